@@ -1,0 +1,2 @@
+// Package forge is the vocabulary of pfl-forge.
+package forge

@@ -1,0 +1,2 @@
+// Package analyzer is the analyzer service.
+package analyzer

@@ -1,0 +1,7 @@
+module github.com/pfl-forge/pfl-forge/services/analyzer
+
+go 1.26
+
+require github.com/pfl-forge/pfl-forge v0.0.0
+
+replace github.com/pfl-forge/pfl-forge => ../..

@@ -1,0 +1,2 @@
+// Package implementer is the implementer service.
+package implementer

@@ -1,0 +1,2 @@
+// Package reflector is the reflector service.
+package reflector

@@ -1,0 +1,2 @@
+// Package reviewer is the reviewer service.
+package reviewer

@@ -1,0 +1,2 @@
+// Package runner is the runner service.
+package runner
