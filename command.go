@@ -1,0 +1,166 @@
+package forge
+
+import (
+	"strings"
+	"time"
+)
+
+// Command tells a worker to do one attempt of one step.
+type Command struct {
+	To      Key // the intent that it is for
+	Attempt Attempt
+	Replica ReplicaID // the replica that has the checkout and session; empty: any
+	Intent  Intent
+	Task    Task // zero for analyze and reflect
+
+	Active       []ActiveIntent // analyze: what else is going on
+	Session      string         // analyze, implement: the agent session to resume; empty: a new one
+	Fresh        bool           // implement: start over from the base branch's tip
+	Feedback     string         // implement: what was wrong with the attempt before
+	Instructions string         // what a person said on retry
+	Verify       *VerifyReport  // review: what the verify commands said
+	Reviews      []Review       // review, implement: the reviews so far
+	Land         *Land          // integrate
+	History      *History       // reflect: the run so far
+	Observations []Observation  // reflect: unprocessed ones
+}
+
+// ID names the command; the same decision always makes the same id.
+func (c *Command) ID() string {
+	return strings.Join([]string{string(c.To.Project), string(c.To.Intent), c.Attempt.String()}, "/")
+}
+
+// Result is what a worker reports of one attempt. Exactly one of Failure and
+// the payload of its step is set.
+type Result struct {
+	To           Key // the intent that the command was for
+	Attempt      Attempt
+	Replica      ReplicaID
+	StartedAt    time.Time
+	Duration     time.Duration
+	Agent        string
+	Model        string
+	Session      string
+	Usage        Usage
+	Observations []Observation
+	Failure      *Failure
+
+	Analysis       *Analysis
+	Implementation *Implementation
+	Rebase         *Rebase
+	Review         *Review
+	Integration    *Integration
+	Reflection     *Reflection
+}
+
+// Machine returns the key of the machine that decides on the result:
+// integrations belong to the lane, everything else to the intent.
+func (r *Result) Machine() Key {
+	if r.Attempt.Step == StepIntegrate {
+		return r.To.Lane()
+	}
+	return r.To
+}
+
+// Analysis is what analyze found.
+type Analysis struct {
+	Tasks          []TaskPlan
+	Clarifications []Clarification // asked when not empty
+	Type           string
+	Risk           Risk
+	DependsOn      []IntentID
+	NothingToDo    string // why there is nothing to do; then there are no tasks
+	Policy         *Policy
+	Base           string // the commit of the base branch that was read
+}
+
+// TaskPlan is a task before it has an id. Names are unique within an analysis.
+type TaskPlan struct {
+	Name          string
+	Title         string
+	Plan          string
+	RelevantFiles []string
+	Steps         []string
+	Context       string
+	Complexity    Complexity
+	DependsOn     []string // names
+	Item          string
+}
+
+// Implementation is what implement left.
+type Implementation struct {
+	Base      string
+	Head      string
+	Commits   int // new on top of Base
+	Files     []string
+	Leftover  string // commit that keeps what the agent did not commit; empty if nothing
+	Summary   string
+	Unchanged bool // nothing had to be changed, and the recipe says that this is fine
+}
+
+// Rebase is the change, put on the base branch's tip and verified there.
+type Rebase struct {
+	Base      string
+	Head      string
+	Tree      string
+	PatchID   string
+	Files     []string
+	Conflicts []string // files; when not empty, nothing was rebased
+	Verify    *VerifyReport
+}
+
+// VerifyReport is what the verify commands said; nil where none are configured.
+type VerifyReport struct {
+	Passed  bool
+	Command string // the one that failed
+	Output  string
+}
+
+// LandOutcome is how an integration ended.
+type LandOutcome string
+
+// The outcomes of an integration.
+const (
+	LandIntegrated   LandOutcome = "integrated"
+	LandConflict     LandOutcome = "conflict"      // with what landed since
+	LandVerifyFailed LandOutcome = "verify_failed" // on the moved base
+	LandChanged      LandOutcome = "changed"       // the rebased patch is another one: review it again
+	LandDirty        LandOutcome = "dirty"         // a person's uncommitted changes are in the way
+)
+
+// Integration is what became of a landing.
+type Integration struct {
+	Outcome   LandOutcome
+	Commit    string // the commit on the base branch
+	Parent    string
+	Tree      string
+	PatchID   string
+	Files     []string // in conflict, or dirty
+	Verify    *VerifyReport
+	Candidate *Rebase // changed, verify_failed: the rebased change
+}
+
+// Reflection is what reflect proposes and which observations it read.
+type Reflection struct {
+	Proposals []Intent
+	Processed int
+}
+
+// Policy is the part of a project's configuration that rules of the flow read.
+type Policy struct {
+	MaxReviewRetries int           // further implementations after a rejection or an empty attempt
+	MaxAgentRetries  int           // further attempts of a step after an agent's error
+	RetryBackoff     time.Duration // before the first such attempt; doubled for each further one
+	ClaimTimeout     time.Duration // how long a replica may leave its own rework unclaimed
+	TrustedOrigins   []string      // systems whose intents may run unapproved at low risk
+}
+
+// DefaultPolicy is in force until an analysis has read the project's own.
+func DefaultPolicy() Policy {
+	return Policy{
+		MaxReviewRetries: 2,
+		MaxAgentRetries:  3,
+		RetryBackoff:     2 * time.Second,
+		ClaimTimeout:     30 * time.Second,
+	}
+}

@@ -1,0 +1,175 @@
+package forge
+
+import "time"
+
+// Event is the input of a state machine: what happened, as data. ID is unique
+// among the events that its sender ever makes, so that a redelivery is
+// recognised. Exactly one of the pointers is set.
+type Event struct {
+	ID    string
+	To    Key
+	At    time.Time // stamped when the runner first sees it
+	Actor string    // the person or system behind it, if any
+
+	// From people and other systems, to an intent.
+	Submit  *Submit
+	Edit    *Edit
+	Approve *Approve
+	Reject  *Reject
+	Answer  *Answer
+	Retry   *Retry
+	Cancel  *Cancel
+
+	// From workers and clocks: integrate results go to the lane, the rest to
+	// the intent.
+	Result *Result
+	Timer  *TimerFired
+
+	// From the lane to an intent.
+	Admitted        *Admitted
+	DependencyEnded *DependencyEnded
+	Reserved        *Reserved
+	Landed          *Landed
+
+	// From an intent to the lane of its project.
+	Enter    *Enter
+	Planned  *Planned
+	Reserve  *Reserve
+	Land     *Land
+	Withdraw *Withdraw
+	End      *End
+}
+
+// Submit asks for an intent.
+type Submit struct {
+	Intent Intent
+}
+
+// Edit changes fields of an intent; nil fields stay as they are.
+type Edit struct {
+	Title *string
+	Body  *string
+	Type  *string
+	Risk  *Risk
+}
+
+// Approve lets an intent that waits for a person go on. Plan is the hash of
+// the plan that was approved; empty approves the present one.
+type Approve struct {
+	Plan string
+}
+
+// Reject ends an intent that waits for a person.
+type Reject struct {
+	Reason string
+}
+
+// Answer answers one question. Question repeats the question's text, so that a
+// stale answer is refused; empty skips that check.
+type Answer struct {
+	Index    int // counted from 0
+	Question string
+	Answer   string
+}
+
+// Retry runs the failed or waiting parts of an intent again.
+type Retry struct {
+	Instructions string
+}
+
+// Cancel stops an intent. The commits that landed stay.
+type Cancel struct {
+	Reason string
+}
+
+// TimerFired says that a timer's time has come.
+type TimerFired struct {
+	Key string
+}
+
+// Enter asks the lane to admit an intent, or, after a retry, to re-admit it.
+type Enter struct {
+	Run   int
+	Title string
+}
+
+// Admitted lets an intent start, and tells what else is going on.
+type Admitted struct {
+	Run    int
+	Active []ActiveIntent
+}
+
+// ActiveIntent is what an analysis is told of another intent of the project.
+type ActiveIntent struct {
+	ID            IntentID
+	Title         string
+	Status        Status
+	RelevantFiles []string
+	Plan          string
+}
+
+// Planned tells the lane what an intent is going to do and whom it waits for.
+type Planned struct {
+	Run           int
+	RelevantFiles []string
+	Plan          string
+	DependsOn     []IntentID
+}
+
+// DependencyEnded tells a waiting intent how an intent that it depends on
+// ended. An empty Status means that there is no such intent; Cycle is set when
+// the dependency can never end, because it waits for this one.
+type DependencyEnded struct {
+	Intent IntentID
+	Status Status
+	Cycle  []IntentID
+}
+
+// Reserve asks for precedence on files after a conflict: until the task landed
+// or withdrew, no sibling lands a change to them.
+type Reserve struct {
+	Task      TaskID
+	Number    int      // counted from 1 per task
+	Conflicts []string // the files that conflicted
+	Files     []string // all files of the change, the conflicting ones included
+}
+
+// Reserved answers Reserve. It is not granted when a task that already had
+// precedence conflicts again with somebody from outside.
+type Reserved struct {
+	Task    TaskID
+	Number  int
+	Granted bool
+}
+
+// Land asks the lane to integrate exactly this commit.
+type Land struct {
+	Task    TaskID
+	Number  int    // counted from 1 per task
+	Base    string // the parent that Head was reviewed and verified on
+	Head    string
+	Tree    string
+	PatchID string
+	Files   []string
+	Title   string
+}
+
+// Landed answers Land.
+type Landed struct {
+	Task    TaskID
+	Number  int
+	Result  *Integration // nil if Failure is set
+	Failure *Failure
+}
+
+// Withdraw takes back what a task asked of the lane; an empty Task means all
+// tasks of the intent.
+type Withdraw struct {
+	Task TaskID
+}
+
+// End tells the lane that a run of an intent ended.
+type End struct {
+	Run    int
+	Status Status
+}

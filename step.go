@@ -1,0 +1,69 @@
+package forge
+
+import "fmt"
+
+// Step is one kind of work in a flow; it is also a token of the subjects that
+// its commands and results travel on.
+type Step string
+
+// The steps of the default flow, in order.
+const (
+	StepAnalyze   Step = "analyze"
+	StepImplement Step = "implement"
+	StepRebase    Step = "rebase" // includes the verify commands
+	StepReview    Step = "review"
+	StepIntegrate Step = "integrate"
+	StepReflect   Step = "reflect"
+)
+
+// Steps lists every step that a worker can be given, in the order of the flow.
+func Steps() []Step {
+	return []Step{StepAnalyze, StepImplement, StepRebase, StepReview, StepIntegrate, StepReflect}
+}
+
+// ParseStep returns s as a step.
+func ParseStep(s string) (Step, error) {
+	for _, st := range Steps() {
+		if string(st) == s {
+			return st, nil
+		}
+	}
+	return "", fmt.Errorf("unknown step %q", s)
+}
+
+// Key names a state machine: an intent, or, with an empty Intent, the lane of
+// a project.
+type Key struct {
+	Project ProjectID
+	Intent  IntentID
+}
+
+// Lane returns the key of the project's lane.
+func (k Key) Lane() Key { return Key{Project: k.Project} }
+
+// IsLane reports whether the key names a project's lane.
+func (k Key) IsLane() bool { return k.Intent == "" }
+
+func (k Key) String() string {
+	if k.IsLane() {
+		return string(k.Project)
+	}
+	return string(k.Project) + "/" + string(k.Intent)
+}
+
+// Attempt identifies one attempt of one step. Claim fences re-issues of the
+// same attempt to other replicas: of two claims, only the newer one counts.
+type Attempt struct {
+	Task   TaskID // empty for a step of the whole intent
+	Step   Step
+	Number int // counted from 1, per task and step
+	Claim  int // counted from 1, per attempt
+}
+
+func (a Attempt) String() string {
+	task := string(a.Task)
+	if task == "" {
+		task = "-"
+	}
+	return fmt.Sprintf("%s/%s/%d.%d", task, a.Step, a.Number, a.Claim)
+}
