@@ -30,8 +30,8 @@ func (c *Command) ID() string {
 	return strings.Join([]string{string(c.To.Project), string(c.To.Intent), c.Attempt.String()}, "/")
 }
 
-// Result is what a worker reports of one attempt. Exactly one of Failure and
-// the payload of its step is set.
+// Result is what a worker reports of one attempt. Exactly one of Started,
+// Failure and the payload of its step is set.
 type Result struct {
 	To           Key // the intent that the command was for
 	Attempt      Attempt
@@ -44,6 +44,7 @@ type Result struct {
 	Usage        Usage
 	Observations []Observation
 	Failure      *Failure
+	Started      bool // the replica that the command was addressed to has begun; more follows
 
 	Analysis       *Analysis
 	Implementation *Implementation
@@ -152,6 +153,7 @@ type Policy struct {
 	MaxAgentRetries  int           // further attempts of a step after an agent's error
 	RetryBackoff     time.Duration // before the first such attempt; doubled for each further one
 	ClaimTimeout     time.Duration // how long a replica may leave its own rework unclaimed
+	AttemptTimeout   time.Duration // after which a replica that began counts as lost
 	TrustedOrigins   []string      // systems whose intents may run unapproved at low risk
 }
 
@@ -159,8 +161,9 @@ type Policy struct {
 func DefaultPolicy() Policy {
 	return Policy{
 		MaxReviewRetries: 2,
-		MaxAgentRetries:  3,
-		RetryBackoff:     2 * time.Second,
+		MaxAgentRetries:  2,
+		RetryBackoff:     time.Second,
 		ClaimTimeout:     30 * time.Second,
+		AttemptTimeout:   time.Hour,
 	}
 }

@@ -129,7 +129,7 @@ type DependencyEnded struct {
 // or withdrew, no sibling lands a change to them.
 type Reserve struct {
 	Task      TaskID
-	Number    int      // counted from 1 per task
+	Number    int      // of the task's requests to the lane, from 1
 	Conflicts []string // the files that conflicted
 	Files     []string // all files of the change, the conflicting ones included
 }
@@ -145,7 +145,7 @@ type Reserved struct {
 // Land asks the lane to integrate exactly this commit.
 type Land struct {
 	Task    TaskID
-	Number  int    // counted from 1 per task
+	Number  int    // of the task's requests to the lane, from 1
 	Base    string // the parent that Head was reviewed and verified on
 	Head    string
 	Tree    string
@@ -162,10 +162,11 @@ type Landed struct {
 	Failure *Failure
 }
 
-// Withdraw takes back what a task asked of the lane; an empty Task means all
-// tasks of the intent.
+// Withdraw takes back what a task asked of the lane, up to and including the
+// request with that number, and gives up its precedence.
 type Withdraw struct {
-	Task TaskID
+	Task   TaskID
+	Number int
 }
 
 // End tells the lane that a run of an intent ended.

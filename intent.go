@@ -19,9 +19,9 @@ type Intent struct {
 	Labels         []string
 	Priority       int
 	Origin         Origin
-	Agent          string  // back end; empty means the project's default
-	BudgetUSD      float64 // 0 means the project's default
-	Recipe         string  // a named recipe of the repository, for the recipe agent
+	Agent          string            // back end; empty means the project's default
+	BudgetUSD      float64           // 0 means the project's default
+	Recipe         string            // a named recipe of the repository, for the recipe agent
 	With           map[string]string // values of the recipe's parameters
 	CreatedAt      time.Time
 }

@@ -1,0 +1,79 @@
+package forge
+
+import (
+	"fmt"
+	"slices"
+	"unicode/utf8"
+)
+
+// Bounds of an intent, in bytes and entries. What is larger is refused.
+const (
+	MaxTitle      = 500
+	MaxBody       = 256 << 10
+	MaxListLength = 100
+)
+
+// FieldError says which field of an input is wrong, and why.
+type FieldError struct {
+	Field  string
+	Reason string
+}
+
+func (e *FieldError) Error() string { return e.Field + ": " + e.Reason }
+
+// Validate returns the first thing that is wrong with an intent that somebody
+// submits, or nil.
+func (i *Intent) Validate() *FieldError {
+	if _, err := ParseProjectID(string(i.Project)); err != nil {
+		return &FieldError{"project", err.Error()}
+	}
+	if _, err := ParseIntentID(string(i.ID)); err != nil {
+		return &FieldError{"id", err.Error()}
+	}
+	if e := validText("title", i.Title, MaxTitle); e != nil {
+		return e
+	}
+	if e := validText("body", i.Body, MaxBody); e != nil {
+		return e
+	}
+	if i.Risk != "" && i.Risk.Rank() == 0 {
+		return &FieldError{"risk", fmt.Sprintf("is %q; it can be low, med or high", i.Risk)}
+	}
+	if i.Source != SourceHuman && i.Source != SourceReflection && i.Source != SourceSystem {
+		return &FieldError{"source", fmt.Sprintf("is %q; it can be human, reflection or system", i.Source)}
+	}
+	if i.BudgetUSD < 0 || i.BudgetUSD != i.BudgetUSD {
+		return &FieldError{"budget_usd", "must be a positive amount"}
+	}
+	for n, list := range map[string]int{"depends_on": len(i.DependsOn), "criteria": len(i.Criteria), "labels": len(i.Labels), "with": len(i.With)} {
+		if list > MaxListLength {
+			return &FieldError{n, fmt.Sprintf("has %d entries; at most %d are allowed", list, MaxListLength)}
+		}
+	}
+	for _, d := range i.DependsOn {
+		if _, err := ParseIntentID(string(d)); err != nil {
+			return &FieldError{"depends_on", err.Error()}
+		}
+	}
+	if slices.Contains(i.DependsOn, i.ID) {
+		return &FieldError{"depends_on", "names the intent itself"}
+	}
+	return nil
+}
+
+func validText(field, s string, most int) *FieldError {
+	switch {
+	case s == "":
+		return &FieldError{field, "is empty"}
+	case len(s) > most:
+		return &FieldError{field, fmt.Sprintf("has %d bytes; at most %d are allowed", len(s), most)}
+	case !utf8.ValidString(s):
+		return &FieldError{field, "is not valid UTF-8"}
+	}
+	for _, r := range s {
+		if r == 0 {
+			return &FieldError{field, "holds a NUL character"}
+		}
+	}
+	return nil
+}
