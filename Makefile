@@ -1,0 +1,132 @@
+# make            lists the targets
+# make check      everything quick, before a commit
+# .ci/run         everything, as on a clean machine
+
+SHELL := bash
+.SHELLFLAGS := -euo pipefail -c
+.DEFAULT_GOAL := help
+MAKEFLAGS += --no-print-directory
+
+# The real agent CLI that some tests drive; installed by make agent-cli.
+CLAUDE_VERSION := 2.1.197
+CLAUDE_BIN := $(CURDIR)/.tools/node_modules/.bin/claude
+
+# Where make vuln looks for known vulnerabilities; also file:///path.
+GOVULNDB ?= https://vuln.go.dev
+# The commit that make proto-breaking compares with.
+BASE ?= HEAD~1
+
+TOOLS := $(CURDIR)/bin/tools
+export PATH := $(TOOLS):$(PATH)
+export PFL_FORGE_CLAUDE ?= $(wildcard $(CLAUDE_BIN))
+
+MODULES = $(shell go list -m -f '{{.Dir}}')
+MAINS = cmd/pfl-forge $(wildcard services/*/cmd/*)
+GO_FILES = git ls-files -co --exclude-standard -- '*.go' ':!:*.pb.go' ':!:**/testdata/**'
+
+##@ Build and run
+
+.PHONY: help
+help: ## list the targets
+	@awk 'BEGIN {FS = ":.*## "} \
+	  /^##@/ {printf "\n%s\n", substr($$0, 5)} \
+	  /^[a-z-]+:.*## / {printf "  %-16s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+
+.PHONY: build
+build: ## build pfl-forge and the five services into bin/
+	@for dir in $(MAINS); do \
+	  case $$dir in cmd/*) name=$${dir##*/} ;; *) name=forge-$${dir##*/} ;; esac; \
+	  echo "bin/$$name"; go build -o bin/$$name ./$$dir; \
+	done
+
+.PHONY: demo
+demo: ## run the whole pipeline on a small repository made for it
+	go run ./cmd/pfl-forge demo
+
+.PHONY: clean
+clean: ## remove what was built, the tools included
+	rm -rf bin .tools
+
+##@ Test
+
+.PHONY: test
+test: ## test all modules with the race detector
+	go test -race work
+
+.PHONY: test-all
+test-all: agent-cli ## the same uncached, with a count at the end; a skipped test is a failure
+	@go build -o bin/testreport ./internal/testreport
+	CI=true go test -race -count=1 -json work | bin/testreport
+
+.PHONY: bench
+bench: ## run the benchmarks of all modules
+	go test -run '^$$' -bench . -benchmem work
+
+##@ Check
+
+.PHONY: check
+check: fmt-check vet lint tidy-check generate-check ## all quick checks
+
+.PHONY: fmt-check
+fmt-check: tools ## list files that make fmt would change
+	@unformatted=$$($(GO_FILES) | xargs -r gofumpt -l); \
+	[ -z "$$unformatted" ] || { echo "not formatted, run make fmt:"; echo "$$unformatted"; exit 1; }
+	buf format --diff --exit-code
+
+.PHONY: vet
+vet: ## go vet all modules
+	go vet work
+
+.PHONY: lint
+lint: tools ## golangci-lint all modules, buf lint the protocol
+	golangci-lint run $(addsuffix /...,$(MODULES))
+	buf lint
+
+.PHONY: tidy-check
+tidy-check: ## list modules that make tidy would change
+	@failed=0; for dir in $(MODULES); do go -C $$dir mod tidy -diff || failed=1; done; \
+	GOWORK=off go -C tools mod tidy -diff || failed=1; \
+	[ $$failed = 0 ] || { echo "not tidy, run make tidy"; exit 1; }
+
+.PHONY: generate-check
+generate-check: tools ## compare the generated code with the .proto files
+	@.ci/generated
+
+.PHONY: proto-breaking
+proto-breaking: tools ## compare the protocol with the one of BASE (default HEAD~1)
+	@.ci/breaking $(BASE)
+
+.PHONY: vuln
+vuln: tools ## verify the modules' checksums, look for known vulnerabilities
+	@GOVULNDB=$(GOVULNDB) .ci/vulnerabilities
+
+##@ Change
+
+.PHONY: fmt
+fmt: tools ## format Go and .proto files
+	$(GO_FILES) | xargs -r gofumpt -w
+	buf format -w
+
+.PHONY: generate
+generate: tools ## write the Go code of the .proto files
+	buf generate --clean=false
+
+.PHONY: tidy
+tidy: ## go mod tidy every module
+	for dir in $(MODULES); do go -C $$dir mod tidy; done
+	GOWORK=off go -C tools mod tidy
+
+##@ Set up
+
+.PHONY: tools
+tools: bin/tools/.built ## build the tools that tools/go.mod pins into bin/tools
+
+bin/tools/.built: tools/go.mod tools/go.sum
+	@mkdir -p $(TOOLS)
+	GOWORK=off GOBIN=$(TOOLS) go -C tools install tool
+	@touch $@
+
+.PHONY: agent-cli
+agent-cli: ## install the Claude Code CLI that the tests drive into .tools
+	@[ "$$($(CLAUDE_BIN) --version 2>/dev/null)" = "$(CLAUDE_VERSION) (Claude Code)" ] || \
+	  npm install --prefix .tools --no-save --no-audit --no-fund --loglevel=error @anthropic-ai/claude-code@$(CLAUDE_VERSION)

@@ -1,0 +1,130 @@
+package main
+
+import (
+	"bufio"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+)
+
+// totals counts tests, subtests included. A package that failed without a failed
+// test (it did not build, or panicked outside one) counts as one failure.
+type totals struct {
+	passed, failed, skipped int
+}
+
+func (t totals) String() string {
+	return fmt.Sprintf("%d passed, %d failed, %d skipped", t.passed, t.failed, t.skipped)
+}
+
+func (t totals) good() bool { return t.passed > 0 && t.failed == 0 && t.skipped == 0 }
+
+// event is one line of go test -json; see go doc test2json.
+type event struct {
+	Action  string
+	Package string
+	Test    string
+	Output  string
+}
+
+type reporter struct {
+	out    io.Writer
+	totals totals
+	// held is the output of tests that have not ended, by package and test.
+	held map[string]map[string][]string
+	// failed has the packages with at least one failed test.
+	failed map[string]bool
+}
+
+// report copies what is worth reading of in to out. Lines that are not events,
+// such as those of the go command itself, are copied as they are.
+func report(in io.Reader, out io.Writer) (totals, error) {
+	r := &reporter{out: out, held: map[string]map[string][]string{}, failed: map[string]bool{}}
+	lines := bufio.NewReader(in)
+	for {
+		line, err := lines.ReadString('\n')
+		if line != "" {
+			r.line(line)
+		}
+		if errors.Is(err, io.EOF) {
+			return r.totals, nil
+		}
+		if err != nil {
+			return r.totals, fmt.Errorf("read the test output: %w", err)
+		}
+	}
+}
+
+func (r *reporter) line(line string) {
+	var e event
+	if json.Unmarshal([]byte(line), &e) != nil || e.Action == "" {
+		r.print(line)
+		return
+	}
+	switch {
+	case e.Action == "build-output":
+		r.print(e.Output)
+	case e.Test != "":
+		r.test(e)
+	default:
+		r.pkg(e)
+	}
+}
+
+func (r *reporter) test(e event) {
+	switch e.Action {
+	case "output":
+		if r.held[e.Package] == nil {
+			r.held[e.Package] = map[string][]string{}
+		}
+		r.held[e.Package][e.Test] = append(r.held[e.Package][e.Test], e.Output)
+		return
+	case "pass":
+		r.totals.passed++
+	case "fail":
+		r.totals.failed++
+		r.failed[e.Package] = true
+		r.print(r.held[e.Package][e.Test]...)
+	case "skip":
+		r.totals.skipped++
+		r.print(r.held[e.Package][e.Test]...)
+	default:
+		return
+	}
+	delete(r.held[e.Package], e.Test)
+}
+
+func (r *reporter) pkg(e event) {
+	switch e.Action {
+	case "output":
+		if e.Output != "PASS\n" {
+			r.print(e.Output)
+		}
+	case "fail":
+		if !r.failed[e.Package] {
+			r.totals.failed++
+		}
+		r.unfinished(e.Package)
+	}
+}
+
+// unfinished prints what the tests said that were running when their package died.
+func (r *reporter) unfinished(pkg string) {
+	var tests []string
+	for test := range r.held[pkg] {
+		tests = append(tests, test)
+	}
+	slices.Sort(tests)
+	for _, test := range tests {
+		r.print(r.held[pkg][test]...)
+	}
+	delete(r.held, pkg)
+}
+
+func (r *reporter) print(lines ...string) {
+	// A closed reader shows in the exit status of the pipe; nothing to do here.
+	_, _ = io.WriteString(r.out, strings.Join(lines, ""))
+}
