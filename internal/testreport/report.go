@@ -24,10 +24,10 @@ func (t totals) good() bool { return t.passed > 0 && t.failed == 0 && t.skipped 
 
 // event is one line of go test -json; see go doc test2json.
 type event struct {
-	Action  string
-	Package string
-	Test    string
-	Output  string
+	Action  string `json:"action"`
+	Package string `json:"package"`
+	Test    string `json:"test"`
+	Output  string `json:"output"`
 }
 
 type reporter struct {

@@ -1,0 +1,67 @@
+package imports
+
+import (
+	"fmt"
+	"strings"
+)
+
+const module = "github.com/pfl-forge/pfl-forge"
+
+// violations lists what breaks a rule, one line for each import.
+func violations(files []file, diets []diet, reserves []reserve) []string {
+	var found []string
+	for _, f := range files {
+		for _, imp := range f.imports {
+			for _, reason := range broken(f, imp, diets, reserves) {
+				found = append(found, fmt.Sprintf("%s imports %s: %s", f.path, imp, reason))
+			}
+		}
+	}
+	return found
+}
+
+// broken gives the reasons why a file may not import a package.
+func broken(f file, imp string, diets []diet, reserves []reserve) []string {
+	var reasons []string
+	for _, d := range diets {
+		if f.test && !d.tests || !matchAny(d.packages, f.pkg) {
+			continue
+		}
+		if !matchAny(d.may, imp) || matchAny(d.never, imp) {
+			reasons = append(reasons, d.reason)
+		}
+	}
+	for _, r := range reserves {
+		if f.test && !r.tests || !matchAny(r.imports, imp) {
+			continue
+		}
+		if !matchAny(r.packages, f.pkg) {
+			reasons = append(reasons, r.reason)
+		}
+	}
+	return reasons
+}
+
+func matchAny(patterns []string, path string) bool {
+	for _, pattern := range patterns {
+		if match(pattern, path) {
+			return true
+		}
+	}
+	return false
+}
+
+// match compares a pattern of the tables with an import path.
+func match(pattern, path string) bool {
+	if pattern == "std" {
+		first, _, _ := strings.Cut(path, "/")
+		return !strings.Contains(first, ".")
+	}
+	if ours, ok := strings.CutPrefix(pattern, "."); ok {
+		pattern = module + ours
+	}
+	if prefix, ok := strings.CutSuffix(pattern, "/..."); ok {
+		return path == prefix || strings.HasPrefix(path, prefix+"/")
+	}
+	return path == pattern
+}

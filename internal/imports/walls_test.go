@@ -1,0 +1,97 @@
+package imports
+
+// A diet names everything that some packages may import.
+//
+// Patterns are those of the go command at the root of this repository: a path
+// is itself, with /... also everything below it, ours begin with a dot, and std
+// is the standard library.
+type diet struct {
+	packages []string
+	may      []string
+	// never takes away from may.
+	never []string
+	// tests says that the rule holds for _test.go files too.
+	tests  bool
+	reason string
+}
+
+// A reserve names the only packages that may import something.
+type reserve struct {
+	imports  []string
+	packages []string
+	// tests says that the rule holds for _test.go files too.
+	tests  bool
+	reason string
+}
+
+var diets = []diet{
+	{
+		packages: []string{"."},
+		may:      []string{"std"},
+		reason:   "the vocabulary is what everything else speaks; whoever imports it must get nothing else with it",
+	},
+	{
+		packages: []string{"./services/runner/flow/..."},
+		may:      []string{"std", ".", "./services/runner/flow/..."},
+		never:    []string{"crypto/rand", "log/...", "math/rand/...", "net/...", "os/...", "sync/...", "syscall"},
+		reason:   "the rules are a pure function of state and event: no clock, no randomness, no I/O, no goroutines",
+	},
+	{
+		packages: []string{"./services/runner/flow/..."},
+		may: []string{
+			"std", ".", "./services/runner/flow/...",
+			"github.com/google/go-cmp/...", "github.com/rogpeppe/go-internal/...", "pgregory.net/rapid",
+		},
+		never:  []string{"net/...", "os/exec"},
+		tests:  true,
+		reason: "the rules are tested without a server, a repository or an agent",
+	},
+}
+
+var reserves = []reserve{
+	{
+		imports:  []string{"github.com/nats-io/nats.go/..."},
+		packages: []string{"./bus/...", "./natsd/..."},
+		tests:    true,
+		reason:   "subjects, headers and acknowledgements are decided once, in bus",
+	},
+	{
+		imports:  []string{"github.com/nats-io/nats-server/..."},
+		packages: []string{"./natsd/...", "./bus/bustest/..."},
+		tests:    true,
+		reason:   "the services do not carry a server",
+	},
+	{
+		imports:  []string{"./proto/...", "google.golang.org/protobuf/..."},
+		packages: []string{"./bus/...", "./proto/..."},
+		tests:    true,
+		reason:   "the wire ends in the codec; everything inside speaks the vocabulary",
+	},
+	{
+		imports:  []string{"gopkg.in/yaml.v3"},
+		packages: []string{"./internal/strictyaml/..."},
+		tests:    true,
+		reason:   "YAML that a person or an agent wrote is read within limits, and an error names its line",
+	},
+	{
+		imports:  []string{"os/exec"},
+		packages: []string{"./git/...", "./agent/..."},
+		reason:   "processes are started where their arguments, environment and end are looked after",
+	},
+	star("./services/analyzer/..."),
+	star("./services/implementer/..."),
+	star("./services/reflector/..."),
+	star("./services/reviewer/..."),
+	star("./services/runner/..."),
+	star("./cmd/pfl-forge/..."),
+}
+
+// star keeps a module from everyone but itself and the command that links all.
+func star(module string) reserve {
+	return reserve{
+		imports:  []string{module},
+		packages: []string{module, "./cmd/pfl-forge/..."},
+		tests:    true,
+		reason:   "the modules are a star: a service sees the root module only, and only cmd/pfl-forge sees the services",
+	}
+}
