@@ -17,8 +17,7 @@ GOVULNDB ?= https://vuln.go.dev
 BASE ?= HEAD~1
 
 TOOLS := $(CURDIR)/bin/tools
-export PATH := $(TOOLS):$(PATH)
-export PFL_FORGE_CLAUDE ?= $(wildcard $(CLAUDE_BIN))
+export PATH := $(TOOLS):$(dir $(CLAUDE_BIN)):$(PATH)
 
 MODULES = $(shell go list -m -f '{{.Dir}}')
 MAINS = cmd/pfl-forge $(wildcard services/*/cmd/*)
@@ -56,7 +55,7 @@ test: ## test all modules with the race detector
 .PHONY: test-all
 test-all: agent-cli ## the same uncached, with a count at the end; a skipped test is a failure
 	@go build -o bin/testreport ./internal/testreport
-	CI=true go test -race -count=1 -json work | bin/testreport
+	CI=true PFL_FORGE_CLAUDE=$(CLAUDE_BIN) go test -race -count=1 -json work | bin/testreport
 
 .PHONY: bench
 bench: ## run the benchmarks of all modules
@@ -79,6 +78,7 @@ vet: ## go vet all modules
 
 .PHONY: lint
 lint: tools ## golangci-lint all modules, buf lint the protocol
+	golangci-lint config verify
 	golangci-lint run $(addsuffix /...,$(MODULES))
 	buf lint
 
