@@ -1,0 +1,162 @@
+package natsd
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"sync"
+	"time"
+
+	"github.com/nats-io/nats-server/v2/server"
+)
+
+const (
+	lockPatience = time.Second
+	readyTimeout = 10 * time.Second
+)
+
+// Server is a running nats-server that owns its store.
+type Server struct {
+	cfg      Config
+	dir      *storeDir
+	lock     *lock
+	nats     *server.Server
+	endpoint Endpoint
+	log      *slog.Logger
+	probing  sync.Mutex
+	watcher  sync.WaitGroup
+	once     sync.Once
+	failed   chan struct{} // closed when the store has failed
+	closing  chan struct{} // closed when Shutdown begins
+	done     chan struct{} // closed when it is through
+}
+
+// Start takes the store and returns when clients can connect and JetStream has
+// recovered its streams. A store in use is a [*HeldError]. ctx bounds the start
+// only: the server runs until [Server.Shutdown].
+func Start(ctx context.Context, cfg Config) (*Server, error) {
+	cfg, err := cfg.withDefaults()
+	if err != nil {
+		return nil, err
+	}
+	if err := ctx.Err(); err != nil {
+		return nil, fmt.Errorf("natsd: %w", err)
+	}
+	dir, err := openDir(cfg.Root, cfg.Dir, true)
+	if err != nil {
+		return nil, err
+	}
+	e := Endpoint{Token: rand.Text(), PID: os.Getpid(), ID: rand.Text(), StartedAt: time.Now().UTC().Truncate(time.Second)}
+	l, err := acquire(ctx, dir, holder{PID: e.PID, ID: e.ID, Since: e.StartedAt, Purpose: cfg.Purpose}, lockPatience)
+	if err != nil {
+		dir.close()
+		return nil, err
+	}
+	s := &Server{
+		cfg: cfg, dir: dir, lock: l, endpoint: e, log: cfg.Logger,
+		failed: make(chan struct{}), closing: make(chan struct{}), done: make(chan struct{}),
+	}
+	if err := s.run(ctx); err != nil {
+		s.Shutdown()
+		return nil, err
+	}
+	return s, nil
+}
+
+// run brings the server up. What it leaves behind on an error, Shutdown removes.
+func (s *Server) run(ctx context.Context) error {
+	if err := s.dir.root.Remove(clientFile); err != nil && !errors.Is(err, os.ErrNotExist) {
+		return explain("remove", filepath.Join(s.dir.path, clientFile), err)
+	}
+	if err := s.dir.checkStreams(); err != nil {
+		return err
+	}
+	if err := s.probe(); err != nil {
+		return err
+	}
+	ns, err := server.NewServer(s.options())
+	if err != nil {
+		return fmt.Errorf("natsd: %w", err)
+	}
+	s.nats = ns
+	lines := newNatsLog(s.log)
+	ns.SetLoggerV2(lines, s.log.Enabled(ctx, slog.LevelDebug), false, false)
+	ns.Start()
+	if !ns.JetStreamEnabled() || !ns.ReadyForConnections(readyTimeout) {
+		return fmt.Errorf("natsd: server on %s did not start: %s", s.dir.path, lines.cause())
+	}
+	if err := ctx.Err(); err != nil {
+		return fmt.Errorf("natsd: %w", err)
+	}
+	s.endpoint.URL = ns.ClientURL()
+	if err := writeEndpoint(s.dir, s.endpoint); err != nil {
+		return explain("write", filepath.Join(s.dir.path, clientFile), err)
+	}
+	s.watcher.Go(func() { s.watch(lines.erred) })
+	return nil
+}
+
+func (s *Server) options() *server.Options {
+	return &server.Options{
+		ServerName:    serverName(s.endpoint.ID),
+		Host:          "127.0.0.1",
+		Port:          server.RANDOM_PORT,
+		Authorization: s.endpoint.Token,
+
+		JetStream:              true,
+		StoreDir:               s.dir.path, // the server appends "jetstream"
+		SyncAlways:             true,       // an ack means that it survives a power cut
+		JetStreamMaxStore:      s.cfg.MaxStore,
+		JetStreamMaxMemory:     s.cfg.MaxMemory,
+		DisableJetStreamBanner: true,
+
+		NoSigs:                true,
+		DisableShortFirstPing: true,
+	}
+}
+
+// Endpoint returns how to connect: also clients in this process go through TCP,
+// because pull consumers stall over in-process pipes.
+func (s *Server) Endpoint() Endpoint { return s.endpoint }
+
+// URL returns the loopback address, without the token.
+func (s *Server) URL() string { return s.endpoint.URL }
+
+// Token returns what a client authorises itself with.
+func (s *Server) Token() string { return s.endpoint.Token }
+
+// Done is closed when the server has stopped and given its store back.
+func (s *Server) Done() <-chan struct{} { return s.done }
+
+// Failed is closed when a write failed. From then on the server takes no message
+// and does not even say so: publishers wait until their time is over. So who runs
+// the server ends it then; [Server.Healthy] has the reason.
+func (s *Server) Failed() <-chan struct{} { return s.failed }
+
+// Shutdown stops the server and returns when it has: clients are disconnected,
+// streams are closed, client.json is gone and the store is free. Calling it again,
+// or at the same time, waits for the same end.
+func (s *Server) Shutdown() {
+	s.once.Do(s.stop)
+	<-s.done
+}
+
+func (s *Server) stop() {
+	close(s.closing)
+	defer close(s.done)
+	defer s.dir.close()
+	defer s.lock.release()
+	if err := s.dir.root.Remove(clientFile); err != nil && !errors.Is(err, os.ErrNotExist) {
+		s.log.Warn("cannot remove the address file", "err", err)
+	}
+	if s.nats == nil {
+		return
+	}
+	s.nats.Shutdown()
+	s.nats.WaitForShutdown()
+	s.watcher.Wait()
+}
