@@ -109,7 +109,9 @@ fmt: tools ## format Go and .proto files
 
 .PHONY: generate
 generate: tools ## write the Go code of the .proto files
-	buf generate --clean=false
+	buf build --output /dev/null
+	find proto -name '*.pb.go' -delete
+	buf generate
 
 .PHONY: tidy
 tidy: ## go mod tidy every module
