@@ -62,7 +62,9 @@ type Summary struct {
 	Reason    string // why it waits or failed, for a person
 	Activity  string // what goes on, for a person: "waits for fix-login"
 	Plan      string // hash of the plan that an approval approves
-	Tasks     []TaskSummary
+	Tasks     []TaskSummary // those under way, waiting or failed; the others are only counted
+	TaskCount int
+	TasksDone int
 	Open      []Attempt // attempts whose results are still wanted
 	Settled   bool      // nothing can go on without a person
 	Usage     Usage

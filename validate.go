@@ -45,9 +45,15 @@ func (i *Intent) Validate() *FieldError {
 	if i.BudgetUSD < 0 || i.BudgetUSD != i.BudgetUSD {
 		return &FieldError{"budget_usd", "must be a positive amount"}
 	}
-	for n, list := range map[string]int{"depends_on": len(i.DependsOn), "criteria": len(i.Criteria), "labels": len(i.Labels), "with": len(i.With)} {
-		if list > MaxListLength {
-			return &FieldError{n, fmt.Sprintf("has %d entries; at most %d are allowed", list, MaxListLength)}
+	for _, list := range []struct {
+		field  string
+		length int
+	}{
+		{"depends_on", len(i.DependsOn)}, {"criteria", len(i.Criteria)},
+		{"labels", len(i.Labels)}, {"with", len(i.With)},
+	} {
+		if list.length > MaxListLength {
+			return &FieldError{list.field, fmt.Sprintf("has %d entries; at most %d are allowed", list.length, MaxListLength)}
 		}
 	}
 	for _, d := range i.DependsOn {

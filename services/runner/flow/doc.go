@@ -1,0 +1,26 @@
+// Package flow holds the rules of pfl-forge: what follows from what. Two state
+// machines share the work, and talk to each other only by events:
+//
+//   - Intent, one per intent: from a submitted intent through analysis, tasks,
+//     reviews and landings to its end. Its rules are in person.go (what people
+//     ask), analyze.go, task.go, land.go, failure.go and finish.go.
+//   - Lane, one per project: what spans intents. It admits intents, wakes those
+//     that depend on others (lanedeps.go), and decides the order in which
+//     changes land and who has precedence after a conflict (laneorder.go).
+//
+// A machine is total and deterministic: no clock, no chance, no input or output.
+// Time and ids come in as fields of events. Whoever drives it journals each
+// applied event before any of its effects happens, so a machine can be rebuilt
+// by folding its journal, and Pending names every effect that has to be in
+// force, so that none is lost.
+//
+// A task moves through these stages:
+//
+//	pending -> implementing -> rebasing -> reviewing -> landing -> done
+//	              ^   ^            |           |           |
+//	              |   +-- rejected, nothing committed, verify failed
+//	              +------ reserving <- conflict
+//	any stage -> parked (a timer) -> the same step again
+//	landing -> waiting (a person's files are in the way) -> landing
+//	any stage -> failed
+package flow

@@ -1,0 +1,241 @@
+package flow
+
+import (
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/pfl-forge/pfl-forge"
+)
+
+// phase is where a run of an intent stands.
+type phase string
+
+const (
+	phaseNone       phase = ""           // not submitted
+	phaseEntering   phase = "entering"   // waits for the lane to admit it
+	phaseAnalyzing  phase = "analyzing"  // waits for the analysis, or for a timer to repeat it
+	phaseAsking     phase = "asking"     // waits for a person's answers
+	phaseApproval   phase = "approval"   // waits for a person's approval
+	phaseDepending  phase = "depending"  // waits for other intents
+	phaseWorking    phase = "working"    // tasks are under way
+	phaseReflecting phase = "reflecting" // its outcome is known
+	phaseClosed     phase = "closed"
+)
+
+// Intent is the state machine of one intent. The zero value is not ready: see
+// NewIntent.
+type Intent struct {
+	key      forge.Key
+	intent   forge.Intent
+	declared forge.Risk // what the publisher said, or a person set later
+	judged   forge.Risk // what the analysis said
+	phase    phase
+	run      int
+	policy   forge.Policy
+	active   []forge.ActiveIntent
+	planHash string
+	approved bool
+	depends  []dependency
+	reason   string // why it waits or failed, for a person
+	escalate bool   // some task of this run lost a conflict to an outsider
+
+	tasks        []*task
+	analyze      stepState
+	reflect      stepState
+	session      string // of the analysis
+	instructions string
+
+	steps        []forge.StepRecord
+	adjustments  []forge.Adjustment
+	observations []forge.Observation
+	history      []forge.History
+	usage        forge.Usage
+	runStarted   time.Time
+	updated      time.Time
+
+	open open
+	eff  forge.Effects // of the step that is being taken
+	now  time.Time
+}
+
+// dependency is another intent that has to be done before implementation.
+type dependency struct {
+	id     forge.IntentID
+	status forge.Status
+}
+
+// stepState counts the attempts of a step.
+type stepState struct {
+	number int // of the last attempt issued
+	claim  int // of that attempt
+	errors int // consecutive agent errors
+}
+
+// NewIntent returns the machine of an intent that was not submitted yet.
+func NewIntent(key forge.Key) *Intent {
+	return &Intent{key: key, policy: forge.DefaultPolicy()}
+}
+
+// Step decides on one event. The effects have to happen once the decision is
+// durable. Unless the ruling is Applied, the state is as it was, nothing is to
+// be journaled, and the effects are those of an earlier decision that may have
+// been lost on the way.
+func (s *Intent) Step(ev forge.Event) (forge.Effects, forge.Ruling) {
+	s.eff = forge.Effects{}
+	s.now = ev.At
+	decision, err := s.decide(ev)
+	r := forge.Ruling{EventID: ev.ID, Decision: decision, Intent: s.key.Intent}
+	if err != nil {
+		r.Reason = err.Error()
+		if f, ok := err.(*forge.FieldError); ok {
+			r.Field = f.Field
+		}
+	}
+	switch decision {
+	case forge.Applied:
+		s.updated = ev.At
+	case forge.Ignored:
+		s.eff = s.Pending()
+	case forge.Refused:
+		s.eff = forge.Effects{}
+	}
+	eff := s.eff
+	s.eff = forge.Effects{}
+	return eff, r
+}
+
+// decide applies an event, or says why not. It must not change the state before
+// it is certain to return Applied.
+func (s *Intent) decide(ev forge.Event) (forge.Decision, error) {
+	if ev.Submit != nil {
+		return s.submit(ev)
+	}
+	if s.phase == phaseNone {
+		return refuse("there is no intent %q; `pfl-forge status` lists those that exist", s.key.Intent)
+	}
+	switch {
+	case ev.Edit != nil:
+		return s.edit(ev.Edit)
+	case ev.Approve != nil:
+		return s.approve(ev.Approve)
+	case ev.Reject != nil:
+		return s.reject(ev.Reject)
+	case ev.Answer != nil:
+		return s.answer(ev.Answer)
+	case ev.Retry != nil:
+		return s.retry(ev.Retry)
+	case ev.Cancel != nil:
+		return s.cancel(ev.Cancel)
+	case ev.Result != nil:
+		return s.result(ev.Result)
+	case ev.Timer != nil:
+		return s.timer(ev.Timer.Key)
+	case ev.Admitted != nil:
+		return s.admitted(ev.Admitted)
+	case ev.DependencyEnded != nil:
+		return s.dependencyEnded(ev.DependencyEnded)
+	case ev.Reserved != nil:
+		return s.reserved(ev.Reserved)
+	case ev.Landed != nil:
+		return s.landed(ev.Landed)
+	}
+	return refuse("the event says nothing that an intent knows")
+}
+
+func refuse(format string, args ...any) (forge.Decision, error) {
+	return forge.Refused, fmt.Errorf(format, args...)
+}
+
+func ignore(format string, args ...any) (forge.Decision, error) {
+	return forge.Ignored, fmt.Errorf(format, args...)
+}
+
+// result routes a worker's report to the step that waits for it. A report on an
+// attempt that is not open any more changes nothing.
+func (s *Intent) result(r *forge.Result) (forge.Decision, error) {
+	if !s.open.wants(r.Attempt) {
+		return ignore("attempt %s is not open", r.Attempt)
+	}
+	if r.Started {
+		return s.started(r)
+	}
+	var t *task
+	if r.Attempt.Task != "" {
+		t = s.task(r.Attempt.Task)
+	}
+	if r.Failure == nil && !hasPayload(r) {
+		blank := *r
+		blank.Failure = &forge.Failure{Reason: forge.FailInvalidOutput, Message: "the result holds no answer for its step"}
+		r = &blank
+	}
+	s.closeAttempt(r)
+	if r.Failure != nil {
+		s.failed(t, r)
+		return forge.Applied, nil
+	}
+	switch r.Attempt.Step {
+	case forge.StepAnalyze:
+		s.analyzed(r)
+	case forge.StepImplement:
+		s.implemented(t, r)
+	case forge.StepRebase:
+		s.rebased(t, r)
+	case forge.StepReview:
+		s.reviewed(t, r)
+	case forge.StepReflect:
+		s.reflected(r)
+	}
+	return forge.Applied, nil
+}
+
+func hasPayload(r *forge.Result) bool {
+	switch r.Attempt.Step {
+	case forge.StepAnalyze:
+		return r.Analysis != nil
+	case forge.StepImplement:
+		return r.Implementation != nil
+	case forge.StepRebase:
+		return r.Rebase != nil
+	case forge.StepReview:
+		return r.Review != nil
+	case forge.StepIntegrate:
+		return r.Integration != nil
+	case forge.StepReflect:
+		return r.Reflection != nil
+	}
+	return false
+}
+
+// closeAttempt forgets an attempt's command and records what it cost.
+func (s *Intent) closeAttempt(r *forge.Result) {
+	s.open.closeAttempt(r.Attempt)
+	s.open.cancelTimer(claimKey(r.Attempt))
+	s.usage = s.usage.Add(r.Usage)
+	outcome := "ok"
+	if r.Failure != nil {
+		outcome = string(r.Failure.Reason)
+	}
+	s.steps = append(s.steps, forge.StepRecord{
+		Step: r.Attempt.Step, TaskID: r.Attempt.Task, Attempt: r.Attempt.Number, Outcome: outcome,
+		Duration: r.Duration, Session: r.Session, Agent: r.Agent, Model: r.Model, Usage: r.Usage, At: s.now,
+	})
+	s.observations = append(s.observations, r.Observations...)
+}
+
+// outcome corrects what the last recorded step came to.
+func (s *Intent) outcome(what string) { s.steps[len(s.steps)-1].Outcome = what }
+
+func (s *Intent) adjust(rule string, id forge.TaskID, format string, args ...any) {
+	s.adjustments = append(s.adjustments, forge.Adjustment{
+		Rule: rule, TaskID: id, Detail: fmt.Sprintf(format, args...), At: s.now,
+	})
+}
+
+func (s *Intent) task(id forge.TaskID) *task {
+	i := slices.IndexFunc(s.tasks, func(t *task) bool { return t.ID == id })
+	if i < 0 {
+		return nil
+	}
+	return s.tasks[i]
+}

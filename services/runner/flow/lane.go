@@ -1,0 +1,160 @@
+package flow
+
+import (
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/pfl-forge/pfl-forge"
+)
+
+// Lane is the state machine of a project: what spans its intents. The zero
+// value is not ready: see NewLane.
+type Lane struct {
+	key     forge.Key
+	intents map[forge.IntentID]*member
+	queue   []*request // landings that wait for their turn, oldest first
+	waiting []*request // requests for precedence, oldest first
+	held    []*request // precedence in force, in the order in which it was given
+	landing *landing   // the one that is under way
+	updated time.Time
+
+	timers []forge.Timer
+	eff    forge.Effects
+	now    time.Time
+}
+
+// member is what the lane knows of an intent. Of one that ended only run and
+// status stay.
+type member struct {
+	run     int
+	active  bool
+	status  forge.Status
+	title   string
+	files   []string
+	plan    string
+	depends []forge.IntentID
+	tasks   map[forge.TaskID]*account
+}
+
+// account is what a task has asked of the lane and got.
+type account struct {
+	number int // of its newest request
+	landed *forge.Landed
+	denied int // number of the newest request for precedence that was not granted
+}
+
+// request is something that a task asked of the lane.
+type request struct {
+	intent  forge.IntentID
+	task    forge.TaskID
+	number  int
+	files   []string
+	all     bool         // precedence over every file
+	land    *forge.Land  // nil for precedence
+	since   []string     // files that siblings landed since precedence was given
+	reserve forge.Reserve
+}
+
+// landing is the integration that is under way.
+type landing struct {
+	request
+	command forge.Command
+	errors  int
+	paused  bool // until a timer fires
+}
+
+// NewLane returns the lane of a project that nothing happened in yet.
+func NewLane(key forge.Key) *Lane {
+	return &Lane{key: key, intents: map[forge.IntentID]*member{}}
+}
+
+// Step decides on one event; see Intent.Step. Events of the same kind may come
+// twice and out of order: a request that was answered is answered again.
+func (l *Lane) Step(ev forge.Event) (forge.Effects, forge.Ruling) {
+	l.eff = forge.Effects{}
+	l.now = ev.At
+	decision, err := l.decide(ev)
+	r := forge.Ruling{EventID: ev.ID, Decision: decision}
+	if err != nil {
+		r.Reason = err.Error()
+	}
+	if decision == forge.Applied {
+		l.updated = ev.At
+	}
+	eff := l.eff
+	l.eff = forge.Effects{}
+	return eff, r
+}
+
+func (l *Lane) decide(ev forge.Event) (forge.Decision, error) {
+	from := forge.IntentID(ev.Actor) // notes carry the intent that sent them
+	switch {
+	case ev.Enter != nil:
+		return l.enter(from, ev.Enter)
+	case ev.Planned != nil:
+		return l.planned(from, ev.Planned)
+	case ev.End != nil:
+		return l.end(from, ev.End)
+	case ev.Reserve != nil:
+		return l.reserve(from, ev.Reserve)
+	case ev.Land != nil:
+		return l.land(from, ev.Land)
+	case ev.Withdraw != nil:
+		return l.withdraw(from, ev.Withdraw)
+	case ev.Result != nil:
+		return l.result(ev.Result)
+	case ev.Timer != nil:
+		return l.timer(ev.Timer.Key)
+	}
+	return refuse("the event says nothing that a lane knows")
+}
+
+// Pending returns every effect that has to be in force. Answers are not among
+// them: whoever misses one asks again.
+func (l *Lane) Pending() forge.Effects {
+	e := forge.Effects{Timers: slices.Clone(l.timers)}
+	if l.landing != nil && !l.landing.paused {
+		e.Commands = append(e.Commands, l.landing.command)
+	}
+	return e
+}
+
+// Summary is the state as lists show it.
+func (l *Lane) Summary() forge.Summary {
+	s := forge.Summary{Key: l.key, Settled: l.landing == nil, UpdatedAt: l.updated}
+	if l.landing != nil {
+		s.Activity = fmt.Sprintf("integrating %s", l.landing.task)
+		if !l.landing.paused {
+			s.Open = append(s.Open, l.landing.command.Attempt)
+		}
+	}
+	return s
+}
+
+// Active lists the intents that have not ended, by id.
+func (l *Lane) Active() []forge.IntentID {
+	var ids []forge.IntentID
+	for id, m := range l.intents {
+		if m.active {
+			ids = append(ids, id)
+		}
+	}
+	slices.Sort(ids)
+	return ids
+}
+
+// say sends an event to an intent.
+func (l *Lane) say(to forge.IntentID, id string, ev forge.Event) {
+	ev.ID = "lane/" + id
+	ev.To = forge.Key{Project: l.key.Project, Intent: to}
+	l.eff.Notes = append(l.eff.Notes, ev)
+}
+
+// member returns the intent's entry if it is active.
+func (l *Lane) member(id forge.IntentID) *member {
+	if m := l.intents[id]; m != nil && m.active {
+		return m
+	}
+	return nil
+}

@@ -1,0 +1,135 @@
+package flow
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/pfl-forge/pfl-forge"
+)
+
+// maxActive bounds how many other intents an analysis is told of.
+const maxActive = 50
+
+func (l *Lane) enter(id forge.IntentID, e *forge.Enter) (forge.Decision, error) {
+	m := l.intents[id]
+	switch {
+	case m != nil && e.Run < m.run, m != nil && e.Run == m.run && !m.active:
+		return ignore("run %d of %q is over", e.Run, id)
+	case m != nil && e.Run == m.run:
+		l.admit(id, m)
+		return ignore("%q is admitted already", id)
+	}
+	m = &member{run: e.Run, active: true, title: e.Title, status: forge.StatusProposed, tasks: map[forge.TaskID]*account{}}
+	l.intents[id] = m
+	l.admit(id, m)
+	return forge.Applied, nil
+}
+
+// admit lets an intent start and tells it of the others. There is no limit on
+// how many are admitted: what is scarce are the workers.
+func (l *Lane) admit(id forge.IntentID, m *member) {
+	a := forge.Admitted{Run: m.run}
+	for _, other := range l.Active() {
+		if other == id {
+			continue
+		}
+		if len(a.Active) == maxActive {
+			break
+		}
+		o := l.intents[other]
+		a.Active = append(a.Active, forge.ActiveIntent{
+			ID: other, Title: o.title, Status: o.status, RelevantFiles: o.files, Plan: o.plan,
+		})
+	}
+	l.say(id, fmt.Sprintf("admitted/%s/%d", id, m.run), forge.Event{Admitted: &a})
+}
+
+// planned notes what an intent is going to do, and answers for each intent that
+// it depends on: at once if that one has ended, otherwise when it ends.
+func (l *Lane) planned(id forge.IntentID, p *forge.Planned) (forge.Decision, error) {
+	m := l.member(id)
+	if m == nil || p.Run != m.run {
+		return ignore("run %d of %q is not active", p.Run, id)
+	}
+	known := m.status != forge.StatusProposed
+	if !known {
+		m.status = forge.StatusApproved
+		m.files, m.plan, m.depends = p.RelevantFiles, p.Plan, p.DependsOn
+	}
+	for _, d := range p.DependsOn {
+		if cycle := l.cycle(id, d); cycle != nil {
+			l.tellDependency(id, forge.DependencyEnded{Intent: d, Cycle: cycle})
+		} else if o := l.intents[d]; o == nil {
+			l.tellDependency(id, forge.DependencyEnded{Intent: d})
+		} else if !o.active {
+			l.tellDependency(id, forge.DependencyEnded{Intent: d, Status: o.status})
+		}
+	}
+	if known {
+		return ignore("the plan of %q is known already", id)
+	}
+	return forge.Applied, nil
+}
+
+func (l *Lane) tellDependency(id forge.IntentID, d forge.DependencyEnded) {
+	l.say(id, fmt.Sprintf("dependency/%s/%s", id, d.Intent), forge.Event{DependencyEnded: &d})
+}
+
+// cycle returns the path from id over d back to id, or nil.
+func (l *Lane) cycle(id, d forge.IntentID) []forge.IntentID {
+	seen := map[forge.IntentID]bool{}
+	var path func(at forge.IntentID) []forge.IntentID
+	path = func(at forge.IntentID) []forge.IntentID {
+		if at == id {
+			return []forge.IntentID{at}
+		}
+		m := l.member(at)
+		if m == nil || seen[at] {
+			return nil
+		}
+		seen[at] = true
+		for _, next := range m.depends {
+			if p := path(next); p != nil {
+				return append([]forge.IntentID{at}, p...)
+			}
+		}
+		return nil
+	}
+	if p := path(d); p != nil {
+		return append([]forge.IntentID{id}, p...)
+	}
+	return nil
+}
+
+// end forgets what an intent held and wakes those that wait for it.
+func (l *Lane) end(id forge.IntentID, e *forge.End) (forge.Decision, error) {
+	m := l.intents[id]
+	if m == nil {
+		// It ended before its entry arrived, which is of no use any more.
+		m = &member{}
+		l.intents[id] = m
+	}
+	if e.Run < m.run || e.Run == m.run && !m.active && m.status == e.Status {
+		if e.Run == m.run {
+			l.wake(id, m.status)
+		}
+		return ignore("run %d of %q is over already", e.Run, id)
+	}
+	*m = member{run: e.Run, status: e.Status, tasks: m.tasks}
+	l.drop(func(r *request) bool { return r.intent == id })
+	if l.landing == nil || l.landing.intent != id {
+		m.tasks = nil
+	}
+	l.wake(id, e.Status)
+	l.pump()
+	return forge.Applied, nil
+}
+
+// wake tells every intent that waits for id, in the order of their ids.
+func (l *Lane) wake(id forge.IntentID, status forge.Status) {
+	for _, other := range l.Active() {
+		if slices.Contains(l.intents[other].depends, id) {
+			l.tellDependency(other, forge.DependencyEnded{Intent: id, Status: status})
+		}
+	}
+}

@@ -1,0 +1,238 @@
+package flow
+
+import (
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/pfl-forge/pfl-forge"
+)
+
+// The lane integrates one change at a time, oldest request first. A task that
+// lost a conflict asks for precedence on its files. While it has it, no sibling
+// lands a change to them; so of many tasks that change one file each is made
+// again at most once, and in all each is made at most twice.
+//
+// Precedence is given in the order in which it was asked for, and only when it
+// overlaps with none that is in force, so tasks never wait for each other in a
+// circle. A change made again may turn out to touch files that somebody else
+// has precedence on: the older precedence wins. If such a change, or one to
+// files outside what was reserved, makes the holder conflict once more, it is
+// given precedence over everything; after that only somebody outside can
+// conflict with it.
+
+// account returns what the lane knows of the task, or nil if the request is
+// older than one it has seen or its intent is not active.
+func (l *Lane) account(id forge.IntentID, t forge.TaskID, number int) (*account, bool) {
+	m := l.member(id)
+	if m == nil {
+		return nil, false
+	}
+	a := m.tasks[t]
+	if a == nil {
+		a = &account{}
+		m.tasks[t] = a
+	}
+	return a, number > a.number
+}
+
+// drop removes requests, and precedence with them.
+func (l *Lane) drop(which func(*request) bool) {
+	l.queue = slices.DeleteFunc(l.queue, which)
+	l.waiting = slices.DeleteFunc(l.waiting, which)
+	l.held = slices.DeleteFunc(l.held, which)
+}
+
+func (l *Lane) reserve(id forge.IntentID, r *forge.Reserve) (forge.Decision, error) {
+	a, isNew := l.account(id, r.Task, r.Number)
+	switch {
+	case a == nil:
+		return ignore("%q is not active", id)
+	case !isNew:
+		if r.Number == a.number {
+			l.answerReserve(id, r, a)
+		}
+		return ignore("request %d of %s is known already", r.Number, r.Task)
+	}
+	a.number = r.Number
+	next := &request{intent: id, task: r.Task, number: r.Number, files: r.Files, reserve: *r}
+	i := slices.IndexFunc(l.held, func(h *request) bool { return h.task == r.Task })
+	if i >= 0 {
+		h := l.held[i]
+		if h.all || !overlap(h.since, r.Conflicts) {
+			a.denied = r.Number
+			l.tellReserved(id, r, false)
+			return forge.Applied, nil
+		}
+		next.all = true
+	}
+	l.drop(func(q *request) bool { return q.task == r.Task })
+	l.waiting = append(l.waiting, next)
+	l.pump()
+	return forge.Applied, nil
+}
+
+func (l *Lane) answerReserve(id forge.IntentID, r *forge.Reserve, a *account) {
+	if a.denied == r.Number {
+		l.tellReserved(id, r, false)
+	} else if slices.ContainsFunc(l.held, func(h *request) bool { return h.task == r.Task && h.number == r.Number }) {
+		l.tellReserved(id, r, true)
+	}
+}
+
+func (l *Lane) tellReserved(id forge.IntentID, r *forge.Reserve, granted bool) {
+	l.say(id, fmt.Sprintf("reserved/%s/%d", r.Task, r.Number),
+		forge.Event{Reserved: &forge.Reserved{Task: r.Task, Number: r.Number, Granted: granted}})
+}
+
+func (l *Lane) land(id forge.IntentID, r *forge.Land) (forge.Decision, error) {
+	a, isNew := l.account(id, r.Task, r.Number)
+	switch {
+	case a == nil:
+		return ignore("%q is not active", id)
+	case !isNew:
+		if a.landed != nil && a.landed.Number == r.Number {
+			l.tellLanded(id, a.landed)
+		}
+		return ignore("request %d of %s is known already", r.Number, r.Task)
+	}
+	a.number = r.Number
+	l.queue = slices.DeleteFunc(l.queue, func(q *request) bool { return q.task == r.Task })
+	l.queue = append(l.queue, &request{intent: id, task: r.Task, number: r.Number, files: r.Files, land: r})
+	l.pump()
+	return forge.Applied, nil
+}
+
+func (l *Lane) withdraw(id forge.IntentID, w *forge.Withdraw) (forge.Decision, error) {
+	mine := func(q *request) bool { return q.task == w.Task && q.number <= w.Number }
+	if !slices.ContainsFunc(l.queue, mine) && !slices.ContainsFunc(l.waiting, mine) && !slices.ContainsFunc(l.held, mine) {
+		return ignore("%s holds nothing", w.Task)
+	}
+	l.drop(mine)
+	l.pump()
+	return forge.Applied, nil
+}
+
+// pump gives precedence and starts the next landing, as far as both can go.
+func (l *Lane) pump() {
+	for i := 0; i < len(l.waiting); {
+		r := l.waiting[i]
+		if l.grantable(r, l.waiting[:i]) {
+			l.waiting = slices.Delete(l.waiting, i, i+1)
+			l.held = append(l.held, r)
+			l.tellReserved(r.intent, &r.reserve, true)
+		} else {
+			i++
+		}
+	}
+	if l.landing != nil {
+		return
+	}
+	i := slices.IndexFunc(l.queue, l.mayLand)
+	if i < 0 {
+		return
+	}
+	r := l.queue[i]
+	l.queue = slices.Delete(l.queue, i, i+1)
+	l.landing = &landing{request: *r, command: forge.Command{
+		To:      forge.Key{Project: l.key.Project, Intent: r.intent},
+		Attempt: forge.Attempt{Task: r.task, Step: forge.StepIntegrate, Number: r.number, Claim: 1},
+		Land:    r.land,
+	}}
+	l.eff.Commands = append(l.eff.Commands, l.landing.command)
+}
+
+// grantable reports whether precedence overlaps neither with what is in force,
+// nor with what somebody asked for earlier, nor with what is landing.
+func (l *Lane) grantable(r *request, earlier []*request) bool {
+	clash := func(o *request) bool { return o.all || r.all || overlap(o.files, r.files) }
+	return !slices.ContainsFunc(l.held, clash) && !slices.ContainsFunc(earlier, clash) &&
+		(l.landing == nil || !clash(&l.landing.request))
+}
+
+// mayLand reports whether nobody has older precedence on the files.
+func (l *Lane) mayLand(r *request) bool {
+	for _, h := range l.held {
+		if h.task == r.task {
+			return true
+		}
+		if h.all || overlap(h.files, r.files) {
+			return false
+		}
+	}
+	return true
+}
+
+// result takes what became of the landing that is under way.
+func (l *Lane) result(r *forge.Result) (forge.Decision, error) {
+	if l.landing == nil || l.landing.paused || r.Attempt != l.landing.command.Attempt || r.Started {
+		l.eff = l.Pending()
+		return ignore("attempt %s is not open", r.Attempt)
+	}
+	f := r.Failure
+	if f == nil && r.Integration == nil {
+		f = &forge.Failure{Reason: forge.FailInvalidOutput, Message: "the result holds no answer for its step"}
+	}
+	policy := forge.DefaultPolicy()
+	if f != nil && !givesUp(f.Reason) && l.landing.errors < policy.MaxAgentRetries {
+		l.pause(policy.RetryBackoff << l.landing.errors)
+		return forge.Applied, nil
+	}
+	done := forge.Landed{Task: l.landing.task, Number: l.landing.number, Failure: f}
+	if f == nil {
+		done.Result = r.Integration
+	}
+	l.settle(done)
+	return forge.Applied, nil
+}
+
+// settle ends the landing that is under way and answers the task.
+func (l *Lane) settle(done forge.Landed) {
+	r := l.landing.request
+	l.landing = nil
+	if done.Result != nil {
+		switch done.Result.Outcome {
+		case forge.LandIntegrated:
+			l.drop(func(q *request) bool { return q.task == r.task })
+			for _, h := range l.held {
+				h.since = append(h.since, r.files...)
+			}
+		case forge.LandDirty:
+			// It waits for a person; others must not wait with it.
+			l.drop(func(q *request) bool { return q.task == r.task })
+		}
+	}
+	if m := l.intents[r.intent]; m != nil && m.tasks != nil {
+		m.tasks[r.task].landed = &done
+	}
+	l.tellLanded(r.intent, &done)
+	l.pump()
+}
+
+func (l *Lane) tellLanded(id forge.IntentID, d *forge.Landed) {
+	l.say(id, fmt.Sprintf("landed/%s/%d", d.Task, d.Number), forge.Event{Landed: d})
+}
+
+// pause repeats the landing after a worker's error.
+func (l *Lane) pause(d time.Duration) {
+	l.landing.errors++
+	l.landing.paused = true
+	t := forge.Timer{To: l.key, Key: "land/" + string(l.landing.task), At: l.now.Add(d)}
+	l.timers = []forge.Timer{t}
+	l.eff.Timers = append(l.eff.Timers, t)
+}
+
+func (l *Lane) timer(key string) (forge.Decision, error) {
+	if len(l.timers) == 0 || l.timers[0].Key != key {
+		return ignore("no timer %q is set", key)
+	}
+	l.timers = nil
+	l.landing.paused = false
+	l.landing.command.Attempt.Claim++
+	l.eff.Commands = append(l.eff.Commands, l.landing.command)
+	return forge.Applied, nil
+}
+
+func overlap(a, b []string) bool {
+	return slices.ContainsFunc(a, func(f string) bool { return slices.Contains(b, f) })
+}

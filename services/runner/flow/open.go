@@ -1,0 +1,91 @@
+package flow
+
+import (
+	"slices"
+
+	"github.com/pfl-forge/pfl-forge"
+)
+
+// open is what a machine has asked for and not got yet. What is in it is in
+// force: Pending repeats it after a crash.
+type open struct {
+	commands []forge.Command
+	timers   []forge.Timer
+	notes    []note
+}
+
+// note is an event to another machine. A newer note under the same key takes
+// the place of an older one.
+type note struct {
+	key   string
+	reply bool // an answer is awaited
+	event forge.Event
+}
+
+func (o *open) wants(a forge.Attempt) bool {
+	return slices.ContainsFunc(o.commands, func(c forge.Command) bool { return c.Attempt == a })
+}
+
+func (o *open) closeAttempt(a forge.Attempt) {
+	o.commands = slices.DeleteFunc(o.commands, func(c forge.Command) bool { return c.Attempt == a })
+}
+
+func (o *open) closeNote(key string) {
+	o.notes = slices.DeleteFunc(o.notes, func(n note) bool { return n.key == key })
+}
+
+func (o *open) cancelTimer(key string) {
+	o.timers = slices.DeleteFunc(o.timers, func(t forge.Timer) bool { return t.Key == key })
+}
+
+func (o *open) hasTimer(key string) bool {
+	return slices.ContainsFunc(o.timers, func(t forge.Timer) bool { return t.Key == key })
+}
+
+// idle reports whether nothing is awaited from a worker, a clock or the other
+// machine.
+func (o *open) idle() bool {
+	return len(o.commands) == 0 && len(o.timers) == 0 &&
+		!slices.ContainsFunc(o.notes, func(n note) bool { return n.reply })
+}
+
+func (o *open) attempts() []forge.Attempt {
+	var list []forge.Attempt
+	for i := range o.commands {
+		list = append(list, o.commands[i].Attempt)
+	}
+	return list
+}
+
+func (o *open) pending() forge.Effects {
+	e := forge.Effects{Commands: slices.Clone(o.commands), Timers: slices.Clone(o.timers)}
+	for _, n := range o.notes {
+		e.Notes = append(e.Notes, n.event)
+	}
+	return e
+}
+
+// issue sends a command and keeps it open.
+func (o *open) issue(eff *forge.Effects, c forge.Command) {
+	o.commands = append(o.commands, c)
+	eff.Commands = append(eff.Commands, c)
+}
+
+// arm sets a timer, or sets it anew.
+func (o *open) arm(eff *forge.Effects, t forge.Timer) {
+	o.cancelTimer(t.Key)
+	o.timers = append(o.timers, t)
+	eff.Timers = append(eff.Timers, t)
+}
+
+// tell sends an event to another machine and keeps repeating it after crashes
+// until closeNote.
+func (o *open) tell(eff *forge.Effects, key string, reply bool, ev forge.Event) {
+	o.closeNote(key)
+	o.notes = append(o.notes, note{key: key, reply: reply, event: ev})
+	eff.Notes = append(eff.Notes, ev)
+}
+
+// Pending returns every effect that has to be in force, in the order in which
+// they were asked for.
+func (s *Intent) Pending() forge.Effects { return s.open.pending() }

@@ -1,0 +1,222 @@
+package flow
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/pfl-forge/pfl-forge"
+)
+
+func (s *Intent) submit(ev forge.Event) (forge.Decision, error) {
+	in := ev.Submit.Intent
+	if in.CreatedAt.IsZero() {
+		in.CreatedAt = ev.At
+	}
+	in.Project, in.ID = s.key.Project, s.key.Intent
+	in.Status = forge.StatusProposed
+	if e := in.Validate(); e != nil {
+		return forge.Refused, e
+	}
+	if s.phase != phaseNone {
+		if sameOrigin(s.intent.Origin, in.Origin) {
+			return ignore("the intent is known already")
+		}
+		return forge.Refused, &forge.FieldError{Field: "id", Reason: "is taken by another intent; choose another one"}
+	}
+	s.intent, s.declared = in, in.Risk
+	s.enter()
+	return forge.Applied, nil
+}
+
+// sameOrigin reports whether two submissions are the same event of the same
+// publisher.
+func sameOrigin(a, b forge.Origin) bool {
+	return a.EventID != "" && a.System == b.System && a.EventID == b.EventID
+}
+
+// enter starts a run by asking the lane to admit the intent.
+func (s *Intent) enter() {
+	s.run++
+	s.phase = phaseEntering
+	s.reason = ""
+	s.escalate = false
+	s.runStarted = s.now
+	s.open.closeNote("end")
+	s.tellLane("enter", true, forge.Event{Enter: &forge.Enter{Run: s.run, Title: s.intent.Title}})
+}
+
+func (s *Intent) edit(e *forge.Edit) (forge.Decision, error) {
+	if s.intent.Status != forge.StatusProposed || s.phase == phaseClosed {
+		return refuse("the intent is %s; it can be edited only while it is proposed", s.intent.Status)
+	}
+	if e.Body != nil && slices.ContainsFunc(s.tasks, func(t *task) bool { return t.Attempts > 0 }) {
+		return refuse("work on the intent has begun; make a new intent for another text")
+	}
+	in := s.intent
+	declared := s.declared
+	if e.Title != nil {
+		in.Title = *e.Title
+	}
+	if e.Body != nil {
+		in.Body = *e.Body
+	}
+	if e.Type != nil {
+		in.Type = *e.Type
+	}
+	if e.Risk != nil {
+		in.Risk, declared = *e.Risk, *e.Risk
+	}
+	if err := in.Validate(); err != nil {
+		return forge.Refused, err
+	}
+	body := in.Body != s.intent.Body && s.phase != phaseAsking
+	s.intent, s.declared = in, declared
+	s.intent.Risk = forge.MaxRisk(s.declared, s.judged)
+	if body {
+		// The plan is of another text than the one that is to be done.
+		s.tasks, s.planHash, s.session, s.approved = nil, "", "", false
+	}
+	switch {
+	case body && s.phase != phaseEntering:
+		s.withdrawAttempts()
+		s.startAnalysis()
+	case s.phase == phaseApproval:
+		s.gate()
+	}
+	return forge.Applied, nil
+}
+
+func (s *Intent) approve(a *forge.Approve) (forge.Decision, error) {
+	switch {
+	case s.phase == phaseApproval && a.Plan != "" && a.Plan != s.planHash:
+		return refuse("the plan is %s now, not %s; look at it with `pfl-forge show %s` and approve again", s.planHash, a.Plan, s.key.Intent)
+	case s.phase == phaseApproval:
+		s.approved = true
+		s.reason = ""
+		s.gate()
+		return forge.Applied, nil
+	case s.approved:
+		return ignore("the intent is approved already")
+	case s.intent.Status == forge.StatusProposed && s.phase != phaseClosed:
+		return refuse("there is no plan to approve yet; the intent is %s", s.phase)
+	}
+	return refuse("the intent is %s and does not wait for approval", s.intent.Status)
+}
+
+func (s *Intent) answer(a *forge.Answer) (forge.Decision, error) {
+	if a.Index < 0 || a.Index >= len(s.intent.Clarifications) {
+		return refuse("question %d does not exist; the intent has %d", a.Index+1, len(s.intent.Clarifications))
+	}
+	c := &s.intent.Clarifications[a.Index]
+	switch {
+	case a.Question != "" && a.Question != c.Question:
+		return refuse("question %d is another one by now: %q", a.Index+1, c.Question)
+	case c.Answer != nil && *c.Answer == a.Answer:
+		return ignore("question %d has that answer already", a.Index+1)
+	case c.Answer != nil:
+		return refuse("question %d was answered already with %q", a.Index+1, *c.Answer)
+	case s.phase != phaseAsking:
+		return refuse("the intent is %s and does not wait for an answer", s.intent.Status)
+	case strings.TrimSpace(a.Answer) == "":
+		return refuse("the answer is empty")
+	}
+	// A fresh slice: views of the state before may still be read.
+	s.intent.Clarifications = append([]forge.Clarification(nil), s.intent.Clarifications...)
+	s.intent.Clarifications[a.Index].Answer = &a.Answer
+	if c.Param != "" {
+		with := map[string]string{c.Param: a.Answer}
+		for k, v := range s.intent.With {
+			if k != c.Param {
+				with[k] = v
+			}
+		}
+		s.intent.With = with
+	}
+	if !s.intent.NeedsClarification() {
+		s.reason = ""
+		s.startAnalysis()
+	}
+	return forge.Applied, nil
+}
+
+func (s *Intent) reject(r *forge.Reject) (forge.Decision, error) {
+	if s.intent.Status == forge.StatusRejected {
+		return ignore("the intent is rejected already")
+	}
+	if s.phase != phaseApproval && s.phase != phaseAsking && !s.intent.Status.Failed() {
+		return refuse("the intent is %s and does not wait for a person; use cancel to stop it", s.intent.Status)
+	}
+	s.stop(forge.StatusRejected, r.Reason)
+	return forge.Applied, nil
+}
+
+func (s *Intent) cancel(c *forge.Cancel) (forge.Decision, error) {
+	switch s.intent.Status {
+	case forge.StatusCancelled:
+		return ignore("the intent is cancelled already")
+	case forge.StatusDone, forge.StatusRejected:
+		return refuse("the intent is %s already", s.intent.Status)
+	}
+	s.stop(forge.StatusCancelled, c.Reason)
+	return forge.Applied, nil
+}
+
+// stop ends the intent because a person says so. What landed stays.
+func (s *Intent) stop(status forge.Status, reason string) {
+	s.withdrawAttempts()
+	for _, t := range s.tasks {
+		if !t.ended() {
+			s.endTask(t, forge.TaskFailed, string(status))
+		}
+	}
+	s.reason = reason
+	s.intent.Status = status
+	s.endRun()
+	if s.phase != phaseClosed {
+		s.close()
+	}
+}
+
+// withdrawAttempts tells workers that nobody waits for them any more.
+func (s *Intent) withdrawAttempts() {
+	s.eff.Cancels = append(s.eff.Cancels, s.open.attempts()...)
+	s.open.commands, s.open.timers = nil, nil
+}
+
+func (s *Intent) retry(r *forge.Retry) (forge.Decision, error) {
+	waiting := s.waitingTasks()
+	if !s.intent.Status.Failed() && len(waiting) == 0 {
+		return refuse("the intent is %s; only what failed or waits for your files can be retried", s.intent.Status)
+	}
+	if r.Instructions != "" {
+		s.instructions = r.Instructions
+	}
+	if !s.intent.Status.Failed() {
+		for _, t := range waiting {
+			s.land(t)
+		}
+		return forge.Applied, nil
+	}
+	if s.phase == phaseReflecting {
+		s.withdrawAttempts()
+		s.close()
+	}
+	for _, t := range s.tasks {
+		if t.Status == forge.TaskFailed {
+			t.reset(r.Instructions)
+		}
+	}
+	s.steps, s.adjustments = nil, nil
+	s.analyze.errors = 0
+	s.intent.Status = forge.StatusProposed
+	s.enter()
+	return forge.Applied, nil
+}
+
+// tellLane sends an event to the project's lane.
+func (s *Intent) tellLane(key string, reply bool, ev forge.Event) {
+	ev.ID = noteID(s.key, key, ev)
+	ev.To = s.key.Lane()
+	ev.Actor = string(s.key.Intent)
+	s.open.tell(&s.eff, key, reply, ev)
+}

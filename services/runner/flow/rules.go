@@ -1,0 +1,30 @@
+package flow
+
+// The rules that adjust a flow, as the history names them.
+const (
+	ruleClarify         = "clarify"          // analysis asked: a person answers, then the same session goes on
+	ruleAwaitApproval   = "await-approval"   // risk above low, or an origin that is not trusted
+	ruleAwaitDependency = "await-dependency" // implementation waits for other intents
+	ruleBlockDependency = "block-dependency" // an intent that this one depends on did not get done
+	ruleCycle           = "dependency-cycle"
+	ruleEmptyAttempt    = "empty-attempt"  // nothing was committed: once more, saying so
+	ruleRework          = "rework"         // review rejected: the same session, with the feedback
+	ruleVerifyFailed    = "verify-failed"  // as a rejection, with the command's output
+	ruleReimplement     = "reimplement"    // conflict: fresh checkout, same plan, with precedence
+	ruleEscalate        = "escalate"       // conflict in spite of precedence: a person
+	ruleReviewAgain     = "review-again"   // rebasing changed the patch
+	ruleDirty           = "wait-for-files" // a person's uncommitted changes are in the way
+	ruleRetryAgent      = "retry-agent"    // an agent's error: once more after a pause
+	rulePark            = "park"           // a limit with a known reset: wait for it, spending no retry
+	ruleNewSession      = "new-session"    // the session is lost: a new one
+	ruleReclaim         = "reclaim"        // its own replica did not take the work: any replica
+	ruleFailDependents  = "fail-dependents"
+	ruleTaskFailed      = "task-failed"
+)
+
+// maxLandings bounds how often a task is reviewed again because the base branch
+// moved under it: then somebody outside pushes faster than we can land.
+const maxLandings = 10
+
+// reflectAttempts bounds the attempts at reflecting; a run's end does not hang on it.
+const reflectAttempts = 2

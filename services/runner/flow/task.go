@@ -1,0 +1,271 @@
+package flow
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/pfl-forge/pfl-forge"
+)
+
+// stage is where a task stands; see the package's doc for the ways between.
+type stage string
+
+const (
+	stagePending      stage = "pending"
+	stageImplementing stage = "implementing"
+	stageRebasing     stage = "rebasing"
+	stageReviewing    stage = "reviewing"
+	stageReserving    stage = "reserving" // waits for precedence on the files that conflicted
+	stageLanding      stage = "landing"
+	stageWaiting      stage = "waiting" // for a person's files to get out of the way
+	stageDone         stage = "done"
+	stageFailed       stage = "failed"
+)
+
+// task is a task with what the flow has to remember of it.
+type task struct {
+	forge.Task
+	stage      stage
+	implement  stepState
+	rebase     stepState
+	review     stepState
+	rejections int // of this run: rejected, empty or not verified
+	landings   int // of this run
+	asks       int // requests to the lane, ever
+	fresh      bool
+	session    string
+	replica    forge.ReplicaID
+	feedback   string
+	candidate  *forge.Rebase // what was verified last, and on what
+	reviews    []forge.Review
+}
+
+func (t *task) ended() bool { return t.stage == stageDone || t.stage == stageFailed }
+
+// reset lets a failed task try again, from what it knows.
+func (t *task) reset(instructions string) {
+	t.stage, t.Status, t.Failure = stagePending, forge.TaskPending, ""
+	t.rejections, t.landings = 0, 0
+	t.implement.errors, t.rebase.errors, t.review.errors = 0, 0, 0
+	t.fresh = true
+	if instructions != "" {
+		t.feedback = strings.TrimSpace(instructions + "\n\n" + t.feedback)
+	}
+}
+
+func (t *task) state(step forge.Step) *stepState {
+	switch step {
+	case forge.StepRebase:
+		return &t.rebase
+	case forge.StepReview:
+		return &t.review
+	default:
+		return &t.implement
+	}
+}
+
+// work starts every task whose dependencies are done. When none is left to
+// start or to wait for, the run is over.
+func (s *Intent) work() {
+	s.phase = phaseWorking
+	ended := true
+	for _, t := range s.tasks {
+		if t.stage == stagePending && s.ready(t) {
+			s.intent.Status = forge.StatusExecuting
+			s.startImplement(t)
+		}
+		ended = ended && t.ended()
+	}
+	if ended {
+		s.aggregate()
+	}
+}
+
+func (s *Intent) ready(t *task) bool {
+	return !slices.ContainsFunc(t.DependsOn, func(id forge.TaskID) bool { return s.task(id).stage != stageDone })
+}
+
+// issue sends a task's next attempt of a step to any replica.
+func (s *Intent) issue(t *task, step forge.Step, at stage) {
+	st := t.state(step)
+	st.number++
+	st.claim = 1
+	t.stage = at
+	s.open.issue(&s.eff, s.command(t, step, st))
+}
+
+func (s *Intent) command(t *task, step forge.Step, st *stepState) forge.Command {
+	c := forge.Command{
+		To:           s.key,
+		Attempt:      forge.Attempt{Task: t.ID, Step: step, Number: st.number, Claim: st.claim},
+		Intent:       s.intent,
+		Task:         t.Task,
+		Instructions: s.instructions,
+	}
+	switch step {
+	case forge.StepImplement:
+		c.Fresh, c.Feedback, c.Session, c.Reviews = t.fresh, t.feedback, t.session, t.reviews
+	case forge.StepReview:
+		c.Verify, c.Reviews = t.candidate.Verify, t.reviews
+	}
+	return c
+}
+
+// startImplement sends a task to be implemented: the first time and after a
+// conflict anywhere, afterwards to the replica that has its checkout.
+func (s *Intent) startImplement(t *task) {
+	t.Status = forge.TaskImplementing
+	t.Attempts++
+	if t.fresh || t.Head == "" {
+		t.session, t.replica = "", ""
+	}
+	st := &t.implement
+	st.number++
+	st.claim = 1
+	t.stage = stageImplementing
+	c := s.command(t, forge.StepImplement, st)
+	if t.replica != "" {
+		c.Replica = t.replica
+		s.open.arm(&s.eff, forge.Timer{To: s.key, Key: claimKey(c.Attempt), At: s.now.Add(s.policy.ClaimTimeout)})
+	}
+	s.open.issue(&s.eff, c)
+}
+
+// claimKey names the timer that watches over work sent to one replica.
+func claimKey(a forge.Attempt) string {
+	return fmt.Sprintf("claim/%s/%s/%d", a.Task, a.Step, a.Number)
+}
+
+// started notes that the replica that the work was sent to has begun. Now it
+// has as long as an attempt may take.
+func (s *Intent) started(r *forge.Result) (forge.Decision, error) {
+	key := claimKey(r.Attempt)
+	if !s.open.hasTimer(key) {
+		return ignore("nobody waits for %s to begin", r.Attempt)
+	}
+	t := s.task(r.Attempt.Task)
+	if t.replica == "" {
+		return ignore("%s is known to have begun", r.Attempt)
+	}
+	t.replica = ""
+	s.open.arm(&s.eff, forge.Timer{To: s.key, Key: key, At: s.now.Add(s.policy.AttemptTimeout)})
+	return forge.Applied, nil
+}
+
+func (s *Intent) implemented(t *task, r *forge.Result) {
+	im := r.Implementation
+	t.implement.errors = 0
+	t.session, t.replica = r.Session, r.Replica
+	t.fresh = false
+	t.Base, t.Head = im.Base, im.Head
+	switch {
+	case im.Commits > 0:
+		s.issue(t, forge.StepRebase, stageRebasing)
+	case im.Unchanged:
+		s.endTask(t, forge.TaskDone, "")
+		s.work()
+	default:
+		s.outcome("empty")
+		why := "Nothing was committed: the attempt left the branch as it was. Make the change and commit it."
+		if im.Leftover != "" {
+			why += " Changes that were not committed are kept as " + im.Leftover + "."
+		}
+		s.rework(t, ruleEmptyAttempt, why)
+	}
+}
+
+// rework implements once more with feedback, or fails the task after as many
+// attempts as the policy allows.
+func (s *Intent) rework(t *task, rule, feedback string) {
+	t.feedback = feedback
+	t.rejections++
+	if t.rejections > s.policy.MaxReviewRetries {
+		s.failTask(t, fmt.Sprintf("gave up after %d attempts: %s", t.rejections, firstLine(feedback)))
+		return
+	}
+	s.adjust(rule, t.ID, "%s", firstLine(feedback))
+	s.startImplement(t)
+}
+
+func (s *Intent) rebased(t *task, r *forge.Result) {
+	rb := r.Rebase
+	t.rebase.errors = 0
+	if len(rb.Conflicts) > 0 {
+		s.outcome("conflict")
+		s.conflict(t, rb.Conflicts, rb.Files)
+		return
+	}
+	t.Base, t.Head, t.candidate = rb.Base, rb.Head, rb
+	if v := rb.Verify; v != nil && !v.Passed {
+		s.outcome("verify failed")
+		s.rework(t, ruleVerifyFailed, verifyFeedback(v))
+		return
+	}
+	s.issue(t, forge.StepReview, stageReviewing)
+}
+
+func verifyFeedback(v *forge.VerifyReport) string {
+	return fmt.Sprintf("%q failed after the change was put on the present base branch:\n%s", v.Command, v.Output)
+}
+
+func (s *Intent) reviewed(t *task, r *forge.Result) {
+	rv := *r.Review
+	if rv.Head != t.Head || rv.TaskID != t.ID || (rv.Verdict != forge.VerdictApproved && rv.Verdict != forge.VerdictRejected) {
+		s.outcome(string(forge.FailInvalidOutput))
+		s.failed(t, &forge.Result{Attempt: r.Attempt, Failure: &forge.Failure{
+			Reason: forge.FailInvalidOutput, Message: "the review is not a verdict on commit " + t.Head,
+		}})
+		return
+	}
+	t.review.errors = 0
+	rv.Attempt, rv.CreatedAt = t.implement.number, s.now
+	t.reviews = append(slices.Clip(t.reviews), rv)
+	if rv.Verdict == forge.VerdictRejected {
+		s.outcome("rejected")
+		s.rework(t, ruleRework, strings.Join(rv.Issues, "\n"))
+		return
+	}
+	s.land(t)
+}
+
+// failTask gives a task up. Tasks that depend on it cannot be done either.
+func (s *Intent) failTask(t *task, why string) {
+	s.adjust(ruleTaskFailed, t.ID, "%s", why)
+	s.endTask(t, forge.TaskFailed, why)
+	for again := true; again; {
+		again = false
+		for _, d := range s.tasks {
+			i := slices.IndexFunc(d.DependsOn, func(id forge.TaskID) bool { return s.task(id).stage == stageFailed })
+			if d.stage == stagePending && i >= 0 {
+				s.adjust(ruleFailDependents, d.ID, "%s failed", d.DependsOn[i])
+				s.endTask(d, forge.TaskFailed, fmt.Sprintf("it depends on %s, which failed", d.DependsOn[i]))
+				again = true
+			}
+		}
+	}
+	s.work()
+}
+
+// endTask closes a task and gives back what it holds.
+func (s *Intent) endTask(t *task, status forge.TaskStatus, failure string) {
+	t.Status, t.Failure = status, failure
+	t.stage = stageDone
+	if status == forge.TaskFailed {
+		t.stage = stageFailed
+		s.withdraw(t)
+	}
+	s.eff.Released = append(s.eff.Released, t.ID)
+}
+
+func firstLine(text string) string {
+	line, _, more := strings.Cut(strings.TrimSpace(text), "\n")
+	const most = 200
+	if len(line) > most {
+		line, more = strings.ToValidUTF8(line[:most], ""), true
+	}
+	if more {
+		line += " ..."
+	}
+	return line
+}

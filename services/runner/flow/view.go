@@ -1,0 +1,92 @@
+package flow
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/pfl-forge/pfl-forge"
+)
+
+// Summary is the state as lists show it.
+func (s *Intent) Summary() forge.Summary {
+	sum := forge.Summary{
+		Key: s.key, Title: s.intent.Title, Type: s.intent.Type, Status: s.intent.Status, Risk: s.intent.Risk,
+		Source: s.intent.Source, Priority: s.intent.Priority, Run: s.run, Reason: s.reason, Plan: s.planHash,
+		Open: s.open.attempts(), Settled: s.open.idle(), Usage: s.usage,
+		CreatedAt: s.intent.CreatedAt, UpdatedAt: s.updated,
+	}
+	sum.Waiting, sum.Activity = s.waiting()
+	sum.TaskCount = len(s.tasks)
+	for _, t := range s.tasks {
+		if t.stage == stageDone {
+			sum.TasksDone++
+		}
+		if t.stage == stageDone || t.stage == stagePending {
+			continue
+		}
+		ts := forge.TaskSummary{ID: t.ID, Title: t.Title, Status: t.Status, Attempt: t.implement.number, Detail: t.Failure}
+		switch t.stage {
+		case stageImplementing:
+			ts.Step = forge.StepImplement
+		case stageRebasing:
+			ts.Step = forge.StepRebase
+		case stageReviewing:
+			ts.Step = forge.StepReview
+		case stageLanding:
+			ts.Step = forge.StepIntegrate
+		case stageReserving:
+			ts.Detail = "waits for precedence after a conflict"
+		}
+		if t.stage == stageWaiting {
+			sum.Reason = t.Failure
+		}
+		sum.Tasks = append(sum.Tasks, ts)
+	}
+	return sum
+}
+
+// waiting says what the intent waits for a person to do, and what goes on.
+func (s *Intent) waiting() (forge.Waiting, string) {
+	switch {
+	case s.intent.Status.Failed():
+		return forge.WaitingFailed, ""
+	case s.phase == phaseAsking:
+		return forge.WaitingClarification, "waits for answers"
+	case s.phase == phaseApproval:
+		return forge.WaitingApproval, "waits for approval"
+	case len(s.waitingTasks()) > 0:
+		return forge.WaitingDirty, "waits for your files"
+	case s.phase == phaseDepending:
+		var ids []forge.IntentID
+		for _, d := range s.depends {
+			if d.status != forge.StatusDone {
+				ids = append(ids, d.id)
+			}
+		}
+		return "", "waits for " + joinIDs(ids, ", ")
+	case s.phase == phaseWorking:
+		done := 0
+		for _, t := range s.tasks {
+			if t.stage == stageDone {
+				done++
+			}
+		}
+		return "", fmt.Sprintf("%d of %d tasks done", done, len(s.tasks))
+	case s.phase == phaseClosed:
+		return "", ""
+	}
+	return "", string(s.phase)
+}
+
+// View is everything that is known of the intent.
+func (s *Intent) View() forge.View {
+	v := forge.View{
+		Summary: s.Summary(), Intent: s.intent,
+		History: slices.Clone(s.history), Observations: slices.Clone(s.observations),
+	}
+	for _, t := range s.tasks {
+		v.Tasks = append(v.Tasks, t.Task)
+		v.Reviews = append(v.Reviews, t.reviews...)
+	}
+	return v
+}
