@@ -23,6 +23,9 @@ func TestStartServesAndShutsDown(t *testing.T) {
 	if _, err := nats.Connect(s.URL(), nats.NoReconnect()); err == nil {
 		t.Error("connected without the token")
 	}
+	if js := s.nats.JetStreamConfig(); !js.SyncAlways || js.MaxStore != defaultMaxStore || js.MaxMemory != defaultMaxMemory {
+		t.Errorf("jetstream runs with %+v", js)
+	}
 	js := connect(t, s.Endpoint())
 	if _, err := js.Publish(t.Context(), "s.a", nil); err != nil {
 		t.Fatal(err)
