@@ -128,6 +128,7 @@ type DependencyEnded struct {
 // Reserve asks for precedence on files after a conflict: until the task landed
 // or withdrew, no sibling lands a change to them.
 type Reserve struct {
+	Run       int
 	Task      TaskID
 	Number    int      // of the task's requests to the lane, from 1
 	Conflicts []string // the files that conflicted
@@ -144,6 +145,7 @@ type Reserved struct {
 
 // Land asks the lane to integrate exactly this commit.
 type Land struct {
+	Run     int
 	Task    TaskID
 	Number  int    // of the task's requests to the lane, from 1
 	Base    string // the parent that Head was reviewed and verified on
@@ -165,6 +167,7 @@ type Landed struct {
 // Withdraw takes back what a task asked of the lane, up to and including the
 // request with that number, and gives up its precedence.
 type Withdraw struct {
+	Run    int
 	Task   TaskID
 	Number int
 }

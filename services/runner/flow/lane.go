@@ -42,6 +42,8 @@ type account struct {
 	number int // of its newest request
 	landed *forge.Landed
 	denied int // number of the newest request for precedence that was not granted
+
+	withdrawn int // number of the newest request that was taken back
 }
 
 // request is something that a task asked of the lane.
@@ -50,9 +52,9 @@ type request struct {
 	task    forge.TaskID
 	number  int
 	files   []string
-	all     bool         // precedence over every file
-	land    *forge.Land  // nil for precedence
-	since   []string     // files that siblings landed since precedence was given
+	all     bool        // precedence over every file
+	land    *forge.Land // nil for precedence
+	since   []string    // files that siblings landed since precedence was given
 	reserve forge.Reserve
 }
 

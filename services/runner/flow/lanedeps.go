@@ -115,11 +115,8 @@ func (l *Lane) end(id forge.IntentID, e *forge.End) (forge.Decision, error) {
 		}
 		return ignore("run %d of %q is over already", e.Run, id)
 	}
-	*m = member{run: e.Run, status: e.Status, tasks: m.tasks}
+	*m = member{run: e.Run, status: e.Status}
 	l.drop(func(r *request) bool { return r.intent == id })
-	if l.landing == nil || l.landing.intent != id {
-		m.tasks = nil
-	}
 	l.wake(id, e.Status)
 	l.pump()
 	return forge.Applied, nil

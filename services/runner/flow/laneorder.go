@@ -22,10 +22,10 @@ import (
 // conflict with it.
 
 // account returns what the lane knows of the task, or nil if the request is
-// older than one it has seen or its intent is not active.
-func (l *Lane) account(id forge.IntentID, t forge.TaskID, number int) (*account, bool) {
+// of a run that is not active; and whether the request is newer than all before.
+func (l *Lane) account(id forge.IntentID, run int, t forge.TaskID, number int) (*account, bool) {
 	m := l.member(id)
-	if m == nil {
+	if m == nil || m.run != run {
 		return nil, false
 	}
 	a := m.tasks[t]
@@ -44,10 +44,10 @@ func (l *Lane) drop(which func(*request) bool) {
 }
 
 func (l *Lane) reserve(id forge.IntentID, r *forge.Reserve) (forge.Decision, error) {
-	a, isNew := l.account(id, r.Task, r.Number)
+	a, isNew := l.account(id, r.Run, r.Task, r.Number)
 	switch {
 	case a == nil:
-		return ignore("%q is not active", id)
+		return ignore("run %d of %q is not active", r.Run, id)
 	case !isNew:
 		if r.Number == a.number {
 			l.answerReserve(id, r, a)
@@ -86,10 +86,10 @@ func (l *Lane) tellReserved(id forge.IntentID, r *forge.Reserve, granted bool) {
 }
 
 func (l *Lane) land(id forge.IntentID, r *forge.Land) (forge.Decision, error) {
-	a, isNew := l.account(id, r.Task, r.Number)
+	a, isNew := l.account(id, r.Run, r.Task, r.Number)
 	switch {
 	case a == nil:
-		return ignore("%q is not active", id)
+		return ignore("run %d of %q is not active", r.Run, id)
 	case !isNew:
 		if a.landed != nil && a.landed.Number == r.Number {
 			l.tellLanded(id, a.landed)
@@ -104,11 +104,13 @@ func (l *Lane) land(id forge.IntentID, r *forge.Land) (forge.Decision, error) {
 }
 
 func (l *Lane) withdraw(id forge.IntentID, w *forge.Withdraw) (forge.Decision, error) {
-	mine := func(q *request) bool { return q.task == w.Task && q.number <= w.Number }
-	if !slices.ContainsFunc(l.queue, mine) && !slices.ContainsFunc(l.waiting, mine) && !slices.ContainsFunc(l.held, mine) {
-		return ignore("%s holds nothing", w.Task)
+	a, _ := l.account(id, w.Run, w.Task, w.Number)
+	if a == nil || w.Number < a.number || a.withdrawn == w.Number {
+		return ignore("request %d of %s is not in force", w.Number, w.Task)
 	}
-	l.drop(mine)
+	// A request that is still on its way must not come into force afterwards.
+	a.number, a.withdrawn = w.Number, w.Number
+	l.drop(func(q *request) bool { return q.task == w.Task })
 	l.pump()
 	return forge.Applied, nil
 }
@@ -202,8 +204,8 @@ func (l *Lane) settle(done forge.Landed) {
 			l.drop(func(q *request) bool { return q.task == r.task })
 		}
 	}
-	if m := l.intents[r.intent]; m != nil && m.tasks != nil {
-		m.tasks[r.task].landed = &done
+	if a := l.intents[r.intent].tasks[r.task]; a != nil {
+		a.landed = &done
 	}
 	l.tellLanded(r.intent, &done)
 	l.pump()

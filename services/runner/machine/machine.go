@@ -1,0 +1,255 @@
+// Package machine drives the state machines of package flow: it loads a
+// machine, lets it decide, journals the decision together with its effects in
+// one message, and only then lets the effects happen. It knows neither NATS nor
+// time, so that the simulator can drive it through every order of failures.
+package machine
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/pfl-forge/pfl-forge"
+	"github.com/pfl-forge/pfl-forge/services/runner/flow"
+)
+
+// ErrConflict is returned by Journal.Append when somebody else appended first.
+var ErrConflict = errors.New("the journal has a newer decision")
+
+// Machine is a pure state machine; flow.Intent and flow.Lane are the two kinds.
+type Machine interface {
+	Step(ev forge.Event) (forge.Effects, forge.Ruling)
+	Pending() forge.Effects
+	Summary() forge.Summary
+}
+
+// New returns the machine of a key, in the state before any event.
+func New(key forge.Key) Machine {
+	if key.IsLane() {
+		return flow.NewLane(key)
+	}
+	return flow.NewIntent(key)
+}
+
+// Fold returns the machine in the state after its journal's records.
+func Fold(key forge.Key, records []forge.Record) Machine {
+	m := New(key)
+	for _, r := range records {
+		for _, ev := range r.Events {
+			m.Step(ev)
+		}
+	}
+	return m
+}
+
+// Journal keeps the decisions of every machine, in order.
+type Journal interface {
+	// Load returns a machine's records and the sequence to append after.
+	Load(ctx context.Context, key forge.Key) ([]forge.Record, uint64, error)
+	// Append adds a record if expected is still the last sequence, and returns
+	// the new one. ErrConflict: it is not. Any other error: the outcome is
+	// unknown.
+	Append(ctx context.Context, key forge.Key, expected uint64, rec forge.Record) (uint64, error)
+	// Last returns the sequence to append after.
+	Last(ctx context.Context, key forge.Key) (uint64, error)
+}
+
+// Outbox makes effects happen. Repeating them is safe.
+type Outbox interface {
+	Dispatch(ctx context.Context, key forge.Key, eff forge.Effects) error
+}
+
+// maxBatch bounds how many events share one journal record.
+const maxBatch = 64
+
+// conflictRetries bounds how often a decision is taken anew because another
+// replica was faster; then the events are handed back for redelivery.
+const conflictRetries = 10
+
+// Driver decides on events. Its methods may be called by many goroutines:
+// events that arrive for a machine while it is busy are decided together and
+// share one durable write.
+type Driver struct {
+	journal Journal
+	outbox  Outbox
+	clock   func() time.Time
+	limit   int // of cached machines
+
+	mu    sync.Mutex
+	slots map[forge.Key]*slot
+}
+
+// slot is one machine's place: its cached state, and who waits for it.
+type slot struct {
+	machine Machine // nil: not cached
+	seq     uint64
+	busy    bool
+	queue   []*call
+}
+
+type call struct {
+	event  forge.Event
+	ruling forge.Ruling
+	err    error
+	done   chan struct{}
+}
+
+// NewDriver returns a driver that keeps at most limit machines in memory.
+func NewDriver(j Journal, o Outbox, clock func() time.Time, limit int) *Driver {
+	return &Driver{journal: j, outbox: o, clock: clock, limit: limit, slots: map[forge.Key]*slot{}}
+}
+
+// Decide takes the decision on one event and returns once it is durable and its
+// effects are dispatched. On an error the event has to be delivered again.
+func (d *Driver) Decide(ctx context.Context, ev forge.Event) (forge.Ruling, error) {
+	c := &call{event: ev, done: make(chan struct{})}
+	d.mu.Lock()
+	s := d.slots[ev.To]
+	if s == nil {
+		s = &slot{}
+		d.slots[ev.To] = s
+	}
+	s.queue = append(s.queue, c)
+	if s.busy {
+		d.mu.Unlock()
+		<-c.done
+		return c.ruling, c.err
+	}
+	s.busy = true
+	for len(s.queue) > 0 {
+		n := min(len(s.queue), maxBatch)
+		batch := s.queue[:n:n]
+		s.queue = s.queue[n:]
+		d.mu.Unlock()
+		err := d.decide(ctx, ev.To, s, batch)
+		for _, b := range batch {
+			b.err = err
+			close(b.done)
+		}
+		d.mu.Lock()
+	}
+	s.busy = false
+	d.evict(ev.To, s)
+	d.mu.Unlock()
+	return c.ruling, c.err
+}
+
+// evict bounds the memory: a machine can always be folded again.
+func (d *Driver) evict(key forge.Key, s *slot) {
+	if s.machine == nil {
+		delete(d.slots, key)
+	}
+	for k, other := range d.slots {
+		if len(d.slots) <= d.limit {
+			return
+		}
+		if !other.busy && k != key {
+			delete(d.slots, k)
+		}
+	}
+}
+
+func (d *Driver) decide(ctx context.Context, key forge.Key, s *slot, batch []*call) error {
+	for range conflictRetries {
+		err := d.try(ctx, key, s, batch)
+		if !errors.Is(err, ErrConflict) {
+			return err
+		}
+	}
+	return fmt.Errorf("deciding on %s: %w", key, ErrConflict)
+}
+
+// try decides on a batch once: load, step, journal, dispatch.
+func (d *Driver) try(ctx context.Context, key forge.Key, s *slot, batch []*call) error {
+	cached := s.machine != nil
+	if !cached {
+		records, seq, err := d.journal.Load(ctx, key)
+		if err != nil {
+			return fmt.Errorf("loading %s: %w", key, err)
+		}
+		s.machine, s.seq = Fold(key, records), seq
+	}
+	var rec forge.Record
+	var repeat []forge.Effects
+	now := d.clock()
+	for _, c := range batch {
+		ev := c.event
+		ev.At = now
+		eff, ruling := s.machine.Step(ev)
+		c.ruling = ruling
+		if ruling.Decision != forge.Applied {
+			repeat = append(repeat, eff)
+			continue
+		}
+		rec.Events = append(rec.Events, ev)
+		merge(&rec.Effects, eff)
+	}
+	if len(rec.Events) == 0 {
+		if err := d.current(ctx, key, s, cached); err != nil {
+			return err
+		}
+	} else {
+		rec.Summary = s.machine.Summary()
+		seq, err := d.journal.Append(ctx, key, s.seq, rec)
+		if err != nil {
+			s.machine = nil // it is ahead of the journal, or behind it
+			return fmt.Errorf("journaling %s: %w", key, err)
+		}
+		s.seq = seq
+	}
+	for _, eff := range repeat {
+		merge(&rec.Effects, eff)
+	}
+	if rec.Effects.Empty() {
+		return nil
+	}
+	if err := d.outbox.Dispatch(ctx, key, rec.Effects); err != nil {
+		return fmt.Errorf("dispatching for %s: %w", key, err)
+	}
+	return nil
+}
+
+// current makes sure that a decision not to act was not taken on a cached state
+// that another replica has overtaken.
+func (d *Driver) current(ctx context.Context, key forge.Key, s *slot, cached bool) error {
+	if !cached {
+		return nil
+	}
+	last, err := d.journal.Last(ctx, key)
+	if err != nil {
+		return fmt.Errorf("reading the last decision of %s: %w", key, err)
+	}
+	if last != s.seq {
+		s.machine = nil
+		return ErrConflict
+	}
+	return nil
+}
+
+// Recover dispatches everything that has to be in force for a machine, because
+// a crash or the loss of a stream may have swallowed it.
+func (d *Driver) Recover(ctx context.Context, key forge.Key) error {
+	records, _, err := d.journal.Load(ctx, key)
+	if err != nil {
+		return fmt.Errorf("loading %s: %w", key, err)
+	}
+	eff := Fold(key, records).Pending()
+	if eff.Empty() {
+		return nil
+	}
+	if err := d.outbox.Dispatch(ctx, key, eff); err != nil {
+		return fmt.Errorf("dispatching for %s: %w", key, err)
+	}
+	return nil
+}
+
+func merge(to *forge.Effects, eff forge.Effects) {
+	to.Commands = append(to.Commands, eff.Commands...)
+	to.Timers = append(to.Timers, eff.Timers...)
+	to.Notes = append(to.Notes, eff.Notes...)
+	to.Cancels = append(to.Cancels, eff.Cancels...)
+	to.Released = append(to.Released, eff.Released...)
+	to.Ended = to.Ended || eff.Ended
+}
