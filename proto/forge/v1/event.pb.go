@@ -2577,10 +2577,11 @@ func (b0 DependencyEnded_builder) Build() *DependencyEnded {
 // or withdrew, no sibling lands a change to them.
 type Reserve struct {
 	state                  protoimpl.MessageState `protogen:"opaque.v1"`
-	xxx_hidden_Task        *string                `protobuf:"bytes,1,opt,name=task"`
-	xxx_hidden_Number      int32                  `protobuf:"varint,2,opt,name=number"`
-	xxx_hidden_Conflicts   []string               `protobuf:"bytes,3,rep,name=conflicts"`
-	xxx_hidden_Files       []string               `protobuf:"bytes,4,rep,name=files"`
+	xxx_hidden_Run         int32                  `protobuf:"varint,1,opt,name=run"`
+	xxx_hidden_Task        *string                `protobuf:"bytes,2,opt,name=task"`
+	xxx_hidden_Number      int32                  `protobuf:"varint,3,opt,name=number"`
+	xxx_hidden_Conflicts   []string               `protobuf:"bytes,4,rep,name=conflicts"`
+	xxx_hidden_Files       []string               `protobuf:"bytes,5,rep,name=files"`
 	XXX_raceDetectHookData protoimpl.RaceDetectHookData
 	XXX_presence           [1]uint32
 	unknownFields          protoimpl.UnknownFields
@@ -2610,6 +2611,13 @@ func (x *Reserve) ProtoReflect() protoreflect.Message {
 		return ms
 	}
 	return mi.MessageOf(x)
+}
+
+func (x *Reserve) GetRun() int32 {
+	if x != nil {
+		return x.xxx_hidden_Run
+	}
+	return 0
 }
 
 func (x *Reserve) GetTask() string {
@@ -2643,14 +2651,19 @@ func (x *Reserve) GetFiles() []string {
 	return nil
 }
 
+func (x *Reserve) SetRun(v int32) {
+	x.xxx_hidden_Run = v
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 0, 5)
+}
+
 func (x *Reserve) SetTask(v string) {
 	x.xxx_hidden_Task = &v
-	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 0, 4)
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 1, 5)
 }
 
 func (x *Reserve) SetNumber(v int32) {
 	x.xxx_hidden_Number = v
-	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 1, 4)
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 2, 5)
 }
 
 func (x *Reserve) SetConflicts(v []string) {
@@ -2661,36 +2674,50 @@ func (x *Reserve) SetFiles(v []string) {
 	x.xxx_hidden_Files = v
 }
 
-func (x *Reserve) HasTask() bool {
+func (x *Reserve) HasRun() bool {
 	if x == nil {
 		return false
 	}
 	return protoimpl.X.Present(&(x.XXX_presence[0]), 0)
 }
 
-func (x *Reserve) HasNumber() bool {
+func (x *Reserve) HasTask() bool {
 	if x == nil {
 		return false
 	}
 	return protoimpl.X.Present(&(x.XXX_presence[0]), 1)
 }
 
-func (x *Reserve) ClearTask() {
+func (x *Reserve) HasNumber() bool {
+	if x == nil {
+		return false
+	}
+	return protoimpl.X.Present(&(x.XXX_presence[0]), 2)
+}
+
+func (x *Reserve) ClearRun() {
 	protoimpl.X.ClearPresent(&(x.XXX_presence[0]), 0)
+	x.xxx_hidden_Run = 0
+}
+
+func (x *Reserve) ClearTask() {
+	protoimpl.X.ClearPresent(&(x.XXX_presence[0]), 1)
 	x.xxx_hidden_Task = nil
 }
 
 func (x *Reserve) ClearNumber() {
-	protoimpl.X.ClearPresent(&(x.XXX_presence[0]), 1)
+	protoimpl.X.ClearPresent(&(x.XXX_presence[0]), 2)
 	x.xxx_hidden_Number = 0
 }
 
 type Reserve_builder struct {
 	_ [0]func() // Prevents comparability and use of unkeyed literals for the builder.
 
+	// The intent's run, counted from 1.
+	Run *int32
 	// The task.
 	Task *string
-	// Counted from 1 per task.
+	// Of the task's requests to the lane, from 1.
 	Number *int32
 	// The files that conflicted.
 	Conflicts []string
@@ -2702,12 +2729,16 @@ func (b0 Reserve_builder) Build() *Reserve {
 	m0 := &Reserve{}
 	b, x := &b0, m0
 	_, _ = b, x
+	if b.Run != nil {
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 0, 5)
+		x.xxx_hidden_Run = *b.Run
+	}
 	if b.Task != nil {
-		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 0, 4)
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 1, 5)
 		x.xxx_hidden_Task = b.Task
 	}
 	if b.Number != nil {
-		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 1, 4)
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 2, 5)
 		x.xxx_hidden_Number = *b.Number
 	}
 	x.xxx_hidden_Conflicts = b.Conflicts
@@ -2832,7 +2863,7 @@ type Reserved_builder struct {
 
 	// The task.
 	Task *string
-	// Counted from 1 per task.
+	// Of the task's requests to the lane, from 1.
 	Number *int32
 	// False when a task that already had precedence conflicts again with somebody
 	// from outside.
@@ -2861,14 +2892,15 @@ func (b0 Reserved_builder) Build() *Reserved {
 // Land asks the lane to integrate exactly this commit.
 type Land struct {
 	state                  protoimpl.MessageState `protogen:"opaque.v1"`
-	xxx_hidden_Task        *string                `protobuf:"bytes,1,opt,name=task"`
-	xxx_hidden_Number      int32                  `protobuf:"varint,2,opt,name=number"`
-	xxx_hidden_Base        *string                `protobuf:"bytes,3,opt,name=base"`
-	xxx_hidden_Head        *string                `protobuf:"bytes,4,opt,name=head"`
-	xxx_hidden_Tree        *string                `protobuf:"bytes,5,opt,name=tree"`
-	xxx_hidden_PatchId     *string                `protobuf:"bytes,6,opt,name=patch_id,json=patchId"`
-	xxx_hidden_Files       []string               `protobuf:"bytes,7,rep,name=files"`
-	xxx_hidden_Title       *string                `protobuf:"bytes,8,opt,name=title"`
+	xxx_hidden_Run         int32                  `protobuf:"varint,1,opt,name=run"`
+	xxx_hidden_Task        *string                `protobuf:"bytes,2,opt,name=task"`
+	xxx_hidden_Number      int32                  `protobuf:"varint,3,opt,name=number"`
+	xxx_hidden_Base        *string                `protobuf:"bytes,4,opt,name=base"`
+	xxx_hidden_Head        *string                `protobuf:"bytes,5,opt,name=head"`
+	xxx_hidden_Tree        *string                `protobuf:"bytes,6,opt,name=tree"`
+	xxx_hidden_PatchId     *string                `protobuf:"bytes,7,opt,name=patch_id,json=patchId"`
+	xxx_hidden_Files       []string               `protobuf:"bytes,8,rep,name=files"`
+	xxx_hidden_Title       *string                `protobuf:"bytes,9,opt,name=title"`
 	XXX_raceDetectHookData protoimpl.RaceDetectHookData
 	XXX_presence           [1]uint32
 	unknownFields          protoimpl.UnknownFields
@@ -2898,6 +2930,13 @@ func (x *Land) ProtoReflect() protoreflect.Message {
 		return ms
 	}
 	return mi.MessageOf(x)
+}
+
+func (x *Land) GetRun() int32 {
+	if x != nil {
+		return x.xxx_hidden_Run
+	}
+	return 0
 }
 
 func (x *Land) GetTask() string {
@@ -2974,34 +3013,39 @@ func (x *Land) GetTitle() string {
 	return ""
 }
 
+func (x *Land) SetRun(v int32) {
+	x.xxx_hidden_Run = v
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 0, 9)
+}
+
 func (x *Land) SetTask(v string) {
 	x.xxx_hidden_Task = &v
-	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 0, 8)
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 1, 9)
 }
 
 func (x *Land) SetNumber(v int32) {
 	x.xxx_hidden_Number = v
-	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 1, 8)
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 2, 9)
 }
 
 func (x *Land) SetBase(v string) {
 	x.xxx_hidden_Base = &v
-	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 2, 8)
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 3, 9)
 }
 
 func (x *Land) SetHead(v string) {
 	x.xxx_hidden_Head = &v
-	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 3, 8)
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 4, 9)
 }
 
 func (x *Land) SetTree(v string) {
 	x.xxx_hidden_Tree = &v
-	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 4, 8)
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 5, 9)
 }
 
 func (x *Land) SetPatchId(v string) {
 	x.xxx_hidden_PatchId = &v
-	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 5, 8)
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 6, 9)
 }
 
 func (x *Land) SetFiles(v []string) {
@@ -3010,99 +3054,113 @@ func (x *Land) SetFiles(v []string) {
 
 func (x *Land) SetTitle(v string) {
 	x.xxx_hidden_Title = &v
-	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 7, 8)
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 8, 9)
 }
 
-func (x *Land) HasTask() bool {
+func (x *Land) HasRun() bool {
 	if x == nil {
 		return false
 	}
 	return protoimpl.X.Present(&(x.XXX_presence[0]), 0)
 }
 
-func (x *Land) HasNumber() bool {
+func (x *Land) HasTask() bool {
 	if x == nil {
 		return false
 	}
 	return protoimpl.X.Present(&(x.XXX_presence[0]), 1)
 }
 
-func (x *Land) HasBase() bool {
+func (x *Land) HasNumber() bool {
 	if x == nil {
 		return false
 	}
 	return protoimpl.X.Present(&(x.XXX_presence[0]), 2)
 }
 
-func (x *Land) HasHead() bool {
+func (x *Land) HasBase() bool {
 	if x == nil {
 		return false
 	}
 	return protoimpl.X.Present(&(x.XXX_presence[0]), 3)
 }
 
-func (x *Land) HasTree() bool {
+func (x *Land) HasHead() bool {
 	if x == nil {
 		return false
 	}
 	return protoimpl.X.Present(&(x.XXX_presence[0]), 4)
 }
 
-func (x *Land) HasPatchId() bool {
+func (x *Land) HasTree() bool {
 	if x == nil {
 		return false
 	}
 	return protoimpl.X.Present(&(x.XXX_presence[0]), 5)
 }
 
+func (x *Land) HasPatchId() bool {
+	if x == nil {
+		return false
+	}
+	return protoimpl.X.Present(&(x.XXX_presence[0]), 6)
+}
+
 func (x *Land) HasTitle() bool {
 	if x == nil {
 		return false
 	}
-	return protoimpl.X.Present(&(x.XXX_presence[0]), 7)
+	return protoimpl.X.Present(&(x.XXX_presence[0]), 8)
+}
+
+func (x *Land) ClearRun() {
+	protoimpl.X.ClearPresent(&(x.XXX_presence[0]), 0)
+	x.xxx_hidden_Run = 0
 }
 
 func (x *Land) ClearTask() {
-	protoimpl.X.ClearPresent(&(x.XXX_presence[0]), 0)
+	protoimpl.X.ClearPresent(&(x.XXX_presence[0]), 1)
 	x.xxx_hidden_Task = nil
 }
 
 func (x *Land) ClearNumber() {
-	protoimpl.X.ClearPresent(&(x.XXX_presence[0]), 1)
+	protoimpl.X.ClearPresent(&(x.XXX_presence[0]), 2)
 	x.xxx_hidden_Number = 0
 }
 
 func (x *Land) ClearBase() {
-	protoimpl.X.ClearPresent(&(x.XXX_presence[0]), 2)
+	protoimpl.X.ClearPresent(&(x.XXX_presence[0]), 3)
 	x.xxx_hidden_Base = nil
 }
 
 func (x *Land) ClearHead() {
-	protoimpl.X.ClearPresent(&(x.XXX_presence[0]), 3)
+	protoimpl.X.ClearPresent(&(x.XXX_presence[0]), 4)
 	x.xxx_hidden_Head = nil
 }
 
 func (x *Land) ClearTree() {
-	protoimpl.X.ClearPresent(&(x.XXX_presence[0]), 4)
+	protoimpl.X.ClearPresent(&(x.XXX_presence[0]), 5)
 	x.xxx_hidden_Tree = nil
 }
 
 func (x *Land) ClearPatchId() {
-	protoimpl.X.ClearPresent(&(x.XXX_presence[0]), 5)
+	protoimpl.X.ClearPresent(&(x.XXX_presence[0]), 6)
 	x.xxx_hidden_PatchId = nil
 }
 
 func (x *Land) ClearTitle() {
-	protoimpl.X.ClearPresent(&(x.XXX_presence[0]), 7)
+	protoimpl.X.ClearPresent(&(x.XXX_presence[0]), 8)
 	x.xxx_hidden_Title = nil
 }
 
 type Land_builder struct {
 	_ [0]func() // Prevents comparability and use of unkeyed literals for the builder.
 
+	// The intent's run, counted from 1.
+	Run *int32
 	// The task.
 	Task *string
-	// Counted from 1 per task.
+	// Of the task's requests to the lane, from 1.
 	Number *int32
 	// The parent that head was reviewed and verified on.
 	Base *string
@@ -3122,33 +3180,37 @@ func (b0 Land_builder) Build() *Land {
 	m0 := &Land{}
 	b, x := &b0, m0
 	_, _ = b, x
+	if b.Run != nil {
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 0, 9)
+		x.xxx_hidden_Run = *b.Run
+	}
 	if b.Task != nil {
-		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 0, 8)
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 1, 9)
 		x.xxx_hidden_Task = b.Task
 	}
 	if b.Number != nil {
-		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 1, 8)
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 2, 9)
 		x.xxx_hidden_Number = *b.Number
 	}
 	if b.Base != nil {
-		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 2, 8)
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 3, 9)
 		x.xxx_hidden_Base = b.Base
 	}
 	if b.Head != nil {
-		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 3, 8)
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 4, 9)
 		x.xxx_hidden_Head = b.Head
 	}
 	if b.Tree != nil {
-		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 4, 8)
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 5, 9)
 		x.xxx_hidden_Tree = b.Tree
 	}
 	if b.PatchId != nil {
-		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 5, 8)
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 6, 9)
 		x.xxx_hidden_PatchId = b.PatchId
 	}
 	x.xxx_hidden_Files = b.Files
 	if b.Title != nil {
-		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 7, 8)
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 8, 9)
 		x.xxx_hidden_Title = b.Title
 	}
 	return m0
@@ -3292,7 +3354,7 @@ type Landed_builder struct {
 
 	// The task.
 	Task *string
-	// Counted from 1 per task.
+	// Of the task's requests to the lane, from 1.
 	Number *int32
 	// What became of it; unset if failure is set.
 	Result *Integration
@@ -3317,10 +3379,13 @@ func (b0 Landed_builder) Build() *Landed {
 	return m0
 }
 
-// Withdraw takes back what a task asked of the lane.
+// Withdraw takes back what a task asked of the lane, up to and including the
+// request with that number, and gives up its precedence.
 type Withdraw struct {
 	state                  protoimpl.MessageState `protogen:"opaque.v1"`
-	xxx_hidden_Task        *string                `protobuf:"bytes,1,opt,name=task"`
+	xxx_hidden_Run         int32                  `protobuf:"varint,1,opt,name=run"`
+	xxx_hidden_Task        *string                `protobuf:"bytes,2,opt,name=task"`
+	xxx_hidden_Number      int32                  `protobuf:"varint,3,opt,name=number"`
 	XXX_raceDetectHookData protoimpl.RaceDetectHookData
 	XXX_presence           [1]uint32
 	unknownFields          protoimpl.UnknownFields
@@ -3352,6 +3417,13 @@ func (x *Withdraw) ProtoReflect() protoreflect.Message {
 	return mi.MessageOf(x)
 }
 
+func (x *Withdraw) GetRun() int32 {
+	if x != nil {
+		return x.xxx_hidden_Run
+	}
+	return 0
+}
+
 func (x *Withdraw) GetTask() string {
 	if x != nil {
 		if x.xxx_hidden_Task != nil {
@@ -3362,37 +3434,90 @@ func (x *Withdraw) GetTask() string {
 	return ""
 }
 
-func (x *Withdraw) SetTask(v string) {
-	x.xxx_hidden_Task = &v
-	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 0, 1)
+func (x *Withdraw) GetNumber() int32 {
+	if x != nil {
+		return x.xxx_hidden_Number
+	}
+	return 0
 }
 
-func (x *Withdraw) HasTask() bool {
+func (x *Withdraw) SetRun(v int32) {
+	x.xxx_hidden_Run = v
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 0, 3)
+}
+
+func (x *Withdraw) SetTask(v string) {
+	x.xxx_hidden_Task = &v
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 1, 3)
+}
+
+func (x *Withdraw) SetNumber(v int32) {
+	x.xxx_hidden_Number = v
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 2, 3)
+}
+
+func (x *Withdraw) HasRun() bool {
 	if x == nil {
 		return false
 	}
 	return protoimpl.X.Present(&(x.XXX_presence[0]), 0)
 }
 
-func (x *Withdraw) ClearTask() {
+func (x *Withdraw) HasTask() bool {
+	if x == nil {
+		return false
+	}
+	return protoimpl.X.Present(&(x.XXX_presence[0]), 1)
+}
+
+func (x *Withdraw) HasNumber() bool {
+	if x == nil {
+		return false
+	}
+	return protoimpl.X.Present(&(x.XXX_presence[0]), 2)
+}
+
+func (x *Withdraw) ClearRun() {
 	protoimpl.X.ClearPresent(&(x.XXX_presence[0]), 0)
+	x.xxx_hidden_Run = 0
+}
+
+func (x *Withdraw) ClearTask() {
+	protoimpl.X.ClearPresent(&(x.XXX_presence[0]), 1)
 	x.xxx_hidden_Task = nil
+}
+
+func (x *Withdraw) ClearNumber() {
+	protoimpl.X.ClearPresent(&(x.XXX_presence[0]), 2)
+	x.xxx_hidden_Number = 0
 }
 
 type Withdraw_builder struct {
 	_ [0]func() // Prevents comparability and use of unkeyed literals for the builder.
 
-	// The task; empty means all tasks of the intent.
+	// The intent's run, counted from 1.
+	Run *int32
+	// The task.
 	Task *string
+	// Of the task's requests to the lane, from 1.
+	Number *int32
 }
 
 func (b0 Withdraw_builder) Build() *Withdraw {
 	m0 := &Withdraw{}
 	b, x := &b0, m0
 	_, _ = b, x
+	if b.Run != nil {
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 0, 3)
+		x.xxx_hidden_Run = *b.Run
+	}
 	if b.Task != nil {
-		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 0, 1)
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 1, 3)
 		x.xxx_hidden_Task = b.Task
+	}
+	if b.Number != nil {
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 2, 3)
+		x.xxx_hidden_Number = *b.Number
 	}
 	return m0
 }
@@ -3581,32 +3706,36 @@ const file_forge_v1_event_proto_rawDesc = "" +
 	"\x0fDependencyEnded\x12\x16\n" +
 	"\x06intent\x18\x01 \x01(\tR\x06intent\x12(\n" +
 	"\x06status\x18\x02 \x01(\x0e2\x10.forge.v1.StatusR\x06status\x12\x14\n" +
-	"\x05cycle\x18\x03 \x03(\tR\x05cycle\"i\n" +
-	"\aReserve\x12\x12\n" +
-	"\x04task\x18\x01 \x01(\tR\x04task\x12\x16\n" +
-	"\x06number\x18\x02 \x01(\x05R\x06number\x12\x1c\n" +
-	"\tconflicts\x18\x03 \x03(\tR\tconflicts\x12\x14\n" +
-	"\x05files\x18\x04 \x03(\tR\x05files\"P\n" +
+	"\x05cycle\x18\x03 \x03(\tR\x05cycle\"{\n" +
+	"\aReserve\x12\x10\n" +
+	"\x03run\x18\x01 \x01(\x05R\x03run\x12\x12\n" +
+	"\x04task\x18\x02 \x01(\tR\x04task\x12\x16\n" +
+	"\x06number\x18\x03 \x01(\x05R\x06number\x12\x1c\n" +
+	"\tconflicts\x18\x04 \x03(\tR\tconflicts\x12\x14\n" +
+	"\x05files\x18\x05 \x03(\tR\x05files\"P\n" +
 	"\bReserved\x12\x12\n" +
 	"\x04task\x18\x01 \x01(\tR\x04task\x12\x16\n" +
 	"\x06number\x18\x02 \x01(\x05R\x06number\x12\x18\n" +
-	"\agranted\x18\x03 \x01(\bR\agranted\"\xb5\x01\n" +
-	"\x04Land\x12\x12\n" +
-	"\x04task\x18\x01 \x01(\tR\x04task\x12\x16\n" +
-	"\x06number\x18\x02 \x01(\x05R\x06number\x12\x12\n" +
-	"\x04base\x18\x03 \x01(\tR\x04base\x12\x12\n" +
-	"\x04head\x18\x04 \x01(\tR\x04head\x12\x12\n" +
-	"\x04tree\x18\x05 \x01(\tR\x04tree\x12\x19\n" +
-	"\bpatch_id\x18\x06 \x01(\tR\apatchId\x12\x14\n" +
-	"\x05files\x18\a \x03(\tR\x05files\x12\x14\n" +
-	"\x05title\x18\b \x01(\tR\x05title\"\x90\x01\n" +
+	"\agranted\x18\x03 \x01(\bR\agranted\"\xc7\x01\n" +
+	"\x04Land\x12\x10\n" +
+	"\x03run\x18\x01 \x01(\x05R\x03run\x12\x12\n" +
+	"\x04task\x18\x02 \x01(\tR\x04task\x12\x16\n" +
+	"\x06number\x18\x03 \x01(\x05R\x06number\x12\x12\n" +
+	"\x04base\x18\x04 \x01(\tR\x04base\x12\x12\n" +
+	"\x04head\x18\x05 \x01(\tR\x04head\x12\x12\n" +
+	"\x04tree\x18\x06 \x01(\tR\x04tree\x12\x19\n" +
+	"\bpatch_id\x18\a \x01(\tR\apatchId\x12\x14\n" +
+	"\x05files\x18\b \x03(\tR\x05files\x12\x14\n" +
+	"\x05title\x18\t \x01(\tR\x05title\"\x90\x01\n" +
 	"\x06Landed\x12\x12\n" +
 	"\x04task\x18\x01 \x01(\tR\x04task\x12\x16\n" +
 	"\x06number\x18\x02 \x01(\x05R\x06number\x12-\n" +
 	"\x06result\x18\x03 \x01(\v2\x15.forge.v1.IntegrationR\x06result\x12+\n" +
-	"\afailure\x18\x04 \x01(\v2\x11.forge.v1.FailureR\afailure\"\x1e\n" +
-	"\bWithdraw\x12\x12\n" +
-	"\x04task\x18\x01 \x01(\tR\x04task\"A\n" +
+	"\afailure\x18\x04 \x01(\v2\x11.forge.v1.FailureR\afailure\"H\n" +
+	"\bWithdraw\x12\x10\n" +
+	"\x03run\x18\x01 \x01(\x05R\x03run\x12\x12\n" +
+	"\x04task\x18\x02 \x01(\tR\x04task\x12\x16\n" +
+	"\x06number\x18\x03 \x01(\x05R\x06number\"A\n" +
 	"\x03End\x12\x10\n" +
 	"\x03run\x18\x01 \x01(\x05R\x03run\x12(\n" +
 	"\x06status\x18\x02 \x01(\x0e2\x10.forge.v1.StatusR\x06statusB?Z5github.com/pfl-forge/pfl-forge/proto/forge/v1;forgev1\x92\x03\x05\xd2>\x02\x10\x03b\beditionsp\xe8\a"

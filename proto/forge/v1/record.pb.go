@@ -500,11 +500,13 @@ type Summary struct {
 	xxx_hidden_Activity    *string                `protobuf:"bytes,11,opt,name=activity"`
 	xxx_hidden_Plan        *string                `protobuf:"bytes,12,opt,name=plan"`
 	xxx_hidden_Tasks       *[]*TaskSummary        `protobuf:"bytes,13,rep,name=tasks"`
-	xxx_hidden_Open        *[]*Attempt            `protobuf:"bytes,14,rep,name=open"`
-	xxx_hidden_Settled     bool                   `protobuf:"varint,15,opt,name=settled"`
-	xxx_hidden_Usage       *Usage                 `protobuf:"bytes,16,opt,name=usage"`
-	xxx_hidden_CreatedAt   *timestamppb.Timestamp `protobuf:"bytes,17,opt,name=created_at,json=createdAt"`
-	xxx_hidden_UpdatedAt   *timestamppb.Timestamp `protobuf:"bytes,18,opt,name=updated_at,json=updatedAt"`
+	xxx_hidden_TaskCount   int32                  `protobuf:"varint,14,opt,name=task_count,json=taskCount"`
+	xxx_hidden_TasksDone   int32                  `protobuf:"varint,15,opt,name=tasks_done,json=tasksDone"`
+	xxx_hidden_Open        *[]*Attempt            `protobuf:"bytes,16,rep,name=open"`
+	xxx_hidden_Settled     bool                   `protobuf:"varint,17,opt,name=settled"`
+	xxx_hidden_Usage       *Usage                 `protobuf:"bytes,18,opt,name=usage"`
+	xxx_hidden_CreatedAt   *timestamppb.Timestamp `protobuf:"bytes,19,opt,name=created_at,json=createdAt"`
+	xxx_hidden_UpdatedAt   *timestamppb.Timestamp `protobuf:"bytes,20,opt,name=updated_at,json=updatedAt"`
 	XXX_raceDetectHookData protoimpl.RaceDetectHookData
 	XXX_presence           [1]uint32
 	unknownFields          protoimpl.UnknownFields
@@ -652,6 +654,20 @@ func (x *Summary) GetTasks() []*TaskSummary {
 	return nil
 }
 
+func (x *Summary) GetTaskCount() int32 {
+	if x != nil {
+		return x.xxx_hidden_TaskCount
+	}
+	return 0
+}
+
+func (x *Summary) GetTasksDone() int32 {
+	if x != nil {
+		return x.xxx_hidden_TasksDone
+	}
+	return 0
+}
+
 func (x *Summary) GetOpen() []*Attempt {
 	if x != nil {
 		if x.xxx_hidden_Open != nil {
@@ -695,61 +711,71 @@ func (x *Summary) SetKey(v *Key) {
 
 func (x *Summary) SetTitle(v string) {
 	x.xxx_hidden_Title = &v
-	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 1, 18)
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 1, 20)
 }
 
 func (x *Summary) SetType(v string) {
 	x.xxx_hidden_Type = &v
-	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 2, 18)
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 2, 20)
 }
 
 func (x *Summary) SetStatus(v Status) {
 	x.xxx_hidden_Status = v
-	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 3, 18)
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 3, 20)
 }
 
 func (x *Summary) SetRisk(v Risk) {
 	x.xxx_hidden_Risk = v
-	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 4, 18)
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 4, 20)
 }
 
 func (x *Summary) SetSource(v Source) {
 	x.xxx_hidden_Source = v
-	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 5, 18)
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 5, 20)
 }
 
 func (x *Summary) SetPriority(v int32) {
 	x.xxx_hidden_Priority = v
-	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 6, 18)
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 6, 20)
 }
 
 func (x *Summary) SetRun(v int32) {
 	x.xxx_hidden_Run = v
-	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 7, 18)
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 7, 20)
 }
 
 func (x *Summary) SetWaiting(v Waiting) {
 	x.xxx_hidden_Waiting = v
-	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 8, 18)
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 8, 20)
 }
 
 func (x *Summary) SetReason(v string) {
 	x.xxx_hidden_Reason = &v
-	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 9, 18)
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 9, 20)
 }
 
 func (x *Summary) SetActivity(v string) {
 	x.xxx_hidden_Activity = &v
-	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 10, 18)
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 10, 20)
 }
 
 func (x *Summary) SetPlan(v string) {
 	x.xxx_hidden_Plan = &v
-	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 11, 18)
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 11, 20)
 }
 
 func (x *Summary) SetTasks(v []*TaskSummary) {
 	x.xxx_hidden_Tasks = &v
+}
+
+func (x *Summary) SetTaskCount(v int32) {
+	x.xxx_hidden_TaskCount = v
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 13, 20)
+}
+
+func (x *Summary) SetTasksDone(v int32) {
+	x.xxx_hidden_TasksDone = v
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 14, 20)
 }
 
 func (x *Summary) SetOpen(v []*Attempt) {
@@ -758,7 +784,7 @@ func (x *Summary) SetOpen(v []*Attempt) {
 
 func (x *Summary) SetSettled(v bool) {
 	x.xxx_hidden_Settled = v
-	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 14, 18)
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 16, 20)
 }
 
 func (x *Summary) SetUsage(v *Usage) {
@@ -857,11 +883,25 @@ func (x *Summary) HasPlan() bool {
 	return protoimpl.X.Present(&(x.XXX_presence[0]), 11)
 }
 
-func (x *Summary) HasSettled() bool {
+func (x *Summary) HasTaskCount() bool {
+	if x == nil {
+		return false
+	}
+	return protoimpl.X.Present(&(x.XXX_presence[0]), 13)
+}
+
+func (x *Summary) HasTasksDone() bool {
 	if x == nil {
 		return false
 	}
 	return protoimpl.X.Present(&(x.XXX_presence[0]), 14)
+}
+
+func (x *Summary) HasSettled() bool {
+	if x == nil {
+		return false
+	}
+	return protoimpl.X.Present(&(x.XXX_presence[0]), 16)
 }
 
 func (x *Summary) HasUsage() bool {
@@ -944,8 +984,18 @@ func (x *Summary) ClearPlan() {
 	x.xxx_hidden_Plan = nil
 }
 
-func (x *Summary) ClearSettled() {
+func (x *Summary) ClearTaskCount() {
+	protoimpl.X.ClearPresent(&(x.XXX_presence[0]), 13)
+	x.xxx_hidden_TaskCount = 0
+}
+
+func (x *Summary) ClearTasksDone() {
 	protoimpl.X.ClearPresent(&(x.XXX_presence[0]), 14)
+	x.xxx_hidden_TasksDone = 0
+}
+
+func (x *Summary) ClearSettled() {
+	protoimpl.X.ClearPresent(&(x.XXX_presence[0]), 16)
 	x.xxx_hidden_Settled = false
 }
 
@@ -988,8 +1038,13 @@ type Summary_builder struct {
 	Activity *string
 	// The hash of the plan that an approval approves.
 	Plan *string
-	// Its tasks.
+	// The tasks that are under way, waiting or failed; the others are only
+	// counted.
 	Tasks []*TaskSummary
+	// How many tasks there are.
+	TaskCount *int32
+	// How many of them are done.
+	TasksDone *int32
 	// Attempts whose results are still wanted.
 	Open []*Attempt
 	// Nothing can go on without a person.
@@ -1008,53 +1063,61 @@ func (b0 Summary_builder) Build() *Summary {
 	_, _ = b, x
 	x.xxx_hidden_Key = b.Key
 	if b.Title != nil {
-		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 1, 18)
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 1, 20)
 		x.xxx_hidden_Title = b.Title
 	}
 	if b.Type != nil {
-		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 2, 18)
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 2, 20)
 		x.xxx_hidden_Type = b.Type
 	}
 	if b.Status != nil {
-		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 3, 18)
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 3, 20)
 		x.xxx_hidden_Status = *b.Status
 	}
 	if b.Risk != nil {
-		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 4, 18)
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 4, 20)
 		x.xxx_hidden_Risk = *b.Risk
 	}
 	if b.Source != nil {
-		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 5, 18)
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 5, 20)
 		x.xxx_hidden_Source = *b.Source
 	}
 	if b.Priority != nil {
-		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 6, 18)
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 6, 20)
 		x.xxx_hidden_Priority = *b.Priority
 	}
 	if b.Run != nil {
-		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 7, 18)
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 7, 20)
 		x.xxx_hidden_Run = *b.Run
 	}
 	if b.Waiting != nil {
-		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 8, 18)
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 8, 20)
 		x.xxx_hidden_Waiting = *b.Waiting
 	}
 	if b.Reason != nil {
-		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 9, 18)
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 9, 20)
 		x.xxx_hidden_Reason = b.Reason
 	}
 	if b.Activity != nil {
-		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 10, 18)
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 10, 20)
 		x.xxx_hidden_Activity = b.Activity
 	}
 	if b.Plan != nil {
-		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 11, 18)
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 11, 20)
 		x.xxx_hidden_Plan = b.Plan
 	}
 	x.xxx_hidden_Tasks = &b.Tasks
+	if b.TaskCount != nil {
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 13, 20)
+		x.xxx_hidden_TaskCount = *b.TaskCount
+	}
+	if b.TasksDone != nil {
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 14, 20)
+		x.xxx_hidden_TasksDone = *b.TasksDone
+	}
 	x.xxx_hidden_Open = &b.Open
 	if b.Settled != nil {
-		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 14, 18)
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 16, 20)
 		x.xxx_hidden_Settled = *b.Settled
 	}
 	x.xxx_hidden_Usage = b.Usage
@@ -1327,7 +1390,7 @@ const file_forge_v1_record_proto_rawDesc = "" +
 	"\x05Timer\x12\x1d\n" +
 	"\x02to\x18\x01 \x01(\v2\r.forge.v1.KeyR\x02to\x12\x10\n" +
 	"\x03key\x18\x02 \x01(\tR\x03key\x12*\n" +
-	"\x02at\x18\x03 \x01(\v2\x1a.google.protobuf.TimestampR\x02at\"\xfa\x04\n" +
+	"\x02at\x18\x03 \x01(\v2\x1a.google.protobuf.TimestampR\x02at\"\xb8\x05\n" +
 	"\aSummary\x12\x1f\n" +
 	"\x03key\x18\x01 \x01(\v2\r.forge.v1.KeyR\x03key\x12\x14\n" +
 	"\x05title\x18\x02 \x01(\tR\x05title\x12\x12\n" +
@@ -1342,14 +1405,18 @@ const file_forge_v1_record_proto_rawDesc = "" +
 	" \x01(\tR\x06reason\x12\x1a\n" +
 	"\bactivity\x18\v \x01(\tR\bactivity\x12\x12\n" +
 	"\x04plan\x18\f \x01(\tR\x04plan\x12+\n" +
-	"\x05tasks\x18\r \x03(\v2\x15.forge.v1.TaskSummaryR\x05tasks\x12%\n" +
-	"\x04open\x18\x0e \x03(\v2\x11.forge.v1.AttemptR\x04open\x12\x18\n" +
-	"\asettled\x18\x0f \x01(\bR\asettled\x12%\n" +
-	"\x05usage\x18\x10 \x01(\v2\x0f.forge.v1.UsageR\x05usage\x129\n" +
+	"\x05tasks\x18\r \x03(\v2\x15.forge.v1.TaskSummaryR\x05tasks\x12\x1d\n" +
 	"\n" +
-	"created_at\x18\x11 \x01(\v2\x1a.google.protobuf.TimestampR\tcreatedAt\x129\n" +
+	"task_count\x18\x0e \x01(\x05R\ttaskCount\x12\x1d\n" +
 	"\n" +
-	"updated_at\x18\x12 \x01(\v2\x1a.google.protobuf.TimestampR\tupdatedAt\"\xb7\x01\n" +
+	"tasks_done\x18\x0f \x01(\x05R\ttasksDone\x12%\n" +
+	"\x04open\x18\x10 \x03(\v2\x11.forge.v1.AttemptR\x04open\x12\x18\n" +
+	"\asettled\x18\x11 \x01(\bR\asettled\x12%\n" +
+	"\x05usage\x18\x12 \x01(\v2\x0f.forge.v1.UsageR\x05usage\x129\n" +
+	"\n" +
+	"created_at\x18\x13 \x01(\v2\x1a.google.protobuf.TimestampR\tcreatedAt\x129\n" +
+	"\n" +
+	"updated_at\x18\x14 \x01(\v2\x1a.google.protobuf.TimestampR\tupdatedAt\"\xb7\x01\n" +
 	"\vTaskSummary\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\tR\x02id\x12\x14\n" +
 	"\x05title\x18\x02 \x01(\tR\x05title\x12,\n" +

@@ -212,6 +212,15 @@ func (x *Result) GetObservations() []*Observation {
 	return nil
 }
 
+func (x *Result) GetStarted() bool {
+	if x != nil {
+		if x, ok := x.xxx_hidden_Outcome.(*result_Started); ok {
+			return x.Started
+		}
+	}
+	return false
+}
+
 func (x *Result) GetFailure() *Failure {
 	if x != nil {
 		if x, ok := x.xxx_hidden_Outcome.(*result_Failure); ok {
@@ -317,6 +326,10 @@ func (x *Result) SetUsage(v *Usage) {
 
 func (x *Result) SetObservations(v []*Observation) {
 	x.xxx_hidden_Observations = &v
+}
+
+func (x *Result) SetStarted(v bool) {
+	x.xxx_hidden_Outcome = &result_Started{v}
 }
 
 func (x *Result) SetFailure(v *Failure) {
@@ -445,6 +458,14 @@ func (x *Result) HasOutcome() bool {
 	return x.xxx_hidden_Outcome != nil
 }
 
+func (x *Result) HasStarted() bool {
+	if x == nil {
+		return false
+	}
+	_, ok := x.xxx_hidden_Outcome.(*result_Started)
+	return ok
+}
+
 func (x *Result) HasFailure() bool {
 	if x == nil {
 		return false
@@ -545,6 +566,12 @@ func (x *Result) ClearOutcome() {
 	x.xxx_hidden_Outcome = nil
 }
 
+func (x *Result) ClearStarted() {
+	if _, ok := x.xxx_hidden_Outcome.(*result_Started); ok {
+		x.xxx_hidden_Outcome = nil
+	}
+}
+
 func (x *Result) ClearFailure() {
 	if _, ok := x.xxx_hidden_Outcome.(*result_Failure); ok {
 		x.xxx_hidden_Outcome = nil
@@ -588,19 +615,22 @@ func (x *Result) ClearReflection() {
 }
 
 const Result_Outcome_not_set_case case_Result_Outcome = 0
-const Result_Failure_case case_Result_Outcome = 11
-const Result_Analysis_case case_Result_Outcome = 12
-const Result_Implementation_case case_Result_Outcome = 13
-const Result_Rebase_case case_Result_Outcome = 14
-const Result_Review_case case_Result_Outcome = 15
-const Result_Integration_case case_Result_Outcome = 16
-const Result_Reflection_case case_Result_Outcome = 17
+const Result_Started_case case_Result_Outcome = 11
+const Result_Failure_case case_Result_Outcome = 12
+const Result_Analysis_case case_Result_Outcome = 13
+const Result_Implementation_case case_Result_Outcome = 14
+const Result_Rebase_case case_Result_Outcome = 15
+const Result_Review_case case_Result_Outcome = 16
+const Result_Integration_case case_Result_Outcome = 17
+const Result_Reflection_case case_Result_Outcome = 18
 
 func (x *Result) WhichOutcome() case_Result_Outcome {
 	if x == nil {
 		return Result_Outcome_not_set_case
 	}
 	switch x.xxx_hidden_Outcome.(type) {
+	case *result_Started:
+		return Result_Started_case
 	case *result_Failure:
 		return Result_Failure_case
 	case *result_Analysis:
@@ -643,9 +673,12 @@ type Result_builder struct {
 	Usage *Usage
 	// What the agent noticed.
 	Observations []*Observation
-	// A failure, or what the step made.
+	// That it began, a failure, or what the step made.
 
 	// Fields of oneof xxx_hidden_Outcome:
+	// Any step: the replica that the command was addressed to has begun; more
+	// follows.
+	Started *bool
 	// Any step: it did not do its job.
 	Failure *Failure
 	// analyze.
@@ -689,6 +722,9 @@ func (b0 Result_builder) Build() *Result {
 	}
 	x.xxx_hidden_Usage = b.Usage
 	x.xxx_hidden_Observations = &b.Observations
+	if b.Started != nil {
+		x.xxx_hidden_Outcome = &result_Started{*b.Started}
+	}
 	if b.Failure != nil {
 		x.xxx_hidden_Outcome = &result_Failure{b.Failure}
 	}
@@ -727,40 +763,48 @@ type isResult_Outcome interface {
 	isResult_Outcome()
 }
 
+type result_Started struct {
+	// Any step: the replica that the command was addressed to has begun; more
+	// follows.
+	Started bool `protobuf:"varint,11,opt,name=started,oneof"`
+}
+
 type result_Failure struct {
 	// Any step: it did not do its job.
-	Failure *Failure `protobuf:"bytes,11,opt,name=failure,oneof"`
+	Failure *Failure `protobuf:"bytes,12,opt,name=failure,oneof"`
 }
 
 type result_Analysis struct {
 	// analyze.
-	Analysis *Analysis `protobuf:"bytes,12,opt,name=analysis,oneof"`
+	Analysis *Analysis `protobuf:"bytes,13,opt,name=analysis,oneof"`
 }
 
 type result_Implementation struct {
 	// implement.
-	Implementation *Implementation `protobuf:"bytes,13,opt,name=implementation,oneof"`
+	Implementation *Implementation `protobuf:"bytes,14,opt,name=implementation,oneof"`
 }
 
 type result_Rebase struct {
 	// rebase.
-	Rebase *Rebase `protobuf:"bytes,14,opt,name=rebase,oneof"`
+	Rebase *Rebase `protobuf:"bytes,15,opt,name=rebase,oneof"`
 }
 
 type result_Review struct {
 	// review.
-	Review *Review `protobuf:"bytes,15,opt,name=review,oneof"`
+	Review *Review `protobuf:"bytes,16,opt,name=review,oneof"`
 }
 
 type result_Integration struct {
 	// integrate.
-	Integration *Integration `protobuf:"bytes,16,opt,name=integration,oneof"`
+	Integration *Integration `protobuf:"bytes,17,opt,name=integration,oneof"`
 }
 
 type result_Reflection struct {
 	// reflect.
-	Reflection *Reflection `protobuf:"bytes,17,opt,name=reflection,oneof"`
+	Reflection *Reflection `protobuf:"bytes,18,opt,name=reflection,oneof"`
 }
+
+func (*result_Started) isResult_Outcome() {}
 
 func (*result_Failure) isResult_Outcome() {}
 
@@ -2351,7 +2395,8 @@ type Policy struct {
 	xxx_hidden_MaxAgentRetries  int32                  `protobuf:"varint,2,opt,name=max_agent_retries,json=maxAgentRetries"`
 	xxx_hidden_RetryBackoff     *durationpb.Duration   `protobuf:"bytes,3,opt,name=retry_backoff,json=retryBackoff"`
 	xxx_hidden_ClaimTimeout     *durationpb.Duration   `protobuf:"bytes,4,opt,name=claim_timeout,json=claimTimeout"`
-	xxx_hidden_TrustedOrigins   []string               `protobuf:"bytes,5,rep,name=trusted_origins,json=trustedOrigins"`
+	xxx_hidden_AttemptTimeout   *durationpb.Duration   `protobuf:"bytes,5,opt,name=attempt_timeout,json=attemptTimeout"`
+	xxx_hidden_TrustedOrigins   []string               `protobuf:"bytes,6,rep,name=trusted_origins,json=trustedOrigins"`
 	XXX_raceDetectHookData      protoimpl.RaceDetectHookData
 	XXX_presence                [1]uint32
 	unknownFields               protoimpl.UnknownFields
@@ -2411,6 +2456,13 @@ func (x *Policy) GetClaimTimeout() *durationpb.Duration {
 	return nil
 }
 
+func (x *Policy) GetAttemptTimeout() *durationpb.Duration {
+	if x != nil {
+		return x.xxx_hidden_AttemptTimeout
+	}
+	return nil
+}
+
 func (x *Policy) GetTrustedOrigins() []string {
 	if x != nil {
 		return x.xxx_hidden_TrustedOrigins
@@ -2420,12 +2472,12 @@ func (x *Policy) GetTrustedOrigins() []string {
 
 func (x *Policy) SetMaxReviewRetries(v int32) {
 	x.xxx_hidden_MaxReviewRetries = v
-	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 0, 5)
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 0, 6)
 }
 
 func (x *Policy) SetMaxAgentRetries(v int32) {
 	x.xxx_hidden_MaxAgentRetries = v
-	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 1, 5)
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 1, 6)
 }
 
 func (x *Policy) SetRetryBackoff(v *durationpb.Duration) {
@@ -2434,6 +2486,10 @@ func (x *Policy) SetRetryBackoff(v *durationpb.Duration) {
 
 func (x *Policy) SetClaimTimeout(v *durationpb.Duration) {
 	x.xxx_hidden_ClaimTimeout = v
+}
+
+func (x *Policy) SetAttemptTimeout(v *durationpb.Duration) {
+	x.xxx_hidden_AttemptTimeout = v
 }
 
 func (x *Policy) SetTrustedOrigins(v []string) {
@@ -2468,6 +2524,13 @@ func (x *Policy) HasClaimTimeout() bool {
 	return x.xxx_hidden_ClaimTimeout != nil
 }
 
+func (x *Policy) HasAttemptTimeout() bool {
+	if x == nil {
+		return false
+	}
+	return x.xxx_hidden_AttemptTimeout != nil
+}
+
 func (x *Policy) ClearMaxReviewRetries() {
 	protoimpl.X.ClearPresent(&(x.XXX_presence[0]), 0)
 	x.xxx_hidden_MaxReviewRetries = 0
@@ -2486,6 +2549,10 @@ func (x *Policy) ClearClaimTimeout() {
 	x.xxx_hidden_ClaimTimeout = nil
 }
 
+func (x *Policy) ClearAttemptTimeout() {
+	x.xxx_hidden_AttemptTimeout = nil
+}
+
 type Policy_builder struct {
 	_ [0]func() // Prevents comparability and use of unkeyed literals for the builder.
 
@@ -2497,6 +2564,8 @@ type Policy_builder struct {
 	RetryBackoff *durationpb.Duration
 	// How long a replica may leave its own rework unclaimed.
 	ClaimTimeout *durationpb.Duration
+	// After which a replica that began counts as lost.
+	AttemptTimeout *durationpb.Duration
 	// Systems whose intents may run unapproved at low risk.
 	TrustedOrigins []string
 }
@@ -2506,15 +2575,16 @@ func (b0 Policy_builder) Build() *Policy {
 	b, x := &b0, m0
 	_, _ = b, x
 	if b.MaxReviewRetries != nil {
-		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 0, 5)
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 0, 6)
 		x.xxx_hidden_MaxReviewRetries = *b.MaxReviewRetries
 	}
 	if b.MaxAgentRetries != nil {
-		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 1, 5)
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 1, 6)
 		x.xxx_hidden_MaxAgentRetries = *b.MaxAgentRetries
 	}
 	x.xxx_hidden_RetryBackoff = b.RetryBackoff
 	x.xxx_hidden_ClaimTimeout = b.ClaimTimeout
+	x.xxx_hidden_AttemptTimeout = b.AttemptTimeout
 	x.xxx_hidden_TrustedOrigins = b.TrustedOrigins
 	return m0
 }
@@ -2523,7 +2593,7 @@ var File_forge_v1_result_proto protoreflect.FileDescriptor
 
 const file_forge_v1_result_proto_rawDesc = "" +
 	"\n" +
-	"\x15forge/v1/result.proto\x12\bforge.v1\x1a\x16forge/v1/failure.proto\x1a\x15forge/v1/intent.proto\x1a\x13forge/v1/step.proto\x1a\x13forge/v1/task.proto\x1a\x1egoogle/protobuf/duration.proto\x1a!google/protobuf/go_features.proto\x1a\x1fgoogle/protobuf/timestamp.proto\"\x83\x06\n" +
+	"\x15forge/v1/result.proto\x12\bforge.v1\x1a\x16forge/v1/failure.proto\x1a\x15forge/v1/intent.proto\x1a\x13forge/v1/step.proto\x1a\x13forge/v1/task.proto\x1a\x1egoogle/protobuf/duration.proto\x1a!google/protobuf/go_features.proto\x1a\x1fgoogle/protobuf/timestamp.proto\"\x9f\x06\n" +
 	"\x06Result\x12\x1d\n" +
 	"\x02to\x18\x01 \x01(\v2\r.forge.v1.KeyR\x02to\x12+\n" +
 	"\aattempt\x18\x02 \x01(\v2\x11.forge.v1.AttemptR\aattempt\x12\x18\n" +
@@ -2536,15 +2606,16 @@ const file_forge_v1_result_proto_rawDesc = "" +
 	"\asession\x18\b \x01(\tR\asession\x12%\n" +
 	"\x05usage\x18\t \x01(\v2\x0f.forge.v1.UsageR\x05usage\x129\n" +
 	"\fobservations\x18\n" +
-	" \x03(\v2\x15.forge.v1.ObservationR\fobservations\x12-\n" +
-	"\afailure\x18\v \x01(\v2\x11.forge.v1.FailureH\x00R\afailure\x120\n" +
-	"\banalysis\x18\f \x01(\v2\x12.forge.v1.AnalysisH\x00R\banalysis\x12B\n" +
-	"\x0eimplementation\x18\r \x01(\v2\x18.forge.v1.ImplementationH\x00R\x0eimplementation\x12*\n" +
-	"\x06rebase\x18\x0e \x01(\v2\x10.forge.v1.RebaseH\x00R\x06rebase\x12*\n" +
-	"\x06review\x18\x0f \x01(\v2\x10.forge.v1.ReviewH\x00R\x06review\x129\n" +
-	"\vintegration\x18\x10 \x01(\v2\x15.forge.v1.IntegrationH\x00R\vintegration\x126\n" +
+	" \x03(\v2\x15.forge.v1.ObservationR\fobservations\x12\x1a\n" +
+	"\astarted\x18\v \x01(\bH\x00R\astarted\x12-\n" +
+	"\afailure\x18\f \x01(\v2\x11.forge.v1.FailureH\x00R\afailure\x120\n" +
+	"\banalysis\x18\r \x01(\v2\x12.forge.v1.AnalysisH\x00R\banalysis\x12B\n" +
+	"\x0eimplementation\x18\x0e \x01(\v2\x18.forge.v1.ImplementationH\x00R\x0eimplementation\x12*\n" +
+	"\x06rebase\x18\x0f \x01(\v2\x10.forge.v1.RebaseH\x00R\x06rebase\x12*\n" +
+	"\x06review\x18\x10 \x01(\v2\x10.forge.v1.ReviewH\x00R\x06review\x129\n" +
+	"\vintegration\x18\x11 \x01(\v2\x15.forge.v1.IntegrationH\x00R\vintegration\x126\n" +
 	"\n" +
-	"reflection\x18\x11 \x01(\v2\x14.forge.v1.ReflectionH\x00R\n" +
+	"reflection\x18\x12 \x01(\v2\x14.forge.v1.ReflectionH\x00R\n" +
 	"reflectionB\t\n" +
 	"\aoutcome\"\xae\x02\n" +
 	"\bAnalysis\x12(\n" +
@@ -2602,13 +2673,14 @@ const file_forge_v1_result_proto_rawDesc = "" +
 	"\n" +
 	"Reflection\x12.\n" +
 	"\tproposals\x18\x01 \x03(\v2\x10.forge.v1.IntentR\tproposals\x12\x1c\n" +
-	"\tprocessed\x18\x02 \x01(\x05R\tprocessed\"\x8b\x02\n" +
+	"\tprocessed\x18\x02 \x01(\x05R\tprocessed\"\xcf\x02\n" +
 	"\x06Policy\x12,\n" +
 	"\x12max_review_retries\x18\x01 \x01(\x05R\x10maxReviewRetries\x12*\n" +
 	"\x11max_agent_retries\x18\x02 \x01(\x05R\x0fmaxAgentRetries\x12>\n" +
 	"\rretry_backoff\x18\x03 \x01(\v2\x19.google.protobuf.DurationR\fretryBackoff\x12>\n" +
-	"\rclaim_timeout\x18\x04 \x01(\v2\x19.google.protobuf.DurationR\fclaimTimeout\x12'\n" +
-	"\x0ftrusted_origins\x18\x05 \x03(\tR\x0etrustedOrigins*\xb5\x01\n" +
+	"\rclaim_timeout\x18\x04 \x01(\v2\x19.google.protobuf.DurationR\fclaimTimeout\x12B\n" +
+	"\x0fattempt_timeout\x18\x05 \x01(\v2\x19.google.protobuf.DurationR\x0eattemptTimeout\x12'\n" +
+	"\x0ftrusted_origins\x18\x06 \x03(\tR\x0etrustedOrigins*\xb5\x01\n" +
 	"\vLandOutcome\x12\x1c\n" +
 	"\x18LAND_OUTCOME_UNSPECIFIED\x10\x00\x12\x1b\n" +
 	"\x17LAND_OUTCOME_INTEGRATED\x10\x01\x12\x19\n" +
@@ -2669,11 +2741,12 @@ var file_forge_v1_result_proto_depIdxs = []int32{
 	21, // 22: forge.v1.Reflection.proposals:type_name -> forge.v1.Intent
 	13, // 23: forge.v1.Policy.retry_backoff:type_name -> google.protobuf.Duration
 	13, // 24: forge.v1.Policy.claim_timeout:type_name -> google.protobuf.Duration
-	25, // [25:25] is the sub-list for method output_type
-	25, // [25:25] is the sub-list for method input_type
-	25, // [25:25] is the sub-list for extension type_name
-	25, // [25:25] is the sub-list for extension extendee
-	0,  // [0:25] is the sub-list for field type_name
+	13, // 25: forge.v1.Policy.attempt_timeout:type_name -> google.protobuf.Duration
+	26, // [26:26] is the sub-list for method output_type
+	26, // [26:26] is the sub-list for method input_type
+	26, // [26:26] is the sub-list for extension type_name
+	26, // [26:26] is the sub-list for extension extendee
+	0,  // [0:26] is the sub-list for field type_name
 }
 
 func init() { file_forge_v1_result_proto_init() }
@@ -2686,6 +2759,7 @@ func file_forge_v1_result_proto_init() {
 	file_forge_v1_step_proto_init()
 	file_forge_v1_task_proto_init()
 	file_forge_v1_result_proto_msgTypes[0].OneofWrappers = []any{
+		(*result_Started)(nil),
 		(*result_Failure)(nil),
 		(*result_Analysis)(nil),
 		(*result_Implementation)(nil),
