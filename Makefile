@@ -64,7 +64,7 @@ bench: ## run the benchmarks of all modules
 ##@ Check
 
 .PHONY: check
-check: fmt-check vet lint tidy-check generate-check ## all quick checks
+check: fmt-check vet lint walls tidy-check generate-check ## all quick checks
 
 .PHONY: fmt-check
 fmt-check: tools ## list files that make fmt would change
@@ -81,6 +81,10 @@ lint: tools ## golangci-lint all modules, buf lint the protocol
 	golangci-lint config verify
 	golangci-lint run $(addsuffix /...,$(MODULES))
 	buf lint
+
+.PHONY: walls
+walls: ## check who imports whom, and the length of files
+	go test ./internal/imports
 
 .PHONY: tidy-check
 tidy-check: ## list modules that make tidy would change
