@@ -1,0 +1,110 @@
+package service
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"net/url"
+	"os"
+	"strings"
+	"unicode"
+
+	"github.com/pfl-forge/pfl-forge"
+)
+
+const (
+	maxWorkers    = 256
+	maxSecretFile = 64 << 10
+)
+
+// setServer takes what a NATS client takes, and leaves no doubt about the scheme.
+func setServer(c *Config, s string) error {
+	for one := range strings.SplitSeq(s, ",") {
+		u, err := url.Parse(strings.TrimSpace(one))
+		if err != nil {
+			return errors.New("not a URL, such as nats://host:4222") // the text may hold a password
+		}
+		switch u.Scheme {
+		case "nats", "tls", "ws", "wss":
+		default:
+			return fmt.Errorf("%q does not begin with nats://, tls://, ws:// or wss://", u.Redacted())
+		}
+		if u.Host == "" {
+			return fmt.Errorf("%q names no host", u.Redacted())
+		}
+	}
+	c.Server = s
+	return nil
+}
+
+// redact hides the passwords of a list of URLs.
+func redact(servers string) string {
+	list := strings.Split(servers, ",")
+	for i, s := range list {
+		u, err := url.Parse(strings.TrimSpace(s))
+		if err != nil {
+			return "(unreadable)"
+		}
+		if u.User != nil {
+			u.User = url.User("xxxxx") // a lone user part is a token
+		}
+		list[i] = u.String()
+	}
+	return strings.Join(list, ",")
+}
+
+// parseProject reads NAME=URL. The URL becomes an argument of git, so nothing that
+// git would take for an option or for a command to run is let in.
+func parseProject(s string) (Project, error) {
+	name, addr, ok := strings.Cut(s, "=")
+	if !ok {
+		return Project{}, errors.New("want NAME=URL, such as shop=https://git.example.com/shop.git")
+	}
+	id, err := forge.ParseProjectID(name)
+	if err != nil {
+		return Project{}, err
+	}
+	switch {
+	case addr == "":
+		return Project{}, fmt.Errorf("project %q has an empty URL", id)
+	case strings.HasPrefix(addr, "-"):
+		return Project{}, fmt.Errorf("the URL of project %q begins with a hyphen", id)
+	case strings.Contains(addr, "::"):
+		return Project{}, fmt.Errorf("the URL of project %q names a remote helper: use https, ssh, git, file or a path", id)
+	case strings.ContainsFunc(addr, func(r rune) bool { return unicode.IsControl(r) || unicode.IsSpace(r) }):
+		return Project{}, fmt.Errorf("the URL of project %q holds white space or a control character", id)
+	}
+	return Project{ID: id, URL: addr}, nil
+}
+
+func checkSecretFile(path string) error {
+	info, err := os.Stat(path)
+	if err != nil {
+		return err
+	}
+	if !info.Mode().IsRegular() || info.Size() > maxSecretFile {
+		return fmt.Errorf("%s is not a regular file of at most %d bytes", path, maxSecretFile)
+	}
+	return nil
+}
+
+func readToken(path string) (string, error) {
+	if err := checkSecretFile(path); err != nil {
+		return "", err
+	}
+	f, err := os.Open(path)
+	if err != nil {
+		return "", err
+	}
+	defer func() { _ = f.Close() }()
+	b, err := io.ReadAll(io.LimitReader(f, maxSecretFile))
+	if err != nil {
+		return "", err
+	}
+	b = bytes.TrimSpace(b)
+	if len(b) == 0 || bytes.ContainsAny(b, "\x00\r\n") {
+		return "", fmt.Errorf("%s does not hold one line with a token", path)
+	}
+	return string(b), nil
+}

@@ -1,0 +1,182 @@
+package service
+
+import (
+	"bytes"
+	"errors"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+)
+
+func env(m map[string]string) func(string) string {
+	return func(k string) string { return m[k] }
+}
+
+func TestFlagBeatsEnvironmentBeatsDefault(t *testing.T) {
+	dir := t.TempDir()
+	creds, token := filepath.Join(dir, "creds"), filepath.Join(dir, "token")
+	if err := errors.Join(os.WriteFile(creds, []byte("x"), 0o600), os.WriteFile(token, []byte(" s3cret\n"), 0o600)); err != nil {
+		t.Fatal(err)
+	}
+	home := map[string]string{"HOME": "/home/dev", "FORGE_REPLICA": "a"}
+	full := map[string]string{
+		"FORGE_SERVER": "nats://n1:4222,nats://n2:4222", "FORGE_CREDS": creds, "FORGE_REPLICA": "impl-0",
+		"FORGE_PROJECTS": "shop=https://git.example.com/shop.git,docs=/srv/docs.git", "FORGE_STATE_DIR": "/var/lib/forge",
+		"FORGE_LISTEN": ":8080", "FORGE_WORKERS": "8", "FORGE_DRAIN_TIMEOUT": "2m", "FORGE_LOG_LEVEL": "debug", "FORGE_LOG_FORMAT": "text",
+	}
+	plain := Config{
+		Server: "nats://127.0.0.1:4222", Replica: "a", StateDir: "/home/dev/.local/state/pfl-forge/reviewer/a",
+		Workers: 4, DrainTimeout: 25 * time.Second, LogLevel: slog.LevelInfo, LogFormat: "json",
+	}
+	told := Config{
+		Server: "nats://n1:4222,nats://n2:4222", Creds: creds, Replica: "impl-0",
+		Projects: []Project{{"shop", "https://git.example.com/shop.git"}, {"docs", "/srv/docs.git"}},
+		StateDir: "/var/lib/forge", Listen: ":8080", Workers: 8, DrainTimeout: 2 * time.Minute, LogLevel: slog.LevelDebug, LogFormat: "text",
+	}
+	with := func(c Config, change func(*Config)) Config {
+		change(&c)
+		return c
+	}
+	tests := map[string]struct {
+		args []string
+		env  map[string]string
+		want Config
+	}{
+		"defaults":    {nil, home, plain},
+		"environment": {nil, full, told},
+		"flags": {
+			[]string{"--server=tls://other", "--replica", "b", "--workers=1", "--project=one=/srv/one", "--project", "two=git@example.com:two"},
+			full, with(told, func(c *Config) {
+				c.Server, c.Replica, c.Workers = "tls://other", "b", 1
+				c.Projects = []Project{{"one", "/srv/one"}, {"two", "git@example.com:two"}}
+			}),
+		},
+		"the last flag counts": {[]string{"--workers=1", "--workers=2"}, home, with(plain, func(c *Config) { c.Workers = 2 })},
+		"an empty flag takes back the environment": {
+			[]string{"--creds=", "--token-file", token, "--listen="}, full,
+			with(told, func(c *Config) { c.Creds, c.TokenFile, c.Listen = "", token, "" }),
+		},
+		"an empty variable is none": {nil, map[string]string{"HOME": "/home/dev", "FORGE_REPLICA": "a", "FORGE_WORKERS": ""}, plain},
+		"replica names the directory": {
+			[]string{"--replica=b"}, map[string]string{"HOME": "/h", "XDG_STATE_HOME": "/state"},
+			with(plain, func(c *Config) { c.Replica, c.StateDir = "b", "/state/pfl-forge/reviewer/b" }),
+		},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			got, err := Parse("reviewer", tt.args, env(tt.env))
+			if err != nil {
+				t.Fatal(err)
+			}
+			if diff := cmp.Diff(&tt.want, got, cmpopts.EquateEmpty()); diff != "" {
+				t.Error(diff)
+			}
+		})
+	}
+	c := Config{TokenFile: token}
+	if got, err := c.Token(); got != "s3cret" || err != nil {
+		t.Errorf("token %q, %v", got, err)
+	}
+}
+
+func TestBadSettingsAreNamed(t *testing.T) {
+	dir := t.TempDir()
+	two := filepath.Join(dir, "two")
+	if err := os.WriteFile(two, []byte("a\nb\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	tests := []struct{ flag, env, value, want string }{
+		{"server", "FORGE_SERVER", "http://host", "does not begin with nats://"},
+		{"server", "FORGE_SERVER", "nats://", "names no host"},
+		{"server", "FORGE_SERVER", "nats://a:pw@b c", "not a URL"},
+		{"creds", "FORGE_CREDS", filepath.Join(dir, "none"), "no such file"},
+		{"creds", "FORGE_CREDS", dir, "not a regular file"},
+		{"token-file", "FORGE_TOKEN_FILE", two, "one line"},
+		{"replica", "FORGE_REPLICA", "a.b", "replica id"},
+		{"replica", "FORGE_REPLICA", "*", "replica id"},
+		{"project", "FORGE_PROJECTS", "shop", "NAME=URL"},
+		{"project", "FORGE_PROJECTS", "../x=/srv", "project id"},
+		{"project", "FORGE_PROJECTS", "shop=", "empty URL"},
+		{"project", "FORGE_PROJECTS", "shop=--upload-pack=x", "hyphen"},
+		{"project", "FORGE_PROJECTS", "shop=ext::sh", "remote helper"},
+		{"project", "FORGE_PROJECTS", "shop=/a b", "white space"},
+		{"project", "FORGE_PROJECTS", "shop=/a\x1b[0m", "control"},
+		{"state-dir", "FORGE_STATE_DIR", "a\x00b", "needed"},
+		{"listen", "FORGE_LISTEN", "8080", "HOST:PORT"},
+		{"listen", "FORGE_LISTEN", ":99999", "65535"},
+		{"workers", "FORGE_WORKERS", "0", "1 to 256"},
+		{"workers", "FORGE_WORKERS", "257", "1 to 256"},
+		{"workers", "FORGE_WORKERS", "many", "1 to 256"},
+		{"drain-timeout", "FORGE_DRAIN_TIMEOUT", "-1s", "duration"},
+		{"drain-timeout", "FORGE_DRAIN_TIMEOUT", "10", "duration"},
+		{"log-level", "FORGE_LOG_LEVEL", "loud", "debug, info"},
+		{"log-format", "FORGE_LOG_FORMAT", "xml", "json or text"},
+	}
+	for _, tt := range tests {
+		t.Run(tt.flag+"="+tt.value, func(t *testing.T) {
+			base := map[string]string{"HOME": "/h", "FORGE_REPLICA": "a"}
+			_, byFlag := Parse("x", []string{"--" + tt.flag, tt.value}, env(base))
+			base[tt.env] = tt.value
+			_, byEnv := Parse("x", nil, env(base))
+			for _, err := range []error{byFlag, byEnv} {
+				if err == nil {
+					t.Fatal("accepted")
+				}
+				msg := err.Error()
+				if !strings.Contains(msg, "--"+tt.flag) || !strings.Contains(msg, tt.env) || !strings.Contains(msg, tt.want) {
+					t.Errorf("got %q, want it to name flag, variable and %q", msg, tt.want)
+				}
+				if strings.Contains(msg, "pw") {
+					t.Errorf("shows a password: %q", msg)
+				}
+			}
+		})
+	}
+}
+
+func TestBadCommandLines(t *testing.T) {
+	dir := t.TempDir()
+	file := filepath.Join(dir, "f")
+	if err := os.WriteFile(file, []byte("x"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for want, args := range map[string][]string{
+		"flag provided but not defined: -sever": {"--sever=x"},
+		"unexpected argument":                   {"run"},
+		"exclude each other":                    {"--creds", file, "--token-file", file},
+		"given twice":                           {"--project=a=/1", "--project=a=/2"},
+		"no home directory":                     {},
+	} {
+		vars := map[string]string{"FORGE_REPLICA": "a"}
+		if want != "no home directory" {
+			vars["HOME"] = "/h"
+		}
+		if _, err := Parse("x", args, env(vars)); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%q: got %v, want %q", args, err, want)
+		}
+	}
+}
+
+func TestSecretsStayOutOfLogs(t *testing.T) {
+	var buf bytes.Buffer
+	c := &Config{
+		Server:    "nats://user:pass1@a,nats://token2@b",
+		Projects:  []Project{{"shop", "https://me:pass3@git.example.com/shop"}},
+		LogFormat: "json",
+	}
+	newLogger(&buf, c).Info("start", "config", c)
+	for _, secret := range []string{"pass1", "token2", "pass3"} {
+		if strings.Contains(buf.String(), secret) {
+			t.Errorf("%s in %s", secret, &buf)
+		}
+	}
+	if !strings.Contains(buf.String(), `"shop"`) {
+		t.Errorf("the project is missing: %s", &buf)
+	}
+}

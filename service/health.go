@@ -1,0 +1,117 @@
+package service
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"net/http"
+	"strings"
+	"sync"
+	"time"
+)
+
+const checkTimeout = 2 * time.Second
+
+// Health answers whether a service lives and whether it is ready. It is safe for
+// use by several goroutines.
+type Health struct {
+	mu       sync.Mutex
+	draining bool
+	checks   []check
+}
+
+type check struct {
+	name string
+	ask  func(context.Context) error
+}
+
+// Add makes readiness depend on a check: nil means ready. ask must return when its
+// context ends.
+func (h *Health) Add(name string, ask func(context.Context) error) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.checks = append(h.checks, check{name, ask})
+}
+
+// Drain makes the service unready for good: it ends.
+func (h *Health) Drain() {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.draining = true
+}
+
+// Ready returns nil, or one line for everything that is missing.
+func (h *Health) Ready(ctx context.Context) error {
+	h.mu.Lock()
+	checks, draining := h.checks, h.draining
+	h.mu.Unlock()
+	if draining {
+		return errors.New("draining")
+	}
+	ctx, cancel := context.WithTimeout(ctx, checkTimeout)
+	defer cancel()
+	var missing []error
+	for _, c := range checks {
+		if err := c.ask(ctx); err != nil {
+			missing = append(missing, fmt.Errorf("%s: %w", c.name, err))
+		}
+	}
+	return errors.Join(missing...)
+}
+
+// ServeHTTP answers GET /livez and /readyz, with 200 or 503 and a plain reason.
+func (h *Health) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	w.Header().Set("Content-Type", "text/plain; charset=utf-8")
+	w.Header().Set("Cache-Control", "no-store")
+	if r.Method != http.MethodGet && r.Method != http.MethodHead {
+		http.Error(w, "only GET is answered", http.StatusMethodNotAllowed)
+		return
+	}
+	switch r.URL.Path {
+	case "/livez":
+		fmt.Fprintln(w, "ok")
+	case "/readyz":
+		if err := h.Ready(r.Context()); err != nil {
+			http.Error(w, strings.TrimSpace(err.Error()), http.StatusServiceUnavailable)
+			return
+		}
+		fmt.Fprintln(w, "ok")
+	default:
+		http.NotFound(w, r)
+	}
+}
+
+// serve listens at addr until stop is called, which waits for open requests.
+func (h *Health) serve(ctx context.Context, addr string, log *slog.Logger) (at net.Addr, stop func(), err error) {
+	l, err := new(net.ListenConfig).Listen(ctx, "tcp", addr)
+	if err != nil {
+		return nil, nil, fmt.Errorf("--listen (FORGE_LISTEN): %w", err)
+	}
+	srv := &http.Server{
+		Handler:           h,
+		ReadHeaderTimeout: 2 * time.Second,
+		ReadTimeout:       5 * time.Second,
+		WriteTimeout:      10 * time.Second,
+		IdleTimeout:       30 * time.Second,
+		MaxHeaderBytes:    16 << 10,
+		ErrorLog:          slog.NewLogLogger(log.Handler(), slog.LevelDebug),
+	}
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		if err := srv.Serve(l); !errors.Is(err, http.ErrServerClosed) {
+			log.Error("the health endpoint stopped", "err", err)
+		}
+	}()
+	log.Info("health endpoint", "addr", l.Addr().String())
+	return l.Addr(), func() {
+		ctx, cancel := context.WithTimeout(context.Background(), checkTimeout)
+		defer cancel()
+		if srv.Shutdown(ctx) != nil {
+			_ = srv.Close()
+		}
+		<-done
+	}, nil
+}

@@ -1,0 +1,118 @@
+package service
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"os"
+	"os/signal"
+	"syscall"
+	"time"
+)
+
+// Exit codes of a service.
+const (
+	exitOK          = 0
+	exitError       = 1
+	exitInterrupted = 130
+)
+
+// overtime is how long a service may take to end after its drain timeout: for
+// handing work back, closing and flushing.
+const overtime = 5 * time.Second
+
+// Main is the whole main of a service. It reads the configuration, connects, and
+// calls run. The first SIGTERM or SIGINT ends run's context: run then finishes or
+// hands back what it is doing, and returns nil. A second one exits at once.
+func Main(name string, run func(ctx context.Context, env *Env) error) {
+	signals := make(chan os.Signal, 2)
+	signal.Notify(signals, syscall.SIGTERM, syscall.SIGINT)
+	p := process{
+		name: name, args: os.Args[1:], getenv: os.Getenv, signals: signals,
+		stdout: os.Stdout, stderr: os.Stderr, overtime: overtime,
+	}
+	os.Exit(p.main(run))
+}
+
+// process is what a main touches of the world outside.
+type process struct {
+	name           string
+	args           []string
+	getenv         func(string) string
+	signals        <-chan os.Signal
+	stdout, stderr io.Writer
+	overtime       time.Duration
+}
+
+func (p *process) main(run func(context.Context, *Env) error) int {
+	cfg, err := Parse(p.name, p.args, p.getenv)
+	switch {
+	case errors.Is(err, ErrHelp):
+		writeHelp(p.stdout, p.name, p.getenv)
+		return exitOK
+	case errors.Is(err, ErrVersion):
+		fmt.Fprintln(p.stdout, p.name, Version())
+		return exitOK
+	case err != nil:
+		fmt.Fprintf(p.stderr, "%s: %v\n", p.name, err)
+		return exitError
+	}
+	log := newLogger(p.stderr, cfg).With("service", p.name, "replica", string(cfg.Replica))
+	log.Info("start", "version", Version(), "config", cfg)
+	return p.supervise(log, cfg, func(ctx context.Context, env *Env) error {
+		if err := env.open(ctx); err != nil {
+			return err
+		}
+		defer env.close()
+		return run(ctx, env)
+	})
+}
+
+// supervise runs to the end, or as far as the signals allow.
+func (p *process) supervise(log *slog.Logger, cfg *Config, run func(context.Context, *Env) error) int {
+	ctx, drain := context.WithCancel(context.Background())
+	defer drain()
+	env := &Env{Name: p.name, Config: cfg, Log: log, Health: &Health{}}
+	ended := make(chan error, 1)
+	go func() { ended <- run(ctx, env) }()
+	var late <-chan time.Time
+	for {
+		select {
+		case err := <-ended:
+			return p.exitCode(log, err, late != nil)
+		case sig := <-p.signals:
+			if late != nil {
+				log.Error("second signal: exit at once, work is picked up elsewhere", "signal", sig.String())
+				return exitInterrupted
+			}
+			log.Info("drain", "signal", sig.String(), "timeout", cfg.DrainTimeout)
+			env.Health.Drain()
+			drain()
+			t := time.NewTimer(cfg.DrainTimeout + p.overtime)
+			defer t.Stop()
+			late = t.C
+		case <-late:
+			log.Error("not drained in time: exit, work is picked up elsewhere")
+			return exitError
+		}
+	}
+}
+
+func (p *process) exitCode(log *slog.Logger, err error, draining bool) int {
+	if err == nil || draining && errors.Is(err, context.Canceled) {
+		log.Info("end")
+		return exitOK
+	}
+	log.Error("end", "err", err)
+	return exitError
+}
+
+func newLogger(w io.Writer, cfg *Config) *slog.Logger {
+	opts := &slog.HandlerOptions{Level: cfg.LogLevel}
+	if cfg.LogFormat == "text" {
+		return slog.New(slog.NewTextHandler(w, opts))
+	}
+	return slog.New(slog.NewJSONHandler(w, opts))
+}

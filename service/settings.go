@@ -1,0 +1,166 @@
+package service
+
+import (
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/pfl-forge/pfl-forge"
+)
+
+// A setting can be given as a flag or in the environment. This table is all there
+// is: parsing, precedence, errors and the help text are made from it.
+type setting struct {
+	flag, env string
+	value     string // placeholder in the help text
+	usage     string
+	// initial returns the default, as if it had been given; nil: there is none.
+	initial func(d defaults) string
+	set     func(c *Config, s string) error
+	// many settings may be repeated; in the environment, commas separate them.
+	many bool
+}
+
+// defaults is what defaults are made from.
+type defaults struct {
+	service string
+	replica forge.ReplicaID
+	getenv  func(string) string
+}
+
+func settings() []setting {
+	return []setting{
+		{flag: "server", env: "FORGE_SERVER", value: "URL,...", usage: "NATS servers", initial: fixed("nats://127.0.0.1:4222"), set: setServer},
+		{flag: "creds", env: "FORGE_CREDS", value: "FILE", usage: "NATS credentials", set: setFile(func(c *Config) *string { return &c.Creds })},
+		{flag: "token-file", env: "FORGE_TOKEN_FILE", value: "FILE", usage: "file that holds a NATS token", set: setTokenFile},
+		{flag: "replica", env: "FORGE_REPLICA", value: "ID", usage: "name of this copy; the same after a restart, unlike any other's", initial: hostReplica, set: setReplica},
+		{flag: "project", env: "FORGE_PROJECTS", value: "NAME=URL", usage: "repository to work on; may be repeated", set: addProject, many: true},
+		{flag: "state-dir", env: "FORGE_STATE_DIR", value: "DIR", usage: "clones, checkouts, logs", initial: stateDir, set: setStateDir},
+		{flag: "listen", env: "FORGE_LISTEN", value: "HOST:PORT", usage: "serve /livez and /readyz there; empty: nowhere", set: setListen},
+		{flag: "workers", env: "FORGE_WORKERS", value: "N", usage: "attempts at the same time", initial: fixed("4"), set: setWorkers},
+		{flag: "drain-timeout", env: "FORGE_DRAIN_TIMEOUT", value: "DURATION", usage: "how long running work may go on after SIGTERM", initial: fixed("25s"), set: setDrainTimeout},
+		{flag: "log-level", env: "FORGE_LOG_LEVEL", value: "LEVEL", usage: "debug, info, warn or error", initial: fixed("info"), set: setLogLevel},
+		{flag: "log-format", env: "FORGE_LOG_FORMAT", value: "FORMAT", usage: "json or text", initial: fixed("json"), set: setLogFormat},
+	}
+}
+
+func fixed(s string) func(defaults) string { return func(defaults) string { return s } }
+
+// hostReplica makes an id of the host's name, which in Kubernetes is the pod's.
+func hostReplica(defaults) string {
+	name, err := os.Hostname()
+	if err != nil {
+		return ""
+	}
+	return forge.Slug(name)
+}
+
+// stateDir keeps copies apart that share a home directory.
+func stateDir(d defaults) string {
+	base := d.getenv("XDG_STATE_HOME")
+	if !filepath.IsAbs(base) {
+		home := d.getenv("HOME")
+		if !filepath.IsAbs(home) {
+			return ""
+		}
+		base = filepath.Join(home, ".local", "state")
+	}
+	return filepath.Join(base, "pfl-forge", d.service, string(d.replica))
+}
+
+func setReplica(c *Config, s string) (err error) {
+	c.Replica, err = forge.ParseReplicaID(s)
+	return err
+}
+
+func setFile(field func(*Config) *string) func(*Config, string) error {
+	return func(c *Config, s string) error {
+		if err := checkSecretFile(s); err != nil {
+			return err
+		}
+		*field(c) = s
+		return nil
+	}
+}
+
+func setTokenFile(c *Config, s string) error {
+	c.TokenFile = s
+	_, err := readToken(s)
+	return err
+}
+
+func addProject(c *Config, s string) error {
+	p, err := parseProject(s)
+	if err != nil {
+		return err
+	}
+	for _, other := range c.Projects {
+		if other.ID == p.ID {
+			return fmt.Errorf("project %q is given twice", p.ID)
+		}
+	}
+	c.Projects = append(c.Projects, p)
+	return nil
+}
+
+func setStateDir(c *Config, s string) (err error) {
+	if s == "" || strings.ContainsRune(s, 0) {
+		return errors.New("is needed, because there is no home directory to default to")
+	}
+	c.StateDir, err = filepath.Abs(s)
+	return err
+}
+
+func setListen(c *Config, s string) error {
+	_, port, err := net.SplitHostPort(s)
+	if err != nil {
+		return fmt.Errorf("%q is not HOST:PORT, such as 127.0.0.1:8080 or :8080", s)
+	}
+	if n, err := strconv.Atoi(port); err != nil || n < 0 || n > 65535 {
+		return fmt.Errorf("port %q is not a number from 0 to 65535", port)
+	}
+	c.Listen = s
+	return nil
+}
+
+func setWorkers(c *Config, s string) error {
+	n, err := strconv.Atoi(s)
+	if err != nil || n < 1 || n > maxWorkers {
+		return fmt.Errorf("%q is not a number from 1 to %d", s, maxWorkers)
+	}
+	c.Workers = n
+	return nil
+}
+
+func setDrainTimeout(c *Config, s string) error {
+	d, err := time.ParseDuration(s)
+	if err != nil || d < 0 || d > 24*time.Hour {
+		return fmt.Errorf("%q is not a duration from 0s to 24h, such as 30s", s)
+	}
+	c.DrainTimeout = d
+	return nil
+}
+
+func setLogLevel(c *Config, s string) error {
+	levels := map[string]slog.Level{"debug": slog.LevelDebug, "info": slog.LevelInfo, "warn": slog.LevelWarn, "error": slog.LevelError}
+	level, ok := levels[strings.ToLower(s)]
+	if !ok {
+		return fmt.Errorf("%q is not debug, info, warn or error", s)
+	}
+	c.LogLevel = level
+	return nil
+}
+
+func setLogFormat(c *Config, s string) error {
+	if s != "json" && s != "text" {
+		return fmt.Errorf("%q is not json or text", s)
+	}
+	c.LogFormat = s
+	return nil
+}
