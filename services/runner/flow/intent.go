@@ -78,9 +78,8 @@ func NewIntent(key forge.Key) *Intent {
 }
 
 // Step decides on one event. The effects have to happen once the decision is
-// durable. Unless the ruling is Applied, the state is as it was, nothing is to
-// be journaled, and the effects are those of an earlier decision that may have
-// been lost on the way.
+// durable. Unless the ruling is Applied, the state is as it was and nothing is
+// to be journaled.
 func (s *Intent) Step(ev forge.Event) (forge.Effects, forge.Ruling) {
 	s.eff = forge.Effects{}
 	s.now = ev.At
@@ -92,13 +91,8 @@ func (s *Intent) Step(ev forge.Event) (forge.Effects, forge.Ruling) {
 			r.Field = f.Field
 		}
 	}
-	switch decision {
-	case forge.Applied:
+	if decision == forge.Applied {
 		s.updated = ev.At
-	case forge.Ignored:
-		s.eff = s.Pending()
-	case forge.Refused:
-		s.eff = forge.Effects{}
 	}
 	eff := s.eff
 	s.eff = forge.Effects{}

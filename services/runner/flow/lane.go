@@ -71,8 +71,8 @@ func NewLane(key forge.Key) *Lane {
 	return &Lane{key: key, intents: map[forge.IntentID]*member{}}
 }
 
-// Step decides on one event; see Intent.Step. Events of the same kind may come
-// twice and out of order: a request that was answered is answered again.
+// Step decides on one event; see Intent.Step. A request that comes once more is
+// answered once more.
 func (l *Lane) Step(ev forge.Event) (forge.Effects, forge.Ruling) {
 	l.eff = forge.Effects{}
 	l.now = ev.At
@@ -112,12 +112,16 @@ func (l *Lane) decide(ev forge.Event) (forge.Decision, error) {
 	return refuse("the event says nothing that a lane knows")
 }
 
-// Pending returns every effect that has to be in force. Answers are not among
-// them: whoever misses one asks again.
+// Pending returns every effect that has to be in force. Of the answers, only
+// precedence is among them, which comes unasked; whoever misses another asks
+// again.
 func (l *Lane) Pending() forge.Effects {
 	e := forge.Effects{Timers: slices.Clone(l.timers)}
 	if l.landing != nil && !l.landing.paused {
 		e.Commands = append(e.Commands, l.landing.command)
+	}
+	for _, h := range l.held {
+		e.Notes = append(e.Notes, l.note(h.intent, reservedID(&h.reserve), forge.Event{Reserved: granted(&h.reserve)}))
 	}
 	return e
 }
@@ -148,9 +152,13 @@ func (l *Lane) Active() []forge.IntentID {
 
 // say sends an event to an intent.
 func (l *Lane) say(to forge.IntentID, id string, ev forge.Event) {
+	l.eff.Notes = append(l.eff.Notes, l.note(to, id, ev))
+}
+
+func (l *Lane) note(to forge.IntentID, id string, ev forge.Event) forge.Event {
 	ev.ID = "lane/" + id
 	ev.To = forge.Key{Project: l.key.Project, Intent: to}
-	l.eff.Notes = append(l.eff.Notes, ev)
+	return ev
 }
 
 // member returns the intent's entry if it is active.

@@ -80,9 +80,16 @@ func (l *Lane) answerReserve(id forge.IntentID, r *forge.Reserve, a *account) {
 	}
 }
 
-func (l *Lane) tellReserved(id forge.IntentID, r *forge.Reserve, granted bool) {
-	l.say(id, fmt.Sprintf("reserved/%s/%d", r.Task, r.Number),
-		forge.Event{Reserved: &forge.Reserved{Task: r.Task, Number: r.Number, Granted: granted}})
+func (l *Lane) tellReserved(id forge.IntentID, r *forge.Reserve, grant bool) {
+	answer := granted(r)
+	answer.Granted = grant
+	l.say(id, reservedID(r), forge.Event{Reserved: answer})
+}
+
+func reservedID(r *forge.Reserve) string { return fmt.Sprintf("reserved/%s/%d", r.Task, r.Number) }
+
+func granted(r *forge.Reserve) *forge.Reserved {
+	return &forge.Reserved{Task: r.Task, Number: r.Number, Granted: true}
 }
 
 func (l *Lane) land(id forge.IntentID, r *forge.Land) (forge.Decision, error) {
@@ -168,7 +175,11 @@ func (l *Lane) mayLand(r *request) bool {
 // result takes what became of the landing that is under way.
 func (l *Lane) result(r *forge.Result) (forge.Decision, error) {
 	if l.landing == nil || l.landing.paused || r.Attempt != l.landing.command.Attempt || r.Started {
-		l.eff = l.Pending()
+		if m := l.intents[r.To.Intent]; m != nil {
+			if a := m.tasks[r.Attempt.Task]; a != nil && a.landed != nil && a.landed.Number == r.Attempt.Number {
+				l.tellLanded(r.To.Intent, a.landed)
+			}
+		}
 		return ignore("attempt %s is not open", r.Attempt)
 	}
 	f := r.Failure

@@ -91,6 +91,7 @@ type slot struct {
 
 type call struct {
 	event  forge.Event
+	again  bool
 	ruling forge.Ruling
 	err    error
 	done   chan struct{}
@@ -102,9 +103,12 @@ func NewDriver(j Journal, o Outbox, clock func() time.Time, limit int) *Driver {
 }
 
 // Decide takes the decision on one event and returns once it is durable and its
-// effects are dispatched. On an error the event has to be delivered again.
-func (d *Driver) Decide(ctx context.Context, ev forge.Event) (forge.Ruling, error) {
-	c := &call{event: ev, done: make(chan struct{})}
+// effects are dispatched. On an error the event has to be delivered again; again
+// says that this is such a delivery, so that the effects of a decision whose
+// taker died are not lost. (An event that merely comes twice must not cause
+// effects: two machines that repeat themselves to each other never stop.)
+func (d *Driver) Decide(ctx context.Context, ev forge.Event, again bool) (forge.Ruling, error) {
+	c := &call{event: ev, again: again, done: make(chan struct{})}
 	d.mu.Lock()
 	s := d.slots[ev.To]
 	if s == nil {
@@ -180,11 +184,14 @@ func (d *Driver) try(ctx context.Context, key forge.Key, s *slot, batch []*call)
 		eff, ruling := s.machine.Step(ev)
 		c.ruling = ruling
 		if ruling.Decision != forge.Applied {
+			if c.again {
+				Merge(&eff, s.machine.Pending())
+			}
 			repeat = append(repeat, eff)
 			continue
 		}
 		rec.Events = append(rec.Events, ev)
-		merge(&rec.Effects, eff)
+		Merge(&rec.Effects, eff)
 	}
 	if len(rec.Events) == 0 {
 		if err := d.current(ctx, key, s, cached); err != nil {
@@ -200,7 +207,7 @@ func (d *Driver) try(ctx context.Context, key forge.Key, s *slot, batch []*call)
 		s.seq = seq
 	}
 	for _, eff := range repeat {
-		merge(&rec.Effects, eff)
+		Merge(&rec.Effects, eff)
 	}
 	if rec.Effects.Empty() {
 		return nil
@@ -245,7 +252,8 @@ func (d *Driver) Recover(ctx context.Context, key forge.Key) error {
 	return nil
 }
 
-func merge(to *forge.Effects, eff forge.Effects) {
+// Merge adds effects to others, in order.
+func Merge(to *forge.Effects, eff forge.Effects) {
 	to.Commands = append(to.Commands, eff.Commands...)
 	to.Timers = append(to.Timers, eff.Timers...)
 	to.Notes = append(to.Notes, eff.Notes...)

@@ -1,0 +1,204 @@
+package sim
+
+import (
+	"fmt"
+	"reflect"
+
+	"github.com/pfl-forge/pfl-forge"
+	"github.com/pfl-forge/pfl-forge/services/runner/machine"
+)
+
+// check holds the end of a run against the invariants.
+func (w *world) check() error {
+	for _, check := range []func() error{w.checkEnded, w.checkReplay, w.checkDecidedOnce, w.checkCommits, w.checkApproval, w.checkBounds} {
+		if err := check(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// checkEnded: once faults stop, every accepted intent ends or waits for a
+// person, saying why; nothing is left open.
+func (w *world) checkEnded() error {
+	for _, id := range w.people.ids {
+		key := forge.Key{Project: project, Intent: id}
+		s := w.summary(key)
+		switch {
+		case len(w.journal[key]) == 0:
+			return fmt.Errorf("%s was submitted and is not known", id)
+		case !s.Settled || len(s.Open) > 0:
+			return fmt.Errorf("%s never settles: %s", id, w.state())
+		case !s.Status.Ended():
+			return fmt.Errorf("%s neither ended nor waits for a person: %s", id, w.state())
+		case s.Status.Failed() && s.Reason == "":
+			return fmt.Errorf("%s is %s without a reason", id, s.Status)
+		}
+		view := machine.Fold(key, w.journal[key]).(interface{ View() forge.View }).View()
+		for _, t := range view.Tasks {
+			if t.Status != forge.TaskDone && t.Status != forge.TaskFailed {
+				return fmt.Errorf("task %s is %s although its intent is %s", t.ID, t.Status, s.Status)
+			}
+			if s.Status == forge.StatusDone && t.Status != forge.TaskDone {
+				return fmt.Errorf("%s is done although task %s is %s", id, t.ID, t.Status)
+			}
+		}
+		if !w.people.outsiders {
+			for _, h := range view.History {
+				if h.Outcome == forge.OutcomeEscalated {
+					return fmt.Errorf("%s lost to its siblings: %s", id, h.FailureReason)
+				}
+			}
+		}
+	}
+	lane := w.summary(forge.Key{Project: project})
+	if !lane.Settled || len(lane.Open) > 0 {
+		return fmt.Errorf("the lane never settles: %s", w.state())
+	}
+	return nil
+}
+
+// checkReplay: folding a journal gives the effects that were recorded.
+func (w *world) checkReplay() error {
+	for _, key := range w.keys {
+		m := machine.New(key)
+		for n, rec := range w.journal[key] {
+			var eff forge.Effects
+			for _, ev := range rec.Events {
+				e, ruling := m.Step(ev)
+				if ruling.Decision != forge.Applied {
+					return fmt.Errorf("replaying %s, record %d is %s: %s", key, n, ruling.Decision, ruling.Reason)
+				}
+				machine.Merge(&eff, e)
+			}
+			// Repeated effects of ignored events may follow the decision's own.
+			if !prefix(eff, rec.Effects) || !reflect.DeepEqual(m.Summary(), rec.Summary) {
+				return fmt.Errorf("replaying %s, record %d differs", key, n)
+			}
+		}
+	}
+	return nil
+}
+
+func prefix(a, b forge.Effects) bool {
+	return reflect.DeepEqual(a, b)
+}
+
+// checkDecidedOnce: each attempt of a step has one decision.
+func (w *world) checkDecidedOnce() error {
+	seen := map[string]bool{}
+	for _, key := range w.keys {
+		for _, rec := range w.journal[key] {
+			for _, ev := range rec.Events {
+				if ev.Result == nil || ev.Result.Started {
+					continue
+				}
+				a := ev.Result.Attempt
+				id := fmt.Sprintf("%s/%s/%s/%d", key, a.Task, a.Step, a.Number)
+				if a.Step == forge.StepIntegrate {
+					id += fmt.Sprintf(".%d", a.Claim) // the lane repeats a landing as a new claim
+				}
+				if seen[id] {
+					return fmt.Errorf("attempt %s was decided twice", id)
+				}
+				seen[id] = true
+			}
+		}
+	}
+	return nil
+}
+
+// checkCommits: every commit of ours on the base branch has one integration,
+// was reviewed, and was verified on its parent.
+func (w *world) checkCommits() error {
+	integrated, approved := map[string]int{}, map[string]bool{}
+	for _, key := range w.keys {
+		for _, rec := range w.journal[key] {
+			for _, ev := range rec.Events {
+				if r := ev.Result; r != nil && r.Integration != nil && r.Integration.Outcome == forge.LandIntegrated {
+					integrated[r.Integration.Commit]++
+				}
+				if r := ev.Result; r != nil && r.Review != nil && r.Review.Verdict == forge.VerdictApproved {
+					approved[w.repo.heads[r.Review.Head].patch] = true
+				}
+			}
+		}
+	}
+	landed := map[forge.TaskID]bool{}
+	for i, c := range w.repo.main {
+		if c.task == "" {
+			continue
+		}
+		switch {
+		case c.parent != w.repo.main[i-1].id:
+			return fmt.Errorf("commit %s is not on its parent", c.id)
+		case integrated[c.id] != 1:
+			return fmt.Errorf("commit %s of %s has %d integrations", c.id, c.task, integrated[c.id])
+		case !approved[c.patch]:
+			return fmt.Errorf("commit %s of %s was not approved", c.id, c.task)
+		case w.workers.verified[c.id] != c.parent:
+			return fmt.Errorf("commit %s of %s was not verified on its parent", c.id, c.task)
+		case landed[c.task]:
+			return fmt.Errorf("task %s landed twice", c.task)
+		}
+		landed[c.task] = true
+	}
+	return nil
+}
+
+// checkApproval: what needs a person's approval was not implemented without it.
+func (w *world) checkApproval() error {
+	for _, key := range w.keys {
+		approved, needs := false, false
+		for _, rec := range w.journal[key] {
+			for _, ev := range rec.Events {
+				approved = approved || ev.Approve != nil
+				needs = needs || ev.Submit != nil && ev.Submit.Intent.Source == forge.SourceSystem
+				if r := ev.Result; r != nil && r.Analysis != nil {
+					needs = needs || r.Analysis.Risk.Rank() > forge.RiskLow.Rank()
+				}
+			}
+			for _, c := range rec.Effects.Commands {
+				if c.Attempt.Step == forge.StepImplement && needs && !approved {
+					return fmt.Errorf("%s was implemented without approval", key)
+				}
+			}
+		}
+	}
+	return nil
+}
+
+// checkBounds: retries are bounded, and a task has one command at a time.
+func (w *world) checkBounds() error {
+	p := forge.DefaultPolicy()
+	most := (p.MaxReviewRetries + 1 + 3) * (p.MaxAgentRetries + 1) * 2
+	for _, key := range w.keys {
+		runs := 1
+		made := map[forge.TaskID]int{}
+		for _, rec := range w.journal[key] {
+			for _, ev := range rec.Events {
+				if ev.Retry != nil {
+					runs++
+				}
+			}
+			for _, c := range rec.Effects.Commands {
+				if c.Attempt.Step == forge.StepImplement {
+					made[c.Attempt.Task]++
+				}
+			}
+			open := map[forge.TaskID]bool{}
+			for _, a := range rec.Summary.Open {
+				if open[a.Task] {
+					return fmt.Errorf("%s has two commands at once", a.Task)
+				}
+				open[a.Task] = true
+			}
+		}
+		for t, n := range made {
+			if n > most*runs {
+				return fmt.Errorf("task %s was implemented %d times in %d runs", t, n, runs)
+			}
+		}
+	}
+	return nil
+}

@@ -1,0 +1,159 @@
+package sim
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	"github.com/pfl-forge/pfl-forge"
+	"github.com/pfl-forge/pfl-forge/services/runner/machine"
+)
+
+// Failure is an invariant that did not hold.
+type Failure struct {
+	Seed   uint64
+	Reason string
+	Trace  []string // what happened, if it was asked for
+}
+
+func (f *Failure) Error() string { return fmt.Sprintf("seed %d: %s", f.Seed, f.Reason) }
+
+// Bounds of one run, in actions.
+const (
+	faultyActions = 250
+	quietActions  = 20_000
+)
+
+// Run plays one seed to its end and returns the first violation, or nil.
+func Run(seed uint64, trace bool) *Failure {
+	w := newWorld(seed)
+	w.tracing = trace
+	w.workers.init()
+	for i := range 1 + w.rng.IntN(4) {
+		w.people.ids = append(w.people.ids, forge.IntentID(fmt.Sprintf("i%d", i)))
+	}
+	w.people.outsiders = w.rng.IntN(3) == 0
+	if err := w.play(); err != nil {
+		return &Failure{Seed: seed, Reason: err.Error(), Trace: w.trace}
+	}
+	return nil
+}
+
+func (s *workers) init() {
+	s.files, s.verified = map[forge.TaskID][]string{}, map[string]string{}
+	s.made = map[forge.TaskID]int{}
+}
+
+func (w *world) play() error {
+	for w.steps = 0; w.steps < faultyActions; w.steps++ {
+		w.act()
+	}
+	for w.submit() {
+	}
+	w.faults, w.crashIn = false, 0
+	w.log("no more faults")
+	w.recover(0)
+	for ; w.steps < faultyActions+quietActions; w.steps++ {
+		if w.deliver() || w.work() || w.take() || w.fire() || w.help(true) {
+			continue
+		}
+		return w.check()
+	}
+	return fmt.Errorf("it does not come to an end: %s", w.state())
+}
+
+// act does one thing at random.
+func (w *world) act() {
+	if w.chance(40) && w.crashIn == 0 {
+		w.crashIn = 1 + w.rng.IntN(12)
+	}
+	switch n := w.rng.IntN(100); {
+	case n < 45:
+		w.deliver()
+	case n < 62:
+		w.take()
+	case n < 80:
+		w.work()
+	case n < 86:
+		w.submit()
+	case n < 92:
+		w.help(false)
+	case n < 94:
+		w.fire()
+	case n < 95:
+		if w.rng.IntN(3) == 0 {
+			w.meddle()
+		}
+	case n < 99:
+		w.pushed()
+	default:
+		w.loseMemory()
+	}
+}
+
+// deliver gives an input to a runner, which acknowledges it if all went well.
+func (w *world) deliver() bool {
+	if len(w.inputs) == 0 {
+		return false
+	}
+	i := 0
+	if w.faults && w.rng.IntN(3) == 0 {
+		i = w.rng.IntN(len(w.inputs))
+	}
+	ev := w.inputs[i]
+	n := w.rng.IntN(len(w.runners))
+	crashed := false
+	ok := w.alive(n, func(d *machine.Driver) error {
+		crashed = true
+		ruling, err := d.Decide(context.Background(), ev.Event, ev.again)
+		crashed = false
+		if err == nil && ruling.Decision != forge.Applied {
+			w.log("%s by %s: %s: %s", ruling.Decision, ev.To, describe(ev.Event), ruling.Reason)
+		}
+		w.point()
+		return err
+	})
+	ev.again = true
+	switch {
+	case ok:
+		if !w.chance(20) {
+			// Inputs were only appended meanwhile, so the place is the same.
+			w.inputs = slices.Delete(w.inputs, i, i+1)
+		}
+	case crashed:
+		w.log("runner %d crashed", n)
+		if w.rng.IntN(2) == 0 {
+			w.recover(n)
+		}
+	}
+	return true
+}
+
+// fire lets time pass until the next timer.
+func (w *world) fire() bool {
+	if len(w.timers) == 0 {
+		return false
+	}
+	i := 0
+	for j, t := range w.timers {
+		if t.At.Before(w.timers[i].At) {
+			i = j
+		}
+	}
+	t := w.timers[i]
+	w.timers = slices.Delete(w.timers, i, i+1)
+	if t.At.After(w.now) {
+		w.now = t.At
+	}
+	w.inputs = append(w.inputs, &input{Event: forge.Event{ID: "timer/" + t.Key, To: t.To, Timer: &forge.TimerFired{Key: t.Key}}})
+	return true
+}
+
+func (w *world) state() string {
+	s := ""
+	for _, key := range w.keys {
+		sum := w.summary(key)
+		s += fmt.Sprintf("\n%s: %s %s %q open %v", key, sum.Status, sum.Activity, sum.Reason, sum.Open)
+	}
+	return s
+}

@@ -1,0 +1,215 @@
+package sim
+
+import (
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/pfl-forge/pfl-forge"
+)
+
+// job is a command in the hands of a worker.
+type job struct {
+	*command
+	cancelled bool
+}
+
+// workers remember what they would do, so that a task is of one piece.
+type workers struct {
+	files    map[forge.TaskID][]string
+	verified map[string]string // head commit -> parent that it was verified on
+	lanes    map[string]bool   // integrate commands that are being worked on
+	made     map[forge.TaskID]int
+}
+
+// take gives a random command to a worker.
+func (w *world) take() bool {
+	var free []*command
+	for _, c := range w.commands {
+		if !c.acked && (!c.leased || w.chance(20)) {
+			free = append(free, c)
+		}
+	}
+	if len(free) == 0 {
+		return false
+	}
+	c := free[w.rng.IntN(len(free))]
+	if !w.wanted(&c.Command) {
+		w.log("worker drops %s: nobody wants it", c.ID())
+		c.acked = true
+		return true
+	}
+	if c.Replica != "" && w.chance(3) {
+		return true // its replica is away
+	}
+	c.leased = true
+	w.jobs = append(w.jobs, &job{command: c})
+	w.log("worker takes %s", c.ID())
+	if c.Replica != "" {
+		w.report(c, &forge.Result{Started: true})
+	}
+	return true
+}
+
+// work lets a worker finish a job, or die with it.
+func (w *world) work() bool {
+	if len(w.jobs) == 0 {
+		return false
+	}
+	i := w.rng.IntN(len(w.jobs))
+	j := w.jobs[i]
+	w.jobs = slices.Delete(w.jobs, i, i+1)
+	j.leased = false
+	switch {
+	case w.chance(15):
+		w.log("worker dies with %s", j.ID())
+		return true
+	case j.cancelled:
+		w.log("worker stops %s", j.ID())
+		j.acked = true
+		return true
+	}
+	r := w.perform(&j.Command)
+	if w.chance(20) {
+		w.log("worker dies after %s", j.ID())
+		return true
+	}
+	w.report(j.command, r)
+	j.acked = true
+	if w.chance(10) {
+		w.report(j.command, r)
+	}
+	return true
+}
+
+// report publishes a result.
+func (w *world) report(c *command, r *forge.Result) {
+	r.To, r.Attempt, r.Replica = c.To, c.Attempt, forge.ReplicaID(fmt.Sprintf("r%d", w.rng.IntN(2)))
+	if r.Session == "" {
+		r.Session = "s"
+	}
+	kind := "result"
+	if r.Started {
+		kind = "started"
+	}
+	w.inputs = append(w.inputs, &input{Event: forge.Event{ID: c.ID() + "/" + kind + "/" + string(r.Replica), To: r.Machine(), Result: r}})
+	w.log("worker reports %s: %s", c.ID(), describeResult(r))
+}
+
+// perform does the work of a command, well or badly.
+func (w *world) perform(c *forge.Command) *forge.Result {
+	if w.chance(12) {
+		reasons := []forge.FailureReason{forge.FailCrashed, forge.FailTimeout, forge.FailLostSession, forge.FailConfig, forge.FailQuota}
+		f := forge.Failure{Reason: reasons[w.rng.IntN(len(reasons))], Message: "the agent failed"}
+		if f.Reason == forge.FailQuota {
+			f.Until = w.now.Add(time.Hour)
+		}
+		return &forge.Result{Failure: &f}
+	}
+	if w.chance(40) {
+		return &forge.Result{} // garbage: an answer without an answer
+	}
+	switch c.Attempt.Step {
+	case forge.StepAnalyze:
+		return &forge.Result{Analysis: w.analysis(c)}
+	case forge.StepImplement:
+		return &forge.Result{Implementation: w.implementation(c)}
+	case forge.StepRebase:
+		return &forge.Result{Rebase: w.rebase(w.repo.heads[c.Task.Head])}
+	case forge.StepReview:
+		rv := forge.Review{TaskID: c.Task.ID, Head: c.Task.Head, Verdict: forge.VerdictApproved}
+		if w.chance(6) {
+			rv.Verdict, rv.Issues = forge.VerdictRejected, []string{"not good"}
+		}
+		return &forge.Result{Review: &rv}
+	case forge.StepIntegrate:
+		return &forge.Result{Integration: w.integrate(c)}
+	}
+	return &forge.Result{Reflection: &forge.Reflection{}}
+}
+
+func (w *world) analysis(c *forge.Command) *forge.Analysis {
+	p := forge.DefaultPolicy()
+	a := &forge.Analysis{Risk: forge.RiskLow, Type: "fix", Policy: &p}
+	switch {
+	case len(c.Intent.Clarifications) < 2 && w.chance(8):
+		a.Clarifications = []forge.Clarification{{Question: fmt.Sprintf("what, %d?", len(c.Intent.Clarifications))}}
+		return a
+	case w.chance(6):
+		a.Risk = forge.RiskMed
+	case w.chance(30):
+		a.NothingToDo = "all is well"
+		return a
+	}
+	for i := range 1 + w.rng.IntN(3) {
+		t := forge.TaskPlan{Name: fmt.Sprint(i), Title: "task"}
+		if i > 0 && w.rng.IntN(3) == 0 {
+			t.DependsOn = []string{fmt.Sprint(w.rng.IntN(i))}
+		}
+		a.Tasks = append(a.Tasks, t)
+	}
+	if w.chance(6) {
+		a.DependsOn = []forge.IntentID{w.people.some(w)}
+	}
+	return a
+}
+
+func (w *world) implementation(c *forge.Command) *forge.Implementation {
+	id := c.Task.ID
+	if w.workers.files[id] == nil || w.chance(10) {
+		w.workers.files[id] = w.repo.pick(w.rng)
+	}
+	w.workers.made[id]++
+	im := &forge.Implementation{Base: w.repo.tip(), Head: w.repo.tip()}
+	if w.chance(12) {
+		im.Unchanged = w.chance(3)
+		return im
+	}
+	n := w.repo.change(id, w.workers.files[id])
+	im.Base, im.Head, im.Commits, im.Files = n.parent, n.id, 1, n.files
+	return im
+}
+
+func (w *world) rebase(c commit) *forge.Rebase {
+	if conflicts := w.repo.conflicts(c); len(conflicts) > 0 {
+		return &forge.Rebase{Conflicts: conflicts, Files: c.files}
+	}
+	return w.candidate(w.repo.rebase(c, false))
+}
+
+// candidate verifies a commit where it stands.
+func (w *world) candidate(n commit) *forge.Rebase {
+	rb := &forge.Rebase{Base: n.parent, Head: n.id, Tree: "tree-" + n.id, PatchID: n.patch, Files: n.files,
+		Verify: &forge.VerifyReport{Passed: !w.chance(12), Command: "make test", Output: "it broke"}}
+	if rb.Verify.Passed {
+		w.workers.verified[n.id] = n.parent
+	}
+	return rb
+}
+
+func (w *world) integrate(c *forge.Command) *forge.Integration {
+	key := fmt.Sprintf("%s/%d", c.Attempt.Task, c.Attempt.Number)
+	if n := w.repo.landed(key); n != nil {
+		return &forge.Integration{Outcome: forge.LandIntegrated, Commit: n.id, Parent: n.parent, PatchID: n.patch}
+	}
+	if w.chance(15) {
+		return &forge.Integration{Outcome: forge.LandDirty, Files: c.Land.Files}
+	}
+	head := w.repo.heads[c.Land.Head]
+	if conflicts := w.repo.conflicts(head); len(conflicts) > 0 {
+		return &forge.Integration{Outcome: forge.LandConflict, Files: conflicts}
+	}
+	if head.parent != w.repo.tip() {
+		rb := w.candidate(w.repo.rebase(head, w.chance(5)))
+		switch {
+		case !rb.Verify.Passed:
+			return &forge.Integration{Outcome: forge.LandVerifyFailed, Verify: rb.Verify, Candidate: rb}
+		case rb.PatchID != c.Land.PatchID:
+			return &forge.Integration{Outcome: forge.LandChanged, Candidate: rb}
+		}
+		head = w.repo.heads[rb.Head]
+	}
+	head.key = key
+	w.repo.push(head)
+	return &forge.Integration{Outcome: forge.LandIntegrated, Commit: head.id, Parent: head.parent, PatchID: head.patch}
+}
