@@ -1,0 +1,2 @@
+// Package git is the only place that runs git.
+package git

@@ -1,0 +1,111 @@
+package git
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+)
+
+// What can be wrong with a repository, each with the next step for a person.
+var (
+	ErrNotRepository = errors.New("not a git repository: run git init, or go to one")
+	ErrBare          = errors.New("a bare repository: use a clone with a working tree")
+	ErrUnsupported   = errors.New("repository format not supported: partial clones and sha256 repositories cannot be used")
+	ErrNoCommit      = errors.New("the repository has no commit yet: make a first one")
+	ErrNoBranch      = errors.New("the branch does not exist: create it, or set base_branch")
+	ErrDetached      = errors.New("HEAD is detached: switch to a branch")
+	ErrInProgress    = errors.New("a git operation is in progress in the working tree: finish or abort it")
+)
+
+// How an operation can fail without anything being wrong.
+var (
+	// ErrMoved means that the branch is not where the caller expected it; nothing was changed.
+	ErrMoved = errors.New("the branch has moved")
+	// ErrBusy means that another process held a lock for too long; nothing was changed, try again later.
+	ErrBusy = errors.New("another git process holds a lock: try again when it has finished, or remove its lock file")
+	// ErrNotFound means that an object, path or ref does not exist.
+	ErrNotFound = errors.New("not found in the repository")
+	// ErrTooLarge means that an answer was longer than the limit of the call.
+	ErrTooLarge = errors.New("larger than the limit")
+	// ErrNothingToCommit means that the working tree equals the head commit.
+	ErrNothingToCommit = errors.New("nothing to commit")
+	// ErrMissing means that there is no checkout to reopen in the state that the caller asked for.
+	ErrMissing = errors.New("no checkout in that state")
+	// ErrClosed means that the pool was closed.
+	ErrClosed = errors.New("the pool is closed")
+)
+
+// Error is a git command that failed.
+type Error struct {
+	Args     []string // without the options that every command gets
+	ExitCode int      // -1 when it was killed or could not start
+	Stderr   string   // the last 4 KiB
+	Err      error    // why it could not run, or nil
+}
+
+func (e *Error) Error() string {
+	msg := fmt.Sprintf("git %s: exit %d", strings.Join(e.Args, " "), e.ExitCode)
+	if e.Err != nil {
+		msg = fmt.Sprintf("git %s: %v", strings.Join(e.Args, " "), e.Err)
+	}
+	if s := strings.TrimSpace(e.Stderr); s != "" {
+		msg += ": " + s
+	}
+	return msg
+}
+
+func (e *Error) Unwrap() error { return e.Err }
+
+// OverlapError means that uncommitted work of a person is in the way of an integration; nothing was changed.
+type OverlapError struct {
+	WorkTree string   // the person's working tree
+	Files    []string // at least one, sorted
+}
+
+func (e *OverlapError) Error() string {
+	return fmt.Sprintf("uncommitted changes in %s: commit or stash them", list(e.Files))
+}
+
+// ConflictError means that a commit does not apply on the new base.
+type ConflictError struct {
+	Commit OID
+	Files  []string // sorted
+}
+
+func (e *ConflictError) Error() string {
+	return fmt.Sprintf("commit %s conflicts in %s", e.Commit.Short(), list(e.Files))
+}
+
+// Fault says what is wrong with an agent's work.
+type Fault string
+
+// Faults.
+const (
+	Damaged   Fault = "damaged"   // the checkout, its .git, its branch or its objects are gone or broken
+	Rewritten Fault = "rewritten" // the commit it started from is no ancestor of the branch
+	Merged    Fault = "merged"    // the branch holds merge commits
+	Unsafe    Fault = "unsafe"    // a path, symbolic link or repository that may not be committed
+	Oversized Fault = "oversized" // more bytes, files or commits than the limits allow
+)
+
+// WorkError is a fault of an agent's work, as opposed to a failure of git or of the machine.
+type WorkError struct {
+	Fault  Fault
+	Path   string // the path in the tree, if one is to blame
+	Detail string
+}
+
+func (e *WorkError) Error() string {
+	if e.Path != "" {
+		return fmt.Sprintf("%s work: %q %s", e.Fault, clip(e.Path), e.Detail)
+	}
+	return fmt.Sprintf("%s work: %s", e.Fault, e.Detail)
+}
+
+func list(files []string) string {
+	const most = 5
+	if len(files) > most {
+		return fmt.Sprintf("%s and %d more files", strings.Join(files[:most], ", "), len(files)-most)
+	}
+	return strings.Join(files, ", ")
+}

@@ -1,0 +1,87 @@
+package git
+
+import (
+	"io/fs"
+	"os"
+	"path/filepath"
+)
+
+// writeFile replaces the file at path as a whole: a reader or a crash sees the old or the new content.
+// It is not flushed: use writeDurable for what must survive a power cut.
+func writeFile(path string, content []byte) error { return replaceFile(path, content, false) }
+
+// writeDurable is writeFile, on the disk when it returns.
+func writeDurable(path string, content []byte) error { return replaceFile(path, content, true) }
+
+func replaceFile(path string, content []byte, durable bool) (err error) {
+	f, err := os.CreateTemp(filepath.Dir(path), ".new-*")
+	if err != nil {
+		return err
+	}
+	defer func() {
+		if err != nil {
+			_ = f.Close()
+			_ = os.Remove(f.Name())
+		}
+	}()
+	if _, err = f.Write(content); err != nil {
+		return err
+	}
+	if durable {
+		if err = f.Sync(); err != nil {
+			return err
+		}
+	}
+	if err = f.Close(); err != nil {
+		return err
+	}
+	if err = os.Rename(f.Name(), path); err != nil || !durable {
+		return err
+	}
+	return syncDir(filepath.Dir(path))
+}
+
+func syncDir(dir string) error {
+	d, err := os.Open(dir)
+	if err != nil {
+		return err
+	}
+	defer d.Close()
+	return d.Sync()
+}
+
+// isDir says whether path is a real directory, not a symbolic link to one.
+func isDir(path string) bool {
+	info, err := os.Lstat(path)
+	return err == nil && info.IsDir()
+}
+
+func exists(path string) bool {
+	_, err := os.Lstat(path)
+	return err == nil
+}
+
+// removeAll is os.RemoveAll that gets through directories without permissions. It follows no symbolic link.
+func removeAll(path string) error {
+	if err := os.RemoveAll(path); err == nil {
+		return nil
+	}
+	_ = filepath.WalkDir(path, func(p string, d fs.DirEntry, err error) error {
+		if d != nil && d.IsDir() {
+			_ = os.Chmod(p, 0o700)
+			if err != nil { // it could not be read before: now it can
+				return removeAllIn(p)
+			}
+		}
+		return nil
+	})
+	return os.RemoveAll(path)
+}
+
+func removeAllIn(dir string) error {
+	entries, err := os.ReadDir(dir)
+	for _, e := range entries {
+		_ = removeAll(filepath.Join(dir, e.Name()))
+	}
+	return err
+}

@@ -1,0 +1,121 @@
+package git
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"time"
+)
+
+// move is one integration. While a person's working tree follows, it is on the disk as pfl-forge/move.json.
+type move struct {
+	Branch   Branch `json:"branch"`
+	Old      OID    `json:"old"`
+	New      OID    `json:"new"`
+	WorkTree string `json:"work_tree,omitempty"`
+	GitDir   string `json:"git_dir,omitempty"`
+}
+
+const (
+	lockMark  = "pfl-forge holds this lock while it moves the branch\n"
+	ownIndex  = "index.pfl-forge"
+	indexLock = "index.lock"
+)
+
+func (s *Store) busyWait() time.Duration { return s.lockWait / 3 }
+
+func (s *Store) moveFile() string { return filepath.Join(s.common, "pfl-forge", "move.json") }
+
+// moveWorkTree moves a branch that is checked out, with the files. Everything that another git could change is
+// locked before anything is looked at: the index by index.lock, which carries our mark, the branch and HEAD by the ref
+// transaction. Files are written with an index of our own; then it takes the index's place; then the ref moves. A crash
+// in between leaves move.json, and repair puts the files back.
+func (s *Store) moveWorkTree(ctx context.Context, m move, hold []*os.File) error {
+	unlock, err := lockIndex(m.GitDir)
+	if err != nil {
+		return err
+	}
+	defer unlock()
+	err = s.moveRef(ctx, m, m.GitDir, hold, func() error {
+		w := workTreeInfo{path: m.WorkTree, gitDir: m.GitDir, head: readHEAD(m.GitDir)}
+		if !w.on(m.Branch) {
+			return fmt.Errorf("%s has switched branches: %w", m.WorkTree, ErrBusy)
+		}
+		return s.moveFiles(ctx, m, hold)
+	})
+	if err == nil {
+		return os.Remove(s.moveFile())
+	}
+	return err
+}
+
+func (s *Store) moveFiles(ctx context.Context, m move, hold []*os.File) error {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 10*time.Minute)
+	defer cancel()
+	if err := copyIndex(m.GitDir); err != nil {
+		return err
+	}
+	own := filepath.Join(m.GitDir, ownIndex)
+	defer func() { _ = os.Remove(own) }()
+	k := m.person(hold)
+	if _, err := run(ctx, k, "update-index", "-q", "--refresh"); err != nil && exitCode(err) != 1 {
+		return err
+	}
+	if _, err := run(ctx, k, "read-tree", "-m", "-u", "-n", string(m.Old), string(m.New)); err != nil {
+		return s.overlap(ctx, m, k, err)
+	}
+	record, err := json.Marshal(m)
+	if err != nil {
+		return err
+	}
+	if err := writeDurable(s.moveFile(), record); err != nil {
+		return err
+	}
+	if _, err := run(ctx, k, "read-tree", "-m", "-u", string(m.Old), string(m.New)); err != nil {
+		return errors.Join(err, s.rollBack(ctx, m, hold))
+	}
+	return os.Rename(own, filepath.Join(m.GitDir, "index"))
+}
+
+// person is a command on the person's working tree with our copy of their index. Their own configuration
+// applies, because it says how files are written: line endings, filters.
+func (m move) person(hold []*os.File) command {
+	return command{
+		dir: m.WorkTree, gitDir: m.GitDir, personal: true, hold: hold, config: []string{"core.splitIndex=false"},
+		env: []string{"GIT_WORK_TREE=" + m.WorkTree, "GIT_INDEX_FILE=" + filepath.Join(m.GitDir, ownIndex)},
+	}
+}
+
+// lockIndex takes index.lock as git does, with our mark in it.
+func lockIndex(gitDir string) (unlock func(), err error) {
+	path := filepath.Join(gitDir, indexLock)
+	f, err := os.OpenFile(path, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600)
+	if errors.Is(err, os.ErrExist) {
+		return nil, fmt.Errorf("%s: %w", path, ErrBusy)
+	}
+	if err != nil {
+		return nil, err
+	}
+	_, err = f.WriteString(lockMark)
+	if err = errors.Join(err, f.Close()); err != nil {
+		_ = os.Remove(path)
+		return nil, err
+	}
+	return func() { _ = os.Remove(path) }, nil
+}
+
+func copyIndex(gitDir string) error {
+	b, err := os.ReadFile(filepath.Join(gitDir, "index"))
+	if err != nil && !errors.Is(err, os.ErrNotExist) {
+		return err
+	}
+	own := filepath.Join(gitDir, ownIndex)
+	_ = os.Remove(own + ".lock")
+	if err != nil {
+		return ignoreMissing(os.Remove(own))
+	}
+	return writeFile(own, b)
+}

@@ -1,0 +1,124 @@
+package git
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+)
+
+// workTreeInfo is one working tree of the person: the main one or a linked one.
+type workTreeInfo struct {
+	path   string
+	gitDir string
+	head   string // the content of HEAD: "ref: refs/heads/main", or an object name
+}
+
+// Inspect checks that the repository can be worked on with base as its base branch, and returns the base's head.
+// Errors: ErrNoCommit, ErrInProgress, ErrDetached, ErrNoBranch.
+func (s *Store) Inspect(ctx context.Context, base Branch) (OID, error) {
+	if s.workTree != "" {
+		w := workTreeInfo{path: s.workTree, gitDir: s.common, head: readHEAD(s.common)}
+		if op := w.operation(); op != "" {
+			return "", fmt.Errorf("%s: %s: %w", s.workTree, op, ErrInProgress)
+		}
+		if !strings.HasPrefix(w.head, "ref: ") {
+			return "", fmt.Errorf("%s: %w", s.workTree, ErrDetached)
+		}
+	}
+	head, err := s.Head(ctx, base)
+	if err == nil {
+		return head, nil
+	}
+	if out, e := s.refs(ctx, "rev-list", "-n1", "--all"); e == nil && len(out) == 0 {
+		return "", fmt.Errorf("%s: %w", s.common, ErrNoCommit)
+	}
+	return "", err
+}
+
+// CurrentBranch is the branch that the person's main working tree, or a bare repository's HEAD, is on.
+// It need not exist yet. Error: ErrDetached.
+func (s *Store) CurrentBranch() (Branch, error) {
+	name, ok := strings.CutPrefix(readHEAD(s.common), "ref: refs/heads/")
+	if !ok {
+		return "", fmt.Errorf("%s: %w", s.common, ErrDetached)
+	}
+	return ParseBranch(name)
+}
+
+// mainWorkTree asks git, because core.worktree may move it.
+func mainWorkTree(ctx context.Context, common string) (string, error) {
+	out, err := run(ctx, command{dir: common, gitDir: common}, "worktree", "list", "--porcelain", "-z")
+	if err != nil {
+		return "", err
+	}
+	first, _, _ := strings.Cut(string(out), "\x00\x00")
+	path, rest, _ := strings.Cut(first, "\x00")
+	if strings.HasPrefix(rest, "bare") {
+		return "", nil
+	}
+	path = strings.TrimPrefix(path, "worktree ")
+	if filepath.Base(path) == ".git" { // seen from inside of the git directory
+		path = filepath.Dir(path)
+	}
+	return path, nil
+}
+
+// workTrees lists the person's working trees that exist on the disk.
+func (s *Store) workTrees() []workTreeInfo {
+	var all []workTreeInfo
+	if s.workTree != "" {
+		all = append(all, workTreeInfo{path: s.workTree, gitDir: s.common, head: readHEAD(s.common)})
+	}
+	linked, _ := filepath.Glob(filepath.Join(s.common, "worktrees", "*", "gitdir"))
+	for _, file := range linked {
+		b, err := os.ReadFile(file)
+		if err != nil {
+			continue
+		}
+		path := filepath.Dir(strings.TrimSpace(string(b)))
+		if isDir(path) {
+			dir := filepath.Dir(file)
+			all = append(all, workTreeInfo{path: path, gitDir: dir, head: readHEAD(dir)})
+		}
+	}
+	return all
+}
+
+func (w workTreeInfo) on(b Branch) bool { return w.head == "ref: "+b.ref() }
+
+// operation names the unfinished git operation of the working tree, or is empty.
+func (w workTreeInfo) operation() string {
+	for _, op := range []struct{ file, name string }{
+		{"rebase-merge", "rebase"},
+		{"rebase-apply", "rebase"},
+		{"MERGE_HEAD", "merge"},
+		{"CHERRY_PICK_HEAD", "cherry-pick"},
+		{"REVERT_HEAD", "revert"},
+		{"sequencer", "cherry-pick or revert"},
+		{"BISECT_LOG", "bisect"},
+	} {
+		if exists(filepath.Join(w.gitDir, op.file)) {
+			return op.name
+		}
+	}
+	return ""
+}
+
+// rebasing says whether an unfinished rebase or bisection of this working tree will come back to the branch.
+func (w workTreeInfo) rebasing(b Branch) bool {
+	for _, file := range []string{"rebase-merge/head-name", "rebase-apply/head-name", "BISECT_START"} {
+		content, err := os.ReadFile(filepath.Join(w.gitDir, file))
+		name := strings.TrimSpace(string(content))
+		if err == nil && (name == b.ref() || name == string(b)) {
+			return true
+		}
+	}
+	return false
+}
+
+func readHEAD(gitDir string) string {
+	b, _ := os.ReadFile(filepath.Join(gitDir, "HEAD"))
+	return strings.TrimSpace(string(b))
+}

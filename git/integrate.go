@@ -1,0 +1,153 @@
+package git
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"strings"
+	"time"
+)
+
+// Integration is the result of an Integrate that succeeded.
+type Integration struct {
+	Head              OID    // of the branch afterwards
+	AlreadyIntegrated bool   // the branch contained the commit before
+	WorkTree          string // the person's working tree whose files followed, or empty
+}
+
+// Integrate moves a branch from exactly old to exactly next, fast-forward only. Doing it again is a success with
+// AlreadyIntegrated.
+//
+// In a local store, when a person has the branch checked out, their files and index follow, and work that they
+// have not committed is never touched: if it is in the way, nothing changes (*OverlapError). In a distributed store the
+// origin decides, by a push with a lease.
+//
+// Errors: ErrMoved; *OverlapError; ErrInProgress (a rebase, merge, ... of the person on this branch); ErrBusy;
+// ErrNoBranch; *WorkError (Rewritten when next does not descend from old).
+func (s *Store) Integrate(ctx context.Context, b Branch, old, next OID) (Integration, error) {
+	if _, err := ParseBranch(string(b)); err != nil {
+		return Integration{}, err
+	}
+	ok, err := s.IsAncestor(ctx, old, next)
+	if err != nil {
+		return Integration{}, notFound(err)
+	}
+	if !ok {
+		return Integration{}, rewritten(old)
+	}
+	var res Integration
+	err = s.locked(ctx, func(hold []*os.File) error {
+		if s.origin != nil {
+			res, err = s.integrateOrigin(ctx, b, old, next)
+			return err
+		}
+		if err := s.repair(ctx, hold); err != nil {
+			return err
+		}
+		res, err = s.integrateLocal(ctx, move{Branch: b, Old: old, New: next}, hold)
+		return err
+	})
+	return res, err
+}
+
+// integrateLocal tries again when a person's git was quicker to take a lock, or switched branches meanwhile.
+func (s *Store) integrateLocal(ctx context.Context, m move, hold []*os.File) (Integration, error) {
+	deadline := time.Now().Add(s.busyWait())
+	for wait := 5 * time.Millisecond; ; wait = min(2*wait, 200*time.Millisecond) {
+		res, err := s.tryLocal(ctx, m, hold)
+		if !errors.Is(err, ErrBusy) || time.Now().After(deadline) {
+			return res, err
+		}
+		if e := sleep(ctx, wait); e != nil {
+			return res, errors.Join(err, e)
+		}
+	}
+}
+
+func (s *Store) tryLocal(ctx context.Context, m move, hold []*os.File) (Integration, error) {
+	if done, err := s.settled(ctx, m); err != nil || done.AlreadyIntegrated {
+		return done, err
+	}
+	var on []workTreeInfo
+	for _, w := range s.workTrees() {
+		if w.rebasing(m.Branch) || w.on(m.Branch) && w.operation() != "" {
+			return Integration{}, fmt.Errorf("%s: %s: %w", w.path, w.operation(), ErrInProgress)
+		}
+		if w.on(m.Branch) {
+			on = append(on, w)
+		}
+	}
+	switch len(on) {
+	case 0:
+		return Integration{Head: m.New}, s.moveRef(ctx, m, s.common, hold, func() error { return nil })
+	case 1:
+		m.WorkTree, m.GitDir = on[0].path, on[0].gitDir
+		return Integration{Head: m.New, WorkTree: m.WorkTree}, s.moveWorkTree(ctx, m, hold)
+	}
+	return Integration{}, fmt.Errorf("branch %s is checked out in %s and %s: switch one of them: %w",
+		m.Branch, on[0].path, on[1].path, ErrInProgress)
+}
+
+// settled answers without a change when the branch is not at the expected commit.
+func (s *Store) settled(ctx context.Context, m move) (Integration, error) {
+	head, err := s.Head(ctx, m.Branch)
+	if err != nil {
+		return Integration{}, err
+	}
+	if head == m.Old && m.Old != m.New {
+		return Integration{}, nil
+	}
+	return s.compare(ctx, m, head)
+}
+
+func (s *Store) compare(ctx context.Context, m move, head OID) (Integration, error) {
+	contains, err := s.IsAncestor(ctx, m.New, head)
+	if err != nil {
+		return Integration{}, err
+	}
+	if contains {
+		return Integration{Head: head, AlreadyIntegrated: true}, nil
+	}
+	return Integration{}, fmt.Errorf("branch %s is at %s, not at %s: %w", m.Branch, head.Short(), m.Old.Short(), ErrMoved)
+}
+
+// integrateOrigin pushes with a lease. Whatever the push said, what the origin has then is the answer.
+func (s *Store) integrateOrigin(ctx context.Context, b Branch, old, next OID) (Integration, error) {
+	m := move{Branch: b, Old: old, New: next}
+	if old != next {
+		_, pushErr := run(ctx, s.transport(), "push", "-q", "--porcelain", "--no-verify", "--no-follow-tags",
+			"--force-with-lease="+b.ref()+":"+string(old), "--end-of-options", s.origin.url, string(next)+":"+b.ref())
+		if pushErr == nil {
+			_, err := s.refs(ctx, "update-ref", b.ref(), string(next))
+			return Integration{Head: next}, err
+		}
+		head, err := s.remoteHead(ctx, b)
+		if err != nil {
+			return Integration{}, errors.Join(pushErr, err)
+		}
+		if head == old {
+			return Integration{}, pushErr
+		}
+	}
+	if err := s.fetch(ctx, "+"+b.ref()+":"+b.ref()); err != nil {
+		return Integration{}, err
+	}
+	head, err := s.Head(ctx, b)
+	if err != nil {
+		return Integration{}, err
+	}
+	return s.compare(ctx, m, head)
+}
+
+func (s *Store) remoteHead(ctx context.Context, b Branch) (OID, error) {
+	out, err := run(ctx, s.transport(), "ls-remote", "-q", "--refs", "--", s.origin.url, b.ref())
+	if err != nil {
+		return "", err
+	}
+	oid, _, _ := strings.Cut(string(out), "\t")
+	if oid == "" {
+		return "", fmt.Errorf("branch %s: %w", b, ErrNoBranch)
+	}
+	return ParseOID(oid)
+}

@@ -1,0 +1,135 @@
+package git
+
+import (
+	"fmt"
+	"path"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+)
+
+// OID is the full name of a git object: 40 lower-case hexadecimal digits. Make one with ParseOID.
+type OID string
+
+// ParseOID validates s as a full object name.
+func ParseOID(s string) (OID, error) {
+	if len(s) != 40 {
+		return "", fmt.Errorf("object name %q: want 40 hexadecimal digits", clip(s))
+	}
+	for i := range len(s) {
+		if c := s[i]; (c < '0' || c > '9') && (c < 'a' || c > 'f') {
+			return "", fmt.Errorf("object name %q: want 40 lower-case hexadecimal digits", clip(s))
+		}
+	}
+	if strings.Trim(s, "0") == "" {
+		return "", fmt.Errorf("object name %q: the null object name", s)
+	}
+	return OID(s), nil
+}
+
+// Short returns the first 12 digits.
+func (o OID) Short() string { return string(o)[:min(12, len(o))] }
+
+// Name is one path element that is at once a directory, a ref component and an argument:
+// [a-z0-9] then [a-z0-9-], at most 64 characters, the shape of intent and task ids. Make one with ParseName.
+type Name string
+
+// ParseName validates s as a Name.
+func ParseName(s string) (Name, error) {
+	if s == "" || len(s) > 64 {
+		return "", fmt.Errorf("name %q: want 1 to 64 characters", clip(s))
+	}
+	for i := range len(s) {
+		c := s[i]
+		if (c < 'a' || c > 'z') && (c < '0' || c > '9') && (c != '-' || i == 0) {
+			return "", fmt.Errorf("name %q: want a lower-case letter or digit, then letters, digits and -", clip(s))
+		}
+	}
+	return Name(s), nil
+}
+
+// Branch is the short name of a branch, such as "main". Make one with ParseBranch.
+type Branch string
+
+// ParseBranch validates s by the rules of git check-ref-format --branch, and refuses names that
+// git itself would read as something else (HEAD, @, anything that begins with a dash).
+func ParseBranch(s string) (Branch, error) {
+	reason := ""
+	switch {
+	case s == "" || len(s) > 200:
+		reason = "want 1 to 200 characters"
+	case !utf8.ValidString(s):
+		reason = "not UTF-8"
+	case s == "HEAD" || s == "@" || strings.HasPrefix(s, "-") || strings.HasPrefix(s, "refs/"):
+		reason = "reserved"
+	case strings.ContainsAny(s, " ~^:?*[\\") || strings.ContainsFunc(s, unicode.IsControl):
+		reason = "holds a character that git does not allow"
+	case strings.Contains(s, "..") || strings.Contains(s, "@{") || strings.HasSuffix(s, "."):
+		reason = "holds a sequence that git does not allow"
+	}
+	for part := range strings.SplitSeq(s, "/") {
+		if reason == "" && (part == "" || part[0] == '.' || strings.HasSuffix(part, ".lock")) {
+			reason = "holds a component that git does not allow"
+		}
+	}
+	if reason != "" {
+		return "", fmt.Errorf("branch %q: %s", clip(s), reason)
+	}
+	return Branch(s), nil
+}
+
+// TaskBranch is the branch that a task's agent works on, forge/<task>.
+func TaskBranch(task Name) Branch { return Branch("forge/" + string(task)) }
+
+func (b Branch) ref() string { return "refs/heads/" + string(b) }
+
+// Path is a slash-separated path inside a tree, clean and relative. Make one with ParsePath.
+type Path string
+
+// ParsePath validates s as a Path.
+func ParsePath(s string) (Path, error) {
+	if s == "" || len(s) > 4096 || path.Clean(s) != s || path.IsAbs(s) || s == "." || s == ".." || strings.HasPrefix(s, "../") ||
+		strings.ContainsFunc(s, unicode.IsControl) {
+		return "", fmt.Errorf("path %q: want a clean relative path", clip(s))
+	}
+	return Path(s), nil
+}
+
+// Attempt is one try of one task; the commits that it made are kept under its refs.
+type Attempt struct {
+	Intent Name
+	Task   Name
+	Number int // 1, 2, ...
+}
+
+func (a Attempt) prefix() string {
+	return fmt.Sprintf("%s%s/%d/", intentPrefix(a.Intent), a.Task, a.Number)
+}
+
+// KeptRef is where Keep keeps commit o of the attempt: refs/forge/<intent>/<task>/<attempt>/<first 12 digits>.
+func (a Attempt) KeptRef(o OID) string { return a.prefix() + o.Short() }
+
+// LeftoverRef is where uncommitted work that was saved as commit o is kept.
+func (a Attempt) LeftoverRef(o OID) string { return a.prefix() + "leftover-" + o.Short() }
+
+func (a Attempt) validate() error {
+	if _, err := ParseName(string(a.Intent)); err != nil {
+		return fmt.Errorf("intent: %w", err)
+	}
+	if _, err := ParseName(string(a.Task)); err != nil {
+		return fmt.Errorf("task: %w", err)
+	}
+	if a.Number < 1 {
+		return fmt.Errorf("attempt %d: want 1 or more", a.Number)
+	}
+	return nil
+}
+
+func intentPrefix(intent Name) string { return "refs/forge/" + string(intent) + "/" }
+
+func clip(s string) string {
+	if len(s) > 80 {
+		return s[:80] + "..."
+	}
+	return s
+}

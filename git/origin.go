@@ -1,0 +1,190 @@
+package git
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/url"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+)
+
+// OriginConfig says how to open a service's own clone of an origin.
+type OriginConfig struct {
+	URL      string   // ssh, https, file, or an absolute path
+	Dir      string   // of the bare clone; made when absent, discarded and cloned again when broken
+	Env      []string // for transports, such as GIT_SSH_COMMAND=... or GIT_ASKPASS=...
+	Identity Identity // who commits what the service makes; default pfl-forge
+}
+
+type origin struct {
+	url string
+	env []string
+}
+
+// OpenOrigin opens the clone at cfg.Dir and fetches. It never writes outside of cfg.Dir, except by Keep,
+// DeleteRefs and Integrate, which push.
+func OpenOrigin(ctx context.Context, cfg OriginConfig) (*Store, error) {
+	if err := checkURL(cfg.URL); err != nil {
+		return nil, err
+	}
+	dir, err := filepath.Abs(cfg.Dir)
+	if err != nil {
+		return nil, err
+	}
+	s := &Store{common: dir, origin: &origin{url: cfg.URL, env: cfg.Env}, identity: cfg.Identity.orDefault()}
+	if err := os.MkdirAll(filepath.Dir(dir), 0o755); err != nil {
+		return nil, err
+	}
+	lock, err := lockFile(ctx, dir+".lock")
+	if err != nil {
+		return nil, err
+	}
+	defer lock.Close()
+	if s.intact(ctx) {
+		if err = s.setup(ctx); err == nil {
+			return s, s.Fetch(ctx)
+		}
+	}
+	return s, s.clone(ctx, []*os.File{lock})
+}
+
+// checkURL keeps out what git would read as an option or as a helper to run.
+func checkURL(raw string) error {
+	u, err := url.Parse(raw)
+	switch {
+	case strings.HasPrefix(raw, "/"):
+		return nil
+	case strings.HasPrefix(raw, "-") || strings.Contains(raw, "::"):
+	case err == nil && (u.Scheme == "https" || u.Scheme == "http" || u.Scheme == "ssh" || u.Scheme == "file"):
+		if !strings.HasPrefix(u.Host, "-") {
+			return nil
+		}
+	case err != nil && strings.Contains(raw, "@") && strings.Contains(raw, ":"): // user@host:path
+		return nil
+	}
+	return fmt.Errorf("origin %q: want an ssh, https or file address, or an absolute path", clip(raw))
+}
+
+// intact asks whether the clone can be used as it is. A clone holds nothing that the origin does not have
+// once Keep returned, so the answer to any doubt is no.
+func (s *Store) intact(ctx context.Context) bool {
+	if _, err := s.refs(ctx, "rev-parse", "--git-dir"); err != nil {
+		return false
+	}
+	_, err := s.refs(ctx, "rev-list", "-n1", "--all", "--")
+	return err == nil
+}
+
+// clone builds the repository aside and moves it into place, so a half-made one is never opened.
+func (s *Store) clone(ctx context.Context, hold []*os.File) error {
+	final := s.common
+	aside := fmt.Sprintf("%s.old-%d", final, time.Now().UnixNano())
+	s.common = final + ".new"
+	defer func() { s.common = final }()
+	if err := removeAll(s.common); err != nil {
+		return err
+	}
+	if _, err := run(ctx, command{hold: hold}, "init", "-q", "--bare", "--template=", "--", s.common); err != nil {
+		return err
+	}
+	if err := s.fetch(ctx, "+refs/heads/*:refs/heads/*", "+refs/forge/*:refs/forge/*"); err != nil {
+		return err
+	}
+	if exists(final) {
+		if err := os.Rename(final, aside); err != nil {
+			return err
+		}
+	}
+	if err := os.Rename(s.common, final); err != nil {
+		return err
+	}
+	if err := errors.Join(syncDir(filepath.Dir(final)), removeAll(aside)); err != nil {
+		return err
+	}
+	s.common = final
+	return s.setup(ctx)
+}
+
+// Fetch brings the branches of the origin up to date. In a local store it does nothing.
+func (s *Store) Fetch(ctx context.Context) error {
+	if s.origin == nil {
+		return nil
+	}
+	return s.locked(ctx, func([]*os.File) error { return s.fetch(ctx, "--prune", "+refs/heads/*:refs/heads/*") })
+}
+
+// FetchIntent brings the kept commits of an intent, so that a replica can go on with another one's work.
+// In a local store it does nothing.
+func (s *Store) FetchIntent(ctx context.Context, intent Name) error {
+	if s.origin == nil {
+		return nil
+	}
+	if _, err := ParseName(string(intent)); err != nil {
+		return err
+	}
+	spec := "+" + intentPrefix(intent) + "*:" + intentPrefix(intent) + "*"
+	return s.locked(ctx, func([]*os.File) error { return s.fetch(ctx, spec) })
+}
+
+// fetch takes a ref specification, which may have "--prune" before it.
+func (s *Store) fetch(ctx context.Context, specs ...string) error {
+	args := []string{"fetch", "-q", "--no-tags", "--no-write-fetch-head", "--no-auto-maintenance", "--no-recurse-submodules"}
+	if specs[0] == "--prune" {
+		args, specs = append(args, "--prune"), specs[1:]
+	}
+	args = append(append(args, "--end-of-options", s.origin.url), specs...)
+	_, err := run(ctx, s.transport(), args...)
+	return err
+}
+
+// transport is a command that may talk to the origin.
+func (s *Store) transport() command {
+	env := append(s.identityEnv(), s.origin.env...)
+	if sock, ok := os.LookupEnv("SSH_AUTH_SOCK"); ok {
+		env = append(env, "SSH_AUTH_SOCK="+sock)
+	}
+	return command{dir: s.common, gitDir: s.common, env: env, config: []string{
+		"protocol.file.allow=always", "protocol.ssh.allow=always", "protocol.https.allow=always",
+		"protocol.http.allow=always", "fetch.fsckObjects=true", "fetch.unpackLimit=1000",
+	}}
+}
+
+// publish pushes kept commits to the origin. Their names hold their object names, so nothing is overwritten.
+func (s *Store) publish(ctx context.Context, kept []Kept) error {
+	if s.origin == nil || len(kept) == 0 {
+		return nil
+	}
+	args := []string{"push", "-q", "--no-verify", "--no-follow-tags", "--end-of-options", s.origin.url}
+	for _, k := range kept {
+		args = append(args, fmt.Sprintf("+%s:%s", k.OID, k.Ref))
+	}
+	_, err := run(ctx, s.transport(), args...)
+	return err
+}
+
+// unpublish deletes the kept refs of an intent at the origin.
+func (s *Store) unpublish(ctx context.Context, intent Name) error {
+	if s.origin == nil {
+		return nil
+	}
+	out, err := run(ctx, s.transport(), "ls-remote", "--refs", "-q", "--", s.origin.url, intentPrefix(intent)+"*")
+	if err != nil {
+		return err
+	}
+	args := []string{"push", "-q", "--no-verify", "--end-of-options", s.origin.url}
+	none := len(args)
+	for line := range strings.Lines(string(out)) {
+		_, ref, _ := strings.Cut(strings.TrimSuffix(line, "\n"), "\t")
+		if strings.HasPrefix(ref, intentPrefix(intent)) {
+			args = append(args, ":"+ref)
+		}
+	}
+	if len(args) == none {
+		return nil
+	}
+	_, err = run(ctx, s.transport(), args...)
+	return err
+}

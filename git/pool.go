@@ -1,0 +1,236 @@
+package git
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+)
+
+// PoolConfig says where checkouts live.
+type PoolConfig struct {
+	Dir    string       // one directory per checkout in it; one Pool at a time
+	Store  *Store       // where objects come from and go to
+	Warm   int          // how many finished checkouts to keep for re-use, default 4
+	Limits Limits       // of what an attempt may bring in
+	Log    *slog.Logger // for what is repaired or given up in the background; default none
+}
+
+// Pool makes private checkouts, re-uses finished ones, and removes what nobody needs.
+//
+//	<dir>/<name>/           a checkout, with a .git of its own: the agent's
+//	<dir>/.own/<name>/      our side of it: the index of what we wrote, and state.json
+//	<dir>/.warm/<n>/        a finished checkout; its side is in .own/.warm-<n>
+//	<dir>/.trash/           being removed
+//	<dir>/.lock             held by the process that has the Pool, and by its git children
+//
+// Its methods are safe for concurrent use. Two calls for one name must not overlap.
+type Pool struct {
+	dir    string
+	store  *Store
+	limits Limits
+	max    int
+	log    *slog.Logger
+	lock   *os.File
+
+	mu     sync.Mutex
+	warm   []string // names of directories in .warm, the last used last
+	serial int
+	closed bool
+	trash  sync.WaitGroup
+}
+
+// NewPool takes the directory over, repairs what a crash left, and starts to remove old trash.
+// Error: ErrBusy when another process has it; the context bounds the wait.
+func NewPool(ctx context.Context, cfg PoolConfig) (*Pool, error) {
+	dir, err := filepath.Abs(cfg.Dir)
+	if err != nil {
+		return nil, err
+	}
+	p := &Pool{dir: dir, store: cfg.Store, limits: cfg.Limits.orDefault(), max: cfg.Warm, log: cfg.Log}
+	if p.max == 0 {
+		p.max = 4
+	}
+	if p.log == nil {
+		p.log = slog.New(slog.DiscardHandler)
+	}
+	for _, d := range []string{".own", ".warm", ".trash"} {
+		if err := os.MkdirAll(filepath.Join(dir, d), 0o700); err != nil {
+			return nil, err
+		}
+	}
+	if p.lock, err = lockFile(ctx, filepath.Join(dir, ".lock")); err != nil {
+		return nil, err
+	}
+	if err := p.repair(); err != nil {
+		_ = p.lock.Close()
+		return nil, err
+	}
+	return p, nil
+}
+
+// repair brings a directory that a crash may have left in any state to one that the other methods know.
+// Checkouts of tasks stay as they are; a warm one without both sides goes.
+func (p *Pool) repair() error {
+	old, err := os.ReadDir(p.path(".trash"))
+	if err != nil {
+		return err
+	}
+	for _, e := range old {
+		p.empty(p.path(".trash", e.Name()))
+	}
+	own, err := os.ReadDir(p.path(".own"))
+	if err != nil {
+		return err
+	}
+	for _, e := range own {
+		name := e.Name()
+		tree := p.treeOf(name)
+		if !isDir(tree) || !exists(p.path(".own", name, "index")) {
+			if err := p.discard(name); err != nil {
+				return err
+			}
+			continue
+		}
+		_ = os.Remove(p.path(".own", name, "index.lock")) // of a git that is gone, or we would not have the lock
+		if n, ok := strings.CutPrefix(name, warmPrefix); ok {
+			p.warm = append(p.warm, n)
+			if _, err := fmt.Sscan(n, &p.serial); err != nil {
+				p.serial += 1000
+			}
+		}
+	}
+	warm, err := os.ReadDir(p.path(".warm"))
+	if err != nil {
+		return err
+	}
+	for _, e := range warm {
+		if !exists(p.path(".own", warmPrefix+e.Name())) {
+			if err := p.throw(p.path(".warm", e.Name())); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+const warmPrefix = ".warm-"
+
+func (p *Pool) path(elem ...string) string {
+	return filepath.Join(append([]string{p.dir}, elem...)...)
+}
+
+// treeOf is where the tree of a checkout is, by the name of our side of it.
+func (p *Pool) treeOf(name string) string {
+	if n, ok := strings.CutPrefix(name, warmPrefix); ok {
+		return p.path(".warm", n)
+	}
+	return p.path(name)
+}
+
+// discard throws both sides of a checkout away.
+func (p *Pool) discard(name string) error {
+	return errors.Join(p.throw(p.path(".own", name)), p.throw(p.treeOf(name)))
+}
+
+// throw moves path out of the way at once and removes it in the background.
+func (p *Pool) throw(path string) error {
+	if !exists(path) {
+		return nil
+	}
+	p.mu.Lock()
+	p.serial++
+	to := p.path(".trash", fmt.Sprintf("%d-%s", p.serial, strings.TrimLeft(filepath.Base(path), ".")))
+	p.mu.Unlock()
+	for i := 0; exists(to); i++ {
+		to += "x"
+	}
+	if err := os.Rename(path, to); err != nil {
+		return err
+	}
+	p.empty(to)
+	return nil
+}
+
+func (p *Pool) empty(path string) {
+	p.trash.Go(func() {
+		if err := removeAll(path); err != nil {
+			p.log.Warn("cannot remove an old checkout", "path", path, "error", err)
+		}
+	})
+}
+
+// Close waits until the trash is empty and lets go of the directory. Checkouts stay for the next Pool.
+func (p *Pool) Close() error {
+	p.mu.Lock()
+	closed := p.closed
+	p.closed = true
+	p.mu.Unlock()
+	if closed {
+		return nil
+	}
+	p.trash.Wait()
+	return p.lock.Close()
+}
+
+// Sweep retires the checkouts whose names keep does not want.
+func (p *Pool) Sweep(keep func(name string) bool) error {
+	entries, err := os.ReadDir(p.dir)
+	if err != nil {
+		return err
+	}
+	var errs []error
+	for _, e := range entries {
+		if _, err := ParseName(e.Name()); err != nil || keep(e.Name()) {
+			continue
+		}
+		errs = append(errs, p.retire(e.Name()))
+	}
+	return errors.Join(errs...)
+}
+
+// retire makes a checkout a warm one, or throws it away when there are enough.
+func (p *Pool) retire(name string) error {
+	if !isDir(p.path(name)) || !exists(p.path(".own", name, "index")) {
+		return p.discard(name)
+	}
+	p.mu.Lock()
+	full := len(p.warm) >= p.max
+	p.serial++
+	n := fmt.Sprint(p.serial)
+	p.mu.Unlock()
+	if full {
+		return p.discard(name)
+	}
+	// The tree first: a side without a tree is thrown away by repair, as is a warm tree without a side.
+	if err := os.Rename(p.path(name), p.path(".warm", n)); err != nil {
+		return err
+	}
+	if err := os.Rename(p.path(".own", name), p.path(".own", warmPrefix+n)); err != nil {
+		return err
+	}
+	p.mu.Lock()
+	p.warm = append(p.warm, n)
+	p.mu.Unlock()
+	return nil
+}
+
+// take moves a warm checkout to name. It returns false when there is none.
+func (p *Pool) take(name string) (bool, error) {
+	p.mu.Lock()
+	if len(p.warm) == 0 {
+		p.mu.Unlock()
+		return false, nil
+	}
+	n := p.warm[len(p.warm)-1]
+	p.warm = p.warm[:len(p.warm)-1]
+	p.mu.Unlock()
+	if err := os.Rename(p.path(".own", warmPrefix+n), p.path(".own", name)); err != nil {
+		return false, err
+	}
+	return true, os.Rename(p.path(".warm", n), p.path(name))
+}

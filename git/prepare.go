@@ -1,0 +1,168 @@
+package git
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strconv"
+)
+
+const (
+	forgeDir     = ".forge"
+	excludeForge = "/" + forgeDir + "/\n"
+)
+
+// Prepare makes a checkout for a task, on branch forge/<task> at a commit. It re-uses a finished checkout when
+// there is one; one of the same name is started over. Nothing that an agent left in it is there any more: not
+// its .git, no ignored or untracked file, no repository inside, no mark in an index.
+func (p *Pool) Prepare(ctx context.Context, task Name, at OID) (*Checkout, error) {
+	return p.prepare(ctx, &Checkout{pool: p, name: task, branch: TaskBranch(task), start: at, head: at})
+}
+
+// View makes a checkout of a commit for reading, with a detached HEAD. It shares names with those of Prepare.
+func (p *Pool) View(ctx context.Context, name Name, at OID) (*Checkout, error) {
+	return p.prepare(ctx, &Checkout{pool: p, name: name, start: at, head: at})
+}
+
+// Reopen returns the checkout of a task as its agent left it, if head is what was last collected from it and
+// the branch is still there. Otherwise it returns ErrMissing: Prepare it then.
+func (p *Pool) Reopen(task Name, head OID) (*Checkout, error) {
+	if p.isClosed() {
+		return nil, ErrClosed
+	}
+	c := &Checkout{pool: p, name: task}
+	if _, err := ParseName(string(task)); err != nil {
+		return nil, err
+	}
+	if err := c.load(); err != nil || c.head != head || c.branch == "" {
+		return nil, fmt.Errorf("checkout %s at %s: %w", task, head.Short(), ErrMissing)
+	}
+	a, err := openAgentGit(c.Dir())
+	if err != nil {
+		return nil, fmt.Errorf("checkout %s: %w: %w", task, ErrMissing, err)
+	}
+	defer a.close()
+	if got, on, err := a.head(); err != nil || got != head || on != c.branch {
+		return nil, fmt.Errorf("checkout %s: its branch is elsewhere: %w", task, ErrMissing)
+	}
+	return c, nil
+}
+
+func (p *Pool) isClosed() bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.closed
+}
+
+func (p *Pool) prepare(ctx context.Context, c *Checkout) (*Checkout, error) {
+	if p.isClosed() {
+		return nil, ErrClosed
+	}
+	if _, err := ParseName(string(c.name)); err != nil {
+		return nil, err
+	}
+	if !p.store.Has(ctx, c.start) {
+		return nil, fmt.Errorf("commit %s: %w", c.start, ErrNotFound)
+	}
+	reuse := isDir(c.Dir()) && exists(c.own("index"))
+	if !reuse {
+		if err := p.discard(string(c.name)); err != nil {
+			return nil, err
+		}
+		var err error
+		if reuse, err = p.take(string(c.name)); err != nil {
+			return nil, err
+		}
+	}
+	if reuse {
+		err := c.fill(ctx, true)
+		if err == nil {
+			return c, nil
+		}
+		if ctx.Err() != nil {
+			return nil, err
+		}
+		p.log.Warn("a warm checkout cannot be used", "checkout", c.name, "error", err)
+		if err := p.discard(string(c.name)); err != nil {
+			return nil, err
+		}
+	}
+	for _, dir := range []string{c.Dir(), c.own("")} {
+		if err := os.Mkdir(dir, 0o755); err != nil {
+			return nil, err
+		}
+	}
+	return c, c.fill(ctx, false)
+}
+
+// fill makes the working tree equal the start commit. It can be cut off anywhere and done again.
+func (c *Checkout) fill(ctx context.Context, used bool) error {
+	if err := errors.Join(ignoreMissing(os.Remove(c.own("state.json"))), ignoreMissing(os.Remove(c.own("index.lock")))); err != nil {
+		return err
+	}
+	if used {
+		if err := c.pool.throw(filepath.Join(c.Dir(), ".git")); err != nil {
+			return err
+		}
+	}
+	index := c.own("index")
+	k := c.tree(index)
+	k.config = []string{"checkout.workers=0", "core.fsync=none"} // files that a crash makes us write again anyway
+	if _, err := run(ctx, k, "read-tree", "--reset", "-u", string(c.start)); err != nil {
+		return err
+	}
+	if used {
+		if err := c.clean(ctx); err != nil {
+			return err
+		}
+	}
+	if err := c.freshGit(); err != nil {
+		return err
+	}
+	return c.save()
+}
+
+// freshGit writes the .git that the agent works with. It borrows the store's objects; everything in it is new.
+func (c *Checkout) freshGit() error {
+	git := filepath.Join(c.Dir(), ".git")
+	for _, d := range []string{"objects/info", "objects/pack", "refs/heads/forge", "refs/tags", "info"} {
+		if err := os.MkdirAll(filepath.Join(git, d), 0o755); err != nil {
+			return err
+		}
+	}
+	id := c.pool.store.identity.orDefault()
+	files := map[string]string{
+		"objects/info/alternates": strconv.Quote(c.pool.store.objects()) + "\n",
+		"info/exclude":            excludeForge,
+		"HEAD":                    string(c.start) + "\n",
+		"config": "[core]\n\trepositoryformatversion = 0\n\tfilemode = true\n\tbare = false\n\tlogallrefupdates = true\n" +
+			"[user]\n\tname = \"" + id.Name + "\"\n\temail = \"" + id.Email + "\"\n[gc]\n\tauto = 0\n",
+	}
+	if c.branch != "" {
+		files["HEAD"] = "ref: " + c.branch.ref() + "\n"
+		files[c.branch.ref()] = string(c.head) + "\n"
+	}
+	if b, err := os.ReadFile(filepath.Join(c.pool.store.hub, "shallow")); err == nil {
+		files["shallow"] = string(b)
+	}
+	index, err := os.ReadFile(c.own("index"))
+	if err != nil {
+		return err
+	}
+	files["index"] = string(index)
+	for name, content := range files {
+		if err := os.WriteFile(filepath.Join(git, name), []byte(content), 0o644); err != nil { //nolint:gosec // the agent's
+			return err
+		}
+	}
+	return nil
+}
+
+func ignoreMissing(err error) error {
+	if errors.Is(err, os.ErrNotExist) {
+		return nil
+	}
+	return err
+}

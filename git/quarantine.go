@@ -1,0 +1,111 @@
+package git
+
+import (
+	"bytes"
+	"context"
+	"encoding/binary"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+)
+
+// Limits bound what one attempt may bring in. Zero fields have the defaults in brackets.
+type Limits struct {
+	Bytes   int64 // of all new objects, compressed [256 MiB]
+	Blob    int64 // of one file [32 MiB]
+	Objects int   // new objects, or files [100,000]
+}
+
+func (l Limits) orDefault() Limits {
+	if l.Bytes <= 0 {
+		l.Bytes = 256 << 20
+	}
+	if l.Blob <= 0 {
+		l.Blob = 32 << 20
+	}
+	if l.Objects <= 0 {
+		l.Objects = 100_000
+	}
+	return l
+}
+
+func (s *Store) quarantine() string { return filepath.Join(s.hub, "quarantine") }
+
+// looseLimit is how many objects are stored as files of their own; more become one pack.
+const looseLimit = 200
+
+// importCommit brings an agent's commit, with everything that it needs and the store lacks, into the store: a
+// copy of the agent's object files is packed by a git that sees nothing else of the agent's, and the pack is
+// unpacked with the checks that a server makes of a push. Nothing is in the store before all of it is checked.
+func (s *Store) importCommit(ctx context.Context, a *agentGit, commit, have OID, limits Limits) error {
+	dir, err := os.MkdirTemp(s.quarantine(), "import-")
+	if err != nil {
+		return err
+	}
+	defer func() { _ = os.RemoveAll(dir) }()
+	if err := a.copyObjects(dir, limits); err != nil {
+		return err
+	}
+	pack, err := os.Create(filepath.Join(dir, "import.pack"))
+	if err != nil {
+		return err
+	}
+	defer pack.Close()
+	c := s.plumb()
+	c.env = append(c.env, alternates(dir))
+	c.stdin = strings.NewReader(fmt.Sprintf("%s\n^%s\n", commit, have))
+	c.stdout = pack
+	if _, err := run(ctx, c, "pack-objects", "--revs", "--stdout", "-q", "--delta-base-offset"); err != nil {
+		return brokenObjects(ctx, err)
+	}
+	return s.unpack(ctx, pack, limits)
+}
+
+func (s *Store) unpack(ctx context.Context, pack *os.File, limits Limits) error {
+	var header [12]byte
+	if _, err := pack.ReadAt(header[:], 0); err != nil {
+		return err
+	}
+	objects := binary.BigEndian.Uint32(header[8:])
+	if objects > uint32(limits.Objects) { //nolint:gosec // a positive limit
+		return &WorkError{Fault: Oversized, Detail: fmt.Sprintf("%d new objects, more than %d", objects, limits.Objects)}
+	}
+	if _, err := pack.Seek(0, io.SeekStart); err != nil {
+		return err
+	}
+	args := []string{"unpack-objects", "-q", "--strict"}
+	if objects > looseLimit {
+		args = []string{"index-pack", "--stdin", "--strict"}
+	}
+	args = append(args, "--max-input-size="+strconv.FormatInt(limits.Bytes, 10))
+	c := s.plumb()
+	c.stdin = pack
+	if _, err := run(ctx, c, args...); err != nil {
+		return brokenObjects(ctx, err)
+	}
+	return nil
+}
+
+// brokenObjects tells a fault of the agent's objects from one of the machine.
+func brokenObjects(ctx context.Context, err error) error {
+	if ctx.Err() != nil || exitCode(err) < 0 {
+		return err
+	}
+	detail := string(bytes.TrimSpace([]byte(stderrOf(err))))
+	if strings.Contains(detail, "No space left") || strings.Contains(detail, "Read-only file system") {
+		return err
+	}
+	return &WorkError{Fault: Damaged, Detail: "its objects do not pass the checks: " + detail}
+}
+
+// alternates names more directories to read objects from, for one command.
+func alternates(dirs ...string) string {
+	quoted := make([]string, len(dirs))
+	for i, d := range dirs {
+		quoted[i] = strconv.Quote(d) // git reads C quotes, so a colon does not split a path
+	}
+	return "GIT_ALTERNATE_OBJECT_DIRECTORIES=" + strings.Join(quoted, ":")
+}

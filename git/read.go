@@ -1,0 +1,132 @@
+package git
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+)
+
+// Head returns the commit at the tip of a branch, as last fetched. Error: ErrNoBranch.
+func (s *Store) Head(ctx context.Context, b Branch) (OID, error) {
+	o, err := s.resolve(ctx, b.ref())
+	if errors.Is(err, ErrNotFound) {
+		return "", fmt.Errorf("branch %s: %w", b, ErrNoBranch)
+	}
+	return o, err
+}
+
+// resolve reads a full ref name. Error: ErrNotFound.
+func (s *Store) resolve(ctx context.Context, ref string) (OID, error) {
+	out, err := s.refs(ctx, "rev-parse", "--verify", "--quiet", "--end-of-options", ref+"^{commit}")
+	if exitCode(err) == 1 {
+		return "", fmt.Errorf("%s: %w", ref, ErrNotFound)
+	}
+	if err != nil {
+		return "", err
+	}
+	return ParseOID(strings.TrimSpace(string(out)))
+}
+
+// Has says whether the commit and the objects it names are in the store.
+func (s *Store) Has(ctx context.Context, o OID) bool {
+	_, err := run(ctx, s.plumb(), "cat-file", "-e", string(o)+"^{tree}")
+	return err == nil
+}
+
+// Tree returns the tree of a commit. Error: ErrNotFound.
+func (s *Store) Tree(ctx context.Context, commit OID) (OID, error) {
+	out, err := run(ctx, s.plumb(), "rev-parse", "--verify", "--quiet", string(commit)+"^{tree}")
+	if err != nil {
+		return "", fmt.Errorf("commit %s: %w", commit, notFound(err))
+	}
+	return ParseOID(strings.TrimSpace(string(out)))
+}
+
+// ReadFile returns the content of a regular file in a commit, at most limit bytes.
+// Errors: ErrNotFound, also when the path is a directory or a symbolic link; ErrTooLarge.
+func (s *Store) ReadFile(ctx context.Context, commit OID, p Path, limit int) ([]byte, error) {
+	out, err := run(ctx, s.plumb(), "ls-tree", "-z", "--full-tree", string(commit), "--", string(p))
+	if err != nil {
+		return nil, fmt.Errorf("commit %s: %w", commit, notFound(err))
+	}
+	meta, _, _ := strings.Cut(string(out), "\t")
+	f := strings.Fields(meta)
+	if len(f) != 3 || !strings.HasPrefix(f[0], "100") {
+		return nil, fmt.Errorf("file %s in commit %s: %w", p, commit.Short(), ErrNotFound)
+	}
+	c := s.plumb()
+	c.limit = limit
+	return run(ctx, c, "cat-file", "blob", f[2])
+}
+
+// IsAncestor says whether commit a is b or one of its ancestors.
+func (s *Store) IsAncestor(ctx context.Context, a, b OID) (bool, error) {
+	_, err := run(ctx, s.plumb(), "merge-base", "--is-ancestor", string(a), string(b))
+	if exitCode(err) == 1 {
+		return false, nil
+	}
+	return err == nil, err
+}
+
+// FileChange is one changed path, with the numbers of git diff --numstat.
+type FileChange struct {
+	Path    string
+	Added   int  // lines
+	Deleted int  // lines
+	Binary  bool // then there are no line numbers
+}
+
+// Changes lists what differs between two commits, sorted by path. Renames appear as a deletion and an addition.
+func (s *Store) Changes(ctx context.Context, base, head OID) ([]FileChange, error) {
+	out, err := run(ctx, s.plumb(), "diff-tree", "-r", "-z", "--no-renames", "--numstat", string(base), string(head))
+	if err != nil {
+		return nil, err
+	}
+	var list []FileChange
+	for rec := range bytes.SplitSeq(out, []byte{0}) {
+		f := strings.SplitN(string(rec), "\t", 3)
+		if len(f) != 3 {
+			continue
+		}
+		c := FileChange{Path: f[2], Binary: f[0] == "-"}
+		if !c.Binary {
+			if _, err := fmt.Sscan(f[0]+" "+f[1], &c.Added, &c.Deleted); err != nil {
+				return nil, fmt.Errorf("diff numbers %q: %w", clip(string(rec)), err)
+			}
+		}
+		list = append(list, c)
+	}
+	return list, nil
+}
+
+// Diff returns the patch between two commits. When it is longer than limit bytes it is cut at the end of a
+// line and truncated is true.
+func (s *Store) Diff(ctx context.Context, base, head OID, limit int) (patch []byte, truncated bool, err error) {
+	c := s.plumb()
+	c.limit = limit
+	out, err := run(ctx, c, "diff-tree", "-r", "-p", "--no-ext-diff", "--no-textconv", "-M", string(base), string(head))
+	if errors.Is(err, ErrTooLarge) {
+		return out[:bytes.LastIndexByte(out, '\n')+1], true, nil
+	}
+	return out, false, err
+}
+
+// Commits counts the commits of head that base does not have.
+func (s *Store) Commits(ctx context.Context, base, head OID) (int, error) {
+	out, err := run(ctx, s.plumb(), "rev-list", "--count", string(head), "^"+string(base))
+	if err != nil {
+		return 0, err
+	}
+	var n int
+	_, err = fmt.Sscan(string(out), &n)
+	return n, err
+}
+
+func notFound(err error) error {
+	if code := exitCode(err); code == 1 || code == 128 {
+		return errors.Join(ErrNotFound, err)
+	}
+	return err
+}

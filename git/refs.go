@@ -1,0 +1,77 @@
+package git
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"os"
+	"strings"
+)
+
+// Kept is a commit under a hidden ref.
+type Kept struct {
+	Ref string
+	OID OID
+}
+
+// Keep makes the commit reachable under the attempt's hidden ref before it is named anywhere. In a
+// distributed store it is also published to the origin. Keeping a commit again is a no-op.
+func (s *Store) Keep(ctx context.Context, a Attempt, commit OID) (Kept, error) {
+	if err := a.validate(); err != nil {
+		return Kept{}, err
+	}
+	k := Kept{Ref: a.KeptRef(commit), OID: commit}
+	return k, s.keep(ctx, k)
+}
+
+func (s *Store) keep(ctx context.Context, kept ...Kept) error {
+	var in bytes.Buffer
+	for _, k := range kept {
+		if _, err := ParseOID(string(k.OID)); err != nil {
+			return err
+		}
+		fmt.Fprintf(&in, "update %s %s\n", k.Ref, k.OID)
+	}
+	c := command{dir: s.common, gitDir: s.common, env: s.identityEnv(), stdin: &in}
+	if _, err := run(ctx, c, "update-ref", "--no-deref", "--stdin"); err != nil {
+		return err
+	}
+	return s.publish(ctx, kept)
+}
+
+// List returns every kept commit of an intent, sorted by ref.
+func (s *Store) List(ctx context.Context, intent Name) ([]Kept, error) {
+	out, err := s.refs(ctx, "for-each-ref", "--format=%(objectname) %(refname)", intentPrefix(intent))
+	if err != nil {
+		return nil, err
+	}
+	var list []Kept
+	for line := range strings.Lines(string(out)) {
+		oid, ref, _ := strings.Cut(strings.TrimSuffix(line, "\n"), " ")
+		list = append(list, Kept{Ref: ref, OID: OID(oid)})
+	}
+	return list, nil
+}
+
+// DeleteRefs lets go of every kept commit of an intent, here and at the origin.
+func (s *Store) DeleteRefs(ctx context.Context, intent Name) error {
+	if _, err := ParseName(string(intent)); err != nil {
+		return err
+	}
+	kept, err := s.List(ctx, intent)
+	if err != nil {
+		return err
+	}
+	if err := s.unpublish(ctx, intent); err != nil {
+		return err
+	}
+	var in bytes.Buffer
+	for _, k := range kept {
+		fmt.Fprintf(&in, "delete %s\n", k.Ref)
+	}
+	return s.locked(ctx, func(hold []*os.File) error {
+		c := command{dir: s.common, gitDir: s.common, env: s.identityEnv(), stdin: &in, hold: hold}
+		_, err := run(ctx, c, "update-ref", "--no-deref", "--stdin")
+		return err
+	})
+}

@@ -1,0 +1,155 @@
+package git
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+)
+
+// Repair undoes an integration that a crash cut off while a person's files were following, unless the branch had
+// moved already. Nothing is lost: a file is put back only when what is there is what we wrote, whole or in part.
+// OpenLocal and Integrate do it by themselves.
+func (s *Store) Repair(ctx context.Context) error {
+	if s.origin != nil || !exists(s.moveFile()) {
+		return nil
+	}
+	return s.locked(ctx, func(hold []*os.File) error { return s.repair(ctx, hold) })
+}
+
+// repair runs under the lock, which every git of ours inherits: so none of them is alive any more.
+func (s *Store) repair(ctx context.Context, hold []*os.File) error {
+	b, err := os.ReadFile(s.moveFile())
+	if errors.Is(err, os.ErrNotExist) {
+		return nil
+	}
+	var m move
+	if err != nil || json.Unmarshal(b, &m) != nil || !isDir(m.GitDir) || !isDir(m.WorkTree) {
+		return errors.Join(err, os.Remove(s.moveFile()))
+	}
+	m.removeLocks(s.common)
+	w := workTreeInfo{path: m.WorkTree, gitDir: m.GitDir, head: readHEAD(m.GitDir)}
+	head, err := s.Head(ctx, m.Branch)
+	if err != nil && !errors.Is(err, ErrNoBranch) {
+		return err
+	}
+	if head == m.Old && w.on(m.Branch) {
+		unlock, err := lockIndex(m.GitDir)
+		if err != nil {
+			return err
+		}
+		defer unlock()
+		return s.rollBack(ctx, m, hold)
+	}
+	return os.Remove(s.moveFile()) // it was done, or a person has gone on from where it stopped
+}
+
+// removeLocks removes the lock files that are provably ours: index.lock has our mark; the branch's lock has
+// the commit that only we were about to write, and HEAD.lock was made with it.
+func (m move) removeLocks(common string) {
+	index := filepath.Join(m.GitDir, indexLock)
+	if b, err := os.ReadFile(index); err == nil && (string(b) == lockMark || len(b) == 0 && stale(index)) {
+		_ = os.Remove(index)
+	}
+	_ = os.Remove(filepath.Join(m.GitDir, ownIndex+".lock"))
+	branch := filepath.Join(common, m.Branch.ref()+".lock")
+	if b, err := os.ReadFile(branch); err == nil && strings.TrimSpace(string(b)) == string(m.New) {
+		_ = os.Remove(branch)
+	}
+	head := filepath.Join(m.GitDir, "HEAD.lock")
+	if info, err := os.Lstat(head); err == nil && info.Size() == 0 && stale(head) {
+		_ = os.Remove(head)
+	}
+}
+
+// stale says whether a lock file is older than any git needs between making and filling it.
+func stale(path string) bool {
+	info, err := os.Lstat(path)
+	return err == nil && time.Since(info.ModTime()) > 2*time.Second
+}
+
+// change is one path of a move.
+type change struct {
+	oldMode, newMode, oldOID, newOID, path string
+}
+
+// rollBack puts index and files back to the old commit where they are ours, and forgets the move.
+func (s *Store) rollBack(ctx context.Context, m move, hold []*os.File) error {
+	changes, err := s.changesOf(ctx, m)
+	if err != nil {
+		return err
+	}
+	if err := copyIndex(m.GitDir); err != nil {
+		return err
+	}
+	own := filepath.Join(m.GitDir, ownIndex)
+	defer func() { _ = os.Remove(own) }()
+	k := m.person(hold)
+	ours, err := s.written(ctx, m, k, changes)
+	if err != nil {
+		return err
+	}
+	if err := m.resetEntries(ctx, k, changes); err != nil {
+		return err
+	}
+	var back []string
+	for _, c := range ours {
+		if strings.Trim(c.oldMode, "0") != "" {
+			back = append(back, c.path)
+			continue
+		}
+		m.removeFile(c.path)
+	}
+	k.stdin = strings.NewReader(strings.Join(back, "\x00"))
+	if _, err := run(ctx, k, "checkout-index", "-q", "-f", "-u", "-z", "--stdin"); err != nil {
+		return err
+	}
+	if err := os.Rename(own, filepath.Join(m.GitDir, "index")); err != nil {
+		return err
+	}
+	return os.Remove(s.moveFile())
+}
+
+func (s *Store) changesOf(ctx context.Context, m move) ([]change, error) {
+	f, err := names(run(ctx, s.plumb(), "diff-tree", "-r", "-z", "--raw", "--no-renames", "--no-abbrev", string(m.Old), string(m.New)))
+	var all []change
+	for i := 0; i+1 < len(f); i += 2 {
+		meta := strings.Fields(strings.TrimPrefix(f[i], ":"))
+		if len(meta) != 5 {
+			return nil, fmt.Errorf("diff-tree: cannot read %q", clip(f[i]))
+		}
+		all = append(all, change{oldMode: meta[0], newMode: meta[1], oldOID: meta[2], newOID: meta[3], path: f[i+1]})
+	}
+	return all, err
+}
+
+// resetEntries gives the entries that are at the new commit their old value. Others are the person's.
+func (m move) resetEntries(ctx context.Context, k command, changes []change) error {
+	out, err := names(run(ctx, k, "ls-files", "-z", "--stage"))
+	if err != nil {
+		return err
+	}
+	now := make(map[string]string)
+	for _, rec := range out {
+		meta, p, _ := strings.Cut(rec, "\t")
+		now[p] = meta
+	}
+	var in bytes.Buffer
+	for _, c := range changes {
+		want := c.newMode + " " + c.newOID + " 0"
+		if strings.Trim(c.newMode, "0") == "" {
+			want = ""
+		}
+		if now[c.path] == want {
+			fmt.Fprintf(&in, "%s %s\t%s\x00", c.oldMode, c.oldOID, c.path)
+		}
+	}
+	k.stdin = &in
+	_, err = run(ctx, k, "update-index", "-z", "--index-info")
+	return err
+}

@@ -1,0 +1,166 @@
+package git_test
+
+import (
+	"context"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/pfl-forge/pfl-forge/git"
+)
+
+// repo is a person's repository, driven by real git.
+type repo struct {
+	t   testing.TB
+	dir string
+}
+
+// newRepo makes a repository on branch main with one commit that has the given files.
+func newRepo(t testing.TB, files map[string]string) repo {
+	t.Helper()
+	r := repo{t: t, dir: filepath.Join(t.TempDir(), "repo")}
+	if err := os.MkdirAll(r.dir, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	r.git("init", "-q", "-b", "main")
+	r.config()
+	r.commit("first", files)
+	return r
+}
+
+func (r repo) config() {
+	r.git("config", "user.name", "A Person")
+	r.git("config", "user.email", "person@example.org")
+	r.git("config", "gc.auto", "0")
+}
+
+// at is the same repository seen from another directory.
+func (r repo) at(dir string) repo { return repo{t: r.t, dir: dir} }
+
+// git runs git as a person would and returns its trimmed output.
+func (r repo) git(args ...string) string {
+	r.t.Helper()
+	out, err := r.try(args...)
+	if err != nil {
+		r.t.Fatalf("git %s: %v\n%s", strings.Join(args, " "), err, out)
+	}
+	return out
+}
+
+func (r repo) try(args ...string) (string, error) {
+	cmd := exec.Command("git", args...)
+	cmd.Dir = r.dir
+	cmd.Env = append(os.Environ(), "LC_ALL=C", "GIT_CONFIG_NOSYSTEM=1", "GIT_CONFIG_GLOBAL=/dev/null", "GIT_TERMINAL_PROMPT=0",
+		"GIT_EDITOR=true", "GIT_CONFIG_COUNT=1", "GIT_CONFIG_KEY_0=protocol.file.allow", "GIT_CONFIG_VALUE_0=always")
+	out, err := cmd.CombinedOutput()
+	return strings.TrimRight(string(out), "\n"), err
+}
+
+// commit writes files (an empty content deletes one) and commits them.
+func (r repo) commit(message string, files map[string]string) git.OID {
+	r.t.Helper()
+	for name, content := range files {
+		if content == "" {
+			r.git("rm", "-q", "--", name)
+			continue
+		}
+		r.write(name, content)
+		r.git("add", "-f", "--", name)
+	}
+	r.git("commit", "-q", "--allow-empty", "-m", message)
+	return r.head("HEAD")
+}
+
+func (r repo) write(name, content string) {
+	r.t.Helper()
+	path := filepath.Join(r.dir, name)
+	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+		r.t.Fatal(err)
+	}
+	if err := os.WriteFile(path, []byte(content), 0o644); err != nil {
+		r.t.Fatal(err)
+	}
+}
+
+func (r repo) read(name string) string {
+	r.t.Helper()
+	b, err := os.ReadFile(filepath.Join(r.dir, name))
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	return string(b)
+}
+
+func (r repo) head(rev string) git.OID {
+	r.t.Helper()
+	return oid(r.t, r.git("rev-parse", "--verify", rev))
+}
+
+func (r repo) store() *git.Store {
+	r.t.Helper()
+	s, err := git.OpenLocal(r.t.Context(), git.LocalConfig{Path: r.dir, AllowBare: true})
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	return s
+}
+
+func oid(t testing.TB, s string) git.OID {
+	t.Helper()
+	o, err := git.ParseOID(s)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return o
+}
+
+func newPool(t testing.TB, s *git.Store) *git.Pool {
+	t.Helper()
+	return poolAt(t, s, filepath.Join(t.TempDir(), "worktrees"))
+}
+
+func poolAt(t testing.TB, s *git.Store, dir string) *git.Pool {
+	t.Helper()
+	p, err := git.NewPool(t.Context(), git.PoolConfig{Dir: dir, Store: s})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := p.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	return p
+}
+
+func prepare(t testing.TB, p *git.Pool, task string, at git.OID) (*git.Checkout, repo) {
+	t.Helper()
+	c, err := p.Prepare(t.Context(), git.Name(task), at)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return c, repo{t: t, dir: c.Dir()}
+}
+
+func attempt(task string) git.Attempt {
+	return git.Attempt{Intent: "intent", Task: git.Name(task), Number: 1}
+}
+
+// eventually waits until ok, which something else in the test makes true.
+func eventually(t testing.TB, what string, ok func() bool) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+	defer cancel()
+	tick := time.NewTicker(2 * time.Millisecond)
+	defer tick.Stop()
+	for !ok() {
+		select {
+		case <-ctx.Done():
+			t.Fatalf("never happened: %s", what)
+		case <-tick.C:
+		}
+	}
+}

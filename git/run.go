@@ -1,0 +1,141 @@
+package git
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"io"
+	"os"
+	"os/exec"
+	"syscall"
+	"time"
+)
+
+const (
+	maxOutput = 64 << 20 // of a command whose caller sets no other limit
+	maxStderr = 4 << 10
+	killDelay = 3 * time.Second // from the polite signal to the hard one
+)
+
+// command is one git call. The zero value of each field means "as every command".
+type command struct {
+	dir      string   // the working directory
+	gitDir   string   // GIT_DIR; empty only while a repository is being discovered
+	env      []string // more environment, after the hermetic one
+	config   []string // more -c key=value
+	personal bool     // with the person's own configuration, for their own working tree
+	stdin    io.Reader
+	stdout   io.Writer  // a stream; the call then returns no bytes
+	limit    int        // of the returned bytes
+	hold     []*os.File // locks that must stay held until git has exited, even if this process dies
+}
+
+// run executes git and returns its standard output. Any other exit code than 0 is an *Error.
+func run(ctx context.Context, c command, args ...string) ([]byte, error) {
+	limit := c.limit
+	if limit == 0 {
+		limit = maxOutput
+	}
+	out := &capped{limit: limit}
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	out.full = cancel
+	cmd := c.prepare(ctx, args)
+	cmd.Stdout = out
+	if c.stdout != nil {
+		cmd.Stdout = c.stdout
+	}
+	stderr := &tail{limit: maxStderr}
+	cmd.Stderr = stderr
+	err := cmd.Run()
+	if cmd.Process != nil && ctx.Err() != nil {
+		_ = syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL)
+	}
+	if out.over {
+		return out.buf.Bytes(), &Error{Args: args, ExitCode: -1, Err: ErrTooLarge}
+	}
+	if err == nil {
+		return out.buf.Bytes(), nil
+	}
+	return nil, commandError(ctx, args, stderr, err)
+}
+
+func commandError(ctx context.Context, args []string, stderr *tail, err error) error {
+	e := &Error{Args: args, ExitCode: -1, Stderr: stderr.String()}
+	var exit *exec.ExitError
+	switch {
+	case ctx.Err() != nil:
+		e.Err = context.Cause(ctx)
+	case errors.As(err, &exit):
+		e.ExitCode = exit.ExitCode()
+	default:
+		e.Err = err
+	}
+	return e
+}
+
+// prepare makes the process in a group of its own, so that a terminal's Ctrl-C does not reach it and
+// cancellation reaches its children. SIGTERM first: git then removes its lock files.
+func (c command) prepare(ctx context.Context, args []string) *exec.Cmd {
+	cmd := exec.CommandContext(ctx, "git", c.arguments(args)...)
+	cmd.Dir = c.dir
+	cmd.Env = c.environment()
+	cmd.Stdin = c.stdin
+	cmd.ExtraFiles = c.hold
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	cmd.WaitDelay = killDelay
+	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGTERM) }
+	return cmd
+}
+
+// exitCode returns the exit code of a failed command, or -1.
+func exitCode(err error) int {
+	var e *Error
+	if errors.As(err, &e) {
+		return e.ExitCode
+	}
+	return -1
+}
+
+// stderrOf returns what a failed command wrote to standard error.
+func stderrOf(err error) string {
+	var e *Error
+	if errors.As(err, &e) {
+		return e.Stderr
+	}
+	return ""
+}
+
+// capped keeps the first limit bytes and stops the command when more come.
+type capped struct {
+	buf   bytes.Buffer
+	limit int
+	over  bool
+	full  func()
+}
+
+func (w *capped) Write(p []byte) (int, error) {
+	if room := w.limit - w.buf.Len(); len(p) > room {
+		w.buf.Write(p[:room])
+		w.over = true
+		w.full()
+		return len(p), nil
+	}
+	return w.buf.Write(p)
+}
+
+// tail keeps the last limit bytes.
+type tail struct {
+	b     []byte
+	limit int
+}
+
+func (t *tail) Write(p []byte) (int, error) {
+	t.b = append(t.b, p...)
+	if extra := len(t.b) - t.limit; extra > 0 {
+		t.b = append(t.b[:0], t.b[extra:]...)
+	}
+	return len(p), nil
+}
+
+func (t *tail) String() string { return string(bytes.ToValidUTF8(t.b, []byte("?"))) }

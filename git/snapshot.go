@@ -1,0 +1,175 @@
+package git
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+)
+
+// snapshot is the working tree as a tree object.
+type snapshot struct {
+	tree    OID        // empty when nothing differs from the head
+	index   string     // the index file that was used
+	skipped *WorkError // something was left out: a repository inside, or a file above the limit
+}
+
+// snapshot writes the working tree to the store, seen with our index and our git directory. The index is
+// first moved to head, keeping what it knows about unchanged files, so only changed ones are read.
+func (c *Checkout) snapshot(ctx context.Context, head OID) (snapshot, error) {
+	snap := snapshot{index: c.own("index.next")}
+	b, err := os.ReadFile(c.own("index"))
+	if err != nil {
+		return snap, err
+	}
+	if err := writeFile(snap.index, b); err != nil {
+		return snap, err
+	}
+	k := c.tree(snap.index)
+	if _, err := run(ctx, k, "read-tree", "-i", "-m", string(head)); err != nil {
+		return snap, err
+	}
+	out, err := run(ctx, k, "ls-files", "-z", "-m", "-d", "-o", "--exclude-standard", "--deduplicate")
+	if err != nil {
+		return snap, err
+	}
+	paths, skipped, err := c.stageable(strings.Split(strings.TrimRight(string(out), "\x00"), "\x00"))
+	if err != nil {
+		return snap, err
+	}
+	snap.skipped = skipped
+	if len(paths) == 0 {
+		if skipped != nil {
+			return snap, skipped
+		}
+		return snap, nil
+	}
+	k.stdin = strings.NewReader(strings.Join(paths, "\x00") + "\x00")
+	if _, err := run(ctx, k, "update-index", "-z", "--add", "--remove", "--replace", "--stdin"); err != nil {
+		return snap, &WorkError{Fault: Unsafe, Detail: "cannot be staged: " + strings.TrimSpace(stderrOf(err))}
+	}
+	return snap, c.writeTree(ctx, head, &snap)
+}
+
+func (c *Checkout) writeTree(ctx context.Context, head OID, snap *snapshot) error {
+	out, err := run(ctx, c.tree(snap.index), "write-tree")
+	if err != nil {
+		return err
+	}
+	tree, err := ParseOID(string(bytes.TrimSpace(out)))
+	if err != nil {
+		return err
+	}
+	was, err := c.pool.store.Tree(ctx, head)
+	if err != nil {
+		return err
+	}
+	if tree != was {
+		snap.tree = tree
+	}
+	return nil
+}
+
+// stageable turns what ls-files found into the files to stage: not our own directory, the files of a
+// repository inside instead of a link to it, and nothing above the limits. skipped tells the first of these.
+func (c *Checkout) stageable(found []string) (paths []string, skipped *WorkError, err error) {
+	total := c.pool.limits.Bytes
+	add := func(p string, size int64) {
+		switch {
+		case size > c.pool.limits.Blob || size > total || len(paths) >= c.pool.limits.Objects:
+			skipped = first(skipped, &WorkError{Fault: Oversized, Path: p, Detail: fmt.Sprintf("has %d bytes: too many", size)})
+		default:
+			total -= size
+			paths = append(paths, p)
+		}
+	}
+	for _, p := range found {
+		if p == "" || isForge(p) {
+			continue
+		}
+		if dir, ok := strings.CutSuffix(p, "/"); ok {
+			skipped = first(skipped, &WorkError{Fault: Unsafe, Path: dir, Detail: "is a git repository of its own"})
+			if err := c.filesOf(dir, add); err != nil {
+				return nil, nil, err
+			}
+			continue
+		}
+		info, err := os.Lstat(filepath.Join(c.Dir(), p))
+		switch {
+		case err != nil: // deleted, or a directory of it became a file
+			add(p, 0)
+		case info.Mode().IsRegular() || info.Mode()&fs.ModeSymlink != 0 || info.IsDir():
+			add(p, info.Size())
+		}
+	}
+	slices.Sort(paths)
+	return slices.Compact(paths), skipped, nil
+}
+
+// filesOf reports the files of a repository inside, without its .git.
+func (c *Checkout) filesOf(dir string, add func(string, int64)) error {
+	return filepath.WalkDir(filepath.Join(c.Dir(), dir), func(full string, d fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		if strings.EqualFold(d.Name(), ".git") {
+			if d.IsDir() {
+				return filepath.SkipDir
+			}
+			return nil
+		}
+		info, err := d.Info()
+		if err != nil {
+			return err
+		}
+		if info.Mode().IsRegular() || info.Mode()&fs.ModeSymlink != 0 {
+			rel, err := filepath.Rel(c.Dir(), full)
+			if err != nil {
+				return err
+			}
+			add(rel, info.Size())
+		}
+		return nil
+	})
+}
+
+func first(a, b *WorkError) *WorkError {
+	if a != nil {
+		return a
+	}
+	return b
+}
+
+func isForge(p string) bool {
+	top, _, _ := strings.Cut(p, "/")
+	return strings.EqualFold(top, forgeDir)
+}
+
+// advance makes a commit of ours the state of the checkout: our index, and a new .git for the agent.
+func (c *Checkout) advance(commit OID, index string) error {
+	if err := os.Rename(index, c.own("index")); err != nil {
+		return err
+	}
+	if err := c.pool.throw(filepath.Join(c.Dir(), ".git")); err != nil {
+		return err
+	}
+	c.head = commit
+	if err := c.freshGit(); err != nil {
+		return err
+	}
+	return c.save()
+}
+
+// cleanMessage makes any text a commit message.
+func cleanMessage(m string) string {
+	const most = 64 << 10
+	m = strings.ReplaceAll(strings.ToValidUTF8(m[:min(len(m), most)], "?"), "\x00", "")
+	if m = strings.TrimSpace(m); m == "" {
+		m = "Change"
+	}
+	return m + "\n"
+}

@@ -1,0 +1,123 @@
+package git
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"strings"
+	"time"
+)
+
+// moveRef moves the branch in a git ref transaction and calls while while it is prepared: the branch, and HEAD
+// of gitDir if it is on the branch, are then locked and known to be at the old value, so no commit, switch or reset
+// of a person can come between. When while fails, or this process dies, git aborts the transaction.
+func (s *Store) moveRef(ctx context.Context, m move, gitDir string, hold []*os.File, while func() error) error {
+	tx, err := s.beginTransaction(ctx, m, gitDir, hold)
+	if err != nil {
+		return err
+	}
+	if err := tx.say("start", "update "+m.Branch.ref()+" "+string(m.New)+" "+string(m.Old), "prepare"); err != nil {
+		return s.whyNotPrepared(ctx, m, tx.abort(err))
+	}
+	if err := while(); err != nil {
+		return errors.Join(err, tx.end("abort"))
+	}
+	return tx.end("commit")
+}
+
+// whyNotPrepared tells a branch that moved from one that is locked.
+func (s *Store) whyNotPrepared(ctx context.Context, m move, err error) error {
+	head, e := s.Head(ctx, m.Branch)
+	switch {
+	case ctx.Err() != nil || e != nil:
+		return errors.Join(err, e)
+	case head != m.Old:
+		return fmt.Errorf("branch %s is at %s: %w", m.Branch, head.Short(), ErrMoved)
+	case strings.Contains(stderrOf(err), ".lock"):
+		return fmt.Errorf("%w: %w", ErrBusy, err)
+	}
+	return err
+}
+
+// transaction is a running git update-ref --stdin.
+type transaction struct {
+	cmd    *exec.Cmd
+	in     io.WriteCloser
+	out    *bufio.Reader
+	stderr *tail
+	cancel context.CancelFunc
+	args   []string
+}
+
+func (s *Store) beginTransaction(ctx context.Context, m move, gitDir string, hold []*os.File) (*transaction, error) {
+	args := []string{"update-ref", "-m", "pfl-forge: integrate " + m.New.Short(), "--stdin"}
+	// Once begun it is finished: cancelling may not leave it half done. git answers in milliseconds.
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 2*time.Minute)
+	c := command{dir: gitDir, gitDir: gitDir, env: s.identityEnv(), hold: hold}
+	tx := &transaction{cmd: c.prepare(ctx, args), stderr: &tail{limit: maxStderr}, cancel: cancel, args: args}
+	tx.cmd.Stderr = tx.stderr
+	in, err := tx.cmd.StdinPipe()
+	if err != nil {
+		cancel()
+		return nil, err
+	}
+	out, err := tx.cmd.StdoutPipe()
+	if err != nil {
+		cancel()
+		return nil, err
+	}
+	tx.in, tx.out = in, bufio.NewReader(out)
+	if err := tx.cmd.Start(); err != nil {
+		cancel()
+		return nil, err
+	}
+	return tx, nil
+}
+
+// say sends commands and waits for git's "ok" to those that are answered.
+func (t *transaction) say(lines ...string) error {
+	for _, l := range lines {
+		if _, err := io.WriteString(t.in, l+"\n"); err != nil {
+			return err
+		}
+		verb, _, _ := strings.Cut(l, " ")
+		if verb == "update" {
+			continue
+		}
+		answer, err := t.out.ReadString('\n')
+		if err != nil {
+			return err
+		}
+		if answer != verb+": ok\n" {
+			return fmt.Errorf("git update-ref: %s answered %q", verb, answer)
+		}
+	}
+	return nil
+}
+
+// end commits or aborts and waits for git.
+func (t *transaction) end(verb string) error {
+	if err := t.say(verb); err != nil {
+		return t.abort(err)
+	}
+	defer t.cancel()
+	_ = t.in.Close()
+	if err := t.cmd.Wait(); err != nil {
+		return commandError(context.Background(), t.args, t.stderr, err)
+	}
+	return nil
+}
+
+// abort closes git's input, at which it lets go of its locks, and returns what it complained about.
+func (t *transaction) abort(err error) error {
+	defer t.cancel()
+	_ = t.in.Close()
+	if e := t.cmd.Wait(); e != nil {
+		return commandError(context.Background(), t.args, t.stderr, e)
+	}
+	return err
+}
