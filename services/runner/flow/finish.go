@@ -6,25 +6,32 @@ import (
 	"github.com/pfl-forge/pfl-forge"
 )
 
-// aggregate ends a run whose tasks have all ended: done if all are, error if
-// none is, blocked otherwise.
+// aggregate ends a run whose tasks have all ended.
 func (s *Intent) aggregate() {
+	for _, t := range s.tasks {
+		if t.stage != stageDone && s.reason == "" {
+			s.reason = string(t.ID) + ": " + t.Failure
+		}
+	}
+	s.finish(s.status())
+}
+
+// status sums up the tasks: done if all are, error if none is, blocked
+// otherwise.
+func (s *Intent) status() forge.Status {
 	done := 0
 	for _, t := range s.tasks {
 		if t.stage == stageDone {
 			done++
-		} else if s.reason == "" {
-			s.reason = string(t.ID) + ": " + t.Failure
 		}
 	}
-	switch {
-	case done == len(s.tasks):
-		s.finish(forge.StatusDone)
-	case done == 0:
-		s.finish(forge.StatusError)
-	default:
-		s.finish(forge.StatusBlocked)
+	switch done {
+	case len(s.tasks):
+		return forge.StatusDone
+	case 0:
+		return forge.StatusError
 	}
+	return forge.StatusBlocked
 }
 
 // finish ends a run: those who wait for the intent are told at once, then it is

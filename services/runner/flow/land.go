@@ -74,20 +74,18 @@ func (s *Intent) reserved(r *forge.Reserved) (forge.Decision, error) {
 	return forge.Applied, nil
 }
 
-// landed takes the lane's answer to a landing. A commit that landed counts even
-// if the task was stopped meanwhile.
+// landed takes the lane's answer to a landing.
 func (s *Intent) landed(l *forge.Landed) (forge.Decision, error) {
 	t := s.task(l.Task)
-	if t == nil || l.Number > t.asks || t.Commit != "" {
+	switch {
+	case t == nil || l.Number > t.asks || t.stage == stageDone:
 		return ignore("task %s does not wait for landing %d", l.Task, l.Number)
-	}
-	integrated := l.Result != nil && l.Result.Outcome == forge.LandIntegrated
-	if t.stage != stageLanding || l.Number != t.asks {
-		if !integrated || t.stage != stageFailed {
-			return ignore("task %s does not wait for landing %d", l.Task, l.Number)
-		}
-		t.Commit, t.Status, t.stage, t.Failure = l.Result.Commit, forge.TaskDone, stageDone, ""
+	case t.stage == stageLanding && l.Number == t.asks:
+	case l.Result != nil && l.Result.Outcome == forge.LandIntegrated:
+		s.landedLate(t, l.Result)
 		return forge.Applied, nil
+	default:
+		return ignore("task %s does not wait for landing %d", l.Task, l.Number)
 	}
 	s.open.closeNote("task/" + string(t.ID))
 	step := forge.StepRecord{Step: forge.StepIntegrate, TaskID: t.ID, Attempt: t.landings, At: s.now}
@@ -101,6 +99,34 @@ func (s *Intent) landed(l *forge.Landed) (forge.Decision, error) {
 	s.steps = append(s.steps, step)
 	s.settleLanding(t, l.Result)
 	return forge.Applied, nil
+}
+
+// landedLate takes note of a commit that landed although the landing had been
+// given up: it is on the base branch, so the task is done.
+func (s *Intent) landedLate(t *task, r *forge.Integration) {
+	s.adjust(ruleLandedLate, t.ID, "%s", r.Commit)
+	for _, a := range s.open.attempts() {
+		if a.Task == t.ID {
+			s.eff.Cancels = append(s.eff.Cancels, a)
+			s.open.closeAttempt(a)
+			s.open.cancelTimer(claimKey(a))
+		}
+	}
+	for _, step := range []forge.Step{forge.StepImplement, forge.StepRebase, forge.StepReview} {
+		s.open.cancelTimer(parkKey(t.ID, step))
+	}
+	s.open.closeNote("task/" + string(t.ID))
+	t.Commit, t.Head = r.Commit, r.Commit
+	s.endTask(t, forge.TaskDone, "")
+	switch {
+	case s.phase == phaseWorking:
+		s.work()
+	case s.intent.Status.Failed():
+		if status := s.status(); status != s.intent.Status {
+			s.intent.Status = status
+			s.endRun()
+		}
+	}
 }
 
 func (s *Intent) settleLanding(t *task, r *forge.Integration) {

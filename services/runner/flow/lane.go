@@ -24,8 +24,8 @@ type Lane struct {
 	now    time.Time
 }
 
-// member is what the lane knows of an intent. Of one that ended only run and
-// status stay.
+// member is what the lane knows of an intent. Of one that ended only run,
+// status and accounts stay.
 type member struct {
 	run     int
 	active  bool
@@ -39,9 +39,10 @@ type member struct {
 
 // account is what a task has asked of the lane and got.
 type account struct {
-	number int // of its newest request
-	landed *forge.Landed
-	denied int // number of the newest request for precedence that was not granted
+	number int           // of its newest request
+	files  []string      // of the change that it asked to land last
+	landed *forge.Landed // the last answer to that
+	denied int           // number of the newest request for precedence that was not granted
 
 	withdrawn int // number of the newest request that was taken back
 }

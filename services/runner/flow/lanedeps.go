@@ -19,7 +19,11 @@ func (l *Lane) enter(id forge.IntentID, e *forge.Enter) (forge.Decision, error) 
 		l.admit(id, m)
 		return ignore("%q is admitted already", id)
 	}
-	m = &member{run: e.Run, active: true, title: e.Title, status: forge.StatusProposed, tasks: map[forge.TaskID]*account{}}
+	tasks := map[forge.TaskID]*account{}
+	if m != nil && m.tasks != nil {
+		tasks = m.tasks
+	}
+	m = &member{run: e.Run, active: true, title: e.Title, status: forge.StatusProposed, tasks: tasks}
 	l.intents[id] = m
 	l.admit(id, m)
 	return forge.Applied, nil
@@ -115,7 +119,7 @@ func (l *Lane) end(id forge.IntentID, e *forge.End) (forge.Decision, error) {
 		}
 		return ignore("run %d of %q is over already", e.Run, id)
 	}
-	*m = member{run: e.Run, status: e.Status}
+	*m = member{run: e.Run, status: e.Status, tasks: m.tasks}
 	l.drop(func(r *request) bool { return r.intent == id })
 	l.wake(id, e.Status)
 	l.pump()

@@ -103,7 +103,7 @@ func (l *Lane) land(id forge.IntentID, r *forge.Land) (forge.Decision, error) {
 		}
 		return ignore("request %d of %s is known already", r.Number, r.Task)
 	}
-	a.number = r.Number
+	a.number, a.files = r.Number, r.Files
 	l.queue = slices.DeleteFunc(l.queue, func(q *request) bool { return q.task == r.Task })
 	l.queue = append(l.queue, &request{intent: id, task: r.Task, number: r.Number, files: r.Files, land: r})
 	l.pump()
@@ -175,12 +175,7 @@ func (l *Lane) mayLand(r *request) bool {
 // result takes what became of the landing that is under way.
 func (l *Lane) result(r *forge.Result) (forge.Decision, error) {
 	if l.landing == nil || l.landing.paused || r.Attempt != l.landing.command.Attempt || r.Started {
-		if m := l.intents[r.To.Intent]; m != nil {
-			if a := m.tasks[r.Attempt.Task]; a != nil && a.landed != nil && a.landed.Number == r.Attempt.Number {
-				l.tellLanded(r.To.Intent, a.landed)
-			}
-		}
-		return ignore("attempt %s is not open", r.Attempt)
+		return l.late(r)
 	}
 	f := r.Failure
 	if f == nil && r.Integration == nil {
@@ -197,6 +192,40 @@ func (l *Lane) result(r *forge.Result) (forge.Decision, error) {
 	}
 	l.settle(done)
 	return forge.Applied, nil
+}
+
+// late takes a report on a landing that is not open any more. It changes
+// nothing, except that a commit on the base branch is a fact: a worker that was
+// given up may have made it all the same.
+func (l *Lane) late(r *forge.Result) (forge.Decision, error) {
+	var a *account
+	if m := l.intents[r.To.Intent]; m != nil {
+		a = m.tasks[r.Attempt.Task]
+	}
+	if a == nil || r.Attempt.Number > a.number {
+		return ignore("attempt %s is not open", r.Attempt)
+	}
+	if a.integrated() || r.Integration == nil || r.Integration.Outcome != forge.LandIntegrated {
+		if a.landed != nil && a.landed.Number == r.Attempt.Number {
+			l.tellLanded(r.To.Intent, a.landed)
+		}
+		return ignore("attempt %s is not open", r.Attempt)
+	}
+	a.landed = &forge.Landed{Task: r.Attempt.Task, Number: r.Attempt.Number, Result: r.Integration}
+	if l.landing != nil && l.landing.task == r.Attempt.Task {
+		l.landing, l.timers = nil, nil
+	}
+	l.drop(func(q *request) bool { return q.task == r.Attempt.Task })
+	for _, h := range l.held {
+		h.since = append(h.since, a.files...)
+	}
+	l.tellLanded(r.To.Intent, a.landed)
+	l.pump()
+	return forge.Applied, nil
+}
+
+func (a *account) integrated() bool {
+	return a.landed != nil && a.landed.Result != nil && a.landed.Result.Outcome == forge.LandIntegrated
 }
 
 // settle ends the landing that is under way and answers the task.

@@ -13,6 +13,7 @@ const (
 	ruleReimplement     = "reimplement"    // conflict: fresh checkout, same plan, with precedence
 	ruleEscalate        = "escalate"       // conflict in spite of precedence: a person
 	ruleReviewAgain     = "review-again"   // rebasing changed the patch
+	ruleLandedLate      = "landed-late"    // a landing that was given up turned out to have been made
 	ruleDirty           = "wait-for-files" // a person's uncommitted changes are in the way
 	ruleRetryAgent      = "retry-agent"    // an agent's error: once more after a pause
 	rulePark            = "park"           // a limit with a known reset: wait for it, spending no retry

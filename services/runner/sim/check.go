@@ -96,6 +96,9 @@ func (w *world) checkDecidedOnce() error {
 				a := ev.Result.Attempt
 				id := fmt.Sprintf("%s/%s/%s/%d", key, a.Task, a.Step, a.Number)
 				if a.Step == forge.StepIntegrate {
+					if r := ev.Result.Integration; r != nil && r.Outcome == forge.LandIntegrated {
+						continue // a fact, whatever was decided: see checkCommits
+					}
 					id += fmt.Sprintf(".%d", a.Claim) // the lane repeats a landing as a new claim
 				}
 				if seen[id] {
