@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/nats-io/nats.go"
+	"golang.org/x/sys/unix"
 )
 
 func TestStartServesAndShutsDown(t *testing.T) {
@@ -97,6 +98,29 @@ func TestSecondStartIsRefused(t *testing.T) {
 	}
 }
 
+// TestHolderIsKnownAtOnce: patience is for owners that are not on record.
+func TestHolderIsKnownAtOnce(t *testing.T) {
+	s := start(t, storeIn(t))
+	_, err := acquire(within(t, 10*time.Second), s.dir, holder{}, time.Hour)
+	if _, ok := errors.AsType[*HeldError](err); !ok {
+		t.Error(err)
+	}
+}
+
+// TestShutdownFreesInheritedLocks: a child process that was forked but has not
+// called exec yet shares the open lock file.
+func TestShutdownFreesInheritedLocks(t *testing.T) {
+	dir := storeIn(t)
+	s := start(t, dir)
+	dup, err := unix.Dup(int(s.lock.file.Fd()))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = unix.Close(dup) }()
+	s.Shutdown()
+	start(t, dir)
+}
+
 func TestKilledProcessLosesNothingAcked(t *testing.T) {
 	dir := storeIn(t)
 	cmd, out := child(t, "serve", dir)
@@ -117,7 +141,8 @@ func TestKilledProcessLosesNothingAcked(t *testing.T) {
 	if _, err := os.Stat(filepath.Join(dir, clientFile)); err != nil {
 		t.Fatalf("the killed process should leave client.json: %v", err)
 	}
-	if _, err := Find(t.Context(), "", dir); !errors.Is(err, ErrNotRunning) {
+	// It need not wait to know that nobody is there.
+	if _, err := find(within(t, 10*time.Second), "", dir, time.Hour); !errors.Is(err, ErrNotRunning) {
 		t.Errorf("found a killed server: %v", err)
 	}
 
