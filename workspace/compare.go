@@ -1,0 +1,197 @@
+package workspace
+
+import (
+	"fmt"
+	"reflect"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/pfl-forge/pfl-forge"
+	"github.com/pfl-forge/pfl-forge/internal/strictyaml"
+)
+
+// comparison finds what a person changed: the difference between what the
+// person left and the version that the person started from. What is like that
+// in the present state already is done.
+type comparison struct {
+	in    *Input
+	base  intentDoc
+	based bool // base is the version that the edit started from, not just the present one
+	mine  intentDoc
+	now   intentDoc
+	pos   *strictyaml.Positions
+	view  *forge.View
+
+	problems []Problem
+}
+
+// run returns the events in the order in which they must be decided, without
+// their ids. They count only if there are no problems.
+func (c *comparison) run() []forge.Event {
+	c.in.lines = map[string]int{}
+	c.fixed()
+	var events []forge.Event
+	add := func(field string, e forge.Event) {
+		events = append(events, e)
+		c.in.fields = append(c.in.fields, field)
+		c.in.lines[field] = c.pos.Errorf(field, "").Line
+	}
+	if edit, field := c.edit(); field != "" {
+		add(field, forge.Event{Edit: &edit})
+	}
+	for i, a := range c.answers() {
+		if a != nil {
+			add(fmt.Sprintf("clarifications[%d].answer", i), forge.Event{Answer: a})
+		}
+	}
+	if approve := c.approval(); approve != nil {
+		add("status", forge.Event{Approve: approve})
+	}
+	slices.SortStableFunc(c.problems, byLine)
+	return events
+}
+
+func (c *comparison) refuse(field, hint, format string, args ...any) {
+	c.problems = append(c.problems, Problem{
+		Path: c.in.Path, Line: c.pos.Errorf(field, "").Line, Field: field,
+		Reason: fmt.Sprintf(format, args...), Hint: hint,
+	})
+}
+
+// fixed refuses changes of what a person cannot change here. A key that was
+// taken out is no change: it comes back.
+func (c *comparison) fixed() {
+	b, m := &c.base, &c.mine
+	for _, f := range []struct {
+		field string
+		b, m  any
+	}{
+		{"source", b.Source, m.Source},
+		{"waiting", b.Waiting, m.Waiting},
+		{"reason", b.Reason, m.Reason},
+		{"parent", b.Parent, m.Parent},
+		{"depends_on", b.DependsOn, m.DependsOn},
+		{"criteria", b.Criteria, m.Criteria},
+		{"labels", b.Labels, m.Labels},
+		{"priority", b.Priority, m.Priority},
+		{"agent", b.Agent, m.Agent},
+		{"budget_usd", b.BudgetUSD, m.BudgetUSD},
+		{"recipe", b.Recipe, m.Recipe},
+		{"with", b.With, m.With},
+		{"origin", b.Origin, m.Origin},
+		{"created_at", b.CreatedAt.Format(time.RFC3339Nano), m.CreatedAt.UTC().Format(time.RFC3339Nano)},
+		{"tasks", b.Tasks, m.Tasks},
+		{"plan", b.Plan, m.Plan},
+	} {
+		if c.pos.Has(f.field) && !reflect.DeepEqual(f.b, f.m) && !(isEmpty(f.b) && isEmpty(f.m)) {
+			c.refuse(f.field, undo, "cannot be changed here; title, body, type, risk, answers and status: approved can")
+		}
+	}
+}
+
+const undo = "undo it, or remove the file to have it written again"
+
+func isEmpty(v any) bool {
+	r := reflect.ValueOf(v)
+	return r.IsZero() || (r.Kind() == reflect.Slice || r.Kind() == reflect.Map) && r.Len() == 0
+}
+
+// edit returns the changed texts and the first field that is one of them.
+func (c *comparison) edit() (edit forge.Edit, first string) {
+	for _, f := range []struct {
+		field           string
+		base, mine, now string
+		check           func(string) string
+		to              **string
+	}{
+		{"title", c.base.Title, c.mine.Title, c.now.Title, checkTitle, &edit.Title},
+		{"body", c.base.Body, c.mine.Body, c.now.Body, checkBody, &edit.Body},
+		{"type", c.base.Type, c.mine.Type, c.now.Type, checkType, &edit.Type},
+		{"risk", c.base.Risk, c.mine.Risk, c.now.Risk, checkRisk, nil},
+	} {
+		if !c.pos.Has(f.field) || f.mine == f.base || f.mine == f.now {
+			continue
+		}
+		if !c.based && f.mine == "" && f.field != "title" && f.field != "body" {
+			continue // from before it was judged
+		}
+		if reason := f.check(f.mine); reason != "" {
+			c.refuse(f.field, undo, "%s", reason)
+			continue
+		}
+		if first == "" {
+			first = f.field
+		}
+		if f.to == nil {
+			edit.Risk = ptr(forge.Risk(f.mine))
+		} else {
+			*f.to = ptr(f.mine)
+		}
+	}
+	return edit, first
+}
+
+func checkRisk(s string) string {
+	if forge.Risk(s).Rank() == 0 {
+		return fmt.Sprintf("is %q; it can be low, med or high", s)
+	}
+	return ""
+}
+
+// answers returns the new answers, by the index of their question.
+func (c *comparison) answers() []*forge.Answer {
+	if !c.pos.Has("clarifications") {
+		return nil
+	}
+	if len(c.mine.Clarifications) != len(c.base.Clarifications) {
+		c.refuse("clarifications", undo, "questions cannot be added or removed")
+		return nil
+	}
+	out := make([]*forge.Answer, len(c.mine.Clarifications))
+	for i := range c.mine.Clarifications {
+		out[i] = c.answer(i)
+	}
+	return out
+}
+
+func (c *comparison) answer(i int) *forge.Answer {
+	field := fmt.Sprintf("clarifications[%d].", i)
+	b, m := c.base.Clarifications[i], c.mine.Clarifications[i]
+	for _, f := range []struct {
+		field string
+		b, m  any
+	}{
+		{"question", b.Question, m.Question},
+		{"context", b.Context, m.Context},
+		{"suggested_answers", b.SuggestedAnswers, m.SuggestedAnswers},
+		{"param", b.Param, m.Param},
+	} {
+		if c.pos.Has(field+f.field) && !reflect.DeepEqual(f.b, f.m) {
+			c.refuse(field+f.field, undo, "cannot be changed; only the answer can")
+			return nil
+		}
+	}
+	if !c.pos.Has(field+"answer") || reflect.DeepEqual(b.Answer, m.Answer) || c.answered(i, m.Answer) {
+		return nil
+	}
+	switch {
+	case m.Answer == nil:
+		c.refuse(field+"answer", undo, "an answer cannot be taken back")
+		return nil
+	case strings.TrimSpace(*m.Answer) == "":
+		c.refuse(field+"answer", "write the answer, or null", "is empty")
+		return nil
+	}
+	if reason := checkBody(*m.Answer); reason != "" {
+		c.refuse(field+"answer", "", "%s", reason)
+		return nil
+	}
+	return &forge.Answer{Index: i, Question: b.Question, Answer: *m.Answer}
+}
+
+func (c *comparison) answered(i int, answer *string) bool {
+	return i < len(c.now.Clarifications) && answer != nil &&
+		c.now.Clarifications[i].Question == c.base.Clarifications[i].Question &&
+		reflect.DeepEqual(c.now.Clarifications[i].Answer, answer)
+}

@@ -1,0 +1,192 @@
+package workspace
+
+import (
+	"context"
+	"fmt"
+	"io/fs"
+	"path"
+	"strings"
+	"time"
+
+	"github.com/pfl-forge/pfl-forge"
+	"github.com/pfl-forge/pfl-forge/internal/strictyaml"
+)
+
+// draftSystem is the origin of intents that come from files. Together with the
+// draft's path and content it makes the import of a draft repeatable.
+const draftSystem = "workspace"
+
+// frontMatter is what the head of a draft may say.
+type frontMatter struct {
+	Title     string            `yaml:"title"`
+	Type      string            `yaml:"type"`
+	Risk      string            `yaml:"risk"`
+	Criteria  []string          `yaml:"criteria"`
+	DependsOn []string          `yaml:"depends_on"`
+	Labels    []string          `yaml:"labels"`
+	Priority  int               `yaml:"priority"`
+	Agent     string            `yaml:"agent"`
+	BudgetUSD float64           `yaml:"budget_usd"`
+	Recipe    string            `yaml:"recipe"`
+	With      map[string]string `yaml:"with"`
+}
+
+// Drafts reads intent-drafts/*.md: each as an input with one Submit event, or
+// as problems. Drafts whose submission was refused are problems until their
+// content changes. The inputs are in the order of their names.
+func (w *Workspace) Drafts(ctx context.Context) ([]Input, []Problem, error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	entries, err := w.list(draftsDir)
+	if err != nil {
+		return nil, nil, err
+	}
+	var inputs []Input
+	var problems []Problem
+	for _, e := range entries {
+		if !isDraft(e) {
+			continue
+		}
+		in, bad, err := w.draft(ctx, path.Join(draftsDir, e.Name()))
+		if err != nil {
+			return nil, nil, err
+		}
+		problems = append(problems, bad...)
+		if in != nil {
+			inputs = append(inputs, *in)
+		}
+	}
+	return inputs, problems, nil
+}
+
+// isDraft leaves out what editors keep beside a file. A directory or a named
+// pipe counts: it is refused, so that nobody waits for it.
+func isDraft(e fs.DirEntry) bool {
+	name := e.Name()
+	return strings.EqualFold(path.Ext(name), ".md") && !strings.HasPrefix(name, ".") && !strings.HasPrefix(name, "#")
+}
+
+func (w *Workspace) draft(ctx context.Context, rel string) (*Input, []Problem, error) {
+	data, info, err := w.readSettled(ctx, rel, maxDraftBytes)
+	switch {
+	case ctx.Err() != nil:
+		return nil, nil, ctx.Err()
+	case isMissing(err):
+		return nil, nil, nil
+	case err != nil:
+		return nil, []Problem{unreadable(shown(rel), err)}, nil
+	}
+	in := &Input{Path: shown(rel), rel: rel, content: digestOf(data), fields: []string{""}}
+	if r, ok := w.refusals[rel]; ok && r.content == in.content {
+		return nil, r.problems, nil
+	}
+	intent, problems := w.parseDraft(in, data, info.ModTime())
+	if len(problems) > 0 {
+		return nil, problems, nil
+	}
+	in.Intent = intent.ID
+	in.Events = []forge.Event{{
+		ID:     "draft:" + string(intent.ID) + ":" + in.content.String(),
+		To:     forge.Key{Project: w.project, Intent: intent.ID},
+		Actor:  w.actor,
+		Submit: &forge.Submit{Intent: *intent},
+	}}
+	return in, nil, nil
+}
+
+func (w *Workspace) parseDraft(in *Input, data []byte, written time.Time) (*forge.Intent, []Problem) {
+	id, bad := draftID(in.Path)
+	if bad != nil {
+		return nil, []Problem{*bad}
+	}
+	doc, line, reason := splitDraft(data)
+	if reason != "" {
+		return nil, []Problem{{Path: in.Path, Line: line, Reason: reason, Hint: draftHint(reason)}}
+	}
+	var front frontMatter
+	pos, err := strictyaml.Decode(doc.front, &front, strictyaml.Options{FirstLine: doc.frontLine})
+	if err != nil {
+		return nil, problemsOf(in.Path, "", err)
+	}
+	if strings.TrimSpace(doc.body) == "" {
+		return nil, []Problem{{
+			Path: in.Path, Line: doc.bodyLine, Field: "body", Reason: "is empty",
+			Hint: "say below the front matter what should change, and why",
+		}}
+	}
+	intent := front.intent(id, doc.body)
+	intent.Project, intent.CreatedAt = w.project, written.UTC().Truncate(time.Second)
+	intent.Origin = forge.Origin{System: draftSystem, EventID: in.rel + "@" + in.content.String(), Actor: w.actor}
+	in.lines = front.lines(pos, doc.bodyLine)
+	problems := checkFront(in, &front, intent, pos)
+	return intent, problems
+}
+
+func (f *frontMatter) intent(id forge.IntentID, body string) *forge.Intent {
+	i := &forge.Intent{
+		ID: id, Title: f.Title, Body: strings.Trim(body, "\n") + "\n",
+		Type: f.Type, Risk: forge.Risk(f.Risk), Source: forge.SourceHuman, Status: forge.StatusProposed,
+		Criteria: f.Criteria, Labels: f.Labels, Priority: f.Priority,
+		Agent: f.Agent, BudgetUSD: f.BudgetUSD, Recipe: f.Recipe, With: f.With,
+	}
+	for _, d := range f.DependsOn {
+		i.DependsOn = append(i.DependsOn, forge.IntentID(d))
+	}
+	if i.Title == "" {
+		i.Title = titleOf(body)
+	}
+	return i
+}
+
+// lines says where each field stands that something can be wrong with.
+func (f *frontMatter) lines(pos *strictyaml.Positions, body int) map[string]int {
+	lines := map[string]int{"body": body}
+	note := func(field string) {
+		if pos.Has(field) {
+			lines[field] = pos.Errorf(field, "").Line
+		}
+	}
+	for _, field := range []string{"title", "type", "risk", "criteria", "depends_on", "labels", "agent", "budget_usd", "recipe", "with"} {
+		note(field)
+	}
+	for field, n := range map[string]int{"criteria": len(f.Criteria), "depends_on": len(f.DependsOn), "labels": len(f.Labels)} {
+		for i := range n {
+			note(fmt.Sprintf("%s[%d]", field, i))
+		}
+	}
+	for name := range f.With {
+		note("with." + name)
+	}
+	return lines
+}
+
+// draftID makes the intent's id of the file's stem.
+func draftID(shownPath string) (forge.IntentID, *Problem) {
+	name := path.Base(shownPath)
+	ext := path.Ext(name)
+	stem := strings.TrimSuffix(name, ext)
+	id, err := forge.ParseIntentID(stem)
+	if err == nil && ext == ".md" {
+		return id, nil
+	}
+	p := &Problem{Path: shownPath, Field: "id", Reason: fmt.Sprintf("the file ends in %q, not in .md", ext)}
+	if err != nil {
+		p.Reason = reasonOf(err)
+	}
+	slug := forge.Slug(stem)
+	if slug == "" {
+		slug = "my-change"
+	}
+	p.Hint = fmt.Sprintf("the file's name is the intent's id: a-z, 0-9 and -, at most %d characters; rename it to %s.md", forge.MaxIDLength, slug)
+	return "", p
+}
+
+func draftHint(reason string) string {
+	switch {
+	case strings.Contains(reason, "---"):
+		return "add a line of --- between the YAML and the text"
+	case strings.Contains(reason, "UTF-8"):
+		return "save the file as UTF-8 text"
+	}
+	return "remove it"
+}

@@ -1,0 +1,30 @@
+package workspace
+
+import "github.com/pfl-forge/pfl-forge"
+
+// Input is what a person wrote into one file, as events to publish in this
+// order. The same content always makes the same events, so publishing them
+// twice is harmless. Tell what became of them with Workspace.Decided.
+type Input struct {
+	Path   string // from the repository's root
+	Intent forge.IntentID
+	Events []forge.Event
+
+	rel     string
+	content digest
+	seq     uint64         // of the view that an edit was compared to
+	lines   map[string]int // of fields, to report refusals
+	fields  []string       // that each event is about
+}
+
+// Draft returns the intent that the input submits, or nil if it edits one.
+func (in *Input) Draft() *forge.Intent {
+	if len(in.Events) == 1 && in.Events[0].Submit != nil {
+		return &in.Events[0].Submit.Intent
+	}
+	return nil
+}
+
+func (in *Input) problem(field, reason, hint string) Problem {
+	return Problem{Path: in.Path, Line: in.lines[field], Field: field, Reason: reason, Hint: hint}
+}

@@ -1,0 +1,69 @@
+package workspace
+
+import (
+	"fmt"
+	"path"
+	"strings"
+
+	"github.com/pfl-forge/pfl-forge"
+)
+
+// Dir is the folder's name in the repository's root.
+const Dir = ".forge"
+
+// Where things are inside the folder.
+const (
+	draftsDir    = "intent-drafts"
+	importedDir  = "intent-drafts/imported"
+	intentsDir   = "intents"
+	workDir      = "work"
+	reviewsDir   = "reviews"
+	historyDir   = "knowledge/history"
+	keptDir      = "kept"
+	cacheDir     = "cache"
+	baseDir      = "cache/base"     // versions of intent files, that edits are compared to
+	stagingDir   = "cache/staging"  // files on their way to their place
+	replacedDir  = "cache/replaced" // files that were swapped out
+	indexFile    = "cache/index.jsonl"
+	stateFile    = "state.yaml"
+	observations = "observations.yaml"
+)
+
+// folders are made by Open and must be real directories.
+var folders = []string{
+	draftsDir, importedDir, intentsDir, workDir, reviewsDir, "knowledge", historyDir,
+	keptDir, cacheDir, baseDir, stagingDir, replacedDir,
+}
+
+// shown returns a path of the folder as seen from the repository's root.
+func shown(rel string) string { return path.Join(Dir, rel) }
+
+// flat makes one file name of a path of the folder, reversibly: names of ours
+// hold no %.
+func flat(rel string) string { return strings.ReplaceAll(rel, "/", "%") }
+
+func unflat(name string) string { return strings.ReplaceAll(name, "%", "/") }
+
+func intentFile(id forge.IntentID) string { return path.Join(intentsDir, string(id)+".yaml") }
+
+func baseFile(id forge.IntentID, revision int64) string {
+	return path.Join(baseDir, string(id), fmt.Sprintf("%d.yaml", revision))
+}
+
+// ownerOf returns the intent that a file is about; empty for files that all
+// intents share.
+func ownerOf(rel string) forge.IntentID {
+	stem := strings.TrimSuffix(path.Base(rel), ".yaml")
+	switch path.Dir(rel) {
+	case intentsDir:
+		return forge.IntentID(stem)
+	case workDir, historyDir: // <intent>-NNN, <intent>-<run>
+		return forge.IntentID(cutLast(stem, "-"))
+	case reviewsDir: // <intent>-NNN-<attempt>, or that and .<n>
+		stem, _, _ = strings.Cut(stem, ".")
+		return forge.IntentID(cutLast(cutLast(stem, "-"), "-"))
+	}
+	return ""
+}
+
+func cutLast(s, sep string) string { return s[:max(0, strings.LastIndex(s, sep))] }

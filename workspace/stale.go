@@ -1,0 +1,79 @@
+package workspace
+
+import (
+	"path"
+	"slices"
+
+	"github.com/pfl-forge/pfl-forge"
+)
+
+// removeStale removes the tasks and reviews that an intent does not have any
+// more, since it was analyzed again.
+func (w *Workspace) removeStale(id forge.IntentID, list []target) error {
+	present := make(map[string]bool, len(list))
+	for _, t := range list {
+		present[t.rel] = true
+	}
+	var stale []string
+	for rel := range w.index.owned[id] {
+		if dir := path.Dir(rel); !present[rel] && (dir == workDir || dir == reviewsDir) {
+			stale = append(stale, rel)
+		}
+	}
+	slices.Sort(stale)
+	for _, rel := range stale {
+		if err := w.discard(rel, rel); err != nil {
+			return err
+		}
+		w.reached("removed")
+		if err := w.forget(rel); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (w *Workspace) forget(rel string) error {
+	delete(w.settled, rel)
+	delete(w.seen, rel)
+	return w.index.add(false, indexLine{Path: rel})
+}
+
+// notice forgets the files that are gone, so that they are written again.
+func (w *Workspace) notice() error {
+	there := map[string]bool{observations: w.exists(observations), stateFile: w.exists(stateFile)}
+	for _, dir := range []string{intentsDir, workDir, reviewsDir, historyDir} {
+		entries, err := w.list(dir)
+		if err != nil {
+			return err
+		}
+		for _, e := range entries {
+			there[path.Join(dir, e.Name())] = true
+		}
+	}
+	var gone []indexLine
+	for rel := range w.index.files {
+		if there[rel] {
+			continue
+		}
+		gone = append(gone, indexLine{Path: rel})
+		if rel == observations {
+			w.notes = nil
+			for id := range w.index.seqs {
+				gone = append(gone, indexLine{Intent: id})
+			}
+		} else if id := ownerOf(rel); id != "" {
+			gone = append(gone, indexLine{Intent: id})
+		}
+	}
+	for _, l := range gone {
+		delete(w.settled, l.Path)
+		delete(w.seen, l.Path)
+	}
+	return w.index.add(false, gone...)
+}
+
+func (w *Workspace) exists(rel string) bool {
+	_, err := w.root.Lstat(rel)
+	return err == nil
+}
