@@ -253,6 +253,8 @@ func (s *Intent) endTask(t *task, status forge.TaskStatus, failure string) {
 	t.stage = stageDone
 	if status == forge.TaskFailed {
 		t.stage = stageFailed
+	}
+	if t.Commit == "" {
 		s.withdraw(t)
 	}
 	s.eff.Released = append(s.eff.Released, t.ID)

@@ -152,17 +152,17 @@ func (w *world) checkCommits() error {
 // checkApproval: what needs a person's approval was not implemented without it.
 func (w *world) checkApproval() error {
 	for _, key := range w.keys {
-		approved, needs := false, false
+		approved, system, needs := false, false, false
 		for _, rec := range w.journal[key] {
 			for _, ev := range rec.Events {
 				approved = approved || ev.Approve != nil
-				needs = needs || ev.Submit != nil && ev.Submit.Intent.Source == forge.SourceSystem
+				system = system || ev.Submit != nil && ev.Submit.Intent.Source == forge.SourceSystem
 				if r := ev.Result; r != nil && r.Analysis != nil {
-					needs = needs || r.Analysis.Risk.Rank() > forge.RiskLow.Rank()
+					needs = r.Analysis.Risk.Rank() > forge.RiskLow.Rank()
 				}
 			}
 			for _, c := range rec.Effects.Commands {
-				if c.Attempt.Step == forge.StepImplement && needs && !approved {
+				if c.Attempt.Step == forge.StepImplement && (system || needs) && !approved {
 					return fmt.Errorf("%s was implemented without approval", key)
 				}
 			}

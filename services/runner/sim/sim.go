@@ -53,6 +53,7 @@ func (w *world) play() error {
 	w.faults, w.crashIn = false, 0
 	w.log("no more faults")
 	w.recover(0)
+	w.reconcile()
 	for ; w.steps < faultyActions+quietActions; w.steps++ {
 		if w.deliver() || w.work() || w.take() || w.fire() || w.help(true) {
 			continue

@@ -36,6 +36,9 @@ func (w *world) take() bool {
 	c := free[w.rng.IntN(len(free))]
 	if !w.wanted(&c.Command) {
 		w.log("worker drops %s: nobody wants it", c.ID())
+		if n := w.repo.landed(c.Attempt.Task); n != nil && c.Attempt.Step == forge.StepIntegrate {
+			w.report(c, &forge.Result{Integration: integrated(n)}) // whoever had it died after the push
+		}
 		c.acked = true
 		return true
 	}
@@ -98,6 +101,9 @@ func (w *world) report(c *command, r *forge.Result) {
 
 // perform does the work of a command, well or badly.
 func (w *world) perform(c *forge.Command) *forge.Result {
+	if n := w.repo.landed(c.Attempt.Task); n != nil && c.Attempt.Step == forge.StepIntegrate {
+		return &forge.Result{Integration: integrated(n)}
+	}
 	if w.chance(12) {
 		reasons := []forge.FailureReason{forge.FailCrashed, forge.FailTimeout, forge.FailLostSession, forge.FailConfig, forge.FailQuota}
 		f := forge.Failure{Reason: reasons[w.rng.IntN(len(reasons))], Message: "the agent failed"}
@@ -123,7 +129,7 @@ func (w *world) perform(c *forge.Command) *forge.Result {
 		}
 		return &forge.Result{Review: &rv}
 	case forge.StepIntegrate:
-		return &forge.Result{Integration: w.integrate(c)}
+		return w.integrate(c)
 	}
 	return &forge.Result{Reflection: &forge.Reflection{}}
 }
@@ -187,29 +193,44 @@ func (w *world) candidate(n commit) *forge.Rebase {
 	return rb
 }
 
-func (w *world) integrate(c *forge.Command) *forge.Integration {
-	key := fmt.Sprintf("%s/%d", c.Attempt.Task, c.Attempt.Number)
-	if n := w.repo.landed(key); n != nil {
-		return &forge.Integration{Outcome: forge.LandIntegrated, Commit: n.id, Parent: n.parent, PatchID: n.patch}
-	}
+func (w *world) integrate(c *forge.Command) *forge.Result {
 	if w.chance(15) {
-		return &forge.Integration{Outcome: forge.LandDirty, Files: c.Land.Files}
+		return &forge.Result{Integration: &forge.Integration{Outcome: forge.LandDirty, Files: c.Land.Files}}
 	}
 	head := w.repo.heads[c.Land.Head]
 	if conflicts := w.repo.conflicts(head); len(conflicts) > 0 {
-		return &forge.Integration{Outcome: forge.LandConflict, Files: conflicts}
+		return &forge.Result{Integration: &forge.Integration{Outcome: forge.LandConflict, Files: conflicts}}
 	}
 	if head.parent != w.repo.tip() {
 		rb := w.candidate(w.repo.rebase(head, w.chance(5)))
 		switch {
 		case !rb.Verify.Passed:
-			return &forge.Integration{Outcome: forge.LandVerifyFailed, Verify: rb.Verify, Candidate: rb}
+			return &forge.Result{Integration: &forge.Integration{Outcome: forge.LandVerifyFailed, Verify: rb.Verify, Candidate: rb}}
 		case rb.PatchID != c.Land.PatchID:
-			return &forge.Integration{Outcome: forge.LandChanged, Candidate: rb}
+			return &forge.Result{Integration: &forge.Integration{Outcome: forge.LandChanged, Candidate: rb}}
 		}
 		head = w.repo.heads[rb.Head]
 	}
-	head.key = key
+	if !w.wanted(c) {
+		return &forge.Result{Failure: &forge.Failure{Reason: forge.FailKilled, Message: "nobody wants it any more"}}
+	}
+	head.by = c.Attempt
 	w.repo.push(head)
-	return &forge.Integration{Outcome: forge.LandIntegrated, Commit: head.id, Parent: head.parent, PatchID: head.patch}
+	return &forge.Result{Integration: integrated(&head)}
+}
+
+func integrated(c *commit) *forge.Integration {
+	return &forge.Integration{Outcome: forge.LandIntegrated, Commit: c.id, Parent: c.parent, PatchID: c.patch}
+}
+
+// reconcile is what an integrator does at its start: it reports what it finds
+// on the base branch, in case it died before it could.
+func (w *world) reconcile() {
+	for i := range w.repo.main {
+		if c := &w.repo.main[i]; c.task != "" {
+			intent := forge.IntentID(string(c.task)[:len(c.task)-4])
+			cmd := &command{Command: forge.Command{To: forge.Key{Project: project, Intent: intent}, Attempt: c.by}}
+			w.report(cmd, &forge.Result{Integration: integrated(c)})
+		}
+	}
 }

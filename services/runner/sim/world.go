@@ -145,7 +145,7 @@ func (w *world) Dispatch(_ context.Context, key forge.Key, eff forge.Effects) er
 	}
 	for _, a := range eff.Cancels {
 		for _, j := range w.jobs {
-			if j.command.Attempt == a && w.rng.IntN(2) == 0 {
+			if j.To == key && j.command.Attempt == a && w.rng.IntN(2) == 0 {
 				j.cancelled = true
 			}
 		}
@@ -192,6 +192,7 @@ func (w *world) loseMemory() {
 	w.inputs = kept
 	w.log("the server restarts: commands, timers and notes are gone")
 	w.recover(0)
+	w.reconcile()
 }
 
 // durable reports whether an event travels on a stream that survives restarts.
