@@ -1,0 +1,190 @@
+package agent
+
+import (
+	_ "embed" // the schemas
+	"encoding/json"
+	"fmt"
+	"strings"
+
+	"github.com/pfl-forge/pfl-forge"
+)
+
+// The JSON schemas of the answers. They use only keywords that every back end
+// takes.
+var (
+	//go:embed schema/analysis.json
+	AnalysisSchema []byte
+	//go:embed schema/implementation.json
+	ImplementationSchema []byte
+	//go:embed schema/review.json
+	ReviewSchema []byte
+)
+
+// Analysis is the answer of an analyze call.
+type Analysis struct {
+	Type           string        `json:"type,omitempty"`
+	Risk           string        `json:"risk,omitempty"` // low, med or high
+	Tasks          []Plan        `json:"tasks"`
+	Clarifications []Question    `json:"clarifications,omitempty"` // then tasks may be empty
+	DependsOn      []string      `json:"depends_on,omitempty"`     // ids of intents
+	NothingToDo    string        `json:"nothing_to_do,omitempty"`  // why there is no task
+	Observations   []Observation `json:"observations,omitempty"`
+}
+
+// Plan is one task of an Analysis. Names are unique in it.
+type Plan struct {
+	Name          string   `json:"name"`
+	Title         string   `json:"title"`
+	Plan          string   `json:"plan,omitempty"`
+	RelevantFiles []string `json:"relevant_files,omitempty"`
+	Steps         []string `json:"implementation_steps,omitempty"`
+	Context       string   `json:"context,omitempty"`
+	Complexity    string   `json:"complexity,omitempty"` // low, med or high
+	DependsOn     []string `json:"depends_on,omitempty"` // names
+	Item          string   `json:"item,omitempty"`       // recipes only
+}
+
+// Question is something that only a person can answer.
+type Question struct {
+	Question  string   `json:"question"`
+	Context   string   `json:"context,omitempty"`
+	Suggested []string `json:"suggested_answers,omitempty"`
+	Param     string   `json:"param,omitempty"` // recipes only
+}
+
+// Implementation is the answer of an implement call.
+type Implementation struct {
+	Summary      string        `json:"summary"`
+	Observations []Observation `json:"observations,omitempty"`
+}
+
+// Review is the answer of a review call.
+type Review struct {
+	Verdict      string        `json:"verdict"` // approved or rejected
+	Issues       []string      `json:"issues,omitempty"`
+	Suggestions  []string      `json:"suggestions,omitempty"`
+	Observations []Observation `json:"observations,omitempty"`
+}
+
+// Observation is something that an agent noticed.
+type Observation struct {
+	Content  string     `json:"content"`
+	Evidence []Evidence `json:"evidence,omitempty"`
+}
+
+// Evidence is what an observation rests on.
+type Evidence struct {
+	Type string `json:"type"` // file, skill, history or decision
+	Ref  string `json:"ref"`
+}
+
+// ParseAnalysis returns the answer of an analyze call, or a *Failure that says
+// what is wrong with it.
+func ParseAnalysis(answer []byte) (forge.Analysis, []forge.Observation, error) {
+	var a Analysis
+	if err := decode(answer, &a); err != nil {
+		return forge.Analysis{}, nil, err
+	}
+	out := forge.Analysis{Type: a.Type, Risk: forge.Risk(a.Risk), NothingToDo: strings.TrimSpace(a.NothingToDo)}
+	if a.Risk != "" && out.Risk.Rank() == 0 {
+		return out, nil, invalid("risk is %q; must be low, med or high", a.Risk)
+	}
+	for i, id := range a.DependsOn {
+		parsed, err := forge.ParseIntentID(id)
+		if err != nil {
+			return out, nil, invalid("depends_on[%d]: %v", i, err)
+		}
+		out.DependsOn = append(out.DependsOn, parsed)
+	}
+	for i, q := range a.Clarifications {
+		if strings.TrimSpace(q.Question) == "" {
+			return out, nil, invalid("clarifications[%d].question is empty", i)
+		}
+		out.Clarifications = append(out.Clarifications, forge.Clarification{
+			Question: q.Question, Context: q.Context, SuggestedAnswers: q.Suggested, Param: q.Param,
+		})
+	}
+	tasks, err := taskPlans(a.Tasks)
+	if err != nil {
+		return out, nil, err
+	}
+	out.Tasks = tasks
+	if len(out.Tasks) == 0 && len(out.Clarifications) == 0 && out.NothingToDo == "" {
+		return out, nil, invalid("there is no task, no clarification, and no reason why there is nothing to do")
+	}
+	obs, err := observations(a.Observations, forge.StepAnalyze)
+	return out, obs, err
+}
+
+// ParseImplementation returns the summary of an implement call, or a *Failure.
+func ParseImplementation(answer []byte) (string, []forge.Observation, error) {
+	var a Implementation
+	if err := decode(answer, &a); err != nil {
+		return "", nil, err
+	}
+	obs, err := observations(a.Observations, forge.StepImplement)
+	return a.Summary, obs, err
+}
+
+// ParseReview returns the verdict, issues and suggestions of a review call, or
+// a *Failure. A rejection names at least one issue. What the review is of is
+// for the caller to fill in.
+func ParseReview(answer []byte) (forge.Review, []forge.Observation, error) {
+	var a Review
+	if err := decode(answer, &a); err != nil {
+		return forge.Review{}, nil, err
+	}
+	out := forge.Review{Verdict: forge.Verdict(a.Verdict), Issues: a.Issues, Suggestions: a.Suggestions}
+	switch out.Verdict {
+	case forge.VerdictApproved:
+	case forge.VerdictRejected:
+		if len(out.Issues) == 0 {
+			return out, nil, invalid("verdict is rejected, but issues is empty")
+		}
+	default:
+		return out, nil, invalid("verdict is %q; must be approved or rejected", a.Verdict)
+	}
+	obs, err := observations(a.Observations, forge.StepReview)
+	return out, obs, err
+}
+
+func invalid(format string, args ...any) *Failure {
+	return Fail(forge.FailInvalidOutput, "the agent's answer: "+format, args...)
+}
+
+// maxAnswer bounds an answer, in bytes.
+const maxAnswer = 1 << 20
+
+func decode(answer []byte, into any) error {
+	if len(answer) == 0 {
+		return invalid("is missing")
+	}
+	if len(answer) > maxAnswer {
+		return invalid("is %d bytes long; at most %d are allowed", len(answer), maxAnswer)
+	}
+	if err := json.Unmarshal(answer, into); err != nil {
+		return invalid("%v", err)
+	}
+	return nil
+}
+
+func observations(in []Observation, source forge.Step) ([]forge.Observation, error) {
+	var out []forge.Observation
+	for i, o := range in {
+		if strings.TrimSpace(o.Content) == "" {
+			return nil, invalid("observations[%d].content is empty", i)
+		}
+		obs := forge.Observation{Content: o.Content, Source: source}
+		for k, e := range o.Evidence {
+			switch t := forge.EvidenceType(e.Type); t {
+			case forge.EvidenceFile, forge.EvidenceSkill, forge.EvidenceHistory, forge.EvidenceDecision:
+				obs.Evidence = append(obs.Evidence, forge.Evidence{Type: t, Ref: e.Ref})
+			default:
+				return nil, invalid("%s is %q; must be file, skill, history or decision",
+					fmt.Sprintf("observations[%d].evidence[%d].type", i, k), e.Type)
+			}
+		}
+		out = append(out, obs)
+	}
+	return out, nil
+}

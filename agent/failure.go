@@ -1,0 +1,60 @@
+package agent
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os/exec"
+	"time"
+
+	"github.com/pfl-forge/pfl-forge"
+	"github.com/pfl-forge/pfl-forge/agent/process"
+	"github.com/pfl-forge/pfl-forge/internal/term"
+)
+
+// Failure is the only error that agents return. Its message is sanitized.
+type Failure struct {
+	forge.Failure
+}
+
+func (f *Failure) Error() string { return string(f.Reason) + ": " + f.Message }
+
+// Fail returns a failure with this reason.
+func Fail(reason forge.FailureReason, format string, args ...any) *Failure {
+	msg := term.Sanitize(fmt.Sprintf(format, args...))
+	return &Failure{forge.Failure{Reason: reason, Message: msg}}
+}
+
+// Until returns the failure with the time from which on it is worth trying again.
+func (f *Failure) until(t time.Time) *Failure {
+	f.Failure.Until = t
+	return f
+}
+
+// FailUntil is Fail for a limit that ends at a known time; zero if it is not known.
+func FailUntil(reason forge.FailureReason, until time.Time, format string, args ...any) *Failure {
+	return Fail(reason, format, args...).until(until)
+}
+
+// AsFailure returns err as a failure: itself if it is one, a supervision's end
+// as its reason, anything else as crashed.
+func AsFailure(err error) *Failure {
+	var f *Failure
+	switch {
+	case err == nil:
+		return nil
+	case errors.As(err, &f):
+		return f
+	case errors.Is(err, process.ErrWall):
+		return Fail(forge.FailTimeout, "%v", err)
+	case errors.Is(err, process.ErrIdle):
+		return Fail(forge.FailIdle, "%v", err)
+	case errors.Is(err, process.ErrOutput):
+		return Fail(forge.FailOutputLimit, "%v", err)
+	case errors.Is(err, context.Canceled), errors.Is(err, context.DeadlineExceeded):
+		return Fail(forge.FailKilled, "stopped: %v", err)
+	case errors.Is(err, exec.ErrNotFound):
+		return Fail(forge.FailMissingCLI, "%v", err)
+	}
+	return Fail(forge.FailCrashed, "%v", err)
+}

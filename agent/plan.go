@@ -1,0 +1,79 @@
+package agent
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/pfl-forge/pfl-forge"
+)
+
+// maxTasks bounds the tasks of one analysis.
+const maxTasks = 1000
+
+// taskPlans checks names, dependencies and complexity of the planned tasks.
+func taskPlans(plans []Plan) ([]forge.TaskPlan, error) {
+	if len(plans) > maxTasks {
+		return nil, invalid("has %d tasks; at most %d are allowed", len(plans), maxTasks)
+	}
+	var out []forge.TaskPlan
+	index := map[string]int{}
+	for i, p := range plans {
+		if p.Name == "" {
+			p.Name = fmt.Sprintf("task-%d", i+1)
+		}
+		if _, twice := index[p.Name]; twice {
+			return nil, invalid("two tasks are named %q", p.Name)
+		}
+		if strings.TrimSpace(p.Title) == "" {
+			return nil, invalid("tasks[%d].title is empty", i)
+		}
+		switch forge.Complexity(p.Complexity) {
+		case "", forge.ComplexityLow, forge.ComplexityMed, forge.ComplexityHigh:
+		default:
+			return nil, invalid("tasks[%d].complexity is %q; must be low, med or high", i, p.Complexity)
+		}
+		index[p.Name] = i
+		out = append(out, forge.TaskPlan{
+			Name: p.Name, Title: p.Title, Plan: p.Plan, RelevantFiles: p.RelevantFiles, Steps: p.Steps,
+			Context: p.Context, Complexity: forge.Complexity(p.Complexity), DependsOn: p.DependsOn, Item: p.Item,
+		})
+	}
+	return out, dependencies(out, index)
+}
+
+// dependencies refuses unknown names and circles.
+func dependencies(plans []forge.TaskPlan, index map[string]int) error {
+	waits := make([]int, len(plans))
+	dependents := make([][]int, len(plans))
+	for i, p := range plans {
+		for _, name := range slices.Compact(slices.Sorted(slices.Values(p.DependsOn))) {
+			on, ok := index[name]
+			if !ok {
+				return invalid("task %q depends on %q, which is no task of this answer", p.Name, name)
+			}
+			waits[i]++
+			dependents[on] = append(dependents[on], i)
+		}
+	}
+	var ready []int
+	for i, n := range waits {
+		if n == 0 {
+			ready = append(ready, i)
+		}
+	}
+	started := 0
+	for ; len(ready) > 0; started++ {
+		i := ready[0]
+		ready = ready[1:]
+		for _, d := range dependents[i] {
+			if waits[d]--; waits[d] == 0 {
+				ready = append(ready, d)
+			}
+		}
+	}
+	if started < len(plans) {
+		return invalid("the tasks' depends_on form a circle")
+	}
+	return nil
+}

@@ -1,0 +1,73 @@
+package process
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+)
+
+// Environment returns a whole environment: the service's PATH, a neutral
+// locale, terminal and git configuration, home as HOME, and what is set beside
+// that, which wins. Nothing else of the service's own environment is in it.
+func Environment(home string, set ...string) []string {
+	base := []string{
+		"PATH=" + os.Getenv("PATH"),
+		"HOME=" + home,
+		"LANG=C.UTF-8",
+		"TERM=dumb",
+		"NO_COLOR=1",
+		"TMPDIR=" + filepath.Join(home, "tmp"),
+		"GIT_CONFIG_GLOBAL=/dev/null",
+		"GIT_CONFIG_NOSYSTEM=1",
+		"GIT_TERMINAL_PROMPT=0",
+	}
+	return Merge(base, set)
+}
+
+// Merge returns the base environment with the entries of set replacing or
+// following it. Entries that are not KEY=VALUE, or hold a NUL, are left out.
+func Merge(base, set []string) []string {
+	var out []string
+	at := map[string]int{}
+	for _, list := range [][]string{base, set} {
+		for _, kv := range list {
+			key, _, ok := strings.Cut(kv, "=")
+			if !ok || key == "" || strings.ContainsRune(kv, 0) {
+				continue
+			}
+			if i, seen := at[key]; seen {
+				out[i] = kv
+				continue
+			}
+			at[key] = len(out)
+			out = append(out, kv)
+		}
+	}
+	return out
+}
+
+// Inherit returns the entries of the service's own environment with these
+// names, for what an operator allows commands to see, such as GOCACHE.
+func Inherit(names ...string) []string {
+	var out []string
+	for _, name := range names {
+		if v, ok := os.LookupEnv(name); ok {
+			out = append(out, name+"="+v)
+		}
+	}
+	return out
+}
+
+// PrivateHome makes the HOME of a command, with a tmp directory in it, below a
+// scratch directory that is absolute, and returns its path.
+func PrivateHome(scratch string) (string, error) {
+	if !filepath.IsAbs(scratch) {
+		return "", fmt.Errorf("scratch directory %q is not absolute", scratch)
+	}
+	home := filepath.Join(scratch, "home")
+	if err := os.MkdirAll(filepath.Join(home, "tmp"), 0o700); err != nil {
+		return "", fmt.Errorf("cannot make a home directory: %w", err)
+	}
+	return home, nil
+}

@@ -1,0 +1,173 @@
+package process
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"io"
+	"sync"
+	"time"
+)
+
+// Stream is where a line was printed.
+type Stream string
+
+// The streams.
+const (
+	Stdout Stream = "stdout"
+	Stderr Stream = "stderr"
+)
+
+// capture receives what a command prints: it counts, splits into lines, keeps
+// the first and last part, and stops the command at its limits.
+type capture struct {
+	mu     sync.Mutex
+	limits Limits
+	stop   context.CancelCauseFunc
+	idle   *time.Timer // nil without an idle limit
+	bytes  int64
+	all    ends
+	errs   ends
+	out    splitter
+	err    splitter
+}
+
+func newCapture(c Command, stop context.CancelCauseFunc) *capture {
+	k := &capture{limits: c.Limits, stop: stop}
+	k.out = splitter{from: Stdout, most: c.Limits.LineBytes, emit: c.Line}
+	k.err = splitter{from: Stderr, most: c.Limits.LineBytes, emit: c.Line}
+	if d := c.Limits.Idle; d > 0 {
+		k.idle = time.AfterFunc(d, func() { stop(fmt.Errorf("%w (%s)", ErrIdle, d)) })
+	}
+	return k
+}
+
+// stdout and stderr return the writers that the command prints to.
+func (k *capture) stdout() io.Writer { return &writer{k, &k.out} }
+func (k *capture) stderr() io.Writer { return &writer{k, &k.err} }
+
+func (k *capture) write(s *splitter, p []byte) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	left := k.limits.OutputBytes - k.bytes
+	if left <= 0 {
+		return // being killed; reading on lets it die
+	}
+	if int64(len(p)) > left {
+		p = p[:left]
+		k.stop(fmt.Errorf("%w (%d bytes)", ErrOutput, k.limits.OutputBytes))
+	}
+	k.bytes += int64(len(p))
+	if k.idle != nil {
+		k.idle.Reset(k.limits.Idle)
+	}
+	k.all.add(p)
+	if s.from == Stderr {
+		k.errs.add(p)
+	}
+	s.split(p)
+}
+
+// close ends the idle watch and hands out a last line without an end.
+func (k *capture) close() {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if k.idle != nil {
+		k.idle.Stop()
+	}
+	k.out.flush()
+	k.err.flush()
+	k.limits.OutputBytes = 0 // a writer that was given up on prints to nowhere
+}
+
+func (k *capture) report() Report {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	return Report{Output: k.all.bytes(), Stderr: k.errs.bytes(), Bytes: k.bytes}
+}
+
+type writer struct {
+	to   *capture
+	from *splitter
+}
+
+func (w *writer) Write(p []byte) (int, error) {
+	w.to.write(w.from, p)
+	return len(p), nil
+}
+
+// splitter cuts a stream into lines of at most `most` bytes; the rest of a
+// longer line is dropped.
+type splitter struct {
+	from Stream
+	most int
+	emit func(Stream, []byte)
+	held []byte // the line so far
+}
+
+func (s *splitter) split(p []byte) {
+	if s.emit == nil {
+		return
+	}
+	for {
+		part, rest, found := bytes.Cut(p, []byte("\n"))
+		if room := s.most - len(s.held); len(part) > room {
+			part = part[:room]
+		}
+		if !found {
+			s.held = append(s.held, part...)
+			return
+		}
+		if len(s.held) > 0 {
+			part = append(s.held, part...)
+			s.held = nil
+		}
+		s.emit(s.from, part)
+		p = rest
+	}
+}
+
+func (s *splitter) flush() {
+	if s.emit != nil && len(s.held) > 0 {
+		s.emit(s.from, s.held)
+		s.held = nil
+	}
+}
+
+// How much of an output is kept.
+const (
+	headBytes = 16 << 10
+	tailBytes = 48 << 10
+)
+
+// ends keeps the first and the last part of what it is given.
+type ends struct {
+	head []byte
+	tail []byte // up to twice tailBytes, so that it moves seldom
+	cut  int64  // left out between the two
+}
+
+func (e *ends) add(p []byte) {
+	if room := headBytes - len(e.head); room > 0 {
+		n := min(room, len(p))
+		e.head = append(e.head, p[:n]...)
+		p = p[n:]
+	}
+	e.tail = append(e.tail, p...)
+	if over := len(e.tail) - tailBytes; over > tailBytes {
+		e.cut += int64(over)
+		e.tail = append(e.tail[:0], e.tail[over:]...)
+	}
+}
+
+func (e *ends) bytes() []byte {
+	tail, cut := e.tail, e.cut
+	if over := len(tail) - tailBytes; over > 0 {
+		tail, cut = tail[over:], cut+int64(over)
+	}
+	out := bytes.Clone(e.head)
+	if cut > 0 {
+		out = fmt.Appendf(out, "\n... %d bytes left out ...\n", cut)
+	}
+	return append(out, tail...)
+}

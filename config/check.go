@@ -1,0 +1,189 @@
+package config
+
+import (
+	"fmt"
+	"path"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/pfl-forge/pfl-forge/internal/strictyaml"
+)
+
+// Bounds of the values.
+const (
+	maxWorkers = 256
+	maxRetries = 20
+	maxTimeout = 24 * time.Hour
+	maxBudget  = 1e6
+)
+
+// checker collects what is wrong with the values of a project.
+type checker struct {
+	pos  *strictyaml.Positions
+	errs strictyaml.Errors
+}
+
+func (c *checker) fail(field, format string, args ...any) {
+	c.errs = append(c.errs, c.pos.Errorf(field, format, args...))
+}
+
+func (c *checker) project(p *Project) {
+	c.branch("base_branch", p.BaseBranch)
+	c.within("parallel_workers", p.ParallelWorkers, 1, maxWorkers)
+	c.within("max_review_retries", p.MaxReviewRetries, 0, maxRetries)
+	c.word("models.triage_deep", p.Models.TriageDeep)
+	c.word("models.default", p.Models.Default)
+	c.word("models.complex", p.Models.Complex)
+	c.words("triage_tools", p.TriageTools)
+	c.words("worker_tools", p.WorkerTools)
+	c.oneOf("agent", p.Agent, Agents())
+	c.commands("verify", p.Verify)
+	c.commands("worktree_setup", p.WorktreeSetup)
+	c.dir("worktree_dir", p.WorktreeDir)
+	c.timeout("timeouts.analyze", p.Timeouts.Analyze)
+	c.timeout("timeouts.implement", p.Timeouts.Implement)
+	c.timeout("timeouts.verify", p.Timeouts.Verify)
+	c.timeout("timeouts.review", p.Timeouts.Review)
+	c.timeout("timeouts.idle", p.Timeouts.Idle)
+	c.usd("budget.intent_usd", p.Budget.IntentUSD)
+	c.usd("budget.project_usd", p.Budget.ProjectUSD)
+	c.usd("budget.day_usd", p.Budget.DayUSD)
+	c.words("policy.trusted_origins", p.Policy.TrustedOrigins)
+	for i, g := range p.Policy.ProtectedPaths {
+		c.glob(fmt.Sprintf("policy.protected_paths[%d]", i), g)
+	}
+	c.oneOf("policy.sandbox", string(p.Policy.Sandbox),
+		[]string{string(SandboxOff), string(SandboxAuto), string(SandboxRequire)})
+	for _, name := range p.RecipeNames() {
+		c.recipe("recipes."+name, name, p.Recipes[name])
+	}
+}
+
+func (c *checker) within(field string, n, lo, hi int) {
+	if n < lo || n > hi {
+		c.fail(field, "is %d; must be between %d and %d", n, lo, hi)
+	}
+}
+
+func (c *checker) timeout(field string, d time.Duration) {
+	if d < time.Second || d > maxTimeout {
+		c.fail(field, "is %s; must be between 1s and 24h", d)
+	}
+}
+
+func (c *checker) usd(field string, f float64) {
+	if f < 0 || f > maxBudget {
+		c.fail(field, "is %g; must be between 0 (no limit) and %g", f, maxBudget)
+	}
+}
+
+func (c *checker) oneOf(field, s string, known []string) {
+	if slices.Contains(known, s) {
+		return
+	}
+	hint := ""
+	if best := strictyaml.Closest(s, known); best != "" {
+		hint = fmt.Sprintf("; did you mean %q?", best)
+	}
+	c.fail(field, "%q is not one of %s%s", s, strings.Join(known, ", "), hint)
+}
+
+// word refuses what could be taken for an option or several arguments.
+func (c *checker) word(field, s string) {
+	switch {
+	case s == "":
+		c.fail(field, "must not be empty")
+	case len(s) > 128:
+		c.fail(field, "is longer than 128 characters")
+	case s[0] == '-':
+		c.fail(field, "must not start with a hyphen")
+	case strings.ContainsFunc(s, func(r rune) bool { return r <= ' ' || r == 0x7f || r == ',' }):
+		c.fail(field, "must not contain spaces, commas or control characters")
+	}
+}
+
+func (c *checker) words(field string, list []string) {
+	for i, s := range list {
+		at := fmt.Sprintf("%s[%d]", field, i)
+		c.word(at, s)
+		if slices.Contains(list[:i], s) {
+			c.fail(at, "%q is given twice", s)
+		}
+	}
+}
+
+func (c *checker) commands(field string, list []string) {
+	for i, s := range list {
+		at := fmt.Sprintf("%s[%d]", field, i)
+		if strings.TrimSpace(s) == "" {
+			c.fail(at, "is an empty command; write : for a command that does nothing")
+		}
+		c.noNUL(at, s)
+	}
+}
+
+func (c *checker) noNUL(field, s string) {
+	if strings.ContainsRune(s, 0) {
+		c.fail(field, "must not contain a NUL character")
+	}
+}
+
+// branch refuses what git does not take as a branch, or takes as something else.
+func (c *checker) branch(field, s string) {
+	if s == "" {
+		if c.pos.Has(field) {
+			c.fail(field, "must not be empty; leave the key out for the branch that is checked out")
+		}
+		return
+	}
+	if why := badBranch(s); why != "" {
+		c.fail(field, "%q is no branch name: it %s", s, why)
+	}
+}
+
+func badBranch(s string) string {
+	switch {
+	case len(s) > 200:
+		return "is longer than 200 characters"
+	case strings.HasPrefix(s, "-"), strings.HasPrefix(s, "/"), strings.HasSuffix(s, "/"), strings.HasSuffix(s, "."):
+		return "must not start with - or /, nor end with / or ."
+	case s == "HEAD", s == "@", strings.HasPrefix(s, "refs/"), strings.HasPrefix(s, "forge/"):
+		return "means something else"
+	case strings.Contains(s, ".."), strings.Contains(s, "//"), strings.Contains(s, "@{"):
+		return "must not contain .., // or @{"
+	case strings.ContainsFunc(s, func(r rune) bool { return r <= ' ' || r == 0x7f || strings.ContainsRune(`~^:?*[\`, r) }):
+		return `must not contain spaces, control characters or any of ~^:?*[\`
+	}
+	for part := range strings.SplitSeq(s, "/") {
+		if strings.HasPrefix(part, ".") || strings.HasSuffix(part, ".lock") {
+			return "has a part that starts with . or ends with .lock"
+		}
+	}
+	return ""
+}
+
+// dir refuses directories in which a clean-up could reach what is not ours.
+func (c *checker) dir(field, s string) {
+	clean := path.Clean(s)
+	switch {
+	case s == "":
+		c.fail(field, "must not be empty")
+	case clean == "." || clean == "/" || clean == ".." || clean == ".git" || strings.HasPrefix(clean, ".git/"):
+		c.fail(field, "%q must be a directory of its own", s)
+	}
+	c.noNUL(field, s)
+}
+
+func (c *checker) glob(field, s string) {
+	switch {
+	case s == "":
+		c.fail(field, "must not be empty")
+	case strings.HasPrefix(s, "/") || path.Clean(s) == ".." || strings.HasPrefix(path.Clean(s), "../"):
+		c.fail(field, "%q must be relative to the repository's root and stay inside it", s)
+	default:
+		if _, err := path.Match(s, ""); err != nil {
+			c.fail(field, "%q is no valid pattern: %v", s, err)
+		}
+	}
+}

@@ -1,0 +1,99 @@
+// Package config reads pfl-forge.yaml, the file in which a repository says how
+// pfl-forge is to work on it.
+package config
+
+import "time"
+
+// FileName is the file's name at the root of a repository.
+const FileName = "pfl-forge.yaml"
+
+// Project is pfl-forge.yaml: what a repository decides for itself. Every key is
+// optional; Default has the values that serve without a file.
+type Project struct {
+	BaseBranch       string            `yaml:"base_branch"`        // branch to integrate into; empty means the one that is checked out, or the origin's HEAD
+	ParallelWorkers  int               `yaml:"parallel_workers"`   // agent calls at once
+	Models           Models            `yaml:"models"`             // models per kind of work
+	TriageTools      []string          `yaml:"triage_tools"`       // tools of agents that only read
+	WorkerTools      []string          `yaml:"worker_tools"`       // tools of agents that implement
+	MaxReviewRetries int               `yaml:"max_review_retries"` // implementations after the first one was rejected
+	Agent            string            `yaml:"agent"`              // back end for intents that name no recipe, one of Agents()
+	Recipes          map[string]Recipe `yaml:"recipes"`            // deterministic recipes by name
+	Verify           []string          `yaml:"verify"`             // shell commands; all must exit 0 before a review
+	WorktreeDir      string            `yaml:"worktree_dir"`       // where checkouts are made; relative to the repository's root
+	WorktreeSetup    []string          `yaml:"worktree_setup"`     // shell commands for a fresh checkout
+	Timeouts         Timeouts          `yaml:"timeouts"`           // limits per agent call
+	Budget           Budget            `yaml:"budget"`             // limits of cost
+	Policy           Policy            `yaml:"policy"`             // what may happen without a person
+}
+
+// Models names the model per kind of work, as the agent back end calls it.
+type Models struct {
+	TriageDeep string `yaml:"triage_deep"` // analyze, architect, intake, audit
+	Default    string `yaml:"default"`     // implement, review, judge, reflect
+	Complex    string `yaml:"complex"`     // implement, when the task's complexity is high
+}
+
+// Timeouts bounds each kind of call by the wall clock, and Idle the time
+// without any output.
+type Timeouts struct {
+	Analyze   time.Duration `yaml:"analyze"`
+	Implement time.Duration `yaml:"implement"`
+	Verify    time.Duration `yaml:"verify"` // each verify or worktree_setup command
+	Review    time.Duration `yaml:"review"`
+	Idle      time.Duration `yaml:"idle"`
+}
+
+// Budget is the most that may be spent, in US dollars; 0 means no limit.
+type Budget struct {
+	IntentUSD  float64 `yaml:"intent_usd"`
+	ProjectUSD float64 `yaml:"project_usd"`
+	DayUSD     float64 `yaml:"day_usd"`
+}
+
+// Policy says what may happen without a person.
+type Policy struct {
+	TrustedOrigins []string `yaml:"trusted_origins"` // systems whose intents of risk low run unapproved
+	ProtectedPaths []string `yaml:"protected_paths"` // a change below these waits for approval: paths or globs, from the root
+	Sandbox        Sandbox  `yaml:"sandbox"`         // isolation of agent processes
+}
+
+// Sandbox says whether agents run isolated from the machine.
+type Sandbox string
+
+// The sandbox modes.
+const (
+	SandboxOff     Sandbox = "off"     // never
+	SandboxAuto    Sandbox = "auto"    // where the machine offers it
+	SandboxRequire Sandbox = "require" // else refuse to run
+)
+
+// The agent back ends.
+const (
+	AgentClaude = "claude"
+	AgentRecipe = "recipe"
+)
+
+// Agents lists the names that the key agent accepts.
+func Agents() []string { return []string{AgentClaude, AgentRecipe} }
+
+// Default returns the project that a repository without pfl-forge.yaml has.
+func Default() *Project {
+	return &Project{
+		ParallelWorkers:  4,
+		Models:           Models{TriageDeep: "sonnet", Default: "sonnet", Complex: "opus"},
+		TriageTools:      []string{"Read", "Glob", "Grep"},
+		WorkerTools:      []string{"Bash", "Read", "Write", "Edit", "Glob", "Grep"},
+		MaxReviewRetries: 2,
+		Agent:            AgentClaude,
+		Recipes:          map[string]Recipe{},
+		WorktreeDir:      ".forge/worktrees",
+		Timeouts: Timeouts{
+			Analyze:   10 * time.Minute,
+			Implement: 30 * time.Minute,
+			Verify:    15 * time.Minute,
+			Review:    10 * time.Minute,
+			Idle:      10 * time.Minute,
+		},
+		Policy: Policy{Sandbox: SandboxAuto},
+	}
+}

@@ -1,0 +1,185 @@
+package strictyaml
+
+import (
+	"encoding"
+	"fmt"
+	"reflect"
+	"slices"
+	"time"
+
+	"gopkg.in/yaml.v3"
+)
+
+const nullTag = "!!null"
+
+// maxErrors bounds the report on a file that is something else entirely.
+const maxErrors = 20
+
+type decoder struct {
+	pos  *Positions
+	errs Errors
+}
+
+func (d *decoder) fail(n *yaml.Node, field, format string, args ...any) {
+	if len(d.errs) < maxErrors {
+		d.errs = append(d.errs, d.pos.node(n, field, format, args...))
+	}
+}
+
+// value decodes n into v. field is n's path, for errors.
+func (d *decoder) value(n *yaml.Node, v reflect.Value, field string, depth int) {
+	d.pos.note(n, field)
+	if !d.allowed(n, field, depth) {
+		return
+	}
+	if v.Kind() == reflect.Pointer {
+		d.pointer(n, v, field, depth)
+		return
+	}
+	if isScalar(v) {
+		d.scalar(n, v, field)
+		return
+	}
+	if isNull(n) { // "verify:" with nothing after it
+		return
+	}
+	switch v.Kind() {
+	case reflect.Struct:
+		d.structure(n, v, field, depth)
+	case reflect.Map:
+		d.dictionary(n, v, field, depth)
+	case reflect.Slice:
+		d.list(n, v, field, depth)
+	default:
+		panic(fmt.Sprintf("strictyaml: %s: cannot decode into %s", field, v.Type()))
+	}
+}
+
+// allowed refuses the features of YAML that this package leaves out.
+func (d *decoder) allowed(n *yaml.Node, field string, depth int) bool {
+	switch {
+	case depth > maxDepth:
+		d.fail(n, field, "is nested deeper than %d levels", maxDepth)
+	case n.Kind == yaml.AliasNode:
+		d.fail(n, field, "is an alias (*%s); write the value out", n.Value)
+	case n.Anchor != "":
+		d.fail(n, field, "has an anchor (&%s); anchors are not allowed", n.Anchor)
+	case n.Style&yaml.TaggedStyle != 0:
+		d.fail(n, field, "has a tag (%s); tags are not allowed", n.Tag)
+	default:
+		return true
+	}
+	return false
+}
+
+func isNull(n *yaml.Node) bool { return n.Kind == yaml.ScalarNode && n.Tag == nullTag }
+
+func isScalar(v reflect.Value) bool {
+	if _, ok := v.Addr().Interface().(encoding.TextUnmarshaler); ok {
+		return true
+	}
+	switch v.Kind() {
+	case reflect.Struct, reflect.Map, reflect.Slice:
+		return v.Type() == reflect.TypeFor[time.Time]()
+	}
+	return true
+}
+
+func (d *decoder) pointer(n *yaml.Node, v reflect.Value, field string, depth int) {
+	if isNull(n) {
+		v.SetZero()
+		return
+	}
+	to := reflect.New(v.Type().Elem())
+	d.value(n, to.Elem(), field, depth)
+	v.Set(to)
+}
+
+func (d *decoder) structure(n *yaml.Node, v reflect.Value, field string, depth int) {
+	fields := fieldsOf(v.Type())
+	d.entries(n, field, func(key *yaml.Node, path string, val *yaml.Node) {
+		i, ok := fields.index[key.Value]
+		if !ok {
+			d.fail(key, path, "unknown key%s", suggest(key.Value, fields.names))
+			return
+		}
+		d.value(val, v.FieldByIndex(i), path, depth+1)
+	})
+}
+
+func (d *decoder) dictionary(n *yaml.Node, v reflect.Value, field string, depth int) {
+	if v.Type().Key().Kind() != reflect.String {
+		panic(fmt.Sprintf("strictyaml: %s: map keys must be strings", field))
+	}
+	out := reflect.MakeMapWithSize(v.Type(), len(n.Content)/2)
+	d.entries(n, field, func(key *yaml.Node, path string, val *yaml.Node) {
+		el := reflect.New(v.Type().Elem()).Elem()
+		d.value(val, el, path, depth+1)
+		out.SetMapIndex(reflect.ValueOf(key.Value).Convert(v.Type().Key()), el)
+	})
+	v.Set(out)
+}
+
+// entries calls visit for each key of a mapping, once.
+func (d *decoder) entries(n *yaml.Node, field string, visit func(key *yaml.Node, path string, val *yaml.Node)) {
+	if n.Kind != yaml.MappingNode {
+		d.fail(n, field, "must be a mapping of keys to values, not %s", describe(n))
+		return
+	}
+	seen := make(map[string]int, len(n.Content)/2)
+	for pair := range slices.Chunk(n.Content, 2) {
+		key, val := pair[0], pair[1]
+		path := join(field, key.Value)
+		switch {
+		case key.Kind != yaml.ScalarNode || isNull(key):
+			d.fail(key, field, "has a key that is %s; keys must be text", describe(key))
+			continue
+		case key.Tag == "!!merge":
+			d.fail(key, field, "has a merge key (<<); write the keys out")
+			continue
+		case !d.allowed(key, path, 0):
+			continue
+		}
+		if first, dup := seen[key.Value]; dup {
+			d.fail(key, path, "duplicate key, first given on line %d", first)
+			continue
+		}
+		seen[key.Value] = key.Line + d.pos.offset
+		visit(key, path, val)
+	}
+}
+
+func (d *decoder) list(n *yaml.Node, v reflect.Value, field string, depth int) {
+	if n.Kind != yaml.SequenceNode {
+		d.fail(n, field, "must be a list, not %s", describe(n))
+		return
+	}
+	out := reflect.MakeSlice(v.Type(), len(n.Content), len(n.Content))
+	for i, el := range n.Content {
+		d.value(el, out.Index(i), fmt.Sprintf("%s[%d]", field, i), depth+1)
+	}
+	v.Set(out)
+}
+
+func join(field, key string) string {
+	if field == "" {
+		return key
+	}
+	return field + "." + key
+}
+
+func describe(n *yaml.Node) string {
+	switch {
+	case n.Kind == yaml.MappingNode:
+		return "a mapping"
+	case n.Kind == yaml.SequenceNode:
+		return "a list"
+	case n.Kind == yaml.AliasNode:
+		return "an alias"
+	case isNull(n):
+		return "null"
+	case len(n.Value) > 40:
+		return fmt.Sprintf("%q...", n.Value[:40])
+	}
+	return fmt.Sprintf("%q", n.Value)
+}
