@@ -64,8 +64,8 @@ func (s *Store) moveFiles(ctx context.Context, m move, hold []*os.File) error {
 	if _, err := run(ctx, k, "update-index", "-q", "--refresh"); err != nil && exitCode(err) != 1 {
 		return err
 	}
-	if _, err := run(ctx, k, "read-tree", "-m", "-u", "-n", string(m.Old), string(m.New)); err != nil {
-		return s.overlap(ctx, m, k, err)
+	if err := s.overlap(ctx, m, k); err != nil {
+		return err
 	}
 	record, err := json.Marshal(m)
 	if err != nil {

@@ -54,13 +54,18 @@ func (s *Store) Integrate(ctx context.Context, b Branch, old, next OID) (Integra
 // integrateLocal tries again when a person's git was quicker to take a lock, or switched branches meanwhile.
 func (s *Store) integrateLocal(ctx context.Context, m move, hold []*os.File) (Integration, error) {
 	deadline := time.Now().Add(s.busyWait())
+	var busy error
 	for wait := 5 * time.Millisecond; ; wait = min(2*wait, 200*time.Millisecond) {
 		res, err := s.tryLocal(ctx, m, hold)
+		if err != nil && ctx.Err() != nil {
+			return res, errors.Join(busy, err)
+		}
 		if !errors.Is(err, ErrBusy) || time.Now().After(deadline) {
 			return res, err
 		}
-		if e := sleep(ctx, wait); e != nil {
-			return res, errors.Join(err, e)
+		busy = err
+		if err := sleep(ctx, wait); err != nil {
+			return res, errors.Join(busy, err)
 		}
 	}
 }

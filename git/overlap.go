@@ -2,6 +2,7 @@ package git
 
 import (
 	"context"
+	"io/fs"
 	"os"
 	"path"
 	"path/filepath"
@@ -10,31 +11,21 @@ import (
 	"strings"
 )
 
-// overlap explains why git would not move the files: which uncommitted work of the person is in the way.
-func (s *Store) overlap(ctx context.Context, m move, k command, cause error) error {
-	changed, err := names(run(ctx, s.plumb(), "diff-tree", "-r", "-z", "--name-only", "--no-renames", string(m.Old), string(m.New)))
+// overlap tells which uncommitted work of the person is in the way of a move. git decides about what is tracked; an
+// untracked file is always in the way, also an ignored one, which git itself would overwrite.
+func (s *Store) overlap(ctx context.Context, m move, k command) error {
+	files, err := s.untracked(ctx, m, k)
 	if err != nil {
 		return err
 	}
-	added, err := names(run(ctx, s.plumb(), "diff-tree", "-r", "-z", "--name-only", "--no-renames", "--diff-filter=A",
-		string(m.Old), string(m.New)))
-	if err != nil {
-		return err
-	}
-	staged, err := names(run(ctx, k, "diff-index", "--cached", "-z", "--name-only", "--no-renames", string(m.Old)))
-	if err != nil {
-		return err
-	}
-	edited, err := names(run(ctx, k, "ls-files", "-z", "-m", "-d"))
-	if err != nil {
-		return err
-	}
-	files := touching(append(staged, edited...), changed)
-	for _, p := range added {
-		files = append(files, m.untracked(p)...)
-	}
-	if len(files) == 0 {
-		if quoted := quotedPath.FindStringSubmatch(stderrOf(cause)); quoted != nil {
+	_, cause := run(ctx, k, "read-tree", "-m", "-u", "-n", string(m.Old), string(m.New))
+	if cause != nil {
+		edited, err := s.edited(ctx, m, k)
+		if err != nil {
+			return err
+		}
+		files = append(files, edited...)
+		if quoted := quotedPath.FindStringSubmatch(stderrOf(cause)); quoted != nil && len(files) == 0 {
 			files = quoted[1:]
 		}
 	}
@@ -43,6 +34,20 @@ func (s *Store) overlap(ctx context.Context, m move, k command, cause error) err
 	}
 	slices.Sort(files)
 	return &OverlapError{WorkTree: m.WorkTree, Files: slices.Compact(files)}
+}
+
+// edited lists the tracked files that the person changed, staged or not, and that the move touches.
+func (s *Store) edited(ctx context.Context, m move, k command) ([]string, error) {
+	changed, err := names(run(ctx, s.plumb(), "diff-tree", "-r", "-z", "--name-only", "--no-renames", string(m.Old), string(m.New)))
+	if err != nil {
+		return nil, err
+	}
+	staged, err := names(run(ctx, k, "diff-index", "--cached", "-z", "--name-only", "--no-renames", string(m.Old)))
+	if err != nil {
+		return nil, err
+	}
+	edited, err := names(run(ctx, k, "ls-files", "-z", "-m", "-d"))
+	return touching(append(staged, edited...), changed), err
 }
 
 var quotedPath = regexp.MustCompile(`'([^'\n]+)'`)
@@ -70,18 +75,48 @@ func touching(mine, theirs []string) []string {
 	return found
 }
 
-// untracked finds what is on the disk where a new file wants to be: a file there or at one of its directories, or
-// a directory with something in it.
-func (m move) untracked(p string) []string {
+// untracked lists what is on the disk where the move adds files, and is in neither the index nor the way of git.
+func (s *Store) untracked(ctx context.Context, m move, k command) ([]string, error) {
+	added, err := names(run(ctx, s.plumb(), "diff-tree", "-r", "-z", "--name-only", "--no-renames", "--diff-filter=A",
+		string(m.Old), string(m.New)))
+	if err != nil {
+		return nil, err
+	}
+	var found []string
+	for _, p := range added {
+		found = append(found, m.onDisk(p)...)
+	}
+	if len(found) == 0 {
+		return nil, nil
+	}
+	all, err := names(run(ctx, k, "ls-files", "-z"))
+	if err != nil {
+		return nil, err
+	}
+	tracked := make(map[string]bool, len(all))
+	for _, p := range all {
+		tracked[p] = true
+	}
+	return slices.DeleteFunc(found, func(p string) bool { return tracked[p] }), nil
+}
+
+// onDisk finds the files at a path, at one of its directories, or below it.
+func (m move) onDisk(p string) []string {
 	for d := path.Dir(p); d != "."; d = path.Dir(d) {
 		if info, err := os.Lstat(filepath.Join(m.WorkTree, d)); err == nil && !info.IsDir() {
 			return []string{d}
 		}
 	}
-	if exists(filepath.Join(m.WorkTree, p)) {
-		return []string{p}
-	}
-	return nil
+	var found []string
+	_ = filepath.WalkDir(filepath.Join(m.WorkTree, p), func(full string, d fs.DirEntry, err error) error {
+		if err == nil && !d.IsDir() {
+			if rel, err := filepath.Rel(m.WorkTree, full); err == nil {
+				found = append(found, rel)
+			}
+		}
+		return nil
+	})
+	return found
 }
 
 // names splits the NUL-separated output of a command.
