@@ -85,6 +85,25 @@ func (r repo) write(name, content string) {
 	}
 }
 
+func (r repo) link(target, name string) {
+	r.t.Helper()
+	if err := os.Symlink(target, filepath.Join(r.dir, name)); err != nil {
+		r.t.Fatal(err)
+	}
+}
+
+// mktree makes a tree object with any names in it.
+func (r repo) mktree(entries string) string {
+	r.t.Helper()
+	cmd := exec.Command("git", "mktree")
+	cmd.Dir, cmd.Stdin = r.dir, strings.NewReader(entries)
+	out, err := cmd.Output()
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	return strings.TrimSpace(string(out))
+}
+
 func (r repo) read(name string) string {
 	r.t.Helper()
 	b, err := os.ReadFile(filepath.Join(r.dir, name))
