@@ -1,0 +1,154 @@
+package bus
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"time"
+
+	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
+)
+
+// requestTimeout bounds one round trip to the server. Callers that pass a
+// context with a later deadline wait longer by trying again.
+const requestTimeout = 5 * time.Second
+
+// Config says how to reach the server. At most one of Token, Creds and NKey is
+// set.
+type Config struct {
+	URL      string // nats://host:port, several separated by commas
+	Token    string
+	Creds    string // path of a credentials file
+	NKey     string // path of a file with an nkey seed
+	Name     string // of the connection, for the server's operator
+	Replicas int    // of every stream: 1 on a single server, 3 on a cluster; 0 leaves existing streams as they are
+	Logger   *slog.Logger
+}
+
+// Bus is a connection. It is safe for concurrent use, and reconnects by itself
+// for as long as it takes.
+type Bus struct {
+	nc       *nats.Conn
+	js       jetstream.JetStream
+	log      *slog.Logger
+	replicas int
+	changed  chan struct{} // holds an element after a reconnect, for Guard
+	closed   chan struct{}
+}
+
+// Connect returns a connected bus. While the server cannot be reached it tries
+// again until ctx ends; refused credentials are an error at once.
+func Connect(ctx context.Context, cfg Config) (*Bus, error) {
+	b := &Bus{
+		log: cfg.Logger, replicas: cfg.Replicas,
+		changed: make(chan struct{}, 1), closed: make(chan struct{}),
+	}
+	if b.log == nil {
+		b.log = slog.New(slog.DiscardHandler)
+	}
+	opts, err := b.options(cfg)
+	if err != nil {
+		return nil, err
+	}
+	for attempt := 0; ; attempt++ {
+		b.nc, err = nats.Connect(cfg.URL, opts...)
+		if err == nil {
+			break
+		}
+		if !errors.Is(err, nats.ErrNoServers) && !errors.Is(err, nats.ErrTimeout) {
+			return nil, fmt.Errorf("connect to the NATS server at %s: %w", cfg.URL, err)
+		}
+		if waitErr := sleep(ctx, backoff(attempt)); waitErr != nil {
+			return nil, fmt.Errorf("connect to the NATS server at %s: %w", cfg.URL, err)
+		}
+	}
+	b.js, err = jetstream.New(b.nc,
+		jetstream.WithDefaultTimeout(requestTimeout),
+		jetstream.WithPublishAsyncTimeout(requestTimeout))
+	if err != nil {
+		b.nc.Close()
+		return nil, fmt.Errorf("set up JetStream: %w", err)
+	}
+	return b, nil
+}
+
+func (b *Bus) options(cfg Config) ([]nats.Option, error) {
+	opts := []nats.Option{
+		nats.Name(cfg.Name),
+		nats.Timeout(2 * time.Second),
+		nats.PingInterval(20 * time.Second),
+		nats.MaxReconnects(-1),
+		nats.CustomReconnectDelay(backoff),
+		nats.DisconnectErrHandler(func(_ *nats.Conn, err error) {
+			if err != nil {
+				b.log.Warn("lost the connection to the NATS server", "error", err)
+			}
+		}),
+		nats.ReconnectHandler(func(*nats.Conn) {
+			b.log.Info("connected to the NATS server again")
+			b.poke()
+		}),
+		nats.ErrorHandler(func(_ *nats.Conn, sub *nats.Subscription, err error) {
+			subject := ""
+			if sub != nil {
+				subject = sub.Subject
+			}
+			b.log.Error("the NATS server reports an error", "subject", subject, "error", err)
+		}),
+		nats.ClosedHandler(func(*nats.Conn) { close(b.closed) }),
+	}
+	switch {
+	case cfg.Token != "":
+		opts = append(opts, nats.Token(cfg.Token))
+	case cfg.Creds != "":
+		opts = append(opts, nats.UserCredentials(cfg.Creds))
+	case cfg.NKey != "":
+		opt, err := nats.NkeyOptionFromSeed(cfg.NKey)
+		if err != nil {
+			return nil, fmt.Errorf("read the nkey seed: %w", err)
+		}
+		opts = append(opts, opt)
+	}
+	return opts, nil
+}
+
+// Close lets what is under way finish and closes the connection. Consumers have
+// to be stopped before.
+func (b *Bus) Close() {
+	if err := b.nc.Drain(); err != nil {
+		b.nc.Close()
+	}
+	select {
+	case <-b.closed:
+	case <-time.After(requestTimeout):
+		b.nc.Close()
+		<-b.closed
+	}
+}
+
+// poke asks Guard to look at once.
+func (b *Bus) poke() {
+	select {
+	case b.changed <- struct{}{}:
+	default:
+	}
+}
+
+// backoff is how long to wait after a number of failures: 20 ms, then longer,
+// up to 2 s.
+func backoff(failures int) time.Duration {
+	return min(20*time.Millisecond<<min(failures, 10), 2*time.Second)
+}
+
+func sleep(ctx context.Context, d time.Duration) error {
+	t := time.NewTimer(d)
+	defer t.Stop()
+	select {
+	case <-ctx.Done():
+		return ctx.Err()
+	case <-t.C:
+		return nil
+	}
+}

@@ -1,0 +1,98 @@
+// Package bustest gives tests a real nats-server in their own process: it is up
+// in some ten milliseconds, and gone when the test ends.
+package bustest
+
+import (
+	"context"
+	"log/slog"
+	"net"
+	"strconv"
+	"testing"
+	"time"
+
+	"github.com/nats-io/nats-server/v2/server"
+
+	"github.com/pfl-forge/pfl-forge/bus"
+)
+
+// Server is a nats-server on a loopback port, with its store in a temporary
+// directory. It does not wait for the disk.
+type Server struct {
+	opts *server.Options
+	nats *server.Server
+}
+
+// Start returns a bus on a server of its own, with all streams made.
+func Start(t testing.TB) *bus.Bus {
+	t.Helper()
+	return StartServer(t).Connect(t)
+}
+
+// StartServer starts a server.
+func StartServer(t testing.TB) *Server {
+	t.Helper()
+	s := &Server{opts: &server.Options{
+		Host: "127.0.0.1", Port: server.RANDOM_PORT,
+		JetStream: true, StoreDir: t.TempDir(), DisableJetStreamBanner: true,
+		NoLog: true, NoSigs: true, DisableShortFirstPing: true,
+	}}
+	s.Start(t)
+	t.Cleanup(s.Stop)
+	return s
+}
+
+// Start starts a stopped server again, on the same port and the same store.
+// What was in memory is gone.
+func (s *Server) Start(t testing.TB) {
+	t.Helper()
+	n, err := server.NewServer(s.opts)
+	if err != nil {
+		t.Fatalf("bustest: %v", err)
+	}
+	s.nats = n
+	n.Start()
+	if !n.ReadyForConnections(10 * time.Second) {
+		t.Fatal("bustest: the server is not ready")
+	}
+	s.opts.Port = n.Addr().(*net.TCPAddr).Port
+}
+
+// Stop stops the server; clients are disconnected.
+func (s *Server) Stop() {
+	s.nats.Shutdown()
+	s.nats.WaitForShutdown()
+}
+
+// Restart is Stop and Start.
+func (s *Server) Restart(t testing.TB) {
+	t.Helper()
+	s.Stop()
+	s.Start(t)
+}
+
+// URL returns where clients connect.
+func (s *Server) URL() string {
+	return "nats://" + net.JoinHostPort(s.opts.Host, strconv.Itoa(s.opts.Port))
+}
+
+// Connect returns a bus on the server, with all streams made. It is closed when
+// the test ends.
+func (s *Server) Connect(t testing.TB) *bus.Bus {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+	defer cancel()
+	b, err := bus.Connect(ctx, bus.Config{URL: s.URL(), Name: t.Name(), Replicas: 1, Logger: logger(t)})
+	if err != nil {
+		t.Fatalf("bustest: %v", err)
+	}
+	t.Cleanup(b.Close)
+	if err := b.Ensure(ctx); err != nil {
+		t.Fatalf("bustest: %v", err)
+	}
+	return b
+}
+
+// logger shows what the bus logs with the test's own output.
+func logger(t testing.TB) *slog.Logger {
+	return slog.New(slog.NewTextHandler(t.Output(), &slog.HandlerOptions{Level: slog.LevelWarn}))
+}

@@ -1,0 +1,97 @@
+package bus
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/nats-io/nats.go/jetstream"
+)
+
+// source is a consumer of a stream.
+type source struct {
+	stream string
+	config jetstream.ConsumerConfig
+	ahead  int // how many messages the server may send before they are asked for
+}
+
+// pull gives a source's messages to take, one after the other, until ctx ends.
+// The consumer is made when it is missing, also when it, or its stream, gets
+// lost on the way. What the server sent ahead when ctx ends is given back.
+func (b *Bus) pull(ctx context.Context, src source, take func(jetstream.Msg)) {
+	for attempt := 0; ctx.Err() == nil; attempt++ {
+		began := time.Now()
+		if err := b.pullOnce(ctx, src, take); err != nil && ctx.Err() == nil {
+			b.log.Warn("cannot consume; trying again", "stream", src.stream, "consumer", src.config.Durable, "error", err)
+			b.poke()
+		}
+		if time.Since(began) > 10*time.Second {
+			attempt = 0
+		}
+		_ = sleep(ctx, backoff(attempt))
+	}
+}
+
+func (b *Bus) pullOnce(ctx context.Context, src source, take func(jetstream.Msg)) error {
+	cons, err := b.ensureConsumer(ctx, src)
+	if err != nil {
+		return err
+	}
+	it, err := cons.Messages(jetstream.PullMaxMessages(src.ahead),
+		jetstream.PullExpiry(5*time.Second), jetstream.PullHeartbeat(time.Second))
+	if err != nil {
+		return err
+	}
+	defer it.Stop()
+	defer context.AfterFunc(ctx, it.Drain)()
+	for {
+		m, err := it.Next()
+		switch {
+		case errors.Is(err, jetstream.ErrNoHeartbeat):
+			if err := b.alive(ctx, cons); err != nil {
+				return err
+			}
+		case err != nil:
+			return err
+		case ctx.Err() != nil:
+			_ = m.Nak()
+		default:
+			take(m)
+		}
+	}
+}
+
+// alive returns an error if a consumer is gone for good. That the server cannot
+// be asked is none: the connection comes back, and the iterator goes on.
+func (b *Bus) alive(ctx context.Context, cons jetstream.Consumer) error {
+	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
+	defer cancel()
+	_, err := cons.Info(ctx)
+	if errors.Is(err, jetstream.ErrConsumerNotFound) || errors.Is(err, jetstream.ErrStreamNotFound) {
+		return err
+	}
+	return nil
+}
+
+// ensureConsumer looks first: whoever may only consume is not allowed to make
+// consumers.
+func (b *Bus) ensureConsumer(ctx context.Context, src source) (jetstream.Consumer, error) {
+	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
+	defer cancel()
+	cons, err := b.js.Consumer(ctx, src.stream, src.config.Durable)
+	if err == nil {
+		have := cons.CachedInfo().Config
+		if have.MaxAckPending == src.config.MaxAckPending && have.AckWait == src.config.AckWait &&
+			have.FilterSubject == src.config.FilterSubject && have.InactiveThreshold == src.config.InactiveThreshold {
+			return cons, nil
+		}
+	} else if !errors.Is(err, jetstream.ErrConsumerNotFound) {
+		return nil, fmt.Errorf("look for consumer: %w", err)
+	}
+	cons, err = b.js.CreateOrUpdateConsumer(ctx, src.stream, src.config)
+	if err != nil {
+		return nil, fmt.Errorf("make consumer: %w", err)
+	}
+	return cons, nil
+}

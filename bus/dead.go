@@ -1,0 +1,107 @@
+package bus
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
+)
+
+// excerptSize bounds what a dead letter shows of a message, in bytes.
+const excerptSize = 1024
+
+// DeadLetter is a message that nobody could handle.
+type DeadLetter struct {
+	Stream  string
+	Seq     uint64 // in the stream; the message may still be there
+	Subject string // empty if only the server reported it
+	Reason  string
+	At      time.Time
+	Excerpt []byte // the beginning of the message
+}
+
+// Dead returns the dead letters, the oldest first.
+func (b *Bus) Dead(ctx context.Context) ([]DeadLetter, error) {
+	type place struct {
+		stream string
+		seq    uint64
+	}
+	var list []DeadLetter
+	known := map[place]int{}
+	// The server's advisory and our own copy are about the same message.
+	err := b.each(ctx, streamDead, ">", func(m stored) error {
+		d, err := readDead(m)
+		if err != nil {
+			b.log.Warn("cannot read a dead letter", "subject", m.Subject, "error", err)
+			return nil
+		}
+		p := place{d.Stream, d.Seq}
+		i, ok := known[p]
+		switch {
+		case !ok:
+			known[p] = len(list)
+			list = append(list, d)
+		case list[i].Subject == "":
+			list[i] = d
+		}
+		return nil
+	})
+	if err != nil {
+		return nil, fmt.Errorf("list dead letters: %w", err)
+	}
+	return list, nil
+}
+
+func readDead(m stored) (DeadLetter, error) {
+	at, err := time.Parse(time.RFC3339Nano, m.Header.Get("Nats-Time-Stamp"))
+	if err != nil {
+		return DeadLetter{}, err
+	}
+	if reason := m.Header.Get(headerReason); reason != "" {
+		seq, err := strconv.ParseUint(m.Header.Get(headerSequence), 10, 64)
+		return DeadLetter{
+			Stream: m.Header.Get(headerStream), Seq: seq, Subject: m.Header.Get(headerSubject),
+			Reason: reason, At: at, Excerpt: m.Data,
+		}, err
+	}
+	var advisory struct {
+		Stream     string `json:"stream"`
+		Seq        uint64 `json:"stream_seq"`
+		Reason     string `json:"reason"`
+		Deliveries int    `json:"deliveries"`
+	}
+	if err := json.Unmarshal(m.Data, &advisory); err != nil {
+		return DeadLetter{}, err
+	}
+	if advisory.Reason == "" {
+		advisory.Reason = fmt.Sprintf("given up after %d deliveries", advisory.Deliveries)
+	}
+	return DeadLetter{Stream: advisory.Stream, Seq: advisory.Seq, Reason: advisory.Reason, At: at}, nil
+}
+
+// bury puts a copy of a message's beginning among the dead letters, once.
+func (b *Bus) bury(ctx context.Context, stream string, m stored, reason string) error {
+	b.log.Error("cannot handle a message; it is among the dead letters",
+		"stream", stream, "seq", m.Seq, "subject", m.Subject, "reason", reason)
+	msg := nats.NewMsg(deadSubject(stream))
+	msg.Data = m.Data[:min(len(m.Data), excerptSize)]
+	seq := strconv.FormatUint(m.Seq, 10)
+	msg.Header.Set(jetstream.MsgIDHeader, stream+"/"+seq)
+	msg.Header.Set(headerStream, stream)
+	msg.Header.Set(headerSequence, seq)
+	msg.Header.Set(headerSubject, m.Subject)
+	msg.Header.Set(headerReason, oneLine(reason))
+	_, err := b.publish(ctx, msg)
+	return err
+}
+
+// oneLine makes a header's value out of any text.
+func oneLine(s string) string {
+	s = strings.Join(strings.Fields(strings.ToValidUTF8(s, "?")), " ")
+	return s[:min(len(s), 400)]
+}

@@ -1,0 +1,229 @@
+package bus
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/nats-io/nats.go/jetstream"
+
+	forge "github.com/pfl-forge/pfl-forge"
+)
+
+// maxErrors is after how many errors of its handler, other than Retry, a
+// message goes to the dead letters.
+const maxErrors = 5
+
+// EventConfig says how a runner takes its events.
+type EventConfig struct {
+	Concurrency int           // handlers at the same time; 0 means 64
+	Timeout     time.Duration // of one handler; 0 means 20 s. It must end before the event is delivered again, after 30 s
+}
+
+// Delivery is an event that a runner has to decide on.
+type Delivery struct {
+	Event    forge.Event
+	Attempt  int       // counted from 1; more than 1 means that it was delivered before
+	StoredAt time.Time // when the server got it
+	bus      *Bus
+	reply    string
+}
+
+// Respond tells the sender of the event what was decided, if it waits for that.
+// It is called once the decision is journaled; when it fails, the sender only
+// has to wait in vain.
+func (d *Delivery) Respond(r forge.Ruling) {
+	if d.reply == "" {
+		return
+	}
+	data, err := rulings.Marshal(&r)
+	if err == nil {
+		err = d.bus.nc.Publish(d.reply, data)
+	}
+	if err != nil {
+		d.bus.log.Warn("cannot tell the ruling", "event", d.Event.ID, "error", err)
+	}
+}
+
+// ConsumeEvents gives a handler the events of people, workers and clocks until
+// ctx ends, and returns when the last handler has. Several runners share the
+// events among them.
+//
+// Many handlers run at the same time. Only what people and other systems send
+// to one intent is handled one by one, in the order in which it came: an
+// approval is not to overtake its submission.
+//
+// With nil the event is done with. With Retry it comes again, as often as that
+// takes. With Terminate, or after five other errors or panics, it goes to the
+// dead letters, and so does what cannot be read. What a newer version sent is
+// left for a runner that understands it; only what people and other systems
+// sent is refused.
+func (b *Bus) ConsumeEvents(ctx context.Context, cfg EventConfig, handle func(context.Context, *Delivery) error) {
+	if cfg.Concurrency == 0 {
+		cfg.Concurrency = 64
+	}
+	if cfg.Timeout == 0 {
+		cfg.Timeout = 20 * time.Second
+	}
+	c := &eventConsumers{
+		bus: b, cfg: cfg, handle: handle, work: context.WithoutCancel(ctx),
+		slots: make(chan struct{}, cfg.Concurrency), tails: map[forge.Key]chan struct{}{}, failures: map[string]int{},
+	}
+	var pulls sync.WaitGroup
+	for _, in := range inputs() {
+		pulls.Go(func() {
+			src := source{stream: in.stream, config: eventConsumer(in.filter), ahead: 2 * cfg.Concurrency}
+			b.pull(ctx, src, func(m jetstream.Msg) { c.take(ctx, in, m) })
+		})
+	}
+	pulls.Wait()
+	c.running.Wait()
+}
+
+// input is a stream of events.
+type input struct {
+	stream  string
+	filter  string
+	read    func(jetstream.Msg) (forge.Event, error)
+	people  bool // anybody may write to it
+	ordered bool // per machine
+}
+
+func inputs() []input {
+	return []input{
+		{stream: streamIntents, filter: "forge.intent.>", read: readIntent, people: true, ordered: true},
+		{stream: streamResults, filter: "forge.result.>", read: readResult},
+		{stream: streamWakes, filter: "forge.wake.>", read: readWake},
+	}
+}
+
+// eventConsumers is one ConsumeEvents.
+type eventConsumers struct {
+	bus     *Bus
+	cfg     EventConfig
+	handle  func(context.Context, *Delivery) error
+	work    context.Context // of handlers: they finish what they began
+	slots   chan struct{}
+	running sync.WaitGroup
+
+	mu       sync.Mutex
+	tails    map[forge.Key]chan struct{} // closed when the last ordered event of a machine is handled
+	failures map[string]int              // errors per message
+}
+
+// take starts the handling of a message, and waits for nothing but a slot.
+func (c *eventConsumers) take(ctx context.Context, in input, m jetstream.Msg) {
+	select {
+	case c.slots <- struct{}{}:
+	case <-ctx.Done():
+		_ = m.Nak()
+		return
+	}
+	done := func() { <-c.slots }
+	ev, err := in.read(m)
+	if err != nil {
+		c.running.Go(func() {
+			defer done()
+			c.unreadable(in, m, err)
+		})
+		return
+	}
+	before, after := c.queue(in, ev.To)
+	c.running.Go(func() {
+		defer done()
+		defer after()
+		<-before
+		c.one(in, m, ev)
+	})
+}
+
+var open = func() chan struct{} { c := make(chan struct{}); close(c); return c }()
+
+// queue returns what an event has to wait for, and what to call after it.
+func (c *eventConsumers) queue(in input, key forge.Key) (before chan struct{}, after func()) {
+	if !in.ordered {
+		return open, func() {}
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	before = c.tails[key]
+	if before == nil {
+		before = open
+	}
+	own := make(chan struct{})
+	c.tails[key] = own
+	return before, func() {
+		close(own)
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		if c.tails[key] == own {
+			delete(c.tails, key)
+		}
+	}
+}
+
+// one handles an event, and says to the server what became of it.
+func (c *eventConsumers) one(in input, m jetstream.Msg, ev forge.Event) {
+	meta, err := m.Metadata()
+	if err != nil {
+		c.bus.log.Error("ignored a message that no consumer delivered", "subject", m.Subject(), "error", err)
+		return
+	}
+	id := fmt.Sprint(in.stream, "/", meta.Sequence.Stream)
+	d := &Delivery{
+		Event: ev, Attempt: int(meta.NumDelivered), StoredAt: meta.Timestamp,
+		bus: c.bus, reply: m.Headers().Get(headerReply),
+	}
+	err = c.call(d)
+	var retry *retryError
+	var terminate *terminateError
+	switch {
+	case err == nil:
+		c.settle(id)
+		err = m.Ack()
+	case errors.As(err, &retry):
+		c.bus.log.Warn("an event has to wait", "event", ev.ID, "machine", ev.To.String(), "error", err)
+		err = m.NakWithDelay(retry.after)
+	case errors.As(err, &terminate):
+		c.settle(id)
+		err = c.bury(in, m, terminate.reason)
+	default:
+		n := c.fail(id)
+		c.bus.log.Error("an event cannot be handled", "event", ev.ID, "machine", ev.To.String(), "failures", n, "error", err)
+		if n >= maxErrors {
+			c.settle(id)
+			err = c.bury(in, m, fmt.Sprintf("given up after %d errors: %v", n, err))
+		} else {
+			err = m.NakWithDelay(backoff(n + 3))
+		}
+	}
+	if err != nil {
+		c.bus.log.Warn("cannot tell the server about an event; it comes again", "event", ev.ID, "error", err)
+	}
+}
+
+func (c *eventConsumers) call(d *Delivery) (err error) {
+	ctx, cancel := context.WithTimeout(c.work, c.cfg.Timeout)
+	defer cancel()
+	defer func() {
+		if p := recover(); p != nil {
+			err = fmt.Errorf("panic: %v", p)
+		}
+	}()
+	return c.handle(ctx, d)
+}
+
+func (c *eventConsumers) fail(id string) int {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.failures[id]++
+	return c.failures[id]
+}
+
+func (c *eventConsumers) settle(id string) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	delete(c.failures, id)
+}

@@ -1,0 +1,121 @@
+package bus
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/nats-io/nats.go/jetstream"
+
+	forge "github.com/pfl-forge/pfl-forge"
+)
+
+// Follower is told what is in the journals, and then what comes in. An error of
+// either function ends Follow with that error.
+type Follower struct {
+	// Record is called with every record, in order.
+	Record func(key forge.Key, seq uint64, rec forge.Record) error
+	// CaughtUp, if not nil, is called once: when the records that there were at
+	// the start have been seen.
+	CaughtUp func() error
+}
+
+// Follow reads the journals of a project, or of all projects if it is empty,
+// from a sequence on, 0 or 1 standing for the first, and goes on live until ctx
+// ends. Then it returns nil. It outlives restarts of the server.
+func (b *Bus) Follow(ctx context.Context, project forge.ProjectID, from uint64, f Follower) error {
+	intents, err := intentJournals(project)
+	if err != nil {
+		return fmt.Errorf("follow journals: %w", err)
+	}
+	lanes, err := laneJournals(project)
+	if err != nil {
+		return fmt.Errorf("follow journals: %w", err)
+	}
+	run := following{bus: b, Follower: f, filters: []string{intents, lanes}, next: max(from, 1)}
+	for attempt := 0; ctx.Err() == nil; attempt++ {
+		if err = run.once(ctx); run.failed != nil {
+			return fmt.Errorf("follow journals: %w", run.failed)
+		}
+		if ctx.Err() == nil {
+			b.log.Warn("cannot follow the journals; trying again", "error", err)
+			_ = sleep(ctx, backoff(attempt))
+		}
+	}
+	return nil
+}
+
+// following is one Follow, across the consumers that it needs.
+type following struct {
+	Follower
+	bus     *Bus
+	filters []string
+	next    uint64 // the sequence to go on at
+	reached bool   // CaughtUp was called
+	failed  error  // not nil: a function of the follower failed
+}
+
+// once follows until a consumer cannot go on.
+func (f *following) once(ctx context.Context) error {
+	setup, cancel := context.WithTimeout(ctx, requestTimeout)
+	defer cancel()
+	cons, err := f.bus.js.OrderedConsumer(setup, streamJournal, jetstream.OrderedConsumerConfig{
+		FilterSubjects:    f.filters,
+		DeliverPolicy:     jetstream.DeliverByStartSequencePolicy,
+		OptStartSeq:       f.next,
+		InactiveThreshold: time.Minute,
+	})
+	if err != nil {
+		return err
+	}
+	if f.caughtUp(cons.CachedInfo().NumPending); f.failed != nil {
+		return f.failed
+	}
+	it, err := cons.Messages(jetstream.PullExpiry(5*time.Second), jetstream.PullHeartbeat(time.Second))
+	if err != nil {
+		return err
+	}
+	defer it.Stop()
+	for f.failed == nil {
+		m, err := it.Next(jetstream.NextContext(ctx))
+		if errors.Is(err, jetstream.ErrNoHeartbeat) {
+			continue
+		}
+		if err != nil {
+			return err
+		}
+		meta, err := m.Metadata()
+		if err != nil {
+			return err
+		}
+		f.take(ctx, stored{Subject: m.Subject(), Seq: meta.Sequence.Stream, Data: m.Data()})
+		f.caughtUp(meta.NumPending)
+	}
+	return f.failed
+}
+
+func (f *following) take(ctx context.Context, m stored) {
+	f.next = m.Seq + 1
+	rec, ok, err := f.bus.record(ctx, m)
+	if err != nil || !ok {
+		f.failed = err
+		return
+	}
+	key, err := parseJournalSubject(m.Subject)
+	if err != nil {
+		f.failed = err
+		return
+	}
+	f.failed = f.Record(key, m.Seq, rec)
+}
+
+func (f *following) caughtUp(pending uint64) {
+	if f.reached || pending > 0 || f.failed != nil {
+		return
+	}
+	f.reached = true
+	if f.CaughtUp != nil {
+		f.failed = f.CaughtUp()
+	}
+}

@@ -1,0 +1,85 @@
+package bus
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/nats-io/nats.go"
+
+	forge "github.com/pfl-forge/pfl-forge"
+	"github.com/pfl-forge/pfl-forge/bus/codec"
+)
+
+// Control tells the workers that have an intent's checkouts and agents what is
+// not needed any more. It is not stored: who was not there asks Wanted.
+type Control struct {
+	To       forge.Key
+	Cancels  []forge.Attempt // running attempts that nobody waits for
+	Released []forge.TaskID  // tasks whose checkouts are not needed
+	Ended    bool            // the intent's run is over
+}
+
+// Progress tells everybody who watches how an attempt goes. It is not stored;
+// an error only says that the message is wrong or the bus closed.
+func (b *Bus) Progress(p forge.Progress) error {
+	subject, err := progressSubject(p.To)
+	if err != nil {
+		return fmt.Errorf("publish progress: %w", err)
+	}
+	return publishLive(b, subject, progress, &p)
+}
+
+// FollowProgress calls do with the progress of a project's attempts, or of all
+// projects if it is empty, from when it returns until ctx ends.
+func (b *Bus) FollowProgress(ctx context.Context, project forge.ProjectID, do func(forge.Progress)) error {
+	subject, err := progressOf(project)
+	if err != nil {
+		return fmt.Errorf("follow progress: %w", err)
+	}
+	return followLive(ctx, b, subject, progress, do)
+}
+
+// FollowControl calls do with what workers are told, of all projects, from when
+// it returns until ctx ends.
+func (b *Bus) FollowControl(ctx context.Context, do func(Control)) error {
+	return followLive(ctx, b, "forge.control.*.*", controls, do)
+}
+
+func (b *Bus) control(c Control) error {
+	subject, err := controlSubject(c.To)
+	if err != nil {
+		return err
+	}
+	return publishLive(b, subject, controls, &c)
+}
+
+func publishLive[T any](b *Bus, subject string, c *codec.Codec[T], v *T) error {
+	data, err := c.Marshal(v)
+	if err != nil {
+		return err
+	}
+	if err := b.nc.Publish(subject, data); err != nil {
+		return fmt.Errorf("publish on %s: %w", subject, err)
+	}
+	return nil
+}
+
+func followLive[T any](ctx context.Context, b *Bus, subject string, c *codec.Codec[T], do func(T)) error {
+	sub, err := b.nc.Subscribe(subject, func(m *nats.Msg) {
+		v, err := c.Unmarshal(m.Data)
+		if err != nil {
+			b.log.Warn("ignored a live message", "subject", m.Subject, "error", err)
+			return
+		}
+		do(v)
+	})
+	if err != nil {
+		return fmt.Errorf("follow %s: %w", subject, err)
+	}
+	context.AfterFunc(ctx, func() { _ = sub.Unsubscribe() })
+	if err := b.nc.FlushWithContext(ctx); err != nil {
+		_ = sub.Unsubscribe()
+		return fmt.Errorf("follow %s: %w", subject, err)
+	}
+	return nil
+}

@@ -1,0 +1,59 @@
+package bus
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/nats-io/nats.go/jetstream"
+
+	forge "github.com/pfl-forge/pfl-forge"
+)
+
+// parkTime is how long a message of a newer version waits for a consumer that
+// understands it, until it is offered again.
+const parkTime = 30 * time.Second
+
+// unreadable settles a message that is no event, or one of a newer version.
+func (c *eventConsumers) unreadable(in input, m jetstream.Msg, err error) {
+	var unknown *UnknownError
+	if errors.As(err, &unknown) && !in.people {
+		err = c.bus.park(c.work, in.stream, m, err)
+	} else {
+		d := Delivery{bus: c.bus, reply: m.Headers().Get(headerReply)}
+		d.Respond(forge.Ruling{Decision: forge.Refused, Reason: err.Error()})
+		err = c.bury(in, m, err.Error())
+	}
+	if err != nil {
+		c.bus.log.Warn("cannot put a message aside; it comes again", "subject", m.Subject(), "error", err)
+	}
+}
+
+func (c *eventConsumers) bury(in input, m jetstream.Msg, reason string) error {
+	return c.bus.terminate(c.work, in.stream, m, reason)
+}
+
+// terminate copies a message to the dead letters and then ends its delivery.
+func (b *Bus) terminate(ctx context.Context, stream string, m jetstream.Msg, reason string) error {
+	if err := b.buryMsg(ctx, stream, m, reason); err != nil {
+		return err
+	}
+	return m.TermWithReason(oneLine(reason))
+}
+
+// park tells of a message among the dead letters and has it delivered again
+// later.
+func (b *Bus) park(ctx context.Context, stream string, m jetstream.Msg, reason error) error {
+	if err := b.buryMsg(ctx, stream, m, "waits for a newer version: "+reason.Error()); err != nil {
+		return err
+	}
+	return m.NakWithDelay(parkTime)
+}
+
+func (b *Bus) buryMsg(ctx context.Context, stream string, m jetstream.Msg, reason string) error {
+	meta, err := m.Metadata()
+	if err != nil {
+		return err
+	}
+	return b.bury(ctx, stream, stored{Subject: m.Subject(), Seq: meta.Sequence.Stream, Data: m.Data()}, reason)
+}

@@ -1,0 +1,183 @@
+package bus
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"reflect"
+	"time"
+
+	"github.com/nats-io/nats.go/jetstream"
+
+	forge "github.com/pfl-forge/pfl-forge"
+)
+
+// The streams.
+const (
+	streamIntents  = "FORGE_INTENTS"
+	streamJournal  = "FORGE_JOURNAL"
+	streamResults  = "FORGE_RESULTS"
+	streamCommands = "FORGE_COMMANDS"
+	streamWakes    = "FORGE_WAKES"
+	streamDead     = "FORGE_DEAD"
+)
+
+const (
+	epochCommands = "forge.epoch.commands"
+	epochWakes    = "forge.epoch.wakes"
+)
+
+const (
+	day = 24 * time.Hour
+	// duplicates is how long a message id is remembered. It spares work; it is
+	// not what correctness rests on.
+	duplicates = 10 * time.Minute
+	// ackWait is after how long a message counts as lost with its consumer.
+	ackWait = 30 * time.Second
+	// forgetReplica is after how long a replica that is gone loses its consumer.
+	// Its commands were given to others long before.
+	forgetReplica = day
+)
+
+// streams declares every stream.
+func streams(replicas int) []jetstream.StreamConfig {
+	list := []jetstream.StreamConfig{
+		{
+			Name:        streamIntents,
+			Description: "what people and other systems want",
+			Subjects:    []string{"forge.intent.*.*"},
+			MaxAge:      90 * day,
+			Duplicates:  duplicates,
+		},
+		{
+			Name:        streamJournal,
+			Description: "every decision, in order: the truth",
+			Subjects:    []string{"forge.journal.*.*", "forge.lane.*"},
+			AllowDirect: true,
+		},
+		{
+			Name:        streamResults,
+			Description: "what workers report",
+			Subjects:    []string{"forge.result.*.*.*"},
+			MaxAge:      90 * day,
+			Duplicates:  duplicates,
+			DenyDelete:  true, // workers may publish here, and must not be able to do more
+			DenyPurge:   true,
+		},
+		{
+			Name:        streamCommands,
+			Description: "what workers have to do; rebuilt from the journal when lost",
+			Subjects:    []string{"forge.command.>", epochCommands},
+			Storage:     jetstream.MemoryStorage,
+			MaxAge:      90 * day,
+		},
+		{
+			Name:              streamWakes,
+			Description:       "timers, and events between machines; rebuilt from the journal when lost",
+			Subjects:          []string{"forge.wake.>", "forge.timer.>", epochWakes},
+			Storage:           jetstream.MemoryStorage,
+			Retention:         jetstream.WorkQueuePolicy,
+			AllowMsgSchedules: true,
+		},
+		{
+			Name:        streamDead,
+			Description: "what nobody could handle",
+			Subjects:    append(advisories(), "forge.dead.*"),
+			MaxAge:      90 * day,
+			Duplicates:  day,
+			AllowDirect: true,
+		},
+	}
+	for i := range list {
+		list[i].Replicas = replicas
+	}
+	return list
+}
+
+// advisories are what the server says about messages that were given up.
+func advisories() []string {
+	var subjects []string
+	for _, s := range []string{streamIntents, streamResults, streamCommands, streamWakes} {
+		subjects = append(subjects,
+			"$JS.EVENT.ADVISORY.CONSUMER.MAX_DELIVERIES."+s+".*",
+			"$JS.EVENT.ADVISORY.CONSUMER.MSG_TERMINATED."+s+".*")
+	}
+	return subjects
+}
+
+// eventConsumer is the one that all runners share.
+func eventConsumer(filter string) jetstream.ConsumerConfig {
+	return jetstream.ConsumerConfig{
+		Durable:       "runner",
+		FilterSubject: filter,
+		AckPolicy:     jetstream.AckExplicitPolicy,
+		AckWait:       ackWait,
+		MaxDeliver:    -1, // a runner counts failures itself, because a retry that it asks for is none
+		MaxAckPending: 2000,
+	}
+}
+
+// commandConsumer is the one that all replicas of a step share; with a replica,
+// that replica's own.
+func commandConsumer(step forge.Step, replica forge.ReplicaID, limit int) (jetstream.ConsumerConfig, error) {
+	filter, err := commandsFor(step, replica)
+	cfg := jetstream.ConsumerConfig{
+		Durable:       string(step),
+		FilterSubject: filter,
+		AckPolicy:     jetstream.AckExplicitPolicy,
+		AckWait:       ackWait,
+		MaxDeliver:    -1,
+		MaxAckPending: limit,
+	}
+	if replica != "" {
+		cfg.Durable += "-on-" + string(replica)
+		cfg.InactiveThreshold = forgetReplica
+	}
+	return cfg, err
+}
+
+// Ensure makes the streams that are missing, and changes those that differ from
+// what this version declares.
+func (b *Bus) Ensure(ctx context.Context) error {
+	for _, cfg := range streams(b.replicas) {
+		if err := b.ensureStream(ctx, cfg); err != nil {
+			return fmt.Errorf("ensure stream %s: %w", cfg.Name, err)
+		}
+	}
+	return nil
+}
+
+func (b *Bus) ensureStream(ctx context.Context, cfg jetstream.StreamConfig) error {
+	s, err := b.js.Stream(ctx, cfg.Name)
+	if errors.Is(err, jetstream.ErrStreamNotFound) {
+		_, err = b.js.CreateStream(ctx, cfg)
+		if !errors.Is(err, jetstream.ErrStreamNameAlreadyInUse) {
+			return err
+		}
+		s, err = b.js.Stream(ctx, cfg.Name) // another one was faster
+	}
+	if err != nil {
+		return err
+	}
+	have := s.CachedInfo().Config
+	if want := merged(have, cfg); !reflect.DeepEqual(have, want) {
+		_, err = b.js.UpdateStream(ctx, want)
+	}
+	return err
+}
+
+// merged is a stream's config with what is declared put over it; what is not
+// declared, such as limits that an operator chose, stays.
+func merged(have, cfg jetstream.StreamConfig) jetstream.StreamConfig {
+	want := have
+	want.Description, want.Subjects, want.MaxAge = cfg.Description, cfg.Subjects, cfg.MaxAge
+	want.AllowDirect, want.DenyDelete, want.DenyPurge = cfg.AllowDirect, cfg.DenyDelete, cfg.DenyPurge
+	want.AllowMsgSchedules = cfg.AllowMsgSchedules
+	if cfg.Duplicates != 0 {
+		want.Duplicates = cfg.Duplicates
+	}
+	if cfg.Replicas != 0 {
+		want.Replicas = cfg.Replicas
+	}
+	return want
+}

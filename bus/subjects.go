@@ -1,0 +1,272 @@
+package bus
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+
+	forge "github.com/pfl-forge/pfl-forge"
+)
+
+// Every subject is built and taken apart in this file and nowhere else. A
+// builder fails when an id is not one, so that no text of anybody becomes a
+// token, a wildcard or several tokens.
+//
+//	forge.intent.<project>.<verb>                                                   FORGE_INTENTS
+//	forge.journal.<project>.<intent>                                                FORGE_JOURNAL
+//	forge.lane.<project>                                                            FORGE_JOURNAL
+//	forge.result.<step>.<project>.<intent>                                          FORGE_RESULTS
+//	forge.command.<step>.any.<project>.<intent>.<task or ->.<number>.<claim>        FORGE_COMMANDS
+//	forge.command.<step>.on.<replica>.<project>.<intent>.<task or ->.<number>.<claim>
+//	forge.wake.<project>[.<intent>]                                                 FORGE_WAKES
+//	forge.timer.<project>.<intent or ->.<escaped key>                               FORGE_WAKES
+//	forge.epoch.<commands or wakes>                                                 either memory stream
+//	forge.dead.<stream>                                                             FORGE_DEAD
+//	forge.progress.<project>.<intent>                                               not stored
+//	forge.control.<project>.<intent or ->                                           not stored
+
+// none stands for an empty token; no id starts with a hyphen.
+const none = "-"
+
+func checkKey(k forge.Key) error {
+	if _, err := forge.ParseProjectID(string(k.Project)); err != nil {
+		return err
+	}
+	if k.IsLane() {
+		return nil
+	}
+	_, err := forge.ParseIntentID(string(k.Intent))
+	return err
+}
+
+func checkIntent(k forge.Key) error {
+	if err := checkKey(k); err != nil {
+		return err
+	}
+	_, err := forge.ParseIntentID(string(k.Intent))
+	return err
+}
+
+func intentSubject(k forge.Key, verb string) (string, error) {
+	return "forge.intent." + string(k.Project) + "." + verb, checkIntent(k)
+}
+
+func parseIntentSubject(s string) (project forge.ProjectID, verb string, err error) {
+	t, err := tokens(s, "forge.intent.", 2)
+	if err != nil {
+		return "", "", err
+	}
+	project, err = forge.ParseProjectID(t[0])
+	return project, t[1], err
+}
+
+func journalSubject(k forge.Key) (string, error) {
+	if k.IsLane() {
+		return "forge.lane." + string(k.Project), checkKey(k)
+	}
+	return "forge.journal." + string(k.Project) + "." + string(k.Intent), checkKey(k)
+}
+
+func parseJournalSubject(s string) (forge.Key, error) {
+	if project, ok := strings.CutPrefix(s, "forge.lane."); ok {
+		k := forge.Key{Project: forge.ProjectID(project)}
+		return k, checkKey(k)
+	}
+	t, err := tokens(s, "forge.journal.", 2)
+	if err != nil {
+		return forge.Key{}, err
+	}
+	k := forge.Key{Project: forge.ProjectID(t[0]), Intent: forge.IntentID(t[1])}
+	return k, checkIntent(k)
+}
+
+// intentJournals and laneJournals match the journals of a project, or of every
+// project if it is empty.
+func intentJournals(p forge.ProjectID) (string, error) {
+	t, err := projectToken(p)
+	return "forge.journal." + t + ".*", err
+}
+
+func laneJournals(p forge.ProjectID) (string, error) {
+	t, err := projectToken(p)
+	return "forge.lane." + t, err
+}
+
+func projectToken(p forge.ProjectID) (string, error) {
+	if p == "" {
+		return "*", nil
+	}
+	_, err := forge.ParseProjectID(string(p))
+	return string(p), err
+}
+
+func resultSubject(r *forge.Result) (string, error) {
+	if _, err := forge.ParseStep(string(r.Attempt.Step)); err != nil {
+		return "", err
+	}
+	return strings.Join([]string{"forge.result", string(r.Attempt.Step), string(r.To.Project), string(r.To.Intent)}, "."), checkIntent(r.To)
+}
+
+func parseResultSubject(s string) (step forge.Step, k forge.Key, err error) {
+	t, err := tokens(s, "forge.result.", 3)
+	if err != nil {
+		return "", k, err
+	}
+	if step, err = forge.ParseStep(t[0]); err != nil {
+		return "", k, err
+	}
+	k = forge.Key{Project: forge.ProjectID(t[1]), Intent: forge.IntentID(t[2])}
+	return step, k, checkIntent(k)
+}
+
+// commandSubject names a single command: it is published on a subject of its
+// own, so that publishing it again is refused.
+func commandSubject(c *forge.Command) (string, error) {
+	if _, err := forge.ParseStep(string(c.Attempt.Step)); err != nil {
+		return "", err
+	}
+	if err := checkIntent(c.To); err != nil {
+		return "", err
+	}
+	task := none
+	if c.Attempt.Task != "" {
+		if _, err := forge.ParseTaskID(string(c.Attempt.Task)); err != nil {
+			return "", err
+		}
+		task = string(c.Attempt.Task)
+	}
+	whom := "any"
+	if c.Replica != "" {
+		if _, err := forge.ParseReplicaID(string(c.Replica)); err != nil {
+			return "", err
+		}
+		whom = "on." + string(c.Replica)
+	}
+	return strings.Join([]string{
+		"forge.command", string(c.Attempt.Step), whom, string(c.To.Project), string(c.To.Intent),
+		task, strconv.Itoa(c.Attempt.Number), strconv.Itoa(c.Attempt.Claim),
+	}, "."), nil
+}
+
+// parseCommandSubject returns what a command's subject says about it.
+func parseCommandSubject(s string) (c forge.Command, err error) {
+	t := strings.Split(s, ".")
+	switch {
+	case len(t) == 9 && t[3] == "any":
+		t = append(t[2:3:3], t[4:]...)
+	case len(t) == 10 && t[3] == "on":
+		if c.Replica, err = forge.ParseReplicaID(t[4]); err != nil {
+			return c, err
+		}
+		t = append(t[2:3:3], t[5:]...)
+	default:
+		return c, fmt.Errorf("%q is no command's subject", s)
+	}
+	c.To = forge.Key{Project: forge.ProjectID(t[1]), Intent: forge.IntentID(t[2])}
+	if t[3] != none {
+		c.Attempt.Task = forge.TaskID(t[3])
+	}
+	if c.Attempt.Step, err = forge.ParseStep(t[0]); err != nil {
+		return c, err
+	}
+	if c.Attempt.Number, err = strconv.Atoi(t[4]); err != nil {
+		return c, err
+	}
+	if c.Attempt.Claim, err = strconv.Atoi(t[5]); err != nil {
+		return c, err
+	}
+	if again, err := commandSubject(&c); err != nil || again != s {
+		return c, fmt.Errorf("%q is no command's subject", s)
+	}
+	return c, nil
+}
+
+// commandsOf matches every command of an intent.
+func commandsOf(k forge.Key) []string {
+	return []string{
+		fmt.Sprintf("forge.command.*.any.%s.%s.>", k.Project, k.Intent),
+		fmt.Sprintf("forge.command.*.on.*.%s.%s.>", k.Project, k.Intent),
+	}
+}
+
+// commandsFor matches the commands of a step that a replica alone may take, or,
+// if replica is empty, that any may take.
+func commandsFor(step forge.Step, replica forge.ReplicaID) (string, error) {
+	if _, err := forge.ParseStep(string(step)); err != nil {
+		return "", err
+	}
+	if replica == "" {
+		return "forge.command." + string(step) + ".any.>", nil
+	}
+	_, err := forge.ParseReplicaID(string(replica))
+	return "forge.command." + string(step) + ".on." + string(replica) + ".>", err
+}
+
+func wakeSubject(k forge.Key) (string, error) {
+	s := "forge.wake." + string(k.Project)
+	if !k.IsLane() {
+		s += "." + string(k.Intent)
+	}
+	return s, checkKey(k)
+}
+
+func timerSubject(t *forge.Timer) (string, error) {
+	return timersOf(t.To, escape(t.Key)), checkKey(t.To)
+}
+
+// timersOf is the subject of a machine's timer, or with a wildcard those of all
+// of them.
+func timersOf(k forge.Key, key string) string {
+	return "forge.timer." + string(k.Project) + "." + intentToken(k) + "." + key
+}
+
+// escape makes a token out of a timer's key: what is not a letter, a digit or a
+// hyphen becomes = and two hexadecimal digits.
+func escape(key string) string {
+	var b strings.Builder
+	for i := range len(key) {
+		c := key[i]
+		if c == '-' || c >= '0' && c <= '9' || c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' {
+			b.WriteByte(c)
+		} else {
+			fmt.Fprintf(&b, "=%02x", c)
+		}
+	}
+	if key == "" {
+		return "="
+	}
+	return b.String()
+}
+
+func intentToken(k forge.Key) string {
+	if k.IsLane() {
+		return none
+	}
+	return string(k.Intent)
+}
+
+func progressSubject(k forge.Key) (string, error) {
+	return "forge.progress." + string(k.Project) + "." + string(k.Intent), checkIntent(k)
+}
+
+func progressOf(p forge.ProjectID) (string, error) {
+	t, err := projectToken(p)
+	return "forge.progress." + t + ".*", err
+}
+
+func controlSubject(k forge.Key) (string, error) {
+	return "forge.control." + string(k.Project) + "." + intentToken(k), checkKey(k)
+}
+
+func deadSubject(stream string) string {
+	return "forge.dead." + strings.ToLower(strings.TrimPrefix(stream, "FORGE_"))
+}
+
+func tokens(s, prefix string, n int) ([]string, error) {
+	rest, ok := strings.CutPrefix(s, prefix)
+	t := strings.Split(rest, ".")
+	if !ok || len(t) != n {
+		return nil, fmt.Errorf("%q is no subject of the shape %s with %d more tokens", s, prefix, n)
+	}
+	return t, nil
+}

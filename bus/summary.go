@@ -1,0 +1,100 @@
+package bus
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"google.golang.org/protobuf/encoding/protowire"
+
+	forge "github.com/pfl-forge/pfl-forge"
+	forgev1 "github.com/pfl-forge/pfl-forge/proto/forge/v1"
+)
+
+// Summaries returns what lists show of every intent of a project, or of all
+// projects if it is empty.
+func (b *Bus) Summaries(ctx context.Context, project forge.ProjectID) ([]forge.Summary, error) {
+	filter, err := intentJournals(project)
+	if err != nil {
+		return nil, fmt.Errorf("list intents: %w", err)
+	}
+	return b.lastSummaries(ctx, filter)
+}
+
+// LaneSummaries is Summaries for lanes.
+func (b *Bus) LaneSummaries(ctx context.Context, project forge.ProjectID) ([]forge.Summary, error) {
+	filter, err := laneJournals(project)
+	if err != nil {
+		return nil, fmt.Errorf("list lanes: %w", err)
+	}
+	return b.lastSummaries(ctx, filter)
+}
+
+// Summary returns what lists show of one machine, as of its last decision, or
+// ErrNotFound.
+func (b *Bus) Summary(ctx context.Context, key forge.Key) (forge.Summary, error) {
+	subject, err := journalSubject(key)
+	if err != nil {
+		return forge.Summary{}, fmt.Errorf("read summary: %w", err)
+	}
+	m, err := b.last(ctx, streamJournal, subject)
+	if err != nil {
+		return forge.Summary{}, err
+	}
+	return readSummary(m.Data)
+}
+
+// Wanted reports whether the result of an intent's attempt would still be
+// decided on. Whoever has a command asks before it starts an agent.
+func (b *Bus) Wanted(ctx context.Context, intent forge.Key, a forge.Attempt) (bool, error) {
+	r := forge.Result{To: intent, Attempt: a}
+	s, err := b.Summary(ctx, r.Machine())
+	if errors.Is(err, ErrNotFound) {
+		return false, nil
+	}
+	return s.Wants(a), err
+}
+
+func (b *Bus) lastSummaries(ctx context.Context, filter string) ([]forge.Summary, error) {
+	var list []forge.Summary
+	err := b.lasts(ctx, streamJournal, filter, func(m stored) error {
+		s, err := readSummary(m.Data)
+		var bad *GarbageError
+		if errors.As(err, &bad) {
+			return b.bury(ctx, streamJournal, m, err.Error())
+		}
+		list = append(list, s)
+		return err
+	})
+	if err != nil {
+		return nil, fmt.Errorf("list %s: %w", filter, err)
+	}
+	return list, nil
+}
+
+var summaryField = (&forgev1.Record{}).ProtoReflect().Descriptor().Fields().ByName("summary").Number()
+
+// readSummary decodes nothing of a record but its summary, which is a small part
+// of it.
+func readSummary(record []byte) (forge.Summary, error) {
+	var summary []byte
+	for rest := record; len(rest) > 0; {
+		number, typ, n := protowire.ConsumeTag(rest)
+		if n < 0 {
+			return forge.Summary{}, garbage("Record", "%w", protowire.ParseError(n))
+		}
+		value := rest[n:]
+		size := protowire.ConsumeFieldValue(number, typ, value)
+		if size < 0 {
+			return forge.Summary{}, garbage("Record", "%w", protowire.ParseError(size))
+		}
+		if number == summaryField && typ == protowire.BytesType {
+			summary, _ = protowire.ConsumeBytes(value)
+		}
+		rest = value[size:]
+	}
+	if summary == nil {
+		return forge.Summary{}, garbage("Record", "summary is missing")
+	}
+	return summaries.Unmarshal(summary)
+}

@@ -1,0 +1,86 @@
+package bus
+
+import (
+	"context"
+	"fmt"
+	"sync"
+
+	"github.com/nats-io/nats.go/jetstream"
+
+	forge "github.com/pfl-forge/pfl-forge"
+)
+
+// WorkConfig says which commands a replica of a worker takes.
+type WorkConfig struct {
+	Step     forge.Step
+	Replica  forge.ReplicaID
+	Parallel int // commands at the same time in this replica; 0 means 1
+	Limit    int // commands at the same time in all replicas; 0 means 1,000
+	// Drain, when closed, ends the taking of commands. ConsumeCommands returns
+	// when those that were taken are done with.
+	Drain <-chan struct{}
+}
+
+// Job is a command that a worker has taken. While its handler runs, the bus
+// keeps telling the server so.
+type Job struct {
+	Command forge.Command
+	Attempt int // counted from 1; more than 1 means that it was taken before, and not finished
+	bus     *Bus
+}
+
+// Wanted reports whether the command's result would still be decided on. A
+// handler asks before it starts something that costs.
+func (j *Job) Wanted(ctx context.Context) (bool, error) {
+	return j.bus.Wanted(ctx, j.Command.To, j.Command.Attempt)
+}
+
+// ConsumeCommands gives a handler the commands of a step: those for any replica,
+// and those for this one. It returns when Drain is closed, or ctx ended, and the
+// last handler has returned. The end of ctx reaches the handlers.
+//
+// With nil, returned when the result is published, a command is done with. With
+// any error it comes again, to any replica that may take it: after a while with
+// Retry, after a second otherwise, at once if ctx has ended. With Terminate it
+// goes to the dead letters, and a failure is reported in its place.
+func (b *Bus) ConsumeCommands(ctx context.Context, cfg WorkConfig, handle func(context.Context, *Job) error) error {
+	if cfg.Parallel == 0 {
+		cfg.Parallel = 1
+	}
+	if cfg.Limit == 0 {
+		cfg.Limit = 1000
+	}
+	if _, err := forge.ParseReplicaID(string(cfg.Replica)); err != nil {
+		return fmt.Errorf("consume commands: %w", err)
+	}
+	shared, err := commandConsumer(cfg.Step, "", cfg.Limit)
+	if err != nil {
+		return fmt.Errorf("consume commands: %w", err)
+	}
+	own, err := commandConsumer(cfg.Step, cfg.Replica, cfg.Limit)
+	if err != nil {
+		return fmt.Errorf("consume commands: %w", err)
+	}
+	w := &worker{bus: b, cfg: cfg, handle: handle, ctx: ctx, slots: make(chan struct{}, cfg.Parallel)}
+	taking, stop := context.WithCancel(ctx)
+	defer stop()
+	if cfg.Drain != nil {
+		go func() {
+			select {
+			case <-cfg.Drain:
+				stop()
+			case <-taking.Done():
+			}
+		}()
+	}
+	var pulls sync.WaitGroup
+	pulls.Go(func() {
+		b.pull(taking, source{stream: streamCommands, config: own, ahead: 1}, func(m jetstream.Msg) { w.takeOwn(taking, m) })
+	})
+	pulls.Go(func() {
+		b.pull(taking, source{stream: streamCommands, config: shared, ahead: 1}, func(m jetstream.Msg) { w.takeShared(taking, m) })
+	})
+	pulls.Wait()
+	w.running.Wait()
+	return nil
+}

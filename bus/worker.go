@@ -1,0 +1,158 @@
+package bus
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"runtime/debug"
+	"sync"
+	"time"
+
+	"github.com/nats-io/nats.go/jetstream"
+
+	forge "github.com/pfl-forge/pfl-forge"
+)
+
+// worker is one ConsumeCommands.
+type worker struct {
+	bus     *Bus
+	cfg     WorkConfig
+	handle  func(context.Context, *Job) error
+	ctx     context.Context // of handlers
+	slots   chan struct{}
+	running sync.WaitGroup
+}
+
+// takeShared starts a command that any replica may take, and returns when there
+// is room for another one: a command that has to wait here could run elsewhere.
+func (w *worker) takeShared(taking context.Context, m jetstream.Msg) {
+	select {
+	case w.slots <- struct{}{}:
+		w.start(m)
+	default: // the last slot went to a command for this replica
+		_ = m.Nak()
+	}
+	select {
+	case w.slots <- struct{}{}:
+		<-w.slots
+	case <-taking.Done():
+	}
+}
+
+// takeOwn starts a command that this replica alone may take, and holds on to it
+// until there is room.
+func (w *worker) takeOwn(taking context.Context, m jetstream.Msg) {
+	release := w.hold(m)
+	defer release()
+	select {
+	case w.slots <- struct{}{}:
+		w.start(m)
+	case <-taking.Done():
+		_ = m.Nak()
+	}
+}
+
+// hold keeps telling the server that a message is being worked on.
+func (w *worker) hold(m jetstream.Msg) (release func()) {
+	stop := make(chan struct{})
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		tick := time.NewTicker(ackWait / 3)
+		defer tick.Stop()
+		for {
+			select {
+			case <-tick.C:
+				if err := m.InProgress(); err != nil {
+					w.bus.log.Warn("cannot tell that a command is being worked on", "subject", m.Subject(), "error", err)
+				}
+			case <-stop:
+				return
+			}
+		}
+	}()
+	return func() { close(stop); <-done }
+}
+
+// start handles a command; the slot is taken.
+func (w *worker) start(m jetstream.Msg) {
+	w.running.Go(func() {
+		defer func() { <-w.slots }()
+		cmd, err := readCommand(m)
+		if err != nil {
+			w.unreadable(m, cmd, err)
+			return
+		}
+		release := w.hold(m)
+		err = w.call(m, cmd)
+		release()
+		w.settle(m, cmd, err)
+	})
+}
+
+func (w *worker) call(m jetstream.Msg, cmd forge.Command) (err error) {
+	meta, err := m.Metadata()
+	if err != nil {
+		return err
+	}
+	defer func() {
+		if p := recover(); p != nil {
+			err = fmt.Errorf("panic: %v\n%s", p, debug.Stack())
+		}
+	}()
+	return w.handle(w.ctx, &Job{Command: cmd, Attempt: int(meta.NumDelivered), bus: w.bus})
+}
+
+// settle tells the server what became of a command.
+func (w *worker) settle(m jetstream.Msg, cmd forge.Command, err error) {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(w.ctx), requestTimeout)
+	defer cancel()
+	var retry *retryError
+	var terminate *terminateError
+	switch {
+	case err == nil:
+		err = m.DoubleAck(ctx)
+	case w.ctx.Err() != nil:
+		err = m.Nak()
+	case errors.As(err, &terminate):
+		err = w.fail(ctx, m, cmd, terminate.reason)
+	case errors.As(err, &retry):
+		w.bus.log.Warn("a command has to wait", "command", cmd.ID(), "error", err)
+		err = m.NakWithDelay(retry.after)
+	default:
+		w.bus.log.Error("a command could not be carried out; it comes again", "command", cmd.ID(), "error", err)
+		err = m.NakWithDelay(time.Second)
+	}
+	if err != nil {
+		w.bus.log.Warn("cannot tell the server about a command; it comes again", "command", cmd.ID(), "error", err)
+	}
+}
+
+func (w *worker) unreadable(m jetstream.Msg, said forge.Command, err error) {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(w.ctx), requestTimeout)
+	defer cancel()
+	var unknown *UnknownError
+	if errors.As(err, &unknown) {
+		err = w.bus.park(ctx, streamCommands, m, err)
+	} else {
+		err = w.fail(ctx, m, said, err.Error())
+	}
+	if err != nil {
+		w.bus.log.Warn("cannot put a command aside; it comes again", "subject", m.Subject(), "error", err)
+	}
+}
+
+// fail ends a command that nobody can carry out. Its machine is told, because it
+// would wait for ever.
+func (w *worker) fail(ctx context.Context, m jetstream.Msg, said forge.Command, reason string) error {
+	if said.To.Intent != "" {
+		err := w.bus.PublishResult(ctx, forge.Result{
+			To: said.To, Attempt: said.Attempt, Replica: w.cfg.Replica, StartedAt: time.Now().UTC(),
+			Failure: &forge.Failure{Reason: forge.FailCrashed, Message: "the command could not be carried out: " + reason},
+		})
+		if err != nil {
+			return err
+		}
+	}
+	return w.bus.terminate(ctx, streamCommands, m, reason)
+}
