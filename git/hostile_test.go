@@ -104,6 +104,12 @@ func TestPlantedConfigurationNeverRuns(t *testing.T) {
 	if _, err := os.Stat(canary); err == nil {
 		t.Fatal("planted configuration was executed")
 	}
+	bad := newRepo(t, map[string]string{"a": "a\n"})
+	canary = bad.plant()
+	bad.git("status")
+	if _, err := os.Stat(canary); err != nil {
+		t.Fatal("the canary never sings")
+	}
 }
 
 // What an agent can do to its checkout, and what Collect says about it.

@@ -1,0 +1,118 @@
+package git_test
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/pfl-forge/pfl-forge/git"
+)
+
+// bigRepo has 20,000 files, and a branch "later" that is ten commits ahead of main.
+func bigRepo(b *testing.B) (r repo, main, later git.OID) {
+	b.Helper()
+	r = newRepo(b, map[string]string{"README": "big\n"})
+	for i := range 20_000 {
+		r.write(fmt.Sprintf("pkg%03d/sub%d/file%d.go", i/100, i%10, i), fmt.Sprintf("package p\n\n// File %d.\nvar x = %d\n", i, i))
+	}
+	r.git("add", "-A")
+	r.git("commit", "-qm", "big")
+	main = r.head("main")
+	r.git("checkout", "-q", "-b", "later")
+	for n := range 10 {
+		files := map[string]string{}
+		for k := range 5 {
+			i := n*1900 + k
+			files[fmt.Sprintf("pkg%03d/sub%d/file%d.go", i/100, i%10, i)] = fmt.Sprintf("package p\n\nvar moved = %d\n", n)
+		}
+		r.commit("move", files)
+	}
+	later = r.head("later")
+	r.git("repack", "-adq")
+	return r, main, later
+}
+
+// BenchmarkWarmCheckout compares Prepare of a finished checkout, with main ten commits on, with git worktree add.
+func BenchmarkWarmCheckout(b *testing.B) {
+	r, main, later := bigRepo(b)
+	p := newPool(b, r.store())
+	var warm, cold time.Duration
+	n := 0
+	for b.Loop() {
+		b.StopTimer()
+		c, agent := prepare(b, p, "t", main)
+		agent.write("untracked/file", "x\n")
+		agent.write("pkg000/sub0/file0.go", "changed\n")
+		if err := c.Release(); err != nil {
+			b.Fatal(err)
+		}
+		b.StartTimer()
+		start := time.Now()
+		c, err := p.Prepare(b.Context(), "t", later)
+		if err != nil {
+			b.Fatal(err)
+		}
+		warm += time.Since(start)
+		b.StopTimer()
+		if err := c.Release(); err != nil {
+			b.Fatal(err)
+		}
+		tree := filepath.Join(b.TempDir(), "tree")
+		start = time.Now()
+		r.git("worktree", "add", "-q", "--detach", tree, "later")
+		cold += time.Since(start)
+		if err := os.RemoveAll(tree); err != nil {
+			b.Fatal(err)
+		}
+		r.git("worktree", "prune")
+		n++
+		b.StartTimer()
+	}
+	b.ReportMetric(float64(warm.Microseconds())/1000/float64(n), "warm-ms")
+	b.ReportMetric(float64(cold.Microseconds())/1000/float64(n), "worktree-add-ms")
+	b.ReportMetric(float64(warm)/float64(cold), "ratio")
+}
+
+// BenchmarkRebase compares a conflict-free Rebase of one commit with git rebase in a worktree of the same repository.
+// "integrate" adds Keep and Integrate of a branch that is not checked out.
+func BenchmarkRebase(b *testing.B) {
+	r, main, later := bigRepo(b)
+	s := r.store()
+	tree := r.at(filepath.Join(b.TempDir(), "tree"))
+	r.git("worktree", "add", "-q", "--detach", tree.dir, string(main))
+	head := tree.commit("work", map[string]string{"pkg150/sub3/file15003.go": "package p\n\nvar work = 1\n"})
+	var ours, whole, theirs time.Duration
+	n := 0
+	for b.Loop() {
+		start := time.Now()
+		got, err := s.Rebase(b.Context(), main, head, later)
+		if err != nil {
+			b.Fatal(err)
+		}
+		ours += time.Since(start)
+		r.git("update-ref", "refs/heads/lane", string(later))
+		again := time.Now()
+		if _, err := s.Keep(b.Context(), attempt("t"), got.Head); err != nil {
+			b.Fatal(err)
+		}
+		if _, err := s.Integrate(b.Context(), "lane", later, got.Head); err != nil {
+			b.Fatal(err)
+		}
+		whole += time.Since(again)
+		b.StopTimer()
+		tree.git("checkout", "-q", "-f", "--detach", string(head))
+		start = time.Now()
+		tree.git("rebase", "-q", "--onto", string(later), string(main))
+		theirs += time.Since(start)
+		n++
+		b.StartTimer()
+	}
+	ms := func(d time.Duration) float64 { return float64(d.Microseconds()) / 1000 / float64(n) }
+	b.ReportMetric(ms(ours), "rebase-ms")
+	b.ReportMetric(ms(ours+whole), "with-integrate-ms")
+	b.ReportMetric(ms(theirs), "git-rebase-ms")
+	b.ReportMetric(float64(ours)/float64(theirs), "ratio")
+	b.ReportMetric(float64(ours+whole)/float64(theirs), "ratio-with-integrate")
+}
