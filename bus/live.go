@@ -77,7 +77,9 @@ func followLive[T any](ctx context.Context, b *Bus, subject string, c *codec.Cod
 		return fmt.Errorf("follow %s: %w", subject, err)
 	}
 	context.AfterFunc(ctx, func() { _ = sub.Unsubscribe() })
-	if err := b.nc.FlushWithContext(ctx); err != nil {
+	flush, cancel := context.WithTimeout(ctx, requestTimeout)
+	defer cancel()
+	if err := b.nc.FlushWithContext(flush); err != nil {
 		_ = sub.Unsubscribe()
 		return fmt.Errorf("follow %s: %w", subject, err)
 	}

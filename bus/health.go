@@ -1,0 +1,35 @@
+package bus
+
+import (
+	"context"
+	"fmt"
+
+	forge "github.com/pfl-forge/pfl-forge"
+)
+
+// Ping returns nil when the server answers.
+func (b *Bus) Ping(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
+	defer cancel()
+	if !b.nc.IsConnected() {
+		return fmt.Errorf("not connected to a NATS server: %s", b.nc.Status())
+	}
+	return b.nc.FlushWithContext(ctx)
+}
+
+// Consuming returns nil when commands of a step can reach a replica: its consumer
+// and the one that all replicas share are there.
+func (b *Bus) Consuming(ctx context.Context, step forge.Step, replica forge.ReplicaID) error {
+	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
+	defer cancel()
+	for _, r := range []forge.ReplicaID{"", replica} {
+		cfg, err := commandConsumer(step, r, 0)
+		if err != nil {
+			return err
+		}
+		if _, err := b.js.Consumer(ctx, streamCommands, cfg.Durable); err != nil {
+			return fmt.Errorf("consumer %s: %w", cfg.Durable, err)
+		}
+	}
+	return nil
+}
