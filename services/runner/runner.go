@@ -1,2 +1,138 @@
-// Package runner is the runner service.
+// Package runner is the service that takes every decision: it reads events, has
+// the rules of package flow decide on them, journals the decisions and
+// dispatches their effects. It runs no agent, touches no repository, and may
+// run in as many copies as one likes: they need no leader.
 package runner
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"time"
+
+	"github.com/pfl-forge/pfl-forge"
+	"github.com/pfl-forge/pfl-forge/bus"
+	"github.com/pfl-forge/pfl-forge/services/runner/flow"
+	"github.com/pfl-forge/pfl-forge/services/runner/machine"
+)
+
+// cachedMachines bounds how many machines a runner keeps in memory.
+const cachedMachines = 2048
+
+// Config says what a runner works with.
+type Config struct {
+	Bus         *bus.Bus
+	Log         *slog.Logger
+	Concurrency int // events that are decided on at the same time; 0: the bus's default
+	// Ready, if not nil, is called once everything that was under way is in
+	// force again.
+	Ready func()
+}
+
+// Run decides until ctx ends, and returns when the last decision is dispatched.
+func Run(ctx context.Context, cfg Config) error {
+	if err := cfg.Bus.Ensure(ctx); err != nil {
+		return err
+	}
+	r := &runner{
+		bus: cfg.Bus,
+		log: cfg.Log,
+		driver: machine.NewDriver(journal{cfg.Bus}, cfg.Bus, func() time.Time {
+			return time.Now().UTC()
+		}, cachedMachines),
+	}
+	guarded := make(chan struct{})
+	go func() {
+		defer close(guarded)
+		cfg.Bus.Guard(ctx, func(ctx context.Context) error {
+			if err := r.recover(ctx); err != nil {
+				return err
+			}
+			if cfg.Ready != nil {
+				cfg.Ready()
+				cfg.Ready = nil
+			}
+			return nil
+		})
+	}()
+	cfg.Bus.ConsumeEvents(ctx, bus.EventConfig{Concurrency: cfg.Concurrency}, r.handle)
+	<-guarded
+	return nil
+}
+
+type runner struct {
+	bus    *bus.Bus
+	log    *slog.Logger
+	driver *machine.Driver
+}
+
+// handle decides on one event and tells its sender.
+func (r *runner) handle(ctx context.Context, d *bus.Delivery) error {
+	ruling, err := r.driver.Decide(ctx, d.Event, d.Attempt > 1)
+	if err != nil {
+		if ctx.Err() == nil {
+			r.log.Warn("cannot decide; the event comes again", "machine", d.Event.To.String(), "event", d.Event.ID, "error", err)
+		}
+		var unknown *bus.UnknownError
+		if errors.As(err, &unknown) {
+			return bus.Retry(time.Minute, err) // a newer runner has to take it
+		}
+		return bus.Retry(min(time.Duration(d.Attempt)*100*time.Millisecond, 10*time.Second), err)
+	}
+	level := slog.LevelDebug
+	if ruling.Decision == forge.Refused {
+		level = slog.LevelInfo
+	}
+	r.log.Log(ctx, level, "decided", "machine", d.Event.To.String(), "event", d.Event.ID, "decision", ruling.Decision, "reason", ruling.Reason)
+	d.Respond(ruling)
+	return nil
+}
+
+// recover puts in force again what every machine waits for.
+func (r *runner) recover(ctx context.Context) error {
+	keys := map[forge.Key]bool{}
+	lanes, err := r.bus.LaneSummaries(ctx, "")
+	if err != nil {
+		return err
+	}
+	for _, lane := range lanes {
+		keys[lane.Key] = true
+		records, _, err := r.bus.Load(ctx, lane.Key)
+		if err != nil {
+			return err
+		}
+		// An intent that ended is among them if the lane was not told yet.
+		for _, id := range machine.Fold(lane.Key, records).(*flow.Lane).Active() {
+			keys[forge.Key{Project: lane.Key.Project, Intent: id}] = true
+		}
+	}
+	intents, err := r.bus.Summaries(ctx, "")
+	if err != nil {
+		return err
+	}
+	for _, s := range intents {
+		if !s.Settled || !s.Status.Ended() {
+			keys[s.Key] = true
+		}
+	}
+	for key := range keys {
+		if err := r.driver.Recover(ctx, key); err != nil {
+			return err
+		}
+	}
+	if len(keys) > 0 {
+		r.log.Info("recovered", "machines", len(keys))
+	}
+	return nil
+}
+
+// journal gives the bus's journal the shape that package machine asks for.
+type journal struct{ *bus.Bus }
+
+func (j journal) Append(ctx context.Context, key forge.Key, expected uint64, rec forge.Record) (uint64, error) {
+	seq, err := j.Bus.Append(ctx, key, expected, rec)
+	if errors.Is(err, bus.ErrConflict) {
+		err = machine.ErrConflict
+	}
+	return seq, err
+}

@@ -1,0 +1,73 @@
+package runner_test
+
+import (
+	"context"
+	"log/slog"
+	"testing"
+
+	"golang.org/x/sync/errgroup"
+
+	"github.com/pfl-forge/pfl-forge"
+	"github.com/pfl-forge/pfl-forge/bus"
+	"github.com/pfl-forge/pfl-forge/services/runner"
+)
+
+const project forge.ProjectID = "web"
+
+// start runs a runner and workers that do nothing but succeed, until the test
+// ends.
+func start(t testing.TB, b *bus.Bus, parallel int) {
+	t.Helper()
+	ctx, cancel := context.WithCancel(context.Background())
+	var group errgroup.Group
+	t.Cleanup(func() {
+		cancel()
+		if err := group.Wait(); err != nil {
+			t.Error(err)
+		}
+	})
+	ready := make(chan struct{})
+	group.Go(func() error {
+		return runner.Run(ctx, runner.Config{Bus: b, Log: slog.New(slog.DiscardHandler), Ready: func() { close(ready) }})
+	})
+	<-ready
+	for _, step := range forge.Steps() {
+		group.Go(func() error {
+			return b.ConsumeCommands(ctx, bus.WorkConfig{Step: step, Replica: "noop", Parallel: parallel}, func(ctx context.Context, j *bus.Job) error {
+				return b.PublishResult(ctx, succeed(j.Command))
+			})
+		})
+	}
+}
+
+// succeed is the result of a step that went well.
+func succeed(c forge.Command) forge.Result {
+	const commit = "0123456789012345678901234567890123456789"
+	r := forge.Result{To: c.To, Attempt: c.Attempt, Replica: "noop"}
+	switch c.Attempt.Step {
+	case forge.StepAnalyze:
+		r.Analysis = &forge.Analysis{Risk: forge.RiskLow, Tasks: []forge.TaskPlan{{Name: "one", Title: "one"}}}
+	case forge.StepImplement:
+		r.Implementation = &forge.Implementation{Base: commit, Head: commit, Commits: 1, Files: []string{string(c.Task.ID)}}
+	case forge.StepRebase:
+		r.Rebase = &forge.Rebase{Base: commit, Head: commit, Tree: commit, PatchID: commit, Files: []string{string(c.Task.ID)}}
+	case forge.StepReview:
+		r.Review = &forge.Review{TaskID: c.Task.ID, Head: c.Task.Head, Verdict: forge.VerdictApproved}
+	case forge.StepIntegrate:
+		r.Integration = &forge.Integration{Outcome: forge.LandIntegrated, Commit: commit, Parent: commit, Tree: commit}
+	case forge.StepReflect:
+		r.Reflection = &forge.Reflection{}
+	}
+	return r
+}
+
+// submission is the event that asks for an intent.
+func submission(id forge.IntentID) forge.Event {
+	return forge.Event{
+		ID: "submit/" + string(id), To: forge.Key{Project: project, Intent: id},
+		Submit: &forge.Submit{Intent: forge.Intent{
+			ID: id, Project: project, Title: string(id), Body: "do it", Source: forge.SourceHuman,
+			Origin: forge.Origin{System: "test", EventID: string(id)},
+		}},
+	}
+}
