@@ -26,6 +26,7 @@ type capture struct {
 	stop   context.CancelCauseFunc
 	idle   *time.Timer // nil without an idle limit
 	bytes  int64
+	closed bool
 	all    ends
 	errs   ends
 	out    splitter
@@ -49,16 +50,15 @@ func (k *capture) stderr() io.Writer { return &writer{k, &k.err} }
 func (k *capture) write(s *splitter, p []byte) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	left := k.limits.OutputBytes - k.bytes
-	if left <= 0 {
-		return // being killed; reading on lets it die
+	if k.closed {
+		return
 	}
-	if int64(len(p)) > left {
-		p = p[:left]
+	if left := k.limits.OutputBytes - k.bytes; int64(len(p)) > left {
+		p = p[:left] // the rest is read and dropped, so that the command can die
 		k.stop(fmt.Errorf("%w (%d bytes)", ErrOutput, k.limits.OutputBytes))
 	}
 	k.bytes += int64(len(p))
-	if k.idle != nil {
+	if k.idle != nil && len(p) > 0 {
 		k.idle.Reset(k.limits.Idle)
 	}
 	k.all.add(p)
@@ -77,7 +77,7 @@ func (k *capture) close() {
 	}
 	k.out.flush()
 	k.err.flush()
-	k.limits.OutputBytes = 0 // a writer that was given up on prints to nowhere
+	k.closed = true // a writer that was given up on prints to nowhere
 }
 
 func (k *capture) report() Report {

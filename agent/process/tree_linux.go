@@ -8,6 +8,7 @@ import (
 	"io"
 	"os"
 	"os/exec"
+	"sync"
 	"syscall"
 )
 
@@ -55,22 +56,29 @@ func runTree(ctx context.Context, c *Command, out *capture) (int, error) {
 	if err != nil {
 		return -1, fmt.Errorf("%s cannot be started: %w", c.Path, err)
 	}
+	var code int
+	var group sync.WaitGroup
+	group.Go(func() { code, err = conclude(result, c, mark) })
 	waited := cmd.Wait()
-	return conclude(result, c, mark, waited)
+	group.Wait()
+	if code < 0 {
+		err = errors.Join(err, waited)
+	}
+	return code, err
 }
 
-// conclude returns the command's exit code from the supervisor's verdict. A
-// supervisor that was itself killed gives none: then the mark finds the rest.
-func conclude(result io.Reader, c *Command, mark string, waited error) (int, error) {
+// conclude waits for the supervisor's verdict. A supervisor that was itself
+// killed gives none: then the mark finds what is left, which may well hold the
+// pipes that the service waits for.
+func conclude(result io.Reader, c *Command, mark string) (int, error) {
 	var v verdict
-	if err := json.NewDecoder(result).Decode(&v); err != nil {
-		_, swept := sweep(context.Background(), mark)
-		return -1, errors.Join(fmt.Errorf("%s: its supervisor died: %w", c.Path, errors.Join(waited, err)), swept)
-	}
-	if v.Start != "" {
+	switch err := json.NewDecoder(result).Decode(&v); {
+	case err != nil:
+		_, err = sweep(context.Background(), mark)
+		return -1, errors.Join(fmt.Errorf("%s: its supervisor was killed", c.Path), err)
+	case v.Start != "":
 		return -1, fmt.Errorf("%s cannot be started: %s", c.Path, v.Start)
-	}
-	if v.Left > 0 {
+	case v.Left > 0:
 		return exitCode(v.Status), fmt.Errorf("%s %w (%d)", c.Path, ErrSurvivors, v.Left)
 	}
 	return exitCode(v.Status), nil
