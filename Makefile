@@ -16,6 +16,9 @@ GOVULNDB ?= https://vuln.go.dev
 # The commit that make proto-breaking compares with.
 BASE ?= HEAD~1
 
+# How many runs make sim plays.
+SEEDS ?= 100000
+
 TOOLS := $(CURDIR)/bin/tools
 export PATH := $(TOOLS):$(dir $(CLAUDE_BIN)):$(PATH)
 
@@ -55,7 +58,11 @@ test: ## test all modules with the race detector
 .PHONY: test-all
 test-all: agent-cli ## the same uncached, with a count at the end; a skipped test is a failure
 	@go build -o bin/testreport ./internal/testreport
-	CI=true PFL_FORGE_CLAUDE=$(CLAUDE_BIN) go test -race -count=1 -json work | bin/testreport
+	CI=true PFL_FORGE_CLAUDE=$(CLAUDE_BIN) go test -race -count=1 -timeout 20m -json work | bin/testreport
+
+.PHONY: sim
+sim: ## play SEEDS runs of the rules in a world full of faults
+	go test -count=1 -timeout 20m ./services/runner/sim -run TestSeeds -seeds $(SEEDS)
 
 .PHONY: bench
 bench: ## run the benchmarks of all modules
