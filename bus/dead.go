@@ -86,8 +86,6 @@ func readDead(m stored) (DeadLetter, error) {
 
 // bury puts a copy of a message's beginning among the dead letters, once.
 func (b *Bus) bury(ctx context.Context, stream string, m stored, reason string) error {
-	b.log.Error("cannot handle a message; it is among the dead letters",
-		"stream", stream, "seq", m.Seq, "subject", m.Subject, "reason", reason)
 	msg := nats.NewMsg(deadSubject(stream))
 	msg.Data = m.Data[:min(len(m.Data), excerptSize)]
 	seq := strconv.FormatUint(m.Seq, 10)
@@ -96,8 +94,15 @@ func (b *Bus) bury(ctx context.Context, stream string, m stored, reason string) 
 	msg.Header.Set(headerSequence, seq)
 	msg.Header.Set(headerSubject, m.Subject)
 	msg.Header.Set(headerReason, oneLine(reason))
-	_, err := b.publish(ctx, msg)
-	return err
+	ack, err := b.publish(ctx, msg)
+	if err != nil {
+		return err
+	}
+	if !ack.Duplicate {
+		b.log.Error("cannot handle a message; it is among the dead letters",
+			"stream", stream, "seq", m.Seq, "subject", m.Subject, "reason", reason)
+	}
+	return nil
 }
 
 // oneLine makes a header's value out of any text.

@@ -1,0 +1,381 @@
+package bus_test
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/nats-io/nats.go"
+
+	forge "github.com/pfl-forge/pfl-forge"
+	"github.com/pfl-forge/pfl-forge/bus"
+	"github.com/pfl-forge/pfl-forge/bus/bustest"
+)
+
+func record(k forge.Key, n int) forge.Record {
+	return forge.Record{
+		Events:  []forge.Event{{ID: fmt.Sprint("e", n), To: k, Approve: &forge.Approve{}}},
+		Summary: forge.Summary{Key: k, Title: fmt.Sprint("after ", n), Status: forge.StatusExecuting},
+	}
+}
+
+// raw is a connection that can send what a Bus never would.
+func raw(t testing.TB, s *bustest.Server) *nats.Conn {
+	t.Helper()
+	nc, err := nats.Connect(s.URL())
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(nc.Close)
+	return nc
+}
+
+// put stores a message as it is.
+func put(t testing.TB, nc *nats.Conn, subject string, data []byte) {
+	t.Helper()
+	reply, err := nc.Request(subject, data, 5*time.Second)
+	if err != nil || bytes.Contains(reply.Data, []byte(`"error"`)) {
+		t.Fatalf("put on %s: %v %s", subject, err, reply.Data)
+	}
+}
+
+func TestJournal(t *testing.T) {
+	ctx := within(t)
+	b := bustest.Start(t)
+	if recs, seq, err := b.Load(ctx, key); err != nil || len(recs) != 0 || seq != 0 {
+		t.Fatalf("an empty journal is %v, %d, %v", recs, seq, err)
+	}
+	var last uint64
+	for n := range 3 {
+		for _, k := range []forge.Key{key, key.Lane()} {
+			_, seq, err := b.Load(ctx, k)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if last, err = b.Append(ctx, k, seq, record(k, n)); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	recs, seq, err := b.Load(ctx, key.Lane())
+	if err != nil || seq != last || len(recs) != 3 || recs[2].Events[0].ID != "e2" || recs[0].Events[0].To != key.Lane() {
+		t.Errorf("got %+v, %d, %v; want three records up to %d", recs, seq, err, last)
+	}
+	if got, err := b.Last(ctx, key.Lane()); err != nil || got != last {
+		t.Errorf("last is %d, %v, want %d", got, err, last)
+	}
+	if got, err := b.Last(ctx, forge.Key{Project: "shop", Intent: "other"}); err != nil || got != 0 {
+		t.Errorf("last of an empty journal is %d, %v", got, err)
+	}
+	if _, err := b.Append(ctx, key, 0, record(key, 9)); !errors.Is(err, bus.ErrConflict) {
+		t.Errorf("appending to what was read as empty: %v", err)
+	}
+}
+
+func TestAppendRace(t *testing.T) {
+	ctx := within(t)
+	s := bustest.StartServer(t)
+	const racers, rounds = 50, 5
+	buses := []*bus.Bus{s.Connect(t), s.Connect(t), s.Connect(t)}
+	var seq uint64
+	for round := range rounds {
+		var wins atomic.Int32
+		var won atomic.Uint64
+		var wg sync.WaitGroup
+		for i := range racers {
+			wg.Go(func() {
+				n, err := buses[i%len(buses)].Append(ctx, key, seq, record(key, i))
+				switch {
+				case err == nil:
+					wins.Add(1)
+					won.Store(n)
+				case !errors.Is(err, bus.ErrConflict):
+					t.Errorf("racer %d: %v", i, err)
+				}
+			})
+		}
+		wg.Wait()
+		if wins.Load() != 1 {
+			t.Fatalf("round %d has %d winners", round, wins.Load())
+		}
+		seq = won.Load()
+	}
+	if recs, last, err := buses[0].Load(ctx, key); err != nil || len(recs) != rounds || last != seq {
+		t.Errorf("the journal has %d records up to %d, %v", len(recs), last, err)
+	}
+}
+
+func TestLoadLong(t *testing.T) {
+	ctx := within(t)
+	b := bustest.Start(t)
+	const n = 5000
+	fill(t, b, n, func(int) forge.Key { return key })
+	start := time.Now()
+	recs, _, err := b.Load(ctx, key)
+	if err != nil || len(recs) != n {
+		t.Fatalf("loaded %d, %v", len(recs), err)
+	}
+	t.Logf("%d records in %v", n, time.Since(start))
+	for i, r := range recs {
+		if r.Events[0].ID != fmt.Sprint("e", i) {
+			t.Fatalf("record %d is %s", i, r.Events[0].ID)
+		}
+	}
+}
+
+// fill appends n records, to journals that key picks.
+func fill(t testing.TB, b *bus.Bus, n int, key func(int) forge.Key) {
+	t.Helper()
+	seqs := map[forge.Key]uint64{}
+	for i := range n {
+		k := key(i)
+		seq, err := b.Append(context.Background(), k, seqs[k], record(k, i))
+		if err != nil {
+			t.Fatal(err)
+		}
+		seqs[k] = seq
+	}
+}
+
+func TestGarbageInJournal(t *testing.T) {
+	ctx := within(t)
+	s := bustest.StartServer(t)
+	b := s.Connect(t)
+	if _, err := b.Append(ctx, key, 0, record(key, 0)); err != nil {
+		t.Fatal(err)
+	}
+	put(t, raw(t, s), "forge.journal.shop.fix-login", []byte("\xff\xff not a record"))
+	for range 2 {
+		recs, seq, err := b.Load(ctx, key)
+		if err != nil || len(recs) != 1 || seq != 2 {
+			t.Fatalf("got %d records up to %d, %v; want one, and the garbage counted", len(recs), seq, err)
+		}
+	}
+	if _, err := b.Append(ctx, key, 2, record(key, 1)); err != nil {
+		t.Errorf("the machine cannot go on: %v", err)
+	}
+	dead, err := b.Dead(ctx)
+	if err != nil || len(dead) != 1 || dead[0].Subject != "forge.journal.shop.fix-login" || dead[0].Seq != 2 ||
+		!bytes.Contains(dead[0].Excerpt, []byte("not a record")) || dead[0].At.IsZero() {
+		t.Errorf("dead letters: %+v, %v", dead, err)
+	}
+}
+
+// TestNewerJournal checks that a decision is not taken on half of the truth.
+func TestNewerJournal(t *testing.T) {
+	ctx := within(t)
+	s := bustest.StartServer(t)
+	b := s.Connect(t)
+	put(t, raw(t, s), "forge.journal.shop.fix-login", []byte("\xf8\x3f\x01")) // field 1023
+	var unknown *bus.UnknownError
+	if _, _, err := b.Load(ctx, key); !errors.As(err, &unknown) {
+		t.Errorf("got %v, want an UnknownError", err)
+	}
+}
+
+func TestTooLarge(t *testing.T) {
+	ctx := within(t)
+	b := bustest.Start(t)
+	rec := record(key, 0)
+	rec.Summary.Reason = strings.Repeat("x", 2<<20)
+	var large *bus.TooLargeError
+	if _, err := b.Append(ctx, key, 0, rec); !errors.As(err, &large) {
+		t.Errorf("got %v, want a TooLargeError", err)
+	}
+}
+
+func TestSummaries(t *testing.T) {
+	ctx := within(t)
+	b := bustest.Start(t)
+	const n = 1000
+	fill(t, b, 2*n, func(i int) forge.Key {
+		return forge.Key{Project: "shop", Intent: forge.IntentID(fmt.Sprintf("intent-%04d", i%n))}
+	})
+	other := forge.Key{Project: "other", Intent: "intent-0001"}
+	for _, k := range []forge.Key{other, other.Lane(), key.Lane()} {
+		if _, err := b.Append(ctx, k, 0, record(k, 0)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	start := time.Now()
+	list, err := b.Summaries(ctx, "shop")
+	if err != nil || len(list) != n {
+		t.Fatalf("got %d summaries, %v", len(list), err)
+	}
+	t.Logf("%d summaries in %v", n, time.Since(start))
+	for i, s := range list {
+		if want := fmt.Sprint("after ", n+i); s.Title != want || s.Key.Intent != forge.IntentID(fmt.Sprintf("intent-%04d", i)) {
+			t.Fatalf("summary %d is of %s, %q, want %q", i, s.Key, s.Title, want)
+		}
+	}
+	if list, err = b.Summaries(ctx, ""); err != nil || len(list) != n+1 {
+		t.Errorf("all projects have %d summaries, %v", len(list), err)
+	}
+	if list, err = b.LaneSummaries(ctx, ""); err != nil || len(list) != 2 {
+		t.Errorf("all projects have %d lanes, %v", len(list), err)
+	}
+	if list, err = b.LaneSummaries(ctx, "shop"); err != nil || len(list) != 1 || list[0].Key != key.Lane() {
+		t.Errorf("the project has lanes %+v, %v", list, err)
+	}
+	if list, err = b.Summaries(ctx, "empty"); err != nil || len(list) != 0 {
+		t.Errorf("a project without intents has %+v, %v", list, err)
+	}
+	if _, err := b.Summary(ctx, key); !errors.Is(err, bus.ErrNotFound) {
+		t.Errorf("the summary of nothing: %v", err)
+	}
+}
+
+func TestWanted(t *testing.T) {
+	ctx := within(t)
+	b := bustest.Start(t)
+	review := forge.Attempt{Task: "fix-login-001", Step: forge.StepReview, Number: 1, Claim: 2}
+	land := forge.Attempt{Task: "fix-login-001", Step: forge.StepIntegrate, Number: 1, Claim: 1}
+	for k, a := range map[forge.Key]forge.Attempt{key: review, key.Lane(): land} {
+		rec := record(k, 0)
+		rec.Summary.Open = []forge.Attempt{a}
+		if _, err := b.Append(ctx, k, 0, rec); err != nil {
+			t.Fatal(err)
+		}
+	}
+	stale := review
+	stale.Claim = 1
+	for _, tt := range []struct {
+		key  forge.Key
+		a    forge.Attempt
+		want bool
+	}{
+		{key, review, true},
+		{key, land, true},
+		{key, stale, false},
+		{forge.Key{Project: "shop", Intent: "other"}, review, false},
+	} {
+		if got, err := b.Wanted(ctx, tt.key, tt.a); err != nil || got != tt.want {
+			t.Errorf("%s of %s is wanted: %v, %v", tt.a, tt.key, got, err)
+		}
+	}
+}
+
+func TestFollow(t *testing.T) {
+	ctx := within(t)
+	s := bustest.StartServer(t)
+	b := s.Connect(t)
+	fill(t, b, 10, func(int) forge.Key { return key })
+	following, stop := context.WithCancel(ctx)
+	seqs := make(chan uint64, 100)
+	caught := make(chan struct{})
+	ended := make(chan error, 1)
+	go func() {
+		ended <- b.Follow(following, "shop", 4, bus.Follower{
+			Record: func(k forge.Key, seq uint64, rec forge.Record) error {
+				if rec.Summary.Key != k {
+					t.Errorf("record %d of %s came as one of %s", seq, rec.Summary.Key, k)
+				}
+				seqs <- seq
+				return nil
+			},
+			CaughtUp: func() error { close(caught); return nil },
+		})
+	}()
+	wait(t, ctx, caught)
+	if len(seqs) != 7 {
+		t.Fatalf("caught up after %d records, want 7", len(seqs))
+	}
+	lane := key.Lane()
+	if _, err := b.Append(ctx, lane, 0, record(lane, 0)); err != nil {
+		t.Fatal(err)
+	}
+	s.Restart(t)
+	for {
+		if _, err := b.Append(ctx, lane, 11, record(lane, 1)); err == nil || errors.Is(err, bus.ErrConflict) {
+			break
+		}
+	}
+	for want := uint64(4); want <= 12; want++ {
+		if got := receive(t, ctx, seqs); got != want {
+			t.Fatalf("got record %d, want %d", got, want)
+		}
+	}
+	stop()
+	if err := receive(t, ctx, ended); err != nil {
+		t.Errorf("following ended with %v", err)
+	}
+}
+
+func TestFollowEmpty(t *testing.T) {
+	ctx := within(t)
+	b := bustest.Start(t)
+	enough := errors.New("enough")
+	err := b.Follow(ctx, "shop", 0, bus.Follower{CaughtUp: func() error { return enough }})
+	if !errors.Is(err, enough) {
+		t.Errorf("got %v, want the error of the follower", err)
+	}
+}
+
+func wait(t testing.TB, ctx context.Context, c <-chan struct{}) {
+	t.Helper()
+	select {
+	case <-c:
+	case <-ctx.Done():
+		t.Fatal("waited in vain")
+	}
+}
+
+func receive[T any](t testing.TB, ctx context.Context, c <-chan T) T {
+	t.Helper()
+	select {
+	case v := <-c:
+		return v
+	case <-ctx.Done():
+		t.Fatal("waited in vain")
+		panic("unreachable")
+	}
+}
+
+func BenchmarkSummaries(b *testing.B) {
+	bs := bustest.Start(b)
+	fill(b, bs, 1000, func(i int) forge.Key {
+		return forge.Key{Project: "shop", Intent: forge.IntentID(fmt.Sprint("i", i))}
+	})
+	for b.Loop() {
+		if _, err := bs.Summaries(context.Background(), "shop"); err != nil {
+			b.Fatal(err)
+		}
+	}
+}
+
+func BenchmarkLoad(b *testing.B) {
+	bs := bustest.Start(b)
+	fill(b, bs, 12, func(int) forge.Key { return key })
+	for b.Loop() {
+		if _, _, err := bs.Load(context.Background(), key); err != nil {
+			b.Fatal(err)
+		}
+	}
+}
+
+func BenchmarkAppend(b *testing.B) {
+	bs := bustest.Start(b)
+	var seq uint64
+	for b.Loop() {
+		var err error
+		if seq, err = bs.Append(context.Background(), key, seq, record(key, 1)); err != nil {
+			b.Fatal(err)
+		}
+	}
+}
+
+func BenchmarkWanted(b *testing.B) {
+	bs := bustest.Start(b)
+	fill(b, bs, 1, func(int) forge.Key { return key })
+	for b.Loop() {
+		if _, err := bs.Wanted(context.Background(), key, forge.Attempt{Step: forge.StepAnalyze}); err != nil {
+			b.Fatal(err)
+		}
+	}
+}
