@@ -61,7 +61,7 @@ type Implementation struct {
 // Review is the answer of a review call.
 type Review struct {
 	Verdict      string        `json:"verdict"` // approved or rejected
-	Issues       []string      `json:"issues,omitempty"`
+	Issues       []string      `json:"issues"`
 	Suggestions  []string      `json:"suggestions,omitempty"`
 	Observations []Observation `json:"observations,omitempty"`
 }

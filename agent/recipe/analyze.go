@@ -1,0 +1,149 @@
+package recipe
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/pfl-forge/pfl-forge"
+	"github.com/pfl-forge/pfl-forge/agent"
+	"github.com/pfl-forge/pfl-forge/internal/term"
+)
+
+// Bounds of what each prints.
+const (
+	maxItems = 1000
+	maxItem  = 1024 // bytes
+)
+
+func (r *run) analyze(ctx context.Context) (agent.Analysis, error) {
+	out := agent.Analysis{Risk: string(r.recipe.Risk), Tasks: []agent.Plan{}}
+	if out.Risk == "" {
+		out.Risk = string(forge.RiskLow)
+	}
+	if out.Clarifications = r.missing(); len(out.Clarifications) > 0 {
+		return out, nil
+	}
+	switch {
+	case len(r.recipe.Tasks) > 0:
+		out.Tasks = r.named()
+	case r.recipe.Each != "":
+		items, err := r.items(ctx)
+		if err != nil {
+			return out, err
+		}
+		if len(items) == 0 {
+			out.NothingToDo = fmt.Sprintf("each of recipe %q printed no line", r.call.Recipe.Name)
+		}
+		for i, item := range items {
+			out.Tasks = append(out.Tasks, r.forItem(i, item))
+		}
+	default:
+		out.Tasks = append(out.Tasks, agent.Plan{Name: r.call.Recipe.Name, Title: r.title(), Plan: r.plan(r.recipe.Run, r.recipe.Check)})
+	}
+	return out, nil
+}
+
+func (r *run) title() string {
+	if r.recipe.Title != "" {
+		return r.recipe.Title
+	}
+	return r.call.Recipe.Name
+}
+
+// plan says what will run, for whoever approves it.
+func (r *run) plan(command, check string) string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "recipe %s\nrun: %s\n", r.call.Recipe.Name, strings.TrimSpace(command))
+	if check != "" {
+		fmt.Fprintf(&b, "check: %s\n", strings.TrimSpace(check))
+	}
+	for _, p := range r.recipe.Params {
+		value, ok := r.call.Recipe.With[p.Name]
+		if !ok && p.Default != nil {
+			value = *p.Default
+		}
+		fmt.Fprintf(&b, "%s: %s\n", p.Name, term.Sanitize(value))
+	}
+	return b.String()
+}
+
+func (r *run) named() []agent.Plan {
+	var out []agent.Plan
+	for _, t := range r.recipe.Tasks {
+		p := agent.Plan{
+			Name: t.Name, Title: t.Title, Plan: r.plan(t.Run, r.check(t.Check)),
+			RelevantFiles: t.Files, DependsOn: t.DependsOn,
+		}
+		if p.Title == "" {
+			p.Title = r.title() + ": " + t.Name
+		}
+		out = append(out, p)
+	}
+	return out
+}
+
+func (r *run) forItem(i int, item string) agent.Plan {
+	p := agent.Plan{
+		Name:  fmt.Sprintf("item-%d", i+1),
+		Title: term.Short(r.title()+": "+item, 200),
+		Plan:  r.plan(r.recipe.Run, r.recipe.Check) + "item: " + item + "\n",
+		Item:  item,
+	}
+	if filepath.IsLocal(item) {
+		if _, err := os.Lstat(filepath.Join(r.call.Dir, item)); err == nil {
+			p.RelevantFiles = []string{item}
+		}
+	}
+	return p
+}
+
+// items returns the lines that each prints, without blank and repeated ones.
+func (r *run) items(ctx context.Context) ([]string, error) {
+	var out []string
+	var wrong *agent.Failure
+	seen := map[string]bool{}
+	line := 0
+	res, err := r.shell(ctx, r.recipe.Each, func(raw []byte) {
+		line++
+		item := strings.TrimSpace(string(raw))
+		if item == "" || seen[item] || wrong != nil {
+			return
+		}
+		if why := badItem(item); why != "" {
+			wrong = agent.Fail(forge.FailConfig, "each of recipe %q: line %d %s", r.call.Recipe.Name, line, why)
+			return
+		}
+		if len(out) == maxItems {
+			wrong = agent.Fail(forge.FailConfig, "each of recipe %q printed more than %d lines; narrow it down", r.call.Recipe.Name, maxItems)
+			return
+		}
+		seen[item] = true
+		out = append(out, item)
+	})
+	switch {
+	case err != nil:
+		return nil, err
+	case !res.OK():
+		return nil, agent.Fail(forge.FailConfig, "each of recipe %q: %s", r.call.Recipe.Name, exited(r.recipe.Each, res))
+	case wrong != nil:
+		return nil, wrong
+	}
+	return out, nil
+}
+
+// badItem says why a line cannot stand for a task.
+func badItem(s string) string {
+	switch {
+	case len(s) > maxItem:
+		return fmt.Sprintf("is %d bytes long; at most %d are allowed", len(s), maxItem)
+	case !utf8.ValidString(s):
+		return "is not UTF-8"
+	case strings.ContainsRune(s, '\t'), term.Sanitize(s) != s:
+		return fmt.Sprintf("holds control or invisible characters: %q", term.Short(s, 80))
+	}
+	return ""
+}

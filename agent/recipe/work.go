@@ -1,0 +1,86 @@
+package recipe
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	"github.com/pfl-forge/pfl-forge"
+	"github.com/pfl-forge/pfl-forge/agent"
+	"github.com/pfl-forge/pfl-forge/internal/term"
+)
+
+func (r *run) implement(ctx context.Context) (agent.Implementation, string, error) {
+	command, _, err := r.commands()
+	if err != nil {
+		return agent.Implementation{}, "", err
+	}
+	res, err := r.shell(ctx, command, nil)
+	if err != nil {
+		return agent.Implementation{}, res.Output, err
+	}
+	if !res.OK() {
+		return agent.Implementation{}, res.Output, agent.Fail(forge.FailCrashed, "%s", exited(command, res))
+	}
+	return agent.Implementation{Summary: "Ran recipe " + r.call.Recipe.Name + ": " + term.Line(command)}, res.Output, nil
+}
+
+func (r *run) review(ctx context.Context) (agent.Review, string, error) {
+	approved := agent.Review{Verdict: string(forge.VerdictApproved), Issues: []string{}}
+	_, check, err := r.commands()
+	if err != nil || check == "" {
+		return approved, "", err
+	}
+	res, err := r.shell(ctx, check, nil)
+	if err != nil {
+		return agent.Review{}, res.Output, err
+	}
+	if res.OK() {
+		return approved, res.Output, nil
+	}
+	return agent.Review{
+		Verdict: string(forge.VerdictRejected),
+		Issues:  []string{exited(check, res)},
+	}, res.Output, nil
+}
+
+// commands returns what to run and what to check for the call's task.
+func (r *run) commands() (command, check string, err error) {
+	c := r.call.Recipe
+	if len(r.recipe.Tasks) == 0 {
+		return r.recipe.Run, r.recipe.Check, nil
+	}
+	t, ok := r.recipe.Task(c.Task)
+	if !ok {
+		return "", "", agent.Fail(forge.FailConfig,
+			"recipe %q has no task %q any more; retry the intent to analyze it again", c.Name, c.Task)
+	}
+	return t.Run, r.check(t.Check), nil
+}
+
+// check returns a task's check, or that of the recipe.
+func (r *run) check(own string) string {
+	if own != "" {
+		return own
+	}
+	return r.recipe.Check
+}
+
+// maxTail bounds the part of an output that becomes feedback, in bytes.
+const maxTail = 8 << 10
+
+// exited says how a command ended, with the end of its output.
+func exited(command string, res agent.ShellResult) string {
+	how := fmt.Sprintf("%q exited with status %d", term.Short(command, 120), res.ExitCode)
+	if res.ExitCode > 128 {
+		how = fmt.Sprintf("%q was ended by signal %d", term.Short(command, 120), res.ExitCode-128)
+	}
+	output := strings.TrimSpace(res.Output)
+	if output == "" {
+		return how + " and printed nothing"
+	}
+	if len(output) > maxTail {
+		output = "..." + strings.ToValidUTF8(output[len(output)-maxTail:], "")
+	}
+	return how + ":\n" + output
+}
