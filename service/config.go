@@ -29,6 +29,14 @@ type Project struct {
 	URL string // as git takes it; may hold a password, so it is never logged
 }
 
+// NeedProjects returns an error if no project is configured.
+func (c *Config) NeedProjects() error {
+	if len(c.Projects) == 0 {
+		return errors.New("--project (FORGE_PROJECTS): name at least one repository, as NAME=URL")
+	}
+	return nil
+}
+
 // Token returns the content of the token file, or "" where none is configured.
 func (c *Config) Token() (string, error) {
 	if c.TokenFile == "" {

@@ -2,7 +2,12 @@ package service
 
 import (
 	"context"
+	"errors"
+	"fmt"
 	"log/slog"
+	"sync/atomic"
+
+	"github.com/pfl-forge/pfl-forge/bus"
 )
 
 // Env is what a service gets from [Main].
@@ -11,11 +16,26 @@ type Env struct {
 	Config *Config
 	Log    *slog.Logger // carries the service's and the replica's name
 	Health *Health      // add what readiness depends on
+	Bus    *bus.Bus     // connected
 
 	stops []func()
 }
 
-// open starts the health endpoint and connects.
+// Worker returns a worker as configured; readiness then depends on its consumers.
+func (e *Env) Worker(handlers ...Handler) *Worker {
+	for _, h := range handlers {
+		e.Health.Add("commands", func(ctx context.Context) error {
+			return e.Bus.Consuming(ctx, h.Step, e.Config.Replica)
+		})
+	}
+	return &Worker{
+		Bus: e.Bus, Replica: e.Config.Replica, Log: e.Log, Handlers: handlers,
+		Parallel: e.Config.Workers, Permits: NewPermits(e.Config.Workers), Grace: e.Config.DrainTimeout,
+	}
+}
+
+// open starts the health endpoint and connects, for as long as that takes. What it
+// opened before an error, close closes.
 func (e *Env) open(ctx context.Context) error {
 	if e.Config.Listen != "" {
 		_, stop, err := e.Health.serve(ctx, e.Config.Listen, e.Log)
@@ -24,6 +44,32 @@ func (e *Env) open(ctx context.Context) error {
 		}
 		e.stops = append(e.stops, stop)
 	}
+	var connected atomic.Pointer[bus.Bus]
+	e.Health.Add("nats", func(ctx context.Context) error {
+		if b := connected.Load(); b != nil {
+			return b.Ping(ctx)
+		}
+		return errors.New("not connected yet")
+	})
+	token, err := e.Config.Token()
+	if err != nil {
+		return fmt.Errorf("--token-file (FORGE_TOKEN_FILE): %w", err)
+	}
+	e.Bus, err = bus.Connect(ctx, bus.Config{
+		URL: e.Config.Server, Token: token, Creds: e.Config.Creds,
+		Name: e.Name + "/" + string(e.Config.Replica), Logger: e.Log,
+	})
+	if ctx.Err() != nil {
+		err = errors.Join(ctx.Err(), err)
+	}
+	if e.Bus != nil && err != nil {
+		e.Bus.Close()
+	}
+	if err != nil {
+		return err
+	}
+	e.stops = append(e.stops, e.Bus.Close)
+	connected.Store(e.Bus)
 	return nil
 }
 

@@ -62,10 +62,10 @@ func (p *process) main(run func(context.Context, *Env) error) int {
 	log := newLogger(p.stderr, cfg).With("service", p.name, "replica", string(cfg.Replica))
 	log.Info("start", "version", Version(), "config", cfg)
 	return p.supervise(log, cfg, func(ctx context.Context, env *Env) error {
+		defer env.close()
 		if err := env.open(ctx); err != nil {
 			return err
 		}
-		defer env.close()
 		return run(ctx, env)
 	})
 }

@@ -1,0 +1,169 @@
+package service
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"runtime/debug"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/pfl-forge/pfl-forge"
+	"github.com/pfl-forge/pfl-forge/bus"
+)
+
+const (
+	// runningElsewhere is when a command that already runs here is offered again.
+	runningElsewhere = 15 * time.Second
+	// askAgain is when a command is offered again that nobody could be asked about.
+	askAgain = time.Second
+	// lastWords is how long a result may take to be stored when draining is over.
+	lastWords = 3 * time.Second
+)
+
+// attempt is a command that is being done.
+type attempt struct {
+	run *run
+	cmd forge.Command
+	log *slog.Logger
+	ask chan struct{} // of capacity 1: somebody says that it is not wanted
+}
+
+// take does one command. nil means that it is done with, an error that it is not.
+func (r *run) take(ctx context.Context, h Handler, job *bus.Job) error {
+	a := &attempt{
+		run: r, cmd: job.Command, ask: make(chan struct{}, 1),
+		log: r.Log.With("intent", job.Command.To.String(), "attempt", job.Command.Attempt.String()),
+	}
+	if !r.add(a) {
+		return bus.Retry(runningElsewhere, errors.New("it runs already"))
+	}
+	defer r.remove(a)
+	if h.Agent && r.Permits != nil {
+		if err := r.Permits.acquire(r.draining); err != nil {
+			return bus.Retry(0, ErrDraining)
+		}
+		defer r.Permits.release()
+	}
+	if r.draining.Err() != nil {
+		return bus.Retry(0, ErrDraining)
+	}
+	wanted, err := job.Wanted(ctx)
+	if err != nil {
+		return bus.Retry(askAgain, err)
+	}
+	if !wanted {
+		a.log.Info("drop a command that is not wanted", "delivery", job.Attempt)
+		return nil
+	}
+	if err := a.claim(ctx); err != nil {
+		return err
+	}
+	res, cause := a.do(ctx, h)
+	switch {
+	case errors.Is(cause, ErrNotWanted):
+		a.log.Info("drop a result that is not wanted")
+		return nil
+	case errors.Is(cause, ErrDraining) && res.Failure != nil:
+		a.log.Info("hand a command back")
+		return bus.Retry(0, ErrDraining)
+	}
+	return a.report(ctx, res)
+}
+
+// claim tells that this replica has begun what was addressed to it alone, so that
+// the command is not given to others.
+func (a *attempt) claim(ctx context.Context) error {
+	if a.cmd.Replica == "" {
+		return nil
+	}
+	return a.run.Bus.PublishResult(ctx, forge.Result{
+		To: a.cmd.To, Attempt: a.cmd.Attempt, Replica: a.run.Replica, StartedAt: time.Now().UTC(), Started: true,
+	})
+}
+
+// do runs the handler. The cause says why the attempt was cancelled, if it was.
+func (a *attempt) do(ctx context.Context, h Handler) (forge.Result, error) {
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	watching, stop := context.WithCancel(ctx)
+	var watch sync.WaitGroup
+	watch.Go(func() { a.watch(watching, cancel) })
+	progress := a.progress()
+	began := time.Now()
+	progress(forge.Progress{Kind: forge.ProgressStarted})
+	a.log.Info("start", "replica", a.run.Replica)
+
+	res := a.call(ctx, h, progress)
+
+	stop()
+	watch.Wait()
+	if res.Failure == nil && !reports(&res, a.cmd.Attempt.Step) {
+		res = forge.Result{Failure: &forge.Failure{Reason: forge.FailCrashed, Message: "the worker reported nothing: this is a bug in it"}}
+	}
+	res.To, res.Attempt, res.Replica = a.cmd.To, a.cmd.Attempt, a.run.Replica
+	res.StartedAt, res.Duration, res.Started = began.UTC(), time.Since(began), false
+	progress(forge.Progress{Kind: forge.ProgressEnded, Agent: res.Agent, Usage: res.Usage, Text: outcome(&res)})
+	a.log.Info("end", "duration", res.Duration, "outcome", outcome(&res))
+	return res, context.Cause(ctx)
+}
+
+func (a *attempt) call(ctx context.Context, h Handler, progress Progress) (res forge.Result) {
+	defer func() {
+		v := recover()
+		if v == nil {
+			return
+		}
+		a.log.Error("a handler panicked", "panic", fmt.Sprint(v), "stack", string(debug.Stack()))
+		res = forge.Result{Failure: &forge.Failure{
+			Reason:  forge.FailCrashed,
+			Message: fmt.Sprintf("the worker panicked (%v): its log has the stack", v),
+		}}
+	}()
+	return h.Do(ctx, a.cmd, progress)
+}
+
+// watch cancels the attempt when it is not wanted any more. That nobody can be
+// asked is no reason to stop: the next time will tell.
+func (a *attempt) watch(ctx context.Context, cancel context.CancelCauseFunc) {
+	every := a.run.Recheck
+	if every == 0 {
+		every = defaultRecheck
+	}
+	t := time.NewTicker(every)
+	defer t.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-a.ask:
+		case <-t.C:
+		}
+		wanted, err := a.run.Bus.Wanted(ctx, a.cmd.To, a.cmd.Attempt)
+		if err != nil && ctx.Err() == nil {
+			a.log.Warn("cannot ask whether the attempt is wanted; going on", "err", err)
+		}
+		if err == nil && !wanted {
+			cancel(ErrNotWanted)
+			return
+		}
+	}
+}
+
+func (a *attempt) askNow() {
+	select {
+	case a.ask <- struct{}{}:
+	default:
+	}
+}
+
+// concerns says whether a control message is about this attempt. A lane's is about
+// attempts of all intents of its project.
+func (a *attempt) concerns(c bus.Control) bool {
+	if c.To.Project != a.cmd.To.Project || !c.To.IsLane() && c.To.Intent != a.cmd.To.Intent {
+		return false
+	}
+	return c.Ended || slices.Contains(c.Cancels, a.cmd.Attempt)
+}

@@ -1,0 +1,172 @@
+package service
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"sync"
+	"time"
+
+	"github.com/pfl-forge/pfl-forge"
+	"github.com/pfl-forge/pfl-forge/bus"
+)
+
+// What [context.Cause] of a cancelled attempt says.
+var (
+	// ErrNotWanted means that nobody waits for the result any more.
+	ErrNotWanted = errors.New("the attempt is not wanted any more")
+	// ErrDraining means that this process ends, and another takes the command.
+	ErrDraining = errors.New("the service is draining")
+)
+
+// defaultRecheck is how often a running attempt makes sure that it is wanted.
+const defaultRecheck = 10 * time.Second
+
+// Handler does the attempts of one step.
+type Handler struct {
+	Step forge.Step
+	// Agent says that an attempt calls an agent: it holds a permit while it runs.
+	Agent bool
+	// Do does one attempt and reports what it found, as facts: the step's payload
+	// or a Failure, and what the agent used. Everything else of the result is
+	// filled in. Do must return soon after ctx ended, with everything that it
+	// started ended too. What it returns then is dropped if the attempt is not
+	// wanted, and so is a Failure when draining: the command goes to another.
+	Do func(ctx context.Context, cmd forge.Command, progress Progress) forge.Result
+}
+
+// Worker takes the commands of some steps, has them done, and reports one result
+// for each. It decides nothing.
+type Worker struct {
+	Bus      *bus.Bus
+	Replica  forge.ReplicaID
+	Log      *slog.Logger
+	Handlers []Handler
+	// Parallel is how many attempts of each step run at the same time, at least 1.
+	Parallel int
+	// Permits bounds the agents of all workers that share it; nil means that
+	// Parallel is bound enough.
+	Permits *Permits
+	// Grace is how long running attempts may go on when Run's context ends.
+	Grace time.Duration
+	// Recheck is how often a running attempt makes sure that it is wanted; 0 means
+	// every 10 seconds.
+	Recheck time.Duration
+	// OnControl, if set, is told what is not needed any more, such as checkouts.
+	// It must not block.
+	OnControl func(bus.Control)
+}
+
+// Run works until ctx ends, then drains: it takes nothing new, gives running
+// attempts their grace, cancels the rest so that other replicas get their
+// commands, and returns when no handler runs.
+func (w *Worker) Run(ctx context.Context) error {
+	if err := w.check(); err != nil {
+		return err
+	}
+	jobs, abort := context.WithCancelCause(context.WithoutCancel(ctx))
+	defer abort(nil)
+	r := &run{Worker: w, draining: ctx, attempts: map[string]*attempt{}}
+	if err := w.Bus.FollowControl(jobs, r.control); err != nil {
+		return err
+	}
+	done := make(chan struct{})
+	var graces, steps sync.WaitGroup
+	graces.Go(func() {
+		if r.graceOver(done) {
+			abort(ErrDraining)
+		}
+	})
+	errs := make([]error, len(w.Handlers))
+	for i, h := range w.Handlers {
+		steps.Go(func() {
+			cfg := bus.WorkConfig{Step: h.Step, Replica: w.Replica, Parallel: w.Parallel, Drain: ctx.Done()}
+			errs[i] = w.Bus.ConsumeCommands(jobs, cfg, func(ctx context.Context, job *bus.Job) error { return r.take(ctx, h, job) })
+		})
+	}
+	steps.Wait()
+	close(done)
+	graces.Wait()
+	return errors.Join(errs...)
+}
+
+func (w *Worker) check() error {
+	switch {
+	case w.Bus == nil, w.Log == nil, len(w.Handlers) == 0:
+		return errors.New("worker: bus, log or handlers are missing")
+	case w.Parallel < 1:
+		return errors.New("worker: parallel must be at least 1")
+	case w.Grace < 0, w.Recheck < 0:
+		return errors.New("worker: durations must not be negative")
+	}
+	if _, err := forge.ParseReplicaID(string(w.Replica)); err != nil {
+		return fmt.Errorf("worker: %w", err)
+	}
+	for _, h := range w.Handlers {
+		if _, err := forge.ParseStep(string(h.Step)); err != nil {
+			return fmt.Errorf("worker: %w", err)
+		}
+	}
+	return nil
+}
+
+// run is one Run.
+type run struct {
+	*Worker
+	draining context.Context // ends when nothing new is to be started
+
+	mu       sync.Mutex
+	attempts map[string]*attempt // those that run, by their command's id
+}
+
+// graceOver waits until running attempts have had their grace. It is false if they
+// ended before.
+func (r *run) graceOver(done <-chan struct{}) bool {
+	select {
+	case <-done:
+		return false
+	case <-r.draining.Done():
+	}
+	t := time.NewTimer(r.Grace)
+	defer t.Stop()
+	select {
+	case <-done:
+		return false
+	case <-t.C:
+		return true
+	}
+}
+
+// control makes the attempts that somebody says are not wanted ask for themselves.
+// It comes before the next recheck, and a wrong one changes nothing.
+func (r *run) control(c bus.Control) {
+	r.mu.Lock()
+	for _, a := range r.attempts {
+		if a.concerns(c) {
+			a.askNow()
+		}
+	}
+	r.mu.Unlock()
+	if r.OnControl != nil {
+		r.OnControl(c)
+	}
+}
+
+// add registers an attempt. It is false if the same one runs already: the server
+// took this process for dead and sent its command again.
+func (r *run) add(a *attempt) bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.attempts[a.cmd.ID()] != nil {
+		return false
+	}
+	r.attempts[a.cmd.ID()] = a
+	return true
+}
+
+func (r *run) remove(a *attempt) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	delete(r.attempts, a.cmd.ID())
+}

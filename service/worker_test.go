@@ -1,0 +1,321 @@
+package service_test
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/pfl-forge/pfl-forge"
+	"github.com/pfl-forge/pfl-forge/bus"
+	"github.com/pfl-forge/pfl-forge/bus/bustest"
+	"github.com/pfl-forge/pfl-forge/service"
+)
+
+var key = forge.Key{Project: "shop", Intent: "fix-login"}
+
+// limit bounds every wait: what is waited for comes at once, or not at all.
+const limit = 20 * time.Second
+
+// runner stands where the runner does: it journals which attempts are wanted,
+// dispatches their commands, and gets the results.
+type runner struct {
+	t       *testing.T
+	bus     *bus.Bus
+	results chan forge.Result
+}
+
+func newRunner(t *testing.T, b *bus.Bus) *runner {
+	t.Helper()
+	r := &runner{t: t, bus: b, results: make(chan forge.Result, 100)}
+	background(t, func(ctx context.Context) {
+		b.ConsumeEvents(ctx, bus.EventConfig{}, func(_ context.Context, d *bus.Delivery) error {
+			r.results <- *d.Event.Result
+			return nil
+		})
+	})
+	return r
+}
+
+// background runs do until the test ends, and waits for its end.
+func background(t *testing.T, do func(context.Context)) (stop func()) {
+	t.Helper()
+	ctx, cancel := context.WithCancel(context.Background())
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		do(ctx)
+	}()
+	stop = func() { cancel(); <-done }
+	t.Cleanup(stop)
+	return stop
+}
+
+func within(t *testing.T) context.Context {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(context.Background(), limit)
+	t.Cleanup(cancel)
+	return ctx
+}
+
+func get[T any](t *testing.T, c <-chan T, what string) T {
+	t.Helper()
+	select {
+	case v := <-c:
+		return v
+	case <-time.After(limit):
+		t.Fatalf("waited in vain for %s", what)
+		panic("unreachable")
+	}
+}
+
+func analyze(n int) forge.Command {
+	return forge.Command{To: key, Attempt: forge.Attempt{Step: forge.StepAnalyze, Number: n, Claim: 1}}
+}
+
+// want journals that just these commands' attempts are open.
+func (r *runner) want(open ...forge.Command) {
+	r.t.Helper()
+	ctx := within(r.t)
+	seq, err := r.bus.Last(ctx, key)
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	rec := forge.Record{Summary: forge.Summary{Key: key, Status: forge.StatusExecuting}}
+	for _, c := range open {
+		rec.Summary.Open = append(rec.Summary.Open, c.Attempt)
+	}
+	if _, err := r.bus.Append(ctx, key, seq, rec); err != nil {
+		r.t.Fatal(err)
+	}
+}
+
+func (r *runner) dispatch(eff forge.Effects) {
+	r.t.Helper()
+	if err := r.bus.Dispatch(within(r.t), key, eff); err != nil {
+		r.t.Fatal(err)
+	}
+}
+
+// start opens these commands' attempts and dispatches them.
+func (r *runner) start(commands ...forge.Command) {
+	r.t.Helper()
+	r.want(commands...)
+	r.dispatch(forge.Effects{Commands: commands})
+}
+
+func (r *runner) result() forge.Result {
+	r.t.Helper()
+	return get(r.t, r.results, "a result")
+}
+
+// none fails if there is a result that nobody asked for. It asks for one more
+// attempt, which must be the next to report.
+func (r *runner) none() {
+	r.t.Helper()
+	marker := analyze(99)
+	r.start(marker)
+	if got := r.result(); got.Attempt != marker.Attempt {
+		r.t.Errorf("unexpected result of %s: %+v", got.Attempt, got)
+	}
+}
+
+type do = func(context.Context, forge.Command, service.Progress) forge.Result
+
+func worker(t *testing.T, b *bus.Bus, work do) *service.Worker {
+	return &service.Worker{
+		Bus: b, Replica: "w1", Parallel: 2, Grace: time.Minute,
+		Log:      slog.New(slog.NewTextHandler(t.Output(), nil)),
+		Handlers: []service.Handler{{Step: forge.StepAnalyze, Do: work}},
+	}
+}
+
+// run runs a worker until the test ends or drain is called, which waits.
+func run(t *testing.T, w *service.Worker) (drain func()) {
+	t.Helper()
+	return background(t, func(ctx context.Context) {
+		if err := w.Run(ctx); err != nil {
+			t.Error(err)
+		}
+	})
+}
+
+func found() forge.Result { return forge.Result{Analysis: &forge.Analysis{NothingToDo: "all is well"}} }
+
+func TestResultIsFilledIn(t *testing.T) {
+	b := bustest.Start(t)
+	r := newRunner(t, b)
+	run(t, worker(t, b, func(_ context.Context, cmd forge.Command, _ service.Progress) forge.Result {
+		res := found()
+		res.To, res.Replica, res.Agent = forge.Key{Project: "forged"}, "forged", "recipe"
+		return res
+	}))
+	r.start(analyze(1))
+	got := r.result()
+	if got.To != key || got.Attempt != analyze(1).Attempt || got.Replica != "w1" || got.Agent != "recipe" ||
+		got.StartedAt.IsZero() || got.Duration <= 0 || got.Analysis == nil || got.Failure != nil || got.Started {
+		t.Errorf("got %+v", got)
+	}
+	r.none()
+}
+
+func TestOwnCommandIsClaimedFirst(t *testing.T) {
+	b := bustest.Start(t)
+	r := newRunner(t, b)
+	run(t, worker(t, b, func(context.Context, forge.Command, service.Progress) forge.Result { return found() }))
+	cmd := analyze(1)
+	cmd.Replica = "w1"
+	r.start(cmd)
+	first, second := r.result(), r.result()
+	if second.Started {
+		first, second = second, first // the runner takes both at the same time
+	}
+	if !first.Started || first.Replica != "w1" || second.Started || second.Analysis == nil {
+		t.Errorf("got %+v, then %+v", first, second)
+	}
+}
+
+func TestUnwantedCommandIsNotStarted(t *testing.T) {
+	b := bustest.Start(t)
+	r := newRunner(t, b)
+	r.want()
+	r.dispatch(forge.Effects{Commands: []forge.Command{analyze(1)}})
+	began := make(chan int, 10)
+	w := worker(t, b, func(_ context.Context, cmd forge.Command, _ service.Progress) forge.Result {
+		began <- cmd.Attempt.Number
+		return found()
+	})
+	w.Parallel = 1 // in order
+	run(t, w)
+	r.none()
+	if n := get(t, began, "a start"); n != 99 {
+		t.Errorf("attempt %d was started", n)
+	}
+}
+
+// blocked is a handler that runs until it is cancelled or released.
+type blocked struct {
+	began    chan int
+	causes   chan error
+	released chan struct{}
+}
+
+func newBlocked() *blocked {
+	return &blocked{began: make(chan int, 10), causes: make(chan error, 10), released: make(chan struct{})}
+}
+
+func (h *blocked) do(ctx context.Context, cmd forge.Command, _ service.Progress) forge.Result {
+	if cmd.Attempt.Number == 99 {
+		return found()
+	}
+	h.began <- cmd.Attempt.Number
+	select {
+	case <-ctx.Done():
+		h.causes <- context.Cause(ctx)
+		return forge.Result{Failure: &forge.Failure{Reason: forge.FailKilled, Message: "cancelled"}}
+	case <-h.released:
+		return found()
+	}
+}
+
+func TestControlCancelsAtOnce(t *testing.T) {
+	b := bustest.Start(t)
+	r := newRunner(t, b)
+	h := newBlocked()
+	run(t, worker(t, b, h.do)) // rechecks after ten seconds only
+	r.start(analyze(1))
+	get(t, h.began, "the start")
+	began := time.Now()
+	r.want()
+	r.dispatch(forge.Effects{Cancels: []forge.Attempt{analyze(1).Attempt}})
+	if cause := get(t, h.causes, "the cancellation"); !errors.Is(cause, service.ErrNotWanted) {
+		t.Errorf("cause %v", cause)
+	}
+	if d := time.Since(began); d > 5*time.Second {
+		t.Errorf("cancelled after %v", d)
+	}
+	r.none()
+}
+
+func TestWrongControlChangesNothing(t *testing.T) {
+	b := bustest.Start(t)
+	r := newRunner(t, b)
+	h := newBlocked()
+	w := worker(t, b, h.do)
+	seen := make(chan bus.Control, 10)
+	w.OnControl = func(c bus.Control) { seen <- c }
+	run(t, w)
+	r.start(analyze(1))
+	get(t, h.began, "the start")
+	r.dispatch(forge.Effects{Cancels: []forge.Attempt{analyze(1).Attempt}}) // but it is still open
+	if c := get(t, seen, "the control message"); len(c.Cancels) != 1 {
+		t.Errorf("told %+v", c)
+	}
+	close(h.released)
+	if got := r.result(); got.Failure != nil {
+		t.Errorf("got %+v", got.Failure)
+	}
+}
+
+func TestRecheckCancels(t *testing.T) {
+	b := bustest.Start(t)
+	r := newRunner(t, b)
+	h := newBlocked()
+	w := worker(t, b, h.do)
+	w.Recheck = 10 * time.Millisecond
+	run(t, w)
+	r.start(analyze(1))
+	get(t, h.began, "the start")
+	r.want()
+	if cause := get(t, h.causes, "the cancellation"); !errors.Is(cause, service.ErrNotWanted) {
+		t.Errorf("cause %v", cause)
+	}
+	r.none()
+}
+
+func TestBadHandlersBecomeFailures(t *testing.T) {
+	b := bustest.Start(t)
+	r := newRunner(t, b)
+	run(t, worker(t, b, func(_ context.Context, cmd forge.Command, _ service.Progress) forge.Result {
+		switch cmd.Attempt.Number {
+		case 1:
+			panic("of no use")
+		case 2:
+			return forge.Result{Review: &forge.Review{}} // of another step
+		}
+		return forge.Result{Analysis: &forge.Analysis{NothingToDo: strings.Repeat("x", 2<<20)}}
+	}))
+	for n, want := range []forge.Failure{
+		{Reason: forge.FailCrashed, Message: "of no use"},
+		{Reason: forge.FailCrashed, Message: "reported nothing"},
+		{Reason: forge.FailOutputLimit, Message: "larger than"},
+	} {
+		r.start(analyze(n + 1))
+		got := r.result()
+		if f := got.Failure; f == nil || f.Reason != want.Reason || !strings.Contains(f.Message, want.Message) {
+			t.Errorf("attempt %d: got %+v, want %+v", n+1, f, want)
+		}
+		if got.Analysis != nil || got.Review != nil {
+			t.Errorf("attempt %d: a failure with a payload", n+1)
+		}
+	}
+}
+
+func TestWorkerIsChecked(t *testing.T) {
+	b := bustest.Start(t)
+	for name, change := range map[string]func(*service.Worker){
+		"missing":      func(w *service.Worker) { w.Handlers = nil },
+		"at least 1":   func(w *service.Worker) { w.Parallel = 0 },
+		"negative":     func(w *service.Worker) { w.Grace = -1 },
+		"replica id":   func(w *service.Worker) { w.Replica = "*" },
+		"unknown step": func(w *service.Worker) { w.Handlers[0].Step = "dance" },
+	} {
+		w := worker(t, b, nil)
+		change(w)
+		if err := w.Run(within(t)); err == nil || !strings.Contains(err.Error(), name) {
+			t.Errorf("got %v, want %q", err, name)
+		}
+	}
+}
