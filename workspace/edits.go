@@ -72,7 +72,10 @@ func (w *Workspace) edit(ctx context.Context, rel string, current func(forge.Int
 	case len(data) == 0: // as good as gone
 		return nil, nil, w.rewrite(in.Intent, rel)
 	case w.ours(rel, data, info):
-		return nil, nil, nil
+		if w.imported[rel] == in.content || w.index.latest(rel, in.content) {
+			return nil, nil, nil
+		}
+		return nil, nil, w.rewrite(in.Intent, rel) // an older version: a crash, or a person's backup
 	}
 	view, problem := w.viewOf(in, current)
 	if problem != nil {

@@ -36,7 +36,7 @@ func (w *Workspace) Init() ([]string, error) {
 		{ConfigFile, ConfigTemplate},
 		{shown(example), ExampleDraft},
 	} {
-		created, err := create(filepath.Join(w.path, f.name), f.text)
+		created, err := w.create(f.name, f.text)
 		if err != nil {
 			return made, err
 		}
@@ -47,15 +47,26 @@ func (w *Workspace) Init() ([]string, error) {
 	return made, nil
 }
 
-// create writes a file unless there is something with its name.
-func create(name, text string) (bool, error) {
-	f, err := os.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o644)
-	if errors.Is(err, fs.ErrExist) {
+// create writes a file of the repository, all of it or nothing, unless there
+// is something with its name.
+func (w *Workspace) create(name, text string) (bool, error) {
+	to := filepath.Join(w.path, name)
+	if _, err := os.Lstat(to); err == nil {
 		return false, nil
 	}
-	if err != nil {
+	written := path.Join(stagingDir, path.Base(name)+fresh)
+	if err := writeFile(w.root, written, []byte(text)); err != nil {
 		return false, err
 	}
-	_, err = f.WriteString(text)
-	return err == nil, errors.Join(err, f.Sync(), f.Close())
+	w.reached("init fresh")
+	from := filepath.Join(w.path, Dir, filepath.FromSlash(written))
+	err := os.Link(from, to)
+	switch {
+	case errors.Is(err, fs.ErrExist): // a person was quicker
+		return false, w.root.Remove(written)
+	case err != nil: // a file system without links
+		err = os.Rename(from, to)
+		return err == nil, err
+	}
+	return true, w.root.Remove(written)
 }

@@ -70,7 +70,7 @@ func (w *Workspace) read(rel string, most int64) ([]byte, fs.FileInfo, error) {
 	if err != nil {
 		return nil, info, err
 	}
-	defer f.Close()
+	defer func() { _ = f.Close() }()
 	opened, err := f.Stat()
 	if err != nil {
 		return nil, info, err

@@ -97,7 +97,8 @@ func (w *Workspace) giveBack(out, rel string) error {
 // is not ours.
 func (w *Workspace) discard(name, rel string) error {
 	data, _, err := w.read(name, maxNotesBytes)
-	if errors.Is(err, fs.ErrNotExist) {
+	var notFile *errKind
+	if errors.Is(err, fs.ErrNotExist) || errors.As(err, &notFile) {
 		return nil
 	}
 	if err != nil {
@@ -118,11 +119,12 @@ func (w *Workspace) keep(rel string, data []byte) (string, error) {
 	if err := w.root.MkdirAll(path.Dir(kept), 0o755); err != nil {
 		return "", err
 	}
-	if err := writeFile(w.root, kept+fresh, data); err != nil {
+	written := path.Join(stagingDir, flat(kept)+fresh)
+	if err := writeFile(w.root, written, data); err != nil {
 		return "", err
 	}
 	w.reached("kept fresh")
-	if err := w.root.Rename(kept+fresh, kept); err != nil {
+	if err := w.root.Rename(written, kept); err != nil {
 		return "", err
 	}
 	w.log.Info("kept a person's version of a file", "file", shown(rel), "kept", shown(kept))
@@ -165,12 +167,12 @@ func (w *Workspace) between(a, b string, do func(int, string, int, string) error
 	if err != nil {
 		return err
 	}
-	defer dirA.Close()
+	defer func() { _ = dirA.Close() }()
 	dirB, err := w.root.Open(path.Dir(b))
 	if err != nil {
 		return err
 	}
-	defer dirB.Close()
+	defer func() { _ = dirB.Close() }()
 	if err := do(int(dirA.Fd()), path.Base(a), int(dirB.Fd()), path.Base(b)); err != nil {
 		return &os.LinkError{Op: "rename", Old: a, New: b, Err: err}
 	}

@@ -91,11 +91,23 @@ func (w *Workspace) state(summaries []forge.Summary) ([]byte, error) {
 			if err != nil {
 				return nil, err
 			}
-			e = overviewEntry{s, text}
+			e = overviewEntry{s, indent(text)}
 		}
 		next[s.Key.Intent] = e
 		b.Write(e.text)
 	}
 	w.overview = next
 	return b.Bytes(), nil
+}
+
+// indent moves a block of YAML to the right. Blank lines of texts stay blank.
+func indent(block []byte) []byte {
+	var b bytes.Buffer
+	for line := range bytes.Lines(block) {
+		if len(line) > 1 {
+			b.WriteString("  ")
+		}
+		b.Write(line)
+	}
+	return b.Bytes()
 }

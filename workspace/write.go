@@ -137,7 +137,10 @@ func (w *Workspace) plan(t target) (*replacement, *Problem, error) {
 	}
 	r.expect = digestOf(now)
 	if same(t, now) {
-		return nil, nil, w.adopt(t, now)
+		if adopted, err := w.adopt(t, now); adopted || err != nil {
+			return nil, nil, err
+		}
+		return r, nil, nil // what an edit led to: from now on a version of its own
 	}
 	if len(now) == 0 || w.index.ours(t.rel, r.expect) {
 		return r, nil, nil
@@ -178,14 +181,24 @@ func same(t target, now []byte) bool {
 	return ok && bytes.Equal(content, t.content)
 }
 
-// adopt recognises a file that holds what it should as ours.
-func (w *Workspace) adopt(t target, now []byte) error {
-	w.settled[t.rel] = digestOf(t.content)
+// adopt recognises a file that holds what it should as ours. It reports false
+// for an intent's file whose revision stands for something else already.
+func (w *Workspace) adopt(t target, now []byte) (bool, error) {
 	d := digestOf(now)
-	if w.index.latest(t.rel, d) {
-		return nil
+	if !w.index.ours(t.rel, d) && t.edits {
+		_, revision, _ := splitRevision(now)
+		if _, known := w.base(ownerOf(t.rel), revision); known {
+			return false, nil
+		}
+		if err := w.saveBase(t.rel, revision, now); err != nil {
+			return false, err
+		}
 	}
-	return w.index.add(false, indexLine{Path: t.rel, SHA256: d.String()})
+	w.settled[t.rel] = digestOf(t.content)
+	if w.index.latest(t.rel, d) {
+		return true, nil
+	}
+	return true, w.index.add(false, indexLine{Path: t.rel, SHA256: d.String()})
 }
 
 // put writes one file. That a person was quicker is no error: the file is as
