@@ -1,0 +1,387 @@
+package bus_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/nats-io/nats.go"
+
+	forge "github.com/pfl-forge/pfl-forge"
+	"github.com/pfl-forge/pfl-forge/bus"
+	"github.com/pfl-forge/pfl-forge/bus/bustest"
+)
+
+func result(claim int, replica forge.ReplicaID) forge.Result {
+	return forge.Result{
+		To: key, Replica: replica, Analysis: &forge.Analysis{NothingToDo: "it works"},
+		Attempt: forge.Attempt{Step: forge.StepAnalyze, Number: 1, Claim: claim},
+	}
+}
+
+// collect serves a runner that hands on every event.
+func collect(t testing.TB, b *bus.Bus) <-chan forge.Event {
+	t.Helper()
+	seen := make(chan forge.Event, 1000)
+	serve(t, b, func(_ context.Context, d *bus.Delivery) error {
+		seen <- d.Event
+		return nil
+	})
+	return seen
+}
+
+func TestDuplicates(t *testing.T) {
+	ctx := within(t)
+	b := bustest.Start(t)
+	started := result(1, "a")
+	started.Analysis, started.Started = nil, true
+	for range 3 {
+		if err := b.Send(ctx, submit(key)); err != nil {
+			t.Fatal(err)
+		}
+		for _, r := range []forge.Result{started, result(1, "a"), result(1, "b"), result(2, "a")} {
+			if err := b.PublishResult(ctx, r); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	if _, err := b.Ask(ctx, submit(key)); !errors.Is(err, bus.ErrNoRuling) {
+		t.Errorf("asking what was sent before: %v", err)
+	}
+	if err := b.Send(ctx, forge.Event{ID: "last", To: key, Cancel: &forge.Cancel{}}); err != nil {
+		t.Fatal(err)
+	}
+	last := result(3, "a")
+	if err := b.PublishResult(ctx, last); err != nil {
+		t.Fatal(err)
+	}
+	seen := collect(t, b)
+	counts := map[string]int{}
+	for counts["last"] == 0 || counts["result/shop/fix-login/-/analyze/1.3/a"] == 0 || len(counts) < 7 {
+		counts[receive(t, ctx, seen).ID]++
+	}
+	for id, n := range counts {
+		if n != 1 {
+			t.Errorf("%s came %d times", id, n)
+		}
+	}
+}
+
+func TestRetryIsUnlimited(t *testing.T) {
+	ctx := within(t)
+	b := bustest.Start(t)
+	const retries = 20 // more than errors are allowed
+	var n atomic.Int32
+	done := make(chan struct{})
+	serve(t, b, func(_ context.Context, d *bus.Delivery) error {
+		if n.Add(1) <= retries {
+			return bus.Retry(time.Millisecond, errors.New("no journal"))
+		}
+		if d.Attempt != retries+1 {
+			t.Errorf("delivery %d says that it is %d", retries+1, d.Attempt)
+		}
+		close(done)
+		return nil
+	})
+	if err := b.Send(ctx, submit(key)); err != nil {
+		t.Fatal(err)
+	}
+	wait(t, ctx, done)
+	if dead, err := b.Dead(ctx); err != nil || len(dead) != 0 {
+		t.Errorf("dead letters: %+v, %v", dead, err)
+	}
+}
+
+func TestPoison(t *testing.T) {
+	ctx := within(t)
+	b := bustest.Start(t)
+	good := make(chan struct{})
+	serve(t, b, func(_ context.Context, d *bus.Delivery) error {
+		switch d.Event.To.Intent {
+		case "errors":
+			return errors.New("cannot")
+		case "panics":
+			panic("oh")
+		case "terminates":
+			return bus.Terminate("no way")
+		}
+		close(good)
+		return nil
+	})
+	for _, id := range []forge.IntentID{"errors", "panics", "terminates"} {
+		if err := b.Send(ctx, submit(forge.Key{Project: "shop", Intent: id})); err != nil {
+			t.Fatal(err)
+		}
+	}
+	dead := deadLetters(t, ctx, b, 3)
+	for i, want := range []string{"given up after 5 errors: cannot", "given up after 5 errors: panic: oh", "no way"} {
+		if d := dead[uint64(i+1)]; d.Reason != want || d.Subject != "forge.intent.shop.submit" || d.Stream != "FORGE_INTENTS" {
+			t.Errorf("dead letter of event %d is %+v, want %q", i+1, d, want)
+		}
+	}
+	if err := b.Send(ctx, submit(key)); err != nil {
+		t.Fatal(err)
+	}
+	wait(t, ctx, good)
+}
+
+// deadLetters waits for n dead letters, and returns them by their sequence.
+func deadLetters(t testing.TB, ctx context.Context, b *bus.Bus, n int) map[uint64]bus.DeadLetter {
+	t.Helper()
+	for {
+		list, err := b.Dead(ctx)
+		if err != nil {
+			t.Fatalf("%d dead letters, not %d: %v", len(list), n, err)
+		}
+		if len(list) < n {
+			continue
+		}
+		found := map[uint64]bus.DeadLetter{}
+		for _, d := range list {
+			found[d.Seq] = d
+		}
+		if len(list) != n {
+			t.Fatalf("%d dead letters, want %d: %+v", len(list), n, list)
+		}
+		return found
+	}
+}
+
+// TestOrderOfPeople checks that what is sent to an intent one after the other is
+// decided one after the other, while other intents go on.
+func TestOrderOfPeople(t *testing.T) {
+	ctx := within(t)
+	b := bustest.Start(t)
+	slow := make(chan struct{})
+	other := make(chan struct{})
+	order := make(chan string, 10)
+	serve(t, b, func(_ context.Context, d *bus.Delivery) error {
+		if d.Event.To != key {
+			close(other)
+			return nil
+		}
+		if d.Event.Submit != nil {
+			<-slow
+		}
+		order <- d.Event.ID
+		return nil
+	})
+	for _, ev := range []forge.Event{
+		submit(key),
+		{ID: "edit", To: key, Edit: &forge.Edit{}},
+		{ID: "approve", To: key, Approve: &forge.Approve{}},
+		submit(forge.Key{Project: "shop", Intent: "other"}),
+	} {
+		if err := b.Send(ctx, ev); err != nil {
+			t.Fatal(err)
+		}
+	}
+	wait(t, ctx, other)
+	close(slow)
+	for _, want := range []string{"submit-fix-login", "edit", "approve"} {
+		if got := receive(t, ctx, order); got != want {
+			t.Errorf("%s was decided when %s was due", got, want)
+		}
+	}
+}
+
+func TestJSON(t *testing.T) {
+	ctx := within(t)
+	s := bustest.StartServer(t)
+	b := s.Connect(t)
+	nc := raw(t, s)
+	m := nats.NewMsg("forge.intent.shop.submit")
+	m.Header.Set("Nats-Msg-Id", "scan-1")
+	m.Header.Set("Content-Type", "application/json")
+	m.Data = []byte(`{"submit": {"intent": {"id": "fix-login", "title": "Fix the login", "risk": "RISK_MED", "priority": 3, "with": {"A": "b"}}}}`)
+	if _, err := nc.RequestMsg(m, time.Second); err != nil {
+		t.Fatal(err)
+	}
+	put(t, nc, "forge.intent.shop.answer", []byte(`
+		{"id": "a1", "to": {"intent": "fix-login"}, "answer": {"index": 1, "answer": "yes"}}`))
+	seen := collect(t, b)
+	for range 2 {
+		switch ev := receive(t, ctx, seen); ev.ID {
+		case "scan-1":
+			in := ev.Submit.Intent
+			if ev.To != key || in.Project != "shop" || in.Risk != forge.RiskMed || in.Priority != 3 || in.With["A"] != "b" {
+				t.Errorf("got %+v", ev)
+			}
+		case "a1":
+			if ev.To != key || *ev.Answer != (forge.Answer{Index: 1, Answer: "yes"}) {
+				t.Errorf("got %+v", ev)
+			}
+		default:
+			t.Errorf("unexpected event %+v", ev)
+		}
+	}
+}
+
+// TestGarbage puts garbage on every subject that a runner reads: it becomes a
+// dead letter with a reason, and what comes after it is handled.
+func TestGarbage(t *testing.T) {
+	ctx := within(t)
+	s := bustest.StartServer(t)
+	b := s.Connect(t)
+	seen := collect(t, b)
+	nc := raw(t, s)
+	intents := []struct{ subject, data, reason string }{
+		{"forge.intent.shop.submit", "\xff\xfe", "cannot parse"},
+		{"forge.intent.shop.submit", "", `holds ""`},
+		{"forge.intent.shop.submit", `{"submit": {`, "not a valid Event"},
+		{"forge.intent.shop.submit", `{"id": "x", "submit": {"intent": {"id": "a", "colour": "red"}}}`, "unknown field"},
+		{"forge.intent.shop.submit", `{"id": "x", "submit": {"intent": {"id": "a", "risk": "RISK_HUGE"}}}`, "RISK_HUGE"},
+		{"forge.intent.shop.submit", `{"id": "x", "to": {"intent": "a"}, "approve": {}}`, `sent as "submit", but holds "approve"`},
+		{"forge.intent.shop.landed", `{"id": "x", "to": {"intent": "a"}, "landed": {}}`, `holds ""`},
+		{"forge.intent.shop.submit", `{"id": "x", "submit": {"intent": {"id": "A*"}}}`, "only a-z"},
+		{"forge.intent.shop.submit", `{"id": "x", "submit": {"intent": {}}}`, "is empty"},
+		{"forge.intent.shop.submit", `{"submit": {"intent": {"id": "a"}}}`, "id is missing"},
+		{"forge.intent.shop.submit", `{"id": "x", "submit": {"intent": {"id": "a", "project": "bank"}}}`, `sent to project "shop"`},
+		{"forge.intent.shop.submit", `{"id": "x", "to": {"intent": "b"}, "submit": {"intent": {"id": "a"}}}`, `submits intent "a"`},
+		{"forge.intent.SHOP.cancel", `{"id": "x", "to": {"intent": "a"}, "cancel": {}}`, "only a-z"},
+	}
+	for _, g := range intents {
+		put(t, nc, g.subject, []byte(g.data))
+	}
+	dead := deadLetters(t, ctx, b, len(intents))
+	for i, g := range intents {
+		d := dead[uint64(i+1)]
+		if !strings.Contains(d.Reason, g.reason) || d.Subject != g.subject || string(d.Excerpt) != g.data {
+			t.Errorf("%s %q is a dead letter because of %q, want %q", g.subject, g.data, d.Reason, g.reason)
+		}
+	}
+	for _, subject := range []string{
+		"forge.result.analyze.shop.fix-login", "forge.result.nonsense.shop.fix-login", "forge.wake.shop", "forge.wake.shop.fix-login",
+	} {
+		put(t, nc, subject, []byte("\xff\xfe"))
+	}
+	for { // by stream and sequence they are not distinct
+		list, err := b.Dead(ctx)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if len(list) == len(intents)+4 {
+			break
+		}
+	}
+	if err := b.Send(ctx, submit(key)); err != nil {
+		t.Fatal(err)
+	}
+	if err := b.PublishResult(ctx, result(1, "a")); err != nil {
+		t.Fatal(err)
+	}
+	note := forge.Event{ID: "enter", To: key.Lane(), Enter: &forge.Enter{Run: 1}}
+	if err := b.Dispatch(ctx, key, forge.Effects{Notes: []forge.Event{note}}); err != nil {
+		t.Fatal(err)
+	}
+	for range 3 {
+		receive(t, ctx, seen)
+	}
+}
+
+func TestRefusal(t *testing.T) {
+	ctx := within(t)
+	s := bustest.StartServer(t)
+	b := s.Connect(t)
+	collect(t, b)
+	nc := raw(t, s)
+	sub, err := nc.SubscribeSync("answers")
+	if err != nil {
+		t.Fatal(err)
+	}
+	m := nats.NewMsg("forge.intent.shop.submit")
+	m.Header.Set("Forge-Reply", "answers")
+	m.Data = []byte(`{"id": "x", "submit": {"intent": {"id": "a", "colour": "red"}}}`)
+	if _, err := nc.RequestMsg(m, time.Second); err != nil {
+		t.Fatal(err)
+	}
+	reply, err := sub.NextMsgWithContext(ctx)
+	if err != nil || !strings.Contains(string(reply.Data), "colour") {
+		t.Errorf("the sender was told %q, %v", reply.Data, err)
+	}
+}
+
+// TestNewerResult checks that a result of a newer worker is neither lost nor in
+// the way of others.
+func TestNewerResult(t *testing.T) {
+	ctx := within(t)
+	s := bustest.StartServer(t)
+	b := s.Connect(t)
+	seen := collect(t, b)
+	put(t, raw(t, s), "forge.result.analyze.shop.fix-login", []byte("\xf8\x3f\x01"))
+	if err := b.PublishResult(ctx, result(1, "a")); err != nil {
+		t.Fatal(err)
+	}
+	receive(t, ctx, seen)
+	dead := deadLetters(t, ctx, b, 1)
+	if !strings.HasPrefix(dead[1].Reason, "waits for a newer version") {
+		t.Errorf("dead letter %+v", dead[1])
+	}
+	info, err := raw(t, s).Request("$JS.API.CONSUMER.INFO.FORGE_RESULTS.runner", nil, time.Second)
+	if err != nil || !strings.Contains(string(info.Data), `"num_ack_pending":1`) {
+		t.Errorf("the consumer has given it up: %s, %v", info.Data, err)
+	}
+}
+
+func TestNoRuling(t *testing.T) {
+	b := bustest.Start(t)
+	ctx, cancel := context.WithCancel(within(t))
+	stored := make(chan struct{})
+	serve(t, b, func(context.Context, *bus.Delivery) error {
+		close(stored)
+		return nil // and nobody is told
+	})
+	go func() { <-stored; cancel() }()
+	if _, err := b.Ask(ctx, submit(key)); !errors.Is(err, bus.ErrNoRuling) {
+		t.Errorf("got %v, want ErrNoRuling", err)
+	}
+}
+
+func TestSendRefuses(t *testing.T) {
+	ctx := within(t)
+	b := bustest.Start(t)
+	for name, ev := range map[string]forge.Event{
+		"no id":    {To: key, Cancel: &forge.Cancel{}},
+		"nothing":  {ID: "x", To: key},
+		"a timer":  {ID: "x", To: key, Timer: &forge.TimerFired{}},
+		"the lane": {ID: "x", To: key.Lane(), Cancel: &forge.Cancel{}},
+		"wildcard": {ID: "x", To: forge.Key{Project: "*", Intent: "a"}, Cancel: &forge.Cancel{}},
+		"two":      {ID: "x", To: key, Cancel: &forge.Cancel{}, Retry: &forge.Retry{}},
+		"enum":     {ID: "x", To: key, Edit: &forge.Edit{Risk: new(forge.Risk("huge"))}},
+	} {
+		if err := b.Send(ctx, ev); err == nil {
+			t.Errorf("%s was sent", name)
+		}
+	}
+}
+
+// TestRunnersShare checks that every event goes to one of several runners.
+func TestRunnersShare(t *testing.T) {
+	ctx := within(t)
+	s := bustest.StartServer(t)
+	const n = 300
+	seen := make(chan string, 2*n)
+	for range 3 {
+		serve(t, s.Connect(t), func(_ context.Context, d *bus.Delivery) error {
+			seen <- d.Event.ID
+			return nil
+		})
+	}
+	b := s.Connect(t)
+	for i := range n {
+		if err := b.Send(ctx, submit(forge.Key{Project: "shop", Intent: forge.IntentID(fmt.Sprint("i", i))})); err != nil {
+			t.Fatal(err)
+		}
+	}
+	counts := map[string]int{}
+	for range n {
+		counts[receive(t, ctx, seen)]++
+	}
+	if len(counts) != n {
+		t.Errorf("%d of %d events came", len(counts), n)
+	}
+}
