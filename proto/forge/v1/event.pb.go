@@ -2448,9 +2448,10 @@ func (b0 Planned_builder) Build() *Planned {
 // ended.
 type DependencyEnded struct {
 	state                  protoimpl.MessageState `protogen:"opaque.v1"`
-	xxx_hidden_Intent      *string                `protobuf:"bytes,1,opt,name=intent"`
-	xxx_hidden_Status      Status                 `protobuf:"varint,2,opt,name=status,enum=forge.v1.Status"`
-	xxx_hidden_Cycle       []string               `protobuf:"bytes,3,rep,name=cycle"`
+	xxx_hidden_Run         int32                  `protobuf:"varint,1,opt,name=run"`
+	xxx_hidden_Intent      *string                `protobuf:"bytes,2,opt,name=intent"`
+	xxx_hidden_Status      Status                 `protobuf:"varint,3,opt,name=status,enum=forge.v1.Status"`
+	xxx_hidden_Cycle       []string               `protobuf:"bytes,4,rep,name=cycle"`
 	XXX_raceDetectHookData protoimpl.RaceDetectHookData
 	XXX_presence           [1]uint32
 	unknownFields          protoimpl.UnknownFields
@@ -2482,6 +2483,13 @@ func (x *DependencyEnded) ProtoReflect() protoreflect.Message {
 	return mi.MessageOf(x)
 }
 
+func (x *DependencyEnded) GetRun() int32 {
+	if x != nil {
+		return x.xxx_hidden_Run
+	}
+	return 0
+}
+
 func (x *DependencyEnded) GetIntent() string {
 	if x != nil {
 		if x.xxx_hidden_Intent != nil {
@@ -2494,7 +2502,7 @@ func (x *DependencyEnded) GetIntent() string {
 
 func (x *DependencyEnded) GetStatus() Status {
 	if x != nil {
-		if protoimpl.X.Present(&(x.XXX_presence[0]), 1) {
+		if protoimpl.X.Present(&(x.XXX_presence[0]), 2) {
 			return x.xxx_hidden_Status
 		}
 	}
@@ -2508,47 +2516,66 @@ func (x *DependencyEnded) GetCycle() []string {
 	return nil
 }
 
+func (x *DependencyEnded) SetRun(v int32) {
+	x.xxx_hidden_Run = v
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 0, 4)
+}
+
 func (x *DependencyEnded) SetIntent(v string) {
 	x.xxx_hidden_Intent = &v
-	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 0, 3)
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 1, 4)
 }
 
 func (x *DependencyEnded) SetStatus(v Status) {
 	x.xxx_hidden_Status = v
-	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 1, 3)
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 2, 4)
 }
 
 func (x *DependencyEnded) SetCycle(v []string) {
 	x.xxx_hidden_Cycle = v
 }
 
-func (x *DependencyEnded) HasIntent() bool {
+func (x *DependencyEnded) HasRun() bool {
 	if x == nil {
 		return false
 	}
 	return protoimpl.X.Present(&(x.XXX_presence[0]), 0)
 }
 
-func (x *DependencyEnded) HasStatus() bool {
+func (x *DependencyEnded) HasIntent() bool {
 	if x == nil {
 		return false
 	}
 	return protoimpl.X.Present(&(x.XXX_presence[0]), 1)
 }
 
-func (x *DependencyEnded) ClearIntent() {
+func (x *DependencyEnded) HasStatus() bool {
+	if x == nil {
+		return false
+	}
+	return protoimpl.X.Present(&(x.XXX_presence[0]), 2)
+}
+
+func (x *DependencyEnded) ClearRun() {
 	protoimpl.X.ClearPresent(&(x.XXX_presence[0]), 0)
+	x.xxx_hidden_Run = 0
+}
+
+func (x *DependencyEnded) ClearIntent() {
+	protoimpl.X.ClearPresent(&(x.XXX_presence[0]), 1)
 	x.xxx_hidden_Intent = nil
 }
 
 func (x *DependencyEnded) ClearStatus() {
-	protoimpl.X.ClearPresent(&(x.XXX_presence[0]), 1)
+	protoimpl.X.ClearPresent(&(x.XXX_presence[0]), 2)
 	x.xxx_hidden_Status = Status_STATUS_UNSPECIFIED
 }
 
 type DependencyEnded_builder struct {
 	_ [0]func() // Prevents comparability and use of unkeyed literals for the builder.
 
+	// The run of the intent that waits, counted from 1.
+	Run *int32
 	// The intent that ended.
 	Intent *string
 	// How it ended; unset if there is no such intent.
@@ -2561,12 +2588,16 @@ func (b0 DependencyEnded_builder) Build() *DependencyEnded {
 	m0 := &DependencyEnded{}
 	b, x := &b0, m0
 	_, _ = b, x
+	if b.Run != nil {
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 0, 4)
+		x.xxx_hidden_Run = *b.Run
+	}
 	if b.Intent != nil {
-		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 0, 3)
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 1, 4)
 		x.xxx_hidden_Intent = b.Intent
 	}
 	if b.Status != nil {
-		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 1, 3)
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 2, 4)
 		x.xxx_hidden_Status = *b.Status
 	}
 	x.xxx_hidden_Cycle = b.Cycle
@@ -3702,11 +3733,12 @@ const file_forge_v1_event_proto_rawDesc = "" +
 	"\x0erelevant_files\x18\x02 \x03(\tR\rrelevantFiles\x12\x12\n" +
 	"\x04plan\x18\x03 \x01(\tR\x04plan\x12\x1d\n" +
 	"\n" +
-	"depends_on\x18\x04 \x03(\tR\tdependsOn\"i\n" +
-	"\x0fDependencyEnded\x12\x16\n" +
-	"\x06intent\x18\x01 \x01(\tR\x06intent\x12(\n" +
-	"\x06status\x18\x02 \x01(\x0e2\x10.forge.v1.StatusR\x06status\x12\x14\n" +
-	"\x05cycle\x18\x03 \x03(\tR\x05cycle\"{\n" +
+	"depends_on\x18\x04 \x03(\tR\tdependsOn\"{\n" +
+	"\x0fDependencyEnded\x12\x10\n" +
+	"\x03run\x18\x01 \x01(\x05R\x03run\x12\x16\n" +
+	"\x06intent\x18\x02 \x01(\tR\x06intent\x12(\n" +
+	"\x06status\x18\x03 \x01(\x0e2\x10.forge.v1.StatusR\x06status\x12\x14\n" +
+	"\x05cycle\x18\x04 \x03(\tR\x05cycle\"{\n" +
 	"\aReserve\x12\x10\n" +
 	"\x03run\x18\x01 \x01(\x05R\x03run\x12\x12\n" +
 	"\x04task\x18\x02 \x01(\tR\x04task\x12\x16\n" +
