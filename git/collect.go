@@ -123,9 +123,21 @@ func (c *Checkout) examine(ctx context.Context, got *Collected) error {
 	if got.Tree, err = s.Tree(ctx, got.Head); err != nil {
 		return err
 	}
-	chain, err := s.chain(ctx, c.start, got.Head)
+	if err := s.descends(ctx, c.start, got.Head); err != nil {
+		return err
+	}
+	r, err := s.readCommits(ctx)
 	if err != nil {
 		return err
+	}
+	defer r.close()
+	commits, err := r.chain(c.start, got.Head)
+	if err != nil {
+		return err
+	}
+	chain := make([]OID, len(commits))
+	for i, k := range commits {
+		chain[i] = k.oid
 	}
 	got.Commits = len(chain)
 	if len(chain) == 0 {

@@ -29,15 +29,8 @@ func (s *Store) Integrate(ctx context.Context, b Branch, old, next OID) (Integra
 	if _, err := ParseBranch(string(b)); err != nil {
 		return Integration{}, err
 	}
-	ok, err := s.IsAncestor(ctx, old, next)
-	if err != nil {
-		return Integration{}, notFound(err)
-	}
-	if !ok {
-		return Integration{}, rewritten(old)
-	}
 	var res Integration
-	err = s.locked(ctx, func(hold []*os.File) error {
+	err := s.locked(ctx, func(hold []*os.File) (err error) {
 		if s.origin != nil {
 			res, err = s.integrateOrigin(ctx, b, old, next)
 			return err
@@ -71,8 +64,8 @@ func (s *Store) integrateLocal(ctx context.Context, m move, hold []*os.File) (In
 }
 
 func (s *Store) tryLocal(ctx context.Context, m move, hold []*os.File) (Integration, error) {
-	if done, err := s.settled(ctx, m); err != nil || done.AlreadyIntegrated {
-		return done, err
+	if m.Old == m.New {
+		return s.settled(ctx, m)
 	}
 	var on []workTreeInfo
 	for _, w := range s.workTrees() {
@@ -83,25 +76,35 @@ func (s *Store) tryLocal(ctx context.Context, m move, hold []*os.File) (Integrat
 			on = append(on, w)
 		}
 	}
+	var err error
 	switch len(on) {
 	case 0:
-		return Integration{Head: m.New}, s.moveRef(ctx, m, s.common, hold, func() error { return nil })
+		err = s.moveRef(ctx, m, s.common, hold, func() error { return nil })
 	case 1:
 		m.WorkTree, m.GitDir = on[0].path, on[0].gitDir
-		return Integration{Head: m.New, WorkTree: m.WorkTree}, s.moveWorkTree(ctx, m, hold)
+		err = s.moveWorkTree(ctx, m, hold)
+	default:
+		return several(m, on)
 	}
+	if errors.Is(err, ErrMoved) {
+		return s.settled(ctx, m)
+	}
+	if err != nil {
+		return Integration{}, err
+	}
+	return Integration{Head: m.New, WorkTree: m.WorkTree}, nil
+}
+
+func several(m move, on []workTreeInfo) (Integration, error) {
 	return Integration{}, fmt.Errorf("branch %s is checked out in %s and %s: switch one of them: %w",
 		m.Branch, on[0].path, on[1].path, ErrInProgress)
 }
 
-// settled answers without a change when the branch is not at the expected commit.
+// settled says what it means that the branch is not at the expected commit.
 func (s *Store) settled(ctx context.Context, m move) (Integration, error) {
 	head, err := s.Head(ctx, m.Branch)
 	if err != nil {
 		return Integration{}, err
-	}
-	if head == m.Old && m.Old != m.New {
-		return Integration{}, nil
 	}
 	return s.compare(ctx, m, head)
 }
@@ -120,6 +123,9 @@ func (s *Store) compare(ctx context.Context, m move, head OID) (Integration, err
 // integrateOrigin pushes with a lease. Whatever the push said, what the origin has then is the answer.
 func (s *Store) integrateOrigin(ctx context.Context, b Branch, old, next OID) (Integration, error) {
 	m := move{Branch: b, Old: old, New: next}
+	if err := s.descends(ctx, old, next); err != nil {
+		return Integration{}, err
+	}
 	if old != next {
 		_, pushErr := run(ctx, s.transport(), "push", "-q", "--porcelain", "--no-verify", "--no-follow-tags",
 			"--force-with-lease="+b.ref()+":"+string(old), "--end-of-options", s.origin.url, string(next)+":"+b.ref())

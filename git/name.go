@@ -31,13 +31,13 @@ func ParseOID(s string) (OID, error) {
 func (o OID) Short() string { return string(o)[:min(12, len(o))] }
 
 // Name is one path element that is at once a directory, a ref component and an argument:
-// [a-z0-9] then [a-z0-9-], at most 64 characters, the shape of intent and task ids. Make one with ParseName.
+// [a-z0-9] then [a-z0-9-], at most 80 characters: intent ids, task ids, which are longer, and what is made of them. Make one with ParseName.
 type Name string
 
 // ParseName validates s as a Name.
 func ParseName(s string) (Name, error) {
-	if s == "" || len(s) > 64 {
-		return "", fmt.Errorf("name %q: want 1 to 64 characters", clip(s))
+	if s == "" || len(s) > 80 {
+		return "", fmt.Errorf("name %q: want 1 to 80 characters", clip(s))
 	}
 	for i := range len(s) {
 		c := s[i]

@@ -3,7 +3,6 @@ package git
 import (
 	"bytes"
 	"compress/zlib"
-	"context"
 	"crypto/sha1" //nolint:gosec // git's object names
 	"encoding/hex"
 	"fmt"
@@ -21,32 +20,6 @@ type commitData struct {
 	committer string
 	encoding  string // the encoding header, empty for UTF-8
 	message   string
-}
-
-// readCommits reads commits with one git process, in the order asked for.
-func (s *Store) readCommits(ctx context.Context, oids ...OID) ([]commitData, error) {
-	c := s.plumb()
-	var in bytes.Buffer
-	for _, o := range oids {
-		fmt.Fprintln(&in, o)
-	}
-	c.stdin = &in
-	out, err := run(ctx, c, "cat-file", "--batch")
-	if err != nil {
-		return nil, err
-	}
-	all := make([]commitData, 0, len(oids))
-	for _, o := range oids {
-		header, rest, _ := bytes.Cut(out, []byte{'\n'})
-		var name, kind string
-		var size int
-		if _, err := fmt.Sscan(string(header), &name, &kind, &size); err != nil || kind != "commit" || size >= len(rest) {
-			return nil, fmt.Errorf("commit %s: %w", o, ErrNotFound)
-		}
-		all = append(all, parseCommit(o, string(rest[:size])))
-		out = rest[size+1:]
-	}
-	return all, nil
 }
 
 func parseCommit(o OID, raw string) commitData {

@@ -18,7 +18,7 @@ func Version(ctx context.Context) (string, error) {
 // UserName is the name under which the person commits here, empty when they have
 // set none.
 func (s *Store) UserName(ctx context.Context) string {
-	out, err := run(ctx, command{dir: s.common, personal: true}, "config", "--get", "user.name")
+	out, err := run(ctx, command{dir: s.common, gitDir: s.common, personal: true}, "config", "--get", "user.name")
 	if err != nil {
 		return ""
 	}

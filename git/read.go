@@ -124,6 +124,7 @@ func (s *Store) Commits(ctx context.Context, base, head OID) (int, error) {
 	return n, err
 }
 
+// notFound adds ErrNotFound to git's complaint about an object that it does not have.
 func notFound(err error) error {
 	if code := exitCode(err); code == 1 || code == 128 {
 		return errors.Join(ErrNotFound, err)

@@ -28,54 +28,46 @@ type Rebased struct {
 //
 // Errors: *ConflictError; *WorkError (Rewritten when base is no ancestor of head, Merged, Oversized).
 func (s *Store) Rebase(ctx context.Context, base, head, onto OID) (Rebased, error) {
-	chain, err := s.chain(ctx, base, head)
-	if err != nil {
-		return Rebased{}, err
-	}
-	commits, err := s.readCommits(ctx, append(chain, base, onto)...)
+	chain, from, tip, err := s.readRange(ctx, base, head, onto)
 	if err != nil {
 		return Rebased{}, err
 	}
 	n := len(chain)
-	commits, from, tip := commits[:n], commits[n], commits[n+1]
 	kept := n
 	if base == onto {
 		if n > 0 {
-			tip = commits[n-1]
+			tip = chain[n-1]
 		}
-	} else if tip, kept, err = s.replay(ctx, commits, from.tree, tip); err != nil {
+	} else if tip, kept, err = s.replay(ctx, chain, from.tree, tip); err != nil {
 		return Rebased{}, err
 	}
 	id, err := s.PatchID(ctx, onto, tip.oid)
 	return Rebased{Head: tip.oid, Tree: tip.tree, PatchID: id, Commits: kept}, err
 }
 
-// chain lists the commits base..head, oldest first, and makes sure that they form one line from base.
-func (s *Store) chain(ctx context.Context, base, head OID) ([]OID, error) {
-	limit := fmt.Sprintf("-n%d", maxCommits+1)
-	out, err := run(ctx, s.plumb(), "rev-list", "--topo-order", "--parents", limit, string(head), "^"+string(base))
+func (s *Store) readRange(ctx context.Context, base, head, onto OID) (chain []commitData, from, tip commitData, err error) {
+	r, err := s.readCommits(ctx)
 	if err != nil {
-		return nil, notFound(err)
+		return nil, from, tip, err
 	}
-	var chain []OID
-	want := head // walking back: each line must be the parent of the one before
-	for line := range strings.Lines(string(out)) {
-		f := strings.Fields(line)
-		switch {
-		case len(chain) == maxCommits:
-			return nil, &WorkError{Fault: Oversized, Detail: fmt.Sprintf("more than %d commits", maxCommits)}
-		case len(f) > 2:
-			return nil, &WorkError{Fault: Merged, Detail: "commit " + f[0][:12] + " is a merge"}
-		case len(f) < 2 || OID(f[0]) != want:
-			return nil, rewritten(base)
-		}
-		chain, want = append(chain, OID(f[0])), OID(f[1])
+	defer r.close()
+	if from, err = r.commit(base); err != nil {
+		return nil, from, tip, err
 	}
-	if want != base {
-		return nil, rewritten(base)
+	if tip, err = r.commit(onto); err != nil {
+		return nil, from, tip, err
 	}
-	slices.Reverse(chain)
-	return chain, nil
+	chain, err = r.chain(base, head)
+	return chain, from, tip, err
+}
+
+// descends makes sure that head is base or descends from it. Error: *WorkError (Rewritten).
+func (s *Store) descends(ctx context.Context, base, head OID) error {
+	ok, err := s.IsAncestor(ctx, base, head)
+	if err == nil && !ok {
+		return rewritten(base)
+	}
+	return notFound(err)
 }
 
 func rewritten(base OID) error {

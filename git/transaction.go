@@ -15,15 +15,29 @@ import (
 // moveRef moves the branch in a git ref transaction and calls while while it is prepared: the branch, and HEAD
 // of gitDir if it is on the branch, are then locked and known to be at the old value, so no commit, switch or reset
 // of a person can come between. When while fails, or this process dies, git aborts the transaction.
+//
+// That the new commit descends from the old is found out while git prepares. Error: *WorkError (Rewritten).
 func (s *Store) moveRef(ctx context.Context, m move, gitDir string, hold []*os.File, while func() error) error {
+	descends := make(chan error, 1)
+	go func() { descends <- s.descends(ctx, m.Old, m.New) }()
 	tx, err := s.beginTransaction(ctx, m, gitDir, hold)
-	if err != nil {
+	if err == nil {
+		err = tx.say("start", "update "+m.Branch.ref()+" "+string(m.New)+" "+string(m.Old), "prepare")
+		if err != nil {
+			err = s.whyNotPrepared(ctx, m, tx.abort(err))
+			tx = nil
+		}
+	}
+	if e := <-descends; e != nil {
+		err = e
+	}
+	switch {
+	case tx == nil:
 		return err
+	case err == nil:
+		err = while()
 	}
-	if err := tx.say("start", "update "+m.Branch.ref()+" "+string(m.New)+" "+string(m.Old), "prepare"); err != nil {
-		return s.whyNotPrepared(ctx, m, tx.abort(err))
-	}
-	if err := while(); err != nil {
+	if err != nil {
 		return errors.Join(err, tx.end("abort"))
 	}
 	return tx.end("commit")

@@ -1,0 +1,115 @@
+package git
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"os"
+	"strconv"
+	"strings"
+)
+
+// Landing is one try to move a branch from Parent to Commit, for a task. It is kept before the branch moves, so
+// that a commit on the branch whose maker died is known for what it is.
+type Landing struct {
+	Intent Name
+	Task   Name
+	Number int // of the task's landings: 1, 2, ...
+	Parent OID
+	Commit OID
+}
+
+const landings = "refs/forge/*/land/*"
+
+// ref is refs/forge/<intent>/<task>/land/<number>/<parent>.
+func (l Landing) ref() string {
+	return fmt.Sprintf("%s%s/land/%d/%s", intentPrefix(l.Intent), l.Task, l.Number, l.Parent)
+}
+
+func parseLanding(ref, commit string) (Landing, error) {
+	bad := fmt.Errorf("%s: is not a landing", clip(ref))
+	f := strings.Split(ref, "/")
+	if len(f) != 7 || f[4] != "land" {
+		return Landing{}, bad
+	}
+	number, err := strconv.Atoi(f[5])
+	if err != nil {
+		return Landing{}, bad
+	}
+	l := Landing{Intent: Name(f[2]), Task: Name(f[3]), Number: number, Parent: OID(f[6]), Commit: OID(commit)}
+	if l.validate() != nil || l.ref() != ref {
+		return Landing{}, bad
+	}
+	return l, nil
+}
+
+func (l Landing) validate() error {
+	if err := (Attempt{Intent: l.Intent, Task: l.Task, Number: l.Number}).validate(); err != nil {
+		return err
+	}
+	if _, err := ParseOID(string(l.Parent)); err != nil {
+		return err
+	}
+	_, err := ParseOID(string(l.Commit))
+	return err
+}
+
+// KeepLanding writes a landing down, in a distributed store at the origin too, and returns when it is durable.
+func (s *Store) KeepLanding(ctx context.Context, l Landing) error {
+	if err := l.validate(); err != nil {
+		return err
+	}
+	return s.keep(ctx, Kept{Ref: l.ref(), OID: l.Commit})
+}
+
+// Landings returns every landing that is kept, of all intents, in a distributed store those at the origin. Their
+// commits need not be in the store.
+func (s *Store) Landings(ctx context.Context) ([]Landing, error) {
+	var out []byte
+	var err error
+	if s.origin == nil {
+		out, err = s.refs(ctx, "for-each-ref", "--format=%(objectname)%09%(refname)", "refs/forge/")
+	} else {
+		out, err = run(ctx, s.transport(), "ls-remote", "-q", "--refs", "--", s.origin.url, landings)
+	}
+	if err != nil {
+		return nil, err
+	}
+	var list []Landing
+	for line := range strings.Lines(string(out)) {
+		commit, ref, _ := strings.Cut(strings.TrimSuffix(line, "\n"), "\t")
+		if l, err := parseLanding(ref, commit); err == nil {
+			list = append(list, l)
+		}
+	}
+	return list, nil
+}
+
+// DeleteLandings forgets landings, here and at the origin. Those that are gone already do no harm.
+func (s *Store) DeleteLandings(ctx context.Context, list ...Landing) error {
+	var in bytes.Buffer
+	args := []string{"push", "-q", "--no-verify"}
+	if s.origin != nil {
+		args = append(args, "--end-of-options", s.origin.url)
+	}
+	for _, l := range list {
+		if err := l.validate(); err != nil {
+			return err
+		}
+		fmt.Fprintf(&in, "delete %s\n", l.ref())
+		args = append(args, ":"+l.ref())
+	}
+	if in.Len() == 0 {
+		return nil
+	}
+	return s.locked(ctx, func(hold []*os.File) error {
+		if s.origin != nil {
+			if _, err := run(ctx, s.transport(), args...); err != nil {
+				return err
+			}
+		}
+		c := command{dir: s.common, gitDir: s.common, env: s.identityEnv(), stdin: &in, hold: hold}
+		_, err := run(ctx, c, "update-ref", "--no-deref", "--stdin")
+		return err
+	})
+}
