@@ -67,7 +67,15 @@ func Closest(s string, known []string) string {
 			best, dist = k, d
 		}
 	}
-	return best
+	if best != "" {
+		return best
+	}
+	for _, k := range slices.Sorted(slices.Values(known)) {
+		if min(len(s), len(k)) >= 3 && (strings.HasPrefix(s, k) || strings.HasPrefix(k, s)) {
+			return k
+		}
+	}
+	return ""
 }
 
 // distance is the number of insertions, deletions, replacements and swaps of

@@ -1,0 +1,232 @@
+package config_test
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/pfl-forge/pfl-forge"
+	"github.com/pfl-forge/pfl-forge/config"
+)
+
+const full = `# how this repository is worked on
+base_branch: release/1.x
+parallel_workers: 8
+models: {triage_deep: haiku, complex: claude-opus-5}
+triage_tools: [Read]
+worker_tools:
+  - Read
+  - Bash
+max_review_retries: 0
+agent: recipe
+verify:
+  - go build ./...
+  - 0123
+worktree_dir: /var/tmp/trees
+worktree_setup:
+  - npm ci
+timeouts: {implement: 1h30m, idle: 90s}
+budget: {intent_usd: 2.5, day_usd: 40}
+policy:
+  trusted_origins: [scanner]
+  protected_paths: [.github/, "*.lock"]
+  sandbox: require
+recipes:
+  gofmt:
+    risk: low
+    run: gofmt -w .
+    check: test -z "$(gofmt -l .)"
+    allow_empty: true
+    timeout: 2m
+  rename:
+    title: Rename an identifier
+    params:
+      - name: FROM
+        question: Which identifier?
+        context: As Go spells it.
+        suggested: [foo, no, 1e3]
+      - name: TO
+        default: ""
+    each: git ls-files
+    run: |
+      set -e
+      ./rename.sh "$FORGE_ITEM"
+  docs:
+    tasks:
+      - {name: generate, run: make docs, files: [docs/]}
+      - {name: index, title: The index, depends_on: [generate], run: make index, check: test -s index}
+`
+
+func TestParse(t *testing.T) {
+	got, err := config.Parse([]byte(full))
+	if err != nil {
+		t.Fatal(err)
+	}
+	empty := ""
+	want := &config.Project{
+		BaseBranch:      "release/1.x",
+		ParallelWorkers: 8,
+		Models:          config.Models{TriageDeep: "haiku", Default: "sonnet", Complex: "claude-opus-5"},
+		TriageTools:     []string{"Read"},
+		WorkerTools:     []string{"Read", "Bash"},
+		Agent:           "recipe",
+		Verify:          []string{"go build ./...", "0123"},
+		WorktreeDir:     "/var/tmp/trees",
+		WorktreeSetup:   []string{"npm ci"},
+		Timeouts: config.Timeouts{
+			Analyze: 10 * time.Minute, Implement: 90 * time.Minute, Verify: 15 * time.Minute,
+			Review: 10 * time.Minute, Idle: 90 * time.Second,
+		},
+		Budget: config.Budget{IntentUSD: 2.5, DayUSD: 40},
+		Policy: config.Policy{
+			TrustedOrigins: []string{"scanner"}, ProtectedPaths: []string{".github/", "*.lock"}, Sandbox: config.SandboxRequire,
+		},
+		Recipes: map[string]config.Recipe{
+			"gofmt": {
+				Risk: forge.RiskLow, Run: "gofmt -w .", Check: `test -z "$(gofmt -l .)"`, AllowEmpty: true, Timeout: 2 * time.Minute,
+			},
+			"rename": {
+				Title: "Rename an identifier",
+				Params: []config.Param{
+					{Name: "FROM", Question: "Which identifier?", Context: "As Go spells it.", Suggested: []string{"foo", "no", "1e3"}},
+					{Name: "TO", Default: &empty},
+				},
+				Each: "git ls-files",
+				Run:  "set -e\n./rename.sh \"$FORGE_ITEM\"\n",
+			},
+			"docs": {Tasks: []config.RecipeTask{
+				{Name: "generate", Run: "make docs", Files: []string{"docs/"}},
+				{Name: "index", Title: "The index", DependsOn: []string{"generate"}, Run: "make index", Check: "test -s index"},
+			}},
+		},
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Error(diff)
+	}
+}
+
+func TestParseOfNothingIsDefault(t *testing.T) {
+	for _, in := range []string{"", "\n# only a comment\n", "recipes:\nverify:\n", "\ufeff# with a mark\n"} {
+		got, err := config.Parse([]byte(in))
+		if err != nil {
+			t.Errorf("%q: %v", in, err)
+			continue
+		}
+		if diff := cmp.Diff(config.Default(), got); diff != "" {
+			t.Errorf("%q: %s", in, diff)
+		}
+	}
+}
+
+func TestParseRefuses(t *testing.T) {
+	for _, tt := range []struct{ in, want string }{
+		{"base_brnch: main", `pfl-forge.yaml:1: base_brnch: unknown key; did you mean "base_branch"?`},
+		{"models: {triage: x}", `pfl-forge.yaml:1: models.triage: unknown key; known keys are complex, default, triage_deep`},
+		{"verify: []\nverify: []", "pfl-forge.yaml:2: verify: duplicate key, first given on line 1"},
+		{"base_branch: -x", `base_branch: "-x" is no branch name: it must not start with -`},
+		{"base_branch: a..b", "must not contain .."},
+		{"base_branch: a.lock/b", "ends with .lock"},
+		{"base_branch: HEAD", "means something else"},
+		{"base_branch: forge/x", "means something else"},
+		{"base_branch: 'a b'", "must not contain spaces"},
+		{"base_branch: ''", "must not be empty; leave the key out"},
+		{"base_branch:", "must not be empty; give a value or leave the key out"},
+		{"parallel_workers: 0", "is 0; must be between 1 and 256"},
+		{"parallel_workers: 010", `must be a whole number, not "010"`},
+		{"parallel_workers: '4'", "must be a whole number"},
+		{"max_review_retries: -1", "is -1; must be between 0 and 20"},
+		{"agent: cloude", `"cloude" is not one of claude, recipe; did you mean "claude"?`},
+		{"models: {default: --dangerous}", "models.default: must not start with a hyphen"},
+		{"worker_tools: [Bash, 'Read,Write']", "worker_tools[1]: must not contain spaces, commas"},
+		{"worker_tools: [Bash, Bash]", `worker_tools[1]: "Bash" is given twice`},
+		{"verify: go build", "verify: must be a list"},
+		{"verify: ['  ']", "verify[0]: is an empty command"},
+		{"worktree_dir: .git/trees", "must be a directory of its own"},
+		{"worktree_dir: ..", "must be a directory of its own"},
+		{"timeouts: {idle: 10}", `must be a duration such as 90s or 10m, not "10"`},
+		{"timeouts: {idle: 10ms}", "is 10ms; must be between 1s and 24h"},
+		{"budget: {day_usd: -3}", "budget.day_usd: is -3; must be between 0"},
+		{"budget: {day_usd: .nan}", `must be a number such as 2.5, not ".nan"`},
+		{"policy: {sandbox: on}", `policy.sandbox: "on" is not one of off, auto, require`},
+		{"policy: {protected_paths: [../x]}", "must be relative to the repository's root"},
+		{"policy: {protected_paths: ['[']}", "is no valid pattern"},
+		{"recipes:\n  a: {}", "pfl-forge.yaml:2: recipes.a: needs either run or tasks"},
+		{"recipes:\n  a: {run: x, tasks: [{name: b, run: x}]}", "recipes.a.tasks: cannot stand beside run"},
+		{"recipes:\n  a: {each: x, tasks: [{name: b, run: x}]}", "recipes.a.each: goes with run, not with tasks"},
+		{"recipes:\n  a: {run: ' '}", "recipes.a.run: is an empty command"},
+		{"recipes:\n  A B: {run: x}", `recipe name "A B" must be a-z`},
+		{"recipes:\n  a: {run: x, risk: medium}", `"medium" is not one of low, med, high; did you mean "med"?`},
+		{"recipes:\n  a: {run: x, timeout: 1ms}", "recipes.a.timeout: is 1ms"},
+		{"recipes:\n  a:\n    run: x\n    chekc: y", `pfl-forge.yaml:4: recipes.a.chekc: unknown key; did you mean "check"?`},
+		{"recipes:\n  a: {run: x, params: [{name: from}]}", `recipes.a.params[0].name: "from" must be upper case`},
+		{"recipes:\n  a: {run: x, params: [{question: q}]}", `"" must be upper case`},
+		{"recipes:\n  a: {run: x, params: [{name: FORGE_ITEM}]}", "kept for pfl-forge's own"},
+		{"recipes:\n  a: {run: x, params: [{name: LD_PRELOAD}]}", "changes how commands run"},
+		{"recipes:\n  a: {run: x, params: [{name: GIT_DIR}]}", "changes how commands run"},
+		{"recipes:\n  a: {run: x, params: [{name: PATH}]}", "changes how commands run"},
+		{"recipes:\n  a: {run: x, params: [{name: X}, {name: X}]}", `recipes.a.params[1].name: "X" is given twice`},
+		{"recipes:\n  a: {tasks: [{run: x}]}", "recipes.a.tasks[0]: needs a name"},
+		{"recipes:\n  a: {tasks: [{name: b}]}", "recipes.a.tasks[0]: needs run"},
+		{"recipes:\n  a: {tasks: [{name: b, run: x}, {name: b, run: y}]}", `recipes.a.tasks[1].name: "b" is given twice`},
+		{"recipes:\n  a: {tasks: [{name: bcd, run: x, depends_on: [bce]}]}", `no task of this recipe is called "bce"; did you mean "bcd"?`},
+		{"recipes:\n  a: {tasks: [{name: b, run: x, depends_on: [b]}]}", `"b" depends on itself`},
+		{
+			"recipes:\n  a:\n    tasks: [{name: b, run: x, depends_on: [c]}, {name: c, run: x, depends_on: [b]}]",
+			"pfl-forge.yaml:3: recipes.a.tasks: depend on each other in a circle: b -> c -> b",
+		},
+		{"recipes:\n  a: {run: \"x\\0y\"}", "must not contain a NUL character"},
+	} {
+		_, err := config.Parse([]byte(tt.in))
+		if err == nil || !strings.Contains(err.Error(), tt.want) {
+			t.Errorf("%q:\n got %v\nwant ...%s", tt.in, err, tt.want)
+		}
+	}
+}
+
+func TestParseReportsEverythingInOrder(t *testing.T) {
+	_, err := config.Parse([]byte("recipes:\n  b: {}\n  a: {}\nagent: nobody\nparallel_workers: 0\n"))
+	want := `pfl-forge.yaml:2: recipes.b: needs either run or tasks
+pfl-forge.yaml:3: recipes.a: needs either run or tasks
+pfl-forge.yaml:4: agent: "nobody" is not one of claude, recipe
+pfl-forge.yaml:5: parallel_workers: is 0; must be between 1 and 256`
+	if err == nil || err.Error() != want {
+		t.Errorf("got:\n%v\nwant:\n%s", err, want)
+	}
+}
+
+func TestLoad(t *testing.T) {
+	dir := t.TempDir()
+	if got, err := config.Load(dir); err != nil || got.Agent != "claude" {
+		t.Errorf("no file: %+v, %v", got, err)
+	}
+	path := filepath.Join(dir, config.FileName)
+	if err := os.WriteFile(path, []byte("agent: recipe\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if got, err := config.Load(dir); err != nil || got.Agent != "recipe" {
+		t.Errorf("file: %+v, %v", got, err)
+	}
+	if err := os.Rename(path, filepath.Join(dir, "real.yaml")); err != nil {
+		t.Fatal(err)
+	}
+	mustRefuse(t, dir, "is not a regular file", os.Symlink("real.yaml", path))
+	mustRefuse(t, dir, "is not a regular file", os.Remove(path), syscall.Mkfifo(path, 0o600))
+	mustRefuse(t, dir, "at most 65536 are allowed", os.Remove(path), os.WriteFile(path, make([]byte, 1<<17), 0o600))
+}
+
+func mustRefuse(t *testing.T, dir, want string, made ...error) {
+	t.Helper()
+	for _, err := range made {
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	if _, err := config.Load(dir); err == nil || !strings.Contains(err.Error(), want) {
+		t.Errorf("got %v, want ...%s", err, want)
+	}
+}
