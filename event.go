@@ -85,6 +85,7 @@ type Cancel struct {
 // TimerFired says that a timer's time has come.
 type TimerFired struct {
 	Key string
+	At  time.Time // when it was to fire; a timer that was set anew is another one
 }
 
 // Enter asks the lane to admit an intent, or, after a retry, to re-admit it.
@@ -120,6 +121,7 @@ type Planned struct {
 // ended. An empty Status means that there is no such intent; Cycle is set when
 // the dependency can never end, because it waits for this one.
 type DependencyEnded struct {
+	Run    int // of the one that waits
 	Intent IntentID
 	Status Status
 	Cycle  []IntentID
@@ -175,5 +177,6 @@ type Withdraw struct {
 // End tells the lane that a run of an intent ended.
 type End struct {
 	Run    int
+	Number int // counted from 1: a run that ended may end otherwise, when a person cancels it
 	Status Status
 }

@@ -1826,6 +1826,7 @@ func (b0 Cancel_builder) Build() *Cancel {
 type TimerFired struct {
 	state                  protoimpl.MessageState `protogen:"opaque.v1"`
 	xxx_hidden_Key         *string                `protobuf:"bytes,1,opt,name=key"`
+	xxx_hidden_At          *timestamppb.Timestamp `protobuf:"bytes,2,opt,name=at"`
 	XXX_raceDetectHookData protoimpl.RaceDetectHookData
 	XXX_presence           [1]uint32
 	unknownFields          protoimpl.UnknownFields
@@ -1867,9 +1868,20 @@ func (x *TimerFired) GetKey() string {
 	return ""
 }
 
+func (x *TimerFired) GetAt() *timestamppb.Timestamp {
+	if x != nil {
+		return x.xxx_hidden_At
+	}
+	return nil
+}
+
 func (x *TimerFired) SetKey(v string) {
 	x.xxx_hidden_Key = &v
-	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 0, 1)
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 0, 2)
+}
+
+func (x *TimerFired) SetAt(v *timestamppb.Timestamp) {
+	x.xxx_hidden_At = v
 }
 
 func (x *TimerFired) HasKey() bool {
@@ -1879,9 +1891,20 @@ func (x *TimerFired) HasKey() bool {
 	return protoimpl.X.Present(&(x.XXX_presence[0]), 0)
 }
 
+func (x *TimerFired) HasAt() bool {
+	if x == nil {
+		return false
+	}
+	return x.xxx_hidden_At != nil
+}
+
 func (x *TimerFired) ClearKey() {
 	protoimpl.X.ClearPresent(&(x.XXX_presence[0]), 0)
 	x.xxx_hidden_Key = nil
+}
+
+func (x *TimerFired) ClearAt() {
+	x.xxx_hidden_At = nil
 }
 
 type TimerFired_builder struct {
@@ -1889,6 +1912,8 @@ type TimerFired_builder struct {
 
 	// The timer.
 	Key *string
+	// When it was to fire; a timer that was set anew is another one.
+	At *timestamppb.Timestamp
 }
 
 func (b0 TimerFired_builder) Build() *TimerFired {
@@ -1896,9 +1921,10 @@ func (b0 TimerFired_builder) Build() *TimerFired {
 	b, x := &b0, m0
 	_, _ = b, x
 	if b.Key != nil {
-		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 0, 1)
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 0, 2)
 		x.xxx_hidden_Key = b.Key
 	}
+	x.xxx_hidden_At = b.At
 	return m0
 }
 
@@ -3558,6 +3584,7 @@ type End struct {
 	state                  protoimpl.MessageState `protogen:"opaque.v1"`
 	xxx_hidden_Run         int32                  `protobuf:"varint,1,opt,name=run"`
 	xxx_hidden_Status      Status                 `protobuf:"varint,2,opt,name=status,enum=forge.v1.Status"`
+	xxx_hidden_Number      int32                  `protobuf:"varint,3,opt,name=number"`
 	XXX_raceDetectHookData protoimpl.RaceDetectHookData
 	XXX_presence           [1]uint32
 	unknownFields          protoimpl.UnknownFields
@@ -3605,14 +3632,26 @@ func (x *End) GetStatus() Status {
 	return Status_STATUS_UNSPECIFIED
 }
 
+func (x *End) GetNumber() int32 {
+	if x != nil {
+		return x.xxx_hidden_Number
+	}
+	return 0
+}
+
 func (x *End) SetRun(v int32) {
 	x.xxx_hidden_Run = v
-	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 0, 2)
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 0, 3)
 }
 
 func (x *End) SetStatus(v Status) {
 	x.xxx_hidden_Status = v
-	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 1, 2)
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 1, 3)
+}
+
+func (x *End) SetNumber(v int32) {
+	x.xxx_hidden_Number = v
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 2, 3)
 }
 
 func (x *End) HasRun() bool {
@@ -3629,6 +3668,13 @@ func (x *End) HasStatus() bool {
 	return protoimpl.X.Present(&(x.XXX_presence[0]), 1)
 }
 
+func (x *End) HasNumber() bool {
+	if x == nil {
+		return false
+	}
+	return protoimpl.X.Present(&(x.XXX_presence[0]), 2)
+}
+
 func (x *End) ClearRun() {
 	protoimpl.X.ClearPresent(&(x.XXX_presence[0]), 0)
 	x.xxx_hidden_Run = 0
@@ -3639,6 +3685,11 @@ func (x *End) ClearStatus() {
 	x.xxx_hidden_Status = Status_STATUS_UNSPECIFIED
 }
 
+func (x *End) ClearNumber() {
+	protoimpl.X.ClearPresent(&(x.XXX_presence[0]), 2)
+	x.xxx_hidden_Number = 0
+}
+
 type End_builder struct {
 	_ [0]func() // Prevents comparability and use of unkeyed literals for the builder.
 
@@ -3646,6 +3697,9 @@ type End_builder struct {
 	Run *int32
 	// How it ended.
 	Status *Status
+	// Counts the ends of the intent from 1; a run that ended may end otherwise,
+	// when a person cancels it.
+	Number *int32
 }
 
 func (b0 End_builder) Build() *End {
@@ -3653,12 +3707,16 @@ func (b0 End_builder) Build() *End {
 	b, x := &b0, m0
 	_, _ = b, x
 	if b.Run != nil {
-		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 0, 2)
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 0, 3)
 		x.xxx_hidden_Run = *b.Run
 	}
 	if b.Status != nil {
-		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 1, 2)
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 1, 3)
 		x.xxx_hidden_Status = *b.Status
+	}
+	if b.Number != nil {
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 2, 3)
+		x.xxx_hidden_Number = *b.Number
 	}
 	return m0
 }
@@ -3712,10 +3770,11 @@ const file_forge_v1_event_proto_rawDesc = "" +
 	"\x05Retry\x12\"\n" +
 	"\finstructions\x18\x01 \x01(\tR\finstructions\" \n" +
 	"\x06Cancel\x12\x16\n" +
-	"\x06reason\x18\x01 \x01(\tR\x06reason\"\x1e\n" +
+	"\x06reason\x18\x01 \x01(\tR\x06reason\"J\n" +
 	"\n" +
 	"TimerFired\x12\x10\n" +
-	"\x03key\x18\x01 \x01(\tR\x03key\"/\n" +
+	"\x03key\x18\x01 \x01(\tR\x03key\x12*\n" +
+	"\x02at\x18\x02 \x01(\v2\x1a.google.protobuf.TimestampR\x02at\"/\n" +
 	"\x05Enter\x12\x10\n" +
 	"\x03run\x18\x01 \x01(\x05R\x03run\x12\x14\n" +
 	"\x05title\x18\x02 \x01(\tR\x05title\"L\n" +
@@ -3767,10 +3826,11 @@ const file_forge_v1_event_proto_rawDesc = "" +
 	"\bWithdraw\x12\x10\n" +
 	"\x03run\x18\x01 \x01(\x05R\x03run\x12\x12\n" +
 	"\x04task\x18\x02 \x01(\tR\x04task\x12\x16\n" +
-	"\x06number\x18\x03 \x01(\x05R\x06number\"A\n" +
+	"\x06number\x18\x03 \x01(\x05R\x06number\"Y\n" +
 	"\x03End\x12\x10\n" +
 	"\x03run\x18\x01 \x01(\x05R\x03run\x12(\n" +
-	"\x06status\x18\x02 \x01(\x0e2\x10.forge.v1.StatusR\x06statusB?Z5github.com/pfl-forge/pfl-forge/proto/forge/v1;forgev1\x92\x03\x05\xd2>\x02\x10\x03b\beditionsp\xe8\a"
+	"\x06status\x18\x02 \x01(\x0e2\x10.forge.v1.StatusR\x06status\x12\x16\n" +
+	"\x06number\x18\x03 \x01(\x05R\x06numberB?Z5github.com/pfl-forge/pfl-forge/proto/forge/v1;forgev1\x92\x03\x05\xd2>\x02\x10\x03b\beditionsp\xe8\a"
 
 var file_forge_v1_event_proto_msgTypes = make([]protoimpl.MessageInfo, 20)
 var file_forge_v1_event_proto_goTypes = []any{
@@ -3827,17 +3887,18 @@ var file_forge_v1_event_proto_depIdxs = []int32{
 	19, // 20: forge.v1.Event.end:type_name -> forge.v1.End
 	23, // 21: forge.v1.Submit.intent:type_name -> forge.v1.Intent
 	24, // 22: forge.v1.Edit.risk:type_name -> forge.v1.Risk
-	11, // 23: forge.v1.Admitted.active:type_name -> forge.v1.ActiveIntent
-	25, // 24: forge.v1.ActiveIntent.status:type_name -> forge.v1.Status
-	25, // 25: forge.v1.DependencyEnded.status:type_name -> forge.v1.Status
-	26, // 26: forge.v1.Landed.result:type_name -> forge.v1.Integration
-	27, // 27: forge.v1.Landed.failure:type_name -> forge.v1.Failure
-	25, // 28: forge.v1.End.status:type_name -> forge.v1.Status
-	29, // [29:29] is the sub-list for method output_type
-	29, // [29:29] is the sub-list for method input_type
-	29, // [29:29] is the sub-list for extension type_name
-	29, // [29:29] is the sub-list for extension extendee
-	0,  // [0:29] is the sub-list for field type_name
+	21, // 23: forge.v1.TimerFired.at:type_name -> google.protobuf.Timestamp
+	11, // 24: forge.v1.Admitted.active:type_name -> forge.v1.ActiveIntent
+	25, // 25: forge.v1.ActiveIntent.status:type_name -> forge.v1.Status
+	25, // 26: forge.v1.DependencyEnded.status:type_name -> forge.v1.Status
+	26, // 27: forge.v1.Landed.result:type_name -> forge.v1.Integration
+	27, // 28: forge.v1.Landed.failure:type_name -> forge.v1.Failure
+	25, // 29: forge.v1.End.status:type_name -> forge.v1.Status
+	30, // [30:30] is the sub-list for method output_type
+	30, // [30:30] is the sub-list for method input_type
+	30, // [30:30] is the sub-list for extension type_name
+	30, // [30:30] is the sub-list for extension extendee
+	0,  // [0:30] is the sub-list for field type_name
 }
 
 func init() { file_forge_v1_event_proto_init() }

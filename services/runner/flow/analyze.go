@@ -43,12 +43,12 @@ func (s *Intent) startAnalysis() {
 // analyzed takes an analysis: questions, or a plan.
 func (s *Intent) analyzed(r *forge.Result) {
 	a := r.Analysis
-	s.analyze.errors = 0
 	s.session = r.Session
 	if a.Policy != nil {
 		s.policy = *a.Policy
 	}
 	if len(a.Clarifications) > 0 {
+		s.analyze.errors = 0
 		s.ask(a.Clarifications)
 		return
 	}
@@ -63,6 +63,7 @@ func (s *Intent) analyzed(r *forge.Result) {
 		}})
 		return
 	}
+	s.analyze.errors = 0
 	if s.intent.Type == "" {
 		s.intent.Type = a.Type
 	}
@@ -155,7 +156,7 @@ func (s *Intent) await() {
 
 func (s *Intent) dependencyEnded(d *forge.DependencyEnded) (forge.Decision, error) {
 	i := slices.IndexFunc(s.depends, func(x dependency) bool { return x.id == d.Intent })
-	if s.phase != phaseDepending || i < 0 || s.depends[i].status != "" {
+	if s.phase != phaseDepending || d.Run != s.run || i < 0 || s.depends[i].status != "" {
 		return ignore("the intent does not wait for %q", d.Intent)
 	}
 	switch {
@@ -288,7 +289,7 @@ func noteID(from forge.Key, key string, ev forge.Event) string {
 	case ev.Withdraw != nil:
 		n = ev.Withdraw.Number
 	case ev.End != nil:
-		n = ev.End.Run
+		n = ev.End.Number
 	}
 	return fmt.Sprintf("%s/%s/%d", from.Intent, key, n)
 }

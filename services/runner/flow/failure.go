@@ -24,7 +24,9 @@ func (s *Intent) failed(t *task, r *forge.Result) {
 	}
 	if step == forge.StepImplement {
 		t.session, t.replica = r.Session, r.Replica
-		t.feedback = f.Message
+		if instructive(f.Reason) {
+			t.feedback = f.Message
+		}
 	}
 	switch {
 	case !f.Until.IsZero() && (f.Reason == forge.FailRateLimited || f.Reason == forge.FailQuota):
@@ -61,6 +63,17 @@ func givesUp(r forge.FailureReason) bool {
 	return false
 }
 
+// instructive reports whether the next attempt can do better for knowing why
+// the last one failed.
+func instructive(r forge.FailureReason) bool {
+	switch r {
+	case forge.FailTimeout, forge.FailIdle, forge.FailOutputLimit, forge.FailCrashed, forge.FailInvalidOutput,
+		forge.FailMaxTurns, forge.FailUnsafe:
+		return true
+	}
+	return false
+}
+
 func (s *Intent) giveUp(t *task, step forge.Step, why string) {
 	if t != nil {
 		s.failTask(t, fmt.Sprintf("%s: %s", step, why))
@@ -79,9 +92,10 @@ func (s *Intent) park(id forge.TaskID, step forge.Step, at time.Time) {
 func parkKey(id forge.TaskID, step forge.Step) string { return fmt.Sprintf("park/%s/%s", id, step) }
 
 // timer takes a timer that fired: a pause is over, or a replica did not begin.
-func (s *Intent) timer(key string) (forge.Decision, error) {
-	if !s.open.hasTimer(key) {
-		return ignore("no timer %q is set", key)
+func (s *Intent) timer(fired *forge.TimerFired) (forge.Decision, error) {
+	key := fired.Key
+	if !s.open.hasTimerAt(key, fired.At) {
+		return ignore("no timer %q is set for %s", key, fired.At)
 	}
 	kind, rest, _ := strings.Cut(key, "/")
 	id, rest, _ := strings.Cut(rest, "/")

@@ -47,7 +47,8 @@ func (s *Intent) finish(status forge.Status) {
 // endRun tells the lane, which forgets everything that the intent held there.
 func (s *Intent) endRun() {
 	s.open.notes = nil
-	s.tellLane("end", false, forge.Event{End: &forge.End{Run: s.run, Status: s.intent.Status}})
+	s.ends++
+	s.tellLane("end", false, forge.Event{End: &forge.End{Run: s.run, Number: s.ends, Status: s.intent.Status}})
 }
 
 func (s *Intent) startReflect() {

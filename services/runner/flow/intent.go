@@ -32,6 +32,7 @@ type Intent struct {
 	judged   forge.Risk // what the analysis said
 	phase    phase
 	run      int
+	ends     int // how often the lane was told that a run ended
 	policy   forge.Policy
 	active   []forge.ActiveIntent
 	planHash string
@@ -53,6 +54,7 @@ type Intent struct {
 	usage        forge.Usage
 	runStarted   time.Time
 	updated      time.Time
+	heard        map[string]bool // ids of what people asked: a redelivery must not be taken for a new wish
 
 	open open
 	eff  forge.Effects // of the step that is being taken
@@ -74,7 +76,7 @@ type stepState struct {
 
 // NewIntent returns the machine of an intent that was not submitted yet.
 func NewIntent(key forge.Key) *Intent {
-	return &Intent{key: key, policy: forge.DefaultPolicy()}
+	return &Intent{key: key, policy: forge.DefaultPolicy(), heard: map[string]bool{}}
 }
 
 // Step decides on one event. The effects have to happen once the decision is
@@ -84,6 +86,9 @@ func (s *Intent) Step(ev forge.Event) (forge.Effects, forge.Ruling) {
 	s.eff = forge.Effects{}
 	s.now = ev.At
 	decision, err := s.decide(ev)
+	if decision == forge.Applied && personal(&ev) {
+		s.heard[ev.ID] = true
+	}
 	r := forge.Ruling{EventID: ev.ID, Decision: decision, Intent: s.key.Intent}
 	if err != nil {
 		r.Reason = err.Error()
@@ -108,6 +113,9 @@ func (s *Intent) decide(ev forge.Event) (forge.Decision, error) {
 	if s.phase == phaseNone {
 		return refuse("there is no intent %q; `pfl-forge status` lists those that exist", s.key.Intent)
 	}
+	if personal(&ev) && s.heard[ev.ID] {
+		return ignore("this was asked and decided already")
+	}
 	switch {
 	case ev.Edit != nil:
 		return s.edit(ev.Edit)
@@ -124,7 +132,7 @@ func (s *Intent) decide(ev forge.Event) (forge.Decision, error) {
 	case ev.Result != nil:
 		return s.result(ev.Result)
 	case ev.Timer != nil:
-		return s.timer(ev.Timer.Key)
+		return s.timer(ev.Timer)
 	case ev.Admitted != nil:
 		return s.admitted(ev.Admitted)
 	case ev.DependencyEnded != nil:
@@ -135,6 +143,11 @@ func (s *Intent) decide(ev forge.Event) (forge.Decision, error) {
 		return s.landed(ev.Landed)
 	}
 	return refuse("the event says nothing that an intent knows")
+}
+
+// personal reports whether an event is a wish about an intent that exists.
+func personal(ev *forge.Event) bool {
+	return ev.Edit != nil || ev.Approve != nil || ev.Reject != nil || ev.Answer != nil || ev.Retry != nil || ev.Cancel != nil
 }
 
 func refuse(format string, args ...any) (forge.Decision, error) {

@@ -28,6 +28,7 @@ type Lane struct {
 // status and accounts stay.
 type member struct {
 	run     int
+	ends    int // number of its newest end
 	active  bool
 	status  forge.Status
 	title   string
@@ -108,7 +109,7 @@ func (l *Lane) decide(ev forge.Event) (forge.Decision, error) {
 	case ev.Result != nil:
 		return l.result(ev.Result)
 	case ev.Timer != nil:
-		return l.timer(ev.Timer.Key)
+		return l.timer(ev.Timer)
 	}
 	return refuse("the event says nothing that a lane knows")
 }

@@ -2,6 +2,7 @@ package flow
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 
 	"github.com/pfl-forge/pfl-forge"
@@ -19,11 +20,12 @@ func (l *Lane) enter(id forge.IntentID, e *forge.Enter) (forge.Decision, error) 
 		l.admit(id, m)
 		return ignore("%q is admitted already", id)
 	}
-	tasks := map[forge.TaskID]*account{}
-	if m != nil && m.tasks != nil {
-		tasks = m.tasks
+	next := &member{run: e.Run, active: true, title: e.Title, status: forge.StatusProposed, tasks: map[forge.TaskID]*account{}}
+	if m != nil {
+		next.ends = m.ends
+		maps.Copy(next.tasks, m.tasks)
 	}
-	m = &member{run: e.Run, active: true, title: e.Title, status: forge.StatusProposed, tasks: tasks}
+	m = next
 	l.intents[id] = m
 	l.admit(id, m)
 	return forge.Applied, nil
@@ -76,7 +78,8 @@ func (l *Lane) planned(id forge.IntentID, p *forge.Planned) (forge.Decision, err
 }
 
 func (l *Lane) tellDependency(id forge.IntentID, d forge.DependencyEnded) {
-	l.say(id, fmt.Sprintf("dependency/%s/%s", id, d.Intent), forge.Event{DependencyEnded: &d})
+	d.Run = l.intents[id].run
+	l.say(id, fmt.Sprintf("dependency/%s/%d/%s", id, d.Run, d.Intent), forge.Event{DependencyEnded: &d})
 }
 
 // cycle returns the path from id over d back to id, or nil.
@@ -113,13 +116,13 @@ func (l *Lane) end(id forge.IntentID, e *forge.End) (forge.Decision, error) {
 		m = &member{}
 		l.intents[id] = m
 	}
-	if e.Run < m.run || e.Run == m.run && !m.active && m.status == e.Status {
-		if e.Run == m.run {
+	if e.Run < m.run || e.Number <= m.ends {
+		if e.Run == m.run && !m.active {
 			l.wake(id, m.status)
 		}
 		return ignore("run %d of %q is over already", e.Run, id)
 	}
-	*m = member{run: e.Run, status: e.Status, tasks: m.tasks}
+	*m = member{run: e.Run, ends: e.Number, status: e.Status, tasks: m.tasks}
 	l.drop(func(r *request) bool { return r.intent == id })
 	l.wake(id, e.Status)
 	l.pump()

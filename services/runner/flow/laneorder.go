@@ -264,9 +264,9 @@ func (l *Lane) pause(d time.Duration) {
 	l.eff.Timers = append(l.eff.Timers, t)
 }
 
-func (l *Lane) timer(key string) (forge.Decision, error) {
-	if len(l.timers) == 0 || l.timers[0].Key != key {
-		return ignore("no timer %q is set", key)
+func (l *Lane) timer(fired *forge.TimerFired) (forge.Decision, error) {
+	if len(l.timers) == 0 || l.timers[0].Key != fired.Key || !l.timers[0].At.Equal(fired.At) {
+		return ignore("no timer %q is set for %s", fired.Key, fired.At)
 	}
 	l.timers = nil
 	l.landing.paused = false

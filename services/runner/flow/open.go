@@ -2,6 +2,7 @@ package flow
 
 import (
 	"slices"
+	"time"
 
 	"github.com/pfl-forge/pfl-forge"
 )
@@ -40,6 +41,10 @@ func (o *open) cancelTimer(key string) {
 
 func (o *open) hasTimer(key string) bool {
 	return slices.ContainsFunc(o.timers, func(t forge.Timer) bool { return t.Key == key })
+}
+
+func (o *open) hasTimerAt(key string, at time.Time) bool {
+	return slices.ContainsFunc(o.timers, func(t forge.Timer) bool { return t.Key == key && t.At.Equal(at) })
 }
 
 // idle reports whether nothing is awaited from a worker, a clock or the other

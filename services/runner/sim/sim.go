@@ -28,15 +28,19 @@ const (
 func Run(seed uint64, trace bool) *Failure {
 	w := newWorld(seed)
 	w.tracing = trace
+	w.populate()
+	if err := w.play(); err != nil {
+		return &Failure{Seed: seed, Reason: err.Error(), Trace: w.trace}
+	}
+	return nil
+}
+
+func (w *world) populate() {
 	w.workers.init()
 	for i := range 1 + w.rng.IntN(4) {
 		w.people.ids = append(w.people.ids, forge.IntentID(fmt.Sprintf("i%d", i)))
 	}
 	w.people.outsiders = w.rng.IntN(3) == 0
-	if err := w.play(); err != nil {
-		return &Failure{Seed: seed, Reason: err.Error(), Trace: w.trace}
-	}
-	return nil
 }
 
 func (s *workers) init() {
@@ -146,7 +150,7 @@ func (w *world) fire() bool {
 	if t.At.After(w.now) {
 		w.now = t.At
 	}
-	w.inputs = append(w.inputs, &input{Event: forge.Event{ID: "timer/" + t.Key, To: t.To, Timer: &forge.TimerFired{Key: t.Key}}})
+	w.inputs = append(w.inputs, &input{Event: forge.Event{ID: "timer/" + t.Key, To: t.To, Timer: &forge.TimerFired{Key: t.Key, At: t.At}}})
 	return true
 }
 

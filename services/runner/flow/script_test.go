@@ -1,0 +1,243 @@
+package flow_test
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/cockroachdb/datadriven"
+
+	"github.com/pfl-forge/pfl-forge"
+	"github.com/pfl-forge/pfl-forge/services/runner/flow"
+)
+
+// TestScripts plays testdata/*: events in, effects out, one rule of the flow
+// after the other. After a change of the rules, run with -rewrite and read the
+// diff.
+func TestScripts(t *testing.T) {
+	datadriven.Walk(t, "testdata", func(t *testing.T, path string) {
+		s := newScript()
+		datadriven.RunTest(t, path, func(t *testing.T, d *datadriven.TestData) string {
+			s.out.Reset()
+			s.play(t, d)
+			return s.out.String()
+		})
+	})
+}
+
+// script is a project whose workers, clocks and people are played by hand.
+// Events between machines are delivered at once, in order.
+type script struct {
+	now     time.Time
+	start   time.Time
+	lane    *flow.Lane
+	intents map[forge.IntentID]*flow.Intent
+	ids     []forge.IntentID
+	open    []forge.Command
+	timers  []forge.Timer
+	out     strings.Builder
+	events  int
+	hold    bool // keep notes between machines back
+	notes   []forge.Event
+}
+
+func newScript() *script {
+	start := time.Date(2030, 1, 1, 0, 0, 0, 0, time.UTC)
+	return &script{
+		now: start, start: start, lane: flow.NewLane(forge.Key{Project: "web"}),
+		intents: map[forge.IntentID]*flow.Intent{},
+	}
+}
+
+func (s *script) print(format string, args ...any) { fmt.Fprintf(&s.out, format+"\n", args...) }
+
+// play runs one command of a script.
+func (s *script) play(t *testing.T, d *datadriven.TestData) {
+	arg := func(name string) string {
+		if !d.HasArg(name) {
+			return ""
+		}
+		for _, a := range d.CmdArgs {
+			if a.Key == name {
+				return strings.Join(a.Vals, ",")
+			}
+		}
+		return ""
+	}
+	list := func(name string) []string {
+		if v := arg(name); v != "" {
+			return strings.Split(v, ",")
+		}
+		return nil
+	}
+	first := func() string {
+		if len(d.CmdArgs) == 0 {
+			t.Fatalf("%s: %s names nothing", d.Pos, d.Cmd)
+		}
+		return d.CmdArgs[0].Key
+	}
+	switch d.Cmd {
+	case "hold":
+		s.hold = true
+		return
+	case "release":
+		s.hold = false
+		s.deliver()
+		return
+	case "fire":
+		s.fire()
+		return
+	case "show":
+		s.show(forge.IntentID(first()))
+		return
+	}
+	id := forge.IntentID(first())
+	if person := s.person(d.Cmd, id, arg, list); person != nil {
+		person.To = forge.Key{Project: "web", Intent: id}
+		s.send(*person)
+		return
+	}
+	s.work(t, d, first(), arg, list)
+}
+
+// person is what somebody asks of an intent, or nil.
+func (s *script) person(cmd string, id forge.IntentID, arg func(string) string, list func(string) []string) *forge.Event {
+	switch cmd {
+	case "submit":
+		in := forge.Intent{
+			ID: id, Project: "web", Title: "title of " + string(id), Body: "body", Source: forge.SourceHuman,
+			Risk: forge.Risk(arg("risk")), Origin: forge.Origin{System: "draft", EventID: arg("event")},
+		}
+		if src := arg("source"); src != "" {
+			in.Source, in.Origin.System = forge.SourceSystem, src
+		}
+		for _, d := range list("after") {
+			in.DependsOn = append(in.DependsOn, forge.IntentID(d))
+		}
+		return &forge.Event{Submit: &forge.Submit{Intent: in}}
+	case "approve":
+		return &forge.Event{Approve: &forge.Approve{Plan: arg("plan")}}
+	case "reject":
+		return &forge.Event{Reject: &forge.Reject{Reason: arg("reason")}}
+	case "cancel":
+		return &forge.Event{Cancel: &forge.Cancel{Reason: arg("reason")}}
+	case "retry":
+		return &forge.Event{Retry: &forge.Retry{Instructions: arg("with")}}
+	case "answer":
+		n, _ := strconv.Atoi(arg("question"))
+		return &forge.Event{Answer: &forge.Answer{Index: n, Answer: arg("answer")}}
+	case "edit":
+		e := &forge.Edit{}
+		if v := arg("title"); v != "" {
+			e.Title = &v
+		}
+		if v := arg("body"); v != "" {
+			e.Body = &v
+		}
+		if v := forge.Risk(arg("risk")); v != "" {
+			e.Risk = &v
+		}
+		return &forge.Event{Edit: e}
+	}
+	return nil
+}
+
+// send has the machine that an event is for decide on it.
+func (s *script) send(ev forge.Event) forge.Decision {
+	s.events++
+	if ev.ID == "" {
+		ev.ID = fmt.Sprintf("event-%d", s.events)
+	}
+	ev.At = s.now
+	var eff forge.Effects
+	var ruling forge.Ruling
+	if ev.To.IsLane() {
+		eff, ruling = s.lane.Step(ev)
+	} else {
+		m := s.intents[ev.To.Intent]
+		if m == nil {
+			m = flow.NewIntent(ev.To)
+			s.intents[ev.To.Intent] = m
+			s.ids = append(s.ids, ev.To.Intent)
+		}
+		eff, ruling = m.Step(ev)
+	}
+	if ruling.Decision != forge.Applied {
+		s.print("%s: %s", ruling.Decision, ruling.Reason)
+	}
+	s.perform(eff)
+	s.deliver()
+	return ruling.Decision
+}
+
+// perform shows effects and keeps what a script can answer.
+func (s *script) perform(eff forge.Effects) {
+	for _, c := range eff.Commands {
+		s.open = append(s.open, c)
+		s.print("> %s", describeCommand(c))
+	}
+	for _, tm := range eff.Timers {
+		s.timers = slices.DeleteFunc(s.timers, func(o forge.Timer) bool { return o.To == tm.To && o.Key == tm.Key })
+		s.timers = append(s.timers, tm)
+		s.print("> timer %s at +%s", tm.Key, tm.At.Sub(s.start))
+	}
+	for _, a := range eff.Cancels {
+		s.print("> stop %s", a)
+	}
+	if len(eff.Released) > 0 {
+		s.print("> release %v", eff.Released)
+	}
+	s.notes = append(s.notes, eff.Notes...)
+}
+
+func (s *script) deliver() {
+	for !s.hold && len(s.notes) > 0 {
+		n := s.notes[0]
+		s.notes = s.notes[1:]
+		s.print("%s", describeNote(n))
+		s.send(n)
+	}
+}
+
+// fire lets time pass until a timer that somebody still waits for.
+func (s *script) fire() {
+	slices.SortStableFunc(s.timers, func(a, b forge.Timer) int { return a.At.Compare(b.At) })
+	for len(s.timers) > 0 {
+		tm := s.timers[0]
+		s.timers = s.timers[1:]
+		s.now = tm.At
+		before := s.out.Len()
+		s.print("it is +%s: %s", s.now.Sub(s.start), tm.Key)
+		if s.send(forge.Event{To: tm.To, Timer: &forge.TimerFired{Key: tm.Key, At: tm.At}}) != forge.Ignored {
+			return
+		}
+		kept := s.out.String()[:before]
+		s.out.Reset()
+		s.out.WriteString(kept)
+	}
+	s.print("no timer is set")
+}
+
+func (s *script) show(id forge.IntentID) {
+	v := s.intents[id].View()
+	sum := v.Summary
+	s.print("%s %s, run %d, risk %q, waiting %q, %q", id, sum.Status, sum.Run, sum.Risk, sum.Waiting, sum.Activity)
+	if sum.Reason != "" {
+		s.print("reason: %s", sum.Reason)
+	}
+	for _, t := range v.Tasks {
+		s.print("%s %s, attempts %d, commit %q %s", t.ID, t.Status, t.Attempts, t.Commit, t.Failure)
+	}
+	for _, h := range v.History {
+		s.print("run %d: %s %s", h.Run, h.Outcome, h.FailureReason)
+		for _, r := range h.StepResults {
+			s.print("  %s %s #%d: %s", r.Step, r.TaskID, r.Attempt, r.Outcome)
+		}
+		for _, a := range h.Adjustments {
+			s.print("  rule %s %s: %s", a.Rule, a.TaskID, a.Detail)
+		}
+	}
+}

@@ -1,0 +1,194 @@
+package flow_test
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/cockroachdb/datadriven"
+
+	"github.com/pfl-forge/pfl-forge"
+)
+
+// work plays a worker: it answers the open command of a step.
+func (s *script) work(t *testing.T, d *datadriven.TestData, target string, arg func(string) string, list func(string) []string) {
+	step := forge.Step(d.Cmd)
+	if d.Cmd == "fail" || d.Cmd == "started" {
+		step = forge.Step(arg("step"))
+	}
+	i := slices.IndexFunc(s.open, func(c forge.Command) bool {
+		return c.Attempt.Step == step && (string(c.Attempt.Task) == target || c.Attempt.Task == "" && string(c.To.Intent) == target)
+	})
+	if i < 0 {
+		t.Fatalf("%s: no command %q for %s", d.Pos, step, target)
+	}
+	c := s.open[i]
+	replica := forge.ReplicaID(arg("replica"))
+	if replica == "" {
+		replica = "r1"
+	}
+	r := forge.Result{To: c.To, Attempt: c.Attempt, Replica: replica, Session: "session-" + target}
+	switch d.Cmd {
+	case "started":
+		r.Started = true
+	case "fail":
+		r.Failure = &forge.Failure{Reason: forge.FailureReason(arg("reason")), Message: "it failed"}
+		if u := arg("until"); u != "" {
+			after, err := time.ParseDuration(u)
+			if err != nil {
+				t.Fatal(err)
+			}
+			r.Failure.Until = s.now.Add(after)
+		}
+	default:
+		s.answer(t, &r, c, d, arg, list)
+	}
+	if !d.HasArg("again") && !r.Started { // again: the command stays, as when a worker's report is repeated
+		s.open = slices.Delete(s.open, i, i+1)
+	}
+	s.send(forge.Event{To: r.Machine(), Result: &r})
+}
+
+func (s *script) answer(t *testing.T, r *forge.Result, c forge.Command, d *datadriven.TestData, arg func(string) string, list func(string) []string) {
+	files := list("files")
+	if files == nil {
+		files = []string{"main.go"}
+	}
+	commit := func(kind string) string { return fmt.Sprintf("%s-%s-%d", kind, c.Attempt.Task, c.Attempt.Number) }
+	switch forge.Step(d.Cmd) {
+	case forge.StepAnalyze:
+		r.Analysis = analysisOf(d, arg, list)
+	case forge.StepImplement:
+		n := 1
+		if v := arg("commits"); v != "" {
+			n, _ = strconv.Atoi(v)
+		}
+		r.Implementation = &forge.Implementation{
+			Base: "main", Head: commit("head"), Commits: n, Files: files,
+			Unchanged: d.HasArg("unchanged"), Leftover: arg("leftover"),
+		}
+	case forge.StepRebase:
+		r.Rebase = &forge.Rebase{Conflicts: list("conflicts"), Files: files}
+		if r.Rebase.Conflicts == nil {
+			r.Rebase.Base, r.Rebase.Head, r.Rebase.Tree, r.Rebase.PatchID = "main", commit("rebased"), commit("tree"), commit("patch")
+			r.Rebase.Verify = &forge.VerifyReport{Passed: !d.HasArg("broken"), Command: "make test", Output: "FAIL"}
+		}
+	case forge.StepReview:
+		r.Review = &forge.Review{TaskID: c.Task.ID, Head: c.Task.Head, Verdict: forge.VerdictApproved}
+		if d.HasArg("rejected") {
+			r.Review.Verdict, r.Review.Issues = forge.VerdictRejected, []string{"a test is missing"}
+		}
+		if d.HasArg("of-another-commit") {
+			r.Review.Head = "something-else"
+		}
+	case forge.StepIntegrate:
+		r.Integration = &forge.Integration{Outcome: forge.LandOutcome(arg("outcome")), Files: files}
+		switch r.Integration.Outcome {
+		case "", forge.LandIntegrated:
+			r.Integration.Outcome, r.Integration.Commit = forge.LandIntegrated, commit("landed")
+		case forge.LandVerifyFailed:
+			r.Integration.Verify = &forge.VerifyReport{Command: "make test", Output: "FAIL"}
+		case forge.LandChanged:
+			r.Integration.Candidate = &forge.Rebase{Base: "main2", Head: commit("again"), PatchID: commit("other"), Files: files}
+		}
+	case forge.StepReflect:
+		r.Reflection = &forge.Reflection{}
+	default:
+		t.Fatalf("%s: unknown command %q", d.Pos, d.Cmd)
+	}
+}
+
+// analysisOf reads tasks=N, or tasks=(a,b:a) with dependencies, and the rest.
+func analysisOf(d *datadriven.TestData, arg func(string) string, list func(string) []string) *forge.Analysis {
+	a := &forge.Analysis{Risk: forge.Risk(arg("risk")), Type: "fix", NothingToDo: arg("nothing")}
+	if a.Risk == "" {
+		a.Risk = forge.RiskLow
+	}
+	for _, name := range list("tasks") {
+		name, after, _ := strings.Cut(name, ":")
+		t := forge.TaskPlan{Name: name, Title: name}
+		if after != "" {
+			t.DependsOn = strings.Split(after, "+")
+		}
+		a.Tasks = append(a.Tasks, t)
+	}
+	for _, q := range list("ask") {
+		a.Clarifications = append(a.Clarifications, forge.Clarification{Question: q})
+	}
+	for _, id := range list("after") {
+		a.DependsOn = append(a.DependsOn, forge.IntentID(id))
+	}
+	if v := list("trusted"); v != nil {
+		p := forge.DefaultPolicy()
+		p.TrustedOrigins = v
+		a.Policy = &p
+	}
+	return a
+}
+
+func describeCommand(c forge.Command) string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "%s %s", c.To.Intent, c.Attempt)
+	if c.Replica != "" {
+		fmt.Fprintf(&b, " on %s", c.Replica)
+	}
+	if c.Session != "" {
+		fmt.Fprintf(&b, " in %s", c.Session)
+	}
+	if c.Fresh {
+		b.WriteString(" fresh")
+	}
+	if len(c.Active) > 0 {
+		fmt.Fprintf(&b, " knowing of %d others", len(c.Active))
+	}
+	if c.Land != nil {
+		fmt.Fprintf(&b, " commit %s", c.Land.Head)
+	}
+	if c.Feedback != "" {
+		fmt.Fprintf(&b, " feedback %q", c.Feedback)
+	}
+	if c.Instructions != "" {
+		fmt.Fprintf(&b, " instructions %q", c.Instructions)
+	}
+	return b.String()
+}
+
+func describeNote(n forge.Event) string {
+	from := "lane to " + string(n.To.Intent)
+	if n.To.IsLane() {
+		from = n.Actor + " to lane"
+	}
+	what := ""
+	switch {
+	case n.Enter != nil:
+		what = fmt.Sprintf("enter run %d", n.Enter.Run)
+	case n.Admitted != nil:
+		what = "admitted"
+	case n.Planned != nil:
+		what = fmt.Sprintf("planned, after %v", n.Planned.DependsOn)
+	case n.DependencyEnded != nil:
+		what = fmt.Sprintf("%s ended %q", n.DependencyEnded.Intent, n.DependencyEnded.Status)
+		if n.DependencyEnded.Cycle != nil {
+			what = fmt.Sprintf("cycle %v", n.DependencyEnded.Cycle)
+		}
+	case n.Reserve != nil:
+		what = fmt.Sprintf("%s wants precedence on %v", n.Reserve.Task, n.Reserve.Files)
+	case n.Reserved != nil:
+		what = fmt.Sprintf("%s has precedence: %t", n.Reserved.Task, n.Reserved.Granted)
+	case n.Land != nil:
+		what = fmt.Sprintf("land %s", n.Land.Head)
+	case n.Landed != nil:
+		what = fmt.Sprintf("%s could not be integrated", n.Landed.Task)
+		if n.Landed.Result != nil {
+			what = fmt.Sprintf("%s %s", n.Landed.Task, n.Landed.Result.Outcome)
+		}
+	case n.Withdraw != nil:
+		what = fmt.Sprintf("%s withdraws", n.Withdraw.Task)
+	case n.End != nil:
+		what = fmt.Sprintf("run %d ended %s", n.End.Run, n.End.Status)
+	}
+	return from + ": " + what
+}

@@ -1,0 +1,37 @@
+package sim
+
+import (
+	"reflect"
+	"testing"
+
+	"github.com/pfl-forge/pfl-forge"
+	"github.com/pfl-forge/pfl-forge/services/runner/machine"
+)
+
+// TestDuplicatesChangeNothing tells machines again what they were told before,
+// at every point of many journals.
+func TestDuplicatesChangeNothing(t *testing.T) {
+	for seed := range uint64(60) {
+		w := newWorld(seed)
+		w.populate()
+		if err := w.play(); err != nil {
+			t.Fatalf("seed %d: %v", seed, err)
+		}
+		for _, key := range w.keys {
+			var told []forge.Event
+			for n, rec := range w.journal[key] {
+				told = append(told, rec.Events...)
+				for _, again := range told {
+					m, same := machine.Fold(key, w.journal[key][:n+1]), machine.Fold(key, w.journal[key][:n+1])
+					again.At = told[len(told)-1].At
+					if _, ruling := m.Step(again); ruling.Decision == forge.Applied {
+						t.Fatalf("seed %d: %s, record %d: %s is applied twice", seed, key, n, describe(again))
+					}
+					if !key.IsLane() && !reflect.DeepEqual(m, same) {
+						t.Fatalf("seed %d: %s, record %d: %s changes the state although it is not applied", seed, key, n, describe(again))
+					}
+				}
+			}
+		}
+	}
+}
