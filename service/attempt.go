@@ -54,7 +54,7 @@ func (r *run) take(ctx context.Context, h Handler, job *bus.Job) error {
 	if err != nil {
 		return bus.Retry(askAgain, err)
 	}
-	if !wanted {
+	if !wanted && !h.Regardless {
 		a.log.Info("drop a command that is not wanted", "delivery", job.Attempt)
 		return nil
 	}
@@ -62,8 +62,9 @@ func (r *run) take(ctx context.Context, h Handler, job *bus.Job) error {
 		return err
 	}
 	res, cause := a.do(ctx, h)
+	wanted = wanted && !errors.Is(cause, ErrNotWanted)
 	switch {
-	case errors.Is(cause, ErrNotWanted):
+	case !wanted && (!h.Regardless || res.Failure != nil):
 		a.log.Info("drop a result that is not wanted")
 		return nil
 	case errors.Is(cause, ErrDraining) && res.Failure != nil:

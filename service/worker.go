@@ -28,6 +28,10 @@ type Handler struct {
 	Step forge.Step
 	// Agent says that an attempt calls an agent: it holds a permit while it runs.
 	Agent bool
+	// Regardless says that an attempt is done, and what it found reported, also when
+	// nobody waits for it: what it looks for may be a fact all the same. Do then asks
+	// by itself before it changes anything.
+	Regardless bool
 	// Do does one attempt and reports what it found, as facts: the step's payload
 	// or a Failure, and what the agent used. Everything else of the result is
 	// filled in. Do must return soon after ctx ended, with everything that it

@@ -1,0 +1,97 @@
+package repository
+
+import (
+	"context"
+	"maps"
+	"slices"
+
+	"github.com/pfl-forge/pfl-forge"
+	"github.com/pfl-forge/pfl-forge/agent"
+)
+
+// Run has the command's agent make one call, and notes in the Result what it used.
+// The caller says what is to be done, where, and in which session; the project's
+// models, tools and limits are filled in, and for a recipe its name and values.
+func (j *Job) Run(ctx context.Context, call agent.Call) (agent.Outcome, error) {
+	a, err := j.Agent()
+	if err != nil {
+		return agent.Outcome{}, err
+	}
+	scratch, remove, err := j.host.scratch()
+	if err != nil {
+		return agent.Outcome{}, err
+	}
+	defer remove()
+	call.ScratchDir = scratch
+	if call.Dir == "" {
+		call.Dir = scratch // there is nothing to see, and nothing to harm
+	}
+	call.Env = append(slices.Clone(j.host.Env), call.Env...)
+	j.configure(&call)
+	out, err := a.Run(ctx, call, j.sink(a.Name()))
+	r := &j.Result
+	r.Agent, r.Model, r.Usage = a.Name(), out.Model, r.Usage.Add(out.Usage)
+	if r.Session = out.Session; r.Session == "" {
+		r.Session = call.Session.ID
+	}
+	return out, err
+}
+
+// configure fills in what the project says about a call of its role.
+func (j *Job) configure(call *agent.Call) {
+	c, cmd := j.Config, j.Command
+	call.Model, call.Tools, call.ReadOnly = c.Models.Default, c.TriageTools, true
+	call.Limits.Wall = c.Timeouts.Review
+	call.Limits.Idle = c.Timeouts.Idle
+	call.Limits.BudgetUSD = cmd.Intent.BudgetUSD
+	if call.Limits.BudgetUSD == 0 {
+		call.Limits.BudgetUSD = c.Budget.IntentUSD
+	}
+	switch call.Role {
+	case agent.RoleAnalyze:
+		call.Model, call.Limits.Wall = c.Models.TriageDeep, c.Timeouts.Analyze
+	case agent.RoleImplement:
+		call.Tools, call.ReadOnly, call.Limits.Wall = c.WorkerTools, false, c.Timeouts.Implement
+		if cmd.Task.Complexity == forge.ComplexityHigh {
+			call.Model = c.Models.Complex
+		}
+	}
+	call.Recipe = &agent.RecipeCall{
+		Project: c, Name: cmd.Intent.Recipe, With: j.values(), Intent: cmd.To.Intent,
+		TaskID: cmd.Attempt.Task, Task: cmd.Task.Name, Item: cmd.Task.Item,
+		Attempt: max(cmd.Task.Attempts, 1), Feedback: cmd.Feedback,
+	}
+}
+
+// values is what the intent gives to its recipe: at first, and as answers.
+func (j *Job) values() map[string]string {
+	with := maps.Clone(j.Command.Intent.With)
+	for _, c := range j.Command.Intent.Clarifications {
+		if c.Param != "" && c.Answer != nil {
+			if with == nil {
+				with = map[string]string{}
+			}
+			with[c.Param] = *c.Answer
+		}
+	}
+	return with
+}
+
+// sink passes on what happens during a call, or a command if no agent is named.
+func (j *Job) sink(name string) func(agent.Event) {
+	return func(e agent.Event) {
+		p := forge.Progress{Kind: forge.ProgressText, Text: e.Text, Agent: name, Usage: e.Usage}
+		switch e.Kind {
+		case agent.EventStarted:
+			p.Kind, p.Text = forge.ProgressStarted, e.Model
+		case agent.EventTool:
+			p.Kind, p.Text = forge.ProgressTool, e.Tool+" "+e.Text
+		case agent.EventUsage:
+			p.Kind = forge.ProgressUsage
+		case agent.EventOutput:
+			p.Kind = forge.ProgressOutput
+		case agent.EventText, agent.EventWaiting:
+		}
+		j.progress(p)
+	}
+}

@@ -1,0 +1,38 @@
+package repository
+
+import (
+	"context"
+
+	"github.com/pfl-forge/pfl-forge"
+	"github.com/pfl-forge/pfl-forge/agent"
+	"github.com/pfl-forge/pfl-forge/git"
+)
+
+// View makes a checkout of a commit for reading. done gives it back.
+func (j *Job) View(ctx context.Context, purpose string, commit git.OID) (c *git.Checkout, done func(), err error) {
+	name := j.viewName(purpose)
+	unlock, err := j.Lock(ctx, string(name))
+	if err != nil {
+		return nil, nil, err
+	}
+	if c, err = j.Pool.View(ctx, name, commit); err != nil {
+		unlock()
+		return nil, nil, err
+	}
+	return c, func() {
+		if err := c.Release(); err != nil {
+			j.host.Log.Warn("cannot give a checkout back; the next one of its name does", "checkout", name, "error", err)
+		}
+		unlock()
+	}, nil
+}
+
+// SetUp runs the project's worktree_setup commands in a fresh checkout. One that
+// fails is a failure of the machine or the network: it is worth another try.
+func (j *Job) SetUp(ctx context.Context, c *git.Checkout) error {
+	report, err := j.commands(ctx, c, j.Config.WorktreeSetup)
+	if err != nil || report.Passed {
+		return err
+	}
+	return agent.Fail(forge.FailRepository, "worktree_setup: %q failed:\n%s", report.Command, report.Output)
+}

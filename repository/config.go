@@ -1,0 +1,67 @@
+package repository
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/pfl-forge/pfl-forge"
+	"github.com/pfl-forge/pfl-forge/agent"
+	"github.com/pfl-forge/pfl-forge/config"
+	"github.com/pfl-forge/pfl-forge/git"
+)
+
+// maxConfigs bounds how many commits' configurations are remembered.
+const maxConfigs = 64
+
+// configs is what pfl-forge.yaml says at some commits.
+type configs struct {
+	mu   sync.Mutex
+	seen map[git.OID]*config.Project
+}
+
+// Config returns pfl-forge.yaml as it is in a commit, which must be one of the base
+// branch; the defaults if there is none. What is wrong with it is a failure for a
+// person to mend, naming file and line.
+func (r *Repository) Config(ctx context.Context, at git.OID) (*config.Project, error) {
+	r.configs.mu.Lock()
+	p := r.configs.seen[at]
+	r.configs.mu.Unlock()
+	if p != nil {
+		return p, nil
+	}
+	const most = 1 << 20 // Parse has the real limit, and names it
+	data, err := r.Store.ReadFile(ctx, at, config.FileName, most)
+	switch {
+	case errors.Is(err, git.ErrNotFound):
+		p = config.Default()
+	case errors.Is(err, git.ErrTooLarge):
+		return nil, agent.Fail(forge.FailConfig, "%s is longer than %d bytes", config.FileName, most)
+	case err != nil:
+		return nil, fmt.Errorf("read %s: %w", config.FileName, err)
+	default:
+		if p, err = config.Parse(data); err != nil {
+			return nil, agent.Fail(forge.FailConfig, "%s at %s is wrong; mend it on %s, then retry:\n%v", config.FileName, at.Short(), r.Base, err)
+		}
+	}
+	r.configs.mu.Lock()
+	defer r.configs.mu.Unlock()
+	if len(r.configs.seen) >= maxConfigs || r.configs.seen == nil {
+		r.configs.seen = map[git.OID]*config.Project{}
+	}
+	r.configs.seen[at] = p
+	return p, nil
+}
+
+// Policy is what the flow has to know of a configuration.
+func Policy(p *config.Project) *forge.Policy {
+	policy := forge.DefaultPolicy()
+	policy.MaxReviewRetries = p.MaxReviewRetries
+	policy.TrustedOrigins = p.Policy.TrustedOrigins
+	// An implementation is set up, then implemented; what a replica does besides is short.
+	const besides = 10 * time.Minute
+	policy.AttemptTimeout = p.Timeouts.Implement + time.Duration(len(p.WorktreeSetup))*p.Timeouts.Verify + besides
+	return &policy
+}

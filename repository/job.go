@@ -1,0 +1,111 @@
+package repository
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	"github.com/pfl-forge/pfl-forge"
+	"github.com/pfl-forge/pfl-forge/agent"
+	"github.com/pfl-forge/pfl-forge/config"
+	"github.com/pfl-forge/pfl-forge/git"
+	"github.com/pfl-forge/pfl-forge/service"
+)
+
+// Job is a command that is being done.
+type Job struct {
+	*Repository
+	Command *forge.Command
+	Result  forge.Result    // what is reported; Run fills in the agent's part
+	Tip     git.OID         // of the base branch
+	Config  *config.Project // as it is in Tip
+
+	progress service.Progress
+}
+
+func (s *Set) begin(ctx context.Context, j *Job) (err error) {
+	if j.Repository, err = s.Get(j.Command.To.Project); err != nil {
+		return err
+	}
+	return j.Refresh(ctx)
+}
+
+// Refresh looks where the base branch is.
+func (j *Job) Refresh(ctx context.Context) (err error) {
+	if j.Tip, err = j.Repository.Tip(ctx); err != nil {
+		return err
+	}
+	j.Config, err = j.Repository.Config(ctx, j.Tip)
+	return err
+}
+
+// Intent is the id of the intent that the command is for.
+func (j *Job) Intent() git.Name { return git.Name(j.Command.To.Intent) }
+
+// Task is the id of the command's task.
+func (j *Job) Task() git.Name { return git.Name(j.Command.Attempt.Task) }
+
+// GitAttempt is what commits of this attempt are kept under.
+func (j *Job) GitAttempt() git.Attempt {
+	return git.Attempt{Intent: j.Intent(), Task: j.Task(), Number: j.Command.Attempt.Number}
+}
+
+// Agent returns the back end that the command is for: the one that the intent
+// names, recipe if it names a recipe, or the project's.
+func (j *Job) Agent() (agent.Agent, error) {
+	in := &j.Command.Intent
+	name := j.Config.Agent
+	switch {
+	case in.Agent != "":
+		name = in.Agent
+	case in.Recipe != "":
+		name = config.AgentRecipe
+	}
+	var known []string
+	for _, a := range j.host.Agents {
+		if a.Name() == name {
+			return a, nil
+		}
+		known = append(known, a.Name())
+	}
+	return nil, agent.Fail(forge.FailConfig, "there is no agent %q here; known are %s", name, strings.Join(known, ", "))
+}
+
+// IsRecipe reports whether the command is for the recipe back end.
+func (j *Job) IsRecipe() (bool, error) {
+	a, err := j.Agent()
+	return err == nil && a.Name() == config.AgentRecipe, err
+}
+
+// Recipe returns the recipe that the intent names; false if there is no such.
+func (j *Job) Recipe() (config.Recipe, bool) {
+	r, ok := j.Config.Recipes[j.Command.Intent.Recipe]
+	return r, ok
+}
+
+// OID is a commit that the command names; field says where, for the error.
+func OID(field, commit string) (git.OID, error) {
+	o, err := git.ParseOID(commit)
+	if err != nil {
+		return "", agent.Fail(forge.FailInvalidOutput, "%s: %v", field, err)
+	}
+	return o, nil
+}
+
+// Files lists the paths of changes.
+func Files(changes []git.FileChange) []string {
+	var list []string
+	for _, c := range changes {
+		list = append(list, c.Path)
+	}
+	return list
+}
+
+// viewName names a checkout for reading. It ends in a step, so it is no task's.
+func (j *Job) viewName(purpose string) git.Name {
+	of := j.Task()
+	if of == "" {
+		of = j.Intent()
+	}
+	return git.Name(fmt.Sprintf("%s-%s", of, purpose))
+}

@@ -1,0 +1,150 @@
+package repository
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+
+	"github.com/pfl-forge/pfl-forge"
+	"github.com/pfl-forge/pfl-forge/config"
+	"github.com/pfl-forge/pfl-forge/git"
+)
+
+// Repository is one project's repository. It is safe for concurrent use.
+type Repository struct {
+	Project forge.ProjectID
+	Store   *git.Store
+	Pool    *git.Pool
+	Base    git.Branch // where changes land
+
+	host    *Host
+	dir     string // state of this repository
+	configs configs
+	locks   locks
+}
+
+func open(ctx context.Context, host *Host, src Source) (*Repository, error) {
+	if _, err := forge.ParseProjectID(string(src.Project)); err != nil {
+		return nil, err
+	}
+	r := &Repository{Project: src.Project, host: host, dir: filepath.Join(host.StateDir, "projects", string(src.Project))}
+	if err := os.MkdirAll(r.dir, 0o700); err != nil {
+		return nil, err
+	}
+	var err error
+	if src.Path != "" {
+		r.Store, err = git.OpenLocal(ctx, git.LocalConfig{Path: src.Path})
+	} else {
+		r.Store, err = git.OpenOrigin(ctx, git.OriginConfig{URL: src.URL, Dir: filepath.Join(r.dir, "clone.git")})
+	}
+	if err != nil {
+		return nil, err
+	}
+	cfg, err := r.resolveBase(ctx)
+	if err != nil {
+		return nil, err
+	}
+	r.Pool, err = git.NewPool(ctx, git.PoolConfig{
+		Dir: r.worktrees(cfg), Store: r.Store, Warm: cfg.ParallelWorkers, Log: host.Log.With("project", r.Project),
+	})
+	if err != nil {
+		return nil, err
+	}
+	// A view was of a command that is not being done any more.
+	if err := r.Pool.Sweep(isTask); err != nil {
+		return nil, errors.Join(err, r.Pool.Close())
+	}
+	return r, nil
+}
+
+func isTask(name string) bool {
+	_, err := forge.ParseTaskID(name)
+	return err == nil
+}
+
+// worktrees is where checkouts are made: beside a person's files, where they can
+// look into them, or in a service's own directory.
+func (r *Repository) worktrees(cfg *config.Project) string {
+	switch {
+	case r.Store.WorkTree() == "":
+		return filepath.Join(r.dir, "worktrees")
+	case filepath.IsAbs(cfg.WorktreeDir):
+		return filepath.Join(cfg.WorktreeDir, string(r.Project))
+	}
+	return filepath.Join(r.Store.WorkTree(), cfg.WorktreeDir)
+}
+
+// resolveBase finds the base branch: the one that pfl-forge.yaml names on the
+// default branch, or the default branch itself. It returns the configuration there.
+func (r *Repository) resolveBase(ctx context.Context) (*config.Project, error) {
+	def, err := r.Store.DefaultBranch(ctx)
+	if err != nil {
+		return nil, err
+	}
+	r.Base = def
+	tip, err := r.Store.Inspect(ctx, def)
+	if err != nil {
+		return nil, err
+	}
+	cfg, err := r.Config(ctx, tip)
+	if err != nil || cfg.BaseBranch == "" || cfg.BaseBranch == string(def) {
+		return cfg, err
+	}
+	if r.Base, err = git.ParseBranch(cfg.BaseBranch); err != nil {
+		return nil, err
+	}
+	if tip, err = r.Store.Inspect(ctx, r.Base); err != nil {
+		return nil, fmt.Errorf("base_branch of %s: %w", config.FileName, err)
+	}
+	return r.Config(ctx, tip)
+}
+
+// Tip returns the commit that the base branch is at now.
+func (r *Repository) Tip(ctx context.Context) (git.OID, error) {
+	if err := r.Store.Fetch(ctx); err != nil {
+		return "", err
+	}
+	return r.Store.Head(ctx, r.Base)
+}
+
+// Bring makes sure that commits of an intent are in the store, wherever they were
+// made. An error is git.ErrNotFound if nobody has them.
+func (r *Repository) Bring(ctx context.Context, intent forge.IntentID, commits ...git.OID) error {
+	var fetched bool
+	for _, c := range commits {
+		if r.Store.Has(ctx, c) {
+			continue
+		}
+		if !fetched {
+			fetched = true
+			if err := r.Store.FetchIntent(ctx, git.Name(intent)); err != nil {
+				return err
+			}
+		}
+		if !r.Store.Has(ctx, c) {
+			return fmt.Errorf("commit %s of intent %s: %w", c.Short(), intent, git.ErrNotFound)
+		}
+	}
+	return nil
+}
+
+// StateDir is a directory that stays between calls of a task, or of an intent's
+// analysis, such as for session files. It is private to this process.
+func (r *Repository) StateDir(name string) string { return filepath.Join(r.dir, "state", name) }
+
+// Forget removes what is kept of the names that keep does not want.
+func (r *Repository) Forget(keep func(name string) bool) error {
+	entries, err := os.ReadDir(r.StateDir(""))
+	if err != nil && !errors.Is(err, os.ErrNotExist) {
+		return err
+	}
+	var errs []error
+	for _, e := range entries {
+		if !keep(e.Name()) {
+			errs = append(errs, removeAll(r.StateDir(e.Name())))
+		}
+	}
+	return errors.Join(errs...)
+}

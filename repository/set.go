@@ -1,0 +1,107 @@
+package repository
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"path/filepath"
+
+	"github.com/pfl-forge/pfl-forge"
+	"github.com/pfl-forge/pfl-forge/agent"
+	"github.com/pfl-forge/pfl-forge/agent/process"
+	"github.com/pfl-forge/pfl-forge/service"
+)
+
+// Host is the process that works on repositories.
+type Host struct {
+	StateDir string        // absolute, of this process alone: clones, checkouts, sessions, scratch files
+	Owner    process.Owner // of every process that is started; the agents have the same one
+	Agents   []agent.Agent // the back ends that there are
+	Env      []string      // KEY=VALUE that commands and agents see beside the basic environment, such as GOCACHE
+	Log      *slog.Logger
+}
+
+// Source is where a repository is. Either URL or Path is set.
+type Source struct {
+	Project forge.ProjectID
+	URL     string // of an origin, which is cloned
+	Path    string // of a person's own repository: origin and clone at once
+}
+
+// Set is the repositories of a process. It is safe for concurrent use.
+type Set struct {
+	host  Host
+	repos map[forge.ProjectID]*Repository
+}
+
+// OpenSet takes the state directory over: it ends processes that a former life
+// left running, removes their scratch files, and opens every repository. Errors
+// name the project.
+func OpenSet(ctx context.Context, host Host, sources []Source) (*Set, error) {
+	if !filepath.IsAbs(host.StateDir) {
+		return nil, fmt.Errorf("state directory %q is not absolute", host.StateDir)
+	}
+	killed, err := host.Owner.Sweep(ctx)
+	if err != nil {
+		return nil, fmt.Errorf("end what a former life left running: %w", err)
+	}
+	if killed > 0 {
+		host.Log.Info("ended processes that a former life left running", "count", killed)
+	}
+	if err := removeAll(filepath.Join(host.StateDir, scratchDir)); err != nil {
+		return nil, fmt.Errorf("remove old scratch files: %w", err)
+	}
+	s := &Set{host: host, repos: map[forge.ProjectID]*Repository{}}
+	for _, src := range sources {
+		r, err := open(ctx, &s.host, src)
+		if err != nil {
+			return nil, errors.Join(fmt.Errorf("project %s: %w", src.Project, err), s.Close())
+		}
+		s.repos[src.Project] = r
+	}
+	return s, nil
+}
+
+// Get returns a project's repository, or an error that says that this process does
+// not serve it.
+func (s *Set) Get(id forge.ProjectID) (*Repository, error) {
+	if r := s.repos[id]; r != nil {
+		return r, nil
+	}
+	return nil, agent.Fail(forge.FailConfig, "project %q is not served here: add its repository to the service's projects", id)
+}
+
+// All returns the repositories in no order.
+func (s *Set) All() []*Repository {
+	var list []*Repository
+	for _, r := range s.repos {
+		list = append(list, r)
+	}
+	return list
+}
+
+// Close lets go of the checkouts, which stay. No job may be under way.
+func (s *Set) Close() error {
+	var errs []error
+	for _, r := range s.repos {
+		errs = append(errs, r.Pool.Close())
+	}
+	return errors.Join(errs...)
+}
+
+// Do does a command on its project's repository. What work reports is the job's
+// Result; its error becomes a Failure, beside what the agent used until then.
+func (s *Set) Do(ctx context.Context, cmd *forge.Command, progress service.Progress, work func(context.Context, *Job) error) forge.Result {
+	j := &Job{Command: cmd, progress: progress}
+	err := s.begin(ctx, j)
+	if err == nil {
+		err = work(ctx, j)
+	}
+	if err != nil {
+		r := &j.Result
+		r.Analysis, r.Implementation, r.Rebase, r.Review, r.Integration, r.Reflection = nil, nil, nil, nil, nil, nil
+		r.Failure = Failure(err)
+	}
+	return j.Result
+}

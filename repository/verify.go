@@ -1,0 +1,74 @@
+package repository
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/pfl-forge/pfl-forge"
+	"github.com/pfl-forge/pfl-forge/agent"
+	"github.com/pfl-forge/pfl-forge/git"
+)
+
+// maxVerifyOutput bounds how much of a command's output is reported, in bytes.
+const maxVerifyOutput = 16 << 10
+
+// Verify runs the project's verify commands on a commit, in a checkout that is set
+// up first. It returns nil where none are configured.
+func (j *Job) Verify(ctx context.Context, commit git.OID) (*forge.VerifyReport, error) {
+	if len(j.Config.Verify) == 0 {
+		return nil, nil //nolint:nilnil // no report is an answer
+	}
+	c, done, err := j.View(ctx, "verify", commit)
+	if err != nil {
+		return nil, err
+	}
+	defer done()
+	return j.commands(ctx, c, slices.Concat(j.Config.WorktreeSetup, j.Config.Verify))
+}
+
+// commands runs command lines of pfl-forge.yaml until one fails.
+func (j *Job) commands(ctx context.Context, c *git.Checkout, lines []string) (*forge.VerifyReport, error) {
+	scratch, remove, err := j.host.scratch()
+	if err != nil {
+		return nil, err
+	}
+	defer remove()
+	env := slices.Concat(j.host.Env, c.Env(), []string{
+		"FORGE_INTENT=" + string(j.Intent()), "FORGE_TASK=" + string(j.Task()),
+	})
+	for _, line := range lines {
+		res, err := agent.RunShell(ctx, agent.Shell{
+			Command: line, Dir: c.Dir(), ScratchDir: scratch, Owner: j.host.Owner, Env: env,
+			Limits: agent.Limits{Wall: j.Config.Timeouts.Verify}, Sink: j.sink(""),
+		})
+		if err != nil && !overran(err) {
+			return nil, err
+		}
+		if err != nil {
+			return &forge.VerifyReport{Command: line, Output: lastBytes(Failure(err).Message, maxVerifyOutput)}, nil
+		}
+		if !res.OK() {
+			output := fmt.Sprintf("%s\nexit status %d", strings.TrimRight(res.Output, "\n"), res.ExitCode)
+			return &forge.VerifyReport{Command: line, Output: lastBytes(strings.TrimSpace(output), maxVerifyOutput)}, nil
+		}
+	}
+	return &forge.VerifyReport{Passed: true}, nil
+}
+
+// overran reports whether a command did not keep to its limits, which is its own
+// fault and not that of the machine.
+func overran(err error) bool {
+	f, ok := errors.AsType[*agent.Failure](err)
+	return ok && (f.Reason == forge.FailTimeout || f.Reason == forge.FailIdle || f.Reason == forge.FailOutputLimit)
+}
+
+func lastBytes(s string, most int) string {
+	if len(s) <= most {
+		return s
+	}
+	const mark = "...\n"
+	return mark + strings.ToValidUTF8(s[len(s)-most+len(mark):], "")
+}
