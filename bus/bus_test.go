@@ -28,11 +28,16 @@ func submit(k forge.Key) forge.Event {
 // serve runs a runner until the test ends.
 func serve(t testing.TB, b *bus.Bus, handle func(context.Context, *bus.Delivery) error) {
 	t.Helper()
+	serveWith(t, b, bus.EventConfig{}, handle)
+}
+
+func serveWith(t testing.TB, b *bus.Bus, cfg bus.EventConfig, handle func(context.Context, *bus.Delivery) error) {
+	t.Helper()
 	ctx, cancel := context.WithCancel(context.Background())
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
-		b.ConsumeEvents(ctx, bus.EventConfig{}, handle)
+		b.ConsumeEvents(ctx, cfg, handle)
 	}()
 	t.Cleanup(func() { cancel(); <-done })
 }

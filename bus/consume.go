@@ -44,8 +44,14 @@ func (b *Bus) pullOnce(ctx context.Context, src source, take func(jetstream.Msg)
 		return err
 	}
 	defer it.Stop()
-	defer context.AfterFunc(ctx, it.Drain)()
-	for {
+	defer context.AfterFunc(ctx, func() {
+		if b.nc.IsConnected() {
+			it.Drain()
+		} else {
+			it.Stop() // a drain would wait long for a server that is away
+		}
+	})()
+	for ctx.Err() == nil || src.ahead > 1 { // with one at a time, none was sent ahead
 		m, err := it.Next()
 		switch {
 		case errors.Is(err, jetstream.ErrNoHeartbeat):
@@ -60,6 +66,7 @@ func (b *Bus) pullOnce(ctx context.Context, src source, take func(jetstream.Msg)
 			take(m)
 		}
 	}
+	return nil
 }
 
 // alive returns an error if a consumer is gone for good. That the server cannot

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"runtime/debug"
 	"sync"
 	"time"
 
@@ -12,14 +13,11 @@ import (
 	forge "github.com/pfl-forge/pfl-forge"
 )
 
-// maxErrors is after how many errors of its handler, other than Retry, a
-// message goes to the dead letters.
-const maxErrors = 5
-
 // EventConfig says how a runner takes its events.
 type EventConfig struct {
 	Concurrency int           // handlers at the same time; 0 means 64
 	Timeout     time.Duration // of one handler; 0 means 20 s. It must end before the event is delivered again, after 30 s
+	MaxErrors   int           // errors of a handler, other than Retry, until an event goes to the dead letters; 0 means 5
 }
 
 // Delivery is an event that a runner has to decide on.
@@ -56,7 +54,7 @@ func (d *Delivery) Respond(r forge.Ruling) {
 // approval is not to overtake its submission.
 //
 // With nil the event is done with. With Retry it comes again, as often as that
-// takes. With Terminate, or after five other errors or panics, it goes to the
+// takes. With Terminate, or after some other errors or panics, it goes to the
 // dead letters, and so does what cannot be read. What a newer version sent is
 // left for a runner that understands it; only what people and other systems
 // sent is refused.
@@ -66,6 +64,9 @@ func (b *Bus) ConsumeEvents(ctx context.Context, cfg EventConfig, handle func(co
 	}
 	if cfg.Timeout == 0 {
 		cfg.Timeout = 20 * time.Second
+	}
+	if cfg.MaxErrors == 0 {
+		cfg.MaxErrors = 5
 	}
 	c := &eventConsumers{
 		bus: b, cfg: cfg, handle: handle, work: context.WithoutCancel(ctx),
@@ -192,7 +193,7 @@ func (c *eventConsumers) one(in input, m jetstream.Msg, ev forge.Event) {
 	default:
 		n := c.fail(id)
 		c.bus.log.Error("an event cannot be handled", "event", ev.ID, "machine", ev.To.String(), "failures", n, "error", err)
-		if n >= maxErrors {
+		if n >= c.cfg.MaxErrors {
 			c.settle(id)
 			err = c.bury(in, m, fmt.Sprintf("given up after %d errors: %v", n, err))
 		} else {
@@ -209,6 +210,7 @@ func (c *eventConsumers) call(d *Delivery) (err error) {
 	defer cancel()
 	defer func() {
 		if p := recover(); p != nil {
+			c.bus.log.Error("the handler of an event panics", "event", d.Event.ID, "panic", p, "stack", string(debug.Stack()))
 			err = fmt.Errorf("panic: %v", p)
 		}
 	}()

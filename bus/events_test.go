@@ -100,7 +100,7 @@ func TestPoison(t *testing.T) {
 	ctx := within(t)
 	b := bustest.Start(t)
 	good := make(chan struct{})
-	serve(t, b, func(_ context.Context, d *bus.Delivery) error {
+	serveWith(t, b, bus.EventConfig{MaxErrors: 2}, func(_ context.Context, d *bus.Delivery) error {
 		switch d.Event.To.Intent {
 		case "errors":
 			return errors.New("cannot")
@@ -118,7 +118,7 @@ func TestPoison(t *testing.T) {
 		}
 	}
 	dead := deadLetters(t, ctx, b, 3)
-	for i, want := range []string{"given up after 5 errors: cannot", "given up after 5 errors: panic: oh", "no way"} {
+	for i, want := range []string{"given up after 2 errors: cannot", "given up after 2 errors: panic: oh", "no way"} {
 		if d := dead[uint64(i+1)]; d.Reason != want || d.Subject != "forge.intent.shop.submit" || d.Stream != "FORGE_INTENTS" {
 			t.Errorf("dead letter of event %d is %+v, want %q", i+1, d, want)
 		}
@@ -240,7 +240,7 @@ func TestGarbage(t *testing.T) {
 		{"forge.intent.shop.submit", `{"id": "x", "submit": {"intent": {"id": "A*"}}}`, "only a-z"},
 		{"forge.intent.shop.submit", `{"id": "x", "submit": {"intent": {}}}`, "is empty"},
 		{"forge.intent.shop.submit", `{"submit": {"intent": {"id": "a"}}}`, "id is missing"},
-		{"forge.intent.shop.submit", `{"id": "x", "submit": {"intent": {"id": "a", "project": "bank"}}}`, `sent to project "shop"`},
+		{"forge.intent.shop.submit", `{"id": "x", "submit": {"intent": {"id": "a", "project": "bank"}}}`, `submits to "bank"`},
 		{"forge.intent.shop.submit", `{"id": "x", "to": {"intent": "b"}, "submit": {"intent": {"id": "a"}}}`, `submits intent "a"`},
 		{"forge.intent.SHOP.cancel", `{"id": "x", "to": {"intent": "a"}, "cancel": {}}`, "only a-z"},
 	}

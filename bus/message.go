@@ -80,8 +80,11 @@ func readIntent(m jetstream.Msg) (forge.Event, error) {
 	if ev.ID == "" {
 		return ev, garbage("Event", "id is missing")
 	}
-	if ev.To.Project != project || ev.Submit != nil && ev.Submit.Intent.Project != project {
+	if ev.To.Project != project {
 		return ev, garbage("Event", "it was sent to project %q, but is for %q", project, ev.To.Project)
+	}
+	if ev.Submit != nil && ev.Submit.Intent.Project != project {
+		return ev, garbage("Event", "it was sent to project %q, but submits to %q", project, ev.Submit.Intent.Project)
 	}
 	if ev.Submit != nil && ev.Submit.Intent.ID != ev.To.Intent {
 		return ev, garbage("Event", "it submits intent %q, but is for %q", ev.Submit.Intent.ID, ev.To.Intent)

@@ -97,7 +97,8 @@ func (w *worker) call(m jetstream.Msg, cmd forge.Command) (err error) {
 	}
 	defer func() {
 		if p := recover(); p != nil {
-			err = fmt.Errorf("panic: %v\n%s", p, debug.Stack())
+			w.bus.log.Error("the handler of a command panics", "command", cmd.ID(), "panic", p, "stack", string(debug.Stack()))
+			err = fmt.Errorf("panic: %v", p)
 		}
 	}()
 	return w.handle(w.ctx, &Job{Command: cmd, Attempt: int(meta.NumDelivered), bus: w.bus})

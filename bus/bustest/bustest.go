@@ -6,7 +6,6 @@ import (
 	"context"
 	"log/slog"
 	"net"
-	"strconv"
 	"testing"
 	"time"
 
@@ -20,6 +19,7 @@ import (
 type Server struct {
 	opts *server.Options
 	nats *server.Server
+	url  string
 }
 
 // Start returns a bus on a server of its own, with all streams made.
@@ -54,7 +54,10 @@ func (s *Server) Start(t testing.TB) {
 	if !n.ReadyForConnections(10 * time.Second) {
 		t.Fatal("bustest: the server is not ready")
 	}
-	s.opts.Port = n.Addr().(*net.TCPAddr).Port
+	if s.url == "" {
+		s.opts.Port = n.Addr().(*net.TCPAddr).Port
+		s.url = n.ClientURL()
+	}
 }
 
 // Stop stops the server; clients are disconnected.
@@ -71,9 +74,7 @@ func (s *Server) Restart(t testing.TB) {
 }
 
 // URL returns where clients connect.
-func (s *Server) URL() string {
-	return "nats://" + net.JoinHostPort(s.opts.Host, strconv.Itoa(s.opts.Port))
-}
+func (s *Server) URL() string { return s.url }
 
 // Connect returns a bus on the server, with all streams made. It is closed when
 // the test ends.

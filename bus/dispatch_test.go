@@ -1,0 +1,184 @@
+package bus_test
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	forge "github.com/pfl-forge/pfl-forge"
+	"github.com/pfl-forge/pfl-forge/bus"
+	"github.com/pfl-forge/pfl-forge/bus/bustest"
+)
+
+func command(step forge.Step, n int) forge.Command {
+	return forge.Command{To: key, Attempt: forge.Attempt{Step: step, Number: n, Claim: 1}, Intent: forge.Intent{ID: key.Intent}}
+}
+
+// work serves a worker until the test ends.
+func work(t testing.TB, b *bus.Bus, cfg bus.WorkConfig, handle func(context.Context, *bus.Job) error) {
+	t.Helper()
+	if cfg.Step == "" {
+		cfg.Step = forge.StepAnalyze
+	}
+	if cfg.Replica == "" {
+		cfg.Replica = "a"
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		if err := b.ConsumeCommands(ctx, cfg, handle); err != nil {
+			t.Error(err)
+		}
+	}()
+	t.Cleanup(func() { cancel(); <-done })
+}
+
+func TestDispatchTwice(t *testing.T) {
+	ctx := within(t)
+	b := bustest.Start(t)
+	eff := forge.Effects{Commands: []forge.Command{command(forge.StepAnalyze, 1), command(forge.StepAnalyze, 2)}}
+	for range 3 {
+		if err := b.Dispatch(ctx, key, eff); err != nil {
+			t.Fatal(err)
+		}
+	}
+	last := command(forge.StepAnalyze, 3)
+	if err := b.Dispatch(ctx, key, forge.Effects{Commands: []forge.Command{last}}); err != nil {
+		t.Fatal(err)
+	}
+	jobs := make(chan int, 10)
+	work(t, b, bus.WorkConfig{}, func(_ context.Context, j *bus.Job) error {
+		jobs <- j.Command.Attempt.Number
+		return nil
+	})
+	for want := 1; want <= 3; want++ {
+		if got := receive(t, ctx, jobs); got != want {
+			t.Errorf("took command %d, want %d", got, want)
+		}
+	}
+}
+
+func TestDispatchMany(t *testing.T) {
+	ctx := within(t)
+	b := bustest.Start(t)
+	var eff forge.Effects
+	for n := range 5000 {
+		eff.Commands = append(eff.Commands, command(forge.StepAnalyze, n+1))
+	}
+	start := time.Now()
+	if err := b.Dispatch(ctx, key, eff); err != nil {
+		t.Fatal(err)
+	}
+	t.Logf("%d commands in %v", len(eff.Commands), time.Since(start))
+}
+
+func TestTimers(t *testing.T) {
+	ctx := within(t)
+	b := bustest.Start(t)
+	seen := collect(t, b)
+	now := time.Now()
+	at := func(k forge.Key, name string, d time.Duration) forge.Timer {
+		return forge.Timer{To: k, Key: name, At: now.Add(d)}
+	}
+	timers := []forge.Timer{
+		at(key, "past", -time.Hour),
+		at(key, "replaced", time.Hour),
+		at(key.Lane(), "a.b/*", 300*time.Millisecond),
+		at(key, "gone", 700*time.Millisecond),
+		at(key, "replaced", 500*time.Millisecond),
+	}
+	for _, tm := range timers {
+		if err := b.Dispatch(ctx, key, forge.Effects{Timers: []forge.Timer{tm}}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	ids := map[string]bool{}
+	for range 3 {
+		ev := receive(t, ctx, seen)
+		if ev.Timer == nil || ids[ev.ID] {
+			t.Fatalf("got %+v", ev)
+		}
+		ids[ev.ID] = true
+		if early := now.Add(map[string]time.Duration{"a.b/*": 300, "replaced": 500}[ev.Timer.Key] * time.Millisecond); time.Now().Before(early) {
+			t.Errorf("%s came too early", ev.ID)
+		}
+		if lane := ev.Timer.Key == "a.b/*"; lane != ev.To.IsLane() {
+			t.Errorf("%s went to %s", ev.ID, ev.To)
+		}
+		if ev.Timer.Key == "replaced" { // the end of the intent's run takes its other timer away
+			if err := b.Dispatch(ctx, key, forge.Effects{Ended: true}); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	later := at(key, "later", 900*time.Millisecond)
+	if err := b.Dispatch(ctx, key, forge.Effects{Timers: []forge.Timer{later}}); err != nil {
+		t.Fatal(err)
+	}
+	if ev := receive(t, ctx, seen); ev.Timer.Key != "later" {
+		t.Errorf("%s fired after the run had ended", ev.ID)
+	}
+}
+
+func TestEndForgets(t *testing.T) {
+	ctx := within(t)
+	b := bustest.Start(t)
+	other := command(forge.StepAnalyze, 1)
+	other.To.Intent = "other"
+	own := command(forge.StepAnalyze, 2)
+	own.Replica = "a"
+	eff := forge.Effects{Commands: []forge.Command{command(forge.StepAnalyze, 1), own, other}}
+	if err := b.Dispatch(ctx, key, eff); err != nil {
+		t.Fatal(err)
+	}
+	told := make(chan bus.Control, 1)
+	if err := b.FollowControl(ctx, func(c bus.Control) { told <- c }); err != nil {
+		t.Fatal(err)
+	}
+	end := forge.Effects{Ended: true, Cancels: []forge.Attempt{own.Attempt}, Released: []forge.TaskID{"fix-login-001"}}
+	if err := b.Dispatch(ctx, key, end); err != nil {
+		t.Fatal(err)
+	}
+	c := receive(t, ctx, told)
+	if c.To != key || !c.Ended || len(c.Cancels) != 1 || c.Cancels[0] != own.Attempt || c.Released[0] != "fix-login-001" {
+		t.Errorf("the workers are told %+v", c)
+	}
+	jobs := make(chan string, 10)
+	work(t, b, bus.WorkConfig{}, func(_ context.Context, j *bus.Job) error {
+		jobs <- j.Command.ID()
+		return nil
+	})
+	// After a retry, the same command may come again.
+	if got := receive(t, ctx, jobs); got != other.ID() {
+		t.Errorf("took %s", got)
+	}
+	if err := b.Dispatch(ctx, key, eff); err != nil {
+		t.Fatal(err)
+	}
+	got := receive(t, ctx, jobs) + " " + receive(t, ctx, jobs)
+	if !strings.Contains(got, "analyze/1.1") || !strings.Contains(got, "analyze/2.1") {
+		t.Errorf("took %s", got)
+	}
+}
+
+func TestProgress(t *testing.T) {
+	ctx, cancel := context.WithCancel(within(t))
+	b := bustest.Start(t)
+	got := make(chan forge.Progress, 10)
+	if err := b.FollowProgress(ctx, "shop", func(p forge.Progress) { got <- p }); err != nil {
+		t.Fatal(err)
+	}
+	at := forge.Attempt{Step: forge.StepReview, Number: 1, Claim: 1}
+	for i, k := range []forge.Key{{Project: "bank", Intent: "x"}, key} {
+		if err := b.Progress(forge.Progress{To: k, Attempt: at, Kind: forge.ProgressText, Text: fmt.Sprint(i)}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if p := receive(t, ctx, got); p.To != key || p.Text != "1" || p.Attempt != at {
+		t.Errorf("got %+v", p)
+	}
+	cancel()
+}

@@ -1,0 +1,172 @@
+package bus_test
+
+import (
+	"context"
+	"errors"
+	"sync/atomic"
+	"testing"
+
+	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
+
+	forge "github.com/pfl-forge/pfl-forge"
+	"github.com/pfl-forge/pfl-forge/bus"
+	"github.com/pfl-forge/pfl-forge/bus/bustest"
+)
+
+// TestRestart restarts the server under a runner and a worker. The streams in
+// memory are gone; Guard notices, and everybody goes on.
+func TestRestart(t *testing.T) {
+	ctx := within(t)
+	s := bustest.StartServer(t)
+	b := s.Connect(t)
+	seen := collect(t, b)
+	jobs := make(chan int, 100)
+	work(t, s.Connect(t), bus.WorkConfig{}, func(_ context.Context, j *bus.Job) error {
+		jobs <- j.Command.Attempt.Number
+		return nil
+	})
+	var pending atomic.Int32
+	rebuilt := make(chan struct{}, 100)
+	guarding, stop := context.WithCancel(ctx)
+	guarded := make(chan struct{})
+	go func() {
+		defer close(guarded)
+		b.Guard(guarding, func(ctx context.Context) error {
+			n := pending.Add(1)
+			if n == 2 {
+				return errors.New("not yet") // it is called again
+			}
+			rebuilt <- struct{}{}
+			note := forge.Event{ID: "enter", To: key.Lane(), Enter: &forge.Enter{Run: int(n)}}
+			return b.Dispatch(ctx, key, forge.Effects{
+				Commands: []forge.Command{command(forge.StepAnalyze, int(n))}, Notes: []forge.Event{note},
+			})
+		})
+	}()
+	defer func() { stop(); <-guarded }()
+	receive(t, ctx, rebuilt)
+	if got := receive(t, ctx, jobs); got != 1 {
+		t.Errorf("took command %d", got)
+	}
+	if ev := receive(t, ctx, seen); ev.Enter == nil || ev.Enter.Run != 1 {
+		t.Errorf("got %+v", ev)
+	}
+	if _, err := b.Append(ctx, key, 0, record(key, 0)); err != nil {
+		t.Fatal(err)
+	}
+	s.Restart(t)
+	receive(t, ctx, rebuilt)
+	if got := receive(t, ctx, jobs); got != 3 {
+		t.Errorf("took command %d", got)
+	}
+	if ev := receive(t, ctx, seen); ev.Enter == nil || ev.Enter.Run != 3 {
+		t.Errorf("got %+v", ev)
+	}
+	if recs, seq, err := b.Load(ctx, key); err != nil || len(recs) != 1 || seq != 1 {
+		t.Errorf("the journal has %d records up to %d, %v", len(recs), seq, err)
+	}
+	if err := b.PublishResult(ctx, result(1, "a")); err != nil {
+		t.Fatal(err)
+	}
+	if ev := receive(t, ctx, seen); ev.Result == nil {
+		t.Errorf("got %+v", ev)
+	}
+}
+
+// TestSendWhileDown checks that what is sent without a server is stored as soon
+// as there is one.
+func TestSendWhileDown(t *testing.T) {
+	ctx := within(t)
+	s := bustest.StartServer(t)
+	b := s.Connect(t)
+	s.Stop()
+	sent := make(chan error, 2)
+	go func() { sent <- b.Send(ctx, submit(key)) }()
+	go func() { sent <- b.PublishResult(ctx, result(1, "a")) }()
+	s.Start(t)
+	for range 2 {
+		if err := receive(t, ctx, sent); err != nil {
+			t.Error(err)
+		}
+	}
+	seen := collect(t, b)
+	receive(t, ctx, seen)
+	receive(t, ctx, seen)
+}
+
+func TestConnectWaits(t *testing.T) {
+	s := bustest.StartServer(t)
+	s.Stop()
+	connected := make(chan error, 1)
+	go func() {
+		b, err := bus.Connect(within(t), bus.Config{URL: s.URL()})
+		if err == nil {
+			b.Close()
+		}
+		connected <- err
+	}()
+	s.Start(t)
+	if err := receive(t, within(t), connected); err != nil {
+		t.Fatal(err)
+	}
+	ended, cancel := context.WithCancel(context.Background())
+	cancel()
+	s.Stop()
+	if _, err := bus.Connect(ended, bus.Config{URL: s.URL()}); err == nil {
+		t.Error("connected to nothing")
+	}
+}
+
+// TestEnsure checks that streams are made once, and changed when they differ.
+func TestEnsure(t *testing.T) {
+	ctx := within(t)
+	s := bustest.StartServer(t)
+	b := s.Connect(t)
+	if _, err := b.Append(ctx, key, 0, record(key, 0)); err != nil {
+		t.Fatal(err)
+	}
+	js := jetStream(t, raw(t, s))
+	before := configs(t, js)
+	changed := before["FORGE_RESULTS"]
+	changed.MaxAge, changed.MaxBytes, changed.Duplicates = 1e12, 1e9, 1e9
+	if _, err := js.UpdateStream(ctx, changed); err != nil {
+		t.Fatal(err)
+	}
+	if err := b.Ensure(ctx); err != nil {
+		t.Fatal(err)
+	}
+	after := configs(t, js)
+	if after["FORGE_RESULTS"].MaxBytes != 1e9 {
+		t.Error("a limit that an operator set is gone")
+	}
+	if after["FORGE_RESULTS"].MaxAge != before["FORGE_RESULTS"].MaxAge || after["FORGE_RESULTS"].Duplicates != before["FORGE_RESULTS"].Duplicates {
+		t.Errorf("the stream stayed as it was: %+v", after["FORGE_RESULTS"])
+	}
+	if recs, _, err := b.Load(ctx, key); err != nil || len(recs) != 1 {
+		t.Errorf("the journal has %d records, %v", len(recs), err)
+	}
+}
+
+func jetStream(t testing.TB, nc *nats.Conn) jetstream.JetStream {
+	t.Helper()
+	js, err := jetstream.New(nc)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return js
+}
+
+// configs returns the config of every stream.
+func configs(t testing.TB, js jetstream.JetStream) map[string]jetstream.StreamConfig {
+	t.Helper()
+	all := map[string]jetstream.StreamConfig{}
+	list := js.ListStreams(within(t))
+	for info := range list.Info() {
+		all[info.Config.Name] = info.Config
+	}
+	if list.Err() != nil {
+		t.Fatal(list.Err())
+	}
+	return all
+}

@@ -1,0 +1,225 @@
+package bus_test
+
+import (
+	"context"
+	"errors"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	forge "github.com/pfl-forge/pfl-forge"
+	"github.com/pfl-forge/pfl-forge/bus"
+	"github.com/pfl-forge/pfl-forge/bus/bustest"
+)
+
+func dispatch(t testing.TB, b *bus.Bus, list ...forge.Command) {
+	t.Helper()
+	if err := b.Dispatch(within(t), key, forge.Effects{Commands: list}); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func TestOwnCommands(t *testing.T) {
+	ctx := within(t)
+	b := bustest.Start(t)
+	type taken struct {
+		replica forge.ReplicaID
+		number  int
+	}
+	jobs := make(chan taken, 10)
+	for _, replica := range []forge.ReplicaID{"a", "b"} {
+		work(t, b, bus.WorkConfig{Replica: replica}, func(_ context.Context, j *bus.Job) error {
+			jobs <- taken{replica, j.Command.Attempt.Number}
+			return nil
+		})
+	}
+	for n := range 20 {
+		cmd := command(forge.StepAnalyze, n+1)
+		cmd.Replica = "b"
+		dispatch(t, b, cmd)
+		if got := receive(t, ctx, jobs); got.replica != "b" || got.number != n+1 {
+			t.Errorf("command %d for b was taken by %+v", n+1, got)
+		}
+	}
+}
+
+// TestParallel checks that a replica never runs more than it may, that a command
+// which it has no room for goes to another one, and that its own wait for it.
+func TestParallel(t *testing.T) {
+	ctx := within(t)
+	b := bustest.Start(t)
+	var running atomic.Int32
+	started := make(chan int, 10)
+	finish := make(chan struct{})
+	work(t, b, bus.WorkConfig{Replica: "a", Parallel: 2}, func(_ context.Context, j *bus.Job) error {
+		if running.Add(1) > 2 {
+			t.Error("more than two at the same time")
+		}
+		defer running.Add(-1)
+		started <- j.Command.Attempt.Number
+		<-finish
+		return nil
+	})
+	dispatch(t, b, command(forge.StepAnalyze, 1), command(forge.StepAnalyze, 2))
+	receive(t, ctx, started)
+	receive(t, ctx, started)
+	own := command(forge.StepAnalyze, 4)
+	own.Replica = "a"
+	dispatch(t, b, command(forge.StepAnalyze, 3), own)
+	elsewhere := make(chan int, 10)
+	work(t, b, bus.WorkConfig{Replica: "b"}, func(_ context.Context, j *bus.Job) error {
+		elsewhere <- j.Command.Attempt.Number
+		return nil
+	})
+	if got := receive(t, ctx, elsewhere); got != 3 {
+		t.Errorf("the other replica took %d", got)
+	}
+	close(finish)
+	if got := receive(t, ctx, started); got != 4 {
+		t.Errorf("the replica went on with %d", got)
+	}
+}
+
+// TestLimit checks the limit over all replicas.
+func TestLimit(t *testing.T) {
+	ctx := within(t)
+	b := bustest.Start(t)
+	var running, most atomic.Int32
+	done := make(chan struct{}, 20)
+	for _, replica := range []forge.ReplicaID{"a", "b", "c"} {
+		work(t, b, bus.WorkConfig{Replica: replica, Parallel: 5, Limit: 2}, func(context.Context, *bus.Job) error {
+			n := running.Add(1)
+			most.Store(max(most.Load(), n))
+			defer running.Add(-1)
+			defer func() { done <- struct{}{} }()
+			return nil
+		})
+	}
+	for n := range 20 {
+		dispatch(t, b, command(forge.StepAnalyze, n+1))
+	}
+	for range 20 {
+		receive(t, ctx, done)
+	}
+	if most.Load() > 2 {
+		t.Errorf("%d ran at the same time", most.Load())
+	}
+}
+
+func TestWorkAgain(t *testing.T) {
+	ctx := within(t)
+	b := bustest.Start(t)
+	attempts := make(chan int, 10)
+	work(t, b, bus.WorkConfig{}, func(_ context.Context, j *bus.Job) error {
+		attempts <- j.Attempt
+		if j.Attempt < 4 {
+			return bus.Retry(time.Millisecond, errors.New("busy"))
+		}
+		return nil
+	})
+	dispatch(t, b, command(forge.StepAnalyze, 1))
+	for want := 1; want <= 4; want++ {
+		if got := receive(t, ctx, attempts); got != want {
+			t.Errorf("delivery %d says that it is %d", want, got)
+		}
+	}
+}
+
+// TestStop checks that a command whose worker is told to stop at once goes to
+// another replica at once.
+func TestStop(t *testing.T) {
+	ctx := within(t)
+	b := bustest.Start(t)
+	stopping, stop := context.WithCancel(ctx)
+	started := make(chan struct{})
+	ended := make(chan error, 1)
+	go func() {
+		ended <- b.ConsumeCommands(stopping, bus.WorkConfig{Step: forge.StepAnalyze, Replica: "a"}, func(ctx context.Context, _ *bus.Job) error {
+			close(started)
+			<-ctx.Done()
+			return ctx.Err()
+		})
+	}()
+	dispatch(t, b, command(forge.StepAnalyze, 1))
+	wait(t, ctx, started)
+	stop()
+	if err := receive(t, ctx, ended); err != nil {
+		t.Fatal(err)
+	}
+	again := make(chan int, 1)
+	work(t, b, bus.WorkConfig{Replica: "b"}, func(_ context.Context, j *bus.Job) error {
+		again <- j.Attempt
+		return nil
+	})
+	if got := receive(t, ctx, again); got != 2 {
+		t.Errorf("the other replica got delivery %d", got)
+	}
+}
+
+// TestDrain checks that a draining worker finishes what it has, and takes
+// nothing new.
+func TestDrain(t *testing.T) {
+	ctx := within(t)
+	b := bustest.Start(t)
+	drain := make(chan struct{})
+	started := make(chan struct{})
+	finish := make(chan struct{})
+	ended := make(chan error, 1)
+	var n atomic.Int32
+	go func() {
+		cfg := bus.WorkConfig{Step: forge.StepAnalyze, Replica: "a", Parallel: 2, Drain: drain}
+		ended <- b.ConsumeCommands(ctx, cfg, func(ctx context.Context, _ *bus.Job) error {
+			n.Add(1)
+			close(started)
+			<-finish
+			return ctx.Err()
+		})
+	}()
+	dispatch(t, b, command(forge.StepAnalyze, 1))
+	wait(t, ctx, started)
+	close(drain)
+	others := make(chan int, 10)
+	work(t, b, bus.WorkConfig{Replica: "b"}, func(_ context.Context, j *bus.Job) error {
+		others <- j.Command.Attempt.Number
+		return nil
+	})
+	close(finish)
+	if err := receive(t, ctx, ended); err != nil || n.Load() != 1 {
+		t.Fatalf("drained after %d commands, %v", n.Load(), err)
+	}
+	dispatch(t, b, command(forge.StepAnalyze, 2))
+	if got := receive(t, ctx, others); got != 2 {
+		t.Errorf("the other replica took %d", got)
+	}
+}
+
+// TestGarbageCommand checks that a machine is told when its command cannot be
+// carried out: it would wait for ever.
+func TestGarbageCommand(t *testing.T) {
+	ctx := within(t)
+	s := bustest.StartServer(t)
+	b := s.Connect(t)
+	seen := collect(t, b)
+	nc := raw(t, s)
+	put(t, nc, "forge.command.analyze.any.shop.fix-login.-.7.1", []byte("\xff\xff"))
+	put(t, nc, "forge.command.analyze.any.shop", []byte("\xff\xff"))
+	jobs := make(chan int, 10)
+	work(t, b, bus.WorkConfig{}, func(_ context.Context, j *bus.Job) error {
+		jobs <- j.Command.Attempt.Number
+		if j.Command.Attempt.Number == 2 {
+			return bus.Terminate("no such thing")
+		}
+		return nil
+	})
+	ev := receive(t, ctx, seen)
+	if ev.Result == nil || ev.Result.Failure == nil || ev.Result.Attempt != (forge.Attempt{Step: forge.StepAnalyze, Number: 7, Claim: 1}) {
+		t.Errorf("the machine is told %+v", ev)
+	}
+	dispatch(t, b, command(forge.StepAnalyze, 1), command(forge.StepAnalyze, 2))
+	receive(t, ctx, jobs)
+	receive(t, ctx, jobs)
+	if ev = receive(t, ctx, seen); ev.Result.Failure == nil || ev.Result.Attempt.Number != 2 {
+		t.Errorf("the machine is told %+v", ev)
+	}
+	deadLetters(t, ctx, b, 3)
+}
