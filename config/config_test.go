@@ -126,7 +126,8 @@ func TestParseOfNothingIsDefault(t *testing.T) {
 func TestParseRefuses(t *testing.T) {
 	for _, tt := range []struct{ in, want string }{
 		{"base_brnch: main", `pfl-forge.yaml:1: base_brnch: unknown key; did you mean "base_branch"?`},
-		{"models: {triage: x}", `pfl-forge.yaml:1: models.triage: unknown key; known keys are complex, default, triage_deep`},
+		{"models: {triage: x}", `pfl-forge.yaml:1: models.triage: unknown key; did you mean "triage_deep"?`},
+		{"models: {x: y}", `models.x: unknown key; known keys are complex, default, triage_deep`},
 		{"verify: []\nverify: []", "pfl-forge.yaml:2: verify: duplicate key, first given on line 1"},
 		{"base_branch: -x", `base_branch: "-x" is no branch name: it must not start with -`},
 		{"base_branch: a..b", "must not contain .."},
