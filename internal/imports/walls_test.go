@@ -40,7 +40,7 @@ var diets = []diet{
 		packages: []string{"./services/runner/flow/..."},
 		may: []string{
 			"std", ".", "./services/runner/flow/...",
-			"github.com/google/go-cmp/...", "github.com/rogpeppe/go-internal/...", "pgregory.net/rapid",
+			"github.com/cockroachdb/datadriven", "github.com/google/go-cmp/...", "github.com/rogpeppe/go-internal/...", "pgregory.net/rapid",
 		},
 		never:  []string{"net/...", "os/exec"},
 		tests:  true,
@@ -58,8 +58,13 @@ var reserves = []reserve{
 	{
 		imports:  []string{"github.com/nats-io/nats-server/..."},
 		packages: []string{"./natsd/...", "./bus/bustest/..."},
-		tests:    true,
 		reason:   "the services do not carry a server",
+	},
+	{
+		imports:  []string{"github.com/nats-io/nats-server/..."},
+		packages: []string{"./natsd/...", "./bus/..."},
+		tests:    true,
+		reason:   "tests get their server from bustest",
 	},
 	{
 		imports:  []string{"./proto/...", "google.golang.org/protobuf/..."},
