@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"runtime"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -178,6 +179,9 @@ func TestServerRestartDuringAnAttempt(t *testing.T) {
 	r.start(analyze(1))
 	get(t, h.began, "the start")
 	s.Stop()
+	for b.Ping(within(t)) == nil {
+		runtime.Gosched()
+	}
 	close(h.released) // it ends while nobody can be told
 	s.Start(t)
 	if err := b.Ensure(within(t)); err != nil {

@@ -14,9 +14,26 @@ import (
 	"time"
 
 	"go.uber.org/goleak"
+
+	"github.com/pfl-forge/pfl-forge"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+// childEnv makes the test binary a service of its own.
+const childEnv = "SERVICE_TEST_CHILD"
+
+func TestMain(m *testing.M) {
+	if os.Getenv(childEnv) != "" {
+		Main("analyzer", func(ctx context.Context, env *Env) error {
+			return env.Worker(Handler{Step: forge.StepAnalyze, Do: untilCancelled}).Run(ctx)
+		})
+	}
+	goleak.VerifyTestMain(m)
+}
+
+func untilCancelled(ctx context.Context, _ forge.Command, _ Progress) forge.Result {
+	<-ctx.Done()
+	return forge.Result{Failure: &forge.Failure{Reason: forge.FailKilled, Message: "cancelled"}}
+}
 
 // console collects what a process prints.
 type console struct {

@@ -195,6 +195,26 @@ func TestUnwantedCommandIsNotStarted(t *testing.T) {
 	}
 }
 
+// TestRegardlessReportsFacts: that a commit landed is true, whoever waits for it.
+func TestRegardlessReportsFacts(t *testing.T) {
+	b := bustest.Start(t)
+	r := newRunner(t, b)
+	r.want()
+	r.dispatch(forge.Effects{Commands: []forge.Command{analyze(1), analyze(2)}})
+	w := worker(t, b, func(_ context.Context, cmd forge.Command, _ service.Progress) forge.Result {
+		if cmd.Attempt.Number == 1 {
+			return forge.Result{Failure: &forge.Failure{Reason: forge.FailKilled, Message: "no fact"}}
+		}
+		return found()
+	})
+	w.Handlers[0].Regardless, w.Parallel = true, 1 // in order
+	run(t, w)
+	if got := r.result(); got.Attempt.Number != 2 || got.Analysis == nil {
+		t.Errorf("got %+v", got)
+	}
+	r.none()
+}
+
 // blocked is a handler that runs until it is cancelled or released.
 type blocked struct {
 	began    chan int

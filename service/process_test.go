@@ -1,0 +1,166 @@
+package service_test
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"errors"
+	"io"
+	"net/http"
+	"os"
+	"os/exec"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/pfl-forge/pfl-forge"
+	"github.com/pfl-forge/pfl-forge/bus/bustest"
+	"github.com/pfl-forge/pfl-forge/service"
+)
+
+// child is a service process of its own.
+type child struct {
+	t    *testing.T
+	cmd  *exec.Cmd
+	log  chan map[string]any
+	addr string // of the health endpoint
+	done chan error
+}
+
+func startChild(t *testing.T, args ...string) *child {
+	t.Helper()
+	cmd := exec.CommandContext(t.Context(), os.Args[0], args...)
+	cmd.Env = append(os.Environ(), "SERVICE_TEST_CHILD=1", "GORACE=atexit_sleep_ms=0", "FORGE_LISTEN=127.0.0.1:0")
+	stderr, err := cmd.StderrPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	c := &child{t: t, cmd: cmd, log: make(chan map[string]any, 1000), done: make(chan error, 1)}
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		for lines := bufio.NewScanner(stderr); lines.Scan(); {
+			var line map[string]any
+			if json.Unmarshal(lines.Bytes(), &line) != nil {
+				line = map[string]any{"msg": lines.Text()}
+			}
+			c.log <- line
+		}
+		c.done <- cmd.Wait()
+	}()
+	t.Cleanup(func() {
+		_ = cmd.Process.Kill()
+		<-ended
+	})
+	c.addr = c.waitFor("health endpoint")["addr"].(string)
+	return c
+}
+
+func (c *child) waitFor(msg string) map[string]any {
+	c.t.Helper()
+	for {
+		if line := get(c.t, c.log, msg); line["msg"] == msg {
+			return line
+		}
+	}
+}
+
+func (c *child) signal(s syscall.Signal) {
+	c.t.Helper()
+	if err := c.cmd.Process.Signal(s); err != nil {
+		c.t.Fatal(err)
+	}
+}
+
+func (c *child) exitCode() int {
+	c.t.Helper()
+	err := get(c.t, c.done, "the end of the process")
+	var exit *exec.ExitError
+	if errors.As(err, &exit) {
+		return exit.ExitCode()
+	}
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	return 0
+}
+
+// becomes polls readiness until it says this.
+func (c *child) becomes(want string) {
+	c.t.Helper()
+	client := &http.Client{Transport: &http.Transport{DisableKeepAlives: true}}
+	got := ""
+	for end := time.Now().Add(limit); time.Now().Before(end); time.Sleep(5 * time.Millisecond) {
+		resp, err := client.Get("http://" + c.addr + "/readyz")
+		if err != nil {
+			c.t.Fatal(err)
+		}
+		b, err := io.ReadAll(resp.Body)
+		_ = resp.Body.Close()
+		if err != nil {
+			c.t.Fatal(err)
+		}
+		if got = strings.TrimSpace(string(b)); got == want {
+			return
+		}
+	}
+	c.t.Fatalf("ready says %q, never %q", got, want)
+}
+
+func TestProcessDrainsOnSIGTERM(t *testing.T) {
+	s := bustest.StartServer(t)
+	b := s.Connect(t)
+	r := newRunner(t, b)
+	c := startChild(t, "--server", s.URL(), "--replica=w1", "--drain-timeout=10ms")
+	c.becomes("ok")
+	r.start(analyze(1))
+	c.waitFor("start") // of the attempt
+	c.signal(syscall.SIGTERM)
+	if code := c.exitCode(); code != 0 {
+		t.Errorf("exit %d", code)
+	}
+	next := worker(t, b, func(context.Context, forge.Command, service.Progress) forge.Result { return found() })
+	next.Replica = "w2"
+	run(t, next)
+	if got := r.result(); got.Replica != "w2" || got.Failure != nil {
+		t.Errorf("got %+v", got)
+	}
+}
+
+func TestProcessExitsAtOnceOnSecondSignal(t *testing.T) {
+	s := bustest.StartServer(t)
+	r := newRunner(t, s.Connect(t))
+	c := startChild(t, "--server", s.URL(), "--replica=w1", "--drain-timeout=1h")
+	c.becomes("ok")
+	r.start(analyze(1))
+	c.waitFor("start")
+	c.signal(syscall.SIGINT)
+	c.becomes("draining")
+	c.signal(syscall.SIGTERM)
+	if code := c.exitCode(); code != 130 {
+		t.Errorf("exit %d", code)
+	}
+}
+
+func TestProcessWaitsForItsServer(t *testing.T) {
+	s := bustest.StartServer(t)
+	s.Stop()
+	c := startChild(t, "--server", s.URL(), "--replica=w1")
+	c.becomes("nats: not connected yet")
+	s.Start(t)
+	s.Connect(t)
+	c.becomes("ok")
+	s.Stop()
+	c2 := startChild(t, "--server", s.URL(), "--replica=w2")
+	c2.becomes("nats: not connected yet")
+	for _, p := range []*child{c, c2} {
+		p.signal(syscall.SIGTERM)
+		if code := p.exitCode(); code != 0 {
+			t.Errorf("exit %d", code)
+		}
+	}
+}
