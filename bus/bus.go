@@ -39,7 +39,8 @@ type Bus struct {
 }
 
 // Connect returns a connected bus. While the server cannot be reached it tries
-// again until ctx ends; refused credentials are an error at once.
+// again until ctx ends; refused credentials are an error at once. No error names
+// the URL, which may hold a password.
 func Connect(ctx context.Context, cfg Config) (*Bus, error) {
 	b := &Bus{
 		log: cfg.Logger, replicas: cfg.Replicas,
@@ -58,10 +59,10 @@ func Connect(ctx context.Context, cfg Config) (*Bus, error) {
 			break
 		}
 		if !errors.Is(err, nats.ErrNoServers) && !errors.Is(err, nats.ErrTimeout) {
-			return nil, fmt.Errorf("connect to the NATS server at %s: %w", cfg.URL, err)
+			return nil, fmt.Errorf("connect to the NATS server: %w", err)
 		}
 		if waitErr := sleep(ctx, backoff(attempt)); waitErr != nil {
-			return nil, fmt.Errorf("connect to the NATS server at %s: %w", cfg.URL, err)
+			return nil, fmt.Errorf("connect to the NATS server: %w", err)
 		}
 	}
 	b.js, err = jetstream.New(b.nc,

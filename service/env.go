@@ -66,7 +66,7 @@ func (e *Env) open(ctx context.Context) error {
 		e.Bus.Close()
 	}
 	if err != nil {
-		return err
+		return fmt.Errorf("%s: %w", redact(e.Config.Server), err)
 	}
 	e.stops = append(e.stops, e.Bus.Close)
 	connected.Store(e.Bus)
