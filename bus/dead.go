@@ -34,7 +34,7 @@ func (b *Bus) Dead(ctx context.Context) ([]DeadLetter, error) {
 	var list []DeadLetter
 	known := map[place]int{}
 	// The server's advisory and our own copy are about the same message.
-	err := b.each(ctx, streamDead, ">", func(m stored) error {
+	_, err := b.each(ctx, streamDead, ">", func(m stored) error {
 		d, err := readDead(m)
 		if err != nil {
 			b.log.Warn("cannot read a dead letter", "subject", m.Subject, "error", err)

@@ -11,30 +11,38 @@ import (
 )
 
 // Load returns a machine's journal in order, and the sequence to append after;
-// none and 0 when there is no journal. The newest records may be missing when
-// another process has just written them: Append notices. Records that are
-// garbage are left out and put among the dead letters; one that this version
-// does not understand is an *UnknownError, because a decision without it would
-// be wrong.
+// none and 0 when there is no journal. It sees everything that was appended
+// before it was called. Records that are garbage are left out and put among the
+// dead letters; one that this version does not understand is an *UnknownError,
+// because a decision without it would be wrong.
 func (b *Bus) Load(ctx context.Context, key forge.Key) ([]forge.Record, uint64, error) {
 	subject, err := journalSubject(key)
 	if err != nil {
 		return nil, 0, fmt.Errorf("load journal: %w", err)
 	}
-	var list []forge.Record
-	var last uint64
-	err = b.each(ctx, streamJournal, subject, func(m stored) error {
-		last = m.Seq
-		rec, ok, err := b.record(ctx, m)
-		if ok {
-			list = append(list, rec)
-		}
-		return err
-	})
-	if err != nil {
-		return nil, 0, fmt.Errorf("load journal of %s: %w", key, err)
+	newest, err := b.Last(ctx, key)
+	if err != nil || newest == 0 {
+		return nil, 0, err
 	}
-	return list, last, nil
+	for attempt := 0; ; attempt++ {
+		var list []forge.Record
+		last, err := b.each(ctx, streamJournal, subject, func(m stored) error {
+			rec, ok, err := b.record(ctx, m)
+			if ok {
+				list = append(list, rec)
+			}
+			return err
+		})
+		if err != nil {
+			return nil, 0, fmt.Errorf("load journal of %s: %w", key, err)
+		}
+		if last >= newest {
+			return list, last, nil
+		}
+		if err := sleep(ctx, backoff(attempt)); err != nil { // a replica answered that is behind
+			return nil, 0, fmt.Errorf("load journal of %s: no replica has message %d: %w", key, newest, err)
+		}
+	}
 }
 
 // record reads one message of a journal. It is not ok when it is garbage.

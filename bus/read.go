@@ -8,6 +8,7 @@ import (
 	"maps"
 	"slices"
 	"strconv"
+	"strings"
 
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
@@ -63,77 +64,125 @@ func (b *Bus) last(ctx context.Context, stream, subject string) (stored, error) 
 	return reply.Message, err
 }
 
-// each calls do with every message on a subject, in order. It reads from any
-// replica: the newest messages may be missing.
-func (b *Bus) each(ctx context.Context, stream, subject string, do func(stored) error) error {
-	for from := uint64(1); ; {
-		last, more, err := b.get(ctx, stream, map[string]any{"seq": from, "batch": batchSize, "next_by_subj": subject}, do)
-		if err != nil || !more {
-			return err
+// each calls do with every message on a subject, in order, and returns the last
+// sequence. It reads from any replica: the newest messages may be missing.
+func (b *Bus) each(ctx context.Context, stream, subject string, do func(stored) error) (uint64, error) {
+	var last uint64
+	for {
+		a, err := b.get(ctx, stream, map[string]any{"seq": last + 1, "batch": batchSize, "next_by_subj": subject}, do)
+		last = max(last, a.last)
+		if err != nil || !a.more {
+			return last, err
 		}
-		from = last + 1
 	}
 }
 
-// lasts calls do with the last message of every subject that a filter matches.
-func (b *Bus) lasts(ctx context.Context, stream, filter string, do func(stored) error) error {
+// lasts returns the last message of every subject that a filter matches, as of
+// when it was called, in the order of the subjects.
+func (b *Bus) lasts(ctx context.Context, stream, filter string) ([]stored, error) {
 	ctx, cancel := context.WithTimeout(ctx, 4*requestTimeout)
 	defer cancel()
 	s, err := b.js.Stream(ctx, stream)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	info, err := s.Info(ctx, jetstream.WithSubjectFilter(filter))
 	if err != nil {
-		return err
+		return nil, err
 	}
-	subjects := slices.Sorted(maps.Keys(info.State.Subjects))
-	for chunk := range slices.Chunk(subjects, batchSize) {
-		if _, _, err := b.get(ctx, stream, map[string]any{"multi_last": chunk, "batch": batchSize}, do); err != nil {
-			return err
+	list := make([]stored, 0, len(info.State.Subjects))
+	for chunk := range slices.Chunk(slices.Sorted(maps.Keys(info.State.Subjects)), batchSize) {
+		part, err := b.lastOf(ctx, stream, chunk, info.State.LastSeq)
+		if err != nil {
+			return nil, err
 		}
+		list = append(list, part...)
 	}
-	return nil
+	slices.SortFunc(list, func(a, b stored) int { return strings.Compare(a.Subject, b.Subject) })
+	return list, nil
 }
 
-// get makes one request for several messages. It returns the last sequence in
-// the answer, and whether more messages follow.
-func (b *Bus) get(ctx context.Context, stream string, request map[string]any, do func(stored) error) (seq uint64, more bool, err error) {
+// lastOf returns the last message of each subject, from a replica that has all
+// messages up to a sequence.
+func (b *Bus) lastOf(ctx context.Context, stream string, subjects []string, upTo uint64) ([]stored, error) {
+	var list []stored
+	for attempt := 0; ; attempt++ {
+		var part []stored
+		a, err := b.get(ctx, stream, map[string]any{"multi_last": subjects, "batch": batchSize}, func(m stored) error {
+			part = append(part, m)
+			return nil
+		})
+		if err != nil {
+			return nil, err
+		}
+		if a.upTo < upTo { // it answers from behind, or everything was purged
+			if err := sleep(ctx, backoff(attempt)); err != nil {
+				return nil, fmt.Errorf("no replica has message %d: %w", upTo, err)
+			}
+			continue
+		}
+		list = append(list, part...)
+		if !a.more {
+			return list, nil
+		}
+		subjects = slices.DeleteFunc(slices.Clone(subjects), func(s string) bool {
+			return slices.ContainsFunc(part, func(m stored) bool { return m.Subject == s })
+		})
+	}
+}
+
+// answer is what the server says at the end of several messages.
+type answer struct {
+	last uint64 // the sequence of the last message; 0 if there was none
+	more bool   // messages are left
+	upTo uint64 // of a request for last messages: how far the replica has got
+}
+
+// get makes one request for several messages.
+func (b *Bus) get(ctx context.Context, stream string, request map[string]any, do func(stored) error) (a answer, err error) {
 	data, err := json.Marshal(request)
 	if err != nil {
-		return 0, false, err
+		return a, err
 	}
 	inbox := b.nc.NewInbox()
 	sub, err := b.nc.SubscribeSync(inbox)
 	if err != nil {
-		return 0, false, err
+		return a, err
 	}
 	defer func() { _ = sub.Unsubscribe() }()
 	if err := b.nc.PublishRequest("$JS.API.DIRECT.GET."+stream, inbox, data); err != nil {
-		return 0, false, err
+		return a, err
 	}
 	for {
 		m, err := next(ctx, sub)
 		if err != nil {
-			return seq, false, err
+			return a, err
 		}
 		switch status := m.Header.Get("Status"); status {
 		case "":
-		case "204": // the end of the answer
-			left, err := strconv.Atoi(m.Header.Get("Nats-Num-Pending"))
-			return seq, left > 0, err
+		case "204": // the end
+			left := number(m, "Nats-Num-Pending")
+			a.more, a.upTo = left > 0, number(m, "Nats-UpTo-Sequence")
+			return a, nil
 		case "404":
-			return seq, false, nil
+			return a, nil
 		default:
-			return seq, false, fmt.Errorf("the server answers %s %s", status, m.Header.Get("Description"))
+			return a, fmt.Errorf("the server answers %s %s", status, m.Header.Get("Description"))
 		}
-		if seq, err = strconv.ParseUint(m.Header.Get("Nats-Sequence"), 10, 64); err != nil {
-			return seq, false, err
-		}
-		if err := do(stored{Subject: m.Header.Get("Nats-Subject"), Seq: seq, Data: m.Data, Header: m.Header}); err != nil {
-			return seq, false, err
+		a.last = number(m, "Nats-Sequence")
+		if err := do(stored{Subject: m.Header.Get("Nats-Subject"), Seq: a.last, Data: m.Data, Header: m.Header}); err != nil {
+			return a, err
 		}
 	}
+}
+
+// number reads a header that the server sets; 0 if it did not.
+func number(m *nats.Msg, header string) uint64 {
+	n, err := strconv.ParseUint(m.Header.Get(header), 10, 64)
+	if err != nil {
+		return 0
+	}
+	return n
 }
 
 func next(ctx context.Context, sub *nats.Subscription) (*nats.Msg, error) {

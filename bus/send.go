@@ -98,7 +98,7 @@ func (b *Bus) store(ctx context.Context, m *nats.Msg) (*jetstream.PubAck, error)
 	for attempt := 0; ; attempt++ {
 		ack, err := b.publish(ctx, m)
 		var refused *jetstream.APIError
-		if err == nil || errors.As(err, &refused) && refused.Code < 500 {
+		if err == nil || errors.As(err, &refused) && refused.Code < 500 || errors.Is(err, nats.ErrConnectionClosed) {
 			return ack, err
 		}
 		b.log.Warn("could not store a message; trying again", "subject", m.Subject, "error", err)

@@ -12,7 +12,7 @@ import (
 )
 
 // Summaries returns what lists show of every intent of a project, or of all
-// projects if it is empty.
+// projects if it is empty, in the order of their keys.
 func (b *Bus) Summaries(ctx context.Context, project forge.ProjectID) ([]forge.Summary, error) {
 	filter, err := intentJournals(project)
 	if err != nil {
@@ -56,18 +56,22 @@ func (b *Bus) Wanted(ctx context.Context, intent forge.Key, a forge.Attempt) (bo
 }
 
 func (b *Bus) lastSummaries(ctx context.Context, filter string) ([]forge.Summary, error) {
-	var list []forge.Summary
-	err := b.lasts(ctx, streamJournal, filter, func(m stored) error {
+	found, err := b.lasts(ctx, streamJournal, filter)
+	if err != nil {
+		return nil, fmt.Errorf("list %s: %w", filter, err)
+	}
+	list := make([]forge.Summary, 0, len(found))
+	for _, m := range found {
 		s, err := readSummary(m.Data)
 		var bad *GarbageError
 		if errors.As(err, &bad) {
-			return b.bury(ctx, streamJournal, m, err.Error())
+			err = b.bury(ctx, streamJournal, m, err.Error())
+		} else if err == nil {
+			list = append(list, s)
 		}
-		list = append(list, s)
-		return err
-	})
-	if err != nil {
-		return nil, fmt.Errorf("list %s: %w", filter, err)
+		if err != nil {
+			return nil, fmt.Errorf("list %s: %w", m.Subject, err)
+		}
 	}
 	return list, nil
 }
