@@ -6,16 +6,20 @@ import (
 	"encoding/json"
 	"errors"
 	"io"
+	"log/slog"
 	"net/http"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"strings"
 	"syscall"
 	"testing"
 	"time"
 
 	"github.com/pfl-forge/pfl-forge"
+	"github.com/pfl-forge/pfl-forge/bus"
 	"github.com/pfl-forge/pfl-forge/bus/bustest"
+	"github.com/pfl-forge/pfl-forge/natsd"
 	"github.com/pfl-forge/pfl-forge/service"
 )
 
@@ -162,5 +166,39 @@ func TestProcessWaitsForItsServer(t *testing.T) {
 		if code := p.exitCode(); code != 0 {
 			t.Errorf("exit %d", code)
 		}
+	}
+}
+
+func TestProcessAuthorisesItself(t *testing.T) {
+	log := slog.New(slog.DiscardHandler)
+	s, err := natsd.Start(t.Context(), natsd.Config{Dir: filepath.Join(t.TempDir(), "nats"), Logger: log})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(s.Shutdown)
+	b, err := bus.Connect(within(t), bus.Config{URL: s.URL(), Token: s.Token(), Replicas: 1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(b.Close)
+	if err := b.Ensure(within(t)); err != nil {
+		t.Fatal(err)
+	}
+	right, wrong := filepath.Join(t.TempDir(), "right"), filepath.Join(t.TempDir(), "wrong")
+	if err := errors.Join(os.WriteFile(right, []byte(s.Token()+"\n"), 0o600), os.WriteFile(wrong, []byte("guessed"), 0o600)); err != nil {
+		t.Fatal(err)
+	}
+	c := startChild(t, "--server", s.URL(), "--replica=w1", "--token-file", right)
+	c.becomes("ok")
+	c.signal(syscall.SIGTERM)
+	if code := c.exitCode(); code != 0 {
+		t.Errorf("exit %d", code)
+	}
+	c = startChild(t, "--server", strings.Replace(s.URL(), "//", "//someone:pass1@", 1), "--replica=w1", "--token-file", wrong)
+	if line := c.waitFor("end"); !strings.Contains(line["err"].(string), "Authorization") || strings.Contains(line["err"].(string), "pass1") {
+		t.Errorf("ended with %v", line)
+	}
+	if code := c.exitCode(); code != 1 {
+		t.Errorf("exit %d", code)
 	}
 }
