@@ -1,0 +1,163 @@
+package local
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"time"
+
+	"github.com/nats-io/nuid"
+
+	"github.com/pfl-forge/pfl-forge"
+	"github.com/pfl-forge/pfl-forge/bus"
+	"github.com/pfl-forge/pfl-forge/workspace"
+)
+
+// rulingTimeout is how long a runner may take to decide on what a file says.
+const rulingTimeout = 10 * time.Second
+
+// desk carries a person's files in and the decisions out. Its methods must not be
+// called by two goroutines at once.
+type desk struct {
+	files *workspace.Workspace
+	bus   *bus.Bus
+	repo  *Repository
+	log   *slog.Logger
+	// view returns the present view of an intent.
+	view func(context.Context, forge.IntentID) (forge.View, bool)
+	// found is what was wrong with each kind of file when it was last read.
+	found problems
+}
+
+func openDesk(b *bus.Bus, repo *Repository, log *slog.Logger) (*desk, error) {
+	files, err := workspace.Open(repo.Root, workspace.Options{Project: repo.Project, Actor: repo.Actor, Log: log})
+	if err != nil {
+		return nil, err
+	}
+	d := &desk{files: files, bus: b, repo: repo, log: log, found: repo.knownProblems()}
+	d.view = func(ctx context.Context, id forge.IntentID) (forge.View, bool) {
+		v, err := Load(ctx, b, d.key(id))
+		return v, err == nil
+	}
+	return d, nil
+}
+
+func (d *desk) close() {
+	if err := d.files.Close(); err != nil {
+		d.log.Warn("cannot close the .forge folder", "err", err)
+	}
+}
+
+func (d *desk) key(id forge.IntentID) forge.Key {
+	return forge.Key{Project: d.repo.Project, Intent: id}
+}
+
+// edits carries in what a person changed in the files of intents. It returns how
+// many files that were.
+func (d *desk) edits(ctx context.Context) (int, error) {
+	inputs, found, err := d.files.Edits(ctx, func(id forge.IntentID) (forge.View, bool) { return d.view(ctx, id) })
+	if err != nil {
+		return 0, err
+	}
+	for _, in := range inputs {
+		refused, err := d.submit(ctx, in)
+		if err != nil {
+			return 0, err
+		}
+		found = append(found, refused...)
+	}
+	d.found.edits = found
+	return len(inputs), d.writeProblems()
+}
+
+// drafts submits the drafts that can be worked on, and returns their ids. Known
+// are the intents that exist.
+func (d *desk) drafts(ctx context.Context, known map[forge.IntentID][]forge.IntentID) ([]forge.IntentID, error) {
+	inputs, found, err := d.files.Drafts(ctx)
+	if err != nil {
+		return nil, err
+	}
+	inputs, more := workspace.CheckDependencies(inputs, known)
+	found = append(found, more...)
+	ids := make([]forge.IntentID, 0, len(inputs))
+	for _, in := range inputs {
+		refused, err := d.submit(ctx, in)
+		if err != nil {
+			return ids, err
+		}
+		if len(refused) == 0 {
+			ids = append(ids, in.Intent)
+		}
+		found = append(found, refused...)
+	}
+	d.found.drafts = found
+	return ids, d.writeProblems()
+}
+
+// submit has the events of a file decided.
+func (d *desk) submit(ctx context.Context, in workspace.Input) ([]workspace.Problem, error) {
+	rulings := make([]forge.Ruling, 0, len(in.Events))
+	for _, ev := range in.Events {
+		r, err := d.ask(ctx, ev)
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", in.Path, err)
+		}
+		rulings = append(rulings, r)
+	}
+	return d.files.Decided(in, rulings)
+}
+
+// ask returns the ruling on an event. When it was sent before, by a process that
+// did not live to see the ruling, it is sent under another id: the rules know from
+// their state what they did already.
+func (d *desk) ask(ctx context.Context, ev forge.Event) (forge.Ruling, error) {
+	ctx, cancel := context.WithTimeout(ctx, rulingTimeout)
+	defer cancel()
+	r, err := d.bus.Ask(ctx, ev)
+	if errors.Is(err, bus.ErrNoRuling) && ctx.Err() == nil {
+		ev.ID += "/" + nuid.Next()
+		r, err = d.bus.Ask(ctx, ev)
+	}
+	return r, err
+}
+
+// write brings the files of one intent up to date.
+func (d *desk) write(v *forge.View) error {
+	found, err := d.files.Write(*v)
+	if err != nil {
+		return fmt.Errorf("files of %s: %w", v.Intent.ID, err)
+	}
+	if len(found) > 0 {
+		d.found.note(v.Intent.ID, found)
+	}
+	return nil
+}
+
+// overview writes state.yaml.
+func (d *desk) overview(all []forge.Summary) error {
+	found, err := d.files.WriteState(all)
+	d.found.state = found
+	return errors.Join(err, d.writeProblems())
+}
+
+// writeSince brings the files of what changed since then up to date.
+func (d *desk) writeSince(ctx context.Context, since time.Time) error {
+	all, err := d.bus.Summaries(ctx, d.repo.Project)
+	if err != nil {
+		return err
+	}
+	for _, s := range all {
+		if s.UpdatedAt.Before(since) {
+			continue
+		}
+		v, ok := d.view(ctx, s.Key.Intent)
+		if !ok {
+			continue
+		}
+		if err := d.write(&v); err != nil {
+			return err
+		}
+	}
+	return d.overview(all)
+}

@@ -1,0 +1,146 @@
+package local
+
+import (
+	"context"
+	"time"
+
+	"github.com/pfl-forge/pfl-forge"
+	"github.com/pfl-forge/pfl-forge/bus"
+)
+
+// Observer is told what happens, while it happens. Its methods may be called by
+// several goroutines, and must not block for long.
+type Observer interface {
+	// Decided tells of a record of an intent's journal, and of the intent before
+	// and after it. Records that were there at the start are not told.
+	Decided(before, after *forge.Summary, rec *forge.Record)
+	// Progress tells how an attempt goes.
+	Progress(p forge.Progress)
+	// State tells of every intent, once at the start.
+	State(all []forge.Summary)
+	// Notice tells a person something else, in one line.
+	Notice(line string)
+}
+
+// Outcome is how things stand at the end of a run.
+type Outcome struct {
+	Intents     []forge.Summary
+	Interrupted bool
+}
+
+// watch follows the journals of a project.
+type watch struct {
+	bus      *bus.Bus
+	project  forge.ProjectID
+	observer Observer
+	views    *views
+	caughtUp chan struct{} // closed when what there was at the start is in views
+	kick     chan struct{} // holds an element after a change
+}
+
+func newWatch(b *bus.Bus, project forge.ProjectID, observer Observer) *watch {
+	return &watch{
+		bus: b, project: project, observer: observer, views: newViews(),
+		caughtUp: make(chan struct{}), kick: make(chan struct{}, 1),
+	}
+}
+
+// run follows until ctx ends.
+func (w *watch) run(ctx context.Context) error {
+	if err := w.bus.FollowProgress(ctx, w.project, w.observer.Progress); err != nil {
+		return err
+	}
+	live := false
+	return w.bus.Follow(ctx, w.project, 0, bus.Follower{
+		Record: func(key forge.Key, seq uint64, rec forge.Record) error {
+			before, after := w.views.apply(key, seq, &rec)
+			if live && !key.IsLane() {
+				w.observer.Decided(&before, &after, &rec)
+			}
+			w.poke()
+			return nil
+		},
+		CaughtUp: func() error {
+			live = true
+			all, _ := w.views.summaries()
+			w.observer.State(all)
+			close(w.caughtUp)
+			return nil
+		},
+	})
+}
+
+// poke says that something changed.
+func (w *watch) poke() {
+	select {
+	case w.kick <- struct{}{}:
+	default:
+	}
+}
+
+// quiet says whether nothing can go on without a person. The order matters: once
+// no event is left to decide on, only workers, clocks and people can bring a new
+// one, and whoever waits for a worker or a clock is not settled.
+func (w *watch) quiet(ctx context.Context) (bool, error) {
+	if _, settled := w.views.summaries(); !settled {
+		return false, nil
+	}
+	if idle, err := w.bus.Idle(ctx); !idle || err != nil {
+		return false, err
+	}
+	return w.current(ctx)
+}
+
+// current says whether every machine is settled by its last decision, and the views
+// show that decision.
+func (w *watch) current(ctx context.Context) (bool, error) {
+	all, err := w.last(ctx)
+	if err != nil {
+		return false, err
+	}
+	for i := range all {
+		if !all[i].Settled || !w.views.shows(&all[i]) {
+			return false, nil
+		}
+	}
+	return true, nil
+}
+
+// shown says whether the views show every decision that there is.
+func (w *watch) shown(ctx context.Context) (bool, error) {
+	all, err := w.last(ctx)
+	if err != nil {
+		return false, err
+	}
+	for i := range all {
+		if !w.views.shows(&all[i]) {
+			return false, nil
+		}
+	}
+	return true, nil
+}
+
+// last returns the summaries of all machines from the journals.
+func (w *watch) last(ctx context.Context) ([]forge.Summary, error) {
+	intents, err := w.bus.Summaries(ctx, w.project)
+	if err != nil {
+		return nil, err
+	}
+	lanes, err := w.bus.LaneSummaries(ctx, w.project)
+	return append(intents, lanes...), err
+}
+
+// pause waits for a change, or for a while; at least for some time, so that many
+// changes are looked at together.
+func (w *watch) pause(ctx context.Context, least, most time.Duration) {
+	select {
+	case <-ctx.Done():
+		return
+	case <-time.After(least):
+	}
+	select {
+	case <-ctx.Done():
+	case <-w.kick:
+	case <-time.After(most):
+	}
+}

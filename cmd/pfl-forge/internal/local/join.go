@@ -1,0 +1,86 @@
+package local
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"time"
+
+	"github.com/pfl-forge/pfl-forge"
+	"github.com/pfl-forge/pfl-forge/bus"
+	"github.com/pfl-forge/pfl-forge/natsd"
+)
+
+// ErrEnded says that the process that was followed ended before everything was done.
+var ErrEnded = errors.New("the run that this one followed ended before everything was done; run again to go on")
+
+// Follow tells the observer what others work on, until nothing can go on without a
+// person or ctx ends. It changes nothing.
+func Follow(ctx context.Context, b *bus.Bus, project forge.ProjectID, observer Observer) (*Outcome, error) {
+	return follow(ctx, newWatch(b, project, observer), func(context.Context) bool { return false })
+}
+
+// Join is Follow for the run that goes on in another process in this repository.
+// It also returns when that process ends. Errors: natsd.ErrNotRunning, ErrEnded.
+func Join(ctx context.Context, repo *Repository, observer Observer, log *slog.Logger) (*Outcome, error) {
+	s, err := join(ctx, repo, log)
+	if err != nil {
+		return nil, err
+	}
+	defer s.Close(ctx)
+	return follow(ctx, newWatch(s.Bus, repo.Project, observer), func(ctx context.Context) bool {
+		_, err := natsd.Find(ctx, repo.Root, storeDir)
+		return errors.Is(err, natsd.ErrNotRunning)
+	})
+}
+
+func follow(ctx context.Context, w *watch, gone func(context.Context) bool) (*Outcome, error) {
+	watching, stop := context.WithCancel(ctx)
+	ended := make(chan error, 1)
+	go func() { ended <- w.run(watching) }()
+	defer func() {
+		stop()
+		<-ended
+	}()
+	for {
+		w.pause(ctx, writePause, time.Second)
+		all, settled := w.views.summaries()
+		outcome := &Outcome{Intents: all, Interrupted: ctx.Err() != nil}
+		switch {
+		case ctx.Err() != nil:
+			return outcome, nil
+		case gone(ctx):
+			if !settled || !w.complete() {
+				return outcome, ErrEnded
+			}
+			return outcome, nil
+		}
+		select {
+		case err := <-ended:
+			ended <- err
+			return outcome, fmt.Errorf("the view of the journals: %w", err)
+		default:
+		}
+		if !w.complete() {
+			continue
+		}
+		quiet, err := w.quiet(ctx)
+		if err != nil && ctx.Err() == nil {
+			continue // the server is away: gone says whether for good
+		}
+		if quiet {
+			return outcome, nil
+		}
+	}
+}
+
+// complete says whether what there was at the start is in the views.
+func (w *watch) complete() bool {
+	select {
+	case <-w.caughtUp:
+		return true
+	default:
+		return false
+	}
+}

@@ -1,0 +1,105 @@
+package local
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"io/fs"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+
+	"github.com/pfl-forge/pfl-forge"
+	"github.com/pfl-forge/pfl-forge/workspace"
+)
+
+// problemsFile tells other processes what is wrong with a person's files. It is
+// there only while something is.
+const problemsFile = ".forge/problems.json"
+
+var draftsDir = filepath.Join(workspace.Dir, "intent-drafts")
+
+// problems is what is wrong with a person's files, by what they were read for.
+type problems struct {
+	drafts, edits, state []workspace.Problem
+	kept                 map[forge.IntentID][]workspace.Problem
+	written              []byte
+}
+
+// note remembers what was found while the files of an intent were written.
+func (p *problems) note(id forge.IntentID, found []workspace.Problem) {
+	if p.kept == nil {
+		p.kept = map[forge.IntentID][]workspace.Problem{}
+	}
+	p.kept[id] = found
+}
+
+func (p *problems) all() []workspace.Problem {
+	list := slices.Concat(p.drafts, p.edits, p.state)
+	for _, id := range slices.Sorted(maps.Keys(p.kept)) {
+		list = append(list, p.kept[id]...)
+	}
+	return list
+}
+
+func (d *desk) writeProblems() error {
+	list := d.found.all()
+	name := filepath.Join(d.repo.Root, problemsFile)
+	if len(list) == 0 {
+		d.found.written = nil
+		if err := os.Remove(name); !errors.Is(err, fs.ErrNotExist) {
+			return err
+		}
+		return nil
+	}
+	text, err := json.MarshalIndent(list, "", "  ")
+	if err != nil || bytes.Equal(text, d.found.written) {
+		return err
+	}
+	fresh := name + ".new"
+	if err := os.WriteFile(fresh, append(text, '\n'), 0o644); err != nil {
+		return err
+	}
+	d.found.written = text
+	return os.Rename(fresh, name)
+}
+
+// Problems returns what is wrong with a person's files, as of when they were last
+// read.
+func (r *Repository) Problems() ([]workspace.Problem, error) {
+	text, err := os.ReadFile(filepath.Join(r.Root, problemsFile))
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	var list []workspace.Problem
+	return list, json.Unmarshal(text, &list)
+}
+
+// knownProblems is what was wrong with drafts that are still there: commands other
+// than run do not read drafts.
+func (r *Repository) knownProblems() problems {
+	var p problems
+	list, _ := r.Problems() // unreadable: written anew
+	for _, known := range list {
+		if filepath.Dir(filepath.FromSlash(known.Path)) != draftsDir {
+			continue
+		}
+		if _, err := os.Lstat(filepath.Join(r.Root, known.Path)); err == nil {
+			p.drafts = append(p.drafts, known)
+		}
+	}
+	return p
+}
+
+// Drafts counts the drafts that wait for the next run.
+func (r *Repository) Drafts() int {
+	names, err := filepath.Glob(filepath.Join(r.Root, draftsDir, "*.md"))
+	if err != nil {
+		return 0
+	}
+	return len(names)
+}

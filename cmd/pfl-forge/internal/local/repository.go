@@ -1,0 +1,104 @@
+package local
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os/user"
+	"path/filepath"
+
+	"github.com/pfl-forge/pfl-forge"
+	"github.com/pfl-forge/pfl-forge/config"
+	"github.com/pfl-forge/pfl-forge/git"
+)
+
+// maxConfig bounds pfl-forge.yaml, in bytes.
+const maxConfig = 1 << 20
+
+// Repository is a person's repository.
+type Repository struct {
+	Root    string // of the main working tree, absolute
+	Project forge.ProjectID
+	Actor   string // the person, as git or the system names them
+	Store   *git.Store
+}
+
+// OpenRepository returns the repository around a directory. Its errors say what to
+// do, in words of package git.
+func OpenRepository(ctx context.Context, dir string) (*Repository, error) {
+	store, err := git.OpenLocal(ctx, git.LocalConfig{Path: dir})
+	if err != nil {
+		return nil, explain(err)
+	}
+	r := &Repository{Root: store.WorkTree(), Store: store, Actor: store.UserName(ctx)}
+	r.Project = forge.ProjectID(forge.Slug(filepath.Base(r.Root)))
+	if r.Project == "" {
+		r.Project = "project"
+	}
+	if r.Actor == "" {
+		if u, err := user.Current(); err == nil {
+			r.Actor = u.Username
+		}
+	}
+	return r, nil
+}
+
+// explain leaves out what git printed when there is a sentence for it.
+func explain(err error) error {
+	for _, known := range []error{git.ErrNotRepository, git.ErrBare} {
+		if errors.Is(err, known) {
+			return known
+		}
+	}
+	return err
+}
+
+// Base is what a run works on: the base branch, its tip, and what the
+// configuration that is committed there says.
+type Base struct {
+	Branch git.Branch
+	Head   git.OID
+	Config *config.Project
+	Stored []byte // pfl-forge.yaml as committed; nil if there is none
+}
+
+// Base checks that the repository can be worked on. The base branch is the one that
+// the committed pfl-forge.yaml names, or else the one that is checked out.
+func (r *Repository) Base(ctx context.Context) (*Base, error) {
+	current, err := r.Store.CurrentBranch()
+	if err != nil {
+		return nil, err
+	}
+	b, err := r.base(ctx, current)
+	if err != nil {
+		return nil, err
+	}
+	if b.Config.BaseBranch == "" || b.Config.BaseBranch == string(current) {
+		return b, nil
+	}
+	named, err := git.ParseBranch(b.Config.BaseBranch)
+	if err != nil {
+		return nil, fmt.Errorf("%s: base_branch: %w", config.FileName, err)
+	}
+	return r.base(ctx, named)
+}
+
+func (r *Repository) base(ctx context.Context, branch git.Branch) (*Base, error) {
+	head, err := r.Store.Inspect(ctx, branch)
+	if err != nil {
+		return nil, fmt.Errorf("branch %s: %w", branch, err)
+	}
+	b := &Base{Branch: branch, Head: head, Config: config.Default()}
+	b.Stored, err = r.Store.ReadFile(ctx, head, config.FileName, maxConfig)
+	if errors.Is(err, git.ErrNotFound) {
+		return b, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	b.Config, err = config.Parse(b.Stored)
+	if err != nil {
+		return nil, fmt.Errorf("%w (as committed on %s: mend it and commit)", err, branch)
+	}
+	return b, nil
+}

@@ -1,0 +1,206 @@
+package local
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"sync"
+	"time"
+
+	"github.com/pfl-forge/pfl-forge"
+	"github.com/pfl-forge/pfl-forge/natsd"
+)
+
+const (
+	readEvery  = time.Second            // how often a person's files are looked at
+	writePause = 100 * time.Millisecond // between two writes of the files
+	endTime    = 5 * time.Second        // for deciding on what workers reported last
+)
+
+// RunConfig says how to run.
+type RunConfig struct {
+	Repo     *Repository
+	Base     *Base
+	Observer Observer
+	Log      *slog.Logger
+	Watch    bool // go on when nothing is left to do
+}
+
+// Run works on everything that can go on without a person, and returns when
+// nothing is left, or, with Watch, when ctx ends. If ctx ends before, agents are
+// ended and their work is kept. Nothing is left running. Error: *natsd.HeldError
+// when another process works here.
+func Run(ctx context.Context, cfg RunConfig) (*Outcome, error) {
+	s, err := open(ctx, cfg.Repo, purposeRun, cfg.Log)
+	if err != nil {
+		return nil, err
+	}
+	if !s.Owner() {
+		s.Close(ctx)
+		return nil, &natsd.HeldError{Dir: storeDir, Purpose: purposeRun}
+	}
+	defer s.Close(ctx)
+	d, err := openDesk(s.Bus, cfg.Repo, cfg.Log)
+	if err != nil {
+		return nil, err
+	}
+	defer d.close()
+	r := &run{
+		RunConfig: cfg, session: s, desk: d,
+		watch:  newWatch(s.Bus, cfg.Repo.Project, cfg.Observer),
+		failed: make(chan error, 1), written: -1,
+	}
+	d.view = func(_ context.Context, id forge.IntentID) (forge.View, bool) { return r.watch.views.view(d.key(id)) }
+	return r.run(ctx)
+}
+
+// run is one Run.
+type run struct {
+	RunConfig
+	session *Session
+	desk    *desk
+	watch   *watch
+	failed  chan error // why a part of it ended
+	parts   sync.WaitGroup
+	written int // records that state.yaml shows
+}
+
+func (r *run) run(ctx context.Context) (*Outcome, error) {
+	// What has to outlive the workers ends with this one.
+	staying, leave := context.WithCancel(context.WithoutCancel(ctx))
+	defer r.parts.Wait()
+	defer leave()
+	r.part(staying, "the view of the journals", r.watch.run)
+	ready := r.session.startRunner(staying)
+	for _, c := range []<-chan struct{}{ready, r.watch.caughtUp} {
+		select {
+		case <-c:
+		case <-ctx.Done():
+			return r.outcome(true), nil
+		case err := <-r.failed:
+			return nil, err
+		}
+	}
+	working, stop := context.WithCancel(ctx)
+	defer stop()
+	var workers sync.WaitGroup
+	if err := r.startWorkers(working, &workers); err != nil {
+		return nil, err
+	}
+	err := r.loop(working)
+	interrupted := ctx.Err() != nil
+	stop()
+	workers.Wait()
+	if endErr := r.finish(staying); err == nil {
+		err = endErr
+	}
+	return r.outcome(interrupted), err
+}
+
+// part runs something that is to go on until its context ends.
+func (r *run) part(ctx context.Context, name string, do func(context.Context) error) {
+	r.parts.Go(func() {
+		if err := do(ctx); err != nil && ctx.Err() == nil {
+			r.fail(fmt.Errorf("%s: %w", name, err))
+		}
+	})
+}
+
+func (r *run) fail(err error) {
+	select {
+	case r.failed <- err:
+	default: // the first one says why
+	}
+}
+
+// loop carries files in and out until nothing is left to do.
+func (r *run) loop(ctx context.Context) error {
+	for ctx.Err() == nil {
+		select {
+		case err := <-r.failed:
+			return err
+		case <-r.session.server.Failed():
+			return fmt.Errorf("the store cannot be written: %w", r.session.server.Healthy(context.WithoutCancel(ctx)))
+		default:
+		}
+		moved, err := r.carry(ctx)
+		if err != nil {
+			return err
+		}
+		if !r.Watch && moved == 0 {
+			quiet, err := r.watch.quiet(ctx)
+			if err != nil && ctx.Err() == nil {
+				r.Log.Warn("cannot ask whether everything is done", "err", err)
+			}
+			if quiet {
+				return nil
+			}
+		}
+		r.watch.pause(ctx, writePause, readEvery)
+	}
+	return nil
+}
+
+// carry takes in what a person wrote and writes what was decided. It returns how
+// many files of a person it took in.
+func (r *run) carry(ctx context.Context) (int, error) {
+	if err := r.write(); err != nil {
+		return 0, err
+	}
+	edited, err := r.desk.edits(ctx)
+	if err == nil {
+		var ids []forge.IntentID
+		ids, err = r.desk.drafts(ctx, r.watch.views.known())
+		edited += len(ids)
+	}
+	switch {
+	case ctx.Err() != nil:
+		return 0, nil
+	case err != nil:
+		return edited, fmt.Errorf("reading your files: %w", err)
+	}
+	return edited, nil
+}
+
+// write brings the files up to date. What a person edited meanwhile is left alone
+// until that is decided.
+func (r *run) write() error {
+	seqs, records := r.watch.views.seqs()
+	for id, seq := range seqs {
+		if r.desk.files.Projected(id) == seq {
+			continue
+		}
+		v, ok := r.watch.views.view(r.desk.key(id))
+		if !ok {
+			continue
+		}
+		if err := r.desk.write(&v); err != nil {
+			return err
+		}
+	}
+	if records == r.written {
+		return nil
+	}
+	r.written = records
+	all, _ := r.watch.views.summaries()
+	return r.desk.overview(all)
+}
+
+// finish has everything decided that the workers reported, and written.
+func (r *run) finish(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, endTime)
+	defer cancel()
+	r.session.waitIdle(ctx)
+	for ctx.Err() == nil {
+		if shown, err := r.watch.shown(ctx); shown || err != nil {
+			break
+		}
+		r.watch.pause(ctx, time.Millisecond, writePause)
+	}
+	return r.write()
+}
+
+func (r *run) outcome(interrupted bool) *Outcome {
+	all, _ := r.watch.views.summaries()
+	return &Outcome{Intents: all, Interrupted: interrupted}
+}

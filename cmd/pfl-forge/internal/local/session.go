@@ -1,0 +1,208 @@
+package local
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"sync"
+	"time"
+
+	"github.com/pfl-forge/pfl-forge/bus"
+	"github.com/pfl-forge/pfl-forge/natsd"
+	"github.com/pfl-forge/pfl-forge/services/runner"
+)
+
+// storeDir is where the embedded server keeps its streams.
+const storeDir = ".forge/nats"
+
+// How a process says what it holds the store for.
+const (
+	purposeRun     = "run"     // for long; others connect to it
+	purposeCommand = "command" // for a moment; others wait
+)
+
+const (
+	momentPatience = 15 * time.Second      // how long to wait for commands to get out of the way
+	pollStore      = 10 * time.Millisecond // how often to look whether they have
+	settleTime     = 3 * time.Second       // how long the runner of a command may take for what follows from it
+)
+
+// ErrNoStore says that nothing was ever submitted in a repository.
+var ErrNoStore = errors.New("no intent was submitted here yet")
+
+// Session is a connection to a repository's server, which may run in this process.
+type Session struct {
+	Bus  *bus.Bus
+	Repo *Repository
+
+	log    *slog.Logger
+	server *natsd.Server // nil if another process runs it
+	since  time.Time
+	desk   *desk // nil in a reader, and if another process runs the server
+	stop   func()
+	runner sync.WaitGroup
+}
+
+// OpenReader returns a session for looking only. Nothing is decided meanwhile,
+// unless another process does that. Error: ErrNoStore.
+func OpenReader(ctx context.Context, repo *Repository, log *slog.Logger) (*Session, error) {
+	if _, err := os.Stat(filepath.Join(repo.Root, storeDir)); errors.Is(err, os.ErrNotExist) {
+		return nil, ErrNoStore
+	}
+	return open(ctx, repo, purposeCommand, log)
+}
+
+// Open returns a session in which what a person asks for is decided at once: by
+// the run that goes on in another process, or else by a runner in this one.
+func Open(ctx context.Context, repo *Repository, log *slog.Logger) (*Session, error) {
+	s, err := open(ctx, repo, purposeCommand, log)
+	if err != nil || s.server == nil {
+		return s, err
+	}
+	if err := s.decide(ctx); err != nil {
+		s.Close(ctx)
+		return nil, err
+	}
+	return s, nil
+}
+
+// open starts the server, or finds it if a run has it.
+func open(ctx context.Context, repo *Repository, purpose string, log *slog.Logger) (*Session, error) {
+	deadline := time.Now().Add(momentPatience)
+	for {
+		s, err := start(ctx, repo, purpose, log)
+		var held *natsd.HeldError
+		if !errors.As(err, &held) {
+			return s, err
+		}
+		if held.Purpose == purposeRun {
+			s, joinErr := join(ctx, repo, log)
+			if !errors.Is(joinErr, natsd.ErrNotRunning) {
+				return s, joinErr
+			}
+			err = joinErr // it has just ended, or has not begun
+		}
+		if time.Now().After(deadline) {
+			return nil, err
+		}
+		select {
+		case <-ctx.Done():
+			return nil, ctx.Err()
+		case <-time.After(pollStore):
+		}
+	}
+}
+
+// start makes this process the owner of the server. Error: *natsd.HeldError.
+func start(ctx context.Context, repo *Repository, purpose string, log *slog.Logger) (*Session, error) {
+	server, err := natsd.Start(ctx, natsd.Config{Root: repo.Root, Dir: storeDir, Purpose: purpose, Logger: log})
+	if err != nil {
+		return nil, err
+	}
+	b, err := connect(ctx, server.Endpoint(), log)
+	if err == nil {
+		err = b.Ensure(ctx)
+		if err != nil {
+			b.Close()
+		}
+	}
+	if err != nil {
+		server.Shutdown()
+		return nil, err
+	}
+	return &Session{Bus: b, Repo: repo, log: log, server: server, since: time.Now(), stop: func() {}}, nil
+}
+
+// join connects to the server in another process. Error: natsd.ErrNotRunning.
+func join(ctx context.Context, repo *Repository, log *slog.Logger) (*Session, error) {
+	endpoint, err := natsd.Find(ctx, repo.Root, storeDir)
+	if err != nil {
+		return nil, err
+	}
+	b, err := connect(ctx, *endpoint, log)
+	if err != nil {
+		return nil, err
+	}
+	return &Session{Bus: b, Repo: repo, log: log, since: time.Now(), stop: func() {}}, nil
+}
+
+func connect(ctx context.Context, e natsd.Endpoint, log *slog.Logger) (*bus.Bus, error) {
+	ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
+	defer cancel()
+	return bus.Connect(ctx, bus.Config{
+		URL: e.URL, Token: e.Token, Name: fmt.Sprintf("pfl-forge/%d", os.Getpid()), Replicas: 1, Logger: log,
+	})
+}
+
+// Owner says whether the server runs in this process.
+func (s *Session) Owner() bool { return s.server != nil }
+
+// decide starts a runner, and takes in what a person wrote into files before.
+func (s *Session) decide(ctx context.Context) error {
+	var err error
+	if s.desk, err = openDesk(s.Bus, s.Repo, s.log); err != nil {
+		return err
+	}
+	ready := s.startRunner(ctx)
+	select {
+	case <-ready:
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+	_, err = s.desk.edits(ctx)
+	return err
+}
+
+// startRunner returns what is closed once everything that was under way is in
+// force again.
+func (s *Session) startRunner(ctx context.Context) <-chan struct{} {
+	ready := make(chan struct{})
+	ctx, cancel := context.WithCancel(context.WithoutCancel(ctx))
+	s.stop = cancel
+	s.runner.Go(func() {
+		cfg := runner.Config{Bus: s.Bus, Log: s.log, Ready: func() { close(ready) }}
+		if err := runner.Run(ctx, cfg); err != nil && ctx.Err() == nil {
+			s.log.Error("the runner ended", "err", err)
+		}
+	})
+	return ready
+}
+
+// Close ends the session. If it decided, the files show what was decided.
+func (s *Session) Close(ctx context.Context) {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), settleTime)
+	defer cancel()
+	if s.desk != nil {
+		s.waitIdle(ctx)
+		if err := s.desk.writeSince(ctx, s.since); err != nil {
+			s.log.Warn("cannot bring the files up to date; the next run does it", "err", err)
+		}
+	}
+	s.stop()
+	s.runner.Wait()
+	if s.desk != nil {
+		s.desk.close()
+	}
+	s.Bus.Close()
+	if s.server != nil {
+		s.server.Shutdown()
+	}
+}
+
+// waitIdle waits until what follows from a decision is decided as well.
+func (s *Session) waitIdle(ctx context.Context) {
+	for {
+		idle, err := s.Bus.Idle(ctx)
+		if idle || err != nil {
+			return
+		}
+		select {
+		case <-ctx.Done():
+			return
+		case <-time.After(5 * time.Millisecond):
+		}
+	}
+}

@@ -1,0 +1,135 @@
+package local
+
+import (
+	"context"
+	"slices"
+	"strings"
+	"sync"
+
+	"github.com/pfl-forge/pfl-forge"
+	"github.com/pfl-forge/pfl-forge/bus"
+	"github.com/pfl-forge/pfl-forge/services/runner/flow"
+	"github.com/pfl-forge/pfl-forge/services/runner/machine"
+)
+
+// Load returns everything that is known of an intent. Error: bus.ErrNotFound.
+func Load(ctx context.Context, b *bus.Bus, key forge.Key) (forge.View, error) {
+	records, seq, err := b.Load(ctx, key)
+	if err != nil {
+		return forge.View{}, err
+	}
+	if len(records) == 0 {
+		return forge.View{}, bus.ErrNotFound
+	}
+	view := machine.Fold(key, records).(*flow.Intent).View()
+	view.Seq = seq
+	return view, nil
+}
+
+// views is the state of every machine of a project, as its journals say it. It is
+// safe for concurrent use.
+type views struct {
+	mu       sync.Mutex
+	machines map[forge.Key]*folded
+	records  int // that were applied
+}
+
+type folded struct {
+	machine machine.Machine
+	seq     uint64
+}
+
+func newViews() *views { return &views{machines: map[forge.Key]*folded{}} }
+
+// apply adds a record and returns the summaries before and after it; before is
+// zero for the first one.
+func (v *views) apply(key forge.Key, seq uint64, rec *forge.Record) (before, after forge.Summary) {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	f := v.machines[key]
+	if f == nil {
+		f = &folded{machine: machine.New(key)}
+		v.machines[key] = f
+	} else {
+		before = f.machine.Summary()
+	}
+	for _, ev := range rec.Events {
+		f.machine.Step(ev)
+	}
+	f.seq = seq
+	v.records++
+	return before, f.machine.Summary()
+}
+
+// view returns the present view of an intent.
+func (v *views) view(key forge.Key) (forge.View, bool) {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	f := v.machines[key]
+	if f == nil {
+		return forge.View{}, false
+	}
+	intent, ok := f.machine.(*flow.Intent)
+	if !ok {
+		return forge.View{}, false
+	}
+	view := intent.View()
+	view.Seq = f.seq
+	return view, true
+}
+
+// seqs returns the last sequence of every intent, and how many records they all
+// come from.
+func (v *views) seqs() (map[forge.IntentID]uint64, int) {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	seqs := make(map[forge.IntentID]uint64, len(v.machines))
+	for key, f := range v.machines {
+		if !key.IsLane() {
+			seqs[key.Intent] = f.seq
+		}
+	}
+	return seqs, v.records
+}
+
+// known returns every intent, with those that it depends on.
+func (v *views) known() map[forge.IntentID][]forge.IntentID {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	all := make(map[forge.IntentID][]forge.IntentID, len(v.machines))
+	for key, f := range v.machines {
+		if intent, ok := f.machine.(*flow.Intent); ok {
+			all[key.Intent] = intent.View().Intent.DependsOn
+		}
+	}
+	return all
+}
+
+// summaries returns those of all intents, and whether nothing can go on without a
+// person.
+func (v *views) summaries() (intents []forge.Summary, settled bool) {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	settled = true
+	for key, f := range v.machines {
+		s := f.machine.Summary()
+		settled = settled && s.Settled
+		if !key.IsLane() {
+			intents = append(intents, s)
+		}
+	}
+	slices.SortFunc(intents, func(a, b forge.Summary) int { return strings.Compare(string(a.Key.Intent), string(b.Key.Intent)) })
+	return intents, settled
+}
+
+// shows says whether a machine's last decision is in the views.
+func (v *views) shows(s *forge.Summary) bool {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	f := v.machines[s.Key]
+	if f == nil {
+		return false
+	}
+	mine := f.machine.Summary()
+	return mine.UpdatedAt.Equal(s.UpdatedAt)
+}

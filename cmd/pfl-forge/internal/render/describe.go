@@ -1,0 +1,247 @@
+package render
+
+import (
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/pfl-forge/pfl-forge"
+	"github.com/pfl-forge/pfl-forge/internal/term"
+)
+
+// Tone says how a line is meant.
+type Tone int
+
+// The tones.
+const (
+	Plain     Tone = iota
+	Good           // something succeeded
+	Bad            // something failed
+	Attention      // a person has to do something
+)
+
+// Line is one thing that happened, for a person. Its text is safe and one line.
+type Line struct {
+	At   time.Time
+	Who  string // the id of a task or of an intent
+	Text string
+	Tone Tone
+}
+
+// Lines tells what a record of an intent's journal means, given the intent before
+// and after it. What a person need not know gives no line.
+func Lines(before, after *forge.Summary, rec *forge.Record) []Line {
+	var lines []Line
+	for i := range rec.Events {
+		ev := &rec.Events[i]
+		text, tone := describe(ev)
+		if text != "" {
+			lines = append(lines, Line{At: ev.At, Who: who(ev), Text: term.Line(text), Tone: tone})
+		}
+	}
+	if text, tone := turned(before, after); text != "" {
+		lines = append(lines, Line{At: after.UpdatedAt, Who: string(after.Key.Intent), Text: term.Line(text), Tone: tone})
+	}
+	return lines
+}
+
+func who(ev *forge.Event) string {
+	switch {
+	case ev.Result != nil && ev.Result.Attempt.Task != "":
+		return string(ev.Result.Attempt.Task)
+	case ev.Landed != nil:
+		return string(ev.Landed.Task)
+	case ev.Reserved != nil:
+		return string(ev.Reserved.Task)
+	}
+	return string(ev.To.Intent)
+}
+
+// turned tells what an intent came to, or waits for, that it did not before.
+func turned(before, after *forge.Summary) (string, Tone) {
+	switch {
+	case after.Status != before.Status && after.Status == forge.StatusDone:
+		return "done" + inParentheses(Consumed(&after.Usage)), Good
+	case after.Status != before.Status && after.Status.Failed():
+		return fmt.Sprintf("%s: %s", after.Status, after.Reason), Bad
+	case after.Waiting != before.Waiting && after.Waiting != "" && after.Waiting != forge.WaitingFailed:
+		return Doing(after), Attention
+	case after.Activity != before.Activity && strings.HasPrefix(after.Activity, "waits for"):
+		return after.Activity, Plain
+	}
+	return "", Plain
+}
+
+// describe tells what an event means.
+func describe(ev *forge.Event) (string, Tone) {
+	switch {
+	case ev.Submit != nil:
+		return "submitted: " + ev.Submit.Intent.Title, Plain
+	case ev.Edit != nil:
+		return "edited" + by(ev), Plain
+	case ev.Approve != nil:
+		return "approved" + by(ev), Plain
+	case ev.Reject != nil:
+		return "rejected" + by(ev) + because(ev.Reject.Reason), Plain
+	case ev.Answer != nil:
+		return fmt.Sprintf("question %d answered%s: %s", ev.Answer.Index+1, by(ev), ev.Answer.Answer), Plain
+	case ev.Retry != nil:
+		return "retried" + by(ev) + because(ev.Retry.Instructions), Plain
+	case ev.Cancel != nil:
+		return "cancelled" + by(ev) + because(ev.Cancel.Reason), Plain
+	case ev.Result != nil:
+		return result(ev.Result)
+	case ev.Landed != nil:
+		return landed(ev.Landed)
+	case ev.DependencyEnded != nil:
+		return dependency(ev.DependencyEnded)
+	case ev.Reserved != nil && ev.Reserved.Granted:
+		return "goes first now, after a conflict", Plain
+	}
+	return "", Plain
+}
+
+func result(r *forge.Result) (string, Tone) {
+	if r.Started {
+		return "", Plain
+	}
+	step := StepName(r.Attempt)
+	if r.Failure != nil {
+		return fmt.Sprintf("%s failed (%s): %s", step, r.Failure.Reason, r.Failure.Message), Bad
+	}
+	text, tone := "", Plain
+	switch {
+	case r.Analysis != nil:
+		text = analysis(r.Analysis)
+	case r.Implementation != nil:
+		text = implementation(r.Implementation)
+	case r.Rebase != nil:
+		text, tone = rebase(r.Rebase)
+	case r.Review != nil:
+		text, tone = review(r.Review)
+	case r.Reflection != nil && len(r.Reflection.Proposals) > 0:
+		text = Count(len(r.Reflection.Proposals), "proposal")
+	default:
+		return "", Plain
+	}
+	took := Took(r.Duration)
+	if used := Consumed(&r.Usage); used != "" {
+		took += ", " + used
+	}
+	return fmt.Sprintf("%s: %s (%s)", step, text, took), tone
+}
+
+// StepName returns "implement", or "implement 2" for the second attempt.
+func StepName(a forge.Attempt) string {
+	if a.Number > 1 {
+		return fmt.Sprintf("%s %d", a.Step, a.Number)
+	}
+	return string(a.Step)
+}
+
+func analysis(a *forge.Analysis) string {
+	switch {
+	case len(a.Clarifications) > 0:
+		return Count(len(a.Clarifications), "question")
+	case a.NothingToDo != "":
+		return "nothing to do: " + a.NothingToDo
+	}
+	return Count(len(a.Tasks), "task")
+}
+
+func implementation(i *forge.Implementation) string {
+	switch {
+	case i.Unchanged:
+		return "nothing had to be changed"
+	case i.Commits == 0:
+		return "no commit"
+	}
+	return Count(i.Commits, "commit") + " in " + Count(len(i.Files), "file")
+}
+
+func rebase(r *forge.Rebase) (string, Tone) {
+	switch {
+	case len(r.Conflicts) > 0:
+		return "conflicts in " + files(r.Conflicts), Bad
+	case r.Verify != nil && !r.Verify.Passed:
+		return "verify failed: " + r.Verify.Command, Bad
+	case r.Verify != nil:
+		return "verified", Plain
+	}
+	return "no conflict", Plain
+}
+
+func review(r *forge.Review) (string, Tone) {
+	if r.Verdict == forge.VerdictApproved {
+		return "approved", Good
+	}
+	text := "rejected"
+	if len(r.Issues) > 0 {
+		text += ": " + term.Short(r.Issues[0], 200)
+	}
+	return text, Bad
+}
+
+func landed(l *forge.Landed) (string, Tone) {
+	switch {
+	case l.Failure != nil:
+		return fmt.Sprintf("integrate failed (%s): %s", l.Failure.Reason, l.Failure.Message), Bad
+	case l.Result == nil:
+		return "", Plain
+	}
+	switch l.Result.Outcome {
+	case forge.LandIntegrated:
+		return "integrated as " + ShortCommit(l.Result.Commit), Good
+	case forge.LandConflict:
+		return "conflicts with what landed since, in " + files(l.Result.Files), Bad
+	case forge.LandVerifyFailed:
+		return "verify failed on the moved base", Bad
+	case forge.LandChanged:
+		return "the base moved and the change with it: it is reviewed again", Plain
+	case forge.LandDirty:
+		return "your uncommitted changes are in the way: " + files(l.Result.Files), Attention
+	}
+	return string(l.Result.Outcome), Plain
+}
+
+func dependency(d *forge.DependencyEnded) (string, Tone) {
+	switch {
+	case len(d.Cycle) > 0:
+		return fmt.Sprintf("%s waits for this intent too", d.Intent), Bad
+	case d.Status == "":
+		return fmt.Sprintf("there is no intent %s to wait for", d.Intent), Bad
+	}
+	return fmt.Sprintf("%s is %s", d.Intent, d.Status), Plain
+}
+
+// ShortCommit returns the first digits of a commit's name.
+func ShortCommit(commit string) string { return commit[:min(10, len(commit))] }
+
+func files(list []string) string {
+	const most = 3
+	if len(list) > most {
+		return fmt.Sprintf("%s and %d more", strings.Join(list[:most], ", "), len(list)-most)
+	}
+	return strings.Join(list, ", ")
+}
+
+func by(ev *forge.Event) string {
+	if ev.Actor == "" {
+		return ""
+	}
+	return " by " + ev.Actor
+}
+
+func because(reason string) string {
+	if reason == "" {
+		return ""
+	}
+	return ": " + reason
+}
+
+func inParentheses(s string) string {
+	if s == "" {
+		return ""
+	}
+	return " (" + s + ")"
+}

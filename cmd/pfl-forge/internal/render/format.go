@@ -1,0 +1,66 @@
+// Package render turns what is known into text: tables, JSON and YAML for lists,
+// and the view of a run while it goes on.
+//
+// Text that others wrote passes through package term on its way to a person. JSON
+// and YAML carry it as it is.
+package render
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+
+	"github.com/pfl-forge/pfl-forge/internal/strictyaml"
+)
+
+// Format is how a list is printed.
+type Format string
+
+// The formats.
+const (
+	Table Format = "table"
+	Wide  Format = "wide" // a table with more columns
+	JSON  Format = "json"
+	YAML  Format = "yaml"
+	Name  Format = "name" // ids, one per line
+)
+
+// Formats lists every format.
+func Formats() []string {
+	return []string{string(Table), string(Wide), string(JSON), string(YAML), string(Name)}
+}
+
+// Set makes a format a flag.
+func (f *Format) Set(s string) error {
+	if !slices.Contains(Formats(), s) {
+		return fmt.Errorf("can be %s", strings.Join(Formats(), ", "))
+	}
+	*f = Format(s)
+	return nil
+}
+
+func (f *Format) String() string { return string(*f) }
+
+// Type names the kind of flag in help texts.
+func (f *Format) Type() string { return "format" }
+
+// Data reports whether the format is for programs.
+func (f Format) Data() bool { return f == JSON || f == YAML }
+
+// Write prints a value as JSON or YAML.
+func (f Format) Write(w io.Writer, v any) error {
+	if f == YAML {
+		text, err := strictyaml.Encode(v)
+		if err != nil {
+			return err
+		}
+		_, err = w.Write(text)
+		return err
+	}
+	enc := json.NewEncoder(w)
+	enc.SetEscapeHTML(false)
+	enc.SetIndent("", "  ")
+	return enc.Encode(v)
+}

@@ -1,0 +1,61 @@
+package render
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/pfl-forge/pfl-forge"
+)
+
+// Counts is how many intents are in which state. Each is counted once.
+type Counts struct {
+	Open      int `json:"open"      yaml:"open"`      // on their way
+	Waiting   int `json:"waiting"   yaml:"waiting"`   // for a person: approval, answers, files
+	Done      int `json:"done"      yaml:"done"`      //
+	Failed    int `json:"failed"    yaml:"failed"`    // blocked or error
+	Cancelled int `json:"cancelled" yaml:"cancelled"` // or rejected
+}
+
+// CountIntents returns how many intents are in which state.
+func CountIntents(all []forge.Summary) Counts {
+	var c Counts
+	for i := range all {
+		switch s := &all[i]; {
+		case s.Status == forge.StatusDone:
+			c.Done++
+		case s.Status.Failed():
+			c.Failed++
+		case s.Status.Ended():
+			c.Cancelled++
+		case s.Waiting != "":
+			c.Waiting++
+		default:
+			c.Open++
+		}
+	}
+	return c
+}
+
+// Tally says the same in words: "2 open, 1 waits for you, 5 done".
+func Tally(all []forge.Summary) string {
+	c := CountIntents(all)
+	var parts []string
+	add := func(n int, what string) {
+		if n > 0 {
+			parts = append(parts, fmt.Sprintf("%d %s", n, what))
+		}
+	}
+	add(c.Open, "open")
+	if c.Waiting == 1 {
+		add(1, "waits for you")
+	} else {
+		add(c.Waiting, "wait for you")
+	}
+	add(c.Done, "done")
+	add(c.Failed, "failed")
+	add(c.Cancelled, "cancelled")
+	if len(parts) == 0 {
+		return "no intents"
+	}
+	return strings.Join(parts, ", ")
+}

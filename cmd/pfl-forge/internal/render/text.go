@@ -1,0 +1,91 @@
+package render
+
+import (
+	"fmt"
+	"strconv"
+	"time"
+
+	"github.com/pfl-forge/pfl-forge"
+)
+
+// Age returns a duration in its one or two largest units: 42s, 5m, 3h12m, 2d.
+func Age(d time.Duration) string {
+	switch {
+	case d < 0:
+		return "0s"
+	case d < time.Minute:
+		return fmt.Sprintf("%ds", int(d.Seconds()))
+	case d < time.Hour:
+		return fmt.Sprintf("%dm", int(d.Minutes()))
+	case d < 10*time.Hour:
+		return fmt.Sprintf("%dh%02dm", int(d.Hours()), int(d.Minutes())%60)
+	case d < 48*time.Hour:
+		return fmt.Sprintf("%dh", int(d.Hours()))
+	}
+	return fmt.Sprintf("%dd", int(d.Hours())/24)
+}
+
+// Took returns how long something short took: 0.4s, 12s, 3m05s.
+func Took(d time.Duration) string {
+	switch {
+	case d < 10*time.Second:
+		return fmt.Sprintf("%.1fs", d.Seconds())
+	case d < time.Minute:
+		return fmt.Sprintf("%ds", int(d.Seconds()))
+	}
+	return fmt.Sprintf("%dm%02ds", int(d.Minutes()), int(d.Seconds())%60)
+}
+
+// Tokens returns a number of tokens: 812, 12.3k, 4.1M; empty for none.
+func Tokens(n int64) string {
+	switch {
+	case n == 0:
+		return ""
+	case n < 1000:
+		return strconv.FormatInt(n, 10)
+	case n < 1_000_000:
+		return fmt.Sprintf("%.1fk", float64(n)/1000)
+	}
+	return fmt.Sprintf("%.1fM", float64(n)/1_000_000)
+}
+
+// Cost returns an amount of US dollars: $0.12; empty for none.
+func Cost(usd float64) string {
+	if usd == 0 {
+		return ""
+	}
+	return fmt.Sprintf("$%.2f", usd)
+}
+
+// Consumed returns tokens and cost of agent calls, or empty.
+func Consumed(u *forge.Usage) string {
+	tokens, cost := Tokens(u.InputTokens+u.OutputTokens), Cost(u.CostUSD)
+	switch {
+	case tokens == "":
+		return cost
+	case cost == "":
+		return tokens + " tokens"
+	}
+	return tokens + " tokens, " + cost
+}
+
+// Doing returns what goes on with an intent, or what it waits for, for a list.
+func Doing(s *forge.Summary) string {
+	switch {
+	case s.Waiting == forge.WaitingFailed:
+		return s.Reason
+	case s.Waiting != "" && s.Reason != "":
+		return s.Activity + ": " + s.Reason
+	case s.Activity != "":
+		return s.Activity
+	}
+	return s.Reason
+}
+
+// Count returns "1 task" or "3 tasks".
+func Count(n int, what string) string {
+	if n == 1 {
+		return "1 " + what
+	}
+	return fmt.Sprintf("%d %ss", n, what)
+}
