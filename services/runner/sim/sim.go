@@ -2,6 +2,7 @@ package sim
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 
@@ -56,13 +57,17 @@ func (w *world) play() error {
 	}
 	w.faults, w.crashIn = false, 0
 	w.log("no more faults")
-	w.recover(0)
+	for n, down := range w.down {
+		if down {
+			w.recover(n)
+		}
+	}
 	w.reconcile()
 	for ; w.steps < faultyActions+quietActions; w.steps++ {
 		if w.deliver() || w.work() || w.take() || w.fire() || w.help(true) {
 			continue
 		}
-		return w.check()
+		return errors.Join(w.broken, w.check())
 	}
 	return fmt.Errorf("it does not come to an end: %s", w.state())
 }
@@ -128,7 +133,7 @@ func (w *world) deliver() bool {
 	case crashed:
 		w.log("runner %d crashed", n)
 		if w.rng.IntN(2) == 0 {
-			w.recover(n)
+			w.recover(n) // otherwise the other one goes on alone for a while
 		}
 	}
 	return true

@@ -28,8 +28,11 @@ type world struct {
 	timers   []forge.Timer
 	jobs     []*job
 	runners  []*machine.Driver
-	crashIn  int // crash points until the runner crashes; 0: it does not
+	down     []bool // runners that crashed and have not recovered since
+	crashIn  int    // crash points until the runner crashes; 0: it does not
+	broken   error  // the first decision that must not be
 
+	known   map[forge.Key]*knowledge
 	repo    repo
 	workers workers
 	people  people
@@ -57,10 +60,10 @@ type crash struct{}
 func newWorld(seed uint64) *world {
 	w := &world{
 		rng: rand.New(rand.NewPCG(seed, seed^0x9e3779b97f4a7c15)), now: time.Unix(1_000_000_000, 0).UTC(),
-		faults: true, journal: map[forge.Key][]forge.Record{}, issued: map[string]bool{},
+		faults: true, journal: map[forge.Key][]forge.Record{}, known: map[forge.Key]*knowledge{}, issued: map[string]bool{},
 	}
 	for range 2 {
-		w.runners = append(w.runners, w.newDriver())
+		w.runners, w.down = append(w.runners, w.newDriver()), append(w.down, false)
 	}
 	w.repo.init(w.rng)
 	return w
@@ -109,6 +112,9 @@ func (w *world) Append(_ context.Context, key forge.Key, expected uint64, rec fo
 	w.journal[key] = append(w.journal[key], rec)
 	for _, ev := range rec.Events {
 		w.log("decided %s: %s", key, describe(ev))
+	}
+	if err := w.checkDecision(key, &rec); err != nil && w.broken == nil {
+		w.broken = err
 	}
 	w.point()
 	if w.chance(60) {
@@ -203,6 +209,7 @@ func durable(ev forge.Event) bool {
 
 // recover is what a runner does at its start.
 func (w *world) recover(n int) {
+	w.down[n] = false
 	for !w.alive(n, func(d *machine.Driver) error {
 		for _, key := range w.keys {
 			if err := d.Recover(context.Background(), key); err != nil {
@@ -212,6 +219,7 @@ func (w *world) recover(n int) {
 		return nil
 	}) {
 		w.log("runner %d did not get up; again", n)
+		w.down[n] = false
 	}
 }
 
@@ -223,7 +231,7 @@ func (w *world) alive(n int, do func(*machine.Driver) error) (ok bool) {
 			if _, is := p.(crash); !is {
 				panic(p)
 			}
-			w.runners[n] = w.newDriver()
+			w.runners[n], w.down[n] = w.newDriver(), true
 			ok = false
 		}
 	}()

@@ -1,0 +1,84 @@
+package sim
+
+import (
+	"fmt"
+	"maps"
+
+	"github.com/pfl-forge/pfl-forge"
+)
+
+// checkDecision holds a decision against what was known when it was taken: what
+// needs a person's approval, another intent or another task is not begun before.
+func (w *world) checkDecision(key forge.Key, rec *forge.Record) error {
+	if key.IsLane() {
+		return nil
+	}
+	know := w.known[key]
+	if know == nil {
+		know = &knowledge{declared: map[forge.IntentID]bool{}, done: map[forge.TaskID]bool{}}
+		w.known[key] = know
+	}
+	for i := range rec.Events {
+		if err := know.learn(key, &rec.Events[i]); err != nil {
+			return err
+		}
+	}
+	know.plan = rec.Summary.Plan
+	for _, c := range rec.Effects.Commands {
+		if c.Attempt.Step != forge.StepImplement {
+			continue
+		}
+		if (know.system || know.risky) && !know.approved {
+			return fmt.Errorf("%s was implemented without approval", c.Task.ID)
+		}
+		for d := range know.depends {
+			if s := w.summary(forge.Key{Project: project, Intent: d}); s.Status != forge.StatusDone {
+				return fmt.Errorf("%s was implemented although %s is %q", c.Task.ID, d, s.Status)
+			}
+		}
+		for _, d := range c.Task.DependsOn {
+			if !know.done[d] {
+				return fmt.Errorf("%s was implemented before %s was done", c.Task.ID, d)
+			}
+		}
+	}
+	return nil
+}
+
+// knowledge is what an intent's journal says, read without the rules of flow.
+type knowledge struct {
+	system   bool
+	risky    bool
+	approved bool
+	plan     string
+	declared map[forge.IntentID]bool // dependencies that came with it
+	depends  map[forge.IntentID]bool // and those that the last analysis found
+	done     map[forge.TaskID]bool
+}
+
+func (k *knowledge) learn(key forge.Key, ev *forge.Event) error {
+	switch {
+	case ev.Submit != nil:
+		k.system = ev.Submit.Intent.Source == forge.SourceSystem
+		for _, d := range ev.Submit.Intent.DependsOn {
+			k.declared[d] = true
+		}
+	case ev.Approve != nil:
+		if p := ev.Approve.Plan; p != "" && p != k.plan {
+			return fmt.Errorf("%s: plan %q was approved, but it is %q", key, p, k.plan)
+		}
+		k.approved = true
+	case ev.Landed != nil && ev.Landed.Result != nil && ev.Landed.Result.Outcome == forge.LandIntegrated:
+		k.done[ev.Landed.Task] = true
+	case ev.Result != nil && ev.Result.Analysis != nil:
+		a := ev.Result.Analysis
+		k.risky = a.Risk.Rank() > forge.RiskLow.Rank()
+		k.depends = maps.Clone(k.declared)
+		for _, d := range a.DependsOn {
+			k.depends[d] = true
+		}
+	case ev.Result != nil && ev.Result.Implementation != nil && ev.Result.Implementation.Unchanged:
+		k.done[ev.Result.Attempt.Task] = true
+	}
+	return nil
+}

@@ -1,0 +1,72 @@
+package sim
+
+import (
+	"bytes"
+	"encoding/json"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/rogpeppe/go-internal/txtar"
+)
+
+// TestPlantedBugs builds the rules with one bug at a time, as described in
+// testdata/planted, and makes sure that the simulator finds it. Without this,
+// nobody would know whether silence means that all is well.
+func TestPlantedBugs(t *testing.T) {
+	paths, err := filepath.Glob("testdata/planted/*.txtar")
+	if err != nil || len(paths) < 10 {
+		t.Fatalf("%d planted bugs, %v; want at least 10", len(paths), err)
+	}
+	for _, path := range paths {
+		t.Run(strings.TrimSuffix(filepath.Base(path), ".txtar"), func(t *testing.T) {
+			t.Parallel()
+			overlay := plant(t, path)
+			binary := filepath.Join(t.TempDir(), "sim.test")
+			build := exec.CommandContext(t.Context(), "go", "test", "-c", "-overlay", overlay, "-o", binary, ".")
+			if out, err := build.CombinedOutput(); err != nil {
+				t.Fatalf("building with the bug: %v\n%s", err, out)
+			}
+			out, err := exec.CommandContext(t.Context(), binary, "-test.run", "TestSeeds|TestDuplicates", "-seeds", "20000").CombinedOutput()
+			if err == nil || !bytes.Contains(out, []byte("seed ")) {
+				t.Errorf("the bug was not found: %v\n%s", err, out)
+			}
+		})
+	}
+}
+
+// plant writes an overlay in which one place of one file is changed.
+func plant(t *testing.T, path string) string {
+	t.Helper()
+	a, err := txtar.ParseFile(path)
+	if err != nil || len(a.Files) != 2 || a.Files[1].Name != "becomes" {
+		t.Fatalf("%s is not a planted bug: %v", path, err)
+	}
+	file, err := filepath.Abs(filepath.Join("..", a.Files[0].Name))
+	if err != nil {
+		t.Fatal(err)
+	}
+	source, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	before, after := bytes.TrimRight(a.Files[0].Data, "\n"), bytes.TrimRight(a.Files[1].Data, "\n")
+	if n := bytes.Count(source, before); n != 1 {
+		t.Fatalf("%s: the place to plant it is there %d times in %s; want once", path, n, file)
+	}
+	changed := filepath.Join(t.TempDir(), filepath.Base(file))
+	if err := os.WriteFile(changed, bytes.Replace(source, before, after, 1), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	overlay, err := json.Marshal(map[string]map[string]string{"Replace": {file: changed}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	name := filepath.Join(t.TempDir(), "overlay.json")
+	if err := os.WriteFile(name, overlay, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return name
+}
