@@ -10,13 +10,14 @@ import (
 	"time"
 )
 
-// move is one integration. While a person's working tree follows, it is on the disk as pfl-forge/move.json.
+// move is one integration. While it goes on it is on the disk as pfl-forge/move.json.
 type move struct {
 	Branch   Branch `json:"branch"`
 	Old      OID    `json:"old"`
 	New      OID    `json:"new"`
 	WorkTree string `json:"work_tree,omitempty"`
-	GitDir   string `json:"git_dir,omitempty"`
+	GitDir   string `json:"git_dir"`
+	Files    bool   `json:"files,omitempty"` // from here on files of the working tree may be the new ones
 }
 
 const (
@@ -39,17 +40,25 @@ func (s *Store) moveWorkTree(ctx context.Context, m move, hold []*os.File) error
 		return err
 	}
 	defer unlock()
-	err = s.moveRef(ctx, m, m.GitDir, hold, func() error {
+	return s.moveRef(ctx, m, hold, func() error {
 		w := workTreeInfo{path: m.WorkTree, gitDir: m.GitDir, head: readHEAD(m.GitDir)}
 		if !w.on(m.Branch) {
 			return fmt.Errorf("%s has switched branches: %w", m.WorkTree, ErrBusy)
 		}
 		return s.moveFiles(ctx, m, hold)
 	})
-	if err == nil {
-		return os.Remove(s.moveFile())
+}
+
+// announce writes the move down before anything is locked or changed.
+func (s *Store) announce(m move) error {
+	b, err := json.Marshal(m)
+	if err != nil {
+		return err
 	}
-	return err
+	if m.Files {
+		return writeDurable(s.moveFile(), b)
+	}
+	return writeFile(s.moveFile(), b)
 }
 
 func (s *Store) moveFiles(ctx context.Context, m move, hold []*os.File) error {
@@ -67,15 +76,12 @@ func (s *Store) moveFiles(ctx context.Context, m move, hold []*os.File) error {
 	if err := s.overlap(ctx, m, k); err != nil {
 		return err
 	}
-	record, err := json.Marshal(m)
-	if err != nil {
-		return err
-	}
-	if err := writeDurable(s.moveFile(), record); err != nil {
+	m.Files = true
+	if err := s.announce(m); err != nil {
 		return err
 	}
 	if _, err := run(ctx, k, "read-tree", "-m", "-u", string(m.Old), string(m.New)); err != nil {
-		return errors.Join(err, s.rollBack(ctx, m, hold))
+		return err
 	}
 	return os.Rename(own, filepath.Join(m.GitDir, "index"))
 }
@@ -89,22 +95,20 @@ func (m move) person(hold []*os.File) command {
 	}
 }
 
-// lockIndex takes index.lock as git does, with our mark in it.
+// lockIndex takes index.lock as git does. The lock comes into being with our mark in it: so one that a crash
+// left is known for ours.
 func lockIndex(gitDir string) (unlock func(), err error) {
 	path := filepath.Join(gitDir, indexLock)
-	f, err := os.OpenFile(path, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600)
+	marked := path + ".pfl-forge"
+	if err := writeFile(marked, []byte(lockMark)); err != nil {
+		return nil, err
+	}
+	defer func() { _ = os.Remove(marked) }()
+	err = os.Link(marked, path)
 	if errors.Is(err, os.ErrExist) {
 		return nil, fmt.Errorf("%s: %w", path, ErrBusy)
 	}
-	if err != nil {
-		return nil, err
-	}
-	_, err = f.WriteString(lockMark)
-	if err = errors.Join(err, f.Close()); err != nil {
-		_ = os.Remove(path)
-		return nil, err
-	}
-	return func() { _ = os.Remove(path) }, nil
+	return func() { _ = os.Remove(path) }, err
 }
 
 func copyIndex(gitDir string) error {

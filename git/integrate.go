@@ -1,6 +1,7 @@
 package git
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -76,16 +77,14 @@ func (s *Store) tryLocal(ctx context.Context, m move, hold []*os.File) (Integrat
 			on = append(on, w)
 		}
 	}
-	var err error
-	switch len(on) {
-	case 0:
-		err = s.moveRef(ctx, m, s.common, hold, func() error { return nil })
-	case 1:
-		m.WorkTree, m.GitDir = on[0].path, on[0].gitDir
-		err = s.moveWorkTree(ctx, m, hold)
-	default:
+	m.GitDir = s.common
+	if len(on) > 1 {
 		return several(m, on)
 	}
+	if len(on) == 1 {
+		m.WorkTree, m.GitDir = on[0].path, on[0].gitDir
+	}
+	err := s.move(ctx, m, hold)
 	if errors.Is(err, ErrMoved) {
 		return s.settled(ctx, m)
 	}
@@ -93,6 +92,23 @@ func (s *Store) tryLocal(ctx context.Context, m move, hold []*os.File) (Integrat
 		return Integration{}, err
 	}
 	return Integration{Head: m.New, WorkTree: m.WorkTree}, nil
+}
+
+// move announces the move, does it, and forgets it; one that went wrong half-way is repaired at once.
+func (s *Store) move(ctx context.Context, m move, hold []*os.File) error {
+	if err := s.announce(m); err != nil {
+		return err
+	}
+	var err error
+	if m.WorkTree == "" {
+		err = s.moveRef(ctx, m, hold, func() error { return nil })
+	} else {
+		err = s.moveWorkTree(ctx, m, hold)
+	}
+	if err != nil {
+		return errors.Join(err, s.repair(context.WithoutCancel(ctx), hold))
+	}
+	return os.Remove(s.moveFile())
 }
 
 func several(m move, on []workTreeInfo) (Integration, error) {
@@ -126,19 +142,16 @@ func (s *Store) integrateOrigin(ctx context.Context, b Branch, old, next OID) (I
 	if err := s.descends(ctx, old, next); err != nil {
 		return Integration{}, err
 	}
-	if old != next {
-		_, pushErr := run(ctx, s.transport(), "push", "-q", "--porcelain", "--no-verify", "--no-follow-tags",
-			"--force-with-lease="+b.ref()+":"+string(old), "--end-of-options", s.origin.url, string(next)+":"+b.ref())
-		if pushErr == nil {
-			_, err := s.refs(ctx, "update-ref", b.ref(), string(next))
-			return Integration{Head: next}, err
-		}
-		head, err := s.remoteHead(ctx, b)
-		if err != nil {
-			return Integration{}, errors.Join(pushErr, err)
-		}
-		if head == old {
-			return Integration{}, pushErr
+	out, err := run(ctx, s.transport(), "push", "--porcelain", "--no-verify", "--no-follow-tags",
+		"--force-with-lease="+b.ref()+":"+string(old), "--end-of-options", s.origin.url, string(next)+":"+b.ref())
+	switch {
+	case err == nil && !bytes.Contains(out, []byte("\n=\t")): // not "up to date"
+		_, err := s.refs(ctx, "update-ref", b.ref(), string(next))
+		return Integration{Head: next}, err
+	case err != nil:
+		head, e := s.remoteHead(ctx, b)
+		if e != nil || head == old {
+			return Integration{}, errors.Join(err, e)
 		}
 	}
 	if err := s.fetch(ctx, "+"+b.ref()+":"+b.ref()); err != nil {

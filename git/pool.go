@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"sync"
 )
@@ -99,8 +100,8 @@ func (p *Pool) repair() error {
 		_ = os.Remove(p.path(".own", name, "index.lock")) // of a git that is gone, or we would not have the lock
 		if n, ok := strings.CutPrefix(name, warmPrefix); ok {
 			p.warm = append(p.warm, n)
-			if _, err := fmt.Sscan(n, &p.serial); err != nil {
-				p.serial += 1000
+			if serial, err := strconv.Atoi(n); err == nil {
+				p.serial = max(p.serial, serial)
 			}
 		}
 	}

@@ -2,6 +2,7 @@ package git_test
 
 import (
 	"errors"
+	"flag"
 	"fmt"
 	"maps"
 	"os/exec"
@@ -15,6 +16,12 @@ import (
 
 // Whatever git rebase makes of a branch, Rebase makes the same tree in as many commits, or finds a conflict too.
 func TestRebaseEqualsGit(t *testing.T) {
+	if f := flag.Lookup("rapid.checks"); f.Value.String() == f.DefValue { // each costs two dozen processes
+		if err := f.Value.Set("30"); err != nil {
+			t.Fatal(err)
+		}
+		defer func() { _ = f.Value.Set(f.DefValue) }()
+	}
 	r := newRepo(t, map[string]string{"x": "x\n"})
 	s := r.store()
 	r.git("worktree", "add", "-q", "--detach", "../work")
@@ -152,4 +159,98 @@ func (r repo) realRebase(work repo) (git.OID, []string) {
 	}
 	work.git("rebase", "--abort")
 	return "", files
+}
+
+func TestRebaseFaults(t *testing.T) {
+	ctx := t.Context()
+	r := newRepo(t, map[string]string{"a": "1\n2\n3\n", "b": "b\n"})
+	s := r.store()
+	base := r.head("main")
+	onto := r.commit("onto", map[string]string{"a": "one\n2\n3\n"})
+	r.git("checkout", "-q", "-b", "topic", string(base))
+	head := r.commit("work", map[string]string{"a": "uno\n2\n3\n"})
+
+	var c *git.ConflictError
+	if _, err := s.Rebase(ctx, base, head, onto); !errors.As(err, &c) || c.Commit != head || !slices.Equal(c.Files, []string{"a"}) {
+		t.Errorf("conflict: %v", err)
+	}
+	same, err := s.Rebase(ctx, base, head, base)
+	if err != nil || same.Head != head || same.Commits != 1 {
+		t.Errorf("onto the base: %+v, %v", same, err)
+	}
+	empty, err := s.Rebase(ctx, base, base, onto)
+	if err != nil || empty.Head != onto || empty.Commits != 0 {
+		t.Errorf("nothing: %+v, %v", empty, err)
+	}
+	twice, err := s.Rebase(ctx, base, head, head)
+	if err != nil || twice.Head != head || twice.Commits != 0 {
+		t.Errorf("onto itself: %+v, %v", twice, err)
+	}
+	var w *git.WorkError
+	if _, err := s.Rebase(ctx, onto, head, onto); !errors.As(err, &w) || w.Fault != git.Rewritten {
+		t.Errorf("unrelated: %v", err)
+	}
+	merge := oid(t, r.git("commit-tree", "-m", "merge", "-p", string(head), "-p", string(onto), "HEAD^{tree}"))
+	if _, err := s.Rebase(ctx, base, merge, onto); !errors.As(err, &w) || w.Fault != git.Merged {
+		t.Errorf("merge: %v", err)
+	}
+	if _, err := s.Rebase(ctx, base, oid(t, strings.Repeat("1", 40)), onto); !errors.Is(err, git.ErrNotFound) {
+		t.Errorf("missing: %v", err)
+	}
+}
+
+// Author, date, message and an odd encoding survive; the committer is the service at the original time.
+func TestRebaseKeepsTheCommit(t *testing.T) {
+	r := newRepo(t, map[string]string{"a": "a\n"})
+	base := r.head("main")
+	onto := r.commit("onto", map[string]string{"b": "b\n"})
+	r.git("checkout", "-q", "-b", "topic", string(base))
+	r.write("a", "c\n")
+	r.git("-c", "i18n.commitEncoding=ISO-8859-1", "commit", "-qam", "caf\xe9\n\n  body \n", "--cleanup=verbatim", "--date=2001-02-03T04:05:06+0900",
+		"--author=Ren\xe9 <rene@example.org>")
+	got, err := r.store().Rebase(t.Context(), base, r.head("topic"), onto)
+	if err != nil {
+		t.Fatal(err)
+	}
+	const keep = "--format=%an %ae %ad %e %B"
+	if was, is := r.git("log", "-1", keep, "topic"), r.git("log", "-1", keep, string(got.Head)); was != is {
+		t.Errorf("%q became %q", was, is)
+	}
+	if c := r.git("log", "-1", "--format=%cn %ct", string(got.Head)); c != "pfl-forge "+r.git("log", "-1", "--format=%ct", "topic") {
+		t.Error(c)
+	}
+	r.git("fsck", "--strict")
+}
+
+func TestPatchID(t *testing.T) {
+	r := newRepo(t, map[string]string{"a": "1\n2\n3\n4\n5\n", "bin": "\x00one", "-- b": "x\n"})
+	s := r.store()
+	seen := map[string]string{}
+	base := r.head("main")
+	for name, files := range map[string]map[string]string{
+		"text":        {"a": "1\n2\n3\n4\nfive\n"},
+		"white space": {"a": "1\n2\n3\n4\n 5\n"},
+		"binary":      {"bin": "\x00two"},
+		"binary 2":    {"bin": "\x00three"},
+		"new":         {"new": "n\n"},
+		"odd name":    {"-- b": "index 1..2\n@@ -1 +1 @@\n"},
+		"odd content": {"-- b": "index 3..4\n@@ -1 +1 @@\n"},
+	} {
+		r.git("checkout", "-q", "--detach", string(base))
+		head := r.commit(name, files)
+		id, err := s.PatchID(t.Context(), base, head)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if other, ok := seen[id]; ok {
+			t.Errorf("%s and %s have the same patch id", name, other)
+		}
+		seen[id] = name
+		r.git("checkout", "-q", "--detach", string(base))
+		moved := r.commit("moved", map[string]string{"a": "0\n0\n0\n0\n1\n2\n3\n4\n5\n", "other": "o\n"})
+		onto, err := s.Rebase(t.Context(), base, head, moved)
+		if err != nil || onto.PatchID != id {
+			t.Errorf("%s: rebased %v, %v", name, onto.PatchID == id, err)
+		}
+	}
 }

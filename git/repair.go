@@ -16,20 +16,34 @@ import (
 // moved already. Nothing is lost: a file is put back only when what is there is what we wrote, whole or in part.
 // OpenLocal and Integrate do it by themselves.
 func (s *Store) Repair(ctx context.Context) error {
-	if s.origin != nil || !exists(s.moveFile()) {
+	if s.origin != nil {
+		return nil
+	}
+	torn := exists(s.moveFile())
+	for _, w := range s.workTrees() {
+		torn = torn || isMarked(filepath.Join(w.gitDir, indexLock))
+	}
+	if !torn {
 		return nil
 	}
 	return s.locked(ctx, func(hold []*os.File) error { return s.repair(ctx, hold) })
 }
 
-// repair runs under the lock, which every git of ours inherits: so none of them is alive any more.
+// repair runs under the lock, which every git of ours inherits: so none of them is alive any more, and every lock
+// file that is provably ours is stale.
 func (s *Store) repair(ctx context.Context, hold []*os.File) error {
+	for _, w := range s.workTrees() {
+		if path := filepath.Join(w.gitDir, indexLock); isMarked(path) {
+			_ = os.Remove(path)
+			_ = os.Remove(filepath.Join(w.gitDir, ownIndex))
+		}
+	}
 	b, err := os.ReadFile(s.moveFile())
 	if errors.Is(err, os.ErrNotExist) {
 		return nil
 	}
 	var m move
-	if err != nil || json.Unmarshal(b, &m) != nil || !isDir(m.GitDir) || !isDir(m.WorkTree) {
+	if err != nil || json.Unmarshal(b, &m) != nil || !isDir(m.GitDir) {
 		return errors.Join(err, os.Remove(s.moveFile()))
 	}
 	m.removeLocks(s.common)
@@ -38,40 +52,38 @@ func (s *Store) repair(ctx context.Context, hold []*os.File) error {
 	if err != nil && !errors.Is(err, ErrNoBranch) {
 		return err
 	}
-	if head == m.Old && w.on(m.Branch) {
-		unlock, err := lockIndex(m.GitDir)
-		if err != nil {
-			return err
-		}
-		defer unlock()
-		return s.rollBack(ctx, m, hold)
+	if !m.Files || head != m.Old || !isDir(m.WorkTree) || !w.on(m.Branch) {
+		return os.Remove(s.moveFile()) // nothing had begun, or it was done, or a person has gone on since
 	}
-	return os.Remove(s.moveFile()) // it was done, or a person has gone on from where it stopped
+	unlock, err := lockIndex(m.GitDir)
+	if err != nil {
+		return err
+	}
+	defer unlock()
+	return s.rollBack(ctx, m, hold)
 }
 
-// removeLocks removes the lock files that are provably ours: index.lock has our mark; the branch's lock has
-// the commit that only we were about to write, and HEAD.lock was made with it.
+func isMarked(lock string) bool {
+	b, err := os.ReadFile(lock)
+	return err == nil && string(b) == lockMark
+}
+
+// removeLocks removes what a git of ours that was killed itself left: the branch's lock has the commit that
+// only we were about to write, and HEAD.lock was made with it.
 func (m move) removeLocks(common string) {
-	index := filepath.Join(m.GitDir, indexLock)
-	if b, err := os.ReadFile(index); err == nil && (string(b) == lockMark || len(b) == 0 && stale(index)) {
-		_ = os.Remove(index)
-	}
 	_ = os.Remove(filepath.Join(m.GitDir, ownIndex+".lock"))
 	branch := filepath.Join(common, m.Branch.ref()+".lock")
 	if b, err := os.ReadFile(branch); err == nil && strings.TrimSpace(string(b)) == string(m.New) {
 		_ = os.Remove(branch)
 	}
 	head := filepath.Join(m.GitDir, "HEAD.lock")
-	if info, err := os.Lstat(head); err == nil && info.Size() == 0 && stale(head) {
+	if info, err := os.Lstat(head); err == nil && info.Size() == 0 && time.Since(info.ModTime()) > staleAfter {
 		_ = os.Remove(head)
 	}
 }
 
-// stale says whether a lock file is older than any git needs between making and filling it.
-func stale(path string) bool {
-	info, err := os.Lstat(path)
-	return err == nil && time.Since(info.ModTime()) > 2*time.Second
-}
+// staleAfter is longer than any git needs between making a lock file and filling it.
+const staleAfter = 2 * time.Second
 
 // change is one path of a move.
 type change struct {

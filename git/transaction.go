@@ -13,14 +13,14 @@ import (
 )
 
 // moveRef moves the branch in a git ref transaction and calls while while it is prepared: the branch, and HEAD
-// of gitDir if it is on the branch, are then locked and known to be at the old value, so no commit, switch or reset
+// of m.GitDir if it is on the branch, are then locked and known to be at the old value, so no commit, switch or reset
 // of a person can come between. When while fails, or this process dies, git aborts the transaction.
 //
 // That the new commit descends from the old is found out while git prepares. Error: *WorkError (Rewritten).
-func (s *Store) moveRef(ctx context.Context, m move, gitDir string, hold []*os.File, while func() error) error {
+func (s *Store) moveRef(ctx context.Context, m move, hold []*os.File, while func() error) error {
 	descends := make(chan error, 1)
 	go func() { descends <- s.descends(ctx, m.Old, m.New) }()
-	tx, err := s.beginTransaction(ctx, m, gitDir, hold)
+	tx, err := s.beginTransaction(ctx, m, hold)
 	if err == nil {
 		err = tx.say("start", "update "+m.Branch.ref()+" "+string(m.New)+" "+string(m.Old), "prepare")
 		if err != nil {
@@ -67,11 +67,11 @@ type transaction struct {
 	args   []string
 }
 
-func (s *Store) beginTransaction(ctx context.Context, m move, gitDir string, hold []*os.File) (*transaction, error) {
+func (s *Store) beginTransaction(ctx context.Context, m move, hold []*os.File) (*transaction, error) {
 	args := []string{"update-ref", "-m", "pfl-forge: integrate " + m.New.Short(), "--stdin"}
 	// Once begun it is finished: cancelling may not leave it half done. git answers in milliseconds.
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 2*time.Minute)
-	c := command{dir: gitDir, gitDir: gitDir, env: s.identityEnv(), hold: hold}
+	c := command{dir: m.GitDir, gitDir: m.GitDir, env: s.identityEnv(), hold: hold}
 	tx := &transaction{cmd: c.prepare(ctx, args), stderr: &tail{limit: maxStderr}, cancel: cancel, args: args}
 	tx.cmd.Stderr = tx.stderr
 	in, err := tx.cmd.StdinPipe()
