@@ -1,0 +1,121 @@
+// Package agenttest is a scripted model for tests of agent CLIs: a server on
+// loopback that speaks the Messages API, both as a stream and as plain JSON.
+package agenttest
+
+import (
+	"encoding/json"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"sync"
+	"testing"
+)
+
+// Scenario answers the requests of one script.
+type Scenario func(Request) Reply
+
+// Steps is a scenario that answers by the number of tool results that the
+// conversation has so far; further ones get the last step again.
+func Steps(steps ...Step) Scenario {
+	return func(r Request) Reply {
+		return steps[min(r.ToolResults, len(steps)-1)](r)
+	}
+}
+
+// Step makes one reply.
+type Step func(Request) Reply
+
+// Server is the model. Each scenario has a base URL of its own, so tests can
+// run in parallel.
+type Server struct {
+	t         testing.TB
+	http      *httptest.Server
+	done      chan struct{}
+	mu        sync.Mutex
+	scenarios map[string]Scenario
+	requests  map[string][]Request
+}
+
+// NewServer starts a server that ends with the test.
+func NewServer(t testing.TB) *Server {
+	t.Helper()
+	s := &Server{
+		t: t, done: make(chan struct{}),
+		scenarios: map[string]Scenario{}, requests: map[string][]Request{},
+	}
+	s.http = httptest.NewServer(http.HandlerFunc(s.serve))
+	t.Cleanup(func() {
+		close(s.done)
+		s.http.CloseClientConnections()
+		s.http.Close()
+	})
+	return s
+}
+
+// Script adds a scenario and returns its base URL, for ANTHROPIC_BASE_URL.
+func (s *Server) Script(name string, scenario Scenario) string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.scenarios[name] = scenario
+	return s.http.URL + "/s/" + name
+}
+
+// Requests returns what the scenario was asked so far.
+func (s *Server) Requests(name string) []Request {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return append([]Request(nil), s.requests[name]...)
+}
+
+func (s *Server) serve(w http.ResponseWriter, r *http.Request) {
+	name, rest, _ := strings.Cut(strings.TrimPrefix(r.URL.Path, "/s/"), "/")
+	if r.Method != http.MethodPost || rest != "v1/messages" {
+		http.NotFound(w, r) // the CLI asks for HEAD / once
+		return
+	}
+	body, err := io.ReadAll(r.Body)
+	if err != nil {
+		return
+	}
+	req, err := parseRequest(body, r.Header)
+	if err != nil {
+		s.t.Errorf("model %s: %v", name, err)
+		http.Error(w, err.Error(), http.StatusBadRequest)
+		return
+	}
+	s.mu.Lock()
+	scenario, ok := s.scenarios[name]
+	s.requests[name] = append(s.requests[name], req)
+	s.mu.Unlock()
+	if !ok {
+		s.t.Errorf("model: no scenario %q", name)
+		http.NotFound(w, r)
+		return
+	}
+	s.send(w, r, req, scenario(req))
+}
+
+func (s *Server) send(w http.ResponseWriter, r *http.Request, req Request, reply Reply) {
+	switch {
+	case reply.Hang:
+		select {
+		case <-r.Context().Done():
+		case <-s.done:
+		}
+	case reply.Status != 0:
+		if reply.RetryAfter != "" {
+			w.Header().Set("Retry-After", reply.RetryAfter)
+		}
+		w.Header().Set("Content-Type", "application/json")
+		w.WriteHeader(reply.Status)
+		_ = json.NewEncoder(w).Encode(map[string]any{
+			"type": "error", "error": map[string]any{"type": reply.ErrorType, "message": reply.Text},
+		})
+	case req.Stream:
+		stream(w, req, reply)
+	default:
+		w.Header().Set("Content-Type", "application/json")
+		_ = json.NewEncoder(w).Encode(whole(req, reply))
+	}
+}
