@@ -301,6 +301,14 @@ func TestHostileRepository(t *testing.T) {
 	}
 }
 
+// TestMain puts into the environment what no agent may see.
+func TestMain(m *testing.M) {
+	if err := os.Setenv("SERVICE_SECRET", "CANARY"); err != nil {
+		panic(err)
+	}
+	os.Exit(m.Run())
+}
+
 // TestBashSeesNoSecretsAndLeavesNothing looks at the environment of the agent's
 // own commands, and lets one of them start a daemon.
 func TestBashSeesNoSecretsAndLeavesNothing(t *testing.T) {
@@ -314,8 +322,8 @@ func TestBashSeesNoSecretsAndLeavesNothing(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if !strings.Contains(string(env), "HOME="+b.call.ScratchDir) {
-		t.Errorf("HOME is not private:\n%s", env)
+	if !strings.Contains(string(env), "HOME="+b.call.ScratchDir) || strings.Contains(string(env), "CANARY") {
+		t.Errorf("HOME is not private, or the service's environment is there:\n%s", env)
 	}
 	pid, err := os.ReadFile(filepath.Join(b.call.Dir, "daemon.pid"))
 	if err != nil {
