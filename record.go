@@ -59,9 +59,9 @@ type Summary struct {
 	Priority  int
 	Run       int
 	Waiting   Waiting
-	Reason    string // why it waits or failed, for a person
-	Activity  string // what goes on, for a person: "waits for fix-login"
-	Plan      string // hash of the plan that an approval approves
+	Reason    string        // why it waits or failed, for a person
+	Activity  string        // what goes on, for a person: "waits for fix-login"
+	Plan      string        // hash of the plan that an approval approves
 	Tasks     []TaskSummary // those under way, waiting or failed; the others are only counted
 	TaskCount int
 	TasksDone int

@@ -55,6 +55,10 @@ func (l *Lane) reserve(id forge.IntentID, r *forge.Reserve) (forge.Decision, err
 		return ignore("request %d of %s is known already", r.Number, r.Task)
 	}
 	a.number = r.Number
+	if a.integrated() {
+		l.tellLanded(id, a.landed)
+		return forge.Applied, nil
+	}
 	next := &request{intent: id, task: r.Task, number: r.Number, files: r.Files, reserve: *r}
 	i := slices.IndexFunc(l.held, func(h *request) bool { return h.task == r.Task })
 	if i >= 0 {
@@ -104,6 +108,12 @@ func (l *Lane) land(id forge.IntentID, r *forge.Land) (forge.Decision, error) {
 		return ignore("request %d of %s is known already", r.Number, r.Task)
 	}
 	a.number, a.files = r.Number, r.Files
+	if a.integrated() {
+		// A landing that was given up had been made: there is nothing to repeat.
+		a.landed.Number = r.Number
+		l.tellLanded(id, a.landed)
+		return forge.Applied, nil
+	}
 	l.queue = slices.DeleteFunc(l.queue, func(q *request) bool { return q.task == r.Task })
 	l.queue = append(l.queue, &request{intent: id, task: r.Task, number: r.Number, files: r.Files, land: r})
 	l.pump()

@@ -3,6 +3,7 @@ package sim
 import (
 	"flag"
 	"runtime"
+	"runtime/debug"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -25,6 +26,7 @@ func TestSeeds(t *testing.T) {
 		}
 		return
 	}
+	defer debug.SetGCPercent(debug.SetGCPercent(800)) // worlds are small and short-lived
 	var next atomic.Uint64
 	next.Store(*first)
 	end := *first + uint64(*seeds)
