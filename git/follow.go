@@ -24,6 +24,8 @@ const (
 	lockMark  = "pfl-forge holds this lock while it moves the branch\n"
 	ownIndex  = "index.pfl-forge"
 	indexLock = "index.lock"
+
+	moveTimeout = 10 * time.Minute // for files to follow, with whatever filters the person has
 )
 
 func (s *Store) busyWait() time.Duration { return s.lockWait / 3 }
@@ -62,7 +64,7 @@ func (s *Store) announce(m move) error {
 }
 
 func (s *Store) moveFiles(ctx context.Context, m move, hold []*os.File) error {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 10*time.Minute)
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), moveTimeout)
 	defer cancel()
 	if err := copyIndex(m.GitDir); err != nil {
 		return err

@@ -145,8 +145,7 @@ func TestKilledIntegration(t *testing.T) {
 		if exists(filepath.Join(r.dir, ".git", "pfl-forge", "move.json")) {
 			torn++
 		}
-		long := time.Now().Add(-time.Hour)
-		_ = os.Chtimes(filepath.Join(r.dir, ".git", "HEAD.lock"), long, long)
+		r.age("HEAD.lock", "refs/heads/main.lock")
 		r.store()
 		if at(chain, r.head("main")) < 0 || r.git("status", "--porcelain") != status || r.read("mine") != "my own work\n" {
 			t.Fatalf("round %d, main at %d:\n%s", round, at(chain, r.head("main")), r.git("status", "--porcelain"))
@@ -155,6 +154,14 @@ func TestKilledIntegration(t *testing.T) {
 	}
 	t.Logf("%d of 25 kills left files in between", torn)
 	r.git("fsck", "--strict")
+}
+
+// age makes lock files look as if their makers had been gone for long.
+func (r repo) age(locks ...string) {
+	long := time.Now().Add(-time.Hour)
+	for _, l := range locks {
+		_ = os.Chtimes(filepath.Join(r.dir, ".git", l), long, long)
+	}
 }
 
 func at(chain []string, o git.OID) int {

@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 	"syscall"
 	"testing"
 	"time"
@@ -205,6 +206,70 @@ func TestSweepAndClose(t *testing.T) {
 	warm, err := os.ReadDir(filepath.Join(dir, ".warm"))
 	if err != nil || len(warm) != 1 {
 		t.Fatalf("warm %v, %v", warm, err)
+	}
+}
+
+func TestManyAtOnce(t *testing.T) {
+	r := newRepo(t, map[string]string{"a": "a\n", "d/b": "b\n"})
+	s := r.store()
+	p := newPool(t, s)
+	base := r.head("main")
+	var wg sync.WaitGroup
+	for i := range 4 {
+		wg.Go(func() {
+			for n := range 3 {
+				task := git.Name(fmt.Sprintf("t%d-%d", i, n))
+				c, err := p.Prepare(t.Context(), task, base)
+				if err != nil {
+					t.Error(err)
+					return
+				}
+				_, err = c.CommitAll(t.Context(), "x", git.Identity{})
+				if !errors.Is(err, git.ErrNothingToCommit) {
+					t.Error(err)
+				}
+				r.at(c.Dir()).write("a", string(task))
+				if _, err = c.CommitAll(t.Context(), "x", git.Identity{Name: "R <x>\n", Email: "r"}); err != nil {
+					t.Error(err)
+				}
+				if got, err := c.Collect(t.Context(), attempt(string(task))); err != nil || got.Commits != 1 || got.Leftover != "" {
+					t.Error(got, err)
+				}
+				if err := c.Release(); err != nil {
+					t.Error(err)
+				}
+			}
+		})
+	}
+	wg.Wait()
+	kept, err := s.List(t.Context(), "intent")
+	if err != nil || len(kept) != 12 {
+		t.Fatal(len(kept), err)
+	}
+	r.git("fsck", "--strict")
+}
+
+// Spaces, colons, quotes and letters beyond ASCII in every path.
+func TestOddPaths(t *testing.T) {
+	ctx := t.Context()
+	r := newRepo(t, map[string]string{"a b/ü:\"q\"": "x\n"})
+	odd := r.at(filepath.Join(t.TempDir(), "re po:ü\"x\\"))
+	must(t, os.Rename(r.dir, odd.dir))
+	s, base := odd.store(), odd.head("main")
+	c, agent := prepare(t, poolAt(t, s, filepath.Join(odd.dir, ".forge", "work trees:é")), "t", base)
+	agent.write("a b/ü:\"q\"", "y\n")
+	agent.git("commit", "-qam", "work")
+	got, err := c.Collect(ctx, attempt("t"))
+	if err != nil || len(got.Changes) != 1 || got.Changes[0].Path != "a b/ü:\"q\"" {
+		t.Fatalf("%+v, %v", got, err)
+	}
+	onto := odd.commit("other", map[string]string{"o": "o\n"})
+	rebased, err := s.Rebase(ctx, base, got.Head, onto)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := s.Integrate(ctx, "main", onto, rebased.Head); err != nil || odd.read("a b/ü:\"q\"") != "y\n" {
+		t.Fatal(err)
 	}
 }
 

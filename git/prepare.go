@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"strconv"
 )
 
 const (
@@ -134,7 +133,7 @@ func (c *Checkout) freshGit() error {
 	}
 	id := c.pool.store.identity.orDefault()
 	files := map[string]string{
-		"objects/info/alternates": strconv.Quote(c.pool.store.objects()) + "\n",
+		"objects/info/alternates": c.pool.store.objects() + "\n",
 		"info/exclude":            excludeForge,
 		"HEAD":                    string(c.start) + "\n",
 		"config": "[core]\n\trepositoryformatversion = 0\n\tfilemode = true\n\tbare = false\n\tlogallrefupdates = true\n" +

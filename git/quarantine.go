@@ -105,7 +105,7 @@ func brokenObjects(ctx context.Context, err error) error {
 func alternates(dirs ...string) string {
 	quoted := make([]string, len(dirs))
 	for i, d := range dirs {
-		quoted[i] = strconv.Quote(d) // git reads C quotes, so a colon does not split a path
+		quoted[i] = `"` + strings.NewReplacer(`\`, `\\`, `"`, `\"`).Replace(d) + `"` // so that a colon does not split it
 	}
 	return "GIT_ALTERNATE_OBJECT_DIRECTORIES=" + strings.Join(quoted, ":")
 }

@@ -69,17 +69,22 @@ func isMarked(lock string) bool {
 }
 
 // removeLocks removes what a git of ours that was killed itself left: the branch's lock has the commit that
-// only we were about to write, and HEAD.lock was made with it.
+// only we were about to write, or nothing yet; HEAD.lock was made with it.
 func (m move) removeLocks(common string) {
 	_ = os.Remove(filepath.Join(m.GitDir, ownIndex+".lock"))
-	branch := filepath.Join(common, m.Branch.ref()+".lock")
-	if b, err := os.ReadFile(branch); err == nil && strings.TrimSpace(string(b)) == string(m.New) {
+	branch, head := filepath.Join(common, m.Branch.ref()+".lock"), filepath.Join(m.GitDir, "HEAD.lock")
+	b, err := os.ReadFile(branch)
+	if err == nil && strings.TrimSpace(string(b)) == string(m.New) || neverFilled(branch) {
 		_ = os.Remove(branch)
 	}
-	head := filepath.Join(m.GitDir, "HEAD.lock")
-	if info, err := os.Lstat(head); err == nil && info.Size() == 0 && time.Since(info.ModTime()) > staleAfter {
+	if neverFilled(head) {
 		_ = os.Remove(head)
 	}
+}
+
+func neverFilled(lock string) bool {
+	info, err := os.Lstat(lock)
+	return err == nil && info.Size() == 0 && time.Since(info.ModTime()) > staleAfter
 }
 
 // staleAfter is longer than any git needs between making a lock file and filling it.

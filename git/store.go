@@ -106,6 +106,8 @@ func (s *Store) writeHub() error {
 	}
 	if b, err := os.ReadFile(filepath.Join(s.common, "shallow")); err == nil {
 		files["shallow"] = string(b)
+	} else if err := ignoreMissing(os.Remove(filepath.Join(s.hub, "shallow"))); err != nil {
+		return err
 	}
 	for name, content := range files {
 		if err := writeFile(filepath.Join(s.hub, name), []byte(content)); err != nil {

@@ -9,7 +9,6 @@ import (
 	"os"
 	"os/exec"
 	"strings"
-	"time"
 )
 
 // moveRef moves the branch in a git ref transaction and calls while while it is prepared: the branch, and HEAD
@@ -69,8 +68,8 @@ type transaction struct {
 
 func (s *Store) beginTransaction(ctx context.Context, m move, hold []*os.File) (*transaction, error) {
 	args := []string{"update-ref", "-m", "pfl-forge: integrate " + m.New.Short(), "--stdin"}
-	// Once begun it is finished: cancelling may not leave it half done. git answers in milliseconds.
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 2*time.Minute)
+	// Once begun it is finished: cancelling may not leave it half done.
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 2*moveTimeout)
 	c := command{dir: m.GitDir, gitDir: m.GitDir, env: s.identityEnv(), hold: hold}
 	tx := &transaction{cmd: c.prepare(ctx, args), stderr: &tail{limit: maxStderr}, cancel: cancel, args: args}
 	tx.cmd.Stderr = tx.stderr
