@@ -1,2 +1,76 @@
-// Package analyzer is the analyzer service.
+// Package analyzer is the analyzer service: it reads an intent and the repository,
+// and answers with tasks, or with questions.
 package analyzer
+
+import (
+	"context"
+	"log/slog"
+	"sync"
+
+	"github.com/pfl-forge/pfl-forge"
+	"github.com/pfl-forge/pfl-forge/bus"
+	"github.com/pfl-forge/pfl-forge/repository"
+	"github.com/pfl-forge/pfl-forge/service"
+)
+
+// Analyzer does the step analyze.
+type Analyzer struct {
+	repos *repository.Set
+	log   *slog.Logger
+}
+
+// New returns an analyzer on these repositories.
+func New(repos *repository.Set, log *slog.Logger) *Analyzer {
+	return &Analyzer{repos: repos, log: log}
+}
+
+// Handlers is what a worker has to do for it; see Run.
+func (a *Analyzer) Handlers() []service.Handler {
+	return []service.Handler{{Step: forge.StepAnalyze, Agent: true, Do: a.analyze}}
+}
+
+// Run has the worker, which was made with Handlers, work until ctx ends.
+func (a *Analyzer) Run(ctx context.Context, w *service.Worker) error {
+	if err := a.sweep(ctx, w.Bus); err != nil {
+		return err
+	}
+	var background sync.WaitGroup
+	defer background.Wait()
+	w.OnControl = func(c bus.Control) {
+		if c.Ended && !c.To.IsLane() {
+			background.Go(func() { a.forget(ctx, c.To) })
+		}
+	}
+	return w.Run(ctx)
+}
+
+// forget removes the sessions of an intent that ended.
+func (a *Analyzer) forget(ctx context.Context, intent forge.Key) {
+	r, err := a.repos.Get(intent.Project)
+	if err != nil {
+		return // another process serves it
+	}
+	if err := r.Retire(ctx, repository.AnalysisName(intent.Intent)); err != nil && ctx.Err() == nil {
+		a.log.Warn("cannot remove old sessions; the next start does", "intent", intent.String(), "error", err)
+	}
+}
+
+// sweep removes the sessions of intents that ended while nobody listened.
+func (a *Analyzer) sweep(ctx context.Context, b *bus.Bus) error {
+	for _, r := range a.repos.All() {
+		summaries, err := b.Summaries(ctx, r.Project)
+		if err != nil {
+			return err
+		}
+		var ended []string
+		for i := range summaries {
+			if summaries[i].Status.Ended() {
+				ended = append(ended, repository.AnalysisName(summaries[i].Key.Intent))
+			}
+		}
+		if err := r.Retire(ctx, ended...); err != nil {
+			return err
+		}
+	}
+	return nil
+}

@@ -1,0 +1,41 @@
+// Package backends puts together what a worker process needs to run agents: every
+// agent that there is, with what it takes from the process's environment.
+package backends
+
+import (
+	"context"
+	"log/slog"
+
+	"github.com/pfl-forge/pfl-forge/agent"
+	"github.com/pfl-forge/pfl-forge/agent/claude"
+	"github.com/pfl-forge/pfl-forge/agent/process"
+	"github.com/pfl-forge/pfl-forge/agent/recipe"
+	"github.com/pfl-forge/pfl-forge/repository"
+	"github.com/pfl-forge/pfl-forge/service"
+)
+
+// Host returns a host with all agents. stateDir is absolute and belongs to this
+// process alone.
+func Host(stateDir string, log *slog.Logger) repository.Host {
+	owner := process.NewOwner(stateDir)
+	return repository.Host{
+		StateDir: stateDir,
+		Owner:    owner,
+		Agents: []agent.Agent{
+			claude.New(claude.Options{Owner: owner, Env: claude.Credentials()}),
+			recipe.New(owner),
+		},
+		// Where build tools keep and find what they need: an operator sets these.
+		Env: process.Inherit("GOCACHE", "GOMODCACHE", "GOPROXY", "GONOSUMDB", "GOFLAGS", "npm_config_cache", "npm_config_registry"),
+		Log: log,
+	}
+}
+
+// Open opens the repositories that a service is configured to serve.
+func Open(ctx context.Context, env *service.Env) (*repository.Set, error) {
+	var sources []repository.Source
+	for _, p := range env.Config.Projects {
+		sources = append(sources, repository.Source{Project: p.ID, URL: p.URL})
+	}
+	return repository.OpenSet(ctx, Host(env.Config.StateDir, env.Log), sources)
+}

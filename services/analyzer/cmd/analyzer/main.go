@@ -1,0 +1,22 @@
+// The analyzer service plans intents.
+package main
+
+import (
+	"context"
+
+	"github.com/pfl-forge/pfl-forge/repository/backends"
+	"github.com/pfl-forge/pfl-forge/service"
+	"github.com/pfl-forge/pfl-forge/services/analyzer"
+)
+
+func main() {
+	service.Main("analyzer", func(ctx context.Context, env *service.Env) error {
+		repos, err := backends.Open(ctx, env)
+		if err != nil {
+			return err
+		}
+		defer repos.Close()
+		a := analyzer.New(repos, env.Log)
+		return a.Run(ctx, env.Worker(a.Handlers()...))
+	})
+}

@@ -1,0 +1,22 @@
+// The reviewer service judges changes.
+package main
+
+import (
+	"context"
+
+	"github.com/pfl-forge/pfl-forge/repository/backends"
+	"github.com/pfl-forge/pfl-forge/service"
+	"github.com/pfl-forge/pfl-forge/services/reviewer"
+)
+
+func main() {
+	service.Main("reviewer", func(ctx context.Context, env *service.Env) error {
+		repos, err := backends.Open(ctx, env)
+		if err != nil {
+			return err
+		}
+		defer repos.Close()
+		r := reviewer.New(repos)
+		return r.Run(ctx, env.Worker(r.Handlers()...))
+	})
+}

@@ -1,0 +1,78 @@
+package reviewer
+
+import (
+	"context"
+	"time"
+
+	"github.com/pfl-forge/pfl-forge"
+	"github.com/pfl-forge/pfl-forge/agent"
+	"github.com/pfl-forge/pfl-forge/git"
+	"github.com/pfl-forge/pfl-forge/repository"
+	"github.com/pfl-forge/pfl-forge/service"
+)
+
+func (r *Reviewer) review(ctx context.Context, cmd forge.Command, progress service.Progress) forge.Result {
+	return r.repos.Do(ctx, &cmd, progress, review)
+}
+
+// review asks the intent's agent for a verdict on the head of the task.
+func review(ctx context.Context, j *repository.Job) error {
+	base, err := repository.OID("base", j.Command.Task.Base)
+	if err != nil {
+		return err
+	}
+	head, err := repository.OID("head", j.Command.Task.Head)
+	if err != nil {
+		return err
+	}
+	if err := j.Bring(ctx, j.Command.To.Intent, base, head); err != nil {
+		return err
+	}
+	out, err := ask(ctx, j, base, head)
+	if err != nil {
+		return err
+	}
+	verdict, observations, err := agent.ParseReview(out.Answer)
+	if err != nil {
+		return err
+	}
+	verdict.TaskID, verdict.Head = j.Command.Attempt.Task, string(head)
+	j.Result.Review = &verdict
+	j.Observe(observations, time.Now())
+	return nil
+}
+
+func ask(ctx context.Context, j *repository.Job, base, head git.OID) (agent.Outcome, error) {
+	call := agent.Call{Role: agent.RoleReview, Schema: agent.ReviewSchema}
+	recipe, err := j.IsRecipe()
+	if err != nil {
+		return agent.Outcome{}, err
+	}
+	if recipe && !checks(j) {
+		return j.Run(ctx, call)
+	}
+	view, done, err := j.View(ctx, string(forge.StepReview), head)
+	if err != nil {
+		return agent.Outcome{}, err
+	}
+	defer done()
+	call.Dir, call.Env = view.Dir(), view.Env()
+	if recipe {
+		err = j.SetUp(ctx, view)
+	} else {
+		call.System, call.Prompt, err = prompts(ctx, j, base, head)
+	}
+	if err != nil {
+		return agent.Outcome{}, err
+	}
+	return j.Run(ctx, call)
+}
+
+// checks reports whether the task's recipe has a check to run.
+func checks(j *repository.Job) bool {
+	r, ok := j.Recipe()
+	if t, named := r.Task(j.Command.Task.Name); named && t.Check != "" {
+		return true
+	}
+	return ok && r.Check != ""
+}
