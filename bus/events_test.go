@@ -230,7 +230,7 @@ func TestGarbage(t *testing.T) {
 	seen := collect(t, b)
 	nc := raw(t, s)
 	intents := []struct{ subject, data, reason string }{
-		{"forge.intent.shop.submit", "\xff\xfe", "cannot parse"},
+		{"forge.intent.shop.submit", "\xff\xfe", "unexpected EOF"},
 		{"forge.intent.shop.submit", "", `holds ""`},
 		{"forge.intent.shop.submit", `{"submit": {`, "not a valid Event"},
 		{"forge.intent.shop.submit", `{"id": "x", "submit": {"intent": {"id": "a", "colour": "red"}}}`, "unknown field"},

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
 	"google.golang.org/protobuf/encoding/protojson"
 	"google.golang.org/protobuf/proto"
 
@@ -43,6 +44,10 @@ func roundTrip[T any](m proto.Message) func(*testing.T, uint64) {
 		msg := m.ProtoReflect().New().Interface()
 		if err := proto.Unmarshal(data, msg); err != nil {
 			t.Fatal(err)
+		}
+		theirs, err := proto.MarshalOptions{Deterministic: true}.Marshal(msg)
+		if err != nil || !bytes.Equal(data, theirs) {
+			t.Fatalf("seed %d: the generated code writes other bytes (%v):\n got %x\nwant %x", seed, err, data, theirs)
 		}
 		js, err := protojson.Marshal(msg)
 		if err != nil {
@@ -105,8 +110,15 @@ func FuzzUnmarshal(f *testing.F) {
 			var unknown *codec.UnknownError
 			switch {
 			case err == nil:
-				if _, err := c.Marshal(&rec); err != nil {
+				sent, err := c.Marshal(&rec)
+				if err != nil {
 					t.Fatalf("cannot send what was received: %v", err)
+				}
+				if err := proto.Unmarshal(sent, &forgev1.Record{}); err != nil {
+					t.Fatalf("the generated code cannot read it: %v", err)
+				}
+				if again, err := c.Unmarshal(sent); err != nil || !cmp.Equal(rec, again, cmpopts.EquateEmpty(), cmpopts.EquateNaNs()) {
+					t.Fatalf("it changed on the way (%v):\n%s", err, cmp.Diff(rec, again))
 				}
 			case !errors.As(err, &garbage) && !errors.As(err, &unknown):
 				t.Fatalf("an error of no known type: %v", err)

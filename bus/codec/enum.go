@@ -5,19 +5,21 @@ import (
 	"reflect"
 	"strings"
 
+	"google.golang.org/protobuf/encoding/protowire"
 	"google.golang.org/protobuf/reflect/protoreflect"
 )
 
-// enumScalar is a string type with a closed set of values.
-type enumScalar struct {
+// enumValue is a string type with a closed set of values.
+type enumValue struct {
 	zero
+	varint
 	name    protoreflect.Name
 	numbers map[string]protoreflect.EnumNumber
 	values  map[protoreflect.EnumNumber]string
 }
 
-func newEnum(ed protoreflect.EnumDescriptor) (enumScalar, error) {
-	e := enumScalar{
+func newEnum(ed protoreflect.EnumDescriptor) (enumValue, error) {
+	e := enumValue{
 		name:    ed.Name(),
 		numbers: map[string]protoreflect.EnumNumber{},
 		values:  map[protoreflect.EnumNumber]string{},
@@ -39,19 +41,23 @@ func newEnum(ed protoreflect.EnumDescriptor) (enumScalar, error) {
 	return e, nil
 }
 
-func (e enumScalar) put(v reflect.Value) (protoreflect.Value, error) {
+func (e enumValue) append(b []byte, v reflect.Value) ([]byte, error) {
 	n, ok := e.numbers[v.String()]
 	if !ok {
-		return protoreflect.Value{}, fmt.Errorf("%q is no %s", v.String(), e.name)
+		return nil, fmt.Errorf("%q is no %s", v.String(), e.name)
 	}
-	return protoreflect.ValueOfEnum(n), nil
+	return protowire.AppendVarint(b, uint64(n)), nil
 }
 
-func (e enumScalar) get(pv protoreflect.Value, v reflect.Value) error {
-	value, ok := e.values[pv.Enum()]
+func (e enumValue) consume(d *decoder, b []byte, v reflect.Value) (int, error) {
+	x, n, err := consumeVarint(b)
+	if err != nil {
+		return 0, err
+	}
+	value, ok := e.values[protoreflect.EnumNumber(x)]
 	if !ok {
-		return unknown{fmt.Sprintf("value %d of enum %s", pv.Enum(), e.name)}
+		d.note("value " + itoa(int64(int32(x))) + " of enum " + string(e.name))
 	}
 	v.SetString(value)
-	return nil
+	return n, nil
 }

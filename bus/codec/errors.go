@@ -9,7 +9,7 @@ import (
 // version does not know: it comes from a newer one, or from a mistaken one.
 type UnknownError struct {
 	Message string // the message's type
-	What    string // the field and what is unknown about it
+	What    string // what is unknown
 }
 
 func (e *UnknownError) Error() string {
@@ -28,11 +28,6 @@ func (e *GarbageError) Error() string {
 
 func (e *GarbageError) Unwrap() error { return e.Err }
 
-// unknown is what decoding returns before the message's name is known.
-type unknown struct{ what string }
-
-func (e unknown) Error() string { return e.what }
-
 // fieldError adds where an error is to it.
 type fieldError struct {
 	name string
@@ -48,11 +43,3 @@ func (e *fieldError) Error() string {
 }
 
 func (e *fieldError) Unwrap() error { return e.err }
-
-func typed(message string, err error) error {
-	var u unknown
-	if errors.As(err, &u) {
-		return &UnknownError{Message: message, What: err.Error()}
-	}
-	return &GarbageError{Message: message, Err: err}
-}

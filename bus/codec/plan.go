@@ -3,100 +3,136 @@ package codec
 import (
 	"fmt"
 	"reflect"
+	"slices"
 	"strings"
+	"time"
 	"unicode"
 
+	"google.golang.org/protobuf/encoding/protowire"
 	"google.golang.org/protobuf/reflect/protoreflect"
 )
 
 // structPlan is how a struct becomes a message and back.
 type structPlan struct {
-	typ    protoreflect.MessageType
-	fields []fieldPlan // in the order of the struct's fields
+	name     protoreflect.Name
+	fields   []*fieldPlan // in the order of the numbers
+	byNumber []*fieldPlan // nil where the message has no field
 }
 
 // fieldPlan is one field on both sides.
 type fieldPlan struct {
+	field
 	index int // in the struct
-	desc  protoreflect.FieldDescriptor
+	name  protoreflect.Name
 	oneof uint64 // a bit per oneof of the message; 0 outside of any
-	conv  converter
-}
-
-// converter translates the value of one field. put is never given an unset
-// value: isZero says which those are.
-type converter interface {
-	isZero(v reflect.Value) bool
-	put(v reflect.Value, m protoreflect.Message, fd protoreflect.FieldDescriptor) error
-	get(m protoreflect.Message, fd protoreflect.FieldDescriptor, v reflect.Value) error
 }
 
 // planner remembers the plans that it made: one per struct type.
 type planner map[reflect.Type]*structPlan
 
-func (p planner) structOf(t reflect.Type, mt protoreflect.MessageType) (*structPlan, error) {
+func (p planner) structOf(t reflect.Type, md protoreflect.MessageDescriptor) (*structPlan, error) {
 	if known := p[t]; known != nil {
-		if known.typ != mt {
-			return nil, fmt.Errorf("%s is both %s and %s", t, known.typ.Descriptor().Name(), mt.Descriptor().Name())
+		if known.name != md.Name() {
+			return nil, fmt.Errorf("%s is both %s and %s", t, known.name, md.Name())
 		}
 		return known, nil
 	}
-	if t.Kind() != reflect.Struct {
-		return nil, fmt.Errorf("%s is no struct, as %s is", t, mt.Descriptor().Name())
-	}
-	plan := &structPlan{typ: mt}
+	plan := &structPlan{name: md.Name()}
 	p[t] = plan
-	descs := mt.Descriptor().Fields()
 	for i := range t.NumField() {
 		f := t.Field(i)
-		fd := descs.ByName(protoreflect.Name(snake(f.Name)))
+		fd := md.Fields().ByName(protoreflect.Name(snake(f.Name)))
 		if fd == nil {
-			return nil, fmt.Errorf("%s.%s: message %s has no field %s", t, f.Name, mt.Descriptor().Name(), snake(f.Name))
+			return nil, fmt.Errorf("%s.%s: message %s has no field %s", t, f.Name, md.Name(), snake(f.Name))
 		}
-		conv, err := p.field(f.Type, mt.New(), fd)
+		conv, err := p.field(f.Type, fd)
 		if err != nil {
 			return nil, fmt.Errorf("%s.%s: %w", t, f.Name, err)
 		}
-		plan.fields = append(plan.fields, fieldPlan{index: i, desc: fd, oneof: oneofBit(fd), conv: conv})
+		fp := &fieldPlan{field: conv, index: i, name: fd.Name()}
+		if o := fd.ContainingOneof(); o != nil {
+			fp.oneof = 1 << o.Index()
+		}
+		plan.add(fd.Number(), fp)
 	}
-	if descs.Len() != len(plan.fields) {
-		return nil, fmt.Errorf("%s has %d fields, message %s has %d", t, len(plan.fields), mt.Descriptor().Name(), descs.Len())
+	plan.fields = slices.DeleteFunc(slices.Clone(plan.byNumber), func(f *fieldPlan) bool { return f == nil })
+	if n := md.Fields().Len(); n != len(plan.fields) {
+		return nil, fmt.Errorf("%s has %d fields, message %s has %d", t, len(plan.fields), md.Name(), n)
 	}
 	return plan, nil
 }
 
-func oneofBit(fd protoreflect.FieldDescriptor) uint64 {
-	if o := fd.ContainingOneof(); o != nil {
-		return 1 << o.Index()
+func (p *structPlan) add(num protowire.Number, f *fieldPlan) {
+	for len(p.byNumber) <= int(num) {
+		p.byNumber = append(p.byNumber, nil)
 	}
-	return 0
+	p.byNumber[num] = f
 }
 
-// field plans a field of type t; m is an empty message that has it.
-func (p planner) field(t reflect.Type, m protoreflect.Message, fd protoreflect.FieldDescriptor) (converter, error) {
+func (p planner) field(t reflect.Type, fd protoreflect.FieldDescriptor) (field, error) {
+	num := fd.Number()
 	switch {
 	case fd.IsMap():
 		if t != reflect.TypeFor[map[string]string]() || fd.MapKey().Kind() != protoreflect.StringKind ||
 			fd.MapValue().Kind() != protoreflect.StringKind {
 			return nil, fmt.Errorf("only maps from strings to strings are known, not %s", t)
 		}
-		return mapField{}, nil
+		return mapField{num}, nil
 	case fd.IsList():
 		if t.Kind() != reflect.Slice {
 			return nil, fmt.Errorf("%s is not repeated", t)
 		}
-		elem, err := p.scalar(t.Elem(), fd, func() protoreflect.MessageType {
-			return m.NewField(fd).List().NewElement().Message().Type()
-		})
-		return listField{elem: elem}, err
+		elem, err := p.value(t.Elem(), fd)
+		if fd.IsPacked() {
+			return packedField{num, elem}, err
+		}
+		return listField{num, elem}, err
+	case t.Kind() == reflect.Pointer:
+		elem, err := p.value(t.Elem(), fd)
+		return pointerField{num, elem}, err
 	}
-	message := func() protoreflect.MessageType { return m.NewField(fd).Message().Type() }
-	if t.Kind() == reflect.Pointer {
-		elem, err := p.scalar(t.Elem(), fd, message)
-		return pointerField{elem: elem, typ: t.Elem()}, err
+	elem, err := p.value(t, fd)
+	return plainField{num, elem}, err
+}
+
+// value plans a single value: an element of a list, what a pointer points to,
+// or a plain field.
+func (p planner) value(t reflect.Type, fd protoreflect.FieldDescriptor) (value, error) {
+	type pair struct {
+		goKind reflect.Kind
+		kind   protoreflect.Kind
 	}
-	elem, err := p.scalar(t, fd, message)
-	return valueField{elem: elem}, err
+	switch t {
+	case reflect.TypeFor[time.Duration]():
+		return durationValue{}, wants(fd, "google.protobuf.Duration")
+	case reflect.TypeFor[time.Time]():
+		return timeValue{}, wants(fd, "google.protobuf.Timestamp")
+	}
+	switch (pair{t.Kind(), fd.Kind()}) {
+	case pair{reflect.Struct, protoreflect.MessageKind}:
+		plan, err := p.structOf(t, fd.Message())
+		return structValue{plan}, err
+	case pair{reflect.String, protoreflect.EnumKind}:
+		return newEnum(fd.Enum())
+	case pair{reflect.String, protoreflect.StringKind}:
+		return stringValue{}, nil
+	case pair{reflect.Bool, protoreflect.BoolKind}:
+		return boolValue{}, nil
+	case pair{reflect.Int, protoreflect.Int32Kind}:
+		return intValue{bits: 32}, nil
+	case pair{reflect.Int64, protoreflect.Int64Kind}:
+		return intValue{bits: 64}, nil
+	case pair{reflect.Float64, protoreflect.DoubleKind}:
+		return floatValue{}, nil
+	}
+	return nil, fmt.Errorf("there is no rule for %s as %s", t, fd.Kind())
+}
+
+func wants(fd protoreflect.FieldDescriptor, name protoreflect.FullName) error {
+	if m := fd.Message(); m == nil || m.FullName() != name {
+		return fmt.Errorf("must be a %s", name)
+	}
+	return nil
 }
 
 // snake turns a Go name into a field's: RelevantFiles into relevant_files,

@@ -1,0 +1,78 @@
+package codec
+
+import (
+	"reflect"
+	"time"
+
+	"google.golang.org/protobuf/types/known/durationpb"
+	"google.golang.org/protobuf/types/known/timestamppb"
+)
+
+// spanPlan reads and writes what google.protobuf.Timestamp and Duration look
+// like.
+var spanPlan = func() *structPlan {
+	seconds := &fieldPlan{field: plainField{1, intValue{bits: 64}}, index: 0, name: "seconds"}
+	nanos := &fieldPlan{field: plainField{2, intValue{bits: 32}}, index: 1, name: "nanos"}
+	return &structPlan{
+		name: "Timestamp or Duration", fields: []*fieldPlan{seconds, nanos},
+		byNumber: []*fieldPlan{1: seconds, 2: nanos},
+	}
+}()
+
+type span struct{ Seconds, Nanos int64 }
+
+func (s span) append(b []byte) ([]byte, error) {
+	return structValue{spanPlan}.append(b, reflect.ValueOf(&s).Elem())
+}
+
+func (s *span) consume(d *decoder, b []byte) (int, error) {
+	return structValue{spanPlan}.consume(d, b, reflect.ValueOf(s).Elem())
+}
+
+// timeValue is a time.Time, in UTC.
+type timeValue struct{ sized }
+
+func (timeValue) isZero(v reflect.Value) bool { return timeOf(v).IsZero() }
+
+func (timeValue) append(b []byte, v reflect.Value) ([]byte, error) {
+	ts := timestamppb.Timestamp{Seconds: timeOf(v).Unix(), Nanos: int32(timeOf(v).Nanosecond())}
+	if err := ts.CheckValid(); err != nil {
+		return nil, err
+	}
+	return span{ts.Seconds, int64(ts.Nanos)}.append(b)
+}
+
+func (timeValue) consume(d *decoder, b []byte, v reflect.Value) (int, error) {
+	var s span
+	n, err := s.consume(d, b)
+	if err != nil {
+		return 0, err
+	}
+	ts := timestamppb.Timestamp{Seconds: s.Seconds, Nanos: int32(s.Nanos)}
+	*timeOf(v) = ts.AsTime()
+	return n, ts.CheckValid()
+}
+
+func timeOf(v reflect.Value) *time.Time { return v.Addr().Interface().(*time.Time) }
+
+// durationValue is a time.Duration.
+type durationValue struct {
+	zero
+	sized
+}
+
+func (durationValue) append(b []byte, v reflect.Value) ([]byte, error) {
+	d := time.Duration(v.Int())
+	return span{int64(d / time.Second), int64(d % time.Second)}.append(b)
+}
+
+func (durationValue) consume(d *decoder, b []byte, v reflect.Value) (int, error) {
+	var s span
+	n, err := s.consume(d, b)
+	if err != nil {
+		return 0, err
+	}
+	dur := durationpb.Duration{Seconds: s.Seconds, Nanos: int32(s.Nanos)}
+	v.SetInt(int64(dur.AsDuration()))
+	return n, dur.CheckValid()
+}
