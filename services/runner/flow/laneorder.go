@@ -110,7 +110,9 @@ func (l *Lane) land(id forge.IntentID, r *forge.Land) (forge.Decision, error) {
 	a.number, a.files = r.Number, r.Files
 	if a.integrated() {
 		// A landing that was given up had been made: there is nothing to repeat.
-		a.landed.Number = r.Number
+		again := *a.landed
+		again.Number = r.Number
+		a.landed = &again
 		l.tellLanded(id, a.landed)
 		return forge.Applied, nil
 	}
