@@ -19,8 +19,6 @@ type Landing struct {
 	Commit OID
 }
 
-const landings = "refs/forge/*/land/*"
-
 // ref is refs/forge/<intent>/<task>/land/<number>/<parent>.
 func (l Landing) ref() string {
 	return fmt.Sprintf("%s%s/land/%d/%s", intentPrefix(l.Intent), l.Task, l.Number, l.Parent)
@@ -62,15 +60,22 @@ func (s *Store) KeepLanding(ctx context.Context, l Landing) error {
 	return s.keep(ctx, Kept{Ref: l.ref(), OID: l.Commit})
 }
 
-// Landings returns every landing that is kept, of all intents, in a distributed store those at the origin. Their
-// commits need not be in the store.
-func (s *Store) Landings(ctx context.Context) ([]Landing, error) {
+// Landings returns the landings that are kept of an intent, or of all if it is empty, in a distributed store those at
+// the origin. Their commits need not be in the store.
+func (s *Store) Landings(ctx context.Context, intent Name) ([]Landing, error) {
+	under := "refs/forge/"
+	if intent != "" {
+		if _, err := ParseName(string(intent)); err != nil {
+			return nil, err
+		}
+		under = intentPrefix(intent)
+	}
 	var out []byte
 	var err error
 	if s.origin == nil {
-		out, err = s.refs(ctx, "for-each-ref", "--format=%(objectname)%09%(refname)", "refs/forge/")
+		out, err = s.refs(ctx, "for-each-ref", "--format=%(objectname)%09%(refname)", under)
 	} else {
-		out, err = run(ctx, s.transport(), "ls-remote", "-q", "--refs", "--", s.origin.url, landings)
+		out, err = run(ctx, s.transport(), "ls-remote", "-q", "--refs", "--", s.origin.url, under+"*/land/*")
 	}
 	if err != nil {
 		return nil, err

@@ -1,2 +1,67 @@
-// Package implementer is the implementer service.
+// Package implementer is the implementer service: it has tasks implemented, puts
+// their changes on the tip of the base branch, and lands them there.
 package implementer
+
+import (
+	"context"
+	"log/slog"
+	"sync"
+
+	"github.com/pfl-forge/pfl-forge"
+	"github.com/pfl-forge/pfl-forge/bus"
+	"github.com/pfl-forge/pfl-forge/repository"
+	"github.com/pfl-forge/pfl-forge/service"
+)
+
+// Implementer does the steps implement, rebase and integrate.
+type Implementer struct {
+	repos *repository.Set
+	bus   *bus.Bus
+	log   *slog.Logger
+	id    forge.ReplicaID
+
+	mu    sync.Mutex
+	kept  map[taskKey]bool // tasks with landings that this process kept
+	tidy  sync.WaitGroup
+	crash func(point string) // tests stop here as a crash would
+}
+
+// Config is what an implementer needs.
+type Config struct {
+	Repositories *repository.Set
+	Bus          *bus.Bus
+	Replica      forge.ReplicaID
+	Log          *slog.Logger
+}
+
+// New returns an implementer.
+func New(cfg Config) *Implementer {
+	return &Implementer{
+		repos: cfg.Repositories, bus: cfg.Bus, log: cfg.Log, id: cfg.Replica,
+		kept: map[taskKey]bool{}, crash: func(string) {},
+	}
+}
+
+// Handlers is what a worker has to do for it; see Run.
+func (i *Implementer) Handlers() []service.Handler {
+	return []service.Handler{
+		{Step: forge.StepImplement, Agent: true, Do: i.implement},
+		{Step: forge.StepRebase, Do: i.rebase},
+		{Step: forge.StepIntegrate, Regardless: true, Do: i.integrate},
+	}
+}
+
+// Run reports what a former life landed and did not tell, gives back what it need
+// not keep, and has the worker, which was made with Handlers, work until ctx ends.
+func (i *Implementer) Run(ctx context.Context, w *service.Worker) error {
+	if err := i.reconcile(ctx); err != nil {
+		return err
+	}
+	defer i.tidy.Wait()
+	w.OnControl = func(c bus.Control) {
+		if len(c.Released) > 0 {
+			i.tidy.Go(func() { i.release(ctx, c) })
+		}
+	}
+	return w.Run(ctx)
+}

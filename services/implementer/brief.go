@@ -1,0 +1,74 @@
+package implementer
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/pfl-forge/pfl-forge"
+	"github.com/pfl-forge/pfl-forge/internal/strictyaml"
+	"github.com/pfl-forge/pfl-forge/internal/term"
+)
+
+// taskFile is .forge/task.yaml in a checkout.
+type taskFile struct {
+	ID           string   `yaml:"id"`
+	Intent       string   `yaml:"intent"`
+	Attempt      int      `yaml:"attempt"`
+	Title        string   `yaml:"title"`
+	Plan         string   `yaml:"plan,omitempty"`
+	Steps        []string `yaml:"implementation_steps,omitempty"`
+	Files        []string `yaml:"relevant_files,omitempty"`
+	Context      string   `yaml:"context,omitempty"`
+	Complexity   string   `yaml:"complexity,omitempty"`
+	Item         string   `yaml:"item,omitempty"`
+	Request      string   `yaml:"request,omitempty"` // the intent's own words
+	Instructions string   `yaml:"instructions,omitempty"`
+	Feedback     string   `yaml:"feedback,omitempty"` // on the attempt before
+}
+
+// reviewFile is .forge/review.yaml in a checkout.
+type reviewFile struct {
+	Head        string   `yaml:"head"`
+	Verdict     string   `yaml:"verdict"`
+	Issues      []string `yaml:"issues,omitempty"`
+	Suggestions []string `yaml:"suggestions,omitempty"`
+}
+
+// brief writes what the agent, and whoever looks into the checkout, should know.
+func (w *work) brief() error {
+	c := w.Command
+	t := &c.Task
+	if err := w.writeYAML("task.yaml", taskFile{
+		ID: string(t.ID), Intent: string(c.To.Intent), Attempt: c.Attempt.Number, Title: t.Title, Plan: t.Plan,
+		Steps: t.Steps, Files: t.RelevantFiles, Context: t.Context, Complexity: string(t.Complexity), Item: t.Item,
+		Request: c.Intent.Body, Instructions: c.Instructions, Feedback: c.Feedback,
+	}); err != nil {
+		return err
+	}
+	if len(c.Reviews) == 0 {
+		return nil
+	}
+	r := c.Reviews[len(c.Reviews)-1]
+	return w.writeYAML("review.yaml", reviewFile{
+		Head: r.Head, Verdict: string(r.Verdict), Issues: r.Issues, Suggestions: r.Suggestions,
+	})
+}
+
+func (w *work) writeYAML(name string, v any) error {
+	data, err := strictyaml.Encode(v)
+	if err != nil {
+		return fmt.Errorf("write .forge/%s: %w", name, err)
+	}
+	return w.checkout.WriteFile(name, data)
+}
+
+// message is the commit message of a change that a recipe made.
+func message(c *forge.Command) string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "%s\n", term.Short(c.Task.Title, 100))
+	if title := term.Line(c.Intent.Title); title != "" && title != term.Line(c.Task.Title) {
+		fmt.Fprintf(&b, "\n%s\n", title)
+	}
+	fmt.Fprintf(&b, "\nForge-Intent: %s\nForge-Task: %s\n", c.To.Intent, c.Attempt.Task)
+	return b.String()
+}

@@ -1,0 +1,24 @@
+// The implementer service makes changes and lands them.
+package main
+
+import (
+	"context"
+
+	"github.com/pfl-forge/pfl-forge/repository/backends"
+	"github.com/pfl-forge/pfl-forge/service"
+	"github.com/pfl-forge/pfl-forge/services/implementer"
+)
+
+func main() {
+	service.Main("implementer", func(ctx context.Context, env *service.Env) error {
+		repos, err := backends.Open(ctx, env)
+		if err != nil {
+			return err
+		}
+		defer repos.Close()
+		i := implementer.New(implementer.Config{
+			Repositories: repos, Bus: env.Bus, Replica: env.Config.Replica, Log: env.Log,
+		})
+		return i.Run(ctx, env.Worker(i.Handlers()...))
+	})
+}

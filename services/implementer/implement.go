@@ -1,0 +1,134 @@
+package implementer
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/pfl-forge/pfl-forge"
+	"github.com/pfl-forge/pfl-forge/agent"
+	"github.com/pfl-forge/pfl-forge/git"
+	"github.com/pfl-forge/pfl-forge/repository"
+	"github.com/pfl-forge/pfl-forge/service"
+)
+
+// saving is how long an attempt that was stopped may take to save what it has.
+const saving = time.Minute
+
+func (i *Implementer) implement(ctx context.Context, cmd forge.Command, progress service.Progress) forge.Result {
+	return i.repos.Do(ctx, &cmd, progress, func(ctx context.Context, j *repository.Job) error {
+		unlock, err := j.Lock(ctx, string(j.Task()))
+		if err != nil {
+			return err
+		}
+		defer unlock()
+		return i.implementTask(ctx, j)
+	})
+}
+
+// implementTask takes an attempt from wherever an earlier delivery of it came to an
+// end, to its commits.
+func (i *Implementer) implementTask(ctx context.Context, j *repository.Job) error {
+	if err := i.forgetFormer(ctx, j); err != nil {
+		return err
+	}
+	w, err := begin(ctx, j)
+	if err != nil {
+		return err
+	}
+	if !w.note.Ended {
+		err := w.run(ctx)
+		if ctx.Err() != nil {
+			return errors.Join(err, w.save(ctx))
+		}
+		if err := w.note.end(&j.Result, err); err != nil {
+			return err
+		}
+		i.crash("ended")
+	}
+	j.Result = w.note.Result
+	if f := w.note.Result.Failure; f != nil {
+		err := w.save(ctx)
+		return errors.Join(&agent.Failure{Failure: *f}, err)
+	}
+	return w.collect(ctx)
+}
+
+// work is an attempt under way in its checkout.
+type work struct {
+	*repository.Job
+	checkout *git.Checkout
+	note     *note
+	fresh    bool // the checkout has nothing but a commit
+}
+
+// run has the agent do its work.
+func (w *work) run(ctx context.Context) error {
+	if w.fresh {
+		if err := w.SetUp(ctx, w.checkout); err != nil {
+			return err
+		}
+	}
+	if err := w.brief(); err != nil {
+		return err
+	}
+	out, err := w.call(ctx)
+	if err != nil {
+		return err
+	}
+	summary, observations, err := agent.ParseImplementation(out.Answer)
+	if err != nil {
+		return err
+	}
+	w.note.Summary = summary
+	w.Observe(observations, time.Now())
+	return nil
+}
+
+// collect brings the commits into the repository and reports them.
+func (w *work) collect(ctx context.Context) error {
+	recipe, err := w.IsRecipe()
+	if err != nil {
+		return err
+	}
+	if recipe {
+		if _, err := w.checkout.CommitAll(ctx, message(w.Command), git.Identity{}); err != nil && !errors.Is(err, git.ErrNothingToCommit) {
+			return err
+		}
+	}
+	got, err := w.checkout.Collect(ctx, w.GitAttempt())
+	if err != nil {
+		return err
+	}
+	im := &forge.Implementation{
+		Base: string(w.note.Base), Head: string(got.Head), Leftover: string(got.Leftover), Summary: w.note.Summary,
+	}
+	if r, ok := w.Recipe(); recipe && ok && got.Head == w.note.Base {
+		im.Unchanged = r.AllowEmpty
+	}
+	if got.Head != w.note.From { // otherwise this attempt added nothing to the one before
+		if im.Commits, err = w.Store.Commits(ctx, w.note.Base, got.Head); err != nil {
+			return err
+		}
+		changes, err := w.Store.Changes(ctx, w.note.Base, got.Head)
+		if err != nil {
+			return err
+		}
+		im.Files = repository.Files(changes)
+	}
+	w.Result.Implementation = im
+	return nil
+}
+
+// save keeps what an attempt left that did not come to its end. A fault of the work
+// is no reason to lose the rest of it.
+func (w *work) save(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), saving)
+	defer cancel()
+	_, err := w.checkout.Collect(ctx, w.GitAttempt())
+	if _, fault := errors.AsType[*git.WorkError](err); fault || err == nil {
+		return nil
+	}
+	return fmt.Errorf("save what the agent left: %w", err)
+}

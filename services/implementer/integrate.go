@@ -1,0 +1,126 @@
+package implementer
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/pfl-forge/pfl-forge"
+	"github.com/pfl-forge/pfl-forge/agent"
+	"github.com/pfl-forge/pfl-forge/git"
+	"github.com/pfl-forge/pfl-forge/repository"
+	"github.com/pfl-forge/pfl-forge/service"
+)
+
+const (
+	// maxMoves bounds how often one landing starts over because the base branch
+	// moved under it.
+	maxMoves = 5
+	// moving is how long it may take to move the base branch. Once begun it is not
+	// cut off, because nobody would know what became of it.
+	moving = 5 * time.Minute
+	// landingLock serialises the landings of a repository.
+	landingLock = "landing"
+)
+
+func (i *Implementer) integrate(ctx context.Context, cmd forge.Command, progress service.Progress) forge.Result {
+	return i.repos.Do(ctx, &cmd, progress, func(ctx context.Context, j *repository.Job) error {
+		if cmd.Land == nil {
+			return agent.Fail(forge.FailInvalidOutput, "the command does not say what to land")
+		}
+		unlock, err := j.Lock(ctx, landingLock)
+		if err != nil {
+			return err
+		}
+		defer unlock()
+		return i.land(ctx, j)
+	})
+}
+
+// land moves the base branch to the change, unless an earlier try has done so.
+func (i *Implementer) land(ctx context.Context, j *repository.Job) error {
+	if err := j.Refresh(ctx); err != nil { // others may have landed while this one waited
+		return err
+	}
+	base, head, err := change(ctx, j, j.Command.Land.Base, j.Command.Land.Head)
+	if err != nil {
+		return err
+	}
+	if j.Result.Integration, err = i.earlier(ctx, j, base); err != nil || j.Result.Integration != nil {
+		return err
+	}
+	for range maxMoves {
+		j.Result.Integration, err = i.try(ctx, j, base, head)
+		if !errors.Is(err, git.ErrMoved) {
+			return err
+		}
+		if err := j.Refresh(ctx); err != nil {
+			return err
+		}
+	}
+	return agent.Fail(forge.FailRepository, "%s moved %d times while the change was being landed: try again when it is quieter", j.Base, maxMoves)
+}
+
+// try lands the change on the present tip, or says what is in the way. ErrMoved
+// means that the tip is not the present one any more.
+func (i *Implementer) try(ctx context.Context, j *repository.Job, base, head git.OID) (*forge.Integration, error) {
+	l := j.Command.Land
+	r := &forge.Integration{Outcome: forge.LandIntegrated, Commit: l.Head, Parent: l.Base, Tree: l.Tree, PatchID: l.PatchID}
+	if j.Tip != base {
+		moved, err := onto(ctx, j, base, head)
+		if err != nil {
+			return nil, err
+		}
+		if stop := obstacle(moved, l.PatchID); stop != nil {
+			return stop, nil
+		}
+		r.Commit, r.Parent, r.Tree = moved.Head, moved.Base, moved.Tree
+	}
+	wanted, err := i.bus.Wanted(ctx, j.Command.To, j.Command.Attempt)
+	if err != nil {
+		return nil, err
+	}
+	if !wanted {
+		return nil, agent.Fail(forge.FailKilled, "nobody waits for this landing any more")
+	}
+	return i.move(ctx, j, r)
+}
+
+// obstacle says why a change that was put on a new tip cannot be landed there.
+func obstacle(moved *forge.Rebase, patch string) *forge.Integration {
+	switch {
+	case len(moved.Conflicts) > 0:
+		return &forge.Integration{Outcome: forge.LandConflict, Files: moved.Conflicts}
+	case moved.Verify != nil && !moved.Verify.Passed:
+		return &forge.Integration{Outcome: forge.LandVerifyFailed, Verify: moved.Verify, Candidate: moved}
+	case moved.PatchID != patch:
+		return &forge.Integration{Outcome: forge.LandChanged, Candidate: moved}
+	}
+	return nil
+}
+
+// move writes the landing down, and moves the base branch.
+func (i *Implementer) move(ctx context.Context, j *repository.Job, r *forge.Integration) (*forge.Integration, error) {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), moving)
+	defer cancel()
+	l := git.Landing{
+		Intent: j.Intent(), Task: j.Task(), Number: j.Command.Attempt.Number, Parent: git.OID(r.Parent), Commit: git.OID(r.Commit),
+	}
+	if err := j.Store.KeepLanding(ctx, l); err != nil {
+		return nil, err
+	}
+	i.keeps(taskKey{j.Command.To.Project, j.Command.Attempt.Task})
+	i.crash("kept")
+	_, err := j.Store.Integrate(ctx, j.Base, l.Parent, l.Commit)
+	if overlap, ok := errors.AsType[*git.OverlapError](err); ok {
+		return &forge.Integration{Outcome: forge.LandDirty, Files: overlap.Files}, nil
+	}
+	if errors.Is(err, git.ErrInProgress) {
+		return &forge.Integration{Outcome: forge.LandDirty, Files: []string{"(a git operation that is not finished)"}}, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	i.crash("moved")
+	return r, nil
+}

@@ -1,0 +1,63 @@
+package implementer
+
+import (
+	"context"
+
+	"github.com/pfl-forge/pfl-forge"
+	"github.com/pfl-forge/pfl-forge/git"
+	"github.com/pfl-forge/pfl-forge/repository"
+)
+
+// earlier returns what an earlier try to land the task has come to, if it moved the
+// base branch, and nil otherwise. A commit that the change was made on top of is
+// none of it: the change came later.
+func (i *Implementer) earlier(ctx context.Context, j *repository.Job, base git.OID) (*forge.Integration, error) {
+	all, err := j.Store.Landings(ctx, j.Intent())
+	if err != nil {
+		return nil, err
+	}
+	for _, l := range all {
+		if l.Task != j.Task() {
+			continue
+		}
+		on, err := landed(ctx, j.Repository, l, j.Tip)
+		if err != nil {
+			return nil, err
+		}
+		if !on {
+			continue
+		}
+		before, err := j.Store.IsAncestor(ctx, l.Commit, base)
+		if err != nil {
+			return nil, err
+		}
+		if !before {
+			return integrated(ctx, j.Repository, l)
+		}
+	}
+	return nil, nil //nolint:nilnil // it has not landed
+}
+
+// landed reports whether a landing is on the base branch, whose tip is given. A
+// commit that is not here cannot be.
+func landed(ctx context.Context, r *repository.Repository, l git.Landing, tip git.OID) (bool, error) {
+	if !r.Store.Has(ctx, l.Commit) {
+		return false, nil
+	}
+	return r.Store.IsAncestor(ctx, l.Commit, tip)
+}
+
+// integrated reports a landing that is on the base branch.
+func integrated(ctx context.Context, r *repository.Repository, l git.Landing) (*forge.Integration, error) {
+	tree, err := r.Store.Tree(ctx, l.Commit)
+	if err != nil {
+		return nil, err
+	}
+	patch, err := r.Store.PatchID(ctx, l.Parent, l.Commit)
+	if err != nil {
+		return nil, err
+	}
+	return &forge.Integration{
+		Outcome: forge.LandIntegrated, Commit: string(l.Commit), Parent: string(l.Parent), Tree: string(tree), PatchID: patch,
+	}, nil
+}

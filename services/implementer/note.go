@@ -1,0 +1,98 @@
+package implementer
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+
+	"github.com/pfl-forge/pfl-forge"
+	"github.com/pfl-forge/pfl-forge/git"
+	"github.com/pfl-forge/pfl-forge/repository"
+)
+
+// note is what an implementer remembers of an attempt beside the checkout, where no
+// agent can reach it: how it began, and, once the agent has ended, how that went.
+// An attempt that is delivered again goes on from it.
+type note struct {
+	path string
+
+	Number      int          `json:"number"`                // of the attempt
+	Base        git.OID      `json:"base"`                  // what the task's commits are on top of
+	From        git.OID      `json:"from"`                  // what this attempt began with
+	Session     string       `json:"session,omitempty"`     // of the agent
+	Resume      bool         `json:"resume,omitempty"`      // the session is one of an earlier attempt
+	Interrupted git.OID      `json:"interrupted,omitempty"` // keeps the work of a delivery that was cut off
+	Ended       bool         `json:"ended,omitempty"`       // the agent ended by itself
+	Summary     string       `json:"summary,omitempty"`
+	Result      forge.Result `json:"result,omitzero"` // what the agent used, and its failure
+}
+
+func notePath(j *repository.Job) string {
+	return filepath.Join(j.StateDir(string(j.Task())), "attempt.json")
+}
+
+// loadNote returns the note of the task's last attempt in this replica, or nil. One
+// that cannot be read is none: the checkout is then made afresh.
+func loadNote(j *repository.Job) (*note, error) {
+	path := notePath(j)
+	data, err := os.ReadFile(path)
+	if errors.Is(err, os.ErrNotExist) {
+		return nil, nil //nolint:nilnil // there is none
+	}
+	if err != nil {
+		return nil, fmt.Errorf("read what is known of the attempt: %w", err)
+	}
+	n := &note{path: path}
+	if err := json.Unmarshal(data, n); err != nil {
+		return nil, nil //nolint:nilnil,nilerr // as above
+	}
+	return n, nil
+}
+
+// end notes how the agent ended.
+func (n *note) end(r *forge.Result, err error) error {
+	n.Ended, n.Result = true, *r
+	if err != nil {
+		n.Result.Failure = repository.Failure(err)
+	}
+	return n.write()
+}
+
+// write makes the note durable.
+func (n *note) write() error {
+	data, err := json.Marshal(n)
+	if err != nil {
+		return err
+	}
+	if err := writeDurable(n.path, data); err != nil {
+		return fmt.Errorf("write what is known of the attempt: %w", err)
+	}
+	return nil
+}
+
+// writeDurable replaces a file as a whole, on the disk.
+func writeDurable(path string, data []byte) error {
+	dir := filepath.Dir(path)
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return err
+	}
+	f, err := os.CreateTemp(dir, ".new-*")
+	if err != nil {
+		return err
+	}
+	_, err = f.Write(data)
+	err = errors.Join(err, f.Sync(), f.Close())
+	if err == nil {
+		err = os.Rename(f.Name(), path)
+	}
+	if err != nil {
+		return errors.Join(err, os.Remove(f.Name()))
+	}
+	d, err := os.Open(dir)
+	if err != nil {
+		return err
+	}
+	return errors.Join(d.Sync(), d.Close())
+}

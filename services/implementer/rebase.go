@@ -1,0 +1,63 @@
+package implementer
+
+import (
+	"context"
+	"errors"
+
+	"github.com/pfl-forge/pfl-forge"
+	"github.com/pfl-forge/pfl-forge/git"
+	"github.com/pfl-forge/pfl-forge/repository"
+	"github.com/pfl-forge/pfl-forge/service"
+)
+
+func (i *Implementer) rebase(ctx context.Context, cmd forge.Command, progress service.Progress) forge.Result {
+	return i.repos.Do(ctx, &cmd, progress, func(ctx context.Context, j *repository.Job) error {
+		base, head, err := change(ctx, j, cmd.Task.Base, cmd.Task.Head)
+		if err != nil {
+			return err
+		}
+		rebased, err := onto(ctx, j, base, head)
+		j.Result.Rebase = rebased
+		return err
+	})
+}
+
+// change returns the commits of a change, once they are in the store.
+func change(ctx context.Context, j *repository.Job, base, head string) (b, h git.OID, err error) {
+	if b, err = repository.OID("base", base); err != nil {
+		return "", "", err
+	}
+	if h, err = repository.OID("head", head); err != nil {
+		return "", "", err
+	}
+	return b, h, j.Bring(ctx, j.Command.To.Intent, b, h)
+}
+
+// onto puts a change on the tip of the base branch, keeps the result, and runs the
+// project's verify commands on it.
+func onto(ctx context.Context, j *repository.Job, base, head git.OID) (*forge.Rebase, error) {
+	r := &forge.Rebase{Base: string(j.Tip)}
+	got, err := j.Store.Rebase(ctx, base, head, j.Tip)
+	if conflict, ok := errors.AsType[*git.ConflictError](err); ok {
+		r.Conflicts = conflict.Files
+		r.Files, err = files(ctx, j, base, head)
+		return r, err
+	}
+	if err != nil {
+		return nil, err
+	}
+	if _, err := j.Store.Keep(ctx, j.GitAttempt(), got.Head); err != nil {
+		return nil, err
+	}
+	r.Head, r.Tree, r.PatchID = string(got.Head), string(got.Tree), got.PatchID
+	if r.Files, err = files(ctx, j, j.Tip, got.Head); err != nil {
+		return nil, err
+	}
+	r.Verify, err = j.Verify(ctx, got.Head)
+	return r, err
+}
+
+func files(ctx context.Context, j *repository.Job, base, head git.OID) ([]string, error) {
+	changes, err := j.Store.Changes(ctx, base, head)
+	return repository.Files(changes), err
+}

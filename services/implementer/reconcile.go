@@ -1,0 +1,173 @@
+package implementer
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"time"
+
+	"github.com/pfl-forge/pfl-forge"
+	"github.com/pfl-forge/pfl-forge/bus"
+	"github.com/pfl-forge/pfl-forge/git"
+	"github.com/pfl-forge/pfl-forge/repository"
+)
+
+// reconcile brings what is known and what is there together at the start: landings
+// on the base branch are reported, because whoever made them may have died before
+// that, and checkouts and landings of tasks that ended are given back.
+func (i *Implementer) reconcile(ctx context.Context) error {
+	for _, r := range i.repos.All() {
+		summaries, err := i.bus.Summaries(ctx, r.Project)
+		if err != nil {
+			return err
+		}
+		open, known := map[forge.TaskID]bool{}, map[forge.IntentID]bool{}
+		for n := range summaries {
+			s := &summaries[n]
+			known[s.Key.Intent] = true
+			for _, t := range s.Tasks {
+				open[t.ID] = t.Status != forge.TaskFailed && !s.Status.Ended()
+			}
+		}
+		if err := r.RetireTasks(open); err != nil {
+			return err
+		}
+		all, err := r.Store.Landings(ctx, "")
+		if err != nil {
+			return err
+		}
+		all = slices.DeleteFunc(all, func(l git.Landing) bool { return !known[forge.IntentID(l.Intent)] })
+		if err := i.report(ctx, r, all); err != nil {
+			return err
+		}
+		all = slices.DeleteFunc(all, func(l git.Landing) bool { return open[forge.TaskID(l.Task)] })
+		if err := r.Store.DeleteLandings(ctx, all...); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// report publishes the landings that are on the base branch. The lane ignores what
+// it knows.
+func (i *Implementer) report(ctx context.Context, r *repository.Repository, list []git.Landing) error {
+	if len(list) == 0 {
+		return nil
+	}
+	tip, err := r.Tip(ctx)
+	if err != nil {
+		return err
+	}
+	for _, l := range list {
+		on, err := landed(ctx, r, l, tip)
+		if err != nil {
+			return err
+		}
+		if !on {
+			continue
+		}
+		fact, err := integrated(ctx, r, l)
+		if err != nil {
+			return err
+		}
+		// Claim 0 is nobody's, so the result is not taken for one that was published.
+		err = i.bus.PublishResult(ctx, forge.Result{
+			To:          forge.Key{Project: r.Project, Intent: forge.IntentID(l.Intent)},
+			Attempt:     forge.Attempt{Task: forge.TaskID(l.Task), Step: forge.StepIntegrate, Number: l.Number},
+			Replica:     i.id,
+			StartedAt:   time.Now().UTC(),
+			Integration: fact,
+		})
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// release gives back the checkouts of tasks that ended, and the landings that this
+// process kept for them.
+func (i *Implementer) release(ctx context.Context, c bus.Control) {
+	r, err := i.repos.Get(c.To.Project)
+	if err != nil {
+		return // another process serves it
+	}
+	names := make([]string, len(c.Released))
+	for n, id := range c.Released {
+		names[n] = string(id)
+	}
+	err = errors.Join(r.Retire(ctx, names...), i.releaseLandings(ctx, r, c))
+	if err != nil && ctx.Err() == nil {
+		i.log.Warn("cannot give back what a task held; the next start does", "intent", c.To.String(), "error", err)
+	}
+}
+
+func (i *Implementer) releaseLandings(ctx context.Context, r *repository.Repository, c bus.Control) error {
+	var mine []forge.TaskID
+	for _, id := range c.Released {
+		if i.gaveUp(taskKey{c.To.Project, id}) {
+			mine = append(mine, id)
+		}
+	}
+	if len(mine) == 0 {
+		return nil
+	}
+	unlock, err := r.Lock(ctx, landingLock) // a landing that is under way comes first
+	if err != nil {
+		return err
+	}
+	defer unlock()
+	summary, err := i.bus.Summary(ctx, c.To)
+	if err != nil {
+		return err
+	}
+	all, err := r.Store.Landings(ctx, git.Name(c.To.Intent))
+	if err != nil {
+		return err
+	}
+	all = slices.DeleteFunc(all, func(l git.Landing) bool { return !slices.Contains(mine, forge.TaskID(l.Task)) })
+	// Of a task that is done the landing is known; one that failed may have landed all the same.
+	unsure := slices.DeleteFunc(slices.Clone(all), func(l git.Landing) bool {
+		return !slices.ContainsFunc(summary.Tasks, func(t forge.TaskSummary) bool { return t.ID == forge.TaskID(l.Task) })
+	})
+	if err := i.report(ctx, r, unsure); err != nil {
+		return err
+	}
+	return r.Store.DeleteLandings(ctx, all...)
+}
+
+// forgetFormer deletes landings that bear the task's name before it was ever
+// implemented: they are of an intent of the same name, in a journal that is gone.
+func (i *Implementer) forgetFormer(ctx context.Context, j *repository.Job) error {
+	if j.Command.Attempt.Number > 1 {
+		return nil
+	}
+	all, err := j.Store.Landings(ctx, j.Intent())
+	if err != nil {
+		return err
+	}
+	all = slices.DeleteFunc(all, func(l git.Landing) bool { return l.Task != j.Task() })
+	return j.Store.DeleteLandings(ctx, all...)
+}
+
+// taskKey names a task among all projects.
+type taskKey struct {
+	project forge.ProjectID
+	task    forge.TaskID
+}
+
+// keeps notes that this process kept a landing of a task.
+func (i *Implementer) keeps(k taskKey) {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	i.kept[k] = true
+}
+
+// gaveUp reports once whether this process kept landings of a task.
+func (i *Implementer) gaveUp(k taskKey) bool {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	had := i.kept[k]
+	delete(i.kept, k)
+	return had
+}
