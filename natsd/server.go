@@ -106,6 +106,7 @@ func (s *Server) options() *server.Options {
 		Host:          "127.0.0.1",
 		Port:          server.RANDOM_PORT,
 		Authorization: s.endpoint.Token,
+		MaxPayload:    8 << 20, // a record may hold many events and commands
 
 		JetStream:              true,
 		StoreDir:               s.dir.path, // the server appends "jetstream"
