@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -92,6 +93,7 @@ func startVictim(t *testing.T, what string, args ...string) victim {
 // kill ends the process without warning, with its git children if they are to die too.
 func (v victim) kill(withChildren bool) {
 	if withChildren {
+		_ = v.cmd.Process.Signal(syscall.SIGSTOP) // it must not see them go
 		tasks, _ := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/children", v.cmd.Process.Pid))
 		for _, file := range tasks {
 			b, _ := os.ReadFile(file)
@@ -110,7 +112,7 @@ func (v victim) kill(withChildren bool) {
 // Killed at any moment, with or without its git, the branch is at one of the commits, and the person's
 // files are those of that commit, with the person's own changes, after the next opening.
 func TestKilledIntegration(t *testing.T) {
-	const length, files = 6, 120
+	const length, files, rounds = 6, 120, 12
 	rng := rand.New(rand.NewPCG(1, 2))
 	r := newRepo(t, map[string]string{"mine": "mine\n"})
 	work := r.at(filepath.Join(t.TempDir(), "work"))
@@ -133,7 +135,7 @@ func TestKilledIntegration(t *testing.T) {
 	r.write("untracked", "my own file\n")
 	const status = " M mine\n?? untracked"
 	torn := 0
-	for round := range 25 {
+	for round := range rounds {
 		if string(r.head("main")) == chain[length] {
 			r.git("stash", "-q")
 			r.git("reset", "-q", "--hard", chain[0])
@@ -152,7 +154,7 @@ func TestKilledIntegration(t *testing.T) {
 		}
 		r.noLocks()
 	}
-	t.Logf("%d of 25 kills left files in between", torn)
+	t.Logf("%d of %d kills left a move unfinished", torn, rounds)
 	r.git("fsck", "--strict")
 }
 
@@ -183,7 +185,7 @@ func TestKilledWork(t *testing.T) {
 	r := newRepo(t, files)
 	dir := filepath.Join(t.TempDir(), "w")
 	reported := 0
-	for round := range 10 {
+	for round := range 6 {
 		v := startVictim(t, "work", r.dir, dir)
 		var lines []string
 		time.AfterFunc(time.Duration(100+rng.IntN(300))*time.Millisecond, func() { v.kill(round%2 == 0) })

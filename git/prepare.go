@@ -63,6 +63,9 @@ func (p *Pool) prepare(ctx context.Context, c *Checkout) (*Checkout, error) {
 		return nil, err
 	}
 	if !p.store.Has(ctx, c.start) {
+		if err := context.Cause(ctx); err != nil {
+			return nil, err
+		}
 		return nil, fmt.Errorf("commit %s: %w", c.start, ErrNotFound)
 	}
 	reuse := isDir(c.Dir()) && exists(c.own("index"))

@@ -98,6 +98,9 @@ func brokenObjects(ctx context.Context, err error) error {
 	if strings.Contains(detail, "No space left") || strings.Contains(detail, "Read-only file system") {
 		return err
 	}
+	if strings.Contains(detail, "exceeds maximum") {
+		return &WorkError{Fault: Oversized, Detail: detail}
+	}
 	return &WorkError{Fault: Damaged, Detail: "its objects do not pass the checks: " + detail}
 }
 

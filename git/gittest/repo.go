@@ -1,0 +1,100 @@
+// Package gittest makes repositories for tests, with real git.
+package gittest
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/pfl-forge/pfl-forge/git"
+)
+
+// Repo is a person's repository.
+type Repo struct {
+	T   testing.TB
+	Dir string
+}
+
+// New makes a repository on branch main with one commit that has the given files.
+func New(t testing.TB, files map[string]string) Repo {
+	t.Helper()
+	r := Repo{T: t, Dir: filepath.Join(t.TempDir(), "repo")}
+	r.must(os.MkdirAll(r.Dir, 0o755))
+	r.Git("init", "-q", "-b", "main")
+	r.Git("config", "user.name", "A Person")
+	r.Git("config", "user.email", "person@example.org")
+	r.Git("config", "gc.auto", "0")
+	r.Commit("first", files)
+	return r
+}
+
+// Origin makes a bare clone of the repository, and returns its path.
+func (r Repo) Origin() string {
+	r.T.Helper()
+	dir := filepath.Join(r.T.TempDir(), "origin.git")
+	r.Git("clone", "-q", "--bare", r.Dir, dir)
+	return dir
+}
+
+// At is a repository that exists.
+func At(t testing.TB, dir string) Repo { return Repo{T: t, Dir: dir} }
+
+// Git runs git as a person would, and returns its output without the last newline.
+func (r Repo) Git(args ...string) string {
+	r.T.Helper()
+	cmd := exec.Command("git", args...)
+	cmd.Dir = r.Dir
+	cmd.Env = append(os.Environ(), "LC_ALL=C", "GIT_CONFIG_NOSYSTEM=1", "GIT_CONFIG_GLOBAL=/dev/null", "GIT_TERMINAL_PROMPT=0",
+		"GIT_EDITOR=true", "GIT_CONFIG_COUNT=1", "GIT_CONFIG_KEY_0=protocol.file.allow", "GIT_CONFIG_VALUE_0=always")
+	out, err := cmd.CombinedOutput()
+	if err != nil {
+		r.T.Fatalf("git %s: %v\n%s", strings.Join(args, " "), err, out)
+	}
+	return strings.TrimRight(string(out), "\n")
+}
+
+// Commit writes files, of which an empty one is deleted, and commits them.
+func (r Repo) Commit(message string, files map[string]string) git.OID {
+	r.T.Helper()
+	for name, content := range files {
+		if content == "" {
+			r.Git("rm", "-q", "--", name)
+			continue
+		}
+		r.Write(name, content)
+		r.Git("add", "-f", "--", name)
+	}
+	r.Git("commit", "-q", "--allow-empty", "-m", message)
+	return r.Head("HEAD")
+}
+
+// Write writes a file without committing it.
+func (r Repo) Write(name, content string) {
+	r.T.Helper()
+	path := filepath.Join(r.Dir, name)
+	r.must(os.MkdirAll(filepath.Dir(path), 0o755))
+	r.must(os.WriteFile(path, []byte(content), 0o644))
+}
+
+// Head returns the commit that a revision names.
+func (r Repo) Head(rev string) git.OID {
+	r.T.Helper()
+	o, err := git.ParseOID(r.Git("rev-parse", "--verify", rev+"^{commit}"))
+	r.must(err)
+	return o
+}
+
+// Show returns a file of a commit.
+func (r Repo) Show(rev, file string) string {
+	r.T.Helper()
+	return r.Git("show", rev+":"+file)
+}
+
+func (r Repo) must(err error) {
+	r.T.Helper()
+	if err != nil {
+		r.T.Fatal(err)
+	}
+}
