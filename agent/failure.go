@@ -25,15 +25,11 @@ func Fail(reason forge.FailureReason, format string, args ...any) *Failure {
 	return &Failure{forge.Failure{Reason: reason, Message: msg}}
 }
 
-// Until returns the failure with the time from which on it is worth trying again.
-func (f *Failure) until(t time.Time) *Failure {
-	f.Failure.Until = t
-	return f
-}
-
 // FailUntil is Fail for a limit that ends at a known time; zero if it is not known.
 func FailUntil(reason forge.FailureReason, until time.Time, format string, args ...any) *Failure {
-	return Fail(reason, format, args...).until(until)
+	f := Fail(reason, format, args...)
+	f.Until = until
+	return f
 }
 
 // AsFailure returns err as a failure: itself if it is one, a supervision's end

@@ -3,13 +3,16 @@ package agent
 import (
 	"fmt"
 	"slices"
-	"strings"
 
 	"github.com/pfl-forge/pfl-forge"
+	"github.com/pfl-forge/pfl-forge/internal/term"
 )
 
-// maxTasks bounds the tasks of one analysis.
-const maxTasks = 1000
+// Bounds of one analysis.
+const (
+	maxTasks = 1000
+	maxTitle = 200 // characters; a title becomes the subject of a commit
+)
 
 // taskPlans checks names, dependencies and complexity of the planned tasks.
 func taskPlans(plans []Plan) ([]forge.TaskPlan, error) {
@@ -25,7 +28,7 @@ func taskPlans(plans []Plan) ([]forge.TaskPlan, error) {
 		if _, twice := index[p.Name]; twice {
 			return nil, invalid("two tasks are named %q", p.Name)
 		}
-		if strings.TrimSpace(p.Title) == "" {
+		if p.Title = term.Short(p.Title, maxTitle); p.Title == "" {
 			return nil, invalid("tasks[%d].title is empty", i)
 		}
 		switch forge.Complexity(p.Complexity) {

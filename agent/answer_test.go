@@ -1,0 +1,166 @@
+package agent_test
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/pfl-forge/pfl-forge"
+	"github.com/pfl-forge/pfl-forge/agent"
+)
+
+func TestParseAnalysis(t *testing.T) {
+	got, obs, err := agent.ParseAnalysis([]byte(`{"type": "fix", "risk": "high", "depends_on": ["other"], "nothing_to_do": " ",
+		"tasks": [
+			{"name": "b", "title": "Two\nlines \u001b[31m", "depends_on": ["a"], "complexity": "high", "implementation_steps": ["x"]},
+			{"name": "a", "title": "A", "plan": "p", "relevant_files": ["f"], "context": "c", "item": "i"}],
+		"clarifications": [{"question": "Which?", "context": "c", "suggested_answers": ["x"], "param": "P"}],
+		"observations": [{"content": "o", "evidence": [{"type": "history", "ref": "h"}]}], "more": 1}`))
+	want := forge.Analysis{
+		Type: "fix", Risk: forge.RiskHigh, DependsOn: []forge.IntentID{"other"},
+		Tasks: []forge.TaskPlan{
+			{Name: "b", Title: "Two lines", DependsOn: []string{"a"}, Complexity: forge.ComplexityHigh, Steps: []string{"x"}},
+			{Name: "a", Title: "A", Plan: "p", RelevantFiles: []string{"f"}, Context: "c", Item: "i"},
+		},
+		Clarifications: []forge.Clarification{{Question: "Which?", Context: "c", SuggestedAnswers: []string{"x"}, Param: "P"}},
+	}
+	if diff := cmp.Diff(want, got); diff != "" || err != nil {
+		t.Errorf("%v\n%s", err, diff)
+	}
+	wantObs := []forge.Observation{{
+		Content: "o", Source: forge.StepAnalyze, Evidence: []forge.Evidence{{Type: forge.EvidenceHistory, Ref: "h"}},
+	}}
+	if diff := cmp.Diff(wantObs, obs); diff != "" {
+		t.Error(diff)
+	}
+}
+
+func TestAnswersRefused(t *testing.T) {
+	analysis := func(s string) error { _, _, err := agent.ParseAnalysis([]byte(s)); return err }
+	implementation := func(s string) error { _, _, err := agent.ParseImplementation([]byte(s)); return err }
+	review := func(s string) error { _, _, err := agent.ParseReview([]byte(s)); return err }
+	for _, tt := range []struct {
+		parse    func(string) error
+		in, want string
+	}{
+		{analysis, "", "is missing"},
+		{analysis, "{", "unexpected end"},
+		{analysis, "[]", "cannot unmarshal array"},
+		{analysis, `{"tasks": []}`, "there is no task"},
+		{analysis, `{"risk": "medium", "nothing_to_do": "x"}`, `risk is "medium"; must be low, med or high`},
+		{analysis, `{"depends_on": ["../x"], "nothing_to_do": "x"}`, "depends_on[0]: intent id"},
+		{analysis, `{"clarifications": [{"question": " "}]}`, "clarifications[0].question is empty"},
+		{analysis, `{"tasks": [{"name": "a"}]}`, "tasks[0].title is empty"},
+		{analysis, `{"tasks": [{"name": "a", "title": "x"}, {"name": "a", "title": "y"}]}`, `two tasks are named "a"`},
+		{analysis, `{"tasks": [{"name": "a", "title": "x", "complexity": "huge"}]}`, `tasks[0].complexity is "huge"`},
+		{analysis, `{"tasks": [{"name": "a", "title": "x", "depends_on": ["b"]}]}`, `task "a" depends on "b", which is no task`},
+		{analysis, `{"tasks": [{"name": "a", "title": "x", "depends_on": ["a"]}]}`, "form a circle"},
+		{
+			analysis, `{"tasks": [{"name": "a", "title": "x", "depends_on": ["b", "b"]}, {"name": "b", "title": "y", "depends_on": ["a"]}]}`,
+			"form a circle",
+		},
+		{analysis, `{"nothing_to_do": "x", "observations": [{"content": ""}]}`, "observations[0].content is empty"},
+		{analysis, `{"nothing_to_do": "x", "observations": [{"content": "c", "evidence": [{"type": "gut"}]}]}`, `observations[0].evidence[0].type is "gut"`},
+		{analysis, `{"nothing_to_do": "` + strings.Repeat("x", 2<<20) + `"}`, "at most 1048576 are allowed"},
+		{implementation, "null x", "invalid character"},
+		{review, `{"verdict": "ok"}`, `verdict is "ok"; must be approved or rejected`},
+		{review, `{"verdict": "rejected", "issues": []}`, "issues is empty"},
+	} {
+		err := tt.parse(tt.in)
+		var f *agent.Failure
+		if !errors.As(err, &f) || f.Reason != forge.FailInvalidOutput || !strings.Contains(f.Message, tt.want) {
+			t.Errorf("%.80s:\n got %v\nwant ...%s", tt.in, err, tt.want)
+		}
+	}
+}
+
+func TestTasksAreBounded(t *testing.T) {
+	var a agent.Analysis
+	for i := range 1001 {
+		a.Tasks = append(a.Tasks, agent.Plan{Name: fmt.Sprint(i), Title: "t", DependsOn: []string{"0"}})
+	}
+	a.Tasks[0].DependsOn = nil
+	for n, want := range map[int]bool{1000: true, 1001: false} {
+		data, err := json.Marshal(agent.Analysis{Tasks: a.Tasks[:n]})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, _, err := agent.ParseAnalysis(data); (err == nil) != want {
+			t.Errorf("%d tasks: %v", n, err)
+		}
+	}
+}
+
+// TestSchemasSayWhatParsesTake keeps schemas and structs together.
+func TestSchemasSayWhatParsesTake(t *testing.T) {
+	recipesOnly := map[string]bool{"item": true, "param": true}
+	for name, s := range map[string]struct {
+		schema []byte
+		answer any
+	}{
+		"analysis": {agent.AnalysisSchema, agent.Analysis{
+			Type: "x", Risk: "low", Tasks: []agent.Plan{{
+				Name: "x", Title: "x", Plan: "x", RelevantFiles: []string{"x"}, Steps: []string{"x"}, Context: "x", Complexity: "low", DependsOn: []string{"x"}, Item: "x",
+			}},
+			Clarifications: []agent.Question{{Question: "x", Context: "x", Suggested: []string{"x"}, Param: "x"}},
+			DependsOn:      []string{"x"}, NothingToDo: "x", Observations: observed,
+		}},
+		"implementation": {agent.ImplementationSchema, agent.Implementation{Summary: "x", Observations: observed}},
+		"review":         {agent.ReviewSchema, agent.Review{Verdict: "approved", Issues: []string{"x"}, Suggestions: []string{"x"}, Observations: observed}},
+	} {
+		data, err := json.Marshal(s.answer)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var schema, answer any
+		if err := errors.Join(json.Unmarshal(s.schema, &schema), json.Unmarshal(data, &answer)); err != nil {
+			t.Fatal(err)
+		}
+		compare(t, name, schema, answer, recipesOnly)
+	}
+}
+
+var observed = []agent.Observation{{Content: "x", Evidence: []agent.Evidence{{Type: "file", Ref: "x"}}}}
+
+func compare(t *testing.T, path string, schema, answer any, leftOut map[string]bool) {
+	t.Helper()
+	s, _ := schema.(map[string]any)
+	switch a := answer.(type) {
+	case map[string]any:
+		props, _ := s["properties"].(map[string]any)
+		for key := range props {
+			if _, ok := a[key]; !ok {
+				t.Errorf("%s: the schema has %q, the struct has not", path, key)
+			}
+		}
+		for key, v := range a {
+			if p, ok := props[key]; ok {
+				compare(t, path+"."+key, p, v, leftOut)
+			} else if !leftOut[key] {
+				t.Errorf("%s: the struct has %q, the schema has not", path, key)
+			}
+		}
+	case []any:
+		compare(t, path+"[]", s["items"], a[0], leftOut)
+	}
+}
+
+func FuzzAnswers(f *testing.F) {
+	f.Add([]byte(`{"tasks":[{"name":"a","title":"t","depends_on":["a"]}],"verdict":"approved","summary":"s"}`))
+	f.Add([]byte(`{"clarifications":[{"question":"q"}],"observations":[{"content":"c","evidence":[{"type":"file"}]}]}`))
+	f.Fuzz(func(t *testing.T, data []byte) {
+		a, _, err := agent.ParseAnalysis(data)
+		if err == nil && len(a.Tasks) == 0 && len(a.Clarifications) == 0 && a.NothingToDo == "" {
+			t.Error("an empty analysis was taken")
+		}
+		_, _, _ = agent.ParseImplementation(data)
+		r, _, err := agent.ParseReview(data)
+		if err == nil && r.Verdict != forge.VerdictApproved && len(r.Issues) == 0 {
+			t.Error("a review without a verdict was taken")
+		}
+	})
+}

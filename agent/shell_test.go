@@ -1,0 +1,86 @@
+package agent_test
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/pfl-forge/pfl-forge"
+	"github.com/pfl-forge/pfl-forge/agent"
+)
+
+func shell(t *testing.T, command string) agent.Shell {
+	return agent.Shell{Command: command, Dir: t.TempDir(), ScratchDir: t.TempDir(), Env: []string{"X=from env"}}
+}
+
+func TestRunShell(t *testing.T) {
+	s := shell(t, `echo "$X"; printf '\033[31mred\r\n' >&2; exit 2`)
+	var events []string
+	s.Sink = func(e agent.Event) { events = append(events, string(e.Kind)+" "+e.Text) }
+	res, err := agent.RunShell(t.Context(), s)
+	if err != nil || res.ExitCode != 2 || res.OK() || res.Output != "from env\nred\n" || res.Bytes != 19 {
+		t.Errorf("%+v, %v", res, err)
+	}
+	if diff := cmp.Diff([]string{"output from env", "output red"}, events); diff != "" {
+		t.Error(diff)
+	}
+}
+
+func TestRunShellHandsOutStdout(t *testing.T) {
+	s := shell(t, "echo raw; echo err >&2")
+	var lines []string
+	s.Stdout = func(line []byte) { lines = append(lines, string(line)) }
+	if res, err := agent.RunShell(t.Context(), s); err != nil || !strings.Contains(res.Output, "err") {
+		t.Errorf("%+v, %v", res, err)
+	}
+	if diff := cmp.Diff([]string{"raw"}, lines); diff != "" {
+		t.Error(diff)
+	}
+}
+
+func TestRunShellFailures(t *testing.T) {
+	ended, cancel := context.WithCancel(t.Context())
+	cancel()
+	for _, tt := range []struct {
+		name   string
+		ctx    context.Context
+		change func(*agent.Shell)
+		want   forge.FailureReason
+	}{
+		{"timeout", t.Context(), func(s *agent.Shell) { s.Limits.Wall = 100 * time.Millisecond }, forge.FailTimeout},
+		{"idle", t.Context(), func(s *agent.Shell) { s.Limits.Idle = 100 * time.Millisecond }, forge.FailIdle},
+		{"flood", t.Context(), func(s *agent.Shell) { s.Command, s.Limits.OutputBytes = "yes", 1000 }, forge.FailOutputLimit},
+		{"cancelled", ended, func(*agent.Shell) {}, forge.FailKilled},
+		{"no directory", t.Context(), func(s *agent.Shell) { s.Dir += "/gone" }, forge.FailCrashed},
+		{"no scratch", t.Context(), func(s *agent.Shell) { s.ScratchDir = "relative" }, forge.FailRepository},
+		{"no command", t.Context(), func(s *agent.Shell) { s.Command = "" }, forge.FailConfig},
+	} {
+		s := shell(t, "echo begun; sleep 60")
+		tt.change(&s)
+		_, err := agent.RunShell(tt.ctx, s)
+		var f *agent.Failure
+		if !errors.As(err, &f) || f.Reason != tt.want {
+			t.Errorf("%s: got %v, want %s", tt.name, err, tt.want)
+		}
+		if tt.want == forge.FailTimeout && !strings.HasSuffix(f.Message, "\nbegun") {
+			t.Errorf("the output is missing: %q", f.Message)
+		}
+	}
+}
+
+func TestAsFailure(t *testing.T) {
+	if f := agent.AsFailure(nil); f != nil {
+		t.Errorf("no error is %v", f)
+	}
+	if f := agent.AsFailure(errors.New("odd \x1b[31m")); f.Reason != forge.FailCrashed || f.Message != "odd " {
+		t.Errorf("got %q", f)
+	}
+	own := agent.FailUntil(forge.FailQuota, time.Unix(1, 0), "spent")
+	if f := agent.AsFailure(errors.Join(errors.New("x"), own)); f != own || f.Error() != "quota: spent" {
+		t.Errorf("got %v", f)
+	}
+}
