@@ -183,7 +183,7 @@ func TestTooLarge(t *testing.T) {
 	ctx := within(t)
 	b := bustest.Start(t)
 	rec := record(key, 0)
-	rec.Summary.Reason = strings.Repeat("x", 2<<20)
+	rec.Summary.Reason = strings.Repeat("x", 8<<20)
 	var large *bus.TooLargeError
 	if _, err := b.Append(ctx, key, 0, rec); !errors.As(err, &large) {
 		t.Errorf("got %v, want a TooLargeError", err)

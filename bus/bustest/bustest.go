@@ -32,7 +32,7 @@ func Start(t testing.TB) *bus.Bus {
 func StartServer(t testing.TB) *Server {
 	t.Helper()
 	s := &Server{opts: &server.Options{
-		Host: "127.0.0.1", Port: server.RANDOM_PORT,
+		Host: "127.0.0.1", Port: server.RANDOM_PORT, MaxPayload: 8 << 20, // as natsd
 		JetStream: true, StoreDir: t.TempDir(), DisableJetStreamBanner: true,
 		NoLog: true, NoSigs: true, DisableShortFirstPing: true,
 	}}
