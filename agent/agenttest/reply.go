@@ -15,11 +15,11 @@ type Reply struct {
 	StopReason string // empty means tool_use or end_turn
 	Usage      Usage  // zero means 100 in, 20 out
 
-	Status     int    // not 0: an HTTP error
-	ErrorType  string // of an HTTP error, such as overloaded_error
-	RetryAfter string // of an HTTP error: the header
-	Cut        bool   // the stream ends in the middle
-	Hang       bool   // no answer, until the client gives up
+	Status    int               // not 0: an HTTP error
+	ErrorType string            // of an HTTP error, such as overloaded_error
+	Header    map[string]string // of an HTTP error, such as Retry-After
+	Cut       bool              // the stream ends in the middle
+	Hang      bool              // no answer, until the client gives up
 }
 
 // Usage is what the model counts.

@@ -104,8 +104,8 @@ func (s *Server) send(w http.ResponseWriter, r *http.Request, req Request, reply
 		case <-s.done:
 		}
 	case reply.Status != 0:
-		if reply.RetryAfter != "" {
-			w.Header().Set("Retry-After", reply.RetryAfter)
+		for k, v := range reply.Header {
+			w.Header().Set(k, v)
 		}
 		w.Header().Set("Content-Type", "application/json")
 		w.WriteHeader(reply.Status)

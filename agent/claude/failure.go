@@ -71,7 +71,7 @@ func (t *transcript) explain(said string) *agent.Failure {
 // apiError maps an HTTP status of the model's API; 0 means that there was none.
 func (t *transcript) apiError(status int, said string) *agent.Failure {
 	switch {
-	case contains(said, "usage limit", "hit your limit", "credit balance", "quota"):
+	case contains(said, "usage limit", "hit your", "credit balance", "quota"):
 		return agent.FailUntil(forge.FailQuota, t.until(said), "%s", said)
 	case status == 401, status == 403, contains(said, "invalid api key", "not logged in", "/login"):
 		return agent.Fail(forge.FailAuth, "%s", said)
@@ -101,13 +101,14 @@ func (t *transcript) status(said string) int {
 
 var epoch = regexp.MustCompile(`\|(\d{10})\b`)
 
-// until returns when a limit ends, if that is known: "limit reached|1790000000".
+// until returns when a limit ends, if that is known: from an event, or, of older
+// versions, from the text "limit reached|1790000000".
 func (t *transcript) until(said string) time.Time {
 	if m := epoch.FindStringSubmatch(said); m != nil {
 		n, _ := strconv.ParseInt(m[1], 10, 64)
 		return time.Unix(n, 0).UTC()
 	}
-	return time.Time{}
+	return t.reset
 }
 
 func waiting(m *message) string {

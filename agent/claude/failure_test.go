@@ -28,7 +28,7 @@ func TestModelFailures(t *testing.T) {
 		{"no credentials", agenttest.Fail(401, "authentication_error", "invalid x-api-key"), forge.FailAuth, ""},
 		{"forbidden", agenttest.Fail(403, "permission_error", "not yours"), forge.FailAuth, ""},
 		{"rate limited", func(agenttest.Request) agenttest.Reply {
-			return agenttest.Reply{Status: http.StatusTooManyRequests, ErrorType: "rate_limit_error", Text: "slow down", RetryAfter: "3600"}
+			return agenttest.Reply{Status: http.StatusTooManyRequests, ErrorType: "rate_limit_error", Text: "slow down", Header: map[string]string{"Retry-After": "3600"}}
 		}, forge.FailRateLimited, "slow down"},
 		{"quota", agenttest.Fail(400, "invalid_request_error", "Your credit balance is too low"), forge.FailQuota, "redit balance"},
 		{"overloaded", agenttest.Fail(529, "overloaded_error", "busy"), forge.FailOverloaded, ""},
@@ -95,6 +95,26 @@ func TestModelFailures(t *testing.T) {
 			t.Errorf("events are %v", b.kinds())
 		}
 	})
+}
+
+// TestSubscriptionLimit has the headers of a limit that a subscription reached.
+func TestSubscriptionLimit(t *testing.T) {
+	b := newBench(t, agent.RoleReview, func(agenttest.Request) agenttest.Reply {
+		return agenttest.Reply{
+			Status: http.StatusTooManyRequests, ErrorType: "rate_limit_error", Text: "slow down",
+			Header: map[string]string{
+				"Retry-After": "3600", "Anthropic-Ratelimit-Unified-Status": "rejected",
+				"Anthropic-Ratelimit-Unified-Reset":                "1800000000",
+				"Anthropic-Ratelimit-Unified-Representative-Claim": "five_hour",
+			},
+		}
+	})
+	b.call.Env = append(b.call.Env, "ANTHROPIC_API_KEY=", "CLAUDE_CODE_OAUTH_TOKEN=test-token")
+	_, err := b.run()
+	mustFail(t, err, forge.FailQuota, "limit")
+	if f := agent.AsFailure(err); !f.Until.Equal(time.Unix(1_800_000_000, 0)) {
+		t.Errorf("until %s", f.Until)
+	}
 }
 
 func TestSessions(t *testing.T) {

@@ -17,6 +17,12 @@ type message struct {
 	ErrorStatus  int             `json:"error_status"`
 	Error        json.RawMessage `json:"error"`
 
+	// rate_limit_event, of a subscription
+	RateLimit struct {
+		Status   string `json:"status"`
+		ResetsAt int64  `json:"resetsAt"` // Unix time
+	} `json:"rate_limit_info"`
+
 	// assistant, user
 	Message       body            `json:"message"`
 	ToolUseResult json.RawMessage `json:"tool_use_result"`

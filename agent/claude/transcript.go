@@ -23,6 +23,7 @@ type transcript struct {
 	uses    map[string]bool // ids of tool uses that were counted
 	files   []string
 	calls   map[string]usage // per message of the model, as far as it is known
+	reset   time.Time       // when the limit that rejects requests ends
 	result  *message
 	garbage int // lines that are no messages
 }
@@ -52,6 +53,11 @@ func (t *transcript) line(line []byte) {
 	switch m.Type {
 	case "system":
 		t.system(&m)
+	case "rate_limit_event":
+		if m.RateLimit.Status == "rejected" && m.RateLimit.ResetsAt > 0 {
+			t.reset = time.Unix(m.RateLimit.ResetsAt, 0).UTC()
+			t.sink(agent.Event{Kind: agent.EventWaiting, Text: "rate limited", Until: t.reset})
+		}
 	case "assistant":
 		t.assistant(&m)
 	case "user":

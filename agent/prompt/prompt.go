@@ -17,11 +17,11 @@ type Template struct {
 // New parses a prompt file. It panics if the file is wrong, because the file is
 // part of the program. Beside those of text/template there is the function
 //
-//	{{block "name" .Text}}
+//	{{tagged "name" .Text}}
 //
 // which writes <name>, the text, and </name>, and nothing if the text is blank.
 func New(name, text string) *Template {
-	t := template.New(name).Option("missingkey=error").Funcs(template.FuncMap{"block": Block})
+	t := template.New(name).Option("missingkey=error").Funcs(template.FuncMap{"tagged": Tagged})
 	return &Template{parts: template.Must(t.Parse(text))}
 }
 
@@ -34,9 +34,9 @@ func (t *Template) Render(part string, data any) (string, error) {
 	return strings.TrimSpace(b.String()) + "\n", nil
 }
 
-// Block returns text as data between <name> and </name>. What looks like the end
+// Tagged returns text as data between <name> and </name>. What looks like the end
 // of the block in it does not end it.
-func Block(name, text string) string {
+func Tagged(name, text string) string {
 	text = strings.TrimSpace(text)
 	if text == "" {
 		return ""
