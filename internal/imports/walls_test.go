@@ -52,6 +52,12 @@ var reserves = []reserve{
 	{
 		imports:  []string{"github.com/nats-io/nats.go/..."},
 		packages: []string{"./bus/...", "./natsd/..."},
+		reason:   "subjects, headers and acknowledgements are decided once, in bus",
+	},
+	{
+		// The runner's benchmark compares itself with a bare loop over JetStream.
+		imports:  []string{"github.com/nats-io/nats.go/..."},
+		packages: []string{"./bus/...", "./natsd/...", "./services/runner"},
 		tests:    true,
 		reason:   "subjects, headers and acknowledgements are decided once, in bus",
 	},

@@ -1,0 +1,215 @@
+package runner_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"slices"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/pfl-forge/pfl-forge"
+	"github.com/pfl-forge/pfl-forge/bus"
+	"github.com/pfl-forge/pfl-forge/natsd"
+	"github.com/pfl-forge/pfl-forge/services/runner"
+)
+
+// meeting is where the ends of intents are waited for, and where the time from
+// a stored result to the next command received is taken.
+type meeting struct {
+	mu    sync.Mutex
+	ends  map[string]chan time.Time
+	since map[string]time.Time // result stored, by intent
+	gaps  []time.Duration
+}
+
+func newMeeting() *meeting {
+	return &meeting{ends: map[string]chan time.Time{}, since: map[string]time.Time{}}
+}
+
+func (m *meeting) end(id string) chan time.Time {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	c := m.ends[id]
+	if c == nil {
+		c = make(chan time.Time, 1)
+		m.ends[id] = c
+	}
+	return c
+}
+
+func (m *meeting) arrive(id string) {
+	select {
+	case m.end(id) <- time.Now():
+	default:
+	}
+}
+
+func (m *meeting) wait(id string) time.Time { return <-m.end(id) }
+
+// received takes the time for the steps that one decision leads to directly.
+func (m *meeting) received(id, step string) {
+	now := time.Now()
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if at, ok := m.since[id]; ok && (step == "implement" || step == "rebase" || step == "review") {
+		m.gaps = append(m.gaps, now.Sub(at))
+	}
+}
+
+func (m *meeting) stored(id, _ string) {
+	now := time.Now()
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.since[id] = now
+}
+
+// forgeSystem is a runner with workers that do nothing but succeed.
+type forgeSystem struct {
+	bus  *bus.Bus
+	meet *meeting
+}
+
+func newForgeSystem(b testing.TB, s *natsd.Server) *forgeSystem {
+	b.Helper()
+	conn, err := bus.Connect(b.Context(), bus.Config{
+		URL: s.URL(), Token: s.Token(), Name: "bench", Replicas: 1, Logger: slog.New(slog.DiscardHandler),
+	})
+	if err != nil {
+		b.Fatal(err)
+	}
+	f := &forgeSystem{bus: conn, meet: newMeeting()}
+	ctx, cancel := context.WithCancel(context.Background())
+	var group sync.WaitGroup
+	b.Cleanup(func() {
+		cancel()
+		group.Wait()
+		conn.Close()
+	})
+	ready := make(chan struct{})
+	group.Go(func() {
+		if err := runner.Run(ctx, runner.Config{Bus: conn, Log: slog.New(slog.DiscardHandler), Ready: func() { close(ready) }}); err != nil {
+			b.Error(err)
+		}
+	})
+	<-ready
+	for _, step := range forge.Steps() {
+		group.Go(func() {
+			_ = conn.ConsumeCommands(ctx, bus.WorkConfig{Step: step, Replica: "noop", Parallel: 64}, func(ctx context.Context, j *bus.Job) error {
+				id := string(j.Command.To.Intent)
+				f.meet.received(id, string(step))
+				err := conn.PublishResult(ctx, succeed(j.Command))
+				f.meet.stored(id, string(step))
+				return err
+			})
+		})
+	}
+	group.Go(func() {
+		_ = conn.Follow(ctx, project, 0, bus.Follower{Record: func(key forge.Key, _ uint64, rec forge.Record) error {
+			if !key.IsLane() && rec.Summary.Status == forge.StatusDone && rec.Summary.Settled {
+				f.meet.arrive(string(key.Intent))
+			}
+			return nil
+		}})
+	})
+	return f
+}
+
+func (f *forgeSystem) submit(ctx context.Context, id forge.IntentID) error {
+	return f.bus.Send(ctx, submission(id))
+}
+
+func (f *forgeSystem) wait(id forge.IntentID) time.Time { return f.meet.wait(string(id)) }
+
+// system is what is measured.
+type system interface {
+	submit(context.Context, forge.IntentID) error
+	wait(forge.IntentID) time.Time
+}
+
+// saturate returns the intents per second of n intents that come at once.
+func saturate(b *testing.B, s system, round, n int) float64 {
+	b.Helper()
+	began := time.Now()
+	ids := make([]forge.IntentID, n)
+	var group sync.WaitGroup
+	for i := range ids {
+		ids[i] = forge.IntentID(fmt.Sprintf("load-%d-%d", round, i))
+	}
+	for part := range slices.Chunk(ids, max(1, n/16)) {
+		group.Go(func() {
+			for _, id := range part {
+				if err := s.submit(b.Context(), id); err != nil && !errors.Is(err, context.Canceled) {
+					b.Error(err)
+				}
+			}
+		})
+	}
+	group.Wait()
+	var last time.Time
+	for _, id := range ids {
+		if at := s.wait(id); at.After(last) {
+			last = at
+		}
+	}
+	return float64(n) / last.Sub(began).Seconds()
+}
+
+// trickle returns the gaps between steps of n intents that come one by one.
+func trickle(b *testing.B, s system, m *meeting, round, n int) []time.Duration {
+	b.Helper()
+	m.mu.Lock()
+	m.gaps = nil
+	m.mu.Unlock()
+	for i := range n {
+		id := forge.IntentID(fmt.Sprintf("single-%d-%d", round, i))
+		if err := s.submit(b.Context(), id); err != nil {
+			b.Fatal(err)
+		}
+		s.wait(id)
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	slices.Sort(m.gaps)
+	return slices.Clone(m.gaps)
+}
+
+// BenchmarkOrchestration measures what the rules cost beyond the durable writes
+// that they need: intents per second at saturation, and the time from a stored
+// result to the next command at low load, each as a ratio to the reference loop
+// in the same run, in turn. Every write is fsynced.
+func BenchmarkOrchestration(b *testing.B) {
+	server, err := natsd.Start(b.Context(), natsd.Config{Dir: b.TempDir(), Purpose: "bench", Logger: slog.New(slog.DiscardHandler)})
+	if err != nil {
+		b.Fatal(err)
+	}
+	b.Cleanup(server.Shutdown)
+	ours, ref := newForgeSystem(b, server), newReference(b, server)
+	var rate, refRate []float64
+	var gaps, refGaps []time.Duration
+	round := 0
+	for b.Loop() {
+		round++
+		rate = append(rate, saturate(b, ours, round, 500))
+		refRate = append(refRate, saturate(b, ref, round, 500))
+		gaps = append(gaps, trickle(b, ours, ours.meet, round, 30)...)
+		refGaps = append(refGaps, trickle(b, ref, ref.meet, round, 30)...)
+	}
+	slices.Sort(rate)
+	slices.Sort(refRate)
+	slices.Sort(gaps)
+	slices.Sort(refGaps)
+	us := func(list []time.Duration, p int) float64 {
+		return float64(list[min(len(list)-1, len(list)*p/100)].Microseconds())
+	}
+	b.ReportMetric(rate[len(rate)/2], "intents/s")
+	b.ReportMetric(refRate[len(refRate)/2], "ref-intents/s")
+	b.ReportMetric(rate[len(rate)/2]/refRate[len(refRate)/2], "saturation-ratio")
+	b.ReportMetric(us(gaps, 50), "step-p50-us")
+	b.ReportMetric(us(gaps, 99), "step-p99-us")
+	b.ReportMetric(us(refGaps, 50), "ref-step-p50-us")
+	b.ReportMetric(us(refGaps, 99), "ref-step-p99-us")
+	b.ReportMetric(us(gaps, 50)/us(refGaps, 50), "step-ratio")
+}

@@ -1,0 +1,152 @@
+package runner_test
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
+
+	"github.com/pfl-forge/pfl-forge"
+	"github.com/pfl-forge/pfl-forge/natsd"
+)
+
+// reference is a loop that does the same durable writes and reads as a runner
+// with its workers does for one intent with one task, and nothing else: no
+// state, no encoding, no decisions. What it cannot do faster, nobody can on this
+// server.
+type reference struct {
+	js   jetstream.JetStream
+	meet *meeting
+	stop []func()
+}
+
+// chain is what follows from what, as the rules of flow have it: each message
+// leads to the writes on its right. J is a decision in the intent's journal, L
+// one in the lane's; c: is a command, whose worker answers with r:; w: is an
+// event between machines.
+var chain = map[string][]string{
+	"submit":      {"J", "w:enter"},
+	"w:enter":     {"L", "w:admitted"},
+	"w:admitted":  {"J", "c:analyze"},
+	"r:analyze":   {"J", "c:implement", "w:planned"},
+	"w:planned":   {"L"},
+	"r:implement": {"J", "c:rebase"},
+	"r:rebase":    {"J", "c:review"},
+	"r:review":    {"J", "w:land"},
+	"w:land":      {"L", "c:integrate"},
+	"r:integrate": {"L", "w:landed"},
+	"w:landed":    {"J", "c:reflect", "w:end"},
+	"w:end":       {"L"},
+	"r:reflect":   {"J"},
+}
+
+// Sizes of the messages, in bytes: about what ours have.
+var sizes = map[string]int{"J": 1500, "L": 500, "c": 900, "r": 400, "w": 300, "submit": 400}
+
+func newReference(b testing.TB, s *natsd.Server) *reference {
+	b.Helper()
+	nc, err := nats.Connect(s.URL(), nats.Token(s.Token()))
+	if err != nil {
+		b.Fatal(err)
+	}
+	b.Cleanup(nc.Close)
+	js, err := jetstream.New(nc)
+	if err != nil {
+		b.Fatal(err)
+	}
+	for _, cfg := range []jetstream.StreamConfig{
+		{Name: "REF_INTENTS", Subjects: []string{"ref.submit.>"}},
+		{Name: "REF_JOURNAL", Subjects: []string{"ref.J.>", "ref.L.>"}},
+		{Name: "REF_RESULTS", Subjects: []string{"ref.r.>"}},
+		{Name: "REF_COMMANDS", Subjects: []string{"ref.c.>"}, Storage: jetstream.MemoryStorage},
+		{Name: "REF_WAKES", Subjects: []string{"ref.w.>"}, Storage: jetstream.MemoryStorage, Retention: jetstream.WorkQueuePolicy},
+	} {
+		if _, err := js.CreateOrUpdateStream(b.Context(), cfg); err != nil {
+			b.Fatal(err)
+		}
+	}
+	r := &reference{js: js, meet: newMeeting()}
+	r.consume(b, "REF_INTENTS", "ref.submit.>", r.decide)
+	r.consume(b, "REF_RESULTS", "ref.r.>", r.decide)
+	r.consume(b, "REF_WAKES", "ref.w.>", r.decide)
+	for _, step := range forge.Steps() {
+		r.consume(b, "REF_COMMANDS", "ref.c."+string(step)+".>", r.work)
+	}
+	b.Cleanup(func() {
+		for _, stop := range r.stop {
+			stop()
+		}
+	})
+	return r
+}
+
+// consume handles the messages of a consumer, many at a time.
+func (r *reference) consume(b testing.TB, stream, filter string, handle func(context.Context, string, string) error) {
+	b.Helper()
+	cons, err := r.js.CreateOrUpdateConsumer(b.Context(), stream, jetstream.ConsumerConfig{
+		Durable: strings.NewReplacer(".", "-", ">", "all").Replace(filter), FilterSubject: filter,
+		AckPolicy: jetstream.AckExplicitPolicy, MaxAckPending: 10_000,
+	})
+	if err != nil {
+		b.Fatal(err)
+	}
+	slots := make(chan struct{}, 64)
+	cc, err := cons.Consume(func(m jetstream.Msg) {
+		slots <- struct{}{}
+		go func() {
+			defer func() { <-slots }()
+			parts := strings.Split(m.Subject(), ".") // ref.<kind>.<what>.<id>
+			what := parts[1] + ":" + parts[2]
+			if parts[1] == "submit" {
+				what = "submit"
+			}
+			if handle(context.Background(), what, parts[3]) == nil {
+				_ = m.Ack()
+			}
+		}()
+	})
+	if err != nil {
+		b.Fatal(err)
+	}
+	r.stop = append(r.stop, cc.Stop)
+}
+
+// decide makes the writes that follow from a message: the decision first.
+func (r *reference) decide(ctx context.Context, what, id string) error {
+	for _, next := range chain[what] {
+		kind, name, _ := strings.Cut(next, ":")
+		if name == "" {
+			name = "x"
+		}
+		if err := r.publish(ctx, kind, name, id); err != nil {
+			return err
+		}
+	}
+	if what == "r:reflect" {
+		r.meet.arrive(id)
+	}
+	return nil
+}
+
+func (r *reference) work(ctx context.Context, what, id string) error {
+	step := strings.TrimPrefix(what, "c:")
+	r.meet.received(id, step)
+	err := r.publish(ctx, "r", step, id)
+	r.meet.stored(id, step)
+	return err
+}
+
+func (r *reference) publish(ctx context.Context, kind, name, id string) error {
+	_, err := r.js.Publish(ctx, fmt.Sprintf("ref.%s.%s.%s", kind, name, id), make([]byte, sizes[kind]))
+	return err
+}
+
+func (r *reference) submit(ctx context.Context, id forge.IntentID) error {
+	return r.publish(ctx, "submit", "x", string(id))
+}
+
+func (r *reference) wait(id forge.IntentID) time.Time { return r.meet.wait(string(id)) }
