@@ -23,7 +23,7 @@ type transcript struct {
 	uses    map[string]bool // ids of tool uses that were counted
 	files   []string
 	calls   map[string]usage // per message of the model, as far as it is known
-	reset   time.Time       // when the limit that rejects requests ends
+	reset   time.Time        // when the limit that rejects requests ends
 	result  *message
 	garbage int // lines that are no messages
 }
