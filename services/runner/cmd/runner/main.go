@@ -1,0 +1,15 @@
+// Command runner takes every decision of pfl-forge.
+package main
+
+import (
+	"context"
+
+	"github.com/pfl-forge/pfl-forge/service"
+	"github.com/pfl-forge/pfl-forge/services/runner"
+)
+
+func main() {
+	service.Main("runner", func(ctx context.Context, env *service.Env) error {
+		return runner.Run(ctx, runner.Config{Bus: env.Bus, Log: env.Log})
+	})
+}
