@@ -32,4 +32,6 @@ func (r *Repository) RetireTasks(open map[forge.TaskID]bool) error {
 
 // AnalysisName is the name under which an analysis of an intent keeps its state.
 // It is no task's.
-func AnalysisName(intent forge.IntentID) string { return string(intent) + "-" + string(forge.StepAnalyze) }
+func AnalysisName(intent forge.IntentID) string {
+	return string(intent) + "-" + string(forge.StepAnalyze)
+}
