@@ -1,0 +1,235 @@
+package implementer
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/pfl-forge/pfl-forge"
+	"github.com/pfl-forge/pfl-forge/git"
+)
+
+func TestRebase(t *testing.T) {
+	w := newWorld(t)
+	im := w.implemented(recipe(1, "write", "FILE", "new.txt", "TEXT", "x"))
+	tip := w.repo.Commit("somebody else", map[string]string{"b.txt": "c\n"})
+	rb := w.rebased(im)
+	if rb.Base != string(tip) || rb.Tree != w.repo.Git("rev-parse", rb.Head+"^{tree}") || rb.PatchID == "" || w.repo.Head(rb.Head+"^") != tip {
+		t.Errorf("got %+v", rb)
+	}
+	if rb.Verify == nil || !rb.Verify.Passed || len(w.refs(git.OID(rb.Head).Short())) != 1 {
+		t.Errorf("got %+v, kept %q", rb.Verify, w.refs(""))
+	}
+	if diff := cmp.Diff([]string{"new.txt"}, rb.Files); diff != "" {
+		t.Error(diff)
+	}
+}
+
+func TestRebaseReportsConflictsWithAllFiles(t *testing.T) {
+	w := newWorld(t)
+	im := w.implemented(recipe(1, "write", "FILE", "a.txt", "TEXT", "mine"))
+	w.repo.Commit("somebody else", map[string]string{"a.txt": "1\n2\n3\n4\n5\n6\n7\ntheirs\n"})
+	rb := w.rebased(im)
+	if diff := cmp.Diff([]string{"a.txt"}, rb.Conflicts); diff != "" {
+		t.Error(diff)
+	}
+	if diff := cmp.Diff([]string{"a.txt"}, rb.Files); diff != "" || rb.Head != "" {
+		t.Error(rb, diff)
+	}
+}
+
+func TestRebaseReportsWhatVerifySays(t *testing.T) {
+	w := newWorld(t)
+	w.repo.Commit("a noisy verification", map[string]string{"pfl-forge.yaml": settings +
+		"worktree_setup: ['echo ready > setup.log']\n"})
+	im := w.implemented(recipe(1, "write", "FILE", "new.txt", "TEXT", "BROKEN"))
+	rb := w.rebased(im)
+	want := &forge.VerifyReport{Command: "! grep -rq BROKEN --include=*.txt .", Output: "exit status 1"}
+	if diff := cmp.Diff(want, rb.Verify); diff != "" || rb.Head == "" {
+		t.Error(rb, diff)
+	}
+}
+
+func TestLand(t *testing.T) {
+	w := newWorld(t)
+	rb := w.ready("new.txt", "x")
+	got := w.lands(landing(1, rb))
+	want := &forge.Integration{Outcome: forge.LandIntegrated, Commit: rb.Head, Parent: rb.Base, Tree: rb.Tree, PatchID: rb.PatchID}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Error(diff)
+	}
+	if w.repo.Head("main") != git.OID(rb.Head) || w.repo.Git("status", "--porcelain", "-uno") != "" {
+		t.Error("main or the person's files did not follow")
+	}
+	if !strings.Contains(w.repo.Git("ls-files"), "new.txt") {
+		t.Error("the person's index did not follow")
+	}
+}
+
+func TestLandOnAMovedTip(t *testing.T) {
+	w := newWorld(t)
+	rb := w.ready("new.txt", "x")
+	tip := w.repo.Commit("somebody else", map[string]string{"b.txt": "c\n"})
+	got := w.lands(landing(1, rb))
+	if got.Outcome != forge.LandIntegrated || got.Parent != string(tip) || got.PatchID != rb.PatchID ||
+		got.Commit != string(w.repo.Head("main")) || got.Tree != w.repo.Git("rev-parse", "main^{tree}") {
+		t.Errorf("got %+v", got)
+	}
+	if w.repo.Head("main^") != tip || w.repo.Show("main", "b.txt") != "c" || w.repo.Show("main", "new.txt") != "x" {
+		t.Error("a change got lost")
+	}
+}
+
+func TestLandInConflict(t *testing.T) {
+	w := newWorld(t)
+	rb := w.ready("a.txt", "mine")
+	tip := w.repo.Commit("somebody else", map[string]string{"a.txt": "1\n2\n3\n4\n5\n6\n7\ntheirs\n"})
+	want := &forge.Integration{Outcome: forge.LandConflict, Files: []string{"a.txt"}}
+	if diff := cmp.Diff(want, w.lands(landing(1, rb))); diff != "" || w.repo.Head("main") != tip {
+		t.Error(diff)
+	}
+}
+
+// Part of the change has landed meanwhile: what is left is another patch.
+func TestLandOfAChangedPatch(t *testing.T) {
+	w := newWorld(t)
+	im := w.implemented(recipe(1, "commits"))
+	rb := w.rebased(im)
+	tip := w.repo.Commit("one of them", map[string]string{"one.txt": "one\n"})
+	got := w.lands(landing(1, rb))
+	if got.Outcome != forge.LandChanged || got.Candidate == nil || got.Candidate.Base != string(tip) || w.repo.Head("main") != tip {
+		t.Fatalf("got %+v", got)
+	}
+	if diff := cmp.Diff([]string{"two.txt"}, got.Candidate.Files); diff != "" || got.Candidate.Verify == nil {
+		t.Errorf("%+v\n%s", got.Candidate, diff)
+	}
+	second := w.lands(landing(2, got.Candidate))
+	if second.Outcome != forge.LandIntegrated || w.repo.Head("main^") != tip {
+		t.Errorf("got %+v", second)
+	}
+}
+
+// The change is fine by itself, and so is what landed meanwhile; together they are not.
+func TestLandThatDoesNotVerifyOnTheMovedTip(t *testing.T) {
+	w := newWorld(t)
+	rb := w.ready("new.txt", "x")
+	strict := strings.Replace(settings, "verify:", "verify:\n  - test ! -e new.txt", 1)
+	tip := w.repo.Commit("forbid it", map[string]string{"pfl-forge.yaml": strict})
+	got := w.lands(landing(1, rb))
+	if got.Outcome != forge.LandVerifyFailed || got.Verify == nil || got.Verify.Command != "test ! -e new.txt" || got.Candidate == nil {
+		t.Errorf("got %+v", got)
+	}
+	if w.repo.Head("main") != tip {
+		t.Error("it landed")
+	}
+}
+
+func TestLandWaitsForAPersonsFiles(t *testing.T) {
+	w := newWorld(t)
+	rb := w.ready("a.txt", "mine")
+	w.repo.Write("a.txt", "edited\n")
+	want := &forge.Integration{Outcome: forge.LandDirty, Files: []string{"a.txt"}}
+	if diff := cmp.Diff(want, w.lands(landing(1, rb))); diff != "" {
+		t.Error(diff)
+	}
+	if w.repo.Head("main") != git.OID(rb.Base) {
+		t.Error("it landed")
+	}
+	w.repo.Git("checkout", "-q", "--", "a.txt")
+	if got := w.lands(landing(2, rb)); got.Outcome != forge.LandIntegrated {
+		t.Errorf("got %+v", got)
+	}
+}
+
+func TestLandWaitsForAPersonsMerge(t *testing.T) {
+	w := newWorld(t)
+	rb := w.ready("new.txt", "x")
+	w.repo.Git("checkout", "-q", "-b", "side")
+	w.repo.Commit("side", map[string]string{"side.txt": "s\n"})
+	w.repo.Git("checkout", "-q", "main")
+	w.repo.Git("merge", "-q", "--no-ff", "--no-commit", "side")
+	if got := w.lands(landing(1, rb)); got.Outcome != forge.LandDirty || len(got.Files) != 1 {
+		t.Errorf("got %+v", got)
+	}
+}
+
+func TestNotWantedIsNotLanded(t *testing.T) {
+	w := newWorld(t)
+	rb := w.ready("new.txt", "x")
+	w.want()
+	fails(t, w.imp.integrate(t.Context(), landing(1, rb), silent), forge.FailKilled, "nobody waits")
+	if w.repo.Head("main") != git.OID(rb.Base) || len(w.refs("/land/")) != 0 {
+		t.Error("it landed")
+	}
+}
+
+// The process dies between writing the landing down and moving the branch.
+func TestDeathBeforeTheBranchMoves(t *testing.T) {
+	w := newWorld(t)
+	rb := w.ready("new.txt", "x")
+	c := landing(1, rb)
+	w.want(c)
+	w.crashAt("kept")
+	dies(t, func() { w.imp.integrate(t.Context(), c, silent) })
+	if w.repo.Head("main") != git.OID(rb.Base) || len(w.refs("/land/")) != 1 {
+		t.Fatal("it did not stop there")
+	}
+	w.repo.Commit("somebody else", map[string]string{"b.txt": "c\n"})
+	if got := w.lands(c); got.Outcome != forge.LandIntegrated || w.repo.Show("main", "b.txt") != "c" || w.repo.Show("main", "new.txt") != "x" {
+		t.Errorf("got %+v", got)
+	}
+}
+
+// The process dies after moving the branch: whoever gets the command says what
+// became of it, wanted or not, and lands nothing twice.
+func TestDeathAfterTheBranchMoved(t *testing.T) {
+	for _, wanted := range []bool{true, false} {
+		w := newWorld(t)
+		first := w.ready("new.txt", "x")
+		w.repo.Commit("somebody else", map[string]string{"b.txt": "c\n"})
+		c := landing(1, first)
+		w.want(c)
+		w.crashAt("moved")
+		dies(t, func() { w.imp.integrate(t.Context(), c, silent) })
+		landed := w.repo.Head("main")
+		tip := w.repo.Commit("and more", map[string]string{"b.txt": "d\n"})
+		if !wanted {
+			w.want()
+		}
+		c.Attempt.Claim = 2
+		r := w.imp.integrate(t.Context(), c, silent)
+		want := &forge.Integration{
+			Outcome: forge.LandIntegrated, Commit: string(landed), Parent: string(w.repo.Head("main~2")),
+			Tree: w.repo.Git("rev-parse", "main^^{tree}"), PatchID: first.PatchID,
+		}
+		if diff := cmp.Diff(want, r.Integration); diff != "" || r.Failure != nil {
+			t.Errorf("wanted %t: %+v\n%s", wanted, r.Failure, diff)
+		}
+		if w.repo.Head("main") != tip {
+			t.Error("it landed twice")
+		}
+	}
+}
+
+// A landing of the task that the change was made on top of is no landing of it.
+func TestAnEarlierLandingBelowTheChangeDoesNotCount(t *testing.T) {
+	w := newWorld(t)
+	if got := w.lands(landing(1, w.ready("new.txt", "x"))); got.Outcome != forge.LandIntegrated {
+		t.Fatalf("got %+v", got)
+	}
+	again := recipe(2, "write", "FILE", "other.txt", "TEXT", "y")
+	rb := w.rebased(w.implemented(again))
+	if got := w.lands(landing(2, rb)); got.Outcome != forge.LandIntegrated || got.Commit != rb.Head || w.repo.Show("main", "other.txt") != "y" {
+		t.Errorf("got %+v", got)
+	}
+}
+
+func TestLandNeedsCommits(t *testing.T) {
+	w := newWorld(t)
+	c := landing(1, &forge.Rebase{Base: "main", Head: "HEAD"})
+	w.want(c)
+	fails(t, w.imp.integrate(t.Context(), c, silent), forge.FailInvalidOutput, "base")
+	c.Land = nil
+	fails(t, w.imp.integrate(t.Context(), c, silent), forge.FailInvalidOutput, "what to land")
+}
