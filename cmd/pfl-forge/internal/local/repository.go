@@ -4,12 +4,15 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
+	"os"
 	"os/user"
 	"path/filepath"
 
 	"github.com/pfl-forge/pfl-forge"
 	"github.com/pfl-forge/pfl-forge/config"
 	"github.com/pfl-forge/pfl-forge/git"
+	"github.com/pfl-forge/pfl-forge/workspace"
 )
 
 // maxConfig bounds pfl-forge.yaml, in bytes.
@@ -101,4 +104,23 @@ func (r *Repository) base(ctx context.Context, branch git.Branch) (*Base, error)
 		return nil, fmt.Errorf("%w (as committed on %s: mend it and commit)", err, branch)
 	}
 	return b, nil
+}
+
+// ReadDrafts returns the drafts that a run would submit, and what is wrong with
+// the others. Known are the intents that exist. It must not be called while
+// another process works here.
+func (r *Repository) ReadDrafts(ctx context.Context, known map[forge.IntentID][]forge.IntentID) ([]workspace.Input, []workspace.Problem, error) {
+	if _, err := os.Lstat(filepath.Join(r.Root, workspace.Dir)); errors.Is(err, fs.ErrNotExist) {
+		return nil, nil, nil
+	}
+	files, err := workspace.Open(r.Root, workspace.Options{Project: r.Project, Actor: r.Actor})
+	if err != nil {
+		return nil, nil, err
+	}
+	inputs, problems, err := files.Drafts(ctx)
+	if err := errors.Join(err, files.Close()); err != nil {
+		return nil, nil, err
+	}
+	inputs, more := workspace.CheckDependencies(inputs, known)
+	return inputs, append(problems, more...), nil
 }

@@ -1,0 +1,197 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+	"time"
+
+	"github.com/nats-io/nuid"
+	"github.com/spf13/cobra"
+
+	"github.com/pfl-forge/pfl-forge"
+	"github.com/pfl-forge/pfl-forge/cmd/pfl-forge/internal/render"
+	"github.com/pfl-forge/pfl-forge/config"
+	"github.com/pfl-forge/pfl-forge/internal/term"
+)
+
+// originSystem names this program as the publisher of an intent.
+const originSystem = "cli"
+
+// createFlags is what a person says about an intent.
+type createFlags struct {
+	title, body, file string
+	kind, risk        string
+	recipe, agent     string
+	with              []string
+	dependsOn, labels []string
+	priority          int
+	budget            float64
+	dryRun            bool
+	format            render.Format
+}
+
+func (a *app) createCommand() *cobra.Command {
+	var f createFlags
+	cmd := &cobra.Command{
+		Use:   "create [<id>]",
+		Short: "ask for a change",
+		Long:  "Ask for a change. It is stored at once and worked on by the next run, or by the one that is going on.",
+		Example: `  pfl-forge create --title "Add a password reset link" --body "Below the login form."
+  pfl-forge create reset-link -f reset-link.md --risk low
+  pfl-forge create --title "Format the code" --recipe gofmt
+  git log -1 --format=%B | pfl-forge create follow-up -f -`,
+		Args: between(0, 1, "the id of the intent"),
+		RunE: func(cmd *cobra.Command, args []string) error { return a.create(cmd.Context(), args, &f) },
+	}
+	flags := cmd.Flags()
+	flags.StringVarP(&f.title, "title", "t", "", "one line; the first line of the text if left out")
+	flags.StringVarP(&f.body, "body", "b", "", "what should change, and why")
+	flags.StringVarP(&f.file, "file", "f", "", "read the text from a `file`, or from standard input with -")
+	flags.StringVar(&f.kind, "type", "", "feature, fix, refactor, test, audit, ...; judged if left out")
+	flags.StringVar(&f.risk, "risk", "", "low, med or high; judged if left out")
+	flags.StringSliceVar(&f.dependsOn, "depends-on", nil, "`ids` of intents that must be done before")
+	flags.StringVar(&f.recipe, "recipe", "", "`name` of a recipe of pfl-forge.yaml that makes the change")
+	flags.StringArrayVar(&f.with, "with", nil, "`NAME=VALUE` of a parameter of the recipe; may be repeated")
+	flags.IntVar(&f.priority, "priority", 0, "higher goes first")
+	flags.StringSliceVar(&f.labels, "label", nil, "`labels` to find it by")
+	flags.StringVar(&f.agent, "agent", "", "the back end: "+strings.Join(config.Agents(), ", "))
+	flags.Float64Var(&f.budget, "budget", 0, "most that agents may spend on it, in US `dollars`")
+	flags.BoolVar(&f.dryRun, "dry-run", false, "print the intent and submit nothing")
+	output(cmd, &f.format)
+	cmd.MarkFlagsMutuallyExclusive("body", "file")
+	_ = cmd.RegisterFlagCompletionFunc("risk", cobra.FixedCompletions([]string{"low", "med", "high"}, cobra.ShellCompDirectiveNoFileComp))
+	_ = cmd.RegisterFlagCompletionFunc("agent", cobra.FixedCompletions(config.Agents(), cobra.ShellCompDirectiveNoFileComp))
+	_ = cmd.RegisterFlagCompletionFunc("depends-on", a.complete(anyIntent, 0))
+	return cmd
+}
+
+func (a *app) create(ctx context.Context, args []string, f *createFlags) error {
+	intent, err := a.intent(f)
+	if err != nil {
+		return err
+	}
+	if len(args) > 0 {
+		if intent.ID, err = forge.ParseIntentID(args[0]); err != nil {
+			return usageError{err}
+		}
+	}
+	open := a.decider
+	if f.dryRun {
+		open = a.reader
+	}
+	t, err := open(ctx)
+	if err != nil {
+		return err
+	}
+	defer t.close()
+	all, err := t.summaries(ctx)
+	if err != nil {
+		return err
+	}
+	intent.Project, intent.Origin.Actor = t.project, t.actor
+	if err := place(intent, all); err != nil {
+		return err
+	}
+	if err := a.checkIntent(ctx, t, intent); err != nil {
+		return err
+	}
+	if f.dryRun {
+		return a.printIntent(intent, f.format)
+	}
+	return a.submit(ctx, t, intent, f.format)
+}
+
+// intent returns what the flags say.
+func (a *app) intent(f *createFlags) (*forge.Intent, error) {
+	body, err := a.text(f)
+	if err != nil {
+		return nil, err
+	}
+	title := f.title
+	if title == "" {
+		title = firstLine(body)
+	}
+	if title == "" {
+		return nil, usageError{errors.New("--title is missing, and so is a text to take it from (--body or --file)")}
+	}
+	if strings.TrimSpace(body) == "" {
+		body = title + "\n"
+	}
+	with, err := values(f.with)
+	if err != nil {
+		return nil, err
+	}
+	i := &forge.Intent{
+		Title: title, Body: body, Type: f.kind, Risk: forge.Risk(f.risk), Source: forge.SourceHuman, Status: forge.StatusProposed,
+		Labels: f.labels, Priority: f.priority, BudgetUSD: f.budget, Agent: f.agent, Recipe: f.recipe, With: with,
+		Origin: forge.Origin{System: originSystem, EventID: nuid.Next()}, CreatedAt: time.Now().UTC(),
+	}
+	for _, d := range f.dependsOn {
+		i.DependsOn = append(i.DependsOn, forge.IntentID(d))
+	}
+	return i, nil
+}
+
+// text returns the body, wherever it comes from.
+func (a *app) text(f *createFlags) (string, error) {
+	if f.file == "" {
+		return f.body, nil
+	}
+	from := a.in
+	if f.file != "-" {
+		info, err := os.Stat(f.file)
+		if err != nil {
+			return "", fmt.Errorf("--file: %w", err)
+		}
+		if !info.Mode().IsRegular() {
+			return "", fmt.Errorf("--file: %s is no regular file; use --file - to read from a pipe", f.file)
+		}
+		file, err := os.Open(f.file)
+		if err != nil {
+			return "", fmt.Errorf("--file: %w", err)
+		}
+		defer file.Close()
+		from = file
+	}
+	text, err := io.ReadAll(io.LimitReader(from, forge.MaxBody+1))
+	if err != nil {
+		return "", fmt.Errorf("--file: %w", err)
+	}
+	if len(text) > forge.MaxBody {
+		return "", fmt.Errorf("--file: has more than %d bytes", forge.MaxBody)
+	}
+	return string(text), nil
+}
+
+// firstLine returns the first line with text in it, without the marks of a heading.
+func firstLine(body string) string {
+	for line := range strings.Lines(body) {
+		if line = strings.TrimSpace(strings.TrimLeft(strings.TrimSpace(line), "#")); line != "" {
+			return term.Short(line, forge.MaxTitle/4)
+		}
+	}
+	return ""
+}
+
+// values reads NAME=VALUE.
+func values(list []string) (map[string]string, error) {
+	with := map[string]string{}
+	for _, entry := range list {
+		name, value, ok := strings.Cut(entry, "=")
+		if !ok {
+			return nil, usageError{fmt.Errorf("--with %q is not NAME=VALUE", entry)}
+		}
+		if err := config.CheckParamName(name); err != nil {
+			return nil, usageError{fmt.Errorf("--with %s: %w", name, err)}
+		}
+		if _, twice := with[name]; twice {
+			return nil, usageError{fmt.Errorf("--with %s is given twice", name)}
+		}
+		with[name] = value
+	}
+	return with, nil
+}

@@ -1,0 +1,125 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/spf13/cobra"
+
+	"github.com/pfl-forge/pfl-forge"
+)
+
+func (a *app) approveCommand() *cobra.Command {
+	var plan string
+	cmd := &cobra.Command{
+		Use:   "approve <id>...",
+		Short: "let intents that wait for approval go on",
+		Long: "Let intents that wait for approval go on with the plan that they have.\n" +
+			"With --plan exactly that plan is approved, as the inbox shows it; if it has changed since, nothing happens.",
+		Args:              atLeast(1, "the id of an intent"),
+		ValidArgsFunction: a.complete(waitsFor(forge.WaitingApproval), 0),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if plan != "" && len(args) > 1 {
+				return usageError{errors.New("--plan names the plan of one intent")}
+			}
+			return a.decide(cmd.Context(), args, "approved", forge.Event{Approve: &forge.Approve{Plan: plan}})
+		},
+	}
+	cmd.Flags().StringVar(&plan, "plan", "", "`hash` of the plan that is approved")
+	return cmd
+}
+
+func (a *app) rejectCommand() *cobra.Command {
+	var reason string
+	cmd := &cobra.Command{
+		Use:               "reject <id>...",
+		Short:             "end intents that wait for you, because they are not wanted",
+		Args:              atLeast(1, "the id of an intent"),
+		ValidArgsFunction: a.complete(needsPerson, 0),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return a.decide(cmd.Context(), args, "rejected", forge.Event{Reject: &forge.Reject{Reason: reason}})
+		},
+	}
+	cmd.Flags().StringVar(&reason, "reason", "", "why, for the history")
+	return cmd
+}
+
+func (a *app) retryCommand() *cobra.Command {
+	var instructions string
+	cmd := &cobra.Command{
+		Use:   "retry <id>...",
+		Short: "run what failed, or waits for your files, again",
+		Args:  atLeast(1, "the id of an intent"),
+		ValidArgsFunction: a.complete(func(s *forge.Summary) bool {
+			return s.Waiting == forge.WaitingFailed || s.Waiting == forge.WaitingDirty
+		}, 0),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return a.decide(cmd.Context(), args, "retried", forge.Event{Retry: &forge.Retry{Instructions: instructions}})
+		},
+	}
+	cmd.Flags().StringVar(&instructions, "with", "", "`instructions` for the agents")
+	return cmd
+}
+
+func (a *app) cancelCommand() *cobra.Command {
+	var reason string
+	cmd := &cobra.Command{
+		Use:               "cancel <id>...",
+		Short:             "stop intents; what is integrated stays",
+		Args:              atLeast(1, "the id of an intent"),
+		ValidArgsFunction: a.complete(notEnded, 0),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return a.decide(cmd.Context(), args, "cancelled", forge.Event{Cancel: &forge.Cancel{Reason: reason}})
+		},
+	}
+	cmd.Flags().StringVar(&reason, "reason", "", "why, for the history")
+	return cmd
+}
+
+// decide sends the same wish for each intent. One that is refused does not keep
+// the others back.
+func (a *app) decide(ctx context.Context, args []string, done string, ev forge.Event) error {
+	ids, err := intentIDs(args)
+	if err != nil {
+		return err
+	}
+	t, err := a.decider(ctx)
+	if err != nil {
+		return err
+	}
+	defer t.close()
+	var errs []error
+	for _, id := range ids {
+		ev.To = t.key(id)
+		ruling, err := t.ask(ctx, ev)
+		if err == nil {
+			err = a.report(id, done, ruling)
+		} else {
+			err = fmt.Errorf("%s: %w", id, err)
+		}
+		errs = append(errs, err)
+	}
+	if err := errors.Join(errs...); err != nil {
+		return err
+	}
+	if ev.Reject == nil && ev.Cancel == nil {
+		a.say("%s", t.next())
+	}
+	return nil
+}
+
+// report prints a ruling; a refusal is an error.
+func (a *app) report(id forge.IntentID, done string, r forge.Ruling) error {
+	switch r.Decision {
+	case forge.Applied:
+		fmt.Fprintf(a.out, "%s %s\n", id, done)
+	case forge.Ignored:
+		fmt.Fprintf(a.out, "%s unchanged: %s\n", id, r.Reason)
+	case forge.Refused:
+		return fmt.Errorf("%s: %s", id, r.Reason)
+	default:
+		fmt.Fprintf(a.out, "%s accepted; no runner has decided yet\n", id)
+	}
+	return nil
+}

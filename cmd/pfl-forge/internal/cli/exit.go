@@ -1,0 +1,84 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/pfl-forge/pfl-forge"
+	"github.com/pfl-forge/pfl-forge/cmd/pfl-forge/internal/local"
+)
+
+// The exit codes.
+const (
+	exitOK          = 0   // done
+	exitError       = 1   // usage, or something is wrong here
+	exitFailed      = 2   // an intent is blocked or ended with an error
+	exitWaiting     = 3   // nothing failed, but something waits for a person
+	exitInterrupted = 130 // work is kept, the next run goes on
+)
+
+var errInterrupted = errors.New("interrupted")
+
+// exit is an error that says which code to exit with; what there is to say was said.
+type exit int
+
+func (e exit) Error() string { return "" }
+
+// usageError is a mistake in the command line.
+type usageError struct{ error }
+
+// verdict returns the exit code of an error, and what to say.
+func verdict(ctx context.Context, called *cobra.Command, err error) (int, string) {
+	var code exit
+	if errors.As(err, &code) {
+		return int(code), ""
+	}
+	if errors.Is(context.Cause(ctx), errInterrupted) {
+		return exitInterrupted, "interrupted"
+	}
+	message := strings.TrimSpace(err.Error())
+	var usage usageError
+	if errors.As(err, &usage) || isCobraUsage(message) {
+		message += "\nsee " + called.CommandPath() + " --help"
+	}
+	return exitError, message
+}
+
+// isCobraUsage recognises the mistakes that cobra itself finds.
+func isCobraUsage(message string) bool {
+	for _, prefix := range []string{"unknown command", "unknown flag", "unknown shorthand", "required flag", "flag needs an argument", "invalid argument"} {
+		if strings.HasPrefix(message, prefix) {
+			return true
+		}
+	}
+	return false
+}
+
+// outcome returns the error that stands for the exit code of a run.
+func outcome(o *local.Outcome) error {
+	if o.Interrupted {
+		return exit(exitInterrupted)
+	}
+	return standing(o.Intents)
+}
+
+// standing returns the error that stands for how intents are.
+func standing(all []forge.Summary) error {
+	code := exitOK
+	for i := range all {
+		s := &all[i]
+		switch {
+		case s.Status.Failed():
+			return exit(exitFailed)
+		case s.Waiting != "":
+			code = exitWaiting
+		}
+	}
+	if code == exitOK {
+		return nil
+	}
+	return exit(code)
+}

@@ -1,0 +1,77 @@
+package cli
+
+import (
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/pfl-forge/pfl-forge"
+	"github.com/pfl-forge/pfl-forge/internal/term"
+)
+
+// item is an intent in a list, as programs read it.
+type item struct {
+	ID        forge.IntentID `json:"id"                 yaml:"id"`
+	Title     string         `json:"title"              yaml:"title"`
+	Type      string         `json:"type,omitempty"     yaml:"type,omitempty"`
+	Status    forge.Status   `json:"status"             yaml:"status"`
+	Risk      forge.Risk     `json:"risk,omitempty"     yaml:"risk,omitempty"`
+	Source    forge.Source   `json:"source"             yaml:"source"`
+	Priority  int            `json:"priority,omitempty" yaml:"priority,omitempty"`
+	Run       int            `json:"run"                yaml:"run"`
+	Waiting   forge.Waiting  `json:"waiting,omitempty"  yaml:"waiting,omitempty"`
+	Reason    string         `json:"reason,omitempty"   yaml:"reason,omitempty"`
+	Activity  string         `json:"activity,omitempty" yaml:"activity,omitempty"`
+	Plan      string         `json:"plan,omitempty"     yaml:"plan,omitempty"`
+	Tasks     int            `json:"tasks"              yaml:"tasks"`
+	TasksDone int            `json:"tasks_done"         yaml:"tasks_done"`
+	Active    []active       `json:"active,omitempty"   yaml:"active,omitempty"`
+	Tokens    int64          `json:"tokens"             yaml:"tokens"`
+	CostUSD   float64        `json:"cost_usd"           yaml:"cost_usd"`
+	CreatedAt time.Time      `json:"created_at"         yaml:"created_at"`
+	UpdatedAt time.Time      `json:"updated_at"         yaml:"updated_at"`
+}
+
+// active is a task that is under way, waiting or failed.
+type active struct {
+	ID      forge.TaskID     `json:"id"                yaml:"id"`
+	Title   string           `json:"title"             yaml:"title"`
+	Status  forge.TaskStatus `json:"status"            yaml:"status"`
+	Step    forge.Step       `json:"step,omitempty"    yaml:"step,omitempty"`
+	Attempt int              `json:"attempt,omitempty" yaml:"attempt,omitempty"`
+	Detail  string           `json:"detail,omitempty"  yaml:"detail,omitempty"`
+}
+
+func itemOf(s *forge.Summary) item {
+	i := item{
+		ID: s.Key.Intent, Title: s.Title, Type: s.Type, Status: s.Status, Risk: s.Risk, Source: s.Source,
+		Priority: s.Priority, Run: s.Run, Waiting: s.Waiting, Reason: s.Reason, Activity: s.Activity, Plan: s.Plan,
+		Tasks: s.TaskCount, TasksDone: s.TasksDone,
+		Tokens: s.Usage.InputTokens + s.Usage.OutputTokens, CostUSD: s.Usage.CostUSD,
+		CreatedAt: s.CreatedAt, UpdatedAt: s.UpdatedAt,
+	}
+	for _, t := range s.Tasks {
+		i.Active = append(i.Active, active{t.ID, t.Title, t.Status, t.Step, t.Attempt, t.Detail})
+	}
+	return i
+}
+
+func items(all []forge.Summary) []item {
+	list := make([]item, len(all))
+	for i := range all {
+		list[i] = itemOf(&all[i])
+	}
+	return list
+}
+
+func sortSummaries(all []forge.Summary) {
+	slices.SortFunc(all, func(a, b forge.Summary) int { return strings.Compare(string(a.Key.Intent), string(b.Key.Intent)) })
+}
+
+// safe returns a text of others for a terminal, its lines kept.
+func safe(s string) string { return strings.TrimRight(term.Sanitize(s), "\n") }
+
+// indent puts every line of a text under another one.
+func indent(s, by string) string {
+	return by + strings.ReplaceAll(strings.TrimRight(s, "\n"), "\n", "\n"+by)
+}

@@ -1,0 +1,151 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/pfl-forge/pfl-forge"
+	"github.com/pfl-forge/pfl-forge/cmd/pfl-forge/internal/render"
+	"github.com/pfl-forge/pfl-forge/config"
+)
+
+// place gives an intent an id that is free, if it has none, and looks for those
+// that it depends on.
+func place(i *forge.Intent, all []forge.Summary) error {
+	taken := map[forge.IntentID]bool{}
+	for k := range all {
+		taken[all[k].Key.Intent] = true
+	}
+	switch {
+	case i.ID == "":
+		i.ID = freeID(i.Title, taken)
+	case taken[i.ID]:
+		return fmt.Errorf("id: %s is taken by another intent; choose another one, or leave it out", i.ID)
+	}
+	for _, d := range i.DependsOn {
+		if _, err := forge.ParseIntentID(string(d)); err != nil {
+			return usageError{fmt.Errorf("--depends-on: %w", err)}
+		}
+		if !taken[d] && d != i.ID {
+			return fmt.Errorf("--depends-on: %w", noIntent(d))
+		}
+	}
+	return nil
+}
+
+// freeID makes an id of a title.
+func freeID(title string, taken map[forge.IntentID]bool) forge.IntentID {
+	const room = 12 // for a number, and for the numbers of tasks
+	slug := forge.Slug(title)
+	if slug == "" {
+		slug = "intent"
+	}
+	if len(slug) > forge.MaxIDLength-room {
+		slug = strings.TrimRight(slug[:forge.MaxIDLength-room], "-")
+	}
+	id := forge.IntentID(slug)
+	for n := 2; taken[id]; n++ {
+		id = forge.IntentID(slug + "-" + strconv.Itoa(n))
+	}
+	return id
+}
+
+// checkIntent looks at everything that can be known to be wrong before an intent
+// is submitted.
+func (a *app) checkIntent(ctx context.Context, t *target, i *forge.Intent) error {
+	if e := i.Validate(); e != nil {
+		return usageError{e}
+	}
+	if i.Agent != "" && !slices.Contains(config.Agents(), i.Agent) {
+		return usageError{fmt.Errorf("agent: is %q; it can be %s", i.Agent, strings.Join(config.Agents(), " or "))}
+	}
+	if len(i.With) > 0 && i.Recipe == "" {
+		return usageError{errors.New("--with needs --recipe")}
+	}
+	if i.Recipe == "" || t.repo == nil || t.remote {
+		return nil
+	}
+	base, err := t.repo.Base(ctx)
+	if err != nil {
+		return err
+	}
+	return checkRecipe(base.Config, i)
+}
+
+// checkRecipe makes sure that the recipe exists and takes the values.
+func checkRecipe(cfg *config.Project, i *forge.Intent) error {
+	recipe, ok := cfg.Recipes[i.Recipe]
+	if !ok {
+		hint := "the committed " + config.FileName + " has none"
+		if closest := cfg.ClosestRecipe(i.Recipe); closest != "" {
+			hint = "did you mean " + closest + "?"
+		} else if names := cfg.RecipeNames(); len(names) > 0 {
+			hint = "there are " + strings.Join(names, ", ")
+		}
+		return fmt.Errorf("recipe: there is no recipe %q; %s", i.Recipe, hint)
+	}
+	for name := range i.With {
+		if !slices.ContainsFunc(recipe.Params, func(p config.Param) bool { return p.Name == name }) {
+			return fmt.Errorf("with: recipe %s has no parameter %s", i.Recipe, name)
+		}
+	}
+	return nil
+}
+
+// submit stores an intent and prints its id.
+func (a *app) submit(ctx context.Context, t *target, i *forge.Intent, format render.Format) error {
+	ruling, err := t.ask(ctx, forge.Event{To: t.key(i.ID), Submit: &forge.Submit{Intent: *i}})
+	if err != nil {
+		return err
+	}
+	if ruling.Decision == forge.Refused {
+		return fmt.Errorf("%s: %s", i.ID, ruling.Reason)
+	}
+	if format.Data() {
+		err = a.printIntent(i, format)
+	} else {
+		_, err = fmt.Fprintln(a.out, i.ID)
+	}
+	if err != nil {
+		return err
+	}
+	if ruling.Decision == "" {
+		a.say("accepted; no runner has decided yet")
+	}
+	a.say("%s", t.next())
+	return nil
+}
+
+// created is an intent that is, or would be, submitted, as programs read it.
+type created struct {
+	ID        forge.IntentID    `json:"id"                   yaml:"id"`
+	Project   forge.ProjectID   `json:"project"              yaml:"project"`
+	Title     string            `json:"title"                yaml:"title"`
+	Type      string            `json:"type,omitempty"       yaml:"type,omitempty"`
+	Risk      forge.Risk        `json:"risk,omitempty"       yaml:"risk,omitempty"`
+	DependsOn []forge.IntentID  `json:"depends_on,omitempty" yaml:"depends_on,omitempty"`
+	Labels    []string          `json:"labels,omitempty"     yaml:"labels,omitempty"`
+	Priority  int               `json:"priority,omitempty"   yaml:"priority,omitempty"`
+	Agent     string            `json:"agent,omitempty"      yaml:"agent,omitempty"`
+	Budget    float64           `json:"budget_usd,omitempty" yaml:"budget_usd,omitempty"`
+	Recipe    string            `json:"recipe,omitempty"     yaml:"recipe,omitempty"`
+	With      map[string]string `json:"with,omitempty"       yaml:"with,omitempty"`
+	Body      string            `json:"body"                 yaml:"body"`
+}
+
+func (a *app) printIntent(i *forge.Intent, format render.Format) error {
+	if format == render.Name {
+		_, err := fmt.Fprintln(a.out, i.ID)
+		return err
+	}
+	if format != render.JSON {
+		format = render.YAML
+	}
+	return format.Write(a.out, created{
+		i.ID, i.Project, i.Title, i.Type, i.Risk, i.DependsOn, i.Labels, i.Priority, i.Agent, i.BudgetUSD, i.Recipe, i.With, i.Body,
+	})
+}

@@ -1,0 +1,12 @@
+// Command pfl-forge turns intents into reviewed commits.
+package main
+
+import (
+	"os"
+
+	"github.com/pfl-forge/pfl-forge/cmd/pfl-forge/internal/cli"
+)
+
+func main() {
+	os.Exit(cli.Main(os.Args[1:], os.Stdin, os.Stdout, os.Stderr, os.Getenv))
+}
