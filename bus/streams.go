@@ -148,6 +148,8 @@ func (b *Bus) Ensure(ctx context.Context) error {
 }
 
 func (b *Bus) ensureStream(ctx context.Context, cfg jetstream.StreamConfig) error {
+	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
+	defer cancel()
 	s, err := b.js.Stream(ctx, cfg.Name)
 	if errors.Is(err, jetstream.ErrStreamNotFound) {
 		_, err = b.js.CreateStream(ctx, cfg)

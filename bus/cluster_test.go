@@ -1,0 +1,141 @@
+package bus_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"net/url"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/nats-io/nats-server/v2/server"
+
+	forge "github.com/pfl-forge/pfl-forge"
+	"github.com/pfl-forge/pfl-forge/bus"
+)
+
+// cluster runs three servers, and returns them and their addresses.
+func cluster(t *testing.T) ([]*server.Server, string) {
+	t.Helper()
+	start := time.Now()
+	var routes []*url.URL
+	var ports []int
+	for range 3 {
+		l, err := net.Listen("tcp", "127.0.0.1:0")
+		if err != nil {
+			t.Fatal(err)
+		}
+		port := l.Addr().(*net.TCPAddr).Port
+		ports = append(ports, port)
+		routes = append(routes, &url.URL{Scheme: "nats", Host: fmt.Sprint("127.0.0.1:", port)})
+		if err := l.Close(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	var servers []*server.Server
+	var urls []string
+	for i, port := range ports {
+		s, err := server.NewServer(&server.Options{
+			ServerName: fmt.Sprint("s", i), Host: "127.0.0.1", Port: server.RANDOM_PORT,
+			JetStream: true, StoreDir: t.TempDir(), DisableJetStreamBanner: true, NoLog: true, NoSigs: true,
+			Cluster: server.ClusterOpts{Name: "forge", Host: "127.0.0.1", Port: port, PoolSize: -1}, Routes: routes,
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		s.Start()
+		t.Cleanup(func() { s.Shutdown(); s.WaitForShutdown() })
+		servers = append(servers, s)
+	}
+	for _, s := range servers {
+		if !s.ReadyForConnections(10 * time.Second) {
+			t.Fatal("a server is not ready")
+		}
+		urls = append(urls, s.ClientURL())
+	}
+	for !slices.ContainsFunc(servers, func(s *server.Server) bool {
+		return s.JetStreamIsLeader() && len(s.JetStreamClusterPeers()) == 3
+	}) {
+		if time.Now().After(start.Add(20 * time.Second)) {
+			t.Fatal("the servers elect no leader")
+		}
+		time.Sleep(5 * time.Millisecond)
+	}
+	return servers, strings.Join(urls, ",")
+}
+
+// TestCluster checks that the streams can be replicated, that a decision is
+// taken once while it is on its way to the other servers, and that the loss of a
+// server loses nothing.
+func TestCluster(t *testing.T) {
+	ctx, cancel := context.WithTimeout(context.Background(), 60*time.Second)
+	defer cancel()
+	servers, urls := cluster(t)
+	var buses []*bus.Bus
+	for range 3 {
+		b, err := bus.Connect(ctx, bus.Config{URL: urls, Replicas: 3})
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(b.Close)
+		buses = append(buses, b)
+	}
+	if err := buses[0].Ensure(ctx); err != nil {
+		t.Fatal(err)
+	}
+	seen := collect(t, buses[0])
+	var seq uint64
+	for round := range 5 {
+		seq = race(ctx, t, buses, seq, round)
+	}
+	eff := forge.Effects{
+		Commands: []forge.Command{command(forge.StepAnalyze, 1)},
+		Timers:   []forge.Timer{{To: key, Key: "t", At: time.Now()}},
+	}
+	for _, b := range buses {
+		if err := b.Dispatch(ctx, key, eff); err != nil {
+			t.Fatal(err)
+		}
+	}
+	receive(t, ctx, seen)
+	servers[0].Shutdown()
+	for _, b := range buses {
+		if recs, last, err := b.Load(ctx, key); err != nil || len(recs) != 5 || last != seq {
+			t.Errorf("the journal has %d records up to %d, %v", len(recs), last, err)
+		}
+		if list, err := b.Summaries(ctx, ""); err != nil || len(list) != 1 {
+			t.Errorf("the list is %+v, %v", list, err)
+		}
+	}
+}
+
+// race lets many append at once. There has to be one winner.
+func race(ctx context.Context, t *testing.T, buses []*bus.Bus, seq uint64, round int) uint64 {
+	t.Helper()
+	var wins atomic.Int32
+	var wg sync.WaitGroup
+	for i := range 50 {
+		wg.Go(func() {
+			_, err := buses[i%len(buses)].Append(ctx, key, seq, record(key, i))
+			if err == nil {
+				wins.Add(1)
+			} else if !errors.Is(err, bus.ErrConflict) {
+				t.Errorf("racer %d: %v", i, err)
+			}
+		})
+	}
+	wg.Wait()
+	if wins.Load() != 1 {
+		t.Fatalf("round %d has %d winners", round, wins.Load())
+	}
+	last, err := buses[0].Last(ctx, key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return last
+}
