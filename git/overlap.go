@@ -11,43 +11,58 @@ import (
 	"strings"
 )
 
-// overlap tells which uncommitted work of the person is in the way of a move. git decides about what is tracked; an
-// untracked file is always in the way, also an ignored one, which git itself would overwrite.
+// overlap tells which uncommitted work of the person is in the way of a move. It is stricter than git, which overwrites
+// ignored files, restores deleted ones, and loses staged changes where a file takes the place of a directory.
 func (s *Store) overlap(ctx context.Context, m move, k command) error {
-	files, err := s.untracked(ctx, m, k)
+	list := func(c command, args ...string) (paths []string, err error) {
+		return names(run(ctx, c, append(args, "-z")...))
+	}
+	changed, err := list(s.plumb(), "diff-tree", "-r", "--name-only", "--no-renames", string(m.Old), string(m.New))
 	if err != nil {
 		return err
 	}
-	_, cause := run(ctx, k, "read-tree", "-m", "-u", "-n", string(m.Old), string(m.New))
-	if cause != nil {
-		edited, err := s.edited(ctx, m, k)
+	staged, err := list(k, "diff-index", "--cached", "--name-only", "--no-renames", string(m.Old))
+	if err != nil {
+		return err
+	}
+	if len(staged) > 0 { // what is staged and equals the new commit is not in the way
+		differs, err := list(k, "diff-index", "--cached", "--name-only", "--no-renames", string(m.New))
 		if err != nil {
 			return err
 		}
-		files = append(files, edited...)
-		if quoted := quotedPath.FindStringSubmatch(stderrOf(cause)); quoted != nil && len(files) == 0 {
-			files = quoted[1:]
-		}
+		staged = slices.DeleteFunc(staged, func(p string) bool { return !slices.Contains(differs, p) })
 	}
+	edited, err := list(k, "ls-files", "-m", "-d")
+	if err != nil {
+		return err
+	}
+	added, err := list(s.plumb(), "diff-tree", "-r", "--name-only", "--no-renames", "--diff-filter=A", string(m.Old), string(m.New))
+	if err != nil {
+		return err
+	}
+	files := touching(append(staged, edited...), changed)
+	if found := m.onDisk(added); len(found) > 0 {
+		tracked, err := list(k, "ls-files")
+		if err != nil {
+			return err
+		}
+		files = append(files, untracked(found, tracked, staged)...)
+	}
+	return s.verdict(ctx, m, k, files)
+}
+
+// verdict makes an OverlapError of the files, or asks git whether it agrees that nothing is in the way.
+func (s *Store) verdict(ctx context.Context, m move, k command, files []string) error {
 	if len(files) == 0 {
-		return cause
+		_, err := run(ctx, k, "read-tree", "-m", "-u", "-n", string(m.Old), string(m.New))
+		quoted := quotedPath.FindStringSubmatch(stderrOf(err))
+		if err == nil || quoted == nil {
+			return err
+		}
+		files = quoted[1:]
 	}
 	slices.Sort(files)
 	return &OverlapError{WorkTree: m.WorkTree, Files: slices.Compact(files)}
-}
-
-// edited lists the tracked files that the person changed, staged or not, and that the move touches.
-func (s *Store) edited(ctx context.Context, m move, k command) ([]string, error) {
-	changed, err := names(run(ctx, s.plumb(), "diff-tree", "-r", "-z", "--name-only", "--no-renames", string(m.Old), string(m.New)))
-	if err != nil {
-		return nil, err
-	}
-	staged, err := names(run(ctx, k, "diff-index", "--cached", "-z", "--name-only", "--no-renames", string(m.Old)))
-	if err != nil {
-		return nil, err
-	}
-	edited, err := names(run(ctx, k, "ls-files", "-z", "-m", "-d"))
-	return touching(append(staged, edited...), changed), err
 }
 
 var quotedPath = regexp.MustCompile(`'([^'\n]+)'`)
@@ -75,47 +90,36 @@ func touching(mine, theirs []string) []string {
 	return found
 }
 
-// untracked lists what is on the disk where the move adds files, and is in neither the index nor the way of git.
-func (s *Store) untracked(ctx context.Context, m move, k command) ([]string, error) {
-	added, err := names(run(ctx, s.plumb(), "diff-tree", "-r", "-z", "--name-only", "--no-renames", "--diff-filter=A",
-		string(m.Old), string(m.New)))
-	if err != nil {
-		return nil, err
+// untracked returns the files that the index does not have, or has only because the person staged something.
+func untracked(files, tracked, staged []string) []string {
+	known := make(map[string]bool, len(tracked))
+	for _, p := range tracked {
+		known[p] = true
 	}
-	var found []string
-	for _, p := range added {
-		found = append(found, m.onDisk(p)...)
+	for _, p := range staged {
+		delete(known, p)
 	}
-	if len(found) == 0 {
-		return nil, nil
-	}
-	all, err := names(run(ctx, k, "ls-files", "-z"))
-	if err != nil {
-		return nil, err
-	}
-	tracked := make(map[string]bool, len(all))
-	for _, p := range all {
-		tracked[p] = true
-	}
-	return slices.DeleteFunc(found, func(p string) bool { return tracked[p] }), nil
+	return slices.DeleteFunc(files, func(p string) bool { return known[p] })
 }
 
-// onDisk finds the files at a path, at one of its directories, or below it.
-func (m move) onDisk(p string) []string {
-	for d := path.Dir(p); d != "."; d = path.Dir(d) {
-		if info, err := os.Lstat(filepath.Join(m.WorkTree, d)); err == nil && !info.IsDir() {
-			return []string{d}
-		}
-	}
+// onDisk finds the files at each path, at one of its directories, or below it.
+func (m move) onDisk(paths []string) []string {
 	var found []string
-	_ = filepath.WalkDir(filepath.Join(m.WorkTree, p), func(full string, d fs.DirEntry, err error) error {
-		if err == nil && !d.IsDir() {
-			if rel, err := filepath.Rel(m.WorkTree, full); err == nil {
-				found = append(found, rel)
+	for _, p := range paths {
+		for d := path.Dir(p); d != "."; d = path.Dir(d) {
+			if info, err := os.Lstat(filepath.Join(m.WorkTree, d)); err == nil && !info.IsDir() {
+				found = append(found, d)
 			}
 		}
-		return nil
-	})
+		_ = filepath.WalkDir(filepath.Join(m.WorkTree, p), func(full string, d fs.DirEntry, err error) error {
+			if err == nil && !d.IsDir() {
+				if rel, err := filepath.Rel(m.WorkTree, full); err == nil {
+					found = append(found, rel)
+				}
+			}
+			return nil
+		})
+	}
 	return found
 }
 

@@ -2,7 +2,6 @@ package git_test
 
 import (
 	"errors"
-	"flag"
 	"fmt"
 	"maps"
 	"os/exec"
@@ -16,12 +15,7 @@ import (
 
 // Whatever git rebase makes of a branch, Rebase makes the same tree in as many commits, or finds a conflict too.
 func TestRebaseEqualsGit(t *testing.T) {
-	if f := flag.Lookup("rapid.checks"); f.Value.String() == f.DefValue { // each costs two dozen processes
-		if err := f.Value.Set("30"); err != nil {
-			t.Fatal(err)
-		}
-		defer func() { _ = f.Value.Set(f.DefValue) }()
-	}
+	fewer(t, "30")
 	r := newRepo(t, map[string]string{"x": "x\n"})
 	s := r.store()
 	r.git("worktree", "add", "-q", "--detach", "../work")
