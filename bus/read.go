@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
@@ -25,28 +26,53 @@ type stored struct {
 	Header  nats.Header `json:"-"` // only of get
 }
 
-// api calls the JetStream API, as $JS.API.<name>.
+// patiently calls f, which can be called again, until it is answered or ctx
+// ends, but not for ever: while a stream has no leader, nobody answers.
+func patiently(ctx context.Context, f func(context.Context) error) error {
+	for attempt := 1; ; attempt++ {
+		try, cancel := context.WithTimeout(ctx, time.Duration(attempt)*time.Second)
+		err := f(try)
+		cancel()
+		if err == nil || attempt == 5 || !unanswered(err) || sleep(ctx, backoff(attempt)) != nil {
+			return err
+		}
+	}
+}
+
+// unanswered reports whether an error only says that there was no answer.
+func unanswered(err error) bool {
+	var api *jetstream.APIError
+	return errors.Is(err, context.DeadlineExceeded) || errors.Is(err, nats.ErrTimeout) ||
+		errors.Is(err, nats.ErrNoResponders) || errors.As(err, &api) && api.Code == 503
+}
+
+// api calls the JetStream API, as $JS.API.<name>. The call has to be one that
+// can be repeated.
 func (b *Bus) api(ctx context.Context, name string, request, response any) error {
 	data, err := json.Marshal(request)
 	if err != nil {
 		return err
 	}
-	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
-	defer cancel()
-	reply, err := b.nc.RequestWithContext(ctx, "$JS.API."+name, data)
+	err = patiently(ctx, func(ctx context.Context) error {
+		reply, err := b.nc.RequestWithContext(ctx, "$JS.API."+name, data)
+		if err != nil {
+			return err
+		}
+		var failed struct {
+			Error *jetstream.APIError `json:"error"`
+		}
+		if err := json.Unmarshal(reply.Data, &failed); err != nil {
+			return err
+		}
+		if failed.Error != nil {
+			return failed.Error
+		}
+		return json.Unmarshal(reply.Data, response)
+	})
 	if err != nil {
 		return fmt.Errorf("call %s: %w", name, err)
 	}
-	var failed struct {
-		Error *jetstream.APIError `json:"error"`
-	}
-	if err := json.Unmarshal(reply.Data, &failed); err != nil {
-		return fmt.Errorf("call %s: %w", name, err)
-	}
-	if failed.Error != nil {
-		return fmt.Errorf("call %s: %w", name, failed.Error)
-	}
-	return json.Unmarshal(reply.Data, response)
+	return nil
 }
 
 // last returns the last message on a subject, or ErrNotFound. It asks the
@@ -69,8 +95,12 @@ func (b *Bus) last(ctx context.Context, stream, subject string) (stored, error) 
 func (b *Bus) each(ctx context.Context, stream, subject string, do func(stored) error) (uint64, error) {
 	var last uint64
 	for {
-		a, err := b.get(ctx, stream, map[string]any{"seq": last + 1, "batch": batchSize, "next_by_subj": subject}, do)
-		last = max(last, a.last)
+		var a answer
+		err := patiently(ctx, func(ctx context.Context) (err error) {
+			a, err = b.get(ctx, stream, map[string]any{"seq": last + 1, "batch": batchSize, "next_by_subj": subject}, do)
+			last = max(last, a.last)
+			return err
+		})
 		if err != nil || !a.more {
 			return last, err
 		}
@@ -80,19 +110,24 @@ func (b *Bus) each(ctx context.Context, stream, subject string, do func(stored) 
 // lasts returns the last message of every subject that a filter matches, as of
 // when it was called, in the order of the subjects.
 func (b *Bus) lasts(ctx context.Context, stream, filter string) ([]stored, error) {
-	ctx, cancel := context.WithTimeout(ctx, 4*requestTimeout)
-	defer cancel()
-	s, err := b.js.Stream(ctx, stream)
+	var state jetstream.StreamState
+	err := patiently(ctx, func(ctx context.Context) error {
+		s, err := b.js.Stream(ctx, stream)
+		if err != nil {
+			return err
+		}
+		info, err := s.Info(ctx, jetstream.WithSubjectFilter(filter))
+		if err == nil {
+			state = info.State
+		}
+		return err
+	})
 	if err != nil {
 		return nil, err
 	}
-	info, err := s.Info(ctx, jetstream.WithSubjectFilter(filter))
-	if err != nil {
-		return nil, err
-	}
-	list := make([]stored, 0, len(info.State.Subjects))
-	for chunk := range slices.Chunk(slices.Sorted(maps.Keys(info.State.Subjects)), batchSize) {
-		part, err := b.lastOf(ctx, stream, chunk, info.State.LastSeq)
+	list := make([]stored, 0, len(state.Subjects))
+	for chunk := range slices.Chunk(slices.Sorted(maps.Keys(state.Subjects)), batchSize) {
+		part, err := b.lastOf(ctx, stream, chunk, state.LastSeq)
 		if err != nil {
 			return nil, err
 		}
@@ -105,12 +140,19 @@ func (b *Bus) lasts(ctx context.Context, stream, filter string) ([]stored, error
 // lastOf returns the last message of each subject, from a replica that has all
 // messages up to a sequence.
 func (b *Bus) lastOf(ctx context.Context, stream string, subjects []string, upTo uint64) ([]stored, error) {
+	ctx, cancel := context.WithTimeout(ctx, 4*requestTimeout)
+	defer cancel()
 	var list []stored
 	for attempt := 0; ; attempt++ {
 		var part []stored
-		a, err := b.get(ctx, stream, map[string]any{"multi_last": subjects, "batch": batchSize}, func(m stored) error {
-			part = append(part, m)
-			return nil
+		var a answer
+		err := patiently(ctx, func(ctx context.Context) (err error) {
+			part = nil
+			a, err = b.get(ctx, stream, map[string]any{"multi_last": subjects, "batch": batchSize}, func(m stored) error {
+				part = append(part, m)
+				return nil
+			})
+			return err
 		})
 		if err != nil {
 			return nil, err
@@ -138,7 +180,8 @@ type answer struct {
 	upTo uint64 // of a request for last messages: how far the replica has got
 }
 
-// get makes one request for several messages.
+// get makes one request for several messages. What it has given to do when it
+// fails is in the answer.
 func (b *Bus) get(ctx context.Context, stream string, request map[string]any, do func(stored) error) (a answer, err error) {
 	data, err := json.Marshal(request)
 	if err != nil {
@@ -154,7 +197,7 @@ func (b *Bus) get(ctx context.Context, stream string, request map[string]any, do
 		return a, err
 	}
 	for {
-		m, err := next(ctx, sub)
+		m, err := sub.NextMsgWithContext(ctx)
 		if err != nil {
 			return a, err
 		}
@@ -169,10 +212,11 @@ func (b *Bus) get(ctx context.Context, stream string, request map[string]any, do
 		default:
 			return a, fmt.Errorf("the server answers %s %s", status, m.Header.Get("Description"))
 		}
-		a.last = number(m, "Nats-Sequence")
-		if err := do(stored{Subject: m.Header.Get("Nats-Subject"), Seq: a.last, Data: m.Data, Header: m.Header}); err != nil {
+		seq := number(m, "Nats-Sequence")
+		if err := do(stored{Subject: m.Header.Get("Nats-Subject"), Seq: seq, Data: m.Data, Header: m.Header}); err != nil {
 			return a, err
 		}
+		a.last = seq
 	}
 }
 
@@ -183,10 +227,4 @@ func number(m *nats.Msg, header string) uint64 {
 		return 0
 	}
 	return n
-}
-
-func next(ctx context.Context, sub *nats.Subscription) (*nats.Msg, error) {
-	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
-	defer cancel()
-	return sub.NextMsgWithContext(ctx)
 }

@@ -98,8 +98,12 @@ func (b *Bus) store(ctx context.Context, m *nats.Msg) (*jetstream.PubAck, error)
 	for attempt := 0; ; attempt++ {
 		ack, err := b.publish(ctx, m)
 		var refused *jetstream.APIError
-		if err == nil || errors.As(err, &refused) && refused.Code < 500 || errors.Is(err, nats.ErrConnectionClosed) {
-			return ack, err
+		switch {
+		case err == nil:
+			ack.Duplicate = ack.Duplicate && attempt == 0 // or it is our own one before
+			return ack, nil
+		case errors.As(err, &refused) && refused.Code < 500, errors.Is(err, nats.ErrConnectionClosed):
+			return nil, err
 		}
 		b.log.Warn("could not store a message; trying again", "subject", m.Subject, "error", err)
 		if sleep(ctx, backoff(attempt)) != nil {
