@@ -83,14 +83,16 @@ func (r *run) run(ctx context.Context) (*Outcome, error) {
 	}
 	working, stop := context.WithCancel(ctx)
 	defer stop()
-	var workers sync.WaitGroup
-	if err := r.startWorkers(working, &workers); err != nil {
+	drained, err := r.startWorkers(working)
+	if err != nil {
 		return nil, err
 	}
-	err := r.loop(working)
+	err = r.loop(working)
 	interrupted := ctx.Err() != nil
 	stop()
-	workers.Wait()
+	if endErr := drained(); err == nil {
+		err = endErr
+	}
 	if endErr := r.finish(staying); err == nil {
 		err = endErr
 	}

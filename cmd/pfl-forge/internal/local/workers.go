@@ -2,10 +2,75 @@ package local
 
 import (
 	"context"
+	"errors"
+	"path/filepath"
 	"sync"
+	"time"
+
+	"github.com/pfl-forge/pfl-forge"
+	"github.com/pfl-forge/pfl-forge/repository"
+	"github.com/pfl-forge/pfl-forge/repository/backends"
+	"github.com/pfl-forge/pfl-forge/service"
+	"github.com/pfl-forge/pfl-forge/services/analyzer"
+	"github.com/pfl-forge/pfl-forge/services/implementer"
+	"github.com/pfl-forge/pfl-forge/services/reflector"
+	"github.com/pfl-forge/pfl-forge/services/reviewer"
+	"github.com/pfl-forge/pfl-forge/workspace"
 )
 
-// startWorkers starts the workers of every step.
-func (r *run) startWorkers(ctx context.Context, running *sync.WaitGroup) error {
-	return nil
+const (
+	// replica names the workers of a run. There is one run at a time, and the next
+	// one finds the checkouts and sessions of this one.
+	replica = forge.ReplicaID("local")
+	// stateDir keeps what agents need from call to call.
+	stateDir = "host"
+)
+
+// worker is one of the services that take commands.
+type worker struct {
+	name     string
+	handlers []service.Handler
+	run      func(context.Context, *service.Worker) error
+}
+
+func (r *run) workers(repos *repository.Set) []worker {
+	analyze := analyzer.New(repos, r.Log)
+	implement := implementer.New(implementer.Config{Repositories: repos, Bus: r.session.Bus, Replica: replica, Log: r.Log})
+	review := reviewer.New(repos)
+	reflect := reflector.New()
+	return []worker{
+		{"analyzer", analyze.Handlers(), analyze.Run},
+		{"implementer", implement.Handlers(), implement.Run},
+		{"reviewer", review.Handlers(), review.Run},
+		{"reflector", reflect.Handlers(), reflect.Run},
+	}
+}
+
+// startWorkers starts the workers of every step, which share the permits for
+// agents. It returns what waits until they have handed everything back; they do
+// when ctx ends.
+func (r *run) startWorkers(ctx context.Context) (wait func() error, err error) {
+	host := backends.Host(filepath.Join(r.Repo.Root, workspace.Dir, stateDir), r.Log)
+	repos, err := repository.OpenSet(ctx, host, []repository.Source{{Project: r.Repo.Project, Path: r.Repo.Root}})
+	if err != nil {
+		return nil, err
+	}
+	parallel := r.Base.Config.ParallelWorkers
+	permits := service.NewPermits(parallel)
+	var running sync.WaitGroup
+	for _, w := range r.workers(repos) {
+		running.Go(func() {
+			err := w.run(ctx, &service.Worker{
+				Bus: r.session.Bus, Replica: replica, Log: r.Log.With("service", w.name), Handlers: w.handlers,
+				Parallel: parallel, Permits: permits, Grace: time.Millisecond,
+			})
+			if ctx.Err() == nil {
+				r.fail(errors.Join(errors.New("the "+w.name+" ended"), err))
+			}
+		})
+	}
+	return func() error {
+		running.Wait()
+		return repos.Close()
+	}, nil
 }

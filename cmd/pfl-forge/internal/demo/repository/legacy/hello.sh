@@ -1,0 +1,2 @@
+# Greeted in English only. Nobody uses it any more.
+echo Hello
