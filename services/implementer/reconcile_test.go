@@ -1,0 +1,313 @@
+package implementer
+
+import (
+	"context"
+	"errors"
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/pfl-forge/pfl-forge"
+	"github.com/pfl-forge/pfl-forge/bus"
+	"github.com/pfl-forge/pfl-forge/bus/bustest"
+	"github.com/pfl-forge/pfl-forge/git"
+	"github.com/pfl-forge/pfl-forge/git/gittest"
+	"github.com/pfl-forge/pfl-forge/repository/repotest"
+	"github.com/pfl-forge/pfl-forge/service"
+)
+
+// results takes every result from now on.
+func (w *world) results() <-chan forge.Result {
+	w.t.Helper()
+	c := make(chan forge.Result, 100)
+	w.background(func(ctx context.Context) error {
+		w.bus.ConsumeEvents(ctx, bus.EventConfig{}, func(_ context.Context, d *bus.Delivery) error {
+			c <- *d.Event.Result
+			return nil
+		})
+		return nil
+	})
+	return c
+}
+
+// background runs do until stop is called, or the test ends, and waits for its end.
+func (w *world) background(do func(context.Context) error) (stop func()) {
+	w.t.Helper()
+	ctx, cancel := context.WithCancel(context.Background())
+	done := make(chan error, 1)
+	go func() { done <- do(ctx) }()
+	stopped := false
+	stop = func() {
+		if stopped {
+			return
+		}
+		stopped = true
+		cancel()
+		if err := <-done; err != nil && !errors.Is(err, context.Canceled) {
+			w.t.Error(err)
+		}
+	}
+	w.t.Cleanup(stop)
+	return stop
+}
+
+func get(t *testing.T, c <-chan forge.Result) forge.Result {
+	t.Helper()
+	select {
+	case r := <-c:
+		return r
+	case <-time.After(20 * time.Second):
+		t.Fatal("waited in vain for a result")
+		panic("unreachable")
+	}
+}
+
+// eventually waits for what something else in the test makes true.
+func eventually(t *testing.T, what string, ok func() bool) {
+	t.Helper()
+	tick := time.NewTicker(5 * time.Millisecond)
+	defer tick.Stop()
+	for limit := time.After(20 * time.Second); !ok(); {
+		select {
+		case <-limit:
+			t.Fatalf("never happened: %s", what)
+		case <-tick.C:
+		}
+	}
+}
+
+// intent journals the intent with these tasks under way, waiting or failed.
+func (w *world) intent(status forge.Status, tasks ...forge.TaskSummary) {
+	w.t.Helper()
+	key := forge.Key{Project: repotest.Project, Intent: "fix"}
+	w.journal(key, forge.Record{Summary: forge.Summary{Key: key, Status: status, Tasks: tasks}})
+}
+
+var (
+	underWay = forge.TaskSummary{ID: "fix-001", Status: forge.TaskImplementing}
+	failed   = forge.TaskSummary{ID: "fix-001", Status: forge.TaskFailed}
+)
+
+// diedAfterMoving leaves a change on main that nobody was told of.
+func (w *world) diedAfterMoving() git.OID {
+	w.t.Helper()
+	c := landing(3, w.ready("new.txt", "x"))
+	w.want(c)
+	w.crashAt("moved")
+	dies(w.t, func() { w.imp.integrate(w.t.Context(), c, silent) })
+	return w.repo.Head("main")
+}
+
+func TestReconcileReportsWhatADeadProcessLanded(t *testing.T) {
+	w := newWorld(t)
+	results := w.results()
+	landed := w.diedAfterMoving()
+	w.intent(forge.StatusExecuting, underWay)
+	for range 2 { // as often as it starts, until the task has ended
+		if err := w.imp.reconcile(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+	}
+	r := get(t, results)
+	if r.To.Intent != "fix" || r.Attempt.Task != "fix-001" || r.Attempt.Step != forge.StepIntegrate || r.Attempt.Number != 3 || r.Replica != "w1" {
+		t.Errorf("got %+v", r)
+	}
+	if i := r.Integration; i == nil || i.Outcome != forge.LandIntegrated || i.Commit != string(landed) || i.Parent != string(w.repo.Head("main^")) {
+		t.Errorf("got %+v", i)
+	}
+	if len(w.refs("/land/")) != 1 {
+		t.Error("the landing of a task under way is forgotten")
+	}
+	w.intent(forge.StatusDone)
+	if err := w.imp.reconcile(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if len(w.refs("/land/")) != 0 {
+		t.Error("the landing of a task that ended is kept")
+	}
+}
+
+// Landings of intents that the journal does not know are of a former journal.
+func TestReconcileLeavesUnknownIntentsAlone(t *testing.T) {
+	w := newWorld(t)
+	results := w.results()
+	w.diedAfterMoving()
+	if err := w.imp.reconcile(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	marker := forge.Result{
+		To: forge.Key{Project: repotest.Project, Intent: "marker"}, Attempt: forge.Attempt{Step: forge.StepAnalyze, Number: 1, Claim: 1},
+		Replica: "w1", Analysis: &forge.Analysis{NothingToDo: "x"},
+	}
+	if err := w.bus.PublishResult(t.Context(), marker); err != nil {
+		t.Fatal(err)
+	}
+	if r := get(t, results); r.Attempt != marker.Attempt {
+		t.Errorf("got %+v", r)
+	}
+
+	// When an intent of that name begins, they are forgotten.
+	w.implemented(recipe(1, "write", "FILE", "other.txt", "TEXT", "y"))
+	if left := w.refs("/land/"); len(left) != 0 {
+		t.Errorf("kept %q", left)
+	}
+}
+
+func TestReconcileGivesBackCheckoutsOfTasksThatEnded(t *testing.T) {
+	w := newWorld(t)
+	w.implemented(recipe(1, "write", "FILE", "new.txt", "TEXT", "x"))
+	dir := filepath.Join(w.repo.Dir, ".forge", "worktrees", "fix-001")
+	state := w.repository().StateDir("fix-001")
+	w.intent(forge.StatusExecuting, underWay)
+	if err := w.imp.reconcile(t.Context()); err != nil || !exists(dir) || !exists(state) {
+		t.Fatalf("a checkout in use is gone; %v", err)
+	}
+	w.intent(forge.StatusBlocked, failed)
+	if err := w.imp.reconcile(t.Context()); err != nil || exists(dir) || exists(state) {
+		t.Fatalf("a checkout is kept; %v", err)
+	}
+}
+
+func exists(path string) bool {
+	_, err := os.Lstat(path)
+	return err == nil
+}
+
+func (w *world) worker() *service.Worker {
+	return &service.Worker{
+		Bus: w.bus, Replica: "w1", Log: w.imp.log, Handlers: w.imp.Handlers(), Parallel: 2, Permits: service.NewPermits(2), Grace: time.Minute,
+	}
+}
+
+func (w *world) dispatch(key forge.Key, eff forge.Effects) {
+	w.t.Helper()
+	if err := w.bus.Dispatch(w.t.Context(), key, eff); err != nil {
+		w.t.Fatal(err)
+	}
+}
+
+// The whole of a task, by commands and results.
+func TestWorker(t *testing.T) {
+	w := newWorld(t)
+	results := w.results()
+	w.background(func(ctx context.Context) error { return w.imp.Run(ctx, w.worker()) })
+	key := forge.Key{Project: repotest.Project, Intent: "fix"}
+	do := func(c forge.Command) forge.Result {
+		r := forge.Result{To: c.To, Attempt: c.Attempt}
+		machine := r.Machine()
+		w.journal(machine, forge.Record{Summary: forge.Summary{
+			Key: machine, Status: forge.StatusExecuting, Open: []forge.Attempt{c.Attempt}, Tasks: []forge.TaskSummary{underWay},
+		}})
+		w.dispatch(machine, forge.Effects{Commands: []forge.Command{c}})
+		got := get(t, results)
+		if got.Failure != nil || got.Attempt != c.Attempt || got.Replica != "w1" {
+			t.Fatalf("got %+v, %+v", got, got.Failure)
+		}
+		return got
+	}
+	im := do(recipe(1, "write", "FILE", "new.txt", "TEXT", "x")).Implementation
+	c := command(forge.StepRebase, 1)
+	c.Task.Base, c.Task.Head = im.Base, im.Head
+	rb := do(c).Rebase
+	land := do(landing(1, rb)).Integration
+	if land.Outcome != forge.LandIntegrated || w.repo.Head("main") != git.OID(land.Commit) {
+		t.Fatalf("got %+v", land)
+	}
+	w.intent(forge.StatusDone)
+	w.dispatch(key, forge.Effects{Released: []forge.TaskID{"fix-001"}})
+	eventually(t, "the checkout and the landing are given back", func() bool {
+		return !exists(filepath.Join(w.repo.Dir, ".forge", "worktrees", "fix-001")) && len(w.refs("/land/")) == 0
+	})
+}
+
+// A task is cancelled while its change lands: that it landed is reported before the
+// landing is forgotten.
+func TestReleaseOfAFailedTaskThatLanded(t *testing.T) {
+	w := newWorld(t)
+	results := w.results()
+	landed := w.diedAfterMoving()
+	w.intent(forge.StatusCancelled, failed)
+	w.imp.release(t.Context(), bus.Control{
+		To: forge.Key{Project: repotest.Project, Intent: "fix"}, Released: []forge.TaskID{"fix-001"},
+	})
+	if r := get(t, results); r.Integration == nil || r.Integration.Commit != string(landed) {
+		t.Errorf("got %+v", r)
+	}
+	if len(w.refs("/land/")) != 0 {
+		t.Error("the landing is kept")
+	}
+}
+
+// Two replicas, each with its own clone: one implements, the other goes on, and a
+// landing of one that died is known to the other.
+func TestReplicas(t *testing.T) {
+	r := gittest.New(t, map[string]string{"pfl-forge.yaml": settings, "b.txt": "b\n"})
+	origin := gittest.At(t, r.Origin())
+	b := bustest.Start(t)
+	replica := func() *world { return worldOn(t, origin, repotest.Clone(t, origin.Dir), b) }
+	one, two := replica(), replica()
+
+	im := one.implemented(recipe(1, "write", "FILE", "new.txt", "TEXT", "one"))
+	again := recipe(2, "write", "FILE", "new.txt", "TEXT", "two")
+	again.Task.Base, again.Task.Head = im.Base, im.Head
+	im = two.implemented(again)
+	if im.Commits != 2 {
+		t.Fatalf("got %+v", im)
+	}
+	rb := one.rebased(im)
+
+	person := gittest.At(t, r.Dir)
+	person.Commit("somebody else", map[string]string{"b.txt": "c\n"})
+	person.Git("push", "-q", origin.Dir, "main")
+	c := landing(1, rb)
+	two.want(c)
+	two.crashAt("moved")
+	dies(t, func() { two.imp.integrate(t.Context(), c, silent) })
+	if origin.Show("main", "new.txt") != "one\ntwo" || origin.Show("main", "b.txt") != "c" {
+		t.Fatal("it did not land at the origin")
+	}
+	c.Attempt.Claim = 2
+	got := one.imp.integrate(t.Context(), c, silent)
+	if got.Failure != nil || got.Integration.Commit != string(origin.Head("main")) || got.Integration.Outcome != forge.LandIntegrated {
+		t.Errorf("got %+v, %+v", got.Failure, got.Integration)
+	}
+
+	results := one.results()
+	one.intent(forge.StatusBlocked, failed)
+	if err := one.imp.reconcile(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(got.Integration, get(t, results).Integration); diff != "" {
+		t.Error(diff)
+	}
+	if left := origin.Git("for-each-ref", "refs/forge/fix/fix-001/land"); left != "" {
+		t.Errorf("the origin keeps %q", left)
+	}
+}
+
+// Two replicas land at once: one moves the branch first, the other follows on top.
+func TestReplicasRace(t *testing.T) {
+	r := gittest.New(t, map[string]string{"pfl-forge.yaml": settings, "b.txt": "b\n"})
+	origin := gittest.At(t, r.Origin())
+	b := bustest.Start(t)
+	one := worldOn(t, origin, repotest.Clone(t, origin.Dir), b)
+	two := worldOn(t, origin, repotest.Clone(t, origin.Dir), b)
+	c := landing(1, one.ready("new.txt", "x"))
+	other := r.Commit("somebody else", map[string]string{"b.txt": "c\n"})
+	two.want(c)
+	two.imp.crash = func(at string) {
+		if at == "kept" && origin.Head("main") != other { // between looking and pushing
+			r.Git("push", "-q", origin.Dir, "main")
+		}
+	}
+	got := two.imp.integrate(t.Context(), c, silent)
+	if got.Failure != nil || got.Integration.Parent != string(other) || origin.Head("main^") != other {
+		t.Errorf("got %+v, %+v", got.Failure, got.Integration)
+	}
+	if origin.Show("main", "b.txt") != "c" || origin.Show("main", "new.txt") != "x" {
+		t.Error("a change got lost")
+	}
+}
