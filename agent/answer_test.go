@@ -104,7 +104,8 @@ func TestSchemasSayWhatParsesTake(t *testing.T) {
 	}{
 		"analysis": {agent.AnalysisSchema, agent.Analysis{
 			Type: "x", Risk: "low", Tasks: []agent.Plan{{
-				Name: "x", Title: "x", Plan: "x", RelevantFiles: []string{"x"}, Steps: []string{"x"}, Context: "x", Complexity: "low", DependsOn: []string{"x"}, Item: "x",
+				Name: "x", Title: "x", Plan: "x", RelevantFiles: []string{"x"}, Steps: []string{"x"}, Context: "x",
+				Complexity: "low", DependsOn: []string{"x"}, Item: "x",
 			}},
 			Clarifications: []agent.Question{{Question: "x", Context: "x", Suggested: []string{"x"}, Param: "x"}},
 			DependsOn:      []string{"x"}, NothingToDo: "x", Observations: observed,

@@ -14,6 +14,7 @@ import (
 )
 
 func shell(t *testing.T, command string) agent.Shell {
+	t.Helper()
 	return agent.Shell{Command: command, Dir: t.TempDir(), ScratchDir: t.TempDir(), Env: []string{"X=from env"}}
 }
 
@@ -47,21 +48,24 @@ func TestRunShellFailures(t *testing.T) {
 	cancel()
 	for _, tt := range []struct {
 		name   string
-		ctx    context.Context
 		change func(*agent.Shell)
 		want   forge.FailureReason
 	}{
-		{"timeout", t.Context(), func(s *agent.Shell) { s.Limits.Wall = 100 * time.Millisecond }, forge.FailTimeout},
-		{"idle", t.Context(), func(s *agent.Shell) { s.Limits.Idle = 100 * time.Millisecond }, forge.FailIdle},
-		{"flood", t.Context(), func(s *agent.Shell) { s.Command, s.Limits.OutputBytes = "yes", 1000 }, forge.FailOutputLimit},
-		{"cancelled", ended, func(*agent.Shell) {}, forge.FailKilled},
-		{"no directory", t.Context(), func(s *agent.Shell) { s.Dir += "/gone" }, forge.FailCrashed},
-		{"no scratch", t.Context(), func(s *agent.Shell) { s.ScratchDir = "relative" }, forge.FailRepository},
-		{"no command", t.Context(), func(s *agent.Shell) { s.Command = "" }, forge.FailConfig},
+		{"timeout", func(s *agent.Shell) { s.Limits.Wall = 100 * time.Millisecond }, forge.FailTimeout},
+		{"idle", func(s *agent.Shell) { s.Limits.Idle = 100 * time.Millisecond }, forge.FailIdle},
+		{"flood", func(s *agent.Shell) { s.Command, s.Limits.OutputBytes = "yes", 1000 }, forge.FailOutputLimit},
+		{"cancelled", func(*agent.Shell) {}, forge.FailKilled},
+		{"no directory", func(s *agent.Shell) { s.Dir += "/gone" }, forge.FailCrashed},
+		{"no scratch", func(s *agent.Shell) { s.ScratchDir = "relative" }, forge.FailRepository},
+		{"no command", func(s *agent.Shell) { s.Command = "" }, forge.FailConfig},
 	} {
 		s := shell(t, "echo begun; sleep 60")
 		tt.change(&s)
-		_, err := agent.RunShell(tt.ctx, s)
+		ctx := t.Context()
+		if tt.want == forge.FailKilled {
+			ctx = ended
+		}
+		_, err := agent.RunShell(ctx, s)
 		var f *agent.Failure
 		if !errors.As(err, &f) || f.Reason != tt.want {
 			t.Errorf("%s: got %v, want %s", tt.name, err, tt.want)

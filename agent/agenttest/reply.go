@@ -85,6 +85,15 @@ func (r Reply) content() []object {
 	return out
 }
 
+// encode returns v as JSON; a test that scripts what is none is mistaken.
+func encode(v any) []byte {
+	data, err := json.Marshal(v)
+	if err != nil {
+		panic(err)
+	}
+	return data
+}
+
 func message(req Request, content []object, stop any, usage Usage) object {
 	return object{
 		"id": "msg_" + rand.Text(), "type": "message", "role": "assistant", "model": req.Model,
@@ -101,11 +110,7 @@ func stream(w http.ResponseWriter, req Request, r Reply) {
 	w.Header().Set("Content-Type", "text/event-stream")
 	event := func(kind string, data object) {
 		data["type"] = kind
-		text, err := json.Marshal(data)
-		if err != nil {
-			panic(err)
-		}
-		fmt.Fprintf(w, "event: %s\ndata: %s\n\n", kind, text)
+		fmt.Fprintf(w, "event: %s\ndata: %s\n\n", kind, encode(data))
 		_ = http.NewResponseController(w).Flush()
 	}
 	start := r.usage()
@@ -129,10 +134,6 @@ func split(b object) (open, delta object) {
 	if b["type"] == "text" {
 		return object{"type": "text", "text": ""}, object{"type": "text_delta", "text": b["text"]}
 	}
-	input, err := json.Marshal(b["input"])
-	if err != nil {
-		panic(err)
-	}
 	return object{"type": "tool_use", "id": b["id"], "name": b["name"], "input": object{}},
-		object{"type": "input_json_delta", "partial_json": string(input)}
+		object{"type": "input_json_delta", "partial_json": string(encode(b["input"]))}
 }

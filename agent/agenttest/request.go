@@ -73,9 +73,9 @@ func parseRequest(body []byte, header http.Header) (Request, error) {
 	for _, t := range in.Tools {
 		r.Tools = append(r.Tools, t.Name)
 	}
-	all := r.System
+	all := []string{r.System}
 	for _, m := range in.Messages {
-		all += "\n" + m.Content.text()
+		all = append(all, m.Content.text())
 		if m.Role != "user" {
 			continue
 		}
@@ -89,7 +89,7 @@ func parseRequest(body []byte, header http.Header) (Request, error) {
 			}
 		}
 	}
-	if m := workingDir.FindStringSubmatch(all); m != nil {
+	if m := workingDir.FindStringSubmatch(strings.Join(all, "\n")); m != nil {
 		r.Dir = strings.TrimSpace(m[1])
 	}
 	return r, nil

@@ -3,7 +3,6 @@
 package agenttest
 
 import (
-	"encoding/json"
 	"io"
 	"net/http"
 	"net/http/httptest"
@@ -109,13 +108,13 @@ func (s *Server) send(w http.ResponseWriter, r *http.Request, req Request, reply
 		}
 		w.Header().Set("Content-Type", "application/json")
 		w.WriteHeader(reply.Status)
-		_ = json.NewEncoder(w).Encode(map[string]any{
-			"type": "error", "error": map[string]any{"type": reply.ErrorType, "message": reply.Text},
-		})
+		_, _ = w.Write(encode(object{
+			"type": "error", "error": object{"type": reply.ErrorType, "message": reply.Text},
+		}))
 	case req.Stream:
 		stream(w, req, reply)
 	default:
 		w.Header().Set("Content-Type", "application/json")
-		_ = json.NewEncoder(w).Encode(whole(req, reply))
+		_, _ = w.Write(encode(whole(req, reply))) //nolint:gosec // JSON, for a CLI
 	}
 }

@@ -51,7 +51,7 @@ func newBench(t *testing.T, role agent.Role, scenario agenttest.Scenario) *bench
 		},
 	}
 	switch role {
-	case agent.RoleAnalyze:
+	case agent.RoleAnalyze, agent.RoleReflect:
 		b.call.Schema = agent.AnalysisSchema
 	case agent.RoleReview:
 		b.call.Schema = agent.ReviewSchema

@@ -28,7 +28,10 @@ func TestModelFailures(t *testing.T) {
 		{"no credentials", agenttest.Fail(401, "authentication_error", "invalid x-api-key"), forge.FailAuth, ""},
 		{"forbidden", agenttest.Fail(403, "permission_error", "not yours"), forge.FailAuth, ""},
 		{"rate limited", func(agenttest.Request) agenttest.Reply {
-			return agenttest.Reply{Status: http.StatusTooManyRequests, ErrorType: "rate_limit_error", Text: "slow down", Header: map[string]string{"Retry-After": "3600"}}
+			return agenttest.Reply{
+				Status: http.StatusTooManyRequests, ErrorType: "rate_limit_error", Text: "slow down",
+				Header: map[string]string{"Retry-After": "3600"},
+			}
 		}, forge.FailRateLimited, "slow down"},
 		{"quota", agenttest.Fail(400, "invalid_request_error", "Your credit balance is too low"), forge.FailQuota, "redit balance"},
 		{"overloaded", agenttest.Fail(529, "overloaded_error", "busy"), forge.FailOverloaded, ""},
@@ -54,6 +57,7 @@ func TestModelFailures(t *testing.T) {
 				b.call.Limits.BudgetUSD = 0.1
 			case forge.FailIdle:
 				b.call.Limits.Idle = 2 * time.Second
+			default:
 			}
 			out, err := b.run()
 			mustFail(t, err, tt.reason, tt.message)
@@ -186,7 +190,10 @@ func TestResultClauses(t *testing.T) {
 		{"odd is_error", say(strings.Replace(good, `"is_error":false`, `"is_error":"no"`, 1)), forge.FailInvalidOutput, ""},
 		{"subtype", say(strings.Replace(good, "success", "error_during_execution", 1)), forge.FailCrashed, "error_during_execution"},
 		{"no answer", say(strings.Replace(good, "structured_output", "other", 1)), forge.FailInvalidOutput, "no structured answer"},
-		{"unknown command", say(`{"type":"result","subtype":"success","is_error":false,"num_turns":0,"result":"Unknown command: /x"}`), forge.FailInvalidOutput, "taken for a command"},
+		{
+			"unknown command", say(`{"type":"result","subtype":"success","is_error":false,"num_turns":0,"result":"Unknown command: /x"}`),
+			forge.FailInvalidOutput, "taken for a command",
+		},
 		{"lost session", "echo 'No conversation found with session ID: x' >&2; exit 1", forge.FailLostSession, ""},
 		{"signal", "kill -9 $$", forge.FailCrashed, "status 137"},
 		{"flood", "yes", forge.FailOutputLimit, ""},

@@ -5,6 +5,8 @@ import "encoding/json"
 // message is one line of the CLI's output; which fields it has depends on its
 // type and subtype.
 type message struct {
+	result
+
 	Type      string `json:"type"`
 	Subtype   string `json:"subtype"`
 	SessionID string `json:"session_id"`
@@ -18,16 +20,16 @@ type message struct {
 	Error        json.RawMessage `json:"error"`
 
 	// rate_limit_event, of a subscription
-	RateLimit struct {
-		Status   string `json:"status"`
-		ResetsAt int64  `json:"resetsAt"` // Unix time
-	} `json:"rate_limit_info"`
+	RateLimit rateLimit `json:"rate_limit_info"`
 
 	// assistant, user
 	Message       body            `json:"message"`
 	ToolUseResult json.RawMessage `json:"tool_use_result"`
+}
 
-	result
+type rateLimit struct {
+	Status   string `json:"status"`
+	ResetsAt int64  `json:"resetsAt"` // Unix time
 }
 
 // result is the last line of the output.

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
@@ -138,12 +139,9 @@ func (t *transcript) toolResult(data json.RawMessage) {
 	if rel, err := filepath.Rel(t.dir, file); err == nil && filepath.IsLocal(rel) {
 		file = rel
 	}
-	for _, f := range t.files {
-		if f == file {
-			return
-		}
+	if !slices.Contains(t.files, file) {
+		t.files = append(t.files, file)
 	}
-	t.files = append(t.files, file)
 }
 
 // outcome returns what is known, whether or not the call succeeded.

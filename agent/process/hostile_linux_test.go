@@ -204,13 +204,12 @@ func mustBeGone(t *testing.T, dir string, count int) {
 		if err != nil {
 			continue // written by two at once
 		}
-		for running(pid, dir) {
+		for tick := time.Tick(5 * time.Millisecond); running(pid, dir); <-tick {
 			if time.Now().After(deadline) {
 				_ = syscall.Kill(pid, syscall.SIGKILL)
 				t.Errorf("process %d is left", pid)
 				break
 			}
-			time.Sleep(5 * time.Millisecond)
 		}
 	}
 }

@@ -26,7 +26,7 @@ func (o Owner) Sweep(ctx context.Context) (int, error) {
 func sweep(ctx context.Context, prefix string) (int, error) {
 	killed := map[int]bool{}
 	deadline := time.Now().Add(killDelay)
-	for {
+	for tick := time.Tick(time.Millisecond); ; <-tick {
 		pids := stopAll(func() []int { return marked(prefix) })
 		if len(pids) == 0 {
 			return len(killed), nil
@@ -38,7 +38,6 @@ func sweep(ctx context.Context, prefix string) (int, error) {
 			killed[pid] = true
 			_ = syscall.Kill(pid, syscall.SIGKILL)
 		}
-		time.Sleep(time.Millisecond)
 	}
 }
 

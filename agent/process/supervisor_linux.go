@@ -23,7 +23,7 @@ const (
 
 // init, not main, so that every executable that can run a command, tests
 // included, can supervise it.
-func init() {
+func init() { //nolint:gochecknoinits // as said
 	if len(os.Args) > 1 && os.Args[0] == supervisorName {
 		supervise(os.Args[1:])
 	}
@@ -39,7 +39,7 @@ func supervise(argv []string) {
 		v.Start = err.Error()
 	}
 	report := os.NewFile(reportFD, "report")
-	if json.NewEncoder(report).Encode(v) != nil {
+	if err := json.NewEncoder(report).Encode(v); err != nil {
 		syscall.Exit(1)
 	}
 	syscall.Exit(0) // os.Exit would wait a second in a build with the race detector
@@ -50,7 +50,7 @@ func superviseTree(argv []string) (verdict, error) {
 		return verdict{}, err
 	}
 	child, err := os.StartProcess(argv[0], argv, &os.ProcAttr{
-		Files: []*os.File{os.Stdin, os.Stdout, os.Stderr},
+		Files: []*os.File{os.Stdin, os.Stdout, os.Stderr}, //nolint:forbidigo // this is a main
 		// init runs on the main thread, which lives as long as this process:
 		// so the command does not outlive a supervisor that is killed.
 		Sys: &syscall.SysProcAttr{Setsid: true, Pdeathsig: syscall.SIGKILL},
@@ -84,9 +84,8 @@ func killWhenReleased() {
 			break
 		}
 	}
-	for {
+	for tick := time.Tick(20 * time.Millisecond); ; <-tick {
 		killTree(os.Getpid())
-		time.Sleep(20 * time.Millisecond)
 	}
 }
 
@@ -95,6 +94,7 @@ func killWhenReleased() {
 func reap(command int) verdict {
 	var v verdict
 	var deadline time.Time // set once the command ended
+	tick := time.Tick(time.Millisecond)
 	for {
 		var status syscall.WaitStatus
 		options := 0
@@ -115,7 +115,7 @@ func reap(command int) verdict {
 				return v
 			}
 			killTree(os.Getpid())
-			time.Sleep(time.Millisecond)
+			<-tick
 		}
 	}
 }

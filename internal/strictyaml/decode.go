@@ -75,7 +75,7 @@ func (d *decoder) allowed(n *yaml.Node, field string, depth int) bool {
 func isNull(n *yaml.Node) bool { return n.Kind == yaml.ScalarNode && n.Tag == nullTag }
 
 func isScalar(v reflect.Value) bool {
-	if _, ok := v.Addr().Interface().(encoding.TextUnmarshaler); ok {
+	if _, ok := reflect.TypeAssert[encoding.TextUnmarshaler](v.Addr()); ok {
 		return true
 	}
 	switch v.Kind() {
