@@ -4,6 +4,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"time"
 )
 
 // writeFile replaces the file at path as a whole: a reader or a crash sees the old or the new content.
@@ -39,6 +40,23 @@ func replaceFile(path string, content []byte, durable bool) (err error) {
 		return err
 	}
 	return syncDir(filepath.Dir(path))
+}
+
+// copyIndex copies an index file with its modification time: git re-reads files that are as young as the index, and a
+// copy that looks younger would hide a change made right after the index was written.
+func copyIndex(from, to string) error {
+	info, err := os.Stat(from)
+	if err != nil {
+		return err
+	}
+	b, err := os.ReadFile(from)
+	if err != nil {
+		return err
+	}
+	if err := writeFile(to, b); err != nil {
+		return err
+	}
+	return os.Chtimes(to, time.Time{}, info.ModTime())
 }
 
 func syncDir(dir string) error {

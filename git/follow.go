@@ -66,7 +66,7 @@ func (s *Store) announce(m move) error {
 func (s *Store) moveFiles(ctx context.Context, m move, hold []*os.File) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), moveTimeout)
 	defer cancel()
-	if err := copyIndex(m.GitDir); err != nil {
+	if err := takeIndex(m.GitDir); err != nil {
 		return err
 	}
 	own := filepath.Join(m.GitDir, ownIndex)
@@ -113,15 +113,13 @@ func lockIndex(gitDir string) (unlock func(), err error) {
 	return func() { _ = os.Remove(path) }, err
 }
 
-func copyIndex(gitDir string) error {
-	b, err := os.ReadFile(filepath.Join(gitDir, "index"))
-	if err != nil && !errors.Is(err, os.ErrNotExist) {
-		return err
-	}
+// takeIndex copies the person's index to where our commands find it.
+func takeIndex(gitDir string) error {
 	own := filepath.Join(gitDir, ownIndex)
 	_ = os.Remove(own + ".lock")
-	if err != nil {
+	err := copyIndex(filepath.Join(gitDir, "index"), own)
+	if errors.Is(err, os.ErrNotExist) {
 		return ignoreMissing(os.Remove(own))
 	}
-	return writeFile(own, b)
+	return err
 }

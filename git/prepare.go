@@ -149,17 +149,12 @@ func (c *Checkout) freshGit() error {
 	if b, err := os.ReadFile(filepath.Join(c.pool.store.hub, "shallow")); err == nil {
 		files["shallow"] = string(b)
 	}
-	index, err := os.ReadFile(c.own("index"))
-	if err != nil {
-		return err
-	}
-	files["index"] = string(index)
 	for name, content := range files {
 		if err := os.WriteFile(filepath.Join(git, name), []byte(content), 0o644); err != nil { //nolint:gosec // the agent's
 			return err
 		}
 	}
-	return nil
+	return copyIndex(c.own("index"), filepath.Join(git, "index"))
 }
 
 func ignoreMissing(err error) error {

@@ -101,7 +101,7 @@ func (s *Store) rollBack(ctx context.Context, m move, hold []*os.File) error {
 	if err != nil {
 		return err
 	}
-	if err := copyIndex(m.GitDir); err != nil {
+	if err := takeIndex(m.GitDir); err != nil {
 		return err
 	}
 	own := filepath.Join(m.GitDir, ownIndex)

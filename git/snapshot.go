@@ -22,11 +22,7 @@ type snapshot struct {
 // first moved to head, keeping what it knows about unchanged files, so only changed ones are read.
 func (c *Checkout) snapshot(ctx context.Context, head OID) (snapshot, error) {
 	snap := snapshot{index: c.own("index.next")}
-	b, err := os.ReadFile(c.own("index"))
-	if err != nil {
-		return snap, err
-	}
-	if err := writeFile(snap.index, b); err != nil {
+	if err := copyIndex(c.own("index"), snap.index); err != nil {
 		return snap, err
 	}
 	k := c.tree(snap.index)
