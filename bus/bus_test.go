@@ -2,9 +2,11 @@ package bus_test
 
 import (
 	"context"
+	"fmt"
 	"testing"
 	"time"
 
+	"github.com/nats-io/nats-server/v2/server"
 	"go.uber.org/goleak"
 
 	forge "github.com/pfl-forge/pfl-forge"
@@ -58,6 +60,95 @@ func TestAsk(t *testing.T) {
 	want := forge.Ruling{EventID: "submit-fix-login", Decision: forge.Applied, Intent: "fix-login"}
 	if got != want {
 		t.Errorf("got %+v, want %+v", got, want)
+	}
+}
+
+// TestHealth checks what probes and a waiting command line ask for.
+func TestHealth(t *testing.T) {
+	ctx := within(t)
+	b := bustest.Start(t)
+	if err := b.Ping(ctx); err != nil {
+		t.Error(err)
+	}
+	if idle, err := b.Idle(ctx); err != nil || idle {
+		t.Errorf("without a runner it is idle: %v, %v", idle, err)
+	}
+	if err := b.Consuming(ctx, forge.StepAnalyze, "a"); err == nil {
+		t.Error("without a worker there is one")
+	}
+	stop := make(chan struct{})
+	serve(t, b, func(context.Context, *bus.Delivery) error { <-stop; return nil })
+	work(t, b, bus.WorkConfig{}, func(context.Context, *bus.Job) error { return nil })
+	poll(t, ctx, func() bool { return b.Consuming(ctx, forge.StepAnalyze, "a") == nil })
+	poll(t, ctx, func() bool { idle, err := b.Idle(ctx); return idle && err == nil })
+	if err := b.Send(ctx, submit(key)); err != nil {
+		t.Fatal(err)
+	}
+	if idle, err := b.Idle(ctx); err != nil || idle {
+		t.Errorf("with an event to decide on it is idle: %v, %v", idle, err)
+	}
+	close(stop)
+	poll(t, ctx, func() bool { idle, err := b.Idle(ctx); return idle && err == nil })
+}
+
+// poll waits until a condition holds.
+func poll(t testing.TB, ctx context.Context, holds func() bool) {
+	t.Helper()
+	for !holds() {
+		if ctx.Err() != nil {
+			t.Fatal("waited in vain")
+		}
+		time.Sleep(time.Millisecond)
+	}
+}
+
+func TestToken(t *testing.T) {
+	ctx := within(t)
+	s, err := server.NewServer(&server.Options{
+		Host: "127.0.0.1", Port: server.RANDOM_PORT, Authorization: "secret", NoLog: true, NoSigs: true,
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.Start()
+	defer s.WaitForShutdown()
+	defer s.Shutdown()
+	if !s.ReadyForConnections(10 * time.Second) {
+		t.Fatal("the server is not ready")
+	}
+	b, err := bus.Connect(ctx, bus.Config{URL: s.ClientURL(), Token: "secret"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	b.Close()
+	if err := b.Ping(ctx); err == nil {
+		t.Error("a closed bus answers")
+	}
+	if err := b.Send(ctx, submit(key)); err == nil {
+		t.Error("a closed bus sends")
+	}
+	if _, err := bus.Connect(ctx, bus.Config{URL: s.ClientURL(), Token: "wrong"}); err == nil || ctx.Err() != nil {
+		t.Errorf("a wrong token: %v", err)
+	}
+	if _, err := bus.Connect(ctx, bus.Config{URL: s.ClientURL(), NKey: "missing"}); err == nil {
+		t.Error("connected with a key that is not there")
+	}
+}
+
+func BenchmarkAsk(b *testing.B) {
+	bs := bustest.Start(b)
+	serve(b, bs, func(_ context.Context, d *bus.Delivery) error {
+		d.Respond(forge.Ruling{Decision: forge.Applied})
+		return nil
+	})
+	n := 0
+	for b.Loop() {
+		n++
+		ev := submit(key)
+		ev.ID = fmt.Sprint(n)
+		if _, err := bs.Ask(context.Background(), ev); err != nil {
+			b.Fatal(err)
+		}
 	}
 }
 

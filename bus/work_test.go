@@ -110,8 +110,16 @@ func TestWorkAgain(t *testing.T) {
 	ctx := within(t)
 	b := bustest.Start(t)
 	attempts := make(chan int, 10)
+	rec := record(key, 0)
+	rec.Summary.Open = []forge.Attempt{command(forge.StepAnalyze, 1).Attempt}
+	if _, err := b.Append(ctx, key, 0, rec); err != nil {
+		t.Fatal(err)
+	}
 	work(t, b, bus.WorkConfig{}, func(_ context.Context, j *bus.Job) error {
 		attempts <- j.Attempt
+		if wanted, err := j.Wanted(ctx); err != nil || !wanted {
+			t.Errorf("the command is wanted: %v, %v", wanted, err)
+		}
 		if j.Attempt < 4 {
 			return bus.Retry(time.Millisecond, errors.New("busy"))
 		}

@@ -151,6 +151,20 @@ func TestGoldenEvent(t *testing.T) {
 	}
 }
 
+func TestLooksLikeJSON(t *testing.T) {
+	c := codec.Must[forge.Record](&forgev1.Record{})
+	rec := record()
+	binary, err := c.Marshal(&rec)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for data, want := range map[string]bool{"{}": true, " \n{": true, "": false, "[]": false, string(binary): false} {
+		if got := codec.LooksLikeJSON([]byte(data)); got != want {
+			t.Errorf("%.20q looks like JSON: %v", data, got)
+		}
+	}
+}
+
 func record() forge.Record {
 	now := time.Date(2026, 1, 2, 3, 4, 5, 6, time.UTC)
 	key := forge.Key{Project: "shop", Intent: "fix-login"}
