@@ -1,0 +1,34 @@
+package git
+
+import (
+	"context"
+	"fmt"
+	"strconv"
+	"strings"
+)
+
+// LogLine is a commit as git log --oneline shows it.
+type LogLine struct {
+	Commit  OID
+	Subject string // as its author wrote it: make it safe before it is shown
+}
+
+// Log lists the newest commits of a branch's own line of history, newest first, at
+// most limit of them.
+func (s *Store) Log(ctx context.Context, head OID, limit int) ([]LogLine, error) {
+	out, err := run(ctx, s.plumb(), "log", "--first-parent", "--no-show-signature", "--format=%H %s",
+		"--max-count="+strconv.Itoa(limit), string(head), "--")
+	if err != nil {
+		return nil, err
+	}
+	var list []LogLine
+	for line := range strings.Lines(string(out)) {
+		name, subject, _ := strings.Cut(strings.TrimSuffix(line, "\n"), " ")
+		commit, err := ParseOID(name)
+		if err != nil {
+			return nil, fmt.Errorf("git log: %w", err)
+		}
+		list = append(list, LogLine{commit, subject})
+	}
+	return list, nil
+}
