@@ -6,8 +6,10 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"sync"
 
 	"github.com/pfl-forge/pfl-forge"
+	"github.com/pfl-forge/pfl-forge/agent"
 	"github.com/pfl-forge/pfl-forge/config"
 	"github.com/pfl-forge/pfl-forge/git"
 )
@@ -17,12 +19,14 @@ type Repository struct {
 	Project forge.ProjectID
 	Store   *git.Store
 	Pool    *git.Pool
-	Base    git.Branch // where changes land
 
 	host    *Host
 	dir     string // state of this repository
 	configs configs
 	locks   locks
+
+	mu   sync.Mutex
+	base git.Branch // empty until it is known
 }
 
 func open(ctx context.Context, host *Host, src Source) (*Repository, error) {
@@ -43,6 +47,11 @@ func open(ctx context.Context, host *Host, src Source) (*Repository, error) {
 		return nil, err
 	}
 	cfg, err := r.resolveBase(ctx)
+	if f, ok := errors.AsType[*agent.Failure](err); ok {
+		// Until somebody mends it, every command is answered with this failure.
+		host.Log.Warn("the configuration of a project is wrong", "project", r.Project, "error", f)
+		cfg, err = config.Default(), nil
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -79,26 +88,45 @@ func (r *Repository) worktrees(cfg *config.Project) string {
 // resolveBase finds the base branch: the one that pfl-forge.yaml names on the
 // default branch, or the default branch itself. It returns the configuration there.
 func (r *Repository) resolveBase(ctx context.Context) (*config.Project, error) {
-	def, err := r.Store.DefaultBranch(ctx)
+	base, err := r.Store.DefaultBranch(ctx)
 	if err != nil {
 		return nil, err
 	}
-	r.Base = def
-	tip, err := r.Store.Inspect(ctx, def)
+	cfg, err := r.inspect(ctx, base)
 	if err != nil {
 		return nil, err
 	}
-	cfg, err := r.Config(ctx, tip)
-	if err != nil || cfg.BaseBranch == "" || cfg.BaseBranch == string(def) {
-		return cfg, err
+	if cfg.BaseBranch != "" && cfg.BaseBranch != string(base) {
+		if base, err = git.ParseBranch(cfg.BaseBranch); err != nil {
+			return nil, err
+		}
+		if cfg, err = r.inspect(ctx, base); err != nil {
+			return nil, fmt.Errorf("base_branch of %s: %w", config.FileName, err)
+		}
 	}
-	if r.Base, err = git.ParseBranch(cfg.BaseBranch); err != nil {
+	r.base = base
+	return cfg, nil
+}
+
+func (r *Repository) inspect(ctx context.Context, b git.Branch) (*config.Project, error) {
+	tip, err := r.Store.Inspect(ctx, b)
+	if err != nil {
 		return nil, err
-	}
-	if tip, err = r.Store.Inspect(ctx, r.Base); err != nil {
-		return nil, fmt.Errorf("base_branch of %s: %w", config.FileName, err)
 	}
 	return r.Config(ctx, tip)
+}
+
+// Base returns the branch where changes land. It stays what it was found to be
+// first, also when a person switches branches.
+func (r *Repository) Base(ctx context.Context) (git.Branch, error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.base == "" {
+		if _, err := r.resolveBase(ctx); err != nil {
+			return "", err
+		}
+	}
+	return r.base, nil
 }
 
 // Tip returns the commit that the base branch is at now.
@@ -106,7 +134,11 @@ func (r *Repository) Tip(ctx context.Context) (git.OID, error) {
 	if err := r.Store.Fetch(ctx); err != nil {
 		return "", err
 	}
-	return r.Store.Head(ctx, r.Base)
+	base, err := r.Base(ctx)
+	if err != nil {
+		return "", err
+	}
+	return r.Store.Head(ctx, base)
 }
 
 // Bring makes sure that commits of an intent are in the store, wherever they were

@@ -58,7 +58,7 @@ func (i *Implementer) land(ctx context.Context, j *repository.Job) error {
 			return err
 		}
 	}
-	return agent.Fail(forge.FailRepository, "%s moved %d times while the change was being landed: try again when it is quieter", j.Base, maxMoves)
+	return agent.Fail(forge.FailRepository, "the base branch moved %d times while the change was being landed: try again when it is quieter", maxMoves)
 }
 
 // try lands the change on the present tip, or says what is in the way. ErrMoved
@@ -111,7 +111,11 @@ func (i *Implementer) move(ctx context.Context, j *repository.Job, r *forge.Inte
 	}
 	i.keeps(taskKey{j.Command.To.Project, j.Command.Attempt.Task})
 	i.crash("kept")
-	_, err := j.Store.Integrate(ctx, j.Base, l.Parent, l.Commit)
+	base, err := j.Base(ctx)
+	if err != nil {
+		return nil, err
+	}
+	_, err = j.Store.Integrate(ctx, base, l.Parent, l.Commit)
 	if overlap, ok := errors.AsType[*git.OverlapError](err); ok {
 		return &forge.Integration{Outcome: forge.LandDirty, Files: overlap.Files}, nil
 	}

@@ -1,0 +1,251 @@
+package analyzer_test
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"os"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+
+	"github.com/pfl-forge/pfl-forge"
+	"github.com/pfl-forge/pfl-forge/agent"
+	"github.com/pfl-forge/pfl-forge/bus/bustest"
+	"github.com/pfl-forge/pfl-forge/git/gittest"
+	"github.com/pfl-forge/pfl-forge/repository"
+	"github.com/pfl-forge/pfl-forge/repository/repotest"
+	"github.com/pfl-forge/pfl-forge/service"
+	"github.com/pfl-forge/pfl-forge/services/analyzer"
+)
+
+const settings = `
+max_review_retries: 5
+timeouts: {implement: 20m, verify: 5m}
+worktree_setup: [make deps, make more]
+policy: {trusted_origins: [ci]}
+recipes:
+  rename:
+    title: Rename
+    risk: med
+    params:
+      - {name: FROM, question: 'Which identifier?', suggested: [foo, bar]}
+      - {name: TO}
+    run: sed -i "s/$FROM/$TO/" *.txt
+  files:
+    each: ls *.txt
+    run: 'true'
+  none:
+    each: 'true'
+    run: 'true'
+  fails:
+    each: 'exit 3'
+    run: 'true'
+`
+
+func command(recipe string) forge.Command {
+	return forge.Command{
+		To:      forge.Key{Project: repotest.Project, Intent: "tidy"},
+		Attempt: forge.Attempt{Step: forge.StepAnalyze, Number: 1, Claim: 1},
+		Intent:  forge.Intent{ID: "tidy", Project: repotest.Project, Title: "Tidy up", Body: "Please.", Recipe: recipe},
+	}
+}
+
+func world(t *testing.T, others ...agent.Agent) (gittest.Repo, *repository.Set, *analyzer.Analyzer) {
+	t.Helper()
+	r := gittest.New(t, map[string]string{"pfl-forge.yaml": settings, "a.txt": "a\n", "b.txt": "b\n"})
+	set := repotest.Local(t, r.Dir, others...)
+	return r, set, analyzer.New(set, slog.New(slog.NewTextHandler(t.Output(), nil)))
+}
+
+func analyze(t *testing.T, a *analyzer.Analyzer, c forge.Command) forge.Result {
+	t.Helper()
+	return a.Handlers()[0].Do(t.Context(), c, func(forge.Progress) {})
+}
+
+func TestMissingParametersBecomeQuestions(t *testing.T) {
+	r, _, a := world(t)
+	c := command("rename")
+	got := analyze(t, a, c)
+	want := &forge.Analysis{
+		Risk: forge.RiskMed,
+		Clarifications: []forge.Clarification{
+			{Question: "Which identifier?", SuggestedAnswers: []string{"foo", "bar"}, Param: "FROM"},
+			{Question: "Which value for TO?", Param: "TO"},
+		},
+		Policy: &forge.Policy{
+			MaxReviewRetries: 5, MaxAgentRetries: 2, RetryBackoff: time.Second, ClaimTimeout: 30 * time.Second,
+			AttemptTimeout: 40 * time.Minute, TrustedOrigins: []string{"ci"},
+		},
+		Base: string(r.Head("main")),
+	}
+	if diff := cmp.Diff(want, got.Analysis); diff != "" || got.Failure != nil || got.Agent != "recipe" {
+		t.Errorf("%+v\n%s", got, diff)
+	}
+
+	// Answers are values, as much as those that came with the intent.
+	answer := "foo"
+	c.Intent.With = map[string]string{"TO": "bar"}
+	c.Intent.Clarifications = []forge.Clarification{{Param: "FROM", Answer: &answer}}
+	got = analyze(t, a, c)
+	if got.Failure != nil || len(got.Analysis.Tasks) != 1 || !strings.Contains(got.Analysis.Tasks[0].Plan, "FROM: foo\nTO: bar") {
+		t.Errorf("%+v, %+v", got.Failure, got.Analysis)
+	}
+}
+
+func TestEachIsOfTheBaseBranch(t *testing.T) {
+	r, _, a := world(t)
+	r.Write("c.txt", "not committed\n")
+	got := analyze(t, a, command("files"))
+	if got.Failure != nil {
+		t.Fatal(got.Failure)
+	}
+	var items []string
+	for _, p := range got.Analysis.Tasks {
+		items = append(items, p.Item)
+	}
+	if diff := cmp.Diff([]string{"a.txt", "b.txt"}, items); diff != "" {
+		t.Error(diff)
+	}
+	if _, err := os.Stat(r.Dir + "/.forge/worktrees/tidy-analyze"); err == nil {
+		t.Error("the checkout is kept")
+	}
+}
+
+func TestNothingToDo(t *testing.T) {
+	_, _, a := world(t)
+	if got := analyze(t, a, command("none")); got.Failure != nil || got.Analysis.NothingToDo == "" {
+		t.Errorf("%+v", got)
+	}
+}
+
+func TestFailures(t *testing.T) {
+	r, _, a := world(t)
+	fails := func(c forge.Command, reason forge.FailureReason, message string) {
+		t.Helper()
+		got := analyze(t, a, c)
+		if got.Failure == nil || got.Failure.Reason != reason || !strings.Contains(got.Failure.Message, message) || got.Analysis != nil {
+			t.Errorf("got %+v, %+v; want %s: ...%s...", got.Failure, got.Analysis, reason, message)
+		}
+	}
+	fails(command("renam"), forge.FailConfig, `did you mean "rename"?`)
+	fails(command("fails"), forge.FailConfig, "exited with status 3")
+	c := command("rename")
+	c.Intent.Agent = "somebody"
+	fails(c, forge.FailConfig, `there is no agent "somebody" here; known are recipe`)
+	fails(command(""), forge.FailConfig, `no agent "claude" here`)
+	r.Commit("break it", map[string]string{"pfl-forge.yaml": "agent: recipe\n\nverfy: [x]\n"})
+	fails(command("rename"), forge.FailConfig, "pfl-forge.yaml:3: verfy")
+}
+
+// scribe is an agent that keeps the calls.
+type scribe struct{ calls []agent.Call }
+
+func (s *scribe) Name() string { return "claude" }
+
+func (s *scribe) Run(_ context.Context, c agent.Call, sink func(agent.Event)) (agent.Outcome, error) {
+	s.calls = append(s.calls, c)
+	sink(agent.Event{Kind: agent.EventTool, Tool: "Read", Text: "a.txt"})
+	if len(s.calls) > 1 {
+		return agent.Outcome{Session: "s1"}, agent.Fail(forge.FailOverloaded, "busy")
+	}
+	return agent.Outcome{
+		Session: "s1", Model: "m1", Usage: forge.Usage{Calls: 1, CostUSD: 0.5},
+		Answer: []byte(`{"type":"fix","risk":"high","tasks":[{"name":"a","title":"A"}],"observations":[{"content":"odd"}]}`),
+	}, nil
+}
+
+func TestWhatIsAskedOfAModel(t *testing.T) {
+	s := &scribe{}
+	r, _, a := world(t, s)
+	var seen []forge.Progress
+	got := a.Handlers()[0].Do(t.Context(), command(""), func(p forge.Progress) { seen = append(seen, p) })
+	want := forge.Result{
+		Agent: "claude", Model: "m1", Session: "s1", Usage: forge.Usage{Calls: 1, CostUSD: 0.5},
+		Observations: []forge.Observation{{Content: "odd", Source: forge.StepAnalyze, IntentID: "tidy"}},
+		Analysis: &forge.Analysis{
+			Type: "fix", Risk: forge.RiskHigh, Tasks: []forge.TaskPlan{{Name: "a", Title: "A"}}, Base: string(r.Head("main")),
+		},
+	}
+	ignore := cmp.Options{cmpopts.IgnoreFields(forge.Observation{}, "CreatedAt"), cmpopts.IgnoreFields(forge.Analysis{}, "Policy")}
+	if diff := cmp.Diff(want, got, ignore); diff != "" {
+		t.Error(diff)
+	}
+	call := s.calls[0]
+	if !call.ReadOnly || call.Model != "sonnet" || call.Limits.Wall != 10*time.Minute || call.Session.Resume || len(call.Schema) == 0 {
+		t.Errorf("got %+v", call)
+	}
+	if diff := cmp.Diff([]string{"Read", "Glob", "Grep"}, call.Tools); diff != "" {
+		t.Error(diff)
+	}
+	if len(seen) != 1 || seen[0].Kind != forge.ProgressTool || seen[0].Text != "Read a.txt" || seen[0].Agent != "claude" {
+		t.Errorf("progress %+v", seen)
+	}
+
+	c := command("")
+	c.Session = "s1"
+	got = analyze(t, a, c)
+	if got.Failure == nil || got.Failure.Reason != forge.FailOverloaded || got.Session != "s1" || got.Agent != "claude" {
+		t.Errorf("got %+v", got)
+	}
+	if call := s.calls[1]; call.Session != (agent.Session{ID: "s1", Resume: true}) || call.StateDir != s.calls[0].StateDir {
+		t.Errorf("got %+v", call)
+	}
+}
+
+// Sessions are kept while an intent goes on, and no longer.
+func TestSessionsEndWithTheirIntent(t *testing.T) {
+	_, set, a := world(t)
+	repo, err := set.Get(repotest.Project)
+	if err != nil {
+		t.Fatal(err)
+	}
+	b := bustest.Start(t)
+	dir := func(intent forge.IntentID) string {
+		dir := repo.StateDir(repository.AnalysisName(intent))
+		if err := os.MkdirAll(dir, 0o700); err != nil {
+			t.Fatal(err)
+		}
+		return dir
+	}
+	over, tidy, other := dir("over"), dir("tidy"), dir("other")
+	journal := func(id forge.IntentID, status forge.Status) {
+		key := forge.Key{Project: repotest.Project, Intent: id}
+		if _, err := b.Append(t.Context(), key, 0, forge.Record{Summary: forge.Summary{Key: key, Status: status}}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	journal("over", forge.StatusDone)
+	journal("tidy", forge.StatusExecuting)
+	ctx, stop := context.WithCancel(t.Context())
+	done := make(chan error, 1)
+	go func() {
+		done <- a.Run(ctx, &service.Worker{
+			Bus: b, Replica: "w1", Log: slog.New(slog.DiscardHandler), Handlers: a.Handlers(), Parallel: 1,
+		})
+	}()
+	gone := func(dir string) bool { _, err := os.Stat(dir); return errors.Is(err, os.ErrNotExist) }
+	ended := forge.Effects{Ended: true}
+	limit := time.After(20 * time.Second)
+	for tick := time.NewTicker(20 * time.Millisecond); !gone(over) || !gone(tidy); {
+		if err := b.Dispatch(t.Context(), forge.Key{Project: repotest.Project, Intent: "tidy"}, ended); err != nil {
+			t.Fatal(err)
+		}
+		select {
+		case <-limit:
+			t.Fatal("sessions of intents that ended are kept")
+		case <-tick.C:
+		}
+	}
+	if gone(other) {
+		t.Error("sessions of another intent are gone")
+	}
+	stop()
+	if err := <-done; err != nil {
+		t.Error(err)
+	}
+}
+
