@@ -113,15 +113,17 @@ func TestDrainHandsWaitingWorkBack(t *testing.T) {
 	r.start(analyze(1), analyze(2)) // the second one waits for the permit
 	first := get(t, h.began, "the start")
 	drain()
-	close(h.released)
+	next := worker(t, b, func(context.Context, forge.Command, service.Progress) forge.Result { return found() })
+	next.Replica = "w2"
+	run(t, next)
+	if got := r.result(); got.Attempt.Number != 3-first || got.Replica != "w2" {
+		t.Errorf("got %+v", got)
+	}
+	close(h.released) // only now, the first one ends
 	if err := get(t, ended, "the end of the drain"); err != nil {
 		t.Error(err)
 	}
-	if got := r.result(); got.Attempt.Number != first {
-		t.Errorf("got %+v", got)
-	}
-	run(t, worker(t, b, func(context.Context, forge.Command, service.Progress) forge.Result { return found() }))
-	if got := r.result(); got.Attempt.Number != 3-first {
+	if got := r.result(); got.Attempt.Number != first || got.Replica != "w1" {
 		t.Errorf("got %+v", got)
 	}
 }

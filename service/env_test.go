@@ -1,0 +1,40 @@
+package service
+
+import (
+	"context"
+	"log/slog"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/pfl-forge/pfl-forge"
+	"github.com/pfl-forge/pfl-forge/bus/bustest"
+)
+
+func TestEnvMakesWorkersAsConfigured(t *testing.T) {
+	e := &Env{
+		Config: &Config{Replica: "w1", Workers: 3, DrainTimeout: time.Minute},
+		Log:    slog.New(slog.DiscardHandler), Health: &Health{}, Bus: bustest.Start(t),
+	}
+	w := e.Worker(Handler{Step: forge.StepAnalyze, Agent: true, Do: untilCancelled})
+	if w.Replica != "w1" || w.Parallel != 3 || cap(w.Permits.slots) != 3 || w.Grace != time.Minute {
+		t.Errorf("got %+v", w)
+	}
+	if err := e.Health.Ready(t.Context()); err == nil || !strings.Contains(err.Error(), "commands: consumer analyze: ") {
+		t.Errorf("ready before it runs: %v", err)
+	}
+	ctx, stop := context.WithCancel(t.Context())
+	done := make(chan error, 1)
+	go func() { done <- w.Run(ctx) }()
+	end := time.Now().Add(20 * time.Second)
+	for e.Health.Ready(t.Context()) != nil && time.Now().Before(end) {
+		time.Sleep(time.Millisecond)
+	}
+	if err := e.Health.Ready(t.Context()); err != nil {
+		t.Error(err)
+	}
+	stop()
+	if err := <-done; err != nil {
+		t.Error(err)
+	}
+}
