@@ -100,7 +100,7 @@ func (s *Intent) Step(ev forge.Event) (forge.Effects, forge.Ruling) {
 		s.updated = ev.At
 	}
 	eff := s.eff
-	s.eff = forge.Effects{}
+	s.eff, s.now = forge.Effects{}, time.Time{}
 	return eff, r
 }
 

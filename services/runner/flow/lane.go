@@ -87,7 +87,7 @@ func (l *Lane) Step(ev forge.Event) (forge.Effects, forge.Ruling) {
 		l.updated = ev.At
 	}
 	eff := l.eff
-	l.eff = forge.Effects{}
+	l.eff, l.now = forge.Effects{}, time.Time{}
 	return eff, r
 }
 

@@ -112,9 +112,7 @@ func (l *Lane) cycle(id, d forge.IntentID) []forge.IntentID {
 func (l *Lane) end(id forge.IntentID, e *forge.End) (forge.Decision, error) {
 	m := l.intents[id]
 	if m == nil {
-		// It ended before its entry arrived, which is of no use any more.
-		m = &member{}
-		l.intents[id] = m
+		m = &member{} // it ended before its entry arrived, which is of no use any more
 	}
 	if e.Run < m.run || e.Number <= m.ends {
 		if e.Run == m.run && !m.active {
@@ -122,7 +120,7 @@ func (l *Lane) end(id forge.IntentID, e *forge.End) (forge.Decision, error) {
 		}
 		return ignore("run %d of %q is over already", e.Run, id)
 	}
-	*m = member{run: e.Run, ends: e.Number, status: e.Status, tasks: m.tasks}
+	l.intents[id] = &member{run: e.Run, ends: e.Number, status: e.Status, tasks: m.tasks}
 	l.drop(func(r *request) bool { return r.intent == id })
 	l.wake(id, e.Status)
 	l.pump()

@@ -31,9 +31,14 @@ func (l *Lane) account(id forge.IntentID, run int, t forge.TaskID, number int) (
 	a := m.tasks[t]
 	if a == nil {
 		a = &account{}
-		m.tasks[t] = a
 	}
 	return a, number > a.number
+}
+
+// renew notes a task's newest request.
+func (l *Lane) renew(id forge.IntentID, t forge.TaskID, a *account, number int) {
+	a.number = number
+	l.intents[id].tasks[t] = a
 }
 
 // drop removes requests, and precedence with them.
@@ -54,7 +59,7 @@ func (l *Lane) reserve(id forge.IntentID, r *forge.Reserve) (forge.Decision, err
 		}
 		return ignore("request %d of %s is known already", r.Number, r.Task)
 	}
-	a.number = r.Number
+	l.renew(id, r.Task, a, r.Number)
 	if a.integrated() {
 		l.tellLanded(id, a.landed)
 		return forge.Applied, nil
@@ -107,7 +112,8 @@ func (l *Lane) land(id forge.IntentID, r *forge.Land) (forge.Decision, error) {
 		}
 		return ignore("request %d of %s is known already", r.Number, r.Task)
 	}
-	a.number, a.files = r.Number, r.Files
+	l.renew(id, r.Task, a, r.Number)
+	a.files = r.Files
 	if a.integrated() {
 		// A landing that was given up had been made: there is nothing to repeat.
 		again := *a.landed
@@ -128,7 +134,8 @@ func (l *Lane) withdraw(id forge.IntentID, w *forge.Withdraw) (forge.Decision, e
 		return ignore("request %d of %s is not in force", w.Number, w.Task)
 	}
 	// A request that is still on its way must not come into force afterwards.
-	a.number, a.withdrawn = w.Number, w.Number
+	l.renew(id, w.Task, a, w.Number)
+	a.withdrawn = w.Number
 	l.drop(func(q *request) bool { return q.task == w.Task })
 	l.pump()
 	return forge.Applied, nil
@@ -214,7 +221,7 @@ func (l *Lane) late(r *forge.Result) (forge.Decision, error) {
 	if m := l.intents[r.To.Intent]; m != nil {
 		a = m.tasks[r.Attempt.Task]
 	}
-	if a == nil || r.Attempt.Number > a.number {
+	if a == nil || r.Attempt.Number > a.number || r.Attempt.Number < 1 {
 		return ignore("attempt %s is not open", r.Attempt)
 	}
 	if a.integrated() || r.Integration == nil || r.Integration.Outcome != forge.LandIntegrated {

@@ -14,11 +14,11 @@ import (
 	"github.com/pfl-forge/pfl-forge/services/runner/flow"
 )
 
-// TestScripts plays testdata/*: events in, effects out, one rule of the flow
+// TestScripts plays testdata/scripts: events in, effects out, one rule of the flow
 // after the other. After a change of the rules, run with -rewrite and read the
 // diff.
 func TestScripts(t *testing.T) {
-	datadriven.Walk(t, "testdata", func(t *testing.T, path string) {
+	datadriven.Walk(t, "testdata/scripts", func(t *testing.T, path string) {
 		s := newScript()
 		datadriven.RunTest(t, path, func(t *testing.T, d *datadriven.TestData) string {
 			s.out.Reset()

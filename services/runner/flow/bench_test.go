@@ -1,0 +1,70 @@
+package flow
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/pfl-forge/pfl-forge"
+)
+
+// BenchmarkStep takes one task through rejection after rejection, after
+// histories of different lengths: what a decision costs does not grow with them.
+func BenchmarkStep(b *testing.B) {
+	for _, length := range []int{10, 1_000, 100_000} {
+		b.Run(fmt.Sprintf("after-%d", length), func(b *testing.B) {
+			s := reviewing(b)
+			for range length / 3 {
+				round(b, s)
+			}
+			b.ResetTimer()
+			for b.Loop() {
+				round(b, s)
+			}
+			b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/3, "ns/step")
+		})
+	}
+}
+
+// reviewing is an intent whose only task waits for its implementation, and
+// whose policy never gives up.
+func reviewing(b *testing.B) *Intent {
+	b.Helper()
+	s := NewIntent(forge.Key{Project: "p", Intent: "a"})
+	at := time.Unix(0, 0).UTC()
+	policy := forge.DefaultPolicy()
+	policy.MaxReviewRetries = 1 << 40
+	for _, ev := range []forge.Event{
+		{Submit: &forge.Submit{Intent: forge.Intent{Title: "t", Body: "b", Source: forge.SourceHuman}}},
+		{Admitted: &forge.Admitted{Run: 1}},
+		{Result: &forge.Result{
+			Attempt:  forge.Attempt{Step: forge.StepAnalyze, Number: 1, Claim: 1},
+			Analysis: &forge.Analysis{Risk: forge.RiskLow, Policy: &policy, Tasks: []forge.TaskPlan{{Title: "one"}}},
+		}},
+	} {
+		ev.At = at
+		if _, ruling := s.Step(ev); ruling.Decision != forge.Applied {
+			b.Fatal(ruling)
+		}
+	}
+	return s
+}
+
+// round is three steps: implement, rebase, a review that rejects. Reviews are
+// dropped afterwards: the number of reviews of one task is bounded by the policy.
+func round(b *testing.B, s *Intent) {
+	b.Helper()
+	t := s.tasks[0]
+	for _, r := range []forge.Result{
+		{Implementation: &forge.Implementation{Head: "h", Commits: 1}},
+		{Rebase: &forge.Rebase{Head: "h"}},
+		{Review: &forge.Review{TaskID: t.ID, Head: "h", Verdict: forge.VerdictRejected, Issues: []string{"no"}}},
+	} {
+		r.Attempt = s.open.commands[0].Attempt
+		if _, ruling := s.Step(forge.Event{Result: &r}); ruling.Decision != forge.Applied {
+			b.Fatal(ruling)
+		}
+	}
+	t.reviews = nil
+	s.open.timers = nil
+}

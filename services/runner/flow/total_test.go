@@ -1,0 +1,144 @@
+package flow
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"reflect"
+	"testing"
+	"time"
+
+	"github.com/pfl-forge/pfl-forge"
+)
+
+// FuzzTotal tells machines anything in any order: they never panic, and an
+// event that is not applied leaves them as they were.
+func FuzzTotal(f *testing.F) {
+	for seed := range uint64(50) {
+		f.Add(seed)
+	}
+	f.Fuzz(func(t *testing.T, seed uint64) {
+		rng := rand.New(rand.NewPCG(seed, 1))
+		key := forge.Key{Project: "p", Intent: "a"}
+		s, l := NewIntent(key), NewLane(key.Lane())
+		s2, l2 := NewIntent(key), NewLane(key.Lane())
+		at := time.Unix(0, 0).UTC()
+		for i := range 200 {
+			ev := anyEvent(rng, s, l)
+			ev.ID, ev.To, ev.At = fmt.Sprint(i), key, at
+			_, ruling := s.Step(ev)
+			if ruling.Decision == forge.Applied {
+				s2.Step(ev)
+			}
+			if !reflect.DeepEqual(s, s2) {
+				t.Fatalf("event %d of the intent, %s: %+v", i, ruling.Decision, ev)
+			}
+			ev.To = key.Lane()
+			ev.Actor = string(rune('a' + rng.IntN(3)))
+			_, ruling = l.Step(ev)
+			if ruling.Decision == forge.Applied {
+				l2.Step(ev)
+			}
+			if got, want := l.Summary(), l2.Summary(); !reflect.DeepEqual(got, want) {
+				t.Fatalf("event %d of the lane, %s: %+v\n%+v\n%+v", i, ruling.Decision, ev, got, want)
+			}
+			if got, want := l.Pending(), l2.Pending(); !reflect.DeepEqual(got, want) {
+				t.Fatalf("event %d of the lane, %s: %+v\n%+v\n%+v", i, ruling.Decision, ev, got, want)
+			}
+		}
+	})
+}
+
+// anyEvent makes an event that may or may not fit: half of the results answer a
+// command that is open.
+func anyEvent(rng *rand.Rand, s *Intent, l *Lane) forge.Event {
+	task := forge.NewTaskID("a", 1+rng.IntN(3))
+	word := []string{"", "a", "b", "x"}[rng.IntN(4)]
+	n := rng.IntN(4)
+	switch rng.IntN(18) {
+	case 0:
+		return forge.Event{Submit: &forge.Submit{Intent: forge.Intent{Title: "t", Body: "b", Source: forge.SourceHuman, Risk: forge.Risk(word)}}}
+	case 1:
+		return forge.Event{Edit: &forge.Edit{Title: &word, Body: &word}}
+	case 2:
+		return forge.Event{Approve: &forge.Approve{}}
+	case 3:
+		return forge.Event{Answer: &forge.Answer{Index: n - 1, Answer: word}}
+	case 4:
+		return forge.Event{Retry: &forge.Retry{Instructions: word}}
+	case 5:
+		if rng.IntN(8) == 0 {
+			return forge.Event{Cancel: &forge.Cancel{}, Reject: &forge.Reject{}}
+		}
+		return forge.Event{Reject: &forge.Reject{}}
+	case 6:
+		if len(s.open.timers) > 0 {
+			tm := s.open.timers[rng.IntN(len(s.open.timers))]
+			return forge.Event{Timer: &forge.TimerFired{Key: tm.Key, At: tm.At}}
+		}
+		return forge.Event{Timer: &forge.TimerFired{Key: word}}
+	case 7:
+		return forge.Event{Admitted: &forge.Admitted{Run: n}}
+	case 8:
+		return forge.Event{DependencyEnded: &forge.DependencyEnded{Run: n, Intent: "b", Status: forge.Status(word)}}
+	case 9:
+		return forge.Event{Reserved: &forge.Reserved{Task: task, Number: n, Granted: rng.IntN(2) == 0}}
+	case 10:
+		return forge.Event{Landed: &forge.Landed{Task: task, Number: n, Result: &forge.Integration{Outcome: forge.LandIntegrated, Commit: word}}}
+	case 11:
+		return forge.Event{Enter: &forge.Enter{Run: n}, Planned: nil}
+	case 12:
+		return forge.Event{Planned: &forge.Planned{Run: n, DependsOn: []forge.IntentID{"a", "b", "c"}[:rng.IntN(4)]}}
+	case 13:
+		return forge.Event{Land: &forge.Land{Run: n, Task: task, Number: rng.IntN(6), Files: []string{word}}}
+	case 14:
+		return forge.Event{Reserve: &forge.Reserve{Run: n, Task: task, Number: rng.IntN(6), Conflicts: []string{word}, Files: []string{word}}}
+	case 15:
+		if rng.IntN(2) == 0 {
+			return forge.Event{Withdraw: &forge.Withdraw{Run: n, Task: task, Number: rng.IntN(6)}}
+		}
+		return forge.Event{End: &forge.End{Run: n, Number: rng.IntN(6), Status: forge.StatusDone}}
+	case 16:
+		return forge.Event{}
+	}
+	return forge.Event{Result: anyResult(rng, s, l, task, word)}
+}
+
+func anyResult(rng *rand.Rand, s *Intent, l *Lane, task forge.TaskID, word string) *forge.Result {
+	r := &forge.Result{Attempt: forge.Attempt{Task: task, Step: forge.Steps()[rng.IntN(6)], Number: rng.IntN(3), Claim: 1}}
+	r.To = s.key
+	if open := s.open.attempts(); len(open) > 0 && rng.IntN(4) > 0 {
+		r.Attempt = open[rng.IntN(len(open))]
+	} else if l.landing != nil && rng.IntN(2) == 0 {
+		r.Attempt = l.landing.command.Attempt
+	}
+	if rng.IntN(5) == 0 {
+		r.Failure = &forge.Failure{Reason: []forge.FailureReason{forge.FailCrashed, forge.FailAuth, forge.FailLostSession, "new"}[rng.IntN(4)]}
+		return r
+	}
+	switch r.Attempt.Step {
+	case forge.StepAnalyze:
+		r.Analysis = &forge.Analysis{Risk: forge.Risk(word), Tasks: []forge.TaskPlan{{Name: "x"}, {Name: word, DependsOn: []string{"x"}}, {}}[:rng.IntN(4)]}
+		if rng.IntN(5) == 0 {
+			r.Analysis.Clarifications = []forge.Clarification{{Question: word}}
+		}
+	case forge.StepImplement:
+		r.Implementation = &forge.Implementation{Commits: rng.IntN(2), Head: word}
+	case forge.StepRebase:
+		r.Rebase = &forge.Rebase{Head: word, Files: []string{word}}
+		if rng.IntN(3) == 0 {
+			r.Rebase.Conflicts = []string{word}
+		}
+	case forge.StepReview:
+		r.Review = &forge.Review{TaskID: r.Attempt.Task, Head: word, Verdict: []forge.Verdict{forge.VerdictApproved, forge.VerdictRejected, "maybe"}[rng.IntN(3)]}
+		if t := s.task(r.Attempt.Task); t != nil && rng.IntN(3) > 0 {
+			r.Review.Head = t.Head
+		}
+	case forge.StepIntegrate:
+		r.Integration = &forge.Integration{Outcome: []forge.LandOutcome{
+			forge.LandIntegrated, forge.LandChanged, forge.LandConflict, forge.LandDirty, forge.LandVerifyFailed, "?",
+		}[rng.IntN(6)]}
+	case forge.StepReflect:
+		r.Reflection = &forge.Reflection{}
+	}
+	return r
+}
