@@ -1,0 +1,61 @@
+package reflector_test
+
+import (
+	"context"
+	"log/slog"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/pfl-forge/pfl-forge"
+	"github.com/pfl-forge/pfl-forge/bus"
+	"github.com/pfl-forge/pfl-forge/bus/bustest"
+	"github.com/pfl-forge/pfl-forge/service"
+	"github.com/pfl-forge/pfl-forge/services/reflector"
+)
+
+func TestReflectCountsWhatItRead(t *testing.T) {
+	b := bustest.Start(t)
+	key := forge.Key{Project: "shop", Intent: "fix"}
+	cmd := forge.Command{
+		To: key, Attempt: forge.Attempt{Step: forge.StepReflect, Number: 1, Claim: 1},
+		History:      &forge.History{IntentID: "fix"},
+		Observations: []forge.Observation{{Content: "new"}, {Content: "old", Processed: true}, {Content: "newer"}},
+	}
+	if _, err := b.Append(t.Context(), key, 0, forge.Record{
+		Effects: forge.Effects{Commands: []forge.Command{cmd}},
+		Summary: forge.Summary{Key: key, Status: forge.StatusDone, Open: []forge.Attempt{cmd.Attempt}},
+	}); err != nil {
+		t.Fatal(err)
+	}
+	if err := b.Dispatch(t.Context(), key, forge.Effects{Commands: []forge.Command{cmd}}); err != nil {
+		t.Fatal(err)
+	}
+	ctx, stop := context.WithCancel(t.Context())
+	defer stop()
+	r := reflector.New()
+	done := make(chan error, 1)
+	go func() {
+		done <- r.Run(ctx, &service.Worker{
+			Bus: b, Replica: "w1", Log: slog.New(slog.DiscardHandler), Handlers: r.Handlers(), Parallel: 1,
+		})
+	}()
+	results := make(chan forge.Result, 1)
+	go b.ConsumeEvents(ctx, bus.EventConfig{}, func(_ context.Context, d *bus.Delivery) error {
+		results <- *d.Event.Result
+		return nil
+	})
+	select {
+	case got := <-results:
+		if diff := cmp.Diff(&forge.Reflection{Processed: 2}, got.Reflection); diff != "" || got.Failure != nil {
+			t.Errorf("%+v\n%s", got, diff)
+		}
+	case <-time.After(20 * time.Second):
+		t.Fatal("no result")
+	}
+	stop()
+	if err := <-done; err != nil {
+		t.Error(err)
+	}
+}

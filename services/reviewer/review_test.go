@@ -1,0 +1,144 @@
+package reviewer_test
+
+import (
+	"context"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/pfl-forge/pfl-forge"
+	"github.com/pfl-forge/pfl-forge/agent"
+	"github.com/pfl-forge/pfl-forge/git/gittest"
+	"github.com/pfl-forge/pfl-forge/repository/repotest"
+	"github.com/pfl-forge/pfl-forge/services/reviewer"
+)
+
+const settings = `
+worktree_setup: ['echo ready > ready.txt']
+timeouts: {review: 3m}
+recipes:
+  checked: {run: 'true', check: 'cat ready.txt new.txt; test -e good.txt'}
+  unchecked: {run: 'true'}
+  named:
+    check: 'false'
+    tasks:
+      - {name: own, run: 'true', check: 'test -e new.txt'}
+      - {name: common, run: 'true'}
+`
+
+// world is a repository on whose branch change a commit waits for a review.
+func world(t *testing.T, others ...agent.Agent) (gittest.Repo, func(forge.Command) forge.Result) {
+	t.Helper()
+	r := gittest.New(t, map[string]string{"pfl-forge.yaml": settings, "a.txt": "a\n"})
+	r.Git("checkout", "-q", "-b", "change")
+	r.Commit("I am sure that this is right", map[string]string{"new.txt": "new\n"})
+	r.Git("checkout", "-q", "main")
+	rv := reviewer.New(repotest.Local(t, r.Dir, others...))
+	return r, func(c forge.Command) forge.Result {
+		return rv.Handlers()[0].Do(t.Context(), c, func(forge.Progress) {})
+	}
+}
+
+func command(r gittest.Repo, recipe, task string) forge.Command {
+	return forge.Command{
+		To:      forge.Key{Project: repotest.Project, Intent: "fix"},
+		Attempt: forge.Attempt{Task: "fix-001", Step: forge.StepReview, Number: 1, Claim: 1},
+		Intent:  forge.Intent{ID: "fix", Project: repotest.Project, Title: "Fix it", Recipe: recipe},
+		Task: forge.Task{
+			ID: "fix-001", IntentID: "fix", Title: "A file", Plan: "Write it.", Name: task,
+			Base: string(r.Head("main")), Head: string(r.Head("change")),
+		},
+	}
+}
+
+func TestAChecksExitStatusIsTheVerdict(t *testing.T) {
+	r, review := world(t)
+	head := string(r.Head("change"))
+	for _, tt := range []struct {
+		recipe, task string
+		verdict      forge.Verdict
+		issue        string
+	}{
+		{"checked", "", forge.VerdictRejected, "exited with status 1:\nready\nnew"},
+		{"unchecked", "", forge.VerdictApproved, ""},
+		{"named", "own", forge.VerdictApproved, ""},
+		{"named", "common", forge.VerdictRejected, "exited with status 1"},
+	} {
+		got := review(command(r, tt.recipe, tt.task))
+		if got.Failure != nil {
+			t.Errorf("%s %s: %+v", tt.recipe, tt.task, got.Failure)
+			continue
+		}
+		rv := got.Review
+		if rv.Verdict != tt.verdict || rv.Head != head || rv.TaskID != "fix-001" || !strings.Contains(strings.Join(rv.Issues, ""), tt.issue) {
+			t.Errorf("%s %s: %+v", tt.recipe, tt.task, rv)
+		}
+	}
+}
+
+func TestFailures(t *testing.T) {
+	r, review := world(t)
+	fails := func(c forge.Command, reason forge.FailureReason, message string) {
+		t.Helper()
+		if got := review(c); got.Failure == nil || got.Failure.Reason != reason || !strings.Contains(got.Failure.Message, message) || got.Review != nil {
+			t.Errorf("got %+v", got.Failure)
+		}
+	}
+	c := command(r, "checked", "")
+	c.Task.Head = strings.Repeat("1", 40)
+	fails(c, forge.FailRepository, "not found")
+	c.Task.Head = "--upload-pack=x"
+	fails(c, forge.FailInvalidOutput, "head")
+	broken := strings.Replace(settings, "echo ready > ready.txt", "echo no network; exit 7", 1)
+	r.Commit("a set-up that fails", map[string]string{"pfl-forge.yaml": broken})
+	fails(command(r, "checked", ""), forge.FailRepository, "no network\nexit status 7")
+}
+
+// judge is a model that keeps the calls.
+type judge struct{ calls []agent.Call }
+
+func (j *judge) Name() string { return "claude" }
+
+func (j *judge) Run(_ context.Context, c agent.Call, _ func(agent.Event)) (agent.Outcome, error) {
+	j.calls = append(j.calls, c)
+	return agent.Outcome{Session: "s1", Model: "m1", Answer: []byte(`{"verdict":"rejected","issues":["a.txt: no"],"suggestions":["b"]}`)}, nil
+}
+
+func TestAModelSeesTheChangeAndNotWhatItsAuthorSays(t *testing.T) {
+	j := &judge{}
+	r, review := world(t, j)
+	c := command(r, "", "")
+	c.Verify = &forge.VerifyReport{Passed: true}
+	got := review(c)
+	want := &forge.Review{
+		TaskID: "fix-001", Head: string(r.Head("change")), Verdict: forge.VerdictRejected,
+		Issues: []string{"a.txt: no"}, Suggestions: []string{"b"},
+	}
+	if diff := cmp.Diff(want, got.Review); diff != "" || got.Agent != "claude" || got.Model != "m1" || got.Session != "s1" {
+		t.Errorf("%+v\n%s", got, diff)
+	}
+	call := j.calls[0]
+	if !call.ReadOnly || call.Limits.Wall != 3*time.Minute || call.Session != (agent.Session{}) {
+		t.Errorf("got %+v", call)
+	}
+	if !strings.Contains(call.Prompt, "+new\n") || strings.Contains(call.Prompt, "I am sure") {
+		t.Errorf("prompt:\n%s", call.Prompt)
+	}
+}
+
+func TestALargeChangeIsListed(t *testing.T) {
+	j := &judge{}
+	r, review := world(t, j)
+	r.Git("checkout", "-q", "change")
+	r.Commit("much", map[string]string{"much.txt": strings.Repeat("much more\n", 30_000), "bin.dat": "\x00\x01"})
+	r.Git("checkout", "-q", "main")
+	if got := review(command(r, "", "")); got.Failure != nil {
+		t.Fatal(got.Failure)
+	}
+	want := "<files>\n\"bin.dat\" (binary)\n\"much.txt\" +30000 -0\n\"new.txt\" +1 -0\n</files>"
+	if p := j.calls[0].Prompt; !strings.Contains(p, want) || len(p) > 10_000 {
+		t.Errorf("prompt:\n%.5000s", p)
+	}
+}
