@@ -26,7 +26,6 @@ func TestModelFailures(t *testing.T) {
 		message string
 	}{
 		{"no credentials", agenttest.Fail(401, "authentication_error", "invalid x-api-key"), forge.FailAuth, ""},
-		{"forbidden", agenttest.Fail(403, "permission_error", "not yours"), forge.FailAuth, ""},
 		{"rate limited", func(agenttest.Request) agenttest.Reply {
 			return agenttest.Reply{
 				Status: http.StatusTooManyRequests, ErrorType: "rate_limit_error", Text: "slow down",
@@ -35,7 +34,6 @@ func TestModelFailures(t *testing.T) {
 		}, forge.FailRateLimited, "slow down"},
 		{"quota", agenttest.Fail(400, "invalid_request_error", "Your credit balance is too low"), forge.FailQuota, "redit balance"},
 		{"overloaded", agenttest.Fail(529, "overloaded_error", "busy"), forge.FailOverloaded, ""},
-		{"internal", agenttest.Fail(500, "api_error", "oops"), forge.FailOverloaded, ""},
 		{"unknown model", agenttest.Fail(404, "not_found_error", "model: sonnet"), forge.FailConfig, "set models in pfl-forge.yaml"},
 		{"text only", agenttest.Say("It looks fine to me."), forge.FailInvalidOutput, "it said: It looks fine to me."},
 		{"wrong answer", agenttest.Answer(object{"verdict": "maybe"}), forge.FailInvalidOutput, "did not match the schema"},
@@ -186,6 +184,8 @@ func TestResultClauses(t *testing.T) {
 		{"no output", "exit 0", forge.FailCrashed, "it ended with status 0 and without a result"},
 		{"garbage", "echo '{\"type\":'; echo why >&2", forge.FailInvalidOutput, "1 lines that are no messages, and no result; why"},
 		{"is_error", say(strings.Replace(good, `"is_error":false`, `"is_error":true,"result":"API Error: 503 no"`, 1)), forge.FailOverloaded, "503"},
+		{"403", say(strings.Replace(good, `"is_error":false`, `"is_error":true,"api_error_status":403`, 1)) + "; exit 1", forge.FailAuth, ""},
+		{"500", say(strings.Replace(good, `"is_error":false`, `"is_error":true,"api_error_status":500`, 1)) + "; exit 1", forge.FailOverloaded, ""},
 		{"no is_error", say(strings.Replace(good, `"is_error":false,`, ``, 1)), forge.FailCrashed, ""},
 		{"odd is_error", say(strings.Replace(good, `"is_error":false`, `"is_error":"no"`, 1)), forge.FailInvalidOutput, ""},
 		{"subtype", say(strings.Replace(good, "success", "error_during_execution", 1)), forge.FailCrashed, "error_during_execution"},
@@ -216,11 +216,11 @@ func TestResultClauses(t *testing.T) {
 }
 
 func TestOlderResult(t *testing.T) {
-	out, err := script(t, `echo '{"type":"result","subtype":"success","is_error":false,"result":"done","session_id":"s",`+
+	out, err := script(t, `echo '{"type":"result","subtype":"success","is_error":false,"result":"done","session_id":"../s",`+
 		`"cost":{"total_cost_usd":0.25},"context_window":{"total_input_tokens":7,"total_output_tokens":9}}'`,
 		func(c *agent.Call) { c.Schema = nil })
 	want := forge.Usage{InputTokens: 7, OutputTokens: 9, CostUSD: 0.25, Calls: 1}
-	if diff := cmp.Diff(want, out.Usage); diff != "" || err != nil || out.Text != "done" || out.Session != "s" {
+	if diff := cmp.Diff(want, out.Usage); diff != "" || err != nil || out.Text != "done" || strings.Contains(out.Session, "s") {
 		t.Errorf("%v, %+v\n%s", err, out, diff)
 	}
 }

@@ -65,9 +65,7 @@ func (t *transcript) line(line []byte) {
 		t.toolResult(m.ToolUseResult)
 	case "result":
 		t.result = &m
-		if m.SessionID != "" {
-			t.session = m.SessionID
-		}
+		t.named(m.SessionID)
 		t.sink(agent.Event{Kind: agent.EventUsage, Usage: t.usage()})
 	}
 }
@@ -76,13 +74,18 @@ func (t *transcript) system(m *message) {
 	switch m.Subtype {
 	case "init":
 		t.model = m.Model
-		if m.SessionID != "" {
-			t.session = m.SessionID
-		}
+		t.named(m.SessionID)
 		t.sink(agent.Event{Kind: agent.EventStarted, Session: t.session, Model: term.Short(t.model, 100)})
 	case "api_retry":
 		until := time.Now().Add(time.Duration(m.RetryDelayMS) * time.Millisecond)
 		t.sink(agent.Event{Kind: agent.EventWaiting, Text: waiting(m), Until: until})
+	}
+}
+
+// named notes the session's id, if it is one: it becomes part of a path.
+func (t *transcript) named(id string) {
+	if uuid.MatchString(id) {
+		t.session = id
 	}
 }
 
@@ -169,7 +172,10 @@ func (t *transcript) usage() forge.Usage {
 }
 
 func (u usage) forge() forge.Usage {
-	return forge.Usage{InputTokens: u.Input, OutputTokens: u.Output, CacheReadTokens: u.CacheRead, CacheWriteTokens: u.CacheWrite}
+	return forge.Usage{
+		InputTokens: max(u.Input, 0), OutputTokens: max(u.Output, 0),
+		CacheReadTokens: max(u.CacheRead, 0), CacheWriteTokens: max(u.CacheWrite, 0),
+	}
 }
 
 func (r *result) usage() forge.Usage {
@@ -177,16 +183,14 @@ func (r *result) usage() forge.Usage {
 	switch {
 	case len(r.ModelUsage) > 0: // includes sub-agents
 		for _, m := range r.ModelUsage {
-			u = u.Add(forge.Usage{
-				InputTokens: m.Input, OutputTokens: m.Output, CacheReadTokens: m.CacheRead, CacheWriteTokens: m.CacheWrite,
-			})
+			u = u.Add(usage{m.Input, m.Output, m.CacheRead, m.CacheWrite}.forge())
 		}
 	case r.Usage != usage{}:
 		u = r.Usage.forge()
 	default:
-		u.InputTokens, u.OutputTokens = r.ContextWindow.TotalInputTokens, r.ContextWindow.TotalOutputTokens
+		u = usage{Input: r.ContextWindow.TotalInputTokens, Output: r.ContextWindow.TotalOutputTokens}.forge()
 	}
-	u.Calls, u.Turns, u.CostUSD = 1, r.NumTurns, r.Cost.TotalCostUSD
+	u.Calls, u.Turns, u.CostUSD = 1, max(r.NumTurns, 0), r.Cost.TotalCostUSD
 	if r.TotalCostUSD != nil {
 		u.CostUSD = *r.TotalCostUSD
 	}

@@ -12,6 +12,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"go.uber.org/goleak"
 )
 
 // sleeper is a script that notes its process id and sleeps.
@@ -149,7 +151,7 @@ func TestMain(m *testing.M) {
 	if state := os.Getenv("TEST_SERVICE_STATE"); state != "" {
 		service(state, os.Getenv("TEST_SERVICE_WORK"))
 	}
-	os.Exit(m.Run())
+	goleak.VerifyTestMain(m)
 }
 
 func service(state, work string) {

@@ -12,6 +12,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"golang.org/x/sync/errgroup"
 )
 
 // shell returns a command that runs a script in a directory of its own.
@@ -127,6 +129,36 @@ func TestRunEndsAtItsLimits(t *testing.T) {
 				t.Errorf("took %s", r.Duration)
 			}
 		})
+	}
+}
+
+func TestRunAllowsExactlyTheLimit(t *testing.T) {
+	c := shell(t, "head -c 65536 /dev/zero")
+	c.Limits.OutputBytes = 65536
+	if r := run(t, c); r.Bytes != 65536 || r.ExitCode != 0 {
+		t.Errorf("%d bytes, code %d", r.Bytes, r.ExitCode)
+	}
+	c = shell(t, "head -c 65536 /dev/zero; sleep 0.05; printf x; sleep 600")
+	c.Limits.OutputBytes = 65536
+	if r, err := Run(t.Context(), c); !errors.Is(err, ErrOutput) || r.Bytes != 65536 {
+		t.Errorf("%d bytes, %v", r.Bytes, err)
+	}
+}
+
+func TestRunsAtOnce(t *testing.T) {
+	var group errgroup.Group
+	for i := range 20 {
+		c := shell(t, fmt.Sprintf("echo %d; sleep 0.05; exit %d", i, i))
+		group.Go(func() error {
+			r, err := Run(t.Context(), c)
+			if err != nil || r.ExitCode != i || string(r.Output) != fmt.Sprintf("%d\n", i) {
+				return fmt.Errorf("command %d: code %d, output %q, %w", i, r.ExitCode, r.Output, err)
+			}
+			return nil
+		})
+	}
+	if err := group.Wait(); err != nil {
+		t.Error(err)
 	}
 }
 

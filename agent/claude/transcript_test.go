@@ -1,0 +1,51 @@
+package claude
+
+import (
+	"bytes"
+	"testing"
+	"unicode/utf8"
+
+	"github.com/pfl-forge/pfl-forge/agent"
+	"github.com/pfl-forge/pfl-forge/agent/process"
+	"github.com/pfl-forge/pfl-forge/internal/term"
+)
+
+func FuzzTranscript(f *testing.F) {
+	for _, s := range []string{
+		`{"type":"system","subtype":"init","session_id":"x","model":"\u001b[31m"}`,
+		`{"type":"system","subtype":"api_retry","retry_delay_ms":1e300,"error_status":429}`,
+		`{"type":"assistant","message":{"id":"a","content":[{"type":"tool_use","name":"Read","input":{"file_path":"/x"}}],"usage":{"input_tokens":-5}}}`,
+		`{"type":"user","message":{"content":"text"},"tool_use_result":{"filePath":"/d/../x","structuredPatch":[]}}`,
+		`{"type":"result","subtype":"success","is_error":false,"result":"{}","num_turns":-1,"total_cost_usd":-2,"usage":{"input_tokens":-1}}`,
+		`{"type":"result","subtype":"success","is_error":true,"api_error_status":429,"result":"limit|1800000000"}`,
+		"null\n[]\n{\n\"x\"",
+	} {
+		f.Add([]byte(s), 0)
+	}
+	f.Fuzz(func(t *testing.T, output []byte, code int) {
+		tr := newTranscript("/d", NewSessionID(), func(e agent.Event) {
+			for _, s := range []string{e.Text, e.Tool, e.Model, e.Session} {
+				if s != term.Line(s) || !utf8.ValidString(s) {
+					t.Errorf("%s event holds %q", e.Kind, s)
+				}
+			}
+		})
+		for line := range bytes.SplitSeq(output, []byte("\n")) {
+			tr.line(line)
+		}
+		out := tr.outcome()
+		u := out.Usage
+		if min(u.InputTokens, u.OutputTokens, u.CacheReadTokens, u.CacheWriteTokens, u.Turns) < 0 || u.CostUSD < 0 {
+			t.Errorf("usage %+v", u)
+		}
+		if !uuid.MatchString(out.Session) {
+			t.Errorf("session %q", out.Session)
+		}
+		if failure := tr.failure(process.Report{ExitCode: code}); failure == nil {
+			if tr.result == nil || code != 0 {
+				t.Errorf("succeeded with status %d and result %v", code, tr.result)
+			}
+			_ = tr.answer(&out, true)
+		}
+	})
+}
