@@ -44,7 +44,7 @@ func (a *app) root() *cobra.Command {
 		groupWork:   {a.initCommand(), a.createCommand(), a.runCommand()},
 		groupLook:   {a.statusCommand(), a.inboxCommand(), a.showCommand(), a.logsCommand()},
 		groupDecide: {a.approveCommand(), a.rejectCommand(), a.answerCommand(), a.retryCommand(), a.cancelCommand()},
-		groupOther:  {a.versionCommand()},
+		groupOther:  {a.doctorCommand(), a.versionCommand()},
 	} {
 		for _, c := range commands {
 			c.GroupID = id

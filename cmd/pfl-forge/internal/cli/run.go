@@ -80,16 +80,22 @@ func (a *app) runLocal(ctx context.Context, repo *local.Repository, base *local.
 	defer closeLog()
 	live := a.live()
 	defer live.Close()
-	o, err := local.Run(ctx, local.RunConfig{Repo: repo, Base: base, Observer: live, Log: log, Watch: f.watch})
-	var held *natsd.HeldError
-	if !errors.As(err, &held) {
-		return o, err
+	for {
+		o, err := local.Run(ctx, local.RunConfig{Repo: repo, Base: base, Observer: live, Log: log, Watch: f.watch})
+		var held *natsd.HeldError
+		if !errors.As(err, &held) {
+			return o, err
+		}
+		if f.noJoin {
+			return nil, fmt.Errorf("%s; wait for it, or leave out --no-join to watch it", holder(held))
+		}
+		live.Notice(holder(held) + "; showing it")
+		o, err = local.Join(ctx, repo, live, log)
+		if !errors.Is(err, natsd.ErrNotRunning) {
+			return o, err
+		}
+		live.Notice("that run has just ended; going on")
 	}
-	if f.noJoin {
-		return nil, fmt.Errorf("%s; wait for it, or leave out --no-join to watch it", holder(held))
-	}
-	live.Notice(holder(held) + "; showing it")
-	return local.Join(ctx, repo, live, log)
 }
 
 func holder(h *natsd.HeldError) string {

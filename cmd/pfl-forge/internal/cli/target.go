@@ -28,6 +28,7 @@ type target struct {
 	repo    *local.Repository // nil outside of a repository
 	remote  bool
 	owner   bool // no run goes on: this process decides
+	session *local.Session
 	close   func()
 }
 
@@ -69,7 +70,7 @@ func (a *app) target(ctx context.Context, open func(context.Context, *local.Repo
 		return nil, err
 	}
 	if s != nil {
-		t.bus, t.owner, t.close = s.Bus, s.Owner(), func() { s.Close(ctx) }
+		t.session, t.bus, t.owner, t.close = s, s.Bus, s.Owner(), func() { s.Close(ctx) }
 	}
 	return t, nil
 }

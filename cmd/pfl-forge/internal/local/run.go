@@ -8,7 +8,6 @@ import (
 	"time"
 
 	"github.com/pfl-forge/pfl-forge"
-	"github.com/pfl-forge/pfl-forge/natsd"
 )
 
 const (
@@ -29,15 +28,11 @@ type RunConfig struct {
 // Run works on everything that can go on without a person, and returns when
 // nothing is left, or, with Watch, when ctx ends. If ctx ends before, agents are
 // ended and their work is kept. Nothing is left running. Error: *natsd.HeldError
-// when another process works here.
+// when another run goes on here.
 func Run(ctx context.Context, cfg RunConfig) (*Outcome, error) {
-	s, err := open(ctx, cfg.Repo, purposeRun, cfg.Log)
+	s, err := openRun(ctx, cfg.Repo, cfg.Log)
 	if err != nil {
 		return nil, err
-	}
-	if !s.Owner() {
-		s.Close(ctx)
-		return nil, &natsd.HeldError{Dir: storeDir, Purpose: purposeRun}
 	}
 	defer s.Close(ctx)
 	d, err := openDesk(s.Bus, cfg.Repo, cfg.Log)

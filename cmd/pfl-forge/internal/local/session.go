@@ -52,13 +52,13 @@ func OpenReader(ctx context.Context, repo *Repository, log *slog.Logger) (*Sessi
 	if _, err := os.Stat(filepath.Join(repo.Root, storeDir)); errors.Is(err, os.ErrNotExist) {
 		return nil, ErrNoStore
 	}
-	return open(ctx, repo, purposeCommand, log)
+	return open(ctx, repo, log)
 }
 
 // Open returns a session in which what a person asks for is decided at once: by
 // the run that goes on in another process, or else by a runner in this one.
 func Open(ctx context.Context, repo *Repository, log *slog.Logger) (*Session, error) {
-	s, err := open(ctx, repo, purposeCommand, log)
+	s, err := open(ctx, repo, log)
 	if err != nil || s.server == nil {
 		return s, err
 	}
@@ -70,23 +70,43 @@ func Open(ctx context.Context, repo *Repository, log *slog.Logger) (*Session, er
 }
 
 // open starts the server, or finds it if a run has it.
-func open(ctx context.Context, repo *Repository, purpose string, log *slog.Logger) (*Session, error) {
+func open(ctx context.Context, repo *Repository, log *slog.Logger) (*Session, error) {
+	return retried(ctx, func() (*Session, error) {
+		s, err := start(ctx, repo, purposeCommand, log)
+		var held *natsd.HeldError
+		if errors.As(err, &held) && held.Purpose == purposeRun {
+			return join(ctx, repo, log)
+		}
+		return s, err
+	})
+}
+
+// openRun starts the server for a run. Error: *natsd.HeldError if another run has it.
+func openRun(ctx context.Context, repo *Repository, log *slog.Logger) (*Session, error) {
+	var other error
+	s, err := retried(ctx, func() (*Session, error) {
+		s, err := start(ctx, repo, purposeRun, log)
+		var held *natsd.HeldError
+		if errors.As(err, &held) && held.Purpose == purposeRun {
+			other = err
+			return nil, nil
+		}
+		return s, err
+	})
+	if other != nil {
+		return nil, other
+	}
+	return s, err
+}
+
+// retried tries again while the store is held for a moment, or was just given up.
+func retried(ctx context.Context, try func() (*Session, error)) (*Session, error) {
 	deadline := time.Now().Add(momentPatience)
 	for {
-		s, err := start(ctx, repo, purpose, log)
+		s, err := try()
 		var held *natsd.HeldError
-		if !errors.As(err, &held) {
+		if !errors.As(err, &held) && !errors.Is(err, natsd.ErrNotRunning) || time.Now().After(deadline) {
 			return s, err
-		}
-		if held.Purpose == purposeRun {
-			s, joinErr := join(ctx, repo, log)
-			if !errors.Is(joinErr, natsd.ErrNotRunning) {
-				return s, joinErr
-			}
-			err = joinErr // it has just ended, or has not begun
-		}
-		if time.Now().After(deadline) {
-			return nil, err
 		}
 		select {
 		case <-ctx.Done():
@@ -135,6 +155,14 @@ func connect(ctx context.Context, e natsd.Endpoint, log *slog.Logger) (*bus.Bus,
 	return bus.Connect(ctx, bus.Config{
 		URL: e.URL, Token: e.Token, Name: fmt.Sprintf("pfl-forge/%d", os.Getpid()), Replicas: 1, Logger: log,
 	})
+}
+
+// Healthy says what is wrong with the server, with what to do about it.
+func (s *Session) Healthy(ctx context.Context) error {
+	if s.server != nil {
+		return s.server.Healthy(ctx)
+	}
+	return s.Bus.Ping(ctx)
 }
 
 // Owner says whether the server runs in this process.
