@@ -186,7 +186,7 @@ func (c *eventConsumers) one(in input, m jetstream.Msg, ev forge.Event) {
 		err = m.Ack()
 	case errors.As(err, &retry):
 		c.bus.log.Warn("an event has to wait", "event", ev.ID, "machine", ev.To.String(), "error", err)
-		err = m.NakWithDelay(retry.after)
+		err = again(m, retry.after)
 	case errors.As(err, &terminate):
 		c.settle(id)
 		err = c.bury(in, m, terminate.reason)
@@ -197,7 +197,7 @@ func (c *eventConsumers) one(in input, m jetstream.Msg, ev forge.Event) {
 			c.settle(id)
 			err = c.bury(in, m, fmt.Sprintf("given up after %d errors: %v", n, err))
 		} else {
-			err = m.NakWithDelay(backoff(n + 3))
+			err = again(m, backoff(n+3))
 		}
 	}
 	if err != nil {

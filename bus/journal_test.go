@@ -183,10 +183,16 @@ func TestTooLarge(t *testing.T) {
 	ctx := within(t)
 	b := bustest.Start(t)
 	rec := record(key, 0)
-	rec.Summary.Reason = strings.Repeat("x", 8<<20)
-	var large *bus.TooLargeError
-	if _, err := b.Append(ctx, key, 0, rec); !errors.As(err, &large) {
-		t.Errorf("got %v, want a TooLargeError", err)
+	for _, size := range []int{8 << 20, 8<<20 - 1000} {
+		rec.Summary.Reason = strings.Repeat("x", size)
+		var large *bus.TooLargeError
+		if _, err := b.Append(ctx, key, 0, rec); !errors.As(err, &large) {
+			t.Errorf("got %v, want a TooLargeError", err)
+		}
+	}
+	rec.Summary.Reason = strings.Repeat("x", 8<<20-5000)
+	if _, err := b.Append(ctx, key, 0, rec); err != nil {
+		t.Error(err)
 	}
 }
 

@@ -174,9 +174,13 @@ func garbage(message, format string, args ...any) error {
 	return &GarbageError{Message: message, Err: fmt.Errorf(format, args...)}
 }
 
+// headerRoom is what the headers of a message take at most, in bytes. The
+// server's limit is on both together.
+const headerRoom = 4 << 10
+
 // message returns a message, or a *TooLargeError.
 func (b *Bus) message(subject string, data []byte) (*nats.Msg, error) {
-	if limit := b.nc.MaxPayload(); limit > 0 && int64(len(data)) > limit {
+	if limit := b.nc.MaxPayload(); limit > 0 && int64(len(data)) > limit-headerRoom {
 		return nil, &TooLargeError{Subject: subject, Size: len(data), Limit: limit}
 	}
 	return &nats.Msg{Subject: subject, Data: data, Header: nats.Header{}}, nil

@@ -47,7 +47,15 @@ func (b *Bus) park(ctx context.Context, stream string, m jetstream.Msg, reason e
 	if err := b.buryMsg(ctx, stream, m, "waits for a newer version: "+reason.Error()); err != nil {
 		return err
 	}
-	return m.NakWithDelay(parkTime)
+	return again(m, parkTime)
+}
+
+// again has a message delivered again after a while, 0 standing for at once.
+func again(m jetstream.Msg, after time.Duration) error {
+	if after <= 0 {
+		return m.Nak()
+	}
+	return m.NakWithDelay(after)
 }
 
 func (b *Bus) buryMsg(ctx context.Context, stream string, m jetstream.Msg, reason string) error {

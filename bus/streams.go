@@ -77,7 +77,7 @@ func streams(replicas int) []jetstream.StreamConfig {
 			Subjects:          []string{"forge.wake.>", "forge.timer.>", epochWakes},
 			Storage:           jetstream.MemoryStorage,
 			Retention:         jetstream.WorkQueuePolicy,
-			AllowMsgSchedules: true,
+			AllowMsgSchedules: true, // so nobody but runners may publish here: a schedule can write to any of its subjects
 		},
 		{
 			Name:        streamDead,

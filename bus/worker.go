@@ -119,10 +119,10 @@ func (w *worker) settle(m jetstream.Msg, cmd forge.Command, err error) {
 		err = w.fail(ctx, m, cmd, terminate.reason)
 	case errors.As(err, &retry):
 		w.bus.log.Warn("a command has to wait", "command", cmd.ID(), "error", err)
-		err = m.NakWithDelay(retry.after)
+		err = again(m, retry.after)
 	default:
 		w.bus.log.Error("a command could not be carried out; it comes again", "command", cmd.ID(), "error", err)
-		err = m.NakWithDelay(time.Second)
+		err = again(m, time.Second)
 	}
 	if err != nil {
 		w.bus.log.Warn("cannot tell the server about a command; it comes again", "command", cmd.ID(), "error", err)
