@@ -55,8 +55,7 @@ func childStart(dir string) error {
 		s.Shutdown()
 	}
 	fmt.Println(err)
-	var held *HeldError
-	if errors.As(err, &held) {
+	if held, ok := errors.AsType[*HeldError](err); ok {
 		fmt.Println(held.PID)
 	}
 	return nil

@@ -191,7 +191,7 @@ func TestTokenStaysOutOfLogs(t *testing.T) {
 		t.Fatal(err)
 	}
 	connect(t, s.Endpoint())
-	cfg.Logger.Info("endpoint "+s.Endpoint().String(), "endpoint", s.Endpoint())
+	cfg.Logger.Info("endpoint", "text", s.Endpoint().String(), "endpoint", s.Endpoint())
 	s.Shutdown()
 	if !strings.Contains(buf.String(), "nats-server") {
 		t.Error("nothing was logged")

@@ -42,13 +42,15 @@ func (r *run) take(ctx context.Context, h Handler, job *bus.Job) error {
 	}
 	defer r.remove(a)
 	if h.Agent && r.Permits != nil {
-		if err := r.Permits.acquire(r.draining); err != nil {
+		if !r.Permits.acquire(r.draining) {
 			return bus.Retry(0, ErrDraining)
 		}
 		defer r.Permits.release()
 	}
-	if r.draining.Err() != nil {
+	select {
+	case <-r.draining:
 		return bus.Retry(0, ErrDraining)
+	default:
 	}
 	wanted, err := job.Wanted(ctx)
 	if err != nil {

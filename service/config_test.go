@@ -59,12 +59,14 @@ func TestFlagBeatsEnvironmentBeatsDefault(t *testing.T) {
 		},
 		"the last flag counts": {[]string{"--workers=1", "--workers=2"}, home, with(plain, func(c *Config) { c.Workers = 2 })},
 		"an empty flag takes back the environment": {
-			[]string{"--creds=", "--token-file", token, "--listen="}, full,
+			[]string{"--creds=", "--token-file", token, "--listen="},
+			full,
 			with(told, func(c *Config) { c.Creds, c.TokenFile, c.Listen = "", token, "" }),
 		},
 		"an empty variable is none": {nil, map[string]string{"HOME": "/home/dev", "FORGE_REPLICA": "a", "FORGE_WORKERS": ""}, plain},
 		"replica names the directory": {
-			[]string{"--replica=b"}, map[string]string{"HOME": "/h", "XDG_STATE_HOME": "/state"},
+			[]string{"--replica=b"},
+			map[string]string{"HOME": "/h", "XDG_STATE_HOME": "/state"},
 			with(plain, func(c *Config) { c.Replica, c.StateDir = "b", "/state/pfl-forge/reviewer/b" }),
 		},
 	}

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"slices"
 	"sync/atomic"
 
 	"github.com/pfl-forge/pfl-forge/bus"
@@ -74,7 +75,7 @@ func (e *Env) open(ctx context.Context) error {
 }
 
 func (e *Env) close() {
-	for i := len(e.stops) - 1; i >= 0; i-- {
-		e.stops[i]()
+	for _, stop := range slices.Backward(e.stops) {
+		stop()
 	}
 }

@@ -26,9 +26,10 @@ func TestEnvMakesWorkersAsConfigured(t *testing.T) {
 	ctx, stop := context.WithCancel(t.Context())
 	done := make(chan error, 1)
 	go func() { done <- w.Run(ctx) }()
-	end := time.Now().Add(20 * time.Second)
-	for e.Health.Ready(t.Context()) != nil && time.Now().Before(end) {
-		time.Sleep(time.Millisecond)
+	poll := time.NewTicker(time.Millisecond)
+	defer poll.Stop()
+	for end := time.Now().Add(20 * time.Second); e.Health.Ready(t.Context()) != nil && time.Now().Before(end); {
+		<-poll.C
 	}
 	if err := e.Health.Ready(t.Context()); err != nil {
 		t.Error(err)

@@ -83,8 +83,7 @@ func (c *child) signal(s syscall.Signal) {
 func (c *child) exitCode() int {
 	c.t.Helper()
 	err := get(c.t, c.done, "the end of the process")
-	var exit *exec.ExitError
-	if errors.As(err, &exit) {
+	if exit, ok := errors.AsType[*exec.ExitError](err); ok {
 		return exit.ExitCode()
 	}
 	if err != nil {
@@ -97,8 +96,10 @@ func (c *child) exitCode() int {
 func (c *child) becomes(want string) {
 	c.t.Helper()
 	client := &http.Client{Transport: &http.Transport{DisableKeepAlives: true}}
+	poll := time.NewTicker(5 * time.Millisecond)
+	defer poll.Stop()
 	got := ""
-	for end := time.Now().Add(limit); time.Now().Before(end); time.Sleep(5 * time.Millisecond) {
+	for end := time.Now().Add(limit); time.Now().Before(end); <-poll.C {
 		resp, err := client.Get("http://" + c.addr + "/readyz")
 		if err != nil {
 			c.t.Fatal(err)

@@ -71,7 +71,7 @@ func (w *Worker) Run(ctx context.Context) error {
 	}
 	jobs, abort := context.WithCancelCause(context.WithoutCancel(ctx))
 	defer abort(nil)
-	r := &run{Worker: w, draining: ctx, attempts: map[string]*attempt{}}
+	r := &run{Worker: w, draining: ctx.Done(), attempts: map[string]*attempt{}}
 	if err := w.Bus.FollowControl(jobs, r.control); err != nil {
 		return err
 	}
@@ -85,7 +85,7 @@ func (w *Worker) Run(ctx context.Context) error {
 	errs := make([]error, len(w.Handlers))
 	for i, h := range w.Handlers {
 		steps.Go(func() {
-			cfg := bus.WorkConfig{Step: h.Step, Replica: w.Replica, Parallel: w.Parallel, Drain: ctx.Done()}
+			cfg := bus.WorkConfig{Step: h.Step, Replica: w.Replica, Parallel: w.Parallel, Drain: r.draining}
 			errs[i] = w.Bus.ConsumeCommands(jobs, cfg, func(ctx context.Context, job *bus.Job) error { return r.take(ctx, h, job) })
 		})
 	}
@@ -118,7 +118,7 @@ func (w *Worker) check() error {
 // run is one Run.
 type run struct {
 	*Worker
-	draining context.Context // ends when nothing new is to be started
+	draining <-chan struct{} // closed when nothing new is to be started
 
 	mu       sync.Mutex
 	attempts map[string]*attempt // those that run, by their command's id
@@ -130,7 +130,7 @@ func (r *run) graceOver(done <-chan struct{}) bool {
 	select {
 	case <-done:
 		return false
-	case <-r.draining.Done():
+	case <-r.draining:
 	}
 	t := time.NewTimer(r.Grace)
 	defer t.Stop()

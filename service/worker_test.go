@@ -40,7 +40,7 @@ func newRunner(t *testing.T, b *bus.Bus) *runner {
 }
 
 // background runs do until the test ends, and waits for its end.
-func background(t *testing.T, do func(context.Context)) (stop func()) {
+func background(t *testing.T, do func(context.Context)) {
 	t.Helper()
 	ctx, cancel := context.WithCancel(context.Background())
 	done := make(chan struct{})
@@ -48,9 +48,7 @@ func background(t *testing.T, do func(context.Context)) (stop func()) {
 		defer close(done)
 		do(ctx)
 	}()
-	stop = func() { cancel(); <-done }
-	t.Cleanup(stop)
-	return stop
+	t.Cleanup(func() { cancel(); <-done })
 }
 
 func within(t *testing.T) context.Context {
@@ -125,6 +123,7 @@ func (r *runner) none() {
 type do = func(context.Context, forge.Command, service.Progress) forge.Result
 
 func worker(t *testing.T, b *bus.Bus, work do) *service.Worker {
+	t.Helper()
 	return &service.Worker{
 		Bus: b, Replica: "w1", Parallel: 2, Grace: time.Minute,
 		Log:      slog.New(slog.NewTextHandler(t.Output(), nil)),
@@ -132,10 +131,10 @@ func worker(t *testing.T, b *bus.Bus, work do) *service.Worker {
 	}
 }
 
-// run runs a worker until the test ends or drain is called, which waits.
-func run(t *testing.T, w *service.Worker) (drain func()) {
+// run runs a worker until the test ends.
+func run(t *testing.T, w *service.Worker) {
 	t.Helper()
-	return background(t, func(ctx context.Context) {
+	background(t, func(ctx context.Context) {
 		if err := w.Run(ctx); err != nil {
 			t.Error(err)
 		}
@@ -147,7 +146,7 @@ func found() forge.Result { return forge.Result{Analysis: &forge.Analysis{Nothin
 func TestResultIsFilledIn(t *testing.T) {
 	b := bustest.Start(t)
 	r := newRunner(t, b)
-	run(t, worker(t, b, func(_ context.Context, cmd forge.Command, _ service.Progress) forge.Result {
+	run(t, worker(t, b, func(context.Context, forge.Command, service.Progress) forge.Result {
 		res := found()
 		res.To, res.Replica, res.Agent = forge.Key{Project: "forged"}, "forged", "recipe"
 		return res
@@ -305,7 +304,7 @@ func TestBadHandlersBecomeFailures(t *testing.T) {
 		case 2:
 			return forge.Result{Review: &forge.Review{}} // of another step
 		}
-		return forge.Result{Analysis: &forge.Analysis{NothingToDo: strings.Repeat("x", 2<<20)}}
+		return forge.Result{Analysis: &forge.Analysis{NothingToDo: strings.Repeat("x", 9<<20)}}
 	}))
 	for n, want := range []forge.Failure{
 		{Reason: forge.FailCrashed, Message: "of no use"},
