@@ -47,7 +47,7 @@ func (w *Workspace) Decided(in Input, rulings []forge.Ruling) ([]Problem, error)
 		return nil, w.moveImported(in)
 	}
 	w.imported[in.rel] = in.content
-	return nil, nil
+	return nil, w.rewrite(in.Intent, in.rel)
 }
 
 // moveImported moves a draft away, under a name that is still free.

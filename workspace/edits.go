@@ -77,6 +77,7 @@ func (w *Workspace) edit(ctx context.Context, rel string, current func(forge.Int
 		}
 		return nil, nil, w.rewrite(in.Intent, rel) // an older version: a crash, or a person's backup
 	}
+	delete(w.settled, rel)
 	view, problem := w.viewOf(in, current)
 	if problem != nil {
 		return nil, []Problem{*problem}, nil

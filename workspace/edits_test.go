@@ -250,6 +250,56 @@ func TestEditsOfAnOlderVersion(t *testing.T) {
 	}
 }
 
+// What was changed elsewhere meanwhile is not changed back by an old version.
+func TestEditsOfAnOlderVersionKeepWhatIsNewer(t *testing.T) {
+	d := newDesk(t)
+	v := sample()
+	d.write(v)
+	d.replace(fixLogin, "title: Mend", "title: Repair") // by hand
+	inputs, _ := d.edits(v)
+	if _, err := d.Decided(inputs[0], rulings(inputs[0], forge.Applied)); err != nil {
+		t.Fatal(err)
+	}
+	v.Seq, v.Intent.Title = 8, "Repair the login check"
+	d.write(v)
+	for _, title := range []string{"Heal the login check", "Save the login check"} { // by command
+		old := d.text(fixLogin)
+		v.Seq++
+		v.Intent.Title, v.Intent.Body, v.Intent.Type, v.Intent.Risk = title, "New.\n", "test", forge.RiskHigh
+		d.write(v)
+		d.save(fixLogin, strings.Replace(old, "too?\n    answer: null", "too?\n    answer: all", 1))
+		inputs, problems := d.edits(v)
+		if len(problems) > 0 || len(inputs) != 1 || len(inputs[0].Events) != 1 || inputs[0].Events[0].Answer == nil {
+			t.Errorf("got %v %v", inputs, problems)
+		}
+		if _, err := d.Decided(inputs[0], rulings(inputs[0], forge.Ignored)); err != nil {
+			t.Fatal(err)
+		}
+		d.write(v) // without the answer, since it was ignored
+		if !strings.Contains(d.text(fixLogin), "too?\n    answer: null") {
+			t.Errorf("the file does not say what is true:\n%s", d.text(fixLogin))
+		}
+	}
+}
+
+func TestEditsThatChangeBeforeTheyAreDecided(t *testing.T) {
+	d := newDesk(t)
+	v := sample()
+	d.write(v)
+	d.replace(fixLogin, "title: Mend", "title: Repair")
+	first, _ := d.edits(v)
+	d.replace(fixLogin, "title: Repair", "title: Heal")
+	if _, err := d.Decided(first[0], rulings(first[0], forge.Applied)); err != nil {
+		t.Fatal(err)
+	}
+	v.Seq, v.Intent.Title = 8, "Repair the login check"
+	d.write(v)
+	second, _ := d.edits(v)
+	if len(second) != 1 || describe(second[0].Events[0]) != `edit title="Heal the login check"` {
+		t.Errorf("got %v", second)
+	}
+}
+
 func TestApprovals(t *testing.T) {
 	const readIt = "status: the plan changed since this version of the file was written " +
 		"(read it with pfl-forge show fix-login, then run pfl-forge approve fix-login)"
@@ -359,6 +409,10 @@ func TestUnchangedFilesAreNotRead(t *testing.T) {
 	d := newDesk(t)
 	v := sample()
 	d.write(v)
+	d.edits(v)
+	if d.unchanged(fixLogin) {
+		t.Error("a change within the same tick of the clock would not be seen")
+	}
 	old := v.Summary.CreatedAt
 	if err := os.Chtimes(d.file(fixLogin), old, old); err != nil {
 		t.Fatal(err)

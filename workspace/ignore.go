@@ -67,5 +67,5 @@ func appendLine(name string, before []byte, line string) error {
 		return err
 	}
 	_, err = f.WriteString(line)
-	return errors.Join(err, f.Sync(), f.Close())
+	return errors.Join(err, f.Close())
 }

@@ -18,6 +18,7 @@ import (
 type index struct {
 	root  *os.Root
 	file  *os.File
+	flush func(*os.File) error
 	lines int
 	files map[string][]digest // versions of each path, the latest last
 	owned map[forge.IntentID]map[string]bool
@@ -38,8 +39,11 @@ type indexLine struct {
 }
 
 // openIndex reads the index. One that cannot be read counts as lost.
-func openIndex(root *os.Root) (*index, error) {
-	x := &index{root: root, files: map[string][]digest{}, owned: map[forge.IntentID]map[string]bool{}, seqs: map[forge.IntentID]uint64{}}
+func openIndex(root *os.Root, flush func(*os.File) error) (*index, error) {
+	x := &index{
+		root: root, flush: flush,
+		files: map[string][]digest{}, owned: map[forge.IntentID]map[string]bool{}, seqs: map[forge.IntentID]uint64{},
+	}
 	data, err := root.ReadFile(indexFile)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return nil, err
@@ -103,11 +107,11 @@ func (x *index) compact() error {
 			return err
 		}
 	}
-	fresh := indexFile + ".new"
-	if err := writeFile(x.root, fresh, b.Bytes()); err != nil {
+	next := indexFile + fresh
+	if err := writeFile(x.root, next, b.Bytes(), x.flush); err != nil {
 		return err
 	}
-	if err := x.root.Rename(fresh, indexFile); err != nil {
+	if err := x.root.Rename(next, indexFile); err != nil {
 		return err
 	}
 	return x.reopen()
@@ -154,7 +158,7 @@ func (x *index) append(data []byte, flush bool) error {
 		return errors.Join(err, x.file.Truncate(size))
 	}
 	if flush {
-		return x.file.Sync()
+		return x.flush(x.file)
 	}
 	return nil
 }
@@ -174,11 +178,11 @@ func (x *index) knows(rel string) bool { return x.files[rel] != nil }
 func (x *index) close() error { return x.file.Close() }
 
 // writeFile makes a file of ours, on the disk when it returns.
-func writeFile(root *os.Root, rel string, data []byte) error {
+func writeFile(root *os.Root, rel string, data []byte, flush func(*os.File) error) error {
 	f, err := root.OpenFile(rel, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o644)
 	if err != nil {
 		return err
 	}
 	_, err = f.Write(data)
-	return errors.Join(err, f.Sync(), f.Close())
+	return errors.Join(err, flush(f), f.Close())
 }

@@ -55,7 +55,7 @@ func (w *Workspace) create(name, text string) (bool, error) {
 		return false, nil
 	}
 	written := path.Join(stagingDir, path.Base(name)+fresh)
-	if err := writeFile(w.root, written, []byte(text)); err != nil {
+	if err := writeFile(w.root, written, []byte(text), w.flush); err != nil {
 		return false, err
 	}
 	w.reached("init fresh")

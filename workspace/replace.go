@@ -25,7 +25,7 @@ const (
 // stage writes a file's next version beside its place.
 func (w *Workspace) stage(rel string, data []byte) error {
 	name := path.Join(stagingDir, flat(rel))
-	if err := writeFile(w.root, name+fresh, data); err != nil {
+	if err := writeFile(w.root, name+fresh, data, w.flush); err != nil {
 		return err
 	}
 	w.reached("staged fresh")
@@ -120,7 +120,7 @@ func (w *Workspace) keep(rel string, data []byte) (string, error) {
 		return "", err
 	}
 	written := path.Join(stagingDir, flat(kept)+fresh)
-	if err := writeFile(w.root, written, data); err != nil {
+	if err := writeFile(w.root, written, data, w.flush); err != nil {
 		return "", err
 	}
 	w.reached("kept fresh")
@@ -199,7 +199,7 @@ func (w *Workspace) syncDirs(dirs ...string) error {
 		if err != nil {
 			return err
 		}
-		if err := errors.Join(d.Sync(), d.Close()); err != nil {
+		if err := errors.Join(w.flush(d), d.Close()); err != nil {
 			return err
 		}
 	}

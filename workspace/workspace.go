@@ -49,8 +49,9 @@ type Workspace struct {
 
 	settle  time.Duration
 	linger  time.Duration
-	noSwap  bool         // as if the file system could not swap
-	reached func(string) // tests stop here; names the point
+	noSwap  bool                 // as if the file system could not swap
+	reached func(string)         // tests stop here; names the point
+	flush   func(*os.File) error // to the disk
 }
 
 // Open makes the folder in a repository's root where it is missing, has git
@@ -70,6 +71,7 @@ func Open(root string, opts Options) (*Workspace, error) {
 		settle:   settleTime,
 		linger:   replacedTime,
 		reached:  func(string) {},
+		flush:    (*os.File).Sync,
 	}
 	if err := w.open(); err != nil {
 		return nil, err
@@ -101,7 +103,7 @@ func (w *Workspace) prepare() error {
 		return err
 	}
 	var err error
-	if w.index, err = openIndex(w.root); err != nil {
+	if w.index, err = openIndex(w.root, w.flush); err != nil {
 		return err
 	}
 	return w.recover()

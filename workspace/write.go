@@ -98,9 +98,7 @@ func (w *Workspace) write(list []target) ([]Problem, error) {
 	}
 	var lines []indexLine
 	for _, r := range todo {
-		if d := digestOf(r.data); !w.index.latest(r.rel, d) {
-			lines = append(lines, indexLine{Path: r.rel, SHA256: d.String()})
-		}
+		lines = append(lines, w.versions(r)...)
 	}
 	if err := w.index.add(true, lines...); err != nil {
 		return problems, err
@@ -114,6 +112,20 @@ func (w *Workspace) write(list []target) ([]Problem, error) {
 		}
 	}
 	return problems, w.syncDirs(slices.Collect(maps.Keys(dirs))...)
+}
+
+// versions returns what to remember before a file is replaced: the version
+// that goes, in case it is a person's that was decided or kept, and the one
+// that comes.
+func (w *Workspace) versions(r replacement) []indexLine {
+	var lines []indexLine
+	if r.expect != (digest{}) && !w.index.ours(r.rel, r.expect) {
+		lines = append(lines, indexLine{Path: r.rel, SHA256: r.expect.String()})
+	}
+	if d := digestOf(r.data); !w.index.latest(r.rel, d) || len(lines) > 0 {
+		lines = append(lines, indexLine{Path: r.rel, SHA256: d.String()})
+	}
+	return lines
 }
 
 // plan compares a file to what it should be. It returns nil if there is
