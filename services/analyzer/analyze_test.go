@@ -248,4 +248,3 @@ func TestSessionsEndWithTheirIntent(t *testing.T) {
 		t.Error(err)
 	}
 }
-

@@ -1,0 +1,69 @@
+package analyzer_test
+
+import (
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/pfl-forge/pfl-forge"
+	"github.com/pfl-forge/pfl-forge/agent/agenttest"
+	"github.com/pfl-forge/pfl-forge/repository/repotest"
+)
+
+type object = map[string]any
+
+// The real CLI reads, asks, and goes on in the same session when it is answered.
+func TestClaudeAsksAndGoesOn(t *testing.T) {
+	cli, model := repotest.Claude(t, agenttest.Steps(
+		agenttest.UseIn("Read", func(dir string) any { return object{"file_path": filepath.Join(dir, "a.txt")} }),
+		agenttest.Answer(object{
+			"type": "fix", "risk": "low", "tasks": []object{}, "clarifications": []object{{"question": "Which one?"}},
+		}),
+		agenttest.Answer(object{"type": "fix", "risk": "low", "tasks": []object{{
+			"name": "a", "title": "Mend a", "plan": "Do it.", "relevant_files": []string{"a.txt"}, "complexity": "high",
+		}}}),
+	))
+	r, _, a := world(t, cli)
+	c := command("")
+	first := analyze(t, a, c)
+	if first.Failure != nil {
+		t.Fatalf("%+v", first.Failure)
+	}
+	if diff := cmp.Diff([]forge.Clarification{{Question: "Which one?"}}, first.Analysis.Clarifications); diff != "" {
+		t.Error(diff)
+	}
+	if first.Session == "" || first.Model == "" || first.Usage.InputTokens == 0 || first.Agent != "claude" {
+		t.Errorf("got %+v", first)
+	}
+
+	answer := "The first."
+	c.Attempt.Number, c.Session = 2, first.Session
+	c.Intent.Clarifications = []forge.Clarification{{Question: "Which one?", Answer: &answer}}
+	second := analyze(t, a, c)
+	if second.Failure != nil || len(second.Analysis.Tasks) != 1 || second.Session != first.Session {
+		t.Fatalf("%+v, %+v", second, second.Failure)
+	}
+	requests := model.Requests("model")
+	if last := requests[len(requests)-1]; !strings.Contains(last.LastUser, "A: The first.") || !strings.Contains(string(last.Body), "Tidy up") {
+		t.Errorf("the session did not go on: %s", last.LastUser)
+	}
+	if !strings.Contains(requests[0].System, "You plan changes") || !strings.Contains(requests[1].LastResult, "a") {
+		t.Errorf("system %q, Read gave %q", requests[0].System, requests[1].LastResult)
+	}
+	if got := r.Git("status", "--porcelain", "--", "a.txt"); got != "" {
+		t.Error(got)
+	}
+}
+
+// A session that is gone is a failure of its own kind, for which the flow has a rule.
+func TestClaudeLostSession(t *testing.T) {
+	cli, _ := repotest.Claude(t, agenttest.Steps(agenttest.Say("never asked")))
+	_, _, a := world(t, cli)
+	c := command("")
+	c.Session = "00000000-0000-4000-8000-000000000000"
+	if got := analyze(t, a, c); got.Failure == nil || got.Failure.Reason != forge.FailLostSession {
+		t.Errorf("got %+v", got.Failure)
+	}
+}
