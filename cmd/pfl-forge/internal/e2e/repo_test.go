@@ -1,0 +1,168 @@
+package e2e
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+)
+
+// repo is a person's repository.
+type repo struct {
+	t   *testing.T
+	dir string
+}
+
+// newRepo makes a repository on branch main with these files committed. Paths
+// are relative.
+func newRepo(t *testing.T, files map[string]string) *repo {
+	t.Helper()
+	r := &repo{t: t, dir: t.TempDir()}
+	r.git("init", "-q", "-b", "main")
+	r.git("config", "user.name", "A Person")
+	r.git("config", "user.email", "person@example.org")
+	for name, content := range files {
+		r.write(name, content)
+	}
+	r.git("add", "-A")
+	r.git("commit", "-q", "--allow-empty", "-m", "begin")
+	return r
+}
+
+func (r *repo) write(name, content string) {
+	r.t.Helper()
+	path := filepath.Join(r.dir, name)
+	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+		r.t.Fatal(err)
+	}
+	if err := os.WriteFile(path, []byte(content), 0o644); err != nil {
+		r.t.Fatal(err)
+	}
+}
+
+func (r *repo) read(name string) string {
+	r.t.Helper()
+	content, err := os.ReadFile(filepath.Join(r.dir, name))
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	return string(content)
+}
+
+// draft writes a draft of an intent that runs a recipe.
+func (r *repo) draft(id, frontMatter string) {
+	r.t.Helper()
+	r.write(".forge/intent-drafts/"+id+".md", fmt.Sprintf("---\n%s\n---\n# %s\n\nPlease.\n", strings.TrimSpace(frontMatter), id))
+}
+
+// git runs git and returns its output without the last newline.
+func (r *repo) git(args ...string) string {
+	r.t.Helper()
+	out, err := r.tryGit(args...)
+	if err != nil {
+		r.t.Fatalf("git %v: %v\n%s", args, err, out)
+	}
+	return out
+}
+
+func (r *repo) tryGit(args ...string) (string, error) {
+	cmd := exec.CommandContext(r.t.Context(), "git", append([]string{"-C", r.dir}, args...)...)
+	cmd.Env = append(os.Environ(), "GIT_CONFIG_GLOBAL=/dev/null", "GIT_CONFIG_NOSYSTEM=1", "GIT_TERMINAL_PROMPT=0")
+	out, err := cmd.CombinedOutput()
+	return strings.TrimSuffix(string(out), "\n"), err
+}
+
+// result is what a program said.
+type result struct {
+	code           int
+	stdout, stderr string
+}
+
+// forge runs pfl-forge in the repository to its end.
+func (r *repo) forge(args ...string) result {
+	r.t.Helper()
+	ctx, cancel := context.WithTimeout(r.t.Context(), 3*time.Minute)
+	defer cancel()
+	cmd := r.command(ctx, args...)
+	var stdout, stderr bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &stdout, &stderr
+	err := cmd.Run()
+	var exit *exec.ExitError
+	if err != nil && !errors.As(err, &exit) || ctx.Err() != nil {
+		r.t.Fatalf("pfl-forge %v: %v\n%s%s", args, err, stdout.String(), stderr.String())
+	}
+	return result{code: cmd.ProcessState.ExitCode(), stdout: stdout.String(), stderr: stderr.String()}
+}
+
+// must is forge, and the exit code has to be this one.
+func (r *repo) must(code int, args ...string) result {
+	r.t.Helper()
+	got := r.forge(args...)
+	if got.code != code {
+		r.t.Fatalf("pfl-forge %v: exit code %d, want %d\n%s%s", args, got.code, code, got.stdout, got.stderr)
+	}
+	return got
+}
+
+func (r *repo) command(ctx context.Context, args ...string) *exec.Cmd {
+	cmd := exec.CommandContext(ctx, filepath.Join(bin, "pfl-forge"), args...)
+	cmd.Dir = r.dir
+	cmd.Env = append(os.Environ(), "NO_COLOR=1")
+	cmd.WaitDelay = 10 * time.Second
+	return cmd
+}
+
+// subjects lists the subject lines on main, the oldest first.
+func (r *repo) subjects() []string {
+	r.t.Helper()
+	return strings.Split(r.git("log", "--reverse", "--first-parent", "--format=%s", "main"), "\n")
+}
+
+// tidy fails the test if anything was left behind: checkouts, processes, or a
+// damaged repository.
+func (r *repo) tidy() {
+	r.t.Helper()
+	if out, err := r.tryGit("fsck", "--no-dangling", "--no-progress"); err != nil || strings.TrimSpace(out) != "" {
+		r.t.Errorf("git fsck: %v\n%s", err, out)
+	}
+	if list := processesIn(r.t, r.dir); len(list) > 0 {
+		r.t.Errorf("processes are left: %v", list)
+	}
+	entries, err := os.ReadDir(filepath.Join(r.dir, ".forge", "worktrees"))
+	if err != nil && !os.IsNotExist(err) {
+		r.t.Error(err)
+	}
+	for _, e := range entries {
+		if !strings.HasPrefix(e.Name(), ".") {
+			r.t.Errorf("checkout %s is left", e.Name())
+		}
+	}
+}
+
+// processesIn lists the processes whose working directory or command line is in
+// a folder.
+func processesIn(t *testing.T, dir string) []string {
+	t.Helper()
+	var found []string
+	entries, err := os.ReadDir("/proc")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, e := range entries {
+		cwd, err := os.Readlink(filepath.Join("/proc", e.Name(), "cwd"))
+		if err != nil || e.Name() == fmt.Sprint(os.Getpid()) {
+			continue
+		}
+		line, _ := os.ReadFile(filepath.Join("/proc", e.Name(), "cmdline"))
+		if strings.HasPrefix(cwd, dir) || bytes.Contains(line, []byte(dir)) {
+			found = append(found, e.Name()+" "+string(bytes.ReplaceAll(line, []byte{0}, []byte{' '})))
+		}
+	}
+	return found
+}
