@@ -18,6 +18,7 @@ var key = forge.Key{Project: "shop", Intent: "fix-login"}
 
 // within bounds a test: whatever it waits for comes at once, or not at all.
 func within(t testing.TB) context.Context {
+	t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), 15*time.Second)
 	t.Cleanup(cancel)
 	return ctx
@@ -79,8 +80,8 @@ func TestHealth(t *testing.T) {
 	stop := make(chan struct{})
 	serve(t, b, func(context.Context, *bus.Delivery) error { <-stop; return nil })
 	work(t, b, bus.WorkConfig{}, func(context.Context, *bus.Job) error { return nil })
-	poll(t, ctx, func() bool { return b.Consuming(ctx, forge.StepAnalyze, "a") == nil })
-	poll(t, ctx, func() bool { idle, err := b.Idle(ctx); return idle && err == nil })
+	poll(ctx, t, func() bool { return b.Consuming(ctx, forge.StepAnalyze, "a") == nil })
+	poll(ctx, t, func() bool { idle, err := b.Idle(ctx); return idle && err == nil })
 	if err := b.Send(ctx, submit(key)); err != nil {
 		t.Fatal(err)
 	}
@@ -88,17 +89,20 @@ func TestHealth(t *testing.T) {
 		t.Errorf("with an event to decide on it is idle: %v, %v", idle, err)
 	}
 	close(stop)
-	poll(t, ctx, func() bool { idle, err := b.Idle(ctx); return idle && err == nil })
+	poll(ctx, t, func() bool { idle, err := b.Idle(ctx); return idle && err == nil })
 }
 
 // poll waits until a condition holds.
-func poll(t testing.TB, ctx context.Context, holds func() bool) {
+func poll(ctx context.Context, t testing.TB, holds func() bool) {
 	t.Helper()
+	tick := time.NewTicker(time.Millisecond)
+	defer tick.Stop()
 	for !holds() {
-		if ctx.Err() != nil {
+		select {
+		case <-tick.C:
+		case <-ctx.Done():
 			t.Fatal("waited in vain")
 		}
-		time.Sleep(time.Millisecond)
 	}
 }
 

@@ -20,9 +20,8 @@ import (
 )
 
 // cluster runs three servers, and returns them and their addresses.
-func cluster(t *testing.T) ([]*server.Server, string) {
+func cluster(ctx context.Context, t *testing.T) ([]*server.Server, string) {
 	t.Helper()
-	start := time.Now()
 	var routes []*url.URL
 	var ports []int
 	for range 3 {
@@ -58,14 +57,11 @@ func cluster(t *testing.T) ([]*server.Server, string) {
 		}
 		urls = append(urls, s.ClientURL())
 	}
-	for !slices.ContainsFunc(servers, func(s *server.Server) bool {
-		return s.JetStreamIsLeader() && len(s.JetStreamClusterPeers()) == 3
-	}) {
-		if time.Now().After(start.Add(20 * time.Second)) {
-			t.Fatal("the servers elect no leader")
-		}
-		time.Sleep(5 * time.Millisecond)
-	}
+	poll(ctx, t, func() bool {
+		return slices.ContainsFunc(servers, func(s *server.Server) bool {
+			return s.JetStreamIsLeader() && len(s.JetStreamClusterPeers()) == 3
+		})
+	})
 	return servers, strings.Join(urls, ",")
 }
 
@@ -75,7 +71,7 @@ func cluster(t *testing.T) ([]*server.Server, string) {
 func TestCluster(t *testing.T) {
 	ctx, cancel := context.WithTimeout(context.Background(), 60*time.Second)
 	defer cancel()
-	servers, urls := cluster(t)
+	servers, urls := cluster(ctx, t)
 	var buses []*bus.Bus
 	for range 3 {
 		b, err := bus.Connect(ctx, bus.Config{URL: urls, Replicas: 3})
@@ -94,7 +90,7 @@ func TestCluster(t *testing.T) {
 		seq = race(ctx, t, buses, seq, round)
 	}
 	eff := forge.Effects{
-		Commands: []forge.Command{command(forge.StepAnalyze, 1)},
+		Commands: []forge.Command{command(1)},
 		Timers:   []forge.Timer{{To: key, Key: "t", At: time.Now()}},
 	}
 	for _, b := range buses {
@@ -102,7 +98,7 @@ func TestCluster(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	receive(t, ctx, seen)
+	receive(ctx, t, seen)
 	servers[0].Shutdown()
 	for _, b := range buses {
 		if recs, last, err := b.Load(ctx, key); err != nil || len(recs) != 5 || last != seq {

@@ -12,8 +12,8 @@ import (
 	"github.com/pfl-forge/pfl-forge/bus/bustest"
 )
 
-func command(step forge.Step, n int) forge.Command {
-	return forge.Command{To: key, Attempt: forge.Attempt{Step: step, Number: n, Claim: 1}, Intent: forge.Intent{ID: key.Intent}}
+func command(n int) forge.Command {
+	return forge.Command{To: key, Attempt: forge.Attempt{Step: forge.StepAnalyze, Number: n, Claim: 1}, Intent: forge.Intent{ID: key.Intent}}
 }
 
 // work serves a worker until the test ends.
@@ -39,13 +39,13 @@ func work(t testing.TB, b *bus.Bus, cfg bus.WorkConfig, handle func(context.Cont
 func TestDispatchTwice(t *testing.T) {
 	ctx := within(t)
 	b := bustest.Start(t)
-	eff := forge.Effects{Commands: []forge.Command{command(forge.StepAnalyze, 1), command(forge.StepAnalyze, 2)}}
+	eff := forge.Effects{Commands: []forge.Command{command(1), command(2)}}
 	for range 3 {
 		if err := b.Dispatch(ctx, key, eff); err != nil {
 			t.Fatal(err)
 		}
 	}
-	last := command(forge.StepAnalyze, 3)
+	last := command(3)
 	if err := b.Dispatch(ctx, key, forge.Effects{Commands: []forge.Command{last}}); err != nil {
 		t.Fatal(err)
 	}
@@ -55,7 +55,7 @@ func TestDispatchTwice(t *testing.T) {
 		return nil
 	})
 	for want := 1; want <= 3; want++ {
-		if got := receive(t, ctx, jobs); got != want {
+		if got := receive(ctx, t, jobs); got != want {
 			t.Errorf("took command %d, want %d", got, want)
 		}
 	}
@@ -66,7 +66,7 @@ func TestDispatchMany(t *testing.T) {
 	b := bustest.Start(t)
 	var eff forge.Effects
 	for n := range 5000 {
-		eff.Commands = append(eff.Commands, command(forge.StepAnalyze, n+1))
+		eff.Commands = append(eff.Commands, command(n+1))
 	}
 	start := time.Now()
 	if err := b.Dispatch(ctx, key, eff); err != nil {
@@ -97,12 +97,13 @@ func TestTimers(t *testing.T) {
 	}
 	ids := map[string]bool{}
 	for range 3 {
-		ev := receive(t, ctx, seen)
+		ev := receive(ctx, t, seen)
 		if ev.Timer == nil || ids[ev.ID] {
 			t.Fatalf("got %+v", ev)
 		}
 		ids[ev.ID] = true
-		if early := now.Add(map[string]time.Duration{"a.b/*": 300, "replaced": 500}[ev.Timer.Key] * time.Millisecond); time.Now().Before(early) {
+		due := map[string]time.Duration{"a.b/*": 300 * time.Millisecond, "replaced": 500 * time.Millisecond}[ev.Timer.Key]
+		if time.Now().Before(now.Add(due)) {
 			t.Errorf("%s came too early", ev.ID)
 		}
 		if lane := ev.Timer.Key == "a.b/*"; lane != ev.To.IsLane() {
@@ -118,7 +119,7 @@ func TestTimers(t *testing.T) {
 	if err := b.Dispatch(ctx, key, forge.Effects{Timers: []forge.Timer{later}}); err != nil {
 		t.Fatal(err)
 	}
-	if ev := receive(t, ctx, seen); ev.Timer.Key != "later" {
+	if ev := receive(ctx, t, seen); ev.Timer.Key != "later" {
 		t.Errorf("%s fired after the run had ended", ev.ID)
 	}
 }
@@ -126,11 +127,11 @@ func TestTimers(t *testing.T) {
 func TestEndForgets(t *testing.T) {
 	ctx := within(t)
 	b := bustest.Start(t)
-	other := command(forge.StepAnalyze, 1)
+	other := command(1)
 	other.To.Intent = "other"
-	own := command(forge.StepAnalyze, 2)
+	own := command(2)
 	own.Replica = "a"
-	eff := forge.Effects{Commands: []forge.Command{command(forge.StepAnalyze, 1), own, other}}
+	eff := forge.Effects{Commands: []forge.Command{command(1), own, other}}
 	if err := b.Dispatch(ctx, key, eff); err != nil {
 		t.Fatal(err)
 	}
@@ -142,7 +143,7 @@ func TestEndForgets(t *testing.T) {
 	if err := b.Dispatch(ctx, key, end); err != nil {
 		t.Fatal(err)
 	}
-	c := receive(t, ctx, told)
+	c := receive(ctx, t, told)
 	if c.To != key || !c.Ended || len(c.Cancels) != 1 || c.Cancels[0] != own.Attempt || c.Released[0] != "fix-login-001" {
 		t.Errorf("the workers are told %+v", c)
 	}
@@ -152,13 +153,13 @@ func TestEndForgets(t *testing.T) {
 		return nil
 	})
 	// After a retry, the same command may come again.
-	if got := receive(t, ctx, jobs); got != other.ID() {
+	if got := receive(ctx, t, jobs); got != other.ID() {
 		t.Errorf("took %s", got)
 	}
 	if err := b.Dispatch(ctx, key, eff); err != nil {
 		t.Fatal(err)
 	}
-	got := receive(t, ctx, jobs) + " " + receive(t, ctx, jobs)
+	got := receive(ctx, t, jobs) + " " + receive(ctx, t, jobs)
 	if !strings.Contains(got, "analyze/1.1") || !strings.Contains(got, "analyze/2.1") {
 		t.Errorf("took %s", got)
 	}
@@ -177,7 +178,7 @@ func TestProgress(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if p := receive(t, ctx, got); p.To != key || p.Text != "1" || p.Attempt != at {
+	if p := receive(ctx, t, got); p.To != key || p.Text != "1" || p.Attempt != at {
 		t.Errorf("got %+v", p)
 	}
 	cancel()

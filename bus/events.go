@@ -69,7 +69,7 @@ func (b *Bus) ConsumeEvents(ctx context.Context, cfg EventConfig, handle func(co
 		cfg.MaxErrors = 5
 	}
 	c := &eventConsumers{
-		bus: b, cfg: cfg, handle: handle, work: context.WithoutCancel(ctx),
+		bus: b, cfg: cfg, handle: handle,
 		slots: make(chan struct{}, cfg.Concurrency), tails: map[forge.Key]chan struct{}{}, failures: map[string]int{},
 	}
 	var pulls sync.WaitGroup
@@ -105,7 +105,6 @@ type eventConsumers struct {
 	bus     *Bus
 	cfg     EventConfig
 	handle  func(context.Context, *Delivery) error
-	work    context.Context // of handlers: they finish what they began
 	slots   chan struct{}
 	running sync.WaitGroup
 
@@ -123,11 +122,12 @@ func (c *eventConsumers) take(ctx context.Context, in input, m jetstream.Msg) {
 		return
 	}
 	done := func() { <-c.slots }
+	work := context.WithoutCancel(ctx) // handlers finish what they began
 	ev, err := in.read(m)
 	if err != nil {
 		c.running.Go(func() {
 			defer done()
-			c.unreadable(in, m, err)
+			c.unreadable(work, in, m, err)
 		})
 		return
 	}
@@ -136,7 +136,7 @@ func (c *eventConsumers) take(ctx context.Context, in input, m jetstream.Msg) {
 		defer done()
 		defer after()
 		<-before
-		c.one(in, m, ev)
+		c.one(work, in, m, ev)
 	})
 }
 
@@ -166,7 +166,7 @@ func (c *eventConsumers) queue(in input, key forge.Key) (before chan struct{}, a
 }
 
 // one handles an event, and says to the server what became of it.
-func (c *eventConsumers) one(in input, m jetstream.Msg, ev forge.Event) {
+func (c *eventConsumers) one(ctx context.Context, in input, m jetstream.Msg, ev forge.Event) {
 	meta, err := m.Metadata()
 	if err != nil {
 		c.bus.log.Error("ignored a message that no consumer delivered", "subject", m.Subject(), "error", err)
@@ -177,7 +177,7 @@ func (c *eventConsumers) one(in input, m jetstream.Msg, ev forge.Event) {
 		Event: ev, Attempt: int(meta.NumDelivered), StoredAt: meta.Timestamp,
 		bus: c.bus, reply: m.Headers().Get(headerReply),
 	}
-	err = c.call(d)
+	err = c.call(ctx, d)
 	var retry *retryError
 	var terminate *terminateError
 	switch {
@@ -189,13 +189,13 @@ func (c *eventConsumers) one(in input, m jetstream.Msg, ev forge.Event) {
 		err = again(m, retry.after)
 	case errors.As(err, &terminate):
 		c.settle(id)
-		err = c.bury(in, m, terminate.reason)
+		err = c.bury(ctx, in, m, terminate.reason)
 	default:
 		n := c.fail(id)
 		c.bus.log.Error("an event cannot be handled", "event", ev.ID, "machine", ev.To.String(), "failures", n, "error", err)
 		if n >= c.cfg.MaxErrors {
 			c.settle(id)
-			err = c.bury(in, m, fmt.Sprintf("given up after %d errors: %v", n, err))
+			err = c.bury(ctx, in, m, fmt.Sprintf("given up after %d errors: %v", n, err))
 		} else {
 			err = again(m, backoff(n+3))
 		}
@@ -205,8 +205,8 @@ func (c *eventConsumers) one(in input, m jetstream.Msg, ev forge.Event) {
 	}
 }
 
-func (c *eventConsumers) call(d *Delivery) (err error) {
-	ctx, cancel := context.WithTimeout(c.work, c.cfg.Timeout)
+func (c *eventConsumers) call(ctx context.Context, d *Delivery) (err error) {
+	ctx, cancel := context.WithTimeout(ctx, c.cfg.Timeout)
 	defer cancel()
 	defer func() {
 		if p := recover(); p != nil {

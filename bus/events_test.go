@@ -62,7 +62,7 @@ func TestDuplicates(t *testing.T) {
 	seen := collect(t, b)
 	counts := map[string]int{}
 	for counts["last"] == 0 || counts["result/shop/fix-login/-/analyze/1.3/a"] == 0 || len(counts) < 7 {
-		counts[receive(t, ctx, seen).ID]++
+		counts[receive(ctx, t, seen).ID]++
 	}
 	for id, n := range counts {
 		if n != 1 {
@@ -90,7 +90,7 @@ func TestRetryIsUnlimited(t *testing.T) {
 	if err := b.Send(ctx, submit(key)); err != nil {
 		t.Fatal(err)
 	}
-	wait(t, ctx, done)
+	wait(ctx, t, done)
 	if dead, err := b.Dead(ctx); err != nil || len(dead) != 0 {
 		t.Errorf("dead letters: %+v, %v", dead, err)
 	}
@@ -117,7 +117,7 @@ func TestPoison(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	dead := deadLetters(t, ctx, b, 3)
+	dead := deadLetters(ctx, t, b, 3)
 	for i, want := range []string{"given up after 2 errors: cannot", "given up after 2 errors: panic: oh", "no way"} {
 		if d := dead[uint64(i+1)]; d.Reason != want || d.Subject != "forge.intent.shop.submit" || d.Stream != "FORGE_INTENTS" {
 			t.Errorf("dead letter of event %d is %+v, want %q", i+1, d, want)
@@ -126,11 +126,11 @@ func TestPoison(t *testing.T) {
 	if err := b.Send(ctx, submit(key)); err != nil {
 		t.Fatal(err)
 	}
-	wait(t, ctx, good)
+	wait(ctx, t, good)
 }
 
 // deadLetters waits for n dead letters, and returns them by their sequence.
-func deadLetters(t testing.TB, ctx context.Context, b *bus.Bus, n int) map[uint64]bus.DeadLetter {
+func deadLetters(ctx context.Context, t testing.TB, b *bus.Bus, n int) map[uint64]bus.DeadLetter {
 	t.Helper()
 	for {
 		list, err := b.Dead(ctx)
@@ -180,10 +180,10 @@ func TestOrderOfPeople(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	wait(t, ctx, other)
+	wait(ctx, t, other)
 	close(slow)
 	for _, want := range []string{"submit-fix-login", "edit", "approve"} {
-		if got := receive(t, ctx, order); got != want {
+		if got := receive(ctx, t, order); got != want {
 			t.Errorf("%s was decided when %s was due", got, want)
 		}
 	}
@@ -205,7 +205,7 @@ func TestJSON(t *testing.T) {
 		{"id": "a1", "to": {"intent": "fix-login"}, "answer": {"index": 1, "answer": "yes"}}`))
 	seen := collect(t, b)
 	for range 2 {
-		switch ev := receive(t, ctx, seen); ev.ID {
+		switch ev := receive(ctx, t, seen); ev.ID {
 		case "scan-1":
 			in := ev.Submit.Intent
 			if ev.To != key || in.Project != "shop" || in.Risk != forge.RiskMed || in.Priority != 3 || in.With["A"] != "b" {
@@ -247,7 +247,7 @@ func TestGarbage(t *testing.T) {
 	for _, g := range intents {
 		put(t, nc, g.subject, []byte(g.data))
 	}
-	dead := deadLetters(t, ctx, b, len(intents))
+	dead := deadLetters(ctx, t, b, len(intents))
 	for i, g := range intents {
 		d := dead[uint64(i+1)]
 		if !strings.Contains(d.Reason, g.reason) || d.Subject != g.subject || string(d.Excerpt) != g.data {
@@ -279,7 +279,7 @@ func TestGarbage(t *testing.T) {
 		t.Fatal(err)
 	}
 	for range 3 {
-		receive(t, ctx, seen)
+		receive(ctx, t, seen)
 	}
 }
 
@@ -316,8 +316,8 @@ func TestNewerResult(t *testing.T) {
 	if err := b.PublishResult(ctx, result(1, "a")); err != nil {
 		t.Fatal(err)
 	}
-	receive(t, ctx, seen)
-	dead := deadLetters(t, ctx, b, 1)
+	receive(ctx, t, seen)
+	dead := deadLetters(ctx, t, b, 1)
 	if !strings.HasPrefix(dead[1].Reason, "waits for a newer version") {
 		t.Errorf("dead letter %+v", dead[1])
 	}
@@ -379,7 +379,7 @@ func TestRunnersShare(t *testing.T) {
 	}
 	counts := map[string]int{}
 	for range n {
-		counts[receive(t, ctx, seen)]++
+		counts[receive(ctx, t, seen)]++
 	}
 	if len(counts) != n {
 		t.Errorf("%d of %d events came", len(counts), n)

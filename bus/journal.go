@@ -48,8 +48,7 @@ func (b *Bus) Load(ctx context.Context, key forge.Key) ([]forge.Record, uint64, 
 // record reads one message of a journal. It is not ok when it is garbage.
 func (b *Bus) record(ctx context.Context, m stored) (rec forge.Record, ok bool, err error) {
 	rec, err = records.Unmarshal(m.Data)
-	var bad *GarbageError
-	if !errors.As(err, &bad) {
+	if _, ok := errors.AsType[*GarbageError](err); !ok {
 		return rec, err == nil, err
 	}
 	return rec, false, b.bury(ctx, streamJournal, m, err.Error())

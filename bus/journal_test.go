@@ -288,7 +288,7 @@ func TestFollow(t *testing.T) {
 			CaughtUp: func() error { close(caught); return nil },
 		})
 	}()
-	wait(t, ctx, caught)
+	wait(ctx, t, caught)
 	if len(seqs) != 7 {
 		t.Fatalf("caught up after %d records, want 7", len(seqs))
 	}
@@ -303,12 +303,12 @@ func TestFollow(t *testing.T) {
 		}
 	}
 	for want := uint64(4); want <= 12; want++ {
-		if got := receive(t, ctx, seqs); got != want {
+		if got := receive(ctx, t, seqs); got != want {
 			t.Fatalf("got record %d, want %d", got, want)
 		}
 	}
 	stop()
-	if err := receive(t, ctx, ended); err != nil {
+	if err := receive(ctx, t, ended); err != nil {
 		t.Errorf("following ended with %v", err)
 	}
 }
@@ -323,7 +323,7 @@ func TestFollowEmpty(t *testing.T) {
 	}
 }
 
-func wait(t testing.TB, ctx context.Context, c <-chan struct{}) {
+func wait(ctx context.Context, t testing.TB, c <-chan struct{}) {
 	t.Helper()
 	select {
 	case <-c:
@@ -332,7 +332,7 @@ func wait(t testing.TB, ctx context.Context, c <-chan struct{}) {
 	}
 }
 
-func receive[T any](t testing.TB, ctx context.Context, c <-chan T) T {
+func receive[T any](ctx context.Context, t testing.TB, c <-chan T) T {
 	t.Helper()
 	select {
 	case v := <-c:

@@ -15,22 +15,22 @@ import (
 const parkTime = 30 * time.Second
 
 // unreadable settles a message that is no event, or one of a newer version.
-func (c *eventConsumers) unreadable(in input, m jetstream.Msg, err error) {
+func (c *eventConsumers) unreadable(ctx context.Context, in input, m jetstream.Msg, err error) {
 	var unknown *UnknownError
 	if errors.As(err, &unknown) && !in.people {
-		err = c.bus.park(c.work, in.stream, m, err)
+		err = c.bus.park(ctx, in.stream, m, err)
 	} else {
 		d := Delivery{bus: c.bus, reply: m.Headers().Get(headerReply)}
 		d.Respond(forge.Ruling{Decision: forge.Refused, Reason: err.Error()})
-		err = c.bury(in, m, err.Error())
+		err = c.bury(ctx, in, m, err.Error())
 	}
 	if err != nil {
 		c.bus.log.Warn("cannot put a message aside; it comes again", "subject", m.Subject(), "error", err)
 	}
 }
 
-func (c *eventConsumers) bury(in input, m jetstream.Msg, reason string) error {
-	return c.bus.terminate(c.work, in.stream, m, reason)
+func (c *eventConsumers) bury(ctx context.Context, in input, m jetstream.Msg, reason string) error {
+	return c.bus.terminate(ctx, in.stream, m, reason)
 }
 
 // terminate copies a message to the dead letters and then ends its delivery.

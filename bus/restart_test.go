@@ -40,27 +40,27 @@ func TestRestart(t *testing.T) {
 			rebuilt <- struct{}{}
 			note := forge.Event{ID: "enter", To: key.Lane(), Enter: &forge.Enter{Run: int(n)}}
 			return b.Dispatch(ctx, key, forge.Effects{
-				Commands: []forge.Command{command(forge.StepAnalyze, int(n))}, Notes: []forge.Event{note},
+				Commands: []forge.Command{command(int(n))}, Notes: []forge.Event{note},
 			})
 		})
 	}()
 	defer func() { stop(); <-guarded }()
-	receive(t, ctx, rebuilt)
-	if got := receive(t, ctx, jobs); got != 1 {
+	receive(ctx, t, rebuilt)
+	if got := receive(ctx, t, jobs); got != 1 {
 		t.Errorf("took command %d", got)
 	}
-	if ev := receive(t, ctx, seen); ev.Enter == nil || ev.Enter.Run != 1 {
+	if ev := receive(ctx, t, seen); ev.Enter == nil || ev.Enter.Run != 1 {
 		t.Errorf("got %+v", ev)
 	}
 	if _, err := b.Append(ctx, key, 0, record(key, 0)); err != nil {
 		t.Fatal(err)
 	}
 	s.Restart(t)
-	receive(t, ctx, rebuilt)
-	if got := receive(t, ctx, jobs); got != 3 {
+	receive(ctx, t, rebuilt)
+	if got := receive(ctx, t, jobs); got != 3 {
 		t.Errorf("took command %d", got)
 	}
-	if ev := receive(t, ctx, seen); ev.Enter == nil || ev.Enter.Run != 3 {
+	if ev := receive(ctx, t, seen); ev.Enter == nil || ev.Enter.Run != 3 {
 		t.Errorf("got %+v", ev)
 	}
 	if recs, seq, err := b.Load(ctx, key); err != nil || len(recs) != 1 || seq != 1 {
@@ -69,7 +69,7 @@ func TestRestart(t *testing.T) {
 	if err := b.PublishResult(ctx, result(1, "a")); err != nil {
 		t.Fatal(err)
 	}
-	if ev := receive(t, ctx, seen); ev.Result == nil {
+	if ev := receive(ctx, t, seen); ev.Result == nil {
 		t.Errorf("got %+v", ev)
 	}
 }
@@ -86,13 +86,13 @@ func TestSendWhileDown(t *testing.T) {
 	go func() { sent <- b.PublishResult(ctx, result(1, "a")) }()
 	s.Start(t)
 	for range 2 {
-		if err := receive(t, ctx, sent); err != nil {
+		if err := receive(ctx, t, sent); err != nil {
 			t.Error(err)
 		}
 	}
 	seen := collect(t, b)
-	receive(t, ctx, seen)
-	receive(t, ctx, seen)
+	receive(ctx, t, seen)
+	receive(ctx, t, seen)
 }
 
 func TestConnectWaits(t *testing.T) {
@@ -107,7 +107,7 @@ func TestConnectWaits(t *testing.T) {
 		connected <- err
 	}()
 	s.Start(t)
-	if err := receive(t, within(t), connected); err != nil {
+	if err := receive(within(t), t, connected); err != nil {
 		t.Fatal(err)
 	}
 	ended, cancel := context.WithCancel(context.Background())

@@ -63,8 +63,7 @@ func (b *Bus) lastSummaries(ctx context.Context, filter string) ([]forge.Summary
 	list := make([]forge.Summary, 0, len(found))
 	for _, m := range found {
 		s, err := readSummary(m.Data)
-		var bad *GarbageError
-		if errors.As(err, &bad) {
+		if _, ok := errors.AsType[*GarbageError](err); ok {
 			err = b.bury(ctx, streamJournal, m, err.Error())
 		} else if err == nil {
 			list = append(list, s)

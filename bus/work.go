@@ -61,7 +61,7 @@ func (b *Bus) ConsumeCommands(ctx context.Context, cfg WorkConfig, handle func(c
 	if err != nil {
 		return fmt.Errorf("consume commands: %w", err)
 	}
-	w := &worker{bus: b, cfg: cfg, handle: handle, ctx: ctx, slots: make(chan struct{}, cfg.Parallel)}
+	w := &worker{bus: b, cfg: cfg, handle: handle, slots: make(chan struct{}, cfg.Parallel)}
 	taking, stop := context.WithCancel(ctx)
 	defer stop()
 	if cfg.Drain != nil {
@@ -75,10 +75,10 @@ func (b *Bus) ConsumeCommands(ctx context.Context, cfg WorkConfig, handle func(c
 	}
 	var pulls sync.WaitGroup
 	pulls.Go(func() {
-		b.pull(taking, source{stream: streamCommands, config: own, ahead: 1}, func(m jetstream.Msg) { w.takeOwn(taking, m) })
+		b.pull(taking, source{stream: streamCommands, config: own, ahead: 1}, func(m jetstream.Msg) { w.takeOwn(ctx, taking.Done(), m) })
 	})
 	pulls.Go(func() {
-		b.pull(taking, source{stream: streamCommands, config: shared, ahead: 1}, func(m jetstream.Msg) { w.takeShared(taking, m) })
+		b.pull(taking, source{stream: streamCommands, config: shared, ahead: 1}, func(m jetstream.Msg) { w.takeShared(ctx, taking.Done(), m) })
 	})
 	pulls.Wait()
 	w.running.Wait()

@@ -34,10 +34,10 @@ func TestOwnCommands(t *testing.T) {
 		})
 	}
 	for n := range 20 {
-		cmd := command(forge.StepAnalyze, n+1)
+		cmd := command(n + 1)
 		cmd.Replica = "b"
 		dispatch(t, b, cmd)
-		if got := receive(t, ctx, jobs); got.replica != "b" || got.number != n+1 {
+		if got := receive(ctx, t, jobs); got.replica != "b" || got.number != n+1 {
 			t.Errorf("command %d for b was taken by %+v", n+1, got)
 		}
 	}
@@ -60,22 +60,22 @@ func TestParallel(t *testing.T) {
 		<-finish
 		return nil
 	})
-	dispatch(t, b, command(forge.StepAnalyze, 1), command(forge.StepAnalyze, 2))
-	receive(t, ctx, started)
-	receive(t, ctx, started)
-	own := command(forge.StepAnalyze, 4)
+	dispatch(t, b, command(1), command(2))
+	receive(ctx, t, started)
+	receive(ctx, t, started)
+	own := command(4)
 	own.Replica = "a"
-	dispatch(t, b, command(forge.StepAnalyze, 3), own)
+	dispatch(t, b, command(3), own)
 	elsewhere := make(chan int, 10)
 	work(t, b, bus.WorkConfig{Replica: "b"}, func(_ context.Context, j *bus.Job) error {
 		elsewhere <- j.Command.Attempt.Number
 		return nil
 	})
-	if got := receive(t, ctx, elsewhere); got != 3 {
+	if got := receive(ctx, t, elsewhere); got != 3 {
 		t.Errorf("the other replica took %d", got)
 	}
 	close(finish)
-	if got := receive(t, ctx, started); got != 4 {
+	if got := receive(ctx, t, started); got != 4 {
 		t.Errorf("the replica went on with %d", got)
 	}
 }
@@ -96,10 +96,10 @@ func TestLimit(t *testing.T) {
 		})
 	}
 	for n := range 20 {
-		dispatch(t, b, command(forge.StepAnalyze, n+1))
+		dispatch(t, b, command(n+1))
 	}
 	for range 20 {
-		receive(t, ctx, done)
+		receive(ctx, t, done)
 	}
 	if most.Load() > 2 {
 		t.Errorf("%d ran at the same time", most.Load())
@@ -111,7 +111,7 @@ func TestWorkAgain(t *testing.T) {
 	b := bustest.Start(t)
 	attempts := make(chan int, 10)
 	rec := record(key, 0)
-	rec.Summary.Open = []forge.Attempt{command(forge.StepAnalyze, 1).Attempt}
+	rec.Summary.Open = []forge.Attempt{command(1).Attempt}
 	if _, err := b.Append(ctx, key, 0, rec); err != nil {
 		t.Fatal(err)
 	}
@@ -125,9 +125,9 @@ func TestWorkAgain(t *testing.T) {
 		}
 		return nil
 	})
-	dispatch(t, b, command(forge.StepAnalyze, 1))
+	dispatch(t, b, command(1))
 	for want := 1; want <= 4; want++ {
-		if got := receive(t, ctx, attempts); got != want {
+		if got := receive(ctx, t, attempts); got != want {
 			t.Errorf("delivery %d says that it is %d", want, got)
 		}
 	}
@@ -148,10 +148,10 @@ func TestStop(t *testing.T) {
 			return ctx.Err()
 		})
 	}()
-	dispatch(t, b, command(forge.StepAnalyze, 1))
-	wait(t, ctx, started)
+	dispatch(t, b, command(1))
+	wait(ctx, t, started)
 	stop()
-	if err := receive(t, ctx, ended); err != nil {
+	if err := receive(ctx, t, ended); err != nil {
 		t.Fatal(err)
 	}
 	again := make(chan int, 1)
@@ -159,7 +159,7 @@ func TestStop(t *testing.T) {
 		again <- j.Attempt
 		return nil
 	})
-	if got := receive(t, ctx, again); got != 2 {
+	if got := receive(ctx, t, again); got != 2 {
 		t.Errorf("the other replica got delivery %d", got)
 	}
 }
@@ -183,8 +183,8 @@ func TestDrain(t *testing.T) {
 			return ctx.Err()
 		})
 	}()
-	dispatch(t, b, command(forge.StepAnalyze, 1))
-	wait(t, ctx, started)
+	dispatch(t, b, command(1))
+	wait(ctx, t, started)
 	close(drain)
 	others := make(chan int, 10)
 	work(t, b, bus.WorkConfig{Replica: "b"}, func(_ context.Context, j *bus.Job) error {
@@ -192,11 +192,11 @@ func TestDrain(t *testing.T) {
 		return nil
 	})
 	close(finish)
-	if err := receive(t, ctx, ended); err != nil || n.Load() != 1 {
+	if err := receive(ctx, t, ended); err != nil || n.Load() != 1 {
 		t.Fatalf("drained after %d commands, %v", n.Load(), err)
 	}
-	dispatch(t, b, command(forge.StepAnalyze, 2))
-	if got := receive(t, ctx, others); got != 2 {
+	dispatch(t, b, command(2))
+	if got := receive(ctx, t, others); got != 2 {
 		t.Errorf("the other replica took %d", got)
 	}
 }
@@ -219,15 +219,15 @@ func TestGarbageCommand(t *testing.T) {
 		}
 		return nil
 	})
-	ev := receive(t, ctx, seen)
+	ev := receive(ctx, t, seen)
 	if ev.Result == nil || ev.Result.Failure == nil || ev.Result.Attempt != (forge.Attempt{Step: forge.StepAnalyze, Number: 7, Claim: 1}) {
 		t.Errorf("the machine is told %+v", ev)
 	}
-	dispatch(t, b, command(forge.StepAnalyze, 1), command(forge.StepAnalyze, 2))
-	receive(t, ctx, jobs)
-	receive(t, ctx, jobs)
-	if ev = receive(t, ctx, seen); ev.Result.Failure == nil || ev.Result.Attempt.Number != 2 {
+	dispatch(t, b, command(1), command(2))
+	receive(ctx, t, jobs)
+	receive(ctx, t, jobs)
+	if ev = receive(ctx, t, seen); ev.Result.Failure == nil || ev.Result.Attempt.Number != 2 {
 		t.Errorf("the machine is told %+v", ev)
 	}
-	deadLetters(t, ctx, b, 3)
+	deadLetters(ctx, t, b, 3)
 }

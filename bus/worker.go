@@ -18,36 +18,35 @@ type worker struct {
 	bus     *Bus
 	cfg     WorkConfig
 	handle  func(context.Context, *Job) error
-	ctx     context.Context // of handlers
 	slots   chan struct{}
 	running sync.WaitGroup
 }
 
 // takeShared starts a command that any replica may take, and returns when there
 // is room for another one: a command that has to wait here could run elsewhere.
-func (w *worker) takeShared(taking context.Context, m jetstream.Msg) {
+func (w *worker) takeShared(ctx context.Context, stop <-chan struct{}, m jetstream.Msg) {
 	select {
 	case w.slots <- struct{}{}:
-		w.start(m)
+		w.start(ctx, m)
 	default: // the last slot went to a command for this replica
 		_ = m.Nak()
 	}
 	select {
 	case w.slots <- struct{}{}:
 		<-w.slots
-	case <-taking.Done():
+	case <-stop:
 	}
 }
 
 // takeOwn starts a command that this replica alone may take, and holds on to it
 // until there is room.
-func (w *worker) takeOwn(taking context.Context, m jetstream.Msg) {
+func (w *worker) takeOwn(ctx context.Context, stop <-chan struct{}, m jetstream.Msg) {
 	release := w.hold(m)
 	defer release()
 	select {
 	case w.slots <- struct{}{}:
-		w.start(m)
-	case <-taking.Done():
+		w.start(ctx, m)
+	case <-stop:
 		_ = m.Nak()
 	}
 }
@@ -75,22 +74,22 @@ func (w *worker) hold(m jetstream.Msg) (release func()) {
 }
 
 // start handles a command; the slot is taken.
-func (w *worker) start(m jetstream.Msg) {
+func (w *worker) start(ctx context.Context, m jetstream.Msg) {
 	w.running.Go(func() {
 		defer func() { <-w.slots }()
 		cmd, err := readCommand(m)
 		if err != nil {
-			w.unreadable(m, cmd, err)
+			w.unreadable(ctx, m, cmd, err)
 			return
 		}
 		release := w.hold(m)
-		err = w.call(m, cmd)
+		err = w.call(ctx, m, cmd)
 		release()
-		w.settle(m, cmd, err)
+		w.settle(ctx, m, cmd, err)
 	})
 }
 
-func (w *worker) call(m jetstream.Msg, cmd forge.Command) (err error) {
+func (w *worker) call(ctx context.Context, m jetstream.Msg, cmd forge.Command) (err error) {
 	meta, err := m.Metadata()
 	if err != nil {
 		return err
@@ -101,19 +100,19 @@ func (w *worker) call(m jetstream.Msg, cmd forge.Command) (err error) {
 			err = fmt.Errorf("panic: %v", p)
 		}
 	}()
-	return w.handle(w.ctx, &Job{Command: cmd, Attempt: int(meta.NumDelivered), bus: w.bus})
+	return w.handle(ctx, &Job{Command: cmd, Attempt: int(meta.NumDelivered), bus: w.bus})
 }
 
 // settle tells the server what became of a command.
-func (w *worker) settle(m jetstream.Msg, cmd forge.Command, err error) {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(w.ctx), requestTimeout)
+func (w *worker) settle(work context.Context, m jetstream.Msg, cmd forge.Command, err error) {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(work), requestTimeout)
 	defer cancel()
 	var retry *retryError
 	var terminate *terminateError
 	switch {
 	case err == nil:
 		err = m.DoubleAck(ctx)
-	case w.ctx.Err() != nil:
+	case work.Err() != nil:
 		err = m.Nak()
 	case errors.As(err, &terminate):
 		err = w.fail(ctx, m, cmd, terminate.reason)
@@ -129,11 +128,10 @@ func (w *worker) settle(m jetstream.Msg, cmd forge.Command, err error) {
 	}
 }
 
-func (w *worker) unreadable(m jetstream.Msg, said forge.Command, err error) {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(w.ctx), requestTimeout)
+func (w *worker) unreadable(work context.Context, m jetstream.Msg, said forge.Command, err error) {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(work), requestTimeout)
 	defer cancel()
-	var unknown *UnknownError
-	if errors.As(err, &unknown) {
+	if _, ok := errors.AsType[*UnknownError](err); ok {
 		err = w.bus.park(ctx, streamCommands, m, err)
 	} else {
 		err = w.fail(ctx, m, said, err.Error())

@@ -95,5 +95,6 @@ func (s *Server) Connect(t testing.TB) *bus.Bus {
 
 // logger shows what the bus logs with the test's own output.
 func logger(t testing.TB) *slog.Logger {
+	t.Helper()
 	return slog.New(slog.NewTextHandler(t.Output(), &slog.HandlerOptions{Level: slog.LevelWarn}))
 }

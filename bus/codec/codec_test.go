@@ -24,6 +24,7 @@ import (
 func roundTrip[T any](m proto.Message) func(*testing.T, uint64) {
 	c := codec.Must[T](m)
 	return func(t *testing.T, seed uint64) {
+		t.Helper()
 		var want T
 		fill(rand.New(rand.NewPCG(seed, 1)), reflect.ValueOf(&want).Elem())
 		data, err := c.Marshal(&want)
@@ -158,7 +159,7 @@ func TestLooksLikeJSON(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for data, want := range map[string]bool{"{}": true, " \n{": true, "": false, "[]": false, string(binary): false} {
+	for data, want := range map[string]bool{"{}": true, "\n{": true, "": false, "[]": false, string(binary): false} {
 		if got := codec.LooksLikeJSON([]byte(data)); got != want {
 			t.Errorf("%.20q looks like JSON: %v", data, got)
 		}

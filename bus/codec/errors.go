@@ -35,8 +35,7 @@ type fieldError struct {
 }
 
 func (e *fieldError) Error() string {
-	var inner *fieldError
-	if errors.As(e.err, &inner) {
+	if _, ok := errors.AsType[*fieldError](e.err); ok {
 		return e.name + "." + e.err.Error()
 	}
 	return e.name + ": " + e.err.Error()

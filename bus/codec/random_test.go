@@ -10,33 +10,6 @@ import (
 	forge "github.com/pfl-forge/pfl-forge"
 )
 
-// closed lists the values of every string type that is an enum on the wire.
-// TestEnumsHaveEveryConstant compares it with the constants of package forge.
-var closed = map[reflect.Type][]string{
-	reflect.TypeFor[forge.Step]():          values(forge.Steps()...),
-	reflect.TypeFor[forge.Source]():        values(forge.SourceHuman, forge.SourceReflection, forge.SourceSystem),
-	reflect.TypeFor[forge.Risk]():          values(forge.RiskLow, forge.RiskMed, forge.RiskHigh),
-	reflect.TypeFor[forge.Complexity]():    values(forge.ComplexityLow, forge.ComplexityMed, forge.ComplexityHigh),
-	reflect.TypeFor[forge.TaskStatus]():    values(forge.TaskPending, forge.TaskImplementing, forge.TaskDone, forge.TaskFailed),
-	reflect.TypeFor[forge.Verdict]():       values(forge.VerdictApproved, forge.VerdictRejected),
-	reflect.TypeFor[forge.EvidenceType]():  values(forge.EvidenceFile, forge.EvidenceSkill, forge.EvidenceHistory, forge.EvidenceDecision),
-	reflect.TypeFor[forge.Outcome]():       values(forge.OutcomeSuccess, forge.OutcomeFailed, forge.OutcomeEscalated),
-	reflect.TypeFor[forge.Waiting]():       values(forge.WaitingApproval, forge.WaitingClarification, forge.WaitingFailed, forge.WaitingDirty),
-	reflect.TypeFor[forge.Decision]():      values(forge.Applied, forge.Ignored, forge.Refused),
-	reflect.TypeFor[forge.LandOutcome]():   values(forge.LandIntegrated, forge.LandConflict, forge.LandVerifyFailed, forge.LandChanged, forge.LandDirty),
-	reflect.TypeFor[forge.ProgressKind]():  values(forge.ProgressStarted, forge.ProgressText, forge.ProgressTool, forge.ProgressOutput, forge.ProgressUsage, forge.ProgressEnded),
-	reflect.TypeFor[forge.FailureReason](): values(forge.FailTimeout, forge.FailIdle, forge.FailOutputLimit, forge.FailCrashed, forge.FailInvalidOutput, forge.FailAuth, forge.FailRateLimited, forge.FailQuota, forge.FailOverloaded, forge.FailRefused, forge.FailMaxTurns, forge.FailBudget, forge.FailLostSession, forge.FailMissingCLI, forge.FailKilled, forge.FailUnsafe, forge.FailConfig, forge.FailRepository),
-	reflect.TypeFor[forge.Status]():        values(forge.StatusProposed, forge.StatusApproved, forge.StatusExecuting, forge.StatusDone, forge.StatusBlocked, forge.StatusError, forge.StatusRejected, forge.StatusCancelled),
-}
-
-func values[S ~string](vs ...S) []string {
-	var out []string
-	for _, v := range vs {
-		out = append(out, string(v))
-	}
-	return out
-}
-
 // alternatives are the structs of which at most one pointer, or Started, may be
 // set.
 var alternatives = map[reflect.Type]bool{
@@ -69,7 +42,7 @@ func fill(r *rand.Rand, v reflect.Value) {
 		v.Set(reflect.ValueOf(map[string]string{text(r): text(r), "": text(r)}))
 	case reflect.String:
 		v.SetString(text(r))
-		if vs := closed[v.Type()]; vs != nil {
+		if vs := constants()[v.Type().Name()]; vs != nil {
 			v.SetString(vs[r.IntN(len(vs))])
 		}
 	case reflect.Bool:

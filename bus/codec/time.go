@@ -21,8 +21,8 @@ var spanPlan = func() *structPlan {
 
 type span struct{ Seconds, Nanos int64 }
 
-func (s span) append(b []byte) ([]byte, error) {
-	return structValue{spanPlan}.append(b, reflect.ValueOf(&s).Elem())
+func (s *span) append(b []byte) ([]byte, error) {
+	return structValue{spanPlan}.append(b, reflect.ValueOf(s).Elem())
 }
 
 func (s *span) consume(d *decoder, b []byte) (int, error) {
@@ -39,7 +39,8 @@ func (timeValue) append(b []byte, v reflect.Value) ([]byte, error) {
 	if err := ts.CheckValid(); err != nil {
 		return nil, err
 	}
-	return span{ts.Seconds, int64(ts.Nanos)}.append(b)
+	s := span{ts.GetSeconds(), int64(ts.GetNanos())}
+	return s.append(b)
 }
 
 func (timeValue) consume(d *decoder, b []byte, v reflect.Value) (int, error) {
@@ -63,7 +64,8 @@ type durationValue struct {
 
 func (durationValue) append(b []byte, v reflect.Value) ([]byte, error) {
 	d := time.Duration(v.Int())
-	return span{int64(d / time.Second), int64(d % time.Second)}.append(b)
+	s := span{int64(d / time.Second), int64(d % time.Second)}
+	return s.append(b)
 }
 
 func (durationValue) consume(d *decoder, b []byte, v reflect.Value) (int, error) {
