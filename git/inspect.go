@@ -71,15 +71,15 @@ func (s *Store) workTrees() []workTreeInfo {
 	if s.workTree != "" {
 		all = append(all, workTreeInfo{path: s.workTree, gitDir: s.common, head: readHEAD(s.common)})
 	}
-	linked, _ := filepath.Glob(filepath.Join(s.common, "worktrees", "*", "gitdir"))
-	for _, file := range linked {
-		b, err := os.ReadFile(file)
+	linked, _ := os.ReadDir(filepath.Join(s.common, "worktrees"))
+	for _, e := range linked {
+		dir := filepath.Join(s.common, "worktrees", e.Name())
+		b, err := os.ReadFile(filepath.Join(dir, "gitdir"))
 		if err != nil {
 			continue
 		}
 		path := filepath.Dir(strings.TrimSpace(string(b)))
 		if isDir(path) {
-			dir := filepath.Dir(file)
 			all = append(all, workTreeInfo{path: path, gitDir: dir, head: readHEAD(dir)})
 		}
 	}

@@ -7,6 +7,7 @@ import (
 	"encoding/hex"
 	"fmt"
 	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 )
@@ -81,6 +82,10 @@ func (s *Store) replay(ctx context.Context, commits []commitData, base OID, tip 
 		return tip, 0, err
 	}
 	defer func() { _ = os.RemoveAll(scratch) }()
+	fresh := filepath.Join(scratch, "new") // what the rebase makes; in the store when all of it is there
+	if err := os.Mkdir(fresh, 0o700); err != nil {
+		return tip, 0, err
+	}
 	id := s.identity.orDefault()
 	kept := 0
 	for _, c := range commits {
@@ -99,12 +104,12 @@ func (s *Store) replay(ctx context.Context, commits []commitData, base OID, tip 
 		next := c
 		next.tree, next.parents = tree, []OID{tip.oid}
 		next.committer = fmt.Sprintf("%s <%s> %s", id.Name, id.Email, when(c.committer))
-		if next.oid, err = writeCommit(s.objects(), next, true); err != nil {
+		if next.oid, err = writeCommit(fresh, next, false); err != nil {
 			return tip, 0, err
 		}
 		tip, kept = next, kept+1
 	}
-	return tip, kept, nil
+	return tip, kept, migrate(fresh, s.objects())
 }
 
 // mergeTrees is a three-way merge of trees. git merge-tree finds the base by itself, from history, so it is
@@ -135,7 +140,8 @@ func (s *Store) mergeTrees(ctx context.Context, scratch string, base, ours, thei
 		return "", err
 	}
 	c := s.plumb()
-	c.env = append(c.env, alternates(scratch))
+	c.env = []string{"GIT_OBJECT_DIRECTORY=" + filepath.Join(scratch, "new"), alternates(s.objects(), scratch)}
+	c.config = []string{"core.fsync=none"} // migrate does it
 	var out bytes.Buffer
 	c.stdout = &out
 	_, err = run(ctx, c, "merge-tree", "--write-tree", "--name-only", "--no-messages", "-z", string(left), string(right))

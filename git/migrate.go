@@ -1,0 +1,63 @@
+package git
+
+import (
+	"os"
+	"path/filepath"
+)
+
+// migrate moves loose objects into an object directory, durable as git makes them in its batch mode: each file is
+// written out, then one is flushed, which flushes the journal and the disk for all; then they get their names.
+func migrate(from, objects string) error {
+	files, err := looseObjects(from)
+	if err != nil {
+		return err
+	}
+	for i, name := range files {
+		if err := flush(name, i == len(files)-1); err != nil {
+			return err
+		}
+	}
+	for _, name := range files {
+		dir := filepath.Join(objects, filepath.Base(filepath.Dir(name)))
+		if err := os.MkdirAll(dir, 0o777); err != nil {
+			return err
+		}
+		if err := os.Rename(name, filepath.Join(dir, filepath.Base(name))); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func flush(name string, last bool) error {
+	f, err := os.Open(name)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	if last {
+		return f.Sync()
+	}
+	return writeOut(f)
+}
+
+func looseObjects(dir string) ([]string, error) {
+	fans, err := os.ReadDir(dir)
+	if err != nil {
+		return nil, err
+	}
+	var files []string
+	for _, fan := range fans {
+		if len(fan.Name()) != 2 {
+			continue
+		}
+		entries, err := os.ReadDir(filepath.Join(dir, fan.Name()))
+		if err != nil {
+			return nil, err
+		}
+		for _, e := range entries {
+			files = append(files, filepath.Join(dir, fan.Name(), e.Name()))
+		}
+	}
+	return files, nil
+}
