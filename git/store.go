@@ -114,7 +114,18 @@ func (s *Store) writeHub() error {
 			return err
 		}
 	}
-	return nil
+	return s.sweepQuarantine()
+}
+
+// sweepQuarantine removes what killed processes left; another process may be using what is young.
+func (s *Store) sweepQuarantine() error {
+	entries, err := os.ReadDir(s.quarantine())
+	for _, e := range entries {
+		if info, err := e.Info(); err == nil && time.Since(info.ModTime()) > 24*time.Hour {
+			_ = removeAll(filepath.Join(s.quarantine(), e.Name()))
+		}
+	}
+	return err
 }
 
 // Dir is the git directory of the repository.
