@@ -18,7 +18,7 @@ func (a *app) root() *cobra.Command {
 		Long:              longHelp,
 		SilenceErrors:     true,
 		SilenceUsage:      true,
-		Args:              cobra.NoArgs,
+		Args:              knownCommand,
 		RunE:              func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 		CompletionOptions: cobra.CompletionOptions{HiddenDefaultCmd: true},
 	}
@@ -44,7 +44,7 @@ func (a *app) root() *cobra.Command {
 		groupWork:   {a.initCommand(), a.createCommand(), a.runCommand()},
 		groupLook:   {a.statusCommand(), a.inboxCommand(), a.showCommand(), a.logsCommand()},
 		groupDecide: {a.approveCommand(), a.rejectCommand(), a.answerCommand(), a.retryCommand(), a.cancelCommand()},
-		groupOther:  {a.doctorCommand(), a.versionCommand()},
+		groupOther:  {a.demoCommand(), a.doctorCommand(), a.versionCommand()},
 	} {
 		for _, c := range commands {
 			c.GroupID = id
