@@ -55,6 +55,7 @@ func (j *Job) configure(call *agent.Call) {
 		if cmd.Task.Complexity == forge.ComplexityHigh {
 			call.Model = c.Models.Complex
 		}
+	case agent.RoleReview, agent.RoleReflect:
 	}
 	call.Recipe = &agent.RecipeCall{
 		Project: c, Name: cmd.Intent.Recipe, With: j.values(), Intent: cmd.To.Intent,

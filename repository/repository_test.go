@@ -132,7 +132,7 @@ func TestBrokenConfiguration(t *testing.T) {
 	r.Commit("mend", map[string]string{"pfl-forge.yaml": "agent: recipe\n"})
 	r.Git("checkout", "-q", "main")
 	r.Commit("mend", map[string]string{"pfl-forge.yaml": "agent: recipe\nbase_branch: release\n"})
-	got = do(t, set, func(ctx context.Context, j *repository.Job) error {
+	got = do(t, set, func(_ context.Context, j *repository.Job) error {
 		if j.Tip != r.Head("release") {
 			t.Errorf("the tip is %s", j.Tip)
 		}

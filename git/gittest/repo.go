@@ -2,6 +2,7 @@
 package gittest
 
 import (
+	"context"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -39,12 +40,15 @@ func (r Repo) Origin() string {
 }
 
 // At is a repository that exists.
-func At(t testing.TB, dir string) Repo { return Repo{T: t, Dir: dir} }
+func At(t testing.TB, dir string) Repo {
+	t.Helper()
+	return Repo{T: t, Dir: dir}
+}
 
 // Git runs git as a person would, and returns its output without the last newline.
 func (r Repo) Git(args ...string) string {
 	r.T.Helper()
-	cmd := exec.Command("git", args...)
+	cmd := exec.CommandContext(context.Background(), "git", args...) // cleanups run git too
 	cmd.Dir = r.Dir
 	cmd.Env = append(os.Environ(), "LC_ALL=C", "GIT_CONFIG_NOSYSTEM=1", "GIT_CONFIG_GLOBAL=/dev/null", "GIT_TERMINAL_PROMPT=0",
 		"GIT_EDITOR=true", "GIT_CONFIG_COUNT=1", "GIT_CONFIG_KEY_0=protocol.file.allow", "GIT_CONFIG_VALUE_0=always")

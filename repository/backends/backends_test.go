@@ -47,7 +47,11 @@ func TestOpen(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer set.Close()
+	defer func() {
+		if err := set.Close(); err != nil {
+			t.Error(err)
+		}
+	}()
 	for _, p := range env.Config.Projects {
 		repo, err := set.Get(p.ID)
 		if err != nil {

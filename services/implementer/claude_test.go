@@ -97,7 +97,8 @@ func TestClaudeGoesOnAfterAnInterruption(t *testing.T) {
 		t.Errorf("got %+v", im)
 	}
 	requests := model.Requests("model")
-	if last := requests[len(requests)-1]; !strings.Contains(string(last.Body), "You were interrupted") || !strings.Contains(string(last.Body), "Carry out this task") {
+	last := requests[len(requests)-1]
+	if body := string(last.Body); !strings.Contains(body, "You were interrupted") || !strings.Contains(body, "Carry out this task") {
 		t.Errorf("the session did not go on: %s", last.LastUser)
 	}
 }

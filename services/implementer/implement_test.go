@@ -203,7 +203,7 @@ func TestRedeliveryAfterAFailureReportsIt(t *testing.T) {
 	}
 }
 
-// The process is stopped while the agent works: what there is is kept, and the next
+// The process is stopped while the agent works: its work is kept, and the next
 // delivery runs the agent in a clean checkout.
 func TestRedeliveryOfAStoppedAttemptStartsClean(t *testing.T) {
 	w := newWorld(t)

@@ -33,25 +33,18 @@ func (w *world) results() <-chan forge.Result {
 	return c
 }
 
-// background runs do until stop is called, or the test ends, and waits for its end.
-func (w *world) background(do func(context.Context) error) (stop func()) {
+// background runs do until the test ends, and waits for its end.
+func (w *world) background(do func(context.Context) error) {
 	w.t.Helper()
 	ctx, cancel := context.WithCancel(context.Background())
 	done := make(chan error, 1)
 	go func() { done <- do(ctx) }()
-	stopped := false
-	stop = func() {
-		if stopped {
-			return
-		}
-		stopped = true
+	w.t.Cleanup(func() {
 		cancel()
 		if err := <-done; err != nil && !errors.Is(err, context.Canceled) {
 			w.t.Error(err)
 		}
-	}
-	w.t.Cleanup(stop)
-	return stop
+	})
 }
 
 func get(t *testing.T, c <-chan forge.Result) forge.Result {

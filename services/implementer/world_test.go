@@ -153,7 +153,7 @@ func (w *world) ready(file, text string) *forge.Rebase {
 	return w.rebased(w.implemented(recipe(1, "write", "FILE", file, "TEXT", text)))
 }
 
-// lands lands with the lane waiting for it.
+// lands has a change landed, with the lane waiting for it.
 func (w *world) lands(c forge.Command) *forge.Integration {
 	w.t.Helper()
 	w.want(c)

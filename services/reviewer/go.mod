@@ -1,7 +1,21 @@
 module github.com/pfl-forge/pfl-forge/services/reviewer
 
-go 1.26
+go 1.26.0
 
-require github.com/pfl-forge/pfl-forge v0.0.0
+require (
+	github.com/google/go-cmp v0.7.0
+	github.com/pfl-forge/pfl-forge v0.0.0
+)
+
+require (
+	github.com/klauspost/compress v1.20.3 // indirect
+	github.com/nats-io/nats.go v1.55.0 // indirect
+	github.com/nats-io/nkeys v0.4.16 // indirect
+	github.com/nats-io/nuid v1.0.1 // indirect
+	golang.org/x/crypto v0.58.0 // indirect
+	golang.org/x/sys v0.49.0 // indirect
+	google.golang.org/protobuf v1.36.12 // indirect
+	gopkg.in/yaml.v3 v3.0.1 // indirect
+)
 
 replace github.com/pfl-forge/pfl-forge => ../..

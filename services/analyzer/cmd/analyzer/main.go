@@ -3,6 +3,7 @@ package main
 
 import (
 	"context"
+	"errors"
 
 	"github.com/pfl-forge/pfl-forge/repository/backends"
 	"github.com/pfl-forge/pfl-forge/service"
@@ -15,8 +16,7 @@ func main() {
 		if err != nil {
 			return err
 		}
-		defer repos.Close()
 		a := analyzer.New(repos, env.Log)
-		return a.Run(ctx, env.Worker(a.Handlers()...))
+		return errors.Join(a.Run(ctx, env.Worker(a.Handlers()...)), repos.Close())
 	})
 }

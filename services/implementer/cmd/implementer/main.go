@@ -3,6 +3,7 @@ package main
 
 import (
 	"context"
+	"errors"
 
 	"github.com/pfl-forge/pfl-forge/repository/backends"
 	"github.com/pfl-forge/pfl-forge/service"
@@ -15,10 +16,9 @@ func main() {
 		if err != nil {
 			return err
 		}
-		defer repos.Close()
 		i := implementer.New(implementer.Config{
 			Repositories: repos, Bus: env.Bus, Replica: env.Config.Replica, Log: env.Log,
 		})
-		return i.Run(ctx, env.Worker(i.Handlers()...))
+		return errors.Join(i.Run(ctx, env.Worker(i.Handlers()...)), repos.Close())
 	})
 }

@@ -3,6 +3,7 @@ package main
 
 import (
 	"context"
+	"errors"
 
 	"github.com/pfl-forge/pfl-forge/repository/backends"
 	"github.com/pfl-forge/pfl-forge/service"
@@ -15,8 +16,7 @@ func main() {
 		if err != nil {
 			return err
 		}
-		defer repos.Close()
 		r := reviewer.New(repos)
-		return r.Run(ctx, env.Worker(r.Handlers()...))
+		return errors.Join(r.Run(ctx, env.Worker(r.Handlers()...)), repos.Close())
 	})
 }
