@@ -15,7 +15,7 @@ func writeFile(path string, content []byte) error { return replaceFile(path, con
 func writeDurable(path string, content []byte) error { return replaceFile(path, content, true) }
 
 func replaceFile(path string, content []byte, durable bool) (err error) {
-	f, err := os.CreateTemp(filepath.Dir(path), ".new-*")
+	f, err := os.CreateTemp(filepath.Dir(path), "tmp_obj_*") // a name that git prunes, should a crash leave it among the objects
 	if err != nil {
 		return err
 	}

@@ -1,0 +1,241 @@
+package e2e
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"math/rand/v2"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+)
+
+// cluster is a distributed set-up: a plain nats-server, the five services with
+// two implementers, and a bare repository as origin.
+type cluster struct {
+	t      *testing.T
+	dir    string
+	origin string
+	url    string
+	procs  []*process
+}
+
+// process is one program of the cluster, which can be killed and started again.
+type process struct {
+	name string
+	args []string
+	cmd  *exec.Cmd
+	log  *os.File
+	gone chan struct{}
+}
+
+const project = "web"
+
+func newCluster(t *testing.T, files map[string]string) *cluster {
+	t.Helper()
+	seed := newRepo(t, files)
+	c := &cluster{t: t, dir: t.TempDir()}
+	c.origin = filepath.Join(c.dir, "origin.git")
+	seed.git("clone", "-q", "--bare", seed.dir, c.origin)
+	c.url = fmt.Sprintf("nats://127.0.0.1:%d", freePort(t))
+	token := filepath.Join(c.dir, "token")
+	conf := filepath.Join(c.dir, "nats.conf")
+	write(t, token, "secret")
+	write(t, conf, fmt.Sprintf("listen: %q\nauthorization { token: secret }\njetstream { store_dir: %q, sync_interval: always }\n",
+		strings.TrimPrefix(c.url, "nats://"), filepath.Join(c.dir, "nats")))
+	c.procs = append(c.procs, &process{name: "nats-server", args: []string{"-c", conf}})
+	for _, s := range []struct{ program, replica string }{
+		{"runner", "runner-1"}, {"analyzer", "analyzer-1"}, {"implementer", "implementer-1"},
+		{"implementer", "implementer-2"}, {"reviewer", "reviewer-1"}, {"reflector", "reflector-1"},
+	} {
+		c.procs = append(c.procs, &process{name: s.program, args: []string{
+			"--server", c.url, "--token-file", token, "--project", project + "=" + c.origin,
+			"--replica", s.replica, "--state-dir", filepath.Join(c.dir, "state", s.replica),
+		}})
+	}
+	for i, p := range c.procs {
+		log, err := os.Create(filepath.Join(c.dir, fmt.Sprintf("%d-%s.log", i, p.name)))
+		if err != nil {
+			t.Fatal(err)
+		}
+		p.log = log
+		c.start(p)
+	}
+	t.Cleanup(func() {
+		for _, p := range c.procs {
+			p.kill()
+			_ = p.log.Close()
+			if t.Failed() {
+				content, _ := os.ReadFile(p.log.Name())
+				t.Logf("%s:\n%s", filepath.Base(p.log.Name()), tail(content, 3000))
+			}
+		}
+	})
+	for deadline := time.Now().Add(30 * time.Second); c.forge("status").code != 0; {
+		if time.Now().After(deadline) {
+			t.Fatal("the cluster does not get up")
+		}
+	}
+	return c
+}
+
+func (c *cluster) start(p *process) {
+	c.t.Helper()
+	p.cmd = exec.Command(filepath.Join(bin, p.name), p.args...)
+	p.cmd.Stdout, p.cmd.Stderr = p.log, p.log
+	if err := p.cmd.Start(); err != nil {
+		c.t.Fatal(err)
+	}
+	gone := make(chan struct{})
+	p.gone = gone
+	go func(cmd *exec.Cmd) {
+		_ = cmd.Wait()
+		close(gone)
+	}(p.cmd)
+}
+
+func (p *process) kill() {
+	_ = p.cmd.Process.Kill()
+	<-p.gone
+}
+
+// forge runs pfl-forge against the cluster, from nowhere near a repository.
+func (c *cluster) forge(args ...string) result {
+	c.t.Helper()
+	ctx, cancel := context.WithTimeout(c.t.Context(), 3*time.Minute)
+	defer cancel()
+	all := append([]string{"--server", c.url, "--token-file", filepath.Join(c.dir, "token"), "--project", project}, args...)
+	cmd := exec.CommandContext(ctx, filepath.Join(bin, "pfl-forge"), all...)
+	cmd.Dir = c.t.TempDir()
+	var stdout, stderr bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &stdout, &stderr
+	_ = cmd.Run()
+	if ctx.Err() != nil {
+		c.t.Fatalf("pfl-forge %v does not end\n%s%s", args, stdout.String(), stderr.String())
+	}
+	return result{code: cmd.ProcessState.ExitCode(), stdout: stdout.String(), stderr: stderr.String()}
+}
+
+// append asks for n intents that each append a line.
+func (c *cluster) append(n int) []string {
+	c.t.Helper()
+	lines := []string{"begin"}
+	for i := range n {
+		line := fmt.Sprintf("line-%02d", i)
+		lines = append(lines, line)
+		got := c.forge("create", fmt.Sprintf("append-%02d", i), "--title", "Append "+line, "--body", "Please.", "--recipe", "append", "--with", "LINE="+line)
+		if got.code != 0 {
+			c.t.Fatalf("create: exit code %d\n%s%s", got.code, got.stdout, got.stderr)
+		}
+	}
+	return lines
+}
+
+// done returns how many intents are done.
+func (c *cluster) done() int {
+	c.t.Helper()
+	got := c.forge("status", "--output", "json")
+	var status struct {
+		Intents []struct{ Status string }
+	}
+	if got.code != 0 {
+		return 0 // the server is away just now
+	}
+	if err := json.Unmarshal([]byte(got.stdout), &status); err != nil {
+		c.t.Fatalf("status: %v\n%s", err, got.stdout)
+	}
+	n := 0
+	for _, i := range status.Intents {
+		if i.Status == "done" {
+			n++
+		}
+	}
+	return n
+}
+
+func (c *cluster) clone() *repo {
+	c.t.Helper()
+	r := &repo{t: c.t, dir: filepath.Join(c.t.TempDir(), "clone")}
+	if out, err := exec.CommandContext(c.t.Context(), "git", "clone", "-q", c.origin, r.dir).CombinedOutput(); err != nil {
+		c.t.Fatalf("git clone: %v\n%s", err, out)
+	}
+	return r
+}
+
+// TestDistributed runs the services as processes of their own.
+func TestDistributed(t *testing.T) {
+	c := newCluster(t, appending)
+	lines := c.append(6)
+	if got := c.forge("run"); got.code != 0 {
+		t.Fatalf("run: exit code %d\n%s%s", got.code, got.stdout, got.stderr)
+	}
+	r := c.clone()
+	checkAppended(t, r, r.read("log.txt"), lines)
+}
+
+// TestKilledServices kills random processes of the cluster -9, the server among
+// them, while twenty intents are worked on.
+func TestKilledServices(t *testing.T) {
+	c := newCluster(t, appending)
+	lines := c.append(20)
+	rng := rand.New(rand.NewPCG(3, 4))
+	kills := 0
+	for deadline := time.Now().Add(2 * time.Minute); c.done() < 20 && kills < 50; kills++ {
+		if time.Now().After(deadline) {
+			t.Fatalf("%d of 20 intents are done after %d kills", c.done(), kills)
+		}
+		p := c.procs[rng.IntN(len(c.procs))]
+		p.kill()
+		c.start(p)
+		select { // let the others get somewhere
+		case <-time.After(time.Duration(rng.IntN(600)) * time.Millisecond):
+		case <-p.gone:
+			t.Logf("%s did not start", p.name)
+			c.start(p)
+		}
+	}
+	t.Logf("%d kills", kills)
+	if got := c.forge("run"); got.code != 0 {
+		t.Fatalf("run: exit code %d\n%s%s", got.code, got.stdout, got.stderr)
+	}
+	r := c.clone()
+	checkAppended(t, r, r.read("log.txt"), lines)
+	for _, p := range c.procs {
+		p.kill()
+	}
+	if list := processesIn(t, c.dir); len(list) > 0 {
+		t.Errorf("processes are left: %v", list)
+	}
+	if out, err := exec.CommandContext(t.Context(), "git", "-C", c.origin, "fsck", "--no-dangling", "--no-progress").CombinedOutput(); err != nil || len(bytes.TrimSpace(out)) > 0 {
+		t.Errorf("git fsck: %v\n%s", err, out)
+	}
+}
+
+func freePort(t *testing.T) int {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	return l.Addr().(*net.TCPAddr).Port
+}
+
+func write(t *testing.T, path, content string) {
+	t.Helper()
+	if err := os.WriteFile(path, []byte(content), 0o600); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func tail(b []byte, n int) []byte {
+	if len(b) > n {
+		return b[len(b)-n:]
+	}
+	return b
+}

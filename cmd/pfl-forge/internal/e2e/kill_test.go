@@ -1,0 +1,44 @@
+package e2e
+
+import (
+	"context"
+	"math/rand/v2"
+	"testing"
+	"time"
+)
+
+// TestKilledRuns kills run -9 at random moments, 50 times, and then lets one run
+// be: every intent is done, each change is on main once, and nothing is left.
+func TestKilledRuns(t *testing.T) {
+	const kills = 50
+	r := newRepo(t, appending)
+	lines := appendDrafts(r, 20)
+	rng := rand.New(rand.NewPCG(1, 2))
+	worked := 0
+	for range kills {
+		cmd := r.command(context.Background(), "run")
+		if err := cmd.Start(); err != nil {
+			t.Fatal(err)
+		}
+		ended := make(chan struct{})
+		go func() {
+			_ = cmd.Wait()
+			close(ended)
+		}()
+		select {
+		case <-ended:
+		case <-time.After(time.Duration(20+rng.IntN(800)) * time.Millisecond):
+			_ = cmd.Process.Kill()
+			<-ended
+			worked++
+		}
+	}
+	if worked < kills/4 {
+		t.Logf("only %d of %d runs were killed at work: this machine is too fast for the test's pauses", worked, kills)
+	}
+	if out := r.must(0, "run"); out.stderr == "" && worked == 0 {
+		t.Error("no run was killed")
+	}
+	checkAppended(t, r, r.read("log.txt"), lines)
+	r.tidy()
+}
