@@ -64,7 +64,7 @@ func (a *app) target(ctx context.Context, open func(context.Context, *local.Repo
 	if err != nil {
 		return nil, err
 	}
-	t := &target{project: repo.Project, actor: repo.Actor, repo: repo, close: func() {}}
+	t := &target{project: repo.Project, actor: repo.Actor, repo: repo, owner: true, close: func() {}}
 	s, err := open(ctx, repo)
 	if err != nil {
 		return nil, err

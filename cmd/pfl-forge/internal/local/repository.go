@@ -70,7 +70,9 @@ type Base struct {
 func (r *Repository) Base(ctx context.Context) (*Base, error) {
 	current, err := r.Store.CurrentBranch()
 	if err != nil {
-		return nil, err
+		// An unfinished rebase detaches HEAD too; Inspect tells them apart.
+		_, inspectErr := r.Store.Inspect(ctx, "HEAD-is-nowhere")
+		return nil, inspectErr
 	}
 	b, err := r.base(ctx, current)
 	if err != nil {

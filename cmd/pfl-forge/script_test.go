@@ -1,0 +1,134 @@
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strconv"
+	"testing"
+	"time"
+
+	"github.com/rogpeppe/go-internal/testscript"
+)
+
+// patience is how long a script waits for something that is to happen.
+const patience = 60 * time.Second
+
+func TestMain(m *testing.M) {
+	testscript.Main(m, map[string]func(){"pfl-forge": main})
+}
+
+// Each file of testdata/script is a story of a person with a repository.
+func TestScripts(t *testing.T) {
+	testscript.Run(t, testscript.Params{
+		Dir:                 "testdata/script",
+		RequireExplicitExec: true,
+		Deadline:            time.Now().Add(5 * time.Minute),
+		Setup: func(env *testscript.Env) error {
+			home := filepath.Join(env.WorkDir, ".home")
+			env.Setenv("HOME", home)
+			env.Setenv("NO_COLOR", "1")
+			return os.MkdirAll(home, 0o700)
+		},
+		Cmds: map[string]func(*testscript.TestScript, bool, []string){
+			"repo":     repo,
+			"exits":    exits,
+			"await":    await,
+			"endpoint": endpoint,
+		},
+	})
+}
+
+// repo makes a git repository of a folder, with everything in it committed on main:
+// repo <folder>.
+func repo(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) != 1 {
+		ts.Fatalf("usage: repo <folder>")
+	}
+	dir := ts.MkAbs(args[0])
+	ts.Check(os.MkdirAll(dir, 0o755))
+	for _, line := range [][]string{
+		{"init", "-q", "-b", "main"},
+		{"config", "user.name", "Ada"},
+		{"config", "user.email", "ada@example.com"},
+		{"add", "-A"},
+		{"commit", "-q", "--allow-empty", "-m", "first"},
+	} {
+		ts.Check(ts.Exec("git", append([]string{"-C", dir}, line...)...))
+	}
+}
+
+// exits runs a command that ends with a certain code: exits <code> <command>...
+func exits(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) < 2 {
+		ts.Fatalf("usage: exits <code> <command>...")
+	}
+	want, err := strconv.Atoi(args[0])
+	ts.Check(err)
+	got := 0
+	err = ts.Exec(args[1], args[2:]...)
+	var exit *exec.ExitError
+	if errors.As(err, &exit) {
+		got = exit.ExitCode()
+	} else if err != nil {
+		ts.Fatalf("%v", err)
+	}
+	if got != want {
+		ts.Fatalf("exit code %d, want %d", got, want)
+	}
+}
+
+// await runs a command until its output matches: await <regexp> <command>...
+func await(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) < 2 {
+		ts.Fatalf("usage: await <regexp> <command>...")
+	}
+	want := regexp.MustCompile("(?m)" + args[0])
+	var out []byte
+	for deadline := time.Now().Add(patience); time.Now().Before(deadline); {
+		cmd := exec.Command(args[1], args[2:]...)
+		if path, err := lookPath(ts, args[1]); err == nil {
+			cmd.Path, cmd.Err = path, nil
+		}
+		cmd.Dir = ts.MkAbs(".")
+		for _, name := range []string{"PATH", "HOME", "NO_COLOR", "TMPDIR"} {
+			cmd.Env = append(cmd.Env, name+"="+ts.Getenv(name))
+		}
+		out, _ = cmd.CombinedOutput()
+		if want.Match(out) {
+			return
+		}
+		<-time.After(50 * time.Millisecond)
+	}
+	ts.Fatalf("%q is not in:\n%s", args[0], out)
+}
+
+// lookPath finds a program in the script's PATH.
+func lookPath(ts *testscript.TestScript, name string) (string, error) {
+	for _, dir := range filepath.SplitList(ts.Getenv("PATH")) {
+		path := filepath.Join(dir, name)
+		if info, err := os.Stat(path); err == nil && info.Mode()&0o111 != 0 && !info.IsDir() {
+			return path, nil
+		}
+	}
+	return "", exec.ErrNotFound
+}
+
+// endpoint tells the script how to reach the server of a repository in which a run
+// goes on, as if it were somebody else's: endpoint <folder> sets $URL, and writes
+// the file token.
+func endpoint(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) != 1 {
+		ts.Fatalf("usage: endpoint <folder>")
+	}
+	text, err := os.ReadFile(filepath.Join(ts.MkAbs(args[0]), ".forge", "nats", "client.json"))
+	ts.Check(err)
+	var e struct{ URL, Token string }
+	ts.Check(json.NewDecoder(bytes.NewReader(text)).Decode(&e))
+	ts.Setenv("URL", e.URL)
+	ts.Check(os.WriteFile(ts.MkAbs("token"), []byte(e.Token+"\n"), 0o600))
+}
