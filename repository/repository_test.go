@@ -214,14 +214,14 @@ func TestANewLifeCleansUp(t *testing.T) {
 	if err := errors.Join(os.MkdirAll(scratch, 0o700), os.WriteFile(filepath.Join(scratch, "f"), nil, 0o400), os.Chmod(scratch, 0o500)); err != nil {
 		t.Fatal(err)
 	}
-	ran := make(chan error, 1)
+	ran := make(chan struct{})
 	started := make(chan struct{}, 1)
 	go func() {
-		_, err := process.Run(context.WithoutCancel(t.Context()), process.Command{
+		defer close(ran)
+		_, _ = process.Run(context.WithoutCancel(t.Context()), process.Command{
 			Path: "/bin/sh", Args: []string{"-c", "echo on; exec sleep 600"}, Dir: state, Env: process.Environment(state), Owner: host.Owner,
 			Line: func(process.Stream, []byte) { started <- struct{}{} },
 		})
-		ran <- err
 	}()
 	<-started
 	if err := first.Close(); err != nil {
