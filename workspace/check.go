@@ -10,13 +10,11 @@ import (
 	"unicode"
 
 	"github.com/pfl-forge/pfl-forge"
+	"github.com/pfl-forge/pfl-forge/config"
 	"github.com/pfl-forge/pfl-forge/internal/strictyaml"
 )
 
-var (
-	typeName  = regexp.MustCompile(`^[a-z][a-z0-9_-]{0,63}$`)
-	paramName = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]{0,63}$`)
-)
+var typeName = regexp.MustCompile(`^[a-z][a-z0-9_-]{0,63}$`)
 
 // checkFront returns what is wrong with values that are well-formed YAML.
 func checkFront(in *Input, f *frontMatter, i *forge.Intent, pos *strictyaml.Positions) []Problem {
@@ -62,8 +60,8 @@ func checkFront(in *Input, f *frontMatter, i *forge.Intent, pos *strictyaml.Posi
 		}
 	}
 	for name, v := range f.With {
-		if !paramName.MatchString(name) {
-			refuse("with."+name, "is no name of a parameter", "use letters, digits and _")
+		if err := config.CheckParamName(name); err != nil {
+			refuse("with."+name, err.Error(), "")
 		} else if strings.ContainsRune(v, 0) {
 			refuse("with."+name, "holds a NUL character", "")
 		}

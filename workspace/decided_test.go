@@ -8,6 +8,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/pfl-forge/pfl-forge"
+	"github.com/pfl-forge/pfl-forge/config"
 )
 
 func TestImportedDraftsMove(t *testing.T) {
@@ -100,7 +101,7 @@ func TestInit(t *testing.T) {
 	if diff := cmp.Diff([]string{"pfl-forge.yaml", ".forge/intent-drafts/example.md.txt"}, made); diff != "" {
 		t.Errorf("made (-want +got):\n%s", diff)
 	}
-	config := filepath.Join(d.root, ConfigFile)
+	config := filepath.Join(d.root, config.FileName)
 	writeText(t, config, "mine\n")
 	if err := os.Remove(d.file(draftsDir + "/" + exampleFile)); err != nil {
 		t.Fatal(err)

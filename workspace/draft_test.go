@@ -85,7 +85,7 @@ func TestDrafts(t *testing.T) {
 		{"negative budget", "x.md", "---\nbudget_usd: -1\n---\ntext\n", []string{
 			"x.md:2: budget_usd: must be a positive amount"}},
 		{"parameter", "x.md", "---\nwith: {A B: x, C: \"\\0\"}\n---\ntext\n", []string{
-			"x.md:2: with.A B: is no name of a parameter (use letters, digits and _)",
+			`x.md:2: with.A B: "A B" must be upper case letters, digits and _, starting with a letter, at most 64`,
 			"x.md:2: with.C: holds a NUL character"}},
 		{"blank criterion", "x.md", "---\ncriteria:\n  - builds\n  - ' '\n---\ntext\n", []string{
 			"x.md:4: criteria[1]: is empty"}},

@@ -7,13 +7,11 @@ import (
 	"os"
 	"path"
 	"path/filepath"
+
+	"github.com/pfl-forge/pfl-forge/config"
 )
 
-// ConfigFile is the name of the project's configuration in the repository's root.
-const ConfigFile = "pfl-forge.yaml"
-
-// ConfigTemplate is a pfl-forge.yaml in which everything is commented out: the
-// defaults hold until a person removes a #.
+// ConfigTemplate is a pfl-forge.yaml that shows every key, commented out.
 //
 //go:embed template/pfl-forge.yaml
 var ConfigTemplate string
@@ -33,7 +31,7 @@ func (w *Workspace) Init() ([]string, error) {
 	var made []string
 	example := path.Join(draftsDir, exampleFile)
 	for _, f := range []struct{ name, text string }{
-		{ConfigFile, ConfigTemplate},
+		{config.FileName, ConfigTemplate},
 		{shown(example), ExampleDraft},
 	} {
 		created, err := w.create(f.name, f.text)

@@ -38,9 +38,24 @@ func (w *Workspace) loadNotes() error {
 			}
 			n.entries = append(n.entries, note{forge.IntentID(docs[i].IntentID), text})
 		}
+	} else if err := w.forgetNotes(); err != nil {
+		return err
 	}
 	w.notes = n
 	return nil
+}
+
+// forgetNotes has every intent written again, since only they together know
+// what stood in the file that all of them share.
+func (w *Workspace) forgetNotes() error {
+	w.notes = nil
+	var lines []indexLine
+	for id, seq := range w.index.seqs {
+		if seq != 0 && w.index.knows(observations) {
+			lines = append(lines, indexLine{Intent: id})
+		}
+	}
+	return w.index.add(false, lines...)
 }
 
 // with returns the notebook in which an intent has exactly these observations,

@@ -105,6 +105,13 @@ func (p *person) retitled(text string) string {
 	return "title: " + p.mark() + "\n" + rest
 }
 
+// restart begins the next run, on the same file system.
+func (p *person) restart() {
+	noSwap := p.d.noSwap
+	p.d.reopen()
+	p.d.noSwap = noSwap
+}
+
 func (p *person) lost(j *journal) []string {
 	all := p.d.everything()
 	var lost []string
@@ -131,6 +138,7 @@ func TestNoEditIsLost(t *testing.T) {
 		d := &desk{t: t, root: root}
 		d.reopen()
 		defer func() { _ = d.Close() }()
+		d.noSwap = rapid.Bool().Draw(rt, "without swaps")
 		j := newJournal(t)
 		d.put(draftsDir+"/fix-login.md", "text\n")
 		j.run(d)
@@ -210,7 +218,7 @@ func (p *person) actions(t *testing.T, j *journal) map[string]func(*rapid.T) {
 		},
 		"runner reads":  func(*rapid.T) { j.read(d) },
 		"runner writes": func(*rapid.T) { j.write(d) },
-		"runner starts": func(*rapid.T) { d.reopen() },
+		"runner starts": func(*rapid.T) { p.restart() },
 		"runner dies": func(rt *rapid.T) {
 			left := rapid.IntRange(0, 12).Draw(rt, "after")
 			d.reached = func(point string) {
@@ -219,7 +227,7 @@ func (p *person) actions(t *testing.T, j *journal) map[string]func(*rapid.T) {
 				}
 			}
 			dies(func() { j.run(d) })
-			d.reopen()
+			p.restart()
 		},
 		"person saves while the runner works": func(rt *rapid.T) {
 			left := rapid.IntRange(0, 12).Draw(rt, "after")

@@ -58,9 +58,8 @@ func (w *Workspace) notice() error {
 		}
 		gone = append(gone, indexLine{Path: rel})
 		if rel == observations {
-			w.notes = nil
-			for id := range w.index.seqs {
-				gone = append(gone, indexLine{Intent: id})
+			if err := w.forgetNotes(); err != nil {
+				return err
 			}
 		} else if id := ownerOf(rel); id != "" {
 			gone = append(gone, indexLine{Intent: id})

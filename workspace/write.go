@@ -43,7 +43,7 @@ func (w *Workspace) Write(v forge.View) ([]Problem, error) {
 	if err != nil {
 		return nil, err
 	}
-	if changed {
+	if missing := len(notes.entries) > 0 && w.settled[observations] == (digest{}); changed || missing {
 		list = append(list, target{rel: observations, content: notes.bytes()})
 	}
 	problems, err := w.write(list)

@@ -252,6 +252,32 @@ func TestObservationsStayInOrder(t *testing.T) {
 	}
 }
 
+// Observations that a person changed while nobody looked are kept, and the
+// file is put together again from all intents.
+func TestObservationsOfAllComeBack(t *testing.T) {
+	d := newDesk(t)
+	a, b := sample(), sample()
+	b.Intent.ID = "other"
+	b.Tasks, b.Reviews, b.History = nil, nil, nil
+	d.write(a)
+	d.write(b)
+	want := d.text(observations)
+	d.put(observations, "- mine\n")
+	d.reopen()
+	d.edits(a, b)
+	a.Seq++
+	if problems := d.write(a); len(problems) != 1 || !kept(d, "- mine") {
+		t.Errorf("got problems %v", problems)
+	}
+	if d.Projected("other") != 0 {
+		t.Error("the other intent is not written again")
+	}
+	d.write(b)
+	if diff := cmp.Diff(want, d.text(observations)); diff != "" {
+		t.Errorf("observations (-want +got):\n%s", diff)
+	}
+}
+
 func TestSecondReviewOfAnAttempt(t *testing.T) {
 	d := newDesk(t)
 	v := sample()

@@ -1,0 +1,64 @@
+package workspace
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/pfl-forge/pfl-forge/config"
+)
+
+// uncomment removes the # in front of every setting.
+func uncomment(text, mark string) string {
+	var b strings.Builder
+	for l := range strings.Lines(text) {
+		if !strings.HasPrefix(l, "##") {
+			l = strings.TrimPrefix(l, mark)
+		}
+		b.WriteString(l)
+	}
+	return b.String()
+}
+
+func TestConfigTemplate(t *testing.T) {
+	p, err := config.Parse([]byte(ConfigTemplate))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(config.Default(), p); diff != "" {
+		t.Errorf("as it is (-default +got):\n%s", diff)
+	}
+	p, err = config.Parse([]byte(uncomment(ConfigTemplate, "#")))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(p.Verify) != 2 || len(p.Recipes) != 3 || p.BaseBranch != "main" || len(p.WorktreeSetup) != 1 ||
+		len(p.Policy.TrustedOrigins) != 1 || len(p.Policy.ProtectedPaths) != 1 {
+		t.Errorf("an example is missing: %+v", p)
+	}
+	d := config.Default()
+	p.Verify, p.Recipes, p.BaseBranch, p.WorktreeSetup = d.Verify, d.Recipes, d.BaseBranch, d.WorktreeSetup
+	p.Policy.TrustedOrigins, p.Policy.ProtectedPaths = d.Policy.TrustedOrigins, d.Policy.ProtectedPaths
+	if diff := cmp.Diff(d, p); diff != "" {
+		t.Errorf("it shows other defaults (-default +shown):\n%s", diff)
+	}
+}
+
+func TestExampleDraft(t *testing.T) {
+	d := newDesk(t)
+	d.put(draftsDir+"/as-it-is.md", ExampleDraft)
+	d.put(draftsDir+"/reset-link.md", strings.Replace(uncomment(ExampleDraft, "# "), "Add a", "# Add a", 1))
+	inputs, problems := d.drafts()
+	if len(inputs) != 2 || len(problems) > 0 {
+		t.Fatalf("got %v %v", inputs, problems)
+	}
+	for _, in := range inputs {
+		i := in.Draft()
+		if i.Title != "Add a password reset link to the login page" {
+			t.Errorf("%s: title %q", i.ID, i.Title)
+		}
+		if example := i.ID == "reset-link"; example != (len(i.DependsOn) == 1 && i.Recipe == "format" && i.With["NAME"] == "value") {
+			t.Errorf("%s: %+v", i.ID, i)
+		}
+	}
+}
