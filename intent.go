@@ -118,8 +118,9 @@ func (s Status) Ended() bool {
 	switch s {
 	case StatusDone, StatusBlocked, StatusError, StatusRejected, StatusCancelled:
 		return true
+	default:
+		return false
 	}
-	return false
 }
 
 // Failed reports whether a person has to look at an ended intent.

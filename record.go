@@ -1,6 +1,9 @@
 package forge
 
-import "time"
+import (
+	"slices"
+	"time"
+)
 
 // Record is one message of a machine's journal: the events that were decided,
 // and everything that has to happen because of them. The decision and its
@@ -74,12 +77,7 @@ type Summary struct {
 
 // Wants reports whether the result of an attempt would still be decided on.
 func (s *Summary) Wants(a Attempt) bool {
-	for _, o := range s.Open {
-		if o == a {
-			return true
-		}
-	}
-	return false
+	return slices.Contains(s.Open, a)
 }
 
 // TaskSummary is a task as lists show it.

@@ -49,8 +49,10 @@ func (i *Intent) Validate() *FieldError {
 		field  string
 		length int
 	}{
-		{"depends_on", len(i.DependsOn)}, {"criteria", len(i.Criteria)},
-		{"labels", len(i.Labels)}, {"with", len(i.With)},
+		{"depends_on", len(i.DependsOn)},
+		{"criteria", len(i.Criteria)},
+		{"labels", len(i.Labels)},
+		{"with", len(i.With)},
 	} {
 		if list.length > MaxListLength {
 			return &FieldError{list.field, fmt.Sprintf("has %d entries; at most %d are allowed", list.length, MaxListLength)}

@@ -125,8 +125,8 @@ func (f *forgeSystem) wait(id forge.IntentID) time.Time { return f.meet.wait(str
 
 // system is what is measured.
 type system interface {
-	submit(context.Context, forge.IntentID) error
-	wait(forge.IntentID) time.Time
+	submit(ctx context.Context, id forge.IntentID) error
+	wait(id forge.IntentID) time.Time
 }
 
 // saturate returns the intents per second of n intents that come at once.

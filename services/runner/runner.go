@@ -73,8 +73,7 @@ func (r *runner) handle(ctx context.Context, d *bus.Delivery) error {
 		if ctx.Err() == nil {
 			r.log.Warn("cannot decide; the event comes again", "machine", d.Event.To.String(), "event", d.Event.ID, "error", err)
 		}
-		var unknown *bus.UnknownError
-		if errors.As(err, &unknown) {
+		if _, newer := errors.AsType[*bus.UnknownError](err); newer {
 			return bus.Retry(time.Minute, err) // a newer runner has to take it
 		}
 		return bus.Retry(min(time.Duration(d.Attempt)*100*time.Millisecond, 10*time.Second), err)

@@ -3,6 +3,7 @@ package flow
 import (
 	"crypto/sha256"
 	"encoding/hex"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -54,7 +55,7 @@ func (s *Intent) analyzed(r *forge.Result) {
 	}
 	tasks, err := plan(s.key.Intent, a.Tasks)
 	if err == nil && len(tasks) == 0 && a.NothingToDo == "" {
-		err = fmt.Errorf("the analysis found neither tasks nor questions")
+		err = errors.New("the analysis found neither tasks nor questions")
 	}
 	if err != nil {
 		s.outcome(string(forge.FailInvalidOutput))

@@ -59,8 +59,9 @@ func givesUp(r forge.FailureReason) bool {
 	switch r {
 	case forge.FailConfig, forge.FailAuth, forge.FailMissingCLI, forge.FailBudget:
 		return true
+	default:
+		return false
 	}
-	return false
 }
 
 // instructive reports whether the next attempt can do better for knowing why
@@ -70,8 +71,9 @@ func instructive(r forge.FailureReason) bool {
 	case forge.FailTimeout, forge.FailIdle, forge.FailOutputLimit, forge.FailCrashed, forge.FailInvalidOutput,
 		forge.FailMaxTurns, forge.FailUnsafe:
 		return true
+	default:
+		return false
 	}
-	return false
 }
 
 func (s *Intent) giveUp(t *task, step forge.Step, why string) {

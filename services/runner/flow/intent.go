@@ -1,6 +1,7 @@
 package flow
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 	"time"
@@ -92,7 +93,7 @@ func (s *Intent) Step(ev forge.Event) (forge.Effects, forge.Ruling) {
 	r := forge.Ruling{EventID: ev.ID, Decision: decision, Intent: s.key.Intent}
 	if err != nil {
 		r.Reason = err.Error()
-		if f, ok := err.(*forge.FieldError); ok {
+		if f, ok := errors.AsType[*forge.FieldError](err); ok {
 			r.Field = f.Field
 		}
 	}
@@ -192,6 +193,7 @@ func (s *Intent) result(r *forge.Result) (forge.Decision, error) {
 		s.reviewed(t, r)
 	case forge.StepReflect:
 		s.reflected(r)
+	case forge.StepIntegrate: // the lane issues those
 	}
 	return forge.Applied, nil
 }

@@ -261,6 +261,7 @@ func (l *Lane) settle(done forge.Landed) {
 		case forge.LandDirty:
 			// It waits for a person; others must not wait with it.
 			l.drop(func(q *request) bool { return q.task == r.task })
+		default: // the task goes on, with the precedence that it may have
 		}
 	}
 	if a := l.intents[r.intent].tasks[r.task]; a != nil {

@@ -156,9 +156,10 @@ func (s *Intent) cancel(c *forge.Cancel) (forge.Decision, error) {
 		return ignore("the intent is cancelled already")
 	case forge.StatusDone, forge.StatusRejected:
 		return refuse("the intent is %s already", s.intent.Status)
+	default:
+		s.stop(forge.StatusCancelled, c.Reason)
+		return forge.Applied, nil
 	}
-	s.stop(forge.StatusCancelled, c.Reason)
-	return forge.Applied, nil
 }
 
 // stop ends the intent because a person says so. What landed stays.

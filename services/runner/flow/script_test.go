@@ -19,8 +19,10 @@ import (
 // diff.
 func TestScripts(t *testing.T) {
 	datadriven.Walk(t, "testdata/scripts", func(t *testing.T, path string) {
+		t.Helper()
 		s := newScript()
 		datadriven.RunTest(t, path, func(t *testing.T, d *datadriven.TestData) string {
+			t.Helper()
 			s.out.Reset()
 			s.play(t, d)
 			return s.out.String()
@@ -56,6 +58,7 @@ func (s *script) print(format string, args ...any) { fmt.Fprintf(&s.out, format+
 
 // play runs one command of a script.
 func (s *script) play(t *testing.T, d *datadriven.TestData) {
+	t.Helper()
 	arg := func(name string) string {
 		if !d.HasArg(name) {
 			return ""

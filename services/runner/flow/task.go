@@ -108,6 +108,7 @@ func (s *Intent) command(t *task, step forge.Step, st *stepState) forge.Command 
 		c.Fresh, c.Feedback, c.Session, c.Reviews = t.fresh, t.feedback, t.session, t.reviews
 	case forge.StepReview:
 		c.Verify, c.Reviews = t.candidate.Verify, t.reviews
+	default:
 	}
 	return c
 }

@@ -36,9 +36,9 @@ func (s *Intent) Summary() forge.Summary {
 			ts.Step = forge.StepIntegrate
 		case stageReserving:
 			ts.Detail = "waits for precedence after a conflict"
-		}
-		if t.stage == stageWaiting {
+		case stageWaiting:
 			sum.Reason = t.Failure
+		case stagePending, stageDone, stageFailed:
 		}
 		sum.Tasks = append(sum.Tasks, ts)
 	}

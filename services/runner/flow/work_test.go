@@ -15,6 +15,7 @@ import (
 
 // work plays a worker: it answers the open command of a step.
 func (s *script) work(t *testing.T, d *datadriven.TestData, target string, arg func(string) string, list func(string) []string) {
+	t.Helper()
 	step := forge.Step(d.Cmd)
 	if d.Cmd == "fail" || d.Cmd == "started" {
 		step = forge.Step(arg("step"))
@@ -53,6 +54,7 @@ func (s *script) work(t *testing.T, d *datadriven.TestData, target string, arg f
 }
 
 func (s *script) answer(t *testing.T, r *forge.Result, c forge.Command, d *datadriven.TestData, arg func(string) string, list func(string) []string) {
+	t.Helper()
 	files := list("files")
 	if files == nil {
 		files = []string{"main.go"}
@@ -60,7 +62,7 @@ func (s *script) answer(t *testing.T, r *forge.Result, c forge.Command, d *datad
 	commit := func(kind string) string { return fmt.Sprintf("%s-%s-%d", kind, c.Attempt.Task, c.Attempt.Number) }
 	switch forge.Step(d.Cmd) {
 	case forge.StepAnalyze:
-		r.Analysis = analysisOf(d, arg, list)
+		r.Analysis = analysisOf(arg, list)
 	case forge.StepImplement:
 		n := 1
 		if v := arg("commits"); v != "" {
@@ -93,6 +95,7 @@ func (s *script) answer(t *testing.T, r *forge.Result, c forge.Command, d *datad
 			r.Integration.Verify = &forge.VerifyReport{Command: "make test", Output: "FAIL"}
 		case forge.LandChanged:
 			r.Integration.Candidate = &forge.Rebase{Base: "main2", Head: commit("again"), PatchID: commit("other"), Files: files}
+		case forge.LandConflict, forge.LandDirty:
 		}
 	case forge.StepReflect:
 		r.Reflection = &forge.Reflection{}
@@ -102,7 +105,7 @@ func (s *script) answer(t *testing.T, r *forge.Result, c forge.Command, d *datad
 }
 
 // analysisOf reads tasks=N, or tasks=(a,b:a) with dependencies, and the rest.
-func analysisOf(d *datadriven.TestData, arg func(string) string, list func(string) []string) *forge.Analysis {
+func analysisOf(arg func(string) string, list func(string) []string) *forge.Analysis {
 	a := &forge.Analysis{Risk: forge.Risk(arg("risk")), Type: "fix", NothingToDo: arg("nothing")}
 	if a.Risk == "" {
 		a.Risk = forge.RiskLow

@@ -154,7 +154,8 @@ func describeResult(r *forge.Result) string {
 	case r.Started:
 		return "started"
 	case r.Analysis != nil:
-		return fmt.Sprintf("%d tasks, %d questions, risk %s, after %v", len(r.Analysis.Tasks), len(r.Analysis.Clarifications), r.Analysis.Risk, r.Analysis.DependsOn)
+		a := r.Analysis
+		return fmt.Sprintf("%d tasks, %d questions, risk %s, after %v", len(a.Tasks), len(a.Clarifications), a.Risk, a.DependsOn)
 	case r.Implementation != nil:
 		return fmt.Sprintf("%d commits, %s on %s, changing %v", r.Implementation.Commits, r.Implementation.Head, r.Implementation.Base, r.Implementation.Files)
 	case r.Rebase != nil:

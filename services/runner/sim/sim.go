@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/pfl-forge/pfl-forge"
 	"github.com/pfl-forge/pfl-forge/services/runner/machine"
@@ -160,10 +161,10 @@ func (w *world) fire() bool {
 }
 
 func (w *world) state() string {
-	s := ""
+	var s strings.Builder
 	for _, key := range w.keys {
 		sum := w.summary(key)
-		s += fmt.Sprintf("\n%s: %s %s %q open %v", key, sum.Status, sum.Activity, sum.Reason, sum.Open)
+		fmt.Fprintf(&s, "\n%s: %s %s %q open %v", key, sum.Status, sum.Activity, sum.Reason, sum.Open)
 	}
-	return s
+	return s.String()
 }

@@ -18,7 +18,6 @@ type job struct {
 type workers struct {
 	files    map[forge.TaskID][]string
 	verified map[string]string // head commit -> parent that it was verified on
-	lanes    map[string]bool   // integrate commands that are being worked on
 	made     map[forge.TaskID]int
 }
 
@@ -130,8 +129,10 @@ func (w *world) perform(c *forge.Command) *forge.Result {
 		return &forge.Result{Review: &rv}
 	case forge.StepIntegrate:
 		return w.integrate(c)
+	case forge.StepReflect:
+		return &forge.Result{Reflection: &forge.Reflection{}}
 	}
-	return &forge.Result{Reflection: &forge.Reflection{}}
+	panic("no worker does step " + c.Attempt.Step)
 }
 
 func (w *world) analysis(c *forge.Command) *forge.Analysis {
@@ -185,8 +186,10 @@ func (w *world) rebase(c commit) *forge.Rebase {
 
 // candidate verifies a commit where it stands.
 func (w *world) candidate(n commit) *forge.Rebase {
-	rb := &forge.Rebase{Base: n.parent, Head: n.id, Tree: "tree-" + n.id, PatchID: n.patch, Files: n.files,
-		Verify: &forge.VerifyReport{Passed: !w.chance(12), Command: "make test", Output: "it broke"}}
+	rb := &forge.Rebase{
+		Base: n.parent, Head: n.id, Tree: "tree-" + n.id, PatchID: n.patch, Files: n.files,
+		Verify: &forge.VerifyReport{Passed: !w.chance(12), Command: "make test", Output: "it broke"},
+	}
 	if rb.Verify.Passed {
 		w.workers.verified[n.id] = n.parent
 	}
