@@ -7,6 +7,7 @@ import (
 
 	"github.com/pfl-forge/pfl-forge"
 	"github.com/pfl-forge/pfl-forge/agent"
+	"github.com/pfl-forge/pfl-forge/config"
 )
 
 // Run has the command's agent make one call, and notes in the Result what it used.
@@ -16,6 +17,10 @@ func (j *Job) Run(ctx context.Context, call agent.Call) (agent.Outcome, error) {
 	a, err := j.Agent()
 	if err != nil {
 		return agent.Outcome{}, err
+	}
+	if j.Config.Policy.Sandbox == config.SandboxRequire {
+		return agent.Outcome{}, agent.Fail(forge.FailConfig, "policy.sandbox is %s, and this version has no sandbox: no agent is run",
+			config.SandboxRequire)
 	}
 	scratch, remove, err := j.host.scratch()
 	if err != nil {

@@ -93,8 +93,9 @@ func (w *work) collect(ctx context.Context) error {
 		return err
 	}
 	if recipe {
-		if _, err := w.checkout.CommitAll(ctx, message(w.Command), git.Identity{}); err != nil && !errors.Is(err, git.ErrNothingToCommit) {
-			return err
+		_, err := w.checkout.CommitAll(ctx, message(w.Command), git.Identity{})
+		if err != nil && !errors.Is(err, git.ErrNothingToCommit) {
+			return errors.Join(err, w.save(ctx))
 		}
 	}
 	got, err := w.checkout.Collect(ctx, w.GitAttempt())

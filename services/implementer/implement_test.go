@@ -118,6 +118,9 @@ func TestAFailedAttemptLosesNothing(t *testing.T) {
 func TestUnsafeWorkIsAFailureThatNamesThePath(t *testing.T) {
 	w := newWorld(t)
 	fails(t, w.implement(recipe(1, "link")), forge.FailUnsafe, `"here"`)
+	if left := w.refs("leftover"); len(left) != 1 {
+		t.Errorf("kept %q", left)
+	}
 }
 
 func TestConfigErrorsNameFileAndLine(t *testing.T) {

@@ -89,6 +89,8 @@ func (i *Implementer) try(ctx context.Context, j *repository.Job, base, head git
 // obstacle says why a change that was put on a new tip cannot be landed there.
 func obstacle(moved *forge.Rebase, patch string) *forge.Integration {
 	switch {
+	case moved.Head == moved.Base: // all of it is there already, so there is nothing to review
+		return nil
 	case len(moved.Conflicts) > 0:
 		return &forge.Integration{Outcome: forge.LandConflict, Files: moved.Conflicts}
 	case moved.Verify != nil && !moved.Verify.Passed:

@@ -1,6 +1,7 @@
 package implementer
 
 import (
+	"context"
 	"strings"
 	"testing"
 
@@ -107,6 +108,36 @@ func TestLandOfAChangedPatch(t *testing.T) {
 	second := w.lands(landing(2, got.Candidate))
 	if second.Outcome != forge.LandIntegrated || w.repo.Head("main^") != tip {
 		t.Errorf("got %+v", second)
+	}
+}
+
+// Somebody else made the same change meanwhile: there is nothing left to do.
+func TestLandOfWhatIsThereAlready(t *testing.T) {
+	w := newWorld(t)
+	rb := w.ready("new.txt", "x")
+	tip := w.repo.Commit("the same", map[string]string{"new.txt": "x\n"})
+	got := w.lands(landing(1, rb))
+	if got.Outcome != forge.LandIntegrated || got.Commit != string(tip) || w.repo.Head("main") != tip {
+		t.Errorf("got %+v", got)
+	}
+}
+
+// Nobody waits any more while the branch is being moved: it is moved all the same,
+// and that is reported.
+func TestAMoveIsNotCutOff(t *testing.T) {
+	w := newWorld(t)
+	rb := w.ready("new.txt", "x")
+	ctx, cancel := context.WithCancel(t.Context())
+	w.imp.crash = func(at string) {
+		if at == "kept" {
+			cancel()
+		}
+	}
+	c := landing(1, rb)
+	w.want(c)
+	r := w.imp.integrate(ctx, c, silent)
+	if r.Failure != nil || r.Integration.Outcome != forge.LandIntegrated || w.repo.Head("main") != git.OID(rb.Head) {
+		t.Errorf("got %+v, %+v", r.Failure, r.Integration)
 	}
 }
 
