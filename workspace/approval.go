@@ -22,7 +22,7 @@ func (c *comparison) approval() *forge.Approve {
 		if s := c.view.Summary.Status; s == forge.StatusExecuting || s == forge.StatusDone {
 			return nil // somebody approved it meanwhile
 		}
-		c.refuse("status", undo, "does not wait for an approval; it is %s", c.now.Status)
+		c.refuse("status", c.statusHint(status), "does not wait for an approval; it is %s", c.now.Status)
 		return nil
 	}
 	plan := c.base.Plan
@@ -43,8 +43,10 @@ func (c *comparison) statusHint(status forge.Status) string {
 		return fmt.Sprintf("run pfl-forge reject %s", c.in.Intent)
 	case forge.StatusCancelled:
 		return fmt.Sprintf("run pfl-forge cancel %s", c.in.Intent)
-	case forge.StatusExecuting:
-		return fmt.Sprintf("run pfl-forge retry %s", c.in.Intent)
+	default:
+		if c.view.Summary.Status.Failed() {
+			return fmt.Sprintf("run pfl-forge retry %s", c.in.Intent)
+		}
+		return fmt.Sprintf("set it back to %s", c.now.Status)
 	}
-	return fmt.Sprintf("set it back to %s", c.now.Status)
 }

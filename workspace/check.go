@@ -1,7 +1,6 @@
 package workspace
 
 import (
-	"cmp"
 	"errors"
 	"fmt"
 	"regexp"
@@ -16,63 +15,80 @@ import (
 
 var typeName = regexp.MustCompile(`^[a-z][a-z0-9_-]{0,63}$`)
 
-// checkFront returns what is wrong with values that are well-formed YAML.
+// frontCheck finds values that are well-formed YAML, but make no sense.
+type frontCheck struct {
+	in       *Input
+	front    *frontMatter
+	pos      *strictyaml.Positions
+	problems []Problem
+}
+
 func checkFront(in *Input, f *frontMatter, i *forge.Intent, pos *strictyaml.Positions) []Problem {
-	var problems []Problem
-	refuse := func(field, reason, hint string) {
-		problems = append(problems, in.problem(field, reason, hint))
-	}
-	if pos.Has("title") {
-		if reason := checkTitle(f.Title); reason != "" {
-			refuse("title", reason, "")
+	c := frontCheck{in: in, front: f, pos: pos}
+	c.words()
+	c.dependencies(i.ID)
+	c.lists()
+	if len(c.problems) == 0 {
+		if e := i.Validate(); e != nil {
+			c.refuse(e.Field, e.Reason, "")
 		}
 	}
-	if pos.Has("type") {
-		if reason := checkType(f.Type); reason != "" {
-			refuse("type", reason, "such as feature, fix, refactor, test or audit")
+	slices.SortStableFunc(c.problems, byLine)
+	return c.problems
+}
+
+// refuse notes a problem, unless there is no reason for one.
+func (c *frontCheck) refuse(field, reason, hint string) {
+	if reason != "" {
+		c.problems = append(c.problems, c.in.problem(field, reason, hint))
+	}
+}
+
+func (c *frontCheck) words() {
+	for _, f := range []struct {
+		field, value string
+		check        func(string) string
+		hint         string
+	}{
+		{"title", c.front.Title, checkTitle, ""},
+		{"type", c.front.Type, checkType, "such as feature, fix, refactor, test or audit"},
+		{"risk", c.front.Risk, checkRisk, "leave it out to have it judged"},
+		{"agent", c.front.Agent, checkLine, ""},
+		{"recipe", c.front.Recipe, checkLine, ""},
+	} {
+		if c.pos.Has(f.field) {
+			c.refuse(f.field, f.check(f.value), f.hint)
 		}
 	}
-	if pos.Has("risk") && i.Risk.Rank() == 0 {
-		refuse("risk", fmt.Sprintf("is %q; it can be low, med or high", f.Risk), "leave it out to have it judged")
-	}
-	for n, d := range f.DependsOn {
+}
+
+func (c *frontCheck) dependencies(self forge.IntentID) {
+	for n, d := range c.front.DependsOn {
 		field := fmt.Sprintf("depends_on[%d]", n)
 		if _, err := forge.ParseIntentID(d); err != nil {
-			refuse(field, reasonOf(err), "name intents by their ids")
-		} else if d == string(i.ID) {
-			refuse(field, "names the intent itself", "remove it")
-		} else if slices.Index(f.DependsOn, d) < n {
-			refuse(field, fmt.Sprintf("names %s a second time", d), "remove it")
+			c.refuse(field, reasonOf(err), "name intents by their ids")
+		} else if d == string(self) {
+			c.refuse(field, "names the intent itself", "remove it")
+		} else if slices.Index(c.front.DependsOn, d) < n {
+			c.refuse(field, fmt.Sprintf("names %s a second time", d), "remove it")
 		}
 	}
-	for field, list := range map[string][]string{"criteria": f.Criteria, "labels": f.Labels} {
-		for n, s := range list {
-			if reason := checkLine(s); reason != "" && field == "labels" || strings.TrimSpace(s) == "" {
-				refuse(fmt.Sprintf("%s[%d]", field, n), cmp.Or(reason, "is empty"), "")
-			}
-		}
+}
+
+func (c *frontCheck) lists() {
+	for n, s := range c.front.Criteria {
+		c.refuse(fmt.Sprintf("criteria[%d]", n), checkBody(s), "")
 	}
-	for field, s := range map[string]string{"agent": f.Agent, "recipe": f.Recipe} {
-		if pos.Has(field) {
-			if reason := checkLine(s); reason != "" {
-				refuse(field, reason, "")
-			}
-		}
+	for n, s := range c.front.Labels {
+		c.refuse(fmt.Sprintf("labels[%d]", n), checkLine(s), "")
 	}
-	for name, v := range f.With {
+	for name, v := range c.front.With {
 		if err := config.CheckParamName(name); err != nil {
-			refuse("with."+name, err.Error(), "")
+			c.refuse("with."+name, err.Error(), "")
 		} else if strings.ContainsRune(v, 0) {
-			refuse("with."+name, "holds a NUL character", "")
+			c.refuse("with."+name, "holds a NUL character", "")
 		}
 	}
-	if len(problems) == 0 {
-		if e := i.Validate(); e != nil {
-			refuse(e.Field, e.Reason, "")
-		}
-	}
-	slices.SortStableFunc(problems, byLine)
-	return problems
 }
 
 func byLine(a, b Problem) int {
@@ -109,6 +125,13 @@ func checkType(s string) string {
 	return fmt.Sprintf("is %q; a type is one lower-case word", s)
 }
 
+func checkRisk(s string) string {
+	if forge.Risk(s).Rank() == 0 {
+		return fmt.Sprintf("is %q; it can be low, med or high", s)
+	}
+	return ""
+}
+
 func checkBody(s string) string {
 	switch {
 	case strings.TrimSpace(s) == "":
@@ -123,8 +146,7 @@ func checkBody(s string) string {
 
 // reasonOf returns why a text is no id, without naming it again.
 func reasonOf(err error) string {
-	var bad *forge.IDError
-	if errors.As(err, &bad) {
+	if bad, ok := errors.AsType[*forge.IDError](err); ok {
 		v := bad.Value
 		if len(v) > 20 {
 			v = v[:20] + "..."

@@ -124,19 +124,12 @@ func (c *comparison) edit() (edit forge.Edit, first string) {
 			first = f.field
 		}
 		if f.to == nil {
-			edit.Risk = ptr(forge.Risk(f.mine))
+			edit.Risk = new(forge.Risk(f.mine))
 		} else {
-			*f.to = ptr(f.mine)
+			*f.to = new(f.mine)
 		}
 	}
 	return edit, first
-}
-
-func checkRisk(s string) string {
-	if forge.Risk(s).Rank() == 0 {
-		return fmt.Sprintf("is %q; it can be low, med or high", s)
-	}
-	return ""
 }
 
 // answers returns the new answers, by the index of their question.

@@ -70,6 +70,7 @@ func never() bool { return false }
 // points runs the story and returns the names of the places where it can be
 // interrupted, in order.
 func points(t *testing.T, noSwap bool) []string {
+	t.Helper()
 	d, j := newDesk(t), newJournal(t)
 	var names []string
 	d.noSwap = noSwap
@@ -102,6 +103,7 @@ func TestKilledAnywhere(t *testing.T) {
 }
 
 func killedAt(t *testing.T, n int, point string, noSwap bool) {
+	t.Helper()
 	t.Run(fmt.Sprintf("%d %s", n, point), func(t *testing.T) {
 		d, j := newDesk(t), newJournal(t)
 		d.noSwap = noSwap
@@ -175,6 +177,7 @@ func TestSavedAnywhere(t *testing.T) {
 }
 
 func savedAt(t *testing.T, n int, point string, save func(*desk, string)) {
+	t.Helper()
 	t.Run(fmt.Sprintf("%d %s", n, point), func(t *testing.T) {
 		d, j := newDesk(t), newJournal(t)
 		d.linger = 0

@@ -52,9 +52,8 @@ func (w *Workspace) Decided(in Input, rulings []forge.Ruling) ([]Problem, error)
 
 // moveImported moves a draft away, under a name that is still free.
 func (w *Workspace) moveImported(in Input) error {
-	now, err := w.digestAt(in.rel)
-	if err != nil || now != in.content {
-		return nil // gone, or written anew: the next scan sees it
+	if now, err := w.digestAt(in.rel); err != nil || now != in.content {
+		return nil //nolint:nilerr // gone, or written anew, as what or whatever: the next scan says so
 	}
 	stem := strings.TrimSuffix(path.Base(in.rel), ".md")
 	for n := 1; ; n++ {

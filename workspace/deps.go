@@ -2,6 +2,7 @@ package workspace
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
@@ -50,9 +51,7 @@ func newGraph(drafts []Input, known map[forge.IntentID][]forge.IntentID) *graph 
 		drafts: map[forge.IntentID]*Input{}, needs: map[forge.IntentID][]forge.IntentID{},
 		refused: map[forge.IntentID]bool{}, again: map[forge.IntentID]bool{},
 	}
-	for id, deps := range known {
-		g.needs[id] = deps
-	}
+	maps.Copy(g.needs, known)
 	for i := range drafts {
 		id := drafts[i].Intent
 		g.drafts[id], g.order = &drafts[i], append(g.order, id)

@@ -75,13 +75,13 @@ func TestCheckDependencies(t *testing.T) {
 
 func graphOf(text string) map[forge.IntentID][]forge.IntentID {
 	g := map[forge.IntentID][]forge.IntentID{}
-	for _, part := range strings.Split(text, ",") {
+	for part := range strings.SplitSeq(text, ",") {
 		id, needs, _ := strings.Cut(strings.TrimSpace(part), ":")
 		if id == "" {
 			continue
 		}
 		g[forge.IntentID(id)] = nil
-		for _, need := range strings.Fields(needs) {
+		for need := range strings.FieldsSeq(needs) {
 			g[forge.IntentID(id)] = append(g[forge.IntentID(id)], forge.IntentID(need))
 		}
 	}
@@ -91,7 +91,7 @@ func graphOf(text string) map[forge.IntentID][]forge.IntentID {
 // inOrder puts the inputs in the order in which the text names them.
 func inOrder(text string, inputs []Input) []Input {
 	var out []Input
-	for _, part := range strings.Split(text, ",") {
+	for part := range strings.SplitSeq(text, ",") {
 		id, _, _ := strings.Cut(strings.TrimSpace(part), ":")
 		for _, in := range inputs {
 			if string(in.Intent) == id {

@@ -63,7 +63,7 @@ func intentDocOf(v *forge.View) intentDoc {
 		d.Status = string(i.Status)
 	}
 	if i.Parent != "" {
-		d.Parent = ptr(string(i.Parent))
+		d.Parent = new(string(i.Parent))
 	}
 	if i.Origin != (forge.Origin{}) {
 		d.Origin = &originDoc{i.Origin.System, i.Origin.EventID, i.Origin.Actor}
@@ -117,5 +117,3 @@ func texts[T ~string](list []T) []string {
 	}
 	return out
 }
-
-func ptr[T any](v T) *T { return &v }

@@ -20,75 +20,107 @@ func TestDrafts(t *testing.T) {
 		want             []string // problems
 	}{
 		{"unclosed front matter", "x.md", "---\ntype: fix\n\ntext\n", []string{
-			"x.md:1: opens its front matter with --- but never closes it (add a line of --- between the YAML and the text)"}},
+			"x.md:1: opens its front matter with --- but never closes it (add a line of --- between the YAML and the text)",
+		}},
 		{"broken front matter", "x.md", "---\ntype: [fix\n---\ntext\n", []string{
-			"x.md:2: is not valid YAML: did not find expected ',' or ']'"}},
+			"x.md:2: is not valid YAML: did not find expected ',' or ']'",
+		}},
 		{"unknown key", "x.md", "---\ntype: fix\nrsik: low\n---\ntext\n", []string{
-			`x.md:3: rsik: unknown key; did you mean "risk"?`}},
+			`x.md:3: rsik: unknown key; did you mean "risk"?`,
+		}},
 		{"an id key", "x.md", "---\nid: ../../x\n---\ntext\n", []string{
-			"x.md:2: id: unknown key; known keys are agent, budget_usd, criteria, depends_on, labels, priority, recipe, risk, title, type, with"}},
+			"x.md:2: id: unknown key; known keys are agent, budget_usd, criteria, depends_on, labels, priority, recipe, risk, title, type, with",
+		}},
 		{"empty body", "x.md", "---\ntype: fix\nrecipe: format\n---\n\n \n", []string{
-			"x.md:5: body: is empty (say below the front matter what should change, and why)"}},
+			"x.md:5: body: is empty (say below the front matter what should change, and why)",
+		}},
 		{"empty file", "x.md", "", []string{
-			"x.md:1: body: is empty (say below the front matter what should change, and why)"}},
+			"x.md:1: body: is empty (say below the front matter what should change, and why)",
+		}},
 		{"not UTF-8", "x.md", "one\ntwo \xff\n", []string{
-			"x.md:2: is not UTF-8 (save the file as UTF-8 text)"}},
+			"x.md:2: is not UTF-8 (save the file as UTF-8 text)",
+		}},
 		{"not UTF-8 in front", "x.md", "---\ntitle: \xff\n---\ntext\n", []string{
-			"x.md:2: is not UTF-8 (save the file as UTF-8 text)"}},
+			"x.md:2: is not UTF-8 (save the file as UTF-8 text)",
+		}},
 		{"NUL", "x.md", "one\n\ntwo\x00\n", []string{
-			"x.md:3: holds a NUL character (remove it)"}},
+			"x.md:3: holds a NUL character (remove it)",
+		}},
 		{"body too long", "x.md", strings.Repeat("x", forge.MaxBody+1), []string{
-			"x.md:1: body: has 262146 bytes; at most 262144 are allowed"}},
+			"x.md:1: body: has 262146 bytes; at most 262144 are allowed",
+		}},
 		{"upper case", "Fix Login.md", "text", []string{
-			`Fix Login.md: id: "Fix Login" holds 'F' at position 1; only a-z, 0-9 and - are allowed (` + idForm + "fix-login.md)"}},
+			`Fix Login.md: id: "Fix Login" holds 'F' at position 1; only a-z, 0-9 and - are allowed (` + idForm + "fix-login.md)",
+		}},
 		{"space", "fix login.md", "text", []string{
-			`fix login.md: id: "fix login" holds ' ' at position 4; only a-z, 0-9 and - are allowed (` + idForm + "fix-login.md)"}},
+			`fix login.md: id: "fix login" holds ' ' at position 4; only a-z, 0-9 and - are allowed (` + idForm + "fix-login.md)",
+		}},
 		{"dots", "...md", "text", nil}, // hidden
 		{"path", "a..%2fx.md", "text", []string{
-			`a..%2fx.md: id: "a..%2fx" holds '.' at position 2; only a-z, 0-9 and - are allowed (` + idForm + "a-2fx.md)"}},
+			`a..%2fx.md: id: "a..%2fx" holds '.' at position 2; only a-z, 0-9 and - are allowed (` + idForm + "a-2fx.md)",
+		}},
 		{"star", "*.md", "text", []string{
-			`*.md: id: "*" holds '*' at position 1; only a-z, 0-9 and - are allowed (` + idForm + "my-change.md)"}},
+			`*.md: id: "*" holds '*' at position 1; only a-z, 0-9 and - are allowed (` + idForm + "my-change.md)",
+		}},
 		{"option", "-rf.md", "text", []string{
-			`-rf.md: id: "-rf" must start with a letter or a digit (` + idForm + "rf.md)"}},
+			`-rf.md: id: "-rf" must start with a letter or a digit (` + idForm + "rf.md)",
+		}},
 		{"65 characters", strings.Repeat("a", 65) + ".md", "text", []string{
-			strings.Repeat("a", 65) + `.md: id: "aaaaaaaaaaaaaaaaaaaa..." has 65 characters; at most 64 are allowed (` + idForm + strings.Repeat("a", 63) + ".md)"}},
+			strings.Repeat("a", 65) + `.md: id: "aaaaaaaaaaaaaaaaaaaa..." has 65 characters; at most 64 are allowed (` + idForm + strings.Repeat("a", 63) + ".md)",
+		}},
 		{"upper-case ending", "x.MD", "text", []string{
-			`x.MD: id: the file ends in ".MD", not in .md (` + idForm + "x.md)"}},
+			`x.MD: id: the file ends in ".MD", not in .md (` + idForm + "x.md)",
+		}},
 		{"alias bomb", "x.md", aliasBomb, []string{
 			"x.md:2: a: unknown key; known keys are agent, budget_usd, criteria, depends_on, labels, priority, recipe, risk, title, type, with",
 			`x.md:3: b: unknown key; known keys are agent, budget_usd, criteria, depends_on, labels, priority, recipe, risk, title, type, with`,
-			`x.md:4: c: unknown key; known keys are agent, budget_usd, criteria, depends_on, labels, priority, recipe, risk, title, type, with`}},
+			`x.md:4: c: unknown key; known keys are agent, budget_usd, criteria, depends_on, labels, priority, recipe, risk, title, type, with`,
+		}},
 		{"alias", "x.md", "---\nlabels: &l [a]\ncriteria: *l\n---\ntext\n", []string{
 			"x.md:2: labels: has an anchor (&l); anchors are not allowed",
-			"x.md:3: criteria: is an alias (*l); write the value out"}},
+			"x.md:3: criteria: is an alias (*l); write the value out",
+		}},
 		{"tag", "x.md", "---\ntitle: !!str x\n---\ntext\n", []string{
-			"x.md:2: title: has a tag (!!str); tags are not allowed"}},
+			"x.md:2: title: has a tag (!!str); tags are not allowed",
+		}},
 		{"duplicate key", "x.md", "---\nrisk: low\ntype: fix\nrisk: high\n---\ntext\n", []string{
-			"x.md:4: risk: duplicate key, first given on line 2"}},
+			"x.md:4: risk: duplicate key, first given on line 2",
+		}},
 		{"second document", "x.md", "---\nrisk: low\n--- # again\nrisk: high\n---\ntext\n", []string{
-			"x.md:3: holds a second document; only one is allowed"}},
+			"x.md:3: holds a second document; only one is allowed",
+		}},
 		{"octal", "x.md", "---\npriority: 010\n---\ntext\n", []string{
-			`x.md:2: priority: must be a whole number, not "010"`}},
+			`x.md:2: priority: must be a whole number, not "010"`,
+		}},
 		{"risk", "x.md", "---\nrisk: medium\n---\ntext\n", []string{
-			`x.md:2: risk: is "medium"; it can be low, med or high (leave it out to have it judged)`}},
+			`x.md:2: risk: is "medium"; it can be low, med or high (leave it out to have it judged)`,
+		}},
 		{"empty risk", "x.md", "---\nrisk:\n---\ntext\n", []string{
-			`x.md:2: risk: must not be empty; give a value or leave the key out`}},
+			`x.md:2: risk: must not be empty; give a value or leave the key out`,
+		}},
 		{"type", "x.md", "---\ntype: Big Fix\n---\ntext\n", []string{
-			`x.md:2: type: is "Big Fix"; a type is one lower-case word (such as feature, fix, refactor, test or audit)`}},
+			`x.md:2: type: is "Big Fix"; a type is one lower-case word (such as feature, fix, refactor, test or audit)`,
+		}},
 		{"title", "x.md", "---\ntitle: \"a\\nb\"\n---\ntext\n", []string{
-			"x.md:2: title: holds the control character U+000A; it must be one line of text"}},
+			"x.md:2: title: holds the control character U+000A; it must be one line of text",
+		}},
 		{"depends on itself", "x.md", "---\ndepends_on: [a, x]\n---\ntext\n", []string{
-			"x.md:2: depends_on[1]: names the intent itself (remove it)"}},
+			"x.md:2: depends_on[1]: names the intent itself (remove it)",
+		}},
 		{"depends on no id", "x.md", "---\ndepends_on:\n  - a\n  - ../b\n  - a\n---\ntext\n", []string{
 			`x.md:4: depends_on[1]: "../b" holds '.' at position 1; only a-z, 0-9 and - are allowed (name intents by their ids)`,
-			"x.md:5: depends_on[2]: names a a second time (remove it)"}},
+			"x.md:5: depends_on[2]: names a a second time (remove it)",
+		}},
 		{"negative budget", "x.md", "---\nbudget_usd: -1\n---\ntext\n", []string{
-			"x.md:2: budget_usd: must be a positive amount"}},
+			"x.md:2: budget_usd: must be a positive amount",
+		}},
 		{"parameter", "x.md", "---\nwith: {A B: x, C: \"\\0\"}\n---\ntext\n", []string{
 			`x.md:2: with.A B: "A B" must be upper case letters, digits and _, starting with a letter, at most 64`,
-			"x.md:2: with.C: holds a NUL character"}},
+			"x.md:2: with.C: holds a NUL character",
+		}},
 		{"blank criterion", "x.md", "---\ncriteria:\n  - builds\n  - ' '\n---\ntext\n", []string{
-			"x.md:4: criteria[1]: is empty"}},
+			"x.md:4: criteria[1]: is empty",
+		}},
 		{"no title", "x.md", "##\n\n#\n", []string{"x.md: title: is empty"}},
 		{"editors' files", "x.md~", "text", nil},
 		{"editors' swap files", ".x.md.swp", "text", nil},
@@ -182,7 +214,8 @@ func TestUnreadableDraft(t *testing.T) {
 func TestDraft(t *testing.T) {
 	d := newDesk(t)
 	text := "\ufeff---\r\ntype: skill_extraction\r\nrisk: low\r\ncriteria: [it builds]\r\ndepends_on: [a, b]\r\nlabels: [x]\r\n" +
-		"priority: -2\r\nagent: recipe\r\nbudget_usd: 1.5\r\nrecipe: rename\r\nwith: {FROM: no, TO: 0123}\r\n--- \r\n\r\n## Rename it ##\r\n\r\n---\r\napproved: true\r\n"
+		"priority: -2\r\nagent: recipe\r\nbudget_usd: 1.5\r\nrecipe: rename\r\nwith: {FROM: no, TO: 0123}\r\n--- \r\n\r\n" +
+		"## Rename it ##\r\n\r\n---\r\napproved: true\r\n"
 	d.put(draftsDir+"/rename-it.md", text)
 	written := time.Date(2026, 5, 6, 7, 8, 9, 0, time.UTC)
 	if err := os.Chtimes(d.file(draftsDir+"/rename-it.md"), written, written); err != nil {

@@ -78,23 +78,21 @@ func (w *Workspace) edit(ctx context.Context, rel string, current func(forge.Int
 		return nil, nil, w.rewrite(in.Intent, rel) // an older version: a crash, or a person's backup
 	}
 	delete(w.settled, rel)
-	view, problem := w.viewOf(in, current)
-	if problem != nil {
-		return nil, []Problem{*problem}, nil
+	view, refusal := w.viewOf(in, current)
+	if refusal != nil {
+		return nil, refusal, nil
 	}
 	return w.compare(in, data, &view)
 }
 
-func (w *Workspace) viewOf(in *Input, current func(forge.IntentID) (forge.View, bool)) (forge.View, *Problem) {
+func (w *Workspace) viewOf(in *Input, current func(forge.IntentID) (forge.View, bool)) (forge.View, []Problem) {
 	if _, err := forge.ParseIntentID(string(in.Intent)); err != nil {
-		p := in.problem("id", reasonOf(err), "the file's name is the intent's id; remove it, and write new intents to "+shown(draftsDir))
-		return forge.View{}, &p
+		return forge.View{}, []Problem{in.problem("id", reasonOf(err), "the file's name is the intent's id; remove it, and write new intents to "+shown(draftsDir))}
 	}
 	view, ok := current(in.Intent)
 	if !ok {
-		p := in.problem("", fmt.Sprintf("there is no intent %s", in.Intent),
-			fmt.Sprintf("remove it; to ask for a new intent, write %s/%s.md", shown(draftsDir), in.Intent))
-		return forge.View{}, &p
+		return forge.View{}, []Problem{in.problem("", fmt.Sprintf("there is no intent %s", in.Intent),
+			fmt.Sprintf("remove it; to ask for a new intent, write %s/%s.md", shown(draftsDir), in.Intent))}
 	}
 	return view, nil
 }

@@ -38,6 +38,7 @@ func describe(e forge.Event) string {
 func TestEdits(t *testing.T) {
 	const undo = " (undo it, or remove the file to have it written again)"
 	const fixed = "cannot be changed here; title, body, type, risk, answers and status: approved can" + undo
+	const status = "9: status: can only be set to approved here; it is proposed "
 	const mend = " (mend it, or remove the file to have it written again)"
 	const open = "question: Old accounts too?\n    answer: null"
 	for _, tt := range []struct {
@@ -60,15 +61,17 @@ func TestEdits(t *testing.T) {
 		{"a key taken out", "risk: med\n", "", nil},
 		{"all keys of a question taken out", "- question: Old accounts too?\n    answer: null", "- question: Old accounts too?", nil},
 
-		{"done", "status: proposed", "status: done", []string{"9: status: can only be set to approved here; it is proposed (set it back to proposed)"}},
-		{"rejected", "status: proposed", "status: rejected", []string{"9: status: can only be set to approved here; it is proposed (run pfl-forge reject fix-login)"}},
-		{"cancelled", "status: proposed", "status: cancelled", []string{"9: status: can only be set to approved here; it is proposed (run pfl-forge cancel fix-login)"}},
-		{"executing", "status: proposed", "status: executing", []string{"9: status: can only be set to approved here; it is proposed (run pfl-forge retry fix-login)"}},
+		{"done", "status: proposed", "status: done", []string{status + "(set it back to proposed)"}},
+		{"rejected", "status: proposed", "status: rejected", []string{status + "(run pfl-forge reject fix-login)"}},
+		{"cancelled", "status: proposed", "status: cancelled", []string{status + "(run pfl-forge cancel fix-login)"}},
+		{"executing", "status: proposed", "status: executing", []string{status + "(set it back to proposed)"}},
 		{"one good, one bad", "title: Mend the", "status: done\ntitle: Repair the", []string{"10: status: duplicate key, first given on line 1" + mend}},
 		{"good and bad", "type: fix\nsource: human", "type: test\nsource: system", []string{"7: source: " + fixed}},
 		{"risk of another kind", "risk: med", "risk: medium", []string{`8: risk: is "medium"; it can be low, med or high` + undo}},
 		{"no title", "title: Mend the login check", "title: ''", []string{"1: title: is empty" + undo}},
-		{"title with control characters", "title: Mend the login check", `title: "a\eb"`, []string{"1: title: holds the control character U+001B; it must be one line of text" + undo}},
+		{"title with control characters", "title: Mend the login check", `title: "a\eb"`, []string{
+			"1: title: holds the control character U+001B; it must be one line of text" + undo,
+		}},
 		{"no body", "body: |\n  Addresses are not checked.\n\n  They should be.\n", "body: ' '\n", []string{"2: body: is empty" + undo}},
 		{"type of two words", "type: fix", "type: A fix", []string{`6: type: is "A fix"; a type is one lower-case word` + undo}},
 		{"depends_on", "- add-tests", "- other", []string{"14: depends_on: " + fixed}},
@@ -84,12 +87,19 @@ func TestEdits(t *testing.T) {
 		{"not UTF-8", "They should", "They \xff should", []string{"5: is not UTF-8" + mend}},
 		{"alias", "title: Mend the login check", "title: &a Mend", []string{"1: title: has an anchor (&a); anchors are not allowed" + mend}},
 		{"conflict markers", "type: fix\n", "<<<<<<< mine\ntype: fix\n=======\ntype: test\n>>>>>>> theirs\n", []string{
-			"6: holds the marks of a merge conflict (choose one side and remove the marks)"}},
+			"6: holds the marks of a merge conflict (choose one side and remove the marks)",
+		}},
 		{"an answer taken back", "answer: RFC 5322", "answer: null", []string{"31: clarifications[0].answer: an answer cannot be taken back" + undo}},
 		{"a blank answer", open, "question: Old accounts too?\n    answer: ' '", []string{"33: clarifications[1].answer: is empty (write the answer, or null)"}},
-		{"another question", "question: Old accounts too?", "question: New accounts too?", []string{"32: clarifications[1].question: cannot be changed; only the answer can" + undo}},
-		{"a question more", "tasks:", "  - question: Why?\n    answer: because\ntasks:", []string{"26: clarifications: questions cannot be added or removed" + undo}},
-		{"another parameter", "question: Old accounts too?", "question: Old accounts too?\n    param: X", []string{"33: clarifications[1].param: cannot be changed; only the answer can" + undo}},
+		{"another question", "question: Old accounts too?", "question: New accounts too?", []string{
+			"32: clarifications[1].question: cannot be changed; only the answer can" + undo,
+		}},
+		{"a question more", "tasks:", "  - question: Why?\n    answer: because\ntasks:", []string{
+			"26: clarifications: questions cannot be added or removed" + undo,
+		}},
+		{"another parameter", "question: Old accounts too?", "question: Old accounts too?\n    param: X", []string{
+			"33: clarifications[1].param: cannot be changed; only the answer can" + undo,
+		}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			d := newDesk(t)
@@ -310,7 +320,7 @@ func TestApprovals(t *testing.T) {
 	}{
 		{"waiting", func(*desk, *forge.View) {}, "approve 9f2c"},
 		{"another plan meanwhile", func(_ *desk, v *forge.View) { v.Summary.Plan = "aaaa" }, readIt},
-		{"a plan meanwhile", func(d *desk, v *forge.View) {
+		{"a plan meanwhile", func(d *desk, _ *forge.View) {
 			d.replace(fixLogin, "plan: 9f2c\n", "")
 			d.replace(fixLogin, "revision: 7\n", "")
 		}, readIt},
@@ -326,11 +336,16 @@ func TestApprovals(t *testing.T) {
 		{"done meanwhile", func(_ *desk, v *forge.View) {
 			v.Summary.Status, v.Summary.Waiting = forge.StatusDone, ""
 		}, ""},
-		{"a question meanwhile", func(_ *desk, v *forge.View) { v.Summary.Waiting = forge.WaitingClarification },
-			"status: does not wait for an approval; it is proposed (undo it, or remove the file to have it written again)"},
+		{
+			"a question meanwhile", func(_ *desk, v *forge.View) { v.Summary.Waiting = forge.WaitingClarification },
+			"status: does not wait for an approval; it is proposed (set it back to proposed)",
+		},
 		{"cancelled meanwhile", func(_ *desk, v *forge.View) {
 			v.Summary.Status, v.Summary.Waiting = forge.StatusCancelled, ""
-		}, "status: does not wait for an approval; it is cancelled (undo it, or remove the file to have it written again)"},
+		}, "status: does not wait for an approval; it is cancelled (set it back to cancelled)"},
+		{"failed meanwhile", func(_ *desk, v *forge.View) {
+			v.Summary.Status, v.Summary.Waiting = forge.StatusBlocked, forge.WaitingFailed
+		}, "status: does not wait for an approval; it is blocked (run pfl-forge retry fix-login)"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			d := newDesk(t)

@@ -19,6 +19,7 @@ type journal struct {
 }
 
 func newJournal(t testing.TB) *journal {
+	t.Helper()
 	return &journal{t: t, views: map[forge.IntentID]*forge.View{}, seen: map[string]bool{}, between: func() {}}
 }
 

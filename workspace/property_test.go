@@ -19,7 +19,10 @@ func TestFilesReadBackAsTheyWere(t *testing.T) {
 		text := rapid.OneOf(
 			rapid.StringMatching(`[ -~\n\t]{0,40}`),
 			rapid.String(),
-			rapid.SampledFrom([]string{"no", "~", "null", "0123", "1e3", "2026-01-02", "- a", "a: b", "#", " x", "x ", "\n", "\r\n", "---", "...", "|", "\u2028", "\ufeff", "a\n b\n", "x\n\n\n"}),
+			rapid.SampledFrom([]string{
+				"no", "~", "null", "0123", "1e3", "2026-01-02", "- a", "a: b",
+				"#", " x", "x ", "\n", "\r\n", "---", "...", "|", "\u2028", "\ufeff", "a\n b\n", "x\n\n\n",
+			}),
 		)
 		lists := rapid.SliceOfN(text, 0, 3)
 		v := sample()
@@ -32,7 +35,7 @@ func TestFilesReadBackAsTheyWere(t *testing.T) {
 		for _, q := range lists.Draw(t, "questions") {
 			c := forge.Clarification{Question: q, Context: text.Draw(t, "context"), SuggestedAnswers: lists.Draw(t, "suggested")}
 			if rapid.Bool().Draw(t, "answered") {
-				c.Answer = ptr(text.Draw(t, "answer"))
+				c.Answer = new(text.Draw(t, "answer"))
 			}
 			v.Intent.Clarifications = append(v.Intent.Clarifications, c)
 		}
@@ -131,11 +134,7 @@ func (p *person) lost(j *journal) []string {
 // crashes in between: no text of the person is ever lost.
 func TestNoEditIsLost(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
-		root, err := os.MkdirTemp(t.TempDir(), "")
-		if err != nil {
-			rt.Fatal(err)
-		}
-		d := &desk{t: t, root: root}
+		d := &desk{t: t, root: t.TempDir()}
 		d.reopen()
 		defer func() { _ = d.Close() }()
 		d.noSwap = rapid.Bool().Draw(rt, "without swaps")
@@ -160,6 +159,7 @@ func TestNoEditIsLost(t *testing.T) {
 }
 
 func (p *person) actions(t *testing.T, j *journal) map[string]func(*rapid.T) {
+	t.Helper()
 	d := p.d
 	there := func(rt *rapid.T, rel string) string {
 		if !exists(t, d.file(rel)) {

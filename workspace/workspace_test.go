@@ -15,9 +15,9 @@ import (
 
 // desk is a repository with its workspace, as a person and a runner use it.
 type desk struct {
+	*Workspace
 	t    testing.TB
 	root string
-	*Workspace
 }
 
 func newDesk(t testing.TB) *desk {
