@@ -9,7 +9,7 @@ import (
 // Bounds of an intent, in bytes and entries. What is larger is refused.
 const (
 	MaxTitle      = 500
-	MaxBody       = 256 << 10
+	MaxBody       = 64 << 10
 	MaxListLength = 100
 )
 

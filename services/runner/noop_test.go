@@ -18,6 +18,12 @@ const project forge.ProjectID = "web"
 // ends.
 func start(t testing.TB, b *bus.Bus, parallel int) {
 	t.Helper()
+	startWith(t, b, parallel, succeed)
+}
+
+// startWith is start with workers that answer as they are told.
+func startWith(t testing.TB, b *bus.Bus, parallel int, answer func(forge.Command) forge.Result) {
+	t.Helper()
 	ctx, cancel := context.WithCancel(context.Background())
 	var group errgroup.Group
 	t.Cleanup(func() {
@@ -34,7 +40,7 @@ func start(t testing.TB, b *bus.Bus, parallel int) {
 	for _, step := range forge.Steps() {
 		group.Go(func() error {
 			return b.ConsumeCommands(ctx, bus.WorkConfig{Step: step, Replica: "noop", Parallel: parallel}, func(ctx context.Context, j *bus.Job) error {
-				return b.PublishResult(ctx, succeed(j.Command))
+				return b.PublishResult(ctx, answer(j.Command))
 			})
 		})
 	}

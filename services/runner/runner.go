@@ -7,6 +7,7 @@ package runner
 import (
 	"context"
 	"errors"
+	"fmt"
 	"log/slog"
 	"time"
 
@@ -131,7 +132,10 @@ type journal struct{ *bus.Bus }
 func (j journal) Append(ctx context.Context, key forge.Key, expected uint64, rec forge.Record) (uint64, error) {
 	seq, err := j.Bus.Append(ctx, key, expected, rec)
 	if errors.Is(err, bus.ErrConflict) {
-		err = machine.ErrConflict
+		return 0, machine.ErrConflict
+	}
+	if _, large := errors.AsType[*bus.TooLargeError](err); large {
+		return 0, fmt.Errorf("%w: %w", machine.ErrTooLarge, err)
 	}
 	return seq, err
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"testing"
 	"time"
 
@@ -68,6 +69,31 @@ func TestSubmissionIsOneIntent(t *testing.T) {
 		t.Errorf("a second intent of the same id: %+v, %v; want it refused for its id", ruling, err)
 	}
 	await(t, b, forge.StatusDone, "one")
+}
+
+// A worker's answer whose consequences do not fit into a record counts as none,
+// and the intent ends with that as its reason.
+func TestDecisionTooLargeToRecord(t *testing.T) {
+	b := bustest.Start(t)
+	huge := make([]forge.TaskPlan, 16)
+	for i := range huge {
+		huge[i] = forge.TaskPlan{Name: fmt.Sprint(i), Title: "t", Plan: strings.Repeat("x", 440<<10)}
+	}
+	startWith(t, b, 4, func(c forge.Command) forge.Result {
+		r := succeed(c)
+		if r.Analysis != nil {
+			r.Analysis.Tasks = huge // in the event once, in the commands once more
+		}
+		return r
+	})
+	if ruling, err := b.Ask(t.Context(), submission("huge")); err != nil || ruling.Decision != forge.Applied {
+		t.Fatal(ruling, err)
+	}
+	await(t, b, forge.StatusError, "huge")
+	s, err := b.Summary(t.Context(), forge.Key{Project: project, Intent: "huge"})
+	if err != nil || !strings.Contains(s.Reason, "too large") {
+		t.Errorf("the reason is %q, %v; want it to say that the answer is too large", s.Reason, err)
+	}
 }
 
 func TestPersonIsToldWhatCannotBe(t *testing.T) {

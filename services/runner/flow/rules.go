@@ -27,5 +27,9 @@ const (
 // moved under it: then somebody outside pushes faster than we can land.
 const maxLandings = 10
 
+// maxParallel bounds how many tasks of one intent are under way, so that a wide
+// fan-out leaves room for others and its decisions stay small enough to record.
+const maxParallel = 16
+
 // reflectAttempts bounds the attempts at reflecting; a run's end does not hang on it.
 const reflectAttempts = 2

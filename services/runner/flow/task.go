@@ -65,15 +65,21 @@ func (t *task) state(step forge.Step) *stepState {
 	}
 }
 
-// work starts every task whose dependencies are done. When none is left to
-// start or to wait for, the run is over.
+// work starts the tasks whose dependencies are done, in order, as far as there
+// is room. When none is left to start or to wait for, the run is over.
 func (s *Intent) work() {
 	s.phase = phaseWorking
-	ended := true
+	busy, ended := 0, true
 	for _, t := range s.tasks {
-		if t.stage == stagePending && s.ready(t) {
+		if t.stage != stagePending && !t.ended() {
+			busy++
+		}
+	}
+	for _, t := range s.tasks {
+		if t.stage == stagePending && busy < maxParallel && s.ready(t) {
 			s.intent.Status = forge.StatusExecuting
 			s.startImplement(t)
+			busy++
 		}
 		ended = ended && t.ended()
 	}

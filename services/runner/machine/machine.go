@@ -18,6 +18,10 @@ import (
 // ErrConflict is returned by Journal.Append when somebody else appended first.
 var ErrConflict = errors.New("the journal has a newer decision")
 
+// ErrTooLarge is returned by Journal.Append when the record is larger than the
+// journal takes. Nothing was written.
+var ErrTooLarge = errors.New("the decision is too large to record")
+
 // Machine is a pure state machine; flow.Intent and flow.Lane are the two kinds.
 type Machine interface {
 	Step(ev forge.Event) (forge.Effects, forge.Ruling)
@@ -49,8 +53,8 @@ type Journal interface {
 	// Load returns a machine's records and the sequence to append after.
 	Load(ctx context.Context, key forge.Key) ([]forge.Record, uint64, error)
 	// Append adds a record if expected is still the last sequence, and returns
-	// the new one. ErrConflict: it is not. Any other error: the outcome is
-	// unknown.
+	// the new one. ErrConflict and ErrTooLarge: nothing was written. Any other
+	// error: the outcome is unknown.
 	Append(ctx context.Context, key forge.Key, expected uint64, rec forge.Record) (uint64, error)
 	// Last returns the sequence to append after.
 	Last(ctx context.Context, key forge.Key) (uint64, error)
@@ -158,11 +162,38 @@ func (d *Driver) evict(key forge.Key, s *slot) {
 func (d *Driver) decide(ctx context.Context, key forge.Key, s *slot, batch []*call) error {
 	for range conflictRetries {
 		err := d.try(ctx, key, s, batch)
-		if !errors.Is(err, ErrConflict) {
+		switch {
+		case errors.Is(err, ErrTooLarge):
+			return d.shrink(ctx, key, s, batch)
+		case !errors.Is(err, ErrConflict):
 			return err
 		}
 	}
 	return fmt.Errorf("deciding on %s: %w", key, ErrConflict)
+}
+
+// shrink decides on the events of a batch one by one. One that is too large by
+// itself is refused, or, if a worker sent it, taken for an answer that is none.
+func (d *Driver) shrink(ctx context.Context, key forge.Key, s *slot, batch []*call) error {
+	if len(batch) > 1 {
+		for i := range batch {
+			if err := d.decide(ctx, key, s, batch[i:i+1]); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+	c := batch[0]
+	if r := c.event.Result; r != nil && r.Failure == nil {
+		c.event.Result = &forge.Result{
+			To: r.To, Attempt: r.Attempt, Replica: r.Replica, StartedAt: r.StartedAt, Duration: r.Duration,
+			Agent: r.Agent, Model: r.Model, Session: r.Session, Usage: r.Usage,
+			Failure: &forge.Failure{Reason: forge.FailInvalidOutput, Message: "the answer leads to a decision that is too large to record; make it smaller"},
+		}
+		return d.decide(ctx, key, s, batch)
+	}
+	c.ruling = forge.Ruling{EventID: c.event.ID, Decision: forge.Refused, Intent: key.Intent, Reason: ErrTooLarge.Error()}
+	return nil
 }
 
 // try decides on a batch once: load, step, journal, dispatch.
