@@ -50,17 +50,17 @@ func Main(args []string, in io.Reader, out, errs io.Writer, getenv func(string) 
 	}
 	code, message := verdict(ctx, called, err)
 	if message != "" {
-		fmt.Fprintf(errs, "pfl-forge: %s\n", message)
+		fmt.Fprintf(errs, "pfl-forge: %s\n", safe(message))
 	}
 	return code
 }
 
-// interruptible returns a context that the first SIGINT or SIGTERM ends; the second
-// one ends the process.
+// interruptible returns a context that the first SIGINT, SIGTERM or SIGHUP ends;
+// the second one ends the process.
 func interruptible(errs io.Writer) (context.Context, func()) {
 	ctx, cancel := context.WithCancelCause(context.Background())
 	signals := make(chan os.Signal, 2)
-	signal.Notify(signals, os.Interrupt, syscall.SIGTERM)
+	signal.Notify(signals, os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
 	done := make(chan struct{})
 	go func() {
 		for range 2 {

@@ -7,7 +7,6 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/pfl-forge/pfl-forge"
 	"github.com/pfl-forge/pfl-forge/cmd/pfl-forge/internal/local"
 )
 
@@ -16,7 +15,7 @@ const (
 	exitOK          = 0   // done
 	exitError       = 1   // usage, or something is wrong here
 	exitFailed      = 2   // an intent is blocked or ended with an error
-	exitWaiting     = 3   // nothing failed, but something waits for a person
+	exitWaiting     = 3   // nothing failed, but something waits for a person: an intent, or a file that was refused
 	exitInterrupted = 130 // work is kept, the next run goes on
 )
 
@@ -57,19 +56,19 @@ func isCobraUsage(message string) bool {
 	return false
 }
 
-// outcome returns the error that stands for the exit code of a run.
+// outcome returns the error that stands for the exit code of a run. It follows from
+// how things stand, not from what this run did: run again, nothing having changed,
+// gives the same.
 func outcome(o *local.Outcome) error {
 	if o.Interrupted {
 		return exit(exitInterrupted)
 	}
-	return standing(o.Intents)
-}
-
-// standing returns the error that stands for how intents are.
-func standing(all []forge.Summary) error {
 	code := exitOK
-	for i := range all {
-		s := &all[i]
+	if len(o.Problems) > 0 {
+		code = exitWaiting
+	}
+	for i := range o.Intents {
+		s := &o.Intents[i]
 		switch {
 		case s.Status.Failed():
 			return exit(exitFailed)

@@ -35,7 +35,7 @@ func (a *app) logsCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:               "logs [<id>]",
 		Short:             "show what happened, and with -f what happens",
-		Long:              "Show what happened to an intent, a task, or all of them. With -f go on with what agents do and what is decided, until Ctrl-C.",
+		Long:              "Show what happened to an intent, a task, or all of them. With -f go on with what agents do and what is decided.",
 		Example:           "  pfl-forge logs reset-link\n  pfl-forge logs -f\n  pfl-forge logs -f -o json",
 		Args:              between(0, 1, ""),
 		ValidArgsFunction: a.complete(anyIntent, 1),
@@ -46,7 +46,7 @@ func (a *app) logsCommand() *cobra.Command {
 			return a.logs(cmd.Context(), args, follow, format)
 		},
 	}
-	cmd.Flags().BoolVarP(&follow, "follow", "f", false, "go on, until Ctrl-C")
+	cmd.Flags().BoolVarP(&follow, "follow", "f", false, "go on, until the run ends or Ctrl-C")
 	output(cmd, &format)
 	return cmd
 }
@@ -92,6 +92,7 @@ func (a *app) logs(ctx context.Context, args []string, follow bool, format rende
 		if err := t.bus.FollowProgress(ctx, t.project, l.progress); err != nil {
 			return err
 		}
+		go t.endWithRun(ctx, stop)
 	}
 	return t.bus.Follow(ctx, t.project, 0, bus.Follower{
 		Record: func(key forge.Key, _ uint64, rec forge.Record) error {
@@ -105,6 +106,26 @@ func (a *app) logs(ctx context.Context, args []string, follow bool, format rende
 			return nil
 		},
 	})
+}
+
+// endWithRun stops what follows a run when that has ended.
+func (t *target) endWithRun(ctx context.Context, stop func()) {
+	if t.session == nil {
+		return
+	}
+	tick := time.NewTicker(time.Second)
+	defer tick.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-tick.C:
+			if t.session.Gone(ctx) {
+				stop()
+				return
+			}
+		}
+	}
 }
 
 func (l *logger) record(key forge.Key, rec *forge.Record) {

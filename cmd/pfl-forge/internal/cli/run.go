@@ -35,7 +35,8 @@ ends at once. If a run goes on here already, this one shows it; with --server it
 shows what an organisation's pfl-forge works on.
 
 Exit codes: 0 all done, 1 usage or internal error, 2 something is blocked or ended
-with an error, 3 nothing failed but something waits for a person, 130 interrupted.`,
+with an error, 3 nothing failed but something waits for a person (or a file of
+theirs was refused), 130 interrupted.`,
 		Args: noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error { return a.run(cmd.Context(), &f) },
 	}

@@ -40,7 +40,7 @@ func (a *app) statusCommand() *cobra.Command {
 		RunE:    func(cmd *cobra.Command, _ []string) error { return a.status(cmd.Context(), &f) },
 	}
 	output(cmd, &f.format)
-	cmd.Flags().BoolVarP(&f.watch, "watch", "w", false, "go on and show what happens, until Ctrl-C")
+	cmd.Flags().BoolVarP(&f.watch, "watch", "w", false, "go on and show what happens, until nothing is left to do")
 	return cmd
 }
 

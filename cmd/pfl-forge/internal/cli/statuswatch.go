@@ -7,7 +7,8 @@ import (
 	"github.com/pfl-forge/pfl-forge/cmd/pfl-forge/internal/local"
 )
 
-// statusWatch shows the intents, and then what happens to them until Ctrl-C.
+// statusWatch shows the intents, and then what happens to them until nothing is
+// left to do, or Ctrl-C.
 func (a *app) statusWatch(ctx context.Context, t *target, f *statusFlags) error {
 	if f.format.Data() {
 		return usageError{errors.New("--watch shows text; for programs there is `pfl-forge logs -f -o json`")}
@@ -24,7 +25,11 @@ func (a *app) statusWatch(ctx context.Context, t *target, f *statusFlags) error 
 	}
 	live := a.live()
 	defer live.Close()
-	_, err = local.Follow(ctx, t.bus, t.project, live)
+	if t.remote {
+		_, err = local.Follow(ctx, t.bus, t.project, live)
+	} else {
+		_, err = local.Join(ctx, t.repo, live, a.log())
+	}
 	if ctx.Err() != nil {
 		return nil
 	}

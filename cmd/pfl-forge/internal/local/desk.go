@@ -71,28 +71,31 @@ func (d *desk) edits(ctx context.Context) (int, error) {
 	return len(inputs), d.writeProblems()
 }
 
-// drafts submits the drafts that can be worked on, and returns their ids. Known
-// are the intents that exist.
-func (d *desk) drafts(ctx context.Context, known map[forge.IntentID][]forge.IntentID) ([]forge.IntentID, error) {
+// drafts submits the drafts that can be worked on, and returns how many that are.
+// Known tells of the intents that exist.
+func (d *desk) drafts(ctx context.Context, known func() map[forge.IntentID][]forge.IntentID) (int, error) {
 	inputs, found, err := d.files.Drafts(ctx)
 	if err != nil {
-		return nil, err
+		return 0, err
 	}
-	inputs, more := workspace.CheckDependencies(inputs, known)
-	found = append(found, more...)
-	ids := make([]forge.IntentID, 0, len(inputs))
+	if len(inputs) > 0 {
+		var more []workspace.Problem
+		inputs, more = workspace.CheckDependencies(inputs, known())
+		found = append(found, more...)
+	}
+	submitted := 0
 	for _, in := range inputs {
 		refused, err := d.submit(ctx, in)
 		if err != nil {
-			return ids, err
+			return submitted, err
 		}
 		if len(refused) == 0 {
-			ids = append(ids, in.Intent)
+			submitted++
 		}
 		found = append(found, refused...)
 	}
 	d.found.drafts = found
-	return ids, d.writeProblems()
+	return submitted, d.writeProblems()
 }
 
 // submit has the events of a file decided.

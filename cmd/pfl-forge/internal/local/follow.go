@@ -6,6 +6,7 @@ import (
 
 	"github.com/pfl-forge/pfl-forge"
 	"github.com/pfl-forge/pfl-forge/bus"
+	"github.com/pfl-forge/pfl-forge/workspace"
 )
 
 // Observer is told what happens, while it happens. Its methods may be called by
@@ -25,6 +26,7 @@ type Observer interface {
 // Outcome is how things stand at the end of a run.
 type Outcome struct {
 	Intents     []forge.Summary
+	Problems    []workspace.Problem // of a person's files
 	Interrupted bool
 }
 

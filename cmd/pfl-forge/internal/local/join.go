@@ -29,10 +29,20 @@ func Join(ctx context.Context, repo *Repository, observer Observer, log *slog.Lo
 		return nil, err
 	}
 	defer s.Close(ctx)
-	return follow(ctx, newWatch(s.Bus, repo.Project, observer), func(ctx context.Context) bool {
-		_, err := natsd.Find(ctx, repo.Root, storeDir)
-		return errors.Is(err, natsd.ErrNotRunning)
-	})
+	outcome, err := follow(ctx, newWatch(s.Bus, repo.Project, observer), s.Gone)
+	if outcome != nil {
+		outcome.Problems, _ = repo.Problems() // unreadable: the run that wrote them tells them too
+	}
+	return outcome, err
+}
+
+// Gone says whether the process that the session is connected to has ended.
+func (s *Session) Gone(ctx context.Context) bool {
+	if s.server != nil {
+		return false
+	}
+	_, err := natsd.Find(ctx, s.Repo.Root, storeDir)
+	return errors.Is(err, natsd.ErrNotRunning)
 }
 
 func follow(ctx context.Context, w *watch, gone func(context.Context) bool) (*Outcome, error) {

@@ -2,12 +2,15 @@ package local
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
 	"sync"
 	"time"
 
 	"github.com/pfl-forge/pfl-forge"
+	"github.com/pfl-forge/pfl-forge/bus"
+	"github.com/pfl-forge/pfl-forge/workspace"
 )
 
 const (
@@ -58,6 +61,7 @@ type run struct {
 	failed  chan error // why a part of it ended
 	parts   sync.WaitGroup
 	written int // records that state.yaml shows
+	told    map[workspace.Problem]bool
 }
 
 func (r *run) run(ctx context.Context) (*Outcome, error) {
@@ -146,17 +150,33 @@ func (r *run) carry(ctx context.Context) (int, error) {
 	}
 	edited, err := r.desk.edits(ctx)
 	if err == nil {
-		var ids []forge.IntentID
-		ids, err = r.desk.drafts(ctx, r.watch.views.known())
-		edited += len(ids)
+		var submitted int
+		submitted, err = r.desk.drafts(ctx, r.watch.views.known)
+		edited += submitted
 	}
+	r.tell()
 	switch {
 	case ctx.Err() != nil:
 		return 0, nil
+	case errors.Is(err, bus.ErrNoRuling):
+		r.Log.Warn("the runner is slow; looking at your files again", "err", err)
+		return edited + 1, nil
 	case err != nil:
 		return edited, fmt.Errorf("reading your files: %w", err)
 	}
 	return edited, nil
+}
+
+// tell shows what is wrong with a person's files, each thing once.
+func (r *run) tell() {
+	now := map[workspace.Problem]bool{}
+	for _, p := range r.desk.found.all() {
+		now[p] = true
+		if !r.told[p] {
+			r.Observer.Notice(p.Error())
+		}
+	}
+	r.told = now
 }
 
 // write brings the files up to date. What a person edited meanwhile is left alone
@@ -199,5 +219,5 @@ func (r *run) finish(ctx context.Context) error {
 
 func (r *run) outcome(interrupted bool) *Outcome {
 	all, _ := r.watch.views.summaries()
-	return &Outcome{Intents: all, Interrupted: interrupted}
+	return &Outcome{Intents: all, Problems: r.desk.found.all(), Interrupted: interrupted}
 }

@@ -178,7 +178,7 @@ func Subject(p *forge.Progress) string {
 func (a *attempt) take(p forge.Progress) {
 	a.To, a.Attempt = p.To, p.Attempt
 	if p.Agent != "" {
-		a.Agent = p.Agent
+		a.Agent = term.Short(p.Agent, 20)
 	}
 	if p.Usage != (forge.Usage{}) {
 		a.Usage = p.Usage

@@ -1,0 +1,110 @@
+package render
+
+import (
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/pfl-forge/pfl-forge"
+)
+
+func TestLines(t *testing.T) {
+	result := func(r forge.Result) forge.Event {
+		r.To, r.Duration = key, 1500*time.Millisecond
+		if r.Attempt.Step == "" {
+			r.Attempt = attempts(forge.StepImplement, 1)
+		}
+		return forge.Event{To: key, Result: &r}
+	}
+	landed := func(l forge.Landed) forge.Event {
+		l.Task = "fix-001"
+		return forge.Event{To: key, Landed: &l}
+	}
+	review := attempts(forge.StepReview, 2)
+	for name, test := range map[string]struct {
+		event forge.Event
+		want  Line
+	}{
+		"submitted": {
+			forge.Event{To: key, Submit: &forge.Submit{Intent: forge.Intent{Title: "A\ntitle\x1b[0m"}}},
+			Line{Who: "fix", Text: "submitted: A title"},
+		},
+		"approved": {forge.Event{To: key, Actor: "Ada", Approve: &forge.Approve{}}, Line{Who: "fix", Text: "approved by Ada"}},
+		"answered": {
+			forge.Event{To: key, Answer: &forge.Answer{Index: 1, Answer: "yes"}},
+			Line{Who: "fix", Text: "question 2 answered: yes"},
+		},
+		"implemented": {
+			result(forge.Result{Implementation: &forge.Implementation{Commits: 2, Files: []string{"a"}}, Usage: forge.Usage{CostUSD: 0.5}}),
+			Line{Who: "fix-001", Text: "implement: 2 commits in 1 file (1.5s, $0.50)"},
+		},
+		"nothing": {
+			result(forge.Result{Implementation: &forge.Implementation{}}),
+			Line{Who: "fix-001", Text: "implement: no commit (1.5s)"},
+		},
+		"failed": {
+			result(forge.Result{Failure: &forge.Failure{Reason: forge.FailTimeout, Message: "took too long"}}),
+			Line{Who: "fix-001", Text: "implement failed (timeout): took too long", Tone: Bad},
+		},
+		"rejected": {
+			result(forge.Result{Attempt: review, Review: &forge.Review{Verdict: forge.VerdictRejected, Issues: []string{"no test\nat all"}}}),
+			Line{Who: "fix-001", Text: "review 2: rejected: no test at all (1.5s)", Tone: Bad},
+		},
+		"conflict": {
+			result(forge.Result{Attempt: attempts(forge.StepRebase, 1), Rebase: &forge.Rebase{Conflicts: []string{"a", "b", "c", "d"}}}),
+			Line{Who: "fix-001", Text: "rebase: conflicts in a, b, c and 1 more (1.5s)", Tone: Bad},
+		},
+		"analyzed": {
+			result(forge.Result{Attempt: forge.Attempt{Step: forge.StepAnalyze, Number: 1}, Analysis: &forge.Analysis{NothingToDo: "it is there"}}),
+			Line{Who: "fix", Text: "analyze: nothing to do: it is there (1.5s)"},
+		},
+		"integrated": {
+			landed(forge.Landed{Result: &forge.Integration{Outcome: forge.LandIntegrated, Commit: "0123456789abcdef"}}),
+			Line{Who: "fix-001", Text: "integrated as 0123456789", Tone: Good},
+		},
+		"dirty": {
+			landed(forge.Landed{Result: &forge.Integration{Outcome: forge.LandDirty, Files: []string{"a.txt"}}}),
+			Line{Who: "fix-001", Text: "your uncommitted changes are in the way: a.txt", Tone: Attention},
+		},
+		"cycle": {
+			forge.Event{To: key, DependencyEnded: &forge.DependencyEnded{Intent: "other", Cycle: []forge.IntentID{"fix", "other"}}},
+			Line{Who: "fix", Text: "other waits for this intent too", Tone: Bad},
+		},
+	} {
+		got := Lines(&forge.Summary{Key: key}, &forge.Summary{Key: key}, &forge.Record{Events: []forge.Event{test.event}})
+		if diff := cmp.Diff([]Line{test.want}, got); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", name, diff)
+		}
+	}
+}
+
+func TestLinesOfNothing(t *testing.T) {
+	for name, ev := range map[string]forge.Event{
+		"claimed":  {To: key, Result: &forge.Result{To: key, Attempt: attempts(forge.StepImplement, 1), Started: true}},
+		"timer":    {To: key, Timer: &forge.TimerFired{Key: "x"}},
+		"admitted": {To: key, Admitted: &forge.Admitted{}},
+	} {
+		if got := Lines(&forge.Summary{Key: key}, &forge.Summary{Key: key}, &forge.Record{Events: []forge.Event{ev}}); len(got) > 0 {
+			t.Errorf("%s: %v, want nothing", name, got)
+		}
+	}
+}
+
+func TestLinesOfTurns(t *testing.T) {
+	for want, after := range map[string]forge.Summary{
+		"done ($1.00)":                  {Status: forge.StatusDone, Usage: forge.Usage{CostUSD: 1}},
+		"blocked: a task failed":        {Status: forge.StatusBlocked, Waiting: forge.WaitingFailed, Reason: "a task failed"},
+		"waits for approval: high risk": {Status: forge.StatusProposed, Waiting: forge.WaitingApproval, Activity: "waits for approval", Reason: "high risk"},
+		"waits for other":               {Status: forge.StatusProposed, Activity: "waits for other"},
+	} {
+		after.Key = key
+		got := Lines(&forge.Summary{Key: key, Status: forge.StatusProposed}, &after, &forge.Record{})
+		if len(got) != 1 || got[0].Text != want {
+			t.Errorf("got %v, want %q", got, want)
+		}
+		if again := Lines(&after, &after, &forge.Record{}); len(again) > 0 {
+			t.Errorf("told again: %v", again)
+		}
+	}
+}

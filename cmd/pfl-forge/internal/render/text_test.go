@@ -1,0 +1,56 @@
+package render
+
+import (
+	"testing"
+	"time"
+
+	"github.com/pfl-forge/pfl-forge"
+)
+
+func TestTexts(t *testing.T) {
+	for got, want := range map[string]string{
+		Age(-time.Second):                      "0s",
+		Age(42 * time.Second):                  "42s",
+		Age(59*time.Minute + time.Second):      "59m",
+		Age(3*time.Hour + 2*time.Minute):       "3h02m",
+		Age(30 * time.Hour):                    "30h",
+		Age(72 * time.Hour):                    "3d",
+		Took(400 * time.Millisecond):           "0.4s",
+		Took(12*time.Second + 1):               "12s",
+		Took(185 * time.Second):                "3m05s",
+		Tokens(0):                              "",
+		Tokens(812):                            "812",
+		Tokens(12_345):                         "12.3k",
+		Tokens(4_100_000):                      "4.1M",
+		Cost(0):                                "",
+		Cost(0.125):                            "$0.12",
+		Count(1, "task"):                       "1 task",
+		Count(0, "task"):                       "0 tasks",
+		Consumed(&forge.Usage{}):               "",
+		Consumed(&forge.Usage{CostUSD: 1}):     "$1.00",
+		Consumed(&forge.Usage{InputTokens: 5}): "5 tokens",
+	} {
+		if got != want {
+			t.Errorf("got %q, want %q", got, want)
+		}
+	}
+}
+
+func TestTally(t *testing.T) {
+	all := []forge.Summary{
+		{Status: forge.StatusDone},
+		{Status: forge.StatusBlocked, Waiting: forge.WaitingFailed},
+		{Status: forge.StatusProposed, Waiting: forge.WaitingApproval},
+		{Status: forge.StatusExecuting},
+		{Status: forge.StatusRejected},
+	}
+	if got, want := Tally(all), "1 open, 1 waits for you, 1 done, 1 failed, 1 cancelled"; got != want {
+		t.Errorf("Tally = %q, want %q", got, want)
+	}
+	if got, want := Tally(append(all, all[2])), "1 open, 2 wait for you, 1 done, 1 failed, 1 cancelled"; got != want {
+		t.Errorf("Tally = %q, want %q", got, want)
+	}
+	if got := Tally(nil); got != "no intents" {
+		t.Errorf("Tally of none = %q", got)
+	}
+}
