@@ -22,7 +22,7 @@ func (f *Failure) Error() string { return fmt.Sprintf("seed %d: %s", f.Seed, f.R
 
 // Bounds of one run, in actions.
 const (
-	faultyActions = 250
+	faultyActions = 200
 	quietActions  = 20_000
 )
 
