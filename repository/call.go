@@ -3,7 +3,6 @@ package repository
 import (
 	"context"
 	"maps"
-	"slices"
 
 	"github.com/pfl-forge/pfl-forge"
 	"github.com/pfl-forge/pfl-forge/agent"
@@ -31,7 +30,11 @@ func (j *Job) Run(ctx context.Context, call agent.Call) (agent.Outcome, error) {
 	if call.Dir == "" {
 		call.Dir = scratch // there is nothing to see, and nothing to harm
 	}
-	call.Env = append(slices.Clone(j.host.Env), call.Env...)
+	by := byModels
+	if a.Name() == config.AgentRecipe {
+		by = byCommands
+	}
+	call.Env = j.environment(by, call.Env...)
 	j.configure(&call)
 	out, err := a.Run(ctx, call, j.sink(a.Name()))
 	r := &j.Result

@@ -36,9 +36,8 @@ func (j *Job) commands(ctx context.Context, c *git.Checkout, lines []string) (*f
 		return nil, err
 	}
 	defer remove()
-	env := slices.Concat(j.host.Env, c.Env(), []string{
-		"FORGE_INTENT=" + string(j.Intent()), "FORGE_TASK=" + string(j.Task()),
-	})
+	env := append(j.environment(byCommands, c.Env()...),
+		"FORGE_INTENT="+string(j.Intent()), "FORGE_TASK="+string(j.Task()))
 	for _, line := range lines {
 		res, err := agent.RunShell(ctx, agent.Shell{
 			Command: line, Dir: c.Dir(), ScratchDir: scratch, Owner: j.host.Owner, Env: env,

@@ -109,16 +109,28 @@ func (w *work) collect(ctx context.Context) error {
 		im.Unchanged = r.AllowEmpty
 	}
 	if got.Head != w.note.From { // otherwise this attempt added nothing to the one before
+		if err := w.measure(ctx, im, &got); err != nil {
+			return err
+		}
+	}
+	w.Result.Implementation = im
+	return nil
+}
+
+// measure fills in what the task's commits come to, of which a checkout that began
+// with some of them knows only its own.
+func (w *work) measure(ctx context.Context, im *forge.Implementation, got *git.Collected) (err error) {
+	changes := got.Changes
+	im.Commits = got.Commits
+	if w.checkout.Start() != w.note.Base {
 		if im.Commits, err = w.Store.Commits(ctx, w.note.Base, got.Head); err != nil {
 			return err
 		}
-		changes, err := w.Store.Changes(ctx, w.note.Base, got.Head)
-		if err != nil {
+		if changes, err = w.Store.Changes(ctx, w.note.Base, got.Head); err != nil {
 			return err
 		}
-		im.Files = repository.Files(changes)
 	}
-	w.Result.Implementation = im
+	im.Files = repository.Files(changes)
 	return nil
 }
 
