@@ -3,6 +3,8 @@ package forge
 import (
 	"fmt"
 	"slices"
+	"strings"
+	"unicode"
 	"unicode/utf8"
 )
 
@@ -32,6 +34,9 @@ func (i *Intent) Validate() *FieldError {
 	}
 	if e := validText("title", i.Title, MaxTitle); e != nil {
 		return e
+	}
+	if strings.ContainsFunc(i.Title, unicode.IsControl) {
+		return &FieldError{"title", "holds a control character; it must be one line of text"}
 	}
 	if e := validText("body", i.Body, MaxBody); e != nil {
 		return e
