@@ -92,7 +92,7 @@ func (j *Job) sink(name string) func(agent.Event) {
 		p := forge.Progress{Kind: forge.ProgressText, Text: e.Text, Agent: name, Usage: e.Usage}
 		switch e.Kind {
 		case agent.EventStarted:
-			p.Kind, p.Text = forge.ProgressStarted, e.Model
+			p.Text = "runs " + e.Model
 		case agent.EventTool:
 			p.Kind, p.Text = forge.ProgressTool, e.Tool+" "+e.Text
 		case agent.EventUsage:

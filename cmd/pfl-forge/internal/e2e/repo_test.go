@@ -166,3 +166,12 @@ func processesIn(t *testing.T, dir string) []string {
 	}
 	return found
 }
+
+func getenv(t *testing.T, name string) string {
+	t.Helper()
+	v, ok := os.LookupEnv(name)
+	if !ok {
+		t.Fatalf("%s is not set", name)
+	}
+	return v
+}
