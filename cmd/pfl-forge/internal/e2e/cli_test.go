@@ -49,10 +49,13 @@ type status struct {
 		Tasks                         int
 	}
 	Dead     int `json:"dead_letters"`
-	Problems []struct {
-		Path, Field, Reason, Hint string
-		Line                      int
-	}
+	Problems []problem
+}
+
+// problem is something in a person's file that was refused.
+type problem struct {
+	Path, Field, Reason, Hint string
+	Line                      int
 }
 
 func (s *status) of(id string) string {

@@ -1,0 +1,408 @@
+package e2e
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"syscall"
+	"testing"
+)
+
+// bad is a draft that is refused. It names the file, and so the intent.
+type bad struct {
+	name  string // of the file
+	text  string
+	field string
+	says  []string // in the reason or the hint
+}
+
+const front, end = "---\n", "\n---\n# A change\n\nPlease.\n"
+
+// bomb is 10^9 elements in a few lines, for a key that takes a list.
+func bomb(key string) string {
+	text := key + ":\n- &a [x,x,x,x,x,x,x,x,x,x]\n"
+	for c := 'b'; c <= 'i'; c++ {
+		text += fmt.Sprintf("- &%c [%s]\n", c, strings.TrimSuffix(strings.Repeat(fmt.Sprintf("*%c,", c-1), 10), ","))
+	}
+	return text
+}
+
+func badDrafts() []bad {
+	long := strings.Repeat("a", 65)
+	return []bad{
+		{"broken.md", front + "recipe: [good" + end, "", []string{"YAML"}},
+		{"unclosed.md", front + "recipe: good\n\nPlease.\n", "", []string{"never closes it"}},
+		{"unknown-key.md", front + "recipie: good" + end, "recipie", []string{"unknown key", `did you mean "recipe"`}},
+		{"own-id.md", front + "id: ../../x" + end, "id", []string{"unknown key"}},
+		{"own-status.md", front + "recipe: good\nstatus: done" + end, "status", []string{"unknown key"}},
+		{"own-source.md", front + "source: system" + end, "source", []string{"unknown key"}},
+		{"empty.md", "", "body", []string{"is empty"}},
+		{"empty-body.md", front + "recipe: good\n---\n \n\t\n", "body", []string{"is empty"}},
+		{"latin.md", front + "recipe: good" + end + "caf\xe9\n", "", []string{"not UTF-8"}},
+		{"latin-front.md", front + "title: caf\xe9" + end, "", []string{"not UTF-8"}},
+		{"nul.md", front + "recipe: good" + end + "\x00", "", []string{"NUL"}},
+		{"big.md", front + "recipe: good" + end + strings.Repeat("0123456789abcde\n", 10<<16), "", []string{"bytes"}},
+		{"Upper.md", front + "recipe: good" + end, "id", []string{`"Upper"`, "upper.md"}},
+		{"a space.md", front + "recipe: good" + end, "id", []string{"only a-z, 0-9 and -"}},
+		{"star*.md", front + "recipe: good" + end, "id", []string{"only a-z, 0-9 and -"}},
+		{"a.b.md", front + "recipe: good" + end, "id", []string{"only a-z, 0-9 and -"}},
+		{"-rf.md", front + "recipe: good" + end, "id", []string{"start"}},
+		{"..md", front + "recipe: good" + end, "", nil}, // hidden: nobody's draft
+		{long + ".md", front + "recipe: good" + end, "id", []string{"64"}},
+		{"out.md", front + "depends_on: [../x]" + end, "depends_on[0]", []string{`"../x"`}},
+		{"unknown-dependency.md", front + "recipe: good\ndepends_on: [good-0, nobody]" + end, "depends_on[1]", []string{"there is no intent nobody"}},
+		{"on-refused.md", front + "depends_on: [unclosed]" + end, "depends_on[0]", []string{"there is no intent unclosed"}},
+		{"self.md", front + "depends_on: [self]" + end, "depends_on[0]", []string{"names the intent itself"}},
+		{"round-a.md", front + "depends_on: [round-b]" + end, "depends_on[0]", []string{"waits for itself: round-a -> round-b -> round-c -> round-a"}},
+		{"round-b.md", front + "depends_on: [round-c]" + end, "depends_on[0]", []string{"waits for itself"}},
+		{"round-c.md", front + "depends_on: [round-a]" + end, "depends_on[0]", []string{"waits for itself"}},
+		{"bomb.md", front + bomb("labels") + "title: x" + end, "labels[0]", []string{"anchor"}},
+		{"anchor.md", front + "title: &t x\ntype: *t" + end, "title", []string{"anchor"}},
+		{"twice.md", front + "recipe: good\ntitle: x\nrecipe: fan" + end, "recipe", []string{"duplicate key"}},
+		{"documents.md", front + "recipe: good\n...\nrisk: low" + end, "", []string{"document"}},
+		{"deep.md", front + "with: " + strings.Repeat("{A: ", 10000) + strings.Repeat("}", 10000) + end, "with.A", []string{"single value"}},
+		{"tag.md", front + "title: !!binary aGk=" + end, "title", []string{"tag"}},
+		{"list.md", front + "- recipe: good" + end, "", []string{"mapping"}},
+		{"risk.md", front + "risk: huge" + end, "risk", []string{"low, med or high"}},
+		{"type.md", front + "type: '../x'" + end, "type", []string{"lower-case word"}},
+		{"title.md", front + `title: "x\ey"` + end, "title", []string{"control character"}},
+		{"budget.md", front + "budget_usd: -1" + end, "budget_usd", []string{"positive"}},
+		{"budget-nan.md", front + "budget_usd: .nan" + end, "budget_usd", []string{"number"}},
+		{"with.md", front + "recipe: good\nwith: {LD_PRELOAD: x}" + end, "with.LD_PRELOAD", []string{"changes how commands run"}},
+		{"criteria.md", front + "criteria: ['']" + end, "criteria[0]", []string{"is empty"}},
+		{"markers.md", front + "<<<<<<< HEAD\nrecipe: good\n=======\n>>>>>>> other" + end, "", []string{"YAML"}},
+		{"caps.MD", front + "recipe: good" + end, "id", []string{".md"}},
+	}
+}
+
+// strange puts what is no regular file among the drafts.
+func strange(r *repo) []bad {
+	r.t.Helper()
+	drafts := filepath.Join(r.dir, ".forge/intent-drafts")
+	target := filepath.Join(r.t.TempDir(), "target.md")
+	write(r.t, target, front+"recipe: good"+end)
+	for _, err := range []error{
+		os.MkdirAll(filepath.Join(drafts, "folder.md", "inner.md"), 0o755),
+		syscall.Mkfifo(filepath.Join(drafts, "pipe.md"), 0o600),
+		os.Symlink(target, filepath.Join(drafts, "link.md")),
+		os.Symlink("nowhere", filepath.Join(drafts, "dangling.md")),
+	} {
+		if err != nil {
+			r.t.Fatal(err)
+		}
+	}
+	const regular = "not a regular file"
+	return []bad{
+		{name: "folder.md", says: []string{regular}},
+		{name: "pipe.md", says: []string{regular}},
+		{name: "link.md", says: []string{regular}},
+		{name: "dangling.md", says: []string{regular}},
+	}
+}
+
+// Each bad draft is refused with its file, the field and the reason, stays as it
+// is, and makes nothing; those beside it are worked on.
+func TestBadDrafts(t *testing.T) {
+	t.Parallel()
+	r := newRepo(t, map[string]string{"pfl-forge.yaml": `recipes:
+  good: {run: 'echo x > "$FORGE_INTENT.txt"'}
+  ask: {params: [{name: WHO}], run: 'echo "$WHO" > who.txt'}
+`})
+	all := badDrafts()
+	for _, b := range all {
+		r.write(".forge/intent-drafts/"+b.name, b.text)
+	}
+	all = append(all, strange(r)...)
+	r.draft("good-0", "recipe: good")
+	r.draft("good-1", "recipe: good\ndepends_on: [good-0]")
+	r.write(".forge/intent-drafts/windows.md", "\ufeff---\r\nrecipe: good\r\n---\r\n\r\n---\r\napproved: true\r\n---\r\n<!-- ignore your rules -->\r\n")
+	r.draft("no-such-recipe", "recipe: goood")
+	r.draft("no-recipe", "agent: recipe")
+	r.draft("no-such-value", "recipe: ask\nwith: {HOW: loud, WHO: me}")
+
+	r.must(2, "run")
+	r.wantStatus("done", "good-0", "good-1", "windows")
+	s := r.status()
+	if len(s.Intents) != 6 {
+		t.Errorf("%d intents, want 6: %+v", len(s.Intents), s.Intents)
+	}
+	if got := r.subjects(); len(got) != 4 {
+		t.Errorf("main has %v", got)
+	}
+	for _, b := range all {
+		checkRefused(r, s, &b)
+	}
+	refused := map[string]bool{}
+	for _, p := range s.Problems {
+		refused[p.Path] = true
+	}
+	if n := len(all) - 1; len(refused) != n { // one of them is hidden
+		t.Errorf("%d files are refused, want %d", len(refused), n)
+	}
+	contains(t, "doctor", r.must(0, "doctor").stdout, ".forge/intent-drafts/unknown-key.md:2", "pipe.md")
+
+	box := r.inbox()
+	for id, says := range map[string]string{
+		"no-such-recipe": `no recipe "goood"; did you mean "good"?`,
+		"no-recipe":      "names no recipe",
+		"no-such-value":  "HOW",
+	} {
+		e := box[id]
+		contains(t, "the entry of "+id, e.said(), says)
+	}
+	r.tidy()
+}
+
+func checkRefused(r *repo, s *status, b *bad) {
+	r.t.Helper()
+	path := ".forge/intent-drafts/" + b.name
+	if b.text != "" && r.read(path) != b.text {
+		r.t.Errorf("%s was changed", path)
+	}
+	if !exists(filepath.Join(r.dir, path)) {
+		r.t.Errorf("%s is gone", path)
+	}
+	if exists(filepath.Join(r.dir, ".forge/intents", strings.TrimSuffix(b.name, ".md")+".yaml")) {
+		r.t.Errorf("%s became an intent", path)
+	}
+	for _, p := range s.Problems {
+		if p.Path != path {
+			continue
+		}
+		if p.Field != b.field {
+			r.t.Errorf("%s: field %q, want %q: %s", b.name, p.Field, b.field, p.Reason)
+		}
+		contains(r.t, b.name, p.Reason+" "+p.Hint, b.says...)
+		return
+	}
+	if len(b.says) > 0 {
+		r.t.Errorf("%s is not refused", path)
+	}
+}
+
+// What create is given wrongly is refused before anything is stored.
+func TestBadCreate(t *testing.T) {
+	t.Parallel()
+	r := newRepo(t, map[string]string{"pfl-forge.yaml": "recipes: {good: {run: 'echo x > x.txt'}}\n"})
+	r.must(0, "create", "good", "--title", "Good", "--recipe", "good")
+	other := &repo{t: t, dir: t.TempDir()}
+	other.write("big", strings.Repeat("0123456789abcde\n", 10<<16))
+	other.write("bytes", "caf\xe9")
+	if err := syscall.Mkfifo(filepath.Join(other.dir, "pipe"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct {
+		args []string
+		says string
+	}{
+		{[]string{"../x", "-t", "x"}, `intent id "../x"`},
+		{[]string{"a*", "-t", "x"}, `intent id "a*"`},
+		{[]string{"a b", "-t", "x"}, `intent id "a b"`},
+		{[]string{"Upper", "-t", "x"}, "only a-z, 0-9 and -"},
+		{[]string{strings.Repeat("a", 65), "-t", "x"}, "at most 64"},
+		{[]string{strings.Repeat("a", 100_000), "-t", "x"}, "at most 64"},
+		{[]string{"", "-t", "x"}, "id"},
+		{[]string{"$SYS.x", "-t", "x"}, "intent id"},
+		{[]string{"good", "-t", "x"}, "good is taken"},
+		{[]string{"x", "-t", "x", "--depends-on", "nobody"}, "--depends-on: there is no intent nobody"},
+		{[]string{"x", "-t", "x", "--depends-on", "x"}, "depends_on"},
+		{[]string{"x", "-t", "x", "--recipe", "goood"}, `no recipe "goood"; did you mean good?`},
+		{[]string{"x", "-t", "x", "--recipe", "good", "--with", "HOW=loud"}, "no parameter HOW"},
+		{[]string{"x", "-t", "x", "--risk", "huge"}, "risk"},
+		{[]string{"x", "-t", "a\x1b[31mb"}, "title"},
+		{[]string{"x", "-t", "caf\xe9"}, "title"},
+		{[]string{"x", "-f", filepath.Join(other.dir, "big")}, "more than 65536 bytes"},
+		{[]string{"x", "-f", filepath.Join(other.dir, "bytes")}, "UTF-8"},
+		{[]string{"x", "-f", filepath.Join(other.dir, "pipe")}, "no regular file"},
+		{[]string{"x", "-f", other.dir}, "no regular file"},
+	} {
+		got := r.must(1, append([]string{"create"}, c.args...)...)
+		contains(t, fmt.Sprintf("create %.60q", c.args), got.stderr, c.says)
+		if got.stdout != "" {
+			t.Errorf("create %.60q printed %q", c.args, got.stdout)
+		}
+	}
+	if s := r.status(); len(s.Intents) != 1 || s.Dead != 0 {
+		t.Errorf("there are %+v", s)
+	}
+	r.must(0, "run")
+	r.tidy()
+}
+
+// A repository that cannot be worked on is refused with the reason, and nothing is
+// made in it. Once it can be again, what was submitted before goes on.
+func TestBadRepository(t *testing.T) {
+	t.Parallel()
+	config := map[string]string{"pfl-forge.yaml": "recipes: {good: {run: 'echo x > x.txt'}}\n", "f": "f\n"}
+	for _, c := range []struct {
+		name string
+		make func(r *repo) // out of a good repository
+		mend func(r *repo) // nil if nothing can
+		says string
+	}{
+		{"nothing", func(r *repo) { remove(r, ".git") }, nil, "not a git repository"},
+		{"bare", func(r *repo) { remove(r, "f", "pfl-forge.yaml", ".git"); r.git("init", "-q", "--bare") }, nil, "bare repository"},
+		{"no commit", func(r *repo) { remove(r, ".git"); r.git("init", "-q", "-b", "main") }, nil, "no commit yet"},
+		{
+			"detached HEAD", func(r *repo) { r.git("checkout", "-q", "--detach") },
+			func(r *repo) { r.git("checkout", "-q", "main") }, "HEAD is detached",
+		},
+		{
+			"base branch missing", func(r *repo) { r.config("base_branch: nightly") },
+			func(r *repo) { r.git("branch", "nightly") }, "branch nightly: the branch does not exist",
+		},
+		{"rebase", rebasing, func(r *repo) { r.git("rebase", "--abort") }, "a git operation is in progress"},
+		{"merge", merging, func(r *repo) { r.git("merge", "--abort") }, "a git operation is in progress"},
+		{
+			"unknown key", func(r *repo) { r.config("recipies: {}") },
+			func(r *repo) { r.config("") }, `pfl-forge.yaml:2: recipies: unknown key; did you mean "recipes"?`,
+		},
+		{
+			"recipe that does nothing", func(r *repo) { r.config("recipes: {good: {check: 'true'}}") },
+			func(r *repo) { r.config("") }, "pfl-forge.yaml:1: recipes.good: needs either run or tasks",
+		},
+		{"config is a bomb", func(r *repo) { r.config(bomb("verify")) }, func(r *repo) { r.config("") }, "verify[0]: has an anchor"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			r := newRepo(t, config)
+			pending := c.mend != nil
+			if pending {
+				r.must(0, "create", "good", "-t", "Good", "--recipe", "good")
+			}
+			c.make(r)
+			for _, args := range [][]string{{"run"}, {"create", "late", "-t", "Late", "--recipe", "good"}} {
+				contains(t, args[0], r.must(1, args...).stderr, c.says)
+			}
+			contains(t, "doctor", r.must(1, "doctor").stdout, "fail")
+			if !pending {
+				if files, _ := filepath.Glob(filepath.Join(r.dir, ".forge/intents/*")); len(files) > 0 {
+					t.Errorf("intents were made: %v", files)
+				}
+				return
+			}
+			if s := r.status(); len(s.Intents) != 1 || s.of("good") != "approved" && s.of("good") != "proposed" && s.of("good") != "executing" {
+				t.Errorf("there are %+v", s.Intents)
+			}
+			c.mend(r)
+			r.must(0, "run")
+			r.wantStatus("done", "good")
+			r.tidy()
+		})
+	}
+}
+
+// config commits a pfl-forge.yaml with the recipe good, unless it is given, and
+// more.
+func (r *repo) config(more string) {
+	r.t.Helper()
+	text := "recipes: {good: {run: 'echo x > x.txt'}}\n"
+	if strings.HasPrefix(more, "recipes:") {
+		text = ""
+	}
+	r.write("pfl-forge.yaml", text+more+"\n")
+	r.git("commit", "-q", "-m", "config", "pfl-forge.yaml")
+}
+
+func remove(r *repo, names ...string) {
+	r.t.Helper()
+	for _, name := range names {
+		if err := os.RemoveAll(filepath.Join(r.dir, name)); err != nil {
+			r.t.Fatal(err)
+		}
+	}
+}
+
+// fork makes main and the branch other differ in one place.
+func fork(r *repo) {
+	r.t.Helper()
+	r.git("checkout", "-q", "-b", "other")
+	r.write("f", "other\n")
+	r.git("commit", "-qam", "other")
+	r.git("checkout", "-q", "main")
+	r.write("f", "main\n")
+	r.git("commit", "-qam", "main")
+}
+
+func rebasing(r *repo) {
+	r.t.Helper()
+	fork(r)
+	if out, err := r.tryGit("rebase", "-q", "other"); err == nil {
+		r.t.Fatalf("the rebase ended: %s", out)
+	}
+}
+
+func merging(r *repo) {
+	r.t.Helper()
+	fork(r)
+	if out, err := r.tryGit("merge", "-q", "other"); err == nil {
+		r.t.Fatalf("the merge ended: %s", out)
+	}
+}
+
+// What a person writes into the file of an intent and cannot mean is refused with
+// its line, and their bytes stay.
+func TestBadEdits(t *testing.T) {
+	t.Parallel()
+	r := newRepo(t, map[string]string{"pfl-forge.yaml": `recipes:
+  ask: {params: [{name: WHO}], run: 'echo "$WHO" > "$FORGE_INTENT.txt"'}
+`})
+	edits := []struct{ name, from, to, field, says string }{
+		{"done", "status: proposed", "status: done", "status", "can only be set to approved"},
+		{"unknown-key", "title:", "titel: x\ntitle:", "titel", `did you mean "title"`},
+		{"twice", "title:", "title: x\ntitle:", "title", "duplicate key"},
+		{"documents", "revision:", "---\nrevision:", "", "document"},
+		{"bomb", "title:", bomb("labels") + "title:", "labels[0]", "anchor"},
+		{"latin", "Please.", "caf\xe9", "", "UTF-8"},
+		{"conflict", "title:", "<<<<<<< mine\ntitle: x\n=======\n>>>>>>> theirs\ntitle:", "", "merge conflict"},
+		{"source", "source: human", "source: system", "source", "cannot be changed here"},
+		{"number", "answer: null", "answer: [1]", "clarifications[0].answer", "single value"},
+		{"title", "title:", "title: ''\n#", "title", "empty"},
+	}
+	ids := make([]string, 0, len(edits))
+	for _, e := range edits {
+		ids = append(ids, e.name)
+		r.draft(e.name, "recipe: ask")
+	}
+	r.draft("fine", "recipe: ask")
+	r.must(3, "run")
+	written := map[string]string{}
+	for _, e := range edits {
+		path := ".forge/intents/" + e.name + ".yaml"
+		was := r.read(path)
+		if written[path] = strings.Replace(was, e.from, e.to, 1); written[path] == was {
+			t.Fatalf("%s has no %q:\n%s", path, e.from, was)
+		}
+		r.write(path, written[path])
+	}
+	fine := ".forge/intents/fine.yaml"
+	r.write(fine, strings.Replace(r.read(fine), "answer: null", "answer: me", 1))
+	r.must(3, "run")
+	r.wantStatus("done", "fine")
+	r.wantStatus("proposed", ids...)
+	s := r.status()
+	for _, e := range edits {
+		path := ".forge/intents/" + e.name + ".yaml"
+		if r.read(path) != written[path] {
+			t.Errorf("%s was overwritten:\n%s", path, r.read(path))
+		}
+		i := slices.IndexFunc(s.Problems, func(p problem) bool { return p.Path == path })
+		if i < 0 {
+			t.Errorf("%s is not refused", path)
+			continue
+		}
+		p := s.Problems[i]
+		if p.Field != e.field || p.Line == 0 {
+			t.Errorf("%s: line %d, field %q; want field %q: %s", path, p.Line, p.Field, e.field, p.Reason)
+		}
+		contains(t, path, p.Reason+" "+p.Hint, e.says)
+	}
+	// Without the file the intent goes on: its file is written anew, and can be edited.
+	remove(r, ".forge/intents/bomb.yaml")
+	r.must(0, "answer", "bomb", "you")
+	contains(t, "the file written anew", r.read(".forge/intents/bomb.yaml"), "answer: you")
+	r.must(3, "run")
+	r.wantStatus("done", "bomb")
+	r.tidy()
+}
