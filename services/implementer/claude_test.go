@@ -98,7 +98,8 @@ func TestClaudeGoesOnAfterAnInterruption(t *testing.T) {
 	}
 	requests := model.Requests("model")
 	last := requests[len(requests)-1]
-	if body := string(last.Body); !strings.Contains(body, "You were interrupted") || !strings.Contains(body, "Carry out this task") {
+	if body := string(last.Body); !strings.Contains(body, "You were interrupted") ||
+		!strings.Contains(body, "Carry out this task") || !strings.Contains(body, "Go on with the task") {
 		t.Errorf("the session did not go on: %s", last.LastUser)
 	}
 }

@@ -206,26 +206,49 @@ func TestRedeliveryAfterAFailureReportsIt(t *testing.T) {
 	}
 }
 
-// The process is stopped while the agent works: its work is kept, and the next
-// delivery runs the agent in a clean checkout.
-func TestRedeliveryOfAStoppedAttemptStartsClean(t *testing.T) {
-	w := newWorld(t)
-	ctx, cancel := context.WithCancel(t.Context())
-	c := recipe(1, "slow")
+// stops has the process stopped while the slow recipe runs.
+func (w *world) stops(c forge.Command) {
+	w.t.Helper()
+	ctx, cancel := context.WithCancel(w.t.Context())
+	defer cancel()
 	begun := filepath.Join(w.repo.Dir, ".forge", "worktrees", "fix-001", "begun.txt")
 	go func() {
-		for tick := time.NewTicker(5 * time.Millisecond); ctx.Err() == nil; <-tick.C {
-			if _, err := os.Stat(begun); err == nil {
+		tick := time.NewTicker(5 * time.Millisecond)
+		defer tick.Stop()
+		for ; ctx.Err() == nil; <-tick.C {
+			if exists(begun) {
 				cancel()
 			}
 		}
 	}()
-	fails(t, w.imp.implement(ctx, c, silent), forge.FailKilled, "")
+	fails(w.t, w.imp.implement(ctx, c, silent), forge.FailKilled, "")
 	if left := w.refs("leftover"); len(left) != 1 || w.repo.Show(left[0], "begun.txt") != "begun" {
-		t.Fatalf("kept %q", left)
+		w.t.Fatalf("kept %q", left)
 	}
+}
+
+// The process is stopped while the agent works: its work is kept, and the next
+// delivery runs the agent in a clean checkout.
+func TestRedeliveryOfAStoppedAttemptStartsClean(t *testing.T) {
+	w := newWorld(t)
+	w.stops(recipe(1, "slow"))
 	im := w.implemented(recipe(1, "write", "FILE", "new.txt", "TEXT", "x")) // the same attempt, with a recipe that ends
 	if diff := cmp.Diff([]string{"new.txt"}, im.Files); diff != "" || im.Commits != 1 {
+		t.Errorf("%+v\n%s", im, diff)
+	}
+}
+
+func TestRedeliveryOfStoppedReworkStartsClean(t *testing.T) {
+	w := newWorld(t)
+	first := w.implemented(recipe(1, "write", "FILE", "new.txt", "TEXT", "one"))
+	rework := func(name string, with ...string) forge.Command {
+		c := recipe(2, name, with...)
+		c.Task.Base, c.Task.Head = first.Base, first.Head
+		return c
+	}
+	w.stops(rework("slow"))
+	im := w.implemented(rework("write", "FILE", "new.txt", "TEXT", "two"))
+	if diff := cmp.Diff([]string{"new.txt"}, im.Files); diff != "" || im.Commits != 2 || im.Base != first.Base {
 		t.Errorf("%+v\n%s", im, diff)
 	}
 }
