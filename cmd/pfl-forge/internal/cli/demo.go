@@ -112,7 +112,7 @@ type demoWaiting struct {
 }
 
 func demoDocOf(dir string, took time.Duration, r *demo.Report, by invocation) *demoDoc {
-	doc := &demoDoc{Dir: dir, OK: r.OK(), Seconds: took.Round(time.Millisecond).Seconds(), Waiting: []demoWaiting{}}
+	doc := &demoDoc{Dir: dir, OK: r.OK(), Seconds: float64(took.Milliseconds()) / 1000, Waiting: []demoWaiting{}}
 	for _, s := range r.Scenes {
 		doc.Scenes = append(doc.Scenes, demoScene{s.Name, s.Shows, s.Fact, s.Differs})
 	}

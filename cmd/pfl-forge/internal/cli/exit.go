@@ -31,8 +31,7 @@ type usageError struct{ error }
 
 // verdict returns the exit code of an error, and what to say.
 func verdict(ctx context.Context, called *cobra.Command, err error) (int, string) {
-	var code exit
-	if errors.As(err, &code) {
+	if code, ok := errors.AsType[exit](err); ok {
 		return int(code), ""
 	}
 	if errors.Is(context.Cause(ctx), errInterrupted) {

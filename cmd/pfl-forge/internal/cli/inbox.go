@@ -169,6 +169,7 @@ func (e *entry) why() string {
 		return "waits for answers"
 	case forge.WaitingDirty:
 		return withReason("waits for your files", reason)
+	case forge.WaitingFailed:
 	}
 	return withReason(string(e.Status), reason)
 }

@@ -113,7 +113,7 @@ func (a *app) runRemote(ctx context.Context, f *runFlags) error {
 	}
 	defer t.close()
 	live := a.live()
-	o, err := local.Follow(ctx, t.bus, t.project, live)
+	o, err := local.Follow(ctx, t.bus, t.project, live, a.log())
 	live.Close()
 	if err != nil {
 		return err

@@ -26,7 +26,6 @@ type statusDoc struct {
 type statusFlags struct {
 	format render.Format
 	watch  bool
-	all    bool
 }
 
 func (a *app) statusCommand() *cobra.Command {

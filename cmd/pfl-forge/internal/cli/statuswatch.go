@@ -26,7 +26,7 @@ func (a *app) statusWatch(ctx context.Context, t *target, f *statusFlags) error 
 	live := a.live()
 	defer live.Close()
 	if t.remote {
-		_, err = local.Follow(ctx, t.bus, t.project, live)
+		_, err = local.Follow(ctx, t.bus, t.project, live, a.log())
 	} else {
 		_, err = local.Join(ctx, t.repo, live, a.log())
 	}

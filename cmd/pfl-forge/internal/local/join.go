@@ -17,8 +17,8 @@ var ErrEnded = errors.New("the run that this one followed ended before everythin
 
 // Follow tells the observer what others work on, until nothing can go on without a
 // person or ctx ends. It changes nothing.
-func Follow(ctx context.Context, b *bus.Bus, project forge.ProjectID, observer Observer) (*Outcome, error) {
-	return follow(ctx, newWatch(b, project, observer), func(context.Context) bool { return false })
+func Follow(ctx context.Context, b *bus.Bus, project forge.ProjectID, observer Observer, log *slog.Logger) (*Outcome, error) {
+	return follow(ctx, newWatch(b, project, observer), func(context.Context) bool { return false }, log)
 }
 
 // Join is Follow for the run that goes on in another process in this repository.
@@ -29,7 +29,7 @@ func Join(ctx context.Context, repo *Repository, observer Observer, log *slog.Lo
 		return nil, err
 	}
 	defer s.Close(ctx)
-	outcome, err := follow(ctx, newWatch(s.Bus, repo.Project, observer), s.Gone)
+	outcome, err := follow(ctx, newWatch(s.Bus, repo.Project, observer), s.Gone, log)
 	if outcome != nil {
 		outcome.Problems, _ = repo.Problems() // unreadable: the run that wrote them tells them too
 	}
@@ -45,13 +45,15 @@ func (s *Session) Gone(ctx context.Context) bool {
 	return errors.Is(err, natsd.ErrNotRunning)
 }
 
-func follow(ctx context.Context, w *watch, gone func(context.Context) bool) (*Outcome, error) {
+func follow(ctx context.Context, w *watch, gone func(context.Context) bool, log *slog.Logger) (*Outcome, error) {
 	watching, stop := context.WithCancel(ctx)
 	ended := make(chan error, 1)
 	go func() { ended <- w.run(watching) }()
 	defer func() {
 		stop()
-		<-ended
+		if err := <-ended; err != nil {
+			log.Debug("the view of the journals ended", "err", err)
+		}
 	}()
 	for {
 		w.pause(ctx, writePause, time.Second)

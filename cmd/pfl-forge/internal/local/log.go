@@ -19,7 +19,7 @@ func (r *Repository) OpenLog() (io.WriteCloser, error) {
 	if err != nil {
 		return nil, err
 	}
-	defer root.Close()
+	defer func() { _ = root.Close() }()
 	dir := path.Join(workspace.Dir, "logs")
 	if err := root.MkdirAll(dir, 0o755); err != nil {
 		return nil, err

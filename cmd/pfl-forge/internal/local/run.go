@@ -156,15 +156,15 @@ func (r *run) carry(ctx context.Context) (int, error) {
 	}
 	r.tell()
 	switch {
+	case err == nil:
+		return edited, nil
 	case ctx.Err() != nil:
-		return 0, nil
+		return edited, nil //nolint:nilerr // the end of ctx is what the loop looks at
 	case errors.Is(err, bus.ErrNoRuling):
 		r.Log.Warn("the runner is slow; looking at your files again", "err", err)
 		return edited + 1, nil
-	case err != nil:
-		return edited, fmt.Errorf("reading your files: %w", err)
 	}
-	return edited, nil
+	return edited, fmt.Errorf("reading your files: %w", err)
 }
 
 // tell shows what is wrong with a person's files, each thing once.

@@ -73,8 +73,7 @@ func Open(ctx context.Context, repo *Repository, log *slog.Logger) (*Session, er
 func open(ctx context.Context, repo *Repository, log *slog.Logger) (*Session, error) {
 	return retried(ctx, func() (*Session, error) {
 		s, err := start(ctx, repo, purposeCommand, log)
-		var held *natsd.HeldError
-		if errors.As(err, &held) && held.Purpose == purposeRun {
+		if held, ok := errors.AsType[*natsd.HeldError](err); ok && held.Purpose == purposeRun {
 			return join(ctx, repo, log)
 		}
 		return s, err
@@ -83,20 +82,7 @@ func open(ctx context.Context, repo *Repository, log *slog.Logger) (*Session, er
 
 // openRun starts the server for a run. Error: *natsd.HeldError if another run has it.
 func openRun(ctx context.Context, repo *Repository, log *slog.Logger) (*Session, error) {
-	var other error
-	s, err := retried(ctx, func() (*Session, error) {
-		s, err := start(ctx, repo, purposeRun, log)
-		var held *natsd.HeldError
-		if errors.As(err, &held) && held.Purpose == purposeRun {
-			other = err
-			return nil, nil
-		}
-		return s, err
-	})
-	if other != nil {
-		return nil, other
-	}
-	return s, err
+	return retried(ctx, func() (*Session, error) { return start(ctx, repo, purposeRun, log) })
 }
 
 // retried tries again while the store is held for a moment, or was just given up.
@@ -104,8 +90,9 @@ func retried(ctx context.Context, try func() (*Session, error)) (*Session, error
 	deadline := time.Now().Add(momentPatience)
 	for {
 		s, err := try()
-		var held *natsd.HeldError
-		if !errors.As(err, &held) && !errors.Is(err, natsd.ErrNotRunning) || time.Now().After(deadline) {
+		held, ok := errors.AsType[*natsd.HeldError](err)
+		again := ok && held.Purpose != purposeRun || errors.Is(err, natsd.ErrNotRunning)
+		if !again || time.Now().After(deadline) {
 			return s, err
 		}
 		select {

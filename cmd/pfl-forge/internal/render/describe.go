@@ -109,7 +109,8 @@ func result(r *forge.Result) (string, Tone) {
 	if r.Failure != nil {
 		return fmt.Sprintf("%s failed (%s): %s", step, r.Failure.Reason, r.Failure.Message), Bad
 	}
-	text, tone := "", Plain
+	var text string
+	tone := Plain
 	switch {
 	case r.Analysis != nil:
 		text = analysis(r.Analysis)

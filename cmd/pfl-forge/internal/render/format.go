@@ -47,11 +47,11 @@ func (f *Format) String() string { return string(*f) }
 func (f *Format) Type() string { return "format" }
 
 // Data reports whether the format is for programs.
-func (f Format) Data() bool { return f == JSON || f == YAML }
+func (f *Format) Data() bool { return *f == JSON || *f == YAML }
 
 // Write prints a value as JSON or YAML.
-func (f Format) Write(w io.Writer, v any) error {
-	if f == YAML {
+func (f *Format) Write(w io.Writer, v any) error {
+	if *f == YAML {
 		text, err := strictyaml.Encode(v)
 		if err != nil {
 			return err

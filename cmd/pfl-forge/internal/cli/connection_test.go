@@ -1,0 +1,60 @@
+package cli
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/pfl-forge/pfl-forge/bus"
+)
+
+func TestConnection(t *testing.T) {
+	home := t.TempDir()
+	write := func(name, text string) string {
+		path := filepath.Join(home, name)
+		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		return path
+	}
+	write(".config/nats/context/org.json", `{"url":"nats://org:4222","token":"t","description":"x"}`)
+	write(".config/nats/context/creds.json", `{"url":"nats://org:4222","creds":"/a.creds"}`)
+	write(".config/nats/context/password.json", `{"url":"nats://org:4222","user":"u","password":"p"}`)
+	write(".config/nats/context/empty.json", `{}`)
+	write(".config/nats/context/broken.json", `{`)
+	token, empty := write("token", " secret\n"), write("empty", "\n")
+
+	for name, test := range map[string]struct {
+		app  app
+		want bus.Config
+		err  string // part of it
+	}{
+		"url":              {app{server: "nats://a:1"}, bus.Config{URL: "nats://a:1"}, ""},
+		"token file":       {app{server: "nats://a:1", tokenFile: token}, bus.Config{URL: "nats://a:1", Token: "secret"}, ""},
+		"credentials":      {app{server: "nats://a:1", creds: "/b.creds"}, bus.Config{URL: "nats://a:1", Creds: "/b.creds"}, ""},
+		"context":          {app{profile: "org"}, bus.Config{URL: "nats://org:4222", Token: "t"}, ""},
+		"context, flag":    {app{profile: "creds", creds: "/b.creds"}, bus.Config{URL: "nats://org:4222", Creds: "/b.creds"}, ""},
+		"empty token":      {app{server: "nats://a:1", tokenFile: empty}, bus.Config{}, "is empty"},
+		"no token":         {app{server: "nats://a:1", tokenFile: home + "/none"}, bus.Config{}, "--token-file"},
+		"unknown context":  {app{profile: "none"}, bus.Config{}, "there is no NATS context none"},
+		"outside":          {app{profile: "../org"}, bus.Config{}, "no name of a NATS context"},
+		"password":         {app{profile: "password"}, bus.Config{}, "use a token"},
+		"context, no url":  {app{profile: "empty"}, bus.Config{}, "has no url"},
+		"context, garbage": {app{profile: "broken"}, bus.Config{}, "broken.json"},
+	} {
+		test.app.getenv = func(key string) string { return map[string]string{"HOME": home}[key] }
+		got, err := test.app.connection()
+		switch {
+		case test.err != "":
+			if err == nil || !strings.Contains(err.Error(), test.err) {
+				t.Errorf("%s: %v, want %q", name, err, test.err)
+			}
+		case err != nil || got != test.want:
+			t.Errorf("%s: %+v, %v, want %+v", name, got, err, test.want)
+		}
+	}
+}

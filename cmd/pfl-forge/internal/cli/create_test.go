@@ -1,0 +1,108 @@
+package cli
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/pfl-forge/pfl-forge"
+	"github.com/pfl-forge/pfl-forge/config"
+)
+
+func TestFreeID(t *testing.T) {
+	taken := map[forge.IntentID]bool{}
+	take := func(title string, want forge.IntentID) {
+		t.Helper()
+		id := freeID(title, taken)
+		if _, err := forge.ParseIntentID(string(id)); err != nil || id != want {
+			t.Errorf("freeID(%.20q) = %q, want %q (%v)", title, id, want, err)
+		}
+		taken[id] = true
+	}
+	take("Add a thing!", "add-a-thing")
+	take("add: a thing", "add-a-thing-2")
+	take("ADD A THING", "add-a-thing-3")
+	take("../../etc/passwd", "etc-passwd")
+	take("計画", "intent")
+	take("", "intent-2")
+	long := strings.Repeat("x", 51) + " yz"
+	take(long, forge.IntentID(strings.Repeat("x", 51)))
+	take(long, forge.IntentID(strings.Repeat("x", 51)+"-2"))
+}
+
+func TestFirstLine(t *testing.T) {
+	for body, want := range map[string]string{
+		"":                        "",
+		"\n \n#\n## A heading\nb": "A heading",
+		"plain\nmore":             "plain",
+		"  a\tb\x1b[31m  c":       "a b c",
+	} {
+		if got := firstLine(body); got != want {
+			t.Errorf("firstLine(%q) = %q, want %q", body, got, want)
+		}
+	}
+}
+
+func TestValues(t *testing.T) {
+	got, err := values([]string{"A=b=c", "D="})
+	if err != nil || len(got) != 2 || got["A"] != "b=c" || got["D"] != "" {
+		t.Errorf("values = %q, %v", got, err)
+	}
+	for _, bad := range [][]string{{"A"}, {"=b"}, {"A=1", "A=2"}, {"PATH=/tmp"}, {"a b=1"}} {
+		if got, err := values(bad); err == nil {
+			t.Errorf("values(%q) = %q, want an error", bad, got)
+		}
+	}
+}
+
+func TestCheckRecipe(t *testing.T) {
+	cfg := &config.Project{Recipes: map[string]config.Recipe{"format": {}, "rename": {Params: []config.Param{{Name: "TO"}}}}}
+	for name, test := range map[string]struct {
+		intent forge.Intent
+		want   string // part of the error
+	}{
+		"known":     {forge.Intent{Recipe: "format"}, ""},
+		"value":     {forge.Intent{Recipe: "rename", With: map[string]string{"TO": "x"}}, ""},
+		"close":     {forge.Intent{Recipe: "fromat"}, "did you mean format?"},
+		"far":       {forge.Intent{Recipe: "deploy-everything"}, "there are format, rename"},
+		"parameter": {forge.Intent{Recipe: "format", With: map[string]string{"TO": "x"}}, "no parameter TO"},
+	} {
+		err := checkRecipe(cfg, &test.intent)
+		if test.want == "" && err != nil || test.want != "" && (err == nil || !strings.Contains(err.Error(), test.want)) {
+			t.Errorf("%s: %v, want %q", name, err, test.want)
+		}
+	}
+}
+
+func TestChooseQuestion(t *testing.T) {
+	yes := "yes"
+	asked := func(answers ...*string) *forge.Intent {
+		i := &forge.Intent{ID: "x"}
+		for _, a := range answers {
+			i.Clarifications = append(i.Clarifications, forge.Clarification{Question: "q", Answer: a})
+		}
+		return i
+	}
+	for name, test := range map[string]struct {
+		intent *forge.Intent
+		args   []string
+		index  int
+		text   string
+		bad    bool
+	}{
+		"the only one":        {asked(nil), []string{"a"}, 0, "a", false},
+		"the only open one":   {asked(&yes, nil, &yes), []string{"a"}, 1, "a", false},
+		"by number":           {asked(nil, nil), []string{"2", "a"}, 1, "a", false},
+		"answered, by number": {asked(&yes), []string{"1", "a"}, 0, "a", false},
+		"which one":           {asked(nil, nil), []string{"a"}, 0, "", true},
+		"none open":           {asked(&yes), []string{"a"}, 0, "", true},
+		"none at all":         {asked(), []string{"a"}, 0, "", true},
+		"number too large":    {asked(nil), []string{"2", "a"}, 0, "", true},
+		"zero":                {asked(nil), []string{"0", "a"}, 0, "", true},
+		"no number":           {asked(nil), []string{"a", "b"}, 0, "", true},
+	} {
+		index, text, err := chooseQuestion(test.intent, test.args)
+		if (err != nil) != test.bad || index != test.index || text != test.text {
+			t.Errorf("%s: %d, %q, %v", name, index, text, err)
+		}
+	}
+}
