@@ -77,6 +77,7 @@ type RecipeCall struct {
 	Name     string          // of the recipe
 	With     map[string]string
 	Intent   forge.IntentID
+	Title    string       // of the intent
 	TaskID   forge.TaskID // implement, review
 	Task     string       // implement, review: the name of the recipe's task; empty for a recipe with run
 	Item     string       // implement, review: the line of each

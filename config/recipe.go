@@ -12,7 +12,7 @@ import (
 // Recipe is a named, deterministic change that the repository defines: either
 // one command (Run), once or per line that Each prints, or named Tasks.
 type Recipe struct {
-	Title      string        `yaml:"title"`       // of the tasks; empty means the recipe's name
+	Title      string        `yaml:"title"`       // of the tasks; empty means the intent's title
 	Risk       forge.Risk    `yaml:"risk"`        // the judged risk; empty means low
 	Run        string        `yaml:"run"`         // sh -c in the checkout; what it changed is committed
 	Check      string        `yaml:"check"`       // the review: exit 0 approves, otherwise its output is the feedback

@@ -66,7 +66,7 @@ func (j *Job) configure(call *agent.Call) {
 	case agent.RoleReview, agent.RoleReflect:
 	}
 	call.Recipe = &agent.RecipeCall{
-		Project: c, Name: cmd.Intent.Recipe, With: j.values(), Intent: cmd.To.Intent,
+		Project: c, Name: cmd.Intent.Recipe, With: j.values(), Intent: cmd.To.Intent, Title: cmd.Intent.Title,
 		TaskID: cmd.Attempt.Task, Task: cmd.Task.Name, Item: cmd.Task.Item,
 		Attempt: max(cmd.Task.Attempts, 1), Feedback: cmd.Feedback,
 	}

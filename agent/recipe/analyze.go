@@ -51,6 +51,9 @@ func (r *run) title() string {
 	if r.recipe.Title != "" {
 		return r.recipe.Title
 	}
+	if r.call.Recipe.Title != "" {
+		return r.call.Recipe.Title
+	}
 	return r.call.Recipe.Name
 }
 
