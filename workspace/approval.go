@@ -14,6 +14,9 @@ func (c *comparison) approval() *forge.Approve {
 		return nil
 	}
 	id := c.in.Intent
+	if c.stale && status != forge.StatusApproved {
+		return nil
+	}
 	if status != forge.StatusApproved {
 		c.refuse("status", c.statusHint(status), "can only be set to approved here; it is %s", c.now.Status)
 		return nil

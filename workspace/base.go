@@ -1,8 +1,6 @@
 package workspace
 
 import (
-	"errors"
-	"os"
 	"path"
 	"slices"
 	"strconv"
@@ -12,15 +10,15 @@ import (
 )
 
 // basesKept is how many versions of an intent's file an edit can be based on:
-// an editor may show one that was replaced several times since.
-const basesKept = 12
+// an editor may show one that was replaced many times since.
+const basesKept = 50
 
 // saveBase keeps a version of an intent's file for the comparison with what a
 // person makes of it. It is not flushed: a torn copy is recognised.
 func (w *Workspace) saveBase(rel string, revision int64, data []byte) error {
 	id := ownerOf(rel)
 	name := baseFile(id, revision)
-	if err := w.root.Mkdir(path.Dir(name), 0o755); err != nil && !errors.Is(err, os.ErrExist) {
+	if err := w.root.MkdirAll(path.Dir(name), 0o755); err != nil {
 		return err
 	}
 	if err := w.root.WriteFile(name, data, 0o644); err != nil {
@@ -62,11 +60,14 @@ func (w *Workspace) base(id forge.IntentID, revision int64) (intentDoc, bool) {
 	return d, err == nil && d.Revision == revision
 }
 
-// canonical reports whether a file holds nothing but the values of its fields,
-// in the form in which they are written here.
-func canonical(data []byte) bool {
+// plain reports whether an edit holds nothing but the values of its fields, in
+// the form in which they are written here, and started from a known version.
+func (w *Workspace) plain(rel string, data []byte) bool {
 	d, _, err := decodeIntent(data)
 	if err != nil {
+		return false
+	}
+	if _, known := w.base(ownerOf(rel), d.Revision); !known {
 		return false
 	}
 	again, err := encodeIntent(d)

@@ -18,6 +18,7 @@ type comparison struct {
 	in    *Input
 	base  intentDoc
 	based bool // base is the version that the edit started from, not just the present one
+	stale bool // that version is not known any more: it differs from the present one, who knows where
 	mine  intentDoc
 	now   intentDoc
 	pos   *strictyaml.Positions
@@ -68,8 +69,6 @@ func (c *comparison) fixed() {
 		b, m  any
 	}{
 		{"source", b.Source, m.Source},
-		{"waiting", b.Waiting, m.Waiting},
-		{"reason", b.Reason, m.Reason},
 		{"parent", b.Parent, m.Parent},
 		{"depends_on", b.DependsOn, m.DependsOn},
 		{"criteria", b.Criteria, m.Criteria},
@@ -81,9 +80,14 @@ func (c *comparison) fixed() {
 		{"with", b.With, m.With},
 		{"origin", b.Origin, m.Origin},
 		{"created_at", b.CreatedAt.Format(time.RFC3339Nano), m.CreatedAt.UTC().Format(time.RFC3339Nano)},
+		{"waiting", b.Waiting, m.Waiting}, // from here on: what changes by itself
+		{"reason", b.Reason, m.Reason},
 		{"tasks", b.Tasks, m.Tasks},
 		{"plan", b.Plan, m.Plan},
 	} {
+		if c.stale && f.field == "waiting" {
+			return
+		}
 		if c.pos.Has(f.field) && !reflect.DeepEqual(f.b, f.m) && !(isEmpty(f.b) && isEmpty(f.m)) {
 			c.refuse(f.field, undo, "cannot be changed here; title, body, type, risk, answers and status: approved can")
 		}
@@ -137,7 +141,7 @@ func (c *comparison) answers() []*forge.Answer {
 	if !c.pos.Has("clarifications") {
 		return nil
 	}
-	if len(c.mine.Clarifications) != len(c.base.Clarifications) {
+	if n := len(c.mine.Clarifications); n != len(c.base.Clarifications) && !(c.stale && n < len(c.base.Clarifications)) {
 		c.refuse("clarifications", undo, "questions cannot be added or removed")
 		return nil
 	}
@@ -169,6 +173,8 @@ func (c *comparison) answer(i int) *forge.Answer {
 		return nil
 	}
 	switch {
+	case m.Answer == nil && c.stale: // from before it was answered
+		return nil
 	case m.Answer == nil:
 		c.refuse(field+"answer", undo, "an answer cannot be taken back")
 		return nil

@@ -156,7 +156,7 @@ func (w *Workspace) compare(in *Input, data []byte, view *forge.View) (*Input, [
 	}
 	c := comparison{in: in, mine: mine, now: now, pos: pos, view: view}
 	if c.base, c.based = w.base(in.Intent, mine.Revision); !c.based {
-		c.base = now
+		c.base, c.stale = now, mine.Revision > 0 && mine.Revision < now.Revision
 	}
 	events := c.run()
 	if len(c.problems) > 0 {

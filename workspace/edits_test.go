@@ -260,6 +260,52 @@ func TestEditsOfAnOlderVersion(t *testing.T) {
 	}
 }
 
+// So old that nobody knows what it looked like: what changes by itself is not
+// taken for the person's.
+func TestEditsOfAForgottenVersion(t *testing.T) {
+	for _, tt := range []struct{ name, old, text, want string }{
+		{"title", "title: Mend", "title: Repair", `edit title="Repair the login check"`},
+		{"answer", "too?\n    answer: null", "too?\n    answer: all", `answer 1 "Old accounts too?": "all"`},
+		{"nothing", "title:", "# mine\ntitle:", ""},
+		{"approval of an older plan", "status: proposed", "status: approved", "the plan changed since this version of the file was written"},
+		{"origin", "system: workspace", "system: other", "cannot be changed here; title, body, type, risk, answers and status: approved can"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			d := newDesk(t)
+			v := sample()
+			v.Intent.Type = ""
+			d.write(v)
+			mine := strings.Replace(d.text(fixLogin), tt.old, tt.text, 1)
+			yes := "simple"
+			v.Seq, v.Intent.Type, v.Summary.Reason, v.Summary.Plan = 8, "fix", "something new", "aaaa"
+			v.Intent.Clarifications = append(v.Intent.Clarifications, forge.Clarification{Question: "Why?", Answer: &yes})
+			d.write(v)
+			d.save(fixLogin, mine)
+			if err := os.RemoveAll(d.file(baseDir)); err != nil {
+				t.Fatal(err)
+			}
+			inputs, problems := d.edits(v)
+			got := ""
+			for _, in := range inputs {
+				got += describe(in.Events[0])
+				if _, err := d.Decided(in, rulings(in, forge.Applied)); err != nil || len(in.Events) != 1 {
+					t.Errorf("%v %v", in, err)
+				}
+			}
+			for _, p := range problems {
+				got += p.Reason
+			}
+			if got != tt.want {
+				t.Errorf("got %q, want %q", got, tt.want)
+			}
+			d.write(v)
+			if len(problems) == 0 && !kept(d, mine) {
+				t.Error("the person's version was not kept")
+			}
+		})
+	}
+}
+
 // What was changed elsewhere meanwhile is not changed back by an old version.
 func TestEditsOfAnOlderVersionKeepWhatIsNewer(t *testing.T) {
 	d := newDesk(t)

@@ -171,12 +171,13 @@ func (w *Workspace) plan(t target) (*replacement, *Problem, error) {
 }
 
 // planEdited lets a person's version be replaced once its events were decided.
-// What the events do not carry, such as comments, is kept.
+// What the events do not carry, such as comments, is kept; so is an edit whose
+// starting point was not known.
 func (w *Workspace) planEdited(r *replacement, now []byte) (*replacement, *Problem, error) {
 	if w.imported[r.rel] != r.expect {
 		return nil, nil, nil
 	}
-	if !canonical(now) {
+	if !w.plain(r.rel, now) {
 		if _, err := w.keep(r.rel, now); err != nil {
 			return nil, nil, err
 		}
