@@ -57,5 +57,13 @@ func TestTwentyIntentsOneFile(t *testing.T) {
 	if out := r.git("status", "--porcelain"); strings.Contains(out, "log.txt") {
 		t.Errorf("the checked-out files did not follow main:\n%s", out)
 	}
+	// Each is made once, and once more at most: the work grows with the number of
+	// intents, not with its square.
+	for i := range 20 {
+		work := r.read(fmt.Sprintf(".forge/work/append-%02d-001.yaml", i))
+		if !strings.Contains(work, "attempts: 1\n") && !strings.Contains(work, "attempts: 2\n") {
+			t.Errorf("intent %d was implemented more than twice:\n%s", i, work)
+		}
+	}
 	r.tidy()
 }
