@@ -84,13 +84,13 @@ func (a *app) demo(ctx context.Context, dir string, format render.Format) error 
 
 // demoDoc is what the demo came to, as programs read it.
 type demoDoc struct {
-	Dir     string        `json:"dir"      yaml:"dir"`
-	OK      bool          `json:"ok"       yaml:"ok"`
-	Seconds float64       `json:"seconds"  yaml:"seconds"`
-	Scenes  []demoScene   `json:"scenes"   yaml:"scenes"`
-	Commits []demoCommit  `json:"commits"  yaml:"commits"` // of main, newest first
-	Waiting []demoWaiting `json:"waiting"  yaml:"waiting"`
-	Next    []string      `json:"next"     yaml:"next"` // commands, when those of waiting are done
+	Dir     string        `json:"dir"     yaml:"dir"`
+	OK      bool          `json:"ok"      yaml:"ok"`
+	Seconds float64       `json:"seconds" yaml:"seconds"`
+	Scenes  []demoScene   `json:"scenes"  yaml:"scenes"`
+	Commits []demoCommit  `json:"commits" yaml:"commits"` // of main, newest first
+	Waiting []demoWaiting `json:"waiting" yaml:"waiting"`
+	Next    []string      `json:"next"    yaml:"next"` // commands, when those of waiting are done
 }
 
 type demoScene struct {
