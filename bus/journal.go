@@ -48,6 +48,9 @@ func (b *Bus) Load(ctx context.Context, key forge.Key) ([]forge.Record, uint64, 
 // record reads one message of a journal. It is not ok when it is garbage.
 func (b *Bus) record(ctx context.Context, m stored) (rec forge.Record, ok bool, err error) {
 	rec, err = records.Unmarshal(m.Data)
+	if err == nil && len(rec.Events) == 0 { // such as an empty message
+		err = garbage("Record", "holds no event")
+	}
 	if _, ok := errors.AsType[*GarbageError](err); !ok {
 		return rec, err == nil, err
 	}
