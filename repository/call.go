@@ -3,6 +3,7 @@ package repository
 import (
 	"context"
 	"maps"
+	"time"
 
 	"github.com/pfl-forge/pfl-forge"
 	"github.com/pfl-forge/pfl-forge/agent"
@@ -89,6 +90,7 @@ func (j *Job) values() map[string]string {
 // sink passes on what happens during a call, or a command if no agent is named.
 func (j *Job) sink(name string) func(agent.Event) {
 	return func(e agent.Event) {
+		j.transcript.note(e, time.Now())
 		p := forge.Progress{Kind: forge.ProgressText, Text: e.Text, Agent: name, Usage: e.Usage}
 		switch e.Kind {
 		case agent.EventStarted:

@@ -20,7 +20,8 @@ type Job struct {
 	Tip     git.OID         // of the base branch
 	Config  *config.Project // as it is in Tip
 
-	progress service.Progress
+	progress   service.Progress
+	transcript *transcript
 }
 
 func (s *Set) begin(ctx context.Context, j *Job) (err error) {

@@ -287,3 +287,19 @@ func TestLockIsByName(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+func TestIDsAreChecked(t *testing.T) {
+	set := repotest.Local(t, gittest.New(t, nil).Dir)
+	for _, cmd := range []*forge.Command{
+		{To: forge.Key{Project: repotest.Project, Intent: "../x"}},
+		{To: forge.Key{Project: repotest.Project, Intent: "fix"}, Attempt: forge.Attempt{Task: "fix-001/../../x"}},
+	} {
+		got := set.Do(t.Context(), cmd, func(forge.Progress) {}, func(context.Context, *repository.Job) error {
+			t.Errorf("%+v is done", cmd.To)
+			return nil
+		})
+		if got.Failure == nil || got.Failure.Reason != forge.FailInvalidOutput {
+			t.Errorf("got %+v", got.Failure)
+		}
+	}
+}

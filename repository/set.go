@@ -18,6 +18,7 @@ type Host struct {
 	StateDir string        // absolute, of this process alone: clones, checkouts, sessions, scratch files
 	Owner    process.Owner // of every process that is started; the agents have the same one
 	Agents   []agent.Agent // the back ends that there are
+	LogDir   string        // absolute; what happens in each attempt is written to a file there; empty: nowhere
 	Env      []string      // KEY=VALUE that commands and agents see beside the basic environment, such as GOCACHE
 	Log      *slog.Logger
 }
@@ -93,7 +94,11 @@ func (s *Set) Close() error {
 // Do does a command on its project's repository. What work reports is the job's
 // Result; its error becomes a Failure, beside what the agent used until then.
 func (s *Set) Do(ctx context.Context, cmd *forge.Command, progress service.Progress, work func(context.Context, *Job) error) forge.Result {
-	j := &Job{Command: cmd, progress: progress}
+	if err := checkIDs(cmd); err != nil {
+		return forge.Result{Failure: Failure(err)}
+	}
+	j := &Job{Command: cmd, progress: progress, transcript: newTranscript(&s.host, cmd)}
+	defer j.transcript.close()
 	err := s.begin(ctx, j)
 	if err == nil {
 		err = work(ctx, j)
@@ -104,4 +109,16 @@ func (s *Set) Do(ctx context.Context, cmd *forge.Command, progress service.Progr
 		r.Failure = Failure(err)
 	}
 	return j.Result
+}
+
+// checkIDs makes sure of what becomes names of files, branches and refs.
+func checkIDs(cmd *forge.Command) error {
+	_, err := forge.ParseIntentID(string(cmd.To.Intent))
+	if task := cmd.Attempt.Task; err == nil && task != "" {
+		_, err = forge.ParseTaskID(string(task))
+	}
+	if err != nil {
+		return agent.Fail(forge.FailInvalidOutput, "the command is malformed: %v", err)
+	}
+	return nil
 }

@@ -51,6 +51,7 @@ func (r *run) workers(repos *repository.Set) []worker {
 // when ctx ends.
 func (r *run) startWorkers(ctx context.Context) (wait func() error, err error) {
 	host := backends.Host(filepath.Join(r.Repo.Root, workspace.Dir, stateDir), r.Log)
+	host.LogDir = filepath.Join(r.Repo.Root, workspace.Dir, "logs")
 	repos, err := repository.OpenSet(ctx, host, []repository.Source{{Project: r.Repo.Project, Path: r.Repo.Root}})
 	if err != nil {
 		return nil, err
