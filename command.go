@@ -63,6 +63,25 @@ func (r *Result) Machine() Key {
 	return r.To
 }
 
+// Answers reports whether the result carries the payload of its step.
+func (r *Result) Answers() bool {
+	switch r.Attempt.Step {
+	case StepAnalyze:
+		return r.Analysis != nil
+	case StepImplement:
+		return r.Implementation != nil
+	case StepRebase:
+		return r.Rebase != nil
+	case StepReview:
+		return r.Review != nil
+	case StepIntegrate:
+		return r.Integration != nil
+	case StepReflect:
+		return r.Reflection != nil
+	}
+	return false
+}
+
 // Analysis is what analyze found.
 type Analysis struct {
 	Tasks          []TaskPlan

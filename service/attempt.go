@@ -103,7 +103,8 @@ func (a *attempt) do(ctx context.Context, h Handler) (forge.Result, error) {
 
 	stop()
 	watch.Wait()
-	if res.Failure == nil && !reports(&res, a.cmd.Attempt.Step) {
+	res.Attempt = a.cmd.Attempt
+	if res.Failure == nil && !res.Answers() {
 		res = forge.Result{Failure: &forge.Failure{Reason: forge.FailCrashed, Message: "the worker reported nothing: this is a bug in it"}}
 	}
 	res.To, res.Attempt, res.Replica = a.cmd.To, a.cmd.Attempt, a.run.Replica

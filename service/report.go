@@ -56,25 +56,6 @@ func outlive(parent context.Context, d time.Duration) (context.Context, context.
 	}
 }
 
-// reports says whether a result carries what its step is there for.
-func reports(r *forge.Result, step forge.Step) bool {
-	switch step {
-	case forge.StepAnalyze:
-		return r.Analysis != nil
-	case forge.StepImplement:
-		return r.Implementation != nil
-	case forge.StepRebase:
-		return r.Rebase != nil
-	case forge.StepReview:
-		return r.Review != nil
-	case forge.StepIntegrate:
-		return r.Integration != nil
-	case forge.StepReflect:
-		return r.Reflection != nil
-	}
-	return false
-}
-
 func outcome(r *forge.Result) string {
 	if r.Failure != nil {
 		return string(r.Failure.Reason)

@@ -172,7 +172,7 @@ func (s *Intent) result(r *forge.Result) (forge.Decision, error) {
 	if r.Attempt.Task != "" {
 		t = s.task(r.Attempt.Task)
 	}
-	if r.Failure == nil && !hasPayload(r) {
+	if r.Failure == nil && !r.Answers() {
 		blank := *r
 		blank.Failure = &forge.Failure{Reason: forge.FailInvalidOutput, Message: "the result holds no answer for its step"}
 		r = &blank
@@ -196,24 +196,6 @@ func (s *Intent) result(r *forge.Result) (forge.Decision, error) {
 	case forge.StepIntegrate: // the lane issues those
 	}
 	return forge.Applied, nil
-}
-
-func hasPayload(r *forge.Result) bool {
-	switch r.Attempt.Step {
-	case forge.StepAnalyze:
-		return r.Analysis != nil
-	case forge.StepImplement:
-		return r.Implementation != nil
-	case forge.StepRebase:
-		return r.Rebase != nil
-	case forge.StepReview:
-		return r.Review != nil
-	case forge.StepIntegrate:
-		return r.Integration != nil
-	case forge.StepReflect:
-		return r.Reflection != nil
-	}
-	return false
 }
 
 // closeAttempt forgets an attempt's command and records what it cost.

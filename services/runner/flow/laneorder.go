@@ -197,7 +197,7 @@ func (l *Lane) result(r *forge.Result) (forge.Decision, error) {
 		return l.late(r)
 	}
 	f := r.Failure
-	if f == nil && r.Integration == nil {
+	if f == nil && !r.Answers() {
 		f = &forge.Failure{Reason: forge.FailInvalidOutput, Message: "the result holds no answer for its step"}
 	}
 	policy := forge.DefaultPolicy()
