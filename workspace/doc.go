@@ -1,6 +1,10 @@
 // Package workspace keeps the .forge folder of local mode: what a person writes
 // there becomes events, and what is decided becomes files.
 //
+// Whoever drives it goes round in this order: Drafts, CheckDependencies and
+// Edits; publish the events; Decided with what became of them; Write for every
+// intent of which Projected is not the journal's last sequence; WriteState.
+//
 // The journal is the truth; the files are its projection and a person's desk.
 //
 //   - A file is replaced only while it holds what this package wrote last, or a
@@ -11,8 +15,9 @@
 //     ours or as a person's.
 //   - A file is put in place by swapping it with its successor. What the swap
 //     brought out is looked at again: an edit that came in between goes back.
-//     The old file stays for a few seconds, for editors that still write to it
-//     in place. What is left is a writer that holds a file open for longer.
+//     The last old file stays for a few seconds, for editors that still write
+//     to it in place. What is left is a writer that holds a file open for longer
+//     and, where the file system cannot swap, a save within two system calls.
 //
 // Losing .forge/cache loses no edit: a file that is not known to be ours is
 // compared to the present state of its intent.

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"io/fs"
 	"path"
+	"slices"
 	"strings"
 	"time"
 )
@@ -73,6 +74,17 @@ func (w *Workspace) tidy() error {
 		}
 	}
 	return nil
+}
+
+// tidyPath makes sure that at most one former version of a file is around.
+func (w *Workspace) tidyPath(rel string) error {
+	i := slices.IndexFunc(w.replaced, func(s swappedOut) bool { return s.rel == rel })
+	if i < 0 {
+		return nil
+	}
+	out := w.replaced[i]
+	w.replaced = slices.Delete(w.replaced, i, i+1)
+	return w.settleOut(path.Join(replacedDir, out.name), rel)
 }
 
 // list returns the entries of a directory, sorted by name.

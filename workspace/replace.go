@@ -66,6 +66,9 @@ func (w *Workspace) dismiss(out, rel string, expect digest) (bool, error) {
 	if now, err := w.digestAt(out); err != nil || now != expect {
 		return false, w.giveBack(out, rel)
 	}
+	if err := w.tidyPath(rel); err != nil {
+		return false, err
+	}
 	at := time.Now()
 	old := swappedOut{name: flat(rel) + "%" + at.UTC().Format("20060102T150405.000000000"), rel: rel, at: at}
 	if err := w.root.Rename(out, path.Join(replacedDir, old.name)); err != nil {
