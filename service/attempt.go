@@ -97,7 +97,7 @@ func (a *attempt) do(ctx context.Context, h Handler) (forge.Result, error) {
 	progress := a.progress()
 	began := time.Now()
 	progress(forge.Progress{Kind: forge.ProgressStarted})
-	a.log.Info("start", "replica", a.run.Replica)
+	a.log.Info("start")
 
 	res := a.call(ctx, h, progress)
 
