@@ -31,7 +31,10 @@ func begin(ctx context.Context, j *repository.Job) (*work, error) {
 		return nil, err
 	}
 	if again {
-		w.note.Session, w.note.Interrupted = old.Session, old.Interrupted
+		w.note.Session = old.Session
+	}
+	if w.fresh && old != nil && !old.reported() {
+		w.note.Interrupted = old.Interrupted
 	}
 	return w, w.note.write()
 }
@@ -50,17 +53,11 @@ func resume(ctx context.Context, j *repository.Job, old *note) (*work, error) {
 	if old.Ended {
 		return w, nil
 	}
-	got, err := c.Collect(ctx, j.GitAttempt())
-	if _, fault := errors.AsType[*git.WorkError](err); err != nil && !fault {
-		return nil, err
+	kept, err := w.save(ctx)
+	if kept != "" {
+		old.Interrupted = kept
 	}
-	switch {
-	case got.Leftover != "":
-		old.Interrupted = got.Leftover // it stands on the commits
-	case got.Head != old.From:
-		old.Interrupted = got.Head
-	}
-	return nil, nil //nolint:nilnil // as above
+	return nil, err
 }
 
 // open makes the checkout that the command asks for. again says that what is in it

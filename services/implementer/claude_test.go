@@ -78,7 +78,7 @@ func TestClaudeGoesOnAfterAnInterruption(t *testing.T) {
 			return agenttest.Reply{Hang: true}
 		}
 		if r.ToolResults == 2 {
-			_, rest, _ := strings.Cut(r.LastUser, "is kept as commit\n")
+			_, rest, _ := strings.Cut(r.LastUser, "are kept as commit\n")
 			kept, _, _ := strings.Cut(rest, ",")
 			return agenttest.Reply{Tool: "Bash", Input: object{"command": "git cherry-pick " + kept}}
 		}
@@ -98,8 +98,30 @@ func TestClaudeGoesOnAfterAnInterruption(t *testing.T) {
 	}
 	requests := model.Requests("model")
 	last := requests[len(requests)-1]
-	if body := string(last.Body); !strings.Contains(body, "You were interrupted") ||
+	if body := string(last.Body); !strings.Contains(body, "An earlier attempt was cut off") ||
 		!strings.Contains(body, "Carry out this task") || !strings.Contains(body, "Go on with the task") {
 		t.Errorf("the session did not go on: %s", last.LastUser)
+	}
+}
+
+// An attempt fails after a commit: the next one begins anew, and is told where the
+// work of the first one is.
+func TestClaudeIsToldOfAFailedAttempt(t *testing.T) {
+	w, model := claudeWorld(t, agenttest.Steps(
+		writes("new.txt"), commits("half"), agenttest.Fail(400, "invalid_request_error", "no more"),
+	))
+	failed := w.implement(command(forge.StepImplement, 1))
+	if failed.Failure == nil || failed.Session == "" {
+		t.Fatalf("got %+v", failed)
+	}
+	half := w.repo.Git("for-each-ref", "--format=%(objectname)", "refs/forge/fix/fix-001/1/")
+	if strings.Contains(half, "\n") || w.repo.Show(half, "new.txt") != "new.txt" {
+		t.Fatalf("kept %q", half)
+	}
+	w.implement(command(forge.StepImplement, 2))
+	requests := model.Requests("model")
+	last := requests[len(requests)-1]
+	if body := string(last.Body); !strings.Contains(body, half) || strings.Contains(body, "Go on with the task") {
+		t.Errorf("it is not told of %s", half)
 	}
 }

@@ -39,8 +39,9 @@ func (i *Implementer) implementTask(ctx context.Context, j *repository.Job) erro
 	}
 	if !w.note.Ended {
 		err := w.run(ctx)
-		if ctx.Err() != nil {
-			return errors.Join(err, w.save(ctx))
+		if ctx.Err() != nil { // it is not over: another delivery goes on
+			_, saveErr := w.save(ctx)
+			return errors.Join(err, saveErr)
 		}
 		if err := w.note.end(&j.Result, err); err != nil {
 			return err
@@ -49,8 +50,7 @@ func (i *Implementer) implementTask(ctx context.Context, j *repository.Job) erro
 	}
 	j.Result = w.note.Result
 	if f := w.note.Result.Failure; f != nil {
-		err := w.save(ctx)
-		return errors.Join(&agent.Failure{Failure: *f}, err)
+		return errors.Join(&agent.Failure{Failure: *f}, w.giveUp(ctx))
 	}
 	return w.collect(ctx)
 }
@@ -95,7 +95,8 @@ func (w *work) collect(ctx context.Context) error {
 	if recipe {
 		_, err := w.checkout.CommitAll(ctx, message(w.Command), git.Identity{})
 		if err != nil && !errors.Is(err, git.ErrNothingToCommit) {
-			return errors.Join(err, w.save(ctx))
+			_, saveErr := w.save(ctx)
+			return errors.Join(err, saveErr)
 		}
 	}
 	got, err := w.checkout.Collect(ctx, w.GitAttempt())
@@ -134,14 +135,33 @@ func (w *work) measure(ctx context.Context, im *forge.Implementation, got *git.C
 	return nil
 }
 
-// save keeps what an attempt left that did not come to its end. A fault of the work
-// is no reason to lose the rest of it.
-func (w *work) save(ctx context.Context) error {
+// giveUp keeps what a failed attempt left, and notes it for the next one.
+func (w *work) giveUp(ctx context.Context) error {
+	kept, err := w.save(ctx)
+	if err != nil || kept == "" {
+		return err
+	}
+	w.note.Interrupted = kept
+	return w.note.write()
+}
+
+// save keeps what an attempt left that did not come to its end, and returns the
+// commit that has all of it, if there is anything. A fault of the work is no reason
+// to lose the rest of it; but nobody is to build upon it.
+func (w *work) save(ctx context.Context) (git.OID, error) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), saving)
 	defer cancel()
-	_, err := w.checkout.Collect(ctx, w.GitAttempt())
-	if _, fault := errors.AsType[*git.WorkError](err); fault || err == nil {
-		return nil
+	got, err := w.checkout.Collect(ctx, w.GitAttempt())
+	if _, fault := errors.AsType[*git.WorkError](err); fault {
+		return "", nil
 	}
-	return fmt.Errorf("save what the agent left: %w", err)
+	switch {
+	case err != nil:
+		return "", fmt.Errorf("save what the agent left: %w", err)
+	case got.Leftover != "":
+		return got.Leftover, nil // it stands on the commits
+	case got.Head != w.note.From:
+		return got.Head, nil
+	}
+	return "", nil
 }

@@ -280,3 +280,18 @@ func TestRedeliveryOfADeadAttemptKeepsItsCommits(t *testing.T) {
 		t.Errorf("kept %q", left)
 	}
 }
+
+func TestIDsOfEveryLength(t *testing.T) {
+	w := newWorld(t)
+	c := recipe(1, "write", "FILE", "new.txt", "TEXT", "x")
+	c.To.Intent = forge.IntentID(strings.Repeat("x", forge.MaxIDLength))
+	c.Attempt.Task = forge.NewTaskID(c.To.Intent, 1000)
+	im := w.implemented(c)
+	rebase := forge.Command{
+		To: c.To, Attempt: forge.Attempt{Task: c.Attempt.Task, Step: forge.StepRebase, Number: 1, Claim: 1},
+		Task: forge.Task{Base: im.Base, Head: im.Head},
+	}
+	if r := w.imp.rebase(t.Context(), rebase, silent); r.Failure != nil || !r.Rebase.Verify.Passed {
+		t.Errorf("%+v", r.Failure)
+	}
+}

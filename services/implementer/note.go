@@ -23,7 +23,7 @@ type note struct {
 	From        git.OID      `json:"from"`                  // what this attempt began with
 	Session     string       `json:"session,omitempty"`     // of the agent
 	Resume      bool         `json:"resume,omitempty"`      // the session is one of an earlier attempt
-	Interrupted git.OID      `json:"interrupted,omitempty"` // keeps the work of a delivery that was cut off
+	Interrupted git.OID      `json:"interrupted,omitempty"` // has the work of a delivery or attempt that was cut off
 	Ended       bool         `json:"ended,omitempty"`       // the agent ended by itself
 	Summary     string       `json:"summary,omitempty"`
 	Result      forge.Result `json:"result,omitzero"` // what the agent used, and its failure
@@ -59,6 +59,9 @@ func (n *note) end(r *forge.Result, err error) error {
 	}
 	return n.write()
 }
+
+// reported says whether the attempt's work became commits of the task.
+func (n *note) reported() bool { return n.Ended && n.Result.Failure == nil }
 
 // write makes the note durable.
 func (n *note) write() error {
