@@ -141,7 +141,8 @@ func (a *app) examineServer(ctx context.Context) []finding {
 	case t.remote:
 		detail = "connected, project " + string(t.project)
 	case !t.owner:
-		detail = "a run goes on"
+		pid, since := t.session.Holder()
+		detail = fmt.Sprintf("a run goes on in process %d since %s", pid, since.Local().Format(time.DateTime))
 	}
 	found := []finding{{"server", healthy, detail, ""}}
 	if err := t.healthy(ctx); err != nil {

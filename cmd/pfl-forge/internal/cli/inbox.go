@@ -3,6 +3,7 @@ package cli
 import (
 	"context"
 	"fmt"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -126,11 +127,23 @@ func commands(s *forge.Summary) []string {
 	case forge.WaitingClarification:
 		return []string{"pfl-forge answer " + id + " 1 '...'", "pfl-forge reject " + id + " --reason '...'", show}
 	case forge.WaitingDirty:
-		return []string{"git commit or git stash, then pfl-forge retry " + id, "pfl-forge cancel " + id, show}
+		return append([]string{"git commit or git stash, then pfl-forge retry " + id, "pfl-forge cancel " + id, show}, showTasks(s)...)
 	case forge.WaitingFailed:
-		return []string{"pfl-forge retry " + id, "pfl-forge retry " + id + " --with 'instructions'", "pfl-forge cancel " + id, show}
+		return append([]string{
+			"pfl-forge retry " + id, "pfl-forge retry " + id + " --with 'instructions'", "pfl-forge cancel " + id, show,
+		}, showTasks(s)...)
 	}
 	return []string{show}
+}
+
+// showTasks returns how to see the changes of the first tasks that failed or wait.
+func showTasks(s *forge.Summary) []string {
+	const most = 3
+	var list []string
+	for _, t := range s.Tasks[:min(most, len(s.Tasks))] {
+		list = append(list, "pfl-forge show "+string(t.ID))
+	}
+	return list
 }
 
 func (a *app) printEntry(e *entry) {
@@ -187,10 +200,27 @@ func (e *entry) cost() string {
 
 func (a *app) printWork(w *work) {
 	fmt.Fprintf(a.out, "  %s  %s  %s\n", w.ID, w.Status, safe(w.Title))
+	if w.Status == forge.TaskPending {
+		a.printPlanText(w.Plan, "      ")
+	}
 	if w.Failure != "" {
 		fmt.Fprintln(a.out, indent(safe(w.Failure), "      "))
 	}
 	for _, issue := range w.Issues {
 		fmt.Fprintln(a.out, indent("review: "+safe(issue), "      "))
 	}
+}
+
+// printPlanText prints the beginning of a task's plan.
+func (a *app) printPlanText(plan, by string) {
+	const most = 8
+	plan = safe(plan)
+	if plan == "" {
+		return
+	}
+	lines := strings.Split(plan, "\n")
+	if len(lines) > most {
+		lines = append(lines[:most], "...")
+	}
+	fmt.Fprintln(a.out, indent(strings.Join(lines, "\n"), by))
 }

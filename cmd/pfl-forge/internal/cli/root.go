@@ -13,14 +13,13 @@ waits for you. With --server it talks to an organisation's pfl-forge.`
 // root returns the whole command tree.
 func (a *app) root() *cobra.Command {
 	root := &cobra.Command{
-		Use:               "pfl-forge",
-		Short:             "from an intent to a reviewed commit",
-		Long:              longHelp,
-		SilenceErrors:     true,
-		SilenceUsage:      true,
-		Args:              knownCommand,
-		RunE:              func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
-		CompletionOptions: cobra.CompletionOptions{HiddenDefaultCmd: true},
+		Use:           "pfl-forge",
+		Short:         "from an intent to a reviewed commit",
+		Long:          longHelp,
+		SilenceErrors: true,
+		SilenceUsage:  true,
+		Args:          knownCommand,
+		RunE:          func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
 	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return usageError{err} })
 	flags := root.PersistentFlags()

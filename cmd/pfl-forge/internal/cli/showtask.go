@@ -111,6 +111,9 @@ func (a *app) printTaskLine(d *taskDetail) {
 		fmt.Fprintf(a.out, ", %s", render.ShortCommit(d.Commit))
 	}
 	fmt.Fprintf(a.out, "  %s\n", safe(d.Title))
+	if d.Status == forge.TaskPending {
+		a.printPlanText(d.Plan, "      ")
+	}
 	if d.Failure != "" {
 		fmt.Fprintln(a.out, indent(safe(d.Failure), "      "))
 	}

@@ -143,8 +143,11 @@ func (t *target) ask(ctx context.Context, ev forge.Event) (forge.Ruling, error) 
 	defer cancel()
 	r, err := t.bus.Ask(ctx, ev)
 	r.Reason = term.Line(r.Reason)
-	if errors.Is(err, bus.ErrNoRuling) {
+	switch {
+	case errors.Is(err, bus.ErrNoRuling):
 		return forge.Ruling{EventID: ev.ID}, nil
+	case err != nil && t.session != nil && t.session.Gone(context.WithoutCancel(ctx)):
+		return r, errors.New("the run that was going on has just ended; try again")
 	}
 	return r, err
 }

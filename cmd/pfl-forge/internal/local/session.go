@@ -39,7 +39,8 @@ type Session struct {
 	Repo *Repository
 
 	log    *slog.Logger
-	server *natsd.Server // nil if another process runs it
+	server *natsd.Server   // nil if another process runs it
+	holder *natsd.Endpoint // of that process
 	since  time.Time
 	desk   *desk // nil in a reader, and if another process runs the server
 	stop   func()
@@ -133,7 +134,7 @@ func join(ctx context.Context, repo *Repository, log *slog.Logger) (*Session, er
 	if err != nil {
 		return nil, err
 	}
-	return &Session{Bus: b, Repo: repo, log: log, since: time.Now(), stop: func() {}}, nil
+	return &Session{Bus: b, Repo: repo, log: log, holder: endpoint, since: time.Now(), stop: func() {}}, nil
 }
 
 func connect(ctx context.Context, e natsd.Endpoint, log *slog.Logger) (*bus.Bus, error) {
@@ -150,6 +151,15 @@ func (s *Session) Healthy(ctx context.Context) error {
 		return s.server.Healthy(ctx)
 	}
 	return s.Bus.Ping(ctx)
+}
+
+// Holder returns the process that runs the server, and since when; 0 if it is this
+// one.
+func (s *Session) Holder() (pid int, since time.Time) {
+	if s.holder == nil {
+		return 0, s.since
+	}
+	return s.holder.PID, s.holder.StartedAt
 }
 
 // Owner says whether the server runs in this process.
