@@ -145,7 +145,10 @@ func (b *Bus) storeAll(ctx context.Context, list []*nats.Msg) error {
 		select {
 		case <-f.Ok():
 		case err := <-f.Err():
-			if _, settled := wrongSequence(err); !settled {
+			if _, settled := wrongSequence(err); settled {
+				err = b.taken(ctx, f.Msg())
+			}
+			if err != nil {
 				errs = append(errs, fmt.Errorf("publish on %s: %w", f.Msg().Subject, err))
 			}
 		case <-ctx.Done():
@@ -153,4 +156,26 @@ func (b *Bus) storeAll(ctx context.Context, list []*nats.Msg) error {
 		}
 	}
 	return errors.Join(errs...)
+}
+
+// taken looks at what is on a command's subject already. That is the command
+// itself; garbage, which no worker can take, makes way for it.
+func (b *Bus) taken(ctx context.Context, m *nats.Msg) error {
+	there, err := b.last(ctx, streamCommands, m.Subject)
+	if errors.Is(err, ErrNotFound) {
+		return nil // the intent ended meanwhile
+	}
+	if err != nil {
+		return err
+	}
+	_, err = parseCommand(there.Subject, there.Data)
+	if _, ok := errors.AsType[*GarbageError](err); !ok {
+		return nil
+	}
+	m.Header.Set(jetstream.ExpectedLastSubjSeqHeader, fmt.Sprint(there.Seq))
+	_, err = b.publish(ctx, m)
+	if refused, _ := wrongSequence(err); refused { // another runner was faster
+		return nil
+	}
+	return err
 }

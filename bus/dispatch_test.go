@@ -61,6 +61,35 @@ func TestDispatchTwice(t *testing.T) {
 	}
 }
 
+// TestDispatchOverGarbage checks that garbage on a command's subject keeps neither
+// the command nor its result away.
+func TestDispatchOverGarbage(t *testing.T) {
+	ctx := within(t)
+	s := bustest.StartServer(t)
+	b := s.Connect(t)
+	for _, data := range [][]byte{nil, []byte("\xff\xff garbage")} {
+		put(t, raw(t, s), "forge.command.analyze.any.shop.fix-login.-.1.1", data)
+	}
+	seen := collect(t, b)
+	jobs := make(chan int, 10)
+	work(t, b, bus.WorkConfig{}, func(ctx context.Context, j *bus.Job) error {
+		jobs <- j.Command.Attempt.Number
+		return b.PublishResult(ctx, forge.Result{To: j.Command.To, Attempt: j.Command.Attempt, Replica: "a"})
+	})
+	deadLetters(ctx, t, b, 2)
+	for range 2 {
+		if err := b.Dispatch(ctx, key, forge.Effects{Commands: []forge.Command{command(1)}}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if got := receive(ctx, t, jobs); got != 1 {
+		t.Errorf("took command %d, want 1", got)
+	}
+	if got := receive(ctx, t, seen); got.Result == nil || got.Result.Failure != nil {
+		t.Errorf("got %+v, want the result of the command", got)
+	}
+}
+
 func TestDispatchMany(t *testing.T) {
 	ctx := within(t)
 	b := bustest.Start(t)

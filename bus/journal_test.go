@@ -157,11 +157,19 @@ func TestGarbageInJournal(t *testing.T) {
 			t.Fatalf("got %d records up to %d, %v; want one, and the garbage counted", len(recs), seq, err)
 		}
 	}
+	put(t, raw(t, s), "forge.journal.shop.nobody", nil)
+	want := record(key, 0).Summary
+	if sum, err := b.Summary(ctx, key); err != nil || sum.Key != want.Key || sum.Status != want.Status {
+		t.Errorf("the summary is %+v, %v; want that of the record before the garbage", sum, err)
+	}
+	if list, err := b.Summaries(ctx, key.Project); err != nil || len(list) != 1 || list[0].Key != want.Key {
+		t.Errorf("the list is %+v, %v", list, err)
+	}
 	if _, err := b.Append(ctx, key, 2, record(key, 1)); err != nil {
 		t.Errorf("the machine cannot go on: %v", err)
 	}
 	dead, err := b.Dead(ctx)
-	if err != nil || len(dead) != 1 || dead[0].Subject != "forge.journal.shop.fix-login" || dead[0].Seq != 2 ||
+	if err != nil || len(dead) != 2 || dead[0].Subject != "forge.journal.shop.fix-login" || dead[0].Seq != 2 ||
 		!bytes.Contains(dead[0].Excerpt, []byte("not a record")) || dead[0].At.IsZero() {
 		t.Errorf("dead letters: %+v, %v", dead, err)
 	}

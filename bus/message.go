@@ -156,16 +156,20 @@ func readWake(m jetstream.Msg) (forge.Event, error) {
 // readCommand reads a command. What the subject says is returned also with an
 // error, if the subject is one.
 func readCommand(m jetstream.Msg) (forge.Command, error) {
-	said, err := parseCommandSubject(m.Subject())
+	return parseCommand(m.Subject(), m.Data())
+}
+
+func parseCommand(subject string, data []byte) (forge.Command, error) {
+	said, err := parseCommandSubject(subject)
 	if err != nil {
 		return forge.Command{}, garbage("Command", "%w", err)
 	}
-	c, err := commands.Unmarshal(m.Data())
+	c, err := commands.Unmarshal(data)
 	if err != nil {
 		return said, err
 	}
 	if c.To != said.To || c.Attempt != said.Attempt || c.Replica != said.Replica {
-		return said, garbage("Command", "it was sent to %s, but is %s", m.Subject(), c.ID())
+		return said, garbage("Command", "it was sent to %s, but is %s", subject, c.ID())
 	}
 	return c, nil
 }

@@ -41,7 +41,7 @@ func (b *Bus) Summary(ctx context.Context, key forge.Key) (forge.Summary, error)
 	if err != nil {
 		return forge.Summary{}, err
 	}
-	return readSummary(m.Data)
+	return b.summaryOf(ctx, m)
 }
 
 // Wanted reports whether the result of an intent's attempt would still be
@@ -62,17 +62,41 @@ func (b *Bus) lastSummaries(ctx context.Context, filter string) ([]forge.Summary
 	}
 	list := make([]forge.Summary, 0, len(found))
 	for _, m := range found {
-		s, err := readSummary(m.Data)
-		if _, ok := errors.AsType[*GarbageError](err); ok {
-			err = b.bury(ctx, streamJournal, m, err.Error())
-		} else if err == nil {
-			list = append(list, s)
+		s, err := b.summaryOf(ctx, m)
+		if errors.Is(err, ErrNotFound) {
+			continue
 		}
 		if err != nil {
 			return nil, fmt.Errorf("list %s: %w", m.Subject, err)
 		}
+		list = append(list, s)
 	}
 	return list, nil
+}
+
+// summaryOf reads the summary of a journal's last message. Where that is garbage,
+// it is put among the dead letters, and the record before it counts; ErrNotFound
+// means that there is none.
+func (b *Bus) summaryOf(ctx context.Context, last stored) (forge.Summary, error) {
+	s, err := readSummary(last.Data)
+	if _, ok := errors.AsType[*GarbageError](err); !ok {
+		return s, err
+	}
+	found := false
+	_, err = b.each(ctx, streamJournal, last.Subject, func(m stored) error {
+		one, err := readSummary(m.Data)
+		if _, ok := errors.AsType[*GarbageError](err); ok {
+			return b.bury(ctx, streamJournal, m, err.Error())
+		}
+		if err == nil {
+			s, found = one, true
+		}
+		return err
+	})
+	if err == nil && !found {
+		return s, fmt.Errorf("read %s: %w", last.Subject, ErrNotFound)
+	}
+	return s, err
 }
 
 var summaryField = (&forgev1.Record{}).ProtoReflect().Descriptor().Fields().ByName("summary").Number()

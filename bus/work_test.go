@@ -209,6 +209,11 @@ func TestGarbageCommand(t *testing.T) {
 	b := s.Connect(t)
 	seen := collect(t, b)
 	nc := raw(t, s)
+	waits := record(key, 0)
+	waits.Summary.Open = []forge.Attempt{{Step: forge.StepAnalyze, Number: 7, Claim: 1}}
+	if _, err := b.Append(ctx, key, 0, waits); err != nil {
+		t.Fatal(err)
+	}
 	put(t, nc, "forge.command.analyze.any.shop.fix-login.-.7.1", []byte("\xff\xff"))
 	put(t, nc, "forge.command.analyze.any.shop", []byte("\xff\xff"))
 	jobs := make(chan int, 10)

@@ -134,6 +134,11 @@ func (w *worker) unreadable(work context.Context, m jetstream.Msg, said forge.Co
 	if _, ok := errors.AsType[*UnknownError](err); ok {
 		err = w.bus.park(ctx, streamCommands, m, err)
 	} else {
+		// A result for an attempt that nobody waits for would stand in the way of the
+		// real one.
+		if wanted, e := w.bus.Wanted(ctx, said.To, said.Attempt); e == nil && !wanted {
+			said = forge.Command{}
+		}
 		err = w.fail(ctx, m, said, err.Error())
 	}
 	if err != nil {
