@@ -17,6 +17,10 @@ func (b *Bus) Idle(ctx context.Context) (bool, error) {
 	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
 	defer cancel()
 	for _, in := range inputs() {
+		stored, err := b.eventsIn(ctx, in)
+		if err != nil {
+			return false, err
+		}
 		cfg := eventConsumer(in.filter)
 		cons, err := b.js.Consumer(ctx, in.stream, cfg.Durable)
 		if errors.Is(err, jetstream.ErrConsumerNotFound) || errors.Is(err, jetstream.ErrStreamNotFound) {
@@ -26,9 +30,44 @@ func (b *Bus) Idle(ctx context.Context) (bool, error) {
 			return false, fmt.Errorf("consumer %s of %s: %w", cfg.Durable, in.stream, err)
 		}
 		info := cons.CachedInfo()
-		if info.NumPending > 0 || info.NumAckPending > 0 {
+		if info.NumPending > 0 || info.NumAckPending > 0 || info.Delivered.Stream < stored {
 			return false, nil
 		}
 	}
 	return true, nil
+}
+
+// eventsIn returns the sequence of the last event in a stream, 0 if there is none: a
+// consumer hears of an event a moment after it was stored.
+func (b *Bus) eventsIn(ctx context.Context, in input) (uint64, error) {
+	m, err := b.last(ctx, in.stream, in.filter)
+	var refused *jetstream.APIError
+	missing := errors.As(err, &refused) && refused.ErrorCode == jetstream.JSErrCodeStreamNotFound
+	if errors.Is(err, ErrNotFound) || missing {
+		return 0, nil
+	}
+	return m.Seq, err
+}
+
+// Reclaim has events delivered again at once that a runner took and did not finish.
+// It is for whoever knows that no runner is left: otherwise an event of a runner
+// that was killed comes again only when it counts as lost, and events that are
+// being handled are handled twice.
+func (b *Bus) Reclaim(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
+	defer cancel()
+	for _, in := range inputs() {
+		name := eventConsumer(in.filter).Durable
+		cons, err := b.js.Consumer(ctx, in.stream, name)
+		if errors.Is(err, jetstream.ErrConsumerNotFound) || errors.Is(err, jetstream.ErrStreamNotFound) {
+			continue
+		}
+		if err == nil && cons.CachedInfo().NumAckPending > 0 {
+			_, err = b.js.ResetConsumer(ctx, in.stream, name)
+		}
+		if err != nil {
+			return fmt.Errorf("reclaim the events of %s: %w", in.stream, err)
+		}
+	}
+	return nil
 }

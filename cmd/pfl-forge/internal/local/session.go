@@ -184,6 +184,10 @@ func (s *Session) decide(ctx context.Context) error {
 // startRunner returns what is closed once everything that was under way is in
 // force again.
 func (s *Session) startRunner(ctx context.Context) <-chan struct{} {
+	// Nobody else decides here: what a runner took that was killed can come at once.
+	if err := s.Bus.Reclaim(ctx); err != nil {
+		s.log.Warn("events that were being decided on come later", "err", err)
+	}
 	ready := make(chan struct{})
 	ctx, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	s.stop = cancel

@@ -1,0 +1,79 @@
+package bus_test
+
+import (
+	"context"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	forge "github.com/pfl-forge/pfl-forge"
+	"github.com/pfl-forge/pfl-forge/bus"
+	"github.com/pfl-forge/pfl-forge/bus/bustest"
+)
+
+// An event that a runner took and never finished keeps the bus from being idle, and
+// is delivered again at once when somebody says that no runner is left.
+func TestIdleAndReclaim(t *testing.T) {
+	b := bustest.Start(t)
+	if idle, err := b.Idle(t.Context()); idle || err != nil {
+		t.Fatalf("before any runner: %t, %v", idle, err)
+	}
+	if err := b.Reclaim(t.Context()); err != nil {
+		t.Fatalf("before any runner: %v", err)
+	}
+
+	ctx, cancel := context.WithCancel(t.Context())
+	stuck, taken := make(chan struct{}), make(chan struct{}, 10)
+	release := sync.OnceFunc(func() { close(stuck) })
+	var deliveries atomic.Int32
+	var consumers sync.WaitGroup
+	consumers.Go(func() {
+		b.ConsumeEvents(ctx, bus.EventConfig{Timeout: time.Minute}, func(context.Context, *bus.Delivery) error {
+			taken <- struct{}{}
+			if deliveries.Add(1) == 1 {
+				<-stuck
+			}
+			return nil
+		})
+	})
+	defer consumers.Wait()
+	defer cancel()
+	defer release()
+	awaitIdle(t, b)
+
+	err := b.PublishResult(t.Context(), forge.Result{
+		To: forge.Key{Project: "p", Intent: "i"}, Attempt: forge.Attempt{Step: forge.StepAnalyze, Number: 1, Claim: 1},
+		Analysis: &forge.Analysis{NothingToDo: "test"},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	<-taken
+	if idle, err := b.Idle(t.Context()); idle || err != nil {
+		t.Fatalf("while an event is being handled: %t, %v", idle, err)
+	}
+	if err := b.Reclaim(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	select {
+	case <-taken:
+	case <-time.After(10 * time.Second):
+		t.Fatal("the event was not delivered again")
+	}
+	awaitIdle(t, b)
+}
+
+func awaitIdle(t *testing.T, b *bus.Bus) {
+	t.Helper()
+	for deadline := time.Now().Add(10 * time.Second); time.Now().Before(deadline); <-time.After(time.Millisecond) {
+		idle, err := b.Idle(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		if idle {
+			return
+		}
+	}
+	t.Fatal("the bus is not idle")
+}
