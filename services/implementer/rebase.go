@@ -33,10 +33,15 @@ func change(ctx context.Context, j *repository.Job, base, head string) (b, h git
 	return b, h, j.Bring(ctx, j.Command.To.Intent, b, h)
 }
 
-// onto puts a change on the tip of the base branch, keeps the result, and runs the
-// project's verify commands on it.
+// onto puts a change on the tip of the base branch as one commit, keeps the result,
+// and runs the project's verify commands on it. One commit, because every tree on the
+// base branch is to be one that was verified.
 func onto(ctx context.Context, j *repository.Job, base, head git.OID) (*forge.Rebase, error) {
 	r := &forge.Rebase{Base: string(j.Tip)}
+	head, err := j.Store.Squash(ctx, base, head)
+	if err != nil {
+		return nil, err
+	}
 	got, err := j.Store.Rebase(ctx, base, head, j.Tip)
 	if conflict, ok := errors.AsType[*git.ConflictError](err); ok {
 		r.Conflicts = conflict.Files

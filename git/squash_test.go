@@ -1,0 +1,46 @@
+package git_test
+
+import (
+	"errors"
+	"testing"
+
+	"github.com/pfl-forge/pfl-forge/git"
+)
+
+func TestSquash(t *testing.T) {
+	r := newRepo(t, map[string]string{"x": "x\n"})
+	s := r.store()
+	base := r.head("HEAD")
+	one := r.commit("One\n\nWhy.", map[string]string{"a": "a\n"})
+	if got, err := s.Squash(t.Context(), base, one); err != nil || got != one {
+		t.Errorf("of one commit: %s, %v; want it as it is", got, err)
+	}
+	if got, err := s.Squash(t.Context(), base, base); err != nil || got != base {
+		t.Errorf("of no commit: %s, %v; want the base", got, err)
+	}
+	r.commit("One\n\nWhy.", map[string]string{"x": ""})
+	head := r.commit("Two\n\nForge-Task: t", map[string]string{"a": "b\n"})
+	got, err := s.Squash(t.Context(), base, head)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for format, want := range map[string]string{
+		"%P": string(base), "%T": r.git("rev-parse", string(head)+"^{tree}"), "%B": "One\n\nWhy.\n\nTwo\n\nForge-Task: t",
+		"%an %ae %at": r.git("log", "-1", "--format=%an %ae %at", string(head)),
+	} {
+		if is := r.git("log", "-1", "--format="+format, string(got)); is != want {
+			t.Errorf("%s is %q, want %q", format, is, want)
+		}
+	}
+	if again, err := s.Squash(t.Context(), base, head); err != nil || again != got {
+		t.Errorf("the second time: %s, %v; the first: %s", again, err, got)
+	}
+	if _, err := s.Squash(t.Context(), head, base); !isRewritten(err) {
+		t.Errorf("of a branch that does not contain its base: %v", err)
+	}
+}
+
+func isRewritten(err error) bool {
+	w, ok := errors.AsType[*git.WorkError](err)
+	return ok && w.Fault == git.Rewritten
+}
