@@ -55,9 +55,10 @@ var reserves = []reserve{
 		reason:   "subjects, headers and acknowledgements are decided once, in bus",
 	},
 	{
-		// The runner's benchmark compares itself with a bare loop over JetStream.
+		// The runner's benchmark compares itself with a bare loop over JetStream, and
+		// an end-to-end test sends garbage that bus would not.
 		imports:  []string{"github.com/nats-io/nats.go/..."},
-		packages: []string{"./bus/...", "./natsd/...", "./services/runner"},
+		packages: []string{"./bus/...", "./natsd/...", "./services/runner", "./cmd/pfl-forge/internal/e2e"},
 		tests:    true,
 		reason:   "subjects, headers and acknowledgements are decided once, in bus",
 	},
