@@ -18,6 +18,7 @@ type Config struct {
 	StateDir     string          // absolute; clones, checkouts and logs live here
 	Listen       string          // address of the health endpoint; empty: no endpoint
 	Workers      int             // attempts that run at the same time, 1 to 256
+	Replicas     int             // of every stream; 0 leaves those that exist as they are, and makes new ones with 1
 	DrainTimeout time.Duration   // how long running work may go on after SIGTERM
 	LogLevel     slog.Level      // what is less urgent is not logged
 	LogFormat    string          // json or text

@@ -57,6 +57,7 @@ func TestFlagBeatsEnvironmentBeatsDefault(t *testing.T) {
 				c.Projects = []Project{{"one", "/srv/one"}, {"two", "git@example.com:two"}}
 			}),
 		},
+		"a cluster":            {[]string{"--stream-replicas=3"}, home, with(plain, func(c *Config) { c.Replicas = 3 })},
 		"the last flag counts": {[]string{"--workers=1", "--workers=2"}, home, with(plain, func(c *Config) { c.Workers = 2 })},
 		"an empty flag takes back the environment": {
 			[]string{"--creds=", "--token-file", token, "--listen="},
@@ -115,6 +116,7 @@ func TestBadSettingsAreNamed(t *testing.T) {
 		{"workers", "FORGE_WORKERS", "0", "1 to 256"},
 		{"workers", "FORGE_WORKERS", "257", "1 to 256"},
 		{"workers", "FORGE_WORKERS", "many", "1 to 256"},
+		{"stream-replicas", "FORGE_STREAM_REPLICAS", "2", "1, 3 or 5"},
 		{"drain-timeout", "FORGE_DRAIN_TIMEOUT", "-1s", "duration"},
 		{"drain-timeout", "FORGE_DRAIN_TIMEOUT", "10", "duration"},
 		{"log-level", "FORGE_LOG_LEVEL", "loud", "debug, info"},

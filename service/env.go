@@ -57,7 +57,7 @@ func (e *Env) open(ctx context.Context) error {
 		return fmt.Errorf("--token-file (FORGE_TOKEN_FILE): %w", err)
 	}
 	e.Bus, err = bus.Connect(ctx, bus.Config{
-		URL: e.Config.Server, Token: token, Creds: e.Config.Creds,
+		URL: e.Config.Server, Token: token, Creds: e.Config.Creds, Replicas: e.Config.Replicas,
 		Name: e.Name + "/" + string(e.Config.Replica), Logger: e.Log,
 	})
 	if ctx.Err() != nil {

@@ -44,6 +44,7 @@ func settings() []setting {
 		{flag: "state-dir", env: "FORGE_STATE_DIR", value: "DIR", usage: "clones, checkouts, logs", initial: stateDir, set: setStateDir},
 		{flag: "listen", env: "FORGE_LISTEN", value: "HOST:PORT", usage: "serve /livez and /readyz there; empty: nowhere", set: setListen},
 		{flag: "workers", env: "FORGE_WORKERS", value: "N", usage: "attempts at the same time", initial: fixed("4"), set: setWorkers},
+		{flag: "stream-replicas", env: "FORGE_STREAM_REPLICAS", value: "N", usage: "servers that keep each stream: 3 on a cluster", set: setStreamReplicas},
 		{flag: "drain-timeout", env: "FORGE_DRAIN_TIMEOUT", value: "DURATION", usage: "for running work at the end", initial: fixed("25s"), set: setDrainTimeout},
 		{flag: "log-level", env: "FORGE_LOG_LEVEL", value: "LEVEL", usage: "debug, info, warn or error", initial: fixed("info"), set: setLogLevel},
 		{flag: "log-format", env: "FORGE_LOG_FORMAT", value: "FORMAT", usage: "json or text", initial: fixed("json"), set: setLogFormat},
@@ -135,6 +136,15 @@ func setWorkers(c *Config, s string) error {
 		return fmt.Errorf("%q is not a number from 1 to %d", s, maxWorkers)
 	}
 	c.Workers = n
+	return nil
+}
+
+func setStreamReplicas(c *Config, s string) error {
+	n, err := strconv.Atoi(s)
+	if err != nil || n != 1 && n != 3 && n != 5 {
+		return fmt.Errorf("%q is not 1, 3 or 5", s)
+	}
+	c.Replicas = n
 	return nil
 }
 

@@ -33,6 +33,9 @@ func Host(stateDir string, log *slog.Logger) repository.Host {
 
 // Open opens the repositories that a service is configured to serve.
 func Open(ctx context.Context, env *service.Env) (*repository.Set, error) {
+	if err := env.Config.NeedProjects(); err != nil {
+		return nil, err
+	}
 	var sources []repository.Source
 	for _, p := range env.Config.Projects {
 		sources = append(sources, repository.Source{Project: p.ID, URL: p.URL})
