@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"errors"
+	"flag"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -19,6 +20,11 @@ import (
 const patience = 60 * time.Second
 
 func TestMain(m *testing.M) {
+	// Scripts wait for disks and for each other's locks more than they compute. This
+	// is only the default: -parallel wins.
+	if err := flag.Set("test.parallel", "8"); err != nil {
+		panic(err)
+	}
 	testscript.Main(m, map[string]func(){"pfl-forge": main})
 }
 
