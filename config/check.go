@@ -47,11 +47,12 @@ func (c *checker) project(p *Project) {
 	c.timeout("timeouts.review", p.Timeouts.Review)
 	c.timeout("timeouts.idle", p.Timeouts.Idle)
 	c.usd("budget.intent_usd", p.Budget.IntentUSD)
-	c.usd("budget.project_usd", p.Budget.ProjectUSD)
-	c.usd("budget.day_usd", p.Budget.DayUSD)
 	c.words("policy.trusted_origins", p.Policy.TrustedOrigins)
-	for i, g := range p.Policy.ProtectedPaths {
-		c.glob(fmt.Sprintf("policy.protected_paths[%d]", i), g)
+	for _, field := range []string{"budget.project_usd", "budget.day_usd", "policy.protected_paths"} {
+		if c.pos.Has(field) {
+			// Read and not enforced, it would promise a protection that is not there.
+			c.fail(field, "is not enforced by this version; take it out")
+		}
 	}
 	c.oneOf("policy.sandbox", string(p.Policy.Sandbox),
 		[]string{string(SandboxOff), string(SandboxAuto), string(SandboxRequire)})

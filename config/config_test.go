@@ -31,10 +31,9 @@ worktree_dir: /var/tmp/trees
 worktree_setup:
   - npm ci
 timeouts: {implement: 1h30m, idle: 90s}
-budget: {intent_usd: 2.5, day_usd: 40}
+budget: {intent_usd: 2.5}
 policy:
   trusted_origins: [scanner]
-  protected_paths: [.github/, "*.lock"]
   sandbox: require
 recipes:
   gofmt:
@@ -82,9 +81,9 @@ func TestParse(t *testing.T) {
 			Analyze: 10 * time.Minute, Implement: 90 * time.Minute, Verify: 15 * time.Minute,
 			Review: 10 * time.Minute, Idle: 90 * time.Second,
 		},
-		Budget: config.Budget{IntentUSD: 2.5, DayUSD: 40},
+		Budget: config.Budget{IntentUSD: 2.5},
 		Policy: config.Policy{
-			TrustedOrigins: []string{"scanner"}, ProtectedPaths: []string{".github/", "*.lock"}, Sandbox: config.SandboxRequire,
+			TrustedOrigins: []string{"scanner"}, Sandbox: config.SandboxRequire,
 		},
 		Recipes: map[string]config.Recipe{
 			"gofmt": {
@@ -151,11 +150,12 @@ func TestParseRefuses(t *testing.T) {
 		{"worktree_dir: ..", "must be a directory of its own"},
 		{"timeouts: {idle: 10}", `must be a duration such as 90s or 10m, not "10"`},
 		{"timeouts: {idle: 10ms}", "is 10ms; must be between 1s and 24h"},
-		{"budget: {day_usd: -3}", "budget.day_usd: is -3; must be between 0"},
-		{"budget: {day_usd: .nan}", `must be a number such as 2.5, not ".nan"`},
+		{"budget: {intent_usd: -3}", "budget.intent_usd: is -3; must be between 0"},
+		{"budget: {intent_usd: .nan}", `must be a number such as 2.5, not ".nan"`},
+		{"budget: {day_usd: 3}", "budget.day_usd: is not enforced by this version"},
+		{"budget: {project_usd: 3}", "budget.project_usd: is not enforced by this version"},
 		{"policy: {sandbox: on}", `policy.sandbox: "on" is not one of off, auto, require`},
-		{"policy: {protected_paths: [../x]}", "must be relative to the repository's root"},
-		{"policy: {protected_paths: ['[']}", "is no valid pattern"},
+		{"policy: {protected_paths: [.github/]}", "policy.protected_paths: is not enforced by this version"},
 		{"recipes:\n  a: {}", "pfl-forge.yaml:2: recipes.a: needs either run or tasks"},
 		{"recipes:\n  a: {run: x, tasks: [{name: b, run: x}]}", "recipes.a.tasks: cannot stand beside run"},
 		{"recipes:\n  a: {each: x, tasks: [{name: b, run: x}]}", "recipes.a.each: goes with run, not with tasks"},

@@ -46,14 +46,14 @@ type Timeouts struct {
 // Budget is the most that may be spent, in US dollars; 0 means no limit.
 type Budget struct {
 	IntentUSD  float64 `yaml:"intent_usd"`
-	ProjectUSD float64 `yaml:"project_usd"`
-	DayUSD     float64 `yaml:"day_usd"`
+	ProjectUSD float64 `yaml:"project_usd"` // not enforced yet, and refused
+	DayUSD     float64 `yaml:"day_usd"`     // not enforced yet, and refused
 }
 
 // Policy says what may happen without a person.
 type Policy struct {
 	TrustedOrigins []string `yaml:"trusted_origins"` // systems whose intents of risk low run unapproved
-	ProtectedPaths []string `yaml:"protected_paths"` // a change below these waits for approval: paths or globs, from the root
+	ProtectedPaths []string `yaml:"protected_paths"` // not enforced yet, and refused: a change below these is to wait for approval
 	Sandbox        Sandbox  `yaml:"sandbox"`         // isolation of agent processes
 }
 

@@ -56,7 +56,7 @@ func (a *app) createCommand() *cobra.Command {
 	flags.StringSliceVar(&f.dependsOn, "depends-on", nil, "`ids` of intents that must be done before")
 	flags.StringVar(&f.recipe, "recipe", "", "`name` of a recipe of pfl-forge.yaml that makes the change")
 	flags.StringArrayVar(&f.with, "with", nil, "`NAME=VALUE` of a parameter of the recipe; may be repeated")
-	flags.IntVar(&f.priority, "priority", 0, "higher goes first")
+	flags.IntVar(&f.priority, "priority", 0, "a number to sort by; it does not change the order of work")
 	flags.StringSliceVar(&f.labels, "label", nil, "`labels` to find it by")
 	flags.StringVar(&f.agent, "agent", "", "the back end: "+strings.Join(config.Agents(), ", "))
 	flags.Float64Var(&f.budget, "budget", 0, "most that agents may spend on it, in US `dollars`")
