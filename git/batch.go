@@ -9,71 +9,108 @@ import (
 	"slices"
 )
 
-// commitReader is a git cat-file that answers one commit after another, so that following parents takes one
-// process and no more.
-type commitReader struct {
-	cmd    *exec.Cmd
-	in     io.WriteCloser
-	out    *bufio.Reader
-	cancel context.CancelFunc
+// objectReader reads one object after another: loose ones by itself, packed ones through one git cat-file, which is
+// started when the first of them is asked for.
+type objectReader struct {
+	store *Store
+	loose []string        // object directories
+	ctx   context.Context //nolint:containedctx // of the call that the reader lives in
+	git   *batch
+}
+
+// batch is a running git cat-file --batch.
+type batch struct {
+	cmd *exec.Cmd
+	in  io.WriteCloser
+	out *bufio.Reader
 }
 
 const maxCommit = 1 << 20 // bytes of one commit object
 
-func (s *Store) readCommits(ctx context.Context) (*commitReader, error) {
-	ctx, cancel := context.WithCancel(ctx)
-	r := &commitReader{cmd: s.plumb().prepare(ctx, []string{"cat-file", "--batch"}), cancel: cancel}
-	in, err := r.cmd.StdinPipe()
-	if err != nil {
-		cancel()
-		return nil, err
-	}
-	out, err := r.cmd.StdoutPipe()
-	if err != nil {
-		cancel()
-		return nil, err
-	}
-	r.in, r.out = in, bufio.NewReader(out)
-	if err := r.cmd.Start(); err != nil {
-		cancel()
-		return nil, err
-	}
-	return r, nil
+// readObjects reads from the store, and loose objects from more directories.
+func (s *Store) readObjects(ctx context.Context, more ...string) *objectReader {
+	return &objectReader{store: s, ctx: ctx, loose: append(more, s.objects())}
 }
 
-func (r *commitReader) close() {
-	_ = r.in.Close()
-	_, _ = io.Copy(io.Discard, r.out)
-	_ = r.cmd.Wait()
-	r.cancel()
+func (r *objectReader) start() error {
+	cmd := r.store.plumb().prepare(r.ctx, []string{"cat-file", "--batch"})
+	in, err := cmd.StdinPipe()
+	if err != nil {
+		return err
+	}
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		return err
+	}
+	if err := cmd.Start(); err != nil {
+		return err
+	}
+	r.git = &batch{cmd: cmd, in: in, out: bufio.NewReader(out)}
+	return nil
+}
+
+func (r *objectReader) close() {
+	if r.git == nil {
+		return
+	}
+	_ = r.git.in.Close()
+	_, _ = io.Copy(io.Discard, r.git.out)
+	_ = r.git.cmd.Wait()
+}
+
+// read returns an object's content. Error: ErrNotFound, also when it is of another kind or larger than limit bytes.
+func (r *objectReader) read(o OID, kind string, limit int) ([]byte, error) {
+	if _, err := ParseOID(string(o)); err != nil {
+		return nil, err
+	}
+	for _, dir := range r.loose {
+		if raw, ok := readLoose(dir, o, kind, limit); ok {
+			return raw, nil
+		}
+	}
+	raw, err := r.readPacked(o, kind, limit)
+	if err != nil {
+		return nil, fmt.Errorf("%s %s: %w", kind, o, err)
+	}
+	return raw, nil
+}
+
+func (r *objectReader) readPacked(o OID, kind string, limit int) ([]byte, error) {
+	if r.git == nil {
+		if err := r.start(); err != nil {
+			return nil, err
+		}
+	}
+	if _, err := fmt.Fprintln(r.git.in, o); err != nil {
+		return nil, err
+	}
+	header, err := r.git.out.ReadString('\n')
+	if err != nil {
+		return nil, err
+	}
+	var name, is string
+	var size int
+	if _, err := fmt.Sscan(header, &name, &is, &size); err != nil || is != kind || size > limit {
+		return nil, ErrNotFound
+	}
+	raw := make([]byte, size+1)
+	if _, err := io.ReadFull(r.git.out, raw); err != nil {
+		return nil, err
+	}
+	return raw[:size], nil
 }
 
 // commit reads one. Error: ErrNotFound, also when it is no commit.
-func (r *commitReader) commit(o OID) (commitData, error) {
-	if _, err := ParseOID(string(o)); err != nil {
+func (r *objectReader) commit(o OID) (commitData, error) {
+	raw, err := r.read(o, "commit", maxCommit)
+	if err != nil {
 		return commitData{}, err
 	}
-	if _, err := fmt.Fprintln(r.in, o); err != nil {
-		return commitData{}, fmt.Errorf("commit %s: %w", o, err)
-	}
-	header, err := r.out.ReadString('\n')
-	if err != nil {
-		return commitData{}, fmt.Errorf("commit %s: %w", o, err)
-	}
-	var name, kind string
-	var size int
-	if _, err := fmt.Sscan(header, &name, &kind, &size); err != nil || kind != "commit" || size > maxCommit {
-		return commitData{}, fmt.Errorf("commit %s: %w", o, ErrNotFound)
-	}
-	raw := make([]byte, size+1)
-	if _, err := io.ReadFull(r.out, raw); err != nil {
-		return commitData{}, fmt.Errorf("commit %s: %w", o, err)
-	}
-	return parseCommit(o, string(raw[:size])), nil
+	return parseCommit(o, string(raw)), nil
 }
 
 // chain reads the commits base..head, oldest first, and makes sure that they form one line from base.
-func (r *commitReader) chain(base, head OID) ([]commitData, error) {
+func (r *objectReader) chain(base, head OID) ([]commitData, error) {
 	var chain []commitData
 	for at := head; at != base; {
 		c, err := r.commit(at)

@@ -126,10 +126,7 @@ func (c *Checkout) examine(ctx context.Context, got *Collected) error {
 	if err := s.descends(ctx, c.start, got.Head); err != nil {
 		return err
 	}
-	r, err := s.readCommits(ctx)
-	if err != nil {
-		return err
-	}
+	r := s.readObjects(ctx)
 	defer r.close()
 	commits, err := r.chain(c.start, got.Head)
 	if err != nil {

@@ -5,18 +5,20 @@ import (
 	"path/filepath"
 )
 
-// migrate moves loose objects into an object directory, durable as git makes them in its batch mode: each file is
-// written out, then one is flushed, which flushes the journal and the disk for all; then they get their names.
-func migrate(from, objects string) error {
-	files, err := looseObjects(from)
-	if err != nil {
-		return err
-	}
+// flushLoose makes the loose objects of a directory durable as git makes them in its batch mode: each file is
+// written out, then one is flushed, which flushes the journal and the disk for all. migrate then gives them their names.
+func flushLoose(dir string) (files []string, err error) {
+	files, err = looseObjects(dir)
 	for i, name := range files {
-		if err := flush(name, i == len(files)-1); err != nil {
-			return err
+		if err == nil {
+			err = flush(name, i == len(files)-1)
 		}
 	}
+	return files, err
+}
+
+// migrate moves loose objects into an object directory.
+func migrate(files []string, objects string) error {
 	for _, name := range files {
 		dir := filepath.Join(objects, filepath.Base(filepath.Dir(name)))
 		if err := os.MkdirAll(dir, 0o777); err != nil {

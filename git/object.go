@@ -6,6 +6,7 @@ import (
 	"crypto/sha1" //nolint:gosec // git's object names
 	"encoding/hex"
 	"fmt"
+	"io"
 	"os"
 	"path/filepath"
 	"strings"
@@ -66,15 +67,15 @@ func (d commitData) encode() []byte {
 	return b.Bytes()
 }
 
-// writeCommit stores a commit as a loose object in an object directory. Doing it here saves a process for
-// each commit of a rebase.
 func writeCommit(objects string, d commitData, durable bool) (OID, error) {
-	body := d.encode()
-	raw := append(fmt.Appendf(nil, "commit %d\x00", len(body)), body...)
-	sum := sha1.Sum(raw) //nolint:gosec // git's object names
-	o := OID(hex.EncodeToString(sum[:]))
-	dir := filepath.Join(objects, string(o[:2]))
-	path := filepath.Join(dir, string(o[2:]))
+	return writeObject(objects, "commit", d.encode(), durable)
+}
+
+// writeObject stores a loose object in an object directory. Doing it here saves a process for each.
+func writeObject(objects, kind string, body []byte, durable bool) (OID, error) {
+	raw := append(fmt.Appendf(nil, "%s %d\x00", kind, len(body)), body...)
+	o := nameOf(raw)
+	path := looseFile(objects, o)
 	if exists(path) {
 		return o, nil
 	}
@@ -86,11 +87,42 @@ func writeCommit(objects string, d commitData, durable bool) (OID, error) {
 	if err := w.Close(); err != nil {
 		return "", err
 	}
-	if err := os.MkdirAll(dir, 0o777); err != nil {
+	if err := os.MkdirAll(filepath.Dir(path), 0o777); err != nil {
 		return "", err
 	}
 	if err := replaceFile(path, z.Bytes(), durable); err != nil {
 		return "", err
 	}
 	return o, os.Chmod(path, 0o444)
+}
+
+// readLoose reads a loose object. It returns false for everything that git has to look at: a packed object, one of another
+// kind, a damaged one.
+func readLoose(objects string, o OID, kind string, limit int) ([]byte, bool) {
+	f, err := os.Open(looseFile(objects, o))
+	if err != nil {
+		return nil, false
+	}
+	defer f.Close()
+	z, err := zlib.NewReader(f)
+	if err != nil {
+		return nil, false
+	}
+	raw, err := io.ReadAll(io.LimitReader(z, int64(limit)+maxHeader))
+	header, body, ok := bytes.Cut(raw, []byte{0})
+	if err != nil || !ok || nameOf(raw) != o || len(body) > limit || string(header) != fmt.Sprintf("%s %d", kind, len(body)) {
+		return nil, false
+	}
+	return body, true
+}
+
+const maxHeader = 32 // bytes of "commit 123" and the NUL after it
+
+func looseFile(objects string, o OID) string {
+	return filepath.Join(objects, string(o[:2]), string(o[2:]))
+}
+
+func nameOf(raw []byte) OID {
+	sum := sha1.Sum(raw) //nolint:gosec // git's object names
+	return OID(hex.EncodeToString(sum[:]))
 }

@@ -3,8 +3,6 @@ package git
 import (
 	"bytes"
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -29,41 +27,55 @@ type Rebased struct {
 //
 // Errors: *ConflictError; *WorkError (Rewritten when base is no ancestor of head, Merged, Oversized).
 func (s *Store) Rebase(ctx context.Context, base, head, onto OID) (Rebased, error) {
-	chain, from, tip, err := s.readRange(ctx, base, head, onto)
+	scratch, err := os.MkdirTemp(s.quarantine(), "rebase-")
 	if err != nil {
 		return Rebased{}, err
 	}
-	n := len(chain)
-	kept := n
-	if base == onto {
-		if n > 0 {
-			tip = chain[n-1]
-		}
-	} else if tip, kept, err = s.replay(ctx, chain, from.tree, tip); err != nil {
+	defer func() { _ = os.RemoveAll(scratch) }()
+	p := replay{store: s, scratch: scratch, fresh: filepath.Join(scratch, "new")}
+	p.objects = s.readObjects(ctx, p.fresh)
+	defer p.objects.close()
+	if err := os.Mkdir(p.fresh, 0o700); err != nil {
 		return Rebased{}, err
 	}
-	id, err := s.PatchID(ctx, onto, tip.oid)
-	return Rebased{Head: tip.oid, Tree: tip.tree, PatchID: id, Commits: kept}, err
-}
-
-func (s *Store) readRange(ctx context.Context, base, head, onto OID) (chain []commitData, from, tip commitData, err error) {
-	r, err := s.readCommits(ctx)
+	patch := s.beginPatch(ctx, p.fresh) // while this git starts, the commits are copied
+	defer patch.cancel()
+	from, err := p.objects.commit(base)
 	if err != nil {
-		return nil, from, tip, err
+		return Rebased{}, err
 	}
-	defer r.close()
-	if from, err = r.commit(base); err != nil {
-		return nil, from, tip, err
+	tip, err := p.objects.commit(onto)
+	if err != nil {
+		return Rebased{}, err
 	}
-	if tip, err = r.commit(onto); err != nil {
-		return nil, from, tip, err
+	chain, err := p.objects.chain(base, head)
+	if err != nil {
+		return Rebased{}, err
 	}
-	chain, err = r.chain(base, head)
-	return chain, from, tip, err
+	start, kept := tip.tree, len(chain)
+	if base != onto {
+		tip, kept, err = p.run(ctx, chain, from.tree, tip)
+	} else if kept > 0 {
+		tip = chain[kept-1]
+	}
+	if err != nil {
+		return Rebased{}, err
+	}
+	id, err := patch.between(start, tip.tree, p.flush)
+	if err != nil {
+		return Rebased{}, err
+	}
+	return Rebased{Head: tip.oid, Tree: tip.tree, PatchID: id, Commits: kept}, migrate(p.files, s.objects())
 }
 
 // descends makes sure that head is base or descends from it. Error: *WorkError (Rewritten).
 func (s *Store) descends(ctx context.Context, base, head OID) error {
+	// What was made a moment ago is loose, and most often one commit.
+	if raw, ok := readLoose(s.objects(), head, "commit", maxCommit); ok {
+		if parents := parseCommit(head, string(raw)).parents; len(parents) == 1 && parents[0] == base {
+			return nil
+		}
+	}
 	ok, err := s.IsAncestor(ctx, base, head)
 	if err == nil && !ok {
 		return rewritten(base)
@@ -75,21 +87,26 @@ func rewritten(base OID) error {
 	return &WorkError{Fault: Rewritten, Detail: "the branch no longer contains " + base.Short() + ", the commit it started from"}
 }
 
-// replay picks each commit on top of tip and returns the new tip and how many commits it took.
-func (s *Store) replay(ctx context.Context, commits []commitData, base OID, tip commitData) (commitData, int, error) {
-	scratch, err := os.MkdirTemp(s.quarantine(), "rebase-")
-	if err != nil {
-		return tip, 0, err
-	}
-	defer func() { _ = os.RemoveAll(scratch) }()
-	fresh := filepath.Join(scratch, "new") // what the rebase makes; in the store when all of it is there
-	if err := os.Mkdir(fresh, 0o700); err != nil {
-		return tip, 0, err
-	}
-	id := s.identity.orDefault()
+// replay is a rebase on its way. What it makes is in a directory of its own, and in the store when all of it is there.
+type replay struct {
+	store   *Store
+	objects *objectReader
+	scratch string
+	fresh   string   // an object directory
+	files   []string // in it, flushed
+}
+
+func (p *replay) flush() (err error) {
+	p.files, err = flushLoose(p.fresh)
+	return err
+}
+
+// run picks each commit on top of tip and returns the new tip and how many commits it took.
+func (p *replay) run(ctx context.Context, commits []commitData, base OID, tip commitData) (commitData, int, error) {
+	id := p.store.identity.orDefault()
 	kept := 0
 	for _, c := range commits {
-		tree, err := s.mergeTrees(ctx, scratch, base, tip.tree, c.tree)
+		tree, err := p.mergeTrees(ctx, base, tip.tree, c.tree)
 		if conflict, ok := err.(*ConflictError); ok {
 			conflict.Commit = c.oid
 		}
@@ -104,28 +121,30 @@ func (s *Store) replay(ctx context.Context, commits []commitData, base OID, tip 
 		next := c
 		next.tree, next.parents = tree, []OID{tip.oid}
 		next.committer = fmt.Sprintf("%s <%s> %s", id.Name, id.Email, when(c.committer))
-		if next.oid, err = writeCommit(fresh, next, false); err != nil {
+		if next.oid, err = writeCommit(p.fresh, next, false); err != nil {
 			return tip, 0, err
 		}
 		tip, kept = next, kept+1
 	}
-	return tip, kept, migrate(fresh, s.objects())
+	return tip, kept, nil
 }
 
-// mergeTrees is a three-way merge of trees. git merge-tree finds the base by itself, from history, so it is
-// given one: two scratch commits with the trees to merge, on a scratch parent with the base's tree. They live
-// in a directory of their own that is thrown away.
-func (s *Store) mergeTrees(ctx context.Context, scratch string, base, ours, theirs OID) (OID, error) {
-	switch { // what a three-way merge answers without looking inside
-	case base == theirs || ours == theirs:
-		return ours, nil
-	case base == ours:
-		return theirs, nil
+// mergeTrees is a three-way merge of trees.
+func (p *replay) mergeTrees(ctx context.Context, base, ours, theirs OID) (OID, error) {
+	tree, ok, err := treeMerger{objects: p.objects, to: p.fresh}.merge(base, ours, theirs)
+	if err != nil || ok {
+		return tree, err
 	}
+	return p.mergeByGit(ctx, base, ours, theirs)
+}
+
+// mergeByGit merges what has to be looked at file by file. git merge-tree finds the base by itself, from history, so it
+// is given one: two scratch commits with the trees to merge, on a scratch parent with the base's tree.
+func (p *replay) mergeByGit(ctx context.Context, base, ours, theirs OID) (OID, error) {
 	const nobody = "nobody <> 0 +0000"
 	write := func(tree OID, parents ...OID) (o OID, err error) {
 		d := commitData{tree: tree, parents: parents, author: nobody, committer: nobody}
-		return writeCommit(scratch, d, false)
+		return writeCommit(p.scratch, d, false)
 	}
 	root, err := write(base)
 	if err != nil {
@@ -139,9 +158,9 @@ func (s *Store) mergeTrees(ctx context.Context, scratch string, base, ours, thei
 	if err != nil {
 		return "", err
 	}
-	c := s.plumb()
-	c.env = []string{"GIT_OBJECT_DIRECTORY=" + filepath.Join(scratch, "new"), alternates(s.objects(), scratch)}
-	c.config = []string{"core.fsync=none"} // migrate does it
+	c := p.store.plumb()
+	c.env = []string{"GIT_OBJECT_DIRECTORY=" + p.fresh, alternates(p.store.objects(), p.scratch)}
+	c.config = []string{"core.fsync=none"} // flush does it
 	var out bytes.Buffer
 	c.stdout = &out
 	_, err = run(ctx, c, "merge-tree", "--write-tree", "--name-only", "--no-messages", "-z", string(left), string(right))
@@ -154,20 +173,4 @@ func (s *Store) mergeTrees(ctx context.Context, scratch string, base, ours, thei
 		return "", err
 	}
 	return ParseOID(fields[0])
-}
-
-// PatchID names the change between two commits: equal for the same change at another place of history, with
-// other line numbers. Unlike git patch-id it sees white space and the content of binary files.
-func (s *Store) PatchID(ctx context.Context, base, head OID) (string, error) {
-	h := sha256.New()
-	c := s.plumb()
-	lines := &patchLines{sum: h}
-	c.stdout = lines
-	_, err := run(ctx, c, "diff-tree", "-r", "-p", "--full-index", "--no-renames", "--no-ext-diff", "--no-textconv", "--diff-algorithm=myers",
-		"-U3", "-O/dev/null", string(base), string(head))
-	if err != nil {
-		return "", err
-	}
-	lines.flush()
-	return hex.EncodeToString(h.Sum(nil)), nil
 }

@@ -12,7 +12,9 @@ import (
 //
 // Errors: *WorkError (Rewritten when base is no ancestor of head, Merged, Oversized).
 func (s *Store) Squash(ctx context.Context, base, head OID) (OID, error) {
-	chain, _, _, err := s.readRange(ctx, base, head, base)
+	r := s.readObjects(ctx)
+	defer r.close()
+	chain, err := r.chain(base, head)
 	if err != nil {
 		return "", err
 	}

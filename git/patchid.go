@@ -1,0 +1,84 @@
+package git
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+)
+
+// PatchID names the change between two commits: equal for the same change at another place of history, with
+// other line numbers. Unlike git patch-id it sees white space and the content of binary files.
+func (s *Store) PatchID(ctx context.Context, base, head OID) (string, error) {
+	var trees [2]OID
+	r := s.readObjects(ctx)
+	defer r.close()
+	for i, o := range []OID{base, head} {
+		c, err := r.commit(o)
+		if err != nil {
+			return "", err
+		}
+		trees[i] = c.tree
+	}
+	p := s.beginPatch(ctx)
+	defer p.cancel()
+	return p.between(trees[0], trees[1], func() error { return nil })
+}
+
+// patch is a git that waits for the two trees to compare.
+type patch struct {
+	in   *io.PipeWriter
+	sum  patchLines
+	done chan error
+}
+
+// beginPatch starts it; more are object directories to read from, beside the store's. It ends by between or cancel.
+func (s *Store) beginPatch(ctx context.Context, more ...string) *patch {
+	r, w := io.Pipe()
+	p := &patch{in: w, sum: patchLines{sum: sha256.New()}, done: make(chan error, 1)}
+	c := s.plumb()
+	if len(more) > 0 {
+		c.env = append(c.env, alternates(more...))
+	}
+	c.stdin, c.stdout = r, &afterLine{w: &p.sum}
+	go func() {
+		_, err := run(ctx, c, "diff-tree", "--stdin", "-r", "-p", "--full-index", "--no-renames", "--no-ext-diff", "--no-textconv",
+			"--diff-algorithm=myers", "-U3", "-O/dev/null")
+		p.done <- errors.Join(err, r.Close())
+	}()
+	return p
+}
+
+// between returns the patch id and calls meanwhile, while git works.
+func (p *patch) between(base, head OID, meanwhile func() error) (string, error) {
+	_, err := fmt.Fprintf(p.in, "%s %s\n", base, head)
+	p.cancel()
+	if err := errors.Join(meanwhile(), <-p.done, err); err != nil {
+		return "", err
+	}
+	p.sum.flush()
+	return hex.EncodeToString(p.sum.sum.Sum(nil)), nil
+}
+
+// cancel tells git that nothing more comes.
+func (p *patch) cancel() { _ = p.in.Close() }
+
+// afterLine drops the first line, in which git repeats what it was asked.
+type afterLine struct {
+	w     io.Writer
+	begun bool
+}
+
+func (a *afterLine) Write(b []byte) (int, error) {
+	rest := b
+	if !a.begun {
+		if _, rest, a.begun = bytes.Cut(b, []byte{'\n'}); !a.begun {
+			return len(b), nil
+		}
+	}
+	_, err := a.w.Write(rest)
+	return len(b), err
+}

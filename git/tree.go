@@ -1,0 +1,124 @@
+package git
+
+import (
+	"bytes"
+	"cmp"
+	"encoding/hex"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+)
+
+// treeEntry is one line of a tree object.
+type treeEntry struct{ mode, oid string }
+
+func (e treeEntry) isTree() bool { return strings.TrimLeft(e.mode, "0") == "40000" }
+
+// treeMerger merges trees where no file has to be looked at: in each directory that both sides changed, each entry
+// was changed by one side only, or by both alike. What is gone, what changed its kind, and what both changed in
+// different ways is left to git merge-tree, which knows renames and conflicts.
+//
+// A rename does not matter to what is merged here. A renamed file that the other side also changed, and a file
+// that the other side added to a renamed directory, make an entry that is gone or differs on both sides.
+type treeMerger struct {
+	objects *objectReader
+	to      string // the object directory for new trees
+}
+
+// merge returns the merged tree, or false when git must do it.
+func (m treeMerger) merge(base, ours, theirs OID) (OID, bool, error) {
+	switch {
+	case base == theirs || ours == theirs:
+		return ours, true, nil
+	case base == ours:
+		return theirs, true, nil
+	}
+	var sides [3]map[string]treeEntry
+	for i, o := range []OID{base, ours, theirs} {
+		raw, err := m.objects.read(o, "tree", maxTree)
+		if err != nil {
+			return "", false, err
+		}
+		var ok bool
+		if sides[i], ok = parseTree(raw); !ok {
+			return "", false, nil
+		}
+	}
+	merged := make(map[string]treeEntry)
+	for _, side := range sides {
+		for name := range side {
+			if _, done := merged[name]; done {
+				continue
+			}
+			e, ok, err := m.entry(sides[0][name], sides[1][name], sides[2][name])
+			if err != nil || !ok {
+				return "", false, err
+			}
+			merged[name] = e
+		}
+	}
+	o, err := writeObject(m.to, "tree", encodeTree(merged), false)
+	return o, err == nil, err
+}
+
+func (m treeMerger) entry(base, ours, theirs treeEntry) (treeEntry, bool, error) {
+	none := treeEntry{}
+	if ours == none || theirs == none {
+		if base != none { // gone on a side
+			return none, false, nil
+		}
+		return cmp.Or(ours, theirs), true, nil
+	}
+	if base != none && (base.isTree() != ours.isTree() || base.isTree() != theirs.isTree()) {
+		return none, false, nil
+	}
+	switch {
+	case ours == theirs || base == theirs:
+		return ours, true, nil
+	case base == ours:
+		return theirs, true, nil
+	case !base.isTree():
+		return none, false, nil
+	}
+	o, ok, err := m.merge(OID(base.oid), OID(ours.oid), OID(theirs.oid))
+	return treeEntry{base.mode, string(o)}, ok, err
+}
+
+const (
+	maxTree   = 64 << 20
+	nameBytes = 20 // of an object name in a tree
+)
+
+// parseTree returns false for what is no proper tree.
+func parseTree(raw []byte) (map[string]treeEntry, bool) {
+	entries := make(map[string]treeEntry)
+	for len(raw) > 0 {
+		head, rest, ok := bytes.Cut(raw, []byte{0})
+		mode, name, named := bytes.Cut(head, []byte{' '})
+		_, twice := entries[string(name)]
+		if !ok || !named || twice || len(rest) < nameBytes {
+			return nil, false
+		}
+		entries[string(name)] = treeEntry{string(mode), hex.EncodeToString(rest[:nameBytes])}
+		raw = rest[nameBytes:]
+	}
+	return entries, true
+}
+
+// encodeTree sorts as git does: a directory as if its name ended in a slash.
+func encodeTree(entries map[string]treeEntry) []byte {
+	key := func(name string) string {
+		if entries[name].isTree() {
+			return name + "/"
+		}
+		return name
+	}
+	var b bytes.Buffer
+	for _, name := range slices.SortedFunc(maps.Keys(entries), func(a, b string) int { return cmp.Compare(key(a), key(b)) }) {
+		e := entries[name]
+		oid, _ := hex.DecodeString(e.oid) // it was encoded by parseTree or is the name of a tree
+		fmt.Fprintf(&b, "%s %s\x00%s", e.mode, name, oid)
+	}
+	return b.Bytes()
+}
