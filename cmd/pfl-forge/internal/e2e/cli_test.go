@@ -6,6 +6,7 @@ import (
 	"os"
 	"os/exec"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 )
@@ -98,8 +99,26 @@ func (r *repo) decode(into any, args ...string) {
 type running struct {
 	t              *testing.T
 	cmd            *exec.Cmd
-	stdout, stderr bytes.Buffer
+	stdout, stderr text
 	ended          chan struct{}
+}
+
+// text is what a process says, to be read while it goes on.
+type text struct {
+	mu  sync.Mutex
+	buf bytes.Buffer
+}
+
+func (s *text) Write(p []byte) (int, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.buf.Write(p)
+}
+
+func (s *text) String() string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.buf.String()
 }
 
 // start starts pfl-forge. It is ended with the test, if not before.
@@ -156,6 +175,19 @@ func await(t *testing.T, what string, so func() bool) {
 		}
 		<-time.After(20 * time.Millisecond)
 	}
+}
+
+// until waits until something is so, as long as the process goes on.
+func (p *running) until(what string, so func() bool) {
+	p.t.Helper()
+	await(p.t, what, func() bool {
+		select {
+		case <-p.ended:
+			p.t.Fatalf("%v ended before %s\n%s%s", p.cmd.Args[1:], what, p.stdout.String(), p.stderr.String())
+		default:
+		}
+		return so()
+	})
 }
 
 // exists reports whether there is anything under a path.

@@ -31,7 +31,7 @@ func TestGarbageOnEverySubject(t *testing.T) {
 	r.draft("slow", "recipe: gated")
 	r.draft("after", "recipe: good\ndepends_on: [slow]")
 	run := r.start("run")
-	await(t, "the recipe runs", func() bool { return exists(gate + ".reached") })
+	run.until("the recipe runs", func() bool { return exists(gate + ".reached") })
 
 	nc := connectTo(t, r)
 	name := filepath.Base(r.dir)
@@ -49,7 +49,7 @@ func TestGarbageOnEverySubject(t *testing.T) {
 	}
 	r.must(0, "create", "late", "-t", "Late", "--recipe", "good")
 	// One of each kind that somebody reads: an event, a result, a command, a wake.
-	await(t, "the dead letters are shown", func() bool { return r.status().Dead >= 4*want })
+	run.until("the dead letters are shown", func() bool { return r.status().Dead >= 4*want })
 	contains(t, "doctor", r.must(0, "doctor").stdout, "messages that nobody could handle", "FORGE_")
 	contains(t, "status", r.must(0, "status").stderr, "messages that nobody could handle")
 
