@@ -86,8 +86,8 @@ func removeAll(path string) error {
 	}
 	_ = filepath.WalkDir(path, func(p string, d fs.DirEntry, err error) error {
 		if d != nil && d.IsDir() {
-			_ = os.Chmod(p, 0o700)
-			if err != nil { // it could not be read before: now it can
+			_ = os.Chmod(p, 0o700) //nolint:gosec // below a directory of ours that no agent is in any more
+			if err != nil {        // it could not be read before: now it can
 				return removeAllIn(p)
 			}
 		}

@@ -135,7 +135,10 @@ func TestCollectContainsDamage(t *testing.T) {
 		leftover bool
 	}{
 		{"checkout deleted", func(t *testing.T, r, _ repo) { remove(t, r, ".") }, git.Damaged, false},
-		{"checkout replaced by a link", func(t *testing.T, r, user repo) { remove(t, r, "."); link(t, r.at(filepath.Dir(r.dir)), user.dir, "t") }, git.Damaged, false},
+		{"checkout replaced by a link", func(t *testing.T, r, user repo) {
+			remove(t, r, ".")
+			link(t, r.at(filepath.Dir(r.dir)), user.dir, "t")
+		}, git.Damaged, false},
 		{"no .git", func(t *testing.T, r, _ repo) { remove(t, r, ".git") }, git.Damaged, true},
 		{".git is a file", func(t *testing.T, r, user repo) {
 			remove(t, r, ".git")
@@ -255,7 +258,7 @@ func TestCollectRefusesUnsafePaths(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			defer p.Close()
+			defer func() { must(t, p.Close()) }()
 			c, agent := prepare(t, p, "t", r.head("main"))
 			tc.do(agent)
 			if tc.name != ".forge" && tc.name != "gitlink" && tc.name != "removed again" { // git add -A would not

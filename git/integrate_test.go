@@ -84,7 +84,7 @@ func TestIntegrateKeepsUncommittedWork(t *testing.T) {
 // noLocks makes sure that nothing of ours is left in the git directory.
 func (r repo) noLocks() {
 	r.t.Helper()
-	err := filepath.WalkDir(filepath.Join(r.dir, ".git"), func(p string, d os.DirEntry, err error) error {
+	err := filepath.WalkDir(filepath.Join(r.dir, ".git"), func(p string, _ os.DirEntry, err error) error {
 		name := filepath.Base(p)
 		if strings.HasSuffix(name, ".lock") || name == "index.pfl-forge" || name == "move.json" {
 			r.t.Errorf("left behind: %s", p)
@@ -249,7 +249,7 @@ func commitOn(t *testing.T, s *git.Store, at git.OID, n int) git.OID {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer p.Close()
+	defer func() { must(t, p.Close()) }()
 	c, agent := prepare(t, p, "t", at)
 	agent.write("ours", strings.Repeat("x\n", n))
 	o, err := c.CommitAll(t.Context(), "change of main", git.Identity{Name: "Recipe", Email: "r@example.org"})

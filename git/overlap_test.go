@@ -47,8 +47,7 @@ func TestIntegrateNeverTouchesAPersonsWork(t *testing.T) {
 
 		_, err := s.Integrate(t.Context(), "main", r.head("base"), r.head("next"))
 		after := r.disk()
-		var overlap *git.OverlapError
-		if errors.As(err, &overlap) {
+		if _, overlap := errors.AsType[*git.OverlapError](err); overlap {
 			refused++
 			if !maps.Equal(disk, after) || index != r.git("ls-files", "-s") || r.head("main") != r.head("base") {
 				rt.Fatalf("refused (%v), but changed %v to %v", err, disk, after)
@@ -143,7 +142,7 @@ func (r repo) stagedStays(rt *rapid.T, before string) {
 	base := strings.Split(r.git("ls-tree", "-r", "--format=%(objectmode) %(objectname) 0%x09%(path)", "base"), "\n")
 	next := strings.Split(r.git("ls-tree", "-r", "--format=%(objectmode) %(objectname) 0%x09%(path)", "next"), "\n")
 	now := strings.Split(r.git("ls-files", "-s"), "\n")
-	for _, e := range strings.Split(before, "\n") {
+	for e := range strings.SplitSeq(before, "\n") {
 		if !slices.Contains(base, e) && !slices.Contains(now, e) && !slices.Contains(next, e) {
 			rt.Fatalf("no longer staged: %q", e)
 		}

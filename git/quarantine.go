@@ -70,7 +70,7 @@ func (s *Store) unpack(ctx context.Context, pack *os.File, limits Limits) error 
 		return err
 	}
 	objects := binary.BigEndian.Uint32(header[8:])
-	if objects > uint32(limits.Objects) { //nolint:gosec // a positive limit
+	if objects > uint32(limits.Objects) {
 		return &WorkError{Fault: Oversized, Detail: fmt.Sprintf("%d new objects, more than %d", objects, limits.Objects)}
 	}
 	if _, err := pack.Seek(0, io.SeekStart); err != nil {

@@ -3,6 +3,7 @@ package git
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -107,7 +108,7 @@ func (p *replay) run(ctx context.Context, commits []commitData, base OID, tip co
 	kept := 0
 	for _, c := range commits {
 		tree, err := p.mergeTrees(ctx, base, tip.tree, c.tree)
-		if conflict, ok := err.(*ConflictError); ok {
+		if conflict, ok := errors.AsType[*ConflictError](err); ok {
 			conflict.Commit = c.oid
 		}
 		if err != nil {

@@ -1,13 +1,11 @@
 package git_test
 
 import (
-	"context"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/pfl-forge/pfl-forge/git"
 )
@@ -166,20 +164,4 @@ func prepare(t testing.TB, p *git.Pool, task string, at git.OID) (*git.Checkout,
 
 func attempt(task string) git.Attempt {
 	return git.Attempt{Intent: "intent", Task: git.Name(task), Number: 1}
-}
-
-// eventually waits until ok, which something else in the test makes true.
-func eventually(t testing.TB, what string, ok func() bool) {
-	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
-	defer cancel()
-	tick := time.NewTicker(2 * time.Millisecond)
-	defer tick.Stop()
-	for !ok() {
-		select {
-		case <-ctx.Done():
-			t.Fatalf("never happened: %s", what)
-		case <-tick.C:
-		}
-	}
 }

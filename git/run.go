@@ -90,8 +90,7 @@ func (c command) prepare(ctx context.Context, args []string) *exec.Cmd {
 
 // exitCode returns the exit code of a failed command, or -1.
 func exitCode(err error) int {
-	var e *Error
-	if errors.As(err, &e) {
+	if e, ok := errors.AsType[*Error](err); ok {
 		return e.ExitCode
 	}
 	return -1
@@ -99,8 +98,7 @@ func exitCode(err error) int {
 
 // stderrOf returns what a failed command wrote to standard error.
 func stderrOf(err error) string {
-	var e *Error
-	if errors.As(err, &e) {
+	if e, ok := errors.AsType[*Error](err); ok {
 		return e.Stderr
 	}
 	return ""

@@ -1,6 +1,7 @@
 package git_test
 
 import (
+	"bytes"
 	"errors"
 	"os"
 	"path/filepath"
@@ -116,7 +117,7 @@ func TestDiffAndChanges(t *testing.T) {
 		t.Errorf("%s, %v, %v", patch, cut, err)
 	}
 	short, cut, err := s.Diff(t.Context(), base, head, 100)
-	if err != nil || !cut || len(short) > 100 || !strings.HasPrefix(string(patch), string(short)) || short[len(short)-1] != '\n' {
+	if err != nil || !cut || len(short) > 100 || !bytes.HasPrefix(patch, short) || short[len(short)-1] != '\n' {
 		t.Errorf("%q, %v, %v", short, cut, err)
 	}
 	if n, err := s.Commits(t.Context(), base, head); err != nil || n != 1 {

@@ -11,7 +11,7 @@ import (
 	"strings"
 )
 
-// moveRef moves the branch in a git ref transaction and calls while while it is prepared: the branch, and HEAD
+// moveRef moves the branch in a git ref transaction and calls while, the function, when it is prepared: the branch, and HEAD
 // of m.GitDir if it is on the branch, are then locked and known to be at the old value, so no commit, switch or reset
 // of a person can come between. When while fails, or this process dies, git aborts the transaction.
 //

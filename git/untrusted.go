@@ -186,8 +186,7 @@ func (a *agentGit) copyObject(top, name, to string, room int64) (int64, error) {
 
 // damaged makes a WorkError of err, unless it is one.
 func damaged(p string, err error) error {
-	var w *WorkError
-	if errors.As(err, &w) {
+	if w, ok := errors.AsType[*WorkError](err); ok {
 		return w
 	}
 	return &WorkError{Fault: Damaged, Path: p, Detail: "cannot be used: " + err.Error()}

@@ -50,8 +50,12 @@ func newCluster(t *testing.T, files map[string]string) *cluster {
 		strings.TrimPrefix(c.url, "nats://"), filepath.Join(c.dir, "nats")))
 	c.procs = append(c.procs, &process{name: "nats-server", args: []string{"-c", conf}})
 	for _, s := range []struct{ program, replica string }{
-		{"runner", "runner-1"}, {"analyzer", "analyzer-1"}, {"implementer", "implementer-1"},
-		{"implementer", "implementer-2"}, {"reviewer", "reviewer-1"}, {"reflector", "reflector-1"},
+		{"runner", "runner-1"},
+		{"analyzer", "analyzer-1"},
+		{"implementer", "implementer-1"},
+		{"implementer", "implementer-2"},
+		{"reviewer", "reviewer-1"},
+		{"reflector", "reflector-1"},
 	} {
 		c.procs = append(c.procs, &process{name: s.program, args: []string{
 			"--server", c.url, "--token-file", token, "--project", project + "=" + c.origin,
@@ -211,7 +215,8 @@ func TestKilledServices(t *testing.T) {
 	if list := processesIn(t, c.dir); len(list) > 0 {
 		t.Errorf("processes are left: %v", list)
 	}
-	if out, err := exec.CommandContext(t.Context(), "git", "-C", c.origin, "fsck", "--no-dangling", "--no-progress").CombinedOutput(); err != nil || len(bytes.TrimSpace(out)) > 0 {
+	fsck := exec.CommandContext(t.Context(), "git", "-C", c.origin, "fsck", "--no-dangling", "--no-progress")
+	if out, err := fsck.CombinedOutput(); err != nil || len(bytes.TrimSpace(out)) > 0 {
 		t.Errorf("git fsck: %v\n%s", err, out)
 	}
 }
@@ -222,7 +227,7 @@ func freePort(t *testing.T) int {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer l.Close()
+	defer func() { _ = l.Close() }()
 	return l.Addr().(*net.TCPAddr).Port
 }
 

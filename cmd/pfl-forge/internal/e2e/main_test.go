@@ -22,7 +22,7 @@ func run(m *testing.M) int {
 		fmt.Fprintln(os.Stderr, err)
 		return 1
 	}
-	defer os.RemoveAll(dir)
+	defer func() { _ = os.RemoveAll(dir) }()
 	bin = dir
 	const module = "github.com/pfl-forge/pfl-forge"
 	programs := map[string]string{
