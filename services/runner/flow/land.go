@@ -116,7 +116,7 @@ func (s *Intent) landedLate(t *task, r *forge.Integration) {
 		s.open.cancelTimer(parkKey(t.ID, step))
 	}
 	s.open.closeNote("task/" + string(t.ID))
-	t.Commit, t.Head = r.Commit, r.Commit
+	t.Base, t.Head, t.Commit = r.Parent, r.Commit, r.Commit
 	s.endTask(t, forge.TaskDone, "")
 	switch {
 	case s.phase == phaseWorking:
@@ -132,7 +132,7 @@ func (s *Intent) landedLate(t *task, r *forge.Integration) {
 func (s *Intent) settleLanding(t *task, r *forge.Integration) {
 	switch r.Outcome {
 	case forge.LandIntegrated:
-		t.Commit, t.Head = r.Commit, r.Commit
+		t.Base, t.Head, t.Commit = r.Parent, r.Commit, r.Commit
 		s.endTask(t, forge.TaskDone, "")
 		s.work()
 	case forge.LandConflict:

@@ -233,6 +233,9 @@ func (s *script) show(id forge.IntentID) {
 	}
 	for _, t := range v.Tasks {
 		s.print("%s %s, attempts %d, commit %q %s", t.ID, t.Status, t.Attempts, t.Commit, t.Failure)
+		if t.Commit != "" {
+			s.print("  changes %s to %s", t.Base, t.Head)
+		}
 	}
 	for _, h := range v.History {
 		s.print("run %d: %s %s", h.Run, h.Outcome, h.FailureReason)

@@ -90,7 +90,7 @@ func (s *script) answer(t *testing.T, r *forge.Result, c forge.Command, d *datad
 		r.Integration = &forge.Integration{Outcome: forge.LandOutcome(arg("outcome")), Files: files}
 		switch r.Integration.Outcome {
 		case "", forge.LandIntegrated:
-			r.Integration.Outcome, r.Integration.Commit = forge.LandIntegrated, commit("landed")
+			r.Integration.Outcome, r.Integration.Commit, r.Integration.Parent = forge.LandIntegrated, commit("landed"), commit("tip")
 		case forge.LandVerifyFailed:
 			r.Integration.Verify = &forge.VerifyReport{Command: "make test", Output: "FAIL"}
 		case forge.LandChanged:
