@@ -27,8 +27,10 @@ const planted = `
       for h in pre-commit post-commit post-checkout reference-transaction post-index-change post-merge; do
         mkdir -p .git/hooks && cp .git/evil .git/hooks/$h
       done
-      printf '[core]\n fsmonitor = %s\n hooksPath = %s\n alternateRefsCommand = %s\n pager = %s\n[filter "evil"]\n clean = %s\n smudge = %s\n[diff]\n external = %s\n[include]\n path = %s\n' \
-        "$PWD/.git/evil" "$PWD/.git/hooks" "$PWD/.git/evil" "$PWD/.git/evil" "$PWD/.git/evil" "$PWD/.git/evil" "$PWD/.git/evil" "$OUT/more" >> .git/config
+      e=$PWD/.git/evil
+      printf '[core]\n fsmonitor = %s\n alternateRefsCommand = %s\n pager = %s\n' "$e" "$e" "$e" >> .git/config
+      printf '[filter "evil"]\n clean = %s\n smudge = %s\n[diff]\n external = %s\n' "$e" "$e" "$e" >> .git/config
+      printf '[core]\n hooksPath = %s\n[include]\n path = %s\n' "$PWD/.git/hooks" "$OUT/more" >> .git/config
       echo '* filter=evil diff=evil merge=evil' > .git/info/attributes
       echo "$OUT" >> .git/objects/info/alternates
       echo planted > planted.txt
@@ -55,21 +57,27 @@ var hostiles = []hostile{
 	{name: "daemon-fails", run: daemon + `
       exit 3`, says: []string{"exited with status 3"}},
 	{name: "no-checkout", run: `rm -rf "$PWD"`, says: []string{"unsafe", "checkout was deleted"}},
-	{name: "no-git", run: `rm -rf .git; echo x > x.txt; git add -A; git commit -m mine; git update-ref refs/heads/main HEAD~; git branch -f main HEAD~; true`,
-		says: []string{"unsafe", ".git", "was deleted or replaced"}},
+	{
+		name: "no-git", run: `rm -rf .git; echo x > x.txt; git add -A; git commit -m mine; git update-ref refs/heads/main HEAD~; git branch -f main HEAD~; true`,
+		says: []string{"unsafe", ".git", "was deleted or replaced"},
+	},
 	{name: "branches", run: `git checkout -q -b mine && echo x > stray.txt && git add -A && git commit -qm stray
       git update-ref refs/heads/main HEAD && git branch -f mainly HEAD && git update-ref refs/tags/v1 HEAD
       git checkout -q "forge/$FORGE_TASK" && git branch -D mine && echo x > branches.txt`},
 	{name: "no-branch", run: `git checkout -q --detach && git branch -D "forge/$FORGE_TASK" && echo x > x.txt`, says: []string{"unsafe", "refs/heads/forge"}},
 	{name: "rewrite", run: `git commit -q --amend --allow-empty -m "all mine"`, says: []string{"unsafe", "rewritten"}},
-	{name: "merge", run: `t=$(git commit-tree -m evil -p HEAD -p "$(git commit-tree -m root HEAD^{tree})" HEAD^{tree}) && git update-ref "refs/heads/forge/$FORGE_TASK" $t`,
-		says: []string{"unsafe", "merge"}},
+	{
+		name: "merge", run: `t=$(git commit-tree -m evil -p HEAD -p "$(git commit-tree -m root HEAD^{tree})" HEAD^{tree}) && git update-ref "refs/heads/forge/$FORGE_TASK" $t`,
+		says: []string{"unsafe", "merge"},
+	},
 	{name: "plant", run: planted},
 	{name: "link-in-commit", run: `ln -s "$OUT" out && git add out && git commit -qm link`, says: []string{"unsafe", "symbolic link out of the tree"}},
-	{name: "state-in-commit", run: `mkdir -p .forge && echo evil > .forge/state.yaml && git add -f .forge && git commit -qm state`, says: []string{"unsafe", ".forge/"}},
+	{name: "state-in-commit", run: `mkdir -p .forge && echo x > .forge/state.yaml && git add -f .forge && git commit -qm x`, says: []string{"unsafe", ".forge/"}},
 	{name: "state-left", run: `mkdir -p .forge/intents && echo evil > .forge/intents/good-0.yaml && echo x > left.txt`},
-	{name: "embedded", run: inner + ` && git -c advice.addEmbeddedRepo=false add sub && git commit -qm sub`,
-		says: []string{"unsafe", `"sub"`}},
+	{
+		name: "embedded", run: inner + ` && git -c advice.addEmbeddedRepo=false add sub && git commit -qm sub`,
+		says: []string{"unsafe", `"sub"`},
+	},
 	{name: "embedded-left", run: inner, says: []string{"unsafe", `"sub`}},
 	{name: "huge", run: `head -c 34000000 /dev/zero > huge.bin`, says: []string{"unsafe", "oversized", "huge.bin"}},
 	{name: "garbage-git", run: `printf 'ref: refs/heads/../../../../x\n' > ".git/refs/heads/forge/$FORGE_TASK"; echo x > x.txt`, says: []string{"unsafe"}},
@@ -219,7 +227,7 @@ func snapshot(r *repo) map[string]string {
 		"hooks":      list(r, ".git/hooks"),
 		"info":       list(r, ".git/info"),
 		"my changes": r.read("mine.txt"),
-		"alternates": fmt.Sprint(exists(filepath.Join(r.dir, ".git/objects/info/alternates"))),
+		"alternates": strconv.FormatBool(exists(filepath.Join(r.dir, ".git/objects/info/alternates"))),
 	}
 }
 

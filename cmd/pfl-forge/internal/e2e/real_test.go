@@ -1,7 +1,6 @@
 package e2e
 
 import (
-	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -114,5 +113,5 @@ func sh(r *repo, line string) string {
 	if err != nil {
 		r.t.Fatalf("%s: %v\n%s", line, err, out)
 	}
-	return strings.TrimSpace(fmt.Sprintf("%s", out))
+	return strings.TrimSpace(string(out))
 }
