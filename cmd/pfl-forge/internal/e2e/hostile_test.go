@@ -67,7 +67,8 @@ var hostiles = []hostile{
 	{name: "no-branch", run: `git checkout -q --detach && git branch -D "forge/$FORGE_TASK" && echo x > x.txt`, says: []string{"unsafe", "refs/heads/forge"}},
 	{name: "rewrite", run: `git commit -q --amend --allow-empty -m "all mine"`, says: []string{"unsafe", "rewritten"}},
 	{
-		name: "merge", run: `t=$(git commit-tree -m evil -p HEAD -p "$(git commit-tree -m root HEAD^{tree})" HEAD^{tree}) && git update-ref "refs/heads/forge/$FORGE_TASK" $t`,
+		name: "merge", run: `root=$(git commit-tree -m root HEAD^{tree})
+      git update-ref "refs/heads/forge/$FORGE_TASK" "$(git commit-tree -m evil -p HEAD -p $root HEAD^{tree})"`,
 		says: []string{"unsafe", "merge"},
 	},
 	{name: "plant", run: planted},
