@@ -1,66 +1,95 @@
 package git
 
 import (
-	"bytes"
-	"context"
 	"fmt"
 	"os"
 	"path"
 	"path/filepath"
-	"strings"
+	"runtime"
+
+	"golang.org/x/sync/errgroup"
+	"golang.org/x/sys/unix"
 )
 
-// clean removes everything from the working tree that is not in our index. git clean is not enough: it never
-// looks at an entry named .git, so a repository planted inside a tracked directory would survive it. What is
-// large goes to the trash in one rename.
-func (c *Checkout) clean(ctx context.Context) error {
-	out, err := run(ctx, c.tree(c.own("index")), "ls-files", "-z", "--stage")
-	if err != nil {
-		return err
+// clean removes everything from the working tree that is not in an index, and returns the paths of the index that are
+// not surely as they were written. git clean is not enough: it never looks at an entry named .git, so a repository planted
+// inside a tracked directory would survive it. What is large goes to the trash in one rename.
+func (c *Checkout) clean(index indexFile) (stale []string, err error) {
+	w := &cleaner{
+		pool: c.pool, root: c.Dir(), index: &index, files: make(map[string]int, len(index.entries)), dirs: make(map[string]bool),
+		same: make([]bool, len(index.entries)),
 	}
-	w := &cleaner{pool: c.pool, root: c.Dir(), files: make(map[string]bool), dirs: make(map[string]bool)}
-	for rec := range bytes.SplitSeq(bytes.TrimRight(out, "\x00"), []byte{0}) {
-		meta, name, ok := strings.Cut(string(rec), "\t")
-		if !ok {
-			continue
+	for i, e := range index.entries {
+		if e.mode>>modeType == gitlink { // an empty directory
+			w.dirs[e.path] = true
 		}
-		if strings.HasPrefix(meta, "160000") { // a submodule is an empty directory
-			w.dirs[name] = true
-		} else {
-			w.files[name] = true
-		}
-		for dir := path.Dir(name); dir != "." && !w.dirs[dir]; dir = path.Dir(dir) {
+		w.files[e.path] = i
+		for dir := path.Dir(e.path); dir != "." && !w.dirs[dir]; dir = path.Dir(dir) {
 			w.dirs[dir] = true
 		}
 	}
-	return w.walk("")
+	w.group.SetLimit(runtime.GOMAXPROCS(0))
+	err = w.walk("")
+	if e := w.group.Wait(); err == nil {
+		err = e
+	}
+	for i, e := range index.entries {
+		if !w.same[i] {
+			stale = append(stale, e.path)
+		}
+	}
+	return stale, err
 }
 
 type cleaner struct {
 	pool  *Pool
 	root  string
-	files map[string]bool // tracked paths
+	index *indexFile
+	files map[string]int  // tracked paths, to the place in the index
 	dirs  map[string]bool // their directories
+	same  []bool          // by the place in the index; each path is seen once
+	group errgroup.Group
 }
 
+// walk looks at a directory, and at those below it as soon as somebody is free.
 func (w *cleaner) walk(dir string) error {
-	entries, err := os.ReadDir(filepath.Join(w.root, dir))
+	d, err := os.Open(filepath.Join(w.root, dir))
 	if err != nil {
 		return err
 	}
+	defer d.Close()
+	entries, err := d.ReadDir(-1)
+	if err != nil {
+		return err
+	}
+	fd := int(d.Fd())
 	for _, e := range entries {
-		name := path.Join(dir, e.Name())
-		switch {
-		case e.IsDir() && w.dirs[name]:
-			err = w.walk(name)
-		case e.IsDir():
-			err = w.pool.throw(filepath.Join(w.root, name))
-		case !w.files[name]:
-			err = os.Remove(filepath.Join(w.root, name))
+		if err := w.entry(fd, path.Join(dir, e.Name()), e); err != nil {
+			return fmt.Errorf("clean %s: %w", path.Join(dir, e.Name()), err)
 		}
-		if err != nil {
-			return fmt.Errorf("clean %s: %w", name, err)
+	}
+	return nil
+}
+
+func (w *cleaner) entry(dir int, name string, e os.DirEntry) error {
+	at, tracked := w.files[name]
+	if tracked && e.IsDir() == (w.index.entries[at].mode>>modeType == gitlink) {
+		var st unix.Stat_t
+		if err := unix.Fstatat(dir, e.Name(), &st, unix.AT_SYMLINK_NOFOLLOW); err != nil {
+			return err
 		}
+		w.same[at] = w.index.unchanged(&w.index.entries[at], &st)
+	}
+	switch {
+	case e.IsDir() && w.dirs[name]:
+		if w.group.TryGo(func() error { return w.walk(name) }) {
+			return nil
+		}
+		return w.walk(name)
+	case e.IsDir():
+		return w.pool.throw(filepath.Join(w.root, name))
+	case !tracked:
+		return os.Remove(filepath.Join(w.root, name))
 	}
 	return nil
 }

@@ -1,11 +1,13 @@
 package git
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
+	"strings"
 )
 
 const (
@@ -109,21 +111,58 @@ func (c *Checkout) fill(ctx context.Context, used bool) error {
 			return err
 		}
 	}
-	index := c.own("index")
-	k := c.tree(index)
+	k := c.tree(c.own("index"))
 	k.config = []string{"checkout.workers=0", "core.fsync=none"} // files that a crash makes us write again anyway
-	if _, err := run(ctx, k, "read-tree", "--reset", "-u", string(c.start)); err != nil {
-		return err
-	}
 	if used {
-		if err := c.clean(ctx); err != nil {
+		if err := c.follow(ctx, k); err != nil {
 			return err
 		}
+	} else if _, err := run(ctx, k, "read-tree", "--reset", "-u", string(c.start)); err != nil {
+		return err
 	}
 	if err := c.freshGit(); err != nil {
 		return err
 	}
 	return c.save()
+}
+
+// follow brings a used working tree to the start commit. While git brings our index there, we look at the files; then
+// git writes those that are not as the index wants them.
+func (c *Checkout) follow(ctx context.Context, k command) error {
+	index, err := readIndex(c.own("index"))
+	if err != nil {
+		return err
+	}
+	changes, err := rawChanges(run(ctx, k, "diff-index", "--cached", "-R", "-z", "--raw", "--no-renames", "--no-abbrev", string(c.start)))
+	if err != nil {
+		return err
+	}
+	if err := index.apply(changes); err != nil {
+		return err
+	}
+	moved := make(chan error, 1)
+	go func() { moved <- updateIndex(ctx, k, changes) }()
+	stale, err := c.clean(index)
+	if err := errors.Join(err, <-moved); err != nil || len(stale) == 0 {
+		return err
+	}
+	k.stdin = strings.NewReader(strings.Join(stale, "\x00"))
+	_, err = run(ctx, k, "checkout-index", "-q", "-f", "-u", "-z", "--stdin")
+	return err
+}
+
+// updateIndex makes the changes in the index, not in files.
+func updateIndex(ctx context.Context, k command, changes []change) error {
+	if len(changes) == 0 {
+		return nil
+	}
+	var in bytes.Buffer
+	for _, c := range changes {
+		fmt.Fprintf(&in, "%s %s\t%s\x00", c.newMode, c.newOID, c.path)
+	}
+	k.stdin = &in
+	_, err := run(ctx, k, "update-index", "-z", "--index-info")
+	return err
 }
 
 // freshGit writes the .git that the agent works with. It borrows the store's objects; everything in it is new.
@@ -150,7 +189,7 @@ func (c *Checkout) freshGit() error {
 		files["shallow"] = string(b)
 	}
 	for name, content := range files {
-		if err := os.WriteFile(filepath.Join(git, name), []byte(content), 0o644); err != nil { //nolint:gosec // the agent's
+		if err := os.WriteFile(filepath.Join(git, name), []byte(content), 0o644); err != nil {
 			return err
 		}
 	}

@@ -133,7 +133,12 @@ func (s *Store) rollBack(ctx context.Context, m move, hold []*os.File) error {
 }
 
 func (s *Store) changesOf(ctx context.Context, m move) ([]change, error) {
-	f, err := names(run(ctx, s.plumb(), "diff-tree", "-r", "-z", "--raw", "--no-renames", "--no-abbrev", string(m.Old), string(m.New)))
+	return rawChanges(run(ctx, s.plumb(), "diff-tree", "-r", "-z", "--raw", "--no-renames", "--no-abbrev", string(m.Old), string(m.New)))
+}
+
+// rawChanges reads the output of a raw diff.
+func rawChanges(out []byte, err error) ([]change, error) {
+	f, err := names(out, err)
 	var all []change
 	for i := 0; i+1 < len(f); i += 2 {
 		meta := strings.Fields(strings.TrimPrefix(f[i], ":"))

@@ -22,6 +22,9 @@ type snapshot struct {
 // first moved to head, keeping what it knows about unchanged files, so only changed ones are read.
 func (c *Checkout) snapshot(ctx context.Context, head OID) (snapshot, error) {
 	snap := snapshot{index: c.own("index.next")}
+	if err := ignoreMissing(os.Remove(snap.index + ".lock")); err != nil { // of a git that is gone
+		return snap, err
+	}
 	if err := copyIndex(c.own("index"), snap.index); err != nil {
 		return snap, err
 	}

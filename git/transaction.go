@@ -17,6 +17,9 @@ import (
 //
 // That the new commit descends from the old is found out while git prepares. Error: *WorkError (Rewritten).
 func (s *Store) moveRef(ctx context.Context, m move, hold []*os.File, while func() error) error {
+	if err := context.Cause(ctx); err != nil {
+		return err
+	}
 	descends := make(chan error, 1)
 	go func() { descends <- s.descends(ctx, m.Old, m.New) }()
 	tx, err := s.beginTransaction(ctx, m, hold)

@@ -1,0 +1,129 @@
+package git
+
+import (
+	"bytes"
+	"crypto/sha1" //nolint:gosec // git's checksum
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"os"
+	"slices"
+	"strconv"
+
+	"golang.org/x/sys/unix"
+)
+
+// indexFile is an index that our own git wrote, read by us: so that a whole tree is compared with it, and what is not
+// in it removed, in one walk.
+type indexFile struct {
+	entries []indexEntry
+	written unix.Timespec // entries as young as the file may have changed since unseen
+}
+
+type indexEntry struct {
+	path string
+	mode uint32
+	stat fileStat
+}
+
+// fileStat is what git remembers of a file, in its own 32 bits.
+type fileStat struct{ ctime, ctimeNanos, mtime, mtimeNanos, inode, uid, gid, size uint32 }
+
+var errIndex = errors.New("not an index that can be read here")
+
+const (
+	indexHeader = 12
+	entryHeader = 62     // before the path
+	entryAlign  = 8      // the path ends in 1 to 8 NULs
+	entryMarks  = 0xf000 // any flag that our git does not set
+	gitlink     = 0o16   // a submodule, as the type of a mode
+	modeType    = 12     // bits to the right of the type
+	modeExec    = 0o100
+)
+
+// readIndex reads an index of version 2, the one that git writes unless told otherwise. Error: errIndex.
+func readIndex(path string) (indexFile, error) {
+	var x indexFile
+	var st unix.Stat_t
+	raw, err := os.ReadFile(path)
+	if err == nil {
+		err = unix.Lstat(path, &st)
+	}
+	if err != nil {
+		return x, err
+	}
+	x.written = st.Mtim
+	body := len(raw) - sha1.Size
+	if body < indexHeader || string(raw[:8]) != "DIRC\x00\x00\x00\x02" {
+		return x, errIndex
+	}
+	if sum := sha1.Sum(raw[:body]); !bytes.Equal(sum[:], raw[body:]) { //nolint:gosec // git's checksum
+		return x, errIndex
+	}
+	x.entries = make([]indexEntry, 0, binary.BigEndian.Uint32(raw[8:]))
+	for at := indexHeader; len(x.entries) < cap(x.entries); {
+		e, size := parseEntry(raw[at:body])
+		if size == 0 {
+			return x, errIndex
+		}
+		x.entries = append(x.entries, e)
+		at += size
+	}
+	return x, nil
+}
+
+// parseEntry returns the entry's size with it, or 0 when it is none.
+func parseEntry(raw []byte) (indexEntry, int) {
+	if len(raw) < entryHeader {
+		return indexEntry{}, 0
+	}
+	field := func(n int) uint32 { return binary.BigEndian.Uint32(raw[4*n:]) }
+	length := bytes.IndexByte(raw[entryHeader:], 0)
+	size := (entryHeader + length + entryAlign) &^ (entryAlign - 1)
+	if length <= 0 || size > len(raw) || binary.BigEndian.Uint16(raw[entryHeader-2:])&entryMarks != 0 {
+		return indexEntry{}, 0
+	}
+	return indexEntry{
+		path: string(raw[entryHeader : entryHeader+length]), mode: field(6),
+		stat: fileStat{field(0), field(1), field(2), field(3), field(5), field(7), field(8), field(9)},
+	}, size
+}
+
+// apply brings the entries to where the changes lead. What changes is as no file is.
+func (x *indexFile) apply(changes []change) error {
+	changed := make(map[string]bool, len(changes))
+	for _, c := range changes {
+		changed[c.path] = true
+	}
+	x.entries = slices.DeleteFunc(x.entries, func(e indexEntry) bool { return changed[e.path] })
+	for _, c := range changes {
+		mode, err := strconv.ParseUint(c.newMode, 8, 32)
+		if err != nil {
+			return fmt.Errorf("mode of %q: %w", c.path, err)
+		}
+		if mode != 0 {
+			x.entries = append(x.entries, indexEntry{path: c.path, mode: uint32(mode)})
+		}
+	}
+	return nil
+}
+
+// unchanged says whether the file is surely the one that the entry was made from. It asks for more than git does:
+// of what is not sure, nothing is kept.
+func (x *indexFile) unchanged(e *indexEntry, st *unix.Stat_t) bool {
+	mode, want := uint64(st.Mode), uint64(e.mode)
+	switch {
+	case want>>modeType == gitlink:
+		return mode>>modeType == unix.S_IFDIR>>modeType
+	case mode>>modeType != want>>modeType:
+		return false
+	case mode>>modeType == unix.S_IFREG>>modeType && (mode^want)&modeExec != 0:
+		return false
+	}
+	now := fileStat{
+		uint32(st.Ctim.Sec), uint32(st.Ctim.Nsec), uint32(st.Mtim.Sec), uint32(st.Mtim.Nsec),
+		uint32(st.Ino), st.Uid, st.Gid, uint32(st.Size),
+	}
+	older := st.Mtim.Sec < x.written.Sec || st.Mtim.Sec == x.written.Sec && st.Mtim.Nsec < x.written.Nsec
+	return older && e.stat == now
+}
