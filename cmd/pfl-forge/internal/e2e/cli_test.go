@@ -97,7 +97,7 @@ func (r *repo) decode(into any, args ...string) {
 
 // running is a pfl-forge that goes on while the test does something else.
 type running struct {
-	t              *testing.T
+	t              testing.TB
 	cmd            *exec.Cmd
 	stdout, stderr text
 	ended          chan struct{}
@@ -166,7 +166,7 @@ func (p *running) wait(code int) result {
 }
 
 // await waits until something is so.
-func await(t *testing.T, what string, so func() bool) {
+func await(t testing.TB, what string, so func() bool) {
 	t.Helper()
 	deadline := time.Now().Add(patience)
 	for !so() {
@@ -197,7 +197,7 @@ func exists(path string) bool {
 }
 
 // contains fails the test unless the text has each of the parts.
-func contains(t *testing.T, what, text string, parts ...string) {
+func contains(t testing.TB, what, text string, parts ...string) {
 	t.Helper()
 	for _, part := range parts {
 		if !strings.Contains(text, part) {

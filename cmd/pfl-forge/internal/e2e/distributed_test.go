@@ -18,7 +18,7 @@ import (
 // cluster is a distributed set-up: a plain nats-server, the five services with
 // two implementers, and a bare repository as origin.
 type cluster struct {
-	t      *testing.T
+	t      testing.TB
 	dir    string
 	origin string
 	url    string
@@ -36,7 +36,7 @@ type process struct {
 
 const project = "web"
 
-func newCluster(t *testing.T, files map[string]string) *cluster {
+func newCluster(t testing.TB, files map[string]string) *cluster {
 	t.Helper()
 	seed := newRepo(t, files)
 	c := &cluster{t: t, dir: t.TempDir()}
@@ -221,7 +221,7 @@ func TestKilledServices(t *testing.T) {
 	}
 }
 
-func freePort(t *testing.T) int {
+func freePort(t testing.TB) int {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -231,7 +231,7 @@ func freePort(t *testing.T) int {
 	return l.Addr().(*net.TCPAddr).Port
 }
 
-func write(t *testing.T, path, content string) {
+func write(t testing.TB, path, content string) {
 	t.Helper()
 	if err := os.WriteFile(path, []byte(content), 0o600); err != nil {
 		t.Fatal(err)

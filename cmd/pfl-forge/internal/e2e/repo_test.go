@@ -15,13 +15,13 @@ import (
 
 // repo is a person's repository.
 type repo struct {
-	t   *testing.T
+	t   testing.TB
 	dir string
 }
 
 // newRepo makes a repository on branch main with these files committed. Paths
 // are relative.
-func newRepo(t *testing.T, files map[string]string) *repo {
+func newRepo(t testing.TB, files map[string]string) *repo {
 	t.Helper()
 	r := &repo{t: t, dir: t.TempDir()}
 	r.git("init", "-q", "-b", "main")
@@ -147,7 +147,7 @@ func (r *repo) tidy() {
 
 // processesIn lists the processes whose working directory or command line is in
 // a folder.
-func processesIn(t *testing.T, dir string) []string {
+func processesIn(t testing.TB, dir string) []string {
 	t.Helper()
 	var found []string
 	entries, err := os.ReadDir("/proc")
