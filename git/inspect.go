@@ -47,22 +47,37 @@ func (s *Store) CurrentBranch() (Branch, error) {
 	return ParseBranch(name)
 }
 
-// mainWorkTree asks git, because core.worktree may move it.
-func mainWorkTree(ctx context.Context, common string) (string, error) {
-	out, err := run(ctx, command{dir: common, gitDir: common}, "worktree", "list", "--porcelain", "-z")
-	if err != nil {
+// mainWorkTree finds the files of a repository around path. `git worktree list` names the git directory instead
+// when that is not the working tree's .git: in a submodule, and after git init --separate-git-dir.
+func mainWorkTree(ctx context.Context, path, common string) (string, error) {
+	out, err := run(ctx, command{dir: common, gitDir: common}, "config", "--null", "--get-regexp", `^core\.(bare|worktree)$`)
+	if err != nil && exitCode(err) != 1 {
 		return "", err
 	}
-	first, _, _ := strings.Cut(string(out), "\x00\x00")
-	path, rest, _ := strings.Cut(first, "\x00")
-	if strings.HasPrefix(rest, "bare") {
-		return "", nil
+	var moved string
+	for _, entry := range strings.Split(string(out), "\x00") {
+		switch key, value, _ := strings.Cut(entry, "\n"); {
+		case key == "core.bare" && value == "true":
+			return "", nil
+		case key == "core.worktree":
+			moved = value
+		}
 	}
-	path = strings.TrimPrefix(path, "worktree ")
-	if filepath.Base(path) == ".git" { // seen from inside of the git directory
-		path = filepath.Dir(path)
+	switch {
+	case filepath.IsAbs(moved):
+		return filepath.Clean(moved), nil
+	case moved != "":
+		return filepath.Join(common, moved), nil
+	case filepath.Base(common) == ".git":
+		return filepath.Dir(common), nil
 	}
-	return path, nil
+	out, err = run(ctx, command{dir: path}, "rev-parse", "--show-toplevel")
+	top := strings.TrimSuffix(string(out), "\n")
+	link, readErr := os.ReadFile(filepath.Join(top, ".git"))
+	if target := strings.TrimSpace(strings.TrimPrefix(string(link), "gitdir: ")); err != nil || readErr != nil || target != common {
+		return "", fmt.Errorf("%s: where its main working tree is cannot be told from here: go there", common)
+	}
+	return top, nil
 }
 
 // workTrees lists the person's working trees that exist on the disk.

@@ -55,23 +55,23 @@ func OpenLocal(ctx context.Context, cfg LocalConfig) (*Store, error) {
 
 // discover finds the repository around path, or at path when it is a bare one.
 func discover(ctx context.Context, path string) (*Store, error) {
-	query := []string{"rev-parse", "--path-format=absolute", "--git-common-dir", "--is-bare-repository"}
+	query := []string{"rev-parse", "--path-format=absolute", "--is-bare-repository", "--git-common-dir"}
 	out, err := run(ctx, command{dir: path}, query...)
 	if err != nil && exitCode(err) == 128 {
 		out, err = run(ctx, command{dir: path, gitDir: path}, query...)
 	}
-	lines := strings.Split(strings.TrimRight(string(out), "\n"), "\n")
-	if err != nil || len(lines) != 2 {
+	bare, common, found := strings.Cut(strings.TrimSuffix(string(out), "\n"), "\n") // a path may hold a newline
+	if err != nil || !found {
 		if ctx.Err() != nil {
 			return nil, err
 		}
 		return nil, fmt.Errorf("%s: %w", path, errors.Join(ErrNotRepository, err))
 	}
-	s := &Store{common: lines[0]}
-	if lines[1] == "true" {
+	s := &Store{common: common}
+	if bare == "true" {
 		return s, nil
 	}
-	s.workTree, err = mainWorkTree(ctx, s.common)
+	s.workTree, err = mainWorkTree(ctx, path, common)
 	return s, err
 }
 

@@ -1,0 +1,68 @@
+package git_test
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/pfl-forge/pfl-forge/git"
+)
+
+// TestOpenLocalFindsTheFiles opens repositories whose git directory is not the working tree's .git. A wrong
+// answer would leave the person's files behind, as if they had deleted what was integrated.
+func TestOpenLocalFindsTheFiles(t *testing.T) {
+	open := func(dir string) (*git.Store, error) { return git.OpenLocal(t.Context(), git.LocalConfig{Path: dir}) }
+	finds := func(dir, want string) *git.Store {
+		t.Helper()
+		s, err := open(dir)
+		if err != nil || s.WorkTree() != want {
+			t.Fatalf("found %v, %v; want %s", s, err, want)
+		}
+		return s
+	}
+	t.Run("submodule", func(t *testing.T) {
+		library, r := newRepo(t, map[string]string{"a": "a\n"}), newRepo(t, map[string]string{"b": "b\n"})
+		r.git("-c", "protocol.file.allow=always", "submodule", "--quiet", "add", library.dir, "lib")
+		lib := r.at(filepath.Join(r.dir, "lib"))
+		lib.config()
+		s := finds(lib.dir, lib.dir)
+		finds(r.dir, r.dir)
+		base := lib.head("main")
+		lib.git("checkout", "-q", "-b", "other")
+		next := lib.commit("next", map[string]string{"new": "new\n"})
+		lib.git("checkout", "-q", "main")
+		if _, err := s.Integrate(t.Context(), "main", base, next); err != nil {
+			t.Fatal(err)
+		}
+		if got := lib.git("status", "--short"); got != "" || lib.read("new") != "new\n" {
+			t.Errorf("the files did not follow: %s", got)
+		}
+	})
+	t.Run("separate git directory", func(t *testing.T) {
+		r := newRepo(t, map[string]string{"a": "a\n", "sub/b": "b\n"})
+		r.git("init", "-q", "--separate-git-dir", filepath.Join(t.TempDir(), "elsewhere"))
+		finds(filepath.Join(r.dir, "sub"), r.dir)
+		linked := filepath.Join(t.TempDir(), "linked")
+		r.git("worktree", "add", "-q", "-b", "linked", linked)
+		if _, err := open(linked); err == nil || errors.Is(err, git.ErrNotRepository) {
+			t.Errorf("a linked working tree does not know where the main one is: %v", err)
+		}
+	})
+	t.Run("linked working tree", func(t *testing.T) {
+		r := newRepo(t, map[string]string{"a": "a\n"})
+		linked := filepath.Join(t.TempDir(), "linked")
+		r.git("worktree", "add", "-q", "-b", "linked", linked)
+		finds(linked, r.dir)
+		finds(filepath.Join(r.dir, ".git"), r.dir)
+	})
+	t.Run("a newline in its name", func(t *testing.T) {
+		dir := filepath.Join(t.TempDir(), "two\nlines")
+		if err := os.Mkdir(dir, 0o700); err != nil {
+			t.Fatal(err)
+		}
+		r := repo{t: t, dir: dir}
+		r.git("init", "-q", "-b", "main")
+		finds(dir, dir)
+	})
+}
