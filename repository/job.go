@@ -25,7 +25,11 @@ type Job struct {
 }
 
 func (s *Set) begin(ctx context.Context, j *Job) (err error) {
-	if j.Repository, err = s.Get(j.Command.To.Project); err != nil {
+	p := s.projects[j.Command.To.Project]
+	if p == nil {
+		return notServed(j.Command.To.Project)
+	}
+	if j.Repository, err = s.ready(ctx, p); err != nil {
 		return err
 	}
 	return j.Refresh(ctx)

@@ -257,6 +257,58 @@ func TestOpenNamesTheProject(t *testing.T) {
 	}
 }
 
+// A project whose origin is away keeps neither the service nor other projects from
+// working, and is served once the origin is back.
+func TestAnOriginThatIsAway(t *testing.T) {
+	url := gittest.New(t, map[string]string{"a.txt": "a\n"}).Origin()
+	hide := func(from, to string) {
+		t.Helper()
+		if err := os.Rename(from, to); err != nil {
+			t.Fatal(err)
+		}
+	}
+	hide(url, url+".away")
+	set := repotest.Clone(t, url)
+	prepared := 0
+	err := set.Prepare(t.Context(), func(ctx context.Context, r *repository.Repository) error {
+		prepared++
+		_, err := r.Tip(ctx)
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := set.Get(repotest.Project); err == nil {
+		t.Error("it is open")
+	}
+	if f := do(t, set, nothing).Failure; f == nil || f.Reason != forge.FailRepository || !strings.Contains(f.Message, url) {
+		t.Errorf("got %+v", f)
+	}
+	hide(url+".away", url)
+	for range 2 {
+		if f := do(t, set, nothing).Failure; f != nil {
+			t.Fatal(f)
+		}
+	}
+	if prepared != 1 {
+		t.Errorf("prepared %d times", prepared)
+	}
+
+	hide(url, url+".away") // while it is open, and something has to be prepared
+	err = set.Prepare(t.Context(), func(ctx context.Context, r *repository.Repository) error {
+		prepared++
+		_, err := r.Tip(ctx)
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	hide(url+".away", url)
+	if f := do(t, set, nothing).Failure; f != nil || prepared != 3 {
+		t.Errorf("got %+v, prepared %d times", f, prepared)
+	}
+}
+
 func TestLockIsByName(t *testing.T) {
 	repo := get(t, repotest.Local(t, gittest.New(t, nil).Dir))
 	unlock, err := repo.Lock(t.Context(), "a")

@@ -32,13 +32,14 @@ type Source struct {
 
 // Set is the repositories of a process. It is safe for concurrent use.
 type Set struct {
-	host  Host
-	repos map[forge.ProjectID]*Repository
+	host     Host
+	projects map[forge.ProjectID]*project
 }
 
 // OpenSet takes the state directory over: it ends processes that a former life
-// left running, removes their scratch files, and opens every repository. Errors
-// name the project.
+// left running, removes their scratch files, and opens every repository. One whose
+// origin cannot be read does not keep the others waiting: it is opened by its first
+// command that finds the origin. Errors name the project.
 func OpenSet(ctx context.Context, host Host, sources []Source) (*Set, error) {
 	if !filepath.IsAbs(host.StateDir) {
 		return nil, fmt.Errorf("state directory %q is not absolute", host.StateDir)
@@ -53,40 +54,37 @@ func OpenSet(ctx context.Context, host Host, sources []Source) (*Set, error) {
 	if err := removeAll(filepath.Join(host.StateDir, scratchDir)); err != nil {
 		return nil, fmt.Errorf("remove old scratch files: %w", err)
 	}
-	s := &Set{host: host, repos: map[forge.ProjectID]*Repository{}}
+	s := &Set{host: host, projects: map[forge.ProjectID]*project{}}
 	for _, src := range sources {
-		r, err := open(ctx, &s.host, src)
-		if err != nil {
-			return nil, errors.Join(fmt.Errorf("project %s: %w", src.Project, err), s.Close())
+		p := &project{src: src, slot: make(chan struct{}, 1)}
+		s.projects[src.Project] = p
+		if err := s.try(ctx, p); err != nil {
+			return nil, errors.Join(err, s.Close())
 		}
-		s.repos[src.Project] = r
 	}
 	return s, nil
 }
 
 // Get returns a project's repository, or an error that says that this process does
-// not serve it.
+// not serve it, or could not open it yet.
 func (s *Set) Get(id forge.ProjectID) (*Repository, error) {
-	if r := s.repos[id]; r != nil {
+	p := s.projects[id]
+	if p == nil {
+		return nil, notServed(id)
+	}
+	if r := p.repo.Load(); r != nil {
 		return r, nil
 	}
-	return nil, agent.Fail(forge.FailConfig, "project %q is not served here: add its repository to the service's projects", id)
-}
-
-// All returns the repositories in no order.
-func (s *Set) All() []*Repository {
-	var list []*Repository
-	for _, r := range s.repos {
-		list = append(list, r)
-	}
-	return list
+	return nil, agent.Fail(forge.FailRepository, "the repository of project %s is not open yet", id)
 }
 
 // Close lets go of the checkouts, which stay. No job may be under way.
 func (s *Set) Close() error {
 	var errs []error
-	for _, r := range s.repos {
-		errs = append(errs, r.Pool.Close())
+	for _, p := range s.projects {
+		if r := p.repo.Load(); r != nil {
+			errs = append(errs, r.Pool.Close())
+		}
 	}
 	return errors.Join(errs...)
 }

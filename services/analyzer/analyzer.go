@@ -31,7 +31,8 @@ func (a *Analyzer) Handlers() []service.Handler {
 
 // Run has the worker, which was made with Handlers, work until ctx ends.
 func (a *Analyzer) Run(ctx context.Context, w *service.Worker) error {
-	if err := a.sweep(ctx, w.Bus); err != nil {
+	err := a.repos.Prepare(ctx, func(ctx context.Context, r *repository.Repository) error { return sweep(ctx, w.Bus, r) })
+	if err != nil {
 		return err
 	}
 	var background sync.WaitGroup
@@ -56,21 +57,16 @@ func (a *Analyzer) forget(ctx context.Context, intent forge.Key) {
 }
 
 // sweep removes the sessions of intents that ended while nobody listened.
-func (a *Analyzer) sweep(ctx context.Context, b *bus.Bus) error {
-	for _, r := range a.repos.All() {
-		summaries, err := b.Summaries(ctx, r.Project)
-		if err != nil {
-			return err
-		}
-		var ended []string
-		for i := range summaries {
-			if summaries[i].Status.Ended() {
-				ended = append(ended, repository.AnalysisName(summaries[i].Key.Intent))
-			}
-		}
-		if err := r.Retire(ctx, ended...); err != nil {
-			return err
+func sweep(ctx context.Context, b *bus.Bus, r *repository.Repository) error {
+	summaries, err := b.Summaries(ctx, r.Project)
+	if err != nil {
+		return err
+	}
+	var ended []string
+	for i := range summaries {
+		if summaries[i].Status.Ended() {
+			ended = append(ended, repository.AnalysisName(summaries[i].Key.Intent))
 		}
 	}
-	return nil
+	return r.Retire(ctx, ended...)
 }

@@ -54,7 +54,7 @@ func (i *Implementer) Handlers() []service.Handler {
 // Run reports what a former life landed and did not tell, gives back what it need
 // not keep, and has the worker, which was made with Handlers, work until ctx ends.
 func (i *Implementer) Run(ctx context.Context, w *service.Worker) error {
-	if err := i.reconcile(ctx); err != nil {
+	if err := i.repos.Prepare(ctx, i.reconcile); err != nil {
 		return err
 	}
 	defer i.tidy.Wait()

@@ -15,37 +15,32 @@ import (
 // reconcile brings what is known and what is there together at the start: landings
 // on the base branch are reported, because whoever made them may have died before
 // that, and checkouts and landings of tasks that ended are given back.
-func (i *Implementer) reconcile(ctx context.Context) error {
-	for _, r := range i.repos.All() {
-		summaries, err := i.bus.Summaries(ctx, r.Project)
-		if err != nil {
-			return err
-		}
-		open, known := map[forge.TaskID]bool{}, map[forge.IntentID]bool{}
-		for n := range summaries {
-			s := &summaries[n]
-			known[s.Key.Intent] = true
-			for _, t := range s.Tasks {
-				open[t.ID] = t.Status != forge.TaskFailed && !s.Status.Ended()
-			}
-		}
-		if err := r.RetireTasks(open); err != nil {
-			return err
-		}
-		all, err := r.Store.Landings(ctx, "")
-		if err != nil {
-			return err
-		}
-		all = slices.DeleteFunc(all, func(l git.Landing) bool { return !known[forge.IntentID(l.Intent)] })
-		if err := i.report(ctx, r, all); err != nil {
-			return err
-		}
-		all = slices.DeleteFunc(all, func(l git.Landing) bool { return open[forge.TaskID(l.Task)] })
-		if err := r.Store.DeleteLandings(ctx, all...); err != nil {
-			return err
+func (i *Implementer) reconcile(ctx context.Context, r *repository.Repository) error {
+	summaries, err := i.bus.Summaries(ctx, r.Project)
+	if err != nil {
+		return err
+	}
+	open, known := map[forge.TaskID]bool{}, map[forge.IntentID]bool{}
+	for n := range summaries {
+		s := &summaries[n]
+		known[s.Key.Intent] = true
+		for _, t := range s.Tasks {
+			open[t.ID] = t.Status != forge.TaskFailed && !s.Status.Ended()
 		}
 	}
-	return nil
+	if err := r.RetireTasks(open); err != nil {
+		return err
+	}
+	all, err := r.Store.Landings(ctx, "")
+	if err != nil {
+		return err
+	}
+	all = slices.DeleteFunc(all, func(l git.Landing) bool { return !known[forge.IntentID(l.Intent)] })
+	if err := i.report(ctx, r, all); err != nil {
+		return err
+	}
+	all = slices.DeleteFunc(all, func(l git.Landing) bool { return open[forge.TaskID(l.Task)] })
+	return r.Store.DeleteLandings(ctx, all...)
 }
 
 // report publishes the landings that are on the base branch. The lane ignores what

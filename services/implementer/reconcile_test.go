@@ -100,7 +100,7 @@ func TestReconcileReportsWhatADeadProcessLanded(t *testing.T) {
 	landed := w.diedAfterMoving()
 	w.intent(forge.StatusExecuting, underWay)
 	for range 2 { // as often as it starts, until the task has ended
-		if err := w.imp.reconcile(t.Context()); err != nil {
+		if err := w.imp.reconcile(t.Context(), w.repository()); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -115,7 +115,7 @@ func TestReconcileReportsWhatADeadProcessLanded(t *testing.T) {
 		t.Error("the landing of a task under way is forgotten")
 	}
 	w.intent(forge.StatusDone)
-	if err := w.imp.reconcile(t.Context()); err != nil {
+	if err := w.imp.reconcile(t.Context(), w.repository()); err != nil {
 		t.Fatal(err)
 	}
 	if len(w.refs("/land/")) != 0 {
@@ -128,7 +128,7 @@ func TestReconcileLeavesUnknownIntentsAlone(t *testing.T) {
 	w := newWorld(t)
 	results := w.results()
 	w.diedAfterMoving()
-	if err := w.imp.reconcile(t.Context()); err != nil {
+	if err := w.imp.reconcile(t.Context(), w.repository()); err != nil {
 		t.Fatal(err)
 	}
 	marker := forge.Result{
@@ -155,11 +155,11 @@ func TestReconcileGivesBackCheckoutsOfTasksThatEnded(t *testing.T) {
 	dir := filepath.Join(w.repo.Dir, ".forge", "worktrees", "fix-001")
 	state := w.repository().StateDir("fix-001")
 	w.intent(forge.StatusExecuting, underWay)
-	if err := w.imp.reconcile(t.Context()); err != nil || !exists(dir) || !exists(state) {
+	if err := w.imp.reconcile(t.Context(), w.repository()); err != nil || !exists(dir) || !exists(state) {
 		t.Fatalf("a checkout in use is gone; %v", err)
 	}
 	w.intent(forge.StatusBlocked, failed)
-	if err := w.imp.reconcile(t.Context()); err != nil || exists(dir) || exists(state) {
+	if err := w.imp.reconcile(t.Context(), w.repository()); err != nil || exists(dir) || exists(state) {
 		t.Fatalf("a checkout is kept; %v", err)
 	}
 }
@@ -270,7 +270,7 @@ func TestReplicas(t *testing.T) {
 
 	results := one.results()
 	one.intent(forge.StatusBlocked, failed)
-	if err := one.imp.reconcile(t.Context()); err != nil {
+	if err := one.imp.reconcile(t.Context(), one.repository()); err != nil {
 		t.Fatal(err)
 	}
 	if diff := cmp.Diff(got.Integration, get(t, results).Integration); diff != "" {
