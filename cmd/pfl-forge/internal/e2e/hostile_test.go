@@ -50,8 +50,8 @@ var hostiles = []hostile{
       echo $$ > "$OUT/pid-$FORGE_TASK-$FORGE_ATTEMPT"
       while :; do sleep 1000; done`, says: []string{"timeout", "4s"}},
 	{name: "hang-in-check", run: `echo x > checked.txt`, check: "sleep 1000", more: "timeout: 1s", says: []string{"review", "timeout", "1s"}},
-	{name: "flood", run: `head -c 1073741824 /dev/zero | tr '\0' x`, says: []string{"output_limit"}},
-	{name: "flood-lines", run: `yes "$(head -c 1000 /dev/zero | tr '\0' y)" | head -c 1073741824 >&2`, says: []string{"output_limit"}},
+	{name: "flood", run: `head -c 1073741824 /dev/zero | tr '\0' x`, more: "timeout: 2m", says: []string{"output_limit"}},
+	{name: "flood-lines", run: `yes "$(head -c 1000 /dev/zero | tr '\0' y)" | head -c 1073741824 >&2`, more: "timeout: 2m", says: []string{"output_limit"}},
 	{name: "daemon", run: daemon + `
       echo x > daemon.txt`},
 	{name: "daemon-fails", run: daemon + `

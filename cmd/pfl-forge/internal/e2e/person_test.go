@@ -13,11 +13,7 @@ const lines = "1\n2\n3\n4\n5\n6\n7\n8\n9\n"
 // changing is a project whose recipes change a file that a person may work on.
 func changing(gate string) map[string]string {
 	return map[string]string{"a.txt": lines, ".gitignore": "/.forge/\n", "pfl-forge.yaml": `recipes:
-  first: {run: sed -i '1s/$/ ours/' a.txt}
   last: {run: echo ours >> a.txt}
-  new: {run: echo ours >> new.txt}
-  remove: {run: rm a.txt}
-  other: {run: echo x > other.txt}
   gated:
     params: [{name: GATE, default: ` + gate + `}]
     run: |
@@ -27,106 +23,111 @@ func changing(gate string) map[string]string {
 `}
 }
 
+// uncommitted is what a person did to a file that an intent changes as well.
+type uncommitted struct {
+	name, recipe string
+	first, mine  string // the file as committed, and as the person has it; absent: there is none
+	person       func(r *repo, file string)
+	settle       func(r *repo, file string) // so that the intent can go on
+	want         string
+}
+
+const absent = "absent"
+
+func uncommittedWork() []uncommitted {
+	const changed = lines + "mine\n"
+	ours := strings.Replace(lines, "1", "1 ours", 1)
+	put := func(text string) func(*repo, string) { return func(r *repo, file string) { r.write(file, text) } }
+	stage := func(text string) func(*repo, string) {
+		return func(r *repo, file string) { r.write(file, text); r.git("add", file) }
+	}
+	take := func(r *repo, file string) { remove(r, file) }
+	restore := func(r *repo, file string) { r.git("checkout", "-q", "HEAD", "--", file) }
+	return []uncommitted{
+		{"another-line", "first", lines, changed, put(changed), commit, ours + "mine\n"},
+		{"same-line", "last", lines, changed, put(changed), commit, changed + "ours\n"},
+		{"staged", "last", lines, "mine\n" + lines, stage("mine\n" + lines), commit, "mine\n" + lines + "ours\n"},
+		{"staged-only", "first", lines, lines, func(r *repo, file string) { stage(changed)(r, file); r.write(file, lines) }, restore, ours},
+		{"deleted", "last", lines, absent, take, restore, lines + "ours\n"},
+		{"to-be-deleted", "remove", lines, "mine\n", put("mine\n"), restore, absent},
+		{"untracked", "last", absent, "mine\n", put("mine\n"), commit, "mine\nours\n"},
+		{"untracked-taken-away", "last", absent, "mine\n", put("mine\n"), take, "ours\n"},
+		{"folder", "last", absent, absent, func(r *repo, file string) { r.write(file+"/mine", "mine\n") }, take, "ours\n"},
+	}
+}
+
 // What a person has not committed is never touched: an intent that needs the same
 // file waits, says so, and lands once the person has committed and says retry.
 func TestUncommittedWork(t *testing.T) {
 	t.Parallel()
-	for _, c := range []struct {
-		name, recipe string
-		person       func(r *repo)
-		file         string // that the inbox names
-		settle       func(r *repo)
-		want         string // the file in the end
-	}{
-		{
-			"another line of the file", "first",
-			func(r *repo) { r.write("a.txt", lines+"mine\n") }, "a.txt", commitAll, strings.Replace(lines, "1", "1 ours", 1) + "mine\n",
-		},
-		{
-			"the same line", "last",
-			func(r *repo) { r.write("a.txt", lines+"mine\n") }, "a.txt", commitAll, lines + "mine\nours\n",
-		},
-		{
-			"staged", "last",
-			func(r *repo) { r.write("a.txt", "mine\n"+lines); r.git("add", "a.txt") }, "a.txt", commitAll, "mine\n" + lines + "ours\n",
-		},
-		{
-			"staged and changed again", "first",
-			func(r *repo) { r.write("a.txt", lines+"8\n"); r.git("add", "a.txt"); r.write("a.txt", lines) }, "a.txt",
-			func(r *repo) { r.git("reset", "-q", "--hard") }, strings.Replace(lines, "1", "1 ours", 1),
-		},
-		{
-			"deleted", "last", func(r *repo) { remove(r, "a.txt") }, "a.txt",
-			func(r *repo) { r.git("checkout", "-q", "--", "a.txt") }, lines + "ours\n",
-		},
-		{"to be deleted", "remove", func(r *repo) { r.write("a.txt", "mine\n") }, "a.txt", func(r *repo) { r.git("checkout", "-q", "--", "a.txt") }, ""},
-		{"untracked in the way", "new", func(r *repo) { r.write("new.txt", "mine\n") }, "new.txt", commitAll, "mine\nours\n"},
-		{
-			"untracked, taken away", "new", func(r *repo) { r.write("new.txt", "mine\n") }, "new.txt",
-			func(r *repo) { remove(r, "new.txt") }, "ours\n",
-		},
-		{
-			"a folder in the way", "new", func(r *repo) { r.write("new.txt/mine", "mine\n") }, "new.txt",
-			func(r *repo) { remove(r, "new.txt") }, "ours\n",
-		},
-	} {
-		t.Run(c.name, func(t *testing.T) {
-			r := newRepo(t, changing("none"))
-			c.person(r)
-			before := mine(r)
-			r.draft("change", "recipe: "+c.recipe)
-			r.draft("other", "recipe: other")
-			r.must(3, "run")
-			r.wantStatus("done", "other")
-			e := r.inbox()["change"]
-			if e.Waiting != "dirty" || !strings.Contains(e.Reason, c.file) {
-				t.Errorf("the inbox says %q: %s; want that %s is in the way", e.Waiting, e.Reason, c.file)
-			}
-			contains(t, "the inbox", strings.Join(e.Commands, "\n"), "pfl-forge retry change")
-			if got := mine(r); got != before {
-				t.Errorf("the person's work was:\n%s\nand is:\n%s", before, got)
-			}
-			r.must(3, "run") // waiting costs nothing, and changes nothing
-			if got := mine(r); got != before {
-				t.Errorf("the person's work was:\n%s\nand is:\n%s", before, got)
-			}
-			c.settle(r)
-			r.must(0, "retry", "change")
-			r.must(0, "run")
-			r.wantStatus("done", "change")
-			got := ""
-			if exists(filepath.Join(r.dir, c.file)) {
-				got = r.read(c.file)
-			}
-			if got != c.want {
-				t.Errorf("%s is %q, want %q", c.file, got, c.want)
-			}
-			if out := r.git("status", "--porcelain"); out != "" {
-				t.Errorf("left to commit:\n%s", out)
-			}
-			r.tidy()
-		})
-	}
-}
-
-// mine is what a person has not committed: the files but those of other.txt, and
-// what git says of them.
-func mine(r *repo) string {
-	r.t.Helper()
-	text := r.git("status", "--porcelain", "-uall") + "\n" + r.git("diff", "--cached") + "\n"
-	for _, name := range []string{"a.txt", "new.txt", "new.txt/mine"} {
-		content, err := os.ReadFile(filepath.Join(r.dir, name))
-		if err == nil {
-			text += name + ":\n" + string(content)
+	files := map[string]string{".gitignore": "/.forge/\n", "pfl-forge.yaml": `recipes:
+  first: {run: sed -i '1s/$/ ours/' $FORGE_INTENT.txt}
+  last: {run: echo ours >> $FORGE_INTENT.txt}
+  remove: {run: rm $FORGE_INTENT.txt}
+`}
+	all := uncommittedWork()
+	for _, c := range all {
+		if c.first != absent {
+			files[c.name+".txt"] = c.first
 		}
 	}
-	return text
+	r := newRepo(t, files)
+	for _, c := range all {
+		c.person(r, c.name+".txt")
+		r.draft(c.name, "recipe: "+c.recipe)
+	}
+	r.draft("free", "recipe: last")
+	before := r.git("status", "--porcelain", "-uall") + "\n" + r.git("diff", "HEAD") + "\n" + r.git("diff", "--cached")
+	for range 2 { // waiting changes nothing
+		r.must(3, "run")
+		now := r.git("status", "--porcelain", "-uall") + "\n" + r.git("diff", "HEAD") + "\n" + r.git("diff", "--cached")
+		if now != before {
+			t.Errorf("the person's work was:\n%s\nand is:\n%s", before, now)
+		}
+	}
+	r.wantStatus("done", "free")
+	box := r.inbox()
+	retry := []string{"retry"}
+	for _, c := range all {
+		file := c.name + ".txt"
+		e := box[c.name]
+		if e.Waiting != "dirty" || !strings.Contains(e.Reason, file) {
+			t.Errorf("the inbox says %q of %s: %s; want that %s is in the way", e.Waiting, c.name, e.Reason, file)
+		}
+		contains(t, "the inbox", strings.Join(e.Commands, "\n"), "pfl-forge retry "+c.name)
+		if got := content(r, file); got != c.mine {
+			t.Errorf("the person's %s is %q, want %q", file, got, c.mine)
+		}
+		c.settle(r, file)
+		retry = append(retry, c.name)
+	}
+	r.must(0, retry...)
+	r.must(0, "run")
+	for _, c := range all {
+		if got := content(r, c.name+".txt"); got != c.want {
+			t.Errorf("%s.txt is %q, want %q", c.name, got, c.want)
+		}
+	}
+	if out := r.git("status", "--porcelain"); out != "" {
+		t.Errorf("left to commit:\n%s", out)
+	}
+	r.tidy()
 }
 
-func commitAll(r *repo) {
+// content is that of a file, or absent.
+func content(r *repo, file string) string {
 	r.t.Helper()
-	r.git("add", "-A")
-	r.git("commit", "-q", "-m", "mine")
+	info, err := os.Lstat(filepath.Join(r.dir, file))
+	if err != nil || info.IsDir() {
+		return absent
+	}
+	return r.read(file)
+}
+
+func commit(r *repo, file string) {
+	r.t.Helper()
+	r.git("add", file)
+	r.git("commit", "-q", "-m", "mine", "--", file)
 }
 
 // A person commits to main while an agent works on the same file: their commit
@@ -174,7 +175,7 @@ func TestCommitWhileVerifying(t *testing.T) {
 	run := r.start("run")
 	run.until("it is verified", func() bool { return exists(gate + ".verified") })
 	r.write("mine.txt", "mine\n")
-	commitAll(r)
+	commit(r, "mine.txt")
 	theirs := r.git("rev-parse", "HEAD")
 	write(t, gate, "")
 	run.wait(0)

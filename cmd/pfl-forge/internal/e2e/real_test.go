@@ -91,13 +91,13 @@ func cloneSelf(t *testing.T) *repo {
 	return r
 }
 
-// copyFiles copies a tree, but not what begins with a dot or is built.
+// copyFiles copies a tree, but not what git, tools and builds keep in it.
 func copyFiles(t *testing.T, from, to string) {
 	t.Helper()
 	if err := os.MkdirAll(to, 0o755); err != nil {
 		t.Fatal(err)
 	}
-	cmd := exec.CommandContext(t.Context(), "sh", "-c", `tar -C "$1" --exclude='./.*' --exclude=./bin -cf - . | tar -C "$2" -xf -`, "sh", from, to)
+	cmd := exec.CommandContext(t.Context(), "sh", "-c", `tar -C "$1" --exclude=./.git --exclude=./.forge --exclude=./.tools --exclude=./bin -cf - . | tar -C "$2" -xf -`, "sh", from, to)
 	if out, err := cmd.CombinedOutput(); err != nil {
 		t.Fatalf("copying %s: %v\n%s", from, err, out)
 	}
