@@ -44,10 +44,13 @@ func OpenOrigin(ctx context.Context, cfg OriginConfig) (*Store, error) {
 	}
 	defer lock.Close()
 	if s.intact(ctx) {
-		if err = s.setup(ctx); err == nil {
-			return s, s.Fetch(ctx)
+		err = errors.Join(s.setup(ctx), s.Fetch(ctx))
+		if err == nil || ctx.Err() != nil {
+			return s, err
 		}
 	}
+	// A git that was killed may have left locks in the clone, which nobody removes: a new one takes its place,
+	// unless the origin cannot be read.
 	return s, s.clone(ctx, []*os.File{lock})
 }
 

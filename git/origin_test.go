@@ -119,7 +119,7 @@ func TestOriginPushRace(t *testing.T) {
 }
 
 func TestOriginCloneIsReplacedWhenBroken(t *testing.T) {
-	bare, _ := newOrigin(t, map[string]string{"a": "a\n"})
+	bare, person := newOrigin(t, map[string]string{"a": "a\n"})
 	for _, hurt := range []struct {
 		name string
 		do   func(t *testing.T, dir string)
@@ -132,6 +132,14 @@ func TestOriginCloneIsReplacedWhenBroken(t *testing.T) {
 		{"ref broken", func(t *testing.T, dir string) {
 			must(t, os.MkdirAll(filepath.Join(dir, "refs/heads"), 0o755))
 			must(t, os.WriteFile(filepath.Join(dir, "refs/heads/main"), []byte(strings.Repeat("1", 40)+"\n"), 0o600))
+		}},
+		{"locks of a killed git", func(t *testing.T, dir string) {
+			for _, name := range []string{"refs/heads/main.lock", "packed-refs.lock"} {
+				must(t, os.MkdirAll(filepath.Dir(filepath.Join(dir, name)), 0o755))
+				must(t, os.WriteFile(filepath.Join(dir, name), nil, 0o600))
+			}
+			person.git("commit", "-q", "--allow-empty", "-m", "more") // so there is a ref to lock
+			person.git("push", "-q", bare.dir, "main")
 		}},
 		{"half a clone", func(t *testing.T, dir string) { must(t, os.Rename(dir, dir+".new")) }},
 		{"a file", func(t *testing.T, dir string) {
