@@ -19,9 +19,16 @@ type Shell struct {
 	Owner      process.Owner
 	Env        []string // KEY=VALUE beside the basic environment
 	Limits     Limits
-	Sink       func(Event)       // receives an EventOutput per line; may be nil
+	Sink       func(Event)       // receives an EventOutput per line, up to linesPerSecond; may be nil
 	Stdout     func(line []byte) // receives each line of stdout as it is, for each; may be nil
+
+	second time.Time // in which lines are counted
+	lines  int       // that the Sink received in it
 }
+
+// linesPerSecond is how many lines the Sink receives at most. A flood would cost more
+// than the command itself, and nobody can read it.
+const linesPerSecond = 1000
 
 // ShellResult is how a command line ended.
 type ShellResult struct {
@@ -71,9 +78,18 @@ func (s *Shell) line(from process.Stream, line []byte) {
 	if s.Stdout != nil && from == process.Stdout {
 		s.Stdout(line)
 	}
-	if s.Sink != nil {
+	if s.Sink != nil && s.allow(time.Now()) {
 		s.Sink(Event{Kind: EventOutput, Text: term.Short(string(line), maxEventText)})
 	}
+}
+
+// allow counts a line for the Sink.
+func (s *Shell) allow(now time.Time) bool {
+	if now.Sub(s.second) >= time.Second {
+		s.second, s.lines = now, 0
+	}
+	s.lines++
+	return s.lines <= linesPerSecond
 }
 
 // withTail adds the end of a command's output to a message.

@@ -1,6 +1,7 @@
 package recipe
 
 import (
+	"bytes"
 	"context"
 	"fmt"
 	"os"
@@ -112,10 +113,11 @@ func (r *run) items(ctx context.Context) ([]string, error) {
 	line := 0
 	res, err := r.shell(ctx, r.recipe.Each, func(raw []byte) {
 		line++
-		item := strings.TrimSpace(string(raw))
-		if item == "" || seen[item] || wrong != nil {
+		raw = bytes.TrimSpace(raw)
+		if len(raw) == 0 || wrong != nil || seen[string(raw)] {
 			return
 		}
+		item := string(raw)
 		if why := badItem(item); why != "" {
 			wrong = agent.Fail(forge.FailConfig, "each of recipe %q: line %d %s", r.call.Recipe.Name, line, why)
 			return
