@@ -52,6 +52,9 @@ var hostiles = []hostile{
 	{name: "hang-in-check", run: `echo x > checked.txt`, check: "sleep 1000", more: "timeout: 1s", says: []string{"review", "timeout", "1s"}},
 	{name: "flood", run: `head -c 1073741824 /dev/zero | tr '\0' x`, more: "timeout: 2m", says: []string{"output_limit"}},
 	{name: "flood-lines", run: `yes "$(head -c 1000 /dev/zero | tr '\0' y)" | head -c 1073741824 >&2`, more: "timeout: 2m", says: []string{"output_limit"}},
+	{name: "hang-in-each", run: "echo x > x.txt", more: "each: sleep 1000\n    timeout: 1s", says: []string{"analyze", "timeout"}},
+	{name: "flood-in-each", run: "echo x > x.txt", more: "each: yes | head -c 1073741824", says: []string{"analyze"}},
+	{name: "strange-in-each", run: `test "$FORGE_ITEM" = '../../$(id)' && echo x > strange.txt`, more: `each: printf '../../$(id)\n'`},
 	{name: "daemon", run: daemon + `
       echo x > daemon.txt`},
 	{name: "daemon-fails", run: daemon + `
@@ -170,7 +173,7 @@ func checkLanded(r *repo) {
 	got := strings.Fields(r.git("ls-tree", "-r", "--name-only", "main"))
 	want := []string{
 		".gitattributes", ".gitignore", "branches.txt", "daemon.txt", "good-0.txt", "good-1.txt", "good-2.txt", "left.txt",
-		"mine.txt", "pfl-forge.yaml", "planted.txt",
+		"mine.txt", "pfl-forge.yaml", "planted.txt", "strange.txt",
 	}
 	if !slices.Equal(got, want) {
 		r.t.Errorf("main has %v; want %v", got, want)

@@ -97,7 +97,8 @@ func copyFiles(t *testing.T, from, to string) {
 	if err := os.MkdirAll(to, 0o755); err != nil {
 		t.Fatal(err)
 	}
-	cmd := exec.CommandContext(t.Context(), "sh", "-c", `tar -C "$1" --exclude=./.git --exclude=./.forge --exclude=./.tools --exclude=./bin -cf - . | tar -C "$2" -xf -`, "sh", from, to)
+	const line = `tar -C "$1" --exclude=./.git --exclude=./.forge --exclude=./.tools --exclude=./bin -cf - . | tar -C "$2" -xf -`
+	cmd := exec.CommandContext(t.Context(), "sh", "-c", line, "sh", from, to)
 	if out, err := cmd.CombinedOutput(); err != nil {
 		t.Fatalf("copying %s: %v\n%s", from, err, out)
 	}
