@@ -40,6 +40,9 @@ func (b *Bus) Dead(ctx context.Context) ([]DeadLetter, error) {
 			b.log.Warn("cannot read a dead letter", "subject", m.Subject, "error", err)
 			return nil
 		}
+		if d.withdrawn() {
+			return nil
+		}
 		p := place{d.Stream, d.Seq}
 		i, ok := known[p]
 		switch {
@@ -55,6 +58,12 @@ func (b *Bus) Dead(ctx context.Context) ([]DeadLetter, error) {
 		return nil, fmt.Errorf("list dead letters: %w", err)
 	}
 	return list, nil
+}
+
+// withdrawn reports whether it is only a command that was taken back while a worker
+// was at it, as when its intent is cancelled.
+func (d *DeadLetter) withdrawn() bool {
+	return d.Stream == streamCommands && d.Reason == "Unacknowledged message was deleted"
 }
 
 func readDead(m stored) (DeadLetter, error) {

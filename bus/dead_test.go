@@ -1,12 +1,15 @@
 package bus_test
 
 import (
+	"context"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/nats-io/nats.go/jetstream"
 
+	forge "github.com/pfl-forge/pfl-forge"
+	"github.com/pfl-forge/pfl-forge/bus"
 	"github.com/pfl-forge/pfl-forge/bus/bustest"
 )
 
@@ -43,5 +46,33 @@ func TestGivenUp(t *testing.T) {
 			t.Errorf("dead letter %+v", d)
 		}
 		return
+	}
+}
+
+// TestWithdrawn checks that a command that is taken back while a worker is at it
+// is no dead letter.
+func TestWithdrawn(t *testing.T) {
+	ctx := within(t)
+	s := bustest.StartServer(t)
+	b := s.Connect(t)
+	dispatch(t, b, command(1))
+	took, release := make(chan struct{}, 1), make(chan struct{})
+	work(t, b, bus.WorkConfig{}, func(context.Context, *bus.Job) error {
+		took <- struct{}{}
+		<-release
+		return nil
+	})
+	defer close(release)
+	wait(ctx, t, took)
+	if err := b.Dispatch(ctx, key, forge.Effects{Ended: true}); err != nil {
+		t.Fatal(err)
+	}
+	js := jetStream(t, raw(t, s))
+	poll(ctx, t, func() bool { // the server tells of it
+		dead, err := js.Stream(ctx, "FORGE_DEAD")
+		return err == nil && dead.CachedInfo().State.Msgs == 1
+	})
+	if dead, err := b.Dead(ctx); err != nil || len(dead) > 0 {
+		t.Errorf("dead letters %+v, %v", dead, err)
 	}
 }

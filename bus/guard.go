@@ -17,8 +17,8 @@ const guardInterval = 10 * time.Second
 // ends. Their streams are in memory, because everything in them follows from the
 // journals: Guard calls rebuild, which has to dispatch again what every machine
 // has pending, at the start and whenever one of those streams turns out to be
-// new. It makes the streams that are missing. When rebuild fails, it is called
-// again.
+// new. It makes the streams that are missing, whichever they are. When rebuild
+// fails, it is called again.
 func (b *Bus) Guard(ctx context.Context, rebuild func(context.Context) error) {
 	tick := time.NewTicker(guardInterval)
 	defer tick.Stop()
@@ -47,8 +47,15 @@ func (b *Bus) guard(ctx context.Context, rebuilt *bool, rebuild func(context.Con
 	if err != nil {
 		return err
 	}
-	if *rebuilt && len(lost) == 0 {
+	gone, err := b.gone(ctx)
+	if err != nil {
+		return err
+	}
+	if *rebuilt && len(lost)+len(gone) == 0 {
 		return nil
+	}
+	if *rebuilt && len(gone) > 0 {
+		b.log.Error("streams are gone; they are made again, without what they held", "streams", gone)
 	}
 	if err := b.Ensure(ctx); err != nil {
 		return err
@@ -82,4 +89,25 @@ func (b *Bus) lost(ctx context.Context) ([]string, error) {
 		}
 	}
 	return marks, nil
+}
+
+// gone returns the names of the streams that are missing.
+func (b *Bus) gone(ctx context.Context) ([]string, error) {
+	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
+	defer cancel()
+	there := map[string]bool{}
+	list := b.js.StreamNames(ctx)
+	for name := range list.Name() {
+		there[name] = true
+	}
+	if err := list.Err(); err != nil {
+		return nil, fmt.Errorf("list streams: %w", err)
+	}
+	var missing []string
+	for _, cfg := range streams(b.replicas) {
+		if !there[cfg.Name] {
+			missing = append(missing, cfg.Name)
+		}
+	}
+	return missing, nil
 }

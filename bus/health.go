@@ -33,3 +33,16 @@ func (b *Bus) Consuming(ctx context.Context, step forge.Step, replica forge.Repl
 	}
 	return nil
 }
+
+// Deciding returns nil when events can reach a runner: the consumers that all
+// runners share are there.
+func (b *Bus) Deciding(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
+	defer cancel()
+	for _, stream := range []string{streamIntents, streamResults, streamWakes} {
+		if _, err := b.js.Consumer(ctx, stream, eventConsumer("").Durable); err != nil {
+			return fmt.Errorf("consumer of %s: %w", stream, err)
+		}
+	}
+	return nil
+}

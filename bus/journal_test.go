@@ -175,6 +175,31 @@ func TestGarbageInJournal(t *testing.T) {
 	}
 }
 
+// TestForgedHeaders checks that what the server says of a message is not mixed up
+// with what its publisher says.
+func TestForgedHeaders(t *testing.T) {
+	ctx := within(t)
+	s := bustest.StartServer(t)
+	b := s.Connect(t)
+	for n := range 2 {
+		if _, err := b.Append(ctx, key, uint64(n), record(key, n)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	forged := nats.NewMsg("forge.journal.shop.fix-login")
+	forged.Header.Set("Nats-Sequence", "1")
+	forged.Header.Set("Nats-Subject", "forge.journal.shop.other")
+	if _, err := jetStream(t, raw(t, s)).PublishMsg(ctx, forged); err != nil {
+		t.Fatal(err)
+	}
+	if recs, seq, err := b.Load(ctx, key); err != nil || len(recs) != 2 || seq != 3 {
+		t.Errorf("got %d records up to %d, %v", len(recs), seq, err)
+	}
+	if list, err := b.Summaries(ctx, key.Project); err != nil || len(list) != 1 || list[0].Key != key {
+		t.Errorf("the list is %+v, %v", list, err)
+	}
+}
+
 // TestNewerJournal checks that a decision is not taken on half of the truth.
 func TestNewerJournal(t *testing.T) {
 	ctx := within(t)

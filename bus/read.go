@@ -213,7 +213,7 @@ func (b *Bus) get(ctx context.Context, stream string, request map[string]any, do
 			return a, fmt.Errorf("the server answers %s %s", status, m.Header.Get("Description"))
 		}
 		seq := number(m, "Nats-Sequence")
-		if err := do(stored{Subject: m.Header.Get("Nats-Subject"), Seq: seq, Data: m.Data, Header: m.Header}); err != nil {
+		if err := do(stored{Subject: stamp(m, "Nats-Subject"), Seq: seq, Data: m.Data, Header: m.Header}); err != nil {
 			return a, err
 		}
 		a.last = seq
@@ -222,9 +222,19 @@ func (b *Bus) get(ctx context.Context, stream string, request map[string]any, do
 
 // number reads a header that the server sets; 0 if it did not.
 func number(m *nats.Msg, header string) uint64 {
-	n, err := strconv.ParseUint(m.Header.Get(header), 10, 64)
+	n, err := strconv.ParseUint(stamp(m, header), 10, 64)
 	if err != nil {
 		return 0
 	}
 	return n
+}
+
+// stamp is what the server itself says in a header: it comes after what the
+// publisher may have put there.
+func stamp(m *nats.Msg, header string) string {
+	values := m.Header.Values(header)
+	if len(values) == 0 {
+		return ""
+	}
+	return values[len(values)-1]
 }

@@ -74,6 +74,50 @@ func TestRestart(t *testing.T) {
 	}
 }
 
+// TestStreamsGone checks that a stream that somebody deleted is made again, and
+// that readiness tells meanwhile.
+func TestStreamsGone(t *testing.T) {
+	ctx := within(t)
+	s := bustest.StartServer(t)
+	b := s.Connect(t)
+	js := jetStream(t, raw(t, s))
+	seen := collect(t, b)
+	poll(ctx, t, func() bool { return b.Deciding(ctx) == nil })
+	rebuilt, hold := make(chan struct{}, 100), make(chan struct{})
+	guarding, stop := context.WithCancel(ctx)
+	guarded := make(chan struct{})
+	go func() {
+		defer close(guarded)
+		b.Guard(guarding, func(context.Context) error {
+			rebuilt <- struct{}{}
+			<-hold
+			return nil
+		})
+	}()
+	defer func() { stop(); <-guarded }()
+	receive(ctx, t, rebuilt)
+	for _, name := range []string{"FORGE_DEAD", "FORGE_RESULTS"} {
+		if err := js.DeleteStream(ctx, name); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := b.Deciding(ctx); err == nil {
+		t.Error("results reach a runner through a stream that is gone")
+	}
+	close(hold)
+	receive(ctx, t, rebuilt)
+	poll(ctx, t, func() bool { return b.Deciding(ctx) == nil })
+	if err := b.PublishResult(ctx, result(1, "a")); err != nil {
+		t.Fatal(err)
+	}
+	if ev := receive(ctx, t, seen); ev.Result == nil {
+		t.Errorf("got %+v", ev)
+	}
+	if _, err := b.Dead(ctx); err != nil {
+		t.Error(err)
+	}
+}
+
 // TestSendWhileDown checks that what is sent without a server is stored as soon
 // as there is one.
 func TestSendWhileDown(t *testing.T) {
