@@ -110,8 +110,13 @@ func (a *attempt) do(ctx context.Context, h Handler) (forge.Result, error) {
 	res.To, res.Attempt, res.Replica = a.cmd.To, a.cmd.Attempt, a.run.Replica
 	res.StartedAt, res.Duration, res.Started = began.UTC(), time.Since(began), false
 	progress(forge.Progress{Kind: forge.ProgressEnded, Agent: res.Agent, Usage: res.Usage, Text: outcome(&res)})
-	a.log.Info("end", "duration", res.Duration, "outcome", outcome(&res))
-	return res, context.Cause(ctx)
+	cause := context.Cause(ctx)
+	if f := res.Failure; f != nil && cause == nil {
+		a.log.Warn("end", "duration", res.Duration, "outcome", f.Reason, "error", f.Message)
+	} else {
+		a.log.Info("end", "duration", res.Duration, "outcome", outcome(&res))
+	}
+	return res, cause
 }
 
 func (a *attempt) call(ctx context.Context, h Handler, progress Progress) (res forge.Result) {
