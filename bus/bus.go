@@ -15,16 +15,18 @@ import (
 // context with a later deadline wait longer by trying again.
 const requestTimeout = 5 * time.Second
 
-// Config says how to reach the server. At most one of Token, Creds and NKey is
-// set.
+// Config says how to reach the server. At most one of Token, ReadToken, Creds and
+// NKey is set.
 type Config struct {
-	URL      string // nats://host:port, several separated by commas
-	Token    string
-	Creds    string // path of a credentials file
-	NKey     string // path of a file with an nkey seed
-	Name     string // of the connection, for the server's operator
-	Replicas int    // of every stream: 1 on a single server, 3 on a cluster; 0 leaves existing streams as they are
-	Logger   *slog.Logger
+	URL   string // nats://host:port, several separated by commas
+	Token string
+	// ReadToken is asked for the token before each connection, so that it may change.
+	ReadToken func() (string, error)
+	Creds     string // path of a credentials file
+	NKey      string // path of a file with an nkey seed
+	Name      string // of the connection, for the server's operator
+	Replicas  int    // of every stream: 1 on a single server, 3 on a cluster; 0 leaves existing streams as they are
+	Logger    *slog.Logger
 }
 
 // Bus is a connection. It is safe for concurrent use, and reconnects by itself
@@ -82,6 +84,7 @@ func (b *Bus) options(cfg Config) ([]nats.Option, error) {
 		nats.PingInterval(20 * time.Second),
 		nats.MaxReconnects(-1),
 		nats.CustomReconnectDelay(backoff),
+		nats.IgnoreAuthErrorAbort(), // credentials may be mended while we try
 		nats.DisconnectErrHandler(func(_ *nats.Conn, err error) {
 			if err != nil {
 				b.log.Warn("lost the connection to the NATS server", "error", err)
@@ -103,6 +106,14 @@ func (b *Bus) options(cfg Config) ([]nats.Option, error) {
 	switch {
 	case cfg.Token != "":
 		opts = append(opts, nats.Token(cfg.Token))
+	case cfg.ReadToken != nil:
+		opts = append(opts, nats.TokenHandler(func() string {
+			token, err := cfg.ReadToken()
+			if err != nil {
+				b.log.Error("cannot read the token; trying again", "error", err)
+			}
+			return token
+		}))
 	case cfg.Creds != "":
 		opts = append(opts, nats.UserCredentials(cfg.Creds))
 	case cfg.NKey != "":

@@ -3,6 +3,8 @@ package bus_test
 import (
 	"context"
 	"fmt"
+	"net"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -137,6 +139,44 @@ func TestToken(t *testing.T) {
 	if _, err := bus.Connect(ctx, bus.Config{URL: s.ClientURL(), NKey: "missing"}); err == nil {
 		t.Error("connected with a key that is not there")
 	}
+}
+
+// TestTokenChanges checks that a connection comes back when the server asks for
+// another token, as soon as that can be read.
+func TestTokenChanges(t *testing.T) {
+	ctx := within(t)
+	opts := &server.Options{Host: "127.0.0.1", Port: server.RANDOM_PORT, Authorization: "old", NoLog: true, NoSigs: true}
+	s, err := server.NewServer(opts)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.Start()
+	defer s.WaitForShutdown()
+	defer s.Shutdown()
+	if !s.ReadyForConnections(10 * time.Second) {
+		t.Fatal("the server is not ready")
+	}
+	var token atomic.Value
+	token.Store("old")
+	asked := make(chan struct{}, 1000)
+	b, err := bus.Connect(ctx, bus.Config{URL: s.ClientURL(), ReadToken: func() (string, error) {
+		asked <- struct{}{}
+		return token.Load().(string), nil
+	}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer b.Close()
+	changed := opts.Clone()
+	changed.Port, changed.Authorization = s.Addr().(*net.TCPAddr).Port, "new"
+	if err := s.ReloadOptions(changed); err != nil {
+		t.Fatal(err)
+	}
+	for range 6 { // and is refused some times
+		receive(ctx, t, asked)
+	}
+	token.Store("new")
+	poll(ctx, t, func() bool { return b.Ping(ctx) == nil })
 }
 
 func BenchmarkAsk(b *testing.B) {

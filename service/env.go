@@ -52,14 +52,18 @@ func (e *Env) open(ctx context.Context) error {
 		}
 		return errors.New("not connected yet")
 	})
-	token, err := e.Config.Token()
-	if err != nil {
-		return fmt.Errorf("--token-file (FORGE_TOKEN_FILE): %w", err)
-	}
-	e.Bus, err = bus.Connect(ctx, bus.Config{
-		URL: e.Config.Server, Token: token, Creds: e.Config.Creds, Replicas: e.Config.Replicas,
+	cfg := bus.Config{
+		URL: e.Config.Server, Creds: e.Config.Creds, Replicas: e.Config.Replicas,
 		Name: e.Name + "/" + string(e.Config.Replica), Logger: e.Log,
-	})
+	}
+	if e.Config.TokenFile != "" {
+		if _, err := e.Config.Token(); err != nil {
+			return fmt.Errorf("--token-file (FORGE_TOKEN_FILE): %w", err)
+		}
+		cfg.ReadToken = e.Config.Token
+	}
+	var err error
+	e.Bus, err = bus.Connect(ctx, cfg)
 	if ctx.Err() != nil {
 		err = errors.Join(ctx.Err(), err)
 	}
