@@ -82,6 +82,7 @@ func follow(ctx context.Context, w *watch, gone func(context.Context) bool, log 
 			continue // the server is away: gone says whether for good
 		}
 		if quiet {
+			outcome.Intents, _ = w.views.summaries() // what came in meanwhile
 			return outcome, nil
 		}
 	}
