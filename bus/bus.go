@@ -38,6 +38,8 @@ type Bus struct {
 	replicas int
 	changed  chan struct{} // holds an element after a reconnect, for Guard
 	closed   chan struct{}
+
+	stalledAfter time.Duration // see there
 }
 
 // Connect returns a connected bus. While the server cannot be reached it tries
@@ -47,6 +49,7 @@ func Connect(ctx context.Context, cfg Config) (*Bus, error) {
 	b := &Bus{
 		log: cfg.Logger, replicas: cfg.Replicas,
 		changed: make(chan struct{}, 1), closed: make(chan struct{}),
+		stalledAfter: stalledAfter,
 	}
 	if b.log == nil {
 		b.log = slog.New(slog.DiscardHandler)

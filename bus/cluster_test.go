@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/nats-io/nats-server/v2/server"
+	"github.com/nats-io/nats.go"
 
 	forge "github.com/pfl-forge/pfl-forge"
 	"github.com/pfl-forge/pfl-forge/bus"
@@ -107,6 +108,68 @@ func TestCluster(t *testing.T) {
 		if list, err := b.Summaries(ctx, ""); err != nil || len(list) != 1 {
 			t.Errorf("the list is %+v, %v", list, err)
 		}
+	}
+}
+
+// TestStalled checks that a stream in memory that lost its leader for good is made
+// again from the journals, which have one.
+func TestStalled(t *testing.T) {
+	ctx, cancel := context.WithTimeout(context.Background(), 120*time.Second)
+	defer cancel()
+	servers, urls := cluster(ctx, t)
+	b, err := bus.Connect(ctx, bus.Config{URL: urls, Replicas: 3})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer b.Close()
+	if err := b.Ensure(ctx); err != nil {
+		t.Fatal(err)
+	}
+	b.StalledAfter(0)
+	collect(t, b) // it is the consumers that notice first
+	rebuilt := make(chan struct{}, 100)
+	guarding, stop := context.WithCancel(ctx)
+	guarded := make(chan struct{})
+	go func() {
+		defer close(guarded)
+		b.Guard(guarding, func(context.Context) error { rebuilt <- struct{}{}; return nil })
+	}()
+	defer func() { stop(); <-guarded }()
+	receive(ctx, t, rebuilt)
+
+	nc, err := nats.Connect(urls)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer nc.Close()
+	js := jetStream(t, nc)
+	wakes, err := js.Stream(ctx, "FORGE_WAKES")
+	if err != nil {
+		t.Fatal(err)
+	}
+	cfg := wakes.CachedInfo().Config
+	cfg.Replicas = 1 // so that one server is enough to stall it
+	if _, err := js.UpdateStream(ctx, cfg); err != nil {
+		t.Fatal(err)
+	}
+	var leader string
+	poll(ctx, t, func() bool {
+		info, err := wakes.Info(ctx)
+		if err != nil || info.Cluster == nil || len(info.Cluster.Replicas) > 0 {
+			return false
+		}
+		leader = info.Cluster.Leader
+		return leader != ""
+	})
+	for _, s := range servers {
+		if s.Name() == leader {
+			s.Shutdown()
+		}
+	}
+	receive(ctx, t, rebuilt)
+	timers := forge.Effects{Timers: []forge.Timer{{To: key, Key: "t", At: time.Now()}}}
+	if err := b.Dispatch(ctx, key, timers); err != nil {
+		t.Error(err)
 	}
 }
 

@@ -10,8 +10,16 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 )
 
-// guardInterval is how often Guard looks for a loss that nothing pointed to.
-const guardInterval = 10 * time.Second
+const (
+	// guardInterval is how often Guard looks for a loss that nothing pointed to.
+	guardInterval = 10 * time.Second
+	// stalledAfter is how long a stream in memory may have no leader. One whose
+	// servers started again too soon after one another never gets one.
+	stalledAfter = time.Minute
+)
+
+// memoryStreams are the streams whose content is made again, and their marks.
+var memoryStreams = map[string]string{streamCommands: epochCommands, streamWakes: epochWakes}
 
 // Guard keeps commands, timers and events between machines in force until ctx
 // ends. Their streams are in memory, because everything in them follows from the
@@ -23,8 +31,15 @@ func (b *Bus) Guard(ctx context.Context, rebuild func(context.Context) error) {
 	tick := time.NewTicker(guardInterval)
 	defer tick.Stop()
 	rebuilt := false
+	var failing time.Time // since when
 	for attempt := 0; ctx.Err() == nil; {
 		if err := b.guard(ctx, &rebuilt, rebuild); err != nil {
+			if attempt == 0 {
+				failing = time.Now()
+			}
+			if stalled, ok := errors.AsType[*stalledError](err); ok && time.Since(failing) > b.stalledAfter {
+				err = errors.Join(err, b.unstall(ctx, stalled.stream))
+			}
 			if ctx.Err() == nil {
 				b.log.Error("cannot restore what is under way; trying again", "error", err)
 			}
@@ -78,17 +93,45 @@ func (b *Bus) guard(ctx context.Context, rebuilt *bool, rebuild func(context.Con
 // lost returns the marks of the streams in memory that are new, or missing.
 func (b *Bus) lost(ctx context.Context) ([]string, error) {
 	var marks []string
-	for stream, mark := range map[string]string{streamCommands: epochCommands, streamWakes: epochWakes} {
+	for stream, mark := range memoryStreams {
 		_, err := b.last(ctx, stream, mark)
 		var refused *jetstream.APIError
 		missing := errors.As(err, &refused) && refused.ErrorCode == jetstream.JSErrCodeStreamNotFound
 		if errors.Is(err, ErrNotFound) || missing {
 			marks = append(marks, mark)
+		} else if unanswered(err) {
+			return nil, &stalledError{stream, err}
 		} else if err != nil {
 			return nil, err
 		}
 	}
 	return marks, nil
+}
+
+// stalledError is that a stream in memory does not answer.
+type stalledError struct {
+	stream string
+	err    error
+}
+
+func (e *stalledError) Error() string { return e.err.Error() }
+func (e *stalledError) Unwrap() error { return e.err }
+
+// unstall deletes a stream in memory that does not answer, so that it is made
+// again. It does nothing while the journal does not answer either: then the
+// cluster is what is missing.
+func (b *Bus) unstall(ctx context.Context, stream string) error {
+	if _, err := b.last(ctx, streamJournal, "forge.lane.*"); err != nil && !errors.Is(err, ErrNotFound) {
+		return err
+	}
+	b.log.Error("a stream in memory has no leader; it is made again", "stream", stream)
+	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
+	defer cancel()
+	err := b.js.DeleteStream(ctx, stream)
+	if errors.Is(err, jetstream.ErrStreamNotFound) {
+		return nil
+	}
+	return err
 }
 
 // gone returns the names of the streams that are missing.
