@@ -10,6 +10,10 @@ import (
 	"golang.org/x/sys/unix"
 )
 
+// LockFile takes an exclusive lock on a file, which it makes, and waits for it until ctx ends: ErrBusy. Closing
+// the file releases it.
+func LockFile(ctx context.Context, path string) (*os.File, error) { return lockFile(ctx, path) }
+
 // lockFile takes an exclusive flock on path, creating the file. It waits until ctx ends.
 // Children that inherit the returned file keep the lock for as long as they live, so after a kill -9 the
 // next holder waits for the orphaned git process instead of racing it. Closing the file releases the lock.

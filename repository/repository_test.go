@@ -224,6 +224,14 @@ func TestANewLifeCleansUp(t *testing.T) {
 		})
 	}()
 	<-started
+	soon, cancel := context.WithTimeout(t.Context(), 300*time.Millisecond)
+	defer cancel()
+	if _, err := repository.OpenSet(soon, host, []repository.Source{src}); !errors.Is(err, git.ErrBusy) {
+		t.Errorf("the former life goes on: %v", err)
+	}
+	if _, err := os.Stat(scratch); err != nil {
+		t.Error("scratch files of a process that lives are gone")
+	}
 	if err := first.Close(); err != nil {
 		t.Fatal(err)
 	}

@@ -5,11 +5,14 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"os"
 	"path/filepath"
+	"time"
 
 	"github.com/pfl-forge/pfl-forge"
 	"github.com/pfl-forge/pfl-forge/agent"
 	"github.com/pfl-forge/pfl-forge/agent/process"
+	"github.com/pfl-forge/pfl-forge/git"
 	"github.com/pfl-forge/pfl-forge/service"
 )
 
@@ -33,36 +36,66 @@ type Source struct {
 // Set is the repositories of a process. It is safe for concurrent use.
 type Set struct {
 	host     Host
+	lock     *os.File // of the state directory
 	projects map[forge.ProjectID]*project
 }
 
-// OpenSet takes the state directory over: it ends processes that a former life
-// left running, removes their scratch files, and opens every repository. One whose
+// OpenSet takes the state directory over, once nobody else has it: it ends
+// processes that a former life left running, removes their scratch files, and opens every repository. One whose
 // origin cannot be read does not keep the others waiting: it is opened by its first
 // command that finds the origin. Errors name the project.
 func OpenSet(ctx context.Context, host Host, sources []Source) (*Set, error) {
 	if !filepath.IsAbs(host.StateDir) {
 		return nil, fmt.Errorf("state directory %q is not absolute", host.StateDir)
 	}
+	lock, err := lockState(ctx, &host)
+	if err != nil {
+		return nil, err
+	}
+	s := &Set{host: host, lock: lock, projects: map[forge.ProjectID]*project{}}
+	if err := s.open(ctx, sources); err != nil {
+		return nil, errors.Join(err, s.Close())
+	}
+	return s, nil
+}
+
+// lockState waits for another process that has the state directory: what runs
+// there is not a former life's.
+func lockState(ctx context.Context, host *Host) (*os.File, error) {
+	if err := os.MkdirAll(host.StateDir, 0o700); err != nil {
+		return nil, err
+	}
+	path := filepath.Join(host.StateDir, ".lock")
+	soon, cancel := context.WithTimeout(ctx, 100*time.Millisecond)
+	defer cancel()
+	lock, err := git.LockFile(soon, path)
+	if errors.Is(err, git.ErrBusy) && ctx.Err() == nil {
+		host.Log.Warn("another process uses the state directory; waiting for its end", "dir", host.StateDir)
+		lock, err = git.LockFile(ctx, path)
+	}
+	return lock, err
+}
+
+func (s *Set) open(ctx context.Context, sources []Source) error {
+	host := &s.host
 	killed, err := host.Owner.Sweep(ctx)
 	if err != nil {
-		return nil, fmt.Errorf("end what a former life left running: %w", err)
+		return fmt.Errorf("end what a former life left running: %w", err)
 	}
 	if killed > 0 {
 		host.Log.Info("ended processes that a former life left running", "count", killed)
 	}
 	if err := removeAll(filepath.Join(host.StateDir, scratchDir)); err != nil {
-		return nil, fmt.Errorf("remove old scratch files: %w", err)
+		return fmt.Errorf("remove old scratch files: %w", err)
 	}
-	s := &Set{host: host, projects: map[forge.ProjectID]*project{}}
 	for _, src := range sources {
 		p := &project{src: src, slot: make(chan struct{}, 1)}
 		s.projects[src.Project] = p
 		if err := s.try(ctx, p); err != nil {
-			return nil, errors.Join(err, s.Close())
+			return err
 		}
 	}
-	return s, nil
+	return nil
 }
 
 // Get returns a project's repository, or an error that says that this process does
@@ -86,7 +119,7 @@ func (s *Set) Close() error {
 			errs = append(errs, r.Pool.Close())
 		}
 	}
-	return errors.Join(errs...)
+	return errors.Join(append(errs, s.lock.Close())...)
 }
 
 // Do does a command on its project's repository. What work reports is the job's
