@@ -65,8 +65,15 @@ sim: ## play SEEDS runs of the rules in a world full of faults
 	go test -count=1 -timeout 20m ./services/runner/sim -run TestSeeds -seeds $(SEEDS)
 
 .PHONY: bench
-bench: ## run the benchmarks of all modules
-	go test -run '^$$' -bench . -benchmem work
+bench: ## what the speed of the project is judged by, a few minutes; docs/performance.md explains the lines
+	@set -x; \
+	go test -run '^$$' -bench . ./services/runner/flow; \
+	go test -run '^$$' -bench Orchestration -benchtime 5x ./services/runner; \
+	go test -run '^$$' -bench Rebase -benchtime 20x ./git; \
+	go test -run '^$$' -bench WarmCheckout -benchtime 5x ./git; \
+	go test -run '^$$' -bench . -benchtime 200x ./bus/... ./natsd; \
+	go test -run '^$$' -bench Status -benchtime 20x ./cmd/pfl-forge; \
+	go test -run '^$$' -bench . -benchtime 1x ./cmd/pfl-forge/internal/e2e
 
 ##@ Check
 

@@ -9,13 +9,18 @@ import (
 
 // writeFile replaces the file at path as a whole: a reader or a crash sees the old or the new content.
 // It is not flushed: use writeDurable for what must survive a power cut.
-func writeFile(path string, content []byte) error { return replaceFile(path, content, false) }
+func writeFile(path string, content []byte) error {
+	return placeFile(path, filepath.Dir(path), content, false)
+}
 
 // writeDurable is writeFile, on the disk when it returns.
-func writeDurable(path string, content []byte) error { return replaceFile(path, content, true) }
+func writeDurable(path string, content []byte) error {
+	return placeFile(path, filepath.Dir(path), content, true)
+}
 
-func replaceFile(path string, content []byte, durable bool) (err error) {
-	f, err := os.CreateTemp(filepath.Dir(path), "tmp_obj_*") // a name that git prunes, should a crash leave it among the objects
+// placeFile writes the file in directory by, where a crash may leave it, and moves it to path.
+func placeFile(path, by string, content []byte, durable bool) (err error) {
+	f, err := os.CreateTemp(by, "tmp_obj_*") // a name that git prunes, should a crash leave it among the objects
 	if err != nil {
 		return err
 	}

@@ -60,9 +60,14 @@ func readIndex(path string) (indexFile, error) {
 	if sum := sha1.Sum(raw[:body]); !bytes.Equal(sum[:], raw[body:]) { //nolint:gosec // git's checksum
 		return x, errIndex
 	}
-	x.entries = make([]indexEntry, 0, binary.BigEndian.Uint32(raw[8:]))
-	for at := indexHeader; len(x.entries) < cap(x.entries); {
-		e, size := parseEntry(raw[at:body])
+	count := int(binary.BigEndian.Uint32(raw[8:]))
+	if count > body/entryHeader {
+		return x, errIndex
+	}
+	x.entries = make([]indexEntry, 0, count)
+	text := string(raw) // of which every path is a part
+	for at := indexHeader; len(x.entries) < count; {
+		e, size := parseEntry(raw[at:body], text[at:body])
 		if size == 0 {
 			return x, errIndex
 		}
@@ -73,7 +78,7 @@ func readIndex(path string) (indexFile, error) {
 }
 
 // parseEntry returns the entry's size with it, or 0 when it is none.
-func parseEntry(raw []byte) (indexEntry, int) {
+func parseEntry(raw []byte, text string) (indexEntry, int) {
 	if len(raw) < entryHeader {
 		return indexEntry{}, 0
 	}
@@ -84,7 +89,7 @@ func parseEntry(raw []byte) (indexEntry, int) {
 		return indexEntry{}, 0
 	}
 	return indexEntry{
-		path: string(raw[entryHeader : entryHeader+length]), mode: field(6),
+		path: text[entryHeader : entryHeader+length], mode: field(6),
 		stat: fileStat{field(0), field(1), field(2), field(3), field(5), field(7), field(8), field(9)},
 	}, size
 }

@@ -24,6 +24,9 @@ func migrate(files []string, objects string) error {
 		if err := os.MkdirAll(dir, 0o777); err != nil {
 			return err
 		}
+		if exists(filepath.Join(dir, filepath.Base(name))) {
+			continue
+		}
 		if err := os.Rename(name, filepath.Join(dir, filepath.Base(name))); err != nil {
 			return err
 		}

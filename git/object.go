@@ -4,8 +4,10 @@ import (
 	"bytes"
 	"compress/zlib"
 	"crypto/sha1" //nolint:gosec // git's object names
+	"encoding/binary"
 	"encoding/hex"
 	"fmt"
+	"hash/adler32"
 	"io"
 	"os"
 	"path/filepath"
@@ -71,7 +73,7 @@ func writeCommit(objects string, d commitData, durable bool) (OID, error) {
 	return writeObject(objects, "commit", d.encode(), durable)
 }
 
-// writeObject stores a loose object in an object directory. Doing it here saves a process for each.
+// writeObject stores a loose object in an object directory, a durable one in the store's.
 func writeObject(objects, kind string, body []byte, durable bool) (OID, error) {
 	raw := append(fmt.Appendf(nil, "%s %d\x00", kind, len(body)), body...)
 	o := nameOf(raw)
@@ -79,21 +81,37 @@ func writeObject(objects, kind string, body []byte, durable bool) (OID, error) {
 	if exists(path) {
 		return o, nil
 	}
-	var z bytes.Buffer
-	w := zlib.NewWriter(&z)
-	if _, err := w.Write(raw); err != nil {
-		return "", err
-	}
-	if err := w.Close(); err != nil {
-		return "", err
-	}
 	if err := os.MkdirAll(filepath.Dir(path), 0o777); err != nil {
 		return "", err
 	}
-	if err := replaceFile(path, z.Bytes(), durable); err != nil {
+	if !durable { // nobody looks there before it is all there
+		return o, os.WriteFile(path, deflate(raw), 0o444)
+	}
+	if err := writeDurable(path, deflate(raw)); err != nil {
 		return "", err
 	}
 	return o, os.Chmod(path, 0o444)
+}
+
+// deflate is zlib without compression. Names of objects, of which a tree consists, do not compress, and git packs them all
+// some day; to set up a compressor takes longer than the rest of a small commit.
+func deflate(raw []byte) []byte {
+	const most = 1<<16 - 1 // bytes of one block
+	z := []byte{0x78, 0x01}
+	for rest := raw; ; {
+		block := rest[:min(len(rest), most)]
+		rest = rest[len(block):]
+		last := byte(0)
+		if len(rest) == 0 {
+			last = 1
+		}
+		z = append(z, last)
+		z = binary.LittleEndian.AppendUint16(z, uint16(len(block)))
+		z = binary.LittleEndian.AppendUint16(z, ^uint16(len(block)))
+		if z = append(z, block...); last == 1 {
+			return binary.BigEndian.AppendUint32(z, adler32.Checksum(raw))
+		}
+	}
 }
 
 // readLoose reads a loose object. It returns false for everything that git has to look at: a packed object, one of another

@@ -129,12 +129,15 @@ func (c *Checkout) fill(ctx context.Context, used bool) error {
 // follow brings a used working tree to the start commit. While git brings our index there, we look at the files; then
 // git writes those that are not as the index wants them.
 func (c *Checkout) follow(ctx context.Context, k command) error {
-	index, err := readIndex(c.own("index"))
-	if err != nil {
-		return err
-	}
+	var index indexFile
+	read := make(chan error, 1)
+	go func() {
+		var err error
+		index, err = readIndex(c.own("index"))
+		read <- err
+	}()
 	changes, err := rawChanges(run(ctx, k, "diff-index", "--cached", "-R", "-z", "--raw", "--no-renames", "--no-abbrev", string(c.start)))
-	if err != nil {
+	if err := errors.Join(<-read, err); err != nil {
 		return err
 	}
 	if err := index.apply(changes); err != nil {
