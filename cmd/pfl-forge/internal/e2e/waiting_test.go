@@ -17,8 +17,8 @@ func waiting(gate string) map[string]string {
   gated:
     params: [{name: GATE, default: ` + gate + `}]
     run: |
-      echo $$ > "$GATE.$FORGE_INTENT.$FORGE_ATTEMPT"
       echo part > "$FORGE_INTENT.part"
+      echo $$ > "$GATE.$FORGE_INTENT" && mv "$GATE.$FORGE_INTENT" "$GATE.$FORGE_INTENT.$FORGE_ATTEMPT"
       until test -e "$GATE"; do sleep 0.02; done
       mv "$FORGE_INTENT.part" "$FORGE_INTENT.txt"
   ask:
