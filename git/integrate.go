@@ -146,8 +146,9 @@ func (s *Store) integrateOrigin(ctx context.Context, b Branch, old, next OID) (I
 		"--force-with-lease="+b.ref()+":"+string(old), "--end-of-options", s.origin.url, string(next)+":"+b.ref())
 	switch {
 	case err == nil && !bytes.Contains(out, []byte("\n=\t")): // not "up to date"
-		_, err := s.refs(ctx, "update-ref", b.ref(), string(next))
-		return Integration{Head: next}, err
+		// It landed, whatever becomes of our copy of the branch: the next fetch brings that.
+		_, _ = s.refs(ctx, "update-ref", b.ref(), string(next))
+		return Integration{Head: next}, nil
 	case err != nil:
 		head, e := s.remoteHead(ctx, b)
 		if e != nil || head == old {

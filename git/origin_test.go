@@ -87,6 +87,27 @@ func TestOriginJourney(t *testing.T) {
 	bare.git("fsck", "--strict")
 }
 
+// What is on the origin's branch has landed, also when our copy of the branch cannot follow.
+func TestOriginLandsBesideABrokenClone(t *testing.T) {
+	ctx := t.Context()
+	bare, _ := newOrigin(t, map[string]string{"a": "a\n"})
+	dir := filepath.Join(t.TempDir(), "clone.git")
+	s := openOrigin(t, bare.dir, dir)
+	base := bare.head("main")
+	c, agent := prepare(t, newPool(t, s), "t", base)
+	agent.write("a", "b\n")
+	head, err := c.CommitAll(ctx, "work", git.Identity{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	lock := filepath.Join(dir, "refs/heads/main.lock") // of a git that was killed
+	must(t, os.MkdirAll(filepath.Dir(lock), 0o755))
+	must(t, os.WriteFile(lock, nil, 0o600))
+	if _, err := s.Integrate(ctx, "main", base, head); err != nil || bare.head("main") != head {
+		t.Fatal(err)
+	}
+}
+
 func TestOriginPushRace(t *testing.T) {
 	ctx := t.Context()
 	bare, _ := newOrigin(t, map[string]string{"a": "a\n"})
