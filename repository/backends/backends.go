@@ -4,7 +4,9 @@ package backends
 
 import (
 	"context"
+	"errors"
 	"log/slog"
+	"sync/atomic"
 
 	"github.com/pfl-forge/pfl-forge/agent"
 	"github.com/pfl-forge/pfl-forge/agent/claude"
@@ -31,7 +33,8 @@ func Host(stateDir string, log *slog.Logger) repository.Host {
 	}
 }
 
-// Open opens the repositories that a service is configured to serve.
+// Open opens the repositories that a service is configured to serve, which is not
+// ready before.
 func Open(ctx context.Context, env *service.Env) (*repository.Set, error) {
 	if err := env.Config.NeedProjects(); err != nil {
 		return nil, err
@@ -40,5 +43,14 @@ func Open(ctx context.Context, env *service.Env) (*repository.Set, error) {
 	for _, p := range env.Config.Projects {
 		sources = append(sources, repository.Source{Project: p.ID, URL: p.URL})
 	}
-	return repository.OpenSet(ctx, Host(env.Config.StateDir, env.Log), sources)
+	var opened atomic.Bool
+	env.Health.Add("repositories", func(context.Context) error {
+		if !opened.Load() {
+			return errors.New("being opened")
+		}
+		return nil
+	})
+	set, err := repository.OpenSet(ctx, Host(env.Config.StateDir, env.Log), sources)
+	opened.Store(err == nil)
+	return set, err
 }

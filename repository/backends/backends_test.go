@@ -1,8 +1,10 @@
 package backends_test
 
 import (
+	"context"
 	"log/slog"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -40,7 +42,7 @@ func TestCommandsSeeWhatAnOperatorSets(t *testing.T) {
 
 func TestOpen(t *testing.T) {
 	r := gittest.New(t, map[string]string{"a": "a\n"})
-	env := &service.Env{Log: slog.New(slog.DiscardHandler), Config: &service.Config{
+	env := &service.Env{Log: slog.New(slog.DiscardHandler), Health: &service.Health{}, Config: &service.Config{
 		StateDir: t.TempDir(), Projects: []service.Project{{ID: "shop", URL: r.Origin()}, {ID: "site", URL: r.Origin()}},
 	}}
 	set, err := backends.Open(t.Context(), env)
@@ -52,6 +54,15 @@ func TestOpen(t *testing.T) {
 			t.Error(err)
 		}
 	}()
+	if err := env.Health.Ready(t.Context()); err != nil {
+		t.Error(err)
+	}
+	soon, cancel := context.WithTimeout(t.Context(), 200*time.Millisecond)
+	defer cancel()
+	second := &service.Env{Log: env.Log, Health: &service.Health{}, Config: env.Config}
+	if _, err := backends.Open(soon, second); err == nil || second.Health.Ready(t.Context()) == nil {
+		t.Errorf("without its state directory it is ready; %v", err)
+	}
 	for _, p := range env.Config.Projects {
 		repo, err := set.Get(p.ID)
 		if err != nil {
