@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/nats-io/nats.go"
@@ -69,8 +70,8 @@ func (b *Bus) guard(ctx context.Context, rebuilt *bool, rebuild func(context.Con
 	if *rebuilt && len(lost)+len(gone) == 0 {
 		return nil
 	}
-	if *rebuilt && len(gone) > 0 {
-		b.log.Error("streams are gone; they are made again, without what they held", "streams", gone)
+	if kept := slices.DeleteFunc(slices.Clone(gone), inMemory); *rebuilt && len(kept) > 0 {
+		b.log.Error("streams are gone; they are made again, without what they held", "streams", kept)
 	}
 	if err := b.Ensure(ctx); err != nil {
 		return err
@@ -133,6 +134,8 @@ func (b *Bus) unstall(ctx context.Context, stream string) error {
 	}
 	return err
 }
+
+func inMemory(stream string) bool { return memoryStreams[stream] != "" }
 
 // gone returns the names of the streams that are missing.
 func (b *Bus) gone(ctx context.Context) ([]string, error) {
