@@ -170,7 +170,7 @@ func (c *checker) dir(field, s string) {
 	switch {
 	case s == "":
 		c.fail(field, "must not be empty")
-	case clean == "." || clean == "/" || clean == ".." || clean == ".git" || strings.HasPrefix(clean, ".git/"):
+	case clean == "." || clean == "/" || clean == ".." || strings.HasSuffix(clean, "/..") || clean == ".git" || strings.HasPrefix(clean, ".git/"):
 		c.fail(field, "%q must be a directory of its own", s)
 	}
 	c.noNUL(field, s)

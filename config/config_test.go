@@ -148,6 +148,7 @@ func TestParseRefuses(t *testing.T) {
 		{"verify: ['  ']", "verify[0]: is an empty command"},
 		{"worktree_dir: .git/trees", "must be a directory of its own"},
 		{"worktree_dir: ..", "must be a directory of its own"},
+		{"worktree_dir: ../..", "must be a directory of its own"},
 		{"timeouts: {idle: 10}", `must be a duration such as 90s or 10m, not "10"`},
 		{"timeouts: {idle: 10ms}", "is 10ms; must be between 1s and 24h"},
 		{"budget: {intent_usd: -3}", "budget.intent_usd: is -3; must be between 0"},

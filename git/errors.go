@@ -14,6 +14,7 @@ var (
 	ErrNoCommit      = errors.New("the repository has no commit yet: make a first one")
 	ErrNoBranch      = errors.New("the branch does not exist: create it, or set base_branch")
 	ErrDetached      = errors.New("HEAD is detached: switch to a branch")
+	ErrForeign       = errors.New("checkouts need a directory of their own: name an empty one as worktree_dir, or one that does not exist")
 	ErrInProgress    = errors.New("a git operation is in progress in the working tree: finish or abort it")
 )
 

@@ -46,7 +46,8 @@ type Pool struct {
 }
 
 // NewPool takes the directory over, repairs what a crash left, and starts to remove old trash.
-// Error: ErrBusy when another process has it; the context bounds the wait.
+// Errors: ErrBusy when another process has it, and the context bounds the wait; ErrForeign when it holds something
+// else, because what is in a Pool's directory gets removed.
 func NewPool(ctx context.Context, cfg PoolConfig) (*Pool, error) {
 	dir, err := filepath.Abs(cfg.Dir)
 	if err != nil {
@@ -58,6 +59,9 @@ func NewPool(ctx context.Context, cfg PoolConfig) (*Pool, error) {
 	}
 	if p.log == nil {
 		p.log = slog.New(slog.DiscardHandler)
+	}
+	if err := foreign(dir); err != nil {
+		return nil, err
 	}
 	for _, d := range []string{".own", ".warm", ".trash"} {
 		if err := os.MkdirAll(filepath.Join(dir, d), 0o700); err != nil {
@@ -72,6 +76,18 @@ func NewPool(ctx context.Context, cfg PoolConfig) (*Pool, error) {
 		return nil, err
 	}
 	return p, nil
+}
+
+// foreign returns an error when a directory is not empty and was not made by a Pool.
+func foreign(dir string) error {
+	entries, err := os.ReadDir(dir)
+	if err := ignoreMissing(err); err != nil {
+		return err
+	}
+	if len(entries) > 0 && !isDir(filepath.Join(dir, ".own")) {
+		return fmt.Errorf("%s holds %s: %w", dir, entries[0].Name(), ErrForeign)
+	}
+	return nil
 }
 
 // repair brings a directory that a crash may have left in any state to one that the other methods know.

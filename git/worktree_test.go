@@ -66,3 +66,31 @@ func TestOpenLocalFindsTheFiles(t *testing.T) {
 		finds(dir, dir)
 	})
 }
+
+// TestPoolTakesNoOtherDirectory: everything in a Pool's directory is removed sooner or later.
+func TestPoolTakesNoOtherDirectory(t *testing.T) {
+	r := newRepo(t, map[string]string{"a": "a\n"})
+	s, dir := r.store(), t.TempDir()
+	precious := filepath.Join(dir, "precious", "work")
+	if err := os.MkdirAll(precious, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := git.NewPool(t.Context(), git.PoolConfig{Dir: dir, Store: s}); !errors.Is(err, git.ErrForeign) {
+		t.Errorf("took a directory that is not its own: %v", err)
+	}
+	if entries, err := os.ReadDir(dir); err != nil || len(entries) != 1 {
+		t.Errorf("left %v, %v in it", entries, err)
+	}
+	if err := os.RemoveAll(filepath.Join(dir, "precious")); err != nil {
+		t.Fatal(err)
+	}
+	for range 2 { // an empty one, and then its own
+		p, err := git.NewPool(t.Context(), git.PoolConfig{Dir: dir, Store: s})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := p.Close(); err != nil {
+			t.Error(err)
+		}
+	}
+}
