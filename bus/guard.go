@@ -98,11 +98,12 @@ func (b *Bus) lost(ctx context.Context) ([]string, error) {
 		_, err := b.last(ctx, stream, mark)
 		var refused *jetstream.APIError
 		missing := errors.As(err, &refused) && refused.ErrorCode == jetstream.JSErrCodeStreamNotFound
-		if errors.Is(err, ErrNotFound) || missing {
+		switch {
+		case errors.Is(err, ErrNotFound) || missing:
 			marks = append(marks, mark)
-		} else if unanswered(err) {
+		case unanswered(err):
 			return nil, &stalledError{stream, err}
-		} else if err != nil {
+		case err != nil:
 			return nil, err
 		}
 	}
