@@ -77,6 +77,7 @@ func (c *Checkout) writeTree(ctx context.Context, head OID, snap *snapshot) erro
 // repository inside instead of a link to it, and nothing above the limits. skipped tells the first of these.
 func (c *Checkout) stageable(found []string) (paths []string, skipped *WorkError, err error) {
 	total := c.pool.limits.Bytes
+	links := make(map[string]bool)
 	add := func(p string, size int64) {
 		switch {
 		case size > c.pool.limits.Blob || size > total || len(paths) >= c.pool.limits.Objects:
@@ -101,12 +102,26 @@ func (c *Checkout) stageable(found []string) (paths []string, skipped *WorkError
 		switch {
 		case err != nil: // deleted, or a directory of it became a file
 			add(p, 0)
-		case info.Mode().IsRegular() || info.Mode()&fs.ModeSymlink != 0 || info.IsDir():
+		case info.Mode()&fs.ModeSymlink != 0:
+			links[p] = true
+			add(p, info.Size())
+		case info.Mode().IsRegular() || info.IsDir():
 			add(p, info.Size())
 		}
 	}
 	slices.Sort(paths)
-	return slices.Compact(paths), skipped, nil
+	paths = slices.DeleteFunc(slices.Compact(paths), func(p string) bool { return beyond(links, p) })
+	return paths, skipped, nil
+}
+
+// beyond says whether a directory of the path became a symbolic link: the link takes the place of all that was in it.
+func beyond(links map[string]bool, p string) bool {
+	for i := strings.LastIndexByte(p, '/'); i >= 0; i = strings.LastIndexByte(p[:i], '/') {
+		if links[p[:i]] {
+			return true
+		}
+	}
+	return false
 }
 
 // filesOf reports the files of a repository inside, without its .git.

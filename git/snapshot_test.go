@@ -52,3 +52,22 @@ func TestCommitAllAndPrepareEqualGit(t *testing.T) {
 		must(t, next.Release())
 	})
 }
+
+// A directory can become a symbolic link to one that has the same names in it, and to one that has not.
+func TestCommitAllOfADirectoryThatBecameALink(t *testing.T) {
+	r := newRepo(t, map[string]string{"d/f": "f\n", "d/sub/g": "g\n", "d-e": "e\n", "same/f": "f\n", "other/h": "h\n"})
+	p := newPool(t, r.store())
+	for _, target := range []string{"same", "other"} {
+		c, agent := prepare(t, p, "t", r.head("main"))
+		must(t, os.RemoveAll(filepath.Join(c.Dir(), "d")))
+		agent.link(target, "d")
+		head, err := c.CommitAll(t.Context(), "linked", git.Identity{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got, want := r.git("ls-tree", "-r", "--name-only", string(head)), "d\nd-e\nother/h\nsame/f"; got != want {
+			t.Errorf("committed\n%s\nwant\n%s", got, want)
+		}
+		must(t, c.Release())
+	}
+}
