@@ -4,6 +4,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"reflect"
 	"testing"
 
 	"github.com/pfl-forge/pfl-forge/bus"
@@ -53,7 +54,7 @@ func TestConnection(t *testing.T) {
 			if err == nil || !strings.Contains(err.Error(), test.err) {
 				t.Errorf("%s: %v, want %q", name, err, test.err)
 			}
-		case err != nil || got != test.want:
+		case err != nil || !reflect.DeepEqual(got, test.want):
 			t.Errorf("%s: %+v, %v, want %+v", name, got, err, test.want)
 		}
 	}
