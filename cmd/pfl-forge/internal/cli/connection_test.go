@@ -3,8 +3,8 @@ package cli
 import (
 	"os"
 	"path/filepath"
-	"strings"
 	"reflect"
+	"strings"
 	"testing"
 
 	"github.com/pfl-forge/pfl-forge/bus"
