@@ -85,7 +85,7 @@ func (a *app) checkClaude(ctx context.Context, repo *local.Repository, cfg *conf
 	}
 	f := finding{
 		"claude", warning, "Claude Code is not there, or does not start: only recipes can be used",
-		"install it, and log in once with `claude`",
+		"install it, and set ANTHROPIC_API_KEY or CLAUDE_CODE_OAUTH_TOKEN",
 	}
 	if cfg.Agent == config.AgentRecipe {
 		f.Health, f.Hint = healthy, ""
