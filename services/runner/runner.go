@@ -9,6 +9,9 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"maps"
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/pfl-forge/pfl-forge"
@@ -88,18 +91,33 @@ func (r *runner) handle(ctx context.Context, d *bus.Delivery) error {
 	return nil
 }
 
-// recover puts in force again what every machine waits for.
+// recover puts in force again what every machine waits for. A machine whose
+// journal cannot be read does not hold up the others.
 func (r *runner) recover(ctx context.Context) error {
+	keys, err := r.open(ctx)
+	failures := []error{err}
+	for _, key := range slices.SortedFunc(maps.Keys(keys), func(a, b forge.Key) int {
+		return strings.Compare(a.String(), b.String())
+	}) {
+		failures = append(failures, r.leave(key, r.driver.Recover(ctx, key)))
+	}
+	if len(keys) > 0 {
+		r.log.Info("recovered", "machines", len(keys))
+	}
+	return errors.Join(failures...)
+}
+
+// open lists the machines that may wait for something, as far as it can be read.
+func (r *runner) open(ctx context.Context) (map[forge.Key]bool, error) {
 	keys := map[forge.Key]bool{}
 	lanes, err := r.bus.LaneSummaries(ctx, "")
-	if err != nil {
-		return err
-	}
+	failures := []error{err}
 	for _, lane := range lanes {
 		keys[lane.Key] = true
 		records, _, err := r.bus.Load(ctx, lane.Key)
 		if err != nil {
-			return err
+			failures = append(failures, r.leave(lane.Key, err))
+			continue
 		}
 		// An intent that ended is among them if the lane was not told yet.
 		for _, id := range machine.Fold(lane.Key, records).(*flow.Lane).Active() {
@@ -107,23 +125,22 @@ func (r *runner) recover(ctx context.Context) error {
 		}
 	}
 	intents, err := r.bus.Summaries(ctx, "")
-	if err != nil {
-		return err
-	}
 	for _, s := range intents {
 		if !s.Settled || !s.Status.Ended() {
 			keys[s.Key] = true
 		}
 	}
-	for key := range keys {
-		if err := r.driver.Recover(ctx, key); err != nil {
-			return err
-		}
+	return keys, errors.Join(append(failures, err)...)
+}
+
+// leave turns the failure to read what a newer version wrote into a line of the
+// log: trying again does not help, and a newer runner takes care of that machine.
+func (r *runner) leave(key forge.Key, err error) error {
+	if _, newer := errors.AsType[*bus.UnknownError](err); newer {
+		r.log.Error("a newer version decided on this; it is left alone until a runner of that version is there", "machine", key.String(), "error", err)
+		return nil
 	}
-	if len(keys) > 0 {
-		r.log.Info("recovered", "machines", len(keys))
-	}
-	return nil
+	return err
 }
 
 // journal gives the bus's journal the shape that package machine asks for.

@@ -4,13 +4,18 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"strings"
 	"testing"
 	"time"
 
+	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
+
 	"github.com/pfl-forge/pfl-forge"
 	"github.com/pfl-forge/pfl-forge/bus"
 	"github.com/pfl-forge/pfl-forge/bus/bustest"
+	"github.com/pfl-forge/pfl-forge/services/runner"
 )
 
 var errSeen = errors.New("seen")
@@ -104,5 +109,74 @@ func TestPersonIsToldWhatCannotBe(t *testing.T) {
 	})
 	if err != nil || ruling.Decision != forge.Refused || ruling.Reason == "" {
 		t.Errorf("approving an unknown intent: %+v, %v; want it refused with a reason", ruling, err)
+	}
+}
+
+// A journal that a newer version wrote is left alone; what other projects wait
+// for is put in force again all the same.
+func TestNewerJournalHoldsNobodyUp(t *testing.T) {
+	s := bustest.StartServer(t)
+	first := s.Connect(t)
+	ctx, stop := context.WithCancel(t.Context())
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		_ = runner.Run(ctx, runner.Config{Bus: first, Log: slog.New(slog.DiscardHandler)})
+	}()
+	old := submission("one")
+	old.To.Project, old.Submit.Intent.Project = "old", "old"
+	for _, ev := range []forge.Event{old, submission("two")} {
+		if ruling, err := first.Ask(t.Context(), ev); err != nil || ruling.Decision != forge.Applied {
+			t.Fatal(ruling, err)
+		}
+	}
+	awaitOpen(t, first, "two")
+	stop()
+	<-ended
+	extend(t, s, "forge.lane.old")
+
+	s.Restart(t) // the commands are gone
+	b := s.Connect(t)
+	start(t, b, 1)
+	await(t, b, forge.StatusDone, "two")
+}
+
+// awaitOpen returns when an intent waits for a worker.
+func awaitOpen(t *testing.T, b *bus.Bus, id forge.IntentID) {
+	t.Helper()
+	err := b.Follow(t.Context(), project, 0, bus.Follower{Record: func(key forge.Key, _ uint64, rec forge.Record) error {
+		if key.Intent == id && len(rec.Summary.Open) > 0 {
+			return errSeen
+		}
+		return nil
+	}})
+	if !errors.Is(err, errSeen) {
+		t.Fatal(err)
+	}
+}
+
+// extend appends the last record of a journal once more, with a field that this
+// version does not know.
+func extend(t *testing.T, s *bustest.Server, subject string) {
+	t.Helper()
+	nc, err := nats.Connect(s.URL())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer nc.Close()
+	js, err := jetstream.New(nc)
+	if err != nil {
+		t.Fatal(err)
+	}
+	stream, err := js.Stream(t.Context(), "FORGE_JOURNAL")
+	if err != nil {
+		t.Fatal(err)
+	}
+	last, err := stream.GetLastMsgForSubject(t.Context(), subject)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := js.Publish(t.Context(), subject, append(last.Data, 0xf8, 0x3f, 0x01)); err != nil {
+		t.Fatal(err)
 	}
 }

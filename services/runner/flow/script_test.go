@@ -112,7 +112,7 @@ func (s *script) person(cmd string, id forge.IntentID, arg func(string) string, 
 	case "submit":
 		in := forge.Intent{
 			ID: id, Project: "web", Title: "title of " + string(id), Body: "body", Source: forge.SourceHuman,
-			Risk: forge.Risk(arg("risk")), Origin: forge.Origin{System: "draft", EventID: arg("event")},
+			Recipe: arg("recipe"), Risk: forge.Risk(arg("risk")), Origin: forge.Origin{System: "draft", EventID: arg("event")},
 		}
 		if src := arg("source"); src != "" {
 			in.Source, in.Origin.System = forge.SourceSystem, src

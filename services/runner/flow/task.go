@@ -175,6 +175,9 @@ func (s *Intent) implemented(t *task, r *forge.Result) {
 	default:
 		s.outcome("empty")
 		why := "Nothing was committed: the attempt left the branch as it was. Make the change and commit it."
+		if s.intent.Recipe != "" {
+			why = fmt.Sprintf("Recipe %q changed nothing. Where that is fine, say allow_empty: true in it.", s.intent.Recipe)
+		}
 		if im.Leftover != "" {
 			why += " Changes that were not committed are kept as " + im.Leftover + "."
 		}
