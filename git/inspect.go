@@ -55,7 +55,7 @@ func mainWorkTree(ctx context.Context, path, common string) (string, error) {
 		return "", err
 	}
 	var moved string
-	for _, entry := range strings.Split(string(out), "\x00") {
+	for entry := range strings.SplitSeq(string(out), "\x00") {
 		switch key, value, _ := strings.Cut(entry, "\n"); {
 		case key == "core.bare" && value == "true":
 			return "", nil
