@@ -90,6 +90,9 @@ func (t *target) dead(ctx context.Context) ([]bus.DeadLetter, error) {
 func (a *app) statusTable(t *target, f *statusFlags, doc *statusDoc, all []forge.Summary) error {
 	if len(all) == 0 {
 		a.say("no intents yet")
+		if t.repo != nil && !t.remote && t.repo.Forgotten() {
+			a.say("%s", a.style(a.err).Bad("there are intents in .forge/intents that the store knows nothing of: .forge/nats was removed; ask for them again"))
+		}
 	} else if err := a.table(all, f.format == render.Wide); err != nil {
 		return err
 	}

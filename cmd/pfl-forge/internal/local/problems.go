@@ -95,6 +95,13 @@ func (r *Repository) knownProblems() problems {
 	return p
 }
 
+// Forgotten reports whether there are intent files although the store knows of no
+// intent: somebody removed the store.
+func (r *Repository) Forgotten() bool {
+	list, err := filepath.Glob(filepath.Join(r.Root, workspace.Dir, "intents", "*.yaml"))
+	return err == nil && len(list) > 0
+}
+
 // Drafts counts the drafts that wait for the next run.
 func (r *Repository) Drafts() int {
 	names, err := filepath.Glob(filepath.Join(r.Root, draftsDir, "*.md"))

@@ -29,6 +29,9 @@ type Repository struct {
 // OpenRepository returns the repository around a directory. Its errors say what to
 // do, in words of package git.
 func OpenRepository(ctx context.Context, dir string) (*Repository, error) {
+	if info, err := os.Stat(dir); errors.Is(err, fs.ErrNotExist) || err == nil && !info.IsDir() {
+		return nil, fmt.Errorf("%s: no such folder", dir)
+	}
 	store, err := git.OpenLocal(ctx, git.LocalConfig{Path: dir})
 	if err != nil {
 		return nil, explain(err)
