@@ -122,7 +122,7 @@ func (i *Implementer) move(ctx context.Context, j *repository.Job, r *forge.Inte
 		return &forge.Integration{Outcome: forge.LandDirty, Files: overlap.Files}, nil
 	}
 	if errors.Is(err, git.ErrInProgress) {
-		return &forge.Integration{Outcome: forge.LandDirty, Files: []string{"(a git operation that is not finished)"}}, nil
+		return &forge.Integration{Outcome: forge.LandDirty, Files: []string{"a git operation that is not finished"}}, nil
 	}
 	if err != nil {
 		return nil, err

@@ -146,8 +146,8 @@ func (s *Intent) settleLanding(t *task, r *forge.Integration) {
 		s.issue(t, forge.StepReview, stageReviewing)
 	case forge.LandDirty:
 		t.stage = stageWaiting
-		t.Failure = "your uncommitted changes are in the way: " + strings.Join(r.Files, ", ") +
-			fmt.Sprintf(". Commit or stash them, then: pfl-forge retry %s", s.key.Intent)
+		t.Failure = "your working tree is in the way: " + strings.Join(r.Files, ", ") +
+			fmt.Sprintf(". Commit, stash or finish that, then: pfl-forge retry %s", s.key.Intent)
 		s.adjust(ruleDirty, t.ID, "%s", strings.Join(r.Files, ", "))
 	default:
 		s.failTask(t, fmt.Sprintf("the integration ended in %q, which this version does not know", r.Outcome))

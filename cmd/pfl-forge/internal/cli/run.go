@@ -137,7 +137,11 @@ func (a *app) noticeConfig(repo *local.Repository, base *local.Base) {
 // conclude prints how things stand at the end, and returns the exit code.
 func (a *app) conclude(o *local.Outcome, format render.Format) error {
 	if o.Interrupted {
-		a.say("interrupted; work is kept, the next run goes on")
+		if o.Joined {
+			a.say("no longer shown; the run goes on in the other process")
+		} else {
+			a.say("interrupted; work is kept, the next run goes on")
+		}
 		return outcome(o)
 	}
 	if format.Data() {

@@ -28,6 +28,7 @@ type Outcome struct {
 	Intents     []forge.Summary
 	Problems    []workspace.Problem // of a person's files
 	Interrupted bool
+	Joined      bool // the run is another process's, and goes on
 }
 
 // watch follows the journals of a project.

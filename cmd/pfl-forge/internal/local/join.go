@@ -58,7 +58,7 @@ func follow(ctx context.Context, w *watch, gone func(context.Context) bool, log 
 	for {
 		w.pause(ctx, writePause, time.Second)
 		all, settled := w.views.summaries()
-		outcome := &Outcome{Intents: all, Interrupted: ctx.Err() != nil}
+		outcome := &Outcome{Intents: all, Interrupted: ctx.Err() != nil, Joined: true}
 		switch {
 		case ctx.Err() != nil:
 			return outcome, nil

@@ -200,7 +200,7 @@ func landed(l *forge.Landed) (string, Tone) {
 	case forge.LandChanged:
 		return "the base moved and the change with it: it is reviewed again", Plain
 	case forge.LandDirty:
-		return "your uncommitted changes are in the way: " + files(l.Result.Files), Attention
+		return "your working tree is in the way: " + files(l.Result.Files), Attention
 	}
 	return string(l.Result.Outcome), Plain
 }

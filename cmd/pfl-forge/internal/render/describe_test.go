@@ -65,7 +65,7 @@ func TestLines(t *testing.T) {
 		},
 		"dirty": {
 			landed(forge.Landed{Result: &forge.Integration{Outcome: forge.LandDirty, Files: []string{"a.txt"}}}),
-			Line{Who: "fix-001", Text: "your uncommitted changes are in the way: a.txt", Tone: Attention},
+			Line{Who: "fix-001", Text: "your working tree is in the way: a.txt", Tone: Attention},
 		},
 		"cycle": {
 			forge.Event{To: key, DependencyEnded: &forge.DependencyEnded{Intent: "other", Cycle: []forge.IntentID{"fix", "other"}}},
