@@ -11,6 +11,10 @@ import (
 	forge "github.com/pfl-forge/pfl-forge"
 )
 
+// silence is how long the next of what was there at the start may take, until a
+// look is taken why.
+const silence = 3 * time.Second
+
 // Follower is told what is in the journals, and then what comes in. An error of
 // either function ends Follow with that error.
 type Follower struct {
@@ -78,8 +82,12 @@ func (f *following) once(ctx context.Context) error {
 	}
 	defer it.Stop()
 	for f.failed == nil {
-		m, err := it.Next(jetstream.NextContext(ctx))
+		m, err := f.message(ctx, it)
 		if errors.Is(err, jetstream.ErrNoHeartbeat) {
+			continue
+		}
+		if errors.Is(err, context.DeadlineExceeded) && ctx.Err() == nil {
+			f.silent(ctx, cons)
 			continue
 		}
 		if err != nil {
@@ -93,6 +101,29 @@ func (f *following) once(ctx context.Context) error {
 		f.caughtUp(meta.NumPending)
 	}
 	return f.failed
+}
+
+// message returns the next one. What was there at the start has to come soon.
+func (f *following) message(ctx context.Context, it jetstream.MessagesContext) (jetstream.Msg, error) {
+	if !f.reached {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeout(ctx, silence)
+		defer cancel()
+	}
+	return it.Next(jetstream.NextContext(ctx))
+}
+
+// silent looks into why what was there at the start does not come. What the server
+// cannot read from a damaged file it leaves out, but counts it until then.
+func (f *following) silent(ctx context.Context, cons jetstream.Consumer) {
+	setup, cancel := context.WithTimeout(ctx, requestTimeout)
+	defer cancel()
+	info, err := cons.Info(setup)
+	if err != nil || info.NumPending > 0 {
+		return // it is slow
+	}
+	f.bus.log.Error("some records of the journals cannot be read: the store is damaged", "last", f.next-1)
+	f.caughtUp(0)
 }
 
 func (f *following) take(ctx context.Context, m stored) {

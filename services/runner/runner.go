@@ -73,6 +73,9 @@ type runner struct {
 // handle decides on one event and tells its sender.
 func (r *runner) handle(ctx context.Context, d *bus.Delivery) error {
 	ruling, err := r.driver.Decide(ctx, d.Event, d.Attempt > 1)
+	if errors.Is(err, machine.ErrDamaged) {
+		return bus.Terminate(err.Error())
+	}
 	if err != nil {
 		if ctx.Err() == nil {
 			r.log.Warn("cannot decide; the event comes again", "machine", d.Event.To.String(), "event", d.Event.ID, "error", err)
@@ -133,11 +136,15 @@ func (r *runner) open(ctx context.Context) (map[forge.Key]bool, error) {
 	return keys, errors.Join(append(failures, err)...)
 }
 
-// leave turns the failure to read what a newer version wrote into a line of the
-// log: trying again does not help, and a newer runner takes care of that machine.
+// leave turns into a line of the log what trying again does not help: a newer
+// version wrote the journal, or some of it is lost.
 func (r *runner) leave(key forge.Key, err error) error {
 	if _, newer := errors.AsType[*bus.UnknownError](err); newer {
 		r.log.Error("a newer version decided on this; it is left alone until a runner of that version is there", "machine", key.String(), "error", err)
+		return nil
+	}
+	if errors.Is(err, machine.ErrDamaged) {
+		r.log.Error("nothing is decided on this any more", "machine", key.String(), "error", err)
 		return nil
 	}
 	return err

@@ -16,6 +16,7 @@ import (
 	"github.com/pfl-forge/pfl-forge/bus"
 	"github.com/pfl-forge/pfl-forge/bus/bustest"
 	"github.com/pfl-forge/pfl-forge/services/runner"
+	"github.com/pfl-forge/pfl-forge/services/runner/machine"
 )
 
 var errSeen = errors.New("seen")
@@ -159,11 +160,74 @@ func awaitOpen(t *testing.T, b *bus.Bus, id forge.IntentID) {
 // version does not know.
 func extend(t *testing.T, s *bustest.Server, subject string) {
 	t.Helper()
+	last, err := journalStream(t, s).GetLastMsgForSubject(t.Context(), subject)
+	if err != nil {
+		t.Fatal(err)
+	}
 	nc, err := nats.Connect(s.URL())
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer nc.Close()
+	if _, err := nc.Request(subject, append(last.Data, 0xf8, 0x3f, 0x01), 5*time.Second); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// Nobody knows the state of an intent when records of its journal are missing, so
+// nothing is decided on it.
+func TestDamagedJournalIsLeftAlone(t *testing.T) {
+	s := bustest.StartServer(t)
+	b := s.Connect(t)
+	start(t, b, 1)
+	if ruling, err := b.Ask(t.Context(), submission("one")); err != nil || ruling.Decision != forge.Applied {
+		t.Fatal(ruling, err)
+	}
+	await(t, b, forge.StatusDone, "one")
+	key := forge.Key{Project: project, Intent: "one"}
+	before, err := b.Last(t.Context(), key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	forget(t, s, "forge.journal.web.one")
+
+	fresh := s.Connect(t)
+	driver := machine.NewDriver(journalOf{fresh}, fresh, time.Now, 1)
+	_, err = driver.Decide(t.Context(), forge.Event{ID: "x", To: key, Cancel: &forge.Cancel{}}, false)
+	if !errors.Is(err, machine.ErrDamaged) {
+		t.Errorf("deciding on it: %v", err)
+	}
+	if err := driver.Recover(t.Context(), key); !errors.Is(err, machine.ErrDamaged) {
+		t.Errorf("recovering it: %v", err)
+	}
+	if after, err := b.Last(t.Context(), key); err != nil || after != before {
+		t.Errorf("its journal went on from %d to %d, %v", before, after, err)
+	}
+}
+
+// journalOf is the bus as a machine's journal.
+type journalOf struct{ *bus.Bus }
+
+// forget deletes the first message of a journal.
+func forget(t *testing.T, s *bustest.Server, subject string) {
+	t.Helper()
+	stream := journalStream(t, s)
+	first, err := stream.GetMsg(t.Context(), 1, jetstream.WithGetMsgSubject(subject))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := stream.DeleteMsg(t.Context(), first.Sequence); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func journalStream(t *testing.T, s *bustest.Server) jetstream.Stream {
+	t.Helper()
+	nc, err := nats.Connect(s.URL())
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(nc.Close)
 	js, err := jetstream.New(nc)
 	if err != nil {
 		t.Fatal(err)
@@ -172,11 +236,5 @@ func extend(t *testing.T, s *bustest.Server, subject string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	last, err := stream.GetLastMsgForSubject(t.Context(), subject)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if _, err := js.Publish(t.Context(), subject, append(last.Data, 0xf8, 0x3f, 0x01)); err != nil {
-		t.Fatal(err)
-	}
+	return stream
 }

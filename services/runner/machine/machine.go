@@ -22,6 +22,10 @@ var ErrConflict = errors.New("the journal has a newer decision")
 // journal takes. Nothing was written.
 var ErrTooLarge = errors.New("the decision is too large to record")
 
+// ErrDamaged means that records of a machine's journal are missing, so nobody
+// knows its state.
+var ErrDamaged = errors.New("records of the journal are missing: the store is damaged; restore it from a backup")
+
 // Machine is a pure state machine; flow.Intent and flow.Lane are the two kinds.
 type Machine interface {
 	Step(ev forge.Event) (forge.Effects, forge.Ruling)
@@ -46,6 +50,13 @@ func Fold(key forge.Key, records []forge.Record) Machine {
 		}
 	}
 	return m
+}
+
+// Intact reports whether the records from which a machine was folded are all that
+// there were: the last one says when the last decision was taken.
+func Intact(m Machine, records []forge.Record) bool {
+	n := len(records)
+	return n == 0 || m.Summary().UpdatedAt.Equal(records[n-1].Summary.UpdatedAt)
 }
 
 // Journal keeps the decisions of every machine, in order.
@@ -204,7 +215,11 @@ func (d *Driver) try(ctx context.Context, key forge.Key, s *slot, batch []*call)
 		if err != nil {
 			return fmt.Errorf("loading %s: %w", key, err)
 		}
-		s.machine, s.seq = Fold(key, records), seq
+		m := Fold(key, records)
+		if !Intact(m, records) {
+			return fmt.Errorf("%s: %w", key, ErrDamaged)
+		}
+		s.machine, s.seq = m, seq
 	}
 	var rec forge.Record
 	var repeat []forge.Effects
@@ -273,7 +288,11 @@ func (d *Driver) Recover(ctx context.Context, key forge.Key) error {
 	if err != nil {
 		return fmt.Errorf("loading %s: %w", key, err)
 	}
-	eff := Fold(key, records).Pending()
+	m := Fold(key, records)
+	if !Intact(m, records) {
+		return fmt.Errorf("%s: %w", key, ErrDamaged)
+	}
+	eff := m.Pending()
 	if eff.Empty() {
 		return nil
 	}

@@ -2,10 +2,12 @@ package local
 
 import (
 	"context"
+	"slices"
 	"time"
 
 	"github.com/pfl-forge/pfl-forge"
 	"github.com/pfl-forge/pfl-forge/bus"
+	"github.com/pfl-forge/pfl-forge/services/runner/machine"
 	"github.com/pfl-forge/pfl-forge/workspace"
 )
 
@@ -67,10 +69,21 @@ func (w *watch) run(ctx context.Context) error {
 			live = true
 			all, _ := w.views.summaries()
 			w.observer.State(all)
+			for _, key := range w.views.damaged() {
+				w.observer.Notice(damage(key).Error())
+			}
 			close(w.caughtUp)
 			return nil
 		},
 	})
+}
+
+// damage says that records of a machine are missing, and what to do.
+func damage(key forge.Key) workspace.Problem {
+	return workspace.Problem{
+		Path: storeDir, Field: key.String(), Reason: machine.ErrDamaged.Error(),
+		Hint: "without one, move " + storeDir + " away and ask again for what is not done",
+	}
 }
 
 // poke says that something changed.
@@ -101,8 +114,9 @@ func (w *watch) current(ctx context.Context) (bool, error) {
 	if err != nil {
 		return false, err
 	}
+	damaged := w.views.damaged() // nothing is decided on those
 	for i := range all {
-		if !all[i].Settled || !w.views.shows(&all[i]) {
+		if !all[i].Settled && !slices.Contains(damaged, all[i].Key) || !w.views.shows(&all[i]) {
 			return false, nil
 		}
 	}

@@ -219,5 +219,9 @@ func (r *run) finish(ctx context.Context) error {
 
 func (r *run) outcome(interrupted bool) *Outcome {
 	all, _ := r.watch.views.summaries()
-	return &Outcome{Intents: all, Problems: r.desk.found.all(), Interrupted: interrupted}
+	problems := r.desk.found.all()
+	for _, key := range r.watch.views.damaged() {
+		problems = append(problems, damage(key))
+	}
+	return &Outcome{Intents: all, Problems: problems, Interrupted: interrupted}
 }

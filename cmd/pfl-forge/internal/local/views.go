@@ -37,6 +37,16 @@ type views struct {
 type folded struct {
 	machine machine.Machine
 	seq     uint64
+	lost    *forge.Summary // the last that is known, if records are missing: then machine is wrong
+}
+
+func (f *folded) summary() forge.Summary {
+	if f.lost == nil {
+		return f.machine.Summary()
+	}
+	s := *f.lost
+	s.Settled, s.Open, s.Reason = true, nil, machine.ErrDamaged.Error()
+	return s
 }
 
 func newViews() *views { return &views{machines: map[forge.Key]*folded{}} }
@@ -51,14 +61,31 @@ func (v *views) apply(key forge.Key, seq uint64, rec *forge.Record) (before, aft
 		f = &folded{machine: machine.New(key)}
 		v.machines[key] = f
 	} else {
-		before = f.machine.Summary()
+		before = f.summary()
 	}
 	for _, ev := range rec.Events {
 		f.machine.Step(ev)
 	}
 	f.seq = seq
 	v.records++
-	return before, f.machine.Summary()
+	if !machine.Intact(f.machine, []forge.Record{*rec}) {
+		f.lost = &rec.Summary
+	}
+	return before, f.summary()
+}
+
+// damaged lists the machines of which records are missing, by name.
+func (v *views) damaged() []forge.Key {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	var keys []forge.Key
+	for key, f := range v.machines {
+		if f.lost != nil {
+			keys = append(keys, key)
+		}
+	}
+	slices.SortFunc(keys, func(a, b forge.Key) int { return strings.Compare(a.String(), b.String()) })
+	return keys
 }
 
 // view returns the present view of an intent.
@@ -70,7 +97,7 @@ func (v *views) view(key forge.Key) (forge.View, bool) {
 		return forge.View{}, false
 	}
 	intent, ok := f.machine.(*flow.Intent)
-	if !ok {
+	if !ok || f.lost != nil {
 		return forge.View{}, false
 	}
 	view := intent.View()
@@ -112,7 +139,7 @@ func (v *views) summaries() (intents []forge.Summary, settled bool) {
 	defer v.mu.Unlock()
 	settled = true
 	for key, f := range v.machines {
-		s := f.machine.Summary()
+		s := f.summary()
 		settled = settled && s.Settled
 		if !key.IsLane() {
 			intents = append(intents, s)
@@ -130,6 +157,6 @@ func (v *views) shows(s *forge.Summary) bool {
 	if f == nil {
 		return false
 	}
-	mine := f.machine.Summary()
+	mine := f.summary()
 	return mine.UpdatedAt.Equal(s.UpdatedAt)
 }
