@@ -14,7 +14,7 @@ func TestDamagedStore(t *testing.T) {
 	r.draft("first", "recipe: append\nwith: {LINE: one}")
 	r.must(0, "run")
 	blocks := 0
-	err := filepath.WalkDir(filepath.Join(r.dir, ".forge", "nats"), func(path string, d fs.DirEntry, err error) error {
+	err := filepath.WalkDir(filepath.Join(r.dir, ".forge", "nats"), func(path string, _ fs.DirEntry, err error) error {
 		if err != nil || filepath.Ext(path) != ".blk" || !strings.Contains(path, "FORGE_JOURNAL") {
 			return err
 		}
