@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/pfl-forge/pfl-forge"
+	"github.com/pfl-forge/pfl-forge/cmd/pfl-forge/internal/local"
 	"github.com/pfl-forge/pfl-forge/config"
 )
 
@@ -66,7 +67,7 @@ func TestCheckRecipe(t *testing.T) {
 		"far":       {forge.Intent{Recipe: "deploy-everything"}, "there are format, rename"},
 		"parameter": {forge.Intent{Recipe: "format", With: map[string]string{"TO": "x"}}, "no parameter TO"},
 	} {
-		err := checkRecipe(cfg, &test.intent)
+		err := local.CheckRecipe(cfg, &test.intent)
 		if test.want == "" && err != nil || test.want != "" && (err == nil || !strings.Contains(err.Error(), test.want)) {
 			t.Errorf("%s: %v, want %q", name, err, test.want)
 		}

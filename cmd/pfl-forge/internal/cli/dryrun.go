@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/pfl-forge/pfl-forge"
 	"github.com/pfl-forge/pfl-forge/cmd/pfl-forge/internal/local"
@@ -64,16 +65,10 @@ func (p *plan) drafts(ctx context.Context, repo *local.Repository, base *local.B
 	if err != nil {
 		return err
 	}
-	p.Problems = problems
+	inputs, wrong := local.CheckRecipes(base.Config, inputs)
+	p.Problems = slices.Concat(problems, wrong)
 	for i := range inputs {
-		in := &inputs[i]
-		if draft := in.Draft(); draft != nil && draft.Recipe != "" {
-			if err := checkRecipe(base.Config, draft); err != nil {
-				p.Problems = append(p.Problems, workspace.Problem{Path: in.Path, Reason: err.Error()})
-				continue
-			}
-		}
-		p.Import = append(p.Import, in.Intent)
+		p.Import = append(p.Import, inputs[i].Intent)
 	}
 	return nil
 }

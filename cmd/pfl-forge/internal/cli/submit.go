@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/pfl-forge/pfl-forge"
+	"github.com/pfl-forge/pfl-forge/cmd/pfl-forge/internal/local"
 	"github.com/pfl-forge/pfl-forge/cmd/pfl-forge/internal/render"
 	"github.com/pfl-forge/pfl-forge/config"
 )
@@ -73,27 +74,7 @@ func (a *app) checkIntent(ctx context.Context, t *target, i *forge.Intent) error
 	if err != nil {
 		return err
 	}
-	return checkRecipe(base.Config, i)
-}
-
-// checkRecipe makes sure that the recipe exists and takes the values.
-func checkRecipe(cfg *config.Project, i *forge.Intent) error {
-	recipe, ok := cfg.Recipes[i.Recipe]
-	if !ok {
-		hint := "the committed " + config.FileName + " has none"
-		if closest := cfg.ClosestRecipe(i.Recipe); closest != "" {
-			hint = "did you mean " + closest + "?"
-		} else if names := cfg.RecipeNames(); len(names) > 0 {
-			hint = "there are " + strings.Join(names, ", ")
-		}
-		return fmt.Errorf("recipe: there is no recipe %q; %s", i.Recipe, hint)
-	}
-	for name := range i.With {
-		if !slices.ContainsFunc(recipe.Params, func(p config.Param) bool { return p.Name == name }) {
-			return fmt.Errorf("with: recipe %s has no parameter %s", i.Recipe, name)
-		}
-	}
-	return nil
+	return local.CheckRecipe(base.Config, i)
 }
 
 // submit stores an intent and prints its id.

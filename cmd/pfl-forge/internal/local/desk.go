@@ -5,12 +5,14 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"slices"
 	"time"
 
 	"github.com/nats-io/nuid"
 
 	"github.com/pfl-forge/pfl-forge"
 	"github.com/pfl-forge/pfl-forge/bus"
+	"github.com/pfl-forge/pfl-forge/git"
 	"github.com/pfl-forge/pfl-forge/workspace"
 )
 
@@ -24,6 +26,8 @@ type desk struct {
 	bus   *bus.Bus
 	repo  *Repository
 	log   *slog.Logger
+	// branch is where the recipes of drafts are; empty: they are not looked at.
+	branch git.Branch
 	// view returns the present view of an intent.
 	view func(context.Context, forge.IntentID) (forge.View, bool)
 	// found is what was wrong with each kind of file when it was last read.
@@ -79,9 +83,10 @@ func (d *desk) drafts(ctx context.Context, known func() map[forge.IntentID][]for
 		return 0, err
 	}
 	if len(inputs) > 0 {
-		var more []workspace.Problem
+		var wrong, more []workspace.Problem
+		inputs, wrong = d.withRecipes(ctx, inputs)
 		inputs, more = workspace.CheckDependencies(inputs, known())
-		found = append(found, more...)
+		found = slices.Concat(found, wrong, more)
 	}
 	submitted := 0
 	for _, in := range inputs {

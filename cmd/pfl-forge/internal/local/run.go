@@ -43,6 +43,7 @@ func Run(ctx context.Context, cfg RunConfig) (*Outcome, error) {
 		return nil, err
 	}
 	defer d.close()
+	d.branch = cfg.Base.Branch
 	r := &run{
 		RunConfig: cfg, session: s, desk: d,
 		watch:  newWatch(s.Bus, cfg.Repo.Project, cfg.Observer),

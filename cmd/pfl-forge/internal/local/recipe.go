@@ -1,0 +1,66 @@
+package local
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/pfl-forge/pfl-forge"
+	"github.com/pfl-forge/pfl-forge/config"
+	"github.com/pfl-forge/pfl-forge/workspace"
+)
+
+// CheckRecipe makes sure that the recipe of an intent, if it names one, exists and
+// takes the values. The error is a *forge.FieldError.
+func CheckRecipe(cfg *config.Project, i *forge.Intent) error {
+	if i.Recipe == "" {
+		return nil
+	}
+	recipe, ok := cfg.Recipes[i.Recipe]
+	if !ok {
+		hint := "the committed " + config.FileName + " has none"
+		if closest := cfg.ClosestRecipe(i.Recipe); closest != "" {
+			hint = "did you mean " + closest + "?"
+		} else if names := cfg.RecipeNames(); len(names) > 0 {
+			hint = "there are " + strings.Join(names, ", ")
+		}
+		return &forge.FieldError{Field: "recipe", Reason: fmt.Sprintf("there is no recipe %q; %s", i.Recipe, hint)}
+	}
+	for name := range i.With {
+		if !slices.ContainsFunc(recipe.Params, func(p config.Param) bool { return p.Name == name }) {
+			return &forge.FieldError{Field: "with", Reason: fmt.Sprintf("recipe %s has no parameter %s", i.Recipe, name)}
+		}
+	}
+	return nil
+}
+
+// withRecipes keeps the inputs whose recipes are as the base branch has them now, and
+// says what is wrong with the others. Where that cannot be read, the analysis says it.
+func (d *desk) withRecipes(ctx context.Context, inputs []workspace.Input) ([]workspace.Input, []workspace.Problem) {
+	names := func(in workspace.Input) bool { return in.Draft() != nil && in.Draft().Recipe != "" }
+	if d.branch == "" || !slices.ContainsFunc(inputs, names) {
+		return inputs, nil
+	}
+	base, err := d.repo.base(ctx, d.branch)
+	if err != nil {
+		return inputs, nil
+	}
+	return CheckRecipes(base.Config, inputs)
+}
+
+// CheckRecipes returns the inputs whose recipes can run, and what is wrong with the
+// others.
+func CheckRecipes(cfg *config.Project, inputs []workspace.Input) (good []workspace.Input, bad []workspace.Problem) {
+	for _, in := range inputs {
+		if draft := in.Draft(); draft != nil {
+			if wrong, ok := errors.AsType[*forge.FieldError](CheckRecipe(cfg, draft)); ok {
+				bad = append(bad, workspace.Problem{Path: in.Path, Field: wrong.Field, Reason: wrong.Reason})
+				continue
+			}
+		}
+		good = append(good, in)
+	}
+	return good, bad
+}
