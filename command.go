@@ -14,8 +14,13 @@ type Command struct {
 	Task    Task // zero for analyze and reflect
 
 	Active       []ActiveIntent // analyze: what else is going on
-	Session      string         // analyze, implement: the agent session to resume; empty: a new one
+	Session      string         // the agent's conversation, named before any process starts; empty where no agent is called
+	Resume       bool           // the conversation exists; a worker that finds its file resumes it in any case
+	Continue     bool           // implement: go on in the tree that the attempt before left, uncommitted files included
 	Fresh        bool           // implement: start over from the base branch's tip
+	Avoid        []string       // agents that are at a limit now
+	BudgetUSD    float64        // what this call may cost; 0: no limit
+	PolicyOnly   bool           // analyze: report the policy and call no agent
 	Feedback     string         // implement: what was wrong with the attempt before
 	Instructions string         // what a person said on retry
 	Verify       *VerifyReport  // review: what the verify commands said
@@ -174,7 +179,23 @@ type Policy struct {
 	ClaimTimeout     time.Duration // how long a replica may leave its own rework unclaimed
 	AttemptTimeout   time.Duration // after which a replica that began counts as lost
 	TrustedOrigins   []string      // systems whose intents may run unapproved at low risk
+	Budget           Budget
+	Fallbacks        int // further agents to turn to when one is at a limit
 }
+
+// Budget bounds what agents may cost, in US dollars; 0: no bound.
+type Budget struct {
+	IntentUSD  float64 // of one intent, in all its runs
+	ProjectUSD float64 // of all intents of the project
+	DayUSD     float64 // of all intents of the project on one day, UTC
+	CallUSD    float64 // what is set aside for one call; 0: DefaultCallUSD
+}
+
+// DefaultCallUSD is what is set aside for one call while a budget is in force.
+const DefaultCallUSD = 5
+
+// Shared reports whether intents draw on one pool.
+func (b Budget) Shared() bool { return b.ProjectUSD > 0 || b.DayUSD > 0 }
 
 // DefaultPolicy is in force until an analysis has read the project's own.
 func DefaultPolicy() Policy {

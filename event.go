@@ -30,6 +30,7 @@ type Event struct {
 	DependencyEnded *DependencyEnded
 	Reserved        *Reserved
 	Landed          *Landed
+	Funded          *Funded
 
 	// From an intent to the lane of its project.
 	Enter    *Enter
@@ -38,6 +39,8 @@ type Event struct {
 	Land     *Land
 	Withdraw *Withdraw
 	End      *End
+	Spend    *Spend
+	Settle   *Settle
 }
 
 // Submit asks for an intent.
@@ -75,6 +78,7 @@ type Answer struct {
 // Retry runs the failed or waiting parts of an intent again.
 type Retry struct {
 	Instructions string
+	BudgetUSD    float64 // the intent's new budget; 0: as it was
 }
 
 // Cancel stops an intent. The commits that landed stay.
@@ -98,6 +102,7 @@ type Enter struct {
 type Admitted struct {
 	Run    int
 	Active []ActiveIntent
+	Budget Budget // of the project, as far as the lane knows it
 }
 
 // ActiveIntent is what an analysis is told of another intent of the project.
@@ -179,4 +184,29 @@ type End struct {
 	Run    int
 	Number int // counted from 1: a run that ended may end otherwise, when a person cancels it
 	Status Status
+}
+
+// Spend asks the lane to set money aside for one call of an agent.
+type Spend struct {
+	Run     int
+	Attempt Attempt
+	Budget  Budget // as the intent knows it
+	USD     float64
+}
+
+// Funded answers Spend. USD is what the call may cost; 0 with a Reason if the
+// budget is used up.
+type Funded struct {
+	Attempt Attempt
+	USD     float64
+	Reason  string
+}
+
+// Settle tells the lane what calls cost, and gives back what was set aside for
+// the attempt. Number counts what an intent told of its costs.
+type Settle struct {
+	Run     int
+	Attempt Attempt // zero if nothing was set aside
+	Number  int     // counted from 1
+	USD     float64
 }

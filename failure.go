@@ -22,6 +22,9 @@ const (
 	FailBudget        FailureReason = "budget"
 	FailLostSession   FailureReason = "lost_session"
 	FailMissingCLI    FailureReason = "missing_cli"
+	FailCLITooOld     FailureReason = "cli_too_old"
+	FailSandbox       FailureReason = "sandbox" // demanded, and not to be had here
+	FailPromptTooLong FailureReason = "prompt_too_long"
 	FailKilled        FailureReason = "killed"
 	FailUnsafe        FailureReason = "unsafe"     // the change reaches out of its tree, or into what agents may not touch
 	FailConfig        FailureReason = "config"     // pfl-forge.yaml or the recipe is at fault: a person has to mend it

@@ -48,6 +48,7 @@ const (
 	WaitingClarification Waiting = "clarification"
 	WaitingFailed        Waiting = "failed" // blocked or error: look at it, then retry or cancel
 	WaitingDirty         Waiting = "dirty"  // uncommitted changes are in the way
+	WaitingBudget        Waiting = "budget" // raise it, or let it be
 )
 
 // Summary is a machine's state as lists show it. The last record of a journal
@@ -125,12 +126,14 @@ type ProgressKind string
 
 // The kinds of progress.
 const (
-	ProgressStarted ProgressKind = "started"
-	ProgressText    ProgressKind = "text"
-	ProgressTool    ProgressKind = "tool"
-	ProgressOutput  ProgressKind = "output"
-	ProgressUsage   ProgressKind = "usage"
-	ProgressEnded   ProgressKind = "ended"
+	ProgressStarted  ProgressKind = "started"
+	ProgressText     ProgressKind = "text"
+	ProgressTool     ProgressKind = "tool"
+	ProgressOutput   ProgressKind = "output"
+	ProgressUsage    ProgressKind = "usage"
+	ProgressEnded    ProgressKind = "ended"
+	ProgressThinking ProgressKind = "thinking"
+	ProgressLimit    ProgressKind = "limit" // waits, because the model refuses for now
 )
 
 // Progress is a live, unstored message from a running attempt.

@@ -39,6 +39,11 @@ type Command struct {
 	xxx_hidden_Land         *Land                  `protobuf:"bytes,13,opt,name=land"`
 	xxx_hidden_History      *History               `protobuf:"bytes,14,opt,name=history"`
 	xxx_hidden_Observations *[]*Observation        `protobuf:"bytes,15,rep,name=observations"`
+	xxx_hidden_Resume       bool                   `protobuf:"varint,16,opt,name=resume"`
+	xxx_hidden_Continue     bool                   `protobuf:"varint,17,opt,name=continue"`
+	xxx_hidden_Avoid        []string               `protobuf:"bytes,18,rep,name=avoid"`
+	xxx_hidden_BudgetUsd    float64                `protobuf:"fixed64,19,opt,name=budget_usd,json=budgetUsd"`
+	xxx_hidden_PolicyOnly   bool                   `protobuf:"varint,20,opt,name=policy_only,json=policyOnly"`
 	XXX_raceDetectHookData  protoimpl.RaceDetectHookData
 	XXX_presence            [1]uint32
 	unknownFields           protoimpl.UnknownFields
@@ -193,6 +198,41 @@ func (x *Command) GetObservations() []*Observation {
 	return nil
 }
 
+func (x *Command) GetResume() bool {
+	if x != nil {
+		return x.xxx_hidden_Resume
+	}
+	return false
+}
+
+func (x *Command) GetContinue() bool {
+	if x != nil {
+		return x.xxx_hidden_Continue
+	}
+	return false
+}
+
+func (x *Command) GetAvoid() []string {
+	if x != nil {
+		return x.xxx_hidden_Avoid
+	}
+	return nil
+}
+
+func (x *Command) GetBudgetUsd() float64 {
+	if x != nil {
+		return x.xxx_hidden_BudgetUsd
+	}
+	return 0
+}
+
+func (x *Command) GetPolicyOnly() bool {
+	if x != nil {
+		return x.xxx_hidden_PolicyOnly
+	}
+	return false
+}
+
 func (x *Command) SetTo(v *Key) {
 	x.xxx_hidden_To = v
 }
@@ -203,7 +243,7 @@ func (x *Command) SetAttempt(v *Attempt) {
 
 func (x *Command) SetReplica(v string) {
 	x.xxx_hidden_Replica = &v
-	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 2, 15)
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 2, 20)
 }
 
 func (x *Command) SetIntent(v *Intent) {
@@ -220,22 +260,22 @@ func (x *Command) SetActive(v []*ActiveIntent) {
 
 func (x *Command) SetSession(v string) {
 	x.xxx_hidden_Session = &v
-	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 6, 15)
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 6, 20)
 }
 
 func (x *Command) SetFresh(v bool) {
 	x.xxx_hidden_Fresh = v
-	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 7, 15)
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 7, 20)
 }
 
 func (x *Command) SetFeedback(v string) {
 	x.xxx_hidden_Feedback = &v
-	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 8, 15)
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 8, 20)
 }
 
 func (x *Command) SetInstructions(v string) {
 	x.xxx_hidden_Instructions = &v
-	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 9, 15)
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 9, 20)
 }
 
 func (x *Command) SetVerify(v *VerifyReport) {
@@ -256,6 +296,30 @@ func (x *Command) SetHistory(v *History) {
 
 func (x *Command) SetObservations(v []*Observation) {
 	x.xxx_hidden_Observations = &v
+}
+
+func (x *Command) SetResume(v bool) {
+	x.xxx_hidden_Resume = v
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 15, 20)
+}
+
+func (x *Command) SetContinue(v bool) {
+	x.xxx_hidden_Continue = v
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 16, 20)
+}
+
+func (x *Command) SetAvoid(v []string) {
+	x.xxx_hidden_Avoid = v
+}
+
+func (x *Command) SetBudgetUsd(v float64) {
+	x.xxx_hidden_BudgetUsd = v
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 18, 20)
+}
+
+func (x *Command) SetPolicyOnly(v bool) {
+	x.xxx_hidden_PolicyOnly = v
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 19, 20)
 }
 
 func (x *Command) HasTo() bool {
@@ -342,6 +406,34 @@ func (x *Command) HasHistory() bool {
 	return x.xxx_hidden_History != nil
 }
 
+func (x *Command) HasResume() bool {
+	if x == nil {
+		return false
+	}
+	return protoimpl.X.Present(&(x.XXX_presence[0]), 15)
+}
+
+func (x *Command) HasContinue() bool {
+	if x == nil {
+		return false
+	}
+	return protoimpl.X.Present(&(x.XXX_presence[0]), 16)
+}
+
+func (x *Command) HasBudgetUsd() bool {
+	if x == nil {
+		return false
+	}
+	return protoimpl.X.Present(&(x.XXX_presence[0]), 18)
+}
+
+func (x *Command) HasPolicyOnly() bool {
+	if x == nil {
+		return false
+	}
+	return protoimpl.X.Present(&(x.XXX_presence[0]), 19)
+}
+
 func (x *Command) ClearTo() {
 	x.xxx_hidden_To = nil
 }
@@ -395,6 +487,26 @@ func (x *Command) ClearHistory() {
 	x.xxx_hidden_History = nil
 }
 
+func (x *Command) ClearResume() {
+	protoimpl.X.ClearPresent(&(x.XXX_presence[0]), 15)
+	x.xxx_hidden_Resume = false
+}
+
+func (x *Command) ClearContinue() {
+	protoimpl.X.ClearPresent(&(x.XXX_presence[0]), 16)
+	x.xxx_hidden_Continue = false
+}
+
+func (x *Command) ClearBudgetUsd() {
+	protoimpl.X.ClearPresent(&(x.XXX_presence[0]), 18)
+	x.xxx_hidden_BudgetUsd = 0
+}
+
+func (x *Command) ClearPolicyOnly() {
+	protoimpl.X.ClearPresent(&(x.XXX_presence[0]), 19)
+	x.xxx_hidden_PolicyOnly = false
+}
+
 type Command_builder struct {
 	_ [0]func() // Prevents comparability and use of unkeyed literals for the builder.
 
@@ -410,7 +522,8 @@ type Command_builder struct {
 	Task *Task
 	// analyze: what else is going on.
 	Active []*ActiveIntent
-	// analyze, implement: the agent session to resume; empty: a new one.
+	// The agent's conversation, named before any process starts; empty where no
+	// agent is called.
 	Session *string
 	// implement: start over from the base branch's tip.
 	Fresh *bool
@@ -428,6 +541,17 @@ type Command_builder struct {
 	History *History
 	// reflect: unprocessed observations.
 	Observations []*Observation
+	// The conversation exists. A worker that finds its file resumes it in any case.
+	Resume *bool
+	// implement: go on in the tree that the attempt before left, uncommitted files
+	// included.
+	Continue *bool
+	// Agents that are at a limit now.
+	Avoid []string
+	// What this call may cost, in US dollars; 0: no limit.
+	BudgetUsd *float64
+	// analyze: report the policy and call no agent.
+	PolicyOnly *bool
 }
 
 func (b0 Command_builder) Build() *Command {
@@ -437,26 +561,26 @@ func (b0 Command_builder) Build() *Command {
 	x.xxx_hidden_To = b.To
 	x.xxx_hidden_Attempt = b.Attempt
 	if b.Replica != nil {
-		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 2, 15)
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 2, 20)
 		x.xxx_hidden_Replica = b.Replica
 	}
 	x.xxx_hidden_Intent = b.Intent
 	x.xxx_hidden_Task = b.Task
 	x.xxx_hidden_Active = &b.Active
 	if b.Session != nil {
-		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 6, 15)
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 6, 20)
 		x.xxx_hidden_Session = b.Session
 	}
 	if b.Fresh != nil {
-		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 7, 15)
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 7, 20)
 		x.xxx_hidden_Fresh = *b.Fresh
 	}
 	if b.Feedback != nil {
-		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 8, 15)
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 8, 20)
 		x.xxx_hidden_Feedback = b.Feedback
 	}
 	if b.Instructions != nil {
-		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 9, 15)
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 9, 20)
 		x.xxx_hidden_Instructions = b.Instructions
 	}
 	x.xxx_hidden_Verify = b.Verify
@@ -464,6 +588,23 @@ func (b0 Command_builder) Build() *Command {
 	x.xxx_hidden_Land = b.Land
 	x.xxx_hidden_History = b.History
 	x.xxx_hidden_Observations = &b.Observations
+	if b.Resume != nil {
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 15, 20)
+		x.xxx_hidden_Resume = *b.Resume
+	}
+	if b.Continue != nil {
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 16, 20)
+		x.xxx_hidden_Continue = *b.Continue
+	}
+	x.xxx_hidden_Avoid = b.Avoid
+	if b.BudgetUsd != nil {
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 18, 20)
+		x.xxx_hidden_BudgetUsd = *b.BudgetUsd
+	}
+	if b.PolicyOnly != nil {
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 19, 20)
+		x.xxx_hidden_PolicyOnly = *b.PolicyOnly
+	}
 	return m0
 }
 
@@ -471,7 +612,7 @@ var File_forge_v1_command_proto protoreflect.FileDescriptor
 
 const file_forge_v1_command_proto_rawDesc = "" +
 	"\n" +
-	"\x16forge/v1/command.proto\x12\bforge.v1\x1a\x14forge/v1/event.proto\x1a\x15forge/v1/intent.proto\x1a\x15forge/v1/result.proto\x1a\x13forge/v1/step.proto\x1a\x13forge/v1/task.proto\x1a!google/protobuf/go_features.proto\"\xc5\x04\n" +
+	"\x16forge/v1/command.proto\x12\bforge.v1\x1a\x14forge/v1/event.proto\x1a\x15forge/v1/intent.proto\x1a\x15forge/v1/result.proto\x1a\x13forge/v1/step.proto\x1a\x13forge/v1/task.proto\x1a!google/protobuf/go_features.proto\"\xcf\x05\n" +
 	"\aCommand\x12\x1d\n" +
 	"\x02to\x18\x01 \x01(\v2\r.forge.v1.KeyR\x02to\x12+\n" +
 	"\aattempt\x18\x02 \x01(\v2\x11.forge.v1.AttemptR\aattempt\x12\x18\n" +
@@ -488,7 +629,14 @@ const file_forge_v1_command_proto_rawDesc = "" +
 	"\areviews\x18\f \x03(\v2\x10.forge.v1.ReviewR\areviews\x12\"\n" +
 	"\x04land\x18\r \x01(\v2\x0e.forge.v1.LandR\x04land\x12+\n" +
 	"\ahistory\x18\x0e \x01(\v2\x11.forge.v1.HistoryR\ahistory\x129\n" +
-	"\fobservations\x18\x0f \x03(\v2\x15.forge.v1.ObservationR\fobservationsB?Z5github.com/pfl-forge/pfl-forge/proto/forge/v1;forgev1\x92\x03\x05\xd2>\x02\x10\x03b\beditionsp\xe8\a"
+	"\fobservations\x18\x0f \x03(\v2\x15.forge.v1.ObservationR\fobservations\x12\x16\n" +
+	"\x06resume\x18\x10 \x01(\bR\x06resume\x12\x1a\n" +
+	"\bcontinue\x18\x11 \x01(\bR\bcontinue\x12\x14\n" +
+	"\x05avoid\x18\x12 \x03(\tR\x05avoid\x12\x1d\n" +
+	"\n" +
+	"budget_usd\x18\x13 \x01(\x01R\tbudgetUsd\x12\x1f\n" +
+	"\vpolicy_only\x18\x14 \x01(\bR\n" +
+	"policyOnlyB?Z5github.com/pfl-forge/pfl-forge/proto/forge/v1;forgev1\x92\x03\x05\xd2>\x02\x10\x03b\beditionsp\xe8\a"
 
 var file_forge_v1_command_proto_msgTypes = make([]protoimpl.MessageInfo, 1)
 var file_forge_v1_command_proto_goTypes = []any{

@@ -266,6 +266,33 @@ func (x *Event) GetEnd() *End {
 	return nil
 }
 
+func (x *Event) GetFunded() *Funded {
+	if x != nil {
+		if x, ok := x.xxx_hidden_Payload.(*event_Funded); ok {
+			return x.Funded
+		}
+	}
+	return nil
+}
+
+func (x *Event) GetSpend() *Spend {
+	if x != nil {
+		if x, ok := x.xxx_hidden_Payload.(*event_Spend); ok {
+			return x.Spend
+		}
+	}
+	return nil
+}
+
+func (x *Event) GetSettle() *Settle {
+	if x != nil {
+		if x, ok := x.xxx_hidden_Payload.(*event_Settle); ok {
+			return x.Settle
+		}
+	}
+	return nil
+}
+
 func (x *Event) SetId(v string) {
 	x.xxx_hidden_Id = &v
 	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 0, 5)
@@ -434,6 +461,30 @@ func (x *Event) SetEnd(v *End) {
 		return
 	}
 	x.xxx_hidden_Payload = &event_End{v}
+}
+
+func (x *Event) SetFunded(v *Funded) {
+	if v == nil {
+		x.xxx_hidden_Payload = nil
+		return
+	}
+	x.xxx_hidden_Payload = &event_Funded{v}
+}
+
+func (x *Event) SetSpend(v *Spend) {
+	if v == nil {
+		x.xxx_hidden_Payload = nil
+		return
+	}
+	x.xxx_hidden_Payload = &event_Spend{v}
+}
+
+func (x *Event) SetSettle(v *Settle) {
+	if v == nil {
+		x.xxx_hidden_Payload = nil
+		return
+	}
+	x.xxx_hidden_Payload = &event_Settle{v}
 }
 
 func (x *Event) HasId() bool {
@@ -623,6 +674,30 @@ func (x *Event) HasEnd() bool {
 	return ok
 }
 
+func (x *Event) HasFunded() bool {
+	if x == nil {
+		return false
+	}
+	_, ok := x.xxx_hidden_Payload.(*event_Funded)
+	return ok
+}
+
+func (x *Event) HasSpend() bool {
+	if x == nil {
+		return false
+	}
+	_, ok := x.xxx_hidden_Payload.(*event_Spend)
+	return ok
+}
+
+func (x *Event) HasSettle() bool {
+	if x == nil {
+		return false
+	}
+	_, ok := x.xxx_hidden_Payload.(*event_Settle)
+	return ok
+}
+
 func (x *Event) ClearId() {
 	protoimpl.X.ClearPresent(&(x.XXX_presence[0]), 0)
 	x.xxx_hidden_Id = nil
@@ -759,6 +834,24 @@ func (x *Event) ClearEnd() {
 	}
 }
 
+func (x *Event) ClearFunded() {
+	if _, ok := x.xxx_hidden_Payload.(*event_Funded); ok {
+		x.xxx_hidden_Payload = nil
+	}
+}
+
+func (x *Event) ClearSpend() {
+	if _, ok := x.xxx_hidden_Payload.(*event_Spend); ok {
+		x.xxx_hidden_Payload = nil
+	}
+}
+
+func (x *Event) ClearSettle() {
+	if _, ok := x.xxx_hidden_Payload.(*event_Settle); ok {
+		x.xxx_hidden_Payload = nil
+	}
+}
+
 const Event_Payload_not_set_case case_Event_Payload = 0
 const Event_Submit_case case_Event_Payload = 5
 const Event_Edit_case case_Event_Payload = 6
@@ -779,6 +872,9 @@ const Event_Reserve_case case_Event_Payload = 20
 const Event_Land_case case_Event_Payload = 21
 const Event_Withdraw_case case_Event_Payload = 22
 const Event_End_case case_Event_Payload = 23
+const Event_Funded_case case_Event_Payload = 24
+const Event_Spend_case case_Event_Payload = 25
+const Event_Settle_case case_Event_Payload = 26
 
 func (x *Event) WhichPayload() case_Event_Payload {
 	if x == nil {
@@ -823,6 +919,12 @@ func (x *Event) WhichPayload() case_Event_Payload {
 		return Event_Withdraw_case
 	case *event_End:
 		return Event_End_case
+	case *event_Funded:
+		return Event_Funded_case
+	case *event_Spend:
+		return Event_Spend_case
+	case *event_Settle:
+		return Event_Settle_case
 	default:
 		return Event_Payload_not_set_case
 	}
@@ -881,6 +983,12 @@ type Event_builder struct {
 	Withdraw *Withdraw
 	// To the lane: a run ended.
 	End *End
+	// From the lane: answers spend.
+	Funded *Funded
+	// To the lane: asks for money for a call.
+	Spend *Spend
+	// To the lane: what calls cost.
+	Settle *Settle
 	// -- end of xxx_hidden_Payload
 }
 
@@ -954,6 +1062,15 @@ func (b0 Event_builder) Build() *Event {
 	}
 	if b.End != nil {
 		x.xxx_hidden_Payload = &event_End{b.End}
+	}
+	if b.Funded != nil {
+		x.xxx_hidden_Payload = &event_Funded{b.Funded}
+	}
+	if b.Spend != nil {
+		x.xxx_hidden_Payload = &event_Spend{b.Spend}
+	}
+	if b.Settle != nil {
+		x.xxx_hidden_Payload = &event_Settle{b.Settle}
 	}
 	return m0
 }
@@ -1067,6 +1184,21 @@ type event_End struct {
 	End *End `protobuf:"bytes,23,opt,name=end,oneof"`
 }
 
+type event_Funded struct {
+	// From the lane: answers spend.
+	Funded *Funded `protobuf:"bytes,24,opt,name=funded,oneof"`
+}
+
+type event_Spend struct {
+	// To the lane: asks for money for a call.
+	Spend *Spend `protobuf:"bytes,25,opt,name=spend,oneof"`
+}
+
+type event_Settle struct {
+	// To the lane: what calls cost.
+	Settle *Settle `protobuf:"bytes,26,opt,name=settle,oneof"`
+}
+
 func (*event_Submit) isEvent_Payload() {}
 
 func (*event_Edit) isEvent_Payload() {}
@@ -1104,6 +1236,12 @@ func (*event_Land) isEvent_Payload() {}
 func (*event_Withdraw) isEvent_Payload() {}
 
 func (*event_End) isEvent_Payload() {}
+
+func (*event_Funded) isEvent_Payload() {}
+
+func (*event_Spend) isEvent_Payload() {}
+
+func (*event_Settle) isEvent_Payload() {}
 
 // Submit asks for an intent.
 type Submit struct {
@@ -1666,6 +1804,7 @@ func (b0 Answer_builder) Build() *Answer {
 type Retry struct {
 	state                   protoimpl.MessageState `protogen:"opaque.v1"`
 	xxx_hidden_Instructions *string                `protobuf:"bytes,1,opt,name=instructions"`
+	xxx_hidden_BudgetUsd    float64                `protobuf:"fixed64,2,opt,name=budget_usd,json=budgetUsd"`
 	XXX_raceDetectHookData  protoimpl.RaceDetectHookData
 	XXX_presence            [1]uint32
 	unknownFields           protoimpl.UnknownFields
@@ -1707,9 +1846,21 @@ func (x *Retry) GetInstructions() string {
 	return ""
 }
 
+func (x *Retry) GetBudgetUsd() float64 {
+	if x != nil {
+		return x.xxx_hidden_BudgetUsd
+	}
+	return 0
+}
+
 func (x *Retry) SetInstructions(v string) {
 	x.xxx_hidden_Instructions = &v
-	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 0, 1)
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 0, 2)
+}
+
+func (x *Retry) SetBudgetUsd(v float64) {
+	x.xxx_hidden_BudgetUsd = v
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 1, 2)
 }
 
 func (x *Retry) HasInstructions() bool {
@@ -1719,9 +1870,21 @@ func (x *Retry) HasInstructions() bool {
 	return protoimpl.X.Present(&(x.XXX_presence[0]), 0)
 }
 
+func (x *Retry) HasBudgetUsd() bool {
+	if x == nil {
+		return false
+	}
+	return protoimpl.X.Present(&(x.XXX_presence[0]), 1)
+}
+
 func (x *Retry) ClearInstructions() {
 	protoimpl.X.ClearPresent(&(x.XXX_presence[0]), 0)
 	x.xxx_hidden_Instructions = nil
+}
+
+func (x *Retry) ClearBudgetUsd() {
+	protoimpl.X.ClearPresent(&(x.XXX_presence[0]), 1)
+	x.xxx_hidden_BudgetUsd = 0
 }
 
 type Retry_builder struct {
@@ -1729,6 +1892,8 @@ type Retry_builder struct {
 
 	// What to do differently.
 	Instructions *string
+	// The intent's new budget, in US dollars; 0: as it was.
+	BudgetUsd *float64
 }
 
 func (b0 Retry_builder) Build() *Retry {
@@ -1736,8 +1901,12 @@ func (b0 Retry_builder) Build() *Retry {
 	b, x := &b0, m0
 	_, _ = b, x
 	if b.Instructions != nil {
-		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 0, 1)
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 0, 2)
 		x.xxx_hidden_Instructions = b.Instructions
+	}
+	if b.BudgetUsd != nil {
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 1, 2)
+		x.xxx_hidden_BudgetUsd = *b.BudgetUsd
 	}
 	return m0
 }
@@ -2044,6 +2213,7 @@ type Admitted struct {
 	state                  protoimpl.MessageState `protogen:"opaque.v1"`
 	xxx_hidden_Run         int32                  `protobuf:"varint,1,opt,name=run"`
 	xxx_hidden_Active      *[]*ActiveIntent       `protobuf:"bytes,2,rep,name=active"`
+	xxx_hidden_Budget      *Budget                `protobuf:"bytes,3,opt,name=budget"`
 	XXX_raceDetectHookData protoimpl.RaceDetectHookData
 	XXX_presence           [1]uint32
 	unknownFields          protoimpl.UnknownFields
@@ -2091,13 +2261,24 @@ func (x *Admitted) GetActive() []*ActiveIntent {
 	return nil
 }
 
+func (x *Admitted) GetBudget() *Budget {
+	if x != nil {
+		return x.xxx_hidden_Budget
+	}
+	return nil
+}
+
 func (x *Admitted) SetRun(v int32) {
 	x.xxx_hidden_Run = v
-	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 0, 2)
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 0, 3)
 }
 
 func (x *Admitted) SetActive(v []*ActiveIntent) {
 	x.xxx_hidden_Active = &v
+}
+
+func (x *Admitted) SetBudget(v *Budget) {
+	x.xxx_hidden_Budget = v
 }
 
 func (x *Admitted) HasRun() bool {
@@ -2107,9 +2288,20 @@ func (x *Admitted) HasRun() bool {
 	return protoimpl.X.Present(&(x.XXX_presence[0]), 0)
 }
 
+func (x *Admitted) HasBudget() bool {
+	if x == nil {
+		return false
+	}
+	return x.xxx_hidden_Budget != nil
+}
+
 func (x *Admitted) ClearRun() {
 	protoimpl.X.ClearPresent(&(x.XXX_presence[0]), 0)
 	x.xxx_hidden_Run = 0
+}
+
+func (x *Admitted) ClearBudget() {
+	x.xxx_hidden_Budget = nil
 }
 
 type Admitted_builder struct {
@@ -2119,6 +2311,8 @@ type Admitted_builder struct {
 	Run *int32
 	// The project's other active intents.
 	Active []*ActiveIntent
+	// Of the project, as far as the lane knows it.
+	Budget *Budget
 }
 
 func (b0 Admitted_builder) Build() *Admitted {
@@ -2126,10 +2320,11 @@ func (b0 Admitted_builder) Build() *Admitted {
 	b, x := &b0, m0
 	_, _ = b, x
 	if b.Run != nil {
-		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 0, 2)
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 0, 3)
 		x.xxx_hidden_Run = *b.Run
 	}
 	x.xxx_hidden_Active = &b.Active
+	x.xxx_hidden_Budget = b.Budget
 	return m0
 }
 
@@ -3721,11 +3916,474 @@ func (b0 End_builder) Build() *End {
 	return m0
 }
 
+// Spend asks the lane to set money aside for one call of an agent.
+type Spend struct {
+	state                  protoimpl.MessageState `protogen:"opaque.v1"`
+	xxx_hidden_Run         int32                  `protobuf:"varint,1,opt,name=run"`
+	xxx_hidden_Attempt     *Attempt               `protobuf:"bytes,2,opt,name=attempt"`
+	xxx_hidden_Budget      *Budget                `protobuf:"bytes,3,opt,name=budget"`
+	xxx_hidden_Usd         float64                `protobuf:"fixed64,4,opt,name=usd"`
+	XXX_raceDetectHookData protoimpl.RaceDetectHookData
+	XXX_presence           [1]uint32
+	unknownFields          protoimpl.UnknownFields
+	sizeCache              protoimpl.SizeCache
+}
+
+func (x *Spend) Reset() {
+	*x = Spend{}
+	mi := &file_forge_v1_event_proto_msgTypes[20]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Spend) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Spend) ProtoMessage() {}
+
+func (x *Spend) ProtoReflect() protoreflect.Message {
+	mi := &file_forge_v1_event_proto_msgTypes[20]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+func (x *Spend) GetRun() int32 {
+	if x != nil {
+		return x.xxx_hidden_Run
+	}
+	return 0
+}
+
+func (x *Spend) GetAttempt() *Attempt {
+	if x != nil {
+		return x.xxx_hidden_Attempt
+	}
+	return nil
+}
+
+func (x *Spend) GetBudget() *Budget {
+	if x != nil {
+		return x.xxx_hidden_Budget
+	}
+	return nil
+}
+
+func (x *Spend) GetUsd() float64 {
+	if x != nil {
+		return x.xxx_hidden_Usd
+	}
+	return 0
+}
+
+func (x *Spend) SetRun(v int32) {
+	x.xxx_hidden_Run = v
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 0, 4)
+}
+
+func (x *Spend) SetAttempt(v *Attempt) {
+	x.xxx_hidden_Attempt = v
+}
+
+func (x *Spend) SetBudget(v *Budget) {
+	x.xxx_hidden_Budget = v
+}
+
+func (x *Spend) SetUsd(v float64) {
+	x.xxx_hidden_Usd = v
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 3, 4)
+}
+
+func (x *Spend) HasRun() bool {
+	if x == nil {
+		return false
+	}
+	return protoimpl.X.Present(&(x.XXX_presence[0]), 0)
+}
+
+func (x *Spend) HasAttempt() bool {
+	if x == nil {
+		return false
+	}
+	return x.xxx_hidden_Attempt != nil
+}
+
+func (x *Spend) HasBudget() bool {
+	if x == nil {
+		return false
+	}
+	return x.xxx_hidden_Budget != nil
+}
+
+func (x *Spend) HasUsd() bool {
+	if x == nil {
+		return false
+	}
+	return protoimpl.X.Present(&(x.XXX_presence[0]), 3)
+}
+
+func (x *Spend) ClearRun() {
+	protoimpl.X.ClearPresent(&(x.XXX_presence[0]), 0)
+	x.xxx_hidden_Run = 0
+}
+
+func (x *Spend) ClearAttempt() {
+	x.xxx_hidden_Attempt = nil
+}
+
+func (x *Spend) ClearBudget() {
+	x.xxx_hidden_Budget = nil
+}
+
+func (x *Spend) ClearUsd() {
+	protoimpl.X.ClearPresent(&(x.XXX_presence[0]), 3)
+	x.xxx_hidden_Usd = 0
+}
+
+type Spend_builder struct {
+	_ [0]func() // Prevents comparability and use of unkeyed literals for the builder.
+
+	// The intent's run, counted from 1.
+	Run *int32
+	// The attempt that makes the call.
+	Attempt *Attempt
+	// As the intent knows it.
+	Budget *Budget
+	// How much, in US dollars.
+	Usd *float64
+}
+
+func (b0 Spend_builder) Build() *Spend {
+	m0 := &Spend{}
+	b, x := &b0, m0
+	_, _ = b, x
+	if b.Run != nil {
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 0, 4)
+		x.xxx_hidden_Run = *b.Run
+	}
+	x.xxx_hidden_Attempt = b.Attempt
+	x.xxx_hidden_Budget = b.Budget
+	if b.Usd != nil {
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 3, 4)
+		x.xxx_hidden_Usd = *b.Usd
+	}
+	return m0
+}
+
+// Funded answers Spend.
+type Funded struct {
+	state                  protoimpl.MessageState `protogen:"opaque.v1"`
+	xxx_hidden_Attempt     *Attempt               `protobuf:"bytes,1,opt,name=attempt"`
+	xxx_hidden_Usd         float64                `protobuf:"fixed64,2,opt,name=usd"`
+	xxx_hidden_Reason      *string                `protobuf:"bytes,3,opt,name=reason"`
+	XXX_raceDetectHookData protoimpl.RaceDetectHookData
+	XXX_presence           [1]uint32
+	unknownFields          protoimpl.UnknownFields
+	sizeCache              protoimpl.SizeCache
+}
+
+func (x *Funded) Reset() {
+	*x = Funded{}
+	mi := &file_forge_v1_event_proto_msgTypes[21]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Funded) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Funded) ProtoMessage() {}
+
+func (x *Funded) ProtoReflect() protoreflect.Message {
+	mi := &file_forge_v1_event_proto_msgTypes[21]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+func (x *Funded) GetAttempt() *Attempt {
+	if x != nil {
+		return x.xxx_hidden_Attempt
+	}
+	return nil
+}
+
+func (x *Funded) GetUsd() float64 {
+	if x != nil {
+		return x.xxx_hidden_Usd
+	}
+	return 0
+}
+
+func (x *Funded) GetReason() string {
+	if x != nil {
+		if x.xxx_hidden_Reason != nil {
+			return *x.xxx_hidden_Reason
+		}
+		return ""
+	}
+	return ""
+}
+
+func (x *Funded) SetAttempt(v *Attempt) {
+	x.xxx_hidden_Attempt = v
+}
+
+func (x *Funded) SetUsd(v float64) {
+	x.xxx_hidden_Usd = v
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 1, 3)
+}
+
+func (x *Funded) SetReason(v string) {
+	x.xxx_hidden_Reason = &v
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 2, 3)
+}
+
+func (x *Funded) HasAttempt() bool {
+	if x == nil {
+		return false
+	}
+	return x.xxx_hidden_Attempt != nil
+}
+
+func (x *Funded) HasUsd() bool {
+	if x == nil {
+		return false
+	}
+	return protoimpl.X.Present(&(x.XXX_presence[0]), 1)
+}
+
+func (x *Funded) HasReason() bool {
+	if x == nil {
+		return false
+	}
+	return protoimpl.X.Present(&(x.XXX_presence[0]), 2)
+}
+
+func (x *Funded) ClearAttempt() {
+	x.xxx_hidden_Attempt = nil
+}
+
+func (x *Funded) ClearUsd() {
+	protoimpl.X.ClearPresent(&(x.XXX_presence[0]), 1)
+	x.xxx_hidden_Usd = 0
+}
+
+func (x *Funded) ClearReason() {
+	protoimpl.X.ClearPresent(&(x.XXX_presence[0]), 2)
+	x.xxx_hidden_Reason = nil
+}
+
+type Funded_builder struct {
+	_ [0]func() // Prevents comparability and use of unkeyed literals for the builder.
+
+	// The attempt that makes the call.
+	Attempt *Attempt
+	// What it may cost, in US dollars; 0 with a reason if the budget is used up.
+	Usd *float64
+	// Why there is no money, and what to do.
+	Reason *string
+}
+
+func (b0 Funded_builder) Build() *Funded {
+	m0 := &Funded{}
+	b, x := &b0, m0
+	_, _ = b, x
+	x.xxx_hidden_Attempt = b.Attempt
+	if b.Usd != nil {
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 1, 3)
+		x.xxx_hidden_Usd = *b.Usd
+	}
+	if b.Reason != nil {
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 2, 3)
+		x.xxx_hidden_Reason = b.Reason
+	}
+	return m0
+}
+
+// Settle tells the lane what calls cost, and gives back what was set aside for
+// the attempt.
+type Settle struct {
+	state                  protoimpl.MessageState `protogen:"opaque.v1"`
+	xxx_hidden_Run         int32                  `protobuf:"varint,1,opt,name=run"`
+	xxx_hidden_Attempt     *Attempt               `protobuf:"bytes,2,opt,name=attempt"`
+	xxx_hidden_Number      int32                  `protobuf:"varint,3,opt,name=number"`
+	xxx_hidden_Usd         float64                `protobuf:"fixed64,4,opt,name=usd"`
+	XXX_raceDetectHookData protoimpl.RaceDetectHookData
+	XXX_presence           [1]uint32
+	unknownFields          protoimpl.UnknownFields
+	sizeCache              protoimpl.SizeCache
+}
+
+func (x *Settle) Reset() {
+	*x = Settle{}
+	mi := &file_forge_v1_event_proto_msgTypes[22]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Settle) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Settle) ProtoMessage() {}
+
+func (x *Settle) ProtoReflect() protoreflect.Message {
+	mi := &file_forge_v1_event_proto_msgTypes[22]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+func (x *Settle) GetRun() int32 {
+	if x != nil {
+		return x.xxx_hidden_Run
+	}
+	return 0
+}
+
+func (x *Settle) GetAttempt() *Attempt {
+	if x != nil {
+		return x.xxx_hidden_Attempt
+	}
+	return nil
+}
+
+func (x *Settle) GetNumber() int32 {
+	if x != nil {
+		return x.xxx_hidden_Number
+	}
+	return 0
+}
+
+func (x *Settle) GetUsd() float64 {
+	if x != nil {
+		return x.xxx_hidden_Usd
+	}
+	return 0
+}
+
+func (x *Settle) SetRun(v int32) {
+	x.xxx_hidden_Run = v
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 0, 4)
+}
+
+func (x *Settle) SetAttempt(v *Attempt) {
+	x.xxx_hidden_Attempt = v
+}
+
+func (x *Settle) SetNumber(v int32) {
+	x.xxx_hidden_Number = v
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 2, 4)
+}
+
+func (x *Settle) SetUsd(v float64) {
+	x.xxx_hidden_Usd = v
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 3, 4)
+}
+
+func (x *Settle) HasRun() bool {
+	if x == nil {
+		return false
+	}
+	return protoimpl.X.Present(&(x.XXX_presence[0]), 0)
+}
+
+func (x *Settle) HasAttempt() bool {
+	if x == nil {
+		return false
+	}
+	return x.xxx_hidden_Attempt != nil
+}
+
+func (x *Settle) HasNumber() bool {
+	if x == nil {
+		return false
+	}
+	return protoimpl.X.Present(&(x.XXX_presence[0]), 2)
+}
+
+func (x *Settle) HasUsd() bool {
+	if x == nil {
+		return false
+	}
+	return protoimpl.X.Present(&(x.XXX_presence[0]), 3)
+}
+
+func (x *Settle) ClearRun() {
+	protoimpl.X.ClearPresent(&(x.XXX_presence[0]), 0)
+	x.xxx_hidden_Run = 0
+}
+
+func (x *Settle) ClearAttempt() {
+	x.xxx_hidden_Attempt = nil
+}
+
+func (x *Settle) ClearNumber() {
+	protoimpl.X.ClearPresent(&(x.XXX_presence[0]), 2)
+	x.xxx_hidden_Number = 0
+}
+
+func (x *Settle) ClearUsd() {
+	protoimpl.X.ClearPresent(&(x.XXX_presence[0]), 3)
+	x.xxx_hidden_Usd = 0
+}
+
+type Settle_builder struct {
+	_ [0]func() // Prevents comparability and use of unkeyed literals for the builder.
+
+	// The intent's run, counted from 1.
+	Run *int32
+	// The attempt; unset if nothing was set aside.
+	Attempt *Attempt
+	// Counts what an intent told of its costs, from 1.
+	Number *int32
+	// What was spent, in US dollars.
+	Usd *float64
+}
+
+func (b0 Settle_builder) Build() *Settle {
+	m0 := &Settle{}
+	b, x := &b0, m0
+	_, _ = b, x
+	if b.Run != nil {
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 0, 4)
+		x.xxx_hidden_Run = *b.Run
+	}
+	x.xxx_hidden_Attempt = b.Attempt
+	if b.Number != nil {
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 2, 4)
+		x.xxx_hidden_Number = *b.Number
+	}
+	if b.Usd != nil {
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 3, 4)
+		x.xxx_hidden_Usd = *b.Usd
+	}
+	return m0
+}
+
 var File_forge_v1_event_proto protoreflect.FileDescriptor
 
 const file_forge_v1_event_proto_rawDesc = "" +
 	"\n" +
-	"\x14forge/v1/event.proto\x12\bforge.v1\x1a\x16forge/v1/failure.proto\x1a\x15forge/v1/intent.proto\x1a\x15forge/v1/result.proto\x1a\x13forge/v1/step.proto\x1a!google/protobuf/go_features.proto\x1a\x1fgoogle/protobuf/timestamp.proto\"\xe5\a\n" +
+	"\x14forge/v1/event.proto\x12\bforge.v1\x1a\x16forge/v1/failure.proto\x1a\x15forge/v1/intent.proto\x1a\x15forge/v1/result.proto\x1a\x13forge/v1/step.proto\x1a!google/protobuf/go_features.proto\x1a\x1fgoogle/protobuf/timestamp.proto\"\xe6\b\n" +
 	"\x05Event\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\tR\x02id\x12\x1d\n" +
 	"\x02to\x18\x02 \x01(\v2\r.forge.v1.KeyR\x02to\x12*\n" +
@@ -3750,7 +4408,10 @@ const file_forge_v1_event_proto_rawDesc = "" +
 	"\areserve\x18\x14 \x01(\v2\x11.forge.v1.ReserveH\x00R\areserve\x12$\n" +
 	"\x04land\x18\x15 \x01(\v2\x0e.forge.v1.LandH\x00R\x04land\x120\n" +
 	"\bwithdraw\x18\x16 \x01(\v2\x12.forge.v1.WithdrawH\x00R\bwithdraw\x12!\n" +
-	"\x03end\x18\x17 \x01(\v2\r.forge.v1.EndH\x00R\x03endB\t\n" +
+	"\x03end\x18\x17 \x01(\v2\r.forge.v1.EndH\x00R\x03end\x12*\n" +
+	"\x06funded\x18\x18 \x01(\v2\x10.forge.v1.FundedH\x00R\x06funded\x12'\n" +
+	"\x05spend\x18\x19 \x01(\v2\x0f.forge.v1.SpendH\x00R\x05spend\x12*\n" +
+	"\x06settle\x18\x1a \x01(\v2\x10.forge.v1.SettleH\x00R\x06settleB\t\n" +
 	"\apayload\"2\n" +
 	"\x06Submit\x12(\n" +
 	"\x06intent\x18\x01 \x01(\v2\x10.forge.v1.IntentR\x06intent\"h\n" +
@@ -3766,9 +4427,11 @@ const file_forge_v1_event_proto_rawDesc = "" +
 	"\x06Answer\x12\x14\n" +
 	"\x05index\x18\x01 \x01(\x05R\x05index\x12\x1a\n" +
 	"\bquestion\x18\x02 \x01(\tR\bquestion\x12\x16\n" +
-	"\x06answer\x18\x03 \x01(\tR\x06answer\"+\n" +
+	"\x06answer\x18\x03 \x01(\tR\x06answer\"J\n" +
 	"\x05Retry\x12\"\n" +
-	"\finstructions\x18\x01 \x01(\tR\finstructions\" \n" +
+	"\finstructions\x18\x01 \x01(\tR\finstructions\x12\x1d\n" +
+	"\n" +
+	"budget_usd\x18\x02 \x01(\x01R\tbudgetUsd\" \n" +
 	"\x06Cancel\x12\x16\n" +
 	"\x06reason\x18\x01 \x01(\tR\x06reason\"J\n" +
 	"\n" +
@@ -3777,10 +4440,11 @@ const file_forge_v1_event_proto_rawDesc = "" +
 	"\x02at\x18\x02 \x01(\v2\x1a.google.protobuf.TimestampR\x02at\"/\n" +
 	"\x05Enter\x12\x10\n" +
 	"\x03run\x18\x01 \x01(\x05R\x03run\x12\x14\n" +
-	"\x05title\x18\x02 \x01(\tR\x05title\"L\n" +
+	"\x05title\x18\x02 \x01(\tR\x05title\"v\n" +
 	"\bAdmitted\x12\x10\n" +
 	"\x03run\x18\x01 \x01(\x05R\x03run\x12.\n" +
-	"\x06active\x18\x02 \x03(\v2\x16.forge.v1.ActiveIntentR\x06active\"\x99\x01\n" +
+	"\x06active\x18\x02 \x03(\v2\x16.forge.v1.ActiveIntentR\x06active\x12(\n" +
+	"\x06budget\x18\x03 \x01(\v2\x10.forge.v1.BudgetR\x06budget\"\x99\x01\n" +
 	"\fActiveIntent\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\tR\x02id\x12\x14\n" +
 	"\x05title\x18\x02 \x01(\tR\x05title\x12(\n" +
@@ -3830,9 +4494,23 @@ const file_forge_v1_event_proto_rawDesc = "" +
 	"\x03End\x12\x10\n" +
 	"\x03run\x18\x01 \x01(\x05R\x03run\x12(\n" +
 	"\x06status\x18\x02 \x01(\x0e2\x10.forge.v1.StatusR\x06status\x12\x16\n" +
-	"\x06number\x18\x03 \x01(\x05R\x06numberB?Z5github.com/pfl-forge/pfl-forge/proto/forge/v1;forgev1\x92\x03\x05\xd2>\x02\x10\x03b\beditionsp\xe8\a"
+	"\x06number\x18\x03 \x01(\x05R\x06number\"\x82\x01\n" +
+	"\x05Spend\x12\x10\n" +
+	"\x03run\x18\x01 \x01(\x05R\x03run\x12+\n" +
+	"\aattempt\x18\x02 \x01(\v2\x11.forge.v1.AttemptR\aattempt\x12(\n" +
+	"\x06budget\x18\x03 \x01(\v2\x10.forge.v1.BudgetR\x06budget\x12\x10\n" +
+	"\x03usd\x18\x04 \x01(\x01R\x03usd\"_\n" +
+	"\x06Funded\x12+\n" +
+	"\aattempt\x18\x01 \x01(\v2\x11.forge.v1.AttemptR\aattempt\x12\x10\n" +
+	"\x03usd\x18\x02 \x01(\x01R\x03usd\x12\x16\n" +
+	"\x06reason\x18\x03 \x01(\tR\x06reason\"q\n" +
+	"\x06Settle\x12\x10\n" +
+	"\x03run\x18\x01 \x01(\x05R\x03run\x12+\n" +
+	"\aattempt\x18\x02 \x01(\v2\x11.forge.v1.AttemptR\aattempt\x12\x16\n" +
+	"\x06number\x18\x03 \x01(\x05R\x06number\x12\x10\n" +
+	"\x03usd\x18\x04 \x01(\x01R\x03usdB?Z5github.com/pfl-forge/pfl-forge/proto/forge/v1;forgev1\x92\x03\x05\xd2>\x02\x10\x03b\beditionsp\xe8\a"
 
-var file_forge_v1_event_proto_msgTypes = make([]protoimpl.MessageInfo, 20)
+var file_forge_v1_event_proto_msgTypes = make([]protoimpl.MessageInfo, 23)
 var file_forge_v1_event_proto_goTypes = []any{
 	(*Event)(nil),                 // 0: forge.v1.Event
 	(*Submit)(nil),                // 1: forge.v1.Submit
@@ -3854,18 +4532,23 @@ var file_forge_v1_event_proto_goTypes = []any{
 	(*Landed)(nil),                // 17: forge.v1.Landed
 	(*Withdraw)(nil),              // 18: forge.v1.Withdraw
 	(*End)(nil),                   // 19: forge.v1.End
-	(*Key)(nil),                   // 20: forge.v1.Key
-	(*timestamppb.Timestamp)(nil), // 21: google.protobuf.Timestamp
-	(*Result)(nil),                // 22: forge.v1.Result
-	(*Intent)(nil),                // 23: forge.v1.Intent
-	(Risk)(0),                     // 24: forge.v1.Risk
-	(Status)(0),                   // 25: forge.v1.Status
-	(*Integration)(nil),           // 26: forge.v1.Integration
-	(*Failure)(nil),               // 27: forge.v1.Failure
+	(*Spend)(nil),                 // 20: forge.v1.Spend
+	(*Funded)(nil),                // 21: forge.v1.Funded
+	(*Settle)(nil),                // 22: forge.v1.Settle
+	(*Key)(nil),                   // 23: forge.v1.Key
+	(*timestamppb.Timestamp)(nil), // 24: google.protobuf.Timestamp
+	(*Result)(nil),                // 25: forge.v1.Result
+	(*Intent)(nil),                // 26: forge.v1.Intent
+	(Risk)(0),                     // 27: forge.v1.Risk
+	(*Budget)(nil),                // 28: forge.v1.Budget
+	(Status)(0),                   // 29: forge.v1.Status
+	(*Integration)(nil),           // 30: forge.v1.Integration
+	(*Failure)(nil),               // 31: forge.v1.Failure
+	(*Attempt)(nil),               // 32: forge.v1.Attempt
 }
 var file_forge_v1_event_proto_depIdxs = []int32{
-	20, // 0: forge.v1.Event.to:type_name -> forge.v1.Key
-	21, // 1: forge.v1.Event.at:type_name -> google.protobuf.Timestamp
+	23, // 0: forge.v1.Event.to:type_name -> forge.v1.Key
+	24, // 1: forge.v1.Event.at:type_name -> google.protobuf.Timestamp
 	1,  // 2: forge.v1.Event.submit:type_name -> forge.v1.Submit
 	2,  // 3: forge.v1.Event.edit:type_name -> forge.v1.Edit
 	3,  // 4: forge.v1.Event.approve:type_name -> forge.v1.Approve
@@ -3873,7 +4556,7 @@ var file_forge_v1_event_proto_depIdxs = []int32{
 	5,  // 6: forge.v1.Event.answer:type_name -> forge.v1.Answer
 	6,  // 7: forge.v1.Event.retry:type_name -> forge.v1.Retry
 	7,  // 8: forge.v1.Event.cancel:type_name -> forge.v1.Cancel
-	22, // 9: forge.v1.Event.result:type_name -> forge.v1.Result
+	25, // 9: forge.v1.Event.result:type_name -> forge.v1.Result
 	8,  // 10: forge.v1.Event.timer:type_name -> forge.v1.TimerFired
 	10, // 11: forge.v1.Event.admitted:type_name -> forge.v1.Admitted
 	13, // 12: forge.v1.Event.dependency_ended:type_name -> forge.v1.DependencyEnded
@@ -3885,20 +4568,28 @@ var file_forge_v1_event_proto_depIdxs = []int32{
 	16, // 18: forge.v1.Event.land:type_name -> forge.v1.Land
 	18, // 19: forge.v1.Event.withdraw:type_name -> forge.v1.Withdraw
 	19, // 20: forge.v1.Event.end:type_name -> forge.v1.End
-	23, // 21: forge.v1.Submit.intent:type_name -> forge.v1.Intent
-	24, // 22: forge.v1.Edit.risk:type_name -> forge.v1.Risk
-	21, // 23: forge.v1.TimerFired.at:type_name -> google.protobuf.Timestamp
-	11, // 24: forge.v1.Admitted.active:type_name -> forge.v1.ActiveIntent
-	25, // 25: forge.v1.ActiveIntent.status:type_name -> forge.v1.Status
-	25, // 26: forge.v1.DependencyEnded.status:type_name -> forge.v1.Status
-	26, // 27: forge.v1.Landed.result:type_name -> forge.v1.Integration
-	27, // 28: forge.v1.Landed.failure:type_name -> forge.v1.Failure
-	25, // 29: forge.v1.End.status:type_name -> forge.v1.Status
-	30, // [30:30] is the sub-list for method output_type
-	30, // [30:30] is the sub-list for method input_type
-	30, // [30:30] is the sub-list for extension type_name
-	30, // [30:30] is the sub-list for extension extendee
-	0,  // [0:30] is the sub-list for field type_name
+	21, // 21: forge.v1.Event.funded:type_name -> forge.v1.Funded
+	20, // 22: forge.v1.Event.spend:type_name -> forge.v1.Spend
+	22, // 23: forge.v1.Event.settle:type_name -> forge.v1.Settle
+	26, // 24: forge.v1.Submit.intent:type_name -> forge.v1.Intent
+	27, // 25: forge.v1.Edit.risk:type_name -> forge.v1.Risk
+	24, // 26: forge.v1.TimerFired.at:type_name -> google.protobuf.Timestamp
+	11, // 27: forge.v1.Admitted.active:type_name -> forge.v1.ActiveIntent
+	28, // 28: forge.v1.Admitted.budget:type_name -> forge.v1.Budget
+	29, // 29: forge.v1.ActiveIntent.status:type_name -> forge.v1.Status
+	29, // 30: forge.v1.DependencyEnded.status:type_name -> forge.v1.Status
+	30, // 31: forge.v1.Landed.result:type_name -> forge.v1.Integration
+	31, // 32: forge.v1.Landed.failure:type_name -> forge.v1.Failure
+	29, // 33: forge.v1.End.status:type_name -> forge.v1.Status
+	32, // 34: forge.v1.Spend.attempt:type_name -> forge.v1.Attempt
+	28, // 35: forge.v1.Spend.budget:type_name -> forge.v1.Budget
+	32, // 36: forge.v1.Funded.attempt:type_name -> forge.v1.Attempt
+	32, // 37: forge.v1.Settle.attempt:type_name -> forge.v1.Attempt
+	38, // [38:38] is the sub-list for method output_type
+	38, // [38:38] is the sub-list for method input_type
+	38, // [38:38] is the sub-list for extension type_name
+	38, // [38:38] is the sub-list for extension extendee
+	0,  // [0:38] is the sub-list for field type_name
 }
 
 func init() { file_forge_v1_event_proto_init() }
@@ -3930,6 +4621,9 @@ func file_forge_v1_event_proto_init() {
 		(*event_Land)(nil),
 		(*event_Withdraw)(nil),
 		(*event_End)(nil),
+		(*event_Funded)(nil),
+		(*event_Spend)(nil),
+		(*event_Settle)(nil),
 	}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
@@ -3937,7 +4631,7 @@ func file_forge_v1_event_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_forge_v1_event_proto_rawDesc), len(file_forge_v1_event_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   20,
+			NumMessages:   23,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

@@ -64,6 +64,12 @@ const (
 	FailureReason_FAILURE_REASON_CONFIG FailureReason = 17
 	// Git or the disk said no.
 	FailureReason_FAILURE_REASON_REPOSITORY FailureReason = 18
+	// The agent's command line tool is too old.
+	FailureReason_FAILURE_REASON_CLI_TOO_OLD FailureReason = 19
+	// A sandbox is demanded, and not to be had.
+	FailureReason_FAILURE_REASON_SANDBOX FailureReason = 20
+	// The prompt is longer than the model takes.
+	FailureReason_FAILURE_REASON_PROMPT_TOO_LONG FailureReason = 21
 )
 
 // Enum value maps for FailureReason.
@@ -88,27 +94,33 @@ var (
 		16: "FAILURE_REASON_UNSAFE",
 		17: "FAILURE_REASON_CONFIG",
 		18: "FAILURE_REASON_REPOSITORY",
+		19: "FAILURE_REASON_CLI_TOO_OLD",
+		20: "FAILURE_REASON_SANDBOX",
+		21: "FAILURE_REASON_PROMPT_TOO_LONG",
 	}
 	FailureReason_value = map[string]int32{
-		"FAILURE_REASON_UNSPECIFIED":    0,
-		"FAILURE_REASON_TIMEOUT":        1,
-		"FAILURE_REASON_IDLE":           2,
-		"FAILURE_REASON_OUTPUT_LIMIT":   3,
-		"FAILURE_REASON_CRASHED":        4,
-		"FAILURE_REASON_INVALID_OUTPUT": 5,
-		"FAILURE_REASON_AUTH":           6,
-		"FAILURE_REASON_RATE_LIMITED":   7,
-		"FAILURE_REASON_QUOTA":          8,
-		"FAILURE_REASON_OVERLOADED":     9,
-		"FAILURE_REASON_REFUSED":        10,
-		"FAILURE_REASON_MAX_TURNS":      11,
-		"FAILURE_REASON_BUDGET":         12,
-		"FAILURE_REASON_LOST_SESSION":   13,
-		"FAILURE_REASON_MISSING_CLI":    14,
-		"FAILURE_REASON_KILLED":         15,
-		"FAILURE_REASON_UNSAFE":         16,
-		"FAILURE_REASON_CONFIG":         17,
-		"FAILURE_REASON_REPOSITORY":     18,
+		"FAILURE_REASON_UNSPECIFIED":     0,
+		"FAILURE_REASON_TIMEOUT":         1,
+		"FAILURE_REASON_IDLE":            2,
+		"FAILURE_REASON_OUTPUT_LIMIT":    3,
+		"FAILURE_REASON_CRASHED":         4,
+		"FAILURE_REASON_INVALID_OUTPUT":  5,
+		"FAILURE_REASON_AUTH":            6,
+		"FAILURE_REASON_RATE_LIMITED":    7,
+		"FAILURE_REASON_QUOTA":           8,
+		"FAILURE_REASON_OVERLOADED":      9,
+		"FAILURE_REASON_REFUSED":         10,
+		"FAILURE_REASON_MAX_TURNS":       11,
+		"FAILURE_REASON_BUDGET":          12,
+		"FAILURE_REASON_LOST_SESSION":    13,
+		"FAILURE_REASON_MISSING_CLI":     14,
+		"FAILURE_REASON_KILLED":          15,
+		"FAILURE_REASON_UNSAFE":          16,
+		"FAILURE_REASON_CONFIG":          17,
+		"FAILURE_REASON_REPOSITORY":      18,
+		"FAILURE_REASON_CLI_TOO_OLD":     19,
+		"FAILURE_REASON_SANDBOX":         20,
+		"FAILURE_REASON_PROMPT_TOO_LONG": 21,
 	}
 )
 
@@ -281,7 +293,7 @@ const file_forge_v1_failure_proto_rawDesc = "" +
 	"\aFailure\x12/\n" +
 	"\x06reason\x18\x01 \x01(\x0e2\x17.forge.v1.FailureReasonR\x06reason\x12\x18\n" +
 	"\amessage\x18\x02 \x01(\tR\amessage\x120\n" +
-	"\x05until\x18\x03 \x01(\v2\x1a.google.protobuf.TimestampR\x05until*\xbd\x04\n" +
+	"\x05until\x18\x03 \x01(\v2\x1a.google.protobuf.TimestampR\x05until*\x9d\x05\n" +
 	"\rFailureReason\x12\x1e\n" +
 	"\x1aFAILURE_REASON_UNSPECIFIED\x10\x00\x12\x1a\n" +
 	"\x16FAILURE_REASON_TIMEOUT\x10\x01\x12\x17\n" +
@@ -302,7 +314,10 @@ const file_forge_v1_failure_proto_rawDesc = "" +
 	"\x15FAILURE_REASON_KILLED\x10\x0f\x12\x19\n" +
 	"\x15FAILURE_REASON_UNSAFE\x10\x10\x12\x19\n" +
 	"\x15FAILURE_REASON_CONFIG\x10\x11\x12\x1d\n" +
-	"\x19FAILURE_REASON_REPOSITORY\x10\x12B?Z5github.com/pfl-forge/pfl-forge/proto/forge/v1;forgev1\x92\x03\x05\xd2>\x02\x10\x03b\beditionsp\xe8\a"
+	"\x19FAILURE_REASON_REPOSITORY\x10\x12\x12\x1e\n" +
+	"\x1aFAILURE_REASON_CLI_TOO_OLD\x10\x13\x12\x1a\n" +
+	"\x16FAILURE_REASON_SANDBOX\x10\x14\x12\"\n" +
+	"\x1eFAILURE_REASON_PROMPT_TOO_LONG\x10\x15B?Z5github.com/pfl-forge/pfl-forge/proto/forge/v1;forgev1\x92\x03\x05\xd2>\x02\x10\x03b\beditionsp\xe8\a"
 
 var file_forge_v1_failure_proto_enumTypes = make([]protoimpl.EnumInfo, 1)
 var file_forge_v1_failure_proto_msgTypes = make([]protoimpl.MessageInfo, 1)

@@ -92,6 +92,10 @@ const (
 	ProgressKind_PROGRESS_KIND_USAGE ProgressKind = 5
 	// The attempt ended.
 	ProgressKind_PROGRESS_KIND_ENDED ProgressKind = 6
+	// The agent thinks.
+	ProgressKind_PROGRESS_KIND_THINKING ProgressKind = 7
+	// The model refuses for now, and the agent waits.
+	ProgressKind_PROGRESS_KIND_LIMIT ProgressKind = 8
 )
 
 // Enum value maps for ProgressKind.
@@ -104,6 +108,8 @@ var (
 		4: "PROGRESS_KIND_OUTPUT",
 		5: "PROGRESS_KIND_USAGE",
 		6: "PROGRESS_KIND_ENDED",
+		7: "PROGRESS_KIND_THINKING",
+		8: "PROGRESS_KIND_LIMIT",
 	}
 	ProgressKind_value = map[string]int32{
 		"PROGRESS_KIND_UNSPECIFIED": 0,
@@ -113,6 +119,8 @@ var (
 		"PROGRESS_KIND_OUTPUT":      4,
 		"PROGRESS_KIND_USAGE":       5,
 		"PROGRESS_KIND_ENDED":       6,
+		"PROGRESS_KIND_THINKING":    7,
+		"PROGRESS_KIND_LIMIT":       8,
 	}
 )
 
@@ -803,7 +811,7 @@ const file_forge_v1_live_proto_rawDesc = "" +
 	"\x14DECISION_UNSPECIFIED\x10\x00\x12\x14\n" +
 	"\x10DECISION_APPLIED\x10\x01\x12\x14\n" +
 	"\x10DECISION_IGNORED\x10\x02\x12\x14\n" +
-	"\x10DECISION_REFUSED\x10\x03*\xc4\x01\n" +
+	"\x10DECISION_REFUSED\x10\x03*\xf9\x01\n" +
 	"\fProgressKind\x12\x1d\n" +
 	"\x19PROGRESS_KIND_UNSPECIFIED\x10\x00\x12\x19\n" +
 	"\x15PROGRESS_KIND_STARTED\x10\x01\x12\x16\n" +
@@ -811,7 +819,9 @@ const file_forge_v1_live_proto_rawDesc = "" +
 	"\x12PROGRESS_KIND_TOOL\x10\x03\x12\x18\n" +
 	"\x14PROGRESS_KIND_OUTPUT\x10\x04\x12\x17\n" +
 	"\x13PROGRESS_KIND_USAGE\x10\x05\x12\x17\n" +
-	"\x13PROGRESS_KIND_ENDED\x10\x06B?Z5github.com/pfl-forge/pfl-forge/proto/forge/v1;forgev1\x92\x03\x05\xd2>\x02\x10\x03b\beditionsp\xe8\a"
+	"\x13PROGRESS_KIND_ENDED\x10\x06\x12\x1a\n" +
+	"\x16PROGRESS_KIND_THINKING\x10\a\x12\x17\n" +
+	"\x13PROGRESS_KIND_LIMIT\x10\bB?Z5github.com/pfl-forge/pfl-forge/proto/forge/v1;forgev1\x92\x03\x05\xd2>\x02\x10\x03b\beditionsp\xe8\a"
 
 var file_forge_v1_live_proto_enumTypes = make([]protoimpl.EnumInfo, 2)
 var file_forge_v1_live_proto_msgTypes = make([]protoimpl.MessageInfo, 3)

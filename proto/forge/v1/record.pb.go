@@ -36,6 +36,8 @@ const (
 	Waiting_WAITING_FAILED Waiting = 3
 	// Commit or put away changes that are in the way.
 	Waiting_WAITING_DIRTY Waiting = 4
+	// Raise the budget, or let it be.
+	Waiting_WAITING_BUDGET Waiting = 5
 )
 
 // Enum value maps for Waiting.
@@ -46,6 +48,7 @@ var (
 		2: "WAITING_CLARIFICATION",
 		3: "WAITING_FAILED",
 		4: "WAITING_DIRTY",
+		5: "WAITING_BUDGET",
 	}
 	Waiting_value = map[string]int32{
 		"WAITING_UNSPECIFIED":   0,
@@ -53,6 +56,7 @@ var (
 		"WAITING_CLARIFICATION": 2,
 		"WAITING_FAILED":        3,
 		"WAITING_DIRTY":         4,
+		"WAITING_BUDGET":        5,
 	}
 )
 
@@ -1423,13 +1427,14 @@ const file_forge_v1_record_proto_rawDesc = "" +
 	"\x06status\x18\x03 \x01(\x0e2\x14.forge.v1.TaskStatusR\x06status\x12\"\n" +
 	"\x04step\x18\x04 \x01(\x0e2\x0e.forge.v1.StepR\x04step\x12\x18\n" +
 	"\aattempt\x18\x05 \x01(\x05R\aattempt\x12\x16\n" +
-	"\x06detail\x18\x06 \x01(\tR\x06detail*z\n" +
+	"\x06detail\x18\x06 \x01(\tR\x06detail*\x8e\x01\n" +
 	"\aWaiting\x12\x17\n" +
 	"\x13WAITING_UNSPECIFIED\x10\x00\x12\x14\n" +
 	"\x10WAITING_APPROVAL\x10\x01\x12\x19\n" +
 	"\x15WAITING_CLARIFICATION\x10\x02\x12\x12\n" +
 	"\x0eWAITING_FAILED\x10\x03\x12\x11\n" +
-	"\rWAITING_DIRTY\x10\x04B?Z5github.com/pfl-forge/pfl-forge/proto/forge/v1;forgev1\x92\x03\x05\xd2>\x02\x10\x03b\beditionsp\xe8\a"
+	"\rWAITING_DIRTY\x10\x04\x12\x12\n" +
+	"\x0eWAITING_BUDGET\x10\x05B?Z5github.com/pfl-forge/pfl-forge/proto/forge/v1;forgev1\x92\x03\x05\xd2>\x02\x10\x03b\beditionsp\xe8\a"
 
 var file_forge_v1_record_proto_enumTypes = make([]protoimpl.EnumInfo, 1)
 var file_forge_v1_record_proto_msgTypes = make([]protoimpl.MessageInfo, 5)

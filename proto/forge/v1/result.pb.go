@@ -2397,6 +2397,8 @@ type Policy struct {
 	xxx_hidden_ClaimTimeout     *durationpb.Duration   `protobuf:"bytes,4,opt,name=claim_timeout,json=claimTimeout"`
 	xxx_hidden_AttemptTimeout   *durationpb.Duration   `protobuf:"bytes,5,opt,name=attempt_timeout,json=attemptTimeout"`
 	xxx_hidden_TrustedOrigins   []string               `protobuf:"bytes,6,rep,name=trusted_origins,json=trustedOrigins"`
+	xxx_hidden_Budget           *Budget                `protobuf:"bytes,7,opt,name=budget"`
+	xxx_hidden_Fallbacks        int32                  `protobuf:"varint,8,opt,name=fallbacks"`
 	XXX_raceDetectHookData      protoimpl.RaceDetectHookData
 	XXX_presence                [1]uint32
 	unknownFields               protoimpl.UnknownFields
@@ -2470,14 +2472,28 @@ func (x *Policy) GetTrustedOrigins() []string {
 	return nil
 }
 
+func (x *Policy) GetBudget() *Budget {
+	if x != nil {
+		return x.xxx_hidden_Budget
+	}
+	return nil
+}
+
+func (x *Policy) GetFallbacks() int32 {
+	if x != nil {
+		return x.xxx_hidden_Fallbacks
+	}
+	return 0
+}
+
 func (x *Policy) SetMaxReviewRetries(v int32) {
 	x.xxx_hidden_MaxReviewRetries = v
-	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 0, 6)
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 0, 8)
 }
 
 func (x *Policy) SetMaxAgentRetries(v int32) {
 	x.xxx_hidden_MaxAgentRetries = v
-	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 1, 6)
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 1, 8)
 }
 
 func (x *Policy) SetRetryBackoff(v *durationpb.Duration) {
@@ -2494,6 +2510,15 @@ func (x *Policy) SetAttemptTimeout(v *durationpb.Duration) {
 
 func (x *Policy) SetTrustedOrigins(v []string) {
 	x.xxx_hidden_TrustedOrigins = v
+}
+
+func (x *Policy) SetBudget(v *Budget) {
+	x.xxx_hidden_Budget = v
+}
+
+func (x *Policy) SetFallbacks(v int32) {
+	x.xxx_hidden_Fallbacks = v
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 7, 8)
 }
 
 func (x *Policy) HasMaxReviewRetries() bool {
@@ -2531,6 +2556,20 @@ func (x *Policy) HasAttemptTimeout() bool {
 	return x.xxx_hidden_AttemptTimeout != nil
 }
 
+func (x *Policy) HasBudget() bool {
+	if x == nil {
+		return false
+	}
+	return x.xxx_hidden_Budget != nil
+}
+
+func (x *Policy) HasFallbacks() bool {
+	if x == nil {
+		return false
+	}
+	return protoimpl.X.Present(&(x.XXX_presence[0]), 7)
+}
+
 func (x *Policy) ClearMaxReviewRetries() {
 	protoimpl.X.ClearPresent(&(x.XXX_presence[0]), 0)
 	x.xxx_hidden_MaxReviewRetries = 0
@@ -2553,6 +2592,15 @@ func (x *Policy) ClearAttemptTimeout() {
 	x.xxx_hidden_AttemptTimeout = nil
 }
 
+func (x *Policy) ClearBudget() {
+	x.xxx_hidden_Budget = nil
+}
+
+func (x *Policy) ClearFallbacks() {
+	protoimpl.X.ClearPresent(&(x.XXX_presence[0]), 7)
+	x.xxx_hidden_Fallbacks = 0
+}
+
 type Policy_builder struct {
 	_ [0]func() // Prevents comparability and use of unkeyed literals for the builder.
 
@@ -2568,6 +2616,10 @@ type Policy_builder struct {
 	AttemptTimeout *durationpb.Duration
 	// Systems whose intents may run unapproved at low risk.
 	TrustedOrigins []string
+	// What agents may cost.
+	Budget *Budget
+	// Further agents to turn to when one is at a limit.
+	Fallbacks *int32
 }
 
 func (b0 Policy_builder) Build() *Policy {
@@ -2575,17 +2627,192 @@ func (b0 Policy_builder) Build() *Policy {
 	b, x := &b0, m0
 	_, _ = b, x
 	if b.MaxReviewRetries != nil {
-		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 0, 6)
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 0, 8)
 		x.xxx_hidden_MaxReviewRetries = *b.MaxReviewRetries
 	}
 	if b.MaxAgentRetries != nil {
-		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 1, 6)
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 1, 8)
 		x.xxx_hidden_MaxAgentRetries = *b.MaxAgentRetries
 	}
 	x.xxx_hidden_RetryBackoff = b.RetryBackoff
 	x.xxx_hidden_ClaimTimeout = b.ClaimTimeout
 	x.xxx_hidden_AttemptTimeout = b.AttemptTimeout
 	x.xxx_hidden_TrustedOrigins = b.TrustedOrigins
+	x.xxx_hidden_Budget = b.Budget
+	if b.Fallbacks != nil {
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 7, 8)
+		x.xxx_hidden_Fallbacks = *b.Fallbacks
+	}
+	return m0
+}
+
+// Budget bounds what agents may cost, in US dollars; 0: no bound.
+type Budget struct {
+	state                  protoimpl.MessageState `protogen:"opaque.v1"`
+	xxx_hidden_IntentUsd   float64                `protobuf:"fixed64,1,opt,name=intent_usd,json=intentUsd"`
+	xxx_hidden_ProjectUsd  float64                `protobuf:"fixed64,2,opt,name=project_usd,json=projectUsd"`
+	xxx_hidden_DayUsd      float64                `protobuf:"fixed64,3,opt,name=day_usd,json=dayUsd"`
+	xxx_hidden_CallUsd     float64                `protobuf:"fixed64,4,opt,name=call_usd,json=callUsd"`
+	XXX_raceDetectHookData protoimpl.RaceDetectHookData
+	XXX_presence           [1]uint32
+	unknownFields          protoimpl.UnknownFields
+	sizeCache              protoimpl.SizeCache
+}
+
+func (x *Budget) Reset() {
+	*x = Budget{}
+	mi := &file_forge_v1_result_proto_msgTypes[9]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Budget) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Budget) ProtoMessage() {}
+
+func (x *Budget) ProtoReflect() protoreflect.Message {
+	mi := &file_forge_v1_result_proto_msgTypes[9]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+func (x *Budget) GetIntentUsd() float64 {
+	if x != nil {
+		return x.xxx_hidden_IntentUsd
+	}
+	return 0
+}
+
+func (x *Budget) GetProjectUsd() float64 {
+	if x != nil {
+		return x.xxx_hidden_ProjectUsd
+	}
+	return 0
+}
+
+func (x *Budget) GetDayUsd() float64 {
+	if x != nil {
+		return x.xxx_hidden_DayUsd
+	}
+	return 0
+}
+
+func (x *Budget) GetCallUsd() float64 {
+	if x != nil {
+		return x.xxx_hidden_CallUsd
+	}
+	return 0
+}
+
+func (x *Budget) SetIntentUsd(v float64) {
+	x.xxx_hidden_IntentUsd = v
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 0, 4)
+}
+
+func (x *Budget) SetProjectUsd(v float64) {
+	x.xxx_hidden_ProjectUsd = v
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 1, 4)
+}
+
+func (x *Budget) SetDayUsd(v float64) {
+	x.xxx_hidden_DayUsd = v
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 2, 4)
+}
+
+func (x *Budget) SetCallUsd(v float64) {
+	x.xxx_hidden_CallUsd = v
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 3, 4)
+}
+
+func (x *Budget) HasIntentUsd() bool {
+	if x == nil {
+		return false
+	}
+	return protoimpl.X.Present(&(x.XXX_presence[0]), 0)
+}
+
+func (x *Budget) HasProjectUsd() bool {
+	if x == nil {
+		return false
+	}
+	return protoimpl.X.Present(&(x.XXX_presence[0]), 1)
+}
+
+func (x *Budget) HasDayUsd() bool {
+	if x == nil {
+		return false
+	}
+	return protoimpl.X.Present(&(x.XXX_presence[0]), 2)
+}
+
+func (x *Budget) HasCallUsd() bool {
+	if x == nil {
+		return false
+	}
+	return protoimpl.X.Present(&(x.XXX_presence[0]), 3)
+}
+
+func (x *Budget) ClearIntentUsd() {
+	protoimpl.X.ClearPresent(&(x.XXX_presence[0]), 0)
+	x.xxx_hidden_IntentUsd = 0
+}
+
+func (x *Budget) ClearProjectUsd() {
+	protoimpl.X.ClearPresent(&(x.XXX_presence[0]), 1)
+	x.xxx_hidden_ProjectUsd = 0
+}
+
+func (x *Budget) ClearDayUsd() {
+	protoimpl.X.ClearPresent(&(x.XXX_presence[0]), 2)
+	x.xxx_hidden_DayUsd = 0
+}
+
+func (x *Budget) ClearCallUsd() {
+	protoimpl.X.ClearPresent(&(x.XXX_presence[0]), 3)
+	x.xxx_hidden_CallUsd = 0
+}
+
+type Budget_builder struct {
+	_ [0]func() // Prevents comparability and use of unkeyed literals for the builder.
+
+	// Of one intent, in all its runs.
+	IntentUsd *float64
+	// Of all intents of the project.
+	ProjectUsd *float64
+	// Of all intents of the project on one day, UTC.
+	DayUsd *float64
+	// What is set aside for one call; 0: a default.
+	CallUsd *float64
+}
+
+func (b0 Budget_builder) Build() *Budget {
+	m0 := &Budget{}
+	b, x := &b0, m0
+	_, _ = b, x
+	if b.IntentUsd != nil {
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 0, 4)
+		x.xxx_hidden_IntentUsd = *b.IntentUsd
+	}
+	if b.ProjectUsd != nil {
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 1, 4)
+		x.xxx_hidden_ProjectUsd = *b.ProjectUsd
+	}
+	if b.DayUsd != nil {
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 2, 4)
+		x.xxx_hidden_DayUsd = *b.DayUsd
+	}
+	if b.CallUsd != nil {
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 3, 4)
+		x.xxx_hidden_CallUsd = *b.CallUsd
+	}
 	return m0
 }
 
@@ -2673,14 +2900,23 @@ const file_forge_v1_result_proto_rawDesc = "" +
 	"\n" +
 	"Reflection\x12.\n" +
 	"\tproposals\x18\x01 \x03(\v2\x10.forge.v1.IntentR\tproposals\x12\x1c\n" +
-	"\tprocessed\x18\x02 \x01(\x05R\tprocessed\"\xcf\x02\n" +
+	"\tprocessed\x18\x02 \x01(\x05R\tprocessed\"\x97\x03\n" +
 	"\x06Policy\x12,\n" +
 	"\x12max_review_retries\x18\x01 \x01(\x05R\x10maxReviewRetries\x12*\n" +
 	"\x11max_agent_retries\x18\x02 \x01(\x05R\x0fmaxAgentRetries\x12>\n" +
 	"\rretry_backoff\x18\x03 \x01(\v2\x19.google.protobuf.DurationR\fretryBackoff\x12>\n" +
 	"\rclaim_timeout\x18\x04 \x01(\v2\x19.google.protobuf.DurationR\fclaimTimeout\x12B\n" +
 	"\x0fattempt_timeout\x18\x05 \x01(\v2\x19.google.protobuf.DurationR\x0eattemptTimeout\x12'\n" +
-	"\x0ftrusted_origins\x18\x06 \x03(\tR\x0etrustedOrigins*\xb5\x01\n" +
+	"\x0ftrusted_origins\x18\x06 \x03(\tR\x0etrustedOrigins\x12(\n" +
+	"\x06budget\x18\a \x01(\v2\x10.forge.v1.BudgetR\x06budget\x12\x1c\n" +
+	"\tfallbacks\x18\b \x01(\x05R\tfallbacks\"|\n" +
+	"\x06Budget\x12\x1d\n" +
+	"\n" +
+	"intent_usd\x18\x01 \x01(\x01R\tintentUsd\x12\x1f\n" +
+	"\vproject_usd\x18\x02 \x01(\x01R\n" +
+	"projectUsd\x12\x17\n" +
+	"\aday_usd\x18\x03 \x01(\x01R\x06dayUsd\x12\x19\n" +
+	"\bcall_usd\x18\x04 \x01(\x01R\acallUsd*\xb5\x01\n" +
 	"\vLandOutcome\x12\x1c\n" +
 	"\x18LAND_OUTCOME_UNSPECIFIED\x10\x00\x12\x1b\n" +
 	"\x17LAND_OUTCOME_INTEGRATED\x10\x01\x12\x19\n" +
@@ -2690,7 +2926,7 @@ const file_forge_v1_result_proto_rawDesc = "" +
 	"\x12LAND_OUTCOME_DIRTY\x10\x05B?Z5github.com/pfl-forge/pfl-forge/proto/forge/v1;forgev1\x92\x03\x05\xd2>\x02\x10\x03b\beditionsp\xe8\a"
 
 var file_forge_v1_result_proto_enumTypes = make([]protoimpl.EnumInfo, 1)
-var file_forge_v1_result_proto_msgTypes = make([]protoimpl.MessageInfo, 9)
+var file_forge_v1_result_proto_msgTypes = make([]protoimpl.MessageInfo, 10)
 var file_forge_v1_result_proto_goTypes = []any{
 	(LandOutcome)(0),              // 0: forge.v1.LandOutcome
 	(*Result)(nil),                // 1: forge.v1.Result
@@ -2702,51 +2938,53 @@ var file_forge_v1_result_proto_goTypes = []any{
 	(*Integration)(nil),           // 7: forge.v1.Integration
 	(*Reflection)(nil),            // 8: forge.v1.Reflection
 	(*Policy)(nil),                // 9: forge.v1.Policy
-	(*Key)(nil),                   // 10: forge.v1.Key
-	(*Attempt)(nil),               // 11: forge.v1.Attempt
-	(*timestamppb.Timestamp)(nil), // 12: google.protobuf.Timestamp
-	(*durationpb.Duration)(nil),   // 13: google.protobuf.Duration
-	(*Usage)(nil),                 // 14: forge.v1.Usage
-	(*Observation)(nil),           // 15: forge.v1.Observation
-	(*Failure)(nil),               // 16: forge.v1.Failure
-	(*Review)(nil),                // 17: forge.v1.Review
-	(*Clarification)(nil),         // 18: forge.v1.Clarification
-	(Risk)(0),                     // 19: forge.v1.Risk
-	(Complexity)(0),               // 20: forge.v1.Complexity
-	(*Intent)(nil),                // 21: forge.v1.Intent
+	(*Budget)(nil),                // 10: forge.v1.Budget
+	(*Key)(nil),                   // 11: forge.v1.Key
+	(*Attempt)(nil),               // 12: forge.v1.Attempt
+	(*timestamppb.Timestamp)(nil), // 13: google.protobuf.Timestamp
+	(*durationpb.Duration)(nil),   // 14: google.protobuf.Duration
+	(*Usage)(nil),                 // 15: forge.v1.Usage
+	(*Observation)(nil),           // 16: forge.v1.Observation
+	(*Failure)(nil),               // 17: forge.v1.Failure
+	(*Review)(nil),                // 18: forge.v1.Review
+	(*Clarification)(nil),         // 19: forge.v1.Clarification
+	(Risk)(0),                     // 20: forge.v1.Risk
+	(Complexity)(0),               // 21: forge.v1.Complexity
+	(*Intent)(nil),                // 22: forge.v1.Intent
 }
 var file_forge_v1_result_proto_depIdxs = []int32{
-	10, // 0: forge.v1.Result.to:type_name -> forge.v1.Key
-	11, // 1: forge.v1.Result.attempt:type_name -> forge.v1.Attempt
-	12, // 2: forge.v1.Result.started_at:type_name -> google.protobuf.Timestamp
-	13, // 3: forge.v1.Result.duration:type_name -> google.protobuf.Duration
-	14, // 4: forge.v1.Result.usage:type_name -> forge.v1.Usage
-	15, // 5: forge.v1.Result.observations:type_name -> forge.v1.Observation
-	16, // 6: forge.v1.Result.failure:type_name -> forge.v1.Failure
+	11, // 0: forge.v1.Result.to:type_name -> forge.v1.Key
+	12, // 1: forge.v1.Result.attempt:type_name -> forge.v1.Attempt
+	13, // 2: forge.v1.Result.started_at:type_name -> google.protobuf.Timestamp
+	14, // 3: forge.v1.Result.duration:type_name -> google.protobuf.Duration
+	15, // 4: forge.v1.Result.usage:type_name -> forge.v1.Usage
+	16, // 5: forge.v1.Result.observations:type_name -> forge.v1.Observation
+	17, // 6: forge.v1.Result.failure:type_name -> forge.v1.Failure
 	2,  // 7: forge.v1.Result.analysis:type_name -> forge.v1.Analysis
 	4,  // 8: forge.v1.Result.implementation:type_name -> forge.v1.Implementation
 	5,  // 9: forge.v1.Result.rebase:type_name -> forge.v1.Rebase
-	17, // 10: forge.v1.Result.review:type_name -> forge.v1.Review
+	18, // 10: forge.v1.Result.review:type_name -> forge.v1.Review
 	7,  // 11: forge.v1.Result.integration:type_name -> forge.v1.Integration
 	8,  // 12: forge.v1.Result.reflection:type_name -> forge.v1.Reflection
 	3,  // 13: forge.v1.Analysis.tasks:type_name -> forge.v1.TaskPlan
-	18, // 14: forge.v1.Analysis.clarifications:type_name -> forge.v1.Clarification
-	19, // 15: forge.v1.Analysis.risk:type_name -> forge.v1.Risk
+	19, // 14: forge.v1.Analysis.clarifications:type_name -> forge.v1.Clarification
+	20, // 15: forge.v1.Analysis.risk:type_name -> forge.v1.Risk
 	9,  // 16: forge.v1.Analysis.policy:type_name -> forge.v1.Policy
-	20, // 17: forge.v1.TaskPlan.complexity:type_name -> forge.v1.Complexity
+	21, // 17: forge.v1.TaskPlan.complexity:type_name -> forge.v1.Complexity
 	6,  // 18: forge.v1.Rebase.verify:type_name -> forge.v1.VerifyReport
 	0,  // 19: forge.v1.Integration.outcome:type_name -> forge.v1.LandOutcome
 	6,  // 20: forge.v1.Integration.verify:type_name -> forge.v1.VerifyReport
 	5,  // 21: forge.v1.Integration.candidate:type_name -> forge.v1.Rebase
-	21, // 22: forge.v1.Reflection.proposals:type_name -> forge.v1.Intent
-	13, // 23: forge.v1.Policy.retry_backoff:type_name -> google.protobuf.Duration
-	13, // 24: forge.v1.Policy.claim_timeout:type_name -> google.protobuf.Duration
-	13, // 25: forge.v1.Policy.attempt_timeout:type_name -> google.protobuf.Duration
-	26, // [26:26] is the sub-list for method output_type
-	26, // [26:26] is the sub-list for method input_type
-	26, // [26:26] is the sub-list for extension type_name
-	26, // [26:26] is the sub-list for extension extendee
-	0,  // [0:26] is the sub-list for field type_name
+	22, // 22: forge.v1.Reflection.proposals:type_name -> forge.v1.Intent
+	14, // 23: forge.v1.Policy.retry_backoff:type_name -> google.protobuf.Duration
+	14, // 24: forge.v1.Policy.claim_timeout:type_name -> google.protobuf.Duration
+	14, // 25: forge.v1.Policy.attempt_timeout:type_name -> google.protobuf.Duration
+	10, // 26: forge.v1.Policy.budget:type_name -> forge.v1.Budget
+	27, // [27:27] is the sub-list for method output_type
+	27, // [27:27] is the sub-list for method input_type
+	27, // [27:27] is the sub-list for extension type_name
+	27, // [27:27] is the sub-list for extension extendee
+	0,  // [0:27] is the sub-list for field type_name
 }
 
 func init() { file_forge_v1_result_proto_init() }
@@ -2774,7 +3012,7 @@ func file_forge_v1_result_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_forge_v1_result_proto_rawDesc), len(file_forge_v1_result_proto_rawDesc)),
 			NumEnums:      1,
-			NumMessages:   9,
+			NumMessages:   10,
 			NumExtensions: 0,
 			NumServices:   0,
 		},
