@@ -181,14 +181,16 @@ type Withdraw struct {
 
 // End tells the lane that a run of an intent ended.
 type End struct {
-	Run    int
-	Number int // counted from 1: a run that ended may end otherwise, when a person cancels it
-	Status Status
+	Run      int
+	Number   int // counted from 1: a run that ended may end otherwise, when a person cancels it
+	Status   Status
+	SpentUSD float64 // by the intent in all its runs
 }
 
 // Spend asks the lane to set money aside for one call of an agent.
 type Spend struct {
 	Run     int
+	Number  int // of the intent's messages about money, from 1
 	Attempt Attempt
 	Budget  Budget // as the intent knows it
 	USD     float64
@@ -202,11 +204,10 @@ type Funded struct {
 	Reason  string
 }
 
-// Settle tells the lane what calls cost, and gives back what was set aside for
-// the attempt. Number counts what an intent told of its costs.
+// Settle tells the lane what an intent has spent, and gives back what was set
+// aside before it for attempts that are not open any more.
 type Settle struct {
-	Run     int
-	Attempt Attempt // zero if nothing was set aside
-	Number  int     // counted from 1
-	USD     float64
+	Number   int // of the intent's messages about money, from 1
+	SpentUSD float64
+	Open     []Attempt
 }

@@ -3780,6 +3780,7 @@ type End struct {
 	xxx_hidden_Run         int32                  `protobuf:"varint,1,opt,name=run"`
 	xxx_hidden_Status      Status                 `protobuf:"varint,2,opt,name=status,enum=forge.v1.Status"`
 	xxx_hidden_Number      int32                  `protobuf:"varint,3,opt,name=number"`
+	xxx_hidden_SpentUsd    float64                `protobuf:"fixed64,4,opt,name=spent_usd,json=spentUsd"`
 	XXX_raceDetectHookData protoimpl.RaceDetectHookData
 	XXX_presence           [1]uint32
 	unknownFields          protoimpl.UnknownFields
@@ -3834,19 +3835,31 @@ func (x *End) GetNumber() int32 {
 	return 0
 }
 
+func (x *End) GetSpentUsd() float64 {
+	if x != nil {
+		return x.xxx_hidden_SpentUsd
+	}
+	return 0
+}
+
 func (x *End) SetRun(v int32) {
 	x.xxx_hidden_Run = v
-	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 0, 3)
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 0, 4)
 }
 
 func (x *End) SetStatus(v Status) {
 	x.xxx_hidden_Status = v
-	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 1, 3)
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 1, 4)
 }
 
 func (x *End) SetNumber(v int32) {
 	x.xxx_hidden_Number = v
-	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 2, 3)
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 2, 4)
+}
+
+func (x *End) SetSpentUsd(v float64) {
+	x.xxx_hidden_SpentUsd = v
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 3, 4)
 }
 
 func (x *End) HasRun() bool {
@@ -3870,6 +3883,13 @@ func (x *End) HasNumber() bool {
 	return protoimpl.X.Present(&(x.XXX_presence[0]), 2)
 }
 
+func (x *End) HasSpentUsd() bool {
+	if x == nil {
+		return false
+	}
+	return protoimpl.X.Present(&(x.XXX_presence[0]), 3)
+}
+
 func (x *End) ClearRun() {
 	protoimpl.X.ClearPresent(&(x.XXX_presence[0]), 0)
 	x.xxx_hidden_Run = 0
@@ -3885,6 +3905,11 @@ func (x *End) ClearNumber() {
 	x.xxx_hidden_Number = 0
 }
 
+func (x *End) ClearSpentUsd() {
+	protoimpl.X.ClearPresent(&(x.XXX_presence[0]), 3)
+	x.xxx_hidden_SpentUsd = 0
+}
+
 type End_builder struct {
 	_ [0]func() // Prevents comparability and use of unkeyed literals for the builder.
 
@@ -3895,6 +3920,8 @@ type End_builder struct {
 	// Counts the ends of the intent from 1; a run that ended may end otherwise,
 	// when a person cancels it.
 	Number *int32
+	// What the intent has spent in all its runs, in US dollars.
+	SpentUsd *float64
 }
 
 func (b0 End_builder) Build() *End {
@@ -3902,16 +3929,20 @@ func (b0 End_builder) Build() *End {
 	b, x := &b0, m0
 	_, _ = b, x
 	if b.Run != nil {
-		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 0, 3)
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 0, 4)
 		x.xxx_hidden_Run = *b.Run
 	}
 	if b.Status != nil {
-		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 1, 3)
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 1, 4)
 		x.xxx_hidden_Status = *b.Status
 	}
 	if b.Number != nil {
-		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 2, 3)
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 2, 4)
 		x.xxx_hidden_Number = *b.Number
+	}
+	if b.SpentUsd != nil {
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 3, 4)
+		x.xxx_hidden_SpentUsd = *b.SpentUsd
 	}
 	return m0
 }
@@ -3923,6 +3954,7 @@ type Spend struct {
 	xxx_hidden_Attempt     *Attempt               `protobuf:"bytes,2,opt,name=attempt"`
 	xxx_hidden_Budget      *Budget                `protobuf:"bytes,3,opt,name=budget"`
 	xxx_hidden_Usd         float64                `protobuf:"fixed64,4,opt,name=usd"`
+	xxx_hidden_Number      int32                  `protobuf:"varint,5,opt,name=number"`
 	XXX_raceDetectHookData protoimpl.RaceDetectHookData
 	XXX_presence           [1]uint32
 	unknownFields          protoimpl.UnknownFields
@@ -3982,9 +4014,16 @@ func (x *Spend) GetUsd() float64 {
 	return 0
 }
 
+func (x *Spend) GetNumber() int32 {
+	if x != nil {
+		return x.xxx_hidden_Number
+	}
+	return 0
+}
+
 func (x *Spend) SetRun(v int32) {
 	x.xxx_hidden_Run = v
-	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 0, 4)
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 0, 5)
 }
 
 func (x *Spend) SetAttempt(v *Attempt) {
@@ -3997,7 +4036,12 @@ func (x *Spend) SetBudget(v *Budget) {
 
 func (x *Spend) SetUsd(v float64) {
 	x.xxx_hidden_Usd = v
-	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 3, 4)
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 3, 5)
+}
+
+func (x *Spend) SetNumber(v int32) {
+	x.xxx_hidden_Number = v
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 4, 5)
 }
 
 func (x *Spend) HasRun() bool {
@@ -4028,6 +4072,13 @@ func (x *Spend) HasUsd() bool {
 	return protoimpl.X.Present(&(x.XXX_presence[0]), 3)
 }
 
+func (x *Spend) HasNumber() bool {
+	if x == nil {
+		return false
+	}
+	return protoimpl.X.Present(&(x.XXX_presence[0]), 4)
+}
+
 func (x *Spend) ClearRun() {
 	protoimpl.X.ClearPresent(&(x.XXX_presence[0]), 0)
 	x.xxx_hidden_Run = 0
@@ -4046,6 +4097,11 @@ func (x *Spend) ClearUsd() {
 	x.xxx_hidden_Usd = 0
 }
 
+func (x *Spend) ClearNumber() {
+	protoimpl.X.ClearPresent(&(x.XXX_presence[0]), 4)
+	x.xxx_hidden_Number = 0
+}
+
 type Spend_builder struct {
 	_ [0]func() // Prevents comparability and use of unkeyed literals for the builder.
 
@@ -4057,6 +4113,8 @@ type Spend_builder struct {
 	Budget *Budget
 	// How much, in US dollars.
 	Usd *float64
+	// Counts the intent's messages about money, from 1.
+	Number *int32
 }
 
 func (b0 Spend_builder) Build() *Spend {
@@ -4064,14 +4122,18 @@ func (b0 Spend_builder) Build() *Spend {
 	b, x := &b0, m0
 	_, _ = b, x
 	if b.Run != nil {
-		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 0, 4)
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 0, 5)
 		x.xxx_hidden_Run = *b.Run
 	}
 	x.xxx_hidden_Attempt = b.Attempt
 	x.xxx_hidden_Budget = b.Budget
 	if b.Usd != nil {
-		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 3, 4)
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 3, 5)
 		x.xxx_hidden_Usd = *b.Usd
+	}
+	if b.Number != nil {
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 4, 5)
+		x.xxx_hidden_Number = *b.Number
 	}
 	return m0
 }
@@ -4213,14 +4275,13 @@ func (b0 Funded_builder) Build() *Funded {
 	return m0
 }
 
-// Settle tells the lane what calls cost, and gives back what was set aside for
-// the attempt.
+// Settle tells the lane what an intent has spent, and gives back what was set
+// aside before it for attempts that are not open any more.
 type Settle struct {
 	state                  protoimpl.MessageState `protogen:"opaque.v1"`
-	xxx_hidden_Run         int32                  `protobuf:"varint,1,opt,name=run"`
-	xxx_hidden_Attempt     *Attempt               `protobuf:"bytes,2,opt,name=attempt"`
-	xxx_hidden_Number      int32                  `protobuf:"varint,3,opt,name=number"`
-	xxx_hidden_Usd         float64                `protobuf:"fixed64,4,opt,name=usd"`
+	xxx_hidden_Number      int32                  `protobuf:"varint,1,opt,name=number"`
+	xxx_hidden_SpentUsd    float64                `protobuf:"fixed64,2,opt,name=spent_usd,json=spentUsd"`
+	xxx_hidden_Open        *[]*Attempt            `protobuf:"bytes,3,rep,name=open"`
 	XXX_raceDetectHookData protoimpl.RaceDetectHookData
 	XXX_presence           [1]uint32
 	unknownFields          protoimpl.UnknownFields
@@ -4252,20 +4313,6 @@ func (x *Settle) ProtoReflect() protoreflect.Message {
 	return mi.MessageOf(x)
 }
 
-func (x *Settle) GetRun() int32 {
-	if x != nil {
-		return x.xxx_hidden_Run
-	}
-	return 0
-}
-
-func (x *Settle) GetAttempt() *Attempt {
-	if x != nil {
-		return x.xxx_hidden_Attempt
-	}
-	return nil
-}
-
 func (x *Settle) GetNumber() int32 {
 	if x != nil {
 		return x.xxx_hidden_Number
@@ -4273,109 +4320,84 @@ func (x *Settle) GetNumber() int32 {
 	return 0
 }
 
-func (x *Settle) GetUsd() float64 {
+func (x *Settle) GetSpentUsd() float64 {
 	if x != nil {
-		return x.xxx_hidden_Usd
+		return x.xxx_hidden_SpentUsd
 	}
 	return 0
 }
 
-func (x *Settle) SetRun(v int32) {
-	x.xxx_hidden_Run = v
-	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 0, 4)
-}
-
-func (x *Settle) SetAttempt(v *Attempt) {
-	x.xxx_hidden_Attempt = v
+func (x *Settle) GetOpen() []*Attempt {
+	if x != nil {
+		if x.xxx_hidden_Open != nil {
+			return *x.xxx_hidden_Open
+		}
+	}
+	return nil
 }
 
 func (x *Settle) SetNumber(v int32) {
 	x.xxx_hidden_Number = v
-	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 2, 4)
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 0, 3)
 }
 
-func (x *Settle) SetUsd(v float64) {
-	x.xxx_hidden_Usd = v
-	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 3, 4)
+func (x *Settle) SetSpentUsd(v float64) {
+	x.xxx_hidden_SpentUsd = v
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 1, 3)
 }
 
-func (x *Settle) HasRun() bool {
-	if x == nil {
-		return false
-	}
-	return protoimpl.X.Present(&(x.XXX_presence[0]), 0)
-}
-
-func (x *Settle) HasAttempt() bool {
-	if x == nil {
-		return false
-	}
-	return x.xxx_hidden_Attempt != nil
+func (x *Settle) SetOpen(v []*Attempt) {
+	x.xxx_hidden_Open = &v
 }
 
 func (x *Settle) HasNumber() bool {
 	if x == nil {
 		return false
 	}
-	return protoimpl.X.Present(&(x.XXX_presence[0]), 2)
+	return protoimpl.X.Present(&(x.XXX_presence[0]), 0)
 }
 
-func (x *Settle) HasUsd() bool {
+func (x *Settle) HasSpentUsd() bool {
 	if x == nil {
 		return false
 	}
-	return protoimpl.X.Present(&(x.XXX_presence[0]), 3)
-}
-
-func (x *Settle) ClearRun() {
-	protoimpl.X.ClearPresent(&(x.XXX_presence[0]), 0)
-	x.xxx_hidden_Run = 0
-}
-
-func (x *Settle) ClearAttempt() {
-	x.xxx_hidden_Attempt = nil
+	return protoimpl.X.Present(&(x.XXX_presence[0]), 1)
 }
 
 func (x *Settle) ClearNumber() {
-	protoimpl.X.ClearPresent(&(x.XXX_presence[0]), 2)
+	protoimpl.X.ClearPresent(&(x.XXX_presence[0]), 0)
 	x.xxx_hidden_Number = 0
 }
 
-func (x *Settle) ClearUsd() {
-	protoimpl.X.ClearPresent(&(x.XXX_presence[0]), 3)
-	x.xxx_hidden_Usd = 0
+func (x *Settle) ClearSpentUsd() {
+	protoimpl.X.ClearPresent(&(x.XXX_presence[0]), 1)
+	x.xxx_hidden_SpentUsd = 0
 }
 
 type Settle_builder struct {
 	_ [0]func() // Prevents comparability and use of unkeyed literals for the builder.
 
-	// The intent's run, counted from 1.
-	Run *int32
-	// The attempt; unset if nothing was set aside.
-	Attempt *Attempt
-	// Counts what an intent told of its costs, from 1.
+	// Counts the intent's messages about money, from 1.
 	Number *int32
-	// What was spent, in US dollars.
-	Usd *float64
+	// What the intent has spent in all its runs, in US dollars.
+	SpentUsd *float64
+	// The attempts that are still open.
+	Open []*Attempt
 }
 
 func (b0 Settle_builder) Build() *Settle {
 	m0 := &Settle{}
 	b, x := &b0, m0
 	_, _ = b, x
-	if b.Run != nil {
-		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 0, 4)
-		x.xxx_hidden_Run = *b.Run
-	}
-	x.xxx_hidden_Attempt = b.Attempt
 	if b.Number != nil {
-		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 2, 4)
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 0, 3)
 		x.xxx_hidden_Number = *b.Number
 	}
-	if b.Usd != nil {
-		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 3, 4)
-		x.xxx_hidden_Usd = *b.Usd
+	if b.SpentUsd != nil {
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 1, 3)
+		x.xxx_hidden_SpentUsd = *b.SpentUsd
 	}
+	x.xxx_hidden_Open = &b.Open
 	return m0
 }
 
@@ -4490,25 +4512,26 @@ const file_forge_v1_event_proto_rawDesc = "" +
 	"\bWithdraw\x12\x10\n" +
 	"\x03run\x18\x01 \x01(\x05R\x03run\x12\x12\n" +
 	"\x04task\x18\x02 \x01(\tR\x04task\x12\x16\n" +
-	"\x06number\x18\x03 \x01(\x05R\x06number\"Y\n" +
+	"\x06number\x18\x03 \x01(\x05R\x06number\"v\n" +
 	"\x03End\x12\x10\n" +
 	"\x03run\x18\x01 \x01(\x05R\x03run\x12(\n" +
 	"\x06status\x18\x02 \x01(\x0e2\x10.forge.v1.StatusR\x06status\x12\x16\n" +
-	"\x06number\x18\x03 \x01(\x05R\x06number\"\x82\x01\n" +
+	"\x06number\x18\x03 \x01(\x05R\x06number\x12\x1b\n" +
+	"\tspent_usd\x18\x04 \x01(\x01R\bspentUsd\"\x9a\x01\n" +
 	"\x05Spend\x12\x10\n" +
 	"\x03run\x18\x01 \x01(\x05R\x03run\x12+\n" +
 	"\aattempt\x18\x02 \x01(\v2\x11.forge.v1.AttemptR\aattempt\x12(\n" +
 	"\x06budget\x18\x03 \x01(\v2\x10.forge.v1.BudgetR\x06budget\x12\x10\n" +
-	"\x03usd\x18\x04 \x01(\x01R\x03usd\"_\n" +
+	"\x03usd\x18\x04 \x01(\x01R\x03usd\x12\x16\n" +
+	"\x06number\x18\x05 \x01(\x05R\x06number\"_\n" +
 	"\x06Funded\x12+\n" +
 	"\aattempt\x18\x01 \x01(\v2\x11.forge.v1.AttemptR\aattempt\x12\x10\n" +
 	"\x03usd\x18\x02 \x01(\x01R\x03usd\x12\x16\n" +
-	"\x06reason\x18\x03 \x01(\tR\x06reason\"q\n" +
-	"\x06Settle\x12\x10\n" +
-	"\x03run\x18\x01 \x01(\x05R\x03run\x12+\n" +
-	"\aattempt\x18\x02 \x01(\v2\x11.forge.v1.AttemptR\aattempt\x12\x16\n" +
-	"\x06number\x18\x03 \x01(\x05R\x06number\x12\x10\n" +
-	"\x03usd\x18\x04 \x01(\x01R\x03usdB?Z5github.com/pfl-forge/pfl-forge/proto/forge/v1;forgev1\x92\x03\x05\xd2>\x02\x10\x03b\beditionsp\xe8\a"
+	"\x06reason\x18\x03 \x01(\tR\x06reason\"d\n" +
+	"\x06Settle\x12\x16\n" +
+	"\x06number\x18\x01 \x01(\x05R\x06number\x12\x1b\n" +
+	"\tspent_usd\x18\x02 \x01(\x01R\bspentUsd\x12%\n" +
+	"\x04open\x18\x03 \x03(\v2\x11.forge.v1.AttemptR\x04openB?Z5github.com/pfl-forge/pfl-forge/proto/forge/v1;forgev1\x92\x03\x05\xd2>\x02\x10\x03b\beditionsp\xe8\a"
 
 var file_forge_v1_event_proto_msgTypes = make([]protoimpl.MessageInfo, 23)
 var file_forge_v1_event_proto_goTypes = []any{
@@ -4584,7 +4607,7 @@ var file_forge_v1_event_proto_depIdxs = []int32{
 	32, // 34: forge.v1.Spend.attempt:type_name -> forge.v1.Attempt
 	28, // 35: forge.v1.Spend.budget:type_name -> forge.v1.Budget
 	32, // 36: forge.v1.Funded.attempt:type_name -> forge.v1.Attempt
-	32, // 37: forge.v1.Settle.attempt:type_name -> forge.v1.Attempt
+	32, // 37: forge.v1.Settle.open:type_name -> forge.v1.Attempt
 	38, // [38:38] is the sub-list for method output_type
 	38, // [38:38] is the sub-list for method input_type
 	38, // [38:38] is the sub-list for extension type_name
