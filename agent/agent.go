@@ -26,17 +26,6 @@ type Agent interface {
 	Run(ctx context.Context, call Call, sink func(Event)) (Outcome, error)
 }
 
-// Role is the kind of work that a call does.
-type Role string
-
-// The roles.
-const (
-	RoleAnalyze   Role = "analyze"   // reads, answers an Analysis
-	RoleImplement Role = "implement" // changes files, answers an Implementation
-	RoleReview    Role = "review"    // reads, answers a Review
-	RoleReflect   Role = "reflect"   // reads, answers what its schema says
-)
-
 // Call is one piece of work for an agent.
 type Call struct {
 	Role       Role
@@ -53,13 +42,6 @@ type Call struct {
 	Limits     Limits
 	Env        []string    // KEY=VALUE beside the basic environment; nothing else of the service's own is passed on
 	Recipe     *RecipeCall // for the recipe back end only
-}
-
-// Session names a conversation. With Resume the agent goes on where it was; an
-// empty ID means that the back end chooses one.
-type Session struct {
-	ID     string
-	Resume bool
 }
 
 // Limits ends a call that takes too much. Zero values mean the back end's own.

@@ -101,7 +101,7 @@ func (j *Job) sink(name string) func(agent.Event) {
 			p.Kind = forge.ProgressUsage
 		case agent.EventOutput:
 			p.Kind = forge.ProgressOutput
-		case agent.EventText, agent.EventWaiting:
+		case agent.EventText, agent.EventWaiting, agent.EventThinking, agent.EventToolFailed, agent.EventCompacting:
 		}
 		j.progress(p)
 	}

@@ -50,7 +50,7 @@ func (t *transcript) note(e agent.Event, at time.Time) {
 		text = e.Tool + " " + e.Text
 	case agent.EventUsage:
 		return
-	case agent.EventText, agent.EventWaiting, agent.EventOutput:
+	case agent.EventText, agent.EventWaiting, agent.EventThinking, agent.EventToolFailed, agent.EventCompacting, agent.EventOutput:
 	}
 	t.write(fmt.Sprintf("%s %-7s %s\n", at.UTC().Format(time.TimeOnly), e.Kind, text))
 }
