@@ -3,7 +3,6 @@ package agenttest
 import (
 	"crypto/rand"
 	"encoding/json"
-	"fmt"
 	"net/http"
 )
 
@@ -107,11 +106,9 @@ func whole(req Request, r Reply) object {
 
 // stream writes the reply as server-sent events.
 func stream(w http.ResponseWriter, req Request, r Reply) {
-	w.Header().Set("Content-Type", "text/event-stream")
 	event := func(kind string, data object) {
 		data["type"] = kind
-		fmt.Fprintf(w, "event: %s\ndata: %s\n\n", kind, encode(data))
-		_ = http.NewResponseController(w).Flush()
+		send(w, kind, data)
 	}
 	start := r.usage()
 	start.Output = 1

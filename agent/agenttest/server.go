@@ -1,5 +1,6 @@
 // Package agenttest is a scripted model for tests of agent CLIs: a server on
-// loopback that speaks the Messages API, both as a stream and as plain JSON.
+// loopback that speaks the APIs of Anthropic (Messages), OpenAI (Responses) and
+// Gemini (generateContent), both as a stream and as plain JSON.
 package agenttest
 
 import (
@@ -69,7 +70,8 @@ func (s *Server) Requests(name string) []Request {
 
 func (s *Server) serve(w http.ResponseWriter, r *http.Request) {
 	name, rest, _ := strings.Cut(strings.TrimPrefix(r.URL.Path, "/s/"), "/")
-	if r.Method != http.MethodPost || rest != "v1/messages" {
+	speaks := protocolOf(rest)
+	if r.Method != http.MethodPost || speaks == nil {
 		http.NotFound(w, r) // the CLI asks for HEAD / once
 		return
 	}
@@ -77,7 +79,7 @@ func (s *Server) serve(w http.ResponseWriter, r *http.Request) {
 	if err != nil {
 		return
 	}
-	req, err := parseRequest(body, r.Header)
+	req, err := speaks.parse(body, r)
 	if err != nil {
 		s.t.Errorf("model %s: %v", name, err)
 		http.Error(w, err.Error(), http.StatusBadRequest)
@@ -92,10 +94,10 @@ func (s *Server) serve(w http.ResponseWriter, r *http.Request) {
 		http.NotFound(w, r)
 		return
 	}
-	s.send(w, r, req, scenario(req))
+	s.send(w, r, speaks, req, scenario(req))
 }
 
-func (s *Server) send(w http.ResponseWriter, r *http.Request, req Request, reply Reply) {
+func (s *Server) send(w http.ResponseWriter, r *http.Request, speaks *protocol, req Request, reply Reply) {
 	switch {
 	case reply.Hang:
 		select {
@@ -108,13 +110,12 @@ func (s *Server) send(w http.ResponseWriter, r *http.Request, req Request, reply
 		}
 		w.Header().Set("Content-Type", "application/json")
 		w.WriteHeader(reply.Status)
-		_, _ = w.Write(encode(object{
-			"type": "error", "error": object{"type": reply.ErrorType, "message": reply.Text},
-		}))
+		_, _ = w.Write(encode(speaks.failed(reply)))
 	case req.Stream:
-		stream(w, req, reply)
+		w.Header().Set("Content-Type", "text/event-stream")
+		speaks.stream(w, req, reply)
 	default:
 		w.Header().Set("Content-Type", "application/json")
-		_, _ = w.Write(encode(whole(req, reply))) //nolint:gosec // JSON, for a CLI
+		_, _ = w.Write(encode(speaks.whole(req, reply))) //nolint:gosec // JSON, for a CLI
 	}
 }
