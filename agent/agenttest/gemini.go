@@ -8,6 +8,14 @@ import (
 	"strings"
 )
 
+// gemini is the API of Gemini, with the model and the method in the path.
+var gemini = protocol{
+	parse: parseGemini, stream: streamGemini, whole: wholeGemini,
+	failed: func(r Reply) object {
+		return object{"error": object{"code": r.Status, "status": r.ErrorType, "message": r.Text}}
+	},
+}
+
 type geminiPart struct {
 	Text             string `json:"text"`
 	FunctionResponse *struct {
@@ -87,11 +95,9 @@ func wholeGemini(req Request, r Reply) object {
 	}
 }
 
-func streamGemini(w http.ResponseWriter, req Request, r Reply) {
-	if r.Cut {
-		fmt.Fprint(w, "data: {\"candidates\": [{\"content\"")
-		_ = http.NewResponseController(w).Flush()
-		panic(http.ErrAbortHandler)
-	}
-	send(w, "", wholeGemini(req, r))
+// streamGemini begins with an event that has nothing yet, so that there is something
+// to be cut off after.
+func streamGemini(req Request, r Reply) []Chunk {
+	begun := object{"candidates": []object{}, "modelVersion": req.Model}
+	return []Chunk{{Data: begun}, {Data: wholeGemini(req, r), Served: r.usage()}}
 }

@@ -9,6 +9,14 @@ import (
 	"strings"
 )
 
+// responses is the Responses API of OpenAI.
+var responses = protocol{
+	parse: parseResponses, stream: streamResponse, whole: wholeResponse,
+	failed: func(r Reply) object {
+		return object{"error": object{"type": r.ErrorType, "code": r.ErrorType, "message": r.Text}}
+	},
+}
+
 var workspaceRoot = regexp.MustCompile(`<cwd>(.+)</cwd>`)
 
 func parseResponses(body []byte, h *http.Request) (Request, error) {
@@ -107,19 +115,18 @@ func wholeResponse(req Request, r Reply) object {
 	return response(req, r, "resp_"+rand.Text(), "completed")
 }
 
-func streamResponse(w http.ResponseWriter, req Request, r Reply) {
+func streamResponse(req Request, r Reply) []Chunk {
+	var out []Chunk
 	done := wholeResponse(req, r)
-	event := func(kind string, data object) {
+	event := func(kind string, data object, served Usage) {
 		data["type"] = kind
-		send(w, kind, data)
+		out = append(out, Chunk{Event: kind, Data: data, Served: served})
 	}
-	event("response.created", object{"response": object{"id": done["id"], "status": "in_progress"}})
-	if r.Cut {
-		panic(http.ErrAbortHandler)
-	}
+	event("response.created", object{"response": object{"id": done["id"], "status": "in_progress"}}, Usage{})
 	for i, item := range done["output"].([]object) { //nolint:forcetypeassert // just made
-		event("response.output_item.added", object{"output_index": i, "item": item})
-		event("response.output_item.done", object{"output_index": i, "item": item})
+		event("response.output_item.added", object{"output_index": i, "item": item}, Usage{})
+		event("response.output_item.done", object{"output_index": i, "item": item}, Usage{})
 	}
-	event("response.completed", object{"response": done})
+	event("response.completed", object{"response": done}, r.usage())
+	return out
 }

@@ -4,46 +4,139 @@ import (
 	"fmt"
 	"net/http"
 	"strings"
+	"time"
 )
 
-// protocol is how a model's API says things.
+// protocol is how CLIs speak to their models. Functions of a protocol only translate;
+// faults, recording and counting are the same for all.
 type protocol struct {
 	parse  func(body []byte, r *http.Request) (Request, error)
-	whole  func(Request, Reply) object
-	stream func(http.ResponseWriter, Request, Reply)
-	failed func(Reply) object
+	stream func(Request, Reply) []Chunk // for a request that asks for a stream
+	whole  func(Request, Reply) object  // for one that does not
+	failed func(Reply) object           // the body of an HTTP error, and of an error event
 }
 
-// protocolOf returns the protocol that a path below a scenario's base URL
-// belongs to; nil if there is none.
-func protocolOf(path string) *protocol {
+// Chunk is one server-sent event.
+type Chunk struct {
+	Event  string // may be empty
+	Data   object
+	Served Usage // what this event tells the client of the usage, beyond the ones before
+}
+
+// protocolOf returns the protocol of a path below a scenario's base URL.
+func protocolOf(path string) (protocol, bool) {
 	switch {
 	case path == "v1/messages":
-		return &protocol{
-			parse:  func(body []byte, r *http.Request) (Request, error) { return parseRequest(body, r.Header) },
-			whole:  whole,
-			stream: stream,
-			failed: func(r Reply) object {
-				return object{"type": "error", "error": object{"type": r.ErrorType, "message": r.Text}}
-			},
-		}
+		return messages, true
 	case path == "v1/responses":
-		return &protocol{parse: parseResponses, whole: wholeResponse, stream: streamResponse, failed: func(r Reply) object {
-			return object{"error": object{"type": r.ErrorType, "code": r.ErrorType, "message": r.Text}}
-		}}
+		return responses, true
 	case strings.HasPrefix(path, "v1beta/models/"):
-		return &protocol{parse: parseGemini, whole: wholeGemini, stream: streamGemini, failed: func(r Reply) object {
-			return object{"error": object{"code": r.Status, "status": r.ErrorType, "message": r.Text}}
-		}}
+		return gemini, true
 	}
-	return nil
+	return protocol{}, false
 }
 
-// send writes one server-sent event; name may be empty.
-func send(w http.ResponseWriter, name string, data object) {
-	if name != "" {
-		fmt.Fprintf(w, "event: %s\n", name)
+// exchange is one request and its reply.
+type exchange struct {
+	protocol
+
+	w      http.ResponseWriter
+	gone   <-chan struct{} // the client gave up
+	done   <-chan struct{} // the test is over
+	req    Request
+	reply  Reply
+	served func(Usage) // told what the client got to know
+}
+
+func (x *exchange) send() {
+	for k, v := range x.reply.Header {
+		x.w.Header().Set(k, v)
 	}
-	fmt.Fprintf(w, "data: %s\n\n", encode(data))
-	_ = http.NewResponseController(w).Flush()
+	switch {
+	case x.reply.Fault == HangStart:
+		x.hang()
+	case x.reply.Status != 0:
+		x.w.Header().Set("Content-Type", "application/json")
+		x.w.WriteHeader(x.reply.Status)
+		_, _ = x.w.Write(encode(x.failed(x.reply)))
+	case x.reply.Fault == Garbage:
+		x.w.Header().Set("Content-Type", "text/event-stream")
+		_, _ = x.w.Write([]byte("\x00\xff{]not a protocol\n\n"))
+	case x.req.Stream:
+		x.sendStream()
+	default:
+		x.sendWhole()
+	}
+}
+
+func (x *exchange) sendWhole() {
+	switch x.reply.Fault {
+	case CutStart, CutLate:
+		panic(http.ErrAbortHandler)
+	case HangMiddle:
+		x.hang()
+		return
+	case ErrorMiddle:
+		x.w.WriteHeader(http.StatusInternalServerError)
+		_, _ = x.w.Write(encode(x.failed(x.reply)))
+		return
+	default:
+	}
+	x.served(x.reply.usage())
+	x.w.Header().Set("Content-Type", "application/json")
+	_, _ = x.w.Write(encode(x.whole(x.req, x.reply))) //nolint:gosec // JSON, for a CLI
+}
+
+// sendStream counts an event before it is written, so that a client that knows of it
+// finds it counted.
+func (x *exchange) sendStream() {
+	x.w.Header().Set("Content-Type", "text/event-stream")
+	chunks := x.stream(x.req, x.reply)
+	for i, c := range chunks {
+		if i == 1 {
+			switch x.reply.Fault {
+			case CutStart:
+				panic(http.ErrAbortHandler)
+			case HangMiddle:
+				x.hang()
+				return
+			case ErrorMiddle:
+				x.write(Chunk{Event: "error", Data: x.failed(x.reply)})
+				return
+			default:
+			}
+		}
+		if x.reply.Fault == CutLate && i == len(chunks)-2 {
+			panic(http.ErrAbortHandler)
+		}
+		x.pause(x.reply.Drip)
+		x.served(c.Served)
+		x.write(c)
+	}
+}
+
+func (x *exchange) write(c Chunk) {
+	var b strings.Builder
+	if c.Event != "" {
+		fmt.Fprintf(&b, "event: %s\n", c.Event)
+	}
+	fmt.Fprintf(&b, "data: %s\n\n", encode(c.Data))
+	_, _ = x.w.Write([]byte(b.String())) //nolint:gosec // events, for a CLI
+	_ = http.NewResponseController(x.w).Flush()
+}
+
+func (x *exchange) hang() { x.pause(time.Hour) }
+
+// pause waits, unless nobody does any more.
+func (x *exchange) pause(d time.Duration) {
+	if d <= 0 {
+		return
+	}
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+	case <-x.gone:
+	case <-x.done:
+	}
 }

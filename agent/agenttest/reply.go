@@ -1,13 +1,13 @@
 package agenttest
 
 import (
-	"crypto/rand"
 	"encoding/json"
-	"net/http"
+	"time"
 )
 
 // Reply is what the model says, or how it fails.
 type Reply struct {
+	Thinking   string // before the text
 	Text       string // said, or the message of an error
 	Tool       string // called after the text
 	Input      any    // of the tool
@@ -15,11 +15,25 @@ type Reply struct {
 	Usage      Usage  // zero means 100 in, 20 out
 
 	Status    int               // not 0: an HTTP error
-	ErrorType string            // of an HTTP error, such as overloaded_error
-	Header    map[string]string // of an HTTP error, such as Retry-After
-	Cut       bool              // the stream ends in the middle
-	Hang      bool              // no answer, until the client gives up
+	ErrorType string            // of an error, such as overloaded_error
+	Header    map[string]string // such as Retry-After
+	Fault     Fault
+	Drip      time.Duration // between the events of a stream
 }
+
+// Fault is what goes wrong on the wire.
+type Fault int
+
+// The faults. A reply that is no stream is cut, or hangs, as a whole.
+const (
+	Sound       Fault = iota
+	CutStart          // the connection breaks after the stream's first event
+	CutLate           // the connection breaks when all of the content is there, before the stream says so
+	HangStart         // no answer, until the client gives up
+	HangMiddle        // the stream begins, and stops before its content
+	Garbage           // the answer is no protocol
+	ErrorMiddle       // the stream begins, and ends with an error event of ErrorType and Text
+)
 
 // Usage is what the model counts.
 type Usage struct {
@@ -27,6 +41,11 @@ type Usage struct {
 	Output     int `json:"output_tokens"`
 	CacheRead  int `json:"cache_read_input_tokens"`
 	CacheWrite int `json:"cache_creation_input_tokens"`
+}
+
+// Add returns the sum of both.
+func (u Usage) Add(v Usage) Usage {
+	return Usage{u.Input + v.Input, u.Output + v.Output, u.CacheRead + v.CacheRead, u.CacheWrite + v.CacheWrite}
 }
 
 // Say replies with text.
@@ -50,8 +69,11 @@ func Answer(answer any) Step { return Use("StructuredOutput", answer) }
 
 // Fail replies with an HTTP error.
 func Fail(status int, errorType, message string) Step {
-	return func(Request) Reply { return Reply{Status: status, ErrorType: errorType, Text: message} }
+	return Always(Reply{Status: status, ErrorType: errorType, Text: message})
 }
+
+// Always is a step that gives this reply.
+func Always(r Reply) Step { return func(Request) Reply { return r } }
 
 func (r Reply) usage() Usage {
 	if r.Usage == (Usage{}) {
@@ -60,29 +82,7 @@ func (r Reply) usage() Usage {
 	return r.Usage
 }
 
-func (r Reply) stop() string {
-	switch {
-	case r.StopReason != "":
-		return r.StopReason
-	case r.Tool != "":
-		return "tool_use"
-	}
-	return "end_turn"
-}
-
 type object = map[string]any
-
-// content returns the reply's blocks. Tool inputs are kept as JSON text.
-func (r Reply) content() []object {
-	var out []object
-	if r.Text != "" || r.Tool == "" {
-		out = append(out, object{"type": "text", "text": r.Text})
-	}
-	if r.Tool != "" {
-		out = append(out, object{"type": "tool_use", "id": "toolu_" + rand.Text(), "name": r.Tool, "input": r.Input})
-	}
-	return out
-}
 
 // encode returns v as JSON; a test that scripts what is none is mistaken.
 func encode(v any) []byte {
@@ -91,46 +91,4 @@ func encode(v any) []byte {
 		panic(err)
 	}
 	return data
-}
-
-func message(req Request, content []object, stop any, usage Usage) object {
-	return object{
-		"id": "msg_" + rand.Text(), "type": "message", "role": "assistant", "model": req.Model,
-		"content": content, "stop_reason": stop, "stop_sequence": nil, "usage": usage,
-	}
-}
-
-func whole(req Request, r Reply) object {
-	return message(req, r.content(), r.stop(), r.usage())
-}
-
-// stream writes the reply as server-sent events.
-func stream(w http.ResponseWriter, req Request, r Reply) {
-	event := func(kind string, data object) {
-		data["type"] = kind
-		send(w, kind, data)
-	}
-	start := r.usage()
-	start.Output = 1
-	event("message_start", object{"message": message(req, []object{}, nil, start)})
-	if r.Cut {
-		panic(http.ErrAbortHandler)
-	}
-	for i, b := range r.content() {
-		open, delta := split(b)
-		event("content_block_start", object{"index": i, "content_block": open})
-		event("content_block_delta", object{"index": i, "delta": delta})
-		event("content_block_stop", object{"index": i})
-	}
-	event("message_delta", object{"delta": object{"stop_reason": r.stop(), "stop_sequence": nil}, "usage": r.usage()})
-	event("message_stop", object{})
-}
-
-// split returns a block as it is opened, and what fills it.
-func split(b object) (open, delta object) {
-	if b["type"] == "text" {
-		return object{"type": "text", "text": ""}, object{"type": "text_delta", "text": b["text"]}
-	}
-	return object{"type": "tool_use", "id": b["id"], "name": b["name"], "input": object{}},
-		object{"type": "input_json_delta", "partial_json": string(encode(b["input"]))}
 }

@@ -1,6 +1,10 @@
 // Package agenttest is a scripted model for tests of agent CLIs: a server on
 // loopback that speaks the APIs of Anthropic (Messages), OpenAI (Responses) and
 // Gemini (generateContent), both as a stream and as plain JSON.
+//
+// Each scenario has a base URL of its own, answers by what the conversation has so
+// far, fails where the test wants that, and records what it was asked and how many
+// tokens it said were used.
 package agenttest
 
 import (
@@ -23,27 +27,38 @@ func Steps(steps ...Step) Scenario {
 	}
 }
 
+// InOrder is a scenario that answers by the number of requests so far, for replies
+// that leave no tool result behind; further ones get the last step again.
+func InOrder(steps ...Step) Scenario {
+	return func(r Request) Reply {
+		return steps[min(r.N, len(steps)-1)](r)
+	}
+}
+
 // Step makes one reply.
 type Step func(Request) Reply
 
 // Server is the model. Each scenario has a base URL of its own, so tests can
 // run in parallel.
 type Server struct {
-	t         testing.TB
-	http      *httptest.Server
-	done      chan struct{}
-	mu        sync.Mutex
-	scenarios map[string]Scenario
-	requests  map[string][]Request
+	t    testing.TB
+	http *httptest.Server
+	done chan struct{}
+
+	mu      sync.Mutex
+	scripts map[string]*script
+}
+
+type script struct {
+	scenario Scenario
+	requests []Request
+	served   Usage
 }
 
 // NewServer starts a server that ends with the test.
 func NewServer(t testing.TB) *Server {
 	t.Helper()
-	s := &Server{
-		t: t, done: make(chan struct{}),
-		scenarios: map[string]Scenario{}, requests: map[string][]Request{},
-	}
+	s := &Server{t: t, done: make(chan struct{}), scripts: map[string]*script{}}
 	s.http = httptest.NewServer(http.HandlerFunc(s.serve))
 	t.Cleanup(func() {
 		close(s.done)
@@ -53,11 +68,11 @@ func NewServer(t testing.TB) *Server {
 	return s
 }
 
-// Script adds a scenario and returns its base URL, for ANTHROPIC_BASE_URL.
+// Script adds a scenario and returns its base URL, such as for ANTHROPIC_BASE_URL.
 func (s *Server) Script(name string, scenario Scenario) string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.scenarios[name] = scenario
+	s.scripts[name] = &script{scenario: scenario}
 	return s.http.URL + "/s/" + name
 }
 
@@ -65,57 +80,59 @@ func (s *Server) Script(name string, scenario Scenario) string {
 func (s *Server) Requests(name string) []Request {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return append([]Request(nil), s.requests[name]...)
+	if sc := s.scripts[name]; sc != nil {
+		return append([]Request(nil), sc.requests...)
+	}
+	return nil
+}
+
+// Served returns the usage that the scenario told its clients of, in all. What a
+// client must pay for is exactly this.
+func (s *Server) Served(name string) Usage {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if sc := s.scripts[name]; sc != nil {
+		return sc.served
+	}
+	return Usage{}
 }
 
 func (s *Server) serve(w http.ResponseWriter, r *http.Request) {
 	name, rest, _ := strings.Cut(strings.TrimPrefix(r.URL.Path, "/s/"), "/")
-	speaks := protocolOf(rest)
-	if r.Method != http.MethodPost || speaks == nil {
-		http.NotFound(w, r) // the CLI asks for HEAD / once
+	p, ok := protocolOf(rest)
+	if r.Method != http.MethodPost || !ok {
+		http.NotFound(w, r) // Claude Code asks for HEAD / once
 		return
 	}
 	body, err := io.ReadAll(r.Body)
 	if err != nil {
 		return
 	}
-	req, err := speaks.parse(body, r)
+	req, err := p.parse(body, r)
 	if err != nil {
 		s.t.Errorf("model %s: %v", name, err)
 		http.Error(w, err.Error(), http.StatusBadRequest)
 		return
 	}
 	s.mu.Lock()
-	scenario, ok := s.scenarios[name]
-	s.requests[name] = append(s.requests[name], req)
+	sc, ok := s.scripts[name]
+	if ok {
+		req.N = len(sc.requests)
+		sc.requests = append(sc.requests, req)
+	}
 	s.mu.Unlock()
 	if !ok {
 		s.t.Errorf("model: no scenario %q", name)
 		http.NotFound(w, r)
 		return
 	}
-	s.send(w, r, speaks, req, scenario(req))
-}
-
-func (s *Server) send(w http.ResponseWriter, r *http.Request, speaks *protocol, req Request, reply Reply) {
-	switch {
-	case reply.Hang:
-		select {
-		case <-r.Context().Done():
-		case <-s.done:
-		}
-	case reply.Status != 0:
-		for k, v := range reply.Header {
-			w.Header().Set(k, v)
-		}
-		w.Header().Set("Content-Type", "application/json")
-		w.WriteHeader(reply.Status)
-		_, _ = w.Write(encode(speaks.failed(reply)))
-	case req.Stream:
-		w.Header().Set("Content-Type", "text/event-stream")
-		speaks.stream(w, req, reply)
-	default:
-		w.Header().Set("Content-Type", "application/json")
-		_, _ = w.Write(encode(speaks.whole(req, reply))) //nolint:gosec // JSON, for a CLI
+	x := exchange{
+		protocol: p, w: w, gone: r.Context().Done(), done: s.done, req: req, reply: sc.scenario(req),
+		served: func(u Usage) {
+			s.mu.Lock()
+			defer s.mu.Unlock()
+			sc.served = sc.served.Add(u)
+		},
 	}
+	x.send()
 }

@@ -44,7 +44,7 @@ func TestModelFailures(t *testing.T) {
 		{"too expensive", func(r agenttest.Request) agenttest.Reply {
 			return agenttest.Reply{Tool: "Read", Input: readGreeting(r.Dir), Usage: agenttest.Usage{Input: 50_000, Output: 9000}}
 		}, forge.FailBudget, ""},
-		{"hangs", func(agenttest.Request) agenttest.Reply { return agenttest.Reply{Hang: true} }, forge.FailIdle, "(2s)"},
+		{"hangs", func(agenttest.Request) agenttest.Reply { return agenttest.Reply{Fault: agenttest.HangStart} }, forge.FailIdle, "(2s)"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			b := newBench(t, agent.RoleReview, agenttest.Steps(tt.step))
@@ -70,7 +70,7 @@ func TestModelFailures(t *testing.T) {
 	t.Run("recovers from a cut stream", func(t *testing.T) {
 		b := newBench(t, agent.RoleReview, func(r agenttest.Request) agenttest.Reply {
 			if r.Stream {
-				return agenttest.Reply{Cut: true}
+				return agenttest.Reply{Fault: agenttest.CutStart}
 			}
 			return approve(r)
 		})

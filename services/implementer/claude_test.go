@@ -75,7 +75,7 @@ func TestClaudeGoesOnAfterAnInterruption(t *testing.T) {
 	w, model := claudeWorld(t, func(r agenttest.Request) agenttest.Reply {
 		if r.ToolResults == 2 && interrupted.CompareAndSwap(false, true) {
 			stop()
-			return agenttest.Reply{Hang: true}
+			return agenttest.Reply{Fault: agenttest.HangStart}
 		}
 		if r.ToolResults == 2 {
 			_, rest, _ := strings.Cut(r.LastUser, "are kept as commit\n")
