@@ -60,10 +60,18 @@ type Implementation struct {
 
 // Review is the answer of a review call.
 type Review struct {
+	Requirements []Requirement `json:"requirements,omitempty"`
 	Verdict      string        `json:"verdict"` // approved or rejected
 	Issues       []string      `json:"issues"`
 	Suggestions  []string      `json:"suggestions,omitempty"`
 	Observations []Observation `json:"observations,omitempty"`
+}
+
+// Requirement is one thing that was asked for, and whether a change does it.
+type Requirement struct {
+	Requirement string `json:"requirement"`
+	Met         bool   `json:"met"`
+	Evidence    string `json:"evidence"` // path:line, and what is there
 }
 
 // Observation is something that an agent noticed.
@@ -127,8 +135,8 @@ func ParseImplementation(answer []byte) (string, []forge.Observation, error) {
 }
 
 // ParseReview returns the verdict, issues and suggestions of a review call, or
-// a *Failure. A rejection names at least one issue. What the review is of is
-// for the caller to fill in.
+// a *Failure. A rejection names at least one issue, and what does not meet a
+// requirement is not approved. What the review is of is for the caller to fill in.
 func ParseReview(answer []byte) (forge.Review, []forge.Observation, error) {
 	var a Review
 	if err := decode(answer, &a); err != nil {
@@ -137,6 +145,9 @@ func ParseReview(answer []byte) (forge.Review, []forge.Observation, error) {
 	out := forge.Review{Verdict: forge.Verdict(a.Verdict), Issues: a.Issues, Suggestions: a.Suggestions}
 	switch out.Verdict {
 	case forge.VerdictApproved:
+		if err := contradiction(a); err != nil {
+			return out, nil, err
+		}
 	case forge.VerdictRejected:
 		if len(out.Issues) == 0 {
 			return out, nil, invalid("verdict is rejected, but issues is empty")
@@ -146,6 +157,19 @@ func ParseReview(answer []byte) (forge.Review, []forge.Observation, error) {
 	}
 	obs, err := observations(a.Observations, forge.StepReview)
 	return out, obs, err
+}
+
+// contradiction returns what speaks against an approval in the same answer.
+func contradiction(a Review) error {
+	for i, r := range a.Requirements {
+		if !r.Met {
+			return invalid("verdict is approved, but requirements[%d] is not met: %s", i, r.Requirement)
+		}
+	}
+	if len(a.Issues) > 0 {
+		return invalid("verdict is approved, but there are issues; what need not be mended is a suggestion")
+	}
+	return nil
 }
 
 func invalid(format string, args ...any) *Failure {

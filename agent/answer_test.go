@@ -69,6 +69,8 @@ func TestAnswersRefused(t *testing.T) {
 		{implementation, "null x", "invalid character"},
 		{review, `{"verdict": "ok"}`, `verdict is "ok"; must be approved or rejected`},
 		{review, `{"verdict": "rejected", "issues": []}`, "issues is empty"},
+		{review, `{"verdict": "approved", "issues": ["x"]}`, "approved, but there are issues"},
+		{review, `{"verdict": "approved", "requirements": [{"met": true}, {"requirement": "r", "met": false}]}`, "requirements[1] is not met: r"},
 	} {
 		err := tt.parse(tt.in)
 		var f *agent.Failure
@@ -111,7 +113,10 @@ func TestSchemasSayWhatParsesTake(t *testing.T) {
 			DependsOn:      []string{"x"}, NothingToDo: "x", Observations: observed,
 		}},
 		"implementation": {agent.ImplementationSchema, agent.Implementation{Summary: "x", Observations: observed}},
-		"review":         {agent.ReviewSchema, agent.Review{Verdict: "approved", Issues: []string{"x"}, Suggestions: []string{"x"}, Observations: observed}},
+		"review": {agent.ReviewSchema, agent.Review{
+			Requirements: []agent.Requirement{{Requirement: "x", Met: true, Evidence: "x"}},
+			Verdict:      "approved", Issues: []string{"x"}, Suggestions: []string{"x"}, Observations: observed,
+		}},
 	} {
 		data, err := json.Marshal(s.answer)
 		if err != nil {

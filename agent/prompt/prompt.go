@@ -1,13 +1,16 @@
 // Package prompt renders prompts for agents from templates, in which what other
-// people and agents wrote stands in blocks that it cannot break out of.
+// people, agents and programs wrote stands in blocks that it cannot break out of.
 package prompt
 
 import (
+	_ "embed" // what all roles are told
 	"fmt"
-	"regexp"
 	"strings"
 	"text/template"
 )
+
+//go:embed common.md
+var common string
 
 // Template is a prompt file: named parts, such as system and prompt.
 type Template struct {
@@ -15,14 +18,19 @@ type Template struct {
 }
 
 // New parses a prompt file. It panics if the file is wrong, because the file is
-// part of the program. Beside those of text/template there is the function
+// part of the program. It can use the parts of common.md, and, beside the
+// functions of text/template, these, which write nothing if the text is blank:
 //
-//	{{tagged "name" .Text}}
-//
-// which writes <name>, the text, and </name>, and nothing if the text is blank.
+//	{{text "name" .Text}}      prose, cut at its end if it is long
+//	{{output "name" .Text}}    what a program printed, cut at its beginning
+//	{{code "name" .Text}}      code: nothing in it is left out or hidden
+//	{{files "Name:" .Paths}}   a list of paths, each quoted
+//	{{line .Title}}            one line, quoted
 func New(name, text string) *Template {
-	t := template.New(name).Option("missingkey=error").Funcs(template.FuncMap{"tagged": Tagged})
-	return &Template{parts: template.Must(t.Parse(text))}
+	t := template.New(name).Option("missingkey=error").Funcs(template.FuncMap{
+		"tagged": Text, "text": Text, "output": Output, "code": Code, "files": Files, "line": Line,
+	})
+	return &Template{parts: template.Must(template.Must(t.Parse(common)).Parse(text))}
 }
 
 // Render returns a part of the file, filled in with data.
@@ -32,15 +40,4 @@ func (t *Template) Render(part string, data any) (string, error) {
 		return "", fmt.Errorf("render prompt: %w", err)
 	}
 	return strings.TrimSpace(b.String()) + "\n", nil
-}
-
-// Tagged returns text as data between <name> and </name>. What looks like the end
-// of the block in it does not end it.
-func Tagged(name, text string) string {
-	text = strings.TrimSpace(text)
-	if text == "" {
-		return ""
-	}
-	end := regexp.MustCompile(`(?i)<(\s*/\s*` + regexp.QuoteMeta(name) + `)`)
-	return "<" + name + ">\n" + end.ReplaceAllString(text, "<\\$1") + "\n</" + name + ">"
 }
