@@ -159,12 +159,12 @@ func (c *Checkout) leftover(ctx context.Context, head OID) (OID, error) {
 	return c.commitTree(snap.tree, head, id, "Uncommitted work of "+string(c.name)+"\n")
 }
 
-func (c *Checkout) commitTree(tree, parent OID, author Identity, message string) (OID, error) {
+func (c *Checkout) commitTree(tree, parent OID, author Identity, message string, more ...OID) (OID, error) {
 	s := c.pool.store
 	now := fmt.Sprintf("%d +0000", time.Now().Unix())
 	author, committer := author.orDefault(), s.identity.orDefault()
 	return writeCommit(s.objects(), commitData{
-		tree: tree, parents: []OID{parent}, message: message,
+		tree: tree, parents: append([]OID{parent}, more...), message: message,
 		author:    fmt.Sprintf("%s <%s> %s", author.Name, author.Email, now),
 		committer: fmt.Sprintf("%s <%s> %s", committer.Name, committer.Email, now),
 	}, true)

@@ -1,0 +1,128 @@
+package git
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+)
+
+// Checkpoint is the state of a checkout at some moment, from which work can go on elsewhere.
+type Checkpoint struct {
+	Head OID // of the task's branch
+	Work OID // a commit on top of Head with the working tree, ignored files aside; empty when that is Head's
+	Tree OID // of Work
+	Last OID // the last commit with a working tree that was saved: its parents are its head and the one before it
+}
+
+// checkpointRef is where the working trees of an attempt are, as they were saved while its agent worked.
+func (a Attempt) checkpointRef() string { return a.prefix() + "checkpoint" }
+
+// Checkpoint saves the commits and files of a checkout while its agent works, as Keep keeps commits; since is the
+// one before, or the zero value. Nothing is written when nothing changed. What is wrong with the work just now is a *WorkError: the
+// Checkpoint beside it is since. It must not run at the same time as another method of the checkout.
+func (c *Checkout) Checkpoint(ctx context.Context, a Attempt, since Checkpoint) (Checkpoint, error) {
+	if err := a.validate(); err != nil {
+		return since, err
+	}
+	if c.branch == "" {
+		return since, fmt.Errorf("checkout %s: is for reading only", c.name)
+	}
+	now := since
+	var kept []Kept
+	var err error
+	if now.Head, err = c.checkpointHead(ctx, since.Head); err != nil {
+		return since, err
+	}
+	if now.Head != since.Head && now.Head != c.start {
+		kept = append(kept, Kept{Ref: a.KeptRef(now.Head), OID: now.Head})
+	}
+	if err := c.checkpointTree(ctx, &now, since); err != nil {
+		return since, err
+	}
+	if now.Last != since.Last {
+		kept = append(kept, Kept{Ref: a.checkpointRef(), OID: now.Last})
+	}
+	if len(kept) == 0 {
+		return now, nil
+	}
+	if err := c.pool.store.keep(ctx, kept...); err != nil {
+		return since, err
+	}
+	return now, nil
+}
+
+// checkpointHead takes in the commits of the branch, if there are others than at the time before, and looks at them
+// as Collect does: others build upon them.
+func (c *Checkout) checkpointHead(ctx context.Context, since OID) (OID, error) {
+	agent, err := openAgentGit(c.Dir())
+	if err != nil {
+		return "", err
+	}
+	defer agent.close()
+	head, err := agent.branch(c.branch)
+	if err != nil || head == since || head == c.start {
+		return head, err
+	}
+	s := c.pool.store
+	if !s.complete(ctx, head, c.start) {
+		if err := s.importCommit(ctx, agent, head, c.start, c.pool.limits); err != nil {
+			return "", err
+		}
+	}
+	return head, c.examine(ctx, &Collected{Head: head})
+}
+
+// checkpointTree saves the working tree, if it is another one than at the time before.
+func (c *Checkout) checkpointTree(ctx context.Context, now *Checkpoint, since Checkpoint) error {
+	snap, err := c.snapshot(ctx, now.Head)
+	if err != nil {
+		return err
+	}
+	if snap.tree == "" {
+		now.Work, now.Tree = "", ""
+		return nil
+	}
+	if snap.tree == since.Tree && now.Head == since.Head {
+		return nil
+	}
+	var before []OID
+	if since.Last != "" {
+		before = []OID{since.Last}
+	}
+	now.Tree = snap.tree
+	now.Work, err = c.commitTree(snap.tree, now.Head, c.pool.store.identity.orDefault(), "Work of "+string(c.name)+" under way\n", before...)
+	now.Last = now.Work
+	return err
+}
+
+// Restore brings the files of a checkout that Prepare made to what a Checkpoint saved, as uncommitted changes.
+func (c *Checkout) Restore(ctx context.Context, work OID) error {
+	if c.branch == "" {
+		return fmt.Errorf("checkout %s: is for reading only", c.name)
+	}
+	if _, err := run(ctx, c.tree(c.own("index")), "read-tree", "--reset", "-u", string(work)); err != nil {
+		return err
+	}
+	return copyIndex(c.own("index"), c.pool.path(string(c.name), ".git", "index"))
+}
+
+// Unlock makes a checkout that Recover returned usable again: the locks of git processes that were killed in it go.
+// They must have ended. Error: ErrMissing when its .git is damaged, so that it has to be prepared anew.
+func (c *Checkout) Unlock() error {
+	agent, err := openAgentGit(c.Dir())
+	if err != nil {
+		return fmt.Errorf("checkout %s: %w: %w", c.name, ErrMissing, err)
+	}
+	defer agent.close()
+	if _, err := agent.branch(c.branch); err != nil {
+		return fmt.Errorf("checkout %s: %w: %w", c.name, ErrMissing, err)
+	}
+	var errs []error
+	for _, name := range []string{"index", "HEAD", "ORIG_HEAD", "config", "packed-refs", "refs/stash", c.branch.ref()} {
+		if err := agent.root.Remove(".git/" + name + ".lock"); !errors.Is(err, os.ErrNotExist) {
+			errs = append(errs, err)
+		}
+	}
+	return errors.Join(errs...)
+}
