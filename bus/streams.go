@@ -87,6 +87,7 @@ func streams(replicas int) []jetstream.StreamConfig {
 			Duplicates:  day,
 			AllowDirect: true,
 		},
+		objects(),
 	}
 	for i := range list {
 		list[i].Replicas = replicas

@@ -1,0 +1,92 @@
+package bus
+
+import (
+	"fmt"
+	"strings"
+
+	forge "github.com/pfl-forge/pfl-forge"
+)
+
+// ObjectKind says what an object is.
+type ObjectKind string
+
+// The kinds of objects.
+const (
+	ObjectSession ObjectKind = "session" // what an agent needs to go on with a conversation
+)
+
+// ObjectName names an object.
+type ObjectName struct {
+	Project forge.ProjectID
+	Intent  forge.IntentID
+	Task    forge.TaskID // empty: of the whole intent
+	Kind    ObjectKind
+	ID      string // tells several of a kind apart, such as a session's id; shaped as an intent's id, or empty
+}
+
+// ObjectInfo is what is known of an object.
+type ObjectInfo struct {
+	ObjectName
+	Size int64 // bytes
+}
+
+// path is the name in the bucket, or an error if a part is no id.
+//
+//	<project>/<intent>/<task or ->/<kind>/<id or ->
+func (n ObjectName) path() (string, error) {
+	if err := checkIntent(forge.Key{Project: n.Project, Intent: n.Intent}); err != nil {
+		return "", err
+	}
+	task, id := none, none
+	if n.Task != "" {
+		if _, err := forge.ParseTaskID(string(n.Task)); err != nil {
+			return "", err
+		}
+		task = string(n.Task)
+	}
+	if n.Kind != ObjectSession {
+		return "", fmt.Errorf("unknown kind of object %q", n.Kind)
+	}
+	if n.ID != "" {
+		if _, err := forge.ParseIntentID(n.ID); err != nil {
+			return "", fmt.Errorf("object: %w", err)
+		}
+		id = n.ID
+	}
+	return strings.Join([]string{string(n.Project), string(n.Intent), task, string(n.Kind), id}, "/"), nil
+}
+
+// parseObjectName is the reverse of path.
+func parseObjectName(path string) (ObjectName, error) {
+	t := strings.Split(path, "/")
+	if len(t) != 5 {
+		return ObjectName{}, fmt.Errorf("%q names no object", path)
+	}
+	n := ObjectName{Project: forge.ProjectID(t[0]), Intent: forge.IntentID(t[1]), Kind: ObjectKind(t[3])}
+	if t[2] != none {
+		n.Task = forge.TaskID(t[2])
+	}
+	if t[4] != none {
+		n.ID = t[4]
+	}
+	again, err := n.path()
+	if err == nil && again != path {
+		err = fmt.Errorf("%q names no object", path)
+	}
+	return n, err
+}
+
+func (n ObjectName) fields() []string {
+	return []string{string(n.Project), string(n.Intent), string(n.Task), string(n.Kind), n.ID}
+}
+
+// matches reports whether every field that is set is that of the other name.
+func (n ObjectName) matches(other ObjectName) bool {
+	theirs := other.fields()
+	for i, field := range n.fields() {
+		if field != "" && field != theirs[i] {
+			return false
+		}
+	}
+	return true
+}

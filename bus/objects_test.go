@@ -1,0 +1,238 @@
+package bus_test
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"io"
+	"math/rand/v2"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/nats-io/nats-server/v2/server"
+
+	"github.com/pfl-forge/pfl-forge/bus"
+	"github.com/pfl-forge/pfl-forge/bus/bustest"
+)
+
+var session = bus.ObjectName{Project: "shop", Intent: "fix-login", Task: "fix-login-001", Kind: bus.ObjectSession, ID: "s-1"}
+
+func getObject(ctx context.Context, t *testing.T, o *bus.Objects, name bus.ObjectName) string {
+	t.Helper()
+	var b bytes.Buffer
+	if err := o.Get(ctx, name, &b); err != nil {
+		t.Fatal(err)
+	}
+	return b.String()
+}
+
+func putObject(ctx context.Context, t *testing.T, o *bus.Objects, name bus.ObjectName, text string) {
+	t.Helper()
+	if err := o.Put(ctx, name, strings.NewReader(text)); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func TestObjects(t *testing.T) {
+	ctx := within(t)
+	s := bustest.StartServer(t)
+	o := s.Connect(t).Objects()
+	if err := o.Get(ctx, session, io.Discard); !errors.Is(err, bus.ErrNotFound) {
+		t.Errorf("what is not there: %v", err)
+	}
+	if err := o.Delete(ctx, session); err != nil {
+		t.Errorf("delete what is not there: %v", err)
+	}
+	if list, err := o.List(ctx, bus.ObjectName{}); err != nil || len(list) != 0 {
+		t.Errorf("an empty store lists %v, %v", list, err)
+	}
+	large := make([]byte, 300<<10)
+	for i := range large {
+		large[i] = byte(rand.Uint32())
+	}
+	analysis := bus.ObjectName{Project: "shop", Intent: "fix-login", Kind: bus.ObjectSession}
+	other := bus.ObjectName{Project: "blog", Intent: "fix-login", Kind: bus.ObjectSession}
+	putObject(ctx, t, o, session, "first")
+	putObject(ctx, t, o, session, string(large))
+	putObject(ctx, t, o, analysis, "")
+	putObject(ctx, t, o, other, "x")
+
+	s.Restart(t) // they are on disk
+	poll(ctx, t, func() bool { return o.Get(ctx, session, io.Discard) == nil })
+	if got := getObject(ctx, t, o, session); got != string(large) {
+		t.Error("the object is another one")
+	}
+	if got := getObject(ctx, t, o, analysis); got != "" {
+		t.Errorf("an empty object is %q", got)
+	}
+	js, err := raw(t, s).JetStream()
+	if err != nil {
+		t.Fatal(err)
+	}
+	store, err := js.ObjectStore("FORGE") // as the nats command line does
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got, err := store.GetBytes("shop/fix-login/fix-login-001/session/s-1"); err != nil || !bytes.Equal(got, large) {
+		t.Errorf("other clients read %d bytes, %v", len(got), err)
+	}
+	list := func(like bus.ObjectName) []bus.ObjectInfo {
+		t.Helper()
+		list, err := o.List(ctx, like)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return list
+	}
+	all := []bus.ObjectInfo{{ObjectName: other, Size: 1}, {ObjectName: analysis}, {ObjectName: session, Size: int64(len(large))}}
+	if diff := cmp.Diff(all, list(bus.ObjectName{})); diff != "" {
+		t.Error(diff)
+	}
+	if diff := cmp.Diff(all[1:], list(bus.ObjectName{Project: "shop"})); diff != "" {
+		t.Error(diff)
+	}
+	if diff := cmp.Diff(all[2:], list(bus.ObjectName{Project: "shop", Task: "fix-login-001"})); diff != "" {
+		t.Error(diff)
+	}
+	if err := o.Delete(ctx, session); err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(all[:2], list(bus.ObjectName{})); diff != "" {
+		t.Error(diff)
+	}
+	if err := o.Get(ctx, session, io.Discard); !errors.Is(err, bus.ErrNotFound) {
+		t.Errorf("what was deleted: %v", err)
+	}
+}
+
+type failing struct{ io.Reader }
+
+func (f failing) Read([]byte) (int, error) { return 0, io.ErrUnexpectedEOF }
+
+// TestObjectsRefused checks that a Put that fails leaves what was there.
+func TestObjectsRefused(t *testing.T) {
+	ctx := within(t)
+	s := bustest.StartServer(t)
+	o := s.Connect(t).Objects()
+	putObject(ctx, t, o, session, "old")
+	if err := o.Put(ctx, session, io.LimitReader(zeros{}, bus.MaxObject+1)); !errors.Is(err, bus.ErrObjectTooLarge) {
+		t.Errorf("too large: %v", err)
+	}
+	half := io.MultiReader(strings.NewReader("half"), failing{})
+	if err := o.Put(ctx, session, half); !errors.Is(err, io.ErrUnexpectedEOF) {
+		t.Errorf("a reader that fails: %v", err)
+	}
+	js, err := raw(t, s).JetStream()
+	if err != nil {
+		t.Fatal(err)
+	}
+	info, err := js.StreamInfo("OBJ_FORGE")
+	if err != nil {
+		t.Fatal(err)
+	}
+	info.Config.MaxBytes = 200 << 10 // an operator may
+	if _, err := js.UpdateStream(&info.Config); err != nil {
+		t.Fatal(err)
+	}
+	if err := o.Put(ctx, session, io.LimitReader(zeros{}, 300<<10)); !errors.Is(err, bus.ErrObjectsFull) {
+		t.Errorf("full: %v", err)
+	}
+	if got := getObject(ctx, t, o, session); got != "old" {
+		t.Errorf("got %q", got)
+	}
+	s.Connect(t) // makes sure of the streams
+	if info, err = js.StreamInfo("OBJ_FORGE"); err != nil || info.Config.MaxBytes != 200<<10 {
+		t.Errorf("the operator's limit became %d, %v", info.Config.MaxBytes, err)
+	}
+}
+
+type zeros struct{}
+
+func (zeros) Read(p []byte) (int, error) { return len(p), nil }
+
+func TestObjectNames(t *testing.T) {
+	ctx := within(t)
+	o := bustest.Start(t).Objects()
+	for what, name := range map[string]bus.ObjectName{
+		"empty":      {},
+		"no intent":  {Project: "shop", Kind: bus.ObjectSession},
+		"no kind":    {Project: "shop", Intent: "a"},
+		"project":    {Project: "sh/op", Intent: "a", Kind: bus.ObjectSession},
+		"intent":     {Project: "shop", Intent: "*", Kind: bus.ObjectSession},
+		"task":       {Project: "shop", Intent: "a", Task: "../a-001", Kind: bus.ObjectSession},
+		"id":         {Project: "shop", Intent: "a", Kind: bus.ObjectSession, ID: "a.b"},
+		"other kind": {Project: "shop", Intent: "a", Kind: "virus"},
+	} {
+		if err := o.Put(ctx, name, strings.NewReader("x")); err == nil {
+			t.Errorf("%s: put", what)
+		}
+		if err := o.Get(ctx, name, io.Discard); err == nil {
+			t.Errorf("%s: got", what)
+		}
+		if err := o.Delete(ctx, name); err == nil {
+			t.Errorf("%s: deleted", what)
+		}
+	}
+}
+
+// TestObjectsPermissions checks what the operators' guide says: workers write,
+// people read.
+func TestObjectsPermissions(t *testing.T) {
+	ctx := within(t)
+	read := []string{
+		"$JS.API.STREAM.INFO.OBJ_FORGE", "$JS.API.STREAM.MSG.GET.OBJ_FORGE", "$JS.API.DIRECT.GET.OBJ_FORGE",
+	}
+	write := append([]string{"$O.FORGE.>", "$JS.API.STREAM.PURGE.OBJ_FORGE"}, read...)
+	user := func(name string, publish []string) *server.User {
+		return &server.User{Username: name, Password: "x", Permissions: &server.Permissions{
+			Publish: &server.SubjectPermission{Allow: publish}, Subscribe: &server.SubjectPermission{Allow: []string{"_INBOX.>"}},
+		}}
+	}
+	s, err := server.NewServer(&server.Options{
+		Host: "127.0.0.1", Port: server.RANDOM_PORT, JetStream: true, StoreDir: t.TempDir(), NoLog: true, NoSigs: true,
+		Users: []*server.User{{Username: "runner", Password: "x"}, user("worker", write), user("person", read)},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.Start()
+	defer s.WaitForShutdown()
+	defer s.Shutdown()
+	if !s.ReadyForConnections(10 * time.Second) {
+		t.Fatal("the server is not ready")
+	}
+	as := func(name string) *bus.Bus {
+		t.Helper()
+		b, err := bus.Connect(ctx, bus.Config{URL: "nats://" + name + ":x@" + s.Addr().String(), Logger: nil})
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(b.Close)
+		return b
+	}
+	if err := as("runner").Ensure(ctx); err != nil {
+		t.Fatal(err)
+	}
+	worker, person := as("worker").Objects(), as("person").Objects()
+	putObject(ctx, t, worker, session, "mine")
+	putObject(ctx, t, worker, session, "mine, changed")
+	if got := getObject(ctx, t, person, session); got != "mine, changed" {
+		t.Errorf("a person reads %q", got)
+	}
+	if list, err := person.List(ctx, session); err != nil || len(list) != 1 {
+		t.Errorf("a person lists %v, %v", list, err)
+	}
+	short, cancel := context.WithTimeout(ctx, 300*time.Millisecond)
+	defer cancel()
+	if err := person.Put(short, session, strings.NewReader("theirs")); err == nil {
+		t.Error("a person writes")
+	}
+	if got := getObject(ctx, t, worker, session); got != "mine, changed" {
+		t.Errorf("a worker reads %q", got)
+	}
+	if err := worker.Delete(ctx, session); err != nil {
+		t.Error(err)
+	}
+}
