@@ -2,6 +2,7 @@ package agent
 
 import (
 	"context"
+	"time"
 
 	"github.com/pfl-forge/pfl-forge"
 )
@@ -13,9 +14,10 @@ type Connect func(ctx context.Context, call Call) (Connection, error)
 // Connection is a call's way to its model. Its variables win over those of the back
 // end's options.
 type Connection struct {
-	Env   []string           // KEY=VALUE, for the CLI
-	Usage func() forge.Usage // what the model has counted so far, exactly, with its cost; nil if nobody counts
-	Close func()             // ends it; Usage can be called afterwards; may be nil
+	Env     []string           // KEY=VALUE, for the CLI
+	Usage   func() forge.Usage // what the model has counted so far, exactly, with its cost; nil if nobody counts
+	Limited func() time.Time   // until when the model refuses calls, as its last refusal said; zero if it did not; may be nil
+	Close   func()             // ends it; Usage and Limited can be called afterwards; may be nil
 }
 
 // Open returns the call's connection. A nil Connect leaves the CLI its own way.

@@ -2,14 +2,12 @@ package agent
 
 import (
 	"context"
-	"errors"
 	"strings"
 	"time"
-
-	"github.com/pfl-forge/pfl-forge"
 )
 
-// Once is a call without a second try: Agent.Run, but the answer may be anything.
+// Once is a call without a second try. A call that went well without an answer has
+// an Outcome whose Answer is nil, and no error.
 type Once func(ctx context.Context, call Call, sink func(Event)) (Outcome, error)
 
 // Answered runs a call, and looks at its answer. If that is missing or wrong, the
@@ -19,48 +17,52 @@ type Once func(ctx context.Context, call Call, sink func(Event)) (Outcome, error
 // Every back end whose calls answer by a schema runs them through this.
 func Answered(ctx context.Context, call Call, sink func(Event), once Once) (Outcome, error) {
 	out, err := once(ctx, call, sink)
-	if err == nil {
-		err = checked(&call, out.Answer)
-	}
-	f, wrong := errors.AsType[*Failure](err)
-	if !wrong || f.Reason != forge.FailInvalidOutput || len(call.Schema) == 0 || out.Session == "" {
+	if err != nil {
 		return out, err
 	}
-	again, ok := repair(call, out, f.Message)
+	f := checked(&call, &out)
+	if f == nil {
+		return out, nil
+	}
+	again, ok := repair(call, &out, f.Message)
 	if !ok {
-		return out, err
+		return out, f
 	}
 	if sink != nil {
 		sink(Event{Kind: EventText, Text: "asked to mend its answer: " + short(f.Message)})
 	}
 	second, err := once(ctx, again, after(out, sink))
-	if err == nil {
-		err = checked(&call, second.Answer)
+	both := join(out, second)
+	if err != nil {
+		return both, err
 	}
-	f2, _ := errors.AsType[*Failure](err)
-	if f2 != nil && (f2.Reason == forge.FailLostSession || f2.Reason == forge.FailInvalidOutput) {
-		err = Fail(forge.FailInvalidOutput, "%s; asked to mend it: %s", f.Message, f2.Message)
+	if f2 := checked(&call, &second); f2 != nil {
+		f2.Message = f.Message + "; asked to mend it: " + f2.Message
+		return both, f2
 	}
-	return join(out, second), err
+	return both, nil
 }
 
 // checked returns what is wrong with an answer.
-func checked(call *Call, answer []byte) error {
-	if len(call.Schema) == 0 {
+func checked(call *Call, out *Outcome) *Failure {
+	switch {
+	case len(call.Schema) == 0:
 		return nil
-	}
-	if len(answer) == 0 {
-		return invalid("is missing")
+	case len(out.Answer) == 0:
+		return invalid("there is none in the form of the schema; it said: %s", short(out.Text))
 	}
 	if spec := Spec(call.Role); spec.Check != nil {
-		return spec.Check(answer)
+		return AsFailure(spec.Check(out.Answer))
 	}
 	return nil
 }
 
 // repair returns the call that asks for a better answer, unless the first one left
 // nothing of its limits.
-func repair(call Call, first Outcome, wrong string) (Call, bool) {
+func repair(call Call, first *Outcome, wrong string) (Call, bool) {
+	if first.Session == "" {
+		return call, false
+	}
 	call.Session = Session{ID: first.Session, Resume: true}
 	call.Prompt = repairPrompt(wrong)
 	l := &call.Limits
