@@ -4,25 +4,24 @@ import (
 	"context"
 	"strings"
 	"time"
+
+	"github.com/pfl-forge/pfl-forge"
 )
 
-// Once is a call without a second try. A call that went well without an answer has
-// an Outcome whose Answer is nil, and no error.
+// Once is a call without a second try. Its answer need not have been looked at: if
+// there is none, Outcome.Answer may be nil without an error.
 type Once func(ctx context.Context, call Call, sink func(Event)) (Outcome, error)
 
-// Answered runs a call, and looks at its answer. If that is missing or wrong, the
-// agent is told so, once, in the same session. The usage is that of both calls, and
-// the limits hold for both together.
+// Answered runs a call, and looks at its answer. If that is missing or wrong, or the
+// call failed as FailInvalidOutput, the agent is told so, once, in the same session.
+// The usage is that of both calls, and the limits hold for both together.
 //
 // Every back end whose calls answer by a schema runs them through this.
 func Answered(ctx context.Context, call Call, sink func(Event), once Once) (Outcome, error) {
 	out, err := once(ctx, call, sink)
-	if err != nil {
-		return out, err
-	}
-	f := checked(&call, &out)
-	if f == nil {
-		return out, nil
+	f := wrong(&call, &out, err)
+	if f == nil || f.Reason != forge.FailInvalidOutput {
+		return out, asError(f)
 	}
 	again, ok := repair(call, &out, f.Message)
 	if !ok {
@@ -32,20 +31,18 @@ func Answered(ctx context.Context, call Call, sink func(Event), once Once) (Outc
 		sink(Event{Kind: EventText, Text: "asked to mend its answer: " + short(f.Message)})
 	}
 	second, err := once(ctx, again, after(out, sink))
-	both := join(out, second)
-	if err != nil {
-		return both, err
-	}
-	if f2 := checked(&call, &second); f2 != nil {
+	f2 := wrong(&call, &second, err)
+	if f2 != nil && f2.Reason == forge.FailInvalidOutput {
 		f2.Message = f.Message + "; asked to mend it: " + f2.Message
-		return both, f2
 	}
-	return both, nil
+	return join(out, second), asError(f2)
 }
 
-// checked returns what is wrong with an answer.
-func checked(call *Call, out *Outcome) *Failure {
+// wrong returns why a call did not bring what it was made for.
+func wrong(call *Call, out *Outcome, err error) *Failure {
 	switch {
+	case err != nil:
+		return AsFailure(err)
 	case len(call.Schema) == 0:
 		return nil
 	case len(out.Answer) == 0:
@@ -57,10 +54,18 @@ func checked(call *Call, out *Outcome) *Failure {
 	return nil
 }
 
+// asError keeps a nil *Failure from becoming an error that is not nil.
+func asError(f *Failure) error {
+	if f == nil {
+		return nil
+	}
+	return f
+}
+
 // repair returns the call that asks for a better answer, unless the first one left
 // nothing of its limits.
 func repair(call Call, first *Outcome, wrong string) (Call, bool) {
-	if first.Session == "" {
+	if first.Session == "" || len(call.Schema) == 0 {
 		return call, false
 	}
 	call.Session = Session{ID: first.Session, Resume: true}
