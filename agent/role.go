@@ -1,6 +1,10 @@
 package agent
 
-import "slices"
+import (
+	"slices"
+
+	"github.com/pfl-forge/pfl-forge"
+)
 
 // Role is the kind of work that a call does.
 type Role string
@@ -44,6 +48,7 @@ const (
 // RoleSpec is what every call of a role has in common.
 type RoleSpec struct {
 	Role   Role
+	Step   forge.Step // that makes such calls, and whose time-out they have
 	Model  ModelClass
 	Tools  ToolSet
 	Schema []byte                    // of its answer; nil if any text will do
@@ -55,18 +60,18 @@ func (s *RoleSpec) ReadOnly() bool { return s.Tools != ToolsWrite }
 
 // roles is the one place that says what a role is.
 var roles = []RoleSpec{
-	{Role: RoleAnalyze, Model: ModelTriageDeep, Tools: ToolsRead, Schema: AnalysisSchema, Check: checkAnalysis},
-	{Role: RoleArchitect, Model: ModelTriageDeep, Tools: ToolsRead, Schema: AnalysisSchema, Check: checkAnalysis},
-	{Role: RoleIntake, Model: ModelTriageDeep, Tools: ToolsRead},
-	{Role: RoleImplement, Model: ModelDefault, Tools: ToolsWrite, Schema: ImplementationSchema, Check: checkImplementation},
-	{Role: RoleExecute, Model: ModelDefault, Tools: ToolsWrite},
-	{Role: RoleReview, Model: ModelDefault, Tools: ToolsRead, Schema: ReviewSchema, Check: checkReview},
-	{Role: RoleJudge, Model: ModelDefault, Tools: ToolsNone},
-	{Role: RoleReflect, Model: ModelDefault, Tools: ToolsRead},
-	{Role: RoleSummarize, Model: ModelDefault, Tools: ToolsNone},
-	{Role: RoleAbstract, Model: ModelDefault, Tools: ToolsRead},
-	{Role: RoleAudit, Model: ModelTriageDeep, Tools: ToolsRead},
-	{Role: RoleObserve, Model: ModelTriageDeep, Tools: ToolsRead},
+	{Role: RoleAnalyze, Step: forge.StepAnalyze, Model: ModelTriageDeep, Tools: ToolsRead, Schema: AnalysisSchema, Check: checkAnalysis},
+	{Role: RoleArchitect, Step: forge.StepAnalyze, Model: ModelTriageDeep, Tools: ToolsRead, Schema: AnalysisSchema, Check: checkAnalysis},
+	{Role: RoleIntake, Step: forge.StepAnalyze, Model: ModelTriageDeep, Tools: ToolsRead},
+	{Role: RoleImplement, Step: forge.StepImplement, Model: ModelDefault, Tools: ToolsWrite, Schema: ImplementationSchema, Check: checkImplementation},
+	{Role: RoleExecute, Step: forge.StepImplement, Model: ModelDefault, Tools: ToolsWrite},
+	{Role: RoleReview, Step: forge.StepReview, Model: ModelDefault, Tools: ToolsRead, Schema: ReviewSchema, Check: checkReview},
+	{Role: RoleJudge, Step: forge.StepReview, Model: ModelDefault, Tools: ToolsNone},
+	{Role: RoleReflect, Step: forge.StepReflect, Model: ModelDefault, Tools: ToolsRead},
+	{Role: RoleSummarize, Step: forge.StepReflect, Model: ModelDefault, Tools: ToolsNone},
+	{Role: RoleAbstract, Step: forge.StepReflect, Model: ModelDefault, Tools: ToolsRead},
+	{Role: RoleAudit, Step: forge.StepAnalyze, Model: ModelTriageDeep, Tools: ToolsRead},
+	{Role: RoleObserve, Step: forge.StepAnalyze, Model: ModelTriageDeep, Tools: ToolsRead},
 }
 
 // Roles returns all roles.
@@ -83,7 +88,7 @@ func Roles() []Role {
 func Spec(role Role) RoleSpec {
 	i := slices.IndexFunc(roles, func(s RoleSpec) bool { return s.Role == role })
 	if i < 0 {
-		return RoleSpec{Role: role, Model: ModelDefault, Tools: ToolsNone}
+		return RoleSpec{Role: role, Step: forge.StepReflect, Model: ModelDefault, Tools: ToolsNone}
 	}
 	return roles[i]
 }

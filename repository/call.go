@@ -1,6 +1,7 @@
 package repository
 
 import (
+	"cmp"
 	"context"
 	"maps"
 	"time"
@@ -49,23 +50,38 @@ func (j *Job) Run(ctx context.Context, call agent.Call) (agent.Outcome, error) {
 // configure fills in what the project says about a call of its role.
 func (j *Job) configure(call *agent.Call) {
 	c, cmd := j.Config, j.Command
-	call.Model, call.Tools, call.ReadOnly = c.Models.Default, c.TriageTools, true
-	call.Limits.Wall = c.Timeouts.Review
-	call.Limits.Idle = c.Timeouts.Idle
-	call.Limits.BudgetUSD = cmd.Intent.BudgetUSD
-	if call.Limits.BudgetUSD == 0 {
-		call.Limits.BudgetUSD = c.Budget.IntentUSD
+	spec := agent.Spec(call.Role)
+	call.ReadOnly = spec.ReadOnly()
+	if call.Schema == nil {
+		call.Schema = spec.Schema
 	}
-	switch call.Role {
-	case agent.RoleAnalyze:
-		call.Model, call.Limits.Wall = c.Models.TriageDeep, c.Timeouts.Analyze
-	case agent.RoleImplement:
-		call.Tools, call.ReadOnly, call.Limits.Wall = c.WorkerTools, false, c.Timeouts.Implement
-		if cmd.Task.Complexity == forge.ComplexityHigh {
+	switch spec.Tools {
+	case agent.ToolsNone:
+		call.Tools = nil
+	case agent.ToolsRead:
+		call.Tools = c.TriageTools
+	case agent.ToolsWrite:
+		call.Tools = c.WorkerTools
+	}
+	switch spec.Model {
+	case agent.ModelTriageDeep:
+		call.Model = c.Models.TriageDeep
+	case agent.ModelDefault:
+		call.Model = c.Models.Default
+		if !spec.ReadOnly() && cmd.Task.Complexity == forge.ComplexityHigh {
 			call.Model = c.Models.Complex
 		}
-	case agent.RoleReview, agent.RoleReflect:
 	}
+	call.Limits.Wall = c.Timeouts.Review
+	switch spec.Step {
+	case forge.StepAnalyze:
+		call.Limits.Wall = c.Timeouts.Analyze
+	case forge.StepImplement:
+		call.Limits.Wall = c.Timeouts.Implement
+	default:
+	}
+	call.Limits.Idle = c.Timeouts.Idle
+	call.Limits.BudgetUSD = cmp.Or(cmd.BudgetUSD, cmd.Intent.BudgetUSD, c.Budget.IntentUSD)
 	call.Recipe = &agent.RecipeCall{
 		Project: c, Name: cmd.Intent.Recipe, With: j.values(), Intent: cmd.To.Intent, Title: cmd.Intent.Title,
 		TaskID: cmd.Attempt.Task, Task: cmd.Task.Name, Item: cmd.Task.Item,
