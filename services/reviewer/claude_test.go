@@ -1,7 +1,9 @@
 package reviewer_test
 
 import (
+	"fmt"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 
@@ -34,5 +36,39 @@ func TestClaudeReviews(t *testing.T) {
 	requests := model.Requests("model")
 	if !strings.Contains(requests[0].LastUser, "+new") || !strings.Contains(requests[1].LastResult, "new") {
 		t.Errorf("prompt %q, Read gave %q", requests[0].LastUser, requests[1].LastResult)
+	}
+}
+
+// The real CLI reads a change of 3 MB in parts, each with one call of Read, and sees
+// every line of it.
+func TestClaudeReadsALargeChange(t *testing.T) {
+	parts := regexp.MustCompile(`\.forge/change-[0-9]+\.diff`)
+	cli, model := repotest.Claude(t, func(r agenttest.Request) agenttest.Reply {
+		names := parts.FindAllString(r.LastUser, -1)
+		if r.ToolResults < len(names) {
+			return agenttest.Reply{Tool: "Read", Input: object{"file_path": filepath.Join(r.Dir, names[r.ToolResults])}}
+		}
+		return agenttest.Answer(object{"verdict": "approved", "issues": []string{}})(r)
+	})
+	r, review := world(t, cli)
+	const lines = 40_000
+	var b strings.Builder
+	for i := range lines {
+		fmt.Fprintf(&b, "this is the line with the number %06d, and it has about eighty characters\n", i)
+	}
+	r.Git("checkout", "-q", "change")
+	r.Commit("much", map[string]string{"much.txt": b.String(), "long.txt": strings.Repeat("x", 5000) + "the end of a long line"})
+	r.Git("checkout", "-q", "main")
+	got := review(command(r, "", ""))
+	if got.Failure != nil || got.Review.Verdict != forge.VerdictApproved {
+		t.Fatalf("%+v, %+v", got.Failure, got.Review)
+	}
+	var read strings.Builder
+	for _, q := range model.Requests("model") {
+		read.WriteString(q.LastResult)
+	}
+	seen := regexp.MustCompile(`number ([0-9]{6}),`).FindAllString(read.String(), -1)
+	if len(seen) != lines || !strings.Contains(read.String(), "the end of a long line") {
+		t.Errorf("%d of %d lines were read", len(seen), lines)
 	}
 }

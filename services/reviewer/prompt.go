@@ -1,16 +1,11 @@
 package reviewer
 
 import (
-	"context"
 	_ "embed" // the prompt
-	"fmt"
-	"strings"
-	"unicode/utf8"
+	"slices"
 
 	"github.com/pfl-forge/pfl-forge"
 	"github.com/pfl-forge/pfl-forge/agent/prompt"
-	"github.com/pfl-forge/pfl-forge/git"
-	"github.com/pfl-forge/pfl-forge/repository"
 )
 
 //go:embed prompts/review.md
@@ -18,68 +13,50 @@ var reviewText string
 
 var reviewPrompt = prompt.New("review.md", reviewText)
 
-// maxDiff bounds the diff in a prompt, in bytes. What is larger the reviewer reads
-// in the checkout, file by file.
-const maxDiff = 200 << 10
-
-// change is what a reviewer is shown. What its author says about it is not in it.
+// change is what a reviewer is shown: what was asked, what the project's commands
+// said, and the code. What its author says about it is not in it.
 type change struct {
-	*forge.Command
+	Request      forge.Intent
+	Instructions string
+	Title, Plan  string // of the task
+	Verify       *forge.VerifyReport
+	Checks       []string // the commands
+	Earlier      []forge.Review
+	Since        []string // files that differ from what the last review read
+	Compared     bool     // Since is known
+
 	Diff     string
-	Files    string
-	Earlier  []forge.Review
-	Verified string
+	Parts    []part
+	Index    string
+	LongList string   // the file that has the whole index, if it is long
+	Binary   []string // files
+	Unshown  []string // files that there was no room for
 }
 
-func prompts(ctx context.Context, j *repository.Job, base, head git.OID) (system, text string, err error) {
-	c := change{Command: j.Command, Earlier: j.Command.Reviews, Verified: verified(j.Command.Verify)}
-	diff, truncated, err := j.Store.Diff(ctx, base, head, maxDiff)
-	if err != nil {
-		return "", "", err
+// newChange returns what of a command a reviewer is shown.
+func newChange(cmd *forge.Command, checks []string) *change {
+	c := &change{
+		Request: cmd.Intent, Instructions: cmd.Instructions, Title: cmd.Task.Title, Plan: cmd.Task.Plan,
+		Verify: cmd.Verify, Checks: checks, Earlier: cmd.Reviews,
 	}
-	if !truncated && utf8.Valid(diff) {
-		c.Diff = string(diff)
-	} else {
-		changes, err := j.Store.Changes(ctx, base, head)
-		if err != nil {
-			return "", "", err
-		}
-		c.Files = files(changes)
-	}
-	return render(&c)
+	c.Request.Clarifications = slices.DeleteFunc(slices.Clone(cmd.Intent.Clarifications),
+		func(q forge.Clarification) bool { return q.Answer == nil })
+	return c
 }
 
+// Last is the head that the last review read; empty if there is none.
+func (c *change) Last() string {
+	if len(c.Earlier) == 0 {
+		return ""
+	}
+	return c.Earlier[len(c.Earlier)-1].Head
+}
+
+// render returns who the agent is, and what it has to judge.
 func render(c *change) (system, text string, err error) {
 	if system, err = reviewPrompt.Render("system", nil); err != nil {
 		return "", "", err
 	}
 	text, err = reviewPrompt.Render("prompt", c)
 	return system, text, err
-}
-
-func files(changes []git.FileChange) string {
-	const most = 1000
-	var b strings.Builder
-	for i, c := range changes {
-		if i == most {
-			fmt.Fprintf(&b, "... and %d more files\n", len(changes)-most)
-			break
-		}
-		if c.Binary {
-			fmt.Fprintf(&b, "%q (binary)\n", c.Path)
-			continue
-		}
-		fmt.Fprintf(&b, "%q +%d -%d\n", c.Path, c.Added, c.Deleted)
-	}
-	return b.String()
-}
-
-func verified(v *forge.VerifyReport) string {
-	switch {
-	case v == nil:
-		return "The project has no commands that verify a change."
-	case v.Passed:
-		return "All commands by which the project verifies a change passed."
-	}
-	return fmt.Sprintf("The command %q, by which the project verifies a change, failed.", v.Command)
 }

@@ -60,13 +60,29 @@ func ask(ctx context.Context, j *repository.Job, base, head git.OID) (agent.Outc
 	if recipe {
 		err = j.SetUp(ctx, view)
 	} else {
-		call.System, call.Prompt, err = prompts(ctx, j, base, head)
+		err = describe(ctx, j, view, base, head, &call)
 	}
 	if err != nil {
 		return agent.Outcome{}, err
 	}
 	return j.Run(ctx, call)
 }
+
+// describe says what there is to judge, and where to read it.
+func describe(ctx context.Context, j *repository.Job, view *git.Checkout, base, head git.OID, call *agent.Call) error {
+	c, err := look(ctx, j, view, base, head)
+	if err != nil {
+		return err
+	}
+	if n := len(c.Parts); n > 0 {
+		call.Limits.MaxTurns = turns + n
+	}
+	call.System, call.Prompt, err = render(c)
+	return err
+}
+
+// turns is what a reviewer has besides one for each part of a large change.
+const turns = 100
 
 // checks reports whether the task's recipe has a check to run.
 func checks(j *repository.Job) bool {

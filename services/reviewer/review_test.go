@@ -128,7 +128,7 @@ func TestAModelSeesTheChangeAndNotWhatItsAuthorSays(t *testing.T) {
 	}
 }
 
-func TestALargeChangeIsListed(t *testing.T) {
+func TestALargeChangeIsGivenAsFiles(t *testing.T) {
 	j := &judge{}
 	r, review := world(t, j)
 	r.Git("checkout", "-q", "change")
@@ -137,8 +137,43 @@ func TestALargeChangeIsListed(t *testing.T) {
 	if got := review(command(r, "", "")); got.Failure != nil {
 		t.Fatal(got.Failure)
 	}
-	want := "<files>\n\"bin.dat\" (binary)\n\"much.txt\" +30000 -0\n\"new.txt\" +1 -0\n</files>"
-	if p := j.calls[0].Prompt; !strings.Contains(p, want) || len(p) > 10_000 {
-		t.Errorf("prompt:\n%.5000s", p)
+	p := j.calls[0].Prompt
+	for _, want := range []string{
+		".forge/change-001.diff (1899 lines)\n  \"much.txt\" +30000 -0\n", "change-016.diff", "no diff of them:\n- \"bin.dat\"", "  \"new.txt\" +1 -0\n",
+	} {
+		if !strings.Contains(p, want) {
+			t.Errorf("%q is missing in the prompt:\n%.3000s", want, p)
+		}
+	}
+	if len(p) > 10_000 || j.calls[0].Limits.MaxTurns != 117 {
+		t.Errorf("%d bytes, %d turns", len(p), j.calls[0].Limits.MaxTurns)
+	}
+}
+
+// A later review is told what is new since the last one.
+func TestWhatDiffersFromTheLastReviewIsSaid(t *testing.T) {
+	j := &judge{}
+	r, review := world(t, j)
+	r.Git("checkout", "-q", "change")
+	r.Commit("reviewed", map[string]string{"kept.txt": "kept\n"})
+	last := string(r.Head("change"))
+	r.Commit("rework", map[string]string{"new.txt": "newer\n"})
+	r.Git("checkout", "-q", "main")
+	c := command(r, "", "")
+	c.Reviews = []forge.Review{{Head: last, Verdict: forge.VerdictRejected, Issues: []string{"new.txt:1: old"}}}
+	if got := review(c); got.Failure != nil {
+		t.Fatal(got.Failure)
+	}
+	want := "these are not as the last review read them; the others are:\n- \"new.txt\"\n\n# The change"
+	if !strings.Contains(j.calls[0].Prompt, want) {
+		t.Errorf("prompt:\n%s", j.calls[0].Prompt)
+	}
+	c.Reviews[0].Head = c.Task.Head
+	if got := review(c); got.Failure != nil || !strings.Contains(j.calls[1].Prompt, "Every file of this change is as the last review read it.") {
+		t.Errorf("%v, prompt:\n%s", got.Failure, j.calls[1].Prompt)
+	}
+	c.Reviews[0].Head = strings.Repeat("1", 40) // it is not here any more
+	if got := review(c); got.Failure != nil || strings.Contains(j.calls[2].Prompt, "the last review read") {
+		t.Errorf("%v, prompt:\n%s", got.Failure, j.calls[2].Prompt)
 	}
 }

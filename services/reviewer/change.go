@@ -1,0 +1,91 @@
+package reviewer
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/pfl-forge/pfl-forge/git"
+	"github.com/pfl-forge/pfl-forge/repository"
+)
+
+const (
+	maxPatch  = 16 << 20 // bytes of a change that are shown at all
+	maxIndex  = 24 << 10 // bytes of the index in the prompt
+	indexFile = "change-index.txt"
+)
+
+// look reads the change of a task, and puts what is too large for a prompt into the
+// checkout, for the agent to read there.
+func look(ctx context.Context, j *repository.Job, view *git.Checkout, base, head git.OID) (*change, error) {
+	patch, truncated, err := j.Store.Diff(ctx, base, head, maxPatch)
+	if err != nil {
+		return nil, err
+	}
+	changed, err := j.Store.Changes(ctx, base, head)
+	if err != nil {
+		return nil, err
+	}
+	files := split(string(patch))
+	if truncated && len(files) > 0 {
+		files = files[:len(files)-1] // the last one is cut
+	}
+	s := show(files)
+	c := newChange(j.Command, j.Config.Verify)
+	c.Diff, c.Parts, c.Binary, c.Index = s.diff, s.parts, s.bare, index(s.parts)
+	if truncated {
+		c.Unshown = unshown(repository.Files(changed), files)
+	}
+	if err := c.since(ctx, j, head, changed); err != nil {
+		return nil, err
+	}
+	return c, c.write(view)
+}
+
+// unshown returns what there is no patch of.
+func unshown(changed []string, files []filePatch) []string {
+	known := map[string]bool{}
+	for _, f := range files {
+		known[f.path] = true
+	}
+	return slices.DeleteFunc(changed, func(name string) bool { return known[name] })
+}
+
+// since finds out which files of the change are not as the last review read them.
+func (c *change) since(ctx context.Context, j *repository.Job, head git.OID, changed []git.FileChange) error {
+	last, err := git.ParseOID(c.Last())
+	if err != nil || !j.Store.Has(ctx, last) {
+		return nil //nolint:nilerr // then nobody can say
+	}
+	differ, err := j.Store.Changes(ctx, last, head)
+	if err != nil {
+		return err
+	}
+	c.Compared = true
+	files := repository.Files(changed)
+	for _, f := range differ {
+		if _, ok := slices.BinarySearch(files, f.Path); ok {
+			c.Since = append(c.Since, f.Path)
+		}
+	}
+	return nil
+}
+
+// write puts the parts where the agent that looks at the checkout can read them,
+// and nothing commits them.
+func (c *change) write(view *git.Checkout) error {
+	for _, p := range c.Parts {
+		if err := view.WriteFile(p.name, []byte(p.text)); err != nil {
+			return fmt.Errorf("show a large change: %w", err)
+		}
+	}
+	if len(c.Index) <= maxIndex {
+		return nil
+	}
+	if err := view.WriteFile(indexFile, []byte(c.Index)); err != nil {
+		return fmt.Errorf("show a large change: %w", err)
+	}
+	c.Index, c.LongList = c.Index[:strings.LastIndexByte(c.Index[:maxIndex], '\n')], ".forge/"+indexFile
+	return nil
+}
