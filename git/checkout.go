@@ -72,13 +72,12 @@ func (c *Checkout) Release() error { return c.pool.retire(string(c.name)) }
 
 func (c *Checkout) own(file string) string { return c.pool.path(".own", string(c.name), file) }
 
-// tree is a command of our own on the agent's working tree, with our index and none of the agent's .git.
+// files is the working tree, which our side describes and the agent's .git has no say in.
+func (c *Checkout) files() files { return files{pool: c.pool, dir: c.Dir(), index: c.own("index")} }
+
+// tree is a command of our own on the agent's working tree, with an index of ours and none of the agent's .git.
 func (c *Checkout) tree(index string) command {
-	k := c.pool.store.plumb()
-	k.dir = c.Dir()
-	k.env = append(k.env, "GIT_WORK_TREE="+c.Dir(), "GIT_INDEX_FILE="+index)
-	k.hold = []*os.File{c.pool.lock}
-	return k
+	return files{pool: c.pool, dir: c.Dir(), index: index}.command()
 }
 
 func (c *Checkout) save() error {

@@ -11,12 +11,12 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// clean removes everything from the working tree that is not in an index, and returns the paths of the index that are
+// clean removes everything from the files that is not in an index, and returns the paths of the index that are
 // not surely as they were written. git clean is not enough: it never looks at an entry named .git, so a repository planted
 // inside a tracked directory would survive it. What is large goes to the trash in one rename.
-func (c *Checkout) clean(index indexFile) (stale []string, err error) {
+func (f files) clean(index indexFile) (stale []string, err error) {
 	w := &cleaner{
-		pool: c.pool, root: c.Dir(), index: &index, files: make(map[string]int, len(index.entries)), dirs: make(map[string]bool),
+		pool: f.pool, root: f.dir, index: &index, files: make(map[string]int, len(index.entries)), dirs: make(map[string]bool),
 		same: make([]bool, len(index.entries)),
 	}
 	for i, e := range index.entries {

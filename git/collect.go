@@ -27,6 +27,9 @@ func (c *Checkout) Collect(ctx context.Context, a Attempt) (Collected, error) {
 	if c.branch == "" {
 		return Collected{}, fmt.Errorf("checkout %s: is for reading only", c.name)
 	}
+	if err := c.pool.settle(string(c.name)); err != nil {
+		return Collected{}, err
+	}
 	got := Collected{Head: c.start}
 	fault := c.collectHead(ctx, a, &got)
 	if infrastructure(fault) {
@@ -176,6 +179,9 @@ func (c *Checkout) commitTree(tree, parent OID, author Identity, message string,
 func (c *Checkout) CommitAll(ctx context.Context, message string, author Identity) (OID, error) {
 	if c.branch == "" {
 		return "", fmt.Errorf("checkout %s: is for reading only", c.name)
+	}
+	if err := c.pool.settle(string(c.name)); err != nil {
+		return "", err
 	}
 	s := c.pool.store
 	agent, err := openAgentGit(c.Dir())

@@ -7,9 +7,9 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
-	"strconv"
 	"strings"
 	"sync"
+	"syscall"
 )
 
 // PoolConfig says where checkouts live.
@@ -18,13 +18,15 @@ type PoolConfig struct {
 	Store  *Store       // where objects come from and go to
 	Warm   int          // how many finished checkouts to keep for re-use, default 4
 	Limits Limits       // of what an attempt may bring in
+	Plain  bool         // no overlay mounts, also where they are permitted
 	Log    *slog.Logger // for what is repaired or given up in the background; default none
 }
 
 // Pool makes private checkouts, re-uses finished ones, and removes what nobody needs.
 //
 //	<dir>/<name>/           a checkout, with a .git of its own: the agent's
-//	<dir>/.own/<name>/      our side of it: the index of what we wrote, and state.json
+//	<dir>/.own/<name>/      our side of it: the index of what we wrote, and state.json; what its agent changes, if it is a mount
+//	<dir>/.base/<n>/        a tree that checkouts are mounted over
 //	<dir>/.warm/<n>/        a finished checkout; its side is in .own/.warm-<n>
 //	<dir>/.trash/           being removed
 //	<dir>/.lock             held by the process that has the Pool, and by its git children
@@ -37,6 +39,8 @@ type Pool struct {
 	max    int
 	log    *slog.Logger
 	lock   *os.File
+	bases  *bases
+	keeper keeper
 
 	mu     sync.Mutex
 	warm   []string // names of directories in .warm, the last used last
@@ -63,7 +67,7 @@ func NewPool(ctx context.Context, cfg PoolConfig) (*Pool, error) {
 	if err := foreign(dir); err != nil {
 		return nil, err
 	}
-	for _, d := range []string{".own", ".warm", ".trash"} {
+	for _, d := range []string{".own", ".base", ".warm", ".trash"} {
 		if err := os.MkdirAll(filepath.Join(dir, d), 0o700); err != nil {
 			return nil, err
 		}
@@ -71,9 +75,9 @@ func NewPool(ctx context.Context, cfg PoolConfig) (*Pool, error) {
 	if p.lock, err = lockFile(ctx, filepath.Join(dir, ".lock")); err != nil {
 		return nil, err
 	}
-	if err := p.repair(); err != nil {
-		_ = p.lock.Close()
-		return nil, err
+	p.bases = newBases(p, cfg.Plain)
+	if err := p.repair(ctx); err != nil {
+		return nil, errors.Join(err, p.Close())
 	}
 	return p, nil
 }
@@ -86,51 +90,6 @@ func foreign(dir string) error {
 	}
 	if len(entries) > 0 && !isDir(filepath.Join(dir, ".own")) {
 		return fmt.Errorf("%s holds %s: %w", dir, entries[0].Name(), ErrForeign)
-	}
-	return nil
-}
-
-// repair brings a directory that a crash may have left in any state to one that the other methods know.
-// Checkouts of tasks stay as they are; a warm one without both sides goes.
-func (p *Pool) repair() error {
-	old, err := os.ReadDir(p.path(".trash"))
-	if err != nil {
-		return err
-	}
-	for _, e := range old {
-		p.empty(p.path(".trash", e.Name()))
-	}
-	own, err := os.ReadDir(p.path(".own"))
-	if err != nil {
-		return err
-	}
-	for _, e := range own {
-		name := e.Name()
-		tree := p.treeOf(name)
-		if !isDir(tree) || !exists(p.path(".own", name, "index")) {
-			if err := p.discard(name); err != nil {
-				return err
-			}
-			continue
-		}
-		_ = os.Remove(p.path(".own", name, "index.lock")) // of a git that is gone, or we would not have the lock
-		if n, ok := strings.CutPrefix(name, warmPrefix); ok {
-			p.warm = append(p.warm, n)
-			if serial, err := strconv.Atoi(n); err == nil {
-				p.serial = max(p.serial, serial)
-			}
-		}
-	}
-	warm, err := os.ReadDir(p.path(".warm"))
-	if err != nil {
-		return err
-	}
-	for _, e := range warm {
-		if !exists(p.path(".own", warmPrefix+e.Name())) {
-			if err := p.throw(p.path(".warm", e.Name())); err != nil {
-				return err
-			}
-		}
 	}
 	return nil
 }
@@ -166,7 +125,14 @@ func (p *Pool) throw(path string) error {
 	for i := 0; exists(to); i++ {
 		to += "x"
 	}
-	if err := os.Rename(path, to); err != nil {
+	if err := unmountAll(path); err != nil {
+		return err
+	}
+	err := os.Rename(path, to)
+	if errors.Is(err, syscall.EXDEV) { // in an overlay checkout
+		return removeAll(path)
+	}
+	if err != nil {
 		return err
 	}
 	p.empty(to)
@@ -190,8 +156,11 @@ func (p *Pool) Close() error {
 	if closed {
 		return nil
 	}
+	p.bases.close()
+	err := unmountBelow(p.dir) // what is in them stays in .own
+	p.keeper.stop()
 	p.trash.Wait()
-	return p.lock.Close()
+	return errors.Join(err, p.lock.Close())
 }
 
 // Sweep retires the checkouts whose names keep does not want.
@@ -212,6 +181,12 @@ func (p *Pool) Sweep(keep func(name string) bool) error {
 
 // retire makes a checkout a warm one, or throws it away when there are enough.
 func (p *Pool) retire(name string) error {
+	if l, ok := p.layerOf(name); ok {
+		return p.unlayer(name, l)
+	}
+	if err := unmountAll(p.path(name)); err != nil {
+		return err
+	}
 	if !isDir(p.path(name)) || !exists(p.path(".own", name, "index")) {
 		return p.discard(name)
 	}

@@ -1,13 +1,11 @@
 package git
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
-	"strings"
 )
 
 const (
@@ -40,6 +38,9 @@ func (p *Pool) Reopen(task Name, head OID) (*Checkout, error) {
 	if err := c.load(); err != nil || c.head != head || c.branch == "" {
 		return nil, fmt.Errorf("checkout %s at %s: %w", task, head.Short(), ErrMissing)
 	}
+	if err := p.settle(string(task)); err != nil {
+		return nil, err
+	}
 	a, err := openAgentGit(c.Dir())
 	if err != nil {
 		return nil, fmt.Errorf("checkout %s: %w: %w", task, ErrMissing, err)
@@ -64,14 +65,26 @@ func (p *Pool) prepare(ctx context.Context, c *Checkout) (*Checkout, error) {
 	if _, err := ParseName(string(c.name)); err != nil {
 		return nil, err
 	}
+	if ok, err := c.layered(ctx); ok || err != nil {
+		return c, err
+	}
 	if !p.store.Has(ctx, c.start) {
 		if err := context.Cause(ctx); err != nil {
 			return nil, err
 		}
 		return nil, fmt.Errorf("commit %s: %w", c.start, ErrNotFound)
 	}
+	if l, ok := p.layerOf(string(c.name)); ok {
+		if err := p.unlayer(string(c.name), l); err != nil {
+			return nil, err
+		}
+	}
 	reuse := isDir(c.Dir()) && exists(c.own("index"))
-	if !reuse {
+	if reuse {
+		if err := unmountAll(c.Dir()); err != nil {
+			return nil, err
+		}
+	} else {
 		if err := p.discard(string(c.name)); err != nil {
 			return nil, err
 		}
@@ -111,61 +124,13 @@ func (c *Checkout) fill(ctx context.Context, used bool) error {
 			return err
 		}
 	}
-	k := c.tree(c.own("index"))
-	k.config = []string{"checkout.workers=0", "core.fsync=none"} // files that a crash makes us write again anyway
-	if used {
-		if err := c.follow(ctx, k); err != nil {
-			return err
-		}
-	} else if _, err := run(ctx, k, "read-tree", "--reset", "-u", string(c.start)); err != nil {
+	if err := c.files().fill(ctx, c.start, used); err != nil {
 		return err
 	}
 	if err := c.freshGit(); err != nil {
 		return err
 	}
 	return c.save()
-}
-
-// follow brings a used working tree to the start commit. While git brings our index there, we look at the files; then
-// git writes those that are not as the index wants them.
-func (c *Checkout) follow(ctx context.Context, k command) error {
-	var index indexFile
-	read := make(chan error, 1)
-	go func() {
-		var err error
-		index, err = readIndex(c.own("index"))
-		read <- err
-	}()
-	changes, err := rawChanges(run(ctx, k, "diff-index", "--cached", "-R", "-z", "--raw", "--no-renames", "--no-abbrev", string(c.start)))
-	if err := errors.Join(<-read, err); err != nil {
-		return err
-	}
-	if err := index.apply(changes); err != nil {
-		return err
-	}
-	moved := make(chan error, 1)
-	go func() { moved <- updateIndex(ctx, k, changes) }()
-	stale, err := c.clean(index)
-	if err := errors.Join(err, <-moved); err != nil || len(stale) == 0 {
-		return err
-	}
-	k.stdin = strings.NewReader(strings.Join(stale, "\x00"))
-	_, err = run(ctx, k, "checkout-index", "-q", "-f", "-u", "-z", "--stdin")
-	return err
-}
-
-// updateIndex makes the changes in the index, not in files.
-func updateIndex(ctx context.Context, k command, changes []change) error {
-	if len(changes) == 0 {
-		return nil
-	}
-	var in bytes.Buffer
-	for _, c := range changes {
-		fmt.Fprintf(&in, "%s %s\t%s\x00", c.newMode, c.newOID, c.path)
-	}
-	k.stdin = &in
-	_, err := run(ctx, k, "update-index", "-z", "--index-info")
-	return err
 }
 
 // freshGit writes the .git that the agent works with. It borrows the store's objects; everything in it is new.

@@ -15,7 +15,7 @@ func (p *Pool) Recover(task Name) (*Checkout, error) {
 	if err := c.load(); err != nil || c.branch == "" {
 		return nil, fmt.Errorf("checkout %s: %w", task, ErrMissing)
 	}
-	return c, nil
+	return c, p.settle(string(task))
 }
 
 // Retire gives the checkout of that name back for re-use, whatever it was for, if there is one.

@@ -1,0 +1,80 @@
+package git
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"strings"
+)
+
+// files is a directory with an index of ours that says what we wrote there.
+type files struct {
+	pool  *Pool
+	dir   string
+	index string
+}
+
+// command is a git of our own on the files, with our index and no other .git.
+func (f files) command() command {
+	k := f.pool.store.plumb()
+	k.dir = f.dir
+	k.env = append(k.env, "GIT_WORK_TREE="+f.dir, "GIT_INDEX_FILE="+f.index)
+	k.hold = []*os.File{f.pool.lock}
+	return k
+}
+
+// fill makes the files those of a commit: an empty directory, or one that was filled before and has been used. It can be
+// cut off anywhere and done again.
+func (f files) fill(ctx context.Context, at OID, used bool) error {
+	k := f.command()
+	k.config = []string{"checkout.workers=0", "core.fsync=none"} // files that a crash makes us write again anyway
+	if used {
+		return f.follow(ctx, k, at)
+	}
+	_, err := run(ctx, k, "read-tree", "--reset", "-u", string(at))
+	return err
+}
+
+// follow brings files to another commit. While git brings our index there, we look at the files; then git writes those
+// that are not as the index wants them.
+func (f files) follow(ctx context.Context, k command, at OID) error {
+	var index indexFile
+	read := make(chan error, 1)
+	go func() {
+		var err error
+		index, err = readIndex(f.index)
+		read <- err
+	}()
+	changes, err := rawChanges(run(ctx, k, "diff-index", "--cached", "-R", "-z", "--raw", "--no-renames", "--no-abbrev", string(at)))
+	if err := errors.Join(<-read, err); err != nil {
+		return err
+	}
+	if err := index.apply(changes); err != nil {
+		return err
+	}
+	moved := make(chan error, 1)
+	go func() { moved <- updateIndex(ctx, k, changes) }()
+	stale, err := f.clean(index)
+	if err := errors.Join(err, <-moved); err != nil || len(stale) == 0 {
+		return err
+	}
+	k.stdin = strings.NewReader(strings.Join(stale, "\x00"))
+	_, err = run(ctx, k, "checkout-index", "-q", "-f", "-u", "-z", "--stdin")
+	return err
+}
+
+// updateIndex makes the changes in the index, not in files.
+func updateIndex(ctx context.Context, k command, changes []change) error {
+	if len(changes) == 0 {
+		return nil
+	}
+	var in bytes.Buffer
+	for _, c := range changes {
+		fmt.Fprintf(&in, "%s %s\t%s\x00", c.newMode, c.newOID, c.path)
+	}
+	k.stdin = &in
+	_, err := run(ctx, k, "update-index", "-z", "--index-info")
+	return err
+}
