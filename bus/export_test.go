@@ -1,6 +1,24 @@
 package bus
 
-import "time"
+import (
+	"context"
+	"time"
+)
 
 // StalledAfter makes Guard less patient with streams in memory.
 func (b *Bus) StalledAfter(d time.Duration) { b.stalledAfter = d }
+
+// Renew renews a lease now.
+func (l *Lease) Renew(ctx context.Context) error { return l.renew(ctx) }
+
+// Age makes a lease look as if it was renewed last so long ago.
+func (l *Lease) Age(d time.Duration) { l.renewed = time.Now().Add(-d) }
+
+// PurgeLeases has the server forget every lease.
+func (b *Bus) PurgeLeases(ctx context.Context) error {
+	s, err := b.js.Stream(ctx, streamLeases)
+	if err != nil {
+		return err
+	}
+	return s.Purge(ctx)
+}

@@ -19,6 +19,7 @@ const (
 	streamResults  = "FORGE_RESULTS"
 	streamCommands = "FORGE_COMMANDS"
 	streamWakes    = "FORGE_WAKES"
+	streamLeases   = "FORGE_LEASES"
 	streamDead     = "FORGE_DEAD"
 )
 
@@ -78,6 +79,15 @@ func streams(replicas int) []jetstream.StreamConfig {
 			Storage:           jetstream.MemoryStorage,
 			Retention:         jetstream.WorkQueuePolicy,
 			AllowMsgSchedules: true, // so nobody but runners may publish here: a schedule can write to any of its subjects
+		},
+		{
+			Name:              streamLeases,
+			Description:       "which replica works on what just now",
+			Subjects:          []string{"forge.lease.*.*.*.*"},
+			MaxAge:            day,
+			MaxMsgsPerSubject: 1,
+			AllowMsgTTL:       true,
+			AllowDirect:       true,
 		},
 		{
 			Name:        streamDead,

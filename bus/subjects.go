@@ -21,6 +21,7 @@ import (
 //	forge.wake.<project>[.<intent>]                                                 FORGE_WAKES
 //	forge.timer.<project>.<intent or ->.<escaped key>                               FORGE_WAKES
 //	forge.epoch.<commands or wakes>                                                 either memory stream
+//	forge.lease.<step>.<project>.<intent>.<task or ->                               FORGE_LEASES
 //	forge.dead.<stream>                                                             FORGE_DEAD
 //	forge.progress.<project>.<intent>                                               not stored
 //	forge.control.<project>.<intent or ->                                           not stored
@@ -200,6 +201,31 @@ func commandsFor(step forge.Step, replica forge.ReplicaID) (string, error) {
 	}
 	_, err := forge.ParseReplicaID(string(replica))
 	return "forge.command." + string(step) + ".on." + string(replica) + ".>", err
+}
+
+func leaseSubject(intent forge.Key, task forge.TaskID, step forge.Step) (string, error) {
+	if _, err := forge.ParseStep(string(step)); err != nil {
+		return "", err
+	}
+	of := none
+	if task != "" {
+		if _, err := forge.ParseTaskID(string(task)); err != nil {
+			return "", err
+		}
+		of = string(task)
+	}
+	return strings.Join([]string{"forge.lease", string(step), string(intent.Project), string(intent.Intent), of}, "."), checkIntent(intent)
+}
+
+// leasesOf matches every lease on a step.
+func leasesOf(step forge.Step) (string, error) {
+	_, err := forge.ParseStep(string(step))
+	return "forge.lease." + string(step) + ".*.*.*", err
+}
+
+// isAck reports whether a subject is where the server is told about a command.
+func isAck(s string) bool {
+	return strings.HasPrefix(s, "$JS.ACK.") && strings.Contains(s, "."+streamCommands+".")
 }
 
 func wakeSubject(k forge.Key) (string, error) {

@@ -27,6 +27,7 @@ type Job struct {
 	Command forge.Command
 	Attempt int // counted from 1; more than 1 means that it was taken before, and not finished
 	bus     *Bus
+	ack     string // where the server is told about it
 }
 
 // Wanted reports whether the command's result would still be decided on. A

@@ -100,7 +100,7 @@ func (w *worker) call(ctx context.Context, m jetstream.Msg, cmd forge.Command) (
 			err = fmt.Errorf("panic: %v", p)
 		}
 	}()
-	return w.handle(ctx, &Job{Command: cmd, Attempt: int(meta.NumDelivered), bus: w.bus})
+	return w.handle(ctx, &Job{Command: cmd, Attempt: int(meta.NumDelivered), bus: w.bus, ack: m.Reply()})
 }
 
 // settle tells the server what became of a command.
@@ -112,6 +112,8 @@ func (w *worker) settle(work context.Context, m jetstream.Msg, cmd forge.Command
 	switch {
 	case err == nil:
 		err = m.DoubleAck(ctx)
+	case errors.Is(err, ErrLeaseLost):
+		return // another replica may have it; if not, the server finds that out
 	case work.Err() != nil:
 		err = m.Nak()
 	case errors.As(err, &terminate):

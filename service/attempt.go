@@ -41,6 +41,11 @@ func (r *run) take(ctx context.Context, h Handler, job *bus.Job) error {
 		return bus.Retry(runningElsewhere, errors.New("it runs already"))
 	}
 	defer r.remove(a)
+	ctx, release, err := a.lease(ctx, h, job)
+	if err != nil {
+		return bus.Retry(askAgain, err)
+	}
+	defer release()
 	if h.Agent && r.Permits != nil {
 		if !r.Permits.acquire(r.draining) {
 			return bus.Retry(0, ErrDraining)
@@ -66,6 +71,8 @@ func (r *run) take(ctx context.Context, h Handler, job *bus.Job) error {
 	res, cause := a.do(ctx, h)
 	wanted = wanted && !errors.Is(cause, ErrNotWanted)
 	switch {
+	case takenAway(ctx, cause):
+		return bus.ErrLeaseLost
 	case !wanted && (!h.Regardless || res.Failure != nil):
 		a.log.Info("drop a result that is not wanted")
 		return nil
@@ -137,11 +144,7 @@ func (a *attempt) call(ctx context.Context, h Handler, progress Progress) (res f
 // watch cancels the attempt when it is not wanted any more. That nobody can be
 // asked is no reason to stop: the next time will tell.
 func (a *attempt) watch(ctx context.Context, cancel context.CancelCauseFunc) {
-	every := a.run.Recheck
-	if every == 0 {
-		every = defaultRecheck
-	}
-	t := time.NewTicker(every)
+	t := time.NewTicker(a.run.recheck())
 	defer t.Stop()
 	for {
 		select {

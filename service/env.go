@@ -32,6 +32,7 @@ func (e *Env) Worker(handlers ...Handler) *Worker {
 	return &Worker{
 		Bus: e.Bus, Replica: e.Config.Replica, Log: e.Log, Handlers: handlers,
 		Parallel: e.Config.Workers, Permits: NewPermits(e.Config.Workers), Grace: e.Config.DrainTimeout,
+		Shared: true,
 	}
 }
 

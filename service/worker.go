@@ -52,6 +52,9 @@ type Worker struct {
 	// Permits bounds the agents of all workers that share it; nil means that
 	// Parallel is bound enough.
 	Permits *Permits
+	// Shared says that other replicas take the same commands. Then an attempt that
+	// calls an agent holds a lease, so that no two work on a task at the same time.
+	Shared bool
 	// Grace is how long running attempts may go on when Run's context ends.
 	Grace time.Duration
 	// Recheck is how often a running attempt makes sure that it is wanted; 0 means
@@ -71,10 +74,11 @@ func (w *Worker) Run(ctx context.Context) error {
 	}
 	jobs, abort := context.WithCancelCause(context.WithoutCancel(ctx))
 	defer abort(nil)
-	r := &run{Worker: w, draining: ctx.Done(), attempts: map[string]*attempt{}}
+	r := &run{Worker: w, life: w.holder(), draining: ctx.Done(), attempts: map[string]*attempt{}}
 	if err := w.Bus.FollowControl(jobs, r.control); err != nil {
 		return err
 	}
+	r.handBack(ctx)
 	done := make(chan struct{})
 	var graces, steps sync.WaitGroup
 	graces.Go(func() {
@@ -115,9 +119,17 @@ func (w *Worker) check() error {
 	return nil
 }
 
+func (w *Worker) recheck() time.Duration {
+	if w.Recheck == 0 {
+		return defaultRecheck
+	}
+	return w.Recheck
+}
+
 // run is one Run.
 type run struct {
 	*Worker
+	life     bus.Holder
 	draining <-chan struct{} // closed when nothing new is to be started
 
 	mu       sync.Mutex

@@ -1,0 +1,55 @@
+package service_test
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"time"
+
+	"github.com/pfl-forge/pfl-forge"
+	"github.com/pfl-forge/pfl-forge/bus"
+	"github.com/pfl-forge/pfl-forge/bus/bustest"
+	"github.com/pfl-forge/pfl-forge/service"
+)
+
+// A replica is stopped, and comes back when its next life has taken the attempt
+// over: it ends what it does, reports nothing, and has no more effects.
+func TestAttemptThatWasTakenOver(t *testing.T) {
+	b := bustest.Start(t)
+	r := newRunner(t, b)
+	old := newBlocked()
+	cut, held := make(chan error, 1), make(chan error, 1)
+	w := worker(t, b, func(ctx context.Context, c forge.Command, p service.Progress) forge.Result {
+		res := old.do(ctx, c, p)
+		cut <- context.Cause(ctx)
+		held <- service.Held(ctx)
+		return res
+	})
+	w.Handlers[0].Agent, w.Shared, w.Recheck = true, true, 20*time.Millisecond
+	run(t, w)
+	r.start(analyze(1))
+	get(t, old.began, "the start")
+
+	again := leaseOf(t, b, w.Replica)
+	if err := get(t, cut, "the end of the first attempt"); !errors.Is(err, bus.ErrLeaseLost) {
+		t.Errorf("it ends because of %v", err)
+	}
+	if err := get(t, held, "whether it holds its lease"); !errors.Is(err, bus.ErrLeaseLost) {
+		t.Errorf("it thinks that it goes on: %v", err)
+	}
+	again.Release(t.Context())
+	r.start(analyze(99))
+	if got := r.result(); got.Attempt != analyze(99).Attempt {
+		t.Errorf("it reports %+v", got)
+	}
+}
+
+// leaseOf is the lease on the analysis, as the next life of a replica takes it.
+func leaseOf(t *testing.T, b *bus.Bus, replica forge.ReplicaID) *bus.Lease {
+	t.Helper()
+	l, err := b.AcquireLease(within(t), &bus.Job{Command: analyze(1)}, bus.Holder{Replica: replica, Life: "next"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return l
+}
