@@ -1,0 +1,194 @@
+// Package redact takes secrets out of text, on its way to logs, journals and
+// people.
+//
+// Known values are found whole, cut off at either end, and wrapped by white
+// space; keys and tokens of well-known shapes are found without being known. In a
+// stream, both are found however the text is split into pieces. It is a net
+// against accidents: whoever wants to smuggle a secret out can spell it otherwise.
+package redact
+
+import (
+	"regexp"
+	"slices"
+	"strings"
+)
+
+// Mark stands where a secret was.
+const Mark = "[redacted]"
+
+const (
+	// shortest is the least length of a value that is looked for, in bytes: shorter
+	// ones are found in innocent text.
+	shortest = 8
+	// keep is how much of the text before a piece is looked at again, in bytes: more
+	// than the part of a secret by which it is recognised.
+	keep = 64
+	// keepOpen is the same, if a secret may still go on.
+	keepOpen = 16 << 10
+)
+
+// shapes match secrets by how they look. A group, if there is one, is the secret.
+var shapes = regexp.MustCompile(strings.Join([]string{
+	`-----BEGIN [A-Z0-9 ]*PRIVATE KEY(?: BLOCK)?-----[\s\S]*?(?:-----END [A-Z0-9 ]*PRIVATE KEY(?: BLOCK)?-----|\z)`,
+	`sk-ant-[A-Za-z0-9_-]{4,}`,                            // Anthropic
+	`\bsk-[A-Za-z0-9_-]{10,}`,                             // OpenAI and others
+	`gh[opsur]_[A-Za-z0-9]{8,}`,                           // GitHub
+	`github_pat_[A-Za-z0-9_]{8,}`,                         //
+	`glpat-[A-Za-z0-9_-]{8,}`,                             // GitLab
+	`npm_[A-Za-z0-9]{16,}`,                                //
+	`A(?:KIA|SIA)[A-Z0-9]{8,}`,                            // AWS
+	`AIza[A-Za-z0-9_-]{8,}`,                               // Google
+	`xox[a-z]-[A-Za-z0-9-]{8,}`,                           // Slack
+	`\beyJ[A-Za-z0-9_-]{16,}(?:\.[A-Za-z0-9_-]*)*`,        // JSON in base64, as JWTs are
+	`\bS[ACNOUX][A-Z2-7]{20,}`,                            // seeds of NATS keys
+	`://([^/\s@:]*:[^/\s@]+)@`,                            // URLs with a password
+	`(?i:\b(?:bearer|basic)\s+)([A-Za-z0-9._~+/=-]{16,})`, // headers
+}, "|"))
+
+// Redactor knows secrets. The zero value knows only what they look like. It is
+// safe for concurrent use.
+type Redactor struct {
+	// parts are what known values are recognised by, by their length: every part of
+	// a value that long.
+	parts map[int]map[string]struct{}
+	// begins says which two bytes a part begins with: most do not.
+	begins [1 << 16]bool
+}
+
+func (r *Redactor) begin(s string) *bool { return &r.begins[int(s[0])<<8|int(s[1])] }
+
+// New returns a Redactor that knows some values. Those that are too short to be
+// told from innocent text are left out.
+func New(values ...string) *Redactor {
+	r := &Redactor{parts: map[int]map[string]struct{}{}}
+	for _, v := range values {
+		v = squeeze(v, nil)
+		if len(v) < shortest {
+			continue
+		}
+		n := min(max(len(v)/2, 6), 12)
+		if r.parts[n] == nil {
+			r.parts[n] = map[string]struct{}{}
+		}
+		for i := range len(v) - n + 1 {
+			r.parts[n][v[i:i+n]] = struct{}{}
+			*r.begin(v[i:]) = true
+		}
+	}
+	return r
+}
+
+// Text returns a text without secrets. Redacting twice changes nothing.
+func (r *Redactor) Text(s string) string { return replace(s, r.find(s), 0) }
+
+// Stream redacts pieces of one text, in their order. It is for one goroutine.
+type Stream struct {
+	redactor *Redactor
+	before   string // what came before, as it was
+}
+
+// Stream returns a stream at its beginning.
+func (r *Redactor) Stream() *Stream { return &Stream{redactor: r} }
+
+// Text returns the next piece without secrets, also those that began in pieces
+// before. Of a known value, or of what a shape begins with, less than what it takes to recognise it
+// may have gone through by then.
+func (s *Stream) Text(piece string) string {
+	all := s.before + piece
+	n := len(s.before)
+	found := s.redactor.find(all)
+	open := len(all)
+	for _, f := range found {
+		if f.end == len(all) {
+			open = min(open, f.start)
+		}
+	}
+	for _, f := range s.redactor.find(piece) { // a line may begin with what the one before would hide
+		found = append(found, span{f.start + n, f.end + n})
+	}
+	s.before = all[max(min(open, len(all)-keep), len(all)-keepOpen, 0):]
+	return replace(all, found, n)
+}
+
+// span is a part of a text.
+type span struct{ start, end int }
+
+func (r *Redactor) find(s string) []span {
+	var found []span
+	if suspicious(s) {
+		for _, m := range shapes.FindAllStringSubmatchIndex(s, -1) {
+			f := span{m[0], m[1]}
+			for i := 2; i < len(m); i += 2 {
+				if m[i] >= 0 {
+					f = span{m[i], m[i+1]}
+				}
+			}
+			found = append(found, f)
+		}
+	}
+	if len(r.parts) == 0 {
+		return found
+	}
+	at := make([]int, 0, len(s))
+	tight := squeeze(s, &at)
+	for n, parts := range r.parts {
+		for i := 0; i+n <= len(tight); i++ {
+			if !*r.begin(tight[i:]) {
+				continue
+			}
+			if _, ok := parts[tight[i:i+n]]; ok {
+				found = append(found, span{at[i], at[i+n-1] + 1})
+			}
+		}
+	}
+	return found
+}
+
+// hints are what shapes begin with: without any of them, none can match.
+var hints = []string{
+	"sk-", "ghp_", "gho_", "ghu_", "ghs_", "ghr_", "github_pat_", "glpat-", "npm_", "AKIA", "ASIA", "AIza", "xox", "eyJ",
+	"PRIVATE KEY", "://", "SA", "SC", "SN", "SO", "SU", "SX", "earer", "EARER", "asic", "ASIC",
+}
+
+// suspicious is a cheap test for whether any shape can match.
+func suspicious(s string) bool {
+	return slices.ContainsFunc(hints, func(hint string) bool { return strings.Contains(s, hint) })
+}
+
+// squeeze removes white space. at, if not nil, becomes where each byte was.
+func squeeze(s string, at *[]int) string {
+	b := make([]byte, 0, len(s))
+	for i := range len(s) {
+		switch c := s[i]; c {
+		case ' ', '\t', '\r', '\n':
+		default:
+			b = append(b, c)
+			if at != nil {
+				*at = append(*at, i)
+			}
+		}
+	}
+	return string(b)
+}
+
+// replace returns s from a byte on, with every part that was found marked once.
+func replace(s string, found []span, from int) string {
+	if len(found) == 0 {
+		return s[from:]
+	}
+	hidden := make([]bool, len(s))
+	for _, f := range found {
+		for i := f.start; i < f.end; i++ {
+			hidden[i] = true
+		}
+	}
+	var b strings.Builder
+	for i := from; i < len(s); i++ {
+		if !hidden[i] {
+			b.WriteByte(s[i])
+		} else if i == from || !hidden[i-1] {
+			b.WriteString(Mark)
+		}
+	}
+	return b.String()
+}
