@@ -120,6 +120,7 @@ type Planned struct {
 	RelevantFiles []string
 	Plan          string
 	DependsOn     []IntentID
+	Budget        Budget // of the project, as its analysis read it
 }
 
 // DependencyEnded tells a waiting intent how an intent that it depends on

@@ -2531,6 +2531,7 @@ type Planned struct {
 	xxx_hidden_RelevantFiles []string               `protobuf:"bytes,2,rep,name=relevant_files,json=relevantFiles"`
 	xxx_hidden_Plan          *string                `protobuf:"bytes,3,opt,name=plan"`
 	xxx_hidden_DependsOn     []string               `protobuf:"bytes,4,rep,name=depends_on,json=dependsOn"`
+	xxx_hidden_Budget        *Budget                `protobuf:"bytes,5,opt,name=budget"`
 	XXX_raceDetectHookData   protoimpl.RaceDetectHookData
 	XXX_presence             [1]uint32
 	unknownFields            protoimpl.UnknownFields
@@ -2593,9 +2594,16 @@ func (x *Planned) GetDependsOn() []string {
 	return nil
 }
 
+func (x *Planned) GetBudget() *Budget {
+	if x != nil {
+		return x.xxx_hidden_Budget
+	}
+	return nil
+}
+
 func (x *Planned) SetRun(v int32) {
 	x.xxx_hidden_Run = v
-	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 0, 4)
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 0, 5)
 }
 
 func (x *Planned) SetRelevantFiles(v []string) {
@@ -2604,11 +2612,15 @@ func (x *Planned) SetRelevantFiles(v []string) {
 
 func (x *Planned) SetPlan(v string) {
 	x.xxx_hidden_Plan = &v
-	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 2, 4)
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 2, 5)
 }
 
 func (x *Planned) SetDependsOn(v []string) {
 	x.xxx_hidden_DependsOn = v
+}
+
+func (x *Planned) SetBudget(v *Budget) {
+	x.xxx_hidden_Budget = v
 }
 
 func (x *Planned) HasRun() bool {
@@ -2625,6 +2637,13 @@ func (x *Planned) HasPlan() bool {
 	return protoimpl.X.Present(&(x.XXX_presence[0]), 2)
 }
 
+func (x *Planned) HasBudget() bool {
+	if x == nil {
+		return false
+	}
+	return x.xxx_hidden_Budget != nil
+}
+
 func (x *Planned) ClearRun() {
 	protoimpl.X.ClearPresent(&(x.XXX_presence[0]), 0)
 	x.xxx_hidden_Run = 0
@@ -2633,6 +2652,10 @@ func (x *Planned) ClearRun() {
 func (x *Planned) ClearPlan() {
 	protoimpl.X.ClearPresent(&(x.XXX_presence[0]), 2)
 	x.xxx_hidden_Plan = nil
+}
+
+func (x *Planned) ClearBudget() {
+	x.xxx_hidden_Budget = nil
 }
 
 type Planned_builder struct {
@@ -2646,6 +2669,8 @@ type Planned_builder struct {
 	Plan *string
 	// Intents that have to be done before.
 	DependsOn []string
+	// Of the project, as its analysis read it.
+	Budget *Budget
 }
 
 func (b0 Planned_builder) Build() *Planned {
@@ -2653,15 +2678,16 @@ func (b0 Planned_builder) Build() *Planned {
 	b, x := &b0, m0
 	_, _ = b, x
 	if b.Run != nil {
-		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 0, 4)
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 0, 5)
 		x.xxx_hidden_Run = *b.Run
 	}
 	x.xxx_hidden_RelevantFiles = b.RelevantFiles
 	if b.Plan != nil {
-		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 2, 4)
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 2, 5)
 		x.xxx_hidden_Plan = b.Plan
 	}
 	x.xxx_hidden_DependsOn = b.DependsOn
+	x.xxx_hidden_Budget = b.Budget
 	return m0
 }
 
@@ -4472,13 +4498,14 @@ const file_forge_v1_event_proto_rawDesc = "" +
 	"\x05title\x18\x02 \x01(\tR\x05title\x12(\n" +
 	"\x06status\x18\x03 \x01(\x0e2\x10.forge.v1.StatusR\x06status\x12%\n" +
 	"\x0erelevant_files\x18\x04 \x03(\tR\rrelevantFiles\x12\x12\n" +
-	"\x04plan\x18\x05 \x01(\tR\x04plan\"u\n" +
+	"\x04plan\x18\x05 \x01(\tR\x04plan\"\x9f\x01\n" +
 	"\aPlanned\x12\x10\n" +
 	"\x03run\x18\x01 \x01(\x05R\x03run\x12%\n" +
 	"\x0erelevant_files\x18\x02 \x03(\tR\rrelevantFiles\x12\x12\n" +
 	"\x04plan\x18\x03 \x01(\tR\x04plan\x12\x1d\n" +
 	"\n" +
-	"depends_on\x18\x04 \x03(\tR\tdependsOn\"{\n" +
+	"depends_on\x18\x04 \x03(\tR\tdependsOn\x12(\n" +
+	"\x06budget\x18\x05 \x01(\v2\x10.forge.v1.BudgetR\x06budget\"{\n" +
 	"\x0fDependencyEnded\x12\x10\n" +
 	"\x03run\x18\x01 \x01(\x05R\x03run\x12\x16\n" +
 	"\x06intent\x18\x02 \x01(\tR\x06intent\x12(\n" +
@@ -4600,19 +4627,20 @@ var file_forge_v1_event_proto_depIdxs = []int32{
 	11, // 27: forge.v1.Admitted.active:type_name -> forge.v1.ActiveIntent
 	28, // 28: forge.v1.Admitted.budget:type_name -> forge.v1.Budget
 	29, // 29: forge.v1.ActiveIntent.status:type_name -> forge.v1.Status
-	29, // 30: forge.v1.DependencyEnded.status:type_name -> forge.v1.Status
-	30, // 31: forge.v1.Landed.result:type_name -> forge.v1.Integration
-	31, // 32: forge.v1.Landed.failure:type_name -> forge.v1.Failure
-	29, // 33: forge.v1.End.status:type_name -> forge.v1.Status
-	32, // 34: forge.v1.Spend.attempt:type_name -> forge.v1.Attempt
-	28, // 35: forge.v1.Spend.budget:type_name -> forge.v1.Budget
-	32, // 36: forge.v1.Funded.attempt:type_name -> forge.v1.Attempt
-	32, // 37: forge.v1.Settle.open:type_name -> forge.v1.Attempt
-	38, // [38:38] is the sub-list for method output_type
-	38, // [38:38] is the sub-list for method input_type
-	38, // [38:38] is the sub-list for extension type_name
-	38, // [38:38] is the sub-list for extension extendee
-	0,  // [0:38] is the sub-list for field type_name
+	28, // 30: forge.v1.Planned.budget:type_name -> forge.v1.Budget
+	29, // 31: forge.v1.DependencyEnded.status:type_name -> forge.v1.Status
+	30, // 32: forge.v1.Landed.result:type_name -> forge.v1.Integration
+	31, // 33: forge.v1.Landed.failure:type_name -> forge.v1.Failure
+	29, // 34: forge.v1.End.status:type_name -> forge.v1.Status
+	32, // 35: forge.v1.Spend.attempt:type_name -> forge.v1.Attempt
+	28, // 36: forge.v1.Spend.budget:type_name -> forge.v1.Budget
+	32, // 37: forge.v1.Funded.attempt:type_name -> forge.v1.Attempt
+	32, // 38: forge.v1.Settle.open:type_name -> forge.v1.Attempt
+	39, // [39:39] is the sub-list for method output_type
+	39, // [39:39] is the sub-list for method input_type
+	39, // [39:39] is the sub-list for extension type_name
+	39, // [39:39] is the sub-list for extension extendee
+	0,  // [0:39] is the sub-list for field type_name
 }
 
 func init() { file_forge_v1_event_proto_init() }

@@ -19,6 +19,9 @@ func (s *Intent) admitted(a *forge.Admitted) (forge.Decision, error) {
 	}
 	s.open.closeNote("enter")
 	s.active = a.Active
+	if !s.known {
+		s.policy.Budget = a.Budget
+	}
 	if len(s.tasks) > 0 {
 		s.gate()
 	} else {
@@ -31,25 +34,34 @@ func (s *Intent) startAnalysis() {
 	s.phase = phaseAnalyzing
 	s.analyze.number++
 	s.analyze.claim = 1
-	s.open.issue(&s.eff, forge.Command{
+	if s.talk.number == 0 {
+		s.begin(&s.talk, "", forge.StepAnalyze)
+	}
+	c := forge.Command{
 		To:           s.key,
 		Attempt:      forge.Attempt{Step: forge.StepAnalyze, Number: s.analyze.number, Claim: 1},
 		Intent:       s.intent,
 		Active:       s.active,
-		Session:      s.session,
+		Avoid:        s.avoided(),
 		Instructions: s.instructions,
-	})
+	}
+	s.talk.in(&c)
+	s.send(c)
 }
 
 // analyzed takes an analysis: questions, or a plan.
 func (s *Intent) analyzed(r *forge.Result) {
 	a := r.Analysis
-	s.session = r.Session
+	if s.refreshing {
+		s.refreshed(r)
+		return
+	}
+	s.talk.heardOf(r.Session)
 	if a.Policy != nil {
-		s.policy = *a.Policy
+		s.policy, s.known = *a.Policy, true
 	}
 	if len(a.Clarifications) > 0 {
-		s.analyze.errors = 0
+		s.analyze.worked()
 		s.ask(a.Clarifications)
 		return
 	}
@@ -64,7 +76,7 @@ func (s *Intent) analyzed(r *forge.Result) {
 		}})
 		return
 	}
-	s.analyze.errors = 0
+	s.analyze.worked()
 	if s.intent.Type == "" {
 		s.intent.Type = a.Type
 	}
@@ -130,7 +142,7 @@ func (s *Intent) needsApproval() string {
 // await waits for the intents that this one depends on, if any, and tells the
 // lane the plan.
 func (s *Intent) await() {
-	p := forge.Planned{Run: s.run, Plan: planSummary(s.tasks)}
+	p := forge.Planned{Run: s.run, Plan: planSummary(s.tasks), Budget: s.policy.Budget}
 	for _, t := range s.tasks {
 		for _, f := range t.RelevantFiles {
 			if !slices.Contains(p.RelevantFiles, f) && len(p.RelevantFiles) < 100 {
@@ -283,6 +295,10 @@ func noteID(from forge.Key, key string, ev forge.Event) string {
 		n = ev.Enter.Run
 	case ev.Planned != nil:
 		n = ev.Planned.Run
+	case ev.Spend != nil:
+		n = ev.Spend.Number
+	case ev.Settle != nil:
+		n = ev.Settle.Number
 	case ev.Land != nil:
 		n = ev.Land.Number
 	case ev.Reserve != nil:

@@ -48,7 +48,9 @@ func (s *Intent) finish(status forge.Status) {
 func (s *Intent) endRun() {
 	s.open.notes = nil
 	s.ends++
-	s.tellLane("end", false, forge.Event{End: &forge.End{Run: s.run, Number: s.ends, Status: s.intent.Status}})
+	s.tellLane("end", false, forge.Event{End: &forge.End{
+		Run: s.run, Number: s.ends, Status: s.intent.Status, SpentUSD: s.usage.CostUSD,
+	}})
 }
 
 func (s *Intent) startReflect() {

@@ -18,6 +18,7 @@ const (
 	phaseAnalyzing  phase = "analyzing"  // waits for the analysis, or for a timer to repeat it
 	phaseAsking     phase = "asking"     // waits for a person's answers
 	phaseApproval   phase = "approval"   // waits for a person's approval
+	phaseUnfunded   phase = "unfunded"   // there is no money to analyze it
 	phaseDepending  phase = "depending"  // waits for other intents
 	phaseWorking    phase = "working"    // tasks are under way
 	phaseReflecting phase = "reflecting" // its outcome is known
@@ -45,8 +46,14 @@ type Intent struct {
 	tasks        []*task
 	analyze      stepState
 	reflect      stepState
-	session      string // of the analysis
+	talk         conversation // of the analysis
 	instructions string
+	known        bool      // the policy is the project's own
+	avoid        []avoided // agents at a limit
+	unfunded     []unfunded
+	money        int             // messages about money to the lane, ever
+	owed         []forge.Attempt // withdrawn, and their costs are still to come
+	refreshing   bool            // the policy is being read again
 
 	steps        []forge.StepRecord
 	adjustments  []forge.Adjustment
@@ -73,7 +80,11 @@ type stepState struct {
 	number int // of the last attempt issued
 	claim  int // of that attempt
 	errors int // consecutive agent errors
+	parks  int // consecutive waits at a limit
 }
+
+// worked forgets what went wrong before.
+func (st *stepState) worked() { st.errors, st.parks = 0, 0 }
 
 // NewIntent returns the machine of an intent that was not submitted yet.
 func NewIntent(key forge.Key) *Intent {
@@ -142,6 +153,8 @@ func (s *Intent) decide(ev forge.Event) (forge.Decision, error) {
 		return s.reserved(ev.Reserved)
 	case ev.Landed != nil:
 		return s.landed(ev.Landed)
+	case ev.Funded != nil:
+		return s.funded(ev.Funded)
 	}
 	return refuse("the event says nothing that an intent knows")
 }
@@ -163,7 +176,7 @@ func ignore(format string, args ...any) (forge.Decision, error) {
 // attempt that is not open any more changes nothing.
 func (s *Intent) result(r *forge.Result) (forge.Decision, error) {
 	if !s.open.wants(r.Attempt) {
-		return ignore("attempt %s is not open", r.Attempt)
+		return s.bill(r)
 	}
 	if r.Started {
 		return s.started(r)
@@ -200,18 +213,27 @@ func (s *Intent) result(r *forge.Result) (forge.Decision, error) {
 
 // closeAttempt forgets an attempt's command and records what it cost.
 func (s *Intent) closeAttempt(r *forge.Result) {
+	budgeted := s.open.budget(r.Attempt) > 0
 	s.open.closeAttempt(r.Attempt)
 	s.open.cancelTimer(claimKey(r.Attempt))
 	s.usage = s.usage.Add(r.Usage)
+	s.steps = append(s.steps, s.stepRecord(r))
+	if budgeted || r.Usage.CostUSD > 0 {
+		s.settle()
+		s.fund()
+	}
+	s.observations = append(s.observations, r.Observations...)
+}
+
+func (s *Intent) stepRecord(r *forge.Result) forge.StepRecord {
 	outcome := "ok"
 	if r.Failure != nil {
 		outcome = string(r.Failure.Reason)
 	}
-	s.steps = append(s.steps, forge.StepRecord{
+	return forge.StepRecord{
 		Step: r.Attempt.Step, TaskID: r.Attempt.Task, Attempt: r.Attempt.Number, Outcome: outcome,
 		Duration: r.Duration, Session: r.Session, Agent: r.Agent, Model: r.Model, Usage: r.Usage, At: s.now,
-	})
-	s.observations = append(s.observations, r.Observations...)
+	}
 }
 
 // outcome corrects what the last recorded step came to.

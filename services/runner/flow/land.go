@@ -108,6 +108,7 @@ func (s *Intent) landedLate(t *task, r *forge.Integration) {
 	for _, a := range s.open.attempts() {
 		if a.Task == t.ID {
 			s.eff.Cancels = append(s.eff.Cancels, a)
+			s.owe(a)
 			s.open.closeAttempt(a)
 			s.open.cancelTimer(claimKey(a))
 		}
@@ -115,6 +116,7 @@ func (s *Intent) landedLate(t *task, r *forge.Integration) {
 	for _, step := range []forge.Step{forge.StepImplement, forge.StepRebase, forge.StepReview} {
 		s.open.cancelTimer(parkKey(t.ID, step))
 	}
+	s.dropUnfunded(func(a forge.Attempt) bool { return a.Task == t.ID })
 	s.open.closeNote("task/" + string(t.ID))
 	t.Base, t.Head, t.Commit = r.Parent, r.Commit, r.Commit
 	s.endTask(t, forge.TaskDone, "")
@@ -143,7 +145,7 @@ func (s *Intent) settleLanding(t *task, r *forge.Integration) {
 		s.adjust(ruleReviewAgain, t.ID, "the rebased change is not the one that was reviewed")
 		t.candidate = r.Candidate
 		t.Base, t.Head = r.Candidate.Base, r.Candidate.Head
-		s.issue(t, forge.StepReview, stageReviewing)
+		s.startReview(t)
 	case forge.LandDirty:
 		t.stage = stageWaiting
 		t.Failure = "your working tree is in the way: " + strings.Join(r.Files, ", ") +

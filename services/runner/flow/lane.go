@@ -17,6 +17,8 @@ type Lane struct {
 	waiting []*request // requests for precedence, oldest first
 	held    []*request // precedence in force, in the order in which it was given
 	landing *landing   // the one that is under way
+	purse   purse
+	budget  forge.Budget // as an intent knew it last
 	updated time.Time
 
 	timers []forge.Timer
@@ -36,6 +38,10 @@ type member struct {
 	plan    string
 	depends []forge.IntentID
 	tasks   map[forge.TaskID]*account
+
+	spent   float64         // in all its runs
+	settled int             // number of its newest Settle
+	open    []forge.Attempt // that it still needed then
 }
 
 // account is what a task has asked of the lane and got.
@@ -106,6 +112,10 @@ func (l *Lane) decide(ev forge.Event) (forge.Decision, error) {
 		return l.land(from, ev.Land)
 	case ev.Withdraw != nil:
 		return l.withdraw(from, ev.Withdraw)
+	case ev.Spend != nil:
+		return l.spend(from, ev.Spend)
+	case ev.Settle != nil:
+		return l.settle(from, ev.Settle)
 	case ev.Result != nil:
 		return l.result(ev.Result)
 	case ev.Timer != nil:
@@ -115,8 +125,8 @@ func (l *Lane) decide(ev forge.Event) (forge.Decision, error) {
 }
 
 // Pending returns every effect that has to be in force. Of the answers, only
-// precedence is among them, which comes unasked; whoever misses another asks
-// again.
+// those are among them that may come long after the question: precedence and
+// money. Whoever misses another asks again.
 func (l *Lane) Pending() forge.Effects {
 	e := forge.Effects{Timers: slices.Clone(l.timers)}
 	if l.landing != nil && !l.landing.paused {
@@ -124,6 +134,9 @@ func (l *Lane) Pending() forge.Effects {
 	}
 	for _, h := range l.held {
 		e.Notes = append(e.Notes, l.note(h.intent, reservedID(&h.reserve), forge.Event{Reserved: granted(&h.reserve)}))
+	}
+	for _, r := range slices.Concat(l.purse.reserved, l.purse.refused) {
+		e.Notes = append(e.Notes, l.note(r.intent, fundedID(r), forge.Event{Funded: r.answer()}))
 	}
 	return e
 }

@@ -20,11 +20,13 @@ func (l *Lane) enter(id forge.IntentID, e *forge.Enter) (forge.Decision, error) 
 		l.admit(id, m)
 		return ignore("%q is admitted already", id)
 	}
-	next := &member{run: e.Run, active: true, title: e.Title, status: forge.StatusProposed, tasks: map[forge.TaskID]*account{}}
+	next := &member{tasks: map[forge.TaskID]*account{}}
 	if m != nil {
 		next.ends = m.ends
+		next.spent, next.settled, next.open = m.spent, m.settled, m.open
 		maps.Copy(next.tasks, m.tasks)
 	}
+	next.run, next.active, next.title, next.status = e.Run, true, e.Title, forge.StatusProposed
 	m = next
 	l.intents[id] = m
 	l.admit(id, m)
@@ -34,7 +36,7 @@ func (l *Lane) enter(id forge.IntentID, e *forge.Enter) (forge.Decision, error) 
 // admit lets an intent start and tells it of the others. There is no limit on
 // how many are admitted: what is scarce are the workers.
 func (l *Lane) admit(id forge.IntentID, m *member) {
-	a := forge.Admitted{Run: m.run}
+	a := forge.Admitted{Run: m.run, Budget: l.budget}
 	for _, other := range l.Active() {
 		if other == id {
 			continue
@@ -61,6 +63,7 @@ func (l *Lane) planned(id forge.IntentID, p *forge.Planned) (forge.Decision, err
 	if !known {
 		m.status = forge.StatusApproved
 		m.files, m.plan, m.depends = p.RelevantFiles, p.Plan, p.DependsOn
+		l.budget = p.Budget
 	}
 	for _, d := range p.DependsOn {
 		if cycle := l.cycle(id, d); cycle != nil {
@@ -120,8 +123,14 @@ func (l *Lane) end(id forge.IntentID, e *forge.End) (forge.Decision, error) {
 		}
 		return ignore("run %d of %q is over already", e.Run, id)
 	}
-	l.intents[id] = &member{run: e.Run, ends: e.Number, status: e.Status, tasks: m.tasks}
+	m = &member{
+		run: e.Run, ends: e.Number, status: e.Status, tasks: m.tasks,
+		spent: m.spent, settled: m.settled, open: m.open,
+	}
+	l.intents[id] = m
 	l.drop(func(r *request) bool { return r.intent == id })
+	l.pay(m, e.SpentUSD)
+	l.release(func(r reservation) bool { return r.intent == id })
 	l.wake(id, e.Status)
 	l.pump()
 	return forge.Applied, nil

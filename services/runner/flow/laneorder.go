@@ -209,7 +209,7 @@ func (l *Lane) result(r *forge.Result) (forge.Decision, error) {
 	if f == nil {
 		done.Result = r.Integration
 	}
-	l.settle(done)
+	l.closeLanding(done)
 	return forge.Applied, nil
 }
 
@@ -247,8 +247,8 @@ func (a *account) integrated() bool {
 	return a.landed != nil && a.landed.Result != nil && a.landed.Result.Outcome == forge.LandIntegrated
 }
 
-// settle ends the landing that is under way and answers the task.
-func (l *Lane) settle(done forge.Landed) {
+// closeLanding ends the landing that is under way and answers the task.
+func (l *Lane) closeLanding(done forge.Landed) {
 	r := l.landing.request
 	l.landing = nil
 	if done.Result != nil {

@@ -31,6 +31,15 @@ func (o *open) closeAttempt(a forge.Attempt) {
 	o.commands = slices.DeleteFunc(o.commands, func(c forge.Command) bool { return c.Attempt == a })
 }
 
+// budget is what was set aside for an attempt.
+func (o *open) budget(a forge.Attempt) float64 {
+	i := slices.IndexFunc(o.commands, func(c forge.Command) bool { return c.Attempt == a })
+	if i < 0 {
+		return 0
+	}
+	return o.commands[i].BudgetUSD
+}
+
 func (o *open) closeNote(key string) {
 	o.notes = slices.DeleteFunc(o.notes, func(n note) bool { return n.key == key })
 }

@@ -74,7 +74,8 @@ func (s *Intent) edit(e *forge.Edit) (forge.Decision, error) {
 	s.intent.Risk = forge.MaxRisk(s.declared, s.judged)
 	if body {
 		// The plan is of another text than the one that is to be done.
-		s.tasks, s.planHash, s.session, s.approved = nil, "", "", false
+		s.tasks, s.planHash, s.approved = nil, "", false
+		s.begin(&s.talk, "", forge.StepAnalyze)
 	}
 	switch {
 	case body && s.phase != phaseEntering:
@@ -181,13 +182,25 @@ func (s *Intent) stop(status forge.Status, reason string) {
 // withdrawAttempts tells workers that nobody waits for them any more.
 func (s *Intent) withdrawAttempts() {
 	s.eff.Cancels = append(s.eff.Cancels, s.open.attempts()...)
+	s.owe(s.open.attempts()...)
 	s.open.commands, s.open.timers = nil, nil
+	s.refreshing = false
+	s.dropUnfunded(func(forge.Attempt) bool { return true })
+	s.settle()
 }
 
 func (s *Intent) retry(r *forge.Retry) (forge.Decision, error) {
-	waiting := s.waitingTasks()
-	if !s.intent.Status.Failed() && len(waiting) == 0 {
-		return refuse("the intent is %s; only what failed or waits for your files can be retried", s.intent.Status)
+	waiting, broke := s.waitingTasks(), s.isBroke()
+	switch {
+	case r.BudgetUSD < 0 || r.BudgetUSD != r.BudgetUSD:
+		return forge.Refused, &forge.FieldError{Field: "budget_usd", Reason: "must be a positive amount"}
+	case !s.intent.Status.Failed() && s.refreshing:
+		return ignore("the project's policy is being read again already")
+	case !s.intent.Status.Failed() && len(waiting) == 0 && !broke:
+		return refuse("the intent is %s; only what failed, or waits for your files or for money, can be retried", s.intent.Status)
+	}
+	if r.BudgetUSD > 0 {
+		s.intent.BudgetUSD = r.BudgetUSD
 	}
 	if r.Instructions != "" {
 		s.instructions = r.Instructions
@@ -195,6 +208,9 @@ func (s *Intent) retry(r *forge.Retry) (forge.Decision, error) {
 	if !s.intent.Status.Failed() {
 		for _, t := range waiting {
 			s.land(t)
+		}
+		if broke {
+			s.refresh()
 		}
 		return forge.Applied, nil
 	}
@@ -204,11 +220,11 @@ func (s *Intent) retry(r *forge.Retry) (forge.Decision, error) {
 	}
 	for _, t := range s.tasks {
 		if t.Status == forge.TaskFailed {
-			t.reset(r.Instructions)
+			t.reset(r.Instructions, s.intent.Recipe != "" || s.escalate)
 		}
 	}
 	s.steps, s.adjustments = nil, nil
-	s.analyze.errors = 0
+	s.analyze.worked()
 	s.intent.Status = forge.StatusProposed
 	s.enter()
 	return forge.Applied, nil

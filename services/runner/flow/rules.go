@@ -18,7 +18,10 @@ const (
 	ruleRetryAgent      = "retry-agent"    // an agent's error: once more after a pause
 	rulePark            = "park"           // a limit with a known reset: wait for it, spending no retry
 	ruleNewSession      = "new-session"    // the session is lost: a new one
-	ruleReclaim         = "reclaim"        // its own replica did not take the work: any replica
+	ruleFallback        = "fallback"       // an agent is at its limit: another one, in a new session
+	ruleMoreMoney       = "more-money"     // a call used up what was set aside for it: the same session goes on with more
+	ruleBudget          = "wait-for-budget"
+	ruleReclaim         = "reclaim" // its own replica did not take the work: any replica
 	ruleFailDependents  = "fail-dependents"
 	ruleTaskFailed      = "task-failed"
 )

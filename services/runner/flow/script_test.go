@@ -112,7 +112,7 @@ func (s *script) person(cmd string, id forge.IntentID, arg func(string) string, 
 	case "submit":
 		in := forge.Intent{
 			ID: id, Project: "web", Title: "title of " + string(id), Body: "body", Source: forge.SourceHuman,
-			Recipe: arg("recipe"), Risk: forge.Risk(arg("risk")), Origin: forge.Origin{System: "draft", EventID: arg("event")},
+			Recipe: arg("recipe"), Risk: forge.Risk(arg("risk")), Origin: forge.Origin{System: "draft", EventID: arg("event")}, BudgetUSD: usd(arg("budget")),
 		}
 		if src := arg("source"); src != "" {
 			in.Source, in.Origin.System = forge.SourceSystem, src
@@ -128,7 +128,7 @@ func (s *script) person(cmd string, id forge.IntentID, arg func(string) string, 
 	case "cancel":
 		return &forge.Event{Cancel: &forge.Cancel{Reason: arg("reason")}}
 	case "retry":
-		return &forge.Event{Retry: &forge.Retry{Instructions: arg("with")}}
+		return &forge.Event{Retry: &forge.Retry{Instructions: arg("with"), BudgetUSD: usd(arg("budget"))}}
 	case "answer":
 		n, _ := strconv.Atoi(arg("question"))
 		return &forge.Event{Answer: &forge.Answer{Index: n, Answer: arg("answer")}}

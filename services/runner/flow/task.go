@@ -18,7 +18,8 @@ const (
 	stageReviewing    stage = "reviewing"
 	stageReserving    stage = "reserving" // waits for precedence on the files that conflicted
 	stageLanding      stage = "landing"
-	stageWaiting      stage = "waiting" // for a person's files to get out of the way
+	stageWaiting      stage = "waiting"  // for a person's files to get out of the way
+	stageUnfunded     stage = "unfunded" // there is no money to go on
 	stageDone         stage = "done"
 	stageFailed       stage = "failed"
 )
@@ -34,7 +35,10 @@ type task struct {
 	landings   int // of this run
 	asks       int // requests to the lane, ever
 	fresh      bool
-	session    string
+	goOn       bool         // in the tree that the attempt before left
+	talk       conversation // of the implementation
+	reviewTalk conversation
+	unfunded   forge.Step // that there is no money for
 	replica    forge.ReplicaID
 	feedback   string
 	candidate  *forge.Rebase // what was verified last, and on what
@@ -43,12 +47,14 @@ type task struct {
 
 func (t *task) ended() bool { return t.stage == stageDone || t.stage == stageFailed }
 
-// reset lets a failed task try again, from what it knows.
-func (t *task) reset(instructions string) {
+// reset lets a failed task try again, from what it did before, or afresh.
+func (t *task) reset(instructions string, fresh bool) {
 	t.stage, t.Status, t.Failure = stagePending, forge.TaskPending, ""
 	t.rejections, t.landings = 0, 0
-	t.implement.errors, t.rebase.errors, t.review.errors = 0, 0, 0
-	t.fresh = true
+	t.implement.worked()
+	t.rebase.worked()
+	t.review.worked()
+	t.fresh, t.goOn = fresh || t.Head == "", false
 	if instructions != "" {
 		t.feedback = strings.TrimSpace(instructions + "\n\n" + t.feedback)
 	}
@@ -98,7 +104,27 @@ func (s *Intent) issue(t *task, step forge.Step, at stage) {
 	st.number++
 	st.claim = 1
 	t.stage = at
-	s.open.issue(&s.eff, s.command(t, step, st))
+	s.send(s.command(t, step, st))
+}
+
+// again issues a step once more after a pause.
+func (s *Intent) again(t *task, step forge.Step) {
+	if step == forge.StepImplement {
+		s.startImplement(t)
+		return
+	}
+	s.issue(t, step, stageOf(step))
+}
+
+func stageOf(step forge.Step) stage {
+	switch step {
+	case forge.StepRebase:
+		return stageRebasing
+	case forge.StepReview:
+		return stageReviewing
+	default:
+		return stageImplementing
+	}
 }
 
 func (s *Intent) command(t *task, step forge.Step, st *stepState) forge.Command {
@@ -111,9 +137,13 @@ func (s *Intent) command(t *task, step forge.Step, st *stepState) forge.Command 
 	}
 	switch step {
 	case forge.StepImplement:
-		c.Fresh, c.Feedback, c.Session, c.Reviews = t.fresh, t.feedback, t.session, t.reviews
+		c.Fresh, c.Continue, c.Feedback, c.Reviews = t.fresh, t.goOn, t.feedback, t.reviews
+		c.Avoid = s.avoided()
+		t.talk.in(&c)
 	case forge.StepReview:
 		c.Verify, c.Reviews = t.candidate.Verify, t.reviews
+		c.Avoid = s.avoided()
+		t.reviewTalk.in(&c)
 	default:
 	}
 	return c
@@ -124,19 +154,19 @@ func (s *Intent) command(t *task, step forge.Step, st *stepState) forge.Command 
 func (s *Intent) startImplement(t *task) {
 	t.Status = forge.TaskImplementing
 	t.Attempts++
-	if t.fresh || t.Head == "" {
-		t.session, t.replica = "", ""
+	if !t.goOn && (t.fresh || t.Head == "") {
+		t.replica = ""
+		if t.talk.begun || t.talk.number == 0 {
+			s.begin(&t.talk, t.ID, forge.StepImplement)
+		}
 	}
 	st := &t.implement
 	st.number++
 	st.claim = 1
 	t.stage = stageImplementing
 	c := s.command(t, forge.StepImplement, st)
-	if t.replica != "" {
-		c.Replica = t.replica
-		s.open.arm(&s.eff, forge.Timer{To: s.key, Key: claimKey(c.Attempt), At: s.now.Add(s.policy.ClaimTimeout)})
-	}
-	s.open.issue(&s.eff, c)
+	c.Replica = t.replica
+	s.send(c)
 }
 
 // claimKey names the timer that watches over work sent to one replica.
@@ -162,9 +192,9 @@ func (s *Intent) started(r *forge.Result) (forge.Decision, error) {
 
 func (s *Intent) implemented(t *task, r *forge.Result) {
 	im := r.Implementation
-	t.implement.errors = 0
-	t.session, t.replica = r.Session, r.Replica
-	t.fresh = false
+	t.implement.worked()
+	t.talk.heardOf(r.Session)
+	t.replica, t.fresh, t.goOn = r.Replica, false, false
 	t.Base, t.Head = im.Base, im.Head
 	switch {
 	case im.Commits > 0:
@@ -200,7 +230,7 @@ func (s *Intent) rework(t *task, rule, feedback string) {
 
 func (s *Intent) rebased(t *task, r *forge.Result) {
 	rb := r.Rebase
-	t.rebase.errors = 0
+	t.rebase.worked()
 	if len(rb.Conflicts) > 0 {
 		s.outcome("conflict")
 		s.conflict(t, rb.Conflicts, rb.Files)
@@ -212,6 +242,12 @@ func (s *Intent) rebased(t *task, r *forge.Result) {
 		s.rework(t, ruleVerifyFailed, verifyFeedback(v))
 		return
 	}
+	s.startReview(t)
+}
+
+// startReview has the change looked at by somebody who has not seen it before.
+func (s *Intent) startReview(t *task) {
+	s.begin(&t.reviewTalk, t.ID, forge.StepReview)
 	s.issue(t, forge.StepReview, stageReviewing)
 }
 
@@ -228,7 +264,7 @@ func (s *Intent) reviewed(t *task, r *forge.Result) {
 		}})
 		return
 	}
-	t.review.errors = 0
+	t.review.worked()
 	rv.Attempt, rv.CreatedAt = t.implement.number, s.now
 	t.reviews = append(slices.Clip(t.reviews), rv)
 	if rv.Verdict == forge.VerdictRejected {

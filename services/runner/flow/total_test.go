@@ -54,7 +54,7 @@ func anyEvent(rng *rand.Rand, s *Intent, l *Lane) forge.Event {
 	task := forge.NewTaskID("a", 1+rng.IntN(3))
 	word := []string{"", "a", "b", "x"}[rng.IntN(4)]
 	n := rng.IntN(4)
-	switch rng.IntN(18) {
+	switch rng.IntN(21) {
 	case 0:
 		return forge.Event{Submit: &forge.Submit{Intent: forge.Intent{Title: "t", Body: "b", Source: forge.SourceHuman, Risk: forge.Risk(word)}}}
 	case 1:
@@ -64,7 +64,7 @@ func anyEvent(rng *rand.Rand, s *Intent, l *Lane) forge.Event {
 	case 3:
 		return forge.Event{Answer: &forge.Answer{Index: n - 1, Answer: word}}
 	case 4:
-		return forge.Event{Retry: &forge.Retry{Instructions: word}}
+		return forge.Event{Retry: &forge.Retry{Instructions: word, BudgetUSD: float64(n - 1)}}
 	case 5:
 		if rng.IntN(8) == 0 {
 			return forge.Event{Cancel: &forge.Cancel{}, Reject: &forge.Reject{}}
@@ -99,25 +99,53 @@ func anyEvent(rng *rand.Rand, s *Intent, l *Lane) forge.Event {
 		return forge.Event{End: &forge.End{Run: n, Number: rng.IntN(6), Status: forge.StatusDone}}
 	case 16:
 		return forge.Event{}
+	case 17:
+		f := &forge.Funded{Attempt: forge.Attempt{Task: task, Step: forge.StepReview, Number: n, Claim: 1}, USD: float64(n), Reason: word}
+		if len(s.unfunded) > 0 && rng.IntN(4) > 0 {
+			f.Attempt = s.unfunded[rng.IntN(len(s.unfunded))].command.Attempt
+		}
+		return forge.Event{Funded: f}
+	case 18:
+		return forge.Event{Spend: &forge.Spend{
+			Run: n, Number: rng.IntN(6), Attempt: forge.Attempt{Task: task, Number: n}, Budget: anyBudget(rng), USD: float64(rng.IntN(3)),
+		}}
+	case 19:
+		return forge.Event{Settle: &forge.Settle{Number: rng.IntN(6), SpentUSD: float64(n), Open: []forge.Attempt{{Task: task, Number: n}}}}
 	}
 	return forge.Event{Result: anyResult(rng, s, l, task, word)}
+}
+
+func anyBudget(rng *rand.Rand) forge.Budget {
+	some := func() float64 { return float64(rng.IntN(3) * rng.IntN(3)) }
+	return forge.Budget{IntentUSD: some(), ProjectUSD: some(), DayUSD: some(), CallUSD: some()}
 }
 
 func anyResult(rng *rand.Rand, s *Intent, l *Lane, task forge.TaskID, word string) *forge.Result {
 	r := &forge.Result{Attempt: forge.Attempt{Task: task, Step: forge.Steps()[rng.IntN(6)], Number: rng.IntN(3), Claim: 1}}
 	r.To = s.key
+	r.Usage.CostUSD = float64(rng.IntN(3))
+	if len(s.owed) > 0 && rng.IntN(6) == 0 {
+		r.Attempt = s.owed[rng.IntN(len(s.owed))]
+		return r
+	}
 	if open := s.open.attempts(); len(open) > 0 && rng.IntN(4) > 0 {
 		r.Attempt = open[rng.IntN(len(open))]
 	} else if l.landing != nil && rng.IntN(2) == 0 {
 		r.Attempt = l.landing.command.Attempt
 	}
 	if rng.IntN(5) == 0 {
-		r.Failure = &forge.Failure{Reason: []forge.FailureReason{forge.FailCrashed, forge.FailAuth, forge.FailLostSession, "new"}[rng.IntN(4)]}
+		r.Failure = &forge.Failure{Reason: anyReason(rng), Until: time.Unix(int64(rng.IntN(3))*1000, 0)}
+		r.Agent, r.Session = word, word
 		return r
 	}
 	switch r.Attempt.Step {
 	case forge.StepAnalyze:
 		r.Analysis = &forge.Analysis{Risk: forge.Risk(word), Tasks: []forge.TaskPlan{{Name: "x"}, {Name: word, DependsOn: []string{"x"}}, {}}[:rng.IntN(4)]}
+		if rng.IntN(3) == 0 {
+			p := forge.DefaultPolicy()
+			p.Budget, p.Fallbacks = anyBudget(rng), rng.IntN(3)
+			r.Analysis.Policy = &p
+		}
 		if rng.IntN(5) == 0 {
 			r.Analysis.Clarifications = []forge.Clarification{{Question: word}}
 		}

@@ -36,7 +36,7 @@ func (s *Intent) Summary() forge.Summary {
 			ts.Step = forge.StepIntegrate
 		case stageReserving:
 			ts.Detail = "waits for precedence after a conflict"
-		case stageWaiting:
+		case stageWaiting, stageUnfunded:
 			sum.Reason = t.Failure
 		case stagePending, stageDone, stageFailed:
 		}
@@ -56,6 +56,8 @@ func (s *Intent) waiting() (forge.Waiting, string) {
 		return forge.WaitingApproval, "waits for approval"
 	case len(s.waitingTasks()) > 0:
 		return forge.WaitingDirty, "waits for your files"
+	case s.isBroke() && !s.refreshing:
+		return forge.WaitingBudget, "waits for money"
 	case s.phase == phaseDepending:
 		var ids []forge.IntentID
 		for _, d := range s.depends {

@@ -31,7 +31,11 @@ func (s *script) work(t *testing.T, d *datadriven.TestData, target string, arg f
 	if replica == "" {
 		replica = "r1"
 	}
-	r := forge.Result{To: c.To, Attempt: c.Attempt, Replica: replica, Session: "session-" + target}
+	r := forge.Result{To: c.To, Attempt: c.Attempt, Replica: replica, Session: c.Session, Agent: arg("agent")}
+	if v := arg("cost"); v != "" {
+		r.Usage.Calls = 1
+		r.Usage.CostUSD = usd(v)
+	}
 	switch d.Cmd {
 	case "started":
 		r.Started = true
@@ -63,6 +67,9 @@ func (s *script) answer(t *testing.T, r *forge.Result, c forge.Command, d *datad
 	switch forge.Step(d.Cmd) {
 	case forge.StepAnalyze:
 		r.Analysis = analysisOf(arg, list)
+		if c.PolicyOnly {
+			r.Analysis = &forge.Analysis{Policy: r.Analysis.Policy}
+		}
 	case forge.StepImplement:
 		n := 1
 		if v := arg("commits"); v != "" {
@@ -124,12 +131,25 @@ func analysisOf(arg func(string) string, list func(string) []string) *forge.Anal
 	for _, id := range list("after") {
 		a.DependsOn = append(a.DependsOn, forge.IntentID(id))
 	}
-	if v := list("trusted"); v != nil {
-		p := forge.DefaultPolicy()
-		p.TrustedOrigins = v
-		a.Policy = &p
-	}
+	a.Policy = policyOf(arg, list)
 	return a
+}
+
+// policyOf reads a project's policy; nil if nothing is said of it.
+func policyOf(arg func(string) string, list func(string) []string) *forge.Policy {
+	p := forge.DefaultPolicy()
+	p.TrustedOrigins = list("trusted")
+	p.Budget = forge.Budget{ProjectUSD: usd(arg("project")), DayUSD: usd(arg("day")), IntentUSD: usd(arg("intent")), CallUSD: usd(arg("call"))}
+	p.Fallbacks = int(usd(arg("fallbacks")))
+	if p.TrustedOrigins == nil && p.Budget == (forge.Budget{}) && p.Fallbacks == 0 {
+		return nil
+	}
+	return &p
+}
+
+func usd(s string) float64 {
+	v, _ := strconv.ParseFloat(s, 64)
+	return v
 }
 
 func describeCommand(c forge.Command) string {
@@ -138,8 +158,20 @@ func describeCommand(c forge.Command) string {
 	if c.Replica != "" {
 		fmt.Fprintf(&b, " on %s", c.Replica)
 	}
-	if c.Session != "" {
-		fmt.Fprintf(&b, " in %s", c.Session)
+	if c.Resume {
+		fmt.Fprintf(&b, " resuming %.4s", c.Session)
+	}
+	if c.Continue {
+		b.WriteString(" going on")
+	}
+	if c.PolicyOnly {
+		b.WriteString(" policy only")
+	}
+	if c.BudgetUSD > 0 {
+		fmt.Fprintf(&b, " for $%.2f", c.BudgetUSD)
+	}
+	if len(c.Avoid) > 0 {
+		fmt.Fprintf(&b, " avoiding %v", c.Avoid)
 	}
 	if c.Fresh {
 		b.WriteString(" fresh")
@@ -192,6 +224,15 @@ func describeNote(n forge.Event) string {
 		what = fmt.Sprintf("%s withdraws", n.Withdraw.Task)
 	case n.End != nil:
 		what = fmt.Sprintf("run %d ended %s", n.End.Run, n.End.Status)
+		if n.End.SpentUSD > 0 {
+			what += fmt.Sprintf(", spent $%.2f", n.End.SpentUSD)
+		}
+	case n.Spend != nil:
+		what = fmt.Sprintf("wants $%.2f for %s", n.Spend.USD, n.Spend.Attempt)
+	case n.Settle != nil:
+		what = fmt.Sprintf("spent $%.2f, open %v", n.Settle.SpentUSD, n.Settle.Open)
+	case n.Funded != nil:
+		what = fmt.Sprintf("$%.2f for %s %s", n.Funded.USD, n.Funded.Attempt, n.Funded.Reason)
 	}
 	return from + ": " + what
 }

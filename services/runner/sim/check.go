@@ -10,7 +10,7 @@ import (
 
 // check holds the end of a run against the invariants.
 func (w *world) check() error {
-	for _, check := range []func() error{w.checkEnded, w.checkReplay, w.checkDecidedOnce, w.checkCommits, w.checkBounds} {
+	for _, check := range []func() error{w.checkEnded, w.checkReplay, w.checkDecidedOnce, w.checkCommits, w.checkMoney, w.checkBounds} {
 		if err := check(); err != nil {
 			return err
 		}
@@ -83,12 +83,19 @@ func (w *world) checkReplay() error {
 func (w *world) checkDecidedOnce() error {
 	seen := map[string]bool{}
 	for _, key := range w.keys {
+		open := map[forge.Attempt]bool{}
 		for _, rec := range w.journal[key] {
+			for _, c := range rec.Effects.Commands {
+				open[c.Attempt] = true
+			}
 			for _, ev := range rec.Events {
 				if ev.Result == nil || ev.Result.Started {
 					continue
 				}
 				a := ev.Result.Attempt
+				if !open[a] && a.Step != forge.StepIntegrate {
+					continue // it only tells its costs
+				}
 				id := fmt.Sprintf("%s/%s/%s/%d", key, a.Task, a.Step, a.Number)
 				if a.Step == forge.StepIntegrate {
 					if r := ev.Result.Integration; r != nil && r.Outcome == forge.LandIntegrated {
@@ -100,6 +107,9 @@ func (w *world) checkDecidedOnce() error {
 					return fmt.Errorf("attempt %s was decided twice", id)
 				}
 				seen[id] = true
+			}
+			for _, a := range rec.Effects.Cancels {
+				delete(open, a)
 			}
 		}
 	}

@@ -70,7 +70,7 @@ func (k *knowledge) learn(key forge.Key, ev *forge.Event) error {
 		k.approved = true
 	case ev.Landed != nil && ev.Landed.Result != nil && ev.Landed.Result.Outcome == forge.LandIntegrated:
 		k.done[ev.Landed.Task] = true
-	case ev.Result != nil && ev.Result.Analysis != nil:
+	case ev.Result != nil && ev.Result.Analysis != nil && ev.Result.Analysis.Risk != "":
 		a := ev.Result.Analysis
 		k.risky = a.Risk.Rank() > forge.RiskLow.Rank()
 		k.depends = maps.Clone(k.declared)

@@ -79,6 +79,8 @@ func (w *world) help(willing bool) bool {
 		ev.Approve = &forge.Approve{Plan: s.Plan}
 	case s.Waiting == forge.WaitingClarification:
 		ev.Answer = &forge.Answer{Index: w.rng.IntN(2), Answer: "so"}
+	case s.Waiting == forge.WaitingBudget:
+		ev.Retry = w.raise(s, willing)
 	default:
 		ev.Retry = &forge.Retry{}
 	}

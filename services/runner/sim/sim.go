@@ -43,6 +43,7 @@ func (w *world) populate() {
 		w.people.ids = append(w.people.ids, forge.IntentID(fmt.Sprintf("i%d", i)))
 	}
 	w.people.outsiders = w.rng.IntN(3) == 0
+	w.money.init(w.rng)
 }
 
 func (s *workers) init() {

@@ -69,9 +69,12 @@ func (w *world) work() bool {
 	case j.cancelled:
 		w.log("worker stops %s", j.ID())
 		j.acked = true
+		w.report(j.command, w.billed(&j.Command, &forge.Result{
+			Failure: &forge.Failure{Reason: forge.FailKilled, Message: "nobody wants it any more"},
+		}))
 		return true
 	}
-	r := w.perform(&j.Command)
+	r := w.billed(&j.Command, w.perform(&j.Command))
 	if w.chance(20) {
 		w.log("worker dies after %s", j.ID())
 		return true
@@ -87,9 +90,7 @@ func (w *world) work() bool {
 // report publishes a result.
 func (w *world) report(c *command, r *forge.Result) {
 	r.To, r.Attempt, r.Replica = c.To, c.Attempt, forge.ReplicaID(fmt.Sprintf("r%d", w.rng.IntN(2)))
-	if r.Session == "" {
-		r.Session = "s"
-	}
+	r.Session = c.Session
 	kind := "result"
 	if r.Started {
 		kind = "started"
@@ -104,18 +105,27 @@ func (w *world) perform(c *forge.Command) *forge.Result {
 		return &forge.Result{Integration: integrated(n)}
 	}
 	if w.chance(12) {
-		reasons := []forge.FailureReason{forge.FailCrashed, forge.FailTimeout, forge.FailLostSession, forge.FailConfig, forge.FailQuota}
+		reasons := []forge.FailureReason{
+			forge.FailCrashed, forge.FailTimeout, forge.FailLostSession, forge.FailConfig, forge.FailQuota, forge.FailRateLimited,
+			forge.FailOverloaded, forge.FailRefused, forge.FailBudget, forge.FailPromptTooLong,
+		}
 		f := forge.Failure{Reason: reasons[w.rng.IntN(len(reasons))], Message: "the agent failed"}
-		if f.Reason == forge.FailQuota {
+		if f.Reason == forge.FailQuota && w.rng.IntN(2) == 0 {
 			f.Until = w.now.Add(time.Hour)
 		}
-		return &forge.Result{Failure: &f}
+		return &forge.Result{Failure: &f, Agent: fmt.Sprintf("agent%d", len(c.Avoid))}
 	}
 	if w.chance(40) {
 		return &forge.Result{} // garbage: an answer without an answer
 	}
+	if f := w.money.spend(w, c); f != nil {
+		return &forge.Result{Failure: f}
+	}
 	switch c.Attempt.Step {
 	case forge.StepAnalyze:
+		if c.PolicyOnly {
+			return &forge.Result{Analysis: &forge.Analysis{Policy: w.money.policy()}}
+		}
 		return &forge.Result{Analysis: w.analysis(c)}
 	case forge.StepImplement:
 		return &forge.Result{Implementation: w.implementation(c)}
@@ -136,8 +146,7 @@ func (w *world) perform(c *forge.Command) *forge.Result {
 }
 
 func (w *world) analysis(c *forge.Command) *forge.Analysis {
-	p := forge.DefaultPolicy()
-	a := &forge.Analysis{Risk: forge.RiskLow, Type: "fix", Policy: &p}
+	a := &forge.Analysis{Risk: forge.RiskLow, Type: "fix", Policy: w.money.policy()}
 	switch {
 	case len(c.Intent.Clarifications) < 2 && w.chance(8):
 		a.Clarifications = []forge.Clarification{{Question: fmt.Sprintf("what, %d?", len(c.Intent.Clarifications))}}

@@ -36,6 +36,7 @@ type world struct {
 	repo    repo
 	workers workers
 	people  people
+	money   money
 	steps   int
 	trace   []string
 	tracing bool

@@ -1,0 +1,34 @@
+package flow
+
+import (
+	"maps"
+	"math/rand/v2"
+	"os"
+	"regexp"
+	"slices"
+	"testing"
+
+	"github.com/pfl-forge/pfl-forge"
+)
+
+// TestEveryReasonHasARule reads the closed set where it is declared.
+func TestEveryReasonHasARule(t *testing.T) {
+	source, err := os.ReadFile("../../../failure.go")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var declared []forge.FailureReason
+	for _, m := range regexp.MustCompile(`FailureReason = "(\w+)"`).FindAllStringSubmatch(string(source), -1) {
+		declared = append(declared, forge.FailureReason(m[1]))
+	}
+	slices.Sort(declared)
+	if ruled := slices.Sorted(maps.Keys(failureRules)); !slices.Equal(declared, ruled) || len(ruled) == 0 {
+		t.Errorf("declared %q\nwith rule %q", declared, ruled)
+	}
+}
+
+// anyReason is some reason, or one that this version does not know.
+func anyReason(rng *rand.Rand) forge.FailureReason {
+	reasons := append(slices.Sorted(maps.Keys(failureRules)), "new")
+	return reasons[rng.IntN(len(reasons))]
+}

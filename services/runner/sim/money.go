@@ -1,0 +1,124 @@
+package sim
+
+import (
+	"fmt"
+	"math/rand/v2"
+
+	"github.com/pfl-forge/pfl-forge"
+	"github.com/pfl-forge/pfl-forge/services/runner/machine"
+)
+
+// money is what a project allows its agents to cost, and what they did cost.
+type money struct {
+	budget    forge.Budget
+	fallbacks int
+}
+
+// overrun is how much more than it may a call can cost before it is stopped.
+const overrun = 1.25
+
+func (m *money) init(rng *rand.Rand) {
+	m.fallbacks = rng.IntN(3)
+	switch rng.IntN(4) {
+	case 0:
+		m.budget.ProjectUSD = float64(2 + rng.IntN(10))
+	case 1:
+		m.budget.DayUSD = float64(2 + rng.IntN(10))
+	case 2:
+		m.budget.IntentUSD = float64(1 + rng.IntN(5))
+		if rng.IntN(2) == 0 {
+			m.budget.ProjectUSD = float64(2 + rng.IntN(10))
+		}
+	}
+	if rng.IntN(2) == 0 {
+		m.budget.CallUSD = float64(1 + rng.IntN(2))
+	}
+}
+
+func (m *money) policy() *forge.Policy {
+	p := forge.DefaultPolicy()
+	p.Budget, p.Fallbacks = m.budget, m.fallbacks
+	return &p
+}
+
+// raise is what a person does about a budget that is used up.
+func (w *world) raise(s *forge.Summary, willing bool) *forge.Retry {
+	r := &forge.Retry{}
+	if !willing && w.rng.IntN(3) == 0 {
+		return r // and forgets to raise it
+	}
+	b := &w.money.budget
+	for _, limit := range []*float64{&b.ProjectUSD, &b.DayUSD, &b.IntentUSD} {
+		if *limit > 0 {
+			*limit += 10
+		}
+	}
+	if s.Usage.CostUSD >= b.IntentUSD && b.IntentUSD > 0 {
+		r.BudgetUSD = s.Usage.CostUSD + 10
+	}
+	return r
+}
+
+// agentStep reports whether a command calls an agent.
+func agentStep(c *forge.Command) bool {
+	s := c.Attempt.Step
+	return !c.PolicyOnly && (s == forge.StepAnalyze || s == forge.StepImplement || s == forge.StepReview)
+}
+
+// spend stops a call that wants more than it may have.
+func (m *money) spend(w *world, c *forge.Command) *forge.Failure {
+	if !agentStep(c) || c.BudgetUSD == 0 || !w.chance(8) {
+		return nil
+	}
+	return &forge.Failure{Reason: forge.FailBudget, Message: "what was set aside for the call is used up"}
+}
+
+// billed adds what a call cost to its result.
+func (w *world) billed(c *forge.Command, r *forge.Result) *forge.Result {
+	if !agentStep(c) {
+		return r
+	}
+	most := c.BudgetUSD
+	if most == 0 {
+		most = 0.5
+	}
+	cost := most * w.rng.Float64()
+	if r.Failure != nil && r.Failure.Reason == forge.FailBudget {
+		cost = most * (1 + (overrun-1)*w.rng.Float64())
+	}
+	r.Usage.Calls, r.Usage.CostUSD = 1, cost
+	return r
+}
+
+// checkMoney: no pool was overdrawn by more than what calls took beyond what was
+// set aside for them, and nothing is set aside when all is over.
+func (w *world) checkMoney() error {
+	var granted, unasked float64
+	for _, key := range w.keys {
+		asked := map[forge.Attempt]bool{}
+		for _, rec := range w.journal[key] {
+			for _, ev := range rec.Events {
+				if ev.Funded != nil && ev.Funded.USD > 0 {
+					asked[ev.Funded.Attempt] = true
+				}
+				if r := ev.Result; r != nil && r.Usage.CostUSD > 0 {
+					if asked[r.Attempt] {
+						granted += r.Usage.CostUSD
+					} else {
+						unasked += r.Usage.CostUSD
+					}
+				}
+			}
+		}
+	}
+	if limit := w.money.budget.ProjectUSD; limit > 0 && granted > limit*overrun+unasked {
+		return fmt.Errorf("$%.2f were spent of a budget of $%.2f, beside $%.2f before it was known", granted, limit, unasked)
+	}
+	lane := forge.Key{Project: project}
+	for _, n := range machine.Fold(lane, w.journal[lane]).Pending().Notes {
+		if n.Funded != nil && n.Funded.USD > 0 {
+			return fmt.Errorf("$%.2f are still set aside for %s of %s", n.Funded.USD, n.Funded.Attempt, n.To)
+		}
+	}
+	return nil
+}
