@@ -37,39 +37,76 @@ func (b *Bus) Follow(ctx context.Context, project forge.ProjectID, from uint64, 
 	if err != nil {
 		return fmt.Errorf("follow journals: %w", err)
 	}
-	run := following{bus: b, Follower: f, filters: []string{intents, lanes}, next: max(from, 1)}
+	run := following{
+		bus: b, stream: streamJournal, filters: []string{intents, lanes}, next: max(from, 1), reachedEnd: f.CaughtUp,
+		take: func(ctx context.Context, m stored) error { return b.takeRecord(ctx, m, f.Record) },
+	}
+	if err := run.follow(ctx); err != nil {
+		return fmt.Errorf("follow journals: %w", err)
+	}
+	return nil
+}
+
+// takeRecord hands a record on, if it is one.
+func (b *Bus) takeRecord(ctx context.Context, m stored, do func(forge.Key, uint64, forge.Record) error) error {
+	rec, ok, err := b.record(ctx, m)
+	if err != nil || !ok {
+		return err
+	}
+	key, err := parseJournalSubject(m.Subject)
+	if err != nil {
+		return err
+	}
+	return do(key, m.Seq, rec)
+}
+
+// following reads a stream and goes on live, across the consumers that it needs.
+type following struct {
+	bus        *Bus
+	stream     string
+	filters    []string
+	next       uint64    // the sequence to go on at
+	since      time.Time // if not zero: where to begin, while next is 0
+	take       func(context.Context, stored) error
+	reachedEnd func() error // called once, if not nil: what there was at the start is taken
+
+	reached bool
+	failed  error // of take or reachedEnd
+}
+
+// follow returns nil when ctx ends, and an error of one of its functions.
+func (f *following) follow(ctx context.Context) error {
 	for attempt := 0; ctx.Err() == nil; attempt++ {
-		if err = run.once(ctx); run.failed != nil {
-			return fmt.Errorf("follow journals: %w", run.failed)
+		err := f.once(ctx)
+		if f.failed != nil {
+			return f.failed
 		}
 		if ctx.Err() == nil {
-			b.log.Warn("cannot follow the journals; trying again", "error", err)
+			f.bus.log.Warn("cannot follow a stream; trying again", "stream", f.stream, "error", err)
 			_ = sleep(ctx, backoff(attempt))
 		}
 	}
 	return nil
 }
 
-// following is one Follow, across the consumers that it needs.
-type following struct {
-	Follower
-	bus     *Bus
-	filters []string
-	next    uint64 // the sequence to go on at
-	reached bool   // CaughtUp was called
-	failed  error  // not nil: a function of the follower failed
+func (f *following) consumer() jetstream.OrderedConsumerConfig {
+	cfg := jetstream.OrderedConsumerConfig{
+		FilterSubjects:    f.filters,
+		DeliverPolicy:     jetstream.DeliverByStartSequencePolicy,
+		OptStartSeq:       f.next,
+		InactiveThreshold: time.Minute,
+	}
+	if f.next == 0 {
+		cfg.DeliverPolicy, cfg.OptStartTime = jetstream.DeliverByStartTimePolicy, &f.since
+	}
+	return cfg
 }
 
 // once follows until a consumer cannot go on.
 func (f *following) once(ctx context.Context) error {
 	setup, cancel := context.WithTimeout(ctx, requestTimeout)
 	defer cancel()
-	cons, err := f.bus.js.OrderedConsumer(setup, streamJournal, jetstream.OrderedConsumerConfig{
-		FilterSubjects:    f.filters,
-		DeliverPolicy:     jetstream.DeliverByStartSequencePolicy,
-		OptStartSeq:       f.next,
-		InactiveThreshold: time.Minute,
-	})
+	cons, err := f.bus.js.OrderedConsumer(setup, f.stream, f.consumer())
 	if err != nil {
 		return err
 	}
@@ -97,7 +134,8 @@ func (f *following) once(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		f.take(ctx, stored{Subject: m.Subject(), Seq: meta.Sequence.Stream, Data: m.Data()})
+		f.next = meta.Sequence.Stream + 1
+		f.failed = f.take(ctx, stored{Subject: m.Subject(), Seq: meta.Sequence.Stream, Data: m.Data()})
 		f.caughtUp(meta.NumPending)
 	}
 	return f.failed
@@ -122,23 +160,8 @@ func (f *following) silent(ctx context.Context, cons jetstream.Consumer) {
 	if err != nil || info.NumPending > 0 {
 		return // it is slow
 	}
-	f.bus.log.Error("some records of the journals cannot be read: the store is damaged", "last", f.next-1)
+	f.bus.log.Error("some messages of a stream cannot be read: the store is damaged", "stream", f.stream, "next", f.next)
 	f.caughtUp(0)
-}
-
-func (f *following) take(ctx context.Context, m stored) {
-	f.next = m.Seq + 1
-	rec, ok, err := f.bus.record(ctx, m)
-	if err != nil || !ok {
-		f.failed = err
-		return
-	}
-	key, err := parseJournalSubject(m.Subject)
-	if err != nil {
-		f.failed = err
-		return
-	}
-	f.failed = f.Record(key, m.Seq, rec)
 }
 
 func (f *following) caughtUp(pending uint64) {
@@ -146,7 +169,7 @@ func (f *following) caughtUp(pending uint64) {
 		return
 	}
 	f.reached = true
-	if f.CaughtUp != nil {
-		f.failed = f.CaughtUp()
+	if f.reachedEnd != nil {
+		f.failed = f.reachedEnd()
 	}
 }

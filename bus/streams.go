@@ -97,6 +97,16 @@ func streams(replicas int) []jetstream.StreamConfig {
 			Duplicates:  day,
 			AllowDirect: true,
 		},
+		{
+			Name:        streamTranscripts,
+			Description: "what agents and commands did, line by line, for people",
+			Subjects:    []string{"forge.transcript.*.*.*.*.*.*"},
+			MaxAge:      keepTranscripts,
+			MaxBytes:    maxTranscripts, // the oldest goes first
+			Duplicates:  duplicates,
+			DenyDelete:  true, // workers may publish here, and must not be able to do more
+			DenyPurge:   true,
+		},
 		objects(),
 	}
 	for i := range list {

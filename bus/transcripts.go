@@ -1,0 +1,171 @@
+package bus
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/nats-io/nats.go/jetstream"
+
+	forge "github.com/pfl-forge/pfl-forge"
+)
+
+const (
+	streamTranscripts = "FORGE_TRANSCRIPTS"
+
+	// maxTranscripts bounds all transcripts together, in bytes, where an operator
+	// has not chosen another bound.
+	maxTranscripts  = 1 << 30
+	keepTranscripts = 30 * day
+)
+
+// AppendTranscript stores lines of an attempt's transcript, whole ones, and returns
+// when they are durable or ctx ends. With the same id it can be called again.
+func (b *Bus) AppendTranscript(ctx context.Context, to forge.Key, a forge.Attempt, id string, lines []byte) error {
+	subject, err := transcriptSubject(to, a)
+	if err != nil {
+		return fmt.Errorf("append to transcript: %w", err)
+	}
+	m, err := b.message(subject, lines)
+	if err != nil {
+		return fmt.Errorf("append to transcript: %w", err)
+	}
+	m.Header.Set(jetstream.MsgIDHeader, "transcript/"+id)
+	_, err = b.store(ctx, m)
+	return err
+}
+
+// TranscriptFilter says which transcripts; empty fields match everything.
+type TranscriptFilter struct {
+	Project forge.ProjectID
+	Intent  forge.IntentID
+	Task    forge.TaskID
+	Step    forge.Step
+	Number  int // of the attempt
+}
+
+// TranscriptFollower is told what is in transcripts, and then what is added. An
+// error of either function ends FollowTranscripts with that error.
+type TranscriptFollower struct {
+	// Lines is called with lines as they were appended, in order.
+	Lines func(to forge.Key, a forge.Attempt, seq uint64, lines []byte) error
+	// CaughtUp, if not nil, is called once: when the lines that there were at the
+	// start have been seen.
+	CaughtUp func() error
+}
+
+// FollowTranscripts reads transcripts from a sequence on, or if that is 0 from a
+// time on, and goes on live until ctx ends. Then it returns nil. It outlives
+// restarts of the server.
+func (b *Bus) FollowTranscripts(ctx context.Context, like TranscriptFilter, from uint64, since time.Time, f TranscriptFollower) error {
+	filter, err := transcriptsLike(like)
+	if err != nil {
+		return fmt.Errorf("follow transcripts: %w", err)
+	}
+	if since.IsZero() {
+		from = max(from, 1)
+	}
+	run := following{
+		bus: b, stream: streamTranscripts, filters: []string{filter}, next: from, since: since, reachedEnd: f.CaughtUp,
+		take: func(_ context.Context, m stored) error {
+			to, a, err := parseTranscriptSubject(m.Subject)
+			if err != nil {
+				return err
+			}
+			return f.Lines(to, a, m.Seq, m.Data)
+		},
+	}
+	if err := run.follow(ctx); err != nil {
+		return fmt.Errorf("follow transcripts: %w", err)
+	}
+	return nil
+}
+
+// LastTranscript returns the sequence of the last lines that a filter matches, 0 if
+// there are none.
+func (b *Bus) LastTranscript(ctx context.Context, like TranscriptFilter) (uint64, error) {
+	filter, err := transcriptsLike(like)
+	if err != nil {
+		return 0, fmt.Errorf("look for transcripts: %w", err)
+	}
+	m, err := b.last(ctx, streamTranscripts, filter)
+	if errors.Is(err, ErrNotFound) {
+		return 0, nil
+	}
+	return m.Seq, err
+}
+
+// transcriptSubject is
+//
+//	forge.transcript.<project>.<intent>.<task or ->.<step>.<number>.<claim>
+func transcriptSubject(to forge.Key, a forge.Attempt) (string, error) {
+	if err := checkIntent(to); err != nil {
+		return "", err
+	}
+	like := TranscriptFilter{Project: to.Project, Intent: to.Intent, Task: a.Task, Step: a.Step, Number: a.Number}
+	if a.Step == "" || a.Number < 1 || a.Claim < 1 {
+		return "", fmt.Errorf("%s is no attempt", a)
+	}
+	subject, err := transcriptsLike(like)
+	t := strings.Split(subject, ".")
+	if a.Task == "" {
+		t[4] = none
+	}
+	t[7] = strconv.Itoa(a.Claim)
+	return strings.Join(t, "."), err
+}
+
+// transcriptsLike matches transcripts.
+func transcriptsLike(f TranscriptFilter) (string, error) {
+	t := []string{"forge", "transcript", "*", "*", "*", "*", "*", "*"}
+	var errs []error
+	set := func(i int, value string, err error) {
+		t[i] = value
+		errs = append(errs, err)
+	}
+	if f.Project != "" {
+		id, err := forge.ParseProjectID(string(f.Project))
+		set(2, string(id), err)
+	}
+	if f.Intent != "" {
+		id, err := forge.ParseIntentID(string(f.Intent))
+		set(3, string(id), err)
+	}
+	if f.Task != "" {
+		id, err := forge.ParseTaskID(string(f.Task))
+		set(4, string(id), err)
+	}
+	if f.Step != "" {
+		step, err := forge.ParseStep(string(f.Step))
+		set(5, string(step), err)
+	}
+	if f.Number > 0 {
+		set(6, strconv.Itoa(f.Number), nil)
+	}
+	return strings.Join(t, "."), errors.Join(errs...)
+}
+
+func parseTranscriptSubject(s string) (to forge.Key, a forge.Attempt, err error) {
+	t, err := tokens(s, "forge.transcript.", 6)
+	if err != nil {
+		return to, a, err
+	}
+	to = forge.Key{Project: forge.ProjectID(t[0]), Intent: forge.IntentID(t[1])}
+	a = forge.Attempt{Step: forge.Step(t[3])}
+	if t[2] != none {
+		a.Task = forge.TaskID(t[2])
+	}
+	if a.Number, err = strconv.Atoi(t[4]); err != nil {
+		return to, a, err
+	}
+	if a.Claim, err = strconv.Atoi(t[5]); err != nil {
+		return to, a, err
+	}
+	if again, err := transcriptSubject(to, a); err != nil || again != s {
+		return to, a, fmt.Errorf("%q is no transcript's subject", s)
+	}
+	return to, a, nil
+}
