@@ -2,6 +2,7 @@ package analyzer
 
 import (
 	"context"
+	"errors"
 	"time"
 
 	"github.com/pfl-forge/pfl-forge"
@@ -16,43 +17,71 @@ func (a *Analyzer) analyze(ctx context.Context, cmd forge.Command, progress serv
 
 // analyze asks the intent's agent, at the tip of the base branch.
 func analyze(ctx context.Context, j *repository.Job) error {
+	answer := forge.Analysis{}
+	if !j.Command.PolicyOnly {
+		out, dir, err := ask(ctx, j)
+		if err != nil {
+			return err
+		}
+		var observations []forge.Observation
+		if answer, observations, err = agent.ParseAnalysis(out.Answer); err != nil {
+			return err
+		}
+		for i := range answer.Tasks {
+			answer.Tasks[i].RelevantFiles = inRepository(dir, answer.Tasks[i].RelevantFiles)
+		}
+		j.Observe(observations, time.Now())
+	}
+	answer.Base = string(j.Tip)
+	answer.Policy = repository.Policy(j.Config)
+	j.Result.Analysis = &answer
+	return nil
+}
+
+// ask has the agent answer, and returns the directory that it saw.
+func ask(ctx context.Context, j *repository.Job) (out agent.Outcome, dir string, err error) {
 	cmd := j.Command
 	call := agent.Call{
 		Role:     agent.RoleAnalyze,
 		StateDir: j.StateDir(repository.AnalysisName(cmd.To.Intent)),
 		Schema:   agent.AnalysisSchema,
-		Session:  agent.Session{ID: cmd.Session, Resume: cmd.Session != ""},
+		Session:  agent.Session{ID: cmd.Session, Resume: cmd.Resume},
 	}
 	recipe, err := j.IsRecipe()
 	if err != nil {
-		return err
-	}
-	if !recipe {
-		if call.System, call.Prompt, err = prompts(cmd); err != nil {
-			return err
-		}
+		return out, "", err
 	}
 	if reads(j, recipe) {
 		view, done, err := j.View(ctx, string(forge.StepAnalyze), j.Tip)
 		if err != nil {
-			return err
+			return out, "", err
 		}
 		defer done()
 		call.Dir, call.Env = view.Dir(), view.Env()
 	}
-	out, err := j.Run(ctx, call)
-	if err != nil {
-		return err
+	if recipe {
+		out, err = j.Run(ctx, call)
+		return out, call.Dir, err
 	}
-	answer, observations, err := agent.ParseAnalysis(out.Answer)
-	if err != nil {
-		return err
+	out, err = converse(ctx, j, call)
+	return out, call.Dir, err
+}
+
+// converse makes the call; where the conversation that it was to go on with is gone,
+// in one that begins anew, with everything that was answered so far.
+func converse(ctx context.Context, j *repository.Job, call agent.Call) (out agent.Outcome, err error) {
+	if call.System, call.Prompt, err = prompts(j.Command, j.Config.Verify, call.Session.Resume); err != nil {
+		return out, err
 	}
-	answer.Base = string(j.Tip)
-	answer.Policy = repository.Policy(j.Config)
-	j.Result.Analysis = &answer
-	j.Observe(observations, time.Now())
-	return nil
+	out, err = j.Run(ctx, call)
+	if f, ok := errors.AsType[*agent.Failure](err); !ok || f.Reason != forge.FailLostSession || !call.Session.Resume {
+		return out, err
+	}
+	call.Session.Resume = false
+	if _, call.Prompt, err = prompts(j.Command, j.Config.Verify, false); err != nil {
+		return out, err
+	}
+	return j.Run(ctx, call)
 }
 
 // reads reports whether the analysis looks at files: of recipes only those do whose

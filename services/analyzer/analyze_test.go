@@ -186,13 +186,25 @@ func TestWhatIsAskedOfAModel(t *testing.T) {
 	}
 
 	c := command("")
-	c.Session = "s1"
+	c.Session, c.Resume = "s1", true
 	got = analyze(t, a, c)
 	if got.Failure == nil || got.Failure.Reason != forge.FailOverloaded || got.Session != "s1" || got.Agent != "claude" {
 		t.Errorf("got %+v", got)
 	}
 	if call := s.calls[1]; call.Session != (agent.Session{ID: "s1", Resume: true}) || call.StateDir != s.calls[0].StateDir {
 		t.Errorf("got %+v", call)
+	}
+}
+
+// The policy alone is read where a budget may have been raised: no agent is called.
+func TestPolicyOnly(t *testing.T) {
+	s := &scribe{}
+	r, _, a := world(t, s)
+	c := command("")
+	c.PolicyOnly = true
+	got := analyze(t, a, c)
+	if got.Failure != nil || got.Analysis.Policy.MaxReviewRetries != 5 || got.Analysis.Base != string(r.Head("main")) || got.Agent != "" || len(s.calls) > 0 {
+		t.Errorf("%+v, %+v, %d calls", got.Failure, got.Analysis, len(s.calls))
 	}
 }
 

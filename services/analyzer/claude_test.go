@@ -39,14 +39,14 @@ func TestClaudeAsksAndGoesOn(t *testing.T) {
 	}
 
 	answer := "The first."
-	c.Attempt.Number, c.Session = 2, first.Session
+	c.Attempt.Number, c.Session, c.Resume = 2, first.Session, true
 	c.Intent.Clarifications = []forge.Clarification{{Question: "Which one?", Answer: &answer}}
 	second := analyze(t, a, c)
 	if second.Failure != nil || len(second.Analysis.Tasks) != 1 || second.Session != first.Session {
 		t.Fatalf("%+v, %+v", second, second.Failure)
 	}
 	requests := model.Requests("model")
-	if last := requests[len(requests)-1]; !strings.Contains(last.LastUser, "A: The first.") || !strings.Contains(string(last.Body), "Tidy up") {
+	if last := requests[len(requests)-1]; !strings.Contains(last.LastUser, "The first.") || !strings.Contains(string(last.Body), "Tidy up") {
 		t.Errorf("the session did not go on: %s", last.LastUser)
 	}
 	if !strings.Contains(requests[0].System, "You plan changes") || !strings.Contains(requests[1].LastResult, "a") {
@@ -57,13 +57,19 @@ func TestClaudeAsksAndGoesOn(t *testing.T) {
 	}
 }
 
-// A session that is gone is a failure of its own kind, for which the flow has a rule.
+// Where the session is gone, a new one of the same name has everything that was said.
 func TestClaudeLostSession(t *testing.T) {
-	cli, _ := repotest.Claude(t, agenttest.Steps(agenttest.Say("never asked")))
+	cli, model := repotest.Claude(t, agenttest.Steps(agenttest.Answer(object{"type": "fix", "risk": "low", "tasks": []object{}, "nothing_to_do": "done"})))
 	_, _, a := world(t, cli)
+	answer := "The first."
 	c := command("")
-	c.Session = "00000000-0000-4000-8000-000000000000"
-	if got := analyze(t, a, c); got.Failure == nil || got.Failure.Reason != forge.FailLostSession {
-		t.Errorf("got %+v", got.Failure)
+	c.Session, c.Resume = "00000000-0000-4000-8000-000000000000", true
+	c.Intent.Clarifications = []forge.Clarification{{Question: "Which one?", Answer: &answer}}
+	got := analyze(t, a, c)
+	if got.Failure != nil || got.Session != c.Session || got.Analysis.NothingToDo != "done" {
+		t.Fatalf("got %+v, %+v", got, got.Failure)
+	}
+	if said := model.Requests("model")[0].LastUser; !strings.Contains(said, "Tidy up") || !strings.Contains(said, "The first.") {
+		t.Errorf("the agent was told %s", said)
 	}
 }

@@ -43,7 +43,8 @@ func review(ctx context.Context, j *repository.Job) error {
 }
 
 func ask(ctx context.Context, j *repository.Job, base, head git.OID) (agent.Outcome, error) {
-	call := agent.Call{Role: agent.RoleReview, Schema: agent.ReviewSchema}
+	// A review that is repeated begins anew: its conversation is not kept.
+	call := agent.Call{Role: agent.RoleReview, Schema: agent.ReviewSchema, Session: agent.Session{ID: j.Command.Session}}
 	recipe, err := j.IsRecipe()
 	if err != nil {
 		return agent.Outcome{}, err
