@@ -7,8 +7,8 @@ SHELL := bash
 .DEFAULT_GOAL := help
 MAKEFLAGS += --no-print-directory
 
-# The real agent CLI that some tests drive; installed by make agent-cli.
-CLAUDE_VERSION := 2.1.197
+# The real agent CLIs that some tests drive; installed by make agent-cli.
+AGENT_CLIS := @anthropic-ai/claude-code@2.1.197 @openai/codex@0.169.0 @google/gemini-cli@0.61.0 opencode-ai@1.18.33
 CLAUDE_BIN := $(CURDIR)/.tools/node_modules/.bin/claude
 
 # Where make vuln looks for known vulnerabilities; also file:///path.
@@ -147,6 +147,7 @@ bin/tools/.built: tools/go.mod tools/go.sum
 	@touch $@
 
 .PHONY: agent-cli
-agent-cli: ## install the Claude Code CLI that the tests drive into .tools
-	@[ "$$($(CLAUDE_BIN) --version 2>/dev/null)" = "$(CLAUDE_VERSION) (Claude Code)" ] || \
-	  npm install --prefix .tools --no-save --no-audit --no-fund --loglevel=error @anthropic-ai/claude-code@$(CLAUDE_VERSION)
+agent-cli: ## install the agent CLIs that the tests drive into .tools
+	@[ "$$(cat .tools/.installed 2>/dev/null)" = "$(AGENT_CLIS)" ] || { \
+	  npm install --prefix .tools --no-save --no-audit --no-fund --loglevel=error $(AGENT_CLIS) && \
+	  echo "$(AGENT_CLIS)" > .tools/.installed; }

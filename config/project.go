@@ -69,8 +69,11 @@ const (
 
 // The agent back ends.
 const (
-	AgentClaude = "claude"
-	AgentRecipe = "recipe"
+	AgentClaude   = "claude"
+	AgentCodex    = "codex"
+	AgentGemini   = "gemini"
+	AgentOpenCode = "opencode"
+	AgentRecipe   = "recipe"
 )
 
 // Agents lists the names that the key agent accepts.

@@ -1,0 +1,82 @@
+package conformance
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/pfl-forge/pfl-forge"
+	"github.com/pfl-forge/pfl-forge/agent"
+)
+
+// converse has a first call that reads the greeting, and a script for a second one.
+func converse(t *testing.T, b *Backend) *bench {
+	t.Helper()
+	x := start(t, b, agent.RoleReview, b.Answer(approval), b.Answer(approval))
+	x.mustRun()
+	x.call.Session.Resume, x.call.Prompt = true, "Go on, SECOND-PROMPT."
+	return x
+}
+
+func (x *bench) mustGoOn() {
+	x.Helper()
+	out := x.mustRun()
+	for _, s := range []string{"FIRST-PROMPT", "SECOND-PROMPT"} {
+		if !strings.Contains(string(x.last().Body), s) {
+			x.Errorf("the resumed session lacks %s", s)
+		}
+	}
+	if out.Session != x.call.Session.ID {
+		x.Errorf("session %s went on as %s", x.call.Session.ID, out.Session)
+	}
+}
+
+func moves(t *testing.T, b *Backend) {
+	x := converse(t, b)
+	moved := filepath.Join(t.TempDir(), "elsewhere")
+	if err := os.Rename(x.call.Dir, moved); err != nil {
+		t.Fatal(err)
+	}
+	x.call.Dir = moved
+	x.mustGoOn()
+}
+
+// travels goes on with just the session's files, in another checkout.
+func travels(t *testing.T, b *Backend) {
+	x := converse(t, b)
+	s, ok := x.agent.(agent.Sessions)
+	if !ok {
+		t.Fatalf("%T does not say what its sessions' files are", x.agent)
+	}
+	files, err := s.SessionFiles(x.call.StateDir, x.call.Session.ID)
+	if err != nil || len(files) == 0 {
+		t.Fatalf("files %q, %v", files, err)
+	}
+	state := t.TempDir()
+	for _, f := range files {
+		data, err := os.ReadFile(filepath.Join(x.call.StateDir, f))
+		if err != nil || !filepath.IsLocal(f) {
+			t.Fatalf("%q: %v", f, err)
+		}
+		Write(t, filepath.Join(state, f), string(data))
+	}
+	x.call.StateDir, x.call.Dir = state, checkout(t)
+	x.mustGoOn()
+}
+
+func loses(t *testing.T, b *Backend) {
+	x := start(t, b, agent.RoleReview, b.Answer(approval))
+	x.call.Session = agent.Session{ID: agent.NewSessionID(), Resume: true}
+	x.mustFail(forge.FailLostSession)
+	x.call.Session.ID = "../../etc/passwd"
+	x.mustFail(forge.FailLostSession)
+	if n := len(x.model.Requests("main")); n != 0 {
+		t.Errorf("the model was asked %d times", n)
+	}
+	if s, ok := x.agent.(agent.Sessions); !ok {
+		t.Errorf("%T does not say what its sessions' files are", x.agent)
+	} else if files, err := s.SessionFiles(x.call.StateDir, agent.NewSessionID()); len(files) > 0 || err != nil {
+		t.Errorf("files %q, %v", files, err)
+	}
+}

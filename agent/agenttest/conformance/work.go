@@ -1,0 +1,220 @@
+package conformance
+
+import (
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/pfl-forge/pfl-forge"
+	"github.com/pfl-forge/pfl-forge/agent"
+	"github.com/pfl-forge/pfl-forge/agent/agenttest"
+	"github.com/pfl-forge/pfl-forge/internal/term"
+)
+
+var (
+	approval = object{"verdict": "approved", "issues": []string{}}
+	nonsense = object{"verdict": "perhaps"}
+)
+
+func answers(t *testing.T, b *Backend) {
+	x := start(t, b, agent.RoleReview,
+		func(r agenttest.Request) agenttest.Reply {
+			reply := b.Shell("cat greeting.txt")(r)
+			reply.Text = "I look \x1b[31maround."
+			reply.Usage = agenttest.Usage{Input: 1000, Output: 30, CacheRead: 200}
+			return reply
+		},
+		b.Answer(object{"verdict": "rejected", "issues": []string{"too polite"}, "suggestions": []string{"be brief"}}))
+	out := x.mustRun()
+	got, _, err := agent.ParseReview(out.Answer)
+	want := forge.Review{Verdict: forge.VerdictRejected, Issues: []string{"too polite"}, Suggestions: []string{"be brief"}}
+	if diff := cmp.Diff(want, got); diff != "" || err != nil {
+		t.Errorf("%v\n%s", err, diff)
+	}
+	if out.Session != x.call.Session.ID {
+		t.Errorf("session %q, want %q", out.Session, x.call.Session.ID)
+	}
+	body := string(x.model.Requests("main")[0].Body)
+	for _, s := range []string{"FIRST-PROMPT", "SYSTEM-PROMPT", "REPOSITORY-CONVENTIONS"} {
+		if !strings.Contains(body, s) {
+			t.Errorf("the first request lacks %s", s)
+		}
+	}
+	x.mustAddUp(out.Usage)
+	x.events()
+}
+
+// mustAddUp compares a usage with what the model told.
+func (x *bench) mustAddUp(u forge.Usage) {
+	x.Helper()
+	s := x.model.Served("main")
+	got := agenttest.Usage{
+		Input: int(u.InputTokens), Output: int(u.OutputTokens), CacheRead: int(u.CacheReadTokens), CacheWrite: int(u.CacheWriteTokens),
+	}
+	if diff := cmp.Diff(s, got); diff != "" {
+		x.Errorf("usage (-served +reported):\n%s", diff)
+	}
+	if u.CostUSD <= 0 || u.Turns <= 0 || u.Calls <= 0 {
+		x.Errorf("usage %+v", u)
+	}
+}
+
+func (x *bench) events() {
+	x.Helper()
+	var kinds []agent.EventKind
+	for _, e := range x.seen {
+		kinds = append(kinds, e.Kind)
+		for _, s := range []string{e.Text, e.Tool, e.Model, e.Session} {
+			if s != term.Line(s) {
+				x.Errorf("%s event holds %q", e.Kind, s)
+			}
+		}
+		if e.Kind == agent.EventStarted && (e.Session != x.call.Session.ID || e.Model == "") {
+			x.Errorf("started %q with model %q", e.Session, e.Model)
+		}
+	}
+	for _, k := range []agent.EventKind{agent.EventStarted, agent.EventText, agent.EventTool, agent.EventUsage} {
+		if !slices.Contains(kinds, k) {
+			x.Errorf("no event of kind %s in %v", k, kinds)
+		}
+	}
+	if len(kinds) > 0 && kinds[0] != agent.EventStarted {
+		x.Errorf("the first event is %s", kinds[0])
+	}
+}
+
+func mends(t *testing.T, b *Backend) {
+	t.Run("text", func(t *testing.T) {
+		t.Parallel()
+		x := start(t, b, agent.RoleReview, agenttest.Say("It looks fine."), agenttest.Say("It looks fine, as I said."), b.Answer(approval))
+		if len(b.Answer(approval)(agenttest.Request{}).Tool) == 0 { // nobody but us asks again
+			x = start(t, b, agent.RoleReview, agenttest.Say("It looks fine."), b.Answer(approval))
+		}
+		out := x.mustRun()
+		if r, _, err := agent.ParseReview(out.Answer); err != nil || r.Verdict != forge.VerdictApproved {
+			t.Errorf("%+v, %v", r, err)
+		}
+		x.mustAddUp(out.Usage)
+		if !strings.Contains(string(x.last().Body), "FIRST-PROMPT") {
+			t.Error("it was asked to mend its answer in another session")
+		}
+	})
+	t.Run("wrong", func(t *testing.T) {
+		t.Parallel()
+		x := start(t, b, agent.RoleReview, b.Answer(nonsense), b.Answer(approval))
+		if r, _, err := agent.ParseReview(x.mustRun().Answer); err != nil || r.Verdict != forge.VerdictApproved {
+			t.Errorf("%+v, %v", r, err)
+		}
+	})
+	t.Run("twice", func(t *testing.T) {
+		t.Parallel()
+		x := start(t, b, agent.RoleReview, b.Answer(nonsense))
+		out, _ := x.mustFail(forge.FailInvalidOutput)
+		if out.Answer != nil {
+			t.Errorf("it answered %s", out.Answer)
+		}
+		x.mustAddUp(out.Usage)
+	})
+}
+
+func implements(t *testing.T, b *Backend) {
+	x := start(t, b, agent.RoleImplement,
+		b.Shell("echo world >> greeting.txt && git commit -q -a -m 'greet the world' && env > env.txt; "+daemon),
+		b.Answer(object{"summary": "greets the world"}),
+		b.Shell("git commit -q --allow-empty -m more"),
+		b.Answer(object{"summary": "says more"}))
+	out := x.mustRun()
+	if summary, _, err := agent.ParseImplementation(out.Answer); summary != "greets the world" || err != nil {
+		t.Errorf("summary %q, %v", summary, err)
+	}
+	if got := git(t, x.call.Dir, "log", "-1", "--format=%an %cn %s%n%b"); got != "a a greet the world" {
+		t.Errorf("commit is %q", got)
+	}
+	x.mustBeGone()
+	env, err := os.ReadFile(filepath.Join(x.call.Dir, "env.txt"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !strings.Contains(string(env), "HOME="+x.call.ScratchDir) || strings.Contains(string(env), canary) {
+		t.Errorf("HOME is not private, or the service's environment is there:\n%s", env)
+	}
+
+	x.call.Session.Resume = true
+	x.call.Prompt = "/the reviewer wants more"
+	again := x.mustRun()
+	if summary, _, err := agent.ParseImplementation(again.Answer); summary != "says more" || err != nil {
+		t.Errorf("summary %q, %v", summary, err)
+	}
+	if again.Session != out.Session || git(t, x.call.Dir, "rev-list", "--count", "HEAD") != "3" {
+		t.Errorf("session %s went on as %s", out.Session, again.Session)
+	}
+	for _, s := range []string{"FIRST-PROMPT", "/the reviewer wants more", "SYSTEM-PROMPT"} {
+		if !strings.Contains(string(x.last().Body), s) {
+			t.Errorf("the resumed session lacks %s", s)
+		}
+	}
+	x.mustAddUp(out.Usage.Add(again.Usage))
+}
+
+// daemon starts a process that leaves the session and stays.
+const daemon = "setsid sh -c 'touch daemon; exec sleep 600' >/dev/null 2>&1 & while [ ! -e daemon ]; do sleep 0.01; done"
+
+func readsOnly(t *testing.T, b *Backend) {
+	steps := []agenttest.Step{
+		b.Shell("touch planted; git commit -q --allow-empty -m planted; echo x > greeting.txt; touch .git/planted"),
+	}
+	if b.Write != nil {
+		steps = append(steps, func(r agenttest.Request) agenttest.Reply { return b.Write("planted")(r) })
+	}
+	x := start(t, b, agent.RoleReview, append(steps, b.Answer(approval))...)
+	x.call.Tools = []string{"Bash", "Read", "Write", "Edit"}
+	if b.Write != nil {
+		steps[1] = b.Write(filepath.Join(x.call.Dir, "planted"))
+	}
+	x.mustRun()
+	if n := len(x.model.Requests("main")); n < len(steps)+1 {
+		t.Errorf("the model was asked %d times", n)
+	}
+	if got := git(t, x.call.Dir, "status", "--porcelain"); got != "" {
+		t.Errorf("the checkout was changed: %s", got)
+	}
+	if _, err := os.Stat(filepath.Join(x.call.Dir, ".git", "planted")); err == nil {
+		t.Error("the repository was changed")
+	}
+	if n := git(t, x.call.Dir, "rev-list", "--count", "HEAD"); n != "1" {
+		t.Errorf("there are %s commits", n)
+	}
+}
+
+// hostile is a repository that would redirect the CLI, or run something.
+func hostile(t *testing.T, b *Backend) {
+	for _, role := range []agent.Role{agent.RoleReview, agent.RoleImplement} {
+		t.Run(string(role), func(t *testing.T) {
+			t.Parallel()
+			answer := object{"summary": "done"}
+			if role == agent.RoleReview {
+				answer = approval
+			}
+			x := start(t, b, role, b.Shell("cat greeting.txt"), b.Answer(answer))
+			evil := x.model.Script("evil", agenttest.InOrder(b.Answer(answer)))
+			planted := filepath.Join(t.TempDir(), "planted")
+			b.Trap(t, x.call.Dir, evil, "touch "+planted)
+			git(t, x.call.Dir, "add", "-A", "-f")
+			git(t, x.call.Dir, "-c", "user.name=a", "-c", "user.email=a@example.com", "commit", "-q", "-m", "traps")
+			x.mustRun()
+			if n := len(x.model.Requests("evil")); n != 0 {
+				t.Errorf("the repository redirected %d requests", n)
+			}
+			if _, err := os.Stat(planted); err == nil {
+				t.Error("the repository ran a command")
+			}
+			if n := len(x.model.Requests("main")); n == 0 {
+				t.Error("the model was not asked")
+			}
+		})
+	}
+}

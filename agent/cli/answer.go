@@ -1,0 +1,86 @@
+package cli
+
+import (
+	"bytes"
+	"encoding/json"
+	"strings"
+
+	"github.com/pfl-forge/pfl-forge"
+	"github.com/pfl-forge/pfl-forge/agent"
+	"github.com/pfl-forge/pfl-forge/internal/term"
+)
+
+// answer fills in the structured answer, which is the object that the agent's last
+// words are or end with.
+func answer(out *agent.Outcome, call *agent.Call) error {
+	if len(call.Schema) == 0 {
+		return nil
+	}
+	found := Object(out.Text)
+	if found == nil {
+		return agent.Fail(forge.FailInvalidOutput, "the agent gave no JSON object; it said: %s", term.Short(out.Text, maxText))
+	}
+	if err := Match(call.Schema, found); err != nil {
+		return agent.Fail(forge.FailInvalidOutput, "the agent's answer does not match the schema: %v", err)
+	}
+	out.Answer = found
+	return nil
+}
+
+// How far Object looks.
+const (
+	maxAnswer  = 1 << 20
+	maxObjects = 1000
+)
+
+// Object returns the last JSON object of a text, without members that are null; nil if
+// there is none.
+func Object(text string) []byte {
+	if len(text) > maxAnswer {
+		text = text[len(text)-maxAnswer:]
+	}
+	var found map[string]any
+	for range maxObjects {
+		start := strings.IndexByte(text, '{')
+		if start < 0 {
+			break
+		}
+		text = text[start:]
+		d := json.NewDecoder(strings.NewReader(text))
+		d.UseNumber()
+		var o map[string]any
+		if d.Decode(&o) != nil {
+			text = text[1:]
+			continue
+		}
+		found, text = o, text[d.InputOffset():]
+	}
+	if found == nil {
+		return nil
+	}
+	var b bytes.Buffer
+	e := json.NewEncoder(&b)
+	e.SetEscapeHTML(false)
+	if err := e.Encode(withoutNull(found)); err != nil {
+		return nil
+	}
+	return bytes.TrimSpace(b.Bytes())
+}
+
+func withoutNull(v any) any {
+	switch x := v.(type) {
+	case map[string]any:
+		for k, e := range x {
+			if e == nil {
+				delete(x, k)
+				continue
+			}
+			x[k] = withoutNull(e)
+		}
+	case []any:
+		for i := range x {
+			x[i] = withoutNull(x[i])
+		}
+	}
+	return v
+}

@@ -1,0 +1,117 @@
+package cli
+
+import (
+	"regexp"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/pfl-forge/pfl-forge"
+	"github.com/pfl-forge/pfl-forge/agent"
+	"github.com/pfl-forge/pfl-forge/agent/process"
+	"github.com/pfl-forge/pfl-forge/internal/term"
+)
+
+// Contains reports whether s has one of the parts, which are in lower case.
+func Contains(s string, parts ...string) bool {
+	s = strings.ToLower(s)
+	for _, p := range parts {
+		if strings.Contains(s, p) {
+			return true
+		}
+	}
+	return false
+}
+
+var statusInText = regexp.MustCompile(`(?i)(?:\bstatus(?: code)?|\bHTTP|"(?:code|status)"|\berror|\bcode)\W{0,4}([45]\d\d)\b`)
+
+// Explain maps what an API or a CLI says to a failure. status is the HTTP status, or 0
+// to look for one in the text.
+func Explain(status int, said string) *agent.Failure {
+	said = strings.TrimSpace(said)
+	if status == 0 {
+		if m := statusInText.FindStringSubmatch(said); m != nil {
+			status, _ = strconv.Atoi(m[1])
+		}
+	}
+	switch {
+	case Contains(said, "unexpected argument", "unknown argument", "unknown option", "unrecognized option", "unknown field"):
+		return agent.Fail(forge.FailCLITooOld, "it does not know how it was called, so it is of another version than this pfl-forge needs: %s", said)
+	case Contains(said, "context window", "context_length", "context length", "prompt is too long", "input token count", "maximum context"):
+		return agent.Fail(forge.FailPromptTooLong, "%s", said)
+	case Contains(said, "content_filter", "content policy", "usage policy", "safety", "prohibited_content", "cyber_policy", "flagged"):
+		return agent.Fail(forge.FailRefused, "the model declined: %s", said)
+	case Contains(said, "usage limit", "quota exceeded", "exceeded your current quota", "insufficient_quota", "credit balance", "billing", "quota will reset",
+		"exhausted your", "daily limit"):
+		return agent.FailUntil(forge.FailQuota, until(said, time.Now()), "%s", said)
+	case status == 401, status == 403, Contains(said, "api key not valid", "invalid api key", "incorrect api key", "unauthorized", "api_key_invalid",
+		"missing environment variable", "not logged in", "please set an auth method", "authentication_error"):
+		return agent.Fail(forge.FailAuth, "%s", said)
+	case status == 429, Contains(said, "rate limit", "rate_limit", "too many requests", "resource_exhausted", "resource has been exhausted"):
+		return agent.FailUntil(forge.FailRateLimited, until(said, time.Now()), "%s", said)
+	case status == 404, Contains(said, "model_not_found", "model not found", "providermodelnotfound", "is not found for api version"):
+		return agent.Fail(forge.FailConfig, "the model is not known; set models in pfl-forge.yaml: %s", said)
+	case status >= 500, Contains(said, "overloaded", "at capacity", "high demand", "server_error", "internal error", "unavailable", "stream disconnected",
+		"connection refused", "connection error", "error sending request", "unable to connect", "fetch failed", "timed out", "econnre", "socket"):
+		return agent.Fail(forge.FailOverloaded, "%s", said)
+	}
+	return nil
+}
+
+// Ended explains the end of a CLI that said of itself what is in said; without any
+// words it crashed.
+func Ended(report process.Report, status int, said string) *agent.Failure {
+	stderr := strings.TrimSpace(term.Sanitize(string(report.Stderr)))
+	if strings.TrimSpace(said) == "" {
+		said = stderr
+	}
+	if f := Explain(status, said); f != nil {
+		return f
+	}
+	return agent.Fail(forge.FailCrashed, "it ended with status %d; %s", report.ExitCode, said)
+}
+
+var (
+	inTime  = regexp.MustCompile(`(?i)(?:try again|retry|reset)[^.]{0,40}?\bin ((?:\d+(?:\.\d+)? ?[a-z]+,? ?(?:and )?)+)`)
+	oneTime = regexp.MustCompile(`(\d+(?:\.\d+)?) ?([a-z]+)`)
+	epoch   = regexp.MustCompile(`(?i)resets?_?(?:at)?\W{1,4}(\d{10})\b`)
+	isoTime = regexp.MustCompile(`(?i)(?:try again|retry|reset)[^.]{0,40}?(\d{4}-\d\d-\d\dT[0-9:.]+Z)`)
+)
+
+// until returns when a limit ends, if the text says so.
+func until(said string, now time.Time) time.Time {
+	if m := epoch.FindStringSubmatch(said); m != nil {
+		n, _ := strconv.ParseInt(m[1], 10, 64)
+		return time.Unix(n, 0).UTC()
+	}
+	if m := isoTime.FindStringSubmatch(said); m != nil {
+		if t, err := time.Parse(time.RFC3339, m[1]); err == nil {
+			return t
+		}
+	}
+	m := inTime.FindStringSubmatch(said)
+	if m == nil {
+		return time.Time{}
+	}
+	total := 0.0
+	for _, part := range oneTime.FindAllStringSubmatch(strings.ToLower(m[1]), -1) {
+		n, _ := strconv.ParseFloat(part[1], 64)
+		switch {
+		case part[2] == "ms" || strings.HasPrefix(part[2], "milli"):
+			total += n / 1000
+		case part[2][0] == 's':
+			total += n
+		case part[2][0] == 'm':
+			total += n * 60
+		case part[2][0] == 'h':
+			total += n * 3600
+		case part[2][0] == 'd':
+			total += n * 86400
+		}
+	}
+	const most = 31 * 86400
+	if total <= 0 || total > most {
+		return time.Time{}
+	}
+	return now.Add(time.Duration(total * float64(time.Second))).UTC().Truncate(time.Second)
+}

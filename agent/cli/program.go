@@ -1,0 +1,225 @@
+// Package cli is what all back ends have in common that drive a command-line program:
+// they say how it is called and what its output means, and this package finds it, keeps
+// it to its limits, checks its answer, and remembers its sessions.
+package cli
+
+import (
+	"context"
+	"errors"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/pfl-forge/pfl-forge"
+	"github.com/pfl-forge/pfl-forge/agent"
+	"github.com/pfl-forge/pfl-forge/agent/price"
+	"github.com/pfl-forge/pfl-forge/agent/process"
+	"github.com/pfl-forge/pfl-forge/config"
+)
+
+// Program is a back end's CLI. It is the whole of an agent.Agent.
+type Program struct {
+	About     About
+	Options   Options  // as the back end was given them
+	MaxPrompt int      // bytes; 0 means 1 MiB
+	Reads     bool     // it can be kept from writing, so it may have roles that only read
+	Priced    bool     // it reports a cost of its own
+	Schema    bool     // it takes a schema; otherwise that is put into the prompt
+	Unknown   []string // what it says of a session that it does not have, in lower case
+
+	// Command says how to call it for a turn. An error is a *agent.Failure.
+	Command func(*Turn) (Invocation, error)
+	// Reader returns what follows its output, telling the log.
+	Reader func(*Turn, *Log) Reader
+	// Files lists the files of one of its sessions, relative to its state directory.
+	Files func(state, native string) ([]string, error)
+}
+
+// Options says how a back end reaches its model, and for whom it runs.
+type Options struct {
+	Path    string        // of the executable; empty means the one in PATH
+	Owner   process.Owner // the service
+	Env     []string      // KEY=VALUE: credentials and endpoint
+	Connect agent.Connect // per call; may be nil
+}
+
+// Turn is one run of the program: a call makes one, or two if its answer has to be mended.
+type Turn struct {
+	Call   agent.Call
+	Home   string   // private, empty at first
+	State  string   // the program's own directory, kept from call to call
+	Native string   // the program's session to go on with; empty means a new one
+	Env    []string // KEY=VALUE: options, connection and call in one
+}
+
+// Get returns a variable of Env, or "".
+func (t *Turn) Get(name string) string {
+	for _, kv := range t.Env {
+		if v, ok := strings.CutPrefix(kv, name+"="); ok {
+			return v
+		}
+	}
+	return ""
+}
+
+// Invocation is how the program is called.
+type Invocation struct {
+	Args  []string
+	Env   []string // beside that of the Turn, which wins
+	Stdin []byte
+}
+
+// Reader follows the program's output.
+type Reader interface {
+	// Line takes one line of stdout.
+	Line(line []byte)
+	// End says why the turn failed, or nil. Afterwards the log is complete.
+	End(report process.Report) *agent.Failure
+}
+
+// Defaults of the limits.
+const (
+	defaultTurns     = 100
+	defaultOutput    = 256 << 20
+	defaultMaxPrompt = 1 << 20
+	maxLine          = 32 << 20
+)
+
+// Name returns the back end's name.
+func (p *Program) Name() string { return p.About.Backend }
+
+// Run makes one call, and one more in the same session if the answer has to be mended.
+func (p *Program) Run(ctx context.Context, call agent.Call, sink func(agent.Event)) (agent.Outcome, error) {
+	if call.Session.ID == "" {
+		call.Session.ID = agent.NewSessionID() // a repair goes on with it
+	}
+	return agent.Answered(ctx, call, sink, p.once)
+}
+
+func (p *Program) once(ctx context.Context, call agent.Call, sink func(agent.Event)) (agent.Outcome, error) {
+	out := agent.Outcome{Session: call.Session.ID}
+	path, err := p.find()
+	if err != nil {
+		return out, err
+	}
+	if call.ReadOnly && !p.Reads {
+		return out, agent.Fail(forge.FailConfig, "%s cannot be kept from writing, so it cannot %s; choose another agent for that role in %s",
+			p.About.Backend, call.Role, config.FileName)
+	}
+	turn, err := p.turn(&call)
+	if err != nil {
+		return out, err
+	}
+	conn, err := p.Options.Connect.Open(ctx, call)
+	if err != nil {
+		return out, err
+	}
+	defer conn.Close()
+	for _, env := range [][]string{p.Options.Env, conn.Env, call.Env} {
+		turn.Env = process.Merge(turn.Env, env)
+	}
+	return p.run(ctx, path, turn, conn, sink)
+}
+
+// turn prepares the directories, the session and the prompt of a call.
+func (p *Program) turn(call *agent.Call) (*Turn, error) {
+	home, err := process.PrivateHome(call.ScratchDir)
+	if err != nil {
+		return nil, agent.Fail(forge.FailRepository, "%v", err)
+	}
+	t := &Turn{Home: home, State: filepath.Join(stateDir(call), p.About.Backend)}
+	if err := os.MkdirAll(t.State, 0o700); err != nil {
+		return nil, agent.Fail(forge.FailRepository, "%v", err)
+	}
+	if t.Native, err = findSession(t.State, call.Session); err != nil {
+		return nil, err
+	}
+	if err := p.prompt(call); err != nil {
+		return nil, err
+	}
+	t.Call = *call
+	return t, nil
+}
+
+func (p *Program) run(ctx context.Context, path string, t *Turn, conn agent.Connection, sink func(agent.Event)) (agent.Outcome, error) {
+	ctx, stop := context.WithCancelCause(ctx)
+	defer stop(nil)
+	call := &t.Call
+	log := &Log{call: call, sink: sink, stop: stop, counted: conn.Usage, priced: p.Priced, remember: func(native string) error {
+		return saveSession(t.State, call.Session.ID, native)
+	}}
+	in, err := p.Command(t)
+	if err != nil {
+		return log.outcome(), err
+	}
+	reader := p.Reader(t, log)
+	command := process.Command{
+		Path: path, Args: in.Args, Dir: call.Dir, Stdin: in.Stdin, Owner: p.Options.Owner,
+		Env: process.Merge(process.Environment(t.Home, in.Env...), t.Env),
+		Limits: process.Limits{
+			Wall: call.Limits.Wall, Idle: call.Limits.Idle, OutputBytes: call.Limits.OutputBytes, LineBytes: maxLine,
+		},
+		Line: func(from process.Stream, line []byte) {
+			if from == process.Stdout {
+				reader.Line(line)
+			}
+		},
+	}
+	if command.Limits.OutputBytes == 0 {
+		command.Limits.OutputBytes = defaultOutput
+	}
+	started := time.Now()
+	report, err := process.Run(ctx, command)
+	failure := reader.End(report)
+	out := log.outcome()
+	out.Duration = time.Since(started)
+	switch {
+	case err != nil:
+		return out, agent.AsFailure(err)
+	case failure != nil:
+		return out, p.lost(failure)
+	}
+	return out, answer(&out, call)
+}
+
+// lost turns the program's word that it does not know a session into that reason.
+func (p *Program) lost(f *agent.Failure) *agent.Failure {
+	for _, s := range p.Unknown {
+		if Contains(f.Message, s) {
+			f.Reason = forge.FailLostSession
+		}
+	}
+	return f
+}
+
+func (p *Program) find() (string, error) {
+	path := p.Options.Path
+	if path == "" {
+		path = p.About.Command
+	}
+	path, err := exec.LookPath(path)
+	if err == nil {
+		return filepath.Abs(path)
+	}
+	if errors.Is(err, exec.ErrNotFound) || errors.Is(err, os.ErrNotExist) || errors.Is(err, os.ErrPermission) {
+		return "", agent.Fail(forge.FailMissingCLI, "%v; install it with %s, or choose another agent in %s", err, p.About.Install, config.FileName)
+	}
+	return "", agent.AsFailure(err)
+}
+
+func stateDir(call *agent.Call) string {
+	if call.StateDir != "" {
+		return call.StateDir
+	}
+	return call.ScratchDir
+}
+
+// Price returns the usage with its cost, if it has none.
+func Price(model string, u forge.Usage) forge.Usage {
+	if u.CostUSD == 0 {
+		u.CostUSD = price.Cost(model, u)
+	}
+	return u
+}

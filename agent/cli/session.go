@@ -1,0 +1,112 @@
+package cli
+
+import (
+	"encoding/json"
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/pfl-forge/pfl-forge"
+	"github.com/pfl-forge/pfl-forge/agent"
+)
+
+// link is the file that says which of the CLI's sessions one of ours is.
+type link struct {
+	Native string `json:"native"`
+}
+
+func linkPath(state, id string) string { return filepath.Join(state, "forge-"+id+".json") }
+
+// findSession returns the CLI's session to go on with, or "" for a new one.
+func findSession(state string, s agent.Session) (string, error) {
+	if s.ID != "" && !agent.IsSessionID(s.ID) {
+		return "", agent.Fail(forge.FailLostSession, "session %q is none of this agent", s.ID)
+	}
+	if !s.Resume {
+		return "", nil
+	}
+	native, err := nativeSession(state, s.ID)
+	if err != nil {
+		return "", agent.Fail(forge.FailLostSession, "session %q is not on this replica any more", s.ID)
+	}
+	return native, nil
+}
+
+func nativeSession(state, id string) (string, error) {
+	data, err := os.ReadFile(linkPath(state, id))
+	if err != nil {
+		return "", err
+	}
+	var l link
+	if err := json.Unmarshal(data, &l); err != nil {
+		return "", err
+	}
+	if !isNative(l.Native) {
+		return "", errors.New("the session's file is damaged")
+	}
+	return l.Native, nil
+}
+
+// isNative reports whether s can be the id of a CLI's session: it becomes an argument
+// and part of a path.
+func isNative(s string) bool {
+	plain := func(r rune) bool {
+		return r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || r == '-' || r == '_'
+	}
+	return s != "" && len(s) <= 100 && s[0] != '-' && !strings.ContainsFunc(s, func(r rune) bool { return !plain(r) })
+}
+
+// saveSession notes which of the CLI's sessions ours is, as soon as that is known: the
+// next word may be that of a kill.
+func saveSession(state, id, native string) error {
+	data, err := json.Marshal(link{Native: native})
+	if err != nil {
+		return err
+	}
+	tmp := linkPath(state, id) + ".tmp"
+	if err := os.WriteFile(tmp, data, 0o600); err != nil {
+		return err
+	}
+	return os.Rename(tmp, linkPath(state, id))
+}
+
+// SessionFiles returns the files of a session, relative to stateDir.
+func (p *Program) SessionFiles(stateDir, id string) ([]string, error) {
+	if !agent.IsSessionID(id) {
+		return nil, nil
+	}
+	state := filepath.Join(stateDir, p.About.Backend)
+	native, err := nativeSession(state, id)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	found, err := p.Files(state, native)
+	if err != nil || len(found) == 0 {
+		return nil, err
+	}
+	out := []string{filepath.Join(p.About.Backend, filepath.Base(linkPath(state, id)))}
+	for _, f := range found {
+		out = append(out, filepath.Join(p.About.Backend, f))
+	}
+	return out, nil
+}
+
+// Glob returns the regular files below dir that match the pattern, relative to dir.
+func Glob(dir, pattern string) ([]string, error) {
+	found, err := fs.Glob(os.DirFS(dir), pattern)
+	if err != nil {
+		return nil, err
+	}
+	var out []string
+	for _, f := range found {
+		if info, err := os.Lstat(filepath.Join(dir, f)); err == nil && info.Mode().IsRegular() {
+			out = append(out, f)
+		}
+	}
+	return out, nil
+}

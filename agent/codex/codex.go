@@ -1,0 +1,141 @@
+// Package codex drives the Codex CLI without a terminal.
+//
+// A call sees nothing of the machine's or the repository's CLI settings: no config.toml,
+// no rules, no hooks, no MCP servers, no skills. The repository's AGENTS.md, or CLAUDE.md
+// in its place, is read. Calls that only read run in the sandbox of the CLI, which lets
+// no command write; where that does not work, no command runs at all.
+package codex
+
+import (
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+
+	"github.com/pfl-forge/pfl-forge"
+	"github.com/pfl-forge/pfl-forge/agent"
+	"github.com/pfl-forge/pfl-forge/agent/cli"
+	"github.com/pfl-forge/pfl-forge/agent/process"
+	"github.com/pfl-forge/pfl-forge/config"
+)
+
+// About is what a person has to know of the CLI.
+func About() cli.About {
+	return cli.About{
+		Backend: config.AgentCodex, Command: "codex", Install: "npm install -g @openai/codex", Oldest: "0.160.0",
+		Login: []string{keyVariable}, Key: keyVariable, Endpoint: baseVariable,
+	}
+}
+
+const (
+	keyVariable  = "OPENAI_API_KEY"
+	baseVariable = "OPENAI_BASE_URL"
+	defaultBase  = "https://api.openai.com/v1"
+
+	// RetriesVariable bounds how often the CLI asks a model again that failed.
+	RetriesVariable = "FORGE_MODEL_RETRIES"
+)
+
+// New returns the agent.
+func New(opts cli.Options) *cli.Program {
+	about := About()
+	return &cli.Program{
+		About: about, Options: opts, Reads: true, Schema: true,
+		Unknown: []string{"no rollout found", "thread/resume failed", "no saved session"},
+		Command: command,
+		Reader:  func(t *cli.Turn, log *cli.Log) cli.Reader { return newReader(t, log) },
+		Files:   files,
+	}
+}
+
+// Credentials returns the variables of the service's own environment by which the CLI
+// finds its model and identifies itself.
+func Credentials() []string {
+	return process.Inherit(keyVariable, baseVariable, "HTTPS_PROXY", "NO_PROXY", "SSL_CERT_FILE", "SSL_CERT_DIR")
+}
+
+// unwanted features act on their own, read other settings, or reach other services.
+var unwanted = []string{
+	"apps", "browser_use", "computer_use", "goals", "hooks", "image_generation", "memories", "multi_agent", "plugins",
+	"shell_snapshot", "skill_mcp_dependency_install", "unbounded_connection_retries",
+}
+
+func command(t *cli.Turn) (cli.Invocation, error) {
+	args := []string{
+		"exec", "--json", "--color", "never", "--ignore-user-config", "--ignore-rules", "--skip-git-repo-check", "-C", t.Call.Dir,
+	}
+	if t.Call.ReadOnly {
+		args = append(args, "-s", "read-only")
+	} else {
+		args = append(args, "-s", "danger-full-access") // it has to commit; what it may reach is for our sandbox to say
+	}
+	for _, f := range unwanted {
+		args = append(args, "--disable", f)
+	}
+	if t.Call.Model != "" {
+		args = append(args, "-m", t.Call.Model)
+	}
+	for _, s := range settings(t) {
+		args = append(args, "-c", s)
+	}
+	if len(t.Call.Schema) > 0 {
+		schema, err := strict(t.Call.Schema)
+		if err != nil {
+			return cli.Invocation{}, agent.Fail(forge.FailConfig, "the schema of the answer: %v", err)
+		}
+		file := filepath.Join(t.Home, "schema.json")
+		if err := os.WriteFile(file, schema, 0o600); err != nil {
+			return cli.Invocation{}, agent.Fail(forge.FailRepository, "%v", err)
+		}
+		args = append(args, "--output-schema", file)
+	}
+	if t.Native != "" {
+		args = append(args, "resume", t.Native)
+	}
+	return cli.Invocation{
+		Args:  append(args, "-"),
+		Env:   []string{"CODEX_HOME=" + t.State},
+		Stdin: []byte(t.Call.Prompt),
+	}, nil
+}
+
+// settings returns the configuration, as KEY=TOML.
+func settings(t *cli.Turn) []string {
+	base := t.Get(baseVariable)
+	if base == "" {
+		base = defaultBase
+	}
+	retries := t.Get(RetriesVariable)
+	if retries == "" {
+		retries = "4"
+	}
+	out := []string{
+		"model_provider=" + quote("forge"),
+		fmt.Sprintf("model_providers.forge={name=%s,base_url=%s,env_key=%s,wire_api=%s,request_max_retries=%s,stream_max_retries=%s}",
+			quote("forge"), quote(base), quote(keyVariable), quote("responses"), retries, retries),
+		"project_doc_fallback_filenames=[" + quote("CLAUDE.md") + "]",
+		"shell_environment_policy={exclude=[" + quote(keyVariable) + "]}",
+		"allow_login_shell=false",
+		"web_search=" + quote("disabled"),
+		"skills.bundled.enabled=false",
+		"skills.include_instructions=false",
+		"check_for_update_on_startup=false",
+		"analytics.enabled=false",
+		"history.persistence=" + quote("none"),
+	}
+	if t.Call.System != "" {
+		out = append(out, "developer_instructions="+quote(t.Call.System))
+	}
+	return out
+}
+
+// quote returns s as a string of TOML, of which those of JSON are a part.
+func quote(s string) string {
+	data, _ := json.Marshal(s) //nolint:errchkjson // a string always can
+	return string(data)
+}
+
+// files returns the one file that a session is.
+func files(state, native string) ([]string, error) {
+	return cli.Glob(state, "sessions/*/*/*/rollout-*-"+native+".jsonl")
+}

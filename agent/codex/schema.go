@@ -1,0 +1,57 @@
+package codex
+
+import (
+	"encoding/json"
+	"maps"
+	"slices"
+)
+
+// strict returns the schema in the form that the API takes: every member is required,
+// and one that was not may be null instead. Nulls are taken out of the answer again.
+func strict(schema []byte) ([]byte, error) {
+	var s map[string]any
+	if err := json.Unmarshal(schema, &s); err != nil {
+		return nil, err
+	}
+	tighten(s)
+	return json.Marshal(s)
+}
+
+func tighten(s map[string]any) {
+	for _, k := range []string{"minLength", "maxLength", "$schema"} {
+		delete(s, k)
+	}
+	if items, ok := s["items"].(map[string]any); ok {
+		tighten(items)
+	}
+	props, ok := s["properties"].(map[string]any)
+	if !ok {
+		return
+	}
+	var required []any
+	if r, ok := s["required"].([]any); ok {
+		required = r
+	}
+	var all []any
+	for _, name := range slices.Sorted(maps.Keys(props)) {
+		all = append(all, name)
+		p, ok := props[name].(map[string]any)
+		if !ok {
+			continue
+		}
+		tighten(p)
+		if !slices.Contains(required, any(name)) {
+			nullable(p)
+		}
+	}
+	s["required"], s["additionalProperties"] = all, false
+}
+
+func nullable(p map[string]any) {
+	if t, ok := p["type"].(string); ok {
+		p["type"] = []any{t, "null"}
+	}
+	if e, ok := p["enum"].([]any); ok {
+		p["enum"] = append(e, nil)
+	}
+}
