@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"sync/atomic"
 	"time"
 
 	"github.com/nats-io/nats.go"
@@ -14,6 +15,10 @@ import (
 // requestTimeout bounds one round trip to the server. Callers that pass a
 // context with a later deadline wait longer by trying again.
 const requestTimeout = 5 * time.Second
+
+// reconnectDelay bounds the pause between two attempts to connect anew. It is less
+// than Guard waits for results that workers hold.
+const reconnectDelay = 500 * time.Millisecond
 
 // Config says how to reach the server. At most one of Token, ReadToken, Creds and
 // NKey is set.
@@ -39,6 +44,8 @@ type Bus struct {
 	changed  chan struct{} // holds an element after a reconnect, for Guard
 	closed   chan struct{}
 
+	connection atomic.Pointer[connection] // the present one
+
 	stalledAfter time.Duration // see there
 }
 
@@ -51,6 +58,7 @@ func Connect(ctx context.Context, cfg Config) (*Bus, error) {
 		changed: make(chan struct{}, 1), closed: make(chan struct{}),
 		stalledAfter: stalledAfter,
 	}
+	b.connection.Store(newConnection())
 	if b.log == nil {
 		b.log = slog.New(slog.DiscardHandler)
 	}
@@ -86,7 +94,7 @@ func (b *Bus) options(cfg Config) ([]nats.Option, error) {
 		nats.Timeout(2 * time.Second),
 		nats.PingInterval(20 * time.Second),
 		nats.MaxReconnects(-1),
-		nats.CustomReconnectDelay(backoff),
+		nats.CustomReconnectDelay(func(attempts int) time.Duration { return min(backoff(attempts), reconnectDelay) }),
 		nats.IgnoreAuthErrorAbort(), // credentials may be mended while we try
 		nats.DisconnectErrHandler(func(_ *nats.Conn, err error) {
 			if err != nil {
@@ -95,6 +103,7 @@ func (b *Bus) options(cfg Config) ([]nats.Option, error) {
 		}),
 		nats.ReconnectHandler(func(*nats.Conn) {
 			b.log.Info("connected to the NATS server again")
+			b.reconnected()
 			b.poke()
 		}),
 		nats.ErrorHandler(func(_ *nats.Conn, sub *nats.Subscription, err error) {

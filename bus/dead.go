@@ -17,7 +17,7 @@ const excerptSize = 1024
 
 // DeadLetter is a message that nobody could handle.
 type DeadLetter struct {
-	Stream  string
+	Stream  string // empty for a result, which is in none
 	Seq     uint64 // in the stream; the message may still be there
 	Subject string // empty if only the server reported it
 	Reason  string
@@ -46,6 +46,8 @@ func (b *Bus) Dead(ctx context.Context) ([]DeadLetter, error) {
 		p := place{d.Stream, d.Seq}
 		i, ok := known[p]
 		switch {
+		case d.Stream == "":
+			list = append(list, d)
 		case !ok:
 			known[p] = len(list)
 			list = append(list, d)
@@ -95,12 +97,17 @@ func readDead(m stored) (DeadLetter, error) {
 
 // bury puts a copy of a message's beginning among the dead letters, once.
 func (b *Bus) bury(ctx context.Context, stream string, m stored, reason string) error {
+	return b.buryAs(ctx, stream+"/"+strconv.FormatUint(m.Seq, 10), stream, m, reason)
+}
+
+// buryAs is bury for a message that is in no stream, too. The id tells it from
+// others.
+func (b *Bus) buryAs(ctx context.Context, id, stream string, m stored, reason string) error {
 	msg := nats.NewMsg(deadSubject(stream))
 	msg.Data = m.Data[:min(len(m.Data), excerptSize)]
-	seq := strconv.FormatUint(m.Seq, 10)
-	msg.Header.Set(jetstream.MsgIDHeader, stream+"/"+seq)
+	msg.Header.Set(jetstream.MsgIDHeader, id)
 	msg.Header.Set(headerStream, stream)
-	msg.Header.Set(headerSequence, seq)
+	msg.Header.Set(headerSequence, strconv.FormatUint(m.Seq, 10))
 	msg.Header.Set(headerSubject, m.Subject)
 	msg.Header.Set(headerReason, oneLine(reason))
 	ack, err := b.publish(ctx, msg)

@@ -19,10 +19,10 @@ func TestGivenUp(t *testing.T) {
 	ctx := within(t)
 	s := bustest.StartServer(t)
 	b := s.Connect(t)
-	if err := b.PublishResult(ctx, result(1, "a")); err != nil {
+	if err := b.Send(ctx, submit(key)); err != nil {
 		t.Fatal(err)
 	}
-	cons, err := jetStream(t, raw(t, s)).CreateConsumer(ctx, "FORGE_RESULTS", jetstream.ConsumerConfig{
+	cons, err := jetStream(t, raw(t, s)).CreateConsumer(ctx, "FORGE_INTENTS", jetstream.ConsumerConfig{
 		Durable: "other", AckPolicy: jetstream.AckExplicitPolicy, AckWait: 10 * time.Millisecond, MaxDeliver: 2,
 	})
 	if err != nil {
@@ -42,7 +42,7 @@ func TestGivenUp(t *testing.T) {
 		if len(dead) == 0 {
 			continue
 		}
-		if d := dead[0]; d.Stream != "FORGE_RESULTS" || d.Seq != 1 || !strings.Contains(d.Reason, "given up after 2 deliveries") {
+		if d := dead[0]; d.Stream != "FORGE_INTENTS" || d.Seq != 1 || !strings.Contains(d.Reason, "given up after 2 deliveries") {
 			t.Errorf("dead letter %+v", d)
 		}
 		return

@@ -79,6 +79,7 @@ func (b *Bus) ConsumeEvents(ctx context.Context, cfg EventConfig, handle func(co
 			b.pull(ctx, src, func(m jetstream.Msg) { c.take(ctx, in, m) })
 		})
 	}
+	pulls.Go(func() { c.takeResults(ctx) })
 	pulls.Wait()
 	c.running.Wait()
 }
@@ -95,7 +96,6 @@ type input struct {
 func inputs() []input {
 	return []input{
 		{stream: streamIntents, filter: "forge.intent.>", read: readIntent, people: true, ordered: true},
-		{stream: streamResults, filter: "forge.result.>", read: readResult},
 		{stream: streamWakes, filter: "forge.wake.>", read: readWake},
 	}
 }
@@ -178,31 +178,42 @@ func (c *eventConsumers) one(ctx context.Context, in input, m jetstream.Msg, ev 
 		bus: c.bus, reply: m.Headers().Get(headerReply),
 	}
 	err = c.call(ctx, d)
+	switch after, reason := c.outcome(id, &ev, err); {
+	case err == nil:
+		err = m.Ack()
+	case reason != "":
+		err = c.bury(ctx, in, m, reason)
+	default:
+		err = again(m, after)
+	}
+	if err != nil {
+		c.bus.log.Warn("cannot tell the server about an event; it comes again", "event", ev.ID, "error", err)
+	}
+}
+
+// outcome says what follows from a handler's error: the event comes again after a
+// while, or, with a reason, it goes to the dead letters.
+func (c *eventConsumers) outcome(id string, ev *forge.Event, err error) (after time.Duration, reason string) {
 	var retry *retryError
 	var terminate *terminateError
 	switch {
 	case err == nil:
 		c.settle(id)
-		err = m.Ack()
+		return 0, ""
 	case errors.As(err, &retry):
 		c.bus.log.Warn("an event has to wait", "event", ev.ID, "machine", ev.To.String(), "error", err)
-		err = again(m, retry.after)
+		return retry.after, ""
 	case errors.As(err, &terminate):
 		c.settle(id)
-		err = c.bury(ctx, in, m, terminate.reason)
-	default:
-		n := c.fail(id)
-		c.bus.log.Error("an event cannot be handled", "event", ev.ID, "machine", ev.To.String(), "failures", n, "error", err)
-		if n >= c.cfg.MaxErrors {
-			c.settle(id)
-			err = c.bury(ctx, in, m, fmt.Sprintf("given up after %d errors: %v", n, err))
-		} else {
-			err = again(m, backoff(n+3))
-		}
+		return 0, terminate.reason
 	}
-	if err != nil {
-		c.bus.log.Warn("cannot tell the server about an event; it comes again", "event", ev.ID, "error", err)
+	n := c.fail(id)
+	c.bus.log.Error("an event cannot be handled", "event", ev.ID, "machine", ev.To.String(), "failures", n, "error", err)
+	if n < c.cfg.MaxErrors {
+		return backoff(n + 3), ""
 	}
+	c.settle(id)
+	return 0, fmt.Sprintf("given up after %d errors: %v", n, err)
 }
 
 func (c *eventConsumers) call(ctx context.Context, d *Delivery) (err error) {

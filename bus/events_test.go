@@ -43,11 +43,6 @@ func TestDuplicates(t *testing.T) {
 		if err := b.Send(ctx, submit(key)); err != nil {
 			t.Fatal(err)
 		}
-		for _, r := range []forge.Result{started, result(1, "a"), result(1, "b"), result(2, "a")} {
-			if err := b.PublishResult(ctx, r); err != nil {
-				t.Fatal(err)
-			}
-		}
 	}
 	if _, err := b.Ask(ctx, submit(key)); !errors.Is(err, bus.ErrNoRuling) {
 		t.Errorf("asking what was sent before: %v", err)
@@ -55,18 +50,26 @@ func TestDuplicates(t *testing.T) {
 	if err := b.Send(ctx, forge.Event{ID: "last", To: key, Cancel: &forge.Cancel{}}); err != nil {
 		t.Fatal(err)
 	}
-	last := result(3, "a")
-	if err := b.PublishResult(ctx, last); err != nil {
-		t.Fatal(err)
-	}
 	seen := collect(t, b)
 	counts := map[string]int{}
-	for counts["last"] == 0 || counts["result/shop/fix-login/-/analyze/1.3/a"] == 0 || len(counts) < 7 {
+	for counts["last"] == 0 {
 		counts[receive(ctx, t, seen).ID]++
 	}
+	// A result that comes again is the same event to the rules, which know it.
+	for range 2 {
+		for _, r := range []forge.Result{started, result(1, "a"), result(1, "b"), result(2, "a")} {
+			if err := b.PublishResult(ctx, r); err != nil {
+				t.Fatal(err)
+			}
+			counts[receive(ctx, t, seen).ID]++
+		}
+	}
+	if len(counts) != 6 {
+		t.Errorf("got %v", counts)
+	}
 	for id, n := range counts {
-		if n != 1 {
-			t.Errorf("%s came %d times", id, n)
+		if want := 1 + strings.Count(id, "result/"); n != want {
+			t.Errorf("%s came %d times, want %d", id, n, want)
 		}
 	}
 }
@@ -312,18 +315,25 @@ func TestNewerResult(t *testing.T) {
 	s := bustest.StartServer(t)
 	b := s.Connect(t)
 	seen := collect(t, b)
-	put(t, raw(t, s), "forge.result.analyze.shop.fix-login", []byte("\xf8\x3f\x01"))
+	newer := nats.NewMsg("forge.result.analyze.shop.fix-login")
+	newer.Data = []byte("\xf8\x3f\x01")
+	nc := raw(t, s)
+	var answer *nats.Msg
+	poll(ctx, t, func() (ok bool) {
+		var err error
+		answer, err = nc.RequestMsg(newer, time.Second)
+		return err == nil
+	})
+	if after, err := time.ParseDuration(answer.Header.Get("Forge-Again")); err != nil || after <= 0 {
+		t.Errorf("its worker is told %v", answer.Header)
+	}
 	if err := b.PublishResult(ctx, result(1, "a")); err != nil {
 		t.Fatal(err)
 	}
 	receive(ctx, t, seen)
 	dead := deadLetters(ctx, t, b, 1)
-	if !strings.HasPrefix(dead[1].Reason, "waits for a newer version") {
-		t.Errorf("dead letter %+v", dead[1])
-	}
-	info, err := raw(t, s).Request("$JS.API.CONSUMER.INFO.FORGE_RESULTS.runner", nil, time.Second)
-	if err != nil || !strings.Contains(string(info.Data), `"num_ack_pending":1`) {
-		t.Errorf("the consumer has given it up: %s, %v", info.Data, err)
+	if !strings.HasPrefix(dead[0].Reason, "waits for a newer version") {
+		t.Errorf("dead letter %+v", dead[0])
 	}
 }
 

@@ -14,6 +14,10 @@ import (
 const (
 	// guardInterval is how often Guard looks for a loss that nothing pointed to.
 	guardInterval = 10 * time.Second
+	// heldResults is how long workers get, when the server is back that lost the
+	// commands, to connect again and to report what they finished meanwhile: it need
+	// not be done again by others.
+	heldResults = time.Second
 	// stalledAfter is how long a stream in memory may have no leader. One whose
 	// servers started again too soon after one another never gets one.
 	stalledAfter = time.Minute
@@ -72,6 +76,9 @@ func (b *Bus) guard(ctx context.Context, rebuilt *bool, rebuild func(context.Con
 	}
 	if kept := slices.DeleteFunc(slices.Clone(gone), inMemory); *rebuilt && len(kept) > 0 {
 		b.log.Error("streams are gone; they are made again, without what they held", "streams", kept)
+	}
+	if *rebuilt && len(lost) > 0 && sleep(ctx, heldResults) != nil {
+		return ctx.Err()
 	}
 	if err := b.Ensure(ctx); err != nil {
 		return err

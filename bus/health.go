@@ -39,7 +39,7 @@ func (b *Bus) Consuming(ctx context.Context, step forge.Step, replica forge.Repl
 func (b *Bus) Deciding(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
 	defer cancel()
-	for _, stream := range []string{streamIntents, streamResults, streamWakes} {
+	for _, stream := range []string{streamIntents, streamWakes} {
 		if _, err := b.js.Consumer(ctx, stream, eventConsumer("").Durable); err != nil {
 			return fmt.Errorf("consumer of %s: %w", stream, err)
 		}

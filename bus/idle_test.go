@@ -42,11 +42,8 @@ func TestIdleAndReclaim(t *testing.T) {
 	defer release()
 	awaitIdle(t, b)
 
-	err := b.PublishResult(t.Context(), forge.Result{
-		To: forge.Key{Project: "p", Intent: "i"}, Attempt: forge.Attempt{Step: forge.StepAnalyze, Number: 1, Claim: 1},
-		Analysis: &forge.Analysis{NothingToDo: "test"},
-	})
-	if err != nil {
+	note := forge.Event{ID: "enter", To: key.Lane(), Enter: &forge.Enter{Run: 1}}
+	if err := b.Dispatch(t.Context(), key, forge.Effects{Notes: []forge.Event{note}}); err != nil {
 		t.Fatal(err)
 	}
 	<-taken

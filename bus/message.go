@@ -116,12 +116,12 @@ func complete(ev *forge.Event, project forge.ProjectID) {
 }
 
 // readResult reads a worker's result as the event that it is.
-func readResult(m jetstream.Msg) (forge.Event, error) {
-	r, err := results.Unmarshal(m.Data())
+func readResult(subject string, data []byte) (forge.Event, error) {
+	r, err := results.Unmarshal(data)
 	if err != nil {
 		return forge.Event{}, err
 	}
-	step, key, err := parseResultSubject(m.Subject())
+	step, key, err := parseResultSubject(subject)
 	if err != nil {
 		return forge.Event{}, garbage("Result", "%w", err)
 	}

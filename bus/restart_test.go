@@ -96,21 +96,21 @@ func TestStreamsGone(t *testing.T) {
 	}()
 	defer func() { stop(); <-guarded }()
 	receive(ctx, t, rebuilt)
-	for _, name := range []string{"FORGE_DEAD", "FORGE_RESULTS"} {
+	for _, name := range []string{"FORGE_DEAD", "FORGE_INTENTS"} {
 		if err := js.DeleteStream(ctx, name); err != nil {
 			t.Fatal(err)
 		}
 	}
 	if err := b.Deciding(ctx); err == nil {
-		t.Error("results reach a runner through a stream that is gone")
+		t.Error("events reach a runner through a stream that is gone")
 	}
 	close(hold)
 	receive(ctx, t, rebuilt)
 	poll(ctx, t, func() bool { return b.Deciding(ctx) == nil })
-	if err := b.PublishResult(ctx, result(1, "a")); err != nil {
+	if err := b.Send(ctx, submit(key)); err != nil {
 		t.Fatal(err)
 	}
-	if ev := receive(ctx, t, seen); ev.Result == nil {
+	if ev := receive(ctx, t, seen); ev.Submit == nil {
 		t.Errorf("got %+v", ev)
 	}
 	if _, err := b.Dead(ctx); err != nil {
@@ -118,8 +118,8 @@ func TestStreamsGone(t *testing.T) {
 	}
 }
 
-// TestSendWhileDown checks that what is sent without a server is stored as soon
-// as there is one.
+// TestSendWhileDown checks that what is sent without a server is taken as soon as
+// there is one.
 func TestSendWhileDown(t *testing.T) {
 	ctx := within(t)
 	s := bustest.StartServer(t)
@@ -129,12 +129,12 @@ func TestSendWhileDown(t *testing.T) {
 	go func() { sent <- b.Send(ctx, submit(key)) }()
 	go func() { sent <- b.PublishResult(ctx, result(1, "a")) }()
 	s.Start(t)
+	seen := collect(t, b)
 	for range 2 {
 		if err := receive(ctx, t, sent); err != nil {
 			t.Error(err)
 		}
 	}
-	seen := collect(t, b)
 	receive(ctx, t, seen)
 	receive(ctx, t, seen)
 }
@@ -172,7 +172,7 @@ func TestEnsure(t *testing.T) {
 	}
 	js := jetStream(t, raw(t, s))
 	before := configs(t, js)
-	changed := before["FORGE_RESULTS"]
+	changed := before["FORGE_INTENTS"]
 	changed.MaxAge, changed.MaxBytes, changed.Duplicates = 1e12, 1e9, 1e9
 	if _, err := js.UpdateStream(ctx, changed); err != nil {
 		t.Fatal(err)
@@ -181,11 +181,11 @@ func TestEnsure(t *testing.T) {
 		t.Fatal(err)
 	}
 	after := configs(t, js)
-	if after["FORGE_RESULTS"].MaxBytes != 1e9 {
+	if after["FORGE_INTENTS"].MaxBytes != 1e9 {
 		t.Error("a limit that an operator set is gone")
 	}
-	if after["FORGE_RESULTS"].MaxAge != before["FORGE_RESULTS"].MaxAge || after["FORGE_RESULTS"].Duplicates != before["FORGE_RESULTS"].Duplicates {
-		t.Errorf("the stream stayed as it was: %+v", after["FORGE_RESULTS"])
+	if after["FORGE_INTENTS"].MaxAge != before["FORGE_INTENTS"].MaxAge || after["FORGE_INTENTS"].Duplicates != before["FORGE_INTENTS"].Duplicates {
+		t.Errorf("the stream stayed as it was: %+v", after["FORGE_INTENTS"])
 	}
 	if recs, _, err := b.Load(ctx, key); err != nil || len(recs) != 1 {
 		t.Errorf("the journal has %d records, %v", len(recs), err)

@@ -72,26 +72,6 @@ func (b *Bus) intentMessage(ev *forge.Event) (*nats.Msg, error) {
 	return m, nil
 }
 
-// PublishResult stores a worker's result and returns when it is durable.
-// Publishing it again changes nothing.
-func (b *Bus) PublishResult(ctx context.Context, r forge.Result) error {
-	subject, err := resultSubject(&r)
-	if err != nil {
-		return fmt.Errorf("publish result: %w", err)
-	}
-	data, err := results.Marshal(&r)
-	if err != nil {
-		return fmt.Errorf("publish result: %w", err)
-	}
-	m, err := b.message(subject, data)
-	if err != nil {
-		return fmt.Errorf("publish result: %w", err)
-	}
-	m.Header.Set(jetstream.MsgIDHeader, resultID(&r))
-	_, err = b.store(ctx, m)
-	return err
-}
-
 // store publishes a message that carries an id until it is durable or ctx ends.
 // With the id, trying again cannot store it twice.
 func (b *Bus) store(ctx context.Context, m *nats.Msg) (*jetstream.PubAck, error) {

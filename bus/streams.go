@@ -16,7 +16,6 @@ import (
 const (
 	streamIntents  = "FORGE_INTENTS"
 	streamJournal  = "FORGE_JOURNAL"
-	streamResults  = "FORGE_RESULTS"
 	streamCommands = "FORGE_COMMANDS"
 	streamWakes    = "FORGE_WAKES"
 	streamLeases   = "FORGE_LEASES"
@@ -55,15 +54,6 @@ func streams(replicas int) []jetstream.StreamConfig {
 			Description: "every decision, in order: the truth",
 			Subjects:    []string{"forge.journal.*.*", "forge.lane.*"},
 			AllowDirect: true,
-		},
-		{
-			Name:        streamResults,
-			Description: "what workers report",
-			Subjects:    []string{"forge.result.*.*.*"},
-			MaxAge:      90 * day,
-			Duplicates:  duplicates,
-			DenyDelete:  true, // workers may publish here, and must not be able to do more
-			DenyPurge:   true,
 		},
 		{
 			Name:        streamCommands,
@@ -118,7 +108,7 @@ func streams(replicas int) []jetstream.StreamConfig {
 // advisories are what the server says about messages that were given up.
 func advisories() []string {
 	var subjects []string
-	for _, s := range []string{streamIntents, streamResults, streamCommands, streamWakes} {
+	for _, s := range []string{streamIntents, streamCommands, streamWakes} {
 		subjects = append(subjects,
 			"$JS.EVENT.ADVISORY.CONSUMER.MAX_DELIVERIES."+s+".*",
 			"$JS.EVENT.ADVISORY.CONSUMER.MSG_TERMINATED."+s+".*")

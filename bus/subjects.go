@@ -15,7 +15,7 @@ import (
 //	forge.intent.<project>.<verb>                                                   FORGE_INTENTS
 //	forge.journal.<project>.<intent>                                                FORGE_JOURNAL
 //	forge.lane.<project>                                                            FORGE_JOURNAL
-//	forge.result.<step>.<project>.<intent>                                          FORGE_RESULTS
+//	forge.result.<step>.<project>.<intent>                                          not stored
 //	forge.command.<step>.any.<project>.<intent>.<task or ->.<number>.<claim>        FORGE_COMMANDS
 //	forge.command.<step>.on.<replica>.<project>.<intent>.<task or ->.<number>.<claim>
 //	forge.wake.<project>[.<intent>]                                                 FORGE_WAKES
@@ -284,7 +284,15 @@ func controlSubject(k forge.Key) (string, error) {
 	return "forge.control." + string(k.Project) + "." + intentToken(k), checkKey(k)
 }
 
+// everyResult matches the results of all workers.
+const everyResult = "forge.result.*.*.*"
+
+// deadSubject is where a stream's dead letters are, or, if it is empty, those of
+// results.
 func deadSubject(stream string) string {
+	if stream == "" {
+		return "forge.dead.results"
+	}
 	return "forge.dead." + strings.ToLower(strings.TrimPrefix(stream, "FORGE_"))
 }
 

@@ -28,7 +28,12 @@ type Job struct {
 	Attempt int // counted from 1; more than 1 means that it was taken before, and not finished
 	bus     *Bus
 	ack     string // where the server is told about it
+	free    func()
 }
+
+// Free lets the next command begin while this one's handler goes on, with nothing
+// left to do but to wait for a runner.
+func (j *Job) Free() { j.free() }
 
 // Wanted reports whether the command's result would still be decided on. A
 // handler asks before it starts something that costs.

@@ -76,20 +76,21 @@ func (w *worker) hold(m jetstream.Msg) (release func()) {
 // start handles a command; the slot is taken.
 func (w *worker) start(ctx context.Context, m jetstream.Msg) {
 	w.running.Go(func() {
-		defer func() { <-w.slots }()
+		free := sync.OnceFunc(func() { <-w.slots })
+		defer free()
 		cmd, err := readCommand(m)
 		if err != nil {
 			w.unreadable(ctx, m, cmd, err)
 			return
 		}
 		release := w.hold(m)
-		err = w.call(ctx, m, cmd)
+		err = w.call(ctx, m, cmd, free)
 		release()
 		w.settle(ctx, m, cmd, err)
 	})
 }
 
-func (w *worker) call(ctx context.Context, m jetstream.Msg, cmd forge.Command) (err error) {
+func (w *worker) call(ctx context.Context, m jetstream.Msg, cmd forge.Command, free func()) (err error) {
 	meta, err := m.Metadata()
 	if err != nil {
 		return err
@@ -100,7 +101,7 @@ func (w *worker) call(ctx context.Context, m jetstream.Msg, cmd forge.Command) (
 			err = fmt.Errorf("panic: %v", p)
 		}
 	}()
-	return w.handle(ctx, &Job{Command: cmd, Attempt: int(meta.NumDelivered), bus: w.bus, ack: m.Reply()})
+	return w.handle(ctx, &Job{Command: cmd, Attempt: int(meta.NumDelivered), bus: w.bus, ack: m.Reply(), free: free})
 }
 
 // settle tells the server what became of a command.
@@ -111,16 +112,16 @@ func (w *worker) settle(work context.Context, m jetstream.Msg, cmd forge.Command
 	var terminate *terminateError
 	switch {
 	case err == nil:
-		err = m.DoubleAck(ctx)
+		err = m.Ack() // should it get lost, the command comes again and is not wanted
 	case errors.Is(err, ErrLeaseLost):
 		return // another replica may have it; if not, the server finds that out
+	case errors.As(err, &retry):
+		w.bus.log.Warn("a command has to wait", "command", cmd.ID(), "error", err)
+		err = again(m, retry.after)
 	case work.Err() != nil:
 		err = m.Nak()
 	case errors.As(err, &terminate):
 		err = w.fail(ctx, m, cmd, terminate.reason)
-	case errors.As(err, &retry):
-		w.bus.log.Warn("a command has to wait", "command", cmd.ID(), "error", err)
-		err = again(m, retry.after)
 	default:
 		w.bus.log.Error("a command could not be carried out; it comes again", "command", cmd.ID(), "error", err)
 		err = again(m, time.Second)

@@ -19,8 +19,6 @@ const (
 	runningElsewhere = 15 * time.Second
 	// askAgain is when a command is offered again that nobody could be asked about.
 	askAgain = time.Second
-	// lastWords is how long a result may take to be stored when draining is over.
-	lastWords = 3 * time.Second
 )
 
 // attempt is a command that is being done.
@@ -33,27 +31,26 @@ type attempt struct {
 
 // take does one command. nil means that it is done with, an error that it is not.
 func (r *run) take(ctx context.Context, h Handler, job *bus.Job) error {
-	a := &attempt{
-		run: r, cmd: job.Command, ask: make(chan struct{}, 1),
-		log: r.Log.With("intent", job.Command.To.String(), "attempt", job.Command.Attempt.String()),
-	}
+	a := r.attempt(job.Command)
 	if !r.add(a) {
 		return bus.Retry(runningElsewhere, errors.New("it runs already"))
 	}
 	defer r.remove(a)
-	ctx, release, err := a.lease(ctx, h, job)
+	jobs := ctx
+	// The lease is kept until the result is journaled, the permit only while an agent
+	// may run.
+	ctx, release, err := a.lease(jobs, h, job)
 	if err != nil {
 		return bus.Retry(askAgain, err)
 	}
 	defer release()
-	if h.Agent && r.Permits != nil {
-		if !r.Permits.acquire(r.draining) {
-			return bus.Retry(0, ErrDraining)
-		}
-		defer r.Permits.release()
+	pass, ok := r.permit(h)
+	if !ok {
+		return bus.Retry(0, ErrDraining)
 	}
+	defer pass()
 	select {
-	case <-r.draining:
+	case <-r.ctx.Done():
 		return bus.Retry(0, ErrDraining)
 	default:
 	}
@@ -80,7 +77,24 @@ func (r *run) take(ctx context.Context, h Handler, job *bus.Job) error {
 		a.log.Info("hand a command back")
 		return bus.Retry(0, ErrDraining)
 	}
-	return a.report(ctx, res)
+	pass()
+	job.Free()
+	return a.report(jobs, res)
+}
+
+func (r *run) attempt(cmd forge.Command) *attempt {
+	return &attempt{
+		run: r, cmd: cmd, ask: make(chan struct{}, 1),
+		log: r.Log.With("intent", cmd.To.String(), "attempt", cmd.Attempt.String()),
+	}
+}
+
+// permit waits for one, if the handler needs it, unless this process is draining.
+func (r *run) permit(h Handler) (pass func(), ok bool) {
+	if !h.Agent || r.Permits == nil {
+		return func() {}, true
+	}
+	return sync.OnceFunc(r.Permits.release), r.Permits.acquire(r.ctx.Done())
 }
 
 // claim tells that this replica has begun what was addressed to it alone, so that

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"path/filepath"
 	"slices"
 	"sync/atomic"
 
@@ -23,7 +24,12 @@ type Env struct {
 }
 
 // Worker returns a worker as configured; readiness then depends on its consumers.
+// Without a place for its outbox it works all the same.
 func (e *Env) Worker(handlers ...Handler) *Worker {
+	outbox, err := OpenOutbox(filepath.Join(e.Config.StateDir, "outbox", e.Name), e.Log)
+	if err != nil {
+		e.Log.Error("results are not kept until they are journaled", "err", err)
+	}
 	for _, h := range handlers {
 		e.Health.Add("commands", func(ctx context.Context) error {
 			return e.Bus.Consuming(ctx, h.Step, e.Config.Replica)
@@ -31,7 +37,7 @@ func (e *Env) Worker(handlers ...Handler) *Worker {
 	}
 	return &Worker{
 		Bus: e.Bus, Replica: e.Config.Replica, Log: e.Log, Handlers: handlers,
-		Parallel: e.Config.Workers, Permits: NewPermits(e.Config.Workers), Grace: e.Config.DrainTimeout,
+		Parallel: e.Config.Workers, Permits: NewPermits(e.Config.Workers), Outbox: outbox, Grace: e.Config.DrainTimeout,
 		Shared: true,
 	}
 }

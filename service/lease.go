@@ -50,7 +50,7 @@ func (a *attempt) lease(ctx context.Context, h Handler, job *bus.Job) (_ context
 	defer stop()
 	go func() {
 		select {
-		case <-a.run.draining:
+		case <-a.run.ctx.Done():
 			stop()
 		case <-waiting.Done():
 		}

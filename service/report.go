@@ -4,38 +4,89 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"sync"
 	"time"
 
 	"github.com/pfl-forge/pfl-forge"
 	"github.com/pfl-forge/pfl-forge/bus"
 )
 
-// report stores the result, however long the server is away: the work is done and
-// must not be done again. A result that cannot be stored becomes a failure.
+const (
+	// lastWords is how long a result may take to be journaled when draining is over.
+	lastWords = 3 * time.Second
+	// restartTime is how long a command is withheld from others whose result is in
+	// the outbox of a process that ended: it is published when that starts again.
+	restartTime = time.Minute
+)
+
+// report has the result decided on, however long that takes: the work is done and
+// must not be done again. A result that cannot be published becomes a failure.
 func (a *attempt) report(ctx context.Context, res forge.Result) error {
+	kept := a.run.Outbox.put(res)
+	if kept != nil {
+		ctx = a.run.ctx // it need not wait for a runner as long as the drain may take
+	}
 	ctx, cancel := outlive(ctx, lastWords)
 	defer cancel()
-	err := a.run.Bus.PublishResult(ctx, res)
-	if err == nil {
-		return nil
+	err := a.publish(ctx, res)
+	if ctx.Err() == nil || err == nil {
+		kept.remove()
+		return err
 	}
-	if ctx.Err() != nil {
+	if kept == nil {
 		return bus.Retry(0, err)
 	}
-	a.log.Error("the result cannot be stored", "err", err)
+	a.log.Warn("the result stays in the outbox until this replica starts again", "err", err)
+	return bus.Retry(restartTime, err)
+}
+
+func (a *attempt) publish(ctx context.Context, res forge.Result) error {
+	err := a.run.Bus.PublishResult(ctx, res)
+	if err == nil || ctx.Err() != nil {
+		return err
+	}
+	a.log.Error("the result cannot be published", "err", err)
+	err = a.run.Bus.PublishResult(ctx, unpublishable(res, err))
+	if err == nil || ctx.Err() != nil {
+		return err
+	}
+	return bus.Terminate(fmt.Sprintf("its result cannot be published: %v", err))
+}
+
+// unpublishable is reported in place of a result that cannot be.
+func unpublishable(res forge.Result, err error) forge.Result {
 	reason := forge.FailInvalidOutput
 	if _, ok := errors.AsType[*bus.TooLargeError](err); ok {
 		reason = forge.FailOutputLimit
 	}
-	instead := forge.Result{
+	return forge.Result{
 		To: res.To, Attempt: res.Attempt, Replica: res.Replica, StartedAt: res.StartedAt, Duration: res.Duration,
 		Usage:   res.Usage,
-		Failure: &forge.Failure{Reason: reason, Message: fmt.Sprintf("the result cannot be stored: %.500v", err)},
+		Failure: &forge.Failure{Reason: reason, Message: fmt.Sprintf("the result cannot be published: %.500v", err)},
 	}
-	if err := a.run.Bus.PublishResult(ctx, instead); err != nil {
-		return bus.Terminate(fmt.Sprintf("its result cannot be stored: %v", err))
+}
+
+// deliver publishes what a former process left in the outbox, until ctx ends. A
+// command for the same attempt that comes meanwhile finds it running.
+func (r *run) deliver(ctx context.Context, wait *sync.WaitGroup) {
+	for _, l := range r.Outbox.left() {
+		a := r.attempt(forge.Command{To: l.result.To, Attempt: l.result.Attempt})
+		a.log.Info("publish a result that a former process left")
+		added := r.add(a)
+		wait.Go(func() {
+			if added {
+				defer r.remove(a)
+			}
+			err := r.Bus.RepublishResult(ctx, l.result)
+			if ctx.Err() != nil && err != nil {
+				return // the next start goes on
+			}
+			if err != nil {
+				a.log.Error("a result that a former process left cannot be published", "err", err)
+			}
+			l.remove(r.Log)
+		})
 	}
-	return nil
 }
 
 // outlive returns a context that ends some time after its parent.

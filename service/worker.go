@@ -49,6 +49,9 @@ type Worker struct {
 	Handlers []Handler
 	// Parallel is how many attempts of each step run at the same time, at least 1.
 	Parallel int
+	// Outbox keeps results until they are journaled; nil: when this process is killed
+	// with a result, the work is done again.
+	Outbox *Outbox
 	// Permits bounds the agents of all workers that share it; nil means that
 	// Parallel is bound enough.
 	Permits *Permits
@@ -74,13 +77,15 @@ func (w *Worker) Run(ctx context.Context) error {
 	}
 	jobs, abort := context.WithCancelCause(context.WithoutCancel(ctx))
 	defer abort(nil)
-	r := &run{Worker: w, life: w.holder(), draining: ctx.Done(), attempts: map[string]*attempt{}}
+	r := &run{Worker: w, ctx: ctx, life: w.holder(), attempts: map[string]*attempt{}}
 	if err := w.Bus.FollowControl(jobs, r.control); err != nil {
 		return err
 	}
-	r.handBack(ctx)
 	done := make(chan struct{})
 	var graces, steps sync.WaitGroup
+	defer w.Outbox.close()
+	r.deliver(ctx, &graces)
+	r.handBack(ctx)
 	graces.Go(func() {
 		if r.graceOver(done) {
 			abort(ErrDraining)
@@ -89,7 +94,7 @@ func (w *Worker) Run(ctx context.Context) error {
 	errs := make([]error, len(w.Handlers))
 	for i, h := range w.Handlers {
 		steps.Go(func() {
-			cfg := bus.WorkConfig{Step: h.Step, Replica: w.Replica, Parallel: w.Parallel, Drain: r.draining}
+			cfg := bus.WorkConfig{Step: h.Step, Replica: w.Replica, Parallel: w.Parallel, Drain: ctx.Done()}
 			errs[i] = w.Bus.ConsumeCommands(jobs, cfg, func(ctx context.Context, job *bus.Job) error { return r.take(ctx, h, job) })
 		})
 	}
@@ -129,8 +134,8 @@ func (w *Worker) recheck() time.Duration {
 // run is one Run.
 type run struct {
 	*Worker
-	life     bus.Holder
-	draining <-chan struct{} // closed when nothing new is to be started
+	life bus.Holder
+	ctx  context.Context // ends when nothing new is to be started
 
 	mu       sync.Mutex
 	attempts map[string]*attempt // those that run, by their command's id
@@ -142,7 +147,7 @@ func (r *run) graceOver(done <-chan struct{}) bool {
 	select {
 	case <-done:
 		return false
-	case <-r.draining:
+	case <-r.ctx.Done():
 	}
 	t := time.NewTimer(r.Grace)
 	defer t.Stop()

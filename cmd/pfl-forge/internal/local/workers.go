@@ -61,9 +61,13 @@ func (r *run) startWorkers(ctx context.Context) (wait func() error, err error) {
 	var running sync.WaitGroup
 	for _, w := range r.workers(repos) {
 		running.Go(func() {
-			err := w.run(ctx, &service.Worker{
+			outbox, err := service.OpenOutbox(filepath.Join(r.Repo.Root, workspace.Dir, stateDir, "outbox", w.name), r.Log)
+			if err != nil {
+				r.Log.Warn("results are not kept until they are journaled", "err", err)
+			}
+			err = w.run(ctx, &service.Worker{
 				Bus: r.session.Bus, Replica: replica, Log: r.Log.With("service", w.name), Handlers: w.handlers,
-				Parallel: parallel, Permits: permits, Grace: time.Millisecond,
+				Parallel: parallel, Permits: permits, Outbox: outbox, Grace: time.Millisecond,
 			})
 			if ctx.Err() == nil {
 				r.fail(errors.Join(errors.New("the "+w.name+" ended"), err))

@@ -1,0 +1,119 @@
+package bus
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"time"
+
+	"github.com/nats-io/nats.go"
+
+	forge "github.com/pfl-forge/pfl-forge"
+)
+
+// resultsWaiting bounds the results that wait in a runner for a free handler, in
+// messages and in bytes. One that is dropped is sent again.
+const (
+	resultsWaiting = 10_000
+	resultsBytes   = 256 << 20
+)
+
+// takeResults gives the handler what workers report, until ctx ends. Each goes to
+// one of the runners.
+func (c *eventConsumers) takeResults(ctx context.Context) {
+	closed := make(chan struct{})
+	sub, err := c.bus.nc.QueueSubscribe(everyResult, "runner", func(m *nats.Msg) { c.takeResult(ctx, m) })
+	if err == nil {
+		err = sub.SetPendingLimits(resultsWaiting, resultsBytes)
+	}
+	if err != nil { // the bus is closed
+		c.bus.log.Error("cannot take results", "error", err)
+		return
+	}
+	sub.SetClosedHandler(func(string) { close(closed) })
+	<-ctx.Done()
+	if c.bus.nc.IsConnected() && sub.Drain() == nil {
+		<-closed // what came before the end is answered
+		return
+	}
+	_ = sub.Unsubscribe()
+}
+
+// takeResult starts the handling of a result, and waits for nothing but a slot.
+func (c *eventConsumers) takeResult(ctx context.Context, m *nats.Msg) {
+	select {
+	case c.slots <- struct{}{}:
+	case <-ctx.Done():
+		c.answer(m, headerAgain, "0s") // another runner takes it
+		return
+	}
+	work := context.WithoutCancel(ctx)
+	c.running.Go(func() {
+		defer func() { <-c.slots }()
+		ev, err := readResult(m.Subject, m.Data)
+		if err != nil {
+			c.unreadableResult(work, m, err)
+			return
+		}
+		c.oneResult(work, m, ev)
+	})
+}
+
+// oneResult handles a result, and says to its worker what became of it.
+func (c *eventConsumers) oneResult(ctx context.Context, m *nats.Msg, ev forge.Event) {
+	d := &Delivery{Event: ev, Attempt: max(1, int(number(m, headerDelivery))), StoredAt: time.Now(), bus: c.bus}
+	err := c.call(ctx, d)
+	switch after, reason := c.outcome(ev.ID, &ev, err); {
+	case err == nil:
+		c.answer(m, "", "")
+	case reason != "":
+		c.refuse(ctx, m, reason)
+	default:
+		c.answer(m, headerAgain, after.String())
+	}
+}
+
+// unreadableResult settles what is no result, or one of a newer version, which is
+// sent again until a runner understands it.
+func (c *eventConsumers) unreadableResult(ctx context.Context, m *nats.Msg, err error) {
+	if _, ok := errors.AsType[*UnknownError](err); !ok {
+		c.refuse(ctx, m, err.Error())
+		return
+	}
+	if err := c.bus.buryResult(ctx, m, "waits for a newer version: "+err.Error()); err != nil {
+		c.bus.log.Warn("cannot tell of a result of a newer version", "subject", m.Subject, "error", err)
+	}
+	c.answer(m, headerAgain, parkTime.String())
+}
+
+// refuse puts a result among the dead letters. Unless that succeeds, it comes again.
+func (c *eventConsumers) refuse(ctx context.Context, m *nats.Msg, reason string) {
+	if err := c.bus.buryResult(ctx, m, reason); err != nil {
+		c.bus.log.Warn("cannot put a result aside; it comes again", "subject", m.Subject, "error", err)
+		c.answer(m, headerAgain, "1s")
+		return
+	}
+	c.answer(m, headerReason, oneLine(reason))
+}
+
+// answer tells a worker what became of its result. One that does not hear it asks
+// again.
+func (c *eventConsumers) answer(m *nats.Msg, header, value string) {
+	if m.Reply == "" {
+		return
+	}
+	answer := nats.NewMsg(m.Reply)
+	if header != "" {
+		answer.Header.Set(header, value)
+	}
+	if err := c.bus.nc.PublishMsg(answer); err != nil {
+		c.bus.log.Warn("cannot answer a worker", "subject", m.Subject, "error", err)
+	}
+}
+
+// buryResult puts a copy of a result's beginning among the dead letters, once.
+func (b *Bus) buryResult(ctx context.Context, m *nats.Msg, reason string) error {
+	sum := sha256.Sum256(append([]byte(m.Subject+"\n"), m.Data...))
+	return b.buryAs(ctx, "results/"+hex.EncodeToString(sum[:16]), "", stored{Subject: m.Subject, Data: m.Data}, reason)
+}
