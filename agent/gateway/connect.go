@@ -1,0 +1,23 @@
+package gateway
+
+import (
+	"context"
+	"errors"
+
+	"github.com/pfl-forge/pfl-forge/agent"
+)
+
+// Connect has every call of a back end go through the gateway. Without a key for the
+// provider a call gets nothing, and its CLI says that it has no login.
+func (g *Gateway) Connect(p Provider) agent.Connect {
+	return func(ctx context.Context, call agent.Call) (agent.Connection, error) {
+		grant, err := g.Open(ctx, p, Limit{USD: call.Limits.BudgetUSD})
+		if errors.Is(err, ErrNoAccount) {
+			return agent.Connection{}, nil
+		}
+		if err != nil {
+			return agent.Connection{}, err
+		}
+		return agent.Connection{Env: grant.Env(), Usage: grant.Usage, Close: grant.Close}, nil
+	}
+}

@@ -1,0 +1,111 @@
+package gateway
+
+import (
+	"bytes"
+	"io"
+	"mime"
+	"net/http"
+	"sync"
+
+	"github.com/pfl-forge/pfl-forge"
+)
+
+// Bounds of what is read to be counted; what is longer passes uncounted.
+const (
+	maxEvent = 4 << 20  // a line of a stream
+	maxWhole = 64 << 20 // an answer that is no stream
+)
+
+// meter reads a response while it passes.
+type meter struct {
+	api    *api
+	stream bool
+
+	mu    sync.Mutex
+	held  []byte // a line so far, or all of an answer that is no stream
+	over  bool   // the line is longer than that
+	count count
+}
+
+// count is what one response reports: the last word on each figure counts.
+type count struct {
+	model string
+	usage forge.Usage
+	found bool
+}
+
+// attach has the meter read a response's body, and refuses what must not pass.
+func (m *meter) attach(resp *http.Response) error {
+	resp.Header.Del("Set-Cookie")
+	switch e := resp.Header.Get("Content-Encoding"); {
+	case resp.StatusCode >= 300 && resp.StatusCode < 400:
+		return errRedirect
+	case resp.StatusCode >= 400:
+		return nil // nothing is counted in an error
+	case e != "" && e != "identity":
+		return errEncoding
+	}
+	kind, _, _ := mime.ParseMediaType(resp.Header.Get("Content-Type"))
+	m.stream = kind == "text/event-stream"
+	resp.Body = &metered{body: resp.Body, meter: m}
+	return nil
+}
+
+type metered struct {
+	body  io.ReadCloser
+	meter *meter
+}
+
+func (b *metered) Read(p []byte) (int, error) {
+	n, err := b.body.Read(p)
+	b.meter.read(p[:n])
+	return n, err
+}
+
+func (b *metered) Close() error { return b.body.Close() }
+
+func (m *meter) read(p []byte) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if !m.stream {
+		if len(m.held)+len(p) <= maxWhole {
+			m.held = append(m.held, p...)
+		}
+		return
+	}
+	for {
+		line, rest, found := bytes.Cut(p, []byte("\n"))
+		if m.over = m.over || len(m.held)+len(line) > maxEvent; m.over {
+			m.held = m.held[:0]
+		} else if !found || len(m.held) > 0 {
+			m.held = append(m.held, line...)
+			line = m.held
+		}
+		if !found {
+			return
+		}
+		if !m.over {
+			m.event(line)
+		}
+		m.held, m.over, p = m.held[:0], false, rest
+	}
+}
+
+// event counts a line of a stream. Most have nothing to count, and are not parsed.
+func (m *meter) event(line []byte) {
+	data, ok := bytes.CutPrefix(line, []byte("data:"))
+	if ok && (bytes.Contains(data, []byte(`"usage`)) || bytes.Contains(data, []byte(`"usageMetadata`))) {
+		m.api.count(data, &m.count)
+	}
+}
+
+// total returns what was counted; false if the response reported nothing.
+func (m *meter) total() (string, forge.Usage, bool) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if !m.stream && len(m.held) > 0 {
+		m.api.count(m.held, &m.count)
+		m.held = nil
+	}
+	return m.count.model, m.count.usage, m.count.found
+}

@@ -1,0 +1,131 @@
+package gateway
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httputil"
+	"strings"
+)
+
+// maxRequest bounds a request, in bytes. A provider takes less.
+const maxRequest = 64 << 20
+
+// refusal is an answer of the gateway itself, in a form that the CLIs of all
+// providers understand.
+type refusal struct {
+	status  int
+	kind    string
+	message string
+}
+
+// Requests that are refused fail at once; only what may go better another time has a
+// status that CLIs try again after.
+var (
+	errNobody   = &refusal{http.StatusUnauthorized, "authentication_error", "this token is of no call"}
+	errOver     = &refusal{http.StatusUnauthorized, "authentication_error", "the call that this token was for is over"}
+	errBudget   = &refusal{http.StatusBadRequest, "invalid_request_error", "the budget of this call is used up"}
+	errEndpoint = &refusal{http.StatusNotFound, "not_found_error", "the gateway does not forward this"}
+	errLarge    = &refusal{http.StatusRequestEntityTooLarge, "request_too_large", "the request is too large"}
+	errRedirect = &refusal{http.StatusBadGateway, "api_error", "the model's address answers with a redirect"}
+	errEncoding = &refusal{http.StatusBadGateway, "api_error", "the model's answer is encoded in a way that was not asked for"}
+)
+
+func (r *refusal) Error() string { return r.message }
+
+func (r *refusal) write(w http.ResponseWriter) {
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(r.status)
+	_ = json.NewEncoder(w).Encode(map[string]any{
+		"type":  "error",
+		"error": map[string]any{"type": r.kind, "message": r.message, "code": r.status, "status": strings.ToUpper(r.kind)},
+	})
+}
+
+func (g *Gateway) serve(w http.ResponseWriter, r *http.Request) {
+	grant := g.find(token(r))
+	if grant == nil {
+		errNobody.write(w)
+		return
+	}
+	endpoint, ok := grant.account.api.endpoint(r)
+	if !ok {
+		errEndpoint.write(w)
+		return
+	}
+	if refused := grant.enter(); refused != nil {
+		refused.write(w)
+		return
+	}
+	defer grant.leave()
+
+	// The request ends with the client or with the grant, whatever is first.
+	ctx, cancel := context.WithCancel(r.Context())
+	defer cancel()
+	defer context.AfterFunc(grant.ctx, cancel)()
+	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, maxRequest))
+	if err != nil {
+		if _, large := errors.AsType[*http.MaxBytesError](err); large {
+			errLarge.write(w)
+		}
+		return
+	}
+	r = r.WithContext(ctx)
+	// What can be read again is sent again if a connection that was kept turns out to be closed.
+	r.ContentLength, r.Body = int64(len(body)), io.NopCloser(bytes.NewReader(body))
+	r.GetBody = func() (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(body)), nil }
+	g.forward(w, r, grant, endpoint)
+}
+
+func (g *Gateway) forward(w http.ResponseWriter, r *http.Request, grant *Grant, endpoint string) {
+	m := &meter{api: grant.account.api}
+	defer func() {
+		if model, used, ok := m.total(); ok {
+			grant.add(model, used)
+		}
+	}()
+	proxy := httputil.ReverseProxy{
+		Rewrite:       func(p *httputil.ProxyRequest) { grant.account.rewrite(p.Out, endpoint) },
+		Transport:     g.upstream,
+		FlushInterval: -1,
+		ModifyResponse: func(resp *http.Response) error {
+			return m.attach(resp)
+		},
+		ErrorHandler: func(w http.ResponseWriter, r *http.Request, err error) {
+			refused, ok := errors.AsType[*refusal](err)
+			if !ok {
+				g.log.Debug("a request to a model failed", "error", err)
+				refused = &refusal{http.StatusBadGateway, "api_error", fmt.Sprintf("the model cannot be reached: %v", err)}
+			}
+			if r.Context().Err() == nil {
+				refused.write(w)
+			}
+		},
+		ErrorLog: g.server.ErrorLog,
+	}
+	proxy.ServeHTTP(w, r)
+}
+
+// rewrite directs a request to the account's provider, with its key.
+func (a *Account) rewrite(out *http.Request, endpoint string) {
+	out.URL.Scheme, out.URL.Host = a.base.Scheme, a.base.Host
+	out.URL.Path, out.URL.RawPath = a.base.Path+endpoint, ""
+	query := out.URL.Query()
+	query.Del("key")
+	out.URL.RawQuery = query.Encode()
+	out.Host = ""
+	for _, name := range secrets {
+		out.Header.Del(name)
+	}
+	out.Header.Del("Connection")
+	out.Header.Del("Upgrade")
+	out.Header.Set("Accept-Encoding", "identity")
+	out.Header.Set(a.key.header, a.key.scheme+a.real)
+	if beta := a.key.beta; beta != "" && !strings.Contains(strings.Join(out.Header.Values("Anthropic-Beta"), ","), beta) {
+		out.Header.Add("Anthropic-Beta", beta)
+	}
+}
