@@ -12,6 +12,7 @@ import (
 	"github.com/pfl-forge/pfl-forge"
 	"github.com/pfl-forge/pfl-forge/agent"
 	"github.com/pfl-forge/pfl-forge/agent/process"
+	"github.com/pfl-forge/pfl-forge/bus"
 	"github.com/pfl-forge/pfl-forge/git"
 	"github.com/pfl-forge/pfl-forge/service"
 )
@@ -24,6 +25,9 @@ type Host struct {
 	LogDir   string        // absolute; what happens in each attempt is written to a file there; empty: nowhere
 	Env      []string      // KEY=VALUE that commands and agents see beside the basic environment, such as GOCACHE
 	Log      *slog.Logger
+
+	Objects *bus.Objects // where sessions are handed on to other replicas; nil: nowhere
+	id      string       // of StateDir
 }
 
 // Source is where a repository is. Either URL or Path is set.
@@ -53,7 +57,10 @@ func OpenSet(ctx context.Context, host Host, sources []Source) (*Set, error) {
 		return nil, err
 	}
 	s := &Set{host: host, lock: lock, projects: map[forge.ProjectID]*project{}}
-	if err := s.open(ctx, sources); err != nil {
+	if s.host.id, err = hostID(host.StateDir); err == nil {
+		err = s.open(ctx, sources)
+	}
+	if err != nil {
 		return nil, errors.Join(err, s.Close())
 	}
 	return s, nil

@@ -50,7 +50,11 @@ func Open(ctx context.Context, env *service.Env) (*repository.Set, error) {
 		}
 		return nil
 	})
-	set, err := repository.OpenSet(ctx, Host(env.Config.StateDir, env.Log), sources)
+	host := Host(env.Config.StateDir, env.Log)
+	if env.Bus != nil {
+		host.Objects = env.Bus.Objects()
+	}
+	set, err := repository.OpenSet(ctx, host, sources)
 	opened.Store(err == nil)
 	return set, err
 }
