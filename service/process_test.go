@@ -34,8 +34,15 @@ type child struct {
 
 func startChild(t *testing.T, args ...string) *child {
 	t.Helper()
+	return startChildThat(t, "goes on", t.TempDir(), args...)
+}
+
+// startChildThat starts a service with a state directory, whose attempts go on until
+// they are cancelled, or "finish".
+func startChildThat(t *testing.T, does, state string, args ...string) *child {
+	t.Helper()
 	cmd := exec.CommandContext(t.Context(), os.Args[0], args...)
-	cmd.Env = append(os.Environ(), "SERVICE_TEST_CHILD=1", "GORACE=atexit_sleep_ms=0", "FORGE_LISTEN=127.0.0.1:0")
+	cmd.Env = append(os.Environ(), "SERVICE_TEST_CHILD="+does, "GORACE=atexit_sleep_ms=0", "FORGE_LISTEN=127.0.0.1:0", "FORGE_STATE_DIR="+state)
 	stderr, err := cmd.StderrPipe()
 	if err != nil {
 		t.Fatal(err)

@@ -29,14 +29,25 @@ type runner struct {
 
 func newRunner(t *testing.T, b *bus.Bus) *runner {
 	t.Helper()
-	r := &runner{t: t, bus: b, results: make(chan forge.Result, 100)}
-	background(t, func(ctx context.Context) {
-		b.ConsumeEvents(ctx, bus.EventConfig{}, func(_ context.Context, d *bus.Delivery) error {
+	r := absentRunner(t, b)
+	r.decide()
+	return r
+}
+
+// absentRunner takes no results until it is told to decide.
+func absentRunner(t *testing.T, b *bus.Bus) *runner {
+	t.Helper()
+	return &runner{t: t, bus: b, results: make(chan forge.Result, 100)}
+}
+
+func (r *runner) decide() {
+	r.t.Helper()
+	background(r.t, func(ctx context.Context) {
+		r.bus.ConsumeEvents(ctx, bus.EventConfig{}, func(_ context.Context, d *bus.Delivery) error {
 			r.results <- *d.Event.Result
 			return nil
 		})
 	})
-	return r
 }
 
 // background runs do until the test ends, and waits for its end.
