@@ -46,7 +46,8 @@ type Bus struct {
 
 	connection atomic.Pointer[connection] // the present one
 
-	stalledAfter time.Duration // see there
+	stalledAfter  time.Duration // see there
+	answerTimeout time.Duration // see there
 }
 
 // Connect returns a connected bus. While the server cannot be reached it tries
@@ -56,7 +57,7 @@ func Connect(ctx context.Context, cfg Config) (*Bus, error) {
 	b := &Bus{
 		log: cfg.Logger, replicas: cfg.Replicas,
 		changed: make(chan struct{}, 1), closed: make(chan struct{}),
-		stalledAfter: stalledAfter,
+		stalledAfter: stalledAfter, answerTimeout: answerTimeout,
 	}
 	b.connection.Store(newConnection())
 	if b.log == nil {

@@ -8,6 +8,9 @@ import (
 // StalledAfter makes Guard less patient with streams in memory.
 func (b *Bus) StalledAfter(d time.Duration) { b.stalledAfter = d }
 
+// AnswerTimeout makes the publishing of results less patient with runners.
+func (b *Bus) AnswerTimeout(d time.Duration) { b.answerTimeout = d }
+
 // Renew renews a lease now.
 func (l *Lease) Renew(ctx context.Context) error { return l.renew(ctx) }
 

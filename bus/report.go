@@ -73,8 +73,8 @@ func (b *Bus) report(ctx context.Context, r *forge.Result, delivery int) error {
 		return err
 	}
 	for attempt := 0; ; attempt++ {
-		m.Header.Set(headerDelivery, strconv.Itoa(delivery+attempt))
-		answer, err := b.ask(ctx, m, min(answerTimeout<<min(attempt, 3), ackWait))
+		m.Header.Set(headerDelivery, strconv.Itoa(delivery))
+		answer, err := b.ask(ctx, m, min(b.answerTimeout<<min(attempt, 3), ackWait))
 		pause := backoff(attempt)
 		switch {
 		case err == nil:
@@ -91,6 +91,9 @@ func (b *Bus) report(ctx context.Context, r *forge.Result, delivery int) error {
 			err = errors.New("the runner cannot decide now")
 		case errors.Is(err, nats.ErrConnectionClosed), ctx.Err() != nil:
 			return fmt.Errorf("publish result: %w", err)
+		}
+		if !errors.Is(err, nats.ErrNoResponders) { // otherwise nobody has got it
+			delivery++
 		}
 		if attempt%30 == 0 {
 			b.log.Warn("a result waits for a runner; trying again", "subject", m.Subject, "error", err)
