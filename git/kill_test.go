@@ -23,7 +23,11 @@ func TestMain(m *testing.M) {
 	case "integrate":
 		victimIntegrates(os.Args[1], os.Args[2:])
 	case "work":
-		victimWorks(os.Args[1], os.Args[2])
+		victimWorks(os.Args[1], os.Args[2], false)
+	case "work plain":
+		victimWorks(os.Args[1], os.Args[2], true)
+	case "hold":
+		victimHolds(os.Args[1], os.Args[2])
 	default:
 		os.Exit(m.Run())
 	}
@@ -48,16 +52,17 @@ func victimIntegrates(dir string, chain []string) {
 }
 
 // victimWorks does task after task and prints what it collected.
-func victimWorks(dir, pool string) {
+func victimWorks(dir, pool string, plain bool) {
 	ctx := context.Background()
 	s, err := git.OpenLocal(ctx, git.LocalConfig{Path: dir})
 	fatal(err)
-	p, err := git.NewPool(ctx, git.PoolConfig{Dir: pool, Store: s})
+	p, err := git.NewPool(ctx, git.PoolConfig{Dir: pool, Store: s, Plain: plain})
 	fatal(err)
 	head, err := s.Head(ctx, "main")
 	fatal(err)
 	for i := 0; ; i++ {
 		task := git.Name(fmt.Sprintf("t%d", i%3))
+		p.Follow(head)
 		c, err := p.Prepare(ctx, task, head)
 		fatal(err)
 		fatal(os.WriteFile(filepath.Join(c.Dir(), "f1"), []byte(fmt.Sprint(os.Getpid(), i)), 0o600))
@@ -185,8 +190,8 @@ func TestKilledWork(t *testing.T) {
 	r := newRepo(t, files)
 	dir := filepath.Join(t.TempDir(), "w")
 	reported := 0
-	for round := range 6 {
-		v := startVictim(t, "work", r.dir, dir)
+	for round := range 8 {
+		v := startVictim(t, []string{"work", "work plain"}[round/2%2], r.dir, dir)
 		var lines []string
 		time.AfterFunc(time.Duration(100+rng.IntN(300))*time.Millisecond, func() { v.kill(round%2 == 0) })
 		for v.lines.Scan() {

@@ -132,9 +132,18 @@ func (p *Pool) settle(name string) error {
 
 // unlayer ends an overlay checkout: nothing that was changed in it stays.
 func (p *Pool) unlayer(name string, l layer) error {
-	if err := errors.Join(unmountAll(p.path(name)), p.discard(name)); err != nil {
+	// While it is open, it costs nothing to take it away; what the kernel kept of each file that was looked at goes with it.
+	at, err := os.Open(p.path(name))
+	if err := ignoreMissing(err); err != nil {
 		return err
 	}
-	p.bases.release(l.Base)
+	if err := errors.Join(unmountAll(p.path(name)), p.discard(name)); err != nil {
+		_ = at.Close()
+		return err
+	}
+	p.trash.Go(func() {
+		_ = at.Close()
+		p.bases.release(l.Base)
+	})
 	return nil
 }

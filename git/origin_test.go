@@ -192,7 +192,7 @@ func TestOriginCloneIsReplacedWhenBroken(t *testing.T) {
 	}
 }
 
-func must(t *testing.T, err error) {
+func must(t testing.TB, err error) {
 	t.Helper()
 	if err != nil {
 		t.Fatal(err)

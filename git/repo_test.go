@@ -141,7 +141,15 @@ func newPool(t testing.TB, s *git.Store) *git.Pool {
 
 func poolAt(t testing.TB, s *git.Store, dir string) *git.Pool {
 	t.Helper()
-	p, err := git.NewPool(t.Context(), git.PoolConfig{Dir: dir, Store: s})
+	return poolWith(t, s, git.PoolConfig{Dir: dir})
+}
+
+func poolWith(t testing.TB, s *git.Store, cfg git.PoolConfig) *git.Pool {
+	t.Helper()
+	if cfg.Store = s; cfg.Dir == "" {
+		cfg.Dir = filepath.Join(t.TempDir(), "worktrees")
+	}
+	p, err := git.NewPool(t.Context(), cfg)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -153,8 +161,10 @@ func poolAt(t testing.TB, s *git.Store, dir string) *git.Pool {
 	return p
 }
 
+// prepare makes a checkout of the head of the base branch: an overlay mount, where that is permitted and the pool may.
 func prepare(t testing.TB, p *git.Pool, task string, at git.OID) (*git.Checkout, repo) {
 	t.Helper()
+	p.Follow(at)
 	c, err := p.Prepare(t.Context(), git.Name(task), at)
 	if err != nil {
 		t.Fatal(err)
