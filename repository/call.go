@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"maps"
-	"time"
 
 	"github.com/pfl-forge/pfl-forge"
 	"github.com/pfl-forge/pfl-forge/agent"
@@ -101,24 +100,4 @@ func (j *Job) values() map[string]string {
 		}
 	}
 	return with
-}
-
-// sink passes on what happens during a call, or a command if no agent is named.
-func (j *Job) sink(name string) func(agent.Event) {
-	return func(e agent.Event) {
-		j.transcript.note(e, time.Now())
-		p := forge.Progress{Kind: forge.ProgressText, Text: e.Text, Agent: name, Usage: e.Usage}
-		switch e.Kind {
-		case agent.EventStarted:
-			p.Text = "runs " + e.Model
-		case agent.EventTool:
-			p.Kind, p.Text = forge.ProgressTool, e.Tool+" "+e.Text
-		case agent.EventUsage:
-			p.Kind = forge.ProgressUsage
-		case agent.EventOutput:
-			p.Kind = forge.ProgressOutput
-		case agent.EventText, agent.EventWaiting, agent.EventThinking, agent.EventToolFailed, agent.EventCompacting:
-		}
-		j.progress(p)
-	}
 }

@@ -20,8 +20,7 @@ type Job struct {
 	Tip     git.OID         // of the base branch
 	Config  *config.Project // as it is in Tip
 
-	progress   service.Progress
-	transcript *transcript
+	progress service.Progress
 }
 
 func (s *Set) begin(ctx context.Context, j *Job) (err error) {

@@ -22,7 +22,6 @@ type Host struct {
 	StateDir string        // absolute, of this process alone: clones, checkouts, sessions, scratch files
 	Owner    process.Owner // of every process that is started; the agents have the same one
 	Agents   []agent.Agent // the back ends that there are
-	LogDir   string        // absolute; what happens in each attempt is written to a file there; empty: nowhere
 	Env      []string      // KEY=VALUE that commands and agents see beside the basic environment, such as GOCACHE
 	Log      *slog.Logger
 
@@ -135,8 +134,7 @@ func (s *Set) Do(ctx context.Context, cmd *forge.Command, progress service.Progr
 	if err := checkIDs(cmd); err != nil {
 		return forge.Result{Failure: Failure(err)}
 	}
-	j := &Job{Command: cmd, progress: progress, transcript: newTranscript(&s.host, cmd)}
-	defer j.transcript.close()
+	j := &Job{Command: cmd, progress: progress}
 	err := s.begin(ctx, j)
 	if err == nil {
 		err = work(ctx, j)

@@ -38,8 +38,8 @@ func setServer(c *Config, s string) error {
 	return nil
 }
 
-// redact hides the passwords of a list of URLs.
-func redact(servers string) string {
+// hidePasswords hides the passwords of a list of URLs.
+func hidePasswords(servers string) string {
 	list := strings.Split(servers, ",")
 	for i, s := range list {
 		u, err := url.Parse(strings.TrimSpace(s))

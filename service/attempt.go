@@ -115,12 +115,13 @@ func (a *attempt) do(ctx context.Context, h Handler) (forge.Result, error) {
 	watching, stop := context.WithCancel(ctx)
 	var watch sync.WaitGroup
 	watch.Go(func() { a.watch(watching, cancel) })
-	progress := a.progress()
+	told := a.teller()
+	defer told.transcript.Close() // before the result is reported: who waits for that finds the transcript complete
 	began := time.Now()
-	progress(forge.Progress{Kind: forge.ProgressStarted})
+	told.tell(forge.Progress{Kind: forge.ProgressStarted})
 	a.log.Info("start")
 
-	res := a.call(ctx, h, progress)
+	res := withoutSecrets(a.run.redactor(), a.call(ctx, h, told.tell))
 
 	stop()
 	watch.Wait()
@@ -130,7 +131,7 @@ func (a *attempt) do(ctx context.Context, h Handler) (forge.Result, error) {
 	}
 	res.To, res.Attempt, res.Replica = a.cmd.To, a.cmd.Attempt, a.run.Replica
 	res.StartedAt, res.Duration, res.Started = began.UTC(), time.Since(began), false
-	progress(forge.Progress{Kind: forge.ProgressEnded, Agent: res.Agent, Usage: res.Usage, Text: outcome(&res)})
+	told.tell(forge.Progress{Kind: forge.ProgressEnded, Agent: res.Agent, Usage: res.Usage, Text: outcome(&res)})
 	cause := context.Cause(ctx)
 	if f := res.Failure; f != nil && cause == nil {
 		a.log.Warn("end", "duration", res.Duration, "outcome", f.Reason, "error", f.Message)
@@ -146,7 +147,7 @@ func (a *attempt) call(ctx context.Context, h Handler, progress Progress) (res f
 		if v == nil {
 			return
 		}
-		a.log.Error("a handler panicked", "panic", fmt.Sprint(v), "stack", string(debug.Stack()))
+		a.log.Error("a handler panicked", "panic", a.run.redactor().Text(fmt.Sprint(v)), "stack", string(debug.Stack()))
 		res = forge.Result{Failure: &forge.Failure{
 			Reason:  forge.FailCrashed,
 			Message: fmt.Sprintf("the worker panicked (%v): its log has the stack", v),

@@ -53,7 +53,7 @@ func (c *Config) LogValue() slog.Value {
 		projects[i] = string(p.ID)
 	}
 	return slog.GroupValue(
-		slog.String("server", redact(c.Server)),
+		slog.String("server", hidePasswords(c.Server)),
 		slog.Any("projects", projects),
 		slog.String("state_dir", c.StateDir),
 		slog.Int("workers", c.Workers),

@@ -38,7 +38,7 @@ func (e *Env) Worker(handlers ...Handler) *Worker {
 	return &Worker{
 		Bus: e.Bus, Replica: e.Config.Replica, Log: e.Log, Handlers: handlers,
 		Parallel: e.Config.Workers, Permits: NewPermits(e.Config.Workers), Outbox: outbox, Grace: e.Config.DrainTimeout,
-		Shared: true,
+		Shared: true, Secrets: e.secrets(),
 	}
 }
 
@@ -78,7 +78,7 @@ func (e *Env) open(ctx context.Context) error {
 		e.Bus.Close()
 	}
 	if err != nil {
-		return fmt.Errorf("%s: %w", redact(e.Config.Server), err)
+		return fmt.Errorf("%s: %w", hidePasswords(e.Config.Server), err)
 	}
 	e.stops = append(e.stops, e.Bus.Close)
 	connected.Store(e.Bus)

@@ -4,8 +4,12 @@ import (
 	"strings"
 	"sync"
 	"time"
+	"unicode/utf8"
 
 	"github.com/pfl-forge/pfl-forge"
+	"github.com/pfl-forge/pfl-forge/internal/redact"
+	"github.com/pfl-forge/pfl-forge/internal/term"
+	"github.com/pfl-forge/pfl-forge/internal/transcript"
 )
 
 const (
@@ -13,39 +17,75 @@ const (
 	progressPerSec  = 20
 )
 
-// Progress tells whoever watches how an attempt goes. Only Kind, Text, Agent and
-// Usage are read. It never blocks for long, may be called by several goroutines,
-// and drops what is too much: about twenty messages a second go through.
+// Progress tells how an attempt goes: whoever watches, and the transcript. Only
+// Kind, Text, Agent and Usage are read. It never blocks for long and may be called
+// by several goroutines. Who watches is spared what is too much: about twenty
+// messages a second go through. The transcript gets all, within its limits.
 type Progress func(forge.Progress)
 
-func (a *attempt) progress() Progress {
-	var limit rate
-	return func(p forge.Progress) {
-		now := time.Now()
-		if !limit.allow(now) && p.Kind != forge.ProgressStarted && p.Kind != forge.ProgressEnded {
-			return
-		}
-		p.To, p.Attempt, p.Replica, p.At = a.cmd.To, a.cmd.Attempt, a.run.Replica, now.UTC()
-		if len(p.Text) > maxProgressText {
-			p.Text = p.Text[:maxProgressText]
-		}
-		p.Text = strings.ToValidUTF8(p.Text, "\uFFFD")
-		if err := a.run.Bus.Progress(p); err != nil {
-			a.log.Debug("progress is lost", "err", err)
-		}
+// teller is where everything passes that an attempt tells while it runs: nothing of
+// it leaves the worker with a secret or a terminal escape in it.
+type teller struct {
+	attempt    *attempt
+	transcript *transcript.Writer
+
+	mu      sync.Mutex
+	streams map[forge.ProgressKind]*redact.Stream // each kind is a text of its own
+	limit   rate
+}
+
+func (a *attempt) teller() *teller {
+	cfg := transcript.Config{Bus: a.run.Bus, Dir: a.run.LogDir, Log: a.log}
+	return &teller{
+		attempt: a, transcript: transcript.New(cfg, a.cmd.To, a.cmd.Attempt), streams: map[forge.ProgressKind]*redact.Stream{},
 	}
+}
+
+// tell is a Progress.
+func (t *teller) tell(p forge.Progress) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	a := t.attempt
+	now := time.Now()
+	p.To, p.Attempt, p.Replica, p.At = a.cmd.To, a.cmd.Attempt, a.run.Replica, now.UTC()
+	p.Text = t.stream(p.Kind).Text(term.Sanitize(p.Text))
+	t.transcript.Add(transcript.Of(&p))
+	if !t.limit.allow(now) && p.Kind != forge.ProgressStarted && p.Kind != forge.ProgressEnded {
+		return
+	}
+	p.Text = cut(p.Text, maxProgressText)
+	if err := a.run.Bus.Progress(p); err != nil {
+		a.log.Debug("progress is lost", "err", err)
+	}
+}
+
+func (t *teller) stream(k forge.ProgressKind) *redact.Stream {
+	s := t.streams[k]
+	if s == nil {
+		s = t.attempt.run.redactor().Stream()
+		t.streams[k] = s
+	}
+	return s
+}
+
+// cut returns at most n bytes of a text, whole characters.
+func cut(s string, n int) string {
+	if len(s) <= n {
+		return s
+	}
+	for n > 0 && !utf8.RuneStart(s[n]) {
+		n--
+	}
+	return strings.ToValidUTF8(s[:n], "\uFFFD")
 }
 
 // rate counts within the present second.
 type rate struct {
-	mu    sync.Mutex
 	since time.Time
 	n     int
 }
 
 func (r *rate) allow(now time.Time) bool {
-	r.mu.Lock()
-	defer r.mu.Unlock()
 	if now.Sub(r.since) >= time.Second {
 		r.since, r.n = now, 0
 	}

@@ -10,6 +10,7 @@ import (
 
 	"github.com/pfl-forge/pfl-forge"
 	"github.com/pfl-forge/pfl-forge/bus"
+	"github.com/pfl-forge/pfl-forge/internal/redact"
 )
 
 // What [context.Cause] of a cancelled attempt says.
@@ -63,6 +64,12 @@ type Worker struct {
 	// Recheck is how often a running attempt makes sure that it is wanted; 0 means
 	// every 10 seconds.
 	Recheck time.Duration
+	// Secrets are taken out of everything that leaves the worker, beside what looks
+	// like a secret; nil: none are known.
+	Secrets *redact.Redactor
+	// LogDir is absolute: transcripts are kept there too, in a file for each attempt;
+	// empty: on the bus alone.
+	LogDir string
 	// OnControl, if set, is told what is not needed any more, such as checkouts.
 	// It must not block.
 	OnControl func(bus.Control)

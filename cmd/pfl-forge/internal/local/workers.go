@@ -3,11 +3,13 @@ package local
 import (
 	"context"
 	"errors"
+	"os"
 	"path/filepath"
 	"sync"
 	"time"
 
 	"github.com/pfl-forge/pfl-forge"
+	"github.com/pfl-forge/pfl-forge/internal/redact"
 	"github.com/pfl-forge/pfl-forge/repository"
 	"github.com/pfl-forge/pfl-forge/repository/backends"
 	"github.com/pfl-forge/pfl-forge/service"
@@ -51,13 +53,13 @@ func (r *run) workers(repos *repository.Set) []worker {
 // when ctx ends.
 func (r *run) startWorkers(ctx context.Context) (wait func() error, err error) {
 	host := backends.Host(filepath.Join(r.Repo.Root, workspace.Dir, stateDir), r.Log)
-	host.LogDir = filepath.Join(r.Repo.Root, workspace.Dir, "logs")
 	repos, err := repository.OpenSet(ctx, host, []repository.Source{{Project: r.Repo.Project, Path: r.Repo.Root}})
 	if err != nil {
 		return nil, err
 	}
 	parallel := r.Base.Config.ParallelWorkers
 	permits := service.NewPermits(parallel)
+	secrets := redact.New(append(redact.Environ(os.Environ()), r.session.server.Endpoint().Token)...)
 	var running sync.WaitGroup
 	for _, w := range r.workers(repos) {
 		running.Go(func() {
@@ -68,6 +70,7 @@ func (r *run) startWorkers(ctx context.Context) (wait func() error, err error) {
 			err = w.run(ctx, &service.Worker{
 				Bus: r.session.Bus, Replica: replica, Log: r.Log.With("service", w.name), Handlers: w.handlers,
 				Parallel: parallel, Permits: permits, Outbox: outbox, Grace: time.Millisecond,
+				Secrets: secrets, LogDir: filepath.Join(r.Repo.Root, workspace.Dir, "logs"),
 			})
 			if ctx.Err() == nil {
 				r.fail(errors.Join(errors.New("the "+w.name+" ended"), err))

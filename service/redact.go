@@ -1,0 +1,73 @@
+package service
+
+import (
+	"os"
+	"reflect"
+	"time"
+
+	"github.com/pfl-forge/pfl-forge"
+	"github.com/pfl-forge/pfl-forge/internal/redact"
+)
+
+// secrets returns a Redactor that knows what is secret in the service's settings and
+// in its environment.
+func (e *Env) secrets() *redact.Redactor {
+	secrets := append(redact.Environ(os.Environ()), redact.URL(e.Config.Server)...)
+	for _, p := range e.Config.Projects {
+		secrets = append(secrets, redact.URL(p.URL)...)
+	}
+	if token, err := e.Config.Token(); err == nil { // it was read before
+		secrets = append(secrets, token)
+	}
+	return redact.New(secrets...)
+}
+
+func (r *run) redactor() *redact.Redactor {
+	if r.Secrets != nil {
+		return r.Secrets
+	}
+	return &shapes
+}
+
+// shapes knows no secret, only what they look like. It is never changed.
+var shapes redact.Redactor
+
+// withoutSecrets returns a result with every text redacted: it goes into the journal,
+// from there into files and prompts.
+func withoutSecrets(r *redact.Redactor, res forge.Result) forge.Result {
+	texts(reflect.ValueOf(&res).Elem(), r.Text)
+	return res
+}
+
+// texts replaces every string in a value.
+func texts(v reflect.Value, by func(string) string) {
+	switch v.Kind() {
+	case reflect.String:
+		if s := by(v.String()); s != v.String() {
+			v.SetString(s)
+		}
+	case reflect.Pointer:
+		if !v.IsNil() {
+			texts(v.Elem(), by)
+		}
+	case reflect.Slice:
+		for i := range v.Len() {
+			texts(v.Index(i), by)
+		}
+	case reflect.Map:
+		for _, key := range v.MapKeys() {
+			value := reflect.New(v.Type().Elem()).Elem()
+			value.Set(v.MapIndex(key))
+			texts(value, by)
+			v.SetMapIndex(key, value)
+		}
+	case reflect.Struct:
+		if v.Type() == reflect.TypeFor[time.Time]() {
+			return
+		}
+		for _, field := range v.Fields() {
+			texts(field, by)
+		}
+	default:
+	}
+}
