@@ -14,7 +14,7 @@ import (
 // Bounds of what a prompt shows of one text, in bytes, and of one line, in characters.
 const (
 	MaxText   = 32 << 10
-	MaxOutput = 12 << 10
+	MaxOutput = 24 << 10
 	MaxCode   = 256 << 10
 	MaxLine   = 200
 	MaxFiles  = 200 // paths of one list

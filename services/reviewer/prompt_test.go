@@ -1,36 +1,15 @@
 package reviewer
 
 import (
-	"flag"
-	"os"
 	"reflect"
 	"strings"
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/pfl-forge/pfl-forge"
+	"github.com/pfl-forge/pfl-forge/agent"
+	"github.com/pfl-forge/pfl-forge/agent/prompt/prompttest"
 )
-
-var update = flag.Bool("update", false, "write the golden files")
-
-func golden(t *testing.T, file, got string) {
-	t.Helper()
-	file = "testdata/" + file + ".golden"
-	if *update {
-		if err := os.WriteFile(file, []byte(got), 0o644); err != nil {
-			t.Fatal(err)
-		}
-	}
-	want, err := os.ReadFile(file)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if diff := cmp.Diff(string(want), got); diff != "" {
-		t.Errorf("%s is another (go test -update writes it):\n%s", file, diff)
-	}
-}
 
 func rendered(t *testing.T, c *change) string {
 	t.Helper()
@@ -71,8 +50,8 @@ func TestPrompt(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	golden(t, "system", system)
-	golden(t, "prompt", text)
+	prompttest.Golden(t, "system", system)
+	prompttest.Golden(t, "prompt", text)
 }
 
 func TestPromptOfALargeChange(t *testing.T) {
@@ -84,12 +63,12 @@ func TestPromptOfALargeChange(t *testing.T) {
 	s := show(split(many(40, 5000, "") + many(1, 9000, "go.sum") + "diff --git a/x.png b/x.png\nBinary files a/x.png and b/x.png differ\n"))
 	c.Diff, c.Parts, c.Binary, c.Index = s.diff, s.parts, s.bare, index(s.parts)
 	c.Unshown = []string{"huge.txt"}
-	golden(t, "large", rendered(t, c))
+	prompttest.Golden(t, "large", rendered(t, c))
 
 	s = show(split(small + many(1, 200_000, "go.sum")))
 	c = newChange(&forge.Command{Intent: forge.Intent{Title: "Update"}, Task: forge.Task{Title: "Update"}}, nil)
 	c.Diff, c.Parts, c.Index, c.LongList = s.diff, s.parts, index(s.parts), ".forge/change-index.txt"
-	golden(t, "generated", rendered(t, c))
+	prompttest.Golden(t, "generated", rendered(t, c))
 }
 
 func TestPromptWithoutAChange(t *testing.T) {
@@ -97,7 +76,7 @@ func TestPromptWithoutAChange(t *testing.T) {
 		Intent: forge.Intent{Title: "Nothing"}, Task: forge.Task{Title: "Nothing"}, Verify: &forge.VerifyReport{Passed: true},
 	}, []string{"make"})
 	c.Compared, c.Earlier = true, []forge.Review{{Head: "0123456789abcdef", Verdict: forge.VerdictApproved}}
-	golden(t, "empty", rendered(t, c))
+	prompttest.Golden(t, "empty", rendered(t, c))
 }
 
 // Whatever a command carries, a reviewer reads the request, the plan and what was
@@ -142,4 +121,16 @@ func fill(v reflect.Value, name string) {
 		}
 	default:
 	}
+}
+
+// What every call costs before it says anything.
+func BenchmarkFixedPrompt(b *testing.B) {
+	var system, text string
+	for b.Loop() {
+		var err error
+		if system, text, err = render(newChange(&forge.Command{}, nil)); err != nil {
+			b.Fatal(err)
+		}
+	}
+	prompttest.Fixed(b, system, text, agent.ReviewSchema)
 }
