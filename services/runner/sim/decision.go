@@ -15,7 +15,7 @@ func (w *world) checkDecision(key forge.Key, rec *forge.Record) error {
 	}
 	know := w.known[key]
 	if know == nil {
-		know = &knowledge{declared: map[forge.IntentID]bool{}, done: map[forge.TaskID]bool{}}
+		know = &knowledge{declared: map[forge.IntentID]bool{}, done: map[forge.TaskID]bool{}, withdrawn: map[forge.Attempt]bool{}}
 		w.known[key] = know
 	}
 	for i := range rec.Events {
@@ -24,6 +24,9 @@ func (w *world) checkDecision(key forge.Key, rec *forge.Record) error {
 		}
 	}
 	know.plan = rec.Summary.Plan
+	for _, a := range rec.Effects.Cancels {
+		know.withdrawn[a] = true
+	}
 	for _, c := range rec.Effects.Commands {
 		if c.Attempt.Step != forge.StepImplement {
 			continue
@@ -54,6 +57,8 @@ type knowledge struct {
 	declared map[forge.IntentID]bool // dependencies that came with it
 	depends  map[forge.IntentID]bool // and those that the last analysis found
 	done     map[forge.TaskID]bool
+
+	withdrawn map[forge.Attempt]bool // nobody waits for them
 }
 
 func (k *knowledge) learn(key forge.Key, ev *forge.Event) error {
@@ -70,6 +75,7 @@ func (k *knowledge) learn(key forge.Key, ev *forge.Event) error {
 		k.approved = true
 	case ev.Landed != nil && ev.Landed.Result != nil && ev.Landed.Result.Outcome == forge.LandIntegrated:
 		k.done[ev.Landed.Task] = true
+	case ev.Result != nil && k.withdrawn[ev.Result.Attempt]: // it only tells its costs
 	case ev.Result != nil && ev.Result.Analysis != nil && ev.Result.Analysis.Risk != "":
 		a := ev.Result.Analysis
 		k.risky = a.Risk.Rank() > forge.RiskLow.Rank()
