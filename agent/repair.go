@@ -32,8 +32,8 @@ func Answered(ctx context.Context, call Call, sink func(Event), once Once) (Outc
 	}
 	second, err := once(ctx, again, after(out, sink))
 	f2 := wrong(&call, &second, err)
-	if f2 != nil && f2.Reason == forge.FailInvalidOutput {
-		f2.Message = f.Message + "; asked to mend it: " + f2.Message
+	if f2 != nil && (f2.Reason == forge.FailInvalidOutput || f2.Reason == forge.FailLostSession) {
+		f2 = Fail(forge.FailInvalidOutput, "%s; asked to mend it: %s", f.Message, f2.Message)
 	}
 	return join(out, second), asError(f2)
 }

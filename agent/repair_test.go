@@ -27,6 +27,7 @@ func outcome(answer string) agent.Outcome {
 func TestAnsweredMendsOnce(t *testing.T) {
 	const good, bad = `{"verdict": "approved", "issues": []}`, `{"verdict": "maybe"}`
 	limit := agent.Fail(forge.FailRateLimited, "slow down")
+	gone := agent.Fail(forge.FailLostSession, "no such session")
 	silent := agent.Fail(forge.FailInvalidOutput, "it said nothing")
 	homeless := outcome(bad)
 	homeless.Session = ""
@@ -42,6 +43,7 @@ func TestAnsweredMendsOnce(t *testing.T) {
 		{"none, then good", []turn{{outcome(""), nil}, {outcome(good), nil}}, nil, "", "it said: words"},
 		{"the back end says so, then good", []turn{{outcome(""), silent}, {outcome(good), nil}}, nil, "", "it said nothing"},
 		{"wrong twice", []turn{{outcome(bad), nil}, {outcome(bad), nil}}, nil, forge.FailInvalidOutput, "maybe"},
+		{"wrong, then gone", []turn{{outcome(bad), nil}, {outcome(""), gone}}, nil, forge.FailInvalidOutput, "maybe"},
 		{"wrong, then a limit", []turn{{outcome(bad), nil}, {outcome(""), limit}}, nil, forge.FailRateLimited, "maybe"},
 		{"a limit", []turn{{outcome(""), limit}}, nil, forge.FailRateLimited, ""},
 		{"no session to go on with", []turn{{homeless, nil}}, nil, forge.FailInvalidOutput, ""},

@@ -14,22 +14,54 @@ type message struct {
 	// system/init
 	Model string `json:"model"`
 
+	// system/status
+	Status string `json:"status"`
+
 	// system/api_retry
-	RetryDelayMS float64         `json:"retry_delay_ms"`
-	ErrorStatus  int             `json:"error_status"`
-	Error        json.RawMessage `json:"error"`
+	RetryDelayMS float64 `json:"retry_delay_ms"`
+	ErrorStatus  int     `json:"error_status"`
 
 	// rate_limit_event, of a subscription
 	RateLimit rateLimit `json:"rate_limit_info"`
 
 	// assistant, user
 	Message       body            `json:"message"`
+	Parent        string          `json:"parent_tool_use_id"` // of an agent that this one started
+	Error         word            `json:"error"`              // of words that the CLI says itself: which kind of error
 	ToolUseResult json.RawMessage `json:"tool_use_result"`
+
+	// stream_event
+	Event event `json:"event"`
+}
+
+// event is one of the model's own stream.
+type event struct {
+	Type    string  `json:"type"`
+	Message body    `json:"message"`       // message_start
+	Block   content `json:"content_block"` // content_block_start
+	Delta   delta   `json:"delta"`         // content_block_delta
+	Usage   usage   `json:"usage"`         // message_delta
+}
+
+// delta is a piece of a message.
+type delta struct {
+	Text     string `json:"text"`
+	Thinking string `json:"thinking"`
+	JSON     string `json:"partial_json"`
 }
 
 type rateLimit struct {
 	Status   string `json:"status"`
 	ResetsAt int64  `json:"resetsAt"` // Unix time
+}
+
+// word is a string; anything else in its place is none.
+type word string
+
+// UnmarshalJSON never fails.
+func (w *word) UnmarshalJSON(data []byte) error {
+	_ = json.Unmarshal(data, (*string)(w))
+	return nil
 }
 
 // result is the last line of the output.
@@ -56,21 +88,6 @@ type result struct {
 	} `json:"context_window"`
 }
 
-type usage struct {
-	Input      int64 `json:"input_tokens"`
-	Output     int64 `json:"output_tokens"`
-	CacheRead  int64 `json:"cache_read_input_tokens"`
-	CacheWrite int64 `json:"cache_creation_input_tokens"`
-}
-
-type modelUsage struct {
-	Input      int64   `json:"inputTokens"`
-	Output     int64   `json:"outputTokens"`
-	CacheRead  int64   `json:"cacheReadInputTokens"`
-	CacheWrite int64   `json:"cacheCreationInputTokens"`
-	CostUSD    float64 `json:"costUSD"`
-}
-
 // body is what an assistant or user message holds.
 type body struct {
 	ID      string   `json:"id"`
@@ -80,20 +97,41 @@ type body struct {
 }
 
 type content struct {
-	Type  string          `json:"type"`
-	ID    string          `json:"id"`
-	Text  string          `json:"text"`
-	Name  string          `json:"name"`
-	Input json.RawMessage `json:"input"`
+	Type     string          `json:"type"`
+	ID       string          `json:"id"`
+	Text     string          `json:"text"`
+	Thinking string          `json:"thinking"`
+	Name     string          `json:"name"`
+	Input    json.RawMessage `json:"input"`
+
+	// tool_result
+	ToolUseID string   `json:"tool_use_id"`
+	IsError   bool     `json:"is_error"`
+	Content   contents `json:"content"`
 }
 
-// contents is a list of blocks; a plain string has none that matter.
+// contents is a list of blocks; a plain string is one block of text.
 type contents []content
 
 // UnmarshalJSON accepts both forms.
 func (c *contents) UnmarshalJSON(data []byte) error {
+	if len(data) > 0 && data[0] == '"' {
+		var s string
+		err := json.Unmarshal(data, &s)
+		*c = contents{{Type: "text", Text: s}}
+		return err
+	}
 	if len(data) > 0 && data[0] != '[' {
 		return nil
 	}
 	return json.Unmarshal(data, (*[]content)(c))
+}
+
+func (c contents) text() string {
+	for _, b := range c {
+		if b.Type == "text" && b.Text != "" {
+			return b.Text
+		}
+	}
+	return ""
 }

@@ -1,8 +1,7 @@
 package claude
 
 import (
-	"crypto/rand"
-	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -18,25 +17,29 @@ type session struct {
 	file string // to resume; empty for a new one
 }
 
-var uuid = regexp.MustCompile(`^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$`)
-
-// findSession returns the session that a call asks for. A new one whose id was
-// used before gets another id: that call died, and its checkout with it.
+// findSession returns the session that a call asks for. settings is the CLI's own
+// directory.
+//
+// The CLI refuses an id whose file is there, also when it was killed before it said
+// anything. Whether to go on with such a conversation is the caller's decision; if it
+// did not ask for that, the file is put aside, so that the id is a new one's.
 func findSession(settings string, want agent.Session) (session, error) {
-	if want.ID != "" && !uuid.MatchString(want.ID) {
+	if want.ID == "" {
+		return session{id: agent.NewSessionID()}, nil
+	}
+	if !agent.IsSessionID(want.ID) {
 		return session{}, agent.Fail(forge.FailLostSession, "session %q is none of this agent", want.ID)
 	}
-	file := ""
-	if want.ID != "" {
-		file = sessionFile(settings, want.ID)
-	}
+	file := sessionFile(settings, want.ID)
 	switch {
 	case want.Resume && file == "":
 		return session{id: want.ID}, agent.Fail(forge.FailLostSession, "session %q is not on this replica any more", want.ID)
 	case want.Resume:
 		return session{id: want.ID, file: file}, nil
-	case want.ID == "" || file != "":
-		return session{id: NewSessionID()}, nil
+	case file != "":
+		if err := os.Rename(file, file+".old"); err != nil {
+			return session{id: want.ID}, agent.Fail(forge.FailRepository, "the session of an earlier call is in the way: %v", err)
+		}
 	}
 	return session{id: want.ID}, nil
 }
@@ -48,13 +51,47 @@ func (s session) arguments() []string {
 	return []string{"--session-id", s.id}
 }
 
+// stateName is the CLI's own directory below a StateDir.
+const stateName = "claude"
+
 // SessionFile returns the path of a session's file below a call's StateDir, or
 // "" if there is none.
 func SessionFile(stateDir, id string) string {
-	if !uuid.MatchString(id) {
+	if !agent.IsSessionID(id) {
 		return ""
 	}
-	return sessionFile(filepath.Join(stateDir, "claude"), id)
+	return sessionFile(filepath.Join(stateDir, stateName), id)
+}
+
+// SessionFiles returns the files of a session: the conversation, and what of it was
+// too long to be kept there.
+func (a *Agent) SessionFiles(stateDir, id string) ([]string, error) {
+	file := SessionFile(stateDir, id)
+	if file == "" {
+		return nil, nil
+	}
+	rel, err := filepath.Rel(stateDir, file)
+	if err != nil {
+		return nil, err
+	}
+	files := []string{rel}
+	beside := filepath.Join(filepath.Dir(file), id)
+	err = filepath.WalkDir(beside, func(path string, e fs.DirEntry, err error) error {
+		if err != nil || !e.Type().IsRegular() {
+			return ignoreMissing(err)
+		}
+		rel, err := filepath.Rel(stateDir, path)
+		files = append(files, rel)
+		return err
+	})
+	return files, err
+}
+
+func ignoreMissing(err error) error {
+	if os.IsNotExist(err) {
+		return nil
+	}
+	return err
 }
 
 func sessionFile(settings, id string) string {
@@ -76,10 +113,4 @@ var special = regexp.MustCompile(`[\\*?\[]`)
 func escape(path string) string { return special.ReplaceAllString(path, `\$0`) }
 
 // NewSessionID returns an id for a new session.
-func NewSessionID() string {
-	var b [16]byte
-	_, _ = rand.Read(b[:]) // never fails
-	b[6] = b[6]&0x0f | 0x40
-	b[8] = b[8]&0x3f | 0x80
-	return fmt.Sprintf("%x-%x-%x-%x-%x", b[:4], b[4:6], b[6:8], b[8:10], b[10:])
-}
+func NewSessionID() string { return agent.NewSessionID() }

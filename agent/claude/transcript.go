@@ -14,19 +14,36 @@ import (
 	"github.com/pfl-forge/pfl-forge/internal/term"
 )
 
+// Bounds of what is told about an event, in characters.
+const (
+	maxName    = 100
+	maxText    = 500
+	maxSubject = 200
+)
+
+// errBudget ends a call in the middle of its work.
+var errBudget = errors.New("spent its budget")
+
 // transcript follows the CLI's output.
 type transcript struct {
-	dir     string
-	sink    func(agent.Event)
-	session string
-	model   string
-	tools   map[string]int
-	uses    map[string]bool // ids of tool uses that were counted
-	files   []string
-	calls   map[string]usage // per message of the model, as far as it is known
-	reset   time.Time        // when the limit that rejects requests ends
-	result  *message
-	garbage int // lines that are no messages
+	dir    string
+	sink   func(agent.Event)
+	exact  func() forge.Usage // counted by somebody else; may be nil
+	budget float64            // in USD; 0 means none
+	stop   func(error)        // ends the call; may be nil
+
+	session    string
+	model      string
+	tools      map[string]int
+	uses       map[string]string // names of the tools, by the id of their use
+	files      []string
+	meter      *meter
+	compacting bool
+	reset      time.Time // when the limit that rejects requests ends
+	kind       string    // of the last error of the model's API, in the CLI's words
+	result     *message
+	garbage    int    // lines that are no messages
+	odd        string // the first of them
 }
 
 func newTranscript(dir, session string, sink func(agent.Event)) *transcript {
@@ -34,8 +51,8 @@ func newTranscript(dir, session string, sink func(agent.Event)) *transcript {
 		sink = func(agent.Event) {}
 	}
 	return &transcript{
-		dir: dir, session: session, sink: sink,
-		tools: map[string]int{}, uses: map[string]bool{}, calls: map[string]usage{},
+		dir: dir, session: session, sink: sink, meter: newMeter(),
+		tools: map[string]int{}, uses: map[string]string{},
 	}
 }
 
@@ -48,7 +65,9 @@ func (t *transcript) line(line []byte) {
 	err := json.Unmarshal(line, &m)
 	var odd *json.UnmarshalTypeError // one field of another type: the rest is there
 	if m.Type == "" || err != nil && (!errors.As(err, &odd) || m.Type == "result") {
-		t.garbage++
+		if t.garbage++; t.odd == "" {
+			t.odd = term.Short(string(line), maxSubject)
+		}
 		return
 	}
 	switch m.Type {
@@ -59,61 +78,112 @@ func (t *transcript) line(line []byte) {
 			t.reset = time.Unix(m.RateLimit.ResetsAt, 0).UTC()
 			t.sink(agent.Event{Kind: agent.EventWaiting, Text: "rate limited", Until: t.reset})
 		}
+	case "stream_event":
+		t.event(&m)
 	case "assistant":
 		t.assistant(&m)
 	case "user":
-		t.toolResult(m.ToolUseResult)
+		t.toolResults(&m)
 	case "result":
 		t.result = &m
 		t.named(m.SessionID)
-		t.sink(agent.Event{Kind: agent.EventUsage, Usage: t.usage()})
+		t.used()
 	}
 }
 
 func (t *transcript) system(m *message) {
 	switch m.Subtype {
 	case "init":
-		t.model = m.Model
+		t.model = term.Short(m.Model, maxName)
 		t.named(m.SessionID)
-		t.sink(agent.Event{Kind: agent.EventStarted, Session: t.session, Model: term.Short(t.model, 100)})
+		t.sink(agent.Event{Kind: agent.EventStarted, Session: t.session, Model: t.model})
 	case "api_retry":
 		until := time.Now().Add(time.Duration(m.RetryDelayMS) * time.Millisecond)
 		t.sink(agent.Event{Kind: agent.EventWaiting, Text: waiting(m), Until: until})
+	case "status":
+		if m.Status == "compacting" && !t.compacting {
+			t.sink(agent.Event{Kind: agent.EventCompacting, Text: "shortens the conversation"})
+		}
+		t.compacting = m.Status == "compacting"
 	}
 }
 
 // named notes the session's id, if it is one: it becomes part of a path.
 func (t *transcript) named(id string) {
-	if uuid.MatchString(id) {
+	if agent.IsSessionID(id) {
 		t.session = id
+	}
+}
+
+func (t *transcript) used() { t.sink(agent.Event{Kind: agent.EventUsage, Usage: t.usage()}) }
+
+// event follows a message of the model while it is being said.
+func (t *transcript) event(m *message) {
+	e := &m.Event
+	switch e.Type {
+	case "message_start":
+		t.begun(e.Message.ID)
+		t.meter.now[m.Parent] = e.Message.ID
+		t.meter.note(e.Message.ID, e.Message.Model, e.Message.Usage)
+		t.used()
+	case "content_block_start":
+		if e.Block.Type == "thinking" {
+			t.sink(agent.Event{Kind: agent.EventThinking})
+		}
+	case "content_block_delta":
+		if s := t.meter.said[t.meter.now[m.Parent]]; s != nil {
+			s.heard += len(e.Delta.Text) + len(e.Delta.Thinking) + len(e.Delta.JSON)
+		}
+	case "message_delta":
+		if id := t.meter.now[m.Parent]; id != "" {
+			t.meter.note(id, "", e.Usage).whole = true
+			t.used()
+		}
+	}
+}
+
+// begun ends the call when the model begins another message although the budget is
+// spent. The one that spent it has been said, and what it asked for was done.
+func (t *transcript) begun(id string) {
+	if t.budget <= 0 || t.stop == nil || t.meter.knows(id) {
+		return
+	}
+	if t.usage().CostUSD >= t.budget {
+		t.stop(errBudget)
 	}
 }
 
 func (t *transcript) assistant(m *message) {
 	if m.Message.Model == "<synthetic>" {
-		return // the CLI's own words about an error; the result has them
+		t.kind = string(m.Error) // the CLI's own words about an error; the result has them
+		return
 	}
-	_, known := t.calls[m.Message.ID]
-	t.calls[m.Message.ID] = m.Message.Usage // repeated per block, so never added up
-	if !known {
-		t.sink(agent.Event{Kind: agent.EventUsage, Usage: t.usage()})
+	if !t.meter.knows(m.Message.ID) { // it did not come as a stream
+		t.begun(m.Message.ID)
+		t.meter.note(m.Message.ID, m.Message.Model, m.Message.Usage).whole = true
+		defer t.used()
 	}
 	for _, c := range m.Message.Content {
 		switch c.Type {
-		case "text":
-			t.sink(agent.Event{Kind: agent.EventText, Text: term.Short(c.Text, 500)})
-		case "tool_use":
-			if !t.uses[c.ID] {
-				t.uses[c.ID] = true
-				t.tools[term.Short(c.Name, 60)]++
+		case "thinking":
+			if text := term.Short(c.Thinking, maxText); text != "" {
+				t.sink(agent.Event{Kind: agent.EventThinking, Text: text})
 			}
-			t.sink(agent.Event{Kind: agent.EventTool, Tool: term.Short(c.Name, 60), Text: subject(c.Input)})
+		case "text":
+			t.sink(agent.Event{Kind: agent.EventText, Text: term.Short(c.Text, maxText)})
+		case "tool_use":
+			name := term.Short(c.Name, maxName)
+			if _, counted := t.uses[c.ID]; !counted {
+				t.uses[c.ID] = name
+				t.tools[name]++
+			}
+			t.sink(agent.Event{Kind: agent.EventTool, Tool: name, Text: t.subject(c.Input)})
 		}
 	}
 }
 
 // subject returns what a tool is used on, for progress.
-func subject(input json.RawMessage) string {
+func (t *transcript) subject(input json.RawMessage) string {
 	var in struct {
 		FilePath string `json:"file_path"`
 		Command  string `json:"command"`
@@ -121,97 +191,59 @@ func subject(input json.RawMessage) string {
 		Path     string `json:"path"`
 	}
 	_ = json.Unmarshal(input, &in) // another tool's input has none of these
+	if in.FilePath != "" {
+		in.FilePath = t.relative(in.FilePath)
+	}
 	for _, s := range []string{in.FilePath, in.Command, in.Pattern, in.Path} {
 		if s != "" {
-			return term.Short(s, 500)
+			return term.Short(s, maxSubject)
 		}
 	}
 	return ""
 }
 
-// toolResult notes the file that a successful Edit or Write reports.
-func (t *transcript) toolResult(data json.RawMessage) {
+// relative returns a path as seen from the checkout, if it is in it.
+func (t *transcript) relative(path string) string {
+	if rel, err := filepath.Rel(t.dir, path); err == nil && filepath.IsLocal(rel) {
+		return rel
+	}
+	return path
+}
+
+// toolResults tells which tools failed, and notes the file that a successful Edit or
+// Write reports.
+func (t *transcript) toolResults(m *message) {
+	for _, c := range m.Message.Content {
+		if c.Type == "tool_result" && c.IsError {
+			why := strings.TrimSuffix(strings.TrimPrefix(c.Content.text(), "<tool_use_error>"), "</tool_use_error>")
+			t.sink(agent.Event{Kind: agent.EventToolFailed, Tool: t.uses[c.ToolUseID], Text: term.Short(why, maxSubject)})
+		}
+	}
 	var r struct {
 		FilePath string          `json:"filePath"`
 		Patch    json.RawMessage `json:"structuredPatch"`
 	}
-	if json.Unmarshal(data, &r) != nil || r.FilePath == "" || r.Patch == nil {
+	if json.Unmarshal(m.ToolUseResult, &r) != nil || r.FilePath == "" || r.Patch == nil {
 		return
 	}
-	file := r.FilePath
-	if rel, err := filepath.Rel(t.dir, file); err == nil && filepath.IsLocal(rel) {
-		file = rel
-	}
-	if !slices.Contains(t.files, file) {
+	if file := t.relative(r.FilePath); !slices.Contains(t.files, file) {
 		t.files = append(t.files, file)
 	}
 }
 
 // outcome returns what is known, whether or not the call succeeded.
 func (t *transcript) outcome() agent.Outcome {
-	out := agent.Outcome{
-		Session: t.session, Model: term.Short(t.model, 100), Usage: t.usage(), Tools: t.tools, Files: t.files,
+	out := agent.Outcome{Session: t.session, Model: t.model, Usage: t.usage(), Tools: t.tools, Files: t.files}
+	if t.result == nil {
+		return out
 	}
-	if t.result != nil {
-		out.Text = term.Sanitize(t.result.Result)
-	}
-	return out
-}
-
-// usage returns the result's usage, or, while there is none, what the messages
-// so far tell: the input, but hardly any of the output, and no cost.
-func (t *transcript) usage() forge.Usage {
-	if t.result != nil {
-		return t.result.usage()
-	}
-	u := forge.Usage{Calls: 1, Turns: int64(len(t.calls))}
-	for _, c := range t.calls {
-		u = u.Add(c.forge())
-	}
-	return u
-}
-
-func (u usage) forge() forge.Usage {
-	return forge.Usage{
-		InputTokens: max(u.Input, 0), OutputTokens: max(u.Output, 0),
-		CacheReadTokens: max(u.CacheRead, 0), CacheWriteTokens: max(u.CacheWrite, 0),
-	}
-}
-
-func (r *result) usage() forge.Usage {
-	u := forge.Usage{}
-	switch {
-	case len(r.ModelUsage) > 0: // includes sub-agents
-		for _, m := range r.ModelUsage {
-			u = u.Add(usage{m.Input, m.Output, m.CacheRead, m.CacheWrite}.forge())
-		}
-	case r.Usage != usage{}:
-		u = r.Usage.forge()
-	default:
-		u = usage{Input: r.ContextWindow.TotalInputTokens, Output: r.ContextWindow.TotalOutputTokens}.forge()
-	}
-	u.Calls, u.Turns, u.CostUSD = 1, max(r.NumTurns, 0), r.Cost.TotalCostUSD
-	if r.TotalCostUSD != nil {
-		u.CostUSD = *r.TotalCostUSD
-	}
-	u.CostUSD = max(u.CostUSD, 0)
-	return u
-}
-
-// answer fills in the structured answer of a call that succeeded.
-func (t *transcript) answer(out *agent.Outcome, schema bool) error {
-	if !schema {
-		return nil
-	}
+	out.Text = term.Sanitize(t.result.Result)
 	if s := t.result.StructuredOutput; len(s) > 0 && string(s) != "null" {
 		out.Answer = s
-		return nil
+	} else {
+		out.Answer = jsonObject(t.result.Result) // said instead of given
 	}
-	if s := jsonObject(t.result.Result); s != nil { // said instead of given
-		out.Answer = s
-		return nil
-	}
-	return agent.Fail(forge.FailInvalidOutput, "the agent gave no structured answer; it said: %s", term.Short(t.result.Result, 500))
+	return out
 }
 
 // jsonObject returns the object that a text consists of, perhaps in a fence.

@@ -23,7 +23,7 @@ func FuzzTranscript(f *testing.F) {
 		f.Add([]byte(s), 0)
 	}
 	f.Fuzz(func(t *testing.T, output []byte, code int) {
-		tr := newTranscript("/d", NewSessionID(), func(e agent.Event) {
+		tr := newTranscript("/d", agent.NewSessionID(), func(e agent.Event) {
 			for _, s := range []string{e.Text, e.Tool, e.Model, e.Session} {
 				if s != term.Line(s) || !utf8.ValidString(s) {
 					t.Errorf("%s event holds %q", e.Kind, s)
@@ -38,14 +38,14 @@ func FuzzTranscript(f *testing.F) {
 		if min(u.InputTokens, u.OutputTokens, u.CacheReadTokens, u.CacheWriteTokens, u.Turns) < 0 || u.CostUSD < 0 {
 			t.Errorf("usage %+v", u)
 		}
-		if !uuid.MatchString(out.Session) {
+		if !agent.IsSessionID(out.Session) {
 			t.Errorf("session %q", out.Session)
 		}
 		if failure := tr.failure(process.Report{ExitCode: code}); failure == nil {
 			if tr.result == nil || code != 0 {
 				t.Errorf("succeeded with status %d and result %v", code, tr.result)
 			}
-			_ = tr.answer(&out, true)
+			_ = out.Answer
 		}
 	})
 }

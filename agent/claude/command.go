@@ -1,0 +1,160 @@
+package claude
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/pfl-forge/pfl-forge"
+	"github.com/pfl-forge/pfl-forge/agent"
+	"github.com/pfl-forge/pfl-forge/agent/process"
+)
+
+// Defaults of the limits.
+const (
+	defaultTurns  = 100
+	defaultOutput = 256 << 20 // every file that is read or written is in the output
+	maxLine       = 32 << 20
+	maxPrompt     = 1 << 20
+	leastBudget   = 0.0001 // in USD; the CLI takes no 0
+)
+
+// command returns the CLI's invocation, and the session's id.
+func (a *Agent) command(ctx context.Context, call agent.Call) (process.Command, string, error) {
+	none := process.Command{}
+	text, err := prompt(call.Prompt)
+	if err != nil {
+		return none, call.Session.ID, err
+	}
+	home, err := process.PrivateHome(call.ScratchDir)
+	if err != nil {
+		return none, call.Session.ID, agent.Fail(forge.FailRepository, "%v", err)
+	}
+	path, err := a.find(ctx, home)
+	if err != nil {
+		return none, call.Session.ID, err
+	}
+	settings := filepath.Join(stateDir(call), stateName)
+	s, err := findSession(settings, call.Session)
+	if err != nil {
+		return none, call.Session.ID, err
+	}
+	args, err := arguments(call, s)
+	if err != nil {
+		return none, s.id, err
+	}
+	limits := process.Limits{
+		Wall: call.Limits.Wall, Idle: call.Limits.Idle, OutputBytes: call.Limits.OutputBytes, LineBytes: maxLine,
+	}
+	if limits.OutputBytes == 0 {
+		limits.OutputBytes = defaultOutput
+	}
+	return process.Command{
+		Path: path, Args: args, Dir: call.Dir, Owner: a.opts.Owner, Stdin: text, Limits: limits,
+		Env: environment(home, settings, a.opts.Env, call.Env),
+	}, s.id, nil
+}
+
+func stateDir(call agent.Call) string {
+	if call.StateDir != "" {
+		return call.StateDir
+	}
+	return call.ScratchDir
+}
+
+// prompt returns what the CLI reads from stdin. Text that starts with a slash
+// would be taken for one of its commands.
+func prompt(text string) ([]byte, error) {
+	switch {
+	case strings.TrimSpace(text) == "":
+		return nil, agent.Fail(forge.FailConfig, "the prompt is empty")
+	case len(text) > maxPrompt:
+		return nil, agent.Fail(forge.FailPromptTooLong, "the prompt is %d bytes long; at most %d are allowed", len(text), maxPrompt)
+	case strings.HasPrefix(strings.TrimSpace(text), "/"):
+		text = "Request:\n" + text
+	}
+	return []byte(text), nil
+}
+
+// environment returns all that the CLI sees. settings is its own directory.
+func environment(home, settings string, more ...[]string) []string {
+	env := process.Environment(
+		home,
+		"CLAUDE_CONFIG_DIR="+settings,
+		"CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC=1",
+		"DISABLE_AUTOUPDATER=1",
+		"CLAUDE_CODE_DISABLE_AUTO_MEMORY=1",
+		"CLAUDE_CODE_DISABLE_BACKGROUND_TASKS=1",
+		"CLAUDE_CODE_ADDITIONAL_DIRECTORIES_CLAUDE_MD=1",
+		"CLAUDE_CODE_MAX_RETRIES=4",
+		"API_TIMEOUT_MS=300000",
+		"BASH_DEFAULT_TIMEOUT_MS=120000",
+		"BASH_MAX_TIMEOUT_MS=600000",
+	)
+	for _, m := range more {
+		env = process.Merge(env, m)
+	}
+	return env
+}
+
+// arguments returns the flags of a call.
+func arguments(call agent.Call, s session) ([]string, error) {
+	turns := call.Limits.MaxTurns
+	if turns <= 0 {
+		turns = defaultTurns
+	}
+	args := []string{
+		"-p", "--output-format", "stream-json", "--verbose",
+		"--include-partial-messages",                // tokens are counted, and work is seen, while a message is being said
+		"--setting-sources=", "--add-dir", call.Dir, // no settings of anybody, but the repository's CLAUDE.md
+		"--strict-mcp-config", "--disable-slash-commands",
+		"--max-turns", fmt.Sprint(turns),
+		"--settings", `{"disableAllHooks":true,"includeCoAuthoredBy":false,"attribution":{"commit":"","pr":""}}`,
+	}
+	if call.Model != "" {
+		args = append(args, "--model", call.Model)
+	}
+	if call.Limits.BudgetUSD > 0 {
+		args = append(args, "--max-budget-usd", fmt.Sprintf("%.4f", max(call.Limits.BudgetUSD, leastBudget)))
+	}
+	if call.System != "" {
+		file := filepath.Join(call.ScratchDir, "system.md")
+		if err := os.WriteFile(file, []byte(call.System), 0o600); err != nil {
+			return nil, agent.Fail(forge.FailRepository, "the system prompt cannot be written: %v", err)
+		}
+		args = append(args, "--append-system-prompt-file", file)
+	}
+	if len(call.Schema) > 0 {
+		args = append(args, "--json-schema", string(call.Schema))
+	}
+	args = append(args, s.arguments()...)
+	return append(args, permissions(call)...), nil
+}
+
+// reading are the tools that cannot change anything.
+var reading = map[string]bool{"Read": true, "Glob": true, "Grep": true}
+
+// permissions returns the flags by which the tools exist and may be used. What
+// a read-only call could write with does not exist for it: what an agent cannot
+// name, it cannot be talked into using.
+func permissions(call agent.Call) []string {
+	var tools []string
+	bash := false
+	for _, t := range call.Tools {
+		if call.ReadOnly && !reading[t] {
+			continue
+		}
+		tools = append(tools, t)
+		bash = bash || t == "Bash"
+	}
+	args := []string{"--tools", strings.Join(tools, ","), "--permission-mode", "dontAsk"}
+	if !call.ReadOnly {
+		args[3] = "acceptEdits"
+	}
+	if bash {
+		args = append(args, "--allowedTools", "Bash")
+	}
+	return args
+}

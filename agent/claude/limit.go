@@ -1,0 +1,74 @@
+package claude
+
+import (
+	"regexp"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// until returns when a limit ends, as far as that was told: by an event, or in words.
+func (t *transcript) until(said string, now time.Time) time.Time {
+	if at := resetIn(said, now); !at.IsZero() {
+		return at
+	}
+	return t.reset
+}
+
+var (
+	// "Claude AI usage limit reached|1790000000", of older versions.
+	epoch = regexp.MustCompile(`\|(\d{10})\b`)
+	// "You've hit your weekly limit · resets Dec 5, 2027, 9:30am (Europe/Paris)": the day
+	// and the year stand there only if they are others.
+	clock = regexp.MustCompile(`(?i)resets?(?: at)?\s+(?:([a-z]{3}) (\d{1,2})(?:, (\d{4}))?(?:,| at) )?` +
+		`(\d{1,2})(?::(\d{2}))?[\s\x{202f}]*([ap])m(?:\s+\(([A-Za-z0-9_+/-]+)\))?`)
+)
+
+// resetIn returns the time that a text names as the end of a limit; zero if it names none.
+func resetIn(said string, now time.Time) time.Time {
+	if m := epoch.FindStringSubmatch(said); m != nil {
+		n, _ := strconv.ParseInt(m[1], 10, 64) // ten digits
+		return time.Unix(n, 0).UTC()
+	}
+	m := clock.FindStringSubmatch(said)
+	if m == nil {
+		return time.Time{}
+	}
+	zone := time.Local // the CLI shows the machine's time if it names no other
+	if m[7] != "" {
+		var err error
+		if zone, err = time.LoadLocation(m[7]); err != nil {
+			return time.Time{}
+		}
+	}
+	hour, _ := strconv.Atoi(m[4])
+	minute, _ := strconv.Atoi(m[5])
+	if hour < 1 || hour > 12 || minute > 59 {
+		return time.Time{}
+	}
+	if hour %= 12; strings.EqualFold(m[6], "p") {
+		hour += 12
+	}
+	return nextTime(m[1], m[2], m[3], hour, minute, now.In(zone))
+}
+
+// nextTime returns the first time after now that is on that day, if one is named, and
+// shows that on the clock.
+func nextTime(month, day, year string, hour, minute int, now time.Time) time.Time {
+	if month == "" {
+		at := time.Date(now.Year(), now.Month(), now.Day(), hour, minute, 0, 0, now.Location())
+		if !at.After(now) {
+			at = at.AddDate(0, 0, 1)
+		}
+		return at.UTC()
+	}
+	date, err := time.Parse("Jan 2", month+" "+day)
+	if err != nil {
+		return time.Time{}
+	}
+	y, err := strconv.Atoi(year)
+	if err != nil {
+		y = now.Year()
+	}
+	return time.Date(y, date.Month(), date.Day(), hour, minute, 0, 0, now.Location()).UTC()
+}
