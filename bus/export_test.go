@@ -5,6 +5,9 @@ import (
 	"time"
 )
 
+// HeldResults is how long workers get before commands are dispatched again.
+const HeldResults = heldResults
+
 // StalledAfter makes Guard less patient with streams in memory.
 func (b *Bus) StalledAfter(d time.Duration) { b.stalledAfter = d }
 

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
@@ -55,8 +56,12 @@ func TestRestart(t *testing.T) {
 	if _, err := b.Append(ctx, key, 0, record(key, 0)); err != nil {
 		t.Fatal(err)
 	}
+	restarted := time.Now()
 	s.Restart(t)
 	receive(ctx, t, rebuilt)
+	if d := time.Since(restarted); d < bus.HeldResults {
+		t.Errorf("the commands are dispatched again after %v, before workers had the time to tell what they finished", d)
+	}
 	if got := receive(ctx, t, jobs); got != 3 {
 		t.Errorf("took command %d", got)
 	}
