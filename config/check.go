@@ -41,18 +41,20 @@ func (c *checker) project(p *Project) {
 	c.commands("verify", p.Verify)
 	c.commands("worktree_setup", p.WorktreeSetup)
 	c.dir("worktree_dir", p.WorktreeDir)
+	c.oneOf("worktree_overlay", string(p.WorktreeOverlay), []string{string(OverlayOff), string(OverlayAuto)})
 	c.timeout("timeouts.analyze", p.Timeouts.Analyze)
 	c.timeout("timeouts.implement", p.Timeouts.Implement)
 	c.timeout("timeouts.verify", p.Timeouts.Verify)
 	c.timeout("timeouts.review", p.Timeouts.Review)
 	c.timeout("timeouts.idle", p.Timeouts.Idle)
 	c.usd("budget.intent_usd", p.Budget.IntentUSD)
+	c.usd("budget.project_usd", p.Budget.ProjectUSD)
+	c.usd("budget.day_usd", p.Budget.DayUSD)
+	c.usd("budget.call_usd", p.Budget.CallUSD)
 	c.words("policy.trusted_origins", p.Policy.TrustedOrigins)
-	for _, field := range []string{"budget.project_usd", "budget.day_usd", "policy.protected_paths"} {
-		if c.pos.Has(field) {
-			// Read and not enforced, it would promise a protection that is not there.
-			c.fail(field, "is not enforced by this version; take it out")
-		}
+	if field := "policy.protected_paths"; c.pos.Has(field) {
+		// Read and not enforced, it would promise a protection that is not there.
+		c.fail(field, "is not enforced by this version; take it out")
 	}
 	c.oneOf("policy.sandbox", string(p.Policy.Sandbox),
 		[]string{string(SandboxOff), string(SandboxAuto), string(SandboxRequire)})

@@ -28,10 +28,11 @@ verify:
   - go build ./...
   - 0123
 worktree_dir: /var/tmp/trees
+worktree_overlay: off
 worktree_setup:
   - npm ci
 timeouts: {implement: 1h30m, idle: 90s}
-budget: {intent_usd: 2.5}
+budget: {intent_usd: 2.5, project_usd: 100, day_usd: 20, call_usd: 1}
 policy:
   trusted_origins: [scanner]
   sandbox: require
@@ -76,12 +77,13 @@ func TestParse(t *testing.T) {
 		Agent:           "recipe",
 		Verify:          []string{"go build ./...", "0123"},
 		WorktreeDir:     "/var/tmp/trees",
+		WorktreeOverlay: config.OverlayOff,
 		WorktreeSetup:   []string{"npm ci"},
 		Timeouts: config.Timeouts{
 			Analyze: 10 * time.Minute, Implement: 90 * time.Minute, Verify: 15 * time.Minute,
 			Review: 10 * time.Minute, Idle: 90 * time.Second,
 		},
-		Budget: config.Budget{IntentUSD: 2.5},
+		Budget: config.Budget{IntentUSD: 2.5, ProjectUSD: 100, DayUSD: 20, CallUSD: 1},
 		Policy: config.Policy{
 			TrustedOrigins: []string{"scanner"}, Sandbox: config.SandboxRequire,
 		},
@@ -146,6 +148,7 @@ func TestParseRefuses(t *testing.T) {
 		{"worker_tools: [Bash, Bash]", `worker_tools[1]: "Bash" is given twice`},
 		{"verify: go build", "verify: must be a list"},
 		{"verify: ['  ']", "verify[0]: is an empty command"},
+		{"worktree_overlay: always", "worktree_overlay"},
 		{"worktree_dir: .git/trees", "must be a directory of its own"},
 		{"worktree_dir: ..", "must be a directory of its own"},
 		{"worktree_dir: ../..", "must be a directory of its own"},
@@ -153,8 +156,8 @@ func TestParseRefuses(t *testing.T) {
 		{"timeouts: {idle: 10ms}", "is 10ms; must be between 1s and 24h"},
 		{"budget: {intent_usd: -3}", "budget.intent_usd: is -3; must be between 0"},
 		{"budget: {intent_usd: .nan}", `must be a number such as 2.5, not ".nan"`},
-		{"budget: {day_usd: 3}", "budget.day_usd: is not enforced by this version"},
-		{"budget: {project_usd: 3}", "budget.project_usd: is not enforced by this version"},
+		{"budget: {day_usd: -1}", "budget.day_usd: is -1"},
+		{"budget: {call_usd: no}", "budget.call_usd: must be a number"},
 		{"policy: {sandbox: on}", `policy.sandbox: "on" is not one of off, auto, require`},
 		{"policy: {protected_paths: [.github/]}", "policy.protected_paths: is not enforced by this version"},
 		{"recipes:\n  a: {}", "pfl-forge.yaml:2: recipes.a: needs either run or tasks"},

@@ -20,6 +20,7 @@ type Project struct {
 	Recipes          map[string]Recipe `yaml:"recipes"`            // deterministic recipes by name
 	Verify           []string          `yaml:"verify"`             // shell commands; all must exit 0 before a review
 	WorktreeDir      string            `yaml:"worktree_dir"`       // where checkouts are made; relative to the repository's root
+	WorktreeOverlay  Overlay           `yaml:"worktree_overlay"`   // checkouts as overlay mounts
 	WorktreeSetup    []string          `yaml:"worktree_setup"`     // shell commands for a fresh checkout
 	Timeouts         Timeouts          `yaml:"timeouts"`           // limits per agent call
 	Budget           Budget            `yaml:"budget"`             // limits of cost
@@ -45,9 +46,10 @@ type Timeouts struct {
 
 // Budget is the most that may be spent, in US dollars; 0 means no limit.
 type Budget struct {
-	IntentUSD  float64 `yaml:"intent_usd"`
-	ProjectUSD float64 `yaml:"project_usd"` // not enforced yet, and refused
-	DayUSD     float64 `yaml:"day_usd"`     // not enforced yet, and refused
+	IntentUSD  float64 `yaml:"intent_usd"`  // of one intent, unless it has its own
+	ProjectUSD float64 `yaml:"project_usd"` // of all intents together
+	DayUSD     float64 `yaml:"day_usd"`     // of all intents together, on one day of UTC
+	CallUSD    float64 `yaml:"call_usd"`    // set aside for one call while a budget is in force
 }
 
 // Policy says what may happen without a person.
@@ -65,6 +67,15 @@ const (
 	SandboxOff     Sandbox = "off"     // never
 	SandboxAuto    Sandbox = "auto"    // where the machine offers it
 	SandboxRequire Sandbox = "require" // else refuse to run
+)
+
+// Overlay says whether checkouts are overlay mounts over one tree of the base branch.
+type Overlay string
+
+// The overlay modes.
+const (
+	OverlayOff  Overlay = "off"  // never
+	OverlayAuto Overlay = "auto" // where the machine permits it
 )
 
 // The agent back ends.
@@ -90,6 +101,7 @@ func Default() *Project {
 		Agent:            AgentClaude,
 		Recipes:          map[string]Recipe{},
 		WorktreeDir:      ".forge/worktrees",
+		WorktreeOverlay:  OverlayAuto,
 		Timeouts: Timeouts{
 			Analyze:   10 * time.Minute,
 			Implement: 30 * time.Minute,

@@ -80,7 +80,7 @@ func (j *Job) configure(call *agent.Call) {
 	default:
 	}
 	call.Limits.Idle = c.Timeouts.Idle
-	call.Limits.BudgetUSD = cmp.Or(cmd.BudgetUSD, cmd.Intent.BudgetUSD, c.Budget.IntentUSD)
+	call.Limits.BudgetUSD = budget(cmd, c.Budget)
 	call.Recipe = &agent.RecipeCall{
 		Project: c, Name: cmd.Intent.Recipe, With: j.values(), Intent: cmd.To.Intent, Title: cmd.Intent.Title,
 		TaskID: cmd.Attempt.Task, Task: cmd.Task.Name, Item: cmd.Task.Item,
@@ -100,4 +100,19 @@ func (j *Job) values() map[string]string {
 		}
 	}
 	return with
+}
+
+// budget is what a call may cost. Before the runner knows of the project's budgets
+// it sets nothing aside: then it is the smallest of them.
+func budget(cmd *forge.Command, b config.Budget) float64 {
+	if cmd.BudgetUSD > 0 {
+		return cmd.BudgetUSD
+	}
+	var least float64
+	for _, usd := range []float64{cmp.Or(cmd.Intent.BudgetUSD, b.IntentUSD), b.ProjectUSD, b.DayUSD} {
+		if usd > 0 && (least == 0 || usd < least) {
+			least = usd
+		}
+	}
+	return least
 }

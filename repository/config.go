@@ -60,6 +60,7 @@ func Policy(p *config.Project) *forge.Policy {
 	policy := forge.DefaultPolicy()
 	policy.MaxReviewRetries = p.MaxReviewRetries
 	policy.TrustedOrigins = p.Policy.TrustedOrigins
+	policy.Budget = forge.Budget(p.Budget)
 	// An implementation is set up, then implemented; what a replica does besides is short.
 	const besides = 10 * time.Minute
 	policy.AttemptTimeout = p.Timeouts.Implement + time.Duration(len(p.WorktreeSetup))*p.Timeouts.Verify + besides

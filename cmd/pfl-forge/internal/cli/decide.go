@@ -46,19 +46,20 @@ func (a *app) rejectCommand() *cobra.Command {
 }
 
 func (a *app) retryCommand() *cobra.Command {
-	var instructions string
+	var wish forge.Retry
 	cmd := &cobra.Command{
 		Use:   "retry <id>...",
-		Short: "run what failed, or waits for your files, again",
+		Short: "run what failed, or waits for your files or for money, again",
 		Args:  atLeast(1, "the id of an intent"),
 		ValidArgsFunction: a.complete(func(s *forge.Summary) bool {
-			return s.Waiting == forge.WaitingFailed || s.Waiting == forge.WaitingDirty
+			return s.Waiting == forge.WaitingFailed || s.Waiting == forge.WaitingDirty || s.Waiting == forge.WaitingBudget
 		}, 0),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return a.decide(cmd.Context(), args, "retried", forge.Event{Retry: &forge.Retry{Instructions: instructions}})
+			return a.decide(cmd.Context(), args, "retried", forge.Event{Retry: &wish})
 		},
 	}
-	cmd.Flags().StringVar(&instructions, "with", "", "`instructions` for the agents")
+	cmd.Flags().StringVar(&wish.Instructions, "with", "", "`instructions` for the agents")
+	cmd.Flags().Float64Var(&wish.BudgetUSD, "budget", 0, "what the intent may cost in all from now on, in `USD`")
 	return cmd
 }
 

@@ -9,6 +9,7 @@ import (
 
 	"github.com/pfl-forge/pfl-forge"
 	"github.com/pfl-forge/pfl-forge/cmd/pfl-forge/internal/render"
+	"github.com/pfl-forge/pfl-forge/config"
 )
 
 // entry is something that waits for a person, as programs read it.
@@ -128,6 +129,11 @@ func commands(s *forge.Summary) []string {
 		return []string{"pfl-forge answer " + id + " 1 '...'", "pfl-forge reject " + id + " --reason '...'", show}
 	case forge.WaitingDirty:
 		return append([]string{"git commit or git stash, then pfl-forge retry " + id, "pfl-forge cancel " + id, show}, showTasks(s)...)
+	case forge.WaitingBudget:
+		return []string{
+			"pfl-forge retry " + id + " --budget USD", "raise budget in " + config.FileName + " and commit it, then pfl-forge retry " + id,
+			"pfl-forge cancel " + id, show,
+		}
 	case forge.WaitingFailed:
 		return append([]string{
 			"pfl-forge retry " + id, "pfl-forge retry " + id + " --with 'instructions'", "pfl-forge cancel " + id, show,
@@ -182,6 +188,8 @@ func (e *entry) why() string {
 		return "waits for answers"
 	case forge.WaitingDirty:
 		return withReason("waits for your files", reason)
+	case forge.WaitingBudget:
+		return withReason("waits for money", reason)
 	case forge.WaitingFailed:
 	}
 	return withReason(string(e.Status), reason)
