@@ -276,7 +276,7 @@ func victimHolds(dir, pool string) {
 		fatal(os.RemoveAll(filepath.Join(c.Dir(), "dir")))
 	}
 	fmt.Println("holding")
-	<-make(chan int)
+	_ = unix.Pause()
 }
 
 // Killed with checkouts mounted: they are unmounted, or by the next pool, and the tasks find their files again.

@@ -29,7 +29,10 @@ func ProbeOverlay(dir string) (err error) {
 	return inPrivate(func() error {
 		at := filepath.Join(top, "at")
 		if err := mountOverlay(lower, filepath.Join(top, "upper"), filepath.Join(top, "work"), at); err != nil {
-			return err
+			if p, ok := errors.AsType[*os.PathError](err); ok { // whose path says nothing
+				err = p.Err
+			}
+			return fmt.Errorf("mounting an overlay is not permitted here: %w", err)
 		}
 		return errors.Join(tryOverlay(lower, at), unmount(at))
 	})

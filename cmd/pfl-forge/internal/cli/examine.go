@@ -40,7 +40,7 @@ func (a *app) examine(ctx context.Context) []finding {
 	} else {
 		found = append(found,
 			finding{"repository", healthy, fmt.Sprintf("%s, project %s, base branch %s", repo.Root, repo.Project, base.Branch), ""},
-			a.checkConfig(base), a.checkClaude(ctx, repo, base.Config))
+			a.checkConfig(base), a.checkClaude(ctx, repo, base.Config), checkCheckouts(repo, base.Config))
 	}
 	found = append(found, checkDisk(repo.Root))
 	found = append(found, checkFiles(repo)...)
