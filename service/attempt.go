@@ -70,7 +70,7 @@ func (r *run) take(ctx context.Context, h Handler, job *bus.Job) error {
 	switch {
 	case takenAway(ctx, cause):
 		return bus.ErrLeaseLost
-	case !wanted && (!h.Regardless || res.Failure != nil):
+	case !wanted && (!h.Regardless || res.Failure != nil) && res.Usage == (forge.Usage{}): // what it cost is a fact
 		a.log.Info("drop a result that is not wanted")
 		return nil
 	case errors.Is(cause, ErrDraining) && res.Failure != nil:

@@ -230,6 +230,7 @@ type blocked struct {
 	began    chan int
 	causes   chan error
 	released chan struct{}
+	usage    forge.Usage // when it is cancelled
 }
 
 func newBlocked() *blocked {
@@ -244,7 +245,7 @@ func (h *blocked) do(ctx context.Context, cmd forge.Command, _ service.Progress)
 	select {
 	case <-ctx.Done():
 		h.causes <- context.Cause(ctx)
-		return forge.Result{Failure: &forge.Failure{Reason: forge.FailKilled, Message: "cancelled"}}
+		return forge.Result{Usage: h.usage, Failure: &forge.Failure{Reason: forge.FailKilled, Message: "cancelled"}}
 	case <-h.released:
 		return found()
 	}
@@ -303,6 +304,22 @@ func TestRecheckCancels(t *testing.T) {
 		t.Errorf("cause %v", cause)
 	}
 	r.none()
+}
+
+func TestCostsOfACancelledAttemptAreReported(t *testing.T) {
+	b := bustest.Start(t)
+	r := newRunner(t, b)
+	h := newBlocked()
+	h.usage = forge.Usage{Calls: 1, OutputTokens: 7, CostUSD: 0.5}
+	w := worker(t, b, h.do)
+	w.Recheck = 10 * time.Millisecond
+	run(t, w)
+	r.start(analyze(1))
+	get(t, h.began, "the start")
+	r.want()
+	if got := r.result(); got.Usage != h.usage || got.Failure == nil || got.Failure.Reason != forge.FailKilled {
+		t.Errorf("got %+v, failure %+v", got.Usage, got.Failure)
+	}
 }
 
 func TestBadHandlersBecomeFailures(t *testing.T) {
