@@ -81,7 +81,8 @@ func packSession(head savedSession, files []sessionFile) ([]byte, error) {
 	for _, f := range files {
 		errs = append(errs, addFile(w, path.Join("files", filepath.ToSlash(f.name)), f.data))
 	}
-	return out.Bytes(), errors.Join(append(errs, w.Close(), zip.Close())...)
+	err = errors.Join(append(errs, w.Close(), zip.Close())...)
+	return out.Bytes(), err
 }
 
 func addFile(w *tar.Writer, name string, data []byte) error {

@@ -9,6 +9,7 @@ import (
 	"github.com/pfl-forge/pfl-forge/agent"
 	"github.com/pfl-forge/pfl-forge/agent/process"
 	"github.com/pfl-forge/pfl-forge/agent/recipe"
+	"github.com/pfl-forge/pfl-forge/bus"
 	"github.com/pfl-forge/pfl-forge/repository"
 )
 
@@ -30,11 +31,15 @@ func Clone(t testing.TB, url string, others ...agent.Agent) *repository.Set {
 // Open opens a repository with a given state directory. It is closed when the test ends.
 func Open(t testing.TB, stateDir string, src repository.Source, others ...agent.Agent) *repository.Set {
 	t.Helper()
-	owner := process.NewOwner(stateDir)
-	set, err := repository.OpenSet(t.Context(), repository.Host{
-		StateDir: stateDir, Owner: owner, Agents: append([]agent.Agent{recipe.New(owner)}, others...),
-		Log: slog.New(slog.NewTextHandler(t.Output(), nil)),
-	}, []repository.Source{src})
+	return openHost(t, repository.Host{StateDir: stateDir}, src, others...)
+}
+
+func openHost(t testing.TB, host repository.Host, src repository.Source, others ...agent.Agent) *repository.Set {
+	t.Helper()
+	host.Owner = process.NewOwner(host.StateDir)
+	host.Agents = append([]agent.Agent{recipe.New(host.Owner)}, others...)
+	host.Log = slog.New(slog.NewTextHandler(t.Output(), nil))
+	set, err := repository.OpenSet(t.Context(), host, []repository.Source{src})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -44,4 +49,10 @@ func Open(t testing.TB, stateDir string, src repository.Source, others ...agent.
 		}
 	})
 	return set
+}
+
+// Replica is Clone, and hands sessions on to other replicas.
+func Replica(t testing.TB, url string, objects *bus.Objects, others ...agent.Agent) *repository.Set {
+	t.Helper()
+	return openHost(t, repository.Host{StateDir: t.TempDir(), Objects: objects}, repository.Source{Project: Project, URL: url}, others...)
 }

@@ -4,34 +4,32 @@ import (
 	"context"
 	"errors"
 
-	"github.com/pfl-forge/pfl-forge/agent/claude"
 	"github.com/pfl-forge/pfl-forge/git"
 	"github.com/pfl-forge/pfl-forge/repository"
 )
 
 // begin prepares the checkout of an attempt: a fresh one at the base branch's tip,
 // the one that the attempt before left, or, when an earlier delivery of this very
-// attempt did not report, the state that it left. Of that nothing is lost: if its
-// agent had ended, the attempt goes on from there, otherwise its work is kept and
-// the agent runs again.
+// attempt did not report, here or in another replica, the state that it left. Of that
+// nothing is lost.
 func begin(ctx context.Context, j *repository.Job) (*work, error) {
-	old, err := loadNote(j)
+	old, elsewhere, err := lastNote(ctx, j)
 	if err != nil {
 		return nil, err
 	}
 	again := old != nil && old.Number == j.Command.Attempt.Number
-	if again {
-		w, err := resume(ctx, j, old)
+	if again || old != nil && j.Command.Continue {
+		w, err := goOn(ctx, j, old, elsewhere)
 		if w != nil || err != nil {
 			return w, err
 		}
 	}
-	w, err := open(ctx, j, again)
+	w, err := open(ctx, j, again || elsewhere)
 	if err != nil {
 		return nil, err
 	}
 	if again {
-		w.note.Session = old.Session
+		w.note.Called = old.Called
 	}
 	if w.fresh && old != nil && !old.reported() {
 		w.note.Interrupted = old.Interrupted
@@ -39,25 +37,91 @@ func begin(ctx context.Context, j *repository.Job) (*work, error) {
 	return w, w.note.write()
 }
 
-// resume returns the work of an earlier delivery if all that is missing is its
-// report. Otherwise it keeps what is there, under the attempt, and returns nil.
-func resume(ctx context.Context, j *repository.Job, old *note) (*work, error) {
-	c, err := j.Pool.Recover(j.Task())
+// lastNote returns what is known of the task's last attempt, by whichever replica had
+// it. What this one may have had before that is kept.
+func lastNote(ctx context.Context, j *repository.Job) (n *note, elsewhere bool, err error) {
+	mine, err := loadNote(notePath(j.StateDir(string(j.Task()))))
+	if err != nil {
+		return nil, false, err
+	}
+	theirs, err := j.FetchSession(ctx, j.StateDir(string(j.Task())))
+	if err != nil || theirs == nil {
+		return mine, false, err
+	}
+	if err := rescue(ctx, j.Repository, j.Task(), mine); err != nil {
+		return nil, false, err
+	}
+	return parseNote(notePath(j.StateDir(string(j.Task()))), theirs), true, nil
+}
+
+// goOn returns the work of an earlier delivery, or of an attempt that this one
+// continues, in its tree. Where that cannot be, it keeps what is there and returns nil.
+func goOn(ctx context.Context, j *repository.Job, old *note, elsewhere bool) (*work, error) {
+	w := &work{Job: j, note: old}
+	if old.Number != j.Command.Attempt.Number {
+		w.note = old.next(j)
+	}
+	if elsewhere {
+		return w.rebuild(ctx)
+	}
+	var err error
+	w.checkout, err = j.Pool.Recover(j.Task())
 	if errors.Is(err, git.ErrMissing) {
 		return nil, nil //nolint:nilnil // there is nothing to go on with
+	}
+	if err != nil || w.note.Ended {
+		return w, err
+	}
+	kept, err := w.save(ctx)
+	if err != nil {
+		return nil, err
+	}
+	recipe, err := j.IsRecipe()
+	if err != nil {
+		return nil, err
+	}
+	err = w.checkout.Unlock()
+	if recipe || errors.Is(err, git.ErrMissing) { // a recipe is run from its beginning
+		if kept != "" {
+			old.Interrupted = kept
+		}
+		return nil, nil //nolint:nilnil // as above
+	}
+	w.fresh = !w.note.SetUp
+	w.touched = kept != ""
+	return w, errors.Join(err, w.note.write())
+}
+
+// rebuild makes the tree that another replica had, as far as it was saved.
+func (w *work) rebuild(ctx context.Context) (*work, error) {
+	n := w.note
+	head := n.Head
+	if head == "" {
+		head = n.From
+	}
+	commits := []git.OID{n.Base, head}
+	if n.Work != "" {
+		commits = append(commits, n.Work)
+	}
+	err := w.Bring(ctx, w.Command.To.Intent, commits...)
+	if errors.Is(err, git.ErrNotFound) {
+		return nil, nil //nolint:nilnil // it was not saved
 	}
 	if err != nil {
 		return nil, err
 	}
-	w := &work{Job: j, checkout: c, note: old}
-	if old.Ended {
-		return w, nil
+	if w.checkout, err = w.Pool.Prepare(ctx, w.Task(), head); err != nil {
+		return nil, err
 	}
-	kept, err := w.save(ctx)
-	if kept != "" {
-		old.Interrupted = kept
+	if n.Work != "" {
+		if err := w.checkout.Restore(ctx, n.Work); err != nil {
+			return nil, err
+		}
 	}
-	return nil, err
+	n.SetUp = false
+	w.fresh = true
+	w.touched = n.Work != "" || head != n.From
+	return w, n.write()
 }
 
 // open makes the checkout that the command asks for. again says that what is in it
@@ -80,6 +144,7 @@ func open(ctx context.Context, j *repository.Job, again bool) (*work, error) {
 	if !again {
 		w.checkout, err = j.Pool.Reopen(j.Task(), head)
 		if !errors.Is(err, git.ErrMissing) {
+			w.note.SetUp = true
 			return w, err
 		}
 	}
@@ -89,15 +154,4 @@ func open(ctx context.Context, j *repository.Job, again bool) (*work, error) {
 	w.fresh = true
 	w.checkout, err = j.Pool.Prepare(ctx, j.Task(), head)
 	return w, err
-}
-
-func newNote(j *repository.Job, base, from git.OID) *note {
-	n := &note{
-		path: notePath(j), Number: j.Command.Attempt.Number, Base: base, From: from,
-		Session: j.Command.Session, Resume: j.Command.Session != "",
-	}
-	if recipe, err := j.IsRecipe(); n.Session == "" && !recipe && err == nil {
-		n.Session = claude.NewSessionID()
-	}
-	return n
 }

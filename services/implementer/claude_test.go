@@ -3,11 +3,13 @@ package implementer
 import (
 	"context"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"testing"
 
 	"github.com/pfl-forge/pfl-forge"
+	"github.com/pfl-forge/pfl-forge/agent"
 	"github.com/pfl-forge/pfl-forge/agent/agenttest"
 	"github.com/pfl-forge/pfl-forge/bus/bustest"
 	"github.com/pfl-forge/pfl-forge/git/gittest"
@@ -15,6 +17,23 @@ import (
 )
 
 type object = map[string]any
+
+// conversation is what the runner has named the agent's session.
+var conversation = agent.NewSessionID()
+
+// asked is a command for an agent.
+func asked(number int) forge.Command {
+	c := command(forge.StepImplement, number)
+	c.Session = conversation
+	return c
+}
+
+// rework is asked again, with what was wrong.
+func rework(im *forge.Implementation, feedback string) forge.Command {
+	c := asked(2)
+	c.Task.Base, c.Task.Head, c.Resume, c.Feedback = im.Base, im.Head, true, feedback
+	return c
+}
 
 func claudeWorld(t *testing.T, scenario agenttest.Scenario) (*world, *agenttest.Server) {
 	t.Helper()
@@ -39,7 +58,7 @@ func TestClaudeImplementsAndReworks(t *testing.T) {
 		writes("new.txt"), commits("one"), writes("left.txt"), agenttest.Answer(object{"summary": "wrote it"}),
 		commits("two"), agenttest.Answer(object{"summary": "and more"}),
 	))
-	r := w.implement(command(forge.StepImplement, 1))
+	r := w.implement(asked(1))
 	if r.Failure != nil {
 		t.Fatalf("%+v", r.Failure)
 	}
@@ -51,10 +70,8 @@ func TestClaudeImplementsAndReworks(t *testing.T) {
 		t.Errorf("got %+v", r)
 	}
 
-	again := command(forge.StepImplement, 2)
-	again.Task.Base, again.Task.Head, again.Session, again.Feedback = first.Base, first.Head, r.Session, "more, please"
-	second := w.implement(again)
-	if second.Failure != nil || second.Session != r.Session {
+	second := w.implement(rework(first, "more, please"))
+	if second.Failure != nil || second.Session != conversation || r.Session != conversation {
 		t.Fatalf("%+v, %+v", second, second.Failure)
 	}
 	if im := second.Implementation; im.Commits != 2 || im.Leftover != "" || w.repo.Git("log", "-1", "--format=%s", im.Head) != "two" {
@@ -66,41 +83,70 @@ func TestClaudeImplementsAndReworks(t *testing.T) {
 	}
 }
 
-// The process stops while the model thinks, after a commit: the next delivery goes
-// on in the same session, and is told where the work is.
+// The process stops while the model thinks, after a commit and with more in the tree:
+// the next delivery goes on there, in the same session.
 func TestClaudeGoesOnAfterAnInterruption(t *testing.T) {
 	ctx, stop := context.WithCancel(t.Context())
-	var interrupted atomic.Bool
-	steps := agenttest.Steps(writes("new.txt"), commits("half"))
-	w, model := claudeWorld(t, func(r agenttest.Request) agenttest.Reply {
-		if r.ToolResults == 2 && interrupted.CompareAndSwap(false, true) {
+	w, model := claudeWorld(t, interrupted(stop))
+	c := asked(1)
+	fails(t, w.imp.implement(ctx, c, silent), forge.FailKilled, "")
+	w.wasLeft("new.txt", "more.txt")
+	w.finishes(c)
+	goesOn(t, model)
+}
+
+// interrupted is a scenario that calls stop once, after a commit and with more in the
+// tree.
+func interrupted(stop func()) agenttest.Scenario {
+	var done atomic.Bool
+	steps := agenttest.Steps(writes("new.txt"), commits("half"), writes("more.txt"), commits("whole"), agenttest.Answer(object{"summary": "finished"}))
+	return func(r agenttest.Request) agenttest.Reply {
+		if r.ToolResults == 3 && done.CompareAndSwap(false, true) {
 			stop()
 			return agenttest.Reply{Fault: agenttest.HangStart}
 		}
-		if r.ToolResults == 2 {
-			_, rest, _ := strings.Cut(r.LastUser, "are kept as commit\n")
-			kept, _, _ := strings.Cut(rest, ",")
-			return agenttest.Reply{Tool: "Bash", Input: object{"command": "git cherry-pick " + kept}}
-		}
-		if r.ToolResults > 2 {
-			return agenttest.Answer(object{"summary": "finished"})(r)
-		}
 		return steps(r)
-	})
-	c := command(forge.StepImplement, 1)
-	fails(t, w.imp.implement(ctx, c, silent), forge.FailKilled, "")
+	}
+}
+
+// finishes makes sure that what was interrupted comes to its end.
+func (w *world) finishes(c forge.Command) {
+	w.t.Helper()
 	r := w.implement(c)
-	if r.Failure != nil {
-		t.Fatalf("%+v", r.Failure)
+	if r.Failure != nil || r.Session != conversation {
+		w.t.Fatalf("%+v, %+v", r, r.Failure)
 	}
-	if im := r.Implementation; im.Commits != 1 || im.Summary != "finished" || w.repo.Show(im.Head, "new.txt") != "new.txt" {
-		t.Errorf("got %+v", im)
+	im := r.Implementation
+	if im.Commits != 2 || im.Leftover != "" || im.Summary != "finished" || w.repo.Show(im.Head, "more.txt") != "more.txt" {
+		w.t.Errorf("got %+v", im)
 	}
+}
+
+// wasLeft makes sure that files are kept under the task's first attempt.
+func (w *world) wasLeft(files ...string) {
+	w.t.Helper()
+	for _, f := range files {
+		if !slices.ContainsFunc(w.refs("/fix-001/1/"), func(ref string) bool {
+			return w.repo.Git("ls-tree", "--name-only", ref, f) != ""
+		}) {
+			w.t.Errorf("%s is kept by none of %q", f, w.refs(""))
+		}
+	}
+}
+
+// goesOn makes sure that the model was last asked in the conversation in which it was
+// asked first.
+func goesOn(t *testing.T, model *agenttest.Server) {
+	t.Helper()
 	requests := model.Requests("model")
 	last := requests[len(requests)-1]
-	if body := string(last.Body); !strings.Contains(body, "An earlier attempt was cut off") ||
-		!strings.Contains(body, "Carry out this task") || !strings.Contains(body, "Go on with the task") {
+	if body := string(last.Body); !strings.Contains(body, "Carry out this task") || !strings.Contains(body, "Go on with the task") {
 		t.Errorf("the session did not go on: %s", last.LastUser)
+	}
+	for _, r := range requests {
+		if got := r.Header.Get("X-Claude-Code-Session-Id"); got != conversation {
+			t.Errorf("a request is of session %s", got)
+		}
 	}
 }
 
@@ -110,7 +156,7 @@ func TestClaudeIsToldOfAFailedAttempt(t *testing.T) {
 	w, model := claudeWorld(t, agenttest.Steps(
 		writes("new.txt"), commits("half"), agenttest.Fail(400, "invalid_request_error", "no more"),
 	))
-	failed := w.implement(command(forge.StepImplement, 1))
+	failed := w.implement(asked(1))
 	if failed.Failure == nil || failed.Session == "" {
 		t.Fatalf("got %+v", failed)
 	}
@@ -118,7 +164,9 @@ func TestClaudeIsToldOfAFailedAttempt(t *testing.T) {
 	if strings.Contains(half, "\n") || w.repo.Show(half, "new.txt") != "new.txt" {
 		t.Fatalf("kept %q", half)
 	}
-	w.implement(command(forge.StepImplement, 2))
+	other := asked(2)
+	other.Session = agent.NewSessionID()
+	w.implement(other)
 	requests := model.Requests("model")
 	last := requests[len(requests)-1]
 	if body := string(last.Body); !strings.Contains(body, half) || strings.Contains(body, "Go on with the task") {

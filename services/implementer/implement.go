@@ -3,7 +3,6 @@ package implementer
 import (
 	"context"
 	"errors"
-	"fmt"
 	"time"
 
 	"github.com/pfl-forge/pfl-forge"
@@ -12,9 +11,6 @@ import (
 	"github.com/pfl-forge/pfl-forge/repository"
 	"github.com/pfl-forge/pfl-forge/service"
 )
-
-// saving is how long an attempt that was stopped may take to save what it has.
-const saving = time.Minute
 
 func (i *Implementer) implement(ctx context.Context, cmd forge.Command, progress service.Progress) forge.Result {
 	return i.repos.Do(ctx, &cmd, progress, func(ctx context.Context, j *repository.Job) error {
@@ -40,8 +36,7 @@ func (i *Implementer) implementTask(ctx context.Context, j *repository.Job) erro
 	if !w.note.Ended {
 		err := w.run(ctx)
 		if ctx.Err() != nil { // it is not over: another delivery goes on
-			_, saveErr := w.save(ctx)
-			return errors.Join(err, saveErr)
+			return errors.Join(err, w.handOn(ctx))
 		}
 		if err := w.note.end(&j.Result, err); err != nil {
 			return err
@@ -60,13 +55,19 @@ type work struct {
 	*repository.Job
 	checkout *git.Checkout
 	note     *note
-	fresh    bool // the checkout has nothing but a commit
+	fresh    bool           // the checkout has to be set up
+	touched  bool           // an earlier delivery has left something in it
+	saved    git.Checkpoint // while the agent works
 }
 
 // run has the agent do its work.
 func (w *work) run(ctx context.Context) error {
 	if w.fresh {
 		if err := w.SetUp(ctx, w.checkout); err != nil {
+			return err
+		}
+		w.note.SetUp = true
+		if err := w.note.write(); err != nil {
 			return err
 		}
 	}
@@ -103,6 +104,8 @@ func (w *work) collect(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	w.note.Head, w.note.Work = got.Head, got.Leftover
+	w.store(ctx)
 	im := &forge.Implementation{
 		Base: string(w.note.Base), Head: string(got.Head), Leftover: string(got.Leftover), Summary: w.note.Summary,
 	}
@@ -133,35 +136,4 @@ func (w *work) measure(ctx context.Context, im *forge.Implementation, got *git.C
 	}
 	im.Files = repository.Files(changes)
 	return nil
-}
-
-// giveUp keeps what a failed attempt left, and notes it for the next one.
-func (w *work) giveUp(ctx context.Context) error {
-	kept, err := w.save(ctx)
-	if err != nil || kept == "" {
-		return err
-	}
-	w.note.Interrupted = kept
-	return w.note.write()
-}
-
-// save keeps what an attempt left that did not come to its end, and returns the
-// commit that has all of it, if there is anything. A fault of the work is no reason
-// to lose the rest of it; but nobody is to build upon it.
-func (w *work) save(ctx context.Context) (git.OID, error) {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), saving)
-	defer cancel()
-	got, err := w.checkout.Collect(ctx, w.GitAttempt())
-	if _, fault := errors.AsType[*git.WorkError](err); fault {
-		return "", nil
-	}
-	switch {
-	case err != nil:
-		return "", fmt.Errorf("save what the agent left: %w", err)
-	case got.Leftover != "":
-		return got.Leftover, nil // it stands on the commits
-	case got.Head != w.note.From:
-		return got.Head, nil
-	}
-	return "", nil
 }

@@ -14,29 +14,45 @@ import (
 
 // note is what an implementer remembers of an attempt beside the checkout, where no
 // agent can reach it: how it began, and, once the agent has ended, how that went.
-// An attempt that is delivered again goes on from it.
+// An attempt that is delivered again goes on from it, also elsewhere: it is stored
+// with the agent's session.
 type note struct {
 	path string
 
-	Number      int          `json:"number"`                // of the attempt
-	Base        git.OID      `json:"base"`                  // what the task's commits are on top of
-	From        git.OID      `json:"from"`                  // what this attempt began with
-	Session     string       `json:"session,omitempty"`     // of the agent
-	Resume      bool         `json:"resume,omitempty"`      // the session is one of an earlier attempt
-	Interrupted git.OID      `json:"interrupted,omitempty"` // has the work of a delivery or attempt that was cut off
-	Ended       bool         `json:"ended,omitempty"`       // the agent ended by itself
-	Summary     string       `json:"summary,omitempty"`
-	Result      forge.Result `json:"result,omitzero"` // what the agent used, and its failure
+	Intent      forge.IntentID `json:"intent"`
+	Number      int            `json:"number"`                // of the attempt
+	Base        git.OID        `json:"base"`                  // what the task's commits are on top of
+	From        git.OID        `json:"from"`                  // what this attempt began with
+	SetUp       bool           `json:"set_up,omitempty"`      // the checkout is set up
+	Called      bool           `json:"called,omitempty"`      // the agent has been called in the command's conversation
+	Head        git.OID        `json:"head,omitempty"`        // of the branch, as it was saved last
+	Work        git.OID        `json:"work,omitempty"`        // has what was not committed then
+	Interrupted git.OID        `json:"interrupted,omitempty"` // has work that was cut off and is not in the tree
+	Ended       bool           `json:"ended,omitempty"`       // the agent ended by itself
+	Summary     string         `json:"summary,omitempty"`
+	Result      forge.Result   `json:"result,omitzero"` // what the agent used, and its failure
 }
 
-func notePath(j *repository.Job) string {
-	return filepath.Join(j.StateDir(string(j.Task())), "attempt.json")
+func newNote(j *repository.Job, base, from git.OID) *note {
+	return &note{
+		path: notePath(j.StateDir(string(j.Task()))), Intent: j.Command.To.Intent, Number: j.Command.Attempt.Number,
+		Base: base, From: from,
+	}
 }
+
+// next is the note of an attempt that goes on in the same tree.
+func (n *note) next(j *repository.Job) *note {
+	m := newNote(j, n.Base, n.From)
+	m.SetUp, m.Called, m.Head, m.Work, m.Interrupted = n.SetUp, n.Called, n.Head, n.Work, n.Interrupted
+	return m
+}
+
+// notePath is where the note of a task is, in the directory of its state.
+func notePath(stateDir string) string { return filepath.Join(stateDir, "attempt.json") }
 
 // loadNote returns the note of the task's last attempt in this replica, or nil. One
 // that cannot be read is none: the checkout is then made afresh.
-func loadNote(j *repository.Job) (*note, error) {
-	path := notePath(j)
+func loadNote(path string) (*note, error) {
 	data, err := os.ReadFile(path)
 	if errors.Is(err, os.ErrNotExist) {
 		return nil, nil //nolint:nilnil // there is none
@@ -44,11 +60,15 @@ func loadNote(j *repository.Job) (*note, error) {
 	if err != nil {
 		return nil, fmt.Errorf("read what is known of the attempt: %w", err)
 	}
+	return parseNote(path, data), nil
+}
+
+func parseNote(path string, data []byte) *note {
 	n := &note{path: path}
-	if err := json.Unmarshal(data, n); err != nil {
-		return nil, nil //nolint:nilnil,nilerr // as above
+	if json.Unmarshal(data, n) != nil {
+		return nil
 	}
-	return n, nil
+	return n
 }
 
 // end notes how the agent ended.

@@ -1,12 +1,16 @@
 package implementer
 
 import (
+	"context"
 	_ "embed" // the prompt
+	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/pfl-forge/pfl-forge"
 	"github.com/pfl-forge/pfl-forge/agent/prompt"
 	"github.com/pfl-forge/pfl-forge/git"
+	"github.com/pfl-forge/pfl-forge/repository"
 )
 
 //go:embed prompts/implement.md
@@ -14,31 +18,111 @@ var implementText string
 
 var implementPrompt = prompt.New("implement.md", implementText)
 
-// prompts returns who the agent is, and what it has to do: a task, or, in a session
-// that goes on, what was wrong. interrupted keeps work that was cut off.
-func prompts(cmd *forge.Command, resumes bool, interrupted git.OID) (system, text string, err error) {
-	if system, err = implementPrompt.Render("system", cmd); err != nil {
+// briefing is what an implementer's prompt is made from, beside the command.
+type briefing struct {
+	opening     repository.Opening
+	touched     bool     // the checkout has work that was cut off
+	interrupted git.OID  // keeps work that was cut off and is not in the checkout
+	commits     []string // of the task on the branch, newest first
+	checks      []string // the project's verify commands
+}
+
+// told is what the agent is told.
+type told struct {
+	*forge.Command
+	Steps       string
+	Checks      string
+	Commits     string
+	Answers     []forge.Clarification
+	Interrupted git.OID
+
+	Lost     bool // it has to be told what was done before
+	Again    bool // it begins anew, without the change that was made before
+	Stopped  bool // it goes on in what the attempt before left
+	Empty    bool // nothing was committed so far
+	Earlier  []forge.Review
+	Rejected *forge.Review // the last review, if that is what it said
+	Why      string        // what else was wrong with the attempt before
+}
+
+// render returns who the agent is, and what it has to do: a task, or, in a
+// conversation that goes on, what was wrong.
+func render(cmd *forge.Command, b briefing) (system, text string, err error) {
+	if system, err = implementPrompt.Render("system", nil); err != nil {
 		return "", "", err
 	}
+	t := tell(cmd, b)
 	part := "prompt"
-	if resumes {
+	if b.opening == repository.OpenResume {
 		part = "resume"
 	}
-	text, err = implementPrompt.Render(part, struct {
-		*forge.Command
-		Steps       string
-		Interrupted git.OID
-		Answers     []forge.Clarification
-	}{cmd, strings.Join(cmd.Task.Steps, "\n"), interrupted, answered(cmd.Intent.Clarifications)})
+	text, err = implementPrompt.Render(part, &t)
 	return system, text, err
 }
 
-func answered(list []forge.Clarification) []forge.Clarification {
-	var out []forge.Clarification
-	for _, c := range list {
-		if c.Answer != nil {
-			out = append(out, c)
+func tell(cmd *forge.Command, b briefing) told {
+	again := cmd.Attempt.Number > 1
+	t := told{
+		Command: cmd, Interrupted: b.interrupted, Steps: numbered(cmd.Task.Steps),
+		Checks: strings.Join(b.checks, "\n"), Commits: strings.Join(b.commits, "\n"),
+		Stopped: cmd.Continue || b.touched,
+		Again:   again && cmd.Fresh && cmd.Task.Head != cmd.Task.Base,
+		Why:     cmd.Feedback,
+	}
+	t.Answers = slices.DeleteFunc(slices.Clone(cmd.Intent.Clarifications), func(c forge.Clarification) bool { return c.Answer == nil })
+	t.Lost = b.opening == repository.OpenLost || b.opening == repository.OpenNew && again && !t.Again
+	t.Empty = again && t.Commits == "" && b.interrupted == ""
+	if n := len(cmd.Reviews); n > 0 {
+		if last := &cmd.Reviews[n-1]; last.Verdict == forge.VerdictRejected {
+			t.Rejected = last
+			if t.Why == strings.Join(last.Issues, "\n") {
+				t.Why = "" // it says the same
+			}
+			n--
+		}
+		if t.Lost {
+			t.Earlier = cmd.Reviews[:n]
 		}
 	}
-	return out
+	return t
+}
+
+func numbered(steps []string) string {
+	var b strings.Builder
+	for i, s := range steps {
+		fmt.Fprintf(&b, "%d. %s\n", i+1, strings.ReplaceAll(strings.TrimSpace(s), "\n", "\n   "))
+	}
+	return b.String()
+}
+
+// maxCommits bounds how many commits an agent is shown.
+const maxCommits = 30
+
+// shownCommits lists what the task has on its branch already.
+func (w *work) shownCommits(ctx context.Context) ([]string, error) {
+	if w.note.From == w.note.Base {
+		return nil, nil
+	}
+	n, err := w.Store.Commits(ctx, w.note.Base, w.note.From)
+	if err != nil || n == 0 {
+		return nil, err
+	}
+	log, err := w.Store.Log(ctx, w.note.From, min(n, maxCommits))
+	if err != nil {
+		return nil, err
+	}
+	var list []string
+	for _, l := range log {
+		list = append(list, l.Commit.Short()+" "+l.Subject)
+	}
+	return list, nil
+}
+
+// prompts returns what the agent is told at the opening of a call.
+func (w *work) prompts(ctx context.Context, o repository.Opening) (system, text string, err error) {
+	b := briefing{opening: o, touched: w.touched, interrupted: w.note.Interrupted, checks: w.Config.Verify}
+	if b.commits, err = w.shownCommits(ctx); err != nil {
+		return "", "", err
+	}
+	return render(w.Command, b)
 }

@@ -16,6 +16,9 @@ import (
 // on the base branch are reported, because whoever made them may have died before
 // that, and checkouts and landings of tasks that ended are given back.
 func (i *Implementer) reconcile(ctx context.Context, r *repository.Repository) error {
+	if err := rescueAll(ctx, r); err != nil {
+		return err
+	}
 	summaries, err := i.bus.Summaries(ctx, r.Project)
 	if err != nil {
 		return err
@@ -29,6 +32,10 @@ func (i *Implementer) reconcile(ctx context.Context, r *repository.Repository) e
 		}
 	}
 	if err := r.RetireTasks(open); err != nil {
+		return err
+	}
+	keep := func(intent forge.IntentID, task forge.TaskID) bool { return task == "" || open[task] || !known[intent] }
+	if err := r.SweepSessions(ctx, keep); err != nil {
 		return err
 	}
 	all, err := r.Store.Landings(ctx, "")
@@ -91,7 +98,7 @@ func (i *Implementer) release(ctx context.Context, c bus.Control) {
 	for n, id := range c.Released {
 		names[n] = string(id)
 	}
-	err = errors.Join(r.Retire(ctx, names...), i.releaseLandings(ctx, r, c))
+	err = errors.Join(r.Retire(ctx, names...), r.ForgetSessions(ctx, c.To.Intent, c.Released...), i.releaseLandings(ctx, r, c))
 	if err != nil && ctx.Err() == nil {
 		i.log.Warn("cannot give back what a task held; the next start does", "intent", c.To.String(), "error", err)
 	}

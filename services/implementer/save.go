@@ -1,0 +1,123 @@
+package implementer
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"time"
+
+	"github.com/pfl-forge/pfl-forge"
+	"github.com/pfl-forge/pfl-forge/git"
+	"github.com/pfl-forge/pfl-forge/repository"
+	"github.com/pfl-forge/pfl-forge/service"
+)
+
+// saving is how long an attempt that was stopped may take to save what it has.
+const saving = time.Minute
+
+// checkpoint saves commits and files while the agent works, and returns the note with
+// which another replica goes on from there. What cannot be saved just now, because
+// the work is in a bad state, is left for the next time.
+func (w *work) checkpoint(ctx context.Context) ([]byte, error) {
+	if err := service.Held(ctx); err != nil {
+		return nil, err
+	}
+	now, err := w.checkout.Checkpoint(ctx, w.GitAttempt(), w.saved)
+	if _, fault := errors.AsType[*git.WorkError](err); err != nil && !fault {
+		return nil, fmt.Errorf("save the work: %w", err)
+	}
+	w.saved = now
+	n := *w.note
+	n.Head, n.Work = now.Head, now.Work
+	return json.Marshal(&n)
+}
+
+// store hands the state of the attempt on to whoever goes on with the task.
+func (w *work) store(ctx context.Context) {
+	if data, err := json.Marshal(w.note); err == nil {
+		w.SaveSession(ctx, w.StateDir(string(w.Task())), data)
+	}
+}
+
+// handOn saves what an attempt has that was stopped, for its next delivery.
+func (w *work) handOn(ctx context.Context) error {
+	_, err := w.save(ctx)
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), saving)
+	defer cancel()
+	w.store(ctx)
+	return err
+}
+
+// giveUp keeps what a failed attempt left, and notes it for the next one.
+func (w *work) giveUp(ctx context.Context) error {
+	kept, err := w.save(ctx)
+	if err == nil && kept != "" {
+		w.note.Interrupted = kept
+		err = w.note.write()
+	}
+	w.store(ctx)
+	return err
+}
+
+// save keeps what an attempt left that did not come to its end, and returns the
+// commit that has all of it, if there is anything. A fault of the work is no reason
+// to lose the rest of it; but nobody is to build upon it.
+func (w *work) save(ctx context.Context) (git.OID, error) {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), saving)
+	defer cancel()
+	got, err := w.checkout.Collect(ctx, w.GitAttempt())
+	if _, fault := errors.AsType[*git.WorkError](err); fault {
+		return "", nil
+	}
+	if err != nil {
+		return "", fmt.Errorf("save what the agent left: %w", err)
+	}
+	w.note.Head, w.note.Work = got.Head, got.Leftover
+	switch {
+	case got.Leftover != "":
+		return got.Leftover, nil // it stands on the commits
+	case got.Head != w.note.From:
+		return got.Head, nil
+	}
+	return "", nil
+}
+
+// rescue keeps what is in the checkout of an attempt that was cut off here, before
+// the checkout is used for something else: others may have gone on with the task.
+func rescue(ctx context.Context, r *repository.Repository, task git.Name, n *note) error {
+	if n == nil || n.Ended || n.Intent == "" {
+		return nil
+	}
+	c, err := r.Pool.Recover(task)
+	if errors.Is(err, git.ErrMissing) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	_, err = c.Collect(ctx, git.Attempt{Intent: git.Name(n.Intent), Task: task, Number: n.Number})
+	if _, fault := errors.AsType[*git.WorkError](err); fault {
+		return nil
+	}
+	return err
+}
+
+// rescueAll is rescue for every attempt that a former life was cut off in.
+func rescueAll(ctx context.Context, r *repository.Repository) error {
+	entries, err := os.ReadDir(r.StateDir(""))
+	if err != nil && !errors.Is(err, os.ErrNotExist) {
+		return err
+	}
+	var errs []error
+	for _, e := range entries {
+		id, err := forge.ParseTaskID(e.Name())
+		if err != nil {
+			continue
+		}
+		n, err := loadNote(notePath(r.StateDir(e.Name())))
+		errs = append(errs, err, rescue(ctx, r, git.Name(id), n))
+	}
+	return errors.Join(errs...)
+}
