@@ -2,7 +2,6 @@ package analyzer
 
 import (
 	"context"
-	"errors"
 	"time"
 
 	"github.com/pfl-forge/pfl-forge"
@@ -40,12 +39,10 @@ func analyze(ctx context.Context, j *repository.Job) error {
 
 // ask has the agent answer, and returns the directory that it saw.
 func ask(ctx context.Context, j *repository.Job) (out agent.Outcome, dir string, err error) {
-	cmd := j.Command
 	call := agent.Call{
 		Role:     agent.RoleAnalyze,
-		StateDir: j.StateDir(repository.AnalysisName(cmd.To.Intent)),
+		StateDir: j.StateDir(repository.AnalysisName(j.Command.To.Intent)),
 		Schema:   agent.AnalysisSchema,
-		Session:  agent.Session{ID: cmd.Session, Resume: cmd.Resume},
 	}
 	recipe, err := j.IsRecipe()
 	if err != nil {
@@ -67,21 +64,18 @@ func ask(ctx context.Context, j *repository.Job) (out agent.Outcome, dir string,
 	return out, call.Dir, err
 }
 
-// converse makes the call; where the conversation that it was to go on with is gone,
-// in one that begins anew, with everything that was answered so far.
-func converse(ctx context.Context, j *repository.Job, call agent.Call) (out agent.Outcome, err error) {
-	if call.System, call.Prompt, err = prompts(j.Command, j.Config.Verify, call.Session.Resume); err != nil {
-		return out, err
+// converse makes the call in the intent's conversation, which any replica goes on with.
+// Where it is gone, one begins anew, with everything that was answered so far.
+func converse(ctx context.Context, j *repository.Job, call agent.Call) (agent.Outcome, error) {
+	if _, err := j.FetchSession(ctx, call.StateDir); err != nil {
+		return agent.Outcome{}, err
 	}
-	out, err = j.Run(ctx, call)
-	if f, ok := errors.AsType[*agent.Failure](err); !ok || f.Reason != forge.FailLostSession || !call.Session.Resume {
-		return out, err
-	}
-	call.Session.Resume = false
-	if _, call.Prompt, err = prompts(j.Command, j.Config.Verify, false); err != nil {
-		return out, err
-	}
-	return j.Run(ctx, call)
+	defer j.SaveSession(ctx, call.StateDir, nil)
+	return j.Converse(ctx, call, repository.Conversation{
+		Prompts: func(o repository.Opening) (system, text string, err error) {
+			return prompts(j.Command, j.Config.Verify, o == repository.OpenResume)
+		},
+	})
 }
 
 // reads reports whether the analysis looks at files: of recipes only those do whose

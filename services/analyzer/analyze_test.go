@@ -192,7 +192,7 @@ func TestWhatIsAskedOfAModel(t *testing.T) {
 		t.Errorf("got %+v", got)
 	}
 	if call := s.calls[1]; call.Session != (agent.Session{ID: "s1", Resume: true}) || call.StateDir != s.calls[0].StateDir {
-		t.Errorf("got %+v", call)
+		t.Errorf("got %+v, %s", call.Session, call.StateDir)
 	}
 }
 

@@ -4,6 +4,7 @@ package analyzer
 
 import (
 	"context"
+	"errors"
 	"log/slog"
 	"sync"
 
@@ -51,7 +52,8 @@ func (a *Analyzer) forget(ctx context.Context, intent forge.Key) {
 	if err != nil {
 		return // another process serves it
 	}
-	if err := r.Retire(ctx, repository.AnalysisName(intent.Intent)); err != nil && ctx.Err() == nil {
+	err = errors.Join(r.Retire(ctx, repository.AnalysisName(intent.Intent)), r.ForgetSessions(ctx, intent.Intent, ""))
+	if err != nil && ctx.Err() == nil {
 		a.log.Warn("cannot remove old sessions; the next start does", "intent", intent.String(), "error", err)
 	}
 }
@@ -62,11 +64,14 @@ func sweep(ctx context.Context, b *bus.Bus, r *repository.Repository) error {
 	if err != nil {
 		return err
 	}
-	var ended []string
+	var names []string
+	open := map[forge.IntentID]bool{}
 	for i := range summaries {
-		if summaries[i].Status.Ended() {
-			ended = append(ended, repository.AnalysisName(summaries[i].Key.Intent))
+		id := summaries[i].Key.Intent
+		if open[id] = !summaries[i].Status.Ended(); !open[id] {
+			names = append(names, repository.AnalysisName(id))
 		}
 	}
-	return r.Retire(ctx, ended...)
+	keep := func(intent forge.IntentID, task forge.TaskID) bool { return task != "" || open[intent] }
+	return errors.Join(r.Retire(ctx, names...), r.SweepSessions(ctx, keep))
 }
