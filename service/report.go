@@ -9,6 +9,7 @@ import (
 
 	"github.com/pfl-forge/pfl-forge"
 	"github.com/pfl-forge/pfl-forge/bus"
+	"github.com/pfl-forge/pfl-forge/internal/transcript"
 )
 
 const (
@@ -111,5 +112,5 @@ func outcome(r *forge.Result) string {
 	if r.Failure != nil {
 		return string(r.Failure.Reason)
 	}
-	return "ok"
+	return transcript.OutcomeOK
 }

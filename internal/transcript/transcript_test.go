@@ -99,6 +99,21 @@ func TestNothing(t *testing.T) {
 	}
 }
 
+// TestFailedAtOnce checks that why an attempt failed is kept, also if nothing else is
+// known of it.
+func TestFailedAtOnce(t *testing.T) {
+	b := bustest.Start(t)
+	w := transcript.New(transcript.Config{Bus: b, Log: slog.New(slog.DiscardHandler)}, to, attempt)
+	want := []transcript.Line{line(forge.ProgressStarted, ""), line(forge.ProgressEnded, "auth")}
+	for _, l := range want {
+		w.Add(l)
+	}
+	w.Close()
+	if diff := cmp.Diff(want, stored(t, b)); diff != "" {
+		t.Error(diff)
+	}
+}
+
 func TestTooMuch(t *testing.T) {
 	b := bustest.Start(t)
 	w := transcript.New(transcript.Config{Bus: b, Log: slog.New(slog.DiscardHandler)}, to, attempt)

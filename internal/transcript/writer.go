@@ -25,6 +25,9 @@ const (
 	closingTime = 3 * time.Second
 )
 
+// OutcomeOK is the text of the last line of an attempt that did its job.
+const OutcomeOK = "ok"
+
 // Appender stores lines; it is a bus.
 type Appender interface {
 	// AppendTranscript stores whole lines; with the same id it can be repeated.
@@ -39,8 +42,8 @@ type Config struct {
 }
 
 // Writer keeps the transcript of an attempt. That it cannot be kept stops nobody's
-// work. An attempt of which nothing but its beginning and end is told has none. It is
-// safe for concurrent use.
+// work. An attempt that did its job, and of which nothing but its beginning and end is
+// told, has none. It is safe for concurrent use.
 type Writer struct {
 	cfg     Config
 	to      forge.Key
@@ -79,7 +82,7 @@ func (w *Writer) Add(l Line) {
 	case l.Kind == forge.ProgressStarted && w.done == nil:
 		w.begun = text
 		return
-	case l.Kind == forge.ProgressEnded && w.done == nil:
+	case l.Kind == forge.ProgressEnded && w.done == nil && l.Text == OutcomeOK:
 		return
 	case l.Kind == forge.ProgressEnded: // how it ended is always told
 	case w.full:

@@ -11,7 +11,7 @@ import (
 // left to do, or Ctrl-C.
 func (a *app) statusWatch(ctx context.Context, t *target, f *statusFlags) error {
 	if f.format.Data() {
-		return usageError{errors.New("--watch shows text; for programs there is `pfl-forge logs -f -o json`")}
+		return usageError{errors.New("--watch shows text; for programs there is `pfl-forge logs -f -o ndjson`")}
 	}
 	if t.owner || t.bus == nil {
 		return errors.New("nothing goes on here; start it with `pfl-forge run`, or watch with `pfl-forge run --watch`")

@@ -22,10 +22,11 @@ const (
 
 // Line is one thing that happened, for a person. Its text is safe and one line.
 type Line struct {
-	At   time.Time
-	Who  string // the id of a task or of an intent
-	Text string
-	Tone Tone
+	At      time.Time
+	Who     string        // the id of a task or of an intent
+	Attempt forge.Attempt // that it is about, if it is about one
+	Text    string
+	Tone    Tone
 }
 
 // Lines tells what a record of an intent's journal means, given the intent before
@@ -36,7 +37,11 @@ func Lines(before, after *forge.Summary, rec *forge.Record) []Line {
 		ev := &rec.Events[i]
 		text, tone := describe(ev)
 		if text != "" {
-			lines = append(lines, Line{At: ev.At, Who: who(ev), Text: term.Line(text), Tone: tone})
+			line := Line{At: ev.At, Who: who(ev), Text: term.Line(text), Tone: tone}
+			if ev.Result != nil {
+				line.Attempt = ev.Result.Attempt
+			}
+			lines = append(lines, line)
 		}
 	}
 	if text, tone := turned(before, after); text != "" {

@@ -190,16 +190,7 @@ func (a *attempt) take(p forge.Progress) {
 
 // format makes a line for the scroll-back.
 func (l *Live) format(line Line) string {
-	text := line.Text
-	switch line.Tone {
-	case Plain:
-	case Good:
-		text = l.screen.Style.Good(text)
-	case Bad:
-		text = l.screen.Style.Bad(text)
-	case Attention:
-		text = l.screen.Style.Attention(text)
-	}
+	text := l.screen.Style.Tone(line.Tone, line.Text)
 	at := l.screen.Style.Faint(line.At.Local().Format(time.TimeOnly))
 	return fmt.Sprintf("%s  %s  %s", at, l.screen.Style.Bold(fmt.Sprintf("%-24s", line.Who)), text)
 }

@@ -29,6 +29,21 @@ func (s Style) Bad(text string) string { return s.paint("31", text) }
 // Attention is for what waits for a person.
 func (s Style) Attention(text string) string { return s.paint("33", text) }
 
+// Tone colours a text by how it is meant.
+func (s Style) Tone(t Tone, text string) string {
+	switch t {
+	case Plain:
+		return text
+	case Good:
+		return s.Good(text)
+	case Bad:
+		return s.Bad(text)
+	case Attention:
+		return s.Attention(text)
+	}
+	return text
+}
+
 // Status colours a text about an intent by how the intent is.
 func (s Style) Status(sum *forge.Summary, text string) string {
 	switch {
