@@ -27,6 +27,8 @@ const (
 	// saveShare what part of the time saving may take: one of so many.
 	savePause = 2 * time.Second
 	saveShare = 30
+	// saveAtEnd is how long the last time may take.
+	saveAtEnd = time.Minute
 	// saveLocal is savePause where the files need not be handed on to anybody.
 	saveLocal = 20 * time.Second
 )
@@ -47,16 +49,15 @@ type Conversation struct {
 // StateDir: it goes on with it if they are there, and begins it otherwise. A
 // conversation that cannot be gone on with is begun again, under the same id.
 func (j *Job) Converse(ctx context.Context, call agent.Call, c Conversation) (agent.Outcome, error) {
-	begun := j.Command.Resume || c.Begun
-	resumes, err := j.canResume(call.StateDir, begun)
+	files, err := j.sessionFiles(call.StateDir)
 	if err != nil {
 		return agent.Outcome{}, err
 	}
 	opening := OpenNew
 	switch {
-	case resumes:
+	case len(files) > 0:
 		opening = OpenResume
-	case begun:
+	case j.Command.Resume, c.Begun:
 		opening = OpenLost
 	}
 	out, err := j.say(ctx, call, c, opening)

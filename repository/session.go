@@ -59,20 +59,6 @@ func (j *Job) sessionFiles(stateDir string) ([]string, error) {
 	return s.SessionFiles(stateDir, j.Command.Session)
 }
 
-// canResume reports whether the agent can go on with the command's conversation. Of
-// an agent that keeps its conversations elsewhere only begun tells.
-func (j *Job) canResume(stateDir string, begun bool) (bool, error) {
-	a, _, err := j.talks()
-	if err != nil {
-		return false, err
-	}
-	if _, ok := a.(agent.Sessions); !ok {
-		return begun, nil
-	}
-	files, err := j.sessionFiles(stateDir)
-	return len(files) > 0, err
-}
-
 func (j *Job) sessionObject() bus.ObjectName {
 	return sessionObject(j.Command.To, j.Command.Attempt.Task)
 }
@@ -137,6 +123,8 @@ func (j *Job) dropSession(stateDir string) error {
 // to another one. That it cannot be stored is no reason to fail: the task goes on
 // here, or without its conversation.
 func (j *Job) SaveSession(ctx context.Context, stateDir string, note []byte) {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), saveAtEnd) // also for who goes on with what was stopped
+	defer cancel()
 	files, err := j.loadSession(stateDir)
 	if err == nil {
 		err = j.storeSession(ctx, files, note)

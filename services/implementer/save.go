@@ -44,8 +44,6 @@ func (w *work) store(ctx context.Context) {
 // handOn saves what an attempt has that was stopped, for its next delivery.
 func (w *work) handOn(ctx context.Context) error {
 	_, err := w.save(ctx)
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), saving)
-	defer cancel()
 	w.store(ctx)
 	return err
 }
