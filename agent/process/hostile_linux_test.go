@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"context"
 	"errors"
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -14,6 +15,8 @@ import (
 	"time"
 
 	"go.uber.org/goleak"
+
+	"github.com/pfl-forge/pfl-forge/agent/sandbox"
 )
 
 // sleeper is a script that notes its process id and sleeps.
@@ -42,7 +45,6 @@ setsid sh loop.sh $(($1 + 1)) &
 setsid sleep 600
 END
 setsid sh loop.sh 1 &`, 20},
-	{"kills its supervisor", "setsid " + sleeper + " & " + wait(1) + "; kill -9 $PPID; sleep 600", 1},
 }
 
 func quoted(s string) string { return strings.ReplaceAll(s, "'", `'"'"'`) }
@@ -52,48 +54,76 @@ func wait(n int) string {
 	return `while [ "$(cat pids 2>/dev/null | wc -l)" -lt ` + strconv.Itoa(n) + ` ]; do sleep 0.01; done`
 }
 
-func TestNothingIsLeftAfterTheEnd(t *testing.T) {
-	for _, tt := range hostile {
-		t.Run(tt.name, func(t *testing.T) {
-			t.Parallel()
-			c := shell(t, tt.script+"\n"+wait(tt.count))
-			r, err := Run(t.Context(), c)
-			if tt.name == "kills its supervisor" {
-				if err == nil {
-					t.Error("the death of a supervisor is not reported")
-				}
-			} else if err != nil || r.ExitCode != 0 {
-				t.Errorf("code %d, %v\n%s", r.ExitCode, err, r.Output)
+// endings are the ways in which a command ends that started something hostile.
+var endings = []struct {
+	name   string
+	script string // after the hostile one
+	limits Limits
+	check  func(Report, error) bool
+}{
+	{"success", "", Limits{}, func(r Report, err error) bool { return err == nil && r.ExitCode == 0 }},
+	{"failure", "exit 3", Limits{}, func(r Report, err error) bool { return err == nil && r.ExitCode == 3 }},
+	{"time-out", "sleep 600", Limits{Wall: 300 * time.Millisecond}, func(_ Report, err error) bool { return errors.Is(err, ErrWall) }},
+	{"idle", "sleep 600", Limits{Idle: 300 * time.Millisecond}, func(_ Report, err error) bool { return errors.Is(err, ErrIdle) }},
+	{"cancel", "echo all up; sleep 600", Limits{}, func(_ Report, err error) bool { return errors.Is(err, context.Canceled) }},
+}
+
+// confinements are with and without a sandbox.
+var confinements = []struct {
+	name string
+	make func(*testing.T, string) Command
+}{{"bare", shell}, {"sandbox", confined}}
+
+// TestNothingIsLeft runs each hostile script to each end, bare and in a sandbox.
+func TestNothingIsLeft(t *testing.T) {
+	for _, in := range confinements {
+		if in.name == "sandbox" && !offered(t) {
+			continue
+		}
+		for _, tt := range hostile {
+			for _, end := range endings {
+				t.Run(in.name+"/"+tt.name+"/"+end.name, func(t *testing.T) {
+					t.Parallel()
+					c := in.make(t, tt.script+"\n"+wait(tt.count)+"\n"+end.script)
+					if end.limits.Wall > 0 || end.limits.Idle > 0 {
+						c.Limits = end.limits
+					}
+					ctx, cancel := context.WithCancel(t.Context())
+					defer cancel()
+					c.Line = func(_ Stream, line []byte) {
+						if string(line) == "all up" {
+							cancel()
+						}
+					}
+					r, err := Run(ctx, c)
+					if !end.check(r, err) || errors.Is(err, ErrSurvivors) {
+						t.Errorf("code %d, %v\n%s", r.ExitCode, err, r.Output)
+					}
+					if left := living(c.Dir); len(left) > 0 {
+						t.Errorf("processes %v are left", left)
+					}
+				})
 			}
-			if r.Duration > 8*time.Second {
-				t.Errorf("took %s", r.Duration)
-			}
-			mustBeGone(t, c.Dir, tt.count)
-		})
+		}
 	}
 }
 
-func TestNothingIsLeftAfterCancel(t *testing.T) {
-	for _, tt := range hostile {
-		if tt.name == "kills its supervisor" {
-			continue // it is over before anybody cancels
-		}
-		t.Run(tt.name, func(t *testing.T) {
-			t.Parallel()
-			ctx, cancel := context.WithCancel(t.Context())
-			defer cancel()
-			c := shell(t, tt.script+"\n"+wait(tt.count)+"\necho all up\nsleep 600")
-			c.Line = func(_ Stream, line []byte) {
-				if string(line) == "all up" {
-					cancel()
-				}
-			}
-			if _, err := Run(ctx, c); !errors.Is(err, context.Canceled) || errors.Is(err, ErrSurvivors) {
-				t.Errorf("got %v", err)
-			}
-			mustBeGone(t, c.Dir, tt.count)
-		})
+// TestSupervisorKilled has a command kill what supervises it.
+func TestSupervisorKilled(t *testing.T) {
+	script := "setsid " + sleeper + " & " + wait(1) + "; kill -9 $PPID; echo $?"
+	c := shell(t, script+"; sleep 600")
+	if _, err := Run(t.Context(), c); err == nil {
+		t.Error("the death of a supervisor is not reported")
 	}
+	mustBeGone(t, c.Dir, 1)
+	if !offered(t) {
+		return
+	}
+	c = confined(t, script+"; kill -TERM 1; kill -QUIT 1; kill -9 -1; exit 7")
+	if r, err := Run(t.Context(), c); err != nil || r.ExitCode != 137 && r.ExitCode != 7 {
+		t.Errorf("in a sandbox: %d, %v\n%s", r.ExitCode, err, r.Output)
+	}
+	mustBeGone(t, c.Dir, 1)
 }
 
 // TestFloodIsEnded prints without end and without a newline.
@@ -113,19 +143,50 @@ func TestFloodIsEnded(t *testing.T) {
 	mustBeGone(t, c.Dir, 1)
 }
 
-// TestServiceKilled kills the service, which is this test's executable again,
-// as nothing can prepare for.
+// TestServiceKilled kills the service, which is this test's executable again, as
+// nothing can prepare for. Whoever gets the lock of its state afterwards must find
+// nothing running.
 func TestServiceKilled(t *testing.T) {
-	state, work := t.TempDir(), t.TempDir()
-	service := startService(t, state, work)
-	kill(t, service.Process.Pid)
-	mustBeGone(t, work, 2)
+	for _, mode := range []string{"bare", "sandbox"} {
+		if mode == "sandbox" && !offered(t) {
+			continue
+		}
+		for i := range len(hostile) {
+			t.Run(mode+"/"+hostile[i].name, func(t *testing.T) {
+				t.Parallel()
+				state, work := t.TempDir(), t.TempDir()
+				service := startService(t, state, work, mode, i)
+				kill(t, service.Process.Pid)
+				lock := lockState(t, state)
+				defer lock.Close()
+				if left := living(work); len(left) > 0 {
+					t.Errorf("processes %v run beside the next life", left)
+				}
+			})
+		}
+	}
+}
+
+func lockState(t *testing.T, state string) *os.File {
+	t.Helper()
+	lock, err := os.OpenFile(filepath.Join(state, "lock"), os.O_CREATE|os.O_RDWR, 0o600)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for {
+		switch err := syscall.Flock(int(lock.Fd()), syscall.LOCK_EX); {
+		case err == nil:
+			return lock
+		case !errors.Is(err, syscall.EINTR):
+			t.Fatal(err)
+		}
+	}
 }
 
 // TestSweepFindsTheFormerLife kills the service and its supervisor.
 func TestSweepFindsTheFormerLife(t *testing.T) {
 	state, work := t.TempDir(), t.TempDir()
-	service := startService(t, state, work)
+	service := startService(t, state, work, "bare", 0)
 	supervisors := descendants(service.Process.Pid)
 	for _, pid := range supervisors[:1] {
 		if err := syscall.Kill(pid, syscall.SIGSTOP); err != nil {
@@ -143,30 +204,48 @@ func TestSweepFindsTheFormerLife(t *testing.T) {
 	if err != nil || n == 0 {
 		t.Errorf("killed %d, %v", n, err)
 	}
-	mustBeGone(t, work, 2)
+	mustBeGone(t, work, 1)
 }
 
 // TestMain lets the executable be a service that runs a command.
 func TestMain(m *testing.M) {
 	if state := os.Getenv("TEST_SERVICE_STATE"); state != "" {
-		service(state, os.Getenv("TEST_SERVICE_WORK"))
+		service(state, os.Getenv("TEST_SERVICE_WORK"), os.Getenv("TEST_SERVICE_MODE"), os.Getenv("TEST_SERVICE_SCRIPT"))
 	}
 	goleak.VerifyTestMain(m)
 }
 
-func service(state, work string) {
-	_, _ = Run(context.Background(), Command{
-		Path: "sh", Args: []string{"-c", "setsid " + sleeper + " & " + sleeper + " & " + wait(2) + "; echo up; sleep 600"},
+func service(state, work, mode, script string) {
+	lock, err := os.OpenFile(filepath.Join(state, "lock"), os.O_CREATE|os.O_RDWR, 0o600)
+	if err != nil || syscall.Flock(int(lock.Fd()), syscall.LOCK_EX) != nil {
+		os.Exit(1)
+	}
+	i, _ := strconv.Atoi(script)
+	c := Command{
+		Path: "sh", Args: []string{"-c", hostile[i].script + "\n" + wait(hostile[i].count) + "; echo up; sleep 600"},
 		Dir: work, Env: Environment(work), Owner: NewOwner(state),
-		Line: func(_ Stream, line []byte) { _, _ = os.Stdout.Write(append(line, '\n')) },
-	})
+		Line: func(_ Stream, line []byte) {
+			if string(line) == "up" {
+				_, _ = os.Stdout.WriteString("up\n")
+			}
+		},
+	}
+	c.Owner.Hold(lock)
+	if mode == "sandbox" {
+		spec := sandbox.Spec{Mounts: append(sandbox.System(os.Getenv("PATH"), work), sandbox.Path(work, sandbox.Writable)...)}
+		c.Sandbox = &spec
+	}
+	_, err = Run(context.Background(), c)
+	_, _ = os.Stderr.WriteString(fmt.Sprintln(err))
 	os.Exit(1)
 }
 
-func startService(t *testing.T, state, work string) *exec.Cmd {
+func startService(t *testing.T, state, work, mode string, script int) *exec.Cmd {
 	t.Helper()
 	cmd := exec.Command("/proc/self/exe")
-	cmd.Env = append(os.Environ(), "TEST_SERVICE_STATE="+state, "TEST_SERVICE_WORK="+work)
+	cmd.Env = append(os.Environ(), "TEST_SERVICE_STATE="+state, "TEST_SERVICE_WORK="+work,
+		"TEST_SERVICE_MODE="+mode, "TEST_SERVICE_SCRIPT="+strconv.Itoa(script))
+	cmd.Stderr = os.Stderr
 	out, err := cmd.StdoutPipe()
 	if err != nil {
 		t.Fatal(err)
@@ -201,23 +280,29 @@ func mustBeGone(t *testing.T, dir string, count int) {
 		t.Fatalf("%d processes were started, want %d; %v", len(pids), count, err)
 	}
 	deadline := time.Now().Add(10 * time.Second)
-	for _, p := range pids {
-		pid, err := strconv.Atoi(p)
-		if err != nil {
-			continue // written by two at once
-		}
-		for tick := time.Tick(5 * time.Millisecond); running(pid, dir); <-tick {
-			if time.Now().After(deadline) {
+	for tick := time.Tick(5 * time.Millisecond); len(living(dir)) > 0; <-tick {
+		if time.Now().After(deadline) {
+			t.Errorf("processes %v are left", living(dir))
+			for _, pid := range living(dir) {
 				_ = syscall.Kill(pid, syscall.SIGKILL)
-				t.Errorf("process %d is left", pid)
-				break
 			}
+			return
 		}
 	}
 }
 
-// running reports whether the process lives and works in dir: its id may have
-// been given to another one since.
+// living returns the processes that work in a directory, in whatever namespace.
+func living(dir string) []int {
+	var out []int
+	for _, pid := range processes() {
+		if running(pid, dir) {
+			out = append(out, pid)
+		}
+	}
+	return out
+}
+
+// running reports whether the process lives and works in dir.
 func running(pid int, dir string) bool {
 	cwd, err := os.Readlink("/proc/" + strconv.Itoa(pid) + "/cwd")
 	return err == nil && cwd == dir && !zombie(pid)

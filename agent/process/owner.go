@@ -4,7 +4,9 @@ import (
 	"crypto/rand"
 	"crypto/sha256"
 	"encoding/hex"
+	"os"
 	"path/filepath"
+	"sync/atomic"
 )
 
 // MarkerVariable is the environment variable that every process of a command
@@ -15,6 +17,7 @@ const MarkerVariable = "FORGE_RUN_ID"
 // so that its next life finds what a crash of this one left running.
 type Owner struct {
 	mark string
+	lock *atomic.Pointer[os.File]
 }
 
 // NewOwner returns the owner whose state is in the directory; no two services
@@ -25,7 +28,24 @@ func NewOwner(stateDir string) Owner {
 		abs = stateDir
 	}
 	sum := sha256.Sum256([]byte(abs))
-	return Owner{mark: hex.EncodeToString(sum[:8])}
+	return Owner{mark: hex.EncodeToString(sum[:8]), lock: &atomic.Pointer[os.File]{}}
+}
+
+// Hold has every command that starts from now on hold a locked file too, until its last
+// process is gone. So a next life that waits for the lock never works beside what this
+// one left running, however it ended. The file must stay open.
+func (o Owner) Hold(lock *os.File) {
+	if o.lock != nil {
+		o.lock.Store(lock)
+	}
+}
+
+// held returns the locked file; nil if there is none.
+func (o Owner) held() *os.File {
+	if o.lock == nil {
+		return nil
+	}
+	return o.lock.Load()
 }
 
 // run returns the mark of one command. The zero Owner's are found by no Sweep.

@@ -12,6 +12,8 @@ import (
 	"path/filepath"
 	"syscall"
 	"time"
+
+	"github.com/pfl-forge/pfl-forge/agent/sandbox"
 )
 
 // Command is one command to run.
@@ -23,6 +25,7 @@ type Command struct {
 	Stdin       []byte
 	Owner       Owner // the service that runs it
 	Limits      Limits
+	Sandbox     *sandbox.Spec                  // what it sees of the machine; its own executable is added; nil means everything
 	MergeStderr bool                           // stderr goes where stdout goes, which keeps their order
 	Line        func(from Stream, line []byte) // receives each line, without its end; one at a time; it holds up the output; may be nil
 }
@@ -60,6 +63,9 @@ var (
 
 // ErrSurvivors is returned when processes could not be killed.
 var ErrSurvivors = errors.New("left processes that cannot be killed")
+
+// ErrSandbox is returned when a command's sandbox cannot be made, so that it was not started.
+var ErrSandbox = errors.New("the sandbox cannot be made")
 
 // killDelay is how long the end of a command's processes may take.
 const killDelay = 10 * time.Second
@@ -106,6 +112,13 @@ func (c *Command) prepare() error {
 		return fmt.Errorf("%s cannot be run: %w", c.Path, err)
 	} else if !info.IsDir() {
 		return fmt.Errorf("%s cannot be run in %s: it is not a directory", c.Path, c.Dir)
+	}
+	if c.Sandbox != nil {
+		if !sandbox.Available {
+			return fmt.Errorf("%w: it needs Linux", ErrSandbox)
+		}
+		spec := c.Sandbox.With(sandbox.Program(c.Path)...)
+		c.Sandbox = &spec
 	}
 	if c.Limits.Wall <= 0 {
 		c.Limits.Wall = DefaultWall

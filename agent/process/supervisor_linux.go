@@ -5,36 +5,48 @@ import (
 	"errors"
 	"os"
 	"os/signal"
+	"runtime"
 	"syscall"
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/pfl-forge/pfl-forge/agent/sandbox"
 )
 
 // supervisorName is the argument 0 by which this executable knows that it was
-// started as a supervisor. Arguments 1 and following are the command.
+// started as a supervisor.
 const supervisorName = "pfl-forge-supervisor"
 
 // The descriptors that a supervisor is given.
 const (
-	lifelineFD = 3
-	reportFD   = 4
+	lifelineFD = 3 // its order, and then nothing until the service wants the end
+	reportFD   = 4 // for its verdict
+	offerFD    = 5 // for a listener in a sandbox; may be closed
+	lockFD     = 6 // of the service's state; may be closed
 )
+
+// order is what a supervisor is told.
+type order struct {
+	Args    []string // the path of the command first
+	Dir     string
+	Sandbox *sandbox.Spec // the supervisor was started with its Attributes; nil if there is none
+}
 
 // init, not main, so that every executable that can run a command, tests
 // included, can supervise it.
 func init() { //nolint:gochecknoinits // as said
-	if len(os.Args) > 1 && os.Args[0] == supervisorName {
-		supervise(os.Args[1:])
+	if len(os.Args) > 0 && os.Args[0] == supervisorName {
+		supervise()
 	}
 }
 
 // supervise runs the command and exits when it and all its descendants are gone.
-func supervise(argv []string) {
-	syscall.CloseOnExec(lifelineFD)
-	syscall.CloseOnExec(reportFD)
-
-	v, err := superviseTree(argv)
+func supervise() {
+	for fd := lifelineFD; fd <= lockFD; fd++ {
+		syscall.CloseOnExec(fd)
+	}
+	v, err := superviseTree()
 	if err != nil {
 		v.Start = err.Error()
 	}
@@ -45,24 +57,59 @@ func supervise(argv []string) {
 	syscall.Exit(0) // os.Exit would wait a second in a build with the race detector
 }
 
-func superviseTree(argv []string) (verdict, error) {
-	if err := unix.Prctl(unix.PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0); err != nil {
-		return verdict{}, err
+func superviseTree() (verdict, error) {
+	var o order
+	lifeline := os.NewFile(lifelineFD, "lifeline")
+	if err := json.NewDecoder(lifeline).Decode(&o); err != nil {
+		return verdict{}, err // the service is gone
 	}
-	child, err := os.StartProcess(argv[0], argv, &os.ProcAttr{
-		Files: []*os.File{os.Stdin, os.Stdout, os.Stderr}, //nolint:forbidigo // this is a main
+	sys := &syscall.SysProcAttr{Setsid: true}
+	if o.Sandbox != nil {
+		if err := enter(&o); err != nil {
+			return verdict{Sandbox: true}, err
+		}
+	} else {
+		if err := unix.Prctl(unix.PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0); err != nil {
+			return verdict{}, err
+		}
 		// init runs on the main thread, which lives as long as this process:
 		// so the command does not outlive a supervisor that is killed.
-		Sys: &syscall.SysProcAttr{Setsid: true, Pdeathsig: syscall.SIGKILL},
+		sys.Pdeathsig = syscall.SIGKILL
+	}
+	child, err := os.StartProcess(o.Args[0], o.Args, &os.ProcAttr{
+		Dir: o.Dir, Sys: sys,
+		Files: []*os.File{os.Stdin, os.Stdout, os.Stderr}, //nolint:forbidigo // this is a main
 	})
 	if err != nil {
 		return verdict{}, err
 	}
 	// Only now: the command would inherit that these are ignored.
-	signal.Ignore(syscall.SIGHUP, syscall.SIGINT, syscall.SIGTERM)
+	signal.Ignore(syscall.SIGHUP, syscall.SIGINT, syscall.SIGTERM, syscall.SIGQUIT, syscall.SIGABRT, syscall.SIGUSR1, syscall.SIGUSR2)
 	dropStdio()
-	go killWhenReleased()
-	return reap(child.Pid), nil
+	kill := func() { killTree(os.Getpid()) }
+	if o.Sandbox != nil {
+		// This is process 1 of a namespace: all others in it are its descendants.
+		kill = func() { _ = syscall.Kill(-1, syscall.SIGKILL) }
+	}
+	go killWhenReleased(lifeline, kill)
+	return reap(child.Pid, kill), nil
+}
+
+// enter takes on what the sandbox lets the command see, and gives up on this thread,
+// which starts the command, what the command must not be able to do.
+func enter(o *order) error {
+	runtime.LockOSThread()
+	if err := o.Sandbox.Enter(); err != nil {
+		return err
+	}
+	if o.Sandbox.Listen != "" {
+		socket := os.NewFile(offerFD, "offer")
+		if err := o.Sandbox.Offer(socket); err != nil {
+			return err
+		}
+		_ = socket.Close()
+	}
+	return sandbox.Restrict()
 }
 
 // dropStdio leaves the command's pipes to the command.
@@ -77,21 +124,22 @@ func dropStdio() {
 }
 
 // killWhenReleased kills the tree when the service closes the lifeline or dies.
-func killWhenReleased() {
-	var b [1]byte
+func killWhenReleased(lifeline *os.File, kill func()) {
+	var b [16]byte // of the end of the order
 	for {
-		if _, err := syscall.Read(lifelineFD, b[:]); !errors.Is(err, syscall.EINTR) {
+		if n, err := syscall.Read(lifelineFD, b[:]); n <= 0 && !errors.Is(err, syscall.EINTR) {
 			break
 		}
 	}
+	runtime.KeepAlive(lifeline)
 	for tick := time.Tick(20 * time.Millisecond); ; <-tick {
-		killTree(os.Getpid())
+		kill()
 	}
 }
 
 // reap collects every child until the command ended and none is left, and kills
 // what the command left behind.
-func reap(command int) verdict {
+func reap(command int, kill func()) verdict {
 	var v verdict
 	var deadline time.Time // set once the command ended
 	tick := time.Tick(time.Millisecond)
@@ -114,7 +162,7 @@ func reap(command int) verdict {
 				v.Left = len(descendants(os.Getpid()))
 				return v
 			}
-			killTree(os.Getpid())
+			kill()
 			<-tick
 		}
 	}

@@ -10,61 +10,139 @@ import (
 	"os/exec"
 	"sync"
 	"syscall"
+
+	"github.com/pfl-forge/pfl-forge/agent/sandbox"
 )
 
 // verdict is what a supervisor reports when its tree is gone.
 type verdict struct {
-	Status syscall.WaitStatus // of the command
-	Start  string             // why it did not start
-	Left   int                // processes that cannot be killed
+	Status  syscall.WaitStatus // of the command
+	Start   string             // why it did not start
+	Sandbox bool               // it did not start because of its sandbox
+	Left    int                // processes that cannot be killed
 }
 
 // runTree runs the command below a supervisor: this executable again, as a
-// process that adopts every orphan of the command (PR_SET_CHILD_SUBREAPER) and
-// lives until none of its descendants is left. It holds the read end of a pipe,
-// the lifeline: when this service closes it, or dies, the tree is killed.
+// process that adopts every orphan of the command and lives until none of its
+// descendants is left. In a sandbox it is the first process of a namespace, and the
+// kernel itself leaves nobody; elsewhere it is a PR_SET_CHILD_SUBREAPER. It holds the
+// read end of a pipe, the lifeline: when this service closes it, or dies, the tree is
+// killed.
 //
 // The setting is process-wide, so the service itself must not have it: it would
 // adopt the orphans of everything else that it runs, and never reap them.
 func runTree(ctx context.Context, c *Command, out *capture) (int, error) {
 	mark := c.Owner.run()
-	held, lifeline, err := os.Pipe()
-	if err != nil {
-		return -1, err
-	}
-	defer lifeline.Close()
-	result, report, err := os.Pipe()
-	if err != nil {
-		held.Close()
-		return -1, err
-	}
-	defer result.Close()
-
 	cmd := exec.CommandContext(ctx, "/proc/self/exe")
-	cmd.Args = append([]string{supervisorName, c.Path}, c.Args...)
-	cmd.Dir = c.Dir
+	cmd.Args = []string{supervisorName}
 	cmd.Env = Merge(c.Env, []string{MarkerVariable + "=" + mark})
-	cmd.ExtraFiles = []*os.File{held, report} // 3 and 4
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
-	cmd.Cancel = lifeline.Close
+	if c.Sandbox != nil {
+		cmd.SysProcAttr = c.Sandbox.Attributes()
+	}
 	cmd.WaitDelay = killDelay
 	connect(cmd, c, out)
 
-	err = cmd.Start()
-	held.Close()
-	report.Close()
+	wires, err := newWires(c)
 	if err != nil {
+		return -1, err
+	}
+	defer wires.close()
+	cmd.ExtraFiles = wires.theirs
+	cmd.Cancel = wires.lifeline.Close
+	err = cmd.Start()
+	wires.started()
+	if err != nil {
+		if c.Sandbox != nil {
+			return -1, fmt.Errorf("%w: %w", ErrSandbox, err)
+		}
 		return -1, fmt.Errorf("%s cannot be started: %w", c.Path, err)
 	}
-	var code int
 	var group sync.WaitGroup
-	group.Go(func() { code, err = conclude(result, c, mark) })
+	group.Go(func() { wires.give(c) })
+	var code int
+	group.Go(func() { code, err = conclude(wires.result, c, mark) })
 	waited := cmd.Wait()
+	wires.end()
 	group.Wait()
 	if code < 0 {
 		err = errors.Join(err, waited)
 	}
 	return code, err
+}
+
+// wires connect a service and a supervisor.
+type wires struct {
+	lifeline, result, offer *os.File // ours
+	theirs                  []*os.File
+	lent                    *os.File // theirs, and ours before and after
+	once                    sync.Once
+}
+
+func newWires(c *Command) (*wires, error) {
+	w := &wires{theirs: make([]*os.File, lockFD-lifelineFD+1)}
+	var err error
+	set := func(fd int, f *os.File) { w.theirs[fd-lifelineFD] = f }
+	var theirs *os.File
+	if theirs, w.lifeline, err = os.Pipe(); err != nil {
+		return nil, err
+	}
+	set(lifelineFD, theirs)
+	if w.result, theirs, err = os.Pipe(); err != nil {
+		w.close()
+		return nil, err
+	}
+	set(reportFD, theirs)
+	if c.Sandbox != nil && c.Sandbox.Listen != "" {
+		if w.offer, theirs, err = sandbox.Sockets(); err != nil {
+			w.close()
+			return nil, err
+		}
+		set(offerFD, theirs)
+	}
+	if w.lent = c.Owner.held(); w.lent != nil {
+		set(lockFD, w.lent)
+	}
+	return w, nil
+}
+
+// started closes the supervisor's ends here.
+func (w *wires) started() {
+	for _, f := range w.theirs {
+		if f != nil && f != w.lent {
+			f.Close()
+		}
+	}
+	w.theirs = nil
+}
+
+// give tells the supervisor what to do, and serves what it offers.
+func (w *wires) give(c *Command) {
+	err := json.NewEncoder(w.lifeline).Encode(order{Args: append([]string{c.Path}, c.Args...), Dir: c.Dir, Sandbox: c.Sandbox})
+	if err != nil || w.offer == nil {
+		return // it is gone, and its verdict is missing
+	}
+	if l, err := sandbox.Receive(w.offer); err == nil {
+		c.Sandbox.Serve(l)
+	}
+}
+
+// end makes sure that nobody waits for an offer any more.
+func (w *wires) end() {
+	w.once.Do(func() {
+		if w.offer != nil {
+			_ = syscall.Shutdown(int(w.offer.Fd()), syscall.SHUT_RDWR)
+		}
+	})
+}
+
+func (w *wires) close() {
+	w.started()
+	for _, f := range []*os.File{w.lifeline, w.result, w.offer} {
+		if f != nil {
+			f.Close()
+		}
+	}
 }
 
 // conclude waits for the supervisor's verdict. A supervisor that was itself
@@ -76,10 +154,20 @@ func conclude(result io.Reader, c *Command, mark string) (int, error) {
 	case err != nil:
 		_, err = sweep(context.Background(), mark)
 		return -1, errors.Join(fmt.Errorf("%s: its supervisor was killed", c.Path), err)
+	case v.Start != "" && v.Sandbox:
+		return -1, fmt.Errorf("%w: %s", ErrSandbox, v.Start)
 	case v.Start != "":
-		return -1, fmt.Errorf("%s cannot be started: %s", c.Path, v.Start)
+		return -1, fmt.Errorf("%s cannot be started%s: %s", c.Path, c.unseen(), v.Start)
 	case v.Left > 0:
 		return exitCode(v.Status), fmt.Errorf("%s %w (%d)", c.Path, ErrSurvivors, v.Left)
 	}
 	return exitCode(v.Status), nil
+}
+
+// unseen says that a command does not exist in its sandbox, if that is so.
+func (c *Command) unseen() string {
+	if c.Sandbox == nil || c.Sandbox.Visible(c.Path) {
+		return ""
+	}
+	return ", because its sandbox does not show it; add it to policy.sandbox_read"
 }

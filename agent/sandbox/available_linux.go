@@ -1,0 +1,5 @@
+package sandbox
+
+// Available reports whether the system has what a sandbox needs at all. Whether this
+// machine lets us use it, only trying tells.
+const Available = true

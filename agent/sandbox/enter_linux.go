@@ -1,0 +1,277 @@
+package sandbox
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+
+	"golang.org/x/sys/unix"
+)
+
+// Attributes returns with which namespaces a process has to be started to Enter.
+func (s *Spec) Attributes() *syscall.SysProcAttr {
+	flags := uintptr(unix.CLONE_NEWUSER | unix.CLONE_NEWNS | unix.CLONE_NEWPID | unix.CLONE_NEWIPC)
+	if s.Network == NetworkNone {
+		flags |= unix.CLONE_NEWNET
+	}
+	return &syscall.SysProcAttr{
+		Setsid:      true,
+		Cloneflags:  flags,
+		UidMappings: []syscall.SysProcIDMap{{ContainerID: os.Getuid(), HostID: os.Getuid(), Size: 1}},
+		GidMappings: []syscall.SysProcIDMap{{ContainerID: os.Getgid(), HostID: os.Getgid(), Size: 1}},
+		// Its privileges in its own namespaces, which are no privileges outside of them.
+		AmbientCaps: []uintptr{unix.CAP_SYS_ADMIN, unix.CAP_NET_ADMIN, unix.CAP_SETPCAP, unix.CAP_SYS_RESOURCE},
+	}
+}
+
+// Enter makes the calling process, which was started with Attributes, see what the
+// spec says. Its threads keep their privileges: see Restrict.
+func (s *Spec) Enter() error {
+	for _, step := range []func() error{s.files, s.limits, s.network} {
+		if err := step(); err != nil {
+			return err
+		}
+	}
+	// Nobody inside may look into this process, or take it over.
+	return unix.Prctl(unix.PR_SET_DUMPABLE, 0, 0, 0, 0)
+}
+
+// base is a directory that is on every machine. The new root is built over it.
+const base = "/proc"
+
+const (
+	oldRoot = "/old"
+	newRoot = "/new"
+)
+
+// files builds a new root and moves into it.
+func (s *Spec) files() error {
+	if err := mount("", "/", "", unix.MS_REC|unix.MS_PRIVATE, ""); err != nil {
+		return err
+	}
+	// Seen from the base, the machine is in /old while the new root is built in /new.
+	if err := mount("tmpfs", base, "tmpfs", unix.MS_NOSUID|unix.MS_NODEV, "mode=0755"); err != nil {
+		return err
+	}
+	for _, dir := range []string{oldRoot, newRoot} {
+		if err := os.Mkdir(base+dir, 0o755); err != nil {
+			return err
+		}
+	}
+	if err := pivot(base, "."+oldRoot); err != nil {
+		return err
+	}
+	if err := mount("tmpfs", newRoot, "tmpfs", unix.MS_NOSUID|unix.MS_NODEV, "mode=0755,size=16m"); err != nil {
+		return err
+	}
+	for _, step := range []func() error{s.mounts, devices, s.proc} {
+		if err := step(); err != nil {
+			return err
+		}
+	}
+	if err := attribute(newRoot, false, unix.MOUNT_ATTR_RDONLY|unix.MOUNT_ATTR_NOSUID|unix.MOUNT_ATTR_NODEV); err != nil {
+		return err
+	}
+	// The old root goes on top of the new one, and away.
+	if err := pivot(newRoot, "."); err != nil {
+		return err
+	}
+	if err := unix.Unmount(".", unix.MNT_DETACH); err != nil {
+		return fmt.Errorf("leave the machine's files: %w", err)
+	}
+	return os.Chdir("/")
+}
+
+// pivot makes a directory the root, and puts the old root on a directory in it.
+func pivot(to, old string) error {
+	if err := os.Chdir(to); err != nil {
+		return err
+	}
+	if err := unix.PivotRoot(".", old); err != nil {
+		return fmt.Errorf("change the root to %s: %w", to, err)
+	}
+	return nil
+}
+
+func (s *Spec) mounts() error {
+	var hidden []string
+	for _, m := range s.plan() {
+		if !filepath.IsAbs(m.Path) || filepath.Clean(m.Path) != m.Path || m.Path == "/" {
+			return fmt.Errorf("%q cannot be mounted", m.Path)
+		}
+		at := newRoot + m.Path
+		var err error
+		switch m.Kind {
+		case Link:
+			err = link(m.To, at)
+		case ReadOnly:
+			err = bind(source(m), at, true)
+		case Writable:
+			err = bind(source(m), at, false)
+		case Hidden:
+			if err = hide(at); err == nil {
+				hidden = append(hidden, at)
+			}
+		}
+		if err != nil {
+			return fmt.Errorf("show %s: %w", m.Path, err)
+		}
+	}
+	for _, at := range hidden {
+		if err := attribute(at, false, unix.MOUNT_ATTR_RDONLY); err != nil {
+			return fmt.Errorf("hide %s: %w", at, err)
+		}
+	}
+	return nil
+}
+
+func source(m Mount) string {
+	if m.To != "" {
+		return oldRoot + m.To
+	}
+	return oldRoot + m.Path
+}
+
+func link(to, at string) error {
+	if _, err := os.Lstat(at); err == nil {
+		return nil // what is mounted around it has it
+	}
+	if err := os.MkdirAll(filepath.Dir(at), 0o755); err != nil {
+		return err
+	}
+	return os.Symlink(to, at)
+}
+
+func bind(from, at string, readOnly bool) error {
+	if err := place(from, at); err != nil {
+		return err
+	}
+	if err := mount(from, at, "", unix.MS_BIND|unix.MS_REC, ""); err != nil {
+		return err
+	}
+	attr := uint64(unix.MOUNT_ATTR_NOSUID | unix.MOUNT_ATTR_NODEV)
+	if readOnly {
+		attr |= unix.MOUNT_ATTR_RDONLY
+	}
+	return attribute(at, true, attr)
+}
+
+// place makes what something can be mounted on.
+func place(from, at string) error {
+	info, err := os.Stat(from)
+	if err != nil {
+		return err
+	}
+	if _, err := os.Lstat(at); err == nil {
+		return nil
+	}
+	if info.IsDir() {
+		return os.MkdirAll(at, 0o755)
+	}
+	if err := os.MkdirAll(filepath.Dir(at), 0o755); err != nil {
+		return err
+	}
+	f, err := os.OpenFile(at, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o644)
+	if err != nil {
+		return err
+	}
+	return f.Close()
+}
+
+// hide puts an empty file system over a directory, and nothing over a file. What is
+// not there needs no hiding.
+func hide(at string) error {
+	info, err := os.Lstat(at)
+	switch {
+	case err != nil:
+		return err
+	case info.IsDir():
+		return mount("tmpfs", at, "tmpfs", unix.MS_NOSUID|unix.MS_NODEV, "mode=0755,size=1m")
+	}
+	return mount(oldRoot+"/dev/null", at, "", unix.MS_BIND, "")
+}
+
+// devices makes a /dev without any device of the machine that holds something.
+func devices() error {
+	dev := newRoot + "/dev"
+	if err := os.MkdirAll(dev, 0o755); err != nil {
+		return err
+	}
+	for _, name := range []string{"null", "zero", "full", "random", "urandom", "tty"} {
+		if err := place(oldRoot+"/dev/"+name, dev+"/"+name); err != nil {
+			return err
+		}
+		if err := mount(oldRoot+"/dev/"+name, dev+"/"+name, "", unix.MS_BIND, ""); err != nil {
+			return err
+		}
+	}
+	for name, to := range map[string]string{
+		"fd": "/proc/self/fd", "stdin": "/proc/self/fd/0", "stdout": "/proc/self/fd/1", "stderr": "/proc/self/fd/2", "ptmx": "pts/ptmx",
+	} {
+		if err := os.Symlink(to, dev+"/"+name); err != nil {
+			return err
+		}
+	}
+	for _, m := range []struct{ dir, fs, data string }{
+		{dev + "/shm", "tmpfs", "mode=1777"},
+		{dev + "/pts", "devpts", "newinstance,ptmxmode=0666,mode=620"},
+	} {
+		if err := os.Mkdir(m.dir, 0o755); err != nil {
+			return err
+		}
+		if err := mount(m.fs, m.dir, m.fs, unix.MS_NOSUID|unix.MS_NOEXEC, m.data); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// proc shows the processes of the sandbox alone. It is mounted for reading: who is root
+// outside owns the machine's settings in it, whatever privileges it has.
+func (s *Spec) proc() error {
+	at := newRoot + "/proc"
+	if err := os.MkdirAll(at, 0o755); err != nil {
+		return err
+	}
+	if err := mount("proc", at, "proc", unix.MS_NOSUID|unix.MS_NODEV|unix.MS_NOEXEC, ""); err != nil {
+		return err
+	}
+	// No namespace of users below this one: in it, everybody could mount.
+	err := os.WriteFile(at+"/sys/user/max_user_namespaces", []byte("0"), 0o644)
+	if err != nil && !errors.Is(err, os.ErrNotExist) {
+		return fmt.Errorf("forbid further namespaces: %w", err)
+	}
+	s.limitProcesses(at)
+	for _, name := range []string{"/kcore", "/keys", "/timer_list", "/sysrq-trigger"} {
+		if err := hide(at + name); err != nil && !errors.Is(err, os.ErrNotExist) && strings.HasSuffix(name, "trigger") {
+			return err
+		}
+	}
+	return attribute(at, false, unix.MOUNT_ATTR_RDONLY)
+}
+
+func mount(from, at, fs string, flags uintptr, data string) error {
+	if err := unix.Mount(from, at, fs, flags, data); err != nil {
+		return fmt.Errorf("mount %s: %w", strings.TrimPrefix(strings.TrimPrefix(at, newRoot), oldRoot), err)
+	}
+	return nil
+}
+
+// attribute adds attributes to a mount, and to those in it.
+func attribute(at string, deep bool, set uint64) error {
+	flags := uint(unix.AT_SYMLINK_NOFOLLOW)
+	if deep {
+		flags |= unix.AT_RECURSIVE
+	}
+	err := unix.MountSetattr(unix.AT_FDCWD, at, flags, &unix.MountAttr{Attr_set: set})
+	if errors.Is(err, unix.ENOSYS) {
+		return errors.New("the kernel is older than 5.12")
+	}
+	if err != nil {
+		return fmt.Errorf("restrict %s: %w", strings.TrimPrefix(at, newRoot), err)
+	}
+	return nil
+}

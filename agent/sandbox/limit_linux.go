@@ -1,0 +1,135 @@
+package sandbox
+
+import (
+	"fmt"
+	"net"
+	"os"
+	"runtime"
+	"strconv"
+	"unsafe"
+
+	"golang.org/x/sys/unix"
+)
+
+// limits bounds what the processes use together.
+func (s *Spec) limits() error {
+	_ = unix.Setrlimit(unix.RLIMIT_CORE, &unix.Rlimit{})
+	if os.Getuid() == 0 {
+		return nil // it binds everybody but root; see limitProcesses
+	}
+	var old unix.Rlimit
+	if err := unix.Getrlimit(unix.RLIMIT_NPROC, &old); err != nil {
+		return err
+	}
+	n := min(uint64(s.processes()), old.Max) //nolint:gosec // it is positive
+	return unix.Setrlimit(unix.RLIMIT_NPROC, &unix.Rlimit{Cur: n, Max: n})
+}
+
+func (s *Spec) processes() int {
+	if s.Processes > 0 {
+		return s.Processes
+	}
+	return DefaultProcesses
+}
+
+// limitProcesses has the kernel give no more process ids than that, from 6.14 on, where
+// each namespace has its own limit. Before, the file is the whole machine's.
+func (s *Spec) limitProcesses(proc string) {
+	if !kernelAtLeast(6, 14) {
+		return
+	}
+	const reserved = 300 // ids that are not given again
+	_ = os.WriteFile(proc+"/sys/kernel/pid_max", []byte(strconv.Itoa(s.processes()+reserved)), 0o644)
+}
+
+func kernelAtLeast(major, minor int) bool {
+	var name unix.Utsname
+	if unix.Uname(&name) != nil {
+		return false
+	}
+	var a, b int
+	_, err := fmt.Sscanf(unix.ByteSliceToString(name.Release[:]), "%d.%d", &a, &b)
+	return err == nil && (a > major || a == major && b >= minor)
+}
+
+// network makes loopback usable, where it is the sandbox's own.
+func (s *Spec) network() error {
+	if s.Network != NetworkNone {
+		return nil
+	}
+	fd, err := unix.Socket(unix.AF_INET, unix.SOCK_DGRAM|unix.SOCK_CLOEXEC, 0)
+	if err != nil {
+		return err
+	}
+	defer unix.Close(fd)
+	req, err := unix.NewIfreq("lo")
+	if err != nil {
+		return err
+	}
+	req.SetUint16(unix.IFF_UP | unix.IFF_RUNNING)
+	if err := unix.IoctlIfreq(fd, unix.SIOCSIFFLAGS, req); err != nil {
+		return fmt.Errorf("start loopback: %w", err)
+	}
+	return nil
+}
+
+// Offer listens on the spec's address inside, and hands the listener out through a
+// socket, at whose other end Receive waits.
+func (s *Spec) Offer(socket *os.File) error {
+	l, err := net.Listen("tcp", s.Listen) //nolint:noctx // it takes no time
+	if err != nil {
+		return fmt.Errorf("listen inside: %w", err)
+	}
+	defer l.Close()
+	f, err := l.(*net.TCPListener).File()
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	return unix.Sendmsg(int(socket.Fd()), []byte{1}, unix.UnixRights(int(f.Fd())), nil, 0)
+}
+
+// Restrict takes every privilege from the calling thread, for good, and so from what
+// it starts. The caller has to lock itself to the thread.
+func Restrict() error {
+	if err := unix.Prctl(unix.PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0); err != nil {
+		return err
+	}
+	if err := unix.Prctl(unix.PR_CAP_AMBIENT, unix.PR_CAP_AMBIENT_CLEAR_ALL, 0, 0, 0); err != nil {
+		return err
+	}
+	for c := uintptr(0); c <= unix.CAP_LAST_CAP; c++ {
+		_ = unix.Prctl(unix.PR_CAPBSET_DROP, c, 0, 0, 0) // one that the kernel does not know cannot be dropped
+	}
+	_, _ = unix.KeyctlJoinSessionKeyring("") // whose keys are another one's
+	scope()
+	header := unix.CapUserHeader{Version: unix.LINUX_CAPABILITY_VERSION_3}
+	var none [2]unix.CapUserData
+	if err := unix.Capset(&header, &none[0]); err != nil {
+		return fmt.Errorf("drop privileges: %w", err)
+	}
+	runtime.KeepAlive(none)
+	return nil
+}
+
+// rulesetAttr is the kernel's struct landlock_ruleset_attr.
+type rulesetAttr struct {
+	fs, net, scoped uint64
+}
+
+// scope keeps abstract unix sockets of the machine out of reach, from Linux 6.12 on.
+// They are in no file system, but in the network, which can be the machine's own.
+func scope() {
+	version, _, errno := unix.Syscall(unix.SYS_LANDLOCK_CREATE_RULESET, 0, 0, unix.LANDLOCK_CREATE_RULESET_VERSION)
+	if errno != 0 || version < 6 {
+		return
+	}
+	const abstractSockets = 1 << 0
+	attr := rulesetAttr{scoped: abstractSockets}
+	fd, _, errno := unix.Syscall(unix.SYS_LANDLOCK_CREATE_RULESET, uintptr(unsafe.Pointer(&attr)), unsafe.Sizeof(attr), 0)
+	if errno != 0 {
+		return
+	}
+	_, _, _ = unix.Syscall(unix.SYS_LANDLOCK_RESTRICT_SELF, fd, 0, 0)
+	_ = unix.Close(int(fd))
+}

@@ -1,0 +1,7 @@
+//go:build !linux
+
+package sandbox
+
+// Available reports whether the system has what a sandbox needs at all. Whether this
+// machine lets us use it, only trying tells.
+const Available = false
