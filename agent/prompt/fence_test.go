@@ -13,11 +13,18 @@ import (
 )
 
 // A block is what fence makes; the number has to be the same on both sides.
-var block = regexp.MustCompile(`(?s)^((?:\(The first [0-9]+ of [0-9]+ bytes are left out\.\)\n)?)<x-([0-9a-f]{10})>\n(.*)\n</x-([0-9a-f]{10})>(\n\(The last [0-9]+ of [0-9]+ bytes are left out\.\))?$`)
+var block = regexp.MustCompile(`(?s)^((?:\(The first [0-9]+ of [0-9]+ bytes are left out\.\)\n)?)` +
+	`<x-([0-9a-f]{10})>\n(.*)\n</x-([0-9a-f]{10})>` +
+	`(\n\(The last [0-9]+ of [0-9]+ bytes are left out\.\))?$`)
+
+// failer is a test of either kind.
+type failer interface {
+	Fatalf(format string, args ...any)
+}
 
 // body returns what is between the tags, after it has made sure that nothing in it
 // could be taken for them.
-func body(t interface{ Fatalf(string, ...any) }, got string) string {
+func body(t failer, got string) string {
 	m := block.FindStringSubmatch(got)
 	if m == nil || m[2] != m[4] {
 		t.Fatalf("no block: %.300q", got)
@@ -37,7 +44,7 @@ var kinds = map[string]struct {
 	"code":   {prompt.Code, prompt.MaxCode},
 }
 
-func check(t interface{ Fatalf(string, ...any) }, text string) {
+func check(t failer, text string) {
 	for kind, k := range kinds {
 		got := k.write("x", text)
 		if got == "" {

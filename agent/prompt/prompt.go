@@ -28,7 +28,7 @@ type Template struct {
 //	{{line .Title}}            one line, quoted
 func New(name, text string) *Template {
 	t := template.New(name).Option("missingkey=error").Funcs(template.FuncMap{
-		"tagged": Text, "text": Text, "output": Output, "code": Code, "files": Files, "line": Line,
+		"text": Text, "output": Output, "code": Code, "files": Files, "line": Line,
 	})
 	return &Template{parts: template.Must(template.Must(t.Parse(common)).Parse(text))}
 }

@@ -37,7 +37,11 @@ func rejected() *forge.Command {
 	c.Task.Base, c.Task.Head = "b1", "h2"
 	c.Reviews = []forge.Review{
 		{Head: "h1", Verdict: forge.VerdictRejected, Issues: []string{"form.go:3: wrong"}},
-		{Head: "h2", Verdict: forge.VerdictRejected, Issues: []string{"form.go:4: still wrong" + injection, "form_test.go:1: no test"}, Suggestions: []string{"form.go:9: shorter"}},
+		{
+			Head: "h2", Verdict: forge.VerdictRejected,
+			Issues:      []string{"form.go:4: still wrong" + injection, "form_test.go:1: no test"},
+			Suggestions: []string{"form.go:9: shorter"},
+		},
 	}
 	c.Feedback = strings.Join(c.Reviews[1].Issues, "\n")
 	return c

@@ -5,6 +5,7 @@ go 1.26.0
 require (
 	github.com/google/go-cmp v0.7.0
 	github.com/pfl-forge/pfl-forge v0.0.0
+	pgregory.net/rapid v1.3.0
 )
 
 require (
