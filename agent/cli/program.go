@@ -45,6 +45,10 @@ type Options struct {
 	Connect agent.Connect // per call; may be nil
 }
 
+// RetriesVariable is a variable of Options: how often a CLI asks a model again that
+// failed. Without it, that is the CLI's own affair.
+const RetriesVariable = "FORGE_MODEL_RETRIES"
+
 // Turn is one run of the program: a call makes one, or two if its answer has to be mended.
 type Turn struct {
 	Call   agent.Call
@@ -67,6 +71,7 @@ func (t *Turn) Get(name string) string {
 // Invocation is how the program is called.
 type Invocation struct {
 	Args  []string
+	Dir   string   // to run in; empty means the checkout
 	Env   []string // beside that of the Turn, which wins
 	Stdin []byte
 }
@@ -155,8 +160,11 @@ func (p *Program) run(ctx context.Context, path string, t *Turn, conn agent.Conn
 		return log.outcome(), err
 	}
 	reader := p.Reader(t, log)
+	if in.Dir == "" {
+		in.Dir = call.Dir
+	}
 	command := process.Command{
-		Path: path, Args: in.Args, Dir: call.Dir, Stdin: in.Stdin, Owner: p.Options.Owner,
+		Path: path, Args: in.Args, Dir: in.Dir, Stdin: in.Stdin, Owner: p.Options.Owner, Sandbox: call.Sandbox,
 		Env: process.Merge(process.Environment(t.Home, in.Env...), t.Env),
 		Limits: process.Limits{
 			Wall: call.Limits.Wall, Idle: call.Limits.Idle, OutputBytes: call.Limits.OutputBytes, LineBytes: maxLine,

@@ -3,6 +3,7 @@ package cli
 import (
 	"encoding/json"
 	"errors"
+	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -109,4 +110,16 @@ func Glob(dir, pattern string) ([]string, error) {
 		}
 	}
 	return out, nil
+}
+
+// Begins reports whether a file begins with a text.
+func Begins(path, text string) bool {
+	f, err := os.Open(path)
+	if err != nil {
+		return false
+	}
+	defer f.Close()
+	head := make([]byte, len(text))
+	_, err = io.ReadFull(f, head)
+	return err == nil && string(head) == text
 }

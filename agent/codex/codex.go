@@ -31,9 +31,6 @@ const (
 	keyVariable  = "OPENAI_API_KEY"
 	baseVariable = "OPENAI_BASE_URL"
 	defaultBase  = "https://api.openai.com/v1"
-
-	// RetriesVariable bounds how often the CLI asks a model again that failed.
-	RetriesVariable = "FORGE_MODEL_RETRIES"
 )
 
 // New returns the agent.
@@ -105,7 +102,7 @@ func settings(t *cli.Turn) []string {
 	if base == "" {
 		base = defaultBase
 	}
-	retries := t.Get(RetriesVariable)
+	retries := t.Get(cli.RetriesVariable)
 	if retries == "" {
 		retries = "4"
 	}

@@ -33,7 +33,7 @@ func TestConformance(t *testing.T) {
 			return codex.New(cli.Options{Path: path, Owner: process.NewOwner(t.TempDir()), Env: env})
 		},
 		Env: func(base string) []string {
-			return []string{"OPENAI_API_KEY=test-key", "OPENAI_BASE_URL=" + base + "/v1", codex.RetriesVariable + "=0"}
+			return []string{"OPENAI_API_KEY=test-key", "OPENAI_BASE_URL=" + base + "/v1", cli.RetriesVariable + "=0"}
 		},
 		Model:  "gpt-5-codex",
 		Shell:  func(command string) agenttest.Step { return agenttest.Use("exec_command", object{"cmd": command}) },

@@ -60,7 +60,7 @@ func (r *reader) Line(line []byte) {
 	}
 	switch e.Type {
 	case "thread.started":
-		r.rollout.named(e.ThreadID)
+		r.rollout.native = e.ThreadID
 		r.log.Started(e.ThreadID, "")
 	case "item.started":
 		r.item(&e.Item, false)
@@ -79,6 +79,7 @@ func (r *reader) Line(line []byte) {
 		}
 	}
 	if r.rollout.read() {
+		r.log.Started("", r.rollout.model)
 		r.log.Used(r.rollout.usage())
 	}
 }

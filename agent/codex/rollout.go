@@ -3,8 +3,6 @@ package codex
 import (
 	"bytes"
 	"encoding/json"
-	"io"
-	"os"
 	"path/filepath"
 
 	"github.com/pfl-forge/pfl-forge"
@@ -19,83 +17,63 @@ type tokens struct {
 	Output     int64 `json:"output_tokens"`
 }
 
-// rollout reads the file of a session as it grows.
+// rollout is the file of a session: what was used so far, and by which model.
 type rollout struct {
-	state   string
-	path    string // once there is one
-	native  string
-	offset  int64
-	partial []byte
-	before  tokens // when the turn began
-	last    tokens // now
-	calls   int64  // of the model in this turn
+	file   cli.Tail
+	native string
+	model  string
+	before tokens // when the turn began
+	last   tokens // now
+	calls  int64  // of the model in this turn
 }
 
+// newRollout reads what the session used before.
 func newRollout(state, native string) *rollout {
-	r := &rollout{state: state}
-	if native != "" {
-		r.named(native)
-		r.read()
-		r.before, r.calls = r.last, 0
-	}
+	r := &rollout{native: native}
+	r.file = cli.Tail{Line: r.line, Find: func() string {
+		if r.native == "" {
+			return ""
+		}
+		found, err := files(state, r.native)
+		if err != nil || len(found) == 0 {
+			return ""
+		}
+		return filepath.Join(state, found[0])
+	}}
+	r.file.Read()
+	r.before, r.calls = r.last, 0
 	return r
 }
 
-func (r *rollout) named(native string) { r.native = native }
-
 // read takes in what is new, and reports whether the usage changed.
 func (r *rollout) read() bool {
-	if r.path == "" {
-		if r.native == "" {
-			return false
-		}
-		found, err := files(r.state, r.native)
-		if err != nil || len(found) == 0 {
-			return false
-		}
-		r.path = filepath.Join(r.state, found[0])
-	}
-	f, err := os.Open(r.path)
-	if err != nil {
-		return false
-	}
-	defer f.Close()
-	data, err := io.ReadAll(io.NewSectionReader(f, r.offset, 1<<40))
-	if err != nil {
-		return false
-	}
-	r.offset += int64(len(data))
-	data = append(r.partial, data...)
-	changed := false
-	for {
-		line, rest, found := bytes.Cut(data, []byte("\n"))
-		if !found {
-			r.partial = bytes.Clone(data)
-			return changed
-		}
-		changed = r.line(line) || changed
-		data = rest
-	}
+	was := r.last
+	r.file.Read()
+	return r.last != was
 }
 
-func (r *rollout) line(line []byte) bool {
-	if !bytes.Contains(line, []byte(`"token_count"`)) {
-		return false
+func (r *rollout) line(line []byte) {
+	if !bytes.Contains(line, []byte(`"token_count"`)) && !bytes.Contains(line, []byte(`"turn_context"`)) {
+		return
 	}
 	var e struct {
+		Type    string `json:"type"`
 		Payload struct {
-			Type string `json:"type"`
-			Info *struct {
+			Type  string `json:"type"`
+			Model string `json:"model"`
+			Info  *struct {
 				Total tokens `json:"total_token_usage"`
 			} `json:"info"`
 		} `json:"payload"`
 	}
-	if json.Unmarshal(line, &e) != nil || e.Payload.Type != "token_count" || e.Payload.Info == nil || e.Payload.Info.Total == r.last {
-		return false
+	switch {
+	case json.Unmarshal(line, &e) != nil:
+	case e.Type == "turn_context" && e.Payload.Model != "":
+		r.model = e.Payload.Model
+	case e.Payload.Type == "token_count" && e.Payload.Info != nil && e.Payload.Info.Total != r.last:
+		r.last = e.Payload.Info.Total
+		r.calls++
 	}
-	r.last = e.Payload.Info.Total
-	r.calls++
-	return true
 }
 
 // usage is that of this turn.
@@ -106,5 +84,3 @@ func (r *rollout) usage() forge.Usage {
 		OutputTokens: r.last.Output - r.before.Output, Turns: r.calls,
 	}
 }
-
-var _ cli.Reader = (*reader)(nil)

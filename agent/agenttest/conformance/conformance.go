@@ -73,7 +73,7 @@ func init() { //nolint:gochecknoinits // the list refers to functions that refer
 	}{
 		{"answers", answers},
 		{"mends an answer once", mends},
-		{"implements, commits and resumes", implements},
+		{"implements and resumes", implements},
 		{"reads only", readsOnly},
 		{"goes on in a moved checkout", moves},
 		{"goes on on another replica", travels},

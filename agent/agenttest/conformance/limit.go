@@ -2,6 +2,7 @@ package conformance
 
 import (
 	"context"
+	"fmt"
 	"net/http"
 	"path/filepath"
 	"strings"
@@ -99,14 +100,18 @@ func failures(t *testing.T, b *Backend) {
 }
 
 func floods(t *testing.T, b *Backend) {
-	x := start(t, b, agent.RoleReview, agenttest.Say(strings.Repeat("much ", 400_000)))
+	var text strings.Builder
+	for i := range 300_000 {
+		fmt.Fprint(&text, i, " ")
+	}
+	x := start(t, b, agent.RoleReview, agenttest.Say(text.String()))
 	x.call.Limits.OutputBytes = 1 << 20
 	x.mustFail(forge.FailOutputLimit)
 }
 
 func spends(t *testing.T, b *Backend) {
 	x := script(t, b, agent.RoleImplement, func(r agenttest.Request) agenttest.Reply {
-		reply := b.Shell("true")(r)
+		reply := b.Shell(fmt.Sprint("echo ", r.N))(r)
 		reply.Usage = agenttest.Usage{Input: 30_000, Output: 9000}
 		return reply
 	})
@@ -118,7 +123,7 @@ func spends(t *testing.T, b *Backend) {
 }
 
 func turns(t *testing.T, b *Backend) {
-	x := start(t, b, agent.RoleImplement, b.Shell("true"))
+	x := script(t, b, agent.RoleImplement, func(r agenttest.Request) agenttest.Reply { return b.Shell(fmt.Sprint("echo ", r.N))(r) })
 	x.call.Limits.MaxTurns = 4
 	x.mustFail(forge.FailMaxTurns)
 	if n := len(x.model.Requests("main")); n > 8 {

@@ -1,0 +1,193 @@
+// Package gemini drives the Gemini CLI without a terminal.
+//
+// The CLI obeys what it finds in the directory where it runs: settings, hooks, MCP
+// servers, tools, policies. So it runs in an empty one, and the checkout is a directory
+// that it may work in besides; commands start in the checkout all the same. Its
+// GEMINI.md, AGENTS.md and CLAUDE.md are read. For calls that only read there are no
+// tools that could write or run anything.
+package gemini
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+
+	"github.com/pfl-forge/pfl-forge"
+	"github.com/pfl-forge/pfl-forge/agent"
+	"github.com/pfl-forge/pfl-forge/agent/cli"
+	"github.com/pfl-forge/pfl-forge/agent/process"
+	"github.com/pfl-forge/pfl-forge/config"
+)
+
+const (
+	keyVariable  = "GEMINI_API_KEY"
+	baseVariable = "GOOGLE_GEMINI_BASE_URL"
+)
+
+// About is what a person has to know of the CLI.
+func About() cli.About {
+	return cli.About{
+		Backend: config.AgentGemini, Command: "gemini", Install: "npm install -g @google/gemini-cli", Oldest: "0.61.0",
+		Login: []string{keyVariable}, Key: keyVariable, Endpoint: baseVariable,
+	}
+}
+
+// New returns the agent.
+func New(opts cli.Options) *cli.Program {
+	return &cli.Program{
+		About: About(), Options: opts, Reads: true,
+		Unknown: []string{"error resuming session", "invalid session identifier"},
+		Command: command,
+		Reader:  func(t *cli.Turn, log *cli.Log) cli.Reader { return newReader(t, log) },
+		Files:   files,
+	}
+}
+
+// Credentials returns the variables of the service's own environment by which the CLI
+// finds its model and identifies itself.
+func Credentials() []string {
+	return process.Inherit(keyVariable, baseVariable, "HTTPS_PROXY", "NO_PROXY", "SSL_CERT_FILE", "SSL_CERT_DIR", "NODE_EXTRA_CA_CERTS")
+}
+
+var (
+	reading = []string{"read_file", "read_many_files", "list_directory", "glob", "grep_search"}
+	writing = append([]string{"replace", "write_file", "run_shell_command"}, reading...)
+)
+
+func command(t *cli.Turn) (cli.Invocation, error) {
+	if strings.Contains(t.Call.Dir, ",") {
+		return cli.Invocation{}, agent.Fail(forge.FailConfig, "gemini cannot work in %s: there is a comma in it", t.Call.Dir)
+	}
+	work := filepath.Join(t.State, "work")
+	if err := prepare(t, work); err != nil {
+		return cli.Invocation{}, agent.Fail(forge.FailRepository, "%v", err)
+	}
+	mode := "default"
+	if !t.Call.ReadOnly {
+		mode = "yolo" // what it may reach is for our sandbox to say
+	}
+	args := []string{
+		"-o", "stream-json", "--skip-trust", "--approval-mode", mode, "-e", "none", "--include-directories", t.Call.Dir,
+	}
+	if t.Call.Model != "" {
+		args = append(args, "-m", t.Call.Model)
+	}
+	if t.Native != "" {
+		args = append(args, "--resume", t.Native)
+	} else {
+		args = append(args, "--session-id", newSession(t))
+	}
+	return cli.Invocation{
+		Args: args, Dir: work, Stdin: []byte(t.Call.Prompt),
+		Env: []string{
+			"GEMINI_CLI_HOME=" + t.Home,
+			"GEMINI_CLI_NO_RELAUNCH=true",
+			"GEMINI_CLI_SYSTEM_SETTINGS_PATH=" + filepath.Join(t.Home, "none"),
+			"GEMINI_CLI_SYSTEM_DEFAULTS_PATH=" + filepath.Join(t.Home, "none"),
+			"BASH_ENV=" + filepath.Join(t.Home, "enter.sh"),
+			"NODE_OPTIONS=--require=" + strconv.Quote(filepath.Join(t.Home, "blocking.cjs")),
+		},
+	}, nil
+}
+
+// newSession returns our id for a new session, or another one if that is taken: the
+// call died, and its checkout with it.
+func newSession(t *cli.Turn) string {
+	id := t.Call.Session.ID
+	if found, err := files(t.State, id); err != nil || len(found) > 0 {
+		return agent.NewSessionID()
+	}
+	return id
+}
+
+// prepare makes the empty directory, and the home with the settings, who the agent is,
+// and what brings commands into the checkout.
+func prepare(t *cli.Turn, work string) error {
+	home := filepath.Join(t.Home, ".gemini")
+	sessions := filepath.Join(t.State, "tmp")
+	for _, dir := range []string{work, home, sessions} {
+		if err := os.MkdirAll(dir, 0o700); err != nil {
+			return err
+		}
+	}
+	if entries, err := os.ReadDir(work); err != nil || len(entries) > 0 {
+		return fmt.Errorf("%s must be empty, and is not; %w", work, err)
+	}
+	if err := os.Symlink(sessions, filepath.Join(home, "tmp")); err != nil && !errors.Is(err, fs.ErrExist) { // of the first of two turns
+		return err
+	}
+	data, err := json.Marshal(settings(t))
+	if err != nil {
+		return err
+	}
+	system := fmt.Sprintf("%s\n\nThe repository is in %s. Give absolute paths. Commands start there.\n", t.Call.System, t.Call.Dir)
+	enter := fmt.Sprintf("if [ . -ef %s ]; then cd -- %s; fi\n", quote(work), quote(t.Call.Dir))
+	for path, text := range map[string]string{
+		filepath.Join(home, "settings.json"):  string(data),
+		filepath.Join(home, "GEMINI.md"):      system,
+		filepath.Join(t.Home, "enter.sh"):     enter,
+		filepath.Join(t.Home, "blocking.cjs"): blocking,
+	} {
+		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// blocking makes the CLI write its output before it exits: what a pipe does not take at
+// once would be lost. The commands that it runs are not concerned.
+const blocking = `delete process.env.NODE_OPTIONS;
+for (const s of [process.stdout, process.stderr]) s._handle?.setBlocking?.(true);
+`
+
+type object = map[string]any
+
+func settings(t *cli.Turn) object {
+	tools := writing
+	if t.Call.ReadOnly {
+		tools = reading
+	}
+	general := object{
+		"enableAutoUpdate": false, "enableAutoUpdateNotification": false, "checkpointing": object{"enabled": false},
+		"sessionRetention": object{"enabled": false},
+	}
+	if t.Get(cli.RetriesVariable) == "0" {
+		general["maxAttempts"], general["retryFetchErrors"] = 1, false
+	}
+	return object{
+		"general":      general,
+		"security":     object{"auth": object{"selectedType": "gemini-api-key"}, "folderTrust": object{"enabled": false}},
+		"privacy":      object{"usageStatisticsEnabled": false},
+		"telemetry":    object{"enabled": false},
+		"advanced":     object{"ignoreLocalEnv": true},
+		"context":      object{"fileName": []string{"GEMINI.md", "AGENTS.md", "CLAUDE.md"}, "loadMemoryFromIncludeDirectories": true},
+		"hooksConfig":  object{"enabled": false},
+		"skills":       object{"enabled": false},
+		"experimental": object{"enableAgents": false},
+		"tools":        object{"core": tools, "sandbox": false, "useRipgrep": false},
+	}
+}
+
+// quote returns s as one word of a shell.
+func quote(s string) string { return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'" }
+
+// files returns the one file that a session is. Its name has the beginning of the id.
+func files(state, native string) ([]string, error) {
+	found, err := cli.Glob(state, "tmp/*/chats/session-*-"+native[:min(8, len(native))]+".jsonl")
+	if err != nil {
+		return nil, err
+	}
+	var out []string
+	for _, f := range found {
+		if cli.Begins(filepath.Join(state, f), `{"sessionId":"`+native+`"`) {
+			out = append(out, f)
+		}
+	}
+	return out, nil
+}
