@@ -1,0 +1,185 @@
+// Package costs knows every call of an agent that the journals tell of, and what it
+// used.
+package costs
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/pfl-forge/pfl-forge"
+	"github.com/pfl-forge/pfl-forge/bus"
+	"github.com/pfl-forge/pfl-forge/services/runner/machine"
+)
+
+// Attempt is one attempt of a step that was decided on, and what its calls used.
+type Attempt struct {
+	forge.Attempt
+	Key      forge.Key // the intent
+	Outcome  string    // ok, rejected, conflict, verify_failed, no_commits, unwanted, or a forge.FailureReason
+	Agent    string
+	Model    string
+	Session  string
+	Duration time.Duration
+	Usage    forge.Usage
+	At       time.Time // when it was decided on
+}
+
+// Book is what the journals of some projects say. The zero value is empty.
+type Book struct {
+	Attempts []Attempt                        // in the order of their decisions
+	Titles   map[forge.Key]string             // of intents
+	Budgets  map[forge.ProjectID]forge.Budget // as the last analysis read them
+	Limits   map[forge.Key]float64            // budgets that intents have of their own, in US dollars
+
+	machines map[forge.Key]machine.Machine
+}
+
+// Read reads the journals of a project, or of all projects if it is empty.
+func Read(ctx context.Context, b *bus.Bus, project forge.ProjectID) (*Book, error) {
+	book := new(Book)
+	ctx, stop := context.WithCancel(ctx)
+	defer stop()
+	err := b.Follow(ctx, project, 0, bus.Follower{
+		Record: func(key forge.Key, _ uint64, rec forge.Record) error {
+			book.Add(key, &rec)
+			return nil
+		},
+		CaughtUp: func() error {
+			stop()
+			return nil
+		},
+	})
+	return book, err
+}
+
+// Add adds the next record of an intent's journal; those of lanes say nothing.
+func (b *Book) Add(key forge.Key, rec *forge.Record) {
+	if key.IsLane() {
+		return
+	}
+	if b.machines == nil {
+		b.machines = map[forge.Key]machine.Machine{}
+		b.Titles, b.Limits = map[forge.Key]string{}, map[forge.Key]float64{}
+		b.Budgets = map[forge.ProjectID]forge.Budget{}
+	}
+	m := b.machines[key]
+	if m == nil {
+		m = machine.New(key)
+		b.machines[key] = m
+	}
+	for i := range rec.Events {
+		b.event(key, m, &rec.Events[i])
+	}
+	b.Titles[key] = rec.Summary.Title
+}
+
+// event counts what the machine counts: an attempt that was told twice, or that
+// nobody is charged for, is none.
+func (b *Book) event(key forge.Key, m machine.Machine, ev *forge.Event) {
+	if ev.Submit != nil && ev.Submit.Intent.BudgetUSD > 0 {
+		b.Limits[key] = ev.Submit.Intent.BudgetUSD
+	}
+	if ev.Retry != nil && ev.Retry.BudgetUSD > 0 {
+		b.Limits[key] = ev.Retry.BudgetUSD
+	}
+	r := ev.Result
+	if r == nil || r.Started {
+		m.Step(*ev)
+		return
+	}
+	before := m.Summary()
+	m.Step(*ev)
+	after := m.Summary()
+	wanted := before.Wants(r.Attempt)
+	if !wanted && after.Usage == before.Usage {
+		return
+	}
+	if r.Analysis != nil && r.Analysis.Policy != nil {
+		b.Budgets[key.Project] = r.Analysis.Policy.Budget
+	}
+	a := Attempt{
+		Attempt: r.Attempt, Key: key, Outcome: outcome(r), Agent: r.Agent, Model: r.Model, Session: r.Session,
+		Duration: r.Duration, Usage: r.Usage, At: ev.At,
+	}
+	if !wanted {
+		a.Outcome = "unwanted"
+	}
+	b.Attempts = append(b.Attempts, a)
+}
+
+func outcome(r *forge.Result) string {
+	switch {
+	case r.Failure != nil:
+		return string(r.Failure.Reason)
+	case r.Review != nil && r.Review.Verdict == forge.VerdictRejected:
+		return "rejected"
+	case r.Rebase != nil && len(r.Rebase.Conflicts) > 0:
+		return "conflict"
+	case r.Rebase != nil && r.Rebase.Verify != nil && !r.Rebase.Verify.Passed:
+		return "verify_failed"
+	case r.Implementation != nil && r.Implementation.Commits == 0 && !r.Implementation.Unchanged:
+		return "no_commits"
+	}
+	return "ok"
+}
+
+// Counted returns what the machines themselves have counted for an intent.
+func (b *Book) Counted(key forge.Key) forge.Usage {
+	m := b.machines[key]
+	if m == nil {
+		return forge.Usage{}
+	}
+	s := m.Summary()
+	return s.Usage
+}
+
+// By is what a Report has a row for.
+type By string
+
+// What a Report can have rows for.
+const (
+	ByIntent  By = "intent"
+	ByTask    By = "task"
+	ByStep    By = "step"
+	ByAgent   By = "agent"
+	ByModel   By = "model"
+	ByDay     By = "day" // UTC
+	ByProject By = "project"
+)
+
+// Bys lists them.
+func Bys() []By { return []By{ByIntent, ByTask, ByStep, ByAgent, ByModel, ByDay, ByProject} }
+
+// ParseBy returns s as what a Report can have rows for.
+func ParseBy(s string) (By, error) {
+	for _, by := range Bys() {
+		if string(by) == s {
+			return by, nil
+		}
+	}
+	return "", fmt.Errorf("unknown %q; there are %v", s, Bys())
+}
+
+func (by By) key(a *Attempt) string {
+	switch by {
+	case ByIntent:
+		return string(a.Key.Intent)
+	case ByTask:
+		if a.Task == "" {
+			return string(a.Key.Intent)
+		}
+		return string(a.Task)
+	case ByStep:
+		return string(a.Step)
+	case ByAgent:
+		return a.Agent
+	case ByModel:
+		return a.Model
+	case ByDay:
+		return a.At.UTC().Format(time.DateOnly)
+	case ByProject:
+		return string(a.Key.Project)
+	}
+	return ""
+}
