@@ -23,7 +23,7 @@ const (
 // question is what an analysis is made from.
 type question struct {
 	*forge.Command
-	Checks  []string // the project's verify commands
+	Checks  string // the project's verify commands
 	Answers []forge.Clarification
 	Others  []other
 	More    int // others that are not shown
@@ -41,7 +41,7 @@ func prompts(cmd *forge.Command, checks []string, resumes bool) (system, text st
 	if system, err = analyzePrompt.Render("system", nil); err != nil {
 		return "", "", err
 	}
-	q := question{Command: cmd, Checks: checks}
+	q := question{Command: cmd, Checks: strings.Join(checks, "\n")}
 	q.Answers = slices.DeleteFunc(slices.Clone(cmd.Intent.Clarifications), func(c forge.Clarification) bool { return c.Answer == nil })
 	q.Others, q.More = others(cmd)
 	part := "prompt"

@@ -67,7 +67,7 @@ func tell(cmd *forge.Command, b briefing) told {
 		Checks: strings.Join(b.checks, "\n"), Commits: strings.Join(b.commits, "\n"),
 		Stopped: cmd.Continue || b.touched,
 		Again:   again && cmd.Fresh && cmd.Task.Head != cmd.Task.Base,
-		Why:     cmd.Feedback,
+		Why:     strings.TrimSpace(strings.TrimPrefix(cmd.Feedback, cmd.Instructions)), // what a person said is shown as that
 	}
 	t.Answers = slices.DeleteFunc(slices.Clone(cmd.Intent.Clarifications), func(c forge.Clarification) bool { return c.Answer == nil })
 	t.Lost = b.opening == repository.OpenLost || b.opening == repository.OpenNew && again && !t.Again

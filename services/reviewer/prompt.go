@@ -3,6 +3,7 @@ package reviewer
 import (
 	_ "embed" // the prompt
 	"slices"
+	"strings"
 
 	"github.com/pfl-forge/pfl-forge"
 	"github.com/pfl-forge/pfl-forge/agent/prompt"
@@ -20,7 +21,7 @@ type change struct {
 	Instructions string
 	Title, Plan  string // of the task
 	Verify       *forge.VerifyReport
-	Checks       []string // the commands
+	Checks       string // the commands
 	Earlier      []forge.Review
 	Since        []string // files that differ from what the last review read
 	Compared     bool     // Since is known
@@ -37,7 +38,7 @@ type change struct {
 func newChange(cmd *forge.Command, checks []string) *change {
 	c := &change{
 		Request: cmd.Intent, Instructions: cmd.Instructions, Title: cmd.Task.Title, Plan: cmd.Task.Plan,
-		Verify: cmd.Verify, Checks: checks, Earlier: cmd.Reviews,
+		Verify: cmd.Verify, Checks: strings.Join(checks, "\n"), Earlier: cmd.Reviews,
 	}
 	c.Request.Clarifications = slices.DeleteFunc(slices.Clone(cmd.Intent.Clarifications),
 		func(q forge.Clarification) bool { return q.Answer == nil })
