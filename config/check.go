@@ -37,7 +37,7 @@ func (c *checker) project(p *Project) {
 	c.word("models.complex", p.Models.Complex)
 	c.words("triage_tools", p.TriageTools)
 	c.words("worker_tools", p.WorkerTools)
-	c.oneOf("agent", p.Agent, Agents())
+	c.agents(p)
 	c.commands("verify", p.Verify)
 	c.commands("worktree_setup", p.WorktreeSetup)
 	c.dir("worktree_dir", p.WorktreeDir)
@@ -58,6 +58,10 @@ func (c *checker) project(p *Project) {
 	}
 	c.oneOf("policy.sandbox", string(p.Policy.Sandbox),
 		[]string{string(SandboxOff), string(SandboxAuto), string(SandboxRequire)})
+	c.oneOf("policy.network", string(p.Policy.Network), []string{string(NetworkFull), string(NetworkModel)})
+	c.oneOf("policy.command_network", string(p.Policy.CommandNetwork), []string{string(NetworkFull), string(NetworkNone)})
+	c.grants("policy.sandbox_read", p.Policy.SandboxRead)
+	c.grants("policy.sandbox_write", p.Policy.SandboxWrite)
 	for _, name := range p.RecipeNames() {
 		c.recipe("recipes."+name, name, p.Recipes[name])
 	}
@@ -129,6 +133,22 @@ func (c *checker) commands(field string, list []string) {
 func (c *checker) noNUL(field, s string) {
 	if strings.ContainsRune(s, 0) {
 		c.fail(field, "must not contain a NUL character")
+	}
+}
+
+// grants refuses what would show everything, or not what it says.
+func (c *checker) grants(field string, list []string) {
+	for i, s := range list {
+		at := fmt.Sprintf("%s[%d]", field, i)
+		c.noNUL(at, s)
+		switch rest, home := strings.CutPrefix(s, "~/"); {
+		case s == "/" || s == "~" || home && path.Clean(rest) == ".":
+			c.fail(at, "is everything; name what is needed in it")
+		case !home && !path.IsAbs(s):
+			c.fail(at, "%q must start with / or ~/", s)
+		case slices.Contains(strings.Split(s, "/"), ".."):
+			c.fail(at, "must not contain ..")
+		}
 	}
 }
 

@@ -10,21 +10,24 @@ const FileName = "pfl-forge.yaml"
 // Project is pfl-forge.yaml: what a repository decides for itself. Every key is
 // optional; Default has the values that serve without a file.
 type Project struct {
-	BaseBranch       string            `yaml:"base_branch"`        // branch to integrate into; empty means the one that is checked out, or the origin's HEAD
-	ParallelWorkers  int               `yaml:"parallel_workers"`   // agent calls at once
-	Models           Models            `yaml:"models"`             // models per kind of work
-	TriageTools      []string          `yaml:"triage_tools"`       // tools of agents that only read
-	WorkerTools      []string          `yaml:"worker_tools"`       // tools of agents that implement
-	MaxReviewRetries int               `yaml:"max_review_retries"` // implementations after the first one was rejected
-	Agent            string            `yaml:"agent"`              // back end for intents that name no recipe, one of Agents()
-	Recipes          map[string]Recipe `yaml:"recipes"`            // deterministic recipes by name
-	Verify           []string          `yaml:"verify"`             // shell commands; all must exit 0 before a review
-	WorktreeDir      string            `yaml:"worktree_dir"`       // where checkouts are made; relative to the repository's root
-	WorktreeOverlay  Overlay           `yaml:"worktree_overlay"`   // checkouts as overlay mounts
-	WorktreeSetup    []string          `yaml:"worktree_setup"`     // shell commands for a fresh checkout
-	Timeouts         Timeouts          `yaml:"timeouts"`           // limits per agent call
-	Budget           Budget            `yaml:"budget"`             // limits of cost
-	Policy           Policy            `yaml:"policy"`             // what may happen without a person
+	BaseBranch       string                 `yaml:"base_branch"`        // branch to integrate into; empty means the one that is checked out, or the origin's HEAD
+	ParallelWorkers  int                    `yaml:"parallel_workers"`   // agent calls at once
+	Models           Models                 `yaml:"models"`             // models per kind of work
+	TriageTools      []string               `yaml:"triage_tools"`       // tools of agents that only read
+	WorkerTools      []string               `yaml:"worker_tools"`       // tools of agents that implement
+	MaxReviewRetries int                    `yaml:"max_review_retries"` // implementations after the first one was rejected
+	Agent            string                 `yaml:"agent"`              // back end for intents that name no recipe, one of AgentNames()
+	Roles            map[string]string      `yaml:"roles"`              // back ends by role, one of RoleNames(); others have Agent
+	Fallback         []string               `yaml:"fallback"`           // back ends in place of one that is at its limit, in this order
+	Agents           map[string]AgentConfig `yaml:"agents"`             // what there is to say about back ends
+	Recipes          map[string]Recipe      `yaml:"recipes"`            // deterministic recipes by name
+	Verify           []string               `yaml:"verify"`             // shell commands; all must exit 0 before a review
+	WorktreeDir      string                 `yaml:"worktree_dir"`       // where checkouts are made; relative to the repository's root
+	WorktreeOverlay  Overlay                `yaml:"worktree_overlay"`   // checkouts as overlay mounts
+	WorktreeSetup    []string               `yaml:"worktree_setup"`     // shell commands for a fresh checkout
+	Timeouts         Timeouts               `yaml:"timeouts"`           // limits per agent call
+	Budget           Budget                 `yaml:"budget"`             // limits of cost
+	Policy           Policy                 `yaml:"policy"`             // what may happen without a person
 }
 
 // Models names the model per kind of work, as the agent back end calls it.
@@ -56,7 +59,11 @@ type Budget struct {
 type Policy struct {
 	TrustedOrigins []string `yaml:"trusted_origins"` // systems whose intents of risk low run unapproved
 	ProtectedPaths []string `yaml:"protected_paths"` // not enforced yet, and refused: a change below these is to wait for approval
-	Sandbox        Sandbox  `yaml:"sandbox"`         // isolation of agent processes
+	Sandbox        Sandbox  `yaml:"sandbox"`         // isolation of agents and commands from the machine
+	Network        Network  `yaml:"network"`         // of agents: full or model
+	CommandNetwork Network  `yaml:"command_network"` // of recipes and verify commands: full or none
+	SandboxRead    []string `yaml:"sandbox_read"`    // paths that agents and commands may read beside the system's; ~ is the service's home
+	SandboxWrite   []string `yaml:"sandbox_write"`   // paths that they may write to as well
 }
 
 // Sandbox says whether agents run isolated from the machine.
@@ -78,6 +85,16 @@ const (
 	OverlayAuto Overlay = "auto" // where the machine permits it
 )
 
+// Network is what agents or commands in a sandbox reach.
+type Network string
+
+// The networks.
+const (
+	NetworkFull  Network = "full"  // what the machine reaches
+	NetworkModel Network = "model" // the model, through the service
+	NetworkNone  Network = "none"  // a loopback of their own
+)
+
 // The agent back ends.
 const (
 	AgentClaude   = "claude"
@@ -87,8 +104,10 @@ const (
 	AgentRecipe   = "recipe"
 )
 
-// Agents lists the names that the key agent accepts.
-func Agents() []string { return []string{AgentClaude, AgentRecipe} }
+// Agents lists the back ends that there are without any configuration.
+func Agents() []string {
+	return []string{AgentClaude, AgentCodex, AgentGemini, AgentRecipe}
+}
 
 // Default returns the project that a repository without pfl-forge.yaml has.
 func Default() *Project {
@@ -109,6 +128,6 @@ func Default() *Project {
 			Review:    10 * time.Minute,
 			Idle:      10 * time.Minute,
 		},
-		Policy: Policy{Sandbox: SandboxAuto},
+		Policy: Policy{Sandbox: SandboxAuto, Network: NetworkFull, CommandNetwork: NetworkFull},
 	}
 }

@@ -1,0 +1,142 @@
+package config
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/pfl-forge/pfl-forge/internal/strictyaml"
+)
+
+// AgentConfig is what a project says about one back end: the models of one that there
+// is, or a program of its own.
+type AgentConfig struct {
+	Command  []string `yaml:"command"`   // the program and its arguments; only for a back end of the project's own
+	ReadOnly bool     `yaml:"read_only"` // the program changes nothing when it is told so, even without a sandbox; that is checked
+	Models   Models   `yaml:"models"`    // as this back end calls them
+}
+
+// RoleNames lists the keys of roles: the kinds of work that an agent can be chosen for.
+func RoleNames() []string { return []string{"analyze", "implement", "review", "reflect"} }
+
+// AgentNames lists every back end of the project: those that there are, and its own.
+func (p *Project) AgentNames() []string {
+	names := Agents()
+	for _, name := range slices.Sorted(maps.Keys(p.Agents)) {
+		if !slices.Contains(names, name) {
+			names = append(names, name)
+		}
+	}
+	return names
+}
+
+// AgentFor returns the back end for a role, one of RoleNames, of an intent that names
+// neither an agent nor a recipe.
+func (p *Project) AgentFor(role string) string {
+	if name := p.Roles[role]; name != "" {
+		return name
+	}
+	return p.Agent
+}
+
+// UsedAgents lists the back ends that the project's configuration names, the default
+// one first.
+func (p *Project) UsedAgents() []string {
+	used := []string{p.Agent}
+	for _, role := range RoleNames() {
+		used = append(used, p.AgentFor(role))
+	}
+	used = append(used, p.Fallback...)
+	used = append(used, slices.Sorted(maps.Keys(p.Agents))...)
+	var out []string
+	for _, name := range used {
+		if !slices.Contains(out, name) {
+			out = append(out, name)
+		}
+	}
+	return out
+}
+
+// ModelsOf returns the models of a back end. An empty one leaves the choice to its CLI.
+func (p *Project) ModelsOf(name string) Models {
+	if name == AgentClaude {
+		return p.Models
+	}
+	m := p.Agents[name].Models
+	for _, model := range []*string{&m.TriageDeep, &m.Complex} {
+		if *model == "" {
+			*model = m.Default
+		}
+	}
+	return m
+}
+
+func (c *checker) agents(p *Project) {
+	known := p.AgentNames()
+	c.oneOf("agent", p.Agent, known)
+	for _, role := range slices.Sorted(maps.Keys(p.Roles)) {
+		if !slices.Contains(RoleNames(), role) {
+			hint := ""
+			if best := strictyaml.Closest(role, RoleNames()); best != "" {
+				hint = fmt.Sprintf("; did you mean %q?", best)
+			}
+			c.fail("roles."+role, "unknown key%s; known keys are %s", hint, strings.Join(RoleNames(), ", "))
+			continue
+		}
+		c.oneOf("roles."+role, p.Roles[role], known)
+		if p.Roles[role] == AgentRecipe {
+			c.fail("roles."+role, "%s does what an intent's recipe says, never the work of one role", AgentRecipe)
+		}
+	}
+	for i, name := range p.Fallback {
+		at := fmt.Sprintf("fallback[%d]", i)
+		c.oneOf(at, name, known)
+		switch {
+		case name == AgentRecipe:
+			c.fail(at, "%s cannot stand in for an agent", AgentRecipe)
+		case slices.Contains(p.Fallback[:i], name):
+			c.fail(at, "%q is given twice", name)
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(p.Agents)) {
+		c.agent("agents."+name, name, p.Agents[name])
+	}
+}
+
+func (c *checker) agent(field, name string, a AgentConfig) {
+	switch {
+	case name == AgentClaude:
+		c.fail(field, "the models of %s are in models", AgentClaude)
+		return
+	case name == AgentRecipe:
+		c.fail(field, "%s has no models and no command", AgentRecipe)
+		return
+	case slices.Contains(Agents(), name):
+		for _, key := range []string{".command", ".read_only"} {
+			if c.pos.Has(field + key) {
+				c.fail(field+key, "goes with a program of your own; %s is one that there is", name)
+			}
+		}
+	case !nameShape.MatchString(name):
+		c.fail(field, "agent name %q must be a-z, 0-9, - and _, starting with a letter or digit, at most 64", name)
+	case len(a.Command) == 0:
+		hint := ""
+		if best := strictyaml.Closest(name, Agents()); best != "" {
+			hint = fmt.Sprintf(", or did you mean %q?", best)
+		}
+		c.fail(field, "needs a command%s", hint)
+	case strings.TrimSpace(a.Command[0]) == "":
+		c.fail(field+".command[0]", "must not be empty")
+	}
+	for i, s := range a.Command {
+		c.noNUL(fmt.Sprintf("%s.command[%d]", field, i), s)
+	}
+	for key, model := range map[string]string{
+		"triage_deep": a.Models.TriageDeep, "default": a.Models.Default, "complex": a.Models.Complex,
+	} {
+		if model != "" || c.pos.Has(field+".models."+key) {
+			c.word(field+".models."+key, model)
+		}
+	}
+}
