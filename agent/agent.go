@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/pfl-forge/pfl-forge"
+	"github.com/pfl-forge/pfl-forge/agent/sandbox"
 	"github.com/pfl-forge/pfl-forge/config"
 )
 
@@ -40,8 +41,9 @@ type Call struct {
 	Schema     []byte // JSON schema of the answer; empty means that any text will do
 	Session    Session
 	Limits     Limits
-	Env        []string    // KEY=VALUE beside the basic environment; nothing else of the service's own is passed on
-	Recipe     *RecipeCall // for the recipe back end only
+	Env        []string      // KEY=VALUE beside the basic environment; nothing else of the service's own is passed on
+	Sandbox    *sandbox.Spec // what its processes see of the machine; nil means everything
+	Recipe     *RecipeCall   // for the recipe back end only
 }
 
 // Limits ends a call that takes too much. Zero values mean the back end's own.

@@ -7,6 +7,7 @@ import (
 
 	"github.com/pfl-forge/pfl-forge"
 	"github.com/pfl-forge/pfl-forge/agent/process"
+	"github.com/pfl-forge/pfl-forge/agent/sandbox"
 	"github.com/pfl-forge/pfl-forge/internal/term"
 )
 
@@ -17,7 +18,8 @@ type Shell struct {
 	Dir        string // absolute
 	ScratchDir string // private, absolute, outside every checkout; HOME is home below it
 	Owner      process.Owner
-	Env        []string // KEY=VALUE beside the basic environment
+	Env        []string      // KEY=VALUE beside the basic environment
+	Sandbox    *sandbox.Spec // what it sees of the machine; nil means everything
 	Limits     Limits
 	Sink       func(Event)       // receives an EventOutput per line, up to linesPerSecond; may be nil
 	Stdout     func(line []byte) // receives each line of stdout as it is, for each; may be nil
@@ -58,6 +60,7 @@ func RunShell(ctx context.Context, s Shell) (ShellResult, error) {
 		Dir:         s.Dir,
 		Env:         process.Environment(home, s.Env...),
 		Owner:       s.Owner,
+		Sandbox:     s.Sandbox,
 		MergeStderr: s.Stdout == nil,
 		Limits:      process.Limits{Wall: s.Limits.Wall, Idle: s.Limits.Idle, OutputBytes: s.Limits.OutputBytes},
 		Line:        s.line,

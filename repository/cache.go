@@ -12,11 +12,14 @@ const (
 	byModels   = "models"
 )
 
+// cache is the directory of all these caches.
+func (r *Repository) cache(by string) string { return filepath.Join(r.dir, "cache", by) }
+
 // environment is what processes of a project see beside the basic environment:
 // caches that stay from call to call, because HOME does not, and what the host adds,
 // which wins.
 func (r *Repository) environment(by string, more ...string) []string {
-	dir := filepath.Join(r.dir, "cache", by)
+	dir := r.cache(by)
 	return slices.Concat([]string{
 		"XDG_CACHE_HOME=" + dir,
 		"GOMODCACHE=" + filepath.Join(dir, "go-mod"),

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"maps"
+	"path/filepath"
 
 	"github.com/pfl-forge/pfl-forge"
 	"github.com/pfl-forge/pfl-forge/agent"
@@ -18,10 +19,6 @@ func (j *Job) Run(ctx context.Context, call agent.Call) (agent.Outcome, error) {
 	if err != nil {
 		return agent.Outcome{}, err
 	}
-	if j.Config.Policy.Sandbox == config.SandboxRequire {
-		return agent.Outcome{}, agent.Fail(forge.FailConfig, "policy.sandbox is %s, and this version has no sandbox: no agent is run",
-			config.SandboxRequire)
-	}
 	scratch, remove, err := j.host.scratch()
 	if err != nil {
 		return agent.Outcome{}, err
@@ -31,12 +28,18 @@ func (j *Job) Run(ctx context.Context, call agent.Call) (agent.Outcome, error) {
 	if call.Dir == "" {
 		call.Dir = scratch // there is nothing to see, and nothing to harm
 	}
-	by := byModels
-	if a.Name() == config.AgentRecipe {
-		by = byCommands
-	}
-	call.Env = j.environment(by, call.Env...)
 	j.configure(&call)
+	where := place{dir: call.Dir, readOnly: call.ReadOnly, scratch: scratch, by: byModels, network: j.Config.Policy.Network}
+	if a.Name() == config.AgentRecipe {
+		// A check may build: what it changes is thrown away.
+		where.readOnly, where.by, where.network = false, byCommands, j.Config.Policy.CommandNetwork
+	} else if call.StateDir != "" {
+		where.state = filepath.Join(call.StateDir, a.Name()) // what else is there is ours
+	}
+	call.Env = j.environment(where.by, call.Env...)
+	if call.Sandbox, err = j.confine(ctx, where); err != nil {
+		return agent.Outcome{}, err
+	}
 	out, err := a.Run(ctx, call, j.sink(a.Name()))
 	r := &j.Result
 	r.Agent, r.Model, r.Usage = a.Name(), out.Model, r.Usage.Add(out.Usage)

@@ -13,6 +13,8 @@ import (
 
 	"github.com/pfl-forge/pfl-forge"
 	"github.com/pfl-forge/pfl-forge/agent"
+	"github.com/pfl-forge/pfl-forge/agent/process"
+	"github.com/pfl-forge/pfl-forge/agent/sandbox"
 	"github.com/pfl-forge/pfl-forge/git/gittest"
 	"github.com/pfl-forge/pfl-forge/repository"
 	"github.com/pfl-forge/pfl-forge/repository/repotest"
@@ -124,8 +126,17 @@ func TestCachesAreApart(t *testing.T) {
 }
 
 func TestRequiredSandbox(t *testing.T) {
-	_, res := run(t, "policy: {sandbox: require}\n", forge.Command{}, agent.Call{Role: agent.RoleReview})
-	if res.Failure == nil || res.Failure.Reason != forge.FailConfig {
-		t.Errorf("got %+v", res)
+	call, res := run(t, "policy: {sandbox: require}\n"+models, forge.Command{}, agent.Call{Role: agent.RoleReview})
+	if err := process.Probe(t.Context(), sandbox.NetworkFull); err != nil {
+		if res.Failure == nil || res.Failure.Reason != forge.FailSandbox {
+			t.Errorf("there is no sandbox (%v), and %+v", err, res)
+		}
+		return
+	}
+	if res.Failure != nil || call.Sandbox == nil {
+		t.Errorf("there is a sandbox, and %+v, %+v", call.Sandbox, res)
+	}
+	if call, _ := run(t, "policy: {sandbox: off}\n"+models, forge.Command{}, agent.Call{Role: agent.RoleReview}); call.Sandbox != nil {
+		t.Errorf("turned off, and %+v", call.Sandbox)
 	}
 }

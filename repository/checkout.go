@@ -5,6 +5,7 @@ import (
 
 	"github.com/pfl-forge/pfl-forge"
 	"github.com/pfl-forge/pfl-forge/agent"
+	"github.com/pfl-forge/pfl-forge/config"
 	"github.com/pfl-forge/pfl-forge/git"
 )
 
@@ -30,7 +31,7 @@ func (j *Job) View(ctx context.Context, purpose string, commit git.OID) (c *git.
 // SetUp runs the project's worktree_setup commands in a fresh checkout. One that
 // fails is a failure of the machine or the network: it is worth another try.
 func (j *Job) SetUp(ctx context.Context, c *git.Checkout) error {
-	report, err := j.commands(ctx, c, j.Config.WorktreeSetup)
+	report, err := j.commands(ctx, c, j.Config.WorktreeSetup, config.NetworkFull)
 	if err != nil || report.Passed {
 		return err
 	}

@@ -219,7 +219,9 @@ func TestANewLifeCleansUp(t *testing.T) {
 	go func() {
 		defer close(ran)
 		_, _ = process.Run(context.WithoutCancel(t.Context()), process.Command{
-			Path: "/bin/sh", Args: []string{"-c", "echo on; exec sleep 600"}, Dir: state, Env: process.Environment(state), Owner: host.Owner,
+			Path: "/bin/sh", Args: []string{"-c", "echo on; exec sleep 600"}, Dir: state, Env: process.Environment(state),
+			Owner: process.NewOwner(state), // one that does not hold the lock, as if its supervisor were gone
+
 			Line: func(process.Stream, []byte) { started <- struct{}{} },
 		})
 	}()

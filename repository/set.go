@@ -11,6 +11,7 @@ import (
 
 	"github.com/pfl-forge/pfl-forge"
 	"github.com/pfl-forge/pfl-forge/agent"
+	"github.com/pfl-forge/pfl-forge/agent/gateway"
 	"github.com/pfl-forge/pfl-forge/agent/process"
 	"github.com/pfl-forge/pfl-forge/bus"
 	"github.com/pfl-forge/pfl-forge/git"
@@ -25,8 +26,12 @@ type Host struct {
 	Env      []string      // KEY=VALUE that commands and agents see beside the basic environment, such as GOCACHE
 	Log      *slog.Logger
 
+	Gateway *gateway.Gateway // by which agents reach their models, closed with the Set; nil: they reach them by themselves
+
 	Objects *bus.Objects // where sessions are handed on to other replicas; nil: nowhere
 	id      string       // of StateDir
+
+	confinement *confinement
 }
 
 // Source is where a repository is. Either URL or Path is set.
@@ -55,6 +60,8 @@ func OpenSet(ctx context.Context, host Host, sources []Source) (*Set, error) {
 	if err != nil {
 		return nil, err
 	}
+	host.confinement = &confinement{}
+	host.Owner.Hold(lock) // what a command leaves running keeps the next life waiting, too
 	s := &Set{host: host, lock: lock, projects: map[forge.ProjectID]*project{}}
 	if s.host.id, err = hostID(host.StateDir); err == nil {
 		err = s.open(ctx, sources)
@@ -125,6 +132,10 @@ func (s *Set) Close() error {
 			errs = append(errs, r.Pool.Close())
 		}
 	}
+	if g := s.host.Gateway; g != nil {
+		errs = append(errs, g.Close())
+	}
+	s.host.Owner.Hold(nil)
 	return errors.Join(append(errs, s.lock.Close())...)
 }
 

@@ -4,11 +4,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 	"strings"
 
 	"github.com/pfl-forge/pfl-forge"
 	"github.com/pfl-forge/pfl-forge/agent"
+	"github.com/pfl-forge/pfl-forge/config"
 	"github.com/pfl-forge/pfl-forge/git"
 )
 
@@ -26,21 +26,29 @@ func (j *Job) Verify(ctx context.Context, commit git.OID) (*forge.VerifyReport, 
 		return nil, err
 	}
 	defer done()
-	return j.commands(ctx, c, slices.Concat(j.Config.WorktreeSetup, j.Config.Verify))
+	// What sets a checkout up is there to fetch things; what verifies it need not be.
+	if report, err := j.commands(ctx, c, j.Config.WorktreeSetup, config.NetworkFull); err != nil || !report.Passed {
+		return report, err
+	}
+	return j.commands(ctx, c, j.Config.Verify, j.Config.Policy.CommandNetwork)
 }
 
 // commands runs command lines of pfl-forge.yaml until one fails.
-func (j *Job) commands(ctx context.Context, c *git.Checkout, lines []string) (*forge.VerifyReport, error) {
+func (j *Job) commands(ctx context.Context, c *git.Checkout, lines []string, network config.Network) (*forge.VerifyReport, error) {
 	scratch, remove, err := j.host.scratch()
 	if err != nil {
 		return nil, err
 	}
 	defer remove()
+	confined, err := j.confine(ctx, place{dir: c.Dir(), scratch: scratch, by: byCommands, network: network})
+	if err != nil {
+		return nil, err
+	}
 	env := append(j.environment(byCommands, c.Env()...),
 		"FORGE_INTENT="+string(j.Intent()), "FORGE_TASK="+string(j.Task()))
 	for _, line := range lines {
 		res, err := agent.RunShell(ctx, agent.Shell{
-			Command: line, Dir: c.Dir(), ScratchDir: scratch, Owner: j.host.Owner, Env: env,
+			Command: line, Dir: c.Dir(), ScratchDir: scratch, Owner: j.host.Owner, Env: env, Sandbox: confined,
 			Limits: agent.Limits{Wall: j.Config.Timeouts.Verify}, Sink: j.sink(""),
 		})
 		if err != nil && !overran(err) {

@@ -52,7 +52,7 @@ func (a *Agent) command(ctx context.Context, call agent.Call) (process.Command, 
 		limits.OutputBytes = defaultOutput
 	}
 	return process.Command{
-		Path: path, Args: args, Dir: call.Dir, Owner: a.opts.Owner, Stdin: text, Limits: limits,
+		Path: path, Args: args, Dir: call.Dir, Owner: a.opts.Owner, Stdin: text, Limits: limits, Sandbox: call.Sandbox,
 		Env: environment(home, settings, a.opts.Env, call.Env),
 	}, s.id, nil
 }

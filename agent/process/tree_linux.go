@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net"
 	"os"
 	"os/exec"
 	"sync"
@@ -63,7 +64,6 @@ func runTree(ctx context.Context, c *Command, out *capture) (int, error) {
 	var code int
 	group.Go(func() { code, err = conclude(wires.result, c, mark) })
 	waited := cmd.Wait()
-	wires.end()
 	group.Wait()
 	if code < 0 {
 		err = errors.Join(err, waited)
@@ -75,8 +75,8 @@ func runTree(ctx context.Context, c *Command, out *capture) (int, error) {
 type wires struct {
 	lifeline, result, offer *os.File // ours
 	theirs                  []*os.File
-	lent                    *os.File // theirs, and ours before and after
-	once                    sync.Once
+	lent                    *os.File     // theirs, and ours before and after
+	listener                net.Listener // that was offered
 }
 
 func newWires(c *Command) (*wires, error) {
@@ -123,17 +123,9 @@ func (w *wires) give(c *Command) {
 		return // it is gone, and its verdict is missing
 	}
 	if l, err := sandbox.Receive(w.offer); err == nil {
+		w.listener = l
 		c.Sandbox.Serve(l)
 	}
-}
-
-// end makes sure that nobody waits for an offer any more.
-func (w *wires) end() {
-	w.once.Do(func() {
-		if w.offer != nil {
-			_ = syscall.Shutdown(int(w.offer.Fd()), syscall.SHUT_RDWR)
-		}
-	})
 }
 
 func (w *wires) close() {
@@ -142,6 +134,9 @@ func (w *wires) close() {
 		if f != nil {
 			f.Close()
 		}
+	}
+	if w.listener != nil {
+		w.listener.Close()
 	}
 }
 

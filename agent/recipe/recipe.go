@@ -115,6 +115,6 @@ func (r *run) shell(ctx context.Context, command string, stdout func([]byte)) (a
 	}
 	return agent.RunShell(ctx, agent.Shell{
 		Command: command, Dir: r.call.Dir, ScratchDir: r.call.ScratchDir, Owner: r.agent.owner,
-		Env: env, Limits: limits, Sink: r.sink, Stdout: stdout,
+		Env: env, Limits: limits, Sandbox: r.call.Sandbox, Sink: r.sink, Stdout: stdout,
 	})
 }

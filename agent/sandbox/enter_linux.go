@@ -112,7 +112,9 @@ func (s *Spec) mounts() error {
 		case Writable:
 			err = bind(source(m), at, false)
 		case Hidden:
-			if err = hide(at); err == nil {
+			if err = hide(at); errors.Is(err, os.ErrNotExist) {
+				err = nil // something else is seen there
+			} else if err == nil {
 				hidden = append(hidden, at)
 			}
 		}
@@ -181,8 +183,7 @@ func place(from, at string) error {
 	return f.Close()
 }
 
-// hide puts an empty file system over a directory, and nothing over a file. What is
-// not there needs no hiding.
+// hide puts an empty file system over a directory, and nothing over a file.
 func hide(at string) error {
 	info, err := os.Lstat(at)
 	switch {
@@ -245,10 +246,8 @@ func (s *Spec) proc() error {
 		return fmt.Errorf("forbid further namespaces: %w", err)
 	}
 	s.limitProcesses(at)
-	for _, name := range []string{"/kcore", "/keys", "/timer_list", "/sysrq-trigger"} {
-		if err := hide(at + name); err != nil && !errors.Is(err, os.ErrNotExist) && strings.HasSuffix(name, "trigger") {
-			return err
-		}
+	if err := hide(at + "/keys"); err != nil && !errors.Is(err, os.ErrNotExist) {
+		return err
 	}
 	return attribute(at, false, unix.MOUNT_ATTR_RDONLY)
 }

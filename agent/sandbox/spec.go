@@ -21,7 +21,7 @@ type Spec struct {
 	Processes int // at once; 0 means DefaultProcesses
 
 	// Listen is an address of loopback on which Serve answers inside, when Network is
-	// NetworkNone. Serve may keep the listener, and must close it when the command ended.
+	// NetworkNone. Serve returns at once; the listener is closed when the command ended.
 	Listen string
 	Serve  func(net.Listener) `json:"-"`
 }

@@ -1,0 +1,160 @@
+package repository
+
+import (
+	"context"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+
+	"github.com/pfl-forge/pfl-forge"
+	"github.com/pfl-forge/pfl-forge/agent"
+	"github.com/pfl-forge/pfl-forge/agent/process"
+	"github.com/pfl-forge/pfl-forge/agent/sandbox"
+	"github.com/pfl-forge/pfl-forge/config"
+)
+
+// confinement is what this machine offers, found out once.
+type confinement struct {
+	once   sync.Once
+	failed map[sandbox.Network]error // why there is no sandbox with such a network; nil if there is
+	system []sandbox.Mount
+	home   string // of the person or service that we are
+
+	warn sync.Once
+}
+
+// probe really makes sandboxes, because no other question to the kernel has a reliable answer.
+func (c *confinement) probe(ctx context.Context) {
+	c.once.Do(func() {
+		ctx = context.WithoutCancel(ctx)
+		c.home = os.Getenv("HOME")
+		c.system = sandbox.System(os.Getenv("PATH"), c.home)
+		c.failed = map[sandbox.Network]error{}
+		for _, n := range []sandbox.Network{sandbox.NetworkFull, sandbox.NetworkNone} {
+			c.failed[n] = process.Probe(ctx, n)
+		}
+	})
+}
+
+// place is where a command works.
+type place struct {
+	dir      string // the checkout
+	readOnly bool   // it must not change it
+	scratch  string // private to the call
+	state    string // kept from call to call; may be empty
+	by       string // whose caches it uses
+	network  config.Network
+}
+
+// confine returns what a command sees of the machine: the system, what it works with, and
+// what the project's configuration grants. It returns nil where there is to be no sandbox.
+func (j *Job) confine(ctx context.Context, p place) (*sandbox.Spec, error) {
+	policy := &j.Config.Policy
+	if policy.Sandbox == config.SandboxOff {
+		return nil, nil //nolint:nilnil // no sandbox is an answer
+	}
+	c := j.host.confinement
+	c.probe(ctx)
+	spec := sandbox.Spec{Network: sandbox.NetworkFull}
+	if p.network != config.NetworkFull {
+		spec.Network = sandbox.NetworkNone
+	}
+	if err := c.failed[spec.Network]; err != nil {
+		if policy.Sandbox == config.SandboxRequire || spec.Network == sandbox.NetworkNone {
+			return nil, agent.Fail(forge.FailSandbox,
+				"%v; pfl-forge doctor says what this machine offers. Allow it user namespaces, or change policy in %s", err, config.FileName)
+		}
+		c.warn.Do(func() { j.host.Log.Warn("agents and commands run without a sandbox", "reason", err) })
+		return nil, nil //nolint:nilnil // as said in policy.sandbox
+	}
+	if g := j.host.Gateway; g != nil && p.network == config.NetworkModel {
+		spec.Listen, spec.Serve = g.Address(), g.Serve
+	}
+	spec.Mounts = slices.Concat(c.system, j.grants(c.home), j.private(), p.mounts())
+	for _, dir := range j.Store.ObjectDirs() {
+		spec.Mounts = append(spec.Mounts, sandbox.Path(dir, sandbox.ReadOnly)...)
+	}
+	if err := os.MkdirAll(j.cache(p.by), 0o700); err != nil {
+		return nil, err
+	}
+	spec.Mounts = append(spec.Mounts, sandbox.Path(j.cache(p.by), sandbox.Writable)...)
+	return &spec, nil
+}
+
+// mounts are of the call itself.
+func (p *place) mounts() []sandbox.Mount {
+	kind := sandbox.Writable
+	if p.readOnly {
+		kind = sandbox.ReadOnly
+	}
+	out := sandbox.Path(p.dir, kind)
+	if p.dir != p.scratch {
+		out = append(out, sandbox.Path(p.scratch, sandbox.Writable)...)
+	}
+	if p.state != "" && os.MkdirAll(p.state, 0o700) == nil {
+		out = append(out, sandbox.Path(p.state, sandbox.Writable)...)
+	}
+	tmp := filepath.Join(p.scratch, "home", "tmp")
+	_ = os.MkdirAll(tmp, 0o700) // else the sandbox says so
+	return append(out,
+		sandbox.Mount{Path: "/tmp", Kind: sandbox.Writable, To: tmp}, sandbox.Mount{Path: "/var/tmp", Kind: sandbox.Writable, To: tmp})
+}
+
+// private is what nothing may show, also where it is in something that is shown: the
+// service's state, and the repository with what pfl-forge keeps there.
+func (j *Job) private() []sandbox.Mount {
+	var out []sandbox.Mount
+	for _, dir := range []string{j.host.StateDir, j.Store.WorkTree(), j.Store.Dir()} {
+		if actual, err := filepath.EvalSymlinks(dir); dir != "" && err == nil {
+			out = append(out, sandbox.Mount{Path: actual, Kind: sandbox.Hidden})
+		}
+	}
+	return out
+}
+
+// grants is what the project's configuration adds, and the caches that an operator named.
+func (j *Job) grants(home string) []sandbox.Mount {
+	var out []sandbox.Mount
+	add := func(path string, kind sandbox.Kind) {
+		if rest, ok := strings.CutPrefix(path, "~/"); ok {
+			path = filepath.Join(home, rest)
+		}
+		if !j.isPrivate(path) {
+			out = append(out, sandbox.Path(path, kind)...)
+		}
+	}
+	for _, path := range j.Config.Policy.SandboxRead {
+		add(path, sandbox.ReadOnly)
+	}
+	for _, path := range j.Config.Policy.SandboxWrite {
+		add(path, sandbox.Writable)
+	}
+	for _, kv := range j.host.Env {
+		if name, path, _ := strings.Cut(kv, "="); slices.Contains(cacheVariables, name) && filepath.IsAbs(path) {
+			_ = os.MkdirAll(path, 0o755) // else it is not there, and the tool says so
+			add(path, sandbox.Writable)
+		}
+	}
+	return out
+}
+
+// isPrivate reports whether a path leads to what no configuration can grant.
+func (j *Job) isPrivate(path string) bool {
+	actual, err := filepath.EvalSymlinks(path)
+	if err != nil {
+		return true // there is nothing
+	}
+	dirs := []string{j.host.StateDir, j.Store.Dir()}
+	if tree := j.Store.WorkTree(); tree != "" {
+		dirs = append(dirs, filepath.Join(tree, ".forge"))
+	}
+	return slices.ContainsFunc(dirs, func(dir string) bool {
+		rel, err := filepath.Rel(dir, actual)
+		return err == nil && filepath.IsLocal(rel)
+	})
+}
+
+// cacheVariables name directories that an operator has all commands share.
+var cacheVariables = []string{"GOCACHE", "GOMODCACHE", "npm_config_cache"}
