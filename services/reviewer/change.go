@@ -33,6 +33,7 @@ func look(ctx context.Context, j *repository.Job, view *git.Checkout, base, head
 	}
 	s := show(files)
 	c := newChange(j.Command, j.Config.Verify)
+	c.Rules = rules(repository.Files(changed))
 	c.Diff, c.Parts, c.Binary, c.Index = s.diff, s.parts, s.bare, index(s.parts)
 	if truncated {
 		c.Unshown = unshown(repository.Files(changed), files)

@@ -26,6 +26,7 @@ type change struct {
 	Since        []string // files that differ from what the last review read
 	Compared     bool     // Since is known
 
+	Rules    []string // files of the change that tell agents how to work
 	Diff     string
 	Parts    []part
 	Index    string
@@ -60,4 +61,24 @@ func render(c *change) (system, text string, err error) {
 	}
 	text, err = reviewPrompt.Render("prompt", c)
 	return system, text, err
+}
+
+// ruleNames are files and directories in which a repository tells agents how to work.
+var ruleNames = []string{
+	"CLAUDE.md", "CLAUDE.local.md", "AGENTS.md", "AGENTS.override.md", "GEMINI.md", "copilot-instructions.md", ".cursorrules", ".windsurfrules",
+	".claude", ".codex", ".gemini", ".opencode", ".cursor",
+}
+
+// rules returns the paths of such files.
+func rules(paths []string) []string {
+	var list []string
+	for _, p := range paths {
+		for name := range strings.SplitSeq(p, "/") {
+			if slices.ContainsFunc(ruleNames, func(r string) bool { return strings.EqualFold(r, name) }) {
+				list = append(list, p)
+				break
+			}
+		}
+	}
+	return list
 }

@@ -46,6 +46,7 @@ func TestPrompt(t *testing.T) {
 	c := newChange(command(), []string{"make", "go vet ./...\ngo test ./..."})
 	s := show(split(small))
 	c.Diff, c.Compared, c.Since = s.diff, true, []string{"form.go", "a\n\"b\".go"}
+	c.Rules = rules([]string{"form.go", "docs/claude.md", "CLAUDE.md.txt", ".claude/commands/review.md"})
 	system, text, err := render(c)
 	if err != nil {
 		t.Fatal(err)
