@@ -85,7 +85,10 @@ func TestPrompts(t *testing.T) {
 		},
 		"interrupted": {task(1), briefing{opening: repository.OpenResume, interrupted: cut}},
 		"redelivered": {task(1), briefing{opening: repository.OpenLost, touched: true}},
-		"retried":     {with(task(2), func(c *forge.Command) { c.Instructions, c.Feedback = "Be quick.", "Be quick.\n\nform.go:1: wrong" }), briefing{opening: repository.OpenNew, interrupted: cut}},
+		"retried": {
+			with(task(2), func(c *forge.Command) { c.Instructions, c.Feedback = "Be quick.", "Be quick.\n\nform.go:1: wrong" }),
+			briefing{opening: repository.OpenNew, interrupted: cut},
+		},
 	} {
 		system, text, err := render(p.cmd, p.b)
 		if err != nil {
