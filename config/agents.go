@@ -128,6 +128,9 @@ func (c *checker) agent(field, name string, a AgentConfig) {
 		c.fail(field, "needs a command%s", hint)
 	case strings.TrimSpace(a.Command[0]) == "":
 		c.fail(field+".command[0]", "must not be empty")
+	case strings.Contains(a.Command[0], "/") && !strings.HasPrefix(a.Command[0], "/"):
+		c.fail(field+".command[0]", "%q must be absolute, or a name to find in PATH: a file of the repository could be changed by who works there",
+			a.Command[0])
 	}
 	for i, s := range a.Command {
 		c.noNUL(fmt.Sprintf("%s.command[%d]", field, i), s)

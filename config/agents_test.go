@@ -19,7 +19,7 @@ agents:
   codex:
     models: {default: gpt-5-codex}
   ours:
-    command: [./tools/agent, --json]
+    command: [/opt/agent, --json]
     read_only: true
     models: {triage_deep: small, default: large, complex: huge}
 `))
@@ -50,7 +50,7 @@ agents:
 		t.Error(diff)
 	}
 	wantOurs := config.AgentConfig{
-		Command: []string{"./tools/agent", "--json"}, ReadOnly: true,
+		Command: []string{"/opt/agent", "--json"}, ReadOnly: true,
 		Models: config.Models{TriageDeep: "small", Default: "large", Complex: "huge"},
 	}
 	if diff := cmp.Diff(wantOurs, p.Agents["ours"]); diff != "" {
@@ -60,7 +60,7 @@ agents:
 
 func TestAgentsRefused(t *testing.T) {
 	for _, tt := range []struct{ in, want string }{
-		{"roles: {reveiw: codex}", `pfl-forge.yaml:1: roles.reveiw: unknown key; did you mean "review"?; known keys are analyze`},
+		{"roles: {revue: codex}", `pfl-forge.yaml:1: roles.revue: unknown key; did you mean "review"?; known keys are analyze`},
 		{"roles: {review: codecs}", `roles.review: "codecs" is not one of claude, codex`},
 		{"roles: {review: recipe}", "roles.review: recipe does what an intent's recipe says"},
 		{"fallback: [codx]", `fallback[0]: "codx" is not one of claude, codex, gemini`},
@@ -70,6 +70,7 @@ func TestAgentsRefused(t *testing.T) {
 		{"agents: {ours: {command: []}}", "agents.ours: needs a command"},
 		{"agents: {ours: {command: ['']}}", "agents.ours.command[0]: must not be empty"},
 		{"agents: {ours: {command: [x, \"a\\0b\"]}}", "agents.ours.command[1]: must not contain a NUL character"},
+		{"agents: {ours: {command: [./x]}}", `agents.ours.command[0]: "./x" must be absolute`},
 		{"agents: {Ours: {command: [x]}}", `agents.Ours: agent name "Ours" must be a-z`},
 		{"agents: {ours: {comand: [x]}}", `agents.ours.comand: unknown key; did you mean "command"?`},
 		{"agents: {codex: {command: [x]}}", "agents.codex.command: goes with a program of your own"},

@@ -73,6 +73,13 @@ func (l *Log) Said(text string) {
 	l.emit(agent.Event{Kind: agent.EventText, Text: term.Short(text, maxText)})
 }
 
+// Ends is what the agent said last, as a whole.
+func (l *Log) Ends(text string) {
+	if text != "" {
+		l.text = text
+	}
+}
+
 // Text returns what the agent said last.
 func (l *Log) Text() string { return l.text }
 

@@ -9,6 +9,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
@@ -24,7 +25,7 @@ type Program struct {
 	About     About
 	Options   Options  // as the back end was given them
 	MaxPrompt int      // bytes; 0 means 1 MiB
-	Reads     bool     // it can be kept from writing, so it may have roles that only read
+	Reads     bool     // it can be kept from writing by other means than a sandbox
 	Priced    bool     // it reports a cost of its own
 	Schema    bool     // it takes a schema; otherwise that is put into the prompt
 	Unknown   []string // what it says of a session that it does not have, in lower case
@@ -33,6 +34,9 @@ type Program struct {
 	Command func(*Turn) (Invocation, error)
 	// Reader returns what follows its output, telling the log.
 	Reader func(*Turn, *Log) Reader
+	// State tells the states of the checkout apart, for a program that promises to change
+	// nothing, and could; nil for others.
+	State func(context.Context, *Turn) (string, error)
 	// Files lists the files of one of its sessions, relative to its state directory.
 	Files func(state, native string) ([]string, error)
 }
@@ -109,8 +113,8 @@ func (p *Program) once(ctx context.Context, call agent.Call, sink func(agent.Eve
 	if err != nil {
 		return out, err
 	}
-	if call.ReadOnly && !p.Reads {
-		return out, agent.Fail(forge.FailConfig, "%s cannot be kept from writing, so it cannot %s; choose another agent for that role in %s",
+	if !p.Can(&call) {
+		return out, agent.Fail(forge.FailConfig, "nothing keeps %s from writing here, so it cannot %s; choose another agent for that role in %s",
 			p.About.Backend, call.Role, config.FileName)
 	}
 	turn, err := p.turn(&call)
@@ -122,10 +126,54 @@ func (p *Program) once(ctx context.Context, call agent.Call, sink func(agent.Eve
 		return out, err
 	}
 	defer conn.Close()
-	for _, env := range [][]string{p.Options.Env, conn.Env, call.Env} {
+	for _, env := range [][]string{p.shared(conn.Env), conn.Env, call.Env} {
 		turn.Env = process.Merge(turn.Env, env)
 	}
-	return p.run(ctx, path, turn, conn, sink)
+	return p.unchanged(ctx, turn, func() (agent.Outcome, error) { return p.run(ctx, path, turn, conn, sink) })
+}
+
+// Can reports whether the program may make a call of that kind: one that only reads
+// needs something that keeps it from writing.
+func (p *Program) Can(call *agent.Call) bool {
+	return !call.ReadOnly || p.Reads || call.Sandbox != nil || call.Dir == call.ScratchDir
+}
+
+// Found returns why the program is not there, or nil.
+func (p *Program) Found() error {
+	_, err := p.find()
+	return err
+}
+
+// shared returns what all calls have of the options: not the credentials, if a call has
+// its own.
+func (p *Program) shared(own []string) []string {
+	if len(own) == 0 {
+		return p.Options.Env
+	}
+	return slices.DeleteFunc(slices.Clone(p.Options.Env), func(kv string) bool {
+		name, _, _ := strings.Cut(kv, "=")
+		return name == p.About.Key || name == p.About.Endpoint || slices.Contains(p.About.Login, name)
+	})
+}
+
+// unchanged runs a call, and looks whether one that only reads kept to that, where
+// nothing but the program's promise makes it.
+func (p *Program) unchanged(ctx context.Context, t *Turn, run func() (agent.Outcome, error)) (agent.Outcome, error) {
+	if p.State == nil || !t.Call.ReadOnly || t.Call.Sandbox != nil {
+		return run()
+	}
+	before, err := p.State(ctx, t)
+	if err != nil {
+		return agent.Outcome{Session: t.Call.Session.ID}, agent.AsFailure(err)
+	}
+	out, err := run()
+	if ctx.Err() != nil {
+		return out, err
+	}
+	if after, stateErr := p.State(ctx, t); stateErr != nil || after != before {
+		return out, agent.Fail(forge.FailUnsafe, "%s changed the checkout, and was only to read", p.About.Backend)
+	}
+	return out, err
 }
 
 // turn prepares the directories, the session and the prompt of a call.
@@ -187,9 +235,21 @@ func (p *Program) run(ctx context.Context, path string, t *Turn, conn agent.Conn
 	case err != nil:
 		return out, agent.AsFailure(err)
 	case failure != nil:
-		return out, p.lost(failure)
+		return out, limited(p.lost(failure), conn.Limited)
 	}
 	return out, answer(&out, call)
+}
+
+// limited fills in until when a limit holds, if the connection knows that.
+func limited(f *agent.Failure, until func() time.Time) *agent.Failure {
+	switch f.Reason {
+	case forge.FailRateLimited, forge.FailQuota, forge.FailOverloaded:
+		if until != nil && f.Until.IsZero() {
+			f.Until = until()
+		}
+	default:
+	}
+	return f
 }
 
 // lost turns the program's word that it does not know a session into that reason.

@@ -2,8 +2,8 @@
 //
 // A call sees nothing of the machine's or the repository's CLI settings: no config.toml,
 // no rules, no hooks, no MCP servers, no skills. The repository's AGENTS.md, or CLAUDE.md
-// in its place, is read. Calls that only read run in the sandbox of the CLI, which lets
-// no command write; where that does not work, no command runs at all.
+// in its place, is read. Calls that only read run in our sandbox or in that of the CLI,
+// which lets no command write; where that does not work, no command runs at all.
 package codex
 
 import (
@@ -61,7 +61,7 @@ func command(t *cli.Turn) (cli.Invocation, error) {
 	args := []string{
 		"exec", "--json", "--color", "never", "--ignore-user-config", "--ignore-rules", "--skip-git-repo-check", "-C", t.Call.Dir,
 	}
-	if t.Call.ReadOnly {
+	if t.Call.ReadOnly && t.Call.Sandbox == nil {
 		args = append(args, "-s", "read-only")
 	} else {
 		args = append(args, "-s", "danger-full-access") // it has to commit; what it may reach is for our sandbox to say

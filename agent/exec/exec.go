@@ -1,0 +1,103 @@
+// Package exec makes an agent of any program that reads a prompt on stdin and prints
+// JSON on stdout; docs/guide-agents.md has the contract. The program and its arguments
+// come from the project's configuration, never from an intent.
+package exec
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/pfl-forge/pfl-forge"
+	"github.com/pfl-forge/pfl-forge/agent"
+	"github.com/pfl-forge/pfl-forge/agent/cli"
+	"github.com/pfl-forge/pfl-forge/agent/process"
+	"github.com/pfl-forge/pfl-forge/config"
+)
+
+// New returns the agent of that name. Options.Path, if it is set, is run in place of the
+// configured program.
+func New(name string, c config.AgentConfig, opts cli.Options) *cli.Program {
+	about := cli.About{Backend: name, Install: "what " + config.FileName + " calls it by"}
+	if len(c.Command) > 0 {
+		about.Command = c.Command[0]
+	}
+	p := &cli.Program{
+		About: about, Options: opts, Reads: c.ReadOnly, Priced: true,
+		Command: func(t *cli.Turn) (cli.Invocation, error) { return command(t, c.Command) },
+		Reader:  func(t *cli.Turn, log *cli.Log) cli.Reader { return &reader{log: log, session: t.Call.Session.ID} },
+		Files:   files,
+	}
+	p.State = func(ctx context.Context, t *cli.Turn) (string, error) { return state(ctx, t, opts.Owner) }
+	return p
+}
+
+// Credentials returns what the service's own environment holds for the agent of that
+// name: FORGE_AGENT_<NAME>_KEY=x is KEY=x to its program. An operator decides what that
+// is, not the repository.
+func Credentials(name string) []string {
+	prefix := "FORGE_AGENT_" + strings.ToUpper(strings.ReplaceAll(name, "-", "_")) + "_"
+	var out []string
+	for _, kv := range os.Environ() {
+		if rest, ok := strings.CutPrefix(kv, prefix); ok && !strings.HasPrefix(rest, "=") {
+			out = append(out, rest)
+		}
+	}
+	return out
+}
+
+func command(t *cli.Turn, words []string) (cli.Invocation, error) {
+	for _, w := range words[min(1, len(words)):] {
+		if info, err := os.Stat(filepath.Join(t.Call.Dir, w)); err == nil && !filepath.IsAbs(w) && info.Mode().IsRegular() {
+			return cli.Invocation{}, agent.Fail(forge.FailConfig,
+				"the command of %s names %s, which is in the checkout: whoever works there could change the agent; keep it elsewhere, and give an absolute path",
+				filepath.Base(t.State), w)
+		}
+	}
+	schema, system := filepath.Join(t.Home, "schema.json"), filepath.Join(t.Home, "system.md")
+	for path, data := range map[string][]byte{schema: t.Call.Schema, system: []byte(t.Call.System)} {
+		if err := os.WriteFile(path, data, 0o600); err != nil {
+			return cli.Invocation{}, agent.Fail(forge.FailRepository, "%v", err)
+		}
+	}
+	env := []string{
+		"FORGE_ROLE=" + string(t.Call.Role),
+		"FORGE_MODEL=" + t.Call.Model,
+		"FORGE_SYSTEM=" + system,
+		"FORGE_SESSION=" + t.Call.Session.ID,
+		"FORGE_STATE_DIR=" + t.State,
+		"FORGE_TOOLS=" + strings.Join(t.Call.Tools, ","),
+	}
+	if len(t.Call.Schema) > 0 {
+		env = append(env, "FORGE_SCHEMA="+schema)
+	}
+	if t.Call.ReadOnly {
+		env = append(env, "FORGE_READ_ONLY=1")
+	}
+	if t.Native != "" {
+		env = append(env, "FORGE_RESUME=1")
+	}
+	if n := t.Call.Limits.MaxTurns; n > 0 {
+		env = append(env, fmt.Sprint("FORGE_MAX_TURNS=", n))
+	}
+	if usd := t.Call.Limits.BudgetUSD; usd > 0 {
+		env = append(env, fmt.Sprintf("FORGE_BUDGET_USD=%.4f", usd))
+	}
+	return cli.Invocation{Args: words[min(1, len(words)):], Env: env, Stdin: []byte(t.Call.Prompt)}, nil
+}
+
+// files returns what the program kept of a session: files whose names begin with its id.
+func files(state, native string) ([]string, error) { return cli.Glob(state, native+"*") }
+
+// state tells the states of a checkout apart, so that a program that was to change
+// nothing is not taken by its word.
+func state(ctx context.Context, t *cli.Turn, owner process.Owner) (string, error) {
+	report, err := process.Run(ctx, process.Command{
+		Path: "/bin/sh", Args: []string{"-c", "exec 2>/dev/null; git rev-parse HEAD; git status --porcelain --ignored; git diff HEAD"}, Dir: t.Call.Dir,
+		Env: process.Environment(t.Home), Owner: owner, Limits: process.Limits{Wall: time.Minute},
+	})
+	return string(report.Output), err
+}
