@@ -60,7 +60,7 @@ agents:
 
 func TestAgentsRefused(t *testing.T) {
 	for _, tt := range []struct{ in, want string }{
-		{"roles: {revue: codex}", `pfl-forge.yaml:1: roles.revue: unknown key; did you mean "review"?; known keys are analyze`},
+		{"roles: {reviews: codex}", `pfl-forge.yaml:1: roles.reviews: unknown key; did you mean "review"?; known keys are analyze`},
 		{"roles: {review: codecs}", `roles.review: "codecs" is not one of claude, codex`},
 		{"roles: {review: recipe}", "roles.review: recipe does what an intent's recipe says"},
 		{"fallback: [codx]", `fallback[0]: "codx" is not one of claude, codex, gemini`},
