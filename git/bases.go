@@ -3,13 +3,10 @@ package git
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"log/slog"
 	"os"
-	"path/filepath"
 	"strconv"
-	"strings"
 	"sync"
 )
 
@@ -20,7 +17,9 @@ import (
 //	<dir>/.base/<n>/at.json  which commit the files are of; not there while they are being written
 //
 // One is made when the first task starts from the head of the base branch, and follows it from then on in the background:
-// the one that is free, or a new one while tasks are mounted over all others. Up to two that are free are kept.
+// the one that is free, or a new one while tasks are mounted over all others. Up to two that are free are kept. When a
+// checkout is given back, its tree is compared with its index before others start from it, because an agent that is not
+// confined can find it.
 type bases struct {
 	pool *Pool
 	log  *slog.Logger
@@ -29,32 +28,35 @@ type bases struct {
 	trees  map[string]*base
 	newest *base
 	serial int
-	head   OID           // where the base branch is
-	wanted bool          // tasks start from there
-	failed OID           // what could not be made
-	probed bool          // it is known whether mounting is permitted; of make alone
-	off    bool          // mounting is not permitted, or not wished
-	making OID           // empty while nothing is being made
-	made   chan struct{} // closed when it is
+	head   OID  // where the base branch is
+	wanted bool // tasks start from there
+	off    bool // mounting is not permitted, or not wished
+	failed OID  // what could not be made
 
-	stop    context.CancelFunc
-	stopped context.Context //nolint:containedctx // of the work in the background, which no call waits for
+	working bool          // in the background
+	making  OID           // the tree that is being written
+	turn    chan struct{} // closed, and another one, at each step of that work
+	probed  bool          // it is known whether mounting is permitted; of that work alone
 	work    sync.WaitGroup
+	ctx     context.Context //nolint:containedctx // of that work, which no call waits for to its end
+	cancel  context.CancelFunc
 }
 
 // base is one of the trees.
 type base struct {
-	name  string
-	at    OID  // empty when its files are not surely those of a commit
-	users int  // checkouts that are mounted over it, or will be again
-	taken bool // being written
+	name    string
+	at      OID  // empty when its files are not surely those of a commit
+	users   int  // checkouts that are mounted over it, or will be again
+	writing bool // just now
+	suspect bool // an agent may have found it: to be compared with its index
+	looking bool // that is being done
 }
 
 const maxFree = 2 // trees that nobody uses and that are kept
 
 func newBases(p *Pool, off bool) *bases {
-	b := &bases{pool: p, log: p.log, off: off, trees: map[string]*base{}}
-	b.stopped, b.stop = context.WithCancel(context.Background())
+	b := &bases{pool: p, log: p.log, off: off, trees: map[string]*base{}, turn: make(chan struct{})}
+	b.ctx, b.cancel = context.WithCancel(context.Background())
 	return b
 }
 
@@ -72,31 +74,26 @@ func (p *Pool) Follow(head OID) {
 	b.begin()
 }
 
-// Idle waits until what Follow began has ended, or ctx has.
+// Idle waits until there is nothing to do in the background for the next overlay checkout, or ctx ends.
 func (p *Pool) Idle(ctx context.Context) error {
 	b := p.bases
-	for {
-		b.mu.Lock()
-		making, made := b.making, b.made
-		b.mu.Unlock()
-		if making == "" {
-			return nil
-		}
-		select {
-		case <-made:
-		case <-ctx.Done():
-			return context.Cause(ctx)
-		}
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	for b.working && ctx.Err() == nil {
+		b.wait(ctx)
 	}
+	return context.Cause(ctx)
 }
 
-// begin starts to make the tree of the head, unless there is one, or something else is being made: that is followed by it.
-func (b *bases) begin() {
-	if b.off || !b.wanted || b.making != "" || b.head == "" || b.head == b.failed || b.of(b.head) != nil || b.stopped.Err() != nil {
-		return
+// wait lets go of the lock until something has changed.
+func (b *bases) wait(ctx context.Context) {
+	turn := b.turn
+	b.mu.Unlock()
+	select {
+	case <-turn:
+	case <-ctx.Done():
 	}
-	b.making, b.made = b.head, make(chan struct{})
-	b.work.Go(b.make)
+	b.mu.Lock()
 }
 
 // of returns the tree of a commit, nil if there is none.
@@ -109,8 +106,8 @@ func (b *bases) of(at OID) *base {
 	return nil
 }
 
-// acquire returns the tree of a commit, which will not change until it is released. It waits for one that is being made.
-// It returns nil when there is none: then checkouts are made without.
+// acquire returns the tree of a commit, which will not change until it is released. It waits for one that is being made
+// or looked at. It returns nil when there is none: then checkouts are made without.
 func (b *bases) acquire(ctx context.Context, at OID) *base {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -118,161 +115,38 @@ func (b *bases) acquire(ctx context.Context, at OID) *base {
 		b.wanted = true
 		b.begin()
 	}
-	if b.making == at {
-		made := b.made
-		b.mu.Unlock()
-		select {
-		case <-made:
-		case <-ctx.Done():
+	for ctx.Err() == nil && !b.off {
+		t := b.of(at)
+		if t != nil && !t.suspect && !t.looking {
+			t.users++
+			return t
 		}
-		b.mu.Lock()
+		if !b.working || t == nil && b.making != at && !b.due(at) {
+			break
+		}
+		b.wait(ctx)
 	}
-	t := b.of(at)
-	if t == nil || b.off {
-		return nil
+	return nil
+}
+
+// suspect says that an agent has ended that may have found the tree.
+func (b *bases) suspect(name string) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if t := b.trees[name]; t != nil {
+		t.suspect = true
 	}
-	t.users++
-	return t
+	b.begin()
 }
 
 // release says that a checkout is not mounted over the tree any more, and never will be.
 func (b *bases) release(name string) {
 	b.mu.Lock()
+	defer b.mu.Unlock()
 	if t := b.trees[name]; t != nil {
 		t.users--
 	}
-	b.mu.Unlock()
-	b.trim()
-}
-
-// make brings a tree to the head, in the background.
-func (b *bases) make() {
-	b.probe()
-	b.mu.Lock()
-	if b.off {
-		b.ended()
-		b.mu.Unlock()
-		return
-	}
-	at, t := b.making, b.pick()
-	t.at, t.taken = "", true
-	b.mu.Unlock()
-	err := b.write(b.stopped, t.name, at)
-	b.mu.Lock()
-	t.taken = false
-	if err == nil {
-		t.at, b.newest = at, t
-	} else if b.failed = at; b.stopped.Err() == nil {
-		b.log.Warn("cannot make the tree that overlay checkouts are mounted over; checkouts are made without", "commit", at, "error", err)
-	}
-	b.ended()
-	b.begin() // the head may have moved meanwhile
-	b.mu.Unlock()
-	b.trim()
-}
-
-func (b *bases) ended() {
-	close(b.made)
-	b.making = ""
-}
-
-// probe finds out, the first time, whether mounting is permitted.
-func (b *bases) probe() {
-	if b.probed {
-		return
-	}
-	b.probed = true
-	err := ProbeOverlay(b.pool.dir)
-	if err == nil {
-		return
-	}
-	b.log.Info("checkouts are made without overlay mounts", "reason", err)
-	b.mu.Lock()
-	b.off = true
-	b.mu.Unlock()
-	b.trim()
-}
-
-// pick returns a tree that may be written to: rather not the newest, which somebody may still want to start from.
-func (b *bases) pick() *base {
-	var found *base
-	for _, t := range b.trees {
-		if t.users == 0 && !t.taken && (found == nil || found == b.newest) {
-			found = t
-		}
-	}
-	if found == nil {
-		b.serial++
-		found = &base{name: strconv.Itoa(b.serial)}
-		b.trees[found.name] = found
-	}
-	return found
-}
-
-// trim throws away trees that are of no use.
-func (b *bases) trim() {
-	b.mu.Lock()
-	var surplus []string
-	free, most := 0, maxFree
-	if b.off {
-		most, b.newest = 0, nil
-	}
-	for _, t := range b.trees {
-		if t.users == 0 && !t.taken {
-			free++
-		}
-	}
-	for name, t := range b.trees {
-		if free > most && t.users == 0 && !t.taken && t != b.newest {
-			surplus = append(surplus, name)
-			delete(b.trees, name)
-			free--
-		}
-	}
-	b.mu.Unlock()
-	for _, name := range surplus {
-		if err := b.pool.throw(b.pool.path(".base", name)); err != nil {
-			b.log.Warn("cannot remove an old tree", "path", b.pool.path(".base", name), "error", err)
-		}
-	}
-}
-
-// baseState is at.json.
-type baseState struct {
-	At   OID    `json:"at"`
-	Boot string `json:"boot"` // in which start of the machine: what came before may have been cut off with the power
-}
-
-// write makes the files of a tree those of a commit.
-func (b *bases) write(ctx context.Context, name string, at OID) error {
-	f, mark := b.files(name), b.pool.path(".base", name, "at.json")
-	if err := errors.Join(ignoreMissing(os.Remove(mark)), ignoreMissing(os.Remove(f.index+".lock"))); err != nil {
-		return err
-	}
-	used := isDir(f.dir) && exists(f.index)
-	var err error
-	if used {
-		if err = f.fill(ctx, at, true); err != nil && ctx.Err() == nil {
-			b.log.Warn("a tree cannot be used again", "path", f.dir, "error", err)
-			used = false
-		}
-	}
-	if !used {
-		if err = b.pool.throw(filepath.Dir(f.dir)); err == nil {
-			err = os.MkdirAll(f.dir, 0o755)
-		}
-		if err == nil {
-			err = f.fill(ctx, at, false)
-		}
-	}
-	if err != nil {
-		return err
-	}
-	state, err := json.Marshal(baseState{At: at, Boot: bootID()})
-	if err != nil {
-		return err
-	}
-	return writeFile(mark, state)
+	b.begin()
 }
 
 // load finds the trees that a former life left.
@@ -289,9 +163,9 @@ func (b *bases) load() error {
 			}
 			continue
 		}
-		t := &base{name: e.Name()}
+		t := &base{name: e.Name(), suspect: true}
 		var state baseState
-		raw, err := os.ReadFile(b.pool.path(".base", t.name, "at.json"))
+		raw, err := os.ReadFile(b.mark(t.name))
 		if err == nil && json.Unmarshal(raw, &state) == nil && state.Boot == bootID() && exists(b.files(t.name).index) {
 			t.at = state.At
 		}
@@ -304,13 +178,14 @@ func (b *bases) load() error {
 
 // again makes sure that a tree that a checkout was mounted over is as it was, and counts the checkout.
 func (b *bases) again(ctx context.Context, name string, at OID) error {
-	if n, err := strconv.Atoi(name); err != nil || n <= 0 {
+	n, err := strconv.Atoi(name)
+	if err != nil || n <= 0 {
 		return fmt.Errorf("tree %q: not one of ours", clip(name))
 	}
 	t := b.trees[name]
 	if t == nil {
 		t = &base{name: name}
-		b.trees[name] = t
+		b.trees[name], b.serial = t, max(b.serial, n)
 	}
 	if t.at != at {
 		if t.users > 0 {
@@ -319,25 +194,46 @@ func (b *bases) again(ctx context.Context, name string, at OID) error {
 		if err := b.write(ctx, name, at); err != nil {
 			return err
 		}
-		t.at = at
+		t.at, t.suspect = at, false
 	}
 	t.users++
 	return nil
 }
 
-// close ends the work in the background.
-func (b *bases) close() {
-	b.mu.Lock()
-	b.stop()
-	b.mu.Unlock()
-	b.work.Wait()
+// trim forgets trees that are of no use, and returns where they are.
+func (b *bases) trim() (surplus []string) {
+	free, most := 0, maxFree
+	if b.off {
+		most, b.newest = 0, nil
+	}
+	for _, t := range b.trees {
+		if t.users == 0 && !t.writing {
+			free++
+		}
+	}
+	for name, t := range b.trees {
+		if free > most && t.users == 0 && !t.writing && t != b.newest {
+			surplus = append(surplus, b.pool.path(".base", name))
+			delete(b.trees, name)
+			free--
+		}
+	}
+	return surplus
 }
 
-// bootID names this start of the machine; empty where that is not known.
-func bootID() string {
-	id, err := os.ReadFile("/proc/sys/kernel/random/boot_id")
-	if err != nil {
-		return ""
+// throw removes what trim returned.
+func (b *bases) throw(surplus []string) {
+	for _, dir := range surplus {
+		if err := b.pool.throw(dir); err != nil {
+			b.log.Warn("cannot remove an old tree", "path", dir, "error", err)
+		}
 	}
-	return strings.TrimSpace(string(id))
+}
+
+// stop ends the work in the background.
+func (b *bases) stop() {
+	b.mu.Lock()
+	b.cancel()
+	b.mu.Unlock()
+	b.work.Wait()
 }

@@ -6,6 +6,8 @@ import (
 	"path"
 	"path/filepath"
 	"runtime"
+	"slices"
+	"sync/atomic"
 
 	"golang.org/x/sync/errgroup"
 	"golang.org/x/sys/unix"
@@ -15,10 +17,27 @@ import (
 // not surely as they were written. git clean is not enough: it never looks at an entry named .git, so a repository planted
 // inside a tracked directory would survive it. What is large goes to the trash in one rename.
 func (f files) clean(index indexFile) (stale []string, err error) {
-	w := &cleaner{
-		pool: f.pool, root: f.dir, index: &index, files: make(map[string]int, len(index.entries)), dirs: make(map[string]bool),
-		same: make([]bool, len(index.entries)),
+	w := &cleaner{pool: f.pool}
+	err = w.compare(f.dir, index)
+	for i, e := range index.entries {
+		if !w.same[i] || !w.surely[i] {
+			stale = append(stale, e.path)
+		}
 	}
+	return stale, err
+}
+
+// pristine says whether nothing has changed the files since the index was written. It changes nothing.
+func (f files) pristine(index indexFile) (bool, error) {
+	w := &cleaner{}
+	err := w.compare(f.dir, index)
+	return err == nil && !w.foreign.Load() && !slices.Contains(w.same, false), err
+}
+
+func (w *cleaner) compare(root string, index indexFile) error {
+	w.root, w.index = root, &index
+	w.files, w.dirs = make(map[string]int, len(index.entries)), make(map[string]bool)
+	w.same, w.surely = make([]bool, len(index.entries)), make([]bool, len(index.entries))
 	for i, e := range index.entries {
 		if e.mode>>modeType == gitlink { // an empty directory
 			w.dirs[e.path] = true
@@ -29,26 +48,23 @@ func (f files) clean(index indexFile) (stale []string, err error) {
 		}
 	}
 	w.group.SetLimit(runtime.GOMAXPROCS(0))
-	err = w.walk("")
+	err := w.walk("")
 	if e := w.group.Wait(); err == nil {
 		err = e
 	}
-	for i, e := range index.entries {
-		if !w.same[i] {
-			stale = append(stale, e.path)
-		}
-	}
-	return stale, err
+	return err
 }
 
 type cleaner struct {
-	pool  *Pool
-	root  string
-	index *indexFile
-	files map[string]int  // tracked paths, to the place in the index
-	dirs  map[string]bool // their directories
-	same  []bool          // by the place in the index; each path is seen once
-	group errgroup.Group
+	pool    *Pool // nil: what is not tracked is only noticed
+	root    string
+	index   *indexFile
+	files   map[string]int  // tracked paths, to the place in the index
+	dirs    map[string]bool // their directories
+	same    []bool          // as the index says; by the place in the index; each path is seen once
+	surely  []bool          // it was written before the index, so it cannot have changed unseen
+	foreign atomic.Bool     // there was something that is not tracked
+	group   errgroup.Group
 }
 
 // walk looks at a directory, and at those below it as soon as somebody is free.
@@ -78,7 +94,7 @@ func (w *cleaner) entry(dir int, name string, e os.DirEntry) error {
 		if err := unix.Fstatat(dir, e.Name(), &st, unix.AT_SYMLINK_NOFOLLOW); err != nil {
 			return err
 		}
-		w.same[at] = w.index.unchanged(&w.index.entries[at], &st)
+		w.same[at], w.surely[at] = w.index.unchanged(&w.index.entries[at], &st)
 	}
 	switch {
 	case e.IsDir() && w.dirs[name]:
@@ -86,10 +102,13 @@ func (w *cleaner) entry(dir int, name string, e os.DirEntry) error {
 			return nil
 		}
 		return w.walk(name)
+	case !e.IsDir() && tracked:
+		return nil
+	case w.pool == nil:
+		w.foreign.Store(true)
+		return nil
 	case e.IsDir():
 		return w.pool.throw(filepath.Join(w.root, name))
-	case !tracked:
-		return os.Remove(filepath.Join(w.root, name))
 	}
-	return nil
+	return os.Remove(filepath.Join(w.root, name))
 }

@@ -113,22 +113,23 @@ func (x *indexFile) apply(changes []change) error {
 	return nil
 }
 
-// unchanged says whether the file is surely the one that the entry was made from. It asks for more than git does:
-// of what is not sure, nothing is kept.
-func (x *indexFile) unchanged(e *indexEntry, st *unix.Stat_t) bool {
+// unchanged says whether the file is the one that the entry was made from, and whether that is sure: a file as young as
+// the index may have been written once more at the same time. It asks for more than git does.
+func (x *indexFile) unchanged(e *indexEntry, st *unix.Stat_t) (same, sure bool) {
 	mode, want := uint64(st.Mode), uint64(e.mode)
 	switch {
 	case want>>modeType == gitlink:
-		return mode>>modeType == unix.S_IFDIR>>modeType
+		same = mode>>modeType == unix.S_IFDIR>>modeType
+		return same, same
 	case mode>>modeType != want>>modeType:
-		return false
+		return false, false
 	case mode>>modeType == unix.S_IFREG>>modeType && (mode^want)&modeExec != 0:
-		return false
+		return false, false
 	}
 	now := fileStat{
 		uint32(st.Ctim.Sec), uint32(st.Ctim.Nsec), uint32(st.Mtim.Sec), uint32(st.Mtim.Nsec),
 		uint32(st.Ino), st.Uid, st.Gid, uint32(st.Size),
 	}
 	older := st.Mtim.Sec < x.written.Sec || st.Mtim.Sec == x.written.Sec && st.Mtim.Nsec < x.written.Nsec
-	return older && e.stat == now
+	return e.stat == now, older
 }

@@ -7,6 +7,8 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+
+	"golang.org/x/sys/unix"
 )
 
 // layer is layer.json of a checkout that is an overlay mount: what an agent changes is in .own/<name>/upper, over a tree
@@ -132,15 +134,14 @@ func (p *Pool) settle(name string) error {
 
 // unlayer ends an overlay checkout: nothing that was changed in it stays.
 func (p *Pool) unlayer(name string, l layer) error {
-	// While it is open, it costs nothing to take it away; what the kernel kept of each file that was looked at goes with it.
-	at, err := os.Open(p.path(name))
-	if err := ignoreMissing(err); err != nil {
-		return err
-	}
+	// While it is open, it costs nothing to take it away: what the kernel keeps of every file that was looked at goes when it
+	// is closed. Without it, that is waited for.
+	at, _ := os.OpenFile(p.path(name), os.O_RDONLY|unix.O_DIRECTORY|unix.O_NOFOLLOW, 0)
 	if err := errors.Join(unmountAll(p.path(name)), p.discard(name)); err != nil {
 		_ = at.Close()
 		return err
 	}
+	p.bases.suspect(l.Base)
 	p.trash.Go(func() {
 		_ = at.Close()
 		p.bases.release(l.Base)

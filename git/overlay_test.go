@@ -177,6 +177,41 @@ func TestOverlayFollowsTheBase(t *testing.T) {
 	}
 }
 
+// An agent that is not confined can write where checkouts are mounted over: that is found before another task starts there.
+func TestOverlayTreeIsTampered(t *testing.T) {
+	for _, tc := range []struct {
+		name string
+		do   func(tree string) error
+	}{
+		{"file planted", func(tree string) error { return os.WriteFile(filepath.Join(tree, "planted"), nil, 0o600) }},
+		{"repository planted", func(tree string) error { return os.Mkdir(filepath.Join(tree, "dir", ".git"), 0o700) }},
+		{"file changed", func(tree string) error { return os.WriteFile(filepath.Join(tree, "dir", "b"), []byte("B\n"), 0o600) }},
+		{"file gone", func(tree string) error { return os.RemoveAll(filepath.Join(tree, "x")) }},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			r := newRepo(t, workFiles)
+			dir := filepath.Join(t.TempDir(), "w")
+			p := poolAt(t, r.store(), dir)
+			base := r.head("main")
+			prepare(t, p, "beside", base)
+			c, _ := prepare(t, p, "t", base)
+			for _, tree := range trees(t, dir) {
+				must(t, tc.do(tree))
+			}
+			must(t, c.Release())
+			for _, name := range []string{"next", "another"} {
+				next, agent := prepare(t, p, name, base)
+				if out := agent.git("status", "--porcelain", "--ignored"); out != "" || agent.read("dir/b") != "b\n" || exists(filepath.Join(next.Dir(), "dir/.git")) {
+					t.Errorf("it reached another task: %s", out)
+				}
+				if got := mounted(t, next.Dir()); got != permitted(t) {
+					t.Errorf("mounted: %v", got)
+				}
+			}
+		})
+	}
+}
+
 // A commit that no tree is of is checked out in place, and a checkout of one kind becomes one of the other.
 func TestOverlayFallsBack(t *testing.T) {
 	r := newRepo(t, workFiles)

@@ -156,7 +156,9 @@ func (p *Pool) Close() error {
 	if closed {
 		return nil
 	}
-	p.bases.close()
+	p.bases.stop()
+	p.trash.Wait()
+	p.bases.throw(p.bases.trim())
 	err := unmountBelow(p.dir) // what is in them stays in .own
 	p.keeper.stop()
 	p.trash.Wait()

@@ -28,7 +28,7 @@ func (p *Pool) repair(ctx context.Context) error {
 			return err
 		}
 	}
-	p.bases.trim()
+	p.bases.throw(p.bases.trim())
 	warm, err := os.ReadDir(p.path(".warm"))
 	if err != nil {
 		return err
