@@ -111,6 +111,3 @@ var special = regexp.MustCompile(`[\\*?\[]`)
 
 // escape makes a path that a glob takes literally.
 func escape(path string) string { return special.ReplaceAllString(path, `\$0`) }
-
-// NewSessionID returns an id for a new session.
-func NewSessionID() string { return agent.NewSessionID() }

@@ -20,9 +20,9 @@ import (
 	"github.com/pfl-forge/pfl-forge/internal/term"
 )
 
-// Oldest is the first version of the CLI that has all that calls need: what came last
-// is that a checkout's CLAUDE.md is read without its settings.
-const Oldest = "2.1.20"
+// Oldest is the oldest version of the CLI that was seen to do all that calls need.
+// Version 2.1.20 does not: it gives a session another id when it goes on from a file.
+const Oldest = "2.1.90"
 
 const install = "npm install -g @anthropic-ai/claude-code@latest"
 

@@ -37,9 +37,9 @@ func TestVersions(t *testing.T) {
 		reason  forge.FailureReason
 		message string
 	}{
-		{"echo 1.0.128 '(Claude Code)'; exit", forge.FailCLITooOld, "1.0.128 (Claude Code) of Claude Code, and at least 2.1.20 is needed; update it with npm"},
-		{"echo 2.1.19; exit", forge.FailCLITooOld, ""},
-		{"echo 2.1.20; exit", "", ""},
+		{"echo 1.0.128 '(Claude Code)'; exit", forge.FailCLITooOld, "1.0.128 (Claude Code) of Claude Code, and at least 2.1.90 is needed; update it with npm"},
+		{"echo 2.1.89; exit", forge.FailCLITooOld, ""},
+		{"echo 2.1.90; exit", "", ""},
 		{"echo 10.0.0 '(Claude Code)'; exit", "", ""},
 		{"echo Usage: cat; exit 1", forge.FailMissingCLI, "is not Claude Code"},
 		{"kill -9 $$", forge.FailMissingCLI, "status 137"},
