@@ -6,6 +6,7 @@ import (
 	"crypto/sha256"
 	"maps"
 	"sync"
+	"time"
 
 	"github.com/pfl-forge/pfl-forge"
 	"github.com/pfl-forge/pfl-forge/agent/price"
@@ -35,6 +36,7 @@ type Grant struct {
 	closed   bool
 	used     map[string]forge.Usage // by model
 	requests int
+	limited  time.Time // when the last refusal ends
 }
 
 func newGrant(ctx context.Context, g *Gateway, account *Account, limit Limit) *Grant {
@@ -113,6 +115,21 @@ func (g *Grant) Usage() forge.Usage {
 		sum = sum.Add(u)
 	}
 	return sum
+}
+
+// answered notes until when a model refuses requests; zero if it does not.
+func (g *Grant) answered(limited time.Time) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.limited = limited
+}
+
+// Limited returns until when the model refuses requests, as its last answer said; zero
+// if it did not refuse, or did not say.
+func (g *Grant) Limited() time.Time {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return g.limited
 }
 
 // Requests returns how many requests were let through.

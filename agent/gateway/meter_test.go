@@ -1,8 +1,11 @@
 package gateway
 
 import (
+	"net/http"
+	"strconv"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/pfl-forge/pfl-forge"
 )
@@ -77,6 +80,38 @@ func TestCount(t *testing.T) {
 			if model != tt.model || got != tt.want || found != (tt.want != forge.Usage{}) {
 				t.Errorf("%s in pieces of %d: %q %+v %v, want %q %+v", tt.name, size, model, got, found, tt.model, tt.want)
 			}
+		}
+	}
+}
+
+func TestLimited(t *testing.T) {
+	now := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
+	for _, tt := range []struct {
+		status int
+		header []string
+		want   time.Duration
+	}{
+		{200, []string{"Retry-After", "7"}, 0},
+		{429, nil, 0},
+		{429, []string{"Retry-After", "7"}, 7 * time.Second},
+		{529, []string{"Retry-After", "0.5"}, 500 * time.Millisecond},
+		{503, []string{"Retry-After", now.Add(time.Minute).Format(http.TimeFormat)}, time.Minute},
+		{429, []string{"Retry-After", "soon"}, 0},
+		{429, []string{"Retry-After", "1e300"}, 0},
+		{429, []string{"Retry-After", "-5"}, 0},
+		{
+			429,
+			[]string{"Retry-After", "7", "Anthropic-Ratelimit-Unified-Status", "rejected", "Anthropic-Ratelimit-Unified-Reset", strconv.FormatInt(now.Unix()+3600, 10)},
+			time.Hour,
+		},
+	} {
+		resp := &http.Response{StatusCode: tt.status, Header: http.Header{}}
+		for i := 0; i < len(tt.header); i += 2 {
+			resp.Header.Set(tt.header[i], tt.header[i+1])
+		}
+		got := limited(resp, now)
+		if tt.want == 0 && !got.IsZero() || tt.want > 0 && !got.Equal(now.Add(tt.want)) {
+			t.Errorf("%d %v: until %s, want in %s", tt.status, tt.header, got, tt.want)
 		}
 	}
 }

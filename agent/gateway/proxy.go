@@ -10,6 +10,7 @@ import (
 	"net/http"
 	"net/http/httputil"
 	"strings"
+	"time"
 )
 
 // maxRequest bounds a request, in bytes. A provider takes less.
@@ -93,6 +94,7 @@ func (g *Gateway) forward(w http.ResponseWriter, r *http.Request, grant *Grant, 
 		Transport:     g.upstream,
 		FlushInterval: -1,
 		ModifyResponse: func(resp *http.Response) error {
+			grant.answered(limited(resp, time.Now()))
 			return m.attach(resp)
 		},
 		ErrorHandler: func(w http.ResponseWriter, r *http.Request, err error) {

@@ -10,6 +10,7 @@ import (
 
 	"github.com/pfl-forge/pfl-forge/agent"
 	"github.com/pfl-forge/pfl-forge/agent/claude"
+	"github.com/pfl-forge/pfl-forge/agent/gateway"
 	"github.com/pfl-forge/pfl-forge/agent/process"
 	"github.com/pfl-forge/pfl-forge/agent/recipe"
 	"github.com/pfl-forge/pfl-forge/repository"
@@ -20,16 +21,18 @@ import (
 // process alone.
 func Host(stateDir string, log *slog.Logger) repository.Host {
 	owner := process.NewOwner(stateDir)
+	models := openModels(log)
 	return repository.Host{
 		StateDir: stateDir,
 		Owner:    owner,
 		Agents: []agent.Agent{
-			claude.New(claude.Options{Owner: owner, Env: claude.Credentials()}),
+			claude.New(claude.Options{Owner: owner, Connect: models.connect(gateway.Anthropic)}),
 			recipe.New(owner),
 		},
 		// Where build tools keep and find what they need: an operator sets these.
-		Env: process.Inherit("GOCACHE", "GOMODCACHE", "GOPROXY", "GONOSUMDB", "GOFLAGS", "npm_config_cache", "npm_config_registry"),
-		Log: log,
+		Env:     process.Inherit("GOCACHE", "GOMODCACHE", "GOPROXY", "GONOSUMDB", "GOFLAGS", "npm_config_cache", "npm_config_registry"),
+		Gateway: models.gateway,
+		Log:     log,
 	}
 }
 

@@ -1,0 +1,43 @@
+package gateway
+
+import (
+	"net/http"
+	"strconv"
+	"time"
+)
+
+// limited returns until when a response says that there is no use in asking again.
+func limited(resp *http.Response, now time.Time) time.Time {
+	switch resp.StatusCode {
+	case http.StatusTooManyRequests, http.StatusServiceUnavailable, statusOverloaded:
+	default:
+		return time.Time{}
+	}
+	var until time.Time
+	later := func(t time.Time) {
+		if t.After(until) {
+			until = t
+		}
+	}
+	after := resp.Header.Get("Retry-After")
+	if seconds, err := strconv.ParseFloat(after, 64); err == nil && seconds > 0 && seconds < maxWait.Seconds() {
+		later(now.Add(time.Duration(seconds * float64(time.Second))))
+	} else if at, err := http.ParseTime(after); err == nil {
+		later(at)
+	}
+	// Of a subscription, whose window can end long after it is worth trying again.
+	if resp.Header.Get("Anthropic-Ratelimit-Unified-Status") == "rejected" {
+		if unix, err := strconv.ParseInt(resp.Header.Get("Anthropic-Ratelimit-Unified-Reset"), 10, 64); err == nil {
+			later(time.Unix(unix, 0))
+		}
+	}
+	if until.After(now.Add(maxWait)) {
+		return time.Time{} // nobody means that
+	}
+	return until
+}
+
+const (
+	statusOverloaded = 529
+	maxWait          = 31 * 24 * time.Hour
+)
