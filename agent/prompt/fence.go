@@ -13,7 +13,7 @@ import (
 
 // Bounds of what a prompt shows of one text, in bytes, and of one line, in characters.
 const (
-	MaxText   = 32 << 10
+	MaxText   = 80 << 10 // a request of forge.MaxBody is shown whole
 	MaxOutput = 24 << 10
 	MaxCode   = 256 << 10
 	MaxLine   = 200
