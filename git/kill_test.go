@@ -19,18 +19,18 @@ import (
 
 // The test binary is also the process that gets killed.
 func TestMain(m *testing.M) {
-	switch os.Getenv("PFL_FORGE_VICTIM") {
-	case "integrate":
-		victimIntegrates(os.Args[1], os.Args[2:])
-	case "work":
-		victimWorks(os.Args[1], os.Args[2], false)
-	case "work plain":
-		victimWorks(os.Args[1], os.Args[2], true)
-	case "hold":
-		victimHolds(os.Args[1], os.Args[2])
-	default:
-		os.Exit(m.Run())
+	if do := victims[os.Getenv("PFL_FORGE_VICTIM")]; do != nil {
+		do(os.Args[1], os.Args[2:])
+		return
 	}
+	os.Exit(m.Run())
+}
+
+// victims are what the process does with a repository until it is killed.
+var victims = map[string]func(dir string, args []string){
+	"integrate":  victimIntegrates,
+	"work":       func(dir string, args []string) { victimWorks(dir, args[0], false) },
+	"work plain": func(dir string, args []string) { victimWorks(dir, args[0], true) },
 }
 
 func fatal(err error) {
@@ -193,9 +193,17 @@ func TestKilledWork(t *testing.T) {
 	for round := range 8 {
 		v := startVictim(t, []string{"work", "work plain"}[round/2%2], r.dir, dir)
 		var lines []string
-		time.AfterFunc(time.Duration(100+rng.IntN(300))*time.Millisecond, func() { v.kill(round%2 == 0) })
+		kill := func() {
+			time.AfterFunc(time.Duration(100+rng.IntN(300))*time.Millisecond, func() { v.kill(round%2 == 0) })
+		}
+		begun := round%3 > 0 // it is killed at any time after the first report; else at any time
+		if !begun {
+			kill()
+		}
 		for v.lines.Scan() {
-			lines = append(lines, v.lines.Text())
+			if lines = append(lines, v.lines.Text()); begun && len(lines) == 1 {
+				kill()
+			}
 		}
 		_ = v.cmd.Wait()
 		for _, line := range lines {

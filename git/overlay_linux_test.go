@@ -295,7 +295,10 @@ func TestOverlayAfterRestart(t *testing.T) {
 	}
 }
 
-func victimHolds(dir, pool string) {
+func init() { victims["hold"] = victimHolds } //nolint:gochecknoinits // of this system's tests alone
+
+func victimHolds(dir string, args []string) {
+	pool := args[0]
 	ctx := context.Background()
 	s, err := git.OpenLocal(ctx, git.LocalConfig{Path: dir})
 	fatal(err)
