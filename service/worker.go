@@ -102,6 +102,7 @@ func (w *Worker) Run(ctx context.Context) error {
 	for i, h := range w.Handlers {
 		steps.Go(func() {
 			cfg := bus.WorkConfig{Step: h.Step, Replica: w.Replica, Parallel: w.Parallel, Drain: ctx.Done()}
+			steps.Go(func() { r.adopt(jobs, h) })
 			errs[i] = w.Bus.ConsumeCommands(jobs, cfg, func(ctx context.Context, job *bus.Job) error { return r.take(ctx, h, job) })
 		})
 	}

@@ -1,0 +1,55 @@
+package service
+
+import (
+	"context"
+	"sync"
+	"time"
+
+	"github.com/pfl-forge/pfl-forge/bus"
+)
+
+// patience is how many times in a row nobody may be seen to work on a command that is
+// addressed to another replica. By then a runner has given it to others if it was not
+// begun, so what is left was begun by a replica that is gone.
+const patience = 4
+
+// adopt does what a replica has begun that is gone for good, until ctx ends.
+func (r *run) adopt(ctx context.Context, h Handler) {
+	if !h.Agent || !r.Shared {
+		return
+	}
+	var adopted sync.WaitGroup
+	defer adopted.Wait()
+	seen := map[string]int{}
+	t := time.NewTicker(r.recheck())
+	defer t.Stop()
+	for {
+		select {
+		case <-r.ctx.Done():
+			return
+		case <-t.C:
+		}
+		list, err := r.Bus.Unattended(ctx, h.Step, r.Replica)
+		if err != nil {
+			r.Log.Debug("cannot look for commands that nobody works on", "error", err)
+			continue
+		}
+		now := map[string]int{}
+		for _, job := range list {
+			id := job.Command.ID()
+			now[id] = seen[id] + 1
+			if now[id] == patience {
+				adopted.Go(func() { r.adoptOne(ctx, h, job) })
+			}
+		}
+		seen = now
+	}
+}
+
+func (r *run) adoptOne(ctx context.Context, h Handler, job *bus.Job) {
+	log := r.attempt(job.Command).log
+	log.Warn("take over what another replica has begun", "from", string(job.Command.Replica))
+	if err := r.take(ctx, h, job); err != nil {
+		log.Warn("cannot do what another replica has begun", "error", err)
+	}
+}
