@@ -195,6 +195,7 @@ type Spend struct {
 	Attempt Attempt
 	Budget  Budget // as the intent knows it
 	USD     float64
+	Begun   bool // the call goes on with work that is under way, and comes before what is not
 }
 
 // Funded answers Spend. USD is what the call may cost; 0 with a Reason if the

@@ -3981,6 +3981,7 @@ type Spend struct {
 	xxx_hidden_Budget      *Budget                `protobuf:"bytes,3,opt,name=budget"`
 	xxx_hidden_Usd         float64                `protobuf:"fixed64,4,opt,name=usd"`
 	xxx_hidden_Number      int32                  `protobuf:"varint,5,opt,name=number"`
+	xxx_hidden_Begun       bool                   `protobuf:"varint,6,opt,name=begun"`
 	XXX_raceDetectHookData protoimpl.RaceDetectHookData
 	XXX_presence           [1]uint32
 	unknownFields          protoimpl.UnknownFields
@@ -4047,9 +4048,16 @@ func (x *Spend) GetNumber() int32 {
 	return 0
 }
 
+func (x *Spend) GetBegun() bool {
+	if x != nil {
+		return x.xxx_hidden_Begun
+	}
+	return false
+}
+
 func (x *Spend) SetRun(v int32) {
 	x.xxx_hidden_Run = v
-	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 0, 5)
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 0, 6)
 }
 
 func (x *Spend) SetAttempt(v *Attempt) {
@@ -4062,12 +4070,17 @@ func (x *Spend) SetBudget(v *Budget) {
 
 func (x *Spend) SetUsd(v float64) {
 	x.xxx_hidden_Usd = v
-	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 3, 5)
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 3, 6)
 }
 
 func (x *Spend) SetNumber(v int32) {
 	x.xxx_hidden_Number = v
-	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 4, 5)
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 4, 6)
+}
+
+func (x *Spend) SetBegun(v bool) {
+	x.xxx_hidden_Begun = v
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 5, 6)
 }
 
 func (x *Spend) HasRun() bool {
@@ -4105,6 +4118,13 @@ func (x *Spend) HasNumber() bool {
 	return protoimpl.X.Present(&(x.XXX_presence[0]), 4)
 }
 
+func (x *Spend) HasBegun() bool {
+	if x == nil {
+		return false
+	}
+	return protoimpl.X.Present(&(x.XXX_presence[0]), 5)
+}
+
 func (x *Spend) ClearRun() {
 	protoimpl.X.ClearPresent(&(x.XXX_presence[0]), 0)
 	x.xxx_hidden_Run = 0
@@ -4128,6 +4148,11 @@ func (x *Spend) ClearNumber() {
 	x.xxx_hidden_Number = 0
 }
 
+func (x *Spend) ClearBegun() {
+	protoimpl.X.ClearPresent(&(x.XXX_presence[0]), 5)
+	x.xxx_hidden_Begun = false
+}
+
 type Spend_builder struct {
 	_ [0]func() // Prevents comparability and use of unkeyed literals for the builder.
 
@@ -4141,6 +4166,8 @@ type Spend_builder struct {
 	Usd *float64
 	// Counts the intent's messages about money, from 1.
 	Number *int32
+	// The call goes on with work that is under way, and comes before what is not.
+	Begun *bool
 }
 
 func (b0 Spend_builder) Build() *Spend {
@@ -4148,18 +4175,22 @@ func (b0 Spend_builder) Build() *Spend {
 	b, x := &b0, m0
 	_, _ = b, x
 	if b.Run != nil {
-		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 0, 5)
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 0, 6)
 		x.xxx_hidden_Run = *b.Run
 	}
 	x.xxx_hidden_Attempt = b.Attempt
 	x.xxx_hidden_Budget = b.Budget
 	if b.Usd != nil {
-		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 3, 5)
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 3, 6)
 		x.xxx_hidden_Usd = *b.Usd
 	}
 	if b.Number != nil {
-		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 4, 5)
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 4, 6)
 		x.xxx_hidden_Number = *b.Number
+	}
+	if b.Begun != nil {
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 5, 6)
+		x.xxx_hidden_Begun = *b.Begun
 	}
 	return m0
 }
@@ -4544,13 +4575,14 @@ const file_forge_v1_event_proto_rawDesc = "" +
 	"\x03run\x18\x01 \x01(\x05R\x03run\x12(\n" +
 	"\x06status\x18\x02 \x01(\x0e2\x10.forge.v1.StatusR\x06status\x12\x16\n" +
 	"\x06number\x18\x03 \x01(\x05R\x06number\x12\x1b\n" +
-	"\tspent_usd\x18\x04 \x01(\x01R\bspentUsd\"\x9a\x01\n" +
+	"\tspent_usd\x18\x04 \x01(\x01R\bspentUsd\"\xb0\x01\n" +
 	"\x05Spend\x12\x10\n" +
 	"\x03run\x18\x01 \x01(\x05R\x03run\x12+\n" +
 	"\aattempt\x18\x02 \x01(\v2\x11.forge.v1.AttemptR\aattempt\x12(\n" +
 	"\x06budget\x18\x03 \x01(\v2\x10.forge.v1.BudgetR\x06budget\x12\x10\n" +
 	"\x03usd\x18\x04 \x01(\x01R\x03usd\x12\x16\n" +
-	"\x06number\x18\x05 \x01(\x05R\x06number\"_\n" +
+	"\x06number\x18\x05 \x01(\x05R\x06number\x12\x14\n" +
+	"\x05begun\x18\x06 \x01(\bR\x05begun\"_\n" +
 	"\x06Funded\x12+\n" +
 	"\aattempt\x18\x01 \x01(\v2\x11.forge.v1.AttemptR\aattempt\x12\x10\n" +
 	"\x03usd\x18\x02 \x01(\x01R\x03usd\x12\x16\n" +

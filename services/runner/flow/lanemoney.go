@@ -16,7 +16,7 @@ type purse struct {
 	today    float64
 	reserved []reservation
 	refused  []reservation // there was no money for them
-	queue    []reservation // calls that wait until others have settled, oldest first
+	queue    []reservation // calls that wait until others have settled, in order
 }
 
 // reservation is money for one call.
@@ -26,6 +26,7 @@ type reservation struct {
 	attempt forge.Attempt
 	budget  forge.Budget
 	usd     float64
+	begun   bool   // it goes on with work that is under way
 	why     string // there is none
 }
 
@@ -45,8 +46,14 @@ func (l *Lane) spend(id forge.IntentID, sp *forge.Spend) (forge.Decision, error)
 		return ignore("%s was answered already", sp.Attempt)
 	}
 	l.budget = sp.Budget
-	l.purse.queue = append(l.purse.queue, reservation{
-		intent: id, number: sp.Number, attempt: sp.Attempt, budget: sp.Budget, usd: sp.USD,
+	at := len(l.purse.queue)
+	if sp.Begun {
+		if i := slices.IndexFunc(l.purse.queue, func(r reservation) bool { return !r.begun }); i >= 0 {
+			at = i
+		}
+	}
+	l.purse.queue = slices.Insert(l.purse.queue, at, reservation{
+		intent: id, number: sp.Number, attempt: sp.Attempt, budget: sp.Budget, usd: sp.USD, begun: sp.Begun,
 	})
 	l.fund()
 	return forge.Applied, nil
@@ -91,7 +98,7 @@ func (l *Lane) release(which func(reservation) bool) {
 	l.fund()
 }
 
-// fund gives money to the calls that wait for it, oldest first.
+// fund gives money to the calls that wait for it, in order.
 func (l *Lane) fund() {
 	l.today()
 	for len(l.purse.queue) > 0 {

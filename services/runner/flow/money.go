@@ -24,14 +24,17 @@ func (s *Intent) send(c forge.Command) {
 	}
 	// What is under way goes on before anything new begins.
 	at := len(s.unfunded)
-	if c.Resume {
-		if i := slices.IndexFunc(s.unfunded, func(u unfunded) bool { return !u.asked && !u.command.Resume }); i >= 0 {
+	if underWay(&c) {
+		if i := slices.IndexFunc(s.unfunded, func(u unfunded) bool { return !u.asked && !underWay(&u.command) }); i >= 0 {
 			at = i
 		}
 	}
 	s.unfunded = slices.Insert(s.unfunded, at, unfunded{command: c})
 	s.fund()
 }
+
+// underWay reports whether a call goes on with work that others have paid for.
+func underWay(c *forge.Command) bool { return c.Resume || c.Attempt.Step == forge.StepReview }
 
 // dispatch issues a command and, if it is for one replica, watches over it.
 func (s *Intent) dispatch(c forge.Command) {
@@ -117,7 +120,7 @@ func (s *Intent) fund() {
 			s.unfunded[i].command.BudgetUSD = usd
 			s.money++
 			s.tellLane(spendKey(c.Attempt), true, forge.Event{Spend: &forge.Spend{
-				Run: s.run, Number: s.money, Attempt: c.Attempt, Budget: b, USD: usd,
+				Run: s.run, Number: s.money, Attempt: c.Attempt, Budget: b, USD: usd, Begun: underWay(&c),
 			}})
 			i++
 		default:
@@ -216,10 +219,12 @@ func (s *Intent) refreshed(r *forge.Result) {
 		s.startAnalysis()
 		return
 	}
-	for _, t := range s.tasks {
-		if t.stage == stageUnfunded {
-			t.Failure = ""
-			s.again(t, t.unfunded)
+	for _, step := range []forge.Step{forge.StepReview, forge.StepImplement} {
+		for _, t := range s.tasks {
+			if t.stage == stageUnfunded && t.unfunded == step {
+				t.Failure = ""
+				s.again(t, step)
+			}
 		}
 	}
 }
