@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"maps"
+	"os"
 	"path/filepath"
 
 	"github.com/pfl-forge/pfl-forge"
@@ -28,13 +29,16 @@ func (j *Job) Run(ctx context.Context, call agent.Call) (agent.Outcome, error) {
 	if call.Dir == "" {
 		call.Dir = scratch // there is nothing to see, and nothing to harm
 	}
-	j.configure(&call)
+	j.configure(&call, j.Config.ModelsOf(a.Name()))
 	where := place{dir: call.Dir, readOnly: call.ReadOnly, scratch: scratch, by: byModels, network: j.Config.Policy.Network}
 	if a.Name() == config.AgentRecipe {
 		// A check may build: what it changes is thrown away.
 		where.readOnly, where.by, where.network = false, byCommands, j.Config.Policy.CommandNetwork
 	} else if call.StateDir != "" {
 		where.state = filepath.Join(call.StateDir, a.Name()) // what else is there is ours
+		if err := os.MkdirAll(where.state, 0o700); err != nil {
+			return agent.Outcome{}, err
+		}
 	}
 	call.Env = j.environment(where.by, call.Env...)
 	if call.Sandbox, err = j.confine(ctx, where); err != nil {
@@ -49,8 +53,9 @@ func (j *Job) Run(ctx context.Context, call agent.Call) (agent.Outcome, error) {
 	return out, err
 }
 
-// configure fills in what the project says about a call of its role.
-func (j *Job) configure(call *agent.Call) {
+// configure fills in what the project says about a call of its role, and the models of
+// its back end.
+func (j *Job) configure(call *agent.Call, models config.Models) {
 	c, cmd := j.Config, j.Command
 	spec := agent.Spec(call.Role)
 	call.ReadOnly = spec.ReadOnly()
@@ -67,11 +72,11 @@ func (j *Job) configure(call *agent.Call) {
 	}
 	switch spec.Model {
 	case agent.ModelTriageDeep:
-		call.Model = c.Models.TriageDeep
+		call.Model = models.TriageDeep
 	case agent.ModelDefault:
-		call.Model = c.Models.Default
+		call.Model = models.Default
 		if !spec.ReadOnly() && cmd.Task.Complexity == forge.ComplexityHigh {
-			call.Model = c.Models.Complex
+			call.Model = models.Complex
 		}
 	}
 	call.Limits.Wall = c.Timeouts.Review

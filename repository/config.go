@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"sync"
 	"time"
 
@@ -61,6 +62,9 @@ func Policy(p *config.Project) *forge.Policy {
 	policy.MaxReviewRetries = p.MaxReviewRetries
 	policy.TrustedOrigins = p.Policy.TrustedOrigins
 	policy.Budget = forge.Budget(p.Budget)
+	if policy.Fallbacks = len(p.Fallback); slices.Contains(p.Fallback, p.Agent) {
+		policy.Fallbacks--
+	}
 	// An implementation is set up, then implemented; what a replica does besides is short.
 	const besides = 10 * time.Minute
 	policy.AttemptTimeout = p.Timeouts.Implement + time.Duration(len(p.WorktreeSetup))*p.Timeouts.Verify + besides

@@ -3,7 +3,6 @@ package repository
 import (
 	"context"
 	"fmt"
-	"strings"
 
 	"github.com/pfl-forge/pfl-forge"
 	"github.com/pfl-forge/pfl-forge/agent"
@@ -52,33 +51,6 @@ func (j *Job) Task() git.Name { return git.Name(j.Command.Attempt.Task) }
 // GitAttempt is what commits of this attempt are kept under.
 func (j *Job) GitAttempt() git.Attempt {
 	return git.Attempt{Intent: j.Intent(), Task: j.Task(), Number: j.Command.Attempt.Number}
-}
-
-// Agent returns the back end that the command is for: the one that the intent
-// names, recipe if it names a recipe, or the project's.
-func (j *Job) Agent() (agent.Agent, error) {
-	in := &j.Command.Intent
-	name := j.Config.Agent
-	switch {
-	case in.Agent != "":
-		name = in.Agent
-	case in.Recipe != "":
-		name = config.AgentRecipe
-	}
-	var known []string
-	for _, a := range j.host.Agents {
-		if a.Name() == name {
-			return a, nil
-		}
-		known = append(known, a.Name())
-	}
-	return nil, agent.Fail(forge.FailConfig, "there is no agent %q here; known are %s", name, strings.Join(known, ", "))
-}
-
-// IsRecipe reports whether the command is for the recipe back end.
-func (j *Job) IsRecipe() (bool, error) {
-	a, err := j.Agent()
-	return err == nil && a.Name() == config.AgentRecipe, err
 }
 
 // Recipe returns the recipe that the intent names; false if there is no such.

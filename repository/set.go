@@ -14,6 +14,7 @@ import (
 	"github.com/pfl-forge/pfl-forge/agent/gateway"
 	"github.com/pfl-forge/pfl-forge/agent/process"
 	"github.com/pfl-forge/pfl-forge/bus"
+	"github.com/pfl-forge/pfl-forge/config"
 	"github.com/pfl-forge/pfl-forge/git"
 	"github.com/pfl-forge/pfl-forge/service"
 )
@@ -22,9 +23,11 @@ import (
 type Host struct {
 	StateDir string        // absolute, of this process alone: clones, checkouts, sessions, scratch files
 	Owner    process.Owner // of every process that is started; the agents have the same one
-	Agents   []agent.Agent // the back ends that there are
+	Agents   []agent.Agent // the back ends that there are for every project
 	Env      []string      // KEY=VALUE that commands and agents see beside the basic environment, such as GOCACHE
 	Log      *slog.Logger
+
+	Own func(name string, c config.AgentConfig) agent.Agent // makes a back end of the project's own; nil: there are none
 
 	Gateway *gateway.Gateway // by which agents reach their models, closed with the Set; nil: they reach them by themselves
 

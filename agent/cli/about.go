@@ -67,3 +67,9 @@ func numbers(version string) (out [3]int) {
 	}
 	return out
 }
+
+// Network returns the variables of the service's own environment by which a program
+// reaches the network, where no gateway does that for it.
+func Network() []string {
+	return process.Inherit("HTTPS_PROXY", "NO_PROXY", "SSL_CERT_FILE", "SSL_CERT_DIR", "NODE_EXTRA_CA_CERTS")
+}

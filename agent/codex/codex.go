@@ -15,7 +15,6 @@ import (
 	"github.com/pfl-forge/pfl-forge"
 	"github.com/pfl-forge/pfl-forge/agent"
 	"github.com/pfl-forge/pfl-forge/agent/cli"
-	"github.com/pfl-forge/pfl-forge/agent/process"
 	"github.com/pfl-forge/pfl-forge/config"
 )
 
@@ -43,12 +42,6 @@ func New(opts cli.Options) *cli.Program {
 		Reader:  func(t *cli.Turn, log *cli.Log) cli.Reader { return newReader(t, log) },
 		Files:   files,
 	}
-}
-
-// Credentials returns the variables of the service's own environment by which the CLI
-// finds its model and identifies itself.
-func Credentials() []string {
-	return process.Inherit(keyVariable, baseVariable, "HTTPS_PROXY", "NO_PROXY", "SSL_CERT_FILE", "SSL_CERT_DIR")
 }
 
 // unwanted features act on their own, read other settings, or reach other services.

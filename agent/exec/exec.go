@@ -15,6 +15,7 @@ import (
 	"github.com/pfl-forge/pfl-forge/agent"
 	"github.com/pfl-forge/pfl-forge/agent/cli"
 	"github.com/pfl-forge/pfl-forge/agent/process"
+	"github.com/pfl-forge/pfl-forge/agent/sandbox"
 	"github.com/pfl-forge/pfl-forge/config"
 )
 
@@ -56,6 +57,13 @@ func command(t *cli.Turn, words []string) (cli.Invocation, error) {
 				"the command of %s names %s, which is in the checkout: whoever works there could change the agent; keep it elsewhere, and give an absolute path",
 				filepath.Base(t.State), w)
 		}
+	}
+	if t.Call.Sandbox != nil { // the program is visible, what it is to run is not
+		spec := *t.Call.Sandbox
+		for _, w := range words {
+			spec = spec.With(sandbox.Path(w, sandbox.ReadOnly)...)
+		}
+		t.Call.Sandbox = &spec
 	}
 	schema, system := filepath.Join(t.Home, "schema.json"), filepath.Join(t.Home, "system.md")
 	for path, data := range map[string][]byte{schema: t.Call.Schema, system: []byte(t.Call.System)} {

@@ -20,7 +20,6 @@ import (
 	"github.com/pfl-forge/pfl-forge"
 	"github.com/pfl-forge/pfl-forge/agent"
 	"github.com/pfl-forge/pfl-forge/agent/cli"
-	"github.com/pfl-forge/pfl-forge/agent/process"
 	"github.com/pfl-forge/pfl-forge/config"
 )
 
@@ -46,12 +45,6 @@ func New(opts cli.Options) *cli.Program {
 		Reader:  func(t *cli.Turn, log *cli.Log) cli.Reader { return newReader(t, log) },
 		Files:   files,
 	}
-}
-
-// Credentials returns the variables of the service's own environment by which the CLI
-// finds its model and identifies itself.
-func Credentials() []string {
-	return process.Inherit(keyVariable, baseVariable, "HTTPS_PROXY", "NO_PROXY", "SSL_CERT_FILE", "SSL_CERT_DIR", "NODE_EXTRA_CA_CERTS")
 }
 
 var (

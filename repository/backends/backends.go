@@ -10,9 +10,14 @@ import (
 
 	"github.com/pfl-forge/pfl-forge/agent"
 	"github.com/pfl-forge/pfl-forge/agent/claude"
+	"github.com/pfl-forge/pfl-forge/agent/cli"
+	"github.com/pfl-forge/pfl-forge/agent/codex"
+	"github.com/pfl-forge/pfl-forge/agent/exec"
 	"github.com/pfl-forge/pfl-forge/agent/gateway"
+	"github.com/pfl-forge/pfl-forge/agent/gemini"
 	"github.com/pfl-forge/pfl-forge/agent/process"
 	"github.com/pfl-forge/pfl-forge/agent/recipe"
+	"github.com/pfl-forge/pfl-forge/config"
 	"github.com/pfl-forge/pfl-forge/repository"
 	"github.com/pfl-forge/pfl-forge/service"
 )
@@ -27,7 +32,12 @@ func Host(stateDir string, log *slog.Logger) repository.Host {
 		Owner:    owner,
 		Agents: []agent.Agent{
 			claude.New(claude.Options{Owner: owner, Connect: models.connect(gateway.Anthropic)}),
+			codex.New(cli.Options{Owner: owner, Connect: models.connect(gateway.OpenAI)}),
+			gemini.New(cli.Options{Owner: owner, Connect: models.connect(gateway.Gemini)}),
 			recipe.New(owner),
+		},
+		Own: func(name string, c config.AgentConfig) agent.Agent {
+			return exec.New(name, c, cli.Options{Owner: owner, Env: append(cli.Network(), exec.Credentials(name)...)})
 		},
 		// Where build tools keep and find what they need: an operator sets these.
 		Env:     process.Inherit("GOCACHE", "GOMODCACHE", "GOPROXY", "GONOSUMDB", "GOFLAGS", "npm_config_cache", "npm_config_registry"),

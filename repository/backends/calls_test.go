@@ -1,0 +1,83 @@
+package backends_test
+
+import (
+	"context"
+	"encoding/json"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/pfl-forge/pfl-forge"
+	"github.com/pfl-forge/pfl-forge/agent"
+	"github.com/pfl-forge/pfl-forge/agent/agenttest"
+	"github.com/pfl-forge/pfl-forge/git/gittest"
+	"github.com/pfl-forge/pfl-forge/repository"
+	"github.com/pfl-forge/pfl-forge/repository/backends"
+)
+
+const realKey = "real-key-0123456789"
+
+// TestCalls has each back end make one call as a worker does: with the machine's
+// sandbox, and through the gateway, which alone has the key.
+func TestCalls(t *testing.T) {
+	for _, tt := range []struct {
+		name, key, base, path, model string
+		shell                        agenttest.Step
+	}{
+		{"codex", "OPENAI_API_KEY", "OPENAI_BASE_URL", "/v1", "gpt-5-codex", agenttest.Use("exec_command", map[string]string{"cmd": spy})},
+		{"gemini", "GEMINI_API_KEY", "GOOGLE_GEMINI_BASE_URL", "", "gemini-2.5-pro", agenttest.Use("run_shell_command", map[string]string{"command": spy})},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			model := agenttest.NewServer(t)
+			t.Setenv(tt.key, realKey)
+			t.Setenv(tt.base, model.Script("main", agenttest.InOrder(tt.shell, said(map[string]string{"summary": "done"})))+tt.path)
+			t.Setenv("PATH", filepath.Dir(agenttest.CLI(t, tt.name))+":"+os.Getenv("PATH"))
+
+			r := gittest.New(t, map[string]string{
+				"a":              "a\n",
+				"pfl-forge.yaml": "agent: " + tt.name + "\nagents: {" + tt.name + ": {models: {default: " + tt.model + "}}}\n",
+			})
+			set, err := repository.OpenSet(t.Context(), backends.Host(t.TempDir(), slog.New(slog.DiscardHandler)),
+				[]repository.Source{{Project: "shop", Path: r.Dir}})
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer func() {
+				if err := set.Close(); err != nil {
+					t.Error(err)
+				}
+			}()
+			cmd := forge.Command{To: forge.Key{Project: "shop", Intent: "fix"}, Attempt: forge.Attempt{Step: forge.StepImplement, Number: 1}}
+			res := set.Do(t.Context(), &cmd, func(forge.Progress) {}, func(ctx context.Context, j *repository.Job) error {
+				out, err := j.Run(ctx, agent.Call{Role: agent.RoleImplement, StateDir: t.TempDir(), Prompt: "p", System: "s"})
+				if string(out.Answer) != `{"summary":"done"}` {
+					t.Errorf("got %s, %v", out.Answer, err)
+				}
+				return err
+			})
+			if res.Failure != nil || res.Agent != tt.name || res.Usage.InputTokens != 200 || res.Usage.CostUSD <= 0 {
+				t.Errorf("got %+v, %+v", res, res.Failure)
+			}
+			all := model.Requests("main")
+			if len(all) != 2 || !strings.Contains(strings.Join(all[0].Header.Values("Authorization"), "")+all[0].Header.Get("X-Goog-Api-Key"), realKey) {
+				t.Fatalf("the model was asked %d times, or not with the key", len(all))
+			}
+			if seen := all[1].LastResult; !strings.Contains(seen, "HOME=") || strings.Contains(seen, realKey) {
+				t.Errorf("the agent's commands see\n%s", seen)
+			}
+		})
+	}
+}
+
+// spy shows what a command of an agent could find.
+const spy = "env; cat /proc/*/environ | tr '\\0' '\\n'"
+
+func said(v any) agenttest.Step {
+	data, err := json.Marshal(v)
+	if err != nil {
+		panic(err)
+	}
+	return agenttest.Say(string(data))
+}

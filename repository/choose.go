@@ -1,0 +1,82 @@
+package repository
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/pfl-forge/pfl-forge"
+	"github.com/pfl-forge/pfl-forge/agent"
+	"github.com/pfl-forge/pfl-forge/config"
+)
+
+// Agent returns the back end that the command is for. The intent names it, or a recipe,
+// or the project says who does such work. In place of one that is at its limit comes the
+// first of the project's fallbacks that is not, and can do the work; if there is none it
+// is the chosen one all the same, which then says until when.
+func (j *Job) Agent() (agent.Agent, error) {
+	chosen := j.chosen()
+	if chosen == config.AgentRecipe || !slices.Contains(j.Command.Avoid, chosen) {
+		return j.named(chosen)
+	}
+	for _, name := range j.Config.Fallback {
+		if slices.Contains(j.Command.Avoid, name) || !j.can(name) {
+			continue
+		}
+		a, err := j.named(name)
+		if err == nil && found(a) {
+			return a, nil
+		}
+	}
+	return j.named(chosen)
+}
+
+func (j *Job) chosen() string {
+	switch in := &j.Command.Intent; {
+	case in.Agent != "":
+		return in.Agent
+	case in.Recipe != "":
+		return config.AgentRecipe
+	}
+	return j.Config.AgentFor(string(j.Command.Attempt.Step))
+}
+
+// can reports whether a back end may do the command's work: a program of the project's
+// own may only read where something keeps it from writing.
+func (j *Job) can(name string) bool {
+	own := j.Config.Agents[name]
+	return len(own.Command) == 0 || own.ReadOnly || j.Config.Policy.Sandbox != config.SandboxOff ||
+		j.Command.Attempt.Step == forge.StepImplement
+}
+
+// found reports whether the program of a back end is there, where that can be known.
+func found(a agent.Agent) bool {
+	f, ok := a.(interface{ Found() error })
+	return !ok || f.Found() == nil
+}
+
+func (j *Job) named(name string) (agent.Agent, error) {
+	var known []string
+	for _, a := range j.host.Agents {
+		if a.Name() == name {
+			return a, nil
+		}
+		known = append(known, a.Name())
+	}
+	for _, own := range j.Config.AgentNames() {
+		c := j.Config.Agents[own]
+		if len(c.Command) == 0 || j.host.Own == nil {
+			continue
+		}
+		if own == name {
+			return j.host.Own(name, c), nil
+		}
+		known = append(known, own)
+	}
+	return nil, agent.Fail(forge.FailConfig, "there is no agent %q here; known are %s", name, strings.Join(known, ", "))
+}
+
+// IsRecipe reports whether the command is for the recipe back end.
+func (j *Job) IsRecipe() (bool, error) {
+	a, err := j.Agent()
+	return err == nil && a.Name() == config.AgentRecipe, err
+}
