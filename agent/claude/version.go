@@ -32,9 +32,18 @@ type stamp struct {
 	size    int64
 }
 
-// find returns the path of the CLI, or why it cannot be used. A file is asked for its
-// version once, as long as it does not change.
-func (a *Agent) find(ctx context.Context, home string) (string, error) {
+// Version returns what the CLI says of its version, or a *Failure that says why it
+// cannot be used. home is the directory to ask it in, and its HOME.
+func (a *Agent) Version(ctx context.Context, home string) (string, error) {
+	path, err := a.path()
+	if err != nil {
+		return "", err
+	}
+	return a.ask(ctx, path, home)
+}
+
+// path returns where the CLI is.
+func (a *Agent) path() (string, error) {
 	path, err := exec.LookPath(a.opts.Path)
 	if err == nil {
 		path, err = filepath.Abs(path)
@@ -44,6 +53,16 @@ func (a *Agent) find(ctx context.Context, home string) (string, error) {
 	}
 	if err != nil {
 		return "", agent.AsFailure(err)
+	}
+	return path, nil
+}
+
+// find returns the path of the CLI, or why it cannot be used. A file is asked for its
+// version once, as long as it does not change.
+func (a *Agent) find(ctx context.Context, home string) (string, error) {
+	path, err := a.path()
+	if err != nil {
+		return "", err
 	}
 	info, err := os.Stat(path)
 	if err != nil {
@@ -55,7 +74,7 @@ func (a *Agent) find(ctx context.Context, home string) (string, error) {
 	if a.known[path] == now {
 		return path, nil
 	}
-	if err := a.ask(ctx, path, home); err != nil {
+	if _, err := a.ask(ctx, path, home); err != nil {
 		return "", err
 	}
 	a.known[path] = now
@@ -63,25 +82,25 @@ func (a *Agent) find(ctx context.Context, home string) (string, error) {
 }
 
 // ask has the CLI say its version.
-func (a *Agent) ask(ctx context.Context, path, home string) error {
+func (a *Agent) ask(ctx context.Context, path, home string) (string, error) {
 	report, err := process.Run(ctx, process.Command{
 		Path: path, Args: []string{"--version"}, Dir: home, Env: process.Environment(home), Owner: a.opts.Owner,
 		Limits: process.Limits{Wall: time.Minute, OutputBytes: 1 << 20},
 	})
 	if err != nil {
-		return agent.AsFailure(fmt.Errorf("asked for its version: %w", err))
+		return "", agent.AsFailure(fmt.Errorf("asked for its version: %w", err))
 	}
 	said := term.Short(string(report.Output), maxSubject)
 	version, ok := parseVersion(said)
 	switch {
 	case !ok:
-		return agent.Fail(forge.FailMissingCLI,
+		return "", agent.Fail(forge.FailMissingCLI,
 			"%s is not Claude Code, or is broken: asked for its version, it ended with status %d and said %q; install it with %s",
 			path, report.ExitCode, said, install)
 	case slices.Compare(version, oldest) < 0:
-		return agent.Fail(forge.FailCLITooOld, "%s is version %s of Claude Code, and at least %s is needed; update it with %s", path, said, Oldest, install)
+		return "", agent.Fail(forge.FailCLITooOld, "%s is version %s of Claude Code, and at least %s is needed; update it with %s", path, said, Oldest, install)
 	}
-	return nil
+	return said, nil
 }
 
 var (

@@ -4,18 +4,21 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
 	"path/filepath"
 	"strings"
 	"time"
 
 	"golang.org/x/sys/unix"
 
+	"github.com/pfl-forge/pfl-forge"
+	"github.com/pfl-forge/pfl-forge/agent"
+	"github.com/pfl-forge/pfl-forge/agent/claude"
 	"github.com/pfl-forge/pfl-forge/agent/process"
 	"github.com/pfl-forge/pfl-forge/cmd/pfl-forge/internal/local"
 	"github.com/pfl-forge/pfl-forge/cmd/pfl-forge/internal/render"
 	"github.com/pfl-forge/pfl-forge/config"
 	"github.com/pfl-forge/pfl-forge/git"
-	"github.com/pfl-forge/pfl-forge/internal/term"
 )
 
 const (
@@ -73,19 +76,24 @@ func (a *app) checkConfig(base *local.Base) finding {
 
 // checkClaude asks the agent's command line for its version.
 func (a *app) checkClaude(ctx context.Context, repo *local.Repository, cfg *config.Project) finding {
-	report, err := process.Run(ctx, process.Command{
-		Path: "claude", Args: []string{"--version"}, Dir: repo.Root,
-		Env:    process.Environment(a.getenv("HOME")),
-		Owner:  process.NewOwner(filepath.Join(repo.Root, ".forge", "doctor")),
-		Limits: process.Limits{Wall: 20 * time.Second, OutputBytes: 64 << 10},
-	})
-	version := term.Short(string(report.Output), 80)
-	if err == nil && report.ExitCode == 0 {
+	home, err := os.MkdirTemp("", "pfl-forge-doctor-")
+	if err != nil {
+		return finding{"claude", warning, err.Error(), ""}
+	}
+	defer func() { _ = os.RemoveAll(home) }()
+	ctx, cancel := context.WithTimeout(ctx, 20*time.Second)
+	defer cancel()
+	cli := claude.New(claude.Options{Owner: process.NewOwner(filepath.Join(repo.Root, ".forge", "doctor"))})
+	version, err := cli.Version(ctx, home)
+	if err == nil {
 		return finding{"claude", healthy, version, ""}
 	}
 	f := finding{
 		"claude", warning, "Claude Code is not there, or does not start: only recipes can be used",
 		"install it, and set ANTHROPIC_API_KEY or CLAUDE_CODE_OAUTH_TOKEN",
+	}
+	if failure := agent.AsFailure(err); failure.Reason == forge.FailCLITooOld {
+		f.Detail, f.Hint = failure.Message, ""
 	}
 	if cfg.Agent == config.AgentRecipe {
 		f.Health, f.Hint = healthy, ""
