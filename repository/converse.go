@@ -139,8 +139,8 @@ func (s *saver) save(ctx context.Context) error {
 		return err
 	}
 	now := fingerprint(s.dir, files)
-	if now == s.seen && now != "" {
-		return nil
+	if now == s.seen && (now != "" || s.job.keepsSessions()) {
+		return nil // nothing was said since; or, of an agent that has no files, nobody knows
 	}
 	content, err := s.job.loadSession(s.dir)
 	if err != nil {

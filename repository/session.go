@@ -59,6 +59,14 @@ func (j *Job) sessionFiles(stateDir string) ([]string, error) {
 	return s.SessionFiles(stateDir, j.Command.Session)
 }
 
+// keepsSessions reports whether the command's agent has conversations that can be
+// gone on with.
+func (j *Job) keepsSessions() bool {
+	a, err := j.Agent()
+	_, ok := a.(agent.Sessions)
+	return ok && err == nil
+}
+
 func (j *Job) sessionObject() bus.ObjectName {
 	return sessionObject(j.Command.To, j.Command.Attempt.Task)
 }

@@ -231,6 +231,9 @@ func service(state, work, mode, script string) {
 		},
 	}
 	c.Owner.Hold(lock)
+	if pulse, err := time.ParseDuration(os.Getenv("TEST_SERVICE_PULSE")); err == nil {
+		c.Owner.EndWhenStopped(pulse)
+	}
 	if mode == "sandbox" {
 		spec := sandbox.Spec{Mounts: append(sandbox.System(os.Getenv("PATH"), work), sandbox.Path(work, sandbox.Writable)...)}
 		c.Sandbox = &spec

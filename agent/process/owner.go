@@ -18,6 +18,8 @@ const MarkerVariable = "FORGE_RUN_ID"
 type Owner struct {
 	mark string
 	lock *atomic.Pointer[os.File]
+	// pulse is after which silence of this process its commands end, in nanoseconds
+	pulse *atomic.Int64
 }
 
 // NewOwner returns the owner whose state is in the directory; no two services
@@ -28,7 +30,7 @@ func NewOwner(stateDir string) Owner {
 		abs = stateDir
 	}
 	sum := sha256.Sum256([]byte(abs))
-	return Owner{mark: hex.EncodeToString(sum[:8]), lock: &atomic.Pointer[os.File]{}}
+	return Owner{mark: hex.EncodeToString(sum[:8]), lock: &atomic.Pointer[os.File]{}, pulse: &atomic.Int64{}}
 }
 
 // Hold has every command that starts from now on hold a locked file too, until its last

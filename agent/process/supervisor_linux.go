@@ -31,6 +31,7 @@ type order struct {
 	Args    []string // the path of the command first
 	Dir     string
 	Sandbox *sandbox.Spec // the supervisor was started with its Attributes; nil if there is none
+	Pulse   time.Duration // the service is silent for so long only when it does not run; 0: it is silent
 }
 
 // init, not main, so that every executable that can run a command, tests
@@ -91,7 +92,7 @@ func superviseTree() (verdict, error) {
 		// This is process 1 of a namespace: all others in it are its descendants.
 		kill = func() { _ = syscall.Kill(-1, syscall.SIGKILL) }
 	}
-	go killWhenReleased(lifeline, kill)
+	go killWhenReleased(lifeline, o.Pulse, kill)
 	return reap(child.Pid, kill), nil
 }
 
@@ -123,10 +124,11 @@ func dropStdio() {
 	}
 }
 
-// killWhenReleased kills the tree when the service closes the lifeline or dies.
-func killWhenReleased(lifeline *os.File, kill func()) {
-	var b [16]byte // of the end of the order
-	for {
+// killWhenReleased kills the tree when the service closes the lifeline, dies, or does
+// not run.
+func killWhenReleased(lifeline *os.File, pulse time.Duration, kill func()) {
+	var b [16]byte // of the end of the order, and then of the pulse
+	for pulse <= 0 || speaks(pulse) {
 		if n, err := syscall.Read(lifelineFD, b[:]); n <= 0 && !errors.Is(err, syscall.EINTR) {
 			break
 		}
@@ -134,6 +136,17 @@ func killWhenReleased(lifeline *os.File, kill func()) {
 	runtime.KeepAlive(lifeline)
 	for tick := time.Tick(20 * time.Millisecond); ; <-tick {
 		kill()
+	}
+}
+
+// speaks waits for a word of the service, or its end.
+func speaks(within time.Duration) bool {
+	fds := []unix.PollFd{{Fd: lifelineFD, Events: unix.POLLIN}}
+	for {
+		n, err := unix.Poll(fds, int(within.Milliseconds()))
+		if !errors.Is(err, syscall.EINTR) {
+			return n != 0
+		}
 	}
 }
 

@@ -60,10 +60,12 @@ func runTree(ctx context.Context, c *Command, out *capture) (int, error) {
 		return -1, fmt.Errorf("%s cannot be started: %w", c.Path, err)
 	}
 	var group sync.WaitGroup
-	group.Go(func() { wires.give(c) })
+	ended := make(chan struct{})
+	group.Go(func() { wires.give(c, ended) })
 	var code int
 	group.Go(func() { code, err = conclude(wires.result, c, mark) })
 	waited := cmd.Wait()
+	close(ended)
 	group.Wait()
 	if code < 0 {
 		err = errors.Join(err, waited)
@@ -116,11 +118,19 @@ func (w *wires) started() {
 	w.theirs = nil
 }
 
-// give tells the supervisor what to do, and serves what it offers.
-func (w *wires) give(c *Command) {
-	err := json.NewEncoder(w.lifeline).Encode(order{Args: append([]string{c.Path}, c.Args...), Dir: c.Dir, Sandbox: c.Sandbox})
-	if err != nil || w.offer == nil {
+// give tells the supervisor what to do, serves what it offers, and shows it that this
+// process runs, until it has ended.
+func (w *wires) give(c *Command, ended <-chan struct{}) {
+	pulse := c.Owner.pulseOf()
+	err := json.NewEncoder(w.lifeline).Encode(order{
+		Args: append([]string{c.Path}, c.Args...), Dir: c.Dir, Sandbox: c.Sandbox, Pulse: pulse,
+	})
+	if err != nil {
 		return // it is gone, and its verdict is missing
+	}
+	defer beat(w.lifeline, pulse, ended)
+	if w.offer == nil {
+		return
 	}
 	if l, err := sandbox.Receive(w.offer); err == nil {
 		w.listener = l

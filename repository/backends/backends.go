@@ -17,6 +17,7 @@ import (
 	"github.com/pfl-forge/pfl-forge/agent/gemini"
 	"github.com/pfl-forge/pfl-forge/agent/process"
 	"github.com/pfl-forge/pfl-forge/agent/recipe"
+	"github.com/pfl-forge/pfl-forge/bus"
 	"github.com/pfl-forge/pfl-forge/config"
 	"github.com/pfl-forge/pfl-forge/repository"
 	"github.com/pfl-forge/pfl-forge/service"
@@ -66,6 +67,7 @@ func Open(ctx context.Context, env *service.Env) (*repository.Set, error) {
 	host := Host(env.Config.StateDir, env.Log)
 	if env.Bus != nil {
 		host.Objects = env.Bus.Objects()
+		host.Owner.EndWhenStopped(bus.LeaseGrace)
 	}
 	set, err := repository.OpenSet(ctx, host, sources)
 	opened.Store(err == nil)
