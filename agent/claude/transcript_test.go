@@ -18,6 +18,14 @@ func FuzzTranscript(f *testing.F) {
 		`{"type":"user","message":{"content":"text"},"tool_use_result":{"filePath":"/d/../x","structuredPatch":[]}}`,
 		`{"type":"result","subtype":"success","is_error":false,"result":"{}","num_turns":-1,"total_cost_usd":-2,"usage":{"input_tokens":-1}}`,
 		`{"type":"result","subtype":"success","is_error":true,"api_error_status":429,"result":"limit|1800000000"}`,
+		`{"type":"stream_event","event":{"type":"message_start","message":{"id":"a","model":"m","usage":{"input_tokens":5,"output_tokens":1}}}}
+{"type":"stream_event","event":{"type":"content_block_start","content_block":{"type":"thinking"}}}
+{"type":"stream_event","event":{"type":"content_block_delta","delta":{"text":"long text"}}}
+{"type":"stream_event","event":{"type":"message_delta","usage":{"output_tokens":-9}}}`,
+		`{"type":"user","message":{"content":[{"type":"tool_result","is_error":true,"content":[{"type":"text","text":"no\u001b[0m"}]}]}}`,
+		`{"type":"assistant","message":{"model":"<synthetic>"},"error":{"odd":1}}
+{"type":"result","subtype":"success","is_error":true,"result":"resets Feb 31, 12:99pm (UTC)"}`,
+		`{"type":"system","subtype":"status","status":"compacting"}`,
 		"null\n[]\n{\n\"x\"",
 	} {
 		f.Add([]byte(s), 0)
