@@ -219,11 +219,11 @@ func (s *Intent) refreshed(r *forge.Result) {
 		s.startAnalysis()
 		return
 	}
-	for _, step := range []forge.Step{forge.StepReview, forge.StepImplement} {
+	for _, begins := range []bool{false, true} {
 		for _, t := range s.tasks {
-			if t.stage == stageUnfunded && t.unfunded == step {
+			if t.stage == stageUnfunded && begins == (t.unfunded == forge.StepImplement) {
 				t.Failure = ""
-				s.again(t, step)
+				s.again(t, t.unfunded)
 			}
 		}
 	}
