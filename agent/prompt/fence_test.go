@@ -10,6 +10,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/pfl-forge/pfl-forge/agent/prompt"
+	"github.com/pfl-forge/pfl-forge/internal/term"
 )
 
 // A block is what fence makes; the number has to be the same on both sides.
@@ -75,7 +76,7 @@ var hostile = []string{
 func TestNothingEndsItsBlock(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		parts := rapid.SliceOfN(rapid.SampledFrom(hostile), 0, 40).Draw(rt, "parts")
-		times := rapid.SampledFrom([]int{1, 1, 1, 20, 600}).Draw(rt, "times")
+		times := rapid.SampledFrom([]int{1, 1, 1, 10, 200}).Draw(rt, "times")
 		check(rt, strings.Repeat(strings.Join(parts, ""), times))
 	})
 }
@@ -114,8 +115,8 @@ func TestWhatIsCutIsSaid(t *testing.T) {
 		t.Error("nothing was to be cut")
 	}
 	// No character is cut in two.
-	check(t, strings.Repeat("日", prompt.MaxCode))
-	check(t, "a"+strings.Repeat("日", prompt.MaxCode))
+	check(t, strings.Repeat("日", prompt.MaxCode/3+9))
+	check(t, "a"+strings.Repeat("日", prompt.MaxCode/3+9))
 }
 
 func TestBlank(t *testing.T) {
@@ -149,6 +150,15 @@ func TestVisible(t *testing.T) {
 		}
 		if again := prompt.Visible(got); again != got {
 			t.Errorf("%q: twice is %q", in, again)
+		}
+	}
+}
+
+// What is passed over for its speed is what term would pass, too.
+func TestIdeographsHideNothing(t *testing.T) {
+	for r := rune(0x3400); r <= 0xd7a3; r++ {
+		if s := string(r); term.Sanitize(s) != s {
+			t.Errorf("U+%04X", r)
 		}
 	}
 }

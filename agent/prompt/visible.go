@@ -38,7 +38,10 @@ func hides(code string) bool {
 
 // hidden reports whether a character cannot be seen where it is.
 func hidden(r rune) bool {
-	if r == '\n' || r == '\t' || r >= ' ' && r < 0x7f {
+	switch {
+	case r == '\n', r == '\t', r >= ' ' && r < 0x7f:
+		return false
+	case r >= 0x3400 && r <= 0xd7a3: // ideographs and syllables: none hides, and there may be many
 		return false
 	}
 	s := string(r)
