@@ -94,27 +94,3 @@ func TestAnsweredMendsOnce(t *testing.T) {
 		})
 	}
 }
-
-func TestRoles(t *testing.T) {
-	writes := map[agent.Role]bool{agent.RoleImplement: true, agent.RoleExecute: true}
-	for _, role := range agent.Roles() {
-		s := agent.Spec(role)
-		if s.Role != role || s.ReadOnly() == writes[role] || (s.Schema == nil) != (s.Check == nil) {
-			t.Errorf("%s: %+v", role, s)
-		}
-	}
-	if s := agent.Spec("other"); !s.ReadOnly() || s.Tools != agent.ToolsNone {
-		t.Errorf("what is no role may %+v", s)
-	}
-}
-
-func TestSessionIDs(t *testing.T) {
-	if a, b := agent.NewSessionID(), agent.NewSessionID(); a == b || !agent.IsSessionID(a) {
-		t.Errorf("%s and %s", a, b)
-	}
-	for _, s := range []string{"", "../../x", "s1", strings.ToUpper(agent.NewSessionID()), agent.NewSessionID() + "\n"} {
-		if agent.IsSessionID(s) {
-			t.Errorf("%q was taken", s)
-		}
-	}
-}

@@ -151,6 +151,9 @@ func TestBashSeesNoSecretsAndLeavesNothing(t *testing.T) {
 	if !strings.Contains(string(env), "HOME="+b.call.ScratchDir) || strings.Contains(string(env), "CANARY") {
 		t.Errorf("HOME is not private, or the service's environment is there:\n%s", env)
 	}
+	if !strings.Contains(string(env), "BASH_MAX_TIMEOUT_MS=36000\n") {
+		t.Errorf("a command may last longer than the call may be idle:\n%s", env)
+	}
 	pid, err := os.ReadFile(filepath.Join(b.call.Dir, "daemon.pid"))
 	if err != nil {
 		t.Fatal(err)

@@ -5,7 +5,9 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
+	"time"
 
 	"github.com/pfl-forge/pfl-forge"
 	"github.com/pfl-forge/pfl-forge/agent"
@@ -15,7 +17,7 @@ import (
 // Defaults of the limits.
 const (
 	defaultTurns  = 100
-	defaultOutput = 256 << 20 // every file that is read or written is in the output
+	defaultOutput = 512 << 20 // every file that is read or written is in the output, and each word of the model
 	maxLine       = 32 << 20
 	maxPrompt     = 1 << 20
 	leastBudget   = 0.0001 // in USD; the CLI takes no 0
@@ -53,7 +55,7 @@ func (a *Agent) command(ctx context.Context, call agent.Call) (process.Command, 
 	}
 	return process.Command{
 		Path: path, Args: args, Dir: call.Dir, Owner: a.opts.Owner, Stdin: text, Limits: limits, Sandbox: call.Sandbox,
-		Env: environment(home, settings, a.opts.Env, call.Env),
+		Env: environment(home, settings, limits.Idle, a.opts.Env, call.Env),
 	}, s.id, nil
 }
 
@@ -78,8 +80,9 @@ func prompt(text string) ([]byte, error) {
 	return []byte(text), nil
 }
 
-// environment returns all that the CLI sees. settings is its own directory.
-func environment(home, settings string, more ...[]string) []string {
+// environment returns all that the CLI sees. settings is its own directory. A command
+// of the agent prints nothing while it runs, so it ends before the call is idle.
+func environment(home, settings string, idle time.Duration, more ...[]string) []string {
 	env := process.Environment(
 		home,
 		"CLAUDE_CONFIG_DIR="+settings,
@@ -90,13 +93,20 @@ func environment(home, settings string, more ...[]string) []string {
 		"CLAUDE_CODE_ADDITIONAL_DIRECTORIES_CLAUDE_MD=1",
 		"CLAUDE_CODE_MAX_RETRIES=4",
 		"API_TIMEOUT_MS=300000",
-		"BASH_DEFAULT_TIMEOUT_MS=120000",
-		"BASH_MAX_TIMEOUT_MS=600000",
+		"BASH_DEFAULT_TIMEOUT_MS="+beforeIdle(idle, 2*time.Minute),
+		"BASH_MAX_TIMEOUT_MS="+beforeIdle(idle, 10*time.Minute),
 	)
 	for _, m := range more {
 		env = process.Merge(env, m)
 	}
 	return env
+}
+
+func beforeIdle(idle, most time.Duration) string {
+	if idle > 0 {
+		most = min(most, idle-idle/10)
+	}
+	return strconv.FormatInt(most.Milliseconds(), 10)
 }
 
 // arguments returns the flags of a call.
