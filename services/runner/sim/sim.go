@@ -23,7 +23,7 @@ func (f *Failure) Error() string { return fmt.Sprintf("seed %d: %s", f.Seed, f.R
 // Bounds of one run, in actions.
 const (
 	faultyActions = 200
-	quietActions  = 20_000
+	quietActions  = 5_000
 )
 
 // Run plays one seed to its end and returns the first violation, or nil.
