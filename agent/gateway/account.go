@@ -55,3 +55,6 @@ func Variables() []string {
 	}
 	return out
 }
+
+// String names the variable that the key is in, and where it is good; not the key.
+func (a *Account) String() string { return a.key.variable + ", for " + a.base.Host }

@@ -17,6 +17,7 @@ func (o Owner) Sweep(ctx context.Context) (int, error) {
 	if o.mark == "" {
 		return 0, nil
 	}
+	defer sweepCgroups(o.mark + "-")
 	return sweep(ctx, o.mark+"-")
 }
 

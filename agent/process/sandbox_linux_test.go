@@ -44,3 +44,47 @@ func offered(t *testing.T) bool {
 	}
 	return false
 }
+
+// TestForkBomb starts processes until it is kept from it.
+func TestForkBomb(t *testing.T) {
+	const script = `i=0; while [ $i -lt 2000 ]; do sleep 600 & i=$((i+1)); done; echo all of them`
+	if LimitedBy() == "" {
+		t.Log("nothing limits processes here: they end with the command all the same")
+	}
+	c := shell(t, script)
+	if offered(t) {
+		c = confined(t, script)
+		c.Sandbox.Processes = 400
+	}
+	r, err := Run(t.Context(), c)
+	if err != nil && !errors.Is(err, ErrWall) {
+		t.Errorf("%v\n%s", err, r.Output)
+	}
+	if limited := !strings.Contains(string(r.Output), "all of them"); limited != (c.Sandbox != nil && LimitedBy() != "") {
+		t.Errorf("limited: %v\n%s", limited, r.Output)
+	}
+	if left := living(c.Dir); len(left) > 0 {
+		t.Errorf("%d processes are left", len(left))
+	}
+}
+
+// TestControlGroup limits a command that has no sandbox, where there are groups for us.
+func TestControlGroup(t *testing.T) {
+	c := shell(t, "cat /proc/self/cgroup")
+	r, err := Run(t.Context(), c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	g := newCgroup(&c, "none-test")
+	defer g.remove()
+	if in := strings.Contains(string(r.Output), "pfl-forge-none-"); in != (g != nil) {
+		t.Errorf("a group can be made: %v; the command is in one: %v\n%s", g != nil, in, r.Output)
+	}
+	if g == nil {
+		return
+	}
+	g.remove()
+	if _, err := os.Stat(g.dir); err == nil {
+		t.Error("the group is left")
+	}
+}

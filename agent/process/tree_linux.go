@@ -59,6 +59,9 @@ func runTree(ctx context.Context, c *Command, out *capture) (int, error) {
 		}
 		return -1, fmt.Errorf("%s cannot be started: %w", c.Path, err)
 	}
+	limit := newCgroup(c, mark)
+	defer limit.remove()
+	limit.add(cmd.Process.Pid)
 	var group sync.WaitGroup
 	ended := make(chan struct{})
 	group.Go(func() { wires.give(c, ended) })

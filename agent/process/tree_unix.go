@@ -36,3 +36,6 @@ func runTree(ctx context.Context, c *Command, out *capture) (int, error) {
 
 // Sweep finds nothing here: only Linux shows the environment of processes.
 func (o Owner) Sweep(context.Context) (int, error) { return 0, nil }
+
+// LimitedBy says what limits the number of a command's processes: here, nothing.
+func LimitedBy() string { return "" }

@@ -133,3 +133,7 @@ func scope() {
 	_, _, _ = unix.Syscall(unix.SYS_LANDLOCK_RESTRICT_SELF, fd, 0, 0)
 	_ = unix.Close(int(fd))
 }
+
+// LimitsProcesses reports whether a sandbox limits the number of its processes itself:
+// from Linux 6.14 on, or where it is not root's.
+func LimitsProcesses() bool { return os.Getuid() != 0 || kernelAtLeast(6, 14) }

@@ -45,6 +45,9 @@ func (a *app) examine(ctx context.Context) []finding {
 			finding{"repository", healthy, fmt.Sprintf("%s, project %s, base branch %s", repo.Root, repo.Project, base.Branch), ""},
 			a.checkConfig(base), a.checkClaude(ctx, repo, base.Config), checkCheckouts(repo, base.Config))
 	}
+	if err == nil {
+		found = append(found, a.isolation(ctx, base.Config)...)
+	}
 	found = append(found, checkDisk(repo.Root))
 	found = append(found, checkFiles(repo)...)
 	return append(found, a.examineServer(ctx)...)

@@ -1,0 +1,76 @@
+package cli
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/pfl-forge/pfl-forge/agent/gateway"
+	"github.com/pfl-forge/pfl-forge/agent/process"
+	"github.com/pfl-forge/pfl-forge/agent/sandbox"
+	"github.com/pfl-forge/pfl-forge/config"
+)
+
+// isolation says what keeps agents and commands from the machine, each part by itself.
+func (a *app) isolation(ctx context.Context, cfg *config.Project) []finding {
+	return append(checkSandbox(ctx, &cfg.Policy), checkProcesses(), a.checkKey(cfg))
+}
+
+// checkSandbox really makes one: whether that is allowed can be found out in no other way.
+func checkSandbox(ctx context.Context, policy *config.Policy) []finding {
+	if policy.Sandbox == config.SandboxOff {
+		return []finding{{
+			"sandbox", warning, "turned off by policy.sandbox: agents and commands can read what you can read, and reach what you can reach", "",
+		}}
+	}
+	if err := process.Probe(ctx, sandbox.NetworkFull); err != nil {
+		f := finding{
+			"sandbox", warning, fmt.Sprintf("%v: agents and commands run without", err),
+			"allow user namespaces: see what keeps them from this user, such as a sysctl, AppArmor, or the container's seccomp profile",
+		}
+		if policy.Sandbox == config.SandboxRequire {
+			f.Health, f.Detail = broken, fmt.Sprintf("%v, and policy.sandbox requires it: nothing runs", err)
+		}
+		return []finding{f}
+	}
+	found := []finding{
+		{"sandbox", healthy, "agents and commands see the system's programs, their checkout, a home of their own, and what policy grants", ""},
+	}
+	network := finding{"network", healthy, fmt.Sprintf("agents: %s; recipes and verify commands: %s", policy.Network, policy.CommandNetwork), ""}
+	if err := process.Probe(ctx, sandbox.NetworkNone); err != nil {
+		network.Detail, network.Health = fmt.Sprintf("%s; it cannot be restricted here: %v", network.Detail, err), warning
+		if policy.Network != config.NetworkFull || policy.CommandNetwork != config.NetworkFull {
+			network.Health, network.Hint = broken, "set policy.network and policy.command_network to full, or allow network namespaces"
+		}
+	}
+	return append(found, network)
+}
+
+func checkProcesses() finding {
+	if how := process.LimitedBy(); how != "" {
+		return finding{"processes", healthy, fmt.Sprintf("at most %d at once per command, %s", sandbox.DefaultProcesses, how), ""}
+	}
+	return finding{"processes", warning, "nothing limits how many processes a command may start; all of them end with it", ""}
+}
+
+// checkKey says where the key for the model is, and never what it is.
+func (a *app) checkKey(cfg *config.Project) finding {
+	accounts, err := gateway.FromEnvironment(func(name string) (string, bool) {
+		v := a.getenv(name)
+		return v, v != ""
+	})
+	if err != nil {
+		return finding{"model key", broken, err.Error(), ""}
+	}
+	for _, account := range accounts {
+		if account.Provider == gateway.Anthropic {
+			return finding{
+				"model key", healthy, account.String() + "; stays in this process, an agent gets a token for its call", "",
+			}
+		}
+	}
+	f := finding{"model key", warning, "none in the environment: Claude Code cannot work", "set ANTHROPIC_API_KEY or CLAUDE_CODE_OAUTH_TOKEN"}
+	if cfg.Agent == config.AgentRecipe {
+		f.Health, f.Hint = healthy, ""
+	}
+	return f
+}
