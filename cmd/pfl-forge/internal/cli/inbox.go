@@ -156,6 +156,9 @@ func (a *app) printEntry(e *entry) {
 	style := a.style(a.out)
 	fmt.Fprintf(a.out, "%s  %s\n", style.Bold(string(e.ID)), safe(e.Title))
 	fmt.Fprintf(a.out, "  %s\n", style.Attention(e.why()))
+	for _, f := range e.Failures {
+		fmt.Fprintf(a.out, "  %s\n", f)
+	}
 	if e.Waiting == forge.WaitingApproval || e.Waiting == forge.WaitingFailed {
 		for i := range e.Work {
 			a.printWork(&e.Work[i])

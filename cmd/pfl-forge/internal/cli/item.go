@@ -21,6 +21,7 @@ type item struct {
 	Run       int            `json:"run"                yaml:"run"`
 	Waiting   forge.Waiting  `json:"waiting,omitempty"  yaml:"waiting,omitempty"`
 	Reason    string         `json:"reason,omitempty"   yaml:"reason,omitempty"`
+	Failures  []failure      `json:"failures,omitempty" yaml:"failures,omitempty"`
 	Activity  string         `json:"activity,omitempty" yaml:"activity,omitempty"`
 	Plan      string         `json:"plan,omitempty"     yaml:"plan,omitempty"`
 	Tasks     int            `json:"tasks"              yaml:"tasks"`
@@ -50,6 +51,7 @@ func itemOf(s *forge.Summary) item {
 		Tokens: s.Usage.InputTokens + s.Usage.OutputTokens, CostUSD: s.Usage.CostUSD,
 		CreatedAt: s.CreatedAt, UpdatedAt: s.UpdatedAt,
 	}
+	i.Failures = failuresOf(s)
 	for _, t := range s.Tasks {
 		i.Active = append(i.Active, active{t.ID, t.Title, t.Status, t.Step, t.Attempt, t.Detail})
 	}

@@ -156,6 +156,9 @@ func (a *app) printDetail(d *detail) {
 		a.field("now", safe(d.Activity))
 		a.field("reason", safe(d.Reason))
 	}
+	for _, f := range d.Failures {
+		a.field("failure", f.String())
+	}
 	a.field("risk", string(d.Risk))
 	a.field("type", safe(d.Type))
 	a.field("source", string(d.Source))

@@ -29,6 +29,8 @@ type taskDetail struct {
 	Head      string           `json:"head,omitempty"       yaml:"head,omitempty"`
 	Commit    string           `json:"commit,omitempty"     yaml:"commit,omitempty"`
 	Failure   string           `json:"failure,omitempty"    yaml:"failure,omitempty"`
+	Why       *failure         `json:"why,omitempty"        yaml:"why,omitempty"`     // what Failure means
+	History   []attemptDetail  `json:"history,omitempty"    yaml:"history,omitempty"` // only of a task that is shown alone
 	Reviews   []reviewDetail   `json:"reviews,omitempty"    yaml:"reviews,omitempty"`
 	Diff      string           `json:"diff,omitempty"       yaml:"diff,omitempty"` // only of a task that is shown alone
 }
@@ -47,6 +49,9 @@ func taskOf(v *forge.View, t *forge.Task) taskDetail {
 		ID: t.ID, Title: t.Title, Status: t.Status, Plan: t.Plan, Item: t.Item, Files: t.RelevantFiles, DependsOn: t.DependsOn,
 		Attempts: t.Attempts, Base: t.Base, Head: t.Head, Commit: t.Commit, Failure: t.Failure,
 	}
+	if f, ok := failureOf(t.Failure); ok {
+		d.Why = &f
+	}
 	for i := range v.Reviews {
 		if r := &v.Reviews[i]; r.TaskID == t.ID {
 			d.Reviews = append(d.Reviews, reviewDetail{r.Attempt, r.Head, r.Verdict, r.Issues, r.Suggestions})
@@ -57,6 +62,15 @@ func taskOf(v *forge.View, t *forge.Task) taskDetail {
 
 func (a *app) showTask(ctx context.Context, t *target, v *forge.View, task *forge.Task, format render.Format) error {
 	d := taskOf(v, task)
+	attempts, err := t.attempts(ctx, v.Intent.ID)
+	if err != nil {
+		return err
+	}
+	for _, attempt := range attempts {
+		if attempt.Task == d.ID {
+			d.History = append(d.History, attempt)
+		}
+	}
 	if t.repo != nil && d.Head != "" {
 		diff, err := t.diff(ctx, &d)
 		if err != nil {
@@ -71,6 +85,9 @@ func (a *app) showTask(ctx context.Context, t *target, v *forge.View, task *forg
 	a.field("status", string(d.Status))
 	a.field("attempts", fmt.Sprint(d.Attempts))
 	a.field("failure", safe(d.Failure))
+	if d.Why != nil {
+		a.field("that is", d.Why.String())
+	}
 	a.field("item", safe(d.Item))
 	a.field("files", safe(strings.Join(d.Files, ", ")))
 	a.field("base", render.ShortCommit(d.Base))
@@ -78,6 +95,12 @@ func (a *app) showTask(ctx context.Context, t *target, v *forge.View, task *forg
 	a.field("commit", render.ShortCommit(d.Commit))
 	if plan := safe(d.Plan); plan != "" {
 		fmt.Fprintf(a.out, "\n%s\n", indent(plan, "  "))
+	}
+	if len(d.History) > 0 {
+		a.heading("attempts")
+		if err := a.printAttempts(d.History); err != nil {
+			return err
+		}
 	}
 	if len(d.Reviews) > 0 {
 		a.heading("reviews")

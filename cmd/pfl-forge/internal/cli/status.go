@@ -3,6 +3,7 @@ package cli
 import (
 	"context"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -98,6 +99,15 @@ func (a *app) statusTable(t *target, f *statusFlags, doc *statusDoc, all []forge
 	}
 	if len(all) > 0 {
 		a.say("%s", render.Tally(all))
+	}
+	var told []failure
+	for i := range doc.Intents {
+		for _, f := range doc.Intents[i].Failures {
+			if !slices.Contains(told, f) {
+				told = append(told, f)
+				a.say("%s", f)
+			}
+		}
 	}
 	if doc.Drafts > 0 {
 		a.say("%s in .forge/intent-drafts", render.Count(doc.Drafts, "draft"))

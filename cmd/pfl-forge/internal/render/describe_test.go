@@ -73,6 +73,9 @@ func TestLines(t *testing.T) {
 		},
 	} {
 		got := Lines(&forge.Summary{Key: key}, &forge.Summary{Key: key}, &forge.Record{Events: []forge.Event{test.event}})
+		if test.event.Result != nil {
+			test.want.Attempt = test.event.Result.Attempt
+		}
 		if diff := cmp.Diff([]Line{test.want}, got); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", name, diff)
 		}
