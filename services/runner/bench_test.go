@@ -13,6 +13,7 @@ import (
 	"github.com/pfl-forge/pfl-forge"
 	"github.com/pfl-forge/pfl-forge/bus"
 	"github.com/pfl-forge/pfl-forge/natsd"
+	"github.com/pfl-forge/pfl-forge/service"
 	"github.com/pfl-forge/pfl-forge/services/runner"
 )
 
@@ -72,7 +73,48 @@ type forgeSystem struct {
 	meet *meeting
 }
 
-func newForgeSystem(b testing.TB, s *natsd.Server) *forgeSystem {
+// workers works until ctx ends.
+type workers func(ctx context.Context, b testing.TB, conn *bus.Bus, meet *meeting)
+
+// bareWorkers take commands and answer, which is all that the reference loop does.
+func bareWorkers(ctx context.Context, _ testing.TB, conn *bus.Bus, meet *meeting) {
+	var group sync.WaitGroup
+	for _, step := range forge.Steps() {
+		group.Go(func() {
+			_ = conn.ConsumeCommands(ctx, bus.WorkConfig{Step: step, Replica: "noop", Parallel: 64}, func(ctx context.Context, j *bus.Job) error {
+				id := string(j.Command.To.Intent)
+				meet.received(id, string(step))
+				meet.done(id, string(step))
+				return conn.PublishResult(ctx, succeed(j.Command))
+			})
+		})
+	}
+	group.Wait()
+}
+
+// serviceWorkers are the real ones: they ask whether an attempt is wanted, tell how
+// it goes, and keep their results in an outbox.
+func serviceWorkers(ctx context.Context, b testing.TB, conn *bus.Bus, meet *meeting) {
+	log := slog.New(slog.DiscardHandler)
+	outbox, err := service.OpenOutbox(b.TempDir(), log)
+	if err != nil {
+		b.Error(err)
+		return
+	}
+	w := &service.Worker{Bus: conn, Replica: "noop", Log: log, Parallel: 64, Outbox: outbox}
+	for _, step := range forge.Steps() {
+		w.Handlers = append(w.Handlers, service.Handler{Step: step, Do: func(_ context.Context, cmd forge.Command, _ service.Progress) forge.Result {
+			meet.received(string(cmd.To.Intent), string(step))
+			meet.done(string(cmd.To.Intent), string(step))
+			return succeed(cmd)
+		}})
+	}
+	if err := w.Run(ctx); err != nil {
+		b.Error(err)
+	}
+}
+
+func newForgeSystem(b testing.TB, s *natsd.Server, work workers) *forgeSystem {
 	b.Helper()
 	conn, err := bus.Connect(b.Context(), bus.Config{
 		URL: s.URL(), Token: s.Token(), Name: "bench", Replicas: 1, Logger: slog.New(slog.DiscardHandler),
@@ -95,16 +137,7 @@ func newForgeSystem(b testing.TB, s *natsd.Server) *forgeSystem {
 		}
 	})
 	<-ready
-	for _, step := range forge.Steps() {
-		group.Go(func() {
-			_ = conn.ConsumeCommands(ctx, bus.WorkConfig{Step: step, Replica: "noop", Parallel: 64}, func(ctx context.Context, j *bus.Job) error {
-				id := string(j.Command.To.Intent)
-				f.meet.received(id, string(step))
-				f.meet.done(id, string(step))
-				return conn.PublishResult(ctx, succeed(j.Command))
-			})
-		})
-	}
+	group.Go(func() { work(ctx, b, conn, f.meet) })
 	group.Go(func() {
 		_ = conn.Follow(ctx, project, 0, bus.Follower{Record: func(key forge.Key, _ uint64, rec forge.Record) error {
 			if !key.IsLane() && rec.Summary.Status == forge.StatusDone && rec.Summary.Settled {
@@ -176,25 +209,31 @@ func trickle(b *testing.B, s system, m *meeting, round, n int) []time.Duration {
 }
 
 // BenchmarkOrchestration measures what the rules cost beyond the durable writes
-// that they need: intents per second at saturation, and the time from a stored
-// result to the next command at low load, each as a ratio to the reference loop
-// in the same run, in turn. Every write is fsynced.
-func BenchmarkOrchestration(b *testing.B) {
+// that they need: intents per second at saturation, and the time from a result to
+// the next command at low load, each as a ratio to the reference loop in the same
+// run, in turn. Every write is fsynced.
+func BenchmarkOrchestration(b *testing.B) { orchestrate(b, bareWorkers) }
+
+// BenchmarkWorkers is BenchmarkOrchestration with workers as they are in service.
+func BenchmarkWorkers(b *testing.B) { orchestrate(b, serviceWorkers) }
+
+func orchestrate(b *testing.B, work workers) {
 	server, err := natsd.Start(b.Context(), natsd.Config{Dir: b.TempDir(), Purpose: "bench", Logger: slog.New(slog.DiscardHandler)})
 	if err != nil {
 		b.Fatal(err)
 	}
 	b.Cleanup(server.Shutdown)
-	ours, ref := newForgeSystem(b, server), newReference(b, server)
+	ours, ref := newForgeSystem(b, server, work), newReference(b, server)
+	const many, few = 500, 30
 	var rate, refRate []float64
 	var gaps, refGaps []time.Duration
 	round := 0
 	for b.Loop() {
 		round++
-		rate = append(rate, saturate(b, ours, round, 500))
-		refRate = append(refRate, saturate(b, ref, round, 500))
-		gaps = append(gaps, trickle(b, ours, ours.meet, round, 30)...)
-		refGaps = append(refGaps, trickle(b, ref, ref.meet, round, 30)...)
+		rate = append(rate, saturate(b, ours, round, many))
+		refRate = append(refRate, saturate(b, ref, round, many))
+		gaps = append(gaps, trickle(b, ours, ours.meet, round, few)...)
+		refGaps = append(refGaps, trickle(b, ref, ref.meet, round, few)...)
 	}
 	slices.Sort(rate)
 	slices.Sort(refRate)
@@ -211,4 +250,7 @@ func BenchmarkOrchestration(b *testing.B) {
 	b.ReportMetric(us(refGaps, 50), "ref-step-p50-us")
 	b.ReportMetric(us(refGaps, 99), "ref-step-p99-us")
 	b.ReportMetric(us(gaps, 50)/us(refGaps, 50), "step-ratio")
+	intents := float64(round * (many + few))
+	b.ReportMetric(ref.stored(b, "FORGE_")/intents, "writes/intent")
+	b.ReportMetric(ref.stored(b, "REF_")/intents, "ref-writes/intent")
 }

@@ -22,6 +22,7 @@ type reference struct {
 	nc   *nats.Conn
 	js   jetstream.JetStream
 	meet *meeting
+	lane chan chan error // who waits for a decision of the lane
 	stop []func()
 }
 
@@ -69,7 +70,7 @@ func newReference(b testing.TB, s *natsd.Server) *reference {
 			b.Fatal(err)
 		}
 	}
-	r := &reference{nc: nc, js: js, meet: newMeeting()}
+	r := &reference{nc: nc, js: js, meet: newMeeting(), lane: make(chan chan error, 1000)}
 	r.consume(b, "REF_INTENTS", "ref.submit.>", r.decide)
 	r.answer(b, nc)
 	r.consume(b, "REF_WAKES", "ref.w.>", r.decide)
@@ -81,7 +82,52 @@ func newReference(b testing.TB, s *natsd.Server) *reference {
 			stop()
 		}
 	})
+	ctx, cancel := context.WithCancel(context.Background())
+	b.Cleanup(cancel)
+	go r.decideForAll(ctx)
 	return r
+}
+
+// decideForAll is the lane: what waits for it shares a write, as ours does.
+func (r *reference) decideForAll(ctx context.Context) {
+	for {
+		var batch []chan error
+		select {
+		case first := <-r.lane:
+			batch = append(batch, first)
+		case <-ctx.Done():
+			return
+		}
+		for more := true; more && len(batch) < 64; {
+			select {
+			case next := <-r.lane:
+				batch = append(batch, next)
+			default:
+				more = false
+			}
+		}
+		err := r.publish(ctx, "L", "x", "x")
+		for _, done := range batch {
+			done <- err
+		}
+	}
+}
+
+// stored returns how many messages the streams on disk hold whose names begin like
+// that.
+func (r *reference) stored(b testing.TB, prefix string) float64 {
+	b.Helper()
+	var n uint64
+	list := r.js.ListStreams(b.Context())
+	for info := range list.Info() {
+		if info.Config.Storage == jetstream.FileStorage && strings.HasPrefix(info.Config.Name, prefix) {
+			n += info.State.LastSeq
+		}
+	}
+	if list.Err() != nil {
+		b.Fatal(list.Err())
+	}
+	return float64(n)
 }
 
 // consume handles the messages of a consumer, many at a time.
@@ -143,7 +189,15 @@ func (r *reference) decide(ctx context.Context, what, id string) error {
 		if name == "" {
 			name = "x"
 		}
-		if err := r.publish(ctx, kind, name, id); err != nil {
+		var err error
+		if kind == "L" {
+			done := make(chan error, 1)
+			r.lane <- done
+			err = <-done
+		} else {
+			err = r.publish(ctx, kind, name, id)
+		}
+		if err != nil {
 			return err
 		}
 	}
