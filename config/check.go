@@ -146,6 +146,10 @@ func (c *checker) grants(field string, list []string) {
 			c.fail(at, "is everything; name what is needed in it")
 		case !home && !path.IsAbs(s):
 			c.fail(at, "%q must start with / or ~/", s)
+		case slices.ContainsFunc([]string{"/dev", "/proc", "/sys", "/tmp"}, func(dir string) bool {
+			return path.Clean(s) == dir || strings.HasPrefix(path.Clean(s), dir+"/") && dir != "/tmp"
+		}):
+			c.fail(at, "is made for each sandbox")
 		case slices.Contains(strings.Split(s, "/"), ".."):
 			c.fail(at, "must not contain ..")
 		}

@@ -76,11 +76,9 @@ func (j *Job) confine(ctx context.Context, p place) (*sandbox.Spec, error) {
 	for _, dir := range j.Store.ObjectDirs() {
 		spec.Mounts = append(spec.Mounts, sandbox.Path(dir, sandbox.ReadOnly)...)
 	}
-	if err := os.MkdirAll(j.cache(p.by), 0o700); err != nil {
-		return nil, err
-	}
-	spec.Mounts = append(spec.Mounts, sandbox.Path(j.cache(p.by), sandbox.Writable)...)
-	return &spec, nil
+	caches, err := j.caches(p.by)
+	spec.Mounts = append(spec.Mounts, caches...)
+	return &spec, err
 }
 
 // mounts are of the call itself.
@@ -114,7 +112,7 @@ func (j *Job) private() []sandbox.Mount {
 	return out
 }
 
-// grants is what the project's configuration adds, and the caches that an operator named.
+// grants is what the project's configuration adds.
 func (j *Job) grants(home string) []sandbox.Mount {
 	var out []sandbox.Mount
 	add := func(path string, kind sandbox.Kind) {
@@ -131,13 +129,29 @@ func (j *Job) grants(home string) []sandbox.Mount {
 	for _, path := range j.Config.Policy.SandboxWrite {
 		add(path, sandbox.Writable)
 	}
-	for _, kv := range j.host.Env {
-		if name, path, _ := strings.Cut(kv, "="); slices.Contains(cacheVariables, name) && filepath.IsAbs(path) {
-			_ = os.MkdirAll(path, 0o755) // else it is not there, and the tool says so
-			add(path, sandbox.Writable)
+	return out
+}
+
+// caches are those of who works. Those that an operator has all commands share are not
+// for what a model runs, except the modules, which it may read.
+func (j *Job) caches(by string) ([]sandbox.Mount, error) {
+	dirs := []string{j.cache(by)}
+	for _, name := range cacheVariables {
+		if dir := j.host.variable(name); by == byCommands && filepath.IsAbs(dir) {
+			dirs = append(dirs, dir)
 		}
 	}
-	return out
+	var out []sandbox.Mount
+	for _, dir := range dirs {
+		if err := os.MkdirAll(dir, 0o755); err != nil {
+			return nil, err
+		}
+		out = append(out, sandbox.Path(dir, sandbox.Writable)...)
+	}
+	if by == byModels {
+		out = append(out, sandbox.Path(j.modules(), sandbox.ReadOnly)...)
+	}
+	return out, nil
 }
 
 // isPrivate reports whether a path leads to what no configuration can grant.
@@ -155,6 +169,3 @@ func (j *Job) isPrivate(path string) bool {
 		return err == nil && filepath.IsLocal(rel)
 	})
 }
-
-// cacheVariables name directories that an operator has all commands share.
-var cacheVariables = []string{"GOCACHE", "GOMODCACHE", "npm_config_cache"}

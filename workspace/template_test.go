@@ -33,12 +33,12 @@ func TestConfigTemplate(t *testing.T) {
 		t.Fatal(err)
 	}
 	if len(p.Verify) != 2 || len(p.Recipes) != 3 || p.BaseBranch != "main" || len(p.WorktreeSetup) != 1 ||
-		len(p.Policy.TrustedOrigins) != 1 {
+		len(p.Policy.TrustedOrigins) != 1 || len(p.Policy.SandboxRead) != 1 {
 		t.Errorf("an example is missing: %+v", p)
 	}
 	d := config.Default()
 	p.Verify, p.Recipes, p.BaseBranch, p.WorktreeSetup = d.Verify, d.Recipes, d.BaseBranch, d.WorktreeSetup
-	p.Policy.TrustedOrigins = d.Policy.TrustedOrigins
+	p.Policy.TrustedOrigins, p.Policy.SandboxRead = d.Policy.TrustedOrigins, d.Policy.SandboxRead
 	if diff := cmp.Diff(d, p); diff != "" {
 		t.Errorf("it shows other defaults (-default +shown):\n%s", diff)
 	}
