@@ -26,15 +26,15 @@ type About struct {
 var versionInText = regexp.MustCompile(`\b(\d+)\.(\d+)\.(\d+)\b`)
 
 // Version asks the program for its version. One that is too old is a failure that says
-// so, and is returned beside it. home is a directory that it may use.
-func (a *About) Version(ctx context.Context, path, home string) (string, error) {
-	p := Program{About: *a, Options: Options{Path: path}}
+// so, and is returned beside it. home is the directory to ask it in, and its HOME.
+func (p *Program) Version(ctx context.Context, home string) (string, error) {
+	a := &p.About
 	found, err := p.find()
 	if err != nil {
 		return "", err
 	}
 	report, err := process.Run(ctx, process.Command{
-		Path: found, Args: []string{"--version"}, Dir: home, Env: process.Environment(home),
+		Path: found, Args: []string{"--version"}, Dir: home, Env: process.Environment(home), Owner: p.Options.Owner,
 		Limits: process.Limits{Wall: 20 * time.Second, OutputBytes: 1 << 16},
 	})
 	if err != nil {

@@ -5,20 +5,16 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"path/filepath"
 	"strings"
 	"time"
 
 	"golang.org/x/sys/unix"
 
-	"github.com/pfl-forge/pfl-forge"
-	"github.com/pfl-forge/pfl-forge/agent"
-	"github.com/pfl-forge/pfl-forge/agent/claude"
-	"github.com/pfl-forge/pfl-forge/agent/process"
 	"github.com/pfl-forge/pfl-forge/cmd/pfl-forge/internal/local"
 	"github.com/pfl-forge/pfl-forge/cmd/pfl-forge/internal/render"
 	"github.com/pfl-forge/pfl-forge/config"
 	"github.com/pfl-forge/pfl-forge/git"
+	"github.com/pfl-forge/pfl-forge/repository/backends"
 )
 
 const (
@@ -43,7 +39,8 @@ func (a *app) examine(ctx context.Context) []finding {
 	} else {
 		found = append(found,
 			finding{"repository", healthy, fmt.Sprintf("%s, project %s, base branch %s", repo.Root, repo.Project, base.Branch), ""},
-			a.checkConfig(base), a.checkClaude(ctx, repo, base.Config), checkCheckouts(repo, base.Config))
+			a.checkConfig(base), checkCheckouts(repo, base.Config))
+		found = append(found, checkAgents(ctx, base.Config)...)
 	}
 	if err == nil {
 		found = append(found, a.isolation(ctx, base.Config)...)
@@ -77,31 +74,28 @@ func (a *app) checkConfig(base *local.Base) finding {
 	return finding{"configuration", healthy, detail, ""}
 }
 
-// checkClaude asks the agent's command line for its version.
-func (a *app) checkClaude(ctx context.Context, repo *local.Repository, cfg *config.Project) finding {
-	home, err := os.MkdirTemp("", "pfl-forge-doctor-")
+// checkAgents looks for the programs of all agents that the configuration names.
+func checkAgents(ctx context.Context, cfg *config.Project) []finding {
+	dir, err := os.MkdirTemp("", "pfl-forge-doctor-")
 	if err != nil {
-		return finding{"claude", warning, err.Error(), ""}
+		return []finding{{"agents", warning, err.Error(), ""}}
 	}
-	defer func() { _ = os.RemoveAll(home) }()
-	ctx, cancel := context.WithTimeout(ctx, 20*time.Second)
+	defer func() { _ = os.RemoveAll(dir) }()
+	ctx, cancel := context.WithTimeout(ctx, time.Minute)
 	defer cancel()
-	cli := claude.New(claude.Options{Owner: process.NewOwner(filepath.Join(repo.Root, ".forge", "doctor"))})
-	version, err := cli.Version(ctx, home)
-	if err == nil {
-		return finding{"claude", healthy, version, ""}
+	var found []finding
+	for _, c := range backends.CheckAll(ctx, cfg, dir) {
+		f := finding{c.Agent, healthy, c.Version, ""}
+		switch {
+		case c.Problem != nil:
+			f.Health, f.Detail = warning, strings.TrimSpace(c.Version+" "+c.Problem.Message)
+			f.Hint = "recipes can be used without it"
+		case c.Version == "":
+			f.Detail = "its program is there"
+		}
+		found = append(found, f)
 	}
-	f := finding{
-		"claude", warning, "Claude Code is not there, or does not start: only recipes can be used",
-		"install it, and set ANTHROPIC_API_KEY or CLAUDE_CODE_OAUTH_TOKEN",
-	}
-	if failure := agent.AsFailure(err); failure.Reason == forge.FailCLITooOld {
-		f.Detail, f.Hint = failure.Message, ""
-	}
-	if cfg.Agent == config.AgentRecipe {
-		f.Health, f.Hint = healthy, ""
-	}
-	return f
+	return found
 }
 
 func checkDisk(root string) finding {

@@ -1,0 +1,68 @@
+package backends
+
+import (
+	"context"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/pfl-forge/pfl-forge"
+	"github.com/pfl-forge/pfl-forge/agent"
+	"github.com/pfl-forge/pfl-forge/agent/claude"
+	"github.com/pfl-forge/pfl-forge/agent/cli"
+	"github.com/pfl-forge/pfl-forge/agent/codex"
+	"github.com/pfl-forge/pfl-forge/agent/exec"
+	"github.com/pfl-forge/pfl-forge/agent/gemini"
+	"github.com/pfl-forge/pfl-forge/agent/process"
+	"github.com/pfl-forge/pfl-forge/config"
+)
+
+// Check is what this machine has of one back end.
+type Check struct {
+	Agent   string
+	Version string         // as its program says it; empty for one that was not asked
+	Problem *agent.Failure // why it cannot be used, or will probably fail; nil if nothing was found
+}
+
+// CheckAll looks at every back end that the project's configuration names, in the
+// process's own environment. dir is a private directory that it may use.
+func CheckAll(ctx context.Context, p *config.Project, dir string) []Check {
+	var out []Check
+	for _, name := range p.UsedAgents() {
+		if name != config.AgentRecipe {
+			out = append(out, check(ctx, name, p.Agents[name], dir))
+		}
+	}
+	return out
+}
+
+func check(ctx context.Context, name string, c config.AgentConfig, dir string) Check {
+	out := Check{Agent: name}
+	owner := process.NewOwner(dir)
+	home := filepath.Join(dir, name)
+	if err := os.MkdirAll(home, 0o700); err != nil {
+		out.Problem = agent.AsFailure(err)
+		return out
+	}
+	var err error
+	var login []string
+	switch name {
+	case config.AgentClaude:
+		out.Version, err = claude.New(claude.Options{Owner: owner}).Version(ctx, home)
+	case config.AgentCodex:
+		login = codex.About().Login
+		out.Version, err = codex.New(cli.Options{Owner: owner}).Version(ctx, home)
+	case config.AgentGemini:
+		login = gemini.About().Login
+		out.Version, err = gemini.New(cli.Options{Owner: owner}).Version(ctx, home)
+	default: // what its own program takes for a question after the version, nobody knows
+		err = exec.New(name, c, cli.Options{Owner: owner}).Found()
+	}
+	out.Problem = agent.AsFailure(err)
+	isSet := func(v string) bool { return os.Getenv(v) != "" }
+	if err == nil && len(login) > 0 && !slices.ContainsFunc(login, isSet) {
+		out.Problem = agent.Fail(forge.FailAuth, "no login: set %s where pfl-forge runs", strings.Join(login, " or "))
+	}
+	return out
+}
