@@ -148,6 +148,38 @@ func TestObjectsRefused(t *testing.T) {
 	}
 }
 
+// TestLittleRoom checks that the streams are made on a server that has less room than
+// they would like.
+func TestLittleRoom(t *testing.T) {
+	ctx := within(t)
+	s, err := server.NewServer(&server.Options{
+		Host: "127.0.0.1", Port: server.RANDOM_PORT, JetStream: true, StoreDir: t.TempDir(), JetStreamMaxStore: 400 << 20, NoLog: true, NoSigs: true,
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.Start()
+	defer s.WaitForShutdown()
+	defer s.Shutdown()
+	if !s.ReadyForConnections(10 * time.Second) {
+		t.Fatal("the server is not ready")
+	}
+	b, err := bus.Connect(ctx, bus.Config{URL: s.ClientURL()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer b.Close()
+	for range 2 { // the second time they are there
+		if err := b.Ensure(ctx); err != nil {
+			t.Fatal(err)
+		}
+	}
+	putObject(ctx, t, b.Objects(), session, "x")
+	if err := b.AppendTranscript(ctx, key, try("fix-login-001", 1), "1", []byte("x")); err != nil {
+		t.Error(err)
+	}
+}
+
 type zeros struct{}
 
 func (zeros) Read(p []byte) (int, error) { return len(p), nil }

@@ -163,7 +163,7 @@ func (b *Bus) ensureStream(ctx context.Context, cfg jetstream.StreamConfig) erro
 	defer cancel()
 	s, err := b.js.Stream(ctx, cfg.Name)
 	if errors.Is(err, jetstream.ErrStreamNotFound) {
-		_, err = b.js.CreateStream(ctx, cfg)
+		err = b.createStream(ctx, cfg)
 		if !errors.Is(err, jetstream.ErrStreamNameAlreadyInUse) {
 			return err
 		}
@@ -178,6 +178,29 @@ func (b *Bus) ensureStream(ctx context.Context, cfg jetstream.StreamConfig) erro
 	}
 	return err
 }
+
+// leastBytes is how far the bound of a stream is lowered, in bytes, where the server has
+// no room for it: what is bounded is nothing that work depends on.
+const leastBytes = 64 << 20
+
+func (b *Bus) createStream(ctx context.Context, cfg jetstream.StreamConfig) error {
+	for {
+		_, err := b.js.CreateStream(ctx, cfg)
+		var refused *jetstream.APIError
+		small := errors.As(err, &refused) && (refused.ErrorCode == storageExceeded || refused.ErrorCode == accountExceeded)
+		if !small || cfg.MaxBytes <= leastBytes {
+			return err
+		}
+		cfg.MaxBytes = max(cfg.MaxBytes/2, leastBytes)
+		b.log.Warn("the server has little room; a stream gets less", "stream", cfg.Name, "max_bytes", cfg.MaxBytes)
+	}
+}
+
+// The server's codes for a stream whose bound is more than what it may still use.
+const (
+	storageExceeded = 10047
+	accountExceeded = 10002
+)
 
 // merged is a stream's config with what is declared put over it; what is not
 // declared, such as limits that an operator chose, stays.

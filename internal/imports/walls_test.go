@@ -31,6 +31,12 @@ var diets = []diet{
 		reason:   "the vocabulary is what everything else speaks; whoever imports it must get nothing else with it",
 	},
 	{
+		packages: []string{"./internal/redact/..."},
+		may:      []string{"std"},
+		never:    []string{"log/...", "net/...", "os/..."},
+		reason:   "what sees every secret keeps it to itself",
+	},
+	{
 		packages: []string{"./services/runner/flow/..."},
 		may:      []string{"std", ".", "./services/runner/flow/..."},
 		never:    []string{"crypto/rand", "log/...", "math/rand/...", "net/...", "os/...", "sync/...", "syscall"},
