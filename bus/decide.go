@@ -66,7 +66,7 @@ func (c *eventConsumers) oneResult(ctx context.Context, m *nats.Msg, ev forge.Ev
 	err := c.call(ctx, d)
 	switch after, reason := c.outcome(ev.ID, &ev, err); {
 	case err == nil:
-		c.answer(m, "", "")
+		c.answer(m, headerDecided, "true")
 	case reason != "":
 		c.refuse(ctx, m, reason)
 	default:
@@ -104,9 +104,7 @@ func (c *eventConsumers) answer(m *nats.Msg, header, value string) {
 		return
 	}
 	answer := nats.NewMsg(m.Reply)
-	if header != "" {
-		answer.Header.Set(header, value)
-	}
+	answer.Header.Set(header, value)
 	if err := c.bus.nc.PublishMsg(answer); err != nil {
 		c.bus.log.Warn("cannot answer a worker", "subject", m.Subject, "error", err)
 	}

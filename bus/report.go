@@ -14,11 +14,12 @@ import (
 
 // Results are stored nowhere but in the journal: a worker asks a runner to decide
 // on its result, and keeps the result until the runner answers that the decision is
-// journaled. An answer with neither of these headers says so.
+// journaled. An answer has one of headerDecided, headerAgain and headerReason, which
+// says that nobody will ever decide on it.
 const (
 	headerDelivery = "Forge-Delivery" // of a result: how often it was sent, counted from 1
-	headerAgain    = "Forge-Again"    // of an answer: not decided; send it again after this long
-	// headerReason of an answer: nobody will ever decide on it.
+	headerDecided  = "Forge-Decided"  // the decision is journaled, and its effects are dispatched
+	headerAgain    = "Forge-Again"    // not decided; send it again after this long
 )
 
 // answerTimeout is how long the first answer may take. Under load the next ones may
@@ -81,14 +82,13 @@ func (b *Bus) report(ctx context.Context, r *forge.Result, delivery int) error {
 			if reason := answer.Header.Get(headerReason); reason != "" {
 				return &RefusedError{reason}
 			}
-			again := answer.Header.Get(headerAgain)
-			if again == "" {
+			if answer.Header.Get(headerDecided) != "" {
 				return nil
 			}
-			if pause, err = time.ParseDuration(again); err != nil {
-				return fmt.Errorf("publish result: read the answer: %w", err)
-			}
-			err = errors.New("the runner cannot decide now")
+			if again, badErr := time.ParseDuration(answer.Header.Get(headerAgain)); badErr == nil {
+				pause = again
+			} // else somebody else answers, such as a stream on the same subject
+			err = errors.New("it is not decided yet")
 		case errors.Is(err, nats.ErrConnectionClosed), ctx.Err() != nil:
 			return fmt.Errorf("publish result: %w", err)
 		}

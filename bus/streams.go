@@ -22,6 +22,10 @@ const (
 	streamDead     = "FORGE_DEAD"
 )
 
+// retiredResults held the results of workers, which are requests now. It must not
+// answer them.
+const retiredResults = "FORGE_RESULTS"
+
 const (
 	epochCommands = "forge.epoch.commands"
 	epochWakes    = "forge.epoch.wakes"
@@ -154,6 +158,16 @@ func (b *Bus) Ensure(ctx context.Context) error {
 		if err := b.ensureStream(ctx, cfg); err != nil {
 			return fmt.Errorf("ensure stream %s: %w", cfg.Name, err)
 		}
+	}
+	return b.retire(ctx, retiredResults)
+}
+
+// retire deletes a stream of an earlier version.
+func (b *Bus) retire(ctx context.Context, stream string) error {
+	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
+	defer cancel()
+	if err := b.js.DeleteStream(ctx, stream); err != nil && !errors.Is(err, jetstream.ErrStreamNotFound) {
+		return fmt.Errorf("delete stream %s, which is not used any more: %w", stream, err)
 	}
 	return nil
 }
