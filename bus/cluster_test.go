@@ -100,7 +100,11 @@ func TestCluster(t *testing.T) {
 		}
 	}
 	receive(ctx, t, seen)
+	reported := publish(ctx, buses[1], result(1, "a"))
 	servers[0].Shutdown()
+	if err := receive(ctx, t, reported); err != nil {
+		t.Errorf("a result that a worker told when a server went: %v", err)
+	}
 	for _, b := range buses {
 		if recs, last, err := b.Load(ctx, key); err != nil || len(recs) != 5 || last != seq {
 			t.Errorf("the journal has %d records up to %d, %v", len(recs), last, err)
