@@ -9,10 +9,11 @@ import (
 )
 
 // Bounds of how a change is shown, in bytes unless it says otherwise. A part is no
-// larger than what an agent's Read returns at once, and has no line that it shortens.
+// larger than what any agent's tools return at once (codex shortens at 10,000 tokens of
+// four bytes), and has no line that they shorten.
 const (
 	maxInline = 96 << 10 // of a diff in the prompt
-	maxPart   = 48 << 10
+	maxPart   = 36 << 10
 	partLines = 1900 // lines
 	maxInPart = 1500 // of one line
 )
