@@ -106,7 +106,7 @@ func (l *Lease) look(ctx context.Context, h Holder) (bool, error) {
 	l.seq = m.Seq
 	var r leaseRecord
 	if json.Unmarshal(m.Data, &r) != nil {
-		return true, nil // nobody can renew it
+		return true, nil //nolint:nilerr // nobody can renew it
 	}
 	return r.Replica == "" || r.Replica == h.Replica && r.Life != h.Life, nil
 }

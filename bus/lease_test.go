@@ -140,5 +140,7 @@ func TestHandBack(t *testing.T) {
 		t.Error("it does not come again")
 	}
 	cancel()
-	<-done
+	if err := <-done; err != nil {
+		t.Error(err)
+	}
 }

@@ -20,7 +20,8 @@ func TestServiceStopped(t *testing.T) {
 			t.Setenv("TEST_SERVICE_PULSE", testPulse.String())
 			work := t.TempDir()
 			service := startService(t, t.TempDir(), work, mode, 0)
-			for end := time.Now().Add(3 * testPulse / 2); time.Now().Before(end); time.Sleep(testPulse / 20) {
+			tick := time.Tick(testPulse / 20)
+			for end := time.Now().Add(3 * testPulse / 2); time.Now().Before(end); <-tick {
 				if len(living(work)) == 0 {
 					t.Fatal("a command ends while its service runs")
 				}
