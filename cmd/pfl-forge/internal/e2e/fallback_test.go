@@ -1,0 +1,50 @@
+package e2e
+
+import (
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/pfl-forge/pfl-forge/agent/agenttest"
+)
+
+// TestFallback has Claude Code plan a change and then come to the end of its quota:
+// Codex makes the change, and reviews it too.
+func TestFallback(t *testing.T) {
+	claude, codex := agenttest.ClaudeCLI(t), agenttest.CLI(t, "codex")
+	model := agenttest.NewServer(t)
+	t.Setenv("PATH", filepath.Dir(claude)+":"+filepath.Dir(codex)+":"+getenv(t, "PATH"))
+	t.Setenv("ANTHROPIC_API_KEY", "no-key")
+	t.Setenv("ANTHROPIC_BASE_URL", model.Script("claude", func(r agenttest.Request) agenttest.Reply {
+		if strings.Contains(r.System, "You plan changes") {
+			return claudeReply(r, nil)
+		}
+		return agenttest.Fail(400, "invalid_request_error", "Your credit balance is too low to access the Anthropic API")(r)
+	}))
+	t.Setenv("OPENAI_API_KEY", "no-key")
+	t.Setenv("OPENAI_BASE_URL", model.Script("codex", func(r agenttest.Request) agenttest.Reply {
+		switch {
+		case !strings.Contains(r.System, "You carry out one task"):
+			return agenttest.Say(`{"verdict": "approved", "issues": []}`)(r)
+		case r.ToolResults == 0:
+			return agenttest.Use("exec_command", object{"cmd": "echo hello > greeting.txt && git add -A && git commit -q -m Greet"})(r)
+		}
+		return agenttest.Say(`{"summary": "wrote the greeting"}`)(r)
+	})+"/v1")
+
+	r := newRepo(t, map[string]string{
+		"pfl-forge.yaml": "agent: claude\nfallback: [codex]\nagents: {codex: {models: {default: gpt-5-codex}}}\nverify:\n  - test ! -e broken\n",
+	})
+	r.draft("greet", "type: feature")
+	r.must(0, "run")
+	if got := r.read("greeting.txt"); got != "hello\n" {
+		t.Errorf("greeting.txt is %q", got)
+	}
+	history := r.read(".forge/knowledge/history/greet-1.yaml")
+	for _, want := range []string{"rule: fallback", "agent: claude", "agent: codex", "model: gpt-5-codex"} {
+		if !strings.Contains(history, want) {
+			t.Errorf("the history lacks %q:\n%s", want, history)
+		}
+	}
+	r.tidy()
+}
