@@ -52,6 +52,7 @@ func BenchmarkWarmCheckout(b *testing.B) {
 }
 
 func warmCheckout(b *testing.B, r repo, cfg git.PoolConfig) {
+	b.Helper()
 	p := poolWith(b, r.store(), cfg)
 	follow := func(at git.OID) time.Duration {
 		start := time.Now()

@@ -61,11 +61,13 @@ func TestPlantedConfigurationNeverRuns(t *testing.T) {
 
 // eachKind runs a test with checkouts that are overlay mounts, where that is permitted, and with those that are not.
 func eachKind(t *testing.T, test func(t *testing.T, cfg git.PoolConfig)) {
+	t.Helper()
 	t.Run("overlay", func(t *testing.T) { test(t, git.PoolConfig{}) })
 	t.Run("plain", func(t *testing.T) { test(t, git.PoolConfig{Plain: true}) })
 }
 
 func plantedConfigurationNeverRuns(t *testing.T, cfg git.PoolConfig) {
+	t.Helper()
 	ctx := t.Context()
 	r := newRepo(t, map[string]string{"a": "a\n", "dir/b": "b\n"})
 	s := r.store()
@@ -128,6 +130,7 @@ func TestCollectContainsDamage(t *testing.T) {
 }
 
 func collectContainsDamage(t *testing.T, cfg git.PoolConfig) {
+	t.Helper()
 	remove := func(t *testing.T, r repo, name string) {
 		t.Helper()
 		if err := os.RemoveAll(filepath.Join(r.dir, name)); err != nil {

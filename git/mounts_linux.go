@@ -32,7 +32,7 @@ func mountOverlay(lower, upper, work, at string) error {
 		if err != nil {
 			return &os.PathError{Op: "open", Path: dir, Err: err}
 		}
-		defer unix.Close(fd)
+		defer func() { _ = unix.Close(fd) }()
 		dirs[i] = "/proc/self/fd/" + strconv.Itoa(fd)
 	}
 	options := fmt.Sprintf("lowerdir=%s,upperdir=%s,workdir=%s,%s", dirs[0], dirs[1], dirs[2], overlayOptions)

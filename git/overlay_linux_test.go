@@ -286,7 +286,8 @@ func TestOverlayAfterRestart(t *testing.T) {
 			if out := r.at(same.Dir()).git("status", "--porcelain"); out != "" {
 				t.Errorf("changed: %s", out)
 			}
-			if second, err := again.Collect(t.Context(), git.Attempt{Intent: "intent", Task: "t", Number: 2}); err != nil || second.Leftover != "" == (got.Leftover == "") {
+			second, err := again.Collect(t.Context(), git.Attempt{Intent: "intent", Task: "t", Number: 2})
+			if err != nil || second.Head != got.Head || second.Leftover == "" {
 				t.Errorf("%+v, %v", second, err)
 			}
 			must(t, p.Sweep(func(string) bool { return false }))
@@ -385,12 +386,12 @@ func TestHostileInOverlay(t *testing.T) {
 				must(t, os.RemoveAll(filepath.Join(agent.dir, e.Name())))
 			}
 		}, false},
-		{"whiteouts", func(t *testing.T, agent repo) {
+		{"whiteouts", func(_ *testing.T, agent repo) {
 			for _, name := range []string{"dir/deep/w", "w"} {
 				_ = unix.Mknod(filepath.Join(agent.dir, name), unix.S_IFCHR|0o600, 0) // refused in a mount
 			}
 		}, false},
-		{"marks", func(t *testing.T, agent repo) {
+		{"marks", func(_ *testing.T, agent repo) {
 			for _, key := range []string{"opaque", "redirect", "metacopy", "origin"} {
 				for _, value := range []string{"y", "/../../..", "/x"} {
 					_ = unix.Setxattr(filepath.Join(agent.dir, "dir"), "trusted.overlay."+key, []byte(value), 0)
