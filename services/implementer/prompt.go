@@ -42,6 +42,7 @@ type told struct {
 	Empty    bool // nothing was committed so far
 	Earlier  []forge.Review
 	Rejected *forge.Review // the last review, if that is what it said
+	Reviewed bool          // it was of what is on the branch now
 	Why      string        // what else was wrong with the attempt before
 }
 
@@ -74,7 +75,7 @@ func tell(cmd *forge.Command, b briefing) told {
 	t.Empty = again && t.Commits == "" && b.interrupted == ""
 	if n := len(cmd.Reviews); n > 0 {
 		if last := &cmd.Reviews[n-1]; last.Verdict == forge.VerdictRejected {
-			t.Rejected = last
+			t.Rejected, t.Reviewed = last, last.Head == cmd.Task.Head
 			if t.Why == strings.Join(last.Issues, "\n") {
 				t.Why = "" // it says the same
 			}

@@ -65,7 +65,7 @@ func TestPrompts(t *testing.T) {
 	}{
 		"first":    {task(1), briefing{opening: repository.OpenNew, checks: checks}},
 		"short":    {&forge.Command{Intent: forge.Intent{Title: "Short"}, Task: forge.Task{Title: "Do it"}}, briefing{opening: repository.OpenNew}},
-		"rejected": {rejected(), briefing{opening: repository.OpenResume, commits: commitsSoFar}},
+		"rejected": {rejected(), briefing{opening: repository.OpenResume, commits: commitsSoFar, checks: checks}},
 		"lost":     {rejected(), briefing{opening: repository.OpenLost, commits: commitsSoFar, checks: checks}},
 		"conflict": {
 			with(rejected(), func(c *forge.Command) {
@@ -75,7 +75,11 @@ func TestPrompts(t *testing.T) {
 		},
 		"verify": {
 			failed("\"make test\" failed after the change was put on the present base branch:\n" + strings.Repeat("ok\n", 20) + "--- FAIL: TestForm\n" + injection),
-			briefing{opening: repository.OpenResume, commits: commitsSoFar},
+			briefing{opening: repository.OpenResume, commits: commitsSoFar, checks: checks},
+		},
+		"verify-after-review": {
+			with(rejected(), func(c *forge.Command) { c.Task.Head, c.Feedback = "h3", "\"make test\" failed:\nFAIL" }),
+			briefing{opening: repository.OpenResume, commits: commitsSoFar, checks: checks},
 		},
 		"empty":  {failed("Nothing was committed: the attempt left the branch as it was."), briefing{opening: repository.OpenResume}},
 		"unsafe": {failed("unsafe work: \"link\" leads out of the repository"), briefing{opening: repository.OpenResume}},
