@@ -58,7 +58,8 @@ type Budget struct {
 // Policy says what may happen without a person.
 type Policy struct {
 	TrustedOrigins []string `yaml:"trusted_origins"` // systems whose intents of risk low run unapproved
-	ProtectedPaths []string `yaml:"protected_paths"` // not enforced yet, and refused: a change below these is to wait for approval
+	ProtectedPaths []string `yaml:"protected_paths"` // a change of these waits for a person, also after an approved review
+	Approvers      []string `yaml:"approvers"`       // who may approve; empty: everybody who can
 	Sandbox        Sandbox  `yaml:"sandbox"`         // isolation of agents and commands from the machine
 	Network        Network  `yaml:"network"`         // of agents: full or model
 	CommandNetwork Network  `yaml:"command_network"` // of recipes and verify commands: full or none
@@ -97,11 +98,10 @@ const (
 
 // The agent back ends.
 const (
-	AgentClaude   = "claude"
-	AgentCodex    = "codex"
-	AgentGemini   = "gemini"
-	AgentOpenCode = "opencode"
-	AgentRecipe   = "recipe"
+	AgentClaude = "claude"
+	AgentCodex  = "codex"
+	AgentGemini = "gemini"
+	AgentRecipe = "recipe"
 )
 
 // Agents lists the back ends that there are without any configuration.
@@ -128,6 +128,17 @@ func Default() *Project {
 			Review:    10 * time.Minute,
 			Idle:      10 * time.Minute,
 		},
-		Policy: Policy{Sandbox: SandboxAuto, Network: NetworkFull, CommandNetwork: NetworkFull},
+		Policy: Policy{
+			ProtectedPaths: protectedPaths(), Sandbox: SandboxAuto, Network: NetworkFull, CommandNetwork: NetworkFull,
+		},
+	}
+}
+
+// protectedPaths are what runs elsewhere with other rights, or tells agents and
+// pfl-forge what they may do.
+func protectedPaths() []string {
+	return []string{
+		".github/", ".gitlab-ci.yml", ".gitlab/", ".circleci/", ".buildkite/", "Jenkinsfile", "azure-pipelines.yml", ".gitmodules",
+		"CLAUDE.md", "AGENTS.md", "GEMINI.md", ".claude/", ".codex/", ".gemini/", ".opencode/", ".mcp.json", FileName,
 	}
 }

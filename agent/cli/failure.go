@@ -35,7 +35,7 @@ func Explain(status int, said string) *agent.Failure {
 		}
 	}
 	switch {
-	case Contains(said, "unexpected argument", "unknown argument", "unknown option", "unrecognized option", "unknown field"):
+	case Contains(said, "unexpected argument", "unknown argument", "unknown option", "unrecognized option", "unknown feature flag"):
 		return agent.Fail(forge.FailCLITooOld, "it does not know how it was called, so it is of another version than this pfl-forge needs: %s", said)
 	case Contains(said, "context window", "context_length", "context length", "prompt is too long", "input token count", "maximum context"):
 		return agent.Fail(forge.FailPromptTooLong, "%s", said)
@@ -49,7 +49,7 @@ func Explain(status int, said string) *agent.Failure {
 		return agent.Fail(forge.FailAuth, "%s", said)
 	case status == 429, Contains(said, "rate limit", "rate_limit", "too many requests", "resource_exhausted", "resource has been exhausted"):
 		return agent.FailUntil(forge.FailRateLimited, until(said, time.Now()), "%s", said)
-	case status == 404, Contains(said, "model_not_found", "model not found", "providermodelnotfound", "is not found for api version"):
+	case status == 404, Contains(said, "model_not_found", "model not found", "is not found for api version", "does not exist or you do not have access"):
 		return agent.Fail(forge.FailConfig, "the model is not known; set models in pfl-forge.yaml: %s", said)
 	case status >= 500, Contains(said, "overloaded", "at capacity", "high demand", "server_error", "internal error", "unavailable", "stream disconnected",
 		"connection refused", "connection error", "error sending request", "unable to connect", "fetch failed", "timed out", "econnre", "socket"):
