@@ -82,16 +82,16 @@ func (b *Bus) FollowTranscripts(ctx context.Context, like TranscriptFilter, from
 	return nil
 }
 
-// LastTranscript returns the sequence of the last lines that a filter matches, 0 if
-// there are none.
-func (b *Bus) LastTranscript(ctx context.Context, like TranscriptFilter) (uint64, error) {
+// LastTranscript returns the last lines that were appended of those that a filter
+// matches, and their sequence, 0 if there are none.
+func (b *Bus) LastTranscript(ctx context.Context, like TranscriptFilter) (seq uint64, lines []byte, err error) {
 	filter, err := transcriptsLike(like)
 	if err != nil {
-		return 0, fmt.Errorf("look for transcripts: %w", err)
+		return 0, nil, fmt.Errorf("look for transcripts: %w", err)
 	}
 	m, err := b.last(ctx, streamTranscripts, filter)
 	if errors.Is(err, ErrNotFound) {
-		return 0, nil
+		return 0, nil, nil
 	}
-	return m.Seq, err
+	return m.Seq, m.Data, err
 }

@@ -75,8 +75,9 @@ func TestTranscripts(t *testing.T) {
 	for filter, want := range map[bus.TranscriptFilter]uint64{
 		{Project: "shop"}: 6, {Project: "blog"}: 0, {Intent: "other"}: 3, {Task: "fix-login-001", Number: 1}: 2, {Step: forge.StepAnalyze}: 1,
 	} {
-		if seq, err := b.LastTranscript(ctx, filter); err != nil || seq != want {
-			t.Errorf("the last of %+v is %d, %v; want %d", filter, seq, err, want)
+		seq, lines, err := b.LastTranscript(ctx, filter)
+		if err != nil || seq != want || want > 0 && string(lines) != fmt.Sprintf("%d\n", want) {
+			t.Errorf("the last of %+v is %d, %q, %v; want %d", filter, seq, lines, err, want)
 		}
 	}
 }
@@ -126,7 +127,7 @@ func TestTranscriptRefused(t *testing.T) {
 	if err := b.FollowTranscripts(ctx, bus.TranscriptFilter{Intent: ">"}, 0, time.Time{}, bus.TranscriptFollower{}); err == nil {
 		t.Error("a wildcard is an intent")
 	}
-	if _, err := b.LastTranscript(ctx, bus.TranscriptFilter{Task: ">"}); err == nil {
+	if _, _, err := b.LastTranscript(ctx, bus.TranscriptFilter{Task: ">"}); err == nil {
 		t.Error("a wildcard is a task")
 	}
 }

@@ -27,6 +27,7 @@ type item struct {
 	Tasks     int            `json:"tasks"              yaml:"tasks"`
 	TasksDone int            `json:"tasks_done"         yaml:"tasks_done"`
 	Active    []active       `json:"active,omitempty"   yaml:"active,omitempty"`
+	Running   []running      `json:"running,omitempty"  yaml:"running,omitempty"` // only of status
 	Tokens    int64          `json:"tokens"             yaml:"tokens"`
 	CostUSD   float64        `json:"cost_usd"           yaml:"cost_usd"`
 	CreatedAt time.Time      `json:"created_at"         yaml:"created_at"`

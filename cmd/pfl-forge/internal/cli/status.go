@@ -62,6 +62,11 @@ func (a *app) status(ctx context.Context, f *statusFlags) error {
 		return err
 	}
 	doc := statusDoc{Project: t.project, Intents: items(all), Counts: render.CountIntents(all), Dead: len(dead)}
+	if t.bus != nil && !t.owner {
+		if err := t.running(ctx, all, doc.Intents); err != nil {
+			a.say("cannot tell what running attempts have used: %v", err)
+		}
+	}
 	if t.repo != nil && !t.remote {
 		doc.Drafts = t.repo.Drafts()
 		if doc.Problems, err = t.repo.Problems(); err != nil {
@@ -99,6 +104,11 @@ func (a *app) statusTable(t *target, f *statusFlags, doc *statusDoc, all []forge
 	}
 	if len(all) > 0 {
 		a.say("%s", render.Tally(all))
+	}
+	for i := range doc.Intents {
+		for j := range doc.Intents[i].Running {
+			a.say("  %s", &doc.Intents[i].Running[j])
+		}
 	}
 	var told []failure
 	for i := range doc.Intents {

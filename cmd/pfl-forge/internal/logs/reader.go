@@ -83,7 +83,7 @@ func (r *Reader) Read(ctx context.Context, b *bus.Bus, follow bool) error {
 	case err := <-ended:
 		return err
 	}
-	last, err := b.LastTranscript(ctx, r.query.filter())
+	last, _, err := b.LastTranscript(ctx, r.query.filter())
 	if err != nil {
 		return err
 	}
@@ -263,6 +263,6 @@ func (r *Reader) complete(ctx context.Context, b *bus.Bus) bool {
 	if !live || !r.Settled() {
 		return false
 	}
-	last, err := b.LastTranscript(ctx, r.query.filter())
+	last, _, err := b.LastTranscript(ctx, r.query.filter())
 	return err == nil && last < next
 }

@@ -265,6 +265,9 @@ func (l *Live) counts(running int) string {
 		all = append(all, s)
 		used = used.Add(s.Usage)
 	}
+	for _, a := range l.running {
+		used = used.Add(a.Usage) // it is in no journal yet
+	}
 	text := fmt.Sprintf("%d running, %s, %s", running, Tally(all), Age(time.Since(l.started)))
 	if consumed := Consumed(&used); consumed != "" {
 		text += ", " + consumed

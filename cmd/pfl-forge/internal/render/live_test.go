@@ -69,7 +69,7 @@ func TestLiveOnTerminal(t *testing.T) {
 	if !strings.Contains(lines[0], "fix-001") || !strings.Contains(lines[0], "implement 2") || !strings.Contains(lines[0], "claude") {
 		t.Errorf("the attempt is shown as %q", lines[0])
 	}
-	if !strings.Contains(lines[1], "1 running, 1 open") {
+	if !strings.Contains(lines[1], "1 running, 1 open") || !strings.Contains(lines[1], "12.3k tokens, $0.50") {
 		t.Errorf("counted as %q", lines[1])
 	}
 	for _, line := range lines {
