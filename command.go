@@ -180,7 +180,9 @@ type Policy struct {
 	AttemptTimeout   time.Duration // after which a replica that began counts as lost
 	TrustedOrigins   []string      // systems whose intents may run unapproved at low risk
 	Budget           Budget
-	Fallbacks        int // further agents to turn to when one is at a limit
+	Fallbacks        int      // further agents to turn to when one is at a limit
+	ProtectedPaths   []string // a change below these waits for a person, also after an approved review
+	Approvers        []string // who may approve; empty: everybody who may publish an approval
 }
 
 // Budget bounds what agents may cost, in US dollars; 0: no bound.

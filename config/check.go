@@ -52,9 +52,12 @@ func (c *checker) project(p *Project) {
 	c.usd("budget.day_usd", p.Budget.DayUSD)
 	c.usd("budget.call_usd", p.Budget.CallUSD)
 	c.words("policy.trusted_origins", p.Policy.TrustedOrigins)
-	if field := "policy.protected_paths"; c.pos.Has(field) {
-		// Read and not enforced, it would promise a protection that is not there.
-		c.fail(field, "is not enforced by this version; take it out")
+	c.patterns("policy.protected_paths", p.Policy.ProtectedPaths)
+	for i, name := range p.Policy.Approvers {
+		if strings.TrimSpace(name) == "" {
+			c.fail(fmt.Sprintf("policy.approvers[%d]", i), "is empty")
+		}
+		c.text(fmt.Sprintf("policy.approvers[%d]", i), name)
 	}
 	c.oneOf("policy.sandbox", string(p.Policy.Sandbox),
 		[]string{string(SandboxOff), string(SandboxAuto), string(SandboxRequire)})
@@ -116,6 +119,22 @@ func (c *checker) words(field string, list []string) {
 		c.word(at, s)
 		if slices.Contains(list[:i], s) {
 			c.fail(at, "%q is given twice", s)
+		}
+	}
+}
+
+// patterns refuses what could not be the name of a file of the repository: it
+// would protect nothing, and look as if it did.
+func (c *checker) patterns(field string, list []string) {
+	for i, s := range list {
+		at := fmt.Sprintf("%s[%d]", field, i)
+		_, err := path.Match(s, "")
+		switch {
+		case err != nil:
+			c.fail(at, "%q is no pattern: %v", s, err)
+		case strings.Trim(s, "/") == "", strings.HasPrefix(s, "/"), strings.Contains(s, "//"), strings.Contains(s, "**"),
+			slices.Contains(strings.Split(s, "/"), ".."), slices.Contains(strings.Split(s, "/"), "."):
+			c.fail(at, "%q must be a path from the repository's root, such as .github/ or *.lock; a directory ends with /", s)
 		}
 	}
 }

@@ -35,6 +35,8 @@ timeouts: {implement: 1h30m, idle: 90s}
 budget: {intent_usd: 2.5, project_usd: 100, day_usd: 20, call_usd: 1}
 policy:
   trusted_origins: [scanner]
+  protected_paths: [.github/, '*.lock']
+  approvers: [A Person]
   sandbox: require
 recipes:
   gofmt:
@@ -85,7 +87,8 @@ func TestParse(t *testing.T) {
 		},
 		Budget: config.Budget{IntentUSD: 2.5, ProjectUSD: 100, DayUSD: 20, CallUSD: 1},
 		Policy: config.Policy{
-			TrustedOrigins: []string{"scanner"}, Sandbox: config.SandboxRequire, Network: config.NetworkFull, CommandNetwork: config.NetworkFull,
+			TrustedOrigins: []string{"scanner"}, ProtectedPaths: []string{".github/", "*.lock"}, Approvers: []string{"A Person"},
+			Sandbox: config.SandboxRequire, Network: config.NetworkFull, CommandNetwork: config.NetworkFull,
 		},
 		Recipes: map[string]config.Recipe{
 			"gofmt": {
@@ -166,7 +169,10 @@ func TestParseRefuses(t *testing.T) {
 		{"policy: {sandbox_write: [cache]}", `policy.sandbox_write[0]: "cache" must start with / or ~/`},
 		{"policy: {sandbox_write: ['~/../x']}", "policy.sandbox_write[0]: must not contain .."},
 		{"policy: {sandbox_write: [/dev/sda]}", "policy.sandbox_write[0]: is made for each sandbox"},
-		{"policy: {protected_paths: [.github/]}", "policy.protected_paths: is not enforced by this version"},
+		{"policy: {protected_paths: [/etc]}", "policy.protected_paths[0]: \"/etc\" must be a path from the repository's root"},
+		{"policy: {protected_paths: ['a/**']}", "must be a path from the repository's root"},
+		{"policy: {protected_paths: ['[']}", "is no pattern"},
+		{"policy: {approvers: [' ']}", "policy.approvers[0]: is empty"},
 		{"recipes:\n  a: {}", "pfl-forge.yaml:2: recipes.a: needs either run or tasks"},
 		{"recipes:\n  a: {run: x, tasks: [{name: b, run: x}]}", "recipes.a.tasks: cannot stand beside run"},
 		{"recipes:\n  a: {each: x, tasks: [{name: b, run: x}]}", "recipes.a.each: goes with run, not with tasks"},

@@ -62,6 +62,7 @@ func Policy(p *config.Project) *forge.Policy {
 	policy.MaxReviewRetries = p.MaxReviewRetries
 	policy.TrustedOrigins = p.Policy.TrustedOrigins
 	policy.Budget = forge.Budget(p.Budget)
+	policy.ProtectedPaths, policy.Approvers = p.Policy.ProtectedPaths, p.Policy.Approvers
 	if policy.Fallbacks = len(p.Fallback); slices.Contains(p.Fallback, p.Agent) {
 		policy.Fallbacks--
 	}

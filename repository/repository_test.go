@@ -154,6 +154,7 @@ timeouts: {implement: 1h}
 		t.Fatal(err)
 	}
 	want := forge.DefaultPolicy()
+	want.ProtectedPaths = c.Policy.ProtectedPaths
 	want.MaxReviewRetries, want.TrustedOrigins, want.AttemptTimeout = 0, []string{"ci"}, 70*time.Minute
 	if diff := cmp.Diff(&want, repository.Policy(c)); diff != "" {
 		t.Error(diff)

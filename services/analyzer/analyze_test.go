@@ -14,6 +14,7 @@ import (
 
 	"github.com/pfl-forge/pfl-forge"
 	"github.com/pfl-forge/pfl-forge/agent"
+	"github.com/pfl-forge/pfl-forge/config"
 	"github.com/pfl-forge/pfl-forge/bus/bustest"
 	"github.com/pfl-forge/pfl-forge/git/gittest"
 	"github.com/pfl-forge/pfl-forge/repository"
@@ -78,7 +79,7 @@ func TestMissingParametersBecomeQuestions(t *testing.T) {
 		},
 		Policy: &forge.Policy{
 			MaxReviewRetries: 5, MaxAgentRetries: 2, RetryBackoff: time.Second, ClaimTimeout: 30 * time.Second,
-			AttemptTimeout: 40 * time.Minute, TrustedOrigins: []string{"ci"},
+			AttemptTimeout: 40 * time.Minute, TrustedOrigins: []string{"ci"}, ProtectedPaths: config.Default().Policy.ProtectedPaths,
 		},
 		Base: string(r.Head("main")),
 	}

@@ -2399,6 +2399,8 @@ type Policy struct {
 	xxx_hidden_TrustedOrigins   []string               `protobuf:"bytes,6,rep,name=trusted_origins,json=trustedOrigins"`
 	xxx_hidden_Budget           *Budget                `protobuf:"bytes,7,opt,name=budget"`
 	xxx_hidden_Fallbacks        int32                  `protobuf:"varint,8,opt,name=fallbacks"`
+	xxx_hidden_ProtectedPaths   []string               `protobuf:"bytes,9,rep,name=protected_paths,json=protectedPaths"`
+	xxx_hidden_Approvers        []string               `protobuf:"bytes,10,rep,name=approvers"`
 	XXX_raceDetectHookData      protoimpl.RaceDetectHookData
 	XXX_presence                [1]uint32
 	unknownFields               protoimpl.UnknownFields
@@ -2486,14 +2488,28 @@ func (x *Policy) GetFallbacks() int32 {
 	return 0
 }
 
+func (x *Policy) GetProtectedPaths() []string {
+	if x != nil {
+		return x.xxx_hidden_ProtectedPaths
+	}
+	return nil
+}
+
+func (x *Policy) GetApprovers() []string {
+	if x != nil {
+		return x.xxx_hidden_Approvers
+	}
+	return nil
+}
+
 func (x *Policy) SetMaxReviewRetries(v int32) {
 	x.xxx_hidden_MaxReviewRetries = v
-	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 0, 8)
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 0, 10)
 }
 
 func (x *Policy) SetMaxAgentRetries(v int32) {
 	x.xxx_hidden_MaxAgentRetries = v
-	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 1, 8)
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 1, 10)
 }
 
 func (x *Policy) SetRetryBackoff(v *durationpb.Duration) {
@@ -2518,7 +2534,15 @@ func (x *Policy) SetBudget(v *Budget) {
 
 func (x *Policy) SetFallbacks(v int32) {
 	x.xxx_hidden_Fallbacks = v
-	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 7, 8)
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 7, 10)
+}
+
+func (x *Policy) SetProtectedPaths(v []string) {
+	x.xxx_hidden_ProtectedPaths = v
+}
+
+func (x *Policy) SetApprovers(v []string) {
+	x.xxx_hidden_Approvers = v
 }
 
 func (x *Policy) HasMaxReviewRetries() bool {
@@ -2620,6 +2644,10 @@ type Policy_builder struct {
 	Budget *Budget
 	// Further agents to turn to when one is at a limit.
 	Fallbacks *int32
+	// A change below these waits for a person, also after an approved review.
+	ProtectedPaths []string
+	// Who may approve; empty: everybody who may publish an approval.
+	Approvers []string
 }
 
 func (b0 Policy_builder) Build() *Policy {
@@ -2627,11 +2655,11 @@ func (b0 Policy_builder) Build() *Policy {
 	b, x := &b0, m0
 	_, _ = b, x
 	if b.MaxReviewRetries != nil {
-		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 0, 8)
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 0, 10)
 		x.xxx_hidden_MaxReviewRetries = *b.MaxReviewRetries
 	}
 	if b.MaxAgentRetries != nil {
-		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 1, 8)
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 1, 10)
 		x.xxx_hidden_MaxAgentRetries = *b.MaxAgentRetries
 	}
 	x.xxx_hidden_RetryBackoff = b.RetryBackoff
@@ -2640,9 +2668,11 @@ func (b0 Policy_builder) Build() *Policy {
 	x.xxx_hidden_TrustedOrigins = b.TrustedOrigins
 	x.xxx_hidden_Budget = b.Budget
 	if b.Fallbacks != nil {
-		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 7, 8)
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 7, 10)
 		x.xxx_hidden_Fallbacks = *b.Fallbacks
 	}
+	x.xxx_hidden_ProtectedPaths = b.ProtectedPaths
+	x.xxx_hidden_Approvers = b.Approvers
 	return m0
 }
 
@@ -2900,7 +2930,7 @@ const file_forge_v1_result_proto_rawDesc = "" +
 	"\n" +
 	"Reflection\x12.\n" +
 	"\tproposals\x18\x01 \x03(\v2\x10.forge.v1.IntentR\tproposals\x12\x1c\n" +
-	"\tprocessed\x18\x02 \x01(\x05R\tprocessed\"\x97\x03\n" +
+	"\tprocessed\x18\x02 \x01(\x05R\tprocessed\"\xde\x03\n" +
 	"\x06Policy\x12,\n" +
 	"\x12max_review_retries\x18\x01 \x01(\x05R\x10maxReviewRetries\x12*\n" +
 	"\x11max_agent_retries\x18\x02 \x01(\x05R\x0fmaxAgentRetries\x12>\n" +
@@ -2909,7 +2939,10 @@ const file_forge_v1_result_proto_rawDesc = "" +
 	"\x0fattempt_timeout\x18\x05 \x01(\v2\x19.google.protobuf.DurationR\x0eattemptTimeout\x12'\n" +
 	"\x0ftrusted_origins\x18\x06 \x03(\tR\x0etrustedOrigins\x12(\n" +
 	"\x06budget\x18\a \x01(\v2\x10.forge.v1.BudgetR\x06budget\x12\x1c\n" +
-	"\tfallbacks\x18\b \x01(\x05R\tfallbacks\"|\n" +
+	"\tfallbacks\x18\b \x01(\x05R\tfallbacks\x12'\n" +
+	"\x0fprotected_paths\x18\t \x03(\tR\x0eprotectedPaths\x12\x1c\n" +
+	"\tapprovers\x18\n" +
+	" \x03(\tR\tapprovers\"|\n" +
 	"\x06Budget\x12\x1d\n" +
 	"\n" +
 	"intent_usd\x18\x01 \x01(\x01R\tintentUsd\x12\x1f\n" +

@@ -132,7 +132,7 @@ func (s *Intent) decide(ev forge.Event) (forge.Decision, error) {
 	case ev.Edit != nil:
 		return s.edit(ev.Edit)
 	case ev.Approve != nil:
-		return s.approve(ev.Approve)
+		return s.approve(ev.Approve, ev.Actor)
 	case ev.Reject != nil:
 		return s.reject(ev.Reject)
 	case ev.Answer != nil:

@@ -87,13 +87,27 @@ func (s *Intent) edit(e *forge.Edit) (forge.Decision, error) {
 	return forge.Applied, nil
 }
 
-func (s *Intent) approve(a *forge.Approve) (forge.Decision, error) {
+func (s *Intent) approve(a *forge.Approve, by string) (forge.Decision, error) {
+	guarded := s.guarded()
+	waits := s.phase == phaseApproval || len(guarded) > 0
 	switch {
+	case waits && len(s.policy.Approvers) > 0 && !slices.Contains(s.policy.Approvers, by):
+		return refuse("%q may not approve; those who may are: %s (policy.approvers)", by, strings.Join(s.policy.Approvers, ", "))
+	case len(guarded) > 0 && a.Plan != "" && a.Plan != hashChanges(guarded):
+		return refuse("the changes are %s now, not %s; look at them with `pfl-forge show %s` and approve again", hashChanges(guarded), a.Plan, s.key.Intent)
+	case len(guarded) > 0:
+		s.adjust(ruleApproved, "", "changes %s by %q", hashChanges(guarded), by)
+		for _, t := range guarded {
+			t.cleared = t.candidate.PatchID
+			s.land(t)
+		}
+		return forge.Applied, nil
 	case s.phase == phaseApproval && a.Plan != "" && a.Plan != s.planHash:
 		return refuse("the plan is %s now, not %s; look at it with `pfl-forge show %s` and approve again", s.planHash, a.Plan, s.key.Intent)
 	case s.phase == phaseApproval:
 		s.approved = true
 		s.reason = ""
+		s.adjust(ruleApproved, "", "plan %s by %q", s.planHash, by)
 		s.gate()
 		return forge.Applied, nil
 	case s.approved:
@@ -144,7 +158,7 @@ func (s *Intent) reject(r *forge.Reject) (forge.Decision, error) {
 	if s.intent.Status == forge.StatusRejected {
 		return ignore("the intent is rejected already")
 	}
-	if s.phase != phaseApproval && s.phase != phaseAsking && !s.intent.Status.Failed() {
+	if s.phase != phaseApproval && s.phase != phaseAsking && len(s.guarded()) == 0 && !s.intent.Status.Failed() {
 		return refuse("the intent is %s and does not wait for a person; use cancel to stop it", s.intent.Status)
 	}
 	s.stop(forge.StatusRejected, r.Reason)

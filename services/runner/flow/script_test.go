@@ -122,7 +122,7 @@ func (s *script) person(cmd string, id forge.IntentID, arg func(string) string, 
 		}
 		return &forge.Event{Submit: &forge.Submit{Intent: in}}
 	case "approve":
-		return &forge.Event{Approve: &forge.Approve{Plan: arg("plan")}}
+		return &forge.Event{Actor: arg("by"), Approve: &forge.Approve{Plan: arg("plan")}}
 	case "reject":
 		return &forge.Event{Reject: &forge.Reject{Reason: arg("reason")}}
 	case "cancel":

@@ -19,6 +19,7 @@ const (
 	stageReserving    stage = "reserving" // waits for precedence on the files that conflicted
 	stageLanding      stage = "landing"
 	stageWaiting      stage = "waiting"  // for a person's files to get out of the way
+	stageGuarded      stage = "guarded"  // for a person to approve a change of protected paths
 	stageUnfunded     stage = "unfunded" // there is no money to go on
 	stageDone         stage = "done"
 	stageFailed       stage = "failed"
@@ -39,6 +40,7 @@ type task struct {
 	talk       conversation // of the implementation
 	reviewTalk conversation
 	unfunded   forge.Step // that there is no money for
+	cleared    string     // patch id that a person approved for protected paths
 	replica    forge.ReplicaID
 	feedback   string
 	candidate  *forge.Rebase // what was verified last, and on what
@@ -270,6 +272,9 @@ func (s *Intent) reviewed(t *task, r *forge.Result) {
 	if rv.Verdict == forge.VerdictRejected {
 		s.outcome("rejected")
 		s.rework(t, ruleRework, strings.Join(rv.Issues, "\n"))
+		return
+	}
+	if s.guard(t) {
 		return
 	}
 	s.land(t)

@@ -16,6 +16,9 @@ func (s *Intent) Summary() forge.Summary {
 		CreatedAt: s.intent.CreatedAt, UpdatedAt: s.updated,
 	}
 	sum.Waiting, sum.Activity = s.waiting()
+	if guarded := s.guarded(); len(guarded) > 0 {
+		sum.Plan = hashChanges(guarded)
+	}
 	sum.TaskCount = len(s.tasks)
 	for _, t := range s.tasks {
 		if t.stage == stageDone {
@@ -36,7 +39,7 @@ func (s *Intent) Summary() forge.Summary {
 			ts.Step = forge.StepIntegrate
 		case stageReserving:
 			ts.Detail = "waits for precedence after a conflict"
-		case stageWaiting, stageUnfunded:
+		case stageWaiting, stageUnfunded, stageGuarded:
 			sum.Reason = t.Failure
 		case stagePending, stageDone, stageFailed:
 		}
@@ -54,6 +57,8 @@ func (s *Intent) waiting() (forge.Waiting, string) {
 		return forge.WaitingClarification, "waits for answers"
 	case s.phase == phaseApproval:
 		return forge.WaitingApproval, "waits for approval"
+	case len(s.guarded()) > 0:
+		return forge.WaitingApproval, "waits for approval of its changes"
 	case len(s.waitingTasks()) > 0:
 		return forge.WaitingDirty, "waits for your files"
 	case s.isBroke() && !s.refreshing:

@@ -138,10 +138,10 @@ func analysisOf(arg func(string) string, list func(string) []string) *forge.Anal
 // policyOf reads a project's policy; nil if nothing is said of it.
 func policyOf(arg func(string) string, list func(string) []string) *forge.Policy {
 	p := forge.DefaultPolicy()
-	p.TrustedOrigins = list("trusted")
+	p.TrustedOrigins, p.ProtectedPaths, p.Approvers = list("trusted"), list("protected"), list("approvers")
 	p.Budget = forge.Budget{ProjectUSD: usd(arg("project")), DayUSD: usd(arg("day")), IntentUSD: usd(arg("intent")), CallUSD: usd(arg("call"))}
 	p.Fallbacks = int(usd(arg("fallbacks")))
-	if p.TrustedOrigins == nil && p.Budget == (forge.Budget{}) && p.Fallbacks == 0 {
+	if p.TrustedOrigins == nil && p.ProtectedPaths == nil && p.Budget == (forge.Budget{}) && p.Fallbacks == 0 {
 		return nil
 	}
 	return &p

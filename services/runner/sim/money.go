@@ -8,10 +8,12 @@ import (
 	"github.com/pfl-forge/pfl-forge/services/runner/machine"
 )
 
-// money is what a project allows its agents to cost, and what they did cost.
+// money is what a project allows its agents: to cost, to turn to others, and to
+// change without a person.
 type money struct {
 	budget    forge.Budget
 	fallbacks int
+	protected []string
 }
 
 // overrun is how much more than it may a call can cost before it is stopped.
@@ -19,6 +21,9 @@ const overrun = 1.25
 
 func (m *money) init(rng *rand.Rand) {
 	m.fallbacks = rng.IntN(3)
+	if rng.IntN(4) == 0 {
+		m.protected = []string{"f0"}
+	}
 	switch rng.IntN(4) {
 	case 0:
 		m.budget.ProjectUSD = float64(2 + rng.IntN(10))
@@ -37,7 +42,7 @@ func (m *money) init(rng *rand.Rand) {
 
 func (m *money) policy() *forge.Policy {
 	p := forge.DefaultPolicy()
-	p.Budget, p.Fallbacks = m.budget, m.fallbacks
+	p.Budget, p.Fallbacks, p.ProtectedPaths = m.budget, m.fallbacks, m.protected
 	return &p
 }
 
