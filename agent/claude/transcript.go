@@ -18,6 +18,7 @@ import (
 const (
 	maxName    = 100
 	maxText    = 500
+	maxSaid    = 8000 // for the transcript; who watches is shown the beginning
 	maxSubject = 200
 )
 
@@ -166,11 +167,11 @@ func (t *transcript) assistant(m *message) {
 	for _, c := range m.Message.Content {
 		switch c.Type {
 		case "thinking":
-			if text := term.Short(c.Thinking, maxText); text != "" {
+			if text := term.Short(c.Thinking, maxSaid); text != "" {
 				t.sink(agent.Event{Kind: agent.EventThinking, Text: text})
 			}
 		case "text":
-			t.sink(agent.Event{Kind: agent.EventText, Text: term.Short(c.Text, maxText)})
+			t.sink(agent.Event{Kind: agent.EventText, Text: term.Short(c.Text, maxSaid)})
 		case "tool_use":
 			name := term.Short(c.Name, maxName)
 			if _, counted := t.uses[c.ID]; !counted {

@@ -16,6 +16,7 @@ import (
 const (
 	maxName = 100
 	maxText = 500
+	maxSaid = 8000 // for the transcript; who watches is shown the beginning
 )
 
 // Log is what a reader tells of a turn. It passes on events, adds up what the outcome
@@ -70,7 +71,7 @@ func (l *Log) Said(text string) {
 		return
 	}
 	l.text = text
-	l.emit(agent.Event{Kind: agent.EventText, Text: term.Short(text, maxText)})
+	l.emit(agent.Event{Kind: agent.EventText, Text: term.Short(text, maxSaid)})
 }
 
 // Ends is what the agent said last, as a whole.
@@ -85,7 +86,7 @@ func (l *Log) Text() string { return l.text }
 
 // Thought is what it thinks.
 func (l *Log) Thought(text string) {
-	l.emit(agent.Event{Kind: agent.EventThinking, Text: term.Short(text, maxText)})
+	l.emit(agent.Event{Kind: agent.EventThinking, Text: term.Short(text, maxSaid)})
 }
 
 // Uses says that it uses a tool on something.
