@@ -90,25 +90,25 @@ echo '{"type":"stream_event","event":{"type":"message_delta","usage":{"output_to
 // TestConnectionKnowsTheLimit is for what the CLI does not tell.
 func TestConnectionKnowsTheLimit(t *testing.T) {
 	until := time.Now().Add(time.Hour)
-	b := newBench(t, agent.RoleReview, agenttest.Steps(agenttest.Fail(429, "rate_limit_error", "slow down")))
-	b.cli = claude.New(claude.Options{
-		Path: agenttest.ClaudeCLI(t),
-		Connect: func(context.Context, agent.Call) (agent.Connection, error) {
-			return agent.Connection{Limited: func() time.Time { return until }}, nil
-		},
-	})
-	_, err := b.run()
+	path := filepath.Join(t.TempDir(), "claude")
+	write(t, path, "#!/bin/sh\n[ \"$1\" = --version ] && echo '2.1.197 (Claude Code)' && exit\n"+
+		`echo '{"type":"result","subtype":"success","is_error":true,"api_error_status":429,"result":"slow down"}'; exit 1`)
+	if err := os.Chmod(path, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	call := agent.Call{Role: agent.RoleReview, Dir: t.TempDir(), ScratchDir: t.TempDir(), Prompt: "p"}
+	cli := claude.New(claude.Options{Path: path, Connect: func(context.Context, agent.Call) (agent.Connection, error) {
+		return agent.Connection{Limited: func() time.Time { return until }}, nil
+	}})
+	_, err := cli.Run(t.Context(), call, nil)
 	mustFail(t, err, forge.FailRateLimited, "slow down")
 	if f := agent.AsFailure(err); !f.Until.Equal(until) {
 		t.Errorf("until %s", f.Until)
 	}
-	b.cli = claude.New(claude.Options{
-		Path: agenttest.ClaudeCLI(t),
-		Connect: func(context.Context, agent.Call) (agent.Connection, error) {
-			return agent.Connection{}, agent.Fail(forge.FailSandbox, "no way out")
-		},
-	})
-	_, err = b.run()
+	cli = claude.New(claude.Options{Path: path, Connect: func(context.Context, agent.Call) (agent.Connection, error) {
+		return agent.Connection{}, agent.Fail(forge.FailSandbox, "no way out")
+	}})
+	_, err = cli.Run(t.Context(), call, nil)
 	mustFail(t, err, forge.FailSandbox, "no way out")
 }
 
@@ -125,7 +125,7 @@ func TestUsageOfAKilledCall(t *testing.T) {
 
 // TestPricesCoverWhatTheCLIReports compares the list with what the CLI reckons.
 func TestPricesCoverWhatTheCLIReports(t *testing.T) {
-	for _, model := range []string{"sonnet", "opus", "haiku", "claude-opus-4-1"} {
+	for _, model := range []string{"opus", "haiku", "claude-opus-4-1"} {
 		t.Run(model, func(t *testing.T) {
 			b := newBench(t, agent.RoleReview, agenttest.Steps(func(r agenttest.Request) agenttest.Reply {
 				reply := approve(r)

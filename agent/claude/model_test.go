@@ -1,7 +1,6 @@
 package claude_test
 
 import (
-	"context"
 	"net/http"
 	"os"
 	"path/filepath"
@@ -17,30 +16,19 @@ import (
 	"github.com/pfl-forge/pfl-forge/agent/agenttest"
 )
 
-// TestModelFailures has the real CLI meet everything that can go wrong with a model.
+// TestModelFailures has the real CLI meet what can go wrong with a model, beyond what
+// the conformance suite has.
 func TestModelFailures(t *testing.T) {
 	reply := agenttest.Always
-	slow := agenttest.Reply{
-		Status: http.StatusTooManyRequests, ErrorType: "rate_limit_error", Text: "slow down",
-		Header: map[string]string{"Retry-After": "3600"},
-	}
 	for _, tt := range []struct {
 		name    string
 		step    agenttest.Step
 		reason  forge.FailureReason
 		message string
 	}{
-		{"401", agenttest.Fail(401, "authentication_error", "invalid x-api-key"), forge.FailAuth, "set ANTHROPIC_API_KEY"},
 		{"403", agenttest.Fail(403, "permission_error", "not for you"), forge.FailAuth, "not for you"},
-		{"404", agenttest.Fail(404, "not_found_error", "model: sonnet"), forge.FailConfig, "set models in pfl-forge.yaml"},
-		{"429 for long", reply(slow), forge.FailRateLimited, "slow down"},
-		{"quota", agenttest.Fail(400, "invalid_request_error", "Your credit balance is too low"), forge.FailQuota, "redit balance"},
-		{"400", agenttest.Fail(400, "invalid_request_error", "odd"), forge.FailCrashed, "400 odd"},
-		{"413", agenttest.Fail(413, "request_too_large", "too large"), forge.FailPromptTooLong, "too large"},
 		{"long", agenttest.Fail(400, "invalid_request_error", "prompt is too long: 210000 tokens > 200000 maximum"), forge.FailPromptTooLong, "too long"},
 		{"context full", reply(agenttest.Reply{Text: "x", StopReason: "model_context_window_exceeded"}), forge.FailPromptTooLong, "context window"},
-		{"500", agenttest.Fail(500, "api_error", "boom"), forge.FailOverloaded, "boom"},
-		{"529", agenttest.Fail(529, "overloaded_error", "busy"), forge.FailOverloaded, "overloaded"},
 		{"garbage", reply(agenttest.Reply{Fault: agenttest.Garbage}), forge.FailOverloaded, "malformed"},
 		{"cut before the content", reply(agenttest.Reply{Text: "x", Fault: agenttest.CutStart}), forge.FailOverloaded, ""},
 		{"cut after the content", reply(agenttest.Reply{Text: "x", Fault: agenttest.CutLate}), forge.FailOverloaded, "closed"},
@@ -48,29 +36,20 @@ func TestModelFailures(t *testing.T) {
 		{"refusal", reply(agenttest.Reply{Text: "I cannot do that.", StopReason: "refusal"}), forge.FailRefused, "in other words"},
 		{"reply too long", reply(agenttest.Reply{Text: "and so on", StopReason: "max_tokens"}), forge.FailInvalidOutput, "longer than the model can give"},
 		{"pause", reply(agenttest.Reply{Text: "hm", StopReason: "pause_turn"}), forge.FailInvalidOutput, "before it was done"},
-		{"text only", agenttest.Say("It looks fine to me."), forge.FailInvalidOutput, "it said: It looks fine to me."},
 		{"nothing", agenttest.Say(""), forge.FailInvalidOutput, "without a word"},
-		{"wrong answer", agenttest.Answer(object{"verdict": "maybe"}), forge.FailInvalidOutput, "did not match the schema"},
-		{"too many turns", agenttest.UseIn("Read", readGreeting), forge.FailMaxTurns, ""},
-		{"hangs", reply(agenttest.Reply{Fault: agenttest.HangStart}), forge.FailIdle, "(3s)"},
 		{"hangs in the stream", reply(agenttest.Reply{Text: "x", Fault: agenttest.HangMiddle}), forge.FailIdle, "(3s)"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			b := newBench(t, agent.RoleReview, agenttest.Steps(tt.step))
-			switch tt.reason {
-			case forge.FailMaxTurns:
-				b.call.Limits.MaxTurns = 3
-			case forge.FailIdle:
+			if tt.reason == forge.FailIdle {
 				b.call.Limits.Idle = 3 * time.Second
-			default:
 			}
 			out, err := b.run()
 			mustFail(t, err, tt.reason, tt.message)
 			if out.Session != b.call.Session.ID {
 				t.Errorf("the session is %q", out.Session)
 			}
-			// A CLI that gives up in the middle of a message does not tell its end.
-			if tt.name != "wrong answer" && b.model.Served("main") != (agenttest.Usage{}) {
+			if b.model.Served("main") != (agenttest.Usage{}) {
 				b.mustCost(out)
 			}
 		})
@@ -106,40 +85,32 @@ func TestModelRecovers(t *testing.T) {
 	t.Run("a slow one is not idle", func(t *testing.T) {
 		b := newBench(t, agent.RoleReview, agenttest.Steps(func(r agenttest.Request) agenttest.Reply {
 			reply := approve(r)
-			reply.Drip = time.Second // a message has six events
+			reply.Drip = 2 * time.Second // a message has six events
 			return reply
 		}))
-		b.call.Limits.Idle = 5 * time.Second
+		b.call.Limits.Idle = 10 * time.Second
 		b.mustCost(b.mustRun())
 	})
 }
 
-// TestMendsAnAnswerOnce has a model that answers in words until it is told in the same
-// session what is wrong, or answers what the schema allows and the rules do not.
-func TestMendsAnAnswerOnce(t *testing.T) {
-	const told = "Your answer could not be used"
-	for name, first := range map[string]agenttest.Step{
-		"words": agenttest.Say("It is fine."),
-		"rules": agenttest.Answer(object{"verdict": "rejected", "issues": []string{}}),
-	} {
-		t.Run(name, func(t *testing.T) {
-			b := newBench(t, agent.RoleReview, func(r agenttest.Request) agenttest.Reply {
-				if strings.Contains(r.LastUser, told) {
-					return approve(r)
-				}
-				return first(r)
-			})
-			out := b.mustRun()
-			if r, _, err := agent.ParseReview(out.Answer); err != nil || r.Verdict != forge.VerdictApproved {
-				t.Errorf("%+v, %v", r, err)
-			}
-			b.mustCost(out)
-			requests := b.model.Requests("main")
-			last := requests[len(requests)-1]
-			if out.Usage.Calls != 2 || out.Session != b.call.Session.ID || !strings.Contains(string(last.Body), "Change the greeting.") {
-				t.Errorf("%d calls, session %s; it was asked %q", out.Usage.Calls, out.Session, last.LastUser)
-			}
-		})
+// TestMendsWhatTheSchemaAllows has a model whose answer fits the schema but not the
+// rules, until it is told in the same session what is wrong.
+func TestMendsWhatTheSchemaAllows(t *testing.T) {
+	b := newBench(t, agent.RoleReview, func(r agenttest.Request) agenttest.Reply {
+		if strings.Contains(r.LastUser, "verdict is rejected, but issues is empty") {
+			return approve(r)
+		}
+		return agenttest.Answer(object{"verdict": "rejected", "issues": []string{}})(r)
+	})
+	out := b.mustRun()
+	if r, _, err := agent.ParseReview(out.Answer); err != nil || r.Verdict != forge.VerdictApproved {
+		t.Errorf("%+v, %v", r, err)
+	}
+	b.mustCost(out)
+	requests := b.model.Requests("main")
+	last := requests[len(requests)-1]
+	if out.Usage.Calls != 2 || out.Session != b.call.Session.ID || !strings.Contains(string(last.Body), "Change the greeting.") {
+		t.Errorf("%d calls, session %s; it was asked %q", out.Usage.Calls, out.Session, last.LastUser)
 	}
 }
 
@@ -156,7 +127,6 @@ func TestKilledFromOutside(t *testing.T) {
 		{"TERM while it waits", syscall.SIGTERM, "true", forge.FailKilled},
 		{"KILL while it waits", syscall.SIGKILL, "true", forge.FailKilled},
 		{"INT during a command", 0, "kill -INT $PPID; sleep 30", forge.FailCrashed},
-		{"KILL during a command", 0, "kill -KILL $PPID; sleep 30", forge.FailKilled},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			b := newBench(t, agent.RoleImplement, agenttest.Steps(
@@ -177,19 +147,6 @@ func TestKilledFromOutside(t *testing.T) {
 			}
 		})
 	}
-	t.Run("by the caller", func(t *testing.T) {
-		ctx, cancel := context.WithCancel(t.Context())
-		b := newBench(t, agent.RoleReview, agenttest.Steps(
-			agenttest.UseIn("Read", readGreeting),
-			func(agenttest.Request) agenttest.Reply {
-				cancel()
-				return agenttest.Reply{Fault: agenttest.HangStart}
-			},
-		))
-		out, err := b.cli.Run(ctx, b.call, nil)
-		mustFail(t, err, forge.FailKilled, "stopped")
-		b.mustCost(out)
-	})
 }
 
 // TestSubscriptionLimit has the headers of a limit that a subscription reached.
