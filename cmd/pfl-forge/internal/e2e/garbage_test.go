@@ -12,7 +12,8 @@ import (
 
 // gated is a project with a recipe that waits until a file of the test is there.
 func gated(gate string) map[string]string {
-	return map[string]string{"pfl-forge.yaml": `recipes:
+	return map[string]string{"pfl-forge.yaml": `policy: {sandbox: off} # recipes wait for files of the test
+recipes:
   good: {run: 'echo x > "$FORGE_INTENT.txt"'}
   gated:
     params: [{name: GATE, default: ` + gate + `}]

@@ -90,6 +90,7 @@ var hostiles = []hostile{
 // hostileProject has all of them, and some that behave.
 func hostileProject(out string) string {
 	text := `parallel_workers: 4
+policy: {sandbox: off} # this is about git, and must hold without one
 timeouts: {implement: 4s}
 max_review_retries: 0
 recipes:

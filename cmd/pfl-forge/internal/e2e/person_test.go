@@ -12,7 +12,8 @@ const lines = "1\n2\n3\n4\n5\n6\n7\n8\n9\n"
 
 // changing is a project whose recipes change a file that a person may work on.
 func changing(gate string) map[string]string {
-	return map[string]string{"a.txt": lines, ".gitignore": "/.forge/\n", "pfl-forge.yaml": `recipes:
+	return map[string]string{"a.txt": lines, ".gitignore": "/.forge/\n", "pfl-forge.yaml": `policy: {sandbox: off} # recipes wait for files of the test
+recipes:
   last: {run: echo ours >> a.txt}
   gated:
     params: [{name: GATE, default: ` + gate + `}]

@@ -13,7 +13,8 @@ import (
 // waiting is a project whose recipes wait: for a file of the test, for answers, or
 // for approval.
 func waiting(gate string) map[string]string {
-	return map[string]string{".gitignore": "/.forge/\n", "pfl-forge.yaml": `recipes:
+	return map[string]string{".gitignore": "/.forge/\n", "pfl-forge.yaml": `policy: {sandbox: off} # recipes wait for files of the test
+recipes:
   gated:
     params: [{name: GATE, default: ` + gate + `}]
     run: |
