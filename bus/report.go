@@ -126,8 +126,8 @@ func (b *Bus) ask(ctx context.Context, m *nats.Msg, timeout time.Duration) (*nat
 
 // connection ends when the bus has connected anew.
 type connection struct {
-	context.Context
-	end context.CancelFunc
+	context.Context //nolint:containedctx // its end is all that it is
+	end             context.CancelFunc
 }
 
 func newConnection() *connection {

@@ -77,7 +77,7 @@ func (o *Outbox) write(res forge.Result) (*parcel, error) {
 		return nil, err
 	}
 	content := make([]byte, outboxHeader, outboxHeader+len(data))
-	binary.BigEndian.PutUint32(content, uint32(len(data))) //nolint:gosec // the server's limit on messages is far less
+	binary.BigEndian.PutUint32(content, uint32(len(data))) // the server's limit on messages is far less
 	binary.BigEndian.PutUint32(content[4:], crc32.ChecksumIEEE(data))
 	if _, err := f.WriteAt(append(content, data...), 0); err != nil {
 		_ = f.Close()

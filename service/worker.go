@@ -143,7 +143,7 @@ func (w *Worker) recheck() time.Duration {
 type run struct {
 	*Worker
 	life bus.Holder
-	ctx  context.Context // ends when nothing new is to be started
+	ctx  context.Context //nolint:containedctx // ends when nothing new is to be started
 
 	mu       sync.Mutex
 	attempts map[string]*attempt // those that run, by their command's id

@@ -95,6 +95,7 @@ func bareWorkers(ctx context.Context, _ testing.TB, conn *bus.Bus, meet *meeting
 // serviceWorkers are the real ones: they ask whether an attempt is wanted, tell how
 // it goes, and keep their results in an outbox.
 func serviceWorkers(ctx context.Context, b testing.TB, conn *bus.Bus, meet *meeting) {
+	b.Helper()
 	log := slog.New(slog.DiscardHandler)
 	outbox, err := service.OpenOutbox(b.TempDir(), log)
 	if err != nil {
@@ -218,6 +219,7 @@ func BenchmarkOrchestration(b *testing.B) { orchestrate(b, bareWorkers) }
 func BenchmarkWorkers(b *testing.B) { orchestrate(b, serviceWorkers) }
 
 func orchestrate(b *testing.B, work workers) {
+	b.Helper()
 	server, err := natsd.Start(b.Context(), natsd.Config{Dir: b.TempDir(), Purpose: "bench", Logger: slog.New(slog.DiscardHandler)})
 	if err != nil {
 		b.Fatal(err)

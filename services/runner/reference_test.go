@@ -207,7 +207,7 @@ func (r *reference) decide(ctx context.Context, what, id string) error {
 	return nil
 }
 
-func (r *reference) work(ctx context.Context, what, id string) error {
+func (r *reference) work(_ context.Context, what, id string) error {
 	step := strings.TrimPrefix(what, "c:")
 	r.meet.received(id, step)
 	r.meet.done(id, step)
