@@ -1,6 +1,7 @@
 package implementer
 
 import (
+	"bytes"
 	"context"
 	"path/filepath"
 	"slices"
@@ -54,10 +55,16 @@ func commits(message string) agenttest.Step {
 
 // The real CLI commits, and takes up its session when its work was rejected.
 func TestClaudeImplementsAndReworks(t *testing.T) {
-	w, model := claudeWorld(t, agenttest.Steps(
-		writes("new.txt"), commits("one"), writes("left.txt"), agenttest.Answer(object{"summary": "wrote it"}),
-		commits("two"), agenttest.Answer(object{"summary": "and more"}),
-	))
+	begin := agenttest.Steps(writes("new.txt"), commits("one"), writes("left.txt"), agenttest.Answer(object{"summary": "wrote it"}))
+	w, model := claudeWorld(t, func(r agenttest.Request) agenttest.Reply {
+		switch {
+		case !bytes.Contains(r.Body, []byte("more, please")):
+			return begin(r)
+		case !bytes.Contains(r.Body, []byte("'two'")):
+			return commits("two")(r)
+		}
+		return agenttest.Answer(object{"summary": "and more"})(r)
+	})
 	r := w.implement(asked(1))
 	if r.Failure != nil {
 		t.Fatalf("%+v", r.Failure)

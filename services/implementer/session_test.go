@@ -1,9 +1,12 @@
 package implementer
 
 import (
+	"bytes"
 	"context"
+	"fmt"
 	"os"
 	"strings"
+	"sync/atomic"
 	"testing"
 
 	"github.com/pfl-forge/pfl-forge"
@@ -39,12 +42,28 @@ func TestAnotherReplicaGoesOn(t *testing.T) {
 	goesOn(t, model)
 }
 
+// reworks writes one file, and another one when that is asked for. It goes by what was
+// said: the CLI may end before it has written down that its answer was taken.
+func reworks(r agenttest.Request) agenttest.Reply {
+	said := func(text string) bool { return bytes.Contains(r.Body, []byte(text)) }
+	switch {
+	case !said("new.txt"):
+		return writes("new.txt")(r)
+	case !said("'one'"):
+		return commits("one")(r)
+	case !said("more, please"):
+		return agenttest.Answer(object{"summary": "wrote it"})(r)
+	case !said("more.txt"):
+		return writes("more.txt")(r)
+	case !said("'two'"):
+		return commits("two")(r)
+	}
+	return agenttest.Answer(object{"summary": "and more"})(r)
+}
+
 // A rejection reaches the agent in its session, whichever replica it is resumed on.
 func TestAnotherReplicaReworks(t *testing.T) {
-	one, two, model := replicas(t, agenttest.Steps(
-		writes("new.txt"), commits("one"), agenttest.Answer(object{"summary": "wrote it"}),
-		writes("more.txt"), commits("two"), agenttest.Answer(object{"summary": "and more"}),
-	))
+	one, two, model := replicas(t, reworks)
 	first := one.implemented(asked(1))
 	c := rework(first, "more, please")
 	second := two.implemented(c)
@@ -143,5 +162,34 @@ func TestSessionsEndWithTheirTask(t *testing.T) {
 	})
 	if stored() != 0 {
 		t.Error("the session of a task that ended is stored")
+	}
+}
+
+// An attempt was stopped by a limit: the next one goes on in what it left, files that
+// are not committed included, here and elsewhere.
+func TestAttemptGoesOnInTheTreeOfAnother(t *testing.T) {
+	for _, elsewhere := range []bool{false, true} {
+		t.Run(fmt.Sprintf("elsewhere=%t", elsewhere), func(t *testing.T) {
+			var stopped atomic.Bool
+			steps := agenttest.Steps(
+				writes("new.txt"), commits("half"), writes("more.txt"), commits("whole"), agenttest.Answer(object{"summary": "finished"}),
+			)
+			one, two, model := replicas(t, func(r agenttest.Request) agenttest.Reply {
+				if r.ToolResults == 3 && stopped.CompareAndSwap(false, true) {
+					return agenttest.Fail(400, "invalid_request_error", "no more")(r)
+				}
+				return steps(r)
+			})
+			if r := one.implement(asked(1)); r.Failure == nil {
+				t.Fatalf("got %+v", r)
+			}
+			next := asked(2)
+			next.Resume, next.Continue = true, true
+			if elsewhere {
+				one = two
+			}
+			one.finishes(next)
+			goesOn(t, model)
+		})
 	}
 }
