@@ -9,6 +9,8 @@ import (
 	"testing"
 	"time"
 
+	"golang.org/x/sys/unix"
+
 	"github.com/pfl-forge/pfl-forge/agent"
 	"github.com/pfl-forge/pfl-forge/agent/agenttest"
 	"github.com/pfl-forge/pfl-forge/agent/process"
@@ -39,7 +41,7 @@ func BenchmarkOverhead(b *testing.B) {
 			return a.supervised(ctx, call)
 		},
 	}
-	took := map[string][]float64{}
+	took, cpu := map[string][]float64{}, map[string][]float64{}
 	for b.Loop() {
 		for name, run := range ways { // in any order, which is not always the same
 			call := agent.Call{
@@ -47,21 +49,40 @@ func BenchmarkOverhead(b *testing.B) {
 				Prompt: "Do it.", System: "You implement.", Model: "sonnet", Tools: []string{"Bash", "Read", "Write", "Edit", "Glob", "Grep"},
 				Schema: agent.ImplementationSchema, Session: agent.Session{ID: agent.NewSessionID()},
 			}
-			started := time.Now()
+			started, before := time.Now(), processorTime(b)
 			if err := run(b.Context(), call); err != nil {
 				b.Fatal(name, err)
 			}
 			took[name] = append(took[name], time.Since(started).Seconds()*1000)
+			cpu[name] = append(cpu[name], (processorTime(b)-before).Seconds()*1000)
 		}
 	}
-	median := func(name string) float64 {
-		slices.Sort(took[name])
-		return took[name][len(took[name])/2]
+	median := func(list []float64) float64 {
+		slices.Sort(list)
+		return list[len(list)/2]
 	}
-	b.ReportMetric(median("bare"), "bare-ms")
-	b.ReportMetric(median("supervised"), "supervised-ms")
-	b.ReportMetric(median("supervised")/median("bare"), "ratio")
-	b.ReportMetric(median("sandboxed")/median("bare"), "ratio-sandboxed")
+	bare, bareCPU := median(took["bare"]), median(cpu["bare"])
+	b.ReportMetric(bare, "bare-ms")
+	b.ReportMetric(median(took["supervised"])/bare, "ratio")
+	b.ReportMetric(median(took["sandboxed"])/bare, "ratio-sandboxed")
+	b.ReportMetric(bareCPU, "bare-cpu-ms")
+	b.ReportMetric(median(cpu["supervised"])/bareCPU, "cpu-ratio")
+	b.ReportMetric(median(cpu["sandboxed"])/bareCPU, "cpu-ratio-sandboxed")
+}
+
+// processorTime is that of this process, with the scripted model, and of all that it
+// started and that has ended.
+func processorTime(b *testing.B) time.Duration {
+	b.Helper()
+	var total int64
+	for _, who := range []int{unix.RUSAGE_SELF, unix.RUSAGE_CHILDREN} {
+		var u unix.Rusage
+		if err := unix.Getrusage(who, &u); err != nil {
+			b.Fatal(err)
+		}
+		total += u.Utime.Nano() + u.Stime.Nano()
+	}
+	return time.Duration(total)
 }
 
 func (a *Agent) supervised(ctx context.Context, call agent.Call) error {
