@@ -32,7 +32,9 @@ func TestCalls(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			model := agenttest.NewServer(t)
 			t.Setenv(tt.key, realKey)
-			t.Setenv(tt.base, model.Script("main", agenttest.InOrder(tt.shell, said(map[string]string{"summary": "done"})))+tt.path)
+			t.Setenv(tt.base, model.Script("main", agenttest.InOrder(
+				tt.shell, said(map[string]string{"summary": "done"}), tt.shell, said(map[string]any{"verdict": "approved", "issues": []string{}}),
+			))+tt.path)
 			t.Setenv("PATH", filepath.Dir(agenttest.CLI(t, tt.name))+":"+os.Getenv("PATH"))
 
 			r := gittest.New(t, map[string]string{
@@ -50,18 +52,31 @@ func TestCalls(t *testing.T) {
 				}
 			}()
 			cmd := forge.Command{To: forge.Key{Project: "shop", Intent: "fix"}, Attempt: forge.Attempt{Step: forge.StepImplement, Number: 1}}
-			res := set.Do(t.Context(), &cmd, func(forge.Progress) {}, func(ctx context.Context, j *repository.Job) error {
-				out, err := j.Run(ctx, agent.Call{Role: agent.RoleImplement, StateDir: t.TempDir(), Prompt: "p", System: "s"})
-				if string(out.Answer) != `{"summary":"done"}` {
-					t.Errorf("got %s, %v", out.Answer, err)
+			work := gittest.New(t, map[string]string{"b": "b\n"}).Dir
+			call := func(role agent.Role, want string) {
+				t.Helper()
+				res := set.Do(t.Context(), &cmd, func(forge.Progress) {}, func(ctx context.Context, j *repository.Job) error {
+					out, err := j.Run(ctx, agent.Call{Role: role, Dir: work, StateDir: t.TempDir(), Prompt: "p", System: "s"})
+					if string(out.Answer) != want {
+						t.Errorf("got %s, %v", out.Answer, err)
+					}
+					return err
+				})
+				if res.Failure != nil || res.Agent != tt.name || res.Usage.InputTokens != 200 || res.Usage.CostUSD <= 0 {
+					t.Errorf("got %+v, %+v", res, res.Failure)
 				}
-				return err
-			})
-			if res.Failure != nil || res.Agent != tt.name || res.Usage.InputTokens != 200 || res.Usage.CostUSD <= 0 {
-				t.Errorf("got %+v, %+v", res, res.Failure)
+			}
+			planted := filepath.Join(work, "planted")
+			call(agent.RoleImplement, `{"summary":"done"}`)
+			if err := os.Remove(planted); err != nil {
+				t.Error(err)
+			}
+			call(agent.RoleReview, `{"issues":[],"verdict":"approved"}`)
+			if _, err := os.Stat(planted); err == nil {
+				t.Error("a review changed the checkout")
 			}
 			all := model.Requests("main")
-			if len(all) != 2 || !strings.Contains(strings.Join(all[0].Header.Values("Authorization"), "")+all[0].Header.Get("X-Goog-Api-Key"), realKey) {
+			if len(all) != 4 || !strings.Contains(strings.Join(all[0].Header.Values("Authorization"), "")+all[0].Header.Get("X-Goog-Api-Key"), realKey) {
 				t.Fatalf("the model was asked %d times, or not with the key", len(all))
 			}
 			if seen := all[1].LastResult; !strings.Contains(seen, "HOME=") || strings.Contains(seen, realKey) {
@@ -72,7 +87,7 @@ func TestCalls(t *testing.T) {
 }
 
 // spy shows what a command of an agent could find.
-const spy = "env; cat /proc/*/environ | tr '\\0' '\\n'"
+const spy = "touch planted; env; cat /proc/*/environ | tr '\\0' '\\n'"
 
 func said(v any) agenttest.Step {
 	data, err := json.Marshal(v)
