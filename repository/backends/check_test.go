@@ -24,7 +24,8 @@ func TestCheckAll(t *testing.T) {
 	program("ours", "x")
 	t.Setenv("PATH", bin+":/usr/bin:/bin")
 	t.Setenv("OPENAI_API_KEY", "")
-	p, err := config.Parse([]byte("agent: codex\nroles: {review: gemini}\nfallback: [ours, gone]\nagents: {ours: {command: [ours]}, gone: {command: [no-such]}}\n"))
+	p, err := config.Parse([]byte("agent: codex\nroles: {review: gemini}\nfallback: [ours, gone]\n" +
+		"agents: {ours: {command: [ours]}, gone: {command: [no-such]}}\n"))
 	if err != nil {
 		t.Fatal(err)
 	}
