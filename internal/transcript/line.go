@@ -12,29 +12,29 @@ import (
 
 // Line is one thing that happened in an attempt. Its texts are safe to show and hold no secret.
 type Line struct {
-	At      time.Time          `json:"at" yaml:"at"`
-	Project forge.ProjectID    `json:"project" yaml:"project"`
-	Intent  forge.IntentID     `json:"intent" yaml:"intent"`
-	Task    forge.TaskID       `json:"task,omitempty" yaml:"task,omitempty"`
-	Step    forge.Step         `json:"step,omitempty" yaml:"step,omitempty"`
+	At      time.Time          `json:"at"                yaml:"at"`
+	Project forge.ProjectID    `json:"project"           yaml:"project"`
+	Intent  forge.IntentID     `json:"intent"            yaml:"intent"`
+	Task    forge.TaskID       `json:"task,omitempty"    yaml:"task,omitempty"`
+	Step    forge.Step         `json:"step,omitempty"    yaml:"step,omitempty"`
 	Attempt int                `json:"attempt,omitempty" yaml:"attempt,omitempty"`
-	Claim   int                `json:"claim,omitempty" yaml:"claim,omitempty"` // of two claims of an attempt, only the newer one counts
+	Claim   int                `json:"claim,omitempty"   yaml:"claim,omitempty"` // of two claims of an attempt, only the newer one counts
 	Replica forge.ReplicaID    `json:"replica,omitempty" yaml:"replica,omitempty"`
-	Kind    forge.ProgressKind `json:"kind" yaml:"kind"`
-	Agent   string             `json:"agent,omitempty" yaml:"agent,omitempty"`
-	Text    string             `json:"text,omitempty" yaml:"text,omitempty"` // of ended: the outcome
-	Usage   *Usage             `json:"usage,omitempty" yaml:"usage,omitempty"`
+	Kind    forge.ProgressKind `json:"kind"              yaml:"kind"`
+	Agent   string             `json:"agent,omitempty"   yaml:"agent,omitempty"`
+	Text    string             `json:"text,omitempty"    yaml:"text,omitempty"` // of ended: the outcome
+	Usage   *Usage             `json:"usage,omitempty"   yaml:"usage,omitempty"`
 }
 
 // Usage is what an attempt used until then.
 type Usage struct {
-	InputTokens      int64   `json:"input_tokens" yaml:"input_tokens"`
-	OutputTokens     int64   `json:"output_tokens" yaml:"output_tokens"`
-	CacheReadTokens  int64   `json:"cache_read_tokens" yaml:"cache_read_tokens"`
+	InputTokens      int64   `json:"input_tokens"       yaml:"input_tokens"`
+	OutputTokens     int64   `json:"output_tokens"      yaml:"output_tokens"`
+	CacheReadTokens  int64   `json:"cache_read_tokens"  yaml:"cache_read_tokens"`
 	CacheWriteTokens int64   `json:"cache_write_tokens" yaml:"cache_write_tokens"`
-	CostUSD          float64 `json:"cost_usd" yaml:"cost_usd"`
-	Turns            int64   `json:"turns" yaml:"turns"`
-	Calls            int64   `json:"calls" yaml:"calls"`
+	CostUSD          float64 `json:"cost_usd"           yaml:"cost_usd"`
+	Turns            int64   `json:"turns"              yaml:"turns"`
+	Calls            int64   `json:"calls"              yaml:"calls"`
 }
 
 // Of returns a progress message as a line.

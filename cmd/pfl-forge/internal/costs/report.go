@@ -18,19 +18,19 @@ type Query struct {
 
 // Row is what some attempts used together, as programs read it.
 type Row struct {
-	Key              string   `json:"key"                   yaml:"key"` // empty: it is not known
-	Title            string   `json:"title,omitempty"       yaml:"title,omitempty"`
-	Attempts         int      `json:"attempts"              yaml:"attempts"`
-	Calls            int64    `json:"calls"                 yaml:"calls"`
-	Turns            int64    `json:"turns"                 yaml:"turns"`
-	InputTokens      int64    `json:"input_tokens"          yaml:"input_tokens"`
-	OutputTokens     int64    `json:"output_tokens"         yaml:"output_tokens"`
-	CacheReadTokens  int64    `json:"cache_read_tokens"     yaml:"cache_read_tokens"`
-	CacheWriteTokens int64    `json:"cache_write_tokens"    yaml:"cache_write_tokens"`
-	Seconds          float64  `json:"seconds"               yaml:"seconds"`
-	CostUSD          float64  `json:"cost_usd"              yaml:"cost_usd"`
-	BudgetUSD        *float64 `json:"budget_usd,omitempty"  yaml:"budget_usd,omitempty"`
-	LeftUSD          *float64 `json:"left_usd,omitempty"    yaml:"left_usd,omitempty"` // of the budget; below 0 if it was overspent
+	Key              string   `json:"key"                  yaml:"key"` // empty: it is not known
+	Title            string   `json:"title,omitempty"      yaml:"title,omitempty"`
+	Attempts         int      `json:"attempts"             yaml:"attempts"`
+	Calls            int64    `json:"calls"                yaml:"calls"`
+	Turns            int64    `json:"turns"                yaml:"turns"`
+	InputTokens      int64    `json:"input_tokens"         yaml:"input_tokens"`
+	OutputTokens     int64    `json:"output_tokens"        yaml:"output_tokens"`
+	CacheReadTokens  int64    `json:"cache_read_tokens"    yaml:"cache_read_tokens"`
+	CacheWriteTokens int64    `json:"cache_write_tokens"   yaml:"cache_write_tokens"`
+	Seconds          float64  `json:"seconds"              yaml:"seconds"`
+	CostUSD          float64  `json:"cost_usd"             yaml:"cost_usd"`
+	BudgetUSD        *float64 `json:"budget_usd,omitempty" yaml:"budget_usd,omitempty"`
+	LeftUSD          *float64 `json:"left_usd,omitempty"   yaml:"left_usd,omitempty"` // of the budget; below 0 if it was overspent
 }
 
 // Report is where the money went.
