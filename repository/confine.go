@@ -28,12 +28,12 @@ type confinement struct {
 // probe really makes sandboxes, because no other question to the kernel has a reliable answer.
 func (c *confinement) probe(ctx context.Context) {
 	c.once.Do(func() {
-		ctx = context.WithoutCancel(ctx)
+		life := context.WithoutCancel(ctx)
 		c.home = os.Getenv("HOME")
 		c.system = sandbox.System(os.Getenv("PATH"), c.home)
 		c.failed = map[sandbox.Network]error{}
 		for _, n := range []sandbox.Network{sandbox.NetworkFull, sandbox.NetworkNone} {
-			c.failed[n] = process.Probe(ctx, n)
+			c.failed[n] = process.Probe(life, n)
 		}
 	})
 }

@@ -46,7 +46,7 @@ func BenchmarkRequest(b *testing.B) {
 	if err != nil {
 		b.Fatal(err)
 	}
-	defer g.Close()
+	defer func() { _ = g.Close() }()
 	grant, err := g.Open(b.Context(), Anthropic, Limit{})
 	if err != nil {
 		b.Fatal(err)

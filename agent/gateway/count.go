@@ -43,7 +43,6 @@ func countAnthropic(data []byte, c *count) {
 	}
 	for _, u := range []*anthropicUsage{in.Message.Usage, in.Usage} {
 		if u != nil {
-			c.found = true
 			latest(&c.usage.InputTokens, u.Input)
 			latest(&c.usage.OutputTokens, u.Output)
 			latest(&c.usage.CacheReadTokens, u.CacheRead)
@@ -87,7 +86,6 @@ func countOpenAI(data []byte, c *count) {
 	for _, u := range []*openAIUsage{in.Response.Usage, in.Usage} {
 		if u != nil {
 			cached := u.Details.Cached + u.PromptDetails.Cached
-			c.found = true
 			c.usage = forge.Usage{
 				InputTokens: max(u.Input+u.Prompt-cached, 0), OutputTokens: u.Output + u.Replies, CacheReadTokens: cached,
 			}
@@ -111,7 +109,6 @@ func countGemini(data []byte, c *count) {
 		return
 	}
 	u := in.UsageMetadata
-	c.found = true
 	if in.ModelVersion != "" {
 		c.model = in.ModelVersion
 	}

@@ -124,7 +124,7 @@ func variables(env []string) map[string]string {
 // post sends a request as the CLI of a grant would.
 func post(t *testing.T, grant *Grant, path string, header ...string) (int, string) {
 	t.Helper()
-	resp, err := send(t, t.Context(), grant, http.MethodPost, path, `{"model":"m"}`, header...)
+	resp, err := send(t.Context(), t, grant, http.MethodPost, path, `{"model":"m"}`, header...)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -136,7 +136,7 @@ func post(t *testing.T, grant *Grant, path string, header ...string) (int, strin
 	return resp.StatusCode, string(body)
 }
 
-func send(t *testing.T, ctx context.Context, grant *Grant, method, path, body string, header ...string) (*http.Response, error) {
+func send(ctx context.Context, t *testing.T, grant *Grant, method, path, body string, header ...string) (*http.Response, error) {
 	t.Helper()
 	env := variables(grant.Env())
 	key := grant.account.key
@@ -162,9 +162,15 @@ func TestKeyTakesThePlaceOfTheToken(t *testing.T) {
 	}{
 		{Anthropic, "ANTHROPIC_API_KEY", "ANTHROPIC_BASE_URL", "/v1/messages?beta=true", "/s/one/v1/messages?beta=true", "X-Api-Key: the-real-key"},
 		{Anthropic, "ANTHROPIC_AUTH_TOKEN", "ANTHROPIC_BASE_URL", "/v1/messages", "/s/one/v1/messages", "Authorization: Bearer the-real-key"},
-		{Anthropic, "CLAUDE_CODE_OAUTH_TOKEN", "ANTHROPIC_BASE_URL", "/v1/messages/count_tokens", "/s/one/v1/messages/count_tokens", "Authorization: Bearer the-real-key"},
+		{
+			Anthropic, "CLAUDE_CODE_OAUTH_TOKEN", "ANTHROPIC_BASE_URL", "/v1/messages/count_tokens",
+			"/s/one/v1/messages/count_tokens", "Authorization: Bearer the-real-key",
+		},
 		{OpenAI, "OPENAI_API_KEY", "OPENAI_BASE_URL", "/responses", "/s/one/responses", "Authorization: Bearer the-real-key"},
-		{Gemini, "GEMINI_API_KEY", "GOOGLE_GEMINI_BASE_URL", "/v1beta/models/gemini-2.5-pro:streamGenerateContent?alt=sse&key=x", "/s/one/v1beta/models/gemini-2.5-pro:streamGenerateContent?alt=sse", "X-Goog-Api-Key: the-real-key"},
+		{
+			Gemini, "GEMINI_API_KEY", "GOOGLE_GEMINI_BASE_URL", "/v1beta/models/gemini-2.5-pro:streamGenerateContent?alt=sse&key=x",
+			"/s/one/v1beta/models/gemini-2.5-pro:streamGenerateContent?alt=sse", "X-Goog-Api-Key: the-real-key",
+		},
 	} {
 		t.Run(tt.variable, func(t *testing.T) {
 			m := newModel(t, plain(`{}`))
@@ -227,7 +233,7 @@ func TestWhatIsRefused(t *testing.T) {
 		{"another host", "POST", "/v1/messages", []string{"Host: evil.example"}, http.StatusOK},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			resp, err := send(t, t.Context(), grant, tt.method, tt.path, "{}", tt.header...)
+			resp, err := send(t.Context(), t, grant, tt.method, tt.path, "{}", tt.header...)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -303,7 +309,7 @@ func TestStreamPassesAtOnce(t *testing.T) {
 	})
 	g := start(t, Config{}, "ANTHROPIC_API_KEY=k", "ANTHROPIC_BASE_URL="+m.URL)
 	grant := open(t, g, Anthropic, Limit{})
-	resp, err := send(t, t.Context(), grant, http.MethodPost, "/v1/messages", "{}")
+	resp, err := send(t.Context(), t, grant, http.MethodPost, "/v1/messages", "{}")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -333,7 +339,7 @@ func TestCloseCutsOff(t *testing.T) {
 		m.next(t)
 		grant.Close()
 	}()
-	if resp, err := send(t, t.Context(), grant, http.MethodPost, "/v1/messages", "{}"); err == nil {
+	if resp, err := send(t.Context(), t, grant, http.MethodPost, "/v1/messages", "{}"); err == nil {
 		defer resp.Body.Close()
 		if resp.StatusCode == http.StatusOK && resp.ContentLength != 0 {
 			t.Errorf("it was answered: %s", resp.Status)
@@ -355,7 +361,7 @@ func TestClientGoesAway(t *testing.T) {
 		m.next(t)
 		cancel()
 	}()
-	if resp, err := send(t, ctx, grant, http.MethodPost, "/v1/messages", "{}"); err == nil {
+	if resp, err := send(ctx, t, grant, http.MethodPost, "/v1/messages", "{}"); err == nil {
 		resp.Body.Close()
 		t.Error("it was answered")
 	}
@@ -388,7 +394,7 @@ func TestAnswersThatDoNotPass(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			m := newModel(t, tt.answer)
 			g := start(t, Config{}, "ANTHROPIC_API_KEY=k", "ANTHROPIC_BASE_URL="+m.URL)
-			resp, err := send(t, t.Context(), open(t, g, Anthropic, Limit{}), http.MethodPost, "/v1/messages", "{}")
+			resp, err := send(t.Context(), t, open(t, g, Anthropic, Limit{}), http.MethodPost, "/v1/messages", "{}")
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -13,7 +13,7 @@ import (
 )
 
 // tokenPrefix makes a token look like what it is, in a log for example.
-const tokenPrefix = "pfl-forge-"
+const tokenPrefix = "pfl-forge-" //nolint:gosec // it is no secret
 
 // Limit bounds what a grant is good for.
 type Limit struct {

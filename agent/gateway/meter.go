@@ -5,7 +5,6 @@ import (
 	"io"
 	"mime"
 	"net/http"
-	"sync"
 
 	"github.com/pfl-forge/pfl-forge"
 )
@@ -19,19 +18,21 @@ const (
 // meter reads a response while it passes.
 type meter struct {
 	api    *api
+	report func(model string, more forge.Usage)
 	stream bool
+	length int64 // of an answer that is no stream; negative if that is not known
 
-	mu    sync.Mutex
-	held  []byte // a line so far, or all of an answer that is no stream
-	over  bool   // the line is longer than that
-	count count
+	held     []byte // a line so far, or all of an answer that is no stream
+	passed   int64
+	over     bool // the line is longer than that
+	count    count
+	reported forge.Usage
 }
 
 // count is what one response reports: the last word on each figure counts.
 type count struct {
 	model string
 	usage forge.Usage
-	found bool
 }
 
 // attach has the meter read a response's body, and refuses what must not pass.
@@ -47,6 +48,7 @@ func (m *meter) attach(resp *http.Response) error {
 	}
 	kind, _, _ := mime.ParseMediaType(resp.Header.Get("Content-Type"))
 	m.stream = kind == "text/event-stream"
+	m.length = resp.ContentLength
 	resp.Body = &metered{body: resp.Body, meter: m}
 	return nil
 }
@@ -58,21 +60,39 @@ type metered struct {
 
 func (b *metered) Read(p []byte) (int, error) {
 	n, err := b.body.Read(p)
-	b.meter.read(p[:n])
+	// Whoever has an answer must find it counted: so before it passes.
+	b.meter.read(p[:n], err != nil)
 	return n, err
 }
 
 func (b *metered) Close() error { return b.body.Close() }
 
-func (m *meter) read(p []byte) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	if !m.stream {
-		if len(m.held)+len(p) <= maxWhole {
-			m.held = append(m.held, p...)
+// read takes the next part of the answer; last says that there are no more.
+func (m *meter) read(p []byte, last bool) {
+	m.passed += int64(len(p))
+	if m.stream {
+		m.lines(p)
+	} else if m.passed <= maxWhole {
+		if m.held = append(m.held, p...); last || m.passed == m.length {
+			m.api.count(m.held, &m.count)
 		}
-		return
 	}
+	if more := less(m.count.usage, m.reported); more != (forge.Usage{}) {
+		m.reported = m.count.usage
+		m.report(m.count.model, more)
+	}
+}
+
+// less returns what was used beyond an earlier figure.
+func less(u, earlier forge.Usage) forge.Usage {
+	u.InputTokens -= earlier.InputTokens
+	u.OutputTokens -= earlier.OutputTokens
+	u.CacheReadTokens -= earlier.CacheReadTokens
+	u.CacheWriteTokens -= earlier.CacheWriteTokens
+	return u
+}
+
+func (m *meter) lines(p []byte) {
 	for {
 		line, rest, found := bytes.Cut(p, []byte("\n"))
 		if m.over = m.over || len(m.held)+len(line) > maxEvent; m.over {
@@ -97,15 +117,4 @@ func (m *meter) event(line []byte) {
 	if ok && (bytes.Contains(data, []byte(`"usage`)) || bytes.Contains(data, []byte(`"usageMetadata`))) {
 		m.api.count(data, &m.count)
 	}
-}
-
-// total returns what was counted; false if the response reported nothing.
-func (m *meter) total() (string, forge.Usage, bool) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	if !m.stream && len(m.held) > 0 {
-		m.api.count(m.held, &m.count)
-		m.held = nil
-	}
-	return m.count.model, m.count.usage, m.count.found
 }

@@ -2,6 +2,7 @@ package gateway
 
 import (
 	"net/http"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -10,6 +11,7 @@ import (
 	"github.com/pfl-forge/pfl-forge"
 )
 
+//nolint:lll // one line is one event
 const anthropicStream = `event: message_start
 data: {"type":"message_start","message":{"model":"claude-sonnet-5","usage":{"input_tokens":10,"output_tokens":1,"cache_read_input_tokens":3,"cache_creation_input_tokens":4}}}
 
@@ -25,6 +27,7 @@ data: {"type":"message_stop"}
 `
 
 func TestCount(t *testing.T) {
+	all := forge.Usage{InputTokens: 10, OutputTokens: 20, CacheReadTokens: 3, CacheWriteTokens: 4}
 	event := func(s string) string { return "data: " + s + "\n\n" }
 	for _, tt := range []struct {
 		name   string
@@ -36,9 +39,13 @@ func TestCount(t *testing.T) {
 	}{
 		{"message", Anthropic, false, whole, "claude-sonnet-5", forge.Usage{InputTokens: 10, OutputTokens: 2, CacheReadTokens: 3, CacheWriteTokens: 4}},
 		{"count_tokens", Anthropic, false, `{"input_tokens":77}`, "", forge.Usage{}},
-		{"stream", Anthropic, true, anthropicStream, "claude-sonnet-5", forge.Usage{InputTokens: 10, OutputTokens: 20, CacheReadTokens: 3, CacheWriteTokens: 4}},
-		{"stream with CRLF", Anthropic, true, strings.ReplaceAll(anthropicStream, "\n", "\r\n"), "claude-sonnet-5", forge.Usage{InputTokens: 10, OutputTokens: 20, CacheReadTokens: 3, CacheWriteTokens: 4}},
-		{"stream cut", Anthropic, true, anthropicStream[:300], "claude-sonnet-5", forge.Usage{InputTokens: 10, OutputTokens: 1, CacheReadTokens: 3, CacheWriteTokens: 4}},
+		{"stream", Anthropic, true, anthropicStream, "claude-sonnet-5", all},
+		{"stream with CRLF", Anthropic, true, strings.ReplaceAll(anthropicStream, "\n", "\r\n"), "claude-sonnet-5", all},
+		{
+			"stream cut", Anthropic, true, anthropicStream[:300],
+			"claude-sonnet-5",
+			forge.Usage{InputTokens: 10, OutputTokens: 1, CacheReadTokens: 3, CacheWriteTokens: 4},
+		},
 		{"garbage", Anthropic, true, event(`{"usage": nonsense`) + event(`{"type":"message_delta","usage":{"output_tokens":"x"}}`), "", forge.Usage{}},
 		{
 			"long line", Anthropic, true, event(`{"type":"message_delta","usage":{"output_tokens":5},"x":"`+strings.Repeat("x", maxEvent)+`"}`) + anthropicStream,
@@ -64,21 +71,24 @@ func TestCount(t *testing.T) {
 		},
 		{
 			"chunks", Gemini, true, event(`{"modelVersion":"gemini-2.5-pro","usageMetadata":{"promptTokenCount":50,"candidatesTokenCount":1}}`) +
-				event(`{"modelVersion":"gemini-2.5-pro","usageMetadata":{"promptTokenCount":50,"candidatesTokenCount":9,"thoughtsTokenCount":4,"cachedContentTokenCount":20}}`),
+				event(`{"modelVersion":"gemini-2.5-pro","usageMetadata":{"promptTokenCount":50,"candidatesTokenCount":9,`+
+					`"thoughtsTokenCount":4,"cachedContentTokenCount":20}}`),
 			"gemini-2.5-pro",
 			forge.Usage{InputTokens: 30, OutputTokens: 13, CacheReadTokens: 20},
 		},
 	} {
 		for _, size := range []int{1, 7, 1 << 30} {
-			m := meter{api: apis[tt.p], stream: tt.stream}
-			for body := []byte(tt.body); len(body) > 0; {
-				n := min(size, len(body))
-				m.read(body[:n])
-				body = body[n:]
+			var model string
+			var got forge.Usage
+			m := meter{api: apis[tt.p], stream: tt.stream, length: -1, report: func(name string, more forge.Usage) {
+				model, got = name, got.Add(more)
+			}}
+			for part := range slices.Chunk([]byte(tt.body), size) {
+				m.read(part, false)
 			}
-			model, got, found := m.total()
-			if model != tt.model || got != tt.want || found != (tt.want != forge.Usage{}) {
-				t.Errorf("%s in pieces of %d: %q %+v %v, want %q %+v", tt.name, size, model, got, found, tt.model, tt.want)
+			m.read(nil, true)
+			if model != tt.model || got != tt.want {
+				t.Errorf("%s in pieces of %d: %q %+v, want %q %+v", tt.name, size, model, got, tt.model, tt.want)
 			}
 		}
 	}
@@ -101,7 +111,10 @@ func TestLimited(t *testing.T) {
 		{429, []string{"Retry-After", "-5"}, 0},
 		{
 			429,
-			[]string{"Retry-After", "7", "Anthropic-Ratelimit-Unified-Status", "rejected", "Anthropic-Ratelimit-Unified-Reset", strconv.FormatInt(now.Unix()+3600, 10)},
+			[]string{
+				"Retry-After", "7", "Anthropic-Ratelimit-Unified-Status", "rejected", "Anthropic-Ratelimit-Unified-Reset",
+				strconv.FormatInt(now.Unix()+3600, 10),
+			},
 			time.Hour,
 		},
 	} {

@@ -36,15 +36,25 @@ var (
 	errEncoding = &refusal{http.StatusBadGateway, "api_error", "the model's answer is encoded in a way that was not asked for"}
 )
 
+type refusalBody struct {
+	Type  string `json:"type"`
+	Error struct {
+		Type    string `json:"type"`
+		Message string `json:"message"`
+		Code    int    `json:"code"`
+		Status  string `json:"status"`
+	} `json:"error"`
+}
+
 func (r *refusal) Error() string { return r.message }
 
 func (r *refusal) write(w http.ResponseWriter) {
 	w.Header().Set("Content-Type", "application/json")
 	w.WriteHeader(r.status)
-	_ = json.NewEncoder(w).Encode(map[string]any{
-		"type":  "error",
-		"error": map[string]any{"type": r.kind, "message": r.message, "code": r.status, "status": strings.ToUpper(r.kind)},
-	})
+	body := refusalBody{Type: "error"}
+	body.Error.Type, body.Error.Message = r.kind, r.message
+	body.Error.Code, body.Error.Status = r.status, strings.ToUpper(r.kind)
+	_ = json.NewEncoder(w).Encode(body)
 }
 
 func (g *Gateway) serve(w http.ResponseWriter, r *http.Request) {
@@ -83,12 +93,7 @@ func (g *Gateway) serve(w http.ResponseWriter, r *http.Request) {
 }
 
 func (g *Gateway) forward(w http.ResponseWriter, r *http.Request, grant *Grant, endpoint string) {
-	m := &meter{api: grant.account.api}
-	defer func() {
-		if model, used, ok := m.total(); ok {
-			grant.add(model, used)
-		}
-	}()
+	m := &meter{api: grant.account.api, report: grant.add}
 	proxy := httputil.ReverseProxy{
 		Rewrite:       func(p *httputil.ProxyRequest) { grant.account.rewrite(p.Out, endpoint) },
 		Transport:     g.upstream,

@@ -17,7 +17,7 @@ func BenchmarkStart(b *testing.B) {
 	}
 	system := sandbox.Spec{Mounts: sandbox.System(os.Getenv("PATH"), filepath.Dir(home))}
 	files := system.With(sandbox.Path(dir, sandbox.Writable)...)
-	network := files
+	network := files.With()
 	network.Network = sandbox.NetworkNone
 	for name, spec := range map[string]*sandbox.Spec{"bare": nil, "sandbox": &files, "sandbox without network": &network} {
 		b.Run(name, func(b *testing.B) {

@@ -115,7 +115,7 @@ func TestSupervisorKilled(t *testing.T) {
 	if _, err := Run(t.Context(), c); err == nil {
 		t.Error("the death of a supervisor is not reported")
 	}
-	mustBeGone(t, c.Dir, 1)
+	mustBeGone(t, c.Dir)
 	if !offered(t) {
 		return
 	}
@@ -123,7 +123,7 @@ func TestSupervisorKilled(t *testing.T) {
 	if r, err := Run(t.Context(), c); err != nil || r.ExitCode != 137 && r.ExitCode != 7 {
 		t.Errorf("in a sandbox: %d, %v\n%s", r.ExitCode, err, r.Output)
 	}
-	mustBeGone(t, c.Dir, 1)
+	mustBeGone(t, c.Dir)
 }
 
 // TestFloodIsEnded prints without end and without a newline.
@@ -140,7 +140,7 @@ func TestFloodIsEnded(t *testing.T) {
 	if longest > c.Limits.LineBytes || len(r.Output) > 1<<20 {
 		t.Errorf("line of %d bytes, kept %d bytes", longest, len(r.Output))
 	}
-	mustBeGone(t, c.Dir, 1)
+	mustBeGone(t, c.Dir)
 }
 
 // TestServiceKilled kills the service, which is this test's executable again, as
@@ -151,7 +151,7 @@ func TestServiceKilled(t *testing.T) {
 		if mode == "sandbox" && !offered(t) {
 			continue
 		}
-		for i := range len(hostile) {
+		for i := range hostile {
 			t.Run(mode+"/"+hostile[i].name, func(t *testing.T) {
 				t.Parallel()
 				state, work := t.TempDir(), t.TempDir()
@@ -204,7 +204,7 @@ func TestSweepFindsTheFormerLife(t *testing.T) {
 	if err != nil || n == 0 {
 		t.Errorf("killed %d, %v", n, err)
 	}
-	mustBeGone(t, work, 1)
+	mustBeGone(t, work)
 }
 
 // TestMain lets the executable be a service that runs a command.
@@ -239,7 +239,7 @@ func service(state, work, mode, script string) {
 		c.Sandbox = &spec
 	}
 	_, err = Run(context.Background(), c)
-	_, _ = os.Stderr.WriteString(fmt.Sprintln(err))
+	_, _ = fmt.Fprintln(os.Stderr, err)
 	os.Exit(1)
 }
 
@@ -273,14 +273,14 @@ func kill(t *testing.T, pid int) {
 	}
 }
 
-// mustBeGone fails unless at least count processes noted their id in dir, and
-// all of them end within seconds.
-func mustBeGone(t *testing.T, dir string, count int) {
+// mustBeGone fails unless some process noted its id in dir, and all that work there
+// end within seconds.
+func mustBeGone(t *testing.T, dir string) {
 	t.Helper()
 	data, err := os.ReadFile(filepath.Join(dir, "pids"))
 	pids := strings.Fields(string(data))
-	if err != nil || len(pids) < count {
-		t.Fatalf("%d processes were started, want %d; %v", len(pids), count, err)
+	if err != nil || len(pids) == 0 {
+		t.Fatalf("nothing was started; %v", err)
 	}
 	deadline := time.Now().Add(10 * time.Second)
 	for tick := time.Tick(5 * time.Millisecond); len(living(dir)) > 0; <-tick {

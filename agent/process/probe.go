@@ -17,7 +17,7 @@ func Probe(ctx context.Context, network sandbox.Network) error {
 	if err != nil {
 		return fmt.Errorf("%w: %w", ErrSandbox, err)
 	}
-	defer os.RemoveAll(dir)
+	defer func() { _ = os.RemoveAll(dir) }()
 	mounts := append(sandbox.System("", dir), sandbox.Path(dir, sandbox.Writable)...)
 	report, err := Run(ctx, Command{
 		Path: "/bin/sh", Args: []string{"-c", ": > works && test -e /proc/self"}, Dir: dir, Env: Environment(dir),

@@ -29,7 +29,7 @@ func TestServiceStopped(t *testing.T) {
 			if err := syscall.Kill(service.Process.Pid, syscall.SIGSTOP); err != nil {
 				t.Fatal(err)
 			}
-			mustBeGone(t, work, 1)
+			mustBeGone(t, work)
 		})
 	}
 }

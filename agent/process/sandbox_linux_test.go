@@ -4,6 +4,7 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -20,9 +21,8 @@ func confined(t *testing.T, script string) Command {
 			home = v
 		}
 	}
-	spec := sandbox.Spec{Mounts: sandbox.System(os.Getenv("PATH"), "/root")}.With(
-		append(sandbox.Path(c.Dir, sandbox.Writable), sandbox.Path(filepath.Dir(home), sandbox.Writable)...)...)
-	c.Sandbox = &spec
+	c.Sandbox = &sandbox.Spec{Mounts: slices.Concat(sandbox.System(os.Getenv("PATH"), "/root"),
+		sandbox.Path(c.Dir, sandbox.Writable), sandbox.Path(filepath.Dir(home), sandbox.Writable))}
 	return c
 }
 

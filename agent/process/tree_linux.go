@@ -149,7 +149,7 @@ func (w *wires) close() {
 		}
 	}
 	if w.listener != nil {
-		w.listener.Close()
+		_ = w.listener.Close()
 	}
 }
 

@@ -21,7 +21,7 @@ func (s *Spec) limits() error {
 	if err := unix.Getrlimit(unix.RLIMIT_NPROC, &old); err != nil {
 		return err
 	}
-	n := min(uint64(s.processes()), old.Max) //nolint:gosec // it is positive
+	n := min(uint64(s.processes()), old.Max)
 	return unix.Setrlimit(unix.RLIMIT_NPROC, &unix.Rlimit{Cur: n, Max: n})
 }
 
@@ -61,7 +61,7 @@ func (s *Spec) network() error {
 	if err != nil {
 		return err
 	}
-	defer unix.Close(fd)
+	defer func() { _ = unix.Close(fd) }()
 	req, err := unix.NewIfreq("lo")
 	if err != nil {
 		return err
@@ -80,7 +80,7 @@ func (s *Spec) Offer(socket *os.File) error {
 	if err != nil {
 		return fmt.Errorf("listen inside: %w", err)
 	}
-	defer l.Close()
+	defer func() { _ = l.Close() }()
 	f, err := l.(*net.TCPListener).File()
 	if err != nil {
 		return err
@@ -126,11 +126,11 @@ func scope() {
 	}
 	const abstractSockets = 1 << 0
 	attr := rulesetAttr{scoped: abstractSockets}
-	fd, _, errno := unix.Syscall(unix.SYS_LANDLOCK_CREATE_RULESET, uintptr(unsafe.Pointer(&attr)), unsafe.Sizeof(attr), 0)
+	fd, _, errno := unix.Syscall(unix.SYS_LANDLOCK_CREATE_RULESET, uintptr(unsafe.Pointer(&attr)), unsafe.Sizeof(attr), 0) //nolint:gosec // as the kernel wants it
 	if errno != 0 {
 		return
 	}
-	_, _, _ = unix.Syscall(unix.SYS_LANDLOCK_RESTRICT_SELF, fd, 0, 0)
+	_, _, _ = unix.Syscall(unix.SYS_LANDLOCK_RESTRICT_SELF, fd, 0, 0) //nolint:dogsled // what cannot be had is told nobody
 	_ = unix.Close(int(fd))
 }
 

@@ -15,7 +15,7 @@ import (
 )
 
 // Spec is what a command sees and reaches.
-type Spec struct {
+type Spec struct { //nolint:recvcheck // With returns another one, so it takes a copy
 	Mounts    []Mount // in any order
 	Network   Network
 	Processes int // at once; 0 means DefaultProcesses
@@ -60,7 +60,7 @@ const DefaultProcesses = 16 << 10
 
 // With returns the spec with more mounts.
 func (s Spec) With(mounts ...Mount) Spec {
-	s.Mounts = append(slices.Clip(slices.Clone(s.Mounts)), mounts...)
+	s.Mounts = slices.Concat(s.Mounts, mounts)
 	return s
 }
 
@@ -100,9 +100,9 @@ func sortKey(path string) string { return strings.ReplaceAll(path, "/", "\x00") 
 
 // around returns the innermost mount that a path is in.
 func around(list []Mount, path string) (Mount, bool) {
-	for i := len(list) - 1; i >= 0; i-- {
-		if list[i].Kind != Link && within(list[i].Path, path) {
-			return list[i], true
+	for _, m := range slices.Backward(list) {
+		if m.Kind != Link && within(m.Path, path) {
+			return m, true
 		}
 	}
 	return Mount{}, false

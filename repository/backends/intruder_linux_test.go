@@ -178,7 +178,7 @@ func (in *intruder) sockets() {
 }
 
 func (in *intruder) listen(name string, conn net.Conn) {
-	defer conn.Close()
+	defer func() { _ = conn.Close() }()
 	_ = conn.SetDeadline(time.Now().Add(200 * time.Millisecond))
 	_, _ = io.WriteString(conn, "GET / HTTP/1.0\r\n\r\n")
 	var got bytes.Buffer
