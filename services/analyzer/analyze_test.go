@@ -5,6 +5,7 @@ import (
 	"errors"
 	"log/slog"
 	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -142,13 +143,23 @@ func TestFailures(t *testing.T) {
 	fails(command("rename"), forge.FailConfig, "pfl-forge.yaml:3: verfy")
 }
 
-// scribe is an agent that keeps the calls.
+// scribe is an agent that keeps the calls, and a file of each conversation.
 type scribe struct{ calls []agent.Call }
 
 func (s *scribe) Name() string { return "claude" }
 
+func (s *scribe) SessionFiles(stateDir, id string) ([]string, error) {
+	if _, err := os.Stat(filepath.Join(stateDir, id)); err != nil {
+		return nil, nil //nolint:nilerr // there is no such conversation
+	}
+	return []string{id}, nil
+}
+
 func (s *scribe) Run(_ context.Context, c agent.Call, sink func(agent.Event)) (agent.Outcome, error) {
 	s.calls = append(s.calls, c)
+	if err := errors.Join(os.MkdirAll(c.StateDir, 0o700), os.WriteFile(filepath.Join(c.StateDir, "s1"), nil, 0o600)); err != nil {
+		return agent.Outcome{}, agent.AsFailure(err)
+	}
 	sink(agent.Event{Kind: agent.EventTool, Tool: "Read", Text: "a.txt"})
 	if len(s.calls) > 1 {
 		return agent.Outcome{Session: "s1"}, agent.Fail(forge.FailOverloaded, "busy")
@@ -192,7 +203,8 @@ func TestWhatIsAskedOfAModel(t *testing.T) {
 	if got.Failure == nil || got.Failure.Reason != forge.FailOverloaded || got.Session != "s1" || got.Agent != "claude" {
 		t.Errorf("got %+v", got)
 	}
-	if call := s.calls[1]; call.Session != (agent.Session{ID: "s1", Resume: true}) || call.StateDir != s.calls[0].StateDir {
+	// An agent that keeps no conversations is told everything again.
+	if call := s.calls[1]; call.Session != (agent.Session{ID: "s1"}) || call.Prompt != s.calls[0].Prompt || call.StateDir != s.calls[0].StateDir {
 		t.Errorf("got %+v, %s", call.Session, call.StateDir)
 	}
 }
