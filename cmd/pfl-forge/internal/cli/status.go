@@ -105,20 +105,7 @@ func (a *app) statusTable(t *target, f *statusFlags, doc *statusDoc, all []forge
 	if len(all) > 0 {
 		a.say("%s", render.Tally(all))
 	}
-	for i := range doc.Intents {
-		for j := range doc.Intents[i].Running {
-			a.say("  %s", &doc.Intents[i].Running[j])
-		}
-	}
-	var told []failure
-	for i := range doc.Intents {
-		for _, f := range doc.Intents[i].Failures {
-			if !slices.Contains(told, f) {
-				told = append(told, f)
-				a.say("%s", f)
-			}
-		}
-	}
+	a.sayMore(doc.Intents)
 	if doc.Drafts > 0 {
 		a.say("%s in .forge/intent-drafts", render.Count(doc.Drafts, "draft"))
 	}
@@ -137,6 +124,24 @@ func (a *app) statusTable(t *target, f *statusFlags, doc *statusDoc, all []forge
 		a.say("next: pfl-forge run")
 	}
 	return nil
+}
+
+// sayMore tells what a row has no room for: what runs, and what failures mean.
+func (a *app) sayMore(list []item) {
+	for i := range list {
+		for j := range list[i].Running {
+			a.say("  %s", &list[i].Running[j])
+		}
+	}
+	var told []failure
+	for i := range list {
+		for _, f := range list[i].Failures {
+			if !slices.Contains(told, f) {
+				told = append(told, f)
+				a.say("%s", f)
+			}
+		}
+	}
 }
 
 // table prints intents.

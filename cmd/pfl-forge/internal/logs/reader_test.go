@@ -26,7 +26,8 @@ var began = time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
 func event(id forge.IntentID, n int) forge.Event {
 	key := forge.Key{Project: project, Intent: id}
 	if n == 0 {
-		return forge.Event{ID: "0", To: key, At: began, Submit: &forge.Submit{Intent: forge.Intent{ID: id, Project: project, Title: "0", Source: forge.SourceHuman}}}
+		in := forge.Intent{ID: id, Project: project, Title: "0", Source: forge.SourceHuman}
+		return forge.Event{ID: "0", To: key, At: began, Submit: &forge.Submit{Intent: in}}
 	}
 	title := fmt.Sprint(n)
 	return forge.Event{ID: title, To: key, At: began.Add(time.Duration(n) * time.Second), Actor: title, Edit: &forge.Edit{Title: &title}}
