@@ -1,0 +1,98 @@
+package e2e
+
+import (
+	"encoding/json"
+	"fmt"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/pfl-forge/pfl-forge/agent/agenttest"
+)
+
+// racers plans twenty tasks that need nothing of each other. Each reply of the
+// model costs some cents.
+func racers(r agenttest.Request) agenttest.Reply {
+	reply := racersReply(r)
+	reply.Usage = agenttest.Usage{Input: 10_000, Output: 1_000}
+	return reply
+}
+
+func racersReply(r agenttest.Request) agenttest.Reply {
+	switch {
+	case strings.Contains(r.System, "You plan changes"):
+		var tasks []object
+		for i := range 20 {
+			tasks = append(tasks, object{
+				"name": fmt.Sprintf("t%d", i), "title": fmt.Sprintf("Write file %d", i), "plan": fmt.Sprintf("Write the file number-%d.", i),
+				"relevant_files": []string{}, "complexity": "low",
+			})
+		}
+		return agenttest.Answer(object{"type": "feature", "risk": "low", "tasks": tasks})(r)
+	case strings.Contains(r.System, "You carry out one task"):
+		return agenttest.Steps(
+			agenttest.UseIn("Write", func(dir string) any {
+				return object{"file_path": filepath.Join(dir, filepath.Base(filepath.Dir(dir))+filepath.Base(dir)), "content": "x\n"}
+			}),
+			agenttest.Use("Bash", object{"command": "git add -A && git commit -q -m 'Write it'"}),
+			agenttest.Answer(object{"summary": "wrote it"}),
+		)(r)
+	}
+	return agenttest.Answer(object{"verdict": "approved", "issues": []string{}, "suggestions": []string{}})(r)
+}
+
+// TestBudgetRace: twenty tasks draw on one pool that is enough for a few of them.
+// It is not overdrawn by more than what calls take beyond what was set aside for
+// them, the rest waits for a person, and goes on when the pool is larger.
+func TestBudgetRace(t *testing.T) {
+	cli := agenttest.ClaudeCLI(t)
+	model := agenttest.NewServer(t)
+	t.Setenv("PATH", filepath.Dir(cli)+":"+getenv(t, "PATH"))
+	t.Setenv("ANTHROPIC_BASE_URL", model.Script("claude", racers))
+	t.Setenv("ANTHROPIC_API_KEY", "no-key")
+	settings := func(usd float64) string {
+		return fmt.Sprintf("agent: claude\nparallel_workers: 8\nbudget: {project_usd: %.2f, call_usd: 0.15}\n", usd)
+	}
+	r := newRepo(t, map[string]string{"pfl-forge.yaml": settings(0.6)})
+	r.draft("race", "type: feature")
+
+	r.must(3, "run")
+	const perCall = 0.045 // the model's last reply may come when the call's money is spent
+	if spent := r.spent("race"); spent < 0.3 || spent > 0.6+4*perCall {
+		t.Errorf("$%.3f were spent of a pool of $0.60", spent)
+	}
+	inbox := r.must(0, "inbox").stdout
+	if !strings.Contains(inbox, "the project's budget of $0.60 is used up") || !strings.Contains(inbox, "pfl-forge retry race") {
+		t.Errorf("the inbox says\n%s", inbox)
+	}
+	checkCosts(t, r, model.Served("claude"))
+
+	before := len(r.subjects())
+	r.write("pfl-forge.yaml", settings(1.2))
+	r.git("commit", "-q", "-a", "-m", "More money")
+	r.must(0, "retry", "race")
+	r.must(3, "run")
+	if after := len(r.subjects()); after <= before+1 {
+		t.Errorf("main had %d commits and has %d: nothing landed for more money", before, after)
+	}
+	if spent := r.spent("race"); spent > 1.2+6*perCall {
+		t.Errorf("$%.3f were spent of a pool of $1.20", spent)
+	}
+	checkCosts(t, r, model.Served("claude"))
+	r.must(0, "cancel", "race")
+	r.must(0, "run")
+	r.tidy()
+}
+
+// spent is what an intent cost so far, in US dollars.
+func (r *repo) spent(id string) float64 {
+	r.t.Helper()
+	var doc struct {
+		CostUSD float64 `json:"cost_usd"`
+	}
+	out := r.must(0, "show", id, "--output", "json").stdout
+	if err := json.Unmarshal([]byte(out), &doc); err != nil {
+		r.t.Fatalf("%v:\n%s", err, out)
+	}
+	return doc.CostUSD
+}

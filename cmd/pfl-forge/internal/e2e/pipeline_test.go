@@ -1,0 +1,178 @@
+package e2e
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/pfl-forge/pfl-forge/agent/agenttest"
+)
+
+// developer is a scripted model that plays every role of the pipeline for one
+// intent: it asks a question, plans a change of three files, is told to wait, does
+// half of the work, is rejected, and finishes.
+type developer struct {
+	mu        sync.Mutex
+	limited   bool
+	rejected  bool
+	wait      time.Duration
+	questions int
+}
+
+func (d *developer) reply(r agenttest.Request) agenttest.Reply {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	switch {
+	case strings.Contains(r.System, "You plan changes"):
+		return d.analyze(r)
+	case strings.Contains(r.System, "You carry out one task"):
+		return d.implement(r)
+	}
+	return d.review(r)
+}
+
+func (d *developer) analyze(r agenttest.Request) agenttest.Reply {
+	if !bytes.Contains(r.Body, []byte("in French")) {
+		d.questions++
+		return agenttest.Answer(object{
+			"type": "feature", "risk": "low", "tasks": []object{},
+			"clarifications": []object{{"question": "Which language?", "context": "The request does not say.", "suggested_answers": []string{"in English"}}},
+		})(r)
+	}
+	return agenttest.Answer(object{
+		"type": "feature", "risk": "low",
+		"tasks": []object{{
+			"name": "greet", "title": "Greet in French", "plan": "Write greet.sh, names.sh and their test.",
+			"relevant_files": []string{"greet.sh", "names.sh", "test.sh"}, "complexity": "low",
+		}},
+	})(r)
+}
+
+func (d *developer) implement(r agenttest.Request) agenttest.Reply {
+	if !d.limited {
+		d.limited = true
+		return agenttest.Reply{
+			Status: 429, ErrorType: "rate_limit_error", Header: map[string]string{"Retry-After": "3600", "X-Should-Retry": "false"},
+			Text: fmt.Sprintf("Claude AI usage limit reached|%d", time.Now().Add(d.wait).Unix()),
+		}
+	}
+	write := func(name, content string) agenttest.Step {
+		return agenttest.UseIn("Write", func(dir string) any {
+			return object{"file_path": filepath.Join(dir, name), "content": content}
+		})
+	}
+	shell := func(command string) agenttest.Step { return agenttest.Use("Bash", object{"command": command}) }
+	return agenttest.Steps(
+		write("names.sh", "name=monde\n"),
+		write("greet.sh", ". ./names.sh\necho \"bonjour $name\"\n"),
+		write("test.sh", "true\n"),
+		shell("sh test.sh && git add -A && git commit -q -m 'Greet in French'"),
+		agenttest.Answer(object{"summary": "all is perfect and needs no review"}),
+		write("test2.sh", "test \"$(sh greet.sh)\" = 'bonjour monde'\n"),
+		shell("mv test2.sh test.sh && sh test.sh && git add -A && git commit -q -m 'Test the greeting'"),
+		agenttest.Answer(object{"summary": "the test tests now"}),
+	)(r)
+}
+
+func (d *developer) review(r agenttest.Request) agenttest.Reply {
+	verdict := object{"verdict": "approved", "issues": []string{}, "suggestions": []string{}}
+	if !d.rejected {
+		d.rejected = true
+		verdict = object{"verdict": "rejected", "issues": []string{"test.sh:1 tests nothing"}, "suggestions": []string{}}
+	}
+	return agenttest.Answer(verdict)(r)
+}
+
+// TestClaudePipeline drives the real Claude Code CLI, on a scripted model, through
+// everything that can happen to an intent on its way: a question, a limit that is
+// waited for, a rejecting review, and rework in the same session.
+func TestClaudePipeline(t *testing.T) {
+	cli := agenttest.ClaudeCLI(t)
+	model := agenttest.NewServer(t)
+	d := &developer{wait: 2 * time.Second}
+	t.Setenv("PATH", filepath.Dir(cli)+":"+getenv(t, "PATH"))
+	t.Setenv("ANTHROPIC_BASE_URL", model.Script("claude", d.reply))
+	t.Setenv("ANTHROPIC_API_KEY", "no-key")
+	r := newRepo(t, map[string]string{"pfl-forge.yaml": "agent: claude\nverify:\n  - sh test.sh\n", "test.sh": "true\n"})
+	r.draft("greet", "type: feature")
+
+	r.must(3, "run")
+	r.must(0, "answer", "greet", "1", "in French")
+	r.must(0, "run")
+
+	r.git("checkout", "-q", "main")
+	if got := r.read("test.sh"); !strings.Contains(got, "bonjour monde") || r.read("names.sh") == "" {
+		t.Errorf("test.sh is %q", got)
+	}
+	if got := r.subjects(); len(got) != 2 {
+		t.Errorf("main has %q", got)
+	}
+	history := r.read(".forge/knowledge/history/greet-1.yaml")
+	for _, want := range []string{"rule: clarify", "rule: park", "rule: rework"} {
+		if strings.Count(history, want) != 1 {
+			t.Errorf("the history lacks %q:\n%s", want, history)
+		}
+	}
+	d.check(t, model.Requests("claude"))
+	checkCosts(t, r, model.Served("claude"))
+	r.tidy()
+}
+
+// check looks at what the model was asked, session by session.
+func (d *developer) check(t *testing.T, requests []agenttest.Request) {
+	t.Helper()
+	if d.questions != 1 {
+		t.Errorf("asked %d times", d.questions)
+	}
+	sessions := map[string][]agenttest.Request{}
+	for _, r := range requests {
+		id := r.Header.Get("X-Claude-Code-Session-Id")
+		sessions[id] = append(sessions[id], r)
+	}
+	if len(sessions) != 4 { // analysis, implementation, two reviews
+		t.Errorf("%d sessions: %q", len(sessions), slices.Sorted(maps.Keys(sessions)))
+	}
+	for id, list := range sessions {
+		last := list[len(list)-1]
+		has := func(text string) bool { return bytes.Contains(last.Body, []byte(text)) }
+		switch {
+		case strings.Contains(last.System, "You plan changes"):
+			if !has("Which language?") || !has("in French") {
+				t.Errorf("session %s: the analysis did not go on with the answer", id)
+			}
+		case strings.Contains(last.System, "You carry out one task"):
+			if !has("test.sh:1 tests nothing") || !has("name=monde") {
+				t.Errorf("session %s: the rework does not know of the first attempt and its review", id)
+			}
+		case has("all is perfect and needs no review"):
+			t.Errorf("session %s: the reviewer was told the author's claims", id)
+		}
+	}
+}
+
+// checkCosts: what pfl-forge says that it used is what the model served.
+func checkCosts(t *testing.T, r *repo, served agenttest.Usage) {
+	t.Helper()
+	var costs struct {
+		Total struct {
+			Input      int `json:"input_tokens"`
+			Output     int `json:"output_tokens"`
+			CacheRead  int `json:"cache_read_tokens"`
+			CacheWrite int `json:"cache_write_tokens"`
+		} `json:"total"`
+	}
+	out := r.must(0, "costs", "--output", "json").stdout
+	if err := json.Unmarshal([]byte(out), &costs); err != nil {
+		t.Fatalf("%v:\n%s", err, out)
+	}
+	if got := agenttest.Usage(costs.Total); got != served {
+		t.Errorf("costs says %+v, the model served %+v", got, served)
+	}
+}
