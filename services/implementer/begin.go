@@ -29,7 +29,7 @@ func begin(ctx context.Context, j *repository.Job) (*work, error) {
 		return nil, err
 	}
 	if again {
-		w.note.Called = old.Called
+		w.note.Called, w.moved = old.Called, elsewhere
 	}
 	if w.fresh && old != nil && !old.reported() {
 		w.note.Interrupted = old.Interrupted
@@ -119,7 +119,7 @@ func (w *work) rebuild(ctx context.Context) (*work, error) {
 		}
 	}
 	n.SetUp = false
-	w.fresh = true
+	w.fresh, w.moved = true, true
 	w.touched = n.Work != "" || head != n.From
 	return w, n.write()
 }

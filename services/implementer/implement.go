@@ -57,6 +57,7 @@ type work struct {
 	note     *note
 	fresh    bool           // the checkout has to be set up
 	touched  bool           // an earlier delivery has left something in it
+	moved    bool           // from another replica, in the middle of an attempt
 	saved    git.Checkpoint // while the agent works
 }
 

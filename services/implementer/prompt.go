@@ -21,7 +21,8 @@ var implementPrompt = prompt.New("implement.md", implementText)
 // briefing is what an implementer's prompt is made from, beside the command.
 type briefing struct {
 	opening     repository.Opening
-	touched     bool     // the checkout has work that was cut off
+	cutOff      bool     // an earlier delivery of this attempt was
+	moved       bool     // to another replica
 	interrupted git.OID  // keeps work that was cut off and is not in the checkout
 	commits     []string // of the task on the branch, newest first
 	checks      []string // the project's verify commands
@@ -39,6 +40,8 @@ type told struct {
 	Lost     bool // it has to be told what was done before
 	Again    bool // it begins anew, without the change that was made before
 	Stopped  bool // it goes on in what the attempt before left
+	CutOff   bool // it goes on where it was cut off from outside
+	Moved    bool // as far as that was saved
 	Empty    bool // nothing was committed so far
 	Earlier  []forge.Review
 	Rejected *forge.Review // the last review, if that is what it said
@@ -66,9 +69,9 @@ func tell(cmd *forge.Command, b briefing) told {
 	t := told{
 		Command: cmd, Interrupted: b.interrupted, Steps: numbered(cmd.Task.Steps),
 		Checks: strings.Join(b.checks, "\n"), Commits: strings.Join(b.commits, "\n"),
-		Stopped: cmd.Continue || b.touched,
-		Again:   again && cmd.Fresh && cmd.Task.Head != cmd.Task.Base,
-		Why:     strings.TrimSpace(strings.TrimPrefix(cmd.Feedback, cmd.Instructions)), // what a person said is shown as that
+		Stopped: cmd.Continue, CutOff: b.cutOff, Moved: b.moved,
+		Again: again && cmd.Fresh && cmd.Task.Head != cmd.Task.Base,
+		Why:   strings.TrimSpace(strings.TrimPrefix(cmd.Feedback, cmd.Instructions)), // what a person said is shown as that
 	}
 	t.Answers = slices.DeleteFunc(slices.Clone(cmd.Intent.Clarifications), func(c forge.Clarification) bool { return c.Answer == nil })
 	t.Lost = b.opening == repository.OpenLost || b.opening == repository.OpenNew && again && !t.Again
@@ -121,7 +124,7 @@ func (w *work) shownCommits(ctx context.Context) ([]string, error) {
 
 // prompts returns what the agent is told at the opening of a call.
 func (w *work) prompts(ctx context.Context, o repository.Opening) (system, text string, err error) {
-	b := briefing{opening: o, touched: w.touched, interrupted: w.note.Interrupted, checks: w.Config.Verify}
+	b := briefing{opening: o, cutOff: w.touched || w.moved, moved: w.moved, interrupted: w.note.Interrupted, checks: w.Config.Verify}
 	if b.commits, err = w.shownCommits(ctx); err != nil {
 		return "", "", err
 	}

@@ -88,7 +88,8 @@ func TestPrompts(t *testing.T) {
 			briefing{opening: repository.OpenResume, commits: commitsSoFar},
 		},
 		"interrupted": {task(1), briefing{opening: repository.OpenResume, interrupted: cut}},
-		"redelivered": {task(1), briefing{opening: repository.OpenLost, touched: true}},
+		"redelivered": {task(1), briefing{opening: repository.OpenLost, cutOff: true}},
+		"moved":       {task(1), briefing{opening: repository.OpenResume, cutOff: true, moved: true}},
 		"retried": {
 			with(task(2), func(c *forge.Command) { c.Instructions, c.Feedback = "Be quick.", "Be quick.\n\nform.go:1: wrong" }),
 			briefing{opening: repository.OpenNew, interrupted: cut},
