@@ -58,7 +58,7 @@ func (a *app) createCommand() *cobra.Command {
 	flags.StringArrayVar(&f.with, "with", nil, "`NAME=VALUE` of a parameter of the recipe; may be repeated")
 	flags.IntVar(&f.priority, "priority", 0, "a number to sort by; it does not change the order of work")
 	flags.StringSliceVar(&f.labels, "label", nil, "`labels` to find it by")
-	flags.StringVar(&f.agent, "agent", "", "the back end: "+strings.Join(config.Agents(), ", "))
+	flags.StringVar(&f.agent, "agent", "", "the back end: "+strings.Join(config.Agents(), ", ")+", or one of the project's own")
 	flags.Float64Var(&f.budget, "budget", 0, "most that agents may spend on it, in US `dollars`")
 	flags.BoolVar(&f.dryRun, "dry-run", false, "print the intent and submit nothing")
 	output(cmd, &f.format)

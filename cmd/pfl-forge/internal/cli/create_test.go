@@ -55,8 +55,11 @@ func TestValues(t *testing.T) {
 	}
 }
 
-func TestCheckRecipe(t *testing.T) {
-	cfg := &config.Project{Recipes: map[string]config.Recipe{"format": {}, "rename": {Params: []config.Param{{Name: "TO"}}}}}
+func TestCheckNames(t *testing.T) {
+	cfg := &config.Project{
+		Recipes: map[string]config.Recipe{"format": {}, "rename": {Params: []config.Param{{Name: "TO"}}}},
+		Agents:  map[string]config.AgentConfig{"ours": {Command: []string{"x"}}},
+	}
 	for name, test := range map[string]struct {
 		intent forge.Intent
 		want   string // part of the error
@@ -65,9 +68,12 @@ func TestCheckRecipe(t *testing.T) {
 		"value":     {forge.Intent{Recipe: "rename", With: map[string]string{"TO": "x"}}, ""},
 		"close":     {forge.Intent{Recipe: "fromat"}, "did you mean format?"},
 		"far":       {forge.Intent{Recipe: "deploy-everything"}, "there are format, rename"},
+		"agent":     {forge.Intent{Agent: "codex"}, ""},
+		"own agent": {forge.Intent{Agent: "ours"}, ""},
+		"nobody":    {forge.Intent{Agent: "nobody"}, `agent: is "nobody"; it can be claude or codex or gemini or recipe or ours`},
 		"parameter": {forge.Intent{Recipe: "format", With: map[string]string{"TO": "x"}}, "no parameter TO"},
 	} {
-		err := local.CheckRecipe(cfg, &test.intent)
+		err := local.CheckNames(cfg, &test.intent)
 		if test.want == "" && err != nil || test.want != "" && (err == nil || !strings.Contains(err.Error(), test.want)) {
 			t.Errorf("%s: %v, want %q", name, err, test.want)
 		}

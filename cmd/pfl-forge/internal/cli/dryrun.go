@@ -65,7 +65,7 @@ func (p *plan) drafts(ctx context.Context, repo *local.Repository, base *local.B
 	if err != nil {
 		return err
 	}
-	inputs, wrong := local.CheckRecipes(base.Config, inputs)
+	inputs, wrong := local.CheckAllNames(base.Config, inputs)
 	p.Problems = slices.Concat(problems, wrong)
 	for i := range inputs {
 		p.Import = append(p.Import, inputs[i].Intent)

@@ -4,14 +4,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 	"strconv"
 	"strings"
 
 	"github.com/pfl-forge/pfl-forge"
 	"github.com/pfl-forge/pfl-forge/cmd/pfl-forge/internal/local"
 	"github.com/pfl-forge/pfl-forge/cmd/pfl-forge/internal/render"
-	"github.com/pfl-forge/pfl-forge/config"
 )
 
 // place gives an intent an id that is free, if it has none, and looks for those
@@ -61,20 +59,17 @@ func (a *app) checkIntent(ctx context.Context, t *target, i *forge.Intent) error
 	if e := i.Validate(); e != nil {
 		return usageError{e}
 	}
-	if i.Agent != "" && !slices.Contains(config.Agents(), i.Agent) {
-		return usageError{fmt.Errorf("agent: is %q; it can be %s", i.Agent, strings.Join(config.Agents(), " or "))}
-	}
 	if len(i.With) > 0 && i.Recipe == "" {
 		return usageError{errors.New("--with needs --recipe")}
 	}
-	if i.Recipe == "" || t.repo == nil || t.remote {
-		return nil
+	if i.Recipe == "" && i.Agent == "" || t.repo == nil || t.remote {
+		return nil // the analysis says what is wrong
 	}
 	base, err := t.repo.Base(ctx)
 	if err != nil {
 		return err
 	}
-	return local.CheckRecipe(base.Config, i)
+	return local.CheckNames(base.Config, i)
 }
 
 // submit stores an intent and prints its id.

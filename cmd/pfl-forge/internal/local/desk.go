@@ -84,7 +84,7 @@ func (d *desk) drafts(ctx context.Context, known func() map[forge.IntentID][]for
 	}
 	if len(inputs) > 0 {
 		var wrong, more []workspace.Problem
-		inputs, wrong = d.withRecipes(ctx, inputs)
+		inputs, wrong = d.withNames(ctx, inputs)
 		inputs, more = workspace.CheckDependencies(inputs, known())
 		found = slices.Concat(found, wrong, more)
 	}

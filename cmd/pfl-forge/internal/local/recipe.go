@@ -12,9 +12,12 @@ import (
 	"github.com/pfl-forge/pfl-forge/workspace"
 )
 
-// CheckRecipe makes sure that the recipe of an intent, if it names one, exists and
-// takes the values. The error is a *forge.FieldError.
-func CheckRecipe(cfg *config.Project, i *forge.Intent) error {
+// CheckNames makes sure that the agent and the recipe of an intent, if it names one,
+// exist, and that the recipe takes the values. The error is a *forge.FieldError.
+func CheckNames(cfg *config.Project, i *forge.Intent) error {
+	if known := cfg.AgentNames(); i.Agent != "" && !slices.Contains(known, i.Agent) {
+		return &forge.FieldError{Field: "agent", Reason: fmt.Sprintf("is %q; it can be %s", i.Agent, strings.Join(known, " or "))}
+	}
 	if i.Recipe == "" {
 		return nil
 	}
@@ -36,10 +39,12 @@ func CheckRecipe(cfg *config.Project, i *forge.Intent) error {
 	return nil
 }
 
-// withRecipes keeps the inputs whose recipes are as the base branch has them now, and
-// says what is wrong with the others. Where that cannot be read, the analysis says it.
-func (d *desk) withRecipes(ctx context.Context, inputs []workspace.Input) ([]workspace.Input, []workspace.Problem) {
-	names := func(in workspace.Input) bool { return in.Draft() != nil && in.Draft().Recipe != "" }
+// withNames keeps the inputs whose agents and recipes are as the base branch has them
+// now, and says what is wrong with the others. Where that cannot be read, the analysis says it.
+func (d *desk) withNames(ctx context.Context, inputs []workspace.Input) ([]workspace.Input, []workspace.Problem) {
+	names := func(in workspace.Input) bool {
+		return in.Draft() != nil && (in.Draft().Recipe != "" || in.Draft().Agent != "")
+	}
 	if d.branch == "" || !slices.ContainsFunc(inputs, names) {
 		return inputs, nil
 	}
@@ -47,15 +52,15 @@ func (d *desk) withRecipes(ctx context.Context, inputs []workspace.Input) ([]wor
 	if err != nil {
 		return inputs, nil
 	}
-	return CheckRecipes(base.Config, inputs)
+	return CheckAllNames(base.Config, inputs)
 }
 
-// CheckRecipes returns the inputs whose recipes can run, and what is wrong with the
-// others.
-func CheckRecipes(cfg *config.Project, inputs []workspace.Input) (good []workspace.Input, bad []workspace.Problem) {
+// CheckAllNames returns the inputs whose agents and recipes can run, and what is wrong
+// with the others.
+func CheckAllNames(cfg *config.Project, inputs []workspace.Input) (good []workspace.Input, bad []workspace.Problem) {
 	for _, in := range inputs {
 		if draft := in.Draft(); draft != nil {
-			if wrong, ok := errors.AsType[*forge.FieldError](CheckRecipe(cfg, draft)); ok {
+			if wrong, ok := errors.AsType[*forge.FieldError](CheckNames(cfg, draft)); ok {
 				bad = append(bad, workspace.Problem{Path: in.Path, Field: wrong.Field, Reason: wrong.Reason})
 				continue
 			}
