@@ -65,13 +65,13 @@ func sweep(ctx context.Context, b *bus.Bus, r *repository.Repository) error {
 		return err
 	}
 	var names []string
-	open := map[forge.IntentID]bool{}
+	ended := map[forge.IntentID]bool{}
 	for i := range summaries {
 		id := summaries[i].Key.Intent
-		if open[id] = !summaries[i].Status.Ended(); !open[id] {
+		if ended[id] = summaries[i].Status.Ended(); ended[id] {
 			names = append(names, repository.AnalysisName(id))
 		}
 	}
-	keep := func(intent forge.IntentID, task forge.TaskID) bool { return task != "" || open[intent] }
+	keep := func(intent forge.IntentID, task forge.TaskID) bool { return task != "" || !ended[intent] }
 	return errors.Join(r.Retire(ctx, names...), r.SweepSessions(ctx, keep))
 }

@@ -34,7 +34,10 @@ func (i *Implementer) reconcile(ctx context.Context, r *repository.Repository) e
 	if err := r.RetireTasks(open); err != nil {
 		return err
 	}
-	keep := func(intent forge.IntentID, task forge.TaskID) bool { return task == "" || open[task] || !known[intent] }
+	keep := func(_ forge.IntentID, task forge.TaskID) bool {
+		is, mentioned := open[task]
+		return is || !mentioned // it may have begun since
+	}
 	if err := r.SweepSessions(ctx, keep); err != nil {
 		return err
 	}
