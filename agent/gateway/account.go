@@ -43,15 +43,11 @@ func FromEnvironment(lookup func(string) (string, bool)) ([]Account, error) {
 	return out, nil
 }
 
-// Variables returns the names of the variables that hold keys, and say where they are
-// good. None of them is an agent's business.
-func Variables() []string {
+// Keys returns the variables that can hold a provider's key.
+func Keys(p Provider) []string {
 	var out []string
-	for _, p := range []Provider{Anthropic, OpenAI, Gemini} {
-		out = append(out, apis[p].baseVar)
-		for _, k := range apis[p].keys {
-			out = append(out, k.variable)
-		}
+	for _, k := range apis[p].keys {
+		out = append(out, k.variable)
 	}
 	return out
 }

@@ -37,6 +37,11 @@ var diets = []diet{
 		reason:   "what sees every secret keeps it to itself",
 	},
 	{
+		packages: []string{"./agent/sandbox"},
+		may:      []string{"std", "golang.org/x/sys/unix", "./agent/sandbox"},
+		reason:   "it runs as the first process of every command, before anything else of this program is of use",
+	},
+	{
 		packages: []string{"./services/runner/flow/..."},
 		may:      []string{"std", ".", "./services/runner/flow/..."},
 		never:    []string{"crypto/rand", "log/...", "math/rand/...", "net/...", "os/...", "sync/...", "syscall"},
@@ -95,6 +100,16 @@ var reserves = []reserve{
 		imports:  []string{"os/exec"},
 		packages: []string{"./git/...", "./agent/..."},
 		reason:   "processes are started where their arguments, environment and end are looked after",
+	},
+	{
+		imports:  []string{"./agent/sandbox"},
+		packages: []string{"./agent/...", "./repository/...", "./cmd/pfl-forge/..."},
+		reason:   "what a command sees of the machine is decided in one place, where calls are started",
+	},
+	{
+		imports:  []string{"./agent/gateway"},
+		packages: []string{"./repository/...", "./cmd/pfl-forge/..."},
+		reason:   "back ends get a token and an address, whoever made them; none of them sees a key",
 	},
 	star("./services/analyzer/..."),
 	star("./services/implementer/..."),

@@ -3,6 +3,7 @@ package cli
 import (
 	"context"
 	"fmt"
+	"strings"
 
 	"github.com/pfl-forge/pfl-forge/agent/gateway"
 	"github.com/pfl-forge/pfl-forge/agent/process"
@@ -52,6 +53,11 @@ func checkProcesses() finding {
 	return finding{"processes", warning, "nothing limits how many processes a command may start; all of them end with it", ""}
 }
 
+// providers are whose models the back ends use that go through the gateway.
+var providers = map[string]gateway.Provider{
+	config.AgentClaude: gateway.Anthropic, config.AgentCodex: gateway.OpenAI, config.AgentGemini: gateway.Gemini,
+}
+
 // checkKey says where the key for the model is, and never what it is.
 func (a *app) checkKey(cfg *config.Project) finding {
 	accounts, err := gateway.FromEnvironment(func(name string) (string, bool) {
@@ -61,16 +67,20 @@ func (a *app) checkKey(cfg *config.Project) finding {
 	if err != nil {
 		return finding{"model key", broken, err.Error(), ""}
 	}
-	for _, account := range accounts {
-		if account.Provider == gateway.Anthropic {
-			return finding{
-				"model key", healthy, account.String() + "; stays in this process, an agent gets a token for its call", "",
-			}
-		}
+	var names []string
+	found := false
+	for i := range accounts {
+		names = append(names, accounts[i].String())
+		found = found || accounts[i].Provider == providers[cfg.Agent]
 	}
-	f := finding{"model key", warning, "none in the environment: Claude Code cannot work", "set ANTHROPIC_API_KEY or CLAUDE_CODE_OAUTH_TOKEN"}
-	if cfg.Agent == config.AgentRecipe {
-		f.Health, f.Hint = healthy, ""
+	switch {
+	case len(names) > 0 && (found || providers[cfg.Agent] == ""):
+		return finding{"model key", healthy, strings.Join(names, "; ") + ". Stays in this process: an agent gets a token for its call", ""}
+	case providers[cfg.Agent] == "":
+		return finding{"model key", healthy, "none in the environment, and " + cfg.Agent + " needs none of ours", ""}
 	}
-	return f
+	return finding{
+		"model key", warning, "none in the environment that is good for " + cfg.Agent,
+		"set " + strings.Join(gateway.Keys(providers[cfg.Agent]), " or "),
+	}
 }
