@@ -187,6 +187,9 @@ func TestWhatIsAskedOfAModel(t *testing.T) {
 		t.Error(diff)
 	}
 	call := s.calls[0]
+	if !strings.HasPrefix(call.Prompt, "Plan this request.") {
+		t.Errorf("told %s", call.Prompt)
+	}
 	if !call.ReadOnly || call.Model != "sonnet" || call.Limits.Wall != 10*time.Minute || call.Session.Resume || len(call.Schema) == 0 {
 		t.Errorf("got %+v", call)
 	}
@@ -203,9 +206,18 @@ func TestWhatIsAskedOfAModel(t *testing.T) {
 	if got.Failure == nil || got.Failure.Reason != forge.FailOverloaded || got.Session != "s1" || got.Agent != "claude" {
 		t.Errorf("got %+v", got)
 	}
-	// An agent that keeps no conversations is told everything again.
-	if call := s.calls[1]; call.Session != (agent.Session{ID: "s1"}) || call.Prompt != s.calls[0].Prompt || call.StateDir != s.calls[0].StateDir {
+	if call := s.calls[1]; call.Session != (agent.Session{ID: "s1", Resume: true}) || call.StateDir != s.calls[0].StateDir {
 		t.Errorf("got %+v, %s", call.Session, call.StateDir)
+	}
+	if told := s.calls[1].Prompt; !strings.HasPrefix(told, "Go on with the plan") {
+		t.Errorf("told %s", told)
+	}
+
+	// Where the conversation is gone, everything is told again.
+	c.Session = "s2"
+	analyze(t, a, c)
+	if call := s.calls[2]; call.Session != (agent.Session{ID: "s2"}) || call.Prompt != s.calls[0].Prompt {
+		t.Errorf("got %+v, told %s", call.Session, call.Prompt)
 	}
 }
 
