@@ -245,22 +245,22 @@ func TestOverlayFallsBack(t *testing.T) {
 func TestOverlayAfterRestart(t *testing.T) {
 	for _, tc := range []struct {
 		name string
-		do   func(t *testing.T, dir string)
+		do   func(t *testing.T, dir string, base git.OID)
 	}{
-		{"service", func(*testing.T, string) {}},
-		{"machine, files lost", func(t *testing.T, dir string) {
+		{"service", func(*testing.T, string, git.OID) {}},
+		{"machine, files lost", func(t *testing.T, dir string, base git.OID) {
 			for _, tree := range trees(t, dir) {
-				must(t, os.WriteFile(filepath.Join(filepath.Dir(tree), "at.json"), []byte(`{"at":"`+strings.Repeat("0", 40)+`","boot":"other"}`), 0o600))
+				must(t, os.WriteFile(filepath.Join(filepath.Dir(tree), "at.json"), []byte(`{"at":"`+string(base)+`","boot":"other"}`), 0o600))
 				must(t, os.WriteFile(filepath.Join(tree, "dir", "deep", "c"), nil, 0o600))
 			}
 		}},
-		{"tree lost", func(t *testing.T, dir string) { must(t, os.RemoveAll(filepath.Join(dir, ".base"))) }},
-		{"mount point lost", func(t *testing.T, dir string) {
+		{"tree lost", func(t *testing.T, dir string, _ git.OID) { must(t, os.RemoveAll(filepath.Join(dir, ".base"))) }},
+		{"mount point lost", func(t *testing.T, dir string, _ git.OID) {
 			if permitted(t) {
 				must(t, os.Remove(filepath.Join(dir, "t")))
 			}
 		}},
-		{"switched off", func(*testing.T, string) {}},
+		{"switched off", func(*testing.T, string, git.OID) {}},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			r := newRepo(t, workFiles)
@@ -273,7 +273,7 @@ func TestOverlayAfterRestart(t *testing.T) {
 			got, err := c.Collect(t.Context(), attempt("t"))
 			must(t, err)
 			must(t, p.Close())
-			tc.do(t, dir)
+			tc.do(t, dir, base)
 			r.commit("moved", map[string]string{"a": "moved\n"})
 			p = poolWith(t, r.store(), git.PoolConfig{Dir: dir, Plain: tc.name == "switched off"})
 			again, err := p.Reopen("t", got.Head)
@@ -345,6 +345,9 @@ func TestKilledWithMounts(t *testing.T) {
 			p := poolAt(t, r.store(), dir)
 			c, err := p.Recover("t")
 			must(t, err)
+			if n := len(mountsIn(t, dir)); permitted(t) && n != 2 {
+				t.Errorf("%d mounts", n)
+			}
 			got, err := c.Collect(t.Context(), attempt("t"))
 			if err != nil || r.git("ls-tree", "--name-only", string(got.Leftover)) != ".gitignore\na\ngone\nleft\nx" {
 				t.Fatalf("%+v, %v", got, err)
@@ -403,6 +406,11 @@ func TestHostileInOverlay(t *testing.T) {
 			must(t, unix.Mount(outside, filepath.Join(agent.dir, "dir", "deep"), "", unix.MS_BIND, ""))
 			must(t, unix.Mount(outside, filepath.Join(agent.dir, ".git"), "", unix.MS_BIND, ""))
 		}, true},
+		{"mounts where the service writes", func(t *testing.T, agent repo) {
+			at := filepath.Join(agent.dir, ".forge", "task.md", "x")
+			must(t, os.MkdirAll(at, 0o700))
+			must(t, unix.Mount(outside, at, "", unix.MS_BIND, ""))
+		}, true},
 		{"mounts over it", func(t *testing.T, agent repo) { must(t, unix.Mount(outside, agent.dir, "", unix.MS_BIND, "")) }, true},
 		{"unmounts it", func(t *testing.T, agent repo) { must(t, unix.Unmount(agent.dir, unix.MNT_DETACH)) }, true},
 	} {
@@ -418,8 +426,17 @@ func TestHostileInOverlay(t *testing.T) {
 			if !tc.root || permitted(t) {
 				tc.do(t, agent)
 			}
-			if got, err := c.Collect(t.Context(), attempt("t")); got.Leftover == "" {
-				t.Errorf("%+v, %v", got, err)
+			if tc.name == "mounts where the service writes" {
+				must(t, c.WriteFile("task.md", []byte("do it\n")))
+			}
+			got, err := c.Collect(t.Context(), attempt("t"))
+			if got.Leftover == "" {
+				t.Fatalf("%+v, %v", got, err)
+			}
+			left := strings.Fields(r.git("ls-tree", "-r", "--name-only", string(got.Leftover)))
+			outer := slices.ContainsFunc(left, func(p string) bool { return filepath.Base(p) == "precious" })
+			if slices.Contains(left, "planted") == (tc.name == "deletes everything") || outer {
+				t.Errorf("saved %q", left)
 			}
 			must(t, c.Release())
 			if exists(c.Dir()) && mounted(t, c.Dir()) {
