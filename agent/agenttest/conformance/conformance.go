@@ -77,6 +77,7 @@ func init() { //nolint:gochecknoinits // the list refers to functions that refer
 		{"reads only", readsOnly},
 		{"goes on in a moved checkout", moves},
 		{"goes on on another replica", travels},
+		{"goes on after a kill", survives},
 		{"loses a session", loses},
 		{"wall clock", func(t *testing.T, b *Backend) { ends(t, b, forge.FailTimeout) }},
 		{"idle", func(t *testing.T, b *Backend) { ends(t, b, forge.FailIdle) }},

@@ -1,6 +1,7 @@
 package conformance
 
 import (
+	"context"
 	"os"
 	"path/filepath"
 	"strings"
@@ -8,6 +9,7 @@ import (
 
 	"github.com/pfl-forge/pfl-forge"
 	"github.com/pfl-forge/pfl-forge/agent"
+	"github.com/pfl-forge/pfl-forge/agent/agenttest"
 )
 
 // converse has a first call that reads the greeting, and a script for a second one.
@@ -63,6 +65,39 @@ func travels(t *testing.T, b *Backend) {
 	}
 	x.call.StateDir, x.call.Dir = state, checkout(t)
 	x.mustGoOn()
+}
+
+// survives goes on with a session whose call was killed while the model thought.
+func survives(t *testing.T, b *Backend) {
+	hangs := make(chan struct{})
+	x := script(t, b, agent.RoleImplement, func(r agenttest.Request) agenttest.Reply {
+		switch r.N {
+		case 0:
+			return b.Shell("echo FIRST-RESULT")(r)
+		case 1:
+			close(hangs)
+			return agenttest.Reply{Fault: agenttest.HangStart}
+		}
+		return b.Answer(object{"summary": "done"})(r)
+	})
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	go func() {
+		<-hangs
+		cancel()
+	}()
+	first, err := x.agent.Run(ctx, x.call, nil)
+	if f := agent.AsFailure(err); f == nil || f.Reason != forge.FailKilled {
+		t.Fatalf("got %v", err)
+	}
+	x.call.Session.Resume, x.call.Prompt = true, "Go on, SECOND-PROMPT."
+	x.mustGoOn()
+	if !strings.Contains(string(x.last().Body), "FIRST-RESULT") {
+		t.Error("what was done before the kill is forgotten")
+	}
+	if first.Usage.InputTokens != 100 {
+		t.Errorf("usage of the killed call is %+v", first.Usage)
+	}
 }
 
 func loses(t *testing.T, b *Backend) {
