@@ -28,3 +28,6 @@ func (b *Bus) PurgeLeases(ctx context.Context) error {
 	}
 	return s.Purge(ctx)
 }
+
+// Limit makes the object store take less.
+func (o *Objects) Limit(bytes uint64) { o.most = bytes }

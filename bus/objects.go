@@ -69,10 +69,13 @@ func metaSubject(path string) string {
 }
 
 // Objects is the object store. It is safe for concurrent use.
-type Objects struct{ bus *Bus }
+type Objects struct {
+	bus  *Bus
+	most uint64 // bytes of an object
+}
 
 // Objects returns the object store.
-func (b *Bus) Objects() *Objects { return &Objects{b} }
+func (b *Bus) Objects() *Objects { return &Objects{b, MaxObject} }
 
 // Put stores what r has under a name, in place of what was there; if it fails,
 // that stays. Errors: ErrObjectTooLarge, ErrObjectsFull, and those of r.
@@ -152,7 +155,7 @@ func (o *Objects) content(ctx context.Context, info *jetstream.ObjectInfo, r io.
 		if err != nil && !end {
 			return err
 		}
-		if info.Size += uint64(n); info.Size > MaxObject {
+		if info.Size += uint64(n); info.Size > o.most {
 			return ErrObjectTooLarge
 		}
 		if n > 0 {

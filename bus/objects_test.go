@@ -117,7 +117,8 @@ func TestObjectsRefused(t *testing.T) {
 	s := bustest.StartServer(t)
 	o := s.Connect(t).Objects()
 	putObject(ctx, t, o, session, "old")
-	if err := o.Put(ctx, session, io.LimitReader(zeros{}, bus.MaxObject+1)); !errors.Is(err, bus.ErrObjectTooLarge) {
+	o.Limit(1 << 20)
+	if err := o.Put(ctx, session, io.LimitReader(zeros{}, 1<<20+1)); !errors.Is(err, bus.ErrObjectTooLarge) {
 		t.Errorf("too large: %v", err)
 	}
 	half := io.MultiReader(strings.NewReader("half"), failing{})
