@@ -4,22 +4,21 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strings"
 	"testing"
 )
 
-// ClaudeCLI returns the path of the real Claude Code CLI: PFL_FORGE_CLAUDE, or
-// claude in PATH, or the one that npm installed in the repository's .tools.
-// Without one the test is skipped, but fails where CI is true.
-func ClaudeCLI(t testing.TB) string {
+// CLI returns the path of a real agent CLI: the variable PFL_FORGE_<NAME>, or the one
+// that npm installed in the repository's .tools, or the one in PATH. Without one the
+// test is skipped, but fails where CI is true.
+func CLI(t testing.TB, name string) string {
 	t.Helper()
-	if path := os.Getenv("PFL_FORGE_CLAUDE"); path != "" {
-		return path
-	}
-	if path, err := exec.LookPath("claude"); err == nil {
+	variable := "PFL_FORGE_" + strings.ToUpper(name)
+	if path := os.Getenv(variable); path != "" {
 		return path
 	}
 	for dir, err := os.Getwd(); err == nil; dir = filepath.Dir(dir) {
-		path := filepath.Join(dir, ".tools", "node_modules", ".bin", "claude")
+		path := filepath.Join(dir, ".tools", "node_modules", ".bin", name)
 		if _, err := os.Stat(path); err == nil {
 			return path
 		}
@@ -27,10 +26,18 @@ func ClaudeCLI(t testing.TB) string {
 			break
 		}
 	}
-	const how = "no Claude Code CLI: npm install --prefix .tools @anthropic-ai/claude-code@2.1.197, or set PFL_FORGE_CLAUDE"
-	if os.Getenv("CI") == "true" {
-		t.Fatal(how)
+	if path, err := exec.LookPath(name); err == nil {
+		return path
 	}
-	t.Skip(how)
+	if os.Getenv("CI") == "true" {
+		t.Fatalf("no %s: make agent-cli, or set %s", name, variable)
+	}
+	t.Skipf("no %s: make agent-cli, or set %s", name, variable)
 	return ""
+}
+
+// ClaudeCLI returns the path of the real Claude Code CLI.
+func ClaudeCLI(t testing.TB) string {
+	t.Helper()
+	return CLI(t, "claude")
 }
