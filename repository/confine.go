@@ -15,27 +15,44 @@ import (
 	"github.com/pfl-forge/pfl-forge/config"
 )
 
-// confinement is what this machine offers, found out once.
+// confinement is what this machine offers, found out when it is asked for first.
 type confinement struct {
 	once   sync.Once
-	failed map[sandbox.Network]error // why there is no sandbox with such a network; nil if there is
 	system []sandbox.Mount
 	home   string // of the person or service that we are
+
+	mu    sync.Mutex
+	tried map[sandbox.Network]error // why there is no sandbox with such a network; nil if there is
 
 	warn sync.Once
 }
 
-// probe really makes sandboxes, because no other question to the kernel has a reliable answer.
-func (c *confinement) probe(ctx context.Context) {
+// view returns what every command may see, and the home that is not part of it.
+func (c *confinement) view() (system []sandbox.Mount, home string) {
 	c.once.Do(func() {
-		life := context.WithoutCancel(ctx)
 		c.home = os.Getenv("HOME")
 		c.system = sandbox.System(os.Getenv("PATH"), c.home)
-		c.failed = map[sandbox.Network]error{}
-		for _, n := range []sandbox.Network{sandbox.NetworkFull, sandbox.NetworkNone} {
-			c.failed[n] = process.Probe(life, n)
-		}
 	})
+	return c.system, c.home
+}
+
+// offers really makes a sandbox, once, because no other question to the kernel has a
+// reliable answer. An error says why there is none.
+func (c *confinement) offers(ctx context.Context, n sandbox.Network) error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	err, known := c.tried[n]
+	if known {
+		return err
+	}
+	if err = process.Probe(ctx, n); ctx.Err() != nil {
+		return err // which says nothing about the machine
+	}
+	if c.tried == nil {
+		c.tried = map[sandbox.Network]error{}
+	}
+	c.tried[n] = err
+	return err
 }
 
 // place is where a command works.
@@ -56,12 +73,14 @@ func (j *Job) confine(ctx context.Context, p place) (*sandbox.Spec, error) {
 		return nil, nil //nolint:nilnil // no sandbox is an answer
 	}
 	c := j.host.confinement
-	c.probe(ctx)
 	spec := sandbox.Spec{Network: sandbox.NetworkFull}
 	if p.network != config.NetworkFull {
 		spec.Network = sandbox.NetworkNone
 	}
-	if err := c.failed[spec.Network]; err != nil {
+	if err := c.offers(ctx, spec.Network); err != nil {
+		if ctx.Err() != nil {
+			return nil, err
+		}
 		if policy.Sandbox == config.SandboxRequire || spec.Network == sandbox.NetworkNone {
 			return nil, agent.Fail(forge.FailSandbox,
 				"%v; pfl-forge doctor says what this machine offers. Allow it user namespaces, or change policy in %s", err, config.FileName)
@@ -72,7 +91,8 @@ func (j *Job) confine(ctx context.Context, p place) (*sandbox.Spec, error) {
 	if g := j.host.Gateway; g != nil && p.network == config.NetworkModel {
 		spec.Listen, spec.Serve = g.Address(), g.Serve
 	}
-	spec.Mounts = slices.Concat(c.system, j.grants(c.home), j.private(), p.mounts())
+	system, home := c.view()
+	spec.Mounts = slices.Concat(system, j.grants(home), j.private(), p.mounts())
 	for _, dir := range j.Store.ObjectDirs() {
 		spec.Mounts = append(spec.Mounts, sandbox.Path(dir, sandbox.ReadOnly)...)
 	}

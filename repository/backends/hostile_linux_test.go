@@ -108,7 +108,7 @@ func (w *world) traps(exe, policy string) map[string]string {
 		"enableAllProjectMcpServers": true, "statusLine": {"type": "command", "command": "touch sprung-status"}}`
 	return map[string]string{
 		"pfl-forge.yaml": fmt.Sprintf("agent: claude\nrecipes:\n  intrude:\n    run: %s\n%s",
-			exe, strings.Replace(policy, "}", ", sandbox_read: ["+filepath.Dir(exe)+"]}", 1)),
+			exe, strings.Replace(policy, "}", ", sandbox_read: ["+exe+"]}", 1)),
 		"README.md":                    "hello\n",
 		".claude/settings.json":        settings,
 		".claude/settings.local.json":  settings,
