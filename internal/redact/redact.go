@@ -123,7 +123,9 @@ func (r *Redactor) find(s string) []span {
 					f = span{m[i], m[i+1]}
 				}
 			}
-			found = append(found, f)
+			if random(s[m[0]:m[1]], s[f.start:f.end]) {
+				found = append(found, f)
+			}
 		}
 	}
 	if len(r.parts) == 0 {
@@ -142,6 +144,16 @@ func (r *Redactor) find(s string) []span {
 		}
 	}
 	return found
+}
+
+// certain are beginnings of matches that are secrets whatever follows.
+var certain = []string{"-----BEGIN", "sk-ant-", "eyJ", "://"}
+
+// random tells a secret from a word that only looks like one, such as sk-learn-tutorial:
+// it has a digit.
+func random(match, secret string) bool {
+	return strings.ContainsAny(secret, "0123456789") ||
+		slices.ContainsFunc(certain, func(prefix string) bool { return strings.HasPrefix(match, prefix) })
 }
 
 // hints are what shapes begin with: without any of them, none can match.
