@@ -117,6 +117,7 @@ func (s *Intent) landedLate(t *task, r *forge.Integration) {
 		s.open.cancelTimer(parkKey(t.ID, step))
 	}
 	s.dropUnfunded(func(a forge.Attempt) bool { return a.Task == t.ID })
+	s.settle()
 	s.open.closeNote("task/" + string(t.ID))
 	t.Base, t.Head, t.Commit = r.Parent, r.Commit, r.Commit
 	s.endTask(t, forge.TaskDone, "")

@@ -13,6 +13,7 @@ import (
 type Lane struct {
 	key     forge.Key
 	intents map[forge.IntentID]*member
+	active  []forge.IntentID // those that have not ended, by id
 	queue   []*request // landings that wait for their turn, oldest first
 	waiting []*request // requests for precedence, oldest first
 	held    []*request // precedence in force, in the order in which it was given
@@ -154,15 +155,17 @@ func (l *Lane) Summary() forge.Summary {
 }
 
 // Active lists the intents that have not ended, by id.
-func (l *Lane) Active() []forge.IntentID {
-	var ids []forge.IntentID
-	for id, m := range l.intents {
-		if m.active {
-			ids = append(ids, id)
-		}
+func (l *Lane) Active() []forge.IntentID { return slices.Clone(l.active) }
+
+// activate notes whether an intent has not ended.
+func (l *Lane) activate(id forge.IntentID, active bool) {
+	i, known := slices.BinarySearch(l.active, id)
+	switch {
+	case active && !known:
+		l.active = slices.Insert(l.active, i, id)
+	case !active && known:
+		l.active = slices.Delete(l.active, i, i+1)
 	}
-	slices.Sort(ids)
-	return ids
 }
 
 // say sends an event to an intent.

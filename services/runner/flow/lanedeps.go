@@ -29,6 +29,7 @@ func (l *Lane) enter(id forge.IntentID, e *forge.Enter) (forge.Decision, error) 
 	next.run, next.active, next.title, next.status = e.Run, true, e.Title, forge.StatusProposed
 	m = next
 	l.intents[id] = m
+	l.activate(id, true)
 	l.admit(id, m)
 	return forge.Applied, nil
 }
@@ -37,7 +38,7 @@ func (l *Lane) enter(id forge.IntentID, e *forge.Enter) (forge.Decision, error) 
 // how many are admitted: what is scarce are the workers.
 func (l *Lane) admit(id forge.IntentID, m *member) {
 	a := forge.Admitted{Run: m.run, Budget: l.budget}
-	for _, other := range l.Active() {
+	for _, other := range l.active {
 		if other == id {
 			continue
 		}
@@ -128,6 +129,7 @@ func (l *Lane) end(id forge.IntentID, e *forge.End) (forge.Decision, error) {
 		spent: m.spent, settled: m.settled, open: m.open,
 	}
 	l.intents[id] = m
+	l.activate(id, false)
 	l.drop(func(r *request) bool { return r.intent == id })
 	l.pay(m, e.SpentUSD)
 	l.release(func(r reservation) bool { return r.intent == id })
@@ -138,7 +140,7 @@ func (l *Lane) end(id forge.IntentID, e *forge.End) (forge.Decision, error) {
 
 // wake tells every intent that waits for id, in the order of their ids.
 func (l *Lane) wake(id forge.IntentID, status forge.Status) {
-	for _, other := range l.Active() {
+	for _, other := range l.active {
 		if slices.Contains(l.intents[other].depends, id) {
 			l.tellDependency(other, forge.DependencyEnded{Intent: id, Status: status})
 		}

@@ -213,6 +213,9 @@ func (s *Intent) implemented(t *task, r *forge.Result) {
 		if im.Leftover != "" {
 			why += " Changes that were not committed are kept as " + im.Leftover + "."
 		}
+		if im.Summary != "" && s.intent.Recipe == "" {
+			why += " The agent said: " + im.Summary
+		}
 		s.rework(t, ruleEmptyAttempt, why)
 	}
 }
