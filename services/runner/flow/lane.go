@@ -14,10 +14,10 @@ type Lane struct {
 	key     forge.Key
 	intents map[forge.IntentID]*member
 	active  []forge.IntentID // those that have not ended, by id
-	queue   []*request // landings that wait for their turn, oldest first
-	waiting []*request // requests for precedence, oldest first
-	held    []*request // precedence in force, in the order in which it was given
-	landing *landing   // the one that is under way
+	queue   []*request       // landings that wait for their turn, oldest first
+	waiting []*request       // requests for precedence, oldest first
+	held    []*request       // precedence in force, in the order in which it was given
+	landing *landing         // the one that is under way
 	purse   purse
 	budget  forge.Budget // as an intent knew it last
 	updated time.Time
