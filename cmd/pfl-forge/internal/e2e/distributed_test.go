@@ -212,12 +212,26 @@ func TestKilledServices(t *testing.T) {
 	for _, p := range c.procs {
 		p.kill()
 	}
-	if list := processesIn(t, c.dir); len(list) > 0 {
-		t.Errorf("processes are left: %v", list)
-	}
+	c.nothingIsLeft()
 	fsck := exec.CommandContext(t.Context(), "git", "-C", c.origin, "fsck", "--no-dangling", "--no-progress")
 	if out, err := fsck.CombinedOutput(); err != nil || len(bytes.TrimSpace(out)) > 0 {
 		t.Errorf("git fsck: %v\n%s", err, out)
+	}
+}
+
+// nothingIsLeft waits until every process of the cluster is gone, also those that wait
+// for the end of a service to tidy up after it.
+func (c *cluster) nothingIsLeft() {
+	c.t.Helper()
+	for deadline := time.Now().Add(20 * time.Second); ; <-time.After(20 * time.Millisecond) {
+		list := processesIn(c.t, c.dir)
+		if len(list) == 0 {
+			return
+		}
+		if time.Now().After(deadline) {
+			c.t.Errorf("processes are left: %v", list)
+			return
+		}
 	}
 }
 

@@ -239,7 +239,7 @@ func (o *outages) check(intents, kills int) {
 	for _, p := range o.c.procs {
 		p.kill()
 	}
-	o.until("every process is gone", func() bool { return len(processesIn(o.t, o.c.dir)) == 0 })
+	o.c.nothingIsLeft()
 }
 
 // checkConversations makes sure that each task has one conversation, which went on
