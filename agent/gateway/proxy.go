@@ -54,7 +54,7 @@ func (r *refusal) write(w http.ResponseWriter) {
 	body := refusalBody{Type: "error"}
 	body.Error.Type, body.Error.Message = r.kind, r.message
 	body.Error.Code, body.Error.Status = r.status, strings.ToUpper(r.kind)
-	_ = json.NewEncoder(w).Encode(body)
+	_ = json.NewEncoder(w).Encode(body) //nolint:errchkjson // strings and numbers, for a client that may be gone
 }
 
 func (g *Gateway) serve(w http.ResponseWriter, r *http.Request) {

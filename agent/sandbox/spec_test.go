@@ -17,11 +17,23 @@ func TestPlan(t *testing.T) {
 		in   []Mount
 		want []Mount
 	}{
-		{"outer before inner", []Mount{{Path: "/a/b", Kind: Writable}, {Path: "/a", Kind: ReadOnly}}, []Mount{{Path: "/a", Kind: ReadOnly}, {Path: "/a/b", Kind: Writable}}},
-		{"a name is no directory", []Mount{{Path: "/a", Kind: ReadOnly}, {Path: "/a-b", Kind: ReadOnly}}, []Mount{{Path: "/a", Kind: ReadOnly}, {Path: "/a-b", Kind: ReadOnly}}},
+		{
+			"outer before inner",
+			[]Mount{{Path: "/a/b", Kind: Writable}, {Path: "/a", Kind: ReadOnly}},
+			[]Mount{{Path: "/a", Kind: ReadOnly}, {Path: "/a/b", Kind: Writable}},
+		},
+		{
+			"a name is no directory",
+			[]Mount{{Path: "/a", Kind: ReadOnly}, {Path: "/a-b", Kind: ReadOnly}},
+			[]Mount{{Path: "/a", Kind: ReadOnly}, {Path: "/a-b", Kind: ReadOnly}},
+		},
 		{"what is there already", []Mount{{Path: "/a", Kind: ReadOnly}, {Path: "/a/b/c", Kind: ReadOnly}}, []Mount{{Path: "/a", Kind: ReadOnly}}},
 		{"the stronger of two", []Mount{{Path: "/a", Kind: Writable}, {Path: "/a", Kind: ReadOnly}}, []Mount{{Path: "/a", Kind: Writable}}},
-		{"hidden wins", []Mount{{Path: "/a", Kind: Hidden}, {Path: "/", Kind: ReadOnly}, {Path: "/a", Kind: Writable}}, []Mount{{Path: "/", Kind: ReadOnly}, {Path: "/a", Kind: Hidden}}},
+		{
+			"hidden wins",
+			[]Mount{{Path: "/a", Kind: Hidden}, {Path: "/", Kind: ReadOnly}, {Path: "/a", Kind: Writable}},
+			[]Mount{{Path: "/", Kind: ReadOnly}, {Path: "/a", Kind: Hidden}},
+		},
 		{"nothing to hide", []Mount{{Path: "/a", Kind: Hidden}}, nil},
 		{
 			"shown in what is hidden",
