@@ -204,11 +204,13 @@ func (s *Intent) atLimit(t *task, st *stepState, r *forge.Result) {
 		}
 	}
 	if r.Agent != "" {
+		again := slices.Contains(s.avoided(), r.Agent)
 		s.avoid = slices.DeleteFunc(slices.Clone(s.avoid), func(a avoided) bool {
 			return a.agent == r.Agent || !a.until.After(s.now)
 		})
 		s.avoid = append(s.avoid, avoided{agent: r.Agent, until: until})
-		if f.Reason == forge.FailQuota && len(s.avoid) <= s.policy.Fallbacks {
+		// Before its policy is known, a project may have others.
+		if f.Reason == forge.FailQuota && !again && (len(s.avoid) <= s.policy.Fallbacks || !s.known) {
 			s.adjust(ruleFallback, id, "%s is at its limit until %s", r.Agent, until.UTC().Format(time.RFC3339))
 			s.otherAgent(t, step)
 			return
