@@ -31,7 +31,7 @@ func TestModelFailures(t *testing.T) {
 		{"context full", reply(agenttest.Reply{Text: "x", StopReason: "model_context_window_exceeded"}), forge.FailPromptTooLong, "context window"},
 		{"garbage", reply(agenttest.Reply{Fault: agenttest.Garbage}), forge.FailOverloaded, "malformed"},
 		{"cut before the content", reply(agenttest.Reply{Text: "x", Fault: agenttest.CutStart}), forge.FailOverloaded, ""},
-		{"cut after the content", reply(agenttest.Reply{Text: "x", Fault: agenttest.CutLate}), forge.FailOverloaded, "closed"},
+		{"cut after the content", reply(agenttest.Reply{Text: "x", Fault: agenttest.CutLate}), forge.FailOverloaded, "out of reach"},
 		{"error in the stream", reply(agenttest.Reply{Text: "busy", ErrorType: "overloaded_error", Fault: agenttest.ErrorMiddle}), forge.FailOverloaded, "busy"},
 		{"refusal", reply(agenttest.Reply{Text: "I cannot do that.", StopReason: "refusal"}), forge.FailRefused, "in other words"},
 		{"reply too long", reply(agenttest.Reply{Text: "and so on", StopReason: "max_tokens"}), forge.FailInvalidOutput, "longer than the model can give"},
