@@ -68,7 +68,10 @@ type place struct {
 // confine returns what a command sees of the machine: the system, what it works with, and
 // what the project's configuration grants. It returns nil where there is to be no sandbox.
 func (j *Job) confine(ctx context.Context, p place) (*sandbox.Spec, error) {
-	policy := &j.Config.Policy
+	policy := j.Config.Policy
+	if j.host.RequireSandbox {
+		policy.Sandbox, policy.SandboxRead, policy.SandboxWrite = config.SandboxRequire, nil, nil
+	}
 	if policy.Sandbox == config.SandboxOff {
 		return nil, nil //nolint:nilnil // no sandbox is an answer
 	}
@@ -92,7 +95,7 @@ func (j *Job) confine(ctx context.Context, p place) (*sandbox.Spec, error) {
 		spec.Listen, spec.Serve = g.Address(), g.Serve
 	}
 	system, home := c.view()
-	spec.Mounts = slices.Concat(system, j.grants(home), j.private(), p.mounts())
+	spec.Mounts = slices.Concat(system, j.grants(&policy, home), j.private(), p.mounts())
 	for _, dir := range j.Store.ObjectDirs() {
 		spec.Mounts = append(spec.Mounts, sandbox.Path(dir, sandbox.ReadOnly)...)
 	}
@@ -133,7 +136,7 @@ func (j *Job) private() []sandbox.Mount {
 }
 
 // grants is what the project's configuration adds.
-func (j *Job) grants(home string) []sandbox.Mount {
+func (j *Job) grants(policy *config.Policy, home string) []sandbox.Mount {
 	var out []sandbox.Mount
 	add := func(path string, kind sandbox.Kind) {
 		if rest, ok := strings.CutPrefix(path, "~/"); ok {
@@ -143,10 +146,10 @@ func (j *Job) grants(home string) []sandbox.Mount {
 			out = append(out, sandbox.Path(path, kind)...)
 		}
 	}
-	for _, path := range j.Config.Policy.SandboxRead {
+	for _, path := range policy.SandboxRead {
 		add(path, sandbox.ReadOnly)
 	}
-	for _, path := range j.Config.Policy.SandboxWrite {
+	for _, path := range policy.SandboxWrite {
 		add(path, sandbox.Writable)
 	}
 	return out

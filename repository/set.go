@@ -29,7 +29,10 @@ type Host struct {
 
 	Own func(name string, c config.AgentConfig) agent.Agent // makes a back end of the project's own; nil: there are none
 
-	Gateway *gateway.Gateway // by which agents reach their models, closed with the Set; nil: they reach them by themselves
+	// RequireSandbox goes before what projects say: nothing runs without a sandbox, and
+	// they cannot have more shown in it.
+	RequireSandbox bool
+	Gateway        *gateway.Gateway // by which agents reach their models, closed with the Set; nil: they reach them by themselves
 
 	Objects *bus.Objects // where sessions are handed on to other replicas; nil: nowhere
 	id      string       // of StateDir

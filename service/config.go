@@ -22,6 +22,9 @@ type Config struct {
 	DrainTimeout time.Duration   // how long running work may go on after SIGTERM
 	LogLevel     slog.Level      // what is less urgent is not logged
 	LogFormat    string          // json or text
+
+	// RequireSandbox has everything run in a sandbox, without the paths that projects grant.
+	RequireSandbox bool
 }
 
 // Project is a repository and the name that its intents know it by.

@@ -44,6 +44,7 @@ func settings() []setting {
 		{flag: "state-dir", env: "FORGE_STATE_DIR", value: "DIR", usage: "clones, checkouts, logs", initial: stateDir, set: setStateDir},
 		{flag: "listen", env: "FORGE_LISTEN", value: "HOST:PORT", usage: "serve /livez and /readyz there; empty: nowhere", set: setListen},
 		{flag: "workers", env: "FORGE_WORKERS", value: "N", usage: "attempts at the same time", initial: fixed("4"), set: setWorkers},
+		{flag: "sandbox", env: "FORGE_SANDBOX", value: "MODE", usage: "project: as each says; require: always", initial: fixed("project"), set: setSandbox},
 		{flag: "stream-replicas", env: "FORGE_STREAM_REPLICAS", value: "N", usage: "servers that keep each stream: 3 on a cluster", set: setStreamReplicas},
 		{flag: "drain-timeout", env: "FORGE_DRAIN_TIMEOUT", value: "DURATION", usage: "for running work at the end", initial: fixed("25s"), set: setDrainTimeout},
 		{flag: "log-level", env: "FORGE_LOG_LEVEL", value: "LEVEL", usage: "debug, info, warn or error", initial: fixed("info"), set: setLogLevel},
@@ -164,6 +165,14 @@ func setLogLevel(c *Config, s string) error {
 		return fmt.Errorf("%q is not debug, info, warn or error", s)
 	}
 	c.LogLevel = level
+	return nil
+}
+
+func setSandbox(c *Config, s string) error {
+	if s != "project" && s != "require" {
+		return fmt.Errorf("%q is not project or require", s)
+	}
+	c.RequireSandbox = s == "require"
 	return nil
 }
 
