@@ -80,10 +80,7 @@ func (s *Intent) failed(t *task, r *forge.Result) {
 		st, id = t.state(step), t.ID
 	}
 	then := rule.then
-	switch {
-	case then == raiseBudget && (t == nil && s.refreshing || r.Usage.CostUSD <= 0 || !s.draws()):
-		then = askPerson
-	case then == waitForIt && r.Failure.Until.Sub(s.now) > longestPark, then == waitForIt && st.parks >= maxParks:
+	if s.isHopeless(then, st, r) {
 		then = askPerson
 	}
 	switch {
@@ -102,18 +99,35 @@ func (s *Intent) failed(t *task, r *forge.Result) {
 		}
 		s.giveUp(t, step, why)
 	default:
-		pause := s.policy.RetryBackoff << st.errors
-		if then == tryLater {
-			pause *= busyFactor
-		}
-		st.errors++
-		name := ruleRetryAgent
-		if then == newSession {
-			name = ruleNewSession
-		}
-		s.adjust(name, id, "%s: %s", r.Failure.Reason, firstLine(r.Failure.Message))
-		s.park(id, step, s.now.Add(pause))
+		s.tryAgain(then, st, r)
 	}
+}
+
+// isHopeless reports whether more money, or waiting, cannot help.
+func (s *Intent) isHopeless(then afterFailure, st *stepState, r *forge.Result) bool {
+	switch then {
+	case raiseBudget:
+		return r.Attempt.Task == "" && s.refreshing || r.Usage.CostUSD <= 0 || !s.draws()
+	case waitForIt:
+		return r.Failure.Until.Sub(s.now) > longestPark || st.parks >= maxParks
+	default:
+		return false
+	}
+}
+
+// tryAgain repeats a step after a pause.
+func (s *Intent) tryAgain(then afterFailure, st *stepState, r *forge.Result) {
+	pause := s.policy.RetryBackoff << st.errors
+	if then == tryLater {
+		pause *= busyFactor
+	}
+	st.errors++
+	name := ruleRetryAgent
+	if then == newSession {
+		name = ruleNewSession
+	}
+	s.adjust(name, r.Attempt.Task, "%s: %s", r.Failure.Reason, firstLine(r.Failure.Message))
+	s.park(r.Attempt.Task, r.Attempt.Step, s.now.Add(pause))
 }
 
 // remember notes what the next attempt can build upon.
@@ -256,10 +270,10 @@ func (s *Intent) timer(fired *forge.TimerFired) (forge.Decision, error) {
 	id, rest, _ := strings.Cut(rest, "/")
 	step, _, _ := strings.Cut(rest, "/")
 	s.open.cancelTimer(key)
-	switch t := s.task(forge.TaskID(id)); {
-	case kind == "claim":
+	t := s.task(forge.TaskID(id))
+	if kind == "claim" {
 		s.reclaim(t, key)
-	default:
+	} else {
 		s.goOn(t, forge.Step(step))
 	}
 	return forge.Applied, nil

@@ -130,7 +130,8 @@ func (p *purse) room(b forge.Budget, wish float64) (usd float64, why string, wai
 		why          string
 	}{
 		{b.ProjectUSD, p.spent, "the project's budget of $%.2f is used up ($%.2f spent); raise budget.project_usd in pfl-forge.yaml and commit it"},
-		{b.DayUSD, p.today, "the day's budget of $%.2f is used up ($%.2f spent since 00:00 UTC); wait for tomorrow, or raise budget.day_usd in pfl-forge.yaml and commit it"},
+		{b.DayUSD, p.today, "the day's budget of $%.2f is used up ($%.2f spent since 00:00 UTC); wait for tomorrow, or " +
+			"raise budget.day_usd in pfl-forge.yaml and commit it"},
 	} {
 		if pool.limit <= 0 {
 			continue

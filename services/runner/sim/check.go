@@ -92,17 +92,11 @@ func (w *world) checkDecidedOnce() error {
 				if ev.Result == nil || ev.Result.Started {
 					continue
 				}
-				a := ev.Result.Attempt
-				if !open[a] && a.Step != forge.StepIntegrate {
-					continue // it only tells its costs
+				id := decisionOn(ev.Result, open)
+				if id == "" {
+					continue
 				}
-				id := fmt.Sprintf("%s/%s/%s/%d", key, a.Task, a.Step, a.Number)
-				if a.Step == forge.StepIntegrate {
-					if r := ev.Result.Integration; r != nil && r.Outcome == forge.LandIntegrated {
-						continue // a fact, whatever was decided: see checkCommits
-					}
-					id += fmt.Sprintf(".%d", a.Claim) // the lane repeats a landing as a new claim
-				}
+				id = key.String() + "/" + id
 				if seen[id] {
 					return fmt.Errorf("attempt %s was decided twice", id)
 				}
@@ -114,6 +108,21 @@ func (w *world) checkDecidedOnce() error {
 		}
 	}
 	return nil
+}
+
+// decisionOn names the attempt that a result decides on; empty if it decides
+// nothing. open are the attempts that were issued and not withdrawn.
+func decisionOn(r *forge.Result, open map[forge.Attempt]bool) string {
+	a := r.Attempt
+	switch {
+	case a.Step != forge.StepIntegrate && !open[a]:
+		return "" // it only tells its costs
+	case a.Step != forge.StepIntegrate:
+		a.Claim = 0
+	case r.Integration != nil && r.Integration.Outcome == forge.LandIntegrated:
+		return "" // a fact, whatever was decided: see checkCommits
+	}
+	return a.String() // the lane repeats a landing as a new claim
 }
 
 // checkCommits: every commit of ours on the base branch has one integration,
