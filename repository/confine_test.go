@@ -72,7 +72,10 @@ func TestGrants(t *testing.T) {
 		require      bool
 		want         []string
 	}{
-		{"off", "policy: {sandbox: off, " + grants, false, []string{"read " + read, "write " + read, "read " + written, "write " + written, "read " + other, "write " + other}},
+		{
+			"off", "policy: {sandbox: off, " + grants, false,
+			[]string{"read " + read, "write " + read, "read " + written, "write " + written, "read " + other, "write " + other},
+		},
 		{"required by the project", "policy: {sandbox: require, " + grants, false, []string{"read " + read, "read " + written, "write " + written}},
 		{"required by the service", "policy: {sandbox: off, " + grants, true, []string{}},
 	} {
