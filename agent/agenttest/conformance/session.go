@@ -6,6 +6,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/pfl-forge/pfl-forge"
 	"github.com/pfl-forge/pfl-forge/agent"
@@ -73,7 +74,7 @@ func survives(t *testing.T, b *Backend) {
 	x := script(t, b, agent.RoleImplement, func(r agenttest.Request) agenttest.Reply {
 		switch r.N {
 		case 0:
-			return b.Shell("echo FIRST-RESULT")(r)
+			return b.Shell("printf 'FIRST-%s' RESULT")(r) // the text is nowhere but in the result
 		case 1:
 			close(hangs)
 			return agenttest.Reply{Fault: agenttest.HangStart}
@@ -84,6 +85,7 @@ func survives(t *testing.T, b *Backend) {
 	defer cancel()
 	go func() {
 		<-hangs
+		x.mustKeep("FIRST-RESULT")
 		cancel()
 	}()
 	first, err := x.agent.Run(ctx, x.call, nil)
@@ -98,6 +100,24 @@ func survives(t *testing.T, b *Backend) {
 	if first.Usage.InputTokens != 100 {
 		t.Errorf("usage of the killed call is %+v", first.Usage)
 	}
+}
+
+// mustKeep waits until the session's files have a text: CLIs write a little later than
+// they go on, and what they lose then is lost.
+func (x *bench) mustKeep(text string) {
+	s, _ := x.agent.(agent.Sessions)
+	tick := time.NewTicker(20 * time.Millisecond)
+	defer tick.Stop()
+	for range 1000 {
+		<-tick.C
+		files, _ := s.SessionFiles(x.call.StateDir, x.call.Session.ID)
+		for _, f := range files {
+			if data, err := os.ReadFile(filepath.Join(x.call.StateDir, f)); err == nil && strings.Contains(string(data), text) {
+				return
+			}
+		}
+	}
+	x.Errorf("the session's files never had %q", text)
 }
 
 func loses(t *testing.T, b *Backend) {
