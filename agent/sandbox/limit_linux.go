@@ -112,6 +112,13 @@ func Restrict() error {
 	return nil
 }
 
+// HidesAbstractSockets reports whether abstract unix sockets of the machine are out of
+// reach also where its network is not, which takes the sixth version of Landlock.
+func HidesAbstractSockets() bool {
+	version, _, errno := unix.Syscall(unix.SYS_LANDLOCK_CREATE_RULESET, 0, 0, unix.LANDLOCK_CREATE_RULESET_VERSION)
+	return errno == 0 && version >= 6
+}
+
 // rulesetAttr is the kernel's struct landlock_ruleset_attr.
 type rulesetAttr struct {
 	fs, net, scoped uint64
@@ -120,8 +127,7 @@ type rulesetAttr struct {
 // scope keeps abstract unix sockets of the machine out of reach, from Linux 6.12 on.
 // They are in no file system, but in the network, which can be the machine's own.
 func scope() {
-	version, _, errno := unix.Syscall(unix.SYS_LANDLOCK_CREATE_RULESET, 0, 0, unix.LANDLOCK_CREATE_RULESET_VERSION)
-	if errno != 0 || version < 6 {
+	if !HidesAbstractSockets() {
 		return
 	}
 	const abstractSockets = 1 << 0

@@ -37,6 +37,9 @@ func checkSandbox(ctx context.Context, policy *config.Policy) []finding {
 		{"sandbox", healthy, "agents and commands see the system's programs, their checkout, a home of their own, and what policy grants", ""},
 	}
 	network := finding{"network", healthy, fmt.Sprintf("agents: %s; recipes and verify commands: %s", policy.Network, policy.CommandNetwork), ""}
+	if !sandbox.HidesAbstractSockets() {
+		network.Detail += "; with full, abstract sockets can be reached (Linux 6.12 hides them)"
+	}
 	if err := process.Probe(ctx, sandbox.NetworkNone); err != nil {
 		network.Detail, network.Health = fmt.Sprintf("%s; it cannot be restricted here: %v", network.Detail, err), warning
 		if policy.Network != config.NetworkFull || policy.CommandNetwork != config.NetworkFull {
