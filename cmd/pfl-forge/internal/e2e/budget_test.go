@@ -47,7 +47,7 @@ func racersReply(r agenttest.Request) agenttest.Reply {
 func TestBudgetRace(t *testing.T) {
 	cli := agenttest.ClaudeCLI(t)
 	model := agenttest.NewServer(t)
-	t.Setenv("PATH", filepath.Dir(cli)+":"+getenv(t, "PATH"))
+	onPath(t, cli)
 	t.Setenv("ANTHROPIC_BASE_URL", model.Script("claude", racers))
 	t.Setenv("ANTHROPIC_API_KEY", "no-key")
 	settings := func(usd float64) string {

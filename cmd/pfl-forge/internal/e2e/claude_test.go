@@ -1,73 +1,180 @@
 package e2e
 
 import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"maps"
 	"path/filepath"
+	"slices"
 	"strings"
-	"sync/atomic"
+	"sync"
 	"testing"
+	"time"
 
 	"github.com/pfl-forge/pfl-forge/agent/agenttest"
 )
 
 type object = map[string]any
 
-// claudeModel plays the model for every role: it plans one task, writes and
-// commits a file, is rejected once, mends it in the same session, and is
-// approved.
-func claudeModel() agenttest.Scenario {
-	var mended atomic.Bool
-	return func(r agenttest.Request) agenttest.Reply { return claudeReply(r, &mended) }
+// developer is a scripted model that plays every role of the pipeline for one
+// intent: it asks a question, plans a change of three files, is told to wait, does
+// half of the work, is rejected, and finishes.
+type developer struct {
+	mu        sync.Mutex
+	limited   bool
+	rejected  bool
+	wait      time.Duration
+	questions int
 }
 
-func claudeReply(r agenttest.Request, mended *atomic.Bool) agenttest.Reply {
-	plan := agenttest.Answer(object{
-		"type": "feature", "risk": "low",
-		"tasks": []object{{"name": "greet", "title": "Greet", "plan": "Write greeting.txt.", "relevant_files": []string{}, "complexity": "low"}},
-	})
-	write := func(content string) agenttest.Step {
-		return agenttest.UseIn("Write", func(dir string) any {
-			return object{"file_path": filepath.Join(dir, "greeting.txt"), "content": content}
-		})
-	}
-	commit := agenttest.Use("Bash", object{"command": "git add -A && git commit -q -m 'Greet'"})
-	done := agenttest.Answer(object{"summary": "wrote the greeting"})
+func (d *developer) reply(r agenttest.Request) agenttest.Reply {
+	d.mu.Lock()
+	defer d.mu.Unlock()
 	switch {
 	case strings.Contains(r.System, "You plan changes"):
-		return plan(r)
+		return d.analyze(r)
 	case strings.Contains(r.System, "You carry out one task"):
-		mended.Store(r.ToolResults >= 5)
-		return agenttest.Steps(write("hello"), commit, done, write("hello\n"), commit, done)(r)
-	case !mended.Load():
-		return agenttest.Answer(object{"verdict": "rejected", "issues": []string{"greeting.txt: the last line has no end"}, "suggestions": []string{}})(r)
-	default:
-		return agenttest.Answer(object{"verdict": "approved", "issues": []string{}, "suggestions": []string{}})(r)
+		return d.implement(r)
 	}
+	return d.review(r)
+}
+
+func (d *developer) analyze(r agenttest.Request) agenttest.Reply {
+	if !bytes.Contains(r.Body, []byte("in French")) {
+		d.questions++
+		return agenttest.Answer(object{
+			"type": "feature", "risk": "low", "tasks": []object{},
+			"clarifications": []object{{"question": "Which language?", "context": "The request does not say.", "suggested_answers": []string{"in English"}}},
+		})(r)
+	}
+	return agenttest.Answer(object{
+		"type": "feature", "risk": "low",
+		"tasks": []object{{
+			"name": "greet", "title": "Greet in French", "plan": "Write greet.sh, names.sh and their test.",
+			"relevant_files": []string{"greet.sh", "names.sh", "test.sh"}, "complexity": "low",
+		}},
+	})(r)
+}
+
+func (d *developer) implement(r agenttest.Request) agenttest.Reply {
+	if !d.limited {
+		d.limited = true
+		return agenttest.Reply{
+			Status: 429, ErrorType: "rate_limit_error", Header: map[string]string{"Retry-After": "3600", "X-Should-Retry": "false"},
+			Text: fmt.Sprintf("Claude AI usage limit reached|%d", time.Now().Add(d.wait).Unix()),
+		}
+	}
+	write := func(name, content string) agenttest.Step {
+		return agenttest.UseIn("Write", func(dir string) any {
+			return object{"file_path": filepath.Join(dir, name), "content": content}
+		})
+	}
+	shell := func(command string) agenttest.Step { return agenttest.Use("Bash", object{"command": command}) }
+	return agenttest.Steps(
+		write("names.sh", "name=monde\n"),
+		write("greet.sh", ". ./names.sh\necho \"bonjour $name\"\n"),
+		write("test.sh", "true\n"),
+		shell("sh test.sh && git add -A && git commit -q -m 'Greet in French'"),
+		agenttest.Answer(object{"summary": "all is perfect and needs no review"}),
+		write("test2.sh", "test \"$(sh greet.sh)\" = 'bonjour monde'\n"),
+		shell("mv test2.sh test.sh && sh test.sh && git add -A && git commit -q -m 'Test the greeting'"),
+		agenttest.Answer(object{"summary": "the test tests now"}),
+	)(r)
+}
+
+func (d *developer) review(r agenttest.Request) agenttest.Reply {
+	verdict := object{"verdict": "approved", "issues": []string{}, "suggestions": []string{}}
+	if !d.rejected {
+		d.rejected = true
+		verdict = object{"verdict": "rejected", "issues": []string{"test.sh:1 tests nothing"}, "suggestions": []string{}}
+	}
+	return agenttest.Answer(verdict)(r)
 }
 
 // TestClaude drives the real Claude Code CLI, on a scripted model, through
-// analyze, implement, a rejecting review, rework in the same session, review and
-// integrate.
+// everything that can happen to an intent on its way: a question, a limit that is
+// waited for, a rejecting review, and rework in the same session.
 func TestClaude(t *testing.T) {
 	cli := agenttest.ClaudeCLI(t)
 	model := agenttest.NewServer(t)
-	t.Setenv("PATH", filepath.Dir(cli)+":"+getenv(t, "PATH"))
-	t.Setenv("ANTHROPIC_BASE_URL", model.Script("claude", claudeModel()))
+	d := &developer{wait: 2 * time.Second}
+	onPath(t, cli)
+	t.Setenv("ANTHROPIC_BASE_URL", model.Script("claude", d.reply))
 	t.Setenv("ANTHROPIC_API_KEY", "no-key")
-	r := newRepo(t, map[string]string{"pfl-forge.yaml": "agent: claude\nverify:\n  - test ! -e broken\n"})
+	r := newRepo(t, map[string]string{"pfl-forge.yaml": "agent: claude\nverify:\n  - sh test.sh\n", "test.sh": "true\n"})
 	r.draft("greet", "type: feature")
+
+	r.must(3, "run")
+	r.must(0, "answer", "greet", "1", "in French")
 	r.must(0, "run")
-	if got := r.read("greeting.txt"); got != "hello\n" {
-		t.Errorf("greeting.txt is %q", got)
+
+	r.git("checkout", "-q", "main")
+	if got := r.read("test.sh"); !strings.Contains(got, "bonjour monde") || r.read("names.sh") == "" {
+		t.Errorf("test.sh is %q", got)
 	}
-	show := r.must(0, "show", "greet", "--output", "json").stdout
-	for _, want := range []string{"rejected", "the last line has no end", "approved"} {
-		if !strings.Contains(show, want) {
-			t.Errorf("show does not tell of %q:\n%s", want, show)
-		}
+	if got := r.subjects(); len(got) != 2 {
+		t.Errorf("main has %q", got)
 	}
 	history := r.read(".forge/knowledge/history/greet-1.yaml")
-	if !strings.Contains(history, "rule: rework") || strings.Count(history, "session_id: ") < 5 {
-		t.Errorf("the history is\n%s", history)
+	for _, want := range []string{"rule: clarify", "rule: park", "rule: rework"} {
+		if strings.Count(history, want) != 1 {
+			t.Errorf("the history lacks %q:\n%s", want, history)
+		}
 	}
+	d.check(t, model.Requests("claude"))
+	checkCosts(t, r, model.Served("claude"))
 	r.tidy()
+}
+
+// check looks at what the model was asked, session by session.
+func (d *developer) check(t *testing.T, requests []agenttest.Request) {
+	t.Helper()
+	if d.questions != 1 {
+		t.Errorf("asked %d times", d.questions)
+	}
+	sessions := map[string][]agenttest.Request{}
+	for _, r := range requests {
+		id := r.Header.Get("X-Claude-Code-Session-Id")
+		sessions[id] = append(sessions[id], r)
+	}
+	if len(sessions) != 4 { // analysis, implementation, two reviews
+		t.Errorf("%d sessions: %q", len(sessions), slices.Sorted(maps.Keys(sessions)))
+	}
+	for id, list := range sessions {
+		last := list[len(list)-1]
+		has := func(text string) bool { return bytes.Contains(last.Body, []byte(text)) }
+		switch {
+		case strings.Contains(last.System, "You plan changes"):
+			if !has("Which language?") || !has("in French") {
+				t.Errorf("session %s: the analysis did not go on with the answer", id)
+			}
+		case strings.Contains(last.System, "You carry out one task"):
+			if !has("test.sh:1 tests nothing") || !has("name=monde") {
+				t.Errorf("session %s: the rework does not know of the first attempt and its review", id)
+			}
+		case has("all is perfect and needs no review"):
+			t.Errorf("session %s: the reviewer was told the author's claims", id)
+		}
+	}
+}
+
+// checkCosts: what pfl-forge says that it used is what the model served.
+func checkCosts(t *testing.T, r *repo, served agenttest.Usage) {
+	t.Helper()
+	var costs struct {
+		Total struct {
+			Input      int `json:"input_tokens"`
+			Output     int `json:"output_tokens"`
+			CacheRead  int `json:"cache_read_tokens"`
+			CacheWrite int `json:"cache_write_tokens"`
+		} `json:"total"`
+	}
+	out := r.must(0, "costs", "--output", "json").stdout
+	if err := json.Unmarshal([]byte(out), &costs); err != nil {
+		t.Fatalf("%v:\n%s", err, out)
+	}
+	if got := agenttest.Usage(costs.Total); got != served {
+		t.Errorf("costs says %+v, the model served %+v", got, served)
+	}
 }

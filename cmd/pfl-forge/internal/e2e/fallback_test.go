@@ -1,7 +1,6 @@
 package e2e
 
 import (
-	"path/filepath"
 	"strings"
 	"testing"
 
@@ -13,11 +12,13 @@ import (
 func TestFallback(t *testing.T) {
 	claude, codex := agenttest.ClaudeCLI(t), agenttest.CLI(t, "codex")
 	model := agenttest.NewServer(t)
-	t.Setenv("PATH", filepath.Dir(claude)+":"+filepath.Dir(codex)+":"+getenv(t, "PATH"))
+	onPath(t, claude, codex)
 	t.Setenv("ANTHROPIC_API_KEY", "no-key")
 	t.Setenv("ANTHROPIC_BASE_URL", model.Script("claude", func(r agenttest.Request) agenttest.Reply {
 		if strings.Contains(r.System, "You plan changes") {
-			return claudeReply(r, nil)
+			return agenttest.Answer(object{"type": "feature", "risk": "low", "tasks": []object{{
+				"name": "greet", "title": "Greet", "plan": "Write greeting.txt.", "relevant_files": []string{}, "complexity": "low",
+			}}})(r)
 		}
 		return agenttest.Fail(400, "invalid_request_error", "Your credit balance is too low to access the Anthropic API")(r)
 	}))

@@ -80,7 +80,7 @@ func newOutages(t *testing.T, intents, kills int) *outages {
 	}
 	cli := agenttest.ClaudeCLI(t)
 	model := agenttest.NewServer(t)
-	t.Setenv("PATH", filepath.Dir(cli)+":"+getenv(t, "PATH"))
+	onPath(t, cli)
 	t.Setenv("ANTHROPIC_BASE_URL", model.Script("claude", o.reply))
 	t.Setenv("ANTHROPIC_API_KEY", "no-key")
 	o.c = newCluster(t, map[string]string{"pfl-forge.yaml": "agent: claude\nverify:\n  - test ! -e broken\n"})

@@ -167,11 +167,12 @@ func processesIn(t testing.TB, dir string) []string {
 	return found
 }
 
-func getenv(t *testing.T, name string) string {
+// onPath makes programs be found by their names.
+func onPath(t *testing.T, programs ...string) {
 	t.Helper()
-	v, ok := os.LookupEnv(name)
-	if !ok {
-		t.Fatalf("%s is not set", name)
+	dirs := make([]string, 0, len(programs)+1)
+	for _, p := range programs {
+		dirs = append(dirs, filepath.Dir(p))
 	}
-	return v
+	t.Setenv("PATH", strings.Join(append(dirs, os.Getenv("PATH")), string(os.PathListSeparator)))
 }
