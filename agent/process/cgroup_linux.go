@@ -72,6 +72,22 @@ func (g *cgroup) add(pid int) {
 	}
 }
 
+// path is where it is, for whoever is in it.
+func (g *cgroup) path() string {
+	if g == nil {
+		return ""
+	}
+	return g.dir
+}
+
+// leaveGroup removes the group that this process, its last one, is in, in case that
+// the service cannot any more.
+func leaveGroup(dir string) {
+	if dir != "" && os.WriteFile(filepath.Join(filepath.Dir(dir), "cgroup.procs"), []byte("0"), 0) == nil {
+		_ = os.Remove(dir)
+	}
+}
+
 // remove removes the group once the kernel has forgotten its processes.
 func (g *cgroup) remove() {
 	if g == nil {

@@ -31,6 +31,7 @@ type order struct {
 	Args    []string // the path of the command first
 	Dir     string
 	Sandbox *sandbox.Spec // the supervisor was started with its Attributes; nil if there is none
+	Group   string        // the control group that both are in; may be empty
 	Pulse   time.Duration // the service is silent for so long only when it does not run; 0: it is silent
 }
 
@@ -93,7 +94,9 @@ func superviseTree() (verdict, error) {
 		kill = func() { _ = syscall.Kill(-1, syscall.SIGKILL) }
 	}
 	go killWhenReleased(lifeline, o.Pulse, kill)
-	return reap(child.Pid, kill), nil
+	v := reap(child.Pid, kill)
+	leaveGroup(o.Group)
+	return v, nil
 }
 
 // enter takes on what the sandbox lets the command see, and gives up on this thread,

@@ -64,7 +64,7 @@ func runTree(ctx context.Context, c *Command, out *capture) (int, error) {
 	limit.add(cmd.Process.Pid)
 	var group sync.WaitGroup
 	ended := make(chan struct{})
-	group.Go(func() { wires.give(c, ended) })
+	group.Go(func() { wires.give(c, limit.path(), ended) })
 	var code int
 	group.Go(func() { code, err = conclude(wires.result, c, mark) })
 	waited := cmd.Wait()
@@ -123,10 +123,10 @@ func (w *wires) started() {
 
 // give tells the supervisor what to do, serves what it offers, and shows it that this
 // process runs, until it has ended.
-func (w *wires) give(c *Command, ended <-chan struct{}) {
+func (w *wires) give(c *Command, group string, ended <-chan struct{}) {
 	pulse := c.Owner.pulseOf()
 	err := json.NewEncoder(w.lifeline).Encode(order{
-		Args: append([]string{c.Path}, c.Args...), Dir: c.Dir, Sandbox: c.Sandbox, Pulse: pulse,
+		Args: append([]string{c.Path}, c.Args...), Dir: c.Dir, Sandbox: c.Sandbox, Group: group, Pulse: pulse,
 	})
 	if err != nil {
 		return // it is gone, and its verdict is missing
