@@ -24,6 +24,7 @@ type Implementer struct {
 	kept  map[taskKey]bool // tasks with landings that this process kept
 	tidy  sync.WaitGroup
 	crash func(point string) // tests stop here as a crash would
+	ready func()
 }
 
 // Config is what an implementer needs.
@@ -32,13 +33,19 @@ type Config struct {
 	Bus          *bus.Bus
 	Replica      forge.ReplicaID
 	Log          *slog.Logger
+
+	// Ready, if not nil, is called once what a former life left has been seen to.
+	Ready func()
 }
 
 // New returns an implementer.
 func New(cfg Config) *Implementer {
+	if cfg.Ready == nil {
+		cfg.Ready = func() {}
+	}
 	return &Implementer{
 		repos: cfg.Repositories, bus: cfg.Bus, log: cfg.Log, id: cfg.Replica,
-		kept: map[taskKey]bool{}, crash: func(string) {},
+		kept: map[taskKey]bool{}, crash: func(string) {}, ready: cfg.Ready,
 	}
 }
 
@@ -57,6 +64,7 @@ func (i *Implementer) Run(ctx context.Context, w *service.Worker) error {
 	if err := i.repos.Prepare(ctx, i.reconcile); err != nil {
 		return err
 	}
+	i.ready()
 	defer i.tidy.Wait()
 	w.OnControl = func(c bus.Control) {
 		if len(c.Released) > 0 {

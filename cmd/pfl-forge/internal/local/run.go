@@ -47,7 +47,7 @@ func Run(ctx context.Context, cfg RunConfig) (*Outcome, error) {
 	r := &run{
 		RunConfig: cfg, session: s, desk: d,
 		watch:  newWatch(s.Bus, cfg.Repo.Project, cfg.Observer),
-		failed: make(chan error, 1), written: -1,
+		failed: make(chan error, 1), tidied: make(chan struct{}), written: -1,
 	}
 	d.view = func(_ context.Context, id forge.IntentID) (forge.View, bool) { return r.watch.views.view(d.key(id)) }
 	return r.run(ctx)
@@ -59,7 +59,8 @@ type run struct {
 	session *Session
 	desk    *desk
 	watch   *watch
-	failed  chan error // why a part of it ended
+	failed  chan error    // why a part of it ended
+	tidied  chan struct{} // closed once what a former run left has been seen to
 	parts   sync.WaitGroup
 	written int // records that state.yaml shows
 	told    map[workspace.Problem]bool
@@ -135,12 +136,24 @@ func (r *run) loop(ctx context.Context) error {
 				r.Log.Warn("cannot ask whether everything is done", "err", err)
 			}
 			if quiet {
-				return nil
+				return r.whenTidy(ctx)
 			}
 		}
 		r.watch.pause(ctx, writePause, readEvery)
 	}
 	return nil
+}
+
+// whenTidy waits until what a former run left has been seen to.
+func (r *run) whenTidy(ctx context.Context) error {
+	select {
+	case <-r.tidied:
+		return nil
+	case err := <-r.failed:
+		return err
+	case <-ctx.Done():
+		return nil
+	}
 }
 
 // carry takes in what a person wrote and writes what was decided. It returns how

@@ -37,7 +37,9 @@ type worker struct {
 
 func (r *run) workers(repos *repository.Set) []worker {
 	analyze := analyzer.New(repos, r.Log)
-	implement := implementer.New(implementer.Config{Repositories: repos, Bus: r.session.Bus, Replica: replica, Log: r.Log})
+	implement := implementer.New(implementer.Config{
+		Repositories: repos, Bus: r.session.Bus, Replica: replica, Log: r.Log, Ready: func() { close(r.tidied) },
+	})
 	review := reviewer.New(repos)
 	reflect := reflector.New()
 	return []worker{
