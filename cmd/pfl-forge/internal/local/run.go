@@ -136,7 +136,10 @@ func (r *run) loop(ctx context.Context) error {
 				r.Log.Warn("cannot ask whether everything is done", "err", err)
 			}
 			if quiet {
-				return r.whenTidy(ctx)
+				if waited, err := r.whenTidy(ctx); !waited || err != nil {
+					return err
+				}
+				continue // it may have found work
 			}
 		}
 		r.watch.pause(ctx, writePause, readEvery)
@@ -144,16 +147,19 @@ func (r *run) loop(ctx context.Context) error {
 	return nil
 }
 
-// whenTidy waits until what a former run left has been seen to.
-func (r *run) whenTidy(ctx context.Context) error {
+// whenTidy waits, if need be, until what a former run left has been seen to.
+func (r *run) whenTidy(ctx context.Context) (waited bool, err error) {
 	select {
 	case <-r.tidied:
-		return nil
-	case err := <-r.failed:
-		return err
-	case <-ctx.Done():
-		return nil
+		return false, nil
+	default:
 	}
+	select {
+	case <-r.tidied:
+	case err = <-r.failed:
+	case <-ctx.Done():
+	}
+	return true, err
 }
 
 // carry takes in what a person wrote and writes what was decided. It returns how
