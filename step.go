@@ -1,6 +1,9 @@
 package forge
 
-import "fmt"
+import (
+	"fmt"
+	"strconv"
+)
 
 // Step is one kind of work in a flow; it is also a token of the subjects that
 // its commands and results travel on.
@@ -65,5 +68,5 @@ func (a Attempt) String() string {
 	if task == "" {
 		task = "-"
 	}
-	return fmt.Sprintf("%s/%s/%d.%d", task, a.Step, a.Number, a.Claim)
+	return task + "/" + string(a.Step) + "/" + strconv.Itoa(a.Number) + "." + strconv.Itoa(a.Claim)
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"hash/fnv"
 	"log/slog"
 	"slices"
 	"sync"
@@ -69,8 +70,9 @@ func (m *meeting) done(id, _ string) {
 
 // forgeSystem is a runner with workers that do nothing but succeed.
 type forgeSystem struct {
-	bus  *bus.Bus
-	meet *meeting
+	bus      *bus.Bus
+	meet     *meeting
+	projects int
 }
 
 // workers works until ctx ends.
@@ -115,7 +117,7 @@ func serviceWorkers(ctx context.Context, b testing.TB, conn *bus.Bus, meet *meet
 	}
 }
 
-func newForgeSystem(b testing.TB, s *natsd.Server, work workers) *forgeSystem {
+func newForgeSystem(b testing.TB, s *natsd.Server, work workers, projects int) *forgeSystem {
 	b.Helper()
 	conn, err := bus.Connect(b.Context(), bus.Config{
 		URL: s.URL(), Token: s.Token(), Name: "bench", Replicas: 1, Logger: slog.New(slog.DiscardHandler),
@@ -123,7 +125,7 @@ func newForgeSystem(b testing.TB, s *natsd.Server, work workers) *forgeSystem {
 	if err != nil {
 		b.Fatal(err)
 	}
-	f := &forgeSystem{bus: conn, meet: newMeeting()}
+	f := &forgeSystem{bus: conn, meet: newMeeting(), projects: projects}
 	ctx, cancel := context.WithCancel(context.Background())
 	var group sync.WaitGroup
 	b.Cleanup(func() {
@@ -139,19 +141,37 @@ func newForgeSystem(b testing.TB, s *natsd.Server, work workers) *forgeSystem {
 	})
 	<-ready
 	group.Go(func() { work(ctx, b, conn, f.meet) })
-	group.Go(func() {
-		_ = conn.Follow(ctx, project, 0, bus.Follower{Record: func(key forge.Key, _ uint64, rec forge.Record) error {
-			if !key.IsLane() && rec.Summary.Status == forge.StatusDone && rec.Summary.Settled {
-				f.meet.arrive(string(key.Intent))
-			}
-			return nil
-		}})
-	})
+	for n := range projects {
+		group.Go(func() { f.follow(ctx, projectOf(n)) })
+	}
 	return f
 }
 
+// projectOf is the nth of several projects.
+func projectOf(n int) forge.ProjectID { return forge.ProjectID(fmt.Sprintf("web%d", n)) }
+
+// place says which of several projects an intent is of.
+func place(id string, projects int) int {
+	h := fnv.New32a()
+	_, _ = h.Write([]byte(id))
+	return int(h.Sum32()) % projects
+}
+
+// follow notes the ends of a project's intents.
+func (f *forgeSystem) follow(ctx context.Context, p forge.ProjectID) {
+	_ = f.bus.Follow(ctx, p, 0, bus.Follower{Record: func(key forge.Key, _ uint64, rec forge.Record) error {
+		if !key.IsLane() && rec.Summary.Status == forge.StatusDone && rec.Summary.Settled {
+			f.meet.arrive(string(key.Intent))
+		}
+		return nil
+	}})
+}
+
 func (f *forgeSystem) submit(ctx context.Context, id forge.IntentID) error {
-	return f.bus.Send(ctx, submission(id))
+	ev := submission(id)
+	ev.To.Project = projectOf(place(string(id), f.projects))
+	ev.Submit.Intent.Project = ev.To.Project
+	return f.bus.Send(ctx, ev)
 }
 
 func (f *forgeSystem) wait(id forge.IntentID) time.Time { return f.meet.wait(string(id)) }
@@ -213,19 +233,23 @@ func trickle(b *testing.B, s system, m *meeting, round, n int) []time.Duration {
 // that they need: intents per second at saturation, and the time from a result to
 // the next command at low load, each as a ratio to the reference loop in the same
 // run, in turn. Every write is fsynced.
-func BenchmarkOrchestration(b *testing.B) { orchestrate(b, bareWorkers) }
+func BenchmarkOrchestration(b *testing.B) {
+	for _, projects := range []int{1, 4} {
+		b.Run(fmt.Sprintf("projects=%d", projects), func(b *testing.B) { orchestrate(b, bareWorkers, projects) })
+	}
+}
 
 // BenchmarkWorkers is BenchmarkOrchestration with workers as they are in service.
-func BenchmarkWorkers(b *testing.B) { orchestrate(b, serviceWorkers) }
+func BenchmarkWorkers(b *testing.B) { orchestrate(b, serviceWorkers, 1) }
 
-func orchestrate(b *testing.B, work workers) {
+func orchestrate(b *testing.B, work workers, projects int) {
 	b.Helper()
 	server, err := natsd.Start(b.Context(), natsd.Config{Dir: b.TempDir(), Purpose: "bench", Logger: slog.New(slog.DiscardHandler)})
 	if err != nil {
 		b.Fatal(err)
 	}
 	b.Cleanup(server.Shutdown)
-	ours, ref := newForgeSystem(b, server, work), newReference(b, server)
+	ours, ref := newForgeSystem(b, server, work, projects), newReference(b, server, projects)
 	const many, few = 500, 30
 	var rate, refRate []float64
 	var gaps, refGaps []time.Duration

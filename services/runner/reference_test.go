@@ -3,6 +3,7 @@ package runner_test
 import (
 	"context"
 	"fmt"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -16,15 +17,25 @@ import (
 
 // reference is a loop that does the same durable writes and reads as a runner
 // with its workers does for one intent with one task, and nothing else: no
-// state, no encoding, no decisions. What it cannot do faster, nobody can on this
-// server.
+// state, no encoding, no decisions. The one order that it keeps is that of the base
+// branch, which moves by one change at a time: a change lands when the one before has
+// been written down. What it cannot do faster, nobody can on this server.
 type reference struct {
-	nc   *nats.Conn
-	js   jetstream.JetStream
-	meet *meeting
-	lane chan chan error // who waits for a decision of the lane
-	stop []func()
+	nc    *nats.Conn
+	js    jetstream.JetStream
+	meet  *meeting
+	lanes []lane
+	stop  []func()
 }
+
+// lane is one project's.
+type lane struct {
+	waiting chan chan error // who waits for a decision
+	queue   chan string     // intents that wait for their turn to land
+	landed  chan struct{}   // one has landed, and that is written down
+}
+
+func (r *reference) lane(id string) *lane { return &r.lanes[place(id, len(r.lanes))] }
 
 // chain is what follows from what, as the rules of flow have it: each message
 // leads to the writes on its right. J is a decision in the intent's journal, L
@@ -49,7 +60,7 @@ var chain = map[string][]string{
 // Sizes of the messages, in bytes: about what ours have.
 var sizes = map[string]int{"J": 1500, "L": 500, "c": 900, "r": 400, "w": 300, "submit": 400}
 
-func newReference(b testing.TB, s *natsd.Server) *reference {
+func newReference(b testing.TB, s *natsd.Server, projects int) *reference {
 	b.Helper()
 	nc, err := nats.Connect(s.URL(), nats.Token(s.Token()))
 	if err != nil {
@@ -70,7 +81,10 @@ func newReference(b testing.TB, s *natsd.Server) *reference {
 			b.Fatal(err)
 		}
 	}
-	r := &reference{nc: nc, js: js, meet: newMeeting(), lane: make(chan chan error, 1000)}
+	r := &reference{nc: nc, js: js, meet: newMeeting(), lanes: make([]lane, projects)}
+	for i := range r.lanes {
+		r.lanes[i] = lane{waiting: make(chan chan error, 1000), queue: make(chan string, 10_000), landed: make(chan struct{})}
+	}
 	r.consume(b, "REF_INTENTS", "ref.submit.>", r.decide)
 	r.answer(b, nc)
 	r.consume(b, "REF_WAKES", "ref.w.>", r.decide)
@@ -84,31 +98,55 @@ func newReference(b testing.TB, s *natsd.Server) *reference {
 	})
 	ctx, cancel := context.WithCancel(context.Background())
 	b.Cleanup(cancel)
-	go r.decideForAll(ctx)
+	for i := range r.lanes {
+		go r.decideForAll(ctx, i)
+		go r.landOneByOne(ctx, i)
+	}
 	return r
 }
 
 // decideForAll is the lane: what waits for it shares a write, as ours does.
-func (r *reference) decideForAll(ctx context.Context) {
+func (r *reference) decideForAll(ctx context.Context, n int) {
+	l := &r.lanes[n]
 	for {
 		var batch []chan error
 		select {
-		case first := <-r.lane:
+		case first := <-l.waiting:
 			batch = append(batch, first)
 		case <-ctx.Done():
 			return
 		}
 		for more := true; more && len(batch) < 64; {
 			select {
-			case next := <-r.lane:
+			case next := <-l.waiting:
 				batch = append(batch, next)
 			default:
 				more = false
 			}
 		}
-		err := r.publish(ctx, "L", "x", "x")
+		err := r.publish(ctx, "L", "x", strconv.Itoa(n))
 		for _, done := range batch {
 			done <- err
+		}
+	}
+}
+
+// landOneByOne has the next change landed when the one before is written down.
+func (r *reference) landOneByOne(ctx context.Context, n int) {
+	l := &r.lanes[n]
+	for {
+		select {
+		case id := <-l.queue:
+			if r.publish(ctx, "c", "integrate", id) != nil {
+				return
+			}
+			select {
+			case <-l.landed:
+			case <-ctx.Done():
+				return
+			}
+		case <-ctx.Done():
+			return
 		}
 	}
 }
@@ -189,22 +227,30 @@ func (r *reference) decide(ctx context.Context, what, id string) error {
 		if name == "" {
 			name = "x"
 		}
-		var err error
-		if kind == "L" {
-			done := make(chan error, 1)
-			r.lane <- done
-			err = <-done
-		} else {
-			err = r.publish(ctx, kind, name, id)
-		}
-		if err != nil {
+		if err := r.write(ctx, kind, name, id); err != nil {
 			return err
+		}
+		if what == "r:integrate" && kind == "L" {
+			r.lane(id).landed <- struct{}{}
 		}
 	}
 	if what == "r:reflect" {
 		r.meet.arrive(id)
 	}
 	return nil
+}
+
+func (r *reference) write(ctx context.Context, kind, name, id string) error {
+	switch {
+	case kind == "L":
+		done := make(chan error, 1)
+		r.lane(id).waiting <- done
+		return <-done
+	case kind == "c" && name == "integrate":
+		r.lane(id).queue <- id
+		return nil
+	}
+	return r.publish(ctx, kind, name, id)
 }
 
 func (r *reference) work(_ context.Context, what, id string) error {

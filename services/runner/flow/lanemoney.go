@@ -3,7 +3,6 @@ package flow
 import (
 	"fmt"
 	"slices"
-	"time"
 
 	"github.com/pfl-forge/pfl-forge"
 )
@@ -12,7 +11,7 @@ import (
 // run. It is bookkeeping for all intents together; each keeps its own books too.
 type purse struct {
 	spent    float64
-	day      string // UTC
+	day      int64 // since 1970, UTC
 	today    float64
 	reserved []reservation
 	refused  []reservation // there was no money for them
@@ -86,7 +85,7 @@ func (l *Lane) pay(m *member, total float64) {
 
 // today turns the page when a new day has begun.
 func (l *Lane) today() {
-	if day := l.now.UTC().Format(time.DateOnly); day != l.purse.day {
+	if day := l.now.Unix() / (24 * 60 * 60); day != l.purse.day {
 		l.purse.day, l.purse.today = day, 0
 	}
 }
@@ -152,7 +151,7 @@ func (l *Lane) tellFunded(r reservation) {
 	l.say(r.intent, fundedID(r), forge.Event{Funded: r.answer()})
 }
 
-func fundedID(r reservation) string { return fmt.Sprintf("funded/%s/%s", r.intent, r.attempt) }
+func fundedID(r reservation) string { return "funded/" + string(r.intent) + "/" + r.attempt.String() }
 
 func (r *reservation) answer() *forge.Funded {
 	return &forge.Funded{Attempt: r.attempt, USD: r.usd, Reason: r.why}

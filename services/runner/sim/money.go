@@ -24,7 +24,7 @@ func (m *money) init(rng *rand.Rand) {
 	if rng.IntN(4) == 0 {
 		m.protected = []string{"f0"}
 	}
-	switch rng.IntN(4) {
+	switch rng.IntN(9) {
 	case 0:
 		m.budget.ProjectUSD = float64(2 + rng.IntN(10))
 	case 1:

@@ -113,7 +113,10 @@ func (w *world) deliver() bool {
 		i = w.rng.IntN(len(w.inputs))
 	}
 	ev := w.inputs[i]
-	n := w.rng.IntN(len(w.runners))
+	if w.rng.IntN(4) == 0 {
+		w.turn = w.rng.IntN(len(w.runners))
+	}
+	n := w.turn
 	crashed := false
 	ok := w.alive(n, func(d *machine.Driver) error {
 		crashed = true

@@ -29,6 +29,7 @@ type world struct {
 	jobs     []*job
 	runners  []*machine.Driver
 	down     []bool // runners that crashed and have not recovered since
+	turn     int    // the runner that takes inputs now
 	crashIn  int    // crash points until the runner crashes; 0: it does not
 	broken   error  // the first decision that must not be
 
