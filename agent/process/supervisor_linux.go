@@ -6,6 +6,7 @@ import (
 	"os"
 	"os/signal"
 	"runtime"
+	"sync"
 	"syscall"
 	"time"
 
@@ -78,6 +79,7 @@ func superviseTree() (verdict, error) {
 		// so the command does not outlive a supervisor that is killed.
 		sys.Pdeathsig = syscall.SIGKILL
 	}
+	reserveThreads()
 	child, err := os.StartProcess(o.Args[0], o.Args, &os.ProcAttr{
 		Dir: o.Dir, Sys: sys,
 		Files: []*os.File{os.Stdin, os.Stdout, os.Stderr}, //nolint:forbidigo // this is a main
@@ -97,6 +99,24 @@ func superviseTree() (verdict, error) {
 	v := reap(child.Pid, kill)
 	leaveGroup(o.Group)
 	return v, nil
+}
+
+// reserveThreads starts threads while that is possible. The runtime keeps them: it
+// would end this process if it needed one more when a command has used up all that
+// are allowed.
+func reserveThreads() {
+	const spare = 8
+	var all sync.WaitGroup
+	all.Add(spare)
+	for range spare {
+		go func() {
+			runtime.LockOSThread() // until all are here, so each is on a thread of its own
+			defer runtime.UnlockOSThread()
+			all.Done()
+			all.Wait()
+		}()
+	}
+	all.Wait()
 }
 
 // enter takes on what the sandbox lets the command see, and gives up on this thread,
