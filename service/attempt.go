@@ -125,6 +125,10 @@ func (a *attempt) do(ctx context.Context, h Handler) (forge.Result, error) {
 
 	stop()
 	watch.Wait()
+	cause := context.Cause(ctx)
+	if f := res.Failure; f != nil && f.Reason == forge.FailCrashed && (errors.Is(cause, ErrNotWanted) || errors.Is(cause, ErrDraining)) {
+		f.Reason, f.Message = forge.FailKilled, "stopped: "+cause.Error()
+	}
 	res.Attempt = a.cmd.Attempt
 	if res.Failure == nil && !res.Answers() {
 		res = forge.Result{Failure: &forge.Failure{Reason: forge.FailCrashed, Message: "the worker reported nothing: this is a bug in it"}}
@@ -132,7 +136,6 @@ func (a *attempt) do(ctx context.Context, h Handler) (forge.Result, error) {
 	res.To, res.Attempt, res.Replica = a.cmd.To, a.cmd.Attempt, a.run.Replica
 	res.StartedAt, res.Duration, res.Started = began.UTC(), time.Since(began), false
 	told.tell(forge.Progress{Kind: forge.ProgressEnded, Agent: res.Agent, Usage: res.Usage, Text: outcome(&res)})
-	cause := context.Cause(ctx)
 	if f := res.Failure; f != nil && cause == nil {
 		a.log.Warn("end", "duration", res.Duration, "outcome", f.Reason, "error", f.Message)
 	} else {

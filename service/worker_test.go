@@ -306,6 +306,29 @@ func TestRecheckCancels(t *testing.T) {
 	r.none()
 }
 
+// Whatever a handler makes of it, an attempt that we stopped did not crash.
+func TestACancelledAttemptDidNotCrash(t *testing.T) {
+	b := bustest.Start(t)
+	r := newRunner(t, b)
+	began := make(chan int, 1)
+	run(t, worker(t, b, func(ctx context.Context, cmd forge.Command, _ service.Progress) forge.Result {
+		began <- cmd.Attempt.Number
+		<-ctx.Done()
+		return forge.Result{
+			Usage:   forge.Usage{CostUSD: 0.5}, // so that it is reported
+			Failure: &forge.Failure{Reason: forge.FailCrashed, Message: "claude " + context.Cause(ctx).Error()},
+		}
+	}))
+	r.start(analyze(1))
+	get(t, began, "the start")
+	r.want()
+	r.dispatch(forge.Effects{Cancels: []forge.Attempt{analyze(1).Attempt}})
+	got := r.result()
+	if f := got.Failure; f == nil || f.Reason != forge.FailKilled || f.Message != "stopped: the attempt is not wanted any more" {
+		t.Errorf("got %+v", got.Failure)
+	}
+}
+
 func TestCostsOfACancelledAttemptAreReported(t *testing.T) {
 	b := bustest.Start(t)
 	r := newRunner(t, b)
