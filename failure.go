@@ -26,6 +26,7 @@ const (
 	FailSandbox       FailureReason = "sandbox" // demanded, and not to be had here
 	FailPromptTooLong FailureReason = "prompt_too_long"
 	FailKilled        FailureReason = "killed"
+	FailInterrupted   FailureReason = "interrupted" // its service ended
 	FailUnsafe        FailureReason = "unsafe"     // the change reaches out of its tree, or into what agents may not touch
 	FailConfig        FailureReason = "config"     // pfl-forge.yaml or the recipe is at fault: a person has to mend it
 	FailRepository    FailureReason = "repository" // git or the disk said no

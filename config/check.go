@@ -63,6 +63,14 @@ func (c *checker) project(p *Project) {
 		[]string{string(SandboxOff), string(SandboxAuto), string(SandboxRequire)})
 	c.oneOf("policy.network", string(p.Policy.Network), []string{string(NetworkFull), string(NetworkModel)})
 	c.oneOf("policy.command_network", string(p.Policy.CommandNetwork), []string{string(NetworkFull), string(NetworkNone)})
+	if p.Policy.Sandbox == SandboxOff {
+		if p.Policy.Network != NetworkFull {
+			c.fail("policy.network", "%s needs the sandbox, and policy.sandbox is off", p.Policy.Network)
+		}
+		if p.Policy.CommandNetwork != NetworkFull {
+			c.fail("policy.command_network", "%s needs the sandbox, and policy.sandbox is off", p.Policy.CommandNetwork)
+		}
+	}
 	c.grants("policy.sandbox_read", p.Policy.SandboxRead)
 	c.grants("policy.sandbox_write", p.Policy.SandboxWrite)
 	for _, name := range p.RecipeNames() {

@@ -169,6 +169,8 @@ func TestParseRefuses(t *testing.T) {
 		{"policy: {sandbox_write: [cache]}", `policy.sandbox_write[0]: "cache" must start with / or ~/`},
 		{"policy: {sandbox_write: ['~/../x']}", "policy.sandbox_write[0]: must not contain .."},
 		{"policy: {sandbox_write: [/dev/sda]}", "policy.sandbox_write[0]: is made for each sandbox"},
+		{"policy: {sandbox: off, network: model}", "policy.network: model needs the sandbox, and policy.sandbox is off"},
+		{"policy: {sandbox: off, command_network: none}", "policy.command_network: none needs the sandbox"},
 		{"policy: {protected_paths: [/etc]}", "policy.protected_paths[0]: \"/etc\" must be a path from the repository's root"},
 		{"policy: {protected_paths: ['a/**']}", "must be a path from the repository's root"},
 		{"policy: {protected_paths: ['[']}", "is no pattern"},

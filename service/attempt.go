@@ -73,9 +73,11 @@ func (r *run) take(ctx context.Context, h Handler, job *bus.Job) error {
 	case !wanted && (!h.Regardless || res.Failure != nil) && res.Usage == (forge.Usage{}): // what it cost is a fact
 		a.log.Info("drop a result that is not wanted")
 		return nil
-	case errors.Is(cause, ErrDraining) && res.Failure != nil:
+	case errors.Is(cause, ErrDraining) && res.Failure != nil && res.Usage == (forge.Usage{}):
 		a.log.Info("hand a command back")
 		return bus.Retry(0, ErrDraining)
+	case errors.Is(cause, ErrDraining) && res.Failure != nil: // what it cost has to be counted before it goes on
+		res.Failure = &forge.Failure{Reason: forge.FailInterrupted, Message: "the service ended; what the agent did so far is kept"}
 	}
 	pass()
 	job.Free()

@@ -51,6 +51,27 @@ func TestDrainLetsRunningWorkFinish(t *testing.T) {
 	}
 }
 
+// TestDrainTellsCosts: what an agent cost before its service ended counts, before
+// anybody goes on.
+func TestDrainTellsCosts(t *testing.T) {
+	b := bustest.Start(t)
+	r := newRunner(t, b)
+	h := newBlocked()
+	h.usage = forge.Usage{Calls: 1, OutputTokens: 7, CostUSD: 0.5}
+	w := worker(t, b, h.do)
+	w.Grace = time.Millisecond
+	drain, ended := drained(t, w)
+	r.start(analyze(1))
+	get(t, h.began, "the start")
+	drain()
+	if got := r.result(); got.Usage != h.usage || got.Failure == nil || got.Failure.Reason != forge.FailInterrupted {
+		t.Errorf("got %+v, failure %+v", got.Usage, got.Failure)
+	}
+	if err := get(t, ended, "the end of the drain"); err != nil {
+		t.Error(err)
+	}
+}
+
 func TestDrainHandsUnfinishedWorkBack(t *testing.T) {
 	b := bustest.Start(t)
 	r := newRunner(t, b)

@@ -58,7 +58,11 @@ func (s *Intent) analyzed(r *forge.Result) {
 	}
 	s.talk.heardOf(r.Session)
 	if a.Policy != nil {
+		first := !s.known
 		s.policy, s.known = *a.Policy, true
+		if first && s.usage.CostUSD > 0 {
+			s.settle() // of what was spent before it was known that there is a budget
+		}
 	}
 	if len(a.Clarifications) > 0 {
 		s.analyze.worked()

@@ -16,6 +16,7 @@ const (
 	tryAgain    afterFailure = iota // after a pause that doubles, as often as the policy allows
 	tryLater                        // the same, with a pause that a busy model needs
 	waitForIt                       // at a limit: another agent, or wait until its reset
+	carryOn                         // at once, and it counts for nothing
 	newSession                      // as tryAgain, in another conversation
 	raiseBudget                     // with more money, or a person
 	askPerson                       // trying again cannot help before a person has acted
@@ -38,6 +39,7 @@ var failureRules = map[forge.FailureReason]failureRule{
 	forge.FailMaxTurns:      {then: tryAgain, keep: true, tell: true},
 	forge.FailInvalidOutput: {then: tryAgain, keep: true, tell: true},
 	forge.FailKilled:        {then: tryAgain, keep: true},
+	forge.FailInterrupted:   {then: carryOn, keep: true},
 	forge.FailRepository:    {then: tryAgain, keep: true},
 	forge.FailUnsafe:        {then: tryAgain, tell: true},
 	forge.FailOverloaded:    {then: tryLater, keep: true},
@@ -84,6 +86,12 @@ func (s *Intent) failed(t *task, r *forge.Result) {
 		then = askPerson
 	}
 	switch {
+	case then == carryOn:
+		if step == forge.StepImplement {
+			t.Attempts--
+		}
+		s.adjust(ruleInterrupted, id, "%s", firstLine(r.Failure.Message))
+		s.goOn(t, step)
 	case then == raiseBudget:
 		s.adjust(ruleMoreMoney, id, "$%.2f spent by this call", r.Usage.CostUSD)
 		s.goOn(t, step)

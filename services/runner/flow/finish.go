@@ -37,6 +37,7 @@ func (s *Intent) status() forge.Status {
 // finish ends a run: those who wait for the intent are told at once, then it is
 // reflected upon.
 func (s *Intent) finish(status forge.Status) {
+	s.stopRefreshing()
 	s.intent.Status = status
 	s.endRun()
 	s.phase = phaseReflecting

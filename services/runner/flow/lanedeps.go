@@ -30,6 +30,7 @@ func (l *Lane) enter(id forge.IntentID, e *forge.Enter) (forge.Decision, error) 
 	m = next
 	l.intents[id] = m
 	l.activate(id, true)
+	l.release(func(r reservation) bool { return r.intent == id }) // of a run whose end did not arrive
 	l.admit(id, m)
 	return forge.Applied, nil
 }

@@ -207,6 +207,21 @@ func (s *Intent) refresh() {
 	})
 }
 
+// stopRefreshing gives up reading the policy again: the run is over.
+func (s *Intent) stopRefreshing() {
+	if !s.refreshing {
+		return
+	}
+	s.refreshing = false
+	s.open.cancelTimer(parkKey("", forge.StepAnalyze))
+	for _, a := range s.open.attempts() {
+		if a.Step == forge.StepAnalyze {
+			s.open.closeAttempt(a)
+			s.eff.Cancels = append(s.eff.Cancels, a)
+		}
+	}
+}
+
 // refreshed goes on with what waited for money.
 func (s *Intent) refreshed(r *forge.Result) {
 	s.refreshing = false
@@ -218,6 +233,15 @@ func (s *Intent) refreshed(r *forge.Result) {
 		s.reason = ""
 		s.startAnalysis()
 		return
+	}
+	if s.phase == phaseApproval {
+		s.gate()
+		return
+	}
+	for _, t := range s.guarded() {
+		if !s.guard(t) {
+			s.land(t)
+		}
 	}
 	for _, begins := range []bool{false, true} {
 		for _, t := range s.tasks {

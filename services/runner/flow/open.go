@@ -2,6 +2,7 @@ package flow
 
 import (
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/pfl-forge/pfl-forge"
@@ -61,6 +62,17 @@ func (o *open) hasTimerAt(key string, at time.Time) bool {
 func (o *open) idle() bool {
 	return len(o.commands) == 0 && len(o.timers) == 0 &&
 		!slices.ContainsFunc(o.notes, func(n note) bool { return n.reply })
+}
+
+// parkedUntil is when the first step that waits for its time goes on; zero if none does.
+func (o *open) parkedUntil() time.Time {
+	var first time.Time
+	for _, t := range o.timers {
+		if strings.HasPrefix(t.Key, "park/") && (first.IsZero() || t.At.Before(first)) {
+			first = t.At
+		}
+	}
+	return first
 }
 
 func (o *open) attempts() []forge.Attempt {

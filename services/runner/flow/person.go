@@ -92,7 +92,8 @@ func (s *Intent) approve(a *forge.Approve, by string) (forge.Decision, error) {
 	waits := s.phase == phaseApproval || len(guarded) > 0
 	switch {
 	case waits && len(s.policy.Approvers) > 0 && !slices.Contains(s.policy.Approvers, by):
-		return refuse("%q may not approve; those who may are: %s (policy.approvers)", by, strings.Join(s.policy.Approvers, ", "))
+		return refuse("%q may not approve; those who may are: %s (policy.approvers; if that has changed: pfl-forge retry %s)",
+			by, strings.Join(s.policy.Approvers, ", "), s.key.Intent)
 	case len(guarded) > 0 && a.Plan != "" && a.Plan != hashChanges(guarded):
 		return refuse("the changes are %s now, not %s; look at them with `pfl-forge show %s` and approve again", hashChanges(guarded), a.Plan, s.key.Intent)
 	case len(guarded) > 0:
@@ -204,14 +205,15 @@ func (s *Intent) withdrawAttempts() {
 }
 
 func (s *Intent) retry(r *forge.Retry) (forge.Decision, error) {
-	waiting, broke := s.waitingTasks(), s.isBroke()
+	waiting := s.waitingTasks()
+	stale := s.isBroke() || s.phase == phaseApproval || len(s.guarded()) > 0 // a change of the policy may help
 	switch {
 	case r.BudgetUSD < 0 || r.BudgetUSD != r.BudgetUSD:
 		return forge.Refused, &forge.FieldError{Field: "budget_usd", Reason: "must be a positive amount"}
 	case !s.intent.Status.Failed() && s.refreshing:
 		return ignore("the project's policy is being read again already")
-	case !s.intent.Status.Failed() && len(waiting) == 0 && !broke:
-		return refuse("the intent is %s; only what failed, or waits for your files or for money, can be retried", s.intent.Status)
+	case !s.intent.Status.Failed() && len(waiting) == 0 && !stale:
+		return refuse("the intent is %s; only what failed, or waits for you, can be retried", s.intent.Status)
 	}
 	if r.BudgetUSD > 0 {
 		s.intent.BudgetUSD = r.BudgetUSD
@@ -223,7 +225,7 @@ func (s *Intent) retry(r *forge.Retry) (forge.Decision, error) {
 		for _, t := range waiting {
 			s.land(t)
 		}
-		if broke {
+		if stale {
 			s.refresh()
 		}
 		return forge.Applied, nil

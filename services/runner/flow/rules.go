@@ -23,7 +23,8 @@ const (
 	ruleFallback        = "fallback"        // an agent is at its limit: another one, in a new session
 	ruleMoreMoney       = "more-money"      // a call used up what was set aside for it: the same session goes on with more
 	ruleBudget          = "wait-for-budget"
-	ruleReclaim         = "reclaim" // its own replica did not take the work: any replica
+	ruleInterrupted     = "interrupted" // its service ended: the same session goes on in the next one
+	ruleReclaim         = "reclaim"     // its own replica did not take the work: any replica
 	ruleFailDependents  = "fail-dependents"
 	ruleTaskFailed      = "task-failed"
 )

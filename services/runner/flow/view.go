@@ -3,6 +3,7 @@ package flow
 import (
 	"fmt"
 	"slices"
+	"time"
 
 	"github.com/pfl-forge/pfl-forge"
 )
@@ -71,6 +72,8 @@ func (s *Intent) waiting() (forge.Waiting, string) {
 			}
 		}
 		return "", "waits for " + joinIDs(ids, ", ")
+	case len(s.open.commands) == 0 && !s.open.parkedUntil().IsZero():
+		return "", "tries again at " + s.open.parkedUntil().UTC().Format(time.DateTime) + " UTC"
 	case s.phase == phaseWorking:
 		done := 0
 		for _, t := range s.tasks {

@@ -107,7 +107,7 @@ func (w *world) perform(c *forge.Command) *forge.Result {
 	if w.chance(12) {
 		reasons := []forge.FailureReason{
 			forge.FailCrashed, forge.FailTimeout, forge.FailLostSession, forge.FailConfig, forge.FailQuota, forge.FailRateLimited,
-			forge.FailOverloaded, forge.FailRefused, forge.FailBudget, forge.FailPromptTooLong,
+			forge.FailOverloaded, forge.FailRefused, forge.FailBudget, forge.FailPromptTooLong, forge.FailInterrupted,
 		}
 		f := forge.Failure{Reason: reasons[w.rng.IntN(len(reasons))], Message: "the agent failed"}
 		if f.Reason == forge.FailQuota && w.rng.IntN(2) == 0 {

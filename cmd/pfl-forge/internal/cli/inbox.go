@@ -130,10 +130,11 @@ func commands(s *forge.Summary) []string {
 	case forge.WaitingDirty:
 		return append([]string{"git commit or git stash, then pfl-forge retry " + id, "pfl-forge cancel " + id, show}, showTasks(s)...)
 	case forge.WaitingBudget:
-		return []string{
-			"pfl-forge retry " + id + " --budget USD", "raise budget in " + config.FileName + " and commit it, then pfl-forge retry " + id,
-			"pfl-forge cancel " + id, show,
+		more := "pfl-forge retry " + id + " --budget USD"
+		if strings.Contains(s.Reason, "budget.") { // of all intents together
+			more = "raise the budget in " + config.FileName + " and commit it, then pfl-forge retry " + id
 		}
+		return []string{more, "pfl-forge cancel " + id, show}
 	case forge.WaitingFailed:
 		return append([]string{
 			"pfl-forge retry " + id, "pfl-forge retry " + id + " --with 'instructions'", "pfl-forge cancel " + id, show,

@@ -116,6 +116,11 @@ var reasons = []Reason{
 		"retry",
 	},
 	{
+		forge.FailInterrupted, "its service ended while it worked",
+		"goes on at once, in the same session and tree; it counts for nothing",
+		"nothing",
+	},
+	{
 		forge.FailUnsafe, "its change reaches out of its tree, or into what it may not touch",
 		again,
 		"look at the change; retry --with 'instructions' to stay clear of that, or cancel",
