@@ -70,14 +70,16 @@ func (r *run) take(ctx context.Context, h Handler, job *bus.Job) error {
 	switch {
 	case takenAway(ctx, cause):
 		return bus.ErrLeaseLost
-	case !wanted && (!h.Regardless || res.Failure != nil) && res.Usage == (forge.Usage{}): // what it cost is a fact
+	case res.Usage != (forge.Usage{}): // what it cost is a fact, and is counted before anybody goes on
+		if errors.Is(cause, ErrDraining) && res.Failure != nil {
+			res.Failure = &forge.Failure{Reason: forge.FailInterrupted, Message: "the service ended; what the agent did so far is kept"}
+		}
+	case !wanted && (!h.Regardless || res.Failure != nil):
 		a.log.Info("drop a result that is not wanted")
 		return nil
-	case errors.Is(cause, ErrDraining) && res.Failure != nil && res.Usage == (forge.Usage{}):
+	case errors.Is(cause, ErrDraining) && res.Failure != nil:
 		a.log.Info("hand a command back")
 		return bus.Retry(0, ErrDraining)
-	case errors.Is(cause, ErrDraining) && res.Failure != nil: // what it cost has to be counted before it goes on
-		res.Failure = &forge.Failure{Reason: forge.FailInterrupted, Message: "the service ended; what the agent did so far is kept"}
 	}
 	pass()
 	job.Free()

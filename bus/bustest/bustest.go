@@ -6,6 +6,7 @@ import (
 	"context"
 	"log/slog"
 	"net"
+	"runtime"
 	"testing"
 	"time"
 
@@ -17,9 +18,10 @@ import (
 // Server is a nats-server on a loopback port, with its store in a temporary
 // directory. It does not wait for the disk.
 type Server struct {
-	opts *server.Options
-	nats *server.Server
-	url  string
+	opts  *server.Options
+	nats  *server.Server
+	url   string
+	buses []*bus.Bus
 }
 
 // Start returns a bus on a server of its own, with all streams made.
@@ -66,11 +68,22 @@ func (s *Server) Stop() {
 	s.nats.WaitForShutdown()
 }
 
-// Restart is Stop and Start.
+// Restart is Stop and Start. Those that Connect returned are connected again when it
+// returns: what is asked before that is lost, and only missed when its time is over.
 func (s *Server) Restart(t testing.TB) {
 	t.Helper()
 	s.Stop()
 	s.Start(t)
+	ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
+	defer cancel()
+	for _, b := range s.buses {
+		for b.Ping(ctx) != nil {
+			if ctx.Err() != nil {
+				t.Fatal("bustest: a client does not connect again")
+			}
+			runtime.Gosched()
+		}
+	}
 }
 
 // URL returns where clients connect.
@@ -90,6 +103,7 @@ func (s *Server) Connect(t testing.TB) *bus.Bus {
 	if err := b.Ensure(ctx); err != nil {
 		t.Fatalf("bustest: %v", err)
 	}
+	s.buses = append(s.buses, b)
 	return b
 }
 
