@@ -27,9 +27,9 @@ const (
 	FailPromptTooLong FailureReason = "prompt_too_long"
 	FailKilled        FailureReason = "killed"
 	FailInterrupted   FailureReason = "interrupted" // its service ended
-	FailUnsafe        FailureReason = "unsafe"     // the change reaches out of its tree, or into what agents may not touch
-	FailConfig        FailureReason = "config"     // pfl-forge.yaml or the recipe is at fault: a person has to mend it
-	FailRepository    FailureReason = "repository" // git or the disk said no
+	FailUnsafe        FailureReason = "unsafe"      // the change reaches out of its tree, or into what agents may not touch
+	FailConfig        FailureReason = "config"      // pfl-forge.yaml or the recipe is at fault: a person has to mend it
+	FailRepository    FailureReason = "repository"  // git or the disk said no
 )
 
 // Failure is why an attempt did not do its job.
