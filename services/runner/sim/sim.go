@@ -113,7 +113,7 @@ func (w *world) deliver() bool {
 		i = w.rng.IntN(len(w.inputs))
 	}
 	ev := w.inputs[i]
-	if w.rng.IntN(4) == 0 {
+	if w.rng.IntN(12) == 0 {
 		w.turn = w.rng.IntN(len(w.runners))
 	}
 	n := w.turn
