@@ -67,6 +67,10 @@ func UseIn(tool string, input func(dir string) any) Step {
 // Answer replies with the structured answer.
 func Answer(answer any) Step { return Use("StructuredOutput", answer) }
 
+// SayJSON replies with a value as JSON text, which is how a model answers where no
+// tool takes the answer.
+func SayJSON(v any) Step { return Say(string(encode(v))) }
+
 // Fail replies with an HTTP error.
 func Fail(status int, errorType, message string) Step {
 	return Always(Reply{Status: status, ErrorType: errorType, Text: message})

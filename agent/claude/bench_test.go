@@ -14,6 +14,7 @@ import (
 	"github.com/pfl-forge/pfl-forge"
 	"github.com/pfl-forge/pfl-forge/agent"
 	"github.com/pfl-forge/pfl-forge/agent/agenttest"
+	"github.com/pfl-forge/pfl-forge/agent/agenttest/conformance"
 	"github.com/pfl-forge/pfl-forge/agent/claude"
 	"github.com/pfl-forge/pfl-forge/agent/process"
 )
@@ -86,8 +87,8 @@ func checkout(t testing.TB) string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	write(t, filepath.Join(dir, "greeting.txt"), "hello\n")
-	write(t, filepath.Join(dir, "CLAUDE.md"), "REPOSITORY-CONVENTIONS\n")
+	conformance.Write(t, filepath.Join(dir, "greeting.txt"), "hello\n")
+	conformance.Write(t, filepath.Join(dir, "CLAUDE.md"), "REPOSITORY-CONVENTIONS\n")
 	for _, args := range [][]string{
 		{"init", "-q", "-b", "main"},
 		{"add", "."},
@@ -105,16 +106,6 @@ func git(t testing.TB, dir string, args ...string) string {
 		t.Fatalf("git %q: %v\n%s", args, err, out)
 	}
 	return strings.TrimSpace(string(out))
-}
-
-func write(t testing.TB, path, text string) {
-	t.Helper()
-	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
-		t.Fatal(err)
-	}
 }
 
 func (b *bench) run() (agent.Outcome, error) {
@@ -175,7 +166,7 @@ var approve = agenttest.Answer(object{"verdict": "approved", "issues": []string{
 func script(t *testing.T, text string, change func(*agent.Call)) (agent.Outcome, error) {
 	t.Helper()
 	cli := filepath.Join(t.TempDir(), "claude")
-	write(t, cli, "#!/bin/sh\n[ \"$1\" = --version ] && echo '2.1.197 (Claude Code)' && exit\ncat >prompt\n"+text+"\n")
+	conformance.Write(t, cli, "#!/bin/sh\n[ \"$1\" = --version ] && echo '2.1.197 (Claude Code)' && exit\ncat >prompt\n"+text+"\n")
 	if err := os.Chmod(cli, 0o700); err != nil {
 		t.Fatal(err)
 	}

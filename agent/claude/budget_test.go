@@ -14,6 +14,7 @@ import (
 	"github.com/pfl-forge/pfl-forge"
 	"github.com/pfl-forge/pfl-forge/agent"
 	"github.com/pfl-forge/pfl-forge/agent/agenttest"
+	"github.com/pfl-forge/pfl-forge/agent/agenttest/conformance"
 	"github.com/pfl-forge/pfl-forge/agent/claude"
 	"github.com/pfl-forge/pfl-forge/agent/price"
 )
@@ -58,7 +59,7 @@ echo '{"type":"stream_event","event":{"type":"message_delta","usage":{"output_to
 	var closed atomic.Int32
 	counted := forge.Usage{InputTokens: 5, OutputTokens: 6, CacheReadTokens: 7, CacheWriteTokens: 8, CostUSD: 0.2, Calls: 9}
 	path := filepath.Join(t.TempDir(), "claude")
-	write(t, path, "#!/bin/sh\n[ \"$1\" = --version ] && echo '2.1.197 (Claude Code)' && exit\nenv >env\n"+message("1")+"exec sleep 600\n")
+	conformance.Write(t, path, "#!/bin/sh\n[ \"$1\" = --version ] && echo '2.1.197 (Claude Code)' && exit\nenv >env\n"+message("1")+"exec sleep 600\n")
 	if err := os.Chmod(path, 0o700); err != nil {
 		t.Fatal(err)
 	}
@@ -91,7 +92,7 @@ echo '{"type":"stream_event","event":{"type":"message_delta","usage":{"output_to
 func TestConnectionKnowsTheLimit(t *testing.T) {
 	until := time.Now().Add(time.Hour)
 	path := filepath.Join(t.TempDir(), "claude")
-	write(t, path, "#!/bin/sh\n[ \"$1\" = --version ] && echo '2.1.197 (Claude Code)' && exit\n"+
+	conformance.Write(t, path, "#!/bin/sh\n[ \"$1\" = --version ] && echo '2.1.197 (Claude Code)' && exit\n"+
 		`echo '{"type":"result","subtype":"success","is_error":true,"api_error_status":429,"result":"slow down"}'; exit 1`)
 	if err := os.Chmod(path, 0o700); err != nil {
 		t.Fatal(err)

@@ -9,6 +9,7 @@ import (
 	"github.com/pfl-forge/pfl-forge"
 	"github.com/pfl-forge/pfl-forge/agent"
 	"github.com/pfl-forge/pfl-forge/agent/agenttest"
+	"github.com/pfl-forge/pfl-forge/agent/agenttest/conformance"
 	"github.com/pfl-forge/pfl-forge/agent/claude"
 )
 
@@ -95,7 +96,7 @@ func TestSessionMovesAlone(t *testing.T) {
 		if err != nil || !filepath.IsLocal(f) {
 			t.Fatal(f, err)
 		}
-		write(t, filepath.Join(elsewhere, f), string(data))
+		conformance.Write(t, filepath.Join(elsewhere, f), string(data))
 	}
 	if err := os.RemoveAll(b.call.StateDir); err != nil {
 		t.Fatal(err)

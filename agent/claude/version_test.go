@@ -9,6 +9,7 @@ import (
 
 	"github.com/pfl-forge/pfl-forge"
 	"github.com/pfl-forge/pfl-forge/agent"
+	"github.com/pfl-forge/pfl-forge/agent/agenttest/conformance"
 	"github.com/pfl-forge/pfl-forge/agent/claude"
 )
 
@@ -20,7 +21,7 @@ func TestVersions(t *testing.T) {
 	changed := time.Now().Add(-time.Hour)
 	install := func(says string) {
 		changed = changed.Add(time.Minute)
-		write(t, path, "#!/bin/sh\n[ \"$1\" = --version ] && { echo x >>"+asked+"; "+says+"; }\n"+
+		conformance.Write(t, path, "#!/bin/sh\n[ \"$1\" = --version ] && { echo x >>"+asked+"; "+says+"; }\n"+
 			`echo '{"type":"result","subtype":"success","is_error":false,"result":"done"}'`+"\n")
 		if err := os.Chmod(path, 0o700); err != nil {
 			t.Fatal(err)

@@ -1,7 +1,6 @@
 package codex_test
 
 import (
-	"encoding/json"
 	"path/filepath"
 	"testing"
 
@@ -14,14 +13,6 @@ import (
 )
 
 type object = map[string]any
-
-func answer(v any) agenttest.Step {
-	data, err := json.Marshal(v)
-	if err != nil {
-		panic(err)
-	}
-	return agenttest.Say(string(data))
-}
 
 func TestConformance(t *testing.T) {
 	conformance.Run(t, conformance.Backend{
@@ -37,7 +28,7 @@ func TestConformance(t *testing.T) {
 		},
 		Model:  "gpt-5-codex",
 		Shell:  func(command string) agenttest.Step { return agenttest.Use("exec_command", object{"cmd": command}) },
-		Answer: answer,
+		Answer: agenttest.SayJSON,
 		Trap:   trap,
 	})
 }

@@ -1,7 +1,6 @@
 package gemini_test
 
 import (
-	"encoding/json"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -15,14 +14,6 @@ import (
 )
 
 type object = map[string]any
-
-func answer(v any) agenttest.Step {
-	data, err := json.Marshal(v)
-	if err != nil {
-		panic(err)
-	}
-	return agenttest.Say(string(data))
-}
 
 func TestConformance(t *testing.T) {
 	conformance.Run(t, conformance.Backend{
@@ -43,7 +34,7 @@ func TestConformance(t *testing.T) {
 		Write: func(path string) agenttest.Step {
 			return agenttest.Use("write_file", object{"file_path": path, "content": "x"})
 		},
-		Answer: answer,
+		Answer: agenttest.SayJSON,
 		Trap:   trap,
 	})
 }
@@ -67,7 +58,7 @@ func trap(t testing.TB, dir, evil, command string) {
 // its business.
 func TestConventionsStayInside(t *testing.T) {
 	model := agenttest.NewServer(t)
-	base := model.Script("main", agenttest.InOrder(answer(object{"verdict": "approved", "issues": []string{}})))
+	base := model.Script("main", agenttest.InOrder(agenttest.SayJSON(object{"verdict": "approved", "issues": []string{}})))
 	dir := filepath.Join(t.TempDir(), "checkout")
 	secret := filepath.Join(filepath.Dir(dir), "secret.md")
 	conformance.Write(t, secret, "PLANTED-SECRET\n")

@@ -50,7 +50,9 @@ func (a *app) retryCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "retry <id>...",
 		Short: "run what failed, or waits for your files or for money, again",
-		Args:  atLeast(1, "the id of an intent"),
+		Long: "Run what failed, or waits for your files or for money, again. An intent that waits for money or for approval goes on by the\n" +
+			"project's policy as it is now on the base branch.",
+		Args: atLeast(1, "the id of an intent"),
 		ValidArgsFunction: a.complete(func(s *forge.Summary) bool {
 			return s.Waiting == forge.WaitingFailed || s.Waiting == forge.WaitingDirty || s.Waiting == forge.WaitingBudget
 		}, 0),
