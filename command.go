@@ -27,7 +27,13 @@ type Command struct {
 	Reviews      []Review       // review, implement: the reviews so far
 	Land         *Land          // integrate
 	History      *History       // reflect: the run so far
-	Observations []Observation  // reflect: unprocessed ones
+	Observations []Observation  // reflect, observe: unprocessed ones of the whole project
+	Past         []PastRun      // analyze, architect, observe: earlier runs, the most relevant first
+	Known        []Proposal     // reflect: what was proposed before
+	Histories    []History      // reflect: further runs that ended meanwhile
+	Overlaps     []Overlap      // implement: tasks under way that this one does not merge with
+	Patterns     []Pattern      // abstract
+	Insufficient string         // architect: why the analysis was not sufficient
 }
 
 // ID names the command; the same decision always makes the same id.
@@ -49,7 +55,8 @@ type Result struct {
 	Usage        Usage
 	Observations []Observation
 	Failure      *Failure
-	Started      bool // the replica that the command was addressed to has begun; more follows
+	Started      bool    // the replica that the command was addressed to has begun; more follows
+	Policy       *Policy // audit, observe: the project's
 
 	Analysis       *Analysis
 	Implementation *Implementation
@@ -57,10 +64,13 @@ type Result struct {
 	Review         *Review
 	Integration    *Integration
 	Reflection     *Reflection
+	Audit          *Audit
+	Observed       *Observed
+	Abstraction    *Abstraction
 }
 
 // Machine returns the key of the machine that decides on the result:
-// integrations belong to the lane, everything else to the intent.
+// integrations and reflections belong to the lane, everything else to the intent.
 func (r *Result) Machine() Key {
 	if r.Attempt.Step == StepIntegrate {
 		return r.To.Lane()
@@ -71,8 +81,14 @@ func (r *Result) Machine() Key {
 // Answers reports whether the result carries the payload of its step.
 func (r *Result) Answers() bool {
 	switch r.Attempt.Step {
-	case StepAnalyze:
+	case StepAnalyze, StepArchitect:
 		return r.Analysis != nil
+	case StepAudit:
+		return r.Audit != nil
+	case StepObserve:
+		return r.Observed != nil
+	case StepAbstract:
+		return r.Abstraction != nil
 	case StepImplement:
 		return r.Implementation != nil
 	case StepRebase:
@@ -87,9 +103,12 @@ func (r *Result) Answers() bool {
 	return false
 }
 
-// Analysis is what analyze found.
+// Analysis is what analyze or architect found: tasks, or the parts that the intent
+// is to be taken apart into, or questions, or that it takes a deeper look.
 type Analysis struct {
 	Tasks          []TaskPlan
+	Children       []ChildPlan
+	Insufficient   string          // analyze: why a deeper look is needed
 	Clarifications []Clarification // asked when not empty
 	Type           string
 	Risk           Risk
@@ -110,6 +129,17 @@ type TaskPlan struct {
 	Complexity    Complexity
 	DependsOn     []string // names
 	Item          string
+	Write         *FileWrite
+}
+
+// ChildPlan is a part of an intent that becomes an intent of its own.
+type ChildPlan struct {
+	Name      string // unique within an analysis
+	Title     string
+	Body      string
+	Type      string
+	Risk      Risk
+	DependsOn []string // names
 }
 
 // Implementation is what implement left.
@@ -132,6 +162,7 @@ type Rebase struct {
 	Files     []string
 	Conflicts []string // files; when not empty, nothing was rebased
 	Verify    *VerifyReport
+	Overlaps  []Overlap // tasks under way that it does not merge with
 }
 
 // VerifyReport is what the verify commands said; nil where none are configured.
@@ -165,10 +196,11 @@ type Integration struct {
 	Candidate *Rebase // changed, verify_failed: the rebased change
 }
 
-// Reflection is what reflect proposes and which observations it read.
+// Reflection is what reflect proposes, and the ids of the observations that it
+// read.
 type Reflection struct {
 	Proposals []Intent
-	Processed int
+	Read      []string
 }
 
 // Policy is the part of a project's configuration that rules of the flow read.
@@ -183,6 +215,16 @@ type Policy struct {
 	Fallbacks        int      // further agents to turn to when one is at a limit
 	ProtectedPaths   []string // a change below these waits for a person, also after an approved review
 	Approvers        []string // who may approve; empty: everybody who may publish an approval
+	MaxDepth         int      // of intents within intents; 0: none is taken apart
+	Reflection       ReflectionPolicy
+}
+
+// ReflectionPolicy bounds what reflection adds to the work by itself.
+type ReflectionPolicy struct {
+	Off            bool
+	MaxGeneration  int // how many reflections may lie between an intent and what a person wanted
+	ProposalsADay  int // of the project, UTC
+	ProposalsATime int
 }
 
 // Budget bounds what agents may cost, in US dollars; 0: no bound.
@@ -207,5 +249,7 @@ func DefaultPolicy() Policy {
 		RetryBackoff:     time.Second,
 		ClaimTimeout:     30 * time.Second,
 		AttemptTimeout:   time.Hour,
+		MaxDepth:         3,
+		Reflection:       ReflectionPolicy{MaxGeneration: 2, ProposalsADay: 20, ProposalsATime: 5},
 	}
 }

@@ -19,6 +19,12 @@ type Event struct {
 	Answer  *Answer
 	Retry   *Retry
 	Cancel  *Cancel
+	Pause   *Pause
+	Resume  *Resume
+
+	// From people, to the lane. Cancel, Pause and Resume go there as well, and are
+	// about every intent of the project then.
+	Reflect *Reflect
 
 	// From workers and clocks: integrate results go to the lane, the rest to
 	// the intent.
@@ -31,6 +37,11 @@ type Event struct {
 	Reserved        *Reserved
 	Landed          *Landed
 	Funded          *Funded
+	Child           *Child
+	Reflected       *Reflected
+
+	// From one intent to another.
+	Forecast *Forecast
 
 	// From an intent to the lane of its project.
 	Enter    *Enter
@@ -45,7 +56,8 @@ type Event struct {
 
 // Submit asks for an intent.
 type Submit struct {
-	Intent Intent
+	Intent  Intent
+	Vouched bool // a person approved the larger intent that this one is a part of
 }
 
 // Edit changes fields of an intent; nil fields stay as they are.
@@ -81,10 +93,27 @@ type Retry struct {
 	BudgetUSD    float64 // the intent's new budget; 0: as it was
 }
 
-// Cancel stops an intent. The commits that landed stay.
+// Cancel stops an intent, or one task of it. The commits that landed stay.
 type Cancel struct {
 	Reason string
+	Task   TaskID // empty: the whole intent
 }
+
+// Pause stops agents and keeps what they did, until somebody says Resume.
+type Pause struct {
+	Reason string
+	Task   TaskID // empty: the whole intent
+	Number int    // from the lane, for the whole project: of its pauses, from 1
+}
+
+// Resume goes on with what was paused.
+type Resume struct {
+	Task   TaskID
+	Number int // from the lane: of the pause that is over
+}
+
+// Reflect asks for a reflection now.
+type Reflect struct{}
 
 // TimerFired says that a timer's time has come.
 type TimerFired struct {
@@ -94,15 +123,22 @@ type TimerFired struct {
 
 // Enter asks the lane to admit an intent, or, after a retry, to re-admit it.
 type Enter struct {
-	Run   int
-	Title string
+	Run        int
+	Title      string
+	Type       string
+	Parent     IntentID
+	Source     Source
+	Generation int
 }
 
 // Admitted lets an intent start, and tells what else is going on.
 type Admitted struct {
 	Run    int
 	Active []ActiveIntent
-	Budget Budget // of the project, as far as the lane knows it
+	Budget Budget    // of the project, as far as the lane knows it
+	Past   []PastRun // earlier runs of the project, the most relevant first
+	Paused int       // number of the project's pause, if it is paused
+	Unread []Observation
 }
 
 // ActiveIntent is what an analysis is told of another intent of the project.
@@ -186,6 +222,39 @@ type End struct {
 	Number   int // counted from 1: a run that ended may end otherwise, when a person cancels it
 	Status   Status
 	SpentUSD float64 // by the intent in all its runs
+	Past     *PastRun
+	Reflect  *ReflectOn // nothing is to be reflected upon if nil
+}
+
+// ReflectOn is what a reflection reads of a run.
+type ReflectOn struct {
+	Intent  Intent
+	History History // with what was observed
+	Policy  ReflectionPolicy
+}
+
+// Child tells an intent about a part of it that is an intent of its own.
+type Child struct {
+	Intent IntentID
+	Run    int
+	Number int    // of its newest end; 0: it has begun
+	Status Status // how it ended; proposed when it has begun
+}
+
+// Reflected tells an intent that its run was reflected upon.
+type Reflected struct {
+	Run      int
+	Step     StepRecord
+	Read     []string     // ids of its own observations that were read
+	Proposed []Proposal   // with their ids
+	Dropped  []Adjustment // proposals that were not submitted, and why
+}
+
+// Forecast tells an intent that a task of it does not merge with a task of another
+// one as they are now, or, without files, that it does again.
+type Forecast struct {
+	TaskID TaskID
+	Other  Overlap
 }
 
 // Spend asks the lane to set money aside for one call of an agent.

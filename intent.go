@@ -13,6 +13,8 @@ type Intent struct {
 	Risk           Risk // the highest of what was declared and what was judged
 	Status         Status
 	Parent         IntentID // empty unless this is a part of a larger intent
+	Depth          int      // how many parents are above it
+	Generation     int      // how many reflections lie between it and what a person or system wanted
 	DependsOn      []IntentID
 	Clarifications []Clarification
 	Criteria       []string // makes it a goal
@@ -35,6 +37,12 @@ func (i *Intent) NeedsClarification() bool {
 	}
 	return false
 }
+
+// The types of intents that have a flow of their own.
+const (
+	TypeAudit           = "audit"            // look and report
+	TypeSkillExtraction = "skill_extraction" // make skills of patterns in the project's history
+)
 
 // Clarification is a question to a person. A nil Answer means: not answered.
 type Clarification struct {

@@ -49,6 +49,7 @@ const (
 	WaitingFailed        Waiting = "failed" // blocked or error: look at it, then retry or cancel
 	WaitingDirty         Waiting = "dirty"  // uncommitted changes are in the way
 	WaitingBudget        Waiting = "budget" // raise it, or let it be
+	WaitingPaused        Waiting = "paused" // resume it
 )
 
 // Summary is a machine's state as lists show it. The last record of a journal
@@ -74,6 +75,17 @@ type Summary struct {
 	Usage     Usage
 	CreatedAt time.Time
 	UpdatedAt time.Time
+	Parent    IntentID
+	Children  []ChildSummary
+	Requester string // who wanted it
+	Approver  string // who approved it, if that was needed
+}
+
+// ChildSummary is a part of an intent as lists show it.
+type ChildSummary struct {
+	ID     IntentID
+	Title  string
+	Status Status
 }
 
 // Wants reports whether the result of an attempt would still be decided on.
@@ -89,6 +101,9 @@ type TaskSummary struct {
 	Step    Step // empty if none is under way
 	Attempt int
 	Detail  string // why it failed or waits
+	Paused  bool
+
+	Overlaps []Overlap // tasks under way that it does not merge with
 }
 
 // View is everything that is known of one intent, for files and people.
@@ -99,6 +114,7 @@ type View struct {
 	Reviews      []Review
 	History      []History // one per finished run
 	Observations []Observation
+	Audit        *Audit // of an intent of type audit
 	Seq          uint64 // of the last journal record in it
 }
 

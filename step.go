@@ -9,9 +9,14 @@ import (
 // its commands and results travel on.
 type Step string
 
-// The steps of the default flow, in order.
+// The steps. A default flow runs analyze, implement, rebase, review, integrate and
+// reflect; the rest take the place of analyze where they are named.
 const (
 	StepAnalyze   Step = "analyze"
+	StepArchitect Step = "architect" // after an analysis that was not sufficient
+	StepAudit     Step = "audit"     // intents of type audit: looks and reports, changes nothing
+	StepObserve   Step = "observe"   // intents of type skill_extraction: finds patterns
+	StepAbstract  Step = "abstract"  // the same: makes skills of them
 	StepImplement Step = "implement"
 	StepRebase    Step = "rebase" // includes the verify commands
 	StepReview    Step = "review"
@@ -21,7 +26,10 @@ const (
 
 // Steps lists every step that a worker can be given, in the order of the flow.
 func Steps() []Step {
-	return []Step{StepAnalyze, StepImplement, StepRebase, StepReview, StepIntegrate, StepReflect}
+	return []Step{
+		StepAnalyze, StepArchitect, StepAudit, StepObserve, StepAbstract,
+		StepImplement, StepRebase, StepReview, StepIntegrate, StepReflect,
+	}
 }
 
 // ParseStep returns s as a step.

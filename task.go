@@ -21,6 +21,7 @@ type Task struct {
 	Head          string // last commit produced
 	Commit        string // commit on the base branch, once integrated
 	Failure       string // why it failed, or why it waits
+	Write         *FileWrite
 }
 
 // Complexity picks the model that implements a task.
@@ -83,12 +84,26 @@ type Evidence struct {
 
 // Observation is something that an agent noticed while it worked.
 type Observation struct {
+	ID        string // unique within the project, once it is journaled
 	Content   string
 	Evidence  []Evidence
 	Source    Step
 	IntentID  IntentID
 	Processed bool
 	CreatedAt time.Time
+}
+
+// Overlap is another task whose change does not merge with this one as they are
+// now.
+type Overlap struct {
+	TaskID TaskID
+	Files  []string // in conflict
+}
+
+// FileWrite is a whole file that a task writes without calling an agent.
+type FileWrite struct {
+	Path    string // below the repository's root
+	Content string
 }
 
 // Usage is what agent calls consumed.
@@ -161,5 +176,6 @@ type History struct {
 	Outcome       Outcome
 	FailureReason string
 	Observations  []Observation
-	CreatedAt     time.Time
+	StartedAt     time.Time
+	CreatedAt     time.Time // when it ended
 }

@@ -26,11 +26,9 @@ func (r *Reflector) Handlers() []service.Handler {
 func (r *Reflector) Run(ctx context.Context, w *service.Worker) error { return w.Run(ctx) }
 
 func reflect(_ context.Context, cmd forge.Command, _ service.Progress) forge.Result {
-	unprocessed := 0
+	var read []string
 	for i := range cmd.Observations {
-		if !cmd.Observations[i].Processed {
-			unprocessed++
-		}
+		read = append(read, cmd.Observations[i].ID)
 	}
-	return forge.Result{Reflection: &forge.Reflection{Processed: unprocessed}}
+	return forge.Result{Reflection: &forge.Reflection{Read: read}}
 }

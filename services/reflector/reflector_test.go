@@ -15,13 +15,13 @@ import (
 	"github.com/pfl-forge/pfl-forge/services/reflector"
 )
 
-func TestReflectCountsWhatItRead(t *testing.T) {
+func TestReflectSaysWhatItRead(t *testing.T) {
 	b := bustest.Start(t)
 	key := forge.Key{Project: "shop", Intent: "fix"}
 	cmd := forge.Command{
 		To: key, Attempt: forge.Attempt{Step: forge.StepReflect, Number: 1, Claim: 1},
 		History:      &forge.History{IntentID: "fix"},
-		Observations: []forge.Observation{{Content: "new"}, {Content: "old", Processed: true}, {Content: "newer"}},
+		Observations: []forge.Observation{{ID: "a", Content: "new"}, {ID: "b", Content: "newer"}},
 	}
 	if _, err := b.Append(t.Context(), key, 0, forge.Record{
 		Effects: forge.Effects{Commands: []forge.Command{cmd}},
@@ -48,7 +48,7 @@ func TestReflectCountsWhatItRead(t *testing.T) {
 	})
 	select {
 	case got := <-results:
-		if diff := cmp.Diff(&forge.Reflection{Processed: 2}, got.Reflection); diff != "" || got.Failure != nil {
+		if diff := cmp.Diff(&forge.Reflection{Read: []string{"a", "b"}}, got.Reflection); diff != "" || got.Failure != nil {
 			t.Errorf("%+v\n%s", got, diff)
 		}
 	case <-time.After(20 * time.Second):

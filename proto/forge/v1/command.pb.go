@@ -44,6 +44,12 @@ type Command struct {
 	xxx_hidden_Avoid        []string               `protobuf:"bytes,18,rep,name=avoid"`
 	xxx_hidden_BudgetUsd    float64                `protobuf:"fixed64,19,opt,name=budget_usd,json=budgetUsd"`
 	xxx_hidden_PolicyOnly   bool                   `protobuf:"varint,20,opt,name=policy_only,json=policyOnly"`
+	xxx_hidden_Past         *[]*PastRun            `protobuf:"bytes,21,rep,name=past"`
+	xxx_hidden_Known        *[]*Proposal           `protobuf:"bytes,22,rep,name=known"`
+	xxx_hidden_Histories    *[]*History            `protobuf:"bytes,23,rep,name=histories"`
+	xxx_hidden_Overlaps     *[]*Overlap            `protobuf:"bytes,24,rep,name=overlaps"`
+	xxx_hidden_Patterns     *[]*Pattern            `protobuf:"bytes,25,rep,name=patterns"`
+	xxx_hidden_Insufficient *string                `protobuf:"bytes,26,opt,name=insufficient"`
 	XXX_raceDetectHookData  protoimpl.RaceDetectHookData
 	XXX_presence            [1]uint32
 	unknownFields           protoimpl.UnknownFields
@@ -233,6 +239,61 @@ func (x *Command) GetPolicyOnly() bool {
 	return false
 }
 
+func (x *Command) GetPast() []*PastRun {
+	if x != nil {
+		if x.xxx_hidden_Past != nil {
+			return *x.xxx_hidden_Past
+		}
+	}
+	return nil
+}
+
+func (x *Command) GetKnown() []*Proposal {
+	if x != nil {
+		if x.xxx_hidden_Known != nil {
+			return *x.xxx_hidden_Known
+		}
+	}
+	return nil
+}
+
+func (x *Command) GetHistories() []*History {
+	if x != nil {
+		if x.xxx_hidden_Histories != nil {
+			return *x.xxx_hidden_Histories
+		}
+	}
+	return nil
+}
+
+func (x *Command) GetOverlaps() []*Overlap {
+	if x != nil {
+		if x.xxx_hidden_Overlaps != nil {
+			return *x.xxx_hidden_Overlaps
+		}
+	}
+	return nil
+}
+
+func (x *Command) GetPatterns() []*Pattern {
+	if x != nil {
+		if x.xxx_hidden_Patterns != nil {
+			return *x.xxx_hidden_Patterns
+		}
+	}
+	return nil
+}
+
+func (x *Command) GetInsufficient() string {
+	if x != nil {
+		if x.xxx_hidden_Insufficient != nil {
+			return *x.xxx_hidden_Insufficient
+		}
+		return ""
+	}
+	return ""
+}
+
 func (x *Command) SetTo(v *Key) {
 	x.xxx_hidden_To = v
 }
@@ -243,7 +304,7 @@ func (x *Command) SetAttempt(v *Attempt) {
 
 func (x *Command) SetReplica(v string) {
 	x.xxx_hidden_Replica = &v
-	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 2, 20)
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 2, 26)
 }
 
 func (x *Command) SetIntent(v *Intent) {
@@ -260,22 +321,22 @@ func (x *Command) SetActive(v []*ActiveIntent) {
 
 func (x *Command) SetSession(v string) {
 	x.xxx_hidden_Session = &v
-	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 6, 20)
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 6, 26)
 }
 
 func (x *Command) SetFresh(v bool) {
 	x.xxx_hidden_Fresh = v
-	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 7, 20)
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 7, 26)
 }
 
 func (x *Command) SetFeedback(v string) {
 	x.xxx_hidden_Feedback = &v
-	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 8, 20)
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 8, 26)
 }
 
 func (x *Command) SetInstructions(v string) {
 	x.xxx_hidden_Instructions = &v
-	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 9, 20)
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 9, 26)
 }
 
 func (x *Command) SetVerify(v *VerifyReport) {
@@ -300,12 +361,12 @@ func (x *Command) SetObservations(v []*Observation) {
 
 func (x *Command) SetResume(v bool) {
 	x.xxx_hidden_Resume = v
-	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 15, 20)
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 15, 26)
 }
 
 func (x *Command) SetContinue(v bool) {
 	x.xxx_hidden_Continue = v
-	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 16, 20)
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 16, 26)
 }
 
 func (x *Command) SetAvoid(v []string) {
@@ -314,12 +375,37 @@ func (x *Command) SetAvoid(v []string) {
 
 func (x *Command) SetBudgetUsd(v float64) {
 	x.xxx_hidden_BudgetUsd = v
-	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 18, 20)
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 18, 26)
 }
 
 func (x *Command) SetPolicyOnly(v bool) {
 	x.xxx_hidden_PolicyOnly = v
-	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 19, 20)
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 19, 26)
+}
+
+func (x *Command) SetPast(v []*PastRun) {
+	x.xxx_hidden_Past = &v
+}
+
+func (x *Command) SetKnown(v []*Proposal) {
+	x.xxx_hidden_Known = &v
+}
+
+func (x *Command) SetHistories(v []*History) {
+	x.xxx_hidden_Histories = &v
+}
+
+func (x *Command) SetOverlaps(v []*Overlap) {
+	x.xxx_hidden_Overlaps = &v
+}
+
+func (x *Command) SetPatterns(v []*Pattern) {
+	x.xxx_hidden_Patterns = &v
+}
+
+func (x *Command) SetInsufficient(v string) {
+	x.xxx_hidden_Insufficient = &v
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 25, 26)
 }
 
 func (x *Command) HasTo() bool {
@@ -434,6 +520,13 @@ func (x *Command) HasPolicyOnly() bool {
 	return protoimpl.X.Present(&(x.XXX_presence[0]), 19)
 }
 
+func (x *Command) HasInsufficient() bool {
+	if x == nil {
+		return false
+	}
+	return protoimpl.X.Present(&(x.XXX_presence[0]), 25)
+}
+
 func (x *Command) ClearTo() {
 	x.xxx_hidden_To = nil
 }
@@ -507,6 +600,11 @@ func (x *Command) ClearPolicyOnly() {
 	x.xxx_hidden_PolicyOnly = false
 }
 
+func (x *Command) ClearInsufficient() {
+	protoimpl.X.ClearPresent(&(x.XXX_presence[0]), 25)
+	x.xxx_hidden_Insufficient = nil
+}
+
 type Command_builder struct {
 	_ [0]func() // Prevents comparability and use of unkeyed literals for the builder.
 
@@ -552,6 +650,18 @@ type Command_builder struct {
 	BudgetUsd *float64
 	// analyze: report the policy and call no agent.
 	PolicyOnly *bool
+	// analyze, architect, observe: earlier runs, the most relevant first.
+	Past []*PastRun
+	// reflect: what was proposed before.
+	Known []*Proposal
+	// reflect: further runs that ended meanwhile.
+	Histories []*History
+	// implement: tasks under way that this one does not merge with.
+	Overlaps []*Overlap
+	// abstract: what observe found.
+	Patterns []*Pattern
+	// architect: why the analysis was not sufficient.
+	Insufficient *string
 }
 
 func (b0 Command_builder) Build() *Command {
@@ -561,26 +671,26 @@ func (b0 Command_builder) Build() *Command {
 	x.xxx_hidden_To = b.To
 	x.xxx_hidden_Attempt = b.Attempt
 	if b.Replica != nil {
-		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 2, 20)
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 2, 26)
 		x.xxx_hidden_Replica = b.Replica
 	}
 	x.xxx_hidden_Intent = b.Intent
 	x.xxx_hidden_Task = b.Task
 	x.xxx_hidden_Active = &b.Active
 	if b.Session != nil {
-		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 6, 20)
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 6, 26)
 		x.xxx_hidden_Session = b.Session
 	}
 	if b.Fresh != nil {
-		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 7, 20)
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 7, 26)
 		x.xxx_hidden_Fresh = *b.Fresh
 	}
 	if b.Feedback != nil {
-		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 8, 20)
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 8, 26)
 		x.xxx_hidden_Feedback = b.Feedback
 	}
 	if b.Instructions != nil {
-		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 9, 20)
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 9, 26)
 		x.xxx_hidden_Instructions = b.Instructions
 	}
 	x.xxx_hidden_Verify = b.Verify
@@ -589,21 +699,30 @@ func (b0 Command_builder) Build() *Command {
 	x.xxx_hidden_History = b.History
 	x.xxx_hidden_Observations = &b.Observations
 	if b.Resume != nil {
-		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 15, 20)
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 15, 26)
 		x.xxx_hidden_Resume = *b.Resume
 	}
 	if b.Continue != nil {
-		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 16, 20)
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 16, 26)
 		x.xxx_hidden_Continue = *b.Continue
 	}
 	x.xxx_hidden_Avoid = b.Avoid
 	if b.BudgetUsd != nil {
-		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 18, 20)
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 18, 26)
 		x.xxx_hidden_BudgetUsd = *b.BudgetUsd
 	}
 	if b.PolicyOnly != nil {
-		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 19, 20)
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 19, 26)
 		x.xxx_hidden_PolicyOnly = *b.PolicyOnly
+	}
+	x.xxx_hidden_Past = &b.Past
+	x.xxx_hidden_Known = &b.Known
+	x.xxx_hidden_Histories = &b.Histories
+	x.xxx_hidden_Overlaps = &b.Overlaps
+	x.xxx_hidden_Patterns = &b.Patterns
+	if b.Insufficient != nil {
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 25, 26)
+		x.xxx_hidden_Insufficient = b.Insufficient
 	}
 	return m0
 }
@@ -612,7 +731,7 @@ var File_forge_v1_command_proto protoreflect.FileDescriptor
 
 const file_forge_v1_command_proto_rawDesc = "" +
 	"\n" +
-	"\x16forge/v1/command.proto\x12\bforge.v1\x1a\x14forge/v1/event.proto\x1a\x15forge/v1/intent.proto\x1a\x15forge/v1/result.proto\x1a\x13forge/v1/step.proto\x1a\x13forge/v1/task.proto\x1a!google/protobuf/go_features.proto\"\xcf\x05\n" +
+	"\x16forge/v1/command.proto\x12\bforge.v1\x1a\x14forge/v1/event.proto\x1a\x15forge/v1/intent.proto\x1a\x18forge/v1/knowledge.proto\x1a\x15forge/v1/result.proto\x1a\x13forge/v1/step.proto\x1a\x13forge/v1/task.proto\x1a!google/protobuf/go_features.proto\"\xd3\a\n" +
 	"\aCommand\x12\x1d\n" +
 	"\x02to\x18\x01 \x01(\v2\r.forge.v1.KeyR\x02to\x12+\n" +
 	"\aattempt\x18\x02 \x01(\v2\x11.forge.v1.AttemptR\aattempt\x12\x18\n" +
@@ -636,7 +755,13 @@ const file_forge_v1_command_proto_rawDesc = "" +
 	"\n" +
 	"budget_usd\x18\x13 \x01(\x01R\tbudgetUsd\x12\x1f\n" +
 	"\vpolicy_only\x18\x14 \x01(\bR\n" +
-	"policyOnlyB?Z5github.com/pfl-forge/pfl-forge/proto/forge/v1;forgev1\x92\x03\x05\xd2>\x02\x10\x03b\beditionsp\xe8\a"
+	"policyOnly\x12%\n" +
+	"\x04past\x18\x15 \x03(\v2\x11.forge.v1.PastRunR\x04past\x12(\n" +
+	"\x05known\x18\x16 \x03(\v2\x12.forge.v1.ProposalR\x05known\x12/\n" +
+	"\thistories\x18\x17 \x03(\v2\x11.forge.v1.HistoryR\thistories\x12-\n" +
+	"\boverlaps\x18\x18 \x03(\v2\x11.forge.v1.OverlapR\boverlaps\x12-\n" +
+	"\bpatterns\x18\x19 \x03(\v2\x11.forge.v1.PatternR\bpatterns\x12\"\n" +
+	"\finsufficient\x18\x1a \x01(\tR\finsufficientB?Z5github.com/pfl-forge/pfl-forge/proto/forge/v1;forgev1\x92\x03\x05\xd2>\x02\x10\x03b\beditionsp\xe8\a"
 
 var file_forge_v1_command_proto_msgTypes = make([]protoimpl.MessageInfo, 1)
 var file_forge_v1_command_proto_goTypes = []any{
@@ -651,6 +776,10 @@ var file_forge_v1_command_proto_goTypes = []any{
 	(*Land)(nil),         // 8: forge.v1.Land
 	(*History)(nil),      // 9: forge.v1.History
 	(*Observation)(nil),  // 10: forge.v1.Observation
+	(*PastRun)(nil),      // 11: forge.v1.PastRun
+	(*Proposal)(nil),     // 12: forge.v1.Proposal
+	(*Overlap)(nil),      // 13: forge.v1.Overlap
+	(*Pattern)(nil),      // 14: forge.v1.Pattern
 }
 var file_forge_v1_command_proto_depIdxs = []int32{
 	1,  // 0: forge.v1.Command.to:type_name -> forge.v1.Key
@@ -663,11 +792,16 @@ var file_forge_v1_command_proto_depIdxs = []int32{
 	8,  // 7: forge.v1.Command.land:type_name -> forge.v1.Land
 	9,  // 8: forge.v1.Command.history:type_name -> forge.v1.History
 	10, // 9: forge.v1.Command.observations:type_name -> forge.v1.Observation
-	10, // [10:10] is the sub-list for method output_type
-	10, // [10:10] is the sub-list for method input_type
-	10, // [10:10] is the sub-list for extension type_name
-	10, // [10:10] is the sub-list for extension extendee
-	0,  // [0:10] is the sub-list for field type_name
+	11, // 10: forge.v1.Command.past:type_name -> forge.v1.PastRun
+	12, // 11: forge.v1.Command.known:type_name -> forge.v1.Proposal
+	9,  // 12: forge.v1.Command.histories:type_name -> forge.v1.History
+	13, // 13: forge.v1.Command.overlaps:type_name -> forge.v1.Overlap
+	14, // 14: forge.v1.Command.patterns:type_name -> forge.v1.Pattern
+	15, // [15:15] is the sub-list for method output_type
+	15, // [15:15] is the sub-list for method input_type
+	15, // [15:15] is the sub-list for extension type_name
+	15, // [15:15] is the sub-list for extension extendee
+	0,  // [0:15] is the sub-list for field type_name
 }
 
 func init() { file_forge_v1_command_proto_init() }
@@ -677,6 +811,7 @@ func file_forge_v1_command_proto_init() {
 	}
 	file_forge_v1_event_proto_init()
 	file_forge_v1_intent_proto_init()
+	file_forge_v1_knowledge_proto_init()
 	file_forge_v1_result_proto_init()
 	file_forge_v1_step_proto_init()
 	file_forge_v1_task_proto_init()

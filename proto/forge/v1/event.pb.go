@@ -293,6 +293,60 @@ func (x *Event) GetSettle() *Settle {
 	return nil
 }
 
+func (x *Event) GetPause() *Pause {
+	if x != nil {
+		if x, ok := x.xxx_hidden_Payload.(*event_Pause); ok {
+			return x.Pause
+		}
+	}
+	return nil
+}
+
+func (x *Event) GetResume() *Resume {
+	if x != nil {
+		if x, ok := x.xxx_hidden_Payload.(*event_Resume); ok {
+			return x.Resume
+		}
+	}
+	return nil
+}
+
+func (x *Event) GetReflect() *Reflect {
+	if x != nil {
+		if x, ok := x.xxx_hidden_Payload.(*event_Reflect); ok {
+			return x.Reflect
+		}
+	}
+	return nil
+}
+
+func (x *Event) GetChild() *Child {
+	if x != nil {
+		if x, ok := x.xxx_hidden_Payload.(*event_Child); ok {
+			return x.Child
+		}
+	}
+	return nil
+}
+
+func (x *Event) GetReflected() *Reflected {
+	if x != nil {
+		if x, ok := x.xxx_hidden_Payload.(*event_Reflected); ok {
+			return x.Reflected
+		}
+	}
+	return nil
+}
+
+func (x *Event) GetForecast() *Forecast {
+	if x != nil {
+		if x, ok := x.xxx_hidden_Payload.(*event_Forecast); ok {
+			return x.Forecast
+		}
+	}
+	return nil
+}
+
 func (x *Event) SetId(v string) {
 	x.xxx_hidden_Id = &v
 	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 0, 5)
@@ -485,6 +539,54 @@ func (x *Event) SetSettle(v *Settle) {
 		return
 	}
 	x.xxx_hidden_Payload = &event_Settle{v}
+}
+
+func (x *Event) SetPause(v *Pause) {
+	if v == nil {
+		x.xxx_hidden_Payload = nil
+		return
+	}
+	x.xxx_hidden_Payload = &event_Pause{v}
+}
+
+func (x *Event) SetResume(v *Resume) {
+	if v == nil {
+		x.xxx_hidden_Payload = nil
+		return
+	}
+	x.xxx_hidden_Payload = &event_Resume{v}
+}
+
+func (x *Event) SetReflect(v *Reflect) {
+	if v == nil {
+		x.xxx_hidden_Payload = nil
+		return
+	}
+	x.xxx_hidden_Payload = &event_Reflect{v}
+}
+
+func (x *Event) SetChild(v *Child) {
+	if v == nil {
+		x.xxx_hidden_Payload = nil
+		return
+	}
+	x.xxx_hidden_Payload = &event_Child{v}
+}
+
+func (x *Event) SetReflected(v *Reflected) {
+	if v == nil {
+		x.xxx_hidden_Payload = nil
+		return
+	}
+	x.xxx_hidden_Payload = &event_Reflected{v}
+}
+
+func (x *Event) SetForecast(v *Forecast) {
+	if v == nil {
+		x.xxx_hidden_Payload = nil
+		return
+	}
+	x.xxx_hidden_Payload = &event_Forecast{v}
 }
 
 func (x *Event) HasId() bool {
@@ -698,6 +800,54 @@ func (x *Event) HasSettle() bool {
 	return ok
 }
 
+func (x *Event) HasPause() bool {
+	if x == nil {
+		return false
+	}
+	_, ok := x.xxx_hidden_Payload.(*event_Pause)
+	return ok
+}
+
+func (x *Event) HasResume() bool {
+	if x == nil {
+		return false
+	}
+	_, ok := x.xxx_hidden_Payload.(*event_Resume)
+	return ok
+}
+
+func (x *Event) HasReflect() bool {
+	if x == nil {
+		return false
+	}
+	_, ok := x.xxx_hidden_Payload.(*event_Reflect)
+	return ok
+}
+
+func (x *Event) HasChild() bool {
+	if x == nil {
+		return false
+	}
+	_, ok := x.xxx_hidden_Payload.(*event_Child)
+	return ok
+}
+
+func (x *Event) HasReflected() bool {
+	if x == nil {
+		return false
+	}
+	_, ok := x.xxx_hidden_Payload.(*event_Reflected)
+	return ok
+}
+
+func (x *Event) HasForecast() bool {
+	if x == nil {
+		return false
+	}
+	_, ok := x.xxx_hidden_Payload.(*event_Forecast)
+	return ok
+}
+
 func (x *Event) ClearId() {
 	protoimpl.X.ClearPresent(&(x.XXX_presence[0]), 0)
 	x.xxx_hidden_Id = nil
@@ -852,6 +1002,42 @@ func (x *Event) ClearSettle() {
 	}
 }
 
+func (x *Event) ClearPause() {
+	if _, ok := x.xxx_hidden_Payload.(*event_Pause); ok {
+		x.xxx_hidden_Payload = nil
+	}
+}
+
+func (x *Event) ClearResume() {
+	if _, ok := x.xxx_hidden_Payload.(*event_Resume); ok {
+		x.xxx_hidden_Payload = nil
+	}
+}
+
+func (x *Event) ClearReflect() {
+	if _, ok := x.xxx_hidden_Payload.(*event_Reflect); ok {
+		x.xxx_hidden_Payload = nil
+	}
+}
+
+func (x *Event) ClearChild() {
+	if _, ok := x.xxx_hidden_Payload.(*event_Child); ok {
+		x.xxx_hidden_Payload = nil
+	}
+}
+
+func (x *Event) ClearReflected() {
+	if _, ok := x.xxx_hidden_Payload.(*event_Reflected); ok {
+		x.xxx_hidden_Payload = nil
+	}
+}
+
+func (x *Event) ClearForecast() {
+	if _, ok := x.xxx_hidden_Payload.(*event_Forecast); ok {
+		x.xxx_hidden_Payload = nil
+	}
+}
+
 const Event_Payload_not_set_case case_Event_Payload = 0
 const Event_Submit_case case_Event_Payload = 5
 const Event_Edit_case case_Event_Payload = 6
@@ -875,6 +1061,12 @@ const Event_End_case case_Event_Payload = 23
 const Event_Funded_case case_Event_Payload = 24
 const Event_Spend_case case_Event_Payload = 25
 const Event_Settle_case case_Event_Payload = 26
+const Event_Pause_case case_Event_Payload = 27
+const Event_Resume_case case_Event_Payload = 28
+const Event_Reflect_case case_Event_Payload = 29
+const Event_Child_case case_Event_Payload = 30
+const Event_Reflected_case case_Event_Payload = 31
+const Event_Forecast_case case_Event_Payload = 32
 
 func (x *Event) WhichPayload() case_Event_Payload {
 	if x == nil {
@@ -925,6 +1117,18 @@ func (x *Event) WhichPayload() case_Event_Payload {
 		return Event_Spend_case
 	case *event_Settle:
 		return Event_Settle_case
+	case *event_Pause:
+		return Event_Pause_case
+	case *event_Resume:
+		return Event_Resume_case
+	case *event_Reflect:
+		return Event_Reflect_case
+	case *event_Child:
+		return Event_Child_case
+	case *event_Reflected:
+		return Event_Reflected_case
+	case *event_Forecast:
+		return Event_Forecast_case
 	default:
 		return Event_Payload_not_set_case
 	}
@@ -989,6 +1193,18 @@ type Event_builder struct {
 	Spend *Spend
 	// To the lane: what calls cost.
 	Settle *Settle
+	// From a person: stops agents for a while.
+	Pause *Pause
+	// From a person: goes on with what was paused.
+	Resume *Resume
+	// From a person, to the lane: reflect now.
+	Reflect *Reflect
+	// From the lane: what became of a part of the intent.
+	Child *Child
+	// From the lane: a run was reflected upon.
+	Reflected *Reflected
+	// From another intent: two tasks do not merge.
+	Forecast *Forecast
 	// -- end of xxx_hidden_Payload
 }
 
@@ -1071,6 +1287,24 @@ func (b0 Event_builder) Build() *Event {
 	}
 	if b.Settle != nil {
 		x.xxx_hidden_Payload = &event_Settle{b.Settle}
+	}
+	if b.Pause != nil {
+		x.xxx_hidden_Payload = &event_Pause{b.Pause}
+	}
+	if b.Resume != nil {
+		x.xxx_hidden_Payload = &event_Resume{b.Resume}
+	}
+	if b.Reflect != nil {
+		x.xxx_hidden_Payload = &event_Reflect{b.Reflect}
+	}
+	if b.Child != nil {
+		x.xxx_hidden_Payload = &event_Child{b.Child}
+	}
+	if b.Reflected != nil {
+		x.xxx_hidden_Payload = &event_Reflected{b.Reflected}
+	}
+	if b.Forecast != nil {
+		x.xxx_hidden_Payload = &event_Forecast{b.Forecast}
 	}
 	return m0
 }
@@ -1199,6 +1433,36 @@ type event_Settle struct {
 	Settle *Settle `protobuf:"bytes,26,opt,name=settle,oneof"`
 }
 
+type event_Pause struct {
+	// From a person: stops agents for a while.
+	Pause *Pause `protobuf:"bytes,27,opt,name=pause,oneof"`
+}
+
+type event_Resume struct {
+	// From a person: goes on with what was paused.
+	Resume *Resume `protobuf:"bytes,28,opt,name=resume,oneof"`
+}
+
+type event_Reflect struct {
+	// From a person, to the lane: reflect now.
+	Reflect *Reflect `protobuf:"bytes,29,opt,name=reflect,oneof"`
+}
+
+type event_Child struct {
+	// From the lane: what became of a part of the intent.
+	Child *Child `protobuf:"bytes,30,opt,name=child,oneof"`
+}
+
+type event_Reflected struct {
+	// From the lane: a run was reflected upon.
+	Reflected *Reflected `protobuf:"bytes,31,opt,name=reflected,oneof"`
+}
+
+type event_Forecast struct {
+	// From another intent: two tasks do not merge.
+	Forecast *Forecast `protobuf:"bytes,32,opt,name=forecast,oneof"`
+}
+
 func (*event_Submit) isEvent_Payload() {}
 
 func (*event_Edit) isEvent_Payload() {}
@@ -1243,12 +1507,27 @@ func (*event_Spend) isEvent_Payload() {}
 
 func (*event_Settle) isEvent_Payload() {}
 
+func (*event_Pause) isEvent_Payload() {}
+
+func (*event_Resume) isEvent_Payload() {}
+
+func (*event_Reflect) isEvent_Payload() {}
+
+func (*event_Child) isEvent_Payload() {}
+
+func (*event_Reflected) isEvent_Payload() {}
+
+func (*event_Forecast) isEvent_Payload() {}
+
 // Submit asks for an intent.
 type Submit struct {
-	state             protoimpl.MessageState `protogen:"opaque.v1"`
-	xxx_hidden_Intent *Intent                `protobuf:"bytes,1,opt,name=intent"`
-	unknownFields     protoimpl.UnknownFields
-	sizeCache         protoimpl.SizeCache
+	state                  protoimpl.MessageState `protogen:"opaque.v1"`
+	xxx_hidden_Intent      *Intent                `protobuf:"bytes,1,opt,name=intent"`
+	xxx_hidden_Vouched     bool                   `protobuf:"varint,2,opt,name=vouched"`
+	XXX_raceDetectHookData protoimpl.RaceDetectHookData
+	XXX_presence           [1]uint32
+	unknownFields          protoimpl.UnknownFields
+	sizeCache              protoimpl.SizeCache
 }
 
 func (x *Submit) Reset() {
@@ -1283,8 +1562,20 @@ func (x *Submit) GetIntent() *Intent {
 	return nil
 }
 
+func (x *Submit) GetVouched() bool {
+	if x != nil {
+		return x.xxx_hidden_Vouched
+	}
+	return false
+}
+
 func (x *Submit) SetIntent(v *Intent) {
 	x.xxx_hidden_Intent = v
+}
+
+func (x *Submit) SetVouched(v bool) {
+	x.xxx_hidden_Vouched = v
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 1, 2)
 }
 
 func (x *Submit) HasIntent() bool {
@@ -1294,8 +1585,20 @@ func (x *Submit) HasIntent() bool {
 	return x.xxx_hidden_Intent != nil
 }
 
+func (x *Submit) HasVouched() bool {
+	if x == nil {
+		return false
+	}
+	return protoimpl.X.Present(&(x.XXX_presence[0]), 1)
+}
+
 func (x *Submit) ClearIntent() {
 	x.xxx_hidden_Intent = nil
+}
+
+func (x *Submit) ClearVouched() {
+	protoimpl.X.ClearPresent(&(x.XXX_presence[0]), 1)
+	x.xxx_hidden_Vouched = false
 }
 
 type Submit_builder struct {
@@ -1303,6 +1606,8 @@ type Submit_builder struct {
 
 	// The intent.
 	Intent *Intent
+	// A person approved the larger intent that this one is a part of.
+	Vouched *bool
 }
 
 func (b0 Submit_builder) Build() *Submit {
@@ -1310,6 +1615,10 @@ func (b0 Submit_builder) Build() *Submit {
 	b, x := &b0, m0
 	_, _ = b, x
 	x.xxx_hidden_Intent = b.Intent
+	if b.Vouched != nil {
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 1, 2)
+		x.xxx_hidden_Vouched = *b.Vouched
+	}
 	return m0
 }
 
@@ -1915,6 +2224,7 @@ func (b0 Retry_builder) Build() *Retry {
 type Cancel struct {
 	state                  protoimpl.MessageState `protogen:"opaque.v1"`
 	xxx_hidden_Reason      *string                `protobuf:"bytes,1,opt,name=reason"`
+	xxx_hidden_Task        *string                `protobuf:"bytes,2,opt,name=task"`
 	XXX_raceDetectHookData protoimpl.RaceDetectHookData
 	XXX_presence           [1]uint32
 	unknownFields          protoimpl.UnknownFields
@@ -1956,9 +2266,24 @@ func (x *Cancel) GetReason() string {
 	return ""
 }
 
+func (x *Cancel) GetTask() string {
+	if x != nil {
+		if x.xxx_hidden_Task != nil {
+			return *x.xxx_hidden_Task
+		}
+		return ""
+	}
+	return ""
+}
+
 func (x *Cancel) SetReason(v string) {
 	x.xxx_hidden_Reason = &v
-	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 0, 1)
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 0, 2)
+}
+
+func (x *Cancel) SetTask(v string) {
+	x.xxx_hidden_Task = &v
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 1, 2)
 }
 
 func (x *Cancel) HasReason() bool {
@@ -1968,9 +2293,21 @@ func (x *Cancel) HasReason() bool {
 	return protoimpl.X.Present(&(x.XXX_presence[0]), 0)
 }
 
+func (x *Cancel) HasTask() bool {
+	if x == nil {
+		return false
+	}
+	return protoimpl.X.Present(&(x.XXX_presence[0]), 1)
+}
+
 func (x *Cancel) ClearReason() {
 	protoimpl.X.ClearPresent(&(x.XXX_presence[0]), 0)
 	x.xxx_hidden_Reason = nil
+}
+
+func (x *Cancel) ClearTask() {
+	protoimpl.X.ClearPresent(&(x.XXX_presence[0]), 1)
+	x.xxx_hidden_Task = nil
 }
 
 type Cancel_builder struct {
@@ -1978,6 +2315,8 @@ type Cancel_builder struct {
 
 	// Why.
 	Reason *string
+	// A task; empty: the whole intent.
+	Task *string
 }
 
 func (b0 Cancel_builder) Build() *Cancel {
@@ -1985,9 +2324,310 @@ func (b0 Cancel_builder) Build() *Cancel {
 	b, x := &b0, m0
 	_, _ = b, x
 	if b.Reason != nil {
-		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 0, 1)
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 0, 2)
 		x.xxx_hidden_Reason = b.Reason
 	}
+	if b.Task != nil {
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 1, 2)
+		x.xxx_hidden_Task = b.Task
+	}
+	return m0
+}
+
+type Pause struct {
+	state                  protoimpl.MessageState `protogen:"opaque.v1"`
+	xxx_hidden_Reason      *string                `protobuf:"bytes,1,opt,name=reason"`
+	xxx_hidden_Task        *string                `protobuf:"bytes,2,opt,name=task"`
+	xxx_hidden_Number      int32                  `protobuf:"varint,3,opt,name=number"`
+	XXX_raceDetectHookData protoimpl.RaceDetectHookData
+	XXX_presence           [1]uint32
+	unknownFields          protoimpl.UnknownFields
+	sizeCache              protoimpl.SizeCache
+}
+
+func (x *Pause) Reset() {
+	*x = Pause{}
+	mi := &file_forge_v1_event_proto_msgTypes[8]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Pause) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Pause) ProtoMessage() {}
+
+func (x *Pause) ProtoReflect() protoreflect.Message {
+	mi := &file_forge_v1_event_proto_msgTypes[8]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+func (x *Pause) GetReason() string {
+	if x != nil {
+		if x.xxx_hidden_Reason != nil {
+			return *x.xxx_hidden_Reason
+		}
+		return ""
+	}
+	return ""
+}
+
+func (x *Pause) GetTask() string {
+	if x != nil {
+		if x.xxx_hidden_Task != nil {
+			return *x.xxx_hidden_Task
+		}
+		return ""
+	}
+	return ""
+}
+
+func (x *Pause) GetNumber() int32 {
+	if x != nil {
+		return x.xxx_hidden_Number
+	}
+	return 0
+}
+
+func (x *Pause) SetReason(v string) {
+	x.xxx_hidden_Reason = &v
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 0, 3)
+}
+
+func (x *Pause) SetTask(v string) {
+	x.xxx_hidden_Task = &v
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 1, 3)
+}
+
+func (x *Pause) SetNumber(v int32) {
+	x.xxx_hidden_Number = v
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 2, 3)
+}
+
+func (x *Pause) HasReason() bool {
+	if x == nil {
+		return false
+	}
+	return protoimpl.X.Present(&(x.XXX_presence[0]), 0)
+}
+
+func (x *Pause) HasTask() bool {
+	if x == nil {
+		return false
+	}
+	return protoimpl.X.Present(&(x.XXX_presence[0]), 1)
+}
+
+func (x *Pause) HasNumber() bool {
+	if x == nil {
+		return false
+	}
+	return protoimpl.X.Present(&(x.XXX_presence[0]), 2)
+}
+
+func (x *Pause) ClearReason() {
+	protoimpl.X.ClearPresent(&(x.XXX_presence[0]), 0)
+	x.xxx_hidden_Reason = nil
+}
+
+func (x *Pause) ClearTask() {
+	protoimpl.X.ClearPresent(&(x.XXX_presence[0]), 1)
+	x.xxx_hidden_Task = nil
+}
+
+func (x *Pause) ClearNumber() {
+	protoimpl.X.ClearPresent(&(x.XXX_presence[0]), 2)
+	x.xxx_hidden_Number = 0
+}
+
+type Pause_builder struct {
+	_ [0]func() // Prevents comparability and use of unkeyed literals for the builder.
+
+	// Why.
+	Reason *string
+	// A task; empty: the whole intent.
+	Task *string
+	// From the lane, for the whole project: of its pauses, from 1.
+	Number *int32
+}
+
+func (b0 Pause_builder) Build() *Pause {
+	m0 := &Pause{}
+	b, x := &b0, m0
+	_, _ = b, x
+	if b.Reason != nil {
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 0, 3)
+		x.xxx_hidden_Reason = b.Reason
+	}
+	if b.Task != nil {
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 1, 3)
+		x.xxx_hidden_Task = b.Task
+	}
+	if b.Number != nil {
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 2, 3)
+		x.xxx_hidden_Number = *b.Number
+	}
+	return m0
+}
+
+type Resume struct {
+	state                  protoimpl.MessageState `protogen:"opaque.v1"`
+	xxx_hidden_Task        *string                `protobuf:"bytes,1,opt,name=task"`
+	xxx_hidden_Number      int32                  `protobuf:"varint,2,opt,name=number"`
+	XXX_raceDetectHookData protoimpl.RaceDetectHookData
+	XXX_presence           [1]uint32
+	unknownFields          protoimpl.UnknownFields
+	sizeCache              protoimpl.SizeCache
+}
+
+func (x *Resume) Reset() {
+	*x = Resume{}
+	mi := &file_forge_v1_event_proto_msgTypes[9]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Resume) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Resume) ProtoMessage() {}
+
+func (x *Resume) ProtoReflect() protoreflect.Message {
+	mi := &file_forge_v1_event_proto_msgTypes[9]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+func (x *Resume) GetTask() string {
+	if x != nil {
+		if x.xxx_hidden_Task != nil {
+			return *x.xxx_hidden_Task
+		}
+		return ""
+	}
+	return ""
+}
+
+func (x *Resume) GetNumber() int32 {
+	if x != nil {
+		return x.xxx_hidden_Number
+	}
+	return 0
+}
+
+func (x *Resume) SetTask(v string) {
+	x.xxx_hidden_Task = &v
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 0, 2)
+}
+
+func (x *Resume) SetNumber(v int32) {
+	x.xxx_hidden_Number = v
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 1, 2)
+}
+
+func (x *Resume) HasTask() bool {
+	if x == nil {
+		return false
+	}
+	return protoimpl.X.Present(&(x.XXX_presence[0]), 0)
+}
+
+func (x *Resume) HasNumber() bool {
+	if x == nil {
+		return false
+	}
+	return protoimpl.X.Present(&(x.XXX_presence[0]), 1)
+}
+
+func (x *Resume) ClearTask() {
+	protoimpl.X.ClearPresent(&(x.XXX_presence[0]), 0)
+	x.xxx_hidden_Task = nil
+}
+
+func (x *Resume) ClearNumber() {
+	protoimpl.X.ClearPresent(&(x.XXX_presence[0]), 1)
+	x.xxx_hidden_Number = 0
+}
+
+type Resume_builder struct {
+	_ [0]func() // Prevents comparability and use of unkeyed literals for the builder.
+
+	// A task; empty: the whole intent.
+	Task *string
+	// From the lane: of the pause that is over.
+	Number *int32
+}
+
+func (b0 Resume_builder) Build() *Resume {
+	m0 := &Resume{}
+	b, x := &b0, m0
+	_, _ = b, x
+	if b.Task != nil {
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 0, 2)
+		x.xxx_hidden_Task = b.Task
+	}
+	if b.Number != nil {
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 1, 2)
+		x.xxx_hidden_Number = *b.Number
+	}
+	return m0
+}
+
+type Reflect struct {
+	state         protoimpl.MessageState `protogen:"opaque.v1"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Reflect) Reset() {
+	*x = Reflect{}
+	mi := &file_forge_v1_event_proto_msgTypes[10]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Reflect) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Reflect) ProtoMessage() {}
+
+func (x *Reflect) ProtoReflect() protoreflect.Message {
+	mi := &file_forge_v1_event_proto_msgTypes[10]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+type Reflect_builder struct {
+	_ [0]func() // Prevents comparability and use of unkeyed literals for the builder.
+
+}
+
+func (b0 Reflect_builder) Build() *Reflect {
+	m0 := &Reflect{}
+	b, x := &b0, m0
+	_, _ = b, x
 	return m0
 }
 
@@ -2004,7 +2644,7 @@ type TimerFired struct {
 
 func (x *TimerFired) Reset() {
 	*x = TimerFired{}
-	mi := &file_forge_v1_event_proto_msgTypes[8]
+	mi := &file_forge_v1_event_proto_msgTypes[11]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2016,7 +2656,7 @@ func (x *TimerFired) String() string {
 func (*TimerFired) ProtoMessage() {}
 
 func (x *TimerFired) ProtoReflect() protoreflect.Message {
-	mi := &file_forge_v1_event_proto_msgTypes[8]
+	mi := &file_forge_v1_event_proto_msgTypes[11]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2102,6 +2742,10 @@ type Enter struct {
 	state                  protoimpl.MessageState `protogen:"opaque.v1"`
 	xxx_hidden_Run         int32                  `protobuf:"varint,1,opt,name=run"`
 	xxx_hidden_Title       *string                `protobuf:"bytes,2,opt,name=title"`
+	xxx_hidden_Type        *string                `protobuf:"bytes,3,opt,name=type"`
+	xxx_hidden_Parent      *string                `protobuf:"bytes,4,opt,name=parent"`
+	xxx_hidden_Source      Source                 `protobuf:"varint,5,opt,name=source,enum=forge.v1.Source"`
+	xxx_hidden_Generation  int32                  `protobuf:"varint,6,opt,name=generation"`
 	XXX_raceDetectHookData protoimpl.RaceDetectHookData
 	XXX_presence           [1]uint32
 	unknownFields          protoimpl.UnknownFields
@@ -2110,7 +2754,7 @@ type Enter struct {
 
 func (x *Enter) Reset() {
 	*x = Enter{}
-	mi := &file_forge_v1_event_proto_msgTypes[9]
+	mi := &file_forge_v1_event_proto_msgTypes[12]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2122,7 +2766,7 @@ func (x *Enter) String() string {
 func (*Enter) ProtoMessage() {}
 
 func (x *Enter) ProtoReflect() protoreflect.Message {
-	mi := &file_forge_v1_event_proto_msgTypes[9]
+	mi := &file_forge_v1_event_proto_msgTypes[12]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2150,14 +2794,70 @@ func (x *Enter) GetTitle() string {
 	return ""
 }
 
+func (x *Enter) GetType() string {
+	if x != nil {
+		if x.xxx_hidden_Type != nil {
+			return *x.xxx_hidden_Type
+		}
+		return ""
+	}
+	return ""
+}
+
+func (x *Enter) GetParent() string {
+	if x != nil {
+		if x.xxx_hidden_Parent != nil {
+			return *x.xxx_hidden_Parent
+		}
+		return ""
+	}
+	return ""
+}
+
+func (x *Enter) GetSource() Source {
+	if x != nil {
+		if protoimpl.X.Present(&(x.XXX_presence[0]), 4) {
+			return x.xxx_hidden_Source
+		}
+	}
+	return Source_SOURCE_UNSPECIFIED
+}
+
+func (x *Enter) GetGeneration() int32 {
+	if x != nil {
+		return x.xxx_hidden_Generation
+	}
+	return 0
+}
+
 func (x *Enter) SetRun(v int32) {
 	x.xxx_hidden_Run = v
-	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 0, 2)
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 0, 6)
 }
 
 func (x *Enter) SetTitle(v string) {
 	x.xxx_hidden_Title = &v
-	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 1, 2)
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 1, 6)
+}
+
+func (x *Enter) SetType(v string) {
+	x.xxx_hidden_Type = &v
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 2, 6)
+}
+
+func (x *Enter) SetParent(v string) {
+	x.xxx_hidden_Parent = &v
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 3, 6)
+}
+
+func (x *Enter) SetSource(v Source) {
+	x.xxx_hidden_Source = v
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 4, 6)
+}
+
+func (x *Enter) SetGeneration(v int32) {
+	x.xxx_hidden_Generation = v
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 5, 6)
 }
 
 func (x *Enter) HasRun() bool {
@@ -2174,6 +2874,34 @@ func (x *Enter) HasTitle() bool {
 	return protoimpl.X.Present(&(x.XXX_presence[0]), 1)
 }
 
+func (x *Enter) HasType() bool {
+	if x == nil {
+		return false
+	}
+	return protoimpl.X.Present(&(x.XXX_presence[0]), 2)
+}
+
+func (x *Enter) HasParent() bool {
+	if x == nil {
+		return false
+	}
+	return protoimpl.X.Present(&(x.XXX_presence[0]), 3)
+}
+
+func (x *Enter) HasSource() bool {
+	if x == nil {
+		return false
+	}
+	return protoimpl.X.Present(&(x.XXX_presence[0]), 4)
+}
+
+func (x *Enter) HasGeneration() bool {
+	if x == nil {
+		return false
+	}
+	return protoimpl.X.Present(&(x.XXX_presence[0]), 5)
+}
+
 func (x *Enter) ClearRun() {
 	protoimpl.X.ClearPresent(&(x.XXX_presence[0]), 0)
 	x.xxx_hidden_Run = 0
@@ -2184,6 +2912,26 @@ func (x *Enter) ClearTitle() {
 	x.xxx_hidden_Title = nil
 }
 
+func (x *Enter) ClearType() {
+	protoimpl.X.ClearPresent(&(x.XXX_presence[0]), 2)
+	x.xxx_hidden_Type = nil
+}
+
+func (x *Enter) ClearParent() {
+	protoimpl.X.ClearPresent(&(x.XXX_presence[0]), 3)
+	x.xxx_hidden_Parent = nil
+}
+
+func (x *Enter) ClearSource() {
+	protoimpl.X.ClearPresent(&(x.XXX_presence[0]), 4)
+	x.xxx_hidden_Source = Source_SOURCE_UNSPECIFIED
+}
+
+func (x *Enter) ClearGeneration() {
+	protoimpl.X.ClearPresent(&(x.XXX_presence[0]), 5)
+	x.xxx_hidden_Generation = 0
+}
+
 type Enter_builder struct {
 	_ [0]func() // Prevents comparability and use of unkeyed literals for the builder.
 
@@ -2191,6 +2939,14 @@ type Enter_builder struct {
 	Run *int32
 	// The intent's title.
 	Title *string
+	// Its type.
+	Type *string
+	// The intent that it is a part of, if any.
+	Parent *string
+	// Where it comes from.
+	Source *Source
+	// How many reflections lie between it and what a person wanted.
+	Generation *int32
 }
 
 func (b0 Enter_builder) Build() *Enter {
@@ -2198,12 +2954,28 @@ func (b0 Enter_builder) Build() *Enter {
 	b, x := &b0, m0
 	_, _ = b, x
 	if b.Run != nil {
-		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 0, 2)
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 0, 6)
 		x.xxx_hidden_Run = *b.Run
 	}
 	if b.Title != nil {
-		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 1, 2)
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 1, 6)
 		x.xxx_hidden_Title = b.Title
+	}
+	if b.Type != nil {
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 2, 6)
+		x.xxx_hidden_Type = b.Type
+	}
+	if b.Parent != nil {
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 3, 6)
+		x.xxx_hidden_Parent = b.Parent
+	}
+	if b.Source != nil {
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 4, 6)
+		x.xxx_hidden_Source = *b.Source
+	}
+	if b.Generation != nil {
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 5, 6)
+		x.xxx_hidden_Generation = *b.Generation
 	}
 	return m0
 }
@@ -2214,6 +2986,9 @@ type Admitted struct {
 	xxx_hidden_Run         int32                  `protobuf:"varint,1,opt,name=run"`
 	xxx_hidden_Active      *[]*ActiveIntent       `protobuf:"bytes,2,rep,name=active"`
 	xxx_hidden_Budget      *Budget                `protobuf:"bytes,3,opt,name=budget"`
+	xxx_hidden_Past        *[]*PastRun            `protobuf:"bytes,4,rep,name=past"`
+	xxx_hidden_Paused      int32                  `protobuf:"varint,5,opt,name=paused"`
+	xxx_hidden_Unread      *[]*Observation        `protobuf:"bytes,6,rep,name=unread"`
 	XXX_raceDetectHookData protoimpl.RaceDetectHookData
 	XXX_presence           [1]uint32
 	unknownFields          protoimpl.UnknownFields
@@ -2222,7 +2997,7 @@ type Admitted struct {
 
 func (x *Admitted) Reset() {
 	*x = Admitted{}
-	mi := &file_forge_v1_event_proto_msgTypes[10]
+	mi := &file_forge_v1_event_proto_msgTypes[13]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2234,7 +3009,7 @@ func (x *Admitted) String() string {
 func (*Admitted) ProtoMessage() {}
 
 func (x *Admitted) ProtoReflect() protoreflect.Message {
-	mi := &file_forge_v1_event_proto_msgTypes[10]
+	mi := &file_forge_v1_event_proto_msgTypes[13]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2268,9 +3043,34 @@ func (x *Admitted) GetBudget() *Budget {
 	return nil
 }
 
+func (x *Admitted) GetPast() []*PastRun {
+	if x != nil {
+		if x.xxx_hidden_Past != nil {
+			return *x.xxx_hidden_Past
+		}
+	}
+	return nil
+}
+
+func (x *Admitted) GetPaused() int32 {
+	if x != nil {
+		return x.xxx_hidden_Paused
+	}
+	return 0
+}
+
+func (x *Admitted) GetUnread() []*Observation {
+	if x != nil {
+		if x.xxx_hidden_Unread != nil {
+			return *x.xxx_hidden_Unread
+		}
+	}
+	return nil
+}
+
 func (x *Admitted) SetRun(v int32) {
 	x.xxx_hidden_Run = v
-	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 0, 3)
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 0, 6)
 }
 
 func (x *Admitted) SetActive(v []*ActiveIntent) {
@@ -2279,6 +3079,19 @@ func (x *Admitted) SetActive(v []*ActiveIntent) {
 
 func (x *Admitted) SetBudget(v *Budget) {
 	x.xxx_hidden_Budget = v
+}
+
+func (x *Admitted) SetPast(v []*PastRun) {
+	x.xxx_hidden_Past = &v
+}
+
+func (x *Admitted) SetPaused(v int32) {
+	x.xxx_hidden_Paused = v
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 4, 6)
+}
+
+func (x *Admitted) SetUnread(v []*Observation) {
+	x.xxx_hidden_Unread = &v
 }
 
 func (x *Admitted) HasRun() bool {
@@ -2295,6 +3108,13 @@ func (x *Admitted) HasBudget() bool {
 	return x.xxx_hidden_Budget != nil
 }
 
+func (x *Admitted) HasPaused() bool {
+	if x == nil {
+		return false
+	}
+	return protoimpl.X.Present(&(x.XXX_presence[0]), 4)
+}
+
 func (x *Admitted) ClearRun() {
 	protoimpl.X.ClearPresent(&(x.XXX_presence[0]), 0)
 	x.xxx_hidden_Run = 0
@@ -2302,6 +3122,11 @@ func (x *Admitted) ClearRun() {
 
 func (x *Admitted) ClearBudget() {
 	x.xxx_hidden_Budget = nil
+}
+
+func (x *Admitted) ClearPaused() {
+	protoimpl.X.ClearPresent(&(x.XXX_presence[0]), 4)
+	x.xxx_hidden_Paused = 0
 }
 
 type Admitted_builder struct {
@@ -2313,6 +3138,12 @@ type Admitted_builder struct {
 	Active []*ActiveIntent
 	// Of the project, as far as the lane knows it.
 	Budget *Budget
+	// Earlier runs of the project, the most relevant first.
+	Past []*PastRun
+	// The number of the project's pause, if it is paused.
+	Paused *int32
+	// observe: observations that no reflection has read.
+	Unread []*Observation
 }
 
 func (b0 Admitted_builder) Build() *Admitted {
@@ -2320,11 +3151,17 @@ func (b0 Admitted_builder) Build() *Admitted {
 	b, x := &b0, m0
 	_, _ = b, x
 	if b.Run != nil {
-		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 0, 3)
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 0, 6)
 		x.xxx_hidden_Run = *b.Run
 	}
 	x.xxx_hidden_Active = &b.Active
 	x.xxx_hidden_Budget = b.Budget
+	x.xxx_hidden_Past = &b.Past
+	if b.Paused != nil {
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 4, 6)
+		x.xxx_hidden_Paused = *b.Paused
+	}
+	x.xxx_hidden_Unread = &b.Unread
 	return m0
 }
 
@@ -2344,7 +3181,7 @@ type ActiveIntent struct {
 
 func (x *ActiveIntent) Reset() {
 	*x = ActiveIntent{}
-	mi := &file_forge_v1_event_proto_msgTypes[11]
+	mi := &file_forge_v1_event_proto_msgTypes[14]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2356,7 +3193,7 @@ func (x *ActiveIntent) String() string {
 func (*ActiveIntent) ProtoMessage() {}
 
 func (x *ActiveIntent) ProtoReflect() protoreflect.Message {
-	mi := &file_forge_v1_event_proto_msgTypes[11]
+	mi := &file_forge_v1_event_proto_msgTypes[14]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2540,7 +3377,7 @@ type Planned struct {
 
 func (x *Planned) Reset() {
 	*x = Planned{}
-	mi := &file_forge_v1_event_proto_msgTypes[12]
+	mi := &file_forge_v1_event_proto_msgTypes[15]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2552,7 +3389,7 @@ func (x *Planned) String() string {
 func (*Planned) ProtoMessage() {}
 
 func (x *Planned) ProtoReflect() protoreflect.Message {
-	mi := &file_forge_v1_event_proto_msgTypes[12]
+	mi := &file_forge_v1_event_proto_msgTypes[15]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2707,7 +3544,7 @@ type DependencyEnded struct {
 
 func (x *DependencyEnded) Reset() {
 	*x = DependencyEnded{}
-	mi := &file_forge_v1_event_proto_msgTypes[13]
+	mi := &file_forge_v1_event_proto_msgTypes[16]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2719,7 +3556,7 @@ func (x *DependencyEnded) String() string {
 func (*DependencyEnded) ProtoMessage() {}
 
 func (x *DependencyEnded) ProtoReflect() protoreflect.Message {
-	mi := &file_forge_v1_event_proto_msgTypes[13]
+	mi := &file_forge_v1_event_proto_msgTypes[16]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2868,7 +3705,7 @@ type Reserve struct {
 
 func (x *Reserve) Reset() {
 	*x = Reserve{}
-	mi := &file_forge_v1_event_proto_msgTypes[14]
+	mi := &file_forge_v1_event_proto_msgTypes[17]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2880,7 +3717,7 @@ func (x *Reserve) String() string {
 func (*Reserve) ProtoMessage() {}
 
 func (x *Reserve) ProtoReflect() protoreflect.Message {
-	mi := &file_forge_v1_event_proto_msgTypes[14]
+	mi := &file_forge_v1_event_proto_msgTypes[17]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3038,7 +3875,7 @@ type Reserved struct {
 
 func (x *Reserved) Reset() {
 	*x = Reserved{}
-	mi := &file_forge_v1_event_proto_msgTypes[15]
+	mi := &file_forge_v1_event_proto_msgTypes[18]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3050,7 +3887,7 @@ func (x *Reserved) String() string {
 func (*Reserved) ProtoMessage() {}
 
 func (x *Reserved) ProtoReflect() protoreflect.Message {
-	mi := &file_forge_v1_event_proto_msgTypes[15]
+	mi := &file_forge_v1_event_proto_msgTypes[18]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3187,7 +4024,7 @@ type Land struct {
 
 func (x *Land) Reset() {
 	*x = Land{}
-	mi := &file_forge_v1_event_proto_msgTypes[16]
+	mi := &file_forge_v1_event_proto_msgTypes[19]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3199,7 +4036,7 @@ func (x *Land) String() string {
 func (*Land) ProtoMessage() {}
 
 func (x *Land) ProtoReflect() protoreflect.Message {
-	mi := &file_forge_v1_event_proto_msgTypes[16]
+	mi := &file_forge_v1_event_proto_msgTypes[19]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3509,7 +4346,7 @@ type Landed struct {
 
 func (x *Landed) Reset() {
 	*x = Landed{}
-	mi := &file_forge_v1_event_proto_msgTypes[17]
+	mi := &file_forge_v1_event_proto_msgTypes[20]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3521,7 +4358,7 @@ func (x *Landed) String() string {
 func (*Landed) ProtoMessage() {}
 
 func (x *Landed) ProtoReflect() protoreflect.Message {
-	mi := &file_forge_v1_event_proto_msgTypes[17]
+	mi := &file_forge_v1_event_proto_msgTypes[20]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3672,7 +4509,7 @@ type Withdraw struct {
 
 func (x *Withdraw) Reset() {
 	*x = Withdraw{}
-	mi := &file_forge_v1_event_proto_msgTypes[18]
+	mi := &file_forge_v1_event_proto_msgTypes[21]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3684,7 +4521,7 @@ func (x *Withdraw) String() string {
 func (*Withdraw) ProtoMessage() {}
 
 func (x *Withdraw) ProtoReflect() protoreflect.Message {
-	mi := &file_forge_v1_event_proto_msgTypes[18]
+	mi := &file_forge_v1_event_proto_msgTypes[21]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3807,6 +4644,8 @@ type End struct {
 	xxx_hidden_Status      Status                 `protobuf:"varint,2,opt,name=status,enum=forge.v1.Status"`
 	xxx_hidden_Number      int32                  `protobuf:"varint,3,opt,name=number"`
 	xxx_hidden_SpentUsd    float64                `protobuf:"fixed64,4,opt,name=spent_usd,json=spentUsd"`
+	xxx_hidden_Past        *PastRun               `protobuf:"bytes,5,opt,name=past"`
+	xxx_hidden_Reflect     *ReflectOn             `protobuf:"bytes,6,opt,name=reflect"`
 	XXX_raceDetectHookData protoimpl.RaceDetectHookData
 	XXX_presence           [1]uint32
 	unknownFields          protoimpl.UnknownFields
@@ -3815,7 +4654,7 @@ type End struct {
 
 func (x *End) Reset() {
 	*x = End{}
-	mi := &file_forge_v1_event_proto_msgTypes[19]
+	mi := &file_forge_v1_event_proto_msgTypes[22]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3827,7 +4666,7 @@ func (x *End) String() string {
 func (*End) ProtoMessage() {}
 
 func (x *End) ProtoReflect() protoreflect.Message {
-	mi := &file_forge_v1_event_proto_msgTypes[19]
+	mi := &file_forge_v1_event_proto_msgTypes[22]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3868,24 +4707,46 @@ func (x *End) GetSpentUsd() float64 {
 	return 0
 }
 
+func (x *End) GetPast() *PastRun {
+	if x != nil {
+		return x.xxx_hidden_Past
+	}
+	return nil
+}
+
+func (x *End) GetReflect() *ReflectOn {
+	if x != nil {
+		return x.xxx_hidden_Reflect
+	}
+	return nil
+}
+
 func (x *End) SetRun(v int32) {
 	x.xxx_hidden_Run = v
-	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 0, 4)
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 0, 6)
 }
 
 func (x *End) SetStatus(v Status) {
 	x.xxx_hidden_Status = v
-	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 1, 4)
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 1, 6)
 }
 
 func (x *End) SetNumber(v int32) {
 	x.xxx_hidden_Number = v
-	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 2, 4)
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 2, 6)
 }
 
 func (x *End) SetSpentUsd(v float64) {
 	x.xxx_hidden_SpentUsd = v
-	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 3, 4)
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 3, 6)
+}
+
+func (x *End) SetPast(v *PastRun) {
+	x.xxx_hidden_Past = v
+}
+
+func (x *End) SetReflect(v *ReflectOn) {
+	x.xxx_hidden_Reflect = v
 }
 
 func (x *End) HasRun() bool {
@@ -3916,6 +4777,20 @@ func (x *End) HasSpentUsd() bool {
 	return protoimpl.X.Present(&(x.XXX_presence[0]), 3)
 }
 
+func (x *End) HasPast() bool {
+	if x == nil {
+		return false
+	}
+	return x.xxx_hidden_Past != nil
+}
+
+func (x *End) HasReflect() bool {
+	if x == nil {
+		return false
+	}
+	return x.xxx_hidden_Reflect != nil
+}
+
 func (x *End) ClearRun() {
 	protoimpl.X.ClearPresent(&(x.XXX_presence[0]), 0)
 	x.xxx_hidden_Run = 0
@@ -3936,6 +4811,14 @@ func (x *End) ClearSpentUsd() {
 	x.xxx_hidden_SpentUsd = 0
 }
 
+func (x *End) ClearPast() {
+	x.xxx_hidden_Past = nil
+}
+
+func (x *End) ClearReflect() {
+	x.xxx_hidden_Reflect = nil
+}
+
 type End_builder struct {
 	_ [0]func() // Prevents comparability and use of unkeyed literals for the builder.
 
@@ -3948,6 +4831,10 @@ type End_builder struct {
 	Number *int32
 	// What the intent has spent in all its runs, in US dollars.
 	SpentUsd *float64
+	// What others may learn from the run.
+	Past *PastRun
+	// What a reflection reads; unset if nothing is to be reflected upon.
+	Reflect *ReflectOn
 }
 
 func (b0 End_builder) Build() *End {
@@ -3955,21 +4842,574 @@ func (b0 End_builder) Build() *End {
 	b, x := &b0, m0
 	_, _ = b, x
 	if b.Run != nil {
-		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 0, 4)
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 0, 6)
 		x.xxx_hidden_Run = *b.Run
 	}
 	if b.Status != nil {
-		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 1, 4)
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 1, 6)
 		x.xxx_hidden_Status = *b.Status
+	}
+	if b.Number != nil {
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 2, 6)
+		x.xxx_hidden_Number = *b.Number
+	}
+	if b.SpentUsd != nil {
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 3, 6)
+		x.xxx_hidden_SpentUsd = *b.SpentUsd
+	}
+	x.xxx_hidden_Past = b.Past
+	x.xxx_hidden_Reflect = b.Reflect
+	return m0
+}
+
+type ReflectOn struct {
+	state              protoimpl.MessageState `protogen:"opaque.v1"`
+	xxx_hidden_Intent  *Intent                `protobuf:"bytes,1,opt,name=intent"`
+	xxx_hidden_History *History               `protobuf:"bytes,2,opt,name=history"`
+	xxx_hidden_Policy  *ReflectionPolicy      `protobuf:"bytes,3,opt,name=policy"`
+	unknownFields      protoimpl.UnknownFields
+	sizeCache          protoimpl.SizeCache
+}
+
+func (x *ReflectOn) Reset() {
+	*x = ReflectOn{}
+	mi := &file_forge_v1_event_proto_msgTypes[23]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ReflectOn) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ReflectOn) ProtoMessage() {}
+
+func (x *ReflectOn) ProtoReflect() protoreflect.Message {
+	mi := &file_forge_v1_event_proto_msgTypes[23]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+func (x *ReflectOn) GetIntent() *Intent {
+	if x != nil {
+		return x.xxx_hidden_Intent
+	}
+	return nil
+}
+
+func (x *ReflectOn) GetHistory() *History {
+	if x != nil {
+		return x.xxx_hidden_History
+	}
+	return nil
+}
+
+func (x *ReflectOn) GetPolicy() *ReflectionPolicy {
+	if x != nil {
+		return x.xxx_hidden_Policy
+	}
+	return nil
+}
+
+func (x *ReflectOn) SetIntent(v *Intent) {
+	x.xxx_hidden_Intent = v
+}
+
+func (x *ReflectOn) SetHistory(v *History) {
+	x.xxx_hidden_History = v
+}
+
+func (x *ReflectOn) SetPolicy(v *ReflectionPolicy) {
+	x.xxx_hidden_Policy = v
+}
+
+func (x *ReflectOn) HasIntent() bool {
+	if x == nil {
+		return false
+	}
+	return x.xxx_hidden_Intent != nil
+}
+
+func (x *ReflectOn) HasHistory() bool {
+	if x == nil {
+		return false
+	}
+	return x.xxx_hidden_History != nil
+}
+
+func (x *ReflectOn) HasPolicy() bool {
+	if x == nil {
+		return false
+	}
+	return x.xxx_hidden_Policy != nil
+}
+
+func (x *ReflectOn) ClearIntent() {
+	x.xxx_hidden_Intent = nil
+}
+
+func (x *ReflectOn) ClearHistory() {
+	x.xxx_hidden_History = nil
+}
+
+func (x *ReflectOn) ClearPolicy() {
+	x.xxx_hidden_Policy = nil
+}
+
+type ReflectOn_builder struct {
+	_ [0]func() // Prevents comparability and use of unkeyed literals for the builder.
+
+	// The intent.
+	Intent *Intent
+	// The run, with what was observed.
+	History *History
+	// What reflection may add.
+	Policy *ReflectionPolicy
+}
+
+func (b0 ReflectOn_builder) Build() *ReflectOn {
+	m0 := &ReflectOn{}
+	b, x := &b0, m0
+	_, _ = b, x
+	x.xxx_hidden_Intent = b.Intent
+	x.xxx_hidden_History = b.History
+	x.xxx_hidden_Policy = b.Policy
+	return m0
+}
+
+type Child struct {
+	state                  protoimpl.MessageState `protogen:"opaque.v1"`
+	xxx_hidden_Intent      *string                `protobuf:"bytes,1,opt,name=intent"`
+	xxx_hidden_Run         int32                  `protobuf:"varint,2,opt,name=run"`
+	xxx_hidden_Number      int32                  `protobuf:"varint,3,opt,name=number"`
+	xxx_hidden_Status      Status                 `protobuf:"varint,4,opt,name=status,enum=forge.v1.Status"`
+	XXX_raceDetectHookData protoimpl.RaceDetectHookData
+	XXX_presence           [1]uint32
+	unknownFields          protoimpl.UnknownFields
+	sizeCache              protoimpl.SizeCache
+}
+
+func (x *Child) Reset() {
+	*x = Child{}
+	mi := &file_forge_v1_event_proto_msgTypes[24]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Child) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Child) ProtoMessage() {}
+
+func (x *Child) ProtoReflect() protoreflect.Message {
+	mi := &file_forge_v1_event_proto_msgTypes[24]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+func (x *Child) GetIntent() string {
+	if x != nil {
+		if x.xxx_hidden_Intent != nil {
+			return *x.xxx_hidden_Intent
+		}
+		return ""
+	}
+	return ""
+}
+
+func (x *Child) GetRun() int32 {
+	if x != nil {
+		return x.xxx_hidden_Run
+	}
+	return 0
+}
+
+func (x *Child) GetNumber() int32 {
+	if x != nil {
+		return x.xxx_hidden_Number
+	}
+	return 0
+}
+
+func (x *Child) GetStatus() Status {
+	if x != nil {
+		if protoimpl.X.Present(&(x.XXX_presence[0]), 3) {
+			return x.xxx_hidden_Status
+		}
+	}
+	return Status_STATUS_UNSPECIFIED
+}
+
+func (x *Child) SetIntent(v string) {
+	x.xxx_hidden_Intent = &v
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 0, 4)
+}
+
+func (x *Child) SetRun(v int32) {
+	x.xxx_hidden_Run = v
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 1, 4)
+}
+
+func (x *Child) SetNumber(v int32) {
+	x.xxx_hidden_Number = v
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 2, 4)
+}
+
+func (x *Child) SetStatus(v Status) {
+	x.xxx_hidden_Status = v
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 3, 4)
+}
+
+func (x *Child) HasIntent() bool {
+	if x == nil {
+		return false
+	}
+	return protoimpl.X.Present(&(x.XXX_presence[0]), 0)
+}
+
+func (x *Child) HasRun() bool {
+	if x == nil {
+		return false
+	}
+	return protoimpl.X.Present(&(x.XXX_presence[0]), 1)
+}
+
+func (x *Child) HasNumber() bool {
+	if x == nil {
+		return false
+	}
+	return protoimpl.X.Present(&(x.XXX_presence[0]), 2)
+}
+
+func (x *Child) HasStatus() bool {
+	if x == nil {
+		return false
+	}
+	return protoimpl.X.Present(&(x.XXX_presence[0]), 3)
+}
+
+func (x *Child) ClearIntent() {
+	protoimpl.X.ClearPresent(&(x.XXX_presence[0]), 0)
+	x.xxx_hidden_Intent = nil
+}
+
+func (x *Child) ClearRun() {
+	protoimpl.X.ClearPresent(&(x.XXX_presence[0]), 1)
+	x.xxx_hidden_Run = 0
+}
+
+func (x *Child) ClearNumber() {
+	protoimpl.X.ClearPresent(&(x.XXX_presence[0]), 2)
+	x.xxx_hidden_Number = 0
+}
+
+func (x *Child) ClearStatus() {
+	protoimpl.X.ClearPresent(&(x.XXX_presence[0]), 3)
+	x.xxx_hidden_Status = Status_STATUS_UNSPECIFIED
+}
+
+type Child_builder struct {
+	_ [0]func() // Prevents comparability and use of unkeyed literals for the builder.
+
+	// The part.
+	Intent *string
+	// Its run, counted from 1.
+	Run *int32
+	// Of its newest end; 0: it has begun.
+	Number *int32
+	// How it ended; proposed when it has begun.
+	Status *Status
+}
+
+func (b0 Child_builder) Build() *Child {
+	m0 := &Child{}
+	b, x := &b0, m0
+	_, _ = b, x
+	if b.Intent != nil {
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 0, 4)
+		x.xxx_hidden_Intent = b.Intent
+	}
+	if b.Run != nil {
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 1, 4)
+		x.xxx_hidden_Run = *b.Run
 	}
 	if b.Number != nil {
 		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 2, 4)
 		x.xxx_hidden_Number = *b.Number
 	}
-	if b.SpentUsd != nil {
+	if b.Status != nil {
 		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 3, 4)
-		x.xxx_hidden_SpentUsd = *b.SpentUsd
+		x.xxx_hidden_Status = *b.Status
 	}
+	return m0
+}
+
+type Reflected struct {
+	state                  protoimpl.MessageState `protogen:"opaque.v1"`
+	xxx_hidden_Run         int32                  `protobuf:"varint,1,opt,name=run"`
+	xxx_hidden_Step        *StepRecord            `protobuf:"bytes,2,opt,name=step"`
+	xxx_hidden_Read        []string               `protobuf:"bytes,3,rep,name=read"`
+	xxx_hidden_Proposed    *[]*Proposal           `protobuf:"bytes,4,rep,name=proposed"`
+	xxx_hidden_Dropped     *[]*Adjustment         `protobuf:"bytes,5,rep,name=dropped"`
+	XXX_raceDetectHookData protoimpl.RaceDetectHookData
+	XXX_presence           [1]uint32
+	unknownFields          protoimpl.UnknownFields
+	sizeCache              protoimpl.SizeCache
+}
+
+func (x *Reflected) Reset() {
+	*x = Reflected{}
+	mi := &file_forge_v1_event_proto_msgTypes[25]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Reflected) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Reflected) ProtoMessage() {}
+
+func (x *Reflected) ProtoReflect() protoreflect.Message {
+	mi := &file_forge_v1_event_proto_msgTypes[25]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+func (x *Reflected) GetRun() int32 {
+	if x != nil {
+		return x.xxx_hidden_Run
+	}
+	return 0
+}
+
+func (x *Reflected) GetStep() *StepRecord {
+	if x != nil {
+		return x.xxx_hidden_Step
+	}
+	return nil
+}
+
+func (x *Reflected) GetRead() []string {
+	if x != nil {
+		return x.xxx_hidden_Read
+	}
+	return nil
+}
+
+func (x *Reflected) GetProposed() []*Proposal {
+	if x != nil {
+		if x.xxx_hidden_Proposed != nil {
+			return *x.xxx_hidden_Proposed
+		}
+	}
+	return nil
+}
+
+func (x *Reflected) GetDropped() []*Adjustment {
+	if x != nil {
+		if x.xxx_hidden_Dropped != nil {
+			return *x.xxx_hidden_Dropped
+		}
+	}
+	return nil
+}
+
+func (x *Reflected) SetRun(v int32) {
+	x.xxx_hidden_Run = v
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 0, 5)
+}
+
+func (x *Reflected) SetStep(v *StepRecord) {
+	x.xxx_hidden_Step = v
+}
+
+func (x *Reflected) SetRead(v []string) {
+	x.xxx_hidden_Read = v
+}
+
+func (x *Reflected) SetProposed(v []*Proposal) {
+	x.xxx_hidden_Proposed = &v
+}
+
+func (x *Reflected) SetDropped(v []*Adjustment) {
+	x.xxx_hidden_Dropped = &v
+}
+
+func (x *Reflected) HasRun() bool {
+	if x == nil {
+		return false
+	}
+	return protoimpl.X.Present(&(x.XXX_presence[0]), 0)
+}
+
+func (x *Reflected) HasStep() bool {
+	if x == nil {
+		return false
+	}
+	return x.xxx_hidden_Step != nil
+}
+
+func (x *Reflected) ClearRun() {
+	protoimpl.X.ClearPresent(&(x.XXX_presence[0]), 0)
+	x.xxx_hidden_Run = 0
+}
+
+func (x *Reflected) ClearStep() {
+	x.xxx_hidden_Step = nil
+}
+
+type Reflected_builder struct {
+	_ [0]func() // Prevents comparability and use of unkeyed literals for the builder.
+
+	// The run that was reflected upon.
+	Run *int32
+	// What it took.
+	Step *StepRecord
+	// The ids of the intent's own observations that were read.
+	Read []string
+	// What was proposed.
+	Proposed []*Proposal
+	// Proposals that were not submitted, and why.
+	Dropped []*Adjustment
+}
+
+func (b0 Reflected_builder) Build() *Reflected {
+	m0 := &Reflected{}
+	b, x := &b0, m0
+	_, _ = b, x
+	if b.Run != nil {
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 0, 5)
+		x.xxx_hidden_Run = *b.Run
+	}
+	x.xxx_hidden_Step = b.Step
+	x.xxx_hidden_Read = b.Read
+	x.xxx_hidden_Proposed = &b.Proposed
+	x.xxx_hidden_Dropped = &b.Dropped
+	return m0
+}
+
+type Forecast struct {
+	state                  protoimpl.MessageState `protogen:"opaque.v1"`
+	xxx_hidden_TaskId      *string                `protobuf:"bytes,1,opt,name=task_id,json=taskId"`
+	xxx_hidden_Other       *Overlap               `protobuf:"bytes,2,opt,name=other"`
+	XXX_raceDetectHookData protoimpl.RaceDetectHookData
+	XXX_presence           [1]uint32
+	unknownFields          protoimpl.UnknownFields
+	sizeCache              protoimpl.SizeCache
+}
+
+func (x *Forecast) Reset() {
+	*x = Forecast{}
+	mi := &file_forge_v1_event_proto_msgTypes[26]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Forecast) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Forecast) ProtoMessage() {}
+
+func (x *Forecast) ProtoReflect() protoreflect.Message {
+	mi := &file_forge_v1_event_proto_msgTypes[26]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+func (x *Forecast) GetTaskId() string {
+	if x != nil {
+		if x.xxx_hidden_TaskId != nil {
+			return *x.xxx_hidden_TaskId
+		}
+		return ""
+	}
+	return ""
+}
+
+func (x *Forecast) GetOther() *Overlap {
+	if x != nil {
+		return x.xxx_hidden_Other
+	}
+	return nil
+}
+
+func (x *Forecast) SetTaskId(v string) {
+	x.xxx_hidden_TaskId = &v
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 0, 2)
+}
+
+func (x *Forecast) SetOther(v *Overlap) {
+	x.xxx_hidden_Other = v
+}
+
+func (x *Forecast) HasTaskId() bool {
+	if x == nil {
+		return false
+	}
+	return protoimpl.X.Present(&(x.XXX_presence[0]), 0)
+}
+
+func (x *Forecast) HasOther() bool {
+	if x == nil {
+		return false
+	}
+	return x.xxx_hidden_Other != nil
+}
+
+func (x *Forecast) ClearTaskId() {
+	protoimpl.X.ClearPresent(&(x.XXX_presence[0]), 0)
+	x.xxx_hidden_TaskId = nil
+}
+
+func (x *Forecast) ClearOther() {
+	x.xxx_hidden_Other = nil
+}
+
+type Forecast_builder struct {
+	_ [0]func() // Prevents comparability and use of unkeyed literals for the builder.
+
+	// The task of the intent that is told.
+	TaskId *string
+	// The other task; no files: they merge again.
+	Other *Overlap
+}
+
+func (b0 Forecast_builder) Build() *Forecast {
+	m0 := &Forecast{}
+	b, x := &b0, m0
+	_, _ = b, x
+	if b.TaskId != nil {
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 0, 2)
+		x.xxx_hidden_TaskId = b.TaskId
+	}
+	x.xxx_hidden_Other = b.Other
 	return m0
 }
 
@@ -3990,7 +5430,7 @@ type Spend struct {
 
 func (x *Spend) Reset() {
 	*x = Spend{}
-	mi := &file_forge_v1_event_proto_msgTypes[20]
+	mi := &file_forge_v1_event_proto_msgTypes[27]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4002,7 +5442,7 @@ func (x *Spend) String() string {
 func (*Spend) ProtoMessage() {}
 
 func (x *Spend) ProtoReflect() protoreflect.Message {
-	mi := &file_forge_v1_event_proto_msgTypes[20]
+	mi := &file_forge_v1_event_proto_msgTypes[27]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4209,7 +5649,7 @@ type Funded struct {
 
 func (x *Funded) Reset() {
 	*x = Funded{}
-	mi := &file_forge_v1_event_proto_msgTypes[21]
+	mi := &file_forge_v1_event_proto_msgTypes[28]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4221,7 +5661,7 @@ func (x *Funded) String() string {
 func (*Funded) ProtoMessage() {}
 
 func (x *Funded) ProtoReflect() protoreflect.Message {
-	mi := &file_forge_v1_event_proto_msgTypes[21]
+	mi := &file_forge_v1_event_proto_msgTypes[28]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4347,7 +5787,7 @@ type Settle struct {
 
 func (x *Settle) Reset() {
 	*x = Settle{}
-	mi := &file_forge_v1_event_proto_msgTypes[22]
+	mi := &file_forge_v1_event_proto_msgTypes[29]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4359,7 +5799,7 @@ func (x *Settle) String() string {
 func (*Settle) ProtoMessage() {}
 
 func (x *Settle) ProtoReflect() protoreflect.Message {
-	mi := &file_forge_v1_event_proto_msgTypes[22]
+	mi := &file_forge_v1_event_proto_msgTypes[29]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4462,7 +5902,8 @@ var File_forge_v1_event_proto protoreflect.FileDescriptor
 
 const file_forge_v1_event_proto_rawDesc = "" +
 	"\n" +
-	"\x14forge/v1/event.proto\x12\bforge.v1\x1a\x16forge/v1/failure.proto\x1a\x15forge/v1/intent.proto\x1a\x15forge/v1/result.proto\x1a\x13forge/v1/step.proto\x1a!google/protobuf/go_features.proto\x1a\x1fgoogle/protobuf/timestamp.proto\"\xe6\b\n" +
+	"\x14forge/v1/event.proto\x12\bforge.v1\x1a\x16forge/v1/failure.proto\x1a\x15forge/v1/intent.proto\x1a\x18forge/v1/knowledge.proto\x1a\x15forge/v1/result.proto\x1a\x13forge/v1/step.proto\x1a\x13forge/v1/task.proto\x1a!google/protobuf/go_features.proto\x1a\x1fgoogle/protobuf/timestamp.proto\"\xfa\n" +
+	"\n" +
 	"\x05Event\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\tR\x02id\x12\x1d\n" +
 	"\x02to\x18\x02 \x01(\v2\r.forge.v1.KeyR\x02to\x12*\n" +
@@ -4490,10 +5931,17 @@ const file_forge_v1_event_proto_rawDesc = "" +
 	"\x03end\x18\x17 \x01(\v2\r.forge.v1.EndH\x00R\x03end\x12*\n" +
 	"\x06funded\x18\x18 \x01(\v2\x10.forge.v1.FundedH\x00R\x06funded\x12'\n" +
 	"\x05spend\x18\x19 \x01(\v2\x0f.forge.v1.SpendH\x00R\x05spend\x12*\n" +
-	"\x06settle\x18\x1a \x01(\v2\x10.forge.v1.SettleH\x00R\x06settleB\t\n" +
-	"\apayload\"2\n" +
+	"\x06settle\x18\x1a \x01(\v2\x10.forge.v1.SettleH\x00R\x06settle\x12'\n" +
+	"\x05pause\x18\x1b \x01(\v2\x0f.forge.v1.PauseH\x00R\x05pause\x12*\n" +
+	"\x06resume\x18\x1c \x01(\v2\x10.forge.v1.ResumeH\x00R\x06resume\x12-\n" +
+	"\areflect\x18\x1d \x01(\v2\x11.forge.v1.ReflectH\x00R\areflect\x12'\n" +
+	"\x05child\x18\x1e \x01(\v2\x0f.forge.v1.ChildH\x00R\x05child\x123\n" +
+	"\treflected\x18\x1f \x01(\v2\x13.forge.v1.ReflectedH\x00R\treflected\x120\n" +
+	"\bforecast\x18  \x01(\v2\x12.forge.v1.ForecastH\x00R\bforecastB\t\n" +
+	"\apayload\"L\n" +
 	"\x06Submit\x12(\n" +
-	"\x06intent\x18\x01 \x01(\v2\x10.forge.v1.IntentR\x06intent\"h\n" +
+	"\x06intent\x18\x01 \x01(\v2\x10.forge.v1.IntentR\x06intent\x12\x18\n" +
+	"\avouched\x18\x02 \x01(\bR\avouched\"h\n" +
 	"\x04Edit\x12\x14\n" +
 	"\x05title\x18\x01 \x01(\tR\x05title\x12\x12\n" +
 	"\x04body\x18\x02 \x01(\tR\x04body\x12\x12\n" +
@@ -4510,20 +5958,38 @@ const file_forge_v1_event_proto_rawDesc = "" +
 	"\x05Retry\x12\"\n" +
 	"\finstructions\x18\x01 \x01(\tR\finstructions\x12\x1d\n" +
 	"\n" +
-	"budget_usd\x18\x02 \x01(\x01R\tbudgetUsd\" \n" +
+	"budget_usd\x18\x02 \x01(\x01R\tbudgetUsd\"4\n" +
 	"\x06Cancel\x12\x16\n" +
-	"\x06reason\x18\x01 \x01(\tR\x06reason\"J\n" +
+	"\x06reason\x18\x01 \x01(\tR\x06reason\x12\x12\n" +
+	"\x04task\x18\x02 \x01(\tR\x04task\"K\n" +
+	"\x05Pause\x12\x16\n" +
+	"\x06reason\x18\x01 \x01(\tR\x06reason\x12\x12\n" +
+	"\x04task\x18\x02 \x01(\tR\x04task\x12\x16\n" +
+	"\x06number\x18\x03 \x01(\x05R\x06number\"4\n" +
+	"\x06Resume\x12\x12\n" +
+	"\x04task\x18\x01 \x01(\tR\x04task\x12\x16\n" +
+	"\x06number\x18\x02 \x01(\x05R\x06number\"\t\n" +
+	"\aReflect\"J\n" +
 	"\n" +
 	"TimerFired\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12*\n" +
-	"\x02at\x18\x02 \x01(\v2\x1a.google.protobuf.TimestampR\x02at\"/\n" +
+	"\x02at\x18\x02 \x01(\v2\x1a.google.protobuf.TimestampR\x02at\"\xa5\x01\n" +
 	"\x05Enter\x12\x10\n" +
 	"\x03run\x18\x01 \x01(\x05R\x03run\x12\x14\n" +
-	"\x05title\x18\x02 \x01(\tR\x05title\"v\n" +
+	"\x05title\x18\x02 \x01(\tR\x05title\x12\x12\n" +
+	"\x04type\x18\x03 \x01(\tR\x04type\x12\x16\n" +
+	"\x06parent\x18\x04 \x01(\tR\x06parent\x12(\n" +
+	"\x06source\x18\x05 \x01(\x0e2\x10.forge.v1.SourceR\x06source\x12\x1e\n" +
+	"\n" +
+	"generation\x18\x06 \x01(\x05R\n" +
+	"generation\"\xe4\x01\n" +
 	"\bAdmitted\x12\x10\n" +
 	"\x03run\x18\x01 \x01(\x05R\x03run\x12.\n" +
 	"\x06active\x18\x02 \x03(\v2\x16.forge.v1.ActiveIntentR\x06active\x12(\n" +
-	"\x06budget\x18\x03 \x01(\v2\x10.forge.v1.BudgetR\x06budget\"\x99\x01\n" +
+	"\x06budget\x18\x03 \x01(\v2\x10.forge.v1.BudgetR\x06budget\x12%\n" +
+	"\x04past\x18\x04 \x03(\v2\x11.forge.v1.PastRunR\x04past\x12\x16\n" +
+	"\x06paused\x18\x05 \x01(\x05R\x06paused\x12-\n" +
+	"\x06unread\x18\x06 \x03(\v2\x15.forge.v1.ObservationR\x06unread\"\x99\x01\n" +
 	"\fActiveIntent\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\tR\x02id\x12\x14\n" +
 	"\x05title\x18\x02 \x01(\tR\x05title\x12(\n" +
@@ -4570,12 +6036,32 @@ const file_forge_v1_event_proto_rawDesc = "" +
 	"\bWithdraw\x12\x10\n" +
 	"\x03run\x18\x01 \x01(\x05R\x03run\x12\x12\n" +
 	"\x04task\x18\x02 \x01(\tR\x04task\x12\x16\n" +
-	"\x06number\x18\x03 \x01(\x05R\x06number\"v\n" +
+	"\x06number\x18\x03 \x01(\x05R\x06number\"\xcc\x01\n" +
 	"\x03End\x12\x10\n" +
 	"\x03run\x18\x01 \x01(\x05R\x03run\x12(\n" +
 	"\x06status\x18\x02 \x01(\x0e2\x10.forge.v1.StatusR\x06status\x12\x16\n" +
 	"\x06number\x18\x03 \x01(\x05R\x06number\x12\x1b\n" +
-	"\tspent_usd\x18\x04 \x01(\x01R\bspentUsd\"\xb0\x01\n" +
+	"\tspent_usd\x18\x04 \x01(\x01R\bspentUsd\x12%\n" +
+	"\x04past\x18\x05 \x01(\v2\x11.forge.v1.PastRunR\x04past\x12-\n" +
+	"\areflect\x18\x06 \x01(\v2\x13.forge.v1.ReflectOnR\areflect\"\x96\x01\n" +
+	"\tReflectOn\x12(\n" +
+	"\x06intent\x18\x01 \x01(\v2\x10.forge.v1.IntentR\x06intent\x12+\n" +
+	"\ahistory\x18\x02 \x01(\v2\x11.forge.v1.HistoryR\ahistory\x122\n" +
+	"\x06policy\x18\x03 \x01(\v2\x1a.forge.v1.ReflectionPolicyR\x06policy\"s\n" +
+	"\x05Child\x12\x16\n" +
+	"\x06intent\x18\x01 \x01(\tR\x06intent\x12\x10\n" +
+	"\x03run\x18\x02 \x01(\x05R\x03run\x12\x16\n" +
+	"\x06number\x18\x03 \x01(\x05R\x06number\x12(\n" +
+	"\x06status\x18\x04 \x01(\x0e2\x10.forge.v1.StatusR\x06status\"\xbb\x01\n" +
+	"\tReflected\x12\x10\n" +
+	"\x03run\x18\x01 \x01(\x05R\x03run\x12(\n" +
+	"\x04step\x18\x02 \x01(\v2\x14.forge.v1.StepRecordR\x04step\x12\x12\n" +
+	"\x04read\x18\x03 \x03(\tR\x04read\x12.\n" +
+	"\bproposed\x18\x04 \x03(\v2\x12.forge.v1.ProposalR\bproposed\x12.\n" +
+	"\adropped\x18\x05 \x03(\v2\x14.forge.v1.AdjustmentR\adropped\"L\n" +
+	"\bForecast\x12\x17\n" +
+	"\atask_id\x18\x01 \x01(\tR\x06taskId\x12'\n" +
+	"\x05other\x18\x02 \x01(\v2\x11.forge.v1.OverlapR\x05other\"\xb0\x01\n" +
 	"\x05Spend\x12\x10\n" +
 	"\x03run\x18\x01 \x01(\x05R\x03run\x12+\n" +
 	"\aattempt\x18\x02 \x01(\v2\x11.forge.v1.AttemptR\aattempt\x12(\n" +
@@ -4592,7 +6078,7 @@ const file_forge_v1_event_proto_rawDesc = "" +
 	"\tspent_usd\x18\x02 \x01(\x01R\bspentUsd\x12%\n" +
 	"\x04open\x18\x03 \x03(\v2\x11.forge.v1.AttemptR\x04openB?Z5github.com/pfl-forge/pfl-forge/proto/forge/v1;forgev1\x92\x03\x05\xd2>\x02\x10\x03b\beditionsp\xe8\a"
 
-var file_forge_v1_event_proto_msgTypes = make([]protoimpl.MessageInfo, 23)
+var file_forge_v1_event_proto_msgTypes = make([]protoimpl.MessageInfo, 30)
 var file_forge_v1_event_proto_goTypes = []any{
 	(*Event)(nil),                 // 0: forge.v1.Event
 	(*Submit)(nil),                // 1: forge.v1.Submit
@@ -4602,35 +6088,51 @@ var file_forge_v1_event_proto_goTypes = []any{
 	(*Answer)(nil),                // 5: forge.v1.Answer
 	(*Retry)(nil),                 // 6: forge.v1.Retry
 	(*Cancel)(nil),                // 7: forge.v1.Cancel
-	(*TimerFired)(nil),            // 8: forge.v1.TimerFired
-	(*Enter)(nil),                 // 9: forge.v1.Enter
-	(*Admitted)(nil),              // 10: forge.v1.Admitted
-	(*ActiveIntent)(nil),          // 11: forge.v1.ActiveIntent
-	(*Planned)(nil),               // 12: forge.v1.Planned
-	(*DependencyEnded)(nil),       // 13: forge.v1.DependencyEnded
-	(*Reserve)(nil),               // 14: forge.v1.Reserve
-	(*Reserved)(nil),              // 15: forge.v1.Reserved
-	(*Land)(nil),                  // 16: forge.v1.Land
-	(*Landed)(nil),                // 17: forge.v1.Landed
-	(*Withdraw)(nil),              // 18: forge.v1.Withdraw
-	(*End)(nil),                   // 19: forge.v1.End
-	(*Spend)(nil),                 // 20: forge.v1.Spend
-	(*Funded)(nil),                // 21: forge.v1.Funded
-	(*Settle)(nil),                // 22: forge.v1.Settle
-	(*Key)(nil),                   // 23: forge.v1.Key
-	(*timestamppb.Timestamp)(nil), // 24: google.protobuf.Timestamp
-	(*Result)(nil),                // 25: forge.v1.Result
-	(*Intent)(nil),                // 26: forge.v1.Intent
-	(Risk)(0),                     // 27: forge.v1.Risk
-	(*Budget)(nil),                // 28: forge.v1.Budget
-	(Status)(0),                   // 29: forge.v1.Status
-	(*Integration)(nil),           // 30: forge.v1.Integration
-	(*Failure)(nil),               // 31: forge.v1.Failure
-	(*Attempt)(nil),               // 32: forge.v1.Attempt
+	(*Pause)(nil),                 // 8: forge.v1.Pause
+	(*Resume)(nil),                // 9: forge.v1.Resume
+	(*Reflect)(nil),               // 10: forge.v1.Reflect
+	(*TimerFired)(nil),            // 11: forge.v1.TimerFired
+	(*Enter)(nil),                 // 12: forge.v1.Enter
+	(*Admitted)(nil),              // 13: forge.v1.Admitted
+	(*ActiveIntent)(nil),          // 14: forge.v1.ActiveIntent
+	(*Planned)(nil),               // 15: forge.v1.Planned
+	(*DependencyEnded)(nil),       // 16: forge.v1.DependencyEnded
+	(*Reserve)(nil),               // 17: forge.v1.Reserve
+	(*Reserved)(nil),              // 18: forge.v1.Reserved
+	(*Land)(nil),                  // 19: forge.v1.Land
+	(*Landed)(nil),                // 20: forge.v1.Landed
+	(*Withdraw)(nil),              // 21: forge.v1.Withdraw
+	(*End)(nil),                   // 22: forge.v1.End
+	(*ReflectOn)(nil),             // 23: forge.v1.ReflectOn
+	(*Child)(nil),                 // 24: forge.v1.Child
+	(*Reflected)(nil),             // 25: forge.v1.Reflected
+	(*Forecast)(nil),              // 26: forge.v1.Forecast
+	(*Spend)(nil),                 // 27: forge.v1.Spend
+	(*Funded)(nil),                // 28: forge.v1.Funded
+	(*Settle)(nil),                // 29: forge.v1.Settle
+	(*Key)(nil),                   // 30: forge.v1.Key
+	(*timestamppb.Timestamp)(nil), // 31: google.protobuf.Timestamp
+	(*Result)(nil),                // 32: forge.v1.Result
+	(*Intent)(nil),                // 33: forge.v1.Intent
+	(Risk)(0),                     // 34: forge.v1.Risk
+	(Source)(0),                   // 35: forge.v1.Source
+	(*Budget)(nil),                // 36: forge.v1.Budget
+	(*PastRun)(nil),               // 37: forge.v1.PastRun
+	(*Observation)(nil),           // 38: forge.v1.Observation
+	(Status)(0),                   // 39: forge.v1.Status
+	(*Integration)(nil),           // 40: forge.v1.Integration
+	(*Failure)(nil),               // 41: forge.v1.Failure
+	(*History)(nil),               // 42: forge.v1.History
+	(*ReflectionPolicy)(nil),      // 43: forge.v1.ReflectionPolicy
+	(*StepRecord)(nil),            // 44: forge.v1.StepRecord
+	(*Proposal)(nil),              // 45: forge.v1.Proposal
+	(*Adjustment)(nil),            // 46: forge.v1.Adjustment
+	(*Overlap)(nil),               // 47: forge.v1.Overlap
+	(*Attempt)(nil),               // 48: forge.v1.Attempt
 }
 var file_forge_v1_event_proto_depIdxs = []int32{
-	23, // 0: forge.v1.Event.to:type_name -> forge.v1.Key
-	24, // 1: forge.v1.Event.at:type_name -> google.protobuf.Timestamp
+	30, // 0: forge.v1.Event.to:type_name -> forge.v1.Key
+	31, // 1: forge.v1.Event.at:type_name -> google.protobuf.Timestamp
 	1,  // 2: forge.v1.Event.submit:type_name -> forge.v1.Submit
 	2,  // 3: forge.v1.Event.edit:type_name -> forge.v1.Edit
 	3,  // 4: forge.v1.Event.approve:type_name -> forge.v1.Approve
@@ -4638,41 +6140,60 @@ var file_forge_v1_event_proto_depIdxs = []int32{
 	5,  // 6: forge.v1.Event.answer:type_name -> forge.v1.Answer
 	6,  // 7: forge.v1.Event.retry:type_name -> forge.v1.Retry
 	7,  // 8: forge.v1.Event.cancel:type_name -> forge.v1.Cancel
-	25, // 9: forge.v1.Event.result:type_name -> forge.v1.Result
-	8,  // 10: forge.v1.Event.timer:type_name -> forge.v1.TimerFired
-	10, // 11: forge.v1.Event.admitted:type_name -> forge.v1.Admitted
-	13, // 12: forge.v1.Event.dependency_ended:type_name -> forge.v1.DependencyEnded
-	15, // 13: forge.v1.Event.reserved:type_name -> forge.v1.Reserved
-	17, // 14: forge.v1.Event.landed:type_name -> forge.v1.Landed
-	9,  // 15: forge.v1.Event.enter:type_name -> forge.v1.Enter
-	12, // 16: forge.v1.Event.planned:type_name -> forge.v1.Planned
-	14, // 17: forge.v1.Event.reserve:type_name -> forge.v1.Reserve
-	16, // 18: forge.v1.Event.land:type_name -> forge.v1.Land
-	18, // 19: forge.v1.Event.withdraw:type_name -> forge.v1.Withdraw
-	19, // 20: forge.v1.Event.end:type_name -> forge.v1.End
-	21, // 21: forge.v1.Event.funded:type_name -> forge.v1.Funded
-	20, // 22: forge.v1.Event.spend:type_name -> forge.v1.Spend
-	22, // 23: forge.v1.Event.settle:type_name -> forge.v1.Settle
-	26, // 24: forge.v1.Submit.intent:type_name -> forge.v1.Intent
-	27, // 25: forge.v1.Edit.risk:type_name -> forge.v1.Risk
-	24, // 26: forge.v1.TimerFired.at:type_name -> google.protobuf.Timestamp
-	11, // 27: forge.v1.Admitted.active:type_name -> forge.v1.ActiveIntent
-	28, // 28: forge.v1.Admitted.budget:type_name -> forge.v1.Budget
-	29, // 29: forge.v1.ActiveIntent.status:type_name -> forge.v1.Status
-	28, // 30: forge.v1.Planned.budget:type_name -> forge.v1.Budget
-	29, // 31: forge.v1.DependencyEnded.status:type_name -> forge.v1.Status
-	30, // 32: forge.v1.Landed.result:type_name -> forge.v1.Integration
-	31, // 33: forge.v1.Landed.failure:type_name -> forge.v1.Failure
-	29, // 34: forge.v1.End.status:type_name -> forge.v1.Status
-	32, // 35: forge.v1.Spend.attempt:type_name -> forge.v1.Attempt
-	28, // 36: forge.v1.Spend.budget:type_name -> forge.v1.Budget
-	32, // 37: forge.v1.Funded.attempt:type_name -> forge.v1.Attempt
-	32, // 38: forge.v1.Settle.open:type_name -> forge.v1.Attempt
-	39, // [39:39] is the sub-list for method output_type
-	39, // [39:39] is the sub-list for method input_type
-	39, // [39:39] is the sub-list for extension type_name
-	39, // [39:39] is the sub-list for extension extendee
-	0,  // [0:39] is the sub-list for field type_name
+	32, // 9: forge.v1.Event.result:type_name -> forge.v1.Result
+	11, // 10: forge.v1.Event.timer:type_name -> forge.v1.TimerFired
+	13, // 11: forge.v1.Event.admitted:type_name -> forge.v1.Admitted
+	16, // 12: forge.v1.Event.dependency_ended:type_name -> forge.v1.DependencyEnded
+	18, // 13: forge.v1.Event.reserved:type_name -> forge.v1.Reserved
+	20, // 14: forge.v1.Event.landed:type_name -> forge.v1.Landed
+	12, // 15: forge.v1.Event.enter:type_name -> forge.v1.Enter
+	15, // 16: forge.v1.Event.planned:type_name -> forge.v1.Planned
+	17, // 17: forge.v1.Event.reserve:type_name -> forge.v1.Reserve
+	19, // 18: forge.v1.Event.land:type_name -> forge.v1.Land
+	21, // 19: forge.v1.Event.withdraw:type_name -> forge.v1.Withdraw
+	22, // 20: forge.v1.Event.end:type_name -> forge.v1.End
+	28, // 21: forge.v1.Event.funded:type_name -> forge.v1.Funded
+	27, // 22: forge.v1.Event.spend:type_name -> forge.v1.Spend
+	29, // 23: forge.v1.Event.settle:type_name -> forge.v1.Settle
+	8,  // 24: forge.v1.Event.pause:type_name -> forge.v1.Pause
+	9,  // 25: forge.v1.Event.resume:type_name -> forge.v1.Resume
+	10, // 26: forge.v1.Event.reflect:type_name -> forge.v1.Reflect
+	24, // 27: forge.v1.Event.child:type_name -> forge.v1.Child
+	25, // 28: forge.v1.Event.reflected:type_name -> forge.v1.Reflected
+	26, // 29: forge.v1.Event.forecast:type_name -> forge.v1.Forecast
+	33, // 30: forge.v1.Submit.intent:type_name -> forge.v1.Intent
+	34, // 31: forge.v1.Edit.risk:type_name -> forge.v1.Risk
+	31, // 32: forge.v1.TimerFired.at:type_name -> google.protobuf.Timestamp
+	35, // 33: forge.v1.Enter.source:type_name -> forge.v1.Source
+	14, // 34: forge.v1.Admitted.active:type_name -> forge.v1.ActiveIntent
+	36, // 35: forge.v1.Admitted.budget:type_name -> forge.v1.Budget
+	37, // 36: forge.v1.Admitted.past:type_name -> forge.v1.PastRun
+	38, // 37: forge.v1.Admitted.unread:type_name -> forge.v1.Observation
+	39, // 38: forge.v1.ActiveIntent.status:type_name -> forge.v1.Status
+	36, // 39: forge.v1.Planned.budget:type_name -> forge.v1.Budget
+	39, // 40: forge.v1.DependencyEnded.status:type_name -> forge.v1.Status
+	40, // 41: forge.v1.Landed.result:type_name -> forge.v1.Integration
+	41, // 42: forge.v1.Landed.failure:type_name -> forge.v1.Failure
+	39, // 43: forge.v1.End.status:type_name -> forge.v1.Status
+	37, // 44: forge.v1.End.past:type_name -> forge.v1.PastRun
+	23, // 45: forge.v1.End.reflect:type_name -> forge.v1.ReflectOn
+	33, // 46: forge.v1.ReflectOn.intent:type_name -> forge.v1.Intent
+	42, // 47: forge.v1.ReflectOn.history:type_name -> forge.v1.History
+	43, // 48: forge.v1.ReflectOn.policy:type_name -> forge.v1.ReflectionPolicy
+	39, // 49: forge.v1.Child.status:type_name -> forge.v1.Status
+	44, // 50: forge.v1.Reflected.step:type_name -> forge.v1.StepRecord
+	45, // 51: forge.v1.Reflected.proposed:type_name -> forge.v1.Proposal
+	46, // 52: forge.v1.Reflected.dropped:type_name -> forge.v1.Adjustment
+	47, // 53: forge.v1.Forecast.other:type_name -> forge.v1.Overlap
+	48, // 54: forge.v1.Spend.attempt:type_name -> forge.v1.Attempt
+	36, // 55: forge.v1.Spend.budget:type_name -> forge.v1.Budget
+	48, // 56: forge.v1.Funded.attempt:type_name -> forge.v1.Attempt
+	48, // 57: forge.v1.Settle.open:type_name -> forge.v1.Attempt
+	58, // [58:58] is the sub-list for method output_type
+	58, // [58:58] is the sub-list for method input_type
+	58, // [58:58] is the sub-list for extension type_name
+	58, // [58:58] is the sub-list for extension extendee
+	0,  // [0:58] is the sub-list for field type_name
 }
 
 func init() { file_forge_v1_event_proto_init() }
@@ -4682,8 +6203,10 @@ func file_forge_v1_event_proto_init() {
 	}
 	file_forge_v1_failure_proto_init()
 	file_forge_v1_intent_proto_init()
+	file_forge_v1_knowledge_proto_init()
 	file_forge_v1_result_proto_init()
 	file_forge_v1_step_proto_init()
+	file_forge_v1_task_proto_init()
 	file_forge_v1_event_proto_msgTypes[0].OneofWrappers = []any{
 		(*event_Submit)(nil),
 		(*event_Edit)(nil),
@@ -4707,6 +6230,12 @@ func file_forge_v1_event_proto_init() {
 		(*event_Funded)(nil),
 		(*event_Spend)(nil),
 		(*event_Settle)(nil),
+		(*event_Pause)(nil),
+		(*event_Resume)(nil),
+		(*event_Reflect)(nil),
+		(*event_Child)(nil),
+		(*event_Reflected)(nil),
+		(*event_Forecast)(nil),
 	}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
@@ -4714,7 +6243,7 @@ func file_forge_v1_event_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_forge_v1_event_proto_rawDesc), len(file_forge_v1_event_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   23,
+			NumMessages:   30,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

@@ -38,6 +38,8 @@ const (
 	Waiting_WAITING_DIRTY Waiting = 4
 	// Raise the budget, or let it be.
 	Waiting_WAITING_BUDGET Waiting = 5
+	// Resume.
+	Waiting_WAITING_PAUSED Waiting = 6
 )
 
 // Enum value maps for Waiting.
@@ -49,6 +51,7 @@ var (
 		3: "WAITING_FAILED",
 		4: "WAITING_DIRTY",
 		5: "WAITING_BUDGET",
+		6: "WAITING_PAUSED",
 	}
 	Waiting_value = map[string]int32{
 		"WAITING_UNSPECIFIED":   0,
@@ -57,6 +60,7 @@ var (
 		"WAITING_FAILED":        3,
 		"WAITING_DIRTY":         4,
 		"WAITING_BUDGET":        5,
+		"WAITING_PAUSED":        6,
 	}
 )
 
@@ -511,6 +515,10 @@ type Summary struct {
 	xxx_hidden_Usage       *Usage                 `protobuf:"bytes,18,opt,name=usage"`
 	xxx_hidden_CreatedAt   *timestamppb.Timestamp `protobuf:"bytes,19,opt,name=created_at,json=createdAt"`
 	xxx_hidden_UpdatedAt   *timestamppb.Timestamp `protobuf:"bytes,20,opt,name=updated_at,json=updatedAt"`
+	xxx_hidden_Parent      *string                `protobuf:"bytes,21,opt,name=parent"`
+	xxx_hidden_Children    *[]*ChildSummary       `protobuf:"bytes,22,rep,name=children"`
+	xxx_hidden_Requester   *string                `protobuf:"bytes,23,opt,name=requester"`
+	xxx_hidden_Approver    *string                `protobuf:"bytes,24,opt,name=approver"`
 	XXX_raceDetectHookData protoimpl.RaceDetectHookData
 	XXX_presence           [1]uint32
 	unknownFields          protoimpl.UnknownFields
@@ -709,63 +717,102 @@ func (x *Summary) GetUpdatedAt() *timestamppb.Timestamp {
 	return nil
 }
 
+func (x *Summary) GetParent() string {
+	if x != nil {
+		if x.xxx_hidden_Parent != nil {
+			return *x.xxx_hidden_Parent
+		}
+		return ""
+	}
+	return ""
+}
+
+func (x *Summary) GetChildren() []*ChildSummary {
+	if x != nil {
+		if x.xxx_hidden_Children != nil {
+			return *x.xxx_hidden_Children
+		}
+	}
+	return nil
+}
+
+func (x *Summary) GetRequester() string {
+	if x != nil {
+		if x.xxx_hidden_Requester != nil {
+			return *x.xxx_hidden_Requester
+		}
+		return ""
+	}
+	return ""
+}
+
+func (x *Summary) GetApprover() string {
+	if x != nil {
+		if x.xxx_hidden_Approver != nil {
+			return *x.xxx_hidden_Approver
+		}
+		return ""
+	}
+	return ""
+}
+
 func (x *Summary) SetKey(v *Key) {
 	x.xxx_hidden_Key = v
 }
 
 func (x *Summary) SetTitle(v string) {
 	x.xxx_hidden_Title = &v
-	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 1, 20)
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 1, 24)
 }
 
 func (x *Summary) SetType(v string) {
 	x.xxx_hidden_Type = &v
-	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 2, 20)
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 2, 24)
 }
 
 func (x *Summary) SetStatus(v Status) {
 	x.xxx_hidden_Status = v
-	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 3, 20)
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 3, 24)
 }
 
 func (x *Summary) SetRisk(v Risk) {
 	x.xxx_hidden_Risk = v
-	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 4, 20)
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 4, 24)
 }
 
 func (x *Summary) SetSource(v Source) {
 	x.xxx_hidden_Source = v
-	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 5, 20)
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 5, 24)
 }
 
 func (x *Summary) SetPriority(v int32) {
 	x.xxx_hidden_Priority = v
-	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 6, 20)
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 6, 24)
 }
 
 func (x *Summary) SetRun(v int32) {
 	x.xxx_hidden_Run = v
-	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 7, 20)
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 7, 24)
 }
 
 func (x *Summary) SetWaiting(v Waiting) {
 	x.xxx_hidden_Waiting = v
-	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 8, 20)
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 8, 24)
 }
 
 func (x *Summary) SetReason(v string) {
 	x.xxx_hidden_Reason = &v
-	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 9, 20)
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 9, 24)
 }
 
 func (x *Summary) SetActivity(v string) {
 	x.xxx_hidden_Activity = &v
-	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 10, 20)
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 10, 24)
 }
 
 func (x *Summary) SetPlan(v string) {
 	x.xxx_hidden_Plan = &v
-	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 11, 20)
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 11, 24)
 }
 
 func (x *Summary) SetTasks(v []*TaskSummary) {
@@ -774,12 +821,12 @@ func (x *Summary) SetTasks(v []*TaskSummary) {
 
 func (x *Summary) SetTaskCount(v int32) {
 	x.xxx_hidden_TaskCount = v
-	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 13, 20)
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 13, 24)
 }
 
 func (x *Summary) SetTasksDone(v int32) {
 	x.xxx_hidden_TasksDone = v
-	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 14, 20)
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 14, 24)
 }
 
 func (x *Summary) SetOpen(v []*Attempt) {
@@ -788,7 +835,7 @@ func (x *Summary) SetOpen(v []*Attempt) {
 
 func (x *Summary) SetSettled(v bool) {
 	x.xxx_hidden_Settled = v
-	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 16, 20)
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 16, 24)
 }
 
 func (x *Summary) SetUsage(v *Usage) {
@@ -801,6 +848,25 @@ func (x *Summary) SetCreatedAt(v *timestamppb.Timestamp) {
 
 func (x *Summary) SetUpdatedAt(v *timestamppb.Timestamp) {
 	x.xxx_hidden_UpdatedAt = v
+}
+
+func (x *Summary) SetParent(v string) {
+	x.xxx_hidden_Parent = &v
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 20, 24)
+}
+
+func (x *Summary) SetChildren(v []*ChildSummary) {
+	x.xxx_hidden_Children = &v
+}
+
+func (x *Summary) SetRequester(v string) {
+	x.xxx_hidden_Requester = &v
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 22, 24)
+}
+
+func (x *Summary) SetApprover(v string) {
+	x.xxx_hidden_Approver = &v
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 23, 24)
 }
 
 func (x *Summary) HasKey() bool {
@@ -929,6 +995,27 @@ func (x *Summary) HasUpdatedAt() bool {
 	return x.xxx_hidden_UpdatedAt != nil
 }
 
+func (x *Summary) HasParent() bool {
+	if x == nil {
+		return false
+	}
+	return protoimpl.X.Present(&(x.XXX_presence[0]), 20)
+}
+
+func (x *Summary) HasRequester() bool {
+	if x == nil {
+		return false
+	}
+	return protoimpl.X.Present(&(x.XXX_presence[0]), 22)
+}
+
+func (x *Summary) HasApprover() bool {
+	if x == nil {
+		return false
+	}
+	return protoimpl.X.Present(&(x.XXX_presence[0]), 23)
+}
+
 func (x *Summary) ClearKey() {
 	x.xxx_hidden_Key = nil
 }
@@ -1015,6 +1102,21 @@ func (x *Summary) ClearUpdatedAt() {
 	x.xxx_hidden_UpdatedAt = nil
 }
 
+func (x *Summary) ClearParent() {
+	protoimpl.X.ClearPresent(&(x.XXX_presence[0]), 20)
+	x.xxx_hidden_Parent = nil
+}
+
+func (x *Summary) ClearRequester() {
+	protoimpl.X.ClearPresent(&(x.XXX_presence[0]), 22)
+	x.xxx_hidden_Requester = nil
+}
+
+func (x *Summary) ClearApprover() {
+	protoimpl.X.ClearPresent(&(x.XXX_presence[0]), 23)
+	x.xxx_hidden_Approver = nil
+}
+
 type Summary_builder struct {
 	_ [0]func() // Prevents comparability and use of unkeyed literals for the builder.
 
@@ -1059,6 +1161,14 @@ type Summary_builder struct {
 	CreatedAt *timestamppb.Timestamp
 	// When something was last decided.
 	UpdatedAt *timestamppb.Timestamp
+	// The intent that it is a part of, if any.
+	Parent *string
+	// Its own parts.
+	Children []*ChildSummary
+	// Who wanted it.
+	Requester *string
+	// Who approved it, if that was needed.
+	Approver *string
 }
 
 func (b0 Summary_builder) Build() *Summary {
@@ -1067,66 +1177,225 @@ func (b0 Summary_builder) Build() *Summary {
 	_, _ = b, x
 	x.xxx_hidden_Key = b.Key
 	if b.Title != nil {
-		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 1, 20)
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 1, 24)
 		x.xxx_hidden_Title = b.Title
 	}
 	if b.Type != nil {
-		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 2, 20)
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 2, 24)
 		x.xxx_hidden_Type = b.Type
 	}
 	if b.Status != nil {
-		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 3, 20)
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 3, 24)
 		x.xxx_hidden_Status = *b.Status
 	}
 	if b.Risk != nil {
-		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 4, 20)
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 4, 24)
 		x.xxx_hidden_Risk = *b.Risk
 	}
 	if b.Source != nil {
-		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 5, 20)
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 5, 24)
 		x.xxx_hidden_Source = *b.Source
 	}
 	if b.Priority != nil {
-		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 6, 20)
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 6, 24)
 		x.xxx_hidden_Priority = *b.Priority
 	}
 	if b.Run != nil {
-		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 7, 20)
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 7, 24)
 		x.xxx_hidden_Run = *b.Run
 	}
 	if b.Waiting != nil {
-		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 8, 20)
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 8, 24)
 		x.xxx_hidden_Waiting = *b.Waiting
 	}
 	if b.Reason != nil {
-		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 9, 20)
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 9, 24)
 		x.xxx_hidden_Reason = b.Reason
 	}
 	if b.Activity != nil {
-		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 10, 20)
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 10, 24)
 		x.xxx_hidden_Activity = b.Activity
 	}
 	if b.Plan != nil {
-		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 11, 20)
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 11, 24)
 		x.xxx_hidden_Plan = b.Plan
 	}
 	x.xxx_hidden_Tasks = &b.Tasks
 	if b.TaskCount != nil {
-		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 13, 20)
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 13, 24)
 		x.xxx_hidden_TaskCount = *b.TaskCount
 	}
 	if b.TasksDone != nil {
-		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 14, 20)
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 14, 24)
 		x.xxx_hidden_TasksDone = *b.TasksDone
 	}
 	x.xxx_hidden_Open = &b.Open
 	if b.Settled != nil {
-		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 16, 20)
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 16, 24)
 		x.xxx_hidden_Settled = *b.Settled
 	}
 	x.xxx_hidden_Usage = b.Usage
 	x.xxx_hidden_CreatedAt = b.CreatedAt
 	x.xxx_hidden_UpdatedAt = b.UpdatedAt
+	if b.Parent != nil {
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 20, 24)
+		x.xxx_hidden_Parent = b.Parent
+	}
+	x.xxx_hidden_Children = &b.Children
+	if b.Requester != nil {
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 22, 24)
+		x.xxx_hidden_Requester = b.Requester
+	}
+	if b.Approver != nil {
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 23, 24)
+		x.xxx_hidden_Approver = b.Approver
+	}
+	return m0
+}
+
+type ChildSummary struct {
+	state                  protoimpl.MessageState `protogen:"opaque.v1"`
+	xxx_hidden_Id          *string                `protobuf:"bytes,1,opt,name=id"`
+	xxx_hidden_Title       *string                `protobuf:"bytes,2,opt,name=title"`
+	xxx_hidden_Status      Status                 `protobuf:"varint,3,opt,name=status,enum=forge.v1.Status"`
+	XXX_raceDetectHookData protoimpl.RaceDetectHookData
+	XXX_presence           [1]uint32
+	unknownFields          protoimpl.UnknownFields
+	sizeCache              protoimpl.SizeCache
+}
+
+func (x *ChildSummary) Reset() {
+	*x = ChildSummary{}
+	mi := &file_forge_v1_record_proto_msgTypes[4]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ChildSummary) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ChildSummary) ProtoMessage() {}
+
+func (x *ChildSummary) ProtoReflect() protoreflect.Message {
+	mi := &file_forge_v1_record_proto_msgTypes[4]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+func (x *ChildSummary) GetId() string {
+	if x != nil {
+		if x.xxx_hidden_Id != nil {
+			return *x.xxx_hidden_Id
+		}
+		return ""
+	}
+	return ""
+}
+
+func (x *ChildSummary) GetTitle() string {
+	if x != nil {
+		if x.xxx_hidden_Title != nil {
+			return *x.xxx_hidden_Title
+		}
+		return ""
+	}
+	return ""
+}
+
+func (x *ChildSummary) GetStatus() Status {
+	if x != nil {
+		if protoimpl.X.Present(&(x.XXX_presence[0]), 2) {
+			return x.xxx_hidden_Status
+		}
+	}
+	return Status_STATUS_UNSPECIFIED
+}
+
+func (x *ChildSummary) SetId(v string) {
+	x.xxx_hidden_Id = &v
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 0, 3)
+}
+
+func (x *ChildSummary) SetTitle(v string) {
+	x.xxx_hidden_Title = &v
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 1, 3)
+}
+
+func (x *ChildSummary) SetStatus(v Status) {
+	x.xxx_hidden_Status = v
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 2, 3)
+}
+
+func (x *ChildSummary) HasId() bool {
+	if x == nil {
+		return false
+	}
+	return protoimpl.X.Present(&(x.XXX_presence[0]), 0)
+}
+
+func (x *ChildSummary) HasTitle() bool {
+	if x == nil {
+		return false
+	}
+	return protoimpl.X.Present(&(x.XXX_presence[0]), 1)
+}
+
+func (x *ChildSummary) HasStatus() bool {
+	if x == nil {
+		return false
+	}
+	return protoimpl.X.Present(&(x.XXX_presence[0]), 2)
+}
+
+func (x *ChildSummary) ClearId() {
+	protoimpl.X.ClearPresent(&(x.XXX_presence[0]), 0)
+	x.xxx_hidden_Id = nil
+}
+
+func (x *ChildSummary) ClearTitle() {
+	protoimpl.X.ClearPresent(&(x.XXX_presence[0]), 1)
+	x.xxx_hidden_Title = nil
+}
+
+func (x *ChildSummary) ClearStatus() {
+	protoimpl.X.ClearPresent(&(x.XXX_presence[0]), 2)
+	x.xxx_hidden_Status = Status_STATUS_UNSPECIFIED
+}
+
+type ChildSummary_builder struct {
+	_ [0]func() // Prevents comparability and use of unkeyed literals for the builder.
+
+	// The part's id.
+	Id *string
+	// Its title.
+	Title *string
+	// How far it has come.
+	Status *Status
+}
+
+func (b0 ChildSummary_builder) Build() *ChildSummary {
+	m0 := &ChildSummary{}
+	b, x := &b0, m0
+	_, _ = b, x
+	if b.Id != nil {
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 0, 3)
+		x.xxx_hidden_Id = b.Id
+	}
+	if b.Title != nil {
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 1, 3)
+		x.xxx_hidden_Title = b.Title
+	}
+	if b.Status != nil {
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 2, 3)
+		x.xxx_hidden_Status = *b.Status
+	}
 	return m0
 }
 
@@ -1139,6 +1408,8 @@ type TaskSummary struct {
 	xxx_hidden_Step        Step                   `protobuf:"varint,4,opt,name=step,enum=forge.v1.Step"`
 	xxx_hidden_Attempt     int32                  `protobuf:"varint,5,opt,name=attempt"`
 	xxx_hidden_Detail      *string                `protobuf:"bytes,6,opt,name=detail"`
+	xxx_hidden_Paused      bool                   `protobuf:"varint,7,opt,name=paused"`
+	xxx_hidden_Overlaps    *[]*Overlap            `protobuf:"bytes,8,rep,name=overlaps"`
 	XXX_raceDetectHookData protoimpl.RaceDetectHookData
 	XXX_presence           [1]uint32
 	unknownFields          protoimpl.UnknownFields
@@ -1147,7 +1418,7 @@ type TaskSummary struct {
 
 func (x *TaskSummary) Reset() {
 	*x = TaskSummary{}
-	mi := &file_forge_v1_record_proto_msgTypes[4]
+	mi := &file_forge_v1_record_proto_msgTypes[5]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1159,7 +1430,7 @@ func (x *TaskSummary) String() string {
 func (*TaskSummary) ProtoMessage() {}
 
 func (x *TaskSummary) ProtoReflect() protoreflect.Message {
-	mi := &file_forge_v1_record_proto_msgTypes[4]
+	mi := &file_forge_v1_record_proto_msgTypes[5]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1225,34 +1496,59 @@ func (x *TaskSummary) GetDetail() string {
 	return ""
 }
 
+func (x *TaskSummary) GetPaused() bool {
+	if x != nil {
+		return x.xxx_hidden_Paused
+	}
+	return false
+}
+
+func (x *TaskSummary) GetOverlaps() []*Overlap {
+	if x != nil {
+		if x.xxx_hidden_Overlaps != nil {
+			return *x.xxx_hidden_Overlaps
+		}
+	}
+	return nil
+}
+
 func (x *TaskSummary) SetId(v string) {
 	x.xxx_hidden_Id = &v
-	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 0, 6)
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 0, 8)
 }
 
 func (x *TaskSummary) SetTitle(v string) {
 	x.xxx_hidden_Title = &v
-	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 1, 6)
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 1, 8)
 }
 
 func (x *TaskSummary) SetStatus(v TaskStatus) {
 	x.xxx_hidden_Status = v
-	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 2, 6)
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 2, 8)
 }
 
 func (x *TaskSummary) SetStep(v Step) {
 	x.xxx_hidden_Step = v
-	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 3, 6)
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 3, 8)
 }
 
 func (x *TaskSummary) SetAttempt(v int32) {
 	x.xxx_hidden_Attempt = v
-	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 4, 6)
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 4, 8)
 }
 
 func (x *TaskSummary) SetDetail(v string) {
 	x.xxx_hidden_Detail = &v
-	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 5, 6)
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 5, 8)
+}
+
+func (x *TaskSummary) SetPaused(v bool) {
+	x.xxx_hidden_Paused = v
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 6, 8)
+}
+
+func (x *TaskSummary) SetOverlaps(v []*Overlap) {
+	x.xxx_hidden_Overlaps = &v
 }
 
 func (x *TaskSummary) HasId() bool {
@@ -1297,6 +1593,13 @@ func (x *TaskSummary) HasDetail() bool {
 	return protoimpl.X.Present(&(x.XXX_presence[0]), 5)
 }
 
+func (x *TaskSummary) HasPaused() bool {
+	if x == nil {
+		return false
+	}
+	return protoimpl.X.Present(&(x.XXX_presence[0]), 6)
+}
+
 func (x *TaskSummary) ClearId() {
 	protoimpl.X.ClearPresent(&(x.XXX_presence[0]), 0)
 	x.xxx_hidden_Id = nil
@@ -1327,6 +1630,11 @@ func (x *TaskSummary) ClearDetail() {
 	x.xxx_hidden_Detail = nil
 }
 
+func (x *TaskSummary) ClearPaused() {
+	protoimpl.X.ClearPresent(&(x.XXX_presence[0]), 6)
+	x.xxx_hidden_Paused = false
+}
+
 type TaskSummary_builder struct {
 	_ [0]func() // Prevents comparability and use of unkeyed literals for the builder.
 
@@ -1342,6 +1650,10 @@ type TaskSummary_builder struct {
 	Attempt *int32
 	// Why it failed or waits.
 	Detail *string
+	// A person paused it.
+	Paused *bool
+	// Tasks under way that it does not merge with.
+	Overlaps []*Overlap
 }
 
 func (b0 TaskSummary_builder) Build() *TaskSummary {
@@ -1349,29 +1661,34 @@ func (b0 TaskSummary_builder) Build() *TaskSummary {
 	b, x := &b0, m0
 	_, _ = b, x
 	if b.Id != nil {
-		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 0, 6)
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 0, 8)
 		x.xxx_hidden_Id = b.Id
 	}
 	if b.Title != nil {
-		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 1, 6)
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 1, 8)
 		x.xxx_hidden_Title = b.Title
 	}
 	if b.Status != nil {
-		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 2, 6)
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 2, 8)
 		x.xxx_hidden_Status = *b.Status
 	}
 	if b.Step != nil {
-		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 3, 6)
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 3, 8)
 		x.xxx_hidden_Step = *b.Step
 	}
 	if b.Attempt != nil {
-		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 4, 6)
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 4, 8)
 		x.xxx_hidden_Attempt = *b.Attempt
 	}
 	if b.Detail != nil {
-		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 5, 6)
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 5, 8)
 		x.xxx_hidden_Detail = b.Detail
 	}
+	if b.Paused != nil {
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 6, 8)
+		x.xxx_hidden_Paused = *b.Paused
+	}
+	x.xxx_hidden_Overlaps = &b.Overlaps
 	return m0
 }
 
@@ -1394,7 +1711,7 @@ const file_forge_v1_record_proto_rawDesc = "" +
 	"\x05Timer\x12\x1d\n" +
 	"\x02to\x18\x01 \x01(\v2\r.forge.v1.KeyR\x02to\x12\x10\n" +
 	"\x03key\x18\x02 \x01(\tR\x03key\x12*\n" +
-	"\x02at\x18\x03 \x01(\v2\x1a.google.protobuf.TimestampR\x02at\"\xb8\x05\n" +
+	"\x02at\x18\x03 \x01(\v2\x1a.google.protobuf.TimestampR\x02at\"\xbe\x06\n" +
 	"\aSummary\x12\x1f\n" +
 	"\x03key\x18\x01 \x01(\v2\r.forge.v1.KeyR\x03key\x12\x14\n" +
 	"\x05title\x18\x02 \x01(\tR\x05title\x12\x12\n" +
@@ -1420,70 +1737,86 @@ const file_forge_v1_record_proto_rawDesc = "" +
 	"\n" +
 	"created_at\x18\x13 \x01(\v2\x1a.google.protobuf.TimestampR\tcreatedAt\x129\n" +
 	"\n" +
-	"updated_at\x18\x14 \x01(\v2\x1a.google.protobuf.TimestampR\tupdatedAt\"\xb7\x01\n" +
+	"updated_at\x18\x14 \x01(\v2\x1a.google.protobuf.TimestampR\tupdatedAt\x12\x16\n" +
+	"\x06parent\x18\x15 \x01(\tR\x06parent\x122\n" +
+	"\bchildren\x18\x16 \x03(\v2\x16.forge.v1.ChildSummaryR\bchildren\x12\x1c\n" +
+	"\trequester\x18\x17 \x01(\tR\trequester\x12\x1a\n" +
+	"\bapprover\x18\x18 \x01(\tR\bapprover\"^\n" +
+	"\fChildSummary\x12\x0e\n" +
+	"\x02id\x18\x01 \x01(\tR\x02id\x12\x14\n" +
+	"\x05title\x18\x02 \x01(\tR\x05title\x12(\n" +
+	"\x06status\x18\x03 \x01(\x0e2\x10.forge.v1.StatusR\x06status\"\xfe\x01\n" +
 	"\vTaskSummary\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\tR\x02id\x12\x14\n" +
 	"\x05title\x18\x02 \x01(\tR\x05title\x12,\n" +
 	"\x06status\x18\x03 \x01(\x0e2\x14.forge.v1.TaskStatusR\x06status\x12\"\n" +
 	"\x04step\x18\x04 \x01(\x0e2\x0e.forge.v1.StepR\x04step\x12\x18\n" +
 	"\aattempt\x18\x05 \x01(\x05R\aattempt\x12\x16\n" +
-	"\x06detail\x18\x06 \x01(\tR\x06detail*\x8e\x01\n" +
+	"\x06detail\x18\x06 \x01(\tR\x06detail\x12\x16\n" +
+	"\x06paused\x18\a \x01(\bR\x06paused\x12-\n" +
+	"\boverlaps\x18\b \x03(\v2\x11.forge.v1.OverlapR\boverlaps*\xa2\x01\n" +
 	"\aWaiting\x12\x17\n" +
 	"\x13WAITING_UNSPECIFIED\x10\x00\x12\x14\n" +
 	"\x10WAITING_APPROVAL\x10\x01\x12\x19\n" +
 	"\x15WAITING_CLARIFICATION\x10\x02\x12\x12\n" +
 	"\x0eWAITING_FAILED\x10\x03\x12\x11\n" +
 	"\rWAITING_DIRTY\x10\x04\x12\x12\n" +
-	"\x0eWAITING_BUDGET\x10\x05B?Z5github.com/pfl-forge/pfl-forge/proto/forge/v1;forgev1\x92\x03\x05\xd2>\x02\x10\x03b\beditionsp\xe8\a"
+	"\x0eWAITING_BUDGET\x10\x05\x12\x12\n" +
+	"\x0eWAITING_PAUSED\x10\x06B?Z5github.com/pfl-forge/pfl-forge/proto/forge/v1;forgev1\x92\x03\x05\xd2>\x02\x10\x03b\beditionsp\xe8\a"
 
 var file_forge_v1_record_proto_enumTypes = make([]protoimpl.EnumInfo, 1)
-var file_forge_v1_record_proto_msgTypes = make([]protoimpl.MessageInfo, 5)
+var file_forge_v1_record_proto_msgTypes = make([]protoimpl.MessageInfo, 6)
 var file_forge_v1_record_proto_goTypes = []any{
 	(Waiting)(0),                  // 0: forge.v1.Waiting
 	(*Record)(nil),                // 1: forge.v1.Record
 	(*Effects)(nil),               // 2: forge.v1.Effects
 	(*Timer)(nil),                 // 3: forge.v1.Timer
 	(*Summary)(nil),               // 4: forge.v1.Summary
-	(*TaskSummary)(nil),           // 5: forge.v1.TaskSummary
-	(*Event)(nil),                 // 6: forge.v1.Event
-	(*Command)(nil),               // 7: forge.v1.Command
-	(*Attempt)(nil),               // 8: forge.v1.Attempt
-	(*Key)(nil),                   // 9: forge.v1.Key
-	(*timestamppb.Timestamp)(nil), // 10: google.protobuf.Timestamp
-	(Status)(0),                   // 11: forge.v1.Status
-	(Risk)(0),                     // 12: forge.v1.Risk
-	(Source)(0),                   // 13: forge.v1.Source
-	(*Usage)(nil),                 // 14: forge.v1.Usage
-	(TaskStatus)(0),               // 15: forge.v1.TaskStatus
-	(Step)(0),                     // 16: forge.v1.Step
+	(*ChildSummary)(nil),          // 5: forge.v1.ChildSummary
+	(*TaskSummary)(nil),           // 6: forge.v1.TaskSummary
+	(*Event)(nil),                 // 7: forge.v1.Event
+	(*Command)(nil),               // 8: forge.v1.Command
+	(*Attempt)(nil),               // 9: forge.v1.Attempt
+	(*Key)(nil),                   // 10: forge.v1.Key
+	(*timestamppb.Timestamp)(nil), // 11: google.protobuf.Timestamp
+	(Status)(0),                   // 12: forge.v1.Status
+	(Risk)(0),                     // 13: forge.v1.Risk
+	(Source)(0),                   // 14: forge.v1.Source
+	(*Usage)(nil),                 // 15: forge.v1.Usage
+	(TaskStatus)(0),               // 16: forge.v1.TaskStatus
+	(Step)(0),                     // 17: forge.v1.Step
+	(*Overlap)(nil),               // 18: forge.v1.Overlap
 }
 var file_forge_v1_record_proto_depIdxs = []int32{
-	6,  // 0: forge.v1.Record.events:type_name -> forge.v1.Event
+	7,  // 0: forge.v1.Record.events:type_name -> forge.v1.Event
 	2,  // 1: forge.v1.Record.effects:type_name -> forge.v1.Effects
 	4,  // 2: forge.v1.Record.summary:type_name -> forge.v1.Summary
-	7,  // 3: forge.v1.Effects.commands:type_name -> forge.v1.Command
+	8,  // 3: forge.v1.Effects.commands:type_name -> forge.v1.Command
 	3,  // 4: forge.v1.Effects.timers:type_name -> forge.v1.Timer
-	6,  // 5: forge.v1.Effects.notes:type_name -> forge.v1.Event
-	8,  // 6: forge.v1.Effects.cancels:type_name -> forge.v1.Attempt
-	9,  // 7: forge.v1.Timer.to:type_name -> forge.v1.Key
-	10, // 8: forge.v1.Timer.at:type_name -> google.protobuf.Timestamp
-	9,  // 9: forge.v1.Summary.key:type_name -> forge.v1.Key
-	11, // 10: forge.v1.Summary.status:type_name -> forge.v1.Status
-	12, // 11: forge.v1.Summary.risk:type_name -> forge.v1.Risk
-	13, // 12: forge.v1.Summary.source:type_name -> forge.v1.Source
+	7,  // 5: forge.v1.Effects.notes:type_name -> forge.v1.Event
+	9,  // 6: forge.v1.Effects.cancels:type_name -> forge.v1.Attempt
+	10, // 7: forge.v1.Timer.to:type_name -> forge.v1.Key
+	11, // 8: forge.v1.Timer.at:type_name -> google.protobuf.Timestamp
+	10, // 9: forge.v1.Summary.key:type_name -> forge.v1.Key
+	12, // 10: forge.v1.Summary.status:type_name -> forge.v1.Status
+	13, // 11: forge.v1.Summary.risk:type_name -> forge.v1.Risk
+	14, // 12: forge.v1.Summary.source:type_name -> forge.v1.Source
 	0,  // 13: forge.v1.Summary.waiting:type_name -> forge.v1.Waiting
-	5,  // 14: forge.v1.Summary.tasks:type_name -> forge.v1.TaskSummary
-	8,  // 15: forge.v1.Summary.open:type_name -> forge.v1.Attempt
-	14, // 16: forge.v1.Summary.usage:type_name -> forge.v1.Usage
-	10, // 17: forge.v1.Summary.created_at:type_name -> google.protobuf.Timestamp
-	10, // 18: forge.v1.Summary.updated_at:type_name -> google.protobuf.Timestamp
-	15, // 19: forge.v1.TaskSummary.status:type_name -> forge.v1.TaskStatus
-	16, // 20: forge.v1.TaskSummary.step:type_name -> forge.v1.Step
-	21, // [21:21] is the sub-list for method output_type
-	21, // [21:21] is the sub-list for method input_type
-	21, // [21:21] is the sub-list for extension type_name
-	21, // [21:21] is the sub-list for extension extendee
-	0,  // [0:21] is the sub-list for field type_name
+	6,  // 14: forge.v1.Summary.tasks:type_name -> forge.v1.TaskSummary
+	9,  // 15: forge.v1.Summary.open:type_name -> forge.v1.Attempt
+	15, // 16: forge.v1.Summary.usage:type_name -> forge.v1.Usage
+	11, // 17: forge.v1.Summary.created_at:type_name -> google.protobuf.Timestamp
+	11, // 18: forge.v1.Summary.updated_at:type_name -> google.protobuf.Timestamp
+	5,  // 19: forge.v1.Summary.children:type_name -> forge.v1.ChildSummary
+	12, // 20: forge.v1.ChildSummary.status:type_name -> forge.v1.Status
+	16, // 21: forge.v1.TaskSummary.status:type_name -> forge.v1.TaskStatus
+	17, // 22: forge.v1.TaskSummary.step:type_name -> forge.v1.Step
+	18, // 23: forge.v1.TaskSummary.overlaps:type_name -> forge.v1.Overlap
+	24, // [24:24] is the sub-list for method output_type
+	24, // [24:24] is the sub-list for method input_type
+	24, // [24:24] is the sub-list for extension type_name
+	24, // [24:24] is the sub-list for extension extendee
+	0,  // [0:24] is the sub-list for field type_name
 }
 
 func init() { file_forge_v1_record_proto_init() }
@@ -1502,7 +1835,7 @@ func file_forge_v1_record_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_forge_v1_record_proto_rawDesc), len(file_forge_v1_record_proto_rawDesc)),
 			NumEnums:      1,
-			NumMessages:   5,
+			NumMessages:   6,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

@@ -97,6 +97,7 @@ type Result struct {
 	xxx_hidden_Usage        *Usage                 `protobuf:"bytes,9,opt,name=usage"`
 	xxx_hidden_Observations *[]*Observation        `protobuf:"bytes,10,rep,name=observations"`
 	xxx_hidden_Outcome      isResult_Outcome       `protobuf_oneof:"outcome"`
+	xxx_hidden_Policy       *Policy                `protobuf:"bytes,22,opt,name=policy"`
 	XXX_raceDetectHookData  protoimpl.RaceDetectHookData
 	XXX_presence            [1]uint32
 	unknownFields           protoimpl.UnknownFields
@@ -284,6 +285,40 @@ func (x *Result) GetReflection() *Reflection {
 	return nil
 }
 
+func (x *Result) GetAudit() *Audit {
+	if x != nil {
+		if x, ok := x.xxx_hidden_Outcome.(*result_Audit); ok {
+			return x.Audit
+		}
+	}
+	return nil
+}
+
+func (x *Result) GetObserved() *Observed {
+	if x != nil {
+		if x, ok := x.xxx_hidden_Outcome.(*result_Observed); ok {
+			return x.Observed
+		}
+	}
+	return nil
+}
+
+func (x *Result) GetAbstraction() *Abstraction {
+	if x != nil {
+		if x, ok := x.xxx_hidden_Outcome.(*result_Abstraction); ok {
+			return x.Abstraction
+		}
+	}
+	return nil
+}
+
+func (x *Result) GetPolicy() *Policy {
+	if x != nil {
+		return x.xxx_hidden_Policy
+	}
+	return nil
+}
+
 func (x *Result) SetTo(v *Key) {
 	x.xxx_hidden_To = v
 }
@@ -294,7 +329,7 @@ func (x *Result) SetAttempt(v *Attempt) {
 
 func (x *Result) SetReplica(v string) {
 	x.xxx_hidden_Replica = &v
-	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 2, 11)
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 2, 12)
 }
 
 func (x *Result) SetStartedAt(v *timestamppb.Timestamp) {
@@ -307,17 +342,17 @@ func (x *Result) SetDuration(v *durationpb.Duration) {
 
 func (x *Result) SetAgent(v string) {
 	x.xxx_hidden_Agent = &v
-	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 5, 11)
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 5, 12)
 }
 
 func (x *Result) SetModel(v string) {
 	x.xxx_hidden_Model = &v
-	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 6, 11)
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 6, 12)
 }
 
 func (x *Result) SetSession(v string) {
 	x.xxx_hidden_Session = &v
-	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 7, 11)
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 7, 12)
 }
 
 func (x *Result) SetUsage(v *Usage) {
@@ -386,6 +421,34 @@ func (x *Result) SetReflection(v *Reflection) {
 		return
 	}
 	x.xxx_hidden_Outcome = &result_Reflection{v}
+}
+
+func (x *Result) SetAudit(v *Audit) {
+	if v == nil {
+		x.xxx_hidden_Outcome = nil
+		return
+	}
+	x.xxx_hidden_Outcome = &result_Audit{v}
+}
+
+func (x *Result) SetObserved(v *Observed) {
+	if v == nil {
+		x.xxx_hidden_Outcome = nil
+		return
+	}
+	x.xxx_hidden_Outcome = &result_Observed{v}
+}
+
+func (x *Result) SetAbstraction(v *Abstraction) {
+	if v == nil {
+		x.xxx_hidden_Outcome = nil
+		return
+	}
+	x.xxx_hidden_Outcome = &result_Abstraction{v}
+}
+
+func (x *Result) SetPolicy(v *Policy) {
+	x.xxx_hidden_Policy = v
 }
 
 func (x *Result) HasTo() bool {
@@ -522,6 +585,37 @@ func (x *Result) HasReflection() bool {
 	return ok
 }
 
+func (x *Result) HasAudit() bool {
+	if x == nil {
+		return false
+	}
+	_, ok := x.xxx_hidden_Outcome.(*result_Audit)
+	return ok
+}
+
+func (x *Result) HasObserved() bool {
+	if x == nil {
+		return false
+	}
+	_, ok := x.xxx_hidden_Outcome.(*result_Observed)
+	return ok
+}
+
+func (x *Result) HasAbstraction() bool {
+	if x == nil {
+		return false
+	}
+	_, ok := x.xxx_hidden_Outcome.(*result_Abstraction)
+	return ok
+}
+
+func (x *Result) HasPolicy() bool {
+	if x == nil {
+		return false
+	}
+	return x.xxx_hidden_Policy != nil
+}
+
 func (x *Result) ClearTo() {
 	x.xxx_hidden_To = nil
 }
@@ -614,6 +708,28 @@ func (x *Result) ClearReflection() {
 	}
 }
 
+func (x *Result) ClearAudit() {
+	if _, ok := x.xxx_hidden_Outcome.(*result_Audit); ok {
+		x.xxx_hidden_Outcome = nil
+	}
+}
+
+func (x *Result) ClearObserved() {
+	if _, ok := x.xxx_hidden_Outcome.(*result_Observed); ok {
+		x.xxx_hidden_Outcome = nil
+	}
+}
+
+func (x *Result) ClearAbstraction() {
+	if _, ok := x.xxx_hidden_Outcome.(*result_Abstraction); ok {
+		x.xxx_hidden_Outcome = nil
+	}
+}
+
+func (x *Result) ClearPolicy() {
+	x.xxx_hidden_Policy = nil
+}
+
 const Result_Outcome_not_set_case case_Result_Outcome = 0
 const Result_Started_case case_Result_Outcome = 11
 const Result_Failure_case case_Result_Outcome = 12
@@ -623,6 +739,9 @@ const Result_Rebase_case case_Result_Outcome = 15
 const Result_Review_case case_Result_Outcome = 16
 const Result_Integration_case case_Result_Outcome = 17
 const Result_Reflection_case case_Result_Outcome = 18
+const Result_Audit_case case_Result_Outcome = 19
+const Result_Observed_case case_Result_Outcome = 20
+const Result_Abstraction_case case_Result_Outcome = 21
 
 func (x *Result) WhichOutcome() case_Result_Outcome {
 	if x == nil {
@@ -645,6 +764,12 @@ func (x *Result) WhichOutcome() case_Result_Outcome {
 		return Result_Integration_case
 	case *result_Reflection:
 		return Result_Reflection_case
+	case *result_Audit:
+		return Result_Audit_case
+	case *result_Observed:
+		return Result_Observed_case
+	case *result_Abstraction:
+		return Result_Abstraction_case
 	default:
 		return Result_Outcome_not_set_case
 	}
@@ -693,7 +818,15 @@ type Result_builder struct {
 	Integration *Integration
 	// reflect.
 	Reflection *Reflection
+	// audit.
+	Audit *Audit
+	// observe.
+	Observed *Observed
+	// abstract.
+	Abstraction *Abstraction
 	// -- end of xxx_hidden_Outcome
+	// audit, observe: the project's policy.
+	Policy *Policy
 }
 
 func (b0 Result_builder) Build() *Result {
@@ -703,21 +836,21 @@ func (b0 Result_builder) Build() *Result {
 	x.xxx_hidden_To = b.To
 	x.xxx_hidden_Attempt = b.Attempt
 	if b.Replica != nil {
-		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 2, 11)
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 2, 12)
 		x.xxx_hidden_Replica = b.Replica
 	}
 	x.xxx_hidden_StartedAt = b.StartedAt
 	x.xxx_hidden_Duration = b.Duration
 	if b.Agent != nil {
-		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 5, 11)
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 5, 12)
 		x.xxx_hidden_Agent = b.Agent
 	}
 	if b.Model != nil {
-		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 6, 11)
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 6, 12)
 		x.xxx_hidden_Model = b.Model
 	}
 	if b.Session != nil {
-		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 7, 11)
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 7, 12)
 		x.xxx_hidden_Session = b.Session
 	}
 	x.xxx_hidden_Usage = b.Usage
@@ -746,6 +879,16 @@ func (b0 Result_builder) Build() *Result {
 	if b.Reflection != nil {
 		x.xxx_hidden_Outcome = &result_Reflection{b.Reflection}
 	}
+	if b.Audit != nil {
+		x.xxx_hidden_Outcome = &result_Audit{b.Audit}
+	}
+	if b.Observed != nil {
+		x.xxx_hidden_Outcome = &result_Observed{b.Observed}
+	}
+	if b.Abstraction != nil {
+		x.xxx_hidden_Outcome = &result_Abstraction{b.Abstraction}
+	}
+	x.xxx_hidden_Policy = b.Policy
 	return m0
 }
 
@@ -804,6 +947,21 @@ type result_Reflection struct {
 	Reflection *Reflection `protobuf:"bytes,18,opt,name=reflection,oneof"`
 }
 
+type result_Audit struct {
+	// audit.
+	Audit *Audit `protobuf:"bytes,19,opt,name=audit,oneof"`
+}
+
+type result_Observed struct {
+	// observe.
+	Observed *Observed `protobuf:"bytes,20,opt,name=observed,oneof"`
+}
+
+type result_Abstraction struct {
+	// abstract.
+	Abstraction *Abstraction `protobuf:"bytes,21,opt,name=abstraction,oneof"`
+}
+
 func (*result_Started) isResult_Outcome() {}
 
 func (*result_Failure) isResult_Outcome() {}
@@ -820,6 +978,12 @@ func (*result_Integration) isResult_Outcome() {}
 
 func (*result_Reflection) isResult_Outcome() {}
 
+func (*result_Audit) isResult_Outcome() {}
+
+func (*result_Observed) isResult_Outcome() {}
+
+func (*result_Abstraction) isResult_Outcome() {}
+
 // Analysis is what analyze found.
 type Analysis struct {
 	state                     protoimpl.MessageState `protogen:"opaque.v1"`
@@ -831,6 +995,8 @@ type Analysis struct {
 	xxx_hidden_NothingToDo    *string                `protobuf:"bytes,6,opt,name=nothing_to_do,json=nothingToDo"`
 	xxx_hidden_Policy         *Policy                `protobuf:"bytes,7,opt,name=policy"`
 	xxx_hidden_Base           *string                `protobuf:"bytes,8,opt,name=base"`
+	xxx_hidden_Children       *[]*ChildPlan          `protobuf:"bytes,9,rep,name=children"`
+	xxx_hidden_Insufficient   *string                `protobuf:"bytes,10,opt,name=insufficient"`
 	XXX_raceDetectHookData    protoimpl.RaceDetectHookData
 	XXX_presence              [1]uint32
 	unknownFields             protoimpl.UnknownFields
@@ -933,6 +1099,25 @@ func (x *Analysis) GetBase() string {
 	return ""
 }
 
+func (x *Analysis) GetChildren() []*ChildPlan {
+	if x != nil {
+		if x.xxx_hidden_Children != nil {
+			return *x.xxx_hidden_Children
+		}
+	}
+	return nil
+}
+
+func (x *Analysis) GetInsufficient() string {
+	if x != nil {
+		if x.xxx_hidden_Insufficient != nil {
+			return *x.xxx_hidden_Insufficient
+		}
+		return ""
+	}
+	return ""
+}
+
 func (x *Analysis) SetTasks(v []*TaskPlan) {
 	x.xxx_hidden_Tasks = &v
 }
@@ -943,12 +1128,12 @@ func (x *Analysis) SetClarifications(v []*Clarification) {
 
 func (x *Analysis) SetType(v string) {
 	x.xxx_hidden_Type = &v
-	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 2, 8)
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 2, 10)
 }
 
 func (x *Analysis) SetRisk(v Risk) {
 	x.xxx_hidden_Risk = v
-	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 3, 8)
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 3, 10)
 }
 
 func (x *Analysis) SetDependsOn(v []string) {
@@ -957,7 +1142,7 @@ func (x *Analysis) SetDependsOn(v []string) {
 
 func (x *Analysis) SetNothingToDo(v string) {
 	x.xxx_hidden_NothingToDo = &v
-	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 5, 8)
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 5, 10)
 }
 
 func (x *Analysis) SetPolicy(v *Policy) {
@@ -966,7 +1151,16 @@ func (x *Analysis) SetPolicy(v *Policy) {
 
 func (x *Analysis) SetBase(v string) {
 	x.xxx_hidden_Base = &v
-	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 7, 8)
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 7, 10)
+}
+
+func (x *Analysis) SetChildren(v []*ChildPlan) {
+	x.xxx_hidden_Children = &v
+}
+
+func (x *Analysis) SetInsufficient(v string) {
+	x.xxx_hidden_Insufficient = &v
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 9, 10)
 }
 
 func (x *Analysis) HasType() bool {
@@ -1004,6 +1198,13 @@ func (x *Analysis) HasBase() bool {
 	return protoimpl.X.Present(&(x.XXX_presence[0]), 7)
 }
 
+func (x *Analysis) HasInsufficient() bool {
+	if x == nil {
+		return false
+	}
+	return protoimpl.X.Present(&(x.XXX_presence[0]), 9)
+}
+
 func (x *Analysis) ClearType() {
 	protoimpl.X.ClearPresent(&(x.XXX_presence[0]), 2)
 	x.xxx_hidden_Type = nil
@@ -1028,6 +1229,11 @@ func (x *Analysis) ClearBase() {
 	x.xxx_hidden_Base = nil
 }
 
+func (x *Analysis) ClearInsufficient() {
+	protoimpl.X.ClearPresent(&(x.XXX_presence[0]), 9)
+	x.xxx_hidden_Insufficient = nil
+}
+
 type Analysis_builder struct {
 	_ [0]func() // Prevents comparability and use of unkeyed literals for the builder.
 
@@ -1047,6 +1253,10 @@ type Analysis_builder struct {
 	Policy *Policy
 	// The commit of the base branch that was read.
 	Base *string
+	// The parts that the intent is to be taken apart into; then there are no tasks.
+	Children []*ChildPlan
+	// analyze: why a deeper look is needed.
+	Insufficient *string
 }
 
 func (b0 Analysis_builder) Build() *Analysis {
@@ -1056,23 +1266,257 @@ func (b0 Analysis_builder) Build() *Analysis {
 	x.xxx_hidden_Tasks = &b.Tasks
 	x.xxx_hidden_Clarifications = &b.Clarifications
 	if b.Type != nil {
-		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 2, 8)
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 2, 10)
 		x.xxx_hidden_Type = b.Type
 	}
 	if b.Risk != nil {
-		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 3, 8)
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 3, 10)
 		x.xxx_hidden_Risk = *b.Risk
 	}
 	x.xxx_hidden_DependsOn = b.DependsOn
 	if b.NothingToDo != nil {
-		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 5, 8)
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 5, 10)
 		x.xxx_hidden_NothingToDo = b.NothingToDo
 	}
 	x.xxx_hidden_Policy = b.Policy
 	if b.Base != nil {
-		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 7, 8)
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 7, 10)
 		x.xxx_hidden_Base = b.Base
 	}
+	x.xxx_hidden_Children = &b.Children
+	if b.Insufficient != nil {
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 9, 10)
+		x.xxx_hidden_Insufficient = b.Insufficient
+	}
+	return m0
+}
+
+type ChildPlan struct {
+	state                  protoimpl.MessageState `protogen:"opaque.v1"`
+	xxx_hidden_Name        *string                `protobuf:"bytes,1,opt,name=name"`
+	xxx_hidden_Title       *string                `protobuf:"bytes,2,opt,name=title"`
+	xxx_hidden_Body        *string                `protobuf:"bytes,3,opt,name=body"`
+	xxx_hidden_Type        *string                `protobuf:"bytes,4,opt,name=type"`
+	xxx_hidden_Risk        Risk                   `protobuf:"varint,5,opt,name=risk,enum=forge.v1.Risk"`
+	xxx_hidden_DependsOn   []string               `protobuf:"bytes,6,rep,name=depends_on,json=dependsOn"`
+	XXX_raceDetectHookData protoimpl.RaceDetectHookData
+	XXX_presence           [1]uint32
+	unknownFields          protoimpl.UnknownFields
+	sizeCache              protoimpl.SizeCache
+}
+
+func (x *ChildPlan) Reset() {
+	*x = ChildPlan{}
+	mi := &file_forge_v1_result_proto_msgTypes[2]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ChildPlan) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ChildPlan) ProtoMessage() {}
+
+func (x *ChildPlan) ProtoReflect() protoreflect.Message {
+	mi := &file_forge_v1_result_proto_msgTypes[2]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+func (x *ChildPlan) GetName() string {
+	if x != nil {
+		if x.xxx_hidden_Name != nil {
+			return *x.xxx_hidden_Name
+		}
+		return ""
+	}
+	return ""
+}
+
+func (x *ChildPlan) GetTitle() string {
+	if x != nil {
+		if x.xxx_hidden_Title != nil {
+			return *x.xxx_hidden_Title
+		}
+		return ""
+	}
+	return ""
+}
+
+func (x *ChildPlan) GetBody() string {
+	if x != nil {
+		if x.xxx_hidden_Body != nil {
+			return *x.xxx_hidden_Body
+		}
+		return ""
+	}
+	return ""
+}
+
+func (x *ChildPlan) GetType() string {
+	if x != nil {
+		if x.xxx_hidden_Type != nil {
+			return *x.xxx_hidden_Type
+		}
+		return ""
+	}
+	return ""
+}
+
+func (x *ChildPlan) GetRisk() Risk {
+	if x != nil {
+		if protoimpl.X.Present(&(x.XXX_presence[0]), 4) {
+			return x.xxx_hidden_Risk
+		}
+	}
+	return Risk_RISK_UNSPECIFIED
+}
+
+func (x *ChildPlan) GetDependsOn() []string {
+	if x != nil {
+		return x.xxx_hidden_DependsOn
+	}
+	return nil
+}
+
+func (x *ChildPlan) SetName(v string) {
+	x.xxx_hidden_Name = &v
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 0, 6)
+}
+
+func (x *ChildPlan) SetTitle(v string) {
+	x.xxx_hidden_Title = &v
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 1, 6)
+}
+
+func (x *ChildPlan) SetBody(v string) {
+	x.xxx_hidden_Body = &v
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 2, 6)
+}
+
+func (x *ChildPlan) SetType(v string) {
+	x.xxx_hidden_Type = &v
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 3, 6)
+}
+
+func (x *ChildPlan) SetRisk(v Risk) {
+	x.xxx_hidden_Risk = v
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 4, 6)
+}
+
+func (x *ChildPlan) SetDependsOn(v []string) {
+	x.xxx_hidden_DependsOn = v
+}
+
+func (x *ChildPlan) HasName() bool {
+	if x == nil {
+		return false
+	}
+	return protoimpl.X.Present(&(x.XXX_presence[0]), 0)
+}
+
+func (x *ChildPlan) HasTitle() bool {
+	if x == nil {
+		return false
+	}
+	return protoimpl.X.Present(&(x.XXX_presence[0]), 1)
+}
+
+func (x *ChildPlan) HasBody() bool {
+	if x == nil {
+		return false
+	}
+	return protoimpl.X.Present(&(x.XXX_presence[0]), 2)
+}
+
+func (x *ChildPlan) HasType() bool {
+	if x == nil {
+		return false
+	}
+	return protoimpl.X.Present(&(x.XXX_presence[0]), 3)
+}
+
+func (x *ChildPlan) HasRisk() bool {
+	if x == nil {
+		return false
+	}
+	return protoimpl.X.Present(&(x.XXX_presence[0]), 4)
+}
+
+func (x *ChildPlan) ClearName() {
+	protoimpl.X.ClearPresent(&(x.XXX_presence[0]), 0)
+	x.xxx_hidden_Name = nil
+}
+
+func (x *ChildPlan) ClearTitle() {
+	protoimpl.X.ClearPresent(&(x.XXX_presence[0]), 1)
+	x.xxx_hidden_Title = nil
+}
+
+func (x *ChildPlan) ClearBody() {
+	protoimpl.X.ClearPresent(&(x.XXX_presence[0]), 2)
+	x.xxx_hidden_Body = nil
+}
+
+func (x *ChildPlan) ClearType() {
+	protoimpl.X.ClearPresent(&(x.XXX_presence[0]), 3)
+	x.xxx_hidden_Type = nil
+}
+
+func (x *ChildPlan) ClearRisk() {
+	protoimpl.X.ClearPresent(&(x.XXX_presence[0]), 4)
+	x.xxx_hidden_Risk = Risk_RISK_UNSPECIFIED
+}
+
+type ChildPlan_builder struct {
+	_ [0]func() // Prevents comparability and use of unkeyed literals for the builder.
+
+	// Unique within the analysis.
+	Name *string
+	// One line.
+	Title *string
+	// What is wanted, in prose.
+	Body *string
+	// The intent's type.
+	Type *string
+	// The judged risk.
+	Risk *Risk
+	// Names of the parts that have to be done before.
+	DependsOn []string
+}
+
+func (b0 ChildPlan_builder) Build() *ChildPlan {
+	m0 := &ChildPlan{}
+	b, x := &b0, m0
+	_, _ = b, x
+	if b.Name != nil {
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 0, 6)
+		x.xxx_hidden_Name = b.Name
+	}
+	if b.Title != nil {
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 1, 6)
+		x.xxx_hidden_Title = b.Title
+	}
+	if b.Body != nil {
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 2, 6)
+		x.xxx_hidden_Body = b.Body
+	}
+	if b.Type != nil {
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 3, 6)
+		x.xxx_hidden_Type = b.Type
+	}
+	if b.Risk != nil {
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 4, 6)
+		x.xxx_hidden_Risk = *b.Risk
+	}
+	x.xxx_hidden_DependsOn = b.DependsOn
 	return m0
 }
 
@@ -1088,6 +1532,7 @@ type TaskPlan struct {
 	xxx_hidden_Complexity    Complexity             `protobuf:"varint,7,opt,name=complexity,enum=forge.v1.Complexity"`
 	xxx_hidden_DependsOn     []string               `protobuf:"bytes,8,rep,name=depends_on,json=dependsOn"`
 	xxx_hidden_Item          *string                `protobuf:"bytes,9,opt,name=item"`
+	xxx_hidden_Write         *FileWrite             `protobuf:"bytes,10,opt,name=write"`
 	XXX_raceDetectHookData   protoimpl.RaceDetectHookData
 	XXX_presence             [1]uint32
 	unknownFields            protoimpl.UnknownFields
@@ -1096,7 +1541,7 @@ type TaskPlan struct {
 
 func (x *TaskPlan) Reset() {
 	*x = TaskPlan{}
-	mi := &file_forge_v1_result_proto_msgTypes[2]
+	mi := &file_forge_v1_result_proto_msgTypes[3]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1108,7 +1553,7 @@ func (x *TaskPlan) String() string {
 func (*TaskPlan) ProtoMessage() {}
 
 func (x *TaskPlan) ProtoReflect() protoreflect.Message {
-	mi := &file_forge_v1_result_proto_msgTypes[2]
+	mi := &file_forge_v1_result_proto_msgTypes[3]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1199,19 +1644,26 @@ func (x *TaskPlan) GetItem() string {
 	return ""
 }
 
+func (x *TaskPlan) GetWrite() *FileWrite {
+	if x != nil {
+		return x.xxx_hidden_Write
+	}
+	return nil
+}
+
 func (x *TaskPlan) SetName(v string) {
 	x.xxx_hidden_Name = &v
-	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 0, 9)
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 0, 10)
 }
 
 func (x *TaskPlan) SetTitle(v string) {
 	x.xxx_hidden_Title = &v
-	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 1, 9)
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 1, 10)
 }
 
 func (x *TaskPlan) SetPlan(v string) {
 	x.xxx_hidden_Plan = &v
-	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 2, 9)
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 2, 10)
 }
 
 func (x *TaskPlan) SetRelevantFiles(v []string) {
@@ -1224,12 +1676,12 @@ func (x *TaskPlan) SetSteps(v []string) {
 
 func (x *TaskPlan) SetContext(v string) {
 	x.xxx_hidden_Context = &v
-	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 5, 9)
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 5, 10)
 }
 
 func (x *TaskPlan) SetComplexity(v Complexity) {
 	x.xxx_hidden_Complexity = v
-	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 6, 9)
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 6, 10)
 }
 
 func (x *TaskPlan) SetDependsOn(v []string) {
@@ -1238,7 +1690,11 @@ func (x *TaskPlan) SetDependsOn(v []string) {
 
 func (x *TaskPlan) SetItem(v string) {
 	x.xxx_hidden_Item = &v
-	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 8, 9)
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 8, 10)
+}
+
+func (x *TaskPlan) SetWrite(v *FileWrite) {
+	x.xxx_hidden_Write = v
 }
 
 func (x *TaskPlan) HasName() bool {
@@ -1283,6 +1739,13 @@ func (x *TaskPlan) HasItem() bool {
 	return protoimpl.X.Present(&(x.XXX_presence[0]), 8)
 }
 
+func (x *TaskPlan) HasWrite() bool {
+	if x == nil {
+		return false
+	}
+	return x.xxx_hidden_Write != nil
+}
+
 func (x *TaskPlan) ClearName() {
 	protoimpl.X.ClearPresent(&(x.XXX_presence[0]), 0)
 	x.xxx_hidden_Name = nil
@@ -1313,6 +1776,10 @@ func (x *TaskPlan) ClearItem() {
 	x.xxx_hidden_Item = nil
 }
 
+func (x *TaskPlan) ClearWrite() {
+	x.xxx_hidden_Write = nil
+}
+
 type TaskPlan_builder struct {
 	_ [0]func() // Prevents comparability and use of unkeyed literals for the builder.
 
@@ -1334,6 +1801,8 @@ type TaskPlan_builder struct {
 	DependsOn []string
 	// The line of a recipe's each that it stands for, if any.
 	Item *string
+	// A file to write instead of calling an agent.
+	Write *FileWrite
 }
 
 func (b0 TaskPlan_builder) Build() *TaskPlan {
@@ -1341,32 +1810,33 @@ func (b0 TaskPlan_builder) Build() *TaskPlan {
 	b, x := &b0, m0
 	_, _ = b, x
 	if b.Name != nil {
-		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 0, 9)
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 0, 10)
 		x.xxx_hidden_Name = b.Name
 	}
 	if b.Title != nil {
-		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 1, 9)
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 1, 10)
 		x.xxx_hidden_Title = b.Title
 	}
 	if b.Plan != nil {
-		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 2, 9)
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 2, 10)
 		x.xxx_hidden_Plan = b.Plan
 	}
 	x.xxx_hidden_RelevantFiles = b.RelevantFiles
 	x.xxx_hidden_Steps = b.Steps
 	if b.Context != nil {
-		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 5, 9)
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 5, 10)
 		x.xxx_hidden_Context = b.Context
 	}
 	if b.Complexity != nil {
-		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 6, 9)
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 6, 10)
 		x.xxx_hidden_Complexity = *b.Complexity
 	}
 	x.xxx_hidden_DependsOn = b.DependsOn
 	if b.Item != nil {
-		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 8, 9)
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 8, 10)
 		x.xxx_hidden_Item = b.Item
 	}
+	x.xxx_hidden_Write = b.Write
 	return m0
 }
 
@@ -1388,7 +1858,7 @@ type Implementation struct {
 
 func (x *Implementation) Reset() {
 	*x = Implementation{}
-	mi := &file_forge_v1_result_proto_msgTypes[3]
+	mi := &file_forge_v1_result_proto_msgTypes[4]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1400,7 +1870,7 @@ func (x *Implementation) String() string {
 func (*Implementation) ProtoMessage() {}
 
 func (x *Implementation) ProtoReflect() protoreflect.Message {
-	mi := &file_forge_v1_result_proto_msgTypes[3]
+	mi := &file_forge_v1_result_proto_msgTypes[4]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1639,6 +2109,7 @@ type Rebase struct {
 	xxx_hidden_Files       []string               `protobuf:"bytes,5,rep,name=files"`
 	xxx_hidden_Conflicts   []string               `protobuf:"bytes,6,rep,name=conflicts"`
 	xxx_hidden_Verify      *VerifyReport          `protobuf:"bytes,7,opt,name=verify"`
+	xxx_hidden_Overlaps    *[]*Overlap            `protobuf:"bytes,8,rep,name=overlaps"`
 	XXX_raceDetectHookData protoimpl.RaceDetectHookData
 	XXX_presence           [1]uint32
 	unknownFields          protoimpl.UnknownFields
@@ -1647,7 +2118,7 @@ type Rebase struct {
 
 func (x *Rebase) Reset() {
 	*x = Rebase{}
-	mi := &file_forge_v1_result_proto_msgTypes[4]
+	mi := &file_forge_v1_result_proto_msgTypes[5]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1659,7 +2130,7 @@ func (x *Rebase) String() string {
 func (*Rebase) ProtoMessage() {}
 
 func (x *Rebase) ProtoReflect() protoreflect.Message {
-	mi := &file_forge_v1_result_proto_msgTypes[4]
+	mi := &file_forge_v1_result_proto_msgTypes[5]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1731,24 +2202,33 @@ func (x *Rebase) GetVerify() *VerifyReport {
 	return nil
 }
 
+func (x *Rebase) GetOverlaps() []*Overlap {
+	if x != nil {
+		if x.xxx_hidden_Overlaps != nil {
+			return *x.xxx_hidden_Overlaps
+		}
+	}
+	return nil
+}
+
 func (x *Rebase) SetBase(v string) {
 	x.xxx_hidden_Base = &v
-	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 0, 7)
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 0, 8)
 }
 
 func (x *Rebase) SetHead(v string) {
 	x.xxx_hidden_Head = &v
-	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 1, 7)
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 1, 8)
 }
 
 func (x *Rebase) SetTree(v string) {
 	x.xxx_hidden_Tree = &v
-	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 2, 7)
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 2, 8)
 }
 
 func (x *Rebase) SetPatchId(v string) {
 	x.xxx_hidden_PatchId = &v
-	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 3, 7)
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 3, 8)
 }
 
 func (x *Rebase) SetFiles(v []string) {
@@ -1761,6 +2241,10 @@ func (x *Rebase) SetConflicts(v []string) {
 
 func (x *Rebase) SetVerify(v *VerifyReport) {
 	x.xxx_hidden_Verify = v
+}
+
+func (x *Rebase) SetOverlaps(v []*Overlap) {
+	x.xxx_hidden_Overlaps = &v
 }
 
 func (x *Rebase) HasBase() bool {
@@ -1839,6 +2323,8 @@ type Rebase_builder struct {
 	Conflicts []string
 	// What the verify commands said; unset where none are configured.
 	Verify *VerifyReport
+	// Tasks under way that it does not merge with.
+	Overlaps []*Overlap
 }
 
 func (b0 Rebase_builder) Build() *Rebase {
@@ -1846,24 +2332,25 @@ func (b0 Rebase_builder) Build() *Rebase {
 	b, x := &b0, m0
 	_, _ = b, x
 	if b.Base != nil {
-		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 0, 7)
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 0, 8)
 		x.xxx_hidden_Base = b.Base
 	}
 	if b.Head != nil {
-		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 1, 7)
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 1, 8)
 		x.xxx_hidden_Head = b.Head
 	}
 	if b.Tree != nil {
-		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 2, 7)
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 2, 8)
 		x.xxx_hidden_Tree = b.Tree
 	}
 	if b.PatchId != nil {
-		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 3, 7)
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 3, 8)
 		x.xxx_hidden_PatchId = b.PatchId
 	}
 	x.xxx_hidden_Files = b.Files
 	x.xxx_hidden_Conflicts = b.Conflicts
 	x.xxx_hidden_Verify = b.Verify
+	x.xxx_hidden_Overlaps = &b.Overlaps
 	return m0
 }
 
@@ -1881,7 +2368,7 @@ type VerifyReport struct {
 
 func (x *VerifyReport) Reset() {
 	*x = VerifyReport{}
-	mi := &file_forge_v1_result_proto_msgTypes[5]
+	mi := &file_forge_v1_result_proto_msgTypes[6]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1893,7 +2380,7 @@ func (x *VerifyReport) String() string {
 func (*VerifyReport) ProtoMessage() {}
 
 func (x *VerifyReport) ProtoReflect() protoreflect.Message {
-	mi := &file_forge_v1_result_proto_msgTypes[5]
+	mi := &file_forge_v1_result_proto_msgTypes[6]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2031,7 +2518,7 @@ type Integration struct {
 
 func (x *Integration) Reset() {
 	*x = Integration{}
-	mi := &file_forge_v1_result_proto_msgTypes[6]
+	mi := &file_forge_v1_result_proto_msgTypes[7]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2043,7 +2530,7 @@ func (x *Integration) String() string {
 func (*Integration) ProtoMessage() {}
 
 func (x *Integration) ProtoReflect() protoreflect.Message {
-	mi := &file_forge_v1_result_proto_msgTypes[6]
+	mi := &file_forge_v1_result_proto_msgTypes[7]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2296,18 +2783,16 @@ func (b0 Integration_builder) Build() *Integration {
 
 // Reflection is what reflect proposes and which observations it read.
 type Reflection struct {
-	state                  protoimpl.MessageState `protogen:"opaque.v1"`
-	xxx_hidden_Proposals   *[]*Intent             `protobuf:"bytes,1,rep,name=proposals"`
-	xxx_hidden_Processed   int32                  `protobuf:"varint,2,opt,name=processed"`
-	XXX_raceDetectHookData protoimpl.RaceDetectHookData
-	XXX_presence           [1]uint32
-	unknownFields          protoimpl.UnknownFields
-	sizeCache              protoimpl.SizeCache
+	state                protoimpl.MessageState `protogen:"opaque.v1"`
+	xxx_hidden_Proposals *[]*Intent             `protobuf:"bytes,1,rep,name=proposals"`
+	xxx_hidden_Read      []string               `protobuf:"bytes,3,rep,name=read"`
+	unknownFields        protoimpl.UnknownFields
+	sizeCache            protoimpl.SizeCache
 }
 
 func (x *Reflection) Reset() {
 	*x = Reflection{}
-	mi := &file_forge_v1_result_proto_msgTypes[7]
+	mi := &file_forge_v1_result_proto_msgTypes[8]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2319,7 +2804,7 @@ func (x *Reflection) String() string {
 func (*Reflection) ProtoMessage() {}
 
 func (x *Reflection) ProtoReflect() protoreflect.Message {
-	mi := &file_forge_v1_result_proto_msgTypes[7]
+	mi := &file_forge_v1_result_proto_msgTypes[8]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2339,32 +2824,19 @@ func (x *Reflection) GetProposals() []*Intent {
 	return nil
 }
 
-func (x *Reflection) GetProcessed() int32 {
+func (x *Reflection) GetRead() []string {
 	if x != nil {
-		return x.xxx_hidden_Processed
+		return x.xxx_hidden_Read
 	}
-	return 0
+	return nil
 }
 
 func (x *Reflection) SetProposals(v []*Intent) {
 	x.xxx_hidden_Proposals = &v
 }
 
-func (x *Reflection) SetProcessed(v int32) {
-	x.xxx_hidden_Processed = v
-	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 1, 2)
-}
-
-func (x *Reflection) HasProcessed() bool {
-	if x == nil {
-		return false
-	}
-	return protoimpl.X.Present(&(x.XXX_presence[0]), 1)
-}
-
-func (x *Reflection) ClearProcessed() {
-	protoimpl.X.ClearPresent(&(x.XXX_presence[0]), 1)
-	x.xxx_hidden_Processed = 0
+func (x *Reflection) SetRead(v []string) {
+	x.xxx_hidden_Read = v
 }
 
 type Reflection_builder struct {
@@ -2372,8 +2844,8 @@ type Reflection_builder struct {
 
 	// Proposed intents.
 	Proposals []*Intent
-	// How many observations were read.
-	Processed *int32
+	// The ids of the observations that were read.
+	Read []string
 }
 
 func (b0 Reflection_builder) Build() *Reflection {
@@ -2381,10 +2853,7 @@ func (b0 Reflection_builder) Build() *Reflection {
 	b, x := &b0, m0
 	_, _ = b, x
 	x.xxx_hidden_Proposals = &b.Proposals
-	if b.Processed != nil {
-		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 1, 2)
-		x.xxx_hidden_Processed = *b.Processed
-	}
+	x.xxx_hidden_Read = b.Read
 	return m0
 }
 
@@ -2401,6 +2870,8 @@ type Policy struct {
 	xxx_hidden_Fallbacks        int32                  `protobuf:"varint,8,opt,name=fallbacks"`
 	xxx_hidden_ProtectedPaths   []string               `protobuf:"bytes,9,rep,name=protected_paths,json=protectedPaths"`
 	xxx_hidden_Approvers        []string               `protobuf:"bytes,10,rep,name=approvers"`
+	xxx_hidden_MaxDepth         int32                  `protobuf:"varint,11,opt,name=max_depth,json=maxDepth"`
+	xxx_hidden_Reflection       *ReflectionPolicy      `protobuf:"bytes,12,opt,name=reflection"`
 	XXX_raceDetectHookData      protoimpl.RaceDetectHookData
 	XXX_presence                [1]uint32
 	unknownFields               protoimpl.UnknownFields
@@ -2409,7 +2880,7 @@ type Policy struct {
 
 func (x *Policy) Reset() {
 	*x = Policy{}
-	mi := &file_forge_v1_result_proto_msgTypes[8]
+	mi := &file_forge_v1_result_proto_msgTypes[9]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2421,7 +2892,7 @@ func (x *Policy) String() string {
 func (*Policy) ProtoMessage() {}
 
 func (x *Policy) ProtoReflect() protoreflect.Message {
-	mi := &file_forge_v1_result_proto_msgTypes[8]
+	mi := &file_forge_v1_result_proto_msgTypes[9]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2502,14 +2973,28 @@ func (x *Policy) GetApprovers() []string {
 	return nil
 }
 
+func (x *Policy) GetMaxDepth() int32 {
+	if x != nil {
+		return x.xxx_hidden_MaxDepth
+	}
+	return 0
+}
+
+func (x *Policy) GetReflection() *ReflectionPolicy {
+	if x != nil {
+		return x.xxx_hidden_Reflection
+	}
+	return nil
+}
+
 func (x *Policy) SetMaxReviewRetries(v int32) {
 	x.xxx_hidden_MaxReviewRetries = v
-	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 0, 10)
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 0, 12)
 }
 
 func (x *Policy) SetMaxAgentRetries(v int32) {
 	x.xxx_hidden_MaxAgentRetries = v
-	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 1, 10)
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 1, 12)
 }
 
 func (x *Policy) SetRetryBackoff(v *durationpb.Duration) {
@@ -2534,7 +3019,7 @@ func (x *Policy) SetBudget(v *Budget) {
 
 func (x *Policy) SetFallbacks(v int32) {
 	x.xxx_hidden_Fallbacks = v
-	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 7, 10)
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 7, 12)
 }
 
 func (x *Policy) SetProtectedPaths(v []string) {
@@ -2543,6 +3028,15 @@ func (x *Policy) SetProtectedPaths(v []string) {
 
 func (x *Policy) SetApprovers(v []string) {
 	x.xxx_hidden_Approvers = v
+}
+
+func (x *Policy) SetMaxDepth(v int32) {
+	x.xxx_hidden_MaxDepth = v
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 10, 12)
+}
+
+func (x *Policy) SetReflection(v *ReflectionPolicy) {
+	x.xxx_hidden_Reflection = v
 }
 
 func (x *Policy) HasMaxReviewRetries() bool {
@@ -2594,6 +3088,20 @@ func (x *Policy) HasFallbacks() bool {
 	return protoimpl.X.Present(&(x.XXX_presence[0]), 7)
 }
 
+func (x *Policy) HasMaxDepth() bool {
+	if x == nil {
+		return false
+	}
+	return protoimpl.X.Present(&(x.XXX_presence[0]), 10)
+}
+
+func (x *Policy) HasReflection() bool {
+	if x == nil {
+		return false
+	}
+	return x.xxx_hidden_Reflection != nil
+}
+
 func (x *Policy) ClearMaxReviewRetries() {
 	protoimpl.X.ClearPresent(&(x.XXX_presence[0]), 0)
 	x.xxx_hidden_MaxReviewRetries = 0
@@ -2625,6 +3133,15 @@ func (x *Policy) ClearFallbacks() {
 	x.xxx_hidden_Fallbacks = 0
 }
 
+func (x *Policy) ClearMaxDepth() {
+	protoimpl.X.ClearPresent(&(x.XXX_presence[0]), 10)
+	x.xxx_hidden_MaxDepth = 0
+}
+
+func (x *Policy) ClearReflection() {
+	x.xxx_hidden_Reflection = nil
+}
+
 type Policy_builder struct {
 	_ [0]func() // Prevents comparability and use of unkeyed literals for the builder.
 
@@ -2648,6 +3165,10 @@ type Policy_builder struct {
 	ProtectedPaths []string
 	// Who may approve; empty: everybody who may publish an approval.
 	Approvers []string
+	// Of intents within intents; 0: none is taken apart.
+	MaxDepth *int32
+	// What reflection may add to the work by itself.
+	Reflection *ReflectionPolicy
 }
 
 func (b0 Policy_builder) Build() *Policy {
@@ -2655,11 +3176,11 @@ func (b0 Policy_builder) Build() *Policy {
 	b, x := &b0, m0
 	_, _ = b, x
 	if b.MaxReviewRetries != nil {
-		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 0, 10)
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 0, 12)
 		x.xxx_hidden_MaxReviewRetries = *b.MaxReviewRetries
 	}
 	if b.MaxAgentRetries != nil {
-		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 1, 10)
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 1, 12)
 		x.xxx_hidden_MaxAgentRetries = *b.MaxAgentRetries
 	}
 	x.xxx_hidden_RetryBackoff = b.RetryBackoff
@@ -2668,11 +3189,185 @@ func (b0 Policy_builder) Build() *Policy {
 	x.xxx_hidden_TrustedOrigins = b.TrustedOrigins
 	x.xxx_hidden_Budget = b.Budget
 	if b.Fallbacks != nil {
-		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 7, 10)
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 7, 12)
 		x.xxx_hidden_Fallbacks = *b.Fallbacks
 	}
 	x.xxx_hidden_ProtectedPaths = b.ProtectedPaths
 	x.xxx_hidden_Approvers = b.Approvers
+	if b.MaxDepth != nil {
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 10, 12)
+		x.xxx_hidden_MaxDepth = *b.MaxDepth
+	}
+	x.xxx_hidden_Reflection = b.Reflection
+	return m0
+}
+
+type ReflectionPolicy struct {
+	state                     protoimpl.MessageState `protogen:"opaque.v1"`
+	xxx_hidden_Off            bool                   `protobuf:"varint,1,opt,name=off"`
+	xxx_hidden_MaxGeneration  int32                  `protobuf:"varint,2,opt,name=max_generation,json=maxGeneration"`
+	xxx_hidden_ProposalsADay  int32                  `protobuf:"varint,3,opt,name=proposals_a_day,json=proposalsADay"`
+	xxx_hidden_ProposalsATime int32                  `protobuf:"varint,4,opt,name=proposals_a_time,json=proposalsATime"`
+	XXX_raceDetectHookData    protoimpl.RaceDetectHookData
+	XXX_presence              [1]uint32
+	unknownFields             protoimpl.UnknownFields
+	sizeCache                 protoimpl.SizeCache
+}
+
+func (x *ReflectionPolicy) Reset() {
+	*x = ReflectionPolicy{}
+	mi := &file_forge_v1_result_proto_msgTypes[10]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ReflectionPolicy) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ReflectionPolicy) ProtoMessage() {}
+
+func (x *ReflectionPolicy) ProtoReflect() protoreflect.Message {
+	mi := &file_forge_v1_result_proto_msgTypes[10]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+func (x *ReflectionPolicy) GetOff() bool {
+	if x != nil {
+		return x.xxx_hidden_Off
+	}
+	return false
+}
+
+func (x *ReflectionPolicy) GetMaxGeneration() int32 {
+	if x != nil {
+		return x.xxx_hidden_MaxGeneration
+	}
+	return 0
+}
+
+func (x *ReflectionPolicy) GetProposalsADay() int32 {
+	if x != nil {
+		return x.xxx_hidden_ProposalsADay
+	}
+	return 0
+}
+
+func (x *ReflectionPolicy) GetProposalsATime() int32 {
+	if x != nil {
+		return x.xxx_hidden_ProposalsATime
+	}
+	return 0
+}
+
+func (x *ReflectionPolicy) SetOff(v bool) {
+	x.xxx_hidden_Off = v
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 0, 4)
+}
+
+func (x *ReflectionPolicy) SetMaxGeneration(v int32) {
+	x.xxx_hidden_MaxGeneration = v
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 1, 4)
+}
+
+func (x *ReflectionPolicy) SetProposalsADay(v int32) {
+	x.xxx_hidden_ProposalsADay = v
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 2, 4)
+}
+
+func (x *ReflectionPolicy) SetProposalsATime(v int32) {
+	x.xxx_hidden_ProposalsATime = v
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 3, 4)
+}
+
+func (x *ReflectionPolicy) HasOff() bool {
+	if x == nil {
+		return false
+	}
+	return protoimpl.X.Present(&(x.XXX_presence[0]), 0)
+}
+
+func (x *ReflectionPolicy) HasMaxGeneration() bool {
+	if x == nil {
+		return false
+	}
+	return protoimpl.X.Present(&(x.XXX_presence[0]), 1)
+}
+
+func (x *ReflectionPolicy) HasProposalsADay() bool {
+	if x == nil {
+		return false
+	}
+	return protoimpl.X.Present(&(x.XXX_presence[0]), 2)
+}
+
+func (x *ReflectionPolicy) HasProposalsATime() bool {
+	if x == nil {
+		return false
+	}
+	return protoimpl.X.Present(&(x.XXX_presence[0]), 3)
+}
+
+func (x *ReflectionPolicy) ClearOff() {
+	protoimpl.X.ClearPresent(&(x.XXX_presence[0]), 0)
+	x.xxx_hidden_Off = false
+}
+
+func (x *ReflectionPolicy) ClearMaxGeneration() {
+	protoimpl.X.ClearPresent(&(x.XXX_presence[0]), 1)
+	x.xxx_hidden_MaxGeneration = 0
+}
+
+func (x *ReflectionPolicy) ClearProposalsADay() {
+	protoimpl.X.ClearPresent(&(x.XXX_presence[0]), 2)
+	x.xxx_hidden_ProposalsADay = 0
+}
+
+func (x *ReflectionPolicy) ClearProposalsATime() {
+	protoimpl.X.ClearPresent(&(x.XXX_presence[0]), 3)
+	x.xxx_hidden_ProposalsATime = 0
+}
+
+type ReflectionPolicy_builder struct {
+	_ [0]func() // Prevents comparability and use of unkeyed literals for the builder.
+
+	// No run is reflected upon.
+	Off *bool
+	// How many reflections may lie between an intent and what a person wanted.
+	MaxGeneration *int32
+	// Of the project, UTC.
+	ProposalsADay *int32
+	// Of one reflection.
+	ProposalsATime *int32
+}
+
+func (b0 ReflectionPolicy_builder) Build() *ReflectionPolicy {
+	m0 := &ReflectionPolicy{}
+	b, x := &b0, m0
+	_, _ = b, x
+	if b.Off != nil {
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 0, 4)
+		x.xxx_hidden_Off = *b.Off
+	}
+	if b.MaxGeneration != nil {
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 1, 4)
+		x.xxx_hidden_MaxGeneration = *b.MaxGeneration
+	}
+	if b.ProposalsADay != nil {
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 2, 4)
+		x.xxx_hidden_ProposalsADay = *b.ProposalsADay
+	}
+	if b.ProposalsATime != nil {
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 3, 4)
+		x.xxx_hidden_ProposalsATime = *b.ProposalsATime
+	}
 	return m0
 }
 
@@ -2691,7 +3386,7 @@ type Budget struct {
 
 func (x *Budget) Reset() {
 	*x = Budget{}
-	mi := &file_forge_v1_result_proto_msgTypes[9]
+	mi := &file_forge_v1_result_proto_msgTypes[11]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2703,7 +3398,7 @@ func (x *Budget) String() string {
 func (*Budget) ProtoMessage() {}
 
 func (x *Budget) ProtoReflect() protoreflect.Message {
-	mi := &file_forge_v1_result_proto_msgTypes[9]
+	mi := &file_forge_v1_result_proto_msgTypes[11]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2850,7 +3545,7 @@ var File_forge_v1_result_proto protoreflect.FileDescriptor
 
 const file_forge_v1_result_proto_rawDesc = "" +
 	"\n" +
-	"\x15forge/v1/result.proto\x12\bforge.v1\x1a\x16forge/v1/failure.proto\x1a\x15forge/v1/intent.proto\x1a\x13forge/v1/step.proto\x1a\x13forge/v1/task.proto\x1a\x1egoogle/protobuf/duration.proto\x1a!google/protobuf/go_features.proto\x1a\x1fgoogle/protobuf/timestamp.proto\"\x9f\x06\n" +
+	"\x15forge/v1/result.proto\x12\bforge.v1\x1a\x16forge/v1/failure.proto\x1a\x15forge/v1/intent.proto\x1a\x18forge/v1/knowledge.proto\x1a\x13forge/v1/step.proto\x1a\x13forge/v1/task.proto\x1a\x1egoogle/protobuf/duration.proto\x1a!google/protobuf/go_features.proto\x1a\x1fgoogle/protobuf/timestamp.proto\"\xdf\a\n" +
 	"\x06Result\x12\x1d\n" +
 	"\x02to\x18\x01 \x01(\v2\r.forge.v1.KeyR\x02to\x12+\n" +
 	"\aattempt\x18\x02 \x01(\v2\x11.forge.v1.AttemptR\aattempt\x12\x18\n" +
@@ -2873,8 +3568,12 @@ const file_forge_v1_result_proto_rawDesc = "" +
 	"\vintegration\x18\x11 \x01(\v2\x15.forge.v1.IntegrationH\x00R\vintegration\x126\n" +
 	"\n" +
 	"reflection\x18\x12 \x01(\v2\x14.forge.v1.ReflectionH\x00R\n" +
-	"reflectionB\t\n" +
-	"\aoutcome\"\xae\x02\n" +
+	"reflection\x12'\n" +
+	"\x05audit\x18\x13 \x01(\v2\x0f.forge.v1.AuditH\x00R\x05audit\x120\n" +
+	"\bobserved\x18\x14 \x01(\v2\x12.forge.v1.ObservedH\x00R\bobserved\x129\n" +
+	"\vabstraction\x18\x15 \x01(\v2\x15.forge.v1.AbstractionH\x00R\vabstraction\x12(\n" +
+	"\x06policy\x18\x16 \x01(\v2\x10.forge.v1.PolicyR\x06policyB\t\n" +
+	"\aoutcome\"\x83\x03\n" +
 	"\bAnalysis\x12(\n" +
 	"\x05tasks\x18\x01 \x03(\v2\x12.forge.v1.TaskPlanR\x05tasks\x12?\n" +
 	"\x0eclarifications\x18\x02 \x03(\v2\x17.forge.v1.ClarificationR\x0eclarifications\x12\x12\n" +
@@ -2884,7 +3583,18 @@ const file_forge_v1_result_proto_rawDesc = "" +
 	"depends_on\x18\x05 \x03(\tR\tdependsOn\x12\"\n" +
 	"\rnothing_to_do\x18\x06 \x01(\tR\vnothingToDo\x12(\n" +
 	"\x06policy\x18\a \x01(\v2\x10.forge.v1.PolicyR\x06policy\x12\x12\n" +
-	"\x04base\x18\b \x01(\tR\x04base\"\x88\x02\n" +
+	"\x04base\x18\b \x01(\tR\x04base\x12/\n" +
+	"\bchildren\x18\t \x03(\v2\x13.forge.v1.ChildPlanR\bchildren\x12\"\n" +
+	"\finsufficient\x18\n" +
+	" \x01(\tR\finsufficient\"\xa0\x01\n" +
+	"\tChildPlan\x12\x12\n" +
+	"\x04name\x18\x01 \x01(\tR\x04name\x12\x14\n" +
+	"\x05title\x18\x02 \x01(\tR\x05title\x12\x12\n" +
+	"\x04body\x18\x03 \x01(\tR\x04body\x12\x12\n" +
+	"\x04type\x18\x04 \x01(\tR\x04type\x12\"\n" +
+	"\x04risk\x18\x05 \x01(\x0e2\x0e.forge.v1.RiskR\x04risk\x12\x1d\n" +
+	"\n" +
+	"depends_on\x18\x06 \x03(\tR\tdependsOn\"\xb3\x02\n" +
 	"\bTaskPlan\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x14\n" +
 	"\x05title\x18\x02 \x01(\tR\x05title\x12\x12\n" +
@@ -2897,7 +3607,9 @@ const file_forge_v1_result_proto_rawDesc = "" +
 	"complexity\x12\x1d\n" +
 	"\n" +
 	"depends_on\x18\b \x03(\tR\tdependsOn\x12\x12\n" +
-	"\x04item\x18\t \x01(\tR\x04item\"\xbc\x01\n" +
+	"\x04item\x18\t \x01(\tR\x04item\x12)\n" +
+	"\x05write\x18\n" +
+	" \x01(\v2\x13.forge.v1.FileWriteR\x05write\"\xbc\x01\n" +
 	"\x0eImplementation\x12\x12\n" +
 	"\x04base\x18\x01 \x01(\tR\x04base\x12\x12\n" +
 	"\x04head\x18\x02 \x01(\tR\x04head\x12\x18\n" +
@@ -2905,7 +3617,7 @@ const file_forge_v1_result_proto_rawDesc = "" +
 	"\x05files\x18\x04 \x03(\tR\x05files\x12\x1a\n" +
 	"\bleftover\x18\x05 \x01(\tR\bleftover\x12\x18\n" +
 	"\asummary\x18\x06 \x01(\tR\asummary\x12\x1c\n" +
-	"\tunchanged\x18\a \x01(\bR\tunchanged\"\xc3\x01\n" +
+	"\tunchanged\x18\a \x01(\bR\tunchanged\"\xf2\x01\n" +
 	"\x06Rebase\x12\x12\n" +
 	"\x04base\x18\x01 \x01(\tR\x04base\x12\x12\n" +
 	"\x04head\x18\x02 \x01(\tR\x04head\x12\x12\n" +
@@ -2913,7 +3625,8 @@ const file_forge_v1_result_proto_rawDesc = "" +
 	"\bpatch_id\x18\x04 \x01(\tR\apatchId\x12\x14\n" +
 	"\x05files\x18\x05 \x03(\tR\x05files\x12\x1c\n" +
 	"\tconflicts\x18\x06 \x03(\tR\tconflicts\x12.\n" +
-	"\x06verify\x18\a \x01(\v2\x16.forge.v1.VerifyReportR\x06verify\"X\n" +
+	"\x06verify\x18\a \x01(\v2\x16.forge.v1.VerifyReportR\x06verify\x12-\n" +
+	"\boverlaps\x18\b \x03(\v2\x11.forge.v1.OverlapR\boverlaps\"X\n" +
 	"\fVerifyReport\x12\x16\n" +
 	"\x06passed\x18\x01 \x01(\bR\x06passed\x12\x18\n" +
 	"\acommand\x18\x02 \x01(\tR\acommand\x12\x16\n" +
@@ -2926,11 +3639,11 @@ const file_forge_v1_result_proto_rawDesc = "" +
 	"\bpatch_id\x18\x05 \x01(\tR\apatchId\x12\x14\n" +
 	"\x05files\x18\x06 \x03(\tR\x05files\x12.\n" +
 	"\x06verify\x18\a \x01(\v2\x16.forge.v1.VerifyReportR\x06verify\x12.\n" +
-	"\tcandidate\x18\b \x01(\v2\x10.forge.v1.RebaseR\tcandidate\"Z\n" +
+	"\tcandidate\x18\b \x01(\v2\x10.forge.v1.RebaseR\tcandidate\"a\n" +
 	"\n" +
 	"Reflection\x12.\n" +
-	"\tproposals\x18\x01 \x03(\v2\x10.forge.v1.IntentR\tproposals\x12\x1c\n" +
-	"\tprocessed\x18\x02 \x01(\x05R\tprocessed\"\xde\x03\n" +
+	"\tproposals\x18\x01 \x03(\v2\x10.forge.v1.IntentR\tproposals\x12\x12\n" +
+	"\x04read\x18\x03 \x03(\tR\x04readJ\x04\b\x02\x10\x03R\tprocessed\"\xb7\x04\n" +
 	"\x06Policy\x12,\n" +
 	"\x12max_review_retries\x18\x01 \x01(\x05R\x10maxReviewRetries\x12*\n" +
 	"\x11max_agent_retries\x18\x02 \x01(\x05R\x0fmaxAgentRetries\x12>\n" +
@@ -2942,7 +3655,16 @@ const file_forge_v1_result_proto_rawDesc = "" +
 	"\tfallbacks\x18\b \x01(\x05R\tfallbacks\x12'\n" +
 	"\x0fprotected_paths\x18\t \x03(\tR\x0eprotectedPaths\x12\x1c\n" +
 	"\tapprovers\x18\n" +
-	" \x03(\tR\tapprovers\"|\n" +
+	" \x03(\tR\tapprovers\x12\x1b\n" +
+	"\tmax_depth\x18\v \x01(\x05R\bmaxDepth\x12:\n" +
+	"\n" +
+	"reflection\x18\f \x01(\v2\x1a.forge.v1.ReflectionPolicyR\n" +
+	"reflection\"\x9d\x01\n" +
+	"\x10ReflectionPolicy\x12\x10\n" +
+	"\x03off\x18\x01 \x01(\bR\x03off\x12%\n" +
+	"\x0emax_generation\x18\x02 \x01(\x05R\rmaxGeneration\x12&\n" +
+	"\x0fproposals_a_day\x18\x03 \x01(\x05R\rproposalsADay\x12(\n" +
+	"\x10proposals_a_time\x18\x04 \x01(\x05R\x0eproposalsATime\"|\n" +
 	"\x06Budget\x12\x1d\n" +
 	"\n" +
 	"intent_usd\x18\x01 \x01(\x01R\tintentUsd\x12\x1f\n" +
@@ -2959,65 +3681,81 @@ const file_forge_v1_result_proto_rawDesc = "" +
 	"\x12LAND_OUTCOME_DIRTY\x10\x05B?Z5github.com/pfl-forge/pfl-forge/proto/forge/v1;forgev1\x92\x03\x05\xd2>\x02\x10\x03b\beditionsp\xe8\a"
 
 var file_forge_v1_result_proto_enumTypes = make([]protoimpl.EnumInfo, 1)
-var file_forge_v1_result_proto_msgTypes = make([]protoimpl.MessageInfo, 10)
+var file_forge_v1_result_proto_msgTypes = make([]protoimpl.MessageInfo, 12)
 var file_forge_v1_result_proto_goTypes = []any{
 	(LandOutcome)(0),              // 0: forge.v1.LandOutcome
 	(*Result)(nil),                // 1: forge.v1.Result
 	(*Analysis)(nil),              // 2: forge.v1.Analysis
-	(*TaskPlan)(nil),              // 3: forge.v1.TaskPlan
-	(*Implementation)(nil),        // 4: forge.v1.Implementation
-	(*Rebase)(nil),                // 5: forge.v1.Rebase
-	(*VerifyReport)(nil),          // 6: forge.v1.VerifyReport
-	(*Integration)(nil),           // 7: forge.v1.Integration
-	(*Reflection)(nil),            // 8: forge.v1.Reflection
-	(*Policy)(nil),                // 9: forge.v1.Policy
-	(*Budget)(nil),                // 10: forge.v1.Budget
-	(*Key)(nil),                   // 11: forge.v1.Key
-	(*Attempt)(nil),               // 12: forge.v1.Attempt
-	(*timestamppb.Timestamp)(nil), // 13: google.protobuf.Timestamp
-	(*durationpb.Duration)(nil),   // 14: google.protobuf.Duration
-	(*Usage)(nil),                 // 15: forge.v1.Usage
-	(*Observation)(nil),           // 16: forge.v1.Observation
-	(*Failure)(nil),               // 17: forge.v1.Failure
-	(*Review)(nil),                // 18: forge.v1.Review
-	(*Clarification)(nil),         // 19: forge.v1.Clarification
-	(Risk)(0),                     // 20: forge.v1.Risk
-	(Complexity)(0),               // 21: forge.v1.Complexity
-	(*Intent)(nil),                // 22: forge.v1.Intent
+	(*ChildPlan)(nil),             // 3: forge.v1.ChildPlan
+	(*TaskPlan)(nil),              // 4: forge.v1.TaskPlan
+	(*Implementation)(nil),        // 5: forge.v1.Implementation
+	(*Rebase)(nil),                // 6: forge.v1.Rebase
+	(*VerifyReport)(nil),          // 7: forge.v1.VerifyReport
+	(*Integration)(nil),           // 8: forge.v1.Integration
+	(*Reflection)(nil),            // 9: forge.v1.Reflection
+	(*Policy)(nil),                // 10: forge.v1.Policy
+	(*ReflectionPolicy)(nil),      // 11: forge.v1.ReflectionPolicy
+	(*Budget)(nil),                // 12: forge.v1.Budget
+	(*Key)(nil),                   // 13: forge.v1.Key
+	(*Attempt)(nil),               // 14: forge.v1.Attempt
+	(*timestamppb.Timestamp)(nil), // 15: google.protobuf.Timestamp
+	(*durationpb.Duration)(nil),   // 16: google.protobuf.Duration
+	(*Usage)(nil),                 // 17: forge.v1.Usage
+	(*Observation)(nil),           // 18: forge.v1.Observation
+	(*Failure)(nil),               // 19: forge.v1.Failure
+	(*Review)(nil),                // 20: forge.v1.Review
+	(*Audit)(nil),                 // 21: forge.v1.Audit
+	(*Observed)(nil),              // 22: forge.v1.Observed
+	(*Abstraction)(nil),           // 23: forge.v1.Abstraction
+	(*Clarification)(nil),         // 24: forge.v1.Clarification
+	(Risk)(0),                     // 25: forge.v1.Risk
+	(Complexity)(0),               // 26: forge.v1.Complexity
+	(*FileWrite)(nil),             // 27: forge.v1.FileWrite
+	(*Overlap)(nil),               // 28: forge.v1.Overlap
+	(*Intent)(nil),                // 29: forge.v1.Intent
 }
 var file_forge_v1_result_proto_depIdxs = []int32{
-	11, // 0: forge.v1.Result.to:type_name -> forge.v1.Key
-	12, // 1: forge.v1.Result.attempt:type_name -> forge.v1.Attempt
-	13, // 2: forge.v1.Result.started_at:type_name -> google.protobuf.Timestamp
-	14, // 3: forge.v1.Result.duration:type_name -> google.protobuf.Duration
-	15, // 4: forge.v1.Result.usage:type_name -> forge.v1.Usage
-	16, // 5: forge.v1.Result.observations:type_name -> forge.v1.Observation
-	17, // 6: forge.v1.Result.failure:type_name -> forge.v1.Failure
+	13, // 0: forge.v1.Result.to:type_name -> forge.v1.Key
+	14, // 1: forge.v1.Result.attempt:type_name -> forge.v1.Attempt
+	15, // 2: forge.v1.Result.started_at:type_name -> google.protobuf.Timestamp
+	16, // 3: forge.v1.Result.duration:type_name -> google.protobuf.Duration
+	17, // 4: forge.v1.Result.usage:type_name -> forge.v1.Usage
+	18, // 5: forge.v1.Result.observations:type_name -> forge.v1.Observation
+	19, // 6: forge.v1.Result.failure:type_name -> forge.v1.Failure
 	2,  // 7: forge.v1.Result.analysis:type_name -> forge.v1.Analysis
-	4,  // 8: forge.v1.Result.implementation:type_name -> forge.v1.Implementation
-	5,  // 9: forge.v1.Result.rebase:type_name -> forge.v1.Rebase
-	18, // 10: forge.v1.Result.review:type_name -> forge.v1.Review
-	7,  // 11: forge.v1.Result.integration:type_name -> forge.v1.Integration
-	8,  // 12: forge.v1.Result.reflection:type_name -> forge.v1.Reflection
-	3,  // 13: forge.v1.Analysis.tasks:type_name -> forge.v1.TaskPlan
-	19, // 14: forge.v1.Analysis.clarifications:type_name -> forge.v1.Clarification
-	20, // 15: forge.v1.Analysis.risk:type_name -> forge.v1.Risk
-	9,  // 16: forge.v1.Analysis.policy:type_name -> forge.v1.Policy
-	21, // 17: forge.v1.TaskPlan.complexity:type_name -> forge.v1.Complexity
-	6,  // 18: forge.v1.Rebase.verify:type_name -> forge.v1.VerifyReport
-	0,  // 19: forge.v1.Integration.outcome:type_name -> forge.v1.LandOutcome
-	6,  // 20: forge.v1.Integration.verify:type_name -> forge.v1.VerifyReport
-	5,  // 21: forge.v1.Integration.candidate:type_name -> forge.v1.Rebase
-	22, // 22: forge.v1.Reflection.proposals:type_name -> forge.v1.Intent
-	14, // 23: forge.v1.Policy.retry_backoff:type_name -> google.protobuf.Duration
-	14, // 24: forge.v1.Policy.claim_timeout:type_name -> google.protobuf.Duration
-	14, // 25: forge.v1.Policy.attempt_timeout:type_name -> google.protobuf.Duration
-	10, // 26: forge.v1.Policy.budget:type_name -> forge.v1.Budget
-	27, // [27:27] is the sub-list for method output_type
-	27, // [27:27] is the sub-list for method input_type
-	27, // [27:27] is the sub-list for extension type_name
-	27, // [27:27] is the sub-list for extension extendee
-	0,  // [0:27] is the sub-list for field type_name
+	5,  // 8: forge.v1.Result.implementation:type_name -> forge.v1.Implementation
+	6,  // 9: forge.v1.Result.rebase:type_name -> forge.v1.Rebase
+	20, // 10: forge.v1.Result.review:type_name -> forge.v1.Review
+	8,  // 11: forge.v1.Result.integration:type_name -> forge.v1.Integration
+	9,  // 12: forge.v1.Result.reflection:type_name -> forge.v1.Reflection
+	21, // 13: forge.v1.Result.audit:type_name -> forge.v1.Audit
+	22, // 14: forge.v1.Result.observed:type_name -> forge.v1.Observed
+	23, // 15: forge.v1.Result.abstraction:type_name -> forge.v1.Abstraction
+	10, // 16: forge.v1.Result.policy:type_name -> forge.v1.Policy
+	4,  // 17: forge.v1.Analysis.tasks:type_name -> forge.v1.TaskPlan
+	24, // 18: forge.v1.Analysis.clarifications:type_name -> forge.v1.Clarification
+	25, // 19: forge.v1.Analysis.risk:type_name -> forge.v1.Risk
+	10, // 20: forge.v1.Analysis.policy:type_name -> forge.v1.Policy
+	3,  // 21: forge.v1.Analysis.children:type_name -> forge.v1.ChildPlan
+	25, // 22: forge.v1.ChildPlan.risk:type_name -> forge.v1.Risk
+	26, // 23: forge.v1.TaskPlan.complexity:type_name -> forge.v1.Complexity
+	27, // 24: forge.v1.TaskPlan.write:type_name -> forge.v1.FileWrite
+	7,  // 25: forge.v1.Rebase.verify:type_name -> forge.v1.VerifyReport
+	28, // 26: forge.v1.Rebase.overlaps:type_name -> forge.v1.Overlap
+	0,  // 27: forge.v1.Integration.outcome:type_name -> forge.v1.LandOutcome
+	7,  // 28: forge.v1.Integration.verify:type_name -> forge.v1.VerifyReport
+	6,  // 29: forge.v1.Integration.candidate:type_name -> forge.v1.Rebase
+	29, // 30: forge.v1.Reflection.proposals:type_name -> forge.v1.Intent
+	16, // 31: forge.v1.Policy.retry_backoff:type_name -> google.protobuf.Duration
+	16, // 32: forge.v1.Policy.claim_timeout:type_name -> google.protobuf.Duration
+	16, // 33: forge.v1.Policy.attempt_timeout:type_name -> google.protobuf.Duration
+	12, // 34: forge.v1.Policy.budget:type_name -> forge.v1.Budget
+	11, // 35: forge.v1.Policy.reflection:type_name -> forge.v1.ReflectionPolicy
+	36, // [36:36] is the sub-list for method output_type
+	36, // [36:36] is the sub-list for method input_type
+	36, // [36:36] is the sub-list for extension type_name
+	36, // [36:36] is the sub-list for extension extendee
+	0,  // [0:36] is the sub-list for field type_name
 }
 
 func init() { file_forge_v1_result_proto_init() }
@@ -3027,6 +3765,7 @@ func file_forge_v1_result_proto_init() {
 	}
 	file_forge_v1_failure_proto_init()
 	file_forge_v1_intent_proto_init()
+	file_forge_v1_knowledge_proto_init()
 	file_forge_v1_step_proto_init()
 	file_forge_v1_task_proto_init()
 	file_forge_v1_result_proto_msgTypes[0].OneofWrappers = []any{
@@ -3038,6 +3777,9 @@ func file_forge_v1_result_proto_init() {
 		(*result_Review)(nil),
 		(*result_Integration)(nil),
 		(*result_Reflection)(nil),
+		(*result_Audit)(nil),
+		(*result_Observed)(nil),
+		(*result_Abstraction)(nil),
 	}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
@@ -3045,7 +3787,7 @@ func file_forge_v1_result_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_forge_v1_result_proto_rawDesc), len(file_forge_v1_result_proto_rawDesc)),
 			NumEnums:      1,
-			NumMessages:   10,
+			NumMessages:   12,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

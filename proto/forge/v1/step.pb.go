@@ -39,18 +39,30 @@ const (
 	Step_STEP_INTEGRATE Step = 5
 	// Propose intents from what was observed.
 	Step_STEP_REFLECT Step = 6
+	// Look deeper than an analysis that was not sufficient.
+	Step_STEP_ARCHITECT Step = 7
+	// Look and report, and change nothing.
+	Step_STEP_AUDIT Step = 8
+	// Find patterns in what the project has done.
+	Step_STEP_OBSERVE Step = 9
+	// Make skills of patterns.
+	Step_STEP_ABSTRACT Step = 10
 )
 
 // Enum value maps for Step.
 var (
 	Step_name = map[int32]string{
-		0: "STEP_UNSPECIFIED",
-		1: "STEP_ANALYZE",
-		2: "STEP_IMPLEMENT",
-		3: "STEP_REBASE",
-		4: "STEP_REVIEW",
-		5: "STEP_INTEGRATE",
-		6: "STEP_REFLECT",
+		0:  "STEP_UNSPECIFIED",
+		1:  "STEP_ANALYZE",
+		2:  "STEP_IMPLEMENT",
+		3:  "STEP_REBASE",
+		4:  "STEP_REVIEW",
+		5:  "STEP_INTEGRATE",
+		6:  "STEP_REFLECT",
+		7:  "STEP_ARCHITECT",
+		8:  "STEP_AUDIT",
+		9:  "STEP_OBSERVE",
+		10: "STEP_ABSTRACT",
 	}
 	Step_value = map[string]int32{
 		"STEP_UNSPECIFIED": 0,
@@ -60,6 +72,10 @@ var (
 		"STEP_REVIEW":      4,
 		"STEP_INTEGRATE":   5,
 		"STEP_REFLECT":     6,
+		"STEP_ARCHITECT":   7,
+		"STEP_AUDIT":       8,
+		"STEP_OBSERVE":     9,
+		"STEP_ABSTRACT":    10,
 	}
 )
 
@@ -387,7 +403,7 @@ const file_forge_v1_step_proto_rawDesc = "" +
 	"\x04task\x18\x01 \x01(\tR\x04task\x12\"\n" +
 	"\x04step\x18\x02 \x01(\x0e2\x0e.forge.v1.StepR\x04step\x12\x16\n" +
 	"\x06number\x18\x03 \x01(\x05R\x06number\x12\x14\n" +
-	"\x05claim\x18\x04 \x01(\x05R\x05claim*\x8a\x01\n" +
+	"\x05claim\x18\x04 \x01(\x05R\x05claim*\xd3\x01\n" +
 	"\x04Step\x12\x14\n" +
 	"\x10STEP_UNSPECIFIED\x10\x00\x12\x10\n" +
 	"\fSTEP_ANALYZE\x10\x01\x12\x12\n" +
@@ -395,7 +411,13 @@ const file_forge_v1_step_proto_rawDesc = "" +
 	"\vSTEP_REBASE\x10\x03\x12\x0f\n" +
 	"\vSTEP_REVIEW\x10\x04\x12\x12\n" +
 	"\x0eSTEP_INTEGRATE\x10\x05\x12\x10\n" +
-	"\fSTEP_REFLECT\x10\x06B?Z5github.com/pfl-forge/pfl-forge/proto/forge/v1;forgev1\x92\x03\x05\xd2>\x02\x10\x03b\beditionsp\xe8\a"
+	"\fSTEP_REFLECT\x10\x06\x12\x12\n" +
+	"\x0eSTEP_ARCHITECT\x10\a\x12\x0e\n" +
+	"\n" +
+	"STEP_AUDIT\x10\b\x12\x10\n" +
+	"\fSTEP_OBSERVE\x10\t\x12\x11\n" +
+	"\rSTEP_ABSTRACT\x10\n" +
+	"B?Z5github.com/pfl-forge/pfl-forge/proto/forge/v1;forgev1\x92\x03\x05\xd2>\x02\x10\x03b\beditionsp\xe8\a"
 
 var file_forge_v1_step_proto_enumTypes = make([]protoimpl.EnumInfo, 1)
 var file_forge_v1_step_proto_msgTypes = make([]protoimpl.MessageInfo, 2)

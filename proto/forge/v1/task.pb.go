@@ -307,6 +307,7 @@ type Task struct {
 	xxx_hidden_Head          *string                `protobuf:"bytes,15,opt,name=head"`
 	xxx_hidden_Commit        *string                `protobuf:"bytes,16,opt,name=commit"`
 	xxx_hidden_Failure       *string                `protobuf:"bytes,17,opt,name=failure"`
+	xxx_hidden_Write         *FileWrite             `protobuf:"bytes,18,opt,name=write"`
 	XXX_raceDetectHookData   protoimpl.RaceDetectHookData
 	XXX_presence             [1]uint32
 	unknownFields            protoimpl.UnknownFields
@@ -494,24 +495,31 @@ func (x *Task) GetFailure() string {
 	return ""
 }
 
+func (x *Task) GetWrite() *FileWrite {
+	if x != nil {
+		return x.xxx_hidden_Write
+	}
+	return nil
+}
+
 func (x *Task) SetId(v string) {
 	x.xxx_hidden_Id = &v
-	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 0, 17)
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 0, 18)
 }
 
 func (x *Task) SetIntentId(v string) {
 	x.xxx_hidden_IntentId = &v
-	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 1, 17)
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 1, 18)
 }
 
 func (x *Task) SetTitle(v string) {
 	x.xxx_hidden_Title = &v
-	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 2, 17)
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 2, 18)
 }
 
 func (x *Task) SetPlan(v string) {
 	x.xxx_hidden_Plan = &v
-	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 3, 17)
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 3, 18)
 }
 
 func (x *Task) SetRelevantFiles(v []string) {
@@ -524,12 +532,12 @@ func (x *Task) SetSteps(v []string) {
 
 func (x *Task) SetContext(v string) {
 	x.xxx_hidden_Context = &v
-	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 6, 17)
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 6, 18)
 }
 
 func (x *Task) SetComplexity(v Complexity) {
 	x.xxx_hidden_Complexity = v
-	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 7, 17)
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 7, 18)
 }
 
 func (x *Task) SetDependsOn(v []string) {
@@ -538,42 +546,46 @@ func (x *Task) SetDependsOn(v []string) {
 
 func (x *Task) SetStatus(v TaskStatus) {
 	x.xxx_hidden_Status = v
-	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 9, 17)
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 9, 18)
 }
 
 func (x *Task) SetName(v string) {
 	x.xxx_hidden_Name = &v
-	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 10, 17)
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 10, 18)
 }
 
 func (x *Task) SetItem(v string) {
 	x.xxx_hidden_Item = &v
-	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 11, 17)
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 11, 18)
 }
 
 func (x *Task) SetAttempts(v int32) {
 	x.xxx_hidden_Attempts = v
-	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 12, 17)
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 12, 18)
 }
 
 func (x *Task) SetBase(v string) {
 	x.xxx_hidden_Base = &v
-	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 13, 17)
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 13, 18)
 }
 
 func (x *Task) SetHead(v string) {
 	x.xxx_hidden_Head = &v
-	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 14, 17)
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 14, 18)
 }
 
 func (x *Task) SetCommit(v string) {
 	x.xxx_hidden_Commit = &v
-	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 15, 17)
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 15, 18)
 }
 
 func (x *Task) SetFailure(v string) {
 	x.xxx_hidden_Failure = &v
-	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 16, 17)
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 16, 18)
+}
+
+func (x *Task) SetWrite(v *FileWrite) {
+	x.xxx_hidden_Write = v
 }
 
 func (x *Task) HasId() bool {
@@ -674,6 +686,13 @@ func (x *Task) HasFailure() bool {
 	return protoimpl.X.Present(&(x.XXX_presence[0]), 16)
 }
 
+func (x *Task) HasWrite() bool {
+	if x == nil {
+		return false
+	}
+	return x.xxx_hidden_Write != nil
+}
+
 func (x *Task) ClearId() {
 	protoimpl.X.ClearPresent(&(x.XXX_presence[0]), 0)
 	x.xxx_hidden_Id = nil
@@ -744,6 +763,10 @@ func (x *Task) ClearFailure() {
 	x.xxx_hidden_Failure = nil
 }
 
+func (x *Task) ClearWrite() {
+	x.xxx_hidden_Write = nil
+}
+
 type Task_builder struct {
 	_ [0]func() // Prevents comparability and use of unkeyed literals for the builder.
 
@@ -781,6 +804,8 @@ type Task_builder struct {
 	Commit *string
 	// Why it failed, or why it waits.
 	Failure *string
+	// A file to write instead of calling an agent.
+	Write *FileWrite
 }
 
 func (b0 Task_builder) Build() *Task {
@@ -788,64 +813,272 @@ func (b0 Task_builder) Build() *Task {
 	b, x := &b0, m0
 	_, _ = b, x
 	if b.Id != nil {
-		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 0, 17)
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 0, 18)
 		x.xxx_hidden_Id = b.Id
 	}
 	if b.IntentId != nil {
-		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 1, 17)
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 1, 18)
 		x.xxx_hidden_IntentId = b.IntentId
 	}
 	if b.Title != nil {
-		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 2, 17)
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 2, 18)
 		x.xxx_hidden_Title = b.Title
 	}
 	if b.Plan != nil {
-		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 3, 17)
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 3, 18)
 		x.xxx_hidden_Plan = b.Plan
 	}
 	x.xxx_hidden_RelevantFiles = b.RelevantFiles
 	x.xxx_hidden_Steps = b.Steps
 	if b.Context != nil {
-		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 6, 17)
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 6, 18)
 		x.xxx_hidden_Context = b.Context
 	}
 	if b.Complexity != nil {
-		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 7, 17)
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 7, 18)
 		x.xxx_hidden_Complexity = *b.Complexity
 	}
 	x.xxx_hidden_DependsOn = b.DependsOn
 	if b.Status != nil {
-		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 9, 17)
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 9, 18)
 		x.xxx_hidden_Status = *b.Status
 	}
 	if b.Name != nil {
-		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 10, 17)
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 10, 18)
 		x.xxx_hidden_Name = b.Name
 	}
 	if b.Item != nil {
-		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 11, 17)
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 11, 18)
 		x.xxx_hidden_Item = b.Item
 	}
 	if b.Attempts != nil {
-		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 12, 17)
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 12, 18)
 		x.xxx_hidden_Attempts = *b.Attempts
 	}
 	if b.Base != nil {
-		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 13, 17)
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 13, 18)
 		x.xxx_hidden_Base = b.Base
 	}
 	if b.Head != nil {
-		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 14, 17)
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 14, 18)
 		x.xxx_hidden_Head = b.Head
 	}
 	if b.Commit != nil {
-		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 15, 17)
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 15, 18)
 		x.xxx_hidden_Commit = b.Commit
 	}
 	if b.Failure != nil {
-		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 16, 17)
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 16, 18)
 		x.xxx_hidden_Failure = b.Failure
 	}
+	x.xxx_hidden_Write = b.Write
+	return m0
+}
+
+type FileWrite struct {
+	state                  protoimpl.MessageState `protogen:"opaque.v1"`
+	xxx_hidden_Path        *string                `protobuf:"bytes,1,opt,name=path"`
+	xxx_hidden_Content     *string                `protobuf:"bytes,2,opt,name=content"`
+	XXX_raceDetectHookData protoimpl.RaceDetectHookData
+	XXX_presence           [1]uint32
+	unknownFields          protoimpl.UnknownFields
+	sizeCache              protoimpl.SizeCache
+}
+
+func (x *FileWrite) Reset() {
+	*x = FileWrite{}
+	mi := &file_forge_v1_task_proto_msgTypes[1]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *FileWrite) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*FileWrite) ProtoMessage() {}
+
+func (x *FileWrite) ProtoReflect() protoreflect.Message {
+	mi := &file_forge_v1_task_proto_msgTypes[1]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+func (x *FileWrite) GetPath() string {
+	if x != nil {
+		if x.xxx_hidden_Path != nil {
+			return *x.xxx_hidden_Path
+		}
+		return ""
+	}
+	return ""
+}
+
+func (x *FileWrite) GetContent() string {
+	if x != nil {
+		if x.xxx_hidden_Content != nil {
+			return *x.xxx_hidden_Content
+		}
+		return ""
+	}
+	return ""
+}
+
+func (x *FileWrite) SetPath(v string) {
+	x.xxx_hidden_Path = &v
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 0, 2)
+}
+
+func (x *FileWrite) SetContent(v string) {
+	x.xxx_hidden_Content = &v
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 1, 2)
+}
+
+func (x *FileWrite) HasPath() bool {
+	if x == nil {
+		return false
+	}
+	return protoimpl.X.Present(&(x.XXX_presence[0]), 0)
+}
+
+func (x *FileWrite) HasContent() bool {
+	if x == nil {
+		return false
+	}
+	return protoimpl.X.Present(&(x.XXX_presence[0]), 1)
+}
+
+func (x *FileWrite) ClearPath() {
+	protoimpl.X.ClearPresent(&(x.XXX_presence[0]), 0)
+	x.xxx_hidden_Path = nil
+}
+
+func (x *FileWrite) ClearContent() {
+	protoimpl.X.ClearPresent(&(x.XXX_presence[0]), 1)
+	x.xxx_hidden_Content = nil
+}
+
+type FileWrite_builder struct {
+	_ [0]func() // Prevents comparability and use of unkeyed literals for the builder.
+
+	// Below the repository's root.
+	Path *string
+	// All of it.
+	Content *string
+}
+
+func (b0 FileWrite_builder) Build() *FileWrite {
+	m0 := &FileWrite{}
+	b, x := &b0, m0
+	_, _ = b, x
+	if b.Path != nil {
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 0, 2)
+		x.xxx_hidden_Path = b.Path
+	}
+	if b.Content != nil {
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 1, 2)
+		x.xxx_hidden_Content = b.Content
+	}
+	return m0
+}
+
+type Overlap struct {
+	state                  protoimpl.MessageState `protogen:"opaque.v1"`
+	xxx_hidden_TaskId      *string                `protobuf:"bytes,1,opt,name=task_id,json=taskId"`
+	xxx_hidden_Files       []string               `protobuf:"bytes,2,rep,name=files"`
+	XXX_raceDetectHookData protoimpl.RaceDetectHookData
+	XXX_presence           [1]uint32
+	unknownFields          protoimpl.UnknownFields
+	sizeCache              protoimpl.SizeCache
+}
+
+func (x *Overlap) Reset() {
+	*x = Overlap{}
+	mi := &file_forge_v1_task_proto_msgTypes[2]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Overlap) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Overlap) ProtoMessage() {}
+
+func (x *Overlap) ProtoReflect() protoreflect.Message {
+	mi := &file_forge_v1_task_proto_msgTypes[2]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+func (x *Overlap) GetTaskId() string {
+	if x != nil {
+		if x.xxx_hidden_TaskId != nil {
+			return *x.xxx_hidden_TaskId
+		}
+		return ""
+	}
+	return ""
+}
+
+func (x *Overlap) GetFiles() []string {
+	if x != nil {
+		return x.xxx_hidden_Files
+	}
+	return nil
+}
+
+func (x *Overlap) SetTaskId(v string) {
+	x.xxx_hidden_TaskId = &v
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 0, 2)
+}
+
+func (x *Overlap) SetFiles(v []string) {
+	x.xxx_hidden_Files = v
+}
+
+func (x *Overlap) HasTaskId() bool {
+	if x == nil {
+		return false
+	}
+	return protoimpl.X.Present(&(x.XXX_presence[0]), 0)
+}
+
+func (x *Overlap) ClearTaskId() {
+	protoimpl.X.ClearPresent(&(x.XXX_presence[0]), 0)
+	x.xxx_hidden_TaskId = nil
+}
+
+type Overlap_builder struct {
+	_ [0]func() // Prevents comparability and use of unkeyed literals for the builder.
+
+	// The other task.
+	TaskId *string
+	// Paths in conflict.
+	Files []string
+}
+
+func (b0 Overlap_builder) Build() *Overlap {
+	m0 := &Overlap{}
+	b, x := &b0, m0
+	_, _ = b, x
+	if b.TaskId != nil {
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 0, 2)
+		x.xxx_hidden_TaskId = b.TaskId
+	}
+	x.xxx_hidden_Files = b.Files
 	return m0
 }
 
@@ -867,7 +1100,7 @@ type Review struct {
 
 func (x *Review) Reset() {
 	*x = Review{}
-	mi := &file_forge_v1_task_proto_msgTypes[1]
+	mi := &file_forge_v1_task_proto_msgTypes[3]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -879,7 +1112,7 @@ func (x *Review) String() string {
 func (*Review) ProtoMessage() {}
 
 func (x *Review) ProtoReflect() protoreflect.Message {
-	mi := &file_forge_v1_task_proto_msgTypes[1]
+	mi := &file_forge_v1_task_proto_msgTypes[3]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1096,7 +1329,7 @@ type Evidence struct {
 
 func (x *Evidence) Reset() {
 	*x = Evidence{}
-	mi := &file_forge_v1_task_proto_msgTypes[2]
+	mi := &file_forge_v1_task_proto_msgTypes[4]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1108,7 +1341,7 @@ func (x *Evidence) String() string {
 func (*Evidence) ProtoMessage() {}
 
 func (x *Evidence) ProtoReflect() protoreflect.Message {
-	mi := &file_forge_v1_task_proto_msgTypes[2]
+	mi := &file_forge_v1_task_proto_msgTypes[4]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1205,6 +1438,7 @@ type Observation struct {
 	xxx_hidden_IntentId    *string                `protobuf:"bytes,4,opt,name=intent_id,json=intentId"`
 	xxx_hidden_Processed   bool                   `protobuf:"varint,5,opt,name=processed"`
 	xxx_hidden_CreatedAt   *timestamppb.Timestamp `protobuf:"bytes,6,opt,name=created_at,json=createdAt"`
+	xxx_hidden_Id          *string                `protobuf:"bytes,7,opt,name=id"`
 	XXX_raceDetectHookData protoimpl.RaceDetectHookData
 	XXX_presence           [1]uint32
 	unknownFields          protoimpl.UnknownFields
@@ -1213,7 +1447,7 @@ type Observation struct {
 
 func (x *Observation) Reset() {
 	*x = Observation{}
-	mi := &file_forge_v1_task_proto_msgTypes[3]
+	mi := &file_forge_v1_task_proto_msgTypes[5]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1225,7 +1459,7 @@ func (x *Observation) String() string {
 func (*Observation) ProtoMessage() {}
 
 func (x *Observation) ProtoReflect() protoreflect.Message {
-	mi := &file_forge_v1_task_proto_msgTypes[3]
+	mi := &file_forge_v1_task_proto_msgTypes[5]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1288,9 +1522,19 @@ func (x *Observation) GetCreatedAt() *timestamppb.Timestamp {
 	return nil
 }
 
+func (x *Observation) GetId() string {
+	if x != nil {
+		if x.xxx_hidden_Id != nil {
+			return *x.xxx_hidden_Id
+		}
+		return ""
+	}
+	return ""
+}
+
 func (x *Observation) SetContent(v string) {
 	x.xxx_hidden_Content = &v
-	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 0, 6)
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 0, 7)
 }
 
 func (x *Observation) SetEvidence(v []*Evidence) {
@@ -1299,21 +1543,26 @@ func (x *Observation) SetEvidence(v []*Evidence) {
 
 func (x *Observation) SetSource(v Step) {
 	x.xxx_hidden_Source = v
-	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 2, 6)
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 2, 7)
 }
 
 func (x *Observation) SetIntentId(v string) {
 	x.xxx_hidden_IntentId = &v
-	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 3, 6)
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 3, 7)
 }
 
 func (x *Observation) SetProcessed(v bool) {
 	x.xxx_hidden_Processed = v
-	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 4, 6)
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 4, 7)
 }
 
 func (x *Observation) SetCreatedAt(v *timestamppb.Timestamp) {
 	x.xxx_hidden_CreatedAt = v
+}
+
+func (x *Observation) SetId(v string) {
+	x.xxx_hidden_Id = &v
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 6, 7)
 }
 
 func (x *Observation) HasContent() bool {
@@ -1351,6 +1600,13 @@ func (x *Observation) HasCreatedAt() bool {
 	return x.xxx_hidden_CreatedAt != nil
 }
 
+func (x *Observation) HasId() bool {
+	if x == nil {
+		return false
+	}
+	return protoimpl.X.Present(&(x.XXX_presence[0]), 6)
+}
+
 func (x *Observation) ClearContent() {
 	protoimpl.X.ClearPresent(&(x.XXX_presence[0]), 0)
 	x.xxx_hidden_Content = nil
@@ -1375,6 +1631,11 @@ func (x *Observation) ClearCreatedAt() {
 	x.xxx_hidden_CreatedAt = nil
 }
 
+func (x *Observation) ClearId() {
+	protoimpl.X.ClearPresent(&(x.XXX_presence[0]), 6)
+	x.xxx_hidden_Id = nil
+}
+
 type Observation_builder struct {
 	_ [0]func() // Prevents comparability and use of unkeyed literals for the builder.
 
@@ -1390,6 +1651,8 @@ type Observation_builder struct {
 	Processed *bool
 	// When it was noticed.
 	CreatedAt *timestamppb.Timestamp
+	// Unique within the project, once it is journaled.
+	Id *string
 }
 
 func (b0 Observation_builder) Build() *Observation {
@@ -1397,23 +1660,27 @@ func (b0 Observation_builder) Build() *Observation {
 	b, x := &b0, m0
 	_, _ = b, x
 	if b.Content != nil {
-		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 0, 6)
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 0, 7)
 		x.xxx_hidden_Content = b.Content
 	}
 	x.xxx_hidden_Evidence = &b.Evidence
 	if b.Source != nil {
-		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 2, 6)
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 2, 7)
 		x.xxx_hidden_Source = *b.Source
 	}
 	if b.IntentId != nil {
-		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 3, 6)
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 3, 7)
 		x.xxx_hidden_IntentId = b.IntentId
 	}
 	if b.Processed != nil {
-		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 4, 6)
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 4, 7)
 		x.xxx_hidden_Processed = *b.Processed
 	}
 	x.xxx_hidden_CreatedAt = b.CreatedAt
+	if b.Id != nil {
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 6, 7)
+		x.xxx_hidden_Id = b.Id
+	}
 	return m0
 }
 
@@ -1435,7 +1702,7 @@ type Usage struct {
 
 func (x *Usage) Reset() {
 	*x = Usage{}
-	mi := &file_forge_v1_task_proto_msgTypes[4]
+	mi := &file_forge_v1_task_proto_msgTypes[6]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1447,7 +1714,7 @@ func (x *Usage) String() string {
 func (*Usage) ProtoMessage() {}
 
 func (x *Usage) ProtoReflect() protoreflect.Message {
-	mi := &file_forge_v1_task_proto_msgTypes[4]
+	mi := &file_forge_v1_task_proto_msgTypes[6]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1701,7 +1968,7 @@ type StepRecord struct {
 
 func (x *StepRecord) Reset() {
 	*x = StepRecord{}
-	mi := &file_forge_v1_task_proto_msgTypes[5]
+	mi := &file_forge_v1_task_proto_msgTypes[7]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1713,7 +1980,7 @@ func (x *StepRecord) String() string {
 func (*StepRecord) ProtoMessage() {}
 
 func (x *StepRecord) ProtoReflect() protoreflect.Message {
-	mi := &file_forge_v1_task_proto_msgTypes[5]
+	mi := &file_forge_v1_task_proto_msgTypes[7]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2054,7 +2321,7 @@ type Adjustment struct {
 
 func (x *Adjustment) Reset() {
 	*x = Adjustment{}
-	mi := &file_forge_v1_task_proto_msgTypes[6]
+	mi := &file_forge_v1_task_proto_msgTypes[8]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2066,7 +2333,7 @@ func (x *Adjustment) String() string {
 func (*Adjustment) ProtoMessage() {}
 
 func (x *Adjustment) ProtoReflect() protoreflect.Message {
-	mi := &file_forge_v1_task_proto_msgTypes[6]
+	mi := &file_forge_v1_task_proto_msgTypes[8]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2229,6 +2496,7 @@ type History struct {
 	xxx_hidden_FailureReason *string                `protobuf:"bytes,11,opt,name=failure_reason,json=failureReason"`
 	xxx_hidden_Observations  *[]*Observation        `protobuf:"bytes,12,rep,name=observations"`
 	xxx_hidden_CreatedAt     *timestamppb.Timestamp `protobuf:"bytes,13,opt,name=created_at,json=createdAt"`
+	xxx_hidden_StartedAt     *timestamppb.Timestamp `protobuf:"bytes,14,opt,name=started_at,json=startedAt"`
 	XXX_raceDetectHookData   protoimpl.RaceDetectHookData
 	XXX_presence             [1]uint32
 	unknownFields            protoimpl.UnknownFields
@@ -2237,7 +2505,7 @@ type History struct {
 
 func (x *History) Reset() {
 	*x = History{}
-	mi := &file_forge_v1_task_proto_msgTypes[7]
+	mi := &file_forge_v1_task_proto_msgTypes[9]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2249,7 +2517,7 @@ func (x *History) String() string {
 func (*History) ProtoMessage() {}
 
 func (x *History) ProtoReflect() protoreflect.Message {
-	mi := &file_forge_v1_task_proto_msgTypes[7]
+	mi := &file_forge_v1_task_proto_msgTypes[9]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2375,34 +2643,41 @@ func (x *History) GetCreatedAt() *timestamppb.Timestamp {
 	return nil
 }
 
+func (x *History) GetStartedAt() *timestamppb.Timestamp {
+	if x != nil {
+		return x.xxx_hidden_StartedAt
+	}
+	return nil
+}
+
 func (x *History) SetIntentId(v string) {
 	x.xxx_hidden_IntentId = &v
-	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 0, 13)
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 0, 14)
 }
 
 func (x *History) SetRun(v int32) {
 	x.xxx_hidden_Run = v
-	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 1, 13)
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 1, 14)
 }
 
 func (x *History) SetIntentType(v string) {
 	x.xxx_hidden_IntentType = &v
-	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 2, 13)
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 2, 14)
 }
 
 func (x *History) SetIntentRisk(v Risk) {
 	x.xxx_hidden_IntentRisk = v
-	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 3, 13)
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 3, 14)
 }
 
 func (x *History) SetSource(v Source) {
 	x.xxx_hidden_Source = v
-	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 4, 13)
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 4, 14)
 }
 
 func (x *History) SetTitle(v string) {
 	x.xxx_hidden_Title = &v
-	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 5, 13)
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 5, 14)
 }
 
 func (x *History) SetFlow(v []Step) {
@@ -2419,12 +2694,12 @@ func (x *History) SetStepResults(v []*StepRecord) {
 
 func (x *History) SetOutcome(v Outcome) {
 	x.xxx_hidden_Outcome = v
-	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 9, 13)
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 9, 14)
 }
 
 func (x *History) SetFailureReason(v string) {
 	x.xxx_hidden_FailureReason = &v
-	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 10, 13)
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 10, 14)
 }
 
 func (x *History) SetObservations(v []*Observation) {
@@ -2433,6 +2708,10 @@ func (x *History) SetObservations(v []*Observation) {
 
 func (x *History) SetCreatedAt(v *timestamppb.Timestamp) {
 	x.xxx_hidden_CreatedAt = v
+}
+
+func (x *History) SetStartedAt(v *timestamppb.Timestamp) {
+	x.xxx_hidden_StartedAt = v
 }
 
 func (x *History) HasIntentId() bool {
@@ -2498,6 +2777,13 @@ func (x *History) HasCreatedAt() bool {
 	return x.xxx_hidden_CreatedAt != nil
 }
 
+func (x *History) HasStartedAt() bool {
+	if x == nil {
+		return false
+	}
+	return x.xxx_hidden_StartedAt != nil
+}
+
 func (x *History) ClearIntentId() {
 	protoimpl.X.ClearPresent(&(x.XXX_presence[0]), 0)
 	x.xxx_hidden_IntentId = nil
@@ -2542,6 +2828,10 @@ func (x *History) ClearCreatedAt() {
 	x.xxx_hidden_CreatedAt = nil
 }
 
+func (x *History) ClearStartedAt() {
+	x.xxx_hidden_StartedAt = nil
+}
+
 type History_builder struct {
 	_ [0]func() // Prevents comparability and use of unkeyed literals for the builder.
 
@@ -2571,6 +2861,8 @@ type History_builder struct {
 	Observations []*Observation
 	// When it ended.
 	CreatedAt *timestamppb.Timestamp
+	// When it started.
+	StartedAt *timestamppb.Timestamp
 }
 
 func (b0 History_builder) Build() *History {
@@ -2578,42 +2870,43 @@ func (b0 History_builder) Build() *History {
 	b, x := &b0, m0
 	_, _ = b, x
 	if b.IntentId != nil {
-		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 0, 13)
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 0, 14)
 		x.xxx_hidden_IntentId = b.IntentId
 	}
 	if b.Run != nil {
-		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 1, 13)
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 1, 14)
 		x.xxx_hidden_Run = *b.Run
 	}
 	if b.IntentType != nil {
-		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 2, 13)
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 2, 14)
 		x.xxx_hidden_IntentType = b.IntentType
 	}
 	if b.IntentRisk != nil {
-		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 3, 13)
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 3, 14)
 		x.xxx_hidden_IntentRisk = *b.IntentRisk
 	}
 	if b.Source != nil {
-		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 4, 13)
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 4, 14)
 		x.xxx_hidden_Source = *b.Source
 	}
 	if b.Title != nil {
-		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 5, 13)
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 5, 14)
 		x.xxx_hidden_Title = b.Title
 	}
 	x.xxx_hidden_Flow = b.Flow
 	x.xxx_hidden_Adjustments = &b.Adjustments
 	x.xxx_hidden_StepResults = &b.StepResults
 	if b.Outcome != nil {
-		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 9, 13)
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 9, 14)
 		x.xxx_hidden_Outcome = *b.Outcome
 	}
 	if b.FailureReason != nil {
-		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 10, 13)
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 10, 14)
 		x.xxx_hidden_FailureReason = b.FailureReason
 	}
 	x.xxx_hidden_Observations = &b.Observations
 	x.xxx_hidden_CreatedAt = b.CreatedAt
+	x.xxx_hidden_StartedAt = b.StartedAt
 	return m0
 }
 
@@ -2621,7 +2914,7 @@ var File_forge_v1_task_proto protoreflect.FileDescriptor
 
 const file_forge_v1_task_proto_rawDesc = "" +
 	"\n" +
-	"\x13forge/v1/task.proto\x12\bforge.v1\x1a\x15forge/v1/intent.proto\x1a\x13forge/v1/step.proto\x1a\x1egoogle/protobuf/duration.proto\x1a!google/protobuf/go_features.proto\x1a\x1fgoogle/protobuf/timestamp.proto\"\xd5\x03\n" +
+	"\x13forge/v1/task.proto\x12\bforge.v1\x1a\x15forge/v1/intent.proto\x1a\x13forge/v1/step.proto\x1a\x1egoogle/protobuf/duration.proto\x1a!google/protobuf/go_features.proto\x1a\x1fgoogle/protobuf/timestamp.proto\"\x80\x04\n" +
 	"\x04Task\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\tR\x02id\x12\x1b\n" +
 	"\tintent_id\x18\x02 \x01(\tR\bintentId\x12\x14\n" +
@@ -2643,7 +2936,14 @@ const file_forge_v1_task_proto_rawDesc = "" +
 	"\x04base\x18\x0e \x01(\tR\x04base\x12\x12\n" +
 	"\x04head\x18\x0f \x01(\tR\x04head\x12\x16\n" +
 	"\x06commit\x18\x10 \x01(\tR\x06commit\x12\x18\n" +
-	"\afailure\x18\x11 \x01(\tR\afailure\"\xf1\x01\n" +
+	"\afailure\x18\x11 \x01(\tR\afailure\x12)\n" +
+	"\x05write\x18\x12 \x01(\v2\x13.forge.v1.FileWriteR\x05write\"9\n" +
+	"\tFileWrite\x12\x12\n" +
+	"\x04path\x18\x01 \x01(\tR\x04path\x12\x18\n" +
+	"\acontent\x18\x02 \x01(\tR\acontent\"8\n" +
+	"\aOverlap\x12\x17\n" +
+	"\atask_id\x18\x01 \x01(\tR\x06taskId\x12\x14\n" +
+	"\x05files\x18\x02 \x03(\tR\x05files\"\xf1\x01\n" +
 	"\x06Review\x12\x17\n" +
 	"\atask_id\x18\x01 \x01(\tR\x06taskId\x12\x18\n" +
 	"\aattempt\x18\x02 \x01(\x05R\aattempt\x12\x12\n" +
@@ -2655,7 +2955,7 @@ const file_forge_v1_task_proto_rawDesc = "" +
 	"created_at\x18\a \x01(\v2\x1a.google.protobuf.TimestampR\tcreatedAt\"H\n" +
 	"\bEvidence\x12*\n" +
 	"\x04type\x18\x01 \x01(\x0e2\x16.forge.v1.EvidenceTypeR\x04type\x12\x10\n" +
-	"\x03ref\x18\x02 \x01(\tR\x03ref\"\xf5\x01\n" +
+	"\x03ref\x18\x02 \x01(\tR\x03ref\"\x85\x02\n" +
 	"\vObservation\x12\x18\n" +
 	"\acontent\x18\x01 \x01(\tR\acontent\x12.\n" +
 	"\bevidence\x18\x02 \x03(\v2\x12.forge.v1.EvidenceR\bevidence\x12&\n" +
@@ -2663,7 +2963,8 @@ const file_forge_v1_task_proto_rawDesc = "" +
 	"\tintent_id\x18\x04 \x01(\tR\bintentId\x12\x1c\n" +
 	"\tprocessed\x18\x05 \x01(\bR\tprocessed\x129\n" +
 	"\n" +
-	"created_at\x18\x06 \x01(\v2\x1a.google.protobuf.TimestampR\tcreatedAt\"\xf0\x01\n" +
+	"created_at\x18\x06 \x01(\v2\x1a.google.protobuf.TimestampR\tcreatedAt\x12\x0e\n" +
+	"\x02id\x18\a \x01(\tR\x02id\"\xf0\x01\n" +
 	"\x05Usage\x12!\n" +
 	"\finput_tokens\x18\x01 \x01(\x03R\vinputTokens\x12#\n" +
 	"\routput_tokens\x18\x02 \x01(\x03R\foutputTokens\x12*\n" +
@@ -2690,7 +2991,7 @@ const file_forge_v1_task_proto_rawDesc = "" +
 	"\x04rule\x18\x01 \x01(\tR\x04rule\x12\x17\n" +
 	"\atask_id\x18\x02 \x01(\tR\x06taskId\x12\x16\n" +
 	"\x06detail\x18\x03 \x01(\tR\x06detail\x12*\n" +
-	"\x02at\x18\x04 \x01(\v2\x1a.google.protobuf.TimestampR\x02at\"\xa9\x04\n" +
+	"\x02at\x18\x04 \x01(\v2\x1a.google.protobuf.TimestampR\x02at\"\xe4\x04\n" +
 	"\aHistory\x12\x1b\n" +
 	"\tintent_id\x18\x01 \x01(\tR\bintentId\x12\x10\n" +
 	"\x03run\x18\x02 \x01(\x05R\x03run\x12\x1f\n" +
@@ -2708,7 +3009,9 @@ const file_forge_v1_task_proto_rawDesc = "" +
 	"\x0efailure_reason\x18\v \x01(\tR\rfailureReason\x129\n" +
 	"\fobservations\x18\f \x03(\v2\x15.forge.v1.ObservationR\fobservations\x129\n" +
 	"\n" +
-	"created_at\x18\r \x01(\v2\x1a.google.protobuf.TimestampR\tcreatedAt*e\n" +
+	"created_at\x18\r \x01(\v2\x1a.google.protobuf.TimestampR\tcreatedAt\x129\n" +
+	"\n" +
+	"started_at\x18\x0e \x01(\v2\x1a.google.protobuf.TimestampR\tstartedAt*e\n" +
 	"\n" +
 	"Complexity\x12\x1a\n" +
 	"\x16COMPLEXITY_UNSPECIFIED\x10\x00\x12\x12\n" +
@@ -2739,7 +3042,7 @@ const file_forge_v1_task_proto_rawDesc = "" +
 	"\x11OUTCOME_ESCALATED\x10\x03B?Z5github.com/pfl-forge/pfl-forge/proto/forge/v1;forgev1\x92\x03\x05\xd2>\x02\x10\x03b\beditionsp\xe8\a"
 
 var file_forge_v1_task_proto_enumTypes = make([]protoimpl.EnumInfo, 5)
-var file_forge_v1_task_proto_msgTypes = make([]protoimpl.MessageInfo, 8)
+var file_forge_v1_task_proto_msgTypes = make([]protoimpl.MessageInfo, 10)
 var file_forge_v1_task_proto_goTypes = []any{
 	(Complexity)(0),               // 0: forge.v1.Complexity
 	(TaskStatus)(0),               // 1: forge.v1.TaskStatus
@@ -2747,46 +3050,50 @@ var file_forge_v1_task_proto_goTypes = []any{
 	(EvidenceType)(0),             // 3: forge.v1.EvidenceType
 	(Outcome)(0),                  // 4: forge.v1.Outcome
 	(*Task)(nil),                  // 5: forge.v1.Task
-	(*Review)(nil),                // 6: forge.v1.Review
-	(*Evidence)(nil),              // 7: forge.v1.Evidence
-	(*Observation)(nil),           // 8: forge.v1.Observation
-	(*Usage)(nil),                 // 9: forge.v1.Usage
-	(*StepRecord)(nil),            // 10: forge.v1.StepRecord
-	(*Adjustment)(nil),            // 11: forge.v1.Adjustment
-	(*History)(nil),               // 12: forge.v1.History
-	(*timestamppb.Timestamp)(nil), // 13: google.protobuf.Timestamp
-	(Step)(0),                     // 14: forge.v1.Step
-	(*durationpb.Duration)(nil),   // 15: google.protobuf.Duration
-	(Risk)(0),                     // 16: forge.v1.Risk
-	(Source)(0),                   // 17: forge.v1.Source
+	(*FileWrite)(nil),             // 6: forge.v1.FileWrite
+	(*Overlap)(nil),               // 7: forge.v1.Overlap
+	(*Review)(nil),                // 8: forge.v1.Review
+	(*Evidence)(nil),              // 9: forge.v1.Evidence
+	(*Observation)(nil),           // 10: forge.v1.Observation
+	(*Usage)(nil),                 // 11: forge.v1.Usage
+	(*StepRecord)(nil),            // 12: forge.v1.StepRecord
+	(*Adjustment)(nil),            // 13: forge.v1.Adjustment
+	(*History)(nil),               // 14: forge.v1.History
+	(*timestamppb.Timestamp)(nil), // 15: google.protobuf.Timestamp
+	(Step)(0),                     // 16: forge.v1.Step
+	(*durationpb.Duration)(nil),   // 17: google.protobuf.Duration
+	(Risk)(0),                     // 18: forge.v1.Risk
+	(Source)(0),                   // 19: forge.v1.Source
 }
 var file_forge_v1_task_proto_depIdxs = []int32{
 	0,  // 0: forge.v1.Task.complexity:type_name -> forge.v1.Complexity
 	1,  // 1: forge.v1.Task.status:type_name -> forge.v1.TaskStatus
-	2,  // 2: forge.v1.Review.verdict:type_name -> forge.v1.Verdict
-	13, // 3: forge.v1.Review.created_at:type_name -> google.protobuf.Timestamp
-	3,  // 4: forge.v1.Evidence.type:type_name -> forge.v1.EvidenceType
-	7,  // 5: forge.v1.Observation.evidence:type_name -> forge.v1.Evidence
-	14, // 6: forge.v1.Observation.source:type_name -> forge.v1.Step
-	13, // 7: forge.v1.Observation.created_at:type_name -> google.protobuf.Timestamp
-	14, // 8: forge.v1.StepRecord.step:type_name -> forge.v1.Step
-	15, // 9: forge.v1.StepRecord.duration:type_name -> google.protobuf.Duration
-	9,  // 10: forge.v1.StepRecord.usage:type_name -> forge.v1.Usage
-	13, // 11: forge.v1.StepRecord.at:type_name -> google.protobuf.Timestamp
-	13, // 12: forge.v1.Adjustment.at:type_name -> google.protobuf.Timestamp
-	16, // 13: forge.v1.History.intent_risk:type_name -> forge.v1.Risk
-	17, // 14: forge.v1.History.source:type_name -> forge.v1.Source
-	14, // 15: forge.v1.History.flow:type_name -> forge.v1.Step
-	11, // 16: forge.v1.History.adjustments:type_name -> forge.v1.Adjustment
-	10, // 17: forge.v1.History.step_results:type_name -> forge.v1.StepRecord
-	4,  // 18: forge.v1.History.outcome:type_name -> forge.v1.Outcome
-	8,  // 19: forge.v1.History.observations:type_name -> forge.v1.Observation
-	13, // 20: forge.v1.History.created_at:type_name -> google.protobuf.Timestamp
-	21, // [21:21] is the sub-list for method output_type
-	21, // [21:21] is the sub-list for method input_type
-	21, // [21:21] is the sub-list for extension type_name
-	21, // [21:21] is the sub-list for extension extendee
-	0,  // [0:21] is the sub-list for field type_name
+	6,  // 2: forge.v1.Task.write:type_name -> forge.v1.FileWrite
+	2,  // 3: forge.v1.Review.verdict:type_name -> forge.v1.Verdict
+	15, // 4: forge.v1.Review.created_at:type_name -> google.protobuf.Timestamp
+	3,  // 5: forge.v1.Evidence.type:type_name -> forge.v1.EvidenceType
+	9,  // 6: forge.v1.Observation.evidence:type_name -> forge.v1.Evidence
+	16, // 7: forge.v1.Observation.source:type_name -> forge.v1.Step
+	15, // 8: forge.v1.Observation.created_at:type_name -> google.protobuf.Timestamp
+	16, // 9: forge.v1.StepRecord.step:type_name -> forge.v1.Step
+	17, // 10: forge.v1.StepRecord.duration:type_name -> google.protobuf.Duration
+	11, // 11: forge.v1.StepRecord.usage:type_name -> forge.v1.Usage
+	15, // 12: forge.v1.StepRecord.at:type_name -> google.protobuf.Timestamp
+	15, // 13: forge.v1.Adjustment.at:type_name -> google.protobuf.Timestamp
+	18, // 14: forge.v1.History.intent_risk:type_name -> forge.v1.Risk
+	19, // 15: forge.v1.History.source:type_name -> forge.v1.Source
+	16, // 16: forge.v1.History.flow:type_name -> forge.v1.Step
+	13, // 17: forge.v1.History.adjustments:type_name -> forge.v1.Adjustment
+	12, // 18: forge.v1.History.step_results:type_name -> forge.v1.StepRecord
+	4,  // 19: forge.v1.History.outcome:type_name -> forge.v1.Outcome
+	10, // 20: forge.v1.History.observations:type_name -> forge.v1.Observation
+	15, // 21: forge.v1.History.created_at:type_name -> google.protobuf.Timestamp
+	15, // 22: forge.v1.History.started_at:type_name -> google.protobuf.Timestamp
+	23, // [23:23] is the sub-list for method output_type
+	23, // [23:23] is the sub-list for method input_type
+	23, // [23:23] is the sub-list for extension type_name
+	23, // [23:23] is the sub-list for extension extendee
+	0,  // [0:23] is the sub-list for field type_name
 }
 
 func init() { file_forge_v1_task_proto_init() }
@@ -2802,7 +3109,7 @@ func file_forge_v1_task_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_forge_v1_task_proto_rawDesc), len(file_forge_v1_task_proto_rawDesc)),
 			NumEnums:      5,
-			NumMessages:   8,
+			NumMessages:   10,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

@@ -68,15 +68,15 @@ func TestBudgetRace(t *testing.T) {
 	checkCosts(t, r, model.Served("claude"))
 
 	before := len(r.subjects())
-	r.write("pfl-forge.yaml", settings(1.2))
+	r.write("pfl-forge.yaml", settings(2.4))
 	r.git("commit", "-q", "-a", "-m", "More money")
 	r.must(0, "retry", "race")
 	r.must(3, "run")
 	if after := len(r.subjects()); after <= before+1 {
-		t.Errorf("main had %d commits and has %d: nothing landed for more money", before, after)
+		t.Errorf("main had %d commits and has %d: nothing landed for more money\n%s", before, after, r.must(0, "show", "race").stdout)
 	}
-	if spent := r.spent("race"); spent > 1.2+6*perCall {
-		t.Errorf("$%.3f were spent of a pool of $1.20", spent)
+	if spent := r.spent("race"); spent > 2.4+6*perCall {
+		t.Errorf("$%.3f were spent of a pool of $2.40", spent)
 	}
 	checkCosts(t, r, model.Served("claude"))
 	r.must(0, "cancel", "race")
