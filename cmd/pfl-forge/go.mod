@@ -3,7 +3,9 @@ module github.com/pfl-forge/pfl-forge/cmd/pfl-forge
 go 1.26.0
 
 require (
+	github.com/creack/pty v1.1.24
 	github.com/google/go-cmp v0.7.0
+	github.com/hinshun/vt10x v0.0.0-20220301184237-5011da428d02
 	github.com/mattn/go-runewidth v0.0.24
 	github.com/nats-io/nats.go v1.55.0
 	github.com/nats-io/nuid v1.0.1

@@ -98,7 +98,7 @@ var reserves = []reserve{
 	},
 	{
 		imports:  []string{"os/exec"},
-		packages: []string{"./git/...", "./agent/..."},
+		packages: []string{"./git/...", "./agent/...", "./cmd/pfl-forge/internal/console/consoletest"},
 		reason:   "processes are started where their arguments, environment and end are looked after",
 	},
 	{
