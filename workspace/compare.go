@@ -31,6 +31,9 @@ type comparison struct {
 // their ids. They count only if there are no problems.
 func (c *comparison) run() []forge.Event {
 	c.in.lines = map[string]int{}
+	if c.foreign() {
+		return nil
+	}
 	c.fixed()
 	var events []forge.Event
 	add := func(field string, e forge.Event) {
@@ -38,7 +41,8 @@ func (c *comparison) run() []forge.Event {
 		c.in.fields = append(c.in.fields, field)
 		c.in.lines[field] = c.pos.Errorf(field, "").Line
 	}
-	if edit, field := c.edit(); field != "" {
+	edit, field := c.edit()
+	if field != "" {
 		add(field, forge.Event{Edit: &edit})
 	}
 	for i, a := range c.answers() {
@@ -46,7 +50,10 @@ func (c *comparison) run() []forge.Event {
 			add(fmt.Sprintf("clarifications[%d].answer", i), forge.Event{Answer: a})
 		}
 	}
-	if approve := c.approval(); approve != nil {
+	if approve := c.approval(); approve != nil && edit.Body != nil {
+		c.refuse("status", "leave it as it is until there is a plan of the new body",
+			"cannot be approved together with another body: the plan is of the one before")
+	} else if approve != nil {
 		add("status", forge.Event{Approve: approve})
 	}
 	slices.SortStableFunc(c.problems, byLine)
@@ -58,6 +65,18 @@ func (c *comparison) refuse(field, hint, format string, args ...any) {
 		Path: c.in.Path, Line: c.pos.Errorf(field, "").Line, Field: field,
 		Reason: fmt.Sprintf(format, args...), Hint: hint,
 	})
+}
+
+// foreign refuses what another intent's file holds, copied or renamed: the name
+// says whose file it is.
+func (c *comparison) foreign() bool {
+	if c.based || c.mine.Origin == nil || c.now.Origin == nil || c.mine.CreatedAt.Equal(c.now.CreatedAt) ||
+		reflect.DeepEqual(c.mine.Origin, c.now.Origin) {
+		return false
+	}
+	c.refuse("origin", "give it back its name, or remove it to have this one written again",
+		"is another intent's; this file is the intent %s", c.in.Intent)
+	return true
 }
 
 // fixed refuses changes of what a person cannot change here. A key that was

@@ -18,7 +18,8 @@ type refusal struct {
 }
 
 // Decided tells what became of an input: one ruling for each of its events, in
-// their order, once these are in the journal. A draft whose event was not
+// their order, once these are in the journal. The first refusal ends them: what
+// comes after it must not be asked for. A draft whose event was not
 // refused moves to intent-drafts/imported; an edit may be overwritten from now
 // on. What was refused becomes problems, here and in every later scan, until
 // the person changes the file. A file that changed since it was read is left
@@ -26,28 +27,33 @@ type refusal struct {
 func (w *Workspace) Decided(in Input, rulings []forge.Ruling) ([]Problem, error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if len(rulings) != len(in.Events) {
-		return nil, fmt.Errorf("%s: %d rulings on %d events", in.Path, len(rulings), len(in.Events))
-	}
-	var problems []Problem
-	for i, r := range rulings {
+	for i, r := range rulings[:min(len(rulings), len(in.Events))] {
 		if r.Decision == forge.Refused {
-			field := r.Field
-			if field == "" {
-				field = in.fields[i]
-			}
-			problems = append(problems, in.problem(field, r.Reason, ""))
+			return w.refuse(in, in.refused(i, r, in.fields[:i])), nil
 		}
 	}
-	if len(problems) > 0 {
-		w.refusals[in.rel] = refusal{in.content, in.seq, problems}
-		return problems, nil
+	if len(rulings) != len(in.Events) {
+		return nil, fmt.Errorf("%s: %d rulings on %d events", in.Path, len(rulings), len(in.Events))
 	}
 	if in.Draft() != nil {
 		return nil, w.moveImported(in)
 	}
 	w.imported[in.rel] = in.content
 	return nil, w.rewrite(in.Intent, in.rel)
+}
+
+// Refuse tells that one event of an input would be refused, so that none of them
+// was asked for. What it returns stays a problem like what Decided returns.
+func (w *Workspace) Refuse(in Input, event int, r forge.Ruling) []Problem {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.refuse(in, in.refused(event, r, nil))
+}
+
+func (w *Workspace) refuse(in Input, p Problem) []Problem {
+	problems := []Problem{p}
+	w.refusals[in.rel] = refusal{in.content, in.seq, problems}
+	return problems
 }
 
 // moveImported moves a draft away, under a name that is still free.

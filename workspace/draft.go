@@ -37,6 +37,9 @@ type frontMatter struct {
 func (w *Workspace) Drafts(ctx context.Context) ([]Input, []Problem, error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
+	if err := w.renew(); err != nil {
+		return nil, nil, err
+	}
 	entries, err := w.list(draftsDir)
 	if err != nil {
 		return nil, nil, err

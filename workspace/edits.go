@@ -20,6 +20,9 @@ import (
 func (w *Workspace) Edits(ctx context.Context, current func(forge.IntentID) (forge.View, bool)) ([]Input, []Problem, error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
+	if err := w.renew(); err != nil {
+		return nil, nil, err
+	}
 	if err := w.tidy(); err != nil {
 		return nil, nil, err
 	}
@@ -154,6 +157,9 @@ func (w *Workspace) compare(in *Input, data []byte, view *forge.View) (*Input, [
 	if err != nil {
 		return nil, nil, err
 	}
+	if mine.Revision == 0 {
+		return nil, []Problem{in.incomplete(data, now.Revision)}, nil
+	}
 	c := comparison{in: in, mine: mine, now: now, pos: pos, view: view}
 	if c.base, c.based = w.base(in.Intent, mine.Revision); !c.based {
 		c.base, c.stale = now, mine.Revision > 0 && mine.Revision < now.Revision
@@ -165,7 +171,7 @@ func (w *Workspace) compare(in *Input, data []byte, view *forge.View) (*Input, [
 	in.seq = view.Seq
 	if len(events) == 0 { // decided already, or nothing but its form changed
 		w.imported[in.rel] = in.content
-		return nil, nil, w.rewriteLater(in, view)
+		return nil, nil, w.rewriteLater(in, mine, now, view)
 	}
 	for i := range events {
 		e := &events[i]
@@ -176,9 +182,29 @@ func (w *Workspace) compare(in *Input, data []byte, view *forge.View) (*Input, [
 	return in, nil, nil
 }
 
-// rewriteLater has the intent written again if its file lacks something.
-func (w *Workspace) rewriteLater(in *Input, view *forge.View) error {
-	if w.index.seqs[in.Intent] == view.Seq {
+// incomplete refuses a file without its last line: it may be half of what the
+// person wrote, because the disk was full or the editor died.
+func (in *Input) incomplete(data []byte, now int64) Problem {
+	return Problem{
+		Path: in.Path, Line: 1 + bytes.Count(bytes.TrimRight(data, "\r\n"), []byte("\n")), Field: "revision",
+		Reason: "is missing: it is the file's last line, so the file may be cut off",
+		Hint:   fmt.Sprintf("if it is not, add the line revision: %d; or remove the file to have it written again", now),
+	}
+}
+
+// rewriteLater has the intent written again if its files lack something, or if
+// this one does not say what is true. A person's comments may stay until then.
+func (w *Workspace) rewriteLater(in *Input, mine, now intentDoc, view *forge.View) error {
+	mine.Revision, now.Revision = 0, 0
+	a, err := encodeIntent(mine)
+	if err != nil {
+		return err
+	}
+	b, err := encodeIntent(now)
+	if err != nil {
+		return err
+	}
+	if w.index.seqs[in.Intent] == view.Seq && bytes.Equal(a, b) {
 		return nil
 	}
 	return w.rewrite(in.Intent, in.rel)

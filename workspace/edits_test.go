@@ -94,6 +94,14 @@ func TestEdits(t *testing.T) {
 		{"another question", "question: Old accounts too?", "question: New accounts too?", []string{
 			"32: clarifications[1].question: cannot be changed; only the answer can" + undo,
 		}},
+		{"approval and another body", "They should be.\ntype: fix\nsource: human\nrisk: med\nstatus: proposed", "They must be.\ntype: fix\nsource: human\nrisk: med\nstatus: approved", []string{
+			"9: status: cannot be approved together with another body: the plan is of the one before " +
+				"(leave it as it is until there is a plan of the new body)",
+		}},
+		{"no revision", "revision: 7\n", "", []string{
+			"36: revision: is missing: it is the file's last line, so the file may be cut off " +
+				"(if it is not, add the line revision: 7; or remove the file to have it written again)",
+		}},
 		{"a question more", "tasks:", "  - question: Why?\n    answer: because\ntasks:", []string{
 			"26: clarifications: questions cannot be added or removed" + undo,
 		}},
@@ -211,7 +219,10 @@ func TestRefusedEditsStay(t *testing.T) {
 	inputs, _ := d.edits(v)
 	ruled := rulings(inputs[0], forge.Applied)
 	ruled[1].Decision, ruled[1].Reason = forge.Refused, "the plan is another one now"
-	want := []Problem{{Path: ".forge/intents/fix-login.yaml", Line: 9, Field: "status", Reason: "the plan is another one now"}}
+	want := []Problem{{
+		Path: ".forge/intents/fix-login.yaml", Line: 9, Field: "status", Reason: "the plan is another one now",
+		Hint: "title was taken in; " + undo,
+	}}
 	got, err := d.Decided(inputs[0], ruled)
 	if err != nil {
 		t.Fatal(err)

@@ -126,6 +126,15 @@ func (x *index) reopen() error {
 	return nil
 }
 
+// renew writes the index anew if a person removed it.
+func (x *index) renew() error {
+	if _, err := x.root.Lstat(indexFile); !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	old := x.file
+	return errors.Join(x.compact(), old.Close())
+}
+
 // add appends lines with one write. Flush makes sure that they are on the disk.
 func (x *index) add(flush bool, lines ...indexLine) error {
 	if len(lines) == 0 {

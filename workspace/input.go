@@ -1,6 +1,10 @@
 package workspace
 
-import "github.com/pfl-forge/pfl-forge"
+import (
+	"strings"
+
+	"github.com/pfl-forge/pfl-forge"
+)
 
 // Input is what a person wrote into one file, as events to publish in this
 // order. The same content always makes the same events, so publishing them
@@ -27,4 +31,24 @@ func (in *Input) Draft() *forge.Intent {
 
 func (in *Input) problem(field, reason, hint string) Problem {
 	return Problem{Path: in.Path, Line: in.lines[field], Field: field, Reason: reason, Hint: hint}
+}
+
+// refused says that one of the events was refused, and what became of the
+// changes that the events before it carried.
+func (in *Input) refused(event int, r forge.Ruling, taken []string) Problem {
+	field := r.Field
+	if field == "" {
+		field = in.fields[event]
+	}
+	hint := ""
+	switch {
+	case in.Draft() != nil:
+	case len(taken) > 0:
+		hint = strings.Join(taken, ", ") + " was taken in; " + undo
+	case len(in.Events) > 1:
+		hint = "nothing of this version was taken in; " + undo
+	default:
+		hint = undo
+	}
+	return in.problem(field, r.Reason, hint)
 }

@@ -143,7 +143,7 @@ func TestApprovals(t *testing.T) {
 		{"another plan meanwhile", func(_ *desk, v *forge.View) { v.Summary.Plan = "aaaa" }, readIt},
 		{"a plan meanwhile", func(d *desk, _ *forge.View) {
 			d.replace(fixLogin, "plan: 9f2c\n", "")
-			d.replace(fixLogin, "revision: 7\n", "")
+			d.replace(fixLogin, "revision: 7\n", "revision: 3\n")
 		}, readIt},
 		{"nobody knows which version it was, but the plan", func(d *desk, _ *forge.View) {
 			if err := os.RemoveAll(d.file(cacheDir)); err != nil {

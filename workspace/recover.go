@@ -53,6 +53,9 @@ func (w *Workspace) recoverStaged(name string) error {
 // removed, a person's goes back or is kept.
 func (w *Workspace) settleOut(name, rel string) error {
 	data, _, err := w.read(name, maxNotesBytes)
+	if isMissing(err) { // a person removed the cache
+		return nil
+	}
 	if err == nil && (len(data) == 0 || w.index.ours(rel, digestOf(data))) {
 		return w.root.Remove(name)
 	}

@@ -34,12 +34,16 @@ func (w *Workspace) removeStale(id forge.IntentID, list []target) error {
 }
 
 func (w *Workspace) forget(rel string) error {
+	if err := w.tidyPath(rel); err != nil {
+		return err
+	}
 	delete(w.settled, rel)
 	delete(w.seen, rel)
 	return w.index.add(false, indexLine{Path: rel})
 }
 
-// notice forgets the files that are gone, so that they are written again.
+// notice forgets the files that are gone, or that were changed although nobody
+// reads changes of them, so that they are written again.
 func (w *Workspace) notice() error {
 	there := map[string]bool{observations: w.exists(observations), stateFile: w.exists(stateFile)}
 	for _, dir := range []string{intentsDir, workDir, reviewsDir, historyDir} {
@@ -51,25 +55,39 @@ func (w *Workspace) notice() error {
 			there[path.Join(dir, e.Name())] = true
 		}
 	}
-	var gone []indexLine
+	var lines []indexLine
 	for rel := range w.index.files {
-		if there[rel] {
+		gone := !there[rel]
+		if !gone && (path.Dir(rel) == intentsDir || !w.touched(rel)) {
 			continue
 		}
-		gone = append(gone, indexLine{Path: rel})
+		if gone {
+			if err := w.tidyPath(rel); err != nil { // while its versions are known
+				return err
+			}
+			lines = append(lines, indexLine{Path: rel})
+		}
+		delete(w.settled, rel)
+		delete(w.seen, rel)
 		if rel == observations {
 			if err := w.forgetNotes(); err != nil {
 				return err
 			}
-		} else if id := ownerOf(rel); id != "" {
-			gone = append(gone, indexLine{Intent: id})
+		} else if id := ownerOf(rel); id != "" && w.index.seqs[id] != 0 {
+			lines = append(lines, indexLine{Intent: id})
 		}
 	}
-	for _, l := range gone {
-		delete(w.settled, l.Path)
-		delete(w.seen, l.Path)
+	return w.index.add(false, lines...)
+}
+
+// touched reports whether a file holds something else than what was written
+// there last.
+func (w *Workspace) touched(rel string) bool {
+	if w.unchanged(rel) {
+		return false
 	}
-	return w.index.add(false, gone...)
+	data, info, err := w.read(rel, maxNotesBytes)
+	return err != nil || !w.ours(rel, data, info) || !w.index.latest(rel, digestOf(data))
 }
 
 func (w *Workspace) exists(rel string) bool {

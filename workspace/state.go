@@ -62,6 +62,14 @@ type overviewEntry struct {
 	text    []byte
 }
 
+// StateWritten reports whether state.yaml is as WriteState left it, as far as
+// Edits saw.
+func (w *Workspace) StateWritten() bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.settled[stateFile] != (digest{})
+}
+
 // WriteState writes state.yaml: every intent and its tasks, sorted by id. A
 // lane's summary is left out.
 func (w *Workspace) WriteState(summaries []forge.Summary) ([]Problem, error) {

@@ -2,8 +2,6 @@ package workspace
 
 import (
 	"errors"
-	"fmt"
-	"io/fs"
 	"log/slog"
 	"os"
 	"path/filepath"
@@ -94,10 +92,8 @@ func (w *Workspace) open() error {
 }
 
 func (w *Workspace) prepare() error {
-	for _, dir := range folders {
-		if err := w.folder(dir); err != nil {
-			return err
-		}
+	if err := w.makeFolders(); err != nil {
+		return err
 	}
 	if err := ignoreFolder(w.path); err != nil {
 		return err
@@ -114,34 +110,4 @@ func (w *Workspace) Close() error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return errors.Join(w.index.close(), w.root.Close())
-}
-
-func makeFolder(root string) error {
-	dir := filepath.Join(root, Dir)
-	if err := os.Mkdir(dir, 0o755); err == nil || !errors.Is(err, fs.ErrExist) {
-		return err
-	}
-	info, err := os.Lstat(dir)
-	if err != nil {
-		return err
-	}
-	return realFolder(info, Dir)
-}
-
-func (w *Workspace) folder(dir string) error {
-	if err := w.root.Mkdir(dir, 0o755); err == nil || !errors.Is(err, fs.ErrExist) {
-		return err
-	}
-	info, err := w.root.Lstat(dir)
-	if err != nil {
-		return err
-	}
-	return realFolder(info, shown(dir))
-}
-
-func realFolder(info fs.FileInfo, name string) error {
-	if info.IsDir() {
-		return nil
-	}
-	return fmt.Errorf("%s is %s, not a directory; remove it and try again", name, kind(info.Mode()))
 }

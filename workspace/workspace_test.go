@@ -67,6 +67,20 @@ func (d *desk) save(rel, text string) {
 	}
 }
 
+func (d *desk) rename(from, to string) {
+	d.t.Helper()
+	if err := os.Rename(d.file(from), d.file(to)); err != nil {
+		d.t.Fatal(err)
+	}
+}
+
+func (d *desk) remove(rel string) {
+	d.t.Helper()
+	if err := os.Remove(d.file(rel)); err != nil {
+		d.t.Fatal(err)
+	}
+}
+
 func (d *desk) text(rel string) string {
 	d.t.Helper()
 	data, err := os.ReadFile(d.file(rel))

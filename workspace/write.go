@@ -77,8 +77,21 @@ type replacement struct {
 	expect digest // of what it replaces; zero: nothing
 }
 
-// write puts files in place, recording their versions first.
+// write puts files in place. Folders that a person removed meanwhile are made.
 func (w *Workspace) write(list []target) ([]Problem, error) {
+	problems, err := w.writeAll(list)
+	if !errors.Is(err, fs.ErrNotExist) {
+		return problems, err
+	}
+	if err := w.renew(); err != nil {
+		return problems, err
+	}
+	more, err := w.writeAll(list)
+	return append(problems, more...), err
+}
+
+// writeAll puts files in place, recording their versions first.
+func (w *Workspace) writeAll(list []target) ([]Problem, error) {
 	if err := w.tidy(); err != nil {
 		return nil, err
 	}

@@ -13,6 +13,7 @@ import (
 	"github.com/pfl-forge/pfl-forge"
 	"github.com/pfl-forge/pfl-forge/bus"
 	"github.com/pfl-forge/pfl-forge/git"
+	"github.com/pfl-forge/pfl-forge/services/runner/machine"
 	"github.com/pfl-forge/pfl-forge/workspace"
 )
 
@@ -103,8 +104,19 @@ func (d *desk) drafts(ctx context.Context, known func() map[forge.IntentID][]for
 	return submitted, d.writeProblems()
 }
 
-// submit has the events of a file decided.
+// submit has the events of a file decided: all of them, or, if one of them would be
+// refused, none.
 func (d *desk) submit(ctx context.Context, in workspace.Input) ([]workspace.Problem, error) {
+	if len(in.Events) > 1 {
+		n, refusal, err := d.rehearse(ctx, in)
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", in.Path, err)
+		}
+		if refusal != nil {
+			return d.files.Refuse(in, n, *refusal), nil
+		}
+		in.Events = in.Events[:n]
+	}
 	rulings := make([]forge.Ruling, 0, len(in.Events))
 	for _, ev := range in.Events {
 		r, err := d.ask(ctx, ev)
@@ -112,8 +124,34 @@ func (d *desk) submit(ctx context.Context, in workspace.Input) ([]workspace.Prob
 			return nil, fmt.Errorf("%s: %w", in.Path, err)
 		}
 		rulings = append(rulings, r)
+		if r.Decision == forge.Refused {
+			break
+		}
 	}
 	return d.files.Decided(in, rulings)
+}
+
+// rehearse takes the decisions on the events of a file on a copy of the intent. It
+// returns how many of them have something to say, or which one is refused, and why.
+func (d *desk) rehearse(ctx context.Context, in workspace.Input) (int, *forge.Ruling, error) {
+	key := d.key(in.Intent)
+	records, _, err := d.bus.Load(ctx, key)
+	if err != nil {
+		return 0, nil, err
+	}
+	m := machine.Fold(key, records)
+	for i, ev := range in.Events {
+		ev.At = time.Now()
+		_, r := m.Step(ev)
+		if r.Decision != forge.Refused {
+			continue
+		}
+		if s := m.Summary().Status; ev.Approve != nil && i > 0 && (s == forge.StatusExecuting || s == forge.StatusDone) {
+			return i, nil, nil // with the risk that the person set it goes on by itself
+		}
+		return i, &r, nil
+	}
+	return len(in.Events), nil, nil
 }
 
 // ask returns the ruling on an event. When it was sent before, by a process that
@@ -149,14 +187,15 @@ func (d *desk) overview(all []forge.Summary) error {
 	return errors.Join(err, d.writeProblems())
 }
 
-// writeSince brings the files of what changed since then up to date.
+// writeSince brings the files of what changed since then, and those that a person
+// removed or changed, up to date.
 func (d *desk) writeSince(ctx context.Context, since time.Time) error {
 	all, err := d.bus.Summaries(ctx, d.repo.Project)
 	if err != nil {
 		return err
 	}
 	for _, s := range all {
-		if s.UpdatedAt.Before(since) {
+		if s.UpdatedAt.Before(since) && d.files.Projected(s.Key.Intent) != 0 {
 			continue
 		}
 		v, ok := d.view(ctx, s.Key.Intent)

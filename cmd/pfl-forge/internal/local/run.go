@@ -215,7 +215,7 @@ func (r *run) write() error {
 			return err
 		}
 	}
-	if records == r.written {
+	if records == r.written && r.desk.files.StateWritten() {
 		return nil
 	}
 	r.written = records
