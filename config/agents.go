@@ -31,10 +31,21 @@ func (p *Project) AgentNames() []string {
 	return names
 }
 
-// AgentFor returns the back end for a role, one of RoleNames, of an intent that names
+// likeRole says whose agent does a kind of work that has no key of its own.
+func likeRole(work string) string {
+	switch work {
+	case "architect", "audit", "observe":
+		return "analyze"
+	case "abstract":
+		return "reflect"
+	}
+	return work
+}
+
+// AgentFor returns the back end for a step that calls an agent, of an intent that names
 // neither an agent nor a recipe.
-func (p *Project) AgentFor(role string) string {
-	if name := p.Roles[role]; name != "" {
+func (p *Project) AgentFor(step string) string {
+	if name := p.Roles[likeRole(step)]; name != "" {
 		return name
 	}
 	return p.Agent

@@ -34,6 +34,12 @@ agents:
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Error(diff)
 	}
+	p.Roles["analyze"], p.Roles["reflect"] = "ours", "gemini"
+	for step, want := range map[string]string{"architect": "ours", "audit": "ours", "observe": "ours", "abstract": "gemini"} {
+		if got := p.AgentFor(step); got != want {
+			t.Errorf("%s: %s, want %s", step, got, want)
+		}
+	}
 	models := map[string]config.Models{}
 	for _, name := range []string{"claude", "codex", "gemini", "ours"} {
 		models[name] = p.ModelsOf(name)

@@ -16,6 +16,8 @@ const (
 	maxRetries = 20
 	maxTimeout = 24 * time.Hour
 	maxBudget  = 1e6
+	maxDepth   = 10
+	maxPropose = 1000
 )
 
 // checker collects what is wrong with the values of a project.
@@ -73,6 +75,10 @@ func (c *checker) project(p *Project) {
 	}
 	c.grants("policy.sandbox_read", p.Policy.SandboxRead)
 	c.grants("policy.sandbox_write", p.Policy.SandboxWrite)
+	c.within("policy.max_depth", p.Policy.MaxDepth, 0, maxDepth)
+	c.within("reflection.max_generation", p.Reflection.MaxGeneration, 1, maxDepth)
+	c.within("reflection.proposals_a_day", p.Reflection.ProposalsADay, 0, maxPropose)
+	c.within("reflection.proposals_a_time", p.Reflection.ProposalsATime, 1, maxPropose)
 	for _, name := range p.RecipeNames() {
 		c.recipe("recipes."+name, name, p.Recipes[name])
 	}

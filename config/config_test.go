@@ -38,6 +38,8 @@ policy:
   protected_paths: [.github/, '*.lock']
   approvers: [A Person]
   sandbox: require
+  max_depth: 1
+reflection: {enabled: false, max_generation: 1, proposals_a_day: 0, proposals_a_time: 2}
 recipes:
   gofmt:
     risk: low
@@ -88,8 +90,9 @@ func TestParse(t *testing.T) {
 		Budget: config.Budget{IntentUSD: 2.5, ProjectUSD: 100, DayUSD: 20, CallUSD: 1},
 		Policy: config.Policy{
 			TrustedOrigins: []string{"scanner"}, ProtectedPaths: []string{".github/", "*.lock"}, Approvers: []string{"A Person"},
-			Sandbox: config.SandboxRequire, Network: config.NetworkFull, CommandNetwork: config.NetworkFull,
+			Sandbox: config.SandboxRequire, Network: config.NetworkFull, CommandNetwork: config.NetworkFull, MaxDepth: 1,
 		},
+		Reflection: config.Reflection{MaxGeneration: 1, ProposalsATime: 2},
 		Recipes: map[string]config.Recipe{
 			"gofmt": {
 				Risk: forge.RiskLow, Run: "gofmt -w .", Check: `test -z "$(gofmt -l .)"`, AllowEmpty: true, Timeout: 2 * time.Minute,
@@ -174,6 +177,10 @@ func TestParseRefuses(t *testing.T) {
 		{"policy: {protected_paths: [/etc]}", "policy.protected_paths[0]: \"/etc\" must be a path from the repository's root"},
 		{"policy: {protected_paths: ['a/**']}", "must be a path from the repository's root"},
 		{"policy: {protected_paths: ['[']}", "is no pattern"},
+		{"policy: {max_depth: 11}", "policy.max_depth: is 11; must be between 0 and 10"},
+		{"reflection: {max_generation: 0}", "reflection.max_generation: is 0; must be between 1"},
+		{"reflection: {proposals_a_time: 0}", "reflection.proposals_a_time: is 0"},
+		{"reflection: {proposals_a_day: -1}", "reflection.proposals_a_day: is -1"},
 		{"policy: {approvers: [' ']}", "policy.approvers[0]: is empty"},
 		{"recipes:\n  a: {}", "pfl-forge.yaml:2: recipes.a: needs either run or tasks"},
 		{"recipes:\n  a: {run: x, tasks: [{name: b, run: x}]}", "recipes.a.tasks: cannot stand beside run"},

@@ -28,6 +28,7 @@ type Project struct {
 	Timeouts         Timeouts               `yaml:"timeouts"`           // limits per agent call
 	Budget           Budget                 `yaml:"budget"`             // limits of cost
 	Policy           Policy                 `yaml:"policy"`             // what may happen without a person
+	Reflection       Reflection             `yaml:"reflection"`         // what pfl-forge may ask for by itself
 }
 
 // Models names the model per kind of work, as the agent back end calls it.
@@ -65,6 +66,15 @@ type Policy struct {
 	CommandNetwork Network  `yaml:"command_network"` // of recipes and verify commands: full or none
 	SandboxRead    []string `yaml:"sandbox_read"`    // paths that agents and commands may read beside the system's; ~ is the service's home
 	SandboxWrite   []string `yaml:"sandbox_write"`   // paths that they may write to as well
+	MaxDepth       int      `yaml:"max_depth"`       // of intents within intents; 0: none is taken apart
+}
+
+// Reflection bounds the intents that pfl-forge proposes by itself.
+type Reflection struct {
+	Enabled        bool `yaml:"enabled"`          // whether finished runs are reflected upon
+	MaxGeneration  int  `yaml:"max_generation"`   // how many reflections may lie between an intent and what a person wanted
+	ProposalsADay  int  `yaml:"proposals_a_day"`  // of the project, UTC
+	ProposalsATime int  `yaml:"proposals_a_time"` // of one reflection
 }
 
 // Sandbox says whether agents run isolated from the machine.
@@ -130,7 +140,9 @@ func Default() *Project {
 		},
 		Policy: Policy{
 			ProtectedPaths: protectedPaths(), Sandbox: SandboxAuto, Network: NetworkFull, CommandNetwork: NetworkFull,
+			MaxDepth: 3,
 		},
+		Reflection: Reflection{Enabled: true, MaxGeneration: 2, ProposalsADay: 20, ProposalsATime: 5},
 	}
 }
 

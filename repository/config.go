@@ -63,6 +63,11 @@ func Policy(p *config.Project) *forge.Policy {
 	policy.TrustedOrigins = p.Policy.TrustedOrigins
 	policy.Budget = forge.Budget(p.Budget)
 	policy.ProtectedPaths, policy.Approvers = p.Policy.ProtectedPaths, p.Policy.Approvers
+	policy.MaxDepth = p.Policy.MaxDepth
+	policy.Reflection = forge.ReflectionPolicy{
+		Off: !p.Reflection.Enabled, MaxGeneration: p.Reflection.MaxGeneration,
+		ProposalsADay: p.Reflection.ProposalsADay, ProposalsATime: p.Reflection.ProposalsATime,
+	}
 	if policy.Fallbacks = len(p.Fallback); slices.Contains(p.Fallback, p.Agent) {
 		policy.Fallbacks--
 	}

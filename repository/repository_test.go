@@ -146,7 +146,8 @@ func TestBrokenConfiguration(t *testing.T) {
 func TestPolicy(t *testing.T) {
 	r := gittest.New(t, map[string]string{"pfl-forge.yaml": `
 max_review_retries: 0
-policy: {trusted_origins: [ci]}
+policy: {trusted_origins: [ci], max_depth: 1}
+reflection: {enabled: false, max_generation: 3, proposals_a_day: 4, proposals_a_time: 6}
 timeouts: {implement: 1h}
 `})
 	c, err := get(t, repotest.Local(t, r.Dir)).Config(t.Context(), r.Head("main"))
@@ -156,6 +157,8 @@ timeouts: {implement: 1h}
 	want := forge.DefaultPolicy()
 	want.ProtectedPaths = c.Policy.ProtectedPaths
 	want.MaxReviewRetries, want.TrustedOrigins, want.AttemptTimeout = 0, []string{"ci"}, 70*time.Minute
+	want.MaxDepth = 1
+	want.Reflection = forge.ReflectionPolicy{Off: true, MaxGeneration: 3, ProposalsADay: 4, ProposalsATime: 6}
 	if diff := cmp.Diff(&want, repository.Policy(c)); diff != "" {
 		t.Error(diff)
 	}
