@@ -100,7 +100,7 @@ func (c *eventConsumers) refuse(ctx context.Context, m *nats.Msg, reason string)
 // answer tells a worker what became of its result. One that does not hear it asks
 // again.
 func (c *eventConsumers) answer(m *nats.Msg, header, value string) {
-	if m.Reply == "" {
+	if inboxOnly(m.Reply) == "" {
 		return
 	}
 	answer := nats.NewMsg(m.Reply)

@@ -175,7 +175,7 @@ func (c *eventConsumers) one(ctx context.Context, in input, m jetstream.Msg, ev 
 	id := fmt.Sprint(in.stream, "/", meta.Sequence.Stream)
 	d := &Delivery{
 		Event: ev, Attempt: int(meta.NumDelivered), StoredAt: meta.Timestamp,
-		bus: c.bus, reply: m.Headers().Get(headerReply),
+		bus: c.bus, reply: inboxOnly(m.Headers().Get(headerReply)),
 	}
 	err = c.call(ctx, d)
 	switch after, reason := c.outcome(id, &ev, err); {

@@ -122,7 +122,7 @@ func TestPoison(t *testing.T) {
 	}
 	dead := deadLetters(ctx, t, b, 3)
 	for i, want := range []string{"given up after 2 errors: cannot", "given up after 2 errors: panic: oh", "no way"} {
-		if d := dead[uint64(i+1)]; d.Reason != want || d.Subject != "forge.intent.shop.submit" || d.Stream != "FORGE_INTENTS" {
+		if d := dead[uint64(i+1)]; d.Reason != want || d.Subject != "forge.intent.shop.by.=.submit" || d.Stream != "FORGE_INTENTS" {
 			t.Errorf("dead letter of event %d is %+v, want %q", i+1, d, want)
 		}
 	}
@@ -197,21 +197,21 @@ func TestJSON(t *testing.T) {
 	s := bustest.StartServer(t)
 	b := s.Connect(t)
 	nc := raw(t, s)
-	m := nats.NewMsg("forge.intent.shop.submit")
+	m := nats.NewMsg("forge.intent.shop.by.ada.submit")
 	m.Header.Set("Nats-Msg-Id", "scan-1")
 	m.Header.Set("Content-Type", "application/json")
 	m.Data = []byte(`{"submit": {"intent": {"id": "fix-login", "title": "Fix the login", "risk": "RISK_MED", "priority": 3, "with": {"A": "b"}}}}`)
 	if _, err := nc.RequestMsg(m, time.Second); err != nil {
 		t.Fatal(err)
 	}
-	put(t, nc, "forge.intent.shop.answer", []byte(`
+	put(t, nc, "forge.intent.shop.by.ada.answer", []byte(`
 		{"id": "a1", "to": {"intent": "fix-login"}, "answer": {"index": 1, "answer": "yes"}}`))
 	seen := collect(t, b)
 	for range 2 {
 		switch ev := receive(ctx, t, seen); ev.ID {
 		case "scan-1":
 			in := ev.Submit.Intent
-			if ev.To != key || in.Project != "shop" || in.Risk != forge.RiskMed || in.Priority != 3 || in.With["A"] != "b" {
+			if ev.To != key || ev.Actor != "ada" || in.Source != forge.SourceHuman || in.Project != "shop" || in.Risk != forge.RiskMed || in.Priority != 3 || in.With["A"] != "b" {
 				t.Errorf("got %+v", ev)
 			}
 		case "a1":
@@ -233,19 +233,24 @@ func TestGarbage(t *testing.T) {
 	seen := collect(t, b)
 	nc := raw(t, s)
 	intents := []struct{ subject, data, reason string }{
-		{"forge.intent.shop.submit", "\xff\xfe", "unexpected EOF"},
-		{"forge.intent.shop.submit", "", `holds ""`},
-		{"forge.intent.shop.submit", `{"submit": {`, "not a valid Event"},
-		{"forge.intent.shop.submit", `{"id": "x", "submit": {"intent": {"id": "a", "colour": "red"}}}`, "unknown field"},
-		{"forge.intent.shop.submit", `{"id": "x", "submit": {"intent": {"id": "a", "risk": "RISK_HUGE"}}}`, "RISK_HUGE"},
-		{"forge.intent.shop.submit", `{"id": "x", "to": {"intent": "a"}, "approve": {}}`, `sent as "submit", but holds "approve"`},
-		{"forge.intent.shop.landed", `{"id": "x", "to": {"intent": "a"}, "landed": {}}`, `holds ""`},
-		{"forge.intent.shop.submit", `{"id": "x", "submit": {"intent": {"id": "A*"}}}`, "only a-z"},
-		{"forge.intent.shop.submit", `{"id": "x", "submit": {"intent": {}}}`, "is empty"},
-		{"forge.intent.shop.submit", `{"submit": {"intent": {"id": "a"}}}`, "id is missing"},
-		{"forge.intent.shop.submit", `{"id": "x", "submit": {"intent": {"id": "a", "project": "bank"}}}`, `submits to "bank"`},
-		{"forge.intent.shop.submit", `{"id": "x", "to": {"intent": "b"}, "submit": {"intent": {"id": "a"}}}`, `submits intent "a"`},
-		{"forge.intent.SHOP.cancel", `{"id": "x", "to": {"intent": "a"}, "cancel": {}}`, "only a-z"},
+		{"forge.intent.shop.by.ada.submit", "\xff\xfe", "unexpected EOF"},
+		{"forge.intent.shop.by.ada.submit", "", `holds ""`},
+		{"forge.intent.shop.by.ada.submit", `{"submit": {`, "not a valid Event"},
+		{"forge.intent.shop.by.ada.submit", `{"id": "x", "submit": {"intent": {"id": "a", "colour": "red"}}}`, "unknown field"},
+		{"forge.intent.shop.by.ada.submit", `{"id": "x", "submit": {"intent": {"id": "a", "risk": "RISK_HUGE"}}}`, "RISK_HUGE"},
+		{"forge.intent.shop.by.ada.submit", `{"id": "x", "to": {"intent": "a"}, "approve": {}}`, `sent as "submit", but holds "approve"`},
+		{"forge.intent.shop.by.ada.landed", `{"id": "x", "to": {"intent": "a"}, "landed": {}}`, `holds ""`},
+		{"forge.intent.shop.by.ada.submit", `{"id": "x", "submit": {"intent": {"id": "A*"}}}`, "only a-z"},
+		{"forge.intent.shop.by.ada.submit", `{"id": "x", "submit": {"intent": {}}}`, "is empty"},
+		{"forge.intent.shop.by.ada.submit", `{"submit": {"intent": {"id": "a"}}}`, "id is missing"},
+		{"forge.intent.shop.by.ada.submit", `{"id": "x", "submit": {"intent": {"id": "a", "project": "bank"}}}`, `submits to "bank"`},
+		{"forge.intent.shop.by.ada.submit", `{"id": "x", "to": {"intent": "b"}, "submit": {"intent": {"id": "a"}}}`, `submits intent "a"`},
+		{"forge.intent.SHOP.by.ada.cancel", `{"id": "x", "to": {"intent": "a"}, "cancel": {}}`, "only a-z"},
+		{"forge.intent.shop.by.ada.submit", `{"id": "x", "actor": "bob", "submit": {"intent": {"id": "a"}}}`, `from "bob"`},
+		{"forge.intent.shop.by.ada.submit", `{"id": "x", "submit": {"intent": {"id": "a", "parent": "b"}}}`, "parent: is not for a sender"},
+		{"forge.intent.shop.by.ada.submit", `{"id": "x", "submit": {"intent": {"id": "a", "source": "SOURCE_REFLECTION"}}}`, "source: is not for a sender"},
+		{"forge.intent.shop.by.a=zz.submit", `{"id": "x", "submit": {"intent": {"id": "a"}}}`, "an escape that is none"},
+		{"forge.intent.shop.by.=61.submit", `{"id": "x", "submit": {"intent": {"id": "a"}}}`, "not how a name is escaped"},
 	}
 	for _, g := range intents {
 		put(t, nc, g.subject, []byte(g.data))
@@ -292,12 +297,12 @@ func TestRefusal(t *testing.T) {
 	b := s.Connect(t)
 	collect(t, b)
 	nc := raw(t, s)
-	sub, err := nc.SubscribeSync("answers")
+	sub, err := nc.SubscribeSync("_INBOX.answers")
 	if err != nil {
 		t.Fatal(err)
 	}
-	m := nats.NewMsg("forge.intent.shop.submit")
-	m.Header.Set("Forge-Reply", "answers")
+	m := nats.NewMsg("forge.intent.shop.by.ada.submit")
+	m.Header.Set("Forge-Reply", "_INBOX.answers")
 	m.Data = []byte(`{"id": "x", "submit": {"intent": {"id": "a", "colour": "red"}}}`)
 	if _, err := nc.RequestMsg(m, time.Second); err != nil {
 		t.Fatal(err)
@@ -358,7 +363,8 @@ func TestSendRefuses(t *testing.T) {
 		"no id":    {To: key, Cancel: &forge.Cancel{}},
 		"nothing":  {ID: "x", To: key},
 		"a timer":  {ID: "x", To: key, Timer: &forge.TimerFired{}},
-		"the lane": {ID: "x", To: key.Lane(), Cancel: &forge.Cancel{}},
+		"the lane": {ID: "x", To: key.Lane(), Approve: &forge.Approve{}},
+		"a name":   {ID: "x", To: key, Actor: strings.Repeat("a", 201), Cancel: &forge.Cancel{}},
 		"wildcard": {ID: "x", To: forge.Key{Project: "*", Intent: "a"}, Cancel: &forge.Cancel{}},
 		"two":      {ID: "x", To: key, Cancel: &forge.Cancel{}, Retry: &forge.Retry{}},
 		"enum":     {ID: "x", To: key, Edit: &forge.Edit{Risk: new(forge.Risk("huge"))}},

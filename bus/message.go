@@ -1,6 +1,7 @@
 package bus
 
 import (
+	"cmp"
 	"fmt"
 	"strings"
 
@@ -51,68 +52,107 @@ func verb(ev *forge.Event) string {
 		return "retry"
 	case ev.Cancel != nil:
 		return "cancel"
+	case ev.Pause != nil:
+		return "pause"
+	case ev.Resume != nil:
+		return "resume"
+	case ev.Reflect != nil:
+		return "reflect"
 	}
 	return ""
 }
 
-// readIntent reads an event from FORGE_INTENTS. Other systems may leave out what
-// the subject says anyway, and may write JSON.
+// readIntent reads an event from FORGE_INTENTS.
 func readIntent(m jetstream.Msg) (forge.Event, error) {
+	from, err := parseIntentSubject(m.Subject())
+	if err != nil {
+		return forge.Event{}, garbage("Event", "%w", err)
+	}
+	if from.person {
+		return readWish(m, from)
+	}
+	meta, err := m.Metadata()
+	if err != nil {
+		return forge.Event{}, err
+	}
+	header := m.Headers()
+	return submission{
+		from: from, contentType: header.Get(headerContentType), data: m.Data(),
+		fallback: cmp.Or(header.Get(jetstream.MsgIDHeader), fmt.Sprintf("%d@%d", meta.Sequence.Stream, meta.Timestamp.UnixNano())),
+	}.read()
+}
+
+// readWish reads what a person asks for. It may leave out what the subject says
+// anyway, and may be JSON.
+func readWish(m jetstream.Msg, from sender) (forge.Event, error) {
 	read := events.Unmarshal
-	if m.Headers().Get(headerContentType) == "application/json" || codec.LooksLikeJSON(m.Data()) {
+	if m.Headers().Get(headerContentType) == typeJSON || codec.LooksLikeJSON(m.Data()) {
 		read = events.ParseJSON
 	}
 	ev, err := read(m.Data())
 	if err != nil {
 		return ev, err
 	}
-	project, v, err := parseIntentSubject(m.Subject())
-	if err != nil {
-		return ev, garbage("Event", "%w", err)
+	if got := verb(&ev); got != from.verb {
+		return ev, garbage("Event", "it was sent as %q, but holds %q", from.verb, got)
 	}
-	if got := verb(&ev); got != v {
-		return ev, garbage("Event", "it was sent as %q, but holds %q", v, got)
-	}
-	complete(&ev, project)
+	complete(&ev, from)
 	if ev.ID == "" {
 		ev.ID = m.Headers().Get(jetstream.MsgIDHeader)
 	}
 	if ev.ID == "" {
 		return ev, garbage("Event", "id is missing")
 	}
-	if ev.To.Project != project {
-		return ev, garbage("Event", "it was sent to project %q, but is for %q", project, ev.To.Project)
+	if ev.Actor != from.name {
+		return ev, garbage("Event", "it was sent by %q, but says that it is from %q", from.name, ev.Actor)
 	}
-	if ev.Submit != nil && ev.Submit.Intent.Project != project {
-		return ev, garbage("Event", "it was sent to project %q, but submits to %q", project, ev.Submit.Intent.Project)
+	if ev.To.Project != from.project {
+		return ev, garbage("Event", "it was sent to project %q, but is for %q", from.project, ev.To.Project)
 	}
-	if ev.Submit != nil && ev.Submit.Intent.ID != ev.To.Intent {
-		return ev, garbage("Event", "it submits intent %q, but is for %q", ev.Submit.Intent.ID, ev.To.Intent)
+	if ev.Submit != nil {
+		if err := checkWished(&ev); err != nil {
+			return ev, err
+		}
 	}
-	if err := checkIntent(ev.To); err != nil {
+	if _, err := wishSubject(ev.To, from.name, from.verb); err != nil {
 		return ev, garbage("Event", "%w", err)
 	}
 	return ev, nil
 }
 
-// complete fills in what an event's subject and its payload say twice.
-func complete(ev *forge.Event, project forge.ProjectID) {
-	if ev.To.Project == "" {
-		ev.To.Project = project
+// checkWished checks what a person submits.
+func checkWished(ev *forge.Event) error {
+	in := &ev.Submit.Intent
+	if in.Project != ev.To.Project {
+		return garbage("Event", "it was sent to project %q, but submits to %q", ev.To.Project, in.Project)
 	}
+	if in.ID != ev.To.Intent {
+		return garbage("Event", "it submits intent %q, but is for %q", in.ID, ev.To.Intent)
+	}
+	if in.Source == "" {
+		in.Source = forge.SourceHuman
+	}
+	if in.Source == forge.SourceReflection {
+		return wrong("source", "is not for a sender to say; leave it out")
+	}
+	errs := append(beyond(*ev.Submit, "", map[string]bool{"Intent": true}), beyond(*in, "", ofPersons)...)
+	if len(errs) > 0 {
+		return wrongs(errs)
+	}
+	return nil
+}
+
+// complete fills in what an event's subject and its payload say twice.
+func complete(ev *forge.Event, from sender) {
+	ev.To.Project = cmp.Or(ev.To.Project, from.project)
+	ev.Actor = cmp.Or(ev.Actor, from.name)
 	if ev.Submit == nil {
 		return
 	}
 	in := &ev.Submit.Intent
-	if in.Project == "" {
-		in.Project = project
-	}
-	if ev.To.Intent == "" {
-		ev.To.Intent = in.ID
-	}
-	if in.ID == "" {
-		in.ID = ev.To.Intent
-	}
+	in.Project = cmp.Or(in.Project, from.project)
+	ev.To.Intent = cmp.Or(ev.To.Intent, in.ID)
+	in.ID = cmp.Or(in.ID, ev.To.Intent)
 }
 
 // readResult reads a worker's result as the event that it is.

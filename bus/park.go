@@ -3,6 +3,7 @@ package bus
 import (
 	"context"
 	"errors"
+	"strings"
 	"time"
 
 	"github.com/nats-io/nats.go/jetstream"
@@ -20,13 +21,32 @@ func (c *eventConsumers) unreadable(ctx context.Context, in input, m jetstream.M
 	if errors.As(err, &unknown) && !in.people {
 		err = c.bus.park(ctx, in.stream, m, err)
 	} else {
-		d := Delivery{bus: c.bus, reply: m.Headers().Get(headerReply)}
-		d.Respond(forge.Ruling{Decision: forge.Refused, Reason: err.Error()})
+		d := Delivery{bus: c.bus, reply: inboxOnly(m.Headers().Get(headerReply))}
+		d.Respond(refusal(err))
 		err = c.bury(ctx, in, m, err.Error())
 	}
 	if err != nil {
 		c.bus.log.Warn("cannot put a message aside; it comes again", "subject", m.Subject(), "error", err)
 	}
+}
+
+// refusal is what the sender of what cannot be read is told.
+func refusal(err error) forge.Ruling {
+	r := forge.Ruling{Decision: forge.Refused, Reason: err.Error()}
+	if wrong, ok := errors.AsType[*SubmissionError](err); ok {
+		r.Field = wrong.Fields[0].Field
+	}
+	return r
+}
+
+// inboxOnly returns a subject that a sender wants to be answered on if it is an inbox,
+// or else nothing. What runners may publish, senders may not: an answer on a subject of
+// the server's or of ours would be more than an answer.
+func inboxOnly(subject string) string {
+	if strings.HasPrefix(subject, "_INBOX") {
+		return subject
+	}
+	return ""
 }
 
 func (c *eventConsumers) bury(ctx context.Context, in input, m jetstream.Msg, reason string) error {

@@ -11,8 +11,8 @@ import (
 	forge "github.com/pfl-forge/pfl-forge"
 )
 
-// Send stores an event of a person or of another system, and returns when it is
-// durable. The event needs an ID; sending it again changes nothing.
+// Send stores what a person asks for, and returns when it is durable. The event's
+// Actor is that person. It needs an ID; sending it again changes nothing.
 func (b *Bus) Send(ctx context.Context, ev forge.Event) error {
 	m, err := b.intentMessage(&ev)
 	if err != nil {
@@ -55,7 +55,7 @@ func (b *Bus) intentMessage(ev *forge.Event) (*nats.Msg, error) {
 	if v == "" || ev.ID == "" {
 		return nil, errors.New("send event: it needs an id and something that a person can ask for")
 	}
-	subject, err := intentSubject(ev.To, v)
+	subject, err := wishSubject(ev.To, ev.Actor, v)
 	if err != nil {
 		return nil, fmt.Errorf("send event: %w", err)
 	}

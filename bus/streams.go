@@ -49,7 +49,7 @@ func streams(replicas int) []jetstream.StreamConfig {
 		{
 			Name:        streamIntents,
 			Description: "what people and other systems want",
-			Subjects:    []string{"forge.intent.*.*"},
+			Subjects:    []string{"forge.intent.*.submit", "forge.intent.*.from.*.submit", "forge.intent.*.by.*.*"},
 			MaxAge:      90 * day,
 			Duplicates:  duplicates,
 		},
@@ -91,6 +91,7 @@ func streams(replicas int) []jetstream.StreamConfig {
 			Duplicates:  day,
 			AllowDirect: true,
 		},
+		publications(replicas),
 		{
 			Name:        streamTranscripts,
 			Description: "what agents and commands did, line by line, for people",
@@ -228,6 +229,9 @@ func merged(have, cfg jetstream.StreamConfig) jetstream.StreamConfig {
 	}
 	if cfg.Replicas != 0 {
 		want.Replicas = cfg.Replicas
+	}
+	if have.PersistMode == jetstream.AsyncPersistMode {
+		want.Replicas = have.Replicas // the server has them on one server only
 	}
 	return want
 }

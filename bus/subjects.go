@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"strconv"
 	"strings"
+	"unicode/utf8"
 
 	forge "github.com/pfl-forge/pfl-forge"
 )
@@ -13,7 +14,9 @@ import (
 // builder fails when an id is not one, so that no text of anybody becomes a
 // token, a wildcard or several tokens.
 //
-//	forge.intent.<project>.<verb>                                                   FORGE_INTENTS
+//	forge.intent.<project>.submit                                                   FORGE_INTENTS, from systems
+//	forge.intent.<project>.from.<escaped system>.submit                             FORGE_INTENTS, from one system alone
+//	forge.intent.<project>.by.<escaped person>.<verb>                               FORGE_INTENTS, from one person
 //	forge.journal.<project>.<intent>                                                FORGE_JOURNAL
 //	forge.lane.<project>                                                            FORGE_JOURNAL
 //	forge.result.<step>.<project>.<intent>                                          not stored
@@ -27,6 +30,8 @@ import (
 //	forge.dead.<stream>                                                             FORGE_DEAD
 //	forge.progress.<project>.<intent>                                               not stored
 //	forge.control.<project>.<intent or ->                                           not stored
+//	forge.event.<project>.<intent>.<what>                                           FORGE_EVENTS
+//	forge.api.<project>.<submit, list or show>                                      not stored
 
 // none stands for an empty token; no id starts with a hyphen.
 const none = "-"
@@ -50,17 +55,51 @@ func checkIntent(k forge.Key) error {
 	return err
 }
 
-func intentSubject(k forge.Key, verb string) (string, error) {
-	return "forge.intent." + string(k.Project) + "." + verb, checkIntent(k)
+// maxSender bounds the name of a person or system in a subject, in bytes.
+const maxSender = 200
+
+// wishSubject is where a person asks for something. Only that person is to be
+// allowed to publish there.
+func wishSubject(k forge.Key, person, verb string) (string, error) {
+	check := checkIntent
+	if k.IsLane() && forLanes[verb] {
+		check = checkKey
+	}
+	if len(person) > maxSender {
+		return "", fmt.Errorf("a person's name has %d bytes; at most %d are allowed", len(person), maxSender)
+	}
+	return "forge.intent." + string(k.Project) + ".by." + escape(person) + "." + verb, check(k)
 }
 
-func parseIntentSubject(s string) (project forge.ProjectID, verb string, err error) {
-	t, err := tokens(s, "forge.intent.", 2)
-	if err != nil {
-		return "", "", err
+// forLanes are the wishes that can be about a whole project.
+var forLanes = map[string]bool{"cancel": true, "pause": true, "resume": true, "reflect": true}
+
+// sender is what a subject of FORGE_INTENTS says about who sent what.
+type sender struct {
+	project forge.ProjectID
+	verb    string
+	person  bool   // otherwise a system
+	named   bool   // the subject says who it is
+	name    string // of the person or system, if named
+}
+
+func parseIntentSubject(s string) (sender, error) {
+	rest, ok := strings.CutPrefix(s, "forge.intent.")
+	t := strings.Split(rest, ".")
+	if !ok || len(t) != 2 && len(t) != 4 {
+		return sender{}, fmt.Errorf("%q is no subject of an intent", s)
 	}
-	project, err = forge.ParseProjectID(t[0])
-	return project, t[1], err
+	project, err := forge.ParseProjectID(t[0])
+	from := sender{project: project, verb: t[len(t)-1]}
+	if err != nil || len(t) == 2 {
+		return from, err
+	}
+	from.named, from.person = true, t[1] == "by"
+	if t[1] != "by" && t[1] != "from" {
+		return from, fmt.Errorf("%q is no subject of an intent", s)
+	}
+	from.name, err = unescape(t[2])
+	return from, err
 }
 
 func journalSubject(k forge.Key) (string, error) {
@@ -82,6 +121,9 @@ func parseJournalSubject(s string) (forge.Key, error) {
 	k := forge.Key{Project: forge.ProjectID(t[0]), Intent: forge.IntentID(t[1])}
 	return k, checkIntent(k)
 }
+
+// everyJournal matches the journals of all intents.
+const everyJournal = "forge.journal.*.*"
 
 // intentJournals and laneJournals match the journals of a project, or of every
 // project if it is empty.
@@ -266,6 +308,34 @@ func escape(key string) string {
 	return b.String()
 }
 
+// unescape is the reverse of escape, and takes nothing else.
+func unescape(token string) (string, error) {
+	if token == "=" {
+		return "", nil
+	}
+	var b strings.Builder
+	for rest := token; rest != ""; {
+		if rest[0] != '=' {
+			b.WriteByte(rest[0])
+			rest = rest[1:]
+			continue
+		}
+		if len(rest) < 3 {
+			return "", fmt.Errorf("%q ends within an escape", token)
+		}
+		n, err := strconv.ParseUint(rest[1:3], 16, 8)
+		if err != nil {
+			return "", fmt.Errorf("%q holds an escape that is none", token)
+		}
+		b.WriteByte(byte(n))
+		rest = rest[3:]
+	}
+	if text := b.String(); escape(text) == token && utf8.ValidString(text) {
+		return text, nil
+	}
+	return "", fmt.Errorf("%q is not how a name is escaped", token)
+}
+
 func intentToken(k forge.Key) string {
 	if k.IsLane() {
 		return none
@@ -366,6 +436,35 @@ func deadSubject(stream string) string {
 		return "forge.dead.results"
 	}
 	return "forge.dead." + strings.ToLower(strings.TrimPrefix(stream, "FORGE_"))
+}
+
+// publishedSubject is where a change of an intent is told to everybody.
+func publishedSubject(k forge.Key, what What) (string, error) {
+	return "forge.event." + string(k.Project) + "." + string(k.Intent) + "." + string(what), checkIntent(k)
+}
+
+// publishedOf matches what is told of a project, or of all if it is empty.
+func publishedOf(p forge.ProjectID, what What) (string, error) {
+	t, err := projectToken(p)
+	if what == "" {
+		what = "*"
+	}
+	return "forge.event." + t + ".*." + string(what), err
+}
+
+// The endpoints that answer at once, of every project.
+const (
+	apiSubmit = "forge.api.*.submit"
+	apiList   = "forge.api.*.list"
+	apiShow   = "forge.api.*.show"
+)
+
+func parseAPISubject(s string) (forge.ProjectID, error) {
+	t, err := tokens(s, "forge.api.", 2)
+	if err != nil {
+		return "", err
+	}
+	return forge.ParseProjectID(t[0])
 }
 
 func tokens(s, prefix string, n int) ([]string, error) {

@@ -70,7 +70,7 @@ func TestHostileIDs(t *testing.T) {
 		intent := forge.Key{Project: "p", Intent: forge.IntentID(bad)}
 		at := forge.Attempt{Step: forge.StepReview, Number: 1, Claim: 1}
 		for name, build := range map[string]func(forge.Key) (string, error){
-			"intent":   func(k forge.Key) (string, error) { return intentSubject(k, "submit") },
+			"intent":   func(k forge.Key) (string, error) { return wishSubject(k, "ada", "submit") },
 			"result":   func(k forge.Key) (string, error) { return resultSubject(&forge.Result{To: k, Attempt: at}) },
 			"command":  func(k forge.Key) (string, error) { return commandSubject(&forge.Command{To: k, Attempt: at}) },
 			"progress": progressSubject,

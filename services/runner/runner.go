@@ -45,6 +45,7 @@ func Run(ctx context.Context, cfg Config) error {
 			return time.Now().UTC()
 		}, cachedMachines),
 	}
+	told := tell(ctx, cfg.Bus)
 	guarded := make(chan struct{})
 	go func() {
 		defer close(guarded)
@@ -61,6 +62,7 @@ func Run(ctx context.Context, cfg Config) error {
 	}()
 	cfg.Bus.ConsumeEvents(ctx, bus.EventConfig{Concurrency: cfg.Concurrency}, r.handle)
 	<-guarded
+	told()
 	return nil
 }
 

@@ -1,0 +1,222 @@
+package bus
+
+import (
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strconv"
+	"time"
+
+	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
+
+	forge "github.com/pfl-forge/pfl-forge"
+)
+
+// What names a change of an intent that everybody may follow. It is the last token
+// of the change's subject.
+type What string
+
+// The changes: a closed set.
+const (
+	WhatSubmitted  What = "submitted"   // it is accepted
+	WhatPlanned    What = "planned"     // it is known what is to be done
+	WhatWaiting    What = "waiting"     // a person has to do something: see data.waiting
+	WhatApproved   What = "approved"    // a person let it go on
+	WhatResumed    What = "resumed"     // it goes on after an answer, a retry, or whatever else it waited for
+	WhatExecuting  What = "executing"   // work on its tasks begins
+	WhatTaskDone   What = "task-done"   // the change of data.task is on the base branch
+	WhatTaskFailed What = "task-failed" // data.task is given up
+	WhatDone       What = "done"        // all of it is done
+	WhatBlocked    What = "blocked"     // a part of it, or what it depends on, failed
+	WhatError      What = "error"       // all of it failed
+	WhatRejected   What = "rejected"    // a person refused it
+	WhatCancelled  What = "cancelled"   // a person stopped it
+)
+
+// Whats lists the changes.
+func Whats() []What {
+	return []What{
+		WhatSubmitted, WhatPlanned, WhatWaiting, WhatApproved, WhatResumed, WhatExecuting, WhatTaskDone, WhatTaskFailed,
+		WhatDone, WhatBlocked, WhatError, WhatRejected, WhatCancelled,
+	}
+}
+
+const (
+	streamEvents = "FORGE_EVENTS"
+	// keepEvents is how long a follower may be away.
+	keepEvents = 30 * day
+	// maxEvents bounds them, in bytes, where an operator has not chosen another bound: some
+	// 60,000 changes.
+	maxEvents = 64 << 20
+	// headerPosition says which change of which record a message tells:
+	// <journal sequence>/<index>. The last message's is how far the publishing has come.
+	headerPosition = "Forge-Position"
+)
+
+// publications declares the stream of changes. A single server does not wait for the
+// disk there: what a power cut takes is published again, because the stream itself says
+// how far it has come.
+func publications(replicas int) jetstream.StreamConfig {
+	cfg := jetstream.StreamConfig{
+		Name:        streamEvents,
+		Description: "changes of intents, as CloudEvents, for everybody to follow; made from the journals",
+		Subjects:    []string{"forge.event.*.*.*"},
+		MaxAge:      keepEvents,
+		MaxBytes:    maxEvents, // the oldest goes first
+		Duplicates:  duplicates,
+		DenyDelete:  true,
+		DenyPurge:   true,
+	}
+	if replicas <= 1 {
+		cfg.PersistMode = jetstream.AsyncPersistMode
+	}
+	return cfg
+}
+
+// State is an intent as others are told of it, in lists and with every change.
+type State struct {
+	Project   forge.ProjectID `json:"project"`
+	Intent    forge.IntentID  `json:"intent"`
+	Title     string          `json:"title"`
+	Type      string          `json:"type,omitempty"`
+	Source    forge.Source    `json:"source"`
+	Risk      forge.Risk      `json:"risk,omitempty"`
+	Status    forge.Status    `json:"status"`
+	Waiting   forge.Waiting   `json:"waiting,omitempty"`  // what a person has to do
+	Reason    string          `json:"reason,omitempty"`   // why it waits or failed
+	Activity  string          `json:"activity,omitempty"` // what goes on
+	Plan      string          `json:"plan,omitempty"`     // what an approval has to name
+	Priority  int             `json:"priority,omitempty"`
+	Run       int             `json:"run"`
+	Tasks     int             `json:"tasks"`
+	TasksDone int             `json:"tasks_done"`
+	CostUSD   float64         `json:"cost_usd"`
+	CreatedAt time.Time       `json:"created_at"`
+	UpdatedAt time.Time       `json:"updated_at"`
+}
+
+func stateOf(s *forge.Summary) State {
+	return State{
+		Project: s.Key.Project, Intent: s.Key.Intent, Title: s.Title, Type: s.Type, Source: s.Source, Risk: s.Risk,
+		Status: s.Status, Waiting: s.Waiting, Reason: s.Reason, Activity: s.Activity, Plan: s.Plan, Priority: s.Priority,
+		Run: s.Run, Tasks: s.TaskCount, TasksDone: s.TasksDone, CostUSD: s.Usage.CostUSD,
+		CreatedAt: s.CreatedAt.UTC(), UpdatedAt: s.UpdatedAt.UTC(),
+	}
+}
+
+// Origin is who wanted an intent, as others are told of it.
+type Origin struct {
+	System  string `json:"system,omitempty"`
+	EventID string `json:"event_id,omitempty"`
+	Actor   string `json:"actor,omitempty"`
+}
+
+// Task is a task as others are told of it.
+type Task struct {
+	ID     forge.TaskID     `json:"id"`
+	Title  string           `json:"title"`
+	Status forge.TaskStatus `json:"status"`
+	Detail string           `json:"detail,omitempty"` // why it failed
+}
+
+// Change is the data of a published event.
+type Change struct {
+	State
+	Origin Origin `json:"origin"`
+	Task   *Task  `json:"task,omitempty"` // with task-done and task-failed
+}
+
+// change is a Change that is not told yet.
+type change struct {
+	what What
+	task *Task
+}
+
+// changes returns what happened between two decisions on an intent. There is none
+// before the first.
+func changes(before, now *forge.Summary) (list []change) {
+	add := func(is bool, what What) {
+		if is {
+			list = append(list, change{what: what})
+		}
+	}
+	first := before == nil
+	if first {
+		before = &forge.Summary{}
+	}
+	ended := now.Status.Ended()
+	waits := now.Waiting != "" && now.Waiting != forge.WaitingFailed
+	add(first, WhatSubmitted)
+	add(before.TaskCount == 0 && now.TaskCount > 0 || now.Status == forge.StatusProposed && now.Plan != "" && now.Plan != before.Plan, WhatPlanned)
+	add(before.Waiting == forge.WaitingApproval && now.Waiting != forge.WaitingApproval && !ended, WhatApproved)
+	add(before.Waiting != "" && before.Waiting != forge.WaitingApproval && now.Waiting == "" && !ended, WhatResumed)
+	add(now.Status == forge.StatusExecuting && before.Status != forge.StatusExecuting, WhatExecuting)
+	list = append(list, taskChanges(before, now)...)
+	add(waits && (now.Waiting != before.Waiting || now.Plan != before.Plan), WhatWaiting)
+	add(ended && (now.Status != before.Status || now.Run != before.Run), What(now.Status))
+	return list
+}
+
+// taskChanges compares the tasks under way: one that is done is only counted.
+func taskChanges(before, now *forge.Summary) (list []change) {
+	done := now.TasksDone - before.TasksDone
+	for _, t := range before.Tasks {
+		gone := !slices.ContainsFunc(now.Tasks, func(n forge.TaskSummary) bool { return n.ID == t.ID })
+		if gone && done > 0 && t.Status != forge.TaskFailed {
+			done--
+			list = append(list, change{WhatTaskDone, &Task{ID: t.ID, Title: t.Title, Status: forge.TaskDone}})
+		}
+	}
+	for _, t := range now.Tasks {
+		known := slices.ContainsFunc(before.Tasks, func(b forge.TaskSummary) bool { return b.ID == t.ID && b.Status == forge.TaskFailed })
+		if t.Status == forge.TaskFailed && !known {
+			list = append(list, change{WhatTaskFailed, &Task{ID: t.ID, Title: t.Title, Status: t.Status, Detail: t.Detail}})
+		}
+	}
+	return list
+}
+
+// position is how far the publishing has come.
+type position struct {
+	seq   uint64 // of a record
+	index int    // of a change in it
+}
+
+func parsePosition(s string) (p position, err error) {
+	var n int
+	n, err = fmt.Sscanf(s, "%d/%d", &p.seq, &p.index)
+	if err != nil || n != 2 || p.String() != s {
+		return p, fmt.Errorf("%q is no position", s)
+	}
+	return p, nil
+}
+
+func (p position) String() string {
+	return strconv.FormatUint(p.seq, 10) + "/" + strconv.Itoa(p.index)
+}
+
+// message returns a change as it is published. It is the same for every runner.
+func (c change) message(at position, now *forge.Summary, origin Origin) (*nats.Msg, error) {
+	subject, err := publishedSubject(now.Key, c.what)
+	if err != nil {
+		return nil, err
+	}
+	data, err := json.Marshal(Change{State: stateOf(now), Origin: origin, Task: c.task})
+	if err != nil {
+		return nil, err
+	}
+	id := fmt.Sprintf("%s/%s/%s-%s", now.Key.Project, now.Key.Intent, at, c.what)
+	body, err := json.Marshal(cloudEvent{
+		SpecVersion: cloudEventsVersion, ID: id, Source: "/pfl-forge/" + string(now.Key.Project), Type: fmt.Sprintf(publishedType, c.what),
+		Subject: string(now.Key.Intent), Time: now.UpdatedAt.UTC(), ContentType: typeJSON, Data: data,
+	})
+	if err != nil {
+		return nil, err
+	}
+	m := &nats.Msg{Subject: subject, Data: body, Header: nats.Header{}}
+	m.Header.Set(headerContentType, typeCloudEvents)
+	m.Header.Set(jetstream.MsgIDHeader, id)
+	m.Header.Set(headerPosition, at.String())
+	return m, nil
+}

@@ -1,0 +1,299 @@
+package bus
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"strconv"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/nats-io/nats.go/jetstream"
+
+	forge "github.com/pfl-forge/pfl-forge"
+)
+
+const (
+	// inFlight bounds the changes that are published and not confirmed.
+	inFlight = 256
+	// standBy is how long a runner leaves publishing to another one, at least.
+	standBy = 3 * time.Second
+	// drainChanges bounds how long what was decided before the end takes to be told.
+	drainChanges = 3 * time.Second
+	// remembered bounds the intents whose last state is kept in memory.
+	remembered = 8192
+)
+
+// PublishChanges tells everybody what changes, from what the journals say, until ctx
+// ends, and then what changed before. Several runners may do so: each change is
+// published once, because every one has its place in the stream, and only the first
+// message for a place gets it.
+func (b *Bus) PublishChanges(ctx context.Context) {
+	work, stop := context.WithCancel(context.WithoutCancel(ctx))
+	defer stop()
+	p := &publisher{bus: b}
+	var running sync.WaitGroup
+	running.Go(func() {
+		for attempt := 0; work.Err() == nil && ctx.Err() == nil; attempt++ {
+			err := p.run(work)
+			if refused, _ := wrongSequence(err); refused {
+				attempt = 0
+				_ = sleep(ctx, standBy+rand.N(standBy))
+			} else if work.Err() == nil && ctx.Err() == nil {
+				b.log.Warn("cannot publish changes; trying again", "error", err)
+				_ = sleep(ctx, backoff(attempt))
+			}
+		}
+		p.active.Store(false)
+	})
+	<-ctx.Done()
+	p.drain(work)
+	stop()
+	running.Wait()
+}
+
+// publisher tells changes.
+type publisher struct {
+	bus    *Bus
+	active atomic.Bool   // this runner publishes, and no other one
+	told   atomic.Uint64 // the last record all of whose changes are confirmed
+}
+
+// drain waits until everything is told that there is.
+func (p *publisher) drain(ctx context.Context) {
+	ctx, cancel := context.WithTimeout(ctx, drainChanges)
+	defer cancel()
+	last, err := p.bus.last(ctx, streamJournal, everyJournal)
+	for err == nil && p.active.Load() && p.told.Load() < last.Seq {
+		err = sleep(ctx, 2*time.Millisecond)
+	}
+}
+
+// run publishes until something is in the way. With a wrong sequence it is another
+// runner.
+func (p *publisher) run(ctx context.Context) error {
+	at, length, err := p.bus.position(ctx)
+	if err != nil {
+		return err
+	}
+	ctx, stop := context.WithCancelCause(ctx)
+	defer stop(nil)
+	r := &publishing{
+		bus: p.bus, ctx: ctx, done: at, length: length,
+		known: map[forge.Key]*knownIntent{}, waiting: make(chan confirmation, inFlight),
+	}
+	var confirming sync.WaitGroup
+	confirming.Go(func() {
+		if err := r.confirm(ctx, &p.told); err != nil {
+			stop(err)
+		}
+	})
+	there, err := p.bus.last(ctx, streamJournal, everyJournal)
+	if err != nil && !errors.Is(err, ErrNotFound) {
+		return err
+	}
+	p.active.Store(true)
+	f := following{
+		bus: p.bus, stream: streamJournal, filters: []string{everyJournal}, next: at.seq, take: r.take,
+		since:      time.Now().Add(-keepEvents),
+		reachedEnd: func() error { return r.await(confirmation{seq: there.Seq}) },
+	}
+	err = f.follow(ctx)
+	stop(err)
+	confirming.Wait()
+	p.active.Store(false)
+	if cause := context.Cause(ctx); cause != nil {
+		return cause
+	}
+	return err
+}
+
+// position returns how far the publishing has come, and the stream's last sequence.
+func (b *Bus) position(ctx context.Context) (at position, length uint64, err error) {
+	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
+	defer cancel()
+	s, err := b.js.Stream(ctx, streamEvents)
+	if err != nil {
+		return at, 0, fmt.Errorf("stream %s: %w", streamEvents, err)
+	}
+	state := s.CachedInfo().State
+	if state.Msgs == 0 {
+		return at, state.LastSeq, nil
+	}
+	m, err := s.GetMsg(ctx, state.LastSeq)
+	if err != nil {
+		return at, 0, fmt.Errorf("last message of %s: %w", streamEvents, err)
+	}
+	at, err = parsePosition(m.Header.Get(headerPosition))
+	return at, state.LastSeq, err
+}
+
+// publishing is one run of a publisher.
+type publishing struct {
+	bus     *Bus
+	ctx     context.Context
+	done    position // is in the stream
+	length  uint64   // of the stream, with what is on its way
+	known   map[forge.Key]*knownIntent
+	waiting chan confirmation
+}
+
+// knownIntent is what is remembered of an intent.
+type knownIntent struct {
+	last   forge.Summary
+	origin Origin
+}
+
+// confirmation is awaited of the server; without a future there was nothing to tell.
+type confirmation struct {
+	seq    uint64
+	future jetstream.PubAckFuture
+}
+
+// confirm notes what is confirmed, and returns an error of the server.
+func (r *publishing) confirm(ctx context.Context, told *atomic.Uint64) error {
+	for {
+		var c confirmation
+		select {
+		case <-ctx.Done():
+			return nil
+		case c = <-r.waiting:
+		}
+		if c.future == nil {
+			told.Store(max(told.Load(), c.seq))
+			continue
+		}
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-c.future.Ok():
+		case err := <-c.future.Err():
+			return fmt.Errorf("publish on %s: %w", c.future.Msg().Subject, err)
+		}
+	}
+}
+
+// take tells the changes of one record.
+func (r *publishing) take(ctx context.Context, m stored) error {
+	key, err := parseJournalSubject(m.Subject)
+	if err != nil {
+		return nil // nobody's intent
+	}
+	now, err := readSummary(m.Data)
+	if _, ok := errors.AsType[*GarbageError](err); ok {
+		return nil // whoever decides puts it among the dead letters
+	}
+	if err != nil {
+		return err
+	}
+	intent, before, err := r.recall(ctx, key, m, &now)
+	if err != nil {
+		return err
+	}
+	for i, c := range changes(before, &now) {
+		at := position{m.Seq, i}
+		if at.seq == r.done.seq && at.index <= r.done.index {
+			continue
+		}
+		if err := r.tell(c, at, &now, intent.origin); err != nil {
+			return err
+		}
+	}
+	r.remember(key, intent, now)
+	return r.await(confirmation{seq: m.Seq})
+}
+
+func (r *publishing) tell(c change, at position, now *forge.Summary, origin Origin) error {
+	m, err := c.message(at, now, origin)
+	if err != nil {
+		return err
+	}
+	m.Header.Set(jetstream.ExpectedLastSeqHeader, strconv.FormatUint(r.length, 10))
+	r.length++
+	future, err := r.bus.js.PublishMsgAsync(m)
+	if err != nil {
+		return fmt.Errorf("publish on %s: %w", m.Subject, err)
+	}
+	return r.await(confirmation{future: future})
+}
+
+func (r *publishing) await(c confirmation) error {
+	select {
+	case r.waiting <- c:
+		return nil
+	case <-r.ctx.Done():
+		return context.Cause(r.ctx)
+	}
+}
+
+// recall returns what is known of an intent before a record: nothing, if that is its
+// first.
+func (r *publishing) recall(ctx context.Context, key forge.Key, m stored, now *forge.Summary) (*knownIntent, *forge.Summary, error) {
+	if k := r.known[key]; k != nil {
+		return k, &k.last, nil
+	}
+	if now.Run <= 1 && now.TaskCount == 0 {
+		if k, ok := firstRecord(m.Data); ok {
+			return k, nil, nil
+		}
+	}
+	first, err := r.one(ctx, map[string]any{"seq": 1, "batch": 1, "next_by_subj": m.Subject})
+	if err != nil {
+		return nil, nil, err
+	}
+	k, _ := firstRecord(first.Data)
+	if first.Seq == m.Seq {
+		return k, nil, nil
+	}
+	last, err := r.one(ctx, map[string]any{"multi_last": []string{m.Subject}, "up_to_seq": m.Seq - 1, "batch": 1})
+	if err != nil {
+		return nil, nil, err
+	}
+	if k.last, err = readSummary(last.Data); err != nil {
+		return nil, nil, err
+	}
+	return k, &k.last, nil
+}
+
+// firstRecord returns what a journal's first record says of its intent, if the record
+// is that.
+func firstRecord(data []byte) (*knownIntent, bool) {
+	rec, err := records.Unmarshal(data)
+	if err != nil || len(rec.Events) == 0 || rec.Events[0].Submit == nil {
+		return &knownIntent{}, false
+	}
+	o := rec.Events[0].Submit.Intent.Origin
+	return &knownIntent{origin: Origin{System: o.System, EventID: o.EventID, Actor: o.Actor}}, true
+}
+
+// one reads one message of the journal.
+func (r *publishing) one(ctx context.Context, request map[string]any) (m stored, err error) {
+	err = patiently(ctx, func(ctx context.Context) error {
+		_, err := r.bus.get(ctx, streamJournal, request, func(found stored) error {
+			m = found
+			return nil
+		})
+		return err
+	})
+	if err == nil && m.Seq == 0 {
+		err = ErrNotFound // a replica answered that is behind
+	}
+	return m, err
+}
+
+func (r *publishing) remember(key forge.Key, k *knownIntent, now forge.Summary) {
+	if now.Settled && now.Status.Ended() {
+		delete(r.known, key)
+		return
+	}
+	if len(r.known) >= remembered {
+		for other := range r.known {
+			delete(r.known, other)
+			break
+		}
+	}
+	k.last = now
+	r.known[key] = k
+}
