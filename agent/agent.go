@@ -38,7 +38,8 @@ type Call struct {
 	Tools      []string // tools that exist for the agent
 	ReadOnly   bool     // the agent must not change the checkout
 	Model      string
-	Schema     []byte // JSON schema of the answer; empty means that any text will do
+	Schema     []byte                    // JSON schema of the answer; empty means that any text will do
+	Check      func(answer []byte) error // says what is wrong with an answer that its role allows, a *Failure; may be nil
 	Session    Session
 	Limits     Limits
 	Env        []string      // KEY=VALUE beside the basic environment; nothing else of the service's own is passed on

@@ -18,13 +18,27 @@ var (
 	ImplementationSchema []byte
 	//go:embed schema/review.json
 	ReviewSchema []byte
+	//go:embed schema/audit.json
+	AuditSchema []byte
+	//go:embed schema/observed.json
+	ObservedSchema []byte
+	//go:embed schema/abstraction.json
+	AbstractionSchema []byte
+	//go:embed schema/reflection.json
+	ReflectionSchema []byte
+
+	ArchitectSchema = SchemaWithout(AnalysisSchema, "insufficient")
 )
 
-// Analysis is the answer of an analyze call.
+// Analysis is the answer of an analyze or architect call: tasks, or children, or
+// questions, or that there is nothing to do, or, of analyze only, that it takes a deeper
+// look.
 type Analysis struct {
 	Type           string        `json:"type,omitempty"`
 	Risk           string        `json:"risk,omitempty"` // low, med or high
 	Tasks          []Plan        `json:"tasks"`
+	Children       []Part        `json:"children,omitempty"`
+	Insufficient   string        `json:"insufficient,omitempty"`
 	Clarifications []Question    `json:"clarifications,omitempty"` // then tasks may be empty
 	DependsOn      []string      `json:"depends_on,omitempty"`     // ids of intents
 	NothingToDo    string        `json:"nothing_to_do,omitempty"`  // why there is no task
@@ -86,14 +100,17 @@ type Evidence struct {
 	Ref  string `json:"ref"`
 }
 
-// ParseAnalysis returns the answer of an analyze call, or a *Failure that says
-// what is wrong with it.
+// ParseAnalysis returns the answer of an analyze or architect call, or a *Failure that
+// says what is wrong with it.
 func ParseAnalysis(answer []byte) (forge.Analysis, []forge.Observation, error) {
 	var a Analysis
 	if err := decode(answer, &a); err != nil {
 		return forge.Analysis{}, nil, err
 	}
-	out := forge.Analysis{Type: a.Type, Risk: forge.Risk(a.Risk), NothingToDo: strings.TrimSpace(a.NothingToDo)}
+	out := forge.Analysis{
+		Type: a.Type, Risk: forge.Risk(a.Risk),
+		NothingToDo: strings.TrimSpace(a.NothingToDo), Insufficient: strings.TrimSpace(a.Insufficient),
+	}
 	if a.Risk != "" && out.Risk.Rank() == 0 {
 		return out, nil, invalid("risk is %q; must be low, med or high", a.Risk)
 	}
@@ -112,16 +129,34 @@ func ParseAnalysis(answer []byte) (forge.Analysis, []forge.Observation, error) {
 			Question: q.Question, Context: q.Context, SuggestedAnswers: q.Suggested, Param: q.Param,
 		})
 	}
-	tasks, err := taskPlans(a.Tasks)
-	if err != nil {
+	var err error
+	if out.Tasks, err = taskPlans(a.Tasks); err != nil {
 		return out, nil, err
 	}
-	out.Tasks = tasks
-	if len(out.Tasks) == 0 && len(out.Clarifications) == 0 && out.NothingToDo == "" {
-		return out, nil, invalid("there is no task, no clarification, and no reason why there is nothing to do")
+	if out.Children, err = childPlans(a.Children); err != nil {
+		return out, nil, err
+	}
+	if err := oneWay(&out); err != nil {
+		return out, nil, err
 	}
 	obs, err := observations(a.Observations, forge.StepAnalyze)
 	return out, obs, err
+}
+
+// oneWay refuses an analysis that says nothing, or two things at once.
+func oneWay(a *forge.Analysis) error {
+	asks := len(a.Clarifications) > 0
+	switch {
+	case len(a.Tasks) == 0 && len(a.Children) == 0 && !asks && a.NothingToDo == "" && a.Insufficient == "":
+		return invalid("there is no task, no clarification, and no reason why there is nothing to do")
+	case a.Insufficient != "" && (len(a.Tasks) > 0 || len(a.Children) > 0 || asks || a.NothingToDo != ""):
+		return invalid("insufficient says that it cannot be planned yet; then there are no tasks, children, clarifications or nothing_to_do")
+	case len(a.Children) > 0 && len(a.Tasks) > 0:
+		return invalid("there are tasks and children; a request is planned, or taken apart, not both")
+	case len(a.Children) > 0 && (asks || a.NothingToDo != ""):
+		return invalid("there are children beside clarifications or nothing_to_do; leave children empty")
+	}
+	return nil
 }
 
 // ParseImplementation returns the summary of an implement call, or a *Failure.
@@ -195,20 +230,28 @@ func decode(answer []byte, into any) error {
 func observations(in []Observation, source forge.Step) ([]forge.Observation, error) {
 	var out []forge.Observation
 	for i, o := range in {
+		at := fmt.Sprintf("observations[%d]", i)
 		if strings.TrimSpace(o.Content) == "" {
-			return nil, invalid("observations[%d].content is empty", i)
+			return nil, invalid("%s.content is empty", at)
 		}
-		obs := forge.Observation{Content: o.Content, Source: source}
-		for k, e := range o.Evidence {
-			switch t := forge.EvidenceType(e.Type); t {
-			case forge.EvidenceFile, forge.EvidenceSkill, forge.EvidenceHistory, forge.EvidenceDecision:
-				obs.Evidence = append(obs.Evidence, forge.Evidence{Type: t, Ref: e.Ref})
-			default:
-				return nil, invalid("%s is %q; must be file, skill, history or decision",
-					fmt.Sprintf("observations[%d].evidence[%d].type", i, k), e.Type)
-			}
+		list, err := evidence(at, o.Evidence)
+		if err != nil {
+			return nil, err
 		}
-		out = append(out, obs)
+		out = append(out, forge.Observation{Content: o.Content, Source: source, Evidence: list})
+	}
+	return out, nil
+}
+
+func evidence(at string, in []Evidence) ([]forge.Evidence, error) {
+	var out []forge.Evidence
+	for i, e := range in {
+		switch t := forge.EvidenceType(e.Type); t {
+		case forge.EvidenceFile, forge.EvidenceSkill, forge.EvidenceHistory, forge.EvidenceDecision:
+			out = append(out, forge.Evidence{Type: t, Ref: e.Ref})
+		default:
+			return nil, invalid("%s.evidence[%d].type is %q; must be file, skill, history or decision", at, i, e.Type)
+		}
 	}
 	return out, nil
 }

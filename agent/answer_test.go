@@ -110,7 +110,20 @@ func TestSchemasSayWhatParsesTake(t *testing.T) {
 				Complexity: "low", DependsOn: []string{"x"}, Item: "x",
 			}},
 			Clarifications: []agent.Question{{Question: "x", Context: "x", Suggested: []string{"x"}, Param: "x"}},
-			DependsOn:      []string{"x"}, NothingToDo: "x", Observations: observed,
+			DependsOn:      []string{"x"}, NothingToDo: "x", Observations: observed, Insufficient: "x",
+			Children: []agent.Part{{Name: "x", Title: "x", Body: "x", Type: "x", Risk: "low", DependsOn: []string{"x"}}},
+		}},
+		"audit": {agent.AuditSchema, agent.Audit{Summary: "x", Areas: []agent.AuditArea{{
+			Name: "tests", Summary: "x", Findings: []agent.Finding{{Title: "x", Detail: "x", Severity: "low", Evidence: observed[0].Evidence}},
+		}}}},
+		"observed": {agent.ObservedSchema, agent.Observed{
+			Patterns: []agent.Pattern{{Name: "x", Description: "x", Evidence: observed[0].Evidence}}, NothingFound: "x", Observations: observed,
+		}},
+		"abstraction": {agent.AbstractionSchema, agent.Abstraction{
+			Skills: []agent.Skill{{Name: "x", Description: "x", Body: "x"}}, Observations: observed,
+		}},
+		"reflection": {agent.ReflectionSchema, agent.Reflection{
+			Proposals: []agent.Proposal{{Title: "x", Body: "x", Type: "x", Risk: "low"}}, Observations: observed,
 		}},
 		"implementation": {agent.ImplementationSchema, agent.Implementation{Summary: "x", Observations: observed}},
 		"review": {agent.ReviewSchema, agent.Review{
@@ -160,13 +173,28 @@ func FuzzAnswers(f *testing.F) {
 	f.Add([]byte(`{"clarifications":[{"question":"q"}],"observations":[{"content":"c","evidence":[{"type":"file"}]}]}`))
 	f.Fuzz(func(t *testing.T, data []byte) {
 		a, _, err := agent.ParseAnalysis(data)
-		if err == nil && len(a.Tasks) == 0 && len(a.Clarifications) == 0 && a.NothingToDo == "" {
+		if err == nil && len(a.Tasks) == 0 && len(a.Clarifications) == 0 && len(a.Children) == 0 && a.NothingToDo == "" && a.Insufficient == "" {
 			t.Error("an empty analysis was taken")
 		}
 		_, _, _ = agent.ParseImplementation(data)
 		r, _, err := agent.ParseReview(data)
 		if err == nil && r.Verdict != forge.VerdictApproved && len(r.Issues) == 0 {
 			t.Error("a review without a verdict was taken")
+		}
+		if audit, err := agent.ParseAudit(data); err == nil && len(audit.Areas) != len(agent.AuditAreas()) {
+			t.Error("an audit that left something out was taken")
+		}
+		if o, _, err := agent.ParseObserved(data); err == nil && len(o.Patterns) == 0 && o.NothingFound == "" {
+			t.Error("an answer without patterns and without a reason was taken")
+		}
+		_, _, _ = agent.ParseAbstraction(data)
+		if list, _, err := agent.ParseReflection(data); err == nil {
+			for _, in := range list {
+				in.ID, in.Project, in.Source = "x", "x", forge.SourceReflection
+				if e := in.Validate(); e != nil {
+					t.Errorf("a proposal that is no intent was taken: %v", e)
+				}
+			}
 		}
 	})
 }

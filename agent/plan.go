@@ -42,18 +42,28 @@ func taskPlans(plans []Plan) ([]forge.TaskPlan, error) {
 			Context: p.Context, Complexity: forge.Complexity(p.Complexity), DependsOn: p.DependsOn, Item: p.Item,
 		})
 	}
-	return out, dependencies(out, index)
+	nodes := make([]node, len(out))
+	for i, p := range out {
+		nodes[i] = node{p.Name, p.DependsOn}
+	}
+	return out, dependencies("task", nodes, index)
 }
 
-// dependencies refuses unknown names and circles.
-func dependencies(plans []forge.TaskPlan, index map[string]int) error {
-	waits := make([]int, len(plans))
-	dependents := make([][]int, len(plans))
-	for i, p := range plans {
-		for _, name := range slices.Compact(slices.Sorted(slices.Values(p.DependsOn))) {
+// node is a task or part, and what it depends on.
+type node struct {
+	name      string
+	dependsOn []string
+}
+
+// dependencies refuses unknown names and circles. what is one of them, for the error.
+func dependencies(what string, nodes []node, index map[string]int) error {
+	waits := make([]int, len(nodes))
+	dependents := make([][]int, len(nodes))
+	for i, n := range nodes {
+		for _, name := range slices.Compact(slices.Sorted(slices.Values(n.dependsOn))) {
 			on, ok := index[name]
 			if !ok {
-				return invalid("task %q depends on %q, which is no task of this answer", p.Name, name)
+				return invalid("%s %q depends on %q, which is no %s of this answer", what, n.name, name, what)
 			}
 			waits[i]++
 			dependents[on] = append(dependents[on], i)
@@ -75,8 +85,8 @@ func dependencies(plans []forge.TaskPlan, index map[string]int) error {
 			}
 		}
 	}
-	if started < len(plans) {
-		return invalid("the tasks' depends_on form a circle")
+	if started < len(nodes) {
+		return invalid("the depends_on of each %s form a circle", what)
 	}
 	return nil
 }

@@ -49,7 +49,12 @@ func wrong(call *Call, out *Outcome, err error) *Failure {
 		return invalid("there is none in the form of the schema; it said: %s", short(out.Text))
 	}
 	if spec := Spec(call.Role); spec.Check != nil {
-		return AsFailure(spec.Check(out.Answer))
+		if err := spec.Check(out.Answer); err != nil {
+			return AsFailure(err)
+		}
+	}
+	if call.Check != nil {
+		return AsFailure(call.Check(out.Answer))
 	}
 	return nil
 }

@@ -26,6 +26,13 @@ func outcome(answer string) agent.Outcome {
 
 func TestAnsweredMendsOnce(t *testing.T) {
 	const good, bad = `{"verdict": "approved", "issues": []}`, `{"verdict": "maybe"}`
+	const other = `{"verdict": "rejected", "issues": ["x"]}`
+	picky := func(answer []byte) error {
+		if string(answer) == good {
+			return agent.Fail(forge.FailInvalidOutput, "not this one")
+		}
+		return nil
+	}
 	limit := agent.Fail(forge.FailRateLimited, "slow down")
 	gone := agent.Fail(forge.FailLostSession, "no such session")
 	silent := agent.Fail(forge.FailInvalidOutput, "it said nothing")
@@ -47,6 +54,7 @@ func TestAnsweredMendsOnce(t *testing.T) {
 		{"wrong, then a limit", []turn{{outcome(bad), nil}, {outcome(""), limit}}, nil, forge.FailRateLimited, "maybe"},
 		{"a limit", []turn{{outcome(""), limit}}, nil, forge.FailRateLimited, ""},
 		{"no session to go on with", []turn{{homeless, nil}}, nil, forge.FailInvalidOutput, ""},
+		{"refused by the caller, then good", []turn{{outcome(good), nil}, {outcome(other), nil}}, func(c *agent.Call) { c.Check = picky }, "", "not this one"},
 		{"no schema", []turn{{outcome(bad), nil}}, func(c *agent.Call) { c.Schema = nil }, "", ""},
 		{"no money left", []turn{{outcome(bad), nil}}, func(c *agent.Call) { c.Limits.BudgetUSD = 1 }, forge.FailInvalidOutput, ""},
 		{"no time left", []turn{{outcome(bad), nil}}, func(c *agent.Call) { c.Limits.Wall = time.Second }, forge.FailInvalidOutput, ""},

@@ -48,7 +48,7 @@ const (
 // RoleSpec is what every call of a role has in common.
 type RoleSpec struct {
 	Role   Role
-	Step   forge.Step // that makes such calls, and whose time-out they have
+	Step   forge.Step // that makes such calls
 	Model  ModelClass
 	Tools  ToolSet
 	Schema []byte                    // of its answer; nil if any text will do
@@ -61,17 +61,17 @@ func (s *RoleSpec) ReadOnly() bool { return s.Tools != ToolsWrite }
 // roles is the one place that says what a role is.
 var roles = []RoleSpec{
 	{Role: RoleAnalyze, Step: forge.StepAnalyze, Model: ModelTriageDeep, Tools: ToolsRead, Schema: AnalysisSchema, Check: checkAnalysis},
-	{Role: RoleArchitect, Step: forge.StepAnalyze, Model: ModelTriageDeep, Tools: ToolsRead, Schema: AnalysisSchema, Check: checkAnalysis},
+	{Role: RoleArchitect, Step: forge.StepArchitect, Model: ModelTriageDeep, Tools: ToolsRead, Schema: ArchitectSchema, Check: checkArchitect},
 	{Role: RoleIntake, Step: forge.StepAnalyze, Model: ModelTriageDeep, Tools: ToolsRead},
 	{Role: RoleImplement, Step: forge.StepImplement, Model: ModelDefault, Tools: ToolsWrite, Schema: ImplementationSchema, Check: checkImplementation},
 	{Role: RoleExecute, Step: forge.StepImplement, Model: ModelDefault, Tools: ToolsWrite},
 	{Role: RoleReview, Step: forge.StepReview, Model: ModelDefault, Tools: ToolsRead, Schema: ReviewSchema, Check: checkReview},
 	{Role: RoleJudge, Step: forge.StepReview, Model: ModelDefault, Tools: ToolsNone},
-	{Role: RoleReflect, Step: forge.StepReflect, Model: ModelDefault, Tools: ToolsRead},
+	{Role: RoleReflect, Step: forge.StepReflect, Model: ModelDefault, Tools: ToolsRead, Schema: ReflectionSchema, Check: checkReflection},
 	{Role: RoleSummarize, Step: forge.StepReflect, Model: ModelDefault, Tools: ToolsNone},
-	{Role: RoleAbstract, Step: forge.StepReflect, Model: ModelDefault, Tools: ToolsRead},
-	{Role: RoleAudit, Step: forge.StepAnalyze, Model: ModelTriageDeep, Tools: ToolsRead},
-	{Role: RoleObserve, Step: forge.StepAnalyze, Model: ModelTriageDeep, Tools: ToolsRead},
+	{Role: RoleAbstract, Step: forge.StepAbstract, Model: ModelDefault, Tools: ToolsRead, Schema: AbstractionSchema, Check: checkAbstraction},
+	{Role: RoleAudit, Step: forge.StepAudit, Model: ModelTriageDeep, Tools: ToolsRead, Schema: AuditSchema, Check: checkAudit},
+	{Role: RoleObserve, Step: forge.StepObserve, Model: ModelTriageDeep, Tools: ToolsRead, Schema: ObservedSchema, Check: checkObserved},
 }
 
 // Roles returns all roles.
@@ -95,6 +95,34 @@ func Spec(role Role) RoleSpec {
 
 func checkAnalysis(answer []byte) error {
 	_, _, err := ParseAnalysis(answer)
+	return err
+}
+
+func checkArchitect(answer []byte) error {
+	a, _, err := ParseAnalysis(answer)
+	if err == nil && a.Insufficient != "" {
+		return invalid("nobody looks deeper after you; plan it, take it apart, or ask")
+	}
+	return err
+}
+
+func checkAudit(answer []byte) error {
+	_, err := ParseAudit(answer)
+	return err
+}
+
+func checkObserved(answer []byte) error {
+	_, _, err := ParseObserved(answer)
+	return err
+}
+
+func checkAbstraction(answer []byte) error {
+	_, _, err := ParseAbstraction(answer)
+	return err
+}
+
+func checkReflection(answer []byte) error {
+	_, _, err := ParseReflection(answer)
 	return err
 }
 

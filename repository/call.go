@@ -81,7 +81,7 @@ func (j *Job) configure(call *agent.Call, models config.Models) {
 	}
 	call.Limits.Wall = c.Timeouts.Review
 	switch spec.Step {
-	case forge.StepAnalyze:
+	case forge.StepAnalyze, forge.StepArchitect, forge.StepAudit, forge.StepObserve:
 		call.Limits.Wall = c.Timeouts.Analyze
 	case forge.StepImplement:
 		call.Limits.Wall = c.Timeouts.Implement
