@@ -89,6 +89,8 @@ func (c *comparison) fixed() {
 	}{
 		{"source", b.Source, m.Source},
 		{"parent", b.Parent, m.Parent},
+		{"depth", b.Depth, m.Depth},
+		{"generation", b.Generation, m.Generation},
 		{"depends_on", b.DependsOn, m.DependsOn},
 		{"criteria", b.Criteria, m.Criteria},
 		{"labels", b.Labels, m.Labels},
@@ -101,6 +103,9 @@ func (c *comparison) fixed() {
 		{"created_at", b.CreatedAt.Format(time.RFC3339Nano), m.CreatedAt.UTC().Format(time.RFC3339Nano)},
 		{"waiting", b.Waiting, m.Waiting}, // from here on: what changes by itself
 		{"reason", b.Reason, m.Reason},
+		{"children", b.Children, m.Children},
+		{"requester", b.Requester, m.Requester},
+		{"approver", b.Approver, m.Approver},
 		{"tasks", b.Tasks, m.Tasks},
 		{"plan", b.Plan, m.Plan},
 	} {

@@ -11,43 +11,50 @@ import (
 
 // intentDoc is intents/<id>.yaml. The order of the fields is that of the file.
 type intentDoc struct {
-	Title          string             `yaml:"title"`
-	Body           string             `yaml:"body"`
-	Type           string             `yaml:"type"`
-	Source         string             `yaml:"source"`
-	Risk           string             `yaml:"risk"`
-	Status         string             `yaml:"status"`
-	Waiting        string             `yaml:"waiting,omitempty"`
-	Reason         string             `yaml:"reason,omitempty"`
-	Parent         *string            `yaml:"parent"`
-	DependsOn      []string           `yaml:"depends_on,omitempty"`
-	Criteria       []string           `yaml:"criteria,omitempty"`
-	Labels         []string           `yaml:"labels,omitempty"`
-	Priority       int                `yaml:"priority,omitempty"`
-	Agent          string             `yaml:"agent,omitempty"`
-	BudgetUSD      float64            `yaml:"budget_usd,omitempty"`
-	Recipe         string             `yaml:"recipe,omitempty"`
-	With           map[string]string  `yaml:"with,omitempty"`
-	Origin         *originDoc         `yaml:"origin,omitempty"`
-	CreatedAt      time.Time          `yaml:"created_at"`
-	Clarifications []clarificationDoc `yaml:"clarifications"`
-	Tasks          []string           `yaml:"tasks,omitempty"`
-	Plan           string             `yaml:"plan,omitempty"`     // what an approval approves
-	Revision       int64              `yaml:"revision,omitempty"` // of this version; last, so that a torn copy has none
+	Title          string             `yaml:"title"`                                // one line; may be edited while the intent is proposed
+	Body           string             `yaml:"body"`                                 // what should change, and why; may be edited while the intent is proposed
+	Type           string             `yaml:"type" schema:"type"`                   // such as feature, fix, refactor, test, audit; empty until it is judged; may be edited while the intent is proposed
+	Source         string             `yaml:"source" schema:"source"`               // where it comes from
+	Risk           string             `yaml:"risk" schema:"risk"`                   // the highest of what was declared and what was judged; may be edited while the intent is proposed
+	Status         string             `yaml:"status" schema:"status"`               // may be set to approved when it waits for approval
+	Waiting        string             `yaml:"waiting,omitempty" schema:"waiting"`   // what it waits for a person to do
+	Reason         string             `yaml:"reason,omitempty"`                     // why it waits or failed
+	Parent         *string            `yaml:"parent" schema:"intent"`               // the intent that it is a part of
+	Depth          int                `yaml:"depth,omitempty"`                      // how many parents are above it
+	Generation     int                `yaml:"generation,omitempty"`                 // how many reflections lie between it and what a person or system wanted
+	Children       []string           `yaml:"children,omitempty" schema:"intent"`   // its parts
+	DependsOn      []string           `yaml:"depends_on,omitempty" schema:"intent"` // what has to be done before
+	Criteria       []string           `yaml:"criteria,omitempty"`                   // what has to hold in the end
+	Labels         []string           `yaml:"labels,omitempty"`                     // for people
+	Priority       int                `yaml:"priority,omitempty"`                   // for people
+	Agent          string             `yaml:"agent,omitempty"`                      // the back end, if not the project's
+	BudgetUSD      float64            `yaml:"budget_usd,omitempty"`                 // the most that it may cost, if not the project's
+	Recipe         string             `yaml:"recipe,omitempty"`                     // a recipe of pfl-forge.yaml
+	With           map[string]string  `yaml:"with,omitempty" schema:"scalar"`       // values of the recipe's parameters
+	Origin         *originDoc         `yaml:"origin,omitempty"`                     // who published it
+	Requester      string             `yaml:"requester,omitempty"`                  // who wanted it
+	Approver       string             `yaml:"approver,omitempty"`                   // who approved it
+	CreatedAt      time.Time          `yaml:"created_at"`                           // when it was submitted
+	Clarifications []clarificationDoc `yaml:"clarifications"`                       // questions; one without an answer makes it wait
+	Tasks          []string           `yaml:"tasks,omitempty" schema:"task"`        // what it was made of
+	Plan           string             `yaml:"plan,omitempty"`                       // what an approval approves
+	Revision       int64              `yaml:"revision,omitempty"`                   // of this version; last, so that a torn copy has none
 }
 
+// originDoc is who published an intent.
 type originDoc struct {
-	System  string `yaml:"system"`
-	EventID string `yaml:"event_id"`
-	Actor   string `yaml:"actor,omitempty"`
+	System  string `yaml:"system"`          // the publisher
+	EventID string `yaml:"event_id"`        // the publisher's own name of it; the same one is never a second intent
+	Actor   string `yaml:"actor,omitempty"` // the person or account behind it
 }
 
+// clarificationDoc is a question.
 type clarificationDoc struct {
-	Question         string   `yaml:"question"`
-	Context          string   `yaml:"context,omitempty"`
-	SuggestedAnswers []string `yaml:"suggested_answers,omitempty"`
-	Param            string   `yaml:"param,omitempty"`
-	Answer           *string  `yaml:"answer"`
+	Question         string   `yaml:"question"`                    // what has to be known
+	Context          string   `yaml:"context,omitempty"`           // what one should know to answer it
+	SuggestedAnswers []string `yaml:"suggested_answers,omitempty"` // others are allowed
+	Param            string   `yaml:"param,omitempty"`             // the recipe's parameter that the answer fills
+	Answer           *string  `yaml:"answer" schema:"scalar"`      // null: not answered yet; write the answer here
 }
 
 func intentDocOf(v *forge.View) intentDoc {
@@ -70,6 +77,11 @@ func intentDocOf(v *forge.View) intentDoc {
 	}
 	for _, c := range i.Clarifications {
 		d.Clarifications = append(d.Clarifications, clarificationDoc{c.Question, c.Context, c.SuggestedAnswers, c.Param, c.Answer})
+	}
+	d.Depth, d.Generation = i.Depth, i.Generation
+	d.Requester, d.Approver = v.Summary.Requester, v.Summary.Approver
+	for _, child := range v.Summary.Children {
+		d.Children = append(d.Children, string(child.ID))
 	}
 	for i := range v.Tasks {
 		d.Tasks = append(d.Tasks, string(v.Tasks[i].ID))

@@ -143,8 +143,8 @@ func TestEdits(t *testing.T) {
 	}
 }
 
-const knownKeys = "agent, body, budget_usd, clarifications, created_at, criteria, depends_on, labels, origin, parent, plan, " +
-	"priority, reason, recipe, revision, risk, source, status, tasks, title, type, waiting, with"
+const knownKeys = "agent, approver, body, budget_usd, children, clarifications, created_at, criteria, depends_on, depth, generation, " +
+	"labels, origin, parent, plan, priority, reason, recipe, requester, revision, risk, source, status, tasks, title, type, waiting, with"
 
 func TestEditsThatAreDecided(t *testing.T) {
 	d := newDesk(t)

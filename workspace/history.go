@@ -8,45 +8,50 @@ import (
 
 // historyDoc is knowledge/history/<intent>-<run>.yaml.
 type historyDoc struct {
-	IntentID      string           `yaml:"intent_id"`
-	Run           int              `yaml:"run"`
-	IntentType    string           `yaml:"intent_type"`
-	IntentRisk    string           `yaml:"intent_risk"`
-	Source        string           `yaml:"source"`
-	Title         string           `yaml:"title"`
+	IntentID      string           `yaml:"intent_id" schema:"intent"`
+	Run           int              `yaml:"run"`                       // of the intent, from 1
+	IntentType    string           `yaml:"intent_type" schema:"type"` // such as feature, fix, audit
+	IntentRisk    string           `yaml:"intent_risk" schema:"risk"`
+	Source        string           `yaml:"source" schema:"source"` // where the intent came from
+	Title         string           `yaml:"title"`                  // of the intent
 	Flow          flowDoc          `yaml:"flow"`
-	StepResults   []stepDoc        `yaml:"step_results"`
-	Outcome       string           `yaml:"outcome"`
+	StepResults   []stepDoc        `yaml:"step_results"` // every attempt of every step
+	Outcome       string           `yaml:"outcome" schema:"outcome"`
 	FailureReason string           `yaml:"failure_reason,omitempty"`
 	Observations  []observationDoc `yaml:"observations"`
-	CreatedAt     time.Time        `yaml:"created_at"`
+	StartedAt     *time.Time       `yaml:"started_at,omitempty"`
+	CreatedAt     time.Time        `yaml:"created_at"` // when it ended
 }
 
+// flowDoc is the way that a run took.
 type flowDoc struct {
-	Steps       []string        `yaml:"steps"`
-	Adjustments []adjustmentDoc `yaml:"adjustments"`
+	Steps       []string        `yaml:"steps" schema:"step"` // that ran, in their order, each once
+	Adjustments []adjustmentDoc `yaml:"adjustments"`         // where the runner left the template
 }
 
+// adjustmentDoc is a change of the way, and the rule behind it.
 type adjustmentDoc struct {
-	Rule   string    `yaml:"rule"`
-	TaskID string    `yaml:"task_id,omitempty"`
+	Rule   string    `yaml:"rule"`                            // its name
+	TaskID string    `yaml:"task_id,omitempty" schema:"task"` // empty: the whole intent
 	Detail string    `yaml:"detail,omitempty"`
 	At     time.Time `yaml:"at"`
 }
 
+// stepDoc is one attempt of a step.
 type stepDoc struct {
-	Step      string        `yaml:"step"`
-	TaskID    string        `yaml:"task_id,omitempty"`
-	Attempt   int           `yaml:"attempt"`
-	Outcome   string        `yaml:"outcome"`
+	Step      string        `yaml:"step" schema:"step"`
+	TaskID    string        `yaml:"task_id,omitempty" schema:"task"` // empty: the whole intent
+	Attempt   int           `yaml:"attempt"`                         // from 1
+	Outcome   string        `yaml:"outcome"`                         // ok, rejected, conflict, or why it failed
 	Duration  time.Duration `yaml:"duration"`
-	Agent     string        `yaml:"agent,omitempty"`
+	Agent     string        `yaml:"agent,omitempty"` // the back end
 	Model     string        `yaml:"model,omitempty"`
-	SessionID string        `yaml:"session_id,omitempty"`
+	SessionID string        `yaml:"session_id,omitempty"` // of the agent
 	Usage     usageDoc      `yaml:",inline"`
-	At        time.Time     `yaml:"at"`
+	At        time.Time     `yaml:"at"` // when it ended
 }
 
+// usageDoc is what agents consumed.
 type usageDoc struct {
 	InputTokens      int64   `yaml:"input_tokens,omitempty"`
 	OutputTokens     int64   `yaml:"output_tokens,omitempty"`
@@ -72,6 +77,9 @@ func historyDocOf(h *forge.History) historyDoc {
 		Flow:        flowDoc{Steps: texts(h.Flow), Adjustments: []adjustmentDoc{}},
 		StepResults: []stepDoc{}, Outcome: string(h.Outcome), FailureReason: h.FailureReason,
 		Observations: observationDocs(h.Observations), CreatedAt: h.CreatedAt.UTC(),
+	}
+	if !h.StartedAt.IsZero() {
+		d.StartedAt = new(h.StartedAt.UTC())
 	}
 	for i := range h.Adjustments {
 		a := &h.Adjustments[i]

@@ -3,6 +3,7 @@ package workspace
 import (
 	"slices"
 	"testing"
+	"time"
 
 	"github.com/pfl-forge/pfl-forge"
 )
@@ -34,6 +35,7 @@ func (j *journal) view(id forge.IntentID) (forge.View, bool) {
 func (j *journal) change(v *forge.View) {
 	j.seq++
 	v.Seq = j.seq
+	v.Summary.UpdatedAt = time.Unix(int64(j.seq), 0)
 }
 
 func (j *journal) decide(e forge.Event) forge.Ruling {

@@ -18,6 +18,7 @@ const (
 	intentsDir   = "intents"
 	workDir      = "work"
 	reviewsDir   = "reviews"
+	reportsDir   = "reports"
 	historyDir   = "knowledge/history"
 	keptDir      = "kept"
 	cacheDir     = "cache"
@@ -31,7 +32,7 @@ const (
 
 // folders are made by Open and must be real directories.
 var folders = []string{
-	draftsDir, importedDir, intentsDir, workDir, reviewsDir, "knowledge", historyDir,
+	draftsDir, importedDir, intentsDir, workDir, reviewsDir, reportsDir, "knowledge", historyDir,
 	keptDir, cacheDir, baseDir, stagingDir, replacedDir,
 }
 
@@ -46,6 +47,8 @@ func unflat(name string) string { return strings.ReplaceAll(name, "%", "/") }
 
 func intentFile(id forge.IntentID) string { return path.Join(intentsDir, string(id)+".yaml") }
 
+func reportFile(id forge.IntentID) string { return path.Join(reportsDir, string(id)+".md") }
+
 func baseFile(id forge.IntentID, revision int64) string {
 	return path.Join(baseDir, string(id), fmt.Sprintf("%d.yaml", revision))
 }
@@ -53,9 +56,9 @@ func baseFile(id forge.IntentID, revision int64) string {
 // ownerOf returns the intent that a file is about; empty for files that all
 // intents share.
 func ownerOf(rel string) forge.IntentID {
-	stem := strings.TrimSuffix(path.Base(rel), ".yaml")
+	stem := strings.TrimSuffix(path.Base(rel), path.Ext(rel))
 	switch path.Dir(rel) {
-	case intentsDir:
+	case intentsDir, reportsDir:
 		return forge.IntentID(stem)
 	case workDir, historyDir: // <intent>-NNN, <intent>-<run>
 		return forge.IntentID(cutLast(stem, "-"))

@@ -47,6 +47,9 @@ func targets(v *forge.View) ([]target, error) {
 			return nil, err
 		}
 	}
+	if v.Audit != nil {
+		list = append(list, target{rel: reportFile(v.Intent.ID), content: report(&v.Intent, v.Audit)})
+	}
 	for i := range v.History {
 		h := &v.History[i]
 		name := fmt.Sprintf("%s-%d.yaml", v.Intent.ID, h.Run)

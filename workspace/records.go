@@ -4,46 +4,62 @@ import (
 	"time"
 
 	"github.com/pfl-forge/pfl-forge"
+	"github.com/pfl-forge/pfl-forge/git"
 )
 
 // taskDoc is work/<task>.yaml.
 type taskDoc struct {
-	ID            string   `yaml:"id"`
-	IntentID      string   `yaml:"intent_id"`
-	Title         string   `yaml:"title"`
-	Status        string   `yaml:"status"`
-	Plan          string   `yaml:"plan"`
-	RelevantFiles []string `yaml:"relevant_files"`
-	Steps         []string `yaml:"implementation_steps"`
-	Context       string   `yaml:"context"`
-	Complexity    string   `yaml:"complexity"`
-	DependsOn     []string `yaml:"depends_on"`
-	Name          string   `yaml:"name,omitempty"`
-	Item          string   `yaml:"item,omitempty"`
-	Attempts      int      `yaml:"attempts"`
-	Base          string   `yaml:"base,omitempty"`
-	Head          string   `yaml:"head,omitempty"`
-	Commit        string   `yaml:"commit,omitempty"`
-	Failure       string   `yaml:"failure,omitempty"`
+	ID            string    `yaml:"id" schema:"task"`
+	IntentID      string    `yaml:"intent_id" schema:"intent"`
+	Title         string    `yaml:"title"` // one line
+	Status        string    `yaml:"status" schema:"task_status"`
+	Plan          string    `yaml:"plan"`                             // how it is to be done
+	RelevantFiles []string  `yaml:"relevant_files"`                   // what it is expected to be about
+	Steps         []string  `yaml:"implementation_steps"`             // one after the other
+	Context       string    `yaml:"context"`                          // what else one should know
+	Complexity    string    `yaml:"complexity" schema:"complexity"`   // picks the model
+	DependsOn     []string  `yaml:"depends_on" schema:"task"`         // tasks of the same intent that have to be done before
+	Name          string    `yaml:"name,omitempty"`                   // the recipe's name of it
+	Item          string    `yaml:"item,omitempty"`                   // the line of the recipe's each that it stands for
+	Write         *writeDoc `yaml:"write,omitempty"`                  // the file that it writes, without calling an agent
+	Attempts      int       `yaml:"attempts"`                         // implementations so far
+	Branch        string    `yaml:"branch,omitempty"`                 // that its agent works on, in its checkout
+	Base          string    `yaml:"base,omitempty" schema:"commit"`   // what head was made on
+	Head          string    `yaml:"head,omitempty" schema:"commit"`   // the last commit that was made
+	Commit        string    `yaml:"commit,omitempty" schema:"commit"` // on the base branch
+	Failure       string    `yaml:"failure,omitempty"`                // why it failed, or why it waits
+}
+
+// writeDoc is a whole file of the repository.
+type writeDoc struct {
+	Path    string `yaml:"path"`    // from the repository's root
+	Content string `yaml:"content"` // all of it
 }
 
 func taskDocOf(t *forge.Task) taskDoc {
-	return taskDoc{
+	d := taskDoc{
 		ID: string(t.ID), IntentID: string(t.IntentID), Title: t.Title, Status: string(t.Status), Plan: t.Plan,
 		RelevantFiles: t.RelevantFiles, Steps: t.Steps, Context: t.Context, Complexity: string(t.Complexity),
 		DependsOn: texts(t.DependsOn), Name: t.Name, Item: t.Item, Attempts: t.Attempts,
 		Base: t.Base, Head: t.Head, Commit: t.Commit, Failure: t.Failure,
 	}
+	if t.Attempts > 0 {
+		d.Branch = string(git.TaskBranch(git.Name(t.ID)))
+	}
+	if t.Write != nil {
+		d.Write = &writeDoc{t.Write.Path, t.Write.Content}
+	}
+	return d
 }
 
 // reviewDoc is reviews/<task>-<attempt>.yaml.
 type reviewDoc struct {
-	TaskID      string    `yaml:"task_id"`
-	Attempt     int       `yaml:"attempt"`
-	Head        string    `yaml:"head"`
-	Verdict     string    `yaml:"verdict"`
-	Issues      []string  `yaml:"issues"`
-	Suggestions []string  `yaml:"suggestions"`
+	TaskID      string    `yaml:"task_id" schema:"task"`
+	Attempt     int       `yaml:"attempt"`              // the implementation that was read
+	Head        string    `yaml:"head" schema:"commit"` // exactly the commit that was read
+	Verdict     string    `yaml:"verdict" schema:"verdict"`
+	Issues      []string  `yaml:"issues"`      // what a rejection rests on
+	Suggestions []string  `yaml:"suggestions"` // what could be better, also when it is approved
 	CreatedAt   time.Time `yaml:"created_at"`
 }
 
@@ -56,22 +72,24 @@ func reviewDocOf(r *forge.Review) reviewDoc {
 
 // observationDoc is an entry of observations.yaml.
 type observationDoc struct {
-	Content   string        `yaml:"content"`
-	Evidence  []evidenceDoc `yaml:"evidence"`
-	Source    string        `yaml:"source"`
-	IntentID  string        `yaml:"intent_id"`
-	Processed bool          `yaml:"processed"`
+	ID        string        `yaml:"id,omitempty"`         // unique within the project
+	Content   string        `yaml:"content"`              // what was noticed
+	Evidence  []evidenceDoc `yaml:"evidence"`             // what it rests on
+	Source    string        `yaml:"source" schema:"step"` // whose agent noticed it
+	IntentID  string        `yaml:"intent_id" schema:"intent"`
+	Processed bool          `yaml:"processed"` // a reflection has read it
 	CreatedAt time.Time     `yaml:"created_at"`
 }
 
+// evidenceDoc is what an observation rests on.
 type evidenceDoc struct {
-	Type string `yaml:"type"`
-	Ref  string `yaml:"ref"`
+	Type string `yaml:"type" schema:"evidence"`
+	Ref  string `yaml:"ref"` // a path, a skill, a record of the history
 }
 
 func observationDocOf(o *forge.Observation) observationDoc {
 	d := observationDoc{
-		Content: o.Content, Evidence: []evidenceDoc{}, Source: string(o.Source),
+		ID: o.ID, Content: o.Content, Evidence: []evidenceDoc{}, Source: string(o.Source),
 		IntentID: string(o.IntentID), Processed: o.Processed, CreatedAt: o.CreatedAt.UTC(),
 	}
 	for _, e := range o.Evidence {

@@ -7,8 +7,8 @@ import (
 	"github.com/pfl-forge/pfl-forge"
 )
 
-// removeStale removes the tasks and reviews that an intent does not have any
-// more, since it was analyzed again.
+// removeStale removes the tasks, reviews and the report that an intent does not
+// have any more, since it was analyzed again.
 func (w *Workspace) removeStale(id forge.IntentID, list []target) error {
 	present := make(map[string]bool, len(list))
 	for _, t := range list {
@@ -16,7 +16,7 @@ func (w *Workspace) removeStale(id forge.IntentID, list []target) error {
 	}
 	var stale []string
 	for rel := range w.index.owned[id] {
-		if dir := path.Dir(rel); !present[rel] && (dir == workDir || dir == reviewsDir) {
+		if dir := path.Dir(rel); !present[rel] && (dir == workDir || dir == reviewsDir || dir == reportsDir) {
 			stale = append(stale, rel)
 		}
 	}
@@ -46,7 +46,7 @@ func (w *Workspace) forget(rel string) error {
 // reads changes of them, so that they are written again.
 func (w *Workspace) notice() error {
 	there := map[string]bool{observations: w.exists(observations), stateFile: w.exists(stateFile)}
-	for _, dir := range []string{intentsDir, workDir, reviewsDir, historyDir} {
+	for _, dir := range []string{intentsDir, workDir, reviewsDir, reportsDir, historyDir} {
 		entries, err := w.list(dir)
 		if err != nil {
 			return err

@@ -3,54 +3,105 @@ package workspace
 import (
 	"bytes"
 	"cmp"
+	"fmt"
+	"path"
 	"reflect"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/pfl-forge/pfl-forge"
 	"github.com/pfl-forge/pfl-forge/internal/strictyaml"
 )
 
-// stateDoc is an entry of state.yaml.
+// stateFormat is the version of the format of state.yaml.
+const stateFormat = 2
+
+// stateHead is what state.yaml begins with.
+var stateHead = fmt.Sprintf("format: %d\nintents:", stateFormat)
+
+// stateDoc is state.yaml: every intent and its tasks at a glance.
 type stateDoc struct {
-	ID        string    `yaml:"id"`
+	Format  int         `yaml:"format"`  // of this file
+	Intents []intentRow `yaml:"intents"` // sorted by id
+}
+
+// intentRow is an intent as lists show it.
+type intentRow struct {
+	ID        string    `yaml:"id" schema:"intent"`
 	Title     string    `yaml:"title"`
-	Type      string    `yaml:"type,omitempty"`
-	Source    string    `yaml:"source"`
-	Risk      string    `yaml:"risk,omitempty"`
-	Status    string    `yaml:"status"`
-	Waiting   string    `yaml:"waiting,omitempty"`
-	Reason    string    `yaml:"reason,omitempty"`
-	Activity  string    `yaml:"activity,omitempty"`
+	Type      string    `yaml:"type,omitempty" schema:"type"`
+	Source    string    `yaml:"source" schema:"source"`
+	Risk      string    `yaml:"risk,omitempty" schema:"risk"`
+	Status    string    `yaml:"status" schema:"status"`
+	Waiting   string    `yaml:"waiting,omitempty" schema:"waiting"` // what it waits for a person to do
+	Reason    string    `yaml:"reason,omitempty"`                   // why it waits or failed
+	Activity  string    `yaml:"activity,omitempty"`                 // what goes on
 	Priority  int       `yaml:"priority,omitempty"`
-	Run       int       `yaml:"run,omitempty"`
-	Tasks     []taskRow `yaml:"tasks"`
+	Run       int       `yaml:"run,omitempty"`                      // from 1
+	Parent    string    `yaml:"parent,omitempty" schema:"intent"`   // the intent that it is a part of
+	Children  []string  `yaml:"children,omitempty" schema:"intent"` // its parts
+	Requester string    `yaml:"requester,omitempty"`                // who wanted it
+	Approver  string    `yaml:"approver,omitempty"`                 // who approved it
+	Tasks     []taskRow `yaml:"tasks"`                              // all of them
 	Usage     usageDoc  `yaml:",inline"`
 	CreatedAt time.Time `yaml:"created_at"`
-	UpdatedAt time.Time `yaml:"updated_at"`
+	UpdatedAt time.Time `yaml:"updated_at"` // when something was decided last
 }
 
+// taskRow is a task as lists show it.
 type taskRow struct {
-	ID      string `yaml:"id"`
-	Title   string `yaml:"title"`
-	Status  string `yaml:"status"`
-	Step    string `yaml:"step,omitempty"`
-	Attempt int    `yaml:"attempt,omitempty"`
-	Detail  string `yaml:"detail,omitempty"`
+	ID       string       `yaml:"id" schema:"task"`
+	Title    string       `yaml:"title"`
+	Status   string       `yaml:"status" schema:"task_status"`
+	Step     string       `yaml:"step,omitempty" schema:"step"` // under way
+	Attempt  int          `yaml:"attempt,omitempty"`            // the implementation, from 1
+	Detail   string       `yaml:"detail,omitempty"`             // why it failed or waits
+	Paused   bool         `yaml:"paused,omitempty"`             // by a person
+	Overlaps []overlapDoc `yaml:"overlaps,omitempty"`           // tasks under way that it does not merge with
 }
 
-func stateDocOf(s *forge.Summary) stateDoc {
-	d := stateDoc{
+// overlapDoc is a task that another one does not merge with.
+type overlapDoc struct {
+	TaskID string   `yaml:"task_id" schema:"task"`
+	Files  []string `yaml:"files"` // in conflict
+}
+
+func intentRowOf(s *forge.Summary, tasks []taskRow) intentRow {
+	d := intentRow{
 		ID: string(s.Key.Intent), Title: s.Title, Type: s.Type, Source: string(s.Source), Risk: string(s.Risk),
 		Status: string(s.Status), Waiting: string(s.Waiting), Reason: s.Reason, Activity: s.Activity,
-		Priority: s.Priority, Run: s.Run, Tasks: []taskRow{}, Usage: usageDocOf(s.Usage),
+		Priority: s.Priority, Run: s.Run, Parent: string(s.Parent), Requester: s.Requester, Approver: s.Approver,
+		Tasks: []taskRow{}, Usage: usageDocOf(s.Usage),
 		CreatedAt: s.CreatedAt.UTC(), UpdatedAt: s.UpdatedAt.UTC(),
 	}
-	for i := range s.Tasks {
-		t := &s.Tasks[i]
-		d.Tasks = append(d.Tasks, taskRow{string(t.ID), t.Title, string(t.Status), string(t.Step), t.Attempt, t.Detail})
+	for _, child := range s.Children {
+		d.Children = append(d.Children, string(child.ID))
 	}
+	rows := map[string]taskRow{}
+	for _, t := range tasks {
+		rows[t.ID] = t
+	}
+	for i := range s.Tasks { // knows better than the files
+		t := taskRowOf(&s.Tasks[i])
+		rows[t.ID] = t
+	}
+	for _, t := range rows {
+		d.Tasks = append(d.Tasks, t)
+	}
+	slices.SortFunc(d.Tasks, func(a, b taskRow) int { return cmp.Or(len(a.ID)-len(b.ID), cmp.Compare(a.ID, b.ID)) })
 	return d
+}
+
+func taskRowOf(t *forge.TaskSummary) taskRow {
+	row := taskRow{
+		ID: string(t.ID), Title: t.Title, Status: string(t.Status), Step: string(t.Step),
+		Attempt: t.Attempt, Detail: t.Detail, Paused: t.Paused,
+	}
+	for _, o := range t.Overlaps {
+		row.Overlaps = append(row.Overlaps, overlapDoc{string(o.TaskID), o.Files})
+	}
+	return row
 }
 
 // overview remembers each entry of state.yaml with its encoding, because few
@@ -58,9 +109,20 @@ func stateDocOf(s *forge.Summary) stateDoc {
 type overview map[forge.IntentID]overviewEntry
 
 type overviewEntry struct {
-	summary forge.Summary
+	updated string
+	summary *forge.Summary // nil: not known, since the last run wrote it
 	text    []byte
 }
+
+// shows reports whether the entry is of this summary.
+func (e *overviewEntry) shows(s *forge.Summary) bool {
+	if e.summary == nil {
+		return e.updated == stamp(s.UpdatedAt)
+	}
+	return reflect.DeepEqual(e.summary, s)
+}
+
+func stamp(t time.Time) string { return t.UTC().Format(time.RFC3339Nano) }
 
 // StateWritten reports whether state.yaml is as WriteState left it, as far as
 // Edits saw.
@@ -70,8 +132,8 @@ func (w *Workspace) StateWritten() bool {
 	return w.settled[stateFile] != (digest{})
 }
 
-// WriteState writes state.yaml: every intent and its tasks, sorted by id. A
-// lane's summary is left out.
+// WriteState writes state.yaml: every intent and all its tasks, sorted by id,
+// after the files of the intents were written. A lane's summary is left out.
 func (w *Workspace) WriteState(summaries []forge.Summary) ([]Problem, error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -85,27 +147,79 @@ func (w *Workspace) WriteState(summaries []forge.Summary) ([]Problem, error) {
 func (w *Workspace) state(summaries []forge.Summary) ([]byte, error) {
 	sorted := slices.DeleteFunc(slices.Clone(summaries), func(s forge.Summary) bool { return s.Key.IsLane() })
 	slices.SortFunc(sorted, func(a, b forge.Summary) int { return cmp.Compare(a.Key.Intent, b.Key.Intent) })
+	if w.overview == nil {
+		w.overview = w.lastOverview()
+	}
 	next := make(overview, len(sorted))
 	var b bytes.Buffer
-	b.WriteString("intents:")
+	b.WriteString(stateHead)
 	if len(sorted) == 0 {
 		b.WriteString(" []")
 	}
 	b.WriteString("\n")
 	for _, s := range sorted {
 		e, ok := w.overview[s.Key.Intent]
-		if !ok || !reflect.DeepEqual(e.summary, s) {
-			text, err := strictyaml.Encode([]stateDoc{stateDocOf(&s)})
+		if !ok || !e.shows(&s) {
+			text, err := strictyaml.Encode([]intentRow{intentRowOf(&s, w.taskRows(s.Key.Intent))})
 			if err != nil {
 				return nil, err
 			}
-			e = overviewEntry{s, indent(text)}
+			e.text = indent(text)
 		}
+		e.updated, e.summary = stamp(s.UpdatedAt), &s
 		next[s.Key.Intent] = e
 		b.Write(e.text)
 	}
 	w.overview = next
 	return b.Bytes(), nil
+}
+
+// lastOverview reads the entries that the last run wrote.
+func (w *Workspace) lastOverview() overview {
+	out := overview{}
+	data, _, err := w.read(stateFile, maxNotesBytes)
+	text, ok := strings.CutPrefix(string(data), stateHead+"\n")
+	if err != nil || !ok || !w.index.ours(stateFile, digestOf(data)) {
+		return out
+	}
+	const mark = "  - id: "
+	for _, entry := range strings.Split("\n"+text, "\n"+mark)[1:] {
+		entry = strings.TrimSuffix(entry, "\n")
+		id, _, _ := strings.Cut(entry, "\n")
+		_, updated, _ := strings.Cut(entry, "\n    updated_at: ")
+		out[forge.IntentID(strings.Trim(id, `"`))] = overviewEntry{updated: updated, text: []byte(mark + entry + "\n")}
+	}
+	return out
+}
+
+// taskRows returns the tasks of an intent as its files show them.
+func (w *Workspace) taskRows(id forge.IntentID) []taskRow {
+	if rows, ok := w.tasks[id]; ok {
+		return rows
+	}
+	var rows []taskRow
+	for rel := range w.index.owned[id] {
+		var d taskDoc
+		data, _, err := w.read(rel, maxNotesBytes)
+		if path.Dir(rel) != workDir || err != nil || !w.index.ours(rel, digestOf(data)) {
+			continue
+		}
+		if _, err := strictyaml.Decode(data, &d, strictyaml.Options{MaxBytes: maxNotesBytes}); err == nil {
+			rows = append(rows, taskRow{ID: d.ID, Title: d.Title, Status: d.Status})
+		}
+	}
+	w.tasks[id] = rows
+	return rows
+}
+
+// noteTasks remembers the tasks of an intent for state.yaml.
+func (w *Workspace) noteTasks(v *forge.View) {
+	rows := make([]taskRow, 0, len(v.Tasks))
+	for i := range v.Tasks {
+		t := &v.Tasks[i]
+		rows = append(rows, taskRow{ID: string(t.ID), Title: t.Title, Status: string(t.Status)})
+	}
+	w.tasks[v.Intent.ID] = rows
 }
 
 // indent moves a block of YAML to the right. Blank lines of texts stay blank.

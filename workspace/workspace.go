@@ -37,13 +37,14 @@ type Workspace struct {
 
 	mu       sync.Mutex
 	index    *index
-	settled  map[string]digest    // what is known to be in place, by path
-	imported map[string]digest    // a person's version whose events were decided
-	refusals map[string]refusal   // a person's version whose events were refused
-	seen     map[string]signature // files that held what we wrote, when last read
-	replaced []swappedOut         // oldest first
-	notes    *notebook            // observations.yaml; nil until first needed
-	overview overview             // state.yaml
+	settled  map[string]digest            // what is known to be in place, by path
+	imported map[string]digest            // a person's version whose events were decided
+	refusals map[string]refusal           // a person's version whose events were refused
+	seen     map[string]signature         // files that held what we wrote, when last read
+	replaced []swappedOut                 // oldest first
+	notes    *notebook                    // observations.yaml; nil until first needed
+	overview overview                     // state.yaml; nil until first needed
+	tasks    map[forge.IntentID][]taskRow // for state.yaml
 
 	settle  time.Duration
 	linger  time.Duration
@@ -66,6 +67,7 @@ func Open(root string, opts Options) (*Workspace, error) {
 		imported: map[string]digest{},
 		refusals: map[string]refusal{},
 		seen:     map[string]signature{},
+		tasks:    map[forge.IntentID][]taskRow{},
 		settle:   settleTime,
 		linger:   replacedTime,
 		reached:  func(string) {},

@@ -32,6 +32,7 @@ func (w *Workspace) Write(v forge.View) ([]Problem, error) {
 	if _, err := forge.ParseIntentID(string(id)); err != nil {
 		return nil, err
 	}
+	w.noteTasks(&v)
 	list, err := targets(&v)
 	if err != nil {
 		return nil, err

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/pfl-forge/pfl-forge"
@@ -25,14 +26,49 @@ func (d *desk) projection() map[string]string {
 	return all
 }
 
+// whole is the sample with a value in every field that files show.
+func whole() forge.View {
+	v := sample()
+	v.Intent.Parent, v.Intent.Depth, v.Intent.Generation = "sign-in", 1, 1
+	v.Intent.Criteria, v.Intent.Priority, v.Intent.Agent, v.Intent.BudgetUSD = []string{"all forms check"}, 2, "claude", 1.5
+	v.Summary.Parent, v.Summary.Requester, v.Summary.Approver = "sign-in", "ada", "grace"
+	v.Summary.Children = []forge.ChildSummary{{ID: "fix-login-form", Title: "The form", Status: forge.StatusExecuting}}
+	v.Summary.Tasks[0].Paused = true
+	v.Summary.Tasks[0].Overlaps = []forge.Overlap{{TaskID: "other-002", Files: []string{"login.go"}}}
+	v.Tasks[0].DependsOn, v.Tasks[0].Failure = []forge.TaskID{"fix-login-002"}, "paused"
+	v.Tasks = append(v.Tasks, forge.Task{
+		ID: "fix-login-002", IntentID: "fix-login", Title: "Record the skill", Status: forge.TaskDone, Attempts: 1,
+		Write: &forge.FileWrite{Path: ".claude/skills/forms/SKILL.md", Content: "---\nname: forms\n---\n"}, Commit: "cccc",
+	})
+	v.Observations[0].ID, v.Observations[0].Processed = "fix-login-1-1", true
+	v.History[0].Observations[0].ID = "fix-login-1-2"
+	v.History[0].StartedAt = v.History[0].CreatedAt.Add(-time.Minute)
+	v.Audit = &forge.Audit{
+		Summary: "The login is checked by hand.",
+		Areas: []forge.AuditArea{
+			{Name: "Design", Summary: "Two forms.", Findings: []forge.Finding{
+				{Title: "A name", Severity: forge.RiskLow},
+				{
+					Title: "Two forms check\nthe same", Detail: "By hand.\n\nTwice.\x1b[31m", Severity: forge.RiskHigh,
+					Evidence: []forge.Evidence{{Type: forge.EvidenceFile, Ref: "login.go"}, {Type: forge.EvidenceDecision, Ref: "a `word`"}},
+				},
+			}},
+			{Name: "debt", Findings: []forge.Finding{{Title: "An old library", Severity: forge.RiskMed}}},
+			{Name: "speed|size", Summary: "Enough."},
+		},
+	}
+	return v
+}
+
 func TestFiles(t *testing.T) {
 	d := newDesk(t)
-	v := sample()
+	v := whole()
 	if problems := d.write(v); len(problems) > 0 {
 		t.Fatal(problems)
 	}
 	second := v.Summary
 	second.Key.Intent, second.Tasks, second.Waiting, second.Plan = "add-tests", nil, "", ""
+	second.Parent, second.Children = "", nil
 	if _, err := d.WriteState([]forge.Summary{v.Summary, {Key: forge.Key{Project: "demo"}}, second}); err != nil {
 		t.Fatal(err)
 	}
@@ -58,8 +94,8 @@ func TestFiles(t *testing.T) {
 		t.Errorf("files (-want +got):\n%s", diff)
 	}
 	names := []string{
-		"intents/fix-login.yaml", "knowledge/history/fix-login-1.yaml", "observations.yaml",
-		"reviews/fix-login-001-1.yaml", "state.yaml", "work/fix-login-001.yaml",
+		"intents/fix-login.yaml", "knowledge/history/fix-login-1.yaml", "observations.yaml", "reports/fix-login.md",
+		"reviews/fix-login-001-1.yaml", "state.yaml", "work/fix-login-001.yaml", "work/fix-login-002.yaml",
 	}
 	var have []string
 	for name := range got {
