@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/nats-io/nats.go/jetstream"
@@ -90,7 +91,8 @@ func (b *Bus) ensureConsumer(ctx context.Context, src source) (jetstream.Consume
 	if err == nil {
 		have := cons.CachedInfo().Config
 		if have.MaxAckPending == src.config.MaxAckPending && have.AckWait == src.config.AckWait &&
-			have.FilterSubject == src.config.FilterSubject && have.InactiveThreshold == src.config.InactiveThreshold {
+			have.FilterSubject == src.config.FilterSubject && slices.Equal(have.FilterSubjects, src.config.FilterSubjects) &&
+			have.InactiveThreshold == src.config.InactiveThreshold {
 			return cons, nil
 		}
 	} else if !errors.Is(err, jetstream.ErrConsumerNotFound) {

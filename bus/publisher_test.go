@@ -1,0 +1,290 @@
+package bus_test
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/nats-io/nats.go/jetstream"
+
+	forge "github.com/pfl-forge/pfl-forge"
+	"github.com/pfl-forge/pfl-forge/bus"
+	"github.com/pfl-forge/pfl-forge/bus/bustest"
+)
+
+// book writes the journal of an intent.
+type book struct {
+	t   testing.TB
+	bus *bus.Bus
+	key forge.Key
+	seq uint64
+	now forge.Summary
+}
+
+func newBook(t testing.TB, b *bus.Bus, id forge.IntentID) *book {
+	t.Helper()
+	k := &book{t: t, bus: b, key: forge.Key{Project: "shop", Intent: id}}
+	k.now = forge.Summary{Key: k.key, Title: string(id), Status: forge.StatusProposed, Source: forge.SourceSystem, Run: 1}
+	k.write(forge.Event{ID: "s", To: k.key, Submit: &forge.Submit{Intent: forge.Intent{
+		ID: id, Project: "shop", Title: string(id), Body: "b", Source: forge.SourceSystem, Origin: forge.Origin{System: "ci", EventID: "e-" + string(id)},
+	}}})
+	return k
+}
+
+// write appends a record with the present summary.
+func (k *book) write(ev forge.Event) {
+	k.t.Helper()
+	k.now.UpdatedAt = time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
+	seq, err := k.bus.Append(k.t.Context(), k.key, k.seq, forge.Record{Events: []forge.Event{ev}, Summary: k.now})
+	if err != nil {
+		k.t.Fatal(err)
+	}
+	k.seq = seq
+}
+
+// become appends a record after a change of the summary.
+func (k *book) become(change func(*forge.Summary)) {
+	k.t.Helper()
+	change(&k.now)
+	k.write(forge.Event{ID: fmt.Sprint(k.seq), To: k.key, Edit: &forge.Edit{}})
+}
+
+func (k *book) task(status forge.TaskStatus) []forge.TaskSummary {
+	return []forge.TaskSummary{{ID: forge.NewTaskID(k.key.Intent, 1), Title: "one", Status: status}}
+}
+
+// tellChanges runs a publisher until what it returns is called.
+func tellChanges(t testing.TB, b *bus.Bus) (stop func()) {
+	t.Helper()
+	ctx, cancel := context.WithCancel(context.Background())
+	var running sync.WaitGroup
+	running.Go(func() { b.PublishChanges(ctx) })
+	stop = func() { cancel(); running.Wait() }
+	t.Cleanup(stop)
+	return stop
+}
+
+// published waits for n messages of FORGE_EVENTS, and returns all of them.
+func published(ctx context.Context, t testing.TB, s *bustest.Server, n uint64) (list []*jetstream.RawStreamMsg) {
+	t.Helper()
+	js, err := jetstream.New(raw(t, s))
+	if err != nil {
+		t.Fatal(err)
+	}
+	stream, err := js.Stream(ctx, "FORGE_EVENTS")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var last uint64
+	poll(ctx, t, func() bool {
+		info, err := stream.Info(ctx)
+		if err == nil {
+			last = info.State.LastSeq
+		}
+		return err == nil && last >= n
+	})
+	for seq := uint64(1); seq <= last; seq++ {
+		m, err := stream.GetMsg(ctx, seq)
+		if err != nil {
+			t.Fatal(err)
+		}
+		list = append(list, m)
+	}
+	return list
+}
+
+func whats(list []*jetstream.RawStreamMsg) (names []string) {
+	for _, m := range list {
+		names = append(names, strings.TrimPrefix(m.Subject, "forge.event.shop."))
+	}
+	return names
+}
+
+// life takes an intent through everything that is told.
+func (k *book) life() []string {
+	k.become(func(s *forge.Summary) { s.Activity = "analyzing" }) // nothing that is told
+	k.become(func(s *forge.Summary) { s.Waiting = forge.WaitingClarification })
+	k.become(func(s *forge.Summary) { s.Waiting = "" })
+	k.become(func(s *forge.Summary) { s.TaskCount, s.Plan, s.Waiting = 2, "p1", forge.WaitingApproval })
+	k.become(func(s *forge.Summary) { s.Plan = "p2" })
+	k.become(func(s *forge.Summary) { s.Status, s.Waiting = forge.StatusExecuting, "" })
+	k.become(func(s *forge.Summary) { s.Tasks = k.task(forge.TaskImplementing) })
+	k.become(func(s *forge.Summary) { s.Tasks = k.task(forge.TaskFailed) })
+	k.become(func(s *forge.Summary) { s.Status, s.Waiting = forge.StatusBlocked, forge.WaitingFailed })
+	k.become(func(s *forge.Summary) {
+		s.Run, s.Status, s.Waiting, s.Tasks = 2, forge.StatusExecuting, "", k.task(forge.TaskImplementing)
+	})
+	k.become(func(s *forge.Summary) { s.Waiting = forge.WaitingBudget })
+	k.become(func(s *forge.Summary) { s.Waiting, s.Tasks, s.TasksDone, s.Status = "", nil, 1, forge.StatusDone })
+	k.become(func(s *forge.Summary) { s.Settled = true })
+	var want []string
+	for _, w := range []bus.What{
+		bus.WhatSubmitted, bus.WhatWaiting, bus.WhatResumed, bus.WhatPlanned, bus.WhatWaiting, bus.WhatPlanned, bus.WhatWaiting,
+		bus.WhatApproved, bus.WhatExecuting, bus.WhatTaskFailed, bus.WhatBlocked, bus.WhatResumed, bus.WhatExecuting, bus.WhatWaiting,
+		bus.WhatTaskDone, bus.WhatDone,
+	} {
+		want = append(want, string(k.key.Intent)+"."+string(w))
+	}
+	return want
+}
+
+func TestChangesAreTold(t *testing.T) {
+	ctx := within(t)
+	s := bustest.StartServer(t)
+	b := s.Connect(t)
+	tellChanges(t, b)
+	want := newBook(t, b, "a").life()
+	list := published(ctx, t, s, uint64(len(want)))
+	if diff := cmp.Diff(want, whats(list)); diff != "" {
+		t.Fatal(diff)
+	}
+	var got map[string]any
+	if err := json.Unmarshal(list[9].Data, &got); err != nil {
+		t.Fatal(err)
+	}
+	at := "2026-01-02T03:04:05Z"
+	if diff := cmp.Diff(map[string]any{
+		"specversion": "1.0", "id": "shop/a/9/0-task-failed", "source": "/pfl-forge/shop", "type": "io.pfl-forge.intent.task-failed.v1",
+		"subject": "a", "time": at, "datacontenttype": "application/json",
+		"data": map[string]any{
+			"project": "shop", "intent": "a", "title": "a", "source": "system", "status": "executing", "activity": "analyzing", "plan": "p2", "run": 1.0,
+			"tasks": 2.0, "tasks_done": 0.0, "cost_usd": 0.0, "created_at": "0001-01-01T00:00:00Z", "updated_at": at,
+			"origin": map[string]any{"system": "ci", "event_id": "e-a"},
+			"task":   map[string]any{"id": "a-001", "title": "one", "status": "failed"},
+		},
+	}, got); diff != "" {
+		t.Error(diff)
+	}
+	if ct := list[9].Header.Get("Content-Type"); ct != "application/cloudevents+json" {
+		t.Errorf("content type %q", ct)
+	}
+}
+
+// Publishers come and go, two at a time, and the server restarts: what they tell is
+// complete, in order, and nothing is told twice.
+func TestChangesAreToldOnce(t *testing.T) {
+	ctx := within(t)
+	s := bustest.StartServer(t)
+	b, other := s.Connect(t), s.Connect(t)
+	want := map[string][]string{}
+	total := 0
+	stops := []func(){tellChanges(t, b)}
+	for i := range 12 {
+		k := newBook(t, b, forge.IntentID(fmt.Sprintf("i%d", i)))
+		want[string(k.key.Intent)] = k.life()
+		total += len(want[string(k.key.Intent)])
+		switch i % 4 {
+		case 0:
+			stops = append(stops, tellChanges(t, other))
+		case 1:
+			stops[0]()
+			stops = stops[1:]
+		case 2:
+			stops = append(stops, tellChanges(t, b))
+		case 3:
+			if i == 7 {
+				s.Restart(t)
+			}
+			stops[0]()
+			stops = stops[1:]
+		}
+	}
+	list := published(ctx, t, s, uint64(total))
+	if len(list) != total {
+		t.Errorf("%d changes are told, want %d", len(list), total)
+	}
+	for id, each := range want {
+		var got []string
+		for _, w := range whats(list) {
+			if strings.HasPrefix(w, id+".") {
+				got = append(got, w)
+			}
+		}
+		if !slices.Equal(got, each) {
+			t.Errorf("%s: %v", id, cmp.Diff(each, got))
+		}
+	}
+	ids := map[string]bool{}
+	for _, m := range list {
+		ids[m.Header.Get("Nats-Msg-Id")] = true
+	}
+	if len(ids) != total {
+		t.Errorf("%d ids for %d changes", len(ids), total)
+	}
+}
+
+// A publisher that ends tells first what was decided before.
+func TestLastChangesAreTold(t *testing.T) {
+	ctx := within(t)
+	s := bustest.StartServer(t)
+	b := s.Connect(t)
+	stop := tellChanges(t, b)
+	published(ctx, t, s, uint64(len(newBook(t, b, "first").life()))) // it is at work
+	total := 0
+	for i := range 20 {
+		total += len(newBook(t, b, forge.IntentID(fmt.Sprintf("i%d", i))).life())
+	}
+	stop()
+	js, err := jetstream.New(raw(t, s))
+	if err != nil {
+		t.Fatal(err)
+	}
+	stream, err := js.Stream(ctx, "FORGE_EVENTS")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := stream.CachedInfo().State.Msgs; got != uint64(total+16) {
+		t.Errorf("%d changes are told, want %d", got, total+16)
+	}
+}
+
+// A follower gets what changes while it is away, once.
+func TestFollowers(t *testing.T) {
+	ctx := within(t)
+	b := bustest.Start(t)
+	tellChanges(t, b)
+	cfg := bus.FollowerConfig{Name: "chat", Whats: []bus.What{bus.WhatDone, bus.WhatBlocked}}
+	if err := b.AddFollower(ctx, cfg); err != nil {
+		t.Fatal(err)
+	}
+	newBook(t, b, "a").life()
+	var got []string
+	for range 2 {
+		following, stop := context.WithCancel(ctx)
+		err := b.FollowChanges(following, cfg, func(told *bus.Told) {
+			if len(got) == 3 {
+				t.Error("one more came")
+			}
+			got = append(got, told.ID+" "+string(told.What)+" "+string(told.Status)+" "+told.Origin.EventID)
+			if err := told.Done(); err != nil {
+				t.Error(err)
+			}
+			if len(got) > 1 {
+				stop()
+			}
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		newBook(t, b, forge.IntentID(fmt.Sprint("b", len(got))))
+		if len(got) == 2 {
+			k := newBook(t, b, "c")
+			k.become(func(s *forge.Summary) { s.Status = forge.StatusDone })
+		}
+	}
+	want := []string{"shop/a/10/0-blocked blocked blocked e-a", "shop/a/13/1-done done done e-a", "shop/c/17/0-done done done e-c"}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Error(diff)
+	}
+	for _, bad := range []bus.FollowerConfig{{Name: ""}, {Name: "a.b"}, {Name: "a", Whats: []bus.What{"exploded"}}} {
+		if err := b.AddFollower(ctx, bad); err == nil {
+			t.Errorf("%+v was added", bad)
+		}
+	}
+}
