@@ -72,7 +72,7 @@ type Result struct {
 // Machine returns the key of the machine that decides on the result:
 // integrations and reflections belong to the lane, everything else to the intent.
 func (r *Result) Machine() Key {
-	if r.Attempt.Step == StepIntegrate {
+	if r.Attempt.Step == StepIntegrate || r.Attempt.Step == StepReflect {
 		return r.To.Lane()
 	}
 	return r.To

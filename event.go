@@ -156,7 +156,8 @@ type Planned struct {
 	RelevantFiles []string
 	Plan          string
 	DependsOn     []IntentID
-	Budget        Budget // of the project, as its analysis read it
+	Budget        Budget     // of the project, as its analysis read it
+	Children      []IntentID // that it is taken apart into
 }
 
 // DependencyEnded tells a waiting intent how an intent that it depends on
@@ -223,13 +224,15 @@ type End struct {
 	Status   Status
 	SpentUSD float64 // by the intent in all its runs
 	Past     *PastRun
-	Reflect  *ReflectOn // nothing is to be reflected upon if nil
+	Observed []Observation // in this run
+	Parent   IntentID
+	Reflect  *ReflectOn // nil: the run is not to be reflected upon
 }
 
-// ReflectOn is what a reflection reads of a run.
+// ReflectOn is what a reflection reads of a run, besides what was observed.
 type ReflectOn struct {
 	Intent  Intent
-	History History // with what was observed
+	History History
 	Policy  ReflectionPolicy
 }
 

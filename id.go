@@ -1,6 +1,8 @@
 package forge
 
 import (
+	"crypto/sha256"
+	"encoding/hex"
 	"fmt"
 	"strconv"
 	"strings"
@@ -67,6 +69,33 @@ func ParseTaskID(s string) (TaskID, error) {
 // NewTaskID returns the id of an intent's n-th task, n counted from 1.
 func NewTaskID(intent IntentID, n int) TaskID {
 	return TaskID(fmt.Sprintf("%s-%03d", intent, n))
+}
+
+// Intent returns the intent that the task belongs to; empty if it is no task's id.
+func (id TaskID) Intent() IntentID {
+	i := strings.LastIndexByte(string(id), '-')
+	if i < 0 {
+		return ""
+	}
+	return IntentID(id[:i])
+}
+
+// NewDerivedID returns the id of an intent that follows from others: readable
+// words, and a hash of what it follows from, so that two never meet.
+func NewDerivedID(words string, from ...string) IntentID {
+	h := sha256.New()
+	for _, f := range from {
+		h.Write(append([]byte(f), 0))
+	}
+	tail := hex.EncodeToString(h.Sum(nil))[:10]
+	head := Slug(words)
+	if most := MaxIDLength - len(tail) - 1; len(head) > most {
+		head = head[:most]
+	}
+	if head = strings.TrimRight(head, "-"); head == "" {
+		return IntentID(tail)
+	}
+	return IntentID(head + "-" + tail)
 }
 
 func checkID(kind, s string) error {

@@ -3369,6 +3369,7 @@ type Planned struct {
 	xxx_hidden_Plan          *string                `protobuf:"bytes,3,opt,name=plan"`
 	xxx_hidden_DependsOn     []string               `protobuf:"bytes,4,rep,name=depends_on,json=dependsOn"`
 	xxx_hidden_Budget        *Budget                `protobuf:"bytes,5,opt,name=budget"`
+	xxx_hidden_Children      []string               `protobuf:"bytes,6,rep,name=children"`
 	XXX_raceDetectHookData   protoimpl.RaceDetectHookData
 	XXX_presence             [1]uint32
 	unknownFields            protoimpl.UnknownFields
@@ -3438,9 +3439,16 @@ func (x *Planned) GetBudget() *Budget {
 	return nil
 }
 
+func (x *Planned) GetChildren() []string {
+	if x != nil {
+		return x.xxx_hidden_Children
+	}
+	return nil
+}
+
 func (x *Planned) SetRun(v int32) {
 	x.xxx_hidden_Run = v
-	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 0, 5)
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 0, 6)
 }
 
 func (x *Planned) SetRelevantFiles(v []string) {
@@ -3449,7 +3457,7 @@ func (x *Planned) SetRelevantFiles(v []string) {
 
 func (x *Planned) SetPlan(v string) {
 	x.xxx_hidden_Plan = &v
-	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 2, 5)
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 2, 6)
 }
 
 func (x *Planned) SetDependsOn(v []string) {
@@ -3458,6 +3466,10 @@ func (x *Planned) SetDependsOn(v []string) {
 
 func (x *Planned) SetBudget(v *Budget) {
 	x.xxx_hidden_Budget = v
+}
+
+func (x *Planned) SetChildren(v []string) {
+	x.xxx_hidden_Children = v
 }
 
 func (x *Planned) HasRun() bool {
@@ -3508,6 +3520,8 @@ type Planned_builder struct {
 	DependsOn []string
 	// Of the project, as its analysis read it.
 	Budget *Budget
+	// The intents that it is taken apart into.
+	Children []string
 }
 
 func (b0 Planned_builder) Build() *Planned {
@@ -3515,16 +3529,17 @@ func (b0 Planned_builder) Build() *Planned {
 	b, x := &b0, m0
 	_, _ = b, x
 	if b.Run != nil {
-		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 0, 5)
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 0, 6)
 		x.xxx_hidden_Run = *b.Run
 	}
 	x.xxx_hidden_RelevantFiles = b.RelevantFiles
 	if b.Plan != nil {
-		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 2, 5)
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 2, 6)
 		x.xxx_hidden_Plan = b.Plan
 	}
 	x.xxx_hidden_DependsOn = b.DependsOn
 	x.xxx_hidden_Budget = b.Budget
+	x.xxx_hidden_Children = b.Children
 	return m0
 }
 
@@ -4646,6 +4661,8 @@ type End struct {
 	xxx_hidden_SpentUsd    float64                `protobuf:"fixed64,4,opt,name=spent_usd,json=spentUsd"`
 	xxx_hidden_Past        *PastRun               `protobuf:"bytes,5,opt,name=past"`
 	xxx_hidden_Reflect     *ReflectOn             `protobuf:"bytes,6,opt,name=reflect"`
+	xxx_hidden_Observed    *[]*Observation        `protobuf:"bytes,7,rep,name=observed"`
+	xxx_hidden_Parent      *string                `protobuf:"bytes,8,opt,name=parent"`
 	XXX_raceDetectHookData protoimpl.RaceDetectHookData
 	XXX_presence           [1]uint32
 	unknownFields          protoimpl.UnknownFields
@@ -4721,24 +4738,43 @@ func (x *End) GetReflect() *ReflectOn {
 	return nil
 }
 
+func (x *End) GetObserved() []*Observation {
+	if x != nil {
+		if x.xxx_hidden_Observed != nil {
+			return *x.xxx_hidden_Observed
+		}
+	}
+	return nil
+}
+
+func (x *End) GetParent() string {
+	if x != nil {
+		if x.xxx_hidden_Parent != nil {
+			return *x.xxx_hidden_Parent
+		}
+		return ""
+	}
+	return ""
+}
+
 func (x *End) SetRun(v int32) {
 	x.xxx_hidden_Run = v
-	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 0, 6)
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 0, 8)
 }
 
 func (x *End) SetStatus(v Status) {
 	x.xxx_hidden_Status = v
-	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 1, 6)
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 1, 8)
 }
 
 func (x *End) SetNumber(v int32) {
 	x.xxx_hidden_Number = v
-	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 2, 6)
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 2, 8)
 }
 
 func (x *End) SetSpentUsd(v float64) {
 	x.xxx_hidden_SpentUsd = v
-	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 3, 6)
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 3, 8)
 }
 
 func (x *End) SetPast(v *PastRun) {
@@ -4747,6 +4783,15 @@ func (x *End) SetPast(v *PastRun) {
 
 func (x *End) SetReflect(v *ReflectOn) {
 	x.xxx_hidden_Reflect = v
+}
+
+func (x *End) SetObserved(v []*Observation) {
+	x.xxx_hidden_Observed = &v
+}
+
+func (x *End) SetParent(v string) {
+	x.xxx_hidden_Parent = &v
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 7, 8)
 }
 
 func (x *End) HasRun() bool {
@@ -4791,6 +4836,13 @@ func (x *End) HasReflect() bool {
 	return x.xxx_hidden_Reflect != nil
 }
 
+func (x *End) HasParent() bool {
+	if x == nil {
+		return false
+	}
+	return protoimpl.X.Present(&(x.XXX_presence[0]), 7)
+}
+
 func (x *End) ClearRun() {
 	protoimpl.X.ClearPresent(&(x.XXX_presence[0]), 0)
 	x.xxx_hidden_Run = 0
@@ -4819,6 +4871,11 @@ func (x *End) ClearReflect() {
 	x.xxx_hidden_Reflect = nil
 }
 
+func (x *End) ClearParent() {
+	protoimpl.X.ClearPresent(&(x.XXX_presence[0]), 7)
+	x.xxx_hidden_Parent = nil
+}
+
 type End_builder struct {
 	_ [0]func() // Prevents comparability and use of unkeyed literals for the builder.
 
@@ -4835,6 +4892,10 @@ type End_builder struct {
 	Past *PastRun
 	// What a reflection reads; unset if nothing is to be reflected upon.
 	Reflect *ReflectOn
+	// What was observed in this run.
+	Observed []*Observation
+	// The intent that it is a part of, if any.
+	Parent *string
 }
 
 func (b0 End_builder) Build() *End {
@@ -4842,23 +4903,28 @@ func (b0 End_builder) Build() *End {
 	b, x := &b0, m0
 	_, _ = b, x
 	if b.Run != nil {
-		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 0, 6)
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 0, 8)
 		x.xxx_hidden_Run = *b.Run
 	}
 	if b.Status != nil {
-		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 1, 6)
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 1, 8)
 		x.xxx_hidden_Status = *b.Status
 	}
 	if b.Number != nil {
-		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 2, 6)
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 2, 8)
 		x.xxx_hidden_Number = *b.Number
 	}
 	if b.SpentUsd != nil {
-		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 3, 6)
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 3, 8)
 		x.xxx_hidden_SpentUsd = *b.SpentUsd
 	}
 	x.xxx_hidden_Past = b.Past
 	x.xxx_hidden_Reflect = b.Reflect
+	x.xxx_hidden_Observed = &b.Observed
+	if b.Parent != nil {
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 7, 8)
+		x.xxx_hidden_Parent = b.Parent
+	}
 	return m0
 }
 
@@ -4967,7 +5033,7 @@ type ReflectOn_builder struct {
 
 	// The intent.
 	Intent *Intent
-	// The run, with what was observed.
+	// The run.
 	History *History
 	// What reflection may add.
 	Policy *ReflectionPolicy
@@ -5995,14 +6061,15 @@ const file_forge_v1_event_proto_rawDesc = "" +
 	"\x05title\x18\x02 \x01(\tR\x05title\x12(\n" +
 	"\x06status\x18\x03 \x01(\x0e2\x10.forge.v1.StatusR\x06status\x12%\n" +
 	"\x0erelevant_files\x18\x04 \x03(\tR\rrelevantFiles\x12\x12\n" +
-	"\x04plan\x18\x05 \x01(\tR\x04plan\"\x9f\x01\n" +
+	"\x04plan\x18\x05 \x01(\tR\x04plan\"\xbb\x01\n" +
 	"\aPlanned\x12\x10\n" +
 	"\x03run\x18\x01 \x01(\x05R\x03run\x12%\n" +
 	"\x0erelevant_files\x18\x02 \x03(\tR\rrelevantFiles\x12\x12\n" +
 	"\x04plan\x18\x03 \x01(\tR\x04plan\x12\x1d\n" +
 	"\n" +
 	"depends_on\x18\x04 \x03(\tR\tdependsOn\x12(\n" +
-	"\x06budget\x18\x05 \x01(\v2\x10.forge.v1.BudgetR\x06budget\"{\n" +
+	"\x06budget\x18\x05 \x01(\v2\x10.forge.v1.BudgetR\x06budget\x12\x1a\n" +
+	"\bchildren\x18\x06 \x03(\tR\bchildren\"{\n" +
 	"\x0fDependencyEnded\x12\x10\n" +
 	"\x03run\x18\x01 \x01(\x05R\x03run\x12\x16\n" +
 	"\x06intent\x18\x02 \x01(\tR\x06intent\x12(\n" +
@@ -6036,14 +6103,16 @@ const file_forge_v1_event_proto_rawDesc = "" +
 	"\bWithdraw\x12\x10\n" +
 	"\x03run\x18\x01 \x01(\x05R\x03run\x12\x12\n" +
 	"\x04task\x18\x02 \x01(\tR\x04task\x12\x16\n" +
-	"\x06number\x18\x03 \x01(\x05R\x06number\"\xcc\x01\n" +
+	"\x06number\x18\x03 \x01(\x05R\x06number\"\x97\x02\n" +
 	"\x03End\x12\x10\n" +
 	"\x03run\x18\x01 \x01(\x05R\x03run\x12(\n" +
 	"\x06status\x18\x02 \x01(\x0e2\x10.forge.v1.StatusR\x06status\x12\x16\n" +
 	"\x06number\x18\x03 \x01(\x05R\x06number\x12\x1b\n" +
 	"\tspent_usd\x18\x04 \x01(\x01R\bspentUsd\x12%\n" +
 	"\x04past\x18\x05 \x01(\v2\x11.forge.v1.PastRunR\x04past\x12-\n" +
-	"\areflect\x18\x06 \x01(\v2\x13.forge.v1.ReflectOnR\areflect\"\x96\x01\n" +
+	"\areflect\x18\x06 \x01(\v2\x13.forge.v1.ReflectOnR\areflect\x121\n" +
+	"\bobserved\x18\a \x03(\v2\x15.forge.v1.ObservationR\bobserved\x12\x16\n" +
+	"\x06parent\x18\b \x01(\tR\x06parent\"\x96\x01\n" +
 	"\tReflectOn\x12(\n" +
 	"\x06intent\x18\x01 \x01(\v2\x10.forge.v1.IntentR\x06intent\x12+\n" +
 	"\ahistory\x18\x02 \x01(\v2\x11.forge.v1.HistoryR\ahistory\x122\n" +
@@ -6177,23 +6246,24 @@ var file_forge_v1_event_proto_depIdxs = []int32{
 	39, // 43: forge.v1.End.status:type_name -> forge.v1.Status
 	37, // 44: forge.v1.End.past:type_name -> forge.v1.PastRun
 	23, // 45: forge.v1.End.reflect:type_name -> forge.v1.ReflectOn
-	33, // 46: forge.v1.ReflectOn.intent:type_name -> forge.v1.Intent
-	42, // 47: forge.v1.ReflectOn.history:type_name -> forge.v1.History
-	43, // 48: forge.v1.ReflectOn.policy:type_name -> forge.v1.ReflectionPolicy
-	39, // 49: forge.v1.Child.status:type_name -> forge.v1.Status
-	44, // 50: forge.v1.Reflected.step:type_name -> forge.v1.StepRecord
-	45, // 51: forge.v1.Reflected.proposed:type_name -> forge.v1.Proposal
-	46, // 52: forge.v1.Reflected.dropped:type_name -> forge.v1.Adjustment
-	47, // 53: forge.v1.Forecast.other:type_name -> forge.v1.Overlap
-	48, // 54: forge.v1.Spend.attempt:type_name -> forge.v1.Attempt
-	36, // 55: forge.v1.Spend.budget:type_name -> forge.v1.Budget
-	48, // 56: forge.v1.Funded.attempt:type_name -> forge.v1.Attempt
-	48, // 57: forge.v1.Settle.open:type_name -> forge.v1.Attempt
-	58, // [58:58] is the sub-list for method output_type
-	58, // [58:58] is the sub-list for method input_type
-	58, // [58:58] is the sub-list for extension type_name
-	58, // [58:58] is the sub-list for extension extendee
-	0,  // [0:58] is the sub-list for field type_name
+	38, // 46: forge.v1.End.observed:type_name -> forge.v1.Observation
+	33, // 47: forge.v1.ReflectOn.intent:type_name -> forge.v1.Intent
+	42, // 48: forge.v1.ReflectOn.history:type_name -> forge.v1.History
+	43, // 49: forge.v1.ReflectOn.policy:type_name -> forge.v1.ReflectionPolicy
+	39, // 50: forge.v1.Child.status:type_name -> forge.v1.Status
+	44, // 51: forge.v1.Reflected.step:type_name -> forge.v1.StepRecord
+	45, // 52: forge.v1.Reflected.proposed:type_name -> forge.v1.Proposal
+	46, // 53: forge.v1.Reflected.dropped:type_name -> forge.v1.Adjustment
+	47, // 54: forge.v1.Forecast.other:type_name -> forge.v1.Overlap
+	48, // 55: forge.v1.Spend.attempt:type_name -> forge.v1.Attempt
+	36, // 56: forge.v1.Spend.budget:type_name -> forge.v1.Budget
+	48, // 57: forge.v1.Funded.attempt:type_name -> forge.v1.Attempt
+	48, // 58: forge.v1.Settle.open:type_name -> forge.v1.Attempt
+	59, // [59:59] is the sub-list for method output_type
+	59, // [59:59] is the sub-list for method input_type
+	59, // [59:59] is the sub-list for extension type_name
+	59, // [59:59] is the sub-list for extension extendee
+	0,  // [0:59] is the sub-list for field type_name
 }
 
 func init() { file_forge_v1_event_proto_init() }

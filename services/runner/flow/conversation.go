@@ -20,6 +20,26 @@ func (s *Intent) begin(c *conversation, task forge.TaskID, step forge.Step) {
 	}
 }
 
+// talkOf is the conversation that a step of a task, or with none of the whole
+// intent, is in.
+func (s *Intent) talkOf(t *task, step forge.Step) *conversation {
+	switch {
+	case t == nil:
+		return &s.talk
+	case step == forge.StepReview:
+		return &t.reviewTalk
+	default:
+		return &t.talk
+	}
+}
+
+func taskID(t *task) forge.TaskID {
+	if t == nil {
+		return ""
+	}
+	return t.ID
+}
+
 // heardOf notes that an attempt was in the conversation.
 func (c *conversation) heardOf(session string) {
 	if c.id != "" && session == c.id {

@@ -71,10 +71,6 @@ const (
 // wait for a limit's reset, or give up. t is nil for steps of the whole intent.
 func (s *Intent) failed(t *task, r *forge.Result) {
 	step := r.Attempt.Step
-	if step == forge.StepReflect {
-		s.reflectFailed(r)
-		return
-	}
 	rule := failureRules[r.Failure.Reason]
 	s.remember(t, r, rule)
 	st, id := &s.analyze, forge.TaskID("")
@@ -140,13 +136,7 @@ func (s *Intent) tryAgain(then afterFailure, st *stepState, r *forge.Result) {
 
 // remember notes what the next attempt can build upon.
 func (s *Intent) remember(t *task, r *forge.Result, rule failureRule) {
-	talk := &s.talk
-	if t != nil {
-		talk = &t.talk
-		if r.Attempt.Step == forge.StepReview {
-			talk = &t.reviewTalk
-		}
-	}
+	talk := s.talkOf(t, r.Attempt.Step)
 	if costs(r.Attempt.Step) {
 		talk.heardOf(r.Session)
 		if rule.then == newSession {
@@ -178,7 +168,7 @@ func (s *Intent) goOn(t *task, step forge.Step) {
 	case s.refreshing:
 		s.refresh()
 	default:
-		s.startAnalysis()
+		s.startStep()
 	}
 }
 
@@ -250,14 +240,10 @@ func (s *Intent) atLimit(t *task, st *stepState, r *forge.Result) {
 // otherAgent repeats a step with whoever is not at a limit. It knows nothing of
 // the conversation so far.
 func (s *Intent) otherAgent(t *task, step forge.Step) {
-	switch {
-	case t == nil:
-		s.begin(&s.talk, "", step)
-	case step == forge.StepReview:
-		s.begin(&t.reviewTalk, t.ID, step)
-	default:
-		s.begin(&t.talk, t.ID, step)
+	if t == nil {
+		step = s.step
 	}
+	s.begin(s.talkOf(t, step), taskID(t), step)
 	s.goOn(t, step)
 }
 

@@ -1,6 +1,7 @@
 package flow
 
 import (
+	"fmt"
 	"slices"
 
 	"github.com/pfl-forge/pfl-forge"
@@ -16,8 +17,7 @@ func (s *Intent) aggregate() {
 	s.finish(s.status())
 }
 
-// status sums up the tasks: done if all are, error if none is, blocked
-// otherwise.
+// status sums up the tasks.
 func (s *Intent) status() forge.Status {
 	done := 0
 	for _, t := range s.tasks {
@@ -25,8 +25,13 @@ func (s *Intent) status() forge.Status {
 			done++
 		}
 	}
+	return aggregated(done, len(s.tasks))
+}
+
+// aggregated is done if all are, error if none is, blocked otherwise.
+func aggregated(done, all int) forge.Status {
 	switch done {
-	case len(s.tasks):
+	case all:
 		return forge.StatusDone
 	case 0:
 		return forge.StatusError
@@ -34,61 +39,128 @@ func (s *Intent) status() forge.Status {
 	return forge.StatusBlocked
 }
 
-// finish ends a run: those who wait for the intent are told at once, then it is
-// reflected upon.
+// finish ends a run: those who wait for the intent are told, and the project
+// reflects upon it, unless its parts were reflected upon already.
 func (s *Intent) finish(status forge.Status) {
 	s.stopRefreshing()
 	s.intent.Status = status
-	s.endRun()
-	s.phase = phaseReflecting
-	s.reflect.errors = 0
-	s.startReflect()
+	s.close(len(s.parts) == 0 && !s.policy.Reflection.Off)
 }
 
-// endRun tells the lane, which forgets everything that the intent held there.
-func (s *Intent) endRun() {
-	s.open.notes = nil
-	s.ends++
-	s.tellLane("end", false, forge.Event{End: &forge.End{
-		Run: s.run, Number: s.ends, Status: s.intent.Status, SpentUSD: s.usage.CostUSD,
-	}})
-}
-
-func (s *Intent) startReflect() {
-	s.reflect.number++
-	s.reflect.claim = 1
+// close writes the run's history and tells the lane, which forgets everything that
+// the intent held there. A person may still retry what failed.
+func (s *Intent) close(reflect bool) {
+	s.phase = phaseClosed
+	s.dropHeld(func(forge.Attempt) bool { return true })
 	h := s.record()
-	s.open.issue(&s.eff, forge.Command{
-		To:           s.key,
-		Attempt:      forge.Attempt{Step: forge.StepReflect, Number: s.reflect.number, Claim: 1},
-		Intent:       s.intent,
-		History:      &h,
-		Observations: s.observations,
-	})
-}
-
-func (s *Intent) reflected(*forge.Result) {
-	for i := range s.observations {
-		s.observations[i].Processed = true
+	s.history = append(slices.Clip(s.history), h)
+	s.eff.Ended = true
+	end := s.end()
+	end.Past = s.lesson(&h)
+	end.Observed = h.Observations
+	if reflect {
+		h.Observations = nil
+		end.Reflect = &forge.ReflectOn{Intent: s.intent, History: h, Policy: s.policy.Reflection}
 	}
-	s.close()
+	s.tellEnd(end)
 }
 
-// reflectFailed tries once more; the run is over either way.
-func (s *Intent) reflectFailed(*forge.Result) {
-	s.reflect.errors++
-	if s.reflect.errors < reflectAttempts {
-		s.startReflect()
+// endRun tells the lane that a run that is over ended otherwise.
+func (s *Intent) endRun() { s.tellEnd(s.end()) }
+
+func (s *Intent) end() *forge.End {
+	s.ends++
+	return &forge.End{Run: s.run, Number: s.ends, Status: s.intent.Status, SpentUSD: s.usage.CostUSD, Parent: s.intent.Parent}
+}
+
+func (s *Intent) tellEnd(end *forge.End) {
+	s.open.notes = nil
+	s.tellLane("end", false, forge.Event{End: end})
+}
+
+// corrected says in the history of the last run how it ended after all.
+func (s *Intent) corrected() {
+	if len(s.history) == 0 {
 		return
 	}
-	s.close()
+	s.history = slices.Clone(s.history)
+	h := &s.history[len(s.history)-1]
+	h.Outcome, h.FailureReason = s.outcomeOfRun()
 }
 
-// close writes the run's history. A person may still retry what failed.
-func (s *Intent) close() {
-	s.phase = phaseClosed
-	s.history = append(slices.Clip(s.history), s.record())
-	s.eff.Ended = true
+// lesson is what others may learn from a run.
+func (s *Intent) lesson(h *forge.History) *forge.PastRun {
+	p := forge.PastRun{
+		IntentID: h.IntentID, Run: h.Run, Title: h.Title, Type: h.IntentType, Outcome: h.Outcome,
+		Reason: firstLine(h.FailureReason), Files: s.plannedFiles(maxPastFiles), At: h.CreatedAt,
+	}
+	for _, a := range h.Adjustments {
+		if !slices.Contains(p.Rules, a.Rule) {
+			p.Rules = append(p.Rules, a.Rule)
+		}
+	}
+	return &p
+}
+
+const maxPastFiles = 30
+
+// plannedFiles lists the files that the tasks are about.
+func (s *Intent) plannedFiles(most int) []string {
+	var list []string
+	for _, t := range s.tasks {
+		for _, f := range t.RelevantFiles {
+			if !slices.Contains(list, f) && len(list) < most {
+				list = append(list, f)
+			}
+		}
+	}
+	return list
+}
+
+// reflected takes what a reflection made of a run.
+func (s *Intent) reflected(r *forge.Reflected) (forge.Decision, error) {
+	i := slices.IndexFunc(s.history, func(h forge.History) bool { return h.Run == r.Run })
+	if i < 0 {
+		if !slices.ContainsFunc(s.observations, func(o forge.Observation) bool { return !o.Processed && slices.Contains(r.Read, o.ID) }) {
+			return ignore("run %d of %q has not ended", r.Run, s.key.Intent)
+		}
+		s.observations = processed(s.observations, r.Read)
+		return forge.Applied, nil
+	}
+	if slices.ContainsFunc(s.history[i].StepResults, func(o forge.StepRecord) bool {
+		return o.Step == forge.StepReflect && o.Attempt == r.Step.Attempt
+	}) {
+		return ignore("reflection %d is known", r.Step.Attempt)
+	}
+	s.usage = s.usage.Add(r.Step.Usage)
+	s.history = slices.Clone(s.history)
+	h := &s.history[i]
+	h.StepResults = append(slices.Clip(h.StepResults), r.Step)
+	if !slices.Contains(h.Flow, forge.StepReflect) {
+		h.Flow = append(slices.Clip(h.Flow), forge.StepReflect)
+	}
+	h.Adjustments = slices.Clip(h.Adjustments)
+	for _, p := range r.Proposed {
+		h.Adjustments = append(h.Adjustments, forge.Adjustment{
+			Rule: ruleProposed, Detail: fmt.Sprintf("%s: %s", p.ID, p.Title), At: s.now,
+		})
+	}
+	h.Adjustments = append(h.Adjustments, r.Dropped...)
+	h.Observations = processed(h.Observations, r.Read)
+	s.observations = processed(s.observations, r.Read)
+	if r.Step.Usage.CostUSD > 0 {
+		s.settle()
+	}
+	return forge.Applied, nil
+}
+
+// processed marks observations as read.
+func processed(list []forge.Observation, ids []string) []forge.Observation {
+	list = slices.Clone(list)
+	for i := range list {
+		list[i].Processed = list[i].Processed || slices.Contains(ids, list[i].ID)
+	}
+	return list
 }
 
 // record is the history of the run so far.
@@ -96,20 +168,28 @@ func (s *Intent) record() forge.History {
 	h := forge.History{
 		IntentID: s.key.Intent, Run: s.run, IntentType: s.intent.Type, IntentRisk: s.intent.Risk,
 		Source: s.intent.Source, Title: s.intent.Title, Adjustments: slices.Clip(s.adjustments),
-		StepResults: slices.Clip(s.steps), Observations: slices.Clone(s.observations), CreatedAt: s.now,
+		StepResults: slices.Clip(s.steps), StartedAt: s.runStarted, CreatedAt: s.now,
+	}
+	for _, o := range s.observations {
+		if !o.CreatedAt.Before(s.runStarted) {
+			h.Observations = append(h.Observations, o)
+		}
 	}
 	for _, r := range s.steps {
 		if !slices.Contains(h.Flow, r.Step) {
 			h.Flow = append(h.Flow, r.Step)
 		}
 	}
+	h.Outcome, h.FailureReason = s.outcomeOfRun()
+	return h
+}
+
+func (s *Intent) outcomeOfRun() (forge.Outcome, string) {
 	switch {
 	case s.intent.Status == forge.StatusDone:
-		h.Outcome = forge.OutcomeSuccess
+		return forge.OutcomeSuccess, ""
 	case s.escalate:
-		h.Outcome, h.FailureReason = forge.OutcomeEscalated, s.reason
-	default:
-		h.Outcome, h.FailureReason = forge.OutcomeFailed, s.reason
+		return forge.OutcomeEscalated, s.reason
 	}
-	return h
+	return forge.OutcomeFailed, s.reason
 }

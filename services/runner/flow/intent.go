@@ -13,16 +13,16 @@ import (
 type phase string
 
 const (
-	phaseNone       phase = ""           // not submitted
-	phaseEntering   phase = "entering"   // waits for the lane to admit it
-	phaseAnalyzing  phase = "analyzing"  // waits for the analysis, or for a timer to repeat it
-	phaseAsking     phase = "asking"     // waits for a person's answers
-	phaseApproval   phase = "approval"   // waits for a person's approval
-	phaseUnfunded   phase = "unfunded"   // there is no money to analyze it
-	phaseDepending  phase = "depending"  // waits for other intents
-	phaseWorking    phase = "working"    // tasks are under way
-	phaseReflecting phase = "reflecting" // its outcome is known
-	phaseClosed     phase = "closed"
+	phaseNone      phase = ""          // not submitted
+	phaseEntering  phase = "entering"  // waits for the lane to admit it
+	phaseAnalyzing phase = "analyzing" // waits for the analysis or what takes its place, or for a timer to repeat it
+	phaseAsking    phase = "asking"    // waits for a person's answers
+	phaseApproval  phase = "approval"  // waits for a person's approval
+	phaseUnfunded  phase = "unfunded"  // there is no money to analyze it
+	phaseDepending phase = "depending" // waits for other intents
+	phaseWorking   phase = "working"   // tasks are under way
+	phaseParts     phase = "parts"     // the intents that it was taken apart into are under way
+	phaseClosed    phase = "closed"
 )
 
 // Intent is the state machine of one intent. The zero value is not ready: see
@@ -37,19 +37,29 @@ type Intent struct {
 	ends     int // how often the lane was told that a run ended
 	policy   forge.Policy
 	active   []forge.ActiveIntent
+	past     []forge.PastRun
+	unread   []forge.Observation // of the project, that no reflection has read
+	vouched  bool                // a person approved the larger intent
 	planHash string
 	approved bool
+	approver string
 	depends  []dependency
 	reason   string // why it waits or failed, for a person
 	escalate bool   // some task of this run lost a conflict to an outsider
 
+	step         forge.Step // that the intent as a whole is at, before its tasks
+	insufficient string     // why the analysis was not sufficient
+	patterns     []forge.Pattern
+	audit        *forge.Audit
 	tasks        []*task
+	parts        []*part
 	analyze      stepState
-	reflect      stepState
-	talk         conversation // of the analysis
+	talk         conversation // of the step
 	instructions string
-	known        bool      // the policy is the project's own
-	avoid        []avoided // agents at a limit
+	pauses       pauses
+	held         []forge.Command // not to be issued while there is a pause
+	known        bool            // the policy is the project's own
+	avoid        []avoided       // agents at a limit
 	unfunded     []unfunded
 	money        int             // messages about money to the lane, ever
 	owed         []forge.Attempt // withdrawn, and their costs are still to come
@@ -58,6 +68,7 @@ type Intent struct {
 	steps        []forge.StepRecord
 	adjustments  []forge.Adjustment
 	observations []forge.Observation
+	observed     int // ever
 	history      []forge.History
 	usage        forge.Usage
 	runStarted   time.Time
@@ -88,7 +99,7 @@ func (st *stepState) worked() { st.errors, st.parks = 0, 0 }
 
 // NewIntent returns the machine of an intent that was not submitted yet.
 func NewIntent(key forge.Key) *Intent {
-	return &Intent{key: key, policy: forge.DefaultPolicy(), heard: map[string]bool{}}
+	return &Intent{key: key, policy: forge.DefaultPolicy(), step: forge.StepAnalyze, heard: map[string]bool{}}
 }
 
 // Step decides on one event. The effects have to happen once the decision is
@@ -141,6 +152,10 @@ func (s *Intent) decide(ev forge.Event) (forge.Decision, error) {
 		return s.retry(ev.Retry)
 	case ev.Cancel != nil:
 		return s.cancel(ev.Cancel)
+	case ev.Pause != nil:
+		return s.pause(ev.Pause)
+	case ev.Resume != nil:
+		return s.resume(ev.Resume)
 	case ev.Result != nil:
 		return s.result(ev.Result)
 	case ev.Timer != nil:
@@ -155,13 +170,20 @@ func (s *Intent) decide(ev forge.Event) (forge.Decision, error) {
 		return s.landed(ev.Landed)
 	case ev.Funded != nil:
 		return s.funded(ev.Funded)
+	case ev.Child != nil:
+		return s.partChanged(ev.Child)
+	case ev.Reflected != nil:
+		return s.reflected(ev.Reflected)
+	case ev.Forecast != nil:
+		return s.forecast(ev.Forecast)
 	}
 	return refuse("the event says nothing that an intent knows")
 }
 
 // personal reports whether an event is a wish about an intent that exists.
 func personal(ev *forge.Event) bool {
-	return ev.Edit != nil || ev.Approve != nil || ev.Reject != nil || ev.Answer != nil || ev.Retry != nil || ev.Cancel != nil
+	return ev.Edit != nil || ev.Approve != nil || ev.Reject != nil || ev.Answer != nil || ev.Retry != nil || ev.Cancel != nil ||
+		ev.Pause != nil || ev.Resume != nil
 }
 
 func refuse(format string, args ...any) (forge.Decision, error) {
@@ -196,17 +218,21 @@ func (s *Intent) result(r *forge.Result) (forge.Decision, error) {
 		return forge.Applied, nil
 	}
 	switch r.Attempt.Step {
-	case forge.StepAnalyze:
+	case forge.StepAnalyze, forge.StepArchitect:
 		s.analyzed(r)
+	case forge.StepAudit:
+		s.audited(r)
+	case forge.StepObserve:
+		s.patternsFound(r)
+	case forge.StepAbstract:
+		s.abstracted(r)
 	case forge.StepImplement:
 		s.implemented(t, r)
 	case forge.StepRebase:
 		s.rebased(t, r)
 	case forge.StepReview:
 		s.reviewed(t, r)
-	case forge.StepReflect:
-		s.reflected(r)
-	case forge.StepIntegrate: // the lane issues those
+	case forge.StepIntegrate, forge.StepReflect: // the lane issues those
 	}
 	return forge.Applied, nil
 }
@@ -222,7 +248,18 @@ func (s *Intent) closeAttempt(r *forge.Result) {
 		s.settle()
 		s.fund()
 	}
-	s.observations = append(s.observations, r.Observations...)
+	s.observe(r.Observations)
+}
+
+// observe keeps what an agent noticed, under ids that reflections refer to.
+func (s *Intent) observe(list []forge.Observation) {
+	for _, o := range list {
+		s.observed++
+		o.ID = fmt.Sprintf("%s/%d", s.key.Intent, s.observed)
+		o.IntentID, o.Processed = s.key.Intent, false
+		o.CreatedAt = s.now
+		s.observations = append(s.observations, o)
+	}
 }
 
 func (s *Intent) stepRecord(r *forge.Result) forge.StepRecord {

@@ -105,20 +105,7 @@ func (s *Intent) landed(l *forge.Landed) (forge.Decision, error) {
 // given up: it is on the base branch, so the task is done.
 func (s *Intent) landedLate(t *task, r *forge.Integration) {
 	s.adjust(ruleLandedLate, t.ID, "%s", r.Commit)
-	for _, a := range s.open.attempts() {
-		if a.Task == t.ID {
-			s.eff.Cancels = append(s.eff.Cancels, a)
-			s.owe(a)
-			s.open.closeAttempt(a)
-			s.open.cancelTimer(claimKey(a))
-		}
-	}
-	for _, step := range []forge.Step{forge.StepImplement, forge.StepRebase, forge.StepReview} {
-		s.open.cancelTimer(parkKey(t.ID, step))
-	}
-	s.dropUnfunded(func(a forge.Attempt) bool { return a.Task == t.ID })
-	s.settle()
-	s.open.closeNote("task/" + string(t.ID))
+	s.withdrawTask(t)
 	t.Base, t.Head, t.Commit = r.Parent, r.Commit, r.Commit
 	s.endTask(t, forge.TaskDone, "")
 	switch {
@@ -128,6 +115,7 @@ func (s *Intent) landedLate(t *task, r *forge.Integration) {
 		if status := s.status(); status != s.intent.Status {
 			s.intent.Status = status
 			s.endRun()
+			s.corrected()
 		}
 	}
 }

@@ -20,6 +20,10 @@ type Lane struct {
 	landing *landing         // the one that is under way
 	purse   purse
 	budget  forge.Budget // as an intent knew it last
+	past    []forge.PastRun
+	mirror  mirror
+	pauses  int // ever
+	paused  bool
 	updated time.Time
 
 	timers []forge.Timer
@@ -39,6 +43,13 @@ type member struct {
 	plan    string
 	depends []forge.IntentID
 	tasks   map[forge.TaskID]*account
+
+	kind       string // the intent's type
+	parent     forge.IntentID
+	children   []forge.IntentID
+	source     forge.Source
+	generation int
+	cancel     string // why it is to be cancelled, if it is
 
 	spent   float64         // in all its runs
 	settled int             // number of its newest Settle
@@ -86,6 +97,9 @@ func (l *Lane) Step(ev forge.Event) (forge.Effects, forge.Ruling) {
 	l.eff = forge.Effects{}
 	l.now = ev.At
 	decision, err := l.decide(ev)
+	if decision == forge.Applied {
+		l.reflectNext()
+	}
 	r := forge.Ruling{EventID: ev.ID, Decision: decision}
 	if err != nil {
 		r.Reason = err.Error()
@@ -121,6 +135,14 @@ func (l *Lane) decide(ev forge.Event) (forge.Decision, error) {
 		return l.result(ev.Result)
 	case ev.Timer != nil:
 		return l.timer(ev.Timer)
+	case ev.Pause != nil:
+		return l.pauseAll()
+	case ev.Resume != nil:
+		return l.resumeAll()
+	case ev.Cancel != nil:
+		return l.cancelAll(ev.Cancel)
+	case ev.Reflect != nil:
+		return l.reflectNow()
 	}
 	return refuse("the event says nothing that a lane knows")
 }
@@ -139,12 +161,21 @@ func (l *Lane) Pending() forge.Effects {
 	for _, r := range slices.Concat(l.purse.reserved, l.purse.refused) {
 		e.Notes = append(e.Notes, l.note(r.intent, fundedID(r), forge.Event{Funded: r.answer()}))
 	}
+	e.Notes = append(e.Notes, l.standing()...)
+	l.mirror.pending(l, &e)
 	return e
 }
 
 // Summary is the state as lists show it.
 func (l *Lane) Summary() forge.Summary {
-	s := forge.Summary{Key: l.key, Settled: l.landing == nil, UpdatedAt: l.updated}
+	s := forge.Summary{Key: l.key, Settled: l.landing == nil && l.mirror.settled(l), UpdatedAt: l.updated}
+	if l.paused {
+		s.Waiting, s.Activity = forge.WaitingPaused, "paused"
+	}
+	if r := l.mirror.running; r != nil {
+		s.Activity = "reflecting on " + string(r.command.To.Intent)
+		s.Open = append(s.Open, r.command.Attempt)
+	}
 	if l.landing != nil {
 		s.Activity = fmt.Sprintf("integrating %s", l.landing.task)
 		if !l.landing.paused {

@@ -17,6 +17,7 @@ func (l *Lane) enter(id forge.IntentID, e *forge.Enter) (forge.Decision, error) 
 	case m != nil && e.Run < m.run, m != nil && e.Run == m.run && !m.active:
 		return ignore("run %d of %q is over", e.Run, id)
 	case m != nil && e.Run == m.run:
+		l.tellParent(id)
 		l.admit(id, m)
 		return ignore("%q is admitted already", id)
 	}
@@ -27,18 +28,37 @@ func (l *Lane) enter(id forge.IntentID, e *forge.Enter) (forge.Decision, error) 
 		maps.Copy(next.tasks, m.tasks)
 	}
 	next.run, next.active, next.title, next.status = e.Run, true, e.Title, forge.StatusProposed
+	next.kind, next.parent, next.source, next.generation = e.Type, e.Parent, e.Source, e.Generation
 	m = next
 	l.intents[id] = m
 	l.activate(id, true)
+	l.mirror.entered(id)
 	l.release(func(r reservation) bool { return r.intent == id }) // of a run whose end did not arrive
+	l.tellParent(id)
 	l.admit(id, m)
 	return forge.Applied, nil
 }
 
 // admit lets an intent start and tells it of the others. There is no limit on
 // how many are admitted: what is scarce are the workers.
+//
+// A part waits for its parent's plan to be known, so that its siblings are, and does
+// not begin at all if the parent was stopped.
 func (l *Lane) admit(id forge.IntentID, m *member) {
-	a := forge.Admitted{Run: m.run, Budget: l.budget}
+	if l.cancelled(m) != "" {
+		l.tellCancel(id, m)
+		return
+	}
+	if p := l.member(m.parent); p != nil && !slices.Contains(p.children, id) {
+		return
+	}
+	a := forge.Admitted{Run: m.run, Budget: l.budget, Past: l.relevant(m)}
+	if l.paused {
+		a.Paused = l.pauses
+	}
+	if m.kind == forge.TypeSkillExtraction {
+		a.Unread = l.mirror.unread
+	}
 	for _, other := range l.active {
 		if other == id {
 			continue
@@ -64,13 +84,16 @@ func (l *Lane) planned(id forge.IntentID, p *forge.Planned) (forge.Decision, err
 	known := m.status != forge.StatusProposed
 	if !known {
 		m.status = forge.StatusApproved
-		m.files, m.plan, m.depends = p.RelevantFiles, p.Plan, p.DependsOn
+		m.files, m.plan, m.depends, m.children = p.RelevantFiles, p.Plan, p.DependsOn, p.Children
 		l.budget = p.Budget
 	}
+	l.meet(id, m)
 	for _, d := range p.DependsOn {
 		if cycle := l.cycle(id, d); cycle != nil {
 			l.tellDependency(id, forge.DependencyEnded{Intent: d, Cycle: cycle})
-		} else if o := l.intents[d]; o == nil {
+		} else if o := l.intents[d]; o == nil && l.isExpected(d) {
+			continue
+		} else if o == nil {
 			l.tellDependency(id, forge.DependencyEnded{Intent: d})
 		} else if !o.active {
 			l.tellDependency(id, forge.DependencyEnded{Intent: d, Status: o.status})
@@ -100,7 +123,7 @@ func (l *Lane) cycle(id, d forge.IntentID) []forge.IntentID {
 			return nil
 		}
 		seen[at] = true
-		for _, next := range m.depends {
+		for _, next := range slices.Concat(m.depends, m.children) {
 			if p := path(next); p != nil {
 				return append([]forge.IntentID{at}, p...)
 			}
@@ -122,15 +145,22 @@ func (l *Lane) end(id forge.IntentID, e *forge.End) (forge.Decision, error) {
 	if e.Run < m.run || e.Number <= m.ends {
 		if e.Run == m.run && !m.active {
 			l.wake(id, m.status)
+			l.tellParent(id)
 		}
 		return ignore("run %d of %q is over already", e.Run, id)
 	}
 	m = &member{
 		run: e.Run, ends: e.Number, status: e.Status, tasks: m.tasks,
 		spent: m.spent, settled: m.settled, open: m.open,
+		kind: m.kind, parent: e.Parent, source: m.source, generation: m.generation,
 	}
 	l.intents[id] = m
 	l.activate(id, false)
+	l.learn(id, e)
+	if stoppedByPerson(e.Status) {
+		l.cancelParts(id)
+	}
+	l.tellParent(id)
 	l.drop(func(r *request) bool { return r.intent == id })
 	l.pay(m, e.SpentUSD)
 	l.release(func(r reservation) bool { return r.intent == id })

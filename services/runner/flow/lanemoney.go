@@ -16,6 +16,7 @@ type purse struct {
 	reserved []reservation
 	refused  []reservation // there was no money for them
 	queue    []reservation // calls that wait until others have settled, in order
+	aside    float64       // for the reflection that runs
 }
 
 // reservation is money for one call.
@@ -119,7 +120,7 @@ func (l *Lane) fund() {
 
 // room decides on one call of a project.
 func (p *purse) room(b forge.Budget, wish float64) (usd float64, why string, wait bool) {
-	var reserved float64
+	reserved := p.aside
 	for _, r := range p.reserved {
 		reserved += r.usd
 	}

@@ -153,7 +153,7 @@ func (l *Lane) pump() {
 			i++
 		}
 	}
-	if l.landing != nil {
+	if l.landing != nil || l.paused {
 		return
 	}
 	i := slices.IndexFunc(l.queue, l.mayLand)
@@ -193,6 +193,9 @@ func (l *Lane) mayLand(r *request) bool {
 
 // result takes what became of the landing that is under way.
 func (l *Lane) result(r *forge.Result) (forge.Decision, error) {
+	if r.Attempt.Step == forge.StepReflect {
+		return l.reflected(r)
+	}
 	if l.landing == nil || l.landing.paused || r.Attempt != l.landing.command.Attempt || r.Started {
 		return l.late(r)
 	}

@@ -18,6 +18,10 @@ type unfunded struct {
 
 // send issues a command, once there is money for it if it costs any.
 func (s *Intent) send(c forge.Command) {
+	if s.holds(c.Attempt.Task) {
+		s.held = append(s.held, c)
+		return
+	}
 	if !s.charged(&c) {
 		s.dispatch(c)
 		return
@@ -52,7 +56,7 @@ func (s *Intent) charged(c *forge.Command) bool {
 
 // costs reports whether attempts of a step call an agent.
 func costs(step forge.Step) bool {
-	return step == forge.StepAnalyze || step == forge.StepImplement || step == forge.StepReview
+	return step != forge.StepRebase && step != forge.StepIntegrate && step != forge.StepReflect
 }
 
 func (s *Intent) budget() forge.Budget {
@@ -231,7 +235,7 @@ func (s *Intent) refreshed(r *forge.Result) {
 	}
 	if s.phase == phaseUnfunded {
 		s.reason = ""
-		s.startAnalysis()
+		s.startStep()
 		return
 	}
 	if s.phase == phaseApproval {
@@ -294,7 +298,7 @@ func (s *Intent) owe(list ...forge.Attempt) {
 // bill takes what an attempt cost that nobody waited for any more.
 func (s *Intent) bill(r *forge.Result) (forge.Decision, error) {
 	i := slices.Index(s.owed, r.Attempt)
-	if i < 0 || r.Started || r.Usage == (forge.Usage{}) {
+	if i < 0 || r.Started || !s.stoppedAt(r) && r.Usage == (forge.Usage{}) {
 		return ignore("attempt %s is not open", r.Attempt)
 	}
 	s.owed = slices.Delete(slices.Clone(s.owed), i, i+1)

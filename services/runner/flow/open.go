@@ -1,6 +1,7 @@
 package flow
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 	"time"
@@ -115,3 +116,27 @@ func (o *open) tell(eff *forge.Effects, key string, reply bool, ev forge.Event) 
 // Pending returns every effect that has to be in force, in the order in which
 // they were asked for.
 func (s *Intent) Pending() forge.Effects { return s.open.pending() }
+
+// noteID names a note; the same decision always makes the same name.
+func noteID(from forge.Key, key string, ev forge.Event) string {
+	n := 0
+	switch {
+	case ev.Enter != nil:
+		n = ev.Enter.Run
+	case ev.Planned != nil:
+		n = ev.Planned.Run
+	case ev.Spend != nil:
+		n = ev.Spend.Number
+	case ev.Settle != nil:
+		n = ev.Settle.Number
+	case ev.Land != nil:
+		n = ev.Land.Number
+	case ev.Reserve != nil:
+		n = ev.Reserve.Number
+	case ev.Withdraw != nil:
+		n = ev.Withdraw.Number
+	case ev.End != nil:
+		n = ev.End.Number
+	}
+	return fmt.Sprintf("%s/%s/%d", from.Intent, key, n)
+}

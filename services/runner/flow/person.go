@@ -24,6 +24,8 @@ func (s *Intent) submit(ev forge.Event) (forge.Decision, error) {
 		return forge.Refused, &forge.FieldError{Field: "id", Reason: "is taken by another intent; choose another one"}
 	}
 	s.intent, s.declared = in, in.Risk
+	s.vouched = ev.Submit.Vouched
+	s.step = firstStep(&in)
 	s.enter()
 	return forge.Applied, nil
 }
@@ -42,7 +44,9 @@ func (s *Intent) enter() {
 	s.escalate = false
 	s.runStarted = s.now
 	s.open.closeNote("end")
-	s.tellLane("enter", true, forge.Event{Enter: &forge.Enter{Run: s.run, Title: s.intent.Title}})
+	s.tellLane("enter", true, forge.Event{Enter: &forge.Enter{
+		Run: s.run, Title: s.intent.Title, Type: s.intent.Type, Parent: s.intent.Parent, Source: s.intent.Source, Generation: s.intent.Generation,
+	}})
 }
 
 func (s *Intent) edit(e *forge.Edit) (forge.Decision, error) {
@@ -74,13 +78,13 @@ func (s *Intent) edit(e *forge.Edit) (forge.Decision, error) {
 	s.intent.Risk = forge.MaxRisk(s.declared, s.judged)
 	if body {
 		// The plan is of another text than the one that is to be done.
-		s.tasks, s.planHash, s.approved = nil, "", false
-		s.begin(&s.talk, "", forge.StepAnalyze)
+		s.tasks, s.parts, s.planHash, s.approved = nil, nil, "", false
+		s.turnTo(firstStep(&s.intent))
 	}
 	switch {
 	case body && s.phase != phaseEntering:
 		s.withdrawAttempts()
-		s.startAnalysis()
+		s.startStep()
 	case s.phase == phaseApproval:
 		s.gate()
 	}
@@ -97,6 +101,7 @@ func (s *Intent) approve(a *forge.Approve, by string) (forge.Decision, error) {
 	case len(guarded) > 0 && a.Plan != "" && a.Plan != hashChanges(guarded):
 		return refuse("the changes are %s now, not %s; look at them with `pfl-forge show %s` and approve again", hashChanges(guarded), a.Plan, s.key.Intent)
 	case len(guarded) > 0:
+		s.approver = by
 		s.adjust(ruleApproved, "", "changes %s by %q", hashChanges(guarded), by)
 		for _, t := range guarded {
 			t.cleared = t.candidate.PatchID
@@ -106,7 +111,7 @@ func (s *Intent) approve(a *forge.Approve, by string) (forge.Decision, error) {
 	case s.phase == phaseApproval && a.Plan != "" && a.Plan != s.planHash:
 		return refuse("the plan is %s now, not %s; look at it with `pfl-forge show %s` and approve again", s.planHash, a.Plan, s.key.Intent)
 	case s.phase == phaseApproval:
-		s.approved = true
+		s.approved, s.approver = true, by
 		s.reason = ""
 		s.adjust(ruleApproved, "", "plan %s by %q", s.planHash, by)
 		s.gate()
@@ -150,7 +155,7 @@ func (s *Intent) answer(a *forge.Answer) (forge.Decision, error) {
 	}
 	if !s.intent.NeedsClarification() {
 		s.reason = ""
-		s.startAnalysis()
+		s.startStep()
 	}
 	return forge.Applied, nil
 }
@@ -167,6 +172,9 @@ func (s *Intent) reject(r *forge.Reject) (forge.Decision, error) {
 }
 
 func (s *Intent) cancel(c *forge.Cancel) (forge.Decision, error) {
+	if c.Task != "" {
+		return s.cancelTask(c)
+	}
 	switch s.intent.Status {
 	case forge.StatusCancelled:
 		return ignore("the intent is cancelled already")
@@ -188,10 +196,57 @@ func (s *Intent) stop(status forge.Status, reason string) {
 	}
 	s.reason = reason
 	s.intent.Status = status
-	s.endRun()
-	if s.phase != phaseClosed {
-		s.close()
+	if s.phase == phaseClosed {
+		s.endRun()
+		s.corrected()
+		return
 	}
+	s.close(false)
+}
+
+// cancelTask gives up one task because a person says so.
+func (s *Intent) cancelTask(c *forge.Cancel) (forge.Decision, error) {
+	t := s.task(c.Task)
+	switch {
+	case t == nil:
+		return refuse("the intent has no task %q", c.Task)
+	case s.phase != phaseWorking:
+		return refuse("the intent is %s; a task can be cancelled while tasks are under way", s.intent.Status)
+	case t.ended():
+		return refuse("task %s is %s already", t.ID, t.Status)
+	}
+	s.withdrawTask(t)
+	why := "cancelled by a person"
+	if c.Reason != "" {
+		why += ": " + c.Reason
+	}
+	s.failTask(t, why)
+	return forge.Applied, nil
+}
+
+// withdrawTask tells workers that nobody waits for a task any more.
+func (s *Intent) withdrawTask(t *task) {
+	for _, a := range s.open.attempts() {
+		if a.Task == t.ID {
+			s.withdrawAttempt(a)
+		}
+	}
+	for _, step := range []forge.Step{forge.StepImplement, forge.StepRebase, forge.StepReview} {
+		s.open.cancelTimer(parkKey(t.ID, step))
+	}
+	of := func(a forge.Attempt) bool { return a.Task == t.ID }
+	s.dropHeld(of)
+	s.dropUnfunded(of)
+	s.settle()
+	s.open.closeNote("task/" + string(t.ID))
+}
+
+// withdrawAttempt tells a worker that nobody waits for it any more.
+func (s *Intent) withdrawAttempt(a forge.Attempt) {
+	s.eff.Cancels = append(s.eff.Cancels, a)
+	s.owe(a)
+	s.open.closeAttempt(a)
+	s.open.cancelTimer(claimKey(a))
 }
 
 // withdrawAttempts tells workers that nobody waits for them any more.
@@ -200,6 +255,7 @@ func (s *Intent) withdrawAttempts() {
 	s.owe(s.open.attempts()...)
 	s.open.commands, s.open.timers = nil, nil
 	s.refreshing = false
+	s.dropHeld(func(forge.Attempt) bool { return true })
 	s.dropUnfunded(func(forge.Attempt) bool { return true })
 	s.settle()
 }
@@ -210,6 +266,8 @@ func (s *Intent) retry(r *forge.Retry) (forge.Decision, error) {
 	switch {
 	case r.BudgetUSD < 0 || r.BudgetUSD != r.BudgetUSD:
 		return forge.Refused, &forge.FieldError{Field: "budget_usd", Reason: "must be a positive amount"}
+	case !s.intent.Status.Failed() && s.pauses.whole():
+		return refuse("the intent is paused; go on with it first: pfl-forge resume %s", s.key.Intent)
 	case !s.intent.Status.Failed() && s.refreshing:
 		return ignore("the project's policy is being read again already")
 	case !s.intent.Status.Failed() && len(waiting) == 0 && !stale:
@@ -230,10 +288,6 @@ func (s *Intent) retry(r *forge.Retry) (forge.Decision, error) {
 		}
 		return forge.Applied, nil
 	}
-	if s.phase == phaseReflecting {
-		s.withdrawAttempts()
-		s.close()
-	}
 	for _, t := range s.tasks {
 		if t.Status == forge.TaskFailed {
 			t.reset(r.Instructions, s.intent.Recipe != "" || s.escalate)
@@ -241,6 +295,7 @@ func (s *Intent) retry(r *forge.Retry) (forge.Decision, error) {
 	}
 	s.steps, s.adjustments = nil, nil
 	s.analyze.worked()
+	s.pauses.person = false
 	s.intent.Status = forge.StatusProposed
 	s.enter()
 	return forge.Applied, nil

@@ -3,6 +3,12 @@ package flow
 // The rules that adjust a flow, as the history names them.
 const (
 	ruleClarify         = "clarify"          // analysis asked: a person answers, then the same session goes on
+	ruleArchitect       = "architect"        // the analysis was not sufficient: a deeper look
+	rulePause           = "pause"            // by a person; agents stop, and what they did is kept
+	ruleResume          = "resume"           // by a person: what was paused goes on
+	ruleProposed        = "proposed"         // reflection proposed an intent
+	ruleNotProposed     = "not-proposed"     // reflection proposed what is known, or more than it may
+	ruleOverlap         = "overlap"          // two tasks under way do not merge: both are told
 	ruleAwaitApproval   = "await-approval"   // risk above low, or an origin that is not trusted
 	ruleAwaitDependency = "await-dependency" // implementation waits for other intents
 	ruleBlockDependency = "block-dependency" // an intent that this one depends on did not get done
@@ -37,5 +43,5 @@ const maxLandings = 10
 // fan-out leaves room for others and its decisions stay small enough to record.
 const maxParallel = 16
 
-// reflectAttempts bounds the attempts at reflecting; a run's end does not hang on it.
+// reflectAttempts bounds the attempts at one reflection; nothing hangs on it.
 const reflectAttempts = 2

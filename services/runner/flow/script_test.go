@@ -44,13 +44,14 @@ type script struct {
 	events  int
 	hold    bool // keep notes between machines back
 	notes   []forge.Event
+	aliases map[string]forge.IntentID
 }
 
 func newScript() *script {
 	start := time.Date(2030, 1, 1, 0, 0, 0, 0, time.UTC)
 	return &script{
 		now: start, start: start, lane: flow.NewLane(forge.Key{Project: "web"}),
-		intents: map[forge.IntentID]*flow.Intent{},
+		intents: map[forge.IntentID]*flow.Intent{}, aliases: map[string]forge.IntentID{},
 	}
 }
 
@@ -94,16 +95,55 @@ func (s *script) play(t *testing.T, d *datadriven.TestData) {
 		s.fire()
 		return
 	case "show":
-		s.show(forge.IntentID(first()))
+		s.show(s.id(first()))
+		return
+	case "pause-project":
+		s.send(forge.Event{To: forge.Key{Project: "web"}, Pause: &forge.Pause{}})
+		return
+	case "resume-project":
+		s.send(forge.Event{To: forge.Key{Project: "web"}, Resume: &forge.Resume{}})
+		return
+	case "cancel-project":
+		s.send(forge.Event{To: forge.Key{Project: "web"}, Cancel: &forge.Cancel{Reason: arg("reason")}})
+		return
+	case "reflect-now":
+		s.send(forge.Event{To: forge.Key{Project: "web"}, Reflect: &forge.Reflect{}})
+		return
+	case "alias": // a name for an id that was made
+		s.aliases[first()] = s.find(t, d.CmdArgs[1].Key)
 		return
 	}
-	id := forge.IntentID(first())
+	id := s.id(first())
 	if person := s.person(d.Cmd, id, arg, list); person != nil {
 		person.To = forge.Key{Project: "web", Intent: id}
 		s.send(*person)
 		return
 	}
-	s.work(t, d, first(), arg, list)
+	s.work(t, d, string(s.id(first())), arg, list)
+}
+
+// id is an intent's id, or a task's, where a script's short name stands for its head.
+func (s *script) id(name string) forge.IntentID {
+	head, tail, isTask := strings.Cut(name, "/")
+	if id, ok := s.aliases[head]; ok {
+		if isTask {
+			return id + "-" + forge.IntentID(tail)
+		}
+		return id
+	}
+	return forge.IntentID(name)
+}
+
+// find is the intent whose title is this one.
+func (s *script) find(t *testing.T, title string) forge.IntentID {
+	t.Helper()
+	for _, id := range s.ids {
+		if strings.Contains(s.intents[id].Summary().Title, title) {
+			return id
+		}
+	}
+	t.Fatalf("no intent has the title %q", title)
+	return ""
 }
 
 // person is what somebody asks of an intent, or nil.
@@ -113,6 +153,10 @@ func (s *script) person(cmd string, id forge.IntentID, arg func(string) string, 
 		in := forge.Intent{
 			ID: id, Project: "web", Title: "title of " + string(id), Body: "body", Source: forge.SourceHuman,
 			Recipe: arg("recipe"), Risk: forge.Risk(arg("risk")), Origin: forge.Origin{System: "draft", EventID: arg("event")}, BudgetUSD: usd(arg("budget")),
+			Type: arg("type"),
+		}
+		if v := arg("title"); v != "" {
+			in.Title = strings.ReplaceAll(v, "-", " ")
 		}
 		if src := arg("source"); src != "" {
 			in.Source, in.Origin.System = forge.SourceSystem, src
@@ -126,7 +170,11 @@ func (s *script) person(cmd string, id forge.IntentID, arg func(string) string, 
 	case "reject":
 		return &forge.Event{Reject: &forge.Reject{Reason: arg("reason")}}
 	case "cancel":
-		return &forge.Event{Cancel: &forge.Cancel{Reason: arg("reason")}}
+		return &forge.Event{Cancel: &forge.Cancel{Reason: arg("reason"), Task: forge.TaskID(arg("task"))}}
+	case "pause":
+		return &forge.Event{Pause: &forge.Pause{Reason: arg("reason"), Task: forge.TaskID(arg("task"))}}
+	case "resume":
+		return &forge.Event{Resume: &forge.Resume{Task: forge.TaskID(arg("task"))}}
 	case "retry":
 		return &forge.Event{Retry: &forge.Retry{Instructions: arg("with"), BudgetUSD: usd(arg("budget"))}}
 	case "answer":
@@ -233,9 +281,26 @@ func (s *script) show(id forge.IntentID) {
 	}
 	for _, t := range v.Tasks {
 		s.print("%s %s, attempts %d, commit %q %s", t.ID, t.Status, t.Attempts, t.Commit, t.Failure)
+		if t.Write != nil {
+			s.print("  writes %s: %q", t.Write.Path, t.Write.Content)
+		}
 		if t.Commit != "" {
 			s.print("  changes %s to %s", t.Base, t.Head)
 		}
+	}
+	for _, c := range sum.Children {
+		s.print("part %s: %q", c.ID, c.Status)
+	}
+	for _, t := range sum.Tasks {
+		for _, o := range t.Overlaps {
+			s.print("%s does not merge with %s: %v", t.ID, o.TaskID, o.Files)
+		}
+	}
+	if v.Audit != nil {
+		s.print("audit: %s", v.Audit.Summary)
+	}
+	for _, o := range v.Observations {
+		s.print("observed %s, read: %t", o.ID, o.Processed)
 	}
 	for _, h := range v.History {
 		s.print("run %d: %s %s", h.Run, h.Outcome, h.FailureReason)

@@ -45,6 +45,7 @@ type task struct {
 	feedback   string
 	candidate  *forge.Rebase // what was verified last, and on what
 	reviews    []forge.Review
+	overlaps   []overlapping
 }
 
 func (t *task) ended() bool { return t.stage == stageDone || t.stage == stageFailed }
@@ -140,7 +141,7 @@ func (s *Intent) command(t *task, step forge.Step, st *stepState) forge.Command 
 	switch step {
 	case forge.StepImplement:
 		c.Fresh, c.Continue, c.Feedback, c.Reviews = t.fresh, t.goOn, t.feedback, t.reviews
-		c.Avoid = s.avoided()
+		c.Avoid, c.Overlaps = s.avoided(), t.foreseen()
 		t.talk.in(&c)
 	case forge.StepReview:
 		c.Verify, c.Reviews = t.candidate.Verify, t.reviews
@@ -242,6 +243,7 @@ func (s *Intent) rebased(t *task, r *forge.Result) {
 		return
 	}
 	t.Base, t.Head, t.candidate = rb.Base, rb.Head, rb
+	s.foresee(t, rb.Overlaps)
 	if v := rb.Verify; v != nil && !v.Passed {
 		s.outcome("verify failed")
 		s.rework(t, ruleVerifyFailed, verifyFeedback(v))
@@ -311,6 +313,7 @@ func (s *Intent) endTask(t *task, status forge.TaskStatus, failure string) {
 	if t.Commit == "" {
 		s.withdraw(t)
 	}
+	s.endForecast(t)
 	s.eff.Released = append(s.eff.Released, t.ID)
 }
 

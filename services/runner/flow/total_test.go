@@ -54,9 +54,9 @@ func anyEvent(rng *rand.Rand, s *Intent, l *Lane) forge.Event {
 	task := forge.NewTaskID("a", 1+rng.IntN(3))
 	word := []string{"", "a", "b", "x"}[rng.IntN(4)]
 	n := rng.IntN(4)
-	switch rng.IntN(21) {
+	switch rng.IntN(29) {
 	case 0:
-		return forge.Event{Submit: &forge.Submit{Intent: forge.Intent{Title: "t", Body: "b", Source: forge.SourceHuman, Risk: forge.Risk(word)}}}
+		return forge.Event{Submit: &forge.Submit{Intent: forge.Intent{Title: "t", Body: "b", Source: forge.SourceHuman, Risk: forge.Risk(word), Type: []string{"", "audit", "skill_extraction"}[rng.IntN(3)]}}}
 	case 1:
 		return forge.Event{Edit: &forge.Edit{Title: &word, Body: &word}}
 	case 2:
@@ -112,7 +112,51 @@ func anyEvent(rng *rand.Rand, s *Intent, l *Lane) forge.Event {
 	case 19:
 		return forge.Event{Settle: &forge.Settle{Number: rng.IntN(6), SpentUSD: float64(n), Open: []forge.Attempt{{Task: task, Number: n}}}}
 	}
+	switch rng.IntN(16) {
+	case 0:
+		return forge.Event{Pause: &forge.Pause{Task: anyTask(rng, task), Number: rng.IntN(2) * n}}
+	case 1:
+		return forge.Event{Resume: &forge.Resume{Task: anyTask(rng, task), Number: rng.IntN(2) * n}}
+	case 2:
+		return forge.Event{Child: &forge.Child{Intent: anyPart(rng, s), Run: n, Number: rng.IntN(3), Status: anyStatus(rng)}}
+	case 3:
+		return forge.Event{Reflected: &forge.Reflected{Run: n, Step: forge.StepRecord{Step: forge.StepReflect, Attempt: n}, Read: []string{"a/1", "a/2"}[:rng.IntN(3)]}}
+	case 4:
+		return forge.Event{Forecast: &forge.Forecast{TaskID: task, Other: forge.Overlap{TaskID: "b-001", Files: []string{word}[:rng.IntN(2)]}}}
+	case 5:
+		return forge.Event{Reflect: &forge.Reflect{}}
+	case 6:
+		if rng.IntN(4) == 0 {
+			return forge.Event{Cancel: &forge.Cancel{Task: task}}
+		}
+	case 7:
+		return forge.Event{End: &forge.End{Run: n, Number: rng.IntN(6), Status: anyStatus(rng), Parent: forge.IntentID(word), Past: &forge.PastRun{Title: "fix it"}, Reflect: &forge.ReflectOn{
+			Policy: forge.DefaultPolicy().Reflection,
+		}, Observed: []forge.Observation{{ID: "a/1"}}}}
+	case 8:
+		return forge.Event{Enter: &forge.Enter{Run: n, Title: "fix that", Parent: forge.IntentID(word)}}
+	case 9:
+		return forge.Event{Planned: &forge.Planned{Run: n, Children: []forge.IntentID{"a", "b", "x"}[:rng.IntN(4)]}}
+	}
 	return forge.Event{Result: anyResult(rng, s, l, task, word)}
+}
+
+func anyTask(rng *rand.Rand, task forge.TaskID) forge.TaskID {
+	if rng.IntN(2) == 0 {
+		return ""
+	}
+	return task
+}
+
+func anyPart(rng *rand.Rand, s *Intent) forge.IntentID {
+	if len(s.parts) == 0 {
+		return "b"
+	}
+	return s.parts[rng.IntN(len(s.parts))].intent.ID
+}
+
+func anyStatus(rng *rand.Rand) forge.Status {
+	return []forge.Status{forge.StatusDone, forge.StatusBlocked, forge.StatusError, forge.StatusCancelled, forge.StatusRejected}[rng.IntN(5)]
 }
 
 func anyBudget(rng *rand.Rand) forge.Budget {
@@ -121,7 +165,7 @@ func anyBudget(rng *rand.Rand) forge.Budget {
 }
 
 func anyResult(rng *rand.Rand, s *Intent, l *Lane, task forge.TaskID, word string) *forge.Result {
-	r := &forge.Result{Attempt: forge.Attempt{Task: task, Step: forge.Steps()[rng.IntN(6)], Number: rng.IntN(3), Claim: 1}}
+	r := &forge.Result{Attempt: forge.Attempt{Task: task, Step: forge.Steps()[rng.IntN(len(forge.Steps()))], Number: rng.IntN(3), Claim: 1}}
 	r.To = s.key
 	r.Usage.CostUSD = float64(rng.IntN(3))
 	if len(s.owed) > 0 && rng.IntN(6) == 0 {
@@ -132,6 +176,8 @@ func anyResult(rng *rand.Rand, s *Intent, l *Lane, task forge.TaskID, word strin
 		r.Attempt = open[rng.IntN(len(open))]
 	} else if l.landing != nil && rng.IntN(2) == 0 {
 		r.Attempt = l.landing.command.Attempt
+	} else if l.mirror.running != nil && rng.IntN(2) == 0 {
+		r.Attempt = l.mirror.running.command.Attempt
 	}
 	if rng.IntN(5) == 0 {
 		r.Failure = &forge.Failure{Reason: anyReason(rng), Until: time.Unix(int64(rng.IntN(3))*1000, 0)}
@@ -139,7 +185,7 @@ func anyResult(rng *rand.Rand, s *Intent, l *Lane, task forge.TaskID, word strin
 		return r
 	}
 	switch r.Attempt.Step {
-	case forge.StepAnalyze:
+	case forge.StepAnalyze, forge.StepArchitect:
 		r.Analysis = &forge.Analysis{Risk: forge.Risk(word), Tasks: []forge.TaskPlan{{Name: "x"}, {Name: word, DependsOn: []string{"x"}}, {}}[:rng.IntN(4)]}
 		if rng.IntN(3) == 0 {
 			p := forge.DefaultPolicy()
@@ -149,10 +195,26 @@ func anyResult(rng *rand.Rand, s *Intent, l *Lane, task forge.TaskID, word strin
 		if rng.IntN(5) == 0 {
 			r.Analysis.Clarifications = []forge.Clarification{{Question: word}}
 		}
+		if rng.IntN(5) == 0 {
+			r.Analysis.Tasks, r.Analysis.Insufficient = nil, word
+		}
+		if rng.IntN(5) == 0 {
+			r.Analysis.Tasks = nil
+			r.Analysis.Children = []forge.ChildPlan{{Name: "x", Title: "t", Body: "b"}, {Name: word, Title: "t", Body: "b", DependsOn: []string{"x"}}}[:rng.IntN(3)]
+		}
+	case forge.StepAudit:
+		r.Audit = &forge.Audit{Summary: word}
+	case forge.StepObserve:
+		r.Observed = &forge.Observed{NothingFound: word, Patterns: []forge.Pattern{{Name: word}}[:rng.IntN(2)]}
+	case forge.StepAbstract:
+		r.Abstraction = &forge.Abstraction{Skills: []forge.Skill{{Name: word, Description: "d", Body: "b"}}[:rng.IntN(2)]}
 	case forge.StepImplement:
 		r.Implementation = &forge.Implementation{Commits: rng.IntN(2), Head: word}
 	case forge.StepRebase:
 		r.Rebase = &forge.Rebase{Head: word, Files: []string{word}}
+		if rng.IntN(4) == 0 {
+			r.Rebase.Overlaps = []forge.Overlap{{TaskID: []forge.TaskID{"a-001", "a-002", "b-001"}[rng.IntN(3)], Files: []string{word}}}
+		}
 		if rng.IntN(3) == 0 {
 			r.Rebase.Conflicts = []string{word}
 		}
@@ -166,7 +228,7 @@ func anyResult(rng *rand.Rand, s *Intent, l *Lane, task forge.TaskID, word strin
 			forge.LandIntegrated, forge.LandChanged, forge.LandConflict, forge.LandDirty, forge.LandVerifyFailed, "?",
 		}[rng.IntN(6)]}
 	case forge.StepReflect:
-		r.Reflection = &forge.Reflection{}
+		r.Reflection = &forge.Reflection{Read: []string{"a/1"}, Proposals: []forge.Intent{{Title: "fix " + word, Body: "b"}, {Title: "fix"}}[:rng.IntN(3)]}
 	}
 	return r
 }

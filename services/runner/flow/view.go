@@ -15,6 +15,14 @@ func (s *Intent) Summary() forge.Summary {
 		Source: s.intent.Source, Priority: s.intent.Priority, Run: s.run, Reason: s.reason, Plan: s.planHash,
 		Open: s.open.attempts(), Settled: s.open.idle(), Usage: s.usage,
 		CreatedAt: s.intent.CreatedAt, UpdatedAt: s.updated,
+		Parent: s.intent.Parent, Requester: requester(&s.intent), Approver: s.approver,
+	}
+	for _, p := range s.parts {
+		c := forge.ChildSummary{ID: p.intent.ID, Title: p.intent.Title, Status: p.status}
+		if c.Status == "" && p.run > 0 {
+			c.Status = forge.StatusExecuting
+		}
+		sum.Children = append(sum.Children, c)
 	}
 	sum.Waiting, sum.Activity = s.waiting()
 	if guarded := s.guarded(); len(guarded) > 0 {
@@ -28,7 +36,13 @@ func (s *Intent) Summary() forge.Summary {
 		if t.stage == stageDone || t.stage == stagePending {
 			continue
 		}
-		ts := forge.TaskSummary{ID: t.ID, Title: t.Title, Status: t.Status, Attempt: t.implement.number, Detail: t.Failure}
+		ts := forge.TaskSummary{
+			ID: t.ID, Title: t.Title, Status: t.Status, Attempt: t.implement.number, Detail: t.Failure,
+			Paused: !t.ended() && s.holds(t.ID),
+		}
+		for _, o := range t.overlaps {
+			ts.Overlaps = append(ts.Overlaps, o.Overlap)
+		}
 		switch t.stage {
 		case stageImplementing:
 			ts.Step = forge.StepImplement
@@ -64,6 +78,18 @@ func (s *Intent) waiting() (forge.Waiting, string) {
 		return forge.WaitingDirty, "waits for your files"
 	case s.isBroke() && !s.refreshing:
 		return forge.WaitingBudget, "waits for money"
+	case s.phase != phaseClosed && s.pauses.whole():
+		return forge.WaitingPaused, "paused"
+	case len(s.held) > 0:
+		return forge.WaitingPaused, fmt.Sprintf("%d task(s) paused", len(s.held))
+	case s.phase == phaseParts:
+		done := 0
+		for _, p := range s.parts {
+			if p.status == forge.StatusDone {
+				done++
+			}
+		}
+		return "", fmt.Sprintf("%d of %d parts done", done, len(s.parts))
 	case s.phase == phaseDepending:
 		var ids []forge.IntentID
 		for _, d := range s.depends {
@@ -92,11 +118,19 @@ func (s *Intent) waiting() (forge.Waiting, string) {
 func (s *Intent) View() forge.View {
 	v := forge.View{
 		Summary: s.Summary(), Intent: s.intent,
-		History: slices.Clone(s.history), Observations: slices.Clone(s.observations),
+		History: slices.Clone(s.history), Observations: slices.Clone(s.observations), Audit: s.audit,
 	}
 	for _, t := range s.tasks {
 		v.Tasks = append(v.Tasks, t.Task)
 		v.Reviews = append(v.Reviews, t.reviews...)
 	}
 	return v
+}
+
+// requester is who wanted an intent: a person, a system, or nobody known.
+func requester(in *forge.Intent) string {
+	if in.Origin.Actor != "" {
+		return in.Origin.Actor
+	}
+	return in.Origin.System
 }

@@ -32,6 +32,9 @@ func (s *script) work(t *testing.T, d *datadriven.TestData, target string, arg f
 		replica = "r1"
 	}
 	r := forge.Result{To: c.To, Attempt: c.Attempt, Replica: replica, Session: c.Session, Agent: arg("agent")}
+	for _, text := range list("notes") {
+		r.Observations = append(r.Observations, forge.Observation{Content: text})
+	}
 	if v := arg("cost"); v != "" {
 		r.Usage.Calls = 1
 		r.Usage.CostUSD = usd(v)
@@ -65,7 +68,7 @@ func (s *script) answer(t *testing.T, r *forge.Result, c forge.Command, d *datad
 	}
 	commit := func(kind string) string { return fmt.Sprintf("%s-%s-%d", kind, c.Attempt.Task, c.Attempt.Number) }
 	switch forge.Step(d.Cmd) {
-	case forge.StepAnalyze:
+	case forge.StepAnalyze, forge.StepArchitect:
 		r.Analysis = analysisOf(arg, list)
 		if c.PolicyOnly {
 			r.Analysis = &forge.Analysis{Policy: r.Analysis.Policy}
@@ -81,6 +84,9 @@ func (s *script) answer(t *testing.T, r *forge.Result, c forge.Command, d *datad
 		}
 	case forge.StepRebase:
 		r.Rebase = &forge.Rebase{Conflicts: list("conflicts"), Files: files}
+		for _, o := range list("overlaps") {
+			r.Rebase.Overlaps = append(r.Rebase.Overlaps, forge.Overlap{TaskID: forge.TaskID(o), Files: files})
+		}
 		if r.Rebase.Conflicts == nil {
 			r.Rebase.Base, r.Rebase.Head, r.Rebase.Tree, r.Rebase.PatchID = "main", commit("rebased"), commit("tree"), commit("patch")
 			r.Rebase.Verify = &forge.VerifyReport{Passed: !d.HasArg("broken"), Command: "make test", Output: "FAIL"}
@@ -106,6 +112,26 @@ func (s *script) answer(t *testing.T, r *forge.Result, c forge.Command, d *datad
 		}
 	case forge.StepReflect:
 		r.Reflection = &forge.Reflection{}
+		for _, title := range list("proposes") {
+			r.Reflection.Proposals = append(r.Reflection.Proposals, forge.Intent{
+				Title: strings.ReplaceAll(title, "-", " "), Body: "body", Type: "fix", Risk: forge.Risk(arg("risk")),
+			})
+		}
+		for _, o := range c.Observations {
+			r.Reflection.Read = append(r.Reflection.Read, o.ID)
+		}
+	case forge.StepAudit:
+		r.Audit, r.Policy = &forge.Audit{Summary: "all is well"}, policyOf(arg, list)
+	case forge.StepObserve:
+		r.Observed = &forge.Observed{NothingFound: arg("nothing")}
+		for _, name := range list("patterns") {
+			r.Observed.Patterns = append(r.Observed.Patterns, forge.Pattern{Name: name})
+		}
+	case forge.StepAbstract:
+		r.Abstraction = &forge.Abstraction{}
+		for _, name := range list("skills") {
+			r.Abstraction.Skills = append(r.Abstraction.Skills, forge.Skill{Name: name, Description: "When to use it", Body: "How"})
+		}
 	default:
 		t.Fatalf("%s: unknown command %q", d.Pos, d.Cmd)
 	}
@@ -113,7 +139,7 @@ func (s *script) answer(t *testing.T, r *forge.Result, c forge.Command, d *datad
 
 // analysisOf reads tasks=N, or tasks=(a,b:a) with dependencies, and the rest.
 func analysisOf(arg func(string) string, list func(string) []string) *forge.Analysis {
-	a := &forge.Analysis{Risk: forge.Risk(arg("risk")), Type: "fix", NothingToDo: arg("nothing")}
+	a := &forge.Analysis{Risk: forge.Risk(arg("risk")), Type: "fix", NothingToDo: arg("nothing"), Insufficient: arg("insufficient")}
 	if a.Risk == "" {
 		a.Risk = forge.RiskLow
 	}
@@ -124,6 +150,14 @@ func analysisOf(arg func(string) string, list func(string) []string) *forge.Anal
 			t.DependsOn = strings.Split(after, "+")
 		}
 		a.Tasks = append(a.Tasks, t)
+	}
+	for _, name := range list("parts") {
+		name, after, _ := strings.Cut(name, ":")
+		c := forge.ChildPlan{Name: name, Title: "part " + name, Body: "body", Risk: forge.Risk(arg("part-risk"))}
+		if after != "" {
+			c.DependsOn = strings.Split(after, "+")
+		}
+		a.Children = append(a.Children, c)
 	}
 	for _, q := range list("ask") {
 		a.Clarifications = append(a.Clarifications, forge.Clarification{Question: q})
@@ -176,6 +210,27 @@ func describeCommand(c forge.Command) string {
 	if c.Fresh {
 		b.WriteString(" fresh")
 	}
+	if len(c.Past) > 0 {
+		fmt.Fprintf(&b, " knowing of %d runs", len(c.Past))
+	}
+	if len(c.Known) > 0 {
+		fmt.Fprintf(&b, " knowing of proposals %v", c.Known)
+	}
+	if len(c.Observations) > 0 {
+		fmt.Fprintf(&b, " with %d observations", len(c.Observations))
+	}
+	if len(c.Histories) > 0 {
+		fmt.Fprintf(&b, " and %d runs more", len(c.Histories))
+	}
+	if len(c.Overlaps) > 0 {
+		fmt.Fprintf(&b, " overlapping %v", c.Overlaps)
+	}
+	if c.Insufficient != "" {
+		fmt.Fprintf(&b, " because %q", c.Insufficient)
+	}
+	if len(c.Patterns) > 0 {
+		fmt.Fprintf(&b, " of %d patterns", len(c.Patterns))
+	}
 	if len(c.Active) > 0 {
 		fmt.Fprintf(&b, " knowing of %d others", len(c.Active))
 	}
@@ -195,6 +250,8 @@ func describeNote(n forge.Event) string {
 	from := "lane to " + string(n.To.Intent)
 	if n.To.IsLane() {
 		from = n.Actor + " to lane"
+	} else if n.Actor != "" {
+		from = n.Actor + " to " + string(n.To.Intent)
 	}
 	what := ""
 	switch {
@@ -202,8 +259,30 @@ func describeNote(n forge.Event) string {
 		what = fmt.Sprintf("enter run %d", n.Enter.Run)
 	case n.Admitted != nil:
 		what = "admitted"
+		if n.Admitted.Paused > 0 {
+			what += ", paused"
+		}
+	case n.Submit != nil:
+		what = fmt.Sprintf("submit %q, %s, risk %q, after %v", n.Submit.Intent.Title, n.Submit.Intent.Source, n.Submit.Intent.Risk, n.Submit.Intent.DependsOn)
+	case n.Retry != nil:
+		what = "retry"
+	case n.Cancel != nil:
+		what = "cancel: " + n.Cancel.Reason
+	case n.Pause != nil:
+		what = fmt.Sprintf("pause %d", n.Pause.Number)
+	case n.Resume != nil:
+		what = fmt.Sprintf("resume %d", n.Resume.Number)
+	case n.Child != nil:
+		what = fmt.Sprintf("%s run %d is %s, end %d", n.Child.Intent, n.Child.Run, n.Child.Status, n.Child.Number)
+	case n.Reflected != nil:
+		what = fmt.Sprintf("reflected on run %d: %s, read %v, proposed %v, dropped %v", n.Reflected.Run, n.Reflected.Step.Outcome, n.Reflected.Read, n.Reflected.Proposed, details(n.Reflected.Dropped))
+	case n.Forecast != nil:
+		what = fmt.Sprintf("%s does not merge with %s: %v", n.Forecast.TaskID, n.Forecast.Other.TaskID, n.Forecast.Other.Files)
 	case n.Planned != nil:
 		what = fmt.Sprintf("planned, after %v", n.Planned.DependsOn)
+		if n.Planned.Children != nil {
+			what += fmt.Sprintf(", parts %v", n.Planned.Children)
+		}
 	case n.DependencyEnded != nil:
 		what = fmt.Sprintf("%s ended %q", n.DependencyEnded.Intent, n.DependencyEnded.Status)
 		if n.DependencyEnded.Cycle != nil {
@@ -235,4 +314,12 @@ func describeNote(n forge.Event) string {
 		what = fmt.Sprintf("$%.2f for %s %s", n.Funded.USD, n.Funded.Attempt, n.Funded.Reason)
 	}
 	return from + ": " + what
+}
+
+func details(list []forge.Adjustment) []string {
+	var all []string
+	for _, a := range list {
+		all = append(all, a.Detail)
+	}
+	return all
 }

@@ -178,7 +178,7 @@ func (w *world) arm(t forge.Timer) {
 func (w *world) purge(key forge.Key) {
 	kept := w.commands[:0]
 	for _, c := range w.commands {
-		if c.To == key && c.Attempt.Step != forge.StepIntegrate {
+		if c.To == key && c.Attempt.Step != forge.StepIntegrate && c.Attempt.Step != forge.StepReflect {
 			delete(w.issued, c.ID())
 			continue
 		}

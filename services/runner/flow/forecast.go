@@ -1,0 +1,103 @@
+package flow
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/pfl-forge/pfl-forge"
+)
+
+// overlapping is another task whose change does not merge with a task's as they are
+// now. The one that came later has found it, and is to see to it; the other one was
+// told.
+type overlapping struct {
+	forge.Overlap
+	told bool
+}
+
+// foresee takes what a task's change does not merge with, and tells the others.
+func (s *Intent) foresee(t *task, found []forge.Overlap) {
+	for _, o := range t.overlaps {
+		if !o.told && !slices.ContainsFunc(found, func(f forge.Overlap) bool { return f.TaskID == o.TaskID }) {
+			s.tellOther(t, forge.Overlap{TaskID: o.TaskID})
+		}
+	}
+	kept := slices.DeleteFunc(slices.Clone(t.overlaps), func(o overlapping) bool { return !o.told })
+	for _, f := range found {
+		if f.TaskID == t.ID || len(f.Files) == 0 {
+			continue
+		}
+		known := slices.ContainsFunc(t.overlaps, func(o overlapping) bool { return o.TaskID == f.TaskID && slices.Equal(o.Files, f.Files) })
+		kept = slices.DeleteFunc(kept, func(o overlapping) bool { return o.TaskID == f.TaskID })
+		kept = append(kept, overlapping{Overlap: f})
+		if !known {
+			s.adjust(ruleOverlap, t.ID, "%s: %s", f.TaskID, strings.Join(f.Files, ", "))
+			s.tellOther(t, f)
+		}
+	}
+	t.overlaps = kept
+}
+
+// tellOther tells another task what was found about it and this one.
+func (s *Intent) tellOther(t *task, o forge.Overlap) {
+	mine := forge.Overlap{TaskID: t.ID, Files: o.Files}
+	if other := s.task(o.TaskID); other != nil {
+		other.hear(mine)
+		return
+	}
+	to := o.TaskID.Intent()
+	if _, err := forge.ParseIntentID(string(to)); err != nil || to == s.key.Intent {
+		return
+	}
+	key := fmt.Sprintf("overlap/%s/%s", t.ID, o.TaskID)
+	s.open.tell(&s.eff, key, false, forge.Event{
+		ID: fmt.Sprintf("%s/%d", key, t.rebase.number), To: forge.Key{Project: s.key.Project, Intent: to},
+		Actor: string(s.key.Intent), Forecast: &forge.Forecast{TaskID: o.TaskID, Other: mine},
+	})
+}
+
+// hear notes what another task has found, and reports whether that is new.
+func (t *task) hear(o forge.Overlap) bool {
+	i := slices.IndexFunc(t.overlaps, func(k overlapping) bool { return k.TaskID == o.TaskID })
+	switch {
+	case t.ended(), i < 0 && len(o.Files) == 0, i >= 0 && slices.Equal(t.overlaps[i].Files, o.Files):
+		return false
+	}
+	t.overlaps = slices.DeleteFunc(slices.Clone(t.overlaps), func(k overlapping) bool { return k.TaskID == o.TaskID })
+	if len(o.Files) > 0 {
+		t.overlaps = append(t.overlaps, overlapping{Overlap: o, told: true})
+	}
+	return true
+}
+
+// forecast takes what a task of another intent has found.
+func (s *Intent) forecast(f *forge.Forecast) (forge.Decision, error) {
+	t := s.task(f.TaskID)
+	if t == nil || !t.hear(f.Other) {
+		return ignore("%s and %s are known to be as they are", f.TaskID, f.Other.TaskID)
+	}
+	if len(f.Other.Files) > 0 {
+		s.adjust(ruleOverlap, t.ID, "%s: %s", f.Other.TaskID, strings.Join(f.Other.Files, ", "))
+	}
+	return forge.Applied, nil
+}
+
+// endForecast forgets what a task that ended did not merge with.
+func (s *Intent) endForecast(t *task) {
+	for _, o := range t.overlaps {
+		s.tellOther(t, forge.Overlap{TaskID: o.TaskID})
+	}
+	t.overlaps = nil
+}
+
+// foreseen is what a task's next implementation has to know of.
+func (t *task) foreseen() []forge.Overlap {
+	var list []forge.Overlap
+	for _, o := range t.overlaps {
+		if !o.told {
+			list = append(list, o.Overlap)
+		}
+	}
+	return list
+}
