@@ -137,7 +137,7 @@ func BenchmarkRebase(b *testing.B) {
 		ours = append(ours, took)
 		r.git("update-ref", "refs/heads/lane", string(later))
 		start = time.Now()
-		if _, err := s.Keep(b.Context(), attempt("t"), got.Head); err != nil {
+		if _, err := s.Keep(b.Context(), newest("t"), got.Head); err != nil {
 			b.Fatal(err)
 		}
 		if _, err := s.Integrate(b.Context(), "lane", later, got.Head); err != nil {

@@ -1,10 +1,8 @@
 package git
 
 import (
-	"bytes"
 	"context"
 	"fmt"
-	"os"
 	"strconv"
 	"strings"
 )
@@ -88,33 +86,4 @@ func (s *Store) Landings(ctx context.Context, intent Name) ([]Landing, error) {
 		}
 	}
 	return list, nil
-}
-
-// DeleteLandings forgets landings, here and at the origin. Those that are gone already do no harm.
-func (s *Store) DeleteLandings(ctx context.Context, list ...Landing) error {
-	var in bytes.Buffer
-	args := []string{"push", "-q", "--no-verify"}
-	if s.origin != nil {
-		args = append(args, "--end-of-options", s.origin.url)
-	}
-	for _, l := range list {
-		if err := l.validate(); err != nil {
-			return err
-		}
-		fmt.Fprintf(&in, "delete %s\n", l.ref())
-		args = append(args, ":"+l.ref())
-	}
-	if in.Len() == 0 {
-		return nil
-	}
-	return s.locked(ctx, func(hold []*os.File) error {
-		if s.origin != nil {
-			if _, err := run(ctx, s.transport(), args...); err != nil {
-				return err
-			}
-		}
-		c := command{dir: s.common, gitDir: s.common, env: s.identityEnv(), stdin: &in, hold: hold}
-		_, err := run(ctx, c, "update-ref", "--no-deref", "--stdin")
-		return err
-	})
 }

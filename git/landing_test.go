@@ -41,17 +41,17 @@ func TestLandings(t *testing.T) {
 			}
 			want("", one, two, other)
 			want("fix", one, two)
-			if err := s.DeleteLandings(t.Context(), one, other); err != nil {
+			if err := s.Forget(t.Context(), []git.Landing{one, other}); err != nil {
 				t.Fatal(err)
 			}
-			if err := s.DeleteLandings(t.Context(), one, two); err != nil {
+			if err := s.Forget(t.Context(), []git.Landing{one, two}); err != nil {
 				t.Errorf("deleting once more: %v", err)
 			}
 			want("")
 			if kept, err := s.List(t.Context(), "fix"); len(kept) != 1 || err != nil {
 				t.Errorf("what was kept is gone: %v, %v", kept, err)
 			}
-			if err := s.DeleteLandings(t.Context()); err != nil {
+			if err := s.Forget(t.Context(), nil); err != nil {
 				t.Error(err)
 			}
 		})
@@ -65,7 +65,7 @@ func TestLandingsAreChecked(t *testing.T) {
 		{Intent: "../x", Task: "fix-001", Number: 1},
 		{Intent: "fix", Task: "fix-001"},
 	} {
-		if s.KeepLanding(t.Context(), l) == nil || s.DeleteLandings(t.Context(), l) == nil {
+		if s.KeepLanding(t.Context(), l) == nil || s.Forget(t.Context(), []git.Landing{l}) == nil {
 			t.Errorf("%+v is taken", l)
 		}
 	}

@@ -101,6 +101,10 @@ type Attempt struct {
 	Intent Name
 	Task   Name
 	Number int // 1, 2, ...
+
+	// Newest says that the head that Keep or Collect keeps is what the task comes to now: TaskHeads has it until it is
+	// forgotten.
+	Newest bool
 }
 
 func (a Attempt) prefix() string {

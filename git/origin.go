@@ -111,12 +111,12 @@ func (s *Store) clone(ctx context.Context, hold []*os.File) error {
 	return s.setup(ctx)
 }
 
-// Fetch brings the branches of the origin up to date. In a local store it does nothing.
+// Fetch brings the branches of the origin, and the heads of tasks, up to date. In a local store it does nothing.
 func (s *Store) Fetch(ctx context.Context) error {
 	if s.origin == nil {
 		return nil
 	}
-	return s.locked(ctx, func([]*os.File) error { return s.fetch(ctx, "--prune", "+refs/heads/*:refs/heads/*") })
+	return s.locked(ctx, func([]*os.File) error { return s.fetch(ctx, "--prune", "+refs/heads/*:refs/heads/*", allHeads) })
 }
 
 // FetchIntent brings the kept commits of an intent, so that a replica can go on with another one's work.

@@ -1,14 +1,11 @@
 package git
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
-	"slices"
-	"strings"
 )
 
 // maxCommits is how many commits one attempt may make.
@@ -159,19 +156,5 @@ func (p *replay) mergeByGit(ctx context.Context, base, ours, theirs OID) (OID, e
 	if err != nil {
 		return "", err
 	}
-	c := p.store.plumb()
-	c.env = []string{"GIT_OBJECT_DIRECTORY=" + p.fresh, alternates(p.store.objects(), p.scratch)}
-	c.config = []string{"core.fsync=none"} // flush does it
-	var out bytes.Buffer
-	c.stdout = &out
-	_, err = run(ctx, c, "merge-tree", "--write-tree", "--name-only", "--no-messages", "-z", string(left), string(right))
-	fields := strings.Split(strings.TrimRight(out.String(), "\x00"), "\x00")
-	if exitCode(err) == 1 {
-		files := slices.Compact(slices.Sorted(slices.Values(fields[1:])))
-		return "", &ConflictError{Files: files}
-	}
-	if err != nil {
-		return "", err
-	}
-	return ParseOID(fields[0])
+	return p.mergeCommits(ctx, left, right)
 }

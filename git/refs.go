@@ -22,18 +22,26 @@ func (s *Store) Keep(ctx context.Context, a Attempt, commit OID) (Kept, error) {
 		return Kept{}, err
 	}
 	k := Kept{Ref: a.KeptRef(commit), OID: commit}
-	return k, s.keep(ctx, k)
+	if !a.Newest {
+		return k, s.keep(ctx, k)
+	}
+	return k, s.keep(ctx, k, Kept{Ref: headsPrefix + string(a.Task), OID: commit})
 }
 
 func (s *Store) keep(ctx context.Context, kept ...Kept) error {
 	var in bytes.Buffer
+	var here []Kept
 	for _, k := range kept {
 		if _, err := ParseOID(string(k.OID)); err != nil {
 			return err
 		}
+		if k.isHead() && s.origin != nil {
+			continue // it comes with the next fetch, which would fail had it changed under its hands
+		}
+		here = append(here, k)
 		fmt.Fprintf(&in, "update %s %s\n", k.Ref, k.OID)
 	}
-	if !s.keepLoose(kept) {
+	if !s.keepLoose(here) {
 		c := command{dir: s.common, gitDir: s.common, env: s.identityEnv(), stdin: &in}
 		if _, err := run(ctx, c, "update-ref", "--no-deref", "--stdin"); err != nil {
 			return err
@@ -43,10 +51,11 @@ func (s *Store) keep(ctx context.Context, kept ...Kept) error {
 }
 
 // keepLoose writes the refs as the files that git keeps them in, durable. That saves a process, and needs no lock: a kept
-// ref has its commit's name, so nobody gives it another value. It returns false when git has to do it: for commits that
-// were not made a moment ago, for refs in a table, and when anything goes wrong.
+// ref has its commit's name, so nobody gives it another value; and a head that gets lost, because git packs refs at this
+// very moment, is made up for by the task's next one. It returns false when git has to do it: for commits that were not
+// made a moment ago, for refs in a table, and when anything goes wrong.
 func (s *Store) keepLoose(kept []Kept) bool {
-	if exists(filepath.Join(s.common, "reftable")) {
+	if s.hasRefTable() {
 		return false
 	}
 	for _, k := range kept {
@@ -56,8 +65,16 @@ func (s *Store) keepLoose(kept []Kept) bool {
 	}
 	for _, k := range kept {
 		path := filepath.Join(s.common, k.Ref)
-		if os.MkdirAll(filepath.Dir(path), 0o777) != nil || placeFile(path, filepath.Dir(s.hub), []byte(k.OID+"\n"), true) != nil ||
-			os.Chmod(path, 0o644) != nil {
+		if os.MkdirAll(filepath.Dir(path), 0o777) != nil {
+			return false
+		}
+		if k.isHead() { // Keep comes with the same commit before it
+			if s.linkHead(filepath.Join(s.common, kept[0].Ref), path) != nil {
+				return false
+			}
+			continue
+		}
+		if placeFile(path, filepath.Dir(s.hub), []byte(k.OID+"\n"), true) != nil || os.Chmod(path, 0o644) != nil {
 			return false
 		}
 	}

@@ -50,7 +50,7 @@ func (i *Implementer) reconcile(ctx context.Context, r *repository.Repository) e
 		return err
 	}
 	all = slices.DeleteFunc(all, func(l git.Landing) bool { return open[forge.TaskID(l.Task)] })
-	return r.Store.DeleteLandings(ctx, all...)
+	return r.Store.Forget(ctx, all)
 }
 
 // report publishes the landings that are on the base branch. The lane ignores what
@@ -138,7 +138,7 @@ func (i *Implementer) releaseLandings(ctx context.Context, r *repository.Reposit
 	if err := i.report(ctx, r, unsure); err != nil {
 		return err
 	}
-	return r.Store.DeleteLandings(ctx, all...)
+	return r.Store.Forget(ctx, all)
 }
 
 // forgetFormer deletes landings that bear the task's name before it was ever
@@ -152,7 +152,7 @@ func (i *Implementer) forgetFormer(ctx context.Context, j *repository.Job) error
 		return err
 	}
 	all = slices.DeleteFunc(all, func(l git.Landing) bool { return l.Task != j.Task() })
-	return j.Store.DeleteLandings(ctx, all...)
+	return j.Store.Forget(ctx, all)
 }
 
 // taskKey names a task among all projects.

@@ -1,0 +1,161 @@
+package git
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+)
+
+// maxBehind is how far behind the base branch a task may be for its change to be compared without asking git.
+const maxBehind = 200
+
+// Clash is a task under way whose change does not merge with another one.
+type Clash struct {
+	Task  Name
+	Files []string // in conflict, sorted
+}
+
+// Forecast says which tasks' changes do not merge with the one between base and head. What a task's change has in
+// conflict with base alone is none of it. What cannot be compared is left out: a commit that the store does not have, or
+// one of another history. When ctx ends, it returns what it has found so far with the error. No checkout is needed,
+// nothing is changed, and git is asked only about files that both change.
+func (s *Store) Forecast(ctx context.Context, base, head OID, tasks []TaskHead) ([]Clash, error) {
+	if len(tasks) == 0 || base == head {
+		return nil, nil
+	}
+	scratch, err := os.MkdirTemp(s.quarantine(), "forecast-")
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = os.RemoveAll(scratch) }()
+	f := forecast{replay: replay{store: s, scratch: scratch, fresh: filepath.Join(scratch, "new")}, line: map[OID]OID{}}
+	if err := os.Mkdir(f.fresh, 0o700); err != nil {
+		return nil, err
+	}
+	f.objects = s.readObjects(ctx, f.fresh)
+	defer f.objects.close()
+	if f.base, err = f.objects.commit(base); err != nil {
+		return nil, err
+	}
+	if f.head, err = f.objects.commit(head); err != nil {
+		return nil, err
+	}
+	f.oldest = f.base
+	f.line[f.base.oid] = f.base.tree
+	var found []Clash
+	for _, t := range tasks {
+		files, err := f.with(ctx, t.Commit)
+		if (errors.Is(err, ErrNotFound) || exitCode(err) > 0) && ctx.Err() == nil {
+			continue
+		}
+		if err != nil {
+			return found, err
+		}
+		if len(files) > 0 {
+			found = append(found, Clash{Task: t.Task, Files: files})
+		}
+	}
+	return found, nil
+}
+
+// forecast is one change, to be compared with others.
+type forecast struct {
+	replay
+
+	base, head commitData
+	line       map[OID]OID // commits of the base branch, and their trees, as far as they were looked at
+	oldest     commitData  // of them
+}
+
+// with returns the files in which the change does not merge with another head.
+func (f *forecast) with(ctx context.Context, other OID) ([]string, error) {
+	c, err := f.objects.commit(other)
+	if err != nil {
+		return nil, err
+	}
+	from, known, err := f.fork(c)
+	if err != nil {
+		return nil, err
+	}
+	files, err := f.conflicts(ctx, from, known, f.head, c)
+	if err != nil || len(files) == 0 || known && from == f.base.tree {
+		return files, err
+	}
+	outdated, err := f.conflicts(ctx, from, known, f.base, c)
+	if err != nil || len(outdated) == 0 {
+		return files, err
+	}
+	mine, err := f.files(ctx)
+	return slices.DeleteFunc(files, func(p string) bool { return slices.Contains(outdated, p) && !slices.Contains(mine, p) }), err
+}
+
+// fork returns the tree of the commit at which a head left the base branch. It is false where that is not plain to see,
+// because it is long ago or somebody merged.
+func (f *forecast) fork(c commitData) (OID, bool, error) {
+	for range maxBehind {
+		for { // down the base branch, as far as it takes
+			if tree, ok := f.line[c.oid]; ok {
+				return tree, true, nil
+			}
+			if len(f.line) > maxBehind || len(f.oldest.parents) != 1 {
+				break
+			}
+			older, err := f.objects.commit(f.oldest.parents[0])
+			if err != nil {
+				return "", false, err
+			}
+			f.oldest = older
+			f.line[older.oid] = older.tree
+		}
+		if len(c.parents) != 1 {
+			break
+		}
+		var err error
+		if c, err = f.objects.commit(c.parents[0]); err != nil {
+			return "", false, err
+		}
+	}
+	return "", false, nil
+}
+
+// conflicts merges two commits, by their trees if it is known where they fork.
+func (f *forecast) conflicts(ctx context.Context, from OID, known bool, ours, theirs commitData) ([]string, error) {
+	var err error
+	if known {
+		_, err = f.mergeTrees(ctx, from, ours.tree, theirs.tree)
+	} else {
+		_, err = f.mergeCommits(ctx, ours.oid, theirs.oid)
+	}
+	if c, ok := errors.AsType[*ConflictError](err); ok {
+		return c.Files, nil
+	}
+	return nil, err
+}
+
+// files lists what the change itself touches.
+func (f *forecast) files(ctx context.Context) ([]string, error) {
+	return names(run(ctx, f.store.plumb(), "diff-tree", "-r", "-z", "--name-only", "--no-renames", string(f.base.oid), string(f.head.oid)))
+}
+
+// mergeCommits has git merge two commits, and find their base itself. The result is in p.fresh.
+func (p *replay) mergeCommits(ctx context.Context, left, right OID) (OID, error) {
+	c := p.store.plumb()
+	c.env = []string{"GIT_OBJECT_DIRECTORY=" + p.fresh, alternates(p.store.objects(), p.scratch)}
+	c.config = []string{"core.fsync=none"} // flush does it
+	var out bytes.Buffer
+	c.stdout = &out
+	_, err := run(ctx, c, "merge-tree", "--write-tree", "--name-only", "--no-messages", "-z", string(left), string(right))
+	fields := strings.Split(strings.TrimRight(out.String(), "\x00"), "\x00")
+	if exitCode(err) == 1 {
+		files := slices.Compact(slices.Sorted(slices.Values(fields[1:])))
+		return "", &ConflictError{Files: files}
+	}
+	if err != nil {
+		return "", err
+	}
+	return ParseOID(fields[0])
+}

@@ -1,0 +1,148 @@
+package git
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+)
+
+// headsPrefix is where the newest head of each task under way is. No intent has such a name.
+const headsPrefix = "refs/forge/_heads/"
+
+// allHeads brings them all.
+const allHeads = "+" + headsPrefix + "*:" + headsPrefix + "*"
+
+// TaskHead is the newest head of a task that is under way.
+type TaskHead struct {
+	Task   Name
+	Commit OID
+}
+
+func (k Kept) isHead() bool { return strings.HasPrefix(k.Ref, headsPrefix) }
+
+// TaskHeads returns the newest head of every task under way, sorted by task: those that were kept as Newest and not
+// forgotten since. In a distributed store they are those that the origin had at the last Fetch.
+func (s *Store) TaskHeads(ctx context.Context) ([]TaskHead, error) {
+	var packed []byte
+	var err error
+	if s.hasRefTable() {
+		packed, err = s.refs(ctx, "for-each-ref", "--format=%(objectname) %(refname)", headsPrefix)
+	} else {
+		packed, err = s.packedRefs()
+	}
+	if err != nil {
+		return nil, err
+	}
+	heads := map[Name]OID{}
+	for line := range bytes.Lines(packed) {
+		oid, ref, _ := strings.Cut(strings.TrimSuffix(string(line), "\n"), " ")
+		if task, ok := strings.CutPrefix(ref, headsPrefix); ok {
+			addHead(heads, task, oid)
+		}
+	}
+	entries, _ := os.ReadDir(filepath.Join(s.common, headsPrefix)) // which come before packed ones, and need not be there
+	for _, e := range entries {
+		if oid, err := os.ReadFile(filepath.Join(s.common, headsPrefix, e.Name())); err == nil {
+			addHead(heads, e.Name(), strings.TrimSpace(string(oid)))
+		}
+	}
+	list := make([]TaskHead, 0, len(heads))
+	for task, oid := range heads {
+		list = append(list, TaskHead{Task: task, Commit: oid})
+	}
+	slices.SortFunc(list, func(a, b TaskHead) int { return strings.Compare(string(a.Task), string(b.Task)) })
+	return list, nil
+}
+
+// addHead leaves out what is no head, such as a lock of git.
+func addHead(heads map[Name]OID, task, oid string) {
+	name, err := ParseName(task)
+	if err != nil {
+		return
+	}
+	if o, err := ParseOID(oid); err == nil {
+		heads[name] = o
+	}
+}
+
+func (s *Store) hasRefTable() bool { return exists(filepath.Join(s.common, "reftable")) }
+
+// packedRefs is the file in which git keeps refs that are not files of their own.
+func (s *Store) packedRefs() ([]byte, error) {
+	b, err := os.ReadFile(filepath.Join(s.common, "packed-refs"))
+	return b, ignoreMissing(err)
+}
+
+// Forget lets go of landings, and of the heads of tasks that are not under way any more, here and at the origin. What is
+// gone already does no harm.
+func (s *Store) Forget(ctx context.Context, landings []Landing, tasks ...Name) error {
+	var refs []string
+	for _, l := range landings {
+		if err := l.validate(); err != nil {
+			return err
+		}
+		refs = append(refs, l.ref())
+	}
+	for _, t := range tasks {
+		if _, err := ParseName(string(t)); err != nil {
+			return err
+		}
+		refs = append(refs, headsPrefix+string(t))
+	}
+	if len(refs) == 0 {
+		return nil
+	}
+	return s.locked(ctx, func(hold []*os.File) error {
+		if s.origin != nil {
+			args := []string{"push", "-q", "--no-verify", "--end-of-options", s.origin.url}
+			for _, r := range refs {
+				args = append(args, ":"+r)
+			}
+			if _, err := run(ctx, s.transport(), args...); err != nil {
+				return err
+			}
+		}
+		return s.deleteHere(ctx, refs, hold)
+	})
+}
+
+// linkHead makes a head of a kept ref's file, which is on the disk: git would complain of half a one.
+func (s *Store) linkHead(kept, head string) error {
+	aside := filepath.Join(filepath.Dir(s.hub), "head-"+filepath.Base(head))
+	if err := ignoreMissing(os.Remove(aside)); err != nil {
+		return err
+	}
+	if err := os.Link(kept, aside); err != nil {
+		return err
+	}
+	return errors.Join(os.Rename(aside, head), ignoreMissing(os.Remove(aside))) // which stays if it was the same file before
+}
+
+// deleteHere removes a head's file by itself, which saves a process: nobody else has to do with it.
+func (s *Store) deleteHere(ctx context.Context, refs []string, hold []*os.File) error {
+	packed, err := s.packedRefs()
+	if err != nil {
+		return err
+	}
+	var in bytes.Buffer
+	for _, r := range refs {
+		if (Kept{Ref: r}).isHead() && !s.hasRefTable() && !bytes.Contains(packed, []byte(" "+r+"\n")) {
+			if err := ignoreMissing(os.Remove(filepath.Join(s.common, r))); err != nil {
+				return err
+			}
+			continue
+		}
+		fmt.Fprintf(&in, "delete %s\n", r)
+	}
+	if in.Len() == 0 {
+		return nil
+	}
+	c := command{dir: s.common, gitDir: s.common, env: s.identityEnv(), stdin: &in, hold: hold}
+	_, err = run(ctx, c, "update-ref", "--no-deref", "--stdin")
+	return err
+}

@@ -1,0 +1,102 @@
+package git_test
+
+import (
+	"path/filepath"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/pfl-forge/pfl-forge/git"
+)
+
+// newest is an attempt whose head others are compared with.
+func newest(task string) git.Attempt {
+	a := attempt(task)
+	a.Newest = true
+	return a
+}
+
+func wantHeads(t *testing.T, s *git.Store, want ...git.TaskHead) {
+	t.Helper()
+	got, err := s.TaskHeads(t.Context())
+	if diff := cmp.Diff(append([]git.TaskHead{}, want...), got); diff != "" || err != nil {
+		t.Errorf("%v\n%s", err, diff)
+	}
+}
+
+func TestTaskHeads(t *testing.T) {
+	ctx := t.Context()
+	r := newRepo(t, map[string]string{"a": "a\n"})
+	s := r.store()
+	wantHeads(t, s)
+	one, two := r.commit("one", map[string]string{"a": "b\n"}), r.commit("two", map[string]string{"a": "c\n"})
+	keep := func(a git.Attempt, at git.OID) {
+		t.Helper()
+		if _, err := s.Keep(ctx, a, at); err != nil {
+			t.Fatal(err)
+		}
+	}
+	keep(newest("x-001"), one)
+	keep(newest("y-001"), one)
+	keep(attempt("z-001"), one) // an attempt that was cut off
+	wantHeads(t, s, git.TaskHead{Task: "x-001", Commit: one}, git.TaskHead{Task: "y-001", Commit: one})
+	keep(newest("x-001"), two)
+	keep(newest("x-001"), two)
+	wantHeads(t, s, git.TaskHead{Task: "x-001", Commit: two}, git.TaskHead{Task: "y-001", Commit: one})
+	if r.head("refs/forge/_heads/x-001") != two {
+		t.Error("git does not see it")
+	}
+
+	r.git("gc", "-q") // a person's
+	wantHeads(t, s, git.TaskHead{Task: "x-001", Commit: two}, git.TaskHead{Task: "y-001", Commit: one})
+	keep(newest("x-001"), one) // of a packed commit
+	three := r.commit("three", map[string]string{"a": "d\n"})
+	keep(newest("y-001"), three)
+	wantHeads(t, s, git.TaskHead{Task: "x-001", Commit: one}, git.TaskHead{Task: "y-001", Commit: three})
+	for range 2 {
+		if err := s.Forget(ctx, nil, "x-001", "gone-001"); err != nil {
+			t.Fatal(err)
+		}
+		wantHeads(t, s, git.TaskHead{Task: "y-001", Commit: three})
+	}
+	keep(newest("x-001"), three)
+	if err := s.Forget(ctx, nil, "x-001", "y-001"); err != nil {
+		t.Fatal(err)
+	}
+	wantHeads(t, s)
+	if s.Forget(ctx, nil, "../x") == nil {
+		t.Error("a path is taken for a task")
+	}
+	r.git("fsck", "--strict")
+}
+
+// What one replica keeps, the other one knows when it has fetched, and has what it needs.
+func TestTaskHeadsOfOthers(t *testing.T) {
+	ctx := t.Context()
+	bare, _ := newOrigin(t, map[string]string{"a": "a\n"})
+	one := openOrigin(t, bare.dir, filepath.Join(t.TempDir(), "one.git"))
+	two := openOrigin(t, bare.dir, filepath.Join(t.TempDir(), "two.git"))
+	c, agent := prepare(t, newPool(t, one), "t", bare.head("main"))
+	agent.write("a", "b\n")
+	agent.git("commit", "-qam", "work")
+	got, err := c.Collect(ctx, newest("t"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	wantHeads(t, two)
+	for _, s := range []*git.Store{two, one} {
+		must(t, s.Fetch(ctx))
+		wantHeads(t, s, git.TaskHead{Task: "t", Commit: got.Head})
+		if !s.Has(ctx, got.Head) {
+			t.Error("its commit is not there")
+		}
+	}
+	third := openOrigin(t, bare.dir, filepath.Join(t.TempDir(), "third.git"))
+	wantHeads(t, third, git.TaskHead{Task: "t", Commit: got.Head})
+	for _, s := range []*git.Store{two, one} {
+		must(t, s.Forget(ctx, nil, "t"))
+		wantHeads(t, s)
+	}
+	must(t, third.Fetch(ctx))
+	wantHeads(t, third)
+}
