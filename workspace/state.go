@@ -111,15 +111,17 @@ type overview map[forge.IntentID]overviewEntry
 type overviewEntry struct {
 	updated string
 	summary *forge.Summary // nil: not known, since the last run wrote it
+	tasks   []taskRow
 	text    []byte
 }
 
-// shows reports whether the entry is of this summary.
-func (e *overviewEntry) shows(s *forge.Summary) bool {
+// shows reports whether the entry is of this summary and these tasks, which may be
+// of a moment before.
+func (e *overviewEntry) shows(s *forge.Summary, tasks []taskRow, known bool) bool {
 	if e.summary == nil {
-		return e.updated == stamp(s.UpdatedAt)
+		return !known && e.updated == stamp(s.UpdatedAt)
 	}
-	return reflect.DeepEqual(e.summary, s)
+	return reflect.DeepEqual(e.summary, s) && slices.EqualFunc(e.tasks, tasks, func(a, b taskRow) bool { return reflect.DeepEqual(a, b) })
 }
 
 func stamp(t time.Time) string { return t.UTC().Format(time.RFC3339Nano) }
@@ -159,14 +161,15 @@ func (w *Workspace) state(summaries []forge.Summary) ([]byte, error) {
 	b.WriteString("\n")
 	for _, s := range sorted {
 		e, ok := w.overview[s.Key.Intent]
-		if !ok || !e.shows(&s) {
-			text, err := strictyaml.Encode([]intentRow{intentRowOf(&s, w.taskRows(s.Key.Intent))})
+		tasks, known := w.tasks[s.Key.Intent]
+		if !ok || !e.shows(&s, tasks, known) {
+			tasks = w.taskRows(s.Key.Intent)
+			text, err := strictyaml.Encode([]intentRow{intentRowOf(&s, tasks)})
 			if err != nil {
 				return nil, err
 			}
-			e.text = indent(text)
+			e = overviewEntry{summary: &s, tasks: tasks, text: indent(text)}
 		}
-		e.updated, e.summary = stamp(s.UpdatedAt), &s
 		next[s.Key.Intent] = e
 		b.Write(e.text)
 	}

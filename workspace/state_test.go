@@ -61,6 +61,22 @@ func TestStateHasAllTasks(t *testing.T) {
 	}
 }
 
+// The lists may know of a decision a moment before the tasks do.
+func TestStateFollowsTheTasks(t *testing.T) {
+	d := newDesk(t)
+	v := sample()
+	v.Summary.Tasks = nil
+	v.Tasks[0].Status = forge.TaskImplementing
+	d.write(v)
+	d.state(v.Summary)
+	v.Seq++
+	v.Tasks[0].Status = forge.TaskDone
+	d.write(v)
+	if got := d.state(v.Summary); !strings.Contains(got, "status: done") {
+		t.Errorf("got\n%s", got)
+	}
+}
+
 func TestReportGoesWithItsAudit(t *testing.T) {
 	d := newDesk(t)
 	v := whole()

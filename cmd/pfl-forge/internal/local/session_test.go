@@ -145,6 +145,11 @@ func (quietly) Notice(string)                                {}
 // running starts a run that goes on until the test ends it.
 func running(t *testing.T, repo *Repository) (end func() *Outcome) {
 	t.Helper()
+	return runningWith(t, repo, quietly{})
+}
+
+func runningWith(t *testing.T, repo *Repository, o Observer) (end func() *Outcome) {
+	t.Helper()
 	base, err := repo.Base(t.Context())
 	if err != nil {
 		t.Fatal(err)
@@ -152,7 +157,7 @@ func running(t *testing.T, repo *Repository) (end func() *Outcome) {
 	ctx, cancel := context.WithCancel(t.Context())
 	outcome := make(chan *Outcome, 1)
 	go func() {
-		o, err := Run(ctx, RunConfig{Repo: repo, Base: base, Observer: quietly{}, Log: logger(t), Watch: true})
+		o, err := Run(ctx, RunConfig{Repo: repo, Base: base, Observer: o, Log: logger(t), Watch: true})
 		if err != nil {
 			t.Errorf("run: %v", err)
 		}
