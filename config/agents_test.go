@@ -69,7 +69,7 @@ func TestAgentsRefused(t *testing.T) {
 		{"roles: {reviews: codex}", `pfl-forge.yaml:1: roles.reviews: unknown key; did you mean "review"?; known keys are analyze`},
 		{"roles: {review: codecs}", `roles.review: "codecs" is not one of claude, codex`},
 		{"roles: {review: recipe}", "roles.review: recipe does what an intent's recipe says"},
-		{"fallback: [codx]", `fallback[0]: "codx" is not one of claude, codex, gemini`},
+		{"fallback: [codx]", `fallback[0]: "codx" is not one of claude, codex, gemini, opencode`},
 		{"fallback: [codex, codex]", `fallback[1]: "codex" is given twice`},
 		{"fallback: [recipe]", "fallback[0]: recipe cannot stand in for an agent"},
 		{"agents: {codx: {}}", `agents.codx: needs a command, or did you mean "codex"?`},

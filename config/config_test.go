@@ -148,7 +148,7 @@ func TestParseRefuses(t *testing.T) {
 		{"parallel_workers: 010", `must be a whole number, not "010"`},
 		{"parallel_workers: '4'", "must be a whole number"},
 		{"max_review_retries: -1", "is -1; must be between 0 and 20"},
-		{"agent: cloude", `"cloude" is not one of claude, codex, gemini, recipe; did you mean "claude"?`},
+		{"agent: cloude", `"cloude" is not one of claude, codex, gemini, opencode, recipe; did you mean "claude"?`},
 		{"models: {default: --dangerous}", "models.default: must not start with a hyphen"},
 		{"worker_tools: [Bash, 'Read,Write']", "worker_tools[1]: must not contain spaces, commas"},
 		{"worker_tools: [Bash, Bash]", `worker_tools[1]: "Bash" is given twice`},
@@ -219,7 +219,7 @@ func TestParseReportsEverythingInOrder(t *testing.T) {
 	_, err := config.Parse([]byte("recipes:\n  b: {}\n  a: {}\nagent: nobody\nparallel_workers: 0\n"))
 	want := `pfl-forge.yaml:2: recipes.b: needs either run or tasks
 pfl-forge.yaml:3: recipes.a: needs either run or tasks
-pfl-forge.yaml:4: agent: "nobody" is not one of claude, codex, gemini, recipe
+pfl-forge.yaml:4: agent: "nobody" is not one of claude, codex, gemini, opencode, recipe
 pfl-forge.yaml:5: parallel_workers: is 0; must be between 1 and 256`
 	if err == nil || err.Error() != want {
 		t.Errorf("got:\n%v\nwant:\n%s", err, want)

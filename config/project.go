@@ -108,15 +108,16 @@ const (
 
 // The agent back ends.
 const (
-	AgentClaude = "claude"
-	AgentCodex  = "codex"
-	AgentGemini = "gemini"
-	AgentRecipe = "recipe"
+	AgentClaude   = "claude"
+	AgentCodex    = "codex"
+	AgentGemini   = "gemini"
+	AgentOpencode = "opencode"
+	AgentRecipe   = "recipe"
 )
 
 // Agents lists the back ends that there are without any configuration.
 func Agents() []string {
-	return []string{AgentClaude, AgentCodex, AgentGemini, AgentRecipe}
+	return []string{AgentClaude, AgentCodex, AgentGemini, AgentOpencode, AgentRecipe}
 }
 
 // Default returns the project that a repository without pfl-forge.yaml has.

@@ -119,6 +119,9 @@ func (l *Log) Waits(why string, until time.Time) {
 	l.emit(agent.Event{Kind: agent.EventWaiting, Text: term.Short(why, maxText), Until: until})
 }
 
+// Fails ends the turn: the program would try again for longer than makes sense.
+func (l *Log) Fails(f *agent.Failure) { l.stop(f) }
+
 // Used is the usage of the turn so far.
 func (l *Log) Used(u forge.Usage) {
 	l.usage = forge.Usage{

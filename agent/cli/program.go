@@ -233,7 +233,7 @@ func (p *Program) run(ctx context.Context, path string, t *Turn, conn agent.Conn
 	out.Duration = time.Since(started)
 	switch {
 	case err != nil:
-		return out, agent.AsFailure(err)
+		return out, limited(agent.AsFailure(err), conn.Limited)
 	case failure != nil:
 		return out, limited(p.lost(failure), conn.Limited)
 	}

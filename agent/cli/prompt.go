@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"fmt"
 	"strings"
 
 	"github.com/pfl-forge/pfl-forge"
@@ -30,3 +31,12 @@ func (p *Program) prompt(call *agent.Call) error {
 	call.Prompt = text
 	return nil
 }
+
+// Enter returns a script for BASH_ENV: for a program that obeys what is in its
+// directory, and so runs in another one, it has commands start in the checkout.
+func Enter(work, checkout string) string {
+	return fmt.Sprintf("if [ . -ef %s ]; then cd -- %s; fi\n", quote(work), quote(checkout))
+}
+
+// quote returns s as one word of a shell.
+func quote(s string) string { return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'" }

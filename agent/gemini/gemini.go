@@ -119,11 +119,10 @@ func prepare(t *cli.Turn, work string) error {
 		return err
 	}
 	system := fmt.Sprintf("%s\n\nThe repository is in %s. Give absolute paths. Commands start there.\n", t.Call.System, t.Call.Dir)
-	enter := fmt.Sprintf("if [ . -ef %s ]; then cd -- %s; fi\n", quote(work), quote(t.Call.Dir))
 	for path, text := range map[string]string{
 		filepath.Join(home, "settings.json"):  string(data),
 		filepath.Join(home, "GEMINI.md"):      system,
-		filepath.Join(t.Home, "enter.sh"):     enter,
+		filepath.Join(t.Home, "enter.sh"):     cli.Enter(work, t.Call.Dir),
 		filepath.Join(t.Home, "blocking.cjs"): blocking,
 	} {
 		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
@@ -166,9 +165,6 @@ func settings(t *cli.Turn) object {
 		"tools":        object{"core": tools, "sandbox": false, "useRipgrep": false},
 	}
 }
-
-// quote returns s as one word of a shell.
-func quote(s string) string { return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'" }
 
 // files returns the one file that a session is. Its name has the beginning of the id.
 func files(state, native string) ([]string, error) {

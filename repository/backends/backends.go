@@ -15,6 +15,7 @@ import (
 	"github.com/pfl-forge/pfl-forge/agent/exec"
 	"github.com/pfl-forge/pfl-forge/agent/gateway"
 	"github.com/pfl-forge/pfl-forge/agent/gemini"
+	"github.com/pfl-forge/pfl-forge/agent/opencode"
 	"github.com/pfl-forge/pfl-forge/agent/process"
 	"github.com/pfl-forge/pfl-forge/agent/recipe"
 	"github.com/pfl-forge/pfl-forge/bus"
@@ -35,6 +36,7 @@ func Host(stateDir string, log *slog.Logger) repository.Host {
 			claude.New(claude.Options{Owner: owner, Connect: models.connect(gateway.Anthropic)}),
 			codex.New(cli.Options{Owner: owner, Connect: models.connect(gateway.OpenAI)}),
 			gemini.New(cli.Options{Owner: owner, Connect: models.connect(gateway.Gemini)}),
+			opencode.New(cli.Options{Owner: owner, Connect: models.connect(gateway.Anthropic)}),
 			recipe.New(owner),
 		},
 		Own: func(name string, c config.AgentConfig) agent.Agent {

@@ -28,6 +28,7 @@ func TestCalls(t *testing.T) {
 	}{
 		{"codex", "OPENAI_API_KEY", "OPENAI_BASE_URL", "/v1", "gpt-5-codex", agenttest.Use("exec_command", map[string]string{"cmd": spy})},
 		{"gemini", "GEMINI_API_KEY", "GOOGLE_GEMINI_BASE_URL", "", "gemini-2.5-pro", agenttest.Use("run_shell_command", map[string]string{"command": spy})},
+		{"opencode", "ANTHROPIC_API_KEY", "ANTHROPIC_BASE_URL", "", "claude-sonnet-4-5", agenttest.Use("bash", map[string]string{"command": spy, "description": "x"})},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			model := agenttest.NewServer(t)
@@ -76,7 +77,7 @@ func TestCalls(t *testing.T) {
 				t.Error("a review changed the checkout")
 			}
 			all := model.Requests("main")
-			if len(all) != 4 || !strings.Contains(strings.Join(all[0].Header.Values("Authorization"), "")+all[0].Header.Get("X-Goog-Api-Key"), realKey) {
+			if len(all) != 4 || !strings.Contains(all[0].Header.Get("Authorization")+all[0].Header.Get("X-Goog-Api-Key")+all[0].Header.Get("X-Api-Key"), realKey) {
 				t.Fatalf("the model was asked %d times, or not with the key", len(all))
 			}
 			if seen := all[1].LastResult; !strings.Contains(seen, "HOME=") || strings.Contains(seen, realKey) {

@@ -14,6 +14,7 @@ import (
 	"github.com/pfl-forge/pfl-forge/agent/codex"
 	"github.com/pfl-forge/pfl-forge/agent/exec"
 	"github.com/pfl-forge/pfl-forge/agent/gemini"
+	"github.com/pfl-forge/pfl-forge/agent/opencode"
 	"github.com/pfl-forge/pfl-forge/agent/process"
 	"github.com/pfl-forge/pfl-forge/config"
 )
@@ -56,6 +57,9 @@ func check(ctx context.Context, name string, c config.AgentConfig, dir string) C
 	case config.AgentGemini:
 		login = gemini.About().Login
 		out.Version, err = gemini.New(cli.Options{Owner: owner}).Version(ctx, home)
+	case config.AgentOpencode:
+		login = opencode.About().Login
+		out.Version, err = opencode.New(cli.Options{Owner: owner}).Version(ctx, home)
 	default: // what its own program takes for a question after the version, nobody knows
 		err = exec.New(name, c, cli.Options{Owner: owner}).Found()
 	}

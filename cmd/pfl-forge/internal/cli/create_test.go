@@ -70,7 +70,7 @@ func TestCheckNames(t *testing.T) {
 		"far":       {forge.Intent{Recipe: "deploy-everything"}, "there are format, rename"},
 		"agent":     {forge.Intent{Agent: "codex"}, ""},
 		"own agent": {forge.Intent{Agent: "ours"}, ""},
-		"nobody":    {forge.Intent{Agent: "nobody"}, `agent: is "nobody"; it can be claude or codex or gemini or recipe or ours`},
+		"nobody":    {forge.Intent{Agent: "nobody"}, `agent: is "nobody"; it can be claude or codex or gemini or opencode or recipe or ours`},
 		"parameter": {forge.Intent{Recipe: "format", With: map[string]string{"TO": "x"}}, "no parameter TO"},
 	} {
 		err := local.CheckNames(cfg, &test.intent)

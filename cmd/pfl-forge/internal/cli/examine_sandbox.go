@@ -59,6 +59,7 @@ func checkProcesses() finding {
 // providers are whose models the back ends use that go through the gateway.
 var providers = map[string]gateway.Provider{
 	config.AgentClaude: gateway.Anthropic, config.AgentCodex: gateway.OpenAI, config.AgentGemini: gateway.Gemini,
+	config.AgentOpencode: gateway.Anthropic,
 }
 
 // checkKey says where the key for the model is, and never what it is.

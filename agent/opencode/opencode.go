@@ -1,0 +1,206 @@
+// Package opencode drives opencode without a terminal, with models of the Messages API.
+//
+// It obeys what it finds in the directory where it runs and above: settings, plugins,
+// commands, MCP servers. So it runs in an empty one that passes for no repository, and
+// is told by absolute paths where the checkout is; commands start there all the same.
+// The checkout's AGENTS.md, or CLAUDE.md in its place, is read. For calls that only read
+// there are no tools that could write or run anything.
+package opencode
+
+import (
+	_ "embed"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/pfl-forge/pfl-forge/agent"
+	"github.com/pfl-forge/pfl-forge/agent/cli"
+	"github.com/pfl-forge/pfl-forge/config"
+
+	"github.com/pfl-forge/pfl-forge"
+)
+
+const (
+	keyVariable   = "ANTHROPIC_API_KEY"
+	tokenVariable = "ANTHROPIC_AUTH_TOKEN"
+	baseVariable  = "ANTHROPIC_BASE_URL"
+	defaultBase   = "https://api.anthropic.com"
+	defaultModel  = "claude-sonnet-4-5" // opencode has none where it knows no list of models
+)
+
+// About is what a person has to know of the CLI.
+func About() cli.About {
+	return cli.About{
+		Backend: config.AgentOpencode, Command: "opencode", Install: "npm install -g opencode-ai", Oldest: "1.18.33",
+		Login: []string{keyVariable, tokenVariable}, Key: keyVariable, Endpoint: baseVariable,
+	}
+}
+
+// New returns the agent.
+func New(opts cli.Options) *cli.Program {
+	return &cli.Program{
+		About: About(), Options: opts, Reads: true,
+		Unknown: []string{"session not found", "malformed"},
+		Command: command,
+		Reader:  func(t *cli.Turn, log *cli.Log) cli.Reader { return newReader(t, log) },
+		Files:   files,
+	}
+}
+
+func command(t *cli.Turn) (cli.Invocation, error) {
+	work := filepath.Join(t.State, "work")
+	if err := prepare(t, work); err != nil {
+		return cli.Invocation{}, agent.Fail(forge.FailRepository, "%v", err)
+	}
+	// A title of ours saves a request for one.
+	args := []string{"run", "--format", "json", "--title", "forge", "-m", "forge/" + model(t)}
+	if t.Native != "" {
+		_, session, _ := strings.Cut(t.Native, "_")
+		args = append(args, "-s", session)
+	} else if err := forget(t); err != nil {
+		return cli.Invocation{}, agent.Fail(forge.FailRepository, "%v", err)
+	}
+	none := filepath.Join(t.Home, "none")
+	return cli.Invocation{
+		Args: args, Dir: work, Stdin: []byte(t.Call.Prompt),
+		Env: []string{
+			"OPENCODE_DB=" + database(t),
+			"SHELL=/bin/bash",
+			"BASH_ENV=" + filepath.Join(t.Home, "enter.sh"),
+			"OPENCODE_MODELS_PATH=" + filepath.Join(t.Home, "models.json"),
+			"OPENCODE_TEST_MANAGED_CONFIG_DIR=" + none,
+			"OPENCODE_DISABLE_AUTOUPDATE=1",
+			"OPENCODE_DISABLE_DEFAULT_PLUGINS=1",
+			"OPENCODE_DISABLE_EXTERNAL_SKILLS=1",
+			"OPENCODE_DISABLE_LSP_DOWNLOAD=1",
+			"OPENCODE_DISABLE_MODELS_FETCH=1",
+			"OPENCODE_DISABLE_PROJECT_CONFIG=1",
+		},
+	}, nil
+}
+
+func model(t *cli.Turn) string {
+	if t.Call.Model != "" {
+		return t.Call.Model
+	}
+	return defaultModel
+}
+
+// database is the file in which a session is, of which each has its own.
+func database(t *cli.Turn) string { return filepath.Join(t.State, t.Call.Session.ID+".db") }
+
+// native is our name for a session of opencode: the database that it is in, and its id.
+func native(t *cli.Turn, session string) string { return t.Call.Session.ID + "_" + session }
+
+// forget removes what an attempt left that was cut off: its session begins anew.
+func forget(t *cli.Turn) error {
+	for _, suffix := range []string{"", "-wal", "-shm"} {
+		if err := os.Remove(database(t) + suffix); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return err
+		}
+	}
+	return nil
+}
+
+//go:embed plugin.js
+var plugin string
+
+// prepare makes the directory to run in, and the home with the settings, who the agent
+// is, our plugin, and what brings commands into the checkout.
+func prepare(t *cli.Turn, work string) error {
+	home := filepath.Join(t.Home, ".config", "opencode")
+	for _, dir := range []string{work, filepath.Join(home, "plugin"), filepath.Join(home, "node_modules")} {
+		if err := os.MkdirAll(dir, 0o700); err != nil {
+			return err
+		}
+	}
+	git := filepath.Join(work, ".git") // broken: it looks no further for a repository to keep its files in
+	if entries, err := os.ReadDir(work); err != nil || len(entries) > 1 || len(entries) == 1 && entries[0].Name() != ".git" {
+		return fmt.Errorf("%s must be empty, and is not; %w", work, err)
+	}
+	system := fmt.Sprintf("%s\n\nThe repository is in %s. Give absolute paths. Commands start there.\n", t.Call.System, t.Call.Dir)
+	data, err := json.Marshal(settings(t, filepath.Join(t.Home, "system.md")))
+	if err != nil {
+		return err
+	}
+	for path, text := range map[string]string{
+		git:                                       "no repository\n",
+		filepath.Join(t.Home, "system.md"):        system,
+		filepath.Join(t.Home, "models.json"):      "{}",
+		filepath.Join(t.Home, "enter.sh"):         cli.Enter(work, t.Call.Dir),
+		filepath.Join(home, "opencode.json"):      string(data),
+		filepath.Join(home, "plugin", "forge.js"): plugin,
+		// Ours needs nothing: it looks as if what plugins need were there, and is not fetched.
+		filepath.Join(home, "package-lock.json"): `{"packages": {"": {"dependencies": {"@opencode-ai/plugin": "*"}}}}`,
+	} {
+		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+type object = map[string]any
+
+func settings(t *cli.Turn, system string) object {
+	base := t.Get(baseVariable)
+	if base == "" {
+		base = defaultBase
+	}
+	key := keyVariable
+	if t.Get(key) == "" {
+		key = tokenVariable
+	}
+	return object{
+		"autoupdate": false, "share": "disabled", "snapshot": false, "lsp": false, "formatter": false,
+		"enabled_providers": []string{"forge"},
+		"provider": object{"forge": object{
+			"npm": "@ai-sdk/anthropic", "name": "forge",
+			"options": object{"baseURL": strings.TrimRight(base, "/") + "/v1", "apiKey": "{env:" + key + "}"},
+			"models":  object{model(t): object{"limit": object{"context": 200_000, "output": 32_000}}},
+		}},
+		"instructions": append([]string{system}, conventions(t.Call.Dir)...),
+		"permission":   permission(&t.Call),
+		"experimental": object{"continue_loop_on_deny": true},
+	}
+}
+
+// permission says which tools there are. What they may reach is for our sandbox to say.
+func permission(call *agent.Call) object {
+	if call.ReadOnly {
+		return object{
+			"*": "deny", "read": "allow", "glob": "allow", "grep": "allow", "list": "allow",
+			"external_directory": object{"*": "deny", filepath.Join(call.Dir, "*"): "allow"},
+		}
+	}
+	return object{"*": "allow", "task": "deny", "skill": "deny", "webfetch": "deny", "websearch": "deny"}
+}
+
+// conventions returns the file of the checkout that says how to work there, if there is one.
+func conventions(dir string) []string {
+	for _, name := range []string{"AGENTS.md", "CLAUDE.md"} {
+		path := filepath.Join(dir, name)
+		if info, err := os.Lstat(path); err == nil && info.Mode().IsRegular() {
+			return []string{path}
+		}
+	}
+	return nil
+}
+
+// files returns the files of the database that a session is in.
+func files(state, native string) ([]string, error) {
+	database, _, _ := strings.Cut(native, "_")
+	var out []string
+	for _, name := range []string{database + ".db", database + ".db-wal"} {
+		found, err := cli.Glob(state, name)
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, found...)
+	}
+	return out, nil
+}

@@ -1,0 +1,174 @@
+package opencode
+
+import (
+	"encoding/json"
+	"strconv"
+	"time"
+
+	"github.com/pfl-forge/pfl-forge"
+	"github.com/pfl-forge/pfl-forge/agent"
+	"github.com/pfl-forge/pfl-forge/agent/cli"
+	"github.com/pfl-forge/pfl-forge/agent/process"
+)
+
+// event is one line of the output.
+type event struct {
+	Type      string `json:"type"`
+	SessionID string `json:"sessionID"`
+	Part      part   `json:"part"`
+	Error     struct {
+		Name string `json:"name"`
+		Data struct {
+			Message string `json:"message"`
+			Status  int    `json:"statusCode"`
+			Body    string `json:"responseBody"`
+		} `json:"data"`
+	} `json:"error"`
+
+	// Of our plugin's.
+	Status  int    `json:"status"` // 0: there was no answer
+	Message string `json:"message"`
+	After   string `json:"after"` // seconds
+}
+
+type part struct {
+	Text   string `json:"text"`
+	Tool   string `json:"tool"`
+	Tokens struct {
+		Input     int64 `json:"input"` // without those of the cache
+		Output    int64 `json:"output"`
+		Reasoning int64 `json:"reasoning"`
+		Cache     struct {
+			Read  int64 `json:"read"`
+			Write int64 `json:"write"`
+		} `json:"cache"`
+	} `json:"tokens"`
+	State struct {
+		Status string `json:"status"`
+		Error  string `json:"error"`
+		Input  struct {
+			FilePath string `json:"filePath"`
+			Command  string `json:"command"`
+			Pattern  string `json:"pattern"`
+			Path     string `json:"path"`
+		} `json:"input"`
+	} `json:"state"`
+}
+
+// reader follows the output, in which every request to the model has its usage.
+type reader struct {
+	log      *cli.Log
+	turn     *cli.Turn
+	usage    forge.Usage
+	retries  int // that are left
+	finished bool
+	status   int    // of an error
+	problem  string // that it told of
+	garbage  int
+}
+
+const defaultRetries = 4
+
+func newReader(t *cli.Turn, log *cli.Log) *reader {
+	retries, err := strconv.Atoi(t.Get(cli.RetriesVariable))
+	if err != nil {
+		retries = defaultRetries
+	}
+	return &reader{turn: t, log: log, retries: retries}
+}
+
+func (r *reader) Line(line []byte) {
+	var e event
+	if json.Unmarshal(line, &e) != nil || e.Type == "" {
+		r.garbage++
+		return
+	}
+	if e.SessionID != "" {
+		r.log.Started(native(r.turn, e.SessionID), model(r.turn))
+	}
+	switch e.Type {
+	case "text":
+		r.log.Said(e.Part.Text)
+	case "reasoning":
+		r.log.Thought(e.Part.Text)
+	case "tool_use":
+		r.tool(&e.Part)
+	case "step_finish":
+		r.count(&e.Part)
+	case "refused":
+		r.refused(&e)
+	case "error":
+		r.status, r.problem = e.Error.Data.Status, e.Error.Name+" "+e.Error.Data.Message+" "+e.Error.Data.Body
+	}
+}
+
+func (r *reader) tool(p *part) {
+	in := &p.State.Input
+	on := ""
+	for _, s := range []string{in.Command, in.FilePath, in.Pattern, in.Path} {
+		if s != "" {
+			on = s
+			break
+		}
+	}
+	r.log.Uses(p.Tool, on)
+	switch {
+	case p.State.Status == "error":
+		r.log.ToolFailed(p.Tool, p.State.Error)
+	case p.Tool == "write" || p.Tool == "edit":
+		r.log.Wrote(in.FilePath)
+	}
+}
+
+func (r *reader) count(p *part) {
+	r.finished = true
+	u := &p.Tokens
+	r.usage = r.usage.Add(forge.Usage{
+		InputTokens: u.Input, OutputTokens: u.Output + u.Reasoning, CacheReadTokens: u.Cache.Read, CacheWriteTokens: u.Cache.Write, Turns: 1,
+	})
+	r.log.Used(r.usage)
+}
+
+// patience is how long a wait may be that the model asks for.
+const patience = time.Minute
+
+// refused ends a turn that opencode would go on with until there is an answer. What it
+// gives up on by itself, it tells.
+func (r *reader) refused(e *event) {
+	r.finished = false
+	f := cli.Explain(e.Status, e.Message)
+	if f == nil {
+		return
+	}
+	seconds, _ := strconv.ParseFloat(e.After, 64)
+	wait := time.Duration(seconds * float64(time.Second))
+	if wait > 0 && f.Until.IsZero() {
+		f.Until = time.Now().Add(wait).UTC().Truncate(time.Second)
+	}
+	switch f.Reason {
+	case forge.FailQuota:
+	case forge.FailRateLimited, forge.FailOverloaded:
+		if r.retries--; r.retries >= 0 && wait <= patience {
+			r.log.Waits(e.Message, f.Until)
+			return
+		}
+	default:
+		return
+	}
+	r.log.Fails(f)
+}
+
+// End explains how it ended.
+func (r *reader) End(report process.Report) *agent.Failure {
+	switch {
+	case r.problem != "":
+		return cli.Ended(report, r.status, r.problem)
+	case report.ExitCode != 0:
+		return cli.Ended(report, 0, "")
+	case !r.finished && r.garbage > 0:
+		return agent.Fail(forge.FailInvalidOutput, "it printed %d lines that are no events, and did not finish", r.garbage)
+	case !r.finished:
+		return agent.Fail(forge.FailCrashed, "it ended without finishing; %s", report.Stderr)
+	}
+	return nil
+}
