@@ -2,6 +2,7 @@ package agent
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 )
 
@@ -9,19 +10,15 @@ import (
 // for calls that cannot answer so. It panics if the schema is none, because schemas are
 // part of the program.
 func SchemaWithout(schema []byte, properties ...string) []byte {
-	var s map[string]json.RawMessage
-	var p map[string]json.RawMessage
+	var s map[string]any
 	err := json.Unmarshal(schema, &s)
-	if err == nil {
-		err = json.Unmarshal(s["properties"], &p)
+	known, _ := s["properties"].(map[string]any)
+	for _, name := range properties {
+		delete(known, name)
 	}
-	if err != nil {
+	out, err2 := json.Marshal(s)
+	if err := errors.Join(err, err2); err != nil {
 		panic(fmt.Sprintf("schema: %v", err))
 	}
-	for _, name := range properties {
-		delete(p, name)
-	}
-	s["properties"], _ = json.Marshal(p)
-	out, _ := json.Marshal(s)
 	return out
 }

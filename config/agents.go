@@ -31,21 +31,21 @@ func (p *Project) AgentNames() []string {
 	return names
 }
 
-// likeRole says whose agent does a kind of work that has no key of its own.
-func likeRole(work string) string {
-	switch work {
+// RoleOf returns the key in roles, one of RoleNames, that says who does a step.
+func RoleOf(step string) string {
+	switch step {
 	case "architect", "audit", "observe":
 		return "analyze"
 	case "abstract":
 		return "reflect"
 	}
-	return work
+	return step
 }
 
 // AgentFor returns the back end for a step that calls an agent, of an intent that names
 // neither an agent nor a recipe.
 func (p *Project) AgentFor(step string) string {
-	if name := p.Roles[likeRole(step)]; name != "" {
+	if name := p.Roles[RoleOf(step)]; name != "" {
 		return name
 	}
 	return p.Agent

@@ -30,14 +30,18 @@ func (j *Job) Agent() (agent.Agent, error) {
 	return j.named(chosen)
 }
 
+// chosen is the name of who is to do it. A reflection is about the whole project, so it is
+// no recipe's because the intent was that ended last.
 func (j *Job) chosen() string {
-	switch in := &j.Command.Intent; {
+	in, step := &j.Command.Intent, j.Command.Attempt.Step
+	switch {
+	case step == forge.StepReflect && (in.Agent == "" || in.Agent == config.AgentRecipe):
 	case in.Agent != "":
 		return in.Agent
 	case in.Recipe != "":
 		return config.AgentRecipe
 	}
-	return j.Config.AgentFor(string(j.Command.Attempt.Step))
+	return j.Config.AgentFor(string(step))
 }
 
 // can reports whether a back end may do the command's work: a program of the project's
@@ -73,6 +77,18 @@ func (j *Job) named(name string) (agent.Agent, error) {
 		known = append(known, own)
 	}
 	return nil, agent.Fail(forge.FailConfig, "there is no agent %q here; known are %s", name, strings.Join(known, ", "))
+}
+
+// NeedModel refuses, as a failure for a person to mend, to have the recipe back end do
+// what it cannot.
+func (j *Job) NeedModel() error {
+	recipe, err := j.IsRecipe()
+	if err != nil || !recipe {
+		return err
+	}
+	step := string(j.Command.Attempt.Step)
+	return agent.Fail(forge.FailConfig, "a recipe cannot %s: set agent, or roles.%s, in %s to an agent that drives a model, or name one in the intent",
+		step, config.RoleOf(step), config.FileName)
 }
 
 // IsRecipe reports whether the command is for the recipe back end.

@@ -48,6 +48,11 @@ func TestWhoStandsIn(t *testing.T) {
 	}{
 		{step: forge.StepImplement, want: "claude"},
 		{step: forge.StepReview, want: "gemini"},
+		{step: forge.StepAudit, want: "claude"},
+		{step: forge.StepAudit, in: forge.Intent{Recipe: "x"}, want: "recipe"},
+		{step: forge.StepReflect, in: forge.Intent{Recipe: "x"}, want: "claude"}, // it is about more than that intent
+		{step: forge.StepReflect, in: forge.Intent{Agent: "recipe"}, want: "claude"},
+		{step: forge.StepReflect, in: forge.Intent{Agent: "codex"}, want: "codex"},
 		{step: forge.StepReview, in: forge.Intent{Agent: "ours"}, want: "ours"},
 		{step: forge.StepImplement, avoid: []string{"codex"}, want: "claude"},
 		{step: forge.StepImplement, avoid: []string{"claude"}, want: "codex"},

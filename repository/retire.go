@@ -30,8 +30,8 @@ func (r *Repository) RetireTasks(open map[forge.TaskID]bool) error {
 	return errors.Join(r.Pool.Sweep(keep), r.Forget(keep))
 }
 
-// AnalysisName is the name under which an analysis of an intent keeps its state.
-// It is no task's.
-func AnalysisName(intent forge.IntentID) string {
-	return string(intent) + "-" + string(forge.StepAnalyze)
+// StateName is the name under which a step of a whole intent keeps its state: each is a
+// conversation of its own. It is no task's.
+func StateName(intent forge.IntentID, step forge.Step) string {
+	return string(intent) + "-" + string(step)
 }

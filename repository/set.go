@@ -159,6 +159,7 @@ func (s *Set) Do(ctx context.Context, cmd *forge.Command, progress service.Progr
 	if err != nil {
 		r := &j.Result
 		r.Analysis, r.Implementation, r.Rebase, r.Review, r.Integration, r.Reflection = nil, nil, nil, nil, nil, nil
+		r.Audit, r.Observed, r.Abstraction, r.Policy = nil, nil, nil, nil
 		r.Failure = Failure(err)
 	}
 	return j.Result

@@ -7,18 +7,13 @@ import (
 	"github.com/pfl-forge/pfl-forge"
 	"github.com/pfl-forge/pfl-forge/agent"
 	"github.com/pfl-forge/pfl-forge/repository"
-	"github.com/pfl-forge/pfl-forge/service"
 )
 
-func (a *Analyzer) analyze(ctx context.Context, cmd forge.Command, progress service.Progress) forge.Result {
-	return a.repos.Do(ctx, &cmd, progress, analyze)
-}
-
-// analyze asks the intent's agent, at the tip of the base branch.
+// analyze asks the intent's agent for a plan, or, if it is a second one, an architect.
 func analyze(ctx context.Context, j *repository.Job) error {
 	answer := forge.Analysis{}
 	if !j.Command.PolicyOnly {
-		out, dir, err := ask(ctx, j)
+		out, dir, err := ask(ctx, j, analysisCall(j))
 		if err != nil {
 			return err
 		}
@@ -29,7 +24,7 @@ func analyze(ctx context.Context, j *repository.Job) error {
 		for i := range answer.Tasks {
 			answer.Tasks[i].RelevantFiles = inRepository(dir, answer.Tasks[i].RelevantFiles)
 		}
-		j.Observe(observations, time.Now())
+		observe(j, dir, observations)
 	}
 	answer.Base = string(j.Tip)
 	answer.Policy = repository.Policy(j.Config)
@@ -37,53 +32,31 @@ func analyze(ctx context.Context, j *repository.Job) error {
 	return nil
 }
 
-// ask has the agent answer, and returns the directory that it saw.
-func ask(ctx context.Context, j *repository.Job) (out agent.Outcome, dir string, err error) {
-	call := agent.Call{
-		Role:     agent.RoleAnalyze,
-		StateDir: j.StateDir(repository.AnalysisName(j.Command.To.Intent)),
-		Schema:   agent.AnalysisSchema,
+// analysisCall is what the command's step may answer: nobody looks deeper than an
+// architect, and parts of parts have an end.
+func analysisCall(j *repository.Job) agent.Call {
+	call := agent.Call{Role: agent.RoleAnalyze, Schema: agent.AnalysisSchema}
+	if j.Command.Attempt.Step == forge.StepArchitect {
+		call.Role, call.Schema = agent.RoleArchitect, agent.ArchitectSchema
 	}
-	recipe, err := j.IsRecipe()
-	if err != nil {
-		return out, "", err
+	if mayTakeApart(j.Command, j.Config) {
+		return call
 	}
-	if reads(j, recipe) {
-		view, done, err := j.View(ctx, string(forge.StepAnalyze), j.Tip)
-		if err != nil {
-			return out, "", err
+	call.Schema = agent.SchemaWithout(call.Schema, "children")
+	call.Check = func(answer []byte) error {
+		a, _, err := agent.ParseAnalysis(answer)
+		if err == nil && len(a.Children) > 0 {
+			err = agent.Fail(forge.FailInvalidOutput, "the agent's answer: has children, but this is a part of a part already; plan its tasks")
 		}
-		defer done()
-		call.Dir, call.Env = view.Dir(), view.Env()
+		return err
 	}
-	if recipe {
-		out, err = j.Run(ctx, call)
-		return out, call.Dir, err
-	}
-	out, err = converse(ctx, j, call)
-	return out, call.Dir, err
+	return call
 }
 
-// converse makes the call in the intent's conversation, which any replica goes on with.
-// Where it is gone, one begins anew, with everything that was answered so far.
-func converse(ctx context.Context, j *repository.Job, call agent.Call) (agent.Outcome, error) {
-	if _, err := j.FetchSession(ctx, call.StateDir); err != nil {
-		return agent.Outcome{}, err
+// observe reports what the agent, which worked in dir, noticed.
+func observe(j *repository.Job, dir string, list []forge.Observation) {
+	for i := range list {
+		list[i].Evidence = evidence(dir, list[i].Evidence)
 	}
-	defer j.SaveSession(ctx, call.StateDir, nil)
-	return j.Converse(ctx, call, repository.Conversation{
-		Prompts: func(o repository.Opening) (system, text string, err error) {
-			return prompts(j.Command, j.Config.Verify, o == repository.OpenResume)
-		},
-	})
-}
-
-// reads reports whether the analysis looks at files: of recipes only those do whose
-// tasks depend on what is there.
-func reads(j *repository.Job, recipe bool) bool {
-	if !recipe {
-		return true
-	}
-	r, ok := j.Recipe()
-	return ok && r.Each != ""
+	j.Observe(list, time.Now())
 }

@@ -65,7 +65,13 @@ func world(t *testing.T, others ...agent.Agent) (gittest.Repo, *repository.Set, 
 
 func analyze(t *testing.T, a *analyzer.Analyzer, c forge.Command) forge.Result {
 	t.Helper()
-	return a.Handlers()[0].Do(t.Context(), c, func(forge.Progress) {})
+	for _, h := range a.Handlers() {
+		if h.Step == c.Attempt.Step {
+			return h.Do(t.Context(), c, func(forge.Progress) {})
+		}
+	}
+	t.Fatalf("nobody does %s", c.Attempt.Step)
+	return forge.Result{}
 }
 
 func TestMissingParametersBecomeQuestions(t *testing.T) {
@@ -243,7 +249,7 @@ func TestSessionsEndWithTheirIntent(t *testing.T) {
 	}
 	b := bustest.Start(t)
 	dir := func(intent forge.IntentID) string {
-		dir := repo.StateDir(repository.AnalysisName(intent))
+		dir := repo.StateDir(repository.StateName(intent, forge.StepAnalyze))
 		if err := os.MkdirAll(dir, 0o700); err != nil {
 			t.Fatal(err)
 		}

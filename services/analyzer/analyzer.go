@@ -1,5 +1,5 @@
-// Package analyzer is the analyzer service: it reads an intent and the repository,
-// and answers with tasks, or with questions.
+// Package analyzer is the analyzer service: it reads an intent and the repository, and
+// answers with tasks, parts or questions, with a report, or with patterns.
 package analyzer
 
 import (
@@ -14,7 +14,7 @@ import (
 	"github.com/pfl-forge/pfl-forge/service"
 )
 
-// Analyzer does the step analyze.
+// Analyzer does the steps that look at a repository before anything is changed.
 type Analyzer struct {
 	repos *repository.Set
 	log   *slog.Logger
@@ -27,12 +27,28 @@ func New(repos *repository.Set, log *slog.Logger) *Analyzer {
 
 // Handlers is what a worker has to do for it; see Run.
 func (a *Analyzer) Handlers() []service.Handler {
-	return []service.Handler{{Step: forge.StepAnalyze, Agent: true, Do: a.analyze}}
+	do := func(step forge.Step, work func(context.Context, *repository.Job) error) service.Handler {
+		return service.Handler{Step: step, Agent: true, Do: func(ctx context.Context, cmd forge.Command, progress service.Progress) forge.Result {
+			return a.repos.Do(ctx, &cmd, progress, work)
+		}}
+	}
+	return []service.Handler{
+		do(forge.StepAnalyze, analyze), do(forge.StepArchitect, analyze), do(forge.StepAudit, audit), do(forge.StepObserve, patterns),
+	}
+}
+
+// states returns the names under which the steps of an intent keep their conversations.
+func (a *Analyzer) states(intent forge.IntentID) []string {
+	var names []string
+	for _, h := range a.Handlers() {
+		names = append(names, repository.StateName(intent, h.Step))
+	}
+	return names
 }
 
 // Run has the worker, which was made with Handlers, work until ctx ends.
 func (a *Analyzer) Run(ctx context.Context, w *service.Worker) error {
-	err := a.repos.Prepare(ctx, func(ctx context.Context, r *repository.Repository) error { return sweep(ctx, w.Bus, r) })
+	err := a.repos.Prepare(ctx, func(ctx context.Context, r *repository.Repository) error { return a.sweep(ctx, w.Bus, r) })
 	if err != nil {
 		return err
 	}
@@ -52,14 +68,14 @@ func (a *Analyzer) forget(ctx context.Context, intent forge.Key) {
 	if err != nil {
 		return // another process serves it
 	}
-	err = errors.Join(r.Retire(ctx, repository.AnalysisName(intent.Intent)), r.ForgetSessions(ctx, intent.Intent, ""))
+	err = errors.Join(r.Retire(ctx, a.states(intent.Intent)...), r.ForgetSessions(ctx, intent.Intent, ""))
 	if err != nil && ctx.Err() == nil {
 		a.log.Warn("cannot remove old sessions; the next start does", "intent", intent.String(), "error", err)
 	}
 }
 
 // sweep removes the sessions of intents that ended while nobody listened.
-func sweep(ctx context.Context, b *bus.Bus, r *repository.Repository) error {
+func (a *Analyzer) sweep(ctx context.Context, b *bus.Bus, r *repository.Repository) error {
 	summaries, err := b.Summaries(ctx, r.Project)
 	if err != nil {
 		return err
@@ -69,7 +85,7 @@ func sweep(ctx context.Context, b *bus.Bus, r *repository.Repository) error {
 	for i := range summaries {
 		id := summaries[i].Key.Intent
 		if ended[id] = summaries[i].Status.Ended(); ended[id] {
-			names = append(names, repository.AnalysisName(id))
+			names = append(names, a.states(id)...)
 		}
 	}
 	keep := func(intent forge.IntentID, task forge.TaskID) bool { return task != "" || !ended[intent] }

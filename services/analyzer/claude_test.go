@@ -73,3 +73,69 @@ func TestClaudeLostSession(t *testing.T) {
 		t.Errorf("the agent was told %s", said)
 	}
 }
+
+// The real CLI says that it takes a deeper look, an architect takes it, in a
+// conversation of its own, and mends an answer that is two things at once.
+func TestClaudeArchitect(t *testing.T) {
+	parts := []object{
+		{"name": "api", "title": "An API", "body": "All.", "type": "feature", "risk": "low"},
+		{"name": "page", "title": "A page", "body": "All.", "type": "feature", "risk": "low", "depends_on": []string{"api"}},
+	}
+	task := object{"name": "a", "title": "Mend a", "plan": "Do it.", "relevant_files": []string{"a.txt"}, "complexity": "low"}
+	cli, model := repotest.Claude(t, agenttest.Steps(
+		agenttest.Answer(object{"type": "fix", "risk": "low", "tasks": []object{}, "insufficient": "No idea who calls it."}),
+		agenttest.UseIn("Grep", func(dir string) any { return object{"pattern": "a", "path": dir} }),
+		agenttest.Answer(object{"type": "feature", "risk": "low", "tasks": []object{task}, "children": parts}),
+		agenttest.Answer(object{"type": "feature", "risk": "low", "tasks": []object{}, "children": parts}),
+	))
+	_, _, a := world(t, cli)
+	first := analyze(t, a, command(""))
+	if first.Failure != nil || first.Analysis.Insufficient != "No idea who calls it." {
+		t.Fatalf("%+v, %+v", first.Failure, first.Analysis)
+	}
+	c := step(forge.StepArchitect)
+	c.Insufficient = first.Analysis.Insufficient
+	got := analyze(t, a, c)
+	if got.Failure != nil || len(got.Analysis.Children) != 2 || got.Analysis.Children[1].DependsOn[0] != "api" || got.Session == first.Session {
+		t.Fatalf("%+v, %+v", got.Failure, got.Analysis)
+	}
+	requests := model.Requests("model")
+	if asked := requests[1]; !strings.Contains(asked.System, "You are the architect") || !strings.Contains(asked.LastUser, "No idea who calls it.") {
+		t.Errorf("told %s", asked.LastUser)
+	}
+	if last := requests[len(requests)-1]; !strings.Contains(string(last.Body), "there are tasks and children") {
+		t.Errorf("it was not asked to mend its answer: %s", last.LastUser)
+	}
+	for _, r := range requests {
+		for _, tool := range r.Tools {
+			if tool == "Bash" || tool == "Write" || tool == "Edit" {
+				t.Errorf("it has %s", tool)
+			}
+		}
+	}
+}
+
+func TestClaudeAuditsAndObserves(t *testing.T) {
+	area := func(name string, findings ...object) object {
+		return object{"name": name, "summary": "Looked.", "findings": append([]object{}, findings...)}
+	}
+	evidence := []object{{"type": "file", "ref": "a.txt:1"}}
+	cli, _ := repotest.Claude(t, agenttest.Steps(
+		agenttest.UseIn("Read", func(dir string) any { return object{"file_path": filepath.Join(dir, "a.txt")} }),
+		agenttest.Answer(object{"summary": "Fine.", "areas": []object{
+			area("tests", object{"title": "None", "detail": "Of a.", "severity": "low", "evidence": evidence}),
+			area("design"), area("conventions"), area("debt"), area("documentation"),
+		}}),
+		agenttest.Answer(object{"patterns": []object{{"name": "n", "description": "d", "evidence": evidence}}}),
+		agenttest.Answer(object{"patterns": []object{}, "nothing_found": "Seen once."}),
+	))
+	_, _, a := world(t, cli)
+	got := analyze(t, a, step(forge.StepAudit))
+	if got.Failure != nil || got.Audit.Summary != "Fine." || len(got.Observations) != 1 || got.Observations[0].Source != forge.StepAudit {
+		t.Errorf("%+v, %+v", got, got.Failure)
+	}
+	got = analyze(t, a, step(forge.StepObserve))
+	if got.Failure != nil || got.Observed.NothingFound != "Seen once." || len(got.Observed.Patterns) > 0 {
+		t.Errorf("%+v, %+v", got, got.Failure)
+	}
+}

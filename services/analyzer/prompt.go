@@ -1,18 +1,38 @@
 package analyzer
 
 import (
-	_ "embed" // the prompt
+	"embed"
 	"slices"
 	"strings"
 
 	"github.com/pfl-forge/pfl-forge"
 	"github.com/pfl-forge/pfl-forge/agent/prompt"
+	"github.com/pfl-forge/pfl-forge/config"
 )
 
-//go:embed prompts/analyze.md
-var analyzeText string
+//go:embed prompts
+var files embed.FS
 
-var analyzePrompt = prompt.New("analyze.md", analyzeText)
+// templates has the prompt of each step.
+var templates = map[forge.Step]*prompt.Template{
+	forge.StepAnalyze:   load("analyze.md", "plan.md", "history.md"),
+	forge.StepArchitect: load("architect.md", "plan.md", "history.md"),
+	forge.StepAudit:     load("audit.md", "history.md"),
+	forge.StepObserve:   load("observe.md", "history.md"),
+}
+
+// load panics if a file is wrong, because the files are part of the program.
+func load(names ...string) *prompt.Template {
+	var text strings.Builder
+	for _, name := range names {
+		part, err := files.ReadFile("prompts/" + name)
+		if err != nil {
+			panic(err)
+		}
+		text.Write(part)
+	}
+	return prompt.New(names[0], text.String())
+}
 
 // Bounds of what an analysis is told of other intents.
 const (
@@ -20,9 +40,12 @@ const (
 	maxRoom   = 64 << 10 // bytes of the plans and files of all of them
 )
 
-// question is what an analysis is made from.
+// question is what an answer is made from.
 type question struct {
 	*forge.Command
+	history
+
+	Parts   bool   // the request may be taken apart
 	Checks  string // the project's verify commands
 	Answers []forge.Clarification
 	Others  []other
@@ -35,21 +58,27 @@ type other struct {
 	Cut bool
 }
 
-// prompts returns who the agent is, and what it has to do: a new analysis, or, in a
+// prompts returns who the agent is, and what it has to do: something new, or, in a
 // conversation that goes on, what has been answered since.
-func prompts(cmd *forge.Command, checks []string, resumes bool) (system, text string, err error) {
-	if system, err = analyzePrompt.Render("system", nil); err != nil {
-		return "", "", err
-	}
-	q := question{Command: cmd, Checks: strings.Join(checks, "\n")}
+func prompts(cmd *forge.Command, c *config.Project, resumes bool) (system, text string, err error) {
+	q := question{Command: cmd, history: newHistory(cmd), Parts: mayTakeApart(cmd, c), Checks: strings.Join(c.Verify, "\n")}
 	q.Answers = slices.DeleteFunc(slices.Clone(cmd.Intent.Clarifications), func(c forge.Clarification) bool { return c.Answer == nil })
 	q.Others, q.More = others(cmd)
+	t := templates[cmd.Attempt.Step]
+	if system, err = t.Render("system", &q); err != nil {
+		return "", "", err
+	}
 	part := "prompt"
 	if resumes {
 		part = "resume"
 	}
-	text, err = analyzePrompt.Render(part, &q)
+	text, err = t.Render(part, &q)
 	return system, text, err
+}
+
+// mayTakeApart reports whether the parts of the request could be intents.
+func mayTakeApart(cmd *forge.Command, c *config.Project) bool {
+	return cmd.Intent.Depth < c.Policy.MaxDepth
 }
 
 // others is what goes on beside this intent, and how much more there is.

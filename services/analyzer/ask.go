@@ -1,0 +1,57 @@
+package analyzer
+
+import (
+	"context"
+
+	"github.com/pfl-forge/pfl-forge/agent"
+	"github.com/pfl-forge/pfl-forge/repository"
+)
+
+// ask has the command's agent answer at the tip of the base branch, and returns the
+// directory that it saw.
+func ask(ctx context.Context, j *repository.Job, call agent.Call) (out agent.Outcome, dir string, err error) {
+	step := j.Command.Attempt.Step
+	call.StateDir = j.StateDir(repository.StateName(j.Command.To.Intent, step))
+	recipe, err := j.IsRecipe()
+	if err != nil {
+		return out, "", err
+	}
+	if reads(j, recipe) {
+		view, done, err := j.View(ctx, string(step), j.Tip)
+		if err != nil {
+			return out, "", err
+		}
+		defer done()
+		call.Dir, call.Env = view.Dir(), view.Env()
+	}
+	if recipe {
+		out, err = j.Run(ctx, call)
+		return out, call.Dir, err
+	}
+	out, err = converse(ctx, j, call)
+	return out, call.Dir, err
+}
+
+// converse makes the call in the step's conversation, which any replica goes on with.
+// Where it is gone, one begins anew, with everything that was answered so far.
+func converse(ctx context.Context, j *repository.Job, call agent.Call) (agent.Outcome, error) {
+	if _, err := j.FetchSession(ctx, call.StateDir); err != nil {
+		return agent.Outcome{}, err
+	}
+	defer j.SaveSession(ctx, call.StateDir, nil)
+	return j.Converse(ctx, call, repository.Conversation{
+		Prompts: func(o repository.Opening) (system, text string, err error) {
+			return prompts(j.Command, j.Config, o == repository.OpenResume)
+		},
+	})
+}
+
+// reads reports whether the call looks at files: of recipes only those do whose tasks
+// depend on what is there.
+func reads(j *repository.Job, recipe bool) bool {
+	if !recipe {
+		return true
+	}
+	r, ok := j.Recipe()
+	return ok && r.Each != ""
+}

@@ -1,0 +1,64 @@
+package analyzer
+
+import (
+	"strings"
+
+	"github.com/pfl-forge/pfl-forge"
+)
+
+// Bounds of what is told of the project's history.
+const (
+	maxRuns      = 40
+	maxRunFiles  = 20
+	maxNoticed   = 200
+	noticedRoom  = 96 << 10 // bytes of all that was noticed
+	maxNoticeLen = 4 << 10  // bytes of one
+)
+
+// history is what happened before.
+type history struct {
+	Runs        []pastRun
+	MoreRuns    int // that are not shown
+	Noticed     []noticed
+	MoreNoticed int // that are not shown
+}
+
+// pastRun is a run that ended. Changed names what changed its course.
+type pastRun struct {
+	forge.PastRun
+	Changed string
+}
+
+// noticed is what an agent noticed, and where.
+type noticed struct {
+	forge.Observation
+	Places string
+}
+
+func newHistory(cmd *forge.Command) history {
+	var h history
+	for _, p := range cmd.Past {
+		if len(h.Runs) == maxRuns {
+			h.MoreRuns++
+			continue
+		}
+		p.Files = p.Files[:min(len(p.Files), maxRunFiles)]
+		h.Runs = append(h.Runs, pastRun{p, strings.Join(p.Rules, ", ")})
+	}
+	room := noticedRoom
+	for _, o := range cmd.Observations {
+		if len(o.Content) > maxNoticeLen {
+			o.Content = strings.ToValidUTF8(o.Content[:maxNoticeLen], "") + "… (it is longer)"
+		}
+		if room -= len(o.Content); room < 0 || len(h.Noticed) == maxNoticed {
+			h.MoreNoticed++
+			continue
+		}
+		var places []string
+		for _, e := range o.Evidence {
+			places = append(places, string(e.Type)+" "+e.Ref)
+		}
+		h.Noticed = append(h.Noticed, noticed{o, strings.Join(places, ", ")})
+	}
+	return h
+}

@@ -1,0 +1,73 @@
+package analyzer
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/pfl-forge/pfl-forge"
+	"github.com/pfl-forge/pfl-forge/agent"
+	"github.com/pfl-forge/pfl-forge/repository"
+)
+
+// audit asks for a report on what the intent says. What was found is noticed as well.
+func audit(ctx context.Context, j *repository.Job) error {
+	if !j.Command.PolicyOnly {
+		out, dir, err := look(ctx, j, agent.RoleAudit)
+		if err != nil {
+			return err
+		}
+		found, err := agent.ParseAudit(out.Answer)
+		if err != nil {
+			return err
+		}
+		observe(j, dir, findings(dir, &found))
+		j.Result.Audit = &found
+	}
+	j.Result.Policy = repository.Policy(j.Config)
+	return nil
+}
+
+// findings puts the places of an audit's findings as they are named from the
+// repository's root, and returns each finding as an observation.
+func findings(dir string, a *forge.Audit) []forge.Observation {
+	var list []forge.Observation
+	for _, area := range a.Areas {
+		for i := range area.Findings {
+			f := &area.Findings[i]
+			f.Evidence = evidence(dir, f.Evidence)
+			list = append(list, forge.Observation{
+				Content:  fmt.Sprintf("%s (%s): %s\n%s", area.Name, f.Severity, f.Title, f.Detail),
+				Evidence: f.Evidence,
+			})
+		}
+	}
+	return list
+}
+
+// patterns asks for what comes back in the project's history.
+func patterns(ctx context.Context, j *repository.Job) error {
+	if !j.Command.PolicyOnly {
+		out, dir, err := look(ctx, j, agent.RoleObserve)
+		if err != nil {
+			return err
+		}
+		found, observations, err := agent.ParseObserved(out.Answer)
+		if err != nil {
+			return err
+		}
+		for i := range found.Patterns {
+			found.Patterns[i].Evidence = evidence(dir, found.Patterns[i].Evidence)
+		}
+		observe(j, dir, observations)
+		j.Result.Observed = &found
+	}
+	j.Result.Policy = repository.Policy(j.Config)
+	return nil
+}
+
+func look(ctx context.Context, j *repository.Job, role agent.Role) (out agent.Outcome, dir string, err error) {
+	if err := j.NeedModel(); err != nil {
+		return out, "", err
+	}
+	return ask(ctx, j, agent.Call{Role: role, Schema: agent.Spec(role).Schema})
+}
