@@ -47,7 +47,7 @@ func (i *Implementer) implementTask(ctx context.Context, j *repository.Job) erro
 	if f := w.note.Result.Failure; f != nil {
 		return errors.Join(&agent.Failure{Failure: *f}, w.giveUp(ctx))
 	}
-	return w.collect(ctx)
+	return i.collect(ctx, w)
 }
 
 // work is an attempt under way in its checkout.
@@ -89,7 +89,7 @@ func (w *work) run(ctx context.Context) error {
 }
 
 // collect brings the commits into the repository and reports them.
-func (w *work) collect(ctx context.Context) error {
+func (i *Implementer) collect(ctx context.Context, w *work) error {
 	recipe, err := w.IsRecipe()
 	if err != nil {
 		return err
@@ -101,7 +101,7 @@ func (w *work) collect(ctx context.Context) error {
 			return errors.Join(err, saveErr)
 		}
 	}
-	got, err := w.checkout.Collect(ctx, w.GitAttempt())
+	got, err := w.checkout.Collect(ctx, i.newest(w.Job))
 	if err != nil {
 		return err
 	}

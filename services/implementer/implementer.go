@@ -21,7 +21,7 @@ type Implementer struct {
 	id    forge.ReplicaID
 
 	mu    sync.Mutex
-	kept  map[taskKey]bool // tasks with landings that this process kept
+	kept  map[taskKey]bool // tasks with heads that this process kept; true: and landings
 	tidy  sync.WaitGroup
 	crash func(point string) // tests stop here as a crash would
 	ready func()

@@ -67,7 +67,7 @@ func (i *Implementer) try(ctx context.Context, j *repository.Job, base, head git
 	l := j.Command.Land
 	r := &forge.Integration{Outcome: forge.LandIntegrated, Commit: l.Head, Parent: l.Base, Tree: l.Tree, PatchID: l.PatchID}
 	if j.Tip != base {
-		moved, err := onto(ctx, j, base, head)
+		moved, err := i.onto(ctx, j, base, head)
 		if err != nil {
 			return nil, err
 		}
@@ -111,7 +111,7 @@ func (i *Implementer) move(ctx context.Context, j *repository.Job, r *forge.Inte
 	if err := j.Store.KeepLanding(ctx, l); err != nil {
 		return nil, err
 	}
-	i.keeps(taskKey{j.Command.To.Project, j.Command.Attempt.Task})
+	i.keeps(taskKey{j.Command.To.Project, j.Command.Attempt.Task}, true)
 	i.crash("kept")
 	base, err := j.Base(ctx)
 	if err != nil {

@@ -16,8 +16,11 @@ func (i *Implementer) rebase(ctx context.Context, cmd forge.Command, progress se
 		if err != nil {
 			return err
 		}
-		rebased, err := onto(ctx, j, base, head)
-		j.Result.Rebase = rebased
+		r, err := i.onto(ctx, j, base, head)
+		if err == nil && r.Head != "" && r.Head != r.Base {
+			r.Overlaps = i.forecast(ctx, j, r)
+		}
+		j.Result.Rebase = r
 		return err
 	})
 }
@@ -36,7 +39,7 @@ func change(ctx context.Context, j *repository.Job, base, head string) (b, h git
 // onto puts a change on the tip of the base branch as one commit, keeps the result,
 // and runs the project's verify commands on it. One commit, because every tree on the
 // base branch is to be one that was verified.
-func onto(ctx context.Context, j *repository.Job, base, head git.OID) (*forge.Rebase, error) {
+func (i *Implementer) onto(ctx context.Context, j *repository.Job, base, head git.OID) (*forge.Rebase, error) {
 	r := &forge.Rebase{Base: string(j.Tip)}
 	head, err := j.Store.Squash(ctx, base, head)
 	if err != nil {
@@ -51,7 +54,7 @@ func onto(ctx context.Context, j *repository.Job, base, head git.OID) (*forge.Re
 	if err != nil {
 		return nil, err
 	}
-	if _, err := j.Store.Keep(ctx, j.GitAttempt(), got.Head); err != nil {
+	if _, err := j.Store.Keep(ctx, i.newest(j), got.Head); err != nil {
 		return nil, err
 	}
 	r.Head, r.Tree, r.PatchID = string(got.Head), string(got.Tree), got.PatchID
@@ -60,6 +63,14 @@ func onto(ctx context.Context, j *repository.Job, base, head git.OID) (*forge.Re
 	}
 	r.Verify, err = j.Verify(ctx, got.Head)
 	return r, err
+}
+
+// newest is what a commit is kept under that the task comes to now.
+func (i *Implementer) newest(j *repository.Job) git.Attempt {
+	i.keeps(taskKey{j.Command.To.Project, j.Command.Attempt.Task}, false)
+	a := j.GitAttempt()
+	a.Newest = true
+	return a
 }
 
 func files(ctx context.Context, j *repository.Job, base, head git.OID) ([]string, error) {

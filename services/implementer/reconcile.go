@@ -19,6 +19,10 @@ func (i *Implementer) reconcile(ctx context.Context, r *repository.Repository) e
 	if err := rescueAll(ctx, r); err != nil {
 		return err
 	}
+	heads, err := r.Store.TaskHeads(ctx) // before it is known what there is: so of what is not known then, the journal is gone
+	if err != nil {
+		return err
+	}
 	summaries, err := i.bus.Summaries(ctx, r.Project)
 	if err != nil {
 		return err
@@ -50,7 +54,13 @@ func (i *Implementer) reconcile(ctx context.Context, r *repository.Repository) e
 		return err
 	}
 	all = slices.DeleteFunc(all, func(l git.Landing) bool { return open[forge.TaskID(l.Task)] })
-	return r.Store.Forget(ctx, all)
+	var over []git.Name
+	for _, h := range heads {
+		if !open[forge.TaskID(h.Task)] {
+			over = append(over, h.Task)
+		}
+	}
+	return r.Store.Forget(ctx, all, over...)
 }
 
 // report publishes the landings that are on the base branch. The lane ignores what
@@ -90,7 +100,7 @@ func (i *Implementer) report(ctx context.Context, r *repository.Repository, list
 	return nil
 }
 
-// release gives back the checkouts of tasks that ended, and the landings that this
+// release gives back the checkouts of tasks that ended, and the commits that this
 // process kept for them.
 func (i *Implementer) release(ctx context.Context, c bus.Control) {
 	r, err := i.repos.Get(c.To.Project)
@@ -101,21 +111,26 @@ func (i *Implementer) release(ctx context.Context, c bus.Control) {
 	for n, id := range c.Released {
 		names[n] = string(id)
 	}
-	err = errors.Join(r.Retire(ctx, names...), r.ForgetSessions(ctx, c.To.Intent, c.Released...), i.releaseLandings(ctx, r, c))
+	err = errors.Join(r.Retire(ctx, names...), r.ForgetSessions(ctx, c.To.Intent, c.Released...), i.releaseCommits(ctx, r, c))
 	if err != nil && ctx.Err() == nil {
 		i.log.Warn("cannot give back what a task held; the next start does", "intent", c.To.String(), "error", err)
 	}
 }
 
-func (i *Implementer) releaseLandings(ctx context.Context, r *repository.Repository, c bus.Control) error {
-	var mine []forge.TaskID
+// releaseCommits forgets what this process kept of tasks: their heads, and landings.
+func (i *Implementer) releaseCommits(ctx context.Context, r *repository.Repository, c bus.Control) error {
+	var heads, landed []git.Name
 	for _, id := range c.Released {
-		if i.gaveUp(taskKey{c.To.Project, id}) {
-			mine = append(mine, id)
+		head, landing := i.gaveUp(taskKey{c.To.Project, id})
+		if head {
+			heads = append(heads, git.Name(id))
+		}
+		if landing {
+			landed = append(landed, git.Name(id))
 		}
 	}
-	if len(mine) == 0 {
-		return nil
+	if len(landed) == 0 {
+		return r.Store.Forget(ctx, nil, heads...)
 	}
 	unlock, err := r.Lock(ctx, landingLock) // a landing that is under way comes first
 	if err != nil {
@@ -130,7 +145,7 @@ func (i *Implementer) releaseLandings(ctx context.Context, r *repository.Reposit
 	if err != nil {
 		return err
 	}
-	all = slices.DeleteFunc(all, func(l git.Landing) bool { return !slices.Contains(mine, forge.TaskID(l.Task)) })
+	all = slices.DeleteFunc(all, func(l git.Landing) bool { return !slices.Contains(landed, l.Task) })
 	// Of a task that is done the landing is known; one that failed may have landed all the same.
 	unsure := slices.DeleteFunc(slices.Clone(all), func(l git.Landing) bool {
 		return !slices.ContainsFunc(summary.Tasks, func(t forge.TaskSummary) bool { return t.ID == forge.TaskID(l.Task) })
@@ -138,7 +153,7 @@ func (i *Implementer) releaseLandings(ctx context.Context, r *repository.Reposit
 	if err := i.report(ctx, r, unsure); err != nil {
 		return err
 	}
-	return r.Store.Forget(ctx, all)
+	return r.Store.Forget(ctx, all, heads...)
 }
 
 // forgetFormer deletes landings that bear the task's name before it was ever
@@ -161,18 +176,18 @@ type taskKey struct {
 	task    forge.TaskID
 }
 
-// keeps notes that this process kept a landing of a task.
-func (i *Implementer) keeps(k taskKey) {
+// keeps notes that this process kept the head of a task, or, if landing, also that.
+func (i *Implementer) keeps(k taskKey, landing bool) {
 	i.mu.Lock()
 	defer i.mu.Unlock()
-	i.kept[k] = true
+	i.kept[k] = i.kept[k] || landing
 }
 
-// gaveUp reports once whether this process kept landings of a task.
-func (i *Implementer) gaveUp(k taskKey) bool {
+// gaveUp reports once what this process kept of a task.
+func (i *Implementer) gaveUp(k taskKey) (head, landing bool) {
 	i.mu.Lock()
 	defer i.mu.Unlock()
-	had := i.kept[k]
+	landing, head = i.kept[k]
 	delete(i.kept, k)
-	return had
+	return head, landing
 }

@@ -1,0 +1,78 @@
+package implementer
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"time"
+
+	"github.com/pfl-forge/pfl-forge"
+	"github.com/pfl-forge/pfl-forge/bus"
+	"github.com/pfl-forge/pfl-forge/git"
+	"github.com/pfl-forge/pfl-forge/repository"
+)
+
+const (
+	// forecasting is how long a forecast may hold up a task. What was found until then
+	// is reported.
+	forecasting = 15 * time.Second
+
+	maxOverlaps     = 50  // tasks that a rebase is reported not to merge with
+	maxOverlapFiles = 100 // files of each
+)
+
+// forecast compares a change, which is on the base branch's tip, with what the other
+// tasks under way come to now. It is a courtesy: without one the task goes on.
+func (i *Implementer) forecast(ctx context.Context, j *repository.Job, r *forge.Rebase) []forge.Overlap {
+	ctx, cancel := context.WithTimeout(ctx, forecasting)
+	defer cancel()
+	others, err := j.Store.TaskHeads(ctx)
+	others = slices.DeleteFunc(others, func(h git.TaskHead) bool { return h.Task == j.Task() })
+	if len(others) == 0 && err == nil {
+		return nil
+	}
+	var clashes []git.Clash
+	if err == nil {
+		clashes, err = j.Store.Forecast(ctx, git.OID(r.Base), git.OID(r.Head), others)
+	}
+	if err != nil {
+		i.log.Warn("cannot tell all tasks that a change does not merge with; the next rebase looks again", "attempt", j.Command.ID(), "error", err)
+	}
+	var list []forge.Overlap
+	for _, c := range clashes {
+		if len(list) == maxOverlaps {
+			break
+		}
+		if i.underWay(ctx, j.Repository, c.Task) {
+			list = append(list, forge.Overlap{TaskID: forge.TaskID(c.Task), Files: c.Files[:min(len(c.Files), maxOverlapFiles)]})
+		}
+	}
+	return list
+}
+
+// underWay makes sure that a task is; the head of one that is not is forgotten.
+func (i *Implementer) underWay(ctx context.Context, r *repository.Repository, task git.Name) bool {
+	id, err := forge.ParseTaskID(string(task))
+	if err != nil {
+		return false
+	}
+	s, err := i.bus.Summary(ctx, forge.Key{Project: r.Project, Intent: id.Intent()})
+	if err != nil && !errors.Is(err, bus.ErrNotFound) {
+		i.log.Warn("cannot ask how far a task has come", "task", id, "error", err)
+		return false
+	}
+	if openTask(&s, id) {
+		return true
+	}
+	if err := r.Store.Forget(ctx, nil, task); err != nil {
+		i.log.Warn("cannot forget the head of a task that ended; the next start does", "task", id, "error", err)
+	}
+	return false
+}
+
+// openTask reports whether a task may still change.
+func openTask(s *forge.Summary, id forge.TaskID) bool {
+	return !s.Status.Ended() && slices.ContainsFunc(s.Tasks, func(t forge.TaskSummary) bool {
+		return t.ID == id && t.Status != forge.TaskDone && t.Status != forge.TaskFailed
+	})
+}
