@@ -45,6 +45,7 @@ func TestScripts(t *testing.T) {
 			"exits":    exits,
 			"await":    await,
 			"endpoint": endpoint,
+			"terminal": terminal,
 		},
 	})
 }
@@ -95,15 +96,7 @@ func await(ts *testscript.TestScript, neg bool, args []string) {
 	want := regexp.MustCompile("(?m)" + args[0])
 	var out []byte
 	for deadline := time.Now().Add(patience); time.Now().Before(deadline); {
-		cmd := exec.Command(args[1], args[2:]...)
-		if path, err := lookPath(ts, args[1]); err == nil {
-			cmd.Path, cmd.Err = path, nil
-		}
-		cmd.Dir = ts.MkAbs(".")
-		for _, name := range []string{"PATH", "HOME", "NO_COLOR", "TMPDIR"} {
-			cmd.Env = append(cmd.Env, name+"="+ts.Getenv(name))
-		}
-		out, _ = cmd.CombinedOutput()
+		out, _ = command(ts, args[1:]).CombinedOutput()
 		if want.Match(out) {
 			return
 		}

@@ -4,12 +4,14 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 
 	"github.com/spf13/cobra"
 
 	"github.com/pfl-forge/pfl-forge"
+	"github.com/pfl-forge/pfl-forge/cmd/pfl-forge/internal/console"
 	"github.com/pfl-forge/pfl-forge/cmd/pfl-forge/internal/render"
 )
 
@@ -33,14 +35,25 @@ func questions(i *forge.Intent) []question {
 func (a *app) answerCommand() *cobra.Command {
 	var format render.Format
 	cmd := &cobra.Command{
-		Use:   "answer <id> [<number>] [<answer>]",
-		Short: "answer the questions of an intent, or list them",
+		Use:   "answer [<id>] [<number>] [<answer>]",
+		Short: "answer the questions of intents, or list them",
 		Long: "Answer a question of an intent. The number may be left out when only one question is open.\n" +
-			"Without an answer the questions are listed.",
-		Example:           "  pfl-forge answer rename-user\n  pfl-forge answer rename-user Account\n  pfl-forge answer rename-user 2 \"not the tests\"",
-		Args:              between(1, 3, "the id of an intent"),
+			"Without an answer a terminal asks the open questions one at a time, those of all intents if there is no id;\n" +
+			"elsewhere the questions of the intent are listed.",
+		Example: "  pfl-forge answer\n  pfl-forge answer rename-user\n" +
+			"  pfl-forge answer rename-user Account\n  pfl-forge answer rename-user 2 \"not the tests\"",
+		Args:              between(0, 3, ""),
 		ValidArgsFunction: a.complete(waitsFor(forge.WaitingClarification), 1),
 		RunE: func(cmd *cobra.Command, args []string) error {
+			if len(args) < 2 && !cmd.Flags().Changed("output") {
+				if c, ok := a.terminal(); ok {
+					defer c.Close()
+					return a.answerAt(cmd.Context(), c, args)
+				}
+			}
+			if len(args) == 0 {
+				return usageError{missing("the id of an intent")}
+			}
 			id, err := forge.ParseIntentID(args[0])
 			if err != nil {
 				return usageError{err}
@@ -53,6 +66,37 @@ func (a *app) answerCommand() *cobra.Command {
 	}
 	output(cmd, &format)
 	return cmd
+}
+
+// answerAt asks a person at a terminal: what one intent asks, or what all do.
+func (a *app) answerAt(ctx context.Context, c *console.Console, args []string) error {
+	t, err := a.reader(ctx)
+	if err != nil {
+		return err
+	}
+	list, err := t.asked(ctx)
+	t.close()
+	if err != nil {
+		return err
+	}
+	var ids []forge.IntentID
+	for i := range list {
+		if id := list[i].Intent; (len(args) == 0 || string(id) == args[0]) && !slices.Contains(ids, id) {
+			ids = append(ids, id)
+		}
+	}
+	switch {
+	case len(ids) > 0:
+		return a.askAll(ctx, c, ids)
+	case len(args) == 0:
+		a.say("no question is open")
+		return nil
+	}
+	id, err := forge.ParseIntentID(args[0])
+	if err != nil {
+		return usageError{err}
+	}
+	return a.questions(ctx, id, render.Table)
 }
 
 func (a *app) questions(ctx context.Context, id forge.IntentID, format render.Format) error {

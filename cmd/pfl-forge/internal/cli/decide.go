@@ -12,14 +12,25 @@ import (
 
 func (a *app) approveCommand() *cobra.Command {
 	var plan string
+	var all, yes bool
 	cmd := &cobra.Command{
 		Use:   "approve <id>...",
 		Short: "let intents that wait for approval go on",
 		Long: "Let intents that wait for approval go on with the plan that they have.\n" +
-			"With --plan exactly that plan is approved, as the inbox shows it; if it has changed since, nothing happens.",
-		Args:              atLeast(1, "the id of an intent"),
+			"With --plan exactly that plan is approved, as the inbox shows it; if it has changed since, nothing happens.\n" +
+			"With --all everything that waits for approval is listed and, after a question, approved as listed.",
+		Example:           "  pfl-forge approve reset-link\n  pfl-forge approve reset-link --plan 714fe29f3703\n  pfl-forge approve --all",
 		ValidArgsFunction: a.complete(waitsFor(forge.WaitingApproval), 0),
 		RunE: func(cmd *cobra.Command, args []string) error {
+			if all {
+				if len(args) > 0 || plan != "" {
+					return usageError{errors.New("--all goes without ids and without --plan")}
+				}
+				return a.approveAll(cmd.Context(), yes)
+			}
+			if len(args) == 0 {
+				return usageError{missing("the id of an intent")}
+			}
 			if plan != "" && len(args) > 1 {
 				return usageError{errors.New("--plan names the plan of one intent")}
 			}
@@ -27,6 +38,8 @@ func (a *app) approveCommand() *cobra.Command {
 		},
 	}
 	cmd.Flags().StringVar(&plan, "plan", "", "`hash` of the plan that is approved")
+	cmd.Flags().BoolVar(&all, "all", false, "everything that waits for approval; asks first")
+	cmd.Flags().BoolVarP(&yes, "yes", "y", false, "with --all: do not ask")
 	return cmd
 }
 

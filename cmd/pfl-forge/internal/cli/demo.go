@@ -140,7 +140,7 @@ func demoDecision(v *forge.View) []string {
 				return []string{"answer", id, fmt.Sprint(n + 1), c.SuggestedAnswers[0]}
 			}
 		}
-	case forge.WaitingDirty, forge.WaitingFailed, forge.WaitingBudget:
+	case forge.WaitingDirty, forge.WaitingFailed, forge.WaitingBudget, forge.WaitingPaused:
 	}
 	return []string{"show", id}
 }

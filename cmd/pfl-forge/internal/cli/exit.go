@@ -7,6 +7,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/pfl-forge/pfl-forge/cmd/pfl-forge/internal/console"
 	"github.com/pfl-forge/pfl-forge/cmd/pfl-forge/internal/local"
 )
 
@@ -79,4 +80,12 @@ func outcome(o *local.Outcome) error {
 		return nil
 	}
 	return exit(code)
+}
+
+// asInterrupt turns the end of a terminal's input into what Ctrl-C is elsewhere.
+func asInterrupt(err error) error {
+	if errors.Is(err, console.ErrInterrupted) || errors.Is(err, errInterrupted) {
+		return exit(exitInterrupted)
+	}
+	return err
 }

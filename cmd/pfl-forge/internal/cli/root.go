@@ -41,7 +41,7 @@ func (a *app) root() *cobra.Command {
 	)
 	for id, commands := range map[string][]*cobra.Command{
 		groupWork:   {a.initCommand(), a.createCommand(), a.runCommand()},
-		groupLook:   {a.statusCommand(), a.inboxCommand(), a.showCommand(), a.logsCommand(), a.costsCommand(), a.historyCommand()},
+		groupLook:   {a.statusCommand(), a.inboxCommand(), a.clarificationsCommand(), a.showCommand(), a.logsCommand(), a.costsCommand(), a.historyCommand()},
 		groupDecide: {a.approveCommand(), a.rejectCommand(), a.answerCommand(), a.retryCommand(), a.cancelCommand()},
 		groupOther:  {a.demoCommand(), a.doctorCommand(), a.versionCommand()},
 	} {

@@ -52,12 +52,19 @@ func taskOf(v *forge.View, t *forge.Task) taskDetail {
 	if f, ok := failureOf(t.Failure); ok {
 		d.Why = &f
 	}
+	d.Reviews = reviewsOf(v, t.ID)
+	return d
+}
+
+// reviewsOf returns the reviews of a task, the first one first.
+func reviewsOf(v *forge.View, id forge.TaskID) []reviewDetail {
+	var list []reviewDetail
 	for i := range v.Reviews {
-		if r := &v.Reviews[i]; r.TaskID == t.ID {
-			d.Reviews = append(d.Reviews, reviewDetail{r.Attempt, r.Head, r.Verdict, r.Issues, r.Suggestions})
+		if r := &v.Reviews[i]; r.TaskID == id {
+			list = append(list, reviewDetail{r.Attempt, r.Head, r.Verdict, r.Issues, r.Suggestions})
 		}
 	}
-	return d
+	return list
 }
 
 func (a *app) showTask(ctx context.Context, t *target, v *forge.View, task *forge.Task, format render.Format) error {

@@ -4,6 +4,12 @@ package render
 // has for it.
 var rules = map[string]string{
 	"clarify":          "the analysis asked; the same session goes on with the answers",
+	"architect":        "the analysis was not sufficient; an architect had a deeper look",
+	"pause":            "a person paused it; its agents stopped, their work is kept",
+	"resume":           "a person let it go on",
+	"proposed":         "the reflection proposed an intent",
+	"not-proposed":     "the reflection proposed what is known already, or more than it may",
+	"overlap":          "two tasks under way do not merge; both are told",
 	"await-approval":   "its risk or its origin takes a person's approval of the plan",
 	"await-dependency": "the implementation waits until other intents are done",
 	"block-dependency": "an intent that this one depends on did not get done",

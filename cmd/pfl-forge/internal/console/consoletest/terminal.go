@@ -141,6 +141,9 @@ func (t *Terminal) Await(pattern string) error {
 // Signal sends the program a signal.
 func (t *Terminal) Signal(s os.Signal) error { return t.cmd.Process.Signal(s) }
 
+// Kill ends the program at once.
+func (t *Terminal) Kill() error { return t.cmd.Process.Kill() }
+
 // End waits for the program's end and returns its exit code. It is an error if the
 // program does not end, or does not leave the terminal as it was.
 func (t *Terminal) End() (int, error) {
