@@ -36,6 +36,8 @@ type told struct {
 	Commits     string
 	Answers     []forge.Clarification
 	Interrupted git.OID
+	Elsewhere   []elsewhere // tasks under way that it does not merge with
+	More        int         // of them, which are not shown
 
 	Lost     bool // it has to be told what was done before
 	Again    bool // it begins anew, without the change that was made before
@@ -47,6 +49,22 @@ type told struct {
 	Rejected *forge.Review // the last review, if that is what it said
 	Reviewed bool          // it was of what is on the branch now
 	Why      string        // what else was wrong with the attempt before
+}
+
+// elsewhere is another task under way, and the files in which it is in the way.
+type elsewhere struct {
+	Title string
+	Files []string
+}
+
+// maxElsewhere bounds how many of them an agent is told about.
+const maxElsewhere = 20
+
+func overlaps(list []forge.Overlap) (shown []elsewhere, more int) {
+	for _, o := range list[:min(len(list), maxElsewhere)] {
+		shown = append(shown, elsewhere{Title: "Task " + prompt.Line(string(o.TaskID)) + ":", Files: o.Files})
+	}
+	return shown, len(list) - len(shown)
 }
 
 // render returns who the agent is, and what it has to do: a task, or, in a
@@ -73,6 +91,7 @@ func tell(cmd *forge.Command, b briefing) told {
 		Again: again && cmd.Fresh && cmd.Task.Head != cmd.Task.Base,
 		Why:   strings.TrimSpace(strings.TrimPrefix(cmd.Feedback, cmd.Instructions)), // what a person said is shown as that
 	}
+	t.Elsewhere, t.More = overlaps(cmd.Overlaps)
 	t.Answers = slices.DeleteFunc(slices.Clone(cmd.Intent.Clarifications), func(c forge.Clarification) bool { return c.Answer == nil })
 	t.Lost = b.opening == repository.OpenLost || b.opening == repository.OpenNew && again && !t.Again
 	t.Empty = again && t.Commits == "" && b.interrupted == ""
