@@ -14,10 +14,10 @@ type intentDoc struct {
 	Title          string             `yaml:"title"`                                // one line; may be edited while the intent is proposed
 	Body           string             `yaml:"body"`                                 // what should change, and why; may be edited while the intent is proposed
 	Type           string             `yaml:"type" schema:"type"`                   // such as feature, fix, refactor, test, audit; empty until it is judged; may be edited while the intent is proposed
-	Source         string             `yaml:"source" schema:"source"`               // where it comes from
-	Risk           string             `yaml:"risk" schema:"risk"`                   // the highest of what was declared and what was judged; may be edited while the intent is proposed
-	Status         string             `yaml:"status" schema:"status"`               // may be set to approved when it waits for approval
-	Waiting        string             `yaml:"waiting,omitempty" schema:"waiting"`   // what it waits for a person to do
+	Source         string             `yaml:"source" schema:"Source"`               // where it comes from
+	Risk           string             `yaml:"risk" schema:"Risk"`                   // the highest of what was declared and what was judged; may be edited while the intent is proposed
+	Status         string             `yaml:"status" schema:"Status"`               // may be set to approved when it waits for approval
+	Waiting        string             `yaml:"waiting,omitempty" schema:"Waiting"`   // what it waits for a person to do
 	Reason         string             `yaml:"reason,omitempty"`                     // why it waits or failed
 	Parent         *string            `yaml:"parent" schema:"intent"`               // the intent that it is a part of
 	Depth          int                `yaml:"depth,omitempty"`                      // how many parents are above it

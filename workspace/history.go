@@ -11,12 +11,12 @@ type historyDoc struct {
 	IntentID      string           `yaml:"intent_id" schema:"intent"`
 	Run           int              `yaml:"run"`                       // of the intent, from 1
 	IntentType    string           `yaml:"intent_type" schema:"type"` // such as feature, fix, audit
-	IntentRisk    string           `yaml:"intent_risk" schema:"risk"`
-	Source        string           `yaml:"source" schema:"source"` // where the intent came from
+	IntentRisk    string           `yaml:"intent_risk" schema:"Risk"`
+	Source        string           `yaml:"source" schema:"Source"` // where the intent came from
 	Title         string           `yaml:"title"`                  // of the intent
 	Flow          flowDoc          `yaml:"flow"`
 	StepResults   []stepDoc        `yaml:"step_results"` // every attempt of every step
-	Outcome       string           `yaml:"outcome" schema:"outcome"`
+	Outcome       string           `yaml:"outcome" schema:"Outcome"`
 	FailureReason string           `yaml:"failure_reason,omitempty"`
 	Observations  []observationDoc `yaml:"observations"`
 	StartedAt     *time.Time       `yaml:"started_at,omitempty"`
@@ -25,7 +25,7 @@ type historyDoc struct {
 
 // flowDoc is the way that a run took.
 type flowDoc struct {
-	Steps       []string        `yaml:"steps" schema:"step"` // that ran, in their order, each once
+	Steps       []string        `yaml:"steps" schema:"Step"` // that ran, in their order, each once
 	Adjustments []adjustmentDoc `yaml:"adjustments"`         // where the runner left the template
 }
 
@@ -39,7 +39,7 @@ type adjustmentDoc struct {
 
 // stepDoc is one attempt of a step.
 type stepDoc struct {
-	Step      string        `yaml:"step" schema:"step"`
+	Step      string        `yaml:"step" schema:"Step"`
 	TaskID    string        `yaml:"task_id,omitempty" schema:"task"` // empty: the whole intent
 	Attempt   int           `yaml:"attempt"`                         // from 1
 	Outcome   string        `yaml:"outcome"`                         // ok, rejected, conflict, or why it failed

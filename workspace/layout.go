@@ -21,6 +21,7 @@ const (
 	reportsDir   = "reports"
 	historyDir   = "knowledge/history"
 	keptDir      = "kept"
+	schemasDir   = "schemas"
 	cacheDir     = "cache"
 	baseDir      = "cache/base"     // versions of intent files, that edits are compared to
 	stagingDir   = "cache/staging"  // files on their way to their place
@@ -33,7 +34,7 @@ const (
 // folders are made by Open and must be real directories.
 var folders = []string{
 	draftsDir, importedDir, intentsDir, workDir, reviewsDir, reportsDir, "knowledge", historyDir,
-	keptDir, cacheDir, baseDir, stagingDir, replacedDir,
+	keptDir, schemasDir, cacheDir, baseDir, stagingDir, replacedDir,
 }
 
 // shown returns a path of the folder as seen from the repository's root.

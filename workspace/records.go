@@ -12,12 +12,12 @@ type taskDoc struct {
 	ID            string    `yaml:"id" schema:"task"`
 	IntentID      string    `yaml:"intent_id" schema:"intent"`
 	Title         string    `yaml:"title"` // one line
-	Status        string    `yaml:"status" schema:"task_status"`
+	Status        string    `yaml:"status" schema:"TaskStatus"`
 	Plan          string    `yaml:"plan"`                             // how it is to be done
 	RelevantFiles []string  `yaml:"relevant_files"`                   // what it is expected to be about
 	Steps         []string  `yaml:"implementation_steps"`             // one after the other
 	Context       string    `yaml:"context"`                          // what else one should know
-	Complexity    string    `yaml:"complexity" schema:"complexity"`   // picks the model
+	Complexity    string    `yaml:"complexity" schema:"Complexity"`   // picks the model
 	DependsOn     []string  `yaml:"depends_on" schema:"task"`         // tasks of the same intent that have to be done before
 	Name          string    `yaml:"name,omitempty"`                   // the recipe's name of it
 	Item          string    `yaml:"item,omitempty"`                   // the line of the recipe's each that it stands for
@@ -57,7 +57,7 @@ type reviewDoc struct {
 	TaskID      string    `yaml:"task_id" schema:"task"`
 	Attempt     int       `yaml:"attempt"`              // the implementation that was read
 	Head        string    `yaml:"head" schema:"commit"` // exactly the commit that was read
-	Verdict     string    `yaml:"verdict" schema:"verdict"`
+	Verdict     string    `yaml:"verdict" schema:"Verdict"`
 	Issues      []string  `yaml:"issues"`      // what a rejection rests on
 	Suggestions []string  `yaml:"suggestions"` // what could be better, also when it is approved
 	CreatedAt   time.Time `yaml:"created_at"`
@@ -75,7 +75,7 @@ type observationDoc struct {
 	ID        string        `yaml:"id,omitempty"`         // unique within the project
 	Content   string        `yaml:"content"`              // what was noticed
 	Evidence  []evidenceDoc `yaml:"evidence"`             // what it rests on
-	Source    string        `yaml:"source" schema:"step"` // whose agent noticed it
+	Source    string        `yaml:"source" schema:"Step"` // whose agent noticed it
 	IntentID  string        `yaml:"intent_id" schema:"intent"`
 	Processed bool          `yaml:"processed"` // a reflection has read it
 	CreatedAt time.Time     `yaml:"created_at"`
@@ -83,7 +83,7 @@ type observationDoc struct {
 
 // evidenceDoc is what an observation rests on.
 type evidenceDoc struct {
-	Type string `yaml:"type" schema:"evidence"`
+	Type string `yaml:"type" schema:"EvidenceType"`
 	Ref  string `yaml:"ref"` // a path, a skill, a record of the history
 }
 

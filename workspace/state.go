@@ -31,10 +31,10 @@ type intentRow struct {
 	ID        string    `yaml:"id" schema:"intent"`
 	Title     string    `yaml:"title"`
 	Type      string    `yaml:"type,omitempty" schema:"type"`
-	Source    string    `yaml:"source" schema:"source"`
-	Risk      string    `yaml:"risk,omitempty" schema:"risk"`
-	Status    string    `yaml:"status" schema:"status"`
-	Waiting   string    `yaml:"waiting,omitempty" schema:"waiting"` // what it waits for a person to do
+	Source    string    `yaml:"source" schema:"Source"`
+	Risk      string    `yaml:"risk,omitempty" schema:"Risk"`
+	Status    string    `yaml:"status" schema:"Status"`
+	Waiting   string    `yaml:"waiting,omitempty" schema:"Waiting"` // what it waits for a person to do
 	Reason    string    `yaml:"reason,omitempty"`                   // why it waits or failed
 	Activity  string    `yaml:"activity,omitempty"`                 // what goes on
 	Priority  int       `yaml:"priority,omitempty"`
@@ -53,8 +53,8 @@ type intentRow struct {
 type taskRow struct {
 	ID       string       `yaml:"id" schema:"task"`
 	Title    string       `yaml:"title"`
-	Status   string       `yaml:"status" schema:"task_status"`
-	Step     string       `yaml:"step,omitempty" schema:"step"` // under way
+	Status   string       `yaml:"status" schema:"TaskStatus"`
+	Step     string       `yaml:"step,omitempty" schema:"Step"` // under way
 	Attempt  int          `yaml:"attempt,omitempty"`            // the implementation, from 1
 	Detail   string       `yaml:"detail,omitempty"`             // why it failed or waits
 	Paused   bool         `yaml:"paused,omitempty"`             // by a person

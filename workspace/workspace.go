@@ -104,7 +104,10 @@ func (w *Workspace) prepare() error {
 	if w.index, err = openIndex(w.root, w.flush); err != nil {
 		return err
 	}
-	return w.recover()
+	if err := w.recover(); err != nil {
+		return err
+	}
+	return w.writeSchemas()
 }
 
 // Close ends the use of the folder.

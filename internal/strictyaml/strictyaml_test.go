@@ -271,3 +271,26 @@ func FuzzRoundTrip(f *testing.F) {
 		}
 	})
 }
+
+func TestValue(t *testing.T) {
+	got, err := strictyaml.Value([]byte("a: [1, -2.5, true, null, x, '1', 2026-01-02]\nb: {c: |\n    two\n    lines\n  }\n"), strictyaml.Options{})
+	if err == nil {
+		t.Fatalf("got %v", got)
+	}
+	got, err = strictyaml.Value([]byte("a: [1, -2.5, true, null, x, '1', 2026-01-02]\nb:\n  c: |\n    two\n    lines\n"), strictyaml.Options{})
+	want := map[string]any{
+		"a": []any{int64(1), -2.5, true, nil, "x", "1", "2026-01-02"},
+		"b": map[string]any{"c": "two\nlines\n"},
+	}
+	if diff := cmp.Diff(any(want), got); diff != "" || err != nil {
+		t.Errorf("%v (-want +got):\n%s", err, diff)
+	}
+	for in, want := range map[string]string{"a: 1\na: 2": "duplicate key", "a: &x 1": "anchor", "a: 99999999999999999999": ""} {
+		if got, err := strictyaml.Value([]byte(in), strictyaml.Options{}); err == nil && want != "" || err != nil && !strings.Contains(err.Error(), want) {
+			t.Errorf("%q: got %v, %v, want %q", in, got, err, want)
+		}
+	}
+	if got, err := strictyaml.Value([]byte("# nothing\n"), strictyaml.Options{}); got != nil || err != nil {
+		t.Errorf("got %v, %v", got, err)
+	}
+}

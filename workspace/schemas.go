@@ -1,0 +1,48 @@
+package workspace
+
+import (
+	"bytes"
+	"embed"
+	"io/fs"
+	"path"
+)
+
+//go:embed schemas/*.schema.json
+var schemas embed.FS
+
+// Schemas returns a JSON Schema (draft 2020-12) for every kind of file of the
+// .forge folder, for the front matter of drafts, and for pfl-forge.yaml, by names
+// such as intent.schema.json. They are in .forge/schemas as well, for editors.
+func Schemas() fs.FS {
+	sub, err := fs.Sub(schemas, schemasDir)
+	if err != nil {
+		panic(err) // the name is a constant
+	}
+	return sub
+}
+
+// writeSchemas brings .forge/schemas up to date.
+func (w *Workspace) writeSchemas() error {
+	entries, err := schemas.ReadDir(schemasDir)
+	if err != nil {
+		return err
+	}
+	for _, e := range entries {
+		name := path.Join(schemasDir, e.Name())
+		want, err := schemas.ReadFile(name)
+		if err != nil {
+			return err
+		}
+		if now, _, err := w.read(name, maxDraftBytes); err == nil && bytes.Equal(now, want) {
+			continue
+		}
+		next := path.Join(stagingDir, e.Name()+fresh)
+		if err := w.root.WriteFile(next, want, 0o644); err != nil {
+			return err
+		}
+		if err := w.root.Rename(next, name); err != nil {
+			return err
+		}
+	}
+	return nil
+}

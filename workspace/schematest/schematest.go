@@ -1,0 +1,123 @@
+// Package schematest checks the files of real runs by their schemas.
+package schematest
+
+import (
+	"bytes"
+	"encoding/json"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/santhosh-tekuri/jsonschema/v6"
+
+	"github.com/pfl-forge/pfl-forge/internal/strictyaml"
+	"github.com/pfl-forge/pfl-forge/workspace"
+)
+
+// patterns say where the files of each kind are, from the repository's root.
+var patterns = map[string][]string{
+	"intent":       {".forge/intents/*.yaml"},
+	"task":         {".forge/work/*.yaml"},
+	"review":       {".forge/reviews/*.yaml"},
+	"observations": {".forge/observations.yaml"},
+	"history":      {".forge/knowledge/history/*.yaml"},
+	"state":        {".forge/state.yaml"},
+	"problems":     {".forge/problems.json"},
+	"draft":        {".forge/intent-drafts/*.md", ".forge/intent-drafts/imported/*.md"},
+	"pfl-forge":    {"pfl-forge.yaml"},
+}
+
+// maxBytes is more than any file of a test has.
+const maxBytes = 64 << 20
+
+// Check fails the test for every file of a repository's .forge folder, and its
+// pfl-forge.yaml, that does not fit its schema. It returns how many files there
+// were of each kind.
+func Check(t testing.TB, root string) map[string]int {
+	t.Helper()
+	schemas := Compile(t)
+	counts := map[string]int{}
+	for kind, globs := range patterns {
+		for _, glob := range globs {
+			names, err := filepath.Glob(filepath.Join(root, filepath.FromSlash(glob)))
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, name := range names {
+				data, err := os.ReadFile(name)
+				if err != nil {
+					t.Fatal(err)
+				}
+				counts[kind]++
+				if err := Validate(schemas[kind], frontMatter(name, data)); err != nil {
+					t.Errorf("%s is no %s: %v\n%s", name, kind, err, data)
+				}
+			}
+		}
+	}
+	return counts
+}
+
+// Compile returns the schemas by the kind of file, such as intent.
+func Compile(t testing.TB) map[string]*jsonschema.Schema {
+	t.Helper()
+	names, err := fs.Glob(workspace.Schemas(), "*.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := jsonschema.NewCompiler()
+	c.AssertFormat()
+	out := map[string]*jsonschema.Schema{}
+	for _, name := range names {
+		data, err := fs.ReadFile(workspace.Schemas(), name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		doc, err := jsonschema.UnmarshalJSON(bytes.NewReader(data))
+		if err != nil {
+			t.Fatalf("%s: %v", name, err)
+		}
+		if err := c.AddResource(name, doc); err != nil {
+			t.Fatalf("%s: %v", name, err)
+		}
+		if out[strings.TrimSuffix(name, ".schema.json")], err = c.Compile(name); err != nil {
+			t.Fatalf("%s: %v", name, err)
+		}
+	}
+	return out
+}
+
+// Validate returns what is wrong with a file of YAML or JSON.
+func Validate(schema *jsonschema.Schema, data []byte) error {
+	v, err := strictyaml.Value(data, strictyaml.Options{MaxBytes: maxBytes})
+	if err != nil {
+		return err
+	}
+	text, err := json.Marshal(v)
+	if err != nil {
+		return err
+	}
+	if v, err = jsonschema.UnmarshalJSON(bytes.NewReader(text)); err != nil {
+		return err
+	}
+	return schema.Validate(v)
+}
+
+// frontMatter returns the part of a draft that has a schema, and other files as
+// they are.
+func frontMatter(name string, data []byte) []byte {
+	if filepath.Ext(name) != ".md" {
+		return data
+	}
+	text, ok := strings.CutPrefix(string(data), "---\n")
+	if !ok {
+		return []byte("{}\n")
+	}
+	front, _, _ := strings.Cut("\n"+text, "\n---")
+	if strings.TrimSpace(front) == "" {
+		return []byte("{}\n")
+	}
+	return []byte(front)
+}

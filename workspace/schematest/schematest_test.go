@@ -1,0 +1,88 @@
+package schematest_test
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/pfl-forge/pfl-forge/workspace"
+	"github.com/pfl-forge/pfl-forge/workspace/schematest"
+)
+
+// The files that hold a value in every field fit their schemas.
+func TestWholeFiles(t *testing.T) {
+	root := t.TempDir()
+	if err := os.CopyFS(filepath.Join(root, ".forge"), os.DirFS("../testdata/files")); err != nil {
+		t.Fatal(err)
+	}
+	w, err := workspace.Open(root, workspace.Options{Project: "demo"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = w.Close() }()
+	if _, err := w.Init(); err != nil {
+		t.Fatal(err)
+	}
+	write(t, root, ".forge/intent-drafts/a.md", strings.ReplaceAll(workspace.ExampleDraft, "\n# ", "\n"))
+	write(t, root, ".forge/problems.json", `[{"path": ".forge/intents/a.yaml", "line": 2, "field": "title", "reason": "is empty"}]`)
+	want := map[string]int{
+		"intent": 1, "task": 2, "review": 1, "observations": 1, "history": 1, "state": 1, "problems": 1, "draft": 1, "pfl-forge": 1,
+	}
+	if diff := cmp.Diff(want, schematest.Check(t, root)); diff != "" {
+		t.Errorf("files (-want +got):\n%s", diff)
+	}
+	var settings strings.Builder
+	for l := range strings.Lines(workspace.ConfigTemplate) {
+		if !strings.HasPrefix(l, "##") && !strings.HasPrefix(l, "# ") {
+			settings.WriteString(strings.TrimPrefix(l, "#"))
+		}
+	}
+	write(t, root, "pfl-forge.yaml", settings.String())
+	schematest.Check(t, root)
+}
+
+func write(t *testing.T, root, name, text string) {
+	t.Helper()
+	if err := os.WriteFile(filepath.Join(root, filepath.FromSlash(name)), []byte(text), 0o644); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func TestRefused(t *testing.T) {
+	schemas := schematest.Compile(t)
+	read := func(name string) string {
+		text, err := os.ReadFile(filepath.Join("../testdata/files", name))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return string(text)
+	}
+	for _, tt := range []struct{ kind, text, old, to string }{
+		{"intent", read("intents/fix-login.yaml"), "title:", "titel: x\ntitle:"},
+		{"intent", read("intents/fix-login.yaml"), "risk: med", "risk: medium"},
+		{"intent", read("intents/fix-login.yaml"), "revision: 7", ""},
+		{"intent", read("intents/fix-login.yaml"), "created_at: 2026-01-02T03:04:05Z", "created_at: today"},
+		{"intent", read("intents/fix-login.yaml"), "    answer: null", "    answer: null\n    why: x"},
+		{"task", read("work/fix-login-001.yaml"), "status: pending", "status: waiting"},
+		{"task", read("work/fix-login-001.yaml"), "id: fix-login-001", "id: Fix"},
+		{"review", read("reviews/fix-login-001-1.yaml"), "verdict: rejected", "verdict: maybe"},
+		{"history", read("knowledge/history/fix-login-1.yaml"), "duration: 1.5s", "duration: long"},
+		{"observations", read("observations.yaml"), "type: file", "type: folder"},
+		{"state", read("state.yaml"), "status: proposed", "status: open"},
+		{"draft", "risk: low\n", "risk", "rsk"},
+		{"pfl-forge", "recipes: {x: {run: y}}\n", "run", "rum"},
+		{"pfl-forge", "policy: {network: full}\n", "full", "none"},
+		{"pfl-forge", "timeouts: {analyze: 10m}\n", "10m", "10"},
+	} {
+		if err := schematest.Validate(schemas[tt.kind], []byte(tt.text)); err != nil {
+			t.Errorf("%s: %v\n%s", tt.kind, err, tt.text)
+		}
+		bad := strings.Replace(tt.text, tt.old, tt.to, 1)
+		if err := schematest.Validate(schemas[tt.kind], []byte(bad)); err == nil {
+			t.Errorf("%s with %q is not refused", tt.kind, tt.to)
+		}
+	}
+}
