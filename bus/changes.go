@@ -109,14 +109,11 @@ type Told struct {
 }
 
 func readTold(m jetstream.Msg) (*Told, error) {
-	var ev cloudEvent
+	var ev cloudEvent[Change]
 	if err := json.Unmarshal(m.Data(), &ev); err != nil {
-		return nil, fmt.Errorf("not a CloudEvent: %w", err)
-	}
-	t := &Told{ID: ev.ID, At: ev.Time, Event: m.Data(), msg: m}
-	if err := json.Unmarshal(ev.Data, &t.Change); err != nil {
 		return nil, fmt.Errorf("not a change of an intent: %w", err)
 	}
+	t := &Told{ID: ev.ID, At: ev.Time, Change: ev.Data, Event: m.Data(), msg: m}
 	key := forge.Key{Project: t.Project, Intent: t.Intent}
 	for _, what := range Whats() {
 		if s, err := publishedSubject(key, what); err == nil && s == m.Subject() {

@@ -1,7 +1,6 @@
 package bus
 
 import (
-	"encoding/json"
 	"fmt"
 	"time"
 
@@ -97,14 +96,14 @@ func readCloudEvent(o *jsonObject) request {
 	return r
 }
 
-// cloudEvent is an event as it is written.
-type cloudEvent struct {
-	SpecVersion string          `json:"specversion"`
-	ID          string          `json:"id"`
-	Source      string          `json:"source"`
-	Type        string          `json:"type"`
-	Subject     string          `json:"subject"`
-	Time        time.Time       `json:"time"`
-	ContentType string          `json:"datacontenttype"`
-	Data        json.RawMessage `json:"data"`
+// cloudEvent is an event as it is published.
+type cloudEvent[T any] struct {
+	SpecVersion string    `json:"specversion"`
+	ID          string    `json:"id"`
+	Source      string    `json:"source"`
+	Type        string    `json:"type"`
+	Subject     string    `json:"subject"`
+	Time        time.Time `json:"time"`
+	ContentType string    `json:"datacontenttype"`
+	Data        T         `json:"data"`
 }

@@ -88,7 +88,10 @@ type State struct {
 	Activity  string          `json:"activity,omitempty"` // what goes on
 	Plan      string          `json:"plan,omitempty"`     // what an approval has to name
 	Priority  int             `json:"priority,omitempty"`
-	Run       int             `json:"run"`
+	Parent    forge.IntentID  `json:"parent,omitempty"`    // the intent that it is a part of
+	Requester string          `json:"requester,omitempty"` // who wanted it
+	Approver  string          `json:"approver,omitempty"`  // who approved it
+	Run       int             `json:"run"`                 // counted from 1; a retry is another one
 	Tasks     int             `json:"tasks"`
 	TasksDone int             `json:"tasks_done"`
 	CostUSD   float64         `json:"cost_usd"`
@@ -100,7 +103,7 @@ func stateOf(s *forge.Summary) State {
 	return State{
 		Project: s.Key.Project, Intent: s.Key.Intent, Title: s.Title, Type: s.Type, Source: s.Source, Risk: s.Risk,
 		Status: s.Status, Waiting: s.Waiting, Reason: s.Reason, Activity: s.Activity, Plan: s.Plan, Priority: s.Priority,
-		Run: s.Run, Tasks: s.TaskCount, TasksDone: s.TasksDone, CostUSD: s.Usage.CostUSD,
+		Parent: s.Parent, Requester: s.Requester, Approver: s.Approver, Run: s.Run, Tasks: s.TaskCount, TasksDone: s.TasksDone, CostUSD: s.Usage.CostUSD,
 		CreatedAt: s.CreatedAt.UTC(), UpdatedAt: s.UpdatedAt.UTC(),
 	}
 }
@@ -148,7 +151,8 @@ func changes(before, now *forge.Summary) (list []change) {
 	ended := now.Status.Ended()
 	waits := now.Waiting != "" && now.Waiting != forge.WaitingFailed
 	add(first, WhatSubmitted)
-	add(before.TaskCount == 0 && now.TaskCount > 0 || now.Status == forge.StatusProposed && now.Plan != "" && now.Plan != before.Plan, WhatPlanned)
+	add(before.TaskCount+len(before.Children) == 0 && now.TaskCount+len(now.Children) > 0 ||
+		now.Status == forge.StatusProposed && now.Plan != "" && now.Plan != before.Plan, WhatPlanned)
 	add(before.Waiting == forge.WaitingApproval && now.Waiting != forge.WaitingApproval && !ended, WhatApproved)
 	add(before.Waiting != "" && before.Waiting != forge.WaitingApproval && now.Waiting == "" && !ended, WhatResumed)
 	add(now.Status == forge.StatusExecuting && before.Status != forge.StatusExecuting, WhatExecuting)
@@ -202,14 +206,11 @@ func (c change) message(at position, now *forge.Summary, origin Origin) (*nats.M
 	if err != nil {
 		return nil, err
 	}
-	data, err := json.Marshal(Change{State: stateOf(now), Origin: origin, Task: c.task})
-	if err != nil {
-		return nil, err
-	}
 	id := fmt.Sprintf("%s/%s/%s-%s", now.Key.Project, now.Key.Intent, at, c.what)
-	body, err := json.Marshal(cloudEvent{
+	body, err := json.Marshal(cloudEvent[Change]{
 		SpecVersion: cloudEventsVersion, ID: id, Source: "/pfl-forge/" + string(now.Key.Project), Type: fmt.Sprintf(publishedType, c.what),
-		Subject: string(now.Key.Intent), Time: now.UpdatedAt.UTC(), ContentType: typeJSON, Data: data,
+		Subject: string(now.Key.Intent), Time: now.UpdatedAt.UTC(), ContentType: typeJSON,
+		Data: Change{State: stateOf(now), Origin: origin, Task: c.task},
 	})
 	if err != nil {
 		return nil, err

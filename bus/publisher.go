@@ -234,7 +234,7 @@ func (r *publishing) recall(ctx context.Context, key forge.Key, m stored, now *f
 	if k := r.known[key]; k != nil {
 		return k, &k.last, nil
 	}
-	if now.Run <= 1 && now.TaskCount == 0 {
+	if now.Run <= 1 && now.TaskCount+len(now.Children) == 0 {
 		if k, ok := firstRecord(m.Data); ok {
 			return k, nil, nil
 		}

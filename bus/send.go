@@ -29,6 +29,11 @@ func (b *Bus) Ask(ctx context.Context, ev forge.Event) (forge.Ruling, error) {
 	if err != nil {
 		return forge.Ruling{}, err
 	}
+	return b.decided(ctx, m)
+}
+
+// decided stores a message and waits for the ruling.
+func (b *Bus) decided(ctx context.Context, m *nats.Msg) (forge.Ruling, error) {
 	inbox := b.nc.NewInbox()
 	sub, err := b.nc.SubscribeSync(inbox)
 	if err != nil {

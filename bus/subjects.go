@@ -32,6 +32,7 @@ import (
 //	forge.control.<project>.<intent or ->                                           not stored
 //	forge.event.<project>.<intent>.<what>                                           FORGE_EVENTS
 //	forge.api.<project>.<submit, list or show>                                      not stored
+//	forge.api.<project>.from.<escaped system>.submit                                not stored
 
 // none stands for an empty token; no id starts with a hyphen.
 const none = "-"
@@ -454,17 +455,29 @@ func publishedOf(p forge.ProjectID, what What) (string, error) {
 
 // The endpoints that answer at once, of every project.
 const (
-	apiSubmit = "forge.api.*.submit"
-	apiList   = "forge.api.*.list"
-	apiShow   = "forge.api.*.show"
+	apiSubmit     = "forge.api.*.submit"
+	apiSubmitFrom = "forge.api.*.from.*.submit"
+	apiList       = "forge.api.*.list"
+	apiShow       = "forge.api.*.show"
 )
 
-func parseAPISubject(s string) (forge.ProjectID, error) {
-	t, err := tokens(s, "forge.api.", 2)
-	if err != nil {
-		return "", err
+// parseAPISubject returns whom a request comes from: nobody that is named, or a system.
+func parseAPISubject(s string) (sender, error) {
+	rest, ok := strings.CutPrefix(s, "forge.api.")
+	if !ok {
+		return sender{}, fmt.Errorf("%q is no subject of a request", s)
 	}
-	return forge.ParseProjectID(t[0])
+	from, err := parseIntentSubject("forge.intent." + rest)
+	if err == nil && from.person {
+		err = fmt.Errorf("%q is no subject of a request", s)
+	}
+	return from, err
+}
+
+// submissionSubject is where systems ask for intents.
+func submissionSubject(p forge.ProjectID) (string, error) {
+	t, err := forge.ParseProjectID(string(p))
+	return "forge.intent." + string(t) + ".submit", err
 }
 
 func tokens(s, prefix string, n int) ([]string, error) {

@@ -12,6 +12,7 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/pfl-forge/pfl-forge"
@@ -28,6 +29,8 @@ type Config struct {
 	Bus         *bus.Bus
 	Log         *slog.Logger
 	Concurrency int // events that are decided on at the same time; 0: the bus's default
+	// Serve has requests of other systems answered.
+	Serve bool
 	// Ready, if not nil, is called once everything that was under way is in
 	// force again.
 	Ready func()
@@ -60,8 +63,13 @@ func Run(ctx context.Context, cfg Config) error {
 			return nil
 		})
 	}()
+	var serving sync.WaitGroup
+	if cfg.Serve {
+		serving.Go(func() { r.serve(ctx) })
+	}
 	cfg.Bus.ConsumeEvents(ctx, bus.EventConfig{Concurrency: cfg.Concurrency}, r.handle)
 	<-guarded
+	serving.Wait()
 	told()
 	return nil
 }

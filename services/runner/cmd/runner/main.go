@@ -11,6 +11,6 @@ import (
 func main() {
 	service.Main("runner", func(ctx context.Context, env *service.Env) error {
 		env.Health.Add("events", env.Bus.Deciding)
-		return runner.Run(ctx, runner.Config{Bus: env.Bus, Log: env.Log})
+		return runner.Run(ctx, runner.Config{Bus: env.Bus, Log: env.Log, Serve: true})
 	})
 }

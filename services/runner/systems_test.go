@@ -1,0 +1,181 @@
+package runner_test
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"log/slog"
+	"maps"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
+	"golang.org/x/sync/errgroup"
+
+	"github.com/pfl-forge/pfl-forge"
+	"github.com/pfl-forge/pfl-forge/bus"
+	"github.com/pfl-forge/pfl-forge/bus/bustest"
+	"github.com/pfl-forge/pfl-forge/services/runner"
+)
+
+// serving runs a runner that answers requests, until what it returns is called.
+func serving(t testing.TB, b *bus.Bus) (stop func()) {
+	t.Helper()
+	ctx, cancel := context.WithCancel(context.Background())
+	var group errgroup.Group
+	ready := make(chan struct{})
+	group.Go(func() error {
+		return runner.Run(ctx, runner.Config{Bus: b, Log: slog.New(slog.DiscardHandler), Serve: true, Ready: func() { close(ready) }})
+	})
+	<-ready
+	stop = func() {
+		cancel()
+		if err := group.Wait(); err != nil {
+			t.Error(err)
+		}
+	}
+	t.Cleanup(stop)
+	return stop
+}
+
+// client is a connection of another system.
+func client(t testing.TB, s *bustest.Server) *nats.Conn {
+	t.Helper()
+	nc, err := nats.Connect(s.URL())
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(nc.Close)
+	return nc
+}
+
+// request asks an endpoint until it is there, and returns its answer and error code.
+func request(t testing.TB, nc *nats.Conn, subject, data string) (answer map[string]any, code string) {
+	t.Helper()
+	var reply *nats.Msg
+	var err error
+	for deadline := time.Now().Add(10 * time.Second); ; {
+		reply, err = nc.Request(subject, []byte(data), 8*time.Second)
+		if err == nil || time.Now().After(deadline) {
+			break
+		}
+	}
+	if err != nil {
+		t.Fatal(subject, err)
+	}
+	if err := json.Unmarshal(reply.Data, &answer); err != nil {
+		t.Fatalf("%s: %q: %v", subject, reply.Data, err)
+	}
+	return answer, reply.Header.Get("Nats-Service-Error-Code")
+}
+
+const scan = `{"title": "Update the parser", "body": "It has a hole.", "labels": ["security"], "origin": {"system": "scanner", "event_id": "%d"}}`
+
+// A system submits, is told at once, lists and shows.
+func TestRequests(t *testing.T) {
+	s := bustest.StartServer(t)
+	for range 2 { // they share the requests
+		serving(t, s.Connect(t))
+	}
+	nc := client(t, s)
+	first, code := request(t, nc, "forge.api.web.submit", fmt.Sprintf(scan, 1))
+	id, _ := first["intent"].(string)
+	if code != "" || first["result"] != "new" || first["project"] != "web" || !strings.HasPrefix(id, "1-") {
+		t.Fatal(first, code)
+	}
+	for _, again := range []struct{ subject, data string }{
+		{"forge.api.web.submit", fmt.Sprintf(scan, 1)},
+		{"forge.api.web.from.scanner.submit", `{"title": "x", "body": "y", "origin": {"event_id": "1"}}`},
+		{"forge.api.web.submit", `{"specversion": "1.0", "type": "io.pfl-forge.intent.submit.v1", "source": "scanner", "id": "1", "data": {"title": "x", "body": "y"}}`},
+	} {
+		got, code := request(t, nc, again.subject, again.data)
+		if code != "" || got["result"] != "known" || got["intent"] != id {
+			t.Errorf("%s: %v %s", again.data, got, code)
+		}
+	}
+	named, code := request(t, nc, "forge.api.web.submit", `{"id": "my-own", "title": "x", "body": "y", "origin": {"system": "scanner"}}`)
+	if code != "" || named["result"] != "new" || named["intent"] != "my-own" {
+		t.Error(named, code)
+	}
+	for _, refused := range []struct{ subject, data, code, want string }{
+		{"forge.api.web.submit", `{"id": "my-own", "title": "x", "body": "y", "origin": {"system": "other"}}`, "409", "map[field:id reason:is taken"},
+		{"forge.api.web.submit", `{"titel": "x", "priority": "a"}`, "400", "map[field:priority reason:is not a whole number] map[field:titel reason:is not known"},
+		{"forge.api.web.submit", `{"title": "x", "body": "y", "source": "human", "origin": {"system": "a"}}`, "400", `map[field:source reason:is "human"`},
+		{"forge.api.web.submit", "\xff", "400", "not a valid Event"},
+		{"forge.api.WEB.submit", "{}", "400", "only a-z"},
+		{"forge.api.web.from.other.submit", fmt.Sprintf(scan, 2), "400", "may speak for"},
+		{"forge.api.web.show", `{"intent": "nobody"}`, "404", `there is no intent "nobody"`},
+		{"forge.api.web.show", `{"intent": "A*"}`, "400", "only a-z"},
+		{"forge.api.web.show", `[]`, "400", "is not a JSON object"},
+		{"forge.api.web.list", `{"limit": 0, "sort": "id"}`, "400", "map[field:sort reason:is not known"},
+	} {
+		got, code := request(t, nc, refused.subject, refused.data)
+		if code != refused.code || !strings.Contains(fmt.Sprint(got["errors"]), refused.want) {
+			t.Errorf("%s %s: %v %s, want %s %s", refused.subject, refused.data, got, code, refused.code, refused.want)
+		}
+	}
+	shown, code := request(t, nc, "forge.api.web.show", `{"intent": "`+id+`"}`)
+	if code != "" || shown["title"] != "Update the parser" || shown["body"] != "It has a hole." || shown["source"] != "system" ||
+		fmt.Sprint(shown["origin"]) != "map[event_id:1 system:scanner]" || fmt.Sprint(shown["labels"]) != "[security]" {
+		t.Error(shown, code)
+	}
+	page, _ := request(t, nc, "forge.api.web.list", `{"limit": 1}`)
+	if list := page["intents"].([]any); len(list) != 1 || page["next"] != id {
+		t.Error(page)
+	}
+	rest, _ := request(t, nc, "forge.api.web.list", `{"after": "`+id+`", "status": ["proposed"]}`)
+	if list := rest["intents"].([]any); len(list) != 1 || list[0].(map[string]any)["intent"] != "my-own" || rest["next"] != nil {
+		t.Error(rest)
+	}
+	if none, _ := request(t, nc, "forge.api.other.list", ""); len(none["intents"].([]any)) != 0 {
+		t.Error(none)
+	}
+}
+
+// What an intent goes through is told to everybody, from its submission to its end.
+func TestLifeIsTold(t *testing.T) {
+	s := bustest.StartServer(t)
+	b := s.Connect(t)
+	start(t, b, 1)
+	js, err := jetstream.New(client(t, s))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := js.Publish(t.Context(), "forge.intent.web.submit", fmt.Appendf(nil, scan, 1)); err != nil {
+		t.Fatal(err)
+	}
+	if ruling, err := b.Ask(t.Context(), submission("one")); err != nil || ruling.Decision != forge.Applied {
+		t.Fatal(ruling, err)
+	}
+	await(t, b, forge.StatusDone, "one")
+	want := map[string]string{
+		"one": "submitted planned executing task-done done",
+	}
+	got := map[string]string{}
+	cons, err := js.OrderedConsumer(t.Context(), "FORGE_EVENTS", jetstream.OrderedConsumerConfig{FilterSubjects: []string{"forge.event.web.>"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for strings.Count(got["one"], " ") < 4 || !strings.Contains(fmt.Sprint(got), "waiting") {
+		m, err := cons.Next(jetstream.FetchMaxWait(10 * time.Second))
+		if err != nil {
+			t.Fatal(err, got)
+		}
+		parts := strings.Split(m.Subject(), ".")
+		if got[parts[3]] == "" {
+			got[parts[3]] = parts[4]
+		} else {
+			got[parts[3]] += " " + parts[4]
+		}
+	}
+	for id := range got {
+		if strings.HasPrefix(id, "1-") {
+			want[id] = "submitted planned waiting" // a system that nobody trusts
+		}
+	}
+	if !maps.Equal(got, want) {
+		t.Errorf("got %v, want %v", got, want)
+	}
+}
