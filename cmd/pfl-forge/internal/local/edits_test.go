@@ -14,6 +14,7 @@ import (
 
 	"github.com/pfl-forge/pfl-forge"
 	"github.com/pfl-forge/pfl-forge/workspace"
+	"github.com/pfl-forge/pfl-forge/workspace/schematest"
 )
 
 var (
@@ -72,6 +73,12 @@ func TestRandomEdits(t *testing.T) {
 	}
 	p.check()
 	agree(t, repo)
+	files := schematest.Check(t, repo.Root)
+	for _, kind := range []string{"intent", "task", "review", "history", "state", "draft", "pfl-forge"} {
+		if files[kind] == 0 {
+			t.Errorf("there is no %s to check by its schema: %v", kind, files)
+		}
+	}
 	t.Logf("%d edits: %d taken in, %d refused, %d of what is only shown, %d removed; %d intents",
 		p.made, p.taken, p.refused, p.shown, p.removed, len(p.sheets))
 }
