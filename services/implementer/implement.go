@@ -29,6 +29,9 @@ func (i *Implementer) implementTask(ctx context.Context, j *repository.Job) erro
 	if err := i.forgetFormer(ctx, j); err != nil {
 		return err
 	}
+	if j.Command.Task.Write != nil {
+		return i.write(ctx, j)
+	}
 	w, err := begin(ctx, j)
 	if err != nil {
 		return err

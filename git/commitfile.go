@@ -1,0 +1,95 @@
+package git
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"time"
+)
+
+// CommitFile commits one file on top of a commit, without a checkout, and returns the new commit; the same one if the
+// file is as it should be. What is executable stays so. The caller Keeps the result.
+//
+// Error: *WorkError (Unsafe, Oversized): the path belongs to git or to the service, is a directory or a link, or has a
+// file or a link on its way.
+func (s *Store) CommitFile(ctx context.Context, on OID, path Path, content []byte, message string) (OID, error) {
+	if err := (entry{mode: "100644", path: string(path)}).check(); err != nil {
+		return "", err
+	}
+	if most := (Limits{}).orDefault().Blob; int64(len(content)) > most {
+		return "", &WorkError{Fault: Oversized, Path: string(path), Detail: fmt.Sprintf("has %d bytes, more than %d", len(content), most)}
+	}
+	w := fileWriter{store: s, objects: s.readObjects(ctx), path: path, content: content}
+	defer w.objects.close()
+	parent, err := w.objects.commit(on)
+	if err != nil {
+		return "", err
+	}
+	tree, err := w.put(parent.tree, strings.Split(string(path), "/"))
+	if err != nil || tree == parent.tree {
+		return on, err
+	}
+	by := fmt.Sprintf("%s <%s> %d +0000", s.identity.orDefault().Name, s.identity.orDefault().Email, time.Now().Unix())
+	return writeCommit(s.objects(), commitData{
+		tree: tree, parents: []OID{on}, author: by, committer: by, message: cleanMessage(message),
+	}, true)
+}
+
+// fileWriter makes the trees that have a file.
+type fileWriter struct {
+	store   *Store
+	objects *objectReader
+	path    Path
+	content []byte
+}
+
+// put returns a tree in which the file is at a place below; an empty one stands for a directory that is not there.
+func (w *fileWriter) put(tree OID, at []string) (OID, error) {
+	entries := map[string]treeEntry{}
+	if tree != "" {
+		raw, err := w.objects.read(tree, "tree", maxTree)
+		if err != nil {
+			return "", err
+		}
+		var ok bool
+		if entries, ok = parseTree(raw); !ok {
+			return "", fmt.Errorf("tree %s cannot be read", tree)
+		}
+	}
+	old, is := entries[at[0]]
+	var e treeEntry
+	var err error
+	if len(at) == 1 {
+		e, err = w.file(old, is)
+	} else {
+		e, err = w.directory(old, is, at[1:])
+	}
+	if err != nil || e == old {
+		return tree, err
+	}
+	entries[at[0]] = e
+	return writeObject(w.store.objects(), "tree", encodeTree(entries), true)
+}
+
+func (w *fileWriter) file(old treeEntry, is bool) (treeEntry, error) {
+	mode := "100644"
+	if is {
+		if mode = old.mode; !strings.HasPrefix(mode, "100") {
+			return old, w.unsafe("is a directory, a link or a submodule, and not a file")
+		}
+	}
+	o, err := writeObject(w.store.objects(), "blob", w.content, true)
+	return treeEntry{mode, string(o)}, err
+}
+
+func (w *fileWriter) directory(old treeEntry, is bool, rest []string) (treeEntry, error) {
+	if is && !old.isTree() {
+		return old, w.unsafe("has a file, a link or a submodule on its way")
+	}
+	o, err := w.put(OID(old.oid), rest)
+	return treeEntry{"40000", string(o)}, err
+}
+
+func (w *fileWriter) unsafe(detail string) error {
+	return &WorkError{Fault: Unsafe, Path: string(w.path), Detail: detail}
+}

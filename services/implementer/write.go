@@ -1,0 +1,47 @@
+package implementer
+
+import (
+	"context"
+
+	"github.com/pfl-forge/pfl-forge"
+	"github.com/pfl-forge/pfl-forge/agent"
+	"github.com/pfl-forge/pfl-forge/git"
+	"github.com/pfl-forge/pfl-forge/repository"
+)
+
+// write does a task that says itself what is to be in a file: it calls no agent, and
+// needs no checkout. Done again, it makes the same change.
+func (i *Implementer) write(ctx context.Context, j *repository.Job) error {
+	file := j.Command.Task.Write
+	path, err := git.ParsePath(file.Path)
+	if err != nil {
+		return agent.Fail(forge.FailUnsafe, "the file that the task is to write: %v", err)
+	}
+	base, from := j.Tip, j.Tip
+	if t := &j.Command.Task; !j.Command.Fresh && t.Head != "" {
+		if base, from, err = change(ctx, j, t.Base, t.Head); err != nil {
+			return err
+		}
+	}
+	head, err := j.Store.CommitFile(ctx, from, path, []byte(file.Content), message(j.Command))
+	if err != nil {
+		return err
+	}
+	im := &forge.Implementation{Base: string(base), Head: string(head), Unchanged: head == base}
+	if head == from {
+		im.Summary = file.Path + " is as it should be"
+	} else {
+		im.Summary = "wrote " + file.Path
+		if _, err := j.Store.Keep(ctx, i.newest(j), head); err != nil {
+			return err
+		}
+		if im.Commits, err = j.Store.Commits(ctx, base, head); err != nil {
+			return err
+		}
+		if im.Files, err = files(ctx, j, base, head); err != nil {
+			return err
+		}
+	}
+	j.Result.Implementation = im
+	return nil
+}
