@@ -7,6 +7,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
 )
 
@@ -53,7 +54,7 @@ func (b *Bus) pullOnce(ctx context.Context, src source, take func(jetstream.Msg)
 		}
 	})()
 	for ctx.Err() == nil || src.ahead > 1 { // with one at a time, none was sent ahead
-		m, err := it.Next()
+		m, err := next(it)
 		switch {
 		case errors.Is(err, jetstream.ErrNoHeartbeat):
 			if err := b.alive(ctx, cons); err != nil {
@@ -68,6 +69,21 @@ func (b *Bus) pullOnce(ctx context.Context, src source, take func(jetstream.Msg)
 		}
 	}
 	return nil
+}
+
+// nudge is after how long the client is made to look once more whether it has to
+// ask for a message.
+const nudge = 10 * time.Millisecond
+
+// next returns the next message. When a message comes before the client is through
+// with asking for it, the client does not ask for the one after, and would find that
+// out only when the heartbeats are missing, seconds later.
+func next(it jetstream.MessagesContext) (jetstream.Msg, error) {
+	m, err := it.Next(jetstream.NextMaxWait(nudge))
+	if errors.Is(err, nats.ErrTimeout) {
+		return it.Next()
+	}
+	return m, err
 }
 
 // alive returns an error if a consumer is gone for good. That the server cannot

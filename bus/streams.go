@@ -64,6 +64,7 @@ func streams(replicas int) []jetstream.StreamConfig {
 			Description: "what workers have to do; rebuilt from the journal when lost",
 			Subjects:    []string{"forge.command.>", epochCommands},
 			Storage:     jetstream.MemoryStorage,
+			Retention:   jetstream.WorkQueuePolicy, // a command goes when its worker is done with it
 			MaxAge:      90 * day,
 		},
 		{
@@ -188,6 +189,13 @@ func (b *Bus) ensureStream(ctx context.Context, cfg jetstream.StreamConfig) erro
 		return err
 	}
 	have := s.CachedInfo().Config
+	if have.Retention != cfg.Retention && inMemory(cfg.Name) { // the server does not change it
+		b.log.Info("a stream of an earlier version is made again; its content follows from the journals", "stream", cfg.Name)
+		if err := b.retire(ctx, cfg.Name); err != nil {
+			return err
+		}
+		return b.createStream(ctx, cfg)
+	}
 	if want := merged(have, cfg); !reflect.DeepEqual(have, want) {
 		_, err = b.js.UpdateStream(ctx, want)
 	}
