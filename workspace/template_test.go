@@ -12,7 +12,7 @@ import (
 func uncomment(text, mark string) string {
 	var b strings.Builder
 	for l := range strings.Lines(text) {
-		if !strings.HasPrefix(l, "##") {
+		if !strings.HasPrefix(l, "##") && !strings.Contains(l, "$schema") {
 			l = strings.TrimPrefix(l, mark)
 		}
 		b.WriteString(l)

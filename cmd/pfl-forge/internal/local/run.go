@@ -216,7 +216,7 @@ func (r *run) write() error {
 		}
 	}
 	if records == r.written && r.desk.files.StateWritten() {
-		return nil
+		return r.desk.writeProblems()
 	}
 	r.written = records
 	all, _ := r.watch.views.summaries()
@@ -234,7 +234,9 @@ func (r *run) finish(ctx context.Context) error {
 		}
 		r.watch.pause(ctx, time.Millisecond, writePause)
 	}
-	return r.write()
+	err := r.write()
+	r.tell()
+	return err
 }
 
 func (r *run) outcome(interrupted bool) *Outcome {
