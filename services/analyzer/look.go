@@ -11,18 +11,18 @@ import (
 
 // audit asks for a report on what the intent says. What was found is noticed as well.
 func audit(ctx context.Context, j *repository.Job) error {
+	var found forge.Audit
 	if !j.Command.PolicyOnly {
 		out, dir, err := look(ctx, j, agent.RoleAudit)
 		if err != nil {
 			return err
 		}
-		found, err := agent.ParseAudit(out.Answer)
-		if err != nil {
+		if found, err = agent.ParseAudit(out.Answer); err != nil {
 			return err
 		}
 		observe(j, dir, findings(dir, &found))
-		j.Result.Audit = &found
 	}
+	j.Result.Audit = &found
 	j.Result.Policy = repository.Policy(j.Config)
 	return nil
 }
@@ -46,21 +46,22 @@ func findings(dir string, a *forge.Audit) []forge.Observation {
 
 // patterns asks for what comes back in the project's history.
 func patterns(ctx context.Context, j *repository.Job) error {
+	var found forge.Observed
 	if !j.Command.PolicyOnly {
 		out, dir, err := look(ctx, j, agent.RoleObserve)
 		if err != nil {
 			return err
 		}
-		found, observations, err := agent.ParseObserved(out.Answer)
-		if err != nil {
+		var observations []forge.Observation
+		if found, observations, err = agent.ParseObserved(out.Answer); err != nil {
 			return err
 		}
 		for i := range found.Patterns {
 			found.Patterns[i].Evidence = evidence(dir, found.Patterns[i].Evidence)
 		}
 		observe(j, dir, observations)
-		j.Result.Observed = &found
 	}
+	j.Result.Observed = &found
 	j.Result.Policy = repository.Policy(j.Config)
 	return nil
 }

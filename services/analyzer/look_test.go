@@ -164,7 +164,7 @@ func TestRecipesDoNotLook(t *testing.T) {
 			t.Errorf("%s: %+v", s, got.Failure)
 		}
 		c.PolicyOnly = true
-		if got := analyze(t, a, c); got.Failure != nil || got.Policy == nil || got.Agent != "" {
+		if got := analyze(t, a, c); got.Failure != nil || got.Policy == nil || got.Agent != "" || got.Audit == nil && got.Observed == nil {
 			t.Errorf("%s: %+v", s, got)
 		}
 	}

@@ -1,34 +1,49 @@
-// Package reflector is the reflector service: it looks back at a run that ended.
-//
-// At present it reads what the agents observed, so that nothing is read twice, and
-// proposes nothing.
+// Package reflector is the reflector service: it looks back at runs that ended and at
+// what was noticed, proposes intents, and makes skills of what comes back.
 package reflector
 
 import (
 	"context"
 
 	"github.com/pfl-forge/pfl-forge"
+	"github.com/pfl-forge/pfl-forge/agent"
+	"github.com/pfl-forge/pfl-forge/repository"
 	"github.com/pfl-forge/pfl-forge/service"
 )
 
-// Reflector does the step reflect. It needs no repository.
-type Reflector struct{}
+// Reflector does the steps reflect and abstract.
+type Reflector struct {
+	repos *repository.Set
+}
 
-// New returns a reflector.
-func New() *Reflector { return &Reflector{} }
+// New returns a reflector on these repositories.
+func New(repos *repository.Set) *Reflector { return &Reflector{repos: repos} }
 
 // Handlers is what a worker has to do for it.
 func (r *Reflector) Handlers() []service.Handler {
-	return []service.Handler{{Step: forge.StepReflect, Do: reflect}}
+	do := func(step forge.Step, work func(context.Context, *repository.Job) error) service.Handler {
+		return service.Handler{Step: step, Agent: true, Do: func(ctx context.Context, cmd forge.Command, progress service.Progress) forge.Result {
+			return r.repos.Do(ctx, &cmd, progress, work)
+		}}
+	}
+	return []service.Handler{do(forge.StepReflect, reflect), do(forge.StepAbstract, abstract)}
 }
 
 // Run has the worker, which was made with Handlers, work until ctx ends.
 func (r *Reflector) Run(ctx context.Context, w *service.Worker) error { return w.Run(ctx) }
 
-func reflect(_ context.Context, cmd forge.Command, _ service.Progress) forge.Result {
-	var read []string
-	for i := range cmd.Observations {
-		read = append(read, cmd.Observations[i].ID)
+// ask has the command's agent answer at the tip of the base branch. prompts is told the
+// directory that it sees. What is repeated begins anew: its conversation is not kept.
+func ask(ctx context.Context, j *repository.Job, call agent.Call, prompts func(dir string) (system, text string, err error)) (agent.Outcome, error) {
+	view, done, err := j.View(ctx, string(j.Command.Attempt.Step), j.Tip)
+	if err != nil {
+		return agent.Outcome{}, err
 	}
-	return forge.Result{Reflection: &forge.Reflection{Read: read}}
+	defer done()
+	call.Dir, call.Env = view.Dir(), view.Env()
+	call.Schema, call.Session = agent.Spec(call.Role).Schema, agent.Session{ID: j.Command.Session}
+	if call.System, call.Prompt, err = prompts(call.Dir); err != nil {
+		return agent.Outcome{}, err
+	}
+	return j.Run(ctx, call)
 }

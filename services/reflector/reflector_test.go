@@ -11,11 +11,13 @@ import (
 	"github.com/pfl-forge/pfl-forge"
 	"github.com/pfl-forge/pfl-forge/bus"
 	"github.com/pfl-forge/pfl-forge/bus/bustest"
+	"github.com/pfl-forge/pfl-forge/git/gittest"
+	"github.com/pfl-forge/pfl-forge/repository/repotest"
 	"github.com/pfl-forge/pfl-forge/service"
 	"github.com/pfl-forge/pfl-forge/services/reflector"
 )
 
-func TestReflectSaysWhatItRead(t *testing.T) {
+func TestReflectWithoutAModel(t *testing.T) {
 	b := bustest.Start(t)
 	key := forge.Key{Project: "shop", Intent: "fix"}
 	cmd := forge.Command{
@@ -23,18 +25,18 @@ func TestReflectSaysWhatItRead(t *testing.T) {
 		History:      &forge.History{IntentID: "fix"},
 		Observations: []forge.Observation{{ID: "a", Content: "new"}, {ID: "b", Content: "newer"}},
 	}
-	if _, err := b.Append(t.Context(), key, 0, forge.Record{
+	if _, err := b.Append(t.Context(), key.Lane(), 0, forge.Record{
 		Effects: forge.Effects{Commands: []forge.Command{cmd}},
-		Summary: forge.Summary{Key: key, Status: forge.StatusDone, Open: []forge.Attempt{cmd.Attempt}},
+		Summary: forge.Summary{Key: key.Lane(), Open: []forge.Attempt{cmd.Attempt}},
 	}); err != nil {
 		t.Fatal(err)
 	}
-	if err := b.Dispatch(t.Context(), key, forge.Effects{Commands: []forge.Command{cmd}}); err != nil {
+	if err := b.Dispatch(t.Context(), key.Lane(), forge.Effects{Commands: []forge.Command{cmd}}); err != nil {
 		t.Fatal(err)
 	}
 	ctx, stop := context.WithCancel(t.Context())
 	defer stop()
-	r := reflector.New()
+	r := reflector.New(repotest.Local(t, gittest.New(t, map[string]string{"pfl-forge.yaml": "agent: recipe\n"}).Dir))
 	done := make(chan error, 1)
 	go func() {
 		done <- r.Run(ctx, &service.Worker{

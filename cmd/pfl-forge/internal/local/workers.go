@@ -41,7 +41,7 @@ func (r *run) workers(repos *repository.Set) []worker {
 		Repositories: repos, Bus: r.session.Bus, Replica: replica, Log: r.Log, Ready: func() { close(r.tidied) },
 	})
 	review := reviewer.New(repos)
-	reflect := reflector.New()
+	reflect := reflector.New(repos)
 	return []worker{
 		{"analyzer", analyze.Handlers(), analyze.Run},
 		{"implementer", implement.Handlers(), implement.Run},

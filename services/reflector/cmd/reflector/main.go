@@ -3,14 +3,20 @@ package main
 
 import (
 	"context"
+	"errors"
 
+	"github.com/pfl-forge/pfl-forge/repository/backends"
 	"github.com/pfl-forge/pfl-forge/service"
 	"github.com/pfl-forge/pfl-forge/services/reflector"
 )
 
 func main() {
 	service.Main("reflector", func(ctx context.Context, env *service.Env) error {
-		r := reflector.New()
-		return r.Run(ctx, env.Worker(r.Handlers()...))
+		repos, err := backends.Open(ctx, env)
+		if err != nil {
+			return err
+		}
+		r := reflector.New(repos)
+		return errors.Join(r.Run(ctx, env.Worker(r.Handlers()...)), repos.Close())
 	})
 }

@@ -1,0 +1,86 @@
+package reflector
+
+import (
+	"context"
+	_ "embed" // the prompt
+	"slices"
+	"time"
+
+	"github.com/pfl-forge/pfl-forge"
+	"github.com/pfl-forge/pfl-forge/agent"
+	"github.com/pfl-forge/pfl-forge/agent/prompt"
+	"github.com/pfl-forge/pfl-forge/repository"
+)
+
+//go:embed prompts/abstract.md
+var abstractText string
+
+var abstractPrompt = prompt.New("abstract.md", abstractText)
+
+// draft is what skills are made from.
+type draft struct {
+	*forge.Command
+
+	Found      []pattern
+	Skills     []skill // that there are
+	MoreSkills int     // that are not shown
+}
+
+// pattern is something that comes back, and where it was seen.
+type pattern struct {
+	forge.Pattern
+	Places string
+}
+
+func newDraft(cmd *forge.Command, there []skill) *draft {
+	d := &draft{Command: cmd, Skills: there[:min(len(there), maxSkills)]}
+	d.MoreSkills = len(there) - len(d.Skills)
+	for _, p := range cmd.Patterns {
+		d.Found = append(d.Found, pattern{p, places(p.Evidence)})
+	}
+	return d
+}
+
+// abstract asks for skills that say how to do what comes back.
+func abstract(ctx context.Context, j *repository.Job) error {
+	if err := j.NeedModel(); err != nil {
+		return err
+	}
+	var known []string
+	call := agent.Call{Role: agent.RoleAbstract, Check: func(answer []byte) error { return unlike(answer, known) }}
+	out, err := ask(ctx, j, call, func(dir string) (system, text string, err error) {
+		there, err := skills(dir)
+		if err != nil {
+			return "", "", err
+		}
+		for i := range there {
+			known = append(known, there[i].Name)
+		}
+		return render(abstractPrompt, newDraft(j.Command, there))
+	})
+	if err != nil {
+		return err
+	}
+	made, observations, err := agent.ParseAbstraction(out.Answer)
+	if err != nil {
+		return err
+	}
+	j.Observe(observations, time.Now())
+	j.Result.Abstraction = &made
+	return nil
+}
+
+// unlike refuses drafts that have the names of skills that there are.
+func unlike(answer []byte, known []string) error {
+	made, _, err := agent.ParseAbstraction(answer)
+	if err != nil {
+		return err
+	}
+	for i, s := range made.Skills {
+		if slices.Contains(known, s.Name) {
+			return agent.Fail(forge.FailInvalidOutput,
+				"the agent's answer: skills[%d].name is %q, and there is such a skill; leave it out if that one covers it, else choose another name", i, s.Name)
+		}
+	}
+	return nil
+}

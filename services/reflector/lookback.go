@@ -1,0 +1,111 @@
+package reflector
+
+import (
+	_ "embed" // the prompt
+	"fmt"
+	"strings"
+
+	"github.com/pfl-forge/pfl-forge"
+	"github.com/pfl-forge/pfl-forge/agent/prompt"
+)
+
+//go:embed prompts/reflect.md
+var reflectText string
+
+var reflectPrompt = prompt.New("reflect.md", reflectText)
+
+// Bounds of what one reflection is told.
+const (
+	maxRuns       = 20
+	maxCourse     = 60 // lines of one run
+	maxNoticed    = 200
+	noticedRoom   = 96 << 10 // bytes of all that was noticed
+	maxNoticeSize = 4 << 10  // bytes of one
+	maxKnown      = 500
+)
+
+// lookBack is what a reflection is made from. What there is no room for is left for the
+// next one.
+type lookBack struct {
+	Most     int // proposals
+	Runs     []run
+	MoreRuns int // that are not shown
+	Noticed  []noticed
+	Known    []forge.Proposal
+}
+
+// run is one that ended. Course has a line for everything that did not go as it should.
+type run struct {
+	forge.History
+	Course string
+}
+
+// noticed is what an agent noticed, and where.
+type noticed struct {
+	forge.Observation
+	Places string
+}
+
+func newLookBack(cmd *forge.Command, most int) *lookBack {
+	l := &lookBack{Most: most, Known: cmd.Known[max(0, len(cmd.Known)-maxKnown):]}
+	for _, h := range histories(cmd) {
+		if len(l.Runs) == maxRuns {
+			l.MoreRuns++
+			continue
+		}
+		l.Runs = append(l.Runs, run{h, course(&h)})
+	}
+	room := noticedRoom
+	for _, o := range cmd.Observations {
+		if len(o.Content) > maxNoticeSize {
+			o.Content = strings.ToValidUTF8(o.Content[:maxNoticeSize], "") + "… (it is longer)"
+		}
+		if room -= len(o.Content); room < 0 || len(l.Noticed) == maxNoticed {
+			break
+		}
+		l.Noticed = append(l.Noticed, noticed{o, places(o.Evidence)})
+	}
+	return l
+}
+
+// read returns the ids of what the reflection was shown.
+func (l *lookBack) read() []string {
+	var out []string
+	for i := range l.Noticed {
+		out = append(out, l.Noticed[i].ID)
+	}
+	return out
+}
+
+// course says what did not go as it should in a run: attempts, and what the rules made
+// of them.
+func course(h *forge.History) string {
+	var lines []string
+	for _, s := range h.StepResults {
+		if s.Outcome != "ok" {
+			lines = append(lines, strings.TrimSpace(fmt.Sprintf("%s %s %d: %s", s.TaskID, s.Step, s.Attempt, s.Outcome)))
+		}
+	}
+	for _, a := range h.Adjustments {
+		lines = append(lines, strings.TrimSpace(fmt.Sprintf("%s rule %s: %s", a.TaskID, a.Rule, a.Detail)))
+	}
+	return strings.Join(lines[:min(len(lines), maxCourse)], "\n")
+}
+
+// places lists evidence in one line.
+func places(list []forge.Evidence) string {
+	var out []string
+	for _, e := range list {
+		out = append(out, string(e.Type)+" "+e.Ref)
+	}
+	return strings.Join(out, ", ")
+}
+
+// render returns who the agent is, and what it has to do.
+func render(t *prompt.Template, data any) (system, text string, err error) {
+	if system, err = t.Render("system", data); err != nil {
+		return "", "", err
+	}
+	text, err = t.Render("prompt", data)
+	return system, text, err
+}

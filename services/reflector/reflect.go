@@ -1,0 +1,74 @@
+package reflector
+
+import (
+	"context"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/pfl-forge/pfl-forge"
+	"github.com/pfl-forge/pfl-forge/agent"
+	"github.com/pfl-forge/pfl-forge/config"
+	"github.com/pfl-forge/pfl-forge/repository"
+)
+
+// reflect asks what should be done next. Where there is nothing that a model did or
+// noticed, or no model to ask, it reads what there is and proposes nothing.
+func reflect(ctx context.Context, j *repository.Job) error {
+	recipe, err := j.IsRecipe()
+	if err != nil {
+		return err
+	}
+	if recipe || !worthwhile(j.Command) {
+		j.Result.Reflection = &forge.Reflection{Read: ids(j.Command.Observations)}
+		return nil
+	}
+	l := newLookBack(j.Command, j.Config.Reflection.ProposalsATime)
+	var dir string
+	out, err := ask(ctx, j, agent.Call{Role: agent.RoleReflect}, func(d string) (system, text string, err error) {
+		dir = d
+		return render(reflectPrompt, l)
+	})
+	if err != nil {
+		return err
+	}
+	proposals, observations, err := agent.ParseReflection(out.Answer)
+	if err != nil {
+		return err
+	}
+	for i := range proposals {
+		proposals[i].Body = strings.ReplaceAll(proposals[i].Body, dir+"/", "")
+	}
+	j.Observe(observations, time.Now())
+	j.Result.Reflection = &forge.Reflection{Proposals: proposals, Read: l.read()}
+	return nil
+}
+
+// worthwhile reports whether a model did or noticed anything.
+func worthwhile(cmd *forge.Command) bool {
+	if len(cmd.Observations) > 0 {
+		return true
+	}
+	for _, h := range histories(cmd) {
+		if slices.ContainsFunc(h.StepResults, func(s forge.StepRecord) bool { return s.Agent != "" && s.Agent != config.AgentRecipe }) {
+			return true
+		}
+	}
+	return false
+}
+
+// histories lists the runs that the command is about, the one that ended last first.
+func histories(cmd *forge.Command) []forge.History {
+	if cmd.History == nil {
+		return cmd.Histories
+	}
+	return append([]forge.History{*cmd.History}, cmd.Histories...)
+}
+
+func ids(list []forge.Observation) []string {
+	var out []string
+	for i := range list {
+		out = append(out, list[i].ID)
+	}
+	return out
+}
