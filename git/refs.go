@@ -95,7 +95,7 @@ func (s *Store) List(ctx context.Context, intent Name) ([]Kept, error) {
 	return list, nil
 }
 
-// DeleteRefs lets go of every kept commit of an intent, here and at the origin.
+// DeleteRefs lets go of every kept commit of an intent, and of its tasks' heads, here and at the origin.
 func (s *Store) DeleteRefs(ctx context.Context, intent Name) error {
 	if _, err := ParseName(string(intent)); err != nil {
 		return err
@@ -111,9 +111,17 @@ func (s *Store) DeleteRefs(ctx context.Context, intent Name) error {
 	for _, k := range kept {
 		fmt.Fprintf(&in, "delete %s\n", k.Ref)
 	}
-	return s.locked(ctx, func(hold []*os.File) error {
+	err = s.locked(ctx, func(hold []*os.File) error {
 		c := command{dir: s.common, gitDir: s.common, env: s.identityEnv(), stdin: &in, hold: hold}
 		_, err := run(ctx, c, "update-ref", "--no-deref", "--stdin")
 		return err
 	})
+	if err != nil {
+		return err
+	}
+	heads, err := s.headsOf(ctx, intent)
+	if err != nil {
+		return err
+	}
+	return s.Forget(ctx, nil, heads...)
 }
