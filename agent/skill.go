@@ -75,15 +75,18 @@ func ParseObserved(answer []byte) (forge.Observed, []forge.Observation, error) {
 	return out, obs, err
 }
 
-// ParseAbstraction returns the answer of an abstract call, or a *Failure. It may have no
-// skills.
+// ParseAbstraction returns the answer of an abstract call, or a *Failure. There is at
+// least one skill.
 func ParseAbstraction(answer []byte) (forge.Abstraction, []forge.Observation, error) {
 	var a Abstraction
 	var out forge.Abstraction
 	if err := decode(answer, &a); err != nil {
 		return out, nil, err
 	}
-	if len(a.Skills) > maxPatterns {
+	switch {
+	case len(a.Skills) == 0:
+		return out, nil, invalid("there is no skill; make one of the pattern that is shown best")
+	case len(a.Skills) > maxPatterns:
 		return out, nil, invalid("has %d skills; at most %d are allowed", len(a.Skills), maxPatterns)
 	}
 	names := map[string]bool{}

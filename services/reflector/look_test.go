@@ -176,7 +176,7 @@ func TestAbstract(t *testing.T) {
 
 // A link is followed nowhere but within the checkout.
 func TestSkillsStayInside(t *testing.T) {
-	p := &parrot{answer: `{"skills": []}`}
+	p := &parrot{answer: `{"skills": [{"name": "new-one", "description": "d", "body": "# Do"}]}`}
 	repo, r := world(t, map[string]string{"a.txt": "a\n"}, p)
 	secret := t.TempDir()
 	dir := filepath.Join(repo.Dir, ".claude", "skills", "real")
@@ -191,8 +191,8 @@ func TestSkillsStayInside(t *testing.T) {
 	repo.Git("add", ".claude")
 	repo.Git("commit", "-q", "-m", "links")
 	got := do(t, r, command(forge.StepAbstract))
-	if got.Failure != nil || len(got.Abstraction.Skills) != 0 {
-		t.Fatalf("%+v, %+v", got.Failure, got.Abstraction)
+	if got.Failure != nil {
+		t.Fatal(got.Failure)
 	}
 	if strings.Contains(p.calls[0].Prompt, "stolen") || !strings.Contains(p.calls[0].Prompt, `- "real"`) {
 		t.Errorf("told %s", p.calls[0].Prompt)

@@ -3,6 +3,7 @@
 package reflector
 
 import (
+	"cmp"
 	"context"
 
 	"github.com/pfl-forge/pfl-forge"
@@ -41,7 +42,7 @@ func ask(ctx context.Context, j *repository.Job, call agent.Call, prompts func(d
 	}
 	defer done()
 	call.Dir, call.Env = view.Dir(), view.Env()
-	call.Schema, call.Session = agent.Spec(call.Role).Schema, agent.Session{ID: j.Command.Session}
+	call.Schema, call.Session = agent.Spec(call.Role).Schema, agent.Session{ID: cmp.Or(j.Command.Session, agent.NewSessionID())}
 	if call.System, call.Prompt, err = prompts(call.Dir); err != nil {
 		return agent.Outcome{}, err
 	}
