@@ -9,36 +9,38 @@ import (
 	"github.com/pfl-forge/pfl-forge/internal/strictyaml"
 )
 
-// intentDoc is intents/<id>.yaml. The order of the fields is that of the file.
+// intentDoc is intents/<id>.yaml. The order of the fields is that of the file. A
+// person may edit title, body, type and risk while the intent is proposed, answer
+// questions, and set status to approved.
 type intentDoc struct {
-	Title          string             `yaml:"title"`                                // one line; may be edited while the intent is proposed
-	Body           string             `yaml:"body"`                                 // what should change, and why; may be edited while the intent is proposed
-	Type           string             `yaml:"type" schema:"type"`                   // such as feature, fix, refactor, test, audit; empty until it is judged; may be edited while the intent is proposed
-	Source         string             `yaml:"source" schema:"Source"`               // where it comes from
-	Risk           string             `yaml:"risk" schema:"Risk"`                   // the highest of what was declared and what was judged; may be edited while the intent is proposed
-	Status         string             `yaml:"status" schema:"Status"`               // may be set to approved when it waits for approval
-	Waiting        string             `yaml:"waiting,omitempty" schema:"Waiting"`   // what it waits for a person to do
-	Reason         string             `yaml:"reason,omitempty"`                     // why it waits or failed
-	Parent         *string            `yaml:"parent" schema:"intent"`               // the intent that it is a part of
-	Depth          int                `yaml:"depth,omitempty"`                      // how many parents are above it
-	Generation     int                `yaml:"generation,omitempty"`                 // how many reflections lie between it and what a person or system wanted
-	Children       []string           `yaml:"children,omitempty" schema:"intent"`   // its parts
-	DependsOn      []string           `yaml:"depends_on,omitempty" schema:"intent"` // what has to be done before
-	Criteria       []string           `yaml:"criteria,omitempty"`                   // what has to hold in the end
-	Labels         []string           `yaml:"labels,omitempty"`                     // for people
-	Priority       int                `yaml:"priority,omitempty"`                   // for people
-	Agent          string             `yaml:"agent,omitempty"`                      // the back end, if not the project's
-	BudgetUSD      float64            `yaml:"budget_usd,omitempty"`                 // the most that it may cost, if not the project's
-	Recipe         string             `yaml:"recipe,omitempty"`                     // a recipe of pfl-forge.yaml
-	With           map[string]string  `yaml:"with,omitempty" schema:"scalar"`       // values of the recipe's parameters
-	Origin         *originDoc         `yaml:"origin,omitempty"`                     // who published it
-	Requester      string             `yaml:"requester,omitempty"`                  // who wanted it
-	Approver       string             `yaml:"approver,omitempty"`                   // who approved it
-	CreatedAt      time.Time          `yaml:"created_at"`                           // when it was submitted
-	Clarifications []clarificationDoc `yaml:"clarifications"`                       // questions; one without an answer makes it wait
-	Tasks          []string           `yaml:"tasks,omitempty" schema:"task"`        // what it was made of
-	Plan           string             `yaml:"plan,omitempty"`                       // what an approval approves
-	Revision       int64              `yaml:"revision,omitempty"`                   // of this version; last, so that a torn copy has none
+	Title          string             `yaml:"title"`                                            // one line
+	Body           string             `yaml:"body"`                                             // what should change, and why
+	Type           string             `schema:"type"               yaml:"type"`                 // such as feature, fix, audit; empty until it is judged
+	Source         string             `schema:"Source"             yaml:"source"`               // where it comes from
+	Risk           string             `schema:"Risk"               yaml:"risk"`                 // the highest of what was declared and judged
+	Status         string             `schema:"Status"             yaml:"status"`               // may be set to approved when it waits for approval
+	Waiting        string             `schema:"Waiting"            yaml:"waiting,omitempty"`    // what it waits for a person to do
+	Reason         string             `yaml:"reason,omitempty"`                                 // why it waits or failed
+	Parent         *string            `schema:"intent"             yaml:"parent"`               // the intent that it is a part of
+	Depth          int                `yaml:"depth,omitempty"`                                  // how many parents are above it
+	Generation     int                `yaml:"generation,omitempty"`                             // reflections between it and what somebody wanted
+	Children       []string           `schema:"intent"             yaml:"children,omitempty"`   // its parts
+	DependsOn      []string           `schema:"intent"             yaml:"depends_on,omitempty"` // what has to be done before
+	Criteria       []string           `yaml:"criteria,omitempty"`                               // what has to hold in the end
+	Labels         []string           `yaml:"labels,omitempty"`                                 // for people
+	Priority       int                `yaml:"priority,omitempty"`                               // for people
+	Agent          string             `yaml:"agent,omitempty"`                                  // the back end, if not the project's
+	BudgetUSD      float64            `yaml:"budget_usd,omitempty"`                             // the most that it may cost, if not the project's
+	Recipe         string             `yaml:"recipe,omitempty"`                                 // a recipe of pfl-forge.yaml
+	With           map[string]string  `schema:"scalar"             yaml:"with,omitempty"`       // values of the recipe's parameters
+	Origin         *originDoc         `yaml:"origin,omitempty"`                                 // who published it
+	Requester      string             `yaml:"requester,omitempty"`                              // who wanted it
+	Approver       string             `yaml:"approver,omitempty"`                               // who approved it
+	CreatedAt      time.Time          `yaml:"created_at"`                                       // when it was submitted
+	Clarifications []clarificationDoc `yaml:"clarifications"`                                   // questions; one without an answer makes it wait
+	Tasks          []string           `schema:"task"               yaml:"tasks,omitempty"`      // what it was made of
+	Plan           string             `yaml:"plan,omitempty"`                                   // what an approval approves
+	Revision       int64              `yaml:"revision,omitempty"`                               // of this version; last, so that a torn copy has none
 }
 
 // originDoc is who published an intent.
@@ -50,11 +52,11 @@ type originDoc struct {
 
 // clarificationDoc is a question.
 type clarificationDoc struct {
-	Question         string   `yaml:"question"`                    // what has to be known
-	Context          string   `yaml:"context,omitempty"`           // what one should know to answer it
-	SuggestedAnswers []string `yaml:"suggested_answers,omitempty"` // others are allowed
-	Param            string   `yaml:"param,omitempty"`             // the recipe's parameter that the answer fills
-	Answer           *string  `yaml:"answer" schema:"scalar"`      // null: not answered yet; write the answer here
+	Question         string   `yaml:"question"`                                  // what has to be known
+	Context          string   `yaml:"context,omitempty"`                         // what one should know to answer it
+	SuggestedAnswers []string `yaml:"suggested_answers,omitempty"`               // others are allowed
+	Param            string   `yaml:"param,omitempty"`                           // the recipe's parameter that the answer fills
+	Answer           *string  `schema:"scalar"                    yaml:"answer"` // null: not answered yet; write the answer here
 }
 
 func intentDocOf(v *forge.View) intentDoc {

@@ -18,17 +18,17 @@ const draftSystem = "workspace"
 
 // frontMatter is what the head of a draft may say.
 type frontMatter struct {
-	Title     string            `yaml:"title"`                      // one line; without it the first line of the text
-	Type      string            `yaml:"type" schema:"type"`         // such as feature, fix, refactor, test, audit; judged if left out
-	Risk      string            `yaml:"risk" schema:"Risk"`         // at least this; judged if left out
-	Criteria  []string          `yaml:"criteria"`                   // what has to hold in the end
-	DependsOn []string          `yaml:"depends_on" schema:"intent"` // what has to be done before: names of files, without .md
-	Labels    []string          `yaml:"labels"`                     // for people
-	Priority  int               `yaml:"priority"`                   // for people
-	Agent     string            `yaml:"agent"`                      // the back end, if not the project's
-	BudgetUSD float64           `yaml:"budget_usd"`                 // the most that it may cost, if not the project's
-	Recipe    string            `yaml:"recipe"`                     // a recipe of pfl-forge.yaml
-	With      map[string]string `yaml:"with" schema:"scalar"`       // values of the recipe's parameters
+	Title     string            `yaml:"title"`                        // one line; without it the first line of the text
+	Type      string            `schema:"type"     yaml:"type"`       // such as feature, fix, refactor, test, audit; judged if left out
+	Risk      string            `schema:"Risk"     yaml:"risk"`       // at least this; judged if left out
+	Criteria  []string          `yaml:"criteria"`                     // what has to hold in the end
+	DependsOn []string          `schema:"intent"   yaml:"depends_on"` // what has to be done before: names of files, without .md
+	Labels    []string          `yaml:"labels"`                       // for people
+	Priority  int               `yaml:"priority"`                     // for people
+	Agent     string            `yaml:"agent"`                        // the back end, if not the project's
+	BudgetUSD float64           `yaml:"budget_usd"`                   // the most that it may cost, if not the project's
+	Recipe    string            `yaml:"recipe"`                       // a recipe of pfl-forge.yaml
+	With      map[string]string `schema:"scalar"   yaml:"with"`       // values of the recipe's parameters
 }
 
 // Drafts reads intent-drafts/*.md: each as an input with one Submit event, or

@@ -40,6 +40,7 @@ func TestEdits(t *testing.T) {
 	const fixed = "cannot be changed here; title, body, type, risk, answers and status: approved can" + undo
 	const status = "9: status: can only be set to approved here; it is proposed "
 	const mend = " (mend it, or remove the file to have it written again)"
+	const between = "type: fix\nsource: human\nrisk: med\n"
 	const open = "question: Old accounts too?\n    answer: null"
 	for _, tt := range []struct {
 		name, old, text string
@@ -94,7 +95,7 @@ func TestEdits(t *testing.T) {
 		{"another question", "question: Old accounts too?", "question: New accounts too?", []string{
 			"32: clarifications[1].question: cannot be changed; only the answer can" + undo,
 		}},
-		{"approval and another body", "They should be.\ntype: fix\nsource: human\nrisk: med\nstatus: proposed", "They must be.\ntype: fix\nsource: human\nrisk: med\nstatus: approved", []string{
+		{"approval and another body", "should be.\n" + between + "status: proposed", "must be.\n" + between + "status: approved", []string{
 			"9: status: cannot be approved together with another body: the plan is of the one before " +
 				"(leave it as it is until there is a plan of the new body)",
 		}},

@@ -8,15 +8,15 @@ import (
 
 // historyDoc is knowledge/history/<intent>-<run>.yaml.
 type historyDoc struct {
-	IntentID      string           `yaml:"intent_id" schema:"intent"`
-	Run           int              `yaml:"run"`                       // of the intent, from 1
-	IntentType    string           `yaml:"intent_type" schema:"type"` // such as feature, fix, audit
-	IntentRisk    string           `yaml:"intent_risk" schema:"Risk"`
-	Source        string           `yaml:"source" schema:"Source"` // where the intent came from
-	Title         string           `yaml:"title"`                  // of the intent
+	IntentID      string           `schema:"intent"                 yaml:"intent_id"`
+	Run           int              `yaml:"run"`                                         // of the intent, from 1
+	IntentType    string           `schema:"type"                   yaml:"intent_type"` // such as feature, fix, audit
+	IntentRisk    string           `schema:"Risk"                   yaml:"intent_risk"`
+	Source        string           `schema:"Source"                 yaml:"source"` // where the intent came from
+	Title         string           `yaml:"title"`                                  // of the intent
 	Flow          flowDoc          `yaml:"flow"`
 	StepResults   []stepDoc        `yaml:"step_results"` // every attempt of every step
-	Outcome       string           `yaml:"outcome" schema:"Outcome"`
+	Outcome       string           `schema:"Outcome"                yaml:"outcome"`
 	FailureReason string           `yaml:"failure_reason,omitempty"`
 	Observations  []observationDoc `yaml:"observations"`
 	StartedAt     *time.Time       `yaml:"started_at,omitempty"`
@@ -25,24 +25,24 @@ type historyDoc struct {
 
 // flowDoc is the way that a run took.
 type flowDoc struct {
-	Steps       []string        `yaml:"steps" schema:"Step"` // that ran, in their order, each once
-	Adjustments []adjustmentDoc `yaml:"adjustments"`         // where the runner left the template
+	Steps       []string        `schema:"Step"      yaml:"steps"` // that ran, in their order, each once
+	Adjustments []adjustmentDoc `yaml:"adjustments"`              // where the runner left the template
 }
 
 // adjustmentDoc is a change of the way, and the rule behind it.
 type adjustmentDoc struct {
-	Rule   string    `yaml:"rule"`                            // its name
-	TaskID string    `yaml:"task_id,omitempty" schema:"task"` // empty: the whole intent
+	Rule   string    `yaml:"rule"`                                      // its name
+	TaskID string    `schema:"task"           yaml:"task_id,omitempty"` // empty: the whole intent
 	Detail string    `yaml:"detail,omitempty"`
 	At     time.Time `yaml:"at"`
 }
 
 // stepDoc is one attempt of a step.
 type stepDoc struct {
-	Step      string        `yaml:"step" schema:"Step"`
-	TaskID    string        `yaml:"task_id,omitempty" schema:"task"` // empty: the whole intent
-	Attempt   int           `yaml:"attempt"`                         // from 1
-	Outcome   string        `yaml:"outcome"`                         // ok, rejected, conflict, or why it failed
+	Step      string        `schema:"Step"               yaml:"step"`
+	TaskID    string        `schema:"task"               yaml:"task_id,omitempty"` // empty: the whole intent
+	Attempt   int           `yaml:"attempt"`                                       // from 1
+	Outcome   string        `yaml:"outcome"`                                       // ok, rejected, conflict, or why it failed
 	Duration  time.Duration `yaml:"duration"`
 	Agent     string        `yaml:"agent,omitempty"` // the back end
 	Model     string        `yaml:"model,omitempty"`

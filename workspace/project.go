@@ -48,7 +48,7 @@ func targets(v *forge.View) ([]target, error) {
 		}
 	}
 	if v.Audit != nil {
-		list = append(list, target{rel: reportFile(v.Intent.ID), content: report(&v.Intent, v.Audit)})
+		list = append(list, target{rel: reportFile(v.Intent.ID), content: Report(&v.Intent, v.Audit)})
 	}
 	for i := range v.History {
 		h := &v.History[i]

@@ -9,25 +9,25 @@ import (
 
 // taskDoc is work/<task>.yaml.
 type taskDoc struct {
-	ID            string    `yaml:"id" schema:"task"`
-	IntentID      string    `yaml:"intent_id" schema:"intent"`
+	ID            string    `schema:"task"               yaml:"id"`
+	IntentID      string    `schema:"intent"             yaml:"intent_id"`
 	Title         string    `yaml:"title"` // one line
-	Status        string    `yaml:"status" schema:"TaskStatus"`
-	Plan          string    `yaml:"plan"`                             // how it is to be done
-	RelevantFiles []string  `yaml:"relevant_files"`                   // what it is expected to be about
-	Steps         []string  `yaml:"implementation_steps"`             // one after the other
-	Context       string    `yaml:"context"`                          // what else one should know
-	Complexity    string    `yaml:"complexity" schema:"Complexity"`   // picks the model
-	DependsOn     []string  `yaml:"depends_on" schema:"task"`         // tasks of the same intent that have to be done before
-	Name          string    `yaml:"name,omitempty"`                   // the recipe's name of it
-	Item          string    `yaml:"item,omitempty"`                   // the line of the recipe's each that it stands for
-	Write         *writeDoc `yaml:"write,omitempty"`                  // the file that it writes, without calling an agent
-	Attempts      int       `yaml:"attempts"`                         // implementations so far
-	Branch        string    `yaml:"branch,omitempty"`                 // that its agent works on, in its checkout
-	Base          string    `yaml:"base,omitempty" schema:"commit"`   // what head was made on
-	Head          string    `yaml:"head,omitempty" schema:"commit"`   // the last commit that was made
-	Commit        string    `yaml:"commit,omitempty" schema:"commit"` // on the base branch
-	Failure       string    `yaml:"failure,omitempty"`                // why it failed, or why it waits
+	Status        string    `schema:"TaskStatus"         yaml:"status"`
+	Plan          string    `yaml:"plan"`                                         // how it is to be done
+	RelevantFiles []string  `yaml:"relevant_files"`                               // what it is expected to be about
+	Steps         []string  `yaml:"implementation_steps"`                         // one after the other
+	Context       string    `yaml:"context"`                                      // what else one should know
+	Complexity    string    `schema:"Complexity"         yaml:"complexity"`       // picks the model
+	DependsOn     []string  `schema:"task"               yaml:"depends_on"`       // tasks of the same intent that have to be done before
+	Name          string    `yaml:"name,omitempty"`                               // the recipe's name of it
+	Item          string    `yaml:"item,omitempty"`                               // the line of the recipe's each that it stands for
+	Write         *writeDoc `yaml:"write,omitempty"`                              // the file that it writes, without calling an agent
+	Attempts      int       `yaml:"attempts"`                                     // implementations so far
+	Branch        string    `yaml:"branch,omitempty"`                             // that its agent works on, in its checkout
+	Base          string    `schema:"commit"             yaml:"base,omitempty"`   // what head was made on
+	Head          string    `schema:"commit"             yaml:"head,omitempty"`   // the last commit that was made
+	Commit        string    `schema:"commit"             yaml:"commit,omitempty"` // on the base branch
+	Failure       string    `yaml:"failure,omitempty"`                            // why it failed, or why it waits
 }
 
 // writeDoc is a whole file of the repository.
@@ -54,10 +54,10 @@ func taskDocOf(t *forge.Task) taskDoc {
 
 // reviewDoc is reviews/<task>-<attempt>.yaml.
 type reviewDoc struct {
-	TaskID      string    `yaml:"task_id" schema:"task"`
-	Attempt     int       `yaml:"attempt"`              // the implementation that was read
-	Head        string    `yaml:"head" schema:"commit"` // exactly the commit that was read
-	Verdict     string    `yaml:"verdict" schema:"Verdict"`
+	TaskID      string    `schema:"task"      yaml:"task_id"`
+	Attempt     int       `yaml:"attempt"`                 // the implementation that was read
+	Head        string    `schema:"commit"    yaml:"head"` // exactly the commit that was read
+	Verdict     string    `schema:"Verdict"   yaml:"verdict"`
 	Issues      []string  `yaml:"issues"`      // what a rejection rests on
 	Suggestions []string  `yaml:"suggestions"` // what could be better, also when it is approved
 	CreatedAt   time.Time `yaml:"created_at"`
@@ -72,18 +72,18 @@ func reviewDocOf(r *forge.Review) reviewDoc {
 
 // observationDoc is an entry of observations.yaml.
 type observationDoc struct {
-	ID        string        `yaml:"id,omitempty"`         // unique within the project
-	Content   string        `yaml:"content"`              // what was noticed
-	Evidence  []evidenceDoc `yaml:"evidence"`             // what it rests on
-	Source    string        `yaml:"source" schema:"Step"` // whose agent noticed it
-	IntentID  string        `yaml:"intent_id" schema:"intent"`
+	ID        string        `yaml:"id,omitempty"`               // unique within the project
+	Content   string        `yaml:"content"`                    // what was noticed
+	Evidence  []evidenceDoc `yaml:"evidence"`                   // what it rests on
+	Source    string        `schema:"Step"       yaml:"source"` // whose agent noticed it
+	IntentID  string        `schema:"intent"     yaml:"intent_id"`
 	Processed bool          `yaml:"processed"` // a reflection has read it
 	CreatedAt time.Time     `yaml:"created_at"`
 }
 
 // evidenceDoc is what an observation rests on.
 type evidenceDoc struct {
-	Type string `yaml:"type" schema:"EvidenceType"`
+	Type string `schema:"EvidenceType" yaml:"type"`
 	Ref  string `yaml:"ref"` // a path, a skill, a record of the history
 }
 

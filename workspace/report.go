@@ -13,9 +13,9 @@ import (
 // auditAreas are those that every report speaks of, in this order.
 var auditAreas = []string{"tests", "design", "conventions", "debt", "documentation"}
 
-// report renders what an audit found, as Markdown. The same audit always makes
-// the same bytes.
-func report(i *forge.Intent, a *forge.Audit) []byte {
+// Report renders what an audit found, as Markdown: what the file in reports holds.
+// The same audit always makes the same bytes.
+func Report(i *forge.Intent, a *forge.Audit) []byte {
 	var b bytes.Buffer
 	fmt.Fprintf(&b, "# %s\n\nAudit %s, asked for on %s.\n", term.Line(i.Title), i.ID, i.CreatedAt.UTC().Format("2006-01-02"))
 	paragraph(&b, a.Summary)

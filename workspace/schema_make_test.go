@@ -187,8 +187,7 @@ func (g *schemaMaker) structure(of reflect.Type) map[string]any {
 }
 
 func (g *schemaMaker) fields(of reflect.Type, props map[string]any, required *[]string) {
-	for i := range of.NumField() {
-		f := of.Field(i)
+	for f := range of.Fields() {
 		name, opts, _ := strings.Cut(f.Tag.Get("yaml"), ",")
 		if strings.Contains(opts, "inline") {
 			g.fields(f.Type, props, required)

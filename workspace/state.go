@@ -28,22 +28,22 @@ type stateDoc struct {
 
 // intentRow is an intent as lists show it.
 type intentRow struct {
-	ID        string    `yaml:"id" schema:"intent"`
+	ID        string    `schema:"intent"            yaml:"id"`
 	Title     string    `yaml:"title"`
-	Type      string    `yaml:"type,omitempty" schema:"type"`
-	Source    string    `yaml:"source" schema:"Source"`
-	Risk      string    `yaml:"risk,omitempty" schema:"Risk"`
-	Status    string    `yaml:"status" schema:"Status"`
-	Waiting   string    `yaml:"waiting,omitempty" schema:"Waiting"` // what it waits for a person to do
-	Reason    string    `yaml:"reason,omitempty"`                   // why it waits or failed
-	Activity  string    `yaml:"activity,omitempty"`                 // what goes on
+	Type      string    `schema:"type"              yaml:"type,omitempty"`
+	Source    string    `schema:"Source"            yaml:"source"`
+	Risk      string    `schema:"Risk"              yaml:"risk,omitempty"`
+	Status    string    `schema:"Status"            yaml:"status"`
+	Waiting   string    `schema:"Waiting"           yaml:"waiting,omitempty"` // what it waits for a person to do
+	Reason    string    `yaml:"reason,omitempty"`                             // why it waits or failed
+	Activity  string    `yaml:"activity,omitempty"`                           // what goes on
 	Priority  int       `yaml:"priority,omitempty"`
-	Run       int       `yaml:"run,omitempty"`                      // from 1
-	Parent    string    `yaml:"parent,omitempty" schema:"intent"`   // the intent that it is a part of
-	Children  []string  `yaml:"children,omitempty" schema:"intent"` // its parts
-	Requester string    `yaml:"requester,omitempty"`                // who wanted it
-	Approver  string    `yaml:"approver,omitempty"`                 // who approved it
-	Tasks     []taskRow `yaml:"tasks"`                              // all of them
+	Run       int       `yaml:"run,omitempty"`                                 // from 1
+	Parent    string    `schema:"intent"            yaml:"parent,omitempty"`   // the intent that it is a part of
+	Children  []string  `schema:"intent"            yaml:"children,omitempty"` // its parts
+	Requester string    `yaml:"requester,omitempty"`                           // who wanted it
+	Approver  string    `yaml:"approver,omitempty"`                            // who approved it
+	Tasks     []taskRow `yaml:"tasks"`                                         // all of them
 	Usage     usageDoc  `yaml:",inline"`
 	CreatedAt time.Time `yaml:"created_at"`
 	UpdatedAt time.Time `yaml:"updated_at"` // when something was decided last
@@ -51,19 +51,19 @@ type intentRow struct {
 
 // taskRow is a task as lists show it.
 type taskRow struct {
-	ID       string       `yaml:"id" schema:"task"`
+	ID       string       `schema:"task"             yaml:"id"`
 	Title    string       `yaml:"title"`
-	Status   string       `yaml:"status" schema:"TaskStatus"`
-	Step     string       `yaml:"step,omitempty" schema:"Step"` // under way
-	Attempt  int          `yaml:"attempt,omitempty"`            // the implementation, from 1
-	Detail   string       `yaml:"detail,omitempty"`             // why it failed or waits
-	Paused   bool         `yaml:"paused,omitempty"`             // by a person
-	Overlaps []overlapDoc `yaml:"overlaps,omitempty"`           // tasks under way that it does not merge with
+	Status   string       `schema:"TaskStatus"       yaml:"status"`
+	Step     string       `schema:"Step"             yaml:"step,omitempty"` // under way
+	Attempt  int          `yaml:"attempt,omitempty"`                        // the implementation, from 1
+	Detail   string       `yaml:"detail,omitempty"`                         // why it failed or waits
+	Paused   bool         `yaml:"paused,omitempty"`                         // by a person
+	Overlaps []overlapDoc `yaml:"overlaps,omitempty"`                       // tasks under way that it does not merge with
 }
 
 // overlapDoc is a task that another one does not merge with.
 type overlapDoc struct {
-	TaskID string   `yaml:"task_id" schema:"task"`
+	TaskID string   `schema:"task" yaml:"task_id"`
 	Files  []string `yaml:"files"` // in conflict
 }
 

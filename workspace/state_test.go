@@ -41,7 +41,10 @@ func TestStateHasAllTasks(t *testing.T) {
 			other.Key.Intent, other.Tasks = "123", nil
 			d.write(v)
 			want := d.state(v.Summary, other)
-			for _, row := range []string{"- id: fix-login-001\n        title: Check the form\n        status: pending", "- id: fix-login-002\n        title: Record the skill\n        status: done"} {
+			for _, row := range []string{
+				"- id: fix-login-001\n        title: Check the form\n        status: pending",
+				"- id: fix-login-002\n        title: Record the skill\n        status: done",
+			} {
 				if !strings.Contains(want, row) {
 					t.Errorf("no %s in\n%s", row, want)
 				}

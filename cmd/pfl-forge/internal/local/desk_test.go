@@ -39,14 +39,14 @@ func change(t *testing.T, repo *Repository, rel string, pairs ...string) {
 	}
 }
 
-func loaded(t *testing.T, repo *Repository, id forge.IntentID) forge.View {
+func loaded(t *testing.T, repo *Repository) forge.View {
 	t.Helper()
 	s, err := OpenReader(t.Context(), repo, logger(t))
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer s.Close(t.Context())
-	v, err := Load(t.Context(), s.Bus, forge.Key{Project: repo.Project, Intent: id})
+	v, err := Load(t.Context(), s.Bus, forge.Key{Project: repo.Project, Intent: "one"})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -72,17 +72,17 @@ const touch = "recipes:\n  touch: {run: 'echo x > \"$FORGE_INTENT\"'}\n"
 // What is refused by the rules alone takes everything else of the save with it.
 func TestSaveIsTakenInAsAWhole(t *testing.T) {
 	repo := drafted(t, touch+"policy: {approvers: [grace]}\n", "recipe: touch\nrisk: high")
-	before := loaded(t, repo, "one")
+	before := loaded(t, repo)
 	change(t, repo, "intents/one.yaml", "title: Do it", "title: Do that", "status: proposed", "status: approved")
 	o := runOnce(t, repo)
 	if len(o.Problems) != 1 || o.Problems[0].Field != "status" || !strings.Contains(o.Problems[0].Hint, "nothing of this version was taken in") {
 		t.Errorf("problems %v", o.Problems)
 	}
-	if after := loaded(t, repo, "one"); after.Seq != before.Seq || after.Intent.Title != "Do it" {
+	if after := loaded(t, repo); after.Seq != before.Seq || after.Intent.Title != "Do it" {
 		t.Errorf("title %q, journal at %d, want %d", after.Intent.Title, after.Seq, before.Seq)
 	}
 	change(t, repo, "intents/one.yaml", "status: approved", "status: proposed")
-	if o := runOnce(t, repo); len(o.Problems) > 0 || loaded(t, repo, "one").Intent.Title != "Do that" {
+	if o := runOnce(t, repo); len(o.Problems) > 0 || loaded(t, repo).Intent.Title != "Do that" {
 		t.Errorf("without the approval: %v", o.Problems)
 	}
 }
@@ -92,7 +92,7 @@ func TestLowerRiskAndApproval(t *testing.T) {
 	repo := drafted(t, touch, "recipe: touch\nrisk: high")
 	change(t, repo, "intents/one.yaml", "risk: high", "risk: low", "status: proposed", "status: approved")
 	o := runOnce(t, repo)
-	if v := loaded(t, repo, "one"); v.Summary.Status != forge.StatusDone || len(o.Problems) > 0 {
+	if v := loaded(t, repo); v.Summary.Status != forge.StatusDone || len(o.Problems) > 0 {
 		t.Errorf("status %s, problems %v", v.Summary.Status, o.Problems)
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
@@ -67,11 +68,7 @@ func (j *journaled) count(mark string) int {
 func (j *journaled) all() map[string]int {
 	j.mu.Lock()
 	defer j.mu.Unlock()
-	all := make(map[string]int, len(j.marks))
-	for mark, n := range j.marks {
-		all[mark] = n
-	}
-	return all
+	return maps.Clone(j.marks)
 }
 
 type fate string
@@ -283,14 +280,14 @@ func (p *person) act() bool {
 		return false
 	}
 	s := free[p.rng.IntN(len(free))]
-	switch n := p.rng.IntN(20); {
-	case n == 0:
+	switch p.rng.IntN(20) {
+	case 0:
 		p.must(os.Remove(p.path(s.rel)))
 		s.mending = true
 		p.removed++
-	case n == 1:
+	case 1:
 		p.draft([]string{"ask", "risky", "plain"}[p.rng.IntN(3)], false)
-	case n == 2:
+	case 2:
 		if !p.scribble() {
 			return false
 		}
