@@ -78,21 +78,6 @@ func (a *app) retryCommand() *cobra.Command {
 	return cmd
 }
 
-func (a *app) cancelCommand() *cobra.Command {
-	var reason string
-	cmd := &cobra.Command{
-		Use:               "cancel <id>...",
-		Short:             "stop intents; what is integrated stays",
-		Args:              atLeast(1, "the id of an intent"),
-		ValidArgsFunction: a.complete(notEnded, 0),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			return a.decide(cmd.Context(), args, "cancelled", forge.Event{Cancel: &forge.Cancel{Reason: reason}})
-		},
-	}
-	cmd.Flags().StringVar(&reason, "reason", "", "why, for the history")
-	return cmd
-}
-
 // decide sends the same wish for each intent. One that is refused does not keep
 // the others back.
 func (a *app) decide(ctx context.Context, args []string, done string, ev forge.Event) error {
@@ -119,7 +104,7 @@ func (a *app) decide(ctx context.Context, args []string, done string, ev forge.E
 	if err := errors.Join(errs...); err != nil {
 		return err
 	}
-	if ev.Reject == nil && ev.Cancel == nil {
+	if ev.Reject == nil {
 		a.say("%s", t.next())
 	}
 	return nil
@@ -127,15 +112,19 @@ func (a *app) decide(ctx context.Context, args []string, done string, ev forge.E
 
 // report prints a ruling; a refusal is an error.
 func (a *app) report(id forge.IntentID, done string, r forge.Ruling) error {
+	return a.reportOn(string(id), done, r)
+}
+
+func (a *app) reportOn(who, done string, r forge.Ruling) error {
 	switch r.Decision {
 	case forge.Applied:
-		fmt.Fprintf(a.out, "%s %s\n", id, done)
+		fmt.Fprintf(a.out, "%s %s\n", who, done)
 	case forge.Ignored:
-		fmt.Fprintf(a.out, "%s unchanged: %s\n", id, r.Reason)
+		fmt.Fprintf(a.out, "%s unchanged: %s\n", who, r.Reason)
 	case forge.Refused:
-		return fmt.Errorf("%s: %s", id, r.Reason)
+		return fmt.Errorf("%s: %s", who, r.Reason)
 	default:
-		fmt.Fprintf(a.out, "%s accepted; no runner has decided yet\n", id)
+		fmt.Fprintf(a.out, "%s accepted; no runner has decided yet\n", who)
 	}
 	return nil
 }

@@ -49,8 +49,6 @@ func waitsFor(w forge.Waiting) func(*forge.Summary) bool {
 	return func(s *forge.Summary) bool { return s.Waiting == w }
 }
 
-func notEnded(s *forge.Summary) bool { return !s.Status.Ended() || s.Status.Failed() }
-
 // intentIDs validates arguments as ids.
 func intentIDs(args []string) ([]forge.IntentID, error) {
 	ids := make([]forge.IntentID, len(args))

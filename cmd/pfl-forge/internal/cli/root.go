@@ -40,9 +40,9 @@ func (a *app) root() *cobra.Command {
 		&cobra.Group{ID: groupOther, Title: "Other:"},
 	)
 	for id, commands := range map[string][]*cobra.Command{
-		groupWork:   {a.initCommand(), a.createCommand(), a.runCommand()},
+		groupWork:   {a.initCommand(), a.createCommand(), a.auditCommand(), a.runCommand(), a.reflectCommand()},
 		groupLook:   {a.statusCommand(), a.inboxCommand(), a.clarificationsCommand(), a.showCommand(), a.logsCommand(), a.costsCommand(), a.historyCommand()},
-		groupDecide: {a.approveCommand(), a.rejectCommand(), a.answerCommand(), a.retryCommand(), a.cancelCommand()},
+		groupDecide: {a.approveCommand(), a.rejectCommand(), a.answerCommand(), a.retryCommand(), a.pauseCommand(), a.resumeCommand(), a.cancelCommand()},
 		groupOther:  {a.demoCommand(), a.doctorCommand(), a.versionCommand()},
 	} {
 		for _, c := range commands {

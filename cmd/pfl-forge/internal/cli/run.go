@@ -79,10 +79,14 @@ func (a *app) runLocal(ctx context.Context, repo *local.Repository, base *local.
 		return nil, err
 	}
 	defer closeLog()
+	notify, err := a.notifications()
+	if err != nil {
+		return nil, err
+	}
 	live := a.live()
 	defer live.Close()
 	for {
-		o, err := local.Run(ctx, local.RunConfig{Repo: repo, Base: base, Observer: live, Log: log, Watch: f.watch})
+		o, err := local.Run(ctx, local.RunConfig{Repo: repo, Base: base, Observer: live, Log: log, Watch: f.watch, Notify: notify})
 		var held *natsd.HeldError
 		if !errors.As(err, &held) {
 			return o, err
@@ -161,7 +165,7 @@ func (a *app) conclude(o *local.Outcome, format render.Format) error {
 		}
 	}
 	if len(open) > 0 {
-		if err := a.table(open, false); err != nil {
+		if err := a.table(open, nil, false); err != nil {
 			return err
 		}
 	}

@@ -10,6 +10,7 @@ import (
 
 	"github.com/pfl-forge/pfl-forge"
 	"github.com/pfl-forge/pfl-forge/cmd/pfl-forge/internal/render"
+	"github.com/pfl-forge/pfl-forge/internal/term"
 )
 
 // detail is everything about an intent, as programs read it.
@@ -26,6 +27,7 @@ type detail struct {
 	Work         []taskDetail      `json:"work"                   yaml:"work"`
 	Runs         []runDetail       `json:"runs,omitempty"         yaml:"runs,omitempty"`
 	Observations []string          `json:"observations,omitempty" yaml:"observations,omitempty"`
+	Audit        *audited          `json:"audit,omitempty"        yaml:"audit,omitempty"`
 	Commands     []string          `json:"commands,omitempty"     yaml:"commands,omitempty"`
 }
 
@@ -128,6 +130,10 @@ func detailOf(v *forge.View) detail {
 	for i := range v.Observations {
 		d.Observations = append(d.Observations, v.Observations[i].Content)
 	}
+	if v.Audit != nil {
+		report := auditedOf(v)
+		d.Audit = &report
+	}
 	if v.Summary.Waiting != "" {
 		d.Commands = commands(&v.Summary)
 	}
@@ -162,6 +168,9 @@ func (a *app) printDetail(d *detail) {
 	a.field("risk", string(d.Risk))
 	a.field("type", safe(d.Type))
 	a.field("source", string(d.Source))
+	a.field("asked by", safe(d.Requester))
+	a.field("approved by", safe(d.Approver))
+	a.field("part of", string(d.Parent))
 	a.field("depends on", join(d.DependsOn))
 	a.field("labels", safe(strings.Join(d.Labels, ", ")))
 	a.field("recipe", safe(d.Recipe+parameters(d.With)))
@@ -178,10 +187,18 @@ func (a *app) printDetail(d *detail) {
 			a.printQuestion(&d.Questions[i], "  ")
 		}
 	}
+	if len(d.Children) > 0 {
+		a.heading("parts")
+		for _, c := range d.Children {
+			fmt.Fprintf(a.out, "  %s  %s  %s\n", c.ID, c.Status, safe(c.Title))
+		}
+	}
+	a.printAuditNotice(d)
 	if len(d.Work) > 0 {
 		a.heading("tasks")
 		for i := range d.Work {
 			a.printTaskLine(&d.Work[i])
+			a.printStanding(d, d.Work[i].ID)
 		}
 	}
 	if len(d.Runs) > 0 {
@@ -194,6 +211,34 @@ func (a *app) printDetail(d *detail) {
 		a.heading("observations")
 		for _, o := range d.Observations {
 			fmt.Fprintln(a.out, indent(safe(o), "  "))
+		}
+	}
+}
+
+// printAuditNotice says what an audit found, and where the report is.
+func (a *app) printAuditNotice(d *detail) {
+	if d.Audit == nil {
+		return
+	}
+	a.heading("audit")
+	fmt.Fprintln(a.out, indent(safe(d.Audit.Summary), "  "))
+	for _, area := range d.Audit.Areas {
+		fmt.Fprintf(a.out, "  %s: %s\n", term.Line(area.Name), render.Count(len(area.Findings), "finding"))
+	}
+	fmt.Fprintf(a.out, "  > pfl-forge audit --report %s\n", d.ID)
+}
+
+// printStanding says whether a task is paused, and with which others it does not merge.
+func (a *app) printStanding(d *detail, id forge.TaskID) {
+	for _, t := range d.Active {
+		if t.ID != id {
+			continue
+		}
+		if t.Paused {
+			fmt.Fprintln(a.out, "      paused")
+		}
+		for _, o := range t.Overlaps {
+			fmt.Fprintf(a.out, "      does not merge with %s as it is: %s\n", o.Task, term.Line(strings.Join(o.Files, ", ")))
 		}
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -11,12 +12,14 @@ import (
 	"github.com/pfl-forge/pfl-forge"
 	"github.com/pfl-forge/pfl-forge/bus"
 	"github.com/pfl-forge/pfl-forge/cmd/pfl-forge/internal/render"
+	"github.com/pfl-forge/pfl-forge/internal/term"
 	"github.com/pfl-forge/pfl-forge/workspace"
 )
 
 // statusDoc is the answer of status, as programs read it.
 type statusDoc struct {
 	Project  forge.ProjectID     `json:"project"            yaml:"project"`
+	Paused   bool                `json:"paused,omitempty"   yaml:"paused,omitempty"` // as a whole
 	Intents  []item              `json:"intents"            yaml:"intents"`
 	Counts   render.Counts       `json:"counts"             yaml:"counts"`
 	Drafts   int                 `json:"drafts"             yaml:"drafts"`       // that wait for the next run
@@ -61,7 +64,11 @@ func (a *app) status(ctx context.Context, f *statusFlags) error {
 	if err != nil {
 		return err
 	}
+	all, depths := tree(all)
 	doc := statusDoc{Project: t.project, Intents: items(all), Counts: render.CountIntents(all), Dead: len(dead)}
+	if doc.Paused, err = t.paused(ctx); err != nil {
+		return err
+	}
 	if t.bus != nil && !t.owner {
 		if err := t.running(ctx, all, doc.Intents); err != nil {
 			a.say("cannot tell what running attempts have used: %v", err)
@@ -82,7 +89,7 @@ func (a *app) status(ctx context.Context, f *statusFlags) error {
 		}
 		return nil
 	}
-	return a.statusTable(t, f, &doc, all)
+	return a.statusTable(t, f, &doc, all, depths)
 }
 
 // dead returns the messages that nobody could handle.
@@ -93,17 +100,20 @@ func (t *target) dead(ctx context.Context) ([]bus.DeadLetter, error) {
 	return t.bus.Dead(ctx)
 }
 
-func (a *app) statusTable(t *target, f *statusFlags, doc *statusDoc, all []forge.Summary) error {
+func (a *app) statusTable(t *target, f *statusFlags, doc *statusDoc, all []forge.Summary, depths []int) error {
 	if len(all) == 0 {
 		a.say("no intents yet")
 		if t.repo != nil && !t.remote && t.repo.Forgotten() {
 			a.say("%s", a.style(a.err).Bad("there are intents in .forge/intents that the store knows nothing of: .forge/nats was removed; ask for them again"))
 		}
-	} else if err := a.table(all, f.format == render.Wide); err != nil {
+	} else if err := a.table(all, depths, f.format == render.Wide); err != nil {
 		return err
 	}
 	if len(all) > 0 {
 		a.say("%s", render.Tally(all))
+	}
+	if doc.Paused {
+		a.say("%s", a.style(a.err).Attention("the project is paused; next: pfl-forge resume --all"))
 	}
 	a.sayMore(doc.Intents)
 	if doc.Drafts > 0 {
@@ -132,6 +142,11 @@ func (a *app) sayMore(list []item) {
 		for j := range list[i].Running {
 			a.say("  %s", &list[i].Running[j])
 		}
+		for _, t := range list[i].Active {
+			for _, o := range t.Overlaps {
+				a.say("  %s does not merge with %s as it is: %s", t.ID, o.Task, term.Line(strings.Join(o.Files, ", ")))
+			}
+		}
 	}
 	var told []failure
 	for i := range list {
@@ -144,11 +159,60 @@ func (a *app) sayMore(list []item) {
 	}
 }
 
-// table prints intents.
-func (a *app) table(all []forge.Summary, wide bool) error {
+// paused reports whether the whole project is.
+func (t *target) paused(ctx context.Context) (bool, error) {
+	if t.bus == nil {
+		return false, nil
+	}
+	lanes, err := t.bus.LaneSummaries(ctx, t.project)
+	for i := range lanes {
+		if lanes[i].Waiting == forge.WaitingPaused {
+			return true, err
+		}
+	}
+	return false, err
+}
+
+// tree puts the parts of an intent after it, and returns how deep each intent is.
+func tree(all []forge.Summary) ([]forge.Summary, []int) {
+	known := map[forge.IntentID]bool{}
+	parts := map[forge.IntentID][]int{}
+	for i := range all {
+		known[all[i].Key.Intent] = true
+	}
+	for i := range all {
+		parts[all[i].Parent] = append(parts[all[i].Parent], i)
+	}
+	list, depths := make([]forge.Summary, 0, len(all)), make([]int, 0, len(all))
+	listed := map[int]bool{}
+	var add func(i, depth int)
+	add = func(i, depth int) {
+		if listed[i] {
+			return
+		}
+		listed[i] = true
+		list, depths = append(list, all[i]), append(depths, depth)
+		for _, k := range parts[all[i].Key.Intent] {
+			add(k, depth+1)
+		}
+	}
+	for i := range all {
+		if !known[all[i].Parent] {
+			add(i, 0)
+		}
+	}
+	for i := range all {
+		add(i, 0) // none, unless parents go round in a circle
+	}
+	return list, depths
+}
+
+// table prints intents. On a terminal those that are parts of others are indented, if
+// there are depths.
+func (a *app) table(all []forge.Summary, depths []int, wide bool) error {
 	columns := render.Columns{Header: []string{"ID", "STATUS", "TASKS", "AGE", "NOW"}, Shrink: 4}
 	if wide {
-		columns.Header = append(columns.Header, "RISK", "TYPE", "SOURCE", "RUN", "TOKENS", "COST", "TITLE")
+		columns.Header = append(columns.Header, "RISK", "TYPE", "SOURCE", "PARENT", "RUN", "TOKENS", "COST", "TITLE")
 	}
 	now := time.Now()
 	for i := range all {
@@ -157,14 +221,32 @@ func (a *app) table(all []forge.Summary, wide bool) error {
 		if s.TaskCount > 0 {
 			tasks = fmt.Sprintf("%d/%d", s.TasksDone, s.TaskCount)
 		}
-		row := []string{string(s.Key.Intent), string(s.Status), tasks, render.Age(now.Sub(s.CreatedAt)), doing(s)}
+		if len(s.Children) > 0 {
+			tasks = partsDone(s)
+		}
+		id := string(s.Key.Intent)
+		if i < len(depths) && width(a.out) > 0 {
+			id = strings.Repeat("- ", depths[i]) + id
+		}
+		row := []string{id, string(s.Status), tasks, render.Age(now.Sub(s.CreatedAt)), doing(s)}
 		if wide {
-			row = append(row, string(s.Risk), s.Type, string(s.Source), fmt.Sprint(s.Run),
+			row = append(row, string(s.Risk), s.Type, string(s.Source), string(s.Parent), fmt.Sprint(s.Run),
 				render.Tokens(s.Usage.InputTokens+s.Usage.OutputTokens), render.Cost(s.Usage.CostUSD), s.Title)
 		}
 		columns.Add(row...)
 	}
 	return columns.Write(a.out, width(a.out), a.style(a.out))
+}
+
+// partsDone says how many of an intent's parts are done.
+func partsDone(s *forge.Summary) string {
+	done := 0
+	for _, c := range s.Children {
+		if c.Status == forge.StatusDone {
+			done++
+		}
+	}
+	return fmt.Sprintf("%d/%d", done, len(s.Children))
 }
 
 // doing says what goes on with an intent, or else what it is about.

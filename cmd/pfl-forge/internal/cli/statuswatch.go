@@ -20,7 +20,7 @@ func (a *app) statusWatch(ctx context.Context, t *target, f *statusFlags) error 
 	if err != nil {
 		return err
 	}
-	if err := a.table(all, false); err != nil {
+	if err := a.table(all, nil, false); err != nil {
 		return err
 	}
 	live := a.live()

@@ -58,6 +58,14 @@ func who(ev *forge.Event) string {
 		return string(ev.Landed.Task)
 	case ev.Reserved != nil:
 		return string(ev.Reserved.Task)
+	case ev.Pause != nil && ev.Pause.Task != "":
+		return string(ev.Pause.Task)
+	case ev.Resume != nil && ev.Resume.Task != "":
+		return string(ev.Resume.Task)
+	case ev.Forecast != nil:
+		return string(ev.Forecast.TaskID)
+	case ev.Cancel != nil && ev.Cancel.Task != "":
+		return string(ev.Cancel.Task)
 	}
 	return string(ev.To.Intent)
 }
@@ -94,6 +102,14 @@ func describe(ev *forge.Event) (string, Tone) {
 		return "retried" + by(ev) + because(ev.Retry.Instructions), Plain
 	case ev.Cancel != nil:
 		return "cancelled" + by(ev) + because(ev.Cancel.Reason), Plain
+	case ev.Pause != nil:
+		return "paused" + by(ev) + because(ev.Pause.Reason), Attention
+	case ev.Resume != nil:
+		return "resumed" + by(ev), Plain
+	case ev.Child != nil:
+		return part(ev.Child), Plain
+	case ev.Forecast != nil:
+		return forecast(ev.Forecast), Plain
 	case ev.Result != nil:
 		return result(ev.Result)
 	case ev.Landed != nil:
@@ -125,6 +141,12 @@ func result(r *forge.Result) (string, Tone) {
 		text, tone = rebase(r.Rebase)
 	case r.Review != nil:
 		text, tone = review(r.Review)
+	case r.Audit != nil:
+		text = findings(r.Audit)
+	case r.Observed != nil:
+		text = Count(len(r.Observed.Patterns), "pattern")
+	case r.Abstraction != nil:
+		text = Count(len(r.Abstraction.Skills), "skill")
 	case r.Reflection != nil && len(r.Reflection.Proposals) > 0:
 		text = Count(len(r.Reflection.Proposals), "proposal")
 	default:
@@ -151,8 +173,20 @@ func analysis(a *forge.Analysis) string {
 		return Count(len(a.Clarifications), "question")
 	case a.NothingToDo != "":
 		return "nothing to do: " + a.NothingToDo
+	case a.Insufficient != "":
+		return "not sufficient: " + a.Insufficient
+	case len(a.Children) > 0:
+		return Count(len(a.Children), "part")
 	}
 	return Count(len(a.Tasks), "task")
+}
+
+func findings(a *forge.Audit) string {
+	n := 0
+	for i := range a.Areas {
+		n += len(a.Areas[i].Findings)
+	}
+	return Count(n, "finding")
 }
 
 func implementation(i *forge.Implementation) string {
@@ -208,6 +242,20 @@ func landed(l *forge.Landed) (string, Tone) {
 		return "your working tree is in the way: " + files(l.Result.Files), Attention
 	}
 	return string(l.Result.Outcome), Plain
+}
+
+func part(c *forge.Child) string {
+	if !c.Status.Ended() {
+		return ""
+	}
+	return fmt.Sprintf("part %s is %s", c.Intent, c.Status)
+}
+
+func forecast(f *forge.Forecast) string {
+	if len(f.Other.Files) == 0 {
+		return ""
+	}
+	return fmt.Sprintf("does not merge with %s as it is: %s", f.Other.TaskID, files(f.Other.Files))
 }
 
 func dependency(d *forge.DependencyEnded) (string, Tone) {

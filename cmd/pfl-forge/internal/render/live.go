@@ -164,7 +164,7 @@ func (l *Live) Progress(p forge.Progress) {
 }
 
 func worthALine(s forge.Step) bool {
-	return s == forge.StepAnalyze || s == forge.StepImplement || s == forge.StepReview
+	return s != forge.StepRebase && s != forge.StepIntegrate && s != forge.StepReflect
 }
 
 // Subject returns the id of the task that progress is about, or of the intent.

@@ -1,0 +1,179 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/spf13/cobra"
+
+	"github.com/pfl-forge/pfl-forge"
+	"github.com/pfl-forge/pfl-forge/cmd/pfl-forge/internal/render"
+)
+
+// scope is what cancel, pause and resume are about.
+type scope struct {
+	all, yes bool
+	reason   string
+}
+
+func (a *app) pauseCommand() *cobra.Command {
+	var s scope
+	cmd := &cobra.Command{
+		Use:   "pause <id>...",
+		Short: "stop agents and keep what they did, until you resume",
+		Long: "Stop the agents of intents or tasks, within seconds, and keep what they did, until you resume. With --all those of the\n" +
+			"whole project stop, and nothing new begins.",
+		Example:           "  pfl-forge pause reset-link\n  pfl-forge pause reset-link-002\n  pfl-forge pause --all",
+		ValidArgsFunction: a.completeTasks(),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return a.control(cmd.Context(), args, &s, "paused", func(task forge.TaskID) forge.Event {
+				return forge.Event{Pause: &forge.Pause{Reason: s.reason, Task: task}}
+			})
+		},
+	}
+	cmd.Flags().BoolVar(&s.all, "all", false, "the whole project")
+	cmd.Flags().StringVar(&s.reason, "reason", "", "why, for the history")
+	return cmd
+}
+
+func (a *app) resumeCommand() *cobra.Command {
+	var s scope
+	cmd := &cobra.Command{
+		Use:               "resume <id>...",
+		Short:             "go on with what is paused",
+		Long:              "Go on with intents or tasks that are paused, where they stopped. With --all the whole project goes on.",
+		Example:           "  pfl-forge resume reset-link\n  pfl-forge resume --all",
+		ValidArgsFunction: a.completeTasks(),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return a.control(cmd.Context(), args, &s, "resumed", func(task forge.TaskID) forge.Event {
+				return forge.Event{Resume: &forge.Resume{Task: task}}
+			})
+		},
+	}
+	cmd.Flags().BoolVar(&s.all, "all", false, "the whole project")
+	return cmd
+}
+
+func (a *app) cancelCommand() *cobra.Command {
+	var s scope
+	cmd := &cobra.Command{
+		Use:   "cancel <id>...",
+		Short: "stop intents or tasks for good; what is integrated stays",
+		Long: "Stop intents or tasks for good. What is integrated stays; the commits of all attempts are kept until `pfl-forge clean`.\n" +
+			"With --all everything that is under way in the project is cancelled, after a question.",
+		Example:           "  pfl-forge cancel reset-link --reason \"not now\"\n  pfl-forge cancel reset-link-002\n  pfl-forge cancel --all",
+		ValidArgsFunction: a.completeTasks(),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if s.all {
+				sure, err := a.sureToCancel(cmd.Context(), &s)
+				if err != nil || !sure {
+					return err
+				}
+			}
+			return a.control(cmd.Context(), args, &s, "cancelled", func(task forge.TaskID) forge.Event {
+				return forge.Event{Cancel: &forge.Cancel{Reason: s.reason, Task: task}}
+			})
+		},
+	}
+	cmd.Flags().BoolVar(&s.all, "all", false, "everything in the project; asks first")
+	cmd.Flags().BoolVarP(&s.yes, "yes", "y", false, "with --all: do not ask")
+	cmd.Flags().StringVar(&s.reason, "reason", "", "why, for the history")
+	return cmd
+}
+
+// sureToCancel asks whether everything is to be cancelled.
+func (a *app) sureToCancel(ctx context.Context, s *scope) (bool, error) {
+	if s.yes {
+		return true, nil
+	}
+	c, ok := a.terminal()
+	if !ok {
+		return false, usageError{errors.New("--all asks on a terminal, and there is none: give --yes, or the ids")}
+	}
+	defer c.Close()
+	t, err := a.reader(ctx)
+	if err != nil {
+		return false, err
+	}
+	all, err := t.summaries(ctx)
+	t.close()
+	if err != nil {
+		return false, err
+	}
+	open := 0
+	for i := range all {
+		if !all[i].Status.Ended() {
+			open++
+		}
+	}
+	return a.confirm(ctx, c, fmt.Sprintf("cancel %s?", render.Count(open, "intent")))
+}
+
+// control sends a wish to the intents or tasks that are named, or to the project. One
+// that is refused does not keep the others back.
+func (a *app) control(ctx context.Context, args []string, s *scope, done string, event func(forge.TaskID) forge.Event) error {
+	switch {
+	case s.all && len(args) > 0:
+		return usageError{errors.New("--all goes without ids")}
+	case !s.all && len(args) == 0:
+		return usageError{missing("the id of an intent or a task")}
+	}
+	return a.once(ctx, func(t *target) error {
+		var errs []error
+		if s.all {
+			ev := event("")
+			ev.To = t.key("").Lane()
+			errs = append(errs, a.send(ctx, t, "the project", done, ev))
+		}
+		for _, arg := range args {
+			v, task, err := t.find(ctx, arg)
+			if err != nil {
+				errs = append(errs, fmt.Errorf("%s: %w", arg, err))
+				continue
+			}
+			var id forge.TaskID
+			if task != nil {
+				id = task.ID
+			}
+			ev := event(id)
+			ev.To = t.key(v.Intent.ID)
+			errs = append(errs, a.send(ctx, t, arg, done, ev))
+		}
+		if err := errors.Join(errs...); err != nil || done != "resumed" {
+			return err
+		}
+		a.say("%s", t.next())
+		return nil
+	})
+}
+
+// send has an event decided and says what became of it.
+func (a *app) send(ctx context.Context, t *target, who, done string, ev forge.Event) error {
+	ruling, err := t.ask(ctx, ev)
+	if err != nil {
+		return fmt.Errorf("%s: %w", who, err)
+	}
+	return a.reportOn(who, done, ruling)
+}
+
+func (a *app) reflectCommand() *cobra.Command {
+	return &cobra.Command{
+		Use:   "reflect",
+		Short: "look back at what happened and propose what to do about it",
+		Long: "Have the observations read that no reflection has read yet, in the light of what happened, and get intents proposed.\n" +
+			"That happens by itself after each intent; this asks for it now. What is proposed is in `pfl-forge status` and, unless its\n" +
+			"risk is low, in the inbox.",
+		Args: noArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			return a.once(cmd.Context(), func(t *target) error {
+				ev := forge.Event{To: t.key("").Lane(), Reflect: &forge.Reflect{}}
+				if err := a.send(cmd.Context(), t, "reflection", "asked for", ev); err != nil {
+					return err
+				}
+				a.say("%s", t.next())
+				return nil
+			})
+		},
+	}
+}

@@ -1,0 +1,15 @@
+package cli
+
+import (
+	"github.com/pfl-forge/pfl-forge/notify"
+)
+
+// notifications returns whom the user wants to be told of what needs people; nil if
+// nobody.
+func (a *app) notifications() (*notify.Config, error) {
+	path := notify.UserFile(a.getenv)
+	if path == "" {
+		return nil, nil
+	}
+	return notify.Load(path)
+}
