@@ -10,18 +10,19 @@ import (
 
 // Config is what every service is told from outside. [Parse] fills and checks it.
 type Config struct {
-	Server       string          // URLs of the NATS servers, separated by commas
-	Creds        string          // path of a NATS credentials file; empty: none
-	TokenFile    string          // path of a file that holds a token; empty: none
-	Replica      forge.ReplicaID // names this copy of the service among all copies
-	Projects     []Project       // the repositories that are served, each id once
-	StateDir     string          // absolute; clones, checkouts and logs live here
-	Listen       string          // address of the health endpoint; empty: no endpoint
-	Workers      int             // attempts that run at the same time, 1 to 256
-	Replicas     int             // of every stream; 0 leaves those that exist as they are, and makes new ones with 1
-	DrainTimeout time.Duration   // how long running work may go on after SIGTERM
-	LogLevel     slog.Level      // what is less urgent is not logged
-	LogFormat    string          // json or text
+	Server        string          // URLs of the NATS servers, separated by commas
+	Creds         string          // path of a NATS credentials file; empty: none
+	TokenFile     string          // path of a file that holds a token; empty: none
+	Replica       forge.ReplicaID // names this copy of the service among all copies
+	Projects      []Project       // the repositories that are served, each id once
+	StateDir      string          // absolute; clones, checkouts and logs live here
+	Listen        string          // address of the health endpoint; empty: no endpoint
+	Workers       int             // attempts that run at the same time, 1 to 256
+	Replicas      int             // of every stream; 0 leaves those that exist as they are, and makes new ones with 1
+	DrainTimeout  time.Duration   // how long running work may go on after SIGTERM
+	Notifications string          // path of a file that says whom to tell what needs people; empty: nobody
+	LogLevel      slog.Level      // what is less urgent is not logged
+	LogFormat     string          // json or text
 
 	// RequireSandbox has everything run in a sandbox, without the paths that projects grant.
 	RequireSandbox bool

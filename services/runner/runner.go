@@ -17,6 +17,7 @@ import (
 
 	"github.com/pfl-forge/pfl-forge"
 	"github.com/pfl-forge/pfl-forge/bus"
+	"github.com/pfl-forge/pfl-forge/notify"
 	"github.com/pfl-forge/pfl-forge/services/runner/flow"
 	"github.com/pfl-forge/pfl-forge/services/runner/machine"
 )
@@ -31,6 +32,8 @@ type Config struct {
 	Concurrency int // events that are decided on at the same time; 0: the bus's default
 	// Serve has requests of other systems answered.
 	Serve bool
+	// Notify, if not nil, says which people are told of what needs them.
+	Notify *notify.Config
 	// Ready, if not nil, is called once everything that was under way is in
 	// force again.
 	Ready func()
@@ -48,7 +51,7 @@ func Run(ctx context.Context, cfg Config) error {
 			return time.Now().UTC()
 		}, cachedMachines),
 	}
-	told := tell(ctx, cfg.Bus)
+	told := tell(ctx, &cfg)
 	guarded := make(chan struct{})
 	go func() {
 		defer close(guarded)

@@ -4,15 +4,35 @@ import (
 	"context"
 	"sync"
 
-	"github.com/pfl-forge/pfl-forge/bus"
+	"github.com/pfl-forge/pfl-forge/notify"
 )
 
-// tell publishes the changes of intents until what it returns is called, which waits
-// until everything is told that was decided before.
-func tell(ctx context.Context, b *bus.Bus) (finish func()) {
-	ctx, cancel := context.WithCancel(context.WithoutCancel(ctx))
+// tell publishes the changes of intents, and tells people of them, until what it returns
+// is called, which waits until everything is told that was decided before. That people
+// cannot be told does not keep anybody from deciding.
+func tell(ctx context.Context, cfg *Config) (finish func()) {
+	ctx = context.WithoutCancel(ctx)
+	notifying := func() {}
+	if cfg.Notify != nil && len(cfg.Notify.Targets) > 0 {
+		n := &notify.Notifier{Bus: cfg.Bus, Log: cfg.Log, Config: cfg.Notify}
+		if err := n.Prepare(ctx); err != nil {
+			cfg.Log.Error("nobody is notified until the next start", "error", err)
+		} else {
+			notifying = until(ctx, n.Run)
+		}
+	}
+	publishing := until(ctx, cfg.Bus.PublishChanges)
+	return func() {
+		publishing()
+		notifying()
+	}
+}
+
+// until runs f until what it returns is called, which waits for its end.
+func until(ctx context.Context, f func(context.Context)) (finish func()) {
+	ctx, cancel := context.WithCancel(ctx)
 	var running sync.WaitGroup
-	running.Go(func() { b.PublishChanges(ctx) })
+	running.Go(func() { f(ctx) })
 	return func() {
 		cancel()
 		running.Wait()

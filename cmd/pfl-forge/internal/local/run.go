@@ -10,6 +10,8 @@ import (
 
 	"github.com/pfl-forge/pfl-forge"
 	"github.com/pfl-forge/pfl-forge/bus"
+	"github.com/pfl-forge/pfl-forge/notify"
+	"github.com/pfl-forge/pfl-forge/services/runner"
 	"github.com/pfl-forge/pfl-forge/workspace"
 )
 
@@ -25,7 +27,8 @@ type RunConfig struct {
 	Base     *Base
 	Observer Observer
 	Log      *slog.Logger
-	Watch    bool // go on when nothing is left to do
+	Watch    bool           // go on when nothing is left to do
+	Notify   *notify.Config // whom to tell what needs people; nil: nobody
 }
 
 // Run works on everything that can go on without a person, and returns when
@@ -72,7 +75,7 @@ func (r *run) run(ctx context.Context) (*Outcome, error) {
 	defer r.parts.Wait()
 	defer leave()
 	r.part(staying, "the view of the journals", r.watch.run)
-	ready := r.session.startRunner(staying)
+	ready := r.session.startRunner(staying, runner.Config{Serve: true, Notify: r.Notify})
 	for _, c := range []<-chan struct{}{ready, r.watch.caughtUp} {
 		select {
 		case <-c:

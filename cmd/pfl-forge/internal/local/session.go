@@ -171,7 +171,7 @@ func (s *Session) decide(ctx context.Context) error {
 	if s.desk, err = openDesk(s.Bus, s.Repo, s.log); err != nil {
 		return err
 	}
-	ready := s.startRunner(ctx)
+	ready := s.startRunner(ctx, runner.Config{})
 	select {
 	case <-ready:
 	case <-ctx.Done():
@@ -183,7 +183,7 @@ func (s *Session) decide(ctx context.Context) error {
 
 // startRunner returns what is closed once everything that was under way is in
 // force again.
-func (s *Session) startRunner(ctx context.Context) <-chan struct{} {
+func (s *Session) startRunner(ctx context.Context, cfg runner.Config) <-chan struct{} {
 	// Nobody else decides here: what a runner took that was killed can come at once.
 	if err := s.Bus.Reclaim(ctx); err != nil {
 		s.log.Warn("events that were being decided on come later", "err", err)
@@ -192,7 +192,7 @@ func (s *Session) startRunner(ctx context.Context) <-chan struct{} {
 	ctx, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	s.stop = cancel
 	s.runner.Go(func() {
-		cfg := runner.Config{Bus: s.Bus, Log: s.log, Ready: func() { close(ready) }}
+		cfg.Bus, cfg.Log, cfg.Ready = s.Bus, s.log, func() { close(ready) }
 		if err := runner.Run(ctx, cfg); err != nil && ctx.Err() == nil {
 			s.log.Error("the runner ended", "err", err)
 		}

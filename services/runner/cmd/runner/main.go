@@ -4,6 +4,7 @@ package main
 import (
 	"context"
 
+	"github.com/pfl-forge/pfl-forge/notify"
 	"github.com/pfl-forge/pfl-forge/service"
 	"github.com/pfl-forge/pfl-forge/services/runner"
 )
@@ -11,6 +12,13 @@ import (
 func main() {
 	service.Main("runner", func(ctx context.Context, env *service.Env) error {
 		env.Health.Add("events", env.Bus.Deciding)
-		return runner.Run(ctx, runner.Config{Bus: env.Bus, Log: env.Log, Serve: true})
+		cfg := runner.Config{Bus: env.Bus, Log: env.Log, Serve: true}
+		if env.Config.Notifications != "" {
+			var err error
+			if cfg.Notify, err = notify.Load(env.Config.Notifications); err != nil {
+				return err
+			}
+		}
+		return runner.Run(ctx, cfg)
 	})
 }
