@@ -133,12 +133,13 @@ type Enter struct {
 
 // Admitted lets an intent start, and tells what else is going on.
 type Admitted struct {
-	Run    int
-	Active []ActiveIntent
-	Budget Budget    // of the project, as far as the lane knows it
-	Past   []PastRun // earlier runs of the project, the most relevant first
-	Paused int       // number of the project's pause, if it is paused
-	Unread []Observation
+	Run     int
+	Active  []ActiveIntent
+	Budget  Budget    // of the project, as far as the lane knows it
+	Past    []PastRun // earlier runs of the project, the most relevant first
+	Paused  int       // number of the project's pause, if it is paused
+	Resumed int       // number of the newest pause that is over
+	Unread  []Observation
 }
 
 // ActiveIntent is what an analysis is told of another intent of the project.
@@ -258,6 +259,7 @@ type Reflected struct {
 type Forecast struct {
 	TaskID TaskID
 	Other  Overlap
+	Number int // of what the other task has told, from 1
 }
 
 // Spend asks the lane to set money aside for one call of an agent.

@@ -2988,6 +2988,7 @@ type Admitted struct {
 	xxx_hidden_Budget      *Budget                `protobuf:"bytes,3,opt,name=budget"`
 	xxx_hidden_Past        *[]*PastRun            `protobuf:"bytes,4,rep,name=past"`
 	xxx_hidden_Paused      int32                  `protobuf:"varint,5,opt,name=paused"`
+	xxx_hidden_Resumed     int32                  `protobuf:"varint,7,opt,name=resumed"`
 	xxx_hidden_Unread      *[]*Observation        `protobuf:"bytes,6,rep,name=unread"`
 	XXX_raceDetectHookData protoimpl.RaceDetectHookData
 	XXX_presence           [1]uint32
@@ -3059,6 +3060,13 @@ func (x *Admitted) GetPaused() int32 {
 	return 0
 }
 
+func (x *Admitted) GetResumed() int32 {
+	if x != nil {
+		return x.xxx_hidden_Resumed
+	}
+	return 0
+}
+
 func (x *Admitted) GetUnread() []*Observation {
 	if x != nil {
 		if x.xxx_hidden_Unread != nil {
@@ -3070,7 +3078,7 @@ func (x *Admitted) GetUnread() []*Observation {
 
 func (x *Admitted) SetRun(v int32) {
 	x.xxx_hidden_Run = v
-	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 0, 6)
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 0, 7)
 }
 
 func (x *Admitted) SetActive(v []*ActiveIntent) {
@@ -3087,7 +3095,12 @@ func (x *Admitted) SetPast(v []*PastRun) {
 
 func (x *Admitted) SetPaused(v int32) {
 	x.xxx_hidden_Paused = v
-	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 4, 6)
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 4, 7)
+}
+
+func (x *Admitted) SetResumed(v int32) {
+	x.xxx_hidden_Resumed = v
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 5, 7)
 }
 
 func (x *Admitted) SetUnread(v []*Observation) {
@@ -3115,6 +3128,13 @@ func (x *Admitted) HasPaused() bool {
 	return protoimpl.X.Present(&(x.XXX_presence[0]), 4)
 }
 
+func (x *Admitted) HasResumed() bool {
+	if x == nil {
+		return false
+	}
+	return protoimpl.X.Present(&(x.XXX_presence[0]), 5)
+}
+
 func (x *Admitted) ClearRun() {
 	protoimpl.X.ClearPresent(&(x.XXX_presence[0]), 0)
 	x.xxx_hidden_Run = 0
@@ -3127,6 +3147,11 @@ func (x *Admitted) ClearBudget() {
 func (x *Admitted) ClearPaused() {
 	protoimpl.X.ClearPresent(&(x.XXX_presence[0]), 4)
 	x.xxx_hidden_Paused = 0
+}
+
+func (x *Admitted) ClearResumed() {
+	protoimpl.X.ClearPresent(&(x.XXX_presence[0]), 5)
+	x.xxx_hidden_Resumed = 0
 }
 
 type Admitted_builder struct {
@@ -3142,6 +3167,8 @@ type Admitted_builder struct {
 	Past []*PastRun
 	// The number of the project's pause, if it is paused.
 	Paused *int32
+	// The number of the project's newest pause that is over.
+	Resumed *int32
 	// observe: observations that no reflection has read.
 	Unread []*Observation
 }
@@ -3151,15 +3178,19 @@ func (b0 Admitted_builder) Build() *Admitted {
 	b, x := &b0, m0
 	_, _ = b, x
 	if b.Run != nil {
-		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 0, 6)
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 0, 7)
 		x.xxx_hidden_Run = *b.Run
 	}
 	x.xxx_hidden_Active = &b.Active
 	x.xxx_hidden_Budget = b.Budget
 	x.xxx_hidden_Past = &b.Past
 	if b.Paused != nil {
-		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 4, 6)
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 4, 7)
 		x.xxx_hidden_Paused = *b.Paused
+	}
+	if b.Resumed != nil {
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 5, 7)
+		x.xxx_hidden_Resumed = *b.Resumed
 	}
 	x.xxx_hidden_Unread = &b.Unread
 	return m0
@@ -5378,6 +5409,7 @@ type Forecast struct {
 	state                  protoimpl.MessageState `protogen:"opaque.v1"`
 	xxx_hidden_TaskId      *string                `protobuf:"bytes,1,opt,name=task_id,json=taskId"`
 	xxx_hidden_Other       *Overlap               `protobuf:"bytes,2,opt,name=other"`
+	xxx_hidden_Number      int32                  `protobuf:"varint,3,opt,name=number"`
 	XXX_raceDetectHookData protoimpl.RaceDetectHookData
 	XXX_presence           [1]uint32
 	unknownFields          protoimpl.UnknownFields
@@ -5426,13 +5458,25 @@ func (x *Forecast) GetOther() *Overlap {
 	return nil
 }
 
+func (x *Forecast) GetNumber() int32 {
+	if x != nil {
+		return x.xxx_hidden_Number
+	}
+	return 0
+}
+
 func (x *Forecast) SetTaskId(v string) {
 	x.xxx_hidden_TaskId = &v
-	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 0, 2)
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 0, 3)
 }
 
 func (x *Forecast) SetOther(v *Overlap) {
 	x.xxx_hidden_Other = v
+}
+
+func (x *Forecast) SetNumber(v int32) {
+	x.xxx_hidden_Number = v
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 2, 3)
 }
 
 func (x *Forecast) HasTaskId() bool {
@@ -5449,6 +5493,13 @@ func (x *Forecast) HasOther() bool {
 	return x.xxx_hidden_Other != nil
 }
 
+func (x *Forecast) HasNumber() bool {
+	if x == nil {
+		return false
+	}
+	return protoimpl.X.Present(&(x.XXX_presence[0]), 2)
+}
+
 func (x *Forecast) ClearTaskId() {
 	protoimpl.X.ClearPresent(&(x.XXX_presence[0]), 0)
 	x.xxx_hidden_TaskId = nil
@@ -5458,6 +5509,11 @@ func (x *Forecast) ClearOther() {
 	x.xxx_hidden_Other = nil
 }
 
+func (x *Forecast) ClearNumber() {
+	protoimpl.X.ClearPresent(&(x.XXX_presence[0]), 2)
+	x.xxx_hidden_Number = 0
+}
+
 type Forecast_builder struct {
 	_ [0]func() // Prevents comparability and use of unkeyed literals for the builder.
 
@@ -5465,6 +5521,8 @@ type Forecast_builder struct {
 	TaskId *string
 	// The other task; no files: they merge again.
 	Other *Overlap
+	// Of what the other task has told, counted from 1.
+	Number *int32
 }
 
 func (b0 Forecast_builder) Build() *Forecast {
@@ -5472,10 +5530,14 @@ func (b0 Forecast_builder) Build() *Forecast {
 	b, x := &b0, m0
 	_, _ = b, x
 	if b.TaskId != nil {
-		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 0, 2)
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 0, 3)
 		x.xxx_hidden_TaskId = b.TaskId
 	}
 	x.xxx_hidden_Other = b.Other
+	if b.Number != nil {
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 2, 3)
+		x.xxx_hidden_Number = *b.Number
+	}
 	return m0
 }
 
@@ -6048,13 +6110,14 @@ const file_forge_v1_event_proto_rawDesc = "" +
 	"\x06source\x18\x05 \x01(\x0e2\x10.forge.v1.SourceR\x06source\x12\x1e\n" +
 	"\n" +
 	"generation\x18\x06 \x01(\x05R\n" +
-	"generation\"\xe4\x01\n" +
+	"generation\"\xfe\x01\n" +
 	"\bAdmitted\x12\x10\n" +
 	"\x03run\x18\x01 \x01(\x05R\x03run\x12.\n" +
 	"\x06active\x18\x02 \x03(\v2\x16.forge.v1.ActiveIntentR\x06active\x12(\n" +
 	"\x06budget\x18\x03 \x01(\v2\x10.forge.v1.BudgetR\x06budget\x12%\n" +
 	"\x04past\x18\x04 \x03(\v2\x11.forge.v1.PastRunR\x04past\x12\x16\n" +
-	"\x06paused\x18\x05 \x01(\x05R\x06paused\x12-\n" +
+	"\x06paused\x18\x05 \x01(\x05R\x06paused\x12\x18\n" +
+	"\aresumed\x18\a \x01(\x05R\aresumed\x12-\n" +
 	"\x06unread\x18\x06 \x03(\v2\x15.forge.v1.ObservationR\x06unread\"\x99\x01\n" +
 	"\fActiveIntent\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\tR\x02id\x12\x14\n" +
@@ -6127,10 +6190,11 @@ const file_forge_v1_event_proto_rawDesc = "" +
 	"\x04step\x18\x02 \x01(\v2\x14.forge.v1.StepRecordR\x04step\x12\x12\n" +
 	"\x04read\x18\x03 \x03(\tR\x04read\x12.\n" +
 	"\bproposed\x18\x04 \x03(\v2\x12.forge.v1.ProposalR\bproposed\x12.\n" +
-	"\adropped\x18\x05 \x03(\v2\x14.forge.v1.AdjustmentR\adropped\"L\n" +
+	"\adropped\x18\x05 \x03(\v2\x14.forge.v1.AdjustmentR\adropped\"d\n" +
 	"\bForecast\x12\x17\n" +
 	"\atask_id\x18\x01 \x01(\tR\x06taskId\x12'\n" +
-	"\x05other\x18\x02 \x01(\v2\x11.forge.v1.OverlapR\x05other\"\xb0\x01\n" +
+	"\x05other\x18\x02 \x01(\v2\x11.forge.v1.OverlapR\x05other\x12\x16\n" +
+	"\x06number\x18\x03 \x01(\x05R\x06number\"\xb0\x01\n" +
 	"\x05Spend\x12\x10\n" +
 	"\x03run\x18\x01 \x01(\x05R\x03run\x12+\n" +
 	"\aattempt\x18\x02 \x01(\v2\x11.forge.v1.AttemptR\aattempt\x12(\n" +

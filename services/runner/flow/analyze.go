@@ -16,7 +16,7 @@ func (s *Intent) admitted(a *forge.Admitted) (forge.Decision, error) {
 	}
 	s.open.closeNote("enter")
 	s.active, s.past, s.unread = a.Active, a.Past, a.Unread
-	s.pauses.project = max(s.pauses.project, a.Paused)
+	s.pauses.project, s.pauses.over = max(s.pauses.project, a.Paused), max(s.pauses.over, a.Resumed)
 	if !s.known {
 		s.policy.Budget = a.Budget
 	}

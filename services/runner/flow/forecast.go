@@ -10,10 +10,11 @@ import (
 
 // overlapping is another task whose change does not merge with a task's as they are
 // now. The one that came later has found it, and is to see to it; the other one was
-// told.
+// told. Of one that merges again the number stays, so that what is old is known as such.
 type overlapping struct {
 	forge.Overlap
-	told bool
+	told   bool
+	number int // of what it was told
 }
 
 // foresee takes what a task's change does not merge with, and tells the others.
@@ -28,8 +29,9 @@ func (s *Intent) foresee(t *task, found []forge.Overlap) {
 		if f.TaskID == t.ID || len(f.Files) == 0 {
 			continue
 		}
-		known := slices.ContainsFunc(t.overlaps, func(o overlapping) bool { return o.TaskID == f.TaskID && slices.Equal(o.Files, f.Files) })
-		kept = slices.DeleteFunc(kept, func(o overlapping) bool { return o.TaskID == f.TaskID })
+		known := slices.ContainsFunc(t.overlaps, func(o overlapping) bool {
+			return o.TaskID == f.TaskID && !o.told && slices.Equal(o.Files, f.Files)
+		})
 		kept = append(kept, overlapping{Overlap: f})
 		if !known {
 			s.adjust(ruleOverlap, t.ID, "%s: %s", f.TaskID, strings.Join(f.Files, ", "))
@@ -41,9 +43,10 @@ func (s *Intent) foresee(t *task, found []forge.Overlap) {
 
 // tellOther tells another task what was found about it and this one.
 func (s *Intent) tellOther(t *task, o forge.Overlap) {
-	mine := forge.Overlap{TaskID: t.ID, Files: o.Files}
+	t.forecasts++
+	f := forge.Forecast{TaskID: o.TaskID, Other: forge.Overlap{TaskID: t.ID, Files: o.Files}, Number: t.forecasts}
 	if other := s.task(o.TaskID); other != nil {
-		other.hear(mine)
+		other.hear(&f)
 		return
 	}
 	to := o.TaskID.Intent()
@@ -52,29 +55,26 @@ func (s *Intent) tellOther(t *task, o forge.Overlap) {
 	}
 	key := fmt.Sprintf("overlap/%s/%s", t.ID, o.TaskID)
 	s.open.tell(&s.eff, key, false, forge.Event{
-		ID: fmt.Sprintf("%s/%d", key, t.rebase.number), To: forge.Key{Project: s.key.Project, Intent: to},
-		Actor: string(s.key.Intent), Forecast: &forge.Forecast{TaskID: o.TaskID, Other: mine},
+		ID: fmt.Sprintf("%s/%d", key, f.Number), To: forge.Key{Project: s.key.Project, Intent: to},
+		Actor: string(s.key.Intent), Forecast: &f,
 	})
 }
 
 // hear notes what another task has found, and reports whether that is new.
-func (t *task) hear(o forge.Overlap) bool {
-	i := slices.IndexFunc(t.overlaps, func(k overlapping) bool { return k.TaskID == o.TaskID })
-	switch {
-	case t.ended(), i < 0 && len(o.Files) == 0, i >= 0 && slices.Equal(t.overlaps[i].Files, o.Files):
+func (t *task) hear(f *forge.Forecast) bool {
+	i := slices.IndexFunc(t.overlaps, func(k overlapping) bool { return k.TaskID == f.Other.TaskID && k.told })
+	if t.ended() || i >= 0 && f.Number <= t.overlaps[i].number {
 		return false
 	}
-	t.overlaps = slices.DeleteFunc(slices.Clone(t.overlaps), func(k overlapping) bool { return k.TaskID == o.TaskID })
-	if len(o.Files) > 0 {
-		t.overlaps = append(t.overlaps, overlapping{Overlap: o, told: true})
-	}
+	t.overlaps = slices.DeleteFunc(slices.Clone(t.overlaps), func(k overlapping) bool { return k.TaskID == f.Other.TaskID && k.told })
+	t.overlaps = append(t.overlaps, overlapping{Overlap: f.Other, told: true, number: f.Number})
 	return true
 }
 
 // forecast takes what a task of another intent has found.
 func (s *Intent) forecast(f *forge.Forecast) (forge.Decision, error) {
 	t := s.task(f.TaskID)
-	if t == nil || !t.hear(f.Other) {
+	if t == nil || !t.hear(f) {
 		return ignore("%s and %s are known to be as they are", f.TaskID, f.Other.TaskID)
 	}
 	if len(f.Other.Files) > 0 {
@@ -86,7 +86,9 @@ func (s *Intent) forecast(f *forge.Forecast) (forge.Decision, error) {
 // endForecast forgets what a task that ended did not merge with.
 func (s *Intent) endForecast(t *task) {
 	for _, o := range t.overlaps {
-		s.tellOther(t, forge.Overlap{TaskID: o.TaskID})
+		if !o.told {
+			s.tellOther(t, forge.Overlap{TaskID: o.TaskID})
+		}
 	}
 	t.overlaps = nil
 }

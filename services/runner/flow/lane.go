@@ -24,6 +24,7 @@ type Lane struct {
 	mirror  mirror
 	pauses  int // ever
 	paused  bool
+	heard   map[string]bool // ids of what people asked
 	updated time.Time
 
 	timers []forge.Timer
@@ -88,7 +89,7 @@ type landing struct {
 
 // NewLane returns the lane of a project that nothing happened in yet.
 func NewLane(key forge.Key) *Lane {
-	return &Lane{key: key, intents: map[forge.IntentID]*member{}}
+	return &Lane{key: key, intents: map[forge.IntentID]*member{}, heard: map[string]bool{}}
 }
 
 // Step decides on one event; see Intent.Step. A request that comes once more is
@@ -98,6 +99,9 @@ func (l *Lane) Step(ev forge.Event) (forge.Effects, forge.Ruling) {
 	l.now = ev.At
 	decision, err := l.decide(ev)
 	if decision == forge.Applied {
+		if personal(&ev) || ev.Reflect != nil {
+			l.heard[ev.ID] = true
+		}
 		l.reflectNext()
 	}
 	r := forge.Ruling{EventID: ev.ID, Decision: decision}
@@ -114,6 +118,10 @@ func (l *Lane) Step(ev forge.Event) (forge.Effects, forge.Ruling) {
 
 func (l *Lane) decide(ev forge.Event) (forge.Decision, error) {
 	from := forge.IntentID(ev.Actor) // notes carry the intent that sent them
+	if l.heard[ev.ID] {
+		l.eff.Notes = append(l.eff.Notes, l.standing()...)
+		return ignore("this was asked and decided already")
+	}
 	switch {
 	case ev.Enter != nil:
 		return l.enter(from, ev.Enter)

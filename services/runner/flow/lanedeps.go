@@ -55,6 +55,8 @@ func (l *Lane) admit(id forge.IntentID, m *member) {
 	a := forge.Admitted{Run: m.run, Budget: l.budget, Past: l.relevant(m)}
 	if l.paused {
 		a.Paused = l.pauses
+	} else {
+		a.Resumed = l.pauses
 	}
 	if m.kind == forge.TypeSkillExtraction {
 		a.Unread = l.mirror.unread

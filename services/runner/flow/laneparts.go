@@ -89,7 +89,6 @@ func (l *Lane) cancelAll(c *forge.Cancel) (forge.Decision, error) {
 // pauseAll stops every agent of the project. Nothing lands meanwhile.
 func (l *Lane) pauseAll() (forge.Decision, error) {
 	if l.paused {
-		l.eff.Notes = append(l.eff.Notes, l.standing()...)
 		return ignore("the project is paused already")
 	}
 	l.pauses++
@@ -100,7 +99,6 @@ func (l *Lane) pauseAll() (forge.Decision, error) {
 
 func (l *Lane) resumeAll() (forge.Decision, error) {
 	if !l.paused {
-		l.eff.Notes = append(l.eff.Notes, l.standing()...)
 		return refuse("the project is not paused")
 	}
 	l.paused = false

@@ -238,6 +238,7 @@ func (s *Intent) withdrawTask(t *task) {
 	s.dropHeld(of)
 	s.dropUnfunded(of)
 	s.settle()
+	s.fund()
 	s.open.closeNote("task/" + string(t.ID))
 }
 

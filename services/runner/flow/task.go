@@ -46,6 +46,7 @@ type task struct {
 	candidate  *forge.Rebase // what was verified last, and on what
 	reviews    []forge.Review
 	overlaps   []overlapping
+	forecasts  int // told to others, ever
 }
 
 func (t *task) ended() bool { return t.stage == stageDone || t.stage == stageFailed }

@@ -41,7 +41,9 @@ func (s *Intent) Summary() forge.Summary {
 			Paused: !t.ended() && s.holds(t.ID),
 		}
 		for _, o := range t.overlaps {
-			ts.Overlaps = append(ts.Overlaps, o.Overlap)
+			if known := slices.ContainsFunc(ts.Overlaps, func(k forge.Overlap) bool { return k.TaskID == o.TaskID }); !known && len(o.Files) > 0 {
+				ts.Overlaps = append(ts.Overlaps, o.Overlap)
+			}
 		}
 		switch t.stage {
 		case stageImplementing:
@@ -74,12 +76,12 @@ func (s *Intent) waiting() (forge.Waiting, string) {
 		return forge.WaitingApproval, "waits for approval"
 	case len(s.guarded()) > 0:
 		return forge.WaitingApproval, "waits for approval of its changes"
+	case s.phase != phaseClosed && s.pauses.whole():
+		return forge.WaitingPaused, "paused"
 	case len(s.waitingTasks()) > 0:
 		return forge.WaitingDirty, "waits for your files"
 	case s.isBroke() && !s.refreshing:
 		return forge.WaitingBudget, "waits for money"
-	case s.phase != phaseClosed && s.pauses.whole():
-		return forge.WaitingPaused, "paused"
 	case len(s.held) > 0:
 		return forge.WaitingPaused, fmt.Sprintf("%d task(s) paused", len(s.held))
 	case s.phase == phaseParts:

@@ -3,6 +3,7 @@ package sim
 import (
 	"fmt"
 	"reflect"
+	"slices"
 
 	"github.com/pfl-forge/pfl-forge"
 	"github.com/pfl-forge/pfl-forge/services/runner/machine"
@@ -21,9 +22,8 @@ func (w *world) check() error {
 // checkEnded: once faults stop, every accepted intent ends or waits for a
 // person, saying why; nothing is left open.
 func (w *world) checkEnded() error {
-	for _, id := range w.people.ids {
-		key := forge.Key{Project: project, Intent: id}
-		s := w.summary(key)
+	for _, key := range w.intents() {
+		id, s := key.Intent, w.summary(key)
 		switch {
 		case len(w.journal[key]) == 0:
 			return fmt.Errorf("%s was submitted and is not known", id)
@@ -56,6 +56,20 @@ func (w *world) checkEnded() error {
 		return fmt.Errorf("the lane never settles: %s", w.state())
 	}
 	return nil
+}
+
+// intents are those that people submitted, and those that followed.
+func (w *world) intents() []forge.Key {
+	var keys []forge.Key
+	for _, id := range w.people.ids {
+		keys = append(keys, forge.Key{Project: project, Intent: id})
+	}
+	for _, key := range w.keys {
+		if !key.IsLane() && !slices.Contains(keys, key) {
+			keys = append(keys, key)
+		}
+	}
+	return keys
 }
 
 // checkReplay: folding a journal gives the effects that were recorded.
@@ -172,7 +186,7 @@ func (w *world) checkBounds() error {
 		made := map[forge.TaskID]int{}
 		for _, rec := range w.journal[key] {
 			for _, ev := range rec.Events {
-				if ev.Retry != nil {
+				if ev.Retry != nil || ev.Resume != nil {
 					runs++
 				}
 			}

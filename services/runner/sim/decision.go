@@ -24,6 +24,9 @@ func (w *world) checkDecision(key forge.Key, rec *forge.Record) error {
 		}
 	}
 	know.plan = rec.Summary.Plan
+	if err := know.isStill(key, rec); err != nil {
+		return err
+	}
 	for _, a := range rec.Effects.Cancels {
 		know.withdrawn[a] = true
 	}
@@ -53,18 +56,38 @@ type knowledge struct {
 	system   bool
 	risky    bool
 	approved bool
-	plan     string
-	declared map[forge.IntentID]bool // dependencies that came with it
-	depends  map[forge.IntentID]bool // and those that the last analysis found
-	done     map[forge.TaskID]bool
+
+	declaredRisk forge.Risk
+	plan         string
+	declared     map[forge.IntentID]bool // dependencies that came with it
+	depends      map[forge.IntentID]bool // and those that the last analysis found
+	done         map[forge.TaskID]bool
 
 	withdrawn map[forge.Attempt]bool // nobody waits for them
+
+	paused         bool // by a person
+	pauses, resume int  // of the project
+}
+
+// isStill: while an intent is paused nothing of it is begun.
+func (k *knowledge) isStill(key forge.Key, rec *forge.Record) error {
+	if !k.paused && k.pauses <= k.resume || len(rec.Events) > 1 {
+		return nil
+	}
+	for _, c := range rec.Effects.Commands {
+		if !c.PolicyOnly {
+			return fmt.Errorf("%s is paused, and %s was issued", key, c.Attempt)
+		}
+	}
+	return nil
 }
 
 func (k *knowledge) learn(key forge.Key, ev *forge.Event) error {
 	switch {
 	case ev.Submit != nil:
-		k.system = ev.Submit.Intent.Source == forge.SourceSystem
+		k.system = ev.Submit.Intent.Source == forge.SourceSystem && !ev.Submit.Vouched
+		k.declaredRisk = ev.Submit.Intent.Risk
+		k.risky = k.declaredRisk.Rank() > forge.RiskLow.Rank()
 		for _, d := range ev.Submit.Intent.DependsOn {
 			k.declared[d] = true
 		}
@@ -73,12 +96,24 @@ func (k *knowledge) learn(key forge.Key, ev *forge.Event) error {
 			return fmt.Errorf("%s: plan %q was approved, but it is %q", key, p, k.plan)
 		}
 		k.approved = true
+	case ev.Pause != nil && ev.Pause.Task == "":
+		if k.pauses = max(k.pauses, ev.Pause.Number); ev.Pause.Number == 0 {
+			k.paused = true
+		}
+	case ev.Resume != nil && ev.Resume.Task == "":
+		if k.resume = max(k.resume, ev.Resume.Number); ev.Resume.Number == 0 {
+			k.paused = false
+		}
+	case ev.Admitted != nil:
+		k.pauses, k.resume = max(k.pauses, ev.Admitted.Paused), max(k.resume, ev.Admitted.Resumed)
+	case ev.Retry != nil:
+		k.paused = false
 	case ev.Landed != nil && ev.Landed.Result != nil && ev.Landed.Result.Outcome == forge.LandIntegrated:
 		k.done[ev.Landed.Task] = true
 	case ev.Result != nil && k.withdrawn[ev.Result.Attempt]: // it only tells its costs
 	case ev.Result != nil && ev.Result.Analysis != nil && ev.Result.Analysis.Risk != "":
 		a := ev.Result.Analysis
-		k.risky = a.Risk.Rank() > forge.RiskLow.Rank()
+		k.risky = forge.MaxRisk(a.Risk, k.declaredRisk).Rank() > forge.RiskLow.Rank()
 		k.depends = maps.Clone(k.declared)
 		for _, d := range a.DependsOn {
 			k.depends[d] = true

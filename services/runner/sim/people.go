@@ -38,8 +38,11 @@ func (w *world) submit() bool {
 	id := p.ids[p.submitted]
 	p.submitted++
 	in := forge.Intent{
-		ID: id, Project: project, Title: "t", Body: "b", Source: forge.SourceHuman,
+		ID: id, Project: project, Title: "title of " + string(id), Body: "b", Source: forge.SourceHuman,
 		Origin: forge.Origin{System: "draft", EventID: string(id)},
+	}
+	if w.rng.IntN(12) == 0 {
+		in.Type = []string{forge.TypeAudit, forge.TypeSkillExtraction}[w.rng.IntN(2)]
 	}
 	if w.rng.IntN(5) == 0 {
 		in.Source = forge.SourceSystem
@@ -63,9 +66,14 @@ func (w *world) submit() bool {
 func (w *world) help(willing bool) bool {
 	var waiting []*forge.Summary
 	for _, key := range w.keys {
-		if s := w.summary(key); s.Waiting != "" && !key.IsLane() && (!willing || s.Waiting != forge.WaitingFailed) {
+		if s := w.summary(key); s.Waiting != "" && (!willing || s.Waiting != forge.WaitingFailed) {
 			waiting = append(waiting, s)
 		}
+	}
+	lane := forge.Key{Project: project}
+	if willing && w.summary(lane).Waiting == forge.WaitingPaused {
+		w.person(forge.Event{To: lane, Resume: &forge.Resume{}}) // before anything else: intents cannot go on alone
+		return true
 	}
 	if len(waiting) == 0 {
 		return false
@@ -73,6 +81,8 @@ func (w *world) help(willing bool) bool {
 	s := waiting[w.rng.IntN(len(waiting))]
 	ev := forge.Event{To: s.Key}
 	switch {
+	case s.Waiting == forge.WaitingPaused:
+		ev.Resume = w.resumption(s)
 	case !willing && w.rng.IntN(12) == 0:
 		ev.Reject = &forge.Reject{Reason: "no"}
 	case s.Waiting == forge.WaitingApproval:
@@ -88,17 +98,50 @@ func (w *world) help(willing bool) bool {
 	return true
 }
 
+// resumption goes on with what is paused, all of it or one task.
+func (w *world) resumption(s *forge.Summary) *forge.Resume {
+	if s.Key.IsLane() {
+		return &forge.Resume{}
+	}
+	for _, t := range s.Tasks {
+		if t.Paused && w.chance(2) {
+			return &forge.Resume{Task: t.ID}
+		}
+	}
+	return &forge.Resume{}
+}
+
 // meddle is what people do unasked.
 func (w *world) meddle() bool {
 	if len(w.keys) == 0 {
 		return false
 	}
 	key := w.keys[w.rng.IntN(len(w.keys))]
-	if key.IsLane() {
-		return false
-	}
 	ev := forge.Event{To: key}
-	switch w.rng.IntN(6) {
+	if key.IsLane() {
+		switch w.rng.IntN(8) {
+		case 0:
+			ev.Cancel = &forge.Cancel{Reason: "stop it all"}
+		case 1, 2, 3:
+			ev.Reflect = &forge.Reflect{}
+		case 4, 5:
+			ev.Pause = &forge.Pause{}
+		default:
+			ev.Resume = &forge.Resume{}
+		}
+		w.person(ev)
+		return true
+	}
+	task := forge.NewTaskID(key.Intent, 1+w.rng.IntN(3))
+	switch w.rng.IntN(10) {
+	case 6:
+		ev.Cancel = &forge.Cancel{Task: task}
+	case 7:
+		ev.Pause = &forge.Pause{Reason: "wait"}
+	case 8:
+		ev.Pause = &forge.Pause{Task: task}
+	case 9:
+		ev.Resume = &forge.Resume{}
 	case 0:
 		ev.Cancel = &forge.Cancel{Reason: "enough"}
 	case 1:
@@ -145,6 +188,12 @@ func describe(ev forge.Event) string {
 		return names[slices.Index(is, true)]
 	case ev.Timer != nil:
 		return "timer " + ev.Timer.Key
+	case ev.Pause != nil:
+		return fmt.Sprintf("pause %d %s", ev.Pause.Number, ev.Pause.Task)
+	case ev.Resume != nil:
+		return fmt.Sprintf("resume %d %s", ev.Resume.Number, ev.Resume.Task)
+	case ev.Child != nil:
+		return fmt.Sprintf("part %s: run %d %s, end %d", ev.Child.Intent, ev.Child.Run, ev.Child.Status, ev.Child.Number)
 	}
 	return ev.ID
 }
@@ -157,7 +206,7 @@ func describeResult(r *forge.Result) string {
 		return "started"
 	case r.Analysis != nil:
 		a := r.Analysis
-		return fmt.Sprintf("%d tasks, %d questions, risk %s, after %v", len(a.Tasks), len(a.Clarifications), a.Risk, a.DependsOn)
+		return fmt.Sprintf("%d tasks, %d parts, %d questions, risk %s, after %v %s", len(a.Tasks), len(a.Children), len(a.Clarifications), a.Risk, a.DependsOn, a.Insufficient)
 	case r.Implementation != nil:
 		return fmt.Sprintf("%d commits, %s on %s, changing %v", r.Implementation.Commits, r.Implementation.Head, r.Implementation.Base, r.Implementation.Files)
 	case r.Rebase != nil:
@@ -166,6 +215,8 @@ func describeResult(r *forge.Result) string {
 		return string(r.Review.Verdict) + " " + r.Review.Head
 	case r.Integration != nil:
 		return string(r.Integration.Outcome) + " " + r.Integration.Commit
+	case r.Reflection != nil:
+		return fmt.Sprintf("%d proposals, read %v", len(r.Reflection.Proposals), r.Reflection.Read)
 	}
 	return "nothing"
 }

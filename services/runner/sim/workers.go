@@ -91,6 +91,9 @@ func (w *world) work() bool {
 func (w *world) report(c *command, r *forge.Result) {
 	r.To, r.Attempt, r.Replica = c.To, c.Attempt, forge.ReplicaID(fmt.Sprintf("r%d", w.rng.IntN(2)))
 	r.Session = c.Session
+	if !r.Started && r.Observations == nil && w.chance(10) {
+		r.Observations = []forge.Observation{{Content: "something"}}
+	}
 	kind := "result"
 	if r.Started {
 		kind = "started"
@@ -122,7 +125,7 @@ func (w *world) perform(c *forge.Command) *forge.Result {
 		return &forge.Result{Failure: f}
 	}
 	switch c.Attempt.Step {
-	case forge.StepAnalyze:
+	case forge.StepAnalyze, forge.StepArchitect:
 		if c.PolicyOnly {
 			return &forge.Result{Analysis: &forge.Analysis{Policy: w.money.policy()}}
 		}
@@ -140,7 +143,17 @@ func (w *world) perform(c *forge.Command) *forge.Result {
 	case forge.StepIntegrate:
 		return w.integrate(c)
 	case forge.StepReflect:
-		return &forge.Result{Reflection: &forge.Reflection{}}
+		return &forge.Result{Reflection: w.reflection(c)}
+	case forge.StepAudit:
+		return &forge.Result{Audit: &forge.Audit{Summary: "fine"}, Policy: w.money.policy()}
+	case forge.StepObserve:
+		r := &forge.Result{Observed: &forge.Observed{NothingFound: "nothing comes back"}, Policy: w.money.policy()}
+		if w.rng.IntN(2) == 0 {
+			r.Observed = &forge.Observed{Patterns: []forge.Pattern{{Name: "a pattern"}}}
+		}
+		return r
+	case forge.StepAbstract:
+		return &forge.Result{Abstraction: &forge.Abstraction{Skills: []forge.Skill{{Name: "a skill", Description: "d", Body: "b"}}}}
 	}
 	panic("no worker does step " + c.Attempt.Step)
 }
@@ -150,6 +163,18 @@ func (w *world) analysis(c *forge.Command) *forge.Analysis {
 	switch {
 	case len(c.Intent.Clarifications) < 2 && w.chance(8):
 		a.Clarifications = []forge.Clarification{{Question: fmt.Sprintf("what, %d?", len(c.Intent.Clarifications))}}
+		return a
+	case c.Attempt.Step == forge.StepAnalyze && w.chance(15):
+		a.Insufficient = "it is deep"
+		return a
+	case c.Intent.Depth < 2 && w.chance(10):
+		for i := range 1 + w.rng.IntN(3) {
+			p := forge.ChildPlan{Name: fmt.Sprint(i), Title: "part", Body: "b"}
+			if i > 0 && w.rng.IntN(2) == 0 {
+				p.DependsOn = []string{fmt.Sprint(w.rng.IntN(i))}
+			}
+			a.Children = append(a.Children, p)
+		}
 		return a
 	case w.chance(6):
 		a.Risk = forge.RiskMed
@@ -168,6 +193,20 @@ func (w *world) analysis(c *forge.Command) *forge.Analysis {
 		a.DependsOn = []forge.IntentID{w.people.some(w)}
 	}
 	return a
+}
+
+// reflection reads what was observed, and now and then proposes something.
+func (w *world) reflection(c *forge.Command) *forge.Reflection {
+	r := &forge.Reflection{}
+	for _, o := range c.Observations {
+		if w.rng.IntN(4) > 0 {
+			r.Read = append(r.Read, o.ID)
+		}
+	}
+	if w.chance(5) {
+		r.Proposals = append(r.Proposals, forge.Intent{Title: fmt.Sprintf("improve number %d", w.rng.IntN(3)), Body: "b", Risk: forge.RiskLow})
+	}
+	return r
 }
 
 func (w *world) implementation(c *forge.Command) *forge.Implementation {
@@ -198,6 +237,10 @@ func (w *world) candidate(n commit) *forge.Rebase {
 	rb := &forge.Rebase{
 		Base: n.parent, Head: n.id, Tree: "tree-" + n.id, PatchID: n.patch, Files: n.files,
 		Verify: &forge.VerifyReport{Passed: !w.chance(12), Command: "make test", Output: "it broke"},
+	}
+	if w.chance(4) {
+		id := w.people.ids[w.rng.IntN(len(w.people.ids))]
+		rb.Overlaps = []forge.Overlap{{TaskID: forge.NewTaskID(id, 1+w.rng.IntN(2)), Files: n.files}}
 	}
 	if rb.Verify.Passed {
 		w.workers.verified[n.id] = n.parent

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	"strings"
 	"time"
 
 	"github.com/pfl-forge/pfl-forge"
@@ -205,8 +206,7 @@ func (w *world) loseMemory() {
 
 // durable reports whether an event travels on a stream that survives restarts.
 func durable(ev forge.Event) bool {
-	return ev.Result != nil || ev.Submit != nil || ev.Edit != nil || ev.Approve != nil || ev.Reject != nil ||
-		ev.Answer != nil || ev.Retry != nil || ev.Cancel != nil
+	return ev.Result != nil || strings.HasPrefix(ev.ID, "person/")
 }
 
 // recover is what a runner does at its start.
