@@ -71,9 +71,9 @@ func TestTasksThatDoNotMergeAreFound(t *testing.T) {
 			return worldOn(t, origin, repotest.Clone(t, origin.Dir), b), worldOn(t, origin, repotest.Clone(t, origin.Dir), b)
 		},
 	}
-	for name, make := range worlds {
+	for name, begin := range worlds {
 		t.Run(name, func(t *testing.T) {
-			one, two := make(t)
+			one, two := begin(t)
 			mine := one.begins("mine", "a.txt", "mine")
 			wantOverlaps(t, one.overlaps("mine", mine))
 			apart := two.begins("apart", "b.txt", "apart")
