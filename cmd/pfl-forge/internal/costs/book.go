@@ -84,6 +84,10 @@ func (b *Book) event(key forge.Key, m machine.Machine, ev *forge.Event) {
 		b.Limits[key] = ev.Retry.BudgetUSD
 	}
 	r := ev.Result
+	if ev.Reflected != nil {
+		b.reflected(key, m, ev)
+		return
+	}
 	if r == nil || r.Started {
 		m.Step(*ev)
 		return
@@ -97,6 +101,8 @@ func (b *Book) event(key forge.Key, m machine.Machine, ev *forge.Event) {
 	}
 	if r.Analysis != nil && r.Analysis.Policy != nil {
 		b.Budgets[key.Project] = r.Analysis.Policy.Budget
+	} else if r.Policy != nil {
+		b.Budgets[key.Project] = r.Policy.Budget
 	}
 	a := Attempt{
 		Attempt: r.Attempt, Key: key, Outcome: outcome(r), Agent: r.Agent, Model: r.Model, Session: r.Session,
@@ -106,6 +112,21 @@ func (b *Book) event(key forge.Key, m machine.Machine, ev *forge.Event) {
 		a.Outcome = "unwanted"
 	}
 	b.Attempts = append(b.Attempts, a)
+}
+
+// reflected counts a reflection, whose result is the lane's, where an intent is told of it.
+func (b *Book) reflected(key forge.Key, m machine.Machine, ev *forge.Event) {
+	before := m.Summary()
+	m.Step(*ev)
+	after := m.Summary()
+	if after.Usage == before.Usage {
+		return
+	}
+	s := ev.Reflected.Step
+	b.Attempts = append(b.Attempts, Attempt{
+		Attempt: forge.Attempt{Step: s.Step, Number: s.Attempt, Claim: 1}, Key: key, Outcome: s.Outcome,
+		Agent: s.Agent, Model: s.Model, Session: s.Session, Duration: s.Duration, Usage: s.Usage, At: ev.At,
+	})
 }
 
 func outcome(r *forge.Result) string {

@@ -51,8 +51,8 @@ func (s *till) serve(_ context.Context, c forge.Command, _ service.Progress) for
 	switch {
 	case r.Review != nil && s.calls%5 == 0:
 		r.Review.Verdict, r.Review.Issues = forge.VerdictRejected, []string{"no"}
-	case s.calls%7 == 0 && r.Analysis == nil:
-		r.Review, r.Implementation, r.Reflection = nil, nil, nil
+	case s.calls%7 == 0 && r.Analysis == nil && r.Reflection == nil:
+		r.Review, r.Implementation = nil, nil
 		r.Failure = &forge.Failure{Reason: forge.FailCrashed, Message: "exit status 1"}
 	}
 	s.taken = s.taken.Add(r.Usage)
@@ -164,16 +164,21 @@ func usage(r *costs.Row) forge.Usage {
 	}
 }
 
-// settle waits until nothing goes on with any intent.
+// settle waits until nothing goes on with any intent, and each was reflected upon.
 func settle(t *testing.T, b *bus.Bus, intents int) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), limit)
 	defer cancel()
 	done := errors.New("done")
-	settled := map[forge.IntentID]bool{}
+	settled, reflected := map[forge.IntentID]bool{}, map[forge.IntentID]bool{}
 	err := b.Follow(ctx, project, 0, bus.Follower{Record: func(key forge.Key, _ uint64, rec forge.Record) error {
 		if !key.IsLane() {
 			settled[key.Intent] = rec.Summary.Settled && rec.Summary.Status.Ended()
+		}
+		for i := range rec.Events {
+			if rec.Events[i].Reflected != nil {
+				reflected[key.Intent] = true
+			}
 		}
 		n := 0
 		for _, is := range settled {
@@ -181,7 +186,7 @@ func settle(t *testing.T, b *bus.Bus, intents int) {
 				n++
 			}
 		}
-		if n == intents {
+		if n == intents && len(reflected) == intents {
 			return done
 		}
 		return nil

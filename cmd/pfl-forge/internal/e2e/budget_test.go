@@ -37,6 +37,8 @@ func racersReply(r agenttest.Request) agenttest.Reply {
 			agenttest.Use("Bash", object{"command": "git add -A && git commit -q -m 'Write it'"}),
 			agenttest.Answer(object{"summary": "wrote it"}),
 		)(r)
+	case strings.Contains(r.System, lookingBack):
+		return nothingToPropose(r)
 	}
 	return agenttest.Answer(object{"verdict": "approved", "issues": []string{}, "suggestions": []string{}})(r)
 }

@@ -36,8 +36,17 @@ func (d *developer) reply(r agenttest.Request) agenttest.Reply {
 		return d.analyze(r)
 	case strings.Contains(r.System, "You carry out one task"):
 		return d.implement(r)
+	case strings.Contains(r.System, lookingBack):
+		return nothingToPropose(r)
 	}
 	return d.review(r)
+}
+
+// lookingBack is how a reflection begins.
+const lookingBack = "You look back"
+
+func nothingToPropose(r agenttest.Request) agenttest.Reply {
+	return agenttest.Answer(object{"proposals": []object{}})(r)
 }
 
 func (d *developer) analyze(r agenttest.Request) agenttest.Reply {
@@ -138,7 +147,7 @@ func (d *developer) check(t *testing.T, requests []agenttest.Request) {
 		id := r.Header.Get("X-Claude-Code-Session-Id")
 		sessions[id] = append(sessions[id], r)
 	}
-	if len(sessions) != 4 { // analysis, implementation, two reviews
+	if len(sessions) != 5 { // analysis, implementation, two reviews, reflection
 		t.Errorf("%d sessions: %q", len(sessions), slices.Sorted(maps.Keys(sessions)))
 	}
 	for id, list := range sessions {
@@ -152,6 +161,10 @@ func (d *developer) check(t *testing.T, requests []agenttest.Request) {
 		case strings.Contains(last.System, "You carry out one task"):
 			if !has("test.sh:1 tests nothing") || !has("name=monde") {
 				t.Errorf("session %s: the rework does not know of the first attempt and its review", id)
+			}
+		case strings.Contains(last.System, lookingBack):
+			if !has("greet-1 (success") || !has("rule rework") {
+				t.Errorf("session %s: the reflection does not know what happened", id)
 			}
 		case has("all is perfect and needs no review"):
 			t.Errorf("session %s: the reviewer was told the author's claims", id)

@@ -20,6 +20,9 @@ func TestFallback(t *testing.T) {
 				"name": "greet", "title": "Greet", "plan": "Write greeting.txt.", "relevant_files": []string{}, "complexity": "low",
 			}}})(r)
 		}
+		if strings.Contains(r.System, lookingBack) {
+			return nothingToPropose(r)
+		}
 		return agenttest.Fail(400, "invalid_request_error", "Your credit balance is too low to access the Anthropic API")(r)
 	}))
 	t.Setenv("OPENAI_API_KEY", "no-key")

@@ -111,6 +111,8 @@ func (o *outages) reply(r agenttest.Request) agenttest.Reply {
 		}
 		o.t.Errorf("a request for no intent: %s", r.LastUser)
 		return agenttest.Reply{Status: 400}
+	case strings.Contains(r.System, lookingBack):
+		return nothingToPropose(r)
 	}
 	return o.review(r)
 }
