@@ -129,7 +129,7 @@ func (a *app) control(ctx context.Context, args []string, s *scope, done string,
 		for _, arg := range args {
 			v, task, err := t.find(ctx, arg)
 			if err != nil {
-				errs = append(errs, fmt.Errorf("%s: %w", arg, err))
+				errs = append(errs, err)
 				continue
 			}
 			var id forge.TaskID

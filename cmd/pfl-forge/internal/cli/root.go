@@ -43,7 +43,7 @@ func (a *app) root() *cobra.Command {
 		groupWork:   {a.initCommand(), a.createCommand(), a.auditCommand(), a.runCommand(), a.reflectCommand()},
 		groupLook:   {a.statusCommand(), a.inboxCommand(), a.clarificationsCommand(), a.showCommand(), a.logsCommand(), a.costsCommand(), a.historyCommand()},
 		groupDecide: {a.approveCommand(), a.rejectCommand(), a.answerCommand(), a.retryCommand(), a.pauseCommand(), a.resumeCommand(), a.cancelCommand()},
-		groupOther:  {a.demoCommand(), a.doctorCommand(), a.versionCommand()},
+		groupOther:  {a.cleanCommand(), a.demoCommand(), a.doctorCommand(), a.versionCommand()},
 	} {
 		for _, c := range commands {
 			c.GroupID = id

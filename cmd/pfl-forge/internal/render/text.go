@@ -89,3 +89,15 @@ func Count(n int, what string) string {
 	}
 	return fmt.Sprintf("%d %ss", n, what)
 }
+
+// Size returns a number of bytes: 812 B, 12.3 KiB, 4.1 GiB.
+func Size(n int64) string {
+	if n < 1024 {
+		return fmt.Sprintf("%d B", n)
+	}
+	size, unit := float64(n)/1024, 0
+	for ; size >= 1024 && unit < 3; unit++ {
+		size /= 1024
+	}
+	return fmt.Sprintf("%.1f %ciB", size, "KMGT"[unit])
+}

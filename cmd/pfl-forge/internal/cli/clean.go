@@ -1,0 +1,209 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/pfl-forge/pfl-forge"
+	"github.com/pfl-forge/pfl-forge/cmd/pfl-forge/internal/clean"
+	"github.com/pfl-forge/pfl-forge/cmd/pfl-forge/internal/render"
+)
+
+const cleanHelp = `Remove what intents left that are done, rejected or cancelled: the commits of their
+attempts under refs/forge/<intent>, checkouts, the state and conversations of agents,
+files in .forge/logs. What landed stays, and so does what history, show and costs tell;
+transcripts that pfl-forge logs shows end by themselves after 30 days.
+
+What failed can be retried and is left alone; cancel it first. While a run goes on, it
+sees to checkouts and agents' state by itself.`
+
+type cleanFlags struct {
+	dryRun bool
+	older  string
+	format render.Format
+}
+
+// cleaned is what an intent left, as programs read it.
+type cleaned struct {
+	ID       forge.IntentID `json:"id"              yaml:"id"`
+	Status   forge.Status   `json:"status"          yaml:"status"`
+	EndedAt  time.Time      `json:"ended_at"        yaml:"ended_at"`
+	Refs     int            `json:"refs"            yaml:"refs"`
+	Paths    []string       `json:"paths,omitempty" yaml:"paths,omitempty"`
+	Bytes    int64          `json:"bytes"           yaml:"bytes"` // of paths
+	Sessions int            `json:"sessions"        yaml:"sessions"`
+	Removed  bool           `json:"removed"         yaml:"removed"` // false: it would be
+}
+
+func (a *app) cleanCommand() *cobra.Command {
+	var f cleanFlags
+	cmd := &cobra.Command{
+		Use:               "clean [<id>...]",
+		Short:             "remove what finished intents left",
+		Long:              cleanHelp,
+		Example:           "  pfl-forge clean --dry-run\n  pfl-forge clean --older-than 30d\n  pfl-forge clean reset-link",
+		ValidArgsFunction: a.complete(clean.Over, 0),
+		RunE:              func(cmd *cobra.Command, args []string) error { return a.clean(cmd.Context(), args, &f) },
+	}
+	flags := cmd.Flags()
+	flags.BoolVarP(&f.dryRun, "dry-run", "n", false, "say what would be removed, and remove nothing")
+	flags.StringVar(&f.older, "older-than", "", "only of intents that ended so long ago: a `duration` such as 12h or 30d")
+	output(cmd, &f.format)
+	return cmd
+}
+
+// parseAge reads a duration that may be in days.
+func parseAge(s string) (time.Duration, error) {
+	if s == "" {
+		return 0, nil
+	}
+	if days, ok := strings.CutSuffix(s, "d"); ok {
+		if n, err := strconv.Atoi(days); err == nil && n >= 0 && n < 100_000 {
+			return time.Duration(n) * 24 * time.Hour, nil
+		}
+	}
+	d, err := time.ParseDuration(s)
+	if err != nil || d < 0 {
+		return 0, fmt.Errorf("%q is no duration such as 12h or 30d", s)
+	}
+	return d, nil
+}
+
+func (a *app) clean(ctx context.Context, args []string, f *cleanFlags) error {
+	if a.remote() {
+		return usageError{errors.New("clean is for the repository that it is called in: leave out --server and --context")}
+	}
+	ids, err := intentIDs(args)
+	if err != nil {
+		return err
+	}
+	age, err := parseAge(f.older)
+	if err != nil {
+		return usageError{fmt.Errorf("--older-than: %w", err)}
+	}
+	t, err := a.reader(ctx)
+	if err != nil {
+		return err
+	}
+	defer t.close()
+	if t.session == nil {
+		if len(ids) > 0 {
+			return noIntent(ids[0])
+		}
+		return a.printCleaned(f, []cleaned{})
+	}
+	all, err := t.summaries(ctx)
+	if err != nil {
+		return err
+	}
+	over, err := chooseOver(all, ids, time.Now().Add(-age))
+	if err != nil {
+		return err
+	}
+	return a.cleanEach(ctx, t, over, f)
+}
+
+// chooseOver returns those that are over since some time: of the ones that are named,
+// or of all. One that is named and not over is an error.
+func chooseOver(all []forge.Summary, ids []forge.IntentID, before time.Time) ([]forge.Summary, error) {
+	known := map[forge.IntentID]*forge.Summary{}
+	for i := range all {
+		known[all[i].Key.Intent] = &all[i]
+		if len(ids) == 0 && !clean.Over(&all[i]) {
+			delete(known, all[i].Key.Intent)
+		}
+	}
+	if len(ids) == 0 {
+		for i := range all {
+			if known[all[i].Key.Intent] != nil {
+				ids = append(ids, all[i].Key.Intent)
+			}
+		}
+	}
+	var list []forge.Summary
+	for _, id := range ids {
+		s := known[id]
+		switch {
+		case s == nil:
+			return nil, noIntent(id)
+		case s.Status.Failed():
+			return nil, fmt.Errorf("%s is %s and can be retried: cancel it first", id, s.Status)
+		case !clean.Over(s):
+			return nil, fmt.Errorf("%s is %s: it has not ended", id, s.Status)
+		case !s.UpdatedAt.After(before):
+			list = append(list, *s)
+		}
+	}
+	return list, nil
+}
+
+func (a *app) cleanEach(ctx context.Context, t *target, over []forge.Summary, f *cleanFlags) error {
+	places, err := t.session.Places(ctx)
+	if err != nil {
+		return err
+	}
+	list := []cleaned{}
+	var errs []error
+	for i := range over {
+		s := &over[i]
+		rest, err := places.Find(ctx, s.Key)
+		if err != nil {
+			errs = append(errs, fmt.Errorf("%s: %w", s.Key.Intent, err))
+			continue
+		}
+		if rest.Empty() {
+			continue
+		}
+		c := cleaned{
+			ID: s.Key.Intent, Status: s.Status, EndedAt: s.UpdatedAt, Refs: rest.Refs, Paths: rest.Paths, Bytes: rest.Bytes,
+			Sessions: len(rest.Sessions),
+		}
+		if !f.dryRun {
+			err := places.Remove(ctx, rest)
+			if c.Removed = err == nil; err != nil {
+				errs = append(errs, fmt.Errorf("%s: %w", s.Key.Intent, err))
+			}
+		}
+		list = append(list, c)
+	}
+	return errors.Join(append(errs, a.printCleaned(f, list))...)
+}
+
+func (a *app) printCleaned(f *cleanFlags, list []cleaned) error {
+	switch {
+	case f.format.Data():
+		return f.format.Write(a.out, list)
+	case f.format == render.Name:
+		for i := range list {
+			fmt.Fprintln(a.out, list[i].ID)
+		}
+		return nil
+	case len(list) == 0:
+		a.say("there is nothing to remove")
+		return nil
+	}
+	columns := render.Columns{Header: []string{"ID", "STATUS", "ENDED", "REFS", "FILES", "SIZE", "SESSIONS"}}
+	var refs int
+	var bytes int64
+	for i := range list {
+		c := &list[i]
+		refs, bytes = refs+c.Refs, bytes+c.Bytes
+		columns.Add(string(c.ID), string(c.Status), c.EndedAt.Local().Format(time.DateTime), fmt.Sprint(c.Refs), fmt.Sprint(len(c.Paths)),
+			render.Size(c.Bytes), fmt.Sprint(c.Sessions))
+	}
+	if err := columns.Write(a.out, width(a.out), a.style(a.out)); err != nil {
+		return err
+	}
+	did := "freed"
+	if f.dryRun {
+		did = "would free"
+	}
+	a.say("%s %s of files, and %s; git gc frees what only those held", did, render.Size(bytes), render.Count(refs, "ref"))
+	return nil
+}
