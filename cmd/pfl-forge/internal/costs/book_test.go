@@ -82,6 +82,7 @@ func answer(c *forge.Command) forge.Result {
 		r.Integration = &forge.Integration{Outcome: forge.LandIntegrated, Commit: commit, Parent: commit, Tree: commit}
 	case forge.StepReflect:
 		r.Reflection = &forge.Reflection{}
+	default: // no intent here takes another step
 	}
 	return r
 }
