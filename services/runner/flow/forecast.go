@@ -2,6 +2,7 @@ package flow
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
@@ -10,12 +11,14 @@ import (
 
 // overlapping is another task whose change does not merge with a task's as they are
 // now. The one that came later has found it, and is to see to it; the other one was
-// told. Of one that merges again the number stays, so that what is old is known as such.
+// told.
 type overlapping struct {
 	forge.Overlap
-	told   bool
-	number int // of what it was told
+	told bool
 }
+
+// forecastKey names what one task tells another.
+type forecastKey struct{ from, to forge.TaskID }
 
 // foresee takes what a task's change does not merge with, and tells the others.
 func (s *Intent) foresee(t *task, found []forge.Overlap) {
@@ -46,7 +49,7 @@ func (s *Intent) tellOther(t *task, o forge.Overlap) {
 	t.forecasts++
 	f := forge.Forecast{TaskID: o.TaskID, Other: forge.Overlap{TaskID: t.ID, Files: o.Files}, Number: t.forecasts}
 	if other := s.task(o.TaskID); other != nil {
-		other.hear(&f)
+		other.hear(f.Other)
 		return
 	}
 	to := o.TaskID.Intent()
@@ -60,23 +63,23 @@ func (s *Intent) tellOther(t *task, o forge.Overlap) {
 	})
 }
 
-// hear notes what another task has found, and reports whether that is new.
-func (t *task) hear(f *forge.Forecast) bool {
-	i := slices.IndexFunc(t.overlaps, func(k overlapping) bool { return k.TaskID == f.Other.TaskID && k.told })
-	if t.ended() || i >= 0 && f.Number <= t.overlaps[i].number {
-		return false
+// hear notes what another task has found.
+func (t *task) hear(o forge.Overlap) {
+	t.overlaps = slices.DeleteFunc(slices.Clone(t.overlaps), func(k overlapping) bool { return k.TaskID == o.TaskID && k.told })
+	if len(o.Files) > 0 && !t.ended() {
+		t.overlaps = append(t.overlaps, overlapping{Overlap: o, told: true})
 	}
-	t.overlaps = slices.DeleteFunc(slices.Clone(t.overlaps), func(k overlapping) bool { return k.TaskID == f.Other.TaskID && k.told })
-	t.overlaps = append(t.overlaps, overlapping{Overlap: f.Other, told: true, number: f.Number})
-	return true
 }
 
 // forecast takes what a task of another intent has found.
 func (s *Intent) forecast(f *forge.Forecast) (forge.Decision, error) {
-	t := s.task(f.TaskID)
-	if t == nil || !t.hear(f) {
+	t, key := s.task(f.TaskID), forecastKey{from: f.Other.TaskID, to: f.TaskID}
+	if t == nil || t.ended() || f.Number <= s.forecasts[key] {
 		return ignore("%s and %s are known to be as they are", f.TaskID, f.Other.TaskID)
 	}
+	s.forecasts = maps.Clone(s.forecasts)
+	s.forecasts[key] = f.Number
+	t.hear(f.Other)
 	if len(f.Other.Files) > 0 {
 		s.adjust(ruleOverlap, t.ID, "%s: %s", f.Other.TaskID, strings.Join(f.Other.Files, ", "))
 	}

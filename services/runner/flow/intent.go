@@ -68,7 +68,8 @@ type Intent struct {
 	steps        []forge.StepRecord
 	adjustments  []forge.Adjustment
 	observations []forge.Observation
-	observed     int // ever
+	observed     int                 // ever
+	forecasts    map[forecastKey]int // numbers of the newest
 	history      []forge.History
 	usage        forge.Usage
 	runStarted   time.Time
@@ -99,7 +100,7 @@ func (st *stepState) worked() { st.errors, st.parks = 0, 0 }
 
 // NewIntent returns the machine of an intent that was not submitted yet.
 func NewIntent(key forge.Key) *Intent {
-	return &Intent{key: key, policy: forge.DefaultPolicy(), step: forge.StepAnalyze, heard: map[string]bool{}}
+	return &Intent{key: key, policy: forge.DefaultPolicy(), step: forge.StepAnalyze, heard: map[string]bool{}, forecasts: map[forecastKey]int{}}
 }
 
 // Step decides on one event. The effects have to happen once the decision is

@@ -101,6 +101,9 @@ func (l *Lane) planned(id forge.IntentID, p *forge.Planned) (forge.Decision, err
 			l.tellDependency(id, forge.DependencyEnded{Intent: d, Status: o.status})
 		}
 	}
+	for _, c := range p.Children {
+		l.breakCycle(l.cycle(id, c))
+	}
 	if known {
 		return ignore("the plan of %q is known already", id)
 	}

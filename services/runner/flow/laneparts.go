@@ -26,6 +26,20 @@ func (l *Lane) meet(id forge.IntentID, m *member) {
 	}
 }
 
+// breakCycle tells the first intent on the path that waits for another one by its own
+// plan that it does so in vain. That an intent waits for its parts is no plan of its
+// own.
+func (l *Lane) breakCycle(path []forge.IntentID) {
+	for i := 0; i+1 < len(path); i++ {
+		m := l.member(path[i])
+		if m != nil && slices.Contains(m.depends, path[i+1]) && !slices.Contains(m.children, path[i+1]) {
+			round := append(slices.Clone(path[i:]), path[1:i+1]...)
+			l.tellDependency(path[i], forge.DependencyEnded{Intent: path[i+1], Cycle: round})
+			return
+		}
+	}
+}
+
 // isExpected reports whether an intent is a part that has not begun yet.
 func (l *Lane) isExpected(id forge.IntentID) bool {
 	return slices.ContainsFunc(l.active, func(a forge.IntentID) bool { return slices.Contains(l.intents[a].children, id) })

@@ -111,6 +111,7 @@ func (s *Intent) partIDs() []forge.IntentID {
 func (s *Intent) split() {
 	s.phase = phaseParts
 	s.intent.Status = forge.StatusExecuting
+	s.adjust(ruleSplit, "", "%s", joinIDs(s.partIDs(), ", "))
 	for _, p := range s.parts {
 		switch {
 		case p.run == 0:

@@ -105,10 +105,12 @@ func (s *Intent) resume(r *forge.Resume) (forge.Decision, error) {
 		return ignore("the end of pause %d is known", r.Number)
 	case r.Number > 0:
 		next.over = r.Number
-	case r.Task != "" && !next.tasks[r.Task]:
+	case s.phase == phaseClosed && r.Task != "", r.Task != "" && !next.tasks[r.Task]:
 		return refuse("task %q is not paused", r.Task)
 	case r.Task != "":
 		next.tasks = with(next.tasks, r.Task, false)
+	case s.phase == phaseClosed:
+		return refuse("the intent is %s already", s.intent.Status)
 	case !next.person && next.project > next.over:
 		return refuse("the whole project is paused; go on with it: pfl-forge resume --project")
 	case !next.person && len(next.tasks) == 0:

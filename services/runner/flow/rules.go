@@ -4,6 +4,7 @@ package flow
 const (
 	ruleClarify         = "clarify"          // analysis asked: a person answers, then the same session goes on
 	ruleArchitect       = "architect"        // the analysis was not sufficient: a deeper look
+	ruleSplit           = "split"            // taken apart into intents of their own
 	rulePause           = "pause"            // by a person; agents stop, and what they did is kept
 	ruleResume          = "resume"           // by a person: what was paused goes on
 	ruleProposed        = "proposed"         // reflection proposed an intent

@@ -110,7 +110,7 @@ func (s *script) play(t *testing.T, d *datadriven.TestData) {
 		s.send(forge.Event{To: forge.Key{Project: "web"}, Reflect: &forge.Reflect{}})
 		return
 	case "alias": // a name for an id that was made
-		s.aliases[first()] = s.find(t, d.CmdArgs[1].Key)
+		s.aliases[first()] = s.find(t, arg("of"))
 		return
 	}
 	id := s.id(first())

@@ -78,6 +78,10 @@ func (t *task) state(step forge.Step) *stepState {
 // work starts the tasks whose dependencies are done, in order, as far as there
 // is room. When none is left to start or to wait for, the run is over.
 func (s *Intent) work() {
+	if len(s.parts) > 0 {
+		s.split()
+		return
+	}
 	s.phase = phaseWorking
 	busy, ended := 0, true
 	for _, t := range s.tasks {

@@ -41,7 +41,7 @@ func (s *Intent) Summary() forge.Summary {
 			Paused: !t.ended() && s.holds(t.ID),
 		}
 		for _, o := range t.overlaps {
-			if known := slices.ContainsFunc(ts.Overlaps, func(k forge.Overlap) bool { return k.TaskID == o.TaskID }); !known && len(o.Files) > 0 {
+			if known := slices.ContainsFunc(ts.Overlaps, func(k forge.Overlap) bool { return k.TaskID == o.TaskID }); !known {
 				ts.Overlaps = append(ts.Overlaps, o.Overlap)
 			}
 		}

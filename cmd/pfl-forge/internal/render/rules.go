@@ -5,6 +5,7 @@ package render
 var rules = map[string]string{
 	"clarify":          "the analysis asked; the same session goes on with the answers",
 	"architect":        "the analysis was not sufficient; an architect had a deeper look",
+	"split":            "taken apart into intents of their own",
 	"pause":            "a person paused it; its agents stopped, their work is kept",
 	"resume":           "a person let it go on",
 	"proposed":         "the reflection proposed an intent",
