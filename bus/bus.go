@@ -30,8 +30,11 @@ type Config struct {
 	Creds     string // path of a credentials file
 	NKey      string // path of a file with an nkey seed
 	Name      string // of the connection, for the server's operator
-	Replicas  int    // of every stream: 1 on a single server, 3 on a cluster; 0 leaves existing streams as they are
-	Logger    *slog.Logger
+	// InboxPrefix is what answers come on, if the account may not listen on _INBOX.>; it
+	// begins with _INBOX.
+	InboxPrefix string
+	Replicas    int // of every stream: 1 on a single server, 3 on a cluster; 0 leaves existing streams as they are
+	Logger      *slog.Logger
 }
 
 // Bus is a connection. It is safe for concurrent use, and reconnects by itself
@@ -115,6 +118,12 @@ func (b *Bus) options(cfg Config) ([]nats.Option, error) {
 			b.log.Error("the NATS server reports an error", "subject", subject, "error", err)
 		}),
 		nats.ClosedHandler(func(*nats.Conn) { close(b.closed) }),
+	}
+	if cfg.InboxPrefix != "" {
+		if inboxOnly(cfg.InboxPrefix) == "" {
+			return nil, fmt.Errorf("inbox prefix %q does not begin with _INBOX", cfg.InboxPrefix)
+		}
+		opts = append(opts, nats.CustomInboxPrefix(cfg.InboxPrefix))
 	}
 	switch {
 	case cfg.Token != "":

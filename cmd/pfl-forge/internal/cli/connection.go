@@ -60,6 +60,7 @@ func (a *app) natsContext(name string) (bus.Config, error) {
 		Password string `json:"password"`
 		Creds    string `json:"creds"`
 		NKey     string `json:"nkey"`
+		Inbox    string `json:"inbox_prefix"`
 	}
 	if err := json.Unmarshal(text, &c); err != nil {
 		return bus.Config{}, fmt.Errorf("--context: %s: %w", file, err)
@@ -70,5 +71,5 @@ func (a *app) natsContext(name string) (bus.Config, error) {
 	if c.URL == "" {
 		return bus.Config{}, fmt.Errorf("--context: %s has no url", file)
 	}
-	return bus.Config{URL: c.URL, Token: c.Token, Creds: c.Creds, NKey: c.NKey}, nil
+	return bus.Config{URL: c.URL, Token: c.Token, Creds: c.Creds, NKey: c.NKey, InboxPrefix: c.Inbox}, nil
 }

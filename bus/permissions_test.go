@@ -1,0 +1,319 @@
+package bus_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/nats-io/nats-server/v2/server"
+	"github.com/nats-io/nats.go"
+
+	forge "github.com/pfl-forge/pfl-forge"
+	"github.com/pfl-forge/pfl-forge/bus"
+)
+
+// guardedServer runs a server with the permissions that docs/guide-systems.md gives.
+func guardedServer(t *testing.T) *server.Server {
+	t.Helper()
+	page, err := os.ReadFile("../docs/guide-systems.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	conf := regexp.MustCompile("(?ms)^```conf\n(.*?)^```$").FindSubmatch(page)
+	if conf == nil {
+		t.Fatal("the page gives no permissions")
+	}
+	path := filepath.Join(t.TempDir(), "nats.conf")
+	if err := os.WriteFile(path, conf[1], 0o600); err != nil {
+		t.Fatal(err)
+	}
+	opts, err := server.ProcessConfigFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	opts.Host, opts.Port, opts.JetStream, opts.StoreDir, opts.NoLog, opts.NoSigs = "127.0.0.1", server.RANDOM_PORT, true, t.TempDir(), true, true
+	s, err := server.NewServer(opts)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.Start()
+	t.Cleanup(func() { s.Shutdown(); s.WaitForShutdown() })
+	if !s.ReadyForConnections(10 * time.Second) {
+		t.Fatal("the server is not ready")
+	}
+	return s
+}
+
+// as is a connection of a user, which tells what it is refused.
+func as(t *testing.T, s *server.Server, user string) (nc *nats.Conn, refused chan error) {
+	t.Helper()
+	refused = make(chan error, 100)
+	nc, err := nats.Connect(s.ClientURL(), nats.UserInfo(user, strings.ToUpper(user)), nats.CustomInboxPrefix("_INBOX_"+user),
+		nats.ErrorHandler(func(_ *nats.Conn, _ *nats.Subscription, err error) { refused <- err }))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(nc.Close)
+	return nc, refused
+}
+
+// connectAs is a bus of a user.
+func connectAs(ctx context.Context, t *testing.T, s *server.Server, user, password string) *bus.Bus {
+	t.Helper()
+	b, err := bus.Connect(ctx, bus.Config{
+		URL: strings.Replace(s.ClientURL(), "://", "://"+user+":"+password+"@", 1), Replicas: 1, InboxPrefix: "_INBOX_" + user,
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(b.Close)
+	return b
+}
+
+// decider is a runner that journals submissions and says yes to everything.
+func decider(ctx context.Context, t *testing.T, b *bus.Bus) <-chan forge.Event {
+	t.Helper()
+	if err := b.Ensure(ctx); err != nil {
+		t.Fatal(err)
+	}
+	seen := make(chan forge.Event, 100)
+	serve(t, b, func(ctx context.Context, d *bus.Delivery) error {
+		if d.Event.Submit != nil {
+			in := d.Event.Submit.Intent
+			_, err := b.Append(ctx, d.Event.To, 0, forge.Record{Events: []forge.Event{d.Event}, Summary: forge.Summary{
+				Key: d.Event.To, Title: in.Title, Status: forge.StatusProposed, Source: in.Source, Run: 1,
+			}})
+			if err != nil && !errors.Is(err, bus.ErrConflict) {
+				return err
+			}
+		}
+		d.Respond(forge.Ruling{EventID: d.Event.ID, Decision: forge.Applied, Intent: d.Event.To.Intent})
+		seen <- d.Event
+		return nil
+	})
+	tellChanges(t, b)
+	ending, cancel := context.WithCancel(context.Background())
+	var running sync.WaitGroup
+	running.Go(func() {
+		err := b.Serve(ending, bus.ServeConfig{View: func(context.Context, forge.Key) (forge.View, error) { return forge.View{}, nil }})
+		if err != nil {
+			t.Error(err)
+		}
+	})
+	t.Cleanup(func() { cancel(); running.Wait() })
+	return seen
+}
+
+const finding = `{"title": "t", "body": "b", "origin": {"event_id": "1"}}`
+
+func TestPublisherMayOnlySubmit(t *testing.T) {
+	ctx := within(t)
+	s := guardedServer(t)
+	seen := decider(ctx, t, connectAs(ctx, t, s, "runner", "RUNNER"))
+	nc, refused := as(t, s, "scanner")
+	if _, err := nc.RequestWithContext(ctx, "forge.intent.shop.from.scanner.submit", []byte(finding)); err != nil {
+		t.Fatal(err)
+	}
+	if ev := receive(ctx, t, seen); ev.Submit == nil || ev.Submit.Intent.Source != forge.SourceSystem || ev.Submit.Intent.Origin.System != "scanner" {
+		t.Errorf("got %+v", ev)
+	}
+	poll(ctx, t, func() bool {
+		_, err := nc.Request("forge.api.shop.from.scanner.submit", []byte(finding), time.Second)
+		return err == nil
+	})
+	if len(refused) > 0 {
+		t.Error(<-refused)
+	}
+	for _, subject := range []string{
+		"forge.intent.shop.submit", "forge.intent.bank.from.scanner.submit", "forge.intent.shop.from.ci.submit", "forge.intent.shop.by.ada.approve",
+		"forge.intent.shop.by.scanner.submit", "forge.api.shop.submit", "forge.api.shop.list", "forge.api.shop.show", "forge.event.shop.a.done",
+		"forge.journal.shop.a", "forge.lane.shop", "forge.command.analyze.any.shop.a.-.1.1", "forge.wake.shop.a", "forge.timer.shop.a.x",
+		"forge.result.analyze.shop.a", "forge.control.shop.a", "$SRV.PING", "$JS.API.INFO", "$JS.API.STREAM.MSG.GET.FORGE_INTENTS",
+		"$JS.API.STREAM.DELETE.FORGE_JOURNAL", "$JS.API.CONSUMER.CREATE.FORGE_EVENTS.scanner.forge.event.shop.>",
+	} {
+		deniedPublish(ctx, t, nc, refused, subject)
+	}
+	for _, subject := range []string{"forge.event.shop.>", "forge.intent.>", "_INBOX.>", "_INBOX_ada.>", "forge.progress.shop.*", ">"} {
+		deniedSubscribe(ctx, t, nc, refused, subject)
+	}
+}
+
+// A sender that wants to be answered on a subject of somebody else is not.
+func TestAnswersGoToInboxes(t *testing.T) {
+	ctx := within(t)
+	s := guardedServer(t)
+	b := connectAs(ctx, t, s, "runner", "RUNNER")
+	seen := decider(ctx, t, b)
+	nc, _ := as(t, s, "scanner")
+	spy, _ := as(t, s, "runner")
+	sub, err := spy.SubscribeSync("forge.wake.>")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := spy.Flush(); err != nil {
+		t.Fatal(err)
+	}
+	poll(ctx, t, func() bool { // until the endpoint is there
+		_, err := nc.Request("forge.api.shop.from.scanner.submit", []byte(finding), time.Second)
+		return err == nil
+	})
+	receive(ctx, t, seen)
+	if err := nc.PublishRequest("forge.api.shop.from.scanner.submit", "forge.wake.shop.a", []byte(finding)); err != nil {
+		t.Fatal(err)
+	}
+	m := nats.NewMsg("forge.intent.shop.from.scanner.submit")
+	m.Header.Set("Forge-Reply", "forge.wake.shop.a")
+	m.Data = []byte(`{"title": "t", "body": "b", "origin": {"event_id": "2"}}`)
+	if _, err := nc.RequestMsgWithContext(ctx, m); err != nil {
+		t.Fatal(err)
+	}
+	receive(ctx, t, seen)
+	if _, err := nc.Request("forge.api.shop.from.scanner.submit", []byte(finding), 5*time.Second); err != nil { // after the others
+		t.Fatal(err)
+	}
+	if err := spy.Flush(); err != nil {
+		t.Fatal(err)
+	}
+	if n, _, _ := sub.Pending(); n > 0 {
+		t.Error("a runner published where a sender wanted it to")
+	}
+}
+
+func TestFollowerMayOnlyFollow(t *testing.T) {
+	ctx := within(t)
+	s := guardedServer(t)
+	b := connectAs(ctx, t, s, "runner", "RUNNER")
+	decider(ctx, t, b)
+	if err := b.AddFollower(ctx, bus.FollowerConfig{Name: "tracker"}); err != nil {
+		t.Fatal(err)
+	}
+	if err := b.Send(ctx, submit(key)); err != nil {
+		t.Fatal(err)
+	}
+	nc, refused := as(t, s, "tracker")
+	m, err := nc.Request("$JS.API.CONSUMER.MSG.NEXT.FORGE_EVENTS.tracker", []byte(`{"batch": 1, "expires": 10000000000}`), 10*time.Second)
+	if err != nil || m.Subject == "" || !strings.Contains(string(m.Data), "io.pfl-forge.intent.submitted.v1") {
+		t.Fatalf("got %+v, %v", m, err)
+	}
+	if err := m.Respond([]byte("+ACK")); err != nil {
+		t.Fatal(err)
+	}
+	poll(ctx, t, func() bool {
+		behind, err := b.Behind(ctx, "tracker")
+		return err == nil && behind == 0
+	})
+	if len(refused) > 0 {
+		t.Error(<-refused)
+	}
+	for _, subject := range []string{
+		"forge.event.shop.a.done", "forge.intent.shop.submit", "forge.intent.shop.by.tracker.approve", "forge.api.shop.list",
+		"$JS.API.CONSUMER.MSG.NEXT.FORGE_EVENTS.notify-chat", "$JS.ACK.FORGE_EVENTS.notify-chat.1.1.1.1.1", "$JS.API.CONSUMER.DELETE.FORGE_EVENTS.tracker",
+		"$JS.API.CONSUMER.CREATE.FORGE_EVENTS.tracker", "$JS.API.STREAM.MSG.GET.FORGE_EVENTS", "$JS.API.CONSUMER.MSG.NEXT.FORGE_JOURNAL.tracker",
+	} {
+		deniedPublish(ctx, t, nc, refused, subject)
+	}
+	for _, subject := range []string{"forge.event.>", "_INBOX_ada.>"} {
+		deniedSubscribe(ctx, t, nc, refused, subject)
+	}
+}
+
+// A person is who their account says, and sees what the command line shows.
+func TestPersonSpeaksForThemselves(t *testing.T) {
+	ctx := within(t)
+	s := guardedServer(t)
+	runner := connectAs(ctx, t, s, "runner", "RUNNER")
+	seen := decider(ctx, t, runner)
+	b := connectAs(ctx, t, s, "ada", "ADA")
+	ev := submit(key)
+	ev.Actor = "ada"
+	if r, err := b.Ask(ctx, ev); err != nil || r.Decision != forge.Applied {
+		t.Fatal(r, err)
+	}
+	if ev := receive(ctx, t, seen); ev.Actor != "ada" || ev.Submit.Intent.Source != forge.SourceHuman {
+		t.Errorf("got %+v", ev)
+	}
+	if r, err := b.Ask(ctx, forge.Event{ID: "a", To: key, Actor: "ada", Approve: &forge.Approve{}}); err != nil || r.Decision != forge.Applied {
+		t.Fatal(r, err)
+	}
+	if all, err := b.Summaries(ctx, "shop"); err != nil || len(all) != 1 {
+		t.Errorf("status: %v, %v", all, err)
+	}
+	if _, _, err := b.Load(ctx, key); err != nil {
+		t.Errorf("show: %v", err)
+	}
+	if _, err := b.Dead(ctx); err != nil {
+		t.Errorf("doctor: %v", err)
+	}
+	if _, err := b.Idle(ctx); err != nil {
+		t.Errorf("run: %v", err)
+	}
+	enough := errors.New("enough")
+	if err := b.Follow(ctx, "shop", 0, bus.Follower{Record: func(forge.Key, uint64, forge.Record) error { return enough }}); !errors.Is(err, enough) {
+		t.Errorf("run: %v", err)
+	}
+
+	nc, refused := as(t, s, "ada")
+	for _, subject := range []string{
+		"forge.intent.shop.by.bob.approve", "forge.intent.bank.by.ada.approve", "forge.intent.shop.submit", "forge.intent.shop.from.ci.submit",
+		"forge.journal.shop.fix-login", "forge.lane.shop", "forge.event.shop.a.done", "forge.api.bank.list", "forge.control.shop.a",
+		"$JS.API.STREAM.DELETE.FORGE_JOURNAL", "$JS.API.STREAM.PURGE.FORGE_JOURNAL", "$JS.API.STREAM.UPDATE.FORGE_JOURNAL",
+		"$JS.API.CONSUMER.DELETE.FORGE_INTENTS.runner", "$SRV.PING",
+	} {
+		deniedPublish(ctx, t, nc, refused, subject)
+	}
+	for _, subject := range []string{"forge.intent.>", "_INBOX_scanner.>", "_INBOX.>", "forge.progress.bank.*"} {
+		deniedSubscribe(ctx, t, nc, refused, subject)
+	}
+	bob := ev
+	bob.Actor, bob.ID = "bob", "b"
+	short, cancel := context.WithTimeout(ctx, 300*time.Millisecond)
+	defer cancel()
+	if err := b.Send(short, bob); err == nil {
+		t.Error("she could speak for somebody else")
+	}
+	if len(seen) > 1 {
+		t.Errorf("%d more events came", len(seen)-1)
+	}
+}
+
+func deniedPublish(ctx context.Context, t *testing.T, nc *nats.Conn, refused chan error, subject string) {
+	t.Helper()
+	if err := nc.Publish(subject, nil); err != nil {
+		t.Fatal(err)
+	}
+	denied(ctx, t, nc, refused, fmt.Sprintf("Publish to %q", subject), subject)
+}
+
+func deniedSubscribe(ctx context.Context, t *testing.T, nc *nats.Conn, refused chan error, subject string) {
+	t.Helper()
+	sub, err := nc.SubscribeSync(subject)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = sub.Unsubscribe() }()
+	denied(ctx, t, nc, refused, fmt.Sprintf("Subscription to %q", subject), subject)
+}
+
+func denied(ctx context.Context, t *testing.T, nc *nats.Conn, refused chan error, want, subject string) {
+	t.Helper()
+	if err := nc.FlushWithContext(ctx); err != nil {
+		t.Fatal(err)
+	}
+	select {
+	case err := <-refused:
+		if !strings.Contains(strings.ToLower(err.Error()), strings.ToLower(want)) {
+			t.Errorf("%s: %v", subject, err)
+		}
+	case <-ctx.Done():
+		t.Errorf("%s is allowed", subject)
+	case <-time.After(2 * time.Second):
+		t.Errorf("%s is allowed", subject)
+	}
+}
