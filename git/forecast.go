@@ -32,7 +32,10 @@ func (s *Store) Forecast(ctx context.Context, base, head OID, tasks []TaskHead) 
 		return nil, err
 	}
 	defer func() { _ = os.RemoveAll(scratch) }()
-	f := forecast{replay: replay{store: s, scratch: scratch, fresh: filepath.Join(scratch, "new")}, line: map[OID]OID{}}
+	f := forecast{
+		replay: replay{store: s, scratch: scratch, fresh: filepath.Join(scratch, "new")},
+		line:   map[OID]OID{}, trees: map[OID]map[string]treeEntry{},
+	}
 	if err := os.Mkdir(f.fresh, 0o700); err != nil {
 		return nil, err
 	}
@@ -69,6 +72,7 @@ type forecast struct {
 	base, head commitData
 	line       map[OID]OID // commits of the base branch, and their trees, as far as they were looked at
 	oldest     commitData  // of them
+	trees      map[OID]map[string]treeEntry
 }
 
 // with returns the files in which the change does not merge with another head.
@@ -124,12 +128,20 @@ func (f *forecast) fork(c commitData) (OID, bool, error) {
 
 // conflicts merges two commits, by their trees if it is known where they fork.
 func (f *forecast) conflicts(ctx context.Context, from OID, known bool, ours, theirs commitData) ([]string, error) {
-	var err error
-	if known {
-		_, err = f.mergeTrees(ctx, from, ours.tree, theirs.tree)
-	} else {
-		_, err = f.mergeCommits(ctx, ours.oid, theirs.oid)
+	if !known {
+		_, err := f.mergeCommits(ctx, ours.oid, theirs.oid)
+		return inConflict(err)
 	}
+	_, ok, err := treeMerger{objects: f.objects, seen: f.trees}.merge(from, ours.tree, theirs.tree)
+	if err != nil || ok {
+		return nil, err
+	}
+	_, err = f.mergeByGit(ctx, from, ours.tree, theirs.tree)
+	return inConflict(err)
+}
+
+// inConflict turns a conflict into the files of it.
+func inConflict(err error) ([]string, error) {
 	if c, ok := errors.AsType[*ConflictError](err); ok {
 		return c.Files, nil
 	}

@@ -23,7 +23,8 @@ func (e treeEntry) isTree() bool { return strings.TrimLeft(e.mode, "0") == "4000
 // that the other side added to a renamed directory, make an entry that is gone or differs on both sides.
 type treeMerger struct {
 	objects *objectReader
-	to      string // the object directory for new trees
+	to      string                       // the object directory for new trees; empty: only whether they merge is of interest
+	seen    map[OID]map[string]treeEntry // trees that were read, if they are wanted again
 }
 
 // merge returns the merged tree, or false when git must do it.
@@ -36,13 +37,10 @@ func (m treeMerger) merge(base, ours, theirs OID) (OID, bool, error) {
 	}
 	var sides [3]map[string]treeEntry
 	for i, o := range []OID{base, ours, theirs} {
-		raw, err := m.objects.read(o, "tree", maxTree)
-		if err != nil {
-			return "", false, err
-		}
 		var ok bool
-		if sides[i], ok = parseTree(raw); !ok {
-			return "", false, nil
+		var err error
+		if sides[i], ok, err = m.read(o); err != nil || !ok {
+			return "", false, err
 		}
 	}
 	merged := make(map[string]treeEntry)
@@ -58,8 +56,26 @@ func (m treeMerger) merge(base, ours, theirs OID) (OID, bool, error) {
 			merged[name] = e
 		}
 	}
+	if m.to == "" {
+		return base, true, nil
+	}
 	o, err := writeObject(m.to, "tree", encodeTree(merged), false)
 	return o, err == nil, err
+}
+
+func (m treeMerger) read(o OID) (map[string]treeEntry, bool, error) {
+	if tree, ok := m.seen[o]; ok {
+		return tree, true, nil
+	}
+	raw, err := m.objects.read(o, "tree", maxTree)
+	if err != nil {
+		return nil, false, err
+	}
+	tree, ok := parseTree(raw)
+	if ok && m.seen != nil {
+		m.seen[o] = tree
+	}
+	return tree, ok, nil
 }
 
 func (m treeMerger) entry(base, ours, theirs treeEntry) (treeEntry, bool, error) {
