@@ -152,6 +152,9 @@ var wishes = map[string]reflect.Type{
 func protoSchema(typ reflect.Type) doc {
 	properties := doc{}
 	for f := range typ.Fields() {
+		if f.Name == "Number" {
+			continue // the lane's
+		}
 		words := strings.Split(strings.ToLower(wordEnd.ReplaceAllString(f.Name, "${1}_$2")), "_")
 		for i := range words[1:] {
 			words[i+1] = strings.ToUpper(words[i+1][:1]) + words[i+1][1:]

@@ -247,6 +247,8 @@ func TestGarbage(t *testing.T) {
 		{"forge.intent.shop.by.ada.submit", `{"id": "x", "to": {"intent": "b"}, "submit": {"intent": {"id": "a"}}}`, `submits intent "a"`},
 		{"forge.intent.SHOP.by.ada.cancel", `{"id": "x", "to": {"intent": "a"}, "cancel": {}}`, "only a-z"},
 		{"forge.intent.shop.by.ada.submit", `{"id": "x", "actor": "bob", "submit": {"intent": {"id": "a"}}}`, `from "bob"`},
+		{"forge.intent.shop.by.ada.pause", `{"id": "x", "to": {"intent": "a"}, "pause": {"number": 7}}`, "pause.number: is not for a sender"},
+		{"forge.intent.shop.by.ada.submit", `{"id": "x", "submit": {"vouched": true, "intent": {"id": "a", "depth": 1}}}`, "vouched: is not for a sender to say; leave it out"},
 		{"forge.intent.shop.by.ada.submit", `{"id": "x", "submit": {"intent": {"id": "a", "parent": "b"}}}`, "parent: is not for a sender"},
 		{"forge.intent.shop.by.ada.submit", `{"id": "x", "submit": {"intent": {"id": "a", "source": "SOURCE_REFLECTION"}}}`, "source: is not for a sender"},
 		{"forge.intent.shop.by.a=zz.submit", `{"id": "x", "submit": {"intent": {"id": "a"}}}`, "an escape that is none"},

@@ -109,10 +109,13 @@ func readWish(m jetstream.Msg, from sender) (forge.Event, error) {
 	if ev.To.Project != from.project {
 		return ev, garbage("Event", "it was sent to project %q, but is for %q", from.project, ev.To.Project)
 	}
-	if ev.Submit != nil {
+	switch {
+	case ev.Submit != nil:
 		if err := checkWished(&ev); err != nil {
 			return ev, err
 		}
+	case ev.Pause != nil && ev.Pause.Number != 0 || ev.Resume != nil && ev.Resume.Number != 0:
+		return ev, wrong(from.verb+".number", "is not for a sender to say; leave it out")
 	}
 	if _, err := wishSubject(ev.To, from.name, from.verb); err != nil {
 		return ev, garbage("Event", "%w", err)

@@ -125,6 +125,8 @@ func TestSubmissionErrors(t *testing.T) {
 		{`{` + ok + `} {}`, `has something after its end`},
 		{`{"title": `, `is not JSON`},
 		{`{"submit": {"intent": {"title": "t", "body": "b", "parent": "p", "status": "STATUS_APPROVED", "origin": {"system": "s"}}}}`, `parent: is not for a sender to say; leave it out; status: is not for a sender`},
+		{`{"submit": {"vouched": true, "intent": {"title": "t"}}}`, `submit.vouched: is not for a sender to say`},
+		{`{"submit": {"intent": {"title": "t", "depth": 3, "generation": 1}}}`, `depth: is not for a sender to say; leave it out; generation: is not`},
 		{`{"submit": {"intent": {"title": "t", "source": "SOURCE_HUMAN"}}}`, `source: is "human"`},
 		{`{"to": {"project": "bank"}, "submit": {"intent": {"project": "shop"}}}`, `to.project: is "bank", but it submits to "shop"`},
 		{`{"to": {"intent": "a"}, "approve": {}}`, `it was sent as "submit", but holds "approve"`},
