@@ -149,6 +149,14 @@ func (p *person) save(s *sheet) bool {
 	if !there || !strings.Contains(text, "\nrevision: ") {
 		return false // the person looks at it just when it is written
 	}
+	switch p.rng.IntN(4) {
+	case 0: // an editor has shown this for a while
+		if s.buffer != "" {
+			text = s.buffer
+		}
+	case 1:
+		s.buffer = text
+	}
 	h := hands[p.rng.IntN(len(hands))]
 	mark := p.mark()
 	text, n := h.change(text, mark)

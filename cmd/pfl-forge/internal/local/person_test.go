@@ -98,8 +98,9 @@ func (e *edit) String() string {
 // sheet is a file that the person edits, one save at a time.
 type sheet struct {
 	rel     string
-	edit    *edit // nil: the person may edit it
-	mending bool  // the person removed it, and waits for it to come back
+	edit    *edit  // nil: the person may edit it
+	mending bool   // the person removed it, and waits for it to come back
+	buffer  string // an older version, open in an editor
 }
 
 // person edits the files of a run by hand, at random.
@@ -291,6 +292,17 @@ func (p *person) act() bool {
 		if !p.scribble() {
 			return false
 		}
+	case 3:
+		if len(p.scribbled) > 0 {
+			return false
+		}
+		folder := p.path([]string{"work", "reviews", "knowledge"}[p.rng.IntN(3)])
+		if err := os.Rename(folder, filepath.Join(p.t.TempDir(), "away")); errors.Is(err, fs.ErrNotExist) {
+			return false
+		} else if err != nil {
+			p.t.Fatal(err)
+		}
+		p.removed++
 	default:
 		if !p.save(s) {
 			return false
