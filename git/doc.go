@@ -28,6 +28,9 @@
 // is on the disk, and at the origin if there is one, before the name is returned. It is new and has one possible value, so it is
 // written as a file where git keeps refs as files. DeleteRefs lets go of an intent's.
 //
+// What a task under way comes to now is refs/forge/_heads/<task>, which is pushed together with that: Forecast compares
+// changes that have not landed with each other.
+//
 // # How the base branch moves
 //
 // Only by Integrate: fast-forward, from exactly the expected commit to exactly the reviewed one. Towards an origin it is a

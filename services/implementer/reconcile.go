@@ -54,13 +54,22 @@ func (i *Implementer) reconcile(ctx context.Context, r *repository.Repository) e
 		return err
 	}
 	all = slices.DeleteFunc(all, func(l git.Landing) bool { return open[forge.TaskID(l.Task)] })
+	i.forgetHeads(ctx, r, heads, open)
+	return r.Store.Forget(ctx, all)
+}
+
+// forgetHeads forgets the heads of tasks that are not open. One that stays does no harm
+// but to be looked at.
+func (i *Implementer) forgetHeads(ctx context.Context, r *repository.Repository, heads []git.TaskHead, open map[forge.TaskID]bool) {
 	var over []git.Name
 	for _, h := range heads {
 		if !open[forge.TaskID(h.Task)] {
 			over = append(over, h.Task)
 		}
 	}
-	return r.Store.Forget(ctx, all, over...)
+	if err := r.Store.Forget(ctx, nil, over...); err != nil && ctx.Err() == nil {
+		i.log.Warn("cannot forget the heads of tasks that ended", "project", r.Project, "error", err)
+	}
 }
 
 // report publishes the landings that are on the base branch. The lane ignores what
