@@ -14,19 +14,19 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
 
+	"github.com/pfl-forge/pfl-forge"
 	"github.com/pfl-forge/pfl-forge/agent"
 	"github.com/pfl-forge/pfl-forge/agent/cli"
 	"github.com/pfl-forge/pfl-forge/config"
-
-	"github.com/pfl-forge/pfl-forge"
 )
 
 const (
 	keyVariable   = "ANTHROPIC_API_KEY"
-	tokenVariable = "ANTHROPIC_AUTH_TOKEN"
+	tokenVariable = "ANTHROPIC_AUTH_TOKEN" //nolint:gosec // a name
 	baseVariable  = "ANTHROPIC_BASE_URL"
 	defaultBase   = "https://api.anthropic.com"
 	defaultModel  = "claude-sonnet-4-5" // opencode has none where it knows no list of models
@@ -68,6 +68,7 @@ func command(t *cli.Turn) (cli.Invocation, error) {
 	return cli.Invocation{
 		Args: args, Dir: work, Stdin: []byte(t.Call.Prompt),
 		Env: []string{
+			baseVariable + "=" + defaultBase,
 			"OPENCODE_DB=" + database(t),
 			"SHELL=/bin/bash",
 			"BASH_ENV=" + filepath.Join(t.Home, "enter.sh"),
@@ -119,8 +120,14 @@ func prepare(t *cli.Turn, work string) error {
 		}
 	}
 	git := filepath.Join(work, ".git") // broken: it looks no further for a repository to keep its files in
-	if entries, err := os.ReadDir(work); err != nil || len(entries) > 1 || len(entries) == 1 && entries[0].Name() != ".git" {
-		return fmt.Errorf("%s must be empty, and is not; %w", work, err)
+	entries, err := os.ReadDir(work)
+	if err != nil {
+		return err
+	}
+	for _, e := range entries {
+		if e.Name() != ".git" {
+			return fmt.Errorf("%s must be empty, and there is %s", work, e.Name())
+		}
 	}
 	system := fmt.Sprintf("%s\n\nThe repository is in %s. Give absolute paths. Commands start there.\n", t.Call.System, t.Call.Dir)
 	data, err := json.Marshal(settings(t, filepath.Join(t.Home, "system.md")))
@@ -147,10 +154,6 @@ func prepare(t *cli.Turn, work string) error {
 type object = map[string]any
 
 func settings(t *cli.Turn, system string) object {
-	base := t.Get(baseVariable)
-	if base == "" {
-		base = defaultBase
-	}
 	key := keyVariable
 	if t.Get(key) == "" {
 		key = tokenVariable
@@ -160,7 +163,7 @@ func settings(t *cli.Turn, system string) object {
 		"enabled_providers": []string{"forge"},
 		"provider": object{"forge": object{
 			"npm": "@ai-sdk/anthropic", "name": "forge",
-			"options": object{"baseURL": strings.TrimRight(base, "/") + "/v1", "apiKey": "{env:" + key + "}"},
+			"options": object{"baseURL": "{env:" + baseVariable + "}/v1", "apiKey": "{env:" + key + "}"},
 			"models":  object{model(t): object{"limit": object{"context": 200_000, "output": 32_000}}},
 		}},
 		"instructions": append([]string{system}, conventions(t.Call.Dir)...),
@@ -171,13 +174,24 @@ func settings(t *cli.Turn, system string) object {
 
 // permission says which tools there are. What they may reach is for our sandbox to say.
 func permission(call *agent.Call) object {
+	search := "deny"
+	if Searches() {
+		search = "allow"
+	}
 	if call.ReadOnly {
 		return object{
-			"*": "deny", "read": "allow", "glob": "allow", "grep": "allow", "list": "allow",
+			"*": "deny", "read": "allow", "list": "allow", "glob": search, "grep": search,
 			"external_directory": object{"*": "deny", filepath.Join(call.Dir, "*"): "allow"},
 		}
 	}
-	return object{"*": "allow", "task": "deny", "skill": "deny", "webfetch": "deny", "websearch": "deny"}
+	return object{"*": "allow", "glob": search, "grep": search, "task": "deny", "skill": "deny", "webfetch": "deny", "websearch": "deny"}
+}
+
+// Searches reports whether ripgrep is there, without which opencode finds no files: it
+// would download one for each call.
+func Searches() bool {
+	_, err := exec.LookPath("rg")
+	return err == nil
 }
 
 // conventions returns the file of the checkout that says how to work there, if there is one.

@@ -3,6 +3,8 @@ import { Database } from "bun:sqlite"
 import { writeSync } from "node:fs"
 
 export default async () => {
+  if (globalThis.forge) return {} // it loads us more than once
+  globalThis.forge = true
   let untold = 0 // answers of the model
 
   // What a pipe does not take at once would be lost when it exits.
@@ -19,11 +21,15 @@ export default async () => {
     return true
   }
 
-  // It asks a model again without end when that refuses, and says nothing of it.
+  // It asks a model again without end when that refuses, and says nothing of it. Nothing
+  // but the model is asked: it would download programs, for example.
+  const model = process.env.ANTHROPIC_BASE_URL
   const fetch = globalThis.fetch
   const refused = (status, message, after) =>
     process.stdout.write(JSON.stringify({ type: "refused", status, message, after }) + "\n")
   globalThis.fetch = Object.assign(async (...request) => {
+    const url = String(request[0]?.url ?? request[0])
+    if (!url.startsWith(model)) throw new Error(`pfl-forge lets opencode ask nobody but its model: ${url}`)
     // What an answer cost is told before the next one is asked for, if it is told at all.
     for (let i = 0; untold > 0 && i < 100; i++) await Bun.sleep(5)
     untold = 0

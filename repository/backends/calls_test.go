@@ -28,7 +28,10 @@ func TestCalls(t *testing.T) {
 	}{
 		{"codex", "OPENAI_API_KEY", "OPENAI_BASE_URL", "/v1", "gpt-5-codex", agenttest.Use("exec_command", map[string]string{"cmd": spy})},
 		{"gemini", "GEMINI_API_KEY", "GOOGLE_GEMINI_BASE_URL", "", "gemini-2.5-pro", agenttest.Use("run_shell_command", map[string]string{"command": spy})},
-		{"opencode", "ANTHROPIC_API_KEY", "ANTHROPIC_BASE_URL", "", "claude-sonnet-4-5", agenttest.Use("bash", map[string]string{"command": spy, "description": "x"})},
+		{
+			"opencode", "ANTHROPIC_API_KEY", "ANTHROPIC_BASE_URL", "", "claude-sonnet-4-5",
+			agenttest.Use("bash", map[string]string{"command": spy, "description": "x"}),
+		},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			model := agenttest.NewServer(t)

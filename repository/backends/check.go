@@ -68,5 +68,8 @@ func check(ctx context.Context, name string, c config.AgentConfig, dir string) C
 	if err == nil && len(login) > 0 && !slices.ContainsFunc(login, isSet) {
 		out.Problem = agent.Fail(forge.FailAuth, "no login: set %s where pfl-forge runs", strings.Join(login, " or "))
 	}
+	if out.Problem == nil && name == config.AgentOpencode && !opencode.Searches() {
+		out.Problem = agent.Fail(forge.FailMissingCLI, "it searches files with ripgrep, and there is no rg in PATH; it can read, and run commands")
+	}
 	return out
 }

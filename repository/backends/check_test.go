@@ -21,10 +21,12 @@ func TestCheckAll(t *testing.T) {
 	}
 	program("codex", "codex-cli 0.199.0")
 	program("gemini", "0.1.0")
+	program("opencode", "1.18.33")
 	program("ours", "x")
-	t.Setenv("PATH", bin+":/usr/bin:/bin")
+	t.Setenv("PATH", bin)
 	t.Setenv("OPENAI_API_KEY", "")
-	p, err := config.Parse([]byte("agent: codex\nroles: {review: gemini}\nfallback: [ours, gone]\n" +
+	t.Setenv("ANTHROPIC_API_KEY", "x")
+	p, err := config.Parse([]byte("agent: codex\nroles: {review: gemini}\nfallback: [opencode, ours, gone]\n" +
 		"agents: {ours: {command: [ours]}, gone: {command: [no-such]}}\n"))
 	if err != nil {
 		t.Fatal(err)
@@ -36,6 +38,7 @@ func TestCheckAll(t *testing.T) {
 	}{
 		{"codex", "0.199.0", forge.FailAuth, "no login: set OPENAI_API_KEY"},
 		{"gemini", "0.1.0", forge.FailCLITooOld, "gemini 0.1.0 is older than 0.61.0; run npm install -g @google/gemini-cli"},
+		{"opencode", "1.18.33", forge.FailMissingCLI, "there is no rg in PATH"},
 		{"ours", "", "", ""},
 		{"gone", "", forge.FailMissingCLI, "no-such"},
 	}

@@ -13,41 +13,17 @@ import (
 	"github.com/pfl-forge/pfl-forge/agent/agenttest"
 )
 
-// converse has a first call that reads the greeting, and a script for a second one.
-func converse(t *testing.T, b *Backend) *bench {
-	t.Helper()
-	x := start(t, b, agent.RoleReview, b.Answer(approval), b.Answer(approval))
-	x.mustRun()
-	x.call.Session.Resume, x.call.Prompt = true, "Go on, SECOND-PROMPT."
-	return x
-}
-
-func (x *bench) mustGoOn() {
-	x.Helper()
-	out := x.mustRun()
-	for _, s := range []string{"FIRST-PROMPT", "SECOND-PROMPT"} {
-		if !strings.Contains(string(x.last().Body), s) {
-			x.Errorf("the resumed session lacks %s", s)
-		}
-	}
-	if out.Session != x.call.Session.ID {
-		x.Errorf("session %s went on as %s", x.call.Session.ID, out.Session)
-	}
-}
-
-func moves(t *testing.T, b *Backend) {
-	x := converse(t, b)
+// goesOn has a session whose call is killed while the model thinks; it goes on in a
+// moved checkout, and then on another replica, with just the session's files.
+func goesOn(t *testing.T, b *Backend) {
+	x := kills(t, b)
 	moved := filepath.Join(t.TempDir(), "elsewhere")
 	if err := os.Rename(x.call.Dir, moved); err != nil {
 		t.Fatal(err)
 	}
 	x.call.Dir = moved
-	x.mustGoOn()
-}
+	x.mustGoOn("SECOND-PROMPT", "FIRST-RESULT", "FIRST-PROMPT")
 
-// travels goes on with just the session's files, in another checkout.
-func travels(t *testing.T, b *Backend) {
-	x := converse(t, b)
 	s, ok := x.agent.(agent.Sessions)
 	if !ok {
 		t.Fatalf("%T does not say what its sessions' files are", x.agent)
@@ -65,16 +41,17 @@ func travels(t *testing.T, b *Backend) {
 		Write(t, filepath.Join(state, f), string(data))
 	}
 	x.call.StateDir, x.call.Dir = state, checkout(t)
-	x.mustGoOn()
+	x.mustGoOn("THIRD-PROMPT", "SECOND-PROMPT", "FIRST-RESULT", "FIRST-PROMPT")
 }
 
-// survives goes on with a session whose call was killed while the model thought.
-func survives(t *testing.T, b *Backend) {
+// kills cancels a call that ran a command and then waits for the model.
+func kills(t *testing.T, b *Backend) *bench {
+	t.Helper()
 	hangs := make(chan struct{})
 	x := script(t, b, agent.RoleImplement, func(r agenttest.Request) agenttest.Reply {
 		switch r.N {
 		case 0:
-			return b.Shell("printf 'FIRST-%s' RESULT")(r) // the text is nowhere but in the result
+			return b.Shell(daemon + "; printf 'FIRST-%s' RESULT")(r) // the text is nowhere but in the result
 		case 1:
 			close(hangs)
 			return agenttest.Reply{Fault: agenttest.HangStart}
@@ -84,21 +61,36 @@ func survives(t *testing.T, b *Backend) {
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
 	go func() {
-		<-hangs
-		x.mustKeep("FIRST-RESULT")
+		select {
+		case <-hangs:
+			x.mustKeep("FIRST-RESULT")
+		case <-ctx.Done():
+		}
 		cancel()
 	}()
-	first, err := x.agent.Run(ctx, x.call, nil)
+	out, err := x.agent.Run(ctx, x.call, nil)
 	if f := agent.AsFailure(err); f == nil || f.Reason != forge.FailKilled {
 		t.Fatalf("got %v", err)
 	}
-	x.call.Session.Resume, x.call.Prompt = true, "Go on, SECOND-PROMPT."
-	x.mustGoOn()
-	if !strings.Contains(string(x.last().Body), "FIRST-RESULT") {
-		t.Error("what was done before the kill is forgotten")
+	x.mustBeGone()
+	if out.Session != x.call.Session.ID || out.Usage.InputTokens != 100 || out.Usage.OutputTokens > 20 {
+		t.Errorf("session %q, usage of the killed call %+v", out.Session, out.Usage)
 	}
-	if first.Usage.InputTokens != 100 {
-		t.Errorf("usage of the killed call is %+v", first.Usage)
+	return x
+}
+
+// mustGoOn goes on with the session, in which the model is to find what was before.
+func (x *bench) mustGoOn(prompt string, before ...string) {
+	x.Helper()
+	x.call.Session.Resume, x.call.Prompt = true, "Go on, "+prompt+"."
+	out := x.mustRun()
+	for _, s := range append(before, prompt) {
+		if !strings.Contains(string(x.last().Body), s) {
+			x.Errorf("the resumed session lacks %s", s)
+		}
+	}
+	if out.Session != x.call.Session.ID {
+		x.Errorf("session %s went on as %s", x.call.Session.ID, out.Session)
 	}
 }
 

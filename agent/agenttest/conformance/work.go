@@ -123,12 +123,14 @@ func mends(t *testing.T, b *Backend) {
 	})
 }
 
+// implements has a hostile repository, as readsOnly has.
 func implements(t *testing.T, b *Backend) {
 	x := start(t, b, agent.RoleImplement,
 		b.Shell("echo world >> greeting.txt && git commit -q -a -m 'greet the world' && env > env.txt; "+daemon),
 		b.Answer(object{"summary": "greets the world"}),
 		b.Shell("git commit -q --allow-empty -m more"),
 		b.Answer(object{"summary": "says more"}))
+	look := x.trapped()
 	out := x.mustRun()
 	if summary, _, err := agent.ParseImplementation(out.Answer); summary != "greets the world" || err != nil {
 		t.Errorf("summary %q, %v", summary, err)
@@ -151,7 +153,7 @@ func implements(t *testing.T, b *Backend) {
 	if summary, _, err := agent.ParseImplementation(again.Answer); summary != "says more" || err != nil {
 		t.Errorf("summary %q, %v", summary, err)
 	}
-	if again.Session != out.Session || git(t, x.call.Dir, "rev-list", "--count", "HEAD") != "3" {
+	if again.Session != out.Session || git(t, x.call.Dir, "rev-list", "--count", "HEAD") != "4" {
 		t.Errorf("session %s went on as %s", out.Session, again.Session)
 	}
 	for _, s := range []string{"FIRST-PROMPT", "/the reviewer wants more", "SYSTEM-PROMPT"} {
@@ -160,6 +162,7 @@ func implements(t *testing.T, b *Backend) {
 		}
 	}
 	x.mustAddUp(out.Usage.Add(again.Usage))
+	look()
 }
 
 // daemon starts a process that leaves the session and stays.
@@ -177,46 +180,56 @@ func readsOnly(t *testing.T, b *Backend) {
 	if b.Write != nil {
 		steps[1] = b.Write(filepath.Join(x.call.Dir, "planted"))
 	}
+	look := x.trapped()
+	outer := checkout(t)
+	x.call.StateDir = filepath.Join(outer, ".forge") // as it is where a person works
+	before := append(names(t, x.call.Dir), names(t, outer)...)
 	x.mustRun()
+	look()
+	if diff := cmp.Diff(before, append(names(t, x.call.Dir), names(t, outer)...)); diff != "" {
+		t.Errorf("the repositories were changed:\n%s", diff)
+	}
 	if n := len(x.model.Requests("main")); n < len(steps)+1 {
 		t.Errorf("the model was asked %d times", n)
 	}
 	if got := git(t, x.call.Dir, "status", "--porcelain"); got != "" {
 		t.Errorf("the checkout was changed: %s", got)
 	}
-	if _, err := os.Stat(filepath.Join(x.call.Dir, ".git", "planted")); err == nil {
-		t.Error("the repository was changed")
-	}
-	if n := git(t, x.call.Dir, "rev-list", "--count", "HEAD"); n != "1" {
+	if n := git(t, x.call.Dir, "rev-list", "--count", "HEAD"); n != "2" {
 		t.Errorf("there are %s commits", n)
 	}
 }
 
-// hostile is a repository that would redirect the CLI, or run something.
-func hostile(t *testing.T, b *Backend) {
-	for _, role := range []agent.Role{agent.RoleReview, agent.RoleImplement} {
-		t.Run(string(role), func(t *testing.T) {
-			t.Parallel()
-			answer := object{"summary": "done"}
-			if role == agent.RoleReview {
-				answer = approval
-			}
-			x := start(t, b, role, b.Shell("cat greeting.txt"), b.Answer(answer))
-			evil := x.model.Script("evil", agenttest.InOrder(b.Answer(answer)))
-			planted := filepath.Join(t.TempDir(), "planted")
-			b.Trap(t, x.call.Dir, evil, "touch "+planted)
-			git(t, x.call.Dir, "add", "-A", "-f")
-			git(t, x.call.Dir, "-c", "user.name=a", "-c", "user.email=a@example.com", "commit", "-q", "-m", "traps")
-			x.mustRun()
-			if n := len(x.model.Requests("evil")); n != 0 {
-				t.Errorf("the repository redirected %d requests", n)
-			}
-			if _, err := os.Stat(planted); err == nil {
-				t.Error("the repository ran a command")
-			}
-			if n := len(x.model.Requests("main")); n == 0 {
-				t.Error("the model was not asked")
-			}
-		})
+// names lists what is in a repository, beside the checkout.
+func names(t *testing.T, dir string) []string {
+	t.Helper()
+	entries, err := os.ReadDir(filepath.Join(dir, ".git"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var out []string
+	for _, e := range entries {
+		out = append(out, e.Name())
+	}
+	return out
+}
+
+// trapped makes the repository one that would redirect the CLI, or run something, and
+// returns what looks whether it did.
+func (x *bench) trapped() (look func()) {
+	x.Helper()
+	evil := x.model.Script("evil", agenttest.InOrder(x.Answer(approval)))
+	planted := filepath.Join(x.TempDir(), "planted")
+	x.Trap(x, x.call.Dir, evil, "touch "+planted)
+	git(x, x.call.Dir, "add", "-A", "-f")
+	git(x, x.call.Dir, "-c", "user.name=a", "-c", "user.email=a@example.com", "commit", "-q", "-m", "traps")
+	return func() {
+		x.Helper()
+		if n := len(x.model.Requests("evil")); n != 0 {
+			x.Errorf("the repository redirected %d requests", n)
+		}
+		if _, err := os.Stat(planted); err == nil {
+			x.Error("the repository ran a command")
+		}
 	}
 }
