@@ -149,6 +149,9 @@ func (g *schemaMaker) text(of reflect.Type, what string) map[string]any {
 	if what != "" {
 		panic("nobody knows what a " + what + " is")
 	}
+	if g.byHand {
+		return map[string]any{"type": scalars}
+	}
 	return map[string]any{"type": "string"}
 }
 

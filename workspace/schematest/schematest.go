@@ -4,6 +4,7 @@ package schematest
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -12,6 +13,7 @@ import (
 
 	"github.com/santhosh-tekuri/jsonschema/v6"
 
+	"github.com/pfl-forge/pfl-forge/config"
 	"github.com/pfl-forge/pfl-forge/internal/strictyaml"
 	"github.com/pfl-forge/pfl-forge/workspace"
 )
@@ -25,7 +27,7 @@ var patterns = map[string][]string{
 	"history":      {".forge/knowledge/history/*.yaml"},
 	"state":        {".forge/state.yaml"},
 	"problems":     {".forge/problems.json"},
-	"draft":        {".forge/intent-drafts/*.md", ".forge/intent-drafts/imported/*.md"},
+	"draft":        {".forge/intent-drafts/imported/*.md"},
 	"pfl-forge":    {"pfl-forge.yaml"},
 }
 
@@ -33,12 +35,13 @@ var patterns = map[string][]string{
 const maxBytes = 64 << 20
 
 // Check fails the test for every file of a repository's .forge folder, and its
-// pfl-forge.yaml, that does not fit its schema. It returns how many files there
-// were of each kind.
+// pfl-forge.yaml, that the program takes and that does not fit its schema. It
+// returns how many files there were of each kind.
 func Check(t testing.TB, root string) map[string]int {
 	t.Helper()
 	schemas := Compile(t)
 	counts := map[string]int{}
+	wrong := refused(t, root)
 	for kind, globs := range patterns {
 		for _, glob := range globs {
 			names, err := filepath.Glob(filepath.Join(root, filepath.FromSlash(glob)))
@@ -46,9 +49,16 @@ func Check(t testing.TB, root string) map[string]int {
 				t.Fatal(err)
 			}
 			for _, name := range names {
+				rel, err := filepath.Rel(root, name)
+				if err != nil || wrong[filepath.ToSlash(rel)] {
+					continue
+				}
 				data, err := os.ReadFile(name)
 				if err != nil {
 					t.Fatal(err)
+				}
+				if _, err := config.Parse(data); kind == "pfl-forge" && err != nil {
+					continue
 				}
 				counts[kind]++
 				if err := Validate(schemas[kind], frontMatter(name, data)); err != nil {
@@ -58,6 +68,28 @@ func Check(t testing.TB, root string) map[string]int {
 		}
 	}
 	return counts
+}
+
+// refused returns the files that a person wrote and that are not taken, by their
+// paths from the repository's root.
+func refused(t testing.TB, root string) map[string]bool {
+	t.Helper()
+	paths := map[string]bool{}
+	text, err := os.ReadFile(filepath.Join(root, ".forge", "problems.json"))
+	if errors.Is(err, fs.ErrNotExist) {
+		return paths
+	}
+	var list []workspace.Problem
+	if err == nil {
+		err = json.Unmarshal(text, &list)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, p := range list {
+		paths[p.Path] = true
+	}
+	return paths
 }
 
 // Compile returns the schemas by the kind of file, such as intent.
@@ -111,13 +143,14 @@ func frontMatter(name string, data []byte) []byte {
 	if filepath.Ext(name) != ".md" {
 		return data
 	}
-	text, ok := strings.CutPrefix(string(data), "---\n")
-	if !ok {
-		return []byte("{}\n")
+	text := strings.NewReplacer("\ufeff", "", "\r\n", "\n", "\r", "\n").Replace(string(data))
+	first, rest, _ := strings.Cut(text, "\n")
+	front := ""
+	if strings.TrimRight(first, " \t") == "---" {
+		front, _, _ = strings.Cut("\n"+rest, "\n---")
 	}
-	front, _, _ := strings.Cut("\n"+text, "\n---")
 	if strings.TrimSpace(front) == "" {
-		return []byte("{}\n")
+		front = "{}"
 	}
-	return []byte(front)
+	return []byte(front + "\n")
 }

@@ -26,8 +26,9 @@ func TestWholeFiles(t *testing.T) {
 	if _, err := w.Init(); err != nil {
 		t.Fatal(err)
 	}
-	write(t, root, ".forge/intent-drafts/a.md", strings.ReplaceAll(workspace.ExampleDraft, "\n# ", "\n"))
-	write(t, root, ".forge/problems.json", `[{"path": ".forge/intents/a.yaml", "line": 2, "field": "title", "reason": "is empty"}]`)
+	write(t, root, ".forge/intent-drafts/imported/a.md", strings.ReplaceAll(workspace.ExampleDraft, "\n# ", "\n"))
+	write(t, root, ".forge/problems.json", `[{"path": ".forge/intents/refused.yaml", "line": 2, "field": "title", "reason": "is empty"}]`)
+	write(t, root, ".forge/intents/refused.yaml", "titel: x\n")
 	want := map[string]int{
 		"intent": 1, "task": 2, "review": 1, "observations": 1, "history": 1, "state": 1, "problems": 1, "draft": 1, "pfl-forge": 1,
 	}
@@ -72,7 +73,7 @@ func TestRefused(t *testing.T) {
 		{"history", read("knowledge/history/fix-login-1.yaml"), "duration: 1.5s", "duration: long"},
 		{"observations", read("observations.yaml"), "type: file", "type: folder"},
 		{"state", read("state.yaml"), "status: proposed", "status: open"},
-		{"draft", "risk: low\n", "risk", "rsk"},
+		{"draft", "risk: low\ntitle: 2026\nwith: {N: 1, Y: no}\nlabels:\n", "risk", "rsk"},
 		{"pfl-forge", "recipes: {x: {run: y}}\n", "run", "rum"},
 		{"pfl-forge", "policy: {network: full}\n", "full", "none"},
 		{"pfl-forge", "timeouts: {analyze: 10m}\n", "10m", "10"},
