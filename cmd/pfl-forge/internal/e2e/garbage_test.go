@@ -78,8 +78,10 @@ func subjectsOf(project string) []string {
 		"forge.dead.intents", "forge.dead.results",
 		"$JS.EVENT.ADVISORY.CONSUMER.MAX_DELIVERIES.FORGE_RESULTS.runner",
 	}
-	for _, verb := range []string{"submit", "approve", "reject", "answer", "retry", "cancel", "edit", "nonsense"} {
-		list = append(list, "forge.intent."+project+"."+verb, "forge.intent.other."+verb)
+	list = append(list, "forge.intent."+project+".submit", "forge.intent."+project+".from.ci.submit", "forge.intent.other.submit",
+		"forge.api."+project+".submit", "forge.api."+project+".list", "forge.api."+project+".show", "forge.api.UPPER.show")
+	for _, verb := range []string{"submit", "approve", "reject", "answer", "retry", "cancel", "edit", "pause", "resume", "reflect", "nonsense"} {
+		list = append(list, "forge.intent."+project+".by.ada."+verb, "forge.intent.other.by.=zz."+verb)
 	}
 	for _, intent := range []string{"slow", "nobody"} {
 		list = append(list,
