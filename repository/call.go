@@ -29,6 +29,7 @@ func (j *Job) Run(ctx context.Context, call agent.Call) (agent.Outcome, error) {
 	if call.Dir == "" {
 		call.Dir = scratch // there is nothing to see, and nothing to harm
 	}
+	j.dir = call.Dir
 	j.configure(&call, j.Config.ModelsOf(a.Name()))
 	where := place{dir: call.Dir, readOnly: call.ReadOnly, scratch: scratch, by: byModels, network: j.Config.Policy.Network}
 	if a.Name() == config.AgentRecipe {

@@ -20,6 +20,7 @@ type Job struct {
 	Config  *config.Project // as it is in Tip
 
 	progress service.Progress
+	dir      string // where the last call worked
 }
 
 func (s *Set) begin(ctx context.Context, j *Job) (err error) {

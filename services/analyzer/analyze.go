@@ -24,7 +24,7 @@ func analyze(ctx context.Context, j *repository.Job) error {
 		for i := range answer.Tasks {
 			answer.Tasks[i].RelevantFiles = inRepository(dir, answer.Tasks[i].RelevantFiles)
 		}
-		observe(j, dir, observations)
+		j.Observe(observations, time.Now())
 	}
 	answer.Base = string(j.Tip)
 	answer.Policy = repository.Policy(j.Config)
@@ -46,17 +46,9 @@ func analysisCall(j *repository.Job) agent.Call {
 	call.Check = func(answer []byte) error {
 		a, _, err := agent.ParseAnalysis(answer)
 		if err == nil && len(a.Children) > 0 {
-			err = agent.Fail(forge.FailInvalidOutput, "the agent's answer: has children, but this is a part of a part already; plan its tasks")
+			err = agent.Fail(forge.FailInvalidOutput, "the agent's answer: has children, but the request is not to be taken apart any further; plan its tasks")
 		}
 		return err
 	}
 	return call
-}
-
-// observe reports what the agent, which worked in dir, noticed.
-func observe(j *repository.Job, dir string, list []forge.Observation) {
-	for i := range list {
-		list[i].Evidence = evidence(dir, list[i].Evidence)
-	}
-	j.Observe(list, time.Now())
 }

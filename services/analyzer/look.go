@@ -3,6 +3,7 @@ package analyzer
 import (
 	"context"
 	"fmt"
+	"time"
 
 	"github.com/pfl-forge/pfl-forge"
 	"github.com/pfl-forge/pfl-forge/agent"
@@ -13,14 +14,14 @@ import (
 func audit(ctx context.Context, j *repository.Job) error {
 	var found forge.Audit
 	if !j.Command.PolicyOnly {
-		out, dir, err := look(ctx, j, agent.RoleAudit)
+		out, err := look(ctx, j, agent.RoleAudit)
 		if err != nil {
 			return err
 		}
 		if found, err = agent.ParseAudit(out.Answer); err != nil {
 			return err
 		}
-		observe(j, dir, findings(dir, &found))
+		j.Observe(findings(j, &found), time.Now())
 	}
 	j.Result.Audit = &found
 	j.Result.Policy = repository.Policy(j.Config)
@@ -29,12 +30,12 @@ func audit(ctx context.Context, j *repository.Job) error {
 
 // findings puts the places of an audit's findings as they are named from the
 // repository's root, and returns each finding as an observation.
-func findings(dir string, a *forge.Audit) []forge.Observation {
+func findings(j *repository.Job, a *forge.Audit) []forge.Observation {
 	var list []forge.Observation
 	for _, area := range a.Areas {
 		for i := range area.Findings {
 			f := &area.Findings[i]
-			f.Evidence = evidence(dir, f.Evidence)
+			f.Evidence = j.Places(f.Evidence)
 			list = append(list, forge.Observation{
 				Content:  fmt.Sprintf("%s (%s): %s\n%s", area.Name, f.Severity, f.Title, f.Detail),
 				Evidence: f.Evidence,
@@ -48,7 +49,7 @@ func findings(dir string, a *forge.Audit) []forge.Observation {
 func patterns(ctx context.Context, j *repository.Job) error {
 	var found forge.Observed
 	if !j.Command.PolicyOnly {
-		out, dir, err := look(ctx, j, agent.RoleObserve)
+		out, err := look(ctx, j, agent.RoleObserve)
 		if err != nil {
 			return err
 		}
@@ -57,18 +58,19 @@ func patterns(ctx context.Context, j *repository.Job) error {
 			return err
 		}
 		for i := range found.Patterns {
-			found.Patterns[i].Evidence = evidence(dir, found.Patterns[i].Evidence)
+			found.Patterns[i].Evidence = j.Places(found.Patterns[i].Evidence)
 		}
-		observe(j, dir, observations)
+		j.Observe(observations, time.Now())
 	}
 	j.Result.Observed = &found
 	j.Result.Policy = repository.Policy(j.Config)
 	return nil
 }
 
-func look(ctx context.Context, j *repository.Job, role agent.Role) (out agent.Outcome, dir string, err error) {
+func look(ctx context.Context, j *repository.Job, role agent.Role) (agent.Outcome, error) {
 	if err := j.NeedModel(); err != nil {
-		return out, "", err
+		return agent.Outcome{}, err
 	}
-	return ask(ctx, j, agent.Call{Role: role, Schema: agent.Spec(role).Schema})
+	out, _, err := ask(ctx, j, agent.Call{Role: role, Schema: agent.Spec(role).Schema})
+	return out, err
 }

@@ -144,7 +144,7 @@ func TestPartsAreOfBoundedDepth(t *testing.T) {
 		if strings.Contains(call.System, "children") || strings.Contains(string(call.Schema), "children") {
 			t.Errorf("%s: told %s", s, call.System)
 		}
-		if err := call.Check([]byte(p.answer)); err == nil || !strings.Contains(err.Error(), "a part of a part") {
+		if err := call.Check([]byte(p.answer)); err == nil || !strings.Contains(err.Error(), "taken apart any further") {
 			t.Errorf("%s: %v", s, err)
 		}
 		if err := call.Check([]byte(`{"nothing_to_do": "x"}`)); err != nil {

@@ -5,8 +5,6 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
-
-	"github.com/pfl-forge/pfl-forge"
 )
 
 // inRepository returns paths as they are named from the repository's root, each once.
@@ -24,18 +22,6 @@ func inRepository(dir string, paths []string) []string {
 			continue
 		}
 		out = append(out, p)
-	}
-	return out
-}
-
-// evidence returns evidence with files named from the repository's root, by an agent that
-// worked in dir.
-func evidence(dir string, list []forge.Evidence) []forge.Evidence {
-	out := slices.Clone(list)
-	for i, e := range out {
-		if e.Type == forge.EvidenceFile && dir != "" {
-			out[i].Ref = strings.TrimPrefix(strings.TrimPrefix(strings.TrimSpace(e.Ref), filepath.ToSlash(dir)+"/"), "./")
-		}
 	}
 	return out
 }

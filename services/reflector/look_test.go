@@ -72,7 +72,7 @@ func checkReading(t *testing.T, call agent.Call, role agent.Role) {
 
 func TestReflect(t *testing.T) {
 	p := &parrot{answer: `{"proposals": [{"title": "Test a", "body": "See DIR/a.txt:1.", "type": "test", "risk": "low"}],
-		"observations": [{"content": "odd"}]}`}
+		"observations": [{"content": "odd", "evidence": [{"type": "file", "ref": "DIR/a.txt:1"}]}]}`}
 	_, r := world(t, map[string]string{"a.txt": "a\n", "pfl-forge.yaml": "reflection: {proposals_a_time: 3}\n"}, p)
 	c := command(forge.StepReflect)
 	c.Intent.Recipe = "format" // the project's agent reflects all the same
@@ -86,7 +86,9 @@ func TestReflect(t *testing.T) {
 			Proposals: []forge.Intent{{Title: "Test a", Body: "See a.txt:1.", Type: "test", Risk: forge.RiskLow}},
 			Read:      []string{"o1", "o2"},
 		},
-		Observations: []forge.Observation{{Content: "odd", Source: forge.StepReflect, IntentID: "tidy"}},
+		Observations: []forge.Observation{{
+			Content: "odd", Source: forge.StepReflect, IntentID: "tidy", Evidence: []forge.Evidence{{Type: forge.EvidenceFile, Ref: "a.txt:1"}},
+		}},
 	}
 	if diff := cmp.Diff(want, got, cmpopts.IgnoreFields(forge.Observation{}, "CreatedAt")); diff != "" {
 		t.Error(diff)
