@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"sync"
 	"time"
 
 	"github.com/nats-io/nats.go/jetstream"
@@ -18,16 +19,20 @@ const silence = 3 * time.Second
 // Follower is told what is in the journals, and then what comes in. An error of
 // either function ends Follow with that error.
 type Follower struct {
-	// Record is called with every record, in order.
+	// Record is called with every record of the intents, in order.
 	Record func(key forge.Key, seq uint64, rec forge.Record) error
+	// Lane, if not nil, is called with every record of the lanes, from the first, in
+	// order; between those and the intents' there is none. It is not called while Record
+	// is.
+	Lane func(key forge.Key, seq uint64, rec forge.Record) error
 	// CaughtUp, if not nil, is called once: when the records that there were at
 	// the start have been seen.
 	CaughtUp func() error
 }
 
 // Follow reads the journals of a project, or of all projects if it is empty,
-// from a sequence on, 0 or 1 standing for the first, and goes on live until ctx
-// ends. Then it returns nil. It outlives restarts of the server.
+// those of intents from a sequence on, 0 or 1 standing for the first, and goes on live
+// until ctx ends. Then it returns nil. It outlives restarts of the server.
 func (b *Bus) Follow(ctx context.Context, project forge.ProjectID, from uint64, f Follower) error {
 	intents, err := intentJournals(project)
 	if err != nil {
@@ -37,12 +42,58 @@ func (b *Bus) Follow(ctx context.Context, project forge.ProjectID, from uint64, 
 	if err != nil {
 		return fmt.Errorf("follow journals: %w", err)
 	}
-	run := following{
-		bus: b, stream: streamJournal, filters: []string{intents, lanes}, next: max(from, 1), reachedEnd: f.CaughtUp,
-		take: func(ctx context.Context, m stored) error { return b.takeRecord(ctx, m, f.Record) },
+	parts := []*following{b.followRecords(intents, from, f.Record)}
+	if f.Lane != nil {
+		parts = append(parts, b.followRecords(lanes, 0, f.Lane))
 	}
-	if err := run.follow(ctx); err != nil {
+	if err := together(ctx, parts, f.CaughtUp); err != nil {
 		return fmt.Errorf("follow journals: %w", err)
+	}
+	return nil
+}
+
+func (b *Bus) followRecords(filter string, from uint64, do func(forge.Key, uint64, forge.Record) error) *following {
+	return &following{
+		bus: b, stream: journalStream(filter), filters: []string{filter}, next: max(from, 1),
+		take: func(ctx context.Context, m stored) error { return b.takeRecord(ctx, m, do) },
+	}
+}
+
+// together follows several streams at the same time, and calls one function at a time.
+// caughtUp, if not nil, is called when all have caught up.
+func together(ctx context.Context, parts []*following, caughtUp func() error) error {
+	var group sync.WaitGroup
+	var calls sync.Mutex
+	ctx, stop := context.WithCancelCause(ctx)
+	defer stop(nil)
+	behind := len(parts)
+	for _, f := range parts {
+		take := f.take
+		f.take = func(ctx context.Context, m stored) error {
+			calls.Lock()
+			defer calls.Unlock()
+			if ctx.Err() != nil {
+				return ctx.Err()
+			}
+			return take(ctx, m)
+		}
+		f.reachedEnd = func() error {
+			calls.Lock()
+			defer calls.Unlock()
+			if behind--; behind > 0 || caughtUp == nil || ctx.Err() != nil {
+				return nil
+			}
+			return caughtUp()
+		}
+		group.Go(func() {
+			if err := f.follow(ctx); err != nil {
+				stop(err)
+			}
+		})
+	}
+	group.Wait()
+	if err := context.Cause(ctx); err != nil && !errors.Is(err, ctx.Err()) {
+		return err
 	}
 	return nil
 }

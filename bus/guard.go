@@ -130,7 +130,7 @@ func (e *stalledError) Unwrap() error { return e.err }
 // again. It does nothing while the journal does not answer either: then the
 // cluster is what is missing.
 func (b *Bus) unstall(ctx context.Context, stream string) error {
-	if _, err := b.last(ctx, streamJournal, "forge.lane.*"); err != nil && !errors.Is(err, ErrNotFound) {
+	if _, err := b.last(ctx, streamJournal, everyJournal); err != nil && !errors.Is(err, ErrNotFound) {
 		return err
 	}
 	b.log.Error("a stream in memory has no leader; it is made again", "stream", stream)

@@ -4,11 +4,20 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 
 	"github.com/nats-io/nats.go/jetstream"
 
 	forge "github.com/pfl-forge/pfl-forge"
 )
+
+// journalStream is the stream that a journal's subject, or a filter of such, is of.
+func journalStream(subject string) string {
+	if strings.HasPrefix(subject, "forge.lane.") {
+		return streamLanes
+	}
+	return streamJournal
+}
 
 // Load returns a machine's journal in order, and the sequence to append after;
 // none and 0 when there is no journal. It sees everything that was appended
@@ -26,7 +35,7 @@ func (b *Bus) Load(ctx context.Context, key forge.Key) ([]forge.Record, uint64, 
 	}
 	for attempt := 0; ; attempt++ {
 		var list []forge.Record
-		last, err := b.each(ctx, streamJournal, subject, func(m stored) error {
+		last, err := b.each(ctx, journalStream(subject), subject, func(m stored) error {
 			rec, ok, err := b.record(ctx, m)
 			if ok {
 				list = append(list, rec)
@@ -54,7 +63,7 @@ func (b *Bus) record(ctx context.Context, m stored) (rec forge.Record, ok bool, 
 	if _, ok := errors.AsType[*GarbageError](err); !ok {
 		return rec, err == nil, err
 	}
-	return rec, false, b.bury(ctx, streamJournal, m, err.Error())
+	return rec, false, b.bury(ctx, journalStream(m.Subject), m, err.Error())
 }
 
 // Append adds a record to a machine's journal if expected is still its last
@@ -91,7 +100,7 @@ func (b *Bus) Last(ctx context.Context, key forge.Key) (uint64, error) {
 	if err != nil {
 		return 0, fmt.Errorf("read last record: %w", err)
 	}
-	m, err := b.last(ctx, streamJournal, subject)
+	m, err := b.last(ctx, journalStream(subject), subject)
 	if errors.Is(err, ErrNotFound) {
 		return 0, nil
 	}

@@ -306,38 +306,51 @@ func TestFollow(t *testing.T) {
 	b := s.Connect(t)
 	fill(t, b, 10, func(int) forge.Key { return key })
 	following, stop := context.WithCancel(ctx)
-	seqs := make(chan uint64, 100)
-	caught := make(chan struct{})
-	ended := make(chan error, 1)
-	go func() {
-		ended <- b.Follow(following, "shop", 4, bus.Follower{
-			Record: func(k forge.Key, seq uint64, rec forge.Record) error {
-				if rec.Summary.Key != k {
-					t.Errorf("record %d of %s came as one of %s", seq, rec.Summary.Key, k)
-				}
-				seqs <- seq
-				return nil
-			},
-			CaughtUp: func() error { close(caught); return nil },
-		})
-	}()
-	wait(ctx, t, caught)
-	if len(seqs) != 7 {
-		t.Fatalf("caught up after %d records, want 7", len(seqs))
-	}
 	lane := key.Lane()
 	if _, err := b.Append(ctx, lane, 0, record(lane, 0)); err != nil {
 		t.Fatal(err)
 	}
-	s.Restart(t)
-	for {
-		if _, err := b.Append(ctx, lane, 11, record(lane, 1)); err == nil || errors.Is(err, bus.ErrConflict) {
-			break
+	intents, lanes := make(chan uint64, 100), make(chan uint64, 100)
+	to := func(seqs chan uint64) func(forge.Key, uint64, forge.Record) error {
+		return func(k forge.Key, seq uint64, rec forge.Record) error {
+			if rec.Summary.Key != k || k.IsLane() != (seqs == lanes) {
+				t.Errorf("record %d of %s came as one of %s", seq, rec.Summary.Key, k)
+			}
+			seqs <- seq
+			return nil
 		}
 	}
-	for want := uint64(4); want <= 12; want++ {
-		if got := receive(ctx, t, seqs); got != want {
+	caught := make(chan struct{})
+	ended := make(chan error, 1)
+	go func() {
+		ended <- b.Follow(following, "shop", 4, bus.Follower{
+			Record: to(intents), Lane: to(lanes),
+			CaughtUp: func() error { close(caught); return nil },
+		})
+	}()
+	wait(ctx, t, caught)
+	if len(intents) != 7 || len(lanes) != 1 {
+		t.Fatalf("caught up after %d records of intents and %d of lanes, want 7 and 1", len(intents), len(lanes))
+	}
+	s.Restart(t)
+	for _, next := range []struct {
+		key forge.Key
+		seq uint64
+	}{{key, 10}, {lane, 1}} {
+		for {
+			if _, err := b.Append(ctx, next.key, next.seq, record(next.key, 1)); err == nil || errors.Is(err, bus.ErrConflict) {
+				break
+			}
+		}
+	}
+	for want := uint64(4); want <= 11; want++ {
+		if got := receive(ctx, t, intents); got != want {
 			t.Fatalf("got record %d, want %d", got, want)
+		}
+	}
+	for want := uint64(1); want <= 2; want++ {
+		if got := receive(ctx, t, lanes); got != want {
+			t.Fatalf("got record %d of the lane, want %d", got, want)
 		}
 	}
 	stop()
@@ -353,6 +366,10 @@ func TestFollowEmpty(t *testing.T) {
 	err := b.Follow(ctx, "shop", 0, bus.Follower{CaughtUp: func() error { return enough }})
 	if !errors.Is(err, enough) {
 		t.Errorf("got %v, want the error of the follower", err)
+	}
+	both := bus.Follower{Lane: func(forge.Key, uint64, forge.Record) error { return nil }, CaughtUp: func() error { return enough }}
+	if err := b.Follow(ctx, "shop", 0, both); !errors.Is(err, enough) {
+		t.Errorf("got %v, want the error of the follower of both", err)
 	}
 }
 

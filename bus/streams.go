@@ -16,6 +16,7 @@ import (
 const (
 	streamIntents  = "FORGE_INTENTS"
 	streamJournal  = "FORGE_JOURNAL"
+	streamLanes    = "FORGE_LANES"
 	streamCommands = "FORGE_COMMANDS"
 	streamWakes    = "FORGE_WAKES"
 	streamLeases   = "FORGE_LEASES"
@@ -55,8 +56,14 @@ func streams(replicas int) []jetstream.StreamConfig {
 		},
 		{
 			Name:        streamJournal,
-			Description: "every decision, in order: the truth",
-			Subjects:    []string{"forge.journal.*.*", "forge.lane.*"},
+			Description: "every decision on an intent, in order: the truth",
+			Subjects:    []string{everyJournal},
+			AllowDirect: true,
+		},
+		{
+			Name:        streamLanes, // what a lane decides waits for no intent's turn to be written
+			Description: "every decision of a lane, in order: the truth, too",
+			Subjects:    []string{everyLane},
 			AllowDirect: true,
 		},
 		{
@@ -160,6 +167,9 @@ func (b *Bus) Ensure(ctx context.Context) error {
 		if err := b.ensureStream(ctx, cfg); err != nil {
 			return fmt.Errorf("ensure stream %s: %w", cfg.Name, err)
 		}
+	}
+	if err := b.moveLanes(ctx); err != nil {
+		return err
 	}
 	return b.retire(ctx, retiredResults)
 }

@@ -18,7 +18,7 @@ import (
 //	forge.intent.<project>.from.<escaped system>.submit                             FORGE_INTENTS, from one system alone
 //	forge.intent.<project>.by.<escaped person>.<verb>                               FORGE_INTENTS, from one person
 //	forge.journal.<project>.<intent>                                                FORGE_JOURNAL
-//	forge.lane.<project>                                                            FORGE_JOURNAL
+//	forge.lane.<project>                                                            FORGE_LANES
 //	forge.result.<step>.<project>.<intent>                                          not stored
 //	forge.command.<step>.any.<project>.<intent>.<task or ->.<number>.<claim>        FORGE_COMMANDS
 //	forge.command.<step>.on.<replica>.<project>.<intent>.<task or ->.<number>.<claim>
@@ -123,8 +123,11 @@ func parseJournalSubject(s string) (forge.Key, error) {
 	return k, checkIntent(k)
 }
 
-// everyJournal matches the journals of all intents.
-const everyJournal = "forge.journal.*.*"
+// everyJournal matches the journals of all intents, everyLane those of all lanes.
+const (
+	everyJournal = "forge.journal.*.*"
+	everyLane    = "forge.lane.*"
+)
 
 // intentJournals and laneJournals match the journals of a project, or of every
 // project if it is empty.

@@ -37,7 +37,7 @@ func (b *Bus) Summary(ctx context.Context, key forge.Key) (forge.Summary, error)
 	if err != nil {
 		return forge.Summary{}, fmt.Errorf("read summary: %w", err)
 	}
-	m, err := b.last(ctx, streamJournal, subject)
+	m, err := b.last(ctx, journalStream(subject), subject)
 	if err != nil {
 		return forge.Summary{}, err
 	}
@@ -56,7 +56,7 @@ func (b *Bus) Wanted(ctx context.Context, intent forge.Key, a forge.Attempt) (bo
 }
 
 func (b *Bus) lastSummaries(ctx context.Context, filter string) ([]forge.Summary, error) {
-	found, err := b.lasts(ctx, streamJournal, filter)
+	found, err := b.lasts(ctx, journalStream(filter), filter)
 	if err != nil {
 		return nil, fmt.Errorf("list %s: %w", filter, err)
 	}
@@ -83,10 +83,10 @@ func (b *Bus) summaryOf(ctx context.Context, last stored) (forge.Summary, error)
 		return s, err
 	}
 	found := false
-	_, err = b.each(ctx, streamJournal, last.Subject, func(m stored) error {
+	_, err = b.each(ctx, journalStream(last.Subject), last.Subject, func(m stored) error {
 		one, err := readSummary(m.Data)
 		if _, ok := errors.AsType[*GarbageError](err); ok {
-			return b.bury(ctx, streamJournal, m, err.Error())
+			return b.bury(ctx, journalStream(m.Subject), m, err.Error())
 		}
 		if err == nil {
 			s, found = one, true

@@ -27,6 +27,7 @@ const overtime = 5 * time.Second
 // calls run. The first SIGTERM or SIGINT ends run's context: run then finishes or
 // hands back what it is doing, and returns nil. A second one exits at once.
 func Main(name string, run func(ctx context.Context, env *Env) error) {
+	CollectSeldom(os.Getenv)
 	signals := make(chan os.Signal, 2)
 	signal.Notify(signals, syscall.SIGTERM, syscall.SIGINT)
 	p := process{

@@ -5,8 +5,10 @@ import (
 	"os"
 
 	"github.com/pfl-forge/pfl-forge/cmd/pfl-forge/internal/cli"
+	"github.com/pfl-forge/pfl-forge/service"
 )
 
 func main() {
+	service.CollectSeldom(os.Getenv)
 	os.Exit(cli.Main(os.Args[1:], os.Stdin, os.Stdout, os.Stderr, os.Getenv))
 }

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"hash/fnv"
 	"log/slog"
+	"os"
 	"slices"
 	"sync"
 	"testing"
@@ -244,6 +245,7 @@ func BenchmarkWorkers(b *testing.B) { orchestrate(b, serviceWorkers, 1) }
 
 func orchestrate(b *testing.B, work workers, projects int) {
 	b.Helper()
+	service.CollectSeldom(os.Getenv) // as every main does
 	server, err := natsd.Start(b.Context(), natsd.Config{Dir: b.TempDir(), Purpose: "bench", Logger: slog.New(slog.DiscardHandler)})
 	if err != nil {
 		b.Fatal(err)

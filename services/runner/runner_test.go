@@ -160,7 +160,7 @@ func awaitOpen(t *testing.T, b *bus.Bus, id forge.IntentID) {
 // version does not know.
 func extend(t *testing.T, s *bustest.Server, subject string) {
 	t.Helper()
-	last, err := journalStream(t, s).GetLastMsgForSubject(t.Context(), subject)
+	last, err := streamOf(t, s, subject).GetLastMsgForSubject(t.Context(), subject)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -211,7 +211,7 @@ type journalOf struct{ *bus.Bus }
 // forget deletes the first message of a journal.
 func forget(t *testing.T, s *bustest.Server, subject string) {
 	t.Helper()
-	stream := journalStream(t, s)
+	stream := streamOf(t, s, subject)
 	first, err := stream.GetMsg(t.Context(), 1, jetstream.WithGetMsgSubject(subject))
 	if err != nil {
 		t.Fatal(err)
@@ -221,7 +221,8 @@ func forget(t *testing.T, s *bustest.Server, subject string) {
 	}
 }
 
-func journalStream(t *testing.T, s *bustest.Server) jetstream.Stream {
+// streamOf returns the stream that holds a subject.
+func streamOf(t *testing.T, s *bustest.Server, subject string) jetstream.Stream {
 	t.Helper()
 	nc, err := nats.Connect(s.URL())
 	if err != nil {
@@ -232,7 +233,11 @@ func journalStream(t *testing.T, s *bustest.Server) jetstream.Stream {
 	if err != nil {
 		t.Fatal(err)
 	}
-	stream, err := js.Stream(t.Context(), "FORGE_JOURNAL")
+	name, err := js.StreamNameBySubject(t.Context(), subject)
+	if err != nil {
+		t.Fatal(err)
+	}
+	stream, err := js.Stream(t.Context(), name)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -59,9 +59,14 @@ func (w *watch) run(ctx context.Context) error {
 	return w.bus.Follow(ctx, w.project, 0, bus.Follower{
 		Record: func(key forge.Key, seq uint64, rec forge.Record) error {
 			before, after := w.views.apply(key, seq, &rec)
-			if live && !key.IsLane() {
+			if live {
 				w.observer.Decided(&before, &after, &rec)
 			}
+			w.poke()
+			return nil
+		},
+		Lane: func(key forge.Key, seq uint64, rec forge.Record) error {
+			w.views.apply(key, seq, &rec)
 			w.poke()
 			return nil
 		},
