@@ -160,12 +160,18 @@ func (p *Places) Remove(ctx context.Context, r *Rest) error {
 
 // removeAll removes a path also where folders in it may not be written to.
 func removeAll(path string) error {
-	if err := os.RemoveAll(path); err == nil {
+	first := os.RemoveAll(path)
+	if first == nil {
 		return nil
 	}
-	_ = filepath.WalkDir(path, func(name string, d fs.DirEntry, err error) error {
+	root, err := os.OpenRoot(path)
+	if err != nil {
+		return first
+	}
+	defer func() { _ = root.Close() }()
+	_ = fs.WalkDir(root.FS(), ".", func(name string, d fs.DirEntry, err error) error {
 		if err == nil && d.IsDir() {
-			_ = os.Chmod(name, 0o700)
+			_ = root.Chmod(name, 0o700)
 		}
 		return nil
 	})

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 
+	"github.com/pfl-forge/pfl-forge"
 	"github.com/pfl-forge/pfl-forge/cmd/pfl-forge/internal/logs"
 	"github.com/pfl-forge/pfl-forge/cmd/pfl-forge/internal/render"
 	"github.com/pfl-forge/pfl-forge/internal/term"
@@ -85,12 +86,17 @@ func (w *walk) verify(_ context.Context, e *entry) (step, error) {
 
 // log shows what happened.
 func (w *walk) log(ctx context.Context, e *entry) (step, error) {
-	t, err := w.app.reader(ctx)
+	fmt.Fprintln(w.app.out)
+	return stay, w.app.printLog(ctx, e.ID)
+}
+
+// printLog prints what happened to an intent until now.
+func (a *app) printLog(ctx context.Context, id forge.IntentID) error {
+	t, err := a.reader(ctx)
 	if err != nil {
-		return stay, err
+		return err
 	}
 	defer t.close()
-	out := w.app.logOutput(formatLines)
-	fmt.Fprintln(w.app.out)
-	return stay, logs.New(logs.Query{Project: t.project, Intent: e.ID}, out.show).Read(ctx, t.bus, false)
+	out := a.logOutput(formatLines)
+	return logs.New(logs.Query{Project: t.project, Intent: id}, out.show).Read(ctx, t.bus, false)
 }

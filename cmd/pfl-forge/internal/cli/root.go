@@ -40,8 +40,11 @@ func (a *app) root() *cobra.Command {
 		&cobra.Group{ID: groupOther, Title: "Other:"},
 	)
 	for id, commands := range map[string][]*cobra.Command{
-		groupWork:   {a.initCommand(), a.createCommand(), a.auditCommand(), a.runCommand(), a.reflectCommand()},
-		groupLook:   {a.statusCommand(), a.inboxCommand(), a.clarificationsCommand(), a.showCommand(), a.logsCommand(), a.costsCommand(), a.historyCommand()},
+		groupWork: {a.initCommand(), a.createCommand(), a.auditCommand(), a.runCommand(), a.reflectCommand()},
+		groupLook: {
+			a.statusCommand(), a.watchCommand(), a.inboxCommand(), a.clarificationsCommand(), a.showCommand(), a.logsCommand(), a.costsCommand(),
+			a.historyCommand(),
+		},
 		groupDecide: {a.approveCommand(), a.rejectCommand(), a.answerCommand(), a.retryCommand(), a.pauseCommand(), a.resumeCommand(), a.cancelCommand()},
 		groupOther:  {a.cleanCommand(), a.demoCommand(), a.doctorCommand(), a.versionCommand()},
 	} {

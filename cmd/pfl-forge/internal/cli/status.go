@@ -64,7 +64,7 @@ func (a *app) status(ctx context.Context, f *statusFlags) error {
 	if err != nil {
 		return err
 	}
-	all, depths := tree(all)
+	all, depths := render.Tree(all)
 	doc := statusDoc{Project: t.project, Intents: items(all), Counts: render.CountIntents(all), Dead: len(dead)}
 	if doc.Paused, err = t.paused(ctx); err != nil {
 		return err
@@ -171,40 +171,6 @@ func (t *target) paused(ctx context.Context) (bool, error) {
 		}
 	}
 	return false, err
-}
-
-// tree puts the parts of an intent after it, and returns how deep each intent is.
-func tree(all []forge.Summary) ([]forge.Summary, []int) {
-	known := map[forge.IntentID]bool{}
-	parts := map[forge.IntentID][]int{}
-	for i := range all {
-		known[all[i].Key.Intent] = true
-	}
-	for i := range all {
-		parts[all[i].Parent] = append(parts[all[i].Parent], i)
-	}
-	list, depths := make([]forge.Summary, 0, len(all)), make([]int, 0, len(all))
-	listed := map[int]bool{}
-	var add func(i, depth int)
-	add = func(i, depth int) {
-		if listed[i] {
-			return
-		}
-		listed[i] = true
-		list, depths = append(list, all[i]), append(depths, depth)
-		for _, k := range parts[all[i].Key.Intent] {
-			add(k, depth+1)
-		}
-	}
-	for i := range all {
-		if !known[all[i].Parent] {
-			add(i, 0)
-		}
-	}
-	for i := range all {
-		add(i, 0) // none, unless parents go round in a circle
-	}
-	return list, depths
 }
 
 // table prints intents. On a terminal those that are parts of others are indented, if

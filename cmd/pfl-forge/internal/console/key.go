@@ -21,6 +21,7 @@ const (
 	CtrlC
 	CtrlD
 	CtrlL
+	Tab
 )
 
 // Key is a key that was pressed.
@@ -33,7 +34,7 @@ type Key struct {
 func (k Key) Is(r rune) bool { return k.Name == Rune && k.Rune == r }
 
 var controls = map[byte]Name{
-	0x03: CtrlC, 0x04: CtrlD, 0x0c: CtrlL, '\r': Enter, '\n': Enter, 0x08: Backspace, 0x7f: Backspace,
+	0x03: CtrlC, 0x04: CtrlD, 0x0c: CtrlL, '\t': Tab, '\r': Enter, '\n': Enter, 0x08: Backspace, 0x7f: Backspace,
 }
 
 var sequences = map[string]Name{

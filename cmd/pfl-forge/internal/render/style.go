@@ -56,3 +56,11 @@ func (s Style) Status(sum *forge.Summary, text string) string {
 	}
 	return text
 }
+
+// Marked is for the line that keys are about.
+func (s Style) Marked(text string) string {
+	if !s.Colour {
+		return text
+	}
+	return "\x1b[7m" + text
+}

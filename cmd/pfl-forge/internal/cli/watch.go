@@ -1,0 +1,178 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/pfl-forge/pfl-forge"
+	"github.com/pfl-forge/pfl-forge/cmd/pfl-forge/internal/console"
+	"github.com/pfl-forge/pfl-forge/cmd/pfl-forge/internal/local"
+	"github.com/pfl-forge/pfl-forge/cmd/pfl-forge/internal/render"
+	"github.com/pfl-forge/pfl-forge/natsd"
+)
+
+const watchHelp = `Show live, on the whole terminal, the intents and their parts, what runs and what it
+costs, conflicts that are foreseen, and what happened last.
+
+Keys: up and down choose an intent, tab goes to the next one that waits for you, enter
+shows it, l shows its log; a approves, e answers, t tries again, p pauses, u resumes; o
+shows also what is over; q ends. Nothing else ends because the view does.`
+
+// lookAgain is how often to look whether a run has begun.
+const lookAgain = time.Second
+
+func (a *app) watchCommand() *cobra.Command {
+	return &cobra.Command{
+		Use:   "watch",
+		Short: "show live what goes on, on the whole terminal",
+		Long:  watchHelp,
+		Args:  noArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			c, ok := a.terminal()
+			if !ok {
+				return errors.New("watch needs a terminal; use `pfl-forge status --watch` for lines, `pfl-forge logs -f -o ndjson` for programs, " +
+					"or `pfl-forge status -o json` once")
+			}
+			defer c.Close()
+			return a.watch(cmd.Context(), c)
+		},
+	}
+}
+
+// watching is a view that is up.
+type watching struct {
+	app    *app
+	board  *render.Board
+	screen *console.Screen
+	prompt string // a question, or what became of the last key
+	failed chan error
+}
+
+func (a *app) watch(ctx context.Context, c *console.Console) error {
+	project, follow, err := a.followed(ctx)
+	if err != nil {
+		return err
+	}
+	screen, err := c.Screen()
+	if err != nil {
+		return err
+	}
+	defer screen.Close()
+	following, stop := context.WithCancel(ctx)
+	w := &watching{app: a, board: render.NewBoard(project, c.Wake), screen: screen, failed: make(chan error, 1)}
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		defer func() {
+			if p := recover(); p != nil {
+				w.fail(fmt.Errorf("%v", p))
+			}
+		}()
+		if err := follow(following, w.board); err != nil && following.Err() == nil {
+			w.fail(err)
+		}
+	}()
+	defer func() { stop(); <-ended }()
+	return asInterrupt(w.loop(ctx))
+}
+
+func (w *watching) fail(err error) {
+	w.failed <- err
+	w.screen.Wake()
+}
+
+// followed returns whom to watch, and what tells a board about it until a context ends.
+func (a *app) followed(ctx context.Context) (forge.ProjectID, func(context.Context, *render.Board) error, error) {
+	if a.remote() {
+		t, err := a.connect(ctx)
+		if err != nil {
+			return "", nil, err
+		}
+		return t.project, func(ctx context.Context, b *render.Board) error {
+			defer t.close()
+			return local.Observe(ctx, t.bus, t.project, b)
+		}, nil
+	}
+	repo, err := local.OpenRepository(ctx, a.dir)
+	if err != nil {
+		return "", nil, err
+	}
+	return repo.Project, func(ctx context.Context, b *render.Board) error { return a.followRuns(ctx, repo, b) }, nil
+}
+
+// followRuns tells a board of the runs of a repository, one after the other.
+func (a *app) followRuns(ctx context.Context, repo *local.Repository, b *render.Board) error {
+	fresh := false // what the board shows is how things stand
+	for ctx.Err() == nil {
+		b.Idle(false)
+		err := local.ObserveRun(ctx, repo, b, a.log())
+		switch {
+		case err == nil:
+			fresh = false
+			continue
+		case !errors.Is(err, natsd.ErrNotRunning):
+			return err
+		}
+		b.Idle(true)
+		if !fresh {
+			if err := a.tellState(ctx, b); err != nil {
+				return err
+			}
+			fresh = true
+		}
+		select {
+		case <-ctx.Done():
+		case <-time.After(lookAgain):
+		}
+	}
+	return nil
+}
+
+// tellState tells a board how things stand while no run goes on.
+func (a *app) tellState(ctx context.Context, b *render.Board) error {
+	t, err := a.reader(ctx)
+	if err != nil {
+		return err
+	}
+	defer t.close()
+	all, err := t.summaries(ctx)
+	if err == nil {
+		b.State(all)
+	}
+	return err
+}
+
+// loop draws, and does what keys say, until a person has enough.
+func (w *watching) loop(ctx context.Context) error {
+	for {
+		columns, rows := w.screen.Size()
+		w.screen.Draw(w.board.Draw(columns, rows, time.Now(), w.app.style(w.app.out), w.prompt))
+		k, pressed, err := w.screen.Next(ctx, time.Second)
+		switch {
+		case errors.Is(err, io.EOF):
+			return nil
+		case err != nil:
+			return err
+		}
+		select {
+		case err := <-w.failed:
+			return err
+		default:
+		}
+		if !pressed {
+			continue
+		}
+		w.prompt = ""
+		if k.Is('q') {
+			return nil
+		}
+		if err := w.press(ctx, k); err != nil {
+			return err
+		}
+	}
+}

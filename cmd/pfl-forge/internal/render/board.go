@@ -1,0 +1,221 @@
+package render
+
+import (
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/pfl-forge/pfl-forge"
+	"github.com/pfl-forge/pfl-forge/internal/term"
+)
+
+// maxRecent bounds how many lines of what happened a Board keeps.
+const maxRecent = 200
+
+// Board is what a person sees who watches a project: its intents, what runs, and what
+// happened last. It is safe for concurrent use.
+type Board struct {
+	project forge.ProjectID
+	wake    func()
+
+	mu      sync.Mutex
+	intents map[forge.Key]forge.Summary
+	running map[string]*attempt
+	recent  []Line
+	idle    bool // no run goes on
+	message string
+	all     bool // also those that are over
+	chosen  forge.IntentID
+	first   int // row of the list that is shown first
+}
+
+// NewBoard returns an empty board; wake is called when something has changed.
+func NewBoard(project forge.ProjectID, wake func()) *Board {
+	return &Board{project: project, wake: wake, intents: map[forge.Key]forge.Summary{}, running: map[string]*attempt{}}
+}
+
+// State tells how every intent is.
+func (b *Board) State(all []forge.Summary) {
+	b.change(func() {
+		b.intents = map[forge.Key]forge.Summary{}
+		for i := range all {
+			b.intents[all[i].Key] = all[i]
+		}
+	})
+}
+
+// Notice tells something that is about no intent.
+func (b *Board) Notice(text string) { b.change(func() { b.message = term.Line(text) }) }
+
+// Idle tells whether no run goes on.
+func (b *Board) Idle(idle bool) {
+	b.change(func() {
+		b.idle = idle
+		if idle {
+			b.running = map[string]*attempt{}
+		}
+	})
+}
+
+// Decided tells what a record means.
+func (b *Board) Decided(before, after *forge.Summary, rec *forge.Record) {
+	b.change(func() {
+		b.intents[after.Key] = *after
+		for id, a := range b.running {
+			if a.To == after.Key && a.Attempt.Step != forge.StepIntegrate && !after.Wants(a.Attempt) {
+				delete(b.running, id)
+			}
+		}
+		b.recent = append(b.recent, Lines(before, after, rec)...)
+		if over := len(b.recent) - maxRecent; over > 0 {
+			b.recent = slices.Clone(b.recent[over:])
+		}
+	})
+}
+
+// Progress tells how an attempt goes.
+func (b *Board) Progress(p forge.Progress) {
+	b.change(func() {
+		id := p.To.String() + "/" + p.Attempt.String()
+		if p.Kind == forge.ProgressEnded {
+			delete(b.running, id)
+			return
+		}
+		if b.running[id] == nil {
+			b.running[id] = &attempt{began: p.At}
+		}
+		b.running[id].take(p)
+	})
+}
+
+func (b *Board) change(do func()) {
+	b.mu.Lock()
+	do()
+	b.mu.Unlock()
+	b.wake()
+}
+
+// Chosen returns the intent that the mark is at; false if there is none.
+func (b *Board) Chosen() (forge.Summary, bool) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	list, _ := b.listed()
+	i := b.mark(list)
+	if i < 0 {
+		return forge.Summary{}, false
+	}
+	return list[i], true
+}
+
+// Move moves the mark by some intents.
+func (b *Board) Move(by int) {
+	b.change(func() {
+		list, _ := b.listed()
+		if len(list) == 0 {
+			return
+		}
+		i := min(max(b.mark(list)+by, 0), len(list)-1)
+		b.chosen = list[i].Key.Intent
+	})
+}
+
+// NextWaiting moves the mark to the next intent that waits for a person.
+func (b *Board) NextWaiting() {
+	b.change(func() {
+		list, _ := b.listed()
+		at := b.mark(list)
+		for n := range list {
+			if s := &list[(at+1+n)%len(list)]; s.Waiting != "" {
+				b.chosen = s.Key.Intent
+				return
+			}
+		}
+	})
+}
+
+// ToggleAll shows or hides the intents that are over.
+func (b *Board) ToggleAll() { b.change(func() { b.all = !b.all }) }
+
+// listed returns the intents that are shown, each with how deep it is.
+func (b *Board) listed() ([]forge.Summary, []int) {
+	var list []forge.Summary
+	for _, s := range b.intents {
+		if b.all || !s.Status.Ended() || s.Status.Failed() {
+			list = append(list, s)
+		}
+	}
+	slices.SortFunc(list, func(x, y forge.Summary) int { return strings.Compare(string(x.Key.Intent), string(y.Key.Intent)) })
+	return Tree(list)
+}
+
+// mark returns where the mark is, -1 if the list is empty.
+func (b *Board) mark(list []forge.Summary) int {
+	i := slices.IndexFunc(list, func(s forge.Summary) bool { return s.Key.Intent == b.chosen })
+	if i < 0 && len(list) > 0 {
+		return 0
+	}
+	return i
+}
+
+// attempts returns those that run of an intent, the one that began first at first. Of
+// those that began before anybody watched, only the names are known.
+func (b *Board) attempts(s *forge.Summary) []*attempt {
+	var list []*attempt
+	for _, a := range b.running {
+		if a.To == s.Key {
+			list = append(list, a)
+		}
+	}
+	for _, open := range s.Open {
+		if !slices.ContainsFunc(list, func(a *attempt) bool { return a.Attempt == open }) {
+			list = append(list, &attempt{Progress: forge.Progress{To: s.Key, Attempt: open}})
+		}
+	}
+	slices.SortFunc(list, func(x, y *attempt) int {
+		if c := x.began.Compare(y.began); c != 0 {
+			return c
+		}
+		return strings.Compare(x.Attempt.String(), y.Attempt.String())
+	})
+	return list
+}
+
+// countRunning counts the attempts that run.
+func (b *Board) countRunning() int {
+	if b.idle {
+		return 0
+	}
+	n := 0
+	for _, s := range b.intents {
+		n += len(b.attempts(&s))
+	}
+	return n
+}
+
+// used adds up what everything has cost, and what runs now.
+func (b *Board) used() forge.Usage {
+	var u forge.Usage
+	for _, s := range b.intents {
+		u = u.Add(s.Usage)
+	}
+	for _, a := range b.running {
+		u = u.Add(a.Usage)
+	}
+	return u
+}
+
+func (b *Board) summaries() []forge.Summary {
+	list := make([]forge.Summary, 0, len(b.intents))
+	for _, s := range b.intents {
+		list = append(list, s)
+	}
+	return list
+}
+
+func elapsed(a *attempt, now time.Time) string {
+	if a.began.IsZero() {
+		return "-"
+	}
+	return Age(now.Sub(a.began).Truncate(time.Second))
+}
