@@ -11,6 +11,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/pfl-forge/pfl-forge/workspace/schematest"
 )
 
 // repo is a person's repository.
@@ -125,7 +127,7 @@ func (r *repo) subjects() []string {
 }
 
 // tidy fails the test if anything was left behind: checkouts, processes, or a
-// damaged repository.
+// damaged repository; or if a file does not fit its schema.
 func (r *repo) tidy() {
 	r.t.Helper()
 	if out, err := r.tryGit("fsck", "--no-dangling", "--no-progress"); err != nil || strings.TrimSpace(out) != "" {
@@ -134,6 +136,7 @@ func (r *repo) tidy() {
 	if list := processesIn(r.t, r.dir); len(list) > 0 {
 		r.t.Errorf("processes are left: %v", list)
 	}
+	schematest.Check(r.t, r.dir)
 	entries, err := os.ReadDir(filepath.Join(r.dir, ".forge", "worktrees"))
 	if err != nil && !os.IsNotExist(err) {
 		r.t.Error(err)
