@@ -44,7 +44,7 @@ func About() cli.About {
 func New(opts cli.Options) *cli.Program {
 	return &cli.Program{
 		About: About(), Options: opts, Reads: true,
-		Unknown: []string{"session not found", "malformed"},
+		Unknown: []string{"session not found", "file is not a database", "disk image is malformed"},
 		Command: command,
 		Reader:  func(t *cli.Turn, log *cli.Log) cli.Reader { return newReader(t, log) },
 		Files:   files,
