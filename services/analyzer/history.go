@@ -13,6 +13,7 @@ const (
 	maxNoticed   = 200
 	noticedRoom  = 96 << 10 // bytes of all that was noticed
 	maxNoticeLen = 4 << 10  // bytes of one
+	maxPlaces    = 20       // of one
 )
 
 // history is what happened before.
@@ -32,7 +33,7 @@ type pastRun struct {
 // noticed is what an agent noticed, and where.
 type noticed struct {
 	forge.Observation
-	Places string
+	Places []string
 }
 
 func newHistory(cmd *forge.Command) history {
@@ -50,15 +51,21 @@ func newHistory(cmd *forge.Command) history {
 		if len(o.Content) > maxNoticeLen {
 			o.Content = strings.ToValidUTF8(o.Content[:maxNoticeLen], "") + "… (it is longer)"
 		}
-		if room -= len(o.Content); room < 0 || len(h.Noticed) == maxNoticed {
+		places := shown(o.Evidence)
+		if room -= len(o.Content) + len(strings.Join(places, "\n")); room < 0 || len(h.Noticed) == maxNoticed {
 			h.MoreNoticed++
 			continue
 		}
-		var places []string
-		for _, e := range o.Evidence {
-			places = append(places, string(e.Type)+" "+e.Ref)
-		}
-		h.Noticed = append(h.Noticed, noticed{o, strings.Join(places, ", ")})
+		h.Noticed = append(h.Noticed, noticed{o, places})
 	}
 	return h
+}
+
+// shown lists evidence, a line for each.
+func shown(list []forge.Evidence) []string {
+	var out []string
+	for _, e := range list[:min(len(list), maxPlaces)] {
+		out = append(out, string(e.Type)+" "+e.Ref)
+	}
+	return out
 }

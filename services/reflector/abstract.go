@@ -29,7 +29,7 @@ type draft struct {
 // pattern is something that comes back, and where it was seen.
 type pattern struct {
 	forge.Pattern
-	Places string
+	Places []string
 }
 
 func newDraft(cmd *forge.Command, there []skill) *draft {

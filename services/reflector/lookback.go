@@ -21,6 +21,7 @@ const (
 	maxNoticed    = 200
 	noticedRoom   = 96 << 10 // bytes of all that was noticed
 	maxNoticeSize = 4 << 10  // bytes of one
+	maxPlaces     = 20       // of one
 	maxKnown      = 500
 )
 
@@ -43,7 +44,7 @@ type run struct {
 // noticed is what an agent noticed, and where.
 type noticed struct {
 	forge.Observation
-	Places string
+	Places []string
 }
 
 func newLookBack(cmd *forge.Command, most int) *lookBack {
@@ -60,10 +61,11 @@ func newLookBack(cmd *forge.Command, most int) *lookBack {
 		if len(o.Content) > maxNoticeSize {
 			o.Content = strings.ToValidUTF8(o.Content[:maxNoticeSize], "") + "… (it is longer)"
 		}
-		if room -= len(o.Content); room < 0 || len(l.Noticed) == maxNoticed {
+		seen := places(o.Evidence)
+		if room -= len(o.Content) + len(strings.Join(seen, "\n")); room < 0 || len(l.Noticed) == maxNoticed {
 			break
 		}
-		l.Noticed = append(l.Noticed, noticed{o, places(o.Evidence)})
+		l.Noticed = append(l.Noticed, noticed{o, seen})
 	}
 	return l
 }
@@ -92,13 +94,13 @@ func course(h *forge.History) string {
 	return strings.Join(lines[:min(len(lines), maxCourse)], "\n")
 }
 
-// places lists evidence in one line.
-func places(list []forge.Evidence) string {
+// places lists evidence, a line for each.
+func places(list []forge.Evidence) []string {
 	var out []string
-	for _, e := range list {
+	for _, e := range list[:min(len(list), maxPlaces)] {
 		out = append(out, string(e.Type)+" "+e.Ref)
 	}
-	return strings.Join(out, ", ")
+	return out
 }
 
 // render returns who the agent is, and what it has to do.

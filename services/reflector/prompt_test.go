@@ -74,13 +74,18 @@ func TestPrompts(t *testing.T) {
 func TestPromptsFit(t *testing.T) {
 	c := hostile()
 	var known []skill
+	many := make([]forge.Evidence, 1000)
+	for i := range many {
+		many[i] = forge.Evidence{Type: forge.EvidenceFile, Ref: fmt.Sprintf("place-%d", i)}
+	}
+	c.Patterns[0].Evidence = many
 	for i := range 1000 {
 		h := forge.History{IntentID: forge.IntentID(fmt.Sprintf("i%d", i)), Title: strings.Repeat("long ", 1000), FailureReason: strings.Repeat("long\n", 1000)}
 		for n := range 500 {
 			h.StepResults = append(h.StepResults, forge.StepRecord{Step: forge.StepReview, Attempt: n, Outcome: "rejected"})
 		}
 		c.Histories = append(c.Histories, h)
-		c.Observations = append(c.Observations, forge.Observation{ID: fmt.Sprint("o", i), Content: strings.Repeat("日", 5000)})
+		c.Observations = append(c.Observations, forge.Observation{ID: fmt.Sprint("o", i), Content: strings.Repeat("日", 5000), Evidence: many})
 		c.Known = append(c.Known, forge.Proposal{Title: fmt.Sprintf("known-%d %s", i, strings.Repeat("x", 400)), Status: forge.StatusDone})
 		known = append(known, skill{Name: fmt.Sprintf("skill-%d", i), Description: strings.Repeat("x", 5000)})
 	}
@@ -93,7 +98,7 @@ func TestPromptsFit(t *testing.T) {
 			t.Errorf("%q is missing", want)
 		}
 	}
-	if len(text) > 400_000 || strings.Contains(text, "known-499 ") {
+	if len(text) > 400_000 || strings.Contains(text, "known-499 ") || !strings.Contains(text, "place-19\"") || strings.Contains(text, "place-20\"") {
 		t.Errorf("%d bytes", len(text))
 	}
 	_, text, err = render(abstractPrompt, newDraft(c, known))
