@@ -93,9 +93,11 @@ func asyncAPI() doc {
 	message("show", typeJSON, "show")
 
 	channel("submit", "forge.intent.{project}.submit", "Ask for an intent. Stored in "+streamIntents+".", "submission", "submissionEvent")
-	channel("submitFrom", "forge.intent.{project}.from.{system}.submit", "Ask for an intent, for senders that may speak for themselves only.", "submission", "submissionEvent")
+	channel("submitFrom", "forge.intent.{project}.from.{system}.submit", "Ask for an intent, for senders that may speak for themselves only.",
+		"submission", "submissionEvent")
 	channel("request", "forge.api.{project}.submit", "Ask for an intent, and be answered at once.", "submission", "submissionEvent")
-	channel("requestFrom", "forge.api.{project}.from.{system}.submit", "The same, for senders that may speak for themselves only.", "submission", "submissionEvent")
+	channel("requestFrom", "forge.api.{project}.from.{system}.submit", "The same, for senders that may speak for themselves only.",
+		"submission", "submissionEvent")
 	channel("list", "forge.api.{project}.list", "Ask for a project's intents.", "list")
 	channel("show", "forge.api.{project}.show", "Ask for everything that is known of an intent.", "show")
 	channels["answer"] = doc{"address": nil, "description": "The inbox of the request.", "messages": doc{
@@ -124,8 +126,11 @@ func asyncAPI() doc {
 		operation(name, "send", name, "")
 	}
 	return doc{
-		"asyncapi":           "3.0.0",
-		"info":               doc{"title": "pfl-forge", "version": serviceVersion, "description": "Ask for changes of repositories, and follow what becomes of them. See guide-systems.md."},
+		"asyncapi": "3.0.0",
+		"info": doc{
+			"title": "pfl-forge", "version": serviceVersion,
+			"description": "Ask for changes of repositories, and follow what becomes of them. See guide-systems.md.",
+		},
 		"defaultContentType": typeJSON,
 		"servers":            doc{"nats": doc{"host": "nats.example.com:4222", "protocol": "nats"}},
 		"channels":           channels,

@@ -91,7 +91,7 @@ func (b *Bus) Behind(ctx context.Context, name string) (int, error) {
 		return 0, fmt.Errorf("look for follower %s: %w", name, err)
 	}
 	info := cons.CachedInfo()
-	return int(info.NumPending) + info.NumAckPending, nil //nolint:gosec // the stream is bounded
+	return int(info.NumPending) + info.NumAckPending, nil
 }
 
 // Told is a change that a follower got. It comes again unless Done or Drop is called

@@ -88,7 +88,7 @@ type ServeConfig struct {
 // Serve answers other systems' requests at once, until ctx ends: submit, list, show, as
 // a NATS micro service. Several processes share the requests.
 func (b *Bus) Serve(ctx context.Context, cfg ServeConfig) error {
-	e := &endpoints{bus: b, cfg: cfg, ctx: ctx, slots: make(chan struct{}, requestsAtOnce)}
+	e := &endpoints{bus: b, cfg: cfg, slots: make(chan struct{}, requestsAtOnce)}
 	svc, err := micro.AddService(b.nc, micro.Config{
 		Name: serviceName, Version: serviceVersion, Description: "ask for changes of repositories, and look at them",
 	})
@@ -97,14 +97,14 @@ func (b *Bus) Serve(ctx context.Context, cfg ServeConfig) error {
 	}
 	for _, one := range []struct {
 		name, subject, about string
-		answer               func(context.Context, sender, micro.Request) (any, error)
+		answer               answering
 	}{
 		{"submit", apiSubmit, "an intent, as JSON, a CloudEvent or protobuf; answers project, intent, result", e.submit},
 		{"submit-from", apiSubmitFrom, "submit, for systems that may speak for themselves only", e.submit},
 		{"list", apiList, "status, waiting, limit, after, all optional; answers intents, next", e.list},
 		{"show", apiShow, "intent; answers everything that is known of it", e.show},
 	} {
-		err := svc.AddEndpoint(one.name, e.handler(one.answer), micro.WithEndpointSubject(one.subject),
+		err := svc.AddEndpoint(one.name, e.handler(ctx, one.answer), micro.WithEndpointSubject(one.subject),
 			micro.WithEndpointMetadata(map[string]string{"request": one.about}))
 		if err != nil {
 			return errors.Join(fmt.Errorf("serve %s: %w", one.name, err), svc.Stop())
@@ -122,10 +122,12 @@ func (b *Bus) Serve(ctx context.Context, cfg ServeConfig) error {
 type endpoints struct {
 	bus     *Bus
 	cfg     ServeConfig
-	ctx     context.Context // of Serve
 	slots   chan struct{}
 	running sync.WaitGroup
 }
+
+// answering returns the answer to a request, or an *errCode.
+type answering func(context.Context, sender, micro.Request) (any, error)
 
 // errCode is an error that says which kind it is, as HTTP does.
 type errCode struct {
@@ -140,7 +142,7 @@ func bad(field, format string, args ...any) error {
 }
 
 // handler answers requests whose sender can be answered in an inbox, several at once.
-func (e *endpoints) handler(answer func(context.Context, sender, micro.Request) (any, error)) micro.Handler {
+func (e *endpoints) handler(serving context.Context, answer answering) micro.Handler {
 	return micro.HandlerFunc(func(r micro.Request) {
 		if inboxOnly(r.Reply()) == "" {
 			e.bus.log.Warn("ignored a request whose sender wants no answer in an inbox", "subject", r.Subject())
@@ -148,12 +150,12 @@ func (e *endpoints) handler(answer func(context.Context, sender, micro.Request) 
 		}
 		select {
 		case e.slots <- struct{}{}:
-		case <-e.ctx.Done():
+		case <-serving.Done():
 			return
 		}
 		e.running.Go(func() {
 			defer func() { <-e.slots }()
-			ctx, cancel := context.WithTimeout(context.WithoutCancel(e.ctx), 2*requestTimeout)
+			ctx, cancel := context.WithTimeout(context.WithoutCancel(serving), 2*requestTimeout)
 			defer cancel()
 			from, err := parseAPISubject(r.Subject())
 			var result any

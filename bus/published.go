@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/nats-io/nats.go"
@@ -101,11 +102,22 @@ type State struct {
 
 func stateOf(s *forge.Summary) State {
 	return State{
-		Project: s.Key.Project, Intent: s.Key.Intent, Title: s.Title, Type: s.Type, Source: s.Source, Risk: s.Risk,
-		Status: s.Status, Waiting: s.Waiting, Reason: s.Reason, Activity: s.Activity, Plan: s.Plan, Priority: s.Priority,
-		Parent: s.Parent, Requester: s.Requester, Approver: s.Approver, Run: s.Run, Tasks: s.TaskCount, TasksDone: s.TasksDone, CostUSD: s.Usage.CostUSD,
+		Project: s.Key.Project, Intent: s.Key.Intent, Title: cut(s.Title), Type: cut(s.Type), Source: s.Source, Risk: s.Risk,
+		Status: s.Status, Waiting: s.Waiting, Reason: cut(s.Reason), Activity: cut(s.Activity), Plan: s.Plan, Priority: s.Priority,
+		Parent: s.Parent, Requester: cut(s.Requester), Approver: cut(s.Approver), Run: s.Run, Tasks: s.TaskCount, TasksDone: s.TasksDone, CostUSD: s.Usage.CostUSD,
 		CreatedAt: s.CreatedAt.UTC(), UpdatedAt: s.UpdatedAt.UTC(),
 	}
+}
+
+// maxPublished bounds each text that is published, in bytes.
+const maxPublished = 4000
+
+// cut returns the beginning of a text that is too long.
+func cut(s string) string {
+	if len(s) <= maxPublished {
+		return s
+	}
+	return strings.ToValidUTF8(s[:maxPublished], "") + "…"
 }
 
 // Origin is who wanted an intent, as others are told of it.
@@ -169,13 +181,13 @@ func taskChanges(before, now *forge.Summary) (list []change) {
 		gone := !slices.ContainsFunc(now.Tasks, func(n forge.TaskSummary) bool { return n.ID == t.ID })
 		if gone && done > 0 && t.Status != forge.TaskFailed {
 			done--
-			list = append(list, change{WhatTaskDone, &Task{ID: t.ID, Title: t.Title, Status: forge.TaskDone}})
+			list = append(list, change{WhatTaskDone, &Task{ID: t.ID, Title: cut(t.Title), Status: forge.TaskDone}})
 		}
 	}
 	for _, t := range now.Tasks {
 		known := slices.ContainsFunc(before.Tasks, func(b forge.TaskSummary) bool { return b.ID == t.ID && b.Status == forge.TaskFailed })
 		if t.Status == forge.TaskFailed && !known {
-			list = append(list, change{WhatTaskFailed, &Task{ID: t.ID, Title: t.Title, Status: t.Status, Detail: t.Detail}})
+			list = append(list, change{WhatTaskFailed, &Task{ID: t.ID, Title: cut(t.Title), Status: t.Status, Detail: cut(t.Detail)}})
 		}
 	}
 	return list

@@ -22,6 +22,8 @@ const (
 	standBy = 3 * time.Second
 	// drainChanges bounds how long what was decided before the end takes to be told.
 	drainChanges = 3 * time.Second
+	// foreign bounds the messages of others that are passed over at the stream's end.
+	foreign = 1000
 	// remembered bounds the intents whose last state is kept in memory.
 	remembered = 8192
 )
@@ -81,7 +83,7 @@ func (p *publisher) run(ctx context.Context) error {
 	ctx, stop := context.WithCancelCause(ctx)
 	defer stop(nil)
 	r := &publishing{
-		bus: p.bus, ctx: ctx, done: at, length: length,
+		bus: p.bus, done: at, length: length,
 		known: map[forge.Key]*knownIntent{}, waiting: make(chan confirmation, inFlight),
 	}
 	var confirming sync.WaitGroup
@@ -98,7 +100,7 @@ func (p *publisher) run(ctx context.Context) error {
 	f := following{
 		bus: p.bus, stream: streamJournal, filters: []string{everyJournal}, next: at.seq, take: r.take,
 		since:      time.Now().Add(-keepEvents),
-		reachedEnd: func() error { return r.await(confirmation{seq: there.Seq}) },
+		reachedEnd: func() error { return r.await(ctx, confirmation{seq: there.Seq}) },
 	}
 	err = f.follow(ctx)
 	stop(err)
@@ -110,7 +112,8 @@ func (p *publisher) run(ctx context.Context) error {
 	return err
 }
 
-// position returns how far the publishing has come, and the stream's last sequence.
+// position returns how far the publishing has come, and the stream's last sequence. It is
+// zero if nothing says it: then what changed in the last 30 days is told.
 func (b *Bus) position(ctx context.Context) (at position, length uint64, err error) {
 	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
 	defer cancel()
@@ -122,18 +125,25 @@ func (b *Bus) position(ctx context.Context) (at position, length uint64, err err
 	if state.Msgs == 0 {
 		return at, state.LastSeq, nil
 	}
-	m, err := s.GetMsg(ctx, state.LastSeq)
-	if err != nil {
-		return at, 0, fmt.Errorf("last message of %s: %w", streamEvents, err)
+	for seq := state.LastSeq; seq >= state.FirstSeq && seq > 0 && state.LastSeq-seq < foreign; seq-- {
+		m, err := s.GetMsg(ctx, seq)
+		if errors.Is(err, jetstream.ErrMsgNotFound) {
+			continue
+		}
+		if err != nil {
+			return at, 0, fmt.Errorf("message %d of %s: %w", seq, streamEvents, err)
+		}
+		if at, err = parsePosition(m.Header.Get(headerPosition)); err == nil {
+			return at, state.LastSeq, nil
+		}
+		b.log.Error("somebody else publishes changes of intents; nobody but runners should be allowed to", "stream", streamEvents, "seq", seq, "subject", m.Subject)
 	}
-	at, err = parsePosition(m.Header.Get(headerPosition))
-	return at, state.LastSeq, err
+	return at, state.LastSeq, nil
 }
 
 // publishing is one run of a publisher.
 type publishing struct {
 	bus     *Bus
-	ctx     context.Context
 	done    position // is in the stream
 	length  uint64   // of the stream, with what is on its way
 	known   map[forge.Key]*knownIntent
@@ -178,12 +188,12 @@ func (r *publishing) confirm(ctx context.Context, told *atomic.Uint64) error {
 // take tells the changes of one record.
 func (r *publishing) take(ctx context.Context, m stored) error {
 	key, err := parseJournalSubject(m.Subject)
-	if err != nil {
-		return nil // nobody's intent
+	if err != nil { // nobody's intent
+		return r.await(ctx, confirmation{seq: m.Seq})
 	}
 	now, err := readSummary(m.Data)
-	if _, ok := errors.AsType[*GarbageError](err); ok {
-		return nil // whoever decides puts it among the dead letters
+	if _, ok := errors.AsType[*GarbageError](err); ok { // whoever decides puts it among the dead letters
+		return r.await(ctx, confirmation{seq: m.Seq})
 	}
 	if err != nil {
 		return err
@@ -197,15 +207,15 @@ func (r *publishing) take(ctx context.Context, m stored) error {
 		if at.seq == r.done.seq && at.index <= r.done.index {
 			continue
 		}
-		if err := r.tell(c, at, &now, intent.origin); err != nil {
+		if err := r.tell(ctx, c, at, &now, intent.origin); err != nil {
 			return err
 		}
 	}
 	r.remember(key, intent, now)
-	return r.await(confirmation{seq: m.Seq})
+	return r.await(ctx, confirmation{seq: m.Seq})
 }
 
-func (r *publishing) tell(c change, at position, now *forge.Summary, origin Origin) error {
+func (r *publishing) tell(ctx context.Context, c change, at position, now *forge.Summary, origin Origin) error {
 	m, err := c.message(at, now, origin)
 	if err != nil {
 		return err
@@ -216,15 +226,15 @@ func (r *publishing) tell(c change, at position, now *forge.Summary, origin Orig
 	if err != nil {
 		return fmt.Errorf("publish on %s: %w", m.Subject, err)
 	}
-	return r.await(confirmation{future: future})
+	return r.await(ctx, confirmation{future: future})
 }
 
-func (r *publishing) await(c confirmation) error {
+func (r *publishing) await(ctx context.Context, c confirmation) error {
 	select {
 	case r.waiting <- c:
 		return nil
-	case <-r.ctx.Done():
-		return context.Cause(r.ctx)
+	case <-ctx.Done():
+		return context.Cause(ctx)
 	}
 }
 
@@ -265,7 +275,7 @@ func firstRecord(data []byte) (*knownIntent, bool) {
 		return &knownIntent{}, false
 	}
 	o := rec.Events[0].Submit.Intent.Origin
-	return &knownIntent{origin: Origin{System: o.System, EventID: o.EventID, Actor: o.Actor}}, true
+	return &knownIntent{origin: Origin{System: cut(o.System), EventID: cut(o.EventID), Actor: cut(o.Actor)}}, true
 }
 
 // one reads one message of the journal.

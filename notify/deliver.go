@@ -53,7 +53,8 @@ func (t *Target) run(ctx context.Context, m message) error {
 	env := []string{"FORGE_EVENT=" + m.kind, "FORGE_TEXT=" + m.text, "FORGE_COUNT=" + strconv.Itoa(len(m.told))}
 	if len(m.told) == 1 {
 		one := m.told[0]
-		env = append(env, "FORGE_PROJECT="+string(one.Project), "FORGE_INTENT="+string(one.Intent), "FORGE_STATUS="+string(one.Status), "FORGE_WAITING="+string(one.Waiting))
+		env = append(env, "FORGE_PROJECT="+string(one.Project), "FORGE_INTENT="+string(one.Intent),
+			"FORGE_STATUS="+string(one.Status), "FORGE_WAITING="+string(one.Waiting))
 	}
 	report, err := process.Run(ctx, process.Command{
 		Path: t.Command[0], Args: t.Command[1:], Dir: os.TempDir(), Stdin: m.event, MergeStderr: true,

@@ -52,7 +52,8 @@ func (w *world) intent(project string, status forge.Status, waiting forge.Waitin
 			ID: key.Intent, Project: key.Project, Title: "t", Source: forge.SourceHuman,
 		}}}},
 		Summary: forge.Summary{
-			Key: key, Title: "Title\x1b[31m of " + string(key.Intent), Status: status, Waiting: waiting, Reason: "because", Run: 1, UpdatedAt: time.Now(), CreatedAt: time.Now(),
+			Key: key, Title: "Title\x1b[31m of " + string(key.Intent), Status: status, Waiting: waiting, Reason: "because", Run: 1,
+			UpdatedAt: time.Now(), CreatedAt: time.Now(),
 		},
 	}
 	if _, err := w.bus.Append(w.t.Context(), key, 0, rec); err != nil {
@@ -286,7 +287,8 @@ func TestRetries(t *testing.T) {
 	}
 	h.want(t, "intent.done "+w.intent("shop", forge.StatusDone, ""))
 	dead, err := w.bus.Dead(t.Context())
-	if err != nil || len(dead) != 2 || !strings.Contains(dead[0].Reason, "notification chat: the webhook answers 403") || !strings.Contains(dead[1].Reason, "503") {
+	if err != nil || len(dead) != 2 || !strings.Contains(dead[0].Reason, "notification chat: the webhook answers 403") ||
+		!strings.Contains(dead[1].Reason, "503") {
 		t.Errorf("dead letters %+v, %v", dead, err)
 	}
 }

@@ -88,7 +88,8 @@ func TestRequests(t *testing.T) {
 	for _, again := range []struct{ subject, data string }{
 		{"forge.api.web.submit", fmt.Sprintf(scan, 1)},
 		{"forge.api.web.from.scanner.submit", `{"title": "x", "body": "y", "origin": {"event_id": "1"}}`},
-		{"forge.api.web.submit", `{"specversion": "1.0", "type": "io.pfl-forge.intent.submit.v1", "source": "scanner", "id": "1", "data": {"title": "x", "body": "y"}}`},
+		{"forge.api.web.submit", `{"specversion": "1.0", "type": "io.pfl-forge.intent.submit.v1", "source": "scanner", "id": "1",
+			"data": {"title": "x", "body": "y"}}`},
 	} {
 		got, code := request(t, nc, again.subject, again.data)
 		if code != "" || got["result"] != "known" || got["intent"] != id {
