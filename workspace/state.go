@@ -18,12 +18,18 @@ import (
 const stateFormat = 2
 
 // stateHead is what state.yaml begins with.
-var stateHead = fmt.Sprintf("format: %d\nintents:", stateFormat)
+func stateHead(paused bool) string {
+	if paused {
+		return fmt.Sprintf("format: %d\npaused: true\nintents:", stateFormat)
+	}
+	return fmt.Sprintf("format: %d\nintents:", stateFormat)
+}
 
 // stateDoc is state.yaml: every intent and its tasks at a glance.
 type stateDoc struct {
-	Format  int         `yaml:"format"`  // of this file
-	Intents []intentRow `yaml:"intents"` // sorted by id
+	Format  int         `yaml:"format"`           // of this file
+	Paused  bool        `yaml:"paused,omitempty"` // all of it, by a person
+	Intents []intentRow `yaml:"intents"`          // sorted by id
 }
 
 // intentRow is an intent as lists show it.
@@ -135,7 +141,8 @@ func (w *Workspace) StateWritten() bool {
 }
 
 // WriteState writes state.yaml: every intent and all its tasks, sorted by id,
-// after the files of the intents were written. A lane's summary is left out.
+// after the files of the intents were written. Of a lane's summary only whether
+// the project is paused counts.
 func (w *Workspace) WriteState(summaries []forge.Summary) ([]Problem, error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -147,14 +154,18 @@ func (w *Workspace) WriteState(summaries []forge.Summary) ([]Problem, error) {
 }
 
 func (w *Workspace) state(summaries []forge.Summary) ([]byte, error) {
-	sorted := slices.DeleteFunc(slices.Clone(summaries), func(s forge.Summary) bool { return s.Key.IsLane() })
+	paused := false
+	sorted := slices.DeleteFunc(slices.Clone(summaries), func(s forge.Summary) bool {
+		paused = paused || s.Key.IsLane() && s.Waiting == forge.WaitingPaused
+		return s.Key.IsLane()
+	})
 	slices.SortFunc(sorted, func(a, b forge.Summary) int { return cmp.Compare(a.Key.Intent, b.Key.Intent) })
 	if w.overview == nil {
 		w.overview = w.lastOverview()
 	}
 	next := make(overview, len(sorted))
 	var b bytes.Buffer
-	b.WriteString(stateHead)
+	b.WriteString(stateHead(paused))
 	if len(sorted) == 0 {
 		b.WriteString(" []")
 	}
@@ -181,8 +192,10 @@ func (w *Workspace) state(summaries []forge.Summary) ([]byte, error) {
 func (w *Workspace) lastOverview() overview {
 	out := overview{}
 	data, _, err := w.read(stateFile, maxNotesBytes)
-	text, ok := strings.CutPrefix(string(data), stateHead+"\n")
-	if err != nil || !ok || !w.index.ours(stateFile, digestOf(data)) {
+	head, text, ok := strings.Cut(string(data), "\nintents:\n")
+	head += "\nintents:"
+	known := ok && (head == stateHead(false) || head == stateHead(true))
+	if err != nil || !known || !w.index.ours(stateFile, digestOf(data)) {
 		return out
 	}
 	const mark = "  - id: "

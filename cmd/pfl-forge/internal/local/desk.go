@@ -206,5 +206,9 @@ func (d *desk) writeSince(ctx context.Context, since time.Time) error {
 			return err
 		}
 	}
-	return d.overview(all)
+	lanes, err := d.bus.LaneSummaries(ctx, d.repo.Project)
+	if err != nil {
+		return err
+	}
+	return d.overview(append(all, lanes...))
 }

@@ -223,7 +223,7 @@ func (r *run) write() error {
 	}
 	r.written = records
 	all, _ := r.watch.views.summaries()
-	return r.desk.overview(all)
+	return r.desk.overview(append(all, r.watch.views.lanes()...))
 }
 
 // finish has everything decided that the workers reported, and written.

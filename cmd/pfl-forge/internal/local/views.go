@@ -149,6 +149,19 @@ func (v *views) summaries() (intents []forge.Summary, settled bool) {
 	return intents, settled
 }
 
+// lanes returns the summaries of the lanes.
+func (v *views) lanes() []forge.Summary {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	var lanes []forge.Summary
+	for key, f := range v.machines {
+		if key.IsLane() {
+			lanes = append(lanes, f.summary())
+		}
+	}
+	return lanes
+}
+
 // shows says whether a machine's last decision is in the views.
 func (v *views) shows(s *forge.Summary) bool {
 	v.mu.Lock()
