@@ -34,10 +34,14 @@ func Kinds() []Kind { return []Kind{KindWaiting, KindBudget, KindFailed, KindDon
 func kindOf(t *bus.Told) Kind {
 	switch t.What {
 	case bus.WhatWaiting:
-		if t.Waiting == forge.WaitingBudget {
+		switch t.Waiting {
+		case forge.WaitingBudget:
 			return KindBudget
+		case forge.WaitingPaused: // a person knows that
+			return ""
+		default:
+			return KindWaiting
 		}
-		return KindWaiting
 	case bus.WhatBlocked, bus.WhatError:
 		return KindFailed
 	case bus.WhatDone:

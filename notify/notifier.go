@@ -74,7 +74,7 @@ func (t *Target) follows() bus.FollowerConfig {
 
 // wants says whether a target is to be told of a change.
 func (t *Target) wants(c *bus.Told) bool {
-	return (len(t.On) == 0 || slices.Contains(t.On, kindOf(c))) && (len(t.Projects) == 0 || slices.Contains(t.Projects, c.Project))
+	return kindOf(c) != "" && (len(t.On) == 0 || slices.Contains(t.On, kindOf(c))) && (len(t.Projects) == 0 || slices.Contains(t.Projects, c.Project))
 }
 
 // worker tells one target.

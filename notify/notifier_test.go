@@ -178,6 +178,7 @@ func TestWebhook(t *testing.T) {
 	if r.Header.Get("Content-Type") != "application/cloudevents+json" || !strings.Contains(body, `"id":"`+r.Header.Get("Forge-Event-Id")+`"`) {
 		t.Errorf("headers %v of %s", r.Header, body)
 	}
+	w.intent("shop", forge.StatusExecuting, forge.WaitingPaused)
 	broke := w.intent("shop", forge.StatusExecuting, forge.WaitingBudget)
 	blocked := w.intent("shop", forge.StatusBlocked, forge.WaitingFailed)
 	done := w.intent("shop", forge.StatusDone, "")
