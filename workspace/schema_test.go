@@ -21,7 +21,7 @@ var schemaKinds = []struct {
 	doc         any
 	byHand      bool // a person writes it: everything is optional, and null is as good as nothing
 }{
-	{"intent", ".forge/intents/<id>.yaml: an intent. A person may edit title, body, type and risk while it is proposed, answer questions, and approve", intentDoc{}, false},
+	{"intent", ".forge/intents/<id>.yaml: an intent; title, body, type, risk, answers and status: approved may be edited", intentDoc{}, false},
 	{"task", ".forge/work/<task>.yaml: a task of an intent", taskDoc{}, false},
 	{"review", ".forge/reviews/<task>-<attempt>.yaml: a verdict on one commit of a task", reviewDoc{}, false},
 	{"observations", ".forge/observations.yaml: what agents noticed", []observationDoc{}, false},
