@@ -9,13 +9,15 @@ import (
 	"slices"
 )
 
-// objectReader reads one object after another: loose ones by itself, packed ones through one git cat-file, which is
-// started when the first of them is asked for.
+// objectReader reads one object after another: by itself where it can, and through one git cat-file, which is started
+// when that is needed first.
 type objectReader struct {
-	store *Store
-	loose []string        // object directories
-	ctx   context.Context //nolint:containedctx // of the call that the reader lives in
-	git   *batch
+	store  *Store
+	loose  []string        // object directories
+	ctx    context.Context //nolint:containedctx // of the call that the reader lives in
+	packs  packs
+	opened bool // packs
+	git    *batch
 }
 
 // batch is a running git cat-file --batch.
@@ -50,6 +52,7 @@ func (r *objectReader) start() error {
 }
 
 func (r *objectReader) close() {
+	r.packs.close()
 	if r.git == nil {
 		return
 	}
@@ -68,14 +71,21 @@ func (r *objectReader) read(o OID, kind string, limit int) ([]byte, error) {
 			return raw, nil
 		}
 	}
-	raw, err := r.readPacked(o, kind, limit)
+	if !r.opened {
+		r.packs, r.opened = openPacks(r.store.objects()), true
+	}
+	if raw, ok := r.packs.read(o, kind, limit); ok {
+		return raw, nil
+	}
+	raw, err := r.ask(o, kind, limit)
 	if err != nil {
 		return nil, fmt.Errorf("%s %s: %w", kind, o, err)
 	}
 	return raw, nil
 }
 
-func (r *objectReader) readPacked(o OID, kind string, limit int) ([]byte, error) {
+// ask has git read an object, wherever it is.
+func (r *objectReader) ask(o OID, kind string, limit int) ([]byte, error) {
 	if r.git == nil {
 		if err := r.start(); err != nil {
 			return nil, err

@@ -36,6 +36,8 @@ func (s *Store) Rebase(ctx context.Context, base, head, onto OID) (Rebased, erro
 	if err := os.Mkdir(p.fresh, 0o700); err != nil {
 		return Rebased{}, err
 	}
+	patch := s.beginPatch(ctx, p.fresh) // while this git starts, the commits are copied
+	defer patch.cancel()
 	from, err := p.objects.commit(base)
 	if err != nil {
 		return Rebased{}, err
@@ -44,8 +46,6 @@ func (s *Store) Rebase(ctx context.Context, base, head, onto OID) (Rebased, erro
 	if err != nil {
 		return Rebased{}, err
 	}
-	patch := s.beginPatch(ctx, p.fresh) // while this git starts, the commits are copied
-	defer patch.cancel()
 	chain, err := p.objects.chain(base, head)
 	if err != nil {
 		return Rebased{}, err
