@@ -111,6 +111,17 @@ var reserves = []reserve{
 		packages: []string{"./repository/...", "./cmd/pfl-forge/..."},
 		reason:   "back ends get a token and an address, whoever made them; none of them sees a key",
 	},
+	{
+		imports:  []string{"github.com/santhosh-tekuri/jsonschema/..."},
+		packages: []string{"./workspace/schematest"},
+		tests:    true,
+		reason:   "the program goes by its types; the schemas that are made of them are for others, and checked in one place",
+	},
+	{
+		imports:  []string{"./workspace/schematest"},
+		packages: []string{"./workspace/schematest"},
+		reason:   "it is for tests",
+	},
 	star("./services/analyzer/..."),
 	star("./services/implementer/..."),
 	star("./services/reflector/..."),
