@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
 
 	forge "github.com/pfl-forge/pfl-forge"
@@ -41,11 +42,22 @@ func newBook(t testing.TB, b *bus.Bus, id forge.IntentID) *book {
 func (k *book) write(ev forge.Event) {
 	k.t.Helper()
 	k.now.UpdatedAt = time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
-	seq, err := k.bus.Append(k.t.Context(), k.key, k.seq, forge.Record{Events: []forge.Event{ev}, Summary: k.now})
-	if err != nil {
-		k.t.Fatal(err)
+	rec := forge.Record{Events: []forge.Event{ev}, Summary: k.now}
+	for deadline := time.Now().Add(30 * time.Second); ; {
+		seq, err := k.bus.Append(k.t.Context(), k.key, k.seq, rec)
+		if err == nil {
+			k.seq = seq
+			return
+		}
+		// A server went, and it is not known whether the record is written.
+		if last, lastErr := k.bus.Last(k.t.Context(), k.key); lastErr == nil && last > k.seq {
+			k.seq = last
+			return
+		}
+		if time.Now().After(deadline) {
+			k.t.Fatal(err)
+		}
 	}
-	k.seq = seq
 }
 
 // become appends a record after a change of the summary.
@@ -216,6 +228,69 @@ func TestChangesAreToldOnce(t *testing.T) {
 	}
 	if len(ids) != total {
 		t.Errorf("%d ids for %d changes", len(ids), total)
+	}
+}
+
+// A cluster loses servers while two runners publish: nothing is lost, nothing is told
+// twice.
+func TestClusterTellsOnce(t *testing.T) {
+	ctx, cancel := context.WithTimeout(context.Background(), 90*time.Second)
+	defer cancel()
+	servers, urls := cluster(ctx, t)
+	var buses []*bus.Bus
+	for range 2 {
+		b, err := bus.Connect(ctx, bus.Config{URL: urls, Replicas: 3})
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(b.Close)
+		buses = append(buses, b)
+	}
+	if err := buses[0].Ensure(ctx); err != nil {
+		t.Fatal(err)
+	}
+	nc, err := nats.Connect(urls)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(nc.Close)
+	js := jetStream(t, nc)
+	for _, b := range buses {
+		tellChanges(t, b)
+	}
+	var want []string
+	for i := range 6 {
+		if i == 2 {
+			stream, err := js.Stream(ctx, "FORGE_EVENTS")
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, s := range servers {
+				if s.Name() == stream.CachedInfo().Cluster.Leader {
+					s.Shutdown()
+				}
+			}
+		}
+		want = append(want, newBook(t, buses[0], forge.IntentID(fmt.Sprintf("i%d", i))).life()...)
+	}
+	var got []string
+	poll(ctx, t, func() bool {
+		stream, err := js.Stream(ctx, "FORGE_EVENTS")
+		if err != nil || stream.CachedInfo().State.LastSeq < uint64(len(want)) {
+			return false
+		}
+		got = nil
+		for seq := uint64(1); seq <= stream.CachedInfo().State.LastSeq; seq++ {
+			m, err := stream.GetMsg(ctx, seq)
+			if err != nil {
+				return false
+			}
+			got = append(got, strings.TrimPrefix(m.Subject, "forge.event.shop."))
+		}
+		return true
+	})
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Error(diff)
 	}
 }
 
