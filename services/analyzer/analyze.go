@@ -13,18 +13,21 @@ import (
 func analyze(ctx context.Context, j *repository.Job) error {
 	answer := forge.Analysis{}
 	if !j.Command.PolicyOnly {
-		out, dir, err := ask(ctx, j, analysisCall(j))
+		err := ask(ctx, j, analysisCall(j), func(said []byte, dir string) error {
+			a, observations, err := agent.ParseAnalysis(said)
+			if err != nil {
+				return err
+			}
+			for i := range a.Tasks {
+				a.Tasks[i].RelevantFiles = inRepository(dir, a.Tasks[i].RelevantFiles)
+			}
+			j.Observe(observations, time.Now())
+			answer = a
+			return nil
+		})
 		if err != nil {
 			return err
 		}
-		var observations []forge.Observation
-		if answer, observations, err = agent.ParseAnalysis(out.Answer); err != nil {
-			return err
-		}
-		for i := range answer.Tasks {
-			answer.Tasks[i].RelevantFiles = inRepository(dir, answer.Tasks[i].RelevantFiles)
-		}
-		j.Observe(observations, time.Now())
 	}
 	answer.Base = string(j.Tip)
 	answer.Policy = repository.Policy(j.Config)

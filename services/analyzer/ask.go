@@ -7,29 +7,36 @@ import (
 	"github.com/pfl-forge/pfl-forge/repository"
 )
 
-// ask has the command's agent answer at the tip of the base branch, and returns the
-// directory that it saw.
-func ask(ctx context.Context, j *repository.Job, call agent.Call) (out agent.Outcome, dir string, err error) {
+// answered takes an answer, while the directory that the agent saw is still there; empty
+// if it saw none.
+type answered func(answer []byte, dir string) error
+
+// ask has the command's agent answer at the tip of the base branch.
+func ask(ctx context.Context, j *repository.Job, call agent.Call, take answered) error {
 	step := j.Command.Attempt.Step
 	call.StateDir = j.StateDir(repository.StateName(j.Command.To.Intent, step))
 	recipe, err := j.IsRecipe()
 	if err != nil {
-		return out, "", err
+		return err
 	}
 	if reads(j, recipe) {
 		view, done, err := j.View(ctx, string(step), j.Tip)
 		if err != nil {
-			return out, "", err
+			return err
 		}
 		defer done()
 		call.Dir, call.Env = view.Dir(), view.Env()
 	}
+	var out agent.Outcome
 	if recipe {
 		out, err = j.Run(ctx, call)
-		return out, call.Dir, err
+	} else {
+		out, err = converse(ctx, j, call)
 	}
-	out, err = converse(ctx, j, call)
-	return out, call.Dir, err
+	if err != nil {
+		return err
+	}
+	return take(out.Answer, call.Dir)
 }
 
 // converse makes the call in the step's conversation, which any replica goes on with.

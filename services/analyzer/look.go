@@ -13,34 +13,44 @@ import (
 // audit asks for a report on what the intent says. What was found is noticed as well.
 func audit(ctx context.Context, j *repository.Job) error {
 	var found forge.Audit
-	if !j.Command.PolicyOnly {
-		out, err := look(ctx, j, agent.RoleAudit)
+	err := look(ctx, j, agent.RoleAudit, func(answer []byte, dir string) error {
+		a, err := agent.ParseAudit(answer)
 		if err != nil {
 			return err
 		}
-		if found, err = agent.ParseAudit(out.Answer); err != nil {
-			return err
-		}
-		j.Observe(findings(j, &found), time.Now())
+		j.Observe(findings(j, dir, &a), time.Now())
+		found = a
+		return nil
+	})
+	if err != nil {
+		return err
 	}
 	j.Result.Audit = &found
 	j.Result.Policy = repository.Policy(j.Config)
 	return nil
 }
 
-// findings puts the places of an audit's findings as they are named from the
-// repository's root, and returns each finding as an observation.
-func findings(j *repository.Job, a *forge.Audit) []forge.Observation {
+// findings leaves out of an audit what cannot be seen anywhere, and returns each finding
+// as an observation.
+func findings(j *repository.Job, dir string, a *forge.Audit) []forge.Observation {
 	var list []forge.Observation
-	for _, area := range a.Areas {
-		for i := range area.Findings {
-			f := &area.Findings[i]
-			f.Evidence = j.Places(f.Evidence)
+	for i := range a.Areas {
+		area := &a.Areas[i]
+		var kept []forge.Finding
+		for _, f := range area.Findings {
+			if f.Evidence = existing(dir, j.Places(f.Evidence)); len(f.Evidence) == 0 {
+				continue
+			}
+			kept = append(kept, f)
 			list = append(list, forge.Observation{
 				Content:  fmt.Sprintf("%s (%s): %s\n%s", area.Name, f.Severity, f.Title, f.Detail),
 				Evidence: f.Evidence,
 			})
 		}
+		if n := len(area.Findings) - len(kept); n > 0 {
+			area.Summary += fmt.Sprintf(" (Left out, because no place that they name exists: %d.)", n)
+		}
+		area.Findings = kept
 	}
 	return list
 }
@@ -48,29 +58,44 @@ func findings(j *repository.Job, a *forge.Audit) []forge.Observation {
 // patterns asks for what comes back in the project's history.
 func patterns(ctx context.Context, j *repository.Job) error {
 	var found forge.Observed
-	if !j.Command.PolicyOnly {
-		out, err := look(ctx, j, agent.RoleObserve)
+	err := look(ctx, j, agent.RoleObserve, func(answer []byte, dir string) error {
+		o, observations, err := agent.ParseObserved(answer)
 		if err != nil {
 			return err
 		}
-		var observations []forge.Observation
-		if found, observations, err = agent.ParseObserved(out.Answer); err != nil {
-			return err
-		}
-		for i := range found.Patterns {
-			found.Patterns[i].Evidence = j.Places(found.Patterns[i].Evidence)
-		}
 		j.Observe(observations, time.Now())
+		found = seenTwice(j, dir, o)
+		return nil
+	})
+	if err != nil {
+		return err
 	}
 	j.Result.Observed = &found
 	j.Result.Policy = repository.Policy(j.Config)
 	return nil
 }
 
-func look(ctx context.Context, j *repository.Job, role agent.Role) (agent.Outcome, error) {
-	if err := j.NeedModel(); err != nil {
-		return agent.Outcome{}, err
+// seenTwice leaves out the patterns that cannot be seen in two places.
+func seenTwice(j *repository.Job, dir string, o forge.Observed) forge.Observed {
+	var kept []forge.Pattern
+	for _, p := range o.Patterns {
+		if p.Evidence = existing(dir, j.Places(p.Evidence)); len(p.Evidence) > 1 {
+			kept = append(kept, p)
+		}
 	}
-	out, _, err := ask(ctx, j, agent.Call{Role: role, Schema: agent.Spec(role).Schema})
-	return out, err
+	if len(o.Patterns) > 0 && len(kept) == 0 {
+		o.NothingFound = fmt.Sprintf("of %d patterns, none can be seen in two places that exist", len(o.Patterns))
+	}
+	o.Patterns = kept
+	return o
+}
+
+func look(ctx context.Context, j *repository.Job, role agent.Role, take answered) error {
+	if j.Command.PolicyOnly {
+		return nil
+	}
+	if err := j.NeedModel(); err != nil {
+		return err
+	}
+	return ask(ctx, j, agent.Call{Role: role, Schema: agent.Spec(role).Schema}, take)
 }

@@ -36,8 +36,11 @@ func step(s forge.Step) forge.Command {
 
 const report = `{"summary": "Fine.", "areas": [
 	{"name": "tests", "summary": "s", "findings": [{"title": "None", "detail": "a is not tested.", "severity": "med",
-		"evidence": [{"type": "file", "ref": "DIR/a.txt:1"}, {"type": "file", "ref": "./b.txt"}, {"type": "decision", "ref": "DIR/x"}]}]},
-	{"name": "design", "summary": "s", "findings": []}, {"name": "conventions", "summary": "s", "findings": []},
+		"evidence": [{"type": "file", "ref": "DIR/a.txt:1"}, {"type": "file", "ref": "a.txt:1"}, {"type": "file", "ref": "./b.txt"},
+			{"type": "file", "ref": "gone.txt"}, {"type": "decision", "ref": "DIR/x"}]}]},
+	{"name": "design", "summary": "s", "findings": [{"title": "Made up", "detail": "d", "severity": "high",
+		"evidence": [{"type": "file", "ref": "gone.txt:1"}, {"type": "file", "ref": "/etc/passwd"}, {"type": "file", "ref": "../a.txt"}]}]},
+	{"name": "conventions", "summary": "s", "findings": []},
 	{"name": "debt", "summary": "s", "findings": []}, {"name": "documentation", "summary": "s", "findings": []}]}`
 
 func TestAudit(t *testing.T) {
@@ -60,6 +63,10 @@ func TestAudit(t *testing.T) {
 	found := got.Audit.Areas[0].Findings[0]
 	if diff := cmp.Diff(evidence, found.Evidence); diff != "" || found.Severity != forge.RiskMed {
 		t.Errorf("%+v\n%s", got.Audit, diff)
+	}
+	design := forge.AuditArea{Name: "design", Summary: "s (Left out, because no place that they name exists: 1.)"}
+	if diff := cmp.Diff(design, got.Audit.Areas[1]); diff != "" {
+		t.Error(diff)
 	}
 	if got.Policy == nil || got.Policy.MaxReviewRetries != 5 || got.Analysis != nil {
 		t.Errorf("got %+v", got)
@@ -84,13 +91,15 @@ func checkReading(t *testing.T, set *repository.Set, call agent.Call, role agent
 
 func TestObserve(t *testing.T) {
 	p := &parrot{answer: `{"patterns": [{"name": "n", "description": "d", "evidence": [
-		{"type": "file", "ref": "DIR/a.txt"}, {"type": "history", "ref": "x-1"}]}], "observations": [{"content": "odd"}]}`}
+		{"type": "file", "ref": "DIR/a.txt"}, {"type": "history", "ref": "x-1"}]},
+		{"name": "made up", "description": "d", "evidence": [{"type": "file", "ref": "a.txt"}, {"type": "file", "ref": "gone.txt"}]}],
+		"observations": [{"content": "odd"}]}`}
 	_, set, a := world(t, p)
 	c := step(forge.StepObserve)
 	c.Past = []forge.PastRun{{IntentID: "x", Run: 1, Title: "Once", Outcome: forge.OutcomeFailed}}
 	c.Observations = []forge.Observation{{ID: "o1", Content: "A trap."}}
 	got := analyze(t, a, c)
-	if got.Failure != nil || got.Observed == nil || got.Policy == nil || got.Observed.Patterns[0].Evidence[0].Ref != "a.txt" {
+	if got.Failure != nil || got.Observed == nil || got.Policy == nil || len(got.Observed.Patterns) != 1 || got.Observed.Patterns[0].Evidence[0].Ref != "a.txt" {
 		t.Fatalf("%+v, %+v", got.Failure, got.Observed)
 	}
 	if len(got.Observations) != 1 || got.Observations[0].Source != forge.StepObserve {
@@ -100,6 +109,12 @@ func TestObserve(t *testing.T) {
 		t.Errorf("told %s", told)
 	}
 	checkReading(t, set, p.calls[0], agent.RoleObserve, forge.StepObserve)
+
+	p.answer = `{"patterns": [{"name": "n", "description": "d", "evidence": [{"type": "file", "ref": "a.txt"}, {"type": "file", "ref": "DIR/a.txt"}]}]}`
+	got = analyze(t, a, c)
+	if got.Failure != nil || len(got.Observed.Patterns) > 0 || got.Observed.NothingFound != "of 1 patterns, none can be seen in two places that exist" {
+		t.Errorf("%+v, %+v", got.Failure, got.Observed)
+	}
 }
 
 func TestArchitect(t *testing.T) {
