@@ -55,6 +55,10 @@ func TestRandomEdits(t *testing.T) {
 		}
 	}
 	end := runningWith(t, repo, p.log)
+	var err error
+	if p.commands, err = Open(t.Context(), repo, logger(t)); err != nil {
+		t.Fatal(err)
+	}
 	for p.made < *editCount || p.busy() {
 		moved := p.look()
 		if p.made < *editCount && p.act() || moved {
@@ -68,6 +72,7 @@ func TestRandomEdits(t *testing.T) {
 		case <-time.After(5 * time.Millisecond):
 		}
 	}
+	p.commands.Close(t.Context())
 	if o := end(); o == nil || !o.Interrupted {
 		t.Errorf("outcome %+v", o)
 	}
@@ -79,8 +84,8 @@ func TestRandomEdits(t *testing.T) {
 			t.Errorf("there is no %s to check by its schema: %v", kind, files)
 		}
 	}
-	t.Logf("%d edits: %d taken in, %d refused, %d of what is only shown, %d removed; %d intents",
-		p.made, p.taken, p.refused, p.shown, p.removed, len(p.sheets))
+	t.Logf("%d edits: %d taken in, %d refused, %d of what is only shown, %d removed, %d commands; %d intents",
+		p.made, p.taken, p.refused, p.shown, p.removed, p.commanded, len(p.sheets))
 }
 
 // check looks at the end at everything that was ever written.

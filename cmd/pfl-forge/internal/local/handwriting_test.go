@@ -2,10 +2,13 @@ package local
 
 import (
 	"os"
+	"path"
 	"path/filepath"
 	"regexp"
 	"slices"
 	"strings"
+
+	"github.com/pfl-forge/pfl-forge"
 )
 
 // hand is a way to change the text of an intent's file. It returns the new text
@@ -204,4 +207,40 @@ func (p *person) scribble() bool {
 	p.scribbled = append(p.scribbled, scribbled{rel, p.mark() + "x"})
 	p.shown++
 	return true
+}
+
+// command answers or approves as others do, while an editor still shows what was
+// there before.
+func (p *person) command(s *sheet) bool {
+	text, there := p.read(s.rel)
+	id := forge.IntentID(strings.TrimSuffix(path.Base(s.rel), ".yaml"))
+	v, err := Load(p.t.Context(), p.commands.Bus, p.key(id))
+	p.must(err)
+	ev := forge.Event{ID: "command-" + p.mark(), To: p.key(id), Actor: "grace"}
+	e := &edit{n: p.made, kind: "command", rel: s.rel, fate: taken}
+	i := slices.IndexFunc(v.Intent.Clarifications, func(c forge.Clarification) bool { return c.Answer == nil })
+	switch {
+	case !there:
+		return false
+	case i >= 0:
+		ev.Answer = &forge.Answer{Index: i, Answer: p.mark() + "w"}
+		e.marks = []string{p.mark() + "w"}
+	case v.Summary.Waiting == forge.WaitingApproval:
+		ev.Approve = &forge.Approve{Plan: v.Summary.Plan}
+	default:
+		return false
+	}
+	r, err := p.commands.Bus.Ask(p.t.Context(), ev)
+	p.must(err)
+	if r.Decision != forge.Applied {
+		p.t.Errorf("%s: %+v", e, r)
+	}
+	s.buffer = text
+	p.edits = append(p.edits, e)
+	p.commanded++
+	return true
+}
+
+func (p *person) key(id forge.IntentID) forge.Key {
+	return forge.Key{Project: p.repo.Project, Intent: id}
 }

@@ -109,6 +109,7 @@ type person struct {
 	repo     *Repository
 	rng      *rand.Rand
 	log      *journaled
+	commands *Session // of another process
 	deadline time.Time
 
 	sheets    []*sheet
@@ -117,7 +118,7 @@ type person struct {
 	drafts    int
 	scribbled []scribbled // that are not taken back yet
 
-	made, taken, refused, shown, removed int
+	made, taken, refused, shown, removed, commanded int
 }
 
 func (p *person) path(rel string) string {
@@ -293,6 +294,10 @@ func (p *person) act() bool {
 			return false
 		}
 	case 3:
+		if !p.command(s) {
+			return false
+		}
+	case 4:
 		if len(p.scribbled) > 0 {
 			return false
 		}
