@@ -143,16 +143,7 @@ func (l *Lane) withdraw(id forge.IntentID, w *forge.Withdraw) (forge.Decision, e
 
 // pump gives precedence and starts the next landing, as far as both can go.
 func (l *Lane) pump() {
-	for i := 0; i < len(l.waiting); {
-		r := l.waiting[i]
-		if l.grantable(r, l.waiting[:i]) {
-			l.waiting = slices.Delete(l.waiting, i, i+1)
-			l.held = append(l.held, r)
-			l.tellReserved(r.intent, &r.reserve, true)
-		} else {
-			i++
-		}
-	}
+	l.grant()
 	if l.landing != nil || l.paused {
 		return
 	}
@@ -170,12 +161,50 @@ func (l *Lane) pump() {
 	l.eff.Commands = append(l.eff.Commands, l.landing.command)
 }
 
-// grantable reports whether precedence overlaps neither with what is in force,
-// nor with what somebody asked for earlier, nor with what is landing.
-func (l *Lane) grantable(r *request, earlier []*request) bool {
-	clash := func(o *request) bool { return o.all || r.all || overlap(o.files, r.files) }
-	return !slices.ContainsFunc(l.held, clash) && !slices.ContainsFunc(earlier, clash) &&
-		(l.landing == nil || !clash(&l.landing.request))
+// grant gives precedence to every request that overlaps neither with what is in
+// force, nor with what somebody asked for earlier, nor with what is landing.
+func (l *Lane) grant() {
+	if len(l.waiting) == 0 {
+		return
+	}
+	var taken claims
+	for _, h := range l.held {
+		taken.add(h)
+	}
+	if l.landing != nil {
+		taken.add(&l.landing.request)
+	}
+	var waiting []*request
+	for _, r := range l.waiting {
+		if taken.clash(r) {
+			waiting = append(waiting, r)
+		} else {
+			l.held = append(l.held, r)
+			l.tellReserved(r.intent, &r.reserve, true)
+		}
+		taken.add(r)
+	}
+	l.waiting = waiting
+}
+
+// claims is the files that requests are about.
+type claims struct {
+	any, all bool // any request; one about every file
+	files    map[string]bool
+}
+
+func (c *claims) add(r *request) {
+	c.any, c.all = true, c.all || r.all
+	if c.files == nil {
+		c.files = map[string]bool{}
+	}
+	for _, f := range r.files {
+		c.files[f] = true
+	}
+}
+
+func (c *claims) clash(r *request) bool {
+	return c.all || r.all && c.any || slices.ContainsFunc(r.files, func(f string) bool { return c.files[f] })
 }
 
 // mayLand reports whether nobody has older precedence on the files.

@@ -155,7 +155,8 @@ func (d *Driver) Decide(ctx context.Context, ev forge.Event, again bool) (forge.
 	return c.ruling, c.err
 }
 
-// evict bounds the memory: a machine can always be folded again.
+// evict bounds the memory: a machine can always be folded again. Lanes stay: there is
+// one a project, and its journal is as long as all that ever happened in it.
 func (d *Driver) evict(key forge.Key, s *slot) {
 	if s.machine == nil {
 		delete(d.slots, key)
@@ -164,7 +165,7 @@ func (d *Driver) evict(key forge.Key, s *slot) {
 		if len(d.slots) <= d.limit {
 			return
 		}
-		if !other.busy && k != key {
+		if !other.busy && k != key && !k.IsLane() {
 			delete(d.slots, k)
 		}
 	}

@@ -65,7 +65,7 @@ func (w *world) play() error {
 		}
 	}
 	w.reconcile()
-	for ; w.steps < faultyActions+quietActions; w.steps++ {
+	for ; w.steps < faultyActions+w.bound; w.steps++ {
 		if w.deliver() || w.work() || w.take() || w.fire() || w.help(true) {
 			continue
 		}

@@ -2,12 +2,15 @@ package sim
 
 import (
 	"flag"
+	"fmt"
 	"runtime"
 	"runtime/debug"
 	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
+
+	"github.com/pfl-forge/pfl-forge"
 )
 
 var (
@@ -15,6 +18,31 @@ var (
 	first = flag.Uint64("first", 1, "the first seed")
 	one   = flag.Uint64("seed", 0, "run only this seed and print what happens")
 )
+
+const thousand = 1000
+
+// TestThousand plays few seeds with a thousand intents each: none is forgotten, and
+// what happens grows with their number alone.
+func TestThousand(t *testing.T) {
+	for seed := range uint64(2) {
+		w := newWorld(seed)
+		w.populate()
+		w.people.ids = nil
+		for i := range thousand {
+			w.people.ids = append(w.people.ids, forge.IntentID(fmt.Sprintf("i%d", i)))
+		}
+		w.money.budget = forge.Budget{}
+		w.runners, w.down = w.runners[:1], w.down[:1]
+		for i := range 300 {
+			w.repo.files = append(w.repo.files, fmt.Sprintf("g%d", i))
+		}
+		w.bound, w.deep = 400_000, true
+		if err := w.play(); err != nil {
+			t.Fatalf("seed %d: %.2000s", seed, err)
+		}
+		t.Logf("seed %d: %d intents in %d actions", seed, len(w.intents()), w.steps)
+	}
+}
 
 // TestSeeds plays many seeds. A failing one is played again with:
 //

@@ -167,7 +167,7 @@ func (w *world) analysis(c *forge.Command) *forge.Analysis {
 	case c.Attempt.Step == forge.StepAnalyze && w.chance(15):
 		a.Insufficient = "it is deep"
 		return a
-	case c.Intent.Depth < 2 && w.chance(10):
+	case c.Intent.Depth < 2 && (w.deep && w.rng.IntN(5) == 0 || w.chance(10)):
 		for i := range 1 + w.rng.IntN(3) {
 			p := forge.ChildPlan{Name: fmt.Sprint(i), Title: "part", Body: "b"}
 			if i > 0 && w.rng.IntN(2) == 0 {

@@ -40,6 +40,8 @@ type world struct {
 	people  people
 	money   money
 	steps   int
+	bound   int  // of the actions after the faults
+	deep    bool // intents are taken apart also after that
 	trace   []string
 	tracing bool
 }
@@ -63,7 +65,7 @@ type crash struct{}
 func newWorld(seed uint64) *world {
 	w := &world{
 		rng: rand.New(rand.NewPCG(seed, seed^0x9e3779b97f4a7c15)), now: time.Unix(1_000_000_000, 0).UTC(),
-		faults: true, journal: map[forge.Key][]forge.Record{}, known: map[forge.Key]*knowledge{}, issued: map[string]bool{},
+		faults: true, bound: quietActions, journal: map[forge.Key][]forge.Record{}, known: map[forge.Key]*knowledge{}, issued: map[string]bool{},
 	}
 	for range 2 {
 		w.runners, w.down = append(w.runners, w.newDriver()), append(w.down, false)
@@ -73,7 +75,7 @@ func newWorld(seed uint64) *world {
 }
 
 func (w *world) newDriver() *machine.Driver {
-	return machine.NewDriver(w, w, func() time.Time { return w.now }, 100)
+	return machine.NewDriver(w, w, func() time.Time { return w.now }, 1000)
 }
 
 // chance reports true once in n times, and never after the faults stopped.

@@ -1,0 +1,114 @@
+package runner_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"hash/fnv"
+	"testing"
+	"time"
+
+	"github.com/pfl-forge/pfl-forge"
+	"github.com/pfl-forge/pfl-forge/bus"
+	"github.com/pfl-forge/pfl-forge/bus/bustest"
+)
+
+// TestThousandIntents: in one project, with dependencies between them and taken apart
+// at random, over a real server. All end, so nobody was forgotten who waits.
+func TestThousandIntents(t *testing.T) {
+	b := bustest.Start(t)
+	known := playTree(t, b, 400)
+	if len(known) < 1000 {
+		t.Errorf("%d intents; want a thousand at least", len(known))
+	}
+	for id, s := range known {
+		for _, c := range s.Children {
+			if known[c.ID] == nil || c.Status != forge.StatusDone {
+				t.Errorf("%s is done and knows its part %s as %q", id, c.ID, c.Status)
+			}
+		}
+	}
+}
+
+// BenchmarkTree is the same for few and for many: the time for one intent must not
+// grow with their number.
+func BenchmarkTree(b *testing.B) {
+	for _, roots := range []int{100, 400, 1600} {
+		b.Run(fmt.Sprintf("roots=%d", roots), func(b *testing.B) {
+			intents := 0
+			for b.Loop() {
+				intents += len(playTree(b, bustest.Start(b), roots))
+			}
+			b.ReportMetric(float64(b.Elapsed().Microseconds())/float64(intents), "us/intent")
+			b.ReportMetric(float64(intents)/float64(b.N), "intents")
+		})
+	}
+}
+
+// playTree runs intents that depend on each other and are taken apart at random, and
+// returns them all.
+func playTree(t testing.TB, b *bus.Bus, roots int) map[forge.IntentID]*forge.Summary {
+	t.Helper()
+	startWith(t, b, 32, func(c forge.Command) forge.Result {
+		r := succeed(c)
+		if r.Analysis != nil && c.Intent.Depth < 2 && pick(string(c.To.Intent), 3) == 0 {
+			r.Analysis.Tasks = nil
+			for i := range 2 + pick(string(c.To.Intent)+"/n", 3) {
+				p := forge.ChildPlan{Name: fmt.Sprint(i), Title: fmt.Sprintf("part %d", i), Body: "do it", Risk: forge.RiskLow}
+				if i > 0 && pick(string(c.To.Intent)+fmt.Sprint(i), 2) == 0 {
+					p.DependsOn = []string{fmt.Sprint(i - 1)}
+				}
+				r.Analysis.Children = append(r.Analysis.Children, p)
+			}
+		}
+		return r
+	})
+	for i := range roots {
+		ev := submission(forge.IntentID(fmt.Sprintf("intent-%d", i)))
+		for k := range pick(fmt.Sprint(i), 3) {
+			if d := pick(fmt.Sprintf("%d/%d", i, k), roots); d < i { // towards older ones: no cycle
+				ev.Submit.Intent.DependsOn = append(ev.Submit.Intent.DependsOn, forge.IntentID(fmt.Sprintf("intent-%d", d)))
+			}
+		}
+		if err := b.Send(t.Context(), ev); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return allDone(t, b, roots)
+}
+
+// allDone returns the intents of the project, once there are that many and all of
+// them are done, and no part is missing.
+func allDone(t testing.TB, b *bus.Bus, least int) map[forge.IntentID]*forge.Summary {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), 4*time.Minute)
+	defer cancel()
+	known := map[forge.IntentID]*forge.Summary{}
+	open := map[forge.IntentID]bool{}
+	err := b.Follow(ctx, project, 0, bus.Follower{Record: func(key forge.Key, _ uint64, rec forge.Record) error {
+		if key.IsLane() {
+			return nil
+		}
+		known[key.Intent] = &rec.Summary
+		if rec.Summary.Status == forge.StatusDone {
+			delete(open, key.Intent)
+		} else {
+			open[key.Intent] = true
+		}
+		if len(known) >= least && len(open) == 0 {
+			return errSeen
+		}
+		return nil
+	}})
+	if !errors.Is(err, errSeen) {
+		t.Fatalf("%d of %d intents are not done: %v\n%v", len(open), len(known), err, open)
+	}
+	return known
+}
+
+// pick is a number below n that is the same whenever it is asked for.
+func pick(what string, n int) int {
+	h := fnv.New32a()
+	h.Write([]byte(what))
+	return int(h.Sum32() % uint32(n))
+}
