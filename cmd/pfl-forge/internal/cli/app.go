@@ -1,8 +1,8 @@
 // Package cli is the command line: what a person types, what they read, and the
 // exit codes.
 //
-// Data goes to standard output, everything else to standard error. Nothing ever
-// prompts: what is missing is an error that names it.
+// Data goes to standard output, everything else to standard error. Only a person at a
+// terminal is ever asked; elsewhere what is missing is an error that names it.
 package cli
 
 import (

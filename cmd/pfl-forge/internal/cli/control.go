@@ -25,7 +25,7 @@ func (a *app) pauseCommand() *cobra.Command {
 		Long: "Stop the agents of intents or tasks, within seconds, and keep what they did, until you resume. With --all those of the\n" +
 			"whole project stop, and nothing new begins.",
 		Example:           "  pfl-forge pause reset-link\n  pfl-forge pause reset-link-002\n  pfl-forge pause --all",
-		ValidArgsFunction: a.completeTasks(),
+		ValidArgsFunction: a.completeTasks(0),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return a.control(cmd.Context(), args, &s, "paused", func(task forge.TaskID) forge.Event {
 				return forge.Event{Pause: &forge.Pause{Reason: s.reason, Task: task}}
@@ -44,7 +44,7 @@ func (a *app) resumeCommand() *cobra.Command {
 		Short:             "go on with what is paused",
 		Long:              "Go on with intents or tasks that are paused, where they stopped. With --all the whole project goes on.",
 		Example:           "  pfl-forge resume reset-link\n  pfl-forge resume --all",
-		ValidArgsFunction: a.completeTasks(),
+		ValidArgsFunction: a.completeTasks(0),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return a.control(cmd.Context(), args, &s, "resumed", func(task forge.TaskID) forge.Event {
 				return forge.Event{Resume: &forge.Resume{Task: task}}
@@ -63,7 +63,7 @@ func (a *app) cancelCommand() *cobra.Command {
 		Long: "Stop intents or tasks for good. What is integrated stays; the commits of all attempts are kept until `pfl-forge clean`.\n" +
 			"With --all everything that is under way in the project is cancelled, after a question.",
 		Example:           "  pfl-forge cancel reset-link --reason \"not now\"\n  pfl-forge cancel reset-link-002\n  pfl-forge cancel --all",
-		ValidArgsFunction: a.completeTasks(),
+		ValidArgsFunction: a.completeTasks(0),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if s.all {
 				sure, err := a.sureToCancel(cmd.Context(), &s)

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/pfl-forge/pfl-forge"
@@ -243,11 +244,33 @@ func (w *walk) cancel(ctx context.Context, e *entry) (step, error) {
 }
 
 func (w *walk) retry(ctx context.Context, e *entry) (step, error) {
-	with, err := w.console.Line(ctx, "instructions, if any (Ctrl-D: leave it)? ")
+	question := "instructions, if any (Ctrl-D: leave it)? "
+	if e.Waiting == forge.WaitingBudget {
+		question = "what it may cost in all, in US dollars (nothing: as the project says now; Ctrl-D: leave it)? "
+	}
+	text, err := w.console.Line(ctx, question)
 	if err != nil {
 		return stay, err
 	}
-	return w.decide(ctx, e, "retried", forge.Event{Retry: &forge.Retry{Instructions: strings.TrimSpace(with)}})
+	wish := &forge.Retry{Instructions: strings.TrimSpace(text)}
+	if e.Waiting == forge.WaitingBudget {
+		if wish, err = moreMoney(wish.Instructions); err != nil {
+			return stay, err
+		}
+	}
+	return w.decide(ctx, e, "retried", forge.Event{Retry: wish})
+}
+
+// moreMoney reads a budget; nothing leaves it as it is.
+func moreMoney(text string) (*forge.Retry, error) {
+	if text == "" {
+		return &forge.Retry{}, nil
+	}
+	usd, err := strconv.ParseFloat(strings.TrimPrefix(text, "$"), 64)
+	if err != nil || !(usd > 0) || usd > 1e6 {
+		return nil, fmt.Errorf("%q is no amount of US dollars", text)
+	}
+	return &forge.Retry{BudgetUSD: usd}, nil
 }
 
 func (w *walk) answer(ctx context.Context, e *entry) (step, error) {

@@ -49,7 +49,7 @@ func (a *app) logsCommand() *cobra.Command {
 		Example: "  pfl-forge logs reset-link\n  pfl-forge logs -f reset-link-001\n" +
 			"  pfl-forge logs --since 10m --step review\n  pfl-forge logs -f -o ndjson",
 		Args:              between(0, 1, ""),
-		ValidArgsFunction: a.completeTasks(),
+		ValidArgsFunction: a.completeTasks(1),
 		RunE:              func(cmd *cobra.Command, args []string) error { return a.logs(cmd.Context(), args, &f) },
 	}
 	flags := cmd.Flags()
@@ -217,10 +217,11 @@ func (a *app) timeline(ctx context.Context, t *target, id forge.IntentID) error 
 	return nil
 }
 
-// completeTasks offers the ids of intents, and of the tasks that lists show.
-func (a *app) completeTasks() cobra.CompletionFunc {
+// completeTasks offers the ids of intents, and of their tasks; most bounds how many
+// arguments there are, 0 means any number.
+func (a *app) completeTasks(most int) cobra.CompletionFunc {
 	return func(cmd *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
-		if len(args) > 0 {
+		if most > 0 && len(args) >= most {
 			return nil, cobra.ShellCompDirectiveNoFileComp
 		}
 		t, err := a.reader(cmd.Context())

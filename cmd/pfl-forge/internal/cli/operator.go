@@ -69,8 +69,7 @@ func (a *app) operator(ctx context.Context, first string, f *operatorFlags) erro
 	if !found && !f.print {
 		return errors.New("claude is not in PATH: install Claude Code, or use the other commands; pfl-forge doctor says what is there")
 	}
-	program, env := a.callable()
-	situation, dir, err := a.situation(ctx, program)
+	situation, dir, err := a.situation(ctx)
 	if err != nil {
 		return err
 	}
@@ -78,7 +77,7 @@ func (a *app) operator(ctx context.Context, first string, f *operatorFlags) erro
 	if err != nil {
 		return err
 	}
-	run := sessionCommand{"claude", operator.Args(system, program, f.model, first), dir}
+	run := sessionCommand{"claude", operator.Args(system, programName, f.model, first), dir}
 	if f.print {
 		return a.printSession(&run, f.format)
 	}
@@ -86,7 +85,7 @@ func (a *app) operator(ctx context.Context, first string, f *operatorFlags) erro
 		return err
 	}
 	// It takes this process's place: terminal, signals and exit code are its own.
-	err = syscall.Exec(claude, append([]string{run.Program}, run.Args...), env)
+	err = syscall.Exec(claude, append([]string{run.Program}, run.Args...), a.callable())
 	return fmt.Errorf("start %s: %w", claude, err)
 }
 
@@ -103,13 +102,13 @@ func (a *app) printSession(run *sessionCommand, format render.Format) error {
 }
 
 // situation returns how things stand, and the folder to work in.
-func (a *app) situation(ctx context.Context, program string) (*operator.Situation, string, error) {
+func (a *app) situation(ctx context.Context) (*operator.Situation, string, error) {
 	t, err := a.reader(ctx)
 	if err != nil {
 		return nil, "", err
 	}
 	defer t.close()
-	s := &operator.Situation{Project: t.project, Program: program, Running: t.bus != nil && !t.owner, Now: time.Now()}
+	s := &operator.Situation{Project: t.project, Program: programName, Running: t.bus != nil && !t.owner, Now: time.Now()}
 	if base, err := t.repo.Base(ctx); err == nil {
 		s.Branch = string(base.Branch)
 	}
@@ -143,23 +142,26 @@ func openTexts(i *forge.Intent) []string {
 	return list
 }
 
-// callable returns how another process calls this program, and the environment in which
-// it can.
-func (a *app) callable() (program string, env []string) {
+// programName is how the agent calls this program.
+const programName = "pfl-forge"
+
+// callable returns the environment in which this very program is found by its name.
+func (a *app) callable() []string {
 	exe, err := os.Executable()
-	if err != nil || filepath.Base(exe) != "pfl-forge" {
-		return "pfl-forge", os.Environ()
+	if err != nil || filepath.Base(exe) != programName {
+		return os.Environ()
 	}
-	if path, ok := a.lookUp("pfl-forge"); ok && sameFile(path, exe) {
-		return "pfl-forge", os.Environ()
+	if path, ok := a.lookUp(programName); ok && sameFile(path, exe) {
+		return os.Environ()
 	}
 	path := "PATH=" + filepath.Dir(exe) + string(filepath.ListSeparator) + a.getenv("PATH")
+	var env []string
 	for _, entry := range os.Environ() {
 		if !strings.HasPrefix(entry, "PATH=") {
 			env = append(env, entry)
 		}
 	}
-	return "pfl-forge", append(env, path)
+	return append(env, path)
 }
 
 // lookUp finds a program in PATH.

@@ -110,6 +110,8 @@ func describe(ev *forge.Event) (string, Tone) {
 		return part(ev.Child), Plain
 	case ev.Forecast != nil:
 		return forecast(ev.Forecast), Plain
+	case ev.Reflected != nil:
+		return reflected(ev.Reflected), Plain
 	case ev.Result != nil:
 		return result(ev.Result)
 	case ev.Landed != nil:
@@ -242,6 +244,17 @@ func landed(l *forge.Landed) (string, Tone) {
 		return "your working tree is in the way: " + files(l.Result.Files), Attention
 	}
 	return string(l.Result.Outcome), Plain
+}
+
+func reflected(r *forge.Reflected) string {
+	var ids []string
+	for _, p := range r.Proposed {
+		ids = append(ids, string(p.ID))
+	}
+	if len(ids) == 0 {
+		return ""
+	}
+	return "reflection proposed " + files(ids)
 }
 
 func part(c *forge.Child) string {

@@ -71,6 +71,34 @@ func TestLines(t *testing.T) {
 			forge.Event{To: key, DependencyEnded: &forge.DependencyEnded{Intent: "other", Cycle: []forge.IntentID{"fix", "other"}}},
 			Line{Who: "fix", Text: "other waits for this intent too", Tone: Bad},
 		},
+		"taken apart": {
+			result(forge.Result{Attempt: forge.Attempt{Step: forge.StepArchitect, Number: 1}, Analysis: &forge.Analysis{Children: make([]forge.ChildPlan, 2)}}),
+			Line{Who: "fix", Text: "architect: 2 parts (1.5s)"},
+		},
+		"insufficient": {
+			result(forge.Result{Attempt: forge.Attempt{Step: forge.StepAnalyze, Number: 1}, Analysis: &forge.Analysis{Insufficient: "two ways"}}),
+			Line{Who: "fix", Text: "analyze: not sufficient: two ways (1.5s)"},
+		},
+		"audited": {
+			result(forge.Result{Attempt: forge.Attempt{Step: forge.StepAudit, Number: 1}, Audit: &forge.Audit{
+				Areas: []forge.AuditArea{{Findings: make([]forge.Finding, 1)}, {Findings: make([]forge.Finding, 2)}},
+			}}),
+			Line{Who: "fix", Text: "audit: 3 findings (1.5s)"},
+		},
+		"paused": {
+			forge.Event{To: key, Actor: "Ada", Pause: &forge.Pause{Reason: "lunch", Task: "fix-001"}},
+			Line{Who: "fix-001", Text: "paused by Ada: lunch", Tone: Attention},
+		},
+		"reflected": {
+			forge.Event{To: key, Reflected: &forge.Reflected{Proposed: []forge.Proposal{{ID: "a"}, {ID: "b"}}}},
+			Line{Who: "fix", Text: "reflection proposed a, b"},
+		},
+		"resumed":   {forge.Event{To: key, Resume: &forge.Resume{}}, Line{Who: "fix", Text: "resumed"}},
+		"part done": {forge.Event{To: key, Child: &forge.Child{Intent: "part", Status: forge.StatusDone}}, Line{Who: "fix", Text: "part part is done"}},
+		"overlap": {
+			forge.Event{To: key, Forecast: &forge.Forecast{TaskID: "fix-001", Other: forge.Overlap{TaskID: "zoo-001", Files: []string{"a"}}}},
+			Line{Who: "fix-001", Text: "does not merge with zoo-001 as it is: a"},
+		},
 	} {
 		got := Lines(&forge.Summary{Key: key}, &forge.Summary{Key: key}, &forge.Record{Events: []forge.Event{test.event}})
 		if test.event.Result != nil {
@@ -87,6 +115,9 @@ func TestLinesOfNothing(t *testing.T) {
 		"claimed":  {To: key, Result: &forge.Result{To: key, Attempt: attempts(forge.StepImplement, 1), Started: true}},
 		"timer":    {To: key, Timer: &forge.TimerFired{Key: "x"}},
 		"admitted": {To: key, Admitted: &forge.Admitted{}},
+		"silence":  {To: key, Reflected: &forge.Reflected{}},
+		"a part":   {To: key, Child: &forge.Child{Intent: "part", Status: forge.StatusProposed}},
+		"merges":   {To: key, Forecast: &forge.Forecast{TaskID: "fix-001", Other: forge.Overlap{TaskID: "zoo-001"}}},
 	} {
 		if got := Lines(&forge.Summary{Key: key}, &forge.Summary{Key: key}, &forge.Record{Events: []forge.Event{ev}}); len(got) > 0 {
 			t.Errorf("%s: %v, want nothing", name, got)
