@@ -118,6 +118,10 @@ func asyncAPI() doc {
 	for _, name := range []string{"request", "requestFrom", "list", "show"} {
 		operation(name, "receive", name, "answer")
 	}
+	schemas["refusal"] = envelope(doc{"type": "string", "const": refusalType}, schemaOf(reflect.TypeFor[Refusal]()), published...)
+	message("refusal", typeCloudEvents, "refusal")
+	channel("refusal", "forge.refusal.{project}.{system}", "Tells why a submission was refused. Stored in "+streamRefusals+".", "refusal")
+	operation("refusal", "send", "refusal", "")
 	for _, what := range Whats() {
 		name := "intent-" + string(what)
 		schemas[name] = envelope(doc{"type": "string", "const": "io.pfl-forge.intent." + string(what) + ".v1"}, ref("schemas", "change"), published...)
@@ -341,41 +345,50 @@ func TestSubmissionSchema(t *testing.T) {
 	}
 }
 
-// The event in the guide has the fields of the code, and those alone.
-func TestGuideEvent(t *testing.T) {
+// The events in the guide have the fields of the code, and those alone.
+func TestGuideEvents(t *testing.T) {
 	page, err := os.ReadFile("../docs/guide-systems.md")
 	if err != nil {
 		t.Fatal(err)
 	}
-	found := 0
+	found := map[string]int{}
 	for _, m := range regexp.MustCompile("(?ms)^```json\n(.*?)^```$").FindAllSubmatch(page, -1) {
-		if !bytes.Contains(m[1], []byte("specversion")) {
-			continue
-		}
-		found++
-		var ev cloudEvent[Change]
-		d := json.NewDecoder(bytes.NewReader(m[1]))
-		d.DisallowUnknownFields()
-		if err := d.Decode(&ev); err != nil {
-			t.Error(err)
-		}
-		again, err := json.Marshal(ev)
-		if err != nil {
-			t.Fatal(err)
-		}
-		var want, got map[string]any
-		if err := json.Unmarshal(m[1], &want); err != nil {
-			t.Fatal(err)
-		}
-		if err := json.Unmarshal(again, &got); err != nil {
-			t.Fatal(err)
-		}
-		if !reflect.DeepEqual(got, want) {
-			t.Errorf("the page has %v, the code %v", want, got)
+		switch {
+		case bytes.Contains(m[1], []byte(refusalType)):
+			found["refusal"]++
+			sameFields[cloudEvent[Refusal]](t, m[1])
+		case bytes.Contains(m[1], []byte("specversion")):
+			found["change"]++
+			sameFields[cloudEvent[Change]](t, m[1])
 		}
 	}
-	if found != 1 {
-		t.Errorf("%d events are in the page", found)
+	if found["refusal"] != 1 || found["change"] != 1 {
+		t.Errorf("in the page are %v", found)
+	}
+}
+
+// sameFields reads a text and writes it again.
+func sameFields[T any](t *testing.T, text []byte) {
+	t.Helper()
+	var v T
+	d := json.NewDecoder(bytes.NewReader(text))
+	d.DisallowUnknownFields()
+	if err := d.Decode(&v); err != nil {
+		t.Error(err)
+	}
+	again, err := json.Marshal(v)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var want, got map[string]any
+	if err := json.Unmarshal(text, &want); err != nil {
+		t.Fatal(err)
+	}
+	if err := json.Unmarshal(again, &got); err != nil {
+		t.Fatal(err)
+	}
+	if !reflect.DeepEqual(got, want) {
+		t.Errorf("the page has %v, the code %v", want, got)
 	}
 }
 
@@ -393,6 +406,11 @@ func TestDescribedSubjects(t *testing.T) {
 			_, err = parseIntentSubject(subject)
 		case strings.HasPrefix(subject, "forge.api."):
 			_, err = parseAPISubject(subject)
+		case strings.HasPrefix(subject, "forge.refusal."):
+			var want string
+			if want, err = refusalSubject("shop", "ci"); want != subject {
+				t.Errorf("%s: nothing is published on %s", name, subject)
+			}
 		default:
 			var want string
 			what := What(subject[strings.LastIndexByte(subject, '.')+1:])

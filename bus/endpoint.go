@@ -224,11 +224,15 @@ func (e *endpoints) submit(ctx context.Context, from sender, r micro.Request) (a
 	case err != nil:
 		return nil, err
 	case ruling.Decision == forge.Refused:
-		return nil, &errCode{"409", []RefusedField{{ruling.Field, strings.TrimPrefix(ruling.Reason, ruling.Field+": ")}}}
+		return nil, &errCode{"409", []RefusedField{refusedField(ruling)}}
 	case ruling.Decision == forge.Ignored:
 		result.Result = "known"
 	}
 	return result, nil
+}
+
+func refusedField(r forge.Ruling) RefusedField {
+	return RefusedField{r.Field, strings.TrimPrefix(r.Reason, r.Field+": ")}
 }
 
 // again returns a submission as a message that is read to the same event.

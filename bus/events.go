@@ -27,12 +27,14 @@ type Delivery struct {
 	StoredAt time.Time // when the server got it
 	bus      *Bus
 	reply    string
+	rejected *Refusal // what a system is to be told
 }
 
 // Respond tells the sender of the event what was decided, if it waits for that.
 // It is called once the decision is journaled; when it fails, the sender only
 // has to wait in vain.
 func (d *Delivery) Respond(r forge.Ruling) {
+	d.rejected = rejected(&d.Event, r)
 	if d.reply == "" {
 		return
 	}
@@ -178,6 +180,9 @@ func (c *eventConsumers) one(ctx context.Context, in input, m jetstream.Msg, ev 
 		bus: c.bus, reply: inboxOnly(m.Headers().Get(headerReply)),
 	}
 	err = c.call(ctx, d)
+	if err == nil && d.rejected != nil {
+		err = c.bus.refused(ctx, m, *d.rejected)
+	}
 	switch after, reason := c.outcome(id, &ev, err); {
 	case err == nil:
 		err = m.Ack()

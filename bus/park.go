@@ -23,7 +23,10 @@ func (c *eventConsumers) unreadable(ctx context.Context, in input, m jetstream.M
 	} else {
 		d := Delivery{bus: c.bus, reply: inboxOnly(m.Headers().Get(headerReply))}
 		d.Respond(refusal(err))
-		err = c.bury(ctx, in, m, err.Error())
+		reason := err.Error()
+		if err = c.bus.refused(ctx, m, refusalOf(err)); err == nil {
+			err = c.bury(ctx, in, m, reason)
+		}
 	}
 	if err != nil {
 		c.bus.log.Warn("cannot put a message aside; it comes again", "subject", m.Subject(), "error", err)

@@ -100,6 +100,7 @@ func streams(replicas int) []jetstream.StreamConfig {
 			AllowDirect: true,
 		},
 		publications(replicas),
+		refusals(),
 		{
 			Name:        streamTranscripts,
 			Description: "what agents and commands did, line by line, for people",

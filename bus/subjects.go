@@ -31,6 +31,7 @@ import (
 //	forge.progress.<project>.<intent>                                               not stored
 //	forge.control.<project>.<intent or ->                                           not stored
 //	forge.event.<project>.<intent>.<what>                                           FORGE_EVENTS
+//	forge.refusal.<project>.<escaped system or ->                                   FORGE_REFUSALS
 //	forge.api.<project>.<submit, list or show>                                      not stored
 //	forge.api.<project>.from.<escaped system>.submit                                not stored
 
@@ -445,6 +446,17 @@ func deadSubject(stream string) string {
 // publishedSubject is where a change of an intent is told to everybody.
 func publishedSubject(k forge.Key, what What) (string, error) {
 	return "forge.event." + string(k.Project) + "." + string(k.Intent) + "." + string(what), checkIntent(k)
+}
+
+// refusalSubject is where a system is told what was refused; without a name, those that
+// said none.
+func refusalSubject(p forge.ProjectID, system string) (string, error) {
+	name := none
+	if system != "" && len(system) <= maxSender {
+		name = escape(system)
+	}
+	_, err := forge.ParseProjectID(string(p))
+	return "forge.refusal." + string(p) + "." + name, err
 }
 
 // publishedOf matches what is told of a project, or of all if it is empty.

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"crypto/sha256"
 	"encoding/base32"
+	"errors"
 	"fmt"
 	"maps"
 	"mime"
@@ -31,6 +32,8 @@ const maxOrigin = 500
 // SubmissionError says what is wrong with a submission, field by field.
 type SubmissionError struct {
 	Fields []forge.FieldError
+
+	origin forge.Origin // as far as it can be read
 }
 
 func (e *SubmissionError) Error() string {
@@ -70,15 +73,21 @@ type request struct {
 // whatever format, and however often and late it comes.
 func (s submission) read() (forge.Event, error) {
 	r, err := s.parse()
+	if wrong, ok := errors.AsType[*SubmissionError](err); ok {
+		wrong.origin = r.intent.Origin
+	}
 	if err != nil {
 		return forge.Event{}, err
 	}
-	if errs := s.place(&r); len(errs) > 0 {
-		return forge.Event{}, wrongs(errs)
-	}
+	errs := s.place(&r)
 	in := r.intent
-	if e := in.Validate(); e != nil {
-		return forge.Event{}, wrongs([]forge.FieldError{*e})
+	if e := in.Validate(); e != nil && len(errs) == 0 {
+		errs = append(errs, *e)
+	}
+	if len(errs) > 0 {
+		wrong := wrongs(errs)
+		wrong.origin = in.Origin
+		return forge.Event{}, wrong
 	}
 	return forge.Event{
 		ID: "submit/" + string(in.ID), To: forge.Key{Project: in.Project, Intent: in.ID},

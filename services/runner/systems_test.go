@@ -135,6 +135,65 @@ func TestRequests(t *testing.T) {
 	}
 }
 
+// A system is told what was refused, also when it only stored its submission.
+func TestRefusalsAreTold(t *testing.T) {
+	s := bustest.StartServer(t)
+	serving(t, s.Connect(t))
+	nc := client(t, s)
+	js, err := jetstream.New(nc)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, m := range []struct{ subject, data string }{
+		{"forge.intent.web.submit", `{"titel": "x", "origin": {"system": "scanner", "event_id": "1"}}`},
+		{"forge.intent.web.from.ci.submit", `{"specversion": "1.0", "type": "io.pfl-forge.intent.submit.v1", "source": "ci", "id": "2", "data": {"title": "t"}}`},
+		{"forge.intent.web.from.ci.submit", "\xff"},
+		{"forge.intent.web.submit", `{"id": "taken", "title": "t", "body": "b", "origin": {"system": "one"}}`},
+		{"forge.intent.web.submit", `{"id": "taken", "title": "t", "body": "b", "origin": {"system": "other/2"}}`},
+		{"forge.intent.web.submit", "\xff"},
+	} {
+		if _, err := js.Publish(t.Context(), m.subject, []byte(m.data)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	cons, err := js.OrderedConsumer(t.Context(), "FORGE_REFUSALS", jetstream.OrderedConsumerConfig{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := map[string]bool{
+		"web.scanner web scanner/1 [{titel is not known":               true,
+		"web.ci web ci/2 [{body is empty}]":                            true,
+		"web.ci web ci/ [{ not a valid Event":                          true,
+		"web.other=2f2 web other/2/taken [{id is taken by another int": true,
+		"web.- web / [{ not a valid Event":                             true,
+	}
+	for n := len(want); n > 0; n-- {
+		m, err := cons.Next(jetstream.FetchMaxWait(10 * time.Second))
+		if err != nil {
+			t.Fatal(err, want)
+		}
+		var ev struct {
+			Type string
+			Data bus.Refusal
+		}
+		if err := json.Unmarshal(m.Data(), &ev); err != nil || ev.Type != "io.pfl-forge.submission.refused.v1" {
+			t.Fatal(err, string(m.Data()))
+		}
+		got := fmt.Sprintf("%s %s %s/%s %v", strings.TrimPrefix(m.Subject(), "forge.refusal."), ev.Data.Project,
+			ev.Data.Origin.System, ev.Data.Origin.EventID, ev.Data.Errors)
+		found := ""
+		for w := range want {
+			if strings.HasPrefix(got, w) {
+				found = w
+			}
+		}
+		if found == "" {
+			t.Errorf("told %q", got)
+		}
+		delete(want, found)
+	}
+}
+
 // What an intent goes through is told to everybody, from its submission to its end.
 func TestLifeIsTold(t *testing.T) {
 	s := bustest.StartServer(t)

@@ -1,0 +1,97 @@
+package bus
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
+
+	forge "github.com/pfl-forge/pfl-forge"
+)
+
+const (
+	streamRefusals = "FORGE_REFUSALS"
+	// refusalType is the type of events that tell why a submission was refused.
+	refusalType = "io.pfl-forge.submission.refused.v1"
+	maxRefusals = 8 << 20
+)
+
+// refusals declares the stream in which systems are told what was refused. It is none of
+// the changes of intents: there is no intent.
+func refusals() jetstream.StreamConfig {
+	return jetstream.StreamConfig{
+		Name:        streamRefusals,
+		Description: "submissions of other systems that were refused, as CloudEvents, with the reasons",
+		Subjects:    []string{"forge.refusal.*.*"},
+		MaxAge:      keepEvents,
+		MaxBytes:    maxRefusals, // the oldest goes first
+		Duplicates:  duplicates,
+		DenyDelete:  true,
+		DenyPurge:   true,
+	}
+}
+
+// Refusal is the data of an event about a submission that was refused.
+type Refusal struct {
+	Project forge.ProjectID `json:"project"`
+	Origin  Origin          `json:"origin"` // as far as it can be read
+	Errors  []RefusedField  `json:"errors"`
+}
+
+// refused tells a system why its submission was refused, once for each message.
+func (b *Bus) refused(ctx context.Context, m jetstream.Msg, why Refusal) error {
+	meta, err := m.Metadata()
+	if err != nil {
+		return err
+	}
+	from, err := parseIntentSubject(m.Subject())
+	if err != nil || from.person {
+		return nil // people are told otherwise
+	}
+	why.Project = from.project
+	why.Origin.System = cmp.Or(why.Origin.System, from.name)
+	subject, err := refusalSubject(from.project, why.Origin.System)
+	if err != nil {
+		return err
+	}
+	id := fmt.Sprintf("%s/refused/%d", from.project, meta.Sequence.Stream)
+	data, err := json.Marshal(cloudEvent[Refusal]{
+		SpecVersion: cloudEventsVersion, ID: id, Source: "/pfl-forge/" + string(from.project), Type: refusalType,
+		Subject: cut(why.Origin.EventID), Time: time.Now().UTC(), ContentType: typeJSON, Data: why,
+	})
+	if err != nil {
+		return err
+	}
+	told := &nats.Msg{Subject: subject, Data: data, Header: nats.Header{}}
+	told.Header.Set(headerContentType, typeCloudEvents)
+	told.Header.Set(jetstream.MsgIDHeader, id)
+	_, err = b.publish(ctx, told)
+	return err
+}
+
+// refusalOf says why what cannot be read was refused, and whose it is as far as it says.
+func refusalOf(err error) Refusal {
+	wrong, ok := errors.AsType[*SubmissionError](err)
+	if !ok {
+		return Refusal{Errors: []RefusedField{{Reason: cut(err.Error())}}}
+	}
+	r := Refusal{Origin: Origin{System: cut(wrong.origin.System), EventID: cut(wrong.origin.EventID), Actor: cut(wrong.origin.Actor)}}
+	for _, f := range wrong.Fields {
+		r.Errors = append(r.Errors, RefusedField{f.Field, cut(f.Reason)})
+	}
+	return r
+}
+
+// rejected is what a submission's sender is told of a ruling; nil if it is no refusal.
+func rejected(ev *forge.Event, r forge.Ruling) *Refusal {
+	if r.Decision != forge.Refused || ev.Submit == nil || ev.Submit.Intent.Source != forge.SourceSystem {
+		return nil
+	}
+	o := ev.Submit.Intent.Origin
+	return &Refusal{Origin: Origin{o.System, o.EventID, o.Actor}, Errors: []RefusedField{refusedField(r)}}
+}
