@@ -45,13 +45,13 @@ type Refusal struct {
 
 // refused tells a system why its submission was refused, once for each message.
 func (b *Bus) refused(ctx context.Context, m jetstream.Msg, why Refusal) error {
+	from, ok := systemOf(m.Subject())
+	if !ok {
+		return nil // people are told otherwise
+	}
 	meta, err := m.Metadata()
 	if err != nil {
 		return err
-	}
-	from, err := parseIntentSubject(m.Subject())
-	if err != nil || from.person {
-		return nil // people are told otherwise
 	}
 	why.Project = from.project
 	why.Origin.System = cmp.Or(why.Origin.System, from.name)
@@ -72,6 +72,12 @@ func (b *Bus) refused(ctx context.Context, m jetstream.Msg, why Refusal) error {
 	told.Header.Set(jetstream.MsgIDHeader, id)
 	_, err = b.publish(ctx, told)
 	return err
+}
+
+// systemOf returns who sent a submission, if a system did.
+func systemOf(subject string) (sender, bool) {
+	from, err := parseIntentSubject(subject)
+	return from, err == nil && !from.person
 }
 
 // refusalOf says why what cannot be read was refused, and whose it is as far as it says.
