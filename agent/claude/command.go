@@ -3,7 +3,6 @@ package claude
 import (
 	"context"
 	"fmt"
-	"os"
 	"path/filepath"
 	"strconv"
 	"strings"
@@ -131,7 +130,7 @@ func arguments(call agent.Call, s session) ([]string, error) {
 	}
 	if call.System != "" {
 		file := filepath.Join(call.ScratchDir, "system.md")
-		if err := os.WriteFile(file, []byte(call.System), 0o600); err != nil {
+		if err := process.Fill(call.ScratchDir, map[string]string{"system.md": call.System}); err != nil {
 			return nil, agent.Fail(forge.FailRepository, "the system prompt cannot be written: %v", err)
 		}
 		args = append(args, "--append-system-prompt-file", file)

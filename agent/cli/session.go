@@ -11,6 +11,7 @@ import (
 
 	"github.com/pfl-forge/pfl-forge"
 	"github.com/pfl-forge/pfl-forge/agent"
+	"github.com/pfl-forge/pfl-forge/agent/process"
 )
 
 // link is the file that says which of the CLI's sessions one of ours is.
@@ -66,11 +67,11 @@ func saveSession(state, id, native string) error {
 	if err != nil {
 		return err
 	}
-	tmp := linkPath(state, id) + ".tmp"
-	if err := os.WriteFile(tmp, data, 0o600); err != nil {
+	path := linkPath(state, id)
+	if err := process.Fill(state, map[string]string{filepath.Base(path) + ".tmp": string(data)}); err != nil {
 		return err
 	}
-	return os.Rename(tmp, linkPath(state, id))
+	return os.Rename(path+".tmp", path)
 }
 
 // SessionFiles returns the files of a session, relative to stateDir.

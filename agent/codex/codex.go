@@ -9,12 +9,12 @@ package codex
 import (
 	"encoding/json"
 	"fmt"
-	"os"
 	"path/filepath"
 
 	"github.com/pfl-forge/pfl-forge"
 	"github.com/pfl-forge/pfl-forge/agent"
 	"github.com/pfl-forge/pfl-forge/agent/cli"
+	"github.com/pfl-forge/pfl-forge/agent/process"
 	"github.com/pfl-forge/pfl-forge/config"
 )
 
@@ -73,11 +73,10 @@ func command(t *cli.Turn) (cli.Invocation, error) {
 		if err != nil {
 			return cli.Invocation{}, agent.Fail(forge.FailConfig, "the schema of the answer: %v", err)
 		}
-		file := filepath.Join(t.Home, "schema.json")
-		if err := os.WriteFile(file, schema, 0o600); err != nil {
+		if err := process.Fill(t.Home, map[string]string{"schema.json": string(schema)}); err != nil {
 			return cli.Invocation{}, agent.Fail(forge.FailRepository, "%v", err)
 		}
-		args = append(args, "--output-schema", file)
+		args = append(args, "--output-schema", filepath.Join(t.Home, "schema.json"))
 	}
 	if t.Native != "" {
 		args = append(args, "resume", t.Native)

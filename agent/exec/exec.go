@@ -66,10 +66,8 @@ func command(t *cli.Turn, words []string) (cli.Invocation, error) {
 		t.Call.Sandbox = &spec
 	}
 	schema, system := filepath.Join(t.Home, "schema.json"), filepath.Join(t.Home, "system.md")
-	for path, data := range map[string][]byte{schema: t.Call.Schema, system: []byte(t.Call.System)} {
-		if err := os.WriteFile(path, data, 0o600); err != nil {
-			return cli.Invocation{}, agent.Fail(forge.FailRepository, "%v", err)
-		}
+	if err := process.Fill(t.Home, map[string]string{"schema.json": string(t.Call.Schema), "system.md": t.Call.System}); err != nil {
+		return cli.Invocation{}, agent.Fail(forge.FailRepository, "%v", err)
 	}
 	env := []string{
 		"FORGE_ROLE=" + string(t.Call.Role),

@@ -20,6 +20,7 @@ import (
 	"github.com/pfl-forge/pfl-forge"
 	"github.com/pfl-forge/pfl-forge/agent"
 	"github.com/pfl-forge/pfl-forge/agent/cli"
+	"github.com/pfl-forge/pfl-forge/agent/process"
 	"github.com/pfl-forge/pfl-forge/config"
 )
 
@@ -103,7 +104,7 @@ func newSession(t *cli.Turn) string {
 func prepare(t *cli.Turn, work string) error {
 	home := filepath.Join(t.Home, ".gemini")
 	sessions := filepath.Join(t.State, "tmp")
-	for _, dir := range []string{work, home, sessions} {
+	for _, dir := range []string{work, sessions} {
 		if err := os.MkdirAll(dir, 0o700); err != nil {
 			return err
 		}
@@ -111,23 +112,21 @@ func prepare(t *cli.Turn, work string) error {
 	if entries, err := os.ReadDir(work); err != nil || len(entries) > 0 {
 		return fmt.Errorf("%s must be empty, and is not; %w", work, err)
 	}
-	if err := os.Symlink(sessions, filepath.Join(home, "tmp")); err != nil && !errors.Is(err, fs.ErrExist) { // of the first of two turns
-		return err
-	}
 	data, err := json.Marshal(settings(t))
 	if err != nil {
 		return err
 	}
 	system := fmt.Sprintf("%s\n\nThe repository is in %s. Give absolute paths. Commands start there.\n", t.Call.System, t.Call.Dir)
-	for path, text := range map[string]string{
-		filepath.Join(home, "settings.json"):  string(data),
-		filepath.Join(home, "GEMINI.md"):      system,
-		filepath.Join(t.Home, "enter.sh"):     cli.Enter(work, t.Call.Dir),
-		filepath.Join(t.Home, "blocking.cjs"): blocking,
-	} {
-		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
-			return err
-		}
+	if err := process.Fill(t.Home, map[string]string{
+		".gemini/settings.json": string(data),
+		".gemini/GEMINI.md":     system,
+		"enter.sh":              cli.Enter(work, t.Call.Dir),
+		"blocking.cjs":          blocking,
+	}); err != nil {
+		return err
+	}
+	if err := os.Symlink(sessions, filepath.Join(home, "tmp")); err != nil && !errors.Is(err, fs.ErrExist) { // of the first of two turns
+		return err
 	}
 	return nil
 }

@@ -21,6 +21,7 @@ import (
 	"github.com/pfl-forge/pfl-forge"
 	"github.com/pfl-forge/pfl-forge/agent"
 	"github.com/pfl-forge/pfl-forge/agent/cli"
+	"github.com/pfl-forge/pfl-forge/agent/process"
 	"github.com/pfl-forge/pfl-forge/config"
 )
 
@@ -52,7 +53,7 @@ func New(opts cli.Options) *cli.Program {
 }
 
 func command(t *cli.Turn) (cli.Invocation, error) {
-	work := filepath.Join(t.State, "work")
+	work := filepath.Join(t.Home, "work")
 	if err := prepare(t, work); err != nil {
 		return cli.Invocation{}, agent.Fail(forge.FailRepository, "%v", err)
 	}
@@ -113,47 +114,36 @@ var plugin string
 // prepare makes the directory to run in, and the home with the settings, who the agent
 // is, our plugin, and what brings commands into the checkout.
 func prepare(t *cli.Turn, work string) error {
-	home := filepath.Join(t.Home, ".config", "opencode")
-	for _, dir := range []string{work, filepath.Join(home, "plugin"), filepath.Join(home, "node_modules")} {
-		if err := os.MkdirAll(dir, 0o700); err != nil {
+	home := filepath.Join(t.Home, ".config")
+	for _, dir := range []string{work, home} { // of the first of two turns
+		if err := os.RemoveAll(dir); err != nil {
 			return err
 		}
 	}
-	git := filepath.Join(work, ".git") // broken: it looks no further for a repository to keep its files in
-	entries, err := os.ReadDir(work)
+	if err := os.MkdirAll(filepath.Join(home, "opencode", "node_modules"), 0o700); err != nil {
+		return err
+	}
+	data, err := json.Marshal(settings(t))
 	if err != nil {
 		return err
 	}
-	for _, e := range entries {
-		if e.Name() != ".git" {
-			return fmt.Errorf("%s must be empty, and there is %s", work, e.Name())
-		}
-	}
-	system := fmt.Sprintf("%s\n\nThe repository is in %s. Give absolute paths. Commands start there.\n", t.Call.System, t.Call.Dir)
-	data, err := json.Marshal(settings(t, filepath.Join(t.Home, "system.md")))
-	if err != nil {
-		return err
-	}
-	for path, text := range map[string]string{
-		git:                                       "no repository\n",
-		filepath.Join(t.Home, "system.md"):        system,
-		filepath.Join(t.Home, "models.json"):      "{}",
-		filepath.Join(t.Home, "enter.sh"):         cli.Enter(work, t.Call.Dir),
-		filepath.Join(home, "opencode.json"):      string(data),
-		filepath.Join(home, "plugin", "forge.js"): plugin,
+	return process.Fill(t.Home, map[string]string{
+		"work/.git":                        "no repository\n", // broken: it looks no further for one to keep its files in
+		systemFile:                         fmt.Sprintf("%s\n\nThe repository is in %s. Give absolute paths. Commands start there.\n", t.Call.System, t.Call.Dir),
+		"models.json":                      "{}",
+		"enter.sh":                         cli.Enter(work, t.Call.Dir),
+		".config/opencode/opencode.json":   string(data),
+		".config/opencode/plugin/forge.js": plugin,
 		// Ours needs nothing: it looks as if what plugins need were there, and is not fetched.
-		filepath.Join(home, "package-lock.json"): `{"packages": {"": {"dependencies": {"@opencode-ai/plugin": "*"}}}}`,
-	} {
-		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
-			return err
-		}
-	}
-	return nil
+		".config/opencode/package-lock.json": `{"packages": {"": {"dependencies": {"@opencode-ai/plugin": "*"}}}}`,
+	})
 }
+
+const systemFile = "system.md"
 
 type object = map[string]any
 
-func settings(t *cli.Turn, system string) object {
+func settings(t *cli.Turn) object {
 	key := keyVariable
 	if t.Get(key) == "" {
 		key = tokenVariable
@@ -166,7 +156,7 @@ func settings(t *cli.Turn, system string) object {
 			"options": object{"baseURL": "{env:" + baseVariable + "}/v1", "apiKey": "{env:" + key + "}"},
 			"models":  object{model(t): object{"limit": object{"context": 200_000, "output": 32_000}}},
 		}},
-		"instructions": append([]string{system}, conventions(t.Call.Dir)...),
+		"instructions": append([]string{filepath.Join(t.Home, systemFile)}, conventions(t.Call.Dir)...),
 		"permission":   permission(&t.Call),
 		"experimental": object{"continue_loop_on_deny": true},
 	}

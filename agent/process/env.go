@@ -60,14 +60,42 @@ func Inherit(names ...string) []string {
 }
 
 // PrivateHome makes the HOME of a command, with a tmp directory in it, below a
-// scratch directory that is absolute, and returns its path.
+// scratch directory that is absolute, and returns its path. A link that an earlier
+// command of the same call left in its place goes: it would lead out of the sandbox.
 func PrivateHome(scratch string) (string, error) {
 	if !filepath.IsAbs(scratch) {
 		return "", fmt.Errorf("scratch directory %q is not absolute", scratch)
 	}
 	home := filepath.Join(scratch, "home")
-	if err := os.MkdirAll(filepath.Join(home, "tmp"), 0o700); err != nil {
-		return "", fmt.Errorf("cannot make a home directory: %w", err)
+	for _, dir := range []string{home, filepath.Join(home, "tmp")} {
+		if info, err := os.Lstat(dir); err == nil && !info.IsDir() {
+			if err := os.Remove(dir); err != nil {
+				return "", fmt.Errorf("cannot make a home directory: %w", err)
+			}
+		}
+		if err := os.MkdirAll(dir, 0o700); err != nil {
+			return "", fmt.Errorf("cannot make a home directory: %w", err)
+		}
 	}
 	return home, nil
+}
+
+// Fill writes files below a directory that commands can write to as well, and makes the
+// directories that they are in. files has what is in them by their paths there. A link
+// that leads out of the directory is an error.
+func Fill(dir string, files map[string]string) error {
+	root, err := os.OpenRoot(dir)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = root.Close() }()
+	for name, text := range files {
+		if err := root.MkdirAll(filepath.Dir(name), 0o700); err != nil {
+			return err
+		}
+		if err := root.WriteFile(name, []byte(text), 0o600); err != nil {
+			return err
+		}
+	}
+	return nil
 }

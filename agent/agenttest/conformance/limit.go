@@ -99,10 +99,14 @@ func failures(t *testing.T, b *Backend) {
 	}
 }
 
-// mustGet looks whether the model got the prompt, and nothing else did.
+// mustGet looks whether the model was asked with the prompt, and nobody else did anything with it.
 func (x *bench) mustGet(prompt string) {
 	x.Helper()
-	if got := x.last().LastUser; !strings.Contains(got, strings.TrimSpace(prompt)) {
+	all := x.model.Requests("main")
+	if len(all) == 0 {
+		x.Fatal("the model was not asked")
+	}
+	if got := all[0].LastUser; !strings.Contains(got, strings.TrimSpace(prompt)) {
 		x.Errorf("the model got %d bytes: %.300q", len(got), got)
 	}
 	if s := git(x, x.call.Dir, "status", "--porcelain"); s != "" {
