@@ -112,7 +112,7 @@ func (s *Intent) resume(r *forge.Resume) (forge.Decision, error) {
 	case s.phase == phaseClosed:
 		return refuse("the intent is %s already", s.intent.Status)
 	case !next.person && next.project > next.over:
-		return refuse("the whole project is paused; go on with it: pfl-forge resume --project")
+		return refuse("the whole project is paused; go on with it: pfl-forge resume --all")
 	case !next.person && len(next.tasks) == 0:
 		return refuse("the intent is not paused")
 	default:
