@@ -107,23 +107,23 @@ func (a *app) followed(ctx context.Context) (forge.ProjectID, func(context.Conte
 
 // followRuns tells a board of the runs of a repository, one after the other.
 func (a *app) followRuns(ctx context.Context, repo *local.Repository, b *render.Board) error {
-	fresh := false // what the board shows is how things stand
+	var shown time.Time // when that was written which the board shows
+	first := true
 	for ctx.Err() == nil {
-		b.Idle(false)
 		err := local.ObserveRun(ctx, repo, b, a.log())
 		switch {
 		case err == nil:
-			fresh = false
+			first = true
 			continue
 		case !errors.Is(err, natsd.ErrNotRunning):
 			return err
 		}
 		b.Idle(true)
-		if !fresh {
+		if written := repo.Written(); first || !written.Equal(shown) {
 			if err := a.tellState(ctx, b); err != nil {
 				return err
 			}
-			fresh = true
+			first, shown = false, written
 		}
 		select {
 		case <-ctx.Done():
@@ -143,6 +143,7 @@ func (a *app) tellState(ctx context.Context, b *render.Board) error {
 	all, err := t.summaries(ctx)
 	if err == nil {
 		b.State(all)
+		b.Idle(t.owner)
 	}
 	return err
 }

@@ -85,6 +85,7 @@ func (w *watching) decide(ctx context.Context, id forge.IntentID, question, done
 		if t.owner { // no run tells of it
 			all, err := t.summaries(ctx)
 			w.board.State(all)
+			w.board.Idle(true)
 			return err
 		}
 		return nil

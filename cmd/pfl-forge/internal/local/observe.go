@@ -3,10 +3,13 @@ package local
 import (
 	"context"
 	"log/slog"
+	"os"
+	"path/filepath"
 	"time"
 
 	"github.com/pfl-forge/pfl-forge"
 	"github.com/pfl-forge/pfl-forge/bus"
+	"github.com/pfl-forge/pfl-forge/workspace"
 )
 
 // Observe tells the observer what others work on until ctx ends, also when nothing can
@@ -40,4 +43,14 @@ func ObserveRun(ctx context.Context, repo *Repository, observer Observer, log *s
 			}
 		}
 	}
+}
+
+// Written returns when what was decided was last written into the files of a repository;
+// zero if it never was.
+func (r *Repository) Written() time.Time {
+	info, err := os.Stat(filepath.Join(r.Root, workspace.Dir, "state.yaml"))
+	if err != nil {
+		return time.Time{}
+	}
+	return info.ModTime()
 }

@@ -35,9 +35,10 @@ func NewBoard(project forge.ProjectID, wake func()) *Board {
 	return &Board{project: project, wake: wake, intents: map[forge.Key]forge.Summary{}, running: map[string]*attempt{}}
 }
 
-// State tells how every intent is.
+// State tells how every intent is, while a run goes on unless Idle says otherwise.
 func (b *Board) State(all []forge.Summary) {
 	b.change(func() {
+		b.idle = false
 		b.intents = map[forge.Key]forge.Summary{}
 		for i := range all {
 			b.intents[all[i].Key] = all[i]
