@@ -47,7 +47,10 @@ func settings() []setting {
 		{flag: "sandbox", env: "FORGE_SANDBOX", value: "MODE", usage: "project: as each says; require: always", initial: fixed("project"), set: setSandbox},
 		{flag: "stream-replicas", env: "FORGE_STREAM_REPLICAS", value: "N", usage: "servers that keep each stream: 3 on a cluster", set: setStreamReplicas},
 		{flag: "drain-timeout", env: "FORGE_DRAIN_TIMEOUT", value: "DURATION", usage: "for running work at the end", initial: fixed("25s"), set: setDrainTimeout},
-		{flag: "notifications", env: "FORGE_NOTIFICATIONS", value: "FILE", usage: "whom the runner tells what needs people", set: setFile(func(c *Config) *string { return &c.Notifications })},
+		{
+			flag: "notifications", env: "FORGE_NOTIFICATIONS", value: "FILE", usage: "whom the runner tells what needs people",
+			set: setFile(func(c *Config) *string { return &c.Notifications }),
+		},
 		{flag: "log-level", env: "FORGE_LOG_LEVEL", value: "LEVEL", usage: "debug, info, warn or error", initial: fixed("info"), set: setLogLevel},
 		{flag: "log-format", env: "FORGE_LOG_FORMAT", value: "FORMAT", usage: "json or text", initial: fixed("json"), set: setLogFormat},
 	}

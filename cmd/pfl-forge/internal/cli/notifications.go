@@ -4,12 +4,11 @@ import (
 	"github.com/pfl-forge/pfl-forge/notify"
 )
 
-// notifications returns whom the user wants to be told of what needs people; nil if
-// nobody.
+// notifications returns whom the user wants to be told of what needs people.
 func (a *app) notifications() (*notify.Config, error) {
 	path := notify.UserFile(a.getenv)
 	if path == "" {
-		return nil, nil
+		return &notify.Config{}, nil
 	}
 	return notify.Load(path)
 }
