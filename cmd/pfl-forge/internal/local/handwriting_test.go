@@ -93,6 +93,10 @@ var hands = []hand{
 	{"empty title", with(rewrite, "title: ", "title: '' #"), true},
 	{"cut off", func(text, mark string) (string, int) {
 		text, n := rewrite(text, mark)
+		return text[:strings.Index(text, mark)+len(mark)+1], n
+	}, true},
+	{"cut off in a key", func(text, mark string) (string, int) {
+		text, n := rewrite(text, mark)
 		return text[:strings.Index(text, mark)+len(mark)+3], n
 	}, true},
 	{"another intent", with(retitle, "event_id: ", "event_id: x"), true},
@@ -152,15 +156,16 @@ func (p *person) save(s *sheet) bool {
 	if !there || !strings.Contains(text, "\nrevision: ") {
 		return false // the person looks at it just when it is written
 	}
-	switch p.rng.IntN(4) {
-	case 0: // an editor has shown this for a while
-		if s.buffer != "" {
-			text = s.buffer
-		}
-	case 1:
+	h := hands[p.rng.IntN(len(hands))]
+	switch n := p.rng.IntN(4); {
+	case s.overtaken: // somebody gave a command meanwhile
+		s.overtaken = false
+		text, h = s.buffer, hands[slices.IndexFunc(hands, func(h hand) bool { return h.kind == "title and answer" })]
+	case n == 0 && s.buffer != "": // an editor has shown this for a while
+		text = s.buffer
+	case n == 1:
 		s.buffer = text
 	}
-	h := hands[p.rng.IntN(len(hands))]
 	mark := p.mark()
 	text, n := h.change(text, mark)
 	if n == 0 {
@@ -235,7 +240,7 @@ func (p *person) command(s *sheet) bool {
 	if r.Decision != forge.Applied {
 		p.t.Errorf("%s: %+v", e, r)
 	}
-	s.buffer = text
+	s.buffer, s.overtaken = text, ev.Answer != nil
 	p.edits = append(p.edits, e)
 	p.commanded++
 	return true

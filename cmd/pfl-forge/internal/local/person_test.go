@@ -101,6 +101,8 @@ type sheet struct {
 	edit    *edit  // nil: the person may edit it
 	mending bool   // the person removed it, and waits for it to come back
 	buffer  string // an older version, open in an editor
+	// overtaken says that another answer was given since the buffer was read.
+	overtaken bool
 }
 
 // person edits the files of a run by hand, at random.
@@ -293,11 +295,11 @@ func (p *person) act() bool {
 		if !p.scribble() {
 			return false
 		}
-	case 3:
+	case 3, 4:
 		if !p.command(s) {
 			return false
 		}
-	case 4:
+	case 5:
 		if len(p.scribbled) > 0 {
 			return false
 		}
