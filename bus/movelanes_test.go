@@ -1,6 +1,7 @@
 package bus_test
 
 import (
+	"context"
 	"fmt"
 	"sync"
 	"testing"
@@ -100,6 +101,24 @@ func putAll(t testing.TB, js jetstream.JetStream, list []*jetstream.RawStreamMsg
 	for _, m := range list {
 		if _, err := js.Publish(within(t), m.Subject, m.Data); err != nil {
 			t.Fatal(err)
+		}
+	}
+}
+
+// TestNoRunnerYet checks that there is nothing to list where no runner has been.
+func TestNoRunnerYet(t *testing.T) {
+	ctx := within(t)
+	s := bustest.StartServer(t)
+	b := s.Connect(t)
+	js := jetStream(t, raw(t, s))
+	for name := range configs(t, js) {
+		if err := js.DeleteStream(ctx, name); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for what, list := range map[string]func(context.Context, forge.ProjectID) ([]forge.Summary, error){"intents": b.Summaries, "lanes": b.LaneSummaries} {
+		if got, err := list(ctx, ""); err != nil || len(got) != 0 {
+			t.Errorf("%s: %v, %v", what, got, err)
 		}
 	}
 }

@@ -108,7 +108,8 @@ func (b *Bus) each(ctx context.Context, stream, subject string, do func(stored) 
 }
 
 // lasts returns the last message of every subject that a filter matches, as of
-// when it was called, in the order of the subjects.
+// when it was called, in the order of the subjects. Where no runner has made the
+// stream yet, there is none.
 func (b *Bus) lasts(ctx context.Context, stream, filter string) ([]stored, error) {
 	var state jetstream.StreamState
 	err := patiently(ctx, func(ctx context.Context) error {
@@ -122,6 +123,9 @@ func (b *Bus) lasts(ctx context.Context, stream, filter string) ([]stored, error
 		}
 		return err
 	})
+	if errors.Is(err, jetstream.ErrStreamNotFound) {
+		return nil, nil
+	}
 	if err != nil {
 		return nil, err
 	}

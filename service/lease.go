@@ -26,12 +26,9 @@ func (w *Worker) holder() bus.Holder { return bus.Holder{Replica: w.Replica, Lif
 
 // handBack gives up what a former life had taken. It can wait: the server finds out.
 func (r *run) handBack(ctx context.Context) {
-	if !r.Shared {
-		return
-	}
 	var steps []forge.Step
 	for _, h := range r.Handlers {
-		if h.Agent {
+		if r.leased(h) {
 			steps = append(steps, h.Step)
 		}
 	}
@@ -43,7 +40,7 @@ func (r *run) handBack(ctx context.Context) {
 // lease waits until no other replica works on the task, and keeps it so until
 // release. The context that it returns ends when another one may have begun.
 func (a *attempt) lease(ctx context.Context, h Handler, job *bus.Job) (_ context.Context, release func(), err error) {
-	if !h.Agent || !a.run.Shared {
+	if !a.run.leased(h) {
 		return ctx, func() {}, nil
 	}
 	waiting, stop := context.WithCancel(ctx)

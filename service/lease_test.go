@@ -53,3 +53,28 @@ func leaseOf(t *testing.T, b *bus.Bus, replica forge.ReplicaID) *bus.Lease {
 	}
 	return l
 }
+
+// What calls no agent comes back at once as well, when its replica was killed and starts
+// again: the server would give it to somebody only when it counts as lost.
+func TestKilledWithALease(t *testing.T) {
+	b := bustest.Start(t)
+	r := newRunner(t, b)
+	first := newBlocked()
+	killed := worker(t, b, first.do)
+	killed.Handlers[0].Lease, killed.Shared, killed.Parallel, killed.Recheck = true, true, 1, 20*time.Millisecond
+	run(t, killed)
+	r.start(analyze(1))
+	get(t, first.began, "the start")
+	second := newBlocked()
+	next := worker(t, b, second.do)
+	next.Handlers[0].Lease, next.Shared = true, true
+	run(t, next) // the former life tells the server nothing, as after a kill
+	get(t, second.began, "the start in the next life")
+	if err := get(t, first.causes, "the end of the former life's attempt"); !errors.Is(err, bus.ErrLeaseLost) {
+		t.Errorf("it ends because of %v", err)
+	}
+	close(second.released)
+	if got := r.result(); got.Failure != nil {
+		t.Errorf("the next life reports %+v", got.Failure)
+	}
+}

@@ -29,6 +29,10 @@ type Handler struct {
 	Step forge.Step
 	// Agent says that an attempt calls an agent: it holds a permit while it runs.
 	Agent bool
+	// Lease says that an attempt holds a lease although it calls no agent: no other
+	// replica begins it meanwhile, and a replica that was killed gets it back as soon as
+	// it starts again.
+	Lease bool
 	// Regardless says that an attempt is done, and what it found reported, also when
 	// nobody waits for it: what it looks for may be a fact all the same. Do then asks
 	// by itself before it changes anything.
@@ -57,7 +61,8 @@ type Worker struct {
 	// Parallel is bound enough.
 	Permits *Permits
 	// Shared says that other replicas take the same commands. Then an attempt that
-	// calls an agent holds a lease, so that no two work on a task at the same time.
+	// calls an agent, or asks for it, holds a lease, so that no two work on a task at the
+	// same time.
 	Shared bool
 	// Grace is how long running attempts may go on when Run's context ends.
 	Grace time.Duration
@@ -131,6 +136,9 @@ func (w *Worker) check() error {
 	}
 	return nil
 }
+
+// leased says whether attempts of a handler hold leases.
+func (w *Worker) leased(h Handler) bool { return w.Shared && (h.Agent || h.Lease) }
 
 func (w *Worker) recheck() time.Duration {
 	if w.Recheck == 0 {

@@ -53,8 +53,8 @@ func New(cfg Config) *Implementer {
 func (i *Implementer) Handlers() []service.Handler {
 	return []service.Handler{
 		{Step: forge.StepImplement, Agent: true, Do: i.implement},
-		{Step: forge.StepRebase, Do: i.rebase},
-		{Step: forge.StepIntegrate, Regardless: true, Do: i.integrate},
+		{Step: forge.StepRebase, Lease: true, Do: i.rebase},
+		{Step: forge.StepIntegrate, Lease: true, Regardless: true, Do: i.integrate},
 	}
 }
 
