@@ -122,7 +122,7 @@ func timelineText(e *happened, began time.Time, style render.Style) string {
 		}
 	}
 	outcome := fmt.Sprintf("%-14s", term.Line(e.Outcome))
-	if e.Outcome != "ok" {
+	if e.Outcome != "ok" && e.Outcome != string(forge.LandIntegrated) {
 		outcome = style.Bad(outcome)
 	}
 	step := render.StepName(forge.Attempt{Step: e.Step, Number: e.Attempt})
