@@ -32,14 +32,14 @@ func (s *Intent) foresee(t *task, found []forge.Overlap) {
 		if f.TaskID == t.ID || len(f.Files) == 0 {
 			continue
 		}
-		known := slices.ContainsFunc(t.overlaps, func(o overlapping) bool {
-			return o.TaskID == f.TaskID && !o.told && slices.Equal(o.Files, f.Files)
-		})
-		kept = append(kept, overlapping{Overlap: f})
-		if !known {
+		same := func(o overlapping) bool { return !o.told && o.TaskID == f.TaskID && slices.Equal(o.Files, f.Files) }
+		if !t.overlapsWith(f) {
 			s.adjust(ruleOverlap, t.ID, "%s: %s", f.TaskID, strings.Join(f.Files, ", "))
+		}
+		if !slices.ContainsFunc(t.overlaps, same) {
 			s.tellOther(t, f)
 		}
+		kept = append(kept, overlapping{Overlap: f})
 	}
 	t.overlaps = kept
 }
@@ -71,6 +71,11 @@ func (t *task) hear(o forge.Overlap) {
 	}
 }
 
+// overlapsWith reports whether it is known that the task does not merge with another.
+func (t *task) overlapsWith(o forge.Overlap) bool {
+	return slices.ContainsFunc(t.overlaps, func(k overlapping) bool { return k.TaskID == o.TaskID && slices.Equal(k.Files, o.Files) })
+}
+
 // forecast takes what a task of another intent has found.
 func (s *Intent) forecast(f *forge.Forecast) (forge.Decision, error) {
 	t, key := s.task(f.TaskID), forecastKey{from: f.Other.TaskID, to: f.TaskID}
@@ -79,8 +84,9 @@ func (s *Intent) forecast(f *forge.Forecast) (forge.Decision, error) {
 	}
 	s.forecasts = maps.Clone(s.forecasts)
 	s.forecasts[key] = f.Number
+	known := t.overlapsWith(f.Other)
 	t.hear(f.Other)
-	if len(f.Other.Files) > 0 {
+	if len(f.Other.Files) > 0 && !known {
 		s.adjust(ruleOverlap, t.ID, "%s: %s", f.Other.TaskID, strings.Join(f.Other.Files, ", "))
 	}
 	return forge.Applied, nil

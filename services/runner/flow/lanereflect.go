@@ -45,6 +45,8 @@ type reflection struct {
 	command forge.Command
 	runs    []run
 	errors  int
+	usage   forge.Usage // of the attempts that failed
+	avoid   []string    // agents at a limit
 }
 
 // proposal is an intent that was proposed. intent is set until it has begun.
@@ -164,6 +166,7 @@ func (l *Lane) reflectOn(usd float64) {
 		Observations: m.unread,
 		Known:        l.proposals(),
 		BudgetUSD:    usd,
+		Avoid:        m.running.avoid,
 	}
 	for _, r := range m.running.runs[1:] {
 		c.Histories = append(c.Histories, r.on.History)
@@ -198,16 +201,15 @@ func (l *Lane) reflected(r *forge.Result) (forge.Decision, error) {
 	if f == nil && !r.Answers() {
 		f = &forge.Failure{Reason: forge.FailInvalidOutput, Message: "the result holds no answer for its step"}
 	}
-	if f != nil && failureRules[f.Reason].then <= tryLater && m.running.errors+1 < reflectAttempts {
-		m.running.errors++
-		l.reflectOn(m.running.command.BudgetUSD)
+	m.running.usage = m.running.usage.Add(r.Usage)
+	if f != nil && l.reflectAgain(f, r.Agent) {
 		return forge.Applied, nil
 	}
-	runs := m.running.runs
+	runs, usage := m.running.runs, m.running.usage
 	m.running, l.purse.aside = nil, 0
 	step := forge.StepRecord{
 		Step: forge.StepReflect, Attempt: r.Attempt.Number, Outcome: "ok", Duration: r.Duration,
-		Session: r.Session, Agent: r.Agent, Model: r.Model, Usage: r.Usage, At: l.now,
+		Session: r.Session, Agent: r.Agent, Model: r.Model, Usage: usage, At: l.now,
 	}
 	var read []string
 	var proposed []forge.Proposal
@@ -222,6 +224,21 @@ func (l *Lane) reflected(r *forge.Result) (forge.Decision, error) {
 	l.report(runs, step, read, proposed, dropped)
 	l.fund()
 	return forge.Applied, nil
+}
+
+// reflectAgain tries once more, with another agent if this one is at its limit.
+func (l *Lane) reflectAgain(f *forge.Failure, agent string) bool {
+	m := l.mirror.running
+	rule := failureRules[f.Reason].then
+	if m.errors+1 >= reflectAttempts || rule >= raiseBudget || rule == waitForIt && agent == "" {
+		return false
+	}
+	m.errors++
+	if rule == waitForIt {
+		m.avoid = append(slices.Clip(m.avoid), agent)
+	}
+	l.reflectOn(m.command.BudgetUSD)
+	return true
 }
 
 // read is which of the ids are of observations that nobody had read.
