@@ -65,7 +65,6 @@ func publications(replicas int) jetstream.StreamConfig {
 		Subjects:    []string{"forge.event.*.*.*"},
 		MaxAge:      keepEvents,
 		MaxBytes:    maxEvents, // the oldest goes first
-		Duplicates:  duplicates,
 		DenyDelete:  true,
 		DenyPurge:   true,
 	}
@@ -229,7 +228,6 @@ func (c change) message(at position, now *forge.Summary, origin Origin) (*nats.M
 	}
 	m := &nats.Msg{Subject: subject, Data: body, Header: nats.Header{}}
 	m.Header.Set(headerContentType, typeCloudEvents)
-	m.Header.Set(jetstream.MsgIDHeader, id)
 	m.Header.Set(headerPosition, at.String())
 	return m, nil
 }

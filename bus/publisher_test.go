@@ -224,7 +224,11 @@ func TestChangesAreToldOnce(t *testing.T) {
 	}
 	ids := map[string]bool{}
 	for _, m := range list {
-		ids[m.Header.Get("Nats-Msg-Id")] = true
+		var ev struct{ ID string }
+		if err := json.Unmarshal(m.Data, &ev); err != nil {
+			t.Fatal(err)
+		}
+		ids[ev.ID] = true
 	}
 	if len(ids) != total {
 		t.Errorf("%d ids for %d changes", len(ids), total)
