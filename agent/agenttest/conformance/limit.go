@@ -16,7 +16,7 @@ import (
 // ends has a model that says nothing more after a daemon was started, and a limit that
 // ends the call.
 func ends(t *testing.T, b *Backend, reason forge.FailureReason) {
-	for limit := 4 * time.Second; !endsWithin(t, b, reason, limit); limit *= 2 { // a busy machine starts slowly
+	for limit := 4 * time.Second; !endsWithin(t, b, reason, limit); limit *= 3 { // a busy machine starts slowly
 		if limit > 4*time.Minute {
 			t.Fatal("it does not get to its second request")
 		}
