@@ -57,10 +57,7 @@ func (s *Store) announce(m move) error {
 	if err != nil {
 		return err
 	}
-	if m.Files {
-		return writeDurable(s.moveFile(), b)
-	}
-	return writeFile(s.moveFile(), b)
+	return writeDurable(s.moveFile(), b)
 }
 
 func (s *Store) moveFiles(ctx context.Context, m move, hold []*os.File) error {
@@ -75,7 +72,8 @@ func (s *Store) moveFiles(ctx context.Context, m move, hold []*os.File) error {
 	if _, err := run(ctx, k, "update-index", "-q", "--refresh"); err != nil && exitCode(err) != 1 {
 		return err
 	}
-	if err := s.overlap(ctx, m, k); err != nil {
+	changed, err := s.overlap(ctx, m, k)
+	if err != nil {
 		return err
 	}
 	m.Files = true
@@ -85,7 +83,25 @@ func (s *Store) moveFiles(ctx context.Context, m move, hold []*os.File) error {
 	if _, err := run(ctx, k, "read-tree", "-m", "-u", string(m.Old), string(m.New)); err != nil {
 		return err
 	}
+	if err := m.flushFiles(changed, own); err != nil {
+		return err
+	}
 	return os.Rename(own, filepath.Join(m.GitDir, "index"))
+}
+
+// flushFiles makes the files and their index durable before the branch moves: a file that is empty after a power cut
+// would count as the person's work.
+func (m move) flushFiles(changed []string, index string) error {
+	for _, c := range changed {
+		path := filepath.Join(m.WorkTree, c)
+		if info, err := os.Lstat(path); err != nil || !info.Mode().IsRegular() {
+			continue // removed, or a symbolic link
+		}
+		if err := flush(path, false); err != nil && !errors.Is(err, os.ErrPermission) {
+			return err
+		}
+	}
+	return flush(index, true) // and with it what the file system knows about the others
 }
 
 // person is a command on the person's working tree with our copy of their index. Their own configuration
@@ -102,7 +118,7 @@ func (m move) person(hold []*os.File) command {
 func lockIndex(gitDir string) (unlock func(), err error) {
 	path := filepath.Join(gitDir, indexLock)
 	marked := path + ".pfl-forge"
-	if err := writeFile(marked, []byte(lockMark)); err != nil {
+	if err := writeDurable(marked, []byte(lockMark)); err != nil { // after a power cut it has to be known as ours
 		return nil, err
 	}
 	defer func() { _ = os.Remove(marked) }()

@@ -12,43 +12,44 @@ import (
 )
 
 // overlap tells which uncommitted work of the person is in the way of a move. It is stricter than git, which overwrites
-// ignored files, restores deleted ones, and loses staged changes where a file takes the place of a directory.
-func (s *Store) overlap(ctx context.Context, m move, k command) error {
+// ignored files, restores deleted ones, and loses staged changes where a file takes the place of a directory. It returns
+// the paths that the move changes.
+func (s *Store) overlap(ctx context.Context, m move, k command) ([]string, error) {
 	list := func(c command, args ...string) (paths []string, err error) {
 		return names(run(ctx, c, append(args, "-z")...))
 	}
 	changed, err := list(s.plumb(), "diff-tree", "-r", "--name-only", "--no-renames", string(m.Old), string(m.New))
 	if err != nil {
-		return err
+		return nil, err
 	}
 	staged, err := list(k, "diff-index", "--cached", "--name-only", "--no-renames", string(m.Old))
 	if err != nil {
-		return err
+		return nil, err
 	}
 	if len(staged) > 0 { // what is staged and equals the new commit is not in the way
 		differs, err := list(k, "diff-index", "--cached", "--name-only", "--no-renames", string(m.New))
 		if err != nil {
-			return err
+			return nil, err
 		}
 		staged = slices.DeleteFunc(staged, func(p string) bool { return !slices.Contains(differs, p) })
 	}
 	edited, err := list(k, "ls-files", "-m", "-d")
 	if err != nil {
-		return err
+		return nil, err
 	}
 	added, err := list(s.plumb(), "diff-tree", "-r", "--name-only", "--no-renames", "--diff-filter=A", string(m.Old), string(m.New))
 	if err != nil {
-		return err
+		return nil, err
 	}
 	files := touching(append(staged, edited...), changed)
 	if found := m.onDisk(added); len(found) > 0 {
 		tracked, err := list(k, "ls-files")
 		if err != nil {
-			return err
+			return nil, err
 		}
 		files = append(files, untracked(found, tracked, staged)...)
 	}
-	return s.verdict(ctx, m, k, files)
+	return changed, s.verdict(ctx, m, k, files)
 }
 
 // verdict makes an OverlapError of the files, or asks git whether it agrees that nothing is in the way.
