@@ -10,7 +10,7 @@ import (
 	forge "github.com/pfl-forge/pfl-forge"
 )
 
-// Every subject is built and taken apart in this file and nowhere else. A
+// Every subject is built and taken apart in this file or commands.go, and nowhere else. A
 // builder fails when an id is not one, so that no text of anybody becomes a
 // token, a wildcard or several tokens.
 //
@@ -167,89 +167,6 @@ func parseResultSubject(s string) (step forge.Step, k forge.Key, err error) {
 	}
 	k = forge.Key{Project: forge.ProjectID(t[1]), Intent: forge.IntentID(t[2])}
 	return step, k, checkIntent(k)
-}
-
-// commandSubject names a single command: it is published on a subject of its
-// own, so that publishing it again is refused.
-func commandSubject(c *forge.Command) (string, error) {
-	if _, err := forge.ParseStep(string(c.Attempt.Step)); err != nil {
-		return "", err
-	}
-	if err := checkIntent(c.To); err != nil {
-		return "", err
-	}
-	task := none
-	if c.Attempt.Task != "" {
-		if _, err := forge.ParseTaskID(string(c.Attempt.Task)); err != nil {
-			return "", err
-		}
-		task = string(c.Attempt.Task)
-	}
-	whom := "any"
-	if c.Replica != "" {
-		if _, err := forge.ParseReplicaID(string(c.Replica)); err != nil {
-			return "", err
-		}
-		whom = "on." + string(c.Replica)
-	}
-	return strings.Join([]string{
-		"forge.command", string(c.Attempt.Step), whom, string(c.To.Project), string(c.To.Intent),
-		task, strconv.Itoa(c.Attempt.Number), strconv.Itoa(c.Attempt.Claim),
-	}, "."), nil
-}
-
-// parseCommandSubject returns what a command's subject says about it.
-func parseCommandSubject(s string) (c forge.Command, err error) {
-	t := strings.Split(s, ".")
-	switch {
-	case len(t) == 9 && t[3] == "any":
-		t = append(t[2:3:3], t[4:]...)
-	case len(t) == 10 && t[3] == "on":
-		if c.Replica, err = forge.ParseReplicaID(t[4]); err != nil {
-			return c, err
-		}
-		t = append(t[2:3:3], t[5:]...)
-	default:
-		return c, fmt.Errorf("%q is no command's subject", s)
-	}
-	c.To = forge.Key{Project: forge.ProjectID(t[1]), Intent: forge.IntentID(t[2])}
-	if t[3] != none {
-		c.Attempt.Task = forge.TaskID(t[3])
-	}
-	if c.Attempt.Step, err = forge.ParseStep(t[0]); err != nil {
-		return c, err
-	}
-	if c.Attempt.Number, err = strconv.Atoi(t[4]); err != nil {
-		return c, err
-	}
-	if c.Attempt.Claim, err = strconv.Atoi(t[5]); err != nil {
-		return c, err
-	}
-	if again, err := commandSubject(&c); err != nil || again != s {
-		return c, fmt.Errorf("%q is no command's subject", s)
-	}
-	return c, nil
-}
-
-// commandsOf matches every command of an intent.
-func commandsOf(k forge.Key) []string {
-	return []string{
-		fmt.Sprintf("forge.command.*.any.%s.%s.>", k.Project, k.Intent),
-		fmt.Sprintf("forge.command.*.on.*.%s.%s.>", k.Project, k.Intent),
-	}
-}
-
-// commandsFor matches the commands of a step that a replica alone may take, or,
-// if replica is empty, that any may take.
-func commandsFor(step forge.Step, replica forge.ReplicaID) (string, error) {
-	if _, err := forge.ParseStep(string(step)); err != nil {
-		return "", err
-	}
-	if replica == "" {
-		return "forge.command." + string(step) + ".any.>", nil
-	}
-	_, err := forge.ParseReplicaID(string(replica))
-	return "forge.command." + string(step) + ".on." + string(replica) + ".>", err
 }
 
 func leaseSubject(intent forge.Key, task forge.TaskID, step forge.Step) (string, error) {
