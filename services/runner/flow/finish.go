@@ -57,9 +57,10 @@ func (s *Intent) close(reflect bool) {
 	s.eff.Ended = true
 	end := s.end()
 	end.Past = s.lesson(&h)
-	end.Observed = h.Observations
+	end.Observed = last(h.Observations, maxTold)
 	if reflect {
 		h.Observations = nil
+		h.StepResults, h.Adjustments = last(h.StepResults, maxTold), last(h.Adjustments, maxTold)
 		end.Reflect = &forge.ReflectOn{Intent: s.intent, History: h, Policy: s.policy.Reflection}
 	}
 	s.tellEnd(end)

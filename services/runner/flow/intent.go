@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/pfl-forge/pfl-forge"
@@ -252,10 +253,19 @@ func (s *Intent) closeAttempt(r *forge.Result) {
 	s.observe(r.Observations)
 }
 
+// Bounds of what is kept of one attempt's observations.
+const (
+	maxNoticed  = 50   // observations
+	maxNotice   = 2000 // bytes of each
+	maxEvidence = 20   // pieces of evidence of each
+)
+
 // observe keeps what an agent noticed, under ids that reflections refer to.
 func (s *Intent) observe(list []forge.Observation) {
-	for _, o := range list {
+	for _, o := range list[:min(len(list), maxNoticed)] {
 		s.observed++
+		o.Content = strings.ToValidUTF8(shorten(o.Content, maxNotice), "")
+		o.Evidence = o.Evidence[:min(len(o.Evidence), maxEvidence)]
 		o.ID = fmt.Sprintf("%s/%d", s.key.Intent, s.observed)
 		o.IntentID, o.Processed = s.key.Intent, false
 		o.CreatedAt = s.now

@@ -59,7 +59,7 @@ func (l *Lane) admit(id forge.IntentID, m *member) {
 		a.Resumed = l.pauses
 	}
 	if m.kind == forge.TypeSkillExtraction {
-		a.Unread = l.mirror.unread
+		a.Unread = l.mirror.unread[:min(len(l.mirror.unread), maxAtOnce)]
 	}
 	for _, other := range l.active {
 		if other == id {

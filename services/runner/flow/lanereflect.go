@@ -15,7 +15,8 @@ const (
 	maxTogether  = 10  // runs that one reflection reads
 	maxProposals = 500 // that are remembered
 	maxKnown     = 100 // of them, that a reflection is told
-	maxTold      = 100 // answers that are repeated after a crash
+	maxTold      = 100 // answers that are repeated after a crash; steps, adjustments and observations that a run tells of
+	maxAtOnce    = 100 // observations that one reflection reads
 )
 
 // mirror is what a project keeps for its reflections. One runs at a time, so that
@@ -163,7 +164,7 @@ func (l *Lane) reflectOn(usd float64) {
 		Attempt:      forge.Attempt{Step: forge.StepReflect, Number: m.number, Claim: 1},
 		Intent:       first.on.Intent,
 		History:      &first.on.History,
-		Observations: m.unread,
+		Observations: m.unread[:min(len(m.unread), maxAtOnce)],
 		Known:        l.proposals(),
 		BudgetUSD:    usd,
 		Avoid:        m.running.avoid,
