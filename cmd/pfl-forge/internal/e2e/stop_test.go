@@ -68,7 +68,7 @@ func (r *repo) keeps(task, file string) {
 	r.t.Helper()
 	intent := task[:strings.LastIndexByte(task, '-')]
 	await(r.t, "what "+task+" left is kept", func() bool {
-		for _, ref := range strings.Fields(r.git("for-each-ref", "--format=%(refname)", "refs/forge/"+intent+"/"+task)) {
+		for ref := range strings.FieldsSeq(r.git("for-each-ref", "--format=%(refname)", "refs/forge/"+intent+"/"+task)) {
 			if strings.Contains(r.git("ls-tree", "-r", "--name-only", ref), file) {
 				return true
 			}

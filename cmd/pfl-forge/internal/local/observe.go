@@ -5,17 +5,78 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
+	"sync"
 	"time"
 
 	"github.com/pfl-forge/pfl-forge"
 	"github.com/pfl-forge/pfl-forge/bus"
+	"github.com/pfl-forge/pfl-forge/internal/transcript"
 	"github.com/pfl-forge/pfl-forge/workspace"
 )
 
 // Observe tells the observer what others work on until ctx ends, also when nothing can
 // go on without a person. It changes nothing.
 func Observe(ctx context.Context, b *bus.Bus, project forge.ProjectID, observer Observer) error {
-	return newWatch(b, project, observer).run(ctx)
+	var parts sync.WaitGroup
+	ctx, stop := context.WithCancel(ctx)
+	defer parts.Wait()
+	defer stop()
+	o := begun{Observer: observer, tell: func(all []forge.Summary) {
+		parts.Go(func() { tellBegun(ctx, b, all, observer) })
+	}}
+	return newWatch(b, project, o).run(ctx)
+}
+
+// begun is an observer that is also told how attempts went that began before.
+type begun struct {
+	Observer
+	tell func([]forge.Summary)
+}
+
+func (b begun) State(all []forge.Summary) {
+	b.Observer.State(all)
+	b.tell(all)
+}
+
+// maxBegun bounds how many attempts are looked at that began before.
+const maxBegun = 50
+
+// tellBegun tells what the transcripts of attempts that are under way say last. What
+// cannot be read is told when the attempt says something.
+func tellBegun(ctx context.Context, b *bus.Bus, all []forge.Summary, observer Observer) {
+	left := maxBegun
+	for i := range all {
+		for _, a := range all[i].Open {
+			if left--; left < 0 {
+				return
+			}
+			_, text, err := b.LastTranscript(ctx, bus.TranscriptFilter{
+				Project: all[i].Key.Project, Intent: all[i].Key.Intent, Task: a.Task, Step: a.Step, Number: a.Number,
+			})
+			if err != nil {
+				return
+			}
+			lines := transcript.Parse(text)
+			for j := range lines {
+				if p, ok := progressOf(all[i].Key, a, &lines[j]); ok {
+					observer.Progress(p)
+				}
+			}
+		}
+	}
+}
+
+// progressOf returns what a line of the transcript of an attempt tells; nothing of
+// another claim.
+func progressOf(key forge.Key, a forge.Attempt, l *transcript.Line) (forge.Progress, bool) {
+	p := forge.Progress{To: key, Attempt: a, Replica: l.Replica, Kind: l.Kind, Text: l.Text, Agent: l.Agent}
+	if l.Kind == forge.ProgressStarted {
+		p.At = l.At
+	}
+	if l.Usage != nil {
+		p.Usage = forge.Usage(*l.Usage)
+	}
+	return p, l.Claim == a.Claim
 }
 
 // ObserveRun is Observe for the run that goes on in another process in this repository.
