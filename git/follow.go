@@ -57,7 +57,15 @@ func (s *Store) announce(m move) error {
 	if err != nil {
 		return err
 	}
-	return writeDurable(s.moveFile(), b)
+	if m.Files {
+		return writeDurable(s.moveFile(), b)
+	}
+	// Its name is durable before the locks that it tells of are: both are one file system's.
+	next := s.moveFile() + ".next"
+	if err := errors.Join(writeFile(next, b), flush(next, true)); err != nil {
+		return err
+	}
+	return os.Rename(next, s.moveFile())
 }
 
 func (s *Store) moveFiles(ctx context.Context, m move, hold []*os.File) error {
