@@ -164,6 +164,9 @@ func (s *Intent) reject(r *forge.Reject) (forge.Decision, error) {
 	if s.intent.Status == forge.StatusRejected {
 		return ignore("the intent is rejected already")
 	}
+	if s.intent.Status.Ended() && !s.intent.Status.Failed() {
+		return refuse("the intent is %s already", s.intent.Status)
+	}
 	if s.phase != phaseApproval && s.phase != phaseAsking && len(s.guarded()) == 0 && !s.intent.Status.Failed() {
 		return refuse("the intent is %s and does not wait for a person; use cancel to stop it", s.intent.Status)
 	}
