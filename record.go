@@ -114,7 +114,8 @@ type View struct {
 	Reviews      []Review
 	History      []History // one per finished run
 	Observations []Observation
-	Audit        *Audit // of an intent of type audit
+	Audit        *Audit   // of an intent of type audit
+	Parts        []Intent // that it is taken apart into, as they are submitted
 	Seq          uint64 // of the last journal record in it
 }
 

@@ -138,26 +138,13 @@ func (s *Intent) decide(ev forge.Event) (forge.Decision, error) {
 	if s.phase == phaseNone {
 		return refuse("there is no intent %q; `pfl-forge status` lists those that exist", s.key.Intent)
 	}
-	if personal(&ev) && s.heard[ev.ID] {
-		return ignore("this was asked and decided already")
+	if personal(&ev) {
+		if s.heard[ev.ID] {
+			return ignore("this was asked and decided already")
+		}
+		return s.asked(&ev)
 	}
 	switch {
-	case ev.Edit != nil:
-		return s.edit(ev.Edit)
-	case ev.Approve != nil:
-		return s.approve(ev.Approve, ev.Actor)
-	case ev.Reject != nil:
-		return s.reject(ev.Reject)
-	case ev.Answer != nil:
-		return s.answer(ev.Answer)
-	case ev.Retry != nil:
-		return s.retry(ev.Retry)
-	case ev.Cancel != nil:
-		return s.cancel(ev.Cancel)
-	case ev.Pause != nil:
-		return s.pause(ev.Pause)
-	case ev.Resume != nil:
-		return s.resume(ev.Resume)
 	case ev.Result != nil:
 		return s.result(ev.Result)
 	case ev.Timer != nil:

@@ -30,6 +30,28 @@ func (s *Intent) submit(ev forge.Event) (forge.Decision, error) {
 	return forge.Applied, nil
 }
 
+// asked takes what somebody wants of an intent that exists.
+func (s *Intent) asked(ev *forge.Event) (forge.Decision, error) {
+	switch {
+	case ev.Edit != nil:
+		return s.edit(ev.Edit)
+	case ev.Approve != nil:
+		return s.approve(ev.Approve, ev.Actor)
+	case ev.Reject != nil:
+		return s.reject(ev.Reject)
+	case ev.Answer != nil:
+		return s.answer(ev.Answer)
+	case ev.Retry != nil:
+		return s.retry(ev.Retry)
+	case ev.Pause != nil:
+		return s.pause(ev.Pause)
+	case ev.Resume != nil:
+		return s.resume(ev.Resume)
+	default:
+		return s.cancel(ev.Cancel)
+	}
+}
+
 // sameOrigin reports whether two submissions are the same event of the same
 // publisher.
 func sameOrigin(a, b forge.Origin) bool {

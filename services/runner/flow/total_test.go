@@ -56,7 +56,9 @@ func anyEvent(rng *rand.Rand, s *Intent, l *Lane) forge.Event {
 	n := rng.IntN(4)
 	switch rng.IntN(29) {
 	case 0:
-		return forge.Event{Submit: &forge.Submit{Intent: forge.Intent{Title: "t", Body: "b", Source: forge.SourceHuman, Risk: forge.Risk(word), Type: []string{"", "audit", "skill_extraction"}[rng.IntN(3)]}}}
+		return forge.Event{Submit: &forge.Submit{Intent: forge.Intent{
+			Title: "t", Body: "b", Source: forge.SourceHuman, Risk: forge.Risk(word), Type: []string{"", "audit", "skill_extraction"}[rng.IntN(3)],
+		}}}
 	case 1:
 		return forge.Event{Edit: &forge.Edit{Title: &word, Body: &word}}
 	case 2:
@@ -120,7 +122,9 @@ func anyEvent(rng *rand.Rand, s *Intent, l *Lane) forge.Event {
 	case 2:
 		return forge.Event{Child: &forge.Child{Intent: anyPart(rng, s), Run: n, Number: rng.IntN(3), Status: anyStatus(rng)}}
 	case 3:
-		return forge.Event{Reflected: &forge.Reflected{Run: n, Step: forge.StepRecord{Step: forge.StepReflect, Attempt: n}, Read: []string{"a/1", "a/2"}[:rng.IntN(3)]}}
+		return forge.Event{Reflected: &forge.Reflected{
+			Run: n, Step: forge.StepRecord{Step: forge.StepReflect, Attempt: n}, Read: []string{"a/1", "a/2"}[:rng.IntN(3)],
+		}}
 	case 4:
 		return forge.Event{Forecast: &forge.Forecast{TaskID: task, Other: forge.Overlap{TaskID: "b-001", Files: []string{word}[:rng.IntN(2)]}}}
 	case 5:
@@ -130,9 +134,10 @@ func anyEvent(rng *rand.Rand, s *Intent, l *Lane) forge.Event {
 			return forge.Event{Cancel: &forge.Cancel{Task: task}}
 		}
 	case 7:
-		return forge.Event{End: &forge.End{Run: n, Number: rng.IntN(6), Status: anyStatus(rng), Parent: forge.IntentID(word), Past: &forge.PastRun{Title: "fix it"}, Reflect: &forge.ReflectOn{
-			Policy: forge.DefaultPolicy().Reflection,
-		}, Observed: []forge.Observation{{ID: "a/1"}}}}
+		return forge.Event{End: &forge.End{
+			Run: n, Number: rng.IntN(6), Status: anyStatus(rng), Parent: forge.IntentID(word), Past: &forge.PastRun{Title: "fix it"},
+			Reflect: &forge.ReflectOn{Policy: forge.DefaultPolicy().Reflection}, Observed: []forge.Observation{{ID: "a/1"}},
+		}}
 	case 8:
 		return forge.Event{Enter: &forge.Enter{Run: n, Title: "fix that", Parent: forge.IntentID(word)}}
 	case 9:

@@ -84,14 +84,21 @@ func (s *Intent) waiting() (forge.Waiting, string) {
 		return forge.WaitingBudget, "waits for money"
 	case len(s.held) > 0:
 		return forge.WaitingPaused, fmt.Sprintf("%d task(s) paused", len(s.held))
+	}
+	return "", s.activity()
+}
+
+// activity is what goes on by itself.
+func (s *Intent) activity() string {
+	done := 0
+	switch {
 	case s.phase == phaseParts:
-		done := 0
 		for _, p := range s.parts {
 			if p.status == forge.StatusDone {
 				done++
 			}
 		}
-		return "", fmt.Sprintf("%d of %d parts done", done, len(s.parts))
+		return fmt.Sprintf("%d of %d parts done", done, len(s.parts))
 	case s.phase == phaseDepending:
 		var ids []forge.IntentID
 		for _, d := range s.depends {
@@ -99,21 +106,20 @@ func (s *Intent) waiting() (forge.Waiting, string) {
 				ids = append(ids, d.id)
 			}
 		}
-		return "", "waits for " + joinIDs(ids, ", ")
+		return "waits for " + joinIDs(ids, ", ")
 	case len(s.open.commands) == 0 && !s.open.parkedUntil().IsZero():
-		return "", "tries again at " + s.open.parkedUntil().UTC().Format(time.DateTime) + " UTC"
+		return "tries again at " + s.open.parkedUntil().UTC().Format(time.DateTime) + " UTC"
 	case s.phase == phaseWorking:
-		done := 0
 		for _, t := range s.tasks {
 			if t.stage == stageDone {
 				done++
 			}
 		}
-		return "", fmt.Sprintf("%d of %d tasks done", done, len(s.tasks))
+		return fmt.Sprintf("%d of %d tasks done", done, len(s.tasks))
 	case s.phase == phaseClosed:
-		return "", ""
+		return ""
 	}
-	return "", string(s.phase)
+	return string(s.phase)
 }
 
 // View is everything that is known of the intent.
@@ -125,6 +131,9 @@ func (s *Intent) View() forge.View {
 	for _, t := range s.tasks {
 		v.Tasks = append(v.Tasks, t.Task)
 		v.Reviews = append(v.Reviews, t.reviews...)
+	}
+	for _, p := range s.parts {
+		v.Parts = append(v.Parts, p.intent)
 	}
 	return v
 }

@@ -275,7 +275,8 @@ func describeNote(n forge.Event) string {
 	case n.Child != nil:
 		what = fmt.Sprintf("%s run %d is %s, end %d", n.Child.Intent, n.Child.Run, n.Child.Status, n.Child.Number)
 	case n.Reflected != nil:
-		what = fmt.Sprintf("reflected on run %d: %s, read %v, proposed %v, dropped %v", n.Reflected.Run, n.Reflected.Step.Outcome, n.Reflected.Read, n.Reflected.Proposed, details(n.Reflected.Dropped))
+		r := n.Reflected
+		what = fmt.Sprintf("reflected on run %d: %s, read %v, proposed %v, dropped %v", r.Run, r.Step.Outcome, r.Read, r.Proposed, details(r.Dropped))
 	case n.Forecast != nil:
 		what = fmt.Sprintf("%s does not merge with %s: %v", n.Forecast.TaskID, n.Forecast.Other.TaskID, n.Forecast.Other.Files)
 	case n.Planned != nil:

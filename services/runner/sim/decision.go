@@ -69,6 +69,24 @@ type knowledge struct {
 	pauses, resume int  // of the project
 }
 
+// learnPause notes what is paused.
+func (k *knowledge) learnPause(ev *forge.Event) {
+	switch {
+	case ev.Pause != nil && ev.Pause.Task == "":
+		if k.pauses = max(k.pauses, ev.Pause.Number); ev.Pause.Number == 0 {
+			k.paused = true
+		}
+	case ev.Resume != nil && ev.Resume.Task == "":
+		if k.resume = max(k.resume, ev.Resume.Number); ev.Resume.Number == 0 {
+			k.paused = false
+		}
+	case ev.Admitted != nil:
+		k.pauses, k.resume = max(k.pauses, ev.Admitted.Paused), max(k.resume, ev.Admitted.Resumed)
+	case ev.Retry != nil:
+		k.paused = false
+	}
+}
+
 // isStill: while an intent is paused nothing of it is begun.
 func (k *knowledge) isStill(key forge.Key, rec *forge.Record) error {
 	if !k.paused && k.pauses <= k.resume || len(rec.Events) > 1 {
@@ -83,6 +101,7 @@ func (k *knowledge) isStill(key forge.Key, rec *forge.Record) error {
 }
 
 func (k *knowledge) learn(key forge.Key, ev *forge.Event) error {
+	k.learnPause(ev)
 	switch {
 	case ev.Submit != nil:
 		k.system = ev.Submit.Intent.Source == forge.SourceSystem && !ev.Submit.Vouched
@@ -96,18 +115,6 @@ func (k *knowledge) learn(key forge.Key, ev *forge.Event) error {
 			return fmt.Errorf("%s: plan %q was approved, but it is %q", key, p, k.plan)
 		}
 		k.approved = true
-	case ev.Pause != nil && ev.Pause.Task == "":
-		if k.pauses = max(k.pauses, ev.Pause.Number); ev.Pause.Number == 0 {
-			k.paused = true
-		}
-	case ev.Resume != nil && ev.Resume.Task == "":
-		if k.resume = max(k.resume, ev.Resume.Number); ev.Resume.Number == 0 {
-			k.paused = false
-		}
-	case ev.Admitted != nil:
-		k.pauses, k.resume = max(k.pauses, ev.Admitted.Paused), max(k.resume, ev.Admitted.Resumed)
-	case ev.Retry != nil:
-		k.paused = false
 	case ev.Landed != nil && ev.Landed.Result != nil && ev.Landed.Result.Outcome == forge.LandIntegrated:
 		k.done[ev.Landed.Task] = true
 	case ev.Result != nil && k.withdrawn[ev.Result.Attempt]: // it only tells its costs

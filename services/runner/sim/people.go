@@ -206,7 +206,8 @@ func describeResult(r *forge.Result) string {
 		return "started"
 	case r.Analysis != nil:
 		a := r.Analysis
-		return fmt.Sprintf("%d tasks, %d parts, %d questions, risk %s, after %v %s", len(a.Tasks), len(a.Children), len(a.Clarifications), a.Risk, a.DependsOn, a.Insufficient)
+		return fmt.Sprintf("%d tasks, %d parts, %d questions, risk %s, after %v %s",
+			len(a.Tasks), len(a.Children), len(a.Clarifications), a.Risk, a.DependsOn, a.Insufficient)
 	case r.Implementation != nil:
 		return fmt.Sprintf("%d commits, %s on %s, changing %v", r.Implementation.Commits, r.Implementation.Head, r.Implementation.Base, r.Implementation.Files)
 	case r.Rebase != nil:
