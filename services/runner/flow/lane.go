@@ -20,7 +20,7 @@ type Lane struct {
 	landing *landing         // the one that is under way
 	purse   purse
 	budget  forge.Budget // as an intent knew it last
-	past    []forge.PastRun
+	past    []lesson
 	mirror  mirror
 	pauses  int // ever
 	paused  bool

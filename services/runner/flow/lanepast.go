@@ -15,14 +15,17 @@ const (
 	maxObserved = 100 // runs that a search for patterns reads
 )
 
+// lesson is a run that ended, with the words of its title.
+type lesson struct {
+	forge.PastRun
+	words []string
+}
+
 // learn keeps what others may learn from a run that ended, and what is to be
 // reflected upon.
 func (l *Lane) learn(id forge.IntentID, e *forge.End) {
 	if e.Past != nil {
-		l.past = append(slices.Clip(l.past), *e.Past)
-		if more := len(l.past) - maxPast; more > 0 {
-			l.past = slices.Clone(l.past[more:])
-		}
+		l.past = last(append(l.past, lesson{PastRun: *e.Past, words: sortedWords(e.Past.Title)}), maxPast)
 	}
 	l.mirror.ended(id, e)
 }
@@ -36,13 +39,14 @@ func (l *Lane) relevant(m *member) []forge.PastRun {
 	}
 	words := wordsOf(m.title)
 	type scored struct {
-		run   forge.PastRun
+		run   *forge.PastRun
 		score int
 	}
 	var list []scored
-	for _, p := range slices.Backward(l.past) {
+	for i := range slices.Backward(l.past) {
+		p := &l.past[i]
 		score := 0
-		for w := range wordsOf(p.Title) {
+		for _, w := range p.words {
 			if words[w] {
 				score += 2
 			}
@@ -51,13 +55,13 @@ func (l *Lane) relevant(m *member) []forge.PastRun {
 			score++ // failures teach most
 		}
 		if score >= least {
-			list = append(list, scored{p, score})
+			list = append(list, scored{&p.PastRun, score})
 		}
 	}
 	slices.SortStableFunc(list, func(a, b scored) int { return b.score - a.score })
 	var runs []forge.PastRun
 	for _, s := range list[:min(len(list), most)] {
-		runs = append(runs, s.run)
+		runs = append(runs, *s.run)
 	}
 	return runs
 }
