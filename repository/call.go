@@ -45,9 +45,18 @@ func (j *Job) Run(ctx context.Context, call agent.Call) (agent.Outcome, error) {
 	if call.Sandbox, err = j.confine(ctx, where); err != nil {
 		return agent.Outcome{}, err
 	}
-	out, err := a.Run(ctx, call, j.sink(a.Name()))
+	sink := j.sink(a.Name())
+	var used *meter
+	if where.state != "" {
+		used = j.meter(call.StateDir)
+		sink = used.watch(sink)
+	}
+	out, err := a.Run(ctx, call, sink)
 	r := &j.Result
 	r.Agent, r.Model, r.Usage = a.Name(), out.Model, r.Usage.Add(out.Usage)
+	if used != nil {
+		used.write(r.Usage)
+	}
 	if r.Session = out.Session; r.Session == "" {
 		r.Session = call.Session.ID
 	}
