@@ -45,6 +45,7 @@ type Bus struct {
 	log      *slog.Logger
 	replicas int
 	changed  chan struct{} // holds an element after a reconnect, for Guard
+	appended chan struct{} // holds an element after a journal went on, for PublishChanges
 	closed   chan struct{}
 
 	connection atomic.Pointer[connection] // the present one
@@ -59,7 +60,7 @@ type Bus struct {
 func Connect(ctx context.Context, cfg Config) (*Bus, error) {
 	b := &Bus{
 		log: cfg.Logger, replicas: cfg.Replicas,
-		changed: make(chan struct{}, 1), closed: make(chan struct{}),
+		changed: make(chan struct{}, 1), appended: make(chan struct{}, 1), closed: make(chan struct{}),
 		stalledAfter: stalledAfter, answerTimeout: answerTimeout,
 	}
 	b.connection.Store(newConnection())

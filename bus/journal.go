@@ -91,6 +91,10 @@ func (b *Bus) Append(ctx context.Context, key forge.Key, expected uint64, rec fo
 	if err != nil {
 		return 0, fmt.Errorf("append to journal of %s: %w", key, err)
 	}
+	select {
+	case b.appended <- struct{}{}:
+	default:
+	}
 	return ack.Sequence, nil
 }
 

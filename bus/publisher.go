@@ -20,6 +20,11 @@ const (
 	inFlight = 256
 	// standBy is how long a runner leaves publishing to another one, at least.
 	standBy = 3 * time.Second
+	// gather is how long changes wait for others: read and published together, they cost a
+	// fraction, and journals come first.
+	gather = 50 * time.Millisecond
+	// lookAgain is how often journals are looked at that other runners went on with.
+	lookAgain = time.Second
 	// drainChanges bounds how long what was decided before the end takes to be told.
 	drainChanges = 3 * time.Second
 	// foreign bounds the messages of others that are passed over at the stream's end.
@@ -35,7 +40,7 @@ const (
 func (b *Bus) PublishChanges(ctx context.Context) {
 	work, stop := context.WithCancel(context.WithoutCancel(ctx))
 	defer stop()
-	p := &publisher{bus: b}
+	p := &publisher{bus: b, ending: make(chan struct{})}
 	var running sync.WaitGroup
 	running.Go(func() {
 		for attempt := 0; work.Err() == nil && ctx.Err() == nil; attempt++ {
@@ -51,6 +56,7 @@ func (b *Bus) PublishChanges(ctx context.Context) {
 		p.active.Store(false)
 	})
 	<-ctx.Done()
+	close(p.ending)
 	p.drain(work)
 	stop()
 	running.Wait()
@@ -59,6 +65,7 @@ func (b *Bus) PublishChanges(ctx context.Context) {
 // publisher tells changes.
 type publisher struct {
 	bus    *Bus
+	ending chan struct{} // closed when nothing is gathered any more
 	active atomic.Bool   // this runner publishes, and no other one
 	told   atomic.Uint64 // the last record all of whose changes are confirmed
 }
@@ -83,7 +90,7 @@ func (p *publisher) run(ctx context.Context) error {
 	ctx, stop := context.WithCancelCause(ctx)
 	defer stop(nil)
 	r := &publishing{
-		bus: p.bus, done: at, length: length,
+		bus: p.bus, done: at, next: at.seq, length: length,
 		known: map[forge.Key]*knownIntent{}, waiting: make(chan confirmation, inFlight),
 	}
 	var confirming sync.WaitGroup
@@ -93,16 +100,18 @@ func (p *publisher) run(ctx context.Context) error {
 		}
 	})
 	there, err := p.bus.last(ctx, streamJournal, everyJournal)
-	if err != nil && !errors.Is(err, ErrNotFound) {
-		return err
+	if errors.Is(err, ErrNotFound) {
+		err = nil
 	}
 	p.active.Store(true)
-	f := following{
-		bus: p.bus, stream: streamJournal, filters: []string{everyJournal}, next: at.seq, take: r.take,
-		since:      time.Now().Add(-keepEvents),
-		reachedEnd: func() error { return r.await(ctx, confirmation{seq: there.Seq}) },
+	for first := true; err == nil; first = false {
+		if err = r.read(ctx); err == nil && first { // what is too old is not told
+			err = r.await(ctx, confirmation{seq: there.Seq})
+		}
+		if err == nil {
+			err = p.wait(ctx)
+		}
 	}
-	err = f.follow(ctx)
 	stop(err)
 	confirming.Wait()
 	p.active.Store(false)
@@ -110,6 +119,47 @@ func (p *publisher) run(ctx context.Context) error {
 		return cause
 	}
 	return err
+}
+
+// wait returns when journals may have gone on.
+func (p *publisher) wait(ctx context.Context) error {
+	select {
+	case <-ctx.Done():
+		return ctx.Err()
+	case <-p.ending:
+		return sleep(ctx, 2*time.Millisecond)
+	case <-time.After(lookAgain):
+		return nil
+	case <-p.bus.appended:
+	}
+	select {
+	case <-ctx.Done():
+		return ctx.Err()
+	case <-p.ending:
+	case <-time.After(gather):
+	}
+	return nil
+}
+
+// read tells what is in the journals, to their present end.
+func (r *publishing) read(ctx context.Context) error {
+	for {
+		request := map[string]any{"batch": batchSize, "next_by_subj": everyJournal}
+		if r.next > 0 {
+			request["seq"] = r.next
+		} else {
+			request["start_time"] = time.Now().Add(-keepEvents)
+		}
+		reading, cancel := context.WithTimeout(ctx, requestTimeout)
+		a, err := r.bus.get(reading, streamJournal, request, func(m stored) error { return r.take(ctx, m) })
+		cancel()
+		if a.last > 0 {
+			r.next = a.last + 1
+		}
+		if err != nil || !a.more {
+			return err
+		}
+	}
 }
 
 // position returns how far the publishing has come, and the stream's last sequence. It is
@@ -145,6 +195,7 @@ func (b *Bus) position(ctx context.Context) (at position, length uint64, err err
 type publishing struct {
 	bus     *Bus
 	done    position // is in the stream
+	next    uint64   // the sequence to go on at; 0: not known
 	length  uint64   // of the stream, with what is on its way
 	known   map[forge.Key]*knownIntent
 	waiting chan confirmation
