@@ -56,6 +56,7 @@ func (t *target) entry(ctx context.Context, id forge.IntentID) (*entry, *forge.V
 
 func entryOf(v *forge.View, found map[forge.TaskID]*evidence) *entry {
 	e := entry{item: itemOf(&v.Summary), Commands: commands(&v.Summary), Questions: questions(&v.Intent), Work: []work{}}
+	e.planParts(v)
 	for i := range v.Tasks {
 		task := &v.Tasks[i]
 		w := work{

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"strings"
@@ -98,6 +99,9 @@ func (a *app) printEntry(e *entry) {
 	}
 	a.printRequest(e)
 	if e.Waiting != forge.WaitingClarification {
+		for i := range e.Children {
+			a.printPart(&e.Children[i])
+		}
 		for i := range e.Work {
 			a.printWork(&e.Work[i])
 		}
@@ -144,6 +148,21 @@ func (a *app) printWork(w *work) {
 	}
 	for _, issue := range w.Issues {
 		fmt.Fprintln(a.out, indent("review: "+safe(issue), "      "))
+	}
+}
+
+// printPart prints what became of a part of an intent, or, before it has begun, what it is to be.
+func (a *app) printPart(c *child) {
+	fmt.Fprintf(a.out, "  %s  %s  %s\n", c.ID, cmp.Or(string(c.Status), "planned"), safe(c.Title))
+	if c.Status != "" {
+		return
+	}
+	a.printPlanText(c.Body, "      ")
+	if len(c.DependsOn) > 0 {
+		fmt.Fprintf(a.out, "      after %s\n", join(c.DependsOn))
+	}
+	if c.Risk != "" {
+		fmt.Fprintf(a.out, "      risk %s\n", c.Risk)
 	}
 }
 

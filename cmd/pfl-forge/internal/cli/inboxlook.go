@@ -12,7 +12,15 @@ import (
 
 // plan shows everything that is intended, and the reviews so far.
 func (w *walk) plan(_ context.Context, e *entry) (step, error) {
-	w.app.heading(render.Count(len(e.Work), "task"))
+	if len(e.Children) > 0 {
+		w.app.heading(render.Count(len(e.Children), "part"))
+		for i := range e.Children {
+			w.app.printPart(&e.Children[i])
+		}
+	}
+	if len(e.Work) > 0 {
+		w.app.heading(render.Count(len(e.Work), "task"))
+	}
 	for i := range e.Work {
 		t := &e.Work[i]
 		fmt.Fprintf(w.app.out, "%s  %s  %s\n", w.app.style(w.app.out).Bold(string(t.ID)), t.Status, safe(t.Title))

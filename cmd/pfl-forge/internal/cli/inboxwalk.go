@@ -48,7 +48,7 @@ func waits(list ...forge.Waiting) func(*entry) bool {
 
 // keys are in the order in which they are shown.
 func keys() []key {
-	hasWork := func(e *entry) bool { return len(e.Work) > 0 }
+	hasWork := func(e *entry) bool { return len(e.Work)+len(e.Children) > 0 }
 	changed := func(e *entry) bool { return e.hasWork(func(w *work) bool { return len(w.Changed) > 0 }) }
 	verify := func(e *entry) bool { return e.hasWork(func(w *work) bool { return w.Verify != nil }) }
 	return []key{

@@ -42,7 +42,22 @@ type item struct {
 type child struct {
 	ID     forge.IntentID `json:"id"     yaml:"id"`
 	Title  string         `json:"title"  yaml:"title"`
-	Status forge.Status   `json:"status" yaml:"status"`
+	Status forge.Status   `json:"status" yaml:"status"` // empty: it has not begun
+
+	Body      string           `json:"body,omitempty"       yaml:"body,omitempty"`
+	Risk      forge.Risk       `json:"risk,omitempty"       yaml:"risk,omitempty"` // as the plan judges it
+	DependsOn []forge.IntentID `json:"depends_on,omitempty" yaml:"depends_on,omitempty"`
+}
+
+// planParts adds to an intent's parts what is planned for them.
+func (i *item) planParts(v *forge.View) {
+	for k := range i.Children {
+		for n := range v.Parts {
+			if p := &v.Parts[n]; p.ID == i.Children[k].ID {
+				i.Children[k].Body, i.Children[k].Risk, i.Children[k].DependsOn = p.Body, p.Risk, p.DependsOn
+			}
+		}
+	}
 }
 
 // overlap is another task whose change does not merge as it is.
@@ -75,7 +90,7 @@ func itemOf(s *forge.Summary) item {
 	}
 	i.Failures = failuresOf(s)
 	for _, c := range s.Children {
-		i.Children = append(i.Children, child{c.ID, c.Title, c.Status})
+		i.Children = append(i.Children, child{ID: c.ID, Title: c.Title, Status: c.Status})
 	}
 	for _, t := range s.Tasks {
 		task := active{ID: t.ID, Title: t.Title, Status: t.Status, Step: t.Step, Attempt: t.Attempt, Detail: t.Detail, Paused: t.Paused}

@@ -116,6 +116,7 @@ func detailOf(v *forge.View) detail {
 		item: itemOf(&v.Summary), Body: v.Intent.Body, DependsOn: v.Intent.DependsOn, Labels: v.Intent.Labels,
 		Agent: v.Intent.Agent, Recipe: v.Intent.Recipe, With: v.Intent.With, Questions: questions(&v.Intent), Work: []taskDetail{},
 	}
+	d.planParts(v)
 	for i := range v.Tasks {
 		d.Work = append(d.Work, taskOf(v, &v.Tasks[i]))
 	}
@@ -189,8 +190,8 @@ func (a *app) printDetail(d *detail) {
 	}
 	if len(d.Children) > 0 {
 		a.heading("parts")
-		for _, c := range d.Children {
-			fmt.Fprintf(a.out, "  %s  %s  %s\n", c.ID, c.Status, safe(c.Title))
+		for i := range d.Children {
+			a.printPart(&d.Children[i])
 		}
 	}
 	a.printAuditNotice(d)

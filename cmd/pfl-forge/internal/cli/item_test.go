@@ -1,0 +1,30 @@
+package cli
+
+import (
+	"bytes"
+	"testing"
+
+	"github.com/pfl-forge/pfl-forge"
+)
+
+// TestPlannedParts: who approves that an intent is taken apart sees what the parts are
+// to be.
+func TestPlannedParts(t *testing.T) {
+	v := &forge.View{
+		Summary: forge.Summary{Children: []forge.ChildSummary{{ID: "shop-price", Title: "Price"}, {ID: "shop-total", Title: "Total", Status: forge.StatusDone}}},
+		Parts: []forge.Intent{
+			{ID: "shop-price", Title: "Price", Body: "What it\x1b[31m costs.", Risk: forge.RiskMed, DependsOn: []forge.IntentID{"shop-list"}},
+			{ID: "shop-total", Title: "Total", Body: "All of it."},
+		},
+	}
+	d := detailOf(v)
+	var out bytes.Buffer
+	a := &app{out: &out}
+	for i := range d.Children {
+		a.printPart(&d.Children[i])
+	}
+	want := "  shop-price  planned  Price\n      What it costs.\n      after shop-list\n      risk med\n  shop-total  done  Total\n"
+	if out.String() != want {
+		t.Errorf("got\n%s\nwant\n%s", out.String(), want)
+	}
+}
