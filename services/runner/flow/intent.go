@@ -41,6 +41,7 @@ type Intent struct {
 	past     []forge.PastRun
 	unread   []forge.Observation // of the project, that no reflection has read
 	vouched  bool                // a person approved the larger intent
+	foreign  bool                // its budget is what another system asked for
 	planHash string
 	approved bool
 	approver string

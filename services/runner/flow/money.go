@@ -61,8 +61,10 @@ func costs(step forge.Step) bool {
 
 func (s *Intent) budget() forge.Budget {
 	b := s.policy.Budget
-	if s.intent.BudgetUSD > 0 {
-		b.IntentUSD = s.intent.BudgetUSD
+	switch usd := s.intent.BudgetUSD; {
+	case usd <= 0, s.foreign && b.IntentUSD > 0 && usd > b.IntentUSD: // a system may ask for less, not for more
+	default:
+		b.IntentUSD = usd
 	}
 	return b
 }

@@ -132,7 +132,7 @@ func (s *Intent) share() float64 {
 	if s.intent.BudgetUSD <= 0 {
 		return 0
 	}
-	return max(smallestCall, (s.intent.BudgetUSD-s.usage.CostUSD)/float64(len(s.parts)))
+	return max(smallestCall, (s.budget().IntentUSD-s.usage.CostUSD)/float64(len(s.parts)))
 }
 
 func partKey(id forge.IntentID) string { return "part/" + string(id) }

@@ -25,6 +25,7 @@ func (s *Intent) submit(ev forge.Event) (forge.Decision, error) {
 	}
 	s.intent, s.declared = in, in.Risk
 	s.vouched = ev.Submit.Vouched
+	s.foreign = in.Source == forge.SourceSystem
 	s.step = firstStep(&in)
 	s.enter()
 	return forge.Applied, nil
@@ -300,7 +301,7 @@ func (s *Intent) retry(r *forge.Retry) (forge.Decision, error) {
 		return refuse("the intent is %s; only what failed, or waits for you, can be retried", s.intent.Status)
 	}
 	if r.BudgetUSD > 0 {
-		s.intent.BudgetUSD = r.BudgetUSD
+		s.intent.BudgetUSD, s.foreign = r.BudgetUSD, false
 	}
 	if r.Instructions != "" {
 		s.instructions = r.Instructions
