@@ -116,7 +116,7 @@ type View struct {
 	Observations []Observation
 	Audit        *Audit   // of an intent of type audit
 	Parts        []Intent // that it is taken apart into, as they are submitted
-	Seq          uint64 // of the last journal record in it
+	Seq          uint64   // of the last journal record in it
 }
 
 // Decision is what became of an event.
