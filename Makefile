@@ -69,6 +69,7 @@ bench: ## what the speed of the project is judged by, a few minutes; docs/perfor
 	@set -x; \
 	go test -run '^$$' -bench . ./services/runner/flow; \
 	go test -run '^$$' -bench Orchestration -benchtime 5x ./services/runner; \
+	go test -run '^$$' -bench Tree -benchtime 1x ./services/runner; \
 	go test -run '^$$' -bench Rebase -benchtime 20x ./git; \
 	go test -run '^$$' -bench WarmCheckout -benchtime 5x ./git; \
 	go test -run '^$$' -bench . -benchtime 200x ./bus/... ./natsd; \
