@@ -213,7 +213,13 @@ func (s *Intent) implemented(t *task, r *forge.Result) {
 	default:
 		s.outcome("empty")
 		why := "Nothing was committed: the attempt left the branch as it was. Make the change and commit it."
-		if s.intent.Recipe != "" {
+		switch {
+		case s.intent.Recipe != "" && t.rejections > 0:
+			why = t.feedback // a script makes the same change again: what was wrong with that is the reason
+			if note := fmt.Sprintf("Recipe %q made no other change than that.", s.intent.Recipe); !strings.HasSuffix(why, note) {
+				why += "\n\n" + note
+			}
+		case s.intent.Recipe != "":
 			why = fmt.Sprintf("Recipe %q changed nothing. Where that is fine, say allow_empty: true in it.", s.intent.Recipe)
 		}
 		if im.Leftover != "" {
