@@ -22,9 +22,11 @@ var ErrConflict = errors.New("the journal has a newer decision")
 // journal takes. Nothing was written.
 var ErrTooLarge = errors.New("the decision is too large to record")
 
-// ErrDamaged means that records of a machine's journal are missing, so nobody
-// knows its state.
-var ErrDamaged = errors.New("records of the journal are missing: the store is damaged; restore it from a backup")
+// ErrDamaged means that a machine's journal does not lead to the state that its last
+// record tells of, so nobody knows its state: records are missing, or were decided by
+// rules that are others now.
+var ErrDamaged = errors.New("records of the journal are missing, and the store is damaged: restore it from a backup; " +
+	"or another version of pfl-forge decided them: finish with that version, or begin with an empty store")
 
 // Machine is a pure state machine; flow.Intent and flow.Lane are the two kinds.
 type Machine interface {
