@@ -18,6 +18,14 @@ func (w *Workspace) renew() error {
 			break
 		}
 	}
+	for _, name := range schemaFiles {
+		if !w.exists(name) {
+			if err := w.writeSchemas(); err != nil {
+				return err
+			}
+			break
+		}
+	}
 	return w.index.renew()
 }
 

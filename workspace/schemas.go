@@ -21,14 +21,18 @@ func Schemas() fs.FS {
 	return sub
 }
 
+// schemaFiles are the paths of the schemas in the folder.
+var schemaFiles = func() []string {
+	names, err := fs.Glob(schemas, schemasDir+"/*")
+	if err != nil {
+		panic(err) // the pattern is a constant
+	}
+	return names
+}()
+
 // writeSchemas brings .forge/schemas up to date.
 func (w *Workspace) writeSchemas() error {
-	entries, err := schemas.ReadDir(schemasDir)
-	if err != nil {
-		return err
-	}
-	for _, e := range entries {
-		name := path.Join(schemasDir, e.Name())
+	for _, name := range schemaFiles {
 		want, err := schemas.ReadFile(name)
 		if err != nil {
 			return err
@@ -36,7 +40,7 @@ func (w *Workspace) writeSchemas() error {
 		if now, _, err := w.read(name, maxDraftBytes); err == nil && bytes.Equal(now, want) {
 			continue
 		}
-		next := path.Join(stagingDir, e.Name()+fresh)
+		next := path.Join(stagingDir, path.Base(name)+fresh)
 		if err := w.root.WriteFile(next, want, 0o644); err != nil {
 			return err
 		}
