@@ -27,6 +27,10 @@ var ErrNoRuling = errors.New("accepted, but not decided yet")
 // ErrNotFound says that a machine has no journal.
 var ErrNotFound = errors.New("not found")
 
+// ErrNoRunner says that no runner has ever worked with a server: its streams are
+// missing.
+var ErrNoRunner = errors.New("no runner has been here yet: start forge-runner, with this server")
+
 // TooLargeError says that a message is larger than the server takes.
 type TooLargeError struct {
 	Subject string

@@ -2,7 +2,10 @@ package bus
 
 import (
 	"context"
+	"errors"
 	"fmt"
+
+	"github.com/nats-io/nats.go/jetstream"
 
 	forge "github.com/pfl-forge/pfl-forge"
 )
@@ -15,6 +18,15 @@ func (b *Bus) Ping(ctx context.Context) error {
 		return fmt.Errorf("not connected to a NATS server: %s", b.nc.Status())
 	}
 	return b.nc.FlushWithContext(ctx)
+}
+
+// Prepared returns nil when a runner has made the streams, else ErrNoRunner.
+func (b *Bus) Prepared(ctx context.Context) error {
+	_, err := b.js.Stream(ctx, streamJournal)
+	if errors.Is(err, jetstream.ErrStreamNotFound) {
+		return ErrNoRunner
+	}
+	return err
 }
 
 // Consuming returns nil when commands of a step can reach a replica: its consumer

@@ -26,6 +26,7 @@ type work struct {
 	Plan     string           `json:"plan,omitempty"     yaml:"plan,omitempty"`
 	Steps    []string         `json:"steps,omitempty"    yaml:"steps,omitempty"`
 	Files    []string         `json:"files,omitempty"    yaml:"files,omitempty"` // that it is expected to change
+	Paused   bool             `json:"paused,omitempty"   yaml:"paused,omitempty"`
 	Attempts int              `json:"attempts,omitempty" yaml:"attempts,omitempty"`
 	Changed  []string         `json:"changed,omitempty"  yaml:"changed,omitempty"` // that its last attempt changed
 	Verify   *verified        `json:"verify,omitempty"   yaml:"verify,omitempty"`
@@ -62,6 +63,7 @@ func entryOf(v *forge.View, found map[forge.TaskID]*evidence) *entry {
 		w := work{
 			ID: task.ID, Title: task.Title, Status: task.Status, Plan: task.Plan, Steps: task.Steps, Files: task.RelevantFiles,
 			Attempts: task.Attempts, Failure: task.Failure, Issues: issues(v, task), Reviews: reviewsOf(v, task.ID),
+			Paused: taskPaused(v.Summary.Tasks, task.ID),
 		}
 		if f := found[task.ID]; f != nil {
 			w.Changed = f.Files

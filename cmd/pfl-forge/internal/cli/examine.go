@@ -10,6 +10,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/pfl-forge/pfl-forge/bus"
 	"github.com/pfl-forge/pfl-forge/cmd/pfl-forge/internal/local"
 	"github.com/pfl-forge/pfl-forge/cmd/pfl-forge/internal/render"
 	"github.com/pfl-forge/pfl-forge/config"
@@ -134,6 +135,9 @@ func checkFiles(repo *local.Repository) []finding {
 // examineServer looks at the server, whosever it is.
 func (a *app) examineServer(ctx context.Context) []finding {
 	t, err := a.reader(ctx)
+	if errors.Is(err, bus.ErrNoRunner) {
+		return []finding{{"server", healthy, "connected", ""}, {"runner", broken, err.Error(), "nothing can be asked for before"}}
+	}
 	if err != nil {
 		return []finding{{"server", broken, err.Error(), ""}}
 	}

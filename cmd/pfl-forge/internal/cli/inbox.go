@@ -132,6 +132,9 @@ const maxNames = 8
 
 func (a *app) printWork(w *work) {
 	fmt.Fprintf(a.out, "  %s  %s  %s\n", w.ID, w.Status, safe(w.Title))
+	if w.Paused {
+		fmt.Fprintf(a.out, "      %s\n", howToResume(w.ID))
+	}
 	if w.Status == forge.TaskPending {
 		a.printPlanText(w.Plan, "      ")
 	}

@@ -28,6 +28,7 @@ type taskDetail struct {
 	Base      string           `json:"base,omitempty"       yaml:"base,omitempty"`
 	Head      string           `json:"head,omitempty"       yaml:"head,omitempty"`
 	Commit    string           `json:"commit,omitempty"     yaml:"commit,omitempty"`
+	Paused    bool             `json:"paused,omitempty"     yaml:"paused,omitempty"`
 	Failure   string           `json:"failure,omitempty"    yaml:"failure,omitempty"`
 	Why       *failure         `json:"why,omitempty"        yaml:"why,omitempty"`     // what Failure means
 	History   []attemptDetail  `json:"history,omitempty"    yaml:"history,omitempty"` // only of a task that is shown alone
@@ -48,6 +49,7 @@ func taskOf(v *forge.View, t *forge.Task) taskDetail {
 	d := taskDetail{
 		ID: t.ID, Title: t.Title, Status: t.Status, Plan: t.Plan, Item: t.Item, Files: t.RelevantFiles, DependsOn: t.DependsOn,
 		Attempts: t.Attempts, Base: t.Base, Head: t.Head, Commit: t.Commit, Failure: t.Failure,
+		Paused: taskPaused(v.Summary.Tasks, t.ID),
 	}
 	if f, ok := failureOf(t.Failure); ok {
 		d.Why = &f
@@ -55,6 +57,14 @@ func taskOf(v *forge.View, t *forge.Task) taskDetail {
 	d.Reviews = reviewsOf(v, t.ID)
 	return d
 }
+
+// taskPaused says whether a task is paused by itself, without the others.
+func taskPaused(all []forge.TaskSummary, id forge.TaskID) bool {
+	return slices.ContainsFunc(all, func(t forge.TaskSummary) bool { return t.ID == id && t.Paused })
+}
+
+// howToResume says that a task is paused, and how it goes on.
+func howToResume(id forge.TaskID) string { return "paused; next: pfl-forge resume " + string(id) }
 
 // reviewsOf returns the reviews of a task, the first one first.
 func reviewsOf(v *forge.View, id forge.TaskID) []reviewDetail {
@@ -90,6 +100,9 @@ func (a *app) showTask(ctx context.Context, t *target, v *forge.View, task *forg
 	}
 	fmt.Fprintf(a.out, "%s  %s\n", a.style(a.out).Bold(string(d.ID)), safe(d.Title))
 	a.field("status", string(d.Status))
+	if d.Paused {
+		a.field("now", howToResume(d.ID))
+	}
 	a.field("attempts", fmt.Sprint(d.Attempts))
 	a.field("failure", safe(d.Failure))
 	if d.Why != nil {

@@ -101,6 +101,10 @@ func (a *app) connect(ctx context.Context) (*target, error) {
 	if t.bus, err = bus.Connect(ctx, cfg); err != nil {
 		return nil, err
 	}
+	if err := t.bus.Prepared(ctx); errors.Is(err, bus.ErrNoRunner) {
+		t.bus.Close()
+		return nil, err
+	}
 	t.close = t.bus.Close
 	return t, nil
 }

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/pfl-forge/pfl-forge"
+	"github.com/pfl-forge/pfl-forge/config"
 )
 
 // Query says what a Report is about.
@@ -65,13 +66,18 @@ func (r *Row) add(a *Attempt) {
 	r.CostUSD += u.CostUSD
 }
 
+// called says whether an attempt called an agent: a recipe is none.
+func (a *Attempt) called() bool {
+	return a.Agent != config.AgentRecipe && a.Usage != (forge.Usage{})
+}
+
 // Report adds up every attempt that called an agent.
 func (b *Book) Report(q Query, now time.Time) Report {
 	rows := map[string]*Row{}
 	rep := Report{By: q.By, Since: q.Since, Until: q.Until, Rows: []Row{}, Total: Row{Key: "total"}}
 	for i := range b.Attempts {
 		a := &b.Attempts[i]
-		if a.Usage == (forge.Usage{}) || a.At.Before(q.Since) || !q.Until.IsZero() && !a.At.Before(q.Until) {
+		if !a.called() || a.At.Before(q.Since) || !q.Until.IsZero() && !a.At.Before(q.Until) {
 			continue
 		}
 		key := q.By.key(a)

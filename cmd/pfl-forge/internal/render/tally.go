@@ -36,7 +36,8 @@ func CountIntents(all []forge.Summary) Counts {
 	return c
 }
 
-// Tally says the same in words: "2 open, 1 waits for you, 5 done".
+// Tally says the same in words: "2 open, 1 waits for you, 5 done". Those that came to
+// no good end are counted by how they ended.
 func Tally(all []forge.Summary) string {
 	c := CountIntents(all)
 	var parts []string
@@ -52,8 +53,14 @@ func Tally(all []forge.Summary) string {
 		add(c.Waiting, "wait for you")
 	}
 	add(c.Done, "done")
-	add(c.Failed, "failed")
-	add(c.Cancelled, "cancelled")
+	ended := map[forge.Status]int{}
+	for i := range all {
+		ended[all[i].Status]++
+	}
+	add(ended[forge.StatusBlocked], "blocked")
+	add(ended[forge.StatusError], "failed")
+	add(ended[forge.StatusRejected], "rejected")
+	add(ended[forge.StatusCancelled], "cancelled")
 	if len(parts) == 0 {
 		return "no intents"
 	}

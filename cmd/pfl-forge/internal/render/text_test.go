@@ -43,11 +43,13 @@ func TestTally(t *testing.T) {
 		{Status: forge.StatusProposed, Waiting: forge.WaitingApproval},
 		{Status: forge.StatusExecuting},
 		{Status: forge.StatusRejected},
+		{Status: forge.StatusCancelled},
+		{Status: forge.StatusError, Waiting: forge.WaitingFailed},
 	}
-	if got, want := Tally(all), "1 open, 1 waits for you, 1 done, 1 failed, 1 cancelled"; got != want {
+	if got, want := Tally(all), "1 open, 1 waits for you, 1 done, 1 blocked, 1 failed, 1 rejected, 1 cancelled"; got != want {
 		t.Errorf("Tally = %q, want %q", got, want)
 	}
-	if got, want := Tally(append(all, all[2])), "1 open, 2 wait for you, 1 done, 1 failed, 1 cancelled"; got != want {
+	if got, want := Tally(append(all, all[2])), "1 open, 2 wait for you, 1 done, 1 blocked, 1 failed, 1 rejected, 1 cancelled"; got != want {
 		t.Errorf("Tally = %q, want %q", got, want)
 	}
 	if got := Tally(nil); got != "no intents" {
