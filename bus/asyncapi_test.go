@@ -237,13 +237,10 @@ func submissionSchema(further ...string) doc {
 
 // enums are the closed sets of values.
 var enums = map[reflect.Type][]string{
-	reflect.TypeFor[forge.Source](): {"human", "reflection", "system"},
-	reflect.TypeFor[forge.Risk]():   {"low", "med", "high"},
-	reflect.TypeFor[forge.Status](): {"proposed", "approved", "executing", "done", "blocked", "error", "rejected", "cancelled"},
-	reflect.TypeFor[forge.Waiting](): {
-		string(forge.WaitingApproval), string(forge.WaitingClarification), string(forge.WaitingFailed), string(forge.WaitingDirty),
-		string(forge.WaitingBudget), string(forge.WaitingPaused),
-	},
+	reflect.TypeFor[forge.Source]():     {"human", "reflection", "system"},
+	reflect.TypeFor[forge.Risk]():       {"low", "med", "high"},
+	reflect.TypeFor[forge.Status]():     allStatuses,
+	reflect.TypeFor[forge.Waiting]():    allWaiting,
 	reflect.TypeFor[forge.TaskStatus](): {string(forge.TaskPending), string(forge.TaskImplementing), string(forge.TaskDone), string(forge.TaskFailed)},
 }
 

@@ -255,6 +255,28 @@ func (b *Bus) again(ev forge.Event, subject string) (*nats.Msg, error) {
 	return m, err
 }
 
+// What a list can be asked for.
+var (
+	allStatuses = []string{
+		string(forge.StatusProposed), string(forge.StatusApproved), string(forge.StatusExecuting), string(forge.StatusDone),
+		string(forge.StatusBlocked), string(forge.StatusError), string(forge.StatusRejected), string(forge.StatusCancelled),
+	}
+	allWaiting = []string{
+		string(forge.WaitingApproval), string(forge.WaitingClarification), string(forge.WaitingFailed), string(forge.WaitingDirty),
+		string(forge.WaitingBudget), string(forge.WaitingPaused),
+	}
+)
+
+// oneOf notes the first value that is none of those that there are.
+func oneOf(o *jsonObject, field string, values, known []string) {
+	for _, v := range values {
+		if !slices.Contains(known, v) {
+			o.note(field, fmt.Sprintf("is %q; it can be %s", v, strings.Join(known, ", ")))
+			return
+		}
+	}
+}
+
 // list lists the intents of a project by their ids.
 func (e *endpoints) list(ctx context.Context, from sender, r micro.Request) (any, error) {
 	var statuses, waiting []string
@@ -269,6 +291,8 @@ func (e *endpoints) list(ctx context.Context, from sender, r micro.Request) (any
 		if limit < 1 || limit > mostListed {
 			o.note("limit", fmt.Sprintf("is %d; it can be 1 to %d", limit, mostListed))
 		}
+		oneOf(o, "status", statuses, allStatuses)
+		oneOf(o, "waiting", waiting, allWaiting)
 	})
 	if err != nil {
 		return nil, err

@@ -1,6 +1,7 @@
 package bus
 
 import (
+	"bytes"
 	"cmp"
 	"crypto/sha256"
 	"encoding/base32"
@@ -25,6 +26,12 @@ const (
 	typeJSON        = "application/json"
 	typeCloudEvents = "application/cloudevents+json"
 )
+
+// typesProtobuf are what senders call protobuf.
+var typesProtobuf = []string{"application/protobuf", "application/x-protobuf", "application/vnd.google.protobuf", "application/octet-stream"}
+
+// notOneOf is told of what is in none of the formats. Most senders write JSON.
+const notOneOf = "is neither a JSON object nor a protobuf Event"
 
 // maxOrigin bounds the names in an origin, in bytes.
 const maxOrigin = 500
@@ -101,8 +108,19 @@ func (s submission) parse() (request, error) {
 	if s.contentType != "" && err != nil {
 		return request{}, wrong("Content-Type", err.Error())
 	}
-	if kind != typeCloudEvents && kind != typeJSON && !codec.LooksLikeJSON(s.data) {
-		return submitted(events.Unmarshal(s.data))
+	binary := slices.Contains(typesProtobuf, kind)
+	if kind != "" && kind != typeJSON && kind != typeCloudEvents && !binary {
+		return request{}, wrong("Content-Type", fmt.Sprintf("is %q; it can be %s, %s or %s, or be left out", kind, typeJSON, typeCloudEvents, typesProtobuf[0]))
+	}
+	if len(s.data) == 0 {
+		return request{}, wrong("", "is empty; it is to be the intent, as a JSON object or a protobuf Event")
+	}
+	if binary || kind == "" && !codec.LooksLikeJSON(s.data) {
+		ev, err := events.Unmarshal(s.data)
+		if _, garbage := errors.AsType[*GarbageError](err); garbage || err != nil && isText(s.data) {
+			err = errors.New(notOneOf)
+		}
+		return submitted(ev, err)
 	}
 	var errs []forge.FieldError
 	o, err := readObject(s.data, "", &errs)
@@ -125,6 +143,11 @@ func (s submission) parse() (request, error) {
 		return r, wrongs(errs)
 	}
 	return r, nil
+}
+
+// isText reports whether data is text, so that what it is as protobuf tells its sender nothing.
+func isText(data []byte) bool {
+	return utf8.Valid(data) && !bytes.ContainsFunc(data, func(r rune) bool { return unicode.IsControl(r) && !unicode.IsSpace(r) })
 }
 
 // submitted returns the intent of an event that is a submission.

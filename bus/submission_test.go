@@ -31,6 +31,7 @@ func formats(t *testing.T) map[string]submission {
 	}
 	return map[string]submission{
 		"protobuf":  {from: shop, data: binary},
+		"called so": {from: shop, contentType: "application/protobuf", data: binary},
 		"protojson": {from: shop, data: []byte(text)},
 		"JSON": {from: shop, contentType: "application/json", data: []byte(`{"title": "Update the parser", "body": "CVE-2026-1", "risk": "low",
 			"depends_on": ["a"], "origin": {"system": "/scanner", "event_id": "4711", "actor": "ada"}}`)},
@@ -154,8 +155,13 @@ func TestSubmissionErrors(t *testing.T) {
 			ce(`"source": "s", "id": "1", "time": "noon", "datacontenttype": "text/xml", "data": {"title": "t", "origin": {}}`),
 			`actor, project; datacontenttype: is "text/xml"; it can be application/json; time: is not a time`,
 		},
-		{"\xff\xfe", `not a valid Event`},
-		{"", `holds ""`},
+		{"\xff\xfe", notOneOf},
+		{"garbage", notOneOf},
+		{"[]", notOneOf},
+		{"hello\nworld", notOneOf},
+		{`"Update the parser"`, notOneOf},
+		{"\xfa\x07\x01x", "unknown"},
+		{"", `is empty; it is to be the intent, as a JSON object or a protobuf Event`},
 	} {
 		_, err := submission{from: shop, data: []byte(tt.data)}.read()
 		if _, ok := errors.AsType[*SubmissionError](err); !ok || !strings.Contains(err.Error(), tt.want) {
@@ -166,9 +172,15 @@ func TestSubmissionErrors(t *testing.T) {
 	if _, err := other.read(); err == nil || !strings.Contains(err.Error(), `origin.system: is "s", but its sender may speak for "ci" only`) {
 		t.Errorf("a foreign system: %v", err)
 	}
-	bad := submission{from: shop, contentType: "a/b/c", data: []byte(`{` + ok + `}`)}
-	if _, err := bad.read(); err == nil || !strings.Contains(err.Error(), "Content-Type: ") {
-		t.Errorf("a content type that is none: %v", err)
+	for kind, want := range map[string]string{
+		"a/b/c":                "Content-Type: ",
+		"text/xml":             `Content-Type: is "text/xml"; it can be application/json, application/cloudevents+json or application/protobuf, or be left out`,
+		"application/protobuf": notOneOf,
+	} {
+		bad := submission{from: shop, contentType: kind, data: []byte(`{` + ok + `}`)}
+		if _, err := bad.read(); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("content type %s: %v", kind, err)
+		}
 	}
 }
 

@@ -104,7 +104,10 @@ func TestRequests(t *testing.T) {
 		{"forge.api.web.submit", `{"id": "my-own", "title": "x", "body": "y", "origin": {"system": "other"}}`, "409", "map[field:id reason:is taken"},
 		{"forge.api.web.submit", `{"titel": "x", "priority": "a"}`, "400", "map[field:priority reason:is not a whole number] map[field:titel reason:is not known"},
 		{"forge.api.web.submit", `{"title": "x", "body": "y", "source": "human", "origin": {"system": "a"}}`, "400", `map[field:source reason:is "human"`},
-		{"forge.api.web.submit", "\xff", "400", "not a valid Event"},
+		{"forge.api.web.submit", "\xff", "400", "is neither a JSON object nor a protobuf Event"},
+		{"forge.api.web.submit", "", "400", "is empty; it is to be the intent"},
+		{"forge.api.web.list", `{"status": ["bogus", "done"]}`, "400", `map[field:status reason:is "bogus"; it can be proposed, approved,`},
+		{"forge.api.web.list", `{"waiting": ["tea"]}`, "400", `map[field:waiting reason:is "tea"; it can be approval, clarification,`},
 		{"forge.api.WEB.submit", "{}", "400", "only a-z"},
 		{"forge.api.web.from.other.submit", fmt.Sprintf(scan, 2), "400", "may speak for"},
 		{"forge.api.web.show", `{"intent": "nobody"}`, "404", `there is no intent "nobody"`},
@@ -163,9 +166,9 @@ func TestRefusalsAreTold(t *testing.T) {
 	want := map[string]bool{
 		"web.scanner web scanner/1 [{titel is not known":               true,
 		"web.ci web ci/2 [{body is empty}]":                            true,
-		"web.ci web ci/ [{ not a valid Event":                          true,
+		"web.ci web ci/ [{ is neither a JSON object":                   true,
 		"web.other=2f2 web other/2/taken [{id is taken by another int": true,
-		"web.- web / [{ not a valid Event":                             true,
+		"web.- web / [{ is neither a JSON object":                      true,
 	}
 	for n := len(want); n > 0; n-- {
 		m, err := cons.Next(jetstream.FetchMaxWait(10 * time.Second))
