@@ -61,7 +61,7 @@ func TestRefusedDraftStaysUntilItChanges(t *testing.T) {
 	d.put(draftsDir+"/x.md", "---\nrecipe: nothing\n---\nfirst\n")
 	inputs, _ := d.drafts()
 	refused := rulings(inputs[0], forge.Refused)
-	refused[0].Field, refused[0].Reason = "recipe", "there is no recipe nothing"
+	refused[0].Field, refused[0].Reason = "recipe", "recipe: there is no recipe nothing" // as the rules say it
 	got, err := d.Decided(inputs[0], refused)
 	if err != nil {
 		t.Fatal(err)

@@ -50,5 +50,5 @@ func (in *Input) refused(event int, r forge.Ruling, taken []string) Problem {
 	default:
 		hint = undo
 	}
-	return in.problem(field, r.Reason, hint)
+	return in.problem(field, strings.TrimPrefix(r.Reason, field+": "), hint)
 }
