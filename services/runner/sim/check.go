@@ -72,8 +72,12 @@ func (w *world) intents() []forge.Key {
 	return keys
 }
 
-// checkReplay: folding a journal gives the effects that were recorded.
+// checkReplay: folding a journal gives the effects that were recorded. It takes as
+// long as a third of a run, so every second seed does it.
 func (w *world) checkReplay() error {
+	if w.seed%2 == 1 {
+		return nil
+	}
 	for _, key := range w.keys {
 		m := machine.New(key)
 		for n, rec := range w.journal[key] {

@@ -54,7 +54,7 @@ func TestSeeds(t *testing.T) {
 		}
 		return
 	}
-	defer debug.SetGCPercent(debug.SetGCPercent(800)) // worlds are small and short-lived
+	defer debug.SetGCPercent(debug.SetGCPercent(5000)) // worlds are small and short-lived
 	var next atomic.Uint64
 	next.Store(*first)
 	end := *first + uint64(*seeds)

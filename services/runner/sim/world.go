@@ -17,6 +17,7 @@ const project = "p"
 // world is everything around the runners: streams, timers, workers, people and
 // a repository.
 type world struct {
+	seed    uint64
 	rng     *rand.Rand
 	now     time.Time
 	faults  bool // may things still go wrong?
@@ -64,7 +65,7 @@ type crash struct{}
 
 func newWorld(seed uint64) *world {
 	w := &world{
-		rng: rand.New(rand.NewPCG(seed, seed^0x9e3779b97f4a7c15)), now: time.Unix(1_000_000_000, 0).UTC(),
+		seed: seed, rng: rand.New(rand.NewPCG(seed, seed^0x9e3779b97f4a7c15)), now: time.Unix(1_000_000_000, 0).UTC(),
 		faults: true, bound: quietActions, journal: map[forge.Key][]forge.Record{}, known: map[forge.Key]*knowledge{}, issued: map[string]bool{},
 	}
 	for range 2 {
