@@ -1,6 +1,8 @@
 package workspace
 
 import (
+	"reflect"
+	"regexp"
 	"strings"
 	"testing"
 
@@ -33,15 +35,41 @@ func TestConfigTemplate(t *testing.T) {
 		t.Fatal(err)
 	}
 	if len(p.Verify) != 2 || len(p.Recipes) != 3 || p.BaseBranch != "main" || len(p.WorktreeSetup) != 1 ||
-		len(p.Policy.TrustedOrigins) != 1 || len(p.Policy.SandboxRead) != 1 {
+		len(p.Policy.TrustedOrigins) != 1 || len(p.Policy.SandboxRead) != 1 || len(p.Policy.SandboxWrite) != 1 ||
+		len(p.Policy.Approvers) != 1 || len(p.Roles) != 1 || len(p.Fallback) != 2 || len(p.Agents) != 2 {
 		t.Errorf("an example is missing: %+v", p)
+	}
+	for _, key := range keys(reflect.TypeFor[config.Project]()) {
+		if !strings.Contains(ConfigTemplate, key+":") {
+			t.Errorf("%s is not shown", key)
+		}
+	}
+	for _, name := range config.Agents() {
+		if !regexp.MustCompile(`(?m)^## .*\b` + name + `\b`).MatchString(ConfigTemplate) {
+			t.Errorf("the agent %s is not named", name)
+		}
 	}
 	d := config.Default()
 	p.Verify, p.Recipes, p.BaseBranch, p.WorktreeSetup = d.Verify, d.Recipes, d.BaseBranch, d.WorktreeSetup
 	p.Policy.TrustedOrigins, p.Policy.SandboxRead = d.Policy.TrustedOrigins, d.Policy.SandboxRead
+	p.Policy.SandboxWrite, p.Policy.Approvers = d.Policy.SandboxWrite, d.Policy.Approvers
+	p.Roles, p.Fallback, p.Agents = d.Roles, d.Fallback, d.Agents
 	if diff := cmp.Diff(d, p); diff != "" {
 		t.Errorf("it shows other defaults (-default +shown):\n%s", diff)
 	}
+}
+
+// keys returns the names of all settings, however deep.
+func keys(of reflect.Type) (names []string) {
+	switch of.Kind() {
+	case reflect.Pointer, reflect.Slice, reflect.Map:
+		return keys(of.Elem())
+	case reflect.Struct:
+		for f := range of.Fields() {
+			names = append(append(names, f.Tag.Get("yaml")), keys(f.Type)...)
+		}
+	}
+	return names
 }
 
 func TestExampleDraft(t *testing.T) {
