@@ -12,6 +12,7 @@ type pauses struct {
 	person  bool // the intent, by a person
 	project int  // number of the project's newest pause
 	over    int  // number of the project's newest pause that is over
+	reason  string
 	tasks   map[forge.TaskID]bool
 }
 
@@ -46,6 +47,7 @@ func (s *Intent) pause(p *forge.Pause) (forge.Decision, error) {
 		}
 		next.tasks = with(next.tasks, p.Task, true)
 	}
+	next.reason = p.Reason
 	s.pauses = next
 	if s.phase != phaseClosed {
 		s.adjust(rulePause, p.Task, "%s", p.Reason)

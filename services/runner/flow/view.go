@@ -25,6 +25,9 @@ func (s *Intent) Summary() forge.Summary {
 		sum.Children = append(sum.Children, c)
 	}
 	sum.Waiting, sum.Activity = s.waiting()
+	if sum.Waiting == forge.WaitingPaused && s.pauses.reason != "" {
+		sum.Reason = s.pauses.reason
+	}
 	if guarded := s.guarded(); len(guarded) > 0 {
 		sum.Plan = hashChanges(guarded)
 	}
