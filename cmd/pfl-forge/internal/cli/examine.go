@@ -46,7 +46,7 @@ func (a *app) examine(ctx context.Context) []finding {
 	if err == nil {
 		found = append(found, a.isolation(ctx, base.Config)...)
 	}
-	found = append(found, checkDisk(repo.Root))
+	found = append(found, checkDisk(repo.Root), checkWritable(repo.Root))
 	found = append(found, checkFiles(repo)...)
 	return append(found, a.examineServer(ctx)...)
 }

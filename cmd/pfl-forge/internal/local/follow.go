@@ -37,7 +37,7 @@ type Outcome struct {
 type watch struct {
 	bus      *bus.Bus
 	project  forge.ProjectID
-	observer Observer
+	observer *waits
 	views    *views
 	caughtUp chan struct{} // closed when what there was at the start is in views
 	kick     chan struct{} // holds an element after a change
@@ -45,7 +45,7 @@ type watch struct {
 
 func newWatch(b *bus.Bus, project forge.ProjectID, observer Observer) *watch {
 	return &watch{
-		bus: b, project: project, observer: observer, views: newViews(),
+		bus: b, project: project, observer: newWaits(observer), views: newViews(),
 		caughtUp: make(chan struct{}), kick: make(chan struct{}, 1),
 	}
 }
@@ -89,6 +89,12 @@ func damage(key forge.Key) workspace.Problem {
 		Path: storeDir, Field: key.String(), Reason: machine.ErrDamaged.Error(),
 		Hint: "without one, move " + storeDir + " away and ask again for what is not done",
 	}
+}
+
+// explain tells what is waited for, once nothing was to be seen for a while.
+func (w *watch) explain() {
+	all, _ := w.views.summaries()
+	w.observer.tell(time.Now(), append(all, w.views.lanes()...))
 }
 
 // poke says that something changed.

@@ -145,6 +145,7 @@ func (r *run) loop(ctx context.Context) error {
 				continue // it may have found work
 			}
 		}
+		r.watch.explain()
 		r.watch.pause(ctx, writePause, readEvery)
 	}
 	return nil

@@ -111,7 +111,7 @@ func describe(ev *forge.Event) (string, Tone) {
 	case ev.Forecast != nil:
 		return forecast(ev.Forecast), Plain
 	case ev.Reflected != nil:
-		return reflected(ev.Reflected), Plain
+		return reflected(ev.Reflected)
 	case ev.Result != nil:
 		return result(ev.Result)
 	case ev.Landed != nil:
@@ -246,15 +246,22 @@ func landed(l *forge.Landed) (string, Tone) {
 	return string(l.Result.Outcome), Plain
 }
 
-func reflected(r *forge.Reflected) string {
+func reflected(r *forge.Reflected) (string, Tone) {
+	if o := r.Step.Outcome; o != "" && o != "ok" {
+		text := "reflection failed (" + o + ")"
+		if why, ok := ReasonOf(o); ok {
+			text += ": " + why.Meaning + "; once that is mended, pfl-forge reflect asks for another one"
+		}
+		return text, Bad
+	}
 	var ids []string
 	for _, p := range r.Proposed {
 		ids = append(ids, string(p.ID))
 	}
 	if len(ids) == 0 {
-		return ""
+		return "", Plain
 	}
-	return "reflection proposed " + files(ids)
+	return "reflection proposed " + files(ids), Plain
 }
 
 func part(c *forge.Child) string {

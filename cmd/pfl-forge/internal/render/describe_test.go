@@ -93,6 +93,10 @@ func TestLines(t *testing.T) {
 			forge.Event{To: key, Reflected: &forge.Reflected{Proposed: []forge.Proposal{{ID: "a"}, {ID: "b"}}}},
 			Line{Who: "fix", Text: "reflection proposed a, b"},
 		},
+		"reflection failed": {
+			forge.Event{To: key, Reflected: &forge.Reflected{Step: forge.StepRecord{Step: forge.StepReflect, Outcome: string(forge.FailKilled)}}},
+			Line{Who: "fix", Text: "reflection failed (killed): it was stopped from outside; once that is mended, pfl-forge reflect asks for another one", Tone: Bad},
+		},
 		"resumed":   {forge.Event{To: key, Resume: &forge.Resume{}}, Line{Who: "fix", Text: "resumed"}},
 		"part done": {forge.Event{To: key, Child: &forge.Child{Intent: "part", Status: forge.StatusDone}}, Line{Who: "fix", Text: "part part is done"}},
 		"overlap": {
@@ -115,7 +119,7 @@ func TestLinesOfNothing(t *testing.T) {
 		"claimed":  {To: key, Result: &forge.Result{To: key, Attempt: attempts(forge.StepImplement, 1), Started: true}},
 		"timer":    {To: key, Timer: &forge.TimerFired{Key: "x"}},
 		"admitted": {To: key, Admitted: &forge.Admitted{}},
-		"silence":  {To: key, Reflected: &forge.Reflected{}},
+		"silence":  {To: key, Reflected: &forge.Reflected{Step: forge.StepRecord{Outcome: "ok"}}},
 		"a part":   {To: key, Child: &forge.Child{Intent: "part", Status: forge.StatusProposed}},
 		"merges":   {To: key, Forecast: &forge.Forecast{TaskID: "fix-001", Other: forge.Overlap{TaskID: "zoo-001"}}},
 	} {

@@ -1,0 +1,131 @@
+package local
+
+import (
+	"fmt"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/pfl-forge/pfl-forge"
+)
+
+const (
+	silence   = 5 * time.Second // after which a person wonders what is going on
+	mostWaits = 3               // that are named
+)
+
+// waits is an observer that also tells what is waited for, once nothing was to be seen
+// for a while.
+type waits struct {
+	Observer
+
+	mu    sync.Mutex
+	moved time.Time       // when something was to be seen last
+	begun map[string]bool // attempts that a worker has told of
+	told  string
+}
+
+func newWaits(o Observer) *waits {
+	return &waits{Observer: o, moved: time.Now(), begun: map[string]bool{}}
+}
+
+// Decided implements Observer.
+func (w *waits) Decided(before, after *forge.Summary, rec *forge.Record) {
+	w.mu.Lock()
+	w.moved = time.Now()
+	w.mu.Unlock()
+	w.Observer.Decided(before, after, rec)
+}
+
+// Progress implements Observer.
+func (w *waits) Progress(p forge.Progress) {
+	r := forge.Result{To: p.To, Attempt: p.Attempt}
+	id := attemptOf(r.Machine(), p.Attempt)
+	w.mu.Lock()
+	if p.Kind == forge.ProgressEnded {
+		delete(w.begun, id)
+		w.moved = time.Now()
+	} else {
+		w.begun[id] = true
+	}
+	w.mu.Unlock()
+	w.Observer.Progress(p)
+}
+
+// tell says what is waited for if it is time to, each thing once.
+func (w *waits) tell(now time.Time, all []forge.Summary) {
+	w.mu.Lock()
+	text := ""
+	if now.Sub(w.moved) >= silence {
+		text = w.reasons(all)
+	}
+	if text == w.told {
+		text = ""
+	}
+	if text != "" {
+		w.told = text
+	}
+	w.mu.Unlock()
+	if text != "" {
+		w.Notice("nothing new yet: " + text)
+	}
+}
+
+// reasons says why nothing is to be seen; empty while an agent works, which was told.
+func (w *waits) reasons(all []forge.Summary) string {
+	var open, others []string
+	for i := range all {
+		s := &all[i]
+		if s.Settled {
+			continue
+		}
+		for _, a := range s.Open {
+			begun := w.begun[attemptOf(s.Key, a)]
+			if begun && !s.Key.IsLane() && a.Step != forge.StepRebase {
+				return ""
+			}
+			open = append(open, attemptReason(s, a, begun))
+		}
+		if len(s.Open) == 0 && s.Activity != "" && !s.Key.IsLane() {
+			others = append(others, string(s.Key.Intent)+" "+s.Activity)
+		}
+	}
+	if len(open) == 0 {
+		open = others
+	}
+	if more := len(open) - mostWaits; more > 0 {
+		open = append(open[:mostWaits], fmt.Sprintf("and %d more", more))
+	}
+	return strings.Join(open, "; ")
+}
+
+func attemptReason(s *forge.Summary, a forge.Attempt, begun bool) string {
+	what := "the project is " + s.Activity
+	if !s.Key.IsLane() {
+		who := string(s.Key.Intent)
+		if a.Task != "" {
+			who = string(a.Task)
+		}
+		what = fmt.Sprintf("%s of %s", a.Step, who)
+	}
+	if begun {
+		return what
+	}
+	return "waits for " + workerOf(a.Step) + ": " + what
+}
+
+// workerOf names the service that takes the commands of a step.
+func workerOf(s forge.Step) string {
+	switch s {
+	case forge.StepReview:
+		return "the reviewer"
+	case forge.StepImplement, forge.StepRebase, forge.StepIntegrate:
+		return "the implementer"
+	case forge.StepReflect, forge.StepAbstract:
+		return "the reflector"
+	case forge.StepAnalyze, forge.StepArchitect, forge.StepAudit, forge.StepObserve:
+	}
+	return "the analyzer"
+}
+
+func attemptOf(key forge.Key, a forge.Attempt) string { return key.String() + "/" + a.String() }

@@ -1,0 +1,57 @@
+package local
+
+import (
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/pfl-forge/pfl-forge"
+)
+
+// notices keeps what a person is told.
+type notices struct{ lines []string }
+
+func (*notices) Decided(_, _ *forge.Summary, _ *forge.Record) {}
+func (*notices) Progress(forge.Progress)                      {}
+func (*notices) State([]forge.Summary)                        {}
+func (n *notices) Notice(line string)                         { n.lines = append(n.lines, line) }
+
+// A run that shows nothing says what it waits for: once, and not while an agent works.
+func TestWaits(t *testing.T) {
+	var got notices
+	w := newWaits(&got)
+	one := forge.Key{Project: "shop", Intent: "one"}
+	implement := forge.Attempt{Task: "one-001", Step: forge.StepImplement, Number: 1, Claim: 1}
+	reflect := forge.Attempt{Step: forge.StepReflect, Number: 1, Claim: 1}
+	working := []forge.Summary{
+		{Key: one, Status: forge.StatusExecuting, Open: []forge.Attempt{implement}},
+		{Key: forge.Key{Project: "shop", Intent: "two"}, Activity: "waits for one"},
+	}
+	reflecting := []forge.Summary{
+		{Key: one, Status: forge.StatusDone, Settled: true},
+		{Key: one.Lane(), Activity: "reflecting on one", Open: []forge.Attempt{reflect}},
+	}
+	later := time.Now().Add(time.Hour)
+
+	w.tell(time.Now(), working) // it is too soon
+	w.tell(later, working)
+	w.tell(later, working)
+	w.Progress(forge.Progress{To: one, Attempt: implement, Kind: forge.ProgressStarted})
+	w.tell(later, working)
+	w.Progress(forge.Progress{To: one, Attempt: implement, Kind: forge.ProgressEnded})
+	w.tell(later, reflecting)
+	w.Progress(forge.Progress{To: one, Attempt: reflect, Kind: forge.ProgressText})
+	w.tell(later, reflecting)
+	w.tell(later, working[1:])
+	w.tell(later, reflecting[:1])
+
+	want := []string{
+		"nothing new yet: waits for the implementer: implement of one-001",
+		"nothing new yet: waits for the reflector: the project is reflecting on one",
+		"nothing new yet: the project is reflecting on one",
+		"nothing new yet: two waits for one",
+	}
+	if !slices.Equal(got.lines, want) {
+		t.Errorf("told %q, want %q", got.lines, want)
+	}
+}
