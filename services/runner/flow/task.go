@@ -236,6 +236,7 @@ func (s *Intent) implemented(t *task, r *forge.Result) {
 // attempts as the policy allows.
 func (s *Intent) rework(t *task, rule, feedback string) {
 	t.feedback = feedback
+	t.Write = nil // writing the same again mends nothing: an agent goes on from what was written
 	t.rejections++
 	if t.rejections > s.policy.MaxReviewRetries {
 		s.failTask(t, fmt.Sprintf("gave up after %d attempts: %s", t.rejections, firstLine(feedback)))

@@ -234,6 +234,9 @@ func describeCommand(c forge.Command) string {
 	if len(c.Active) > 0 {
 		fmt.Fprintf(&b, " knowing of %d others", len(c.Active))
 	}
+	if c.Task.Write != nil {
+		fmt.Fprintf(&b, " writing %s", c.Task.Write.Path)
+	}
 	if c.Land != nil {
 		fmt.Fprintf(&b, " commit %s", c.Land.Head)
 	}
