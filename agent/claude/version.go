@@ -49,7 +49,7 @@ func (a *Agent) path() (string, error) {
 		path, err = filepath.Abs(path)
 	}
 	if errors.Is(err, exec.ErrNotFound) || errors.Is(err, os.ErrNotExist) || errors.Is(err, os.ErrPermission) {
-		return "", agent.Fail(forge.FailMissingCLI, "%v; install it with %s, or set agent: recipe in %s", err, install, config.FileName)
+		return "", agent.Fail(forge.FailMissingCLI, "%v; install it with %s, or choose another agent in %s", err, install, config.FileName)
 	}
 	if err != nil {
 		return "", agent.AsFailure(err)

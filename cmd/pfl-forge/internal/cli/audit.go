@@ -97,6 +97,7 @@ func (a *app) audit(ctx context.Context, args []string, f *auditFlags) error {
 	if err := a.checkIntent(ctx, t, intent); err != nil {
 		return err
 	}
+	a.warnAuditor(ctx, t, intent)
 	if f.dryRun {
 		return a.printIntent(intent, f.format)
 	}
