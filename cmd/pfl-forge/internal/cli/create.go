@@ -66,6 +66,7 @@ func (a *app) createCommand() *cobra.Command {
 	_ = cmd.RegisterFlagCompletionFunc("risk", cobra.FixedCompletions([]string{"low", "med", "high"}, cobra.ShellCompDirectiveNoFileComp))
 	_ = cmd.RegisterFlagCompletionFunc("agent", cobra.FixedCompletions(config.Agents(), cobra.ShellCompDirectiveNoFileComp))
 	_ = cmd.RegisterFlagCompletionFunc("depends-on", a.complete(anyIntent, 0))
+	_ = cmd.RegisterFlagCompletionFunc("recipe", a.completeRecipe)
 	return cmd
 }
 

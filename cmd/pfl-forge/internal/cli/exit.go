@@ -38,9 +38,9 @@ func verdict(ctx context.Context, called *cobra.Command, err error) (int, string
 	if errors.Is(context.Cause(ctx), errInterrupted) {
 		return exitInterrupted, "interrupted"
 	}
-	message := strings.TrimSpace(err.Error())
+	message, excluded := inWords(strings.TrimSpace(err.Error()))
 	var usage usageError
-	if errors.As(err, &usage) || isCobraUsage(message) {
+	if excluded || errors.As(err, &usage) || isCobraUsage(message) {
 		message += "\nsee " + called.CommandPath() + " --help"
 	}
 	return exitError, message

@@ -6,6 +6,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/pfl-forge/pfl-forge"
+	"github.com/pfl-forge/pfl-forge/cmd/pfl-forge/internal/local"
 	"github.com/pfl-forge/pfl-forge/cmd/pfl-forge/internal/render"
 )
 
@@ -39,6 +40,19 @@ func (a *app) complete(fits func(*forge.Summary) bool, most int) cobra.Completio
 		}
 		return ids, cobra.ShellCompDirectiveNoFileComp
 	}
+}
+
+// completeRecipe offers the recipes that the repository's base branch has.
+func (a *app) completeRecipe(cmd *cobra.Command, _ []string, _ string) ([]string, cobra.ShellCompDirective) {
+	repo, err := local.OpenRepository(cmd.Context(), a.dir)
+	if err != nil {
+		return nil, cobra.ShellCompDirectiveError
+	}
+	base, err := repo.Base(cmd.Context())
+	if err != nil {
+		return nil, cobra.ShellCompDirectiveError
+	}
+	return base.Config.RecipeNames(), cobra.ShellCompDirectiveNoFileComp
 }
 
 func anyIntent(*forge.Summary) bool { return true }

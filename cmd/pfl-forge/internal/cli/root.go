@@ -21,7 +21,7 @@ func (a *app) root() *cobra.Command {
 		Args:          knownCommand,
 		RunE:          func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
-	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return usageError{err} })
+	root.SetFlagErrorFunc(flagError)
 	flags := root.PersistentFlags()
 	flags.StringVarP(&a.dir, "repo", "C", ".", "the `folder` of the repository")
 	flags.StringVar(&a.server, "server", "", "`URL` of an organisation's NATS, instead of the repository's own")

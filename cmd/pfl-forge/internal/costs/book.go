@@ -5,6 +5,7 @@ package costs
 import (
 	"context"
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/pfl-forge/pfl-forge"
@@ -179,7 +180,11 @@ func ParseBy(s string) (By, error) {
 			return by, nil
 		}
 	}
-	return "", fmt.Errorf("unknown %q; there are %v", s, Bys())
+	var names []string
+	for _, by := range Bys() {
+		names = append(names, string(by))
+	}
+	return "", fmt.Errorf("is %q; it can be %s", s, strings.Join(names, ", "))
 }
 
 func (by By) key(a *Attempt) string {
