@@ -77,7 +77,7 @@ func checkTree(dir string, note func(path, why string)) {
 		note(dir, "is no folder")
 		return
 	}
-	_ = filepath.WalkDir(dir, func(path string, e fs.DirEntry, err error) error {
+	_ = filepath.WalkDir(dir, func(path string, _ fs.DirEntry, err error) error {
 		switch {
 		case errors.Is(err, fs.ErrNotExist): // also of what a run just replaced
 		case err != nil:

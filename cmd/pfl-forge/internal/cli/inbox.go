@@ -103,7 +103,7 @@ func (a *app) printEntry(e *entry) {
 			a.printPart(&e.Children[i])
 		}
 		for i := range e.Work {
-			a.printWork(&e.Work[i])
+			a.printWork(e, &e.Work[i])
 		}
 	}
 	for i := range e.Questions {
@@ -130,10 +130,10 @@ func (a *app) printRequest(e *entry) {
 // maxNames bounds how many files a line names.
 const maxNames = 8
 
-func (a *app) printWork(w *work) {
+func (a *app) printWork(e *entry, w *work) {
 	fmt.Fprintf(a.out, "  %s  %s  %s\n", w.ID, w.Status, safe(w.Title))
 	if w.Paused {
-		fmt.Fprintf(a.out, "      %s\n", howToResume(w.ID))
+		fmt.Fprintf(a.out, "      %s\n", howToResume(&e.item, w.ID))
 	}
 	if w.Status == forge.TaskPending {
 		a.printPlanText(w.Plan, "      ")

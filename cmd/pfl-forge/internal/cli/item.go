@@ -102,6 +102,9 @@ func itemOf(s *forge.Summary) item {
 	return i
 }
 
+// pausedWhole says whether all of an intent is paused, not only tasks of it.
+func (i *item) pausedWhole() bool { return i.Waiting == forge.WaitingPaused && i.Activity == "paused" }
+
 func items(all []forge.Summary) []item {
 	list := make([]item, len(all))
 	for i := range all {

@@ -236,7 +236,7 @@ func (a *app) printStanding(d *detail, id forge.TaskID) {
 			continue
 		}
 		if t.Paused {
-			fmt.Fprintln(a.out, "      "+howToResume(t.ID))
+			fmt.Fprintln(a.out, "      "+howToResume(&d.item, t.ID))
 		}
 		for _, o := range t.Overlaps {
 			fmt.Fprintf(a.out, "      does not merge with %s as it is: %s\n", o.Task, term.Line(strings.Join(o.Files, ", ")))

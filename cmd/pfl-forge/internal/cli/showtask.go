@@ -58,13 +58,18 @@ func taskOf(v *forge.View, t *forge.Task) taskDetail {
 	return d
 }
 
-// taskPaused says whether a task is paused by itself, without the others.
+// taskPaused says whether a task is paused, by itself or with its intent.
 func taskPaused(all []forge.TaskSummary, id forge.TaskID) bool {
 	return slices.ContainsFunc(all, func(t forge.TaskSummary) bool { return t.ID == id && t.Paused })
 }
 
-// howToResume says that a task is paused, and how it goes on.
-func howToResume(id forge.TaskID) string { return "paused; next: pfl-forge resume " + string(id) }
+// howToResume says that a task of an intent is paused, and how it goes on.
+func howToResume(i *item, id forge.TaskID) string {
+	if i.pausedWhole() {
+		return "paused with its intent"
+	}
+	return "paused; next: pfl-forge resume " + string(id)
+}
 
 // reviewsOf returns the reviews of a task, the first one first.
 func reviewsOf(v *forge.View, id forge.TaskID) []reviewDetail {
@@ -101,7 +106,8 @@ func (a *app) showTask(ctx context.Context, t *target, v *forge.View, task *forg
 	fmt.Fprintf(a.out, "%s  %s\n", a.style(a.out).Bold(string(d.ID)), safe(d.Title))
 	a.field("status", string(d.Status))
 	if d.Paused {
-		a.field("now", howToResume(d.ID))
+		i := itemOf(&v.Summary)
+		a.field("now", howToResume(&i, d.ID))
 	}
 	a.field("attempts", fmt.Sprint(d.Attempts))
 	a.field("failure", safe(d.Failure))

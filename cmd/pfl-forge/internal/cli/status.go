@@ -143,8 +143,8 @@ func (a *app) sayMore(list []item) {
 			a.say("  %s", &list[i].Running[j])
 		}
 		for _, t := range list[i].Active {
-			if t.Paused {
-				a.say("  %s is %s", t.ID, howToResume(t.ID))
+			if t.Paused && !list[i].pausedWhole() {
+				a.say("  %s is %s", t.ID, howToResume(&list[i], t.ID))
 			}
 			for _, o := range t.Overlaps {
 				a.say("  %s does not merge with %s as it is: %s", t.ID, o.Task, term.Line(strings.Join(o.Files, ", ")))
