@@ -17,13 +17,7 @@ func (s *Intent) Summary() forge.Summary {
 		CreatedAt: s.intent.CreatedAt, UpdatedAt: s.updated,
 		Parent: s.intent.Parent, Requester: requester(&s.intent), Approver: s.approver,
 	}
-	for _, p := range s.parts {
-		c := forge.ChildSummary{ID: p.intent.ID, Title: p.intent.Title, Status: p.status}
-		if c.Status == "" && p.run > 0 {
-			c.Status = forge.StatusExecuting
-		}
-		sum.Children = append(sum.Children, c)
-	}
+	sum.Children = s.children()
 	sum.Waiting, sum.Activity = s.waiting()
 	if sum.Waiting == forge.WaitingPaused && s.pauses.reason != "" {
 		sum.Reason = s.pauses.reason
@@ -66,6 +60,19 @@ func (s *Intent) Summary() forge.Summary {
 		sum.Tasks = append(sum.Tasks, ts)
 	}
 	return sum
+}
+
+// children is how far the parts are.
+func (s *Intent) children() []forge.ChildSummary {
+	var list []forge.ChildSummary
+	for _, p := range s.parts {
+		c := forge.ChildSummary{ID: p.intent.ID, Title: p.intent.Title, Status: p.status}
+		if c.Status == "" && p.run > 0 {
+			c.Status = forge.StatusExecuting
+		}
+		list = append(list, c)
+	}
+	return list
 }
 
 // waiting says what the intent waits for a person to do, and what goes on.
