@@ -14,14 +14,15 @@ import (
 	"github.com/pfl-forge/pfl-forge/bus"
 )
 
-// TestKilledImplementers kills implementers -9 twenty times while they run Claude
+// TestKilledImplementers kills implementers -9 at least twenty times while they run Claude
 // Code: before its first reply, during a tool, after a commit, after the answer. Most
 // are started again at once; one, whose work is rejected, only when the other mends it,
 // and one is stopped, and comes back when the other has taken over. Each agent goes on
 // in its session, no two work on one task, and nothing is lost.
 func TestKilledImplementers(t *testing.T) {
-	const intents, kills = 8, 20
-	o := newOutages(t, intents, kills)
+	// Who is killed together with another one may never come to its own moment again.
+	const intents, kills, spare = 8, 20, 4
+	o := newOutages(t, intents, kills+spare)
 	for i := range intents {
 		got := o.c.forge("create", fmt.Sprintf("write-%02d", i), "--title", fmt.Sprintf("Write files %02d", i), "--body", "Please.")
 		if got.code != 0 {
@@ -215,8 +216,8 @@ func (o *outages) check(intents, kills int) {
 	o.t.Helper()
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	if len(o.killed) != kills {
-		o.t.Errorf("%d kills, want %d; left of the plan: %v", len(o.killed), kills, o.plan)
+	if len(o.killed) < kills {
+		o.t.Errorf("%d kills, want %d at least; left of the plan: %v", len(o.killed), kills, o.plan)
 	}
 	for what := range o.twice {
 		o.t.Errorf("two agents at the same time: %s", what)
