@@ -34,6 +34,7 @@ type Command struct {
 	Overlaps     []Overlap      // implement: tasks under way that this one does not merge with
 	Patterns     []Pattern      // abstract
 	Insufficient string         // architect: why the analysis was not sufficient
+	Loop         *Loop          // execute, summarize, judge
 }
 
 // ID names the command; the same decision always makes the same id.
@@ -56,7 +57,7 @@ type Result struct {
 	Observations []Observation
 	Failure      *Failure
 	Started      bool    // the replica that the command was addressed to has begun; more follows
-	Policy       *Policy // audit, observe: the project's
+	Policy       *Policy // audit, observe, intake: the project's
 
 	Analysis       *Analysis
 	Implementation *Implementation
@@ -67,6 +68,9 @@ type Result struct {
 	Audit          *Audit
 	Observed       *Observed
 	Abstraction    *Abstraction
+	Intake         *Intake
+	Summarization  *Summarization
+	Judgment       *Judgment
 }
 
 // Machine returns the key of the machine that decides on the result:
@@ -91,6 +95,14 @@ func (r *Result) Answers() bool {
 		return r.Abstraction != nil
 	case StepImplement:
 		return r.Implementation != nil
+	case StepExecute:
+		return r.Implementation != nil && r.Implementation.Execution != nil
+	case StepIntake:
+		return r.Intake != nil
+	case StepSummarize:
+		return r.Summarization != nil
+	case StepJudge:
+		return r.Judgment != nil
 	case StepRebase:
 		return r.Rebase != nil
 	case StepReview:
@@ -150,7 +162,8 @@ type Implementation struct {
 	Files     []string
 	Leftover  string // commit that keeps what the agent did not commit; empty if nothing
 	Summary   string
-	Unchanged bool // nothing had to be changed, and the recipe says that this is fine
+	Unchanged bool       // nothing had to be changed, and the recipe says that this is fine
+	Execution *Execution // execute
 }
 
 // Rebase is the change, put on the base branch's tip and verified there.

@@ -129,6 +129,7 @@ type Enter struct {
 	Parent     IntentID
 	Source     Source
 	Generation int
+	Goal       bool
 }
 
 // Admitted lets an intent start, and tells what else is going on.
@@ -140,6 +141,8 @@ type Admitted struct {
 	Paused  int       // number of the project's pause, if it is paused
 	Resumed int       // number of the newest pause that is over
 	Unread  []Observation
+
+	Knowledge []Knowledge // of the project, the most relevant first; for a goal
 }
 
 // ActiveIntent is what an analysis is told of another intent of the project.
@@ -228,6 +231,9 @@ type End struct {
 	Observed []Observation // in this run
 	Parent   IntentID
 	Reflect  *ReflectOn // nil: the run is not to be reflected upon
+
+	Knowledge []Knowledge // found in this run
+	Applied   []string    // ids of knowledge that helped in this run, once for each execution
 }
 
 // ReflectOn is what a reflection reads of a run, besides what was observed.

@@ -18,6 +18,7 @@ type Intent struct {
 	DependsOn      []IntentID
 	Clarifications []Clarification
 	Criteria       []string // makes it a goal
+	Goal           *GoalOptions
 	Labels         []string
 	Priority       int
 	Origin         Origin

@@ -79,6 +79,7 @@ type Summary struct {
 	Children  []ChildSummary
 	Requester string // who wanted it
 	Approver  string // who approved it, if that was needed
+	Goal      *GoalSummary
 }
 
 // ChildSummary is a part of an intent as lists show it.
@@ -116,7 +117,8 @@ type View struct {
 	Observations []Observation
 	Audit        *Audit   // of an intent of type audit
 	Parts        []Intent // that it is taken apart into, as they are submitted
-	Seq          uint64   // of the last journal record in it
+	Goal         *GoalView
+	Seq          uint64 // of the last journal record in it
 }
 
 // Decision is what became of an event.

@@ -22,6 +22,10 @@ const (
 	StepReview    Step = "review"
 	StepIntegrate Step = "integrate"
 	StepReflect   Step = "reflect"
+	StepIntake    Step = "intake"    // intents with criteria: makes a task and criteria of a goal, or asks
+	StepExecute   Step = "execute"   // takes the place of implement: one iteration towards a goal
+	StepSummarize Step = "summarize" // what an iteration came to, for the next ones
+	StepJudge     Step = "judge"     // takes the place of review: whether every criterion is met
 )
 
 // Steps lists every step that a worker can be given, in the order of the flow.
@@ -29,6 +33,7 @@ func Steps() []Step {
 	return []Step{
 		StepAnalyze, StepArchitect, StepAudit, StepObserve, StepAbstract,
 		StepImplement, StepRebase, StepReview, StepIntegrate, StepReflect,
+		StepIntake, StepExecute, StepSummarize, StepJudge,
 	}
 }
 

@@ -22,6 +22,7 @@ type Task struct {
 	Commit        string // commit on the base branch, once integrated
 	Failure       string // why it failed, or why it waits
 	Write         *FileWrite
+	Criteria      []string // of a goal's task: when it is done
 }
 
 // Complexity picks the model that implements a task.

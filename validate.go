@@ -13,6 +13,7 @@ const (
 	MaxTitle      = 500
 	MaxBody       = 64 << 10
 	MaxListLength = 100
+	MaxCriterion  = 2000
 )
 
 // FieldError says which field of an input is wrong, and why.
@@ -62,6 +63,17 @@ func (i *Intent) Validate() *FieldError {
 		if list.length > MaxListLength {
 			return &FieldError{list.field, fmt.Sprintf("has %d entries; at most %d are allowed", list.length, MaxListLength)}
 		}
+	}
+	for n, c := range i.Criteria {
+		if e := validText(fmt.Sprintf("criteria[%d]", n), c, MaxCriterion); e != nil {
+			return e
+		}
+		if strings.TrimSpace(c) == "" {
+			return &FieldError{fmt.Sprintf("criteria[%d]", n), "is empty"}
+		}
+	}
+	if e := i.Goal.validate(i); e != nil {
+		return e
 	}
 	for _, d := range i.DependsOn {
 		if _, err := ParseIntentID(string(d)); err != nil {

@@ -34,9 +34,13 @@ func (p *Project) AgentNames() []string {
 // RoleOf returns the key in roles, one of RoleNames, that says who does a step.
 func RoleOf(step string) string {
 	switch step {
-	case "architect", "audit", "observe":
+	case "architect", "audit", "observe", "intake":
 		return "analyze"
-	case "abstract":
+	case "execute":
+		return "implement"
+	case "judge":
+		return "review"
+	case "abstract", "summarize":
 		return "reflect"
 	}
 	return step

@@ -91,9 +91,9 @@ func (j *Job) configure(call *agent.Call, models config.Models) {
 	}
 	call.Limits.Wall = c.Timeouts.Review
 	switch spec.Step {
-	case forge.StepAnalyze, forge.StepArchitect, forge.StepAudit, forge.StepObserve:
+	case forge.StepAnalyze, forge.StepArchitect, forge.StepAudit, forge.StepObserve, forge.StepIntake:
 		call.Limits.Wall = c.Timeouts.Analyze
-	case forge.StepImplement:
+	case forge.StepImplement, forge.StepExecute:
 		call.Limits.Wall = c.Timeouts.Implement
 	default:
 	}

@@ -50,6 +50,7 @@ type Command struct {
 	xxx_hidden_Overlaps     *[]*Overlap            `protobuf:"bytes,24,rep,name=overlaps"`
 	xxx_hidden_Patterns     *[]*Pattern            `protobuf:"bytes,25,rep,name=patterns"`
 	xxx_hidden_Insufficient *string                `protobuf:"bytes,26,opt,name=insufficient"`
+	xxx_hidden_Loop         *Loop                  `protobuf:"bytes,27,opt,name=loop"`
 	XXX_raceDetectHookData  protoimpl.RaceDetectHookData
 	XXX_presence            [1]uint32
 	unknownFields           protoimpl.UnknownFields
@@ -294,6 +295,13 @@ func (x *Command) GetInsufficient() string {
 	return ""
 }
 
+func (x *Command) GetLoop() *Loop {
+	if x != nil {
+		return x.xxx_hidden_Loop
+	}
+	return nil
+}
+
 func (x *Command) SetTo(v *Key) {
 	x.xxx_hidden_To = v
 }
@@ -304,7 +312,7 @@ func (x *Command) SetAttempt(v *Attempt) {
 
 func (x *Command) SetReplica(v string) {
 	x.xxx_hidden_Replica = &v
-	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 2, 26)
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 2, 27)
 }
 
 func (x *Command) SetIntent(v *Intent) {
@@ -321,22 +329,22 @@ func (x *Command) SetActive(v []*ActiveIntent) {
 
 func (x *Command) SetSession(v string) {
 	x.xxx_hidden_Session = &v
-	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 6, 26)
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 6, 27)
 }
 
 func (x *Command) SetFresh(v bool) {
 	x.xxx_hidden_Fresh = v
-	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 7, 26)
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 7, 27)
 }
 
 func (x *Command) SetFeedback(v string) {
 	x.xxx_hidden_Feedback = &v
-	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 8, 26)
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 8, 27)
 }
 
 func (x *Command) SetInstructions(v string) {
 	x.xxx_hidden_Instructions = &v
-	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 9, 26)
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 9, 27)
 }
 
 func (x *Command) SetVerify(v *VerifyReport) {
@@ -361,12 +369,12 @@ func (x *Command) SetObservations(v []*Observation) {
 
 func (x *Command) SetResume(v bool) {
 	x.xxx_hidden_Resume = v
-	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 15, 26)
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 15, 27)
 }
 
 func (x *Command) SetContinue(v bool) {
 	x.xxx_hidden_Continue = v
-	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 16, 26)
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 16, 27)
 }
 
 func (x *Command) SetAvoid(v []string) {
@@ -375,12 +383,12 @@ func (x *Command) SetAvoid(v []string) {
 
 func (x *Command) SetBudgetUsd(v float64) {
 	x.xxx_hidden_BudgetUsd = v
-	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 18, 26)
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 18, 27)
 }
 
 func (x *Command) SetPolicyOnly(v bool) {
 	x.xxx_hidden_PolicyOnly = v
-	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 19, 26)
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 19, 27)
 }
 
 func (x *Command) SetPast(v []*PastRun) {
@@ -405,7 +413,11 @@ func (x *Command) SetPatterns(v []*Pattern) {
 
 func (x *Command) SetInsufficient(v string) {
 	x.xxx_hidden_Insufficient = &v
-	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 25, 26)
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 25, 27)
+}
+
+func (x *Command) SetLoop(v *Loop) {
+	x.xxx_hidden_Loop = v
 }
 
 func (x *Command) HasTo() bool {
@@ -527,6 +539,13 @@ func (x *Command) HasInsufficient() bool {
 	return protoimpl.X.Present(&(x.XXX_presence[0]), 25)
 }
 
+func (x *Command) HasLoop() bool {
+	if x == nil {
+		return false
+	}
+	return x.xxx_hidden_Loop != nil
+}
+
 func (x *Command) ClearTo() {
 	x.xxx_hidden_To = nil
 }
@@ -605,6 +624,10 @@ func (x *Command) ClearInsufficient() {
 	x.xxx_hidden_Insufficient = nil
 }
 
+func (x *Command) ClearLoop() {
+	x.xxx_hidden_Loop = nil
+}
+
 type Command_builder struct {
 	_ [0]func() // Prevents comparability and use of unkeyed literals for the builder.
 
@@ -662,6 +685,8 @@ type Command_builder struct {
 	Patterns []*Pattern
 	// architect: why the analysis was not sufficient.
 	Insufficient *string
+	// execute, summarize, judge: the goal so far.
+	Loop *Loop
 }
 
 func (b0 Command_builder) Build() *Command {
@@ -671,26 +696,26 @@ func (b0 Command_builder) Build() *Command {
 	x.xxx_hidden_To = b.To
 	x.xxx_hidden_Attempt = b.Attempt
 	if b.Replica != nil {
-		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 2, 26)
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 2, 27)
 		x.xxx_hidden_Replica = b.Replica
 	}
 	x.xxx_hidden_Intent = b.Intent
 	x.xxx_hidden_Task = b.Task
 	x.xxx_hidden_Active = &b.Active
 	if b.Session != nil {
-		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 6, 26)
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 6, 27)
 		x.xxx_hidden_Session = b.Session
 	}
 	if b.Fresh != nil {
-		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 7, 26)
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 7, 27)
 		x.xxx_hidden_Fresh = *b.Fresh
 	}
 	if b.Feedback != nil {
-		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 8, 26)
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 8, 27)
 		x.xxx_hidden_Feedback = b.Feedback
 	}
 	if b.Instructions != nil {
-		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 9, 26)
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 9, 27)
 		x.xxx_hidden_Instructions = b.Instructions
 	}
 	x.xxx_hidden_Verify = b.Verify
@@ -699,20 +724,20 @@ func (b0 Command_builder) Build() *Command {
 	x.xxx_hidden_History = b.History
 	x.xxx_hidden_Observations = &b.Observations
 	if b.Resume != nil {
-		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 15, 26)
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 15, 27)
 		x.xxx_hidden_Resume = *b.Resume
 	}
 	if b.Continue != nil {
-		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 16, 26)
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 16, 27)
 		x.xxx_hidden_Continue = *b.Continue
 	}
 	x.xxx_hidden_Avoid = b.Avoid
 	if b.BudgetUsd != nil {
-		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 18, 26)
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 18, 27)
 		x.xxx_hidden_BudgetUsd = *b.BudgetUsd
 	}
 	if b.PolicyOnly != nil {
-		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 19, 26)
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 19, 27)
 		x.xxx_hidden_PolicyOnly = *b.PolicyOnly
 	}
 	x.xxx_hidden_Past = &b.Past
@@ -721,9 +746,10 @@ func (b0 Command_builder) Build() *Command {
 	x.xxx_hidden_Overlaps = &b.Overlaps
 	x.xxx_hidden_Patterns = &b.Patterns
 	if b.Insufficient != nil {
-		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 25, 26)
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 25, 27)
 		x.xxx_hidden_Insufficient = b.Insufficient
 	}
+	x.xxx_hidden_Loop = b.Loop
 	return m0
 }
 
@@ -731,7 +757,7 @@ var File_forge_v1_command_proto protoreflect.FileDescriptor
 
 const file_forge_v1_command_proto_rawDesc = "" +
 	"\n" +
-	"\x16forge/v1/command.proto\x12\bforge.v1\x1a\x14forge/v1/event.proto\x1a\x15forge/v1/intent.proto\x1a\x18forge/v1/knowledge.proto\x1a\x15forge/v1/result.proto\x1a\x13forge/v1/step.proto\x1a\x13forge/v1/task.proto\x1a!google/protobuf/go_features.proto\"\xd3\a\n" +
+	"\x16forge/v1/command.proto\x12\bforge.v1\x1a\x14forge/v1/event.proto\x1a\x13forge/v1/goal.proto\x1a\x15forge/v1/intent.proto\x1a\x18forge/v1/knowledge.proto\x1a\x15forge/v1/result.proto\x1a\x13forge/v1/step.proto\x1a\x13forge/v1/task.proto\x1a!google/protobuf/go_features.proto\"\xf7\a\n" +
 	"\aCommand\x12\x1d\n" +
 	"\x02to\x18\x01 \x01(\v2\r.forge.v1.KeyR\x02to\x12+\n" +
 	"\aattempt\x18\x02 \x01(\v2\x11.forge.v1.AttemptR\aattempt\x12\x18\n" +
@@ -761,7 +787,8 @@ const file_forge_v1_command_proto_rawDesc = "" +
 	"\thistories\x18\x17 \x03(\v2\x11.forge.v1.HistoryR\thistories\x12-\n" +
 	"\boverlaps\x18\x18 \x03(\v2\x11.forge.v1.OverlapR\boverlaps\x12-\n" +
 	"\bpatterns\x18\x19 \x03(\v2\x11.forge.v1.PatternR\bpatterns\x12\"\n" +
-	"\finsufficient\x18\x1a \x01(\tR\finsufficientB?Z5github.com/pfl-forge/pfl-forge/proto/forge/v1;forgev1\x92\x03\x05\xd2>\x02\x10\x03b\beditionsp\xe8\a"
+	"\finsufficient\x18\x1a \x01(\tR\finsufficient\x12\"\n" +
+	"\x04loop\x18\x1b \x01(\v2\x0e.forge.v1.LoopR\x04loopB?Z5github.com/pfl-forge/pfl-forge/proto/forge/v1;forgev1\x92\x03\x05\xd2>\x02\x10\x03b\beditionsp\xe8\a"
 
 var file_forge_v1_command_proto_msgTypes = make([]protoimpl.MessageInfo, 1)
 var file_forge_v1_command_proto_goTypes = []any{
@@ -780,6 +807,7 @@ var file_forge_v1_command_proto_goTypes = []any{
 	(*Proposal)(nil),     // 12: forge.v1.Proposal
 	(*Overlap)(nil),      // 13: forge.v1.Overlap
 	(*Pattern)(nil),      // 14: forge.v1.Pattern
+	(*Loop)(nil),         // 15: forge.v1.Loop
 }
 var file_forge_v1_command_proto_depIdxs = []int32{
 	1,  // 0: forge.v1.Command.to:type_name -> forge.v1.Key
@@ -797,11 +825,12 @@ var file_forge_v1_command_proto_depIdxs = []int32{
 	9,  // 12: forge.v1.Command.histories:type_name -> forge.v1.History
 	13, // 13: forge.v1.Command.overlaps:type_name -> forge.v1.Overlap
 	14, // 14: forge.v1.Command.patterns:type_name -> forge.v1.Pattern
-	15, // [15:15] is the sub-list for method output_type
-	15, // [15:15] is the sub-list for method input_type
-	15, // [15:15] is the sub-list for extension type_name
-	15, // [15:15] is the sub-list for extension extendee
-	0,  // [0:15] is the sub-list for field type_name
+	15, // 15: forge.v1.Command.loop:type_name -> forge.v1.Loop
+	16, // [16:16] is the sub-list for method output_type
+	16, // [16:16] is the sub-list for method input_type
+	16, // [16:16] is the sub-list for extension type_name
+	16, // [16:16] is the sub-list for extension extendee
+	0,  // [0:16] is the sub-list for field type_name
 }
 
 func init() { file_forge_v1_command_proto_init() }
@@ -810,6 +839,7 @@ func file_forge_v1_command_proto_init() {
 		return
 	}
 	file_forge_v1_event_proto_init()
+	file_forge_v1_goal_proto_init()
 	file_forge_v1_intent_proto_init()
 	file_forge_v1_knowledge_proto_init()
 	file_forge_v1_result_proto_init()

@@ -2746,6 +2746,7 @@ type Enter struct {
 	xxx_hidden_Parent      *string                `protobuf:"bytes,4,opt,name=parent"`
 	xxx_hidden_Source      Source                 `protobuf:"varint,5,opt,name=source,enum=forge.v1.Source"`
 	xxx_hidden_Generation  int32                  `protobuf:"varint,6,opt,name=generation"`
+	xxx_hidden_Goal        bool                   `protobuf:"varint,7,opt,name=goal"`
 	XXX_raceDetectHookData protoimpl.RaceDetectHookData
 	XXX_presence           [1]uint32
 	unknownFields          protoimpl.UnknownFields
@@ -2830,34 +2831,46 @@ func (x *Enter) GetGeneration() int32 {
 	return 0
 }
 
+func (x *Enter) GetGoal() bool {
+	if x != nil {
+		return x.xxx_hidden_Goal
+	}
+	return false
+}
+
 func (x *Enter) SetRun(v int32) {
 	x.xxx_hidden_Run = v
-	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 0, 6)
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 0, 7)
 }
 
 func (x *Enter) SetTitle(v string) {
 	x.xxx_hidden_Title = &v
-	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 1, 6)
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 1, 7)
 }
 
 func (x *Enter) SetType(v string) {
 	x.xxx_hidden_Type = &v
-	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 2, 6)
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 2, 7)
 }
 
 func (x *Enter) SetParent(v string) {
 	x.xxx_hidden_Parent = &v
-	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 3, 6)
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 3, 7)
 }
 
 func (x *Enter) SetSource(v Source) {
 	x.xxx_hidden_Source = v
-	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 4, 6)
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 4, 7)
 }
 
 func (x *Enter) SetGeneration(v int32) {
 	x.xxx_hidden_Generation = v
-	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 5, 6)
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 5, 7)
+}
+
+func (x *Enter) SetGoal(v bool) {
+	x.xxx_hidden_Goal = v
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 6, 7)
 }
 
 func (x *Enter) HasRun() bool {
@@ -2902,6 +2915,13 @@ func (x *Enter) HasGeneration() bool {
 	return protoimpl.X.Present(&(x.XXX_presence[0]), 5)
 }
 
+func (x *Enter) HasGoal() bool {
+	if x == nil {
+		return false
+	}
+	return protoimpl.X.Present(&(x.XXX_presence[0]), 6)
+}
+
 func (x *Enter) ClearRun() {
 	protoimpl.X.ClearPresent(&(x.XXX_presence[0]), 0)
 	x.xxx_hidden_Run = 0
@@ -2932,6 +2952,11 @@ func (x *Enter) ClearGeneration() {
 	x.xxx_hidden_Generation = 0
 }
 
+func (x *Enter) ClearGoal() {
+	protoimpl.X.ClearPresent(&(x.XXX_presence[0]), 6)
+	x.xxx_hidden_Goal = false
+}
+
 type Enter_builder struct {
 	_ [0]func() // Prevents comparability and use of unkeyed literals for the builder.
 
@@ -2947,6 +2972,8 @@ type Enter_builder struct {
 	Source *Source
 	// How many reflections lie between it and what a person wanted.
 	Generation *int32
+	// It has criteria.
+	Goal *bool
 }
 
 func (b0 Enter_builder) Build() *Enter {
@@ -2954,28 +2981,32 @@ func (b0 Enter_builder) Build() *Enter {
 	b, x := &b0, m0
 	_, _ = b, x
 	if b.Run != nil {
-		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 0, 6)
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 0, 7)
 		x.xxx_hidden_Run = *b.Run
 	}
 	if b.Title != nil {
-		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 1, 6)
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 1, 7)
 		x.xxx_hidden_Title = b.Title
 	}
 	if b.Type != nil {
-		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 2, 6)
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 2, 7)
 		x.xxx_hidden_Type = b.Type
 	}
 	if b.Parent != nil {
-		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 3, 6)
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 3, 7)
 		x.xxx_hidden_Parent = b.Parent
 	}
 	if b.Source != nil {
-		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 4, 6)
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 4, 7)
 		x.xxx_hidden_Source = *b.Source
 	}
 	if b.Generation != nil {
-		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 5, 6)
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 5, 7)
 		x.xxx_hidden_Generation = *b.Generation
+	}
+	if b.Goal != nil {
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 6, 7)
+		x.xxx_hidden_Goal = *b.Goal
 	}
 	return m0
 }
@@ -2990,6 +3021,7 @@ type Admitted struct {
 	xxx_hidden_Paused      int32                  `protobuf:"varint,5,opt,name=paused"`
 	xxx_hidden_Resumed     int32                  `protobuf:"varint,7,opt,name=resumed"`
 	xxx_hidden_Unread      *[]*Observation        `protobuf:"bytes,6,rep,name=unread"`
+	xxx_hidden_Knowledge   *[]*Knowledge          `protobuf:"bytes,8,rep,name=knowledge"`
 	XXX_raceDetectHookData protoimpl.RaceDetectHookData
 	XXX_presence           [1]uint32
 	unknownFields          protoimpl.UnknownFields
@@ -3076,9 +3108,18 @@ func (x *Admitted) GetUnread() []*Observation {
 	return nil
 }
 
+func (x *Admitted) GetKnowledge() []*Knowledge {
+	if x != nil {
+		if x.xxx_hidden_Knowledge != nil {
+			return *x.xxx_hidden_Knowledge
+		}
+	}
+	return nil
+}
+
 func (x *Admitted) SetRun(v int32) {
 	x.xxx_hidden_Run = v
-	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 0, 7)
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 0, 8)
 }
 
 func (x *Admitted) SetActive(v []*ActiveIntent) {
@@ -3095,16 +3136,20 @@ func (x *Admitted) SetPast(v []*PastRun) {
 
 func (x *Admitted) SetPaused(v int32) {
 	x.xxx_hidden_Paused = v
-	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 4, 7)
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 4, 8)
 }
 
 func (x *Admitted) SetResumed(v int32) {
 	x.xxx_hidden_Resumed = v
-	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 5, 7)
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 5, 8)
 }
 
 func (x *Admitted) SetUnread(v []*Observation) {
 	x.xxx_hidden_Unread = &v
+}
+
+func (x *Admitted) SetKnowledge(v []*Knowledge) {
+	x.xxx_hidden_Knowledge = &v
 }
 
 func (x *Admitted) HasRun() bool {
@@ -3171,6 +3216,8 @@ type Admitted_builder struct {
 	Resumed *int32
 	// observe: observations that no reflection has read.
 	Unread []*Observation
+	// For a goal: what the project knows, the most relevant first.
+	Knowledge []*Knowledge
 }
 
 func (b0 Admitted_builder) Build() *Admitted {
@@ -3178,21 +3225,22 @@ func (b0 Admitted_builder) Build() *Admitted {
 	b, x := &b0, m0
 	_, _ = b, x
 	if b.Run != nil {
-		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 0, 7)
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 0, 8)
 		x.xxx_hidden_Run = *b.Run
 	}
 	x.xxx_hidden_Active = &b.Active
 	x.xxx_hidden_Budget = b.Budget
 	x.xxx_hidden_Past = &b.Past
 	if b.Paused != nil {
-		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 4, 7)
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 4, 8)
 		x.xxx_hidden_Paused = *b.Paused
 	}
 	if b.Resumed != nil {
-		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 5, 7)
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 5, 8)
 		x.xxx_hidden_Resumed = *b.Resumed
 	}
 	x.xxx_hidden_Unread = &b.Unread
+	x.xxx_hidden_Knowledge = &b.Knowledge
 	return m0
 }
 
@@ -4694,6 +4742,8 @@ type End struct {
 	xxx_hidden_Reflect     *ReflectOn             `protobuf:"bytes,6,opt,name=reflect"`
 	xxx_hidden_Observed    *[]*Observation        `protobuf:"bytes,7,rep,name=observed"`
 	xxx_hidden_Parent      *string                `protobuf:"bytes,8,opt,name=parent"`
+	xxx_hidden_Knowledge   *[]*Knowledge          `protobuf:"bytes,9,rep,name=knowledge"`
+	xxx_hidden_Applied     []string               `protobuf:"bytes,10,rep,name=applied"`
 	XXX_raceDetectHookData protoimpl.RaceDetectHookData
 	XXX_presence           [1]uint32
 	unknownFields          protoimpl.UnknownFields
@@ -4788,24 +4838,40 @@ func (x *End) GetParent() string {
 	return ""
 }
 
+func (x *End) GetKnowledge() []*Knowledge {
+	if x != nil {
+		if x.xxx_hidden_Knowledge != nil {
+			return *x.xxx_hidden_Knowledge
+		}
+	}
+	return nil
+}
+
+func (x *End) GetApplied() []string {
+	if x != nil {
+		return x.xxx_hidden_Applied
+	}
+	return nil
+}
+
 func (x *End) SetRun(v int32) {
 	x.xxx_hidden_Run = v
-	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 0, 8)
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 0, 10)
 }
 
 func (x *End) SetStatus(v Status) {
 	x.xxx_hidden_Status = v
-	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 1, 8)
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 1, 10)
 }
 
 func (x *End) SetNumber(v int32) {
 	x.xxx_hidden_Number = v
-	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 2, 8)
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 2, 10)
 }
 
 func (x *End) SetSpentUsd(v float64) {
 	x.xxx_hidden_SpentUsd = v
-	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 3, 8)
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 3, 10)
 }
 
 func (x *End) SetPast(v *PastRun) {
@@ -4822,7 +4888,15 @@ func (x *End) SetObserved(v []*Observation) {
 
 func (x *End) SetParent(v string) {
 	x.xxx_hidden_Parent = &v
-	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 7, 8)
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 7, 10)
+}
+
+func (x *End) SetKnowledge(v []*Knowledge) {
+	x.xxx_hidden_Knowledge = &v
+}
+
+func (x *End) SetApplied(v []string) {
+	x.xxx_hidden_Applied = v
 }
 
 func (x *End) HasRun() bool {
@@ -4927,6 +5001,10 @@ type End_builder struct {
 	Observed []*Observation
 	// The intent that it is a part of, if any.
 	Parent *string
+	// Found in this run.
+	Knowledge []*Knowledge
+	// The ids of knowledge that helped in this run, once for each execution.
+	Applied []string
 }
 
 func (b0 End_builder) Build() *End {
@@ -4934,28 +5012,30 @@ func (b0 End_builder) Build() *End {
 	b, x := &b0, m0
 	_, _ = b, x
 	if b.Run != nil {
-		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 0, 8)
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 0, 10)
 		x.xxx_hidden_Run = *b.Run
 	}
 	if b.Status != nil {
-		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 1, 8)
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 1, 10)
 		x.xxx_hidden_Status = *b.Status
 	}
 	if b.Number != nil {
-		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 2, 8)
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 2, 10)
 		x.xxx_hidden_Number = *b.Number
 	}
 	if b.SpentUsd != nil {
-		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 3, 8)
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 3, 10)
 		x.xxx_hidden_SpentUsd = *b.SpentUsd
 	}
 	x.xxx_hidden_Past = b.Past
 	x.xxx_hidden_Reflect = b.Reflect
 	x.xxx_hidden_Observed = &b.Observed
 	if b.Parent != nil {
-		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 7, 8)
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 7, 10)
 		x.xxx_hidden_Parent = b.Parent
 	}
+	x.xxx_hidden_Knowledge = &b.Knowledge
+	x.xxx_hidden_Applied = b.Applied
 	return m0
 }
 
@@ -6030,7 +6110,7 @@ var File_forge_v1_event_proto protoreflect.FileDescriptor
 
 const file_forge_v1_event_proto_rawDesc = "" +
 	"\n" +
-	"\x14forge/v1/event.proto\x12\bforge.v1\x1a\x16forge/v1/failure.proto\x1a\x15forge/v1/intent.proto\x1a\x18forge/v1/knowledge.proto\x1a\x15forge/v1/result.proto\x1a\x13forge/v1/step.proto\x1a\x13forge/v1/task.proto\x1a!google/protobuf/go_features.proto\x1a\x1fgoogle/protobuf/timestamp.proto\"\xfa\n" +
+	"\x14forge/v1/event.proto\x12\bforge.v1\x1a\x16forge/v1/failure.proto\x1a\x13forge/v1/goal.proto\x1a\x15forge/v1/intent.proto\x1a\x18forge/v1/knowledge.proto\x1a\x15forge/v1/result.proto\x1a\x13forge/v1/step.proto\x1a\x13forge/v1/task.proto\x1a!google/protobuf/go_features.proto\x1a\x1fgoogle/protobuf/timestamp.proto\"\xfa\n" +
 	"\n" +
 	"\x05Event\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\tR\x02id\x12\x1d\n" +
@@ -6101,7 +6181,7 @@ const file_forge_v1_event_proto_rawDesc = "" +
 	"\n" +
 	"TimerFired\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12*\n" +
-	"\x02at\x18\x02 \x01(\v2\x1a.google.protobuf.TimestampR\x02at\"\xa5\x01\n" +
+	"\x02at\x18\x02 \x01(\v2\x1a.google.protobuf.TimestampR\x02at\"\xb9\x01\n" +
 	"\x05Enter\x12\x10\n" +
 	"\x03run\x18\x01 \x01(\x05R\x03run\x12\x14\n" +
 	"\x05title\x18\x02 \x01(\tR\x05title\x12\x12\n" +
@@ -6110,7 +6190,8 @@ const file_forge_v1_event_proto_rawDesc = "" +
 	"\x06source\x18\x05 \x01(\x0e2\x10.forge.v1.SourceR\x06source\x12\x1e\n" +
 	"\n" +
 	"generation\x18\x06 \x01(\x05R\n" +
-	"generation\"\xfe\x01\n" +
+	"generation\x12\x12\n" +
+	"\x04goal\x18\a \x01(\bR\x04goal\"\xb1\x02\n" +
 	"\bAdmitted\x12\x10\n" +
 	"\x03run\x18\x01 \x01(\x05R\x03run\x12.\n" +
 	"\x06active\x18\x02 \x03(\v2\x16.forge.v1.ActiveIntentR\x06active\x12(\n" +
@@ -6118,7 +6199,8 @@ const file_forge_v1_event_proto_rawDesc = "" +
 	"\x04past\x18\x04 \x03(\v2\x11.forge.v1.PastRunR\x04past\x12\x16\n" +
 	"\x06paused\x18\x05 \x01(\x05R\x06paused\x12\x18\n" +
 	"\aresumed\x18\a \x01(\x05R\aresumed\x12-\n" +
-	"\x06unread\x18\x06 \x03(\v2\x15.forge.v1.ObservationR\x06unread\"\x99\x01\n" +
+	"\x06unread\x18\x06 \x03(\v2\x15.forge.v1.ObservationR\x06unread\x121\n" +
+	"\tknowledge\x18\b \x03(\v2\x13.forge.v1.KnowledgeR\tknowledge\"\x99\x01\n" +
 	"\fActiveIntent\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\tR\x02id\x12\x14\n" +
 	"\x05title\x18\x02 \x01(\tR\x05title\x12(\n" +
@@ -6166,7 +6248,7 @@ const file_forge_v1_event_proto_rawDesc = "" +
 	"\bWithdraw\x12\x10\n" +
 	"\x03run\x18\x01 \x01(\x05R\x03run\x12\x12\n" +
 	"\x04task\x18\x02 \x01(\tR\x04task\x12\x16\n" +
-	"\x06number\x18\x03 \x01(\x05R\x06number\"\x97\x02\n" +
+	"\x06number\x18\x03 \x01(\x05R\x06number\"\xe4\x02\n" +
 	"\x03End\x12\x10\n" +
 	"\x03run\x18\x01 \x01(\x05R\x03run\x12(\n" +
 	"\x06status\x18\x02 \x01(\x0e2\x10.forge.v1.StatusR\x06status\x12\x16\n" +
@@ -6175,7 +6257,10 @@ const file_forge_v1_event_proto_rawDesc = "" +
 	"\x04past\x18\x05 \x01(\v2\x11.forge.v1.PastRunR\x04past\x12-\n" +
 	"\areflect\x18\x06 \x01(\v2\x13.forge.v1.ReflectOnR\areflect\x121\n" +
 	"\bobserved\x18\a \x03(\v2\x15.forge.v1.ObservationR\bobserved\x12\x16\n" +
-	"\x06parent\x18\b \x01(\tR\x06parent\"\x96\x01\n" +
+	"\x06parent\x18\b \x01(\tR\x06parent\x121\n" +
+	"\tknowledge\x18\t \x03(\v2\x13.forge.v1.KnowledgeR\tknowledge\x12\x18\n" +
+	"\aapplied\x18\n" +
+	" \x03(\tR\aapplied\"\x96\x01\n" +
 	"\tReflectOn\x12(\n" +
 	"\x06intent\x18\x01 \x01(\v2\x10.forge.v1.IntentR\x06intent\x12+\n" +
 	"\ahistory\x18\x02 \x01(\v2\x11.forge.v1.HistoryR\ahistory\x122\n" +
@@ -6252,16 +6337,17 @@ var file_forge_v1_event_proto_goTypes = []any{
 	(*Budget)(nil),                // 36: forge.v1.Budget
 	(*PastRun)(nil),               // 37: forge.v1.PastRun
 	(*Observation)(nil),           // 38: forge.v1.Observation
-	(Status)(0),                   // 39: forge.v1.Status
-	(*Integration)(nil),           // 40: forge.v1.Integration
-	(*Failure)(nil),               // 41: forge.v1.Failure
-	(*History)(nil),               // 42: forge.v1.History
-	(*ReflectionPolicy)(nil),      // 43: forge.v1.ReflectionPolicy
-	(*StepRecord)(nil),            // 44: forge.v1.StepRecord
-	(*Proposal)(nil),              // 45: forge.v1.Proposal
-	(*Adjustment)(nil),            // 46: forge.v1.Adjustment
-	(*Overlap)(nil),               // 47: forge.v1.Overlap
-	(*Attempt)(nil),               // 48: forge.v1.Attempt
+	(*Knowledge)(nil),             // 39: forge.v1.Knowledge
+	(Status)(0),                   // 40: forge.v1.Status
+	(*Integration)(nil),           // 41: forge.v1.Integration
+	(*Failure)(nil),               // 42: forge.v1.Failure
+	(*History)(nil),               // 43: forge.v1.History
+	(*ReflectionPolicy)(nil),      // 44: forge.v1.ReflectionPolicy
+	(*StepRecord)(nil),            // 45: forge.v1.StepRecord
+	(*Proposal)(nil),              // 46: forge.v1.Proposal
+	(*Adjustment)(nil),            // 47: forge.v1.Adjustment
+	(*Overlap)(nil),               // 48: forge.v1.Overlap
+	(*Attempt)(nil),               // 49: forge.v1.Attempt
 }
 var file_forge_v1_event_proto_depIdxs = []int32{
 	30, // 0: forge.v1.Event.to:type_name -> forge.v1.Key
@@ -6302,32 +6388,34 @@ var file_forge_v1_event_proto_depIdxs = []int32{
 	36, // 35: forge.v1.Admitted.budget:type_name -> forge.v1.Budget
 	37, // 36: forge.v1.Admitted.past:type_name -> forge.v1.PastRun
 	38, // 37: forge.v1.Admitted.unread:type_name -> forge.v1.Observation
-	39, // 38: forge.v1.ActiveIntent.status:type_name -> forge.v1.Status
-	36, // 39: forge.v1.Planned.budget:type_name -> forge.v1.Budget
-	39, // 40: forge.v1.DependencyEnded.status:type_name -> forge.v1.Status
-	40, // 41: forge.v1.Landed.result:type_name -> forge.v1.Integration
-	41, // 42: forge.v1.Landed.failure:type_name -> forge.v1.Failure
-	39, // 43: forge.v1.End.status:type_name -> forge.v1.Status
-	37, // 44: forge.v1.End.past:type_name -> forge.v1.PastRun
-	23, // 45: forge.v1.End.reflect:type_name -> forge.v1.ReflectOn
-	38, // 46: forge.v1.End.observed:type_name -> forge.v1.Observation
-	33, // 47: forge.v1.ReflectOn.intent:type_name -> forge.v1.Intent
-	42, // 48: forge.v1.ReflectOn.history:type_name -> forge.v1.History
-	43, // 49: forge.v1.ReflectOn.policy:type_name -> forge.v1.ReflectionPolicy
-	39, // 50: forge.v1.Child.status:type_name -> forge.v1.Status
-	44, // 51: forge.v1.Reflected.step:type_name -> forge.v1.StepRecord
-	45, // 52: forge.v1.Reflected.proposed:type_name -> forge.v1.Proposal
-	46, // 53: forge.v1.Reflected.dropped:type_name -> forge.v1.Adjustment
-	47, // 54: forge.v1.Forecast.other:type_name -> forge.v1.Overlap
-	48, // 55: forge.v1.Spend.attempt:type_name -> forge.v1.Attempt
-	36, // 56: forge.v1.Spend.budget:type_name -> forge.v1.Budget
-	48, // 57: forge.v1.Funded.attempt:type_name -> forge.v1.Attempt
-	48, // 58: forge.v1.Settle.open:type_name -> forge.v1.Attempt
-	59, // [59:59] is the sub-list for method output_type
-	59, // [59:59] is the sub-list for method input_type
-	59, // [59:59] is the sub-list for extension type_name
-	59, // [59:59] is the sub-list for extension extendee
-	0,  // [0:59] is the sub-list for field type_name
+	39, // 38: forge.v1.Admitted.knowledge:type_name -> forge.v1.Knowledge
+	40, // 39: forge.v1.ActiveIntent.status:type_name -> forge.v1.Status
+	36, // 40: forge.v1.Planned.budget:type_name -> forge.v1.Budget
+	40, // 41: forge.v1.DependencyEnded.status:type_name -> forge.v1.Status
+	41, // 42: forge.v1.Landed.result:type_name -> forge.v1.Integration
+	42, // 43: forge.v1.Landed.failure:type_name -> forge.v1.Failure
+	40, // 44: forge.v1.End.status:type_name -> forge.v1.Status
+	37, // 45: forge.v1.End.past:type_name -> forge.v1.PastRun
+	23, // 46: forge.v1.End.reflect:type_name -> forge.v1.ReflectOn
+	38, // 47: forge.v1.End.observed:type_name -> forge.v1.Observation
+	39, // 48: forge.v1.End.knowledge:type_name -> forge.v1.Knowledge
+	33, // 49: forge.v1.ReflectOn.intent:type_name -> forge.v1.Intent
+	43, // 50: forge.v1.ReflectOn.history:type_name -> forge.v1.History
+	44, // 51: forge.v1.ReflectOn.policy:type_name -> forge.v1.ReflectionPolicy
+	40, // 52: forge.v1.Child.status:type_name -> forge.v1.Status
+	45, // 53: forge.v1.Reflected.step:type_name -> forge.v1.StepRecord
+	46, // 54: forge.v1.Reflected.proposed:type_name -> forge.v1.Proposal
+	47, // 55: forge.v1.Reflected.dropped:type_name -> forge.v1.Adjustment
+	48, // 56: forge.v1.Forecast.other:type_name -> forge.v1.Overlap
+	49, // 57: forge.v1.Spend.attempt:type_name -> forge.v1.Attempt
+	36, // 58: forge.v1.Spend.budget:type_name -> forge.v1.Budget
+	49, // 59: forge.v1.Funded.attempt:type_name -> forge.v1.Attempt
+	49, // 60: forge.v1.Settle.open:type_name -> forge.v1.Attempt
+	61, // [61:61] is the sub-list for method output_type
+	61, // [61:61] is the sub-list for method input_type
+	61, // [61:61] is the sub-list for extension type_name
+	61, // [61:61] is the sub-list for extension extendee
+	0,  // [0:61] is the sub-list for field type_name
 }
 
 func init() { file_forge_v1_event_proto_init() }
@@ -6336,6 +6424,7 @@ func file_forge_v1_event_proto_init() {
 		return
 	}
 	file_forge_v1_failure_proto_init()
+	file_forge_v1_goal_proto_init()
 	file_forge_v1_intent_proto_init()
 	file_forge_v1_knowledge_proto_init()
 	file_forge_v1_result_proto_init()

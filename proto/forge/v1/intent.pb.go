@@ -223,6 +223,7 @@ type Intent struct {
 	xxx_hidden_CreatedAt      *timestamppb.Timestamp `protobuf:"bytes,20,opt,name=created_at,json=createdAt"`
 	xxx_hidden_Depth          int32                  `protobuf:"varint,21,opt,name=depth"`
 	xxx_hidden_Generation     int32                  `protobuf:"varint,22,opt,name=generation"`
+	xxx_hidden_Goal           *GoalOptions           `protobuf:"bytes,23,opt,name=goal"`
 	XXX_raceDetectHookData    protoimpl.RaceDetectHookData
 	XXX_presence              [1]uint32
 	unknownFields             protoimpl.UnknownFields
@@ -440,49 +441,56 @@ func (x *Intent) GetGeneration() int32 {
 	return 0
 }
 
+func (x *Intent) GetGoal() *GoalOptions {
+	if x != nil {
+		return x.xxx_hidden_Goal
+	}
+	return nil
+}
+
 func (x *Intent) SetId(v string) {
 	x.xxx_hidden_Id = &v
-	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 0, 22)
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 0, 23)
 }
 
 func (x *Intent) SetProject(v string) {
 	x.xxx_hidden_Project = &v
-	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 1, 22)
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 1, 23)
 }
 
 func (x *Intent) SetTitle(v string) {
 	x.xxx_hidden_Title = &v
-	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 2, 22)
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 2, 23)
 }
 
 func (x *Intent) SetBody(v string) {
 	x.xxx_hidden_Body = &v
-	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 3, 22)
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 3, 23)
 }
 
 func (x *Intent) SetType(v string) {
 	x.xxx_hidden_Type = &v
-	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 4, 22)
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 4, 23)
 }
 
 func (x *Intent) SetSource(v Source) {
 	x.xxx_hidden_Source = v
-	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 5, 22)
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 5, 23)
 }
 
 func (x *Intent) SetRisk(v Risk) {
 	x.xxx_hidden_Risk = v
-	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 6, 22)
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 6, 23)
 }
 
 func (x *Intent) SetStatus(v Status) {
 	x.xxx_hidden_Status = v
-	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 7, 22)
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 7, 23)
 }
 
 func (x *Intent) SetParent(v string) {
 	x.xxx_hidden_Parent = &v
-	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 8, 22)
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 8, 23)
 }
 
 func (x *Intent) SetDependsOn(v []string) {
@@ -503,7 +511,7 @@ func (x *Intent) SetLabels(v []string) {
 
 func (x *Intent) SetPriority(v int32) {
 	x.xxx_hidden_Priority = v
-	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 13, 22)
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 13, 23)
 }
 
 func (x *Intent) SetOrigin(v *Origin) {
@@ -512,17 +520,17 @@ func (x *Intent) SetOrigin(v *Origin) {
 
 func (x *Intent) SetAgent(v string) {
 	x.xxx_hidden_Agent = &v
-	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 15, 22)
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 15, 23)
 }
 
 func (x *Intent) SetBudgetUsd(v float64) {
 	x.xxx_hidden_BudgetUsd = v
-	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 16, 22)
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 16, 23)
 }
 
 func (x *Intent) SetRecipe(v string) {
 	x.xxx_hidden_Recipe = &v
-	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 17, 22)
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 17, 23)
 }
 
 func (x *Intent) SetWith(v map[string]string) {
@@ -535,12 +543,16 @@ func (x *Intent) SetCreatedAt(v *timestamppb.Timestamp) {
 
 func (x *Intent) SetDepth(v int32) {
 	x.xxx_hidden_Depth = v
-	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 20, 22)
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 20, 23)
 }
 
 func (x *Intent) SetGeneration(v int32) {
 	x.xxx_hidden_Generation = v
-	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 21, 22)
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 21, 23)
+}
+
+func (x *Intent) SetGoal(v *GoalOptions) {
+	x.xxx_hidden_Goal = v
 }
 
 func (x *Intent) HasId() bool {
@@ -662,6 +674,13 @@ func (x *Intent) HasGeneration() bool {
 	return protoimpl.X.Present(&(x.XXX_presence[0]), 21)
 }
 
+func (x *Intent) HasGoal() bool {
+	if x == nil {
+		return false
+	}
+	return x.xxx_hidden_Goal != nil
+}
+
 func (x *Intent) ClearId() {
 	protoimpl.X.ClearPresent(&(x.XXX_presence[0]), 0)
 	x.xxx_hidden_Id = nil
@@ -745,6 +764,10 @@ func (x *Intent) ClearGeneration() {
 	x.xxx_hidden_Generation = 0
 }
 
+func (x *Intent) ClearGoal() {
+	x.xxx_hidden_Goal = nil
+}
+
 type Intent_builder struct {
 	_ [0]func() // Prevents comparability and use of unkeyed literals for the builder.
 
@@ -792,6 +815,8 @@ type Intent_builder struct {
 	Depth *int32
 	// How many reflections lie between it and what a person or system wanted.
 	Generation *int32
+	// How an intent with criteria is worked on.
+	Goal *GoalOptions
 }
 
 func (b0 Intent_builder) Build() *Intent {
@@ -799,39 +824,39 @@ func (b0 Intent_builder) Build() *Intent {
 	b, x := &b0, m0
 	_, _ = b, x
 	if b.Id != nil {
-		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 0, 22)
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 0, 23)
 		x.xxx_hidden_Id = b.Id
 	}
 	if b.Project != nil {
-		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 1, 22)
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 1, 23)
 		x.xxx_hidden_Project = b.Project
 	}
 	if b.Title != nil {
-		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 2, 22)
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 2, 23)
 		x.xxx_hidden_Title = b.Title
 	}
 	if b.Body != nil {
-		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 3, 22)
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 3, 23)
 		x.xxx_hidden_Body = b.Body
 	}
 	if b.Type != nil {
-		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 4, 22)
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 4, 23)
 		x.xxx_hidden_Type = b.Type
 	}
 	if b.Source != nil {
-		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 5, 22)
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 5, 23)
 		x.xxx_hidden_Source = *b.Source
 	}
 	if b.Risk != nil {
-		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 6, 22)
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 6, 23)
 		x.xxx_hidden_Risk = *b.Risk
 	}
 	if b.Status != nil {
-		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 7, 22)
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 7, 23)
 		x.xxx_hidden_Status = *b.Status
 	}
 	if b.Parent != nil {
-		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 8, 22)
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 8, 23)
 		x.xxx_hidden_Parent = b.Parent
 	}
 	x.xxx_hidden_DependsOn = b.DependsOn
@@ -839,31 +864,389 @@ func (b0 Intent_builder) Build() *Intent {
 	x.xxx_hidden_Criteria = b.Criteria
 	x.xxx_hidden_Labels = b.Labels
 	if b.Priority != nil {
-		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 13, 22)
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 13, 23)
 		x.xxx_hidden_Priority = *b.Priority
 	}
 	x.xxx_hidden_Origin = b.Origin
 	if b.Agent != nil {
-		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 15, 22)
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 15, 23)
 		x.xxx_hidden_Agent = b.Agent
 	}
 	if b.BudgetUsd != nil {
-		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 16, 22)
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 16, 23)
 		x.xxx_hidden_BudgetUsd = *b.BudgetUsd
 	}
 	if b.Recipe != nil {
-		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 17, 22)
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 17, 23)
 		x.xxx_hidden_Recipe = b.Recipe
 	}
 	x.xxx_hidden_With = b.With
 	x.xxx_hidden_CreatedAt = b.CreatedAt
 	if b.Depth != nil {
-		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 20, 22)
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 20, 23)
 		x.xxx_hidden_Depth = *b.Depth
 	}
 	if b.Generation != nil {
-		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 21, 22)
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 21, 23)
 		x.xxx_hidden_Generation = *b.Generation
+	}
+	x.xxx_hidden_Goal = b.Goal
+	return m0
+}
+
+type GoalOptions struct {
+	state                     protoimpl.MessageState `protogen:"opaque.v1"`
+	xxx_hidden_MaxIterations  int32                  `protobuf:"varint,1,opt,name=max_iterations,json=maxIterations"`
+	xxx_hidden_HistoryContext int32                  `protobuf:"varint,2,opt,name=history_context,json=historyContext"`
+	xxx_hidden_Model          *string                `protobuf:"bytes,3,opt,name=model"`
+	xxx_hidden_Tools          []string               `protobuf:"bytes,4,rep,name=tools"`
+	xxx_hidden_SystemPrompt   *string                `protobuf:"bytes,5,opt,name=system_prompt,json=systemPrompt"`
+	xxx_hidden_JudgePrompt    *string                `protobuf:"bytes,6,opt,name=judge_prompt,json=judgePrompt"`
+	xxx_hidden_HistoryFile    *string                `protobuf:"bytes,7,opt,name=history_file,json=historyFile"`
+	xxx_hidden_KnowledgeFile  *string                `protobuf:"bytes,8,opt,name=knowledge_file,json=knowledgeFile"`
+	xxx_hidden_RawLog         bool                   `protobuf:"varint,9,opt,name=raw_log,json=rawLog"`
+	xxx_hidden_LogDir         *string                `protobuf:"bytes,10,opt,name=log_dir,json=logDir"`
+	XXX_raceDetectHookData    protoimpl.RaceDetectHookData
+	XXX_presence              [1]uint32
+	unknownFields             protoimpl.UnknownFields
+	sizeCache                 protoimpl.SizeCache
+}
+
+func (x *GoalOptions) Reset() {
+	*x = GoalOptions{}
+	mi := &file_forge_v1_intent_proto_msgTypes[1]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *GoalOptions) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*GoalOptions) ProtoMessage() {}
+
+func (x *GoalOptions) ProtoReflect() protoreflect.Message {
+	mi := &file_forge_v1_intent_proto_msgTypes[1]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+func (x *GoalOptions) GetMaxIterations() int32 {
+	if x != nil {
+		return x.xxx_hidden_MaxIterations
+	}
+	return 0
+}
+
+func (x *GoalOptions) GetHistoryContext() int32 {
+	if x != nil {
+		return x.xxx_hidden_HistoryContext
+	}
+	return 0
+}
+
+func (x *GoalOptions) GetModel() string {
+	if x != nil {
+		if x.xxx_hidden_Model != nil {
+			return *x.xxx_hidden_Model
+		}
+		return ""
+	}
+	return ""
+}
+
+func (x *GoalOptions) GetTools() []string {
+	if x != nil {
+		return x.xxx_hidden_Tools
+	}
+	return nil
+}
+
+func (x *GoalOptions) GetSystemPrompt() string {
+	if x != nil {
+		if x.xxx_hidden_SystemPrompt != nil {
+			return *x.xxx_hidden_SystemPrompt
+		}
+		return ""
+	}
+	return ""
+}
+
+func (x *GoalOptions) GetJudgePrompt() string {
+	if x != nil {
+		if x.xxx_hidden_JudgePrompt != nil {
+			return *x.xxx_hidden_JudgePrompt
+		}
+		return ""
+	}
+	return ""
+}
+
+func (x *GoalOptions) GetHistoryFile() string {
+	if x != nil {
+		if x.xxx_hidden_HistoryFile != nil {
+			return *x.xxx_hidden_HistoryFile
+		}
+		return ""
+	}
+	return ""
+}
+
+func (x *GoalOptions) GetKnowledgeFile() string {
+	if x != nil {
+		if x.xxx_hidden_KnowledgeFile != nil {
+			return *x.xxx_hidden_KnowledgeFile
+		}
+		return ""
+	}
+	return ""
+}
+
+func (x *GoalOptions) GetRawLog() bool {
+	if x != nil {
+		return x.xxx_hidden_RawLog
+	}
+	return false
+}
+
+func (x *GoalOptions) GetLogDir() string {
+	if x != nil {
+		if x.xxx_hidden_LogDir != nil {
+			return *x.xxx_hidden_LogDir
+		}
+		return ""
+	}
+	return ""
+}
+
+func (x *GoalOptions) SetMaxIterations(v int32) {
+	x.xxx_hidden_MaxIterations = v
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 0, 10)
+}
+
+func (x *GoalOptions) SetHistoryContext(v int32) {
+	x.xxx_hidden_HistoryContext = v
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 1, 10)
+}
+
+func (x *GoalOptions) SetModel(v string) {
+	x.xxx_hidden_Model = &v
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 2, 10)
+}
+
+func (x *GoalOptions) SetTools(v []string) {
+	x.xxx_hidden_Tools = v
+}
+
+func (x *GoalOptions) SetSystemPrompt(v string) {
+	x.xxx_hidden_SystemPrompt = &v
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 4, 10)
+}
+
+func (x *GoalOptions) SetJudgePrompt(v string) {
+	x.xxx_hidden_JudgePrompt = &v
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 5, 10)
+}
+
+func (x *GoalOptions) SetHistoryFile(v string) {
+	x.xxx_hidden_HistoryFile = &v
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 6, 10)
+}
+
+func (x *GoalOptions) SetKnowledgeFile(v string) {
+	x.xxx_hidden_KnowledgeFile = &v
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 7, 10)
+}
+
+func (x *GoalOptions) SetRawLog(v bool) {
+	x.xxx_hidden_RawLog = v
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 8, 10)
+}
+
+func (x *GoalOptions) SetLogDir(v string) {
+	x.xxx_hidden_LogDir = &v
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 9, 10)
+}
+
+func (x *GoalOptions) HasMaxIterations() bool {
+	if x == nil {
+		return false
+	}
+	return protoimpl.X.Present(&(x.XXX_presence[0]), 0)
+}
+
+func (x *GoalOptions) HasHistoryContext() bool {
+	if x == nil {
+		return false
+	}
+	return protoimpl.X.Present(&(x.XXX_presence[0]), 1)
+}
+
+func (x *GoalOptions) HasModel() bool {
+	if x == nil {
+		return false
+	}
+	return protoimpl.X.Present(&(x.XXX_presence[0]), 2)
+}
+
+func (x *GoalOptions) HasSystemPrompt() bool {
+	if x == nil {
+		return false
+	}
+	return protoimpl.X.Present(&(x.XXX_presence[0]), 4)
+}
+
+func (x *GoalOptions) HasJudgePrompt() bool {
+	if x == nil {
+		return false
+	}
+	return protoimpl.X.Present(&(x.XXX_presence[0]), 5)
+}
+
+func (x *GoalOptions) HasHistoryFile() bool {
+	if x == nil {
+		return false
+	}
+	return protoimpl.X.Present(&(x.XXX_presence[0]), 6)
+}
+
+func (x *GoalOptions) HasKnowledgeFile() bool {
+	if x == nil {
+		return false
+	}
+	return protoimpl.X.Present(&(x.XXX_presence[0]), 7)
+}
+
+func (x *GoalOptions) HasRawLog() bool {
+	if x == nil {
+		return false
+	}
+	return protoimpl.X.Present(&(x.XXX_presence[0]), 8)
+}
+
+func (x *GoalOptions) HasLogDir() bool {
+	if x == nil {
+		return false
+	}
+	return protoimpl.X.Present(&(x.XXX_presence[0]), 9)
+}
+
+func (x *GoalOptions) ClearMaxIterations() {
+	protoimpl.X.ClearPresent(&(x.XXX_presence[0]), 0)
+	x.xxx_hidden_MaxIterations = 0
+}
+
+func (x *GoalOptions) ClearHistoryContext() {
+	protoimpl.X.ClearPresent(&(x.XXX_presence[0]), 1)
+	x.xxx_hidden_HistoryContext = 0
+}
+
+func (x *GoalOptions) ClearModel() {
+	protoimpl.X.ClearPresent(&(x.XXX_presence[0]), 2)
+	x.xxx_hidden_Model = nil
+}
+
+func (x *GoalOptions) ClearSystemPrompt() {
+	protoimpl.X.ClearPresent(&(x.XXX_presence[0]), 4)
+	x.xxx_hidden_SystemPrompt = nil
+}
+
+func (x *GoalOptions) ClearJudgePrompt() {
+	protoimpl.X.ClearPresent(&(x.XXX_presence[0]), 5)
+	x.xxx_hidden_JudgePrompt = nil
+}
+
+func (x *GoalOptions) ClearHistoryFile() {
+	protoimpl.X.ClearPresent(&(x.XXX_presence[0]), 6)
+	x.xxx_hidden_HistoryFile = nil
+}
+
+func (x *GoalOptions) ClearKnowledgeFile() {
+	protoimpl.X.ClearPresent(&(x.XXX_presence[0]), 7)
+	x.xxx_hidden_KnowledgeFile = nil
+}
+
+func (x *GoalOptions) ClearRawLog() {
+	protoimpl.X.ClearPresent(&(x.XXX_presence[0]), 8)
+	x.xxx_hidden_RawLog = false
+}
+
+func (x *GoalOptions) ClearLogDir() {
+	protoimpl.X.ClearPresent(&(x.XXX_presence[0]), 9)
+	x.xxx_hidden_LogDir = nil
+}
+
+type GoalOptions_builder struct {
+	_ [0]func() // Prevents comparability and use of unkeyed literals for the builder.
+
+	// 1 to 100; 0: 10.
+	MaxIterations *int32
+	// How many of the newest summaries an execution is told, 1 to 20; 0: 5.
+	HistoryContext *int32
+	// The executing agent's; empty: the project's.
+	Model *string
+	// The executing agent's, of those that the project allows; empty: all of them.
+	Tools []string
+	// Added to the executing agent's; people only.
+	SystemPrompt *string
+	// Added to the judge's; people only.
+	JudgePrompt *string
+	// Of the summaries, below .e8/.
+	HistoryFile *string
+	// Below .e8/.
+	KnowledgeFile *string
+	// Keep what the executing agent's program printed.
+	RawLog *bool
+	// Where, below .e8/.
+	LogDir *string
+}
+
+func (b0 GoalOptions_builder) Build() *GoalOptions {
+	m0 := &GoalOptions{}
+	b, x := &b0, m0
+	_, _ = b, x
+	if b.MaxIterations != nil {
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 0, 10)
+		x.xxx_hidden_MaxIterations = *b.MaxIterations
+	}
+	if b.HistoryContext != nil {
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 1, 10)
+		x.xxx_hidden_HistoryContext = *b.HistoryContext
+	}
+	if b.Model != nil {
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 2, 10)
+		x.xxx_hidden_Model = b.Model
+	}
+	x.xxx_hidden_Tools = b.Tools
+	if b.SystemPrompt != nil {
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 4, 10)
+		x.xxx_hidden_SystemPrompt = b.SystemPrompt
+	}
+	if b.JudgePrompt != nil {
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 5, 10)
+		x.xxx_hidden_JudgePrompt = b.JudgePrompt
+	}
+	if b.HistoryFile != nil {
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 6, 10)
+		x.xxx_hidden_HistoryFile = b.HistoryFile
+	}
+	if b.KnowledgeFile != nil {
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 7, 10)
+		x.xxx_hidden_KnowledgeFile = b.KnowledgeFile
+	}
+	if b.RawLog != nil {
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 8, 10)
+		x.xxx_hidden_RawLog = *b.RawLog
+	}
+	if b.LogDir != nil {
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 9, 10)
+		x.xxx_hidden_LogDir = b.LogDir
 	}
 	return m0
 }
@@ -884,7 +1267,7 @@ type Clarification struct {
 
 func (x *Clarification) Reset() {
 	*x = Clarification{}
-	mi := &file_forge_v1_intent_proto_msgTypes[1]
+	mi := &file_forge_v1_intent_proto_msgTypes[2]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -896,7 +1279,7 @@ func (x *Clarification) String() string {
 func (*Clarification) ProtoMessage() {}
 
 func (x *Clarification) ProtoReflect() protoreflect.Message {
-	mi := &file_forge_v1_intent_proto_msgTypes[1]
+	mi := &file_forge_v1_intent_proto_msgTypes[2]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1080,7 +1463,7 @@ type Origin struct {
 
 func (x *Origin) Reset() {
 	*x = Origin{}
-	mi := &file_forge_v1_intent_proto_msgTypes[2]
+	mi := &file_forge_v1_intent_proto_msgTypes[3]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1092,7 +1475,7 @@ func (x *Origin) String() string {
 func (*Origin) ProtoMessage() {}
 
 func (x *Origin) ProtoReflect() protoreflect.Message {
-	mi := &file_forge_v1_intent_proto_msgTypes[2]
+	mi := &file_forge_v1_intent_proto_msgTypes[3]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1218,7 +1601,7 @@ var File_forge_v1_intent_proto protoreflect.FileDescriptor
 
 const file_forge_v1_intent_proto_rawDesc = "" +
 	"\n" +
-	"\x15forge/v1/intent.proto\x12\bforge.v1\x1a!google/protobuf/go_features.proto\x1a\x1fgoogle/protobuf/timestamp.proto\"\x81\x06\n" +
+	"\x15forge/v1/intent.proto\x12\bforge.v1\x1a!google/protobuf/go_features.proto\x1a\x1fgoogle/protobuf/timestamp.proto\"\xac\x06\n" +
 	"\x06Intent\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\tR\x02id\x12\x18\n" +
 	"\aproject\x18\x02 \x01(\tR\aproject\x12\x14\n" +
@@ -1247,10 +1630,23 @@ const file_forge_v1_intent_proto_rawDesc = "" +
 	"\x05depth\x18\x15 \x01(\x05R\x05depth\x12\x1e\n" +
 	"\n" +
 	"generation\x18\x16 \x01(\x05R\n" +
-	"generation\x1a7\n" +
+	"generation\x12)\n" +
+	"\x04goal\x18\x17 \x01(\v2\x15.forge.v1.GoalOptionsR\x04goal\x1a7\n" +
 	"\tWithEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
-	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\"\xa0\x01\n" +
+	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\"\xcd\x02\n" +
+	"\vGoalOptions\x12%\n" +
+	"\x0emax_iterations\x18\x01 \x01(\x05R\rmaxIterations\x12'\n" +
+	"\x0fhistory_context\x18\x02 \x01(\x05R\x0ehistoryContext\x12\x14\n" +
+	"\x05model\x18\x03 \x01(\tR\x05model\x12\x14\n" +
+	"\x05tools\x18\x04 \x03(\tR\x05tools\x12#\n" +
+	"\rsystem_prompt\x18\x05 \x01(\tR\fsystemPrompt\x12!\n" +
+	"\fjudge_prompt\x18\x06 \x01(\tR\vjudgePrompt\x12!\n" +
+	"\fhistory_file\x18\a \x01(\tR\vhistoryFile\x12%\n" +
+	"\x0eknowledge_file\x18\b \x01(\tR\rknowledgeFile\x12\x17\n" +
+	"\araw_log\x18\t \x01(\bR\x06rawLog\x12\x17\n" +
+	"\alog_dir\x18\n" +
+	" \x01(\tR\x06logDir\"\xa0\x01\n" +
 	"\rClarification\x12\x1a\n" +
 	"\bquestion\x18\x01 \x01(\tR\bquestion\x12\x18\n" +
 	"\acontext\x18\x02 \x01(\tR\acontext\x12+\n" +
@@ -1283,30 +1679,32 @@ const file_forge_v1_intent_proto_rawDesc = "" +
 	"\x10STATUS_CANCELLED\x10\bB?Z5github.com/pfl-forge/pfl-forge/proto/forge/v1;forgev1\x92\x03\x05\xd2>\x02\x10\x03b\beditionsp\xe8\a"
 
 var file_forge_v1_intent_proto_enumTypes = make([]protoimpl.EnumInfo, 3)
-var file_forge_v1_intent_proto_msgTypes = make([]protoimpl.MessageInfo, 4)
+var file_forge_v1_intent_proto_msgTypes = make([]protoimpl.MessageInfo, 5)
 var file_forge_v1_intent_proto_goTypes = []any{
 	(Source)(0),                   // 0: forge.v1.Source
 	(Risk)(0),                     // 1: forge.v1.Risk
 	(Status)(0),                   // 2: forge.v1.Status
 	(*Intent)(nil),                // 3: forge.v1.Intent
-	(*Clarification)(nil),         // 4: forge.v1.Clarification
-	(*Origin)(nil),                // 5: forge.v1.Origin
-	nil,                           // 6: forge.v1.Intent.WithEntry
-	(*timestamppb.Timestamp)(nil), // 7: google.protobuf.Timestamp
+	(*GoalOptions)(nil),           // 4: forge.v1.GoalOptions
+	(*Clarification)(nil),         // 5: forge.v1.Clarification
+	(*Origin)(nil),                // 6: forge.v1.Origin
+	nil,                           // 7: forge.v1.Intent.WithEntry
+	(*timestamppb.Timestamp)(nil), // 8: google.protobuf.Timestamp
 }
 var file_forge_v1_intent_proto_depIdxs = []int32{
 	0, // 0: forge.v1.Intent.source:type_name -> forge.v1.Source
 	1, // 1: forge.v1.Intent.risk:type_name -> forge.v1.Risk
 	2, // 2: forge.v1.Intent.status:type_name -> forge.v1.Status
-	4, // 3: forge.v1.Intent.clarifications:type_name -> forge.v1.Clarification
-	5, // 4: forge.v1.Intent.origin:type_name -> forge.v1.Origin
-	6, // 5: forge.v1.Intent.with:type_name -> forge.v1.Intent.WithEntry
-	7, // 6: forge.v1.Intent.created_at:type_name -> google.protobuf.Timestamp
-	7, // [7:7] is the sub-list for method output_type
-	7, // [7:7] is the sub-list for method input_type
-	7, // [7:7] is the sub-list for extension type_name
-	7, // [7:7] is the sub-list for extension extendee
-	0, // [0:7] is the sub-list for field type_name
+	5, // 3: forge.v1.Intent.clarifications:type_name -> forge.v1.Clarification
+	6, // 4: forge.v1.Intent.origin:type_name -> forge.v1.Origin
+	7, // 5: forge.v1.Intent.with:type_name -> forge.v1.Intent.WithEntry
+	8, // 6: forge.v1.Intent.created_at:type_name -> google.protobuf.Timestamp
+	4, // 7: forge.v1.Intent.goal:type_name -> forge.v1.GoalOptions
+	8, // [8:8] is the sub-list for method output_type
+	8, // [8:8] is the sub-list for method input_type
+	8, // [8:8] is the sub-list for extension type_name
+	8, // [8:8] is the sub-list for extension extendee
+	0, // [0:8] is the sub-list for field type_name
 }
 
 func init() { file_forge_v1_intent_proto_init() }
@@ -1320,7 +1718,7 @@ func file_forge_v1_intent_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_forge_v1_intent_proto_rawDesc), len(file_forge_v1_intent_proto_rawDesc)),
 			NumEnums:      3,
-			NumMessages:   4,
+			NumMessages:   5,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

@@ -519,6 +519,7 @@ type Summary struct {
 	xxx_hidden_Children    *[]*ChildSummary       `protobuf:"bytes,22,rep,name=children"`
 	xxx_hidden_Requester   *string                `protobuf:"bytes,23,opt,name=requester"`
 	xxx_hidden_Approver    *string                `protobuf:"bytes,24,opt,name=approver"`
+	xxx_hidden_Goal        *GoalSummary           `protobuf:"bytes,25,opt,name=goal"`
 	XXX_raceDetectHookData protoimpl.RaceDetectHookData
 	XXX_presence           [1]uint32
 	unknownFields          protoimpl.UnknownFields
@@ -756,63 +757,70 @@ func (x *Summary) GetApprover() string {
 	return ""
 }
 
+func (x *Summary) GetGoal() *GoalSummary {
+	if x != nil {
+		return x.xxx_hidden_Goal
+	}
+	return nil
+}
+
 func (x *Summary) SetKey(v *Key) {
 	x.xxx_hidden_Key = v
 }
 
 func (x *Summary) SetTitle(v string) {
 	x.xxx_hidden_Title = &v
-	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 1, 24)
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 1, 25)
 }
 
 func (x *Summary) SetType(v string) {
 	x.xxx_hidden_Type = &v
-	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 2, 24)
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 2, 25)
 }
 
 func (x *Summary) SetStatus(v Status) {
 	x.xxx_hidden_Status = v
-	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 3, 24)
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 3, 25)
 }
 
 func (x *Summary) SetRisk(v Risk) {
 	x.xxx_hidden_Risk = v
-	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 4, 24)
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 4, 25)
 }
 
 func (x *Summary) SetSource(v Source) {
 	x.xxx_hidden_Source = v
-	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 5, 24)
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 5, 25)
 }
 
 func (x *Summary) SetPriority(v int32) {
 	x.xxx_hidden_Priority = v
-	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 6, 24)
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 6, 25)
 }
 
 func (x *Summary) SetRun(v int32) {
 	x.xxx_hidden_Run = v
-	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 7, 24)
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 7, 25)
 }
 
 func (x *Summary) SetWaiting(v Waiting) {
 	x.xxx_hidden_Waiting = v
-	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 8, 24)
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 8, 25)
 }
 
 func (x *Summary) SetReason(v string) {
 	x.xxx_hidden_Reason = &v
-	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 9, 24)
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 9, 25)
 }
 
 func (x *Summary) SetActivity(v string) {
 	x.xxx_hidden_Activity = &v
-	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 10, 24)
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 10, 25)
 }
 
 func (x *Summary) SetPlan(v string) {
 	x.xxx_hidden_Plan = &v
-	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 11, 24)
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 11, 25)
 }
 
 func (x *Summary) SetTasks(v []*TaskSummary) {
@@ -821,12 +829,12 @@ func (x *Summary) SetTasks(v []*TaskSummary) {
 
 func (x *Summary) SetTaskCount(v int32) {
 	x.xxx_hidden_TaskCount = v
-	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 13, 24)
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 13, 25)
 }
 
 func (x *Summary) SetTasksDone(v int32) {
 	x.xxx_hidden_TasksDone = v
-	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 14, 24)
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 14, 25)
 }
 
 func (x *Summary) SetOpen(v []*Attempt) {
@@ -835,7 +843,7 @@ func (x *Summary) SetOpen(v []*Attempt) {
 
 func (x *Summary) SetSettled(v bool) {
 	x.xxx_hidden_Settled = v
-	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 16, 24)
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 16, 25)
 }
 
 func (x *Summary) SetUsage(v *Usage) {
@@ -852,7 +860,7 @@ func (x *Summary) SetUpdatedAt(v *timestamppb.Timestamp) {
 
 func (x *Summary) SetParent(v string) {
 	x.xxx_hidden_Parent = &v
-	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 20, 24)
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 20, 25)
 }
 
 func (x *Summary) SetChildren(v []*ChildSummary) {
@@ -861,12 +869,16 @@ func (x *Summary) SetChildren(v []*ChildSummary) {
 
 func (x *Summary) SetRequester(v string) {
 	x.xxx_hidden_Requester = &v
-	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 22, 24)
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 22, 25)
 }
 
 func (x *Summary) SetApprover(v string) {
 	x.xxx_hidden_Approver = &v
-	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 23, 24)
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 23, 25)
+}
+
+func (x *Summary) SetGoal(v *GoalSummary) {
+	x.xxx_hidden_Goal = v
 }
 
 func (x *Summary) HasKey() bool {
@@ -1016,6 +1028,13 @@ func (x *Summary) HasApprover() bool {
 	return protoimpl.X.Present(&(x.XXX_presence[0]), 23)
 }
 
+func (x *Summary) HasGoal() bool {
+	if x == nil {
+		return false
+	}
+	return x.xxx_hidden_Goal != nil
+}
+
 func (x *Summary) ClearKey() {
 	x.xxx_hidden_Key = nil
 }
@@ -1117,6 +1136,10 @@ func (x *Summary) ClearApprover() {
 	x.xxx_hidden_Approver = nil
 }
 
+func (x *Summary) ClearGoal() {
+	x.xxx_hidden_Goal = nil
+}
+
 type Summary_builder struct {
 	_ [0]func() // Prevents comparability and use of unkeyed literals for the builder.
 
@@ -1169,6 +1192,8 @@ type Summary_builder struct {
 	Requester *string
 	// Who approved it, if that was needed.
 	Approver *string
+	// Of a goal.
+	Goal *GoalSummary
 }
 
 func (b0 Summary_builder) Build() *Summary {
@@ -1177,78 +1202,313 @@ func (b0 Summary_builder) Build() *Summary {
 	_, _ = b, x
 	x.xxx_hidden_Key = b.Key
 	if b.Title != nil {
-		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 1, 24)
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 1, 25)
 		x.xxx_hidden_Title = b.Title
 	}
 	if b.Type != nil {
-		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 2, 24)
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 2, 25)
 		x.xxx_hidden_Type = b.Type
 	}
 	if b.Status != nil {
-		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 3, 24)
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 3, 25)
 		x.xxx_hidden_Status = *b.Status
 	}
 	if b.Risk != nil {
-		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 4, 24)
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 4, 25)
 		x.xxx_hidden_Risk = *b.Risk
 	}
 	if b.Source != nil {
-		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 5, 24)
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 5, 25)
 		x.xxx_hidden_Source = *b.Source
 	}
 	if b.Priority != nil {
-		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 6, 24)
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 6, 25)
 		x.xxx_hidden_Priority = *b.Priority
 	}
 	if b.Run != nil {
-		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 7, 24)
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 7, 25)
 		x.xxx_hidden_Run = *b.Run
 	}
 	if b.Waiting != nil {
-		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 8, 24)
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 8, 25)
 		x.xxx_hidden_Waiting = *b.Waiting
 	}
 	if b.Reason != nil {
-		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 9, 24)
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 9, 25)
 		x.xxx_hidden_Reason = b.Reason
 	}
 	if b.Activity != nil {
-		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 10, 24)
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 10, 25)
 		x.xxx_hidden_Activity = b.Activity
 	}
 	if b.Plan != nil {
-		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 11, 24)
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 11, 25)
 		x.xxx_hidden_Plan = b.Plan
 	}
 	x.xxx_hidden_Tasks = &b.Tasks
 	if b.TaskCount != nil {
-		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 13, 24)
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 13, 25)
 		x.xxx_hidden_TaskCount = *b.TaskCount
 	}
 	if b.TasksDone != nil {
-		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 14, 24)
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 14, 25)
 		x.xxx_hidden_TasksDone = *b.TasksDone
 	}
 	x.xxx_hidden_Open = &b.Open
 	if b.Settled != nil {
-		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 16, 24)
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 16, 25)
 		x.xxx_hidden_Settled = *b.Settled
 	}
 	x.xxx_hidden_Usage = b.Usage
 	x.xxx_hidden_CreatedAt = b.CreatedAt
 	x.xxx_hidden_UpdatedAt = b.UpdatedAt
 	if b.Parent != nil {
-		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 20, 24)
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 20, 25)
 		x.xxx_hidden_Parent = b.Parent
 	}
 	x.xxx_hidden_Children = &b.Children
 	if b.Requester != nil {
-		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 22, 24)
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 22, 25)
 		x.xxx_hidden_Requester = b.Requester
 	}
 	if b.Approver != nil {
-		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 23, 24)
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 23, 25)
 		x.xxx_hidden_Approver = b.Approver
+	}
+	x.xxx_hidden_Goal = b.Goal
+	return m0
+}
+
+// GoalSummary is how far a goal is.
+type GoalSummary struct {
+	state                  protoimpl.MessageState `protogen:"opaque.v1"`
+	xxx_hidden_Iteration   int32                  `protobuf:"varint,1,opt,name=iteration"`
+	xxx_hidden_Most        int32                  `protobuf:"varint,2,opt,name=most"`
+	xxx_hidden_Used        int32                  `protobuf:"varint,3,opt,name=used"`
+	xxx_hidden_Criteria    int32                  `protobuf:"varint,4,opt,name=criteria"`
+	xxx_hidden_Met         int32                  `protobuf:"varint,5,opt,name=met"`
+	xxx_hidden_Status      LoopStatus             `protobuf:"varint,6,opt,name=status,enum=forge.v1.LoopStatus"`
+	XXX_raceDetectHookData protoimpl.RaceDetectHookData
+	XXX_presence           [1]uint32
+	unknownFields          protoimpl.UnknownFields
+	sizeCache              protoimpl.SizeCache
+}
+
+func (x *GoalSummary) Reset() {
+	*x = GoalSummary{}
+	mi := &file_forge_v1_record_proto_msgTypes[4]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *GoalSummary) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*GoalSummary) ProtoMessage() {}
+
+func (x *GoalSummary) ProtoReflect() protoreflect.Message {
+	mi := &file_forge_v1_record_proto_msgTypes[4]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+func (x *GoalSummary) GetIteration() int32 {
+	if x != nil {
+		return x.xxx_hidden_Iteration
+	}
+	return 0
+}
+
+func (x *GoalSummary) GetMost() int32 {
+	if x != nil {
+		return x.xxx_hidden_Most
+	}
+	return 0
+}
+
+func (x *GoalSummary) GetUsed() int32 {
+	if x != nil {
+		return x.xxx_hidden_Used
+	}
+	return 0
+}
+
+func (x *GoalSummary) GetCriteria() int32 {
+	if x != nil {
+		return x.xxx_hidden_Criteria
+	}
+	return 0
+}
+
+func (x *GoalSummary) GetMet() int32 {
+	if x != nil {
+		return x.xxx_hidden_Met
+	}
+	return 0
+}
+
+func (x *GoalSummary) GetStatus() LoopStatus {
+	if x != nil {
+		if protoimpl.X.Present(&(x.XXX_presence[0]), 5) {
+			return x.xxx_hidden_Status
+		}
+	}
+	return LoopStatus_LOOP_STATUS_UNSPECIFIED
+}
+
+func (x *GoalSummary) SetIteration(v int32) {
+	x.xxx_hidden_Iteration = v
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 0, 6)
+}
+
+func (x *GoalSummary) SetMost(v int32) {
+	x.xxx_hidden_Most = v
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 1, 6)
+}
+
+func (x *GoalSummary) SetUsed(v int32) {
+	x.xxx_hidden_Used = v
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 2, 6)
+}
+
+func (x *GoalSummary) SetCriteria(v int32) {
+	x.xxx_hidden_Criteria = v
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 3, 6)
+}
+
+func (x *GoalSummary) SetMet(v int32) {
+	x.xxx_hidden_Met = v
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 4, 6)
+}
+
+func (x *GoalSummary) SetStatus(v LoopStatus) {
+	x.xxx_hidden_Status = v
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 5, 6)
+}
+
+func (x *GoalSummary) HasIteration() bool {
+	if x == nil {
+		return false
+	}
+	return protoimpl.X.Present(&(x.XXX_presence[0]), 0)
+}
+
+func (x *GoalSummary) HasMost() bool {
+	if x == nil {
+		return false
+	}
+	return protoimpl.X.Present(&(x.XXX_presence[0]), 1)
+}
+
+func (x *GoalSummary) HasUsed() bool {
+	if x == nil {
+		return false
+	}
+	return protoimpl.X.Present(&(x.XXX_presence[0]), 2)
+}
+
+func (x *GoalSummary) HasCriteria() bool {
+	if x == nil {
+		return false
+	}
+	return protoimpl.X.Present(&(x.XXX_presence[0]), 3)
+}
+
+func (x *GoalSummary) HasMet() bool {
+	if x == nil {
+		return false
+	}
+	return protoimpl.X.Present(&(x.XXX_presence[0]), 4)
+}
+
+func (x *GoalSummary) HasStatus() bool {
+	if x == nil {
+		return false
+	}
+	return protoimpl.X.Present(&(x.XXX_presence[0]), 5)
+}
+
+func (x *GoalSummary) ClearIteration() {
+	protoimpl.X.ClearPresent(&(x.XXX_presence[0]), 0)
+	x.xxx_hidden_Iteration = 0
+}
+
+func (x *GoalSummary) ClearMost() {
+	protoimpl.X.ClearPresent(&(x.XXX_presence[0]), 1)
+	x.xxx_hidden_Most = 0
+}
+
+func (x *GoalSummary) ClearUsed() {
+	protoimpl.X.ClearPresent(&(x.XXX_presence[0]), 2)
+	x.xxx_hidden_Used = 0
+}
+
+func (x *GoalSummary) ClearCriteria() {
+	protoimpl.X.ClearPresent(&(x.XXX_presence[0]), 3)
+	x.xxx_hidden_Criteria = 0
+}
+
+func (x *GoalSummary) ClearMet() {
+	protoimpl.X.ClearPresent(&(x.XXX_presence[0]), 4)
+	x.xxx_hidden_Met = 0
+}
+
+func (x *GoalSummary) ClearStatus() {
+	protoimpl.X.ClearPresent(&(x.XXX_presence[0]), 5)
+	x.xxx_hidden_Status = LoopStatus_LOOP_STATUS_UNSPECIFIED
+}
+
+type GoalSummary_builder struct {
+	_ [0]func() // Prevents comparability and use of unkeyed literals for the builder.
+
+	// The newest iteration, counted from 1, over all runs of the goal.
+	Iteration *int32
+	// How many iterations this run may take.
+	Most *int32
+	// How many of them it has begun.
+	Used *int32
+	// How many criteria there are.
+	Criteria *int32
+	// How many of them the last judgment found met.
+	Met *int32
+	// How the loop ended; unset while it goes on.
+	Status *LoopStatus
+}
+
+func (b0 GoalSummary_builder) Build() *GoalSummary {
+	m0 := &GoalSummary{}
+	b, x := &b0, m0
+	_, _ = b, x
+	if b.Iteration != nil {
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 0, 6)
+		x.xxx_hidden_Iteration = *b.Iteration
+	}
+	if b.Most != nil {
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 1, 6)
+		x.xxx_hidden_Most = *b.Most
+	}
+	if b.Used != nil {
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 2, 6)
+		x.xxx_hidden_Used = *b.Used
+	}
+	if b.Criteria != nil {
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 3, 6)
+		x.xxx_hidden_Criteria = *b.Criteria
+	}
+	if b.Met != nil {
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 4, 6)
+		x.xxx_hidden_Met = *b.Met
+	}
+	if b.Status != nil {
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 5, 6)
+		x.xxx_hidden_Status = *b.Status
 	}
 	return m0
 }
@@ -1266,7 +1526,7 @@ type ChildSummary struct {
 
 func (x *ChildSummary) Reset() {
 	*x = ChildSummary{}
-	mi := &file_forge_v1_record_proto_msgTypes[4]
+	mi := &file_forge_v1_record_proto_msgTypes[5]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1278,7 +1538,7 @@ func (x *ChildSummary) String() string {
 func (*ChildSummary) ProtoMessage() {}
 
 func (x *ChildSummary) ProtoReflect() protoreflect.Message {
-	mi := &file_forge_v1_record_proto_msgTypes[4]
+	mi := &file_forge_v1_record_proto_msgTypes[5]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1418,7 +1678,7 @@ type TaskSummary struct {
 
 func (x *TaskSummary) Reset() {
 	*x = TaskSummary{}
-	mi := &file_forge_v1_record_proto_msgTypes[5]
+	mi := &file_forge_v1_record_proto_msgTypes[6]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1430,7 +1690,7 @@ func (x *TaskSummary) String() string {
 func (*TaskSummary) ProtoMessage() {}
 
 func (x *TaskSummary) ProtoReflect() protoreflect.Message {
-	mi := &file_forge_v1_record_proto_msgTypes[5]
+	mi := &file_forge_v1_record_proto_msgTypes[6]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1696,7 +1956,7 @@ var File_forge_v1_record_proto protoreflect.FileDescriptor
 
 const file_forge_v1_record_proto_rawDesc = "" +
 	"\n" +
-	"\x15forge/v1/record.proto\x12\bforge.v1\x1a\x16forge/v1/command.proto\x1a\x14forge/v1/event.proto\x1a\x15forge/v1/intent.proto\x1a\x13forge/v1/step.proto\x1a\x13forge/v1/task.proto\x1a!google/protobuf/go_features.proto\x1a\x1fgoogle/protobuf/timestamp.proto\"\x8b\x01\n" +
+	"\x15forge/v1/record.proto\x12\bforge.v1\x1a\x16forge/v1/command.proto\x1a\x14forge/v1/event.proto\x1a\x13forge/v1/goal.proto\x1a\x15forge/v1/intent.proto\x1a\x13forge/v1/step.proto\x1a\x13forge/v1/task.proto\x1a!google/protobuf/go_features.proto\x1a\x1fgoogle/protobuf/timestamp.proto\"\x8b\x01\n" +
 	"\x06Record\x12'\n" +
 	"\x06events\x18\x01 \x03(\v2\x0f.forge.v1.EventR\x06events\x12+\n" +
 	"\aeffects\x18\x02 \x01(\v2\x11.forge.v1.EffectsR\aeffects\x12+\n" +
@@ -1711,7 +1971,7 @@ const file_forge_v1_record_proto_rawDesc = "" +
 	"\x05Timer\x12\x1d\n" +
 	"\x02to\x18\x01 \x01(\v2\r.forge.v1.KeyR\x02to\x12\x10\n" +
 	"\x03key\x18\x02 \x01(\tR\x03key\x12*\n" +
-	"\x02at\x18\x03 \x01(\v2\x1a.google.protobuf.TimestampR\x02at\"\xbe\x06\n" +
+	"\x02at\x18\x03 \x01(\v2\x1a.google.protobuf.TimestampR\x02at\"\xe9\x06\n" +
 	"\aSummary\x12\x1f\n" +
 	"\x03key\x18\x01 \x01(\v2\r.forge.v1.KeyR\x03key\x12\x14\n" +
 	"\x05title\x18\x02 \x01(\tR\x05title\x12\x12\n" +
@@ -1741,7 +2001,15 @@ const file_forge_v1_record_proto_rawDesc = "" +
 	"\x06parent\x18\x15 \x01(\tR\x06parent\x122\n" +
 	"\bchildren\x18\x16 \x03(\v2\x16.forge.v1.ChildSummaryR\bchildren\x12\x1c\n" +
 	"\trequester\x18\x17 \x01(\tR\trequester\x12\x1a\n" +
-	"\bapprover\x18\x18 \x01(\tR\bapprover\"^\n" +
+	"\bapprover\x18\x18 \x01(\tR\bapprover\x12)\n" +
+	"\x04goal\x18\x19 \x01(\v2\x15.forge.v1.GoalSummaryR\x04goal\"\xaf\x01\n" +
+	"\vGoalSummary\x12\x1c\n" +
+	"\titeration\x18\x01 \x01(\x05R\titeration\x12\x12\n" +
+	"\x04most\x18\x02 \x01(\x05R\x04most\x12\x12\n" +
+	"\x04used\x18\x03 \x01(\x05R\x04used\x12\x1a\n" +
+	"\bcriteria\x18\x04 \x01(\x05R\bcriteria\x12\x10\n" +
+	"\x03met\x18\x05 \x01(\x05R\x03met\x12,\n" +
+	"\x06status\x18\x06 \x01(\x0e2\x14.forge.v1.LoopStatusR\x06status\"^\n" +
 	"\fChildSummary\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\tR\x02id\x12\x14\n" +
 	"\x05title\x18\x02 \x01(\tR\x05title\x12(\n" +
@@ -1765,58 +2033,62 @@ const file_forge_v1_record_proto_rawDesc = "" +
 	"\x0eWAITING_PAUSED\x10\x06B?Z5github.com/pfl-forge/pfl-forge/proto/forge/v1;forgev1\x92\x03\x05\xd2>\x02\x10\x03b\beditionsp\xe8\a"
 
 var file_forge_v1_record_proto_enumTypes = make([]protoimpl.EnumInfo, 1)
-var file_forge_v1_record_proto_msgTypes = make([]protoimpl.MessageInfo, 6)
+var file_forge_v1_record_proto_msgTypes = make([]protoimpl.MessageInfo, 7)
 var file_forge_v1_record_proto_goTypes = []any{
 	(Waiting)(0),                  // 0: forge.v1.Waiting
 	(*Record)(nil),                // 1: forge.v1.Record
 	(*Effects)(nil),               // 2: forge.v1.Effects
 	(*Timer)(nil),                 // 3: forge.v1.Timer
 	(*Summary)(nil),               // 4: forge.v1.Summary
-	(*ChildSummary)(nil),          // 5: forge.v1.ChildSummary
-	(*TaskSummary)(nil),           // 6: forge.v1.TaskSummary
-	(*Event)(nil),                 // 7: forge.v1.Event
-	(*Command)(nil),               // 8: forge.v1.Command
-	(*Attempt)(nil),               // 9: forge.v1.Attempt
-	(*Key)(nil),                   // 10: forge.v1.Key
-	(*timestamppb.Timestamp)(nil), // 11: google.protobuf.Timestamp
-	(Status)(0),                   // 12: forge.v1.Status
-	(Risk)(0),                     // 13: forge.v1.Risk
-	(Source)(0),                   // 14: forge.v1.Source
-	(*Usage)(nil),                 // 15: forge.v1.Usage
-	(TaskStatus)(0),               // 16: forge.v1.TaskStatus
-	(Step)(0),                     // 17: forge.v1.Step
-	(*Overlap)(nil),               // 18: forge.v1.Overlap
+	(*GoalSummary)(nil),           // 5: forge.v1.GoalSummary
+	(*ChildSummary)(nil),          // 6: forge.v1.ChildSummary
+	(*TaskSummary)(nil),           // 7: forge.v1.TaskSummary
+	(*Event)(nil),                 // 8: forge.v1.Event
+	(*Command)(nil),               // 9: forge.v1.Command
+	(*Attempt)(nil),               // 10: forge.v1.Attempt
+	(*Key)(nil),                   // 11: forge.v1.Key
+	(*timestamppb.Timestamp)(nil), // 12: google.protobuf.Timestamp
+	(Status)(0),                   // 13: forge.v1.Status
+	(Risk)(0),                     // 14: forge.v1.Risk
+	(Source)(0),                   // 15: forge.v1.Source
+	(*Usage)(nil),                 // 16: forge.v1.Usage
+	(LoopStatus)(0),               // 17: forge.v1.LoopStatus
+	(TaskStatus)(0),               // 18: forge.v1.TaskStatus
+	(Step)(0),                     // 19: forge.v1.Step
+	(*Overlap)(nil),               // 20: forge.v1.Overlap
 }
 var file_forge_v1_record_proto_depIdxs = []int32{
-	7,  // 0: forge.v1.Record.events:type_name -> forge.v1.Event
+	8,  // 0: forge.v1.Record.events:type_name -> forge.v1.Event
 	2,  // 1: forge.v1.Record.effects:type_name -> forge.v1.Effects
 	4,  // 2: forge.v1.Record.summary:type_name -> forge.v1.Summary
-	8,  // 3: forge.v1.Effects.commands:type_name -> forge.v1.Command
+	9,  // 3: forge.v1.Effects.commands:type_name -> forge.v1.Command
 	3,  // 4: forge.v1.Effects.timers:type_name -> forge.v1.Timer
-	7,  // 5: forge.v1.Effects.notes:type_name -> forge.v1.Event
-	9,  // 6: forge.v1.Effects.cancels:type_name -> forge.v1.Attempt
-	10, // 7: forge.v1.Timer.to:type_name -> forge.v1.Key
-	11, // 8: forge.v1.Timer.at:type_name -> google.protobuf.Timestamp
-	10, // 9: forge.v1.Summary.key:type_name -> forge.v1.Key
-	12, // 10: forge.v1.Summary.status:type_name -> forge.v1.Status
-	13, // 11: forge.v1.Summary.risk:type_name -> forge.v1.Risk
-	14, // 12: forge.v1.Summary.source:type_name -> forge.v1.Source
+	8,  // 5: forge.v1.Effects.notes:type_name -> forge.v1.Event
+	10, // 6: forge.v1.Effects.cancels:type_name -> forge.v1.Attempt
+	11, // 7: forge.v1.Timer.to:type_name -> forge.v1.Key
+	12, // 8: forge.v1.Timer.at:type_name -> google.protobuf.Timestamp
+	11, // 9: forge.v1.Summary.key:type_name -> forge.v1.Key
+	13, // 10: forge.v1.Summary.status:type_name -> forge.v1.Status
+	14, // 11: forge.v1.Summary.risk:type_name -> forge.v1.Risk
+	15, // 12: forge.v1.Summary.source:type_name -> forge.v1.Source
 	0,  // 13: forge.v1.Summary.waiting:type_name -> forge.v1.Waiting
-	6,  // 14: forge.v1.Summary.tasks:type_name -> forge.v1.TaskSummary
-	9,  // 15: forge.v1.Summary.open:type_name -> forge.v1.Attempt
-	15, // 16: forge.v1.Summary.usage:type_name -> forge.v1.Usage
-	11, // 17: forge.v1.Summary.created_at:type_name -> google.protobuf.Timestamp
-	11, // 18: forge.v1.Summary.updated_at:type_name -> google.protobuf.Timestamp
-	5,  // 19: forge.v1.Summary.children:type_name -> forge.v1.ChildSummary
-	12, // 20: forge.v1.ChildSummary.status:type_name -> forge.v1.Status
-	16, // 21: forge.v1.TaskSummary.status:type_name -> forge.v1.TaskStatus
-	17, // 22: forge.v1.TaskSummary.step:type_name -> forge.v1.Step
-	18, // 23: forge.v1.TaskSummary.overlaps:type_name -> forge.v1.Overlap
-	24, // [24:24] is the sub-list for method output_type
-	24, // [24:24] is the sub-list for method input_type
-	24, // [24:24] is the sub-list for extension type_name
-	24, // [24:24] is the sub-list for extension extendee
-	0,  // [0:24] is the sub-list for field type_name
+	7,  // 14: forge.v1.Summary.tasks:type_name -> forge.v1.TaskSummary
+	10, // 15: forge.v1.Summary.open:type_name -> forge.v1.Attempt
+	16, // 16: forge.v1.Summary.usage:type_name -> forge.v1.Usage
+	12, // 17: forge.v1.Summary.created_at:type_name -> google.protobuf.Timestamp
+	12, // 18: forge.v1.Summary.updated_at:type_name -> google.protobuf.Timestamp
+	6,  // 19: forge.v1.Summary.children:type_name -> forge.v1.ChildSummary
+	5,  // 20: forge.v1.Summary.goal:type_name -> forge.v1.GoalSummary
+	17, // 21: forge.v1.GoalSummary.status:type_name -> forge.v1.LoopStatus
+	13, // 22: forge.v1.ChildSummary.status:type_name -> forge.v1.Status
+	18, // 23: forge.v1.TaskSummary.status:type_name -> forge.v1.TaskStatus
+	19, // 24: forge.v1.TaskSummary.step:type_name -> forge.v1.Step
+	20, // 25: forge.v1.TaskSummary.overlaps:type_name -> forge.v1.Overlap
+	26, // [26:26] is the sub-list for method output_type
+	26, // [26:26] is the sub-list for method input_type
+	26, // [26:26] is the sub-list for extension type_name
+	26, // [26:26] is the sub-list for extension extendee
+	0,  // [0:26] is the sub-list for field type_name
 }
 
 func init() { file_forge_v1_record_proto_init() }
@@ -1826,6 +2098,7 @@ func file_forge_v1_record_proto_init() {
 	}
 	file_forge_v1_command_proto_init()
 	file_forge_v1_event_proto_init()
+	file_forge_v1_goal_proto_init()
 	file_forge_v1_intent_proto_init()
 	file_forge_v1_step_proto_init()
 	file_forge_v1_task_proto_init()
@@ -1835,7 +2108,7 @@ func file_forge_v1_record_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_forge_v1_record_proto_rawDesc), len(file_forge_v1_record_proto_rawDesc)),
 			NumEnums:      1,
-			NumMessages:   6,
+			NumMessages:   7,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

@@ -312,6 +312,33 @@ func (x *Result) GetAbstraction() *Abstraction {
 	return nil
 }
 
+func (x *Result) GetIntake() *Intake {
+	if x != nil {
+		if x, ok := x.xxx_hidden_Outcome.(*result_Intake); ok {
+			return x.Intake
+		}
+	}
+	return nil
+}
+
+func (x *Result) GetSummarization() *Summarization {
+	if x != nil {
+		if x, ok := x.xxx_hidden_Outcome.(*result_Summarization); ok {
+			return x.Summarization
+		}
+	}
+	return nil
+}
+
+func (x *Result) GetJudgment() *Judgment {
+	if x != nil {
+		if x, ok := x.xxx_hidden_Outcome.(*result_Judgment); ok {
+			return x.Judgment
+		}
+	}
+	return nil
+}
+
 func (x *Result) GetPolicy() *Policy {
 	if x != nil {
 		return x.xxx_hidden_Policy
@@ -445,6 +472,30 @@ func (x *Result) SetAbstraction(v *Abstraction) {
 		return
 	}
 	x.xxx_hidden_Outcome = &result_Abstraction{v}
+}
+
+func (x *Result) SetIntake(v *Intake) {
+	if v == nil {
+		x.xxx_hidden_Outcome = nil
+		return
+	}
+	x.xxx_hidden_Outcome = &result_Intake{v}
+}
+
+func (x *Result) SetSummarization(v *Summarization) {
+	if v == nil {
+		x.xxx_hidden_Outcome = nil
+		return
+	}
+	x.xxx_hidden_Outcome = &result_Summarization{v}
+}
+
+func (x *Result) SetJudgment(v *Judgment) {
+	if v == nil {
+		x.xxx_hidden_Outcome = nil
+		return
+	}
+	x.xxx_hidden_Outcome = &result_Judgment{v}
 }
 
 func (x *Result) SetPolicy(v *Policy) {
@@ -609,6 +660,30 @@ func (x *Result) HasAbstraction() bool {
 	return ok
 }
 
+func (x *Result) HasIntake() bool {
+	if x == nil {
+		return false
+	}
+	_, ok := x.xxx_hidden_Outcome.(*result_Intake)
+	return ok
+}
+
+func (x *Result) HasSummarization() bool {
+	if x == nil {
+		return false
+	}
+	_, ok := x.xxx_hidden_Outcome.(*result_Summarization)
+	return ok
+}
+
+func (x *Result) HasJudgment() bool {
+	if x == nil {
+		return false
+	}
+	_, ok := x.xxx_hidden_Outcome.(*result_Judgment)
+	return ok
+}
+
 func (x *Result) HasPolicy() bool {
 	if x == nil {
 		return false
@@ -726,6 +801,24 @@ func (x *Result) ClearAbstraction() {
 	}
 }
 
+func (x *Result) ClearIntake() {
+	if _, ok := x.xxx_hidden_Outcome.(*result_Intake); ok {
+		x.xxx_hidden_Outcome = nil
+	}
+}
+
+func (x *Result) ClearSummarization() {
+	if _, ok := x.xxx_hidden_Outcome.(*result_Summarization); ok {
+		x.xxx_hidden_Outcome = nil
+	}
+}
+
+func (x *Result) ClearJudgment() {
+	if _, ok := x.xxx_hidden_Outcome.(*result_Judgment); ok {
+		x.xxx_hidden_Outcome = nil
+	}
+}
+
 func (x *Result) ClearPolicy() {
 	x.xxx_hidden_Policy = nil
 }
@@ -742,6 +835,9 @@ const Result_Reflection_case case_Result_Outcome = 18
 const Result_Audit_case case_Result_Outcome = 19
 const Result_Observed_case case_Result_Outcome = 20
 const Result_Abstraction_case case_Result_Outcome = 21
+const Result_Intake_case case_Result_Outcome = 23
+const Result_Summarization_case case_Result_Outcome = 24
+const Result_Judgment_case case_Result_Outcome = 25
 
 func (x *Result) WhichOutcome() case_Result_Outcome {
 	if x == nil {
@@ -770,6 +866,12 @@ func (x *Result) WhichOutcome() case_Result_Outcome {
 		return Result_Observed_case
 	case *result_Abstraction:
 		return Result_Abstraction_case
+	case *result_Intake:
+		return Result_Intake_case
+	case *result_Summarization:
+		return Result_Summarization_case
+	case *result_Judgment:
+		return Result_Judgment_case
 	default:
 		return Result_Outcome_not_set_case
 	}
@@ -808,7 +910,7 @@ type Result_builder struct {
 	Failure *Failure
 	// analyze.
 	Analysis *Analysis
-	// implement.
+	// implement, execute.
 	Implementation *Implementation
 	// rebase.
 	Rebase *Rebase
@@ -824,8 +926,14 @@ type Result_builder struct {
 	Observed *Observed
 	// abstract.
 	Abstraction *Abstraction
+	// intake.
+	Intake *Intake
+	// summarize.
+	Summarization *Summarization
+	// judge.
+	Judgment *Judgment
 	// -- end of xxx_hidden_Outcome
-	// audit, observe: the project's policy.
+	// audit, observe, intake: the project's policy.
 	Policy *Policy
 }
 
@@ -888,6 +996,15 @@ func (b0 Result_builder) Build() *Result {
 	if b.Abstraction != nil {
 		x.xxx_hidden_Outcome = &result_Abstraction{b.Abstraction}
 	}
+	if b.Intake != nil {
+		x.xxx_hidden_Outcome = &result_Intake{b.Intake}
+	}
+	if b.Summarization != nil {
+		x.xxx_hidden_Outcome = &result_Summarization{b.Summarization}
+	}
+	if b.Judgment != nil {
+		x.xxx_hidden_Outcome = &result_Judgment{b.Judgment}
+	}
 	x.xxx_hidden_Policy = b.Policy
 	return m0
 }
@@ -923,7 +1040,7 @@ type result_Analysis struct {
 }
 
 type result_Implementation struct {
-	// implement.
+	// implement, execute.
 	Implementation *Implementation `protobuf:"bytes,14,opt,name=implementation,oneof"`
 }
 
@@ -962,6 +1079,21 @@ type result_Abstraction struct {
 	Abstraction *Abstraction `protobuf:"bytes,21,opt,name=abstraction,oneof"`
 }
 
+type result_Intake struct {
+	// intake.
+	Intake *Intake `protobuf:"bytes,23,opt,name=intake,oneof"`
+}
+
+type result_Summarization struct {
+	// summarize.
+	Summarization *Summarization `protobuf:"bytes,24,opt,name=summarization,oneof"`
+}
+
+type result_Judgment struct {
+	// judge.
+	Judgment *Judgment `protobuf:"bytes,25,opt,name=judgment,oneof"`
+}
+
 func (*result_Started) isResult_Outcome() {}
 
 func (*result_Failure) isResult_Outcome() {}
@@ -983,6 +1115,12 @@ func (*result_Audit) isResult_Outcome() {}
 func (*result_Observed) isResult_Outcome() {}
 
 func (*result_Abstraction) isResult_Outcome() {}
+
+func (*result_Intake) isResult_Outcome() {}
+
+func (*result_Summarization) isResult_Outcome() {}
+
+func (*result_Judgment) isResult_Outcome() {}
 
 // Analysis is what analyze found.
 type Analysis struct {
@@ -1850,6 +1988,7 @@ type Implementation struct {
 	xxx_hidden_Leftover    *string                `protobuf:"bytes,5,opt,name=leftover"`
 	xxx_hidden_Summary     *string                `protobuf:"bytes,6,opt,name=summary"`
 	xxx_hidden_Unchanged   bool                   `protobuf:"varint,7,opt,name=unchanged"`
+	xxx_hidden_Execution   *Execution             `protobuf:"bytes,8,opt,name=execution"`
 	XXX_raceDetectHookData protoimpl.RaceDetectHookData
 	XXX_presence           [1]uint32
 	unknownFields          protoimpl.UnknownFields
@@ -1942,19 +2081,26 @@ func (x *Implementation) GetUnchanged() bool {
 	return false
 }
 
+func (x *Implementation) GetExecution() *Execution {
+	if x != nil {
+		return x.xxx_hidden_Execution
+	}
+	return nil
+}
+
 func (x *Implementation) SetBase(v string) {
 	x.xxx_hidden_Base = &v
-	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 0, 7)
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 0, 8)
 }
 
 func (x *Implementation) SetHead(v string) {
 	x.xxx_hidden_Head = &v
-	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 1, 7)
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 1, 8)
 }
 
 func (x *Implementation) SetCommits(v int32) {
 	x.xxx_hidden_Commits = v
-	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 2, 7)
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 2, 8)
 }
 
 func (x *Implementation) SetFiles(v []string) {
@@ -1963,17 +2109,21 @@ func (x *Implementation) SetFiles(v []string) {
 
 func (x *Implementation) SetLeftover(v string) {
 	x.xxx_hidden_Leftover = &v
-	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 4, 7)
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 4, 8)
 }
 
 func (x *Implementation) SetSummary(v string) {
 	x.xxx_hidden_Summary = &v
-	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 5, 7)
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 5, 8)
 }
 
 func (x *Implementation) SetUnchanged(v bool) {
 	x.xxx_hidden_Unchanged = v
-	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 6, 7)
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 6, 8)
+}
+
+func (x *Implementation) SetExecution(v *Execution) {
+	x.xxx_hidden_Execution = v
 }
 
 func (x *Implementation) HasBase() bool {
@@ -2018,6 +2168,13 @@ func (x *Implementation) HasUnchanged() bool {
 	return protoimpl.X.Present(&(x.XXX_presence[0]), 6)
 }
 
+func (x *Implementation) HasExecution() bool {
+	if x == nil {
+		return false
+	}
+	return x.xxx_hidden_Execution != nil
+}
+
 func (x *Implementation) ClearBase() {
 	protoimpl.X.ClearPresent(&(x.XXX_presence[0]), 0)
 	x.xxx_hidden_Base = nil
@@ -2048,6 +2205,10 @@ func (x *Implementation) ClearUnchanged() {
 	x.xxx_hidden_Unchanged = false
 }
 
+func (x *Implementation) ClearExecution() {
+	x.xxx_hidden_Execution = nil
+}
+
 type Implementation_builder struct {
 	_ [0]func() // Prevents comparability and use of unkeyed literals for the builder.
 
@@ -2065,6 +2226,8 @@ type Implementation_builder struct {
 	Summary *string
 	// Nothing had to be changed, and the recipe says that this is fine.
 	Unchanged *bool
+	// execute: what the agent reports.
+	Execution *Execution
 }
 
 func (b0 Implementation_builder) Build() *Implementation {
@@ -2072,30 +2235,31 @@ func (b0 Implementation_builder) Build() *Implementation {
 	b, x := &b0, m0
 	_, _ = b, x
 	if b.Base != nil {
-		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 0, 7)
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 0, 8)
 		x.xxx_hidden_Base = b.Base
 	}
 	if b.Head != nil {
-		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 1, 7)
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 1, 8)
 		x.xxx_hidden_Head = b.Head
 	}
 	if b.Commits != nil {
-		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 2, 7)
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 2, 8)
 		x.xxx_hidden_Commits = *b.Commits
 	}
 	x.xxx_hidden_Files = b.Files
 	if b.Leftover != nil {
-		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 4, 7)
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 4, 8)
 		x.xxx_hidden_Leftover = b.Leftover
 	}
 	if b.Summary != nil {
-		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 5, 7)
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 5, 8)
 		x.xxx_hidden_Summary = b.Summary
 	}
 	if b.Unchanged != nil {
-		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 6, 7)
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 6, 8)
 		x.xxx_hidden_Unchanged = *b.Unchanged
 	}
+	x.xxx_hidden_Execution = b.Execution
 	return m0
 }
 
@@ -3545,7 +3709,7 @@ var File_forge_v1_result_proto protoreflect.FileDescriptor
 
 const file_forge_v1_result_proto_rawDesc = "" +
 	"\n" +
-	"\x15forge/v1/result.proto\x12\bforge.v1\x1a\x16forge/v1/failure.proto\x1a\x15forge/v1/intent.proto\x1a\x18forge/v1/knowledge.proto\x1a\x13forge/v1/step.proto\x1a\x13forge/v1/task.proto\x1a\x1egoogle/protobuf/duration.proto\x1a!google/protobuf/go_features.proto\x1a\x1fgoogle/protobuf/timestamp.proto\"\xdf\a\n" +
+	"\x15forge/v1/result.proto\x12\bforge.v1\x1a\x16forge/v1/failure.proto\x1a\x13forge/v1/goal.proto\x1a\x15forge/v1/intent.proto\x1a\x18forge/v1/knowledge.proto\x1a\x13forge/v1/step.proto\x1a\x13forge/v1/task.proto\x1a\x1egoogle/protobuf/duration.proto\x1a!google/protobuf/go_features.proto\x1a\x1fgoogle/protobuf/timestamp.proto\"\xfe\b\n" +
 	"\x06Result\x12\x1d\n" +
 	"\x02to\x18\x01 \x01(\v2\r.forge.v1.KeyR\x02to\x12+\n" +
 	"\aattempt\x18\x02 \x01(\v2\x11.forge.v1.AttemptR\aattempt\x12\x18\n" +
@@ -3571,7 +3735,10 @@ const file_forge_v1_result_proto_rawDesc = "" +
 	"reflection\x12'\n" +
 	"\x05audit\x18\x13 \x01(\v2\x0f.forge.v1.AuditH\x00R\x05audit\x120\n" +
 	"\bobserved\x18\x14 \x01(\v2\x12.forge.v1.ObservedH\x00R\bobserved\x129\n" +
-	"\vabstraction\x18\x15 \x01(\v2\x15.forge.v1.AbstractionH\x00R\vabstraction\x12(\n" +
+	"\vabstraction\x18\x15 \x01(\v2\x15.forge.v1.AbstractionH\x00R\vabstraction\x12*\n" +
+	"\x06intake\x18\x17 \x01(\v2\x10.forge.v1.IntakeH\x00R\x06intake\x12?\n" +
+	"\rsummarization\x18\x18 \x01(\v2\x17.forge.v1.SummarizationH\x00R\rsummarization\x120\n" +
+	"\bjudgment\x18\x19 \x01(\v2\x12.forge.v1.JudgmentH\x00R\bjudgment\x12(\n" +
 	"\x06policy\x18\x16 \x01(\v2\x10.forge.v1.PolicyR\x06policyB\t\n" +
 	"\aoutcome\"\x83\x03\n" +
 	"\bAnalysis\x12(\n" +
@@ -3609,7 +3776,7 @@ const file_forge_v1_result_proto_rawDesc = "" +
 	"depends_on\x18\b \x03(\tR\tdependsOn\x12\x12\n" +
 	"\x04item\x18\t \x01(\tR\x04item\x12)\n" +
 	"\x05write\x18\n" +
-	" \x01(\v2\x13.forge.v1.FileWriteR\x05write\"\xbc\x01\n" +
+	" \x01(\v2\x13.forge.v1.FileWriteR\x05write\"\xef\x01\n" +
 	"\x0eImplementation\x12\x12\n" +
 	"\x04base\x18\x01 \x01(\tR\x04base\x12\x12\n" +
 	"\x04head\x18\x02 \x01(\tR\x04head\x12\x18\n" +
@@ -3617,7 +3784,8 @@ const file_forge_v1_result_proto_rawDesc = "" +
 	"\x05files\x18\x04 \x03(\tR\x05files\x12\x1a\n" +
 	"\bleftover\x18\x05 \x01(\tR\bleftover\x12\x18\n" +
 	"\asummary\x18\x06 \x01(\tR\asummary\x12\x1c\n" +
-	"\tunchanged\x18\a \x01(\bR\tunchanged\"\xf2\x01\n" +
+	"\tunchanged\x18\a \x01(\bR\tunchanged\x121\n" +
+	"\texecution\x18\b \x01(\v2\x13.forge.v1.ExecutionR\texecution\"\xf2\x01\n" +
 	"\x06Rebase\x12\x12\n" +
 	"\x04base\x18\x01 \x01(\tR\x04base\x12\x12\n" +
 	"\x04head\x18\x02 \x01(\tR\x04head\x12\x12\n" +
@@ -3707,12 +3875,16 @@ var file_forge_v1_result_proto_goTypes = []any{
 	(*Audit)(nil),                 // 21: forge.v1.Audit
 	(*Observed)(nil),              // 22: forge.v1.Observed
 	(*Abstraction)(nil),           // 23: forge.v1.Abstraction
-	(*Clarification)(nil),         // 24: forge.v1.Clarification
-	(Risk)(0),                     // 25: forge.v1.Risk
-	(Complexity)(0),               // 26: forge.v1.Complexity
-	(*FileWrite)(nil),             // 27: forge.v1.FileWrite
-	(*Overlap)(nil),               // 28: forge.v1.Overlap
-	(*Intent)(nil),                // 29: forge.v1.Intent
+	(*Intake)(nil),                // 24: forge.v1.Intake
+	(*Summarization)(nil),         // 25: forge.v1.Summarization
+	(*Judgment)(nil),              // 26: forge.v1.Judgment
+	(*Clarification)(nil),         // 27: forge.v1.Clarification
+	(Risk)(0),                     // 28: forge.v1.Risk
+	(Complexity)(0),               // 29: forge.v1.Complexity
+	(*FileWrite)(nil),             // 30: forge.v1.FileWrite
+	(*Execution)(nil),             // 31: forge.v1.Execution
+	(*Overlap)(nil),               // 32: forge.v1.Overlap
+	(*Intent)(nil),                // 33: forge.v1.Intent
 }
 var file_forge_v1_result_proto_depIdxs = []int32{
 	13, // 0: forge.v1.Result.to:type_name -> forge.v1.Key
@@ -3731,31 +3903,35 @@ var file_forge_v1_result_proto_depIdxs = []int32{
 	21, // 13: forge.v1.Result.audit:type_name -> forge.v1.Audit
 	22, // 14: forge.v1.Result.observed:type_name -> forge.v1.Observed
 	23, // 15: forge.v1.Result.abstraction:type_name -> forge.v1.Abstraction
-	10, // 16: forge.v1.Result.policy:type_name -> forge.v1.Policy
-	4,  // 17: forge.v1.Analysis.tasks:type_name -> forge.v1.TaskPlan
-	24, // 18: forge.v1.Analysis.clarifications:type_name -> forge.v1.Clarification
-	25, // 19: forge.v1.Analysis.risk:type_name -> forge.v1.Risk
-	10, // 20: forge.v1.Analysis.policy:type_name -> forge.v1.Policy
-	3,  // 21: forge.v1.Analysis.children:type_name -> forge.v1.ChildPlan
-	25, // 22: forge.v1.ChildPlan.risk:type_name -> forge.v1.Risk
-	26, // 23: forge.v1.TaskPlan.complexity:type_name -> forge.v1.Complexity
-	27, // 24: forge.v1.TaskPlan.write:type_name -> forge.v1.FileWrite
-	7,  // 25: forge.v1.Rebase.verify:type_name -> forge.v1.VerifyReport
-	28, // 26: forge.v1.Rebase.overlaps:type_name -> forge.v1.Overlap
-	0,  // 27: forge.v1.Integration.outcome:type_name -> forge.v1.LandOutcome
-	7,  // 28: forge.v1.Integration.verify:type_name -> forge.v1.VerifyReport
-	6,  // 29: forge.v1.Integration.candidate:type_name -> forge.v1.Rebase
-	29, // 30: forge.v1.Reflection.proposals:type_name -> forge.v1.Intent
-	16, // 31: forge.v1.Policy.retry_backoff:type_name -> google.protobuf.Duration
-	16, // 32: forge.v1.Policy.claim_timeout:type_name -> google.protobuf.Duration
-	16, // 33: forge.v1.Policy.attempt_timeout:type_name -> google.protobuf.Duration
-	12, // 34: forge.v1.Policy.budget:type_name -> forge.v1.Budget
-	11, // 35: forge.v1.Policy.reflection:type_name -> forge.v1.ReflectionPolicy
-	36, // [36:36] is the sub-list for method output_type
-	36, // [36:36] is the sub-list for method input_type
-	36, // [36:36] is the sub-list for extension type_name
-	36, // [36:36] is the sub-list for extension extendee
-	0,  // [0:36] is the sub-list for field type_name
+	24, // 16: forge.v1.Result.intake:type_name -> forge.v1.Intake
+	25, // 17: forge.v1.Result.summarization:type_name -> forge.v1.Summarization
+	26, // 18: forge.v1.Result.judgment:type_name -> forge.v1.Judgment
+	10, // 19: forge.v1.Result.policy:type_name -> forge.v1.Policy
+	4,  // 20: forge.v1.Analysis.tasks:type_name -> forge.v1.TaskPlan
+	27, // 21: forge.v1.Analysis.clarifications:type_name -> forge.v1.Clarification
+	28, // 22: forge.v1.Analysis.risk:type_name -> forge.v1.Risk
+	10, // 23: forge.v1.Analysis.policy:type_name -> forge.v1.Policy
+	3,  // 24: forge.v1.Analysis.children:type_name -> forge.v1.ChildPlan
+	28, // 25: forge.v1.ChildPlan.risk:type_name -> forge.v1.Risk
+	29, // 26: forge.v1.TaskPlan.complexity:type_name -> forge.v1.Complexity
+	30, // 27: forge.v1.TaskPlan.write:type_name -> forge.v1.FileWrite
+	31, // 28: forge.v1.Implementation.execution:type_name -> forge.v1.Execution
+	7,  // 29: forge.v1.Rebase.verify:type_name -> forge.v1.VerifyReport
+	32, // 30: forge.v1.Rebase.overlaps:type_name -> forge.v1.Overlap
+	0,  // 31: forge.v1.Integration.outcome:type_name -> forge.v1.LandOutcome
+	7,  // 32: forge.v1.Integration.verify:type_name -> forge.v1.VerifyReport
+	6,  // 33: forge.v1.Integration.candidate:type_name -> forge.v1.Rebase
+	33, // 34: forge.v1.Reflection.proposals:type_name -> forge.v1.Intent
+	16, // 35: forge.v1.Policy.retry_backoff:type_name -> google.protobuf.Duration
+	16, // 36: forge.v1.Policy.claim_timeout:type_name -> google.protobuf.Duration
+	16, // 37: forge.v1.Policy.attempt_timeout:type_name -> google.protobuf.Duration
+	12, // 38: forge.v1.Policy.budget:type_name -> forge.v1.Budget
+	11, // 39: forge.v1.Policy.reflection:type_name -> forge.v1.ReflectionPolicy
+	40, // [40:40] is the sub-list for method output_type
+	40, // [40:40] is the sub-list for method input_type
+	40, // [40:40] is the sub-list for extension type_name
+	40, // [40:40] is the sub-list for extension extendee
+	0,  // [0:40] is the sub-list for field type_name
 }
 
 func init() { file_forge_v1_result_proto_init() }
@@ -3764,6 +3940,7 @@ func file_forge_v1_result_proto_init() {
 		return
 	}
 	file_forge_v1_failure_proto_init()
+	file_forge_v1_goal_proto_init()
 	file_forge_v1_intent_proto_init()
 	file_forge_v1_knowledge_proto_init()
 	file_forge_v1_step_proto_init()
@@ -3780,6 +3957,9 @@ func file_forge_v1_result_proto_init() {
 		(*result_Audit)(nil),
 		(*result_Observed)(nil),
 		(*result_Abstraction)(nil),
+		(*result_Intake)(nil),
+		(*result_Summarization)(nil),
+		(*result_Judgment)(nil),
 	}
 	type x struct{}
 	out := protoimpl.TypeBuilder{

@@ -47,6 +47,14 @@ const (
 	Step_STEP_OBSERVE Step = 9
 	// Make skills of patterns.
 	Step_STEP_ABSTRACT Step = 10
+	// Make a task and criteria of a goal.
+	Step_STEP_INTAKE Step = 11
+	// Work one iteration towards a goal.
+	Step_STEP_EXECUTE Step = 12
+	// Sum up an iteration.
+	Step_STEP_SUMMARIZE Step = 13
+	// Judge whether every criterion is met.
+	Step_STEP_JUDGE Step = 14
 )
 
 // Enum value maps for Step.
@@ -63,6 +71,10 @@ var (
 		8:  "STEP_AUDIT",
 		9:  "STEP_OBSERVE",
 		10: "STEP_ABSTRACT",
+		11: "STEP_INTAKE",
+		12: "STEP_EXECUTE",
+		13: "STEP_SUMMARIZE",
+		14: "STEP_JUDGE",
 	}
 	Step_value = map[string]int32{
 		"STEP_UNSPECIFIED": 0,
@@ -76,6 +88,10 @@ var (
 		"STEP_AUDIT":       8,
 		"STEP_OBSERVE":     9,
 		"STEP_ABSTRACT":    10,
+		"STEP_INTAKE":      11,
+		"STEP_EXECUTE":     12,
+		"STEP_SUMMARIZE":   13,
+		"STEP_JUDGE":       14,
 	}
 )
 
@@ -403,7 +419,7 @@ const file_forge_v1_step_proto_rawDesc = "" +
 	"\x04task\x18\x01 \x01(\tR\x04task\x12\"\n" +
 	"\x04step\x18\x02 \x01(\x0e2\x0e.forge.v1.StepR\x04step\x12\x16\n" +
 	"\x06number\x18\x03 \x01(\x05R\x06number\x12\x14\n" +
-	"\x05claim\x18\x04 \x01(\x05R\x05claim*\xd3\x01\n" +
+	"\x05claim\x18\x04 \x01(\x05R\x05claim*\x9a\x02\n" +
 	"\x04Step\x12\x14\n" +
 	"\x10STEP_UNSPECIFIED\x10\x00\x12\x10\n" +
 	"\fSTEP_ANALYZE\x10\x01\x12\x12\n" +
@@ -417,7 +433,12 @@ const file_forge_v1_step_proto_rawDesc = "" +
 	"STEP_AUDIT\x10\b\x12\x10\n" +
 	"\fSTEP_OBSERVE\x10\t\x12\x11\n" +
 	"\rSTEP_ABSTRACT\x10\n" +
-	"B?Z5github.com/pfl-forge/pfl-forge/proto/forge/v1;forgev1\x92\x03\x05\xd2>\x02\x10\x03b\beditionsp\xe8\a"
+	"\x12\x0f\n" +
+	"\vSTEP_INTAKE\x10\v\x12\x10\n" +
+	"\fSTEP_EXECUTE\x10\f\x12\x12\n" +
+	"\x0eSTEP_SUMMARIZE\x10\r\x12\x0e\n" +
+	"\n" +
+	"STEP_JUDGE\x10\x0eB?Z5github.com/pfl-forge/pfl-forge/proto/forge/v1;forgev1\x92\x03\x05\xd2>\x02\x10\x03b\beditionsp\xe8\a"
 
 var file_forge_v1_step_proto_enumTypes = make([]protoimpl.EnumInfo, 1)
 var file_forge_v1_step_proto_msgTypes = make([]protoimpl.MessageInfo, 2)

@@ -117,13 +117,13 @@ func attemptReason(s *forge.Summary, a forge.Attempt, begun bool) string {
 // workerOf names the service that takes the commands of a step.
 func workerOf(s forge.Step) string {
 	switch s {
-	case forge.StepReview:
+	case forge.StepReview, forge.StepJudge:
 		return "the reviewer"
-	case forge.StepImplement, forge.StepRebase, forge.StepIntegrate:
+	case forge.StepImplement, forge.StepExecute, forge.StepRebase, forge.StepIntegrate:
 		return "the implementer"
-	case forge.StepReflect, forge.StepAbstract:
+	case forge.StepReflect, forge.StepAbstract, forge.StepSummarize:
 		return "the reflector"
-	case forge.StepAnalyze, forge.StepArchitect, forge.StepAudit, forge.StepObserve:
+	case forge.StepAnalyze, forge.StepArchitect, forge.StepAudit, forge.StepObserve, forge.StepIntake:
 	}
 	return "the analyzer"
 }
