@@ -55,7 +55,7 @@ func (j *Job) Run(ctx context.Context, call agent.Call) (agent.Outcome, error) {
 	r := &j.Result
 	r.Agent, r.Model, r.Usage = a.Name(), out.Model, r.Usage.Add(out.Usage)
 	if used != nil {
-		used.write(r.Usage)
+		used.end(out.Usage)
 	}
 	if r.Session = out.Session; r.Session == "" {
 		r.Session = call.Session.ID

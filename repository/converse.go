@@ -150,7 +150,7 @@ func (s *saver) save(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if err := s.job.storeSession(ctx, content, note); err != nil {
+	if err := s.job.storeSession(ctx, s.dir, content, note); err != nil {
 		return err
 	}
 	s.seen = now

@@ -21,7 +21,7 @@ type Job struct {
 
 	progress service.Progress
 	dir      string // where the last call worked
-	metered  bool   // what a former life of the attempt used is in Result
+	metered  *meter // of the calls so far; nil: none was counted
 }
 
 func (s *Set) begin(ctx context.Context, j *Job) (err error) {

@@ -1,12 +1,18 @@
 package repository_test
 
 import (
+	"bytes"
 	"context"
+	"errors"
 	"runtime"
+	"sync"
 	"testing"
+	"time"
 
 	"github.com/pfl-forge/pfl-forge"
 	"github.com/pfl-forge/pfl-forge/agent"
+	"github.com/pfl-forge/pfl-forge/bus"
+	"github.com/pfl-forge/pfl-forge/bus/bustest"
 	"github.com/pfl-forge/pfl-forge/git/gittest"
 	"github.com/pfl-forge/pfl-forge/repository"
 	"github.com/pfl-forge/pfl-forge/repository/repotest"
@@ -57,5 +63,89 @@ func TestKilledLivesCount(t *testing.T) {
 	}
 	if got := live(2, 1).Usage.InputTokens; got != 30 {
 		t.Errorf("the next attempt used %d tokens, want its own 30", got)
+	}
+}
+
+// wanderer is an agent that uses some tokens at a time, until its service is killed
+// or it is done.
+type wanderer struct {
+	t     *testing.T
+	saved func() string // what replicas hand on just now
+	uses  []int64       // tokens until what it does is saved, and then
+	dies  bool
+}
+
+func (*wanderer) Name() string { return "claude" }
+
+func (w *wanderer) Run(_ context.Context, _ agent.Call, sink func(agent.Event)) (agent.Outcome, error) {
+	before := w.saved()
+	sink(agent.Event{Kind: agent.EventUsage, Usage: forge.Usage{InputTokens: w.uses[0]}})
+	for deadline := time.Now().Add(20 * time.Second); w.saved() == before; <-time.After(10 * time.Millisecond) {
+		if time.Now().After(deadline) {
+			w.t.Error("nothing is saved")
+			break
+		}
+	}
+	all := forge.Usage{InputTokens: w.uses[0] + w.uses[1]}
+	sink(agent.Event{Kind: agent.EventUsage, Usage: all})
+	if w.dies {
+		runtime.Goexit() // nothing after this happens, as when the process is gone
+	}
+	return agent.Outcome{Usage: all}, nil
+}
+
+// TestTakenOverLivesCount: what an attempt used in other replicas is in the result of
+// the one that ends it: what they had saved, once.
+func TestTakenOverLivesCount(t *testing.T) {
+	origin := gittest.New(t, map[string]string{"pfl-forge.yaml": "agent: claude\n"}).Origin()
+	objects := bustest.Start(t).Objects()
+	name := bus.ObjectName{Project: repotest.Project, Intent: "fix", Kind: bus.ObjectSession}
+	w := &wanderer{t: t, saved: func() string {
+		var b bytes.Buffer
+		if err := objects.Get(t.Context(), name, &b); err != nil && !errors.Is(err, bus.ErrNotFound) {
+			t.Error(err)
+		}
+		return b.String()
+	}}
+	one, two := repotest.Replica(t, origin, objects, w), repotest.Replica(t, origin, objects, w)
+	for i, life := range []struct {
+		host          *repository.Set
+		number, claim int
+		saved, then   int64 // tokens that it uses
+		dies          bool
+		want          int64
+	}{
+		{one, 1, 1, 20, 3, true, 0},
+		{two, 1, 1, 100, 40, true, 0},
+		{one, 1, 1, 1000, 0, false, 20 + 3 + 100 + 1000}, // its own to the last, of the other what was saved
+		{two, 1, 2, 7, 0, false, 7},                      // the claim before has told what it used
+		{one, 1, 2, 8, 0, true, 0},
+		{two, 1, 2, 9, 0, false, 7 + 8 + 9}, // the same claim comes again: nobody was told
+		{one, 2, 1, 5, 0, false, 5},
+	} {
+		w.uses, w.dies = []int64{life.saved, life.then}, life.dies
+		cmd := forge.Command{
+			To:      forge.Key{Project: repotest.Project, Intent: "fix"},
+			Attempt: forge.Attempt{Step: forge.StepAnalyze, Number: life.number, Claim: life.claim}, Session: talk,
+		}
+		var res forge.Result
+		var running sync.WaitGroup
+		running.Go(func() {
+			res = life.host.Do(context.Background(), &cmd, func(forge.Progress) {}, func(ctx context.Context, j *repository.Job) error {
+				dir := j.StateDir("fix-analyze")
+				if _, err := j.FetchSession(ctx, dir); err != nil {
+					return err
+				}
+				_, err := j.Converse(ctx, agent.Call{Role: agent.RoleAnalyze, StateDir: dir}, repository.Conversation{
+					Prompts: func(repository.Opening) (string, string, error) { return "", "", nil },
+				})
+				j.SaveSession(ctx, dir, nil)
+				return err
+			})
+		})
+		running.Wait()
+		if res.Failure != nil || res.Usage.InputTokens != life.want {
+			t.Errorf("life %d: %d tokens, want %d; %+v", i, res.Usage.InputTokens, life.want, res.Failure)
+		}
 	}
 }

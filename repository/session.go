@@ -77,13 +77,17 @@ func sessionObject(intent forge.Key, task forge.TaskID) bus.ObjectName {
 
 // FetchSession brings the command's conversation to a state directory if another
 // replica was the last to have it, in place of what is there, and returns what that
-// replica's worker noted beside it. Otherwise it returns nil.
+// replica's worker noted beside it. Otherwise it returns nil. What the attempt used there
+// counts here from now on.
 func (j *Job) FetchSession(ctx context.Context, stateDir string) (note []byte, err error) {
 	a, talks, err := j.talks()
 	if err != nil || !talks || j.host.Objects == nil {
 		return nil, err
 	}
 	accept := func(head savedSession) error {
+		if head.Host != j.host.id && head.Used != nil {
+			j.takeOver(stateDir, head.Used)
+		}
 		if head.Host == j.host.id || head.Session != j.Command.Session || head.Agent != a.Name() {
 			return errKnown
 		}
@@ -133,9 +137,10 @@ func (j *Job) dropSession(stateDir string) error {
 func (j *Job) SaveSession(ctx context.Context, stateDir string, note []byte) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), saveAtEnd) // also for who goes on with what was stopped
 	defer cancel()
+	j.told(ctx)
 	files, err := j.loadSession(stateDir)
 	if err == nil {
-		err = j.storeSession(ctx, files, note)
+		err = j.storeSession(ctx, stateDir, files, note)
 	}
 	if err != nil && !errors.Is(err, bus.ErrLeaseLost) {
 		j.host.Log.Warn("a session cannot be handed on", "attempt", j.Command.ID(), "error", err)
@@ -159,12 +164,13 @@ func (j *Job) loadSession(stateDir string) ([]sessionFile, error) {
 	return files, err
 }
 
-func (j *Job) storeSession(ctx context.Context, files []sessionFile, note []byte) error {
+func (j *Job) storeSession(ctx context.Context, stateDir string, files []sessionFile, note []byte) error {
 	a, talks, err := j.talks()
 	if err != nil || !talks || j.host.Objects == nil {
 		return err
 	}
-	packed, err := packSession(savedSession{Host: j.host.id, Session: j.Command.Session, Agent: a.Name(), Note: note}, files)
+	head := savedSession{Host: j.host.id, Session: j.Command.Session, Agent: a.Name(), Note: note, Used: j.readLedger(stateDir)}
+	packed, err := packSession(head, files)
 	if err == nil {
 		err = service.Held(ctx)
 	}

@@ -26,6 +26,7 @@ type savedSession struct {
 	Session string          `json:"session"`        // the conversation's id
 	Agent   string          `json:"agent"`          // whose files these are
 	Note    json.RawMessage `json:"note,omitempty"` // of the worker
+	Used    *ledger         `json:"used,omitempty"` // by the attempt
 }
 
 const sessionHead = "session.json"

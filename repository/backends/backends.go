@@ -73,6 +73,11 @@ func Open(ctx context.Context, env *service.Env) (*repository.Set, error) {
 		host.Owner.EndWhenStopped(bus.LeaseGrace)
 	}
 	set, err := repository.OpenSet(ctx, host, sources)
+	if err == nil && env.Bus != nil {
+		if err = set.FollowCleaned(ctx, env.Bus); err != nil {
+			err = errors.Join(err, set.Close())
+		}
+	}
 	opened.Store(err == nil)
 	return set, err
 }

@@ -117,7 +117,7 @@ func interrupted(stop func()) agenttest.Scenario {
 }
 
 // finishes makes sure that what was interrupted comes to its end.
-func (w *world) finishes(c forge.Command) {
+func (w *world) finishes(c forge.Command) forge.Result {
 	w.t.Helper()
 	r := w.implement(c)
 	if r.Failure != nil || r.Session != conversation {
@@ -127,6 +127,7 @@ func (w *world) finishes(c forge.Command) {
 	if im.Commits != 2 || im.Leftover != "" || im.Summary != "finished" || w.repo.Show(im.Head, "more.txt") != "more.txt" {
 		w.t.Errorf("got %+v", im)
 	}
+	return r
 }
 
 // wasLeft makes sure that files are kept under the task's first attempt.

@@ -36,10 +36,14 @@ func TestAnotherReplicaGoesOn(t *testing.T) {
 	ctx, stop := context.WithCancel(t.Context())
 	one, two, model := replicas(t, interrupted(stop))
 	c := asked(1)
-	fails(t, one.imp.implement(ctx, c, silent), forge.FailKilled, "")
+	told := one.imp.implement(ctx, c, silent)
+	fails(t, told, forge.FailKilled, "")
 	c.Attempt.Claim = 2
-	two.finishes(c)
+	more := two.finishes(c)
 	goesOn(t, model)
+	if told.Usage.InputTokens == 0 || more.Usage.Calls != 1 || told.Usage.Calls != 1 {
+		t.Errorf("they cost %+v and %+v; want the calls of each", told.Usage, more.Usage)
+	}
 }
 
 // reworks writes one file, and another one when that is asked for. It goes by what was
@@ -94,9 +98,16 @@ func TestAnotherReplicaReports(t *testing.T) {
 	one, two, model := replicas(t, agenttest.Steps(
 		writes("new.txt"), commits("one"), writes("left.txt"), agenttest.Answer(object{"summary": "wrote it"}),
 	))
-	want := one.implemented(asked(1))
+	told := one.implement(asked(1))
 	before := len(model.Requests("model"))
-	got := two.implemented(asked(1))
+	again := two.implement(asked(1))
+	if told.Failure != nil || again.Failure != nil {
+		t.Fatalf("%+v, %+v", told.Failure, again.Failure)
+	}
+	if told.Usage.InputTokens == 0 || again.Usage != told.Usage {
+		t.Errorf("it costs %+v, and told elsewhere %+v", told.Usage, again.Usage)
+	}
+	want, got := told.Implementation, again.Implementation
 	if got.Head != want.Head || got.Base != want.Base || got.Summary != want.Summary || got.Commits != 1 {
 		t.Errorf("got %+v, want %+v", got, want)
 	}
