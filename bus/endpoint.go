@@ -88,7 +88,7 @@ type ServeConfig struct {
 // Serve answers other systems' requests at once, until ctx ends: submit, list, show, as
 // a NATS micro service. Several processes share the requests.
 func (b *Bus) Serve(ctx context.Context, cfg ServeConfig) error {
-	e := &endpoints{bus: b, cfg: cfg, slots: make(chan struct{}, requestsAtOnce)}
+	e := &endpoints{bus: b, cfg: cfg, slots: make(chan struct{}, requestsAtOnce), limit: 2 * requestTimeout}
 	svc, err := micro.AddService(b.nc, micro.Config{
 		Name: serviceName, Version: serviceVersion, Description: "ask for changes of repositories, and look at them",
 	})
@@ -123,6 +123,7 @@ type endpoints struct {
 	bus     *Bus
 	cfg     ServeConfig
 	slots   chan struct{}
+	limit   time.Duration // for an answer
 	running sync.WaitGroup
 }
 
@@ -155,7 +156,7 @@ func (e *endpoints) handler(serving context.Context, answer answering) micro.Han
 		}
 		e.running.Go(func() {
 			defer func() { <-e.slots }()
-			ctx, cancel := context.WithTimeout(context.WithoutCancel(serving), 2*requestTimeout)
+			ctx, cancel := context.WithTimeout(context.WithoutCancel(serving), e.limit)
 			defer cancel()
 			from, err := parseAPISubject(r.Subject())
 			var result any

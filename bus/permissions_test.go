@@ -134,6 +134,7 @@ func TestPublisherMayOnlySubmit(t *testing.T) {
 	for _, subject := range []string{
 		"forge.intent.shop.submit", "forge.intent.bank.from.scanner.submit", "forge.intent.shop.from.ci.submit", "forge.intent.shop.by.ada.approve",
 		"forge.intent.shop.by.scanner.submit", "forge.api.shop.submit", "forge.api.shop.list", "forge.api.shop.show", "forge.event.shop.a.done",
+		"forge.api.shop.by.scanner.clean", "forge.api.shop.by.ada.clean", "forge.cleaned.shop",
 		"forge.journal.shop.a", "forge.lane.shop", "forge.command.analyze.any.shop.a.-.1.1", "forge.wake.shop.a", "forge.timer.shop.a.x",
 		"forge.result.analyze.shop.a", "forge.control.shop.a", "$SRV.PING", "$JS.API.INFO", "$JS.API.STREAM.MSG.GET.FORGE_INTENTS",
 		"$JS.API.STREAM.DELETE.FORGE_JOURNAL", "$JS.API.CONSUMER.CREATE.FORGE_EVENTS.scanner.forge.event.shop.>",
@@ -254,6 +255,15 @@ func TestPersonSpeaksForThemselves(t *testing.T) {
 	if _, err := b.Idle(ctx); err != nil {
 		t.Errorf("run: %v", err)
 	}
+	cleaner(t, runner, func(_ context.Context, _ forge.ProjectID, person string, _ bus.CleanRequest) (bus.Cleaned, error) {
+		return bus.Cleaned{Next: forge.IntentID(person)}, nil
+	})
+	if got, err := cleans(ctx, t, b, "ada", bus.CleanRequest{}); err != nil || got.Next != "ada" {
+		t.Errorf("clean: %v, %v", got, err)
+	}
+	if _, err := b.Clean(ctx, "shop", "bob", bus.CleanRequest{}); !errors.Is(err, bus.ErrNotAllowed) {
+		t.Errorf("clean for somebody else: %v", err)
+	}
 	enough := errors.New("enough")
 	if err := b.Follow(ctx, "shop", 0, bus.Follower{Record: func(forge.Key, uint64, forge.Record) error { return enough }}); !errors.Is(err, enough) {
 		t.Errorf("run: %v", err)
@@ -263,6 +273,7 @@ func TestPersonSpeaksForThemselves(t *testing.T) {
 	for _, subject := range []string{
 		"forge.intent.shop.by.bob.approve", "forge.intent.bank.by.ada.approve", "forge.intent.shop.submit", "forge.intent.shop.from.ci.submit",
 		"forge.journal.shop.fix-login", "forge.lane.shop", "forge.event.shop.a.done", "forge.api.bank.list", "forge.control.shop.a",
+		"forge.api.shop.by.bob.clean", "forge.api.bank.by.ada.clean", "forge.cleaned.shop",
 		"$JS.API.STREAM.DELETE.FORGE_JOURNAL", "$JS.API.STREAM.PURGE.FORGE_JOURNAL", "$JS.API.STREAM.UPDATE.FORGE_JOURNAL",
 		"$JS.API.CONSUMER.DELETE.FORGE_INTENTS.runner", "$SRV.PING",
 	} {

@@ -34,6 +34,8 @@ import (
 //	forge.refusal.<project>.<escaped system or ->                                   FORGE_REFUSALS
 //	forge.api.<project>.<submit, list or show>                                      not stored
 //	forge.api.<project>.from.<escaped system>.submit                                not stored
+//	forge.api.<project>.by.<escaped person>.clean                                   not stored
+//	forge.cleaned.<project>                                                         not stored
 
 // none stands for an empty token; no id starts with a hyphen.
 const none = "-"
@@ -181,6 +183,21 @@ func leaseSubject(intent forge.Key, task forge.TaskID, step forge.Step) (string,
 		of = string(task)
 	}
 	return strings.Join([]string{"forge.lease", string(step), string(intent.Project), string(intent.Intent), of}, "."), checkIntent(intent)
+}
+
+// leasesIn matches every lease on something of a project.
+func leasesIn(p forge.ProjectID) (string, error) {
+	_, err := forge.ParseProjectID(string(p))
+	return "forge.lease.*." + string(p) + ".*.*", err
+}
+
+func parseLeaseSubject(s string) (step forge.Step, k forge.Key, err error) {
+	t, err := tokens(s, "forge.lease.", 4)
+	if err != nil {
+		return "", k, err
+	}
+	k = forge.Key{Project: forge.ProjectID(t[1]), Intent: forge.IntentID(t[2])}
+	return forge.Step(t[0]), k, checkIntent(k)
 }
 
 // leasesOf matches every lease on a step.
@@ -391,20 +408,42 @@ const (
 	apiSubmitFrom = "forge.api.*.from.*.submit"
 	apiList       = "forge.api.*.list"
 	apiShow       = "forge.api.*.show"
+	apiClean      = "forge.api.*.by.*." + verbClean
+	verbClean     = "clean"
 )
 
-// parseAPISubject returns whom a request comes from: nobody that is named, or a system.
+// parseAPISubject returns whom a request comes from: nobody that is named, a system, or,
+// of what only people may ask for, a person.
 func parseAPISubject(s string) (sender, error) {
 	rest, ok := strings.CutPrefix(s, "forge.api.")
 	if !ok {
 		return sender{}, fmt.Errorf("%q is no subject of a request", s)
 	}
 	from, err := parseIntentSubject("forge.intent." + rest)
-	if err == nil && from.person {
+	if err == nil && from.person != (from.verb == verbClean) {
 		err = fmt.Errorf("%q is no subject of a request", s)
 	}
 	return from, err
 }
+
+// cleanSubject is where a person asks for what intents left to be removed. Only that
+// person is to be allowed to publish there.
+func cleanSubject(p forge.ProjectID, person string) (string, error) {
+	if len(person) > maxSender {
+		return "", fmt.Errorf("a person's name has %d bytes; at most %d are allowed", len(person), maxSender)
+	}
+	_, err := forge.ParseProjectID(string(p))
+	return "forge.api." + string(p) + ".by." + escape(person) + "." + verbClean, err
+}
+
+// cleanedSubject is where replicas are told whose commits are gone from the origin.
+func cleanedSubject(p forge.ProjectID) (string, error) {
+	_, err := forge.ParseProjectID(string(p))
+	return "forge.cleaned." + string(p), err
+}
+
+// everyCleaned matches that of all projects.
+const everyCleaned = "forge.cleaned.*"
 
 // submissionSubject is where systems ask for intents.
 func submissionSubject(p forge.ProjectID) (string, error) {

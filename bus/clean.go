@@ -1,0 +1,338 @@
+package bus
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/micro"
+
+	forge "github.com/pfl-forge/pfl-forge"
+)
+
+const (
+	// MaxClean is how many intents a request to clean names at most, and how many an
+	// answer tells of.
+	MaxClean = 100
+	// cleanLimit is how long an implementer takes for a request, cleanWait how long its
+	// sender waits.
+	cleanLimit = 45 * time.Second
+	cleanWait  = time.Minute
+	// cleansAtOnce is how many requests a replica has taken: it does one after the other.
+	cleansAtOnce = 4
+	// cleanService is what the service is called among a server's micro services.
+	cleanService = "pfl-forge-implementer"
+)
+
+// ErrNoImplementer says that nobody is there who could clean.
+var ErrNoImplementer = errors.New("no implementer answers: start forge-implementer with this server and project, then clean again")
+
+// CleanRequest asks for what intents left to be removed: commits of their attempts at the
+// origin, and agents' conversations.
+type CleanRequest struct {
+	Intents []forge.IntentID // these, at most MaxClean; none: all that are over and left something
+	Before  time.Time        // of all: only those that ended before; zero: whenever
+	After   forge.IntentID   // of all: those after this one, to go on after Next
+	DryRun  bool             // only say what would be removed
+}
+
+// cleanRequest is how it is sent.
+type cleanRequest struct {
+	Intents []forge.IntentID `json:"intents,omitempty"`
+	Before  time.Time        `json:"before,omitzero"`
+	After   forge.IntentID   `json:"after,omitempty"`
+	DryRun  bool             `json:"dry_run,omitempty"`
+}
+
+// Cleaned answers a request to clean, with at most MaxClean intents.
+type Cleaned struct {
+	Intents []CleanedIntent `json:"intents"`        // that left something
+	Kept    []KeptIntent    `json:"kept,omitempty"` // whose leftovers are still there, or a part of them
+	// Next is what to ask for with after to clean more; empty if there is no more.
+	Next forge.IntentID `json:"next,omitempty"`
+}
+
+// CleanedIntent is what an intent left.
+type CleanedIntent struct {
+	ID       forge.IntentID `json:"id"`
+	Status   forge.Status   `json:"status"`
+	EndedAt  time.Time      `json:"ended_at"`
+	Refs     int            `json:"refs"`
+	Sessions int            `json:"sessions"`
+	Bytes    int64          `json:"bytes"`   // of the sessions
+	Removed  bool           `json:"removed"` // false: it would be
+}
+
+// KeptIntent is an intent that was not cleaned.
+type KeptIntent struct {
+	ID     forge.IntentID `json:"id"`
+	Reason string         `json:"reason"` // to go after the id
+}
+
+// Clean asks an implementer to remove what intents left. The person is who asks. Errors:
+// ErrNoImplementer, ErrNotAllowed, and what the implementer says. It can be called again
+// whatever became of the call before.
+func (b *Bus) Clean(ctx context.Context, project forge.ProjectID, person string, req CleanRequest) (Cleaned, error) {
+	answer, err := b.clean(ctx, project, person, req)
+	if err != nil {
+		return answer, fmt.Errorf("clean: %w", err)
+	}
+	return answer, nil
+}
+
+func (b *Bus) clean(ctx context.Context, project forge.ProjectID, person string, req CleanRequest) (answer Cleaned, err error) {
+	subject, err := cleanSubject(project, person)
+	if err != nil {
+		return answer, err
+	}
+	data, err := json.Marshal(cleanRequest(req))
+	if err != nil {
+		return answer, err
+	}
+	ctx, cancel := context.WithTimeout(ctx, cleanWait)
+	defer cancel()
+	m, err := b.request(ctx, subject, data)
+	if errors.Is(err, context.DeadlineExceeded) {
+		return answer, errors.New("no answer in time; what is removed stays removed: ask again")
+	}
+	if err != nil {
+		return answer, err
+	}
+	if code := m.Header.Get(micro.ErrorCodeHeader); code != "" {
+		return answer, errors.New(said(m))
+	}
+	return answer, json.Unmarshal(m.Data, &answer)
+}
+
+// said is why a micro service refused a request.
+func said(m *nats.Msg) string {
+	var r Refused
+	if json.Unmarshal(m.Data, &r) != nil || len(r.Errors) == 0 {
+		return m.Header.Get(micro.ErrorHeader)
+	}
+	var reasons []string
+	for _, e := range r.Errors {
+		reasons = append(reasons, strings.TrimSpace(e.Field+" "+e.Reason))
+	}
+	return strings.Join(reasons, "; ")
+}
+
+// request makes a request of a micro service. Error: ErrNoImplementer, and ErrNotAllowed, which the server
+// tells beside the request: without asking it would look as if nobody answered.
+func (b *Bus) request(ctx context.Context, subject string, data []byte) (*nats.Msg, error) {
+	inbox := b.nc.NewInbox()
+	sub, err := b.nc.SubscribeSync(inbox)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = sub.Unsubscribe() }()
+	if err := b.nc.PublishRequest(subject, inbox, data); err != nil {
+		return nil, err
+	}
+	if err := b.nc.FlushWithContext(ctx); err != nil {
+		return nil, err
+	}
+	if err := b.nc.LastError(); errors.Is(err, nats.ErrPermissionViolation) && strings.Contains(err.Error(), subject) {
+		return nil, fmt.Errorf("%w: publishing on %s", ErrNotAllowed, subject)
+	}
+	m, err := sub.NextMsgWithContext(ctx)
+	if errors.Is(err, nats.ErrNoResponders) || err == nil && len(m.Data) == 0 && m.Header.Get("Status") == "503" {
+		return nil, ErrNoImplementer
+	}
+	return m, err
+}
+
+// ErrNotAllowed says that the server does not let this account do something.
+var ErrNotAllowed = errors.New("the NATS server does not permit it to this account")
+
+// Cleaner removes what intents left, for a person. An error is told to that person: that
+// of a *forge.FieldError as a mistake in the request.
+type Cleaner func(ctx context.Context, project forge.ProjectID, person string, req CleanRequest) (Cleaned, error)
+
+// ServeClean answers people's requests to clean until ctx ends, which ends what is under
+// way too. Several processes share the requests.
+func (b *Bus) ServeClean(ctx context.Context, clean Cleaner) error {
+	e := &endpoints{bus: b, slots: make(chan struct{}, cleansAtOnce), limit: cleanLimit}
+	svc, err := micro.AddService(b.nc, micro.Config{
+		Name: cleanService, Version: serviceVersion, Description: "remove what finished intents left",
+	})
+	if err != nil {
+		return fmt.Errorf("serve requests: %w", err)
+	}
+	err = svc.AddEndpoint(verbClean, e.handler(ctx, e.cleaning(ctx, clean)), micro.WithEndpointSubject(apiClean),
+		micro.WithEndpointMetadata(map[string]string{"request": "intents, before, after, dry_run, all optional; answers intents, kept, next"}))
+	if err != nil {
+		return errors.Join(fmt.Errorf("serve %s: %w", verbClean, err), svc.Stop())
+	}
+	<-ctx.Done()
+	err = svc.Stop()
+	e.running.Wait()
+	if err != nil && !errors.Is(err, nats.ErrConnectionClosed) {
+		return fmt.Errorf("end the service: %w", err)
+	}
+	return nil
+}
+
+func (e *endpoints) cleaning(serving context.Context, clean Cleaner) answering {
+	return func(ctx context.Context, from sender, r micro.Request) (any, error) {
+		req, err := readCleanRequest(r.Data())
+		if err != nil {
+			return nil, err
+		}
+		ctx, cancel := context.WithCancelCause(ctx)
+		defer cancel(nil)
+		defer context.AfterFunc(serving, func() { cancel(errors.New("this implementer is being stopped: ask again")) })()
+		answer, err := clean(ctx, from.project, from.name, req)
+		if cause := context.Cause(ctx); err != nil && cause != nil && !errors.Is(cause, context.DeadlineExceeded) {
+			err = cause
+		}
+		if field, ok := errors.AsType[*forge.FieldError](err); ok {
+			return nil, bad(field.Field, "%s", field.Reason)
+		}
+		if err != nil {
+			e.bus.log.Warn("cannot clean", "project", from.project, "person", from.name, "error", err)
+			return nil, &errCode{"500", []RefusedField{{Reason: oneLine(err.Error())}}}
+		}
+		answer.bound()
+		return answer, nil
+	}
+}
+
+// bound keeps an answer within what a message holds.
+func (c *Cleaned) bound() {
+	c.Intents = c.Intents[:min(len(c.Intents), MaxClean)]
+	c.Kept = c.Kept[:min(len(c.Kept), MaxClean)]
+	for i := range c.Kept {
+		c.Kept[i].Reason = oneLine(c.Kept[i].Reason)
+	}
+}
+
+func readCleanRequest(data []byte) (CleanRequest, error) {
+	var req CleanRequest
+	var ids []string
+	var before, after string
+	err := readRequest(data, func(o *jsonObject) {
+		o.list("intents", &ids)
+		o.text("before", &before)
+		o.text("after", &after)
+		o.read("dry_run", &req.DryRun, "true or false")
+		o.only("intents", "before", "after", "dry_run")
+		if len(ids) > MaxClean {
+			o.note("intents", fmt.Sprintf("has %d; at most %d are allowed", len(ids), MaxClean))
+		}
+		for i, id := range ids {
+			parsed, err := forge.ParseIntentID(id)
+			if err != nil {
+				o.note(fmt.Sprintf("intents[%d]", i), err.Error())
+			}
+			req.Intents = append(req.Intents, parsed)
+		}
+		var err error
+		if before != "" {
+			if req.Before, err = time.Parse(time.RFC3339Nano, before); err != nil {
+				o.note("before", "is no time such as 2026-11-20T10:00:00Z")
+			}
+		}
+		if after != "" {
+			if req.After, err = forge.ParseIntentID(after); err != nil {
+				o.note("after", err.Error())
+			}
+		}
+	})
+	return req, err
+}
+
+// AtWork returns the intents of a project on which some replica works just now, or did a
+// moment ago, each with a step of that work.
+func (b *Bus) AtWork(ctx context.Context, project forge.ProjectID) (map[forge.IntentID]forge.Step, error) {
+	filter, err := leasesIn(project)
+	if err != nil {
+		return nil, fmt.Errorf("look for leases: %w", err)
+	}
+	found, err := b.lasts(ctx, streamLeases, filter)
+	if err != nil {
+		return nil, fmt.Errorf("look for leases: %w", err)
+	}
+	at := map[forge.IntentID]forge.Step{}
+	for _, m := range found {
+		var r leaseRecord
+		if json.Unmarshal(m.Data, &r) != nil || r.Replica == "" {
+			continue
+		}
+		if step, of, err := parseLeaseSubject(m.Subject); err == nil {
+			at[of.Intent] = step
+		}
+	}
+	return at, nil
+}
+
+// cleanedMessage tells replicas what is gone from the origin.
+type cleanedMessage struct {
+	Intents []forge.IntentID `json:"intents"`
+}
+
+// TellCleaned tells all replicas that commits of some intents are gone from the project's
+// origin. It is not stored.
+func (b *Bus) TellCleaned(project forge.ProjectID, intents []forge.IntentID) error {
+	subject, err := cleanedSubject(project)
+	if err != nil {
+		return fmt.Errorf("tell what is cleaned: %w", err)
+	}
+	for some := range slices.Chunk(intents, MaxClean) {
+		data, err := json.Marshal(cleanedMessage{some})
+		if err != nil {
+			return err
+		}
+		if err := b.nc.Publish(subject, data); err != nil {
+			return fmt.Errorf("publish on %s: %w", subject, err)
+		}
+	}
+	return nil
+}
+
+// FollowCleaned calls do with what TellCleaned tells of all projects, one after the
+// other, from when it returns until ctx ends.
+func (b *Bus) FollowCleaned(ctx context.Context, do func(forge.ProjectID, []forge.IntentID)) error {
+	sub, err := b.nc.Subscribe(everyCleaned, func(m *nats.Msg) {
+		project, intents, err := parseCleaned(m)
+		if err != nil {
+			b.log.Warn("ignored a live message", "subject", m.Subject, "error", err)
+			return
+		}
+		do(project, intents)
+	})
+	if err != nil {
+		return fmt.Errorf("follow %s: %w", everyCleaned, err)
+	}
+	context.AfterFunc(ctx, func() { _ = sub.Unsubscribe() })
+	flush, cancel := context.WithTimeout(ctx, requestTimeout)
+	defer cancel()
+	if err := b.nc.FlushWithContext(flush); err != nil {
+		_ = sub.Unsubscribe()
+		return fmt.Errorf("follow %s: %w", everyCleaned, err)
+	}
+	return nil
+}
+
+func parseCleaned(m *nats.Msg) (forge.ProjectID, []forge.IntentID, error) {
+	t, err := tokens(m.Subject, "forge.cleaned.", 1)
+	if err != nil {
+		return "", nil, err
+	}
+	var told cleanedMessage
+	if err := json.Unmarshal(m.Data, &told); err != nil {
+		return "", nil, err
+	}
+	for _, id := range told.Intents {
+		if _, err := forge.ParseIntentID(string(id)); err != nil {
+			return "", nil, err
+		}
+	}
+	project, err := forge.ParseProjectID(t[0])
+	return project, told.Intents, err
+}
