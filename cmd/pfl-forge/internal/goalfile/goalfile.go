@@ -1,0 +1,195 @@
+// Package goalfile reads task.yaml: a goal, and how it is worked on.
+package goalfile
+
+import (
+	"errors"
+	"fmt"
+	"path"
+	"slices"
+	"strings"
+
+	"github.com/pfl-forge/pfl-forge"
+	"github.com/pfl-forge/pfl-forge/internal/strictyaml"
+)
+
+// Name is the file that is read if none is named.
+const Name = "task.yaml"
+
+// MaxBytes is how long a file may be: what it says has to fit into an intent.
+const MaxBytes = 512 << 10
+
+// Goal is what a file asks for.
+type Goal struct {
+	Task     string
+	Criteria []string
+	Options  forge.GoalOptions
+	Notices  []string // what it says that has no effect here, a sentence each
+}
+
+// file has the keys of a task.yaml.
+type file struct {
+	Task           string   `yaml:"task"`
+	Criteria       []string `yaml:"criteria"`
+	MaxIterations  *int     `yaml:"max_iterations"`
+	Persist        *string  `yaml:"persist"`
+	Knowledge      *string  `yaml:"knowledge"`
+	HistoryContext *int     `yaml:"history_context_size"`
+	Logging        logging  `yaml:"logging"`
+	Claude         claude   `yaml:"claude_options"`
+	Prompts        prompts  `yaml:"prompts"`
+}
+
+type logging struct {
+	RawLog    bool    `yaml:"raw_log"`
+	RawLogDir *string `yaml:"raw_log_dir"`
+}
+
+type claude struct {
+	AllowedTools []string `yaml:"allowed_tools"`
+	Model        *string  `yaml:"model"`
+	OutputFormat string   `yaml:"output_format"`
+	Verbose      bool     `yaml:"verbose"`
+}
+
+type prompts struct {
+	Judgment     *string `yaml:"judgment"`
+	AppendSystem *string `yaml:"append_system_prompt"`
+}
+
+// The values of output_format that the program of the same options knows.
+const (
+	streamJSON = "stream-json"
+	formats    = "text, json or stream-json"
+)
+
+// Parse reads a file that is called name in errors. What is wrong with it is a list of
+// errors that print as "name:line: field: reason", one per line.
+func Parse(name string, data []byte) (*Goal, error) {
+	f := file{Claude: claude{OutputFormat: streamJSON, Verbose: true}}
+	pos, err := strictyaml.Decode(data, &f, strictyaml.Options{File: name, MaxBytes: MaxBytes})
+	if err != nil {
+		return nil, err
+	}
+	if errs := f.check(pos); len(errs) > 0 {
+		errs.Sort()
+		return nil, errs
+	}
+	g := f.goal()
+	if e := validate(g); e != nil {
+		return nil, strictyaml.Errors{pos.Errorf(keyOf(e.Field), "%s", e.Reason)}
+	}
+	return g, nil
+}
+
+// check returns what is wrong with single values.
+func (f *file) check(pos *strictyaml.Positions) strictyaml.Errors {
+	var errs strictyaml.Errors
+	fail := func(field, format string, args ...any) { errs = append(errs, pos.Errorf(field, format, args...)) }
+	switch {
+	case !pos.Has("task"):
+		fail("task", "is missing; say what is to be done")
+	case strings.TrimSpace(f.Task) == "":
+		fail("task", "is empty; say what is to be done")
+	}
+	switch {
+	case !pos.Has("criteria"):
+		fail("criteria", "is missing; say what has to hold in the end, one criterion at least")
+	case len(f.Criteria) == 0:
+		fail("criteria", "is empty; say what has to hold in the end, one criterion at least")
+	}
+	for _, n := range []struct {
+		field string
+		value *int
+		most  int
+	}{{"max_iterations", f.MaxIterations, forge.MaxIterations}, {"history_context_size", f.HistoryContext, forge.MaxHistoryContext}} {
+		if n.value != nil && (*n.value < 1 || *n.value > n.most) {
+			fail(n.field, "is %d; it can be 1 to %d", *n.value, n.most)
+		}
+	}
+	if f.Claude.Model != nil {
+		if err := CheckWord(*f.Claude.Model); err != nil {
+			fail("claude_options.model", "%s", err)
+		}
+	}
+	for i, tool := range f.Claude.AllowedTools {
+		if err := CheckWord(tool); err != nil {
+			fail(fmt.Sprintf("claude_options.allowed_tools[%d]", i), "%s", err)
+		}
+	}
+	if !slices.Contains([]string{"text", "json", streamJSON}, f.Claude.OutputFormat) {
+		fail("claude_options.output_format", "is %q; it can be %s", f.Claude.OutputFormat, formats)
+	}
+	return errs
+}
+
+// CheckWord refuses what would be no single argument of a program, or an option of it.
+func CheckWord(s string) error {
+	switch {
+	case s == "":
+		return errors.New("is empty; leave it out to use the project's")
+	case len(s) > 128:
+		return errors.New("is longer than 128 characters")
+	case strings.HasPrefix(s, "-"):
+		return fmt.Errorf("is %q; it must not begin with -", s)
+	case strings.ContainsFunc(s, func(r rune) bool { return r <= ' ' || r == 0x7f || r == ',' }):
+		return fmt.Errorf("is %q; it must be one word without a comma", s)
+	}
+	return nil
+}
+
+// goal returns what the file asks for, in the words of an intent.
+func (f *file) goal() *Goal {
+	g := &Goal{Task: f.Task, Criteria: f.Criteria, Options: forge.GoalOptions{
+		MaxIterations: value(f.MaxIterations), HistoryContext: value(f.HistoryContext),
+		Model: value(f.Claude.Model), Tools: f.Claude.AllowedTools,
+		SystemPrompt: value(f.Prompts.AppendSystem), JudgePrompt: value(f.Prompts.Judgment),
+		HistoryFile: clean(f.Persist), KnowledgeFile: clean(f.Knowledge),
+		RawLog: f.Logging.RawLog, LogDir: clean(f.Logging.RawLogDir),
+	}}
+	if f.Claude.OutputFormat != streamJSON {
+		g.Notices = append(g.Notices, fmt.Sprintf("claude_options.output_format: %s has no effect: what an agent does is read from its stream of events",
+			f.Claude.OutputFormat))
+	}
+	if !f.Claude.Verbose {
+		g.Notices = append(g.Notices, "claude_options.verbose: false has no effect: what an agent does is read from its stream of events")
+	}
+	return g
+}
+
+func value[T any](p *T) T {
+	if p == nil {
+		return *new(T)
+	}
+	return *p
+}
+
+// clean makes ./.e8//history.jsonl of a path what it means.
+func clean(p *string) string {
+	if p == nil || *p == "" {
+		return ""
+	}
+	return path.Clean(*p)
+}
+
+// validate returns the first thing that no intent may hold.
+func validate(g *Goal) *forge.FieldError {
+	i := forge.Intent{
+		Project: "p", ID: "i", Title: "t", Body: g.Task, Source: forge.SourceHuman, Criteria: g.Criteria, Goal: &g.Options,
+	}
+	return i.Validate()
+}
+
+// keys are the names that a file has for fields of an intent.
+var keys = map[string]string{
+	"body": "task", "goal.max_iterations": "max_iterations", "goal.history_context": "history_context_size",
+	"goal.tools": "claude_options.allowed_tools", "goal.model": "claude_options.model", "goal.system_prompt": "prompts.append_system_prompt",
+	"goal.judge_prompt": "prompts.judgment", "goal.history_file": "persist", "goal.knowledge_file": "knowledge",
+	"goal.log_dir": "logging.raw_log_dir",
+}
+
+func keyOf(field string) string {
+	if key, ok := keys[field]; ok {
+		return key
+	}
+	return field
+}
