@@ -13,7 +13,8 @@ const (
 	MaxTitle      = 500
 	MaxBody       = 64 << 10
 	MaxListLength = 100
-	MaxCriterion  = 2000
+	MaxCriteria   = 50
+	MaxCriterion  = 1000
 )
 
 // FieldError says which field of an input is wrong, and why.
@@ -54,14 +55,15 @@ func (i *Intent) Validate() *FieldError {
 	for _, list := range []struct {
 		field  string
 		length int
+		most   int
 	}{
-		{"depends_on", len(i.DependsOn)},
-		{"criteria", len(i.Criteria)},
-		{"labels", len(i.Labels)},
-		{"with", len(i.With)},
+		{"depends_on", len(i.DependsOn), MaxListLength},
+		{"criteria", len(i.Criteria), MaxCriteria},
+		{"labels", len(i.Labels), MaxListLength},
+		{"with", len(i.With), MaxListLength},
 	} {
-		if list.length > MaxListLength {
-			return &FieldError{list.field, fmt.Sprintf("has %d entries; at most %d are allowed", list.length, MaxListLength)}
+		if list.length > list.most {
+			return &FieldError{list.field, fmt.Sprintf("has %d entries; at most %d are allowed", list.length, list.most)}
 		}
 	}
 	for n, c := range i.Criteria {

@@ -15,7 +15,7 @@ func (s *Intent) admitted(a *forge.Admitted) (forge.Decision, error) {
 		return ignore("the intent does not wait for admission to run %d", a.Run)
 	}
 	s.open.closeNote("enter")
-	s.active, s.past, s.unread = a.Active, a.Past, a.Unread
+	s.active, s.past, s.unread, s.knows = a.Active, a.Past, a.Unread, a.Knowledge
 	s.pauses.project, s.pauses.over = max(s.pauses.project, a.Paused), max(s.pauses.over, a.Resumed)
 	if !s.known {
 		s.policy.Budget = a.Budget
@@ -39,6 +39,8 @@ func firstStep(in *forge.Intent) forge.Step {
 		return forge.StepAudit
 	case in.Type == forge.TypeSkillExtraction:
 		return forge.StepObserve
+	case len(in.Criteria) > 0:
+		return forge.StepIntake
 	}
 	return forge.StepAnalyze
 }

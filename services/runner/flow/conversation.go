@@ -26,8 +26,10 @@ func (s *Intent) talkOf(t *task, step forge.Step) *conversation {
 	switch {
 	case t == nil:
 		return &s.talk
-	case step == forge.StepReview:
+	case step == forge.StepReview || step == forge.StepJudge:
 		return &t.reviewTalk
+	case step == forge.StepSummarize:
+		return &t.loop.talk
 	default:
 		return &t.talk
 	}

@@ -3,13 +3,13 @@
 //
 //   - Intent, one per intent: from a submitted intent through analysis, tasks,
 //     reviews and landings to its end. Its rules are in person.go and pause.go
-//     (what people ask), analyze.go, knowledge.go, gate.go, task.go, parts.go,
-//     land.go, forecast.go, money.go, failure.go and finish.go.
+//     (what people ask), analyze.go, knowledge.go, gate.go, task.go, goal.go,
+//     parts.go, land.go, forecast.go, money.go, failure.go and finish.go.
 //   - Lane, one per project: what spans intents. It admits intents and wakes
 //     those that depend on others (lanedeps.go), brings parts and wholes together
 //     (laneparts.go), decides the order in which changes land and who has
 //     precedence after a conflict (laneorder.go), keeps the purse (lanemoney.go),
-//     remembers (lanepast.go) and reflects (lanereflect.go).
+//     remembers (lanepast.go, laneknown.go) and reflects (lanereflect.go).
 //
 // A machine is total and deterministic: no clock, no chance, no input or output.
 // Time and ids come in as fields of events. Whoever drives it journals each
@@ -26,4 +26,11 @@
 //	any stage -> parked (a timer) -> the same step again
 //	landing -> waiting (a person's files are in the way) -> landing
 //	any stage -> failed
+//
+// The task of a goal takes these ways instead, once for each iteration:
+//
+//	pending -> implementing -> rebasing -> summarizing -> judging -> landing -> done
+//	              ^   ^                        |             |          |
+//	              |   +-- verify failed -------+-------------+ not complete
+//	              +------ reserving <- conflict
 package flow

@@ -83,7 +83,7 @@ func (s *Intent) failed(t *task, r *forge.Result) {
 	}
 	switch {
 	case then == carryOn:
-		if step == forge.StepImplement {
+		if makes(step) {
 			t.Attempts--
 		}
 		s.adjust(ruleInterrupted, id, "%s", firstLine(r.Failure.Message))
@@ -143,7 +143,7 @@ func (s *Intent) remember(t *task, r *forge.Result, rule failureRule) {
 			s.begin(talk, r.Attempt.Task, r.Attempt.Step)
 		}
 	}
-	if r.Attempt.Step != forge.StepImplement {
+	if !makes(r.Attempt.Step) {
 		return
 	}
 	t.replica, t.goOn = r.Replica, rule.keep
@@ -174,6 +174,8 @@ func (s *Intent) goOn(t *task, step forge.Step) {
 
 func (s *Intent) giveUp(t *task, step forge.Step, why string) {
 	switch {
+	case step == forge.StepSummarize:
+		s.summarizePlainly(t, why)
 	case t != nil:
 		s.failTask(t, fmt.Sprintf("%s: %s", step, why))
 	case s.refreshing:
@@ -286,7 +288,7 @@ func (s *Intent) reclaim(t *task, key string) {
 		s.owe(c.Attempt)
 		t.implement.claim++
 		t.replica = ""
-		next := s.command(t, forge.StepImplement, &t.implement)
+		next := s.command(t, c.Attempt.Step, &t.implement)
 		next.BudgetUSD = c.BudgetUSD
 		s.open.issue(&s.eff, next)
 		return

@@ -58,6 +58,8 @@ func (s *Intent) close(reflect bool) {
 	end := s.end()
 	end.Past = s.lesson(&h)
 	end.Observed = last(h.Observations, maxTold)
+	end.Knowledge, end.Applied = s.learned[s.told[0]:], s.applied[s.told[1]:]
+	s.told = [2]int{len(s.learned), len(s.applied)}
 	if reflect {
 		h.Observations = nil
 		h.StepResults, h.Adjustments = last(h.StepResults, maxTold), last(h.Adjustments, maxTold)

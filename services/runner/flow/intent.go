@@ -71,6 +71,10 @@ type Intent struct {
 	adjustments  []forge.Adjustment
 	observations []forge.Observation
 	observed     int                 // ever
+	knows        []forge.Knowledge   // of the project, for a goal
+	learned      []forge.Knowledge   // by a goal
+	applied      []string            // ids of knowledge that helped, once for each execution
+	told         [2]int              // of learned and applied: how many the lane was told of
 	forecasts    map[forecastKey]int // numbers of the newest
 	history      []forge.History
 	usage        forge.Usage
@@ -216,12 +220,20 @@ func (s *Intent) result(r *forge.Result) (forge.Decision, error) {
 		s.patternsFound(r)
 	case forge.StepAbstract:
 		s.abstracted(r)
+	case forge.StepIntake:
+		s.takenIn(r)
 	case forge.StepImplement:
 		s.implemented(t, r)
+	case forge.StepExecute:
+		s.executed(t, r)
 	case forge.StepRebase:
 		s.rebased(t, r)
 	case forge.StepReview:
 		s.reviewed(t, r)
+	case forge.StepSummarize:
+		s.summarized(t, r)
+	case forge.StepJudge:
+		s.goalJudged(t, r)
 	case forge.StepIntegrate, forge.StepReflect: // the lane issues those
 	}
 	return forge.Applied, nil

@@ -70,7 +70,7 @@ func (s *Intent) reserved(r *forge.Reserved) (forge.Decision, error) {
 	}
 	s.adjust(ruleReimplement, t.ID, "%s", firstLine(t.feedback))
 	t.fresh = true
-	s.startImplement(t)
+	s.start(t)
 	return forge.Applied, nil
 }
 

@@ -21,6 +21,7 @@ type Lane struct {
 	purse   purse
 	budget  forge.Budget // as an intent knew it last
 	past    []lesson
+	known   []forge.Knowledge // oldest first
 	mirror  mirror
 	pauses  int // ever
 	paused  bool
@@ -50,6 +51,7 @@ type member struct {
 	children   []forge.IntentID
 	source     forge.Source
 	generation int
+	goal       bool
 	cancel     string // why it is to be cancelled, if it is
 
 	spent   float64         // in all its runs

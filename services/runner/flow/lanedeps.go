@@ -29,6 +29,7 @@ func (l *Lane) enter(id forge.IntentID, e *forge.Enter) (forge.Decision, error) 
 	}
 	next.run, next.active, next.title, next.status = e.Run, true, e.Title, forge.StatusProposed
 	next.kind, next.parent, next.source, next.generation = e.Type, e.Parent, e.Source, e.Generation
+	next.goal = e.Goal
 	m = next
 	l.intents[id] = m
 	l.activate(id, true)
@@ -57,6 +58,9 @@ func (l *Lane) admit(id forge.IntentID, m *member) {
 		a.Paused = l.pauses
 	} else {
 		a.Resumed = l.pauses
+	}
+	if m.goal {
+		a.Knowledge = l.knowledgeFor(m)
 	}
 	if m.kind == forge.TypeSkillExtraction {
 		a.Unread = l.mirror.unread[:min(len(l.mirror.unread), maxAtOnce)]

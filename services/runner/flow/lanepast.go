@@ -27,6 +27,7 @@ func (l *Lane) learn(id forge.IntentID, e *forge.End) {
 	if e.Past != nil {
 		l.past = last(append(l.past, lesson{PastRun: *e.Past, words: sortedWords(e.Past.Title)}), maxPast)
 	}
+	l.know(e)
 	l.mirror.ended(id, e)
 }
 

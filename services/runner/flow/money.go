@@ -38,7 +38,9 @@ func (s *Intent) send(c forge.Command) {
 }
 
 // underWay reports whether a call goes on with work that others have paid for.
-func underWay(c *forge.Command) bool { return c.Resume || c.Attempt.Step == forge.StepReview }
+func underWay(c *forge.Command) bool {
+	return c.Resume || c.Attempt.Step == forge.StepReview || c.Loop != nil && (c.Loop.Execution != nil || c.Loop.Iteration > 1)
+}
 
 // dispatch issues a command and, if it is for one replica, watches over it.
 func (s *Intent) dispatch(c forge.Command) {
@@ -180,7 +182,7 @@ func (s *Intent) broke(a forge.Attempt, why string) {
 	}
 	t := s.task(a.Task)
 	t.stage, t.unfunded, t.Failure = stageUnfunded, a.Step, why
-	if a.Step == forge.StepImplement {
+	if makes(a.Step) {
 		t.Attempts--
 	}
 }
@@ -251,7 +253,7 @@ func (s *Intent) refreshed(r *forge.Result) {
 	}
 	for _, begins := range []bool{false, true} {
 		for _, t := range s.tasks {
-			if t.stage == stageUnfunded && begins == (t.unfunded == forge.StepImplement) {
+			if t.stage == stageUnfunded && begins == makes(t.unfunded) {
 				t.Failure = ""
 				s.again(t, t.unfunded)
 			}

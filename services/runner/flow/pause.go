@@ -65,7 +65,7 @@ func (s *Intent) holdBack() {
 			continue
 		}
 		s.withdrawAttempt(a)
-		if t := s.task(a.Task); t != nil && a.Step == forge.StepImplement {
+		if t := s.task(a.Task); t != nil && makes(a.Step) {
 			t.goOn = true
 			t.Attempts--
 		}
@@ -156,7 +156,7 @@ func (s *Intent) stoppedAt(r *forge.Result) bool {
 	talk := s.talkOf(t, c.Attempt.Step)
 	talk.heardOf(r.Session)
 	talk.in(c)
-	if t != nil && c.Attempt.Step == forge.StepImplement {
+	if t != nil && makes(c.Attempt.Step) {
 		c.Replica, t.replica = r.Replica, r.Replica
 	}
 	return true

@@ -69,6 +69,7 @@ func (s *Intent) enter() {
 	s.open.closeNote("end")
 	s.tellLane("enter", true, forge.Event{Enter: &forge.Enter{
 		Run: s.run, Title: s.intent.Title, Type: s.intent.Type, Parent: s.intent.Parent, Source: s.intent.Source, Generation: s.intent.Generation,
+		Goal: firstStep(&s.intent) == forge.StepIntake,
 	}})
 }
 
@@ -257,7 +258,7 @@ func (s *Intent) withdrawTask(t *task) {
 			s.withdrawAttempt(a)
 		}
 	}
-	for _, step := range []forge.Step{forge.StepImplement, forge.StepRebase, forge.StepReview} {
+	for _, step := range forge.Steps() {
 		s.open.cancelTimer(parkKey(t.ID, step))
 	}
 	of := func(a forge.Attempt) bool { return a.Task == t.ID }

@@ -72,6 +72,9 @@ func hashPlan(in forge.Intent, tasks []*task, parts []*part) string {
 	fmt.Fprintf(h, "%q %q %q\n", in.Title, in.Body, in.Risk)
 	for _, t := range tasks {
 		fmt.Fprintf(h, "%q %q %q %q %q %q %q\n", t.ID, t.Title, t.Plan, t.RelevantFiles, t.Steps, t.DependsOn, t.Item)
+		if len(t.Criteria) > 0 {
+			fmt.Fprintf(h, "%q\n", t.Criteria)
+		}
 		if t.Write != nil {
 			fmt.Fprintf(h, "%q\n", *t.Write)
 		}

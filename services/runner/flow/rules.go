@@ -34,6 +34,9 @@ const (
 	ruleReclaim         = "reclaim"     // its own replica did not take the work: any replica
 	ruleFailDependents  = "fail-dependents"
 	ruleTaskFailed      = "task-failed"
+	ruleNextIteration   = "next-iteration" // a criterion is not met yet: another iteration towards the goal
+	ruleMaxIterations   = "max-iterations" // the goal has had all its iterations
+	rulePlainSummary    = "plain-summary"  // an iteration could not be summed up: its own report stands in
 )
 
 // maxLandings bounds how often a task is reviewed again because the base branch

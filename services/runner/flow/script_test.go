@@ -153,7 +153,12 @@ func (s *script) person(cmd string, id forge.IntentID, arg func(string) string, 
 		in := forge.Intent{
 			ID: id, Project: "web", Title: "title of " + string(id), Body: "body", Source: forge.SourceHuman,
 			Recipe: arg("recipe"), Risk: forge.Risk(arg("risk")), Origin: forge.Origin{System: "draft", EventID: arg("event")}, BudgetUSD: usd(arg("budget")),
-			Type: arg("type"),
+			Type: arg("type"), Criteria: words(list("criteria")),
+		}
+		if v := arg("most"); v != "" {
+			most, _ := strconv.Atoi(v)
+			context, _ := strconv.Atoi(arg("context"))
+			in.Goal = &forge.GoalOptions{MaxIterations: most, HistoryContext: context}
 		}
 		if v := arg("title"); v != "" {
 			in.Title = strings.ReplaceAll(v, "-", " ")
@@ -298,6 +303,9 @@ func (s *script) show(id forge.IntentID) {
 	}
 	if v.Audit != nil {
 		s.print("audit: %s", v.Audit.Summary)
+	}
+	if v.Goal != nil {
+		s.showGoal(v.Goal)
 	}
 	for _, o := range v.Observations {
 		s.print("observed %s, read: %t", o.ID, o.Processed)

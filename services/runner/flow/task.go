@@ -15,8 +15,9 @@ const (
 	stagePending      stage = "pending"
 	stageImplementing stage = "implementing"
 	stageRebasing     stage = "rebasing"
-	stageReviewing    stage = "reviewing"
-	stageReserving    stage = "reserving" // waits for precedence on the files that conflicted
+	stageSummarizing  stage = "summarizing" // what a goal's iteration came to
+	stageReviewing    stage = "reviewing"   // or judging
+	stageReserving    stage = "reserving"   // waits for precedence on the files that conflicted
 	stageLanding      stage = "landing"
 	stageWaiting      stage = "waiting"  // for a person's files to get out of the way
 	stageGuarded      stage = "guarded"  // for a person to approve a change of protected paths
@@ -46,7 +47,8 @@ type task struct {
 	candidate  *forge.Rebase // what was verified last, and on what
 	reviews    []forge.Review
 	overlaps   []overlapping
-	forecasts  int // told to others, ever
+	forecasts  int   // told to others, ever
+	loop       *loop // of a goal; otherwise nil
 }
 
 func (t *task) ended() bool { return t.stage == stageDone || t.stage == stageFailed }
@@ -55,6 +57,10 @@ func (t *task) ended() bool { return t.stage == stageDone || t.stage == stageFai
 func (t *task) reset(instructions string, fresh bool) {
 	t.stage, t.Status, t.Failure = stagePending, forge.TaskPending, ""
 	t.rejections, t.landings = 0, 0
+	if t.loop != nil {
+		t.loop.used, t.loop.maxed = 0, false
+		t.loop.summarize.worked()
+	}
 	t.implement.worked()
 	t.rebase.worked()
 	t.review.worked()
@@ -68,8 +74,10 @@ func (t *task) state(step forge.Step) *stepState {
 	switch step {
 	case forge.StepRebase:
 		return &t.rebase
-	case forge.StepReview:
+	case forge.StepReview, forge.StepJudge:
 		return &t.review
+	case forge.StepSummarize:
+		return &t.loop.summarize
 	default:
 		return &t.implement
 	}
@@ -92,7 +100,7 @@ func (s *Intent) work() {
 	for _, t := range s.tasks {
 		if t.stage == stagePending && busy < maxParallel && s.ready(t) {
 			s.intent.Status = forge.StatusExecuting
-			s.startImplement(t)
+			s.start(t)
 			busy++
 		}
 		ended = ended && t.ended()
@@ -117,7 +125,7 @@ func (s *Intent) issue(t *task, step forge.Step, at stage) {
 
 // again issues a step once more after a pause.
 func (s *Intent) again(t *task, step forge.Step) {
-	if step == forge.StepImplement {
+	if makes(step) {
 		s.startImplement(t)
 		return
 	}
@@ -128,8 +136,10 @@ func stageOf(step forge.Step) stage {
 	switch step {
 	case forge.StepRebase:
 		return stageRebasing
-	case forge.StepReview:
+	case forge.StepReview, forge.StepJudge:
 		return stageReviewing
+	case forge.StepSummarize:
+		return stageSummarizing
 	default:
 		return stageImplementing
 	}
@@ -144,7 +154,7 @@ func (s *Intent) command(t *task, step forge.Step, st *stepState) forge.Command 
 		Instructions: s.instructions,
 	}
 	switch step {
-	case forge.StepImplement:
+	case forge.StepImplement, forge.StepExecute:
 		c.Fresh, c.Continue, c.Feedback, c.Reviews = t.fresh, t.goOn, t.feedback, t.reviews
 		c.Avoid, c.Overlaps = s.avoided(), t.foreseen()
 		t.talk.in(&c)
@@ -152,9 +162,43 @@ func (s *Intent) command(t *task, step forge.Step, st *stepState) forge.Command 
 		c.Verify, c.Reviews = t.candidate.Verify, t.reviews
 		c.Avoid = s.avoided()
 		t.reviewTalk.in(&c)
+	case forge.StepSummarize, forge.StepJudge:
+		c.Avoid = s.avoided()
+		s.talkOf(t, step).in(&c)
 	default:
 	}
+	if t.loop != nil && step != forge.StepRebase {
+		s.tellGoal(&c, t)
+	}
 	return c
+}
+
+// makes reports whether attempts of a step make a task's change.
+func makes(step forge.Step) bool { return step == forge.StepImplement || step == forge.StepExecute }
+
+// making is the step that makes the task's change.
+func (t *task) making() forge.Step {
+	if t.loop != nil {
+		return forge.StepExecute
+	}
+	return forge.StepImplement
+}
+
+// checking is the step in which somebody else looks at the change.
+func (t *task) checking() forge.Step {
+	if t.loop != nil {
+		return forge.StepJudge
+	}
+	return forge.StepReview
+}
+
+// start begins a task, or makes its change once more.
+func (s *Intent) start(t *task) {
+	if t.loop != nil {
+		s.iterate(t)
+		return
+	}
+	s.startImplement(t)
 }
 
 // startImplement sends a task to be implemented: the first time and after a
@@ -165,14 +209,14 @@ func (s *Intent) startImplement(t *task) {
 	if !t.goOn && (t.fresh || t.Head == "") {
 		t.replica = ""
 		if t.talk.begun || t.talk.number == 0 {
-			s.begin(&t.talk, t.ID, forge.StepImplement)
+			s.begin(&t.talk, t.ID, t.making())
 		}
 	}
 	st := &t.implement
 	st.number++
 	st.claim = 1
 	t.stage = stageImplementing
-	c := s.command(t, forge.StepImplement, st)
+	c := s.command(t, t.making(), st)
 	c.Replica = t.replica
 	s.send(c)
 }
@@ -198,12 +242,17 @@ func (s *Intent) started(r *forge.Result) (forge.Decision, error) {
 	return forge.Applied, nil
 }
 
-func (s *Intent) implemented(t *task, r *forge.Result) {
-	im := r.Implementation
+// made takes what every attempt leaves, whatever it is worth.
+func (t *task) made(r *forge.Result) {
 	t.implement.worked()
 	t.talk.heardOf(r.Session)
 	t.replica, t.fresh, t.goOn = r.Replica, false, false
-	t.Base, t.Head = im.Base, im.Head
+	t.Base, t.Head = r.Implementation.Base, r.Implementation.Head
+}
+
+func (s *Intent) implemented(t *task, r *forge.Result) {
+	im := r.Implementation
+	t.made(r)
 	switch {
 	case im.Commits > 0:
 		s.issue(t, forge.StepRebase, stageRebasing)
@@ -236,6 +285,11 @@ func (s *Intent) implemented(t *task, r *forge.Result) {
 // attempts as the policy allows.
 func (s *Intent) rework(t *task, rule, feedback string) {
 	t.feedback = feedback
+	if t.loop != nil {
+		s.adjust(rule, t.ID, "%s", firstLine(feedback))
+		s.iterate(t)
+		return
+	}
 	t.Write = nil // writing the same again mends nothing: an agent goes on from what was written
 	t.rejections++
 	if t.rejections > s.policy.MaxReviewRetries {
@@ -256,18 +310,24 @@ func (s *Intent) rebased(t *task, r *forge.Result) {
 	}
 	t.Base, t.Head, t.candidate = rb.Base, rb.Head, rb
 	s.foresee(t, rb.Overlaps)
-	if v := rb.Verify; v != nil && !v.Passed {
+	broken := rb.Verify != nil && !rb.Verify.Passed
+	if broken {
 		s.outcome("verify failed")
-		s.rework(t, ruleVerifyFailed, verifyFeedback(v))
-		return
 	}
-	s.startReview(t)
+	switch {
+	case t.loop != nil:
+		s.startSummary(t)
+	case broken:
+		s.rework(t, ruleVerifyFailed, verifyFeedback(rb.Verify))
+	default:
+		s.startReview(t)
+	}
 }
 
 // startReview has the change looked at by somebody who has not seen it before.
 func (s *Intent) startReview(t *task) {
-	s.begin(&t.reviewTalk, t.ID, forge.StepReview)
-	s.issue(t, forge.StepReview, stageReviewing)
+	s.begin(&t.reviewTalk, t.ID, t.checking())
+	s.issue(t, t.checking(), stageReviewing)
 }
 
 func verifyFeedback(v *forge.VerifyReport) string {

@@ -18,6 +18,7 @@ func (s *Intent) Summary() forge.Summary {
 		Parent: s.intent.Parent, Requester: requester(&s.intent), Approver: s.approver,
 	}
 	sum.Children = s.children()
+	sum.Goal = s.goalSummary()
 	sum.Waiting, sum.Activity = s.waiting()
 	if sum.Waiting == forge.WaitingPaused && s.pauses.reason != "" {
 		sum.Reason = s.pauses.reason
@@ -44,11 +45,13 @@ func (s *Intent) Summary() forge.Summary {
 		}
 		switch t.stage {
 		case stageImplementing:
-			ts.Step = forge.StepImplement
+			ts.Step = t.making()
+		case stageSummarizing:
+			ts.Step = forge.StepSummarize
 		case stageRebasing:
 			ts.Step = forge.StepRebase
 		case stageReviewing:
-			ts.Step = forge.StepReview
+			ts.Step = t.checking()
 		case stageLanding:
 			ts.Step = forge.StepIntegrate
 		case stageReserving:
@@ -119,6 +122,8 @@ func (s *Intent) activity() string {
 		return "waits for " + joinIDs(ids, ", ")
 	case len(s.open.commands) == 0 && !s.open.parkedUntil().IsZero():
 		return "tries again at " + s.open.parkedUntil().UTC().Format(time.DateTime) + " UTC"
+	case s.phase == phaseWorking && s.goalTask() != nil:
+		return s.goalActivity()
 	case s.phase == phaseWorking:
 		for _, t := range s.tasks {
 			if t.stage == stageDone {
@@ -142,6 +147,7 @@ func (s *Intent) View() forge.View {
 		v.Tasks = append(v.Tasks, t.Task)
 		v.Reviews = append(v.Reviews, t.reviews...)
 	}
+	v.Goal = s.goalView()
 	for _, p := range s.parts {
 		v.Parts = append(v.Parts, p.intent)
 	}

@@ -133,7 +133,9 @@ func (s *script) answer(t *testing.T, r *forge.Result, c forge.Command, d *datad
 			r.Abstraction.Skills = append(r.Abstraction.Skills, forge.Skill{Name: name, Description: "When to use it", Body: "How"})
 		}
 	default:
-		t.Fatalf("%s: unknown command %q", d.Pos, d.Cmd)
+		if !s.towards(t, r, c, d, arg, list) {
+			t.Fatalf("%s: unknown command %q", d.Pos, d.Cmd)
+		}
 	}
 }
 
@@ -243,6 +245,9 @@ func describeCommand(c forge.Command) string {
 	if c.Feedback != "" {
 		fmt.Fprintf(&b, " feedback %q", c.Feedback)
 	}
+	if c.Loop != nil {
+		b.WriteString(describeLoop(c.Loop))
+	}
 	if c.Instructions != "" {
 		fmt.Fprintf(&b, " instructions %q", c.Instructions)
 	}
@@ -307,6 +312,9 @@ func describeNote(n forge.Event) string {
 		what = fmt.Sprintf("%s withdraws", n.Withdraw.Task)
 	case n.End != nil:
 		what = fmt.Sprintf("run %d ended %s", n.End.Run, n.End.Status)
+		if n.End.Knowledge != nil || n.End.Applied != nil {
+			what += fmt.Sprintf(", found out %d, applied %v", len(n.End.Knowledge), n.End.Applied)
+		}
 		if n.End.SpentUSD > 0 {
 			what += fmt.Sprintf(", spent $%.2f", n.End.SpentUSD)
 		}

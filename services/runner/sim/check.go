@@ -34,6 +34,11 @@ func (w *world) checkEnded() error {
 		case s.Status.Failed() && s.Reason == "":
 			return fmt.Errorf("%s is %s without a reason", id, s.Status)
 		}
+		if g := s.Goal; g != nil {
+			if err := checkGoal(g, s.Status); err != nil {
+				return fmt.Errorf("%s: %w", id, err)
+			}
+		}
 		view := machine.Fold(key, w.journal[key]).(interface{ View() forge.View }).View()
 		for _, t := range view.Tasks {
 			if t.Status != forge.TaskDone && t.Status != forge.TaskFailed {
@@ -156,6 +161,9 @@ func (w *world) checkCommits() error {
 				if r := ev.Result; r != nil && r.Review != nil && r.Review.Verdict == forge.VerdictApproved {
 					approved[w.repo.heads[r.Review.Head].patch] = true
 				}
+				if r := ev.Result; r != nil && reached(r.Judgment) {
+					approved[w.repo.heads[r.Judgment.Head].patch] = true
+				}
 			}
 		}
 	}
@@ -184,7 +192,7 @@ func (w *world) checkCommits() error {
 // checkBounds: retries are bounded, and a task has one command at a time.
 func (w *world) checkBounds() error {
 	p := forge.DefaultPolicy()
-	most := (p.MaxReviewRetries + 1 + 3) * (p.MaxAgentRetries + 1) * 2
+	most := (max(p.MaxReviewRetries+1, maxIterations) + 3) * (p.MaxAgentRetries + 1) * 2
 	for _, key := range w.keys {
 		runs := 1
 		made := map[forge.TaskID]int{}
@@ -195,7 +203,7 @@ func (w *world) checkBounds() error {
 				}
 			}
 			for _, c := range rec.Effects.Commands {
-				if c.Attempt.Step == forge.StepImplement {
+				if c.Attempt.Step == forge.StepImplement || c.Attempt.Step == forge.StepExecute {
 					made[c.Attempt.Task]++
 				}
 			}

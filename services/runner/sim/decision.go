@@ -31,7 +31,7 @@ func (w *world) checkDecision(key forge.Key, rec *forge.Record) error {
 		know.withdrawn[a] = true
 	}
 	for _, c := range rec.Effects.Commands {
-		if c.Attempt.Step != forge.StepImplement {
+		if c.Attempt.Step != forge.StepImplement && c.Attempt.Step != forge.StepExecute {
 			continue
 		}
 		if (know.system || know.risky) && !know.approved {
@@ -125,6 +125,9 @@ func (k *knowledge) learn(key forge.Key, ev *forge.Event) error {
 		for _, d := range a.DependsOn {
 			k.depends[d] = true
 		}
+	case ev.Result != nil && ev.Result.Intake != nil && ev.Result.Intake.Risk != "":
+		k.risky = forge.MaxRisk(ev.Result.Intake.Risk, k.declaredRisk).Rank() > forge.RiskLow.Rank()
+		k.depends = maps.Clone(k.declared)
 	case ev.Result != nil && ev.Result.Implementation != nil && ev.Result.Implementation.Unchanged:
 		k.done[ev.Result.Attempt.Task] = true
 	}

@@ -155,7 +155,7 @@ func (w *world) perform(c *forge.Command) *forge.Result {
 	case forge.StepAbstract:
 		return &forge.Result{Abstraction: &forge.Abstraction{Skills: []forge.Skill{{Name: "a skill", Description: "d", Body: "b"}}}}
 	}
-	panic("no worker does step " + c.Attempt.Step)
+	return w.towards(c)
 }
 
 func (w *world) analysis(c *forge.Command) *forge.Analysis {

@@ -35,6 +35,9 @@ var rules = map[string]string{
 	"reclaim":          "the replica that has the checkout did not take the work; any other may",
 	"fail-dependents":  "a task that this one depends on failed",
 	"task-failed":      "the attempts are used up, or there is no point in another one",
+	"next-iteration":   "a criterion of the goal is not met yet: another iteration",
+	"max-iterations":   "the goal has had as many iterations as it may have",
+	"plain-summary":    "an iteration could not be summed up, so its own report stands in",
 }
 
 // Rule says in a line what a rule that adjusts a flow does; empty if it is not known.

@@ -1,0 +1,108 @@
+package flow_test
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/cockroachdb/datadriven"
+
+	"github.com/pfl-forge/pfl-forge"
+)
+
+// towards plays the workers of a goal's steps, and reports whether the step is one of
+// them.
+func (s *script) towards(t *testing.T, r *forge.Result, c forge.Command, d *datadriven.TestData, arg func(string) string, list func(string) []string) bool {
+	t.Helper()
+	switch forge.Step(d.Cmd) {
+	case forge.StepIntake:
+		r.Intake = &forge.Intake{Task: "what to do", Criteria: words(list("criteria")), Risk: forge.Risk(arg("risk")), Type: "feature"}
+		for _, q := range list("ask") {
+			r.Intake.Clarifications = append(r.Intake.Clarifications, forge.Clarification{Question: q})
+		}
+		r.Policy = policyOf(arg, list)
+	case forge.StepExecute:
+		r.Implementation = &forge.Implementation{
+			Base: "main", Head: fmt.Sprintf("head-%s-%d", c.Attempt.Task, c.Attempt.Number), Commits: 1, Leftover: arg("leftover"),
+			Execution: &forge.Execution{
+				Status: forge.ExecutionSuccess, Output: "it is done", Approach: "straight", Applied: list("applied"),
+				Metadata: forge.SummaryMetadata{TokensUsed: 100},
+			},
+		}
+		if v := arg("status"); v != "" {
+			r.Implementation.Execution.Status = forge.ExecutionStatus(v)
+		}
+		if d.HasArg("nothing") {
+			r.Implementation.Head, r.Implementation.Commits = "main", 0
+		}
+	case forge.StepSummarize:
+		e := c.Loop.Execution
+		r.Summarization = &forge.Summarization{Summary: forge.ExecutionSummary{Approach: e.Approach, Result: e.Status, Reason: "so it is"}}
+		for _, k := range words(list("found")) {
+			r.Summarization.Knowledge = append(r.Summarization.Knowledge, forge.Knowledge{
+				Type: forge.KnowledgeDiscovery, Category: "testing", Content: k, Confidence: forge.ConfidenceMedium,
+			})
+		}
+	case forge.StepJudge:
+		r.Judgment = judgmentOf(c, d, arg)
+	default:
+		return false
+	}
+	return true
+}
+
+// judgmentOf is a judgment by which as many criteria are met as met says, all if it
+// says nothing.
+func judgmentOf(c forge.Command, d *datadriven.TestData, arg func(string) string) *forge.Judgment {
+	j := &forge.Judgment{Head: c.Task.Head, Complete: true, Reason: "looked at", NextAction: arg("next")}
+	most := len(c.Loop.Criteria)
+	if v := arg("met"); v != "" {
+		most, _ = strconv.Atoi(v)
+		j.Complete = d.HasArg("hasty")
+	}
+	for i, text := range c.Loop.Criteria {
+		j.Evaluations = append(j.Evaluations, forge.Evaluation{Criterion: text, Met: i < most, Confidence: 0.9})
+	}
+	if d.HasArg("of-another-commit") {
+		j.Head = "something-else"
+	}
+	if d.HasArg("forgetful") {
+		j.Evaluations = j.Evaluations[1:]
+	}
+	return j
+}
+
+// words puts spaces where a script cannot.
+func words(list []string) []string {
+	var out []string
+	for _, w := range list {
+		out = append(out, strings.ReplaceAll(w, "-", " "))
+	}
+	return out
+}
+
+func describeLoop(l *forge.Loop) string {
+	var b strings.Builder
+	fmt.Fprintf(&b, " iteration %d, %d left", l.Iteration, l.Left)
+	for i := range l.Summaries {
+		fmt.Fprintf(&b, ", #%d %s", l.Summaries[i].Iteration, l.Summaries[i].Result)
+	}
+	if l.Judgment != nil {
+		fmt.Fprintf(&b, ", next %q", l.Judgment.NextAction)
+	}
+	for i := range l.Knowledge {
+		fmt.Fprintf(&b, ", knowing %s %q used %d", l.Knowledge[i].ID, l.Knowledge[i].Content, l.Knowledge[i].AppliedCount)
+	}
+	return b.String()
+}
+
+func (s *script) showGoal(g *forge.GoalView) {
+	s.print("goal: iteration %d, %d of %d used, %d of %d criteria met, %q %s", g.Iteration, g.Used, g.Most, g.Met, g.Criteria, g.Status, g.Error)
+	for _, it := range g.Iterations {
+		s.print("  #%d at %s, summed up: %t, judged: %t", it.Number, it.Head, it.Summary != nil, it.Judgment != nil)
+	}
+	for i := range g.Knowledge {
+		s.print("  %s: %s, of %q", g.Knowledge[i].ID, g.Knowledge[i].Content, g.Knowledge[i].SourceTask)
+	}
+}

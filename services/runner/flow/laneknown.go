@@ -1,0 +1,87 @@
+package flow
+
+import (
+	"cmp"
+	"slices"
+	"strings"
+
+	"github.com/pfl-forge/pfl-forge"
+)
+
+// Bounds of what a project knows and what a goal is told of it.
+const (
+	maxKnowledge = 500
+	maxOffered   = 20
+)
+
+// know keeps what a goal found out, once, and counts what helped it.
+func (l *Lane) know(e *forge.End) {
+	if len(e.Knowledge) == 0 && len(e.Applied) == 0 {
+		return
+	}
+	l.known = slices.Clone(l.known)
+	for _, k := range e.Knowledge {
+		same := func(o forge.Knowledge) bool { return o.Type == k.Type && strings.EqualFold(o.Content, k.Content) }
+		if i := slices.IndexFunc(l.known, same); i >= 0 {
+			if sureness(k.Confidence) > sureness(l.known[i].Confidence) {
+				l.known[i].Confidence = k.Confidence
+			}
+			continue
+		}
+		l.known = append(l.known, k)
+	}
+	for _, id := range e.Applied {
+		if i := slices.IndexFunc(l.known, func(k forge.Knowledge) bool { return k.ID == id }); i >= 0 {
+			l.known[i].AppliedCount++
+		}
+	}
+	for len(l.known) > maxKnowledge {
+		l.known = slices.Delete(l.known, leastWorth(l.known), leastWorth(l.known)+1)
+	}
+}
+
+func sureness(c forge.Confidence) int {
+	switch c {
+	case forge.ConfidenceHigh:
+		return 3
+	case forge.ConfidenceMedium:
+		return 2
+	case forge.ConfidenceLow:
+		return 1
+	}
+	return 0
+}
+
+// leastWorth is the index of what helped least, of that the least certain, of that the
+// oldest.
+func leastWorth(list []forge.Knowledge) int {
+	least := 0
+	for i := range list {
+		if cmp.Or(cmp.Compare(list[i].AppliedCount, list[least].AppliedCount),
+			cmp.Compare(sureness(list[i].Confidence), sureness(list[least].Confidence))) < 0 {
+			least = i
+		}
+	}
+	return least
+}
+
+// knowledgeFor lists what a goal may use: with most words of its title first, then the
+// most certain, then what helped most.
+func (l *Lane) knowledgeFor(m *member) []forge.Knowledge {
+	words := wordsOf(m.title)
+	score := func(k *forge.Knowledge) int {
+		n := 0
+		for w := range wordsOf(k.Category + " " + k.Content + " " + k.SourceTask + " " + k.ExampleFile) {
+			if words[w] {
+				n++
+			}
+		}
+		return n
+	}
+	list := slices.Clone(l.known)
+	slices.SortStableFunc(list, func(a, b forge.Knowledge) int {
+		return cmp.Or(cmp.Compare(score(&b), score(&a)), cmp.Compare(sureness(b.Confidence), sureness(a.Confidence)),
+			cmp.Compare(b.AppliedCount, a.AppliedCount), b.CreatedAt.Compare(a.CreatedAt))
+	})
+	return list[:min(len(list), maxOffered)]
+}

@@ -1,0 +1,83 @@
+package sim
+
+import (
+	"fmt"
+
+	"github.com/pfl-forge/pfl-forge"
+)
+
+// maxIterations bounds the loops of goals.
+const maxIterations = 4
+
+// towards does the work of a goal's steps.
+func (w *world) towards(c *forge.Command) *forge.Result {
+	switch c.Attempt.Step {
+	case forge.StepIntake:
+		in := &forge.Intake{Task: "t", Criteria: []string{"one", "two"}, Risk: forge.RiskLow}
+		switch {
+		case len(c.Intent.Clarifications) < 2 && w.chance(8):
+			in.Clarifications = []forge.Clarification{{Question: fmt.Sprintf("what, %d?", len(c.Intent.Clarifications))}}
+		case w.chance(6):
+			in.Risk = forge.RiskMed
+		case w.chance(20):
+			in.Criteria = nil
+		}
+		return &forge.Result{Intake: in, Policy: w.money.policy()}
+	case forge.StepExecute:
+		im := w.implementation(c)
+		if im.Commits == 0 {
+			im.Head = im.Base
+		}
+		im.Execution = &forge.Execution{Status: forge.ExecutionSuccess, Approach: "a"}
+		for i := range c.Loop.Knowledge {
+			if w.rng.IntN(2) == 0 {
+				im.Execution.Applied = append(im.Execution.Applied, c.Loop.Knowledge[i].ID)
+			}
+		}
+		return &forge.Result{Implementation: im}
+	case forge.StepSummarize:
+		s := &forge.Summarization{Summary: forge.ExecutionSummary{Approach: "a", Result: forge.ExecutionSuccess}}
+		if w.rng.IntN(3) == 0 {
+			s.Knowledge = []forge.Knowledge{{Type: forge.KnowledgeLesson, Content: fmt.Sprintf("lesson %d", w.rng.IntN(5))}}
+		}
+		return &forge.Result{Summarization: s}
+	case forge.StepJudge:
+		return &forge.Result{Judgment: w.judgment(c)}
+	}
+	panic("no worker does step " + c.Attempt.Step)
+}
+
+// judgment is of every criterion, unless the judge is careless.
+func (w *world) judgment(c *forge.Command) *forge.Judgment {
+	j := &forge.Judgment{Head: c.Task.Head, Complete: true}
+	for _, text := range c.Loop.Criteria {
+		j.Evaluations = append(j.Evaluations, forge.Evaluation{Criterion: text, Met: !w.chance(4)})
+	}
+	if w.chance(20) {
+		j.Evaluations = j.Evaluations[1:]
+	}
+	return j
+}
+
+// reached reports whether a judgment lets a change land.
+func reached(j *forge.Judgment) bool {
+	if j == nil || !j.Complete || len(j.Evaluations) != 2 {
+		return false
+	}
+	return j.Evaluations[0].Met && j.Evaluations[1].Met
+}
+
+// checkGoal: a loop is bounded, and it is completed only if every criterion is met.
+func checkGoal(g *forge.GoalSummary, status forge.Status) error {
+	switch {
+	case g.Used > g.Most:
+		return fmt.Errorf("%d iterations of %d were used", g.Used, g.Most)
+	case g.Status == "":
+		return fmt.Errorf("it is %s, and its loop goes on", status)
+	case (g.Status == forge.LoopCompleted) != (status == forge.StatusDone):
+		return fmt.Errorf("it is %s, and its loop %s", status, g.Status)
+	case g.Status == forge.LoopCompleted && g.Met != g.Criteria:
+		return fmt.Errorf("it is completed with %d of %d criteria met", g.Met, g.Criteria)
+	}
+	return nil
+}
