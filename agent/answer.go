@@ -26,6 +26,12 @@ var (
 	AbstractionSchema []byte
 	//go:embed schema/reflection.json
 	ReflectionSchema []byte
+	//go:embed schema/intake.json
+	IntakeSchema []byte
+	//go:embed schema/summarization.json
+	SummarizationSchema []byte
+	//go:embed schema/judgment.json
+	JudgmentSchema []byte
 
 	ArchitectSchema = SchemaWithout(AnalysisSchema, "insufficient")
 )

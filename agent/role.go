@@ -62,13 +62,13 @@ func (s *RoleSpec) ReadOnly() bool { return s.Tools != ToolsWrite }
 var roles = []RoleSpec{
 	{Role: RoleAnalyze, Step: forge.StepAnalyze, Model: ModelTriageDeep, Tools: ToolsRead, Schema: AnalysisSchema, Check: checkAnalysis},
 	{Role: RoleArchitect, Step: forge.StepArchitect, Model: ModelTriageDeep, Tools: ToolsRead, Schema: ArchitectSchema, Check: checkArchitect},
-	{Role: RoleIntake, Step: forge.StepIntake, Model: ModelTriageDeep, Tools: ToolsRead},
+	{Role: RoleIntake, Step: forge.StepIntake, Model: ModelTriageDeep, Tools: ToolsRead, Schema: IntakeSchema, Check: checkIntake},
 	{Role: RoleImplement, Step: forge.StepImplement, Model: ModelDefault, Tools: ToolsWrite, Schema: ImplementationSchema, Check: checkImplementation},
-	{Role: RoleExecute, Step: forge.StepExecute, Model: ModelDefault, Tools: ToolsWrite},
+	{Role: RoleExecute, Step: forge.StepExecute, Model: ModelDefault, Tools: ToolsWrite, Schema: ExecutionSchema, Check: checkExecution},
 	{Role: RoleReview, Step: forge.StepReview, Model: ModelDefault, Tools: ToolsRead, Schema: ReviewSchema, Check: checkReview},
-	{Role: RoleJudge, Step: forge.StepJudge, Model: ModelDefault, Tools: ToolsNone},
+	{Role: RoleJudge, Step: forge.StepJudge, Model: ModelDefault, Tools: ToolsNone, Schema: JudgmentSchema, Check: checkJudgment},
 	{Role: RoleReflect, Step: forge.StepReflect, Model: ModelDefault, Tools: ToolsRead, Schema: ReflectionSchema, Check: checkReflection},
-	{Role: RoleSummarize, Step: forge.StepSummarize, Model: ModelDefault, Tools: ToolsNone},
+	{Role: RoleSummarize, Step: forge.StepSummarize, Model: ModelDefault, Tools: ToolsNone, Schema: SummarizationSchema, Check: checkSummarization},
 	{Role: RoleAbstract, Step: forge.StepAbstract, Model: ModelDefault, Tools: ToolsRead, Schema: AbstractionSchema, Check: checkAbstraction},
 	{Role: RoleAudit, Step: forge.StepAudit, Model: ModelTriageDeep, Tools: ToolsRead, Schema: AuditSchema, Check: checkAudit},
 	{Role: RoleObserve, Step: forge.StepObserve, Model: ModelTriageDeep, Tools: ToolsRead, Schema: ObservedSchema, Check: checkObserved},
@@ -133,5 +133,22 @@ func checkImplementation(answer []byte) error {
 
 func checkReview(answer []byte) error {
 	_, _, err := ParseReview(answer)
+	return err
+}
+
+func checkIntake(answer []byte) error {
+	_, _, err := ParseIntake(answer, nil)
+	return err
+}
+
+func checkSummarization(answer []byte) error {
+	_, err := ParseSummarization(answer)
+	return err
+}
+
+// checkJudgment does not know the criteria: who calls the judge checks that they are
+// evaluated.
+func checkJudgment(answer []byte) error {
+	_, _, err := judgment(answer)
 	return err
 }

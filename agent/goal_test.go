@@ -1,0 +1,202 @@
+package agent_test
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/pfl-forge/pfl-forge"
+	"github.com/pfl-forge/pfl-forge/agent"
+)
+
+func TestParseIntake(t *testing.T) {
+	wanted := []string{"All  tests\npass", "It is fast"}
+	got, obs, err := agent.ParseIntake([]byte(`{"status": "accepted", "task": " Do it.\u001b[2J ", "type": "fix", "risk": "med", "complexity": "high",
+		"criteria": ["All tests pass", "BenchmarkX takes\nless than 1ms", "all tests pass", "All tests pass"], "validation_notes": "Fast is now a number.",
+		"relevant_files": ["a.go"], "observations": [{"content": "odd"}]}`), wanted)
+	want := forge.Intake{
+		Task: "Do it.", Criteria: []string{"All  tests\npass", "BenchmarkX takes less than 1ms", "all tests pass"}, Notes: "Fast is now a number.",
+		Type: "fix", Risk: forge.RiskMed, Complexity: forge.ComplexityHigh, RelevantFiles: []string{"a.go"},
+	}
+	if diff := cmp.Diff(want, got); diff != "" || err != nil || len(obs) != 1 || obs[0].Source != forge.StepIntake {
+		t.Errorf("%v, %v\n%s", err, obs, diff)
+	}
+	got, _, err = agent.ParseIntake([]byte(`{"status": "needs_clarification", "task": "unused", "criteria": ["x"], "type": "", "risk": "low",
+		"clarification_questions": [{"question": "Which?", "context": "There are two.", "suggested_answers": ["a", " ", "a", "b"]}]}`), wanted)
+	want = forge.Intake{
+		Clarifications: []forge.Clarification{{Question: "Which?", Context: "There are two.", SuggestedAnswers: []string{"a", "b"}}},
+		Risk:           forge.RiskLow,
+	}
+	if diff := cmp.Diff(want, got); diff != "" || err != nil {
+		t.Errorf("%v\n%s", err, diff)
+	}
+}
+
+func TestParseSummarization(t *testing.T) {
+	many := make([]agent.Knowledge, 0, 20)
+	for i := range 20 {
+		many = append(many, agent.Knowledge{Type: "lesson", Category: "c", Content: fmt.Sprint("k", i/2), Confidence: "low"})
+	}
+	many[0] = agent.Knowledge{Type: "pattern", Category: "error\nhandling", Content: strings.Repeat("é", 900), ExampleFile: "./a/../b.go:3-9", Confidence: "high"}
+	many[2].ExampleFile, many[4].ExampleFile = "/etc/passwd", "../x"
+	answer, err := json.Marshal(agent.Summarization{
+		Approach: "Tests first.", Result: "failure", Reason: "One fails.", Artifacts: []string{"a.go", "a.go"}, Knowledge: many,
+		Next: &agent.NextAction{SuggestedAction: "Mend it.", Blockers: []string{"no network"}, PartialProgress: "half", PendingItems: make([]string, 5)},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	got, err := agent.ParseSummarization(answer)
+	want := forge.Summarization{Summary: forge.ExecutionSummary{
+		Approach: "Tests first.", Result: forge.ExecutionFailure, Reason: "One fails.", Artifacts: []string{"a.go"},
+		Next: &forge.NextAction{SuggestedAction: "Mend it.", Blockers: []string{"no network"}, PartialProgress: "half"},
+	}, Knowledge: []forge.Knowledge{{
+		Type: forge.KnowledgePattern, Category: "error handling", Content: strings.Repeat("é", 498) + "…",
+		ExampleFile: "b.go:3-9", Confidence: forge.ConfidenceHigh,
+	}}}
+	for i := range 9 { // each once, ten in all
+		want.Knowledge = append(want.Knowledge, forge.Knowledge{
+			Type: forge.KnowledgeLesson, Category: "c", Content: fmt.Sprint("k", i), Confidence: forge.ConfidenceLow,
+		})
+	}
+	if diff := cmp.Diff(want, got); diff != "" || err != nil {
+		t.Errorf("%v\n%s", err, diff)
+	}
+}
+
+func evaluation(criterion string, met bool) agent.Evaluation {
+	return agent.Evaluation{Criterion: criterion, Met: met, Evidence: "a.go:1", Confidence: 0.5}
+}
+
+func judge(t *testing.T, criteria []string, complete bool, next string, list ...agent.Evaluation) (forge.Judgment, error) {
+	t.Helper()
+	answer, err := json.Marshal(agent.Judgment{Evaluations: list, Reason: "So.", Complete: complete, NextAction: next})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return agent.ParseJudgment(answer, criteria)
+}
+
+// However a criterion is named, evaluations come in the order and words of the goal's.
+func TestParseJudgment(t *testing.T) {
+	criteria := []string{"All tests\npass", "2. The guide says so", "Fast", "Fast", "1 file changes", "Last"}
+	got, err := judge(t, criteria, false, "Do the rest.",
+		evaluation("Last", true), evaluation("All tests pass", true), evaluation("1 file changes", false), evaluation("Fast", true),
+		evaluation("Criterion #2.", true), evaluation("4: it is fast", true))
+	want := forge.Judgment{Reason: "So.", NextAction: "Do the rest."}
+	for i, c := range criteria {
+		want.Evaluations = append(want.Evaluations, forge.Evaluation{Criterion: c, Met: i != 4, Evidence: "a.go:1", Confidence: 0.5})
+	}
+	if diff := cmp.Diff(want, got); diff != "" || err != nil {
+		t.Errorf("%v\n%s", err, diff)
+	}
+	got, err = judge(t, []string{"a", "a"}, true, "celebrate", evaluation("a", true), evaluation("a", true))
+	if err != nil || !got.Complete || got.NextAction != "" {
+		t.Errorf("%+v, %v", got, err)
+	}
+	// The parts count, not the agent's sum of them.
+	got, err = judge(t, []string{"a", "b"}, true, "", evaluation("1", true), evaluation("2", false))
+	if err != nil || got.Complete || got.NextAction != "Meet criterion 2: a.go:1" {
+		t.Errorf("%+v, %v", got, err)
+	}
+}
+
+func TestJudgmentsRefused(t *testing.T) {
+	one := func(e agent.Evaluation, criteria ...string) error {
+		_, err := judge(t, criteria, e.Met, "", e)
+		return err
+	}
+	two := func(a, b string) error {
+		_, err := judge(t, []string{"x", "y"}, true, "", evaluation(a, true), evaluation(b, true))
+		return err
+	}
+	unsure, blank := evaluation("1", true), evaluation("1", true)
+	unsure.Confidence, blank.Evidence = 95, " "
+	_, false1 := judge(t, []string{"x"}, false, "", evaluation("1", true))
+	for _, tt := range []struct {
+		err  error
+		want string
+	}{
+		{one(evaluation("1", true), "x", "y"), "evaluations lacks criterion 2: y"},
+		{one(evaluation("z", true), "x"), `evaluations[0].criterion is "z"; must be the number of a criterion, 1 to 1`},
+		{one(evaluation("0", true), "x"), `criterion is "0"`},
+		{one(evaluation("2", true), "x"), `criterion is "2"`},
+		{two("1", "x"), "evaluations[1] is about criterion 1, which has been evaluated before it"},
+		{two("x", "x"), "evaluated before it"},
+		{one(unsure, "x"), "evaluations[0].confidence is 95; must be 0 to 1"},
+		{one(blank, "x"), "evaluations[0].evidence is empty"},
+		{false1, "is_complete is false, but every criterion is met"},
+	} {
+		refused(t, tt.err, tt.want)
+	}
+}
+
+func refused(t *testing.T, err error, want string) {
+	t.Helper()
+	var f *agent.Failure
+	if !errors.As(err, &f) || f.Reason != forge.FailInvalidOutput || !strings.Contains(f.Message, want) {
+		t.Errorf("got %v\nwant ...%s", err, want)
+	}
+}
+
+func TestGoalAnswersRefused(t *testing.T) {
+	intake := func(s string) error {
+		_, _, err := agent.ParseIntake([]byte(s), []string{"It is fast", "It is small"})
+		return err
+	}
+	accepted := func(s string) error {
+		return intake(`{"status": "accepted", "task": "t", "risk": "low", "type": "fix", "criteria": ["It is fast", "It is small"]` + s + `}`)
+	}
+	summary := func(s string) error { _, err := agent.ParseSummarization([]byte(s)); return err }
+	knows := func(s string) error {
+		return summary(`{"approach": "a", "result": "success", "reason": "r", "knowledge": [` + s + `]}`)
+	}
+	lines := strings.Repeat(`"c",`, 3)
+	numbers := make([]string, forge.MaxCriteria+1)
+	for i := range numbers {
+		numbers[i] = fmt.Sprintf(`"c%d"`, i)
+	}
+	for _, tt := range []struct {
+		err  error
+		want string
+	}{
+		{intake(`{"status": "done"}`), `status is "done"; must be accepted or needs_clarification`},
+		{intake(`{"status": "needs_clarification"}`), "clarification_questions is empty"},
+		{intake(`{"status": "needs_clarification", "clarification_questions": [{"question": " "}]}`), "clarification_questions[0].question is empty"},
+		{intake(`{"status": "needs_clarification", "risk": "medium"}`), `risk is "medium"`},
+		{intake(`{"status": "needs_clarification", "type": "Two words"}`), `type is "Two words"`},
+		{accepted(`, "clarification_questions": [{"question": "Which?"}]`), "status is accepted, but there are clarification_questions"},
+		{accepted(`, "task": " "`), "task is empty"},
+		{accepted(`, "task": "` + strings.Repeat("x", forge.MaxBody+1) + `"`), "at most 65536 are allowed"},
+		{accepted(`, "risk": ""`), "risk is empty"},
+		{accepted(`, "type": "audit"`), `type is "audit", which is another kind of request`},
+		{accepted(`, "complexity": "huge"`), `complexity is "huge"`},
+		{accepted(`, "criteria": []`), "criteria is empty"},
+		{accepted(`, "criteria": ["a", ""]`), "criteria[1] is empty"},
+		{accepted(`, "criteria": ["` + strings.Repeat("x", forge.MaxCriterion+1) + `"]`), "criteria[0] is"},
+		{accepted(`, "criteria": [` + strings.Join(numbers, ",") + `]`), fmt.Sprintf("at most %d are allowed", forge.MaxCriteria)},
+		{accepted(`, "criteria": [` + lines + `"c"]`), "has 1 criteria, and the request has 2"},
+		{accepted(`, "criteria": ["It is fast", "It has 3 KB"]`), `criteria lacks "It is small", which the request has`},
+		{accepted(`, "observations": [{"content": ""}]`), "observations[0].content is empty"},
+		{summary(`{"result": "success", "reason": "r"}`), "approach is empty"},
+		{summary(`{"approach": "a", "result": "success"}`), "reason is empty"},
+		{summary(`{"approach": "a", "result": "ok", "reason": "r"}`), `result is "ok"; must be success, failure or error`},
+		{summary(`{"approach": "a", "result": "error", "reason": "r", "next": {}}`), "next.suggested_action is empty"},
+		{knows(`{"type": "fact"}`), `knowledge[0].type is "fact"`},
+		{knows(`{"type": "lesson"}`), "knowledge[0].category is empty"},
+		{knows(`{"type": "lesson", "category": "c"}`), "knowledge[0].content is empty"},
+		{knows(`{"type": "lesson", "category": "c", "content": "x", "confidence": "0.9"}`), `knowledge[0].confidence is "0.9"`},
+	} {
+		refused(t, tt.err, tt.want)
+	}
+	if err := accepted(""); err != nil {
+		t.Error(err)
+	}
+	if err := accepted(`, "criteria": ["It is fast", "It has 3 KB"], "validation_notes": "Small is a number."`); err != nil {
+		t.Error(err)
+	}
+}

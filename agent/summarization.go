@@ -1,0 +1,117 @@
+package agent
+
+import (
+	"path"
+	"slices"
+	"strings"
+
+	"github.com/pfl-forge/pfl-forge"
+	"github.com/pfl-forge/pfl-forge/internal/term"
+)
+
+// Summarization is the answer of a summarize call: what an iteration came to.
+type Summarization struct {
+	Approach  string      `json:"approach"`
+	Result    string      `json:"result"` // success, failure or error
+	Reason    string      `json:"reason"`
+	Artifacts []string    `json:"artifacts"`
+	Next      *NextAction `json:"next,omitempty"` // nil if nothing is left to do
+	Knowledge []Knowledge `json:"knowledge"`
+}
+
+// NextAction is what an iteration left to do.
+type NextAction struct {
+	SuggestedAction string   `json:"suggested_action"`
+	Blockers        []string `json:"blockers,omitempty"`
+	PartialProgress string   `json:"partial_progress,omitempty"`
+	PendingItems    []string `json:"pending_items,omitempty"`
+}
+
+// Knowledge is something that an iteration found out.
+type Knowledge struct {
+	Type        string `json:"type"`
+	Category    string `json:"category"`
+	Content     string `json:"content"`
+	ExampleFile string `json:"example_file,omitempty"`
+	Confidence  string `json:"confidence"` // high, medium or low
+}
+
+// ParseSummarization returns the answer of a summarize call, or a *Failure. Which
+// iteration it is of, its metadata, and where its knowledge comes from are for the caller
+// to fill in.
+func ParseSummarization(answer []byte) (forge.Summarization, error) {
+	var a Summarization
+	var out forge.Summarization
+	if err := decode(answer, &a); err != nil {
+		return out, err
+	}
+	s := &out.Summary
+	*s = forge.ExecutionSummary{
+		Approach: said(a.Approach, maxNote), Result: forge.ExecutionStatus(a.Result), Reason: said(a.Reason, maxNote), Artifacts: listed(a.Artifacts),
+	}
+	switch {
+	case s.Approach == "":
+		return out, invalid("approach is empty")
+	case s.Reason == "":
+		return out, invalid("reason is empty")
+	case !slices.Contains([]forge.ExecutionStatus{forge.ExecutionSuccess, forge.ExecutionFailure, forge.ExecutionError}, s.Result):
+		return out, invalid("result is %q; must be success, failure or error", a.Result)
+	}
+	if n := a.Next; n != nil {
+		s.Next = &forge.NextAction{
+			SuggestedAction: said(n.SuggestedAction, maxNote), Blockers: listed(n.Blockers),
+			PartialProgress: said(n.PartialProgress, maxNote), PendingItems: listed(n.PendingItems),
+		}
+		if s.Next.SuggestedAction == "" {
+			return out, invalid("next.suggested_action is empty; leave next out if nothing is left to do")
+		}
+	}
+	var err error
+	out.Knowledge, err = learned(a.Knowledge)
+	return out, err
+}
+
+// learned returns what of a list is worth keeping: the first, each once.
+func learned(list []Knowledge) ([]forge.Knowledge, error) {
+	var out []forge.Knowledge
+	for i, k := range list {
+		found := forge.Knowledge{
+			Type: forge.KnowledgeType(k.Type), Category: said(term.Line(k.Category), maxWord), Content: said(k.Content, maxNote),
+			ExampleFile: exampleFile(k.ExampleFile), Confidence: forge.Confidence(k.Confidence),
+		}
+		switch {
+		case !slices.Contains(knowledgeTypes(), found.Type):
+			return nil, invalid("knowledge[%d].type is %q; must be discovery, lesson, pattern, constraint or codebase", i, k.Type)
+		case found.Category == "":
+			return nil, invalid("knowledge[%d].category is empty", i)
+		case found.Content == "":
+			return nil, invalid("knowledge[%d].content is empty", i)
+		case !slices.Contains([]forge.Confidence{forge.ConfidenceHigh, forge.ConfidenceMedium, forge.ConfidenceLow}, found.Confidence):
+			return nil, invalid("knowledge[%d].confidence is %q; must be high, medium or low", i, k.Confidence)
+		}
+		twice := slices.ContainsFunc(out, func(o forge.Knowledge) bool { return term.Line(o.Content) == term.Line(found.Content) })
+		if !twice && len(out) < maxLearned {
+			out = append(out, found)
+		}
+	}
+	return out, nil
+}
+
+func knowledgeTypes() []forge.KnowledgeType {
+	return []forge.KnowledgeType{
+		forge.KnowledgeDiscovery, forge.KnowledgeLesson, forge.KnowledgePattern, forge.KnowledgeConstraint, forge.KnowledgeCodebase,
+	}
+}
+
+// exampleFile returns a place in the repository, named from its root; empty if it is none.
+func exampleFile(place string) string {
+	place = term.Line(place)
+	if place == "" || len(place) > maxWord {
+		return ""
+	}
+	place = path.Clean(place)
+	if place == "." || place == ".." || strings.HasPrefix(place, "/") || strings.HasPrefix(place, "../") {
+		return ""
+	}
+	return place
+}
