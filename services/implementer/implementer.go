@@ -66,6 +66,7 @@ func (i *Implementer) Run(ctx context.Context, w *service.Worker) error {
 	}
 	i.ready()
 	defer i.tidy.Wait()
+	defer i.serveCleaning(ctx, w)()
 	w.OnControl = func(c bus.Control) {
 		if len(c.Released) > 0 {
 			i.tidy.Go(func() { i.release(ctx, c) })

@@ -1,0 +1,316 @@
+package implementer
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/pfl-forge/pfl-forge"
+	"github.com/pfl-forge/pfl-forge/agent"
+	"github.com/pfl-forge/pfl-forge/bus"
+	"github.com/pfl-forge/pfl-forge/git"
+	"github.com/pfl-forge/pfl-forge/internal/redact"
+	"github.com/pfl-forge/pfl-forge/repository"
+	"github.com/pfl-forge/pfl-forge/service"
+)
+
+const (
+	// cleaningLock has one request to clean after the other.
+	cleaningLock = "cleaning"
+	// telling is how long it may take to tell a runner what landed.
+	telling = 10 * time.Second
+)
+
+// serveCleaning removes what intents left when people ask for it, until it is stopped or
+// ctx ends. In one process with the command line there is no need to: that has the
+// repository itself.
+func (i *Implementer) serveCleaning(ctx context.Context, w *service.Worker) (stop func()) {
+	if !w.Shared {
+		return func() {}
+	}
+	ctx, stop = context.WithCancel(ctx)
+	i.tidy.Go(func() {
+		err := i.bus.ServeClean(ctx, func(ctx context.Context, project forge.ProjectID, person string, req bus.CleanRequest) (bus.Cleaned, error) {
+			i.log.Info("clean", "project", project, "person", person, "dry_run", req.DryRun)
+			answer, err := i.clean(ctx, project, req)
+			return hideSecrets(w.Secrets, answer, err)
+		})
+		if err != nil && ctx.Err() == nil {
+			i.log.Error("nobody can clean here", "error", err)
+		}
+	})
+	return stop
+}
+
+// hideSecrets takes them out of what git says.
+func hideSecrets(secrets *redact.Redactor, answer bus.Cleaned, err error) (bus.Cleaned, error) {
+	if secrets == nil {
+		return answer, err
+	}
+	for n := range answer.Kept {
+		answer.Kept[n].Reason = secrets.Text(answer.Kept[n].Reason)
+	}
+	if _, field := errors.AsType[*forge.FieldError](err); err != nil && !field {
+		err = errors.New(secrets.Text(err.Error()))
+	}
+	return answer, err
+}
+
+// cleaning is one request to clean.
+type cleaning struct {
+	*Implementer
+	repo    *repository.Repository
+	refs    git.Hidden                          // at the origin
+	objects map[forge.IntentID][]bus.ObjectInfo // conversations
+	busy    map[forge.IntentID]forge.Step       // on which somebody works
+	chosen  []*forge.Summary                    // what is to be cleaned
+	answer  bus.Cleaned
+}
+
+// clean removes what intents left that are over: hidden refs at the origin and
+// conversations in the object store; and it tells all replicas to let go of what is
+// theirs. Each part is found by looking for it, so what a request leaves that is cut off,
+// the next one removes.
+func (i *Implementer) clean(ctx context.Context, project forge.ProjectID, req bus.CleanRequest) (bus.Cleaned, error) {
+	r, err := i.repos.Get(project)
+	if f, ok := errors.AsType[*agent.Failure](err); ok {
+		return bus.Cleaned{}, &forge.FieldError{Reason: f.Message}
+	}
+	if err != nil {
+		return bus.Cleaned{}, err
+	}
+	unlock, err := r.Lock(ctx, cleaningLock)
+	if err != nil {
+		return bus.Cleaned{}, err
+	}
+	defer unlock()
+	c := &cleaning{Implementer: i, repo: r, answer: bus.Cleaned{Intents: []bus.CleanedIntent{}}}
+	if err := c.look(ctx); err != nil {
+		return c.answer, err
+	}
+	if err := c.choose(ctx, &req); err != nil {
+		return c.answer, err
+	}
+	if !req.DryRun {
+		c.remove(ctx)
+	}
+	return c.answer, nil
+}
+
+// look finds out what there is, and who works on what: after that nobody begins to work
+// on an intent that the journal says is over.
+func (c *cleaning) look(ctx context.Context) (err error) {
+	if c.refs, err = c.repo.Store.HiddenRefs(ctx); err != nil {
+		return fmt.Errorf("list what the origin keeps: %w", err)
+	}
+	all, err := c.bus.Objects().List(ctx, bus.ObjectName{Project: c.repo.Project})
+	if err != nil {
+		return err
+	}
+	c.objects = map[forge.IntentID][]bus.ObjectInfo{}
+	for _, o := range all {
+		c.objects[o.Intent] = append(c.objects[o.Intent], o)
+	}
+	return nil
+}
+
+// atWork finds out on which intents somebody works, whatever the journal says of them:
+// an agent that is not wanted any more takes a moment to end, and so does a landing.
+func (c *cleaning) atWork(ctx context.Context) (err error) {
+	if c.busy, err = c.bus.AtWork(ctx, c.repo.Project); err != nil {
+		return err
+	}
+	lane, err := c.bus.Summary(ctx, forge.Key{Project: c.repo.Project})
+	if err != nil && !errors.Is(err, bus.ErrNotFound) {
+		return err
+	}
+	for _, a := range lane.Open {
+		c.busy[a.Task.Intent()] = a.Step
+	}
+	return nil
+}
+
+// choose finds the intents that are to be cleaned, and says why others are not.
+func (c *cleaning) choose(ctx context.Context, req *bus.CleanRequest) error {
+	all, err := c.bus.Summaries(ctx, c.repo.Project)
+	if err != nil {
+		return err
+	}
+	if err := c.atWork(ctx); err != nil { // of what is over by now, nothing begins any more
+		return err
+	}
+	known := map[forge.IntentID]*forge.Summary{}
+	for n := range all {
+		known[all[n].Key.Intent] = &all[n]
+	}
+	ids := c.candidates(all, req)
+	if len(ids) > bus.MaxClean {
+		c.answer.Next = ids[bus.MaxClean-1]
+	}
+	for _, id := range ids[:min(len(ids), bus.MaxClean)] {
+		s := known[id]
+		if s == nil {
+			c.keep(id, "is no intent of this project")
+			continue
+		}
+		if why := c.needed(s); why != "" {
+			c.keep(id, why)
+			continue
+		}
+		if c.left(id) {
+			c.chosen = append(c.chosen, s)
+			c.answer.Intents = append(c.answer.Intents, c.found(s))
+		}
+	}
+	return nil
+}
+
+// found says what an intent left.
+func (c *cleaning) found(s *forge.Summary) bus.CleanedIntent {
+	id := s.Key.Intent
+	found := bus.CleanedIntent{
+		ID: id, Status: s.Status, EndedAt: s.UpdatedAt, Refs: len(c.refs[git.Name(id)]), Sessions: len(c.objects[id]),
+	}
+	for _, o := range c.objects[id] {
+		found.Bytes += o.Size
+	}
+	return found
+}
+
+// candidates are the intents that a request names, or all that are over and left
+// something, in the order of their ids, one more than an answer holds.
+func (c *cleaning) candidates(all []forge.Summary, req *bus.CleanRequest) []forge.IntentID {
+	if len(req.Intents) > 0 {
+		ids := slices.Clone(req.Intents)
+		slices.Sort(ids)
+		return slices.Compact(ids)
+	}
+	var ids []forge.IntentID
+	for n := range all {
+		s := &all[n]
+		id := s.Key.Intent
+		if s.Needed() == "" && strings.Compare(string(id), string(req.After)) > 0 && (req.Before.IsZero() || !s.UpdatedAt.After(req.Before)) && c.left(id) {
+			ids = append(ids, id)
+		}
+	}
+	slices.Sort(ids)
+	return ids[:min(len(ids), bus.MaxClean+1)]
+}
+
+// left reports whether there is something of an intent.
+func (c *cleaning) left(id forge.IntentID) bool {
+	return len(c.refs[git.Name(id)]) > 0 || len(c.objects[id]) > 0
+}
+
+// needed says why what an intent left may still be needed, or be written to.
+func (c *cleaning) needed(s *forge.Summary) string {
+	why := s.Needed()
+	if step, busy := c.busy[s.Key.Intent]; why == "" && busy {
+		why = fmt.Sprintf("is %s, but its %s is just ending: try again in half a minute", s.Status, step)
+	}
+	return why
+}
+
+func (c *cleaning) keep(id forge.IntentID, why string) {
+	c.answer.Kept = append(c.answer.Kept, bus.KeptIntent{ID: id, Reason: why})
+}
+
+// remove removes what the chosen intents left.
+func (c *cleaning) remove(ctx context.Context) {
+	c.without(c.tellLandings(ctx), "what it may have landed cannot be told to a runner")
+	c.without(c.sweep(ctx), "commits of it stay at the origin")
+	c.crash("swept")
+	c.without(c.forget(ctx), "conversations of it stay")
+	var gone []forge.IntentID
+	for _, s := range c.chosen {
+		gone = append(gone, s.Key.Intent)
+	}
+	for n := range c.answer.Intents {
+		one := &c.answer.Intents[n]
+		one.Removed = slices.Contains(gone, one.ID)
+	}
+	err := errors.Join(c.bus.TellCleaned(c.repo.Project, gone), c.repo.Drop(ctx, gone...))
+	if err != nil && ctx.Err() == nil {
+		c.log.Warn("cannot let go of what cleaned intents left; the next start does", "project", c.repo.Project, "error", err)
+	}
+}
+
+// without leaves out the intents for which something went wrong, and says so.
+func (c *cleaning) without(wrong map[forge.IntentID]error, what string) {
+	c.chosen = slices.DeleteFunc(c.chosen, func(s *forge.Summary) bool {
+		err := wrong[s.Key.Intent]
+		if err != nil {
+			c.keep(s.Key.Intent, fmt.Sprintf("is kept: %s: %v", what, err))
+		}
+		return err != nil
+	})
+}
+
+// tellLandings reports what may have landed without anybody having been told, because the
+// refs that say so are going to be removed.
+func (c *cleaning) tellLandings(ctx context.Context) map[forge.IntentID]error {
+	wrong := map[forge.IntentID]error{}
+	for _, s := range c.chosen {
+		id := s.Key.Intent
+		if slices.ContainsFunc(c.refs[git.Name(id)], func(ref string) bool { return strings.Contains(ref, "/land/") }) {
+			wrong[id] = c.tellLanding(ctx, s)
+		}
+	}
+	return wrong
+}
+
+func (c *cleaning) tellLanding(ctx context.Context, s *forge.Summary) error {
+	ctx, cancel := context.WithTimeout(ctx, telling)
+	defer cancel()
+	unlock, err := c.repo.Lock(ctx, landingLock)
+	if err != nil {
+		return err
+	}
+	defer unlock()
+	all, err := c.repo.Store.Landings(ctx, git.Name(s.Key.Intent))
+	if err != nil {
+		return err
+	}
+	// Of a task that is done the landing is known; those that are not are in the summary.
+	unsure := slices.DeleteFunc(all, func(l git.Landing) bool {
+		return !slices.ContainsFunc(s.Tasks, func(t forge.TaskSummary) bool { return t.ID == forge.TaskID(l.Task) })
+	})
+	return c.report(ctx, c.repo, unsure)
+}
+
+// sweep deletes the refs of all chosen intents at once. Where that fails, the origin
+// says of which some are left.
+func (c *cleaning) sweep(ctx context.Context) map[forge.IntentID]error {
+	var names []git.Name
+	for _, s := range c.chosen {
+		names = append(names, git.Name(s.Key.Intent))
+	}
+	err := c.repo.Store.Sweep(ctx, names...)
+	if err == nil {
+		return nil
+	}
+	left, unknown := c.repo.Store.HiddenRefs(ctx)
+	wrong := map[forge.IntentID]error{}
+	for _, name := range names {
+		if unknown != nil || len(left[name]) > 0 {
+			wrong[forge.IntentID(name)] = err
+		}
+	}
+	return wrong
+}
+
+// forget removes the conversations.
+func (c *cleaning) forget(ctx context.Context) map[forge.IntentID]error {
+	wrong := map[forge.IntentID]error{}
+	for _, s := range c.chosen {
+		for _, o := range c.objects[s.Key.Intent] {
+			if err := c.bus.Objects().Delete(ctx, o.ObjectName); err != nil {
+				wrong[s.Key.Intent] = err
+			}
+		}
+	}
+	return wrong
+}

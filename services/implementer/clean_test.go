@@ -1,0 +1,388 @@
+package implementer
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/pfl-forge/pfl-forge"
+	"github.com/pfl-forge/pfl-forge/bus"
+	"github.com/pfl-forge/pfl-forge/bus/bustest"
+	"github.com/pfl-forge/pfl-forge/git"
+	"github.com/pfl-forge/pfl-forge/git/gittest"
+	"github.com/pfl-forge/pfl-forge/repository/repotest"
+)
+
+// sharing are two implementers with clones of one origin.
+func sharing(t *testing.T) (one, two *world) {
+	t.Helper()
+	r := gittest.New(t, map[string]string{"pfl-forge.yaml": settings, "a.txt": "a\n"})
+	origin, b := gittest.At(t, r.Origin()), bustest.Start(t)
+	one = worldOn(t, origin, repotest.Replica(t, origin.Dir, b.Objects()), b)
+	two = worldOn(t, origin, repotest.Replica(t, origin.Dir, b.Objects()), b)
+	return one, two
+}
+
+// ofIntent makes a command one for another intent.
+func ofIntent(intent forge.IntentID, c forge.Command) forge.Command {
+	c.To.Intent, c.Intent.ID, c.Task.IntentID = intent, intent, intent
+	c.Task.ID = forge.NewTaskID(intent, 1)
+	c.Attempt.Task = c.Task.ID
+	return c
+}
+
+// leaves has an intent leave commits and a conversation.
+func (w *world) leaves(intents ...forge.IntentID) {
+	w.t.Helper()
+	for _, id := range intents {
+		w.implemented(ofIntent(id, recipe(1, "write", "FILE", string(id)+".txt", "TEXT", "x")))
+		name := bus.ObjectName{Project: repotest.Project, Intent: id, Task: forge.NewTaskID(id, 1), Kind: bus.ObjectSession}
+		if err := w.bus.Objects().Put(w.t.Context(), name, bytes.NewReader([]byte("hello"))); err != nil {
+			w.t.Fatal(err)
+		}
+	}
+}
+
+// became journals what has become of an intent.
+func (w *world) became(id forge.IntentID, status forge.Status, ended time.Time, open ...forge.Attempt) {
+	w.t.Helper()
+	key := forge.Key{Project: repotest.Project, Intent: id}
+	s := forge.Summary{Key: key, Status: status, UpdatedAt: ended, Open: open}
+	if !status.Ended() {
+		s.Tasks = []forge.TaskSummary{{ID: forge.NewTaskID(id, 1), Status: forge.TaskImplementing}}
+	}
+	w.journal(key, forge.Record{Summary: s})
+}
+
+func (w *world) clean(req bus.CleanRequest) bus.Cleaned {
+	w.t.Helper()
+	got, err := w.imp.clean(w.t.Context(), repotest.Project, req)
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	return got
+}
+
+// left lists the intents of which the origin or the object store has something.
+func (w *world) left() []string {
+	w.t.Helper()
+	var list []string
+	for _, ref := range w.refs("") {
+		id := strings.Split(ref, "/")[2]
+		if id == "_heads" {
+			id = string(forge.TaskID(strings.Split(ref, "/")[3]).Intent())
+		}
+		list = append(list, id)
+	}
+	objects, err := w.bus.Objects().List(w.t.Context(), bus.ObjectName{Project: repotest.Project})
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	for _, o := range objects {
+		list = append(list, string(o.Intent))
+	}
+	slices.Sort(list)
+	return slices.Compact(list)
+}
+
+// fetches has the replica's clone have an intent's commits.
+func (w *world) fetches(id forge.IntentID) {
+	w.t.Helper()
+	if err := w.repository().Store.FetchIntent(w.t.Context(), git.Name(id)); err != nil {
+		w.t.Fatal(err)
+	}
+}
+
+// has lists the intents of which this replica has something.
+func (w *world) has() []string {
+	w.t.Helper()
+	here, err := w.repository().Store.HiddenHere(w.t.Context())
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	var list []string
+	for name := range here {
+		list = append(list, string(name))
+	}
+	slices.Sort(list)
+	return list
+}
+
+var longAgo = time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
+
+// serves has an implementer answer people.
+func (w *world) serves(replica forge.ReplicaID) {
+	w.t.Helper()
+	ctx, cancel := context.WithCancel(context.Background())
+	worker := w.worker()
+	worker.Shared, worker.Replica = true, replica
+	w.background(func(ctx context.Context) error { return w.imp.Run(ctx, worker) })
+	if err := w.set.FollowCleaned(ctx, w.bus); err != nil {
+		w.t.Fatal(err)
+	}
+	w.t.Cleanup(cancel)
+}
+
+// A person asks, one of two replicas does it, and the other one lets go of what it has.
+func TestClean(t *testing.T) {
+	one, two := sharing(t)
+	one.leaves("fix", "fix-001", "other", "failed")
+	two.leaves("more")
+	for _, id := range []forge.IntentID{"fix", "fix-001", "other", "failed", "more"} { // each has commits of all
+		one.fetches(id)
+		two.fetches(id)
+		one.became(id, forge.StatusExecuting, longAgo)
+	}
+	one.serves("w1")
+	two.serves("w2")
+	one.became("fix", forge.StatusDone, longAgo)
+	one.became("more", forge.StatusCancelled, longAgo)
+	one.became("fix-001", forge.StatusRejected, time.Now())
+	one.became("failed", forge.StatusBlocked, longAgo)
+	clean := func(req bus.CleanRequest) (got bus.Cleaned) {
+		eventually(t, "somebody answers", func() bool {
+			var err error
+			got, err = one.bus.Clean(t.Context(), repotest.Project, "ada", req)
+			if err != nil && !errors.Is(err, bus.ErrNoImplementer) {
+				t.Fatal(err)
+			}
+			return err == nil
+		})
+		return got
+	}
+	req := bus.CleanRequest{Before: longAgo.Add(time.Hour), DryRun: true}
+	found := func(removed bool) bus.Cleaned {
+		one := bus.CleanedIntent{ID: "fix", Status: forge.StatusDone, EndedAt: longAgo, Refs: 2, Sessions: 1, Bytes: 5, Removed: removed}
+		other := one
+		other.ID, other.Status = "more", forge.StatusCancelled
+		return bus.Cleaned{Intents: []bus.CleanedIntent{one, other}}
+	}
+	if diff := cmp.Diff(found(false), clean(req)); diff != "" || len(one.left()) != 5 {
+		t.Errorf("a dry run: %s, left %q", diff, one.left())
+	}
+	req.DryRun = false
+	if diff := cmp.Diff(found(true), clean(req)); diff != "" {
+		t.Error(diff)
+	}
+	want := []string{"failed", "fix-001", "other"}
+	if diff := cmp.Diff(want, one.left()); diff != "" {
+		t.Error(diff)
+	}
+	for _, w := range []*world{one, two} {
+		eventually(t, "a replica lets go", func() bool { return slices.Equal(want, w.has()) })
+	}
+	if got := clean(req); len(got.Intents)+len(got.Kept) > 0 {
+		t.Errorf("it is cleaned twice: %+v", got)
+	}
+	if _, err := one.bus.Summary(t.Context(), forge.Key{Project: repotest.Project, Intent: "fix"}); err != nil {
+		t.Errorf("the journal: %v", err)
+	}
+	if _, err := one.bus.Clean(t.Context(), "bank", "ada", req); err == nil || !strings.Contains(err.Error(), `project "bank" is not served here`) {
+		t.Errorf("got %v", err)
+	}
+}
+
+// A replica that did not hear of it lets go when it starts.
+func TestReplicaLetsGoAtItsStart(t *testing.T) {
+	one, two := sharing(t)
+	one.leaves("fix", "other", "gone")
+	for _, id := range []forge.IntentID{"fix", "other", "gone"} {
+		two.fetches(id)
+	}
+	one.became("fix", forge.StatusDone, longAgo)
+	one.became("other", forge.StatusExecuting, longAgo)
+	one.clean(bus.CleanRequest{})
+	if err := one.repository().Store.Sweep(t.Context(), "gone"); err != nil { // by somebody, of an intent that nobody knows
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	if err := two.set.FollowCleaned(ctx, two.bus); err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff([]string{"gone", "other"}, two.has()); diff != "" {
+		t.Error(diff)
+	}
+}
+
+// What may still be needed is kept, with the reason.
+func TestCleanKeeps(t *testing.T) {
+	w, _ := sharing(t)
+	w.leaves("fix", "other")
+	w.became("other", forge.StatusDone, longAgo)
+	key := forge.Key{Project: repotest.Project, Intent: "fix"}
+	attempt := forge.Attempt{Task: "fix-001", Step: forge.StepImplement, Number: 1, Claim: 1}
+	lands := func() { w.want(forge.Command{Attempt: forge.Attempt{Task: "fix-001", Step: forge.StepIntegrate, Number: 1, Claim: 1}}) }
+	var lease *bus.Lease
+	for _, c := range []struct {
+		status forge.Status
+		open   []forge.Attempt
+		begin  func()
+		want   string
+	}{
+		{forge.StatusBlocked, nil, nil, "is blocked and can be retried: cancel it first"},
+		{forge.StatusError, nil, nil, "is error and can be retried: cancel it first"},
+		{forge.StatusExecuting, nil, nil, "is executing: it has not ended"},
+		{forge.StatusProposed, nil, nil, "is proposed: it has not ended"},
+		{forge.StatusCancelled, []forge.Attempt{attempt}, nil, "is cancelled, but its implement has not ended yet: try again in a moment"},
+		{forge.StatusCancelled, nil, lands, "is cancelled, but its integrate is just ending: try again in half a minute"},
+		{forge.StatusCancelled, nil, func() {
+			w.want()
+			var err error
+			lease, err = w.bus.AcquireLease(t.Context(), &bus.Job{Command: forge.Command{To: key, Attempt: attempt}}, bus.Holder{Replica: "w9", Life: "1"})
+			if err != nil {
+				t.Fatal(err)
+			}
+		}, "is cancelled, but its implement is just ending: try again in half a minute"},
+	} {
+		w.became("fix", c.status, longAgo, c.open...)
+		if c.begin != nil {
+			c.begin()
+		}
+		got := w.clean(bus.CleanRequest{Intents: []forge.IntentID{"fix", "nobody"}})
+		kept := []bus.KeptIntent{{ID: "fix", Reason: c.want}, {ID: "nobody", Reason: "is no intent of this project"}}
+		want := bus.Cleaned{Intents: []bus.CleanedIntent{}, Kept: kept}
+		if diff := cmp.Diff(want, got); diff != "" {
+			t.Errorf("%s: %s", c.status, diff)
+		}
+		if diff := cmp.Diff([]string{"fix", "other"}, w.left()); diff != "" {
+			t.Errorf("%s: %s", c.status, diff)
+		}
+	}
+	lease.Release(t.Context())
+	if got := w.clean(bus.CleanRequest{}); len(got.Kept) > 0 || len(w.left()) > 0 {
+		t.Errorf("got %+v, left %q", got, w.left())
+	}
+}
+
+// A failed intent that somebody tried to clean is retried, in another replica, and lands.
+// Of one that was given up and cleaned, nobody has the commits any more.
+func TestRetryAfterClean(t *testing.T) {
+	one, two := sharing(t)
+	first := one.implemented(recipe(1, "write", "FILE", "new.txt", "TEXT", "x"))
+	one.became("fix", forge.StatusBlocked, longAgo)
+	one.clean(bus.CleanRequest{Intents: []forge.IntentID{"fix"}})
+	one.clean(bus.CleanRequest{})
+	retried := recipe(2, "write", "FILE", "more.txt", "TEXT", "y")
+	retried.Task.Base, retried.Task.Head = first.Base, first.Head
+	second := two.implemented(retried)
+	if second.Commits != 2 {
+		t.Fatalf("got %+v", second)
+	}
+	if got := two.lands(landing(1, two.rebased(second))); got.Outcome != forge.LandIntegrated || two.repo.Show("main", "new.txt") != "x" {
+		t.Errorf("got %+v", got)
+	}
+
+	other := one.implemented(ofIntent("other", recipe(1, "write", "FILE", "other.txt", "TEXT", "x")))
+	one.became("other", forge.StatusCancelled, longAgo)
+	one.clean(bus.CleanRequest{Intents: []forge.IntentID{"other"}})
+	late := ofIntent("other", recipe(2, "write", "FILE", "late.txt", "TEXT", "y"))
+	late.Task.Base, late.Task.Head = other.Base, other.Head
+	fails(t, two.implement(late), forge.FailRepository, "not found")
+	fresh := ofIntent("other", recipe(3, "write", "FILE", "fresh.txt", "TEXT", "y"))
+	if im := two.implemented(fresh); im.Commits != 1 {
+		t.Errorf("afresh: %+v", im)
+	}
+}
+
+// What a request removed that was cut off stays removed, and the next one, to another
+// replica, removes the rest.
+func TestCleanGoesOn(t *testing.T) {
+	one, two := sharing(t)
+	one.leaves("fix", "other")
+	one.became("fix", forge.StatusDone, longAgo)
+	one.became("other", forge.StatusExecuting, longAgo)
+	one.crashAt("swept")
+	dies(t, func() { _, _ = one.imp.clean(t.Context(), repotest.Project, bus.CleanRequest{}) })
+	if len(one.refs("fix")) != 0 || len(one.left()) != 2 {
+		t.Fatalf("it did not stop there: %q", one.left())
+	}
+	got := two.clean(bus.CleanRequest{})
+	if len(got.Intents) != 1 || got.Intents[0].Refs != 0 || got.Intents[0].Sessions != 1 || !got.Intents[0].Removed {
+		t.Errorf("got %+v", got)
+	}
+	if diff := cmp.Diff([]string{"other"}, one.left()); diff != "" {
+		t.Error(diff)
+	}
+}
+
+// Two replicas clean the same intents at the same time, while work on another one goes on.
+func TestTwoClean(t *testing.T) {
+	one, two := sharing(t)
+	ids := []forge.IntentID{"a", "b", "c", "d"}
+	one.leaves(ids...)
+	for _, id := range ids {
+		one.became(id, forge.StatusDone, longAgo)
+	}
+	one.became("other", forge.StatusExecuting, longAgo)
+	type outcome struct {
+		got bus.Cleaned
+		err error
+	}
+	outcomes := make(chan outcome, 2)
+	for _, w := range []*world{one, two} {
+		go func() {
+			got, err := w.imp.clean(t.Context(), repotest.Project, bus.CleanRequest{})
+			outcomes <- outcome{got, err}
+		}()
+	}
+	im := two.implemented(ofIntent("other", recipe(1, "write", "FILE", "other.txt", "TEXT", "x")))
+	for range 2 {
+		if o := <-outcomes; o.err != nil || len(o.got.Kept) > 0 {
+			t.Errorf("got %+v, %v", o.got, o.err)
+		}
+	}
+	if diff := cmp.Diff([]string{"other"}, one.left()); diff != "" || len(one.refs(im.Head[:12])) != 1 {
+		t.Errorf("%s, kept %q", diff, one.refs(""))
+	}
+}
+
+// A change landed, its replica died before it told, and the task was given up: that it
+// landed is told before the refs go that say so.
+func TestCleanTellsWhatLanded(t *testing.T) {
+	w := newWorld(t)
+	results := w.results()
+	landed := w.diedAfterMoving()
+	w.want() // the lane has heard of it
+	w.intent(forge.StatusCancelled, failed)
+	w.clean(bus.CleanRequest{})
+	if r := get(t, results); r.Integration == nil || r.Integration.Commit != string(landed) {
+		t.Errorf("got %+v", r)
+	}
+	if left := w.refs(""); len(left) > 0 {
+		t.Errorf("kept %q", left)
+	}
+}
+
+// An answer tells of so many intents, and where to go on.
+func TestCleanInParts(t *testing.T) {
+	w, _ := sharing(t)
+	tip := w.repo.Head("main")
+	for n := range bus.MaxClean + 3 {
+		id := forge.IntentID(fmt.Sprintf("i%03d", n))
+		w.repo.Git("update-ref", "refs/forge/"+string(id)+"/"+string(id)+"-001/1/"+tip.Short(), string(tip))
+		w.became(id, forge.StatusDone, longAgo)
+	}
+	first := w.clean(bus.CleanRequest{DryRun: true})
+	if len(first.Intents) != bus.MaxClean || first.Next != "i099" || first.Intents[0].ID != "i000" {
+		t.Errorf("got %d, next %q", len(first.Intents), first.Next)
+	}
+	second := w.clean(bus.CleanRequest{After: first.Next})
+	if len(second.Intents) != 3 || second.Next != "" || !second.Intents[2].Removed {
+		t.Errorf("got %+v", second)
+	}
+	if rest := w.clean(bus.CleanRequest{}); len(rest.Intents) != bus.MaxClean || rest.Next != "" || len(w.left()) > 0 {
+		t.Errorf("got %d, next %q, left %q", len(rest.Intents), rest.Next, w.left())
+	}
+	if exists(filepath.Join(w.repo.Dir, "refs", "forge", "i000")) {
+		t.Error("folders of refs stay")
+	}
+}
