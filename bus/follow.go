@@ -186,7 +186,7 @@ func (f *following) once(ctx context.Context) error {
 			return err
 		}
 		f.next = meta.Sequence.Stream + 1
-		f.failed = f.take(ctx, stored{Subject: m.Subject(), Seq: meta.Sequence.Stream, Data: m.Data()})
+		f.failed = f.take(ctx, stored{Subject: m.Subject(), Seq: meta.Sequence.Stream, Data: m.Data(), Header: m.Headers()})
 		f.caughtUp(meta.NumPending)
 	}
 	return f.failed

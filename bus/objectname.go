@@ -2,6 +2,7 @@ package bus
 
 import (
 	"fmt"
+	"strconv"
 	"strings"
 
 	forge "github.com/pfl-forge/pfl-forge"
@@ -12,7 +13,8 @@ type ObjectKind string
 
 // The kinds of objects.
 const (
-	ObjectSession ObjectKind = "session" // what an agent needs to go on with a conversation
+	ObjectSession    ObjectKind = "session"    // what an agent needs to go on with a conversation
+	ObjectTranscript ObjectKind = "transcript" // what happened in an attempt: NDJSON, gzip
 )
 
 // ObjectName names an object.
@@ -24,10 +26,38 @@ type ObjectName struct {
 	ID      string // tells several of a kind apart, such as a session's id; shaped as an intent's id, or empty
 }
 
+// TranscriptName names the transcript of an attempt, of all its claims.
+func TranscriptName(to forge.Key, a forge.Attempt) ObjectName {
+	return ObjectName{
+		Project: to.Project, Intent: to.Intent, Task: a.Task, Kind: ObjectTranscript, ID: fmt.Sprintf("%s-%d", a.Step, a.Number),
+	}
+}
+
+// Attempt returns the attempt whose transcript it is; false if it is none.
+func (n ObjectName) Attempt() (a forge.Attempt, ok bool) {
+	i := max(strings.LastIndexByte(n.ID, '-'), 0)
+	step, err := forge.ParseStep(n.ID[:i])
+	if err != nil {
+		return a, false
+	}
+	a = forge.Attempt{Task: n.Task, Step: step}
+	a.Number, err = strconv.Atoi(n.ID[i+1:])
+	return a, err == nil && a.Number > 0 && n == TranscriptName(forge.Key{Project: n.Project, Intent: n.Intent}, a)
+}
+
+// bucket is where objects of the kind are.
+func (n ObjectName) bucket() bucket {
+	if n.Kind == ObjectTranscript {
+		return bucketTranscripts
+	}
+	return bucketObjects
+}
+
 // ObjectInfo is what is known of an object.
 type ObjectInfo struct {
 	ObjectName
-	Size int64 // bytes
+	Size  int64             // bytes
+	About map[string]string // what its writer noted
 }
 
 // path is the name in the bucket, or an error if a part is no id.
@@ -44,7 +74,13 @@ func (n ObjectName) path() (string, error) {
 		}
 		task = string(n.Task)
 	}
-	if n.Kind != ObjectSession {
+	switch n.Kind {
+	case ObjectSession:
+	case ObjectTranscript:
+		if _, ok := n.Attempt(); !ok {
+			return "", fmt.Errorf("%q names no attempt's transcript", n.ID)
+		}
+	default:
 		return "", fmt.Errorf("unknown kind of object %q", n.Kind)
 	}
 	if n.ID != "" {

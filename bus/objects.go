@@ -5,7 +5,6 @@ import (
 	"context"
 	"crypto/rand"
 	"crypto/sha256"
-	"encoding/base64"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -19,18 +18,8 @@ import (
 )
 
 const (
-	// bucketObjects is the object store; its stream is declared with the others.
-	bucketObjects = "FORGE"
-	streamObjects = "OBJ_" + bucketObjects
-
 	// MaxObject bounds an object, in bytes.
 	MaxObject = 64 << 20
-
-	// maxObjects bounds all of them together, in bytes, where an operator has not
-	// chosen another bound.
-	maxObjects = 4 << 30
-	// keepObjects is how long one stays that nobody deletes.
-	keepObjects = 30 * day
 
 	objectChunk   = 128 << 10
 	objectTimeout = time.Minute
@@ -41,112 +30,133 @@ const (
 // ErrObjectTooLarge says that an object has more than MaxObject bytes.
 var ErrObjectTooLarge = fmt.Errorf("the object is larger than %d MiB", MaxObject>>20)
 
-// ErrObjectsFull says that the object store has reached its bound.
-var ErrObjectsFull = errors.New("the object store is full: raise max_bytes of the stream " + streamObjects)
+// ErrObjectsFull says that an object store has reached its bound.
+var ErrObjectsFull = errors.New("the object store is full")
 
-// objects declares the stream of the object store, in the form that NATS clients
-// know, so that the nats command line reads it.
-//
-//	$O.FORGE.C.<content>      a chunk
-//	$O.FORGE.M.<base64 name>  the last message says which content the object has
-func objects() jetstream.StreamConfig {
-	return jetstream.StreamConfig{
-		Name:        streamObjects,
-		Description: "files that workers hand on to one another",
-		Subjects:    []string{chunkSubject(">"), "$O." + bucketObjects + ".M.>"},
-		MaxAge:      keepObjects,
-		MaxBytes:    maxObjects,
-		Discard:     jetstream.DiscardNew, // half an object is of no use
-		AllowRollup: true,
-		AllowDirect: true,
-	}
-}
-
-func chunkSubject(content string) string { return "$O." + bucketObjects + ".C." + content }
-
-func metaSubject(path string) string {
-	return "$O." + bucketObjects + ".M." + base64.URLEncoding.EncodeToString([]byte(path))
-}
-
-// Objects is the object store. It is safe for concurrent use.
+// Objects is the object stores: each kind of object has its place in one of them. It is
+// safe for concurrent use.
 type Objects struct {
 	bus  *Bus
 	most uint64 // bytes of an object
 }
 
-// Objects returns the object store.
+// Objects returns the object stores.
 func (b *Bus) Objects() *Objects { return &Objects{b, MaxObject} }
+
+// place is where an object is.
+type place struct {
+	bucket
+	path string
+}
+
+func (p place) meta() string { return p.bucket.meta(p.path) }
 
 // Put stores what r has under a name, in place of what was there; if it fails,
 // that stays. Errors: ErrObjectTooLarge, ErrObjectsFull, and those of r.
 func (o *Objects) Put(ctx context.Context, name ObjectName, r io.Reader) error {
-	return o.do(ctx, "put", name, func(ctx context.Context, path string) error { return o.put(ctx, path, r) })
+	return o.do(ctx, "put", name, func(ctx context.Context, at place) error {
+		before, _, err := o.info(ctx, at)
+		if err != nil && !errors.Is(err, ErrNotFound) {
+			return err
+		}
+		return o.put(ctx, at, writing{before: before.NUID, content: r})
+	})
 }
 
 // Get writes an object to w. After an error, what was written is not to be used.
 // Error: ErrNotFound.
 func (o *Objects) Get(ctx context.Context, name ObjectName, w io.Writer) error {
-	return o.do(ctx, "get", name, func(ctx context.Context, path string) error { return o.get(ctx, path, w) })
+	return o.do(ctx, "get", name, func(ctx context.Context, at place) error {
+		_, _, content, err := o.get(ctx, at)
+		if err != nil {
+			return err
+		}
+		_, err = w.Write(content)
+		return err
+	})
 }
 
 // Delete removes an object. That there is none is no error.
 func (o *Objects) Delete(ctx context.Context, name ObjectName) error {
-	return o.do(ctx, "delete", name, func(ctx context.Context, path string) error {
-		info, err := o.info(ctx, path)
+	return o.do(ctx, "delete", name, func(ctx context.Context, at place) error {
+		info, _, err := o.info(ctx, at)
 		if errors.Is(err, ErrNotFound) {
 			return nil
 		}
 		if err != nil {
 			return err
 		}
-		return errors.Join(o.purge(ctx, metaSubject(path)), o.purge(ctx, chunkSubject(info.NUID)))
+		return errors.Join(o.purge(ctx, at.bucket, at.meta()), o.purge(ctx, at.bucket, at.chunk(info.NUID)))
 	})
 }
 
-func (o *Objects) do(ctx context.Context, what string, name ObjectName, do func(context.Context, string) error) error {
+func (o *Objects) do(ctx context.Context, what string, name ObjectName, do func(context.Context, place) error) error {
 	path, err := name.path()
 	if err != nil {
 		return fmt.Errorf("%s object: %w", what, err)
 	}
 	ctx, cancel := context.WithTimeout(ctx, objectTimeout)
 	defer cancel()
-	if err := do(ctx, path); err != nil {
+	if err := do(ctx, place{name.bucket(), path}); err != nil {
 		return fmt.Errorf("%s object %s: %w", what, path, err)
 	}
 	return nil
 }
 
-// put makes the content complete before the name points to it.
-func (o *Objects) put(ctx context.Context, path string, r io.Reader) error {
-	before, err := o.info(ctx, path)
-	if err != nil && !errors.Is(err, ErrNotFound) {
-		return err
+// writing is what becomes of an object.
+type writing struct {
+	before  string  // the content that there was; empty: none
+	seq     *uint64 // if not nil: only if the last message of its name is this one
+	about   map[string]string
+	content io.Reader
+}
+
+// put makes the content complete before the name points to it. With ErrConflict
+// somebody else was faster, and nothing is changed.
+func (o *Objects) put(ctx context.Context, at place, w writing) error {
+	info := jetstream.ObjectInfo{
+		ObjectMeta: jetstream.ObjectMeta{Name: at.path, Metadata: w.about}, Bucket: string(at.bucket), NUID: rand.Text(),
 	}
-	info := jetstream.ObjectInfo{ObjectMeta: jetstream.ObjectMeta{Name: path}, Bucket: bucketObjects, NUID: rand.Text()}
-	if err := o.content(ctx, &info, r); err != nil {
-		if info.Chunks > 0 {
-			_ = o.purge(context.WithoutCancel(ctx), chunkSubject(info.NUID)) // otherwise it goes with age
-		}
-		return err
+	err := o.content(ctx, at, &info, w.content)
+	useless := err != nil
+	if err == nil {
+		err = o.point(ctx, at, &info, w.seq)
+		useless = errors.Is(err, ErrConflict) // after other errors the name may point to it
 	}
-	data, err := json.Marshal(info)
+	if useless && info.Chunks > 0 {
+		_ = o.purge(context.WithoutCancel(ctx), at.bucket, at.chunk(info.NUID)) // otherwise it goes with age
+	}
 	if err != nil {
 		return err
 	}
-	m := &nats.Msg{Subject: metaSubject(path), Data: data, Header: nats.Header{jetstream.MsgRollup: {jetstream.MsgRollupSubject}}}
-	if err := o.publish(ctx, m); err != nil {
-		return err
-	}
-	if before.NUID != "" {
-		if err := o.purge(ctx, chunkSubject(before.NUID)); err != nil {
-			o.bus.log.Warn("what an object was before stays until it is old", "object", path, "error", err)
+	if w.before != "" {
+		if err := o.purge(ctx, at.bucket, at.chunk(w.before)); err != nil {
+			o.bus.log.Warn("what an object was before stays until it is old", "object", at.path, "error", err)
 		}
 	}
 	return nil
 }
 
+// point makes the name of an object point to its content.
+func (o *Objects) point(ctx context.Context, at place, info *jetstream.ObjectInfo, seq *uint64) error {
+	data, err := json.Marshal(info)
+	if err != nil {
+		return err
+	}
+	m := &nats.Msg{Subject: at.meta(), Data: data, Header: nats.Header{jetstream.MsgRollup: {jetstream.MsgRollupSubject}}}
+	m.Header.Set(jetstream.MsgIDHeader, info.NUID)
+	if seq != nil {
+		m.Header.Set(jetstream.ExpectedLastSubjSeqHeader, strconv.FormatUint(*seq, 10))
+	}
+	err = o.publish(ctx, at.bucket, m)
+	if refused, _ := wrongSequence(err); refused {
+		return ErrConflict
+	}
+	return err
+}
+
 // content stores what r has, and notes in info what that is.
-func (o *Objects) content(ctx context.Context, info *jetstream.ObjectInfo, r io.Reader) error {
+func (o *Objects) content(ctx context.Context, at place, info *jetstream.ObjectInfo, r io.Reader) error {
 	digest := sha256.New()
 	for {
 		var chunk bytes.Buffer
@@ -160,10 +170,10 @@ func (o *Objects) content(ctx context.Context, info *jetstream.ObjectInfo, r io.
 		}
 		if n > 0 {
 			digest.Write(chunk.Bytes())
-			m := nats.NewMsg(chunkSubject(info.NUID))
+			m := nats.NewMsg(at.chunk(info.NUID))
 			m.Data = chunk.Bytes()
 			m.Header.Set(jetstream.MsgIDHeader, info.NUID+"/"+strconv.Itoa(int(info.Chunks)))
-			if err := o.publish(ctx, m); err != nil {
+			if err := o.publish(ctx, at.bucket, m); err != nil {
 				return err
 			}
 			info.Chunks++
@@ -176,7 +186,7 @@ func (o *Objects) content(ctx context.Context, info *jetstream.ObjectInfo, r io.
 }
 
 // publish stores a message that can be sent again.
-func (o *Objects) publish(ctx context.Context, m *nats.Msg) error {
+func (o *Objects) publish(ctx context.Context, at bucket, m *nats.Msg) error {
 	full := false
 	err := patiently(ctx, func(ctx context.Context) error {
 		_, err := o.bus.publish(ctx, m)
@@ -187,58 +197,58 @@ func (o *Objects) publish(ctx context.Context, m *nats.Msg) error {
 		return err
 	})
 	if full {
-		return ErrObjectsFull
+		return fmt.Errorf("%w: raise max_bytes of the stream %s", ErrObjectsFull, at.stream())
 	}
 	return err
 }
 
-// get reads again when somebody replaces the object meanwhile.
-func (o *Objects) get(ctx context.Context, path string, w io.Writer) error {
-	for before := ""; ; {
-		info, err := o.info(ctx, path)
-		if err != nil {
-			return err
+// get returns the content of an object, and the sequence of the message that names it.
+// It reads again when somebody replaces the object meanwhile.
+func (o *Objects) get(ctx context.Context, at place) (info jetstream.ObjectInfo, seq uint64, content []byte, err error) {
+	for before := ""; ; before = info.NUID {
+		if info, seq, err = o.info(ctx, at); err != nil {
+			return info, seq, nil, err
 		}
-		var content bytes.Buffer
+		content = nil
 		digest := sha256.New()
-		_, err = o.bus.each(ctx, streamObjects, chunkSubject(info.NUID), func(m stored) error {
+		_, err = o.bus.each(ctx, at.stream(), at.chunk(info.NUID), func(m stored) error {
 			digest.Write(m.Data)
-			content.Write(m.Data)
+			content = append(content, m.Data...)
 			return nil
 		})
-		if err != nil {
-			return err
+		switch {
+		case err != nil:
+			return info, seq, nil, err
+		case jetstream.GetObjectDigestValue(digest) == info.Digest:
+			return info, seq, content, nil
+		case before == info.NUID && at.forgetsOldest():
+			return info, seq, nil, ErrNotFound // the first parts of it had to make room
+		case before == info.NUID:
+			return info, seq, nil, errors.New("its content is damaged or incomplete")
 		}
-		if jetstream.GetObjectDigestValue(digest) == info.Digest {
-			_, err := content.WriteTo(w)
-			return err
-		}
-		if before == info.NUID {
-			return errors.New("its content is damaged or incomplete")
-		}
-		before = info.NUID
 	}
 }
 
-// info returns what is known of an object, or ErrNotFound.
-func (o *Objects) info(ctx context.Context, path string) (info jetstream.ObjectInfo, err error) {
-	m, err := o.bus.last(ctx, streamObjects, metaSubject(path))
+// info returns what is known of an object, and the sequence of the message that says
+// so, which is not 0 where another client has deleted the object. Error: ErrNotFound.
+func (o *Objects) info(ctx context.Context, at place) (info jetstream.ObjectInfo, seq uint64, err error) {
+	m, err := o.bus.last(ctx, at.stream(), at.meta())
 	if err != nil {
-		return info, err
+		return info, 0, err
 	}
 	if err := json.Unmarshal(m.Data, &info); err != nil {
-		return info, err
+		return info, m.Seq, err
 	}
-	if info.Deleted { // by another client
-		return info, ErrNotFound
+	if info.Deleted {
+		return info, m.Seq, ErrNotFound
 	}
-	return info, nil
+	return info, m.Seq, nil
 }
 
-func (o *Objects) purge(ctx context.Context, subject string) error {
+func (o *Objects) purge(ctx context.Context, at bucket, subject string) error {
 	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
 	defer cancel()
-	return o.bus.api(ctx, "STREAM.PURGE."+streamObjects, map[string]string{"filter": subject}, &struct{}{})
+	return o.bus.api(ctx, "STREAM.PURGE."+at.stream(), map[string]string{"filter": subject}, &struct{}{})
 }
 
 // List returns the objects that a name matches, in the order of their names: empty
@@ -246,18 +256,24 @@ func (o *Objects) purge(ctx context.Context, subject string) error {
 func (o *Objects) List(ctx context.Context, like ObjectName) ([]ObjectInfo, error) {
 	ctx, cancel := context.WithTimeout(ctx, objectTimeout)
 	defer cancel()
-	all, err := o.bus.lasts(ctx, streamObjects, "$O."+bucketObjects+".M.>")
-	if err != nil {
-		return nil, fmt.Errorf("list objects: %w", err)
+	buckets := []bucket{like.bucket()}
+	if like.Kind == "" {
+		buckets = []bucket{bucketObjects, bucketTranscripts}
 	}
 	var list []ObjectInfo
-	for _, m := range all {
-		var info jetstream.ObjectInfo
-		if err := json.Unmarshal(m.Data, &info); err != nil || info.Deleted {
-			continue
+	for _, at := range buckets {
+		all, err := o.bus.lasts(ctx, at.stream(), at.metas())
+		if err != nil {
+			return nil, fmt.Errorf("list objects: %w", err)
 		}
-		if name, err := parseObjectName(info.Name); err == nil && like.matches(name) {
-			list = append(list, ObjectInfo{name, int64(info.Size)})
+		for _, m := range all {
+			var info jetstream.ObjectInfo
+			if err := json.Unmarshal(m.Data, &info); err != nil || info.Deleted {
+				continue
+			}
+			if name, err := parseObjectName(info.Name); err == nil && name.bucket() == at && like.matches(name) {
+				list = append(list, ObjectInfo{name, int64(info.Size), info.Metadata})
+			}
 		}
 	}
 	slices.SortFunc(list, func(a, b ObjectInfo) int { return slices.Compare(a.fields(), b.fields()) })

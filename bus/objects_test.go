@@ -197,6 +197,10 @@ func TestObjectNames(t *testing.T) {
 		"task":       {Project: "shop", Intent: "a", Task: "../a-001", Kind: bus.ObjectSession},
 		"id":         {Project: "shop", Intent: "a", Kind: bus.ObjectSession, ID: "a.b"},
 		"other kind": {Project: "shop", Intent: "a", Kind: "virus"},
+		"no attempt": {Project: "shop", Intent: "a", Kind: bus.ObjectTranscript},
+		"no number":  {Project: "shop", Intent: "a", Kind: bus.ObjectTranscript, ID: "review"},
+		"no step":    {Project: "shop", Intent: "a", Kind: bus.ObjectTranscript, ID: "-1"},
+		"number":     {Project: "shop", Intent: "a", Kind: bus.ObjectTranscript, ID: "review-01"},
 	} {
 		if err := o.Put(ctx, name, strings.NewReader("x")); err == nil {
 			t.Errorf("%s: put", what)
@@ -217,7 +221,12 @@ func TestObjectsPermissions(t *testing.T) {
 	read := []string{
 		"$JS.API.STREAM.INFO.OBJ_FORGE", "$JS.API.STREAM.MSG.GET.OBJ_FORGE", "$JS.API.DIRECT.GET.OBJ_FORGE",
 	}
-	write := append([]string{"$O.FORGE.>", "$JS.API.STREAM.PURGE.OBJ_FORGE"}, read...)
+	read = append(read, "$JS.API.STREAM.MSG.GET.FORGE_TRANSCRIPTS", "$JS.API.STREAM.INFO.OBJ_FORGE_TRANSCRIPTS",
+		"$JS.API.STREAM.MSG.GET.OBJ_FORGE_TRANSCRIPTS", "$JS.API.DIRECT.GET.OBJ_FORGE_TRANSCRIPTS")
+	write := append([]string{
+		"$O.FORGE.>", "$JS.API.STREAM.PURGE.OBJ_FORGE", "forge.transcript.>", "$JS.API.DIRECT.GET.FORGE_TRANSCRIPTS",
+		"$O.FORGE_TRANSCRIPTS.>", "$JS.API.STREAM.PURGE.OBJ_FORGE_TRANSCRIPTS",
+	}, read...)
 	user := func(name string, publish []string) *server.User {
 		return &server.User{Username: name, Password: "x", Permissions: &server.Permissions{
 			Publish: &server.SubjectPermission{Allow: publish}, Subscribe: &server.SubjectPermission{Allow: []string{"_INBOX.>"}},
@@ -248,7 +257,31 @@ func TestObjectsPermissions(t *testing.T) {
 	if err := as("runner").Ensure(ctx); err != nil {
 		t.Fatal(err)
 	}
-	worker, person := as("worker").Objects(), as("person").Objects()
+	workers, people := as("worker"), as("person")
+	worker, person := workers.Objects(), people.Objects()
+	a := try("fix-login-001", 1)
+	if err := workers.AppendTranscript(ctx, key, a, "w/0", []byte("1\n")); err != nil {
+		t.Fatal(err)
+	}
+	if batches, err := workers.ReadTranscript(ctx, key, a); err != nil || len(batches) != 1 {
+		t.Errorf("a worker reads %v of a transcript, %v", batches, err)
+	}
+	if seq, _, err := people.OldestTranscript(ctx); err != nil || seq != 1 {
+		t.Errorf("for a person, transcripts begin at %d, %v", seq, err)
+	}
+	transcript := bus.TranscriptName(key, a)
+	for _, text := range []string{"whole", "whole, and more"} {
+		err := worker.Update(ctx, transcript, func(*bus.Object) (*bus.Object, error) { return &bus.Object{Content: []byte(text)}, nil })
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	if got, err := person.Read(ctx, transcript); err != nil || string(got.Content) != "whole, and more" {
+		t.Errorf("a person reads %v, %v", got, err)
+	}
+	if list, err := person.List(ctx, bus.ObjectName{Kind: bus.ObjectTranscript}); err != nil || len(list) != 1 {
+		t.Errorf("a person lists %v, %v", list, err)
+	}
 	putObject(ctx, t, worker, session, "mine")
 	putObject(ctx, t, worker, session, "mine, changed")
 	if got := getObject(ctx, t, person, session); got != "mine, changed" {

@@ -23,7 +23,7 @@ type stored struct {
 	Subject string      `json:"subject"`
 	Seq     uint64      `json:"seq"`
 	Data    []byte      `json:"data"`
-	Header  nats.Header `json:"-"` // only of get
+	Header  nats.Header `json:"-"` // only of get and when it is followed
 }
 
 // patiently calls f, which can be called again, until it is answered or ctx

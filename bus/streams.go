@@ -110,8 +110,10 @@ func streams(replicas int) []jetstream.StreamConfig {
 			Duplicates:  duplicates,
 			DenyDelete:  true, // workers may publish here, and must not be able to do more
 			DenyPurge:   true,
+			AllowDirect: true,
 		},
 		objects(),
+		storedTranscripts(),
 	}
 	for i := range list {
 		list[i].Replicas = replicas
@@ -214,18 +216,25 @@ func (b *Bus) ensureStream(ctx context.Context, cfg jetstream.StreamConfig) erro
 }
 
 // leastBytes is how far the bound of a stream is lowered, in bytes, where the server has
-// no room for it: what is bounded is nothing that work depends on.
-const leastBytes = 64 << 20
+// no room for it: what is bounded is nothing that work depends on, transcripts that have
+// ended least of all.
+func leastBytes(stream string) int64 {
+	if stream == bucketTranscripts.stream() {
+		return 4 << 20
+	}
+	return 64 << 20
+}
 
 func (b *Bus) createStream(ctx context.Context, cfg jetstream.StreamConfig) error {
+	least := leastBytes(cfg.Name)
 	for {
 		_, err := b.js.CreateStream(ctx, cfg)
 		var refused *jetstream.APIError
 		small := errors.As(err, &refused) && (refused.ErrorCode == storageExceeded || refused.ErrorCode == accountExceeded)
-		if !small || cfg.MaxBytes <= leastBytes {
+		if !small || cfg.MaxBytes <= least {
 			return err
 		}
-		cfg.MaxBytes = max(cfg.MaxBytes/2, leastBytes)
+		cfg.MaxBytes = max(cfg.MaxBytes/2, least)
 		b.log.Warn("the server has little room; a stream gets less", "stream", cfg.Name, "max_bytes", cfg.MaxBytes)
 	}
 }

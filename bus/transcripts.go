@@ -31,7 +31,7 @@ func (b *Bus) AppendTranscript(ctx context.Context, to forge.Key, a forge.Attemp
 	if err != nil {
 		return fmt.Errorf("append to transcript: %w", err)
 	}
-	m.Header.Set(jetstream.MsgIDHeader, "transcript/"+id)
+	m.Header.Set(jetstream.MsgIDHeader, transcriptID+id)
 	_, err = b.store(ctx, m)
 	return err
 }
@@ -50,6 +50,9 @@ type TranscriptFilter struct {
 type TranscriptFollower struct {
 	// Lines is called with lines as they were appended, in order.
 	Lines func(to forge.Key, a forge.Attempt, seq uint64, lines []byte) error
+	// Known, if not nil, says of an attempt's lines that were appended under an id that
+	// they are known: they are left out.
+	Known func(to forge.Key, a forge.Attempt, id string) bool
 	// CaughtUp, if not nil, is called once: when the lines that there were at the
 	// start have been seen.
 	CaughtUp func() error
@@ -72,6 +75,9 @@ func (b *Bus) FollowTranscripts(ctx context.Context, like TranscriptFilter, from
 			to, a, err := parseTranscriptSubject(m.Subject)
 			if err != nil {
 				return err
+			}
+			if f.Known != nil && f.Known(to, a, batchID(m.Header.Get(jetstream.MsgIDHeader))) {
+				return nil
 			}
 			return f.Lines(to, a, m.Seq, m.Data)
 		},

@@ -1,0 +1,64 @@
+package bus
+
+import (
+	"encoding/base64"
+
+	"github.com/nats-io/nats.go/jetstream"
+)
+
+// bucket is an object store. Its stream has the form that NATS clients know, so that
+// the nats command line reads it.
+//
+//	$O.<bucket>.C.<content>      a chunk
+//	$O.<bucket>.M.<base64 name>  the last message says which content the object has
+type bucket string
+
+const (
+	bucketObjects     bucket = "FORGE"
+	bucketTranscripts bucket = "FORGE_TRANSCRIPTS"
+)
+
+const (
+	// maxObjects bounds what workers hand on, in bytes, where an operator has not
+	// chosen another bound, and keepObjects how long an object stays that nobody deletes.
+	maxObjects  = 4 << 30
+	keepObjects = 30 * day
+
+	// maxStoredTranscripts and keepStoredTranscripts are the same of whole transcripts.
+	maxStoredTranscripts  = 1 << 30
+	keepStoredTranscripts = 90 * day
+)
+
+func (b bucket) stream() string              { return "OBJ_" + string(b) }
+func (b bucket) chunk(content string) string { return "$O." + string(b) + ".C." + content }
+func (b bucket) metas() string               { return "$O." + string(b) + ".M.>" }
+
+func (b bucket) meta(path string) string {
+	return "$O." + string(b) + ".M." + base64.URLEncoding.EncodeToString([]byte(path))
+}
+
+// forgetsOldest says that objects may lose their content to newer ones.
+func (b bucket) forgetsOldest() bool { return b == bucketTranscripts }
+
+func (b bucket) declare(description string) jetstream.StreamConfig {
+	return jetstream.StreamConfig{
+		Name: b.stream(), Description: description, Subjects: []string{b.chunk(">"), b.metas()}, AllowRollup: true, AllowDirect: true,
+	}
+}
+
+// objects declares the stream of what workers hand on. When it is full nothing more is
+// stored: half an object is of no use.
+func objects() jetstream.StreamConfig {
+	cfg := bucketObjects.declare("files that workers hand on to one another")
+	cfg.MaxAge, cfg.MaxBytes, cfg.Discard = keepObjects, maxObjects, jetstream.DiscardNew
+	return cfg
+}
+
+// storedTranscripts declares the stream of whole transcripts. The server itself makes
+// room in it, whoever writes: the oldest message goes first, and an object whose first
+// part is gone counts as gone.
+func storedTranscripts() jetstream.StreamConfig {
+	cfg := bucketTranscripts.declare("whole transcripts of attempts that have ended")
+	cfg.MaxAge, cfg.MaxBytes = keepStoredTranscripts, maxStoredTranscripts
+	return cfg
+}
