@@ -1,5 +1,6 @@
 // Package analyzer is the analyzer service: it reads an intent and the repository, and
-// answers with tasks, parts or questions, with a report, or with patterns.
+// answers with tasks, parts or questions, with the criteria of a goal, with a report, or
+// with patterns.
 package analyzer
 
 import (
@@ -34,6 +35,7 @@ func (a *Analyzer) Handlers() []service.Handler {
 	}
 	return []service.Handler{
 		do(forge.StepAnalyze, analyze), do(forge.StepArchitect, analyze), do(forge.StepAudit, audit), do(forge.StepObserve, patterns),
+		do(forge.StepIntake, intake),
 	}
 }
 

@@ -19,6 +19,7 @@ var templates = map[forge.Step]*prompt.Template{
 	forge.StepArchitect: load("architect.md", "plan.md", "history.md"),
 	forge.StepAudit:     load("audit.md", "history.md"),
 	forge.StepObserve:   load("observe.md", "history.md"),
+	forge.StepIntake:    load("intake.md", "history.md"),
 }
 
 // load panics if a file is wrong, because the files are part of the program.

@@ -33,6 +33,7 @@ func hostile(step forge.Step) *forge.Command {
 			Clarifications: []forge.Clarification{
 				{Question: "Really?", Answer: &yes}, {Question: "How?", Answer: &lines}, {Question: "Not answered"},
 			},
+			Criteria: []string{"It says why.\n" + injection, "All tests pass"},
 		},
 		Instructions: "Be quick.",
 		Insufficient: "The generator of login.go is nowhere.\n" + injection,
@@ -74,10 +75,11 @@ func golden(t *testing.T, name string, c *forge.Command, p *config.Project, resu
 
 func TestPrompts(t *testing.T) {
 	checks := project("make test", "go vet ./...")
-	for _, step := range []forge.Step{forge.StepAnalyze, forge.StepArchitect, forge.StepAudit, forge.StepObserve} {
+	for _, step := range []forge.Step{forge.StepAnalyze, forge.StepArchitect, forge.StepAudit, forge.StepObserve, forge.StepIntake} {
 		golden(t, string(step), hostile(step), checks, false)
 		golden(t, string(step)+"-resume", hostile(step), checks, true)
-		short := &forge.Command{Attempt: forge.Attempt{Step: step}, Intent: forge.Intent{Title: "Short", Body: "Just this.", Depth: 3}}
+		in := forge.Intent{Title: "Short", Body: "Just this.", Depth: 3, Criteria: []string{"It is done"}}
+		short := &forge.Command{Attempt: forge.Attempt{Step: step}, Intent: in}
 		golden(t, string(step)+"-short", short, project(), false)
 		golden(t, string(step)+"-interrupted", short, project(), true)
 	}
@@ -132,7 +134,7 @@ func TestManyOthersFit(t *testing.T) {
 
 // What every call costs before it says anything.
 func BenchmarkFixedPrompt(b *testing.B) {
-	for _, role := range []agent.Role{agent.RoleAnalyze, agent.RoleArchitect, agent.RoleAudit, agent.RoleObserve} {
+	for _, role := range []agent.Role{agent.RoleAnalyze, agent.RoleArchitect, agent.RoleAudit, agent.RoleObserve, agent.RoleIntake} {
 		b.Run(string(role), func(b *testing.B) {
 			spec := agent.Spec(role)
 			var system, text string

@@ -1,0 +1,43 @@
+package analyzer
+
+import (
+	"context"
+	"strings"
+	"time"
+
+	"github.com/pfl-forge/pfl-forge"
+	"github.com/pfl-forge/pfl-forge/agent"
+	"github.com/pfl-forge/pfl-forge/repository"
+)
+
+// intake asks for a task and criteria of an intent that is a goal.
+func intake(ctx context.Context, j *repository.Job) error {
+	taken := forge.Intake{}
+	if !j.Command.PolicyOnly {
+		if err := j.NeedModel(); err != nil {
+			return err
+		}
+		wanted := j.Command.Intent.Criteria
+		call := agent.Call{Role: agent.RoleIntake, Schema: agent.IntakeSchema, Check: func(answer []byte) error {
+			_, _, err := agent.ParseIntake(answer, wanted)
+			return err
+		}}
+		err := ask(ctx, j, call, func(answer []byte, dir string) error {
+			in, observations, err := agent.ParseIntake(answer, wanted)
+			if err != nil {
+				return err
+			}
+			in.RelevantFiles = inRepository(dir, in.RelevantFiles)
+			in.Task, in.Notes = strings.ReplaceAll(in.Task, dir+"/", ""), strings.ReplaceAll(in.Notes, dir+"/", "")
+			j.Observe(observations, time.Now())
+			taken = in
+			return nil
+		})
+		if err != nil {
+			return err
+		}
+	}
+	j.Result.Intake = &taken
+	j.Result.Policy = repository.Policy(j.Config)
+	return nil
+}
