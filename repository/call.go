@@ -31,6 +31,11 @@ func (j *Job) Run(ctx context.Context, call agent.Call) (agent.Outcome, error) {
 	}
 	j.dir = call.Dir
 	j.configure(&call, j.Config.ModelsOf(a.Name()))
+	if call.Role == agent.RoleExecute {
+		if err := j.configureGoal(&call, a.Name() == j.chosen()); err != nil {
+			return agent.Outcome{}, err
+		}
+	}
 	where := place{dir: call.Dir, readOnly: call.ReadOnly, scratch: scratch, by: byModels, network: j.Config.Policy.Network}
 	if a.Name() == config.AgentRecipe {
 		// A check may build: what it changes is thrown away.

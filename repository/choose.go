@@ -49,7 +49,7 @@ func (j *Job) chosen() string {
 func (j *Job) can(name string) bool {
 	own := j.Config.Agents[name]
 	return len(own.Command) == 0 || own.ReadOnly || j.Config.Policy.Sandbox != config.SandboxOff ||
-		j.Command.Attempt.Step == forge.StepImplement
+		j.Command.Attempt.Step == forge.StepImplement || j.Command.Attempt.Step == forge.StepExecute
 }
 
 // found reports whether the program of a back end is there, where that can be known.

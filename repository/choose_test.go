@@ -58,6 +58,7 @@ func TestWhoStandsIn(t *testing.T) {
 		{step: forge.StepImplement, avoid: []string{"claude"}, want: "codex"},
 		{step: forge.StepImplement, avoid: []string{"claude"}, gone: "codex", want: "ours"},
 		{step: forge.StepImplement, avoid: []string{"claude", "codex"}, want: "ours"},
+		{step: forge.StepExecute, avoid: []string{"claude", "codex"}, want: "ours"},
 		{step: forge.StepAnalyze, avoid: []string{"claude", "codex"}, want: "careful"}, // nothing keeps ours from writing
 		{step: forge.StepReview, avoid: []string{"gemini"}, want: "codex"},
 		{step: forge.StepImplement, avoid: []string{"claude", "codex", "ours", "careful", "gemini"}, want: "claude"},

@@ -24,6 +24,7 @@ type taskFile struct {
 	Request      string   `yaml:"request,omitempty"` // the intent's own words
 	Instructions string   `yaml:"instructions,omitempty"`
 	Feedback     string   `yaml:"feedback,omitempty"` // on the attempt before
+	Criteria     []string `yaml:"criteria,omitempty"` // of a goal
 }
 
 // reviewFile is .forge/review.yaml in a checkout.
@@ -42,6 +43,7 @@ func (w *work) brief() error {
 		ID: string(t.ID), Intent: string(c.To.Intent), Attempt: c.Attempt.Number, Title: t.Title, Plan: t.Plan,
 		Steps: t.Steps, Files: t.RelevantFiles, Context: t.Context, Complexity: string(t.Complexity), Item: t.Item,
 		Request: c.Intent.Body, Instructions: c.Instructions, Feedback: c.Feedback,
+		Criteria: t.Criteria,
 	}); err != nil {
 		return err
 	}

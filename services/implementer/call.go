@@ -12,7 +12,9 @@ import (
 func (w *work) call(ctx context.Context) (agent.Outcome, error) {
 	call := agent.Call{
 		Role: agent.RoleImplement, Dir: w.checkout.Dir(), Env: w.checkout.Env(), StateDir: w.StateDir(string(w.Task())),
-		Schema: agent.ImplementationSchema,
+	}
+	if isExecute(w.Command) {
+		call.Role = agent.RoleExecute
 	}
 	recipe, err := w.IsRecipe()
 	if err != nil {

@@ -104,9 +104,11 @@ func TestClaudeGoesOnAfterAnInterruption(t *testing.T) {
 
 // interrupted is a scenario that calls stop once, after a commit and with more in the
 // tree.
-func interrupted(stop func()) agenttest.Scenario {
+func interrupted(stop func()) agenttest.Scenario { return cutOff(stop, object{"summary": "finished"}) }
+
+func cutOff(stop func(), answer object) agenttest.Scenario {
 	var done atomic.Bool
-	steps := agenttest.Steps(writes("new.txt"), commits("half"), writes("more.txt"), commits("whole"), agenttest.Answer(object{"summary": "finished"}))
+	steps := agenttest.Steps(writes("new.txt"), commits("half"), writes("more.txt"), commits("whole"), agenttest.Answer(answer))
 	return func(r agenttest.Request) agenttest.Reply {
 		if r.ToolResults == 3 && done.CompareAndSwap(false, true) {
 			stop()

@@ -12,6 +12,7 @@ import (
 	"github.com/pfl-forge/pfl-forge/service"
 )
 
+// implement makes a task's change, or, as execute, an iteration of it.
 func (i *Implementer) implement(ctx context.Context, cmd forge.Command, progress service.Progress) forge.Result {
 	return i.repos.Do(ctx, &cmd, progress, func(ctx context.Context, j *repository.Job) error {
 		unlock, err := j.Lock(ctx, string(j.Task()))
@@ -29,7 +30,12 @@ func (i *Implementer) implementTask(ctx context.Context, j *repository.Job) erro
 	if err := i.forgetFormer(ctx, j); err != nil {
 		return err
 	}
-	if j.Command.Task.Write != nil {
+	switch {
+	case isExecute(j.Command):
+		if err := j.NeedModel(); err != nil {
+			return err
+		}
+	case j.Command.Task.Write != nil:
 		return i.write(ctx, j)
 	}
 	w, err := begin(ctx, j)
@@ -79,16 +85,31 @@ func (w *work) run(ctx context.Context) error {
 		return err
 	}
 	out, err := w.call(ctx)
+	if isExecute(w.Command) {
+		if err := w.note.used(out.Tools); err != nil {
+			return err
+		}
+	}
 	if err != nil {
 		return err
 	}
-	summary, observations, err := agent.ParseImplementation(out.Answer)
+	observations, err := w.heard(out.Answer)
 	if err != nil {
 		return err
 	}
-	w.note.Summary = summary
 	w.Observe(observations, time.Now())
 	return nil
+}
+
+// heard notes what the agent answered.
+func (w *work) heard(answer []byte) (observations []forge.Observation, err error) {
+	if !isExecute(w.Command) {
+		w.note.Summary, observations, err = agent.ParseImplementation(answer)
+		return observations, err
+	}
+	e, observations, err := agent.ParseExecution(answer)
+	w.note.Summary, w.note.Execution = e.Output, &e
+	return observations, err
 }
 
 // collect brings the commits into the repository and reports them.
@@ -118,6 +139,11 @@ func (i *Implementer) collect(ctx context.Context, w *work) error {
 	}
 	if got.Head != w.note.From { // otherwise this attempt added nothing to the one before
 		if err := w.measure(ctx, im, &got); err != nil {
+			return err
+		}
+	}
+	if isExecute(w.Command) {
+		if im.Execution, err = w.execution(ctx, &got); err != nil {
 			return err
 		}
 	}

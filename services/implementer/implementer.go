@@ -13,7 +13,7 @@ import (
 	"github.com/pfl-forge/pfl-forge/service"
 )
 
-// Implementer does the steps implement, rebase and integrate.
+// Implementer does the steps implement, execute, rebase and integrate.
 type Implementer struct {
 	repos *repository.Set
 	bus   *bus.Bus
@@ -53,6 +53,7 @@ func New(cfg Config) *Implementer {
 func (i *Implementer) Handlers() []service.Handler {
 	return []service.Handler{
 		{Step: forge.StepImplement, Agent: true, Do: i.implement},
+		{Step: forge.StepExecute, Agent: true, Do: i.implement},
 		{Step: forge.StepRebase, Lease: true, Do: i.rebase},
 		{Step: forge.StepIntegrate, Lease: true, Regardless: true, Do: i.integrate},
 	}

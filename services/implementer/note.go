@@ -4,8 +4,10 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
+	"slices"
 
 	"github.com/pfl-forge/pfl-forge"
 	"github.com/pfl-forge/pfl-forge/git"
@@ -19,18 +21,20 @@ import (
 type note struct {
 	path string
 
-	Intent      forge.IntentID `json:"intent"`
-	Number      int            `json:"number"`                // of the attempt
-	Base        git.OID        `json:"base"`                  // what the task's commits are on top of
-	From        git.OID        `json:"from"`                  // what this attempt began with
-	SetUp       bool           `json:"set_up,omitempty"`      // the checkout is set up
-	Called      bool           `json:"called,omitempty"`      // the agent has been called in the command's conversation
-	Head        git.OID        `json:"head,omitempty"`        // of the branch, as it was saved last
-	Work        git.OID        `json:"work,omitempty"`        // has what was not committed then
-	Interrupted git.OID        `json:"interrupted,omitempty"` // has work that was cut off and is not in the tree
-	Ended       bool           `json:"ended,omitempty"`       // the agent ended by itself
-	Summary     string         `json:"summary,omitempty"`
-	Result      forge.Result   `json:"result,omitzero"` // what the agent used, and its failure
+	Intent      forge.IntentID   `json:"intent"`
+	Number      int              `json:"number"`                // of the attempt
+	Base        git.OID          `json:"base"`                  // what the task's commits are on top of
+	From        git.OID          `json:"from"`                  // what this attempt began with
+	SetUp       bool             `json:"set_up,omitempty"`      // the checkout is set up
+	Called      bool             `json:"called,omitempty"`      // the agent has been called in the command's conversation
+	Head        git.OID          `json:"head,omitempty"`        // of the branch, as it was saved last
+	Work        git.OID          `json:"work,omitempty"`        // has what was not committed then
+	Interrupted git.OID          `json:"interrupted,omitempty"` // has work that was cut off and is not in the tree
+	Ended       bool             `json:"ended,omitempty"`       // the agent ended by itself
+	Summary     string           `json:"summary,omitempty"`
+	Execution   *forge.Execution `json:"execution,omitempty"` // what it answered
+	Tools       []string         `json:"tools,omitempty"`     // that it used, each once, sorted; of an execution
+	Result      forge.Result     `json:"result,omitzero"`     // what the agent used, and its failure
 }
 
 func newNote(j *repository.Job, base, from git.OID) *note {
@@ -43,8 +47,20 @@ func newNote(j *repository.Job, base, from git.OID) *note {
 // next is the note of an attempt that goes on in the same tree.
 func (n *note) next(j *repository.Job) *note {
 	m := newNote(j, n.Base, n.From)
-	m.SetUp, m.Called, m.Head, m.Work, m.Interrupted = n.SetUp, n.Called, n.Head, n.Work, n.Interrupted
+	m.SetUp, m.Called, m.Head, m.Work, m.Interrupted, m.Tools = n.SetUp, n.Called, n.Head, n.Work, n.Interrupted, n.Tools
 	return m
+}
+
+// answering is the tool by which Claude Code answers. It does no work.
+const answering = "StructuredOutput"
+
+// used notes the tools of a call, also of one that was cut off.
+func (n *note) used(tools map[string]int) error {
+	all := slices.AppendSeq(slices.Clone(n.Tools), maps.Keys(tools))
+	all = slices.DeleteFunc(all, func(name string) bool { return name == answering })
+	slices.Sort(all)
+	n.Tools = slices.Compact(all)
+	return n.write()
 }
 
 // notePath is where the note of a task is, in the directory of its state.

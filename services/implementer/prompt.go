@@ -2,7 +2,7 @@ package implementer
 
 import (
 	"context"
-	_ "embed" // the prompt
+	_ "embed" // the prompts
 	"fmt"
 	"slices"
 	"strings"
@@ -13,10 +13,17 @@ import (
 	"github.com/pfl-forge/pfl-forge/repository"
 )
 
-//go:embed prompts/implement.md
-var implementText string
+var (
+	//go:embed prompts/making.md
+	makingText string // what both have
+	//go:embed prompts/implement.md
+	implementText string
+	//go:embed prompts/execute.md
+	executeText string
 
-var implementPrompt = prompt.New("implement.md", implementText)
+	implementPrompt = prompt.New("implement.md", makingText+implementText)
+	executePrompt   = prompt.New("execute.md", makingText+executeText)
+)
 
 // briefing is what an implementer's prompt is made from, beside the command.
 type briefing struct {
@@ -67,18 +74,26 @@ func overlaps(list []forge.Overlap) (shown []elsewhere, more int) {
 	return shown, len(list) - len(shown)
 }
 
-// render returns who the agent is, and what it has to do: a task, or, in a
-// conversation that goes on, what was wrong.
+// render returns who the agent is, and what it has to do: a task, an iteration towards a
+// goal, or, in a conversation that goes on, what was wrong.
 func render(cmd *forge.Command, b briefing) (system, text string, err error) {
-	if system, err = implementPrompt.Render("system", nil); err != nil {
-		return "", "", err
+	if cmd.Attempt.Step == forge.StepExecute {
+		system, text, err = fill(executePrompt, b.opening, tellGoal(cmd, b))
+		return system + added(cmd.Intent.Goal), text, err
 	}
 	t := tell(cmd, b)
+	return fill(implementPrompt, b.opening, &t)
+}
+
+func fill(p *prompt.Template, o repository.Opening, data any) (system, text string, err error) {
+	if system, err = p.Render("system", nil); err != nil {
+		return "", "", err
+	}
 	part := "prompt"
-	if b.opening == repository.OpenResume {
+	if o == repository.OpenResume {
 		part = "resume"
 	}
-	text, err = implementPrompt.Render(part, &t)
+	text, err = p.Render(part, data)
 	return system, text, err
 }
 

@@ -1,0 +1,65 @@
+package repository_test
+
+import (
+	"context"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/pfl-forge/pfl-forge"
+	"github.com/pfl-forge/pfl-forge/agent"
+)
+
+func TestAGoalSaysHowItsAgentRuns(t *testing.T) {
+	const allowed = "models: {default: plain}\nworker_tools: [Read, Bash, 'Edit(src/*)']\n"
+	for name, tt := range map[string]struct {
+		role    agent.Role
+		goal    *forge.GoalOptions
+		model   string
+		tools   []string
+		failure string
+	}{
+		"nothing":          {agent.RoleExecute, nil, "plain", []string{"Read", "Bash", "Edit(src/*)"}, ""},
+		"nothing of it":    {agent.RoleExecute, &forge.GoalOptions{MaxIterations: 3}, "plain", []string{"Read", "Bash", "Edit(src/*)"}, ""},
+		"another role":     {agent.RoleImplement, &forge.GoalOptions{Model: "clever", Tools: []string{"Read"}}, "plain", []string{"Read", "Bash", "Edit(src/*)"}, ""},
+		"both":             {agent.RoleExecute, &forge.GoalOptions{Model: "clever[1m]", Tools: []string{"Read"}}, "clever[1m]", []string{"Read"}, ""},
+		"not allowed":      {agent.RoleExecute, &forge.GoalOptions{Tools: []string{"WebFetch", "Read", "Read"}}, "plain", []string{"Read"}, ""},
+		"for less":         {agent.RoleExecute, &forge.GoalOptions{Tools: []string{"Bash(go test:*)"}}, "plain", []string{"Bash(go test:*)"}, ""},
+		"for no more":      {agent.RoleExecute, &forge.GoalOptions{Tools: []string{"Edit", "Edit(/etc/*)"}}, "plain", []string{"Edit(src/*)"}, ""},
+		"none is left":     {agent.RoleExecute, &forge.GoalOptions{Tools: []string{"WebFetch"}}, "", nil, "goal.tools has none of the tools that worker_tools in pfl-forge.yaml allows: Read, Bash, Edit(src/*)"},
+		"smuggled tool":    {agent.RoleExecute, &forge.GoalOptions{Tools: []string{"Read(x),WebFetch"}}, "", nil, `goal.tools has "Read(x),WebFetch"`},
+		"smuggled option":  {agent.RoleExecute, &forge.GoalOptions{Tools: []string{"--settings"}}, "", nil, `goal.tools has "--settings"`},
+		"model of options": {agent.RoleExecute, &forge.GoalOptions{Model: "--settings"}, "", nil, `goal.model is "--settings"`},
+		"two models":       {agent.RoleExecute, &forge.GoalOptions{Model: "a b"}, "", nil, `goal.model is "a b"`},
+	} {
+		call, res := run(t, allowed, forge.Command{Intent: forge.Intent{Goal: tt.goal}}, agent.Call{Role: tt.role})
+		if f := res.Failure; tt.failure != "" {
+			if f == nil || f.Reason != forge.FailConfig || !strings.Contains(f.Message, tt.failure) {
+				t.Errorf("%s: got %+v", name, f)
+			}
+			continue
+		}
+		if diff := cmp.Diff(tt.tools, call.Tools); diff != "" || call.Model != tt.model || res.Failure != nil {
+			t.Errorf("%s: model %s, %+v\n%s", name, call.Model, res.Failure, diff)
+		}
+	}
+}
+
+// Who stands in for an agent works with a model of its own.
+func TestModelOfAGoalIsOfItsAgent(t *testing.T) {
+	for avoid, want := range map[string]string{"": "clever", "claude": ""} {
+		cmd := forge.Command{
+			Intent: forge.Intent{Goal: &forge.GoalOptions{Model: "clever"}}, Attempt: forge.Attempt{Step: forge.StepExecute}, Avoid: []string{avoid},
+		}
+		j := choose(t, choices, "", cmd)
+		a, err := j.Agent()
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, err = j.Run(context.Background(), agent.Call{Role: agent.RoleExecute})
+		if got := a.(*named).call.Model; got != want || err != nil {
+			t.Errorf("%s works with %q, %v", a.Name(), got, err)
+		}
+	}
+}

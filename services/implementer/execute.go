@@ -1,0 +1,46 @@
+package implementer
+
+import (
+	"context"
+	"slices"
+
+	"github.com/pfl-forge/pfl-forge"
+	"github.com/pfl-forge/pfl-forge/git"
+	"github.com/pfl-forge/pfl-forge/repository"
+)
+
+// isExecute reports whether a command is for an iteration towards a goal. It is worked on
+// as a task is, but for what the agent is told and answers, and it may change nothing.
+func isExecute(c *forge.Command) bool { return c.Attempt.Step == forge.StepExecute }
+
+// execution is what the agent answered, with what was seen of its work.
+func (w *work) execution(ctx context.Context, got *git.Collected) (*forge.Execution, error) {
+	e := *w.note.Execution
+	files, err := w.modified(ctx, got)
+	if err != nil {
+		return nil, err
+	}
+	u := w.Result.Usage
+	e.Metadata = forge.SummaryMetadata{
+		ToolsUsed: w.note.Tools, FilesModified: files, TokensUsed: u.InputTokens + u.OutputTokens, StrategyTags: e.StrategyTags,
+	}
+	return &e, nil
+}
+
+// modified lists the files that changed since the attempt, or those that it continues,
+// began, committed or not; sorted.
+func (w *work) modified(ctx context.Context, got *git.Collected) ([]string, error) {
+	var list []string
+	for _, step := range [][2]git.OID{{w.note.From, got.Head}, {got.Head, got.Leftover}} {
+		if step[1] == "" || step[0] == step[1] {
+			continue
+		}
+		changes, err := w.Store.Changes(ctx, step[0], step[1])
+		if err != nil {
+			return nil, err
+		}
+		list = append(list, repository.Files(changes)...)
+	}
+	slices.Sort(list)
+	return slices.Compact(list), nil
+}
