@@ -82,7 +82,7 @@ func (s *Store) Sweep(ctx context.Context, intents ...Name) error {
 
 func (s *Store) sweepOrigin(ctx context.Context, intents []Name) error {
 	var refused error
-	for range sweepTries {
+	for tries := 0; ; tries++ {
 		all, err := s.HiddenRefs(ctx)
 		if err != nil {
 			return err
@@ -90,6 +90,9 @@ func (s *Store) sweepOrigin(ctx context.Context, intents []Name) error {
 		refs := all.of(intents)
 		if len(refs) == 0 {
 			return nil
+		}
+		if tries == sweepTries {
+			return refused
 		}
 		refused = nil
 		for some := range slices.Chunk(refs, refsAtOnce) {
@@ -99,7 +102,6 @@ func (s *Store) sweepOrigin(ctx context.Context, intents []Name) error {
 			return context.Cause(ctx)
 		}
 	}
-	return refused
 }
 
 func (s *Store) pushDeletions(ctx context.Context, refs []string) error {
