@@ -33,7 +33,7 @@ const (
 var ErrNoImplementer = errors.New("no implementer answers: start forge-implementer with this server and project, then clean again")
 
 // CleanRequest asks for what intents left to be removed: commits of their attempts at the
-// origin, and agents' conversations.
+// origin, agents' conversations, and whole transcripts.
 type CleanRequest struct {
 	Intents []forge.IntentID // these, at most MaxClean; none: all that are over and left something
 	Before  time.Time        // of all: only those that ended before; zero: whenever
@@ -64,8 +64,10 @@ type CleanedIntent struct {
 	EndedAt  time.Time      `json:"ended_at"`
 	Refs     int            `json:"refs"`
 	Sessions int            `json:"sessions"`
-	Bytes    int64          `json:"bytes"`   // of the sessions
-	Removed  bool           `json:"removed"` // false: it would be
+	// Transcripts are whole ones, of attempts that have ended.
+	Transcripts int   `json:"transcripts"`
+	Bytes       int64 `json:"bytes"`   // of sessions and transcripts
+	Removed     bool  `json:"removed"` // false: it would be
 }
 
 // KeptIntent is an intent that was not cleaned.
@@ -106,7 +108,32 @@ func (b *Bus) clean(ctx context.Context, project forge.ProjectID, person string,
 	if code := m.Header.Get(micro.ErrorCodeHeader); code != "" {
 		return answer, errors.New(said(m))
 	}
-	return answer, json.Unmarshal(m.Data, &answer)
+	if err := json.Unmarshal(m.Data, &answer); err != nil {
+		return answer, err
+	}
+	return answer, answer.check()
+}
+
+// check makes sure of what is going to be printed.
+func (c *Cleaned) check() error {
+	var errs []error
+	id := func(id forge.IntentID) {
+		_, err := forge.ParseIntentID(string(id))
+		errs = append(errs, err)
+	}
+	for i := range c.Intents {
+		id(c.Intents[i].ID)
+		if s := c.Intents[i].Status; !s.Ended() {
+			errs = append(errs, fmt.Errorf("status %q", s))
+		}
+	}
+	for i := range c.Kept {
+		id(c.Kept[i].ID)
+	}
+	if err := errors.Join(errs...); err != nil {
+		return fmt.Errorf("the answer is malformed: %w", err)
+	}
+	return nil
 }
 
 // said is why a micro service refused a request.

@@ -94,7 +94,7 @@ func TestCleanRefuses(t *testing.T) {
 		var many bus.Cleaned
 		for n := range 3 * bus.MaxClean {
 			id := forge.IntentID(fmt.Sprintf("i%d", n))
-			many.Intents = append(many.Intents, bus.CleanedIntent{ID: id})
+			many.Intents = append(many.Intents, bus.CleanedIntent{ID: id, Status: forge.StatusDone})
 			many.Kept = append(many.Kept, bus.KeptIntent{ID: id, Reason: fault.Error()})
 		}
 		return many, nil
