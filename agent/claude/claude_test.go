@@ -75,3 +75,25 @@ func TestAnalyze(t *testing.T) {
 		}
 	}
 }
+
+// Bash may be given for some commands only.
+func TestSomeCommands(t *testing.T) {
+	b := newBench(t, agent.RoleImplement, agenttest.Steps(
+		agenttest.Use("Bash", object{"command": "sh -c 'echo x > denied.txt'"}),
+		agenttest.Use("Bash", object{"command": "git branch granted"}),
+		agenttest.Answer(object{"summary": "tried"}),
+	))
+	b.call.Tools = []string{"Read", "Bash(git branch:*)", "Bash(git log:*)"}
+	b.mustRun()
+	if got := git(t, b.call.Dir, "for-each-ref", "--format=%(refname:short)", "refs/heads/granted"); !strings.Contains(got, "granted") {
+		t.Error("what is allowed was not done")
+	}
+	if got := git(t, b.call.Dir, "status", "--porcelain"); strings.Contains(got, "denied") {
+		t.Errorf("what is not allowed was done: %s", got)
+	}
+	tools := b.model.Requests("main")[0].Tools
+	slices.Sort(tools)
+	if diff := cmp.Diff([]string{"Bash", "Read", "StructuredOutput"}, tools); diff != "" {
+		t.Error(diff)
+	}
+}

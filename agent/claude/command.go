@@ -147,23 +147,27 @@ var reading = map[string]bool{"Read": true, "Glob": true, "Grep": true}
 
 // permissions returns the flags by which the tools exist and may be used. What
 // a read-only call could write with does not exist for it: what an agent cannot
-// name, it cannot be talked into using.
+// name, it cannot be talked into using. Of Bash, what it may run can be in parentheses.
 func permissions(call agent.Call) []string {
-	var tools []string
-	bash := false
+	var tools, bash []string
 	for _, t := range call.Tools {
 		if call.ReadOnly && !reading[t] {
 			continue
 		}
-		tools = append(tools, t)
-		bash = bash || t == "Bash"
+		name, _, _ := strings.Cut(t, "(")
+		if name == "Bash" {
+			bash = append(bash, t)
+		}
+		if name != "Bash" || len(bash) == 1 {
+			tools = append(tools, name)
+		}
 	}
 	args := []string{"--tools", strings.Join(tools, ","), "--permission-mode", "dontAsk"}
 	if !call.ReadOnly {
 		args[3] = "acceptEdits"
 	}
-	if bash {
-		args = append(args, "--allowedTools", "Bash")
+	if len(bash) > 0 {
+		args = append(append(args, "--allowedTools"), bash...)
 	}
 	return args
 }
