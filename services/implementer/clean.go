@@ -64,14 +64,14 @@ type cleaning struct {
 	*Implementer
 	repo    *repository.Repository
 	refs    git.Hidden                          // at the origin
-	objects map[forge.IntentID][]bus.ObjectInfo // conversations
+	objects map[forge.IntentID][]bus.ObjectInfo // conversations and transcripts
 	busy    map[forge.IntentID]forge.Step       // on which somebody works
 	chosen  []*forge.Summary                    // what is to be cleaned
 	answer  bus.Cleaned
 }
 
 // clean removes what intents left that are over: hidden refs at the origin and
-// conversations in the object store; and it tells all replicas to let go of what is
+// conversations and transcripts in the object store; and it tells all replicas to let go of what is
 // theirs. Each part is found by looking for it, so what a request leaves that is cut off,
 // the next one removes.
 func (i *Implementer) clean(ctx context.Context, project forge.ProjectID, req bus.CleanRequest) (bus.Cleaned, error) {
@@ -172,10 +172,15 @@ func (c *cleaning) choose(ctx context.Context, req *bus.CleanRequest) error {
 func (c *cleaning) found(s *forge.Summary) bus.CleanedIntent {
 	id := s.Key.Intent
 	found := bus.CleanedIntent{
-		ID: id, Status: s.Status, EndedAt: s.UpdatedAt, Refs: len(c.refs[git.Name(id)]), Sessions: len(c.objects[id]),
+		ID: id, Status: s.Status, EndedAt: s.UpdatedAt, Refs: len(c.refs[git.Name(id)]),
 	}
 	for _, o := range c.objects[id] {
 		found.Bytes += o.Size
+		if o.Kind == bus.ObjectSession {
+			found.Sessions++
+		} else {
+			found.Transcripts++
+		}
 	}
 	return found
 }
@@ -223,7 +228,7 @@ func (c *cleaning) remove(ctx context.Context) {
 	c.without(c.tellLandings(ctx), "what it may have landed cannot be told to a runner")
 	c.without(c.sweep(ctx), "commits of it stay at the origin")
 	c.crash("swept")
-	c.without(c.forget(ctx), "conversations of it stay")
+	c.without(c.forget(ctx), "conversations or transcripts of it stay")
 	var gone []forge.IntentID
 	for _, s := range c.chosen {
 		gone = append(gone, s.Key.Intent)
@@ -302,7 +307,7 @@ func (c *cleaning) sweep(ctx context.Context) map[forge.IntentID]error {
 	return wrong
 }
 
-// forget removes the conversations.
+// forget removes conversations and transcripts.
 func (c *cleaning) forget(ctx context.Context) map[forge.IntentID]error {
 	wrong := map[forge.IntentID]error{}
 	for _, s := range c.chosen {

@@ -39,14 +39,19 @@ func ofIntent(intent forge.IntentID, c forge.Command) forge.Command {
 	return c
 }
 
-// leaves has an intent leave commits and a conversation.
+// leaves has an intent leave commits, a conversation and a transcript.
 func (w *world) leaves(intents ...forge.IntentID) {
 	w.t.Helper()
 	for _, id := range intents {
 		w.implemented(ofIntent(id, recipe(1, "write", "FILE", string(id)+".txt", "TEXT", "x")))
-		name := bus.ObjectName{Project: repotest.Project, Intent: id, Task: forge.NewTaskID(id, 1), Kind: bus.ObjectSession}
-		if err := w.bus.Objects().Put(w.t.Context(), name, bytes.NewReader([]byte("hello"))); err != nil {
-			w.t.Fatal(err)
+		session := bus.ObjectName{Project: repotest.Project, Intent: id, Task: forge.NewTaskID(id, 1), Kind: bus.ObjectSession}
+		transcript := bus.TranscriptName(
+			forge.Key{Project: repotest.Project, Intent: id}, forge.Attempt{Task: session.Task, Step: forge.StepImplement, Number: 1},
+		)
+		for _, name := range []bus.ObjectName{session, transcript} {
+			if err := w.bus.Objects().Put(w.t.Context(), name, bytes.NewReader([]byte("hello"))); err != nil {
+				w.t.Fatal(err)
+			}
 		}
 	}
 }
@@ -160,7 +165,7 @@ func TestClean(t *testing.T) {
 	}
 	req := bus.CleanRequest{Before: longAgo.Add(time.Hour), DryRun: true}
 	found := func(removed bool) bus.Cleaned {
-		one := bus.CleanedIntent{ID: "fix", Status: forge.StatusDone, EndedAt: longAgo, Refs: 2, Sessions: 1, Bytes: 5, Removed: removed}
+		one := bus.CleanedIntent{ID: "fix", Status: forge.StatusDone, EndedAt: longAgo, Refs: 2, Sessions: 1, Transcripts: 1, Bytes: 10, Removed: removed}
 		other := one
 		other.ID, other.Status = "more", forge.StatusCancelled
 		return bus.Cleaned{Intents: []bus.CleanedIntent{one, other}}
@@ -220,7 +225,9 @@ func TestCleanKeeps(t *testing.T) {
 	w.became("other", forge.StatusDone, longAgo)
 	key := forge.Key{Project: repotest.Project, Intent: "fix"}
 	attempt := forge.Attempt{Task: "fix-001", Step: forge.StepImplement, Number: 1, Claim: 1}
-	lands := func() { w.want(forge.Command{Attempt: forge.Attempt{Task: "fix-001", Step: forge.StepIntegrate, Number: 1, Claim: 1}}) }
+	lands := func() {
+		w.want(forge.Command{Attempt: forge.Attempt{Task: "fix-001", Step: forge.StepIntegrate, Number: 1, Claim: 1}})
+	}
 	var lease *bus.Lease
 	for _, c := range []struct {
 		status forge.Status
