@@ -1,6 +1,6 @@
 // Package clean finds and removes what intents left that are over: hidden refs,
-// checkouts, agents' state and sessions, logs. What the journal says of them, and what
-// landed, stays; transcripts in the store end by themselves.
+// checkouts, agents' state and sessions, logs and whole transcripts. What the journal says
+// of them, and what landed, stays; transcripts line by line end by themselves.
 package clean
 
 import (
@@ -18,27 +18,31 @@ import (
 )
 
 // Over reports whether an intent is over for good: it cannot be retried any more.
-func Over(s *forge.Summary) bool {
-	switch s.Status {
-	case forge.StatusDone, forge.StatusRejected, forge.StatusCancelled:
-		return len(s.Open) == 0
-	case forge.StatusProposed, forge.StatusApproved, forge.StatusExecuting, forge.StatusBlocked, forge.StatusError:
-	}
-	return false
-}
+func Over(s *forge.Summary) bool { return s.Needed() == "" }
 
 // Rest is what an intent left.
 type Rest struct {
-	Key      forge.Key
-	Refs     int              // commits of attempts, under refs/forge/<intent>
-	Paths    []string         // files and folders, absolute
-	Bytes    int64            // of Paths
-	Sessions []bus.ObjectName // stored conversations
+	Key     forge.Key
+	Refs    int              // commits of attempts, under refs/forge/<intent>
+	Paths   []string         // files and folders, absolute
+	Bytes   int64            // of Paths
+	Objects []bus.ObjectName // stored conversations and transcripts
+}
+
+// Sessions counts the stored conversations.
+func (r *Rest) Sessions() int {
+	n := 0
+	for _, o := range r.Objects {
+		if o.Kind == bus.ObjectSession {
+			n++
+		}
+	}
+	return n
 }
 
 // Empty reports whether nothing is left.
 func (r *Rest) Empty() bool {
-	return r.Refs == 0 && len(r.Paths) == 0 && len(r.Sessions) == 0
+	return r.Refs == 0 && len(r.Paths) == 0 && len(r.Objects) == 0
 }
 
 // Places is where intents leave something.
@@ -60,12 +64,12 @@ func (p *Places) Find(ctx context.Context, key forge.Key) (*Rest, error) {
 		return nil, err
 	}
 	r.Refs = len(kept)
-	objects, err := p.Bus.Objects().List(ctx, bus.ObjectName{Project: key.Project, Intent: key.Intent, Kind: bus.ObjectSession})
+	objects, err := p.Bus.Objects().List(ctx, bus.ObjectName{Project: key.Project, Intent: key.Intent})
 	if err != nil {
 		return nil, err
 	}
 	for _, o := range objects {
-		r.Sessions = append(r.Sessions, o.ObjectName)
+		r.Objects = append(r.Objects, o.ObjectName)
 	}
 	for _, dir := range p.Dirs {
 		if err := r.look(dir); err != nil {
@@ -119,7 +123,9 @@ func isStep(s string, task bool) bool {
 	if err != nil {
 		return false
 	}
-	ofTask := slices.Contains([]forge.Step{forge.StepImplement, forge.StepRebase, forge.StepReview, forge.StepIntegrate}, step)
+	ofTask := slices.Contains([]forge.Step{
+		forge.StepImplement, forge.StepRebase, forge.StepReview, forge.StepIntegrate, forge.StepExecute, forge.StepSummarize, forge.StepJudge,
+	}, step)
 	return ofTask == task
 }
 
@@ -149,7 +155,7 @@ func (p *Places) Remove(ctx context.Context, r *Rest) error {
 	if r.Refs > 0 {
 		errs = append(errs, p.Store.DeleteRefs(ctx, git.Name(r.Key.Intent)))
 	}
-	for _, name := range r.Sessions {
+	for _, name := range r.Objects {
 		errs = append(errs, p.Bus.Objects().Delete(ctx, name))
 	}
 	for _, path := range r.Paths {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -17,11 +18,15 @@ import (
 
 const cleanHelp = `Remove what intents left that are done, rejected or cancelled: the commits of their
 attempts under refs/forge/<intent>, checkouts, the state and conversations of agents,
-files in .forge/logs. What landed stays, and so does what history, show and costs tell;
-transcripts that pfl-forge logs shows end by themselves after 30 days.
+whole transcripts, files in .forge/logs. What landed stays, and so does what history, show
+and costs tell; what agents and commands did, line by line, ends by itself after 30 days.
 
 What failed can be retried and is left alone; cancel it first. While a run goes on, it
-sees to checkouts and agents' state by itself.`
+sees to checkouts and agents' state by itself.
+
+With --server an implementer does it, at the git origin and in the object stores. What
+still ends there, such as an agent that was just cancelled, is kept and named; clean
+again a moment later.`
 
 type cleanFlags struct {
 	dryRun bool
@@ -36,8 +41,9 @@ type cleaned struct {
 	EndedAt  time.Time      `json:"ended_at"        yaml:"ended_at"`
 	Refs     int            `json:"refs"            yaml:"refs"`
 	Paths    []string       `json:"paths,omitempty" yaml:"paths,omitempty"`
-	Bytes    int64          `json:"bytes"           yaml:"bytes"` // of paths
+	Bytes    int64          `json:"bytes"           yaml:"bytes"` // of paths; with --server, of sessions and transcripts
 	Sessions int            `json:"sessions"        yaml:"sessions"`
+	Logs     int            `json:"transcripts"     yaml:"transcripts"`
 	Removed  bool           `json:"removed"         yaml:"removed"` // false: it would be
 }
 
@@ -76,9 +82,6 @@ func parseAge(s string) (time.Duration, error) {
 }
 
 func (a *app) clean(ctx context.Context, args []string, f *cleanFlags) error {
-	if a.remote() {
-		return usageError{errors.New("clean is for the repository that it is called in: leave out --server and --context")}
-	}
 	ids, err := intentIDs(args)
 	if err != nil {
 		return err
@@ -92,6 +95,9 @@ func (a *app) clean(ctx context.Context, args []string, f *cleanFlags) error {
 		return err
 	}
 	defer t.close()
+	if t.remote {
+		return a.cleanRemote(ctx, t, ids, age, f)
+	}
 	if t.session == nil {
 		if len(ids) > 0 {
 			return noIntent(ids[0])
@@ -132,10 +138,8 @@ func chooseOver(all []forge.Summary, ids []forge.IntentID, before time.Time) ([]
 		switch {
 		case s == nil:
 			return nil, noIntent(id)
-		case s.Status.Failed():
-			return nil, fmt.Errorf("%s is %s and can be retried: cancel it first", id, s.Status)
 		case !clean.Over(s):
-			return nil, fmt.Errorf("%s is %s: it has not ended", id, s.Status)
+			return nil, fmt.Errorf("%s %s", id, s.Needed())
 		case !s.UpdatedAt.After(before):
 			list = append(list, *s)
 		}
@@ -162,7 +166,7 @@ func (a *app) cleanEach(ctx context.Context, t *target, over []forge.Summary, f 
 		}
 		c := cleaned{
 			ID: s.Key.Intent, Status: s.Status, EndedAt: s.UpdatedAt, Refs: rest.Refs, Paths: rest.Paths, Bytes: rest.Bytes,
-			Sessions: len(rest.Sessions),
+			Sessions: rest.Sessions(), Logs: len(rest.Objects) - rest.Sessions(),
 		}
 		if !f.dryRun {
 			err := places.Remove(ctx, rest)
@@ -188,22 +192,34 @@ func (a *app) printCleaned(f *cleanFlags, list []cleaned) error {
 		a.say("there is nothing to remove")
 		return nil
 	}
-	columns := render.Columns{Header: []string{"ID", "STATUS", "ENDED", "REFS", "FILES", "SIZE", "SESSIONS"}}
+	columns := render.Columns{Header: []string{"ID", "STATUS", "ENDED", "REFS", "FILES", "SIZE", "SESSIONS", "TRANSCRIPTS"}}
+	if a.remote() {
+		columns.Header = slices.Delete(columns.Header, 4, 5)
+	}
 	var refs int
 	var bytes int64
 	for i := range list {
 		c := &list[i]
 		refs, bytes = refs+c.Refs, bytes+c.Bytes
-		columns.Add(string(c.ID), string(c.Status), c.EndedAt.Local().Format(time.DateTime), fmt.Sprint(c.Refs), fmt.Sprint(len(c.Paths)),
-			render.Size(c.Bytes), fmt.Sprint(c.Sessions))
+		cells := []string{
+			string(c.ID), string(c.Status), c.EndedAt.Local().Format(time.DateTime), fmt.Sprint(c.Refs), fmt.Sprint(len(c.Paths)),
+			render.Size(c.Bytes), fmt.Sprint(c.Sessions), fmt.Sprint(c.Logs),
+		}
+		if a.remote() {
+			cells = slices.Delete(cells, 4, 5)
+		}
+		columns.Add(cells...)
 	}
 	if err := columns.Write(a.out, width(a.out), a.style(a.out)); err != nil {
 		return err
 	}
-	did := "freed"
+	did, of, frees := "freed", "files", "git gc"
 	if f.dryRun {
 		did = "would free"
 	}
-	a.say("%s %s of files, and %s; git gc frees what only those held", did, render.Size(bytes), render.Count(refs, "ref"))
+	if a.remote() {
+		of, frees = "sessions and transcripts", "git gc at the origin"
+	}
+	a.say("%s %s of %s, and %s; %s frees what only those held", did, render.Size(bytes), of, render.Count(refs, "ref"), frees)
 	return nil
 }

@@ -12,7 +12,7 @@ import (
 func TestNoRunner(t *testing.T) {
 	server := bustest.StartServer(t)
 	for _, args := range [][]string{
-		{"run"}, {"create", "--title", "One"}, {"status"}, {"approve", "one"}, {"doctor"},
+		{"run"}, {"create", "--title", "One"}, {"status"}, {"approve", "one"}, {"clean"}, {"doctor"},
 	} {
 		var out, errs bytes.Buffer
 		args = append([]string{"--server", server.URL(), "--project", "shop"}, args...)
