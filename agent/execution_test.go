@@ -36,7 +36,8 @@ func TestExecutionIsBounded(t *testing.T) {
 		list = append(list, fmt.Sprintf(`"%d%s"`, i, long))
 	}
 	many := "[" + strings.Join(list, ", ") + "]"
-	got, _, err := agent.ParseExecution(fmt.Appendf(nil, `{"status": "success", "output": %q, "semantic_metadata": {"approach": %q, "discoveries": %s}}`, long, long, many))
+	got, _, err := agent.ParseExecution(fmt.Appendf(nil,
+		`{"status": "success", "output": %q, "semantic_metadata": {"approach": %q, "discoveries": %s}}`, long, long, many))
 	if err != nil || len(got.Output) > 4000 || len(got.Approach) > 1000 || len(got.Discoveries) != 30 || len(got.Discoveries[29]) > 300 {
 		t.Errorf("%v: %d, %d, %d", err, len(got.Output), len(got.Approach), len(got.Discoveries))
 	}
@@ -44,16 +45,19 @@ func TestExecutionIsBounded(t *testing.T) {
 
 func TestExecutionRefused(t *testing.T) {
 	spec := agent.Spec(agent.RoleExecute)
-	for in, want := range map[string]string{
-		``: "is missing",
-		`{"status": "done", "output": "x", "semantic_metadata": {"approach": "y"}}`:                                     `status is "done"; must be success, failure or error`,
-		`{"status": "success", "output": " \n", "semantic_metadata": {"approach": "y"}}`:                                "output is empty",
-		`{"status": "success", "output": "x"}`:                                                                          "semantic_metadata.approach is empty",
-		`{"status": "error", "output": "x", "semantic_metadata": {"approach": "y"}, "observations": [{"content": ""}]}`: "observations[0].content is empty",
+	for _, tt := range []struct{ in, want string }{
+		{``, "is missing"},
+		{`{"status": "done", "output": "x", "semantic_metadata": {"approach": "y"}}`, `status is "done"; must be success, failure or error`},
+		{`{"status": "success", "output": " \n", "semantic_metadata": {"approach": "y"}}`, "output is empty"},
+		{`{"status": "success", "output": "x"}`, "semantic_metadata.approach is empty"},
+		{
+			`{"status": "error", "output": "x", "semantic_metadata": {"approach": "y"}, "observations": [{"content": ""}]}`,
+			"observations[0].content is empty",
+		},
 	} {
-		err := spec.Check([]byte(in))
-		if f, ok := errors.AsType[*agent.Failure](err); !ok || f.Reason != forge.FailInvalidOutput || !strings.Contains(f.Message, want) {
-			t.Errorf("%s:\n got %v\nwant ...%s", in, err, want)
+		err := spec.Check([]byte(tt.in))
+		if f, ok := errors.AsType[*agent.Failure](err); !ok || f.Reason != forge.FailInvalidOutput || !strings.Contains(f.Message, tt.want) {
+			t.Errorf("%s:\n got %v\nwant ...%s", tt.in, err, tt.want)
 		}
 	}
 }

@@ -43,7 +43,7 @@ func goalTools(wanted, allowed []string) ([]string, error) {
 	var out []string
 	for _, want := range wanted {
 		if !toolShape.MatchString(want) {
-			return nil, agent.Fail(forge.FailConfig, "goal.tools has %.100q: it has to be a tool such as Edit, or Bash(go test:*)", want)
+			return nil, agent.Fail(forge.FailConfig, "goal.tools (allowed_tools in a file) has %.100q: it has to be a tool such as Edit, or Bash(go test:*)", want)
 		}
 		if slices.Contains(allowed, toolName(want)) {
 			out = append(out, want)
@@ -56,7 +56,7 @@ func goalTools(wanted, allowed []string) ([]string, error) {
 		}
 	}
 	if len(out) == 0 {
-		return nil, agent.Fail(forge.FailConfig, "goal.tools has none of the tools that worker_tools in %s allows: %s",
+		return nil, agent.Fail(forge.FailConfig, "goal.tools (allowed_tools in a file) has none of the tools that worker_tools in %s allows: %s",
 			config.FileName, strings.Join(allowed, ", "))
 	}
 	slices.Sort(out)

@@ -13,6 +13,7 @@ import (
 
 func TestAGoalSaysHowItsAgentRuns(t *testing.T) {
 	const allowed = "models: {default: plain}\nworker_tools: [Read, Bash, 'Edit(src/*)']\n"
+	all := []string{"Read", "Bash", "Edit(src/*)"}
 	for name, tt := range map[string]struct {
 		role    agent.Role
 		goal    *forge.GoalOptions
@@ -20,16 +21,19 @@ func TestAGoalSaysHowItsAgentRuns(t *testing.T) {
 		tools   []string
 		failure string
 	}{
-		"nothing":          {agent.RoleExecute, nil, "plain", []string{"Read", "Bash", "Edit(src/*)"}, ""},
-		"nothing of it":    {agent.RoleExecute, &forge.GoalOptions{MaxIterations: 3}, "plain", []string{"Read", "Bash", "Edit(src/*)"}, ""},
-		"another role":     {agent.RoleImplement, &forge.GoalOptions{Model: "clever", Tools: []string{"Read"}}, "plain", []string{"Read", "Bash", "Edit(src/*)"}, ""},
-		"both":             {agent.RoleExecute, &forge.GoalOptions{Model: "clever[1m]", Tools: []string{"Read"}}, "clever[1m]", []string{"Read"}, ""},
-		"not allowed":      {agent.RoleExecute, &forge.GoalOptions{Tools: []string{"WebFetch", "Read", "Read"}}, "plain", []string{"Read"}, ""},
-		"for less":         {agent.RoleExecute, &forge.GoalOptions{Tools: []string{"Bash(go test:*)"}}, "plain", []string{"Bash(go test:*)"}, ""},
-		"for no more":      {agent.RoleExecute, &forge.GoalOptions{Tools: []string{"Edit", "Edit(/etc/*)"}}, "plain", []string{"Edit(src/*)"}, ""},
-		"none is left":     {agent.RoleExecute, &forge.GoalOptions{Tools: []string{"WebFetch"}}, "", nil, "goal.tools has none of the tools that worker_tools in pfl-forge.yaml allows: Read, Bash, Edit(src/*)"},
-		"smuggled tool":    {agent.RoleExecute, &forge.GoalOptions{Tools: []string{"Read(x),WebFetch"}}, "", nil, `goal.tools has "Read(x),WebFetch"`},
-		"smuggled option":  {agent.RoleExecute, &forge.GoalOptions{Tools: []string{"--settings"}}, "", nil, `goal.tools has "--settings"`},
+		"nothing":       {agent.RoleExecute, nil, "plain", all, ""},
+		"nothing of it": {agent.RoleExecute, &forge.GoalOptions{MaxIterations: 3}, "plain", all, ""},
+		"another role":  {agent.RoleImplement, &forge.GoalOptions{Model: "clever", Tools: []string{"Read"}}, "plain", all, ""},
+		"both":          {agent.RoleExecute, &forge.GoalOptions{Model: "clever[1m]", Tools: []string{"Read"}}, "clever[1m]", []string{"Read"}, ""},
+		"not allowed":   {agent.RoleExecute, &forge.GoalOptions{Tools: []string{"WebFetch", "Read", "Read"}}, "plain", []string{"Read"}, ""},
+		"for less":      {agent.RoleExecute, &forge.GoalOptions{Tools: []string{"Bash(go test:*)"}}, "plain", []string{"Bash(go test:*)"}, ""},
+		"for no more":   {agent.RoleExecute, &forge.GoalOptions{Tools: []string{"Edit", "Edit(/etc/*)"}}, "plain", []string{"Edit(src/*)"}, ""},
+		"none is left": {
+			agent.RoleExecute, &forge.GoalOptions{Tools: []string{"WebFetch"}}, "", nil,
+			"goal.tools (allowed_tools in a file) has none of the tools that worker_tools in pfl-forge.yaml allows: Read, Bash, Edit(src/*)",
+		},
+		"smuggled tool":    {agent.RoleExecute, &forge.GoalOptions{Tools: []string{"Read(x),WebFetch"}}, "", nil, `goal.tools (allowed_tools in a file) has "Read(x),WebFetch"`},
+		"smuggled option":  {agent.RoleExecute, &forge.GoalOptions{Tools: []string{"--settings"}}, "", nil, `goal.tools (allowed_tools in a file) has "--settings"`},
 		"model of options": {agent.RoleExecute, &forge.GoalOptions{Model: "--settings"}, "", nil, `goal.model is "--settings"`},
 		"two models":       {agent.RoleExecute, &forge.GoalOptions{Model: "a b"}, "", nil, `goal.model is "a b"`},
 	} {

@@ -241,7 +241,8 @@ grep -c strategy_tags "$FORGE_SCHEMA" >> new.txt
 git add -A
 git commit -qm one
 echo '{"type": "tool", "tool": "sh", "text": "git commit"}'
-echo '{"type": "result", "answer": {"status": "success", "output": "done", "semantic_metadata": {"approach": "at once"}}, "usage": {"input_tokens": 5, "output_tokens": 2}}'
+printf '{"type": "result", "usage": {"input_tokens": 5, "output_tokens": 2}, "answer": '
+echo '{"status": "success", "output": "done", "semantic_metadata": {"approach": "at once"}}}'
 `
 	if err := os.WriteFile(program, []byte(script), 0o700); err != nil {
 		t.Fatal(err)

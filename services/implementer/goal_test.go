@@ -31,7 +31,8 @@ func later() *forge.Command {
 			Iteration: 1, Approach: "Write it anew." + injection, Result: forge.ExecutionFailure, Reason: "It took too long.",
 			Metadata: forge.SummaryMetadata{ErrorType: "timeout"},
 			Next: &forge.NextAction{
-				SuggestedAction: "Mend what is there.", Blockers: []string{"the old form", "its\ntest"}, PartialProgress: "It compiles.", PendingItems: []string{"the test"},
+				SuggestedAction: "Mend what is there.", Blockers: []string{"the old form", "its\ntest"},
+				PartialProgress: "It compiles.", PendingItems: []string{"the test"},
 			},
 		},
 		{Iteration: 2, Approach: "Mend it.", Result: forge.ExecutionSuccess, Reason: "It works.", Artifacts: strings.Fields(strings.Repeat("form.go ", 17))},
@@ -44,7 +45,10 @@ func later() *forge.Command {
 		},
 	}
 	c.Loop.Knowledge = []forge.Knowledge{
-		{ID: "other/k1", Type: forge.KnowledgePattern, Category: "testing", Content: "Tests are\ntables." + injection, ExampleFile: "form_test.go:3", Confidence: forge.ConfidenceHigh},
+		{
+			ID: "other/k1", Type: forge.KnowledgePattern, Category: "testing", Content: "Tests are\ntables." + injection,
+			ExampleFile: "form_test.go:3", Confidence: forge.ConfidenceHigh,
+		},
 		{ID: "fix-login/k2", Type: forge.KnowledgeLesson, Content: "It is cached.", Confidence: forge.ConfidenceLow},
 	}
 	c.Overlaps = []forge.Overlap{{TaskID: "other-001", Files: []string{"form.go"}}}
