@@ -137,8 +137,16 @@ func result(r *forge.Result) (string, Tone) {
 	switch {
 	case r.Analysis != nil:
 		text = analysis(r.Analysis)
+	case r.Implementation != nil && r.Implementation.Execution != nil:
+		text, tone = execution(r.Implementation)
 	case r.Implementation != nil:
 		text = implementation(r.Implementation)
+	case r.Intake != nil:
+		text = intake(r.Intake)
+	case r.Summarization != nil:
+		text = summarization(r.Summarization)
+	case r.Judgment != nil:
+		text, tone = judgment(r.Judgment)
 	case r.Rebase != nil:
 		text, tone = rebase(r.Rebase)
 	case r.Review != nil:

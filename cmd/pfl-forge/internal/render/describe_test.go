@@ -71,6 +71,38 @@ func TestLines(t *testing.T) {
 			forge.Event{To: key, DependencyEnded: &forge.DependencyEnded{Intent: "other", Cycle: []forge.IntentID{"fix", "other"}}},
 			Line{Who: "fix", Text: "other waits for this intent too", Tone: Bad},
 		},
+		"taken in": {
+			result(forge.Result{Attempt: forge.Attempt{Step: forge.StepIntake, Number: 1}, Intake: &forge.Intake{Criteria: []string{"a"}}}),
+			Line{Who: "fix", Text: "intake: 1 criterion (1.5s)"},
+		},
+		"executed": {
+			result(forge.Result{Attempt: attempts(forge.StepExecute, 2), Implementation: &forge.Implementation{
+				Commits: 1, Files: []string{"a", "b"}, Execution: &forge.Execution{Status: forge.ExecutionSuccess, Output: "done"},
+			}}),
+			Line{Who: "fix-001", Text: "execute 2: success, 1 commit in 2 files (1.5s)"},
+		},
+		"executed in vain": {
+			result(forge.Result{Attempt: attempts(forge.StepExecute, 1), Implementation: &forge.Implementation{
+				Execution: &forge.Execution{Status: forge.ExecutionFailure},
+			}}),
+			Line{Who: "fix-001", Text: "execute: failure, no commit (1.5s)", Tone: Bad},
+		},
+		"summed up": {
+			result(forge.Result{Attempt: attempts(forge.StepSummarize, 1), Summarization: &forge.Summarization{
+				Summary: forge.ExecutionSummary{Result: forge.ExecutionSuccess, Approach: "an\nindex"}, Knowledge: make([]forge.Knowledge, 2),
+			}}),
+			Line{Who: "fix-001", Text: "summarize: success: an index, 2 things found out (1.5s)"},
+		},
+		"judged": {
+			result(forge.Result{Attempt: attempts(forge.StepJudge, 1), Judgment: &forge.Judgment{
+				Evaluations: []forge.Evaluation{{Met: true}, {}}, NextAction: "write a test",
+			}}),
+			Line{Who: "fix-001", Text: "judge: 1 of 2 criteria met, next: write a test (1.5s)", Tone: Bad},
+		},
+		"reached": {
+			result(forge.Result{Attempt: attempts(forge.StepJudge, 3), Judgment: &forge.Judgment{Complete: true, Evaluations: []forge.Evaluation{{Met: true}}}}),
+			Line{Who: "fix-001", Text: "judge 3: 1 of 1 criterion met (1.5s)", Tone: Good},
+		},
 		"taken apart": {
 			result(forge.Result{Attempt: forge.Attempt{Step: forge.StepArchitect, Number: 1}, Analysis: &forge.Analysis{Children: make([]forge.ChildPlan, 2)}}),
 			Line{Who: "fix", Text: "architect: 2 parts (1.5s)"},

@@ -1,0 +1,74 @@
+package render
+
+import (
+	"fmt"
+
+	"github.com/pfl-forge/pfl-forge"
+	"github.com/pfl-forge/pfl-forge/internal/term"
+)
+
+// Goal says in a line how far a goal is: "iteration 2 of 10, 1 of 3 criteria met".
+func Goal(g *forge.GoalSummary) string {
+	met := fmt.Sprintf("%d of %s met", g.Met, Criteria(g.Criteria))
+	switch {
+	case g.Status != "":
+		return fmt.Sprintf("%s after %s, %s", g.Status, Count(g.Used, "iteration"), met)
+	case g.Used == 0:
+		return fmt.Sprintf("no iteration yet, %d at most", g.Most)
+	}
+	return fmt.Sprintf("iteration %d of %d, %s", g.Used, g.Most, met)
+}
+
+// Criteria returns "1 criterion" or "3 criteria".
+func Criteria(n int) string {
+	if n == 1 {
+		return "1 criterion"
+	}
+	return fmt.Sprintf("%d criteria", n)
+}
+
+// longestWord bounds what a line tells in an agent's words, in bytes.
+const longestWord = 200
+
+func intake(i *forge.Intake) string {
+	if n := len(i.Clarifications); n > 0 {
+		return Count(n, "question")
+	}
+	return Criteria(len(i.Criteria))
+}
+
+func execution(i *forge.Implementation) (string, Tone) {
+	text := fmt.Sprintf("%s, %s", i.Execution.Status, implementation(i))
+	if i.Execution.Status != forge.ExecutionSuccess {
+		return text, Bad
+	}
+	return text, Plain
+}
+
+func summarization(s *forge.Summarization) string {
+	text := string(s.Summary.Result)
+	if s.Summary.Approach != "" {
+		text += ": " + term.Short(s.Summary.Approach, longestWord)
+	}
+	if n := len(s.Knowledge); n > 0 {
+		text += fmt.Sprintf(", %s found out", Count(n, "thing"))
+	}
+	return text
+}
+
+func judgment(j *forge.Judgment) (string, Tone) {
+	met := 0
+	for i := range j.Evaluations {
+		if j.Evaluations[i].Met {
+			met++
+		}
+	}
+	text := fmt.Sprintf("%d of %s met", met, Criteria(len(j.Evaluations)))
+	if j.Complete {
+		return text, Good
+	}
+	if j.NextAction != "" {
+		text += ", next: " + term.Short(j.NextAction, longestWord)
+	}
+	return text, Bad
+}
