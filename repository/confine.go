@@ -107,7 +107,7 @@ func (j *Job) confine(ctx context.Context, p place) (*sandbox.Spec, error) {
 // mounts are of the call itself.
 func (p *place) mounts() []sandbox.Mount {
 	kind := sandbox.Writable
-	if p.readOnly {
+	if p.readOnly && p.dir != p.scratch { // where a call without a checkout works, its HOME is
 		kind = sandbox.ReadOnly
 	}
 	out := sandbox.Path(p.dir, kind)
