@@ -1,4 +1,5 @@
-// Package reviewer is the reviewer service: it judges one exact commit of a task.
+// Package reviewer is the reviewer service: it judges one exact commit of a task, or of a
+// goal.
 package reviewer
 
 import (
@@ -9,7 +10,7 @@ import (
 	"github.com/pfl-forge/pfl-forge/service"
 )
 
-// Reviewer does the step review.
+// Reviewer does the steps review and judge.
 type Reviewer struct {
 	repos *repository.Set
 }
@@ -19,7 +20,7 @@ func New(repos *repository.Set) *Reviewer { return &Reviewer{repos: repos} }
 
 // Handlers is what a worker has to do for it.
 func (r *Reviewer) Handlers() []service.Handler {
-	return []service.Handler{{Step: forge.StepReview, Agent: true, Do: r.review}}
+	return []service.Handler{{Step: forge.StepReview, Agent: true, Do: r.review}, {Step: forge.StepJudge, Agent: true, Do: r.judge}}
 }
 
 // Run has the worker, which was made with Handlers, work until ctx ends.

@@ -1,0 +1,119 @@
+package reviewer
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/pfl-forge/pfl-forge/agent/prompt"
+)
+
+// Bounds of a change that is shown in a prompt only, in bytes unless it says otherwise.
+const (
+	maxFitted   = 192 << 10
+	leastFitted = 2 << 10 // of one file, if any of it is shown
+	maxLeft     = 200     // files that are named as not shown whole
+)
+
+// fitted is as much of a change as a prompt has room for.
+type fitted struct {
+	Diff     string
+	Left     []string // files of which something is left out, and how much is shown
+	MoreLeft int      // of them that are not named
+	Binary   []string
+}
+
+// fit shows all files of a change, if there is room, else the beginning of the largest. What
+// people write comes first, and makes no room for what tools write.
+func fit(files []filePatch) fitted {
+	var f fitted
+	var written, generated []filePatch
+	for _, p := range files {
+		p.text = prompt.Visible(p.text)
+		switch {
+		case p.binary:
+			f.Binary = append(f.Binary, p.path)
+		case p.generated:
+			generated = append(generated, p)
+		default:
+			written = append(written, p)
+		}
+	}
+	room := f.add(written, maxFitted, "")
+	f.add(generated, room, " (lock file, or generated)")
+	return f
+}
+
+// add shows files, and returns what room is left.
+func (f *fitted) add(files []filePatch, room int, note string) int {
+	var b strings.Builder
+	b.WriteString(f.Diff)
+	most := max(share(files, room), leastFitted)
+	for _, p := range files {
+		text := beginning(p.text, min(most, room))
+		room -= len(text)
+		b.WriteString(text)
+		if len(text) == len(p.text) {
+			continue
+		}
+		what := "nothing of it is shown"
+		if text != "" {
+			what = fmt.Sprintf("the first %d of %d lines are shown", strings.Count(text, "\n"), strings.Count(p.text, "\n"))
+		}
+		f.say(fmt.Sprintf("%s +%d -%d%s: %s", prompt.Path(p.path), p.added, p.deleted, note, what))
+	}
+	f.Diff = b.String()
+	return room
+}
+
+// leave names files of which nothing is shown.
+func (f *fitted) leave(paths ...string) {
+	for _, p := range paths {
+		f.say(prompt.Path(p) + ": nothing of it is shown")
+	}
+}
+
+func (f *fitted) say(what string) {
+	if len(f.Left) == maxLeft {
+		f.MoreLeft++
+		return
+	}
+	f.Left = append(f.Left, what)
+}
+
+// share is how much each file may have, so that small ones are whole and all together
+// have room.
+func share(files []filePatch, room int) int {
+	var sizes []int
+	for _, p := range files {
+		sizes = append(sizes, len(p.text))
+	}
+	slices.Sort(sizes)
+	for i, n := range sizes {
+		if each := room / (len(sizes) - i); n > each {
+			return each
+		}
+		room -= n
+	}
+	return math.MaxInt
+}
+
+// beginning returns at most so many bytes of a patch, whole lines if there are any; nothing
+// if it is too little to be of use.
+func beginning(text string, most int) string {
+	if len(text) <= most {
+		return text
+	}
+	if most < leastFitted {
+		return ""
+	}
+	if i := strings.LastIndexByte(text[:most], '\n'); i > most/2 {
+		return text[:i+1]
+	}
+	for most--; !utf8.RuneStart(text[most]); {
+		most--
+	}
+	return text[:most] + "\n" // the line is too long
+}

@@ -1,0 +1,135 @@
+package reviewer
+
+import (
+	"reflect"
+	"strings"
+	"testing"
+
+	"github.com/pfl-forge/pfl-forge"
+	"github.com/pfl-forge/pfl-forge/agent"
+	"github.com/pfl-forge/pfl-forge/agent/prompt/prompttest"
+)
+
+// towards is a goal in its third iteration, in which everybody who can write something is
+// hostile.
+func towards() *forge.Command {
+	cmd := command()
+	cmd.Intent.Goal = &forge.GoalOptions{JudgePrompt: "Look at the tests first.\n" + injection}
+	cmd.Task = forge.Task{Plan: "Mend the form.\nTest it.", Base: "0", Head: "1"}
+	cmd.Reviews = nil
+	cmd.Loop = &forge.Loop{
+		Iteration: 3, Criteria: []string{"It says why\n" + injection, "A test shows it"},
+		Summaries: []forge.ExecutionSummary{
+			{Iteration: 2, Reason: "the one before"},
+			{
+				Iteration: 3, Result: forge.ExecutionFailure, Reason: "Half of it." + injection,
+				Next: &forge.NextAction{PendingItems: []string{"the other half" + injection}, Blockers: []string{"none"}},
+			},
+		},
+		Execution: &forge.Execution{
+			Status: forge.ExecutionSuccess, Output: "All criteria are met.\n" + injection, Approach: "Tests first." + injection,
+			Discoveries: []string{"The form is old." + injection},
+		},
+	}
+	return cmd
+}
+
+func judged(t *testing.T, g *goal) string {
+	t.Helper()
+	_, text, err := g.render()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return text
+}
+
+func TestJudgePrompt(t *testing.T) {
+	g := newGoal(towards(), []string{"make"})
+	g.fitted, g.Rules = fit(split(small)), []string{"CLAUDE.md"}
+	system, text, err := g.render()
+	if err != nil {
+		t.Fatal(err)
+	}
+	prompttest.Golden(t, "judge-system", system)
+	prompttest.Golden(t, "judge", text)
+}
+
+func TestJudgePromptOfALargeChange(t *testing.T) {
+	cmd := &forge.Command{
+		Intent: forge.Intent{Title: "Grow"}, Task: forge.Task{Plan: "Grow.", Base: "0", Head: "1"},
+		Verify: &forge.VerifyReport{Command: "make test", Output: "FAIL\n"},
+		Loop:   &forge.Loop{Iteration: 1, Criteria: []string{"It is larger"}, Summaries: []forge.ExecutionSummary{{Iteration: 0}}},
+	}
+	g := newGoal(cmd, []string{"make test"})
+	g.fitted = fit(split(many(1, 200, "a.go") + many(1, 500_000, "b.go") + many(1, 9000, "go.sum") + "diff --git a/x.png b/x.png\nBinary files differ\n"))
+	g.leave("huge\n.txt")
+	g.MoreLeft = 7
+	_, diff, _ := strings.Cut(g.Diff, "b.go b/b.go\n")
+	prompttest.Golden(t, "judge-large", strings.Replace(judged(t, g), diff, "(and so on)\n", 1))
+	cmd.Verify, g.fitted = nil, fitted{}
+	g = newGoal(cmd, nil)
+	if text := judged(t, g); !strings.Contains(text, "Nobody has built or tested this change.") || !strings.Contains(text, "It changes no file.") {
+		t.Error(text)
+	}
+}
+
+func TestJudgePromptWithoutAChange(t *testing.T) {
+	cmd := &forge.Command{
+		Intent: forge.Intent{Title: "Explain"}, Loop: &forge.Loop{
+			Iteration: 1, Criteria: []string{"The report names every caller"},
+			Execution: &forge.Execution{Status: forge.ExecutionSuccess, Output: "Nobody calls it."},
+		},
+	}
+	prompttest.Golden(t, "judge-unchanged", judged(t, newGoal(cmd, []string{"make"})))
+	cmd.Task.Base, cmd.Task.Head = "1", "1"
+	if newGoal(cmd, nil).Changed {
+		t.Error("a head that is the base is a change")
+	}
+}
+
+// Whatever a command carries, a judge reads what was asked for, and what the author says
+// only below the heading that calls it claims.
+func TestWhatReachesTheJudge(t *testing.T) {
+	cmd := &forge.Command{}
+	fill(reflect.ValueOf(cmd).Elem(), "Command")
+	cmd.Loop.Summaries[0].Iteration = cmd.Loop.Iteration
+	facts, claims, _ := strings.Cut(judged(t, newGoal(cmd, nil)), "\n# What the one who did the work says\n")
+	for _, tt := range []struct {
+		text    string
+		allowed []string
+	}{
+		{facts, []string{
+			"Command.Intent.Title.", "Command.Intent.Body.", "Command.Intent.Clarifications.Question.", "Command.Intent.Clarifications.Answer.",
+			"Command.Intent.Goal.JudgePrompt.", "Command.Instructions.", "Command.Task.Plan.", "Command.Loop.Criteria.",
+			"Command.Verify.Command.", "Command.Verify.Output.",
+		}},
+		{claims, []string{
+			"Command.Loop.Execution.Status.", "Command.Loop.Execution.Output.", "Command.Loop.Execution.Approach.", "Command.Loop.Execution.Discoveries.",
+			"Command.Loop.Summaries.Result.", "Command.Loop.Summaries.Reason.", "Command.Loop.Summaries.Next.PendingItems.",
+			"Command.Loop.Summaries.Next.Blockers.",
+		}},
+	} {
+		text := tt.text
+		for _, a := range tt.allowed {
+			if !strings.Contains(text, a) {
+				t.Errorf("%s is not shown", a)
+			}
+			text = strings.ReplaceAll(text, a, "")
+		}
+		if i := strings.Index(text, "Command."); i >= 0 {
+			t.Errorf("shown: %.60q", text[i:])
+		}
+	}
+}
+
+// What every judgment costs before it says anything.
+func BenchmarkFixedJudgePrompt(b *testing.B) {
+	var system, text string
+	for b.Loop() {
+		var err error
+		if system, text, err = newGoal(&forge.Command{Loop: &forge.Loop{}}, nil).render(); err != nil {
+			b.Fatal(err)
+		}
+	}
+	prompttest.Fixed(b, system, text, agent.JudgmentSchema)
+}

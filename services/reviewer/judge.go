@@ -1,0 +1,96 @@
+package reviewer
+
+import (
+	"cmp"
+	"context"
+
+	"github.com/pfl-forge/pfl-forge"
+	"github.com/pfl-forge/pfl-forge/agent"
+	"github.com/pfl-forge/pfl-forge/git"
+	"github.com/pfl-forge/pfl-forge/repository"
+	"github.com/pfl-forge/pfl-forge/service"
+)
+
+func (r *Reviewer) judge(ctx context.Context, cmd forge.Command, progress service.Progress) forge.Result {
+	return r.repos.Do(ctx, &cmd, progress, judge)
+}
+
+// judge asks the intent's agent whether every criterion of a goal is met by the head of
+// its task, or, where it has changed nothing, without a commit.
+func judge(ctx context.Context, j *repository.Job) error {
+	if err := j.NeedModel(); err != nil {
+		return err
+	}
+	if j.Command.Loop == nil || len(j.Command.Loop.Criteria) == 0 {
+		return agent.Fail(forge.FailInvalidOutput, "loop.criteria: is empty; there is nothing to judge by")
+	}
+	g, err := reached(ctx, j)
+	if err != nil {
+		return err
+	}
+	criteria := j.Command.Loop.Criteria
+	// A judgment that is repeated begins anew: its conversation is not kept.
+	call := agent.Call{
+		Role: agent.RoleJudge, Schema: agent.JudgmentSchema, Session: agent.Session{ID: cmp.Or(j.Command.Session, agent.NewSessionID())},
+		Check: func(answer []byte) error {
+			_, err := agent.ParseJudgment(answer, criteria)
+			return err
+		},
+	}
+	if call.System, call.Prompt, err = g.render(); err != nil {
+		return err
+	}
+	out, err := j.Run(ctx, call)
+	if err != nil {
+		return err
+	}
+	verdict, err := agent.ParseJudgment(out.Answer, criteria)
+	if err != nil {
+		return err
+	}
+	verdict.Head = j.Command.Task.Head
+	j.Result.Judgment = &verdict
+	return nil
+}
+
+// reached looks at what a goal's task has changed so far.
+func reached(ctx context.Context, j *repository.Job) (*goal, error) {
+	g := newGoal(j.Command, j.Config.Verify)
+	if !g.Changed {
+		return g, nil
+	}
+	base, err := repository.OID("base", j.Command.Task.Base)
+	if err != nil {
+		return nil, err
+	}
+	head, err := repository.OID("head", j.Command.Task.Head)
+	if err != nil {
+		return nil, err
+	}
+	if err := j.Bring(ctx, j.Command.To.Intent, base, head); err != nil {
+		return nil, err
+	}
+	return g, g.look(ctx, j, base, head)
+}
+
+// look fits the change into the prompt.
+func (g *goal) look(ctx context.Context, j *repository.Job, base, head git.OID) error {
+	patch, truncated, err := j.Store.Diff(ctx, base, head, maxPatch)
+	if err != nil {
+		return err
+	}
+	changed, err := j.Store.Changes(ctx, base, head)
+	if err != nil {
+		return err
+	}
+	paths := repository.Files(changed)
+	files := split(string(patch))
+	if truncated && len(files) > 0 {
+		files = files[:len(files)-1] // the last one is cut
+	}
+	g.fitted, g.Rules = fit(files), rules(paths)
+	if truncated {
+		g.leave(unshown(paths, files)...)
+	}
+	return nil
+}

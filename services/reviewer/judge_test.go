@@ -1,0 +1,191 @@
+package reviewer_test
+
+import (
+	"context"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/pfl-forge/pfl-forge"
+	"github.com/pfl-forge/pfl-forge/agent"
+	"github.com/pfl-forge/pfl-forge/agent/agenttest"
+	"github.com/pfl-forge/pfl-forge/agent/cli"
+	"github.com/pfl-forge/pfl-forge/agent/codex"
+	"github.com/pfl-forge/pfl-forge/agent/process"
+	"github.com/pfl-forge/pfl-forge/git/gittest"
+	"github.com/pfl-forge/pfl-forge/repository/repotest"
+	"github.com/pfl-forge/pfl-forge/service"
+	"github.com/pfl-forge/pfl-forge/services/reviewer"
+)
+
+// oracle is a model that keeps the calls and always gives the same answer.
+type oracle struct {
+	answer string
+	calls  []agent.Call
+}
+
+func (o *oracle) Name() string { return "claude" }
+
+func (o *oracle) Run(_ context.Context, c agent.Call, _ func(agent.Event)) (agent.Outcome, error) {
+	o.calls = append(o.calls, c)
+	return agent.Outcome{Session: c.Session.ID, Model: "m1", Answer: []byte(o.answer)}, nil
+}
+
+// goalWorld is a repository on whose branch change a goal is worked on.
+func goalWorld(t *testing.T, others ...agent.Agent) (gittest.Repo, func(forge.Command) forge.Result) {
+	t.Helper()
+	r := gittest.New(t, map[string]string{"pfl-forge.yaml": "timeouts: {review: 3m}\nverify: [make test]\n", "a.txt": "a\n"})
+	r.Git("checkout", "-q", "-b", "change")
+	r.Commit("all criteria are met", map[string]string{"new.txt": "new\n"})
+	r.Git("checkout", "-q", "main")
+	rv := reviewer.New(repotest.Local(t, r.Dir, others...))
+	return r, func(c forge.Command) forge.Result {
+		i := slices.IndexFunc(rv.Handlers(), func(h service.Handler) bool { return h.Step == forge.StepJudge })
+		return rv.Handlers()[i].Do(t.Context(), c, func(forge.Progress) {})
+	}
+}
+
+func goalCommand(r gittest.Repo, criteria ...string) forge.Command {
+	c := command(r, "", "")
+	c.Attempt.Step, c.Session = forge.StepJudge, "00000000-0000-4000-8000-000000000000"
+	c.Verify = &forge.VerifyReport{Passed: true}
+	c.Loop = &forge.Loop{
+		Iteration: 1, Criteria: criteria, Execution: &forge.Execution{Status: forge.ExecutionSuccess, Output: "I say that it is done."},
+	}
+	return c
+}
+
+func TestJudge(t *testing.T) {
+	o := &oracle{answer: `{"evaluations": [
+		{"criterion": "2", "evidence": "no test", "is_met": false, "confidence": 0.9},
+		{"criterion": "There is a new.txt", "evidence": "new.txt:1", "is_met": true, "confidence": 1}],
+		"overall_reason": "Half.", "is_complete": true, "suggested_next_action": "Test it."}`}
+	r, judge := goalWorld(t, o)
+	got := judge(goalCommand(r, "There is a new.txt", "A test shows it"))
+	want := &forge.Judgment{
+		Head: string(r.Head("change")), Reason: "Half.", NextAction: "Test it.",
+		Evaluations: []forge.Evaluation{
+			{Criterion: "There is a new.txt", Met: true, Evidence: "new.txt:1", Confidence: 1},
+			{Criterion: "A test shows it", Evidence: "no test", Confidence: 0.9},
+		},
+	}
+	if diff := cmp.Diff(want, got.Judgment); diff != "" || got.Failure != nil || got.Agent != "claude" || got.Model != "m1" || got.Review != nil {
+		t.Errorf("%+v\n%s", got, diff)
+	}
+	call := o.calls[0]
+	if call.Role != agent.RoleJudge || !call.ReadOnly || len(call.Tools) > 0 || call.Limits.Wall != 3*time.Minute ||
+		call.Session != (agent.Session{ID: "00000000-0000-4000-8000-000000000000"}) || strings.HasPrefix(call.Dir, r.Dir) {
+		t.Errorf("got %+v", call)
+	}
+	for _, told := range []string{"+new\n", "make test", "I say that it is done.", "Criterion 2:\n"} {
+		if !strings.Contains(call.Prompt, told) {
+			t.Errorf("%q was not told:\n%s", told, call.Prompt)
+		}
+	}
+	if strings.Contains(call.Prompt, "all criteria are met") {
+		t.Errorf("it reads commit messages:\n%s", call.Prompt)
+	}
+	if err := call.Check([]byte(strings.ReplaceAll(o.answer, `"2"`, `"1"`))); err == nil || !strings.Contains(err.Error(), "evaluate each once") {
+		t.Errorf("a criterion is evaluated twice: %v", err)
+	}
+}
+
+// Where nothing was changed there is no commit to read.
+func TestJudgeWithoutAChange(t *testing.T) {
+	o := &oracle{answer: `{"evaluations": [{"criterion": "1", "evidence": "the report", "is_met": true, "confidence": 1}],
+		"overall_reason": "It says so.", "is_complete": true}`}
+	r, judge := goalWorld(t, o)
+	c := goalCommand(r, "The report says what a.txt is for")
+	c.Task.Base, c.Task.Head, c.Verify = "", "", nil
+	got := judge(c)
+	if got.Failure != nil || got.Judgment.Head != "" || !got.Judgment.Complete {
+		t.Errorf("%+v, %+v", got.Failure, got.Judgment)
+	}
+	if !strings.Contains(o.calls[0].Prompt, "Nothing was changed: there is no commit") {
+		t.Errorf("told %s", o.calls[0].Prompt)
+	}
+}
+
+func TestJudgeFailures(t *testing.T) {
+	o := &oracle{answer: `{"evaluations": [], "overall_reason": "So.", "is_complete": true}`}
+	r, judge := goalWorld(t, o)
+	fails := func(c forge.Command, reason forge.FailureReason, message string) {
+		t.Helper()
+		got := judge(c)
+		if got.Failure == nil || got.Failure.Reason != reason || !strings.Contains(got.Failure.Message, message) || got.Judgment != nil {
+			t.Errorf("got %+v", got.Failure)
+		}
+	}
+	fails(goalCommand(r, "It is done"), forge.FailInvalidOutput, "evaluations lacks criterion 1: It is done")
+	fails(goalCommand(r), forge.FailInvalidOutput, "loop.criteria")
+	c := goalCommand(r, "It is done")
+	c.Task.Head = strings.Repeat("1", 40)
+	fails(c, forge.FailRepository, "not found")
+	c.Task.Head = "--upload-pack=x"
+	fails(c, forge.FailInvalidOutput, "head")
+	r.Commit("recipes only", map[string]string{"pfl-forge.yaml": "agent: recipe\n"})
+	fails(goalCommand(r, "It is done"), forge.FailConfig, "roles.review")
+}
+
+// The real CLI judges without a tool, and evaluates what it left out at first.
+func TestClaudeJudges(t *testing.T) {
+	one := object{"criterion": "1", "evidence": "new.txt:1", "is_met": true, "confidence": 1}
+	two := object{"criterion": "2", "evidence": "new.txt:1 is \"new\"", "is_met": true, "confidence": 0.5}
+	answer := func(list ...object) object {
+		return object{"evaluations": list, "overall_reason": "Both.", "is_complete": true}
+	}
+	claude, model := repotest.Claude(t, agenttest.Steps(agenttest.Answer(answer(one)), agenttest.Answer(answer(two, one))))
+	r, judge := goalWorld(t, claude)
+	got := judge(goalCommand(r, "There is a new.txt", "It says \"new\""))
+	if got.Failure != nil {
+		t.Fatalf("%+v", got.Failure)
+	}
+	want := &forge.Judgment{
+		Head: string(r.Head("change")), Complete: true, Reason: "Both.",
+		Evaluations: []forge.Evaluation{
+			{Criterion: "There is a new.txt", Met: true, Evidence: "new.txt:1", Confidence: 1},
+			{Criterion: "It says \"new\"", Met: true, Evidence: "new.txt:1 is \"new\"", Confidence: 0.5},
+		},
+	}
+	if diff := cmp.Diff(want, got.Judgment); diff != "" || got.Usage.InputTokens == 0 || got.Session == "" {
+		t.Errorf("%+v\n%s", got, diff)
+	}
+	requests := model.Requests("model")
+	if first := requests[0]; !strings.Contains(first.System, "You judge whether a goal is reached") || !strings.Contains(first.LastUser, "+new") {
+		t.Errorf("told %s", first.LastUser)
+	}
+	if last := requests[len(requests)-1]; !strings.Contains(string(last.Body), "evaluations lacks criterion 2: It says") {
+		t.Errorf("it was not asked to mend its answer: %s", last.LastUser)
+	}
+	for _, tool := range requests[0].Tools {
+		if tool != "StructuredOutput" {
+			t.Errorf("it has %s", tool)
+		}
+	}
+}
+
+// An agent whose tools cannot be taken away sees an empty directory.
+func TestCodexJudges(t *testing.T) {
+	model := agenttest.NewServer(t)
+	base := model.Script("model", agenttest.Steps(
+		agenttest.Use("exec_command", object{"cmd": "git log; ls -A; cat a.txt new.txt"}),
+		agenttest.Say(`{"evaluations": [{"criterion": "1", "evidence": "none", "is_met": false, "confidence": 1}], "overall_reason": "No.", "is_complete": false}`),
+	))
+	r, judge := goalWorld(t, codex.New(cli.Options{
+		Path: agenttest.CLI(t, "codex"), Owner: process.NewOwner(t.TempDir()),
+		Env: []string{"OPENAI_API_KEY=test-key", "OPENAI_BASE_URL=" + base + "/v1", cli.RetriesVariable + "=0"},
+	}))
+	c := goalCommand(r, "There is a b.txt")
+	c.Intent.Agent = "codex"
+	got := judge(c)
+	if got.Failure != nil || got.Judgment.Complete || got.Judgment.NextAction != "Meet criterion 1: none" {
+		t.Fatalf("%+v, %+v", got.Failure, got.Judgment)
+	}
+	requests := model.Requests("model")
+	if saw := requests[len(requests)-1].LastResult; strings.Contains(saw, "all criteria are met") || !strings.Contains(saw, "new.txt: No such file") {
+		t.Errorf("it saw %s", saw)
+	}
+}
