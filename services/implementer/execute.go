@@ -20,12 +20,13 @@ func (w *work) execution(ctx context.Context, got *git.Collected) (*forge.Execut
 	if err != nil {
 		return nil, err
 	}
-	u := w.Result.Usage
 	e.Metadata = forge.SummaryMetadata{
-		ToolsUsed: w.note.Tools, FilesModified: files, TokensUsed: u.InputTokens + u.OutputTokens, StrategyTags: e.StrategyTags,
+		ToolsUsed: w.note.Tools, FilesModified: files, TokensUsed: w.note.Tokens + tokens(w.Result.Usage), StrategyTags: e.StrategyTags,
 	}
 	return &e, nil
 }
+
+func tokens(u forge.Usage) int64 { return u.InputTokens + u.OutputTokens }
 
 // modified lists the files that changed since the attempt, or those that it continues,
 // began, committed or not; sorted.

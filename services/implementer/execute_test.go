@@ -134,8 +134,14 @@ func TestExecutionWithoutCommits(t *testing.T) {
 	a.script = "echo b > new.txt; git add -A; git commit -qm one"
 	c := goal(2)
 	c.Task.Base, c.Task.Head = first.Base, first.Head
-	if second := w.implemented(c); second.Commits != 1 || second.Base != first.Base {
+	second := w.implemented(c)
+	if second.Commits != 1 || second.Base != first.Base {
 		t.Errorf("got %+v", second)
+	}
+	a.script = "true"
+	third := w.implemented(after(&forge.Rebase{Base: second.Base, Head: second.Head}, 3))
+	if third.Head != second.Head || third.Commits != 1 || len(third.Files) != 1 || len(third.Execution.Metadata.FilesModified) != 0 {
+		t.Errorf("got %+v, %+v", third, third.Execution)
 	}
 }
 
@@ -153,7 +159,7 @@ func TestExecutionContinues(t *testing.T) {
 	c.Attempt.Number, c.Continue = 2, true
 	im := w.implemented(c)
 	m := im.Execution.Metadata
-	if diff := cmp.Diff([]string{"Bash", "Write"}, m.ToolsUsed); diff != "" || im.Commits != 2 {
+	if diff := cmp.Diff([]string{"Bash", "Write"}, m.ToolsUsed); diff != "" || im.Commits != 2 || m.TokensUsed != 240 {
 		t.Errorf("%+v\n%s", im, diff)
 	}
 	if diff := cmp.Diff([]string{"more.txt", "new.txt"}, m.FilesModified); diff != "" {

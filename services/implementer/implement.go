@@ -137,7 +137,8 @@ func (i *Implementer) collect(ctx context.Context, w *work) error {
 	if r, ok := w.Recipe(); recipe && ok && got.Head == w.note.Base {
 		im.Unchanged = r.AllowEmpty
 	}
-	if got.Head != w.note.From { // otherwise this attempt added nothing to the one before
+	added := got.Head != w.note.From // or nothing to the attempt before
+	if added || isExecute(w.Command) && got.Head != w.note.Base {
 		if err := w.measure(ctx, im, &got); err != nil {
 			return err
 		}

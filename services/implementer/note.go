@@ -29,6 +29,7 @@ type note struct {
 	Called      bool             `json:"called,omitempty"`      // the agent has been called in the command's conversation
 	Head        git.OID          `json:"head,omitempty"`        // of the branch, as it was saved last
 	Work        git.OID          `json:"work,omitempty"`        // has what was not committed then
+	Tokens      int64            `json:"tokens,omitempty"`      // used by attempts that this one continues
 	Interrupted git.OID          `json:"interrupted,omitempty"` // has work that was cut off and is not in the tree
 	Ended       bool             `json:"ended,omitempty"`       // the agent ended by itself
 	Summary     string           `json:"summary,omitempty"`
@@ -47,7 +48,8 @@ func newNote(j *repository.Job, base, from git.OID) *note {
 // next is the note of an attempt that goes on in the same tree.
 func (n *note) next(j *repository.Job) *note {
 	m := newNote(j, n.Base, n.From)
-	m.SetUp, m.Called, m.Head, m.Work, m.Interrupted, m.Tools = n.SetUp, n.Called, n.Head, n.Work, n.Interrupted, n.Tools
+	m.SetUp, m.Called, m.Head, m.Work, m.Interrupted = n.SetUp, n.Called, n.Head, n.Work, n.Interrupted
+	m.Tools, m.Tokens = n.Tools, n.Tokens+tokens(n.Result.Usage)
 	return m
 }
 
