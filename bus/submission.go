@@ -254,6 +254,7 @@ var (
 	ofPersons = func() map[string]bool {
 		m := maps.Clone(ofSystems)
 		m["Status"], m["CreatedAt"] = true, true // as they are at the beginning
+		m["Goal"] = true
 		return m
 	}()
 )

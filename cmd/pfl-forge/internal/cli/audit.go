@@ -85,16 +85,8 @@ func (a *app) audit(ctx context.Context, args []string, f *auditFlags) error {
 			return err
 		}
 	}
-	all, err := t.summaries(ctx)
-	if err != nil {
-		return err
-	}
 	intent := auditOf(of, f)
-	intent.Project, intent.Origin.Actor = t.project, t.actor
-	if err := place(intent, all); err != nil {
-		return err
-	}
-	if err := a.checkIntent(ctx, t, intent); err != nil {
+	if err := a.prepare(ctx, t, intent); err != nil {
 		return err
 	}
 	a.warnAuditor(ctx, t, intent)

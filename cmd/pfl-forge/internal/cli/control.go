@@ -15,6 +15,23 @@ import (
 type scope struct {
 	all, yes bool
 	reason   string
+	format   render.Format
+}
+
+// wish is what a person wants of an intent, a task or the project.
+type wish struct {
+	done string // what has become of it once it is applied
+	ev   forge.Event
+}
+
+// wishes makes a wish for an intent, or a task of it; the view is nil for the project.
+type wishes func(v *forge.View, task forge.TaskID) (wish, error)
+
+// ruled is what became of a wish, as programs read it.
+type ruled struct {
+	ID       string         `json:"id"               yaml:"id"`
+	Decision forge.Decision `json:"decision"         yaml:"decision"` // empty: no runner has decided yet
+	Reason   string         `json:"reason,omitempty" yaml:"reason,omitempty"`
 }
 
 func (a *app) pauseCommand() *cobra.Command {
@@ -27,8 +44,8 @@ func (a *app) pauseCommand() *cobra.Command {
 		Example:           "  pfl-forge pause reset-link\n  pfl-forge pause reset-link-002\n  pfl-forge pause --all",
 		ValidArgsFunction: a.completeTasks(0),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return a.control(cmd.Context(), args, &s, "paused", func(task forge.TaskID) forge.Event {
-				return forge.Event{Pause: &forge.Pause{Reason: s.reason, Task: task}}
+			return a.control(cmd.Context(), args, &s, func(_ *forge.View, task forge.TaskID) (wish, error) {
+				return wish{"paused", forge.Event{Pause: &forge.Pause{Reason: s.reason, Task: task}}}, nil
 			})
 		},
 	}
@@ -46,9 +63,7 @@ func (a *app) resumeCommand() *cobra.Command {
 		Example:           "  pfl-forge resume reset-link\n  pfl-forge resume --all",
 		ValidArgsFunction: a.completeTasks(0),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return a.control(cmd.Context(), args, &s, "resumed", func(task forge.TaskID) forge.Event {
-				return forge.Event{Resume: &forge.Resume{Task: task}}
-			})
+			return a.control(cmd.Context(), args, &s, resumed)
 		},
 	}
 	cmd.Flags().BoolVar(&s.all, "all", false, "the whole project")
@@ -71,15 +86,21 @@ func (a *app) cancelCommand() *cobra.Command {
 					return err
 				}
 			}
-			return a.control(cmd.Context(), args, &s, "cancelled", func(task forge.TaskID) forge.Event {
-				return forge.Event{Cancel: &forge.Cancel{Reason: s.reason, Task: task}}
-			})
+			return a.control(cmd.Context(), args, &s, s.cancelled)
 		},
 	}
 	cmd.Flags().BoolVar(&s.all, "all", false, "everything in the project; asks first")
 	cmd.Flags().BoolVarP(&s.yes, "yes", "y", false, "with --all: do not ask")
 	cmd.Flags().StringVar(&s.reason, "reason", "", "why, for the history")
 	return cmd
+}
+
+func resumed(_ *forge.View, task forge.TaskID) (wish, error) {
+	return wish{"resumed", forge.Event{Resume: &forge.Resume{Task: task}}}, nil
+}
+
+func (s *scope) cancelled(_ *forge.View, task forge.TaskID) (wish, error) {
+	return wish{"cancelled", forge.Event{Cancel: &forge.Cancel{Reason: s.reason, Task: task}}}, nil
 }
 
 // sureToCancel asks whether everything is to be cancelled.
@@ -110,9 +131,9 @@ func (a *app) sureToCancel(ctx context.Context, s *scope) (bool, error) {
 	return a.confirm(ctx, c, fmt.Sprintf("cancel %s?", render.Count(open, "intent")))
 }
 
-// control sends a wish to the intents or tasks that are named, or to the project. One
+// control sends wishes to the intents or tasks that are named, or to the project. One
 // that is refused does not keep the others back.
-func (a *app) control(ctx context.Context, args []string, s *scope, done string, event func(forge.TaskID) forge.Event) error {
+func (a *app) control(ctx context.Context, args []string, s *scope, want wishes) error {
 	switch {
 	case s.all && len(args) > 0:
 		return usageError{errors.New("--all goes without ids")}
@@ -120,41 +141,73 @@ func (a *app) control(ctx context.Context, args []string, s *scope, done string,
 		return usageError{missing("the id of an intent or a task")}
 	}
 	return a.once(ctx, func(t *target) error {
-		var errs []error
+		r := rulings{app: a, format: s.format}
 		if s.all {
-			ev := event("")
-			ev.To = t.key("").Lane()
-			errs = append(errs, a.send(ctx, t, "the project", done, ev))
+			w, err := want(nil, "")
+			if err != nil {
+				return err
+			}
+			w.ev.To = t.key("").Lane()
+			r.send(ctx, t, "the project", w)
 		}
 		for _, arg := range args {
 			v, task, err := t.find(ctx, arg)
 			if err != nil {
-				errs = append(errs, err)
+				r.errs = append(r.errs, err)
 				continue
 			}
 			var id forge.TaskID
 			if task != nil {
 				id = task.ID
 			}
-			ev := event(id)
-			ev.To = t.key(v.Intent.ID)
-			errs = append(errs, a.send(ctx, t, arg, done, ev))
+			w, err := want(v, id)
+			if err != nil {
+				r.errs = append(r.errs, err)
+				continue
+			}
+			w.ev.To = t.key(v.Intent.ID)
+			r.send(ctx, t, arg, w)
 		}
-		if err := errors.Join(errs...); err != nil || done != "resumed" {
-			return err
-		}
-		a.say("%s", t.next())
-		return nil
+		return r.end(t)
 	})
 }
 
-// send has an event decided and says what became of it.
-func (a *app) send(ctx context.Context, t *target, who, done string, ev forge.Event) error {
-	ruling, err := t.ask(ctx, ev)
-	if err != nil {
-		return fmt.Errorf("%s: %w", who, err)
+// rulings collects what became of wishes.
+type rulings struct {
+	app    *app
+	format render.Format
+	list   []ruled
+	errs   []error
+	goesOn bool // somebody has to go on with what was decided
+}
+
+// send has a wish decided, and says what became of it unless that is for programs.
+func (r *rulings) send(ctx context.Context, t *target, who string, w wish) {
+	ruling, err := t.ask(ctx, w.ev)
+	switch {
+	case err != nil:
+		err = fmt.Errorf("%s: %w", who, err)
+	case r.format.Data() && ruling.Decision != forge.Refused:
+		r.list = append(r.list, ruled{who, ruling.Decision, ruling.Reason})
+	default:
+		err = r.app.reportOn(who, w.done, ruling)
 	}
-	return a.reportOn(who, done, ruling)
+	r.errs = append(r.errs, err)
+	r.goesOn = r.goesOn || w.ev.Resume != nil || w.ev.Retry != nil
+}
+
+// end says who goes on, or what was refused.
+func (r *rulings) end(t *target) error {
+	if r.format.Data() && len(r.list) > 0 {
+		if err := r.format.Write(r.app.out, r.list); err != nil {
+			return err
+		}
+	}
+	if err := errors.Join(r.errs...); err != nil || !r.goesOn {
+		return err
+	}
+	r.app.say("%s", t.next())
+	return nil
 }
 
 func (a *app) reflectCommand() *cobra.Command {
@@ -167,12 +220,9 @@ func (a *app) reflectCommand() *cobra.Command {
 		Args: noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return a.once(cmd.Context(), func(t *target) error {
-				ev := forge.Event{To: t.key("").Lane(), Reflect: &forge.Reflect{}}
-				if err := a.send(cmd.Context(), t, "reflection", "asked for", ev); err != nil {
-					return err
-				}
-				a.say("%s", t.next())
-				return nil
+				r := rulings{app: a, goesOn: true}
+				r.send(cmd.Context(), t, "reflection", wish{"asked for", forge.Event{To: t.key("").Lane(), Reflect: &forge.Reflect{}}})
+				return r.end(t)
 			})
 		},
 	}

@@ -28,6 +28,7 @@ type createFlags struct {
 	recipe, agent     string
 	with              []string
 	dependsOn, labels []string
+	criteria          []string
 	priority          int
 	budget            float64
 	dryRun            bool
@@ -43,6 +44,7 @@ func (a *app) createCommand() *cobra.Command {
 		Example: `  pfl-forge create --title "Add a password reset link" --body "Below the login form."
   pfl-forge create reset-link -f reset-link.md --risk low
   pfl-forge create --title "Format the code" --recipe gofmt
+  pfl-forge create --title "Speed up the search" --criterion "go test ./search passes" --criterion "no query takes more than 50 ms"
   git log -1 --format=%B | pfl-forge create follow-up -f -`,
 		Args: between(0, 1, "the id of the intent"),
 		RunE: func(cmd *cobra.Command, args []string) error { return a.create(cmd.Context(), args, &f) },
@@ -54,6 +56,7 @@ func (a *app) createCommand() *cobra.Command {
 	flags.StringVar(&f.kind, "type", "", "feature, fix, refactor, test, audit, ...; judged if left out")
 	flags.StringVar(&f.risk, "risk", "", "low, med or high; judged if left out")
 	flags.StringSliceVar(&f.dependsOn, "depends-on", nil, "`ids` of intents that must be done before")
+	flags.StringArrayVar(&f.criteria, "criterion", nil, "`what` must hold in the end, which makes it a goal; may be repeated")
 	flags.StringVar(&f.recipe, "recipe", "", "`name` of a recipe of pfl-forge.yaml that makes the change")
 	flags.StringArrayVar(&f.with, "with", nil, "`NAME=VALUE` of a parameter of the recipe; may be repeated")
 	flags.IntVar(&f.priority, "priority", 0, "a number to sort by; it does not change the order of work")
@@ -89,15 +92,7 @@ func (a *app) create(ctx context.Context, args []string, f *createFlags) error {
 		return err
 	}
 	defer t.close()
-	all, err := t.summaries(ctx)
-	if err != nil {
-		return err
-	}
-	intent.Project, intent.Origin.Actor = t.project, t.actor
-	if err := place(intent, all); err != nil {
-		return err
-	}
-	if err := a.checkIntent(ctx, t, intent); err != nil {
+	if err := a.prepare(ctx, t, intent); err != nil {
 		return err
 	}
 	if f.dryRun {
@@ -128,7 +123,7 @@ func (a *app) intent(f *createFlags) (*forge.Intent, error) {
 	}
 	i := &forge.Intent{
 		Title: title, Body: body, Type: f.kind, Risk: forge.Risk(f.risk), Source: forge.SourceHuman, Status: forge.StatusProposed,
-		Labels: f.labels, Priority: f.priority, BudgetUSD: f.budget, Agent: f.agent, Recipe: f.recipe, With: with,
+		Criteria: f.criteria, Labels: f.labels, Priority: f.priority, BudgetUSD: f.budget, Agent: f.agent, Recipe: f.recipe, With: with,
 		Origin: forge.Origin{System: originSystem, EventID: nuid.Next()}, CreatedAt: time.Now().UTC(),
 	}
 	for _, d := range f.dependsOn {

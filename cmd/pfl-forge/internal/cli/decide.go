@@ -85,29 +85,14 @@ func (a *app) decide(ctx context.Context, args []string, done string, ev forge.E
 	if err != nil {
 		return err
 	}
-	t, err := a.decider(ctx)
-	if err != nil {
-		return err
-	}
-	defer t.close()
-	var errs []error
-	for _, id := range ids {
-		ev.To = t.key(id)
-		ruling, err := t.ask(ctx, ev)
-		if err == nil {
-			err = a.report(id, done, ruling)
-		} else {
-			err = fmt.Errorf("%s: %w", id, err)
+	return a.once(ctx, func(t *target) error {
+		r := rulings{app: a, goesOn: ev.Reject == nil}
+		for _, id := range ids {
+			ev.To = t.key(id)
+			r.send(ctx, t, string(id), wish{done, ev})
 		}
-		errs = append(errs, err)
-	}
-	if err := errors.Join(errs...); err != nil {
-		return err
-	}
-	if ev.Reject == nil {
-		a.say("%s", t.next())
-	}
-	return nil
+		return r.end(t)
+	})
 }
 
 // report prints a ruling; a refusal is an error.

@@ -13,9 +13,11 @@ import (
 type entry struct {
 	item `yaml:",inline"`
 
-	Commands  []string   `json:"commands"            yaml:"commands"`
-	Work      []work     `json:"plan_tasks"          yaml:"plan_tasks"`
-	Questions []question `json:"questions,omitempty" yaml:"questions,omitempty"`
+	Criteria  []evaluation `json:"criteria,omitempty"  yaml:"criteria,omitempty"` // of a goal, as its last judgment says
+	Judged    bool         `json:"judged,omitempty"    yaml:"judged,omitempty"`   // there is a judgment
+	Commands  []string     `json:"commands"            yaml:"commands"`
+	Work      []work       `json:"plan_tasks"          yaml:"plan_tasks"`
+	Questions []question   `json:"questions,omitempty" yaml:"questions,omitempty"`
 }
 
 // work is a task of a plan, and what came of it so far.
@@ -58,6 +60,10 @@ func (t *target) entry(ctx context.Context, id forge.IntentID) (*entry, *forge.V
 func entryOf(v *forge.View, found map[forge.TaskID]*evidence) *entry {
 	e := entry{item: itemOf(&v.Summary), Commands: commands(&v.Summary), Questions: questions(&v.Intent), Work: []work{}}
 	e.planParts(v)
+	if isGoal(&v.Intent) {
+		d := goalOf(v, nil)
+		e.Criteria, e.Judged = d.Criteria, d.Judgment != nil
+	}
 	for i := range v.Tasks {
 		task := &v.Tasks[i]
 		w := work{

@@ -33,7 +33,8 @@ type pastRun struct {
 type pastDetail struct {
 	pastRun `yaml:",inline"`
 
-	Flow         []forge.Step  `json:"flow"                   yaml:"flow"` // in order, each once
+	Goal         *goalShort    `json:"goal,omitempty"         yaml:"goal,omitempty"` // of the newest run of a goal
+	Flow         []forge.Step  `json:"flow"                   yaml:"flow"`           // in order, each once
 	Timeline     []happened    `json:"timeline"               yaml:"timeline"`
 	Observations []observation `json:"observations,omitempty" yaml:"observations,omitempty"`
 }

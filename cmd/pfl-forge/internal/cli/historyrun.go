@@ -32,6 +32,9 @@ func (a *app) historyOf(ctx context.Context, arg string, f *historyFlags) error 
 		return err
 	}
 	d := pastDetailOf(h)
+	if newest := &v.History[len(v.History)-1]; newest.Run == h.Run && v.Summary.Run == h.Run {
+		d.Goal = goalShortOf(v.Summary.Goal)
+	}
 	switch {
 	case f.format.Data():
 		return f.format.Write(a.out, d)
@@ -74,6 +77,7 @@ func (a *app) printPastDetail(d *pastDetail) {
 	} else {
 		a.field("outcome", style.Bad(outcome))
 	}
+	a.field("goal", goalLine(d.Goal))
 	a.field("type", safe(d.Type))
 	a.field("risk", string(d.Risk))
 	a.field("source", string(d.Source))

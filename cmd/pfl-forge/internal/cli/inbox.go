@@ -98,6 +98,10 @@ func (a *app) printEntry(e *entry) {
 		fmt.Fprintf(a.out, "  %s\n", f)
 	}
 	a.printRequest(e)
+	if e.Goal != nil {
+		fmt.Fprintf(a.out, "  %s\n", goalLine(e.Goal))
+	}
+	a.printCriteria(e.Criteria, e.Judged)
 	if e.Waiting != forge.WaitingClarification {
 		for i := range e.Children {
 			a.printPart(&e.Children[i])

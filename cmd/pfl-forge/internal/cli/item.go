@@ -30,6 +30,7 @@ type item struct {
 	Plan      string         `json:"plan,omitempty"      yaml:"plan,omitempty"`
 	Tasks     int            `json:"tasks"               yaml:"tasks"`
 	TasksDone int            `json:"tasks_done"          yaml:"tasks_done"`
+	Goal      *goalShort     `json:"goal,omitempty"      yaml:"goal,omitempty"`
 	Active    []active       `json:"active,omitempty"    yaml:"active,omitempty"`
 	Running   []running      `json:"running,omitempty"   yaml:"running,omitempty"` // only of status
 	Tokens    int64          `json:"tokens"              yaml:"tokens"`
@@ -84,7 +85,7 @@ func itemOf(s *forge.Summary) item {
 		ID: s.Key.Intent, Title: s.Title, Type: s.Type, Status: s.Status, Risk: s.Risk, Source: s.Source,
 		Requester: s.Requester, Approver: s.Approver, Parent: s.Parent, Priority: s.Priority, Run: s.Run,
 		Waiting: s.Waiting, Reason: s.Reason, Activity: s.Activity, Plan: s.Plan,
-		Tasks: s.TaskCount, TasksDone: s.TasksDone,
+		Tasks: s.TaskCount, TasksDone: s.TasksDone, Goal: goalShortOf(s.Goal),
 		Tokens: s.Usage.InputTokens + s.Usage.OutputTokens, CostUSD: s.Usage.CostUSD,
 		CreatedAt: s.CreatedAt, UpdatedAt: s.UpdatedAt,
 	}

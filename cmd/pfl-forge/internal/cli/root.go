@@ -40,7 +40,7 @@ func (a *app) root() *cobra.Command {
 		&cobra.Group{ID: groupOther, Title: "Other:"},
 	)
 	for id, commands := range map[string][]*cobra.Command{
-		groupWork: {a.initCommand(), a.createCommand(), a.auditCommand(), a.runCommand(), a.reflectCommand(), a.operatorCommand()},
+		groupWork: {a.initCommand(), a.createCommand(), a.goalCommand(), a.auditCommand(), a.runCommand(), a.reflectCommand(), a.operatorCommand()},
 		groupLook: {
 			a.statusCommand(), a.watchCommand(), a.inboxCommand(), a.clarificationsCommand(), a.showCommand(), a.logsCommand(), a.costsCommand(),
 			a.historyCommand(),

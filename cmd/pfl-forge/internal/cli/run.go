@@ -21,6 +21,7 @@ import (
 type runFlags struct {
 	dryRun, watch, noJoin bool
 	format                render.Format
+	only                  forge.IntentID // the intent whose end is waited for; empty: everything's
 }
 
 func (a *app) runCommand() *cobra.Command {
@@ -86,7 +87,7 @@ func (a *app) runLocal(ctx context.Context, repo *local.Repository, base *local.
 	live := a.live()
 	defer live.Close()
 	for {
-		o, err := local.Run(ctx, local.RunConfig{Repo: repo, Base: base, Observer: live, Log: log, Watch: f.watch, Notify: notify})
+		o, err := local.Run(ctx, local.RunConfig{Repo: repo, Base: base, Observer: live, Log: log, Watch: f.watch, Only: f.only, Notify: notify})
 		var held *natsd.HeldError
 		if !errors.As(err, &held) {
 			return o, err
@@ -95,8 +96,9 @@ func (a *app) runLocal(ctx context.Context, repo *local.Repository, base *local.
 			return nil, fmt.Errorf("%s; wait for it, or leave out --no-join to watch it", holder(held))
 		}
 		live.Notice(holder(held) + "; showing it")
-		o, err = local.Join(ctx, repo, live, log)
-		if !errors.Is(err, natsd.ErrNotRunning) {
+		o, err = local.Join(ctx, repo, f.only, live, log)
+		ended := errors.Is(err, natsd.ErrNotRunning) || errors.Is(err, local.ErrEnded) && f.only != ""
+		if !ended || ctx.Err() != nil {
 			return o, err
 		}
 		live.Notice("that run has just ended; going on")
@@ -117,7 +119,7 @@ func (a *app) runRemote(ctx context.Context, f *runFlags) error {
 	}
 	defer t.close()
 	live := a.live()
-	o, err := local.Follow(ctx, t.bus, t.project, live, a.log())
+	o, err := local.Follow(ctx, t.bus, t.project, "", live, a.log())
 	live.Close()
 	if err != nil {
 		return err
@@ -138,14 +140,18 @@ func (a *app) noticeConfig(repo *local.Repository, base *local.Base) {
 	}
 }
 
+func (a *app) sayInterrupted(o *local.Outcome) {
+	if o.Joined {
+		a.say("no longer shown; the run goes on in the other process")
+	} else {
+		a.say("interrupted; work is kept, the next run goes on")
+	}
+}
+
 // conclude prints how things stand at the end, and returns the exit code.
 func (a *app) conclude(o *local.Outcome, format render.Format) error {
 	if o.Interrupted {
-		if o.Joined {
-			a.say("no longer shown; the run goes on in the other process")
-		} else {
-			a.say("interrupted; work is kept, the next run goes on")
-		}
+		a.sayInterrupted(o)
 		return outcome(o)
 	}
 	if format.Data() {

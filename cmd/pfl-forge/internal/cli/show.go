@@ -23,6 +23,8 @@ type detail struct {
 	Agent        string            `json:"agent,omitempty"        yaml:"agent,omitempty"`
 	Recipe       string            `json:"recipe,omitempty"       yaml:"recipe,omitempty"`
 	With         map[string]string `json:"with,omitempty"         yaml:"with,omitempty"`
+	Criteria     []string          `json:"criteria,omitempty"     yaml:"criteria,omitempty"`
+	Loop         *goalDoc          `json:"loop,omitempty"         yaml:"loop,omitempty"` // of a goal
 	Questions    []question        `json:"questions,omitempty"    yaml:"questions,omitempty"`
 	Work         []taskDetail      `json:"work"                   yaml:"work"`
 	Runs         []runDetail       `json:"runs,omitempty"         yaml:"runs,omitempty"`
@@ -69,10 +71,20 @@ func (a *app) show(ctx context.Context, arg string, format render.Format) error 
 		return a.showTask(ctx, t, v, task, format)
 	}
 	d := detailOf(v)
+	if isGoal(&v.Intent) {
+		attempts, err := t.attempts(ctx, v.Intent.ID)
+		if err != nil {
+			return err
+		}
+		loop := goalOf(v, attempts)
+		d.Loop = &loop
+	}
 	if format.Data() {
 		return format.Write(a.out, d)
 	}
-	a.printDetail(&d)
+	if err := a.printDetail(&d); err != nil {
+		return err
+	}
 	if err := a.timeline(ctx, t, v.Intent.ID); err != nil {
 		return err
 	}
@@ -114,7 +126,8 @@ func (t *target) find(ctx context.Context, arg string) (*forge.View, *forge.Task
 func detailOf(v *forge.View) detail {
 	d := detail{
 		item: itemOf(&v.Summary), Body: v.Intent.Body, DependsOn: v.Intent.DependsOn, Labels: v.Intent.Labels,
-		Agent: v.Intent.Agent, Recipe: v.Intent.Recipe, With: v.Intent.With, Questions: questions(&v.Intent), Work: []taskDetail{},
+		Agent: v.Intent.Agent, Recipe: v.Intent.Recipe, With: v.Intent.With,
+		Criteria: v.Intent.Criteria, Questions: questions(&v.Intent), Work: []taskDetail{},
 	}
 	d.planParts(v)
 	for i := range v.Tasks {
@@ -152,7 +165,7 @@ func (a *app) field(name, value string) {
 	}
 }
 
-func (a *app) printDetail(d *detail) {
+func (a *app) printDetail(d *detail) error {
 	style := a.style(a.out)
 	fmt.Fprintf(a.out, "%s  %s\n", style.Bold(string(d.ID)), safe(d.Title))
 	a.field("status", string(d.Status))
@@ -177,6 +190,7 @@ func (a *app) printDetail(d *detail) {
 	a.field("recipe", safe(d.Recipe+parameters(d.With)))
 	a.field("agent", safe(d.Agent))
 	a.field("plan", d.Plan)
+	a.field("goal", goalLine(d.Goal))
 	a.field("created", d.CreatedAt.Local().Format(time.DateTime))
 	a.field("used", render.Consumed(&forge.Usage{InputTokens: d.Tokens, CostUSD: d.CostUSD}))
 	if body := safe(d.Body); body != "" {
@@ -195,6 +209,9 @@ func (a *app) printDetail(d *detail) {
 		}
 	}
 	a.printAuditNotice(d)
+	if err := a.printLoop(d); err != nil {
+		return err
+	}
 	if len(d.Work) > 0 {
 		a.heading("tasks")
 		for i := range d.Work {
@@ -214,6 +231,7 @@ func (a *app) printDetail(d *detail) {
 			fmt.Fprintln(a.out, indent(safe(o), "  "))
 		}
 	}
+	return nil
 }
 
 // printAuditNotice says what an audit found, and where the report is.

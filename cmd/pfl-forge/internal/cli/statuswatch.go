@@ -26,9 +26,9 @@ func (a *app) statusWatch(ctx context.Context, t *target, f *statusFlags) error 
 	live := a.live()
 	defer live.Close()
 	if t.remote {
-		_, err = local.Follow(ctx, t.bus, t.project, live, a.log())
+		_, err = local.Follow(ctx, t.bus, t.project, "", live, a.log())
 	} else {
-		_, err = local.Join(ctx, t.repo, live, a.log())
+		_, err = local.Join(ctx, t.repo, "", live, a.log())
 	}
 	if ctx.Err() != nil {
 		return nil

@@ -12,6 +12,19 @@ import (
 	"github.com/pfl-forge/pfl-forge/cmd/pfl-forge/internal/render"
 )
 
+// prepare makes an intent of the target's project that can be submitted.
+func (a *app) prepare(ctx context.Context, t *target, i *forge.Intent) error {
+	all, err := t.summaries(ctx)
+	if err != nil {
+		return err
+	}
+	i.Project, i.Origin.Actor = t.project, t.actor
+	if err := place(i, all); err != nil {
+		return err
+	}
+	return a.checkIntent(ctx, t, i)
+}
+
 // place gives an intent an id that is free, if it has none, and looks for those
 // that it depends on.
 func place(i *forge.Intent, all []forge.Summary) error {
@@ -72,14 +85,20 @@ func (a *app) checkIntent(ctx context.Context, t *target, i *forge.Intent) error
 	return local.CheckNames(base.Config, i)
 }
 
+// store submits an intent. It is false if no runner has decided yet.
+func (t *target) store(ctx context.Context, i *forge.Intent) (decided bool, err error) {
+	ruling, err := t.ask(ctx, forge.Event{To: t.key(i.ID), Submit: &forge.Submit{Intent: *i}})
+	if err == nil && ruling.Decision == forge.Refused {
+		err = fmt.Errorf("%s: %s", i.ID, ruling.Reason)
+	}
+	return ruling.Decision != "", err
+}
+
 // submit stores an intent and prints its id.
 func (a *app) submit(ctx context.Context, t *target, i *forge.Intent, format render.Format) error {
-	ruling, err := t.ask(ctx, forge.Event{To: t.key(i.ID), Submit: &forge.Submit{Intent: *i}})
+	decided, err := t.store(ctx, i)
 	if err != nil {
 		return err
-	}
-	if ruling.Decision == forge.Refused {
-		return fmt.Errorf("%s: %s", i.ID, ruling.Reason)
 	}
 	if format.Data() {
 		err = a.printIntent(i, format)
@@ -89,7 +108,7 @@ func (a *app) submit(ctx context.Context, t *target, i *forge.Intent, format ren
 	if err != nil {
 		return err
 	}
-	if ruling.Decision == "" {
+	if !decided {
 		a.say("accepted; no runner has decided yet")
 	}
 	a.say("%s", t.next())
@@ -110,6 +129,8 @@ type created struct {
 	Budget    float64           `json:"budget_usd,omitempty" yaml:"budget_usd,omitempty"`
 	Recipe    string            `json:"recipe,omitempty"     yaml:"recipe,omitempty"`
 	With      map[string]string `json:"with,omitempty"       yaml:"with,omitempty"`
+	Criteria  []string          `json:"criteria,omitempty"   yaml:"criteria,omitempty"`
+	Goal      *goalOptions      `json:"goal,omitempty"       yaml:"goal,omitempty"`
 	Body      string            `json:"body"                 yaml:"body"`
 }
 
@@ -122,6 +143,7 @@ func (a *app) printIntent(i *forge.Intent, format render.Format) error {
 		format = render.YAML
 	}
 	return format.Write(a.out, created{
-		i.ID, i.Project, i.Title, i.Type, i.Risk, i.DependsOn, i.Labels, i.Priority, i.Agent, i.BudgetUSD, i.Recipe, i.With, i.Body,
+		i.ID, i.Project, i.Title, i.Type, i.Risk, i.DependsOn, i.Labels, i.Priority, i.Agent, i.BudgetUSD, i.Recipe, i.With,
+		i.Criteria, goalOptionsOf(i.Goal), i.Body,
 	})
 }

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"path"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -112,8 +113,8 @@ func (f *file) check(pos *strictyaml.Positions) strictyaml.Errors {
 		}
 	}
 	for i, tool := range f.Claude.AllowedTools {
-		if err := CheckWord(tool); err != nil {
-			fail(fmt.Sprintf("claude_options.allowed_tools[%d]", i), "%s", err)
+		if !toolShape.MatchString(tool) {
+			fail(fmt.Sprintf("claude_options.allowed_tools[%d]", i), "is %q; it has to be a tool such as Edit, or Bash(go test:*)", tool)
 		}
 	}
 	if !slices.Contains([]string{"text", "json", streamJSON}, f.Claude.OutputFormat) {
@@ -121,6 +122,9 @@ func (f *file) check(pos *strictyaml.Positions) strictyaml.Errors {
 	}
 	return errs
 }
+
+// toolShape is a tool's name, and, in parentheses, what it may be used for.
+var toolShape = regexp.MustCompile(`^[A-Za-z][A-Za-z0-9_]{0,63}(\([^(),\x00-\x1f\x7f]{1,200}\))?$`)
 
 // CheckWord refuses what would be no single argument of a program, or an option of it.
 func CheckWord(s string) error {

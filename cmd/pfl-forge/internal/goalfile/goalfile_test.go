@@ -24,7 +24,7 @@ knowledge: .e8/knowledge.jsonl
 history_context_size: 20
 logging: {raw_log: true, raw_log_dir: .e8/logs/}
 claude_options:
-  allowed_tools: [Read, Edit, Bash]
+  allowed_tools: [Read, Edit, "Bash(go test:*)"]
   model: opus
   output_format: stream-json
   verbose: true
@@ -42,7 +42,7 @@ func TestGood(t *testing.T) {
 			Task:     "Add a reset link\n\nBelow the login form.\n",
 			Criteria: []string{"go test ./... passes", "a mail is sent: no more than one"},
 			Options: forge.GoalOptions{
-				MaxIterations: 100, HistoryContext: 20, Model: "opus", Tools: []string{"Read", "Edit", "Bash"},
+				MaxIterations: 100, HistoryContext: 20, Model: "opus", Tools: []string{"Read", "Edit", "Bash(go test:*)"},
 				SystemPrompt: "Write tests first.", JudgePrompt: "Be strict.",
 				HistoryFile: ".e8/reset/history.jsonl", KnowledgeFile: ".e8/knowledge.jsonl", RawLog: true, LogDir: ".e8/logs",
 			},
@@ -100,7 +100,7 @@ func TestBad(t *testing.T) {
 		ok + "claude_options: {output_format: xml}\n":     `task.yaml:3: claude_options.output_format: is "xml"; it can be text, json or stream-json`,
 		ok + "claude_options: {model: --help}\n":          `task.yaml:3: claude_options.model: is "--help"; it must not begin with -`,
 		ok + "claude_options: {model: a b}\n":             `task.yaml:3: claude_options.model: is "a b"; it must be one word without a comma`,
-		ok + "claude_options: {allowed_tools: ['-p']}\n":  `task.yaml:3: claude_options.allowed_tools[0]: is "-p"; it must not begin with -`,
+		ok + "claude_options: {allowed_tools: ['-p']}\n":  `task.yaml:3: claude_options.allowed_tools[0]: is "-p"; it has to be a tool such as Edit`,
 		ok + "task: b\n":                                  "task.yaml:3: task: duplicate key, first given on line 1",
 		ok + "---\ntask: b\n":                             "task.yaml:3: holds a second document; only one is allowed",
 		"task: &a b\ncriteria: [*a]\n":                    "task.yaml:1: task: has an anchor (&a); anchors are not allowed",

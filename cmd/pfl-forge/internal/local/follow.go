@@ -37,6 +37,7 @@ type Outcome struct {
 type watch struct {
 	bus      *bus.Bus
 	project  forge.ProjectID
+	only     forge.IntentID // the one whose rest is waited for; empty: everything's
 	observer *waits
 	views    *views
 	caughtUp chan struct{} // closed when what there was at the start is in views
@@ -109,7 +110,7 @@ func (w *watch) poke() {
 // no event is left to decide on, only workers, clocks and people can bring a new
 // one, and whoever waits for a worker or a clock is not settled.
 func (w *watch) quiet(ctx context.Context) (bool, error) {
-	if _, settled := w.views.summaries(); !settled {
+	if !w.settled() {
 		return false, nil
 	}
 	if idle, err := w.bus.Idle(ctx); !idle || err != nil {
@@ -118,8 +119,32 @@ func (w *watch) quiet(ctx context.Context) (bool, error) {
 	return w.current(ctx)
 }
 
-// current says whether every machine is settled by its last decision, and the views
-// show that decision.
+// settled says whether nothing that is waited for can go on without a person, as far as
+// the views show.
+func (w *watch) settled() bool {
+	all, settled := w.views.summaries()
+	if w.only == "" {
+		return settled
+	}
+	all = append(all, w.views.lanes()...)
+	known := false
+	for i := range all {
+		known = known || all[i].Key.Intent == w.only
+		if w.concerns(all[i].Key) && !all[i].Settled {
+			return false
+		}
+	}
+	return known
+}
+
+// concerns says whether a machine is waited for. The lanes always are: they land, and
+// look back at what ended.
+func (w *watch) concerns(key forge.Key) bool {
+	return w.only == "" || key.IsLane() || key.Intent == w.only
+}
+
+// current says whether every machine that is waited for is settled by its last decision,
+// and the views show that decision.
 func (w *watch) current(ctx context.Context) (bool, error) {
 	all, err := w.last(ctx)
 	if err != nil {
@@ -127,6 +152,9 @@ func (w *watch) current(ctx context.Context) (bool, error) {
 	}
 	damaged := w.views.damaged() // nothing is decided on those
 	for i := range all {
+		if !w.concerns(all[i].Key) {
+			continue
+		}
 		if !all[i].Settled && !slices.Contains(damaged, all[i].Key) || !w.views.shows(&all[i]) {
 			return false, nil
 		}

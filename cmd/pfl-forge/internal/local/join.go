@@ -16,20 +16,27 @@ import (
 var ErrEnded = errors.New("the run that this one followed ended before everything was done; run again to go on")
 
 // Follow tells the observer what others work on, until nothing can go on without a
-// person or ctx ends. It changes nothing.
-func Follow(ctx context.Context, b *bus.Bus, project forge.ProjectID, observer Observer, log *slog.Logger) (*Outcome, error) {
-	return follow(ctx, newWatch(b, project, observer), func(context.Context) bool { return false }, log)
+// person or ctx ends. It changes nothing. If only names an intent, it is that one that
+// is waited for.
+func Follow(
+	ctx context.Context, b *bus.Bus, project forge.ProjectID, only forge.IntentID, observer Observer, log *slog.Logger,
+) (*Outcome, error) {
+	w := newWatch(b, project, observer)
+	w.only = only
+	return follow(ctx, w, func(context.Context) bool { return false }, log)
 }
 
 // Join is Follow for the run that goes on in another process in this repository.
 // It also returns when that process ends. Errors: natsd.ErrNotRunning, ErrEnded.
-func Join(ctx context.Context, repo *Repository, observer Observer, log *slog.Logger) (*Outcome, error) {
+func Join(ctx context.Context, repo *Repository, only forge.IntentID, observer Observer, log *slog.Logger) (*Outcome, error) {
 	s, err := join(ctx, repo, log)
 	if err != nil {
 		return nil, err
 	}
 	defer s.Close(ctx)
-	outcome, err := follow(ctx, newWatch(s.Bus, repo.Project, observer), s.Gone, log)
+	w := newWatch(s.Bus, repo.Project, observer)
+	w.only = only
+	outcome, err := follow(ctx, w, s.Gone, log)
 	if outcome != nil {
 		outcome.Problems, _ = repo.Problems() // unreadable: the run that wrote them tells them too
 	}
@@ -57,13 +64,13 @@ func follow(ctx context.Context, w *watch, gone func(context.Context) bool, log 
 	}()
 	for {
 		w.pause(ctx, writePause, time.Second)
-		all, settled := w.views.summaries()
+		all, _ := w.views.summaries()
 		outcome := &Outcome{Intents: all, Interrupted: ctx.Err() != nil, Joined: true}
 		switch {
 		case ctx.Err() != nil:
 			return outcome, nil
 		case gone(ctx):
-			if !settled || !w.complete() {
+			if !w.settled() || !w.complete() {
 				return outcome, ErrEnded
 			}
 			return outcome, nil

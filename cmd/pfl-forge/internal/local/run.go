@@ -28,11 +28,12 @@ type RunConfig struct {
 	Observer Observer
 	Log      *slog.Logger
 	Watch    bool           // go on when nothing is left to do
+	Only     forge.IntentID // end when this one can go on no more, and take in no drafts; empty: when nothing can
 	Notify   *notify.Config // whom to tell what needs people; nil: nobody
 }
 
 // Run works on everything that can go on without a person, and returns when
-// nothing is left, or, with Watch, when ctx ends. If ctx ends before, agents are
+// nothing is left (with Only: of that intent), or, with Watch, when ctx ends. If ctx ends before, agents are
 // ended and their work is kept. Nothing is left running. Error: *natsd.HeldError
 // when another run goes on here.
 func Run(ctx context.Context, cfg RunConfig) (*Outcome, error) {
@@ -52,6 +53,7 @@ func Run(ctx context.Context, cfg RunConfig) (*Outcome, error) {
 		watch:  newWatch(s.Bus, cfg.Repo.Project, cfg.Observer),
 		failed: make(chan error, 1), tidied: make(chan struct{}), written: -1,
 	}
+	r.watch.only = cfg.Only
 	d.view = func(_ context.Context, id forge.IntentID) (forge.View, bool) { return r.watch.views.view(d.key(id)) }
 	return r.run(ctx)
 }
@@ -173,7 +175,7 @@ func (r *run) carry(ctx context.Context) (int, error) {
 		return 0, err
 	}
 	edited, err := r.desk.edits(ctx)
-	if err == nil {
+	if err == nil && r.Only == "" {
 		var submitted int
 		submitted, err = r.desk.drafts(ctx, r.watch.views.known)
 		edited += submitted

@@ -205,7 +205,7 @@ func TestOnlyOneRun(t *testing.T) {
 	if r, err := s.Bus.Ask(t.Context(), submission(repo, "one", "touch")); err != nil || r.Decision != forge.Applied {
 		t.Fatalf("ruling %+v, %v", r, err)
 	}
-	joined, err := Join(t.Context(), repo, quietly{}, logger(t))
+	joined, err := Join(t.Context(), repo, "", quietly{}, logger(t))
 	if err != nil || len(joined.Intents) != 1 || joined.Intents[0].Status != forge.StatusDone {
 		t.Errorf("joined: %+v, %v", joined, err)
 	}
@@ -220,7 +220,7 @@ func TestOnlyOneRun(t *testing.T) {
 	if got := gitIn(t, repo.Root, "show", "main:one"); got != "x\n" {
 		t.Errorf("one: %q", got)
 	}
-	if _, err := Join(t.Context(), repo, quietly{}, logger(t)); !errors.Is(err, natsd.ErrNotRunning) {
+	if _, err := Join(t.Context(), repo, "", quietly{}, logger(t)); !errors.Is(err, natsd.ErrNotRunning) {
 		t.Errorf("join without a run: %v", err)
 	}
 }
