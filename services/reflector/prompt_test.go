@@ -68,6 +68,29 @@ func TestPrompts(t *testing.T) {
 	golden(t, "abstract", abstractPrompt, newDraft(hostile(), known))
 	short := &forge.Command{Intent: forge.Intent{Title: "Find skills"}, Patterns: []forge.Pattern{{Name: "Keys", Description: "A key is added."}}}
 	golden(t, "abstract-short", abstractPrompt, newDraft(short, nil))
+	golden(t, "summarize", summarizePrompt, iterated())
+	first := &forge.Command{Intent: forge.Intent{Title: "Look"}, Loop: &forge.Loop{
+		Iteration: 1, Criteria: []string{"The report says why"}, Execution: &forge.Execution{Status: forge.ExecutionError, Output: "No access."},
+	}}
+	golden(t, "summarize-short", summarizePrompt, &iteration{first, nil})
+}
+
+// iterated is an iteration in which everybody who can write something is hostile.
+func iterated() *iteration {
+	return &iteration{&forge.Command{
+		Intent: forge.Intent{Title: "Mend the cart" + injection},
+		Verify: &forge.VerifyReport{Command: "make test", Output: "FAIL cart_test.go:3\n" + injection},
+		Loop: &forge.Loop{
+			Iteration: 3, Criteria: []string{"It adds up" + injection, "A test shows it"},
+			Summaries: []forge.ExecutionSummary{{Iteration: 2, Result: forge.ExecutionFailure, Approach: "By hand." + injection, Reason: "No time." + injection}},
+			Knowledge: []forge.Knowledge{{Content: "Sums are in cents." + injection}},
+			Execution: &forge.Execution{
+				Status: forge.ExecutionSuccess, Output: "All is done.\n" + injection, Approach: "Tests first." + injection,
+				Artifacts: []string{"cart.go" + injection}, Discoveries: []string{"It rounds." + injection},
+				Metadata: forge.SummaryMetadata{ToolsUsed: []string{"Edit", "Bash(make)"}, FilesModified: []string{"cart.go"}, ErrorType: "timeout" + injection},
+			},
+		},
+	}, []string{"cart.go", "a\nb"}}
 }
 
 // A long history has prompts of bounded size, which say what is not in them.
@@ -109,18 +132,20 @@ func TestPromptsFit(t *testing.T) {
 
 // What every call costs before it says anything.
 func BenchmarkFixedPrompt(b *testing.B) {
-	for role, data := range map[agent.Role]any{
-		agent.RoleReflect: newLookBack(&forge.Command{}, 5), agent.RoleAbstract: newDraft(&forge.Command{}, nil),
+	nothing := &iteration{&forge.Command{Loop: &forge.Loop{Execution: &forge.Execution{}}}, nil}
+	for role, of := range map[agent.Role]struct {
+		p    *prompt.Template
+		data any
+	}{
+		agent.RoleReflect:   {reflectPrompt, newLookBack(&forge.Command{}, 5)},
+		agent.RoleAbstract:  {abstractPrompt, newDraft(&forge.Command{}, nil)},
+		agent.RoleSummarize: {summarizePrompt, nothing},
 	} {
 		b.Run(string(role), func(b *testing.B) {
-			p := reflectPrompt
-			if role == agent.RoleAbstract {
-				p = abstractPrompt
-			}
 			var system, text string
 			for b.Loop() {
 				var err error
-				if system, text, err = render(p, data); err != nil {
+				if system, text, err = render(of.p, of.data); err != nil {
 					b.Fatal(err)
 				}
 			}

@@ -1,5 +1,6 @@
 // Package reflector is the reflector service: it looks back at runs that ended and at
-// what was noticed, proposes intents, and makes skills of what comes back.
+// what was noticed, proposes intents, makes skills of what comes back, and sums up the
+// iterations of goals.
 package reflector
 
 import (
@@ -12,7 +13,7 @@ import (
 	"github.com/pfl-forge/pfl-forge/service"
 )
 
-// Reflector does the steps reflect and abstract.
+// Reflector does the steps reflect, abstract and summarize.
 type Reflector struct {
 	repos *repository.Set
 }
@@ -27,7 +28,7 @@ func (r *Reflector) Handlers() []service.Handler {
 			return r.repos.Do(ctx, &cmd, progress, work)
 		}}
 	}
-	return []service.Handler{do(forge.StepReflect, reflect), do(forge.StepAbstract, abstract)}
+	return []service.Handler{do(forge.StepReflect, reflect), do(forge.StepAbstract, abstract), do(forge.StepSummarize, summarize)}
 }
 
 // Run has the worker, which was made with Handlers, work until ctx ends.

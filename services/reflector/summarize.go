@@ -1,0 +1,139 @@
+package reflector
+
+import (
+	"cmp"
+	"context"
+	_ "embed" // the prompt
+	"errors"
+	"regexp"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/pfl-forge/pfl-forge"
+	"github.com/pfl-forge/pfl-forge/agent"
+	"github.com/pfl-forge/pfl-forge/agent/prompt"
+	"github.com/pfl-forge/pfl-forge/git"
+	"github.com/pfl-forge/pfl-forge/repository"
+)
+
+//go:embed prompts/summarize.md
+var summarizeText string
+
+var summarizePrompt = prompt.New("summarize.md", summarizeText)
+
+// iteration is what a summary is made from.
+type iteration struct {
+	*forge.Command
+
+	Files []string // of the change so far
+}
+
+// summarize asks what an iteration came to. Where there is no model to ask, its own report
+// is the summary. What was seen of the work is filled in here, and is no agent's word.
+func summarize(ctx context.Context, j *repository.Job) error {
+	if j.Command.Loop == nil || j.Command.Loop.Execution == nil {
+		return agent.Fail(forge.FailInvalidOutput, "loop.execution: is missing; there is nothing to sum up")
+	}
+	recipe, err := j.IsRecipe()
+	if err != nil {
+		return err
+	}
+	made := reported(j.Command.Loop.Execution)
+	if !recipe {
+		if made, err = summarized(ctx, j); err != nil {
+			return err
+		}
+	}
+	complete(&made, j.Command, time.Now().UTC())
+	j.Result.Summarization = &made
+	return nil
+}
+
+// summarized asks the command's agent, which sees nothing but the prompt. What is repeated
+// begins anew: its conversation is not kept.
+func summarized(ctx context.Context, j *repository.Job) (forge.Summarization, error) {
+	files, head, err := changed(ctx, j)
+	if err != nil {
+		return forge.Summarization{}, err
+	}
+	call := agent.Call{
+		Role: agent.RoleSummarize, Schema: agent.SummarizationSchema, Session: agent.Session{ID: cmp.Or(j.Command.Session, agent.NewSessionID())},
+	}
+	if call.System, call.Prompt, err = render(summarizePrompt, &iteration{j.Command, files}); err != nil {
+		return forge.Summarization{}, err
+	}
+	out, err := j.Run(ctx, call)
+	if err != nil {
+		return forge.Summarization{}, err
+	}
+	made, err := agent.ParseSummarization(out.Answer)
+	for i := range made.Knowledge {
+		if k := &made.Knowledge[i]; !exists(ctx, j, head, k.ExampleFile) {
+			k.ExampleFile = ""
+		}
+	}
+	return made, err
+}
+
+// changed returns the files of the change so far, and the commit that has it: the tip
+// of the base branch if there is none.
+func changed(ctx context.Context, j *repository.Job) ([]string, git.OID, error) {
+	t := &j.Command.Task
+	if t.Head == "" || t.Head == t.Base {
+		return nil, j.Tip, nil
+	}
+	base, err := repository.OID("base", t.Base)
+	if err != nil {
+		return nil, "", err
+	}
+	head, err := repository.OID("head", t.Head)
+	if err != nil {
+		return nil, "", err
+	}
+	if err := j.Bring(ctx, j.Command.To.Intent, base, head); err != nil {
+		return nil, "", err
+	}
+	changes, err := j.Store.Changes(ctx, base, head)
+	return repository.Files(changes), head, err
+}
+
+// line is what follows the path in a reference, such as :12, :12-20 or #L12.
+var line = regexp.MustCompile(`(:[0-9]+([-:,][0-9]+)*|#L[0-9]+(-L[0-9]+)?)$`)
+
+// exists reports whether a commit has the file of a reference.
+func exists(ctx context.Context, j *repository.Job, commit git.OID, ref string) bool {
+	p, err := git.ParsePath(line.ReplaceAllString(ref, ""))
+	if err != nil {
+		return false
+	}
+	_, err = j.Store.ReadFile(ctx, commit, p, 1)
+	return err == nil || errors.Is(err, git.ErrTooLarge)
+}
+
+// reported is an execution in its own words.
+func reported(e *forge.Execution) forge.Summarization {
+	return forge.Summarization{Summary: forge.ExecutionSummary{Approach: e.Approach, Result: e.Status, Reason: e.Output, Artifacts: e.Artifacts}}
+}
+
+// complete adds what was seen, and lets no summary contradict it.
+func complete(s *forge.Summarization, cmd *forge.Command, now time.Time) {
+	sum, e := &s.Summary, cmd.Loop.Execution
+	sum.Iteration, sum.Metadata, sum.At = cmd.Loop.Iteration, e.Metadata, now
+	if len(sum.Metadata.StrategyTags) == 0 {
+		sum.Metadata.StrategyTags = e.StrategyTags
+	}
+	if v := cmd.Verify; v != nil && !v.Passed && sum.Result == forge.ExecutionSuccess {
+		sum.Result = forge.ExecutionFailure
+	}
+	known := func(k forge.Knowledge) bool {
+		return slices.ContainsFunc(cmd.Loop.Knowledge, func(o forge.Knowledge) bool {
+			return strings.EqualFold(strings.TrimSpace(o.Content), strings.TrimSpace(k.Content))
+		})
+	}
+	s.Knowledge = slices.DeleteFunc(s.Knowledge, known)
+	for i := range s.Knowledge {
+		k := &s.Knowledge[i]
+		k.SourceTask, k.CreatedAt = cmd.Intent.Title, now
+	}
+}
