@@ -90,13 +90,17 @@ func (a *app) clean(ctx context.Context, args []string, f *cleanFlags) error {
 	if err != nil {
 		return usageError{fmt.Errorf("--older-than: %w", err)}
 	}
+	var before time.Time // whenever: clocks differ
+	if age > 0 {
+		before = time.Now().Add(-age)
+	}
 	t, err := a.reader(ctx)
 	if err != nil {
 		return err
 	}
 	defer t.close()
 	if t.remote {
-		return a.cleanRemote(ctx, t, ids, age, f)
+		return a.cleanRemote(ctx, t, ids, before, f)
 	}
 	if t.session == nil {
 		if len(ids) > 0 {
@@ -108,15 +112,15 @@ func (a *app) clean(ctx context.Context, args []string, f *cleanFlags) error {
 	if err != nil {
 		return err
 	}
-	over, err := chooseOver(all, ids, time.Now().Add(-age))
+	over, err := chooseOver(all, ids, before)
 	if err != nil {
 		return err
 	}
 	return a.cleanEach(ctx, t, over, f)
 }
 
-// chooseOver returns those that are over since some time: of the ones that are named,
-// or of all. One that is named and not over is an error.
+// chooseOver returns those that are over since some time, or whenever: of the ones that
+// are named, or of all. One that is named and not over is an error.
 func chooseOver(all []forge.Summary, ids []forge.IntentID, before time.Time) ([]forge.Summary, error) {
 	known := map[forge.IntentID]*forge.Summary{}
 	for i := range all {
@@ -140,7 +144,7 @@ func chooseOver(all []forge.Summary, ids []forge.IntentID, before time.Time) ([]
 			return nil, noIntent(id)
 		case !clean.Over(s):
 			return nil, fmt.Errorf("%s %s", id, s.Needed())
-		case !s.UpdatedAt.After(before):
+		case before.IsZero() || !s.UpdatedAt.After(before):
 			list = append(list, *s)
 		}
 	}

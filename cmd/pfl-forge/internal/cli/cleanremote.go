@@ -13,8 +13,7 @@ import (
 )
 
 // cleanRemote has an organisation's implementers clean, so many intents at a time.
-func (a *app) cleanRemote(ctx context.Context, t *target, ids []forge.IntentID, age time.Duration, f *cleanFlags) error {
-	before := time.Now().Add(-age)
+func (a *app) cleanRemote(ctx context.Context, t *target, ids []forge.IntentID, before time.Time, f *cleanFlags) error {
 	if len(ids) > 0 { // all of them can be cleaned, or nothing is begun
 		all, err := t.summaries(ctx)
 		if err != nil {
