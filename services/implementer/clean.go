@@ -247,6 +247,9 @@ func (c *cleaning) remove(ctx context.Context) {
 func (c *cleaning) without(wrong map[forge.IntentID]error, what string) {
 	c.chosen = slices.DeleteFunc(c.chosen, func(s *forge.Summary) bool {
 		err := wrong[s.Key.Intent]
+		if errors.Is(err, context.DeadlineExceeded) {
+			err = errors.New("it took too long: clean again")
+		}
 		if err != nil {
 			c.keep(s.Key.Intent, fmt.Sprintf("is kept: %s: %v", what, err))
 		}

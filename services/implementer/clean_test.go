@@ -123,17 +123,24 @@ func (w *world) has() []string {
 
 var longAgo = time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
 
-// serves has an implementer answer people.
+// serves has an implementer answer people, once it has seen to what its former life left.
 func (w *world) serves(replica forge.ReplicaID) {
 	w.t.Helper()
 	ctx, cancel := context.WithCancel(context.Background())
 	worker := w.worker()
 	worker.Shared, worker.Replica = true, replica
+	ready := make(chan struct{})
+	w.imp.ready = func() { close(ready) }
 	w.background(func(ctx context.Context) error { return w.imp.Run(ctx, worker) })
 	if err := w.set.FollowCleaned(ctx, w.bus); err != nil {
 		w.t.Fatal(err)
 	}
 	w.t.Cleanup(cancel)
+	select {
+	case <-ready:
+	case <-time.After(20 * time.Second):
+		w.t.Fatal("it does not get ready")
+	}
 }
 
 // A person asks, one of two replicas does it, and the other one lets go of what it has.
