@@ -123,8 +123,8 @@ func (o *Objects) put(ctx context.Context, at place, w writing) error {
 		err = o.point(ctx, at, &info, w.seq)
 		useless = errors.Is(err, ErrConflict) // after other errors the name may point to it
 	}
-	if useless && info.Chunks > 0 {
-		_ = o.purge(context.WithoutCancel(ctx), at.bucket, at.chunk(info.NUID)) // otherwise it goes with age
+	if useless && info.Chunks > 0 && (ctx.Err() == nil || !at.forgetsOldest()) { // otherwise it goes with age, or makes room
+		_ = o.purge(context.WithoutCancel(ctx), at.bucket, at.chunk(info.NUID))
 	}
 	if err != nil {
 		return err
@@ -262,7 +262,10 @@ func (o *Objects) List(ctx context.Context, like ObjectName) ([]ObjectInfo, erro
 	}
 	var list []ObjectInfo
 	for _, at := range buckets {
-		all, err := o.bus.lasts(ctx, at.stream(), at.metas())
+		all, err := o.bus.lastsWhere(ctx, at.stream(), at.metas(), func(subject string) bool {
+			name, ok := at.named(subject)
+			return ok && like.matches(name)
+		})
 		if err != nil {
 			return nil, fmt.Errorf("list objects: %w", err)
 		}
@@ -271,7 +274,7 @@ func (o *Objects) List(ctx context.Context, like ObjectName) ([]ObjectInfo, erro
 			if err := json.Unmarshal(m.Data, &info); err != nil || info.Deleted {
 				continue
 			}
-			if name, err := parseObjectName(info.Name); err == nil && name.bucket() == at && like.matches(name) {
+			if name, ok := at.named(m.Subject); ok {
 				list = append(list, ObjectInfo{name, int64(info.Size), info.Metadata})
 			}
 		}

@@ -111,6 +111,11 @@ func (b *Bus) each(ctx context.Context, stream, subject string, do func(stored) 
 // when it was called, in the order of the subjects. Where no runner has made the
 // stream yet, there is none.
 func (b *Bus) lasts(ctx context.Context, stream, filter string) ([]stored, error) {
+	return b.lastsWhere(ctx, stream, filter, func(string) bool { return true })
+}
+
+// lastsWhere is lasts of the subjects that are wanted.
+func (b *Bus) lastsWhere(ctx context.Context, stream, filter string, wanted func(subject string) bool) ([]stored, error) {
 	var state jetstream.StreamState
 	err := patiently(ctx, func(ctx context.Context) error {
 		s, err := b.js.Stream(ctx, stream)
@@ -129,8 +134,9 @@ func (b *Bus) lasts(ctx context.Context, stream, filter string) ([]stored, error
 	if err != nil {
 		return nil, err
 	}
-	list := make([]stored, 0, len(state.Subjects))
-	for chunk := range slices.Chunk(slices.Sorted(maps.Keys(state.Subjects)), batchSize) {
+	subjects := slices.DeleteFunc(slices.Sorted(maps.Keys(state.Subjects)), func(s string) bool { return !wanted(s) })
+	list := make([]stored, 0, len(subjects))
+	for chunk := range slices.Chunk(subjects, batchSize) {
 		part, err := b.lastOf(ctx, stream, chunk, state.LastSeq)
 		if err != nil {
 			return nil, err

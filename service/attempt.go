@@ -60,6 +60,7 @@ func (r *run) take(ctx context.Context, h Handler, job *bus.Job) error {
 	}
 	if !wanted && !h.Regardless {
 		a.log.Info("drop a command that is not wanted", "delivery", job.Attempt)
+		a.keepTranscript() // of a former life that was killed
 		return nil
 	}
 	if err := a.claim(ctx); err != nil {
@@ -120,7 +121,7 @@ func (a *attempt) do(ctx context.Context, h Handler) (forge.Result, error) {
 	var watch sync.WaitGroup
 	watch.Go(func() { a.watch(watching, cancel) })
 	told := a.teller()
-	defer told.transcript.Close() // before the result is reported: who waits for that finds the transcript complete
+	defer told.end() // before the result is reported: who waits for that finds the transcript complete
 	began := time.Now()
 	told.tell(forge.Progress{Kind: forge.ProgressStarted})
 	a.log.Info("start")

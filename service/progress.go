@@ -1,6 +1,7 @@
 package service
 
 import (
+	"context"
 	"strings"
 	"sync"
 	"time"
@@ -15,6 +16,8 @@ import (
 const (
 	maxProgressText = 4 << 10
 	progressPerSec  = 20
+	// storeTime is how long a result waits at most until the whole transcript is stored.
+	storeTime = 3 * time.Second
 )
 
 // Progress tells how an attempt goes: whoever watches, and the transcript. Only
@@ -56,6 +59,25 @@ func (t *teller) tell(p forge.Progress) {
 	p.Text = cut(p.Text, maxProgressText)
 	if err := a.run.Bus.Progress(p); err != nil {
 		a.log.Debug("progress is lost", "err", err)
+	}
+}
+
+// end stores what is left to be told, and the whole transcript.
+func (t *teller) end() {
+	if !t.transcript.Close() {
+		t.attempt.log.Warn("the transcript is not kept as a whole: its last lines could not be stored in time")
+		return
+	}
+	t.attempt.keepTranscript()
+}
+
+// keepTranscript stores the whole transcript, of former lives of the attempt too, if
+// there is one. Nothing hangs on it but some seconds.
+func (a *attempt) keepTranscript() {
+	ctx, cancel := context.WithTimeout(context.Background(), storeTime)
+	defer cancel()
+	if err := transcript.Store(ctx, a.run.Bus, a.cmd.To, a.cmd.Attempt); err != nil {
+		a.log.Warn("the transcript is not kept as a whole; until it is old, its lines are in the stream", "err", err)
 	}
 }
 

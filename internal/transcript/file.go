@@ -7,6 +7,8 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+
+	"github.com/pfl-forge/pfl-forge"
 )
 
 const (
@@ -31,7 +33,7 @@ func openFile(w *Writer) *file {
 		err = prune(w.cfg.Dir, maxDir)
 	}
 	if err == nil {
-		f.file, err = open(w.cfg.Dir, name(w))
+		f.file, err = open(w.cfg.Dir, FileName(w.to.Intent, w.attempt))
 	}
 	f.failed(err)
 	return f
@@ -47,12 +49,13 @@ func open(dir, name string) (*os.File, error) {
 	return root.OpenFile(name, os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
 }
 
-func name(w *Writer) string {
-	of := string(w.attempt.Task)
+// FileName is the name of the file with an attempt's transcript.
+func FileName(intent forge.IntentID, a forge.Attempt) string {
+	of := string(a.Task)
 	if of == "" {
-		of = string(w.to.Intent)
+		of = string(intent)
 	}
-	return fmt.Sprintf("%s-%s-%d%s", of, w.attempt.Step, w.attempt.Number, extension)
+	return fmt.Sprintf("%s-%s-%d%s", of, a.Step, a.Number, extension)
 }
 
 func (f *file) write(lines []byte) {

@@ -1,5 +1,6 @@
 // Package transcript keeps what happens in an attempt, line by line as NDJSON, for
-// people: on the bus, where the command line reads it, and in files.
+// people: on the bus, where the command line reads it, in files, and when the attempt has
+// ended, as a whole in the object store.
 package transcript
 
 import (

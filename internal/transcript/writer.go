@@ -5,7 +5,6 @@ import (
 	"crypto/rand"
 	"fmt"
 	"log/slog"
-	"strconv"
 	"sync"
 	"time"
 
@@ -57,6 +56,7 @@ type Writer struct {
 	lost    int    // lines that were left out, until that is said
 	full    bool
 	closed  bool
+	behind  bool // lines wait that could not be stored before it was closed
 
 	wake chan struct{} // of capacity 1
 	done chan struct{} // closed when nothing is stored any more; nil: nothing ever was
@@ -124,8 +124,9 @@ func (w *Writer) poke() {
 	}
 }
 
-// Close stores what is left, for a few seconds at most.
-func (w *Writer) Close() {
+// Close stores what is left, for a few seconds at most. It is false if not everything
+// could be.
+func (w *Writer) Close() bool {
 	w.mu.Lock()
 	w.closed = true
 	done := w.done
@@ -134,6 +135,9 @@ func (w *Writer) Close() {
 	if done != nil {
 		<-done
 	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return !w.behind
 }
 
 // run stores lines until the writer is closed.
@@ -156,8 +160,11 @@ func (w *Writer) run() {
 		if closed {
 			patience = closingTime
 		}
-		out.store(patience)
+		stored := out.store(patience)
 		if closed {
+			w.mu.Lock()
+			w.behind = !stored
+			w.mu.Unlock()
 			return
 		}
 	}
@@ -171,19 +178,19 @@ type output struct {
 	n     int    // batches so far
 }
 
-// store stores what waits.
-func (o *output) store(patience time.Duration) {
+// store stores what waits; it is false if it could not.
+func (o *output) store(patience time.Duration) bool {
 	ctx, cancel := context.WithTimeout(context.Background(), patience)
 	defer cancel()
 	for o.next() {
-		id := o.w.id + "/" + strconv.Itoa(o.n)
-		if err := o.w.cfg.Bus.AppendTranscript(ctx, o.w.to, o.w.attempt, id, o.batch); err != nil {
+		if err := o.w.cfg.Bus.AppendTranscript(ctx, o.w.to, o.w.attempt, batchID(o.w.id, o.n), o.batch); err != nil {
 			o.w.cfg.Log.Warn("cannot store a part of a transcript; trying again", "attempt", o.w.attempt.String(), "error", err)
-			return
+			return false
 		}
 		o.batch = nil
 		o.n++
 	}
+	return true
 }
 
 // next makes sure that there is a batch, if any line waits.
