@@ -28,9 +28,10 @@ func checkFront(in *Input, f *frontMatter, i *forge.Intent, pos *strictyaml.Posi
 	c.words()
 	c.dependencies(i.ID)
 	c.lists()
+	c.goal()
 	if len(c.problems) == 0 {
 		if e := i.Validate(); e != nil {
-			c.refuse(e.Field, e.Reason, "")
+			c.refuse(fileField(e.Field), e.Reason, "")
 		}
 	}
 	slices.SortStableFunc(c.problems, byLine)

@@ -83,6 +83,11 @@ func (c *comparison) foreign() bool {
 // taken out is no change: it comes back.
 func (c *comparison) fixed() {
 	b, m := &c.base, &c.mine
+	c.settled("criteria", b.Criteria, m.Criteria)
+	base := b.Goal.values()
+	for field, mine := range m.Goal.values() {
+		c.settled(field, base[field], mine)
+	}
 	for _, f := range []struct {
 		field string
 		b, m  any
@@ -92,7 +97,6 @@ func (c *comparison) fixed() {
 		{"depth", b.Depth, m.Depth},
 		{"generation", b.Generation, m.Generation},
 		{"depends_on", b.DependsOn, m.DependsOn},
-		{"criteria", b.Criteria, m.Criteria},
 		{"labels", b.Labels, m.Labels},
 		{"priority", b.Priority, m.Priority},
 		{"agent", b.Agent, m.Agent},
@@ -112,10 +116,22 @@ func (c *comparison) fixed() {
 		if c.stale && f.field == "waiting" {
 			return
 		}
-		if c.pos.Has(f.field) && !reflect.DeepEqual(f.b, f.m) && !(isEmpty(f.b) && isEmpty(f.m)) {
+		if c.changed(f.field, f.b, f.m) {
 			c.refuse(f.field, undo, "cannot be changed here; title, body, type, risk, answers and status: approved can")
 		}
 	}
+}
+
+// settled refuses a change of what the draft said for good.
+func (c *comparison) settled(field string, b, m any) {
+	if c.changed(field, b, m) {
+		c.refuse(field, undo+"; or cancel the intent and write another draft",
+			"cannot be changed any more: what the goal is was said when it was submitted")
+	}
+}
+
+func (c *comparison) changed(field string, b, m any) bool {
+	return c.pos.Has(field) && !reflect.DeepEqual(b, m) && !(isEmpty(b) && isEmpty(m))
 }
 
 const undo = "undo it, or remove the file to have it written again"

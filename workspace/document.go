@@ -27,6 +27,7 @@ type intentDoc struct {
 	Children       []string           `schema:"intent"             yaml:"children,omitempty"`   // its parts
 	DependsOn      []string           `schema:"intent"             yaml:"depends_on,omitempty"` // what has to be done before
 	Criteria       []string           `yaml:"criteria,omitempty"`                               // what has to hold in the end
+	Goal           *goalDoc           `yaml:"goal,omitempty"`                                   // how the criteria are reached
 	Labels         []string           `yaml:"labels,omitempty"`                                 // for people
 	Priority       int                `yaml:"priority,omitempty"`                               // for people
 	Agent          string             `yaml:"agent,omitempty"`                                  // the back end, if not the project's
@@ -64,7 +65,7 @@ func intentDocOf(v *forge.View) intentDoc {
 	d := intentDoc{
 		Title: i.Title, Body: i.Body, Type: i.Type, Source: string(i.Source), Risk: string(i.Risk),
 		Status: string(v.Summary.Status), Waiting: string(v.Summary.Waiting), Reason: v.Summary.Reason,
-		DependsOn: texts(i.DependsOn), Criteria: i.Criteria, Labels: i.Labels, Priority: i.Priority,
+		DependsOn: texts(i.DependsOn), Criteria: i.Criteria, Goal: goalDocOf(i.Goal), Labels: i.Labels, Priority: i.Priority,
 		Agent: i.Agent, BudgetUSD: i.BudgetUSD, Recipe: i.Recipe, With: i.With,
 		CreatedAt: i.CreatedAt.UTC(), Clarifications: []clarificationDoc{}, Plan: v.Summary.Plan,
 	}

@@ -21,7 +21,8 @@ type frontMatter struct {
 	Title     string            `yaml:"title"`                        // one line; without it the first line of the text
 	Type      string            `schema:"type"     yaml:"type"`       // such as feature, fix, refactor, test, audit; judged if left out
 	Risk      string            `schema:"Risk"     yaml:"risk"`       // at least this; judged if left out
-	Criteria  []string          `yaml:"criteria"`                     // what has to hold in the end
+	Criteria  []string          `yaml:"criteria"`                     // what has to hold in the end; makes it a goal
+	Goal      *goalDoc          `yaml:"goal"`                         // how the criteria are reached
 	DependsOn []string          `schema:"intent"   yaml:"depends_on"` // what has to be done before: names of files, without .md
 	Labels    []string          `yaml:"labels"`                       // for people
 	Priority  int               `yaml:"priority"`                     // for people
@@ -129,7 +130,7 @@ func (f *frontMatter) intent(id forge.IntentID, body string) *forge.Intent {
 	i := &forge.Intent{
 		ID: id, Title: f.Title, Body: strings.Trim(body, "\n") + "\n",
 		Type: f.Type, Risk: forge.Risk(f.Risk), Source: forge.SourceHuman, Status: forge.StatusProposed,
-		Criteria: f.Criteria, Labels: f.Labels, Priority: f.Priority,
+		Criteria: f.Criteria, Goal: f.Goal.options(), Labels: f.Labels, Priority: f.Priority,
 		Agent: f.Agent, BudgetUSD: f.BudgetUSD, Recipe: f.Recipe, With: f.With,
 	}
 	for _, d := range f.DependsOn {
@@ -149,7 +150,7 @@ func (f *frontMatter) lines(pos *strictyaml.Positions, body int) map[string]int 
 			lines[field] = pos.Errorf(field, "").Line
 		}
 	}
-	for _, field := range []string{"title", "type", "risk", "criteria", "depends_on", "labels", "agent", "budget_usd", "recipe", "with"} {
+	for _, field := range []string{"title", "type", "risk", "criteria", "goal", "depends_on", "labels", "agent", "budget_usd", "recipe", "with"} {
 		note(field)
 	}
 	for field, n := range map[string]int{"criteria": len(f.Criteria), "depends_on": len(f.DependsOn), "labels": len(f.Labels)} {
@@ -159,6 +160,14 @@ func (f *frontMatter) lines(pos *strictyaml.Positions, body int) map[string]int 
 	}
 	for name := range f.With {
 		note("with." + name)
+	}
+	for field, value := range f.Goal.values() {
+		note(field)
+		if list, ok := value.([]string); ok {
+			for i := range list {
+				note(fmt.Sprintf("%s[%d]", field, i))
+			}
+		}
 	}
 	return lines
 }

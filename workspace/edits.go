@@ -106,7 +106,7 @@ func (w *Workspace) unchanged(rel string) bool {
 	if !ok {
 		return false
 	}
-	info, err := w.root.Lstat(rel)
+	info, err := w.lstat(rel)
 	return err == nil && signatureOf(info) == seen
 }
 

@@ -38,8 +38,9 @@ func (w *Workspace) makeFolders() error {
 	return nil
 }
 
-func makeFolder(root string) error {
-	dir := filepath.Join(root, Dir)
+// makeFolder makes a folder in a repository's root.
+func makeFolder(root, name string) error {
+	dir := filepath.Join(root, name)
 	if err := os.Mkdir(dir, 0o755); err == nil || !errors.Is(err, fs.ErrExist) {
 		return err
 	}
@@ -47,23 +48,34 @@ func makeFolder(root string) error {
 	if err != nil {
 		return err
 	}
-	return realFolder(info, Dir)
+	return realFolder(info, name)
 }
 
 func (w *Workspace) folder(dir string) error {
-	if err := w.root.Mkdir(dir, 0o755); err == nil || !errors.Is(err, fs.ErrExist) {
+	root, name, err := w.place(dir)
+	if err != nil {
 		return err
 	}
-	info, err := w.root.Lstat(dir)
+	if err := root.Mkdir(name, 0o755); err == nil || !errors.Is(err, fs.ErrExist) {
+		return err
+	}
+	info, err := root.Lstat(name)
 	if err != nil {
 		return err
 	}
 	return realFolder(info, shown(dir))
 }
 
+// errFolder says that something is no folder.
+type errFolder struct{ name, what string }
+
+func (e *errFolder) Error() string {
+	return fmt.Sprintf("%s is %s, not a directory; remove it and try again", e.name, e.what)
+}
+
 func realFolder(info fs.FileInfo, name string) error {
 	if info.IsDir() {
 		return nil
 	}
-	return fmt.Errorf("%s is %s, not a directory; remove it and try again", name, kind(info.Mode()))
+	return &errFolder{name, kind(info.Mode())}
 }

@@ -11,32 +11,43 @@ import (
 	"strings"
 )
 
-// ignoreFolder adds the folder to the repository's .gitignore, unless that or
+const ignoreFile = ".gitignore"
+
+// errIgnore says that there is something else than a list of what git ignores.
+type errIgnore struct{ dir, what string }
+
+func (e *errIgnore) Error() string { return ignoreFile + " is " + e.what + "; " + e.hint() }
+
+func (e *errIgnore) hint() string {
+	return fmt.Sprintf("make it a regular file, or add %s/ to .git/info/exclude", e.dir)
+}
+
+// ignoreFolder adds a folder to the repository's .gitignore, unless that or
 // .git/info/exclude has it already. The person's lines stay as they are.
-func ignoreFolder(root string) error {
-	name := filepath.Join(root, ".gitignore")
+func ignoreFolder(root, dir string) error {
+	name := filepath.Join(root, ignoreFile)
 	if info, err := os.Lstat(name); err == nil && !info.Mode().IsRegular() {
-		return fmt.Errorf(".gitignore is %s; make it a regular file, or add %s/ to .git/info/exclude", kind(info.Mode()), Dir)
+		return &errIgnore{dir, kind(info.Mode())}
 	}
 	lines, err := os.ReadFile(name)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}
-	if ignored, decided := ignores(lines); decided && ignored {
+	if ignored, decided := ignores(lines, dir); decided && ignored {
 		return nil
 	} else if !decided {
 		// A worktree's .git is a file; then there is no such list here.
 		exclude, err := os.ReadFile(filepath.Join(root, ".git", "info", "exclude"))
-		if ignored, _ := ignores(exclude); err == nil && ignored {
+		if ignored, _ := ignores(exclude, dir); err == nil && ignored {
 			return nil
 		}
 	}
-	return appendLine(name, lines, Dir+"/")
+	return appendLine(name, lines, dir+"/")
 }
 
-// ignores reports what the lines of an ignore file say about the folder, the
+// ignores reports what the lines of an ignore file say about a folder, the
 // last one that says something counting.
-func ignores(lines []byte) (ignored, decided bool) {
+func ignores(lines []byte, dir string) (ignored, decided bool) {
 	for line := range strings.Lines(string(lines)) {
 		pattern, negated := strings.CutPrefix(strings.TrimRight(line, " \t\r\n"), "!")
 		pattern = strings.TrimPrefix(pattern, "/")
@@ -44,7 +55,7 @@ func ignores(lines []byte) (ignored, decided bool) {
 		pattern = strings.TrimSuffix(pattern, "/**")
 		pattern = strings.TrimSuffix(pattern, "/*")
 		pattern = strings.TrimSuffix(pattern, "/")
-		if match, err := path.Match(pattern, Dir); err == nil && match {
+		if match, err := path.Match(pattern, dir); err == nil && match {
 			ignored, decided = !negated, true
 		}
 	}

@@ -23,6 +23,7 @@ type index struct {
 	files map[string][]digest // versions of each path, the latest last
 	owned map[forge.IntentID]map[string]bool
 	seqs  map[forge.IntentID]uint64
+	goals map[forge.IntentID]goalNote
 }
 
 // versionsKept is how many versions of a file are recognised as ours. A crash
@@ -30,12 +31,14 @@ type index struct {
 const versionsKept = 8
 
 // indexLine is one change of the index: a version of a file that is about to
-// appear, a file that is gone, or how far an intent is projected.
+// appear, a file that is gone, what is to be known of a goal, or how far an intent
+// is projected.
 type indexLine struct {
 	Path   string         `json:"path,omitempty"`
 	SHA256 string         `json:"sha256,omitempty"` // empty: the file is gone
 	Intent forge.IntentID `json:"intent,omitempty"`
 	Seq    uint64         `json:"seq,omitempty"`
+	Goal   *goalNote      `json:"goal,omitempty"`
 }
 
 // openIndex reads the index. One that cannot be read counts as lost.
@@ -43,13 +46,14 @@ func openIndex(root *os.Root, flush func(*os.File) error) (*index, error) {
 	x := &index{
 		root: root, flush: flush,
 		files: map[string][]digest{}, owned: map[forge.IntentID]map[string]bool{}, seqs: map[forge.IntentID]uint64{},
+		goals: map[forge.IntentID]goalNote{},
 	}
 	data, err := root.ReadFile(indexFile)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return nil, err
 	}
 	whole := x.load(data)
-	if live := 4*len(x.files) + len(x.seqs); !whole || x.lines > 1000+2*live {
+	if live := 4*len(x.files) + len(x.seqs) + len(x.goals); !whole || x.lines > 1000+2*live {
 		return x, x.compact()
 	}
 	return x, x.reopen()
@@ -69,7 +73,11 @@ func (x *index) load(data []byte) bool {
 }
 
 func (x *index) apply(l indexLine) {
-	if l.Path == "" {
+	switch {
+	case l.Goal != nil:
+		x.goals[l.Intent] = *l.Goal
+		return
+	case l.Path == "":
 		x.seqs[l.Intent] = l.Seq
 		return
 	}
@@ -104,6 +112,12 @@ func (x *index) compact() error {
 	for id, seq := range x.seqs {
 		x.lines++
 		if err := enc.Encode(indexLine{Intent: id, Seq: seq}); err != nil {
+			return err
+		}
+	}
+	for id, goal := range x.goals {
+		x.lines++
+		if err := enc.Encode(indexLine{Intent: id, Goal: &goal}); err != nil {
 			return err
 		}
 	}

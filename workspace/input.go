@@ -1,6 +1,7 @@
 package workspace
 
 import (
+	"cmp"
 	"strings"
 
 	"github.com/pfl-forge/pfl-forge"
@@ -36,7 +37,7 @@ func (in *Input) problem(field, reason, hint string) Problem {
 // refused says that one of the events was refused, and what became of the
 // changes that the events before it carried.
 func (in *Input) refused(event int, r forge.Ruling, taken []string) Problem {
-	field := r.Field
+	field := fileField(r.Field)
 	if field == "" {
 		field = in.fields[event]
 	}
@@ -50,5 +51,5 @@ func (in *Input) refused(event int, r forge.Ruling, taken []string) Problem {
 	default:
 		hint = undo
 	}
-	return in.problem(field, strings.TrimPrefix(r.Reason, field+": "), hint)
+	return in.problem(field, strings.TrimPrefix(r.Reason, cmp.Or(r.Field, field)+": "), hint)
 }

@@ -11,6 +11,10 @@ import (
 // Dir is the folder's name in the repository's root.
 const Dir = ".forge"
 
+// GoalDir is the name of the goals' folder in the repository's root. Paths below
+// it begin with this name; all others are inside Dir.
+const GoalDir = ".e8"
+
 // Where things are inside the folder.
 const (
 	draftsDir    = "intent-drafts"
@@ -22,6 +26,7 @@ const (
 	historyDir   = "knowledge/history"
 	keptDir      = "kept"
 	schemasDir   = "schemas"
+	logsDir      = "logs" // transcripts, which their workers write
 	cacheDir     = "cache"
 	baseDir      = "cache/base"     // versions of intent files, that edits are compared to
 	stagingDir   = "cache/staging"  // files on their way to their place
@@ -37,8 +42,16 @@ var folders = []string{
 	keptDir, schemasDir, cacheDir, baseDir, stagingDir, replacedDir,
 }
 
-// shown returns a path of the folder as seen from the repository's root.
-func shown(rel string) string { return path.Join(Dir, rel) }
+// shown returns a path of the folders as seen from the repository's root.
+func shown(rel string) string {
+	if isGoalFile(rel) {
+		return rel
+	}
+	return path.Join(Dir, rel)
+}
+
+// isGoalFile reports whether a path is below GoalDir.
+func isGoalFile(rel string) bool { return strings.HasPrefix(rel, GoalDir+"/") }
 
 // flat makes one file name of a path of the folder, reversibly: names of ours
 // hold no %.

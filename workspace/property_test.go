@@ -29,6 +29,13 @@ func TestFilesReadBackAsTheyWere(t *testing.T) {
 		v.Intent.Title, v.Intent.Body, v.Intent.Type = text.Draw(t, "title"), text.Draw(t, "body"), text.Draw(t, "type")
 		v.Summary.Reason, v.Intent.Recipe, v.Intent.Agent = text.Draw(t, "reason"), text.Draw(t, "recipe"), text.Draw(t, "agent")
 		v.Intent.Criteria, v.Intent.Labels = lists.Draw(t, "criteria"), lists.Draw(t, "labels")
+		v.Intent.Goal = nil
+		if rapid.Bool().Draw(t, "goal") {
+			v.Intent.Goal = &forge.GoalOptions{
+				MaxIterations: rapid.IntRange(0, 100).Draw(t, "most"), Model: text.Draw(t, "model"), Tools: lists.Draw(t, "tools"),
+				SystemPrompt: text.Draw(t, "prompt"), RawLog: rapid.Bool().Draw(t, "raw"),
+			}
+		}
 		v.Intent.With = rapid.MapOfN(text, text, 0, 3).Draw(t, "with")
 		v.Intent.BudgetUSD = float64(rapid.IntRange(0, 10000).Draw(t, "cents")) / 100
 		v.Intent.Clarifications = nil

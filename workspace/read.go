@@ -59,14 +59,18 @@ func (e *errTooLarge) Error() string {
 // read returns a file's content. It never waits: a FIFO or a device is refused
 // with *errKind before and after it was opened, without blocking.
 func (w *Workspace) read(rel string, most int64) ([]byte, fs.FileInfo, error) {
-	info, err := w.root.Lstat(rel)
+	root, name, err := w.place(rel)
+	if err != nil {
+		return nil, nil, err
+	}
+	info, err := root.Lstat(name)
 	if err != nil {
 		return nil, nil, err
 	}
 	if !info.Mode().IsRegular() {
 		return nil, info, &errKind{kind(info.Mode())}
 	}
-	f, err := w.root.OpenFile(rel, os.O_RDONLY|syscall.O_NONBLOCK, 0)
+	f, err := root.OpenFile(name, os.O_RDONLY|syscall.O_NONBLOCK, 0)
 	if err != nil {
 		return nil, info, err
 	}

@@ -19,6 +19,7 @@ type taskDoc struct {
 	Context       string    `yaml:"context"`                                      // what else one should know
 	Complexity    string    `schema:"Complexity"         yaml:"complexity"`       // picks the model
 	DependsOn     []string  `schema:"task"               yaml:"depends_on"`       // tasks of the same intent that have to be done before
+	Criteria      []string  `yaml:"criteria,omitempty"`                           // of a goal: when it is done
 	Name          string    `yaml:"name,omitempty"`                               // the recipe's name of it
 	Item          string    `yaml:"item,omitempty"`                               // the line of the recipe's each that it stands for
 	Write         *writeDoc `yaml:"write,omitempty"`                              // the file that it writes, without calling an agent
@@ -40,7 +41,7 @@ func taskDocOf(t *forge.Task) taskDoc {
 	d := taskDoc{
 		ID: string(t.ID), IntentID: string(t.IntentID), Title: t.Title, Status: string(t.Status), Plan: t.Plan,
 		RelevantFiles: t.RelevantFiles, Steps: t.Steps, Context: t.Context, Complexity: string(t.Complexity),
-		DependsOn: texts(t.DependsOn), Name: t.Name, Item: t.Item, Attempts: t.Attempts,
+		DependsOn: texts(t.DependsOn), Criteria: t.Criteria, Name: t.Name, Item: t.Item, Attempts: t.Attempts,
 		Base: t.Base, Head: t.Head, Commit: t.Commit, Failure: t.Failure,
 	}
 	if t.Attempts > 0 {

@@ -38,8 +38,8 @@ func (w *Workspace) recoverStaged(name string) error {
 	at := path.Join(stagingDir, name)
 	if rel, ok := strings.CutSuffix(name, staged+aside); ok {
 		rel = unflat(rel)
-		if _, err := w.root.Lstat(rel); errors.Is(err, fs.ErrNotExist) {
-			return w.root.Rename(at, rel)
+		if _, err := w.lstat(rel); errors.Is(err, fs.ErrNotExist) && w.exists(path.Dir(rel)) {
+			return w.rename(at, rel)
 		}
 		return w.settleOut(at, rel)
 	}
@@ -59,7 +59,7 @@ func (w *Workspace) settleOut(name, rel string) error {
 	if err == nil && (len(data) == 0 || w.index.ours(rel, digestOf(data))) {
 		return w.root.Remove(name)
 	}
-	if path.Dir(rel) != intentsDir {
+	if path.Dir(rel) != intentsDir && !(isGoalFile(rel) && w.exists(path.Dir(rel))) {
 		return w.discard(name, rel)
 	}
 	return w.giveBack(name, rel)

@@ -7,6 +7,8 @@ import (
 	"path"
 	"syscall"
 	"time"
+
+	"golang.org/x/sys/unix"
 )
 
 // swappedOut is a file that was replaced a moment ago.
@@ -142,11 +144,11 @@ func (w *Workspace) swap(a, b string) error {
 		return err
 	}
 	away := a + aside
-	if err := w.root.Rename(b, away); err != nil {
+	if err := w.rename(b, away); err != nil {
 		return err
 	}
 	w.reached("aside")
-	return errors.Join(w.root.Rename(a, b), w.root.Rename(away, a))
+	return errors.Join(w.rename(a, b), w.rename(away, a))
 }
 
 // moveNew renames a file of the folder unless the new name is taken: then it
@@ -156,22 +158,29 @@ func (w *Workspace) moveNew(from, to string) error {
 	if !unsupported(err) {
 		return err
 	}
-	if _, err := w.root.Lstat(to); err == nil {
+	if _, err := w.lstat(to); err == nil {
 		return fs.ErrExist
 	}
-	return w.root.Rename(from, to)
+	return w.rename(from, to)
 }
 
 func (w *Workspace) between(a, b string, do func(int, string, int, string) error) error {
 	if w.noSwap {
 		return errors.ErrUnsupported
 	}
-	dirA, err := w.root.Open(path.Dir(a))
+	return w.across(a, b, do)
+}
+
+// rename moves a file, also from one of the folders to another.
+func (w *Workspace) rename(from, to string) error { return w.across(from, to, unix.Renameat) }
+
+func (w *Workspace) across(a, b string, do func(int, string, int, string) error) error {
+	dirA, err := w.openDir(path.Dir(a))
 	if err != nil {
 		return err
 	}
 	defer func() { _ = dirA.Close() }()
-	dirB, err := w.root.Open(path.Dir(b))
+	dirB, err := w.openDir(path.Dir(b))
 	if err != nil {
 		return err
 	}
@@ -198,7 +207,7 @@ func (w *Workspace) digestAt(rel string) (digest, error) {
 
 func (w *Workspace) syncDirs(dirs ...string) error {
 	for _, dir := range dirs {
-		d, err := w.root.Open(dir)
+		d, err := w.openDir(dir)
 		if err != nil {
 			return err
 		}

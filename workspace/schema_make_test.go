@@ -12,6 +12,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/pfl-forge/pfl-forge"
 )
 
 // schemaMaker makes schemas of types: descriptions come from the comments of
@@ -87,11 +89,19 @@ var special = map[string]map[string]any{
 	"scalar": {"type": scalars},
 }
 
-// narrower are fields of pfl-forge.yaml that take less than their types say.
+// below is a path below the folder of goals.
+var below = map[string]any{"type": "string", "pattern": `^\.e8/[A-Za-z0-9._/-]+$`}
+
+// narrower are fields that take less than their types say.
 var narrower = map[string]map[string]any{
-	"Policy.Network":        {"type": "string", "enum": []any{"full", "model"}},
-	"Policy.CommandNetwork": {"type": "string", "enum": []any{"full", "none"}},
-	"Param.Default":         {"type": scalars},
+	"Policy.Network":         {"type": "string", "enum": []any{"full", "model"}},
+	"Policy.CommandNetwork":  {"type": "string", "enum": []any{"full", "none"}},
+	"Param.Default":          {"type": scalars},
+	"goalDoc.MaxIterations":  {"type": "integer", "minimum": 1, "maximum": forge.MaxIterations},
+	"goalDoc.HistoryContext": {"type": "integer", "minimum": 1, "maximum": forge.MaxHistoryContext},
+	"goalDoc.History":        below, "goalDoc.Knowledge": below, "goalDoc.RawLogDir": below,
+	"historyLine.Type":      {"type": "string", "enum": []any{"summary"}},
+	"historyLine.Iteration": {"type": "integer", "minimum": 1},
 	"Param.Name":            {"type": "string", "pattern": "^[A-Za-z_][A-Za-z0-9_]*$"},
 }
 

@@ -27,6 +27,8 @@ var schemaKinds = []struct {
 	{"observations", ".forge/observations.yaml: what agents noticed", []observationDoc{}, false},
 	{"history", ".forge/knowledge/history/<intent>-<run>.yaml: a finished run of an intent", historyDoc{}, false},
 	{"state", ".forge/state.yaml: every intent and its tasks at a glance", stateDoc{}, false},
+	{"goal-history", "a line of .e8/history.jsonl: an iteration of a goal, summed up", historyLine{}, false},
+	{"goal-knowledge", "a line of .e8/knowledge.jsonl: something that a goal found out", knowledgeLine{}, false},
 	{"problems", ".forge/problems.json: what is wrong with files that a person wrote", []Problem{}, false},
 	{"draft", ".forge/intent-drafts/<id>.md: the front matter of a draft", frontMatter{}, true},
 	{"pfl-forge", "pfl-forge.yaml: what pfl-forge does in this repository", config.Project{}, true},

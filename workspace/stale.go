@@ -57,6 +57,9 @@ func (w *Workspace) notice() error {
 	}
 	var lines []indexLine
 	for rel := range w.index.files {
+		if isGoalFile(rel) {
+			continue
+		}
 		gone := !there[rel]
 		if !gone && (path.Dir(rel) == intentsDir || !w.touched(rel)) {
 			continue
@@ -77,7 +80,10 @@ func (w *Workspace) notice() error {
 			lines = append(lines, indexLine{Intent: id})
 		}
 	}
-	return w.index.add(false, lines...)
+	if err := w.index.add(false, lines...); err != nil {
+		return err
+	}
+	return w.noticeGoals()
 }
 
 // touched reports whether a file holds something else than what was written
@@ -91,6 +97,6 @@ func (w *Workspace) touched(rel string) bool {
 }
 
 func (w *Workspace) exists(rel string) bool {
-	_, err := w.root.Lstat(rel)
+	_, err := w.lstat(rel)
 	return err == nil
 }

@@ -49,10 +49,28 @@ type intentRow struct {
 	Children  []string  `schema:"intent"            yaml:"children,omitempty"` // its parts
 	Requester string    `yaml:"requester,omitempty"`                           // who wanted it
 	Approver  string    `yaml:"approver,omitempty"`                            // who approved it
+	Goal      *goalRow  `yaml:"goal,omitempty"`                                // how far it is, if it is one
 	Tasks     []taskRow `yaml:"tasks"`                                         // all of them
 	Usage     usageDoc  `yaml:",inline"`
 	CreatedAt time.Time `yaml:"created_at"`
 	UpdatedAt time.Time `yaml:"updated_at"` // when something was decided last
+}
+
+// goalRow is how far a goal is, as lists show it.
+type goalRow struct {
+	Iteration int    `yaml:"iteration"`                            // the newest, from 1, over all runs; 0: none yet
+	Most      int    `yaml:"most"`                                 // iterations that this run may take
+	Used      int    `yaml:"used"`                                 // of them
+	Criteria  int    `yaml:"criteria"`                             // how many there are
+	Met       int    `yaml:"met"`                                  // of them, as the last judgment says
+	Status    string `schema:"LoopStatus" yaml:"status,omitempty"` // how it ended
+}
+
+func goalRowOf(g *forge.GoalSummary) *goalRow {
+	if g == nil {
+		return nil
+	}
+	return &goalRow{g.Iteration, g.Most, g.Used, g.Criteria, g.Met, string(g.Status)}
 }
 
 // taskRow is a task as lists show it.
@@ -78,7 +96,7 @@ func intentRowOf(s *forge.Summary, tasks []taskRow) intentRow {
 		ID: string(s.Key.Intent), Title: s.Title, Type: s.Type, Source: string(s.Source), Risk: string(s.Risk),
 		Status: string(s.Status), Waiting: string(s.Waiting), Reason: s.Reason, Activity: s.Activity,
 		Priority: s.Priority, Run: s.Run, Parent: string(s.Parent), Requester: s.Requester, Approver: s.Approver,
-		Tasks: []taskRow{}, Usage: usageDocOf(s.Usage),
+		Goal: goalRowOf(s.Goal), Tasks: []taskRow{}, Usage: usageDocOf(s.Usage),
 		CreatedAt: s.CreatedAt.UTC(), UpdatedAt: s.UpdatedAt.UTC(),
 	}
 	for _, child := range s.Children {

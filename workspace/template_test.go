@@ -85,7 +85,8 @@ func TestExampleDraft(t *testing.T) {
 		if i.Title != "Add a password reset link to the login page" {
 			t.Errorf("%s: title %q", i.ID, i.Title)
 		}
-		if example := i.ID == "reset-link"; example != (len(i.DependsOn) == 1 && i.Recipe == "format" && i.With["NAME"] == "value") {
+		if example := i.ID == "reset-link"; example != (len(i.DependsOn) == 1 && i.Recipe == "format" && i.With["NAME"] == "value" &&
+			len(i.Criteria) == 1 && i.Goal.Iterations() == 5) {
 			t.Errorf("%s: %+v", i.ID, i)
 		}
 	}

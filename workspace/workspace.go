@@ -30,6 +30,8 @@ const (
 // write to it; within the process it is safe for concurrent use.
 type Workspace struct {
 	root    *os.Root // the folder
+	goals   *os.Root // GoalDir; nil until there is one
+	ignored bool     // by git: GoalDir
 	path    string   // of the repository's root
 	project forge.ProjectID
 	actor   string
@@ -45,6 +47,7 @@ type Workspace struct {
 	notes    *notebook                    // observations.yaml; nil until first needed
 	overview overview                     // state.yaml; nil until first needed
 	tasks    map[forge.IntentID][]taskRow // for state.yaml
+	lines    map[string]*lineFile         // files of goals as they were last read, by path
 
 	settle  time.Duration
 	linger  time.Duration
@@ -68,6 +71,7 @@ func Open(root string, opts Options) (*Workspace, error) {
 		refusals: map[string]refusal{},
 		seen:     map[string]signature{},
 		tasks:    map[forge.IntentID][]taskRow{},
+		lines:    map[string]*lineFile{},
 		settle:   settleTime,
 		linger:   replacedTime,
 		reached:  func(string) {},
@@ -80,7 +84,7 @@ func Open(root string, opts Options) (*Workspace, error) {
 }
 
 func (w *Workspace) open() error {
-	if err := makeFolder(w.path); err != nil {
+	if err := makeFolder(w.path, Dir); err != nil {
 		return err
 	}
 	var err error
@@ -97,7 +101,7 @@ func (w *Workspace) prepare() error {
 	if err := w.makeFolders(); err != nil {
 		return err
 	}
-	if err := ignoreFolder(w.path); err != nil {
+	if err := ignoreFolder(w.path, Dir); err != nil {
 		return err
 	}
 	var err error
@@ -114,5 +118,5 @@ func (w *Workspace) prepare() error {
 func (w *Workspace) Close() error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	return errors.Join(w.index.close(), w.root.Close())
+	return errors.Join(w.index.close(), w.closeGoals(), w.root.Close())
 }

@@ -55,7 +55,16 @@ func (w *Workspace) Write(v forge.View) ([]Problem, error) {
 	if err := w.removeStale(id, list); err != nil {
 		return problems, err
 	}
-	return problems, w.projected(id, v.Seq, list)
+	more, done, err := w.writeGoal(&v)
+	problems = append(problems, more...)
+	if err != nil {
+		return problems, err
+	}
+	seq := v.Seq
+	if !done {
+		seq = 0
+	}
+	return problems, w.projected(id, seq, list)
 }
 
 // projected notes how far the intent is written, if all of it is.

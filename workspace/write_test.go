@@ -32,6 +32,9 @@ func whole() forge.View {
 	v := sample()
 	v.Intent.Parent, v.Intent.Depth, v.Intent.Generation = "sign-in", 1, 1
 	v.Intent.Criteria, v.Intent.Priority, v.Intent.Agent, v.Intent.BudgetUSD = []string{"all forms check"}, 2, "claude", 1.5
+	v.Intent.Goal = wholeGoal()
+	v.Tasks[0].Criteria = v.Intent.Criteria
+	v.Summary.Goal = &forge.GoalSummary{Iteration: 3, Most: 7, Used: 2, Criteria: 1, Met: 1, Status: forge.LoopCompleted}
 	v.Summary.Parent, v.Summary.Requester, v.Summary.Approver = "sign-in", "ada", "grace"
 	v.Summary.Children = []forge.ChildSummary{{ID: "fix-login-form", Title: "The form", Status: forge.StatusExecuting}}
 	v.Summary.Tasks[0].Paused = true
@@ -69,7 +72,7 @@ func TestFiles(t *testing.T) {
 	}
 	second := v.Summary
 	second.Key.Intent, second.Tasks, second.Waiting, second.Plan = "add-tests", nil, "", ""
-	second.Parent, second.Children = "", nil
+	second.Parent, second.Children, second.Goal = "", nil, nil
 	if _, err := d.WriteState([]forge.Summary{v.Summary, {Key: forge.Key{Project: "demo"}}, second}); err != nil {
 		t.Fatal(err)
 	}

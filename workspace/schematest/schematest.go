@@ -5,9 +5,11 @@ import (
 	"bytes"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -29,13 +31,16 @@ var patterns = map[string][]string{
 	"problems":     {".forge/problems.json"},
 	"draft":        {".forge/intent-drafts/imported/*.md"},
 	"pfl-forge":    {"pfl-forge.yaml"},
+
+	"goal-history":   {".e8/history.jsonl"},
+	"goal-knowledge": {".e8/knowledge.jsonl"},
 }
 
 // maxBytes is more than any file of a test has.
 const maxBytes = 64 << 20
 
-// Check fails the test for every file of a repository's .forge folder, and its
-// pfl-forge.yaml, that the program takes and that does not fit its schema. It
+// Check fails the test for every file of a repository's .forge and .e8 folders, and
+// its pfl-forge.yaml, that the program takes and that does not fit its schema. It
 // returns how many files there were of each kind.
 func Check(t testing.TB, root string) map[string]int {
 	t.Helper()
@@ -61,8 +66,8 @@ func Check(t testing.TB, root string) map[string]int {
 					continue
 				}
 				counts[kind]++
-				if err := Validate(schemas[kind], frontMatter(name, data)); err != nil {
-					t.Errorf("%s is no %s: %v\n%s", name, kind, err, data)
+				if err := validateParts(schemas[kind], name, data); err != nil {
+					t.Errorf("%s is no %s: %v", name, kind, err)
 				}
 			}
 		}
@@ -137,12 +142,28 @@ func Validate(schema *jsonschema.Schema, data []byte) error {
 	return schema.Validate(v)
 }
 
-// frontMatter returns the part of a draft that has a schema, and other files as
-// they are.
-func frontMatter(name string, data []byte) []byte {
-	if filepath.Ext(name) != ".md" {
-		return data
+func validateParts(schema *jsonschema.Schema, name string, data []byte) error {
+	for _, part := range parts(name, data) {
+		if err := Validate(schema, part); err != nil {
+			return fmt.Errorf("%w\n%s", err, part)
+		}
 	}
+	return nil
+}
+
+// parts returns what of a file has a schema: the front matter of a draft, each line
+// of lines, and others as they are.
+func parts(name string, data []byte) [][]byte {
+	switch filepath.Ext(name) {
+	case ".md":
+		return [][]byte{frontMatter(data)}
+	case ".jsonl":
+		return slices.Collect(bytes.Lines(data))
+	}
+	return [][]byte{data}
+}
+
+func frontMatter(data []byte) []byte {
 	text := strings.NewReplacer("\ufeff", "", "\r\n", "\n", "\r", "\n").Replace(string(data))
 	first, rest, _ := strings.Cut(text, "\n")
 	front := ""
