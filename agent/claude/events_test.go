@@ -80,7 +80,7 @@ func TestCompacting(t *testing.T) {
 // TestRoleWithoutTools sees nothing but its prompt.
 func TestRoleWithoutTools(t *testing.T) {
 	b := newBench(t, agent.RoleJudge, agenttest.Steps(agenttest.UseIn("Read", readGreeting), agenttest.Say("It is reached.")))
-	b.call.Tools = nil
+	b.call.Tools, b.call.Schema = nil, nil
 	if out := b.mustRun(); out.Text != "It is reached." || out.Answer != nil {
 		t.Errorf("it said %q, answered %s", out.Text, out.Answer)
 	}
