@@ -11,6 +11,7 @@ import (
 
 	"github.com/pfl-forge/pfl-forge"
 	"github.com/pfl-forge/pfl-forge/agent"
+	"github.com/pfl-forge/pfl-forge/agent/cli"
 )
 
 func TestParseIntake(t *testing.T) {
@@ -65,6 +66,37 @@ func TestParseSummarization(t *testing.T) {
 	}
 	if diff := cmp.Diff(want, got); diff != "" || err != nil {
 		t.Errorf("%v\n%s", err, diff)
+	}
+}
+
+// What the types hold is what the schemas know, and their checks take.
+func TestGoalSchemas(t *testing.T) {
+	list := []string{"x"}
+	seen := []agent.Observation{{Content: "x", Evidence: []agent.Evidence{{Type: "file", Ref: "x"}}}}
+	ask := []agent.GoalQuestion{{Question: "x", Context: "x", Suggested: list}}
+	for _, tt := range []struct {
+		role   agent.Role
+		answer any
+	}{
+		{agent.RoleIntake, agent.Intake{
+			Status: "accepted", Task: "x", Criteria: list, Notes: "x", Type: "fix", Risk: "low", Complexity: "low", RelevantFiles: list, Observations: seen,
+		}},
+		{agent.RoleIntake, agent.Intake{Status: "needs_clarification", Criteria: []string{}, Type: "fix", Risk: "low", Questions: ask}},
+		{agent.RoleSummarize, agent.Summarization{
+			Approach: "x", Result: "success", Reason: "x", Artifacts: list,
+			Next:      &agent.NextAction{SuggestedAction: "x", Blockers: list, PartialProgress: "x", PendingItems: list},
+			Knowledge: []agent.Knowledge{{Type: "codebase", Category: "x", Content: "x", ExampleFile: "x", Confidence: "high"}},
+		}},
+		{agent.RoleJudge, agent.Judgment{Evaluations: []agent.Evaluation{evaluation("1", true)}, Reason: "x", Complete: true, NextAction: "x"}},
+	} {
+		answer, err := json.Marshal(tt.answer)
+		if err != nil {
+			t.Fatal(err)
+		}
+		spec := agent.Spec(tt.role)
+		if err := errors.Join(cli.Match(spec.Schema, answer), spec.Check(answer)); err != nil {
+			t.Errorf("%s: %v", tt.role, err)
+		}
 	}
 }
 
