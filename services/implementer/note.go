@@ -56,12 +56,16 @@ func (n *note) next(j *repository.Job) *note {
 // answering is the tool by which Claude Code answers. It does no work.
 const answering = "StructuredOutput"
 
+// maxTools bounds how many different tools are noted: a program names them as it likes.
+const maxTools = 100
+
 // used notes the tools of a call, also of one that was cut off.
 func (n *note) used(tools map[string]int) error {
 	all := slices.AppendSeq(slices.Clone(n.Tools), maps.Keys(tools))
 	all = slices.DeleteFunc(all, func(name string) bool { return name == answering })
 	slices.Sort(all)
-	n.Tools = slices.Compact(all)
+	all = slices.Compact(all)
+	n.Tools = all[:min(len(all), maxTools)]
 	return n.write()
 }
 
