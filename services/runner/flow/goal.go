@@ -138,8 +138,11 @@ func (s *Intent) startSummary(t *task) {
 func (s *Intent) summarized(t *task, r *forge.Result) {
 	t.loop.talk.heardOf(r.Session)
 	for _, k := range r.Summarization.Knowledge[:min(len(r.Summarization.Knowledge), maxLearned)] {
-		k.ID = fmt.Sprintf("%s/k%d", s.key.Intent, len(s.learned)+1)
 		k.Category, k.Content, k.ExampleFile = clip(k.Category), clipped(k.Content, maxNote), clip(k.ExampleFile)
+		if slices.ContainsFunc(slices.Concat(s.knows, s.learned), func(o forge.Knowledge) bool { return sameKnowledge(o, k) }) {
+			continue
+		}
+		k.ID = fmt.Sprintf("%s/k%d", s.key.Intent, len(s.learned)+1)
 		k.SourceTask, k.AppliedCount, k.CreatedAt = clip(s.intent.Title), 0, s.now
 		s.learned = append(slices.Clip(s.learned), k)
 	}

@@ -21,8 +21,7 @@ func (l *Lane) know(e *forge.End) {
 	}
 	l.known = slices.Clone(l.known)
 	for _, k := range e.Knowledge {
-		same := func(o forge.Knowledge) bool { return o.Type == k.Type && strings.EqualFold(o.Content, k.Content) }
-		if i := slices.IndexFunc(l.known, same); i >= 0 {
+		if i := slices.IndexFunc(l.known, func(o forge.Knowledge) bool { return sameKnowledge(o, k) }); i >= 0 {
 			if sureness(k.Confidence) > sureness(l.known[i].Confidence) {
 				l.known[i].Confidence = k.Confidence
 			}
@@ -38,6 +37,10 @@ func (l *Lane) know(e *forge.End) {
 	for len(l.known) > maxKnowledge {
 		l.known = slices.Delete(l.known, leastWorth(l.known), leastWorth(l.known)+1)
 	}
+}
+
+func sameKnowledge(a, b forge.Knowledge) bool {
+	return a.Type == b.Type && strings.EqualFold(a.Content, b.Content)
 }
 
 func sureness(c forge.Confidence) int {
