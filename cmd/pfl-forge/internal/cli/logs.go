@@ -144,6 +144,9 @@ func (a *app) logs(ctx context.Context, args []string, f *logsFlags) error {
 	if err := a.readLogs(ctx, &t, r, f.follow, q.Intent != ""); err != nil {
 		return err
 	}
+	if err := r.Incomplete(); err != nil {
+		a.say("%s", safe(err.Error()))
+	}
 	return out.end()
 }
 

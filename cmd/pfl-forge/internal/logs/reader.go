@@ -4,7 +4,6 @@ package logs
 
 import (
 	"context"
-	"slices"
 	"sync"
 	"time"
 
@@ -53,16 +52,18 @@ type Reader struct {
 
 	mu       sync.Mutex
 	machines map[forge.Key]machine.Machine
-	journal  uint64  // the next record
-	lines    uint64  // the next of the transcripts; 0: begin by time
-	decided  []Entry // not shown yet: transcripts may have something earlier
-	live     bool    // everything that there was is shown
+	journal  uint64 // the next record
+	lines    uint64 // the next of the transcripts; 0: begin by time
+	waiting  queues // not shown yet: transcripts may have something earlier
+	live     bool   // everything that there was is shown
 	moved    chan struct{}
+
+	lost lost
 }
 
 // New returns a Reader; show is called with one entry at a time.
 func New(q Query, show func(Entry)) *Reader {
-	return &Reader{query: q, show: show, machines: map[forge.Key]machine.Machine{}, moved: make(chan struct{}, 1)}
+	return &Reader{query: q, show: show, machines: map[forge.Key]machine.Machine{}, waiting: queues{nil}, moved: make(chan struct{}, 1)}
 }
 
 // lookAgain is how often to look whether everything is shown, if nothing comes.
@@ -83,6 +84,7 @@ func (r *Reader) Read(ctx context.Context, b *bus.Bus, follow bool) error {
 	case err := <-ended:
 		return err
 	}
+	r.readLost(ctx, b)
 	last, _, err := b.LastTranscript(ctx, r.query.filter())
 	if err != nil {
 		return err
@@ -129,6 +131,7 @@ func (r *Reader) readTranscripts(ctx context.Context, b *bus.Bus, caughtUp func(
 			r.take(seq, transcript.Parse(text))
 			return nil
 		},
+		Known: r.lost.has,
 		CaughtUp: func() error {
 			caughtUp()
 			return nil
@@ -151,7 +154,7 @@ func (r *Reader) record(key forge.Key, seq uint64, rec *forge.Record) {
 		if r.live {
 			r.show(e)
 		} else {
-			r.decided = append(r.decided, e)
+			r.waiting.decided(e)
 		}
 	}
 	r.poke()
@@ -195,7 +198,7 @@ func Decisions(key forge.Key, records []forge.Record) []Entry {
 	return list
 }
 
-// take shows lines, and before each what was decided until then.
+// take shows lines, and before each what happened until then.
 func (r *Reader) take(seq uint64, lines []transcript.Line) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -205,21 +208,17 @@ func (r *Reader) take(seq uint64, lines []transcript.Line) {
 		if !r.query.wants(&e) {
 			continue
 		}
-		r.showDecided(l.At)
+		r.showUntil(l.At)
 		r.show(e)
 	}
 	r.poke()
 }
 
-// showDecided shows what was decided until some time.
-func (r *Reader) showDecided(until time.Time) {
-	slices.SortStableFunc(r.decided, func(a, b Entry) int { return a.At.Compare(b.At) })
-	n := 0
-	for n < len(r.decided) && !r.decided[n].At.After(until) {
-		r.show(r.decided[n])
-		n++
+// showUntil shows what waits until some time.
+func (r *Reader) showUntil(until time.Time) {
+	for e := range r.waiting.take(func(at time.Time) bool { return !at.After(until) }) {
+		r.show(e)
 	}
-	r.decided = r.decided[n:]
 }
 
 // goLive shows the rest of what there was; from now on entries are shown as they come.
@@ -228,10 +227,10 @@ func (r *Reader) goLive(next uint64) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.lines = max(r.lines, next)
-	for _, e := range r.decided {
+	for e := range r.waiting.take(func(time.Time) bool { return true }) {
 		r.show(e)
 	}
-	r.decided, r.live = nil, true
+	r.live = true
 	r.poke()
 }
 
