@@ -68,7 +68,10 @@ func TestJudgePromptOfALargeChange(t *testing.T) {
 	prompttest.Golden(t, "judge-large", strings.Replace(judged(t, g), diff, "(and so on)\n", 1))
 	cmd.Verify, g.fitted = nil, fitted{}
 	g = newGoal(cmd, nil)
-	if text := judged(t, g); !strings.Contains(text, "Nobody has built or tested this change.") || !strings.Contains(text, "It changes no file.") {
+	if text := judged(t, g); !strings.Contains(text, "\nThe project has no commands that verify a change.") || !strings.Contains(text, "\nIt changes no file.") {
+		t.Error(text)
+	}
+	if text := judged(t, newGoal(cmd, []string{"make"})); !strings.Contains(text, "\nNone of them ran on this commit.") {
 		t.Error(text)
 	}
 }
