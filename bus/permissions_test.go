@@ -255,6 +255,7 @@ func TestPersonSpeaksForThemselves(t *testing.T) {
 	if _, err := b.Idle(ctx); err != nil {
 		t.Errorf("run: %v", err)
 	}
+	readsTranscripts(ctx, t, runner, b)
 	cleaner(t, runner, func(_ context.Context, _ forge.ProjectID, person string, _ bus.CleanRequest) (bus.Cleaned, error) {
 		return bus.Cleaned{Next: forge.IntentID(person)}, nil
 	})
@@ -276,6 +277,7 @@ func TestPersonSpeaksForThemselves(t *testing.T) {
 		"forge.api.shop.by.bob.clean", "forge.api.bank.by.ada.clean", "forge.cleaned.shop",
 		"$JS.API.STREAM.DELETE.FORGE_JOURNAL", "$JS.API.STREAM.PURGE.FORGE_JOURNAL", "$JS.API.STREAM.UPDATE.FORGE_JOURNAL",
 		"$JS.API.CONSUMER.DELETE.FORGE_INTENTS.runner", "$SRV.PING",
+		"forge.transcript.shop.fix-login.fix-login-001.implement.1.1", "$O.FORGE_TRANSCRIPTS.C.x", "$JS.API.STREAM.PURGE.OBJ_FORGE_TRANSCRIPTS",
 	} {
 		deniedPublish(ctx, t, nc, refused, subject)
 	}
@@ -291,6 +293,37 @@ func TestPersonSpeaksForThemselves(t *testing.T) {
 	}
 	if len(seen) > 1 {
 		t.Errorf("%d more events came", len(seen)-1)
+	}
+}
+
+// readsTranscripts checks that a person can read what a worker keeps.
+func readsTranscripts(ctx context.Context, t *testing.T, worker, person *bus.Bus) {
+	t.Helper()
+	a := try("fix-login-001", 1)
+	whole := bus.TranscriptName(key, a)
+	if err := worker.AppendTranscript(ctx, key, a, "w/0", []byte("1\n")); err != nil {
+		t.Fatal(err)
+	}
+	if err := worker.Objects().Put(ctx, whole, strings.NewReader("1\n")); err != nil {
+		t.Fatal(err)
+	}
+	if seq, _, err := person.LastTranscript(ctx, bus.TranscriptFilter{}); err != nil || seq != 1 {
+		t.Errorf("logs: %d, %v", seq, err)
+	}
+	if seq, _, err := person.OldestTranscript(ctx); err != nil || seq != 1 {
+		t.Errorf("logs: %d, %v", seq, err)
+	}
+	enough := errors.New("enough")
+	if err := person.FollowTranscripts(ctx, bus.TranscriptFilter{}, 0, time.Time{}, bus.TranscriptFollower{
+		Lines: func(forge.Key, forge.Attempt, uint64, []byte) error { return enough },
+	}); !errors.Is(err, enough) {
+		t.Errorf("logs: %v", err)
+	}
+	if list, err := person.Objects().List(ctx, bus.ObjectName{Kind: bus.ObjectTranscript}); err != nil || len(list) != 1 {
+		t.Errorf("logs: %v, %v", list, err)
+	}
+	if got, err := person.Objects().Read(ctx, whole); err != nil || string(got.Content) != "1\n" {
+		t.Errorf("logs: %v, %v", got, err)
 	}
 }
 

@@ -106,5 +106,10 @@ func (a *app) printLog(ctx context.Context, id forge.IntentID) error {
 	}
 	defer t.close()
 	out := a.logOutput(formatLines)
-	return logs.New(logs.Query{Project: t.project, Intent: id}, out.show).Read(ctx, t.bus, false)
+	r := logs.New(logs.Query{Project: t.project, Intent: id}, out.show)
+	if err := r.Read(ctx, t.bus, false); err != nil {
+		return err
+	}
+	a.sayIncomplete(r)
+	return nil
 }

@@ -144,10 +144,14 @@ func (a *app) logs(ctx context.Context, args []string, f *logsFlags) error {
 	if err := a.readLogs(ctx, &t, r, f.follow, q.Intent != ""); err != nil {
 		return err
 	}
+	a.sayIncomplete(r)
+	return out.end()
+}
+
+func (a *app) sayIncomplete(r *logs.Reader) {
 	if err := r.Incomplete(); err != nil {
 		a.say("%s", safe(err.Error()))
 	}
-	return out.end()
 }
 
 // readLogs reads from a target, and when the run that it talks to has ended, what that
