@@ -19,6 +19,9 @@
 //     to it in place. What is left is a writer that holds a file open for longer
 //     and, where the file system cannot swap, a save within two system calls.
 //
+// The files of goals, below .e8, are shown only: lines are added to them, each
+// once, as its key tells, and nothing else in them changes but the counts.
+//
 // Losing .forge/cache loses no edit: a file that is not known to be ours is
 // compared to the present state of its intent.
 package workspace

@@ -50,7 +50,7 @@ func (d *desk) below() map[string]string {
 	for _, rel := range []string{
 		historyFile, knowledgeFile, ".e8/logs/a/iteration-001.jsonl", ".e8/logs/a/iteration-002.jsonl", ".e8/logs/a/iteration-003.jsonl",
 	} {
-		all[rel] = strings.Join(sortedLines(d.goalText(rel)), "")
+		all[rel] = strings.Join(sortedLines(strings.TrimSuffix(d.goalText(rel), "\n")+"\n"), "")
 	}
 	return all
 }
@@ -112,7 +112,7 @@ func TestGoalsSavedAnywhere(t *testing.T) {
 		d.reached = func(point string) {
 			if now++; now == n+1 && !inside && exists(t, d.shared(knowledgeFile)) {
 				inside, at = true, point
-				text := d.goalText(knowledgeFile) + "by hand\n"
+				text := d.goalText(knowledgeFile) + "by hand" // without an end of the line
 				d.goalPut(knowledgeFile+"~", text)
 				if err := os.Rename(d.shared(knowledgeFile+"~"), d.shared(knowledgeFile)); err != nil {
 					t.Fatal(err)
@@ -130,6 +130,32 @@ func TestGoalsSavedAnywhere(t *testing.T) {
 			}
 		}
 		_ = d.Close()
+	}
+}
+
+// An editor opened the file before it was replaced, and writes to it after.
+func TestGoalsLateWriterInPlace(t *testing.T) {
+	d := newDesk(t)
+	d.linger = 0
+	v := goalView("a", 1)
+	d.settleGoals(v)
+	f, err := os.OpenFile(d.shared(knowledgeFile), os.O_WRONLY|os.O_APPEND, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	iterate(&v)
+	v.Goal.Applied = []string{"a/k1"}
+	d.write(v)
+	if _, err := f.WriteString("by hand\n"); err != nil {
+		t.Fatal(err)
+	}
+	if err := f.Close(); err != nil {
+		t.Fatal(err)
+	}
+	d.settleGoals(v)
+	want := slices.Sorted(slices.Values(append(ours(t, []forge.View{v})[2:], "by hand\n")))
+	if diff := cmp.Diff(want, sortedLines(d.goalText(knowledgeFile))); diff != "" {
+		t.Errorf("knowledge (-want +got):\n%s", diff)
 	}
 }
 

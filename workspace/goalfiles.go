@@ -204,6 +204,7 @@ func (w *Workspace) bring(rel string, want []goalLine, tally map[string]int) (bo
 	if ignoreMissing(err) != nil {
 		return false, err
 	}
+	w.reached("goal read")
 	delete(w.lines, rel)
 	delete(w.seen, rel)
 	next := extended(recount(data, tally), parseLines(data).lacks(want))

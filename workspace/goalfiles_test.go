@@ -325,6 +325,22 @@ func TestAppliedCount(t *testing.T) {
 	}
 }
 
+// What other goals had of knowledge is known after the index was written anew.
+func TestAppliedCountStays(t *testing.T) {
+	d := newDesk(t)
+	a, b := goalView("a", 1), goalView("b", 1)
+	b.Goal.Applied = []string{"a/k1"}
+	d.settleGoals(a, b)
+	d.put(indexFile, d.text(indexFile)+"torn")
+	d.reopen()
+	d.reopen()
+	a.Seq++
+	d.write(a)
+	if text := d.goalText(knowledgeFile); strings.Count(text, `"applied_count":1`) != 1 {
+		t.Errorf("got %s", text)
+	}
+}
+
 func TestGoalLogs(t *testing.T) {
 	d := newDesk(t)
 	v := goalView("fix", 2)
