@@ -164,6 +164,7 @@ type Implementation struct {
 	Summary   string
 	Unchanged bool       // nothing had to be changed, and the recipe says that this is fine
 	Execution *Execution // execute
+	Overlaps  []Overlap  // tasks under way that it does not merge with
 }
 
 // Rebase is the change, put on the base branch's tip and verified there.

@@ -21,9 +21,9 @@ const (
 	maxOverlapFiles = 100 // files of each
 )
 
-// forecast compares a change, which is on the base branch's tip, with what the other
-// tasks under way come to now. It is a courtesy: without one the task goes on.
-func (i *Implementer) forecast(ctx context.Context, j *repository.Job, r *forge.Rebase) []forge.Overlap {
+// forecast compares the change between two commits with what the other tasks under way
+// come to now. It is a courtesy: without one the task goes on.
+func (i *Implementer) forecast(ctx context.Context, j *repository.Job, base, head git.OID) []forge.Overlap {
 	ctx, cancel := context.WithTimeout(ctx, forecasting)
 	defer cancel()
 	others, err := j.Store.TaskHeads(ctx)
@@ -33,10 +33,10 @@ func (i *Implementer) forecast(ctx context.Context, j *repository.Job, r *forge.
 	}
 	var clashes []git.Clash
 	if err == nil {
-		clashes, err = j.Store.Forecast(ctx, git.OID(r.Base), git.OID(r.Head), others)
+		clashes, err = j.Store.Forecast(ctx, base, head, others)
 	}
 	if err != nil {
-		i.log.Warn("cannot tell all tasks that a change does not merge with; the next rebase looks again", "attempt", j.Command.ID(), "error", err)
+		i.log.Warn("cannot tell all tasks that a change does not merge with; the next step looks again", "attempt", j.Command.ID(), "error", err)
 	}
 	var list []forge.Overlap
 	for _, c := range clashes {

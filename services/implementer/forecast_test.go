@@ -55,8 +55,8 @@ func wantOverlaps(t *testing.T, got []forge.Overlap, want ...forge.Overlap) {
 	}
 }
 
-// Whatever order two tasks go on in, the one that is rebased later finds the other one,
-// in one repository and in two clones.
+// Whatever order two tasks go on in, the one that is committed or rebased later finds
+// the other one, in one repository and in two clones.
 func TestTasksThatDoNotMergeAreFound(t *testing.T) {
 	worlds := map[string]func(t *testing.T) (one, two *world){
 		"local": func(t *testing.T) (one, two *world) {
@@ -79,6 +79,7 @@ func TestTasksThatDoNotMergeAreFound(t *testing.T) {
 			apart := two.begins("apart", "b.txt", "apart")
 			wantOverlaps(t, two.overlaps("apart", apart))
 			theirs := two.begins("theirs", "a.txt", "theirs")
+			wantOverlaps(t, theirs.Overlaps, forge.Overlap{TaskID: "mine-001", Files: []string{"a.txt"}})
 			wantOverlaps(t, two.overlaps("theirs", theirs), forge.Overlap{TaskID: "mine-001", Files: []string{"a.txt"}})
 			wantOverlaps(t, one.overlaps("mine", mine), forge.Overlap{TaskID: "theirs-001", Files: []string{"a.txt"}})
 

@@ -142,6 +142,7 @@ func (i *Implementer) collect(ctx context.Context, w *work) error {
 		if err := w.measure(ctx, im, &got); err != nil {
 			return err
 		}
+		im.Overlaps = i.forecast(ctx, w.Job, w.note.Base, got.Head)
 	}
 	if isExecute(w.Command) {
 		if im.Execution, err = w.execution(ctx, &got); err != nil {

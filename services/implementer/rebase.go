@@ -18,7 +18,7 @@ func (i *Implementer) rebase(ctx context.Context, cmd forge.Command, progress se
 		}
 		r, err := i.onto(ctx, j, base, head)
 		if err == nil && r.Head != "" && r.Head != r.Base {
-			r.Overlaps = i.forecast(ctx, j, r)
+			r.Overlaps = i.forecast(ctx, j, git.OID(r.Base), git.OID(r.Head))
 		}
 		j.Result.Rebase = r
 		return err

@@ -1989,6 +1989,7 @@ type Implementation struct {
 	xxx_hidden_Summary     *string                `protobuf:"bytes,6,opt,name=summary"`
 	xxx_hidden_Unchanged   bool                   `protobuf:"varint,7,opt,name=unchanged"`
 	xxx_hidden_Execution   *Execution             `protobuf:"bytes,8,opt,name=execution"`
+	xxx_hidden_Overlaps    *[]*Overlap            `protobuf:"bytes,9,rep,name=overlaps"`
 	XXX_raceDetectHookData protoimpl.RaceDetectHookData
 	XXX_presence           [1]uint32
 	unknownFields          protoimpl.UnknownFields
@@ -2088,19 +2089,28 @@ func (x *Implementation) GetExecution() *Execution {
 	return nil
 }
 
+func (x *Implementation) GetOverlaps() []*Overlap {
+	if x != nil {
+		if x.xxx_hidden_Overlaps != nil {
+			return *x.xxx_hidden_Overlaps
+		}
+	}
+	return nil
+}
+
 func (x *Implementation) SetBase(v string) {
 	x.xxx_hidden_Base = &v
-	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 0, 8)
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 0, 9)
 }
 
 func (x *Implementation) SetHead(v string) {
 	x.xxx_hidden_Head = &v
-	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 1, 8)
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 1, 9)
 }
 
 func (x *Implementation) SetCommits(v int32) {
 	x.xxx_hidden_Commits = v
-	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 2, 8)
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 2, 9)
 }
 
 func (x *Implementation) SetFiles(v []string) {
@@ -2109,21 +2119,25 @@ func (x *Implementation) SetFiles(v []string) {
 
 func (x *Implementation) SetLeftover(v string) {
 	x.xxx_hidden_Leftover = &v
-	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 4, 8)
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 4, 9)
 }
 
 func (x *Implementation) SetSummary(v string) {
 	x.xxx_hidden_Summary = &v
-	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 5, 8)
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 5, 9)
 }
 
 func (x *Implementation) SetUnchanged(v bool) {
 	x.xxx_hidden_Unchanged = v
-	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 6, 8)
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 6, 9)
 }
 
 func (x *Implementation) SetExecution(v *Execution) {
 	x.xxx_hidden_Execution = v
+}
+
+func (x *Implementation) SetOverlaps(v []*Overlap) {
+	x.xxx_hidden_Overlaps = &v
 }
 
 func (x *Implementation) HasBase() bool {
@@ -2228,6 +2242,8 @@ type Implementation_builder struct {
 	Unchanged *bool
 	// execute: what the agent reports.
 	Execution *Execution
+	// Tasks under way that it does not merge with.
+	Overlaps []*Overlap
 }
 
 func (b0 Implementation_builder) Build() *Implementation {
@@ -2235,31 +2251,32 @@ func (b0 Implementation_builder) Build() *Implementation {
 	b, x := &b0, m0
 	_, _ = b, x
 	if b.Base != nil {
-		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 0, 8)
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 0, 9)
 		x.xxx_hidden_Base = b.Base
 	}
 	if b.Head != nil {
-		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 1, 8)
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 1, 9)
 		x.xxx_hidden_Head = b.Head
 	}
 	if b.Commits != nil {
-		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 2, 8)
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 2, 9)
 		x.xxx_hidden_Commits = *b.Commits
 	}
 	x.xxx_hidden_Files = b.Files
 	if b.Leftover != nil {
-		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 4, 8)
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 4, 9)
 		x.xxx_hidden_Leftover = b.Leftover
 	}
 	if b.Summary != nil {
-		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 5, 8)
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 5, 9)
 		x.xxx_hidden_Summary = b.Summary
 	}
 	if b.Unchanged != nil {
-		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 6, 8)
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 6, 9)
 		x.xxx_hidden_Unchanged = *b.Unchanged
 	}
 	x.xxx_hidden_Execution = b.Execution
+	x.xxx_hidden_Overlaps = &b.Overlaps
 	return m0
 }
 
@@ -3776,7 +3793,7 @@ const file_forge_v1_result_proto_rawDesc = "" +
 	"depends_on\x18\b \x03(\tR\tdependsOn\x12\x12\n" +
 	"\x04item\x18\t \x01(\tR\x04item\x12)\n" +
 	"\x05write\x18\n" +
-	" \x01(\v2\x13.forge.v1.FileWriteR\x05write\"\xef\x01\n" +
+	" \x01(\v2\x13.forge.v1.FileWriteR\x05write\"\x9e\x02\n" +
 	"\x0eImplementation\x12\x12\n" +
 	"\x04base\x18\x01 \x01(\tR\x04base\x12\x12\n" +
 	"\x04head\x18\x02 \x01(\tR\x04head\x12\x18\n" +
@@ -3785,7 +3802,8 @@ const file_forge_v1_result_proto_rawDesc = "" +
 	"\bleftover\x18\x05 \x01(\tR\bleftover\x12\x18\n" +
 	"\asummary\x18\x06 \x01(\tR\asummary\x12\x1c\n" +
 	"\tunchanged\x18\a \x01(\bR\tunchanged\x121\n" +
-	"\texecution\x18\b \x01(\v2\x13.forge.v1.ExecutionR\texecution\"\xf2\x01\n" +
+	"\texecution\x18\b \x01(\v2\x13.forge.v1.ExecutionR\texecution\x12-\n" +
+	"\boverlaps\x18\t \x03(\v2\x11.forge.v1.OverlapR\boverlaps\"\xf2\x01\n" +
 	"\x06Rebase\x12\x12\n" +
 	"\x04base\x18\x01 \x01(\tR\x04base\x12\x12\n" +
 	"\x04head\x18\x02 \x01(\tR\x04head\x12\x12\n" +
@@ -3916,22 +3934,23 @@ var file_forge_v1_result_proto_depIdxs = []int32{
 	29, // 26: forge.v1.TaskPlan.complexity:type_name -> forge.v1.Complexity
 	30, // 27: forge.v1.TaskPlan.write:type_name -> forge.v1.FileWrite
 	31, // 28: forge.v1.Implementation.execution:type_name -> forge.v1.Execution
-	7,  // 29: forge.v1.Rebase.verify:type_name -> forge.v1.VerifyReport
-	32, // 30: forge.v1.Rebase.overlaps:type_name -> forge.v1.Overlap
-	0,  // 31: forge.v1.Integration.outcome:type_name -> forge.v1.LandOutcome
-	7,  // 32: forge.v1.Integration.verify:type_name -> forge.v1.VerifyReport
-	6,  // 33: forge.v1.Integration.candidate:type_name -> forge.v1.Rebase
-	33, // 34: forge.v1.Reflection.proposals:type_name -> forge.v1.Intent
-	16, // 35: forge.v1.Policy.retry_backoff:type_name -> google.protobuf.Duration
-	16, // 36: forge.v1.Policy.claim_timeout:type_name -> google.protobuf.Duration
-	16, // 37: forge.v1.Policy.attempt_timeout:type_name -> google.protobuf.Duration
-	12, // 38: forge.v1.Policy.budget:type_name -> forge.v1.Budget
-	11, // 39: forge.v1.Policy.reflection:type_name -> forge.v1.ReflectionPolicy
-	40, // [40:40] is the sub-list for method output_type
-	40, // [40:40] is the sub-list for method input_type
-	40, // [40:40] is the sub-list for extension type_name
-	40, // [40:40] is the sub-list for extension extendee
-	0,  // [0:40] is the sub-list for field type_name
+	32, // 29: forge.v1.Implementation.overlaps:type_name -> forge.v1.Overlap
+	7,  // 30: forge.v1.Rebase.verify:type_name -> forge.v1.VerifyReport
+	32, // 31: forge.v1.Rebase.overlaps:type_name -> forge.v1.Overlap
+	0,  // 32: forge.v1.Integration.outcome:type_name -> forge.v1.LandOutcome
+	7,  // 33: forge.v1.Integration.verify:type_name -> forge.v1.VerifyReport
+	6,  // 34: forge.v1.Integration.candidate:type_name -> forge.v1.Rebase
+	33, // 35: forge.v1.Reflection.proposals:type_name -> forge.v1.Intent
+	16, // 36: forge.v1.Policy.retry_backoff:type_name -> google.protobuf.Duration
+	16, // 37: forge.v1.Policy.claim_timeout:type_name -> google.protobuf.Duration
+	16, // 38: forge.v1.Policy.attempt_timeout:type_name -> google.protobuf.Duration
+	12, // 39: forge.v1.Policy.budget:type_name -> forge.v1.Budget
+	11, // 40: forge.v1.Policy.reflection:type_name -> forge.v1.ReflectionPolicy
+	41, // [41:41] is the sub-list for method output_type
+	41, // [41:41] is the sub-list for method input_type
+	41, // [41:41] is the sub-list for extension type_name
+	41, // [41:41] is the sub-list for extension extendee
+	0,  // [0:41] is the sub-list for field type_name
 }
 
 func init() { file_forge_v1_result_proto_init() }

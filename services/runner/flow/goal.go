@@ -16,6 +16,7 @@ type loop struct {
 	used       int               // of this run
 	maxed      bool              // this run had all it may have
 	execution  *forge.Execution  // of the newest iteration
+	leftover   string            // what is said of changes that it did not commit
 	summarize  stepState
 	talk       conversation // of the newest summary
 }
@@ -102,11 +103,12 @@ func (s *Intent) iterate(t *task) {
 // executed takes what an iteration made. That it made nothing is for the judge to see.
 func (s *Intent) executed(t *task, r *forge.Result) {
 	t.made(r)
-	t.feedback = ""
+	t.loop.leftover = ""
 	if l := r.Implementation.Leftover; l != "" {
-		t.feedback = "Changes that were not committed are not part of the change. They are kept as commit " + l +
+		t.loop.leftover = "Changes that were not committed are not part of the change. They are kept as commit " + l +
 			"; take what is needed over with git cherry-pick or git checkout, and commit it."
 	}
+	t.feedback = t.loop.leftover
 	e := bounded(r.Implementation.Execution)
 	t.loop.execution = e
 	it := t.loop.newest()
@@ -117,6 +119,7 @@ func (s *Intent) executed(t *task, r *forge.Result) {
 		}
 	}
 	if t.Head != t.Base {
+		s.foresee(t, r.Implementation.Overlaps)
 		s.issue(t, forge.StepRebase, stageRebasing)
 		return
 	}

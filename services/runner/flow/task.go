@@ -255,6 +255,7 @@ func (s *Intent) implemented(t *task, r *forge.Result) {
 	t.made(r)
 	switch {
 	case im.Commits > 0:
+		s.foresee(t, im.Overlaps)
 		s.issue(t, forge.StepRebase, stageRebasing)
 	case im.Unchanged:
 		s.endTask(t, forge.TaskDone, "")
@@ -286,6 +287,7 @@ func (s *Intent) implemented(t *task, r *forge.Result) {
 func (s *Intent) rework(t *task, rule, feedback string) {
 	t.feedback = feedback
 	if t.loop != nil {
+		t.feedback = strings.TrimSpace(feedback + "\n\n" + t.loop.leftover)
 		s.adjust(rule, t.ID, "%s", firstLine(feedback))
 		s.iterate(t)
 		return

@@ -82,6 +82,9 @@ func (s *script) answer(t *testing.T, r *forge.Result, c forge.Command, d *datad
 			Base: "main", Head: commit("head"), Commits: n, Files: files,
 			Unchanged: d.HasArg("unchanged"), Leftover: arg("leftover"),
 		}
+		for _, o := range list("overlaps") {
+			r.Implementation.Overlaps = append(r.Implementation.Overlaps, forge.Overlap{TaskID: forge.TaskID(o), Files: files})
+		}
 	case forge.StepRebase:
 		r.Rebase = &forge.Rebase{Conflicts: list("conflicts"), Files: files}
 		for _, o := range list("overlaps") {

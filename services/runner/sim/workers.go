@@ -221,8 +221,17 @@ func (w *world) implementation(c *forge.Command) *forge.Implementation {
 		return im
 	}
 	n := w.repo.change(id, w.workers.files[id])
-	im.Base, im.Head, im.Commits, im.Files = n.parent, n.id, 1, n.files
+	im.Base, im.Head, im.Commits, im.Files, im.Overlaps = n.parent, n.id, 1, n.files, w.overlaps(n)
 	return im
+}
+
+// overlaps now and then finds a task that a commit does not merge with.
+func (w *world) overlaps(c commit) []forge.Overlap {
+	if !w.chance(4) {
+		return nil
+	}
+	id := w.people.ids[w.rng.IntN(len(w.people.ids))]
+	return []forge.Overlap{{TaskID: forge.NewTaskID(id, 1+w.rng.IntN(2)), Files: c.files}}
 }
 
 func (w *world) rebase(c commit) *forge.Rebase {
@@ -238,10 +247,7 @@ func (w *world) candidate(n commit) *forge.Rebase {
 		Base: n.parent, Head: n.id, Tree: "tree-" + n.id, PatchID: n.patch, Files: n.files,
 		Verify: &forge.VerifyReport{Passed: !w.chance(12), Command: "make test", Output: "it broke"},
 	}
-	if w.chance(4) {
-		id := w.people.ids[w.rng.IntN(len(w.people.ids))]
-		rb.Overlaps = []forge.Overlap{{TaskID: forge.NewTaskID(id, 1+w.rng.IntN(2)), Files: n.files}}
-	}
+	rb.Overlaps = w.overlaps(n)
 	if rb.Verify.Passed {
 		w.workers.verified[n.id] = n.parent
 	}
