@@ -120,6 +120,12 @@ func commands(s *forge.Summary) []string {
 	case forge.WaitingPaused:
 		return append([]string{"pfl-forge resume " + id, "pfl-forge cancel " + id, show}, showTasks(s)...)
 	case forge.WaitingFailed:
+		if s.Goal != nil {
+			return append([]string{
+				"pfl-forge goal resume " + id, "pfl-forge goal resume " + id + " --with 'instructions'", "pfl-forge goal cancel " + id,
+				"pfl-forge goal status " + id,
+			}, showTasks(s)...)
+		}
 		return append([]string{
 			"pfl-forge retry " + id, "pfl-forge retry " + id + " --with 'instructions'", "pfl-forge cancel " + id, show,
 		}, showTasks(s)...)

@@ -8,15 +8,15 @@ import (
 	"github.com/pfl-forge/pfl-forge"
 )
 
-// goalOptions is how a goal is worked on, as programs read it.
+// goalOptions is how a goal is worked on, as programs read it: in the words of drafts.
 type goalOptions struct {
 	MaxIterations  int      `json:"max_iterations"                 yaml:"max_iterations"`
 	HistoryContext int      `json:"history_context_size"           yaml:"history_context_size"`
 	Model          string   `json:"model,omitempty"                yaml:"model,omitempty"`
 	Tools          []string `json:"allowed_tools,omitempty"        yaml:"allowed_tools,omitempty"`
 	SystemPrompt   string   `json:"append_system_prompt,omitempty" yaml:"append_system_prompt,omitempty"`
-	JudgePrompt    string   `json:"judgment,omitempty"             yaml:"judgment,omitempty"`
-	HistoryFile    string   `json:"persist"                        yaml:"persist"`
+	JudgePrompt    string   `json:"judgment_prompt,omitempty"      yaml:"judgment_prompt,omitempty"`
+	HistoryFile    string   `json:"history"                        yaml:"history"`
 	KnowledgeFile  string   `json:"knowledge"                      yaml:"knowledge"`
 	LogDir         string   `json:"raw_log_dir,omitempty"          yaml:"raw_log_dir,omitempty"` // empty: nothing is kept there
 }

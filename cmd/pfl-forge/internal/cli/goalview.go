@@ -3,6 +3,7 @@ package cli
 import (
 	"cmp"
 	"fmt"
+	"strings"
 
 	"github.com/pfl-forge/pfl-forge"
 )
@@ -30,11 +31,11 @@ func goalOf(v *forge.View, attempts []attemptDetail) goalDoc {
 	options := goalOptionsOf(cmp.Or(v.Intent.Goal, &forge.GoalOptions{}))
 	d := goalDoc{
 		ID: v.Intent.ID, Title: v.Intent.Title, Status: goalStatus(s), IntentStatus: s.Status,
-		Waiting: s.Waiting, Reason: s.Reason, Activity: s.Activity,
+		Waiting: s.Waiting, Reason: ownWords(v, s.Reason), Activity: s.Activity,
 		Iteration: g.Iteration, Used: g.Used, MaxIterations: cmp.Or(g.Most, options.MaxIterations),
 		Judgment: judgmentOf(g.FinalJudgment()), Iterations: []iteration{}, Knowledge: []knowledge{}, Applied: append([]string{}, g.Applied...),
 		HistoryPath: options.HistoryFile, KnowledgePath: options.KnowledgeFile, RawLogDir: rawLogs(options, v.Intent.ID),
-		Error: g.Error, Tokens: s.Usage.InputTokens + s.Usage.OutputTokens, CostUSD: s.Usage.CostUSD,
+		Error: ownWords(v, g.Error), Tokens: s.Usage.InputTokens + s.Usage.OutputTokens, CostUSD: s.Usage.CostUSD,
 	}
 	d.Criteria = criteriaOf(g)
 	for _, e := range d.Criteria {
@@ -60,6 +61,14 @@ func goalOf(v *forge.View, attempts []attemptDetail) goalDoc {
 		d.Commands = commands(s)
 	}
 	return d
+}
+
+// ownWords returns a reason without the name of the goal's task, of which there is one.
+func ownWords(v *forge.View, reason string) string {
+	for i := range v.Tasks {
+		reason = strings.TrimPrefix(reason, string(v.Tasks[i].ID)+": ")
+	}
+	return reason
 }
 
 // criteriaOf returns every criterion, and what the last judgment says of it.
@@ -115,6 +124,8 @@ func iterationOf(i *forge.Iteration) iteration {
 // next says what an iteration left to do: in the judge's words, or else in its own.
 func (i *iteration) next() string {
 	switch {
+	case i.Judgment != nil && i.Judgment.Complete:
+		return ""
 	case i.Judgment != nil && i.Judgment.NextAction != "":
 		return i.Judgment.NextAction
 	case i.Next != nil:
