@@ -44,7 +44,7 @@ func (a *app) createCommand() *cobra.Command {
 		Example: `  pfl-forge create --title "Add a password reset link" --body "Below the login form."
   pfl-forge create reset-link -f reset-link.md --risk low
   pfl-forge create --title "Format the code" --recipe gofmt
-  pfl-forge create --title "Speed up the search" --criterion "go test ./search passes" --criterion "no query takes more than 50 ms"
+  pfl-forge create --title "Add a reset link" --criterion "the login page links to the reset form" --criterion "a test covers an unknown address"
   git log -1 --format=%B | pfl-forge create follow-up -f -`,
 		Args: between(0, 1, "the id of the intent"),
 		RunE: func(cmd *cobra.Command, args []string) error { return a.create(cmd.Context(), args, &f) },

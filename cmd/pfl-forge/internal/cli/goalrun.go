@@ -50,8 +50,8 @@ func (a *app) goalRunCommand() *cobra.Command {
 		Short: "work on a goal until every criterion is met",
 		Long:  goalRunHelp,
 		Example: `  pfl-forge goal run
-  pfl-forge goal run goals/search.yaml --max-iterations 5
-  pfl-forge goal run "Speed up the search" --criterion "go test ./search passes" --criterion "no query takes more than 50 ms"`,
+  pfl-forge goal run goals/reset-link.yaml --max-iterations 5
+  pfl-forge goal run "Add a reset link" --criterion "the login page links to the reset form" --criterion "a test covers an unknown address"`,
 		Args: between(0, 1, ""),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if cmd.Flags().Changed("max-iterations") && (f.maxIterations < 1 || f.maxIterations > forge.MaxIterations) {

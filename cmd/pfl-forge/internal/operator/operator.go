@@ -103,7 +103,7 @@ func (s *Situation) waiting() string {
 
 // looking are the commands that the agent may run without asking the person: they only
 // look. Everything else is asked for at the terminal.
-var looking = []string{"status", "inbox", "clarifications", "show", "logs", "history", "costs", "version", "help"}
+var looking = []string{"status", "inbox", "clarifications", "show", "logs", "history", "costs", "goal status", "goal list", "version", "help"}
 
 // Args returns the arguments of Claude Code for the session. Model and first may be
 // empty; first is what the person says first.
