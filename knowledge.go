@@ -59,7 +59,8 @@ type Pattern struct {
 
 // Abstraction is what abstract made of patterns.
 type Abstraction struct {
-	Skills []Skill
+	Skills     []Skill
+	NothingNew string // why there is no skill; then the intent is done
 }
 
 // Skill is a draft of a SKILL.md.

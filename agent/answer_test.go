@@ -120,7 +120,7 @@ func TestSchemasSayWhatParsesTake(t *testing.T) {
 			Patterns: []agent.Pattern{{Name: "x", Description: "x", Evidence: observed[0].Evidence}}, NothingFound: "x", Observations: observed,
 		}},
 		"abstraction": {agent.AbstractionSchema, agent.Abstraction{
-			Skills: []agent.Skill{{Name: "x", Description: "x", Body: "x"}}, Observations: observed,
+			Skills: []agent.Skill{{Name: "x", Description: "x", Body: "x"}}, NothingNew: "x", Observations: observed,
 		}},
 		"reflection": {agent.ReflectionSchema, agent.Reflection{
 			Proposals: []agent.Proposal{{Title: "x", Body: "x", Type: "x", Risk: "low"}}, Observations: observed,

@@ -33,6 +33,7 @@ type Pattern struct {
 // Abstraction is the answer of an abstract call.
 type Abstraction struct {
 	Skills       []Skill       `json:"skills"`
+	NothingNew   string        `json:"nothing_new,omitempty"` // why there is no skill
 	Observations []Observation `json:"observations,omitempty"`
 }
 
@@ -75,17 +76,20 @@ func ParseObserved(answer []byte) (forge.Observed, []forge.Observation, error) {
 	return out, obs, err
 }
 
-// ParseAbstraction returns the answer of an abstract call, or a *Failure. There is at
-// least one skill.
+// ParseAbstraction returns the answer of an abstract call, or a *Failure. There are
+// skills, or a reason why there are none.
 func ParseAbstraction(answer []byte) (forge.Abstraction, []forge.Observation, error) {
 	var a Abstraction
 	var out forge.Abstraction
 	if err := decode(answer, &a); err != nil {
 		return out, nil, err
 	}
+	out.NothingNew = strings.TrimSpace(a.NothingNew)
 	switch {
-	case len(a.Skills) == 0:
-		return out, nil, invalid("there is no skill; make one of the pattern that is shown best")
+	case len(a.Skills) == 0 && out.NothingNew == "":
+		return out, nil, invalid("there is no skill, and nothing_new does not say why")
+	case len(a.Skills) > 0 && out.NothingNew != "":
+		return out, nil, invalid("there are skills, and nothing_new says that there are none")
 	case len(a.Skills) > maxPatterns:
 		return out, nil, invalid("has %d skills; at most %d are allowed", len(a.Skills), maxPatterns)
 	}

@@ -1085,10 +1085,13 @@ func (b0 Pattern_builder) Build() *Pattern {
 }
 
 type Abstraction struct {
-	state             protoimpl.MessageState `protogen:"opaque.v1"`
-	xxx_hidden_Skills *[]*Skill              `protobuf:"bytes,1,rep,name=skills"`
-	unknownFields     protoimpl.UnknownFields
-	sizeCache         protoimpl.SizeCache
+	state                  protoimpl.MessageState `protogen:"opaque.v1"`
+	xxx_hidden_Skills      *[]*Skill              `protobuf:"bytes,1,rep,name=skills"`
+	xxx_hidden_NothingNew  *string                `protobuf:"bytes,2,opt,name=nothing_new,json=nothingNew"`
+	XXX_raceDetectHookData protoimpl.RaceDetectHookData
+	XXX_presence           [1]uint32
+	unknownFields          protoimpl.UnknownFields
+	sizeCache              protoimpl.SizeCache
 }
 
 func (x *Abstraction) Reset() {
@@ -1125,8 +1128,35 @@ func (x *Abstraction) GetSkills() []*Skill {
 	return nil
 }
 
+func (x *Abstraction) GetNothingNew() string {
+	if x != nil {
+		if x.xxx_hidden_NothingNew != nil {
+			return *x.xxx_hidden_NothingNew
+		}
+		return ""
+	}
+	return ""
+}
+
 func (x *Abstraction) SetSkills(v []*Skill) {
 	x.xxx_hidden_Skills = &v
+}
+
+func (x *Abstraction) SetNothingNew(v string) {
+	x.xxx_hidden_NothingNew = &v
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 1, 2)
+}
+
+func (x *Abstraction) HasNothingNew() bool {
+	if x == nil {
+		return false
+	}
+	return protoimpl.X.Present(&(x.XXX_presence[0]), 1)
+}
+
+func (x *Abstraction) ClearNothingNew() {
+	protoimpl.X.ClearPresent(&(x.XXX_presence[0]), 1)
+	x.xxx_hidden_NothingNew = nil
 }
 
 type Abstraction_builder struct {
@@ -1134,6 +1164,8 @@ type Abstraction_builder struct {
 
 	// Drafts.
 	Skills []*Skill
+	// Why there is no skill; then the intent is done.
+	NothingNew *string
 }
 
 func (b0 Abstraction_builder) Build() *Abstraction {
@@ -1141,6 +1173,10 @@ func (b0 Abstraction_builder) Build() *Abstraction {
 	b, x := &b0, m0
 	_, _ = b, x
 	x.xxx_hidden_Skills = &b.Skills
+	if b.NothingNew != nil {
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 1, 2)
+		x.xxx_hidden_NothingNew = b.NothingNew
+	}
 	return m0
 }
 
@@ -1328,9 +1364,11 @@ const file_forge_v1_knowledge_proto_rawDesc = "" +
 	"\aPattern\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12 \n" +
 	"\vdescription\x18\x02 \x01(\tR\vdescription\x12.\n" +
-	"\bevidence\x18\x03 \x03(\v2\x12.forge.v1.EvidenceR\bevidence\"6\n" +
+	"\bevidence\x18\x03 \x03(\v2\x12.forge.v1.EvidenceR\bevidence\"W\n" +
 	"\vAbstraction\x12'\n" +
-	"\x06skills\x18\x01 \x03(\v2\x0f.forge.v1.SkillR\x06skills\"Q\n" +
+	"\x06skills\x18\x01 \x03(\v2\x0f.forge.v1.SkillR\x06skills\x12\x1f\n" +
+	"\vnothing_new\x18\x02 \x01(\tR\n" +
+	"nothingNew\"Q\n" +
 	"\x05Skill\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12 \n" +
 	"\vdescription\x18\x02 \x01(\tR\vdescription\x12\x12\n" +

@@ -41,6 +41,12 @@ func (s *Intent) patternsFound(r *forge.Result) {
 // like any other change.
 func (s *Intent) abstracted(r *forge.Result) {
 	s.talk.heardOf(r.Session)
+	if a := r.Abstraction; len(a.Skills) == 0 && a.NothingNew != "" {
+		s.analyze.worked()
+		s.reason = a.NothingNew
+		s.finish(forge.StatusDone)
+		return
+	}
 	plan, err := recordings(r.Abstraction.Skills)
 	if err == nil {
 		err = s.take(&forge.Analysis{Tasks: plan}, r.Attempt.Number)

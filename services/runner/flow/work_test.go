@@ -131,7 +131,7 @@ func (s *script) answer(t *testing.T, r *forge.Result, c forge.Command, d *datad
 			r.Observed.Patterns = append(r.Observed.Patterns, forge.Pattern{Name: name})
 		}
 	case forge.StepAbstract:
-		r.Abstraction = &forge.Abstraction{}
+		r.Abstraction = &forge.Abstraction{NothingNew: arg("nothing")}
 		for _, name := range list("skills") {
 			r.Abstraction.Skills = append(r.Abstraction.Skills, forge.Skill{Name: name, Description: "When to use it", Body: "How"})
 		}

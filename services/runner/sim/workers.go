@@ -153,6 +153,9 @@ func (w *world) perform(c *forge.Command) *forge.Result {
 		}
 		return r
 	case forge.StepAbstract:
+		if w.chance(4) {
+			return &forge.Result{Abstraction: &forge.Abstraction{NothingNew: "all of it is known"}}
+		}
 		return &forge.Result{Abstraction: &forge.Abstraction{Skills: []forge.Skill{{Name: "a skill", Description: "d", Body: "b"}}}}
 	}
 	return w.towards(c)
