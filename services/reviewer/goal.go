@@ -29,6 +29,7 @@ type goal struct {
 	Verify       *forge.VerifyReport
 	Checks       string // the commands
 	Rules        []string
+	Files        []file // as they are now
 	Claim        *forge.Execution
 	Summary      *forge.ExecutionSummary // of this iteration
 }

@@ -46,6 +46,7 @@ func judged(t *testing.T, g *goal) string {
 func TestJudgePrompt(t *testing.T) {
 	g := newGoal(towards(), []string{"make"})
 	g.fitted, g.Rules = fit(split(small)), []string{"CLAUDE.md"}
+	g.Files = []file{{`"form.go"`, "new " + injection, false}, {`"long.go"`, "long\n", true}}
 	system, text, err := g.render()
 	if err != nil {
 		t.Fatal(err)

@@ -57,7 +57,7 @@ func judge(ctx context.Context, j *repository.Job) error {
 func reached(ctx context.Context, j *repository.Job) (*goal, error) {
 	g := newGoal(j.Command, j.Config.Verify)
 	if !g.Changed {
-		return g, nil
+		return g, g.read(ctx, j, j.Tip, nil)
 	}
 	base, err := repository.OID("base", j.Command.Task.Base)
 	if err != nil {
@@ -92,5 +92,5 @@ func (g *goal) look(ctx context.Context, j *repository.Job, base, head git.OID) 
 	if truncated {
 		g.leave(unshown(paths, files)...)
 	}
-	return nil
+	return g.read(ctx, j, head, files)
 }
