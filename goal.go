@@ -3,6 +3,7 @@ package forge
 import (
 	"fmt"
 	"path"
+	"regexp"
 	"strings"
 	"time"
 )
@@ -61,8 +62,8 @@ func (g *GoalOptions) validate(in *Intent) *FieldError {
 			return &FieldError{n.field, fmt.Sprintf("is %d; it can be 1 to %d", n.value, n.most)}
 		}
 	}
-	if len(g.Tools) > MaxListLength {
-		return &FieldError{"goal.tools", fmt.Sprintf("has %d entries; at most %d are allowed", len(g.Tools), MaxListLength)}
+	if e := g.validAgent(); e != nil {
+		return e
 	}
 	for _, p := range []struct{ field, text string }{{"goal.system_prompt", g.SystemPrompt}, {"goal.judge_prompt", g.JudgePrompt}} {
 		if p.text == "" {
@@ -80,6 +81,27 @@ func (g *GoalOptions) validate(in *Intent) *FieldError {
 	} {
 		if p.path != "" && !isGoalPath(p.path) {
 			return &FieldError{p.field, fmt.Sprintf("is %q; it has to be a path below .e8/, such as .e8/history.jsonl", p.path)}
+		}
+	}
+	return nil
+}
+
+// toolShape is a tool's name, and, in parentheses, what it may be used for.
+var toolShape = regexp.MustCompile(`^[A-Za-z][A-Za-z0-9_]{0,63}(\([^(),\x00-\x1f\x7f]{1,200}\))?$`)
+
+// validAgent refuses what an agent's program could take for an option or for several
+// arguments.
+func (g *GoalOptions) validAgent() *FieldError {
+	odd := func(r rune) bool { return r <= ' ' || r == 0x7f || r == ',' }
+	if m := g.Model; m != "" && (len(m) > 128 || m[0] == '-' || strings.ContainsFunc(m, odd)) {
+		return &FieldError{"goal.model", fmt.Sprintf("is %.128q; it has to be a model's name as the agent takes it, without spaces and commas", m)}
+	}
+	if len(g.Tools) > MaxListLength {
+		return &FieldError{"goal.tools", fmt.Sprintf("has %d entries; at most %d are allowed", len(g.Tools), MaxListLength)}
+	}
+	for i, tool := range g.Tools {
+		if !toolShape.MatchString(tool) {
+			return &FieldError{fmt.Sprintf("goal.tools[%d]", i), fmt.Sprintf("is %.100q; it has to be a tool such as Edit, or Bash(go test:*)", tool)}
 		}
 	}
 	return nil

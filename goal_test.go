@@ -1,0 +1,51 @@
+package forge_test
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/pfl-forge/pfl-forge"
+)
+
+func TestGoalOptionsAreChecked(t *testing.T) {
+	many := make([]string, forge.MaxListLength+1)
+	for _, tt := range []struct {
+		change func(in *forge.Intent)
+		want   string
+	}{
+		{func(*forge.Intent) {}, ""},
+		{func(in *forge.Intent) {
+			*in.Goal = forge.GoalOptions{
+				MaxIterations: 100, HistoryContext: 20, Model: "clever[1m]", Tools: []string{"Read", "Bash(go test:*)"},
+				HistoryFile: ".e8/a/b.jsonl", LogDir: ".e8/x", SystemPrompt: "Be kind.",
+			}
+		}, ""},
+		{func(in *forge.Intent) { in.Criteria = nil }, "goal: "},
+		{func(in *forge.Intent) { in.Criteria = []string{"a", " "} }, "criteria[1]: "},
+		{func(in *forge.Intent) { in.Criteria = []string{strings.Repeat("x", forge.MaxCriterion+1)} }, "criteria[0]: "},
+		{func(in *forge.Intent) { in.Criteria = make([]string, forge.MaxCriteria+1) }, "criteria: "},
+		{func(in *forge.Intent) { in.Goal.MaxIterations = 101 }, "goal.max_iterations: is 101"},
+		{func(in *forge.Intent) { in.Goal.HistoryContext = -1 }, "goal.history_context: is -1"},
+		{func(in *forge.Intent) { in.Goal.Model = "--settings" }, "goal.model: "},
+		{func(in *forge.Intent) { in.Goal.Model = "a b" }, "goal.model: "},
+		{func(in *forge.Intent) { in.Goal.Tools = []string{"Read", "Read(x),WebFetch"} }, "goal.tools[1]: "},
+		{func(in *forge.Intent) { in.Goal.Tools = []string{"--settings"} }, "goal.tools[0]: "},
+		{func(in *forge.Intent) { in.Goal.Tools = many }, "goal.tools: has 101"},
+		{func(in *forge.Intent) { in.Goal.JudgePrompt, in.Source = "x", forge.SourceSystem }, "goal.judge_prompt: "},
+		{func(in *forge.Intent) { in.Goal.HistoryFile = "history.jsonl" }, "goal.history_file: "},
+		{func(in *forge.Intent) { in.Goal.KnowledgeFile = ".e8/../x" }, "goal.knowledge_file: "},
+		{func(in *forge.Intent) { in.Goal.LogDir = ".e8/" }, "goal.log_dir: "},
+	} {
+		in := forge.Intent{
+			ID: "a", Project: "p", Title: "t", Body: "b", Source: forge.SourceHuman, Criteria: []string{"it holds"}, Goal: &forge.GoalOptions{},
+		}
+		tt.change(&in)
+		got := ""
+		if e := in.Validate(); e != nil {
+			got = e.Error()
+		}
+		if !strings.HasPrefix(got, tt.want) || (got == "") != (tt.want == "") {
+			t.Errorf("got %q, want %q", got, tt.want)
+		}
+	}
+}
