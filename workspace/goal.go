@@ -94,8 +94,10 @@ func (c *frontCheck) goal() {
 			c.refuse(f.field, fmt.Sprintf("is 0; it can be 1 to %d", f.most), "")
 		}
 	}
+	if c.pos.Has("goal.model") {
+		c.refuse("goal.model", checkArgument(g.Model, " ,"), "")
+	}
 	for _, f := range []struct{ field, value string }{
-		{"goal.model", g.Model},
 		{"goal.history", g.History},
 		{"goal.knowledge", g.Knowledge},
 		{"goal.raw_log_dir", g.RawLogDir},
@@ -105,7 +107,7 @@ func (c *frontCheck) goal() {
 		}
 	}
 	for n, s := range g.Tools {
-		c.refuse(fmt.Sprintf("goal.allowed_tools[%d]", n), checkLine(s), "")
+		c.refuse(fmt.Sprintf("goal.allowed_tools[%d]", n), checkArgument(s, ","), "")
 	}
 	for _, f := range []struct{ field, value string }{
 		{"goal.append_system_prompt", g.SystemPrompt}, {"goal.judgment_prompt", g.JudgePrompt},
@@ -114,4 +116,23 @@ func (c *frontCheck) goal() {
 			c.refuse(f.field, checkBody(f.value), "")
 		}
 	}
+}
+
+// maxArgument bounds what is given to a program as an argument, in bytes.
+const maxArgument = 256
+
+// checkArgument wants what a program cannot take for an option, or for several
+// arguments.
+func checkArgument(s, without string) string {
+	switch reason := checkLine(s); {
+	case reason != "":
+		return reason
+	case len(s) > maxArgument:
+		return fmt.Sprintf("has %d bytes; at most %d are allowed", len(s), maxArgument)
+	case s[0] == '-':
+		return fmt.Sprintf("is %q; it must not begin with -", s)
+	case strings.ContainsAny(s, without):
+		return fmt.Sprintf("is %q; it must be one name", s)
+	}
+	return ""
 }
