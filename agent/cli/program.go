@@ -159,7 +159,7 @@ func (p *Program) shared(own []string) []string {
 // unchanged runs a call, and looks whether one that only reads kept to that, where
 // nothing but the program's promise makes it.
 func (p *Program) unchanged(ctx context.Context, t *Turn, run func() (agent.Outcome, error)) (agent.Outcome, error) {
-	if p.State == nil || !t.Call.ReadOnly || t.Call.Sandbox != nil {
+	if p.State == nil || !t.Call.ReadOnly || t.Call.Sandbox != nil || t.Call.Dir == t.Call.ScratchDir { // without a checkout
 		return run()
 	}
 	before, err := p.State(ctx, t)

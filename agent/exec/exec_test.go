@@ -137,6 +137,20 @@ func TestFailures(t *testing.T) {
 	}
 }
 
+// A call without a checkout is not to blame for what changes in a repository around it.
+func TestWithoutCheckout(t *testing.T) {
+	_, err := script(t, "touch ../planted; echo '"+good+"'", func(c *agent.Call, _ *config.AgentConfig) {
+		c.ScratchDir = filepath.Join(c.Dir, "scratch")
+		c.Dir = c.ScratchDir
+		if err := os.Mkdir(c.Dir, 0o700); err != nil {
+			t.Fatal(err)
+		}
+	})
+	if err != nil {
+		t.Error(err)
+	}
+}
+
 func TestRefused(t *testing.T) {
 	for name, change := range map[string]func(*agent.Call, *config.AgentConfig){
 		"nothing keeps ours from writing": func(_ *agent.Call, c *config.AgentConfig) { c.ReadOnly = false },
