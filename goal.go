@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"path"
 	"regexp"
+	"slices"
 	"strings"
 	"time"
 )
@@ -46,8 +47,19 @@ func (g *GoalOptions) History() int {
 	return g.HistoryContext
 }
 
-// validate returns the first thing that is wrong, or nil.
-func (g *GoalOptions) validate(in *Intent) *FieldError {
+// validGoal returns the first thing that is wrong with an intent's criteria and options,
+// or nil.
+func validGoal(in *Intent) *FieldError {
+	for i, c := range in.Criteria {
+		field := fmt.Sprintf("criteria[%d]", i)
+		if e := validText(field, c, MaxCriterion); e != nil {
+			return e
+		}
+		if strings.TrimSpace(c) == "" {
+			return &FieldError{field, "is empty"}
+		}
+	}
+	g := in.Goal
 	if g == nil {
 		return nil
 	}
@@ -293,9 +305,9 @@ type GoalView struct {
 
 // FinalJudgment is the newest judgment, or nil.
 func (g *GoalView) FinalJudgment() *Judgment {
-	for i := len(g.Iterations) - 1; i >= 0; i-- {
-		if j := g.Iterations[i].Judgment; j != nil {
-			return j
+	for _, it := range slices.Backward(g.Iterations) {
+		if it.Judgment != nil {
+			return it.Judgment
 		}
 	}
 	return nil

@@ -66,15 +66,7 @@ func (i *Intent) Validate() *FieldError {
 			return &FieldError{list.field, fmt.Sprintf("has %d entries; at most %d are allowed", list.length, list.most)}
 		}
 	}
-	for n, c := range i.Criteria {
-		if e := validText(fmt.Sprintf("criteria[%d]", n), c, MaxCriterion); e != nil {
-			return e
-		}
-		if strings.TrimSpace(c) == "" {
-			return &FieldError{fmt.Sprintf("criteria[%d]", n), "is empty"}
-		}
-	}
-	if e := i.Goal.validate(i); e != nil {
+	if e := validGoal(i); e != nil {
 		return e
 	}
 	for _, d := range i.DependsOn {

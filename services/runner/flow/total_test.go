@@ -57,7 +57,8 @@ func anyEvent(rng *rand.Rand, s *Intent, l *Lane) forge.Event {
 	switch rng.IntN(29) {
 	case 0:
 		return forge.Event{Submit: &forge.Submit{Intent: forge.Intent{
-			Title: "t", Body: "b", Source: forge.SourceHuman, Risk: forge.Risk(word), Type: []string{"", "audit", "skill_extraction"}[rng.IntN(3)],
+			Title: "t", Body: "b", Source: forge.SourceHuman, Risk: forge.Risk(word), Type: []string{"", "", "audit", "skill_extraction"}[rng.IntN(4)],
+			Criteria: []string{"one", "two"}[:rng.IntN(3)],
 		}}}
 	case 1:
 		return forge.Event{Edit: &forge.Edit{Title: &word, Body: &word}}
@@ -79,7 +80,7 @@ func anyEvent(rng *rand.Rand, s *Intent, l *Lane) forge.Event {
 		}
 		return forge.Event{Timer: &forge.TimerFired{Key: word}}
 	case 7:
-		return forge.Event{Admitted: &forge.Admitted{Run: n}}
+		return forge.Event{Admitted: &forge.Admitted{Run: n, Knowledge: []forge.Knowledge{{ID: "b/k1", Content: word}}[:rng.IntN(2)]}}
 	case 8:
 		return forge.Event{DependencyEnded: &forge.DependencyEnded{Run: n, Intent: "b", Status: forge.Status(word)}}
 	case 9:
@@ -137,9 +138,10 @@ func anyEvent(rng *rand.Rand, s *Intent, l *Lane) forge.Event {
 		return forge.Event{End: &forge.End{
 			Run: n, Number: rng.IntN(6), Status: anyStatus(rng), Parent: forge.IntentID(word), Past: &forge.PastRun{Title: "fix it"},
 			Reflect: &forge.ReflectOn{Policy: forge.DefaultPolicy().Reflection}, Observed: []forge.Observation{{ID: "a/1"}},
+			Knowledge: []forge.Knowledge{{ID: "a/k1", Content: word}}[:rng.IntN(2)], Applied: []string{"a/k1"}[:rng.IntN(2)],
 		}}
 	case 8:
-		return forge.Event{Enter: &forge.Enter{Run: n, Title: "fix that", Parent: forge.IntentID(word)}}
+		return forge.Event{Enter: &forge.Enter{Run: n, Title: "fix that", Parent: forge.IntentID(word), Goal: rng.IntN(2) == 0}}
 	case 9:
 		return forge.Event{Planned: &forge.Planned{Run: n, Children: []forge.IntentID{"a", "b", "x"}[:rng.IntN(4)]}}
 	}
@@ -232,8 +234,34 @@ func anyResult(rng *rand.Rand, s *Intent, l *Lane, task forge.TaskID, word strin
 		r.Integration = &forge.Integration{Outcome: []forge.LandOutcome{
 			forge.LandIntegrated, forge.LandChanged, forge.LandConflict, forge.LandDirty, forge.LandVerifyFailed, "?",
 		}[rng.IntN(6)]}
+	case forge.StepIntake, forge.StepExecute, forge.StepSummarize, forge.StepJudge:
+		anyProgress(rng, s, r, word)
 	case forge.StepReflect:
 		r.Reflection = &forge.Reflection{Read: []string{"a/1"}, Proposals: []forge.Intent{{Title: "fix " + word, Body: "b"}, {Title: "fix"}}[:rng.IntN(3)]}
 	}
 	return r
+}
+
+// anyProgress answers a step of a goal's.
+func anyProgress(rng *rand.Rand, s *Intent, r *forge.Result, word string) {
+	t := s.goalTask()
+	switch r.Attempt.Step {
+	case forge.StepIntake:
+		r.Intake = &forge.Intake{Task: "t", Criteria: []string{"one", word}[:rng.IntN(3)], Risk: forge.Risk(word)}
+		if rng.IntN(5) == 0 {
+			r.Intake.Clarifications = []forge.Clarification{{Question: word}}
+		}
+	case forge.StepExecute:
+		r.Implementation = &forge.Implementation{Base: "b", Head: []string{"b", word}[rng.IntN(2)], Leftover: word, Execution: &forge.Execution{}}
+	case forge.StepSummarize:
+		r.Summarization = &forge.Summarization{Knowledge: []forge.Knowledge{{Content: word}}[:rng.IntN(2)]}
+	default:
+		r.Judgment = &forge.Judgment{Head: word, Complete: rng.IntN(2) == 0}
+		if t != nil && rng.IntN(3) > 0 {
+			r.Judgment.Head = judgedHead(t)
+			for _, c := range t.Criteria {
+				r.Judgment.Evaluations = append(r.Judgment.Evaluations, forge.Evaluation{Criterion: c, Met: rng.IntN(3) > 0})
+			}
+		}
+	}
 }

@@ -19,6 +19,19 @@ func (w *world) check() error {
 	return nil
 }
 
+// checkTasks: with an intent its tasks have ended, and all are done if it is.
+func checkTasks(v *forge.View) error {
+	for _, t := range v.Tasks {
+		if t.Status != forge.TaskDone && t.Status != forge.TaskFailed {
+			return fmt.Errorf("task %s is %s although its intent is %s", t.ID, t.Status, v.Summary.Status)
+		}
+		if v.Summary.Status == forge.StatusDone && t.Status != forge.TaskDone {
+			return fmt.Errorf("the intent is done although task %s is %s", t.ID, t.Status)
+		}
+	}
+	return nil
+}
+
 // checkEnded: once faults stop, every accepted intent ends or waits for a
 // person, saying why; nothing is left open.
 func (w *world) checkEnded() error {
@@ -40,13 +53,8 @@ func (w *world) checkEnded() error {
 			}
 		}
 		view := machine.Fold(key, w.journal[key]).(interface{ View() forge.View }).View()
-		for _, t := range view.Tasks {
-			if t.Status != forge.TaskDone && t.Status != forge.TaskFailed {
-				return fmt.Errorf("task %s is %s although its intent is %s", t.ID, t.Status, s.Status)
-			}
-			if s.Status == forge.StatusDone && t.Status != forge.TaskDone {
-				return fmt.Errorf("%s is done although task %s is %s", id, t.ID, t.Status)
-			}
+		if err := checkTasks(&view); err != nil {
+			return err
 		}
 		if !w.people.outsiders {
 			for _, h := range view.History {
@@ -207,12 +215,8 @@ func (w *world) checkBounds() error {
 					made[c.Attempt.Task]++
 				}
 			}
-			open := map[forge.TaskID]bool{}
-			for _, a := range rec.Summary.Open {
-				if open[a.Task] {
-					return fmt.Errorf("%s has two commands at once", a.Task)
-				}
-				open[a.Task] = true
+			if twice := openTwice(rec.Summary.Open); twice != "" {
+				return fmt.Errorf("%s has two commands at once", twice)
 			}
 		}
 		for t, n := range made {
@@ -222,4 +226,16 @@ func (w *world) checkBounds() error {
 		}
 	}
 	return nil
+}
+
+// openTwice is a task with two commands, if there is one.
+func openTwice(open []forge.Attempt) forge.TaskID {
+	seen := map[forge.TaskID]bool{}
+	for _, a := range open {
+		if seen[a.Task] {
+			return a.Task
+		}
+		seen[a.Task] = true
+	}
+	return ""
 }

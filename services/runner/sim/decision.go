@@ -117,19 +117,27 @@ func (k *knowledge) learn(key forge.Key, ev *forge.Event) error {
 		k.approved = true
 	case ev.Landed != nil && ev.Landed.Result != nil && ev.Landed.Result.Outcome == forge.LandIntegrated:
 		k.done[ev.Landed.Task] = true
-	case ev.Result != nil && k.withdrawn[ev.Result.Attempt]: // it only tells its costs
-	case ev.Result != nil && ev.Result.Analysis != nil && ev.Result.Analysis.Risk != "":
-		a := ev.Result.Analysis
-		k.risky = forge.MaxRisk(a.Risk, k.declaredRisk).Rank() > forge.RiskLow.Rank()
-		k.depends = maps.Clone(k.declared)
-		for _, d := range a.DependsOn {
-			k.depends[d] = true
-		}
-	case ev.Result != nil && ev.Result.Intake != nil && ev.Result.Intake.Risk != "":
-		k.risky = forge.MaxRisk(ev.Result.Intake.Risk, k.declaredRisk).Rank() > forge.RiskLow.Rank()
-		k.depends = maps.Clone(k.declared)
-	case ev.Result != nil && ev.Result.Implementation != nil && ev.Result.Implementation.Unchanged:
-		k.done[ev.Result.Attempt.Task] = true
+	case ev.Result != nil && !k.withdrawn[ev.Result.Attempt]: // otherwise it only tells its costs
+		k.learnResult(ev.Result)
 	}
 	return nil
+}
+
+// learnResult notes how risky a plan is and what it waits for.
+func (k *knowledge) learnResult(r *forge.Result) {
+	judged := func(risk forge.Risk, after []forge.IntentID) {
+		k.risky = forge.MaxRisk(risk, k.declaredRisk).Rank() > forge.RiskLow.Rank()
+		k.depends = maps.Clone(k.declared)
+		for _, d := range after {
+			k.depends[d] = true
+		}
+	}
+	switch {
+	case r.Analysis != nil && r.Analysis.Risk != "":
+		judged(r.Analysis.Risk, r.Analysis.DependsOn)
+	case r.Intake != nil && r.Intake.Risk != "":
+		judged(r.Intake.Risk, nil)
+	case r.Implementation != nil && r.Implementation.Unchanged:
+		k.done[r.Attempt.Task] = true
+	}
 }

@@ -43,8 +43,9 @@ func (w *world) towards(c *forge.Command) *forge.Result {
 		return &forge.Result{Summarization: s}
 	case forge.StepJudge:
 		return &forge.Result{Judgment: w.judgment(c)}
+	default:
+		panic("no worker does step " + c.Attempt.Step)
 	}
-	panic("no worker does step " + c.Attempt.Step)
 }
 
 // judgment is of every criterion, unless the judge is careless.

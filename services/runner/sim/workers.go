@@ -107,22 +107,8 @@ func (w *world) perform(c *forge.Command) *forge.Result {
 	if n := w.repo.landed(c.Attempt.Task); n != nil && c.Attempt.Step == forge.StepIntegrate {
 		return &forge.Result{Integration: integrated(n)}
 	}
-	if w.chance(12) {
-		reasons := []forge.FailureReason{
-			forge.FailCrashed, forge.FailTimeout, forge.FailLostSession, forge.FailConfig, forge.FailQuota, forge.FailRateLimited,
-			forge.FailOverloaded, forge.FailRefused, forge.FailBudget, forge.FailPromptTooLong, forge.FailInterrupted,
-		}
-		f := forge.Failure{Reason: reasons[w.rng.IntN(len(reasons))], Message: "the agent failed"}
-		if f.Reason == forge.FailQuota && w.rng.IntN(2) == 0 {
-			f.Until = w.now.Add(time.Hour)
-		}
-		return &forge.Result{Failure: &f, Agent: fmt.Sprintf("agent%d", len(c.Avoid))}
-	}
-	if w.chance(40) {
-		return &forge.Result{} // garbage: an answer without an answer
-	}
-	if f := w.money.spend(w, c); f != nil {
-		return &forge.Result{Failure: f}
+	if r := w.trouble(c); r != nil {
+		return r
 	}
 	switch c.Attempt.Step {
 	case forge.StepAnalyze, forge.StepArchitect:
@@ -144,6 +130,38 @@ func (w *world) perform(c *forge.Command) *forge.Result {
 		return w.integrate(c)
 	case forge.StepReflect:
 		return &forge.Result{Reflection: w.reflection(c)}
+	case forge.StepAudit, forge.StepObserve, forge.StepAbstract:
+		return w.look(c)
+	default:
+		return w.towards(c)
+	}
+}
+
+// trouble is what an attempt comes to that does not do its job.
+func (w *world) trouble(c *forge.Command) *forge.Result {
+	if w.chance(12) {
+		reasons := []forge.FailureReason{
+			forge.FailCrashed, forge.FailTimeout, forge.FailLostSession, forge.FailConfig, forge.FailQuota, forge.FailRateLimited,
+			forge.FailOverloaded, forge.FailRefused, forge.FailBudget, forge.FailPromptTooLong, forge.FailInterrupted,
+		}
+		f := forge.Failure{Reason: reasons[w.rng.IntN(len(reasons))], Message: "the agent failed"}
+		if f.Reason == forge.FailQuota && w.rng.IntN(2) == 0 {
+			f.Until = w.now.Add(time.Hour)
+		}
+		return &forge.Result{Failure: &f, Agent: fmt.Sprintf("agent%d", len(c.Avoid))}
+	}
+	if w.chance(40) {
+		return &forge.Result{} // garbage: an answer without an answer
+	}
+	if f := w.money.spend(w, c); f != nil {
+		return &forge.Result{Failure: f}
+	}
+	return nil
+}
+
+// look does the steps that look at the project and change nothing.
+func (w *world) look(c *forge.Command) *forge.Result {
+	switch c.Attempt.Step {
 	case forge.StepAudit:
 		return &forge.Result{Audit: &forge.Audit{Summary: "fine"}, Policy: w.money.policy()}
 	case forge.StepObserve:
@@ -152,13 +170,12 @@ func (w *world) perform(c *forge.Command) *forge.Result {
 			r.Observed = &forge.Observed{Patterns: []forge.Pattern{{Name: "a pattern"}}}
 		}
 		return r
-	case forge.StepAbstract:
+	default:
 		if w.chance(4) {
 			return &forge.Result{Abstraction: &forge.Abstraction{NothingNew: "all of it is known"}}
 		}
 		return &forge.Result{Abstraction: &forge.Abstraction{Skills: []forge.Skill{{Name: "a skill", Description: "d", Body: "b"}}}}
 	}
-	return w.towards(c)
 }
 
 func (w *world) analysis(c *forge.Command) *forge.Analysis {
