@@ -234,7 +234,10 @@ func TestObjectsPermissions(t *testing.T) {
 	}
 	s, err := server.NewServer(&server.Options{
 		Host: "127.0.0.1", Port: server.RANDOM_PORT, JetStream: true, StoreDir: t.TempDir(), NoLog: true, NoSigs: true,
-		Users: []*server.User{{Username: "runner", Password: "x"}, user("worker", write), user("person", read)},
+		Users: []*server.User{
+			{Username: "runner", Password: "x"}, user("worker", write), user("person", read),
+			user("half", append([]string{"$O.FORGE_TRANSCRIPTS.C.>"}, read...)),
+		},
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -297,6 +300,17 @@ func TestObjectsPermissions(t *testing.T) {
 	}
 	if got := getObject(ctx, t, worker, session); got != "mine, changed" {
 		t.Errorf("a worker reads %q", got)
+	}
+	// What nobody answers ends with its time, also when a part is stored: work waits for it.
+	last, cancel := context.WithTimeout(ctx, 300*time.Millisecond)
+	defer cancel()
+	began := time.Now()
+	err = as("half").Objects().Update(last, transcript, func(*bus.Object) (*bus.Object, error) { return &bus.Object{Content: []byte("half")}, nil })
+	if took := time.Since(began); err == nil || took > 2*time.Second {
+		t.Errorf("half a right: %v after %s", err, took)
+	}
+	if got, err := person.Read(ctx, transcript); err != nil || string(got.Content) != "whole, and more" {
+		t.Errorf("a person reads %v, %v", got, err)
 	}
 	if err := worker.Delete(ctx, session); err != nil {
 		t.Error(err)
