@@ -235,7 +235,8 @@ func TestObjectsPermissions(t *testing.T) {
 	s, err := server.NewServer(&server.Options{
 		Host: "127.0.0.1", Port: server.RANDOM_PORT, JetStream: true, StoreDir: t.TempDir(), NoLog: true, NoSigs: true,
 		Users: []*server.User{
-			{Username: "runner", Password: "x"}, user("worker", write), user("person", read),
+			{Username: "runner", Password: "x"},
+			user("worker", write), user("person", read),
 			user("half", append([]string{"$O.FORGE_TRANSCRIPTS.C.>"}, read...)),
 		},
 	})
