@@ -258,7 +258,7 @@ type Loop struct {
 	Left      int // iterations that may follow this one
 	Criteria  []string
 	Summaries []ExecutionSummary // the newest, and before them the newest of those that failed; oldest first
-	Knowledge []Knowledge        // execute: what is known already
+	Knowledge []Knowledge        // execute, summarize: what is known already
 	Judgment  *Judgment          // execute: the last one
 	Execution *Execution         // summarize, judge
 }

@@ -2283,7 +2283,7 @@ type Loop_builder struct {
 	Criteria []string
 	// The newest, and before them the newest of those that failed; oldest first.
 	Summaries []*ExecutionSummary
-	// execute: what is known already.
+	// execute, summarize: what is known already.
 	Knowledge []*Knowledge
 	// execute: the last one.
 	Judgment *Judgment

@@ -249,9 +249,11 @@ func (s *Intent) tellGoal(c *forge.Command, t *task) {
 		Iteration: len(l.iterations), Left: s.intent.Goal.Iterations() - l.used, Criteria: t.Criteria,
 		Summaries: l.summaries(s.intent.Goal.History()),
 	}
+	if c.Attempt.Step != forge.StepJudge {
+		c.Loop.Knowledge = slices.Concat(s.knows, last(s.learned, maxTaught))
+	}
 	if c.Attempt.Step == forge.StepExecute {
 		c.Loop.Judgment = l.lastJudgment()
-		c.Loop.Knowledge = slices.Concat(s.knows, last(s.learned, maxTaught))
 		return
 	}
 	c.Loop.Execution = l.execution
