@@ -10,6 +10,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
@@ -114,35 +115,69 @@ func TestFailedAtOnce(t *testing.T) {
 	}
 }
 
+// sink stores everything.
+type sink struct{ text []byte }
+
+func (s *sink) AppendTranscript(_ context.Context, _ forge.Key, _ forge.Attempt, _ string, lines []byte) error {
+	s.text = append(s.text, lines...)
+	return nil
+}
+
+// TestTooMuch checks that of what is too much the first lines are kept and the last.
 func TestTooMuch(t *testing.T) {
-	b := bustest.Start(t)
-	w := transcript.New(transcript.Config{Bus: b, Log: slog.New(slog.DiscardHandler)}, to, attempt)
-	text := strings.Repeat("word ", 10_000)
-	for range 300 {
-		w.Add(line(forge.ProgressText, text))
+	for _, n := range []int{250, 400} { // little more than fits at first, and much more
+		synctest.Test(t, func(t *testing.T) {
+			var s sink
+			w := transcript.New(transcript.Config{Bus: &s, Log: slog.New(slog.DiscardHandler)}, to, attempt)
+			pad := strings.Repeat(" word", 10_000)
+			for i := range n {
+				w.Add(line(forge.ProgressText, fmt.Sprint(i, pad)))
+				synctest.Wait() // nothing is lost because it comes too fast
+			}
+			w.Add(line(forge.ProgressEnded, "ok"))
+			if !w.Close() {
+				t.Error("not everything is stored")
+			}
+			checkEnds(t, n, transcript.Parse(s.text))
+		})
 	}
-	w.Add(line(forge.ProgressEnded, "ok"))
-	w.Close()
-	var size int
-	got := stored(t, b)
-	for _, l := range got {
+}
+
+// checkEnds checks that of n lines those that fit are there, and what is said of the others.
+func checkEnds(t *testing.T, n int, got []transcript.Line) {
+	t.Helper()
+	size, gap := 0, -1
+	for i, l := range got {
 		if len(l.Text) > transcript.MaxText {
 			t.Fatalf("a text has %d bytes", len(l.Text))
 		}
-		size += len(l.Text)
+		if size += len(l.Text); strings.HasPrefix(l.Text, "this is more than 3 MiB") {
+			gap = i
+		}
 	}
-	if size > transcript.MaxBytes {
-		t.Errorf("%d bytes are stored", size)
+	if size > transcript.MaxBytes || size < transcript.MaxBytes*9/10 && n == 400 {
+		t.Errorf("%d: %d bytes are stored", n, size)
 	}
-	if last := got[len(got)-1]; last.Kind != forge.ProgressEnded {
-		t.Errorf("the last line is %+v", last)
+	end := len(got) - 1
+	if gap < 0 || got[end].Kind != forge.ProgressEnded {
+		t.Fatalf("%d: nothing says what is missing, or the last line is %v", n, got[end].Kind)
 	}
-	said := false
-	for _, l := range got {
-		said = said || strings.HasPrefix(l.Text, "the rest is left out") || strings.Contains(l.Text, "lines are lost")
+	first := gap + 1
+	if n == 400 {
+		if want := fmt.Sprintf("%d lines before this one are left out: this is more than 4 MiB", n-(end-2)); got[first].Text != want {
+			t.Errorf("%q is said, want %q", got[first].Text, want)
+		}
+		first++
 	}
-	if !said {
-		t.Error("that lines are missing is not said")
+	for i, l := range got[:gap] {
+		if !strings.HasPrefix(l.Text, fmt.Sprint(i, " ")) {
+			t.Fatalf("%d: line %d begins %.10s", n, i, l.Text)
+		}
+	}
+	for i, l := range got[first:end] {
+		if !strings.HasPrefix(l.Text, fmt.Sprint(n-(end-first)+i, " ")) {
+			t.Fatalf("%d: line %d from the end begins %.10s", n, end-first-i, l.Text)
+		}
 	}
 }
 

@@ -12,7 +12,7 @@ import (
 )
 
 const (
-	// MaxBytes bounds what is kept of an attempt.
+	// MaxBytes bounds what is kept of an attempt: its first lines, and its last.
 	MaxBytes = 4 << 20
 	// MaxText bounds the text of a line, in bytes.
 	MaxText = 16 << 10
@@ -54,7 +54,7 @@ type Writer struct {
 	waiting []byte // lines to be stored
 	size    int    // bytes taken so far
 	lost    int    // lines that were left out, until that is said
-	full    bool
+	tail    *tail  // nil: it is not too much yet
 	closed  bool
 	behind  bool // lines wait that could not be stored before it was closed
 
@@ -85,11 +85,14 @@ func (w *Writer) Add(l Line) {
 	case l.Kind == forge.ProgressEnded && w.done == nil && l.Text == OutcomeOK:
 		return
 	case l.Kind == forge.ProgressEnded: // how it ended is always told
-	case w.full:
+	case w.tail != nil:
+		w.tail.add(text)
 		return
-	case w.size+len(text) > MaxBytes:
-		w.full = true
-		l.Kind, l.Text, l.Usage = forge.ProgressText, fmt.Sprintf("the rest is left out: this is more than %d MiB", MaxBytes>>20), nil
+	case w.size+len(text) > MaxBytes-maxTail:
+		w.tail = &tail{}
+		w.tail.add(text)
+		l.Kind, l.Usage = forge.ProgressText, nil
+		l.Text = fmt.Sprintf("this is more than %d MiB: the last lines follow when it has ended", (MaxBytes-maxTail)>>20)
 		text = l.encode()
 	case len(w.waiting)+len(text) > backlog:
 		w.lost++
@@ -105,10 +108,14 @@ func (w *Writer) take(l Line, text []byte) {
 		go w.run()
 	}
 	if w.lost > 0 {
-		lost := w.lost
+		said := l
+		said.Kind, said.Text, said.Usage = forge.ProgressText, fmt.Sprintf("%d lines are lost: they could not be stored in time", w.lost), nil
+		w.waiting = append(w.waiting, said.encode()...)
 		w.lost = 0
-		l.Kind, l.Text, l.Usage = forge.ProgressText, fmt.Sprintf("%d lines are lost: they could not be stored in time", lost), nil
-		w.waiting = append(w.waiting, l.encode()...)
+	}
+	if w.tail != nil && l.Kind == forge.ProgressEnded {
+		w.waiting = append(w.waiting, w.tail.text(l)...)
+		w.tail = &tail{}
 	}
 	w.waiting = append(w.waiting, text...)
 	w.size += len(text)
