@@ -68,12 +68,17 @@ var fileFields = map[string]string{
 	"goal.log_dir":         "goal.raw_log_dir",
 }
 
-// fileField returns the name in files of an intent's field.
+// fileField returns the name in files of an intent's field, or of an entry of one.
 func fileField(field string) string {
-	if name, ok := fileFields[field]; ok {
-		return name
+	list, index, entry := strings.Cut(field, "[")
+	name, ok := fileFields[list]
+	switch {
+	case !ok:
+		return field
+	case entry:
+		return name + "[" + index
 	}
-	return field
+	return name
 }
 
 // goal finds what is written and says nothing; bounds and paths are the intent's to
@@ -94,10 +99,8 @@ func (c *frontCheck) goal() {
 			c.refuse(f.field, fmt.Sprintf("is 0; it can be 1 to %d", f.most), "")
 		}
 	}
-	if c.pos.Has("goal.model") {
-		c.refuse("goal.model", checkArgument(g.Model, " ,"), "")
-	}
 	for _, f := range []struct{ field, value string }{
+		{"goal.model", g.Model},
 		{"goal.history", g.History},
 		{"goal.knowledge", g.Knowledge},
 		{"goal.raw_log_dir", g.RawLogDir},
@@ -106,9 +109,6 @@ func (c *frontCheck) goal() {
 			c.refuse(f.field, checkLine(f.value), "")
 		}
 	}
-	for n, s := range g.Tools {
-		c.refuse(fmt.Sprintf("goal.allowed_tools[%d]", n), checkArgument(s, ","), "")
-	}
 	for _, f := range []struct{ field, value string }{
 		{"goal.append_system_prompt", g.SystemPrompt}, {"goal.judgment_prompt", g.JudgePrompt},
 	} {
@@ -116,23 +116,4 @@ func (c *frontCheck) goal() {
 			c.refuse(f.field, checkBody(f.value), "")
 		}
 	}
-}
-
-// maxArgument bounds what is given to a program as an argument, in bytes.
-const maxArgument = 256
-
-// checkArgument wants what a program cannot take for an option, or for several
-// arguments.
-func checkArgument(s, without string) string {
-	switch reason := checkLine(s); {
-	case reason != "":
-		return reason
-	case len(s) > maxArgument:
-		return fmt.Sprintf("has %d bytes; at most %d are allowed", len(s), maxArgument)
-	case s[0] == '-':
-		return fmt.Sprintf("is %q; it must not begin with -", s)
-	case strings.ContainsAny(s, without):
-		return fmt.Sprintf("is %q; it must be one name", s)
-	}
-	return ""
 }
