@@ -74,7 +74,7 @@ func validGoal(in *Intent) *FieldError {
 			return &FieldError{n.field, fmt.Sprintf("is %d; it can be 1 to %d", n.value, n.most)}
 		}
 	}
-	if e := g.validAgent(); e != nil {
+	if e := g.ValidateAgent(); e != nil {
 		return e
 	}
 	for _, p := range []struct{ field, text string }{{"goal.system_prompt", g.SystemPrompt}, {"goal.judge_prompt", g.JudgePrompt}} {
@@ -101,9 +101,9 @@ func validGoal(in *Intent) *FieldError {
 // toolShape is a tool's name, and, in parentheses, what it may be used for.
 var toolShape = regexp.MustCompile(`^[A-Za-z][A-Za-z0-9_]{0,63}(\([^(),\x00-\x1f\x7f]{1,200}\))?$`)
 
-// validAgent refuses what an agent's program could take for an option or for several
-// arguments.
-func (g *GoalOptions) validAgent() *FieldError {
+// ValidateAgent refuses a model or a tool that an agent's program could take for an
+// option or for several arguments.
+func (g *GoalOptions) ValidateAgent() *FieldError {
 	odd := func(r rune) bool { return r <= ' ' || r == 0x7f || r == ',' }
 	if m := g.Model; m != "" && (len(m) > 128 || m[0] == '-' || strings.ContainsFunc(m, odd)) {
 		return &FieldError{"goal.model", fmt.Sprintf("is %.128q; it has to be a model's name as the agent takes it, without spaces and commas", m)}

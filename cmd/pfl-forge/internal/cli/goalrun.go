@@ -187,10 +187,10 @@ func intentOfGoal(g *goalfile.Goal, f *goalFlags) (*forge.Intent, error) {
 		g.Options.MaxIterations = f.maxIterations
 	}
 	if f.model != "" {
-		if err := goalfile.CheckWord(f.model); err != nil {
-			return nil, usageError{fmt.Errorf("--model: %w", err)}
-		}
 		g.Options.Model = f.model
+		if e := g.Options.ValidateAgent(); e != nil {
+			return nil, usageError{fmt.Errorf("--model: %s", e.Reason)}
+		}
 	}
 	i := &forge.Intent{
 		Title: title, Body: g.Task, Risk: forge.Risk(f.risk), Source: forge.SourceHuman, Status: forge.StatusProposed,
