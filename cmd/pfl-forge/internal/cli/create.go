@@ -95,6 +95,9 @@ func (a *app) create(ctx context.Context, args []string, f *createFlags) error {
 	if err := a.prepare(ctx, t, intent); err != nil {
 		return err
 	}
+	if intent.Recipe != "" && len(intent.Criteria) > 0 {
+		a.say("--criterion has no effect with --recipe: the recipe's check decides")
+	}
 	if f.dryRun {
 		return a.printIntent(intent, f.format)
 	}

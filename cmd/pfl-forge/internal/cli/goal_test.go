@@ -137,6 +137,7 @@ func TestGoalOutcome(t *testing.T) {
 		"max_iterations 2": {Status: forge.StatusError, Waiting: forge.WaitingFailed, Goal: &forge.GoalSummary{Status: forge.LoopMaxIterations}},
 		"error 2":          {Status: forge.StatusError, Waiting: forge.WaitingFailed},
 		"cancelled 2":      {Status: forge.StatusRejected},
+		"running 3":        {Status: forge.StatusExecuting},
 		"waiting 3":        {Status: forge.StatusProposed, Waiting: forge.WaitingApproval, Goal: &forge.GoalSummary{}},
 	} {
 		v := aGoal()

@@ -285,7 +285,7 @@ func goalOutcome(d *goalDoc) error {
 	switch d.Status {
 	case string(forge.LoopCompleted):
 		return nil
-	case goalWaiting:
+	case goalWaiting, goalRunning: // at rest: something that it waits for waits for a person
 		return exit(exitWaiting)
 	}
 	return exit(exitFailed)
