@@ -31,6 +31,12 @@ type GoalOptions struct {
 	LogDir         string   // of those files, below .e8/; empty: .e8/logs
 }
 
+// IsGoal reports whether the intent is worked on until its criteria are met. With a
+// recipe, the recipe's check decides.
+func (i *Intent) IsGoal() bool {
+	return len(i.Criteria) > 0 && i.Recipe == "" && i.Type != TypeAudit && i.Type != TypeSkillExtraction
+}
+
 // Iterations is how many iterations a goal may take in one run.
 func (g *GoalOptions) Iterations() int {
 	if g == nil || g.MaxIterations == 0 {

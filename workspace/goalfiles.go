@@ -31,7 +31,7 @@ func (n *goalNote) uses(rel string) bool { return n.History == rel || n.Knowledg
 // helped it. Lines are only added: what a person wrote stays. It reports whether
 // all is written; what a person put in the way is a problem.
 func (w *Workspace) writeGoal(v *forge.View) (problems []Problem, done bool, err error) {
-	if v.Goal == nil {
+	if g := v.Goal; g == nil || len(g.Iterations)+len(g.Knowledge)+len(g.Applied) == 0 {
 		return nil, true, nil
 	}
 	places, reason := placesOf(v.Intent.Goal)

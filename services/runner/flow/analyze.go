@@ -39,7 +39,7 @@ func firstStep(in *forge.Intent) forge.Step {
 		return forge.StepAudit
 	case in.Type == forge.TypeSkillExtraction:
 		return forge.StepObserve
-	case len(in.Criteria) > 0:
+	case in.IsGoal():
 		return forge.StepIntake
 	}
 	return forge.StepAnalyze

@@ -12,6 +12,9 @@ func (s *Intent) aggregate() {
 	for _, t := range s.tasks {
 		if t.stage != stageDone && s.reason == "" {
 			s.reason = string(t.ID) + ": " + t.Failure
+			if t.loop != nil {
+				s.reason = t.Failure // there is no other task
+			}
 		}
 	}
 	s.finish(s.status())

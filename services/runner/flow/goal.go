@@ -82,7 +82,7 @@ func (s *Intent) iterate(t *task) {
 	l := t.loop
 	if most := s.intent.Goal.Iterations(); l.used >= most {
 		l.maxed = true
-		why := fmt.Sprintf("the goal is not reached after %d iterations", most)
+		why := fmt.Sprintf("the goal is not reached, and its %d iteration(s) are used up", most)
 		if j := l.newest().Judgment; j != nil && !j.Complete {
 			why += fmt.Sprintf(": %d of %d criteria are met", met(j), len(t.Criteria))
 		} else if t.feedback != "" {

@@ -68,23 +68,24 @@ func (s *Intent) goalTask() *task {
 	return nil
 }
 
+// goalSummary is how far a goal is; before its intake, by what was asked for.
 func (s *Intent) goalSummary() *forge.GoalSummary {
-	t := s.goalTask()
-	if t == nil {
+	if !s.intent.IsGoal() {
 		return nil
 	}
-	l := t.loop
-	g := &forge.GoalSummary{
-		Iteration: len(l.iterations), Most: s.intent.Goal.Iterations(), Used: l.used, Criteria: len(t.Criteria), Status: s.loopStatus(t),
-	}
-	if j := l.lastJudgment(); j != nil {
-		g.Met = met(j)
+	g := &forge.GoalSummary{Most: s.intent.Goal.Iterations(), Criteria: len(s.intent.Criteria), Status: s.loopStatus()}
+	if t := s.goalTask(); t != nil {
+		g.Iteration, g.Used, g.Criteria = len(t.loop.iterations), t.loop.used, len(t.Criteria)
+		if j := t.loop.lastJudgment(); j != nil {
+			g.Met = met(j)
+		}
 	}
 	return g
 }
 
 // loopStatus is how a goal's loop ended; empty while it goes on.
-func (s *Intent) loopStatus(t *task) forge.LoopStatus {
+func (s *Intent) loopStatus() forge.LoopStatus {
+	t := s.goalTask()
 	switch {
 	case s.phase != phaseClosed:
 		return ""
@@ -92,7 +93,7 @@ func (s *Intent) loopStatus(t *task) forge.LoopStatus {
 		return forge.LoopCompleted
 	case s.intent.Status == forge.StatusCancelled, s.intent.Status == forge.StatusRejected:
 		return forge.LoopCancelled
-	case t.loop.maxed:
+	case t != nil && t.loop.maxed:
 		return forge.LoopMaxIterations
 	}
 	return forge.LoopError
@@ -104,13 +105,14 @@ func (s *Intent) goalActivity() string {
 }
 
 func (s *Intent) goalView() *forge.GoalView {
-	t := s.goalTask()
-	if t == nil {
+	if !s.intent.IsGoal() {
 		return nil
 	}
 	v := &forge.GoalView{
-		GoalSummary: *s.goalSummary(), Text: t.Criteria, Iterations: slices.Clone(t.loop.iterations),
-		Knowledge: slices.Clone(s.learned), Applied: slices.Clone(s.applied),
+		GoalSummary: *s.goalSummary(), Text: s.intent.Criteria, Knowledge: slices.Clone(s.learned), Applied: slices.Clone(s.applied),
+	}
+	if t := s.goalTask(); t != nil {
+		v.Text, v.Iterations = t.Criteria, slices.Clone(t.loop.iterations)
 	}
 	if v.Status != "" && v.Status != forge.LoopCompleted {
 		v.Error = s.reason

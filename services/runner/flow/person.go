@@ -69,7 +69,7 @@ func (s *Intent) enter() {
 	s.open.closeNote("end")
 	s.tellLane("enter", true, forge.Event{Enter: &forge.Enter{
 		Run: s.run, Title: s.intent.Title, Type: s.intent.Type, Parent: s.intent.Parent, Source: s.intent.Source, Generation: s.intent.Generation,
-		Goal: firstStep(&s.intent) == forge.StepIntake,
+		Goal: s.intent.IsGoal(),
 	}})
 }
 

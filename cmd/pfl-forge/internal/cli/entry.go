@@ -60,7 +60,7 @@ func (t *target) entry(ctx context.Context, id forge.IntentID) (*entry, *forge.V
 func entryOf(v *forge.View, found map[forge.TaskID]*evidence) *entry {
 	e := entry{item: itemOf(&v.Summary), Commands: commands(&v.Summary), Questions: questions(&v.Intent), Work: []work{}}
 	e.planParts(v)
-	if isGoal(&v.Intent) {
+	if v.Goal != nil {
 		d := goalOf(v, nil)
 		e.Criteria, e.Judged = d.Criteria, d.Judgment != nil
 	}

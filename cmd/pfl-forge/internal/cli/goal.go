@@ -3,6 +3,7 @@ package cli
 import (
 	"context"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -36,7 +37,7 @@ func (a *app) goalStatusCommand() *cobra.Command {
 		Short:             "show the criteria and iterations of a goal, and its last judgment",
 		Example:           "  pfl-forge goal status reset-link\n  pfl-forge goal status reset-link -o json",
 		Args:              between(1, 1, "the id of a goal"),
-		ValidArgsFunction: a.complete(mayBeGoal, 1),
+		ValidArgsFunction: a.complete(isGoal, 1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			t, err := a.reader(cmd.Context())
 			if err != nil {
@@ -64,7 +65,7 @@ func (t *target) goal(ctx context.Context, arg string) (*goalDoc, error) {
 	switch {
 	case err != nil:
 		return nil, err
-	case !isGoal(&v.Intent):
+	case v.Goal == nil:
 		return nil, notGoal(id)
 	}
 	attempts, err := t.attempts(ctx, id)
@@ -78,10 +79,7 @@ func (t *target) goal(ctx context.Context, arg string) (*goalDoc, error) {
 	return &d, nil
 }
 
-// mayBeGoal says whether an intent is a goal, or could turn out to be one.
-func mayBeGoal(s *forge.Summary) bool {
-	return s.Goal != nil || s.TaskCount == 0 && len(s.Children) == 0
-}
+func isGoal(s *forge.Summary) bool { return s.Goal != nil }
 
 // goals returns the goals of a project, sorted by id.
 func (t *target) goals(ctx context.Context) ([]forge.Summary, error) {
@@ -89,23 +87,7 @@ func (t *target) goals(ctx context.Context) ([]forge.Summary, error) {
 	if err != nil {
 		return nil, err
 	}
-	list := []forge.Summary{}
-	for i := range all {
-		s := &all[i]
-		if s.Goal == nil && mayBeGoal(s) { // before its intake only the intent says so
-			v, err := t.view(ctx, s.Key.Intent)
-			if err != nil {
-				return nil, err
-			}
-			if isGoal(&v.Intent) {
-				s.Goal = &forge.GoalSummary{Most: v.Intent.Goal.Iterations(), Criteria: len(v.Intent.Criteria)}
-			}
-		}
-		if s.Goal != nil {
-			list = append(list, *s)
-		}
-	}
-	return list, nil
+	return slices.DeleteFunc(all, func(s forge.Summary) bool { return !isGoal(&s) }), nil
 }
 
 func (a *app) goalListCommand() *cobra.Command {
@@ -206,7 +188,7 @@ func (a *app) goalCancelCommand() *cobra.Command {
 		Long:              "Stop goals for good. The commits of all iterations, and what they found out, are kept.",
 		Example:           "  pfl-forge goal cancel reset-link --reason \"not now\"",
 		Args:              atLeast(1, "the id of a goal"),
-		ValidArgsFunction: a.complete(mayBeGoal, 0),
+		ValidArgsFunction: a.complete(isGoal, 0),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return a.control(cmd.Context(), args, &s, ofGoals(s.cancelled))
 		},
@@ -226,7 +208,7 @@ func (a *app) goalResumeCommand() *cobra.Command {
 			"for your files, gets as many iterations once more; it remembers those that it had.",
 		Example:           "  pfl-forge goal resume reset-link\n  pfl-forge goal resume reset-link --with \"the mailer has a test double\"",
 		Args:              atLeast(1, "the id of a goal"),
-		ValidArgsFunction: a.complete(func(s *forge.Summary) bool { return mayBeGoal(s) && s.Waiting != "" }, 0),
+		ValidArgsFunction: a.complete(func(s *forge.Summary) bool { return isGoal(s) && s.Waiting != "" }, 0),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return a.control(cmd.Context(), args, &s, ofGoals(goesOn(&again)))
 		},
@@ -240,7 +222,7 @@ func (a *app) goalResumeCommand() *cobra.Command {
 // ofGoals makes wishes for goals only.
 func ofGoals(want wishes) wishes {
 	return func(v *forge.View, task forge.TaskID) (wish, error) {
-		if !isGoal(&v.Intent) {
+		if v.Goal == nil {
 			return wish{}, notGoal(v.Intent.ID)
 		}
 		return want(v, task)

@@ -123,7 +123,9 @@ found out
 // Before its intake a goal has its criteria, and nothing else.
 func TestGoalBeforeIntake(t *testing.T) {
 	v := aGoal()
-	v.Goal, v.Summary.Goal, v.Intent.Goal = nil, nil, nil
+	v.Intent.Goal = nil
+	v.Summary.Goal = &forge.GoalSummary{Most: forge.DefaultIterations, Criteria: 2}
+	v.Goal = &forge.GoalView{GoalSummary: *v.Summary.Goal, Text: v.Intent.Criteria}
 	d := goalOf(v, nil)
 	want := []evaluation{{Criterion: "tests pass"}, {Criterion: "fast"}}
 	if diff := cmp.Diff(want, d.Criteria); diff != "" || d.MaxIterations != forge.DefaultIterations || d.Judgment != nil || d.Status != goalRunning {
@@ -133,15 +135,15 @@ func TestGoalBeforeIntake(t *testing.T) {
 
 func TestGoalOutcome(t *testing.T) {
 	for want, s := range map[string]forge.Summary{
-		"completed 0":      {Status: forge.StatusDone},
+		"completed 0":      {Status: forge.StatusDone, Goal: &forge.GoalSummary{Status: forge.LoopCompleted}},
 		"max_iterations 2": {Status: forge.StatusError, Waiting: forge.WaitingFailed, Goal: &forge.GoalSummary{Status: forge.LoopMaxIterations}},
-		"error 2":          {Status: forge.StatusError, Waiting: forge.WaitingFailed},
-		"cancelled 2":      {Status: forge.StatusRejected},
-		"running 3":        {Status: forge.StatusExecuting},
+		"error 2":          {Status: forge.StatusError, Waiting: forge.WaitingFailed, Goal: &forge.GoalSummary{Status: forge.LoopError}},
+		"cancelled 2":      {Status: forge.StatusRejected, Goal: &forge.GoalSummary{Status: forge.LoopCancelled}},
+		"running 3":        {Status: forge.StatusExecuting, Goal: &forge.GoalSummary{}},
 		"waiting 3":        {Status: forge.StatusProposed, Waiting: forge.WaitingApproval, Goal: &forge.GoalSummary{}},
 	} {
 		v := aGoal()
-		v.Goal, v.Summary = nil, s
+		v.Goal, v.Summary = &forge.GoalView{GoalSummary: *s.Goal}, s
 		d := goalOf(v, nil)
 		code := 0
 		if e, ok := errors.AsType[exit](goalOutcome(&d)); ok {

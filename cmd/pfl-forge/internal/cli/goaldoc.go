@@ -154,14 +154,8 @@ const (
 // goalStatus says in a word how a goal is.
 func goalStatus(s *forge.Summary) string {
 	switch {
-	case s.Goal != nil && s.Goal.Status != "":
+	case s.Goal.Status != "":
 		return string(s.Goal.Status)
-	case s.Status == forge.StatusDone:
-		return string(forge.LoopCompleted)
-	case s.Status.Failed():
-		return string(forge.LoopError)
-	case s.Status.Ended():
-		return string(forge.LoopCancelled)
 	case s.Waiting != "":
 		return goalWaiting
 	}

@@ -3,15 +3,9 @@ package cli
 import (
 	"cmp"
 	"fmt"
-	"strings"
 
 	"github.com/pfl-forge/pfl-forge"
 )
-
-// isGoal says whether an intent is worked on until its criteria are met.
-func isGoal(i *forge.Intent) bool {
-	return len(i.Criteria) > 0 && i.Recipe == "" && i.Type != forge.TypeAudit && i.Type != forge.TypeSkillExtraction
-}
 
 // notGoal is the error for an intent without criteria.
 func notGoal(id forge.IntentID) error {
@@ -22,20 +16,14 @@ func notGoal(id forge.IntentID) error {
 func goalOf(v *forge.View, attempts []attemptDetail) goalDoc {
 	s := &v.Summary
 	g := v.Goal
-	if g == nil { // its flow has not begun
-		g = &forge.GoalView{Text: v.Intent.Criteria}
-		if s.Goal != nil {
-			g.GoalSummary = *s.Goal
-		}
-	}
 	options := goalOptionsOf(cmp.Or(v.Intent.Goal, &forge.GoalOptions{}))
 	d := goalDoc{
 		ID: v.Intent.ID, Title: v.Intent.Title, Status: goalStatus(s), IntentStatus: s.Status,
-		Waiting: s.Waiting, Reason: ownWords(v, s.Reason), Activity: s.Activity,
+		Waiting: s.Waiting, Reason: s.Reason, Activity: s.Activity,
 		Iteration: g.Iteration, Used: g.Used, MaxIterations: cmp.Or(g.Most, options.MaxIterations),
 		Judgment: judgmentOf(g.FinalJudgment()), Iterations: []iteration{}, Knowledge: []knowledge{}, Applied: append([]string{}, g.Applied...),
 		HistoryPath: options.HistoryFile, KnowledgePath: options.KnowledgeFile, RawLogDir: rawLogs(options, v.Intent.ID),
-		Error: ownWords(v, g.Error), Tokens: s.Usage.InputTokens + s.Usage.OutputTokens, CostUSD: s.Usage.CostUSD,
+		Error: g.Error, Tokens: s.Usage.InputTokens + s.Usage.OutputTokens, CostUSD: s.Usage.CostUSD,
 	}
 	d.Criteria = criteriaOf(g)
 	for _, e := range d.Criteria {
@@ -61,14 +49,6 @@ func goalOf(v *forge.View, attempts []attemptDetail) goalDoc {
 		d.Commands = commands(s)
 	}
 	return d
-}
-
-// ownWords returns a reason without the name of the goal's task, of which there is one.
-func ownWords(v *forge.View, reason string) string {
-	for i := range v.Tasks {
-		reason = strings.TrimPrefix(reason, string(v.Tasks[i].ID)+": ")
-	}
-	return reason
 }
 
 // criteriaOf returns every criterion, and what the last judgment says of it.

@@ -71,7 +71,7 @@ func (a *app) show(ctx context.Context, arg string, format render.Format) error 
 		return a.showTask(ctx, t, v, task, format)
 	}
 	d := detailOf(v)
-	if isGoal(&v.Intent) {
+	if v.Goal != nil {
 		attempts, err := t.attempts(ctx, v.Intent.ID)
 		if err != nil {
 			return err
