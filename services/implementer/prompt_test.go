@@ -139,12 +139,20 @@ func TestMessage(t *testing.T) {
 
 // What every call costs before it says anything.
 func BenchmarkFixedPrompt(b *testing.B) {
-	var system, text string
-	for b.Loop() {
-		var err error
-		if system, text, err = render(&forge.Command{}, briefing{opening: repository.OpenNew}); err != nil {
-			b.Fatal(err)
-		}
+	for role, cmd := range map[agent.Role]*forge.Command{
+		agent.RoleImplement: {},
+		agent.RoleExecute:   {Attempt: forge.Attempt{Step: forge.StepExecute}, Loop: &forge.Loop{}},
+	} {
+		b.Run(string(role), func(b *testing.B) {
+			var system, text string
+			for b.Loop() {
+				var err error
+				if system, text, err = render(cmd, briefing{opening: repository.OpenNew}); err != nil {
+					b.Fatal(err)
+				}
+			}
+			spec := agent.Spec(role)
+			prompttest.Fixed(b, system, text, spec.Schema)
+		})
 	}
-	prompttest.Fixed(b, system, text, agent.ImplementationSchema)
 }

@@ -126,12 +126,20 @@ func fill(v reflect.Value, name string) {
 
 // What every call costs before it says anything.
 func BenchmarkFixedPrompt(b *testing.B) {
-	var system, text string
-	for b.Loop() {
-		var err error
-		if system, text, err = render(newChange(&forge.Command{}, nil)); err != nil {
-			b.Fatal(err)
-		}
+	for role, render := range map[agent.Role]func() (system, text string, err error){
+		agent.RoleReview: func() (system, text string, err error) { return render(newChange(&forge.Command{}, nil)) },
+		agent.RoleJudge:  newGoal(&forge.Command{Loop: &forge.Loop{}}, nil).render,
+	} {
+		b.Run(string(role), func(b *testing.B) {
+			var system, text string
+			for b.Loop() {
+				var err error
+				if system, text, err = render(); err != nil {
+					b.Fatal(err)
+				}
+			}
+			spec := agent.Spec(role)
+			prompttest.Fixed(b, system, text, spec.Schema)
+		})
 	}
-	prompttest.Fixed(b, system, text, agent.ReviewSchema)
 }
