@@ -35,7 +35,8 @@ func (l *Lane) know(e *forge.End) {
 		}
 	}
 	for len(l.known) > maxKnowledge {
-		l.known = slices.Delete(l.known, leastWorth(l.known), leastWorth(l.known)+1)
+		least := leastWorth(l.known)
+		l.known = slices.Delete(l.known, least, least+1)
 	}
 }
 
@@ -71,20 +72,28 @@ func leastWorth(list []forge.Knowledge) int {
 // knowledgeFor lists what a goal may use: with most words of its title first, then the
 // most certain, then what helped most.
 func (l *Lane) knowledgeFor(m *member) []forge.Knowledge {
+	type offer struct {
+		forge.Knowledge
+		fits int // words of the title
+	}
 	words := wordsOf(m.title)
-	score := func(k *forge.Knowledge) int {
-		n := 0
+	var all []offer
+	for _, k := range l.known {
+		o := offer{Knowledge: k}
 		for w := range wordsOf(k.Category + " " + k.Content + " " + k.SourceTask + " " + k.ExampleFile) {
 			if words[w] {
-				n++
+				o.fits++
 			}
 		}
-		return n
+		all = append(all, o)
 	}
-	list := slices.Clone(l.known)
-	slices.SortStableFunc(list, func(a, b forge.Knowledge) int {
-		return cmp.Or(cmp.Compare(score(&b), score(&a)), cmp.Compare(sureness(b.Confidence), sureness(a.Confidence)),
+	slices.SortStableFunc(all, func(a, b offer) int {
+		return cmp.Or(cmp.Compare(b.fits, a.fits), cmp.Compare(sureness(b.Confidence), sureness(a.Confidence)),
 			cmp.Compare(b.AppliedCount, a.AppliedCount), b.CreatedAt.Compare(a.CreatedAt))
 	})
-	return list[:min(len(list), maxOffered)]
+	var list []forge.Knowledge
+	for _, o := range all[:min(len(all), maxOffered)] {
+		list = append(list, o.Knowledge)
+	}
+	return list
 }
