@@ -1,0 +1,118 @@
+package e2e
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"strings"
+	"testing"
+	"time"
+)
+
+// counting is an agent for goals that want three lines in a file: it writes one in each
+// iteration, and its judge looks for them in the diff.
+var counting = map[string]string{"pfl-forge.yaml": `agent: counter
+parallel_workers: 3
+reflection: {enabled: false}
+policy: {sandbox: off}
+verify: [test ! -e broken]
+agents:
+  counter:
+    read_only: true
+    command:
+      - sh
+      - -c
+      - |
+        prompt=$(cat)
+        file=$(printf %s "$prompt" | grep -o 'file-[a-z]' | head -n 1)
+        answer() { printf '{"type": "result", "model": "m", "answer": %s}\n' "$1"; }
+        case $FORGE_ROLE in
+        intake)
+            answer "{\"status\": \"accepted\", \"task\": \"Fill $file.\", \"criteria\": [\"$file has line 1\", \"$file has line 2\", \"$file has line 3\"], \"type\": \"feature\", \"risk\": \"low\"}" ;;
+        execute)
+            lines=$(cat "$file" 2>/dev/null | wc -l)
+            if [ "$lines" -lt 3 ]; then
+                echo "line $((lines + 1)) of $file" >> "$file"
+                git add -A
+                git commit -q -m "A line of $file"
+            fi
+            answer '{"status": "success", "output": "a line", "semantic_metadata": {"approach": "a line at a time"}}' ;;
+        summarize)
+            answer '{"approach": "a line at a time", "result": "success", "reason": "it is there", "knowledge": [{"type": "pattern", "category": "files", "content": "Lines are numbered.", "confidence": "high"}]}' ;;
+        judge)
+            list= all=true
+            for n in 1 2 3; do
+                met=false
+                if printf %s "$prompt" | grep -q "^+line $n of $file"; then met=true; else all=false; fi
+                list="$list${list:+, }{\"criterion\": \"$n\", \"evidence\": \"the diff\", \"is_met\": $met, \"confidence\": 1}"
+            done
+            answer "{\"evaluations\": [$list], \"overall_reason\": \"counted\", \"is_complete\": $all, \"suggested_next_action\": \"the next line\"}" ;;
+        esac
+`}
+
+// TestKilledGoals kills run -9 at random moments of goals' iterations, and then lets one
+// run be: each goal has landed once, no iteration was counted twice, and each is told
+// once.
+func TestKilledGoals(t *testing.T) {
+	const kills = 30
+	r := newRepo(t, counting)
+	names := []string{"a", "b", "c"}
+	for _, n := range names {
+		args := []string{"goal", "run", "--detach", "--id", "goal-" + n, "Fill file-" + n}
+		for i := range 3 {
+			args = append(args, "--criterion", fmt.Sprintf("file-%s has line %d", n, i+1))
+		}
+		r.must(0, args...)
+	}
+	rng := rand.New(rand.NewPCG(3, 4))
+	for range kills {
+		cmd := r.command(context.Background(), "run")
+		if err := cmd.Start(); err != nil {
+			t.Fatal(err)
+		}
+		ended := make(chan struct{})
+		go func() {
+			_ = cmd.Wait()
+			close(ended)
+		}()
+		select {
+		case <-ended:
+		case <-time.After(time.Duration(100+rng.IntN(700)) * time.Millisecond):
+			_ = cmd.Process.Kill()
+			<-ended
+		}
+	}
+	r.must(0, "run")
+
+	r.git("checkout", "-q", "main")
+	times := map[string]int{}
+	for _, line := range r.lines(".e8/history.jsonl") {
+		times[fmt.Sprint(line["goal"], " ", line["iteration"])]++
+	}
+	for _, n := range names {
+		file := "file-" + n
+		if got, want := r.read(file), fmt.Sprintf("line 1 of %s\nline 2 of %s\nline 3 of %s\n", file, file, file); got != want {
+			t.Errorf("%s: %q", file, got)
+		}
+		var s goalStatus
+		r.json(&s, "goal", "status", "goal-"+n, "-o", "json")
+		if s.Status != "completed" || s.Met != 3 || s.Used > 3 || len(s.Iterations) != s.Used {
+			t.Errorf("goal-%s: %+v", n, s)
+		}
+		for i := range s.Used {
+			if key := fmt.Sprint("goal-", n, " ", i+1); times[key] != 1 {
+				t.Errorf("iteration %s is told %d times", key, times[key])
+			}
+		}
+	}
+	landed := 0
+	for _, s := range r.subjects() {
+		if strings.HasPrefix(s, "A line of file-") {
+			landed++
+		}
+	}
+	if landed != len(names) {
+		t.Errorf("%d changes landed: %q", landed, r.subjects())
+	}
+	r.tidy()
+}
