@@ -263,7 +263,7 @@ type Loop struct {
 	Iteration int // counted from 1, over all runs of the goal
 	Left      int // iterations that may follow this one
 	Criteria  []string
-	Summaries []ExecutionSummary // the newest, and before them the newest of those that failed; oldest first
+	Summaries []ExecutionSummary // the newest, and before them the newest of those that failed; oldest first; judge: this iteration's only
 	Knowledge []Knowledge        // execute, summarize: what is known already
 	Judgment  *Judgment          // execute: the last one
 	Execution *Execution         // summarize, judge

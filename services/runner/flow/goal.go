@@ -249,7 +249,9 @@ func (s *Intent) tellGoal(c *forge.Command, t *task) {
 		Iteration: len(l.iterations), Left: s.intent.Goal.Iterations() - l.used, Criteria: t.Criteria,
 		Summaries: l.summaries(s.intent.Goal.History()),
 	}
-	if c.Attempt.Step != forge.StepJudge {
+	if c.Attempt.Step == forge.StepJudge {
+		c.Loop.Summaries = last(c.Loop.Summaries, 1)
+	} else {
 		c.Loop.Knowledge = slices.Concat(s.knows, last(s.learned, maxTaught))
 	}
 	if c.Attempt.Step == forge.StepExecute {
@@ -279,7 +281,9 @@ func (l *loop) summaries(most int) []forge.ExecutionSummary {
 		default:
 			continue
 		}
-		list = append(list, *it.Summary)
+		sum := *it.Summary
+		sum.Metadata = forge.SummaryMetadata{ErrorType: sum.Metadata.ErrorType} // the rest is for people, and long
+		list = append(list, sum)
 	}
 	slices.Reverse(list)
 	return list

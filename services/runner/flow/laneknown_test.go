@@ -50,7 +50,9 @@ func TestLaneKeepsWhatHelps(t *testing.T) {
 	l.know(&forge.End{Knowledge: found, Applied: []string{"0", "0", "unknown"}})
 	before := l.known
 	l.know(&forge.End{Knowledge: []forge.Knowledge{
-		{ID: "again", Content: "THING 2", Confidence: forge.ConfidenceHigh}, {ID: "unsure", Content: "x", Confidence: forge.ConfidenceLow}, {ID: "new", Content: "y"},
+		{ID: "again", Content: "THING 2", Confidence: forge.ConfidenceHigh},
+		{ID: "unsure", Content: "x", Confidence: forge.ConfidenceLow},
+		{ID: "new", Content: "y"},
 	}})
 	if len(l.known) != maxKnowledge || l.known[0].AppliedCount != 2 || l.known[2].Confidence != forge.ConfidenceHigh {
 		t.Errorf("%d are known, %+v", len(l.known), l.known[:3])
