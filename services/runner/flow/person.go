@@ -296,9 +296,9 @@ func (s *Intent) retry(r *forge.Retry) (forge.Decision, error) {
 		return forge.Refused, &forge.FieldError{Field: "budget_usd", Reason: "must be a positive amount"}
 	case !s.intent.Status.Failed() && s.pauses.whole():
 		return refuse("the intent is paused; go on with it first: pfl-forge resume %s", s.key.Intent)
-	case !s.intent.Status.Failed() && s.refreshing:
+	case !s.intent.Status.Failed() && s.refreshing && r.BudgetUSD == 0 && r.Instructions == "":
 		return ignore("the project's policy is being read again already")
-	case !s.intent.Status.Failed() && len(waiting) == 0 && !stale:
+	case !s.intent.Status.Failed() && len(waiting) == 0 && !stale && !s.refreshing:
 		return refuse("the intent is %s; only what failed, or waits for you, can be retried", s.intent.Status)
 	}
 	if r.BudgetUSD > 0 {
@@ -311,7 +311,7 @@ func (s *Intent) retry(r *forge.Retry) (forge.Decision, error) {
 		for _, t := range waiting {
 			s.land(t)
 		}
-		if stale {
+		if stale && !s.refreshing {
 			s.refresh()
 		}
 		return forge.Applied, nil
