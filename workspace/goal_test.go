@@ -64,6 +64,10 @@ func TestGoalOfADraft(t *testing.T) {
 }
 
 func TestGoalOfADraftRefused(t *testing.T) {
+	const (
+		aModel = "it has to be a model's name as the agent takes it, without spaces and commas"
+		aTool  = "it has to be a tool such as Edit, or Bash(go test:*)"
+	)
 	const from = "it has to be a path below .e8/, such as .e8/history.jsonl"
 	for _, tt := range []struct{ name, goal, want string }{
 		{"unknown key", "max_iteration: 3", `4: goal.max_iteration: unknown key; did you mean "max_iterations"?`},
@@ -79,12 +83,12 @@ func TestGoalOfADraftRefused(t *testing.T) {
 		{"nowhere", "raw_log_dir: ''", "4: goal.raw_log_dir: is empty"},
 		{"no model", "model: ' '", "4: goal.model: is empty"},
 		{"two lines", `model: "a\nb"`, "4: goal.model: holds the control character U+000A; it must be one line of text"},
-		{"an option", "model: --verbose", `4: goal.model: is "--verbose"; it has to be a model's name as the agent takes it, without spaces and commas`},
-		{"two models", "model: opus,haiku", `4: goal.model: is "opus,haiku"; it has to be a model's name as the agent takes it, without spaces and commas`},
-		{"an option among tools", "allowed_tools: [Bash(go test:*), --x]", `4: goal.allowed_tools[1]: is "--x"; it has to be a tool such as Edit, or Bash(go test:*)`},
-		{"two tools in one", "allowed_tools: ['Read,Edit']", `4: goal.allowed_tools[0]: is "Read,Edit"; it has to be a tool such as Edit, or Bash(go test:*)`},
-		{"a long model", "model: " + strings.Repeat("x", 257), "4: goal.model: is \"" + strings.Repeat("x", 128) + "\"; it has to be a model's name as the agent takes it, without spaces and commas"},
-		{"a blank tool", "allowed_tools: [Read, '']", `4: goal.allowed_tools[1]: is ""; it has to be a tool such as Edit, or Bash(go test:*)`},
+		{"an option", "model: --verbose", `4: goal.model: is "--verbose"; ` + aModel},
+		{"two models", "model: opus,haiku", `4: goal.model: is "opus,haiku"; ` + aModel},
+		{"an option among tools", "allowed_tools: [Bash(go test:*), --x]", `4: goal.allowed_tools[1]: is "--x"; ` + aTool},
+		{"two tools in one", "allowed_tools: ['Read,Edit']", `4: goal.allowed_tools[0]: is "Read,Edit"; ` + aTool},
+		{"a long model", "model: " + strings.Repeat("x", 257), `4: goal.model: is "` + strings.Repeat("x", 128) + `"; ` + aModel},
+		{"a blank tool", "allowed_tools: [Read, '']", `4: goal.allowed_tools[1]: is ""; ` + aTool},
 		{"a blank prompt", "judgment_prompt: ''", "4: goal.judgment_prompt: is empty"},
 		{"a prompt with NUL", `append_system_prompt: "a\0b"`, "4: goal.append_system_prompt: holds a NUL character"},
 	} {

@@ -20,9 +20,12 @@ func seeker(r agenttest.Request) agenttest.Reply {
 	case strings.Contains(r.System, "You take on goals") && endless:
 		return answer(taskOf("low", "more.txt has enough lines"))
 	case strings.Contains(r.System, "You take on goals") && !bytes.Contains(r.Body, []byte("in Finnish")):
-		return answer(object{"status": "needs_clarification", "task": "", "criteria": []string{}, "type": "feature", "risk": "low", "clarification_questions": []object{
-			{"question": "In which language?", "context": "The goal does not say.", "suggested_answers": []string{"in Finnish"}},
-		}})
+		return answer(object{
+			"status": "needs_clarification", "task": "", "criteria": []string{}, "type": "feature", "risk": "low",
+			"clarification_questions": []object{
+				{"question": "In which language?", "context": "The goal does not say.", "suggested_answers": []string{"in Finnish"}},
+			},
+		})
 	case strings.Contains(r.System, "You take on goals"):
 		return answer(taskOf("low", "hello.txt greets", "bye.txt says good-bye"))
 	case strings.Contains(r.System, "You work towards a goal") && endless:
@@ -49,7 +52,8 @@ func seeker(r agenttest.Request) agenttest.Reply {
 
 func taskOf(risk string, criteria ...string) object {
 	return object{
-		"status": "accepted", "task": "Write the texts.", "criteria": criteria, "clarification_questions": []object{}, "validation_notes": "enough is more than there is",
+		"status": "accepted", "task": "Write the texts.", "criteria": criteria,
+		"clarification_questions": []object{}, "validation_notes": "enough is more than there is",
 		"type": "feature", "risk": risk, "complexity": "low", "relevant_files": []string{"hello.txt"},
 	}
 }

@@ -28,7 +28,8 @@ agents:
         answer() { printf '{"type": "result", "model": "m", "answer": %s}\n' "$1"; }
         case $FORGE_ROLE in
         intake)
-            answer "{\"status\": \"accepted\", \"task\": \"Fill $file.\", \"criteria\": [\"$file has line 1\", \"$file has line 2\", \"$file has line 3\"], \"type\": \"feature\", \"risk\": \"low\"}" ;;
+            criteria="\"$file has line 1\", \"$file has line 2\", \"$file has line 3\""
+            answer "{\"status\": \"accepted\", \"task\": \"Fill $file.\", \"criteria\": [$criteria], \"type\": \"feature\", \"risk\": \"low\"}" ;;
         execute)
             lines=$(cat "$file" 2>/dev/null | wc -l)
             if [ "$lines" -lt 3 ]; then
@@ -38,7 +39,8 @@ agents:
             fi
             answer '{"status": "success", "output": "a line", "semantic_metadata": {"approach": "a line at a time"}}' ;;
         summarize)
-            answer '{"approach": "a line at a time", "result": "success", "reason": "it is there", "knowledge": [{"type": "pattern", "category": "files", "content": "Lines are numbered.", "confidence": "high"}]}' ;;
+            found='{"type": "pattern", "category": "files", "content": "Lines are numbered.", "confidence": "high"}'
+            answer "{\"approach\": \"a line at a time\", \"result\": \"success\", \"reason\": \"it is there\", \"knowledge\": [$found]}" ;;
         judge)
             list= all=true
             for n in 1 2 3; do
