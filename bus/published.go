@@ -26,6 +26,7 @@ const (
 	WhatApproved   What = "approved"    // a person let it go on
 	WhatResumed    What = "resumed"     // it goes on after an answer, a retry, or whatever else it waited for
 	WhatExecuting  What = "executing"   // work on its tasks begins
+	WhatIterated   What = "iterated"    // an iteration towards a goal is over, and another one begins: see data.goal
 	WhatTaskDone   What = "task-done"   // the change of data.task is on the base branch
 	WhatTaskFailed What = "task-failed" // data.task is given up
 	WhatDone       What = "done"        // all of it is done
@@ -38,7 +39,7 @@ const (
 // Whats lists the changes.
 func Whats() []What {
 	return []What{
-		WhatSubmitted, WhatPlanned, WhatWaiting, WhatApproved, WhatResumed, WhatExecuting, WhatTaskDone, WhatTaskFailed,
+		WhatSubmitted, WhatPlanned, WhatWaiting, WhatApproved, WhatResumed, WhatExecuting, WhatIterated, WhatTaskDone, WhatTaskFailed,
 		WhatDone, WhatBlocked, WhatError, WhatRejected, WhatCancelled,
 	}
 }
@@ -95,8 +96,26 @@ type State struct {
 	Tasks     int             `json:"tasks"`
 	TasksDone int             `json:"tasks_done"`
 	CostUSD   float64         `json:"cost_usd"`
+	Goal      *Goal           `json:"goal,omitempty"` // of an intent with criteria
 	CreatedAt time.Time       `json:"created_at"`
 	UpdatedAt time.Time       `json:"updated_at"`
+}
+
+// Goal is how far a goal is, as others are told of it.
+type Goal struct {
+	Criteria      int              `json:"criteria"`
+	Met           int              `json:"met"`             // of them, as the last judgment says
+	Iteration     int              `json:"iteration"`       // the newest, counted from 1, over all runs
+	Used          int              `json:"iterations_used"` // by this run
+	MaxIterations int              `json:"max_iterations"`
+	Status        forge.LoopStatus `json:"status,omitempty"` // how the loop ended
+}
+
+func goalOf(g *forge.GoalSummary) *Goal {
+	if g == nil {
+		return nil
+	}
+	return &Goal{Criteria: g.Criteria, Met: g.Met, Iteration: g.Iteration, Used: g.Used, MaxIterations: g.Most, Status: g.Status}
 }
 
 func stateOf(s *forge.Summary) State {
@@ -104,7 +123,7 @@ func stateOf(s *forge.Summary) State {
 		Project: s.Key.Project, Intent: s.Key.Intent, Title: cut(s.Title), Type: cut(s.Type), Source: s.Source, Risk: s.Risk,
 		Status: s.Status, Waiting: s.Waiting, Reason: cut(s.Reason), Activity: cut(s.Activity), Plan: s.Plan, Priority: s.Priority,
 		Parent: s.Parent, Requester: cut(s.Requester), Approver: cut(s.Approver), Run: s.Run, Tasks: s.TaskCount, TasksDone: s.TasksDone, CostUSD: s.Usage.CostUSD,
-		CreatedAt: s.CreatedAt.UTC(), UpdatedAt: s.UpdatedAt.UTC(),
+		Goal: goalOf(s.Goal), CreatedAt: s.CreatedAt.UTC(), UpdatedAt: s.UpdatedAt.UTC(),
 	}
 }
 
@@ -167,6 +186,7 @@ func changes(before, now *forge.Summary) (list []change) {
 	add(before.Waiting == forge.WaitingApproval && now.Waiting != forge.WaitingApproval && !ended, WhatApproved)
 	add(before.Waiting != "" && before.Waiting != forge.WaitingApproval && now.Waiting == "" && !ended, WhatResumed)
 	add(now.Status == forge.StatusExecuting && before.Status != forge.StatusExecuting, WhatExecuting)
+	add(before.Goal != nil && now.Goal != nil && before.Goal.Iteration > 0 && now.Goal.Iteration > before.Goal.Iteration, WhatIterated)
 	list = append(list, taskChanges(before, now)...)
 	add(waits && (now.Waiting != before.Waiting || now.Plan != before.Plan), WhatWaiting)
 	add(ended && (now.Status != before.Status || now.Run != before.Run), What(now.Status))

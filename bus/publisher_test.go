@@ -132,13 +132,15 @@ func (k *book) life() []string {
 	k.become(func(s *forge.Summary) {
 		s.Run, s.Status, s.Waiting, s.Tasks = 2, forge.StatusExecuting, "", k.task(forge.TaskImplementing)
 	})
+	k.become(func(s *forge.Summary) { s.Goal = &forge.GoalSummary{Iteration: 1, Used: 1, Most: 3, Criteria: 2} })
+	k.become(func(s *forge.Summary) { s.Goal = &forge.GoalSummary{Iteration: 2, Used: 2, Most: 3, Criteria: 2, Met: 1} })
 	k.become(func(s *forge.Summary) { s.Waiting = forge.WaitingBudget })
 	k.become(func(s *forge.Summary) { s.Waiting, s.Tasks, s.TasksDone, s.Status = "", nil, 1, forge.StatusDone })
 	k.become(func(s *forge.Summary) { s.Settled = true })
 	var want []string
 	for _, w := range []bus.What{
 		bus.WhatSubmitted, bus.WhatWaiting, bus.WhatResumed, bus.WhatPlanned, bus.WhatWaiting, bus.WhatPlanned, bus.WhatWaiting,
-		bus.WhatApproved, bus.WhatExecuting, bus.WhatTaskFailed, bus.WhatBlocked, bus.WhatResumed, bus.WhatExecuting, bus.WhatWaiting,
+		bus.WhatApproved, bus.WhatExecuting, bus.WhatTaskFailed, bus.WhatBlocked, bus.WhatResumed, bus.WhatExecuting, bus.WhatIterated, bus.WhatWaiting,
 		bus.WhatTaskDone, bus.WhatDone,
 	} {
 		want = append(want, string(k.key.Intent)+"."+string(w))
