@@ -138,8 +138,11 @@ func arguments(call agent.Call, s session) ([]string, error) {
 	if len(call.Schema) > 0 {
 		args = append(args, "--json-schema", string(call.Schema))
 	}
-	args = append(args, s.arguments()...)
-	return append(args, permissions(call)...), nil
+	may, err := permissions(call)
+	if err != nil {
+		return nil, err
+	}
+	return append(append(args, s.arguments()...), may...), nil
 }
 
 // reading are the tools that cannot change anything.
@@ -148,19 +151,24 @@ var reading = map[string]bool{"Read": true, "Glob": true, "Grep": true}
 // permissions returns the flags by which the tools exist and may be used. What
 // a read-only call could write with does not exist for it: what an agent cannot
 // name, it cannot be talked into using. Of Bash, what it may run can be in parentheses.
-func permissions(call agent.Call) []string {
+// The program has no such limit for the other tools: they would do everything.
+func permissions(call agent.Call) ([]string, error) {
 	var tools, bash []string
 	for _, t := range call.Tools {
 		if call.ReadOnly && !reading[t] {
 			continue
 		}
-		name, _, _ := strings.Cut(t, "(")
-		if name == "Bash" {
+		switch name, _, limited := strings.Cut(t, "("); {
+		case name == "Bash":
 			bash = append(bash, t)
+		case limited:
+			return nil, agent.Fail(forge.FailConfig, "tool %s: Claude Code can limit Bash only, as in Bash(go test:*); name %s whole, or leave it out", t, name)
+		default:
+			tools = append(tools, t)
 		}
-		if name != "Bash" || len(bash) == 1 {
-			tools = append(tools, name)
-		}
+	}
+	if len(bash) > 0 {
+		tools = append(tools, "Bash")
 	}
 	args := []string{"--tools", strings.Join(tools, ","), "--permission-mode", "dontAsk"}
 	if !call.ReadOnly {
@@ -169,5 +177,5 @@ func permissions(call agent.Call) []string {
 	if len(bash) > 0 {
 		args = append(append(args, "--allowedTools"), bash...)
 	}
-	return args
+	return args, nil
 }

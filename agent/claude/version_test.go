@@ -70,6 +70,12 @@ func TestVersions(t *testing.T) {
 	}
 }
 
+// A limit that the program does not know would be none.
+func TestLimitsThatCannotBe(t *testing.T) {
+	_, err := script(t, "exit 0", func(c *agent.Call) { c.ReadOnly, c.Tools = false, []string{"Read", "Edit(docs/*)"} })
+	mustFail(t, err, forge.FailConfig, "tool Edit(docs/*): Claude Code can limit Bash only, as in Bash(go test:*); name Edit whole, or leave it out")
+}
+
 func TestPromptsThatCannotBe(t *testing.T) {
 	_, err := script(t, "exit 0", func(c *agent.Call) { c.Prompt = " \n" })
 	mustFail(t, err, forge.FailConfig, "the prompt is empty")
