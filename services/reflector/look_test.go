@@ -137,6 +137,18 @@ func TestReflectOnNothing(t *testing.T) {
 	}
 }
 
+// A run whose analysis failed is asked about before anybody has read that reflection is off.
+func TestReflectOff(t *testing.T) {
+	p := &parrot{answer: `{"proposals": []}`}
+	_, r := world(t, map[string]string{"pfl-forge.yaml": "reflection: {enabled: false}\n"}, p)
+	c := command(forge.StepReflect)
+	c.History = &forge.History{IntentID: "tidy", Run: 1, StepResults: []forge.StepRecord{{Step: forge.StepAnalyze, Agent: "codex"}}}
+	c.Observations = []forge.Observation{{ID: "o1", Content: "A trap."}}
+	if got := do(t, r, c); got.Failure != nil || got.Reflection == nil || len(got.Reflection.Read) != 0 || len(p.calls) != 0 {
+		t.Errorf("%+v, %d calls", got, len(p.calls))
+	}
+}
+
 const guide = "---\nname: adding-a-key\ndescription: \"When a key is added\"\n---\n# Keys\n"
 
 func TestAbstract(t *testing.T) {

@@ -13,8 +13,13 @@ import (
 )
 
 // reflect asks what should be done next. Where there is nothing that a model did or
-// noticed, or no model to ask, it reads what there is and proposes nothing.
+// noticed, or no model to ask, it reads what there is and proposes nothing. Where it is
+// off, which who asks does not know of a run whose analysis failed, it does not even read.
 func reflect(ctx context.Context, j *repository.Job) error {
+	if !j.Config.Reflection.Enabled {
+		j.Result.Reflection = &forge.Reflection{}
+		return nil
+	}
 	recipe, err := j.IsRecipe()
 	if err != nil {
 		return err
