@@ -135,3 +135,16 @@ func TestLooksRefused(t *testing.T) {
 		}
 	}
 }
+
+// Why there is nothing is a reason in lists.
+func TestReasonsForNothingAreBounded(t *testing.T) {
+	long := strings.Repeat("x", 5000)
+	observed, _, err := agent.ParseObserved(fmt.Appendf(nil, `{"patterns": [], "nothing_found": "\u001b[2J%s"}`, long))
+	if err != nil || len(observed.NothingFound) > 1000 || strings.Contains(observed.NothingFound, "\x1b") {
+		t.Errorf("%v, %d bytes: %.20q", err, len(observed.NothingFound), observed.NothingFound)
+	}
+	made, _, err := agent.ParseAbstraction(fmt.Appendf(nil, `{"skills": [], "nothing_new": "\u001b[2J%s"}`, long))
+	if err != nil || len(made.NothingNew) > 1000 || strings.Contains(made.NothingNew, "\x1b") {
+		t.Errorf("%v, %d bytes: %.20q", err, len(made.NothingNew), made.NothingNew)
+	}
+}

@@ -51,7 +51,7 @@ func ParseObserved(answer []byte) (forge.Observed, []forge.Observation, error) {
 	if err := decode(answer, &a); err != nil {
 		return forge.Observed{}, nil, err
 	}
-	out := forge.Observed{NothingFound: strings.TrimSpace(a.NothingFound)}
+	out := forge.Observed{NothingFound: said(a.NothingFound, maxNote)}
 	switch {
 	case len(a.Patterns) == 0 && out.NothingFound == "":
 		return out, nil, invalid("there is no pattern, and nothing_found does not say why")
@@ -84,7 +84,7 @@ func ParseAbstraction(answer []byte) (forge.Abstraction, []forge.Observation, er
 	if err := decode(answer, &a); err != nil {
 		return out, nil, err
 	}
-	out.NothingNew = strings.TrimSpace(a.NothingNew)
+	out.NothingNew = said(a.NothingNew, maxNote)
 	switch {
 	case len(a.Skills) == 0 && out.NothingNew == "":
 		return out, nil, invalid("there is no skill, and nothing_new does not say why")
