@@ -145,7 +145,7 @@ func BenchmarkRebase(b *testing.B) {
 		}
 		whole = append(whole, took+time.Since(start))
 		b.StopTimer()
-		if err := s.DeleteRefs(b.Context(), attempt("t").Intent); err != nil {
+		if err := s.Sweep(b.Context(), attempt("t").Intent); err != nil {
 			b.Fatal(err)
 		}
 		tree.git("checkout", "-q", "-f", "--detach", string(head))

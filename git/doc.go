@@ -26,7 +26,7 @@
 // Every head that was collected is kept as refs/forge/<intent>/<task>/<attempt>/<12 digits of its name>, work that was
 // not committed as .../leftover-<12 digits>, a commit on another branch or a detached HEAD as .../stray-<12 digits>. The ref
 // is on the disk, and at the origin if there is one, before the name is returned. It is new and has one possible value, so it is
-// written as a file where git keeps refs as files. DeleteRefs lets go of an intent's.
+// written as a file where git keeps refs as files. Sweep lets go of those of intents.
 //
 // What a task under way comes to now is refs/forge/_heads/<task>, which is pushed together with that: Forecast compares
 // changes that have not landed with each other.

@@ -70,18 +70,6 @@ func addHead(heads map[Name]OID, task, oid string) {
 	}
 }
 
-// headsOf lists the tasks of an intent, which have its name and a number, whose heads are kept.
-func (s *Store) headsOf(ctx context.Context, intent Name) ([]Name, error) {
-	all, err := s.TaskHeads(ctx)
-	var tasks []Name
-	for _, h := range all {
-		if n, ok := strings.CutPrefix(string(h.Task), string(intent)+"-"); ok && strings.Trim(n, "0123456789") == "" {
-			tasks = append(tasks, h.Task)
-		}
-	}
-	return tasks, err
-}
-
 func (s *Store) hasRefTable() bool { return exists(filepath.Join(s.common, "reftable")) }
 
 // packedRefs is the file in which git keeps refs that are not files of their own.

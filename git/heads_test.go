@@ -66,7 +66,7 @@ func TestTaskHeads(t *testing.T) {
 	wantHeads(t, s)
 	keep(git.Attempt{Intent: "fix", Task: "fix-001", Number: 1, Newest: true}, one)
 	keep(git.Attempt{Intent: "fix-it", Task: "fix-it-001", Number: 1, Newest: true}, one)
-	must(t, s.DeleteRefs(ctx, "fix"))
+	must(t, s.Sweep(ctx, "fix"))
 	wantHeads(t, s, git.TaskHead{Task: "fix-it-001", Commit: one})
 	if s.Forget(ctx, nil, "../x") == nil {
 		t.Error("a path is taken for a task")

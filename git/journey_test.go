@@ -75,7 +75,7 @@ func TestJourney(t *testing.T) {
 	if out := r.git("fsck", "--strict"); strings.Contains(out, "error") {
 		t.Fatal(out)
 	}
-	if err := s.DeleteRefs(ctx, "intent"); err != nil {
+	if err := s.Sweep(ctx, "intent"); err != nil {
 		t.Fatal(err)
 	}
 	if refs := r.git("for-each-ref", "refs/forge/"); refs != "" {

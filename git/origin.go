@@ -25,7 +25,7 @@ type origin struct {
 }
 
 // OpenOrigin opens the clone at cfg.Dir and fetches. It never writes outside of cfg.Dir, except by Keep,
-// DeleteRefs and Integrate, which push.
+// Sweep and Integrate, which push.
 func OpenOrigin(ctx context.Context, cfg OriginConfig) (*Store, error) {
 	if err := checkURL(cfg.URL); err != nil {
 		return nil, err
@@ -165,29 +165,5 @@ func (s *Store) publish(ctx context.Context, kept []Kept) error {
 		args = append(args, fmt.Sprintf("+%s:%s", k.OID, k.Ref))
 	}
 	_, err := run(ctx, s.transport(), args...)
-	return err
-}
-
-// unpublish deletes the kept refs of an intent at the origin.
-func (s *Store) unpublish(ctx context.Context, intent Name) error {
-	if s.origin == nil {
-		return nil
-	}
-	out, err := run(ctx, s.transport(), "ls-remote", "--refs", "-q", "--", s.origin.url, intentPrefix(intent)+"*")
-	if err != nil {
-		return err
-	}
-	args := []string{"push", "-q", "--no-verify", "--end-of-options", s.origin.url}
-	none := len(args)
-	for line := range strings.Lines(string(out)) {
-		_, ref, _ := strings.Cut(strings.TrimSuffix(line, "\n"), "\t")
-		if strings.HasPrefix(ref, intentPrefix(intent)) {
-			args = append(args, ":"+ref)
-		}
-	}
-	if len(args) == none {
-		return nil
-	}
-	_, err = run(ctx, s.transport(), args...)
 	return err
 }

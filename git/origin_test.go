@@ -81,7 +81,7 @@ func TestOriginJourney(t *testing.T) {
 	if res, err := one.Integrate(ctx, "main", onto, rebased.Head); err != nil || !res.AlreadyIntegrated {
 		t.Fatalf("by the other one: %+v, %v", res, err)
 	}
-	if err := two.DeleteRefs(ctx, "intent"); err != nil || bare.git("for-each-ref", "refs/forge") != "" {
+	if err := two.Sweep(ctx, "intent"); err != nil || bare.git("for-each-ref", "refs/forge") != "" {
 		t.Fatal("kept refs stay", err)
 	}
 	bare.git("fsck", "--strict")

@@ -94,34 +94,3 @@ func (s *Store) List(ctx context.Context, intent Name) ([]Kept, error) {
 	}
 	return list, nil
 }
-
-// DeleteRefs lets go of every kept commit of an intent, and of its tasks' heads, here and at the origin.
-func (s *Store) DeleteRefs(ctx context.Context, intent Name) error {
-	if _, err := ParseName(string(intent)); err != nil {
-		return err
-	}
-	kept, err := s.List(ctx, intent)
-	if err != nil {
-		return err
-	}
-	if err := s.unpublish(ctx, intent); err != nil {
-		return err
-	}
-	var in bytes.Buffer
-	for _, k := range kept {
-		fmt.Fprintf(&in, "delete %s\n", k.Ref)
-	}
-	err = s.locked(ctx, func(hold []*os.File) error {
-		c := command{dir: s.common, gitDir: s.common, env: s.identityEnv(), stdin: &in, hold: hold}
-		_, err := run(ctx, c, "update-ref", "--no-deref", "--stdin")
-		return err
-	})
-	if err != nil {
-		return err
-	}
-	heads, err := s.headsOf(ctx, intent)
-	if err != nil {
-		return err
-	}
-	return s.Forget(ctx, nil, heads...)
-}

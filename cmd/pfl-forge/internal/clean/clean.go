@@ -153,7 +153,7 @@ func size(path string) int64 {
 func (p *Places) Remove(ctx context.Context, r *Rest) error {
 	var errs []error
 	if r.Refs > 0 {
-		errs = append(errs, p.Store.DeleteRefs(ctx, git.Name(r.Key.Intent)))
+		errs = append(errs, p.Store.Sweep(ctx, git.Name(r.Key.Intent)))
 	}
 	for _, name := range r.Objects {
 		errs = append(errs, p.Bus.Objects().Delete(ctx, name))
