@@ -13,10 +13,7 @@ func (j *Job) sink(name string) func(agent.Event) {
 		p := forge.Progress{Kind: forge.ProgressText, Text: e.Text, Agent: name, Usage: e.Usage}
 		switch e.Kind {
 		case agent.EventStarted:
-			p.Text = "runs " + e.Model
-			if e.Session != "" {
-				p.Text += ", session " + e.Session
-			}
+			p.Text = begun(e)
 		case agent.EventThinking:
 			p.Kind = forge.ProgressThinking
 		case agent.EventTool:
@@ -38,4 +35,17 @@ func (j *Job) sink(name string) func(agent.Event) {
 		}
 		j.progress(p)
 	}
+}
+
+// begun says with which model a call began and in which conversation, as far as the
+// agent tells.
+func begun(e agent.Event) string {
+	text := "began"
+	if e.Model != "" {
+		text = "runs " + e.Model
+	}
+	if e.Session != "" {
+		text += ", session " + e.Session
+	}
+	return text
 }
