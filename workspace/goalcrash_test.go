@@ -202,8 +202,8 @@ func TestGoalsInTheWay(t *testing.T) {
 			v := goalView("fix-login", 1)
 			v.Intent.Goal = &forge.GoalOptions{RawLog: true, KnowledgeFile: ".e8/login/knowledge.jsonl"}
 			problems := d.write(v)
-			if len(problems) == 0 || problems[0].Error() != tt.want {
-				t.Errorf("got %v, want %s", problems, tt.want)
+			if len(problems) == 0 || problems[0].Error() != tt.want || len(slices.Compact(slices.Clone(problems))) != len(problems) {
+				t.Errorf("got %v, want %s, once", problems, tt.want)
 			}
 			if entries, err := os.ReadDir(outside); err != nil || len(entries) > 0 {
 				t.Errorf("something was written through the link: %v %v", entries, err)

@@ -49,8 +49,11 @@ func (w *Workspace) writeGoal(v *forge.View) (problems []Problem, done bool, err
 	done = true
 	check := func(rel string, ok bool, err error) error {
 		done = done && ok && err == nil
-		if p, ok := inTheWay(rel, err); ok {
+		p, ok := inTheWay(rel, err)
+		if ok && !slices.Contains(problems, p) {
 			problems = append(problems, p)
+		}
+		if ok {
 			return nil
 		}
 		return err
