@@ -1,6 +1,7 @@
 package forge
 
 import (
+	"cmp"
 	"fmt"
 	"path"
 	"regexp"
@@ -15,6 +16,10 @@ const (
 	MaxIterations         = 100
 	DefaultHistoryContext = 5
 	MaxHistoryContext     = 20
+
+	DefaultHistoryFile   = ".e8/history.jsonl"
+	DefaultKnowledgeFile = ".e8/knowledge.jsonl"
+	DefaultLogDir        = ".e8/logs"
 )
 
 // GoalOptions says how an intent with criteria is worked on.
@@ -25,10 +30,10 @@ type GoalOptions struct {
 	Tools          []string // of the executing agent, of those that the project allows; empty: all of them
 	SystemPrompt   string   // added to the executing agent's
 	JudgePrompt    string   // added to the judge's
-	HistoryFile    string   // of the summaries, below .e8/; empty: .e8/history.jsonl
-	KnowledgeFile  string   // below .e8/; empty: .e8/knowledge.jsonl
+	HistoryFile    string   // of the summaries, below .e8/; empty: DefaultHistoryFile
+	KnowledgeFile  string   // below .e8/; empty: DefaultKnowledgeFile
 	RawLog         bool     // keep what the executing agent's program printed, in a file for each iteration
-	LogDir         string   // of those files, below .e8/; empty: .e8/logs
+	LogDir         string   // of those files, below .e8/; empty: DefaultLogDir
 }
 
 // IsGoal reports whether the intent is worked on until its criteria are met. With a
@@ -98,8 +103,23 @@ func validGoal(in *Intent) *FieldError {
 		{"goal.history_file", g.HistoryFile}, {"goal.knowledge_file", g.KnowledgeFile}, {"goal.log_dir", g.LogDir},
 	} {
 		if p.path != "" && !isGoalPath(p.path) {
-			return &FieldError{p.field, fmt.Sprintf("is %q; it has to be a path below .e8/, such as .e8/history.jsonl", p.path)}
+			return &FieldError{p.field, fmt.Sprintf("is %q; it has to be a path below .e8/, such as %s", p.path, DefaultHistoryFile)}
 		}
+	}
+	return g.validPlaces()
+}
+
+// validPlaces refuses files of a goal that are in each other's place.
+func (g *GoalOptions) validPlaces() *FieldError {
+	history, knowledge, logs := cmp.Or(g.HistoryFile, ".e8/history.jsonl"), cmp.Or(g.KnowledgeFile, ".e8/knowledge.jsonl"), cmp.Or(g.LogDir, ".e8/logs")
+	within := func(a, b string) bool { return a == b || strings.HasPrefix(a, b+"/") }
+	switch {
+	case within(knowledge, history), within(history, knowledge):
+		return &FieldError{"goal.knowledge_file", fmt.Sprintf("is %q, and the summaries are in %q; they have to be two files", knowledge, history)}
+	case within(logs, history):
+		return &FieldError{"goal.log_dir", fmt.Sprintf("is %q, and the summaries are in the file %q; choose another directory", logs, history)}
+	case within(logs, knowledge):
+		return &FieldError{"goal.log_dir", fmt.Sprintf("is %q, and what is found out is in the file %q; choose another directory", logs, knowledge)}
 	}
 	return nil
 }

@@ -35,6 +35,11 @@ func TestGoalOptionsAreChecked(t *testing.T) {
 		{func(in *forge.Intent) { in.Goal.HistoryFile = "history.jsonl" }, "goal.history_file: "},
 		{func(in *forge.Intent) { in.Goal.KnowledgeFile = ".e8/../x" }, "goal.knowledge_file: "},
 		{func(in *forge.Intent) { in.Goal.LogDir = ".e8/" }, "goal.log_dir: "},
+		{func(in *forge.Intent) { in.Goal.KnowledgeFile = ".e8/history.jsonl" }, "goal.knowledge_file: "},
+		{func(in *forge.Intent) { in.Goal.HistoryFile, in.Goal.KnowledgeFile = ".e8/a/b", ".e8/a" }, "goal.knowledge_file: "},
+		{func(in *forge.Intent) { in.Goal.HistoryFile, in.Goal.LogDir = ".e8/a", ".e8/a/b" }, "goal.log_dir: "},
+		{func(in *forge.Intent) { in.Goal.LogDir = ".e8/knowledge.jsonl" }, "goal.log_dir: "},
+		{func(in *forge.Intent) { in.Goal.LogDir, in.Goal.HistoryFile = ".e8/a", ".e8/a/history.jsonl" }, ""},
 	} {
 		in := forge.Intent{
 			ID: "a", Project: "p", Title: "t", Body: "b", Source: forge.SourceHuman, Criteria: []string{"it holds"}, Goal: &forge.GoalOptions{},
