@@ -111,7 +111,8 @@ func validGoal(in *Intent) *FieldError {
 
 // validPlaces refuses files of a goal that are in each other's place.
 func (g *GoalOptions) validPlaces() *FieldError {
-	history, knowledge, logs := cmp.Or(g.HistoryFile, ".e8/history.jsonl"), cmp.Or(g.KnowledgeFile, ".e8/knowledge.jsonl"), cmp.Or(g.LogDir, ".e8/logs")
+	history, knowledge := cmp.Or(g.HistoryFile, DefaultHistoryFile), cmp.Or(g.KnowledgeFile, DefaultKnowledgeFile)
+	logs := cmp.Or(g.LogDir, DefaultLogDir)
 	within := func(a, b string) bool { return a == b || strings.HasPrefix(a, b+"/") }
 	switch {
 	case within(knowledge, history), within(history, knowledge):

@@ -21,7 +21,7 @@ func (p *goalPlaces) hold(rel string) bool { return rel == p.history || rel == p
 // placesOf returns where the files of a goal are, or the reason why they are
 // nowhere.
 func placesOf(g *forge.GoalOptions) (goalPlaces, string) {
-	p := goalPlaces{GoalDir + "/history.jsonl", GoalDir + "/knowledge.jsonl", GoalDir + "/logs"}
+	p := goalPlaces{forge.DefaultHistoryFile, forge.DefaultKnowledgeFile, forge.DefaultLogDir}
 	if g == nil {
 		return p, ""
 	}

@@ -21,13 +21,6 @@ type goalOptions struct {
 	LogDir         string   `json:"raw_log_dir,omitempty"          yaml:"raw_log_dir,omitempty"` // empty: nothing is kept there
 }
 
-// Where a goal's files are, if it does not say otherwise.
-const (
-	historyFile   = ".e8/history.jsonl"
-	knowledgeFile = ".e8/knowledge.jsonl"
-	rawLogDir     = ".e8/logs"
-)
-
 func goalOptionsOf(g *forge.GoalOptions) *goalOptions {
 	if g == nil {
 		return nil
@@ -35,10 +28,10 @@ func goalOptionsOf(g *forge.GoalOptions) *goalOptions {
 	o := &goalOptions{
 		MaxIterations: g.Iterations(), HistoryContext: g.History(), Model: g.Model, Tools: g.Tools,
 		SystemPrompt: g.SystemPrompt, JudgePrompt: g.JudgePrompt,
-		HistoryFile: cmp.Or(g.HistoryFile, historyFile), KnowledgeFile: cmp.Or(g.KnowledgeFile, knowledgeFile),
+		HistoryFile: cmp.Or(g.HistoryFile, forge.DefaultHistoryFile), KnowledgeFile: cmp.Or(g.KnowledgeFile, forge.DefaultKnowledgeFile),
 	}
 	if g.RawLog {
-		o.LogDir = cmp.Or(g.LogDir, rawLogDir)
+		o.LogDir = cmp.Or(g.LogDir, forge.DefaultLogDir)
 	}
 	return o
 }
