@@ -2,6 +2,7 @@ package git
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -92,7 +93,7 @@ func (s *Store) sweepOrigin(ctx context.Context, intents []Name) error {
 			return nil
 		}
 		if tries == sweepTries {
-			return refused
+			return cmp.Or(refused, errors.New("delete refs at the origin: they are there again"))
 		}
 		refused = nil
 		for some := range slices.Chunk(refs, refsAtOnce) {

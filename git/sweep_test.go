@@ -101,5 +101,11 @@ func TestSweepOfAnOriginThatForbidsIt(t *testing.T) {
 		t.Errorf("got %v", err)
 	}
 	must(t, os.Remove(hook))
+	again := filepath.Join(bare.dir, "hooks", "post-receive")
+	must(t, os.WriteFile(again, []byte("#!/bin/sh\nwhile read old new ref; do git update-ref \"$ref\" "+string(tip)+"; done\n"), 0o700))
+	if err := s.Sweep(t.Context(), "fix"); err == nil || !strings.Contains(err.Error(), "they are there again") {
+		t.Errorf("what comes back: %v", err)
+	}
+	must(t, os.Remove(again))
 	must(t, s.Sweep(t.Context(), "fix"))
 }
