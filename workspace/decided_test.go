@@ -101,6 +101,9 @@ func TestInit(t *testing.T) {
 	if diff := cmp.Diff([]string{"pfl-forge.yaml", ".forge/intent-drafts/example.md.txt"}, made); diff != "" {
 		t.Errorf("made (-want +got):\n%s", diff)
 	}
+	if text, err := os.ReadFile(d.shared(ignoreFile)); err != nil || string(text) != ".forge/\n.e8/\n" {
+		t.Errorf("git ignores %q, %v", text, err)
+	}
 	config := filepath.Join(d.root, config.FileName)
 	writeText(t, config, "mine\n")
 	if err := os.Remove(d.file(draftsDir + "/" + exampleFile)); err != nil {

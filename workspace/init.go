@@ -26,8 +26,12 @@ const exampleFile = "example.md.txt"
 
 // Init writes what a person starts from where it is missing: pfl-forge.yaml and
 // an example of a draft. It returns the paths that it made, from the
-// repository's root.
+// repository's root. Git is to ignore the folder of goals from then on: a line that is
+// not committed would be in the way of a goal that changes .gitignore.
 func (w *Workspace) Init() ([]string, error) {
+	if err := ignoreFolder(w.path, GoalDir); err != nil {
+		return nil, err
+	}
 	var made []string
 	example := path.Join(draftsDir, exampleFile)
 	for _, f := range []struct{ name, text string }{
