@@ -186,11 +186,16 @@ func changes(before, now *forge.Summary) (list []change) {
 	add(before.Waiting == forge.WaitingApproval && now.Waiting != forge.WaitingApproval && !ended, WhatApproved)
 	add(before.Waiting != "" && before.Waiting != forge.WaitingApproval && now.Waiting == "" && !ended, WhatResumed)
 	add(now.Status == forge.StatusExecuting && before.Status != forge.StatusExecuting, WhatExecuting)
-	add(before.Goal != nil && now.Goal != nil && before.Goal.Iteration > 0 && now.Goal.Iteration > before.Goal.Iteration, WhatIterated)
+	add(iterated(before.Goal, now.Goal), WhatIterated)
 	list = append(list, taskChanges(before, now)...)
 	add(waits && (now.Waiting != before.Waiting || now.Plan != before.Plan), WhatWaiting)
 	add(ended && (now.Status != before.Status || now.Run != before.Run), What(now.Status))
 	return list
+}
+
+// iterated reports whether another iteration of a goal follows one that has ended.
+func iterated(before, now *forge.GoalSummary) bool {
+	return before != nil && now != nil && before.Iteration > 0 && now.Iteration > before.Iteration
 }
 
 // taskChanges compares the tasks under way: one that is done is only counted.

@@ -133,7 +133,9 @@ func (k *book) life() []string {
 		s.Run, s.Status, s.Waiting, s.Tasks = 2, forge.StatusExecuting, "", k.task(forge.TaskImplementing)
 	})
 	k.become(func(s *forge.Summary) { s.Goal = &forge.GoalSummary{Iteration: 1, Used: 1, Most: 3, Criteria: 2} })
-	k.become(func(s *forge.Summary) { s.Goal = &forge.GoalSummary{Iteration: 2, Used: 2, Most: 3, Criteria: 2, Met: 1} })
+	k.become(func(s *forge.Summary) {
+		s.Goal = &forge.GoalSummary{Iteration: 2, Used: 2, Most: 3, Criteria: 2, Met: 1}
+	})
 	k.become(func(s *forge.Summary) { s.Waiting = forge.WaitingBudget })
 	k.become(func(s *forge.Summary) { s.Waiting, s.Tasks, s.TasksDone, s.Status = "", nil, 1, forge.StatusDone })
 	k.become(func(s *forge.Summary) { s.Settled = true })

@@ -289,33 +289,13 @@ func (s *Intent) withdrawAttempts() {
 }
 
 func (s *Intent) retry(r *forge.Retry) (forge.Decision, error) {
-	waiting := s.waitingTasks()
-	stale := s.isBroke() || s.phase == phaseApproval || len(s.guarded()) > 0 // a change of the policy may help
-	switch {
-	case r.BudgetUSD < 0 || r.BudgetUSD != r.BudgetUSD:
+	if r.BudgetUSD < 0 || r.BudgetUSD != r.BudgetUSD {
 		return forge.Refused, &forge.FieldError{Field: "budget_usd", Reason: "must be a positive amount"}
-	case !s.intent.Status.Failed() && s.pauses.whole():
-		return refuse("the intent is paused; go on with it first: pfl-forge resume %s", s.key.Intent)
-	case !s.intent.Status.Failed() && s.refreshing && r.BudgetUSD == 0 && r.Instructions == "":
-		return ignore("the project's policy is being read again already")
-	case !s.intent.Status.Failed() && len(waiting) == 0 && !stale && !s.refreshing:
-		return refuse("the intent is %s; only what failed, or waits for you, can be retried", s.intent.Status)
-	}
-	if r.BudgetUSD > 0 {
-		s.intent.BudgetUSD, s.foreign = r.BudgetUSD, false
-	}
-	if r.Instructions != "" {
-		s.instructions = r.Instructions
 	}
 	if !s.intent.Status.Failed() {
-		for _, t := range waiting {
-			s.land(t)
-		}
-		if stale && !s.refreshing {
-			s.refresh()
-		}
-		return forge.Applied, nil
+		return s.retryWaiting(r)
 	}
+	s.instruct(r)
 	for _, t := range s.tasks {
 		if t.Status == forge.TaskFailed {
 			t.reset(r.Instructions, s.intent.Recipe != "" || s.escalate)
@@ -327,6 +307,38 @@ func (s *Intent) retry(r *forge.Retry) (forge.Decision, error) {
 	s.intent.Status = forge.StatusProposed
 	s.enter()
 	return forge.Applied, nil
+}
+
+// retryWaiting goes on with what waits for a person in an intent that has not ended.
+func (s *Intent) retryWaiting(r *forge.Retry) (forge.Decision, error) {
+	waiting := s.waitingTasks()
+	stale := s.isBroke() || s.phase == phaseApproval || len(s.guarded()) > 0 // a change of the policy may help
+	switch {
+	case s.pauses.whole():
+		return refuse("the intent is paused; go on with it first: pfl-forge resume %s", s.key.Intent)
+	case s.refreshing && r.BudgetUSD == 0 && r.Instructions == "":
+		return ignore("the project's policy is being read again already")
+	case len(waiting) == 0 && !stale && !s.refreshing:
+		return refuse("the intent is %s; only what failed, or waits for you, can be retried", s.intent.Status)
+	}
+	s.instruct(r)
+	for _, t := range waiting {
+		s.land(t)
+	}
+	if stale && !s.refreshing {
+		s.refresh()
+	}
+	return forge.Applied, nil
+}
+
+// instruct takes what a person says with a retry.
+func (s *Intent) instruct(r *forge.Retry) {
+	if r.BudgetUSD > 0 {
+		s.intent.BudgetUSD, s.foreign = r.BudgetUSD, false
+	}
+	if r.Instructions != "" {
+		s.instructions = r.Instructions
+	}
 }
 
 // tellLane sends an event to the project's lane.
