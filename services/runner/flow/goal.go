@@ -201,7 +201,9 @@ func (s *Intent) goalJudged(t *task, r *forge.Result) {
 	t.loop.newest().Judgment = &j
 	if !j.Complete {
 		s.outcome("not complete")
-		s.adjust(ruleNextIteration, t.ID, "%d of %d criteria are met. %s", met(&j), len(t.Criteria), firstLine(j.NextAction))
+		if t.loop.used < s.intent.Goal.Iterations() {
+			s.adjust(ruleNextIteration, t.ID, "%d of %d criteria are met. %s", met(&j), len(t.Criteria), firstLine(j.NextAction))
+		}
 		s.iterate(t)
 		return
 	}

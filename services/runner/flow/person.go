@@ -295,7 +295,7 @@ func (s *Intent) retry(r *forge.Retry) (forge.Decision, error) {
 	if !s.intent.Status.Failed() {
 		return s.retryWaiting(r)
 	}
-	s.instruct(r)
+	s.heed(r)
 	for _, t := range s.tasks {
 		if t.Status == forge.TaskFailed {
 			t.reset(r.Instructions, s.intent.Recipe != "" || s.escalate)
@@ -309,19 +309,30 @@ func (s *Intent) retry(r *forge.Retry) (forge.Decision, error) {
 	return forge.Applied, nil
 }
 
-// retryWaiting goes on with what waits for a person in an intent that has not ended.
+// heed takes over what a person says with a retry.
+func (s *Intent) heed(r *forge.Retry) {
+	if r.BudgetUSD > 0 {
+		s.intent.BudgetUSD, s.foreign = r.BudgetUSD, false
+	}
+	if r.Instructions != "" {
+		s.instructions = r.Instructions
+	}
+}
+
+// retryWaiting goes on with what waits for a person, whom a change of the policy may
+// have answered. What the person says with it counts also while that is being read.
 func (s *Intent) retryWaiting(r *forge.Retry) (forge.Decision, error) {
 	waiting := s.waitingTasks()
-	stale := s.isBroke() || s.phase == phaseApproval || len(s.guarded()) > 0 // a change of the policy may help
+	stale := s.isBroke() || s.phase == phaseApproval || len(s.guarded()) > 0
 	switch {
 	case s.pauses.whole():
 		return refuse("the intent is paused; go on with it first: pfl-forge resume %s", s.key.Intent)
-	case s.refreshing && r.BudgetUSD == 0 && r.Instructions == "":
+	case s.refreshing && *r == forge.Retry{}:
 		return ignore("the project's policy is being read again already")
 	case len(waiting) == 0 && !stale && !s.refreshing:
 		return refuse("the intent is %s; only what failed, or waits for you, can be retried", s.intent.Status)
 	}
-	s.instruct(r)
+	s.heed(r)
 	for _, t := range waiting {
 		s.land(t)
 	}
@@ -329,16 +340,6 @@ func (s *Intent) retryWaiting(r *forge.Retry) (forge.Decision, error) {
 		s.refresh()
 	}
 	return forge.Applied, nil
-}
-
-// instruct takes what a person says with a retry.
-func (s *Intent) instruct(r *forge.Retry) {
-	if r.BudgetUSD > 0 {
-		s.intent.BudgetUSD, s.foreign = r.BudgetUSD, false
-	}
-	if r.Instructions != "" {
-		s.instructions = r.Instructions
-	}
 }
 
 // tellLane sends an event to the project's lane.
