@@ -28,7 +28,10 @@ func TestConformance(t *testing.T) {
 		Write: func(path string) agenttest.Step {
 			return agenttest.Use("Write", object{"file_path": path, "content": "x"})
 		},
-		Answer: agenttest.Answer,
+		Read:     func(path string) agenttest.Step { return agenttest.Use("Read", object{"file_path": path}) },
+		Harmless: []string{"StructuredOutput"},
+		Limited:  []string{"Bash", "Read", "StructuredOutput", "Write"},
+		Answer:   agenttest.Answer,
 		Trap: func(t testing.TB, dir, evil, command string) {
 			t.Helper()
 			hook := `[{"matcher": "*", "hooks": [{"type": "command", "command": "` + command + `"}]}]`

@@ -3,13 +3,16 @@
 // A call sees nothing of the machine's or the repository's CLI settings: no config.toml,
 // no rules, no hooks, no MCP servers, no skills. The repository's AGENTS.md, or CLAUDE.md
 // in its place, is read. Calls that only read run in our sandbox or in that of the CLI,
-// which lets no command write; where that does not work, no command runs at all.
+// which lets no command write; where that does not work, no command runs at all. Calls
+// without tools have none that sees a file.
 package codex
 
 import (
 	"encoding/json"
 	"fmt"
 	"path/filepath"
+	"slices"
+	"strings"
 
 	"github.com/pfl-forge/pfl-forge"
 	"github.com/pfl-forge/pfl-forge/agent"
@@ -51,6 +54,10 @@ var unwanted = []string{
 }
 
 func command(t *cli.Turn) (cli.Invocation, error) {
+	without, err := missing(&t.Call)
+	if err != nil {
+		return cli.Invocation{}, err
+	}
 	args := []string{
 		"exec", "--json", "--color", "never", "--ignore-user-config", "--ignore-rules", "--skip-git-repo-check", "-C", t.Call.Dir,
 	}
@@ -59,7 +66,7 @@ func command(t *cli.Turn) (cli.Invocation, error) {
 	} else {
 		args = append(args, "-s", "danger-full-access") // it has to commit; what it may reach is for our sandbox to say
 	}
-	for _, f := range unwanted {
+	for _, f := range slices.Concat(unwanted, without) {
 		args = append(args, "--disable", f)
 	}
 	if t.Call.Model != "" {
@@ -88,6 +95,20 @@ func command(t *cli.Turn) (cli.Invocation, error) {
 	}, nil
 }
 
+// missing returns the features that a call is to do without. All that the CLI does, it does
+// by commands: it has them, or it has nothing that sees a file.
+func missing(call *agent.Call) ([]string, error) {
+	switch {
+	case len(call.Tools) == 0:
+		return []string{"shell_tool", "unified_exec"}, nil
+	case !call.ReadOnly && !slices.Contains(call.Tools, "Bash"):
+		return nil, agent.Fail(forge.FailConfig,
+			"codex does everything by commands, and cannot be limited to %s; allow Bash without parentheses, or choose another agent in %s",
+			strings.Join(call.Tools, ", "), config.FileName)
+	}
+	return nil, nil
+}
+
 // settings returns the configuration, as KEY=TOML.
 func settings(t *cli.Turn) []string {
 	base := t.Get(baseVariable)
@@ -111,6 +132,9 @@ func settings(t *cli.Turn) []string {
 		"check_for_update_on_startup=false",
 		"analytics.enabled=false",
 		"history.persistence=" + quote("none"),
+	}
+	if len(t.Call.Tools) == 0 {
+		out = append(out, "features.view_image=false", "tools.view_image=false") // as newer ones and older ones call it
 	}
 	if t.Call.System != "" {
 		out = append(out, "developer_instructions="+quote(t.Call.System))

@@ -26,10 +26,11 @@ func TestConformance(t *testing.T) {
 		Env: func(base string) []string {
 			return []string{"OPENAI_API_KEY=test-key", "OPENAI_BASE_URL=" + base + "/v1", cli.RetriesVariable + "=0"}
 		},
-		Model:  "gpt-5-codex",
-		Shell:  func(command string) agenttest.Step { return agenttest.Use("exec_command", object{"cmd": command}) },
-		Answer: agenttest.SayJSON,
-		Trap:   trap,
+		Model:    "gpt-5-codex",
+		Shell:    func(command string) agenttest.Step { return agenttest.Use("exec_command", object{"cmd": command}) },
+		Harmless: []string{"request_user_input"},
+		Answer:   agenttest.SayJSON,
+		Trap:     trap,
 	})
 }
 

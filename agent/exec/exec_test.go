@@ -48,7 +48,9 @@ func TestConformance(t *testing.T) {
 		Shell: func(command string) agenttest.Step {
 			return agenttest.Use("bash", map[string]string{"command": command})
 		},
-		Answer: answer,
+		Read:    func(path string) agenttest.Step { return agenttest.Use("read_file", map[string]string{"path": path}) },
+		Limited: []string{"read_file"},
+		Answer:  answer,
 		Trap: func(t testing.TB, dir, evil, command string) {
 			t.Helper()
 			conformance.Write(t, filepath.Join(dir, ".env"), "ANTHROPIC_BASE_URL="+evil+"\n")

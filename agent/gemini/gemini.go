@@ -3,8 +3,8 @@
 // The CLI obeys what it finds in the directory where it runs: settings, hooks, MCP
 // servers, tools, policies. So it runs in an empty one, and the checkout is a directory
 // that it may work in besides; commands start in the checkout all the same. Its
-// GEMINI.md, AGENTS.md and CLAUDE.md are read. For calls that only read there are no
-// tools that could write or run anything.
+// GEMINI.md, AGENTS.md and CLAUDE.md are read. There are no tools but those of the call,
+// and for one that only reads none that could write or run anything.
 package gemini
 
 import (
@@ -48,22 +48,32 @@ func New(opts cli.Options) *cli.Program {
 	}
 }
 
-var (
-	reading = []string{"read_file", "read_many_files", "list_directory", "glob", "grep_search"}
-	writing = append([]string{"replace", "write_file", "run_shell_command"}, reading...)
-)
+// own has the CLI's tools for each of a call.
+var own = map[string][]string{
+	"Read":  {"read_file", "read_many_files"},
+	"Glob":  {"glob", "list_directory"},
+	"Grep":  {"grep_search"},
+	"Write": {"write_file"},
+	"Edit":  {"replace"},
+}
+
+const shell = "run_shell_command"
 
 func command(t *cli.Turn) (cli.Invocation, error) {
 	if strings.Contains(t.Call.Dir, ",") {
 		return cli.Invocation{}, agent.Fail(forge.FailConfig, "gemini cannot work in %s: there is a comma in it", t.Call.Dir)
 	}
+	tools, err := t.ToolsOf(config.AgentGemini)
+	if err != nil {
+		return cli.Invocation{}, err
+	}
 	work := filepath.Join(t.State, "work")
-	if err := prepare(t, work); err != nil {
+	if err := prepare(t, work, tools); err != nil {
 		return cli.Invocation{}, agent.Fail(forge.FailRepository, "%v", err)
 	}
-	mode := "default"
-	if !t.Call.ReadOnly {
-		mode = "yolo" // what it may reach is for our sandbox to say
+	mode := "yolo" // what it may reach is for our sandbox to say
+	if t.Call.ReadOnly || len(tools.Commands) > 0 {
+		mode = "default" // asks for what no rule allows; without a person that is a no
 	}
 	args := []string{
 		"-o", "stream-json", "--skip-trust", "--approval-mode", mode, "-e", "none", "--include-directories", t.Call.Dir,
@@ -101,7 +111,7 @@ func newSession(t *cli.Turn) string {
 
 // prepare makes the empty directory, and the home with the settings, who the agent is,
 // and what brings commands into the checkout.
-func prepare(t *cli.Turn, work string) error {
+func prepare(t *cli.Turn, work string, tools cli.Tools) error {
 	home := filepath.Join(t.Home, ".gemini")
 	sessions := filepath.Join(t.State, "tmp")
 	for _, dir := range []string{work, sessions} {
@@ -112,16 +122,20 @@ func prepare(t *cli.Turn, work string) error {
 	if entries, err := os.ReadDir(work); err != nil || len(entries) > 0 {
 		return fmt.Errorf("%s must be empty, and is not; %w", work, err)
 	}
-	data, err := json.Marshal(settings(t))
+	data, err := json.Marshal(settings(t, tools))
 	if err != nil {
 		return err
 	}
-	system := fmt.Sprintf("%s\n\nThe repository is in %s. Give absolute paths. Commands start there.\n", t.Call.System, t.Call.Dir)
+	system := t.Call.System + "\n"
+	if t.Call.Dir != t.Call.ScratchDir {
+		system += fmt.Sprintf("\nThe repository is in %s. Give absolute paths. Commands start there.\n", t.Call.Dir)
+	}
 	if err := process.Fill(t.Home, map[string]string{
-		".gemini/settings.json": string(data),
-		".gemini/GEMINI.md":     system,
-		"enter.sh":              cli.Enter(work, t.Call.Dir),
-		"blocking.cjs":          blocking,
+		".gemini/settings.json":       string(data),
+		".gemini/GEMINI.md":           system,
+		".gemini/policies/forge.toml": rules(tools),
+		"enter.sh":                    cli.Enter(work, t.Call.Dir),
+		"blocking.cjs":                blocking,
 	}); err != nil {
 		return err
 	}
@@ -139,11 +153,32 @@ for (const s of [process.stdout, process.stderr]) s._handle?.setBlocking?.(true)
 
 type object = map[string]any
 
-func settings(t *cli.Turn) object {
-	tools := writing
-	if t.Call.ReadOnly {
-		tools = reading
+// names returns the CLI's names of a call's tools.
+func names(tools cli.Tools) []string {
+	out := []string{} // not null, which would be all
+	for _, name := range tools.Files {
+		out = append(out, own[name]...)
 	}
+	if tools.Shell || len(tools.Commands) > 0 {
+		out = append(out, shell)
+	}
+	return out
+}
+
+// rules returns a policy of the CLI that allows what it would ask for, where not all is
+// allowed: to change files, and the commands that begin as given.
+func rules(tools cli.Tools) string {
+	var b strings.Builder
+	if len(tools.Commands) > 0 {
+		b.WriteString("[[rule]]\ntoolName = [\"write_file\", \"replace\"]\ndecision = \"allow\"\npriority = 900\n")
+	}
+	for _, c := range tools.Commands {
+		fmt.Fprintf(&b, "[[rule]]\ntoolName = %q\ncommandPrefix = %q\ndecision = \"allow\"\npriority = 900\n", shell, c)
+	}
+	return b.String()
+}
+
+func settings(t *cli.Turn, tools cli.Tools) object {
 	general := object{
 		"enableAutoUpdate": false, "enableAutoUpdateNotification": false, "checkpointing": object{"enabled": false},
 		"sessionRetention": object{"enabled": false},
@@ -152,16 +187,19 @@ func settings(t *cli.Turn) object {
 		general["maxAttempts"], general["retryFetchErrors"] = 1, false
 	}
 	return object{
-		"general":      general,
-		"security":     object{"auth": object{"selectedType": "gemini-api-key"}, "folderTrust": object{"enabled": false}},
-		"privacy":      object{"usageStatisticsEnabled": false},
-		"telemetry":    object{"enabled": false},
-		"advanced":     object{"ignoreLocalEnv": true},
-		"context":      object{"fileName": []string{"GEMINI.md", "AGENTS.md", "CLAUDE.md"}, "loadMemoryFromIncludeDirectories": true},
+		"general":   general,
+		"security":  object{"auth": object{"selectedType": "gemini-api-key"}, "folderTrust": object{"enabled": false}},
+		"privacy":   object{"usageStatisticsEnabled": false},
+		"telemetry": object{"enabled": false},
+		"advanced":  object{"ignoreLocalEnv": true},
+		"context": object{
+			"fileName": []string{"GEMINI.md", "AGENTS.md", "CLAUDE.md"}, "loadMemoryFromIncludeDirectories": true,
+			"memoryBoundaryMarkers": []string{}, // not those of a repository around where it runs
+		},
 		"hooksConfig":  object{"enabled": false},
 		"skills":       object{"enabled": false},
 		"experimental": object{"enableAgents": false},
-		"tools":        object{"core": tools, "sandbox": false, "useRipgrep": false},
+		"tools":        object{"core": names(tools), "sandbox": false, "useRipgrep": false},
 	}
 }
 

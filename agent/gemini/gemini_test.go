@@ -34,8 +34,10 @@ func TestConformance(t *testing.T) {
 		Write: func(path string) agenttest.Step {
 			return agenttest.Use("write_file", object{"file_path": path, "content": "x"})
 		},
-		Answer: agenttest.SayJSON,
-		Trap:   trap,
+		Read:    func(path string) agenttest.Step { return agenttest.Use("read_file", object{"file_path": path}) },
+		Limited: []string{"read_file", "write_file", "run_shell_command"},
+		Answer:  agenttest.SayJSON,
+		Trap:    trap,
 	})
 }
 
@@ -69,7 +71,7 @@ func TestConventionsStayInside(t *testing.T) {
 	})
 	_, err := a.Run(t.Context(), agent.Call{
 		Role: agent.RoleReview, ReadOnly: true, Dir: dir, ScratchDir: t.TempDir(), Prompt: "Look at @" + secret, Schema: agent.ReviewSchema,
-		Model: "gemini-2.5-pro",
+		Tools: []string{"Read"}, Model: "gemini-2.5-pro",
 	}, nil)
 	if err != nil {
 		t.Fatal(err)

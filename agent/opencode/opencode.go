@@ -3,8 +3,8 @@
 // It obeys what it finds in the directory where it runs and above: settings, plugins,
 // commands, MCP servers. So it runs in an empty one that passes for no repository, and
 // is told by absolute paths where the checkout is; commands start there all the same.
-// The checkout's AGENTS.md, or CLAUDE.md in its place, is read. For calls that only read
-// there are no tools that could write or run anything.
+// The checkout's AGENTS.md, or CLAUDE.md in its place, is read. There are no tools but
+// those of the call, and for one that only reads none that could write or run anything.
 package opencode
 
 import (
@@ -53,8 +53,12 @@ func New(opts cli.Options) *cli.Program {
 }
 
 func command(t *cli.Turn) (cli.Invocation, error) {
+	tools, err := t.ToolsOf(config.AgentOpencode)
+	if err != nil {
+		return cli.Invocation{}, err
+	}
 	work := filepath.Join(t.Home, "work")
-	if err := prepare(t, work); err != nil {
+	if err := prepare(t, work, tools); err != nil {
 		return cli.Invocation{}, agent.Fail(forge.FailRepository, "%v", err)
 	}
 	// A title of ours saves a request for one.
@@ -113,7 +117,7 @@ var plugin string
 
 // prepare makes the directory to run in, and the home with the settings, who the agent
 // is, our plugin, and what brings commands into the checkout.
-func prepare(t *cli.Turn, work string) error {
+func prepare(t *cli.Turn, work string, tools cli.Tools) error {
 	home := filepath.Join(t.Home, ".config")
 	for _, dir := range []string{work, home} { // of the first of two turns
 		if err := os.RemoveAll(dir); err != nil {
@@ -123,13 +127,17 @@ func prepare(t *cli.Turn, work string) error {
 	if err := os.MkdirAll(filepath.Join(home, "opencode", "node_modules"), 0o700); err != nil {
 		return err
 	}
-	data, err := json.Marshal(settings(t))
+	data, err := json.Marshal(settings(t, tools))
 	if err != nil {
 		return err
 	}
+	system := t.Call.System + "\n"
+	if t.Call.Dir != t.Call.ScratchDir {
+		system += fmt.Sprintf("\nThe repository is in %s. Give absolute paths. Commands start there.\n", t.Call.Dir)
+	}
 	return process.Fill(t.Home, map[string]string{
 		"work/.git":                        "no repository\n", // broken: it looks no further for one to keep its files in
-		systemFile:                         fmt.Sprintf("%s\n\nThe repository is in %s. Give absolute paths. Commands start there.\n", t.Call.System, t.Call.Dir),
+		systemFile:                         system,
 		"models.json":                      "{}",
 		"enter.sh":                         cli.Enter(work, t.Call.Dir),
 		".config/opencode/opencode.json":   string(data),
@@ -143,7 +151,7 @@ const systemFile = "system.md"
 
 type object = map[string]any
 
-func settings(t *cli.Turn) object {
+func settings(t *cli.Turn, tools cli.Tools) object {
 	key := keyVariable
 	if t.Get(key) == "" {
 		key = tokenVariable
@@ -157,24 +165,49 @@ func settings(t *cli.Turn) object {
 			"models":  object{model(t): object{"limit": object{"context": 200_000, "output": 32_000}}},
 		}},
 		"instructions": append([]string{filepath.Join(t.Home, systemFile)}, conventions(t.Call.Dir)...),
-		"permission":   permission(&t.Call),
+		"permission":   permission(&t.Call, tools),
 		"experimental": object{"continue_loop_on_deny": true},
 	}
 }
 
-// permission says which tools there are. What they may reach is for our sandbox to say.
-func permission(call *agent.Call) object {
-	search := "deny"
-	if Searches() {
-		search = "allow"
-	}
-	if call.ReadOnly {
-		return object{
-			"*": "deny", "read": "allow", "list": "allow", "glob": search, "grep": search,
-			"external_directory": object{"*": "deny", filepath.Join(call.Dir, "*"): "allow"},
+// own has the permissions for each of a call's tools. One is for all that changes files.
+var own = map[string][]string{
+	"Read":  {"read"},
+	"Glob":  {"list", "glob"},
+	"Grep":  {"grep"},
+	"Write": {"edit"},
+	"Edit":  {"edit"},
+}
+
+// permission says which tools there are. What those of an implementation may reach is for
+// our sandbox to say. Of rules that apply the last counts, and as JSON "*" is the first.
+func permission(call *agent.Call, tools cli.Tools) object {
+	out := object{"*": "deny"}
+	for _, name := range tools.Files {
+		for _, p := range own[name] {
+			if p != "glob" && p != "grep" || Searches() {
+				out[p] = "allow"
+			}
 		}
 	}
-	return object{"*": "allow", "glob": search, "grep": search, "task": "deny", "skill": "deny", "webfetch": "deny", "websearch": "deny"}
+	if call.ReadOnly {
+		if len(tools.Files) > 0 {
+			out["external_directory"] = object{"*": "deny", filepath.Join(call.Dir, "*"): "allow"}
+		}
+		return out
+	}
+	out["external_directory"], out["todowrite"], out["doom_loop"] = "allow", "allow", "allow"
+	switch {
+	case tools.Shell:
+		out["bash"] = "allow"
+	case len(tools.Commands) > 0:
+		commands := object{"*": "deny"}
+		for _, c := range tools.Commands {
+			commands[c+" *"] = "allow"
+		}
+		out["bash"] = commands
+	}
+	return out
 }
 
 // Searches reports whether ripgrep is there, without which opencode finds no files: it

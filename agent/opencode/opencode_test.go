@@ -35,8 +35,10 @@ func TestConformance(t *testing.T) {
 		Write: func(path string) agenttest.Step {
 			return agenttest.Use("write", object{"filePath": path, "content": "x"})
 		},
-		Answer: agenttest.SayJSON,
-		Trap:   trap,
+		Read:    func(path string) agenttest.Step { return agenttest.Use("read", object{"filePath": path}) },
+		Limited: []string{"bash", "edit", "read", "todowrite", "write"},
+		Answer:  agenttest.SayJSON,
+		Trap:    trap,
 	})
 }
 
@@ -96,6 +98,7 @@ func TestStaysInside(t *testing.T) {
 	waits := 0
 	_, err := a.Run(t.Context(), agent.Call{
 		Role: agent.RoleReview, ReadOnly: true, Dir: dir, ScratchDir: t.TempDir(), Prompt: "Look.", Schema: agent.ReviewSchema,
+		Tools: []string{"Read", "Glob", "Grep"},
 	}, func(e agent.Event) {
 		if e.Kind == agent.EventWaiting {
 			waits++

@@ -21,15 +21,17 @@ function conventions() {
   return name ? `\n\nThe repository's ${name}:\n${readFileSync(name, "utf8")}` : "";
 }
 
-// A call that only reads gets no tool that could write.
-const tools = [
-  {
+// A call gets the tools that it is to have, and one that only reads none that could write.
+const may = (env.FORGE_TOOLS ?? "").split(",");
+const tools = [];
+if (may.includes("Read")) {
+  tools.push({
     name: "read_file",
     description: "Read a file of the repository.",
     input_schema: { type: "object", properties: { path: { type: "string" } }, required: ["path"] },
-  },
-];
-if (!env.FORGE_READ_ONLY) {
+  });
+}
+if (may.includes("Bash") && !env.FORGE_READ_ONLY) {
   tools.push({
     name: "bash",
     description: "Run a shell command in the repository.",
@@ -63,7 +65,7 @@ async function ask(messages) {
         max_tokens: 16000,
         system: readFileSync(env.FORGE_SYSTEM, "utf8") + conventions(),
         messages,
-        tools,
+        tools: tools.length > 0 ? tools : undefined,
       }),
     });
   } catch (e) {

@@ -36,6 +36,16 @@ type Backend struct {
 	// Write replies with a tool that writes a file; nil if there is none but Shell.
 	Write func(path string) agenttest.Step
 
+	// Read replies with a tool that reads a file; nil if there is none but Shell.
+	Read func(path string) agenttest.Step
+
+	// Harmless are the tools that are always there, and neither read nor write.
+	Harmless []string
+
+	// Limited are the tools of a call that may Read, Write, and run Bash(git commit:*); nil
+	// if the CLI cannot be limited, so that such a call fails.
+	Limited []string
+
 	// Answer replies with a structured answer.
 	Answer func(answer any) agenttest.Step
 
@@ -73,8 +83,9 @@ func init() { //nolint:gochecknoinits // the list refers to functions that refer
 	}{
 		{"answers", answers},
 		{"mends an answer once", mends},
+		{"roles", roles},
+		{"limited tools", limited},
 		{"implements and resumes", implements},
-		{"reads only", readsOnly},
 		{"goes on elsewhere after a kill", goesOn},
 		{"loses a session", loses},
 		{"wall clock", func(t *testing.T, b *Backend) { ends(t, b, forge.FailTimeout) }},
@@ -139,7 +150,7 @@ func checkout(t *testing.T) string {
 		t.Fatal(err)
 	}
 	dir = filepath.Join(dir, "checkout")
-	Write(t, filepath.Join(dir, "greeting.txt"), "hello\n")
+	Write(t, filepath.Join(dir, "greeting.txt"), "hello, GREETING\n")
 	Write(t, filepath.Join(dir, "CLAUDE.md"), "REPOSITORY-CONVENTIONS\n")
 	git(t, dir, "init", "-q", "-b", "main")
 	git(t, dir, "add", ".")
@@ -170,7 +181,11 @@ func Write(t testing.TB, path, text string) {
 func (x *bench) run() (agent.Outcome, error) {
 	x.Helper()
 	x.call.ScratchDir = x.TempDir() // every call has its own
-	return x.agent.Run(x.Context(), x.call, func(e agent.Event) {
+	call := x.call
+	if call.Dir == "" {
+		call.Dir = call.ScratchDir // as the services do for a call without a checkout
+	}
+	return x.agent.Run(x.Context(), call, func(e agent.Event) {
 		x.mu.Lock()
 		defer x.mu.Unlock()
 		x.seen = append(x.seen, e)

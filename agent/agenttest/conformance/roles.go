@@ -1,0 +1,249 @@
+package conformance
+
+import (
+	"encoding/json"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/pfl-forge/pfl-forge"
+	"github.com/pfl-forge/pfl-forge/agent"
+	"github.com/pfl-forge/pfl-forge/agent/agenttest"
+)
+
+type list = []any
+
+// dialogue is how a role answers: at first wrongly, if wrong is not nil.
+type dialogue struct{ wrong, answer object }
+
+// dialogues has one repair for each set of tools, because each repair is one more start
+// of the CLI; review's is of an answer that its schema does not allow.
+var dialogues = map[agent.Role]dialogue{
+	agent.RoleAnalyze:   {answer: plan()},
+	agent.RoleArchitect: {answer: plan()},
+	agent.RoleIntake: {answer: object{
+		"status": "accepted", "task": "Greet the world.", "criteria": list{"greeting.txt says world"}, "type": "feature", "risk": "low",
+	}},
+	agent.RoleImplement: {answer: object{"summary": "greets the world"}},
+	agent.RoleExecute:   {wrong: execution(" "), answer: execution("appended a line")},
+	agent.RoleReview:    {wrong: nonsense, answer: object{"verdict": "approved", "issues": list{}}},
+	agent.RoleJudge:     {wrong: verdict(2), answer: verdict(0.9)},
+	agent.RoleReflect: {answer: object{"proposals": list{
+		object{"title": "Test the greeting", "body": "Nothing tests it.", "type": "test", "risk": "low"},
+	}}},
+	agent.RoleSummarize: {answer: object{
+		"approach": "appended a line", "result": "success", "reason": "the line is there", "artifacts": list{"greeting.txt"},
+		"knowledge": list{object{"type": "codebase", "category": "layout", "content": "greetings are text", "confidence": "high"}},
+	}},
+	agent.RoleAbstract: {answer: object{"skills": list{
+		object{"name": "greetings", "description": "Use when a greeting changes.", "body": "Keep it short."},
+	}}},
+	agent.RoleAudit: {answer: object{"summary": "one finding", "areas": list{
+		object{"name": "tests", "summary": "none", "findings": list{
+			object{"title": "No test", "detail": "Nothing looks at the greeting.", "severity": "low", "evidence": evidence("greeting.txt")},
+		}},
+		area("design"), area("conventions"), area("debt"), area("documentation"),
+	}}},
+	agent.RoleObserve: {answer: object{"patterns": list{
+		object{"name": "greets", "description": "Texts are greetings.", "evidence": evidence("greeting.txt", "CLAUDE.md")},
+	}}},
+}
+
+func plan() object {
+	return object{"type": "feature", "risk": "low", "tasks": list{
+		object{"name": "greet", "title": "Greet the world", "plan": "Append a line.", "relevant_files": list{"greeting.txt"}, "complexity": "low"},
+	}}
+}
+
+func execution(approach string) object {
+	return object{"status": "success", "output": "greets the world", "semantic_metadata": object{"approach": approach}}
+}
+
+func verdict(confidence float64) object {
+	return object{"overall_reason": "it is there", "is_complete": true, "evaluations": list{
+		object{"criterion": "1", "evidence": "greeting.txt:2", "is_met": true, "confidence": confidence},
+	}}
+}
+
+func area(name string) object {
+	return object{"name": name, "summary": "looked at all files", "findings": list{}}
+}
+
+func evidence(files ...string) list {
+	var out list
+	for _, f := range files {
+		out = append(out, object{"type": "file", "ref": f})
+	}
+	return out
+}
+
+// roles has the model of each role try everything before it answers.
+func roles(t *testing.T, b *Backend) {
+	for _, role := range agent.Roles() {
+		d, ok := dialogues[role]
+		if !ok {
+			t.Fatalf("%s has no answer here", role)
+		}
+		t.Run(string(role), func(t *testing.T) {
+			t.Parallel()
+			plays(t, b, role, d)
+		})
+	}
+}
+
+// plays runs a call of a role, with the tools, the schema and the directory that it has in
+// the services, in a hostile repository.
+func plays(t *testing.T, b *Backend, role agent.Role, d dialogue) {
+	t.Helper()
+	repository, outer := checkout(t), checkout(t)
+	tries := []agenttest.Step{
+		b.read(filepath.Join(repository, "greeting.txt")),
+		b.Shell("cd " + repository + " && echo x > planted && git add planted && git commit -q -m planted"),
+		b.Shell("touch " + filepath.Join(repository, ".git", "planted")),
+	}
+	if b.Write != nil {
+		tries = append(tries, b.Write(filepath.Join(repository, "written")))
+	}
+	steps := slices.Clone(tries)
+	if d.wrong != nil {
+		steps = append(steps, b.Answer(d.wrong))
+	}
+	x := start(t, b, role, append(steps, b.Answer(d.answer))...)
+	x.call.Dir, x.call.StateDir = repository, filepath.Join(outer, ".forge") // as it is where a person works
+	look := x.trapped()
+	spec := agent.Spec(role)
+	switch {
+	case spec.Tools == agent.ToolsNone:
+		x.call.Tools, x.call.Dir = nil, ""
+	case role == agent.RoleReview: // a project may name any tools for those that only read
+		x.call.Tools = []string{"Bash", "Read", "Write", "Edit"}
+	}
+	before := names(t, outer)
+	out := x.mustRun()
+	look()
+	x.mustAnswer(out, &spec, d.answer)
+	x.mustAddUp(out.Usage)
+	if diff := cmp.Diff(before, names(t, outer)); diff != "" {
+		t.Errorf("the repository around it was changed:\n%s", diff)
+	}
+
+	all := x.model.Requests("main")
+	if len(all) != len(steps)+1 {
+		t.Fatalf("the model was asked %d times, want %d", len(all), len(steps)+1)
+	}
+	if spec.Tools == agent.ToolsNone {
+		x.mustSeeNothing(all)
+	} else if read := all[1].LastResult; !strings.Contains(read, "hello, GREETING") {
+		t.Errorf("it cannot read: %s", read)
+	}
+	x.mustWrite(repository, spec.Tools == agent.ToolsWrite)
+}
+
+// read replies with whatever the CLI reads a file by.
+func (b *Backend) read(path string) agenttest.Step {
+	if b.Read == nil {
+		return b.Shell("cat " + path)
+	}
+	return b.Read(path)
+}
+
+// mustAnswer compares an answer with what the model said last, and looks whether it was
+// told in which form.
+func (x *bench) mustAnswer(out agent.Outcome, spec *agent.RoleSpec, want object) {
+	x.Helper()
+	var got object
+	err := json.Unmarshal(out.Answer, &got)
+	if diff := cmp.Diff(want, got); diff != "" || err != nil {
+		x.Errorf("the answer is %s, %v\n%s", out.Answer, err, diff)
+	}
+	if err := spec.Check(out.Answer); err != nil {
+		x.Error(err)
+	}
+	var schema struct{ Required []string }
+	if err := json.Unmarshal(spec.Schema, &schema); err != nil {
+		x.Fatal(err)
+	}
+	for _, r := range x.model.Requests("main") {
+		for _, s := range append(schema.Required, "You are the "+string(spec.Role)) {
+			if !strings.Contains(string(r.Body), s) {
+				x.Errorf("request %d lacks %q", r.N, s)
+			}
+		}
+	}
+}
+
+// mustSeeNothing looks whether a call without tools had none, and got to see nothing by
+// those that it tried all the same.
+func (x *bench) mustSeeNothing(all []agenttest.Request) {
+	x.Helper()
+	for _, r := range all {
+		for _, tool := range r.Tools {
+			if !slices.Contains(x.Harmless, tool) {
+				x.Errorf("request %d offers %s", r.N, tool)
+			}
+		}
+		for _, s := range []string{"hello, GREETING", "REPOSITORY-CONVENTIONS"} {
+			if strings.Contains(string(r.Body), s) {
+				x.Errorf("request %d shows the repository: %s", r.N, s)
+			}
+		}
+	}
+}
+
+// mustWrite looks whether the tries to write did, in the repository.
+func (x *bench) mustWrite(repository string, may bool) {
+	x.Helper()
+	status, commits := "", "2" // with the traps
+	if may {
+		commits = "3"
+		if x.Write != nil {
+			status = "?? written"
+		}
+	}
+	if got := git(x, repository, "status", "--porcelain"); got != status {
+		x.Errorf("the status of the checkout is %q, want %q", got, status)
+	}
+	if got := git(x, repository, "rev-list", "--count", "HEAD"); got != commits {
+		x.Errorf("there are %s commits, want %s", got, commits)
+	}
+	if !may && slices.Contains(names(x.T, repository), "planted") {
+		x.Error("something was written into .git")
+	}
+}
+
+// limited has a call that may read and write files, and run one command.
+func limited(t *testing.T, b *Backend) {
+	steps := []agenttest.Step{
+		b.Shell("git commit -q --allow-empty -m allowed"),
+		b.Shell("sh -c 'echo x > planted'"),
+		b.Shell("git commit -q --allow-empty -m chained; sh -c 'echo x > planted'"),
+		b.Shell("git commit -q --allow-empty -m \"$(sh -c 'echo x > planted')\""),
+	}
+	repository, status := checkout(t), ""
+	if b.Write != nil {
+		steps, status = append(steps, b.Write(filepath.Join(repository, "written"))), "?? written"
+	}
+	x := start(t, b, agent.RoleExecute, append(steps, b.Answer(dialogues[agent.RoleExecute].answer))...)
+	x.call.Dir, x.call.Tools = repository, []string{"Read", "Write", "Bash(git commit:*)"}
+	if len(b.Limited) == 0 {
+		x.mustFail(forge.FailConfig)
+		if n := len(x.model.Requests("main")); n != 0 {
+			t.Errorf("the model was asked %d times", n)
+		}
+		return
+	}
+	x.mustRun()
+	if diff := cmp.Diff(b.Limited, x.last().Tools); diff != "" {
+		t.Errorf("tools:\n%s", diff)
+	}
+	if got := git(t, repository, "status", "--porcelain"); got != status {
+		t.Errorf("the status of the checkout is %q, want %q", got, status)
+	}
+	committed := strings.Contains(git(t, repository, "log", "--format=%s"), "allowed")
+	if commits := slices.Contains(b.Limited, b.Shell("")(agenttest.Request{}).Tool); committed != commits {
+		t.Errorf("committed: %t, want %t", committed, commits)
+	}
+}

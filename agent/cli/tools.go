@@ -1,0 +1,61 @@
+package cli
+
+import (
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/pfl-forge/pfl-forge"
+	"github.com/pfl-forge/pfl-forge/agent"
+	"github.com/pfl-forge/pfl-forge/config"
+)
+
+// Tools is what a call's list of tools, which has Claude Code's names, means for a
+// program that has tools of its own.
+type Tools struct {
+	Files    []string // which of Read, Glob, Grep, Write and Edit there are
+	Shell    bool     // any command
+	Commands []string // without Shell, those that begin so; each is plain words
+}
+
+var (
+	reading = []string{"Read", "Glob", "Grep"} // all that a call can have that only reads
+	writing = append([]string{"Write", "Edit"}, reading...)
+	// plainCommand is the beginning of a command that means the same in any pattern.
+	plainCommand = regexp.MustCompile(`^Bash\(([A-Za-z0-9][A-Za-z0-9 ._/=@-]*):\*\)$`)
+)
+
+// ToolsOf returns the tools of a call. There are none in an empty list, and in one that
+// only reads nothing that writes or runs anything. Names of tools that only Claude Code
+// has are passed over, unless there is nothing else. An error is a *agent.Failure.
+func (t *Turn) ToolsOf(backend string) (Tools, error) {
+	var out Tools
+	known := len(t.Call.Tools) == 0
+	for _, name := range t.Call.Tools {
+		base, _, limited := strings.Cut(name, "(")
+		switch command := plainCommand.FindStringSubmatch(name); {
+		case base != "Bash" && !slices.Contains(writing, base):
+			continue
+		case t.Call.ReadOnly && !slices.Contains(reading, base):
+		case limited && command == nil:
+			return out, agent.Fail(forge.FailConfig,
+				"%s cannot be limited to %s; give it without parentheses, a command by how it begins, as in Bash(go test:*), or choose another agent in %s",
+				backend, name, config.FileName)
+		case limited:
+			out.Commands = append(out.Commands, strings.TrimSpace(command[1]))
+		case base == "Bash":
+			out.Shell = true
+		case !slices.Contains(out.Files, base):
+			out.Files = append(out.Files, base)
+		}
+		known = true
+	}
+	if !known {
+		return out, agent.Fail(forge.FailConfig, "%s has none of the tools %s; it knows %s and Bash",
+			backend, strings.Join(t.Call.Tools, ", "), strings.Join(writing, ", "))
+	}
+	if out.Shell {
+		out.Commands = nil
+	}
+	return out, nil
+}
