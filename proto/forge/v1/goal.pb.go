@@ -2281,7 +2281,8 @@ type Loop_builder struct {
 	Left *int32
 	// When it is done.
 	Criteria []string
-	// The newest, and before them the newest of those that failed; oldest first.
+	// The newest, and before them the newest of those that failed; oldest first. judge:
+	// this iteration's only.
 	Summaries []*ExecutionSummary
 	// execute, summarize: what is known already.
 	Knowledge []*Knowledge

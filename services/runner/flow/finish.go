@@ -61,7 +61,7 @@ func (s *Intent) close(reflect bool) {
 	end := s.end()
 	end.Past = s.lesson(&h)
 	end.Observed = last(h.Observations, maxTold)
-	end.Knowledge, end.Applied = s.learned[s.told[0]:], s.applied[s.told[1]:]
+	end.Knowledge, end.Applied = last(s.learned[s.told[0]:], maxFound), s.applied[s.told[1]:]
 	s.told = [2]int{len(s.learned), len(s.applied)}
 	if reflect {
 		h.Observations = nil

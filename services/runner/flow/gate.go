@@ -30,6 +30,8 @@ func (s *Intent) needsApproval() string {
 		return ""
 	case s.intent.Risk.Rank() > forge.RiskLow.Rank():
 		return fmt.Sprintf("risk is %s", s.intent.Risk)
+	case s.reworded() != "":
+		return fmt.Sprintf("its criteria were put in other words, such as %q", firstLine(s.reworded()))
 	case s.intent.Source == forge.SourceSystem && !s.vouched && !slices.Contains(s.policy.TrustedOrigins, origin):
 		return fmt.Sprintf("it comes from %q, which may not run unapproved (policy.trusted_origins)", origin)
 	}

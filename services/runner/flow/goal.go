@@ -28,6 +28,25 @@ func (l *loop) newest() *forge.Iteration {
 	return &l.iterations[len(l.iterations)-1]
 }
 
+// makes reports whether attempts of a step make a task's change.
+func makes(step forge.Step) bool { return step == forge.StepImplement || step == forge.StepExecute }
+
+// making is the step that makes the task's change.
+func (t *task) making() forge.Step {
+	if t.loop != nil {
+		return forge.StepExecute
+	}
+	return forge.StepImplement
+}
+
+// checking is the step in which somebody else looks at the change.
+func (t *task) checking() forge.Step {
+	if t.loop != nil {
+		return forge.StepJudge
+	}
+	return forge.StepReview
+}
+
 // takenIn takes an intake: questions, or what is to be done until when.
 func (s *Intent) takenIn(r *forge.Result) {
 	in := r.Intake
@@ -271,7 +290,7 @@ func (s *Intent) tellGoal(c *forge.Command, t *task) {
 // oldest first.
 func (l *loop) summaries(most int) []forge.ExecutionSummary {
 	var list []forge.ExecutionSummary
-	recent, failed := 0, 0
+	recent, failed, size := 0, 0, 0
 	for _, it := range slices.Backward(l.iterations) {
 		switch {
 		case it.Summary == nil:
@@ -285,6 +304,9 @@ func (l *loop) summaries(most int) []forge.ExecutionSummary {
 		}
 		sum := *it.Summary
 		sum.Metadata = forge.SummaryMetadata{ErrorType: sum.Metadata.ErrorType} // the rest is for people, and long
+		if size += sizeOf(&sum); size > maxSummaries && len(list) > 0 {
+			break
+		}
 		list = append(list, sum)
 	}
 	slices.Reverse(list)

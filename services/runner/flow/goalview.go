@@ -16,6 +16,9 @@ const (
 	maxNote    = 1000 // bytes of a text
 	maxWord    = 300  // bytes of a path, a tag or the like
 	maxListed  = 30   // entries of a list
+
+	maxSummaries = 64 << 10 // bytes of the summaries that a step is told
+	maxFound     = 200      // pieces of knowledge that a run tells the project
 )
 
 func clipped(text string, most int) string { return strings.ToValidUTF8(shorten(text, most), "") }
@@ -58,6 +61,37 @@ func boundJudgment(j *forge.Judgment) {
 	for i := range j.Evaluations {
 		j.Evaluations[i].Evidence = clipped(j.Evaluations[i].Evidence, maxNote)
 	}
+}
+
+// sizeOf is about how many bytes a summary has.
+func sizeOf(sum *forge.ExecutionSummary) int {
+	n := len(sum.Approach) + len(sum.Reason)
+	lists := [][]string{sum.Artifacts}
+	if next := sum.Next; next != nil {
+		n += len(next.SuggestedAction) + len(next.PartialProgress)
+		lists = append(lists, next.Blockers, next.PendingItems)
+	}
+	for _, list := range lists {
+		for _, text := range list {
+			n += len(text)
+		}
+	}
+	return n
+}
+
+// reworded is a criterion as it was asked for that the goal does not have in these words,
+// although nobody was asked; empty if there is none.
+func (s *Intent) reworded() string {
+	t := s.goalTask()
+	if t == nil || len(s.intent.Clarifications) > 0 {
+		return ""
+	}
+	for _, c := range s.intent.Criteria {
+		if !slices.Contains(t.Criteria, c) {
+			return c
+		}
+	}
+	return ""
 }
 
 // goalTask is the task of a goal, or nil.

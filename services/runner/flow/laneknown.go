@@ -11,6 +11,7 @@ import (
 // Bounds of what a project knows and what a goal is told of it.
 const (
 	maxKnowledge = 500
+	maxNew       = 100 // of them that are kept although they have helped nobody yet
 	maxOffered   = 20
 )
 
@@ -35,7 +36,7 @@ func (l *Lane) know(e *forge.End) {
 		}
 	}
 	for len(l.known) > maxKnowledge {
-		least := leastWorth(l.known)
+		least := leastWorth(l.known[:maxKnowledge-maxNew])
 		l.known = slices.Delete(l.known, least, least+1)
 	}
 }

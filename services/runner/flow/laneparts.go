@@ -131,7 +131,7 @@ func (l *Lane) standing() []forge.Event {
 			list = append(list, l.cancelNote(id, m))
 		case l.paused:
 			list = append(list, l.note(id, fmt.Sprintf("pause/%s/%d", id, l.pauses), forge.Event{Pause: &forge.Pause{
-				Reason: "the project is paused", Number: l.pauses,
+				Reason: forge.ProjectPaused, Number: l.pauses,
 			}}))
 		case l.pauses > 0:
 			list = append(list, l.note(id, fmt.Sprintf("resume/%s/%d", id, l.pauses), forge.Event{Resume: &forge.Resume{Number: l.pauses}}))

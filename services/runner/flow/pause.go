@@ -9,14 +9,22 @@ import (
 
 // pauses says what is paused, and by whom.
 type pauses struct {
-	person  bool // the intent, by a person
-	project int  // number of the project's newest pause
-	over    int  // number of the project's newest pause that is over
-	reason  string
+	person  bool   // the intent, by a person
+	project int    // number of the project's newest pause
+	over    int    // number of the project's newest pause that is over
+	reason  string // of the newest by a person
 	tasks   map[forge.TaskID]bool
 }
 
 func (p *pauses) whole() bool { return p.person || p.project > p.over }
+
+// why says why the intent is paused, with a person's own pause first.
+func (p *pauses) why() string {
+	if p.project > p.over && !p.person {
+		return forge.ProjectPaused // an intent that came later was not told
+	}
+	return p.reason
+}
 
 // holds reports whether a step of a task, or with no task of the whole intent, is
 // not to be issued now.
@@ -47,7 +55,9 @@ func (s *Intent) pause(p *forge.Pause) (forge.Decision, error) {
 		}
 		next.tasks = with(next.tasks, p.Task, true)
 	}
-	next.reason = p.Reason
+	if p.Number == 0 {
+		next.reason = p.Reason
+	}
 	s.pauses = next
 	if s.phase != phaseClosed {
 		s.adjust(rulePause, p.Task, "%s", p.Reason)

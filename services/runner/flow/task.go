@@ -173,25 +173,6 @@ func (s *Intent) command(t *task, step forge.Step, st *stepState) forge.Command 
 	return c
 }
 
-// makes reports whether attempts of a step make a task's change.
-func makes(step forge.Step) bool { return step == forge.StepImplement || step == forge.StepExecute }
-
-// making is the step that makes the task's change.
-func (t *task) making() forge.Step {
-	if t.loop != nil {
-		return forge.StepExecute
-	}
-	return forge.StepImplement
-}
-
-// checking is the step in which somebody else looks at the change.
-func (t *task) checking() forge.Step {
-	if t.loop != nil {
-		return forge.StepJudge
-	}
-	return forge.StepReview
-}
-
 // start begins a task, or makes its change once more.
 func (s *Intent) start(t *task) {
 	if t.loop != nil {

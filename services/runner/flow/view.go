@@ -1,6 +1,7 @@
 package flow
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"time"
@@ -20,8 +21,8 @@ func (s *Intent) Summary() forge.Summary {
 	sum.Children = s.children()
 	sum.Goal = s.goalSummary()
 	sum.Waiting, sum.Activity = s.waiting()
-	if sum.Waiting == forge.WaitingPaused && s.pauses.reason != "" {
-		sum.Reason = s.pauses.reason
+	if sum.Waiting == forge.WaitingPaused {
+		sum.Reason = cmp.Or(s.pauses.why(), sum.Reason)
 	}
 	if guarded := s.guarded(); len(guarded) > 0 {
 		sum.Plan = hashChanges(guarded)

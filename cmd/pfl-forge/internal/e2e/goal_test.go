@@ -53,7 +53,7 @@ func seeker(r agenttest.Request) agenttest.Reply {
 func taskOf(risk string, criteria ...string) object {
 	return object{
 		"status": "accepted", "task": "Write the texts.", "criteria": criteria,
-		"clarification_questions": []object{}, "validation_notes": "enough is more than there is",
+		"clarification_questions": []object{}, "validation_notes": "",
 		"type": "feature", "risk": risk, "complexity": "low", "relevant_files": []string{"hello.txt"},
 	}
 }
@@ -101,7 +101,7 @@ func TestClaudeGoal(t *testing.T) {
 	r := newRepo(t, map[string]string{
 		"pfl-forge.yaml": "agent: claude\nverify: [test ! -e broken]\n",
 		"task.yaml":      "task: Greet people\ncriteria: [hello.txt greets, bye.txt says good-bye]\nmax_iterations: 5\nlogging: {raw_log: true}\n",
-		"endless.yaml":   "task: Never enough\ncriteria: [enough]\nmax_iterations: 2\n",
+		"endless.yaml":   "task: Never enough\ncriteria: [more.txt has enough lines]\nmax_iterations: 2\n",
 	})
 
 	r.must(3, "goal", "run", "--id", "greet")
