@@ -99,6 +99,9 @@ type Cancel struct {
 	Task   TaskID // empty: the whole intent
 }
 
+// ProjectPaused is the reason of a pause of the whole project.
+const ProjectPaused = "the project is paused"
+
 // Pause stops agents and keeps what they did, until somebody says Resume.
 type Pause struct {
 	Reason string

@@ -118,7 +118,11 @@ func commands(s *forge.Summary) []string {
 		}
 		return []string{more, "pfl-forge cancel " + id, show}
 	case forge.WaitingPaused:
-		return append([]string{"pfl-forge resume " + id, "pfl-forge cancel " + id, show}, showTasks(s)...)
+		resume := "pfl-forge resume " + id
+		if s.Reason == forge.ProjectPaused {
+			resume = "pfl-forge resume --all"
+		}
+		return append([]string{resume, "pfl-forge cancel " + id, show}, showTasks(s)...)
 	case forge.WaitingFailed:
 		if s.Goal != nil {
 			return append([]string{
