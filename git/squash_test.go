@@ -40,6 +40,24 @@ func TestSquash(t *testing.T) {
 	}
 }
 
+// What agents write into commits is shown on people's terminals for ever.
+func TestSquashIsSafeToShow(t *testing.T) {
+	r := newRepo(t, map[string]string{"x": "x\n"})
+	base := r.head("HEAD")
+	r.git("config", "user.name", "A\x1b]0;b\x07 B")
+	head := r.commit("Red \x1b[31malert\x1b[0m\r\n\nWhy\u202e.", map[string]string{"a": "a\n"})
+	r.git("-c", "i18n.commitEncoding=ISO-8859-1", "commit", "-q", "--allow-empty", "-m", "caf\xe9 \x1b[2J")
+	for commit, want := range map[git.OID]string{head: "A B|Red alert\n\nWhy<U+202E>.", r.head("HEAD"): "A B|café [2J"} {
+		got, err := r.store().Squash(t.Context(), base, commit)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if is := r.git("log", "-1", "--format=%an|%B", string(got)); is != want {
+			t.Errorf("%q, want %q", is, want)
+		}
+	}
+}
+
 func isRewritten(err error) bool {
 	w, ok := errors.AsType[*git.WorkError](err)
 	return ok && w.Fault == git.Rewritten
