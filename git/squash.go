@@ -9,9 +9,9 @@ import (
 	"github.com/pfl-forge/pfl-forge/internal/term"
 )
 
-// Squash returns one commit that makes the change of base..head on base. A single commit stays what it is,
-// if its message is safe to show on a terminal; of several the last one's author and date are kept, and the messages follow each other. The same commits give the
-// same result. The caller Keeps it.
+// Squash returns one commit that makes the change of base..head on base. A single commit stays what it is, if its message
+// is safe to show on a terminal; of several the last one's author and date are kept, and the messages follow each other.
+// The same commits give the same result. The caller Keeps it.
 //
 // Errors: *WorkError (Rewritten when base is no ancestor of head, Merged, Oversized).
 func (s *Store) Squash(ctx context.Context, base, head OID) (OID, error) {
