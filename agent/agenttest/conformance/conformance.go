@@ -81,7 +81,6 @@ func init() { //nolint:gochecknoinits // the list refers to functions that refer
 		name string
 		run  func(*testing.T, *Backend)
 	}{
-		{"answers", answers},
 		{"mends an answer once", mends},
 		{"roles", roles},
 		{"limited tools", limited},

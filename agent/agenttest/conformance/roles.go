@@ -19,8 +19,9 @@ type list = []any
 // dialogue is how a role answers: at first wrongly, if wrong is not nil.
 type dialogue struct{ wrong, answer object }
 
-// dialogues has one repair for each set of tools, because each repair is one more start
-// of the CLI; review's is of an answer that its schema does not allow.
+// dialogues has few repairs, because each is one more start of the CLI: where there are no
+// tools, of an answer that only its role does not allow, and where there are all. mends has
+// more.
 var dialogues = map[agent.Role]dialogue{
 	agent.RoleAnalyze:   {answer: plan()},
 	agent.RoleArchitect: {answer: plan()},
@@ -28,8 +29,8 @@ var dialogues = map[agent.Role]dialogue{
 		"status": "accepted", "task": "Greet the world.", "criteria": list{"greeting.txt says world"}, "type": "feature", "risk": "low",
 	}},
 	agent.RoleImplement: {answer: object{"summary": "greets the world"}},
-	agent.RoleExecute:   {wrong: execution(" "), answer: execution("appended a line")},
-	agent.RoleReview:    {wrong: nonsense, answer: object{"verdict": "approved", "issues": list{}}},
+	agent.RoleExecute:   {wrong: object{"status": "perhaps"}, answer: execution},
+	agent.RoleReview:    {answer: object{"verdict": "rejected", "issues": list{"too polite"}, "suggestions": list{"be brief"}}},
 	agent.RoleJudge:     {wrong: verdict(2), answer: verdict(0.9)},
 	agent.RoleReflect: {answer: object{"proposals": list{
 		object{"title": "Test the greeting", "body": "Nothing tests it.", "type": "test", "risk": "low"},
@@ -58,9 +59,7 @@ func plan() object {
 	}}
 }
 
-func execution(approach string) object {
-	return object{"status": "success", "output": "greets the world", "semantic_metadata": object{"approach": approach}}
-}
+var execution = object{"status": "success", "output": "greets the world", "semantic_metadata": object{"approach": "appended a line"}}
 
 func verdict(confidence float64) object {
 	return object{"overall_reason": "it is there", "is_complete": true, "evaluations": list{
@@ -100,7 +99,11 @@ func plays(t *testing.T, b *Backend, role agent.Role, d dialogue) {
 	t.Helper()
 	repository, outer := checkout(t), checkout(t)
 	tries := []agenttest.Step{
-		b.read(filepath.Join(repository, "greeting.txt")),
+		func(r agenttest.Request) agenttest.Reply {
+			reply := b.read(filepath.Join(repository, "greeting.txt"))(r)
+			reply.Text, reply.Usage = "I look \x1b[31maround.", agenttest.Usage{Input: 1000, Output: 30, CacheRead: 200}
+			return reply
+		},
 		b.Shell("cd " + repository + " && echo x > planted && git add planted && git commit -q -m planted"),
 		b.Shell("touch " + filepath.Join(repository, ".git", "planted")),
 	}
@@ -126,6 +129,9 @@ func plays(t *testing.T, b *Backend, role agent.Role, d dialogue) {
 	look()
 	x.mustAnswer(out, &spec, d.answer)
 	x.mustAddUp(out.Usage)
+	if out.Session != x.call.Session.ID {
+		t.Errorf("session %q, want %q", out.Session, x.call.Session.ID)
+	}
 	if diff := cmp.Diff(before, names(t, outer)); diff != "" {
 		t.Errorf("the repository around it was changed:\n%s", diff)
 	}
@@ -136,8 +142,8 @@ func plays(t *testing.T, b *Backend, role agent.Role, d dialogue) {
 	}
 	if spec.Tools == agent.ToolsNone {
 		x.mustSeeNothing(all)
-	} else if read := all[1].LastResult; !strings.Contains(read, "hello, GREETING") {
-		t.Errorf("it cannot read: %s", read)
+	} else {
+		x.mustSee(all)
 	}
 	x.mustWrite(repository, spec.Tools == agent.ToolsWrite)
 }
@@ -167,12 +173,25 @@ func (x *bench) mustAnswer(out agent.Outcome, spec *agent.RoleSpec, want object)
 		x.Fatal(err)
 	}
 	for _, r := range x.model.Requests("main") {
-		for _, s := range append(schema.Required, "You are the "+string(spec.Role)) {
+		for _, s := range append(schema.Required, "FIRST-PROMPT", "SYSTEM-PROMPT", "You are the "+string(spec.Role)) {
 			if !strings.Contains(string(r.Body), s) {
 				x.Errorf("request %d lacks %q", r.N, s)
 			}
 		}
 	}
+}
+
+// mustSee looks whether a call knew how to work in the repository, could read it, and was
+// seen to.
+func (x *bench) mustSee(all []agenttest.Request) {
+	x.Helper()
+	if !strings.Contains(string(all[0].Body), "REPOSITORY-CONVENTIONS") {
+		x.Error("the first request lacks the repository's conventions")
+	}
+	if read := all[1].LastResult; !strings.Contains(read, "hello, GREETING") {
+		x.Errorf("it cannot read: %s", read)
+	}
+	x.events()
 }
 
 // mustSeeNothing looks whether a call without tools had none, and got to see nothing by
@@ -226,7 +245,7 @@ func limited(t *testing.T, b *Backend) {
 	if b.Write != nil {
 		steps, status = append(steps, b.Write(filepath.Join(repository, "written"))), "?? written"
 	}
-	x := start(t, b, agent.RoleExecute, append(steps, b.Answer(dialogues[agent.RoleExecute].answer))...)
+	x := start(t, b, agent.RoleExecute, append(steps, b.Answer(execution))...)
 	x.call.Dir, x.call.Tools = repository, []string{"Read", "Write", "Bash(git commit:*)"}
 	if len(b.Limited) == 0 {
 		x.mustFail(forge.FailConfig)

@@ -15,38 +15,7 @@ import (
 	"github.com/pfl-forge/pfl-forge/internal/term"
 )
 
-var (
-	approval = object{"verdict": "approved", "issues": []string{}}
-	nonsense = object{"verdict": "perhaps"}
-)
-
-func answers(t *testing.T, b *Backend) {
-	x := start(t, b, agent.RoleReview,
-		func(r agenttest.Request) agenttest.Reply {
-			reply := b.Shell("cat greeting.txt")(r)
-			reply.Text = "I look \x1b[31maround."
-			reply.Usage = agenttest.Usage{Input: 1000, Output: 30, CacheRead: 200}
-			return reply
-		},
-		b.Answer(object{"verdict": "rejected", "issues": []string{"too polite"}, "suggestions": []string{"be brief"}}))
-	out := x.mustRun()
-	got, _, err := agent.ParseReview(out.Answer)
-	want := forge.Review{Verdict: forge.VerdictRejected, Issues: []string{"too polite"}, Suggestions: []string{"be brief"}}
-	if diff := cmp.Diff(want, got); diff != "" || err != nil {
-		t.Errorf("%v\n%s", err, diff)
-	}
-	if out.Session != x.call.Session.ID {
-		t.Errorf("session %q, want %q", out.Session, x.call.Session.ID)
-	}
-	body := string(x.model.Requests("main")[0].Body)
-	for _, s := range []string{"FIRST-PROMPT", "SYSTEM-PROMPT", "REPOSITORY-CONVENTIONS"} {
-		if !strings.Contains(body, s) {
-			t.Errorf("the first request lacks %s", s)
-		}
-	}
-	x.mustAddUp(out.Usage)
-	x.events()
-}
+var approval = object{"verdict": "approved", "issues": []string{}}
 
 // mustAddUp compares a usage with what the model told.
 func (x *bench) mustAddUp(u forge.Usage) {
