@@ -119,11 +119,11 @@ func (a *app) goalRun(ctx context.Context, args []string, f *goalFlags) error {
 	case f.detach:
 		return a.submit(ctx, t, intent, f.format)
 	}
-	if _, err := t.store(ctx, intent); err != nil {
+	id, err := a.submitGoal(ctx, t, intent, f.id == "")
+	if err != nil {
 		return err
 	}
-	a.say("%s: %s", a.style(a.err).Bold(string(intent.ID)), safe(intent.Title))
-	o, err := a.pursue(ctx, t, base, intent.ID)
+	o, err := a.pursue(ctx, t, base, id)
 	if err != nil {
 		return err
 	}
@@ -131,7 +131,49 @@ func (a *app) goalRun(ctx context.Context, args []string, f *goalFlags) error {
 		a.sayInterrupted(o)
 		return exit(exitInterrupted)
 	}
-	return a.concludeGoal(ctx, intent.ID, f.format)
+	return a.concludeGoal(ctx, id, f.format)
+}
+
+// submitGoal asks for a goal, unless one that asks for the same is under way: then,
+// if reuse says so, that one is gone on with.
+func (a *app) submitGoal(ctx context.Context, t *target, i *forge.Intent, reuse bool) (forge.IntentID, error) {
+	if reuse {
+		switch id, err := t.sameGoal(ctx, i); {
+		case err != nil:
+			return "", err
+		case id != "":
+			a.say("%s asks for the same and is under way: going on with it (--id asks for another one)", a.style(a.err).Bold(string(id)))
+			return id, nil
+		}
+	}
+	if _, err := t.store(ctx, i); err != nil {
+		return "", err
+	}
+	a.say("%s: %s", a.style(a.err).Bold(string(i.ID)), safe(i.Title))
+	return i.ID, nil
+}
+
+// sameGoal returns a goal under way with the same text and criteria; empty if there is
+// none.
+func (t *target) sameGoal(ctx context.Context, i *forge.Intent) (forge.IntentID, error) {
+	list, err := t.goals(ctx)
+	if err != nil {
+		return "", err
+	}
+	for n := range list {
+		s := &list[n]
+		if s.Title != i.Title || s.Goal.Status != "" {
+			continue
+		}
+		v, err := t.view(ctx, s.Key.Intent)
+		if err != nil {
+			return "", err
+		}
+		if v.Intent.Body == i.Body && slices.Equal(v.Intent.Criteria, i.Criteria) {
+			return v.Intent.ID, nil
+		}
+	}
+	return "", nil
 }
 
 // readGoal reads what a goal is about from a file, from standard input, or from flags.
