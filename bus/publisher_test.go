@@ -395,7 +395,7 @@ func TestFollowers(t *testing.T) {
 			k.become(func(s *forge.Summary) { s.Status = forge.StatusDone })
 		}
 	}
-	want := []string{"shop/a/10/0-blocked blocked blocked e-a", "shop/a/13/1-done done done e-a", "shop/c/17/0-done done done e-c"}
+	want := []string{"shop/a/10/0-blocked blocked blocked e-a", "shop/a/15/1-done done done e-a", "shop/c/19/0-done done done e-c"}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Error(diff)
 	}
