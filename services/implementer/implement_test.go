@@ -216,7 +216,7 @@ func (w *world) stops(c forge.Command) {
 		tick := time.NewTicker(5 * time.Millisecond)
 		defer tick.Stop()
 		for ; ctx.Err() == nil; <-tick.C {
-			if exists(begun) {
+			if text, err := os.ReadFile(begun); err == nil && len(text) > 0 {
 				cancel()
 			}
 		}
