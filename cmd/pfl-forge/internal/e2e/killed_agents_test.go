@@ -261,7 +261,7 @@ func (o *outages) checkConversations() {
 		case was.results > 1 && !q.goesOn:
 			o.t.Errorf("intent %s: an agent that had %d tool results in %s begins anew in %s", q.number, was.results, was.replica, q.replica)
 		case was.replica == q.replica && q.results < was.results-1:
-			back = append(back, fmt.Sprintf("intent %s: an agent that had %d tool results in %s goes on there with %d", q.number, was.results, was.replica, q.results))
+			back = append(back, fmt.Sprintf("of intent %s, in %s: from %d tool results to %d", q.number, was.replica, was.results, q.results))
 		}
 	}
 	// One whose command was in the hands of the other replica for a moment, which was killed before it asked anything, goes on
