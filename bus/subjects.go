@@ -10,8 +10,8 @@ import (
 	forge "github.com/pfl-forge/pfl-forge"
 )
 
-// Every subject is built and taken apart in this file or commands.go, and nowhere else. A
-// builder fails when an id is not one, so that no text of anybody becomes a
+// Every subject is built and taken apart in this file, commands.go or outsidesubjects.go,
+// and nowhere else. A builder fails when an id is not one, so that no text of anybody becomes a
 // token, a wildcard or several tokens.
 //
 //	forge.intent.<project>.submit                                                   FORGE_INTENTS, from systems
@@ -375,80 +375,6 @@ func deadSubject(stream string) string {
 		return "forge.dead.results"
 	}
 	return "forge.dead." + strings.ToLower(strings.TrimPrefix(stream, "FORGE_"))
-}
-
-// publishedSubject is where a change of an intent is told to everybody.
-func publishedSubject(k forge.Key, what What) (string, error) {
-	return "forge.event." + string(k.Project) + "." + string(k.Intent) + "." + string(what), checkIntent(k)
-}
-
-// refusalSubject is where a system is told what was refused; without a name, those that
-// said none.
-func refusalSubject(p forge.ProjectID, system string) (string, error) {
-	name := none
-	if system != "" && len(system) <= maxSender {
-		name = escape(system)
-	}
-	_, err := forge.ParseProjectID(string(p))
-	return "forge.refusal." + string(p) + "." + name, err
-}
-
-// publishedOf matches what is told of a project, or of all if it is empty.
-func publishedOf(p forge.ProjectID, what What) (string, error) {
-	t, err := projectToken(p)
-	if what == "" {
-		what = "*"
-	}
-	return "forge.event." + t + ".*." + string(what), err
-}
-
-// The endpoints that answer at once, of every project.
-const (
-	apiSubmit     = "forge.api.*.submit"
-	apiSubmitFrom = "forge.api.*.from.*.submit"
-	apiList       = "forge.api.*.list"
-	apiShow       = "forge.api.*.show"
-	apiClean      = "forge.api.*.by.*." + verbClean
-	verbClean     = "clean"
-)
-
-// parseAPISubject returns whom a request comes from: nobody that is named, a system, or,
-// of what only people may ask for, a person.
-func parseAPISubject(s string) (sender, error) {
-	rest, ok := strings.CutPrefix(s, "forge.api.")
-	if !ok {
-		return sender{}, fmt.Errorf("%q is no subject of a request", s)
-	}
-	from, err := parseIntentSubject("forge.intent." + rest)
-	if err == nil && from.person != (from.verb == verbClean) {
-		err = fmt.Errorf("%q is no subject of a request", s)
-	}
-	return from, err
-}
-
-// cleanSubject is where a person asks for what intents left to be removed. Only that
-// person is to be allowed to publish there.
-func cleanSubject(p forge.ProjectID, person string) (string, error) {
-	if len(person) > maxSender {
-		return "", fmt.Errorf("a person's name has %d bytes; at most %d are allowed", len(person), maxSender)
-	}
-	_, err := forge.ParseProjectID(string(p))
-	return "forge.api." + string(p) + ".by." + escape(person) + "." + verbClean, err
-}
-
-// cleanedSubject is where replicas are told whose commits are gone from the origin.
-func cleanedSubject(p forge.ProjectID) (string, error) {
-	_, err := forge.ParseProjectID(string(p))
-	return "forge.cleaned." + string(p), err
-}
-
-// everyCleaned matches that of all projects.
-const everyCleaned = "forge.cleaned.*"
-
-// submissionSubject is where systems ask for intents.
-func submissionSubject(p forge.ProjectID) (string, error) {
-	t, err := forge.ParseProjectID(string(p))
-	return "forge.intent." + string(t) + ".submit", err
 }
 
 func tokens(s, prefix string, n int) ([]string, error) {

@@ -1,0 +1,58 @@
+package bus_test
+
+import (
+	"context"
+	"fmt"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	forge "github.com/pfl-forge/pfl-forge"
+	"github.com/pfl-forge/pfl-forge/bus"
+	"github.com/pfl-forge/pfl-forge/bus/bustest"
+)
+
+// A follower gets what changes while it is away, once.
+func TestFollowers(t *testing.T) {
+	ctx := within(t)
+	b := bustest.Start(t)
+	tellChanges(t, b)
+	cfg := bus.FollowerConfig{Name: "chat", Whats: []bus.What{bus.WhatDone, bus.WhatBlocked}}
+	if err := b.AddFollower(ctx, cfg); err != nil {
+		t.Fatal(err)
+	}
+	newBook(t, b, "a").life()
+	var got []string
+	for range 2 {
+		following, stop := context.WithCancel(ctx)
+		err := b.FollowChanges(following, cfg, func(told *bus.Told) {
+			if len(got) == 3 {
+				t.Error("one more came")
+			}
+			got = append(got, told.ID+" "+string(told.What)+" "+string(told.Status)+" "+told.Origin.EventID)
+			if err := told.Done(); err != nil {
+				t.Error(err)
+			}
+			if len(got) > 1 {
+				stop()
+			}
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		newBook(t, b, forge.IntentID(fmt.Sprint("b", len(got))))
+		if len(got) == 2 {
+			k := newBook(t, b, "c")
+			k.become(func(s *forge.Summary) { s.Status = forge.StatusDone })
+		}
+	}
+	want := []string{"shop/a/10/0-blocked blocked blocked e-a", "shop/a/15/1-done done done e-a", "shop/c/19/0-done done done e-c"}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Error(diff)
+	}
+	for _, bad := range []bus.FollowerConfig{{Name: ""}, {Name: "a.b"}, {Name: "a", Whats: []bus.What{"exploded"}}} {
+		if err := b.AddFollower(ctx, bad); err == nil {
+			t.Errorf("%+v was added", bad)
+		}
+	}
+}
