@@ -2,56 +2,24 @@ package forge
 
 import "time"
 
-// Event is the input of a state machine: what happened, as data. ID is unique
-// among the events that its sender ever makes, so that a redelivery is
-// recognised. Exactly one of the pointers is set.
+// Event is the input of a state machine: one thing that happened, as data.
+// Deciding the same event twice has no second effect: a machine recognises it
+// by its ID, or by the numbers that its message carries.
 type Event struct {
-	ID    string
-	To    Key
-	At    time.Time // stamped when the runner first sees it
-	Actor string    // the person or system behind it, if any
-
-	// From people and other systems, to an intent.
-	Submit  *Submit
-	Edit    *Edit
-	Approve *Approve
-	Reject  *Reject
-	Answer  *Answer
-	Retry   *Retry
-	Cancel  *Cancel
-	Pause   *Pause
-	Resume  *Resume
-
-	// From people, to the lane. Cancel, Pause and Resume go there as well, and are
-	// about every intent of the project then.
-	Reflect *Reflect
-
-	// From workers and clocks: integrate results go to the lane, the rest to
-	// the intent.
-	Result *Result
-	Timer  *TimerFired
-
-	// From the lane to an intent.
-	Admitted        *Admitted
-	DependencyEnded *DependencyEnded
-	Reserved        *Reserved
-	Landed          *Landed
-	Funded          *Funded
-	Child           *Child
-	Reflected       *Reflected
-
-	// From one intent to another.
-	Forecast *Forecast
-
-	// From an intent to the lane of its project.
-	Enter    *Enter
-	Planned  *Planned
-	Reserve  *Reserve
-	Land     *Land
-	Withdraw *Withdraw
-	End      *End
-	Spend    *Spend
-	Settle   *Settle
+	// ID is unique among the events that its sender ever makes. A redelivered
+	// event has the ID of the first delivery. Never empty.
+	ID string
+	// To is the state machine that decides on the event.
+	To Key
+	// At is when a runner first read the event, in UTC. It is the only clock that
+	// rules have. Zero until then.
+	At time.Time
+	// Actor is the person or system behind the event. For a message that an
+	// intent sends to its project it is the intent's id. Empty for results,
+	// timers and what a project sends.
+	Actor string
+	// Message says what happened. Never nil in an event that was accepted.
+	Message Message
 }
 
 // Submit asks for an intent.

@@ -93,7 +93,7 @@ func (w *Workspace) draft(ctx context.Context, rel string) (*Input, []Problem, e
 		ID:     "draft:" + string(intent.ID) + ":" + in.content.String(),
 		To:     forge.Key{Project: w.project, Intent: intent.ID},
 		Actor:  w.actor,
-		Submit: &forge.Submit{Intent: *intent},
+		Message: &forge.Submit{Intent: *intent},
 	}}
 	return in, nil, nil
 }

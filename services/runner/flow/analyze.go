@@ -93,7 +93,7 @@ func (s *Intent) adopt(p *forge.Policy) {
 
 // analyzed takes an analysis: questions, a plan, or that it takes a deeper look.
 func (s *Intent) analyzed(r *forge.Result) {
-	a := r.Analysis
+	a := forge.As[*forge.Analysis](r.Output)
 	if s.refreshing {
 		s.refreshed(r)
 		return
@@ -127,7 +127,7 @@ func (s *Intent) analyzed(r *forge.Result) {
 // invalid takes an answer that cannot be used.
 func (s *Intent) invalid(r *forge.Result, err error) {
 	s.outcome(string(forge.FailInvalidOutput))
-	s.failed(nil, &forge.Result{Attempt: r.Attempt, Failure: &forge.Failure{
+	s.failed(nil, &forge.Result{Attempt: r.Attempt, Output: &forge.Failure{
 		Reason: forge.FailInvalidOutput, Message: err.Error(),
 	}})
 }

@@ -71,7 +71,7 @@ const (
 // wait for a limit's reset, or give up. t is nil for steps of the whole intent.
 func (s *Intent) failed(t *task, r *forge.Result) {
 	step := r.Attempt.Step
-	rule := failureRules[r.Failure.Reason]
+	rule := failureRules[r.Failure().Reason]
 	s.remember(t, r, rule)
 	st, id := &s.analyze, forge.TaskID("")
 	if t != nil {
@@ -86,7 +86,7 @@ func (s *Intent) failed(t *task, r *forge.Result) {
 		if makes(step) {
 			t.Attempts--
 		}
-		s.adjust(ruleInterrupted, id, "%s", firstLine(r.Failure.Message))
+		s.adjust(ruleInterrupted, id, "%s", firstLine(r.Failure().Message))
 		s.goOn(t, step)
 	case then == raiseBudget:
 		s.adjust(ruleMoreMoney, id, "$%.2f spent by this call", r.Usage.CostUSD)
@@ -94,10 +94,10 @@ func (s *Intent) failed(t *task, r *forge.Result) {
 	case then == waitForIt:
 		st.parks++
 		s.atLimit(t, st, r)
-	case then == askPerson && r.Failure.Reason == forge.FailBudget && !s.refreshing:
-		s.broke(r.Attempt, r.Failure.Message)
+	case then == askPerson && r.Failure().Reason == forge.FailBudget && !s.refreshing:
+		s.broke(r.Attempt, r.Failure().Message)
 	case then == askPerson || st.errors >= s.policy.MaxAgentRetries:
-		why := fmt.Sprintf("%s: %s", r.Failure.Reason, r.Failure.Message)
+		why := fmt.Sprintf("%s: %s", r.Failure().Reason, r.Failure().Message)
 		if st.errors > 0 {
 			why = fmt.Sprintf("%s (after %d attempts)", why, st.errors+1)
 		}
@@ -113,7 +113,7 @@ func (s *Intent) isHopeless(then afterFailure, st *stepState, r *forge.Result) b
 	case raiseBudget:
 		return r.Attempt.Task == "" && s.refreshing || r.Usage.CostUSD <= 0 || !s.draws()
 	case waitForIt:
-		return r.Failure.Until.Sub(s.now) > longestPark || st.parks >= maxParks
+		return r.Failure().Until.Sub(s.now) > longestPark || st.parks >= maxParks
 	default:
 		return false
 	}
@@ -130,7 +130,7 @@ func (s *Intent) tryAgain(then afterFailure, st *stepState, r *forge.Result) {
 	if then == newSession {
 		name = ruleNewSession
 	}
-	s.adjust(name, r.Attempt.Task, "%s: %s", r.Failure.Reason, firstLine(r.Failure.Message))
+	s.adjust(name, r.Attempt.Task, "%s: %s", r.Failure().Reason, firstLine(r.Failure().Message))
 	s.park(r.Attempt.Task, r.Attempt.Step, s.now.Add(pause))
 }
 
@@ -148,7 +148,7 @@ func (s *Intent) remember(t *task, r *forge.Result, rule failureRule) {
 	}
 	t.replica, t.goOn = r.Replica, rule.keep
 	if rule.tell {
-		t.feedback = r.Failure.Message
+		t.feedback = r.Failure().Message
 	}
 }
 
@@ -208,7 +208,7 @@ func (s *Intent) avoided() []string {
 
 // atLimit turns to another agent, or waits for the reset.
 func (s *Intent) atLimit(t *task, st *stepState, r *forge.Result) {
-	f, step, id := r.Failure, r.Attempt.Step, r.Attempt.Task
+	f, step, id := r.Failure(), r.Attempt.Step, r.Attempt.Task
 	until := f.Until
 	if !until.After(s.now) {
 		if f.Reason == forge.FailRateLimited {

@@ -81,7 +81,7 @@ func (s *Intent) end() *forge.End {
 
 func (s *Intent) tellEnd(end *forge.End) {
 	s.open.notes = nil
-	s.tellLane("end", false, forge.Event{End: end})
+	s.tellLane("end", false, forge.Event{Message: end})
 }
 
 // corrected says in the history of the last run how it ended after all.

@@ -59,7 +59,7 @@ func (s *Intent) tellOther(t *task, o forge.Overlap) {
 	key := fmt.Sprintf("overlap/%s/%s", t.ID, o.TaskID)
 	s.open.tell(&s.eff, key, false, forge.Event{
 		ID: fmt.Sprintf("%s/%d", key, f.Number), To: forge.Key{Project: s.key.Project, Intent: to},
-		Actor: string(s.key.Intent), Forecast: &f,
+		Actor: string(s.key.Intent), Message: &f,
 	})
 }
 

@@ -54,7 +54,7 @@ func (s *Intent) await() {
 			missing = append(missing, string(s.depends[i].id))
 		}
 	}
-	s.tellLane("planned", false, forge.Event{Planned: &p})
+	s.tellLane("planned", false, forge.Event{Message: &p})
 	if len(missing) == 0 {
 		s.work()
 		return

@@ -49,7 +49,7 @@ func (t *task) checking() forge.Step {
 
 // takenIn takes an intake: questions, or what is to be done until when.
 func (s *Intent) takenIn(r *forge.Result) {
-	in := r.Intake
+	in := forge.As[*forge.Intake](r.Output)
 	s.talk.heardOf(r.Session)
 	s.adopt(r.Policy)
 	if len(in.Clarifications) > 0 {
@@ -123,12 +123,12 @@ func (s *Intent) iterate(t *task) {
 func (s *Intent) executed(t *task, r *forge.Result) {
 	t.made(r)
 	t.loop.leftover = ""
-	if l := r.Implementation.Leftover; l != "" {
+	if l := forge.As[*forge.Implementation](r.Output).Leftover; l != "" {
 		t.loop.leftover = "Changes that were not committed are not part of the change. They are kept as commit " + l +
 			"; take what is needed over with git cherry-pick or git checkout, and commit it."
 	}
 	t.feedback = t.loop.leftover
-	e := bounded(r.Implementation.Execution)
+	e := bounded(forge.As[*forge.Implementation](r.Output).Execution)
 	t.loop.execution = e
 	it := t.loop.newest()
 	it.Attempt, it.Head = r.Attempt.Number, t.Head
@@ -138,7 +138,7 @@ func (s *Intent) executed(t *task, r *forge.Result) {
 		}
 	}
 	if t.Head != t.Base {
-		s.foresee(t, r.Implementation.Overlaps)
+		s.foresee(t, forge.As[*forge.Implementation](r.Output).Overlaps)
 		s.issue(t, forge.StepRebase, stageRebasing)
 		return
 	}
@@ -159,7 +159,7 @@ func (s *Intent) startSummary(t *task) {
 // summarized takes an iteration's summary and what it found out.
 func (s *Intent) summarized(t *task, r *forge.Result) {
 	t.loop.talk.heardOf(r.Session)
-	for _, k := range r.Summarization.Knowledge[:min(len(r.Summarization.Knowledge), maxLearned)] {
+	for _, k := range forge.As[*forge.Summarization](r.Output).Knowledge[:min(len(forge.As[*forge.Summarization](r.Output).Knowledge), maxLearned)] {
 		k.Category, k.Content, k.ExampleFile = clip(k.Category), clipped(k.Content, maxNote), clip(k.ExampleFile)
 		if slices.ContainsFunc(slices.Concat(s.knows, s.learned), func(o forge.Knowledge) bool { return sameKnowledge(o, k) }) {
 			continue
@@ -168,7 +168,7 @@ func (s *Intent) summarized(t *task, r *forge.Result) {
 		k.SourceTask, k.AppliedCount, k.CreatedAt = clip(s.intent.Title), 0, s.now
 		s.learned = append(slices.Clip(s.learned), k)
 	}
-	s.sumUpIteration(t, r.Summarization.Summary)
+	s.sumUpIteration(t, forge.As[*forge.Summarization](r.Output).Summary)
 }
 
 // summarizePlainly sums an iteration up in the words of its own report.
@@ -206,10 +206,10 @@ func verified(t *task) *forge.VerifyReport {
 // goalJudged takes a verdict on every criterion: the change lands, or another iteration
 // begins.
 func (s *Intent) goalJudged(t *task, r *forge.Result) {
-	j := *r.Judgment
+	j := *forge.As[*forge.Judgment](r.Output)
 	if j.Head != judgedHead(t) || !answersAll(&j, t.Criteria) {
 		s.outcome(string(forge.FailInvalidOutput))
-		s.failed(t, &forge.Result{Attempt: r.Attempt, Failure: &forge.Failure{
+		s.failed(t, &forge.Result{Attempt: r.Attempt, Output: &forge.Failure{
 			Reason: forge.FailInvalidOutput, Message: "the judgment is not about every criterion at commit " + judgedHead(t),
 		}})
 		return

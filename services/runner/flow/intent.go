@@ -137,7 +137,7 @@ func (s *Intent) Step(ev forge.Event) (forge.Effects, forge.Ruling) {
 // decide applies an event, or says why not. It must not change the state before
 // it is certain to return Applied.
 func (s *Intent) decide(ev forge.Event) (forge.Decision, error) {
-	if ev.Submit != nil {
+	if forge.As[*forge.Submit](ev.Message) != nil {
 		return s.submit(ev)
 	}
 	if s.phase == phaseNone {
@@ -149,35 +149,35 @@ func (s *Intent) decide(ev forge.Event) (forge.Decision, error) {
 		}
 		return s.asked(&ev)
 	}
-	switch {
-	case ev.Result != nil:
-		return s.result(ev.Result)
-	case ev.Timer != nil:
-		return s.timer(ev.Timer)
-	case ev.Admitted != nil:
-		return s.admitted(ev.Admitted)
-	case ev.DependencyEnded != nil:
-		return s.dependencyEnded(ev.DependencyEnded)
-	case ev.Reserved != nil:
-		return s.reserved(ev.Reserved)
-	case ev.Landed != nil:
-		return s.landed(ev.Landed)
-	case ev.Funded != nil:
-		return s.funded(ev.Funded)
-	case ev.Child != nil:
-		return s.partChanged(ev.Child)
-	case ev.Reflected != nil:
-		return s.reflected(ev.Reflected)
-	case ev.Forecast != nil:
-		return s.forecast(ev.Forecast)
+	switch m := ev.Message.(type) {
+	case *forge.Result:
+		return s.result(m)
+	case *forge.TimerFired:
+		return s.timer(m)
+	case *forge.Admitted:
+		return s.admitted(m)
+	case *forge.DependencyEnded:
+		return s.dependencyEnded(m)
+	case *forge.Reserved:
+		return s.reserved(m)
+	case *forge.Landed:
+		return s.landed(m)
+	case *forge.Funded:
+		return s.funded(m)
+	case *forge.Child:
+		return s.partChanged(m)
+	case *forge.Reflected:
+		return s.reflected(m)
+	case *forge.Forecast:
+		return s.forecast(m)
 	}
 	return refuse("the event says nothing that an intent knows")
 }
 
 // personal reports whether an event is a wish about an intent that exists.
 func personal(ev *forge.Event) bool {
-	return ev.Edit != nil || ev.Approve != nil || ev.Reject != nil || ev.Answer != nil || ev.Retry != nil || ev.Cancel != nil ||
-		ev.Pause != nil || ev.Resume != nil
+	return forge.As[*forge.Edit](ev.Message) != nil || forge.As[*forge.Approve](ev.Message) != nil || forge.As[*forge.Reject](ev.Message) != nil || forge.As[*forge.Answer](ev.Message) != nil || forge.As[*forge.Retry](ev.Message) != nil || forge.As[*forge.Cancel](ev.Message) != nil ||
+		forge.As[*forge.Pause](ev.Message) != nil || forge.As[*forge.Resume](ev.Message) != nil
 }
 
 func refuse(format string, args ...any) (forge.Decision, error) {
@@ -194,20 +194,20 @@ func (s *Intent) result(r *forge.Result) (forge.Decision, error) {
 	if !s.open.wants(r.Attempt) {
 		return s.bill(r)
 	}
-	if r.Started {
+	if r.IsStart() {
 		return s.started(r)
 	}
 	var t *task
 	if r.Attempt.Task != "" {
 		t = s.task(r.Attempt.Task)
 	}
-	if r.Failure == nil && !r.Answers() {
+	if r.Failure() == nil && !r.Answers() {
 		blank := *r
-		blank.Failure = &forge.Failure{Reason: forge.FailInvalidOutput, Message: "the result holds no answer for its step"}
+		blank.Output = &forge.Failure{Reason: forge.FailInvalidOutput, Message: "the result holds no answer for its step"}
 		r = &blank
 	}
 	s.closeAttempt(r)
-	if r.Failure != nil {
+	if r.Failure() != nil {
 		s.failed(t, r)
 		return forge.Applied, nil
 	}
@@ -275,8 +275,8 @@ func (s *Intent) observe(list []forge.Observation) {
 
 func (s *Intent) stepRecord(r *forge.Result) forge.StepRecord {
 	outcome := "ok"
-	if r.Failure != nil {
-		outcome = string(r.Failure.Reason)
+	if r.Failure() != nil {
+		outcome = string(r.Failure().Reason)
 	}
 	return forge.StepRecord{
 		Step: r.Attempt.Step, TaskID: r.Attempt.Task, Attempt: r.Attempt.Number, Outcome: outcome,

@@ -14,7 +14,7 @@ func (s *Intent) audited(r *forge.Result) {
 	s.talk.heardOf(r.Session)
 	s.adopt(r.Policy)
 	s.analyze.worked()
-	s.audit = r.Audit
+	s.audit = forge.As[*forge.Audit](r.Output)
 	s.reason = ""
 	s.finish(forge.StatusDone)
 }
@@ -23,7 +23,7 @@ func (s *Intent) audited(r *forge.Result) {
 func (s *Intent) patternsFound(r *forge.Result) {
 	s.talk.heardOf(r.Session)
 	s.adopt(r.Policy)
-	switch o := r.Observed; {
+	switch o := forge.As[*forge.Observed](r.Output); {
 	case len(o.Patterns) > 0:
 		s.patterns = o.Patterns
 		s.turnTo(forge.StepAbstract)
@@ -41,13 +41,13 @@ func (s *Intent) patternsFound(r *forge.Result) {
 // like any other change.
 func (s *Intent) abstracted(r *forge.Result) {
 	s.talk.heardOf(r.Session)
-	if a := r.Abstraction; len(a.Skills) == 0 && a.NothingNew != "" {
+	if a := forge.As[*forge.Abstraction](r.Output); len(a.Skills) == 0 && a.NothingNew != "" {
 		s.analyze.worked()
 		s.reason = a.NothingNew
 		s.finish(forge.StatusDone)
 		return
 	}
-	plan, err := recordings(r.Abstraction.Skills)
+	plan, err := recordings(forge.As[*forge.Abstraction](r.Output).Skills)
 	if err == nil {
 		err = s.take(&forge.Analysis{Tasks: plan}, r.Attempt.Number)
 	}

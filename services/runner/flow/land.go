@@ -24,7 +24,7 @@ func (s *Intent) land(t *task) {
 	t.asks++
 	t.stage, t.Failure = stageLanding, ""
 	c := t.candidate
-	s.askLane(t, true, forge.Event{Land: &forge.Land{
+	s.askLane(t, true, forge.Event{Message: &forge.Land{
 		Run: s.run, Task: t.ID, Number: t.asks, Base: c.Base, Head: c.Head, Tree: c.Tree,
 		PatchID: c.PatchID, Files: c.Files, Title: t.Title,
 	}})
@@ -33,7 +33,7 @@ func (s *Intent) land(t *task) {
 // withdraw takes back what a task asked of the lane and gives up its precedence.
 func (s *Intent) withdraw(t *task) {
 	if t.asks > 0 {
-		s.askLane(t, false, forge.Event{Withdraw: &forge.Withdraw{Run: s.run, Task: t.ID, Number: t.asks}})
+		s.askLane(t, false, forge.Event{Message: &forge.Withdraw{Run: s.run, Task: t.ID, Number: t.asks}})
 	}
 }
 
@@ -50,7 +50,7 @@ func (s *Intent) conflict(t *task, conflicts, files []string) {
 			all = append(all, f)
 		}
 	}
-	s.askLane(t, true, forge.Event{Reserve: &forge.Reserve{Run: s.run, Task: t.ID, Number: t.asks, Conflicts: conflicts, Files: all}})
+	s.askLane(t, true, forge.Event{Message: &forge.Reserve{Run: s.run, Task: t.ID, Number: t.asks, Conflicts: conflicts, Files: all}})
 }
 
 // reserved implements once more from a fresh checkout, or gives up: then

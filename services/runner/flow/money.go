@@ -127,7 +127,7 @@ func (s *Intent) fund() {
 			s.unfunded[i].asked = true
 			s.unfunded[i].command.BudgetUSD = usd
 			s.money++
-			s.tellLane(spendKey(c.Attempt), true, forge.Event{Spend: &forge.Spend{
+			s.tellLane(spendKey(c.Attempt), true, forge.Event{Message: &forge.Spend{
 				Run: s.run, Number: s.money, Attempt: c.Attempt, Budget: b, USD: usd, Begun: underWay(&c),
 			}})
 			i++
@@ -234,8 +234,8 @@ func (s *Intent) stopRefreshing() {
 func (s *Intent) refreshed(r *forge.Result) {
 	s.refreshing = false
 	s.analyze.worked()
-	if r.Analysis.Policy != nil {
-		s.policy = *r.Analysis.Policy
+	if forge.As[*forge.Analysis](r.Output).Policy != nil {
+		s.policy = *forge.As[*forge.Analysis](r.Output).Policy
 	}
 	if s.phase == phaseUnfunded {
 		s.reason = ""
@@ -284,7 +284,7 @@ func (s *Intent) settle() {
 	for i := range s.unfunded {
 		open = append(open, s.unfunded[i].command.Attempt)
 	}
-	s.tellLane("settle", false, forge.Event{Settle: &forge.Settle{Number: s.money, SpentUSD: s.usage.CostUSD, Open: open}})
+	s.tellLane("settle", false, forge.Event{Message: &forge.Settle{Number: s.money, SpentUSD: s.usage.CostUSD, Open: open}})
 }
 
 // maxOwed bounds the attempts whose costs are still to come.
@@ -302,7 +302,7 @@ func (s *Intent) owe(list ...forge.Attempt) {
 // bill takes what an attempt cost that nobody waited for any more.
 func (s *Intent) bill(r *forge.Result) (forge.Decision, error) {
 	i := slices.Index(s.owed, r.Attempt)
-	if i < 0 || r.Started || !s.stoppedAt(r) && r.Usage == (forge.Usage{}) {
+	if i < 0 || r.IsStart() || !s.stoppedAt(r) && r.Usage == (forge.Usage{}) {
 		return ignore("attempt %s is not open", r.Attempt)
 	}
 	s.owed = slices.Delete(slices.Clone(s.owed), i, i+1)

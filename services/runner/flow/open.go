@@ -120,23 +120,23 @@ func (s *Intent) Pending() forge.Effects { return s.open.pending() }
 // noteID names a note; the same decision always makes the same name.
 func noteID(from forge.Key, key string, ev forge.Event) string {
 	n := 0
-	switch {
-	case ev.Enter != nil:
-		n = ev.Enter.Run
-	case ev.Planned != nil:
-		n = ev.Planned.Run
-	case ev.Spend != nil:
-		n = ev.Spend.Number
-	case ev.Settle != nil:
-		n = ev.Settle.Number
-	case ev.Land != nil:
-		n = ev.Land.Number
-	case ev.Reserve != nil:
-		n = ev.Reserve.Number
-	case ev.Withdraw != nil:
-		n = ev.Withdraw.Number
-	case ev.End != nil:
-		n = ev.End.Number
+	switch m := ev.Message.(type) {
+	case *forge.Enter:
+		n = m.Run
+	case *forge.Planned:
+		n = m.Run
+	case *forge.Spend:
+		n = m.Number
+	case *forge.Settle:
+		n = m.Number
+	case *forge.Land:
+		n = m.Number
+	case *forge.Reserve:
+		n = m.Number
+	case *forge.Withdraw:
+		n = m.Number
+	case *forge.End:
+		n = m.Number
 	}
 	return fmt.Sprintf("%s/%s/%d", from.Intent, key, n)
 }

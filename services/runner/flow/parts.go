@@ -118,10 +118,10 @@ func (s *Intent) split() {
 			in := p.intent
 			in.CreatedAt = s.now
 			in.BudgetUSD = s.share()
-			s.tellPart(p, forge.Event{Submit: &forge.Submit{Intent: in, Vouched: s.approved || s.vouched}})
+			s.tellPart(p, forge.Event{Message: &forge.Submit{Intent: in, Vouched: s.approved || s.vouched}})
 		case p.status.Failed():
 			p.status = ""
-			s.tellPart(p, forge.Event{Retry: &forge.Retry{Instructions: s.instructions}})
+			s.tellPart(p, forge.Event{Message: &forge.Retry{Instructions: s.instructions}})
 		}
 	}
 	s.sumUp()

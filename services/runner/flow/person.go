@@ -8,7 +8,7 @@ import (
 )
 
 func (s *Intent) submit(ev forge.Event) (forge.Decision, error) {
-	in := ev.Submit.Intent
+	in := forge.As[*forge.Submit](ev.Message).Intent
 	if in.CreatedAt.IsZero() {
 		in.CreatedAt = ev.At
 	}
@@ -24,7 +24,7 @@ func (s *Intent) submit(ev forge.Event) (forge.Decision, error) {
 		return forge.Refused, &forge.FieldError{Field: "id", Reason: "is taken by another intent; choose another one"}
 	}
 	s.intent, s.declared = in, in.Risk
-	s.vouched = ev.Submit.Vouched
+	s.vouched = forge.As[*forge.Submit](ev.Message).Vouched
 	s.foreign = in.Source == forge.SourceSystem
 	s.step = firstStep(&in)
 	s.enter()
@@ -33,23 +33,23 @@ func (s *Intent) submit(ev forge.Event) (forge.Decision, error) {
 
 // asked takes what somebody wants of an intent that exists.
 func (s *Intent) asked(ev *forge.Event) (forge.Decision, error) {
-	switch {
-	case ev.Edit != nil:
-		return s.edit(ev.Edit)
-	case ev.Approve != nil:
-		return s.approve(ev.Approve, ev.Actor)
-	case ev.Reject != nil:
-		return s.reject(ev.Reject)
-	case ev.Answer != nil:
-		return s.answer(ev.Answer)
-	case ev.Retry != nil:
-		return s.retry(ev.Retry)
-	case ev.Pause != nil:
-		return s.pause(ev.Pause)
-	case ev.Resume != nil:
-		return s.resume(ev.Resume)
+	switch m := ev.Message.(type) {
+	case *forge.Edit:
+		return s.edit(m)
+	case *forge.Approve:
+		return s.approve(m, ev.Actor)
+	case *forge.Reject:
+		return s.reject(m)
+	case *forge.Answer:
+		return s.answer(m)
+	case *forge.Retry:
+		return s.retry(m)
+	case *forge.Pause:
+		return s.pause(m)
+	case *forge.Resume:
+		return s.resume(m)
 	default:
-		return s.cancel(ev.Cancel)
+		return s.cancel(forge.As[*forge.Cancel](ev.Message))
 	}
 }
 
@@ -67,7 +67,7 @@ func (s *Intent) enter() {
 	s.escalate = false
 	s.runStarted = s.now
 	s.open.closeNote("end")
-	s.tellLane("enter", true, forge.Event{Enter: &forge.Enter{
+	s.tellLane("enter", true, forge.Event{Message: &forge.Enter{
 		Run: s.run, Title: s.intent.Title, Type: s.intent.Type, Parent: s.intent.Parent, Source: s.intent.Source, Generation: s.intent.Generation,
 		Goal: s.intent.IsGoal(),
 	}})

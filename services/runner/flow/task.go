@@ -228,11 +228,11 @@ func (t *task) made(r *forge.Result) {
 	t.implement.worked()
 	t.talk.heardOf(r.Session)
 	t.replica, t.fresh, t.goOn = r.Replica, false, false
-	t.Base, t.Head = r.Implementation.Base, r.Implementation.Head
+	t.Base, t.Head = forge.As[*forge.Implementation](r.Output).Base, forge.As[*forge.Implementation](r.Output).Head
 }
 
 func (s *Intent) implemented(t *task, r *forge.Result) {
-	im := r.Implementation
+	im := forge.As[*forge.Implementation](r.Output)
 	t.made(r)
 	switch {
 	case im.Commits > 0:
@@ -284,7 +284,7 @@ func (s *Intent) rework(t *task, rule, feedback string) {
 }
 
 func (s *Intent) rebased(t *task, r *forge.Result) {
-	rb := r.Rebase
+	rb := forge.As[*forge.Rebase](r.Output)
 	t.rebase.worked()
 	if len(rb.Conflicts) > 0 {
 		s.outcome("conflict")
@@ -318,10 +318,10 @@ func verifyFeedback(v *forge.VerifyReport) string {
 }
 
 func (s *Intent) reviewed(t *task, r *forge.Result) {
-	rv := *r.Review
+	rv := *forge.As[*forge.Review](r.Output)
 	if rv.Head != t.Head || rv.TaskID != t.ID || (rv.Verdict != forge.VerdictApproved && rv.Verdict != forge.VerdictRejected) {
 		s.outcome(string(forge.FailInvalidOutput))
-		s.failed(t, &forge.Result{Attempt: r.Attempt, Failure: &forge.Failure{
+		s.failed(t, &forge.Result{Attempt: r.Attempt, Output: &forge.Failure{
 			Reason: forge.FailInvalidOutput, Message: "the review is not a verdict on commit " + t.Head,
 		}})
 		return
