@@ -8,16 +8,20 @@ package forge
 type Message interface{ isMessage() }
 
 // Party is a sender or receiver of messages.
-type Party string
+type Party int
 
 // The parties.
 const (
-	PartyPerson  Party = "person"  // a person, or another system where they may
-	PartyWorker  Party = "worker"  // analyzer, implementer, reviewer, reflector
-	PartyTimer   Party = "timer"   // the runner, when a timer is due
-	PartyIntent  Party = "intent"  // the state machine of an intent
-	PartyProject Party = "project" // the state machine of a project
+	PartyPerson  Party = iota // a person, or another system where systems may
+	PartyWorker               // analyzer, implementer, reviewer, reflector
+	PartyTimer                // the runner, when a timer is due
+	PartyIntent               // the state machine of an intent
+	PartyProject              // the state machine of a project
 )
+
+func (p Party) String() string {
+	return [...]string{"person", "worker", "timer", "intent", "project"}[p]
+}
 
 // MessageSpec describes one type of message.
 type MessageSpec struct {

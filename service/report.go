@@ -62,7 +62,7 @@ func unpublishable(res forge.Result, err error) forge.Result {
 	}
 	return forge.Result{
 		To: res.To, Attempt: res.Attempt, Replica: res.Replica, StartedAt: res.StartedAt, Duration: res.Duration,
-		Usage:   res.Usage,
+		Usage:  res.Usage,
 		Output: &forge.Failure{Reason: reason, Message: fmt.Sprintf("the result cannot be published: %.500v", err)},
 	}
 }

@@ -315,7 +315,7 @@ func TestACancelledAttemptDidNotCrash(t *testing.T) {
 		began <- cmd.Attempt.Number
 		<-ctx.Done()
 		return forge.Result{
-			Usage:   forge.Usage{CostUSD: 0.5}, // so that it is reported
+			Usage:  forge.Usage{CostUSD: 0.5}, // so that it is reported
 			Output: &forge.Failure{Reason: forge.FailCrashed, Message: "claude " + context.Cause(ctx).Error()},
 		}
 	}))

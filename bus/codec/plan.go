@@ -1,6 +1,7 @@
 package codec
 
 import (
+	"cmp"
 	"fmt"
 	"reflect"
 	"slices"
@@ -17,7 +18,7 @@ import (
 // structPlan is how a struct becomes a message and back.
 type structPlan struct {
 	name     protoreflect.Name
-	fields   []*fieldPlan // in the order of the numbers
+	fields   []*fieldPlan // in the order in which they are written: by number, those of a oneof last
 	byNumber []*fieldPlan // nil where the message has no field
 }
 
@@ -64,6 +65,8 @@ func (p planner) structOf(t reflect.Type, md protoreflect.MessageDescriptor) (*s
 		plan.add(fd.Number(), fp)
 	}
 	plan.fields = slices.DeleteFunc(slices.Clone(plan.byNumber), func(f *fieldPlan) bool { return f == nil })
+	// The generated code writes what is in no oneof first.
+	slices.SortStableFunc(plan.fields, func(a, b *fieldPlan) int { return cmp.Compare(min(a.oneof, 1), min(b.oneof, 1)) })
 	if n := md.Fields().Len(); n != len(plan.fields) {
 		return nil, fmt.Errorf("%s has %d fields, message %s has %d", t, len(plan.fields), md.Name(), n)
 	}
