@@ -1,5 +1,10 @@
-// Package imports tests the walls between the packages of this repository, and
-// that no file grows into two rooms.
+// Package imports tests what the compiler does not check about the source of this
+// repository: who may import whom (walls_test.go), and that files, packages and
+// types stay small, and their comments readable (shape_test.go). It holds tests
+// only.
+//
+// A rule is a row of a table, with the reason that a failure prints. What misses a
+// rule of shape_test.go still is listed in exceptions_test.go, which only shrinks.
 package imports
 
 import (
