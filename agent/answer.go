@@ -43,7 +43,7 @@ type Analysis struct {
 	Type           string        `json:"type,omitempty"`
 	Risk           string        `json:"risk,omitempty"` // low, med or high
 	Tasks          []Plan        `json:"tasks"`
-	Children       []Part        `json:"children,omitempty"`
+	Children       []Child       `json:"children,omitempty"`
 	Insufficient   string        `json:"insufficient,omitempty"`
 	Clarifications []Question    `json:"clarifications,omitempty"` // then tasks may be empty
 	DependsOn      []string      `json:"depends_on,omitempty"`     // ids of intents
@@ -142,15 +142,15 @@ func ParseAnalysis(answer []byte) (forge.Analysis, []forge.Observation, error) {
 	if out.Children, err = childPlans(a.Children); err != nil {
 		return out, nil, err
 	}
-	if err := oneWay(&out); err != nil {
+	if err := checkOneKind(&out); err != nil {
 		return out, nil, err
 	}
 	obs, err := observations(a.Observations, forge.StepAnalyze)
 	return out, obs, err
 }
 
-// oneWay refuses an analysis that says nothing, or two things at once.
-func oneWay(a *forge.Analysis) error {
+// checkOneKind refuses an analysis that says nothing, or two things at once.
+func checkOneKind(a *forge.Analysis) error {
 	asks := len(a.Clarifications) > 0
 	switch {
 	case len(a.Tasks) == 0 && len(a.Children) == 0 && !asks && a.NothingToDo == "" && a.Insufficient == "":
@@ -186,7 +186,7 @@ func ParseReview(answer []byte) (forge.Review, []forge.Observation, error) {
 	out := forge.Review{Verdict: forge.Verdict(a.Verdict), Issues: a.Issues, Suggestions: a.Suggestions}
 	switch out.Verdict {
 	case forge.VerdictApproved:
-		if err := contradiction(a); err != nil {
+		if err := checkApproval(a); err != nil {
 			return out, nil, err
 		}
 	case forge.VerdictRejected:
@@ -200,8 +200,8 @@ func ParseReview(answer []byte) (forge.Review, []forge.Observation, error) {
 	return out, obs, err
 }
 
-// contradiction returns what speaks against an approval in the same answer.
-func contradiction(a Review) error {
+// checkApproval returns what speaks against an approval in the same answer.
+func checkApproval(a Review) error {
 	for i, r := range a.Requirements {
 		if !r.Met {
 			return invalid("verdict is approved, but requirements[%d] is not met: %s", i, r.Requirement)

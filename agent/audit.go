@@ -90,7 +90,7 @@ func auditArea(at string, in AuditArea) (forge.AuditArea, error) {
 			return area, invalid("%s.severity is %q; must be low, med or high", at, f.Severity)
 		}
 		var err error
-		if found.Evidence, err = places(at, f.Evidence, 1); err != nil {
+		if found.Evidence, err = distinctEvidence(at, f.Evidence, 1); err != nil {
 			return area, err
 		}
 		area.Findings = append(area.Findings, found)
@@ -98,8 +98,8 @@ func auditArea(at string, in AuditArea) (forge.AuditArea, error) {
 	return area, nil
 }
 
-// places returns evidence of at least so many different places.
-func places(at string, in []Evidence, least int) ([]forge.Evidence, error) {
+// distinctEvidence returns evidence of at least so many different places.
+func distinctEvidence(at string, in []Evidence, least int) ([]forge.Evidence, error) {
 	list, err := evidence(at, in)
 	if err != nil {
 		return nil, err

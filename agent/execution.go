@@ -37,9 +37,9 @@ func ParseExecution(answer []byte) (forge.Execution, []forge.Observation, error)
 		return forge.Execution{}, nil, err
 	}
 	out := forge.Execution{
-		Status: forge.ExecutionStatus(a.Status), Output: said(a.Output, maxReport), Artifacts: listed(a.Artifacts),
-		Approach: said(a.Metadata.Approach, maxNote), StrategyTags: listed(a.Metadata.StrategyTags), Discoveries: listed(a.Metadata.Discoveries),
-		Applied: listed(a.Applied),
+		Status: forge.ExecutionStatus(a.Status), Output: clip(a.Output, maxReport), Artifacts: clipList(a.Artifacts),
+		Approach: clip(a.Metadata.Approach, maxStatement), StrategyTags: clipList(a.Metadata.StrategyTags), Discoveries: clipList(a.Metadata.Discoveries),
+		Applied: clipList(a.Applied),
 	}
 	switch out.Status {
 	case forge.ExecutionSuccess, forge.ExecutionFailure, forge.ExecutionError:

@@ -94,7 +94,7 @@ func TestGoalSchemas(t *testing.T) {
 			t.Fatal(err)
 		}
 		spec := agent.Spec(tt.role)
-		if err := errors.Join(cli.Match(spec.Schema, answer), spec.Check(answer)); err != nil {
+		if err := errors.Join(cli.ValidateSchema(spec.Schema, answer), spec.Check(answer)); err != nil {
 			t.Errorf("%s: %v", tt.role, err)
 		}
 	}

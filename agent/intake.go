@@ -43,7 +43,7 @@ func ParseIntake(answer []byte, wanted []string) (forge.Intake, []forge.Observat
 	if err := decode(answer, &a); err != nil {
 		return forge.Intake{}, nil, err
 	}
-	out := forge.Intake{Notes: said(a.Notes, maxReport), Type: strings.TrimSpace(a.Type), Risk: forge.Risk(a.Risk)}
+	out := forge.Intake{Notes: clip(a.Notes, maxReport), Type: strings.TrimSpace(a.Type), Risk: forge.Risk(a.Risk)}
 	if out.Type != "" && !typeShape.MatchString(out.Type) {
 		return out, nil, invalid("type is %q; must be one lower-case word", a.Type)
 	}
@@ -56,7 +56,7 @@ func ParseIntake(answer []byte, wanted []string) (forge.Intake, []forge.Observat
 	}
 	switch a.Status {
 	case intakeAccepted:
-		err = accept(&out, &a, wanted)
+		err = parseAccepted(&out, &a, wanted)
 	case intakeAsks:
 		out.Clarifications, err = goalQuestions(a.Questions)
 	default:
@@ -65,8 +65,8 @@ func ParseIntake(answer []byte, wanted []string) (forge.Intake, []forge.Observat
 	return out, obs, err
 }
 
-// accept fills in what a goal that can be worked on has.
-func accept(out *forge.Intake, a *Intake, wanted []string) error {
+// parseAccepted fills in what a goal that can be worked on has.
+func parseAccepted(out *forge.Intake, a *Intake, wanted []string) error {
 	out.Task, out.Complexity, out.RelevantFiles = term.Sanitize(strings.TrimSpace(a.Task)), forge.Complexity(a.Complexity), a.RelevantFiles
 	switch {
 	case len(a.Questions) > 0:
@@ -86,7 +86,7 @@ func accept(out *forge.Intake, a *Intake, wanted []string) error {
 	if out.Criteria, err = criteria(a.Criteria, wanted); err != nil {
 		return err
 	}
-	return keeps(out, wanted)
+	return checkCriteriaKept(out, wanted)
 }
 
 // criteria returns those of an answer, each once and on one line, or in the words in
@@ -116,8 +116,8 @@ func criteria(list, wanted []string) ([]string, error) {
 	return out, nil
 }
 
-// keeps refuses an intake from which something that was wanted is gone without a word.
-func keeps(out *forge.Intake, wanted []string) error {
+// checkCriteriaKept refuses an intake from which something that was wanted is gone without a word.
+func checkCriteriaKept(out *forge.Intake, wanted []string) error {
 	var lines []string
 	for _, w := range wanted {
 		if line := term.Line(w); !slices.Contains(lines, line) {
@@ -146,7 +146,7 @@ func goalQuestions(list []GoalQuestion) ([]forge.Clarification, error) {
 	}
 	var out []forge.Clarification
 	for i, q := range list {
-		c := forge.Clarification{Question: said(q.Question, maxNote), Context: said(q.Context, maxReport), SuggestedAnswers: listed(q.Suggested)}
+		c := forge.Clarification{Question: clip(q.Question, maxStatement), Context: clip(q.Context, maxReport), SuggestedAnswers: clipList(q.Suggested)}
 		if c.Question == "" {
 			return nil, invalid("clarification_questions[%d].question is empty", i)
 		}

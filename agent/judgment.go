@@ -33,7 +33,7 @@ type Evaluation struct {
 // and words, or a *Failure: each of them has one evaluation, and nothing else has. It is
 // complete only if every criterion is met. What it is of is for the caller to fill in.
 func ParseJudgment(answer []byte, criteria []string) (forge.Judgment, error) {
-	a, out, err := judgment(answer)
+	a, out, err := decodeJudgment(answer)
 	if err != nil {
 		return out, err
 	}
@@ -48,21 +48,21 @@ func ParseJudgment(answer []byte, criteria []string) (forge.Judgment, error) {
 			return out, invalid("evaluations[%d] is about criterion %d, which has been evaluated before it; evaluate each once", i, n+1)
 		}
 		given[n] = true
-		out.Evaluations[n] = forge.Evaluation{Criterion: criteria[n], Met: e.Met, Evidence: said(e.Evidence, maxNote), Confidence: e.Confidence}
+		out.Evaluations[n] = forge.Evaluation{Criterion: criteria[n], Met: e.Met, Evidence: clip(e.Evidence, maxStatement), Confidence: e.Confidence}
 	}
 	if n := slices.Index(given, false); n >= 0 {
 		return out, invalid("evaluations lacks criterion %d: %s", n+1, short(criteria[n]))
 	}
-	return out, conclude(&out)
+	return out, reconcile(&out)
 }
 
-// judgment reads an answer as far as that can be done without its criteria.
-func judgment(answer []byte) (Judgment, forge.Judgment, error) {
+// decodeJudgment reads an answer as far as that can be done without its criteria.
+func decodeJudgment(answer []byte) (Judgment, forge.Judgment, error) {
 	var a Judgment
 	if err := decode(answer, &a); err != nil {
 		return a, forge.Judgment{}, err
 	}
-	out := forge.Judgment{Complete: a.Complete, Reason: said(a.Reason, maxNote), NextAction: said(a.NextAction, maxNote)}
+	out := forge.Judgment{Complete: a.Complete, Reason: clip(a.Reason, maxStatement), NextAction: clip(a.NextAction, maxStatement)}
 	if out.Reason == "" {
 		return a, out, invalid("overall_reason is empty")
 	}
@@ -77,8 +77,8 @@ func judgment(answer []byte) (Judgment, forge.Judgment, error) {
 	return a, out, nil
 }
 
-// conclude makes the whole agree with its parts.
-func conclude(j *forge.Judgment) error {
+// reconcile makes the whole agree with its parts.
+func reconcile(j *forge.Judgment) error {
 	var unmet []string
 	for i, e := range j.Evaluations {
 		if !e.Met {
@@ -92,7 +92,7 @@ func conclude(j *forge.Judgment) error {
 		j.NextAction = ""
 	default:
 		j.Complete = false
-		j.NextAction = cmp.Or(j.NextAction, said("Meet "+strings.Join(unmet, "\n"), maxNote))
+		j.NextAction = cmp.Or(j.NextAction, clip("Meet "+strings.Join(unmet, "\n"), maxStatement))
 	}
 	return nil
 }

@@ -33,7 +33,7 @@ func ParseReflection(answer []byte) ([]forge.Intent, []forge.Observation, error)
 	}
 	var out []forge.Intent
 	for i, p := range a.Proposals {
-		in, err := request("proposals", i, p.Title, p.Body, p.Type, p.Risk)
+		in, err := parseIntent("proposals", i, p.Title, p.Body, p.Type, p.Risk)
 		if err != nil {
 			return nil, nil, err
 		}

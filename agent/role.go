@@ -149,6 +149,6 @@ func checkSummarization(answer []byte) error {
 // checkJudgment does not know the criteria: who calls the judge checks that they are
 // evaluated.
 func checkJudgment(answer []byte) error {
-	_, _, err := judgment(answer)
+	_, _, err := decodeJudgment(answer)
 	return err
 }

@@ -63,7 +63,7 @@ func RunShell(ctx context.Context, s Shell) (ShellResult, error) {
 		Sandbox:     s.Sandbox,
 		MergeStderr: s.Stdout == nil,
 		Limits:      process.Limits{Wall: s.Limits.Wall, Idle: s.Limits.Idle, OutputBytes: s.Limits.OutputBytes},
-		Line:        s.line,
+		Line:        s.onLine,
 	})
 	res := ShellResult{
 		ExitCode: report.ExitCode, Output: term.Sanitize(string(report.Output)),
@@ -71,23 +71,23 @@ func RunShell(ctx context.Context, s Shell) (ShellResult, error) {
 	}
 	if err != nil {
 		f := AsFailure(err)
-		f.Message = withTail(f.Message, res.Output)
+		f.Message = appendTail(f.Message, res.Output)
 		return res, f
 	}
 	return res, nil
 }
 
-func (s *Shell) line(from process.Stream, line []byte) {
+func (s *Shell) onLine(from process.Stream, line []byte) {
 	if s.Stdout != nil && from == process.Stdout {
 		s.Stdout(line)
 	}
-	if s.Sink != nil && s.allow(time.Now()) {
+	if s.Sink != nil && s.allowLine(time.Now()) {
 		s.Sink(Event{Kind: EventOutput, Text: term.Short(string(line), maxEventText)})
 	}
 }
 
-// allow counts a line for the Sink.
-func (s *Shell) allow(now time.Time) bool {
+// allowLine counts a line for the Sink.
+func (s *Shell) allowLine(now time.Time) bool {
 	if now.Sub(s.second) >= time.Second {
 		s.second, s.lines = now, 0
 	}
@@ -95,8 +95,8 @@ func (s *Shell) allow(now time.Time) bool {
 	return s.lines <= linesPerSecond
 }
 
-// withTail adds the end of a command's output to a message.
-func withTail(msg, output string) string {
+// appendTail adds the end of a command's output to a message.
+func appendTail(msg, output string) string {
 	const most = 2000
 	if output = strings.TrimSpace(output); output == "" {
 		return msg

@@ -12,7 +12,7 @@ import (
 // Bounds of what is made of a project's history.
 const (
 	maxPatterns         = 30
-	seenAtLeast         = 2 // places of a pattern
+	minPatternPlaces    = 2 // places of a pattern
 	maxSkillDescription = 500
 )
 
@@ -51,7 +51,7 @@ func ParseObserved(answer []byte) (forge.Observed, []forge.Observation, error) {
 	if err := decode(answer, &a); err != nil {
 		return forge.Observed{}, nil, err
 	}
-	out := forge.Observed{NothingFound: said(a.NothingFound, maxNote)}
+	out := forge.Observed{NothingFound: clip(a.NothingFound, maxStatement)}
 	switch {
 	case len(a.Patterns) == 0 && out.NothingFound == "":
 		return out, nil, invalid("there is no pattern, and nothing_found does not say why")
@@ -67,7 +67,7 @@ func ParseObserved(answer []byte) (forge.Observed, []forge.Observation, error) {
 			return out, nil, invalid("%s.name or .description is empty", at)
 		}
 		var err error
-		if found.Evidence, err = places(at, p.Evidence, seenAtLeast); err != nil {
+		if found.Evidence, err = distinctEvidence(at, p.Evidence, minPatternPlaces); err != nil {
 			return out, nil, err
 		}
 		out.Patterns = append(out.Patterns, found)
@@ -84,7 +84,7 @@ func ParseAbstraction(answer []byte) (forge.Abstraction, []forge.Observation, er
 	if err := decode(answer, &a); err != nil {
 		return out, nil, err
 	}
-	out.NothingNew = said(a.NothingNew, maxNote)
+	out.NothingNew = clip(a.NothingNew, maxStatement)
 	switch {
 	case len(a.Skills) == 0 && out.NothingNew == "":
 		return out, nil, invalid("there is no skill, and nothing_new does not say why")

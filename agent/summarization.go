@@ -47,7 +47,7 @@ func ParseSummarization(answer []byte) (forge.Summarization, error) {
 	}
 	s := &out.Summary
 	*s = forge.ExecutionSummary{
-		Approach: said(a.Approach, maxNote), Result: forge.ExecutionStatus(a.Result), Reason: said(a.Reason, maxNote), Artifacts: listed(a.Artifacts),
+		Approach: clip(a.Approach, maxStatement), Result: forge.ExecutionStatus(a.Result), Reason: clip(a.Reason, maxStatement), Artifacts: clipList(a.Artifacts),
 	}
 	switch {
 	case s.Approach == "":
@@ -59,24 +59,24 @@ func ParseSummarization(answer []byte) (forge.Summarization, error) {
 	}
 	if n := a.Next; n != nil {
 		s.Next = &forge.NextAction{
-			SuggestedAction: said(n.SuggestedAction, maxNote), Blockers: listed(n.Blockers),
-			PartialProgress: said(n.PartialProgress, maxNote), PendingItems: listed(n.PendingItems),
+			SuggestedAction: clip(n.SuggestedAction, maxStatement), Blockers: clipList(n.Blockers),
+			PartialProgress: clip(n.PartialProgress, maxStatement), PendingItems: clipList(n.PendingItems),
 		}
 		if s.Next.SuggestedAction == "" {
 			return out, invalid("next.suggested_action is empty; leave next out if nothing is left to do")
 		}
 	}
 	var err error
-	out.Knowledge, err = learned(a.Knowledge)
+	out.Knowledge, err = parseKnowledge(a.Knowledge)
 	return out, err
 }
 
-// learned returns what of a list is worth keeping: the first, each once.
-func learned(list []Knowledge) ([]forge.Knowledge, error) {
+// parseKnowledge returns what of a list is worth keeping: the first, each once.
+func parseKnowledge(list []Knowledge) ([]forge.Knowledge, error) {
 	var out []forge.Knowledge
 	for i, k := range list {
 		found := forge.Knowledge{
-			Type: forge.KnowledgeType(k.Type), Category: said(term.Line(k.Category), maxWord), Content: said(k.Content, maxNote),
+			Type: forge.KnowledgeType(k.Type), Category: clip(term.Line(k.Category), maxWord), Content: clip(k.Content, maxStatement),
 			ExampleFile: exampleFile(k.ExampleFile), Confidence: forge.Confidence(k.Confidence),
 		}
 		switch {
@@ -90,7 +90,7 @@ func learned(list []Knowledge) ([]forge.Knowledge, error) {
 			return nil, invalid("knowledge[%d].confidence is %q; must be high, medium or low", i, k.Confidence)
 		}
 		twice := slices.ContainsFunc(out, func(o forge.Knowledge) bool { return term.Line(o.Content) == term.Line(found.Content) })
-		if !twice && len(out) < maxLearned {
+		if !twice && len(out) < maxKnowledge {
 			out = append(out, found)
 		}
 	}

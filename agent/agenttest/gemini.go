@@ -11,7 +11,7 @@ import (
 // gemini is the API of Gemini, with the model and the method in the path.
 var gemini = protocol{
 	parse: parseGemini, stream: streamGemini, whole: wholeGemini,
-	failed: func(r Reply) object {
+	errorBody: func(r Reply) object {
 		return object{"error": object{"code": r.Status, "status": r.ErrorType, "message": r.Text}}
 	},
 }

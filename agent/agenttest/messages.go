@@ -12,7 +12,7 @@ import (
 // messages is the Messages API, which Claude Code and others speak.
 var messages = protocol{
 	parse: parseMessages, stream: streamMessages, whole: wholeMessage,
-	failed: func(r Reply) object {
+	errorBody: func(r Reply) object {
 		return object{"type": "error", "error": object{"type": r.ErrorType, "message": r.Text}}
 	},
 }
@@ -145,7 +145,7 @@ func streamMessages(req Request, r Reply) []Chunk {
 	start.Output = min(1, rest)
 	event("message_start", object{"message": message(req, []object{}, nil, start)}, start)
 	for i, b := range r.content() {
-		open, deltas := split(b)
+		open, deltas := openBlock(b)
 		event("content_block_start", object{"index": i, "content_block": open}, Usage{})
 		for _, d := range deltas {
 			event("content_block_delta", object{"index": i, "delta": d}, Usage{})
@@ -158,8 +158,8 @@ func streamMessages(req Request, r Reply) []Chunk {
 	return out
 }
 
-// split returns a block as it is opened, and what fills it.
-func split(b object) (open object, deltas []object) {
+// openBlock returns a block as it is opened, and what fills it.
+func openBlock(b object) (open object, deltas []object) {
 	switch b["type"] {
 	case "text":
 		return object{"type": "text", "text": ""}, []object{{"type": "text_delta", "text": b["text"]}}

@@ -12,7 +12,7 @@ import (
 // responses is the Responses API of OpenAI.
 var responses = protocol{
 	parse: parseResponses, stream: streamResponse, whole: wholeResponse,
-	failed: func(r Reply) object {
+	errorBody: func(r Reply) object {
 		return object{"error": object{"type": r.ErrorType, "code": r.ErrorType, "message": r.Text}}
 	},
 }

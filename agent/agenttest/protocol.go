@@ -10,10 +10,10 @@ import (
 // protocol is how CLIs speak to their models. Functions of a protocol only translate;
 // faults, recording and counting are the same for all.
 type protocol struct {
-	parse  func(body []byte, r *http.Request) (Request, error)
-	stream func(Request, Reply) []Chunk // for a request that asks for a stream
-	whole  func(Request, Reply) object  // for one that does not
-	failed func(Reply) object           // the body of an HTTP error, and of an error event
+	parse     func(body []byte, r *http.Request) (Request, error)
+	stream    func(Request, Reply) []Chunk // for a request that asks for a stream
+	whole     func(Request, Reply) object  // for one that does not
+	errorBody func(Reply) object           // the body of an HTTP error, and of an error event
 }
 
 // Chunk is one server-sent event.
@@ -40,12 +40,12 @@ func protocolOf(path string) (protocol, bool) {
 type exchange struct {
 	protocol
 
-	w      http.ResponseWriter
-	gone   <-chan struct{} // the client gave up
-	done   <-chan struct{} // the test is over
-	req    Request
-	reply  Reply
-	served func(Usage) // told what the client got to know
+	w          http.ResponseWriter
+	clientGone <-chan struct{} // the client gave up
+	testDone   <-chan struct{} // the test is over
+	req        Request
+	reply      Reply
+	served     func(Usage) // told what the client got to know
 }
 
 func (x *exchange) send() {
@@ -58,7 +58,7 @@ func (x *exchange) send() {
 	case x.reply.Status != 0:
 		x.w.Header().Set("Content-Type", "application/json")
 		x.w.WriteHeader(x.reply.Status)
-		_, _ = x.w.Write(encode(x.failed(x.reply)))
+		_, _ = x.w.Write(encode(x.errorBody(x.reply)))
 	case x.reply.Fault == Garbage:
 		x.w.Header().Set("Content-Type", "text/event-stream")
 		_, _ = x.w.Write([]byte("\x00\xff{]not a protocol\n\n"))
@@ -78,7 +78,7 @@ func (x *exchange) sendWhole() {
 		return
 	case ErrorMiddle:
 		x.w.WriteHeader(http.StatusInternalServerError)
-		_, _ = x.w.Write(encode(x.failed(x.reply)))
+		_, _ = x.w.Write(encode(x.errorBody(x.reply)))
 		return
 	default:
 	}
@@ -101,7 +101,7 @@ func (x *exchange) sendStream() {
 				x.hang()
 				return
 			case ErrorMiddle:
-				x.write(Chunk{Event: "error", Data: x.failed(x.reply)})
+				x.write(Chunk{Event: "error", Data: x.errorBody(x.reply)})
 				return
 			default:
 			}
@@ -136,7 +136,7 @@ func (x *exchange) pause(d time.Duration) {
 	defer timer.Stop()
 	select {
 	case <-timer.C:
-	case <-x.gone:
-	case <-x.done:
+	case <-x.clientGone:
+	case <-x.testDone:
 	}
 }

@@ -46,10 +46,10 @@ type Server struct {
 	done chan struct{}
 
 	mu      sync.Mutex
-	scripts map[string]*script
+	scripts map[string]*scriptedModel
 }
 
-type script struct {
+type scriptedModel struct {
 	scenario Scenario
 	requests []Request
 	served   Usage
@@ -58,7 +58,7 @@ type script struct {
 // NewServer starts a server that ends with the test.
 func NewServer(t testing.TB) *Server {
 	t.Helper()
-	s := &Server{t: t, done: make(chan struct{}), scripts: map[string]*script{}}
+	s := &Server{t: t, done: make(chan struct{}), scripts: map[string]*scriptedModel{}}
 	s.http = httptest.NewServer(http.HandlerFunc(s.serve))
 	t.Cleanup(func() {
 		close(s.done)
@@ -72,7 +72,7 @@ func NewServer(t testing.TB) *Server {
 func (s *Server) Script(name string, scenario Scenario) string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.scripts[name] = &script{scenario: scenario}
+	s.scripts[name] = &scriptedModel{scenario: scenario}
 	return s.http.URL + "/s/" + name
 }
 
@@ -127,7 +127,7 @@ func (s *Server) serve(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	x := exchange{
-		protocol: p, w: w, gone: r.Context().Done(), done: s.done, req: req, reply: sc.scenario(req),
+		protocol: p, w: w, clientGone: r.Context().Done(), testDone: s.done, req: req, reply: sc.scenario(req),
 		served: func(u Usage) {
 			s.mu.Lock()
 			defer s.mu.Unlock()

@@ -23,8 +23,8 @@ import (
 type Agent struct {
 	opts Options
 
-	mu    sync.Mutex
-	known map[string]stamp // CLIs whose version is good, by path
+	mu             sync.Mutex
+	versionChecked map[string]fileStamp // CLIs whose version is good, by path
 }
 
 // Options says which CLI to run, and how it reaches its model.
@@ -40,7 +40,7 @@ func New(opts Options) *Agent {
 	if opts.Path == "" {
 		opts.Path = "claude"
 	}
-	return &Agent{opts: opts, known: map[string]stamp{}}
+	return &Agent{opts: opts, versionChecked: map[string]fileStamp{}}
 }
 
 // credentials are the variables by which the CLI finds its model and identifies itself.
@@ -59,10 +59,10 @@ func (a *Agent) Name() string { return config.AgentClaude }
 // Run makes one call of the CLI, and a second one if its answer has to be mended. It
 // succeeded only if the exit status, the result, and the structured answer all say so.
 func (a *Agent) Run(ctx context.Context, call agent.Call, sink func(agent.Event)) (agent.Outcome, error) {
-	return agent.Answered(ctx, call, sink, a.once)
+	return agent.RunWithRepair(ctx, call, sink, a.runOnce)
 }
 
-func (a *Agent) once(ctx context.Context, call agent.Call, sink func(agent.Event)) (agent.Outcome, error) {
+func (a *Agent) runOnce(ctx context.Context, call agent.Call, sink func(agent.Event)) (agent.Outcome, error) {
 	command, session, err := a.command(ctx, call)
 	if err != nil {
 		return agent.Outcome{Session: session}, err
@@ -71,15 +71,15 @@ func (a *Agent) once(ctx context.Context, call agent.Call, sink func(agent.Event
 	if err != nil {
 		return agent.Outcome{Session: session}, err
 	}
-	command.Env = process.Merge(a.without(command.Env, conn.Env), conn.Env)
+	command.Env = process.Merge(a.withoutCredentials(command.Env, conn.Env), conn.Env)
 
 	ctx, stop := context.WithCancelCause(ctx)
 	defer stop(nil)
-	t := newTranscript(call.Dir, session, sink)
-	t.exact, t.budget, t.stop = conn.Usage, call.Limits.BudgetUSD, stop
+	t := newOutputReader(call.Dir, session, sink)
+	t.counted, t.budget, t.stop = conn.Usage, call.Limits.BudgetUSD, stop
 	command.Line = func(from process.Stream, line []byte) {
 		if from == process.Stdout {
-			t.line(line)
+			t.onLine(line)
 		}
 	}
 	started := time.Now()
@@ -87,15 +87,15 @@ func (a *Agent) once(ctx context.Context, call agent.Call, sink func(agent.Event
 	conn.Close()
 	out := t.outcome()
 	out.Duration = time.Since(started)
-	if f := t.ended(report, err, conn.Limited); f != nil {
+	if f := t.finalFailure(report, err, conn.Limited); f != nil {
 		return out, f
 	}
 	return out, nil
 }
 
-// without returns the environment without the credentials that all calls share, if
+// withoutCredentials returns the environment without the credentials that all calls share, if
 // this one has its own.
-func (a *Agent) without(env, own []string) []string {
+func (a *Agent) withoutCredentials(env, own []string) []string {
 	if len(own) == 0 {
 		return env
 	}
@@ -105,13 +105,13 @@ func (a *Agent) without(env, own []string) []string {
 	})
 }
 
-// ended says why a call failed, whoever ended it, or returns nil. limited may know
+// finalFailure says why a call failed, whoever ended it, or returns nil. limited may know
 // more about when it is worth trying again.
-func (t *transcript) ended(report process.Report, err error, limited func() time.Time) *agent.Failure {
+func (t *outputReader) finalFailure(report process.Report, err error, limited func() time.Time) *agent.Failure {
 	var f *agent.Failure
 	switch {
 	case errors.Is(err, errBudget):
-		f = t.overspent("by pfl-forge, because the CLI went on")
+		f = t.budgetFailure("by pfl-forge, because the CLI went on")
 	case err != nil:
 		f = agent.AsFailure(err)
 	default:

@@ -19,13 +19,13 @@ const (
 	defaultOutput = 512 << 20 // every file that is read or written is in the output, and each word of the model
 	maxLine       = 32 << 20
 	maxPrompt     = 1 << 20
-	leastBudget   = 0.0001 // in USD; the CLI takes no 0
+	minBudget     = 0.0001 // in USD; the CLI takes no 0
 )
 
 // command returns the CLI's invocation, and the session's id.
 func (a *Agent) command(ctx context.Context, call agent.Call) (process.Command, string, error) {
 	none := process.Command{}
-	text, err := prompt(call.Prompt)
+	text, err := stdinPrompt(call.Prompt)
 	if err != nil {
 		return none, call.Session.ID, err
 	}
@@ -33,7 +33,7 @@ func (a *Agent) command(ctx context.Context, call agent.Call) (process.Command, 
 	if err != nil {
 		return none, call.Session.ID, agent.Fail(forge.FailRepository, "%v", err)
 	}
-	path, err := a.find(ctx, home)
+	path, err := a.checkedPath(ctx, home)
 	if err != nil {
 		return none, call.Session.ID, err
 	}
@@ -65,9 +65,9 @@ func stateDir(call agent.Call) string {
 	return call.ScratchDir
 }
 
-// prompt returns what the CLI reads from stdin. Text that starts with a slash
+// stdinPrompt returns what the CLI reads from stdin. Text that starts with a slash
 // would be taken for one of its commands.
-func prompt(text string) ([]byte, error) {
+func stdinPrompt(text string) ([]byte, error) {
 	switch {
 	case strings.TrimSpace(text) == "":
 		return nil, agent.Fail(forge.FailConfig, "the prompt is empty")
@@ -92,8 +92,8 @@ func environment(home, settings string, idle time.Duration, more ...[]string) []
 		"CLAUDE_CODE_ADDITIONAL_DIRECTORIES_CLAUDE_MD=1",
 		"CLAUDE_CODE_MAX_RETRIES=4",
 		"API_TIMEOUT_MS=300000",
-		"BASH_DEFAULT_TIMEOUT_MS="+beforeIdle(idle, 2*time.Minute),
-		"BASH_MAX_TIMEOUT_MS="+beforeIdle(idle, 10*time.Minute),
+		"BASH_DEFAULT_TIMEOUT_MS="+bashTimeout(idle, 2*time.Minute),
+		"BASH_MAX_TIMEOUT_MS="+bashTimeout(idle, 10*time.Minute),
 	)
 	for _, m := range more {
 		env = process.Merge(env, m)
@@ -101,7 +101,7 @@ func environment(home, settings string, idle time.Duration, more ...[]string) []
 	return env
 }
 
-func beforeIdle(idle, most time.Duration) string {
+func bashTimeout(idle, most time.Duration) string {
 	if idle > 0 {
 		most = min(most, idle-idle/10)
 	}
@@ -126,7 +126,7 @@ func arguments(call agent.Call, s session) ([]string, error) {
 		args = append(args, "--model", call.Model)
 	}
 	if call.Limits.BudgetUSD > 0 {
-		args = append(args, "--max-budget-usd", fmt.Sprintf("%.4f", max(call.Limits.BudgetUSD, leastBudget)))
+		args = append(args, "--max-budget-usd", fmt.Sprintf("%.4f", max(call.Limits.BudgetUSD, minBudget)))
 	}
 	if call.System != "" {
 		file := filepath.Join(call.ScratchDir, "system.md")

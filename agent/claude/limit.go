@@ -7,30 +7,30 @@ import (
 	"time"
 )
 
-// until returns when a limit ends, as far as that was told: by an event, or in words.
-func (t *transcript) until(said string, now time.Time) time.Time {
+// limitEnd returns when a limit ends, as far as that was told: by an event, or in words.
+func (t *outputReader) limitEnd(said string, now time.Time) time.Time {
 	if at := resetIn(said, now); !at.IsZero() {
 		return at
 	}
-	return t.reset
+	return t.limitReset
 }
 
 var (
 	// "Claude AI usage limit reached|1790000000", of older versions.
-	epoch = regexp.MustCompile(`\|(\d{10})\b`)
+	resetEpoch = regexp.MustCompile(`\|(\d{10})\b`)
 	// "You've hit your weekly limit · resets Dec 5, 2027, 9:30am (Europe/Paris)": the day
 	// and the year stand there only if they are others.
-	clock = regexp.MustCompile(`(?i)resets?(?: at)?\s+(?:([a-z]{3}) (\d{1,2})(?:, (\d{4}))?(?:,| at) )?` +
+	resetClock = regexp.MustCompile(`(?i)resets?(?: at)?\s+(?:([a-z]{3}) (\d{1,2})(?:, (\d{4}))?(?:,| at) )?` +
 		`(\d{1,2})(?::(\d{2}))?[\s\x{202f}]*([ap])m(?:\s+\(([A-Za-z0-9_+/-]+)\))?`)
 )
 
 // resetIn returns the time that a text names as the end of a limit; zero if it names none.
 func resetIn(said string, now time.Time) time.Time {
-	if m := epoch.FindStringSubmatch(said); m != nil {
+	if m := resetEpoch.FindStringSubmatch(said); m != nil {
 		n, _ := strconv.ParseInt(m[1], 10, 64) // ten digits
 		return time.Unix(n, 0).UTC()
 	}
-	m := clock.FindStringSubmatch(said)
+	m := resetClock.FindStringSubmatch(said)
 	if m == nil {
 		return time.Time{}
 	}

@@ -25,9 +25,9 @@ type message struct {
 	RateLimit rateLimit `json:"rate_limit_info"`
 
 	// assistant, user
-	Message       body            `json:"message"`
+	Message       messageBody     `json:"message"`
 	Parent        string          `json:"parent_tool_use_id"` // of an agent that this one started
-	Error         word            `json:"error"`              // of words that the CLI says itself: which kind of error
+	Error         optionalString  `json:"error"`              // of words that the CLI says itself: which kind of error
 	ToolUseResult json.RawMessage `json:"tool_use_result"`
 
 	// stream_event
@@ -36,11 +36,11 @@ type message struct {
 
 // event is one of the model's own stream.
 type event struct {
-	Type    string  `json:"type"`
-	Message body    `json:"message"`       // message_start
-	Block   content `json:"content_block"` // content_block_start
-	Delta   delta   `json:"delta"`         // content_block_delta
-	Usage   usage   `json:"usage"`         // message_delta
+	Type    string      `json:"type"`
+	Message messageBody `json:"message"`       // message_start
+	Block   content     `json:"content_block"` // content_block_start
+	Delta   delta       `json:"delta"`         // content_block_delta
+	Usage   usage       `json:"usage"`         // message_delta
 }
 
 // delta is a piece of a message.
@@ -56,10 +56,10 @@ type rateLimit struct {
 }
 
 // word is a string; anything else in its place is none.
-type word string
+type optionalString string
 
 // UnmarshalJSON never fails.
-func (w *word) UnmarshalJSON(data []byte) error {
+func (w *optionalString) UnmarshalJSON(data []byte) error {
 	_ = json.Unmarshal(data, (*string)(w))
 	return nil
 }
@@ -89,7 +89,7 @@ type result struct {
 }
 
 // body is what an assistant or user message holds.
-type body struct {
+type messageBody struct {
 	ID      string   `json:"id"`
 	Model   string   `json:"model"`
 	Content contents `json:"content"`

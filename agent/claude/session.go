@@ -107,7 +107,7 @@ func sessionFile(settings, id string) string {
 	return ""
 }
 
-var special = regexp.MustCompile(`[\\*?\[]`)
+var globSpecial = regexp.MustCompile(`[\\*?\[]`)
 
 // escape makes a path that a glob takes literally.
-func escape(path string) string { return special.ReplaceAllString(path, `\$0`) }
+func escape(path string) string { return globSpecial.ReplaceAllString(path, `\$0`) }

@@ -28,40 +28,42 @@ func (u usage) forge() forge.Usage {
 }
 
 // meter counts what the stream tells about the model's messages while they come.
-type meter struct {
-	said map[string]*said  // by the message's id
-	now  map[string]string // which message is being said, by whose it is
+type usageMeter struct {
+	messages map[string]*messageUsage // by the message's id
+	current  map[string]string        // which message is being said, by whose it is
 }
 
-type said struct {
-	model string
-	usage usage
-	heard int  // bytes of it that came so far
-	whole bool // usage.Output is final
+type messageUsage struct {
+	model         string
+	usage         usage
+	streamedBytes int  // bytes of it that came so far
+	final         bool // usage.Output is final
 }
 
 // bytesPerToken is for what a message that is not over will be billed at least: models
 // make tokens of about four letters.
 const bytesPerToken = 4
 
-func (s *said) total() forge.Usage {
+func (s *messageUsage) total() forge.Usage {
 	u := s.usage.forge()
-	if !s.whole {
-		u.OutputTokens = max(u.OutputTokens, int64(s.heard/bytesPerToken))
+	if !s.final {
+		u.OutputTokens = max(u.OutputTokens, int64(s.streamedBytes/bytesPerToken))
 	}
 	u.CostUSD = price.Cost(s.model, u)
 	return u
 }
 
-func newMeter() *meter { return &meter{said: map[string]*said{}, now: map[string]string{}} }
+func newUsageMeter() *usageMeter {
+	return &usageMeter{messages: map[string]*messageUsage{}, current: map[string]string{}}
+}
 
-// note takes what is told of a message. That is told again and again, and each figure
+// update takes what is told of a message. That is told again and again, and each figure
 // only grows; so it is never added up.
-func (m *meter) note(id, model string, u usage) *said {
-	s := m.said[id]
+func (m *usageMeter) update(id, model string, u usage) *messageUsage {
+	s := m.messages[id]
 	if s == nil {
-		s = &said{}
-		m.said[id] = s
+		s = &messageUsage{}
+		m.messages[id] = s
 	}
 	if model != "" {
 		s.model = model
@@ -73,12 +75,12 @@ func (m *meter) note(id, model string, u usage) *said {
 	return s
 }
 
-func (m *meter) knows(id string) bool { return m.said[id] != nil }
+func (m *usageMeter) has(id string) bool { return m.messages[id] != nil }
 
 // total returns the sum, with what it costs by the list.
-func (m *meter) total() forge.Usage {
-	u := forge.Usage{Calls: 1, Turns: int64(len(m.said))}
-	for _, s := range m.said {
+func (m *usageMeter) total() forge.Usage {
+	u := forge.Usage{Calls: 1, Turns: int64(len(m.messages))}
+	for _, s := range m.messages {
 		u = u.Add(s.total())
 	}
 	return u
@@ -87,10 +89,10 @@ func (m *meter) total() forge.Usage {
 // usage returns what the call used so far: what who stands between it and the model
 // counted, or what the result says, and, because that leaves out replies that broke
 // off, what the stream shows beyond it.
-func (t *transcript) usage() forge.Usage {
+func (t *outputReader) usage() forge.Usage {
 	seen := t.meter.total()
-	if t.exact != nil {
-		u := t.exact()
+	if t.counted != nil {
+		u := t.counted()
 		u.Calls, u.Turns = 1, seen.Turns
 		if t.result != nil {
 			u.Turns = max(t.result.NumTurns, 0)

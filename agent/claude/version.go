@@ -27,7 +27,7 @@ const Oldest = "2.1.90"
 const install = "npm install -g @anthropic-ai/claude-code@latest"
 
 // stamp is a file as it was when its version was asked for.
-type stamp struct {
+type fileStamp struct {
 	changed time.Time
 	size    int64
 }
@@ -39,7 +39,7 @@ func (a *Agent) Version(ctx context.Context, home string) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	return a.ask(ctx, path, home)
+	return a.queryVersion(ctx, path, home)
 }
 
 // path returns where the CLI is.
@@ -57,9 +57,9 @@ func (a *Agent) path() (string, error) {
 	return path, nil
 }
 
-// find returns the path of the CLI, or why it cannot be used. A file is asked for its
+// checkedPath returns the path of the CLI, or why it cannot be used. A file is asked for its
 // version once, as long as it does not change.
-func (a *Agent) find(ctx context.Context, home string) (string, error) {
+func (a *Agent) checkedPath(ctx context.Context, home string) (string, error) {
 	path, err := a.path()
 	if err != nil {
 		return "", err
@@ -68,21 +68,21 @@ func (a *Agent) find(ctx context.Context, home string) (string, error) {
 	if err != nil {
 		return "", agent.Fail(forge.FailMissingCLI, "%v", err)
 	}
-	now := stamp{info.ModTime(), info.Size()}
+	now := fileStamp{info.ModTime(), info.Size()}
 	a.mu.Lock()
 	defer a.mu.Unlock() // one asks, the others wait for its answer
-	if a.known[path] == now {
+	if a.versionChecked[path] == now {
 		return path, nil
 	}
-	if _, err := a.ask(ctx, path, home); err != nil {
+	if _, err := a.queryVersion(ctx, path, home); err != nil {
 		return "", err
 	}
-	a.known[path] = now
+	a.versionChecked[path] = now
 	return path, nil
 }
 
-// ask has the CLI say its version.
-func (a *Agent) ask(ctx context.Context, path, home string) (string, error) {
+// queryVersion has the CLI say its version.
+func (a *Agent) queryVersion(ctx context.Context, path, home string) (string, error) {
 	report, err := process.Run(ctx, process.Command{
 		Path: path, Args: []string{"--version"}, Dir: home, Env: process.Environment(home), Owner: a.opts.Owner,
 		Limits: process.Limits{Wall: time.Minute, OutputBytes: 1 << 20},

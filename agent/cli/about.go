@@ -29,7 +29,7 @@ var versionInText = regexp.MustCompile(`\b(\d+)\.(\d+)\.(\d+)\b`)
 // so, and is returned beside it. home is the directory to ask it in, and its HOME.
 func (p *Program) Version(ctx context.Context, home string) (string, error) {
 	a := &p.About
-	found, err := p.find()
+	found, err := p.lookPath()
 	if err != nil {
 		return "", err
 	}
@@ -44,15 +44,15 @@ func (p *Program) Version(ctx context.Context, home string) (string, error) {
 	if report.ExitCode != 0 || m == "" {
 		return "", agent.Fail(forge.FailCrashed, "%s --version ended with status %d: %s", a.Command, report.ExitCode, report.Output)
 	}
-	if older(m, a.Oldest) {
+	if olderVersion(m, a.Oldest) {
 		return m, agent.Fail(forge.FailCLITooOld, "%s %s is older than %s; run %s", a.Command, m, a.Oldest, a.Install)
 	}
 	return m, nil
 }
 
-// older reports whether version a is before b; both are three numbers.
-func older(a, b string) bool {
-	x, y := numbers(a), numbers(b)
+// olderVersion reports whether version a is before b; both are three numbers.
+func olderVersion(a, b string) bool {
+	x, y := versionNumbers(a), versionNumbers(b)
 	for i := range x {
 		if x[i] != y[i] {
 			return x[i] < y[i]
@@ -61,15 +61,15 @@ func older(a, b string) bool {
 	return false
 }
 
-func numbers(version string) (out [3]int) {
+func versionNumbers(version string) (out [3]int) {
 	for i, s := range strings.SplitN(version, ".", 3) {
 		out[i], _ = strconv.Atoi(s)
 	}
 	return out
 }
 
-// Network returns the variables of the service's own environment by which a program
+// NetworkEnv returns the variables of the service's own environment by which a program
 // reaches the network, where no gateway does that for it.
-func Network() []string {
+func NetworkEnv() []string {
 	return process.Inherit("HTTPS_PROXY", "NO_PROXY", "SSL_CERT_FILE", "SSL_CERT_DIR", "NODE_EXTRA_CA_CERTS")
 }

@@ -10,17 +10,17 @@ import (
 	"github.com/pfl-forge/pfl-forge/internal/term"
 )
 
-// answer fills in the structured answer, which is the object that the agent's last
+// extractAnswer fills in the structured answer, which is the object that the agent's last
 // words are or end with.
-func answer(out *agent.Outcome, call *agent.Call) error {
+func extractAnswer(out *agent.Outcome, call *agent.Call) error {
 	if len(call.Schema) == 0 {
 		return nil
 	}
-	found := Object(out.Text)
+	found := LastObject(out.Text)
 	if found == nil {
 		return agent.Fail(forge.FailInvalidOutput, "the agent gave no JSON object; it said: %s", term.Short(out.Text, maxText))
 	}
-	if err := Match(call.Schema, found); err != nil {
+	if err := ValidateSchema(call.Schema, found); err != nil {
 		return agent.Fail(forge.FailInvalidOutput, "the agent's answer does not match the schema: %v", err)
 	}
 	out.Answer = found
@@ -33,9 +33,9 @@ const (
 	maxObjects = 1000
 )
 
-// Object returns the last JSON object of a text, without members that are null; nil if
+// LastObject returns the last JSON object of a text, without members that are null; nil if
 // there is none.
-func Object(text string) []byte {
+func LastObject(text string) []byte {
 	if len(text) > maxAnswer {
 		text = text[len(text)-maxAnswer:]
 	}

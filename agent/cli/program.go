@@ -22,23 +22,23 @@ import (
 
 // Program is a back end's CLI. It is the whole of an agent.Agent.
 type Program struct {
-	About     About
-	Options   Options  // as the back end was given them
-	MaxPrompt int      // bytes; 0 means 1 MiB
-	Reads     bool     // it can be kept from writing by other means than a sandbox
-	Priced    bool     // it reports a cost of its own
-	Schema    bool     // it takes a schema; otherwise that is put into the prompt
-	Unknown   []string // what it says of a session that it does not have, in lower case
+	About            About
+	Options          Options  // as the back end was given them
+	MaxPrompt        int      // bytes; 0 means 1 MiB
+	EnforcesReadOnly bool     // it can be kept from writing by other means than a sandbox
+	ReportsCost      bool     // it reports a cost of its own
+	TakesSchema      bool     // it takes a schema; otherwise that is put into the prompt
+	LostSession      []string // what it says of a session that it does not have, in lower case
 
 	// Command says how to call it for a turn. An error is a *agent.Failure.
 	Command func(*Turn) (Invocation, error)
 	// Reader returns what follows its output, telling the log.
-	Reader func(*Turn, *Log) Reader
+	Reader func(*Turn, *Recorder) Reader
 	// State tells the states of the checkout apart, for a program that promises to change
 	// nothing, and could; nil for others.
-	State func(context.Context, *Turn) (string, error)
+	CheckoutState func(context.Context, *Turn) (string, error)
 	// Files lists the files of one of its sessions, relative to its state directory.
-	Files func(state, native string) ([]string, error)
+	StoredFiles func(state, native string) ([]string, error)
 }
 
 // Options says how a back end reaches its model, and for whom it runs.
@@ -55,15 +55,15 @@ const RetriesVariable = "FORGE_MODEL_RETRIES"
 
 // Turn is one run of the program: a call makes one, or two if its answer has to be mended.
 type Turn struct {
-	Call   agent.Call
-	Home   string   // private, empty at first
-	State  string   // the program's own directory, kept from call to call
-	Native string   // the program's session to go on with; empty means a new one
-	Env    []string // KEY=VALUE: options, connection and call in one
+	Call     agent.Call
+	Home     string   // private, empty at first
+	StateDir string   // the program's own directory, kept from call to call
+	Native   string   // the program's session to go on with; empty means a new one
+	Env      []string // KEY=VALUE: options, connection and call in one
 }
 
-// Get returns a variable of Env, or "".
-func (t *Turn) Get(name string) string {
+// Getenv returns a variable of Env, or "".
+func (t *Turn) Getenv(name string) string {
 	for _, kv := range t.Env {
 		if v, ok := strings.CutPrefix(kv, name+"="); ok {
 			return v
@@ -104,20 +104,20 @@ func (p *Program) Run(ctx context.Context, call agent.Call, sink func(agent.Even
 	if call.Session.ID == "" {
 		call.Session.ID = agent.NewSessionID() // a repair goes on with it
 	}
-	return agent.Answered(ctx, call, sink, p.once)
+	return agent.RunWithRepair(ctx, call, sink, p.runOnce)
 }
 
-func (p *Program) once(ctx context.Context, call agent.Call, sink func(agent.Event)) (agent.Outcome, error) {
+func (p *Program) runOnce(ctx context.Context, call agent.Call, sink func(agent.Event)) (agent.Outcome, error) {
 	out := agent.Outcome{Session: call.Session.ID}
-	path, err := p.find()
+	path, err := p.lookPath()
 	if err != nil {
 		return out, err
 	}
-	if !p.Can(&call) {
+	if !p.CanRun(&call) {
 		return out, agent.Fail(forge.FailConfig, "nothing keeps %s from writing here, so it cannot %s; choose another agent for that role in %s",
 			p.About.Backend, call.Role, config.FileName)
 	}
-	turn, err := p.turn(&call)
+	turn, err := p.newTurn(&call)
 	if err != nil {
 		return out, err
 	}
@@ -126,27 +126,27 @@ func (p *Program) once(ctx context.Context, call agent.Call, sink func(agent.Eve
 		return out, err
 	}
 	defer conn.Close()
-	for _, env := range [][]string{p.shared(conn.Env), conn.Env, call.Env} {
+	for _, env := range [][]string{p.sharedEnv(conn.Env), conn.Env, call.Env} {
 		turn.Env = process.Merge(turn.Env, env)
 	}
-	return p.unchanged(ctx, turn, func() (agent.Outcome, error) { return p.run(ctx, path, turn, conn, sink) })
+	return p.runUnchanged(ctx, turn, func() (agent.Outcome, error) { return p.run(ctx, path, turn, conn, sink) })
 }
 
-// Can reports whether the program may make a call of that kind: one that only reads
+// CanRun reports whether the program may make a call of that kind: one that only reads
 // needs something that keeps it from writing.
-func (p *Program) Can(call *agent.Call) bool {
-	return !call.ReadOnly || p.Reads || call.Sandbox != nil || call.Dir == call.ScratchDir
+func (p *Program) CanRun(call *agent.Call) bool {
+	return !call.ReadOnly || p.EnforcesReadOnly || call.Sandbox != nil || call.Dir == call.ScratchDir
 }
 
-// Found returns why the program is not there, or nil.
-func (p *Program) Found() error {
-	_, err := p.find()
+// CheckInstalled returns why the program is not there, or nil.
+func (p *Program) CheckInstalled() error {
+	_, err := p.lookPath()
 	return err
 }
 
-// shared returns what all calls have of the options: not the credentials, if a call has
+// sharedEnv returns what all calls have of the options: not the credentials, if a call has
 // its own.
-func (p *Program) shared(own []string) []string {
+func (p *Program) sharedEnv(own []string) []string {
 	if len(own) == 0 {
 		return p.Options.Env
 	}
@@ -156,13 +156,13 @@ func (p *Program) shared(own []string) []string {
 	})
 }
 
-// unchanged runs a call, and looks whether one that only reads kept to that, where
+// runUnchanged runs a call, and looks whether one that only reads kept to that, where
 // nothing but the program's promise makes it.
-func (p *Program) unchanged(ctx context.Context, t *Turn, run func() (agent.Outcome, error)) (agent.Outcome, error) {
-	if p.State == nil || !t.Call.ReadOnly || t.Call.Sandbox != nil || t.Call.Dir == t.Call.ScratchDir { // without a checkout
+func (p *Program) runUnchanged(ctx context.Context, t *Turn, run func() (agent.Outcome, error)) (agent.Outcome, error) {
+	if p.CheckoutState == nil || !t.Call.ReadOnly || t.Call.Sandbox != nil || t.Call.Dir == t.Call.ScratchDir { // without a checkout
 		return run()
 	}
-	before, err := p.State(ctx, t)
+	before, err := p.CheckoutState(ctx, t)
 	if err != nil {
 		return agent.Outcome{Session: t.Call.Session.ID}, agent.AsFailure(err)
 	}
@@ -170,26 +170,26 @@ func (p *Program) unchanged(ctx context.Context, t *Turn, run func() (agent.Outc
 	if ctx.Err() != nil {
 		return out, err
 	}
-	if after, stateErr := p.State(ctx, t); stateErr != nil || after != before {
+	if after, stateErr := p.CheckoutState(ctx, t); stateErr != nil || after != before {
 		return out, agent.Fail(forge.FailUnsafe, "%s changed the checkout, and was only to read", p.About.Backend)
 	}
 	return out, err
 }
 
-// turn prepares the directories, the session and the prompt of a call.
-func (p *Program) turn(call *agent.Call) (*Turn, error) {
+// newTurn prepares the directories, the session and the prompt of a call.
+func (p *Program) newTurn(call *agent.Call) (*Turn, error) {
 	home, err := process.PrivateHome(call.ScratchDir)
 	if err != nil {
 		return nil, agent.Fail(forge.FailRepository, "%v", err)
 	}
-	t := &Turn{Home: home, State: filepath.Join(stateDir(call), p.About.Backend)}
-	if err := os.MkdirAll(t.State, 0o700); err != nil {
+	t := &Turn{Home: home, StateDir: filepath.Join(stateDir(call), p.About.Backend)}
+	if err := os.MkdirAll(t.StateDir, 0o700); err != nil {
 		return nil, agent.Fail(forge.FailRepository, "%v", err)
 	}
-	if t.Native, err = findSession(t.State, call.Session); err != nil {
+	if t.Native, err = findSession(t.StateDir, call.Session); err != nil {
 		return nil, err
 	}
-	if err := p.prompt(call); err != nil {
+	if err := p.preparePrompt(call); err != nil {
 		return nil, err
 	}
 	t.Call = *call
@@ -200,8 +200,8 @@ func (p *Program) run(ctx context.Context, path string, t *Turn, conn agent.Conn
 	ctx, stop := context.WithCancelCause(ctx)
 	defer stop(nil)
 	call := &t.Call
-	log := &Log{call: call, sink: sink, stop: stop, counted: conn.Usage, priced: p.Priced, remember: func(native string) error {
-		return saveSession(t.State, call.Session.ID, native)
+	log := &Recorder{call: call, sink: sink, stop: stop, counted: conn.Usage, priced: p.ReportsCost, saveNative: func(native string) error {
+		return saveSession(t.StateDir, call.Session.ID, native)
 	}}
 	in, err := p.Command(t)
 	if err != nil {
@@ -233,15 +233,15 @@ func (p *Program) run(ctx context.Context, path string, t *Turn, conn agent.Conn
 	out.Duration = time.Since(started)
 	switch {
 	case err != nil:
-		return out, limited(agent.AsFailure(err), conn.Limited)
+		return out, setUntil(agent.AsFailure(err), conn.Limited)
 	case failure != nil:
-		return out, limited(p.lost(failure), conn.Limited)
+		return out, setUntil(p.markLost(failure), conn.Limited)
 	}
-	return out, answer(&out, call)
+	return out, extractAnswer(&out, call)
 }
 
-// limited fills in until when a limit holds, if the connection knows that.
-func limited(f *agent.Failure, until func() time.Time) *agent.Failure {
+// setUntil fills in until when a limit holds, if the connection knows that.
+func setUntil(f *agent.Failure, until func() time.Time) *agent.Failure {
 	switch f.Reason {
 	case forge.FailRateLimited, forge.FailQuota, forge.FailOverloaded:
 		if until != nil && f.Until.IsZero() {
@@ -252,9 +252,9 @@ func limited(f *agent.Failure, until func() time.Time) *agent.Failure {
 	return f
 }
 
-// lost turns the program's word that it does not know a session into that reason.
-func (p *Program) lost(f *agent.Failure) *agent.Failure {
-	for _, s := range p.Unknown {
+// markLost turns the program's word that it does not know a session into that reason.
+func (p *Program) markLost(f *agent.Failure) *agent.Failure {
+	for _, s := range p.LostSession {
 		if Contains(f.Message, s) {
 			f.Reason = forge.FailLostSession
 		}
@@ -262,7 +262,7 @@ func (p *Program) lost(f *agent.Failure) *agent.Failure {
 	return f
 }
 
-func (p *Program) find() (string, error) {
+func (p *Program) lookPath() (string, error) {
 	path := p.Options.Path
 	if path == "" {
 		path = p.About.Command

@@ -8,9 +8,9 @@ import (
 	"github.com/pfl-forge/pfl-forge/agent"
 )
 
-// prompt checks the prompt, and makes of it what no CLI takes for a command or an
+// preparePrompt checks the prompt, and makes of it what no CLI takes for a command or an
 // option. A CLI that takes no schema is told in words.
-func (p *Program) prompt(call *agent.Call) error {
+func (p *Program) preparePrompt(call *agent.Call) error {
 	most := p.MaxPrompt
 	if most == 0 {
 		most = defaultMaxPrompt
@@ -24,7 +24,7 @@ func (p *Program) prompt(call *agent.Call) error {
 	case strings.ContainsRune("/-@!", rune(strings.TrimSpace(text)[0])):
 		text = "Request:\n" + text
 	}
-	if len(call.Schema) > 0 && !p.Schema {
+	if len(call.Schema) > 0 && !p.TakesSchema {
 		text += "\n\nWhen you are done, your last message must be one JSON object and nothing else: no text before or after it, no code fence. " +
 			"It must match this JSON schema:\n" + string(call.Schema) + "\n"
 	}
@@ -32,9 +32,9 @@ func (p *Program) prompt(call *agent.Call) error {
 	return nil
 }
 
-// Enter returns a script for BASH_ENV: for a program that obeys what is in its
+// EnterScript returns a script for BASH_ENV: for a program that obeys what is in its
 // directory, and so runs in another one, it has commands start in the checkout.
-func Enter(work, checkout string) string {
+func EnterScript(work, checkout string) string {
 	return fmt.Sprintf("if [ . -ef %s ]; then cd -- %s; fi\n", quote(work), quote(checkout))
 }
 

@@ -22,8 +22,8 @@ type schema struct {
 	MinItems   int                `json:"minItems"`
 }
 
-// Match returns what is wrong with a JSON value by a schema: at most ten things.
-func Match(schemaJSON, value []byte) error {
+// ValidateSchema returns what is wrong with a JSON value by a schema: at most ten things.
+func ValidateSchema(schemaJSON, value []byte) error {
 	var s schema
 	if err := json.Unmarshal(schemaJSON, &s); err != nil {
 		return fmt.Errorf("the schema cannot be read: %w", err)

@@ -15,7 +15,7 @@ import (
 )
 
 // link is the file that says which of the CLI's sessions one of ours is.
-type link struct {
+type sessionLink struct {
 	Native string `json:"native"`
 }
 
@@ -41,19 +41,19 @@ func nativeSession(state, id string) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	var l link
+	var l sessionLink
 	if err := json.Unmarshal(data, &l); err != nil {
 		return "", err
 	}
-	if !isNative(l.Native) {
+	if !validNativeID(l.Native) {
 		return "", errors.New("the session's file is damaged")
 	}
 	return l.Native, nil
 }
 
-// isNative reports whether s can be the id of a CLI's session: it becomes an argument
+// validNativeID reports whether s can be the id of a CLI's session: it becomes an argument
 // and part of a path.
-func isNative(s string) bool {
+func validNativeID(s string) bool {
 	plain := func(r rune) bool {
 		return r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || r == '-' || r == '_'
 	}
@@ -63,7 +63,7 @@ func isNative(s string) bool {
 // saveSession notes which of the CLI's sessions ours is, as soon as that is known: the
 // next word may be that of a kill.
 func saveSession(state, id, native string) error {
-	data, err := json.Marshal(link{Native: native})
+	data, err := json.Marshal(sessionLink{Native: native})
 	if err != nil {
 		return err
 	}
@@ -87,7 +87,7 @@ func (p *Program) SessionFiles(stateDir, id string) ([]string, error) {
 	if err != nil {
 		return nil, err
 	}
-	found, err := p.Files(state, native)
+	found, err := p.StoredFiles(state, native)
 	if err != nil || len(found) == 0 {
 		return nil, err
 	}
@@ -113,8 +113,8 @@ func Glob(dir, pattern string) ([]string, error) {
 	return out, nil
 }
 
-// Begins reports whether a file begins with a text.
-func Begins(path, text string) bool {
+// HasPrefix reports whether a file begins with a text.
+func HasPrefix(path, text string) bool {
 	f, err := os.Open(path)
 	if err != nil {
 		return false

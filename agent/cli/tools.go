@@ -25,10 +25,10 @@ var (
 	plainCommand = regexp.MustCompile(`^Bash\(([A-Za-z0-9][A-Za-z0-9 ._/=@-]*):\*\)$`)
 )
 
-// ToolsOf returns the tools of a call. There are none in an empty list, and in one that
+// ParseTools returns the tools of a call. There are none in an empty list, and in one that
 // only reads nothing that writes or runs anything. Names of tools that only Claude Code
 // has are passed over, unless there is nothing else. An error is a *agent.Failure.
-func (t *Turn) ToolsOf(backend string) (Tools, error) {
+func (t *Turn) ParseTools(backend string) (Tools, error) {
 	var out Tools
 	known := len(t.Call.Tools) == 0
 	for _, name := range t.Call.Tools {

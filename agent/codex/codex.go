@@ -39,22 +39,22 @@ const (
 func New(opts cli.Options) *cli.Program {
 	about := About()
 	return &cli.Program{
-		About: about, Options: opts, Reads: true, Schema: true,
-		Unknown: []string{"no rollout found", "thread/resume failed", "no saved session"},
-		Command: command,
-		Reader:  func(t *cli.Turn, log *cli.Log) cli.Reader { return newReader(t, log) },
-		Files:   files,
+		About: about, Options: opts, EnforcesReadOnly: true, TakesSchema: true,
+		LostSession: []string{"no rollout found", "thread/resume failed", "no saved session"},
+		Command:     command,
+		Reader:      func(t *cli.Turn, log *cli.Recorder) cli.Reader { return newReader(t, log) },
+		StoredFiles: rolloutFiles,
 	}
 }
 
 // unwanted features act on their own, read other settings, or reach other services.
-var unwanted = []string{
+var disabledFeatures = []string{
 	"apps", "browser_use", "computer_use", "goals", "hooks", "image_generation", "memories", "multi_agent", "plugins",
 	"shell_snapshot", "skill_mcp_dependency_install", "unbounded_connection_retries",
 }
 
 func command(t *cli.Turn) (cli.Invocation, error) {
-	without, err := missing(&t.Call)
+	without, err := withoutFeatures(&t.Call)
 	if err != nil {
 		return cli.Invocation{}, err
 	}
@@ -66,7 +66,7 @@ func command(t *cli.Turn) (cli.Invocation, error) {
 	} else {
 		args = append(args, "-s", "danger-full-access") // it has to commit; what it may reach is for our sandbox to say
 	}
-	for _, f := range slices.Concat(unwanted, without) {
+	for _, f := range slices.Concat(disabledFeatures, without) {
 		args = append(args, "--disable", f)
 	}
 	if t.Call.Model != "" {
@@ -90,14 +90,14 @@ func command(t *cli.Turn) (cli.Invocation, error) {
 	}
 	return cli.Invocation{
 		Args:  append(args, "-"),
-		Env:   []string{"CODEX_HOME=" + t.State},
+		Env:   []string{"CODEX_HOME=" + t.StateDir},
 		Stdin: []byte(t.Call.Prompt),
 	}, nil
 }
 
-// missing returns the features that a call is to do without. All that the CLI does, it does
+// withoutFeatures returns the features that a call is to do without. All that the CLI does, it does
 // by commands: it has them, or it has nothing that sees a file.
-func missing(call *agent.Call) ([]string, error) {
+func withoutFeatures(call *agent.Call) ([]string, error) {
 	switch {
 	case len(call.Tools) == 0:
 		return []string{"shell_tool", "unified_exec"}, nil
@@ -111,44 +111,44 @@ func missing(call *agent.Call) ([]string, error) {
 
 // settings returns the configuration, as KEY=TOML.
 func settings(t *cli.Turn) []string {
-	base := t.Get(baseVariable)
+	base := t.Getenv(baseVariable)
 	if base == "" {
 		base = defaultBase
 	}
-	retries := t.Get(cli.RetriesVariable)
+	retries := t.Getenv(cli.RetriesVariable)
 	if retries == "" {
 		retries = "4"
 	}
 	out := []string{
-		"model_provider=" + quote("forge"),
+		"model_provider=" + tomlString("forge"),
 		fmt.Sprintf("model_providers.forge={name=%s,base_url=%s,env_key=%s,wire_api=%s,request_max_retries=%s,stream_max_retries=%s}",
-			quote("forge"), quote(base), quote(keyVariable), quote("responses"), retries, retries),
-		"project_doc_fallback_filenames=[" + quote("CLAUDE.md") + "]",
-		"shell_environment_policy={exclude=[" + quote(keyVariable) + "]}",
+			tomlString("forge"), tomlString(base), tomlString(keyVariable), tomlString("responses"), retries, retries),
+		"project_doc_fallback_filenames=[" + tomlString("CLAUDE.md") + "]",
+		"shell_environment_policy={exclude=[" + tomlString(keyVariable) + "]}",
 		"allow_login_shell=false",
-		"web_search=" + quote("disabled"),
+		"web_search=" + tomlString("disabled"),
 		"skills.bundled.enabled=false",
 		"skills.include_instructions=false",
 		"check_for_update_on_startup=false",
 		"analytics.enabled=false",
-		"history.persistence=" + quote("none"),
+		"history.persistence=" + tomlString("none"),
 	}
 	if len(t.Call.Tools) == 0 {
 		out = append(out, "features.view_image=false", "tools.view_image=false") // as newer ones and older ones call it
 	}
 	if t.Call.System != "" {
-		out = append(out, "developer_instructions="+quote(t.Call.System))
+		out = append(out, "developer_instructions="+tomlString(t.Call.System))
 	}
 	return out
 }
 
-// quote returns s as a string of TOML, of which those of JSON are a part.
-func quote(s string) string {
+// tomlString returns s as a string of TOML, of which those of JSON are a part.
+func tomlString(s string) string {
 	data, _ := json.Marshal(s) //nolint:errchkjson // a string always can
 	return string(data)
 }
 
-// files returns the one file that a session is.
-func files(state, native string) ([]string, error) {
+// rolloutFiles returns the one file that a session is.
+func rolloutFiles(state, native string) ([]string, error) {
 	return cli.Glob(state, "sessions/*/*/*/rollout-*-"+native+".jsonl")
 }

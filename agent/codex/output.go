@@ -40,7 +40,7 @@ type item struct {
 // reader follows the output. What was used is in the session's file only, while the
 // turn goes on; the output has it at the end, for the whole session.
 type reader struct {
-	log       *cli.Log
+	log       *cli.Recorder
 	rollout   *rollout
 	final     *tokens // of the whole session
 	completed bool
@@ -48,8 +48,8 @@ type reader struct {
 	garbage   int
 }
 
-func newReader(t *cli.Turn, log *cli.Log) *reader {
-	return &reader{log: log, rollout: newRollout(t.State, t.Native)}
+func newReader(t *cli.Turn, log *cli.Recorder) *reader {
+	return &reader{log: log, rollout: newRollout(t.StateDir, t.Native)}
 }
 
 func (r *reader) Line(line []byte) {
@@ -63,9 +63,9 @@ func (r *reader) Line(line []byte) {
 		r.rollout.native = e.ThreadID
 		r.log.Started(e.ThreadID, "")
 	case "item.started":
-		r.item(&e.Item, false)
+		r.onItem(&e.Item, false)
 	case "item.completed":
-		r.item(&e.Item, true)
+		r.onItem(&e.Item, true)
 	case "turn.completed":
 		r.completed = true
 		r.final = e.Usage
@@ -73,26 +73,26 @@ func (r *reader) Line(line []byte) {
 		r.failed = e.Error.Message
 	case "error":
 		if cli.Contains(e.Message, "reconnecting", "retrying") {
-			r.log.Waits(e.Message, time.Time{})
+			r.log.Waiting(e.Message, time.Time{})
 		} else {
 			r.failed = e.Message
 		}
 	}
 	if r.rollout.read() {
 		r.log.Started("", r.rollout.model)
-		r.log.Used(r.rollout.usage())
+		r.log.SetUsage(r.rollout.usage())
 	}
 }
 
-func (r *reader) item(i *item, done bool) {
+func (r *reader) onItem(i *item, done bool) {
 	switch i.Type {
 	case "agent_message":
-		r.log.Said(i.Text)
+		r.log.Text(i.Text)
 	case "reasoning":
-		r.log.Thought(i.Text)
+		r.log.Thinking(i.Text)
 	case "command_execution":
 		if !done {
-			r.log.Uses("exec_command", i.Command)
+			r.log.ToolUsed("exec_command", i.Command)
 		} else if i.Exit != nil && *i.Exit != 0 || i.Status == "failed" || i.Status == "declined" {
 			r.log.ToolFailed("exec_command", i.Output)
 		}
@@ -100,17 +100,17 @@ func (r *reader) item(i *item, done bool) {
 		if !done {
 			break
 		}
-		r.log.Uses("apply_patch", paths(i))
+		r.log.ToolUsed("apply_patch", paths(i))
 		for _, c := range i.Changes {
-			r.log.Wrote(c.Path)
+			r.log.FileWritten(c.Path)
 		}
 	case "web_search":
 		if done {
-			r.log.Uses("web_search", i.Query)
+			r.log.ToolUsed("web_search", i.Query)
 		}
 	case "mcp_tool_call":
 		if done {
-			r.log.Uses(i.Tool, "")
+			r.log.ToolUsed(i.Tool, "")
 		}
 	}
 }
@@ -127,14 +127,14 @@ func paths(i *item) string {
 func (r *reader) End(report process.Report) *agent.Failure {
 	r.rollout.read()
 	if r.final != nil {
-		r.rollout.last, r.rollout.calls = *r.final, max(r.rollout.calls, 1)
+		r.rollout.latest, r.rollout.calls = *r.final, max(r.rollout.calls, 1)
 	}
-	r.log.Used(r.rollout.usage())
+	r.log.SetUsage(r.rollout.usage())
 	switch {
 	case r.failed != "":
-		return cli.Ended(report, 0, r.failed)
+		return cli.ExitFailure(report, 0, r.failed)
 	case report.ExitCode != 0:
-		return cli.Ended(report, 0, "")
+		return cli.ExitFailure(report, 0, "")
 	case !r.completed && r.garbage > 0:
 		return agent.Fail(forge.FailInvalidOutput, "it printed %d lines that are no events, and did not complete its turn", r.garbage)
 	case !r.completed:

@@ -19,40 +19,40 @@ type tokens struct {
 
 // rollout is the file of a session: what was used so far, and by which model.
 type rollout struct {
-	file   cli.Tail
-	native string
-	model  string
-	before tokens // when the turn began
-	last   tokens // now
-	calls  int64  // of the model in this turn
+	file    cli.Tail
+	native  string
+	model   string
+	atStart tokens // when the turn began
+	latest  tokens // now
+	calls   int64  // of the model in this turn
 }
 
 // newRollout reads what the session used before.
 func newRollout(state, native string) *rollout {
 	r := &rollout{native: native}
-	r.file = cli.Tail{Line: r.line, Find: func() string {
+	r.file = cli.Tail{Line: r.onLine, Find: func() string {
 		if r.native == "" {
 			return ""
 		}
-		found, err := files(state, r.native)
+		found, err := rolloutFiles(state, r.native)
 		if err != nil || len(found) == 0 {
 			return ""
 		}
 		return filepath.Join(state, found[0])
 	}}
 	r.file.Read()
-	r.before, r.calls = r.last, 0
+	r.atStart, r.calls = r.latest, 0
 	return r
 }
 
 // read takes in what is new, and reports whether the usage changed.
 func (r *rollout) read() bool {
-	was := r.last
+	was := r.latest
 	r.file.Read()
-	return r.last != was
+	return r.latest != was
 }
 
-func (r *rollout) line(line []byte) {
+func (r *rollout) onLine(line []byte) {
 	if !bytes.Contains(line, []byte(`"token_count"`)) && !bytes.Contains(line, []byte(`"turn_context"`)) {
 		return
 	}
@@ -70,17 +70,17 @@ func (r *rollout) line(line []byte) {
 	case json.Unmarshal(line, &e) != nil:
 	case e.Type == "turn_context" && e.Payload.Model != "":
 		r.model = e.Payload.Model
-	case e.Payload.Type == "token_count" && e.Payload.Info != nil && e.Payload.Info.Total != r.last:
-		r.last = e.Payload.Info.Total
+	case e.Payload.Type == "token_count" && e.Payload.Info != nil && e.Payload.Info.Total != r.latest:
+		r.latest = e.Payload.Info.Total
 		r.calls++
 	}
 }
 
 // usage is that of this turn.
 func (r *rollout) usage() forge.Usage {
-	read, write := r.last.CacheRead-r.before.CacheRead, r.last.CacheWrite-r.before.CacheWrite
+	read, write := r.latest.CacheRead-r.atStart.CacheRead, r.latest.CacheWrite-r.atStart.CacheWrite
 	return forge.Usage{
-		InputTokens: r.last.Input - r.before.Input - read - write, CacheReadTokens: read, CacheWriteTokens: write,
-		OutputTokens: r.last.Output - r.before.Output, Turns: r.calls,
+		InputTokens: r.latest.Input - r.atStart.Input - read - write, CacheReadTokens: read, CacheWriteTokens: write,
+		OutputTokens: r.latest.Output - r.atStart.Output, Turns: r.calls,
 	}
 }

@@ -13,16 +13,16 @@ func strict(schema []byte) ([]byte, error) {
 	if err := json.Unmarshal(schema, &s); err != nil {
 		return nil, err
 	}
-	tighten(s)
+	makeStrict(s)
 	return json.Marshal(s)
 }
 
-func tighten(s map[string]any) {
+func makeStrict(s map[string]any) {
 	for _, k := range []string{"minLength", "maxLength", "$schema"} {
 		delete(s, k)
 	}
 	if items, ok := s["items"].(map[string]any); ok {
-		tighten(items)
+		makeStrict(items)
 	}
 	props, ok := s["properties"].(map[string]any)
 	if !ok {
@@ -39,7 +39,7 @@ func tighten(s map[string]any) {
 		if !ok {
 			continue
 		}
-		tighten(p)
+		makeStrict(p)
 		if !slices.Contains(required, any(name)) {
 			nullable(p)
 		}

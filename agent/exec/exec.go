@@ -27,12 +27,12 @@ func New(name string, c config.AgentConfig, opts cli.Options) *cli.Program {
 		about.Command = c.Command[0]
 	}
 	p := &cli.Program{
-		About: about, Options: opts, Reads: c.ReadOnly, Priced: true,
-		Command: func(t *cli.Turn) (cli.Invocation, error) { return command(t, c.Command) },
-		Reader:  func(t *cli.Turn, log *cli.Log) cli.Reader { return &reader{log: log, session: t.Call.Session.ID} },
-		Files:   files,
+		About: about, Options: opts, EnforcesReadOnly: c.ReadOnly, ReportsCost: true,
+		Command:     func(t *cli.Turn) (cli.Invocation, error) { return command(t, c.Command) },
+		Reader:      func(t *cli.Turn, log *cli.Recorder) cli.Reader { return &reader{log: log, session: t.Call.Session.ID} },
+		StoredFiles: sessionFiles,
 	}
-	p.State = func(ctx context.Context, t *cli.Turn) (string, error) { return state(ctx, t, opts.Owner) }
+	p.CheckoutState = func(ctx context.Context, t *cli.Turn) (string, error) { return checkoutState(ctx, t, opts.Owner) }
 	return p
 }
 
@@ -55,7 +55,7 @@ func command(t *cli.Turn, words []string) (cli.Invocation, error) {
 		if info, err := os.Stat(filepath.Join(t.Call.Dir, w)); err == nil && !filepath.IsAbs(w) && info.Mode().IsRegular() {
 			return cli.Invocation{}, agent.Fail(forge.FailConfig,
 				"the command of %s names %s, which is in the checkout: whoever works there could change the agent; keep it elsewhere, and give an absolute path",
-				filepath.Base(t.State), w)
+				filepath.Base(t.StateDir), w)
 		}
 	}
 	if t.Call.Sandbox != nil { // the program is visible, what it is to run is not
@@ -74,7 +74,7 @@ func command(t *cli.Turn, words []string) (cli.Invocation, error) {
 		"FORGE_MODEL=" + t.Call.Model,
 		"FORGE_SYSTEM=" + system,
 		"FORGE_SESSION=" + t.Call.Session.ID,
-		"FORGE_STATE_DIR=" + t.State,
+		"FORGE_STATE_DIR=" + t.StateDir,
 		"FORGE_TOOLS=" + strings.Join(t.Call.Tools, ","),
 	}
 	if len(t.Call.Schema) > 0 {
@@ -95,12 +95,12 @@ func command(t *cli.Turn, words []string) (cli.Invocation, error) {
 	return cli.Invocation{Args: words[min(1, len(words)):], Env: env, Stdin: []byte(t.Call.Prompt)}, nil
 }
 
-// files returns what the program kept of a session: files whose names begin with its id.
-func files(state, native string) ([]string, error) { return cli.Glob(state, native+"*") }
+// sessionFiles returns what the program kept of a session: files whose names begin with its id.
+func sessionFiles(state, native string) ([]string, error) { return cli.Glob(state, native+"*") }
 
-// state tells the states of a checkout apart, so that a program that was to change
+// checkoutState tells the states of a checkout apart, so that a program that was to change
 // nothing is not taken by its word.
-func state(ctx context.Context, t *cli.Turn, owner process.Owner) (string, error) {
+func checkoutState(ctx context.Context, t *cli.Turn, owner process.Owner) (string, error) {
 	report, err := process.Run(ctx, process.Command{
 		Path: "/bin/sh", Args: []string{"-c", "exec 2>/dev/null; git rev-parse HEAD; git status --porcelain --ignored; git diff HEAD"}, Dir: t.Call.Dir,
 		Env: process.Environment(t.Home), Owner: owner, Limits: process.Limits{Wall: time.Minute},

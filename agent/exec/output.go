@@ -11,7 +11,7 @@ import (
 )
 
 // line is what the program prints: the result, and before it, if it likes, events.
-type line struct {
+type outputLine struct {
 	Type   string          `json:"type"`
 	Text   string          `json:"text"`
 	Tool   string          `json:"tool"`
@@ -20,7 +20,7 @@ type line struct {
 	Model  string          `json:"model"`
 	Usage  *usage          `json:"usage"`
 	Answer json.RawMessage `json:"answer"`
-	Error  *problem        `json:"error"`
+	Error  *failureReport  `json:"error"`
 }
 
 type usage struct {
@@ -32,21 +32,21 @@ type usage struct {
 	Turns      int64   `json:"turns"`
 }
 
-type problem struct {
+type failureReport struct {
 	Reason  string    `json:"reason"`
 	Message string    `json:"message"`
 	Until   time.Time `json:"until"`
 }
 
 type reader struct {
-	log     *cli.Log
+	log     *cli.Recorder
 	session string
-	result  *line
+	result  *outputLine
 	garbage int
 }
 
 func (r *reader) Line(data []byte) {
-	var l line
+	var l outputLine
 	if json.Unmarshal(data, &l) != nil || l.Type == "" {
 		r.garbage++
 		return
@@ -54,26 +54,26 @@ func (r *reader) Line(data []byte) {
 	r.log.Started(r.session, l.Model)
 	switch l.Type {
 	case "text":
-		r.log.Said(l.Text)
+		r.log.Text(l.Text)
 	case "thinking":
-		r.log.Thought(l.Text)
+		r.log.Thinking(l.Text)
 	case "tool":
-		r.log.Uses(l.Tool, l.Text)
+		r.log.ToolUsed(l.Tool, l.Text)
 	case "tool_failed":
 		r.log.ToolFailed(l.Tool, l.Text)
 	case "file":
-		r.log.Wrote(l.Path)
+		r.log.FileWritten(l.Path)
 	case "waiting":
-		r.log.Waits(l.Text, l.Until)
+		r.log.Waiting(l.Text, l.Until)
 	case "result":
 		r.result = &l
 		if len(l.Answer) > 0 && string(l.Answer) != "null" {
 			l.Text = string(l.Answer)
 		}
-		r.log.Ends(l.Text)
+		r.log.FinalText(l.Text)
 	}
 	if l.Usage != nil {
-		r.log.Used(l.Usage.forge())
+		r.log.SetUsage(l.Usage.forge())
 	}
 }
 
@@ -87,27 +87,27 @@ func (u *usage) forge() forge.Usage {
 func (r *reader) End(report process.Report) *agent.Failure {
 	switch {
 	case r.result == nil && report.ExitCode != 0:
-		return cli.Ended(report, 0, "")
+		return cli.ExitFailure(report, 0, "")
 	case r.result == nil:
 		return agent.Fail(forge.FailInvalidOutput, "it printed no line {\"type\": \"result\", ...}, and %d lines that are no JSON with a type", r.garbage)
 	case r.result.Error != nil:
 		return r.result.Error.failure(report)
 	case report.ExitCode != 0:
-		return cli.Ended(report, 0, r.result.Text)
+		return cli.ExitFailure(report, 0, r.result.Text)
 	}
 	return nil
 }
 
 // reasons are those that a program may give; others are its crash.
-var reasons = map[string]forge.FailureReason{
+var allowedReasons = map[string]forge.FailureReason{
 	"auth": forge.FailAuth, "rate_limited": forge.FailRateLimited, "quota": forge.FailQuota, "overloaded": forge.FailOverloaded,
 	"refused": forge.FailRefused, "prompt_too_long": forge.FailPromptTooLong, "max_turns": forge.FailMaxTurns, "budget": forge.FailBudget,
 	"lost_session": forge.FailLostSession, "invalid_output": forge.FailInvalidOutput, "config": forge.FailConfig,
 }
 
-func (p *problem) failure(report process.Report) *agent.Failure {
-	if reason, ok := reasons[p.Reason]; ok {
+func (p *failureReport) failure(report process.Report) *agent.Failure {
+	if reason, ok := allowedReasons[p.Reason]; ok {
 		return agent.FailUntil(reason, p.Until, "%s", p.Message)
 	}
-	return cli.Ended(report, 0, p.Message)
+	return cli.ExitFailure(report, 0, p.Message)
 }

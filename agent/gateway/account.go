@@ -10,10 +10,10 @@ import (
 type Account struct {
 	Provider Provider
 
-	api  *api
-	key  *key
-	base *url.URL
-	real string
+	api    *api
+	key    *key
+	base   *url.URL
+	secret string
 }
 
 // FromEnvironment returns the accounts that variables such as ANTHROPIC_API_KEY and
@@ -36,7 +36,7 @@ func FromEnvironment(lookup func(string) (string, bool)) ([]Account, error) {
 				return nil, fmt.Errorf("%s is not an address such as %s", a.baseVar, a.base)
 			}
 			u.Path = strings.TrimRight(u.Path, "/")
-			out = append(out, Account{Provider: p, api: a, key: &a.keys[i], base: u, real: secret})
+			out = append(out, Account{Provider: p, api: a, key: &a.keys[i], base: u, secret: secret})
 			break
 		}
 	}

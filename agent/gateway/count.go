@@ -7,9 +7,9 @@ import (
 	"github.com/pfl-forge/pfl-forge"
 )
 
-// latest overwrites a figure by a later one of the same response. They are totals, and
+// overwrite overwrites a figure by a later one of the same response. They are totals, and
 // one that is left out has not changed.
-func latest(at, later *int64) {
+func overwrite(at, later *int64) {
 	if later != nil {
 		*at = *later
 	}
@@ -23,7 +23,7 @@ type anthropicUsage struct {
 }
 
 // countAnthropic reads a message, or the message_start and message_delta of a stream.
-func countAnthropic(data []byte, c *count) {
+func countAnthropic(data []byte, c *responseUsage) {
 	var in struct {
 		Type    string
 		Model   string
@@ -43,10 +43,10 @@ func countAnthropic(data []byte, c *count) {
 	}
 	for _, u := range []*anthropicUsage{in.Message.Usage, in.Usage} {
 		if u != nil {
-			latest(&c.usage.InputTokens, u.Input)
-			latest(&c.usage.OutputTokens, u.Output)
-			latest(&c.usage.CacheReadTokens, u.CacheRead)
-			latest(&c.usage.CacheWriteTokens, u.CacheWrite)
+			overwrite(&c.usage.InputTokens, u.Input)
+			overwrite(&c.usage.OutputTokens, u.Output)
+			overwrite(&c.usage.CacheReadTokens, u.CacheRead)
+			overwrite(&c.usage.CacheWriteTokens, u.CacheWrite)
 		}
 	}
 }
@@ -66,7 +66,7 @@ type openAIUsage struct {
 
 // countOpenAI reads a response or a chat completion, or the event of a stream that
 // has its usage. Cached tokens are part of the input there, and not here.
-func countOpenAI(data []byte, c *count) {
+func countOpenAI(data []byte, c *responseUsage) {
 	var in struct {
 		Model    string
 		Usage    *openAIUsage
@@ -94,7 +94,7 @@ func countOpenAI(data []byte, c *count) {
 }
 
 // countGemini reads a response, or a chunk of a stream; each has the totals so far.
-func countGemini(data []byte, c *count) {
+func countGemini(data []byte, c *responseUsage) {
 	var in struct {
 		ModelVersion  string
 		UsageMetadata *struct {

@@ -31,12 +31,12 @@ type Config struct {
 
 // Gateway is safe for concurrent use.
 type Gateway struct {
-	log      *slog.Logger
-	accounts map[Provider]*Account
-	server   *http.Server
-	upstream *http.Transport
-	address  string
-	serving  sync.WaitGroup
+	log       *slog.Logger
+	accounts  map[Provider]*Account
+	server    *http.Server
+	upstream  *http.Transport
+	address   string
+	listeners sync.WaitGroup
 
 	mu     sync.Mutex
 	grants map[[sha256.Size]byte]*Grant // by the hash of the token, so that a look-up tells nothing about it
@@ -108,7 +108,7 @@ func (g *Gateway) Address() string { return g.address }
 // Serve answers on one more listener, such as one on loopback of another network
 // namespace, until that is closed.
 func (g *Gateway) Serve(l net.Listener) {
-	g.serving.Go(func() {
+	g.listeners.Go(func() {
 		if err := g.server.Serve(l); !errors.Is(err, http.ErrServerClosed) && !errors.Is(err, net.ErrClosed) {
 			g.log.Warn("the model gateway does not listen any more", "address", l.Addr(), "error", err)
 		}
@@ -127,13 +127,13 @@ func (g *Gateway) Close() error {
 		grant.Close()
 	}
 	err := g.server.Close()
-	g.serving.Wait()
+	g.listeners.Wait()
 	g.upstream.CloseIdleConnections()
 	return err
 }
 
-// find returns the grant of a token.
-func (g *Gateway) find(token string) *Grant {
+// grantOf returns the grant of a token.
+func (g *Gateway) grantOf(token string) *Grant {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	return g.grants[sha256.Sum256([]byte(token))]

@@ -428,7 +428,7 @@ func TestFromEnvironment(t *testing.T) {
 		}
 	}
 	list, err := FromEnvironment(environment("ANTHROPIC_API_KEY= ", "ANTHROPIC_BASE_URL=", "CLAUDE_CODE_OAUTH_TOKEN=o\n", "OPENAI_API_KEY=p"))
-	if err != nil || len(list) != 2 || list[0].real != "o" || list[0].base.String() != "https://api.anthropic.com" || list[1].Provider != OpenAI {
+	if err != nil || len(list) != 2 || list[0].secret != "o" || list[0].base.String() != "https://api.anthropic.com" || list[1].Provider != OpenAI {
 		t.Errorf("%+v, %v", list, err)
 	}
 }

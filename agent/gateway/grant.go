@@ -28,13 +28,13 @@ type Grant struct {
 	hash    [sha256.Size]byte
 	limit   Limit
 
-	ctx    context.Context //nolint:containedctx // the life of the grant, which every request shares
-	cancel context.CancelFunc
-	busy   sync.WaitGroup
+	ctx      context.Context //nolint:containedctx // the life of the grant, which every request shares
+	cancel   context.CancelFunc
+	inFlight sync.WaitGroup
 
 	mu       sync.Mutex
 	closed   bool
-	used     map[string]forge.Usage // by model
+	byModel  map[string]forge.Usage // by model
 	requests int
 	limited  time.Time // when the last refusal ends
 }
@@ -43,7 +43,7 @@ func newGrant(ctx context.Context, g *Gateway, account *Account, limit Limit) *G
 	token := tokenPrefix + rand.Text() + rand.Text()
 	grant := &Grant{
 		gateway: g, account: account, token: token, hash: sha256.Sum256([]byte(token)), limit: limit,
-		used: map[string]forge.Usage{},
+		byModel: map[string]forge.Usage{},
 	}
 	grant.ctx, grant.cancel = context.WithCancel(ctx)
 	return grant
@@ -69,38 +69,38 @@ func (g *Grant) Close() {
 	g.closed = true
 	g.mu.Unlock()
 	g.cancel()
-	g.busy.Wait()
+	g.inFlight.Wait()
 }
 
-// enter lets a request through, or says why not. After nil, leave must be called.
-func (g *Grant) enter() *refusal {
+// acquire lets a request through, or says why not. After nil, leave must be called.
+func (g *Grant) acquire() *refusal {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	switch {
 	case g.closed || g.ctx.Err() != nil:
-		return errOver
-	case g.limit.USD > 0 && cost(g.used) >= g.limit.USD:
+		return errGrantClosed
+	case g.limit.USD > 0 && cost(g.byModel) >= g.limit.USD:
 		return errBudget
 	}
 	g.requests++
-	g.busy.Add(1)
+	g.inFlight.Add(1)
 	return nil
 }
 
-func (g *Grant) leave() { g.busy.Done() }
+func (g *Grant) release() { g.inFlight.Done() }
 
 // add counts what a response reports. A response that is cut off counts as far as it came.
 func (g *Grant) add(model string, u forge.Usage) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	g.used[model] = g.used[model].Add(u)
+	g.byModel[model] = g.byModel[model].Add(u)
 }
 
 // ByModel returns what the models counted so far: tokens, and their list price.
 func (g *Grant) ByModel() map[string]forge.Usage {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	out := maps.Clone(g.used)
+	out := maps.Clone(g.byModel)
 	for model, u := range out {
 		u.CostUSD = price.Cost(model, u)
 		out[model] = u
@@ -117,8 +117,8 @@ func (g *Grant) Usage() forge.Usage {
 	return sum
 }
 
-// answered notes until when a model refuses requests; zero if it does not.
-func (g *Grant) answered(limited time.Time) {
+// setLimited notes until when a model refuses requests; zero if it does not.
+func (g *Grant) setLimited(limited time.Time) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	g.limited = limited

@@ -6,8 +6,8 @@ import (
 	"time"
 )
 
-// limited returns until when a response says that there is no use in asking again.
-func limited(resp *http.Response, now time.Time) time.Time {
+// limitedUntil returns until when a response says that there is no use in asking again.
+func limitedUntil(resp *http.Response, now time.Time) time.Time {
 	switch resp.StatusCode {
 	case http.StatusTooManyRequests, http.StatusServiceUnavailable, statusOverloaded:
 	default:

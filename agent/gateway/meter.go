@@ -22,21 +22,21 @@ type meter struct {
 	stream bool
 	length int64 // of an answer that is no stream; negative if that is not known
 
-	held     []byte // a line so far, or all of an answer that is no stream
-	passed   int64
-	over     bool // the line is longer than that
-	count    count
-	reported forge.Usage
+	buffer    []byte // a line so far, or all of an answer that is no stream
+	received  int64
+	oversized bool // the line is longer than that
+	count     responseUsage
+	reported  forge.Usage
 }
 
 // count is what one response reports: the last word on each figure counts.
-type count struct {
+type responseUsage struct {
 	model string
 	usage forge.Usage
 }
 
-// attach has the meter read a response's body, and refuses what must not pass.
-func (m *meter) attach(resp *http.Response) error {
+// wrap has the meter read a response's body, and refuses what must not pass.
+func (m *meter) wrap(resp *http.Response) error {
 	resp.Header.Del("Set-Cookie")
 	switch e := resp.Header.Get("Content-Encoding"); {
 	case resp.StatusCode >= 300 && resp.StatusCode < 400:
@@ -49,42 +49,42 @@ func (m *meter) attach(resp *http.Response) error {
 	kind, _, _ := mime.ParseMediaType(resp.Header.Get("Content-Type"))
 	m.stream = kind == "text/event-stream"
 	m.length = resp.ContentLength
-	resp.Body = &metered{body: resp.Body, meter: m}
+	resp.Body = &meteredBody{body: resp.Body, meter: m}
 	return nil
 }
 
-type metered struct {
+type meteredBody struct {
 	body  io.ReadCloser
 	meter *meter
 }
 
-func (b *metered) Read(p []byte) (int, error) {
+func (b *meteredBody) Read(p []byte) (int, error) {
 	n, err := b.body.Read(p)
 	// Whoever has an answer must find it counted: so before it passes.
 	b.meter.read(p[:n], err != nil)
 	return n, err
 }
 
-func (b *metered) Close() error { return b.body.Close() }
+func (b *meteredBody) Close() error { return b.body.Close() }
 
 // read takes the next part of the answer; last says that there are no more.
 func (m *meter) read(p []byte, last bool) {
-	m.passed += int64(len(p))
+	m.received += int64(len(p))
 	if m.stream {
 		m.lines(p)
-	} else if m.passed <= maxWhole {
-		if m.held = append(m.held, p...); last || m.passed == m.length {
-			m.api.count(m.held, &m.count)
+	} else if m.received <= maxWhole {
+		if m.buffer = append(m.buffer, p...); last || m.received == m.length {
+			m.api.count(m.buffer, &m.count)
 		}
 	}
-	if more := less(m.count.usage, m.reported); more != (forge.Usage{}) {
+	if more := usageSince(m.count.usage, m.reported); more != (forge.Usage{}) {
 		m.reported = m.count.usage
 		m.report(m.count.model, more)
 	}
 }
 
-// less returns what was used beyond an earlier figure.
-func less(u, earlier forge.Usage) forge.Usage {
+// usageSince returns what was used beyond an earlier figure.
+func usageSince(u, earlier forge.Usage) forge.Usage {
 	u.InputTokens -= earlier.InputTokens
 	u.OutputTokens -= earlier.OutputTokens
 	u.CacheReadTokens -= earlier.CacheReadTokens
@@ -95,19 +95,19 @@ func less(u, earlier forge.Usage) forge.Usage {
 func (m *meter) lines(p []byte) {
 	for {
 		line, rest, found := bytes.Cut(p, []byte("\n"))
-		if m.over = m.over || len(m.held)+len(line) > maxEvent; m.over {
-			m.held = m.held[:0]
-		} else if !found || len(m.held) > 0 {
-			m.held = append(m.held, line...)
-			line = m.held
+		if m.oversized = m.oversized || len(m.buffer)+len(line) > maxEvent; m.oversized {
+			m.buffer = m.buffer[:0]
+		} else if !found || len(m.buffer) > 0 {
+			m.buffer = append(m.buffer, line...)
+			line = m.buffer
 		}
 		if !found {
 			return
 		}
-		if !m.over {
+		if !m.oversized {
 			m.event(line)
 		}
-		m.held, m.over, p = m.held[:0], false, rest
+		m.buffer, m.oversized, p = m.buffer[:0], false, rest
 	}
 }
 

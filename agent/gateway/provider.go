@@ -23,7 +23,7 @@ type api struct {
 	prefix    string   // path of the base, which CLIs expect in it
 	keys      []key    // the first that is set counts
 	endpoints []string // patterns of path.Match, below the prefix; all are POST
-	count     func(data []byte, c *count)
+	count     func(data []byte, c *responseUsage)
 }
 
 // key is a variable by which a CLI gets its key, and how the API takes that.
@@ -78,13 +78,13 @@ func (a *api) endpoint(r *http.Request) (string, bool) {
 }
 
 // secrets are headers that never pass from an agent to a model: the key is ours to give.
-var secrets = []string{
+var strippedHeaders = []string{
 	"Authorization", "X-Api-Key", "X-Goog-Api-Key", "Api-Key", "Cookie", "Proxy-Authorization",
 	"Forwarded", "X-Forwarded-For", "X-Forwarded-Host", "X-Forwarded-Proto", "X-Real-Ip",
 }
 
-// token returns what a request identifies its call by.
-func token(r *http.Request) string {
+// requestToken returns what a request identifies its call by.
+func requestToken(r *http.Request) string {
 	for _, header := range []string{"X-Api-Key", "X-Goog-Api-Key", "Authorization"} {
 		value := strings.TrimPrefix(r.Header.Get(header), "Bearer ")
 		if strings.HasPrefix(value, tokenPrefix) {

@@ -27,13 +27,13 @@ type refusal struct {
 // Requests that are refused fail at once; only what may go better another time has a
 // status that CLIs try again after.
 var (
-	errNobody   = &refusal{http.StatusUnauthorized, "authentication_error", "this token is of no call"}
-	errOver     = &refusal{http.StatusUnauthorized, "authentication_error", "the call that this token was for is over"}
-	errBudget   = &refusal{http.StatusBadRequest, "invalid_request_error", "the budget of this call is used up"}
-	errEndpoint = &refusal{http.StatusNotFound, "not_found_error", "the gateway does not forward this"}
-	errLarge    = &refusal{http.StatusRequestEntityTooLarge, "request_too_large", "the request is too large"}
-	errRedirect = &refusal{http.StatusBadGateway, "api_error", "the model's address answers with a redirect"}
-	errEncoding = &refusal{http.StatusBadGateway, "api_error", "the model's answer is encoded in a way that was not asked for"}
+	errUnknownToken = &refusal{http.StatusUnauthorized, "authentication_error", "this token is of no call"}
+	errGrantClosed  = &refusal{http.StatusUnauthorized, "authentication_error", "the call that this token was for is over"}
+	errBudget       = &refusal{http.StatusBadRequest, "invalid_request_error", "the budget of this call is used up"}
+	errEndpoint     = &refusal{http.StatusNotFound, "not_found_error", "the gateway does not forward this"}
+	errLarge        = &refusal{http.StatusRequestEntityTooLarge, "request_too_large", "the request is too large"}
+	errRedirect     = &refusal{http.StatusBadGateway, "api_error", "the model's address answers with a redirect"}
+	errEncoding     = &refusal{http.StatusBadGateway, "api_error", "the model's answer is encoded in a way that was not asked for"}
 )
 
 type refusalBody struct {
@@ -58,9 +58,9 @@ func (r *refusal) write(w http.ResponseWriter) {
 }
 
 func (g *Gateway) serve(w http.ResponseWriter, r *http.Request) {
-	grant := g.find(token(r))
+	grant := g.grantOf(requestToken(r))
 	if grant == nil {
-		errNobody.write(w)
+		errUnknownToken.write(w)
 		return
 	}
 	endpoint, ok := grant.account.api.endpoint(r)
@@ -68,11 +68,11 @@ func (g *Gateway) serve(w http.ResponseWriter, r *http.Request) {
 		errEndpoint.write(w)
 		return
 	}
-	if refused := grant.enter(); refused != nil {
+	if refused := grant.acquire(); refused != nil {
 		refused.write(w)
 		return
 	}
-	defer grant.leave()
+	defer grant.release()
 
 	// The request ends with the client or with the grant, whatever is first.
 	ctx, cancel := context.WithCancel(r.Context())
@@ -99,8 +99,8 @@ func (g *Gateway) forward(w http.ResponseWriter, r *http.Request, grant *Grant, 
 		Transport:     g.upstream,
 		FlushInterval: -1,
 		ModifyResponse: func(resp *http.Response) error {
-			grant.answered(limited(resp, time.Now()))
-			return m.attach(resp)
+			grant.setLimited(limitedUntil(resp, time.Now()))
+			return m.wrap(resp)
 		},
 		ErrorHandler: func(w http.ResponseWriter, r *http.Request, err error) {
 			refused, ok := errors.AsType[*refusal](err)
@@ -125,13 +125,13 @@ func (a *Account) rewrite(out *http.Request, endpoint string) {
 	query.Del("key")
 	out.URL.RawQuery = query.Encode()
 	out.Host = ""
-	for _, name := range secrets {
+	for _, name := range strippedHeaders {
 		out.Header.Del(name)
 	}
 	out.Header.Del("Connection")
 	out.Header.Del("Upgrade")
 	out.Header.Set("Accept-Encoding", "identity")
-	out.Header.Set(a.key.header, a.key.scheme+a.real)
+	out.Header.Set(a.key.header, a.key.scheme+a.secret)
 	if beta := a.key.beta; beta != "" && !strings.Contains(strings.Join(out.Header.Values("Anthropic-Beta"), ","), beta) {
 		out.Header.Add("Anthropic-Beta", beta)
 	}

@@ -40,16 +40,16 @@ func About() cli.About {
 // New returns the agent.
 func New(opts cli.Options) *cli.Program {
 	return &cli.Program{
-		About: About(), Options: opts, Reads: true,
-		Unknown: []string{"error resuming session", "invalid session identifier"},
-		Command: command,
-		Reader:  func(t *cli.Turn, log *cli.Log) cli.Reader { return newReader(t, log) },
-		Files:   files,
+		About: About(), Options: opts, EnforcesReadOnly: true,
+		LostSession: []string{"error resuming session", "invalid session identifier"},
+		Command:     command,
+		Reader:      func(t *cli.Turn, log *cli.Recorder) cli.Reader { return newReader(t, log) },
+		StoredFiles: sessionFiles,
 	}
 }
 
 // own has the CLI's tools for each of a call.
-var own = map[string][]string{
+var toolNames = map[string][]string{
 	"Read":  {"read_file", "read_many_files"},
 	"Glob":  {"glob", "list_directory"},
 	"Grep":  {"grep_search"},
@@ -63,12 +63,12 @@ func command(t *cli.Turn) (cli.Invocation, error) {
 	if strings.Contains(t.Call.Dir, ",") {
 		return cli.Invocation{}, agent.Fail(forge.FailConfig, "gemini cannot work in %s: there is a comma in it", t.Call.Dir)
 	}
-	tools, err := t.ToolsOf(config.AgentGemini)
+	tools, err := t.ParseTools(config.AgentGemini)
 	if err != nil {
 		return cli.Invocation{}, err
 	}
-	work := filepath.Join(t.State, "work")
-	if err := prepare(t, work, tools); err != nil {
+	work := filepath.Join(t.StateDir, "work")
+	if err := prepareHome(t, work, tools); err != nil {
 		return cli.Invocation{}, agent.Fail(forge.FailRepository, "%v", err)
 	}
 	mode := "yolo" // what it may reach is for our sandbox to say
@@ -103,17 +103,17 @@ func command(t *cli.Turn) (cli.Invocation, error) {
 // call died, and its checkout with it.
 func newSession(t *cli.Turn) string {
 	id := t.Call.Session.ID
-	if found, err := files(t.State, id); err != nil || len(found) > 0 {
+	if found, err := sessionFiles(t.StateDir, id); err != nil || len(found) > 0 {
 		return agent.NewSessionID()
 	}
 	return id
 }
 
-// prepare makes the empty directory, and the home with the settings, who the agent is,
+// prepareHome makes the empty directory, and the home with the settings, who the agent is,
 // and what brings commands into the checkout.
-func prepare(t *cli.Turn, work string, tools cli.Tools) error {
+func prepareHome(t *cli.Turn, work string, tools cli.Tools) error {
 	home := filepath.Join(t.Home, ".gemini")
-	sessions := filepath.Join(t.State, "tmp")
+	sessions := filepath.Join(t.StateDir, "tmp")
 	for _, dir := range []string{work, sessions} {
 		if err := os.MkdirAll(dir, 0o700); err != nil {
 			return err
@@ -133,8 +133,8 @@ func prepare(t *cli.Turn, work string, tools cli.Tools) error {
 	if err := process.Fill(t.Home, map[string]string{
 		".gemini/settings.json":       string(data),
 		".gemini/GEMINI.md":           system,
-		".gemini/policies/forge.toml": rules(tools),
-		"enter.sh":                    cli.Enter(work, t.Call.Dir),
+		".gemini/policies/forge.toml": policy(tools),
+		"enter.sh":                    cli.EnterScript(work, t.Call.Dir),
 		"blocking.cjs":                blocking,
 	}); err != nil {
 		return err
@@ -153,11 +153,11 @@ for (const s of [process.stdout, process.stderr]) s._handle?.setBlocking?.(true)
 
 type object = map[string]any
 
-// names returns the CLI's names of a call's tools.
-func names(tools cli.Tools) []string {
+// coreTools returns the CLI's names of a call's tools.
+func coreTools(tools cli.Tools) []string {
 	out := []string{} // not null, which would be all
 	for _, name := range tools.Files {
-		out = append(out, own[name]...)
+		out = append(out, toolNames[name]...)
 	}
 	if tools.Shell || len(tools.Commands) > 0 {
 		out = append(out, shell)
@@ -165,9 +165,9 @@ func names(tools cli.Tools) []string {
 	return out
 }
 
-// rules returns a policy of the CLI that allows what it would ask for, where not all is
+// policy returns a policy of the CLI that allows what it would ask for, where not all is
 // allowed: to change files, and the commands that begin as given.
-func rules(tools cli.Tools) string {
+func policy(tools cli.Tools) string {
 	var b strings.Builder
 	if len(tools.Commands) > 0 {
 		b.WriteString("[[rule]]\ntoolName = [\"write_file\", \"replace\"]\ndecision = \"allow\"\npriority = 900\n")
@@ -183,7 +183,7 @@ func settings(t *cli.Turn, tools cli.Tools) object {
 		"enableAutoUpdate": false, "enableAutoUpdateNotification": false, "checkpointing": object{"enabled": false},
 		"sessionRetention": object{"enabled": false},
 	}
-	if t.Get(cli.RetriesVariable) == "0" {
+	if t.Getenv(cli.RetriesVariable) == "0" {
 		general["maxAttempts"], general["retryFetchErrors"] = 1, false
 	}
 	return object{
@@ -199,19 +199,19 @@ func settings(t *cli.Turn, tools cli.Tools) object {
 		"hooksConfig":  object{"enabled": false},
 		"skills":       object{"enabled": false},
 		"experimental": object{"enableAgents": false},
-		"tools":        object{"core": names(tools), "sandbox": false, "useRipgrep": false},
+		"tools":        object{"core": coreTools(tools), "sandbox": false, "useRipgrep": false},
 	}
 }
 
-// files returns the one file that a session is. Its name has the beginning of the id.
-func files(state, native string) ([]string, error) {
+// sessionFiles returns the one file that a session is. Its name has the beginning of the id.
+func sessionFiles(state, native string) ([]string, error) {
 	found, err := cli.Glob(state, "tmp/*/chats/session-*-"+native[:min(8, len(native))]+".jsonl")
 	if err != nil {
 		return nil, err
 	}
 	var out []string
 	for _, f := range found {
-		if cli.Begins(filepath.Join(state, f), `{"sessionId":"`+native+`"`) {
+		if cli.HasPrefix(filepath.Join(state, f), `{"sessionId":"`+native+`"`) {
 			out = append(out, f)
 		}
 	}

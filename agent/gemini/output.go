@@ -46,16 +46,16 @@ type parameters struct {
 // reader follows the output. What was used is in the session's file while the turn goes
 // on, and in the result at the end.
 type reader struct {
-	log     *cli.Log
-	file    cli.Tail
-	native  string
-	text    strings.Builder  // of the message that is being said
-	used    map[string]usage // by message
-	before  map[string]bool  // messages of earlier turns
-	tools   map[string]event // by id
-	result  *event
-	problem string // that it told of
-	garbage int
+	log            *cli.Recorder
+	file           cli.Tail
+	native         string
+	text           strings.Builder  // of the message that is being said
+	usageByMessage map[string]usage // by message
+	earlierTurns   map[string]bool  // messages of earlier turns
+	tools          map[string]event // by id
+	result         *event
+	problem        string // that it told of
+	garbage        int
 }
 
 type usage struct {
@@ -66,35 +66,35 @@ type usage struct {
 	Tool     int64 `json:"tool"`
 }
 
-func newReader(t *cli.Turn, log *cli.Log) *reader {
-	r := &reader{log: log, native: t.Native, used: map[string]usage{}, before: map[string]bool{}, tools: map[string]event{}}
-	r.file = cli.Tail{Line: r.noted, Find: func() string {
+func newReader(t *cli.Turn, log *cli.Recorder) *reader {
+	r := &reader{log: log, native: t.Native, usageByMessage: map[string]usage{}, earlierTurns: map[string]bool{}, tools: map[string]event{}}
+	r.file = cli.Tail{Line: r.onSessionLine, Find: func() string {
 		if r.native == "" {
 			return ""
 		}
-		found, err := files(t.State, r.native)
+		found, err := sessionFiles(t.StateDir, r.native)
 		if err != nil || len(found) == 0 {
 			return ""
 		}
-		return filepath.Join(t.State, found[len(found)-1])
+		return filepath.Join(t.StateDir, found[len(found)-1])
 	}}
 	r.file.Read()
-	for id := range r.used {
-		r.before[id] = true
+	for id := range r.usageByMessage {
+		r.earlierTurns[id] = true
 	}
-	clear(r.used)
+	clear(r.usageByMessage)
 	return r
 }
 
-// noted takes a line of the session's file.
-func (r *reader) noted(line []byte) {
+// onSessionLine takes a line of the session's file.
+func (r *reader) onSessionLine(line []byte) {
 	var m struct {
 		ID     string `json:"id"`
 		Type   string `json:"type"`
 		Tokens *usage `json:"tokens"`
 	}
-	if json.Unmarshal(line, &m) == nil && m.Type == "gemini" && m.Tokens != nil && !r.before[m.ID] {
-		r.used[m.ID] = *m.Tokens
+	if json.Unmarshal(line, &m) == nil && m.Type == "gemini" && m.Tokens != nil && !r.earlierTurns[m.ID] {
+		r.usageByMessage[m.ID] = *m.Tokens
 	}
 }
 
@@ -105,7 +105,7 @@ func (r *reader) Line(line []byte) {
 		return
 	}
 	if e.Type != "message" || e.Role != "assistant" {
-		r.said()
+		r.flushText()
 	}
 	switch e.Type {
 	case "init":
@@ -117,7 +117,7 @@ func (r *reader) Line(line []byte) {
 		}
 	case "tool_use":
 		r.tools[e.ToolID] = e
-		r.log.Uses(e.ToolName, first(e.Parameters.FilePath, e.Parameters.Command, e.Parameters.Pattern, e.Parameters.DirPath))
+		r.log.ToolUsed(e.ToolName, firstNonEmpty(e.Parameters.FilePath, e.Parameters.Command, e.Parameters.Pattern, e.Parameters.DirPath))
 	case "tool_result":
 		r.toolResult(&e)
 	case "error":
@@ -125,12 +125,12 @@ func (r *reader) Line(line []byte) {
 	case "result":
 		r.result = &e
 	}
-	r.count()
+	r.readUsage()
 }
 
-func (r *reader) said() {
+func (r *reader) flushText() {
 	if r.text.Len() > 0 {
-		r.log.Said(r.text.String())
+		r.log.Text(r.text.String())
 		r.text.Reset()
 	}
 }
@@ -141,22 +141,22 @@ func (r *reader) toolResult(e *event) {
 	case e.Status == "error":
 		r.log.ToolFailed(use.ToolName, e.Error.Message)
 	case use.ToolName == "write_file" || use.ToolName == "replace":
-		r.log.Wrote(use.Parameters.FilePath)
+		r.log.FileWritten(use.Parameters.FilePath)
 	}
 }
 
-// count reads what is new in the session's file.
-func (r *reader) count() {
-	known := len(r.used)
+// readUsage reads what is new in the session's file.
+func (r *reader) readUsage() {
+	known := len(r.usageByMessage)
 	r.file.Read()
-	if len(r.used) != known {
-		r.log.Used(r.usage())
+	if len(r.usageByMessage) != known {
+		r.log.SetUsage(r.usage())
 	}
 }
 
 func (r *reader) usage() forge.Usage {
-	out := forge.Usage{Turns: int64(len(r.used))}
-	for _, u := range r.used {
+	out := forge.Usage{Turns: int64(len(r.usageByMessage))}
+	for _, u := range r.usageByMessage {
 		out = out.Add(forge.Usage{
 			InputTokens: u.Input + u.Tool - u.Cached, CacheReadTokens: u.Cached, OutputTokens: u.Output + u.Thoughts,
 		})
@@ -170,7 +170,7 @@ func (r *reader) usage() forge.Usage {
 	return out
 }
 
-func first(list ...string) string {
+func firstNonEmpty(list ...string) string {
 	for _, s := range list {
 		if s != "" {
 			return s
@@ -184,14 +184,14 @@ var statusOnStderr = regexp.MustCompile(`(?m)^\s*(?:status|code): ([45]\d\d)\b`)
 // End explains how it ended. The exit status of an error of the API is the status of
 // HTTP, of which a byte is left.
 func (r *reader) End(report process.Report) *agent.Failure {
-	r.said()
+	r.flushText()
 	r.file.Read()
-	r.log.Used(r.usage())
+	r.log.SetUsage(r.usage())
 	switch {
 	case r.result == nil && r.garbage > 0 && report.ExitCode == 0:
 		return agent.Fail(forge.FailInvalidOutput, "it printed %d lines that are no events, and no result", r.garbage)
 	case r.result == nil:
-		return cli.Ended(report, exits[report.ExitCode], r.problem)
+		return cli.ExitFailure(report, exitStatuses[report.ExitCode], r.problem)
 	case report.ExitCode == 0 && r.result.Status == "success":
 		return nil
 	}
@@ -199,8 +199,8 @@ func (r *reader) End(report process.Report) *agent.Failure {
 	if m := statusOnStderr.FindSubmatch(report.Stderr); m != nil {
 		status, _ = strconv.Atoi(string(m[1]))
 	}
-	return cli.Ended(report, status, first(r.result.Error.Message, r.problem))
+	return cli.ExitFailure(report, status, firstNonEmpty(r.result.Error.Message, r.problem))
 }
 
 // exits are what the CLI's own exit statuses come to.
-var exits = map[int]int{41: 401}
+var exitStatuses = map[int]int{41: 401}

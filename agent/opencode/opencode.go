@@ -44,21 +44,21 @@ func About() cli.About {
 // New returns the agent.
 func New(opts cli.Options) *cli.Program {
 	return &cli.Program{
-		About: About(), Options: opts, Reads: true,
-		Unknown: []string{"session not found", "file is not a database", "disk image is malformed"},
-		Command: command,
-		Reader:  func(t *cli.Turn, log *cli.Log) cli.Reader { return newReader(t, log) },
-		Files:   files,
+		About: About(), Options: opts, EnforcesReadOnly: true,
+		LostSession: []string{"session not found", "file is not a database", "disk image is malformed"},
+		Command:     command,
+		Reader:      func(t *cli.Turn, log *cli.Recorder) cli.Reader { return newReader(t, log) },
+		StoredFiles: databaseFiles,
 	}
 }
 
 func command(t *cli.Turn) (cli.Invocation, error) {
-	tools, err := t.ToolsOf(config.AgentOpencode)
+	tools, err := t.ParseTools(config.AgentOpencode)
 	if err != nil {
 		return cli.Invocation{}, err
 	}
 	work := filepath.Join(t.Home, "work")
-	if err := prepare(t, work, tools); err != nil {
+	if err := prepareHome(t, work, tools); err != nil {
 		return cli.Invocation{}, agent.Fail(forge.FailRepository, "%v", err)
 	}
 	// A title of ours saves a request for one.
@@ -66,7 +66,7 @@ func command(t *cli.Turn) (cli.Invocation, error) {
 	if t.Native != "" {
 		_, session, _ := strings.Cut(t.Native, "_")
 		args = append(args, "-s", session)
-	} else if err := forget(t); err != nil {
+	} else if err := removeDatabase(t); err != nil {
 		return cli.Invocation{}, agent.Fail(forge.FailRepository, "%v", err)
 	}
 	none := filepath.Join(t.Home, "none")
@@ -97,13 +97,13 @@ func model(t *cli.Turn) string {
 }
 
 // database is the file in which a session is, of which each has its own.
-func database(t *cli.Turn) string { return filepath.Join(t.State, t.Call.Session.ID+".db") }
+func database(t *cli.Turn) string { return filepath.Join(t.StateDir, t.Call.Session.ID+".db") }
 
-// native is our name for a session of opencode: the database that it is in, and its id.
-func native(t *cli.Turn, session string) string { return t.Call.Session.ID + "_" + session }
+// nativeID is our name for a session of opencode: the database that it is in, and its id.
+func nativeID(t *cli.Turn, session string) string { return t.Call.Session.ID + "_" + session }
 
-// forget removes what an attempt left that was cut off: its session begins anew.
-func forget(t *cli.Turn) error {
+// removeDatabase removes what an attempt left that was cut off: its session begins anew.
+func removeDatabase(t *cli.Turn) error {
 	for _, suffix := range []string{"", "-wal", "-shm"} {
 		if err := os.Remove(database(t) + suffix); err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return err
@@ -115,9 +115,9 @@ func forget(t *cli.Turn) error {
 //go:embed plugin.js
 var plugin string
 
-// prepare makes the directory to run in, and the home with the settings, who the agent
+// prepareHome makes the directory to run in, and the home with the settings, who the agent
 // is, our plugin, and what brings commands into the checkout.
-func prepare(t *cli.Turn, work string, tools cli.Tools) error {
+func prepareHome(t *cli.Turn, work string, tools cli.Tools) error {
 	home := filepath.Join(t.Home, ".config")
 	for _, dir := range []string{work, home} { // of the first of two turns
 		if err := os.RemoveAll(dir); err != nil {
@@ -139,7 +139,7 @@ func prepare(t *cli.Turn, work string, tools cli.Tools) error {
 		"work/.git":                        "no repository\n", // broken: it looks no further for one to keep its files in
 		systemFile:                         system,
 		"models.json":                      "{}",
-		"enter.sh":                         cli.Enter(work, t.Call.Dir),
+		"enter.sh":                         cli.EnterScript(work, t.Call.Dir),
 		".config/opencode/opencode.json":   string(data),
 		".config/opencode/plugin/forge.js": plugin,
 		// Ours needs nothing: it looks as if what plugins need were there, and is not fetched.
@@ -153,7 +153,7 @@ type object = map[string]any
 
 func settings(t *cli.Turn, tools cli.Tools) object {
 	key := keyVariable
-	if t.Get(key) == "" {
+	if t.Getenv(key) == "" {
 		key = tokenVariable
 	}
 	return object{
@@ -164,14 +164,14 @@ func settings(t *cli.Turn, tools cli.Tools) object {
 			"options": object{"baseURL": "{env:" + baseVariable + "}/v1", "apiKey": "{env:" + key + "}"},
 			"models":  object{model(t): object{"limit": object{"context": 200_000, "output": 32_000}}},
 		}},
-		"instructions": append([]string{filepath.Join(t.Home, systemFile)}, conventions(t.Call.Dir)...),
+		"instructions": append([]string{filepath.Join(t.Home, systemFile)}, conventionsFile(t.Call.Dir)...),
 		"permission":   permission(&t.Call, tools),
 		"experimental": object{"continue_loop_on_deny": true},
 	}
 }
 
 // own has the permissions for each of a call's tools. One is for all that changes files.
-var own = map[string][]string{
+var permissionNames = map[string][]string{
 	"Read":  {"read"},
 	"Glob":  {"list", "glob"},
 	"Grep":  {"grep"},
@@ -184,8 +184,8 @@ var own = map[string][]string{
 func permission(call *agent.Call, tools cli.Tools) object {
 	out := object{"*": "deny"}
 	for _, name := range tools.Files {
-		for _, p := range own[name] {
-			if p != "glob" && p != "grep" || Searches() {
+		for _, p := range permissionNames[name] {
+			if p != "glob" && p != "grep" || HasRipgrep() {
 				out[p] = "allow"
 			}
 		}
@@ -210,15 +210,15 @@ func permission(call *agent.Call, tools cli.Tools) object {
 	return out
 }
 
-// Searches reports whether ripgrep is there, without which opencode finds no files: it
+// HasRipgrep reports whether ripgrep is there, without which opencode finds no files: it
 // would download one for each call.
-func Searches() bool {
+func HasRipgrep() bool {
 	_, err := exec.LookPath("rg")
 	return err == nil
 }
 
-// conventions returns the file of the checkout that says how to work there, if there is one.
-func conventions(dir string) []string {
+// conventionsFile returns the file of the checkout that says how to work there, if there is one.
+func conventionsFile(dir string) []string {
 	for _, name := range []string{"AGENTS.md", "CLAUDE.md"} {
 		path := filepath.Join(dir, name)
 		if info, err := os.Lstat(path); err == nil && info.Mode().IsRegular() {
@@ -228,8 +228,8 @@ func conventions(dir string) []string {
 	return nil
 }
 
-// files returns the files of the database that a session is in.
-func files(state, native string) ([]string, error) {
+// databaseFiles returns the files of the database that a session is in.
+func databaseFiles(state, native string) ([]string, error) {
 	database, _, _ := strings.Cut(native, "_")
 	var out []string
 	for _, name := range []string{database + ".db", database + ".db-wal"} {

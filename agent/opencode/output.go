@@ -57,7 +57,7 @@ type part struct {
 
 // reader follows the output, in which every request to the model has its usage.
 type reader struct {
-	log      *cli.Log
+	log      *cli.Recorder
 	turn     *cli.Turn
 	usage    forge.Usage
 	retries  int // that are left
@@ -69,8 +69,8 @@ type reader struct {
 
 const defaultRetries = 4
 
-func newReader(t *cli.Turn, log *cli.Log) *reader {
-	retries, err := strconv.Atoi(t.Get(cli.RetriesVariable))
+func newReader(t *cli.Turn, log *cli.Recorder) *reader {
+	retries, err := strconv.Atoi(t.Getenv(cli.RetriesVariable))
 	if err != nil {
 		retries = defaultRetries
 	}
@@ -84,25 +84,25 @@ func (r *reader) Line(line []byte) {
 		return
 	}
 	if e.SessionID != "" {
-		r.log.Started(native(r.turn, e.SessionID), model(r.turn))
+		r.log.Started(nativeID(r.turn, e.SessionID), model(r.turn))
 	}
 	switch e.Type {
 	case "text":
-		r.log.Said(e.Part.Text)
+		r.log.Text(e.Part.Text)
 	case "reasoning":
-		r.log.Thought(e.Part.Text)
+		r.log.Thinking(e.Part.Text)
 	case "tool_use":
-		r.tool(&e.Part)
+		r.onTool(&e.Part)
 	case "step_finish":
-		r.count(&e.Part)
+		r.onStep(&e.Part)
 	case "refused":
-		r.refused(&e)
+		r.onRefused(&e)
 	case "error":
 		r.status, r.problem = e.Error.Data.Status, e.Error.Name+" "+e.Error.Data.Message+" "+e.Error.Data.Body
 	}
 }
 
-func (r *reader) tool(p *part) {
+func (r *reader) onTool(p *part) {
 	in := &p.State.Input
 	on := ""
 	for _, s := range []string{in.Command, in.FilePath, in.Pattern, in.Path} {
@@ -111,32 +111,32 @@ func (r *reader) tool(p *part) {
 			break
 		}
 	}
-	r.log.Uses(p.Tool, on)
+	r.log.ToolUsed(p.Tool, on)
 	switch {
 	case p.State.Status == "error":
 		r.log.ToolFailed(p.Tool, p.State.Error)
 	case p.Tool == "write" || p.Tool == "edit":
-		r.log.Wrote(in.FilePath)
+		r.log.FileWritten(in.FilePath)
 	}
 }
 
-func (r *reader) count(p *part) {
+func (r *reader) onStep(p *part) {
 	r.finished = true
 	u := &p.Tokens
 	r.usage = r.usage.Add(forge.Usage{
 		InputTokens: u.Input, OutputTokens: u.Output + u.Reasoning, CacheReadTokens: u.Cache.Read, CacheWriteTokens: u.Cache.Write, Turns: 1,
 	})
-	r.log.Used(r.usage)
+	r.log.SetUsage(r.usage)
 }
 
 // patience is how long a wait may be that the model asks for.
-const patience = time.Minute
+const maxWait = time.Minute
 
-// refused ends a turn that opencode would go on with until there is an answer. What it
+// onRefused ends a turn that opencode would go on with until there is an answer. What it
 // gives up on by itself, it tells.
-func (r *reader) refused(e *event) {
+func (r *reader) onRefused(e *event) {
 	r.finished = false
-	f := cli.Explain(e.Status, e.Message)
+	f := cli.Classify(e.Status, e.Message)
 	if f == nil {
 		return
 	}
@@ -148,23 +148,23 @@ func (r *reader) refused(e *event) {
 	switch f.Reason {
 	case forge.FailQuota:
 	case forge.FailRateLimited, forge.FailOverloaded:
-		if r.retries--; r.retries >= 0 && wait <= patience {
-			r.log.Waits(e.Message, f.Until)
+		if r.retries--; r.retries >= 0 && wait <= maxWait {
+			r.log.Waiting(e.Message, f.Until)
 			return
 		}
 	default:
 		return
 	}
-	r.log.Fails(f)
+	r.log.Abort(f)
 }
 
 // End explains how it ended.
 func (r *reader) End(report process.Report) *agent.Failure {
 	switch {
 	case r.problem != "":
-		return cli.Ended(report, r.status, r.problem)
+		return cli.ExitFailure(report, r.status, r.problem)
 	case report.ExitCode != 0:
-		return cli.Ended(report, 0, "")
+		return cli.ExitFailure(report, 0, "")
 	case !r.finished && r.garbage > 0:
 		return agent.Fail(forge.FailInvalidOutput, "it printed %d lines that are no events, and did not finish", r.garbage)
 	case !r.finished:

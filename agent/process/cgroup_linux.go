@@ -116,7 +116,7 @@ func LimitedBy() string {
 	if sandbox.LimitsProcesses() {
 		return "by the kernel, for each sandbox"
 	}
-	g := newCgroup(&Command{}, Owner{}.run())
+	g := newCgroup(&Command{}, Owner{}.newMark())
 	defer g.remove()
 	if g != nil {
 		return "by a control group"

@@ -20,23 +20,23 @@ const (
 
 // capture receives what a command prints: it counts, splits into lines, keeps
 // the first and last part, and stops the command at its limits.
-type capture struct {
+type outputCapture struct {
 	mu     sync.Mutex
 	limits Limits
 	stop   context.CancelCauseFunc
 	idle   *time.Timer // nil without an idle limit
 	bytes  int64
 	closed bool
-	all    ends
-	errs   ends
-	out    splitter
-	err    splitter
+	all    headTail
+	errs   headTail
+	out    lineSplitter
+	err    lineSplitter
 }
 
-func newCapture(c Command, stop context.CancelCauseFunc) *capture {
-	k := &capture{limits: c.Limits, stop: stop}
-	k.out = splitter{from: Stdout, most: c.Limits.LineBytes, emit: c.Line}
-	k.err = splitter{from: Stderr, most: c.Limits.LineBytes, emit: c.Line}
+func newOutputCapture(c Command, stop context.CancelCauseFunc) *outputCapture {
+	k := &outputCapture{limits: c.Limits, stop: stop}
+	k.out = lineSplitter{from: Stdout, most: c.Limits.LineBytes, emit: c.Line}
+	k.err = lineSplitter{from: Stderr, most: c.Limits.LineBytes, emit: c.Line}
 	if d := c.Limits.Idle; d > 0 {
 		k.idle = time.AfterFunc(d, func() { stop(fmt.Errorf("%w (%s)", ErrIdle, d)) })
 	}
@@ -44,10 +44,10 @@ func newCapture(c Command, stop context.CancelCauseFunc) *capture {
 }
 
 // stdout and stderr return the writers that the command prints to.
-func (k *capture) stdout() io.Writer { return &writer{k, &k.out} }
-func (k *capture) stderr() io.Writer { return &writer{k, &k.err} }
+func (k *outputCapture) stdout() io.Writer { return &writer{k, &k.out} }
+func (k *outputCapture) stderr() io.Writer { return &writer{k, &k.err} }
 
-func (k *capture) write(s *splitter, p []byte) {
+func (k *outputCapture) write(s *lineSplitter, p []byte) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	if k.closed {
@@ -69,7 +69,7 @@ func (k *capture) write(s *splitter, p []byte) {
 }
 
 // close ends the idle watch and hands out a last line without an end.
-func (k *capture) close() {
+func (k *outputCapture) close() {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	if k.idle != nil {
@@ -80,15 +80,15 @@ func (k *capture) close() {
 	k.closed = true // a writer that was given up on prints to nowhere
 }
 
-func (k *capture) report() Report {
+func (k *outputCapture) report() Report {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	return Report{Output: k.all.bytes(), Stderr: k.errs.bytes(), Bytes: k.bytes}
 }
 
 type writer struct {
-	to   *capture
-	from *splitter
+	to   *outputCapture
+	from *lineSplitter
 }
 
 func (w *writer) Write(p []byte) (int, error) {
@@ -98,39 +98,39 @@ func (w *writer) Write(p []byte) (int, error) {
 
 // splitter cuts a stream into lines of at most `most` bytes; the rest of a
 // longer line is dropped.
-type splitter struct {
-	from Stream
-	most int
-	emit func(Stream, []byte)
-	held []byte // the line so far
+type lineSplitter struct {
+	from    Stream
+	most    int
+	emit    func(Stream, []byte)
+	partial []byte // the line so far
 }
 
-func (s *splitter) split(p []byte) {
+func (s *lineSplitter) split(p []byte) {
 	if s.emit == nil {
 		return
 	}
 	for {
 		part, rest, found := bytes.Cut(p, []byte("\n"))
-		if room := s.most - len(s.held); len(part) > room {
+		if room := s.most - len(s.partial); len(part) > room {
 			part = part[:room]
 		}
 		if !found {
-			s.held = append(s.held, part...)
+			s.partial = append(s.partial, part...)
 			return
 		}
-		if len(s.held) > 0 {
-			part = append(s.held, part...)
-			s.held = nil
+		if len(s.partial) > 0 {
+			part = append(s.partial, part...)
+			s.partial = nil
 		}
 		s.emit(s.from, part)
 		p = rest
 	}
 }
 
-func (s *splitter) flush() {
-	if s.emit != nil && len(s.held) > 0 {
-		s.emit(s.from, s.held)
-		s.held = nil
+func (s *lineSplitter) flush() {
+	if s.emit != nil && len(s.partial) > 0 {
+		s.emit(s.from, s.partial)
+		s.partial = nil
 	}
 }
 
@@ -141,13 +141,13 @@ const (
 )
 
 // ends keeps the first and the last part of what it is given.
-type ends struct {
+type headTail struct {
 	head []byte
 	tail []byte // up to twice tailBytes, so that it moves seldom
 	cut  int64  // left out between the two
 }
 
-func (e *ends) add(p []byte) {
+func (e *headTail) add(p []byte) {
 	if room := headBytes - len(e.head); room > 0 {
 		n := min(room, len(p))
 		e.head = append(e.head, p[:n]...)
@@ -160,7 +160,7 @@ func (e *ends) add(p []byte) {
 	}
 }
 
-func (e *ends) bytes() []byte {
+func (e *headTail) bytes() []byte {
 	tail, cut := e.tail, e.cut
 	if over := len(tail) - tailBytes; over > 0 {
 		tail, cut = tail[over:], cut+int64(over)

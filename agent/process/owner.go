@@ -19,7 +19,7 @@ type Owner struct {
 	mark string
 	lock *atomic.Pointer[os.File]
 	// pulse is after which silence of this process its commands end, in nanoseconds
-	pulse *atomic.Int64
+	maxSilence *atomic.Int64
 }
 
 // NewOwner returns the owner whose state is in the directory; no two services
@@ -30,7 +30,7 @@ func NewOwner(stateDir string) Owner {
 		abs = stateDir
 	}
 	sum := sha256.Sum256([]byte(abs))
-	return Owner{mark: hex.EncodeToString(sum[:8]), lock: &atomic.Pointer[os.File]{}, pulse: &atomic.Int64{}}
+	return Owner{mark: hex.EncodeToString(sum[:8]), lock: &atomic.Pointer[os.File]{}, maxSilence: &atomic.Int64{}}
 }
 
 // Hold has every command that starts from now on hold a locked file too, until its last
@@ -42,16 +42,16 @@ func (o Owner) Hold(lock *os.File) {
 	}
 }
 
-// held returns the locked file; nil if there is none.
-func (o Owner) held() *os.File {
+// heldLock returns the locked file; nil if there is none.
+func (o Owner) heldLock() *os.File {
 	if o.lock == nil {
 		return nil
 	}
 	return o.lock.Load()
 }
 
-// run returns the mark of one command. The zero Owner's are found by no Sweep.
-func (o Owner) run() string {
+// newMark returns the mark of one command. The zero Owner's are found by no Sweep.
+func (o Owner) newMark() string {
 	if o.mark == "" {
 		return "none-" + rand.Text()
 	}

@@ -81,7 +81,7 @@ func Run(ctx context.Context, c Command) (Report, error) {
 	ctx, stop := context.WithCancelCause(ctx)
 	defer stop(nil)
 
-	out := newCapture(c, stop)
+	out := newOutputCapture(c, stop)
 	wall := time.AfterFunc(c.Limits.Wall, func() { stop(fmt.Errorf("%w (%s)", ErrWall, c.Limits.Wall)) })
 	defer wall.Stop()
 

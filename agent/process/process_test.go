@@ -203,7 +203,7 @@ func lengths(lines []string) (out []int) {
 }
 
 func TestOutputKeepsItsEnds(t *testing.T) {
-	var e ends
+	var e headTail
 	for i := range 50_000 {
 		e.add([]byte{byte('a' + i%26), '\n'})
 	}

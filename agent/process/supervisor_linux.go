@@ -29,11 +29,11 @@ const (
 
 // order is what a supervisor is told.
 type order struct {
-	Args    []string // the path of the command first
-	Dir     string
-	Sandbox *sandbox.Spec // the supervisor was started with its Attributes; nil if there is none
-	Group   string        // the control group that both are in; may be empty
-	Pulse   time.Duration // the service is silent for so long only when it does not run; 0: it is silent
+	Args       []string // the path of the command first
+	Dir        string
+	Sandbox    *sandbox.Spec // the supervisor was started with its Attributes; nil if there is none
+	Group      string        // the control group that both are in; may be empty
+	MaxSilence time.Duration // the service is silent for so long only when it does not run; 0: it is silent
 }
 
 // init, not main, so that every executable that can run a command, tests
@@ -95,7 +95,7 @@ func superviseTree() (verdict, error) {
 		// This is process 1 of a namespace: all others in it are its descendants.
 		kill = func() { _ = syscall.Kill(-1, syscall.SIGKILL) }
 	}
-	go killWhenReleased(lifeline, o.Pulse, kill)
+	go killWhenReleased(lifeline, o.MaxSilence, kill)
 	v := reap(child.Pid, kill)
 	leaveGroup(o.Group)
 	return v, nil
@@ -151,7 +151,7 @@ func dropStdio() {
 // not run.
 func killWhenReleased(lifeline *os.File, pulse time.Duration, kill func()) {
 	var b [16]byte // of the end of the order, and then of the pulse
-	for pulse <= 0 || speaks(pulse) {
+	for pulse <= 0 || waitReadable(pulse) {
 		if n, err := syscall.Read(lifelineFD, b[:]); n <= 0 && !errors.Is(err, syscall.EINTR) {
 			break
 		}
@@ -162,8 +162,8 @@ func killWhenReleased(lifeline *os.File, pulse time.Duration, kill func()) {
 	}
 }
 
-// speaks waits for a word of the service, or its end.
-func speaks(within time.Duration) bool {
+// waitReadable waits for a word of the service, or its end.
+func waitReadable(within time.Duration) bool {
 	fds := []unix.PollFd{{Fd: lifelineFD, Events: unix.POLLIN}}
 	for {
 		n, err := unix.Poll(fds, int(within.Milliseconds()))

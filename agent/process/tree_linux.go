@@ -32,8 +32,8 @@ type verdict struct {
 //
 // The setting is process-wide, so the service itself must not have it: it would
 // adopt the orphans of everything else that it runs, and never reap them.
-func runTree(ctx context.Context, c *Command, out *capture) (int, error) {
-	mark := c.Owner.run()
+func runTree(ctx context.Context, c *Command, out *outputCapture) (int, error) {
+	mark := c.Owner.newMark()
 	cmd := exec.CommandContext(ctx, "/proc/self/exe")
 	cmd.Args = []string{supervisorName}
 	cmd.Env = Merge(c.Env, []string{MarkerVariable + "=" + mark})
@@ -42,17 +42,17 @@ func runTree(ctx context.Context, c *Command, out *capture) (int, error) {
 		cmd.SysProcAttr = c.Sandbox.Attributes()
 	}
 	cmd.WaitDelay = killDelay
-	connect(cmd, c, out)
+	connectStdio(cmd, c, out)
 
-	wires, err := newWires(c)
+	wires, err := newPipes(c)
 	if err != nil {
 		return -1, err
 	}
 	defer wires.close()
-	cmd.ExtraFiles = wires.theirs
+	cmd.ExtraFiles = wires.supervisorEnds
 	cmd.Cancel = wires.lifeline.Close
 	err = cmd.Start()
-	wires.started()
+	wires.closeSupervisorEnds()
 	if err != nil {
 		if c.Sandbox != nil {
 			return -1, fmt.Errorf("%w: %w", ErrSandbox, err)
@@ -64,9 +64,9 @@ func runTree(ctx context.Context, c *Command, out *capture) (int, error) {
 	limit.add(cmd.Process.Pid)
 	var group sync.WaitGroup
 	ended := make(chan struct{})
-	group.Go(func() { wires.give(c, limit.path(), ended) })
+	group.Go(func() { wires.serve(c, limit.path(), ended) })
 	var code int
-	group.Go(func() { code, err = conclude(wires.result, c, mark) })
+	group.Go(func() { code, err = readVerdict(wires.result, c, mark) })
 	waited := cmd.Wait()
 	close(ended)
 	group.Wait()
@@ -77,17 +77,17 @@ func runTree(ctx context.Context, c *Command, out *capture) (int, error) {
 }
 
 // wires connect a service and a supervisor.
-type wires struct {
+type pipes struct {
 	lifeline, result, offer *os.File // ours
-	theirs                  []*os.File
-	lent                    *os.File     // theirs, and ours before and after
+	supervisorEnds          []*os.File
+	lock                    *os.File     // theirs, and ours before and after
 	listener                net.Listener // that was offered
 }
 
-func newWires(c *Command) (*wires, error) {
-	w := &wires{theirs: make([]*os.File, lockFD-lifelineFD+1)}
+func newPipes(c *Command) (*pipes, error) {
+	w := &pipes{supervisorEnds: make([]*os.File, lockFD-lifelineFD+1)}
 	var err error
-	set := func(fd int, f *os.File) { w.theirs[fd-lifelineFD] = f }
+	set := func(fd int, f *os.File) { w.supervisorEnds[fd-lifelineFD] = f }
 	var theirs *os.File
 	if theirs, w.lifeline, err = os.Pipe(); err != nil {
 		return nil, err
@@ -105,33 +105,33 @@ func newWires(c *Command) (*wires, error) {
 		}
 		set(offerFD, theirs)
 	}
-	if w.lent = c.Owner.held(); w.lent != nil {
-		set(lockFD, w.lent)
+	if w.lock = c.Owner.heldLock(); w.lock != nil {
+		set(lockFD, w.lock)
 	}
 	return w, nil
 }
 
-// started closes the supervisor's ends here.
-func (w *wires) started() {
-	for _, f := range w.theirs {
-		if f != nil && f != w.lent {
+// closeSupervisorEnds closes the supervisor's ends here.
+func (w *pipes) closeSupervisorEnds() {
+	for _, f := range w.supervisorEnds {
+		if f != nil && f != w.lock {
 			f.Close()
 		}
 	}
-	w.theirs = nil
+	w.supervisorEnds = nil
 }
 
-// give tells the supervisor what to do, serves what it offers, and shows it that this
+// serve tells the supervisor what to do, serves what it offers, and shows it that this
 // process runs, until it has ended.
-func (w *wires) give(c *Command, group string, ended <-chan struct{}) {
-	pulse := c.Owner.pulseOf()
+func (w *pipes) serve(c *Command, group string, ended <-chan struct{}) {
+	pulse := c.Owner.silenceLimit()
 	err := json.NewEncoder(w.lifeline).Encode(order{
-		Args: append([]string{c.Path}, c.Args...), Dir: c.Dir, Sandbox: c.Sandbox, Group: group, Pulse: pulse,
+		Args: append([]string{c.Path}, c.Args...), Dir: c.Dir, Sandbox: c.Sandbox, Group: group, MaxSilence: pulse,
 	})
 	if err != nil {
 		return // it is gone, and its verdict is missing
 	}
-	defer beat(w.lifeline, pulse, ended)
+	defer sendHeartbeats(w.lifeline, pulse, ended)
 	if w.offer == nil {
 		return
 	}
@@ -141,8 +141,8 @@ func (w *wires) give(c *Command, group string, ended <-chan struct{}) {
 	}
 }
 
-func (w *wires) close() {
-	w.started()
+func (w *pipes) close() {
+	w.closeSupervisorEnds()
 	for _, f := range []*os.File{w.lifeline, w.result, w.offer} {
 		if f != nil {
 			f.Close()
@@ -153,10 +153,10 @@ func (w *wires) close() {
 	}
 }
 
-// conclude waits for the supervisor's verdict. A supervisor that was itself
+// readVerdict waits for the supervisor's verdict. A supervisor that was itself
 // killed gives none: then the mark finds what is left, which may well hold the
 // pipes that the service waits for.
-func conclude(result io.Reader, c *Command, mark string) (int, error) {
+func readVerdict(result io.Reader, c *Command, mark string) (int, error) {
 	var v verdict
 	switch err := json.NewDecoder(result).Decode(&v); {
 	case err != nil:
@@ -165,15 +165,15 @@ func conclude(result io.Reader, c *Command, mark string) (int, error) {
 	case v.Start != "" && v.Sandbox:
 		return -1, fmt.Errorf("%w: %s", ErrSandbox, v.Start)
 	case v.Start != "":
-		return -1, fmt.Errorf("%s cannot be started%s: %s", c.Path, c.unseen(), v.Start)
+		return -1, fmt.Errorf("%s cannot be started%s: %s", c.Path, c.notVisibleHint(), v.Start)
 	case v.Left > 0:
 		return exitCode(v.Status), fmt.Errorf("%s %w (%d)", c.Path, ErrSurvivors, v.Left)
 	}
 	return exitCode(v.Status), nil
 }
 
-// unseen says that a command does not exist in its sandbox, if that is so.
-func (c *Command) unseen() string {
+// notVisibleHint says that a command does not exist in its sandbox, if that is so.
+func (c *Command) notVisibleHint() string {
 	if c.Sandbox == nil || c.Sandbox.Visible(c.Path) {
 		return ""
 	}

@@ -13,15 +13,15 @@ import (
 // runTree runs the command in a session of its own and kills its process group
 // at the end. A daemon that leaves the group gets away: only Linux offers the
 // means to find it.
-func runTree(ctx context.Context, c *Command, out *capture) (int, error) {
+func runTree(ctx context.Context, c *Command, out *outputCapture) (int, error) {
 	cmd := exec.CommandContext(ctx, c.Path, c.Args...)
 	cmd.Dir = c.Dir
-	cmd.Env = Merge(c.Env, []string{MarkerVariable + "=" + c.Owner.run()})
+	cmd.Env = Merge(c.Env, []string{MarkerVariable + "=" + c.Owner.newMark()})
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
 	group := func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) }
 	cmd.Cancel = group
 	cmd.WaitDelay = killDelay
-	connect(cmd, c, out)
+	connectStdio(cmd, c, out)
 	if err := cmd.Start(); err != nil {
 		return -1, fmt.Errorf("%s cannot be started: %w", c.Path, err)
 	}

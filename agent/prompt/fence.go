@@ -67,17 +67,17 @@ func Files(title string, paths []string) string {
 }
 
 // keep says which end of a long text is kept.
-type keep int
+type keptEnd int
 
 const (
-	head keep = iota
+	head keptEnd = iota
 	tail
 )
 
 // fence puts text between <name-key> and </name-key>. The key is a hash of the text
 // that the text does not contain, so that nothing in it ends the block, and the same
 // text always gives the same block. What was cut is said outside.
-func fence(name, text string, most int, end keep) string {
+func fence(name, text string, most int, end keptEnd) string {
 	text = strings.Trim(text, "\n")
 	if strings.TrimSpace(text) == "" {
 		return ""
@@ -107,7 +107,7 @@ func key(name, text string) string {
 
 // cut returns at most so many bytes of a text, at the end of a line where one is
 // near, and a note that says how much is missing.
-func cut(text string, most int, end keep) (kept, note string) {
+func cut(text string, most int, end keptEnd) (kept, note string) {
 	if len(text) <= most {
 		return text, ""
 	}

@@ -20,17 +20,17 @@ const (
 	maxItem  = 1024 // bytes
 )
 
-func (r *run) analyze(ctx context.Context) (agent.Analysis, error) {
+func (r *invocation) analyze(ctx context.Context) (agent.Analysis, error) {
 	out := agent.Analysis{Risk: string(r.recipe.Risk), Tasks: []agent.Plan{}}
 	if out.Risk == "" {
 		out.Risk = string(forge.RiskLow)
 	}
-	if out.Clarifications = r.missing(); len(out.Clarifications) > 0 {
+	if out.Clarifications = r.missingParams(); len(out.Clarifications) > 0 {
 		return out, nil
 	}
 	switch {
 	case len(r.recipe.Tasks) > 0:
-		out.Tasks = r.named()
+		out.Tasks = r.namedTasks()
 	case r.recipe.Each != "":
 		items, err := r.items(ctx)
 		if err != nil {
@@ -40,15 +40,15 @@ func (r *run) analyze(ctx context.Context) (agent.Analysis, error) {
 			out.NothingToDo = fmt.Sprintf("each of recipe %q printed no line", r.call.Recipe.Name)
 		}
 		for i, item := range items {
-			out.Tasks = append(out.Tasks, r.forItem(i, item))
+			out.Tasks = append(out.Tasks, r.itemTask(i, item))
 		}
 	default:
-		out.Tasks = append(out.Tasks, agent.Plan{Name: r.call.Recipe.Name, Title: r.title(), Plan: r.plan(r.recipe.Run, r.recipe.Check)})
+		out.Tasks = append(out.Tasks, agent.Plan{Name: r.call.Recipe.Name, Title: r.title(), Plan: r.planText(r.recipe.Run, r.recipe.Check)})
 	}
 	return out, nil
 }
 
-func (r *run) title() string {
+func (r *invocation) title() string {
 	if r.recipe.Title != "" {
 		return r.recipe.Title
 	}
@@ -58,8 +58,8 @@ func (r *run) title() string {
 	return r.call.Recipe.Name
 }
 
-// plan says what will run, for whoever approves it.
-func (r *run) plan(command, check string) string {
+// planText says what will run, for whoever approves it.
+func (r *invocation) planText(command, check string) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "recipe %s\nrun: %s\n", r.call.Recipe.Name, strings.TrimSpace(command))
 	if check != "" {
@@ -75,11 +75,11 @@ func (r *run) plan(command, check string) string {
 	return b.String()
 }
 
-func (r *run) named() []agent.Plan {
+func (r *invocation) namedTasks() []agent.Plan {
 	var out []agent.Plan
 	for _, t := range r.recipe.Tasks {
 		p := agent.Plan{
-			Name: t.Name, Title: t.Title, Plan: r.plan(t.Run, r.check(t.Check)),
+			Name: t.Name, Title: t.Title, Plan: r.planText(t.Run, r.taskCheck(t.Check)),
 			RelevantFiles: t.Files, DependsOn: t.DependsOn,
 		}
 		if p.Title == "" {
@@ -90,11 +90,11 @@ func (r *run) named() []agent.Plan {
 	return out
 }
 
-func (r *run) forItem(i int, item string) agent.Plan {
+func (r *invocation) itemTask(i int, item string) agent.Plan {
 	p := agent.Plan{
 		Name:  fmt.Sprintf("item-%d", i+1),
 		Title: term.Short(r.title()+": "+item, 200),
-		Plan:  r.plan(r.recipe.Run, r.recipe.Check) + "item: " + item + "\n",
+		Plan:  r.planText(r.recipe.Run, r.recipe.Check) + "item: " + item + "\n",
 		Item:  item,
 	}
 	if filepath.IsLocal(item) {
@@ -106,7 +106,7 @@ func (r *run) forItem(i int, item string) agent.Plan {
 }
 
 // items returns the lines that each prints, without blank and repeated ones.
-func (r *run) items(ctx context.Context) ([]string, error) {
+func (r *invocation) items(ctx context.Context) ([]string, error) {
 	var out []string
 	var wrong *agent.Failure
 	seen := map[string]bool{}
@@ -133,7 +133,7 @@ func (r *run) items(ctx context.Context) ([]string, error) {
 	case err != nil:
 		return nil, err
 	case !res.OK():
-		return nil, agent.Fail(forge.FailConfig, "each of recipe %q: %s", r.call.Recipe.Name, exited(r.recipe.Each, res))
+		return nil, agent.Fail(forge.FailConfig, "each of recipe %q: %s", r.call.Recipe.Name, exitMessage(r.recipe.Each, res))
 	case wrong != nil:
 		return nil, wrong
 	}

@@ -43,7 +43,7 @@ func (a *Agent) Run(ctx context.Context, call agent.Call, sink func(agent.Event)
 	if err != nil {
 		return agent.Outcome{}, err
 	}
-	run := run{agent: a, call: call, recipe: r, sink: sink}
+	run := invocation{agent: a, call: call, recipe: r, sink: sink}
 	var answer any
 	var text string
 	switch call.Role {
@@ -69,7 +69,7 @@ func (a *Agent) Run(ctx context.Context, call agent.Call, sink func(agent.Event)
 }
 
 // run is one call.
-type run struct {
+type invocation struct {
 	agent  *Agent
 	call   agent.Call
 	recipe config.Recipe
@@ -82,7 +82,7 @@ func resolve(c *agent.RecipeCall) (config.Recipe, error) {
 	case c == nil || c.Project == nil:
 		return config.Recipe{}, agent.Fail(forge.FailConfig, "the call names no recipe")
 	case c.Name == "":
-		return config.Recipe{}, agent.Fail(forge.FailConfig, "the intent names no recipe; %s", known(c.Project))
+		return config.Recipe{}, agent.Fail(forge.FailConfig, "the intent names no recipe; %s", knownRecipes(c.Project))
 	}
 	r, ok := c.Project.Recipes[c.Name]
 	if !ok {
@@ -90,12 +90,12 @@ func resolve(c *agent.RecipeCall) (config.Recipe, error) {
 		if best := c.Project.ClosestRecipe(c.Name); best != "" {
 			hint = fmt.Sprintf("did you mean %q? ", best)
 		}
-		return r, agent.Fail(forge.FailConfig, "%s has no recipe %q; %s%s", config.FileName, c.Name, hint, known(c.Project))
+		return r, agent.Fail(forge.FailConfig, "%s has no recipe %q; %s%s", config.FileName, c.Name, hint, knownRecipes(c.Project))
 	}
 	return r, checkValues(c, r)
 }
 
-func known(p *config.Project) string {
+func knownRecipes(p *config.Project) string {
 	names := p.RecipeNames()
 	if len(names) == 0 {
 		return config.FileName + " defines none; add one there"
@@ -104,7 +104,7 @@ func known(p *config.Project) string {
 }
 
 // shell runs one of the recipe's commands.
-func (r *run) shell(ctx context.Context, command string, stdout func([]byte)) (agent.ShellResult, error) {
+func (r *invocation) shell(ctx context.Context, command string, stdout func([]byte)) (agent.ShellResult, error) {
 	env, err := r.environment()
 	if err != nil {
 		return agent.ShellResult{}, err

@@ -59,14 +59,14 @@ func call(t *testing.T, role agent.Role, name string, with map[string]string) ag
 	}
 }
 
-func run(t *testing.T, c agent.Call) (agent.Outcome, error) {
+func invocation(t *testing.T, c agent.Call) (agent.Outcome, error) {
 	t.Helper()
 	return recipe.New(process.NewOwner(t.TempDir())).Run(t.Context(), c, nil)
 }
 
 func analyze(t *testing.T, name string, with map[string]string) (forge.Analysis, error) {
 	t.Helper()
-	out, err := run(t, call(t, agent.RoleAnalyze, name, with))
+	out, err := invocation(t, call(t, agent.RoleAnalyze, name, with))
 	if err != nil {
 		return forge.Analysis{}, err
 	}
@@ -172,7 +172,7 @@ func TestImplementRunsInTheCheckout(t *testing.T) {
 	c := call(t, agent.RoleImplement, "rename", map[string]string{"FROM": "a b", "TO": "$(touch injected)"})
 	c.Recipe.Item, c.Recipe.Attempt, c.Recipe.Feedback = "x y", 2, "first try was wrong"
 	c.Env = []string{"FORGE_ITEM=overridden", "PATH=" + os.Getenv("PATH")}
-	out, err := run(t, c)
+	out, err := invocation(t, c)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -192,14 +192,14 @@ func TestImplementRunsInTheCheckout(t *testing.T) {
 func TestImplementFailsWithTheOutput(t *testing.T) {
 	c := call(t, agent.RoleImplement, "docs", nil)
 	c.Recipe.Task = "index"
-	_, err := run(t, c)
+	_, err := invocation(t, c)
 	mustFail(t, err, forge.FailCrashed, "exited with status 3:\ngone wrong")
 
 	c.Recipe.Task = "removed"
-	_, err = run(t, c)
+	_, err = invocation(t, c)
 	mustFail(t, err, forge.FailConfig, `has no task "removed" any more`)
 
-	_, err = run(t, call(t, agent.RoleImplement, "slow", nil))
+	_, err = invocation(t, call(t, agent.RoleImplement, "slow", nil))
 	mustFail(t, err, forge.FailTimeout, "took longer than allowed (1s)\nbegun")
 }
 
@@ -212,7 +212,7 @@ func TestReview(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		out, err := run(t, c)
+		out, err := invocation(t, c)
 		if err != nil {
 			return forge.Review{}, err
 		}
@@ -263,6 +263,6 @@ func TestCancelled(t *testing.T) {
 }
 
 func TestReflectIsNoRecipe(t *testing.T) {
-	_, err := run(t, call(t, agent.RoleReflect, "gofmt", nil))
+	_, err := invocation(t, call(t, agent.RoleReflect, "gofmt", nil))
 	mustFail(t, err, forge.FailConfig, "a recipe cannot reflect")
 }

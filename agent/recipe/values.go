@@ -29,7 +29,7 @@ func checkValues(c *agent.RecipeCall, r config.Recipe) error {
 		value := c.With[name]
 		switch {
 		case !slices.Contains(names, name):
-			return agent.Fail(forge.FailConfig, "recipe %q has no parameter %q; %s", c.Name, name, parameters(names))
+			return agent.Fail(forge.FailConfig, "recipe %q has no parameter %q; %s", c.Name, name, listParameters(names))
 		case len(value) > maxValue:
 			return agent.Fail(forge.FailConfig, "the value of %s is %d bytes long; at most %d are allowed", name, len(value), maxValue)
 		case strings.ContainsRune(value, 0):
@@ -39,15 +39,15 @@ func checkValues(c *agent.RecipeCall, r config.Recipe) error {
 	return nil
 }
 
-func parameters(names []string) string {
+func listParameters(names []string) string {
 	if len(names) == 0 {
 		return "it has none"
 	}
 	return "it has " + strings.Join(names, ", ")
 }
 
-// missing returns a question for each parameter without a value.
-func (r *run) missing() []agent.Question {
+// missingParams returns a question for each parameter without a value.
+func (r *invocation) missingParams() []agent.Question {
 	var out []agent.Question
 	for _, p := range r.recipe.Params {
 		if _, ok := r.call.Recipe.With[p.Name]; ok || p.Default != nil {
@@ -63,7 +63,7 @@ func (r *run) missing() []agent.Question {
 }
 
 // environment returns what the recipe's commands see beside the basics.
-func (r *run) environment() ([]string, error) {
+func (r *invocation) environment() ([]string, error) {
 	c := r.call.Recipe
 	feedback := filepath.Join(r.call.ScratchDir, "feedback.txt")
 	if err := writeFeedback(feedback, c.Feedback); err != nil {

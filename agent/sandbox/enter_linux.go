@@ -30,7 +30,7 @@ func (s *Spec) Attributes() *syscall.SysProcAttr {
 // Enter makes the calling process, which was started with Attributes, see what the
 // spec says. Its threads keep their privileges: see Restrict.
 func (s *Spec) Enter() error {
-	for _, step := range []func() error{s.files, s.limits, s.network} {
+	for _, step := range []func() error{s.buildRoot, s.setLimits, s.startLoopback} {
 		if err := step(); err != nil {
 			return err
 		}
@@ -40,39 +40,39 @@ func (s *Spec) Enter() error {
 }
 
 // base is a directory that is on every machine. The new root is built over it.
-const base = "/proc"
+const stagingDir = "/proc"
 
 const (
 	oldRoot = "/old"
 	newRoot = "/new"
 )
 
-// files builds a new root and moves into it.
-func (s *Spec) files() error {
+// buildRoot builds a new root and moves into it.
+func (s *Spec) buildRoot() error {
 	if err := mount("", "/", "", unix.MS_REC|unix.MS_PRIVATE, ""); err != nil {
 		return err
 	}
 	// Seen from the base, the machine is in /old while the new root is built in /new.
-	if err := mount("tmpfs", base, "tmpfs", unix.MS_NOSUID|unix.MS_NODEV, "mode=0755"); err != nil {
+	if err := mount("tmpfs", stagingDir, "tmpfs", unix.MS_NOSUID|unix.MS_NODEV, "mode=0755"); err != nil {
 		return err
 	}
 	for _, dir := range []string{oldRoot, newRoot} {
-		if err := os.Mkdir(base+dir, 0o755); err != nil {
+		if err := os.Mkdir(stagingDir+dir, 0o755); err != nil {
 			return err
 		}
 	}
-	if err := pivot(base, "."+oldRoot); err != nil {
+	if err := pivot(stagingDir, "."+oldRoot); err != nil {
 		return err
 	}
 	if err := mount("tmpfs", newRoot, "tmpfs", unix.MS_NOSUID|unix.MS_NODEV, "mode=0755,size=16m"); err != nil {
 		return err
 	}
-	for _, step := range []func() error{s.mounts, devices, s.proc} {
+	for _, step := range []func() error{s.makeMounts, makeDevices, s.mountProc} {
 		if err := step(); err != nil {
 			return err
 		}
 	}
-	if err := attribute(newRoot, false, unix.MOUNT_ATTR_RDONLY|unix.MOUNT_ATTR_NOSUID|unix.MOUNT_ATTR_NODEV); err != nil {
+	if err := setMountAttributes(newRoot, false, unix.MOUNT_ATTR_RDONLY|unix.MOUNT_ATTR_NOSUID|unix.MOUNT_ATTR_NODEV); err != nil {
 		return err
 	}
 	// The old root goes on top of the new one, and away.
@@ -96,9 +96,9 @@ func pivot(to, old string) error {
 	return nil
 }
 
-func (s *Spec) mounts() error {
+func (s *Spec) makeMounts() error {
 	var hidden []string
-	for _, m := range s.plan() {
+	for _, m := range s.mountPlan() {
 		if !filepath.IsAbs(m.Path) || filepath.Clean(m.Path) != m.Path || m.Path == "/" {
 			return fmt.Errorf("%q cannot be mounted", m.Path)
 		}
@@ -106,11 +106,11 @@ func (s *Spec) mounts() error {
 		var err error
 		switch m.Kind {
 		case Link:
-			err = link(m.To, at)
+			err = makeLink(m.To, at)
 		case ReadOnly:
-			err = bind(source(m), at, true)
+			err = bindMount(mountSource(m), at, true)
 		case Writable:
-			err = bind(source(m), at, false)
+			err = bindMount(mountSource(m), at, false)
 		case Hidden:
 			if err = hide(at); errors.Is(err, os.ErrNotExist) {
 				err = nil // something else is seen there
@@ -123,21 +123,21 @@ func (s *Spec) mounts() error {
 		}
 	}
 	for _, at := range hidden {
-		if err := attribute(at, false, unix.MOUNT_ATTR_RDONLY); err != nil {
+		if err := setMountAttributes(at, false, unix.MOUNT_ATTR_RDONLY); err != nil {
 			return fmt.Errorf("hide %s: %w", at, err)
 		}
 	}
 	return nil
 }
 
-func source(m Mount) string {
+func mountSource(m Mount) string {
 	if m.To != "" {
 		return oldRoot + m.To
 	}
 	return oldRoot + m.Path
 }
 
-func link(to, at string) error {
+func makeLink(to, at string) error {
 	if _, err := os.Lstat(at); err == nil {
 		return nil // what is mounted around it has it
 	}
@@ -147,8 +147,8 @@ func link(to, at string) error {
 	return os.Symlink(to, at)
 }
 
-func bind(from, at string, readOnly bool) error {
-	if err := place(from, at); err != nil {
+func bindMount(from, at string, readOnly bool) error {
+	if err := makeMountPoint(from, at); err != nil {
 		return err
 	}
 	if err := mount(from, at, "", unix.MS_BIND|unix.MS_REC, ""); err != nil {
@@ -158,11 +158,11 @@ func bind(from, at string, readOnly bool) error {
 	if readOnly {
 		attr |= unix.MOUNT_ATTR_RDONLY
 	}
-	return attribute(at, true, attr)
+	return setMountAttributes(at, true, attr)
 }
 
-// place makes what something can be mounted on.
-func place(from, at string) error {
+// makeMountPoint makes what something can be mounted on.
+func makeMountPoint(from, at string) error {
 	info, err := os.Stat(from)
 	if err != nil {
 		return err
@@ -195,14 +195,14 @@ func hide(at string) error {
 	return mount(oldRoot+"/dev/null", at, "", unix.MS_BIND, "")
 }
 
-// devices makes a /dev without any device of the machine that holds something.
-func devices() error {
+// makeDevices makes a /dev without any device of the machine that holds something.
+func makeDevices() error {
 	dev := newRoot + "/dev"
 	if err := os.MkdirAll(dev, 0o755); err != nil {
 		return err
 	}
 	for _, name := range []string{"null", "zero", "full", "random", "urandom", "tty"} {
-		if err := place(oldRoot+"/dev/"+name, dev+"/"+name); err != nil {
+		if err := makeMountPoint(oldRoot+"/dev/"+name, dev+"/"+name); err != nil {
 			return err
 		}
 		if err := mount(oldRoot+"/dev/"+name, dev+"/"+name, "", unix.MS_BIND, ""); err != nil {
@@ -230,9 +230,9 @@ func devices() error {
 	return nil
 }
 
-// proc shows the processes of the sandbox alone. It is mounted for reading: who is root
+// mountProc shows the processes of the sandbox alone. It is mounted for reading: who is root
 // outside owns the machine's settings in it, whatever privileges it has.
-func (s *Spec) proc() error {
+func (s *Spec) mountProc() error {
 	at := newRoot + "/proc"
 	if err := os.MkdirAll(at, 0o755); err != nil {
 		return err
@@ -249,7 +249,7 @@ func (s *Spec) proc() error {
 	if err := hide(at + "/keys"); err != nil && !errors.Is(err, os.ErrNotExist) {
 		return err
 	}
-	return attribute(at, false, unix.MOUNT_ATTR_RDONLY)
+	return setMountAttributes(at, false, unix.MOUNT_ATTR_RDONLY)
 }
 
 func mount(from, at, fs string, flags uintptr, data string) error {
@@ -259,8 +259,8 @@ func mount(from, at, fs string, flags uintptr, data string) error {
 	return nil
 }
 
-// attribute adds attributes to a mount, and to those in it.
-func attribute(at string, deep bool, set uint64) error {
+// setMountAttributes adds attributes to a mount, and to those in it.
+func setMountAttributes(at string, deep bool, set uint64) error {
 	flags := uint(unix.AT_SYMLINK_NOFOLLOW)
 	if deep {
 		flags |= unix.AT_RECURSIVE

@@ -11,8 +11,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// limits bounds what the processes use together.
-func (s *Spec) limits() error {
+// setLimits bounds what the processes use together.
+func (s *Spec) setLimits() error {
 	_ = unix.Setrlimit(unix.RLIMIT_CORE, &unix.Rlimit{})
 	if os.Getuid() == 0 {
 		return nil // it binds everybody but root; see limitProcesses
@@ -52,8 +52,8 @@ func kernelAtLeast(major, minor int) bool {
 	return err == nil && (a > major || a == major && b >= minor)
 }
 
-// network makes loopback usable, where it is the sandbox's own.
-func (s *Spec) network() error {
+// startLoopback makes loopback usable, where it is the sandbox's own.
+func (s *Spec) startLoopback() error {
 	if s.Network != NetworkNone {
 		return nil
 	}
@@ -102,7 +102,7 @@ func Restrict() error {
 		_ = unix.Prctl(unix.PR_CAPBSET_DROP, c, 0, 0, 0) // one that the kernel does not know cannot be dropped
 	}
 	_, _ = unix.KeyctlJoinSessionKeyring("") // whose keys are another one's
-	scope()
+	scopeAbstractSockets()
 	header := unix.CapUserHeader{Version: unix.LINUX_CAPABILITY_VERSION_3}
 	var none [2]unix.CapUserData
 	if err := unix.Capset(&header, &none[0]); err != nil {
@@ -124,9 +124,9 @@ type rulesetAttr struct {
 	fs, net, scoped uint64
 }
 
-// scope keeps abstract unix sockets of the machine out of reach, from Linux 6.12 on.
+// scopeAbstractSockets keeps abstract unix sockets of the machine out of reach, from Linux 6.12 on.
 // They are in no file system, but in the network, which can be the machine's own.
-func scope() {
+func scopeAbstractSockets() {
 	if !HidesAbstractSockets() {
 		return
 	}

@@ -67,9 +67,9 @@ func (s Spec) With(mounts ...Mount) Spec {
 // rank orders the kinds of one path.
 func (k Kind) rank() int { return slices.Index([]Kind{Link, ReadOnly, Writable, Hidden}, k) }
 
-// plan returns the mounts in the order in which they have to be made, without those
+// mountPlan returns the mounts in the order in which they have to be made, without those
 // that change nothing: an outer one comes before what is in it.
-func (s *Spec) plan() []Mount {
+func (s *Spec) mountPlan() []Mount {
 	byPath := map[string]Mount{}
 	for _, m := range s.Mounts {
 		if old, ok := byPath[m.Path]; !ok || m.Kind.rank() > old.Kind.rank() {
@@ -83,7 +83,7 @@ func (s *Spec) plan() []Mount {
 	slices.SortFunc(all, func(a, b Mount) int { return strings.Compare(sortKey(a.Path), sortKey(b.Path)) })
 	var out []Mount
 	for _, m := range all {
-		outer, covered := around(out, m.Path)
+		outer, covered := innermostMount(out, m.Path)
 		switch {
 		case m.Kind == Hidden && !covered,
 			covered && m.To == "" && outer.To == "" && m.Kind == outer.Kind,
@@ -98,8 +98,8 @@ func (s *Spec) plan() []Mount {
 // sortKey makes a directory come right before what is in it.
 func sortKey(path string) string { return strings.ReplaceAll(path, "/", "\x00") }
 
-// around returns the innermost mount that a path is in.
-func around(list []Mount, path string) (Mount, bool) {
+// innermostMount returns the innermost mount that a path is in.
+func innermostMount(list []Mount, path string) (Mount, bool) {
 	for _, m := range slices.Backward(list) {
 		if m.Kind != Link && within(m.Path, path) {
 			return m, true
@@ -115,6 +115,6 @@ func within(dir, path string) bool {
 
 // Visible reports whether a path can be seen inside.
 func (s *Spec) Visible(path string) bool {
-	m, ok := around(s.plan(), filepath.Clean(path))
+	m, ok := innermostMount(s.mountPlan(), filepath.Clean(path))
 	return ok && m.Kind != Hidden
 }

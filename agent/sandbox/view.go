@@ -51,7 +51,7 @@ func links(path string) []Mount {
 
 // system is what every program may need. What holds secrets on some machine is not in
 // it, such as the rest of /etc.
-var system = []string{
+var systemPaths = []string{
 	"/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32", "/nix/store", "/gnu/store",
 	"/sys/devices/system", "/sys/fs/cgroup", "/sys/kernel/mm",
 	"/etc/alternatives", "/etc/apk", "/etc/bash.bashrc", "/etc/bash_completion.d", "/etc/ca-certificates", "/etc/ca-certificates.conf",
@@ -69,7 +69,7 @@ var system = []string{
 // person's private directory.
 func System(search, home string) []Mount {
 	var out []Mount
-	for _, pattern := range system {
+	for _, pattern := range systemPaths {
 		found, _ := filepath.Glob(pattern)
 		for _, path := range found {
 			out = append(out, Path(path, ReadOnly)...)
@@ -77,26 +77,26 @@ func System(search, home string) []Mount {
 	}
 	for _, dir := range filepath.SplitList(search) {
 		if filepath.IsAbs(dir) {
-			out = append(out, tools(filepath.Clean(dir), filepath.Clean(home))...)
+			out = append(out, toolMounts(filepath.Clean(dir), filepath.Clean(home))...)
 		}
 	}
 	return slices.Compact(out)
 }
 
-// tools returns what the programs in a directory of PATH need: the directory, and where
+// toolMounts returns what the programs in a directory of PATH need: the directory, and where
 // it is the bin of an installation, all of that.
-func tools(dir, home string) []Mount {
+func toolMounts(dir, home string) []Mount {
 	out := Path(dir, ReadOnly)
 	prefix := filepath.Dir(dir)
-	if !slices.Contains([]string{"bin", "sbin", "shims"}, filepath.Base(dir)) || !installation(prefix, home) {
+	if !slices.Contains([]string{"bin", "sbin", "shims"}, filepath.Base(dir)) || !isInstallation(prefix, home) {
 		return out
 	}
 	return append(out, Path(prefix, ReadOnly)...)
 }
 
-// installation reports whether a directory is of a tool alone. What holds somebody's
+// isInstallation reports whether a directory is of a tool alone. What holds somebody's
 // own files, or keys beside programs, is not.
-func installation(prefix, home string) bool {
+func isInstallation(prefix, home string) bool {
 	if within(prefix, home) || prefix == filepath.Join(home, ".local") || prefix == filepath.Join(home, ".cargo") {
 		return false
 	}

@@ -81,25 +81,25 @@ func init() { //nolint:gochecknoinits // the list refers to functions that refer
 		name string
 		run  func(*testing.T, *Backend)
 	}{
-		{"mends an answer once", mends},
-		{"roles", roles},
-		{"limited tools", limited},
+		{"mends an answer once", repairsAnswer},
+		{"roles", runsRoles},
+		{"limited tools", limitsTools},
 		{"implements and resumes", implements},
-		{"goes on elsewhere after a kill", goesOn},
-		{"loses a session", loses},
-		{"wall clock", func(t *testing.T, b *Backend) { ends(t, b, forge.FailTimeout) }},
-		{"idle", func(t *testing.T, b *Backend) { ends(t, b, forge.FailIdle) }},
-		{"odd prompts and failures of the model", failures},
-		{"output flood", floods},
-		{"budget", spends},
-		{"turns", turns},
-		{"empty prompt", empty},
-		{"missing CLI", missing},
+		{"goes on elsewhere after a kill", resumesElsewhere},
+		{"loses a session", losesSession},
+		{"wall clock", func(t *testing.T, b *Backend) { endsByLimit(t, b, forge.FailTimeout) }},
+		{"idle", func(t *testing.T, b *Backend) { endsByLimit(t, b, forge.FailIdle) }},
+		{"odd prompts and failures of the model", reportsFailures},
+		{"output flood", floodsOutput},
+		{"budget", exceedsBudget},
+		{"turns", exceedsTurns},
+		{"empty prompt", refusesEmptyPrompt},
+		{"missing CLI", missesCLI},
 	}
 }
 
 // bench is one checkout, one back end and one scripted model.
-type bench struct {
+type fixture struct {
 	*testing.T
 	*Backend
 
@@ -114,14 +114,14 @@ type bench struct {
 
 const prompt = "Change the greeting, FIRST-PROMPT."
 
-func start(t *testing.T, b *Backend, role agent.Role, steps ...agenttest.Step) *bench {
+func newFixture(t *testing.T, b *Backend, role agent.Role, steps ...agenttest.Step) *fixture {
 	t.Helper()
-	return script(t, b, role, agenttest.InOrder(steps...))
+	return newScripted(t, b, role, agenttest.InOrder(steps...))
 }
 
-func script(t *testing.T, b *Backend, role agent.Role, scenario agenttest.Scenario) *bench {
+func newScripted(t *testing.T, b *Backend, role agent.Role, scenario agenttest.Scenario) *fixture {
 	t.Helper()
-	x := &bench{T: t, Backend: b, model: agenttest.NewServer(t), mark: rand.Text()}
+	x := &fixture{T: t, Backend: b, model: agenttest.NewServer(t), mark: rand.Text()}
 	x.agent = b.New(t, "", b.Env(x.model.Script("main", scenario)))
 	spec := agent.Spec(role)
 	x.call = agent.Call{
@@ -138,7 +138,7 @@ func script(t *testing.T, b *Backend, role agent.Role, scenario agenttest.Scenar
 	if !x.call.ReadOnly {
 		x.call.Tools = []string{"Bash", "Read", "Write", "Edit", "Glob", "Grep"}
 	}
-	t.Cleanup(x.mustBeGone)
+	t.Cleanup(x.mustLeaveNoProcess)
 	return x
 }
 
@@ -177,7 +177,7 @@ func Write(t testing.TB, path, text string) {
 	}
 }
 
-func (x *bench) run() (agent.Outcome, error) {
+func (x *fixture) run() (agent.Outcome, error) {
 	x.Helper()
 	x.call.ScratchDir = x.TempDir() // every call has its own
 	call := x.call
@@ -191,7 +191,7 @@ func (x *bench) run() (agent.Outcome, error) {
 	})
 }
 
-func (x *bench) mustRun() agent.Outcome {
+func (x *fixture) mustRun() agent.Outcome {
 	x.Helper()
 	out, err := x.run()
 	if err != nil {
@@ -200,7 +200,7 @@ func (x *bench) mustRun() agent.Outcome {
 	return out
 }
 
-func (x *bench) mustFail(reason forge.FailureReason) (agent.Outcome, *agent.Failure) {
+func (x *fixture) mustFail(reason forge.FailureReason) (agent.Outcome, *agent.Failure) {
 	x.Helper()
 	out, err := x.run()
 	var f *agent.Failure
@@ -210,7 +210,7 @@ func (x *bench) mustFail(reason forge.FailureReason) (agent.Outcome, *agent.Fail
 	return out, f
 }
 
-func (x *bench) last() agenttest.Request {
+func (x *fixture) last() agenttest.Request {
 	x.Helper()
 	all := x.model.Requests("main")
 	if len(all) == 0 {
@@ -219,8 +219,8 @@ func (x *bench) last() agenttest.Request {
 	return all[len(all)-1]
 }
 
-// mustBeGone looks for processes of the calls.
-func (x *bench) mustBeGone() {
+// mustLeaveNoProcess looks for processes of the calls.
+func (x *fixture) mustLeaveNoProcess() {
 	x.Helper()
 	found, err := filepath.Glob("/proc/[0-9]*/environ")
 	if err != nil {

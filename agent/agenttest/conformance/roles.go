@@ -17,12 +17,12 @@ import (
 type list = []any
 
 // dialogue is how a role answers: at first wrongly, if wrong is not nil.
-type dialogue struct{ wrong, answer object }
+type roleScript struct{ wrong, answer object }
 
 // dialogues has few repairs, because each is one more start of the CLI: where there are no
 // tools, of an answer that only its role does not allow, and where there are all. mends has
 // more.
-var dialogues = map[agent.Role]dialogue{
+var roleScripts = map[agent.Role]roleScript{
 	agent.RoleAnalyze:   {answer: plan()},
 	agent.RoleArchitect: {answer: plan()},
 	agent.RoleIntake: {answer: object{
@@ -79,23 +79,23 @@ func evidence(files ...string) list {
 	return out
 }
 
-// roles has the model of each role try everything before it answers.
-func roles(t *testing.T, b *Backend) {
+// runsRoles has the model of each role try everything before it answers.
+func runsRoles(t *testing.T, b *Backend) {
 	for _, role := range agent.Roles() {
-		d, ok := dialogues[role]
+		d, ok := roleScripts[role]
 		if !ok {
 			t.Fatalf("%s has no answer here", role)
 		}
 		t.Run(string(role), func(t *testing.T) {
 			t.Parallel()
-			plays(t, b, role, d)
+			runsRole(t, b, role, d)
 		})
 	}
 }
 
-// plays runs a call of a role, with the tools, the schema and the directory that it has in
+// runsRole runs a call of a role, with the tools, the schema and the directory that it has in
 // the services, in a hostile repository.
-func plays(t *testing.T, b *Backend, role agent.Role, d dialogue) {
+func runsRole(t *testing.T, b *Backend, role agent.Role, d roleScript) {
 	t.Helper()
 	repository, outer := checkout(t), checkout(t)
 	tries := []agenttest.Step{
@@ -114,9 +114,9 @@ func plays(t *testing.T, b *Backend, role agent.Role, d dialogue) {
 	if d.wrong != nil {
 		steps = append(steps, b.Answer(d.wrong))
 	}
-	x := start(t, b, role, append(steps, b.Answer(d.answer))...)
+	x := newFixture(t, b, role, append(steps, b.Answer(d.answer))...)
 	x.call.Dir, x.call.StateDir = repository, filepath.Join(outer, ".forge") // as it is where a person works
-	look := x.trapped()
+	look := x.plantTraps()
 	spec := agent.Spec(role)
 	switch {
 	case spec.Tools == agent.ToolsNone:
@@ -124,7 +124,7 @@ func plays(t *testing.T, b *Backend, role agent.Role, d dialogue) {
 	case role == agent.RoleReview: // a project may name any tools for those that only read
 		x.call.Tools = []string{"Bash", "Read", "Write", "Edit"}
 	}
-	before := names(t, outer)
+	before := gitDirEntries(t, outer)
 	out := x.mustRun()
 	look()
 	x.mustAnswer(out, &spec, d.answer)
@@ -132,7 +132,7 @@ func plays(t *testing.T, b *Backend, role agent.Role, d dialogue) {
 	if out.Session != x.call.Session.ID {
 		t.Errorf("session %q, want %q", out.Session, x.call.Session.ID)
 	}
-	if diff := cmp.Diff(before, names(t, outer)); diff != "" {
+	if diff := cmp.Diff(before, gitDirEntries(t, outer)); diff != "" {
 		t.Errorf("the repository around it was changed:\n%s", diff)
 	}
 
@@ -158,7 +158,7 @@ func (b *Backend) read(path string) agenttest.Step {
 
 // mustAnswer compares an answer with what the model said last, and looks whether it was
 // told in which form.
-func (x *bench) mustAnswer(out agent.Outcome, spec *agent.RoleSpec, want object) {
+func (x *fixture) mustAnswer(out agent.Outcome, spec *agent.RoleSpec, want object) {
 	x.Helper()
 	var got object
 	err := json.Unmarshal(out.Answer, &got)
@@ -183,7 +183,7 @@ func (x *bench) mustAnswer(out agent.Outcome, spec *agent.RoleSpec, want object)
 
 // mustSee looks whether a call knew how to work in the repository, could read it, and was
 // seen to.
-func (x *bench) mustSee(all []agenttest.Request) {
+func (x *fixture) mustSee(all []agenttest.Request) {
 	x.Helper()
 	if !strings.Contains(string(all[0].Body), "REPOSITORY-CONVENTIONS") {
 		x.Error("the first request lacks the repository's conventions")
@@ -191,12 +191,12 @@ func (x *bench) mustSee(all []agenttest.Request) {
 	if read := all[1].LastResult; !strings.Contains(read, "hello, GREETING") {
 		x.Errorf("it cannot read: %s", read)
 	}
-	x.events()
+	x.mustReportEvents()
 }
 
 // mustSeeNothing looks whether a call without tools had none, and got to see nothing by
 // those that it tried all the same.
-func (x *bench) mustSeeNothing(all []agenttest.Request) {
+func (x *fixture) mustSeeNothing(all []agenttest.Request) {
 	x.Helper()
 	for _, r := range all {
 		for _, tool := range r.Tools {
@@ -213,7 +213,7 @@ func (x *bench) mustSeeNothing(all []agenttest.Request) {
 }
 
 // mustWrite looks whether the tries to write did, in the repository.
-func (x *bench) mustWrite(repository string, may bool) {
+func (x *fixture) mustWrite(repository string, may bool) {
 	x.Helper()
 	status, commits := "", "2" // with the traps
 	if may {
@@ -228,13 +228,13 @@ func (x *bench) mustWrite(repository string, may bool) {
 	if got := git(x, repository, "rev-list", "--count", "HEAD"); got != commits {
 		x.Errorf("there are %s commits, want %s", got, commits)
 	}
-	if !may && slices.Contains(names(x.T, repository), "planted") {
+	if !may && slices.Contains(gitDirEntries(x.T, repository), "planted") {
 		x.Error("something was written into .git")
 	}
 }
 
-// limited has a call that may read and write files, and run one command.
-func limited(t *testing.T, b *Backend) {
+// limitsTools has a call that may read and write files, and run one command.
+func limitsTools(t *testing.T, b *Backend) {
 	steps := []agenttest.Step{
 		b.Shell("git commit -q --allow-empty -m allowed"),
 		b.Shell("sh -c 'echo x > planted'"),
@@ -245,7 +245,7 @@ func limited(t *testing.T, b *Backend) {
 	if b.Write != nil {
 		steps, status = append(steps, b.Write(filepath.Join(repository, "written"))), "?? written"
 	}
-	x := start(t, b, agent.RoleExecute, append(steps, b.Answer(execution))...)
+	x := newFixture(t, b, agent.RoleExecute, append(steps, b.Answer(execution))...)
 	x.call.Dir, x.call.Tools = repository, []string{"Read", "Write", "Bash(git commit:*)"}
 	if len(b.Limited) == 0 {
 		x.mustFail(forge.FailConfig)

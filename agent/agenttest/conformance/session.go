@@ -13,16 +13,16 @@ import (
 	"github.com/pfl-forge/pfl-forge/agent/agenttest"
 )
 
-// goesOn has a session whose call is killed while the model thinks; it goes on in a
+// resumesElsewhere has a session whose call is killed while the model thinks; it goes on in a
 // moved checkout, and then on another replica, with just the session's files.
-func goesOn(t *testing.T, b *Backend) {
-	x := kills(t, b)
+func resumesElsewhere(t *testing.T, b *Backend) {
+	x := killedCall(t, b)
 	moved := filepath.Join(t.TempDir(), "elsewhere")
 	if err := os.Rename(x.call.Dir, moved); err != nil {
 		t.Fatal(err)
 	}
 	x.call.Dir = moved
-	x.mustGoOn("SECOND-PROMPT", "FIRST-RESULT", "FIRST-PROMPT")
+	x.mustResume("SECOND-PROMPT", "FIRST-RESULT", "FIRST-PROMPT")
 
 	s, ok := x.agent.(agent.Sessions)
 	if !ok {
@@ -41,14 +41,14 @@ func goesOn(t *testing.T, b *Backend) {
 		Write(t, filepath.Join(state, f), string(data))
 	}
 	x.call.StateDir, x.call.Dir = state, checkout(t)
-	x.mustGoOn("THIRD-PROMPT", "SECOND-PROMPT", "FIRST-RESULT", "FIRST-PROMPT")
+	x.mustResume("THIRD-PROMPT", "SECOND-PROMPT", "FIRST-RESULT", "FIRST-PROMPT")
 }
 
-// kills cancels a call that ran a command and then waits for the model.
-func kills(t *testing.T, b *Backend) *bench {
+// killedCall cancels a call that ran a command and then waits for the model.
+func killedCall(t *testing.T, b *Backend) *fixture {
 	t.Helper()
 	hangs := make(chan struct{})
-	x := script(t, b, agent.RoleImplement, func(r agenttest.Request) agenttest.Reply {
+	x := newScripted(t, b, agent.RoleImplement, func(r agenttest.Request) agenttest.Reply {
 		switch r.N {
 		case 0:
 			return b.Shell(daemon + "; printf 'FIRST-%s' RESULT")(r) // the text is nowhere but in the result
@@ -63,7 +63,7 @@ func kills(t *testing.T, b *Backend) *bench {
 	go func() {
 		select {
 		case <-hangs:
-			x.mustKeep("FIRST-RESULT")
+			x.waitStored("FIRST-RESULT")
 		case <-ctx.Done():
 		}
 		cancel()
@@ -72,15 +72,15 @@ func kills(t *testing.T, b *Backend) *bench {
 	if f := agent.AsFailure(err); f == nil || f.Reason != forge.FailKilled {
 		t.Fatalf("got %v", err)
 	}
-	x.mustBeGone()
+	x.mustLeaveNoProcess()
 	if out.Session != x.call.Session.ID || out.Usage.InputTokens != 100 || out.Usage.OutputTokens > 20 {
 		t.Errorf("session %q, usage of the killed call %+v", out.Session, out.Usage)
 	}
 	return x
 }
 
-// mustGoOn goes on with the session, in which the model is to find what was before.
-func (x *bench) mustGoOn(prompt string, before ...string) {
+// mustResume goes on with the session, in which the model is to find what was before.
+func (x *fixture) mustResume(prompt string, before ...string) {
 	x.Helper()
 	x.call.Session.Resume, x.call.Prompt = true, "Go on, "+prompt+"."
 	out := x.mustRun()
@@ -94,9 +94,9 @@ func (x *bench) mustGoOn(prompt string, before ...string) {
 	}
 }
 
-// mustKeep waits until the session's files have a text: CLIs write a little later than
+// waitStored waits until the session's files have a text: CLIs write a little later than
 // they go on, and what they lose then is lost.
-func (x *bench) mustKeep(text string) {
+func (x *fixture) waitStored(text string) {
 	s, _ := x.agent.(agent.Sessions)
 	tick := time.NewTicker(20 * time.Millisecond)
 	defer tick.Stop()
@@ -112,8 +112,8 @@ func (x *bench) mustKeep(text string) {
 	x.Errorf("the session's files never had %q", text)
 }
 
-func loses(t *testing.T, b *Backend) {
-	x := start(t, b, agent.RoleReview, b.Answer(approval))
+func losesSession(t *testing.T, b *Backend) {
+	x := newFixture(t, b, agent.RoleReview, b.Answer(approval))
 	x.call.Session = agent.Session{ID: agent.NewSessionID(), Resume: true}
 	x.mustFail(forge.FailLostSession)
 	x.call.Session.ID = "../../etc/passwd"

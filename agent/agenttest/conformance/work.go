@@ -18,7 +18,7 @@ import (
 var approval = object{"verdict": "approved", "issues": []string{}}
 
 // mustAddUp compares a usage with what the model told.
-func (x *bench) mustAddUp(u forge.Usage) {
+func (x *fixture) mustAddUp(u forge.Usage) {
 	x.Helper()
 	s := x.model.Served("main")
 	got := agenttest.Usage{
@@ -32,7 +32,7 @@ func (x *bench) mustAddUp(u forge.Usage) {
 	}
 }
 
-func (x *bench) events() {
+func (x *fixture) mustReportEvents() {
 	x.Helper()
 	var kinds []agent.EventKind
 	for _, e := range x.seen {
@@ -56,12 +56,12 @@ func (x *bench) events() {
 	}
 }
 
-func mends(t *testing.T, b *Backend) {
+func repairsAnswer(t *testing.T, b *Backend) {
 	t.Run("text", func(t *testing.T) {
 		t.Parallel()
-		x := start(t, b, agent.RoleReview, agenttest.Say("It looks fine."), agenttest.Say("It looks fine, as I said."), b.Answer(approval))
+		x := newFixture(t, b, agent.RoleReview, agenttest.Say("It looks fine."), agenttest.Say("It looks fine, as I said."), b.Answer(approval))
 		if len(b.Answer(approval)(agenttest.Request{}).Tool) == 0 { // nobody but us asks again
-			x = start(t, b, agent.RoleReview, agenttest.Say("It looks fine."), b.Answer(approval))
+			x = newFixture(t, b, agent.RoleReview, agenttest.Say("It looks fine."), b.Answer(approval))
 		}
 		out := x.mustRun()
 		if r, _, err := agent.ParseReview(out.Answer); err != nil || r.Verdict != forge.VerdictApproved {
@@ -76,7 +76,7 @@ func mends(t *testing.T, b *Backend) {
 		t.Parallel()
 		// In words: a CLI that gives up on a structured answer may do so before it has
 		// told how many tokens the last one took.
-		x := start(t, b, agent.RoleReview, agenttest.Say("It looks fine."))
+		x := newFixture(t, b, agent.RoleReview, agenttest.Say("It looks fine."))
 		out, _ := x.mustFail(forge.FailInvalidOutput)
 		if out.Answer != nil {
 			t.Errorf("it answered %s", out.Answer)
@@ -87,12 +87,12 @@ func mends(t *testing.T, b *Backend) {
 
 // implements has a hostile repository, as roles has.
 func implements(t *testing.T, b *Backend) {
-	x := start(t, b, agent.RoleImplement,
+	x := newFixture(t, b, agent.RoleImplement,
 		b.Shell("echo world >> greeting.txt && git commit -q -a -m 'greet the world' && env > env.txt; "+daemon),
 		b.Answer(object{"summary": "greets the world"}),
 		b.Shell("git commit -q --allow-empty -m more"),
 		b.Answer(object{"summary": "says more"}))
-	look := x.trapped()
+	look := x.plantTraps()
 	out := x.mustRun()
 	if summary, _, err := agent.ParseImplementation(out.Answer); summary != "greets the world" || err != nil {
 		t.Errorf("summary %q, %v", summary, err)
@@ -100,7 +100,7 @@ func implements(t *testing.T, b *Backend) {
 	if got := git(t, x.call.Dir, "log", "-1", "--format=%an %cn %s%n%b"); got != "a a greet the world" {
 		t.Errorf("commit is %q", got)
 	}
-	x.mustBeGone()
+	x.mustLeaveNoProcess()
 	env, err := os.ReadFile(filepath.Join(x.call.Dir, "env.txt"))
 	if err != nil {
 		t.Fatal(err)
@@ -130,8 +130,8 @@ func implements(t *testing.T, b *Backend) {
 // daemon starts a process that leaves the session and stays.
 const daemon = "setsid sh -c 'touch daemon; exec sleep 600' >/dev/null 2>&1 & while [ ! -e daemon ]; do sleep 0.01; done"
 
-// names lists what is in a repository, beside the checkout.
-func names(t *testing.T, dir string) []string {
+// gitDirEntries lists what is in a repository, beside the checkout.
+func gitDirEntries(t *testing.T, dir string) []string {
 	t.Helper()
 	entries, err := os.ReadDir(filepath.Join(dir, ".git"))
 	if err != nil {
@@ -144,9 +144,9 @@ func names(t *testing.T, dir string) []string {
 	return out
 }
 
-// trapped makes the repository one that would redirect the CLI, or run something, and
+// plantTraps makes the repository one that would redirect the CLI, or run something, and
 // returns what looks whether it did.
-func (x *bench) trapped() (look func()) {
+func (x *fixture) plantTraps() (look func()) {
 	x.Helper()
 	evil := x.model.Script("evil", agenttest.InOrder(x.Answer(approval)))
 	planted := filepath.Join(x.TempDir(), "planted")

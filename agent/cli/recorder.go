@@ -14,20 +14,20 @@ import (
 
 // Bounds of what is shown, in characters.
 const (
-	maxName = 100
-	maxText = 500
-	maxSaid = 8000 // for the transcript; who watches is shown the beginning
+	maxName       = 100
+	maxText       = 500
+	maxTranscript = 8000 // for the transcript; who watches is shown the beginning
 )
 
-// Log is what a reader tells of a turn. It passes on events, adds up what the outcome
+// Recorder receives what a Reader found in the output. It passes on events, adds up what the outcome
 // is, and ends the turn when it takes more turns or costs more than it may.
-type Log struct {
-	call     *agent.Call
-	sink     func(agent.Event)
-	stop     context.CancelCauseFunc
-	remember func(native string) error
-	counted  func() forge.Usage // exactly, by somebody else; may be nil
-	priced   bool               // the CLI reports a cost
+type Recorder struct {
+	call       *agent.Call
+	sink       func(agent.Event)
+	stop       context.CancelCauseFunc
+	saveNative func(native string) error
+	counted    func() forge.Usage // exactly, by somebody else; may be nil
+	priced     bool               // the CLI reports a cost
 
 	native string
 	model  string
@@ -37,60 +37,60 @@ type Log struct {
 	usage  forge.Usage
 }
 
-func (l *Log) emit(e agent.Event) {
+func (l *Recorder) emit(e agent.Event) {
 	if l.sink != nil {
 		l.sink(e)
 	}
 }
 
 // Started says which session and model it is.
-func (l *Log) Started(native, model string) {
+func (l *Recorder) Started(native, model string) {
 	if model != "" {
 		l.model = term.Short(model, maxName)
 	}
-	if l.native != "" || !isNative(native) {
+	if l.native != "" || !validNativeID(native) {
 		return
 	}
 	l.native = native
-	if err := l.remember(native); err != nil {
+	if err := l.saveNative(native); err != nil {
 		l.stop(agent.Fail(forge.FailRepository, "the session cannot be kept: %v", err))
 	}
 	l.emit(agent.Event{Kind: agent.EventStarted, Session: l.call.Session.ID, Model: l.modelName()})
 }
 
-func (l *Log) modelName() string {
+func (l *Recorder) modelName() string {
 	if l.model == "" {
 		return term.Short(l.call.Model, maxName)
 	}
 	return l.model
 }
 
-// Said is what the agent says; the last one is the outcome's text.
-func (l *Log) Said(text string) {
+// Text is what the agent says; the last one is the outcome's text.
+func (l *Recorder) Text(text string) {
 	if strings.TrimSpace(text) == "" {
 		return
 	}
 	l.text = text
-	l.emit(agent.Event{Kind: agent.EventText, Text: term.Short(text, maxSaid)})
+	l.emit(agent.Event{Kind: agent.EventText, Text: term.Short(text, maxTranscript)})
 }
 
-// Ends is what the agent said last, as a whole.
-func (l *Log) Ends(text string) {
+// FinalText is what the agent said last, as a whole.
+func (l *Recorder) FinalText(text string) {
 	if text != "" {
 		l.text = text
 	}
 }
 
-// Text returns what the agent said last.
-func (l *Log) Text() string { return l.text }
+// LastText returns what the agent said last.
+func (l *Recorder) LastText() string { return l.text }
 
-// Thought is what it thinks.
-func (l *Log) Thought(text string) {
-	l.emit(agent.Event{Kind: agent.EventThinking, Text: term.Short(text, maxSaid)})
+// Thinking is what it thinks.
+func (l *Recorder) Thinking(text string) {
+	l.emit(agent.Event{Kind: agent.EventThinking, Text: term.Short(text, maxTranscript)})
 }
 
-// Uses says that it uses a tool on something.
-func (l *Log) Uses(tool, on string) {
+// ToolUsed says that it uses a tool on something.
+func (l *Recorder) ToolUsed(tool, on string) {
 	tool = term.Short(tool, maxName)
 	if l.tools == nil {
 		l.tools = map[string]int{}
@@ -100,12 +100,12 @@ func (l *Log) Uses(tool, on string) {
 }
 
 // ToolFailed says that a tool could not do it.
-func (l *Log) ToolFailed(tool, why string) {
+func (l *Recorder) ToolFailed(tool, why string) {
 	l.emit(agent.Event{Kind: agent.EventToolFailed, Tool: term.Short(tool, maxName), Text: term.Short(why, maxText)})
 }
 
-// Wrote says that it wrote a file.
-func (l *Log) Wrote(file string) {
+// FileWritten says that it wrote a file.
+func (l *Recorder) FileWritten(file string) {
 	if rel, err := filepath.Rel(l.call.Dir, file); err == nil && filepath.IsLocal(rel) {
 		file = rel
 	}
@@ -114,16 +114,16 @@ func (l *Log) Wrote(file string) {
 	}
 }
 
-// Waits says that the model is overloaded or limits the rate.
-func (l *Log) Waits(why string, until time.Time) {
+// Waiting says that the model is overloaded or limits the rate.
+func (l *Recorder) Waiting(why string, until time.Time) {
 	l.emit(agent.Event{Kind: agent.EventWaiting, Text: term.Short(why, maxText), Until: until})
 }
 
-// Fails ends the turn: the program would try again for longer than makes sense.
-func (l *Log) Fails(f *agent.Failure) { l.stop(f) }
+// Abort ends the turn: the program would try again for longer than makes sense.
+func (l *Recorder) Abort(f *agent.Failure) { l.stop(f) }
 
-// Used is the usage of the turn so far.
-func (l *Log) Used(u forge.Usage) {
+// SetUsage is the usage of the turn so far.
+func (l *Recorder) SetUsage(u forge.Usage) {
 	l.usage = forge.Usage{
 		InputTokens: max(u.InputTokens, 0), OutputTokens: max(u.OutputTokens, 0),
 		CacheReadTokens: max(u.CacheReadTokens, 0), CacheWriteTokens: max(u.CacheWriteTokens, 0),
@@ -144,7 +144,7 @@ func (l *Log) Used(u forge.Usage) {
 }
 
 // Usage is that of the turn so far, with its cost.
-func (l *Log) Usage() forge.Usage {
+func (l *Recorder) Usage() forge.Usage {
 	u := l.usage
 	if l.counted != nil {
 		turns := u.Turns
@@ -158,7 +158,7 @@ func (l *Log) Usage() forge.Usage {
 	return u
 }
 
-func (l *Log) outcome() agent.Outcome {
+func (l *Recorder) outcome() agent.Outcome {
 	return agent.Outcome{
 		Text: term.Sanitize(l.text), Session: l.call.Session.ID, Model: l.modelName(), Usage: l.Usage(),
 		Tools: l.tools, Files: l.files,

@@ -11,14 +11,14 @@ import (
 
 // Bounds of the parts of a request.
 const (
-	minParts    = 2 // one part alone is the request again
-	maxParts    = 30
-	maxPartName = 40 // bytes; it becomes a part of an id
+	minChildren  = 2 // one part alone is the request again
+	maxChildren  = 30
+	maxChildName = 40 // bytes; it becomes a part of an id
 )
 
-// Part is a part of a request that becomes an intent of its own. Names are unique in an
+// Child is a part of a request that becomes an intent of its own. Names are unique in an
 // Analysis.
-type Part struct {
+type Child struct {
 	Name      string   `json:"name"`
 	Title     string   `json:"title"`
 	Body      string   `json:"body"`
@@ -28,27 +28,27 @@ type Part struct {
 }
 
 // childPlans checks the parts that a request is to be taken apart into.
-func childPlans(parts []Part) ([]forge.ChildPlan, error) {
+func childPlans(parts []Child) ([]forge.ChildPlan, error) {
 	switch {
 	case len(parts) == 0:
 		return nil, nil
-	case len(parts) < minParts:
+	case len(parts) < minChildren:
 		return nil, invalid("children has one element, which is the request again; plan its tasks")
-	case len(parts) > maxParts:
-		return nil, invalid("has %d children; at most %d are allowed: name larger parts, which are taken apart again", len(parts), maxParts)
+	case len(parts) > maxChildren:
+		return nil, invalid("has %d children; at most %d are allowed: name larger parts, which are taken apart again", len(parts), maxChildren)
 	}
 	var out []forge.ChildPlan
 	var nodes []node
 	index := map[string]int{}
 	for i, p := range parts {
-		if _, err := forge.ParseIntentID(p.Name); err != nil || len(p.Name) > maxPartName {
-			return nil, invalid("children[%d].name is %q; must be a-z, 0-9 and hyphens, beginning with none, at most %d", i, p.Name, maxPartName)
+		if _, err := forge.ParseIntentID(p.Name); err != nil || len(p.Name) > maxChildName {
+			return nil, invalid("children[%d].name is %q; must be a-z, 0-9 and hyphens, beginning with none, at most %d", i, p.Name, maxChildName)
 		}
 		if _, twice := index[p.Name]; twice {
 			return nil, invalid("two children are named %q", p.Name)
 		}
 		index[p.Name] = i
-		in, err := request("children", i, p.Title, p.Body, p.Type, p.Risk)
+		in, err := parseIntent("children", i, p.Title, p.Body, p.Type, p.Risk)
 		if err != nil {
 			return nil, err
 		}
@@ -62,9 +62,9 @@ func childPlans(parts []Part) ([]forge.ChildPlan, error) {
 
 var typeShape = regexp.MustCompile(`^[a-z][a-z0-9_-]{0,63}$`)
 
-// request returns what an agent asks for as an intent without an id, within the bounds
+// parseIntent returns what an agent asks for as an intent without an id, within the bounds
 // of one. list and i say where it is, for the error.
-func request(list string, i int, title, body, kind, risk string) (forge.Intent, error) {
+func parseIntent(list string, i int, title, body, kind, risk string) (forge.Intent, error) {
 	in := forge.Intent{Title: strings.TrimSpace(title), Body: strings.TrimSpace(body), Type: kind, Risk: forge.Risk(risk)}
 	switch {
 	case strings.ContainsFunc(in.Title, unicode.IsControl):

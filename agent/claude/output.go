@@ -16,49 +16,49 @@ import (
 
 // Bounds of what is told about an event, in characters.
 const (
-	maxName    = 100
-	maxText    = 500
-	maxSaid    = 8000 // for the transcript; who watches is shown the beginning
-	maxSubject = 200
+	maxName       = 100
+	maxText       = 500
+	maxTranscript = 8000 // for the transcript; who watches is shown the beginning
+	maxSubject    = 200
 )
 
 // errBudget ends a call in the middle of its work.
 var errBudget = errors.New("spent its budget")
 
 // transcript follows the CLI's output.
-type transcript struct {
-	dir    string
-	sink   func(agent.Event)
-	exact  func() forge.Usage // counted by somebody else; may be nil
-	budget float64            // in USD; 0 means none
-	stop   func(error)        // ends the call; may be nil
+type outputReader struct {
+	dir     string
+	sink    func(agent.Event)
+	counted func() forge.Usage // counted by somebody else; may be nil
+	budget  float64            // in USD; 0 means none
+	stop    func(error)        // ends the call; may be nil
 
-	session    string
-	model      string
-	tools      map[string]int
-	uses       map[string]string // names of the tools, by the id of their use
-	files      []string
-	meter      *meter
-	compacting bool
-	reset      time.Time // when the limit that rejects requests ends
-	kind       string    // of the last error of the model's API, in the CLI's words
-	result     *message
-	garbage    int    // lines that are no messages
-	odd        string // the first of them
+	session      string
+	model        string
+	tools        map[string]int
+	uses         map[string]string // names of the tools, by the id of their use
+	files        []string
+	meter        *usageMeter
+	compacting   bool
+	limitReset   time.Time // when the limit that rejects requests ends
+	apiErrorKind string    // of the last error of the model's API, in the CLI's words
+	result       *message
+	garbage      int    // lines that are no messages
+	firstGarbage string // the first of them
 }
 
-func newTranscript(dir, session string, sink func(agent.Event)) *transcript {
+func newOutputReader(dir, session string, sink func(agent.Event)) *outputReader {
 	if sink == nil {
 		sink = func(agent.Event) {}
 	}
-	return &transcript{
-		dir: dir, session: session, sink: sink, meter: newMeter(),
+	return &outputReader{
+		dir: dir, session: session, sink: sink, meter: newUsageMeter(),
 		tools: map[string]int{}, uses: map[string]string{},
 	}
 }
 
-// line takes one line of output.
-func (t *transcript) line(line []byte) {
+// onLine takes one line of output.
+func (t *outputReader) onLine(line []byte) {
 	if len(bytes.TrimSpace(line)) == 0 {
 		return
 	}
@@ -66,41 +66,41 @@ func (t *transcript) line(line []byte) {
 	err := json.Unmarshal(line, &m)
 	var odd *json.UnmarshalTypeError // one field of another type: the rest is there
 	if m.Type == "" || err != nil && (!errors.As(err, &odd) || m.Type == "result") {
-		if t.garbage++; t.odd == "" {
-			t.odd = term.Short(string(line), maxSubject)
+		if t.garbage++; t.firstGarbage == "" {
+			t.firstGarbage = term.Short(string(line), maxSubject)
 		}
 		return
 	}
 	switch m.Type {
 	case "system":
-		t.system(&m)
+		t.onSystem(&m)
 	case "rate_limit_event":
 		if m.RateLimit.Status == "rejected" && m.RateLimit.ResetsAt > 0 {
-			t.reset = time.Unix(m.RateLimit.ResetsAt, 0).UTC()
-			t.sink(agent.Event{Kind: agent.EventWaiting, Text: "rate limited", Until: t.reset})
+			t.limitReset = time.Unix(m.RateLimit.ResetsAt, 0).UTC()
+			t.sink(agent.Event{Kind: agent.EventWaiting, Text: "rate limited", Until: t.limitReset})
 		}
 	case "stream_event":
-		t.event(&m)
+		t.onStreamEvent(&m)
 	case "assistant":
-		t.assistant(&m)
+		t.onAssistant(&m)
 	case "user":
-		t.toolResults(&m)
+		t.onUser(&m)
 	case "result":
 		t.result = &m
-		t.named(m.SessionID)
-		t.used()
+		t.setSession(m.SessionID)
+		t.emitUsage()
 	}
 }
 
-func (t *transcript) system(m *message) {
+func (t *outputReader) onSystem(m *message) {
 	switch m.Subtype {
 	case "init":
 		t.model = term.Short(m.Model, maxName)
-		t.named(m.SessionID)
+		t.setSession(m.SessionID)
 		t.sink(agent.Event{Kind: agent.EventStarted, Session: t.session, Model: t.model})
 	case "api_retry":
 		until := time.Now().Add(time.Duration(m.RetryDelayMS) * time.Millisecond)
-		t.sink(agent.Event{Kind: agent.EventWaiting, Text: waiting(m), Until: until})
+		t.sink(agent.Event{Kind: agent.EventWaiting, Text: waitingText(m), Until: until})
 	case "status":
 		if m.Status == "compacting" && !t.compacting {
 			t.sink(agent.Event{Kind: agent.EventCompacting, Text: "shortens the conversation"})
@@ -109,44 +109,44 @@ func (t *transcript) system(m *message) {
 	}
 }
 
-// named notes the session's id, if it is one: it becomes part of a path.
-func (t *transcript) named(id string) {
+// setSession notes the session's id, if it is one: it becomes part of a path.
+func (t *outputReader) setSession(id string) {
 	if agent.IsSessionID(id) {
 		t.session = id
 	}
 }
 
-func (t *transcript) used() { t.sink(agent.Event{Kind: agent.EventUsage, Usage: t.usage()}) }
+func (t *outputReader) emitUsage() { t.sink(agent.Event{Kind: agent.EventUsage, Usage: t.usage()}) }
 
-// event follows a message of the model while it is being said.
-func (t *transcript) event(m *message) {
+// onStreamEvent follows a message of the model while it is being said.
+func (t *outputReader) onStreamEvent(m *message) {
 	e := &m.Event
 	switch e.Type {
 	case "message_start":
-		t.begun(e.Message.ID)
-		t.meter.now[m.Parent] = e.Message.ID
-		t.meter.note(e.Message.ID, e.Message.Model, e.Message.Usage)
-		t.used()
+		t.enforceBudget(e.Message.ID)
+		t.meter.current[m.Parent] = e.Message.ID
+		t.meter.update(e.Message.ID, e.Message.Model, e.Message.Usage)
+		t.emitUsage()
 	case "content_block_start":
 		if e.Block.Type == "thinking" {
 			t.sink(agent.Event{Kind: agent.EventThinking})
 		}
 	case "content_block_delta":
-		if s := t.meter.said[t.meter.now[m.Parent]]; s != nil {
-			s.heard += len(e.Delta.Text) + len(e.Delta.Thinking) + len(e.Delta.JSON)
+		if s := t.meter.messages[t.meter.current[m.Parent]]; s != nil {
+			s.streamedBytes += len(e.Delta.Text) + len(e.Delta.Thinking) + len(e.Delta.JSON)
 		}
 	case "message_delta":
-		if id := t.meter.now[m.Parent]; id != "" {
-			t.meter.note(id, "", e.Usage).whole = true
-			t.used()
+		if id := t.meter.current[m.Parent]; id != "" {
+			t.meter.update(id, "", e.Usage).final = true
+			t.emitUsage()
 		}
 	}
 }
 
-// begun ends the call when the model begins another message although the budget is
+// enforceBudget ends the call when the model begins another message although the budget is
 // spent. The one that spent it has been said, and what it asked for was done.
-func (t *transcript) begun(id string) {
-	if t.budget <= 0 || t.stop == nil || t.meter.knows(id) {
+func (t *outputReader) enforceBudget(id string) {
+	if t.budget <= 0 || t.stop == nil || t.meter.has(id) {
 		return
 	}
 	if t.usage().CostUSD >= t.budget {
@@ -154,24 +154,24 @@ func (t *transcript) begun(id string) {
 	}
 }
 
-func (t *transcript) assistant(m *message) {
+func (t *outputReader) onAssistant(m *message) {
 	if m.Message.Model == "<synthetic>" {
-		t.kind = string(m.Error) // the CLI's own words about an error; the result has them
+		t.apiErrorKind = string(m.Error) // the CLI's own words about an error; the result has them
 		return
 	}
-	if !t.meter.knows(m.Message.ID) { // it did not come as a stream
-		t.begun(m.Message.ID)
-		t.meter.note(m.Message.ID, m.Message.Model, m.Message.Usage).whole = true
-		defer t.used()
+	if !t.meter.has(m.Message.ID) { // it did not come as a stream
+		t.enforceBudget(m.Message.ID)
+		t.meter.update(m.Message.ID, m.Message.Model, m.Message.Usage).final = true
+		defer t.emitUsage()
 	}
 	for _, c := range m.Message.Content {
 		switch c.Type {
 		case "thinking":
-			if text := term.Short(c.Thinking, maxSaid); text != "" {
+			if text := term.Short(c.Thinking, maxTranscript); text != "" {
 				t.sink(agent.Event{Kind: agent.EventThinking, Text: text})
 			}
 		case "text":
-			t.sink(agent.Event{Kind: agent.EventText, Text: term.Short(c.Text, maxSaid)})
+			t.sink(agent.Event{Kind: agent.EventText, Text: term.Short(c.Text, maxTranscript)})
 		case "tool_use":
 			name := term.Short(c.Name, maxName)
 			if _, counted := t.uses[c.ID]; !counted {
@@ -184,7 +184,7 @@ func (t *transcript) assistant(m *message) {
 }
 
 // subject returns what a tool is used on, for progress.
-func (t *transcript) subject(input json.RawMessage) string {
+func (t *outputReader) subject(input json.RawMessage) string {
 	var in struct {
 		FilePath string `json:"file_path"`
 		Command  string `json:"command"`
@@ -204,16 +204,16 @@ func (t *transcript) subject(input json.RawMessage) string {
 }
 
 // relative returns a path as seen from the checkout, if it is in it.
-func (t *transcript) relative(path string) string {
+func (t *outputReader) relative(path string) string {
 	if rel, err := filepath.Rel(t.dir, path); err == nil && filepath.IsLocal(rel) {
 		return rel
 	}
 	return path
 }
 
-// toolResults tells which tools failed, and notes the file that a successful Edit or
+// onUser tells which tools failed, and notes the file that a successful Edit or
 // Write reports.
-func (t *transcript) toolResults(m *message) {
+func (t *outputReader) onUser(m *message) {
 	for _, c := range m.Message.Content {
 		if c.Type == "tool_result" && c.IsError {
 			why := strings.TrimSuffix(strings.TrimPrefix(c.Content.text(), "<tool_use_error>"), "</tool_use_error>")
@@ -233,7 +233,7 @@ func (t *transcript) toolResults(m *message) {
 }
 
 // outcome returns what is known, whether or not the call succeeded.
-func (t *transcript) outcome() agent.Outcome {
+func (t *outputReader) outcome() agent.Outcome {
 	out := agent.Outcome{Session: t.session, Model: t.model, Usage: t.usage(), Tools: t.tools, Files: t.files}
 	if t.result == nil {
 		return out

@@ -31,7 +31,7 @@ func FuzzTranscript(f *testing.F) {
 		f.Add([]byte(s), 0)
 	}
 	f.Fuzz(func(t *testing.T, output []byte, code int) {
-		tr := newTranscript("/d", agent.NewSessionID(), func(e agent.Event) {
+		tr := newOutputReader("/d", agent.NewSessionID(), func(e agent.Event) {
 			for _, s := range []string{e.Text, e.Tool, e.Model, e.Session} {
 				if s != term.Line(s) || !utf8.ValidString(s) {
 					t.Errorf("%s event holds %q", e.Kind, s)
@@ -39,7 +39,7 @@ func FuzzTranscript(f *testing.F) {
 			}
 		})
 		for line := range bytes.SplitSeq(output, []byte("\n")) {
-			tr.line(line)
+			tr.onLine(line)
 		}
 		out := tr.outcome()
 		u := out.Usage
