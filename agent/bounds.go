@@ -7,9 +7,9 @@ import (
 	"github.com/pfl-forge/pfl-forge/internal/term"
 )
 
-// Bounds of what an agent says about a goal, in bytes and entries. What is longer is
-// cut, but for a goal's task and criteria, which are refused: what is left of them would
-// ask for something else.
+// Bounds of the texts and lists in answers about a goal, in bytes and entries. Longer
+// ones are cut, except a goal's task and criteria: a cut one would ask for something
+// else, so it is refused.
 const (
 	maxReport      = 4000 // of an execution's own account
 	maxStatement   = 1000 // of any other text
@@ -19,7 +19,8 @@ const (
 	maxQuestions   = 20
 )
 
-// clip returns a text without what would not be shown, cut to so many bytes.
+// clip returns a sanitized text of at most so many bytes, with an ellipsis if it was
+// cut.
 func clip(text string, most int) string {
 	const more = "…"
 	text = strings.TrimSpace(term.Sanitize(text))
@@ -29,7 +30,7 @@ func clip(text string, most int) string {
 	return strings.TrimSpace(strings.ToValidUTF8(text[:most-len(more)], "")) + more
 }
 
-// clipList returns the first of a list of short texts, each once and on one line.
+// clipList returns the first maxListEntries distinct texts of a list, each on one line.
 func clipList(list []string) []string {
 	var out []string
 	for _, text := range list {

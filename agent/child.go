@@ -9,15 +9,15 @@ import (
 	"github.com/pfl-forge/pfl-forge/internal/term"
 )
 
-// Bounds of the parts of a request.
+// Bounds of the children of one request.
 const (
 	minChildren  = 2 // one part alone is the request again
 	maxChildren  = 30
 	maxChildName = 40 // bytes; it becomes a part of an id
 )
 
-// Child is a part of a request that becomes an intent of its own. Names are unique in an
-// Analysis.
+// Child is a part of a request that becomes an intent of its own. Names are unique
+// within an Analysis.
 type Child struct {
 	Name      string   `json:"name"`
 	Title     string   `json:"title"`
@@ -27,7 +27,7 @@ type Child struct {
 	DependsOn []string `json:"depends_on,omitempty"` // names
 }
 
-// childPlans checks the parts that a request is to be taken apart into.
+// childPlans checks and converts the children that a request is to be divided into.
 func childPlans(parts []Child) ([]forge.ChildPlan, error) {
 	switch {
 	case len(parts) == 0:
@@ -62,8 +62,8 @@ func childPlans(parts []Child) ([]forge.ChildPlan, error) {
 
 var typeShape = regexp.MustCompile(`^[a-z][a-z0-9_-]{0,63}$`)
 
-// parseIntent returns what an agent asks for as an intent without an id, within the bounds
-// of one. list and i say where it is, for the error.
+// parseIntent returns an intent without an id, within the bounds of forge.Intent. list
+// and i locate it in the answer, for the error.
 func parseIntent(list string, i int, title, body, kind, risk string) (forge.Intent, error) {
 	in := forge.Intent{Title: strings.TrimSpace(title), Body: strings.TrimSpace(body), Type: kind, Risk: forge.Risk(risk)}
 	switch {

@@ -8,10 +8,11 @@ import (
 	"github.com/pfl-forge/pfl-forge/internal/term"
 )
 
-// EventKind says what an event is about.
+// EventKind says which fields of an Event are set.
 type EventKind string
 
-// The kinds of events.
+// The kinds of events. Each is sent as soon as the back end knows of it; EventStarted
+// comes first, and may be missing if the call failed before.
 const (
 	EventStarted    EventKind = "started"     // Session and Model are known
 	EventThinking   EventKind = "thinking"    // the agent thinks: Text, if it shows that
@@ -24,23 +25,31 @@ const (
 	EventOutput     EventKind = "output"      // a line that a command printed: Text
 )
 
-// Event is something that happens during a call, in the same form for every
-// back end. Text is sanitized and bounded.
+// Event reports progress of a call, in the same form for every back end. Text is
+// sanitized and bounded.
 type Event struct {
-	Kind    EventKind
-	Text    string
-	Tool    string
+	// Kind says which of the other fields are set.
+	Kind EventKind
+	// Text is said, thought, printed or the reason, depending on Kind.
+	Text string
+	// Tool is set for EventTool and EventToolFailed.
+	Tool string
+	// Session and Model are set for EventStarted.
 	Session string
 	Model   string
-	Usage   forge.Usage
-	Until   time.Time
+	// Usage is the call's total so far, not an increment. Set for EventUsage.
+	Usage forge.Usage
+	// Until is set for EventWaiting if the end of the wait is known.
+	Until time.Time
 }
 
 // maxEventText bounds an event's text, in characters.
 const maxEventText = 500
 
+// short returns text on one line, cut to maxEventText characters.
 func short(text string) string { return term.Short(text, maxEventText) }
 
+// appendNew appends s to list unless it is there already.
 func appendNew(list []string, s string) []string {
 	if slices.Contains(list, s) {
 		return list

@@ -11,7 +11,8 @@ import (
 //go:embed schema/execution.json
 var ExecutionSchema []byte
 
-// Execution is the answer of an execute call: what an iteration came to.
+// Execution is the answer of an execute call: the report of one iteration towards a
+// goal.
 type Execution struct {
 	Status       string           `json:"status"` // success, failure or error
 	Output       string           `json:"output"`
@@ -21,16 +22,16 @@ type Execution struct {
 	Observations []Observation    `json:"observations,omitempty"`
 }
 
-// SemanticMetadata is how an iteration was worked on.
+// SemanticMetadata describes how the agent worked on an iteration.
 type SemanticMetadata struct {
 	Approach     string   `json:"approach"`
 	StrategyTags []string `json:"strategy_tags,omitempty"`
 	Discoveries  []string `json:"discoveries,omitempty"`
 }
 
-// ParseExecution returns the answer of an execute call, whose texts and lists are cut
-// to what can be kept, or a *Failure. What was seen of the work is for the caller to fill
-// in.
+// ParseExecution returns the answer of an execute call, or a *Failure. Texts and lists
+// are cut to the bounds of bounds.go. The fields that describe the work as seen in the
+// checkout stay empty; the caller fills them in.
 func ParseExecution(answer []byte) (forge.Execution, []forge.Observation, error) {
 	var a Execution
 	if err := decode(answer, &a); err != nil {

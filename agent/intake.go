@@ -22,22 +22,23 @@ type Intake struct {
 	Observations  []Observation  `json:"observations,omitempty"`
 }
 
-// GoalQuestion is something about a goal that only a person can answer.
+// GoalQuestion is put to a person before a goal is accepted.
 type GoalQuestion struct {
 	Question  string   `json:"question"`
 	Context   string   `json:"context"`
 	Suggested []string `json:"suggested_answers,omitempty"`
 }
 
-// The ends of an intake.
+// The values of Intake.Status.
 const (
 	intakeAccepted = "accepted"
 	intakeAsks     = "needs_clarification"
 )
 
-// ParseIntake returns the answer of an intake call, or a *Failure. It has questions,
-// or a task and criteria, never both. wanted are the criteria that the person wrote: those
-// that the answer keeps are in their words, and it says what became of the others.
+// ParseIntake returns the answer of an intake call, or a *Failure. It has either
+// questions, or a task and criteria. wanted lists the criteria that the person wrote:
+// those that the answer keeps are returned in the person's words; if one was changed,
+// the notes have to say why.
 func ParseIntake(answer []byte, wanted []string) (forge.Intake, []forge.Observation, error) {
 	var a Intake
 	if err := decode(answer, &a); err != nil {
@@ -65,7 +66,7 @@ func ParseIntake(answer []byte, wanted []string) (forge.Intake, []forge.Observat
 	return out, obs, err
 }
 
-// parseAccepted fills in what a goal that can be worked on has.
+// parseAccepted checks an accepted goal and fills in out.
 func parseAccepted(out *forge.Intake, a *Intake, wanted []string) error {
 	out.Task, out.Complexity, out.RelevantFiles = term.Sanitize(strings.TrimSpace(a.Task)), forge.Complexity(a.Complexity), a.RelevantFiles
 	switch {
@@ -89,8 +90,8 @@ func parseAccepted(out *forge.Intake, a *Intake, wanted []string) error {
 	return checkCriteriaKept(out, wanted)
 }
 
-// criteria returns those of an answer, each once and on one line, or in the words in
-// which it was wanted.
+// criteria returns the criteria of an answer, each once and on one line, or in the
+// words of the wanted one that it equals.
 func criteria(list, wanted []string) ([]string, error) {
 	var out []string
 	for i, c := range list {
@@ -116,7 +117,8 @@ func criteria(list, wanted []string) ([]string, error) {
 	return out, nil
 }
 
-// checkCriteriaKept refuses an intake from which something that was wanted is gone without a word.
+// checkCriteriaKept refuses an intake that drops a wanted criterion without an
+// explanation.
 func checkCriteriaKept(out *forge.Intake, wanted []string) error {
 	var lines []string
 	for _, w := range wanted {
@@ -136,7 +138,7 @@ func checkCriteriaKept(out *forge.Intake, wanted []string) error {
 	return nil
 }
 
-// goalQuestions returns what a person is asked about a goal.
+// goalQuestions checks and converts the questions about a goal.
 func goalQuestions(list []GoalQuestion) ([]forge.Clarification, error) {
 	switch {
 	case len(list) == 0:

@@ -20,8 +20,8 @@ type Judgment struct {
 	NextAction  string       `json:"suggested_next_action,omitempty"`
 }
 
-// Evaluation is the verdict on one criterion, which is named by its number, from 1, or by
-// its text.
+// Evaluation is the verdict on one criterion. Criterion is its number, from 1, or its
+// text.
 type Evaluation struct {
 	Criterion  string  `json:"criterion"`
 	Evidence   string  `json:"evidence"`
@@ -29,9 +29,9 @@ type Evaluation struct {
 	Confidence float64 `json:"confidence"` // 0 to 1
 }
 
-// ParseJudgment returns the answer of a judge call about these criteria, in their order
-// and words, or a *Failure: each of them has one evaluation, and nothing else has. It is
-// complete only if every criterion is met. What it is of is for the caller to fill in.
+// ParseJudgment returns the answer of a judge call, or a *Failure. The evaluations are
+// in the order and words of criteria, each exactly once. Complete is true only if every
+// criterion is met. The caller fills in which commit was judged.
 func ParseJudgment(answer []byte, criteria []string) (forge.Judgment, error) {
 	a, out, err := decodeJudgment(answer)
 	if err != nil {
@@ -56,7 +56,7 @@ func ParseJudgment(answer []byte, criteria []string) (forge.Judgment, error) {
 	return out, reconcile(&out)
 }
 
-// decodeJudgment reads an answer as far as that can be done without its criteria.
+// decodeJudgment checks the parts of an answer that do not depend on the criteria.
 func decodeJudgment(answer []byte) (Judgment, forge.Judgment, error) {
 	var a Judgment
 	if err := decode(answer, &a); err != nil {
@@ -77,7 +77,9 @@ func decodeJudgment(answer []byte) (Judgment, forge.Judgment, error) {
 	return a, out, nil
 }
 
-// reconcile makes the whole agree with its parts.
+// reconcile makes the overall verdict agree with the evaluations: an unmet criterion
+// makes it incomplete. It refuses the opposite, where the agent may have forgotten a
+// reason.
 func reconcile(j *forge.Judgment) error {
 	var unmet []string
 	for i, e := range j.Evaluations {
@@ -97,13 +99,14 @@ func reconcile(j *forge.Judgment) error {
 	return nil
 }
 
+// How agents name a criterion by its number: alone, or before its text.
 var (
 	bareNumber = regexp.MustCompile(`^(?i:criterion )?#?([0-9]{1,4})\.?$`)
 	numbered   = regexp.MustCompile(`^(?i:criterion )?#?([0-9]{1,4})[.):] `)
 )
 
-// criterionOf returns the index of the criterion that an agent names; -1 if there is none.
-// Of those with the same text it is the first that is not given yet.
+// criterionOf returns the index of the criterion that name stands for; -1 if there is
+// none. Of criteria with the same text it is the first that is not given yet.
 func criterionOf(name string, criteria []string, given []bool) int {
 	name = term.Line(name)
 	index := func(re *regexp.Regexp) int {

@@ -8,15 +8,16 @@ import (
 	"github.com/pfl-forge/pfl-forge"
 )
 
-// RunFunc makes a call without a second try. Its answer need not have been looked at: if
-// there is none, Outcome.Answer may be nil without an error.
+// RunFunc makes a call without any repair. It need not check the answer: if there is
+// none, Outcome.Answer may be nil without an error.
 type RunFunc func(ctx context.Context, call Call, sink func(Event)) (Outcome, error)
 
-// RunWithRepair runs a call, and looks at its answer. If that is missing or wrong, or the
-// call failed as FailInvalidOutput, the agent is told so, once, in the same session.
-// The usage is that of both calls, and the limits hold for both together.
+// RunWithRepair makes a call with run and checks its answer. If the answer is missing
+// or wrong, or the call failed as FailInvalidOutput, the agent is told so, once, in the
+// same session. The usage is the sum of both calls, and the limits hold for both
+// together.
 //
-// Every back end whose calls answer by a schema runs them through this.
+// Every back end whose calls answer by a schema runs them through this function.
 func RunWithRepair(ctx context.Context, call Call, sink func(Event), once RunFunc) (Outcome, error) {
 	out, err := once(ctx, call, sink)
 	f := checkOutcome(&call, &out, err)
@@ -38,7 +39,8 @@ func RunWithRepair(ctx context.Context, call Call, sink func(Event), once RunFun
 	return mergeOutcomes(out, second), asError(f2)
 }
 
-// checkOutcome returns why a call did not bring what it was made for.
+// checkOutcome returns why a call did not succeed: its error, a missing answer, or an
+// answer that the role or the call itself refuses. Nil if it did.
 func checkOutcome(call *Call, out *Outcome, err error) *Failure {
 	switch {
 	case err != nil:
@@ -67,8 +69,9 @@ func asError(f *Failure) error {
 	return f
 }
 
-// repairCall returns the call that asks for a better answer, unless the first one left
-// nothing of its limits.
+// repairCall returns the call that asks for a better answer, with the limits that are
+// left. It returns false if the session cannot be resumed or nothing of a limit is
+// left.
 func repairCall(call Call, first *Outcome, wrong string) (Call, bool) {
 	if first.Session == "" || len(call.Schema) == 0 {
 		return call, false
@@ -89,12 +92,14 @@ func repairCall(call Call, first *Outcome, wrong string) (Call, bool) {
 	return call, true
 }
 
+// repairPrompt returns the request to correct an answer, with the reason.
 func repairPrompt(wrong string) string {
 	return "Your answer could not be used: " + strings.TrimSpace(wrong) + "\n\n" +
 		"Do no further work. Give the same answer again, complete, in the form that the schema asks for."
 }
 
-// offsetUsage passes on the events of a second call, whose usage follows that of the first.
+// offsetUsage returns a sink that adds the first call's usage to the usage events of
+// the second, so that a viewer sees one growing total.
 func offsetUsage(first Outcome, sink func(Event)) func(Event) {
 	if sink == nil {
 		return nil
@@ -107,7 +112,8 @@ func offsetUsage(first Outcome, sink func(Event)) func(Event) {
 	}
 }
 
-// mergeOutcomes returns the outcome of two calls of one session.
+// mergeOutcomes returns the outcome of two calls of one session: answer and text of b,
+// and usage, duration, tools and files of both.
 func mergeOutcomes(a, b Outcome) Outcome {
 	b.Usage = a.Usage.Add(b.Usage)
 	b.Duration += a.Duration

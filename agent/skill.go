@@ -9,28 +9,28 @@ import (
 	"github.com/pfl-forge/pfl-forge/internal/term"
 )
 
-// Bounds of what is made of a project's history.
+// Bounds of patterns and skills.
 const (
 	maxPatterns         = 30
 	minPatternPlaces    = 2 // places of a pattern
 	maxSkillDescription = 500
 )
 
-// Observed is the answer of an observe call.
+// Observed is the answer of an observe call: patterns in the project's history.
 type Observed struct {
 	Patterns     []Pattern     `json:"patterns"`
 	NothingFound string        `json:"nothing_found,omitempty"` // why there is no pattern
 	Observations []Observation `json:"observations,omitempty"`
 }
 
-// Pattern is something that comes back.
+// Pattern describes something that recurs in the project's history.
 type Pattern struct {
 	Name        string     `json:"name"`
 	Description string     `json:"description"`
 	Evidence    []Evidence `json:"evidence"` // at least two
 }
 
-// Abstraction is the answer of an abstract call.
+// Abstraction is the answer of an abstract call: skills made from patterns.
 type Abstraction struct {
 	Skills       []Skill       `json:"skills"`
 	NothingNew   string        `json:"nothing_new,omitempty"` // why there is no skill
@@ -44,7 +44,7 @@ type Skill struct {
 	Body        string `json:"body"`        // Markdown without front matter
 }
 
-// ParseObserved returns the answer of an observe call, or a *Failure. There are patterns,
+// ParseObserved returns the answer of an observe call, or a *Failure. It has patterns,
 // each seen in at least two places, or a reason why there are none.
 func ParseObserved(answer []byte) (forge.Observed, []forge.Observation, error) {
 	var a Observed
@@ -76,8 +76,8 @@ func ParseObserved(answer []byte) (forge.Observed, []forge.Observation, error) {
 	return out, obs, err
 }
 
-// ParseAbstraction returns the answer of an abstract call, or a *Failure. There are
-// skills, or a reason why there are none.
+// ParseAbstraction returns the answer of an abstract call, or a *Failure. It has skills
+// with distinct names, or a reason why there are none.
 func ParseAbstraction(answer []byte) (forge.Abstraction, []forge.Observation, error) {
 	var a Abstraction
 	var out forge.Abstraction
@@ -109,7 +109,8 @@ func ParseAbstraction(answer []byte) (forge.Abstraction, []forge.Observation, er
 	return out, obs, err
 }
 
-// badSkill says why a draft cannot become a file that agents find and read.
+// badSkill returns why a draft cannot become a SKILL.md that agents find and read;
+// empty if it can.
 func badSkill(s Skill) string {
 	_, err := forge.ParseIntentID(s.Name)
 	switch {

@@ -9,7 +9,8 @@ import (
 	"github.com/pfl-forge/pfl-forge/internal/term"
 )
 
-// Summarization is the answer of a summarize call: what an iteration came to.
+// Summarization is the answer of a summarize call: the digest of one iteration that
+// later iterations are shown.
 type Summarization struct {
 	Approach  string      `json:"approach"`
 	Result    string      `json:"result"` // success, failure or error
@@ -19,7 +20,7 @@ type Summarization struct {
 	Knowledge []Knowledge `json:"knowledge"`
 }
 
-// NextAction is what an iteration left to do.
+// NextAction describes the work that an iteration left undone.
 type NextAction struct {
 	SuggestedAction string   `json:"suggested_action"`
 	Blockers        []string `json:"blockers,omitempty"`
@@ -27,7 +28,7 @@ type NextAction struct {
 	PendingItems    []string `json:"pending_items,omitempty"`
 }
 
-// Knowledge is something that an iteration found out.
+// Knowledge is a fact from an iteration that later iterations and intents can use.
 type Knowledge struct {
 	Type        string `json:"type"`
 	Category    string `json:"category"`
@@ -36,9 +37,8 @@ type Knowledge struct {
 	Confidence  string `json:"confidence"` // high, medium or low
 }
 
-// ParseSummarization returns the answer of a summarize call, or a *Failure. Which
-// iteration it is of, its metadata, and where its knowledge comes from are for the caller
-// to fill in.
+// ParseSummarization returns the answer of a summarize call, or a *Failure. The caller
+// fills in the iteration, its metadata, and the origin of the knowledge.
 func ParseSummarization(answer []byte) (forge.Summarization, error) {
 	var a Summarization
 	var out forge.Summarization
@@ -71,7 +71,8 @@ func ParseSummarization(answer []byte) (forge.Summarization, error) {
 	return out, err
 }
 
-// parseKnowledge returns what of a list is worth keeping: the first, each once.
+// parseKnowledge checks and converts the first maxKnowledge distinct pieces of
+// knowledge.
 func parseKnowledge(list []Knowledge) ([]forge.Knowledge, error) {
 	var out []forge.Knowledge
 	for i, k := range list {
@@ -103,7 +104,7 @@ func knowledgeTypes() []forge.KnowledgeType {
 	}
 }
 
-// exampleFile returns a place in the repository, named from its root; empty if it is none.
+// exampleFile returns a path relative to the repository's root; empty if place is none.
 func exampleFile(place string) string {
 	place = term.Line(place)
 	if place == "" || len(place) > maxWord {

@@ -8,9 +8,9 @@ import (
 	"testing"
 )
 
-// CLI returns the path of a real agent CLI: the variable PFL_FORGE_<NAME>, or the one
-// that npm installed in the repository's .tools, or the one in PATH. Without one the
-// test is skipped, but fails where CI is true.
+// CLI returns the path of a real agent CLI: that in the variable PFL_FORGE_<NAME>, or
+// the one that npm installed in the repository's .tools, or the one in PATH. Without
+// one the test is skipped, or fails if CI is true.
 func CLI(t testing.TB, name string) string {
 	t.Helper()
 	variable := "PFL_FORGE_" + strings.ToUpper(name)

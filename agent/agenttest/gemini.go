@@ -23,6 +23,7 @@ type geminiPart struct {
 	} `json:"functionResponse"`
 }
 
+// parseGemini reads a request. Dir stays empty.
 func parseGemini(body []byte, h *http.Request) (Request, error) {
 	var in struct {
 		System struct {
@@ -61,6 +62,7 @@ func parseGemini(body []byte, h *http.Request) (Request, error) {
 	return r, nil
 }
 
+// geminiText returns the texts of parts, and the results of tools in them.
 func geminiText(parts []geminiPart) (text string, results []string) {
 	var said []string
 	for _, p := range parts {
@@ -73,6 +75,7 @@ func geminiText(parts []geminiPart) (text string, results []string) {
 	return strings.Join(said, "\n"), results
 }
 
+// wholeGemini returns a response. Its input tokens include the cached ones.
 func wholeGemini(req Request, r Reply) object {
 	var parts []object
 	if r.Text != "" || r.Tool == "" {
@@ -95,8 +98,8 @@ func wholeGemini(req Request, r Reply) object {
 	}
 }
 
-// streamGemini begins with an event that has nothing yet, so that there is something
-// to be cut off after.
+// streamGemini returns two chunks. The first has no content, so that there is a place
+// to cut the stream.
 func streamGemini(req Request, r Reply) []Chunk {
 	begun := object{"candidates": []object{}, "modelVersion": req.Model}
 	return []Chunk{{Data: begun}, {Data: wholeGemini(req, r), Served: r.usage()}}

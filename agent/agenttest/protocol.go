@@ -7,23 +7,30 @@ import (
 	"time"
 )
 
-// protocol is how CLIs speak to their models. Functions of a protocol only translate;
-// faults, recording and counting are the same for all.
+// protocol translates between an API and Request and Reply. Faults, recording and
+// counting are the same for all protocols; see exchange.
 type protocol struct {
-	parse     func(body []byte, r *http.Request) (Request, error)
-	stream    func(Request, Reply) []Chunk // for a request that asks for a stream
-	whole     func(Request, Reply) object  // for one that does not
-	errorBody func(Reply) object           // the body of an HTTP error, and of an error event
+	// parse reads a request.
+	parse func(body []byte, r *http.Request) (Request, error)
+	// stream returns the events for a request that asks for a stream.
+	stream func(Request, Reply) []Chunk
+	// whole returns the body for a request that does not.
+	whole func(Request, Reply) object
+	// errorBody returns the body of an HTTP error and of an error event.
+	errorBody func(Reply) object
 }
 
 // Chunk is one server-sent event.
 type Chunk struct {
-	Event  string // may be empty
-	Data   object
-	Served Usage // what this event tells the client of the usage, beyond the ones before
+	// Event is the event's name; may be empty.
+	Event string
+	// Data is sent as JSON.
+	Data object
+	// Served is the usage that this event tells the client beyond the earlier ones.
+	Served Usage
 }
 
-// protocolOf returns the protocol of a path below a scenario's base URL.
+// protocolOf returns the protocol for a path below a scenario's base URL.
 func protocolOf(path string) (protocol, bool) {
 	switch {
 	case path == "v1/messages":
@@ -40,14 +47,18 @@ func protocolOf(path string) (protocol, bool) {
 type exchange struct {
 	protocol
 
-	w          http.ResponseWriter
-	clientGone <-chan struct{} // the client gave up
-	testDone   <-chan struct{} // the test is over
-	req        Request
-	reply      Reply
-	served     func(Usage) // told what the client got to know
+	w http.ResponseWriter
+	// clientGone is closed when the client gave up.
+	clientGone <-chan struct{}
+	// testDone is closed when the test is over.
+	testDone <-chan struct{}
+	req      Request
+	reply    Reply
+	// served adds usage that the client was told.
+	served func(Usage)
 }
 
+// send sends the reply or its fault.
 func (x *exchange) send() {
 	for k, v := range x.reply.Header {
 		x.w.Header().Set(k, v)
@@ -69,6 +80,7 @@ func (x *exchange) send() {
 	}
 }
 
+// sendWhole sends the reply as one JSON body.
 func (x *exchange) sendWhole() {
 	switch x.reply.Fault {
 	case CutStart, CutLate:
@@ -87,8 +99,8 @@ func (x *exchange) sendWhole() {
 	_, _ = x.w.Write(encode(x.whole(x.req, x.reply)))
 }
 
-// sendStream counts an event before it is written, so that a client that knows of it
-// finds it counted.
+// sendStream sends the reply as events. Each is counted before it is written, so that a
+// client that knows of it finds it counted.
 func (x *exchange) sendStream() {
 	x.w.Header().Set("Content-Type", "text/event-stream")
 	chunks := x.stream(x.req, x.reply)
@@ -115,6 +127,7 @@ func (x *exchange) sendStream() {
 	}
 }
 
+// write sends one event at once.
 func (x *exchange) write(c Chunk) {
 	var b strings.Builder
 	if c.Event != "" {
@@ -125,9 +138,10 @@ func (x *exchange) write(c Chunk) {
 	_ = http.NewResponseController(x.w).Flush()
 }
 
+// hang waits until the client or the test gives up.
 func (x *exchange) hang() { x.pause(time.Hour) }
 
-// pause waits, unless nobody does any more.
+// pause waits for d, or until the client or the test gives up.
 func (x *exchange) pause(d time.Duration) {
 	if d <= 0 {
 		return

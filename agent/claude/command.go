@@ -13,7 +13,7 @@ import (
 	"github.com/pfl-forge/pfl-forge/agent/process"
 )
 
-// Defaults of the limits.
+// Limits of a call that has none of its own, and of one line of output.
 const (
 	defaultTurns  = 100
 	defaultOutput = 512 << 20 // every file that is read or written is in the output, and each word of the model
@@ -22,7 +22,7 @@ const (
 	minBudget     = 0.0001 // in USD; the CLI takes no 0
 )
 
-// command returns the CLI's invocation, and the session's id.
+// command returns the CLI's command line and the id of its session.
 func (a *Agent) command(ctx context.Context, call agent.Call) (process.Command, string, error) {
 	none := process.Command{}
 	text, err := stdinPrompt(call.Prompt)
@@ -37,6 +37,7 @@ func (a *Agent) command(ctx context.Context, call agent.Call) (process.Command, 
 	if err != nil {
 		return none, call.Session.ID, err
 	}
+	// The CLI keeps its sessions in its own directory of settings.
 	settings := filepath.Join(stateDir(call), stateName)
 	s, err := findSession(settings, call.Session)
 	if err != nil {
@@ -58,6 +59,7 @@ func (a *Agent) command(ctx context.Context, call agent.Call) (process.Command, 
 	}, s.id, nil
 }
 
+// stateDir returns the directory that session files go to.
 func stateDir(call agent.Call) string {
 	if call.StateDir != "" {
 		return call.StateDir
@@ -65,8 +67,8 @@ func stateDir(call agent.Call) string {
 	return call.ScratchDir
 }
 
-// stdinPrompt returns what the CLI reads from stdin. Text that starts with a slash
-// would be taken for one of its commands.
+// stdinPrompt returns the text for the CLI's stdin. A prompt that starts with a slash
+// is prefixed, because the CLI would take it for one of its own commands.
 func stdinPrompt(text string) ([]byte, error) {
 	switch {
 	case strings.TrimSpace(text) == "":
@@ -79,17 +81,24 @@ func stdinPrompt(text string) ([]byte, error) {
 	return []byte(text), nil
 }
 
-// environment returns all that the CLI sees. settings is its own directory. A command
-// of the agent prints nothing while it runs, so it ends before the call is idle.
+// environment returns the CLI's complete environment. settings is the CLI's own
+// directory; the entries of more override the basic ones. The limits on commands keep a
+// silent one from ending the whole call as idle.
 func environment(home, settings string, idle time.Duration, more ...[]string) []string {
 	env := process.Environment(
 		home,
 		"CLAUDE_CONFIG_DIR="+settings,
+		// No telemetry, updates, memory across sessions, or commands that outlive their
+		// turn.
 		"CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC=1",
 		"DISABLE_AUTOUPDATER=1",
 		"CLAUDE_CODE_DISABLE_AUTO_MEMORY=1",
 		"CLAUDE_CODE_DISABLE_BACKGROUND_TASKS=1",
+		// Read the CLAUDE.md of the checkout, which --add-dir makes an additional
+		// directory.
 		"CLAUDE_CODE_ADDITIONAL_DIRECTORIES_CLAUDE_MD=1",
+		// Give up soon when the model is overloaded: the flow tries again later, and
+		// does not hold a worker meanwhile.
 		"CLAUDE_CODE_MAX_RETRIES=4",
 		"API_TIMEOUT_MS=300000",
 		"BASH_DEFAULT_TIMEOUT_MS="+bashTimeout(idle, 2*time.Minute),
@@ -101,6 +110,7 @@ func environment(home, settings string, idle time.Duration, more ...[]string) []
 	return env
 }
 
+// bashTimeout returns the smaller of most and nine tenths of idle, in milliseconds.
 func bashTimeout(idle, most time.Duration) string {
 	if idle > 0 {
 		most = min(most, idle-idle/10)
@@ -115,9 +125,12 @@ func arguments(call agent.Call, s session) ([]string, error) {
 		turns = defaultTurns
 	}
 	args := []string{
+		// One prompt from stdin, and the output as a stream of JSON messages.
 		"-p", "--output-format", "stream-json", "--verbose",
 		"--include-partial-messages",                // tokens are counted, and work is seen, while a message is being said
 		"--setting-sources=", "--add-dir", call.Dir, // no settings of anybody, but the repository's CLAUDE.md
+		// No MCP servers but those of a flag that is not given, and no commands by
+		// slash.
 		"--strict-mcp-config", "--disable-slash-commands",
 		"--max-turns", fmt.Sprint(turns),
 		"--settings", `{"disableAllHooks":true,"includeCoAuthoredBy":false,"attribution":{"commit":"","pr":""}}`,
@@ -145,13 +158,13 @@ func arguments(call agent.Call, s session) ([]string, error) {
 	return append(append(args, s.arguments()...), may...), nil
 }
 
-// reading are the tools that cannot change anything.
+// reading has the tools that cannot change anything.
 var reading = map[string]bool{"Read": true, "Glob": true, "Grep": true}
 
-// permissions returns the flags by which the tools exist and may be used. What
-// a read-only call could write with does not exist for it: what an agent cannot
-// name, it cannot be talked into using. Of Bash, what it may run can be in parentheses.
-// The program has no such limit for the other tools: they would do everything.
+// permissions returns the flags that decide which tools exist and may be used. Tools
+// that could write do not exist for a read-only call: an agent cannot be talked into
+// using a tool that it does not have. Bash can be limited to commands, in parentheses.
+// The CLI does not enforce such a limit for other tools, so it is refused.
 func permissions(call agent.Call) ([]string, error) {
 	var tools, bash []string
 	for _, t := range call.Tools {

@@ -13,9 +13,8 @@ import (
 	"github.com/pfl-forge/pfl-forge/internal/term"
 )
 
-// failure says why a call that ended by itself failed, or returns nil. It succeeded
-// only if all that the CLI says agrees: the exit status, the result's subtype, its
-// is_error, and why the model stopped.
+// failure returns why a call that ended by itself failed, or nil. It succeeded only if
+// exit status, the result's subtype and is_error, and the model's stop reason agree.
 func (t *outputReader) failure(report process.Report) *agent.Failure {
 	stderr := term.Sanitize(strings.TrimSpace(string(report.Stderr)))
 	r := t.result
@@ -32,7 +31,8 @@ func (t *outputReader) failure(report process.Report) *agent.Failure {
 	return t.classify(said, report.ExitCode)
 }
 
-// checkSuccess says what is wrong with a result that calls itself a success, or returns nil.
+// checkSuccess returns the flaw of a result that calls itself a success, or nil: a
+// refusal, a cut-off reply, or none at all.
 func (t *outputReader) checkSuccess() *agent.Failure {
 	r := t.result
 	switch {
@@ -52,14 +52,18 @@ func (t *outputReader) checkSuccess() *agent.Failure {
 	return nil
 }
 
+// refusedFailure returns the failure of a request that the model declined.
 func refusedFailure(said string) *agent.Failure {
 	return agent.Fail(forge.FailRefused, "the model declined; put the request in other words, or choose another model: %s", said)
 }
 
+// tooLongFailure returns the failure of a reply that exceeds the model's output limit.
 func tooLongFailure(said string) *agent.Failure {
 	return agent.Fail(forge.FailInvalidOutput, "its reply was longer than the model can give: %s", said)
 }
 
+// noResult returns the failure of a call whose output has no result message. code is
+// the exit status.
 func (t *outputReader) noResult(code int, stderr string) *agent.Failure {
 	switch {
 	case contains(stderr, "no conversation found", "is already in use"):
@@ -76,7 +80,8 @@ func (t *outputReader) noResult(code int, stderr string) *agent.Failure {
 	return agent.Fail(forge.FailCrashed, "it ended with status %d and without a result, as when it is interrupted; %s", code, stderr)
 }
 
-// killedFailure is for a signal that this service did not send.
+// killedFailure returns the failure of a CLI that was killed by a signal which this
+// service did not send.
 func killedFailure(signal int) *agent.Failure {
 	why := "something else on the machine ended it"
 	if signal == 9 {
@@ -85,7 +90,8 @@ func killedFailure(signal int) *agent.Failure {
 	return agent.Fail(forge.FailKilled, "it was killed by signal %d; %s", signal, why)
 }
 
-// classify maps a result that is no success to its reason.
+// classify returns the failure of a result that is no success. The specific fields of
+// the result are checked before the words of the message.
 func (t *outputReader) classify(said string, code int) *agent.Failure {
 	r := t.result
 	switch {
@@ -112,19 +118,21 @@ func (t *outputReader) classify(said string, code int) *agent.Failure {
 	return t.apiError(t.status(said), said, code)
 }
 
-// budgetFailure is for a call that was stopped by its budget, whoever did that.
+// budgetFailure returns the failure of a call that was stopped by its budget, whether
+// the CLI, the gateway or pfl-forge stopped it.
 func (t *outputReader) budgetFailure(said string) *agent.Failure {
 	return agent.Fail(forge.FailBudget, "it was stopped after $%.2f of the $%.2f that this call may cost; what it did so far is kept: %s",
 		t.usage().CostUSD, t.budget, said)
 }
 
+// authFailure returns the failure of a login that the model's API refuses.
 func authFailure(said string) *agent.Failure {
 	return agent.Fail(forge.FailAuth,
 		"the model does not accept the login; set ANTHROPIC_API_KEY or CLAUDE_CODE_OAUTH_TOKEN for the service, then retry: %s", said)
 }
 
-// apiError maps an error of the model's API, by its HTTP status (0: there was none),
-// the CLI's name for it, or its words.
+// apiError returns the failure of a request to the model's API, from its HTTP status (0
+// if there was none), the CLI's name for it, or its message.
 func (t *outputReader) apiError(status int, said string, code int) *agent.Failure {
 	is := func(kinds string) bool { return t.apiErrorKind != "" && strings.Contains(kinds, t.apiErrorKind) }
 	switch {
@@ -150,7 +158,7 @@ func (t *outputReader) apiError(status int, said string, code int) *agent.Failur
 
 var statusInText = regexp.MustCompile(`API Error:? (\d{3})\b`)
 
-// status returns the HTTP status of the error that ended the call.
+// status returns the HTTP status of the error that ended the call, or 0.
 func (t *outputReader) status(said string) int {
 	if t.result.APIErrorStatus != 0 {
 		return t.result.APIErrorStatus
@@ -162,6 +170,7 @@ func (t *outputReader) status(said string) int {
 	return 0
 }
 
+// waitingText returns the reason of an api_retry message.
 func waitingText(m *message) string {
 	if m.ErrorStatus == 429 {
 		return "rate limited"
@@ -172,7 +181,7 @@ func waitingText(m *message) string {
 	return "the model's API cannot be reached"
 }
 
-// contains reports whether s has one of the parts, in whatever case.
+// contains reports whether s, in lower case, contains one of the parts.
 func contains(s string, parts ...string) bool {
 	s = strings.ToLower(s)
 	for _, p := range parts {

@@ -14,7 +14,7 @@ import (
 	"github.com/pfl-forge/pfl-forge/internal/term"
 )
 
-// Bounds of what is told about an event, in characters.
+// Bounds of texts in events, in characters.
 const (
 	maxName       = 100
 	maxText       = 500
@@ -22,31 +22,43 @@ const (
 	maxSubject    = 200
 )
 
-// errBudget ends a call in the middle of its work.
+// errBudget ends a call whose budget is spent while the CLI goes on.
 var errBudget = errors.New("spent its budget")
 
-// transcript follows the CLI's output.
+// outputReader reads the CLI's output, sends events, and collects the outcome. Its
+// methods are called by one goroutine at a time.
 type outputReader struct {
-	dir     string
-	sink    func(agent.Event)
-	counted func() forge.Usage // counted by somebody else; may be nil
-	budget  float64            // in USD; 0 means none
-	stop    func(error)        // ends the call; may be nil
+	// dir is the checkout; paths are shown relative to it.
+	dir  string
+	sink func(agent.Event)
+	// counted returns the exact usage from the connection; nil if there is no gateway.
+	counted func() forge.Usage
+	// budget is in USD; 0 means none.
+	budget float64
+	// stop ends the call; may be nil.
+	stop func(error)
 
-	session      string
-	model        string
-	tools        map[string]int
-	uses         map[string]string // names of the tools, by the id of their use
-	files        []string
-	meter        *usageMeter
-	compacting   bool
-	limitReset   time.Time // when the limit that rejects requests ends
-	apiErrorKind string    // of the last error of the model's API, in the CLI's words
+	session string
+	model   string
+	tools   map[string]int
+	// uses has the names of the used tools, by the id of their use.
+	uses       map[string]string
+	files      []string
+	meter      *usageMeter
+	compacting bool
+	// limitReset is the end of the limit that rejects requests.
+	limitReset time.Time
+	// apiErrorKind is the CLI's name for the last error of the model's API.
+	apiErrorKind string
 	result       *message
-	garbage      int    // lines that are no messages
-	firstGarbage string // the first of them
+	// garbage counts lines that are no messages; firstGarbage shows the first of them.
+	garbage int
+	// firstGarbage is cut to maxSubject characters.
+	firstGarbage string
 }
 
+// newOutputReader returns a reader for a call in dir. session is the id it was started
+// with; sink may be nil.
 func newOutputReader(dir, session string, sink func(agent.Event)) *outputReader {
 	if sink == nil {
 		sink = func(agent.Event) {}
@@ -57,7 +69,8 @@ func newOutputReader(dir, session string, sink func(agent.Event)) *outputReader 
 	}
 }
 
-// onLine takes one line of output.
+// onLine takes one line of output. A message with a field of an unexpected type is used
+// as far as it could be read, unless it is the result.
 func (t *outputReader) onLine(line []byte) {
 	if len(bytes.TrimSpace(line)) == 0 {
 		return
@@ -65,6 +78,7 @@ func (t *outputReader) onLine(line []byte) {
 	var m message
 	err := json.Unmarshal(line, &m)
 	var odd *json.UnmarshalTypeError // one field of another type: the rest is there
+	// A result is trusted only if it could be read completely.
 	if m.Type == "" || err != nil && (!errors.As(err, &odd) || m.Type == "result") {
 		if t.garbage++; t.firstGarbage == "" {
 			t.firstGarbage = term.Short(string(line), maxSubject)
@@ -92,6 +106,7 @@ func (t *outputReader) onLine(line []byte) {
 	}
 }
 
+// onSystem takes the CLI's messages about itself: start, retries, compacting.
 func (t *outputReader) onSystem(m *message) {
 	switch m.Subtype {
 	case "init":
@@ -109,16 +124,17 @@ func (t *outputReader) onSystem(m *message) {
 	}
 }
 
-// setSession notes the session's id, if it is one: it becomes part of a path.
+// setSession stores the session's id. It becomes part of a path, so others are ignored.
 func (t *outputReader) setSession(id string) {
 	if agent.IsSessionID(id) {
 		t.session = id
 	}
 }
 
+// emitUsage sends the usage so far.
 func (t *outputReader) emitUsage() { t.sink(agent.Event{Kind: agent.EventUsage, Usage: t.usage()}) }
 
-// onStreamEvent follows a message of the model while it is being said.
+// onStreamEvent follows a message of the model while it is streamed.
 func (t *outputReader) onStreamEvent(m *message) {
 	e := &m.Event
 	switch e.Type {
@@ -143,8 +159,8 @@ func (t *outputReader) onStreamEvent(m *message) {
 	}
 }
 
-// enforceBudget ends the call when the model begins another message although the budget is
-// spent. The one that spent it has been said, and what it asked for was done.
+// enforceBudget ends the call when the model begins another message although the budget
+// is spent. The message that spent it was received whole, and its tools have run.
 func (t *outputReader) enforceBudget(id string) {
 	if t.budget <= 0 || t.stop == nil || t.meter.has(id) {
 		return
@@ -154,6 +170,8 @@ func (t *outputReader) enforceBudget(id string) {
 	}
 }
 
+// onAssistant takes a complete message of the model, or one that the CLI itself wrote
+// in its place about an error.
 func (t *outputReader) onAssistant(m *message) {
 	if m.Message.Model == "<synthetic>" {
 		t.apiErrorKind = string(m.Error) // the CLI's own words about an error; the result has them
@@ -183,7 +201,7 @@ func (t *outputReader) onAssistant(m *message) {
 	}
 }
 
-// subject returns what a tool is used on, for progress.
+// subject returns the file, command or pattern that a tool is used on.
 func (t *outputReader) subject(input json.RawMessage) string {
 	var in struct {
 		FilePath string `json:"file_path"`
@@ -203,7 +221,7 @@ func (t *outputReader) subject(input json.RawMessage) string {
 	return ""
 }
 
-// relative returns a path as seen from the checkout, if it is in it.
+// relative returns path relative to the checkout, if it is in it.
 func (t *outputReader) relative(path string) string {
 	if rel, err := filepath.Rel(t.dir, path); err == nil && filepath.IsLocal(rel) {
 		return rel
@@ -211,8 +229,8 @@ func (t *outputReader) relative(path string) string {
 	return path
 }
 
-// onUser tells which tools failed, and notes the file that a successful Edit or
-// Write reports.
+// onUser takes the results of tools: it reports those that failed, and adds the file of
+// a successful Edit or Write to the outcome.
 func (t *outputReader) onUser(m *message) {
 	for _, c := range m.Message.Content {
 		if c.Type == "tool_result" && c.IsError {
@@ -232,22 +250,25 @@ func (t *outputReader) onUser(m *message) {
 	}
 }
 
-// outcome returns what is known, whether or not the call succeeded.
+// outcome returns the outcome as far as the output went, whether or not the call
+// succeeded.
 func (t *outputReader) outcome() agent.Outcome {
 	out := agent.Outcome{Session: t.session, Model: t.model, Usage: t.usage(), Tools: t.tools, Files: t.files}
 	if t.result == nil {
 		return out
 	}
 	out.Text = term.Sanitize(t.result.Result)
+	// Some answers are written as text instead of given by the tool.
 	if s := t.result.StructuredOutput; len(s) > 0 && string(s) != "null" {
 		out.Answer = s
 	} else {
-		out.Answer = jsonObject(t.result.Result) // said instead of given
+		out.Answer = jsonObject(t.result.Result)
 	}
 	return out
 }
 
-// jsonObject returns the object that a text consists of, perhaps in a fence.
+// jsonObject returns the JSON object that a text consists of, with or without a code
+// fence; nil if it is anything else.
 func jsonObject(s string) []byte {
 	s = strings.TrimSpace(s)
 	if inner, ok := strings.CutPrefix(s, "```"); ok {

@@ -12,21 +12,29 @@ import (
 	"github.com/pfl-forge/pfl-forge/agent/process"
 )
 
-// About is what a person has to know of a CLI.
+// About describes a CLI to a person: in error messages, and in pfl-forge doctor.
 type About struct {
-	Backend  string   // the back end's name
-	Command  string   // the executable's name
-	Install  string   // the command that installs it
-	Oldest   string   // version that works
-	Login    []string // variables of which one must be set
-	Key      string   // the variable that holds the key of the model's API
-	Endpoint string   // the variable that holds the model's base URL
+	// Backend is the back end's name in pfl-forge.yaml.
+	Backend string
+	// Command is the executable's name.
+	Command string
+	// Install is the command that installs it.
+	Install string
+	// Oldest is the oldest version that the back end is known to work with.
+	Oldest string
+	// Login lists the variables of which one must be set.
+	Login []string
+	// Key is the variable that holds the key of the model's API.
+	Key string
+	// Endpoint is the variable that holds the model's base URL.
+	Endpoint string
 }
 
 var versionInText = regexp.MustCompile(`\b(\d+)\.(\d+)\.(\d+)\b`)
 
-// Version asks the program for its version. One that is too old is a failure that says
-// so, and is returned beside it. home is the directory to ask it in, and its HOME.
+// Version returns the version that the program reports. If that is older than
+// About.Oldest, it is returned beside a *agent.Failure. home is used as directory and
+// HOME.
 func (p *Program) Version(ctx context.Context, home string) (string, error) {
 	a := &p.About
 	found, err := p.lookPath()
@@ -61,6 +69,7 @@ func olderVersion(a, b string) bool {
 	return false
 }
 
+// versionNumbers returns the three numbers of a version; a missing one is 0.
 func versionNumbers(version string) (out [3]int) {
 	for i, s := range strings.SplitN(version, ".", 3) {
 		out[i], _ = strconv.Atoi(s)
@@ -68,8 +77,8 @@ func versionNumbers(version string) (out [3]int) {
 	return out
 }
 
-// NetworkEnv returns the variables of the service's own environment by which a program
-// reaches the network, where no gateway does that for it.
+// NetworkEnv returns the variables of the service's own environment that configure
+// proxies and certificates, for programs that reach the network without the gateway.
 func NetworkEnv() []string {
 	return process.Inherit("HTTPS_PROXY", "NO_PROXY", "SSL_CERT_FILE", "SSL_CERT_DIR", "NODE_EXTRA_CA_CERTS")
 }

@@ -12,7 +12,7 @@ import (
 	"github.com/pfl-forge/pfl-forge/internal/term"
 )
 
-// Contains reports whether s has one of the parts, which are in lower case.
+// Contains reports whether s, in lower case, contains one of the parts.
 func Contains(s string, parts ...string) bool {
 	s = strings.ToLower(s)
 	for _, p := range parts {
@@ -23,10 +23,12 @@ func Contains(s string, parts ...string) bool {
 	return false
 }
 
+// statusInText finds an HTTP error status in a message.
 var statusInText = regexp.MustCompile(`(?i)(?:\bstatus(?: code)?|\bHTTP|"(?:code|status)"|\berror|\bcode)\W{0,4}([45]\d\d)\b`)
 
-// Classify maps what an API or a CLI says to a failure. status is the HTTP status, or 0
-// to look for one in the text.
+// Classify returns the failure that a message of an API or CLI stands for, or nil if it
+// recognizes none. status is the HTTP status, or 0 to search the message for one. The
+// order of the cases matters: a used-up quota, for example, comes with status 429, too.
 func Classify(status int, said string) *agent.Failure {
 	said = strings.TrimSpace(said)
 	if status == 0 {
@@ -58,8 +60,8 @@ func Classify(status int, said string) *agent.Failure {
 	return nil
 }
 
-// ExitFailure explains the end of a CLI that said of itself what is in said; without any
-// words it crashed.
+// ExitFailure returns why a CLI ended without success, from its message or else its
+// stderr. An unrecognized one is FailCrashed.
 func ExitFailure(report process.Report, status int, said string) *agent.Failure {
 	stderr := strings.TrimSpace(term.Sanitize(string(report.Stderr)))
 	if strings.TrimSpace(said) == "" {
@@ -71,6 +73,8 @@ func ExitFailure(report process.Report, status int, said string) *agent.Failure 
 	return agent.Fail(forge.FailCrashed, "it ended with status %d; %s", report.ExitCode, said)
 }
 
+// Ways in which messages say when a limit ends: after a duration, as Unix time, or as a
+// timestamp.
 var (
 	relativeEnd  = regexp.MustCompile(`(?i)(?:try again|retry|reset)[^.]{0,40}?\bin ((?:\d+(?:\.\d+)? ?[a-z]+,? ?(?:and )?)+)`)
 	durationPart = regexp.MustCompile(`(\d+(?:\.\d+)?) ?([a-z]+)`)
@@ -78,7 +82,8 @@ var (
 	isoEnd       = regexp.MustCompile(`(?i)(?:try again|retry|reset)[^.]{0,40}?(\d{4}-\d\d-\d\dT[0-9:.]+Z)`)
 )
 
-// limitEnd returns when a limit ends, if the text says so.
+// limitEnd returns when the limit in a message ends; zero if the message does not say,
+// or names an end more than a month away.
 func limitEnd(said string, now time.Time) time.Time {
 	if m := epochEnd.FindStringSubmatch(said); m != nil {
 		n, _ := strconv.ParseInt(m[1], 10, 64)

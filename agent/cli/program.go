@@ -1,6 +1,18 @@
-// Package cli is what all back ends have in common that drive a command-line program:
-// they say how it is called and what its output means, and this package finds it, keeps
-// it to its limits, checks its answer, and remembers its sessions.
+// Package cli has the parts that back ends share which drive a command-line program.
+//
+// A back end such as package codex fills in a Program: how the CLI is called for a
+// Turn, and a Reader that understands its output. Program then is the complete
+// agent.Agent. For each call it
+//
+//  1. finds the executable and checks that a read-only call can be kept from writing;
+//  2. prepares a private home, the state directory, the session and the prompt;
+//  3. runs the CLI by package process, with the Reader on its output;
+//  4. extracts the answer and checks it against the schema;
+//  5. asks once more, in the same session, if the answer was wrong.
+//
+// The Reader reports to a Recorder, which turns the reports into events and an outcome,
+// and stops the CLI when the call exceeds its turns or its budget. Package claude does
+// the same for Claude Code on its own.
 package cli
 
 import (
@@ -20,46 +32,73 @@ import (
 	"github.com/pfl-forge/pfl-forge/config"
 )
 
-// Program is a back end's CLI. It is the whole of an agent.Agent.
+// Program is an agent.Agent made from a description of one CLI. Its fields are set
+// once, before the first call.
 type Program struct {
-	About            About
-	Options          Options  // as the back end was given them
-	MaxPrompt        int      // bytes; 0 means 1 MiB
-	EnforcesReadOnly bool     // it can be kept from writing by other means than a sandbox
-	ReportsCost      bool     // it reports a cost of its own
-	TakesSchema      bool     // it takes a schema; otherwise that is put into the prompt
-	LostSession      []string // what it says of a session that it does not have, in lower case
+	// About names the CLI in messages and finds it.
+	About About
+	// Options are those that the back end was created with.
+	Options Options
+	// MaxPrompt is the longest prompt in bytes; 0 means 1 MiB.
+	MaxPrompt int
+	// EnforcesReadOnly says that the CLI itself can be kept from writing, so that
+	// read-only calls need no sandbox.
+	EnforcesReadOnly bool
+	// ReportsCost says that the CLI reports a cost. Otherwise package price computes
+	// it.
+	ReportsCost bool
+	// TakesSchema says that the CLI has an option for the schema. Otherwise the schema
+	// is appended to the prompt.
+	TakesSchema bool
+	// LostSession lists texts, in lower case, by which the CLI says that it does not
+	// have a session. A failure with one of them becomes FailLostSession.
+	LostSession []string
 
-	// Command says how to call it for a turn. An error is a *agent.Failure.
+	// Command returns the CLI's arguments for a turn. An error is a *agent.Failure.
 	Command func(*Turn) (Invocation, error)
-	// Reader returns what follows its output, telling the log.
+	// Reader returns a reader of the turn's output that reports to the recorder.
 	Reader func(*Turn, *Recorder) Reader
-	// State tells the states of the checkout apart, for a program that promises to change
-	// nothing, and could; nil for others.
+	// CheckoutState returns a fingerprint of the checkout. It is set for a CLI that
+	// only promises not to write: a read-only call that changes the fingerprint fails
+	// as FailUnsafe.
 	CheckoutState func(context.Context, *Turn) (string, error)
-	// Files lists the files of one of its sessions, relative to its state directory.
+	// StoredFiles lists the files of one of the CLI's sessions, relative to the CLI's
+	// state directory.
 	StoredFiles func(state, native string) ([]string, error)
 }
 
-// Options says how a back end reaches its model, and for whom it runs.
+// Options says how a back end reaches its model, and for which service it runs.
 type Options struct {
-	Path    string        // of the executable; empty means the one in PATH
-	Owner   process.Owner // the service
-	Env     []string      // KEY=VALUE: credentials and endpoint
-	Connect agent.Connect // per call; may be nil
+	// Path is the executable's path; empty means About.Command in PATH.
+	Path string
+	// Owner is the service.
+	Owner process.Owner
+	// Env has KEY=VALUE credentials and endpoint that all calls share.
+	Env []string
+	// Connect gives each call its own credentials, which replace those of Env. May be
+	// nil.
+	Connect agent.Connect
 }
 
-// RetriesVariable is a variable of Options: how often a CLI asks a model again that
-// failed. Without it, that is the CLI's own affair.
+// RetriesVariable is a variable of Options.Env: how often a CLI repeats a request to
+// the model that failed. Without it the CLI decides.
 const RetriesVariable = "FORGE_MODEL_RETRIES"
 
-// Turn is one run of the program: a call makes one, or two if its answer has to be mended.
+// Turn is one run of the program. A call has one, or two if its answer is repaired.
 type Turn struct {
-	Call     agent.Call
-	Home     string   // private, empty at first
-	StateDir string   // the program's own directory, kept from call to call
-	Native   string   // the program's session to go on with; empty means a new one
-	Env      []string // KEY=VALUE: options, connection and call in one
+	// Call is the agent's call; its Prompt is ready for the CLI's stdin.
+	Call agent.Call
+	// Home is the private HOME of the call. The second turn of a call finds in it the
+	// files of the first.
+	Home string
+	// StateDir is the CLI's own directory below the call's StateDir, kept between
+	// calls.
+	StateDir string
+	// Native is the CLI's id of the session to resume; empty means a new session.
+	Native string
+	// Env has KEY=VALUE entries: those of options, connection and call, later ones
+	// overriding earlier ones.
+	Env []string
 }
 
 // Getenv returns a variable of Env, or "".
@@ -72,23 +111,27 @@ func (t *Turn) Getenv(name string) string {
 	return ""
 }
 
-// Invocation is how the program is called.
+// Invocation is how the program is called for one turn.
 type Invocation struct {
-	Args  []string
-	Dir   string   // to run in; empty means the checkout
-	Env   []string // beside that of the Turn, which wins
+	Args []string
+	// Dir is the directory to run in; empty means the checkout.
+	Dir string
+	// Env is added to the basic environment. Turn.Env overrides it.
+	Env   []string
 	Stdin []byte
 }
 
-// Reader follows the program's output.
+// Reader understands a program's output. Line is called for each line of stdout, then
+// End once.
 type Reader interface {
-	// Line takes one line of stdout.
+	// Line takes one line of stdout, without its end.
 	Line(line []byte)
-	// End says why the turn failed, or nil. Afterwards the log is complete.
+	// End returns why the turn failed, or nil. It must report the final usage to the
+	// recorder.
 	End(report process.Report) *agent.Failure
 }
 
-// Defaults of the limits.
+// Limits of a turn where the call has none, and of one line of output.
 const (
 	defaultTurns     = 100
 	defaultOutput    = 256 << 20
@@ -96,10 +139,10 @@ const (
 	maxLine          = 32 << 20
 )
 
-// Name returns the back end's name.
+// Name returns the back end's name in pfl-forge.yaml.
 func (p *Program) Name() string { return p.About.Backend }
 
-// Run makes one call, and one more in the same session if the answer has to be mended.
+// Run makes one call, with one repair of its answer; see agent.RunWithRepair.
 func (p *Program) Run(ctx context.Context, call agent.Call, sink func(agent.Event)) (agent.Outcome, error) {
 	if call.Session.ID == "" {
 		call.Session.ID = agent.NewSessionID() // a repair goes on with it
@@ -107,6 +150,7 @@ func (p *Program) Run(ctx context.Context, call agent.Call, sink func(agent.Even
 	return agent.RunWithRepair(ctx, call, sink, p.runOnce)
 }
 
+// runOnce makes one turn of a call. It is the agent.RunFunc that Run repairs.
 func (p *Program) runOnce(ctx context.Context, call agent.Call, sink func(agent.Event)) (agent.Outcome, error) {
 	out := agent.Outcome{Session: call.Session.ID}
 	path, err := p.lookPath()
@@ -132,20 +176,21 @@ func (p *Program) runOnce(ctx context.Context, call agent.Call, sink func(agent.
 	return p.runUnchanged(ctx, turn, func() (agent.Outcome, error) { return p.run(ctx, path, turn, conn, sink) })
 }
 
-// CanRun reports whether the program may make a call of that kind: one that only reads
-// needs something that keeps it from writing.
+// CanRun reports whether the program may make a call. A read-only one needs a means
+// that keeps the CLI from writing: the CLI's own, a sandbox, or the absence of a
+// checkout.
 func (p *Program) CanRun(call *agent.Call) bool {
 	return !call.ReadOnly || p.EnforcesReadOnly || call.Sandbox != nil || call.Dir == call.ScratchDir
 }
 
-// CheckInstalled returns why the program is not there, or nil.
+// CheckInstalled returns a *agent.Failure if the executable cannot be found, or nil.
 func (p *Program) CheckInstalled() error {
 	_, err := p.lookPath()
 	return err
 }
 
-// sharedEnv returns what all calls have of the options: not the credentials, if a call has
-// its own.
+// sharedEnv returns Options.Env, without credentials and endpoint if the call's
+// connection has its own: the CLI must not see a key that it does not need.
 func (p *Program) sharedEnv(own []string) []string {
 	if len(own) == 0 {
 		return p.Options.Env
@@ -156,8 +201,8 @@ func (p *Program) sharedEnv(own []string) []string {
 	})
 }
 
-// runUnchanged runs a call, and looks whether one that only reads kept to that, where
-// nothing but the program's promise makes it.
+// runUnchanged makes a turn, and compares CheckoutState before and after a read-only
+// one where only the CLI's promise protects the checkout.
 func (p *Program) runUnchanged(ctx context.Context, t *Turn, run func() (agent.Outcome, error)) (agent.Outcome, error) {
 	if p.CheckoutState == nil || !t.Call.ReadOnly || t.Call.Sandbox != nil || t.Call.Dir == t.Call.ScratchDir { // without a checkout
 		return run()
@@ -196,6 +241,8 @@ func (p *Program) newTurn(call *agent.Call) (*Turn, error) {
 	return t, nil
 }
 
+// run executes the CLI for one turn and returns when all its processes are gone. The
+// outcome is filled in as far as the output went, also beside an error.
 func (p *Program) run(ctx context.Context, path string, t *Turn, conn agent.Connection, sink func(agent.Event)) (agent.Outcome, error) {
 	ctx, stop := context.WithCancelCause(ctx)
 	defer stop(nil)
@@ -240,7 +287,8 @@ func (p *Program) run(ctx context.Context, path string, t *Turn, conn agent.Conn
 	return out, extractAnswer(&out, call)
 }
 
-// setUntil fills in until when a limit holds, if the connection knows that.
+// setUntil sets the end of a limit if the CLI did not report it and the connection
+// knows.
 func setUntil(f *agent.Failure, until func() time.Time) *agent.Failure {
 	switch f.Reason {
 	case forge.FailRateLimited, forge.FailQuota, forge.FailOverloaded:
@@ -252,7 +300,7 @@ func setUntil(f *agent.Failure, until func() time.Time) *agent.Failure {
 	return f
 }
 
-// markLost turns the program's word that it does not know a session into that reason.
+// markLost changes the reason of a failure that is about an unknown session.
 func (p *Program) markLost(f *agent.Failure) *agent.Failure {
 	for _, s := range p.LostSession {
 		if Contains(f.Message, s) {
@@ -262,6 +310,7 @@ func (p *Program) markLost(f *agent.Failure) *agent.Failure {
 	return f
 }
 
+// lookPath returns the executable's absolute path. Its error says how to install it.
 func (p *Program) lookPath() (string, error) {
 	path := p.Options.Path
 	if path == "" {
@@ -277,6 +326,7 @@ func (p *Program) lookPath() (string, error) {
 	return "", agent.AsFailure(err)
 }
 
+// stateDir returns the directory that session files go to.
 func stateDir(call *agent.Call) string {
 	if call.StateDir != "" {
 		return call.StateDir
@@ -284,7 +334,7 @@ func stateDir(call *agent.Call) string {
 	return call.ScratchDir
 }
 
-// Price returns the usage with its cost, if it has none.
+// Price returns the usage with its cost at list price, unless it has a cost already.
 func Price(model string, u forge.Usage) forge.Usage {
 	if u.CostUSD == 0 {
 		u.CostUSD = price.Cost(model, u)

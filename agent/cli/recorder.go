@@ -12,22 +12,30 @@ import (
 	"github.com/pfl-forge/pfl-forge/internal/term"
 )
 
-// Bounds of what is shown, in characters.
+// Bounds of texts in events, in characters.
 const (
 	maxName       = 100
 	maxText       = 500
 	maxTranscript = 8000 // for the transcript; who watches is shown the beginning
 )
 
-// Recorder receives what a Reader found in the output. It passes on events, adds up what the outcome
-// is, and ends the turn when it takes more turns or costs more than it may.
+// Recorder turns the reports of a Reader into events and the outcome of a turn. It
+// stops the turn when that takes more turns or costs more than the call allows.
+//
+// All texts are sanitized and cut here, so a Reader passes them on as they are. A
+// Recorder is used by one goroutine at a time.
 type Recorder struct {
-	call       *agent.Call
-	sink       func(agent.Event)
-	stop       context.CancelCauseFunc
+	call *agent.Call
+	sink func(agent.Event)
+	// stop ends the turn; Run then fails with the cause.
+	stop context.CancelCauseFunc
+	// saveNative stores the CLI's session id.
 	saveNative func(native string) error
-	counted    func() forge.Usage // exactly, by somebody else; may be nil
-	priced     bool               // the CLI reports a cost
+	// counted returns the exact usage from the connection; nil if only the CLI's
+	// reports are known.
+	counted func() forge.Usage
+	// priced says that the CLI's reports include a cost.
+	priced bool
 
 	native string
 	model  string
@@ -37,130 +45,137 @@ type Recorder struct {
 	usage  forge.Usage
 }
 
-func (l *Recorder) emit(e agent.Event) {
-	if l.sink != nil {
-		l.sink(e)
+// emit sends an event, if there is a receiver.
+func (r *Recorder) emit(e agent.Event) {
+	if r.sink != nil {
+		r.sink(e)
 	}
 }
 
-// Started says which session and model it is.
-func (l *Recorder) Started(native, model string) {
+// Started reports the CLI's session id and the model, each as soon as it is known; the
+// other may be empty. The first valid id is stored at once: the CLI may be killed any
+// time.
+func (r *Recorder) Started(native, model string) {
 	if model != "" {
-		l.model = term.Short(model, maxName)
+		r.model = term.Short(model, maxName)
 	}
-	if l.native != "" || !validNativeID(native) {
+	if r.native != "" || !validNativeID(native) {
 		return
 	}
-	l.native = native
-	if err := l.saveNative(native); err != nil {
-		l.stop(agent.Fail(forge.FailRepository, "the session cannot be kept: %v", err))
+	r.native = native
+	if err := r.saveNative(native); err != nil {
+		r.stop(agent.Fail(forge.FailRepository, "the session cannot be kept: %v", err))
 	}
-	l.emit(agent.Event{Kind: agent.EventStarted, Session: l.call.Session.ID, Model: l.modelName()})
+	r.emit(agent.Event{Kind: agent.EventStarted, Session: r.call.Session.ID, Model: r.modelName()})
 }
 
-func (l *Recorder) modelName() string {
-	if l.model == "" {
-		return term.Short(l.call.Model, maxName)
+// modelName returns the reported model, or else the requested one.
+func (r *Recorder) modelName() string {
+	if r.model == "" {
+		return term.Short(r.call.Model, maxName)
 	}
-	return l.model
+	return r.model
 }
 
-// Text is what the agent says; the last one is the outcome's text.
-func (l *Recorder) Text(text string) {
+// Text reports a message of the agent. The last one becomes the outcome's text.
+func (r *Recorder) Text(text string) {
 	if strings.TrimSpace(text) == "" {
 		return
 	}
-	l.text = text
-	l.emit(agent.Event{Kind: agent.EventText, Text: term.Short(text, maxTranscript)})
+	r.text = text
+	r.emit(agent.Event{Kind: agent.EventText, Text: term.Short(text, maxTranscript)})
 }
 
-// FinalText is what the agent said last, as a whole.
-func (l *Recorder) FinalText(text string) {
+// FinalText replaces the outcome's text without sending an event.
+func (r *Recorder) FinalText(text string) {
 	if text != "" {
-		l.text = text
+		r.text = text
 	}
 }
 
-// LastText returns what the agent said last.
-func (l *Recorder) LastText() string { return l.text }
+// LastText returns the last reported message.
+func (r *Recorder) LastText() string { return r.text }
 
-// Thinking is what it thinks.
-func (l *Recorder) Thinking(text string) {
-	l.emit(agent.Event{Kind: agent.EventThinking, Text: term.Short(text, maxTranscript)})
+// Thinking reports the agent's reasoning.
+func (r *Recorder) Thinking(text string) {
+	r.emit(agent.Event{Kind: agent.EventThinking, Text: term.Short(text, maxTranscript)})
 }
 
-// ToolUsed says that it uses a tool on something.
-func (l *Recorder) ToolUsed(tool, on string) {
+// ToolUsed reports and counts the use of a tool; on is its file, command or pattern.
+func (r *Recorder) ToolUsed(tool, on string) {
 	tool = term.Short(tool, maxName)
-	if l.tools == nil {
-		l.tools = map[string]int{}
+	if r.tools == nil {
+		r.tools = map[string]int{}
 	}
-	l.tools[tool]++
-	l.emit(agent.Event{Kind: agent.EventTool, Tool: tool, Text: term.Short(on, maxText)})
+	r.tools[tool]++
+	r.emit(agent.Event{Kind: agent.EventTool, Tool: tool, Text: term.Short(on, maxText)})
 }
 
-// ToolFailed says that a tool could not do it.
-func (l *Recorder) ToolFailed(tool, why string) {
-	l.emit(agent.Event{Kind: agent.EventToolFailed, Tool: term.Short(tool, maxName), Text: term.Short(why, maxText)})
+// ToolFailed reports that a tool failed, and why.
+func (r *Recorder) ToolFailed(tool, why string) {
+	r.emit(agent.Event{Kind: agent.EventToolFailed, Tool: term.Short(tool, maxName), Text: term.Short(why, maxText)})
 }
 
-// FileWritten says that it wrote a file.
-func (l *Recorder) FileWritten(file string) {
-	if rel, err := filepath.Rel(l.call.Dir, file); err == nil && filepath.IsLocal(rel) {
+// FileWritten adds a file to the outcome, relative to the checkout if it is in it.
+func (r *Recorder) FileWritten(file string) {
+	if rel, err := filepath.Rel(r.call.Dir, file); err == nil && filepath.IsLocal(rel) {
 		file = rel
 	}
-	if file = term.Line(file); file != "" && !slices.Contains(l.files, file) {
-		l.files = append(l.files, file)
+	if file = term.Line(file); file != "" && !slices.Contains(r.files, file) {
+		r.files = append(r.files, file)
 	}
 }
 
-// Waiting says that the model is overloaded or limits the rate.
-func (l *Recorder) Waiting(why string, until time.Time) {
-	l.emit(agent.Event{Kind: agent.EventWaiting, Text: term.Short(why, maxText), Until: until})
+// Waiting reports that the model is overloaded or limits the rate. until may be zero.
+func (r *Recorder) Waiting(why string, until time.Time) {
+	r.emit(agent.Event{Kind: agent.EventWaiting, Text: term.Short(why, maxText), Until: until})
 }
 
-// Abort ends the turn: the program would try again for longer than makes sense.
-func (l *Recorder) Abort(f *agent.Failure) { l.stop(f) }
+// Abort stops the turn with a failure, where the CLI itself would retry for too long.
+func (r *Recorder) Abort(f *agent.Failure) { r.stop(f) }
 
-// SetUsage is the usage of the turn so far.
-func (l *Recorder) SetUsage(u forge.Usage) {
-	l.usage = forge.Usage{
+// SetUsage reports the turn's total usage so far, not an increment. It stops the turn
+// if a limit is exceeded.
+func (r *Recorder) SetUsage(u forge.Usage) {
+	r.usage = forge.Usage{
 		InputTokens: max(u.InputTokens, 0), OutputTokens: max(u.OutputTokens, 0),
 		CacheReadTokens: max(u.CacheReadTokens, 0), CacheWriteTokens: max(u.CacheWriteTokens, 0),
 		CostUSD: max(u.CostUSD, 0), Turns: max(u.Turns, 0),
 	}
-	now := l.Usage()
-	l.emit(agent.Event{Kind: agent.EventUsage, Usage: now})
-	turns := int64(l.call.Limits.MaxTurns)
+	now := r.Usage()
+	r.emit(agent.Event{Kind: agent.EventUsage, Usage: now})
+	turns := int64(r.call.Limits.MaxTurns)
 	if turns <= 0 {
 		turns = defaultTurns
 	}
-	switch most := l.call.Limits.BudgetUSD; {
+	switch most := r.call.Limits.BudgetUSD; {
 	case most > 0 && now.CostUSD > most:
-		l.stop(agent.Fail(forge.FailBudget, "it reached the limit of cost: %.4f USD of %.4f", now.CostUSD, most))
+		r.stop(agent.Fail(forge.FailBudget, "it reached the limit of cost: %.4f USD of %.4f", now.CostUSD, most))
 	case now.Turns > turns:
-		l.stop(agent.Fail(forge.FailMaxTurns, "it reached the limit of turns: %d", turns))
+		r.stop(agent.Fail(forge.FailMaxTurns, "it reached the limit of turns: %d", turns))
 	}
 }
 
-// Usage is that of the turn so far, with its cost.
-func (l *Recorder) Usage() forge.Usage {
-	u := l.usage
-	if l.counted != nil {
+// Usage returns the turn's usage so far with its cost, preferring the connection's
+// exact count over the CLI's reports.
+func (r *Recorder) Usage() forge.Usage {
+	u := r.usage
+	if r.counted != nil {
 		turns := u.Turns
-		u = l.counted()
+		u = r.counted()
 		u.Turns = turns
 	}
-	if !l.priced || u.CostUSD == 0 {
-		u = Price(l.modelName(), u)
+	if !r.priced || u.CostUSD == 0 {
+		u = Price(r.modelName(), u)
 	}
 	u.Calls = 1
 	return u
 }
 
-func (l *Recorder) outcome() agent.Outcome {
+// outcome returns the outcome as far as it was reported.
+func (r *Recorder) outcome() agent.Outcome {
 	return agent.Outcome{
-		Text: term.Sanitize(l.text), Session: l.call.Session.ID, Model: l.modelName(), Usage: l.Usage(),
-		Tools: l.tools, Files: l.files,
+		Text: term.Sanitize(r.text), Session: r.call.Session.ID, Model: r.modelName(), Usage: r.Usage(),
+		Tools: r.tools, Files: r.files,
 	}
 }

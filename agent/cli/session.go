@@ -14,14 +14,16 @@ import (
 	"github.com/pfl-forge/pfl-forge/agent/process"
 )
 
-// link is the file that says which of the CLI's sessions one of ours is.
+// sessionLink is the content of the file that maps our session id to the CLI's.
 type sessionLink struct {
 	Native string `json:"native"`
 }
 
+// linkPath returns the path of a session's sessionLink.
 func linkPath(state, id string) string { return filepath.Join(state, "forge-"+id+".json") }
 
-// findSession returns the CLI's session to go on with, or "" for a new one.
+// findSession returns the CLI's id of the session to resume, or "" for a new one. An
+// unknown or malformed id is FailLostSession.
 func findSession(state string, s agent.Session) (string, error) {
 	if s.ID != "" && !agent.IsSessionID(s.ID) {
 		return "", agent.Fail(forge.FailLostSession, "session %q is none of this agent", s.ID)
@@ -36,6 +38,7 @@ func findSession(state string, s agent.Session) (string, error) {
 	return native, nil
 }
 
+// nativeSession reads a sessionLink.
 func nativeSession(state, id string) (string, error) {
 	data, err := os.ReadFile(linkPath(state, id))
 	if err != nil {
@@ -51,8 +54,8 @@ func nativeSession(state, id string) (string, error) {
 	return l.Native, nil
 }
 
-// validNativeID reports whether s can be the id of a CLI's session: it becomes an argument
-// and part of a path.
+// validNativeID reports whether s is safe as a command-line argument and as part of a
+// path.
 func validNativeID(s string) bool {
 	plain := func(r rune) bool {
 		return r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || r == '-' || r == '_'
@@ -60,8 +63,8 @@ func validNativeID(s string) bool {
 	return s != "" && len(s) <= 100 && s[0] != '-' && !strings.ContainsFunc(s, func(r rune) bool { return !plain(r) })
 }
 
-// saveSession notes which of the CLI's sessions ours is, as soon as that is known: the
-// next word may be that of a kill.
+// saveSession writes a sessionLink. It replaces the file atomically, because the
+// service may be killed at any time.
 func saveSession(state, id, native string) error {
 	data, err := json.Marshal(sessionLink{Native: native})
 	if err != nil {
@@ -74,7 +77,8 @@ func saveSession(state, id, native string) error {
 	return os.Rename(path+".tmp", path)
 }
 
-// SessionFiles returns the files of a session, relative to stateDir.
+// SessionFiles returns the files of a session, relative to stateDir, with its
+// sessionLink first. See agent.Sessions.
 func (p *Program) SessionFiles(stateDir, id string) ([]string, error) {
 	if !agent.IsSessionID(id) {
 		return nil, nil
@@ -99,6 +103,7 @@ func (p *Program) SessionFiles(stateDir, id string) ([]string, error) {
 }
 
 // Glob returns the regular files below dir that match the pattern, relative to dir.
+// Links are left out: an agent could make them point anywhere.
 func Glob(dir, pattern string) ([]string, error) {
 	found, err := fs.Glob(os.DirFS(dir), pattern)
 	if err != nil {
@@ -113,7 +118,7 @@ func Glob(dir, pattern string) ([]string, error) {
 	return out, nil
 }
 
-// HasPrefix reports whether a file begins with a text.
+// HasPrefix reports whether a file begins with text.
 func HasPrefix(path, text string) bool {
 	f, err := os.Open(path)
 	if err != nil {

@@ -1,10 +1,15 @@
-// Package codex drives the Codex CLI without a terminal.
+// Package codex runs the Codex CLI without a terminal.
 //
-// A call sees nothing of the machine's or the repository's CLI settings: no config.toml,
-// no rules, no hooks, no MCP servers, no skills. The repository's AGENTS.md, or CLAUDE.md
-// in its place, is read. Calls that only read run in our sandbox or in that of the CLI,
-// which lets no command write; where that does not work, no command runs at all. Calls
-// without tools have none that sees a file.
+// A call does not see the CLI settings of the machine or the repository: no
+// config.toml, rules, hooks, MCP servers or skills. The repository's AGENTS.md, or else
+// CLAUDE.md, is read.
+//
+// Codex does all work by shell commands. A read-only call runs in our sandbox or in the
+// CLI's own, which keeps commands from writing; where neither works, no command runs at
+// all. A call without tools gets no command, and so sees no file.
+//
+// The CLI stores a session in one file, the rollout. It is also the only place that has
+// the usage while a turn goes on; see rollout.go.
 package codex
 
 import (
@@ -21,7 +26,7 @@ import (
 	"github.com/pfl-forge/pfl-forge/config"
 )
 
-// About is what a person has to know of the CLI.
+// About describes the CLI.
 func About() cli.About {
 	return cli.About{
 		Backend: config.AgentCodex, Command: "codex", Install: "npm install -g @openai/codex", Oldest: "0.160.0",
@@ -35,7 +40,7 @@ const (
 	defaultBase  = "https://api.openai.com/v1"
 )
 
-// New returns the agent.
+// New returns the back end.
 func New(opts cli.Options) *cli.Program {
 	about := About()
 	return &cli.Program{
@@ -47,18 +52,22 @@ func New(opts cli.Options) *cli.Program {
 	}
 }
 
-// unwanted features act on their own, read other settings, or reach other services.
+// disabledFeatures lists features that act on their own, read other settings, or reach
+// other services.
 var disabledFeatures = []string{
 	"apps", "browser_use", "computer_use", "goals", "hooks", "image_generation", "memories", "multi_agent", "plugins",
 	"shell_snapshot", "skill_mcp_dependency_install", "unbounded_connection_retries",
 }
 
+// command returns how the CLI is called.
 func command(t *cli.Turn) (cli.Invocation, error) {
 	without, err := withoutFeatures(&t.Call)
 	if err != nil {
 		return cli.Invocation{}, err
 	}
 	args := []string{
+		// Without the user's configuration and rules, and in a directory that need not
+		// be a repository.
 		"exec", "--json", "--color", "never", "--ignore-user-config", "--ignore-rules", "--skip-git-repo-check", "-C", t.Call.Dir,
 	}
 	if t.Call.ReadOnly && t.Call.Sandbox == nil {
@@ -85,6 +94,7 @@ func command(t *cli.Turn) (cli.Invocation, error) {
 		}
 		args = append(args, "--output-schema", filepath.Join(t.Home, "schema.json"))
 	}
+	// The subcommand comes after the flags of exec.
 	if t.Native != "" {
 		args = append(args, "resume", t.Native)
 	}
@@ -95,8 +105,9 @@ func command(t *cli.Turn) (cli.Invocation, error) {
 	}, nil
 }
 
-// withoutFeatures returns the features that a call is to do without. All that the CLI does, it does
-// by commands: it has them, or it has nothing that sees a file.
+// withoutFeatures returns the features that a call must not have, beside
+// disabledFeatures. The CLI can run any command or none, so a call that needs to write
+// but has no Bash is refused.
 func withoutFeatures(call *agent.Call) ([]string, error) {
 	switch {
 	case len(call.Tools) == 0:
@@ -109,7 +120,7 @@ func withoutFeatures(call *agent.Call) ([]string, error) {
 	return nil, nil
 }
 
-// settings returns the configuration, as KEY=TOML.
+// settings returns the CLI's configuration, as KEY=TOML.
 func settings(t *cli.Turn) []string {
 	base := t.Getenv(baseVariable)
 	if base == "" {
@@ -120,12 +131,17 @@ func settings(t *cli.Turn) []string {
 		retries = "4"
 	}
 	out := []string{
+		// A provider of our own, for the address and the number of retries.
 		"model_provider=" + tomlString("forge"),
 		fmt.Sprintf("model_providers.forge={name=%s,base_url=%s,env_key=%s,wire_api=%s,request_max_retries=%s,stream_max_retries=%s}",
 			tomlString("forge"), tomlString(base), tomlString(keyVariable), tomlString("responses"), retries, retries),
+		// Read CLAUDE.md where there is no AGENTS.md.
 		"project_doc_fallback_filenames=[" + tomlString("CLAUDE.md") + "]",
+		// Commands must not see the key.
 		"shell_environment_policy={exclude=[" + tomlString(keyVariable) + "]}",
+		// Commands must not read profiles of the machine.
 		"allow_login_shell=false",
+		// No web search, skills, update checks, analytics, or history across sessions.
 		"web_search=" + tomlString("disabled"),
 		"skills.bundled.enabled=false",
 		"skills.include_instructions=false",
@@ -142,13 +158,13 @@ func settings(t *cli.Turn) []string {
 	return out
 }
 
-// tomlString returns s as a string of TOML, of which those of JSON are a part.
+// tomlString returns s as a TOML string. Every JSON string is one.
 func tomlString(s string) string {
 	data, _ := json.Marshal(s) //nolint:errchkjson // a string always can
 	return string(data)
 }
 
-// rolloutFiles returns the one file that a session is.
+// rolloutFiles returns the file of a session, relative to the state directory.
 func rolloutFiles(state, native string) ([]string, error) {
 	return cli.Glob(state, "sessions/*/*/*/rollout-*-"+native+".jsonl")
 }

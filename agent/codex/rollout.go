@@ -9,25 +9,31 @@ import (
 	"github.com/pfl-forge/pfl-forge/agent/cli"
 )
 
-// tokens are those of a whole session, over all its turns.
+// tokens has the totals of a session over all its turns.
 type tokens struct {
-	Input      int64 `json:"input_tokens"` // those of the cache included
+	// Input includes the tokens that were read from or written to the cache.
+	Input      int64 `json:"input_tokens"`
 	CacheRead  int64 `json:"cached_input_tokens"`
 	CacheWrite int64 `json:"cache_write_input_tokens"`
 	Output     int64 `json:"output_tokens"`
 }
 
-// rollout is the file of a session: what was used so far, and by which model.
+// rollout follows the file of a session, which has the usage so far and the model.
 type rollout struct {
-	file    cli.Tail
-	native  string
-	model   string
-	atStart tokens // when the turn began
-	latest  tokens // now
-	calls   int64  // of the model in this turn
+	file cli.Tail
+	// native is the CLI's id of the session; empty until the output names it.
+	native string
+	model  string
+	// atStart has the session's totals when the turn began.
+	atStart tokens
+	// latest has the session's totals now.
+	latest tokens
+	// calls counts the requests to the model in this turn.
+	calls int64
 }
 
-// newRollout reads what the session used before.
+// newRollout returns a follower of the session's file, with the usage of earlier turns
+// read into atStart.
 func newRollout(state, native string) *rollout {
 	r := &rollout{native: native}
 	r.file = cli.Tail{Line: r.onLine, Find: func() string {
@@ -40,18 +46,21 @@ func newRollout(state, native string) *rollout {
 		}
 		return filepath.Join(state, found[0])
 	}}
+	// Of a resumed session, the file has the usage of earlier turns already.
 	r.file.Read()
 	r.atStart, r.calls = r.latest, 0
 	return r
 }
 
-// read takes in what is new, and reports whether the usage changed.
+// read takes the new lines, and reports whether the usage changed.
 func (r *rollout) read() bool {
 	was := r.latest
 	r.file.Read()
 	return r.latest != was
 }
 
+// onLine takes one line of the file. Most are large and have no usage, so they are
+// filtered before they are parsed.
 func (r *rollout) onLine(line []byte) {
 	if !bytes.Contains(line, []byte(`"token_count"`)) && !bytes.Contains(line, []byte(`"turn_context"`)) {
 		return
@@ -70,13 +79,14 @@ func (r *rollout) onLine(line []byte) {
 	case json.Unmarshal(line, &e) != nil:
 	case e.Type == "turn_context" && e.Payload.Model != "":
 		r.model = e.Payload.Model
+	// The CLI repeats a count that has not changed.
 	case e.Payload.Type == "token_count" && e.Payload.Info != nil && e.Payload.Info.Total != r.latest:
 		r.latest = e.Payload.Info.Total
 		r.calls++
 	}
 }
 
-// usage is that of this turn.
+// usage returns the usage of this turn. Input tokens exclude those of the cache.
 func (r *rollout) usage() forge.Usage {
 	read, write := r.latest.CacheRead-r.atStart.CacheRead, r.latest.CacheWrite-r.atStart.CacheWrite
 	return forge.Usage{

@@ -6,8 +6,8 @@ import (
 	"slices"
 )
 
-// strict returns the schema in the form that the API takes: every member is required,
-// and one that was not may be null instead. Nulls are taken out of the answer again.
+// strict returns the schema in the form that the API accepts: every member is required,
+// and an optional one may be null. Package cli removes the nulls from the answer.
 func strict(schema []byte) ([]byte, error) {
 	var s map[string]any
 	if err := json.Unmarshal(schema, &s); err != nil {
@@ -17,7 +17,10 @@ func strict(schema []byte) ([]byte, error) {
 	return json.Marshal(s)
 }
 
+// makeStrict changes a schema and those within it.
 func makeStrict(s map[string]any) {
+	// The API refuses these keywords; the answer is still checked against the whole
+	// schema.
 	for _, k := range []string{"minLength", "maxLength", "$schema"} {
 		delete(s, k)
 	}
@@ -47,6 +50,7 @@ func makeStrict(s map[string]any) {
 	s["required"], s["additionalProperties"] = all, false
 }
 
+// nullable allows null beside a schema's type and values.
 func nullable(p map[string]any) {
 	if t, ok := p["type"].(string); ok {
 		p["type"] = []any{t, "null"}

@@ -1,6 +1,10 @@
-// Package exec makes an agent of any program that reads a prompt on stdin and prints
-// JSON on stdout; docs/guide-agents.md has the contract. The program and its arguments
-// come from the project's configuration, never from an intent.
+// Package exec makes a back end of any program that reads a prompt from stdin and
+// prints JSON lines on stdout. docs/guide-agents.md has the contract: the FORGE_
+// variables that the program gets, and the lines that it prints, of which the last is
+// the result.
+//
+// The program and its arguments come from the project's configuration, never from an
+// intent.
 package exec
 
 import (
@@ -19,8 +23,8 @@ import (
 	"github.com/pfl-forge/pfl-forge/config"
 )
 
-// New returns the agent of that name. Options.Path, if it is set, is run in place of the
-// configured program.
+// New returns the back end of that name in pfl-forge.yaml. Options.Path, if it is set,
+// replaces the configured program.
 func New(name string, c config.AgentConfig, opts cli.Options) *cli.Program {
 	about := cli.About{Backend: name, Install: "what " + config.FileName + " calls it by"}
 	if len(c.Command) > 0 {
@@ -36,9 +40,9 @@ func New(name string, c config.AgentConfig, opts cli.Options) *cli.Program {
 	return p
 }
 
-// Credentials returns what the service's own environment holds for the agent of that
-// name: FORGE_AGENT_<NAME>_KEY=x is KEY=x to its program. An operator decides what that
-// is, not the repository.
+// Credentials returns the credentials of the named back end: FORGE_AGENT_<NAME>_KEY=x
+// in the service's environment is KEY=x for its program. So an operator, not the
+// repository, decides which secrets a program gets.
 func Credentials(name string) []string {
 	prefix := "FORGE_AGENT_" + strings.ToUpper(strings.ReplaceAll(name, "-", "_")) + "_"
 	var out []string
@@ -50,6 +54,8 @@ func Credentials(name string) []string {
 	return out
 }
 
+// command returns how the program is called. It refuses arguments that are files of the
+// checkout, which an agent could change, and adds the others to the sandbox.
 func command(t *cli.Turn, words []string) (cli.Invocation, error) {
 	for _, w := range words[min(1, len(words)):] {
 		if info, err := os.Stat(filepath.Join(t.Call.Dir, w)); err == nil && !filepath.IsAbs(w) && info.Mode().IsRegular() {
@@ -58,7 +64,9 @@ func command(t *cli.Turn, words []string) (cli.Invocation, error) {
 				filepath.Base(t.StateDir), w)
 		}
 	}
-	if t.Call.Sandbox != nil { // the program is visible, what it is to run is not
+	// In a sandbox only the executable itself is visible by default; an interpreter's
+	// script is not.
+	if t.Call.Sandbox != nil {
 		spec := *t.Call.Sandbox
 		for _, w := range words {
 			spec = spec.With(sandbox.Path(w, sandbox.ReadOnly)...)
@@ -95,11 +103,12 @@ func command(t *cli.Turn, words []string) (cli.Invocation, error) {
 	return cli.Invocation{Args: words[min(1, len(words)):], Env: env, Stdin: []byte(t.Call.Prompt)}, nil
 }
 
-// sessionFiles returns what the program kept of a session: files whose names begin with its id.
+// sessionFiles returns the files that the program stored for a session: their names
+// begin with its id.
 func sessionFiles(state, native string) ([]string, error) { return cli.Glob(state, native+"*") }
 
-// checkoutState tells the states of a checkout apart, so that a program that was to change
-// nothing is not taken by its word.
+// checkoutState returns the commit, status and differences of the checkout, to notice a
+// program that was to change nothing and did.
 func checkoutState(ctx context.Context, t *cli.Turn, owner process.Owner) (string, error) {
 	report, err := process.Run(ctx, process.Command{
 		Path: "/bin/sh", Args: []string{"-c", "exec 2>/dev/null; git rev-parse HEAD; git status --porcelain --ignored; git diff HEAD"}, Dir: t.Call.Dir,

@@ -10,7 +10,8 @@ import (
 	"github.com/pfl-forge/pfl-forge/agent/process"
 )
 
-// line is what the program prints: the result, and before it, if it likes, events.
+// outputLine is a line that the program prints: an event, or the result. The guide
+// lists which fields belong to which type.
 type outputLine struct {
 	Type   string          `json:"type"`
 	Text   string          `json:"text"`
@@ -23,6 +24,7 @@ type outputLine struct {
 	Error  *failureReport  `json:"error"`
 }
 
+// usage has the tokens and cost of the turn so far, not of one request.
 type usage struct {
 	Input      int64   `json:"input_tokens"`
 	Output     int64   `json:"output_tokens"`
@@ -32,19 +34,27 @@ type usage struct {
 	Turns      int64   `json:"turns"`
 }
 
+// failureReport is the error of a result.
 type failureReport struct {
+	// Reason is a key of allowedReasons.
 	Reason  string    `json:"reason"`
 	Message string    `json:"message"`
 	Until   time.Time `json:"until"`
 }
 
+// reader reads the program's output.
 type reader struct {
-	log     *cli.Recorder
+	log *cli.Recorder
+	// session is our id, which the program uses as its own.
 	session string
-	result  *outputLine
+	// result is the last result line; nil if there is none yet.
+	result *outputLine
+	// garbage counts lines that are no JSON object with a type.
 	garbage int
 }
 
+// Line takes one line of output. Lines of unknown types are ignored, so that a program
+// can print more than this version understands.
 func (r *reader) Line(data []byte) {
 	var l outputLine
 	if json.Unmarshal(data, &l) != nil || l.Type == "" {
@@ -77,6 +87,7 @@ func (r *reader) Line(data []byte) {
 	}
 }
 
+// forge converts to the project's type.
 func (u *usage) forge() forge.Usage {
 	return forge.Usage{
 		InputTokens: u.Input, OutputTokens: u.Output, CacheReadTokens: u.CacheRead, CacheWriteTokens: u.CacheWrite,
@@ -84,6 +95,8 @@ func (u *usage) forge() forge.Usage {
 	}
 }
 
+// End returns why the turn failed: the program's own reason first, then its exit
+// status.
 func (r *reader) End(report process.Report) *agent.Failure {
 	switch {
 	case r.result == nil && report.ExitCode != 0:
@@ -98,13 +111,15 @@ func (r *reader) End(report process.Report) *agent.Failure {
 	return nil
 }
 
-// reasons are those that a program may give; others are its crash.
+// allowedReasons has the reasons that a program may give. With any other it is treated
+// as a crash, whose message is classified.
 var allowedReasons = map[string]forge.FailureReason{
 	"auth": forge.FailAuth, "rate_limited": forge.FailRateLimited, "quota": forge.FailQuota, "overloaded": forge.FailOverloaded,
 	"refused": forge.FailRefused, "prompt_too_long": forge.FailPromptTooLong, "max_turns": forge.FailMaxTurns, "budget": forge.FailBudget,
 	"lost_session": forge.FailLostSession, "invalid_output": forge.FailInvalidOutput, "config": forge.FailConfig,
 }
 
+// failure returns the failure that the program reported.
 func (p *failureReport) failure(report process.Report) *agent.Failure {
 	if reason, ok := allowedReasons[p.Reason]; ok {
 		return agent.FailUntil(reason, p.Until, "%s", p.Message)

@@ -7,14 +7,15 @@ import (
 	"github.com/pfl-forge/pfl-forge"
 )
 
-// overwrite overwrites a figure by a later one of the same response. They are totals, and
-// one that is left out has not changed.
+// overwrite replaces a figure by a later one of the same response. They are totals; one
+// that is missing has not changed.
 func overwrite(at, later *int64) {
 	if later != nil {
 		*at = *later
 	}
 }
 
+// anthropicUsage has pointers to tell a missing figure from zero.
 type anthropicUsage struct {
 	Input      *int64 `json:"input_tokens"`
 	Output     *int64 `json:"output_tokens"`
@@ -51,6 +52,7 @@ func countAnthropic(data []byte, c *responseUsage) {
 	}
 }
 
+// openAIUsage covers the names of both APIs, responses and chat completions.
 type openAIUsage struct {
 	Input   int64 `json:"input_tokens"`      // of responses
 	Output  int64 `json:"output_tokens"`     // of responses
@@ -64,8 +66,8 @@ type openAIUsage struct {
 	} `json:"prompt_tokens_details"`
 }
 
-// countOpenAI reads a response or a chat completion, or the event of a stream that
-// has its usage. Cached tokens are part of the input there, and not here.
+// countOpenAI reads a response or a chat completion, or the event of a stream that has
+// its usage. OpenAI includes cached tokens in the input; forge.Usage does not.
 func countOpenAI(data []byte, c *responseUsage) {
 	var in struct {
 		Model    string
@@ -93,7 +95,8 @@ func countOpenAI(data []byte, c *responseUsage) {
 	}
 }
 
-// countGemini reads a response, or a chunk of a stream; each has the totals so far.
+// countGemini reads a response, or a chunk of a stream, of which each has the totals so
+// far.
 func countGemini(data []byte, c *responseUsage) {
 	var in struct {
 		ModelVersion  string
@@ -112,6 +115,7 @@ func countGemini(data []byte, c *responseUsage) {
 	if in.ModelVersion != "" {
 		c.model = in.ModelVersion
 	}
+	// Gemini includes cached tokens in the prompt; forge.Usage does not.
 	c.usage = forge.Usage{
 		InputTokens:     max(u.PromptTokenCount+u.ToolUsePromptTokenCount-u.CachedContentTokenCount, 0),
 		OutputTokens:    u.CandidatesTokenCount + u.ThoughtsTokenCount,

@@ -6,8 +6,10 @@ import (
 	"time"
 )
 
-// limitedUntil returns until when a response says that there is no use in asking again.
+// limitedUntil returns the time before which a repeated request is useless, from the
+// headers of a refusal; zero if they do not say. Of several times the latest counts.
 func limitedUntil(resp *http.Response, now time.Time) time.Time {
+	// Other answers are no refusals, whatever headers they have.
 	switch resp.StatusCode {
 	case http.StatusTooManyRequests, http.StatusServiceUnavailable, statusOverloaded:
 	default:
@@ -19,6 +21,7 @@ func limitedUntil(resp *http.Response, now time.Time) time.Time {
 			until = t
 		}
 	}
+	// Retry-After is a number of seconds, or a date.
 	after := resp.Header.Get("Retry-After")
 	if seconds, err := strconv.ParseFloat(after, 64); err == nil && seconds > 0 && seconds < maxWait.Seconds() {
 		later(now.Add(time.Duration(seconds * float64(time.Second))))
@@ -37,6 +40,7 @@ func limitedUntil(resp *http.Response, now time.Time) time.Time {
 	return until
 }
 
+// Anthropic's status for an overloaded model, and the longest plausible limit.
 const (
 	statusOverloaded = 529
 	maxWait          = 31 * 24 * time.Hour

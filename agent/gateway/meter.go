@@ -9,33 +9,40 @@ import (
 	"github.com/pfl-forge/pfl-forge"
 )
 
-// Bounds of what is read to be counted; what is longer passes uncounted.
+// Bounds of the data that is buffered for counting. A longer line or answer is
+// forwarded all the same, uncounted.
 const (
 	maxEvent = 4 << 20  // a line of a stream
 	maxWhole = 64 << 20 // an answer that is no stream
 )
 
-// meter reads a response while it passes.
+// meter counts the tokens that a response reports while it passes.
 type meter struct {
-	api    *api
+	api *api
+	// report receives each increase as soon as it is known.
 	report func(model string, more forge.Usage)
 	stream bool
-	length int64 // of an answer that is no stream; negative if that is not known
+	// length is the length of an answer that is no stream; negative if it is not known.
+	length int64
 
-	buffer    []byte // a line so far, or all of an answer that is no stream
-	received  int64
-	oversized bool // the line is longer than that
+	// buffer has the current line so far, or all of an answer that is no stream.
+	buffer   []byte
+	received int64
+	// oversized says that the current line exceeds maxEvent and is skipped.
+	oversized bool
 	count     responseUsage
 	reported  forge.Usage
 }
 
-// count is what one response reports: the last word on each figure counts.
+// responseUsage has the latest totals that one response reported.
 type responseUsage struct {
 	model string
 	usage forge.Usage
 }
 
-// wrap has the meter read a response's body, and refuses what must not pass.
+// wrap makes the meter read a response's body, and returns an error for a response that
+// must not pass: a redirect could send the key elsewhere, and a compressed answer could
+// not be counted.
 func (m *meter) wrap(resp *http.Response) error {
 	resp.Header.Del("Set-Cookie")
 	switch e := resp.Header.Get("Content-Encoding"); {
@@ -53,6 +60,7 @@ func (m *meter) wrap(resp *http.Response) error {
 	return nil
 }
 
+// meteredBody is a response body that a meter reads along.
 type meteredBody struct {
 	body  io.ReadCloser
 	meter *meter
@@ -67,7 +75,7 @@ func (b *meteredBody) Read(p []byte) (int, error) {
 
 func (b *meteredBody) Close() error { return b.body.Close() }
 
-// read takes the next part of the answer; last says that there are no more.
+// read takes the next part of the answer; last says that it is the end.
 func (m *meter) read(p []byte, last bool) {
 	m.received += int64(len(p))
 	if m.stream {
@@ -83,7 +91,7 @@ func (m *meter) read(p []byte, last bool) {
 	}
 }
 
-// usageSince returns what was used beyond an earlier figure.
+// usageSince returns the difference between two totals.
 func usageSince(u, earlier forge.Usage) forge.Usage {
 	u.InputTokens -= earlier.InputTokens
 	u.OutputTokens -= earlier.OutputTokens
@@ -92,9 +100,11 @@ func usageSince(u, earlier forge.Usage) forge.Usage {
 	return u
 }
 
+// lines splits a stream into lines, without copying those that arrive whole.
 func (m *meter) lines(p []byte) {
 	for {
 		line, rest, found := bytes.Cut(p, []byte("\n"))
+		// The rest of an oversized line is skipped up to its end.
 		if m.oversized = m.oversized || len(m.buffer)+len(line) > maxEvent; m.oversized {
 			m.buffer = m.buffer[:0]
 		} else if !found || len(m.buffer) > 0 {
@@ -111,7 +121,7 @@ func (m *meter) lines(p []byte) {
 	}
 }
 
-// event counts a line of a stream. Most have nothing to count, and are not parsed.
+// event counts one line of a stream. Most have no usage and are not parsed.
 func (m *meter) event(line []byte) {
 	data, ok := bytes.CutPrefix(line, []byte("data:"))
 	if ok && (bytes.Contains(data, []byte(`"usage`)) || bytes.Contains(data, []byte(`"usageMetadata`))) {

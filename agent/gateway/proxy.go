@@ -13,11 +13,11 @@ import (
 	"time"
 )
 
-// maxRequest bounds a request, in bytes. A provider takes less.
+// maxRequest bounds the body of a request, in bytes. Providers accept less.
 const maxRequest = 64 << 20
 
-// refusal is an answer of the gateway itself, in a form that the CLIs of all
-// providers understand.
+// refusal is an answer of the gateway itself, in a form that the CLIs of all providers
+// understand.
 type refusal struct {
 	status  int
 	kind    string
@@ -36,6 +36,7 @@ var (
 	errEncoding     = &refusal{http.StatusBadGateway, "api_error", "the model's answer is encoded in a way that was not asked for"}
 )
 
+// refusalBody has the fields of all providers' errors at once.
 type refusalBody struct {
 	Type  string `json:"type"`
 	Error struct {
@@ -57,6 +58,8 @@ func (r *refusal) write(w http.ResponseWriter) {
 	_ = json.NewEncoder(w).Encode(body) //nolint:errchkjson // strings and numbers, for a client that may be gone
 }
 
+// serve handles one request of a CLI. The body is read completely, so that it can be
+// sent again.
 func (g *Gateway) serve(w http.ResponseWriter, r *http.Request) {
 	grant := g.grantOf(requestToken(r))
 	if grant == nil {
@@ -68,6 +71,7 @@ func (g *Gateway) serve(w http.ResponseWriter, r *http.Request) {
 		errEndpoint.write(w)
 		return
 	}
+	// After this, Close waits for the request.
 	if refused := grant.acquire(); refused != nil {
 		refused.write(w)
 		return
@@ -92,11 +96,13 @@ func (g *Gateway) serve(w http.ResponseWriter, r *http.Request) {
 	g.forward(w, r, grant, endpoint)
 }
 
+// forward sends a request to the provider, and its answer to the CLI as it arrives.
 func (g *Gateway) forward(w http.ResponseWriter, r *http.Request, grant *Grant, endpoint string) {
 	m := &meter{api: grant.account.api, report: grant.add}
 	proxy := httputil.ReverseProxy{
-		Rewrite:       func(p *httputil.ProxyRequest) { grant.account.rewrite(p.Out, endpoint) },
-		Transport:     g.upstream,
+		Rewrite:   func(p *httputil.ProxyRequest) { grant.account.rewrite(p.Out, endpoint) },
+		Transport: g.upstream,
+		// Events pass at once, so that the CLI shows progress and does not time out.
 		FlushInterval: -1,
 		ModifyResponse: func(resp *http.Response) error {
 			grant.setLimited(limitedUntil(resp, time.Now()))
@@ -122,14 +128,17 @@ func (a *Account) rewrite(out *http.Request, endpoint string) {
 	out.URL.Scheme, out.URL.Host = a.base.Scheme, a.base.Host
 	out.URL.Path, out.URL.RawPath = a.base.Path+endpoint, ""
 	query := out.URL.Query()
+	// Gemini also takes a key as a parameter.
 	query.Del("key")
 	out.URL.RawQuery = query.Encode()
 	out.Host = ""
 	for _, name := range strippedHeaders {
 		out.Header.Del(name)
 	}
+	// No upgrade to a protocol that the meter cannot read.
 	out.Header.Del("Connection")
 	out.Header.Del("Upgrade")
+	// A compressed answer could not be counted; see meter.wrap.
 	out.Header.Set("Accept-Encoding", "identity")
 	out.Header.Set(a.key.header, a.key.scheme+a.secret)
 	if beta := a.key.beta; beta != "" && !strings.Contains(strings.Join(out.Header.Values("Anthropic-Beta"), ","), beta) {

@@ -1,10 +1,15 @@
-// Package gemini drives the Gemini CLI without a terminal.
+// Package gemini runs the Gemini CLI without a terminal.
 //
-// The CLI obeys what it finds in the directory where it runs: settings, hooks, MCP
-// servers, tools, policies. So it runs in an empty one, and the checkout is a directory
-// that it may work in besides; commands start in the checkout all the same. Its
-// GEMINI.md, AGENTS.md and CLAUDE.md are read. There are no tools but those of the call,
-// and for one that only reads none that could write or run anything.
+// The CLI obeys settings, hooks, MCP servers, tools and policies that it finds in the
+// directory where it runs. So it runs in an empty directory, and the checkout is given
+// to it as a further one that it may work in. Its commands start in the checkout all
+// the same, by a script that BASH_ENV names. The checkout's GEMINI.md, AGENTS.md and
+// CLAUDE.md are read.
+//
+// Only the tools of the call exist; for a read-only call these exclude all that write
+// or run commands. What else an agent may reach is for our sandbox to limit.
+//
+// The CLI stores a session in one file, which also has the usage while a turn goes on.
 package gemini
 
 import (
@@ -29,7 +34,7 @@ const (
 	baseVariable = "GOOGLE_GEMINI_BASE_URL"
 )
 
-// About is what a person has to know of the CLI.
+// About describes the CLI.
 func About() cli.About {
 	return cli.About{
 		Backend: config.AgentGemini, Command: "gemini", Install: "npm install -g @google/gemini-cli", Oldest: "0.61.0",
@@ -37,7 +42,7 @@ func About() cli.About {
 	}
 }
 
-// New returns the agent.
+// New returns the back end.
 func New(opts cli.Options) *cli.Program {
 	return &cli.Program{
 		About: About(), Options: opts, EnforcesReadOnly: true,
@@ -48,7 +53,7 @@ func New(opts cli.Options) *cli.Program {
 	}
 }
 
-// own has the CLI's tools for each of a call.
+// toolNames has the CLI's tools for each of Claude Code's.
 var toolNames = map[string][]string{
 	"Read":  {"read_file", "read_many_files"},
 	"Glob":  {"glob", "list_directory"},
@@ -57,8 +62,10 @@ var toolNames = map[string][]string{
 	"Edit":  {"replace"},
 }
 
+// shell is the CLI's tool that runs commands.
 const shell = "run_shell_command"
 
+// command returns how the CLI is called, after it has prepared the directories.
 func command(t *cli.Turn) (cli.Invocation, error) {
 	if strings.Contains(t.Call.Dir, ",") {
 		return cli.Invocation{}, agent.Fail(forge.FailConfig, "gemini cannot work in %s: there is a comma in it", t.Call.Dir)
@@ -75,12 +82,14 @@ func command(t *cli.Turn) (cli.Invocation, error) {
 	if t.Call.ReadOnly || len(tools.Commands) > 0 {
 		mode = "default" // asks for what no rule allows; without a person that is a no
 	}
+	// No extensions (-e none), and no question whether the directory is trusted.
 	args := []string{
 		"-o", "stream-json", "--skip-trust", "--approval-mode", mode, "-e", "none", "--include-directories", t.Call.Dir,
 	}
 	if t.Call.Model != "" {
 		args = append(args, "-m", t.Call.Model)
 	}
+	// A new session gets our id, so that a killed call's session can be found.
 	if t.Native != "" {
 		args = append(args, "--resume", t.Native)
 	} else {
@@ -90,6 +99,7 @@ func command(t *cli.Turn) (cli.Invocation, error) {
 		Args: args, Dir: work, Stdin: []byte(t.Call.Prompt),
 		Env: []string{
 			"GEMINI_CLI_HOME=" + t.Home,
+			// No second process, and no settings of the machine.
 			"GEMINI_CLI_NO_RELAUNCH=true",
 			"GEMINI_CLI_SYSTEM_SETTINGS_PATH=" + filepath.Join(t.Home, "none"),
 			"GEMINI_CLI_SYSTEM_DEFAULTS_PATH=" + filepath.Join(t.Home, "none"),
@@ -99,8 +109,8 @@ func command(t *cli.Turn) (cli.Invocation, error) {
 	}, nil
 }
 
-// newSession returns our id for a new session, or another one if that is taken: the
-// call died, and its checkout with it.
+// newSession returns our id for a new session. If the CLI already has a file for it,
+// from a call that died, it returns another id: the CLI refuses one that is taken.
 func newSession(t *cli.Turn) string {
 	id := t.Call.Session.ID
 	if found, err := sessionFiles(t.StateDir, id); err != nil || len(found) > 0 {
@@ -109,8 +119,8 @@ func newSession(t *cli.Turn) string {
 	return id
 }
 
-// prepareHome makes the empty directory, and the home with the settings, who the agent is,
-// and what brings commands into the checkout.
+// prepareHome makes the empty directory to run in, and fills the home with settings,
+// system prompt, policy, and the script that moves commands into the checkout.
 func prepareHome(t *cli.Turn, work string, tools cli.Tools) error {
 	home := filepath.Join(t.Home, ".gemini")
 	sessions := filepath.Join(t.StateDir, "tmp")
@@ -145,15 +155,17 @@ func prepareHome(t *cli.Turn, work string, tools cli.Tools) error {
 	return nil
 }
 
-// blocking makes the CLI write its output before it exits: what a pipe does not take at
-// once would be lost. The commands that it runs are not concerned.
+// blocking makes the CLI write its output synchronously. Otherwise it exits before a
+// full pipe has taken everything, and the rest is lost. It does not apply to the
+// commands that the CLI runs.
 const blocking = `delete process.env.NODE_OPTIONS;
 for (const s of [process.stdout, process.stderr]) s._handle?.setBlocking?.(true);
 `
 
 type object = map[string]any
 
-// coreTools returns the CLI's names of a call's tools.
+// coreTools returns the CLI's names of a call's tools. It is never nil, which would
+// mean all tools.
 func coreTools(tools cli.Tools) []string {
 	out := []string{} // not null, which would be all
 	for _, name := range tools.Files {
@@ -165,8 +177,9 @@ func coreTools(tools cli.Tools) []string {
 	return out
 }
 
-// policy returns a policy of the CLI that allows what it would ask for, where not all is
-// allowed: to change files, and the commands that begin as given.
+// policy returns a policy file that allows file changes and the listed commands, for a
+// call in which the CLI would otherwise ask a person. It is empty for a call without
+// such a list.
 func policy(tools cli.Tools) string {
 	var b strings.Builder
 	if len(tools.Commands) > 0 {
@@ -178,6 +191,7 @@ func policy(tools cli.Tools) string {
 	return b.String()
 }
 
+// settings returns the CLI's settings.json.
 func settings(t *cli.Turn, tools cli.Tools) object {
 	general := object{
 		"enableAutoUpdate": false, "enableAutoUpdateNotification": false, "checkpointing": object{"enabled": false},
@@ -203,7 +217,8 @@ func settings(t *cli.Turn, tools cli.Tools) object {
 	}
 }
 
-// sessionFiles returns the one file that a session is. Its name has the beginning of the id.
+// sessionFiles returns the files of a session. A file's name has only the beginning of
+// the id, so its first line is compared too.
 func sessionFiles(state, native string) ([]string, error) {
 	found, err := cli.Glob(state, "tmp/*/chats/session-*-"+native[:min(8, len(native))]+".jsonl")
 	if err != nil {

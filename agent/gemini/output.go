@@ -13,59 +13,75 @@ import (
 	"github.com/pfl-forge/pfl-forge/agent/process"
 )
 
-// event is one line of the output.
+// event is one line of the output. Type decides which fields are set.
 type event struct {
-	Type       string     `json:"type"`
-	SessionID  string     `json:"session_id"`
-	Model      string     `json:"model"`
-	Role       string     `json:"role"`
-	Content    string     `json:"content"`
-	ToolName   string     `json:"tool_name"`
-	ToolID     string     `json:"tool_id"`
+	Type      string `json:"type"`
+	SessionID string `json:"session_id"`
+	Model     string `json:"model"`
+	Role      string `json:"role"`
+	// Content is a part of a message; the parts come one by one.
+	Content  string `json:"content"`
+	ToolName string `json:"tool_name"`
+	ToolID   string `json:"tool_id"`
+	// Parameters are those of a tool_use.
 	Parameters parameters `json:"parameters"`
 	Status     string     `json:"status"`
 	Message    string     `json:"message"`
 	Error      struct {
 		Message string `json:"message"`
 	} `json:"error"`
+	// Stats has the totals of the turn, in a result.
 	Stats *struct {
-		Total  int64 `json:"total_tokens"`
-		Input  int64 `json:"input_tokens"` // those of the cache included
+		Total int64 `json:"total_tokens"`
+		// Input includes the cached tokens.
+		Input  int64 `json:"input_tokens"`
 		Output int64 `json:"output_tokens"`
 		Cached int64 `json:"cached"`
 	} `json:"stats"`
 }
 
+// parameters has the subject of a tool's use, for events.
 type parameters struct {
 	FilePath string `json:"file_path"`
 	Command  string `json:"command"`
 	Pattern  string `json:"pattern"`
-	DirPath  string `json:"dir_path"`
+	// DirPath is used by list_directory.
+	DirPath string `json:"dir_path"`
 }
 
-// reader follows the output. What was used is in the session's file while the turn goes
-// on, and in the result at the end.
+// reader reads the output. It takes the usage from the session's file while the turn
+// goes on, and from the result at its end.
 type reader struct {
-	log            *cli.Recorder
-	file           cli.Tail
-	native         string
-	text           strings.Builder  // of the message that is being said
-	usageByMessage map[string]usage // by message
-	earlierTurns   map[string]bool  // messages of earlier turns
-	tools          map[string]event // by id
-	result         *event
-	problem        string // that it told of
-	garbage        int
+	log    *cli.Recorder
+	file   cli.Tail
+	native string
+	// text collects the parts of the message that is being streamed.
+	text strings.Builder
+	// usageByMessage has the usage of this turn's messages, by id.
+	usageByMessage map[string]usage
+	// earlierTurns has the ids of the messages that earlier turns left in the file.
+	earlierTurns map[string]bool
+	// tools has the uses of tools, by id.
+	tools  map[string]event
+	result *event
+	// problem is the last error message of the output.
+	problem string
+	// garbage counts lines that are no events.
+	garbage int
 }
 
+// usage has the tokens of one message in the session's file.
 type usage struct {
-	Input    int64 `json:"input"` // those of the cache included
+	// Input includes the cached tokens.
+	Input    int64 `json:"input"`
 	Output   int64 `json:"output"`
 	Cached   int64 `json:"cached"`
 	Thoughts int64 `json:"thoughts"`
 	Tool     int64 `json:"tool"`
 }
 
+// newReader returns a reader of a turn's output. It reads the file of a resumed
+// session, to leave out the usage of earlier turns.
 func newReader(t *cli.Turn, log *cli.Recorder) *reader {
 	r := &reader{log: log, native: t.Native, usageByMessage: map[string]usage{}, earlierTurns: map[string]bool{}, tools: map[string]event{}}
 	r.file = cli.Tail{Line: r.onSessionLine, Find: func() string {
@@ -82,11 +98,12 @@ func newReader(t *cli.Turn, log *cli.Recorder) *reader {
 	for id := range r.usageByMessage {
 		r.earlierTurns[id] = true
 	}
+	// The rest of the file belongs to this turn.
 	clear(r.usageByMessage)
 	return r
 }
 
-// onSessionLine takes a line of the session's file.
+// onSessionLine takes one line of the session's file.
 func (r *reader) onSessionLine(line []byte) {
 	var m struct {
 		ID     string `json:"id"`
@@ -98,12 +115,14 @@ func (r *reader) onSessionLine(line []byte) {
 	}
 }
 
+// Line takes one line of output, then the new lines of the session's file.
 func (r *reader) Line(line []byte) {
 	var e event
 	if json.Unmarshal(line, &e) != nil || e.Type == "" {
 		r.garbage++
 		return
 	}
+	// A message is streamed in parts; any other event ends it.
 	if e.Type != "message" || e.Role != "assistant" {
 		r.flushText()
 	}
@@ -128,6 +147,7 @@ func (r *reader) Line(line []byte) {
 	r.readUsage()
 }
 
+// flushText reports the collected message as a whole.
 func (r *reader) flushText() {
 	if r.text.Len() > 0 {
 		r.log.Text(r.text.String())
@@ -135,6 +155,7 @@ func (r *reader) flushText() {
 	}
 }
 
+// toolResult reports a failed tool, and the file of a successful one that writes.
 func (r *reader) toolResult(e *event) {
 	use := r.tools[e.ToolID]
 	switch {
@@ -145,7 +166,7 @@ func (r *reader) toolResult(e *event) {
 	}
 }
 
-// readUsage reads what is new in the session's file.
+// readUsage reads the new lines of the session's file.
 func (r *reader) readUsage() {
 	known := len(r.usageByMessage)
 	r.file.Read()
@@ -154,6 +175,8 @@ func (r *reader) readUsage() {
 	}
 }
 
+// usage returns the usage of this turn. The result's totals win, because they include
+// requests beside the session, such as a summary.
 func (r *reader) usage() forge.Usage {
 	out := forge.Usage{Turns: int64(len(r.usageByMessage))}
 	for _, u := range r.usageByMessage {
@@ -170,6 +193,7 @@ func (r *reader) usage() forge.Usage {
 	return out
 }
 
+// firstNonEmpty returns the first string that is not empty.
 func firstNonEmpty(list ...string) string {
 	for _, s := range list {
 		if s != "" {
@@ -179,10 +203,11 @@ func firstNonEmpty(list ...string) string {
 	return ""
 }
 
+// statusOnStderr finds the HTTP status of an API error.
 var statusOnStderr = regexp.MustCompile(`(?m)^\s*(?:status|code): ([45]\d\d)\b`)
 
-// End explains how it ended. The exit status of an error of the API is the status of
-// HTTP, of which a byte is left.
+// End returns why the turn failed. The HTTP status is taken from stderr, because the
+// exit status has only its lowest byte.
 func (r *reader) End(report process.Report) *agent.Failure {
 	r.flushText()
 	r.file.Read()
@@ -202,5 +227,6 @@ func (r *reader) End(report process.Report) *agent.Failure {
 	return cli.ExitFailure(report, status, firstNonEmpty(r.result.Error.Message, r.problem))
 }
 
-// exits are what the CLI's own exit statuses come to.
+// exitStatuses has the HTTP status that each of the CLI's own exit statuses corresponds
+// to.
 var exitStatuses = map[int]int{41: 401}

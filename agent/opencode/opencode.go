@@ -1,10 +1,17 @@
-// Package opencode drives opencode without a terminal, with models of the Messages API.
+// Package opencode runs opencode without a terminal, with models of the Messages API.
 //
-// It obeys what it finds in the directory where it runs and above: settings, plugins,
-// commands, MCP servers. So it runs in an empty one that passes for no repository, and
-// is told by absolute paths where the checkout is; commands start there all the same.
-// The checkout's AGENTS.md, or CLAUDE.md in its place, is read. There are no tools but
-// those of the call, and for one that only reads none that could write or run anything.
+// The CLI obeys settings, plugins, commands and MCP servers that it finds in the
+// directory where it runs and above. So it runs in an empty directory that it does not
+// take for a repository, and is told the checkout's absolute path. Its commands start
+// in the checkout all the same, by a script that BASH_ENV names. The checkout's
+// AGENTS.md, or else CLAUDE.md, is read.
+//
+// Only the tools of the call exist; for a read-only call these exclude all that write
+// or run commands.
+//
+// A session is a SQLite database of its own in the state directory. The CLI would retry
+// a refused request for ever, so a plugin of ours reports refusals, and the reader ends
+// the turn; see plugin.js and reader.onRefused.
 package opencode
 
 import (
@@ -33,7 +40,7 @@ const (
 	defaultModel  = "claude-sonnet-4-5" // opencode has none where it knows no list of models
 )
 
-// About is what a person has to know of the CLI.
+// About describes the CLI.
 func About() cli.About {
 	return cli.About{
 		Backend: config.AgentOpencode, Command: "opencode", Install: "npm install -g opencode-ai", Oldest: "1.18.33",
@@ -41,7 +48,7 @@ func About() cli.About {
 	}
 }
 
-// New returns the agent.
+// New returns the back end.
 func New(opts cli.Options) *cli.Program {
 	return &cli.Program{
 		About: About(), Options: opts, EnforcesReadOnly: true,
@@ -52,6 +59,7 @@ func New(opts cli.Options) *cli.Program {
 	}
 }
 
+// command returns how the CLI is called, after it has prepared the directories.
 func command(t *cli.Turn) (cli.Invocation, error) {
 	tools, err := t.ParseTools(config.AgentOpencode)
 	if err != nil {
@@ -73,10 +81,14 @@ func command(t *cli.Turn) (cli.Invocation, error) {
 	return cli.Invocation{
 		Args: args, Dir: work, Stdin: []byte(t.Call.Prompt),
 		Env: []string{
+			// The turn's own variables override this address.
 			baseVariable + "=" + defaultBase,
 			"OPENCODE_DB=" + database(t),
+			// Only bash reads BASH_ENV.
 			"SHELL=/bin/bash",
 			"BASH_ENV=" + filepath.Join(t.Home, "enter.sh"),
+			// No list of models from the network, no managed settings, updates,
+			// plugins, skills or language servers, and no settings of a project.
 			"OPENCODE_MODELS_PATH=" + filepath.Join(t.Home, "models.json"),
 			"OPENCODE_TEST_MANAGED_CONFIG_DIR=" + none,
 			"OPENCODE_DISABLE_AUTOUPDATE=1",
@@ -89,6 +101,7 @@ func command(t *cli.Turn) (cli.Invocation, error) {
 	}, nil
 }
 
+// model returns the name of the model to use.
 func model(t *cli.Turn) string {
 	if t.Call.Model != "" {
 		return t.Call.Model
@@ -96,13 +109,15 @@ func model(t *cli.Turn) string {
 	return defaultModel
 }
 
-// database is the file in which a session is, of which each has its own.
+// database returns the path of the session's database.
 func database(t *cli.Turn) string { return filepath.Join(t.StateDir, t.Call.Session.ID+".db") }
 
-// nativeID is our name for a session of opencode: the database that it is in, and its id.
+// nativeID returns the id that package cli stores for a session of opencode: the name
+// of its database and opencode's own id.
 func nativeID(t *cli.Turn, session string) string { return t.Call.Session.ID + "_" + session }
 
-// removeDatabase removes what an attempt left that was cut off: its session begins anew.
+// removeDatabase removes the database of an attempt that was cut off, so that its
+// session id can begin anew.
 func removeDatabase(t *cli.Turn) error {
 	for _, suffix := range []string{"", "-wal", "-shm"} {
 		if err := os.Remove(database(t) + suffix); err != nil && !errors.Is(err, fs.ErrNotExist) {
@@ -112,11 +127,13 @@ func removeDatabase(t *cli.Turn) error {
 	return nil
 }
 
+// plugin reports the model's refusals in the output.
+//
 //go:embed plugin.js
 var plugin string
 
-// prepareHome makes the directory to run in, and the home with the settings, who the agent
-// is, our plugin, and what brings commands into the checkout.
+// prepareHome makes the directory to run in, and fills the home with settings, system
+// prompt, plugin, and the script that moves commands into the checkout.
 func prepareHome(t *cli.Turn, work string, tools cli.Tools) error {
 	home := filepath.Join(t.Home, ".config")
 	for _, dir := range []string{work, home} { // of the first of two turns
@@ -147,10 +164,12 @@ func prepareHome(t *cli.Turn, work string, tools cli.Tools) error {
 	})
 }
 
+// systemFile has the system prompt, below the home.
 const systemFile = "system.md"
 
 type object = map[string]any
 
+// settings returns the CLI's opencode.json. The key stays in a variable.
 func settings(t *cli.Turn, tools cli.Tools) object {
 	key := keyVariable
 	if t.Getenv(key) == "" {
@@ -159,6 +178,7 @@ func settings(t *cli.Turn, tools cli.Tools) object {
 	return object{
 		"autoupdate": false, "share": "disabled", "snapshot": false, "lsp": false, "formatter": false,
 		"enabled_providers": []string{"forge"},
+		// A provider of our own, with address and key from variables.
 		"provider": object{"forge": object{
 			"npm": "@ai-sdk/anthropic", "name": "forge",
 			"options": object{"baseURL": "{env:" + baseVariable + "}/v1", "apiKey": "{env:" + key + "}"},
@@ -170,7 +190,8 @@ func settings(t *cli.Turn, tools cli.Tools) object {
 	}
 }
 
-// own has the permissions for each of a call's tools. One is for all that changes files.
+// permissionNames has the CLI's permissions for each of Claude Code's tools. A single
+// one covers all changes of files.
 var permissionNames = map[string][]string{
 	"Read":  {"read"},
 	"Glob":  {"list", "glob"},
@@ -179,8 +200,9 @@ var permissionNames = map[string][]string{
 	"Edit":  {"edit"},
 }
 
-// permission says which tools there are. What those of an implementation may reach is for
-// our sandbox to say. Of rules that apply the last counts, and as JSON "*" is the first.
+// permission returns the CLI's rules about tools: all are denied but those of the call.
+// Of the rules that match, the last counts; "*" is the first when encoded as JSON. What
+// else an agent may reach is for our sandbox to limit.
 func permission(call *agent.Call, tools cli.Tools) object {
 	out := object{"*": "deny"}
 	for _, name := range tools.Files {
@@ -190,6 +212,7 @@ func permission(call *agent.Call, tools cli.Tools) object {
 			}
 		}
 	}
+	// A read-only call may read below the checkout and nowhere else.
 	if call.ReadOnly {
 		if len(tools.Files) > 0 {
 			out["external_directory"] = object{"*": "deny", filepath.Join(call.Dir, "*"): "allow"}
@@ -210,14 +233,15 @@ func permission(call *agent.Call, tools cli.Tools) object {
 	return out
 }
 
-// HasRipgrep reports whether ripgrep is there, without which opencode finds no files: it
-// would download one for each call.
+// HasRipgrep reports whether rg is in PATH. Without it the CLI would download one for
+// each call, so the tools that search are left out.
 func HasRipgrep() bool {
 	_, err := exec.LookPath("rg")
 	return err == nil
 }
 
-// conventionsFile returns the file of the checkout that says how to work there, if there is one.
+// conventionsFile returns the checkout's file with instructions for agents, if it has
+// one.
 func conventionsFile(dir string) []string {
 	for _, name := range []string{"AGENTS.md", "CLAUDE.md"} {
 		path := filepath.Join(dir, name)
@@ -228,7 +252,7 @@ func conventionsFile(dir string) []string {
 	return nil
 }
 
-// databaseFiles returns the files of the database that a session is in.
+// databaseFiles returns the files of a session's database.
 func databaseFiles(state, native string) ([]string, error) {
 	database, _, _ := strings.Cut(native, "_")
 	var out []string

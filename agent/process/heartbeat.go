@@ -5,15 +5,16 @@ import (
 	"time"
 )
 
-// EndWhenStopped has every command that starts from now on end when this process has not
-// run for so long, such as because it was stopped: somebody else does its work by then. On Linux only.
+// EndWhenStopped makes every command that starts from now on end when this process has
+// not run for that long, for example because it was stopped: another replica has taken
+// over its work by then. On Linux only.
 func (o Owner) EndWhenStopped(after time.Duration) {
 	if o.maxSilence != nil {
 		o.maxSilence.Store(int64(after))
 	}
 }
 
-// silenceLimit returns how long its owner may be silent, 0 for ever.
+// silenceLimit returns the duration of EndWhenStopped; 0 means none.
 func (o Owner) silenceLimit() time.Duration {
 	if o.maxSilence == nil {
 		return 0
@@ -21,7 +22,8 @@ func (o Owner) silenceLimit() time.Duration {
 	return time.Duration(o.maxSilence.Load())
 }
 
-// sendHeartbeats shows the reader of w that this process runs, until done is closed.
+// sendHeartbeats writes to w five times per maxSilence until done is closed, so that
+// the supervisor sees that this process runs.
 func sendHeartbeats(w io.Writer, pulse time.Duration, done <-chan struct{}) {
 	if pulse <= 0 {
 		return

@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-// Stream is where a line was printed.
+// Stream says to which stream a line was printed.
 type Stream string
 
 // The streams.
@@ -18,14 +18,16 @@ const (
 	Stderr Stream = "stderr"
 )
 
-// capture receives what a command prints: it counts, splits into lines, keeps
-// the first and last part, and stops the command at its limits.
+// outputCapture receives a command's output: it counts bytes, splits lines, keeps the
+// first and last part, and stops the command at its limits.
 type outputCapture struct {
 	mu     sync.Mutex
 	limits Limits
 	stop   context.CancelCauseFunc
-	idle   *time.Timer // nil without an idle limit
-	bytes  int64
+	// idle fires after Limits.Idle without output; nil without that limit.
+	idle  *time.Timer
+	bytes int64
+	// closed makes late writes go nowhere.
 	closed bool
 	all    headTail
 	errs   headTail
@@ -33,6 +35,7 @@ type outputCapture struct {
 	err    lineSplitter
 }
 
+// newOutputCapture starts the idle timer. stop ends the command with a cause.
 func newOutputCapture(c Command, stop context.CancelCauseFunc) *outputCapture {
 	k := &outputCapture{limits: c.Limits, stop: stop}
 	k.out = lineSplitter{from: Stdout, most: c.Limits.LineBytes, emit: c.Line}
@@ -43,10 +46,13 @@ func newOutputCapture(c Command, stop context.CancelCauseFunc) *outputCapture {
 	return k
 }
 
-// stdout and stderr return the writers that the command prints to.
+// stdout returns the writer for the command's stdout.
 func (k *outputCapture) stdout() io.Writer { return &writer{k, &k.out} }
+
+// stderr returns the writer for the command's stderr.
 func (k *outputCapture) stderr() io.Writer { return &writer{k, &k.err} }
 
+// write takes output of one stream.
 func (k *outputCapture) write(s *lineSplitter, p []byte) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -68,7 +74,7 @@ func (k *outputCapture) write(s *lineSplitter, p []byte) {
 	s.split(p)
 }
 
-// close ends the idle watch and hands out a last line without an end.
+// close stops the idle timer and passes on last lines that have no end.
 func (k *outputCapture) close() {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -80,12 +86,14 @@ func (k *outputCapture) close() {
 	k.closed = true // a writer that was given up on prints to nowhere
 }
 
+// report returns the output's part of the report.
 func (k *outputCapture) report() Report {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	return Report{Output: k.all.bytes(), Stderr: k.errs.bytes(), Bytes: k.bytes}
 }
 
+// writer is one stream's io.Writer. It never fails: output beyond the limit is dropped.
 type writer struct {
 	to   *outputCapture
 	from *lineSplitter
@@ -96,15 +104,17 @@ func (w *writer) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// splitter cuts a stream into lines of at most `most` bytes; the rest of a
-// longer line is dropped.
+// lineSplitter cuts a stream into lines of at most `most` bytes. The rest of a longer
+// line is dropped.
 type lineSplitter struct {
-	from    Stream
-	most    int
-	emit    func(Stream, []byte)
-	partial []byte // the line so far
+	from Stream
+	most int
+	emit func(Stream, []byte)
+	// partial is the line so far.
+	partial []byte
 }
 
+// split passes on the lines that p completes.
 func (s *lineSplitter) split(p []byte) {
 	if s.emit == nil {
 		return
@@ -127,6 +137,7 @@ func (s *lineSplitter) split(p []byte) {
 	}
 }
 
+// flush passes on a last line without an end.
 func (s *lineSplitter) flush() {
 	if s.emit != nil && len(s.partial) > 0 {
 		s.emit(s.from, s.partial)
@@ -134,17 +145,19 @@ func (s *lineSplitter) flush() {
 	}
 }
 
-// How much of an output is kept.
+// How much is kept of a long output.
 const (
 	headBytes = 16 << 10
 	tailBytes = 48 << 10
 )
 
-// ends keeps the first and the last part of what it is given.
+// headTail keeps the first headBytes and the last tailBytes of its input.
 type headTail struct {
 	head []byte
-	tail []byte // up to twice tailBytes, so that it moves seldom
-	cut  int64  // left out between the two
+	// tail has up to twice tailBytes, so that it is seldom moved.
+	tail []byte
+	// cut counts the bytes left out between head and tail.
+	cut int64
 }
 
 func (e *headTail) add(p []byte) {
@@ -160,6 +173,7 @@ func (e *headTail) add(p []byte) {
 	}
 }
 
+// bytes returns both parts, with a note between them if something was left out.
 func (e *headTail) bytes() []byte {
 	tail, cut := e.tail, e.cut
 	if over := len(tail) - tailBytes; over > 0 {

@@ -5,7 +5,7 @@ import (
 	"os/exec"
 )
 
-// connectStdio gives cmd its input and output.
+// connectStdio connects the command's stdin, stdout and stderr.
 func connectStdio(cmd *exec.Cmd, c *Command, out *outputCapture) {
 	if c.Stdin != nil {
 		cmd.Stdin = bytes.NewReader(c.Stdin)

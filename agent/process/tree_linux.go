@@ -15,23 +15,28 @@ import (
 	"github.com/pfl-forge/pfl-forge/agent/sandbox"
 )
 
-// verdict is what a supervisor reports when its tree is gone.
+// verdict is the supervisor's report when all processes of the command are gone.
 type verdict struct {
-	Status  syscall.WaitStatus // of the command
-	Start   string             // why it did not start
-	Sandbox bool               // it did not start because of its sandbox
-	Left    int                // processes that cannot be killed
+	Status syscall.WaitStatus // of the command
+	// Start says why the command did not start; empty if it did.
+	Start string
+	// Sandbox says that Start is about the sandbox.
+	Sandbox bool
+	// Left counts processes that could not be killed.
+	Left int
 }
 
-// runTree runs the command below a supervisor: this executable again, as a
-// process that adopts every orphan of the command and lives until none of its
-// descendants is left. In a sandbox it is the first process of a namespace, and the
-// kernel itself leaves nobody; elsewhere it is a PR_SET_CHILD_SUBREAPER. It holds the
-// read end of a pipe, the lifeline: when this service closes it, or dies, the tree is
-// killed.
+// runTree runs the command below a supervisor and returns its exit status; -1 beside an
+// error if there is none.
 //
-// The setting is process-wide, so the service itself must not have it: it would
-// adopt the orphans of everything else that it runs, and never reap them.
+// The supervisor is this executable again, as a process that adopts every orphan of the
+// command and lives until none of its descendants is left. In a sandbox it is process 1
+// of a PID namespace, with which the kernel kills all others; elsewhere it is a
+// PR_SET_CHILD_SUBREAPER. It holds the read end of a pipe, the lifeline: when the
+// service closes it or dies, the supervisor kills the tree.
+//
+// PR_SET_CHILD_SUBREAPER is process-wide, so the service itself must not have it: it
+// would adopt the orphans of everything else that it runs, and never reap them.
 func runTree(ctx context.Context, c *Command, out *outputCapture) (int, error) {
 	mark := c.Owner.newMark()
 	cmd := exec.CommandContext(ctx, "/proc/self/exe")
@@ -76,14 +81,21 @@ func runTree(ctx context.Context, c *Command, out *outputCapture) (int, error) {
 	return code, err
 }
 
-// wires connect a service and a supervisor.
+// pipes has both ends of the pipes between a service and a supervisor.
 type pipes struct {
-	lifeline, result, offer *os.File // ours
-	supervisorEnds          []*os.File
-	lock                    *os.File     // theirs, and ours before and after
-	listener                net.Listener // that was offered
+	// lifeline, result and offer are the service's ends. They carry the order and
+	// heartbeats, the verdict, and the listener of a sandbox.
+	lifeline, result, offer *os.File
+	// supervisorEnds are passed on as descriptors from lifelineFD on.
+	supervisorEnds []*os.File
+	// lock is the file of Owner.Hold. It is among supervisorEnds, but is not closed
+	// here.
+	lock *os.File
+	// listener was received from the sandbox.
+	listener net.Listener
 }
 
+// newPipes opens the pipes that the command needs.
 func newPipes(c *Command) (*pipes, error) {
 	w := &pipes{supervisorEnds: make([]*os.File, lockFD-lifelineFD+1)}
 	var err error
@@ -111,7 +123,8 @@ func newPipes(c *Command) (*pipes, error) {
 	return w, nil
 }
 
-// closeSupervisorEnds closes the supervisor's ends here.
+// closeSupervisorEnds closes the supervisor's ends in this process. It may be called
+// twice.
 func (w *pipes) closeSupervisorEnds() {
 	for _, f := range w.supervisorEnds {
 		if f != nil && f != w.lock {
@@ -121,8 +134,8 @@ func (w *pipes) closeSupervisorEnds() {
 	w.supervisorEnds = nil
 }
 
-// serve tells the supervisor what to do, serves what it offers, and shows it that this
-// process runs, until it has ended.
+// serve sends the order, receives the sandbox's listener if there is one, and sends
+// heartbeats until ended is closed.
 func (w *pipes) serve(c *Command, group string, ended <-chan struct{}) {
 	pulse := c.Owner.silenceLimit()
 	err := json.NewEncoder(w.lifeline).Encode(order{
@@ -141,6 +154,7 @@ func (w *pipes) serve(c *Command, group string, ended <-chan struct{}) {
 	}
 }
 
+// close closes all that is open in this process.
 func (w *pipes) close() {
 	w.closeSupervisorEnds()
 	for _, f := range []*os.File{w.lifeline, w.result, w.offer} {
@@ -153,9 +167,9 @@ func (w *pipes) close() {
 	}
 }
 
-// readVerdict waits for the supervisor's verdict. A supervisor that was itself
-// killed gives none: then the mark finds what is left, which may well hold the
-// pipes that the service waits for.
+// readVerdict waits for the supervisor's verdict. A supervisor that was itself killed
+// gives none. Then the mark finds the processes that are left, which may hold the pipes
+// that the service waits for.
 func readVerdict(result io.Reader, c *Command, mark string) (int, error) {
 	var v verdict
 	switch err := json.NewDecoder(result).Decode(&v); {
@@ -172,7 +186,8 @@ func readVerdict(result io.Reader, c *Command, mark string) (int, error) {
 	return exitCode(v.Status), nil
 }
 
-// notVisibleHint says that a command does not exist in its sandbox, if that is so.
+// notVisibleHint returns a hint for an error if the command does not exist in its
+// sandbox.
 func (c *Command) notVisibleHint() string {
 	if c.Sandbox == nil || c.Sandbox.Visible(c.Path) {
 		return ""

@@ -1,5 +1,9 @@
-// Package prompt renders prompts for agents from templates, in which what other
-// people, agents and programs wrote stands in blocks that it cannot break out of.
+// Package prompt renders prompts for agents from templates.
+//
+// Texts by other people, agents and programs are data, not instructions. The template
+// functions put them into fenced blocks that they cannot break out of; see fence.go.
+// Texts in which hidden characters may matter, such as code, are made visible; see
+// visible.go.
 package prompt
 
 import (
@@ -9,10 +13,13 @@ import (
 	"text/template"
 )
 
+// common has the template parts that all roles share.
+//
 //go:embed common.md
 var common string
 
-// Template is a prompt file: named parts, such as system and prompt.
+// Template is a parsed prompt file. Its named parts, such as system and prompt, are
+// rendered one by one.
 type Template struct {
 	parts *template.Template
 }
@@ -33,7 +40,8 @@ func New(name, text string) *Template {
 	return &Template{parts: template.Must(template.Must(t.Parse(common)).Parse(text))}
 }
 
-// Render returns a part of the file, filled in with data.
+// Render returns a part of the file, filled in with data. A field that data lacks is an
+// error.
 func (t *Template) Render(part string, data any) (string, error) {
 	var b strings.Builder
 	if err := t.parts.ExecuteTemplate(&b, part, data); err != nil {

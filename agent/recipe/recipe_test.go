@@ -59,6 +59,7 @@ func call(t *testing.T, role agent.Role, name string, with map[string]string) ag
 	}
 }
 
+// invocation is one call of a recipe.
 func invocation(t *testing.T, c agent.Call) (agent.Outcome, error) {
 	t.Helper()
 	return recipe.New(process.NewOwner(t.TempDir())).Run(t.Context(), c, nil)

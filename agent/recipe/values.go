@@ -18,8 +18,8 @@ import (
 // maxValue bounds the value of a parameter, in bytes.
 const maxValue = 32 << 10
 
-// checkValues refuses values without a parameter, and values that cannot be
-// environment variables.
+// checkValues refuses values without a parameter, and values that cannot be environment
+// variables.
 func checkValues(c *agent.RecipeCall, r config.Recipe) error {
 	var names []string
 	for _, p := range r.Params {
@@ -32,6 +32,7 @@ func checkValues(c *agent.RecipeCall, r config.Recipe) error {
 			return agent.Fail(forge.FailConfig, "recipe %q has no parameter %q; %s", c.Name, name, listParameters(names))
 		case len(value) > maxValue:
 			return agent.Fail(forge.FailConfig, "the value of %s is %d bytes long; at most %d are allowed", name, len(value), maxValue)
+		// process.Merge would drop such a variable.
 		case strings.ContainsRune(value, 0):
 			return agent.Fail(forge.FailConfig, "the value of %s contains a NUL character", name)
 		}
@@ -39,6 +40,7 @@ func checkValues(c *agent.RecipeCall, r config.Recipe) error {
 	return nil
 }
 
+// listParameters lists the names, for an error message.
 func listParameters(names []string) string {
 	if len(names) == 0 {
 		return "it has none"
@@ -46,7 +48,8 @@ func listParameters(names []string) string {
 	return "it has " + strings.Join(names, ", ")
 }
 
-// missingParams returns a question for each parameter without a value.
+// missingParams returns a question for each parameter that has neither a value nor a
+// default.
 func (r *invocation) missingParams() []agent.Question {
 	var out []agent.Question
 	for _, p := range r.recipe.Params {
@@ -62,7 +65,8 @@ func (r *invocation) missingParams() []agent.Question {
 	return out
 }
 
-// environment returns what the recipe's commands see beside the basics.
+// environment returns the variables of the recipe's commands: parameters, then those of
+// the call, then FORGE_ variables, later ones overriding earlier ones.
 func (r *invocation) environment() ([]string, error) {
 	c := r.call.Recipe
 	feedback := filepath.Join(r.call.ScratchDir, "feedback.txt")
@@ -84,11 +88,12 @@ func (r *invocation) environment() ([]string, error) {
 		"FORGE_ATTEMPT=" + strconv.Itoa(max(c.Attempt, 1)),
 		"FORGE_FEEDBACK=" + feedback,
 	}
+	// Neither a parameter nor the call can change the FORGE_ variables.
 	return process.Merge(process.Merge(params, r.call.Env), own), nil
 }
 
-// writeFeedback makes the file that FORGE_FEEDBACK names; it is empty on a
-// first attempt, so that a command can always read it.
+// writeFeedback writes the file that FORGE_FEEDBACK names. It is empty on a first
+// attempt, so that a command can always read it.
 func writeFeedback(path, feedback string) error {
 	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
 		return err

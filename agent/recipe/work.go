@@ -10,6 +10,7 @@ import (
 	"github.com/pfl-forge/pfl-forge/internal/term"
 )
 
+// implement runs the command of the call's task.
 func (r *invocation) implement(ctx context.Context) (agent.Implementation, string, error) {
 	command, _, err := r.commands()
 	if err != nil {
@@ -25,9 +26,11 @@ func (r *invocation) implement(ctx context.Context) (agent.Implementation, strin
 	return agent.Implementation{Summary: "Ran recipe " + r.call.Recipe.Name + ": " + term.Line(command)}, res.Output, nil
 }
 
+// review runs the check of the call's task.
 func (r *invocation) review(ctx context.Context) (agent.Review, string, error) {
 	approved := agent.Review{Verdict: string(forge.VerdictApproved), Issues: []string{}}
 	_, check, err := r.commands()
+	// Without a check the verify commands of the project decide alone.
 	if err != nil || check == "" {
 		return approved, "", err
 	}
@@ -44,7 +47,8 @@ func (r *invocation) review(ctx context.Context) (agent.Review, string, error) {
 	}, res.Output, nil
 }
 
-// commands returns what to run and what to check for the call's task.
+// commands returns the command and the check of the call's task. A task can be missing
+// if the configuration changed after the analysis.
 func (r *invocation) commands() (command, check string, err error) {
 	c := r.call.Recipe
 	if len(r.recipe.Tasks) == 0 {
@@ -58,7 +62,7 @@ func (r *invocation) commands() (command, check string, err error) {
 	return t.Run, r.taskCheck(t.Check), nil
 }
 
-// taskCheck returns a task's check, or that of the recipe.
+// taskCheck returns own, a task's check, or else the recipe's.
 func (r *invocation) taskCheck(own string) string {
 	if own != "" {
 		return own
@@ -66,10 +70,10 @@ func (r *invocation) taskCheck(own string) string {
 	return r.recipe.Check
 }
 
-// maxTail bounds the part of an output that becomes feedback, in bytes.
+// maxTail bounds the part of an output that is used as feedback, in bytes.
 const maxTail = 8 << 10
 
-// exitMessage says how a command ended, with the end of its output.
+// exitMessage describes a failed command, with the end of its output.
 func exitMessage(command string, res agent.ShellResult) string {
 	how := fmt.Sprintf("%q exited with status %d", term.Short(command, 120), res.ExitCode)
 	if res.ExitCode > 128 {

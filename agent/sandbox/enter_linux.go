@@ -11,15 +11,18 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Attributes returns with which namespaces a process has to be started to Enter.
+// Attributes returns the attributes, mainly namespaces, with which a process has to be
+// started that will call Enter.
 func (s *Spec) Attributes() *syscall.SysProcAttr {
+	// The user namespace gives the privileges that the others need.
 	flags := uintptr(unix.CLONE_NEWUSER | unix.CLONE_NEWNS | unix.CLONE_NEWPID | unix.CLONE_NEWIPC)
 	if s.Network == NetworkNone {
 		flags |= unix.CLONE_NEWNET
 	}
 	return &syscall.SysProcAttr{
-		Setsid:      true,
-		Cloneflags:  flags,
+		Setsid:     true,
+		Cloneflags: flags,
+		// The user stays the same inside, so that files keep their owner.
 		UidMappings: []syscall.SysProcIDMap{{ContainerID: os.Getuid(), HostID: os.Getuid(), Size: 1}},
 		GidMappings: []syscall.SysProcIDMap{{ContainerID: os.Getgid(), HostID: os.Getgid(), Size: 1}},
 		// Its privileges in its own namespaces, which are no privileges outside of them.
@@ -27,8 +30,8 @@ func (s *Spec) Attributes() *syscall.SysProcAttr {
 	}
 }
 
-// Enter makes the calling process, which was started with Attributes, see what the
-// spec says. Its threads keep their privileges: see Restrict.
+// Enter gives the calling process, which was started with Attributes, the file system,
+// limits and network of the spec. Its threads keep their privileges until Restrict.
 func (s *Spec) Enter() error {
 	for _, step := range []func() error{s.buildRoot, s.setLimits, s.startLoopback} {
 		if err := step(); err != nil {
@@ -39,15 +42,17 @@ func (s *Spec) Enter() error {
 	return unix.Prctl(unix.PR_SET_DUMPABLE, 0, 0, 0, 0)
 }
 
-// base is a directory that is on every machine. The new root is built over it.
+// stagingDir is a directory that exists on every machine. The new root is built over
+// it.
 const stagingDir = "/proc"
 
+// Where the machine's files and the new root are while it is built.
 const (
 	oldRoot = "/old"
 	newRoot = "/new"
 )
 
-// buildRoot builds a new root and moves into it.
+// buildRoot builds a new root in a temporary file system and moves into it.
 func (s *Spec) buildRoot() error {
 	if err := mount("", "/", "", unix.MS_REC|unix.MS_PRIVATE, ""); err != nil {
 		return err
@@ -72,6 +77,7 @@ func (s *Spec) buildRoot() error {
 			return err
 		}
 	}
+	// Only now that all mounts are made does the root become read-only.
 	if err := setMountAttributes(newRoot, false, unix.MOUNT_ATTR_RDONLY|unix.MOUNT_ATTR_NOSUID|unix.MOUNT_ATTR_NODEV); err != nil {
 		return err
 	}
@@ -85,7 +91,8 @@ func (s *Spec) buildRoot() error {
 	return os.Chdir("/")
 }
 
-// pivot makes a directory the root, and puts the old root on a directory in it.
+// pivot makes the directory to the root, and puts the old root on the directory old in
+// it.
 func pivot(to, old string) error {
 	if err := os.Chdir(to); err != nil {
 		return err
@@ -96,6 +103,8 @@ func pivot(to, old string) error {
 	return nil
 }
 
+// makeMounts makes the mounts of the plan below the new root. Hidden ones become
+// read-only last, because others may have to be made within them.
 func (s *Spec) makeMounts() error {
 	var hidden []string
 	for _, m := range s.mountPlan() {
@@ -130,6 +139,7 @@ func (s *Spec) makeMounts() error {
 	return nil
 }
 
+// mountSource returns the path outside that a mount shows.
 func mountSource(m Mount) string {
 	if m.To != "" {
 		return oldRoot + m.To
@@ -137,6 +147,7 @@ func mountSource(m Mount) string {
 	return oldRoot + m.Path
 }
 
+// makeLink makes a symbolic link, unless a mount around it has it already.
 func makeLink(to, at string) error {
 	if _, err := os.Lstat(at); err == nil {
 		return nil // what is mounted around it has it
@@ -147,6 +158,7 @@ func makeLink(to, at string) error {
 	return os.Symlink(to, at)
 }
 
+// bindMount shows from, with the mounts below it, at another path.
 func bindMount(from, at string, readOnly bool) error {
 	if err := makeMountPoint(from, at); err != nil {
 		return err
@@ -161,7 +173,7 @@ func bindMount(from, at string, readOnly bool) error {
 	return setMountAttributes(at, true, attr)
 }
 
-// makeMountPoint makes what something can be mounted on.
+// makeMountPoint makes a directory or file at the path, like from, to mount on.
 func makeMountPoint(from, at string) error {
 	info, err := os.Stat(from)
 	if err != nil {
@@ -183,7 +195,7 @@ func makeMountPoint(from, at string) error {
 	return f.Close()
 }
 
-// hide puts an empty file system over a directory, and nothing over a file.
+// hide covers a directory with an empty file system, and a file with /dev/null.
 func hide(at string) error {
 	info, err := os.Lstat(at)
 	switch {
@@ -195,7 +207,7 @@ func hide(at string) error {
 	return mount(oldRoot+"/dev/null", at, "", unix.MS_BIND, "")
 }
 
-// makeDevices makes a /dev without any device of the machine that holds something.
+// makeDevices makes a /dev with the devices that hold no data of the machine.
 func makeDevices() error {
 	dev := newRoot + "/dev"
 	if err := os.MkdirAll(dev, 0o755); err != nil {
@@ -230,8 +242,9 @@ func makeDevices() error {
 	return nil
 }
 
-// mountProc shows the processes of the sandbox alone. It is mounted for reading: who is root
-// outside owns the machine's settings in it, whatever privileges it has.
+// mountProc mounts a /proc with the processes of the sandbox. It is read-only: a user
+// who is root outside owns the machine's settings in it, whatever privileges are
+// dropped.
 func (s *Spec) mountProc() error {
 	at := newRoot + "/proc"
 	if err := os.MkdirAll(at, 0o755); err != nil {
@@ -252,6 +265,7 @@ func (s *Spec) mountProc() error {
 	return setMountAttributes(at, false, unix.MOUNT_ATTR_RDONLY)
 }
 
+// mount calls mount(2); its error names the path as seen inside.
 func mount(from, at, fs string, flags uintptr, data string) error {
 	if err := unix.Mount(from, at, fs, flags, data); err != nil {
 		return fmt.Errorf("mount %s: %w", strings.TrimPrefix(strings.TrimPrefix(at, newRoot), oldRoot), err)
@@ -259,7 +273,7 @@ func mount(from, at, fs string, flags uintptr, data string) error {
 	return nil
 }
 
-// setMountAttributes adds attributes to a mount, and to those in it.
+// setMountAttributes adds attributes to a mount; deep includes the mounts below it.
 func setMountAttributes(at string, deep bool, set uint64) error {
 	flags := uint(unix.AT_SYMLINK_NOFOLLOW)
 	if deep {

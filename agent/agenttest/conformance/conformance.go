@@ -1,5 +1,17 @@
-// Package conformance is what every back end must pass that drives a model: the same
-// calls, against the real CLI and a scripted model.
+// Package conformance is the test suite for every back end that drives a model: the
+// same calls with the real CLI and a scripted model of package agenttest.
+//
+// A back end's test describes the CLI in a Backend and calls Run. The suite then
+// checks, in parallel, that the back end
+//
+//   - answers in every role, with exactly the tools of the role (roles.go);
+//   - resumes sessions, also after a kill and on another machine (session.go);
+//   - keeps limits, reports failures by their reason, and counts every token (limit.go,
+//     work.go);
+//   - obeys nothing that a hostile repository contains, and leaves no process behind.
+//
+// A back end that passes can be used by all services; package
+// repository/backends lists them.
 package conformance
 
 import (
@@ -18,17 +30,18 @@ import (
 	"github.com/pfl-forge/pfl-forge/agent/agenttest"
 )
 
-// Backend is what the suite has to know of a back end.
+// Backend describes a back end and its CLI to the suite.
 type Backend struct {
-	// New returns the back end. path is that of the CLI, and empty for the real one; env
-	// has what Env returns.
+	// New returns the back end. path is the CLI's path, empty for the real one; env is
+	// the result of Env, or nil.
 	New func(t testing.TB, path string, env []string) agent.Agent
 
-	// Env returns the credentials, and the way to the model at a base URL. The CLI
-	// must not try again what failed.
+	// Env returns the credentials and the variables that direct the CLI to a base URL.
+	// They must make the CLI not repeat failed requests.
 	Env func(base string) []string
 
-	Model string // a name that the CLI takes
+	// Model is a model name that the CLI accepts.
+	Model string
 
 	// Shell replies with the CLI's tool that runs a command.
 	Shell func(command string) agenttest.Step
@@ -39,17 +52,17 @@ type Backend struct {
 	// Read replies with a tool that reads a file; nil if there is none but Shell.
 	Read func(path string) agenttest.Step
 
-	// Harmless are the tools that are always there, and neither read nor write.
+	// Harmless lists the tools that always exist and neither read nor write.
 	Harmless []string
 
-	// Limited are the tools of a call that may Read, Write, and run Bash(git commit:*); nil
-	// if the CLI cannot be limited, so that such a call fails.
+	// Limited lists the CLI's tools of a call that may Read, Write and Bash(git
+	// commit:*); nil if the CLI cannot be limited, so that such a call fails.
 	Limited []string
 
 	// Answer replies with a structured answer.
 	Answer func(answer any) agenttest.Step
 
-	// Trap plants in a repository, below dir, whatever could make the CLI send its
+	// Trap writes files into the repository at dir that could make the CLI send its
 	// requests to the base URL evil, or run the command.
 	Trap func(t testing.TB, dir, evil, command string)
 }
@@ -67,10 +80,12 @@ func Run(t *testing.T, b Backend) {
 	})
 }
 
+// canary is in the service's environment, and must not be in that of any call.
 const canary = "CANARY-5f2a"
 
 type object = map[string]any
 
+// cases lists the suite's tests.
 var cases []struct {
 	name string
 	run  func(*testing.T, *Backend)
@@ -98,7 +113,7 @@ func init() { //nolint:gochecknoinits // the list refers to functions that refer
 	}
 }
 
-// bench is one checkout, one back end and one scripted model.
+// fixture is one checkout, one back end, one scripted model, and the call to make.
 type fixture struct {
 	*testing.T
 	*Backend
@@ -106,19 +121,24 @@ type fixture struct {
 	model *agenttest.Server
 	agent agent.Agent
 	call  agent.Call
-	mark  string // in the environment of every process of the calls
+	// mark is in the environment of every process of the calls.
+	mark string
 
-	mu   sync.Mutex
+	mu sync.Mutex
+	// seen has the events so far.
 	seen []agent.Event
 }
 
+// prompt is that of the first call; other prompts of the suite differ from it.
 const prompt = "Change the greeting, FIRST-PROMPT."
 
+// newFixture returns a fixture whose model replies with the steps, one per request.
 func newFixture(t *testing.T, b *Backend, role agent.Role, steps ...agenttest.Step) *fixture {
 	t.Helper()
 	return newScripted(t, b, role, agenttest.InOrder(steps...))
 }
 
+// newScripted returns a fixture for a role's call, with the role's schema and rights.
 func newScripted(t *testing.T, b *Backend, role agent.Role, scenario agenttest.Scenario) *fixture {
 	t.Helper()
 	x := &fixture{T: t, Backend: b, model: agenttest.NewServer(t), mark: rand.Text()}
@@ -142,6 +162,7 @@ func newScripted(t *testing.T, b *Backend, role agent.Role, scenario agenttest.S
 	return x
 }
 
+// checkout returns a repository with one commit.
 func checkout(t *testing.T) string {
 	t.Helper()
 	dir, err := filepath.EvalSymlinks(t.TempDir())
@@ -157,6 +178,7 @@ func checkout(t *testing.T) string {
 	return dir
 }
 
+// git runs git in dir and returns its output.
 func git(t testing.TB, dir string, args ...string) string {
 	t.Helper()
 	out, err := exec.Command("git", append([]string{"-C", dir}, args...)...).CombinedOutput()
@@ -166,7 +188,7 @@ func git(t testing.TB, dir string, args ...string) string {
 	return strings.TrimSpace(string(out))
 }
 
-// Write writes a file of a test, and makes its directory.
+// Write writes a test's file, and makes its directory.
 func Write(t testing.TB, path, text string) {
 	t.Helper()
 	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
@@ -177,6 +199,7 @@ func Write(t testing.TB, path, text string) {
 	}
 }
 
+// run makes the fixture's call with a new scratch directory.
 func (x *fixture) run() (agent.Outcome, error) {
 	x.Helper()
 	x.call.ScratchDir = x.TempDir() // every call has its own
@@ -191,6 +214,7 @@ func (x *fixture) run() (agent.Outcome, error) {
 	})
 }
 
+// mustRun makes the call, which must succeed.
 func (x *fixture) mustRun() agent.Outcome {
 	x.Helper()
 	out, err := x.run()
@@ -200,6 +224,7 @@ func (x *fixture) mustRun() agent.Outcome {
 	return out
 }
 
+// mustFail makes the call, which must fail for that reason.
 func (x *fixture) mustFail(reason forge.FailureReason) (agent.Outcome, *agent.Failure) {
 	x.Helper()
 	out, err := x.run()
@@ -210,6 +235,7 @@ func (x *fixture) mustFail(reason forge.FailureReason) (agent.Outcome, *agent.Fa
 	return out, f
 }
 
+// last returns the last request to the model.
 func (x *fixture) last() agenttest.Request {
 	x.Helper()
 	all := x.model.Requests("main")
@@ -219,7 +245,7 @@ func (x *fixture) last() agenttest.Request {
 	return all[len(all)-1]
 }
 
-// mustLeaveNoProcess looks for processes of the calls.
+// mustLeaveNoProcess looks for running processes of the calls.
 func (x *fixture) mustLeaveNoProcess() {
 	x.Helper()
 	found, err := filepath.Glob("/proc/[0-9]*/environ")

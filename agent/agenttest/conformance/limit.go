@@ -13,8 +13,8 @@ import (
 	"github.com/pfl-forge/pfl-forge/agent/agenttest"
 )
 
-// endsByLimit has a model that says nothing more after a daemon was started, and a limit that
-// ends the call.
+// endsByLimit has a model that hangs after a daemon was started, until a limit ends the
+// call. It repeats with longer limits until the call gets as far as that.
 func endsByLimit(t *testing.T, b *Backend, reason forge.FailureReason) {
 	for limit := 4 * time.Second; !endsWithin(t, b, reason, limit); limit *= 3 { // a busy machine starts slowly
 		if limit > 4*time.Minute {
@@ -57,8 +57,8 @@ func endsWithin(t *testing.T, b *Backend, reason forge.FailureReason, limit time
 	}
 }
 
-// reportsFailures has prompts that a shell or a CLI could take for something else, and a model
-// that gets them and refuses.
+// reportsFailures has prompts that a shell or a CLI could take for something else, and
+// a model that receives them and refuses.
 func reportsFailures(t *testing.T, b *Backend) {
 	for _, tt := range []struct {
 		name, prompt string
@@ -99,7 +99,8 @@ func reportsFailures(t *testing.T, b *Backend) {
 	}
 }
 
-// mustReceive looks whether the model was asked with the prompt, and nobody else did anything with it.
+// mustReceive checks that the model received the prompt, and that the checkout is
+// unchanged.
 func (x *fixture) mustReceive(prompt string) {
 	x.Helper()
 	all := x.model.Requests("main")
@@ -114,6 +115,7 @@ func (x *fixture) mustReceive(prompt string) {
 	}
 }
 
+// floodsOutput has a reply that exceeds the limit of output, and a large prompt.
 func floodsOutput(t *testing.T, b *Backend) {
 	var text strings.Builder
 	for i := range 300_000 {
@@ -126,6 +128,7 @@ func floodsOutput(t *testing.T, b *Backend) {
 	x.mustReceive(x.call.Prompt)
 }
 
+// exceedsBudget has a model whose every request is expensive.
 func exceedsBudget(t *testing.T, b *Backend) {
 	x := newScripted(t, b, agent.RoleImplement, func(r agenttest.Request) agenttest.Reply {
 		reply := b.Shell(fmt.Sprint("echo ", r.N))(r)
@@ -139,6 +142,7 @@ func exceedsBudget(t *testing.T, b *Backend) {
 	}
 }
 
+// exceedsTurns has a model that never stops using tools.
 func exceedsTurns(t *testing.T, b *Backend) {
 	x := newScripted(t, b, agent.RoleImplement, func(r agenttest.Request) agenttest.Reply { return b.Shell(fmt.Sprint("echo ", r.N))(r) })
 	x.call.Limits.MaxTurns = 4
@@ -148,12 +152,14 @@ func exceedsTurns(t *testing.T, b *Backend) {
 	}
 }
 
+// refusesEmptyPrompt has a blank prompt.
 func refusesEmptyPrompt(t *testing.T, b *Backend) {
 	x := newFixture(t, b, agent.RoleReview, b.Answer(approval))
 	x.call.Prompt = " \n"
 	x.mustFail(forge.FailConfig)
 }
 
+// missesCLI has executables that do not exist.
 func missesCLI(t *testing.T, b *Backend) {
 	x := newFixture(t, b, agent.RoleReview, b.Answer(approval))
 	for _, path := range []string{filepath.Join(t.TempDir(), "gone"), "no-such-program"} {

@@ -16,12 +16,13 @@ import (
 
 type list = []any
 
-// dialogue is how a role answers: at first wrongly, if wrong is not nil.
+// roleScript has the model's answer in a role, and before it, if wrong is not nil, an
+// answer that has to be refused.
 type roleScript struct{ wrong, answer object }
 
-// dialogues has few repairs, because each is one more start of the CLI: where there are no
-// tools, of an answer that only its role does not allow, and where there are all. mends has
-// more.
+// roleScripts has few wrong answers, because each costs one more start of the CLI: one
+// for a role without tools, whose answer only the role's check refuses, and one for a
+// role with all tools. repairsAnswer has more.
 var roleScripts = map[agent.Role]roleScript{
 	agent.RoleAnalyze:   {answer: plan()},
 	agent.RoleArchitect: {answer: plan()},
@@ -53,24 +54,29 @@ var roleScripts = map[agent.Role]roleScript{
 	}}},
 }
 
+// plan returns an analysis with one task.
 func plan() object {
 	return object{"type": "feature", "risk": "low", "tasks": list{
 		object{"name": "greet", "title": "Greet the world", "plan": "Append a line.", "relevant_files": list{"greeting.txt"}, "complexity": "low"},
 	}}
 }
 
+// execution is a valid answer of an execute call.
 var execution = object{"status": "success", "output": "greets the world", "semantic_metadata": object{"approach": "appended a line"}}
 
+// verdict returns a judgment; a confidence above 1 is refused by the role's check.
 func verdict(confidence float64) object {
 	return object{"overall_reason": "it is there", "is_complete": true, "evaluations": list{
 		object{"criterion": "1", "evidence": "greeting.txt:2", "is_met": true, "confidence": confidence},
 	}}
 }
 
+// area returns an audit's area without findings.
 func area(name string) object {
 	return object{"name": name, "summary": "looked at all files", "findings": list{}}
 }
 
+// evidence returns evidence of these files.
 func evidence(files ...string) list {
 	var out list
 	for _, f := range files {
@@ -79,7 +85,7 @@ func evidence(files ...string) list {
 	return out
 }
 
-// runsRoles has the model of each role try everything before it answers.
+// runsRoles has, in each role, a model that tries to read and write before it answers.
 func runsRoles(t *testing.T, b *Backend) {
 	for _, role := range agent.Roles() {
 		d, ok := roleScripts[role]
@@ -93,8 +99,8 @@ func runsRoles(t *testing.T, b *Backend) {
 	}
 }
 
-// runsRole runs a call of a role, with the tools, the schema and the directory that it has in
-// the services, in a hostile repository.
+// runsRole makes a role's call in a hostile repository, with the tools, schema and
+// directory that the services give to the role.
 func runsRole(t *testing.T, b *Backend, role agent.Role, d roleScript) {
 	t.Helper()
 	repository, outer := checkout(t), checkout(t)
@@ -148,7 +154,7 @@ func runsRole(t *testing.T, b *Backend, role agent.Role, d roleScript) {
 	x.mustWrite(repository, spec.Tools == agent.ToolsWrite)
 }
 
-// read replies with whatever the CLI reads a file by.
+// read replies with the CLI's way to read a file.
 func (b *Backend) read(path string) agenttest.Step {
 	if b.Read == nil {
 		return b.Shell("cat " + path)
@@ -156,8 +162,8 @@ func (b *Backend) read(path string) agenttest.Step {
 	return b.Read(path)
 }
 
-// mustAnswer compares an answer with what the model said last, and looks whether it was
-// told in which form.
+// mustAnswer compares an answer with the model's last one, and checks that every
+// request had the schema's fields and both prompts.
 func (x *fixture) mustAnswer(out agent.Outcome, spec *agent.RoleSpec, want object) {
 	x.Helper()
 	var got object
@@ -181,8 +187,8 @@ func (x *fixture) mustAnswer(out agent.Outcome, spec *agent.RoleSpec, want objec
 	}
 }
 
-// mustSee looks whether a call knew how to work in the repository, could read it, and was
-// seen to.
+// mustSee checks that a call had the repository's conventions and could read files, and
+// that its events are complete.
 func (x *fixture) mustSee(all []agenttest.Request) {
 	x.Helper()
 	if !strings.Contains(string(all[0].Body), "REPOSITORY-CONVENTIONS") {
@@ -194,8 +200,8 @@ func (x *fixture) mustSee(all []agenttest.Request) {
 	x.mustReportEvents()
 }
 
-// mustSeeNothing looks whether a call without tools had none, and got to see nothing by
-// those that it tried all the same.
+// mustSeeNothing checks that a call without tools was offered none, and that tools
+// which the model used nevertheless showed it nothing.
 func (x *fixture) mustSeeNothing(all []agenttest.Request) {
 	x.Helper()
 	for _, r := range all {
@@ -212,7 +218,7 @@ func (x *fixture) mustSeeNothing(all []agenttest.Request) {
 	}
 }
 
-// mustWrite looks whether the tries to write did, in the repository.
+// mustWrite checks that the model's attempts to write succeeded only if the role may.
 func (x *fixture) mustWrite(repository string, may bool) {
 	x.Helper()
 	status, commits := "", "2" // with the traps

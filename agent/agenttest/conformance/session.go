@@ -13,8 +13,9 @@ import (
 	"github.com/pfl-forge/pfl-forge/agent/agenttest"
 )
 
-// resumesElsewhere has a session whose call is killed while the model thinks; it goes on in a
-// moved checkout, and then on another replica, with just the session's files.
+// resumesElsewhere has a session whose call is killed while the model thinks. It is
+// resumed in a moved checkout, and then on another machine, where only the session's
+// files are.
 func resumesElsewhere(t *testing.T, b *Backend) {
 	x := killedCall(t, b)
 	moved := filepath.Join(t.TempDir(), "elsewhere")
@@ -79,7 +80,7 @@ func killedCall(t *testing.T, b *Backend) *fixture {
 	return x
 }
 
-// mustResume goes on with the session, in which the model is to find what was before.
+// mustResume resumes the session, whose requests must contain the texts before.
 func (x *fixture) mustResume(prompt string, before ...string) {
 	x.Helper()
 	x.call.Session.Resume, x.call.Prompt = true, "Go on, "+prompt+"."
@@ -94,8 +95,8 @@ func (x *fixture) mustResume(prompt string, before ...string) {
 	}
 }
 
-// waitStored waits until the session's files have a text: CLIs write a little later than
-// they go on, and what they lose then is lost.
+// waitStored waits until the session's files contain a text: CLIs write them a little
+// after they go on, and lose what is not written when they are killed.
 func (x *fixture) waitStored(text string) {
 	s, _ := x.agent.(agent.Sessions)
 	tick := time.NewTicker(20 * time.Millisecond)
@@ -112,6 +113,7 @@ func (x *fixture) waitStored(text string) {
 	x.Errorf("the session's files never had %q", text)
 }
 
+// losesSession resumes sessions that do not exist. The model must not be asked.
 func losesSession(t *testing.T, b *Backend) {
 	x := newFixture(t, b, agent.RoleReview, b.Answer(approval))
 	x.call.Session = agent.Session{ID: agent.NewSessionID(), Resume: true}

@@ -15,9 +15,10 @@ import (
 	"github.com/pfl-forge/pfl-forge/internal/term"
 )
 
+// approval is a valid answer of a review call.
 var approval = object{"verdict": "approved", "issues": []string{}}
 
-// mustAddUp compares a usage with what the model told.
+// mustAddUp compares a usage with the tokens that the model's replies reported.
 func (x *fixture) mustAddUp(u forge.Usage) {
 	x.Helper()
 	s := x.model.Served("main")
@@ -32,6 +33,7 @@ func (x *fixture) mustAddUp(u forge.Usage) {
 	}
 }
 
+// mustReportEvents checks the kinds and texts of the events.
 func (x *fixture) mustReportEvents() {
 	x.Helper()
 	var kinds []agent.EventKind
@@ -56,6 +58,7 @@ func (x *fixture) mustReportEvents() {
 	}
 }
 
+// repairsAnswer has answers that are wrong once, and always.
 func repairsAnswer(t *testing.T, b *Backend) {
 	t.Run("text", func(t *testing.T) {
 		t.Parallel()
@@ -85,7 +88,7 @@ func repairsAnswer(t *testing.T, b *Backend) {
 	})
 }
 
-// implements has a hostile repository, as roles has.
+// implements has a hostile repository, as runsRoles has.
 func implements(t *testing.T, b *Backend) {
 	x := newFixture(t, b, agent.RoleImplement,
 		b.Shell("echo world >> greeting.txt && git commit -q -a -m 'greet the world' && env > env.txt; "+daemon),
@@ -130,7 +133,7 @@ func implements(t *testing.T, b *Backend) {
 // daemon starts a process that leaves the session and stays.
 const daemon = "setsid sh -c 'touch daemon; exec sleep 600' >/dev/null 2>&1 & while [ ! -e daemon ]; do sleep 0.01; done"
 
-// gitDirEntries lists what is in a repository, beside the checkout.
+// gitDirEntries lists the entries of a repository's .git.
 func gitDirEntries(t *testing.T, dir string) []string {
 	t.Helper()
 	entries, err := os.ReadDir(filepath.Join(dir, ".git"))
@@ -144,8 +147,8 @@ func gitDirEntries(t *testing.T, dir string) []string {
 	return out
 }
 
-// plantTraps makes the repository one that would redirect the CLI, or run something, and
-// returns what looks whether it did.
+// plantTraps turns the checkout into a hostile one, and returns a function that checks
+// that no trap worked.
 func (x *fixture) plantTraps() (look func()) {
 	x.Helper()
 	evil := x.model.Script("evil", agenttest.InOrder(x.Answer(approval)))
