@@ -42,36 +42,44 @@ var (
 // questions, or a reason why there is nothing to do, or (analyze only) why the request
 // needs a deeper look.
 type Analysis struct {
-	Type           string        `json:"type,omitempty"`
-	Risk           string        `json:"risk,omitempty"` // low, med or high
-	Tasks          []Plan        `json:"tasks"`
-	Children       []Child       `json:"children,omitempty"`
-	Insufficient   string        `json:"insufficient,omitempty"`
-	Clarifications []Question    `json:"clarifications,omitempty"` // then tasks may be empty
-	DependsOn      []string      `json:"depends_on,omitempty"`     // ids of intents
-	NothingToDo    string        `json:"nothing_to_do,omitempty"`  // why there is no task
-	Observations   []Observation `json:"observations,omitempty"`
+	// Type is the kind of change, one lower-case word such as fix.
+	Type     string  `json:"type,omitempty"`
+	Risk     string  `json:"risk,omitempty"` // low, med or high
+	Tasks    []Plan  `json:"tasks"`
+	Children []Child `json:"children,omitempty"`
+	// Insufficient says why the request takes a deeper look. It excludes all else.
+	Insufficient   string     `json:"insufficient,omitempty"`
+	Clarifications []Question `json:"clarifications,omitempty"` // then tasks may be empty
+	// DependsOn has ids of other intents that must be merged first.
+	DependsOn   []string `json:"depends_on,omitempty"`
+	NothingToDo string   `json:"nothing_to_do,omitempty"` // why there is no task
+	// Observations are remarks beside the request.
+	Observations []Observation `json:"observations,omitempty"`
 }
 
 // Plan is one task of an Analysis. Names are unique within the Analysis.
 type Plan struct {
+	// Name identifies the task within the analysis; DependsOn refers to it.
 	Name          string   `json:"name"`
 	Title         string   `json:"title"`
 	Plan          string   `json:"plan,omitempty"`
 	RelevantFiles []string `json:"relevant_files,omitempty"`
 	Steps         []string `json:"implementation_steps,omitempty"`
-	Context       string   `json:"context,omitempty"`
-	Complexity    string   `json:"complexity,omitempty"` // low, med or high
-	DependsOn     []string `json:"depends_on,omitempty"` // names
-	Item          string   `json:"item,omitempty"`       // recipes only
+	// Context has facts for the implementer that the code does not show.
+	Context    string   `json:"context,omitempty"`
+	Complexity string   `json:"complexity,omitempty"` // low, med or high
+	DependsOn  []string `json:"depends_on,omitempty"` // names
+	Item       string   `json:"item,omitempty"`       // recipes only
 }
 
 // Question is put to a person, because nothing in the repository answers it.
 type Question struct {
-	Question  string   `json:"question"`
-	Context   string   `json:"context,omitempty"`
+	Question string `json:"question"`
+	Context  string `json:"context,omitempty"`
+	// Suggested has answers that a person can choose from.
 	Suggested []string `json:"suggested_answers,omitempty"`
-	Param     string   `json:"param,omitempty"` // recipes only
+	// Param is the recipe's parameter that the answer becomes.
+	Param string `json:"param,omitempty"`
 }
 
 // Implementation is the answer of an implement call. The change itself is in the
@@ -94,7 +102,7 @@ type Review struct {
 type Requirement struct {
 	Requirement string `json:"requirement"`
 	Met         bool   `json:"met"`
-	Evidence    string `json:"evidence"` // path:line, and what is there
+	Evidence    string `json:"evidence"` // path:line, and the code that shows it
 }
 
 // Observation is a remark about the repository, beside the work that was asked for. It

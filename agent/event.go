@@ -15,13 +15,13 @@ type EventKind string
 // comes first, and may be missing if the call failed before.
 const (
 	EventStarted    EventKind = "started"     // Session and Model are known
-	EventThinking   EventKind = "thinking"    // the agent thinks: Text, if it shows that
-	EventText       EventKind = "text"        // the agent said something: Text
-	EventTool       EventKind = "tool"        // the agent uses Tool on Text
-	EventToolFailed EventKind = "tool_failed" // Tool could not do it, because of Text
-	EventUsage      EventKind = "usage"       // Usage is the sum so far of this call
+	EventThinking   EventKind = "thinking"    // the agent is thinking: Text, if the CLI shows it
+	EventText       EventKind = "text"        // a message of the agent: Text
+	EventTool       EventKind = "tool"        // the agent uses Tool on Text, such as a file
+	EventToolFailed EventKind = "tool_failed" // Tool failed, because of Text
+	EventUsage      EventKind = "usage"       // Usage is the call's total so far
 	EventWaiting    EventKind = "waiting"     // the model is overloaded or limits the rate: Text, until Until
-	EventCompacting EventKind = "compacting"  // the conversation is too long and is being shortened
+	EventCompacting EventKind = "compacting"  // the session is too long and is being shortened
 	EventOutput     EventKind = "output"      // a line that a command printed: Text
 )
 

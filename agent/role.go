@@ -14,7 +14,7 @@ type Role string
 const (
 	RoleAnalyze   Role = "analyze"   // plans the tasks of an intent, or asks
 	RoleArchitect Role = "architect" // analyzes again, deeper, after analyze could not
-	RoleIntake    Role = "intake"    // takes on a goal, or asks
+	RoleIntake    Role = "intake"    // accepts a goal with its criteria, or asks
 	RoleImplement Role = "implement" // makes the change of one task
 	RoleExecute   Role = "execute"   // works one iteration towards a goal
 	RoleReview    Role = "review"    // judges a change
@@ -33,7 +33,7 @@ type ModelClass string
 // The classes of models.
 const (
 	ModelTriageDeep ModelClass = "triage_deep"
-	ModelDefault    ModelClass = "default" // complex, where a task is of high complexity
+	ModelDefault    ModelClass = "default" // class complex is used instead for a task of high complexity
 )
 
 // ToolSet selects the tools of a role.
@@ -42,7 +42,7 @@ type ToolSet string
 // The sets of tools.
 const (
 	ToolsNone  ToolSet = "none"  // the prompt has all that the role needs
-	ToolsRead  ToolSet = "read"  // triage_tools in pfl-forge.yaml, of which those that write are left out
+	ToolsRead  ToolSet = "read"  // triage_tools in pfl-forge.yaml, without those that write
 	ToolsWrite ToolSet = "write" // worker_tools
 )
 

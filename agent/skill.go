@@ -114,7 +114,7 @@ func ParseAbstraction(answer []byte) (forge.Abstraction, []forge.Observation, er
 func badSkill(s Skill) string {
 	_, err := forge.ParseIntentID(s.Name)
 	switch {
-	case err != nil: // a skill's name is made of what an id is, and as long
+	case err != nil: // a skill's name has the form and length of an id
 		return fmt.Sprintf(".name is %q; must be a-z, 0-9 and hyphens, at most 64", s.Name)
 	case s.Description == "":
 		return ".description is empty"

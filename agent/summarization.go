@@ -25,7 +25,8 @@ type NextAction struct {
 	SuggestedAction string   `json:"suggested_action"`
 	Blockers        []string `json:"blockers,omitempty"`
 	PartialProgress string   `json:"partial_progress,omitempty"`
-	PendingItems    []string `json:"pending_items,omitempty"`
+	// PendingItems lists the parts of the goal that are still missing.
+	PendingItems []string `json:"pending_items,omitempty"`
 }
 
 // Knowledge is a fact from an iteration that later iterations and intents can use.
@@ -98,6 +99,7 @@ func parseKnowledge(list []Knowledge) ([]forge.Knowledge, error) {
 	return out, nil
 }
 
+// knowledgeTypes returns the types that the schema allows.
 func knowledgeTypes() []forge.KnowledgeType {
 	return []forge.KnowledgeType{
 		forge.KnowledgeDiscovery, forge.KnowledgeLesson, forge.KnowledgePattern, forge.KnowledgeConstraint, forge.KnowledgeCodebase,

@@ -17,6 +17,7 @@ func CLI(t testing.TB, name string) string {
 	if path := os.Getenv(variable); path != "" {
 		return path
 	}
+	// Tests run in their package's folder, below the repository's root.
 	for dir, err := os.Getwd(); err == nil; dir = filepath.Dir(dir) {
 		path := filepath.Join(dir, ".tools", "node_modules", ".bin", name)
 		if _, err := os.Stat(path); err == nil {

@@ -16,6 +16,7 @@ var gemini = protocol{
 	},
 }
 
+// geminiPart is a text, or the result of a tool.
 type geminiPart struct {
 	Text             string `json:"text"`
 	FunctionResponse *struct {
@@ -42,6 +43,7 @@ func parseGemini(body []byte, h *http.Request) (Request, error) {
 	if err := json.Unmarshal(body, &in); err != nil {
 		return Request{}, fmt.Errorf("the request is no JSON: %w", err)
 	}
+	// The path ends in <model>:<method>.
 	model, method, _ := strings.Cut(path.Base(h.URL.Path), ":")
 	r := Request{Header: h.Header, Model: model, Stream: method == "streamGenerateContent", Body: body}
 	r.System, _ = geminiText(in.System.Parts)
@@ -85,6 +87,7 @@ func wholeGemini(req Request, r Reply) object {
 		parts = append(parts, object{"functionCall": object{"name": r.Tool, "args": r.Input}})
 	}
 	u := r.usage()
+	// This API counts cached tokens as part of the prompt.
 	in := u.Input + u.CacheRead + u.CacheWrite
 	return object{
 		"candidates": []object{{

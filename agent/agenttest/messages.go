@@ -72,6 +72,7 @@ func parseMessages(body []byte, h *http.Request) (Request, error) {
 	for _, t := range in.Tools {
 		r.Tools = append(r.Tools, t.Name)
 	}
+	// The directory is in the system prompt or, in some versions, in a message.
 	all := []string{r.System}
 	for _, m := range in.Messages {
 		all = append(all, m.Content.text())
@@ -152,6 +153,7 @@ func streamMessages(req Request, r Reply) []Chunk {
 	}
 	start := r.usage()
 	rest := start.Output
+	// As the real API does, with the rest in message_delta.
 	start.Output = min(1, rest)
 	event("message_start", object{"message": message(req, []object{}, nil, start)}, start)
 	for i, b := range r.content() {

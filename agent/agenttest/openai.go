@@ -54,6 +54,7 @@ func parseResponses(body []byte, h *http.Request) (Request, error) {
 		switch {
 		case item.Role == "developer" || item.Role == "system":
 			r.System += "\n" + text
+		// Codex describes its environment in a message of the user.
 		case item.Role == "user":
 			r.LastUser = text
 			if m := workspaceRoot.FindStringSubmatch(text); m != nil {

@@ -64,6 +64,7 @@ func (x *exchange) send() {
 		x.w.Header().Set(k, v)
 	}
 	switch {
+	// Faults come before the protocol, which knows nothing of them.
 	case x.reply.Fault == HangStart:
 		x.hang()
 	case x.reply.Status != 0:
@@ -83,6 +84,7 @@ func (x *exchange) send() {
 // sendWhole sends the reply as one JSON body.
 func (x *exchange) sendWhole() {
 	switch x.reply.Fault {
+	// The server closes the connection without an answer.
 	case CutStart, CutLate:
 		panic(http.ErrAbortHandler)
 	case HangMiddle:
@@ -105,6 +107,7 @@ func (x *exchange) sendStream() {
 	x.w.Header().Set("Content-Type", "text/event-stream")
 	chunks := x.stream(x.req, x.reply)
 	for i, c := range chunks {
+		// The first event has been sent: the client believes that an answer began.
 		if i == 1 {
 			switch x.reply.Fault {
 			case CutStart:
@@ -118,6 +121,7 @@ func (x *exchange) sendStream() {
 			default:
 			}
 		}
+		// All content has been sent; only the stream's end is missing.
 		if x.reply.Fault == CutLate && i == len(chunks)-2 {
 			panic(http.ErrAbortHandler)
 		}

@@ -39,10 +39,10 @@ type Fault int
 const (
 	Sound       Fault = iota
 	CutStart          // the connection breaks after the stream's first event
-	CutLate           // the connection breaks when all of the content is there, before the stream says so
+	CutLate           // the connection breaks after all content, before the stream's end
 	HangStart         // no answer, until the client gives up
 	HangMiddle        // the stream begins, and stops before its content
-	Garbage           // the answer is no protocol
+	Garbage           // the answer follows no protocol
 	ErrorMiddle       // the stream begins, and ends with an error event of ErrorType and Text
 )
 
@@ -90,7 +90,7 @@ func Fail(status int, errorType, message string) Step {
 // Always returns a step that gives this reply.
 func Always(r Reply) Step { return func(Request) Reply { return r } }
 
-// usage returns Usage or its default.
+// usage returns Usage, or its default if that is zero.
 func (r Reply) usage() Usage {
 	if r.Usage == (Usage{}) {
 		return Usage{Input: 100, Output: 20}

@@ -22,15 +22,15 @@ import (
 // several goroutines.
 type Scenario func(Request) Reply
 
-// Steps is a scenario that answers by the number of tool results that the
-// conversation has so far; further ones get the last step again.
+// Steps returns a scenario that answers by the number of tool results that the
+// session has so far; further ones get the last step again.
 func Steps(steps ...Step) Scenario {
 	return func(r Request) Reply {
 		return steps[min(r.ToolResults, len(steps)-1)](r)
 	}
 }
 
-// InOrder is a scenario that answers by the number of requests so far, for replies
+// InOrder returns a scenario that answers by the number of requests so far, for replies
 // that leave no tool result behind; further ones get the last step again.
 func InOrder(steps ...Step) Scenario {
 	return func(r Request) Reply {
@@ -44,20 +44,24 @@ type Step func(Request) Reply
 // Server is the model. Each scenario has a base URL of its own, so tests can run in
 // parallel.
 type Server struct {
-	t    testing.TB
+	t testing.TB
+	// http serves all scenarios, under /s/<name>/.
 	http *httptest.Server
 	// done is closed when the test is over.
 	done chan struct{}
 
-	mu      sync.Mutex
+	mu sync.Mutex
+	// scripts has the scenarios by name.
 	scripts map[string]*scriptedModel
 }
 
 // scriptedModel is a scenario and the record of its requests.
 type scriptedModel struct {
 	scenario Scenario
+	// requests are in the order of their arrival.
 	requests []Request
-	served   Usage
+	// served is the usage that clients were told.
+	served Usage
 }
 
 // NewServer starts a server that stops with the test. A request that it cannot parse
@@ -106,10 +110,11 @@ func (s *Server) Served(name string) Usage {
 
 // serve answers one request of a CLI.
 func (s *Server) serve(w http.ResponseWriter, r *http.Request) {
+	// The path is /s/<scenario>/<path of the API>.
 	name, rest, _ := strings.Cut(strings.TrimPrefix(r.URL.Path, "/s/"), "/")
 	p, ok := protocolOf(rest)
 	if r.Method != http.MethodPost || !ok {
-		http.NotFound(w, r) // Claude Code asks for HEAD / once
+		http.NotFound(w, r) // Claude Code sends one HEAD /
 		return
 	}
 	body, err := io.ReadAll(r.Body)
@@ -125,6 +130,8 @@ func (s *Server) serve(w http.ResponseWriter, r *http.Request) {
 	s.mu.Lock()
 	sc, ok := s.scripts[name]
 	if ok {
+		// Numbered and recorded before the reply, so that a reply that hangs is seen,
+		// too.
 		req.N = len(sc.requests)
 		sc.requests = append(sc.requests, req)
 	}

@@ -16,7 +16,7 @@ import (
 // Limits of a call that has none of its own, and of one line of output.
 const (
 	defaultTurns  = 100
-	defaultOutput = 512 << 20 // every file that is read or written is in the output, and each word of the model
+	defaultOutput = 512 << 20 // the output repeats each file that is read or written
 	maxLine       = 32 << 20
 	maxPrompt     = 1 << 20
 	minBudget     = 0.0001 // in USD; the CLI takes no 0
@@ -127,8 +127,8 @@ func arguments(call agent.Call, s session) ([]string, error) {
 	args := []string{
 		// One prompt from stdin, and the output as a stream of JSON messages.
 		"-p", "--output-format", "stream-json", "--verbose",
-		"--include-partial-messages",                // tokens are counted, and work is seen, while a message is being said
-		"--setting-sources=", "--add-dir", call.Dir, // no settings of anybody, but the repository's CLAUDE.md
+		"--include-partial-messages",                // to count tokens and show progress while a message is streamed
+		"--setting-sources=", "--add-dir", call.Dir, // no settings of the user or the repository, but its CLAUDE.md
 		// No MCP servers but those of a flag that is not given, and no commands by
 		// slash.
 		"--strict-mcp-config", "--disable-slash-commands",

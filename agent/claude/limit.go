@@ -20,7 +20,7 @@ var (
 	// "Claude AI usage limit reached|1790000000", of older versions.
 	resetEpoch = regexp.MustCompile(`\|(\d{10})\b`)
 	// "You've hit your weekly limit · resets Dec 5, 2027, 9:30am (Europe/Paris)": the day
-	// and the year stand there only if they are others.
+	// and the year are missing for the current ones.
 	resetClock = regexp.MustCompile(`(?i)resets?(?: at)?\s+(?:([a-z]{3}) (\d{1,2})(?:, (\d{4}))?(?:,| at) )?` +
 		`(\d{1,2})(?::(\d{2}))?[\s\x{202f}]*([ap])m(?:\s+\(([A-Za-z0-9_+/-]+)\))?`)
 )

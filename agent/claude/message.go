@@ -93,7 +93,7 @@ type result struct {
 	// StructuredOutput is the answer that fits the schema.
 	StructuredOutput json.RawMessage `json:"structured_output"`
 
-	// Where older versions have cost and tokens.
+	// Cost and ContextWindow have cost and tokens in older versions.
 	Cost struct {
 		TotalCostUSD float64 `json:"total_cost_usd"`
 	} `json:"cost"`

@@ -63,6 +63,7 @@ func (s *messageUsage) total() forge.Usage {
 	return u
 }
 
+// newUsageMeter returns a meter that knows no message.
 func newUsageMeter() *usageMeter {
 	return &usageMeter{messages: map[string]*messageUsage{}, current: map[string]string{}}
 }

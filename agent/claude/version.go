@@ -72,7 +72,7 @@ func (a *Agent) checkedPath(ctx context.Context, home string) (string, error) {
 	}
 	now := fileStamp{info.ModTime(), info.Size()}
 	a.mu.Lock()
-	defer a.mu.Unlock() // one asks, the others wait for its answer
+	defer a.mu.Unlock() // held while the CLI runs, so that it runs once
 	if a.versionChecked[path] == now {
 		return path, nil
 	}

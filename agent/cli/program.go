@@ -145,7 +145,7 @@ func (p *Program) Name() string { return p.About.Backend }
 // Run makes one call, with one repair of its answer; see agent.RunWithRepair.
 func (p *Program) Run(ctx context.Context, call agent.Call, sink func(agent.Event)) (agent.Outcome, error) {
 	if call.Session.ID == "" {
-		call.Session.ID = agent.NewSessionID() // a repair goes on with it
+		call.Session.ID = agent.NewSessionID() // so that a repair can resume the session
 	}
 	return agent.RunWithRepair(ctx, call, sink, p.runOnce)
 }
@@ -212,6 +212,7 @@ func (p *Program) runUnchanged(ctx context.Context, t *Turn, run func() (agent.O
 		return agent.Outcome{Session: t.Call.Session.ID}, agent.AsFailure(err)
 	}
 	out, err := run()
+	// An ended call says nothing about the checkout: its caller discards that.
 	if ctx.Err() != nil {
 		return out, err
 	}

@@ -59,6 +59,7 @@ func (r *Recorder) Started(native, model string) {
 	if model != "" {
 		r.model = term.Short(model, maxName)
 	}
+	// Only the first id counts; a CLI repeats it.
 	if r.native != "" || !validNativeID(native) {
 		return
 	}

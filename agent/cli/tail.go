@@ -33,7 +33,7 @@ func (t *Tail) Read() {
 		return
 	}
 	defer f.Close()
-	if info, err := f.Stat(); err != nil || info.Size() < t.offset { // written anew
+	if info, err := f.Stat(); err != nil || info.Size() < t.offset { // the file was replaced
 		t.offset, t.partial = 0, nil
 	}
 	data, err := io.ReadAll(io.NewSectionReader(f, t.offset, 1<<40))

@@ -23,9 +23,9 @@ type Tools struct {
 }
 
 var (
-	reading = []string{"Read", "Glob", "Grep"} // all that a call can have that only reads
+	reading = []string{"Read", "Glob", "Grep"} // the tools of a read-only call
 	writing = append([]string{"Write", "Edit"}, reading...)
-	// plainCommand is the beginning of a command that means the same in any pattern.
+	// plainCommand matches a command's beginning that needs no escaping in any CLI.
 	plainCommand = regexp.MustCompile(`^Bash\(([A-Za-z0-9][A-Za-z0-9 ._/=@-]*):\*\)$`)
 )
 

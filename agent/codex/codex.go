@@ -73,7 +73,7 @@ func command(t *cli.Turn) (cli.Invocation, error) {
 	if t.Call.ReadOnly && t.Call.Sandbox == nil {
 		args = append(args, "-s", "read-only")
 	} else {
-		args = append(args, "-s", "danger-full-access") // it has to commit; what it may reach is for our sandbox to say
+		args = append(args, "-s", "danger-full-access") // it has to commit; our sandbox limits it
 	}
 	for _, f := range slices.Concat(disabledFeatures, without) {
 		args = append(args, "--disable", f)
@@ -150,7 +150,7 @@ func settings(t *cli.Turn) []string {
 		"history.persistence=" + tomlString("none"),
 	}
 	if len(t.Call.Tools) == 0 {
-		out = append(out, "features.view_image=false", "tools.view_image=false") // as newer ones and older ones call it
+		out = append(out, "features.view_image=false", "tools.view_image=false") // the names in newer and older versions
 	}
 	if t.Call.System != "" {
 		out = append(out, "developer_instructions="+tomlString(t.Call.System))

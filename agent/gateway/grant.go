@@ -96,6 +96,7 @@ func (g *Grant) acquire() *refusal {
 	return nil
 }
 
+// release ends a request that acquire admitted.
 func (g *Grant) release() { g.inFlight.Done() }
 
 // add counts tokens that a response reports. Those of a response that is cut off count

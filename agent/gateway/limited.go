@@ -28,14 +28,15 @@ func limitedUntil(resp *http.Response, now time.Time) time.Time {
 	} else if at, err := http.ParseTime(after); err == nil {
 		later(at)
 	}
-	// Of a subscription, whose window can end long after it is worth trying again.
+	// A subscription's reset time counts only for a rejection: its window may end long
+	// after a retry makes sense.
 	if resp.Header.Get("Anthropic-Ratelimit-Unified-Status") == "rejected" {
 		if unix, err := strconv.ParseInt(resp.Header.Get("Anthropic-Ratelimit-Unified-Reset"), 10, 64); err == nil {
 			later(time.Unix(unix, 0))
 		}
 	}
 	if until.After(now.Add(maxWait)) {
-		return time.Time{} // nobody means that
+		return time.Time{} // implausible
 	}
 	return until
 }

@@ -66,9 +66,10 @@ type meteredBody struct {
 	meter *meter
 }
 
+// Read counts a part of the answer before it returns it, so that a client that has an
+// answer finds it counted.
 func (b *meteredBody) Read(p []byte) (int, error) {
 	n, err := b.body.Read(p)
-	// Whoever has an answer must find it counted: so before it passes.
 	b.meter.read(p[:n], err != nil)
 	return n, err
 }

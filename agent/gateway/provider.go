@@ -75,7 +75,7 @@ var apis = map[Provider]*api{
 // model.
 func (a *api) endpoint(r *http.Request) (string, bool) {
 	rest, ok := strings.CutPrefix(r.URL.Path, a.prefix)
-	// What needs cleaning or decoding could be read in one way here and in another there.
+	// A path that needs cleaning or decoding may mean one thing here and another upstream.
 	if !ok || r.Method != http.MethodPost || r.URL.RawPath != "" || path.Clean(rest) != rest {
 		return "", false
 	}

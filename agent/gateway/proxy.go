@@ -24,8 +24,8 @@ type refusal struct {
 	message string
 }
 
-// Requests that are refused fail at once; only what may go better another time has a
-// status that CLIs try again after.
+// Refused requests fail at once: only errors that may be gone later have a status
+// that makes CLIs retry.
 var (
 	errUnknownToken = &refusal{http.StatusUnauthorized, "authentication_error", "this token is of no call"}
 	errGrantClosed  = &refusal{http.StatusUnauthorized, "authentication_error", "the call that this token was for is over"}
@@ -49,6 +49,7 @@ type refusalBody struct {
 
 func (r *refusal) Error() string { return r.message }
 
+// write answers a request with the refusal.
 func (r *refusal) write(w http.ResponseWriter) {
 	w.Header().Set("Content-Type", "application/json")
 	w.WriteHeader(r.status)
@@ -78,7 +79,7 @@ func (g *Gateway) serve(w http.ResponseWriter, r *http.Request) {
 	}
 	defer grant.release()
 
-	// The request ends with the client or with the grant, whatever is first.
+	// The request ends with the client or with the grant, whichever is first.
 	ctx, cancel := context.WithCancel(r.Context())
 	defer cancel()
 	defer context.AfterFunc(grant.ctx, cancel)()
@@ -90,7 +91,7 @@ func (g *Gateway) serve(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	r = r.WithContext(ctx)
-	// What can be read again is sent again if a connection that was kept turns out to be closed.
+	// With GetBody the request is repeated if a kept-alive connection turns out to be closed.
 	r.ContentLength, r.Body = int64(len(body)), io.NopCloser(bytes.NewReader(body))
 	r.GetBody = func() (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(body)), nil }
 	g.forward(w, r, grant, endpoint)

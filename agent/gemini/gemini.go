@@ -78,9 +78,9 @@ func command(t *cli.Turn) (cli.Invocation, error) {
 	if err := prepareHome(t, work, tools); err != nil {
 		return cli.Invocation{}, agent.Fail(forge.FailRepository, "%v", err)
 	}
-	mode := "yolo" // what it may reach is for our sandbox to say
+	mode := "yolo" // our sandbox limits it
 	if t.Call.ReadOnly || len(tools.Commands) > 0 {
-		mode = "default" // asks for what no rule allows; without a person that is a no
+		mode = "default" // asks about tools that no rule allows; without a person they are denied
 	}
 	// No extensions (-e none), and no question whether the directory is trusted.
 	args := []string{
@@ -149,7 +149,7 @@ func prepareHome(t *cli.Turn, work string, tools cli.Tools) error {
 	}); err != nil {
 		return err
 	}
-	if err := os.Symlink(sessions, filepath.Join(home, "tmp")); err != nil && !errors.Is(err, fs.ErrExist) { // of the first of two turns
+	if err := os.Symlink(sessions, filepath.Join(home, "tmp")); err != nil && !errors.Is(err, fs.ErrExist) { // left by the first turn of the call
 		return err
 	}
 	return nil
@@ -167,7 +167,7 @@ type object = map[string]any
 // coreTools returns the CLI's names of a call's tools. It is never nil, which would
 // mean all tools.
 func coreTools(tools cli.Tools) []string {
-	out := []string{} // not null, which would be all
+	out := []string{} // null would mean all tools
 	for _, name := range tools.Files {
 		out = append(out, toolNames[name]...)
 	}
@@ -208,7 +208,7 @@ func settings(t *cli.Turn, tools cli.Tools) object {
 		"advanced":  object{"ignoreLocalEnv": true},
 		"context": object{
 			"fileName": []string{"GEMINI.md", "AGENTS.md", "CLAUDE.md"}, "loadMemoryFromIncludeDirectories": true,
-			"memoryBoundaryMarkers": []string{}, // not those of a repository around where it runs
+			"memoryBoundaryMarkers": []string{}, // not those of a repository around the working directory
 		},
 		"hooksConfig":  object{"enabled": false},
 		"skills":       object{"enabled": false},

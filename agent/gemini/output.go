@@ -184,7 +184,7 @@ func (r *reader) usage() forge.Usage {
 			InputTokens: u.Input + u.Tool - u.Cached, CacheReadTokens: u.Cached, OutputTokens: u.Output + u.Thoughts,
 		})
 	}
-	if r.result != nil && r.result.Stats != nil && r.result.Stats.Total > 0 { // side calls are in it as well
+	if r.result != nil && r.result.Stats != nil && r.result.Stats.Total > 0 { // includes requests beside the session
 		s := r.result.Stats
 		return forge.Usage{
 			InputTokens: s.Input - s.Cached, CacheReadTokens: s.Cached, OutputTokens: max(s.Output, s.Total-s.Input), Turns: max(out.Turns, 1),

@@ -37,7 +37,7 @@ const (
 	tokenVariable = "ANTHROPIC_AUTH_TOKEN" //nolint:gosec // a name
 	baseVariable  = "ANTHROPIC_BASE_URL"
 	defaultBase   = "https://api.anthropic.com"
-	defaultModel  = "claude-sonnet-4-5" // opencode has none where it knows no list of models
+	defaultModel  = "claude-sonnet-4-5" // opencode has no default without its list of models
 )
 
 // About describes the CLI.
@@ -69,7 +69,7 @@ func command(t *cli.Turn) (cli.Invocation, error) {
 	if err := prepareHome(t, work, tools); err != nil {
 		return cli.Invocation{}, agent.Fail(forge.FailRepository, "%v", err)
 	}
-	// A title of ours saves a request for one.
+	// Without a title opencode asks the model for one.
 	args := []string{"run", "--format", "json", "--title", "forge", "-m", "forge/" + model(t)}
 	if t.Native != "" {
 		_, session, _ := strings.Cut(t.Native, "_")
@@ -136,7 +136,7 @@ var plugin string
 // prompt, plugin, and the script that moves commands into the checkout.
 func prepareHome(t *cli.Turn, work string, tools cli.Tools) error {
 	home := filepath.Join(t.Home, ".config")
-	for _, dir := range []string{work, home} { // of the first of two turns
+	for _, dir := range []string{work, home} { // left by the first turn of the call
 		if err := os.RemoveAll(dir); err != nil {
 			return err
 		}
@@ -153,13 +153,13 @@ func prepareHome(t *cli.Turn, work string, tools cli.Tools) error {
 		system += fmt.Sprintf("\nThe repository is in %s. Give absolute paths. Commands start there.\n", t.Call.Dir)
 	}
 	return process.Fill(t.Home, map[string]string{
-		"work/.git":                        "no repository\n", // broken: it looks no further for one to keep its files in
+		"work/.git":                        "no repository\n", // broken, so that opencode looks for no repository further up
 		systemFile:                         system,
 		"models.json":                      "{}",
 		"enter.sh":                         cli.EnterScript(work, t.Call.Dir),
 		".config/opencode/opencode.json":   string(data),
 		".config/opencode/plugin/forge.js": plugin,
-		// Ours needs nothing: it looks as if what plugins need were there, and is not fetched.
+		// Our plugin needs no package; this keeps opencode from fetching its plugin API.
 		".config/opencode/package-lock.json": `{"packages": {"": {"dependencies": {"@opencode-ai/plugin": "*"}}}}`,
 	})
 }

@@ -98,7 +98,7 @@ func (g *cgroup) remove() {
 	deadline := time.Now().Add(time.Second)
 	for tick := time.Tick(time.Millisecond); os.Remove(g.dir) != nil; <-tick {
 		if _, err := os.Stat(g.dir); errors.Is(err, os.ErrNotExist) || time.Now().After(deadline) {
-			return // the next life's Sweep tries again
+			return // Sweep tries again after the next start
 		}
 	}
 }

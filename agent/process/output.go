@@ -60,7 +60,7 @@ func (k *outputCapture) write(s *lineSplitter, p []byte) {
 		return
 	}
 	if left := k.limits.OutputBytes - k.bytes; int64(len(p)) > left {
-		p = p[:left] // the rest is read and dropped, so that the command can die
+		p = p[:left] // the rest is dropped; the command must not block on a full pipe
 		k.stop(fmt.Errorf("%w (%d bytes)", ErrOutput, k.limits.OutputBytes))
 	}
 	k.bytes += int64(len(p))
@@ -83,7 +83,7 @@ func (k *outputCapture) close() {
 	}
 	k.out.flush()
 	k.err.flush()
-	k.closed = true // a writer that was given up on prints to nowhere
+	k.closed = true // a late writer's output is dropped
 }
 
 // report returns the output's part of the report.
@@ -160,6 +160,7 @@ type headTail struct {
 	cut int64
 }
 
+// add takes more output. It copies p.
 func (e *headTail) add(p []byte) {
 	if room := headBytes - len(e.head); room > 0 {
 		n := min(room, len(p))

@@ -21,7 +21,7 @@ const supervisorName = "pfl-forge-supervisor"
 
 // The descriptors of a supervisor beside stdin, stdout and stderr.
 const (
-	lifelineFD = 3 // its order, and then nothing until the service wants the end
+	lifelineFD = 3 // the order, then heartbeats; closed to end the command
 	reportFD   = 4 // for its verdict
 	offerFD    = 5 // for a listener in a sandbox; may be closed
 	lockFD     = 6 // of the service's state; may be closed
@@ -44,7 +44,7 @@ type order struct {
 
 // init runs before any main or test, so that every executable that runs commands, tests
 // included, can be their supervisor.
-func init() { //nolint:gochecknoinits // as said
+func init() { //nolint:gochecknoinits // see above
 	if len(os.Args) > 0 && os.Args[0] == supervisorName {
 		supervise()
 	}
@@ -118,7 +118,7 @@ func reserveThreads() {
 	all.Add(spare)
 	for range spare {
 		go func() {
-			runtime.LockOSThread() // until all are here, so each is on a thread of its own
+			runtime.LockOSThread() // until all run, so that each has a thread of its own
 			defer runtime.UnlockOSThread()
 			all.Done()
 			all.Wait()
@@ -159,7 +159,7 @@ func dropStdio() {
 // killWhenReleased waits until the service closes the lifeline, dies, or sends no
 // heartbeat in time, and then kills the tree until this process exits.
 func killWhenReleased(lifeline *os.File, pulse time.Duration, kill func()) {
-	var b [16]byte // of the end of the order, and then of the pulse
+	var b [16]byte // the rest of the order, then heartbeats
 	for pulse <= 0 || waitReadable(pulse) {
 		if n, err := syscall.Read(lifelineFD, b[:]); n <= 0 && !errors.Is(err, syscall.EINTR) {
 			break
@@ -197,12 +197,12 @@ func reap(command int, kill func()) verdict {
 		pid, err := syscall.Wait4(-1, &status, options, nil)
 		switch {
 		case errors.Is(err, syscall.EINTR):
-		case err != nil: // ECHILD: nobody is left
+		case err != nil: // ECHILD: no process is left
 			return v
 		case pid == command:
 			v.Status = status
 			deadline = time.Now().Add(killDelay)
-		case pid == 0: // somebody is left
+		case pid == 0: // some process is left
 			if time.Now().After(deadline) {
 				v.Left = len(descendants(os.Getpid()))
 				return v

@@ -142,7 +142,7 @@ func (w *pipes) serve(c *Command, group string, ended <-chan struct{}) {
 		Args: append([]string{c.Path}, c.Args...), Dir: c.Dir, Sandbox: c.Sandbox, Group: group, MaxSilence: pulse,
 	})
 	if err != nil {
-		return // it is gone, and its verdict is missing
+		return // the supervisor is gone; readVerdict reports that
 	}
 	defer sendHeartbeats(w.lifeline, pulse, ended)
 	if w.offer == nil {

@@ -7,7 +7,7 @@
 package prompt
 
 import (
-	_ "embed" // what all roles are told
+	_ "embed" // common.md
 	"fmt"
 	"strings"
 	"text/template"
@@ -29,8 +29,8 @@ type Template struct {
 // functions of text/template, these, which write nothing if the text is blank:
 //
 //	{{text "name" .Text}}      prose, cut at its end if it is long
-//	{{output "name" .Text}}    what a program printed, cut at its beginning
-//	{{code "name" .Text}}      code: nothing in it is left out or hidden
+//	{{output "name" .Text}}    a program's output, cut at its beginning
+//	{{code "name" .Text}}      code: invisible characters are spelled out
 //	{{files "Name:" .Paths}}   a list of paths, each quoted
 //	{{line .Title}}            one line, quoted
 func New(name, text string) *Template {

@@ -38,7 +38,7 @@ func (s *Spec) Enter() error {
 			return err
 		}
 	}
-	// Nobody inside may look into this process, or take it over.
+	// No process inside may trace this one, which has more privileges.
 	return unix.Prctl(unix.PR_SET_DUMPABLE, 0, 0, 0, 0)
 }
 
@@ -81,7 +81,7 @@ func (s *Spec) buildRoot() error {
 	if err := setMountAttributes(newRoot, false, unix.MOUNT_ATTR_RDONLY|unix.MOUNT_ATTR_NOSUID|unix.MOUNT_ATTR_NODEV); err != nil {
 		return err
 	}
-	// The old root goes on top of the new one, and away.
+	// Mount the old root on top of the new one, then detach it.
 	if err := pivot(newRoot, "."); err != nil {
 		return err
 	}
@@ -122,7 +122,7 @@ func (s *Spec) makeMounts() error {
 			err = bindMount(mountSource(m), at, false)
 		case Hidden:
 			if err = hide(at); errors.Is(err, os.ErrNotExist) {
-				err = nil // something else is seen there
+				err = nil // the path does not exist inside
 			} else if err == nil {
 				hidden = append(hidden, at)
 			}
@@ -150,7 +150,7 @@ func mountSource(m Mount) string {
 // makeLink makes a symbolic link, unless a mount around it has it already.
 func makeLink(to, at string) error {
 	if _, err := os.Lstat(at); err == nil {
-		return nil // what is mounted around it has it
+		return nil // visible by the mount around it
 	}
 	if err := os.MkdirAll(filepath.Dir(at), 0o755); err != nil {
 		return err
@@ -253,7 +253,7 @@ func (s *Spec) mountProc() error {
 	if err := mount("proc", at, "proc", unix.MS_NOSUID|unix.MS_NODEV|unix.MS_NOEXEC, ""); err != nil {
 		return err
 	}
-	// No namespace of users below this one: in it, everybody could mount.
+	// No user namespaces below this one: inside one, any process could mount.
 	err := os.WriteFile(at+"/sys/user/max_user_namespaces", []byte("0"), 0o644)
 	if err != nil && !errors.Is(err, os.ErrNotExist) {
 		return fmt.Errorf("forbid further namespaces: %w", err)

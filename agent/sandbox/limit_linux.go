@@ -16,7 +16,7 @@ func (s *Spec) setLimits() error {
 	// A core dump would be written to the checkout.
 	_ = unix.Setrlimit(unix.RLIMIT_CORE, &unix.Rlimit{})
 	if os.Getuid() == 0 {
-		return nil // it binds everybody but root; see limitProcesses
+		return nil // it does not apply to root; see limitProcesses
 	}
 	var old unix.Rlimit
 	if err := unix.Getrlimit(unix.RLIMIT_NPROC, &old); err != nil {
@@ -40,7 +40,7 @@ func (s *Spec) limitProcesses(proc string) {
 	if !kernelAtLeast(6, 14) {
 		return
 	}
-	const reserved = 300 // ids that are not given again
+	const reserved = 300 // ids below this are never reused
 	_ = os.WriteFile(proc+"/sys/kernel/pid_max", []byte(strconv.Itoa(s.processes()+reserved)), 0o644)
 }
 
@@ -103,7 +103,7 @@ func Restrict() error {
 	for c := uintptr(0); c <= unix.CAP_LAST_CAP; c++ {
 		_ = unix.Prctl(unix.PR_CAPBSET_DROP, c, 0, 0, 0) // one that the kernel does not know cannot be dropped
 	}
-	_, _ = unix.KeyctlJoinSessionKeyring("") // whose keys are another one's
+	_, _ = unix.KeyctlJoinSessionKeyring("") // a new keyring, without the user's keys
 	scopeAbstractSockets()
 	header := unix.CapUserHeader{Version: unix.LINUX_CAPABILITY_VERSION_3}
 	var none [2]unix.CapUserData
@@ -135,11 +135,11 @@ func scopeAbstractSockets() {
 	}
 	const abstractSockets = 1 << 0
 	attr := rulesetAttr{scoped: abstractSockets}
-	fd, _, errno := unix.Syscall(unix.SYS_LANDLOCK_CREATE_RULESET, uintptr(unsafe.Pointer(&attr)), unsafe.Sizeof(attr), 0) //nolint:gosec // so it is called
+	fd, _, errno := unix.Syscall(unix.SYS_LANDLOCK_CREATE_RULESET, uintptr(unsafe.Pointer(&attr)), unsafe.Sizeof(attr), 0) //nolint:gosec // takes a pointer
 	if errno != 0 {
 		return
 	}
-	_, _, _ = unix.Syscall(unix.SYS_LANDLOCK_RESTRICT_SELF, fd, 0, 0) //nolint:dogsled // what cannot be had is told nobody
+	_, _, _ = unix.Syscall(unix.SYS_LANDLOCK_RESTRICT_SELF, fd, 0, 0) //nolint:dogsled // best effort: older kernels lack it
 	_ = unix.Close(int(fd))
 }
 

@@ -19,7 +19,7 @@ import (
 )
 
 // Spec says which files, processes and networks a command reaches.
-type Spec struct { //nolint:recvcheck // With returns another one, so it takes a copy
+type Spec struct { //nolint:recvcheck // With returns a changed copy
 	// Mounts lists the visible paths, in any order. Beside them only /dev and /proc
 	// exist.
 	Mounts  []Mount
@@ -100,7 +100,7 @@ func (s *Spec) mountPlan() []Mount {
 		case m.Kind == Hidden && !covered,
 			covered && m.To == "" && outer.To == "" && m.Kind == outer.Kind,
 			covered && m.Kind == Link && outer.Kind != Hidden:
-			continue // there is nothing to hide, or it is there already
+			continue // nothing to hide, or visible already
 		}
 		out = append(out, m)
 	}

@@ -103,7 +103,7 @@ func isInstallation(prefix, home string) bool {
 		return false
 	}
 	if _, err := os.Lstat(filepath.Join(prefix, ".git")); err == nil {
-		// A version manager is itself a clone, a person's project too.
+		// A clone is a project or, with shims, a version manager.
 		_, err := os.Lstat(filepath.Join(prefix, "shims"))
 		return err == nil
 	}

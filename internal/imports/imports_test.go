@@ -23,7 +23,7 @@ import (
 const maxLines = 500
 
 func TestWalls(t *testing.T) {
-	for _, violation := range violations(workspace(t), diets, reserves) {
+	for _, violation := range violations(workspace(t), allowLists, restrictions) {
 		t.Error(violation)
 	}
 }
@@ -95,7 +95,7 @@ func TestViolations(t *testing.T) {
 		t.Fatal(err)
 	}
 	var got []string
-	for _, violation := range violations(files, diets, reserves) {
+	for _, violation := range violations(files, allowLists, restrictions) {
 		fact, reason, _ := strings.Cut(violation, ": ")
 		if reason == "" {
 			t.Errorf("%s: no reason is given", fact)

@@ -118,9 +118,11 @@ type fixture struct {
 	*testing.T
 	*Backend
 
+	// model has one scenario, "main"; plantTraps adds "evil".
 	model *agenttest.Server
 	agent agent.Agent
-	call  agent.Call
+	// call is made by run. Tests change it before.
+	call agent.Call
 	// mark is in the environment of every process of the calls.
 	mark string
 
@@ -146,15 +148,17 @@ func newScripted(t *testing.T, b *Backend, role agent.Role, scenario agenttest.S
 	spec := agent.Spec(role)
 	x.call = agent.Call{
 		Role: role, Dir: checkout(t), ScratchDir: t.TempDir(), StateDir: t.TempDir(),
+		// The prompts have words that the tests look for in the model's requests.
 		Prompt: prompt, System: "You are the " + string(role) + " agent, SYSTEM-PROMPT.", Model: b.Model,
 		Tools: []string{"Read", "Glob", "Grep"}, ReadOnly: spec.ReadOnly(), Schema: spec.Schema,
 		Session: agent.Session{ID: agent.NewSessionID()},
-		Limits:  agent.Limits{Wall: 5 * time.Minute, Idle: 4 * time.Minute}, // of a busy machine
+		Limits:  agent.Limits{Wall: 5 * time.Minute, Idle: 4 * time.Minute}, // a busy machine needs them
 		Env: []string{
 			"CONFORMANCE_MARK=" + x.mark,
 			"GIT_AUTHOR_NAME=a", "GIT_AUTHOR_EMAIL=a@example.com", "GIT_COMMITTER_NAME=a", "GIT_COMMITTER_EMAIL=a@example.com",
 		},
 	}
+	// The tools that the services give to an implementer by default.
 	if !x.call.ReadOnly {
 		x.call.Tools = []string{"Bash", "Read", "Write", "Edit", "Glob", "Grep"}
 	}
@@ -165,12 +169,14 @@ func newScripted(t *testing.T, b *Backend, role agent.Role, scenario agenttest.S
 // checkout returns a repository with one commit.
 func checkout(t *testing.T) string {
 	t.Helper()
+	// CLIs report real paths.
 	dir, err := filepath.EvalSymlinks(t.TempDir())
 	if err != nil {
 		t.Fatal(err)
 	}
 	dir = filepath.Join(dir, "checkout")
 	Write(t, filepath.Join(dir, "greeting.txt"), "hello, GREETING\n")
+	// Every back end has to show the repository's conventions to the model.
 	Write(t, filepath.Join(dir, "CLAUDE.md"), "REPOSITORY-CONVENTIONS\n")
 	git(t, dir, "init", "-q", "-b", "main")
 	git(t, dir, "add", ".")
@@ -248,6 +254,7 @@ func (x *fixture) last() agenttest.Request {
 // mustLeaveNoProcess looks for running processes of the calls.
 func (x *fixture) mustLeaveNoProcess() {
 	x.Helper()
+	// The environment is inherited by daemons, too, whatever session they are in.
 	found, err := filepath.Glob("/proc/[0-9]*/environ")
 	if err != nil {
 		x.Fatal(err)

@@ -28,6 +28,7 @@ func endsWithin(t *testing.T, b *Backend, reason forge.FailureReason, limit time
 	t.Helper()
 	hangs := make(chan struct{})
 	x := newScripted(t, b, agent.RoleImplement, func(r agenttest.Request) agenttest.Reply {
+		// First a daemon that the end of the call has to find, then silence.
 		if r.N == 0 {
 			return b.Shell(daemon)(r)
 		}
@@ -41,6 +42,7 @@ func endsWithin(t *testing.T, b *Backend, reason forge.FailureReason, limit time
 	} else {
 		x.call.Limits.Idle = limit
 	}
+	// The limit may end the call before its second request; then nothing is known yet.
 	out, _ := x.mustFail(reason)
 	x.mustLeaveNoProcess()
 	if out.Session != x.call.Session.ID {
@@ -48,6 +50,7 @@ func endsWithin(t *testing.T, b *Backend, reason forge.FailureReason, limit time
 	}
 	select {
 	case <-hangs:
+		// The first request was answered and is paid for; the second was not.
 		if out.Usage.InputTokens != 100 || out.Usage.OutputTokens > 20 {
 			t.Errorf("usage %+v", out.Usage)
 		}
@@ -122,6 +125,7 @@ func floodsOutput(t *testing.T, b *Backend) {
 		fmt.Fprint(&text, i, " ")
 	}
 	x := newFixture(t, b, agent.RoleReview, agenttest.Say(text.String()))
+	// The reply is larger than this, and the prompt is larger than a pipe's buffer.
 	x.call.Limits.OutputBytes = 1 << 20
 	x.call.Prompt = strings.Repeat("0123456789abcde\n", 200<<10/16)
 	x.mustFail(forge.FailOutputLimit)
@@ -137,6 +141,7 @@ func exceedsBudget(t *testing.T, b *Backend) {
 	})
 	x.call.Limits.BudgetUSD = 0.5
 	out, _ := x.mustFail(forge.FailBudget)
+	// A call is stopped after it spent its budget, not before.
 	if out.Usage.CostUSD < 0.5 {
 		t.Errorf("usage %+v", out.Usage)
 	}
@@ -147,6 +152,7 @@ func exceedsTurns(t *testing.T, b *Backend) {
 	x := newScripted(t, b, agent.RoleImplement, func(r agenttest.Request) agenttest.Reply { return b.Shell(fmt.Sprint("echo ", r.N))(r) })
 	x.call.Limits.MaxTurns = 4
 	x.mustFail(forge.FailMaxTurns)
+	// A CLI may notice the limit a little late, but not by much.
 	if n := len(x.model.Requests("main")); n > 8 {
 		t.Errorf("the model was asked %d times", n)
 	}
@@ -162,6 +168,7 @@ func refusesEmptyPrompt(t *testing.T, b *Backend) {
 // missesCLI has executables that do not exist.
 func missesCLI(t *testing.T, b *Backend) {
 	x := newFixture(t, b, agent.RoleReview, b.Answer(approval))
+	// Neither a path nor a name that does not exist.
 	for _, path := range []string{filepath.Join(t.TempDir(), "gone"), "no-such-program"} {
 		x.agent = b.New(t, path, nil)
 		x.mustFail(forge.FailMissingCLI)

@@ -103,6 +103,8 @@ func runsRoles(t *testing.T, b *Backend) {
 // directory that the services give to the role.
 func runsRole(t *testing.T, b *Backend, role agent.Role, d roleScript) {
 	t.Helper()
+	// The state directory is in another repository, as in local mode, where the CLI
+	// must not look for settings.
 	repository, outer := checkout(t), checkout(t)
 	tries := []agenttest.Step{
 		func(r agenttest.Request) agenttest.Reply {
@@ -110,9 +112,13 @@ func runsRole(t *testing.T, b *Backend, role agent.Role, d roleScript) {
 			reply.Text, reply.Usage = "I look \x1b[31maround.", agenttest.Usage{Input: 1000, Output: 30, CacheRead: 200}
 			return reply
 		},
+		// A read-only role must not be able to commit, nor to write into .git, which a
+		// status of the checkout does not show.
 		b.Shell("cd " + repository + " && echo x > planted && git add planted && git commit -q -m planted"),
 		b.Shell("touch " + filepath.Join(repository, ".git", "planted")),
 	}
+	// A tool that writes without a shell takes another way than the sandbox of
+	// commands.
 	if b.Write != nil {
 		tries = append(tries, b.Write(filepath.Join(repository, "written")))
 	}
@@ -121,15 +127,16 @@ func runsRole(t *testing.T, b *Backend, role agent.Role, d roleScript) {
 		steps = append(steps, b.Answer(d.wrong))
 	}
 	x := newFixture(t, b, role, append(steps, b.Answer(d.answer))...)
-	x.call.Dir, x.call.StateDir = repository, filepath.Join(outer, ".forge") // as it is where a person works
+	x.call.Dir, x.call.StateDir = repository, filepath.Join(outer, ".forge") // as in local mode
 	look := x.plantTraps()
 	spec := agent.Spec(role)
 	switch {
 	case spec.Tools == agent.ToolsNone:
 		x.call.Tools, x.call.Dir = nil, ""
-	case role == agent.RoleReview: // a project may name any tools for those that only read
+	case role == agent.RoleReview: // a project may configure any tools for read-only roles
 		x.call.Tools = []string{"Bash", "Read", "Write", "Edit"}
 	}
+	// Nothing may appear in the outer repository.
 	before := gitDirEntries(t, outer)
 	out := x.mustRun()
 	look()
@@ -143,6 +150,8 @@ func runsRole(t *testing.T, b *Backend, role agent.Role, d roleScript) {
 	}
 
 	all := x.model.Requests("main")
+	// No request but the steps and the answer: a CLI must not ask for a title or a
+	// summary.
 	if len(all) != len(steps)+1 {
 		t.Fatalf("the model was asked %d times, want %d", len(all), len(steps)+1)
 	}
@@ -171,6 +180,7 @@ func (x *fixture) mustAnswer(out agent.Outcome, spec *agent.RoleSpec, want objec
 	if diff := cmp.Diff(want, got); diff != "" || err != nil {
 		x.Errorf("the answer is %s, %v\n%s", out.Answer, err, diff)
 	}
+	// The answer is one that the services accept.
 	if err := spec.Check(out.Answer); err != nil {
 		x.Error(err)
 	}
@@ -178,6 +188,7 @@ func (x *fixture) mustAnswer(out agent.Outcome, spec *agent.RoleSpec, want objec
 	if err := json.Unmarshal(spec.Schema, &schema); err != nil {
 		x.Fatal(err)
 	}
+	// A CLI without an option for the schema has it in the prompt.
 	for _, r := range x.model.Requests("main") {
 		for _, s := range append(schema.Required, "FIRST-PROMPT", "SYSTEM-PROMPT", "You are the "+string(spec.Role)) {
 			if !strings.Contains(string(r.Body), s) {
@@ -194,6 +205,7 @@ func (x *fixture) mustSee(all []agenttest.Request) {
 	if !strings.Contains(string(all[0].Body), "REPOSITORY-CONVENTIONS") {
 		x.Error("the first request lacks the repository's conventions")
 	}
+	// The second request has the result of the first tool.
 	if read := all[1].LastResult; !strings.Contains(read, "hello, GREETING") {
 		x.Errorf("it cannot read: %s", read)
 	}
@@ -221,7 +233,7 @@ func (x *fixture) mustSeeNothing(all []agenttest.Request) {
 // mustWrite checks that the model's attempts to write succeeded only if the role may.
 func (x *fixture) mustWrite(repository string, may bool) {
 	x.Helper()
-	status, commits := "", "2" // with the traps
+	status, commits := "", "2" // including that of plantTraps
 	if may {
 		commits = "3"
 		if x.Write != nil {
@@ -244,6 +256,7 @@ func limitsTools(t *testing.T, b *Backend) {
 	steps := []agenttest.Step{
 		b.Shell("git commit -q --allow-empty -m allowed"),
 		b.Shell("sh -c 'echo x > planted'"),
+		// A command that only begins like the allowed one.
 		b.Shell("git commit -q --allow-empty -m chained; sh -c 'echo x > planted'"),
 		b.Shell("git commit -q --allow-empty -m \"$(sh -c 'echo x > planted')\""),
 	}
@@ -253,6 +266,7 @@ func limitsTools(t *testing.T, b *Backend) {
 	}
 	x := newFixture(t, b, agent.RoleExecute, append(steps, b.Answer(execution))...)
 	x.call.Dir, x.call.Tools = repository, []string{"Read", "Write", "Bash(git commit:*)"}
+	// A CLI that cannot keep the limit must refuse the call, not ignore the limit.
 	if len(b.Limited) == 0 {
 		x.mustFail(forge.FailConfig)
 		if n := len(x.model.Requests("main")); n != 0 {
@@ -267,6 +281,7 @@ func limitsTools(t *testing.T, b *Backend) {
 	if got := git(t, repository, "status", "--porcelain"); got != status {
 		t.Errorf("the status of the checkout is %q, want %q", got, status)
 	}
+	// Without a tool for commands the allowed one cannot run either.
 	committed := strings.Contains(git(t, repository, "log", "--format=%s"), "allowed")
 	if commits := slices.Contains(b.Limited, b.Shell("")(agenttest.Request{}).Tool); committed != commits {
 		t.Errorf("committed: %t, want %t", committed, commits)

@@ -18,6 +18,7 @@ import (
 // files are.
 func resumesElsewhere(t *testing.T, b *Backend) {
 	x := killedCall(t, b)
+	// The next attempt may get another checkout, whose path differs.
 	moved := filepath.Join(t.TempDir(), "elsewhere")
 	if err := os.Rename(x.call.Dir, moved); err != nil {
 		t.Fatal(err)
@@ -33,6 +34,7 @@ func resumesElsewhere(t *testing.T, b *Backend) {
 	if err != nil || len(files) == 0 {
 		t.Fatalf("files %q, %v", files, err)
 	}
+	// Another machine has only the files that SessionFiles named.
 	state := t.TempDir()
 	for _, f := range files {
 		data, err := os.ReadFile(filepath.Join(x.call.StateDir, f))
@@ -52,7 +54,7 @@ func killedCall(t *testing.T, b *Backend) *fixture {
 	x := newScripted(t, b, agent.RoleImplement, func(r agenttest.Request) agenttest.Reply {
 		switch r.N {
 		case 0:
-			return b.Shell(daemon + "; printf 'FIRST-%s' RESULT")(r) // the text is nowhere but in the result
+			return b.Shell(daemon + "; printf 'FIRST-%s' RESULT")(r) // the text is only in the result, not in the command
 		case 1:
 			close(hangs)
 			return agenttest.Reply{Fault: agenttest.HangStart}
@@ -63,6 +65,8 @@ func killedCall(t *testing.T, b *Backend) *fixture {
 	defer cancel()
 	go func() {
 		select {
+		// The CLI must have stored the result; otherwise the kill loses it, and rightly
+		// so.
 		case <-hangs:
 			x.waitStored("FIRST-RESULT")
 		case <-ctx.Done():
@@ -74,6 +78,7 @@ func killedCall(t *testing.T, b *Backend) *fixture {
 		t.Fatalf("got %v", err)
 	}
 	x.mustLeaveNoProcess()
+	// The answered request is paid for, whoever ended the call.
 	if out.Session != x.call.Session.ID || out.Usage.InputTokens != 100 || out.Usage.OutputTokens > 20 {
 		t.Errorf("session %q, usage of the killed call %+v", out.Session, out.Usage)
 	}
@@ -118,11 +123,13 @@ func losesSession(t *testing.T, b *Backend) {
 	x := newFixture(t, b, agent.RoleReview, b.Answer(approval))
 	x.call.Session = agent.Session{ID: agent.NewSessionID(), Resume: true}
 	x.mustFail(forge.FailLostSession)
+	// An id becomes part of a path.
 	x.call.Session.ID = "../../etc/passwd"
 	x.mustFail(forge.FailLostSession)
 	if n := len(x.model.Requests("main")); n != 0 {
 		t.Errorf("the model was asked %d times", n)
 	}
+	// Of an unknown session there are no files, and that is no error.
 	if s, ok := x.agent.(agent.Sessions); !ok {
 		t.Errorf("%T does not say what its sessions' files are", x.agent)
 	} else if files, err := s.SessionFiles(x.call.StateDir, agent.NewSessionID()); len(files) > 0 || err != nil {

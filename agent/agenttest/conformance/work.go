@@ -40,6 +40,8 @@ func (x *fixture) mustReportEvents() {
 	for _, e := range x.seen {
 		kinds = append(kinds, e.Kind)
 		for _, s := range []string{e.Text, e.Tool, e.Model, e.Session} {
+			// Events are shown on terminals, so they have no control characters and are
+			// one line.
 			if s != term.Line(s) {
 				x.Errorf("%s event holds %q", e.Kind, s)
 			}
@@ -63,13 +65,14 @@ func repairsAnswer(t *testing.T, b *Backend) {
 	t.Run("text", func(t *testing.T) {
 		t.Parallel()
 		x := newFixture(t, b, agent.RoleReview, agenttest.Say("It looks fine."), agenttest.Say("It looks fine, as I said."), b.Answer(approval))
-		if len(b.Answer(approval)(agenttest.Request{}).Tool) == 0 { // nobody but us asks again
+		if len(b.Answer(approval)(agenttest.Request{}).Tool) == 0 { // without such a tool only pfl-forge asks again
 			x = newFixture(t, b, agent.RoleReview, agenttest.Say("It looks fine."), b.Answer(approval))
 		}
 		out := x.mustRun()
 		if r, _, err := agent.ParseReview(out.Answer); err != nil || r.Verdict != forge.VerdictApproved {
 			t.Errorf("%+v, %v", r, err)
 		}
+		// Both calls count.
 		x.mustAddUp(out.Usage)
 		if !strings.Contains(string(x.last().Body), "FIRST-PROMPT") {
 			t.Error("it was asked to mend its answer in another session")
@@ -78,7 +81,7 @@ func repairsAnswer(t *testing.T, b *Backend) {
 	t.Run("twice", func(t *testing.T) {
 		t.Parallel()
 		// In words: a CLI that gives up on a structured answer may do so before it has
-		// told how many tokens the last one took.
+		// reported how many tokens the last one took.
 		x := newFixture(t, b, agent.RoleReview, agenttest.Say("It looks fine."))
 		out, _ := x.mustFail(forge.FailInvalidOutput)
 		if out.Answer != nil {
@@ -112,6 +115,8 @@ func implements(t *testing.T, b *Backend) {
 		t.Errorf("HOME is not private, or the service's environment is there:\n%s", env)
 	}
 
+	// A reviewer's rejection is answered in the same session. The prompt looks like a
+	// command.
 	x.call.Session.Resume = true
 	x.call.Prompt = "/the reviewer wants more"
 	again := x.mustRun()
@@ -126,6 +131,7 @@ func implements(t *testing.T, b *Backend) {
 			t.Errorf("the resumed session lacks %s", s)
 		}
 	}
+	// The second call reports its own tokens only, not the session's total.
 	x.mustAddUp(out.Usage.Add(again.Usage))
 	look()
 }
@@ -154,6 +160,7 @@ func (x *fixture) plantTraps() (look func()) {
 	evil := x.model.Script("evil", agenttest.InOrder(x.Answer(approval)))
 	planted := filepath.Join(x.TempDir(), "planted")
 	x.Trap(x, x.call.Dir, evil, "touch "+planted)
+	// Committed, as in a repository that an attacker prepared.
 	git(x, x.call.Dir, "add", "-A", "-f")
 	git(x, x.call.Dir, "-c", "user.name=a", "-c", "user.email=a@example.com", "commit", "-q", "-m", "traps")
 	return func() {
