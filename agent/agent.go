@@ -15,6 +15,10 @@
 //     rules of the flow, whether the call is tried again;
 //   - RunShell runs the command lines that a repository defines.
 //
+// Types such as Analysis, Review and Judgment have the form of the answer's JSON. The
+// types of the same names in package forge are the checked form, which the services
+// report.
+//
 // An answer is trusted only as far as exit status, output and schema agree. Whether
 // work was really done is for the caller to see in the checkout.
 package agent

@@ -78,7 +78,7 @@ type Question struct {
 	Context  string `json:"context,omitempty"`
 	// Suggested has answers that a person can choose from.
 	Suggested []string `json:"suggested_answers,omitempty"`
-	// Param is the recipe's parameter that the answer becomes.
+	// Param is set by recipes only: the parameter that the answer becomes.
 	Param string `json:"param,omitempty"`
 }
 
