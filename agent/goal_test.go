@@ -69,7 +69,7 @@ func TestParseSummarization(t *testing.T) {
 	}
 }
 
-// What the types hold is what the schemas know, and their checks take.
+// The types have the fields of the schemas, and the checks accept them.
 func TestGoalSchemas(t *testing.T) {
 	list := []string{"x"}
 	seen := []agent.Observation{{Content: "x", Evidence: []agent.Evidence{{Type: "file", Ref: "x"}}}}

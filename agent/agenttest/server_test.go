@@ -68,7 +68,8 @@ func TestScenarios(t *testing.T) {
 	}
 }
 
-// TestFaults says what the client gets, and that just what it got to know is counted.
+// TestFaults shows the bytes that a client receives, and that only the usage in them is
+// counted.
 func TestFaults(t *testing.T) {
 	usage := agenttest.Usage{Input: 10, Output: 5, CacheRead: 3, CacheWrite: 2}
 	begun := usage

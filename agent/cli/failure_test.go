@@ -8,12 +8,12 @@ import (
 	"github.com/pfl-forge/pfl-forge/agent/cli"
 )
 
-// TestExplain has what the CLIs really say.
-func TestExplain(t *testing.T) {
+// TestClassify has messages of real CLIs.
+func TestClassify(t *testing.T) {
 	for _, tt := range []struct {
 		status int
 		said   string
-		want   forge.FailureReason // empty: nobody knows
+		want   forge.FailureReason // empty: not recognized
 	}{
 		{0, "unexpected status 401 Unauthorized: no, url: http://127.0.0.1:1/v1/responses", forge.FailAuth},
 		{0, "Missing environment variable: `OPENAI_API_KEY`.", forge.FailAuth},

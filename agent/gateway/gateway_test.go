@@ -33,7 +33,7 @@ func environment(kv ...string) func(string) (string, bool) {
 	}
 }
 
-// start starts a gateway that has what the variables name.
+// start starts a gateway with the accounts that the variables define.
 func start(t *testing.T, cfg Config, kv ...string) *Gateway {
 	t.Helper()
 	var err error

@@ -7,7 +7,7 @@ import (
 
 const module = "github.com/pfl-forge/pfl-forge"
 
-// violations lists what breaks a rule, one line for each import.
+// violations returns one line for each import that breaks a rule.
 func violations(files []file, allowLists []allowList, restrictions []restriction) []string {
 	var found []string
 	for _, f := range files {

@@ -84,8 +84,8 @@ func TestShape(t *testing.T) {
 	})
 }
 
-// check returns what is wrong with the figures of a rule, or with its exceptions,
-// one text for each subject.
+// check compares the figures of a rule with its bound and its exceptions, and returns
+// one message for each violation and for each exception that is not needed.
 func (r rule) check(figures []figure, table []exception) []string {
 	excepted := map[string]exception{}
 	var problems []string
