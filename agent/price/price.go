@@ -1,6 +1,6 @@
 // Package price has the list prices of models. They serve to hold a running call to its
-// budget before its program reports a cost, and to estimate the cost of programs that report
-// tokens only. What an agent's program reports itself always counts instead.
+// budget before its program reports a cost, and to know the cost where a program reports
+// tokens only.
 //
 // The figures are the makers' list prices of November 2026, as their pages say:
 // platform.claude.com/docs/en/about-claude/pricing, developers.openai.com/api/docs/pricing
