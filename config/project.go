@@ -5,7 +5,7 @@ import "time"
 // FileName is the file's name at the root of a repository.
 const FileName = "pfl-forge.yaml"
 
-// Project is what pfl-forge.yaml says. Every key is optional; [Default] has the values of
+// Project holds the values of pfl-forge.yaml. Every key is optional; [Default] has the values of
 // those that are not given.
 type Project struct {
 	// BaseBranch is the branch that changes are merged into. Empty means the branch that is
@@ -39,7 +39,7 @@ type Project struct {
 	// Verify lists shell commands that must all exit with 0 before a change is reviewed,
 	// and again before it is merged.
 	Verify []string `yaml:"verify"`
-	// WorktreeDir is where checkouts are made, relative to the repository's root.
+	// WorktreeDir is the directory for checkouts, relative to the repository's root.
 	WorktreeDir string `yaml:"worktree_dir"`
 	// WorktreeOverlay says whether checkouts are overlay mounts.
 	WorktreeOverlay Overlay `yaml:"worktree_overlay"`
@@ -90,7 +90,7 @@ type Budget struct {
 	ProjectUSD float64 `yaml:"project_usd"`
 	// DayUSD bounds all intents together on one day of UTC.
 	DayUSD float64 `yaml:"day_usd"`
-	// CallUSD is what is reserved for one call while any budget is in force. 0 means
+	// CallUSD is the amount that is reserved for one call while any budget is in force. 0 means
 	// forge.DefaultCallUSD, or less where a budget is small.
 	CallUSD float64 `yaml:"call_usd"`
 }
@@ -108,10 +108,10 @@ type Policy struct {
 	Approvers []string `yaml:"approvers"`
 	// Sandbox says whether agents and commands are isolated from the machine.
 	Sandbox Sandbox `yaml:"sandbox"`
-	// Network is what agents reach: full or model. The latter needs the sandbox.
+	// Network says what agents can connect to: full or model. The latter needs the sandbox.
 	Network Network `yaml:"network"`
-	// CommandNetwork is what recipes and the commands of Verify reach: full or none. The
-	// latter needs the sandbox.
+	// CommandNetwork says what recipes and the commands of Verify can connect to: full or
+	// none. The latter needs the sandbox.
 	CommandNetwork Network `yaml:"command_network"`
 	// SandboxRead lists absolute paths that may be read in the sandbox beside those of the
 	// system. ~/ is the home of the service's user.
@@ -165,11 +165,11 @@ type Network string
 
 // The networks.
 const (
-	// NetworkFull is what the machine reaches.
+	// NetworkFull leaves the machine's network as it is.
 	NetworkFull Network = "full"
-	// NetworkModel is the model's API alone, through the service.
+	// NetworkModel allows the model's API alone, through the service.
 	NetworkModel Network = "model"
-	// NetworkNone is a loopback interface of the sandbox's own.
+	// NetworkNone gives the sandbox a loopback interface of its own and nothing else.
 	NetworkNone Network = "none"
 )
 

@@ -15,7 +15,7 @@ import (
 type Recipe struct {
 	// Title is that of the tasks. Empty means the intent's title.
 	Title string `yaml:"title"`
-	// Risk is what the change is judged to be. Empty means low.
+	// Risk is the judged risk of the change. Empty means low.
 	Risk forge.Risk `yaml:"risk"`
 	// Run makes the change. What it changed in the checkout is committed.
 	Run string `yaml:"run"`

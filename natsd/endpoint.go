@@ -27,7 +27,7 @@ type Endpoint struct {
 	PID int `json:"pid"`
 	// ID is random and tells this start of a server from all others.
 	ID string `json:"id"`
-	// StartedAt is when the server was started, in UTC.
+	// StartedAt is the time of the server's start, in UTC.
 	StartedAt time.Time `json:"started_at"`
 }
 

@@ -18,7 +18,7 @@ import (
 var ErrNotRunning = errors.New("natsd: no server is running")
 
 const (
-	// findPatience is how long Find waits for a server that is just starting.
+	// findPatience bounds how long Find waits for a server that is just starting.
 	findPatience = 2 * time.Second
 	// dialTimeout bounds the check that a server answers.
 	dialTimeout = time.Second

@@ -14,7 +14,8 @@ import (
 )
 
 const (
-	// pollEvery is how often a lock that is held is tried again: flock cannot wait for ctx.
+	// pollEvery is the interval at which a held lock is tried again: flock cannot wait for a
+	// context.
 	pollEvery = 2 * time.Millisecond
 	// maxLockFile bounds what is read of the lock file, in bytes.
 	maxLockFile = 4 << 10
@@ -26,7 +27,7 @@ type HeldError struct {
 	Dir string
 	// PID is the owner's process, 0 if it has not written it yet.
 	PID int
-	// Since is when the owner started, in UTC.
+	// Since is the time of the owner's start, in UTC.
 	Since time.Time
 	// Purpose is that of the owner's Config.
 	Purpose string

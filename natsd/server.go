@@ -15,7 +15,7 @@ import (
 )
 
 const (
-	// lockPatience is how long Start waits for a lock without a living owner.
+	// lockPatience bounds how long Start waits for a lock without a living owner.
 	lockPatience = time.Second
 	// readyTimeout bounds how long a server may take until clients can connect.
 	readyTimeout = 10 * time.Second

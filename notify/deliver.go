@@ -19,8 +19,9 @@ import (
 )
 
 const (
-	// webhookTimeout bounds one request, and commandTimeout one run of a command.
+	// webhookTimeout bounds one request.
 	webhookTimeout = 10 * time.Second
+	// commandTimeout bounds one run of a command.
 	commandTimeout = 20 * time.Second
 	// commandOutput bounds what is read of a command's output, in bytes.
 	commandOutput = 64 << 10

@@ -16,7 +16,7 @@ import (
 const (
 	// attempts bounds how often the delivery of a message is tried.
 	attempts = 8
-	// claimEvery is how often the server is asked not to deliver queued changes again.
+	// claimEvery is the interval at which the server is asked not to deliver queued changes again.
 	claimEvery = 10 * time.Second
 	// flushTimeout bounds the deliveries after a stop. The rest follows after the next start.
 	flushTimeout = 5 * time.Second
@@ -25,7 +25,7 @@ const (
 // Notifier delivers notifications to the targets of a Config. All fields but Backoff are
 // required, and none may change while it runs.
 type Notifier struct {
-	// Bus is where the changes of intents are published.
+	// Bus publishes the changes of intents.
 	Bus *bus.Bus
 	// Log receives failed deliveries. They hold no URL and no secret.
 	Log *slog.Logger
@@ -100,12 +100,14 @@ type worker struct {
 	// that is being delivered are at its beginning.
 	queue []*bus.Told
 
-	// window is when the present window began, and sent counts its messages. Only run uses
+	// window is the beginning of the present window, and sent counts its messages. Only run uses
 	// them.
 	window time.Time
 	sent   int
 }
 
+// run delivers until ctx ends, and then what is left. Changes that it could not deliver go
+// back to the server.
 func (w *worker) run(ctx context.Context) {
 	following, leave := context.WithCancel(context.WithoutCancel(ctx))
 	var wg sync.WaitGroup

@@ -21,7 +21,7 @@ const (
 	// shortest is the least length of a value that is looked for, in bytes: shorter
 	// ones are found in innocent text.
 	shortest = 8
-	// keep is how much of the text before a piece is looked at again, in bytes: more
+	// keep is the length of the text before a piece that is looked at again, in bytes: more
 	// than the part of a secret by which it is recognised.
 	keep = 64
 	// keepOpen is the same, if a secret may still go on.

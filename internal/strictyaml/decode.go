@@ -60,7 +60,9 @@ func (d *decoder) value(n *yaml.Node, v reflect.Value, field string, depth int) 
 	}
 }
 
-// allowed refuses the features of YAML that this package leaves out.
+// allowed reports whether a node uses only the part of YAML that this package reads, and
+// reports an error if not. Aliases are refused before anything follows them, so that nothing
+// is ever expanded.
 func (d *decoder) allowed(n *yaml.Node, field string, depth int) bool {
 	switch {
 	case depth > maxDepth:
@@ -80,7 +82,8 @@ func (d *decoder) allowed(n *yaml.Node, field string, depth int) bool {
 // isNull reports whether the node is null, ~ or nothing at all.
 func isNull(n *yaml.Node) bool { return n.Kind == yaml.ScalarNode && n.Tag == nullTag }
 
-// isScalar reports whether a Go value is decoded from a single value of YAML.
+// isScalar reports whether a Go value is decoded from a single value of YAML: all but structs,
+// maps and slices, and of these the ones that read themselves from text, and time.Time.
 func isScalar(v reflect.Value) bool {
 	if _, ok := reflect.TypeAssert[encoding.TextUnmarshaler](v.Addr()); ok {
 		return true
@@ -138,7 +141,7 @@ func (d *decoder) entries(n *yaml.Node, field string, visit func(key *yaml.Node,
 		return
 	}
 	seen := make(map[string]int, len(n.Content)/2)
-	for pair := range slices.Chunk(n.Content, 2) {
+	for pair := range slices.Chunk(n.Content, 2) { // yaml.v3 lists keys and values in turn
 		key, val := pair[0], pair[1]
 		path := join(field, key.Value)
 		switch {

@@ -81,8 +81,10 @@ func node(v reflect.Value) (*yaml.Node, error) {
 // scalar returns a single value that is written without quotes.
 func scalar(tag, value string) *yaml.Node {
 	n := &yaml.Node{Kind: yaml.ScalarNode, Tag: tag, Value: value}
+	// With a tag that yaml.v3 would not resolve from the value, it writes the tag in front: 3 is
+	// an int to it, and a float only as "!!float 3", which Decode refuses.
 	if tag == "!!float" || tag == "!!timestamp" {
-		n.Tag = "" // 3 is a float as well, without a tag in front of it
+		n.Tag = ""
 	}
 	return n
 }

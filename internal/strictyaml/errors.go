@@ -77,7 +77,7 @@ type position struct{ line, column int }
 // Positions maps the path of each value that was decoded to its place in the file.
 type Positions struct {
 	opts Options
-	// offset is what is added to a line of the input for its line in the file.
+	// offset is added to a line of the input to get its line in the file.
 	offset int
 	// at has the position of the value by its path.
 	at map[string]position

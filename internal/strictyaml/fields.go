@@ -69,10 +69,10 @@ func suggest(key string, known []string) string {
 // at most a third of its letters, whatever their case, or one that s begins or that begins
 // s. It is empty if there is none.
 func Closest(s string, known []string) string {
-	best, dist := "", max(1, utf8.RuneCountInString(s)/3)+1
-	if len(s) > 100 {
+	if len(s) > 100 { // nobody meant that, and distance takes its time
 		return ""
 	}
+	best, dist := "", max(1, utf8.RuneCountInString(s)/3)+1
 	for _, k := range slices.Sorted(slices.Values(known)) {
 		if d := distance(strings.ToLower(s), strings.ToLower(k)); d < dist {
 			best, dist = k, d

@@ -50,7 +50,8 @@ func (d *decoder) plain(n *yaml.Node, field string, depth int) any {
 	}
 }
 
-// plainScalar returns a single value as what JSON would hold.
+// plainScalar returns a single value as what JSON would hold. yaml.v3 has resolved its tag; a
+// number that does not fit into 64 bits is an error.
 func (d *decoder) plainScalar(n *yaml.Node, field string) any {
 	var v any
 	switch n.Tag {

@@ -11,7 +11,7 @@ import (
 // Line is one thing that happened in an attempt. Its texts are safe to show and hold no
 // secret: whoever adds it has made sure of both.
 type Line struct {
-	// At is when it happened.
+	// At is the time of the event.
 	At time.Time `json:"at" yaml:"at"`
 	// Project, Intent, Task, Step and Attempt say where. Task is empty for a step of the
 	// whole intent.
@@ -29,14 +29,14 @@ type Line struct {
 	Kind forge.ProgressKind `json:"kind" yaml:"kind"`
 	// Agent is the back end, where one is at work.
 	Agent string `json:"agent,omitempty" yaml:"agent,omitempty"`
-	// Text is what was said or done. In the last line (forge.ProgressEnded) it is the
+	// Text has the agent's words, or says what was done. In the last line (forge.ProgressEnded) it is the
 	// outcome: OutcomeOK or a reason.
 	Text string `json:"text,omitempty" yaml:"text,omitempty"`
 	// Usage is set in lines that report it.
 	Usage *Usage `json:"usage,omitempty" yaml:"usage,omitempty"`
 }
 
-// Usage is what an attempt has used up to a line, all its calls together.
+// Usage counts what an attempt has used up to a line, all its calls together.
 type Usage struct {
 	InputTokens      int64 `json:"input_tokens"       yaml:"input_tokens"`
 	OutputTokens     int64 `json:"output_tokens"      yaml:"output_tokens"`

@@ -17,15 +17,16 @@ const (
 	// MaxText bounds the text of a line, in bytes. The rest is cut off.
 	MaxText = 16 << 10
 
-	// batchBytes bounds the lines that are stored together, and flushEvery is how often they
-	// are.
+	// batchBytes bounds the lines that are stored together, in bytes.
 	batchBytes = 64 << 10
+	// flushEvery is the interval at which waiting lines are stored.
 	flushEvery = 200 * time.Millisecond
 	// backlog bounds the lines that wait while the bus does not answer, in bytes. Further
 	// lines are lost.
 	backlog = 1 << 20
-	// appendTimeout bounds one round of storing, and closeTimeout the last one.
+	// appendTimeout bounds one round of storing.
 	appendTimeout = 5 * time.Second
+	// closeTimeout bounds the last round, which Close waits for.
 	closeTimeout  = 3 * time.Second
 )
 
