@@ -27,7 +27,7 @@ const (
 	// appendTimeout bounds one round of storing.
 	appendTimeout = 5 * time.Second
 	// closeTimeout bounds the last round, which Close waits for.
-	closeTimeout  = 3 * time.Second
+	closeTimeout = 3 * time.Second
 )
 
 // OutcomeOK is the text of the last line of an attempt that did its job.

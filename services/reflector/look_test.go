@@ -113,7 +113,7 @@ func TestReflectSpellsTitles(t *testing.T) {
 		{ID: "bian-geng-woshi-su", Title: "変更を試す", Body: "b", Type: "test", Risk: forge.RiskLow},
 		{Title: "🚀", Body: "b", Type: "test", Risk: forge.RiskLow},
 	}
-	if diff := cmp.Diff(want, got.Reflection.Proposals); diff != "" {
+	if diff := cmp.Diff(want, forge.As[*forge.Reflection](got.Output).Proposals); diff != "" {
 		t.Error(diff)
 	}
 }
