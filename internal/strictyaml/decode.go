@@ -140,6 +140,7 @@ func (d *decoder) entries(n *yaml.Node, field string, visit func(key *yaml.Node,
 		d.fail(n, field, "must be a mapping of keys to values, not %s", describe(n))
 		return
 	}
+	// seen has the line of each key so far.
 	seen := make(map[string]int, len(n.Content)/2)
 	for pair := range slices.Chunk(n.Content, 2) { // yaml.v3 lists keys and values in turn
 		key, val := pair[0], pair[1]

@@ -22,8 +22,7 @@ type field struct {
 // structs in place of the field.
 func fieldsOf(t reflect.Type) []field {
 	var out []field
-	for i := range t.NumField() {
-		f := t.Field(i)
+	for f := range t.Fields() {
 		key, opts, _ := strings.Cut(f.Tag.Get("yaml"), ",")
 		options := strings.Split(opts, ",")
 		switch {

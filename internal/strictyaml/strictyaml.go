@@ -107,6 +107,7 @@ func parse(data []byte, pos *Positions) (*yaml.Node, *Error) {
 		e.Line = pos.offset + 1 + bytes.Count(data[:valid], []byte("\n"))
 		return nil, e
 	}
+	// Decoding into a Node parses without following aliases, so that its cost is linear.
 	dec := yaml.NewDecoder(bytes.NewReader(data))
 	var doc, second yaml.Node
 	if err := dec.Decode(&doc); errors.Is(err, io.EOF) {
