@@ -112,6 +112,8 @@ func TestDecodeRefuses(t *testing.T) {
 		{"wait: 5", "must be a duration"},
 		{"at: 2026-01-02", "must be a time"},
 		{"id: \xff", "f.yaml:1: is not UTF-8"},
+		{"id: é\nlist: [\"\ufffd\"]\n\n# \xc3", "f.yaml:4: is not UTF-8"},
+		{"flag: " + strings.Repeat("語", 41), "must be true or false, not \"" + strings.Repeat("語", 40) + "\"..."},
 		{"id: a\nlist: [\n", "is not valid YAML"},
 		{"id: \"a\x00b\"", "is not valid YAML"},
 		{"\tid: a", "is not valid YAML"},

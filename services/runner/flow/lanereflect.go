@@ -1,6 +1,7 @@
 package flow
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -312,11 +313,12 @@ func (l *Lane) propose(list []forge.Intent, from descent) (proposed []forge.Prop
 	return proposed, dropped
 }
 
-// proposed is a proposal as an intent. The same words make the same id. What comes
-// from another system needs a person's approval, as its own intents do.
+// proposed returns a proposal as an intent. The same words make the same id, which begins
+// with the id that the reflector suggests for a title in another script, or else with the
+// title. What comes from another system needs a person's approval, as its own intents do.
 func (l *Lane) proposed(p *forge.Intent, from descent) forge.Intent {
 	words := sortedWords(p.Title)
-	id := forge.NewDerivedID(shorten(p.Title, 40), string(l.key.Project), "reflection", strings.Join(words, " "))
+	id := forge.NewDerivedID(shorten(cmp.Or(string(p.ID), p.Title), 40), string(l.key.Project), "reflection", strings.Join(words, " "))
 	in := forge.Intent{
 		ID: id, Project: l.key.Project, Title: p.Title, Body: p.Body, Type: p.Type, Risk: p.Risk,
 		Source: forge.SourceReflection, Generation: from.generation, CreatedAt: l.now,
