@@ -6,6 +6,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/pfl-forge/pfl-forge/internal/testsize"
 )
 
 // realRecipes are recipes as a Go project has them.
@@ -62,9 +64,14 @@ func TestOwnRepository(t *testing.T) {
 	if out := sh(r, "gofmt -l $(git ls-files '*.go')"); out != "" {
 		t.Errorf("not formatted:\n%s", out)
 	}
-	sh(r, "go build work")
-	sh(r, "go vet . ./config ./git ./workspace")
-	sh(r, "go test . ./config ./internal/strictyaml ./internal/term ./services/runner/flow")
+	for _, line := range testsize.First(1, []string{
+		"go test . ./config",
+		"go build work",
+		"go vet . ./config ./git ./workspace",
+		"go test . ./config ./internal/strictyaml ./internal/term ./services/runner/flow",
+	}) {
+		sh(r, line)
+	}
 	r.tidy()
 }
 
