@@ -77,6 +77,23 @@ func Context(t testing.TB) context.Context {
 	return ctx
 }
 
+// WhileMoving returns a context that ends when moved has not been called for [Patience],
+// or with the test. It is for one long call that reports its steps.
+func WhileMoving(t testing.TB) (ctx context.Context, moved func()) {
+	t.Helper()
+	ctx, cancel := context.WithCancel(t.Context())
+	t.Cleanup(cancel)
+	watchdog := time.AfterFunc(Patience, cancel)
+	t.Cleanup(func() { watchdog.Stop() })
+	return ctx, func() { watchdog.Reset(Patience) }
+}
+
+// Bounded is [Context] for code that has no test at hand, such as a process that a test
+// starts.
+func Bounded() (context.Context, context.CancelFunc) {
+	return context.WithTimeout(context.Background(), Patience)
+}
+
 // Briefly returns a context that ends after d. It is for calls that must not succeed,
 // or that must end with their context: time is what is tested, not what is waited for.
 func Briefly(t testing.TB, d time.Duration) context.Context {

@@ -106,6 +106,23 @@ func TestContexts(t *testing.T) {
 	})
 }
 
+func TestWhileMoving(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		ctx, moved := wait.WhileMoving(t)
+		for range 5 {
+			time.Sleep(wait.Patience - time.Second) //nolint:forbidigo // time is what is tested
+			if ctx.Err() != nil {
+				t.Fatal("it moves, and is given up")
+			}
+			moved()
+		}
+		began := time.Now()
+		if <-ctx.Done(); time.Since(began) != wait.Patience {
+			t.Errorf("given up after %s", time.Since(began))
+		}
+	})
+}
+
 func TestMoment(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		rng := rand.New(rand.NewPCG(1, 2))
