@@ -2,15 +2,16 @@ package conformance
 
 import (
 	"context"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/pfl-forge/pfl-forge"
 	"github.com/pfl-forge/pfl-forge/agent"
 	"github.com/pfl-forge/pfl-forge/agent/agenttest"
+	"github.com/pfl-forge/pfl-forge/internal/wait"
 )
 
 // goesOn has a session whose call is killed while the model thinks; it goes on in a
@@ -98,18 +99,15 @@ func (x *bench) mustGoOn(prompt string, before ...string) {
 // they go on, and what they lose then is lost.
 func (x *bench) mustKeep(text string) {
 	s, _ := x.agent.(agent.Sessions)
-	tick := time.NewTicker(20 * time.Millisecond)
-	defer tick.Stop()
-	for range 1000 {
-		<-tick.C
+	wait.Until(x, fmt.Sprintf("the session's files have %q", text), func() bool {
 		files, _ := s.SessionFiles(x.call.StateDir, x.call.Session.ID)
 		for _, f := range files {
 			if data, err := os.ReadFile(filepath.Join(x.call.StateDir, f)); err == nil && strings.Contains(string(data), text) {
-				return
+				return true
 			}
 		}
-	}
-	x.Errorf("the session's files never had %q", text)
+		return false
+	})
 }
 
 func loses(t *testing.T, b *Backend) {
