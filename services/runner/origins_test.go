@@ -1,19 +1,18 @@
 package runner_test
 
 import (
-	"context"
 	"encoding/binary"
 	"fmt"
 	"math/rand/v2"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
 	"golang.org/x/sync/errgroup"
 
 	"github.com/pfl-forge/pfl-forge/bus/bustest"
+	"github.com/pfl-forge/pfl-forge/internal/wait"
 )
 
 // field is a protobuf field that has a length.
@@ -50,8 +49,7 @@ func TestOriginIsOneIntent(t *testing.T) {
 	b := s.Connect(t)
 	stops := []func(){serving(t, s.Connect(t))}
 
-	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
-	defer cancel()
+	ctx := wait.Context(t)
 	var sending errgroup.Group
 	sent := make(chan int, distinct*each)
 	order := rand.Perm(distinct * each)

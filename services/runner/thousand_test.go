@@ -1,16 +1,15 @@
 package runner_test
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"hash/fnv"
 	"testing"
-	"time"
 
 	"github.com/pfl-forge/pfl-forge"
 	"github.com/pfl-forge/pfl-forge/bus"
 	"github.com/pfl-forge/pfl-forge/bus/bustest"
+	"github.com/pfl-forge/pfl-forge/internal/wait"
 )
 
 // TestThousandIntents: in one project, with dependencies between them and taken apart
@@ -81,11 +80,11 @@ func playTree(t testing.TB, b *bus.Bus, roots int) map[forge.IntentID]*forge.Sum
 // them are done, and no part is missing.
 func allDone(t testing.TB, b *bus.Bus, least int) map[forge.IntentID]*forge.Summary {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), 4*time.Minute)
-	defer cancel()
+	ctx, moved := wait.WhileMoving(t)
 	known := map[forge.IntentID]*forge.Summary{}
 	open := map[forge.IntentID]bool{}
 	err := b.Follow(ctx, project, 0, bus.Follower{Record: func(key forge.Key, _ uint64, rec forge.Record) error {
+		moved()
 		if key.IsLane() {
 			return nil
 		}
