@@ -11,6 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/pfl-forge/pfl-forge"
+	"github.com/pfl-forge/pfl-forge/internal/testsize"
 	"github.com/pfl-forge/pfl-forge/internal/wait"
 )
 
@@ -83,7 +84,7 @@ func TestHalfAFileIsNoEdit(t *testing.T) {
 	v := sample()
 	d.write(v)
 	whole := strings.Replace(retitled(d.text(fixLogin)), "They should be.", "They should be checked, all of them.", 1)
-	for n := 1; n < len(strings.TrimSuffix(whole, "7\n")); n++ {
+	for n := 1; n < len(strings.TrimSuffix(whole, "7\n")); n += testsize.Of(11, 1) {
 		d.put(fixLogin, whole[:n])
 		inputs, problems := d.edits(v)
 		if len(inputs) > 0 || len(problems) == 0 {

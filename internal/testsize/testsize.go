@@ -7,7 +7,12 @@
 // both sizes, none is skipped.
 package testsize
 
-import "os"
+import (
+	"flag"
+	"os"
+	"strconv"
+	"testing"
+)
 
 // Variable is the environment variable that asks for full sizes.
 const Variable = "PFL_FORGE_TEST"
@@ -27,4 +32,18 @@ func Of(quick, full int) int {
 // size is asked for.
 func First[T any](quick int, cases []T) []T {
 	return cases[:Of(min(quick, len(cases)), len(cases))]
+}
+
+// Checks lets the properties of a test be tried quick times, or full times if that is
+// asked for, unless the flag -rapid.checks says otherwise.
+func Checks(t testing.TB, quick, full int) {
+	t.Helper()
+	f := flag.Lookup("rapid.checks")
+	if f.Value.String() != f.DefValue {
+		return
+	}
+	if err := f.Value.Set(strconv.Itoa(Of(quick, full))); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = f.Value.Set(f.DefValue) })
 }

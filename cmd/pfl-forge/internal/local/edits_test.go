@@ -70,7 +70,7 @@ func TestRandomEdits(t *testing.T) {
 		for p.look() || p.made < *editCount && p.act() {
 			p.moves++
 		}
-		return p.made >= *editCount && !p.busy()
+		return p.made >= *editCount && !p.busy() && p.ended()
 	}, func() int { return p.moves })
 	settled = true
 	p.commands.Close(t.Context())
@@ -174,6 +174,12 @@ func projected(t *testing.T, root string) map[string]string {
 		}
 	}
 	return files
+}
+
+// ended reports whether some intent is told of as history.
+func (p *person) ended() bool {
+	list, _ := filepath.Glob(filepath.Join(p.repo.Root, workspace.Dir, "knowledge", "history", "*"))
+	return len(list) > 0
 }
 
 // intentOf names the intent of a draft.
