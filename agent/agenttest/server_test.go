@@ -13,6 +13,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/pfl-forge/pfl-forge/agent/agenttest"
+	"github.com/pfl-forge/pfl-forge/internal/wait"
 )
 
 // ask sends a request of the Messages API, with as many tool results.
@@ -119,9 +120,7 @@ func TestHangsUntilTheClientGivesUp(t *testing.T) {
 		"middle": {agenttest.HangMiddle, agenttest.Usage{Input: 100, Output: 1}},
 	} {
 		base := server.Script(name, agenttest.Steps(agenttest.Always(agenttest.Reply{Fault: want.fault})))
-		ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
-		_, _, err := ask(ctx, t, base, true, 0)
-		cancel()
+		_, _, err := ask(wait.Briefly(t, 100*time.Millisecond), t, base, true, 0)
 		if err == nil || server.Served(name) != want.served {
 			t.Errorf("%s: %v, served %+v", name, err, server.Served(name))
 		}

@@ -12,11 +12,11 @@ import (
 	"slices"
 	"strings"
 	"testing"
-	"time"
 
 	"go.uber.org/goleak"
 
 	"github.com/pfl-forge/pfl-forge"
+	"github.com/pfl-forge/pfl-forge/internal/wait"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -84,13 +84,7 @@ func newModel(t *testing.T, answer http.HandlerFunc) *model {
 // next returns the next request that the model gets.
 func (m *model) next(t *testing.T) *http.Request {
 	t.Helper()
-	select {
-	case r := <-m.got:
-		return r
-	case <-time.After(5 * time.Second):
-		t.Error("the model is not asked")
-		return httptest.NewRequest(http.MethodGet, "/", nil)
-	}
+	return wait.For(t, m.got)
 }
 
 const whole = `{"type":"message","model":"claude-sonnet-5","usage":{"input_tokens":10,"output_tokens":2,` +
@@ -365,11 +359,7 @@ func TestClientGoesAway(t *testing.T) {
 		resp.Body.Close()
 		t.Error("it was answered")
 	}
-	select {
-	case <-gone:
-	case <-time.After(5 * time.Second):
-		t.Error("the model still works for nobody")
-	}
+	wait.For(t, gone) // the model does not work for nobody
 }
 
 func TestAnswersThatDoNotPass(t *testing.T) {

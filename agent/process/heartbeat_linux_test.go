@@ -4,6 +4,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"github.com/pfl-forge/pfl-forge/internal/wait"
 )
 
 // testPulse is how long a service of these tests that has a pulse may be silent.
@@ -20,11 +22,8 @@ func TestServiceStopped(t *testing.T) {
 			t.Setenv("TEST_SERVICE_PULSE", testPulse.String())
 			work := t.TempDir()
 			service := startService(t, t.TempDir(), work, mode, 0)
-			tick := time.Tick(testPulse / 20)
-			for end := time.Now().Add(3 * testPulse / 2); time.Now().Before(end); <-tick {
-				if len(living(work)) == 0 {
-					t.Fatal("a command ends while its service runs")
-				}
+			if wait.Poll(wait.Briefly(t, 3*testPulse/2), func() bool { return len(living(work)) == 0 }) {
+				t.Fatal("a command ends while its service runs")
 			}
 			if err := syscall.Kill(service.Process.Pid, syscall.SIGSTOP); err != nil {
 				t.Fatal(err)

@@ -1,7 +1,6 @@
 package recipe_test
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"os"
@@ -17,6 +16,7 @@ import (
 	"github.com/pfl-forge/pfl-forge/agent/process"
 	"github.com/pfl-forge/pfl-forge/agent/recipe"
 	"github.com/pfl-forge/pfl-forge/config"
+	"github.com/pfl-forge/pfl-forge/internal/wait"
 )
 
 const project = `
@@ -257,8 +257,7 @@ func TestOutputIsReportedSanitized(t *testing.T) {
 }
 
 func TestCancelled(t *testing.T) {
-	ctx, cancel := context.WithTimeout(t.Context(), time.Nanosecond)
-	defer cancel()
+	ctx := wait.Briefly(t, time.Nanosecond)
 	_, err := recipe.New(process.Owner{}).Run(ctx, call(t, agent.RoleImplement, "slow", nil), nil)
 	mustFail(t, err, forge.FailKilled, "stopped")
 }

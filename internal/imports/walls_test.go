@@ -102,6 +102,14 @@ var restrictions = []restriction{
 		reason:   "processes are started where their arguments, environment and end are looked after",
 	},
 	{
+		imports: []string{"./internal/wait", "./internal/testsize"},
+		packages: []string{
+			"./agent/agenttest/...", "./agent/prompt/prompttest", "./bus/bustest", "./git/gittest", "./repository/repotest",
+			"./cmd/pfl-forge/internal/console/consoletest",
+		},
+		reason: "they are for tests and for what tests share",
+	},
+	{
 		imports:  []string{"./agent/sandbox"},
 		packages: []string{"./agent/...", "./repository/...", "./cmd/pfl-forge/..."},
 		reason:   "what a command sees of the machine is decided in one place, where calls are started",

@@ -28,6 +28,7 @@ import (
 	"github.com/pfl-forge/pfl-forge"
 	"github.com/pfl-forge/pfl-forge/agent"
 	"github.com/pfl-forge/pfl-forge/agent/agenttest"
+	"github.com/pfl-forge/pfl-forge/internal/testsize"
 )
 
 // Backend describes a back end and its CLI to the suite.
@@ -71,7 +72,7 @@ type Backend struct {
 func Run(t *testing.T, b Backend) {
 	t.Setenv("CONFORMANCE_CANARY", canary) // no call may see the service's environment
 	t.Run("suite", func(t *testing.T) {
-		for _, c := range cases {
+		for _, c := range testsize.First(4, cases) {
 			t.Run(c.name, func(t *testing.T) {
 				t.Parallel()
 				c.run(t, &b)

@@ -2,15 +2,16 @@ package conformance
 
 import (
 	"context"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/pfl-forge/pfl-forge"
 	"github.com/pfl-forge/pfl-forge/agent"
 	"github.com/pfl-forge/pfl-forge/agent/agenttest"
+	"github.com/pfl-forge/pfl-forge/internal/wait"
 )
 
 // resumesElsewhere has a session whose call is killed while the model thinks. It is
@@ -104,18 +105,15 @@ func (x *fixture) mustResume(prompt string, before ...string) {
 // after they go on, and lose what is not written when they are killed.
 func (x *fixture) waitStored(text string) {
 	s, _ := x.agent.(agent.Sessions)
-	tick := time.NewTicker(20 * time.Millisecond)
-	defer tick.Stop()
-	for range 1000 {
-		<-tick.C
+	wait.Until(x, fmt.Sprintf("the session's files have %q", text), func() bool {
 		files, _ := s.SessionFiles(x.call.StateDir, x.call.Session.ID)
 		for _, f := range files {
 			if data, err := os.ReadFile(filepath.Join(x.call.StateDir, f)); err == nil && strings.Contains(string(data), text) {
-				return
+				return true
 			}
 		}
-	}
-	x.Errorf("the session's files never had %q", text)
+		return false
+	})
 }
 
 // losesSession resumes sessions that do not exist. The model must not be asked.
