@@ -14,6 +14,7 @@ type Checkout struct {
 	branch Branch // empty when it is for reading
 	start  OID    // what Prepare checked out
 	head   OID    // the last head that we know to be in the store
+	parked bool   // not in use
 }
 
 // state is what our side remembers of a checkout.
@@ -21,6 +22,7 @@ type state struct {
 	Branch Branch `json:"branch,omitempty"`
 	Start  OID    `json:"start"`
 	Head   OID    `json:"head"`
+	Parked bool   `json:"parked,omitempty"`
 }
 
 // Name is the name it was prepared under.
@@ -81,7 +83,7 @@ func (c *Checkout) tree(index string) command {
 }
 
 func (c *Checkout) save() error {
-	b, err := json.Marshal(state{Branch: c.branch, Start: c.start, Head: c.head})
+	b, err := json.Marshal(state{Branch: c.branch, Start: c.start, Head: c.head, Parked: c.parked})
 	if err != nil {
 		return err
 	}
@@ -97,6 +99,6 @@ func (c *Checkout) load() error {
 	if err := json.Unmarshal(b, &st); err != nil {
 		return err
 	}
-	c.branch, c.start, c.head = st.Branch, st.Start, st.Head
+	c.branch, c.start, c.head, c.parked = st.Branch, st.Start, st.Head, st.Parked
 	return nil
 }

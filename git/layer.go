@@ -40,6 +40,9 @@ func (c *Checkout) layered(ctx context.Context) (bool, error) {
 	}
 	l := layer{Base: t.name, At: c.start}
 	err := p.retire(string(c.name))
+	p.mu.Lock()
+	p.parked[string(c.name)] = 0
+	p.mu.Unlock()
 	if err == nil {
 		err = c.writeLayer(l)
 	}

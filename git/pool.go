@@ -16,13 +16,16 @@ import (
 type PoolConfig struct {
 	Dir    string       // one directory per checkout in it; one Pool at a time
 	Store  *Store       // where objects come from and go to
-	Warm   int          // how many finished checkouts to keep for re-use, default 4
+	Max    int          // how many checkouts to keep on the disk, default 8; more only while more are in use
 	Limits Limits       // of what an attempt may bring in
 	Plain  bool         // no overlay mounts, also where they are permitted
 	Log    *slog.Logger // for what is repaired or given up in the background; default none
 }
 
 // Pool makes private checkouts, re-uses finished ones, and removes what nobody needs.
+//
+// A checkout is in use from Prepare, Reopen or Recover until Park or Release. Park leaves it as it is, for Reopen and Recover
+// to find; when the pool is full and another checkout is needed, that takes the tree of the one that was parked longest ago.
 //
 //	<dir>/<name>/           a checkout, with a .git of its own: the agent's
 //	<dir>/.own/<name>/      our side of it: the index of what we wrote, and state.json; what its agent changes, if it is a mount
@@ -43,7 +46,8 @@ type Pool struct {
 	keeper keeper
 
 	mu     sync.Mutex
-	warm   []string // names of directories in .warm, the last used last
+	warm   []string       // names of directories in .warm, the last used last
+	parked map[string]int // checkouts that have a name: 0 while in use, otherwise the turn at which they were parked
 	serial int
 	closed bool
 	trash  sync.WaitGroup
@@ -57,9 +61,9 @@ func NewPool(ctx context.Context, cfg PoolConfig) (*Pool, error) {
 	if err != nil {
 		return nil, err
 	}
-	p := &Pool{dir: dir, store: cfg.Store, limits: cfg.Limits.orDefault(), max: cfg.Warm, log: cfg.Log}
+	p := &Pool{dir: dir, store: cfg.Store, limits: cfg.Limits.orDefault(), max: cfg.Max, log: cfg.Log, parked: map[string]int{}}
 	if p.max == 0 {
-		p.max = 4
+		p.max = 8
 	}
 	if p.log == nil {
 		p.log = slog.New(slog.DiscardHandler)
@@ -183,6 +187,8 @@ func (p *Pool) Sweep(keep func(name string) bool) error {
 
 // retire makes a checkout a warm one, or throws it away when there are enough.
 func (p *Pool) retire(name string) error {
+	p.claim(name)
+	defer p.forget(name)
 	if l, ok := p.layerOf(name); ok {
 		return p.unlayer(name, l)
 	}
@@ -193,7 +199,7 @@ func (p *Pool) retire(name string) error {
 		return p.discard(name)
 	}
 	p.mu.Lock()
-	full := len(p.warm) >= p.max
+	full := len(p.parked)+len(p.warm) > p.max
 	p.serial++
 	n := fmt.Sprint(p.serial)
 	p.mu.Unlock()
@@ -208,23 +214,8 @@ func (p *Pool) retire(name string) error {
 		return err
 	}
 	p.mu.Lock()
+	delete(p.parked, name)
 	p.warm = append(p.warm, n)
 	p.mu.Unlock()
 	return nil
-}
-
-// take moves a warm checkout to name. It returns false when there is none.
-func (p *Pool) take(name string) (bool, error) {
-	p.mu.Lock()
-	if len(p.warm) == 0 {
-		p.mu.Unlock()
-		return false, nil
-	}
-	n := p.warm[len(p.warm)-1]
-	p.warm = p.warm[:len(p.warm)-1]
-	p.mu.Unlock()
-	if err := os.Rename(p.path(".own", warmPrefix+n), p.path(".own", name)); err != nil {
-		return false, err
-	}
-	return true, os.Rename(p.path(".warm", n), p.path(name))
 }

@@ -172,7 +172,7 @@ func TestViewIsDetached(t *testing.T) {
 func TestSweepAndClose(t *testing.T) {
 	r := newRepo(t, map[string]string{"a": "a\n"})
 	dir := filepath.Join(t.TempDir(), "w")
-	p, err := git.NewPool(t.Context(), git.PoolConfig{Dir: dir, Store: r.store(), Warm: 1, Plain: true})
+	p, err := git.NewPool(t.Context(), git.PoolConfig{Dir: dir, Store: r.store(), Max: 2, Plain: true})
 	if err != nil {
 		t.Fatal(err)
 	}

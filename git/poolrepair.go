@@ -29,6 +29,20 @@ func (p *Pool) repair(ctx context.Context) error {
 		}
 	}
 	p.bases.throw(p.bases.trim())
+	if err := p.repairWarm(); err != nil {
+		return err
+	}
+	var names []string
+	for _, e := range own {
+		if !strings.HasPrefix(e.Name(), warmPrefix) && exists(p.path(".own", e.Name())) {
+			names = append(names, e.Name())
+		}
+	}
+	return p.loadParked(names)
+}
+
+// repairWarm throws warm trees away that have no side of ours.
+func (p *Pool) repairWarm() error {
 	warm, err := os.ReadDir(p.path(".warm"))
 	if err != nil {
 		return err

@@ -56,7 +56,7 @@ func open(ctx context.Context, host *Host, src Source) (*Repository, error) {
 		return nil, err
 	}
 	r.Pool, err = git.NewPool(ctx, git.PoolConfig{
-		Dir: r.worktrees(cfg), Store: r.Store, Warm: cfg.ParallelWorkers, Log: host.Log.With("project", r.Project),
+		Dir: r.worktrees(cfg), Store: r.Store, Max: 2 * cfg.ParallelWorkers, Log: host.Log.With("project", r.Project),
 		Plain: cfg.WorktreeOverlay == config.OverlayOff,
 	})
 	if err != nil {
