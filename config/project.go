@@ -23,7 +23,6 @@ type Project struct {
 	Recipes          map[string]Recipe      `yaml:"recipes"`            // deterministic recipes by name
 	Verify           []string               `yaml:"verify"`             // shell commands; all must exit 0 before a review
 	WorktreeDir      string                 `yaml:"worktree_dir"`       // where checkouts are made; relative to the repository's root
-	WorktreeOverlay  Overlay                `yaml:"worktree_overlay"`   // checkouts as overlay mounts
 	WorktreeSetup    []string               `yaml:"worktree_setup"`     // shell commands for a fresh checkout
 	Timeouts         Timeouts               `yaml:"timeouts"`           // limits per agent call
 	Budget           Budget                 `yaml:"budget"`             // limits of cost
@@ -87,15 +86,6 @@ const (
 	SandboxRequire Sandbox = "require" // else refuse to run
 )
 
-// Overlay says whether checkouts are overlay mounts over one tree of the base branch.
-type Overlay string
-
-// The overlay modes.
-const (
-	OverlayOff  Overlay = "off"  // never
-	OverlayAuto Overlay = "auto" // where the machine permits it
-)
-
 // Network is what agents or commands in a sandbox reach.
 type Network string
 
@@ -131,7 +121,6 @@ func Default() *Project {
 		Agent:            AgentClaude,
 		Recipes:          map[string]Recipe{},
 		WorktreeDir:      ".forge/worktrees",
-		WorktreeOverlay:  OverlayAuto,
 		Timeouts: Timeouts{
 			Analyze:   10 * time.Minute,
 			Implement: 30 * time.Minute,

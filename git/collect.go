@@ -27,7 +27,7 @@ func (c *Checkout) Collect(ctx context.Context, a Attempt) (Collected, error) {
 	if c.branch == "" {
 		return Collected{}, fmt.Errorf("checkout %s: is for reading only", c.name)
 	}
-	if err := c.pool.settle(string(c.name)); err != nil {
+	if err := c.pool.unmountForeign(c.name); err != nil {
 		return Collected{}, err
 	}
 	got := Collected{Head: c.start}
@@ -180,7 +180,7 @@ func (c *Checkout) CommitAll(ctx context.Context, message string, author Identit
 	if c.branch == "" {
 		return "", fmt.Errorf("checkout %s: is for reading only", c.name)
 	}
-	if err := c.pool.settle(string(c.name)); err != nil {
+	if err := c.pool.unmountForeign(c.name); err != nil {
 		return "", err
 	}
 	s := c.pool.store

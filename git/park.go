@@ -13,9 +13,6 @@ import (
 // be used any more, and no process may be left in it. It stays parked for the next Pool.
 func (c *Checkout) Park() error {
 	p := c.pool
-	if _, ok := p.layerOf(string(c.name)); ok {
-		return nil // its tree is shared: there is nothing to use again
-	}
 	c.parked = true
 	if err := errors.Join(unmountAll(c.Dir()), c.save()); err != nil {
 		return err

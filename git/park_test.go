@@ -45,7 +45,7 @@ func park(t *testing.T, p *git.Pool, task string, at git.OID) git.OID {
 func TestCollectedTasksShareTrees(t *testing.T) {
 	r := newRepo(t, map[string]string{"a": "a\n", ".gitignore": "cache/\n"})
 	dir := filepath.Join(t.TempDir(), "w")
-	p := poolWith(t, r.store(), git.PoolConfig{Dir: dir, Max: 2, Plain: true})
+	p := poolWith(t, r.store(), git.PoolConfig{Dir: dir, Max: 2})
 	var first []string
 	heads := map[string]git.OID{}
 	for i := range 6 {
@@ -82,7 +82,7 @@ func TestCollectedTasksShareTrees(t *testing.T) {
 func TestPoolGoesBeyondItsBound(t *testing.T) {
 	r := newRepo(t, map[string]string{"a": "a\n"})
 	dir := filepath.Join(t.TempDir(), "w")
-	p := poolWith(t, r.store(), git.PoolConfig{Dir: dir, Max: 2, Plain: true})
+	p := poolWith(t, r.store(), git.PoolConfig{Dir: dir, Max: 2})
 	var used []*git.Checkout
 	for i := range 4 {
 		c, _ := prepare(t, p, fmt.Sprintf("t%d", i), r.head("main"))
@@ -104,7 +104,7 @@ func TestPoolGoesBeyondItsBound(t *testing.T) {
 func TestParkedStays(t *testing.T) {
 	r := newRepo(t, map[string]string{"a": "a\n", ".gitignore": "cache/\n"})
 	dir, base := filepath.Join(t.TempDir(), "w"), r.head("main")
-	cfg := git.PoolConfig{Dir: dir, Max: 3, Plain: true}
+	cfg := git.PoolConfig{Dir: dir, Max: 3}
 	p := poolWith(t, r.store(), cfg)
 	old, again := park(t, p, "old", base), park(t, p, "again", base)
 	c, agent := prepare(t, p, "cut-off", base)
@@ -125,7 +125,7 @@ func TestParkedStays(t *testing.T) {
 	must(t, p.Close())
 
 	// With a smaller bound, those go that nobody uses.
-	p = poolWith(t, r.store(), git.PoolConfig{Dir: dir, Max: 1, Plain: true})
+	p = poolWith(t, r.store(), git.PoolConfig{Dir: dir, Max: 1})
 	if got := entries(t, dir); !slices.Equal(got, []string{"again", "cut-off", "last", "next"}) {
 		t.Errorf("checkouts %q", got)
 	}
@@ -141,7 +141,7 @@ func TestParkedStays(t *testing.T) {
 func TestParkedIsTakenOrReopened(t *testing.T) {
 	r := newRepo(t, map[string]string{"a": "a\n", ".gitignore": "cache/\n"})
 	base := r.head("main")
-	p := poolWith(t, r.store(), git.PoolConfig{Max: 1, Plain: true})
+	p := poolWith(t, r.store(), git.PoolConfig{Max: 1})
 	for i := range 10 {
 		task := fmt.Sprintf("t%d", i)
 		head := park(t, p, task, base)

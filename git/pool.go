@@ -18,7 +18,6 @@ type PoolConfig struct {
 	Store  *Store       // where objects come from and go to
 	Max    int          // how many checkouts to keep on the disk, default 8; more only while more are in use
 	Limits Limits       // of what an attempt may bring in
-	Plain  bool         // no overlay mounts, also where they are permitted
 	Log    *slog.Logger // for what is repaired or given up in the background; default none
 }
 
@@ -28,8 +27,7 @@ type PoolConfig struct {
 // to find; when the pool is full and another checkout is needed, that takes the tree of the one that was parked longest ago.
 //
 //	<dir>/<name>/           a checkout, with a .git of its own: the agent's
-//	<dir>/.own/<name>/      our side of it: the index of what we wrote, and state.json; what its agent changes, if it is a mount
-//	<dir>/.base/<n>/        a tree that checkouts are mounted over
+//	<dir>/.own/<name>/      our side of it: the index of what we wrote, and state.json
 //	<dir>/.warm/<n>/        a finished checkout; its side is in .own/.warm-<n>
 //	<dir>/.trash/           being removed
 //	<dir>/.lock             held by the process that has the Pool, and by its git children
@@ -42,8 +40,6 @@ type Pool struct {
 	max    int
 	log    *slog.Logger
 	lock   *os.File
-	bases  *bases
-	keeper keeper
 
 	mu     sync.Mutex
 	warm   []string       // names of directories in .warm, the last used last
@@ -71,7 +67,7 @@ func NewPool(ctx context.Context, cfg PoolConfig) (*Pool, error) {
 	if err := foreign(dir); err != nil {
 		return nil, err
 	}
-	for _, d := range []string{".own", ".base", ".warm", ".trash"} {
+	for _, d := range []string{".own", ".warm", ".trash"} {
 		if err := os.MkdirAll(filepath.Join(dir, d), 0o700); err != nil {
 			return nil, err
 		}
@@ -79,8 +75,7 @@ func NewPool(ctx context.Context, cfg PoolConfig) (*Pool, error) {
 	if p.lock, err = lockFile(ctx, filepath.Join(dir, ".lock")); err != nil {
 		return nil, err
 	}
-	p.bases = newBases(p, cfg.Plain)
-	if err := p.repair(ctx); err != nil {
+	if err := p.repair(); err != nil {
 		return nil, errors.Join(err, p.Close())
 	}
 	return p, nil
@@ -133,7 +128,7 @@ func (p *Pool) throw(path string) error {
 		return err
 	}
 	err := os.Rename(path, to)
-	if errors.Is(err, syscall.EXDEV) { // in an overlay checkout
+	if errors.Is(err, syscall.EXDEV) { // the pool is on an overlay file system, as in a container
 		return removeAll(path)
 	}
 	if err != nil {
@@ -160,13 +155,8 @@ func (p *Pool) Close() error {
 	if closed {
 		return nil
 	}
-	p.bases.stop()
 	p.trash.Wait()
-	p.bases.throw(p.bases.trim())
-	err := unmountBelow(p.dir) // what is in them stays in .own
-	p.keeper.stop()
-	p.trash.Wait()
-	return errors.Join(err, p.lock.Close())
+	return p.lock.Close()
 }
 
 // Sweep retires the checkouts whose names keep does not want.
@@ -189,9 +179,6 @@ func (p *Pool) Sweep(keep func(name string) bool) error {
 func (p *Pool) retire(name string) error {
 	p.claim(name)
 	defer p.forget(name)
-	if l, ok := p.layerOf(name); ok {
-		return p.unlayer(name, l)
-	}
 	if err := unmountAll(p.path(name)); err != nil {
 		return err
 	}

@@ -54,7 +54,7 @@ func (c *Checkout) reopen(head OID) error {
 	if c.head != head {
 		return fmt.Errorf("checkout %s at %s: %w", c.name, head.Short(), ErrMissing)
 	}
-	if err := c.pool.settle(string(c.name)); err != nil {
+	if err := c.pool.unmountForeign(c.name); err != nil {
 		return err
 	}
 	a, err := openAgentGit(c.Dir())
@@ -93,19 +93,11 @@ func (p *Pool) prepare(ctx context.Context, c *Checkout) (*Checkout, error) {
 
 // make fills a checkout whose name is in use from now on.
 func (p *Pool) make(ctx context.Context, c *Checkout) (*Checkout, error) {
-	if ok, err := c.layered(ctx); ok || err != nil {
-		return c, err
-	}
 	if !p.store.Has(ctx, c.start) {
 		if err := context.Cause(ctx); err != nil {
 			return nil, err
 		}
 		return nil, fmt.Errorf("commit %s: %w", c.start, ErrNotFound)
-	}
-	if l, ok := p.layerOf(string(c.name)); ok {
-		if err := p.unlayer(string(c.name), l); err != nil {
-			return nil, err
-		}
 	}
 	reuse := isDir(c.Dir()) && exists(c.own("index"))
 	if reuse {

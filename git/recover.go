@@ -15,7 +15,7 @@ func (p *Pool) Recover(task Name) (*Checkout, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := errors.Join(p.settle(string(task)), c.inUse()); err != nil {
+	if err := errors.Join(p.unmountForeign(task), c.inUse()); err != nil {
 		undo()
 		return nil, err
 	}

@@ -19,7 +19,7 @@ import (
 func smallWorld(t *testing.T, a ...agent.Agent) *world {
 	t.Helper()
 	r := gittest.New(t, map[string]string{
-		"pfl-forge.yaml": "parallel_workers: 1\nworktree_overlay: 'off'\n" + settings, "a.txt": "a\n", ".gitignore": "*.log\n",
+		"pfl-forge.yaml": "parallel_workers: 1\n" + settings, "a.txt": "a\n", ".gitignore": "*.log\n",
 	})
 	return worldOn(t, r, repotest.Local(t, r.Dir, a...), bustest.Start(t))
 }
