@@ -2,13 +2,11 @@ package git
 
 import (
 	"bytes"
-	"compress/zlib"
 	"crypto/sha1" //nolint:gosec // git's object names
 	"encoding/binary"
 	"encoding/hex"
 	"fmt"
 	"hash/adler32"
-	"io"
 	"os"
 	"path/filepath"
 	"strings"
@@ -113,28 +111,6 @@ func deflate(raw []byte) []byte {
 		}
 	}
 }
-
-// readLoose reads a loose object. It returns false for everything that git has to look at: a packed object, one of another
-// kind, a damaged one.
-func readLoose(objects string, o OID, kind string, limit int) ([]byte, bool) {
-	f, err := os.Open(looseFile(objects, o))
-	if err != nil {
-		return nil, false
-	}
-	defer f.Close()
-	z, err := zlib.NewReader(f)
-	if err != nil {
-		return nil, false
-	}
-	raw, err := io.ReadAll(io.LimitReader(z, int64(limit)+maxHeader))
-	header, body, ok := bytes.Cut(raw, []byte{0})
-	if err != nil || !ok || nameOf(raw) != o || len(body) > limit || string(header) != fmt.Sprintf("%s %d", kind, len(body)) {
-		return nil, false
-	}
-	return body, true
-}
-
-const maxHeader = 32 // bytes of "commit 123" and the NUL after it
 
 func looseFile(objects string, o OID) string {
 	return filepath.Join(objects, string(o[:2]), string(o[2:]))

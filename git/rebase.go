@@ -68,11 +68,10 @@ func (s *Store) Rebase(ctx context.Context, base, head, onto OID) (Rebased, erro
 
 // descends makes sure that head is base or descends from it. Error: *WorkError (Rewritten).
 func (s *Store) descends(ctx context.Context, base, head OID) error {
-	// What was made a moment ago is loose, and most often one commit.
-	if raw, ok := readLoose(s.objects(), head, "commit", maxCommit); ok {
-		if parents := parseCommit(head, string(raw)).parents; len(parents) == 1 && parents[0] == base {
-			return nil
-		}
+	r := s.readObjects(ctx)
+	defer r.close()
+	if c, err := r.commit(head); err == nil && len(c.parents) == 1 && c.parents[0] == base { // most often it is one commit
+		return nil
 	}
 	ok, err := s.IsAncestor(ctx, base, head)
 	if err == nil && !ok {

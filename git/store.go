@@ -22,7 +22,8 @@ type Store struct {
 	identity Identity
 	lockWait time.Duration
 
-	mu sync.Mutex // serialises locked within the process; the flock does it between processes
+	readers catFiles
+	mu      sync.Mutex // serialises locked within the process; the flock does it between processes
 }
 
 // LocalConfig says how to open a person's repository.

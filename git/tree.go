@@ -15,6 +15,24 @@ type treeEntry struct{ mode, oid string }
 
 func (e treeEntry) isTree() bool { return strings.TrimLeft(e.mode, "0") == "40000" }
 
+func (e treeEntry) isFile() bool { return strings.HasPrefix(e.mode, "100") }
+
+// entry returns what a directory has under a name; the zero value if that is nothing, or dir is no directory.
+func (r *objectReader) entry(dir treeEntry, name string) (treeEntry, error) {
+	if !dir.isTree() {
+		return treeEntry{}, nil
+	}
+	raw, err := r.read(OID(dir.oid), "tree", maxTree)
+	if err != nil {
+		return treeEntry{}, err
+	}
+	entries, ok := parseTree(raw)
+	if !ok {
+		return treeEntry{}, fmt.Errorf("tree %s cannot be read", dir.oid)
+	}
+	return entries[name], nil
+}
+
 // treeMerger merges trees where no file has to be looked at: in each directory that both sides changed, each entry
 // was changed by one side only, or by both alike. What is gone, what changed its kind, and what both changed in
 // different ways is left to git merge-tree, which knows renames and conflicts.
