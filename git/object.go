@@ -12,7 +12,7 @@ import (
 	"strings"
 )
 
-// commitData is a commit object taken apart. Message and headers are kept byte by byte.
+// commitData is a parsed commit object. Message and identity lines are kept byte by byte.
 type commitData struct {
 	oid       OID
 	tree      OID
@@ -45,7 +45,7 @@ func parseCommit(o OID, raw string) commitData {
 	return d
 }
 
-// when is the "seconds zone" part of an identity line.
+// when returns the "seconds zone" part of an identity line.
 func when(identity string) string {
 	if i := strings.LastIndexByte(identity, '>'); i >= 0 {
 		return strings.TrimSpace(identity[i+1:])
@@ -71,7 +71,8 @@ func writeCommit(objects string, d commitData, durable bool) (OID, error) {
 	return writeObject(objects, "commit", d.encode(), durable)
 }
 
-// writeObject stores a loose object in an object directory, a durable one in the store's.
+// writeObject stores a loose object in an object directory. A durable one is on the disk when it returns; others are for
+// directories that nobody reads before flushLoose.
 func writeObject(objects, kind string, body []byte, durable bool) (OID, error) {
 	raw := append(fmt.Appendf(nil, "%s %d\x00", kind, len(body)), body...)
 	o := nameOf(raw)
@@ -91,8 +92,8 @@ func writeObject(objects, kind string, body []byte, durable bool) (OID, error) {
 	return o, os.Chmod(path, 0o444)
 }
 
-// deflate is zlib without compression. Names of objects, of which a tree consists, do not compress, and git packs them all
-// some day; to set up a compressor takes longer than the rest of a small commit.
+// deflate encodes in the zlib format without compressing. Object names, of which a tree consists, do not compress, git packs
+// all objects some day, and setting up a compressor takes longer than the rest of a small commit.
 func deflate(raw []byte) []byte {
 	const most = 1<<16 - 1 // bytes of one block
 	z := []byte{0x78, 0x01}

@@ -12,7 +12,7 @@ import (
 	"syscall"
 )
 
-// PoolConfig says where checkouts live.
+// PoolConfig configures a Pool.
 type PoolConfig struct {
 	Dir    string       // one directory per checkout in it; one Pool at a time
 	Store  *Store       // where objects come from and go to
@@ -81,7 +81,7 @@ func NewPool(ctx context.Context, cfg PoolConfig) (*Pool, error) {
 	return p, nil
 }
 
-// foreign returns an error when a directory is not empty and was not made by a Pool.
+// foreign returns ErrForeign if a directory is not empty and was not made by a Pool.
 func foreign(dir string) error {
 	entries, err := os.ReadDir(dir)
 	if err := ignoreMissing(err); err != nil {
@@ -99,7 +99,7 @@ func (p *Pool) path(elem ...string) string {
 	return filepath.Join(append([]string{p.dir}, elem...)...)
 }
 
-// treeOf is where the tree of a checkout is, by the name of our side of it.
+// treeOf returns the path of a checkout's working tree. name is that of its directory in .own.
 func (p *Pool) treeOf(name string) string {
 	if n, ok := strings.CutPrefix(name, warmPrefix); ok {
 		return p.path(".warm", n)
@@ -107,7 +107,7 @@ func (p *Pool) treeOf(name string) string {
 	return p.path(name)
 }
 
-// discard throws both sides of a checkout away.
+// discard throws away the working tree of a checkout and what is in .own about it.
 func (p *Pool) discard(name string) error {
 	return errors.Join(p.throw(p.path(".own", name)), p.throw(p.treeOf(name)))
 }
@@ -175,7 +175,7 @@ func (p *Pool) Sweep(keep func(name string) bool) error {
 	return errors.Join(errs...)
 }
 
-// retire makes a checkout a warm one, or throws it away when there are enough.
+// retire keeps a finished checkout for re-use, or throws it away if the pool is full.
 func (p *Pool) retire(name string) error {
 	p.claim(name)
 	defer p.forget(name)

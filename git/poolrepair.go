@@ -41,7 +41,7 @@ func (p *Pool) repair() error {
 	return p.loadParked(names)
 }
 
-// repairWarm throws warm trees away that have no side of ours.
+// repairWarm throws away the warm trees that .own knows nothing of.
 func (p *Pool) repairWarm() error {
 	warm, err := os.ReadDir(p.path(".warm"))
 	if err != nil {
@@ -57,7 +57,7 @@ func (p *Pool) repairWarm() error {
 	return nil
 }
 
-// repairOwn looks at our side of one checkout.
+// repairOwn discards a checkout of which one half is missing, and removes the locks of git processes that are gone.
 func (p *Pool) repairOwn(name string) error {
 	if !exists(p.path(".own", name, "index")) || !isDir(p.treeOf(name)) {
 		return p.discard(name)

@@ -17,7 +17,7 @@ func (s *Store) Head(ctx context.Context, b Branch) (OID, error) {
 	return o, err
 }
 
-// resolve reads a full ref name. Error: ErrNotFound.
+// resolve returns the commit that a full ref name leads to. Error: ErrNotFound.
 func (s *Store) resolve(ctx context.Context, ref string) (OID, error) {
 	out, err := s.refs(ctx, "rev-parse", "--verify", "--quiet", "--end-of-options", ref+"^{commit}")
 	if exitCode(err) == 1 {
@@ -29,7 +29,7 @@ func (s *Store) resolve(ctx context.Context, ref string) (OID, error) {
 	return ParseOID(strings.TrimSpace(string(out)))
 }
 
-// Has says whether the commit and the objects it names are in the store.
+// Has returns whether a commit and its root tree are in the store.
 func (s *Store) Has(ctx context.Context, o OID) bool {
 	r := s.readObjects(ctx)
 	defer r.close()
@@ -73,7 +73,7 @@ func (s *Store) ReadFile(ctx context.Context, commit OID, p Path, limit int) ([]
 	return raw, err
 }
 
-// IsAncestor says whether commit a is b or one of its ancestors.
+// IsAncestor returns whether commit a is b or one of its ancestors.
 func (s *Store) IsAncestor(ctx context.Context, a, b OID) (bool, error) {
 	_, err := run(ctx, s.plumb(), "merge-base", "--is-ancestor", string(a), string(b))
 	if exitCode(err) == 1 {
@@ -82,7 +82,7 @@ func (s *Store) IsAncestor(ctx context.Context, a, b OID) (bool, error) {
 	return err == nil, err
 }
 
-// FileChange is one changed path, with the numbers of git diff --numstat.
+// FileChange describes a changed path, with the numbers of git diff --numstat.
 type FileChange struct {
 	Path    string
 	Added   int  // lines
@@ -125,7 +125,7 @@ func (s *Store) Diff(ctx context.Context, base, head OID, limit int) (patch []by
 	return out, false, err
 }
 
-// Commits counts the commits of head that base does not have.
+// Commits returns how many commits head has that base does not.
 func (s *Store) Commits(ctx context.Context, base, head OID) (int, error) {
 	out, err := run(ctx, s.plumb(), "rev-list", "--count", string(head), "^"+string(base))
 	if err != nil {

@@ -9,14 +9,14 @@ import (
 	"strings"
 )
 
-// Kept is a commit under a hidden ref.
+// Kept names a commit and the hidden ref that keeps it.
 type Kept struct {
 	Ref string
 	OID OID
 }
 
-// Keep makes the commit reachable under the attempt's hidden ref before it is named anywhere. In a
-// distributed store it is also published to the origin. Keeping a commit again is a no-op.
+// Keep makes the commit reachable under the attempt's hidden ref, and in a distributed store publishes it to the origin. It
+// returns when that is durable, so callers keep a commit before they name it anywhere. Keeping it again changes nothing.
 func (s *Store) Keep(ctx context.Context, a Attempt, commit OID) (Kept, error) {
 	if err := a.validate(); err != nil {
 		return Kept{}, err
