@@ -83,14 +83,14 @@ func (p *Pool) forget(name string) {
 	delete(p.parked, name)
 }
 
-// resume returns a checkout with what our side remembers of it, in use from now on.
-func (p *Pool) resume(name Name) (*Checkout, func(), error) {
+// resume claims a checkout and loads its state. undo parks it again if the caller cannot use it.
+func (p *Pool) resume(name Name) (c *Checkout, undo func(), err error) {
 	missing := fmt.Errorf("checkout %s: %w", name, ErrMissing)
 	ok, undo := p.claim(string(name))
 	if !ok {
 		return nil, nil, missing
 	}
-	c := &Checkout{pool: p, name: name}
+	c = &Checkout{pool: p, name: name}
 	if err := c.load(); err != nil || c.branch == "" {
 		undo()
 		return nil, nil, missing

@@ -27,8 +27,8 @@ type PoolConfig struct {
 // to find; when the pool is full and another checkout is needed, that takes the tree of the one that was parked longest ago.
 //
 //	<dir>/<name>/           a checkout, with a .git of its own: the agent's
-//	<dir>/.own/<name>/      our side of it: the index of what we wrote, and state.json
-//	<dir>/.warm/<n>/        a finished checkout; its side is in .own/.warm-<n>
+//	<dir>/.own/<name>/      what the service keeps of it: the index of what it wrote there, and state.json
+//	<dir>/.warm/<n>/        a finished checkout; .own/.warm-<n> belongs to it
 //	<dir>/.trash/           being removed
 //	<dir>/.lock             held by the process that has the Pool, and by its git children
 //
@@ -193,7 +193,7 @@ func (p *Pool) retire(name string) error {
 	if full {
 		return p.discard(name)
 	}
-	// The tree first: a side without a tree is thrown away by repair, as is a warm tree without a side.
+	// The tree first: repair throws away one of the two without the other.
 	if err := os.Rename(p.path(name), p.path(".warm", n)); err != nil {
 		return err
 	}
