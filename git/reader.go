@@ -24,7 +24,7 @@ type objectReader struct {
 const (
 	maxCommit = 1 << 20 // bytes of one commit object
 	maxIdle   = 2       // processes of a store that wait for the next call
-	idleTime  = 30 * time.Second
+	idleTime  = 10 * time.Second
 )
 
 // readObjects reads from the store, and from more object directories.
