@@ -68,53 +68,6 @@ func TestCommandsGo(t *testing.T) {
 	}
 }
 
-// TestCommandsOfEarlierVersion checks that a stream as an earlier version kept it is
-// made again, and that Guard has what was in it dispatched again.
-func TestCommandsOfEarlierVersion(t *testing.T) {
-	ctx, cancel := context.WithCancel(wait.Context(t))
-	s := bustest.StartServer(t)
-	b, nc := s.Connect(t), raw(t, s)
-	js, err := jetstream.New(nc)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := js.DeleteStream(ctx, "FORGE_COMMANDS"); err != nil {
-		t.Fatal(err)
-	}
-	_, err = js.CreateStream(ctx, jetstream.StreamConfig{
-		Name: "FORGE_COMMANDS", Subjects: []string{"forge.command.>", "forge.epoch.commands"}, Storage: jetstream.MemoryStorage,
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	put(t, nc, "forge.epoch.commands", nil)
-	dispatch(t, b, command(1))
-	taken := make(chan int, 10)
-	work(t, b, bus.WorkConfig{}, func(_ context.Context, j *bus.Job) error {
-		taken <- j.Command.Attempt.Number
-		return nil
-	})
-	wait.For(t, taken)
-	if err := b.Ensure(ctx); err != nil {
-		t.Fatal(err)
-	}
-	if _, kept := commandsStored(ctx, t, nc); kept != jetstream.WorkQueuePolicy {
-		t.Errorf("commands are kept by the policy %s", kept)
-	}
-	guarded := make(chan struct{})
-	go func() {
-		defer close(guarded)
-		b.Guard(ctx, func(ctx context.Context) error {
-			return b.Dispatch(ctx, key, forge.Effects{Commands: []forge.Command{command(2)}})
-		})
-	}()
-	if got := wait.For(t, taken); got != 2 {
-		t.Errorf("took command %d", got)
-	}
-	cancel()
-	<-guarded
-}
-
 // TestNoPause checks that commands which come while the client asks for the one before
 // are asked for as well: a pause would be of two seconds, until the client misses a heartbeat.
 func TestNoPause(t *testing.T) {

@@ -53,7 +53,7 @@ func TestImplementReportsAnEmptyAttempt(t *testing.T) {
 	if im := w.implemented(recipe(1, "nothing")); im.Commits != 0 || im.Unchanged || im.Head != im.Base {
 		t.Errorf("got %+v", im)
 	}
-	if im := w.implemented(recipe(1, "fine")); im.Commits != 0 || !im.Unchanged {
+	if im := w.implemented(recipe(2, "fine")); im.Commits != 0 || !im.Unchanged {
 		t.Errorf("allow_empty: got %+v", im)
 	}
 }

@@ -128,6 +128,5 @@ func (i *Implementer) move(ctx context.Context, j *repository.Job, r *forge.Inte
 		return nil, err
 	}
 	i.crash("moved")
-	j.Pool.Follow(l.Commit) // the next tasks start there
 	return r, nil
 }

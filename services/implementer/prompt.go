@@ -29,7 +29,7 @@ var (
 type briefing struct {
 	opening     repository.Opening
 	cutOff      bool     // an earlier delivery of this attempt was
-	moved       bool     // to another replica
+	moved       bool     // to another checkout
 	interrupted git.OID  // keeps work that was cut off and is not in the checkout
 	commits     []string // of the task on the branch, newest first
 	checks      []string // the project's verify commands
