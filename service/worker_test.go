@@ -81,7 +81,7 @@ func get[T any](t *testing.T, c <-chan T, what string) T {
 }
 
 func analyze(n int) forge.Command {
-	return forge.Command{To: key, Attempt: forge.Attempt{Step: forge.StepAnalyze, Number: n, Claim: 1}}
+	return forge.Command{To: key, Attempt: forge.Attempt{Step: forge.StepAnalyze, Number: n, Claim: 1}, Input: &forge.AnalyzeInput{}}
 }
 
 // want journals that just these commands' attempts are open.
