@@ -35,7 +35,8 @@ type note struct {
 	Summary     string           `json:"summary,omitempty"`
 	Execution   *forge.Execution `json:"execution,omitempty"` // what it answered
 	Tools       []string         `json:"tools,omitempty"`     // that it used, each once, sorted; of an execution
-	Result      forge.Result     `json:"result,omitzero"`     // what the agent used, and its failure
+	Result      forge.Result     `json:"result,omitzero"`     // what the agent used; without its Output, which JSON could not read back
+	Failure     *forge.Failure   `json:"failure,omitempty"`   // of the agent
 }
 
 func newNote(j *repository.Job, base, from git.OID) *note {
@@ -96,14 +97,15 @@ func parseNote(path string, data []byte) *note {
 // end notes how the agent ended.
 func (n *note) end(r *forge.Result, err error) error {
 	n.Ended, n.Result = true, *r
+	n.Result.Output = nil
 	if err != nil {
-		n.Result.Output = repository.Failure(err)
+		n.Failure = repository.Failure(err)
 	}
 	return n.write()
 }
 
 // reported says whether the attempt's work became commits of the task.
-func (n *note) reported() bool { return n.Ended && n.Result.Failure() == nil }
+func (n *note) reported() bool { return n.Ended && n.Failure == nil }
 
 // write makes the note durable.
 func (n *note) write() error {
