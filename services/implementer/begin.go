@@ -21,7 +21,7 @@ func begin(ctx context.Context, j *repository.Job) (*work, error) {
 	if again && old.Ended && old.GivenBack && !elsewhere {
 		return &work{Job: j, note: old}, nil // there is nothing left to do but to report it
 	}
-	if again || old != nil && j.Command.Continue {
+	if again || old != nil && j.Command.Implement().Continue {
 		w, err := goOn(ctx, j, old, elsewhere)
 		if w != nil || err != nil {
 			return w, err
@@ -133,7 +133,7 @@ func (w *work) rebuild(ctx context.Context) (*work, error) {
 // now is not to be built upon.
 func open(ctx context.Context, j *repository.Job, again bool) (*work, error) {
 	t := &j.Command.Task
-	if j.Command.Fresh || t.Head == "" {
+	if j.Command.Implement().Fresh || t.Head == "" {
 		c, err := j.Pool.Prepare(ctx, j.Task(), j.Tip)
 		return &work{Job: j, checkout: c, fresh: true, note: newNote(j, j.Tip, j.Tip)}, err
 	}

@@ -64,16 +64,19 @@ func (s *Intent) startStep() {
 		To:           s.key,
 		Attempt:      forge.Attempt{Step: s.step, Number: s.analyze.number, Claim: 1},
 		Intent:       s.intent,
-		Avoid:        s.avoided(),
 		Instructions: s.instructions,
+
+		LimitedAgents: s.avoided(),
 	}
 	switch s.step {
+	case forge.StepAudit:
+		c.Input = &forge.ObserveInput{}
 	case forge.StepObserve:
-		c.Past, c.Observations = s.past, s.unread
+		c.Input = &forge.ObserveInput{Past: s.past, Observations: s.unread}
 	case forge.StepAbstract:
-		c.Patterns = s.patterns
+		c.Input = &forge.AbstractInput{Patterns: s.patterns}
 	default:
-		c.Active, c.Past, c.Insufficient = s.active, s.past, s.insufficient
+		c.Input = &forge.AnalyzeInput{Active: s.active, Past: s.past, Insufficient: s.insufficient}
 	}
 	s.talk.in(&c)
 	s.send(c)

@@ -263,27 +263,24 @@ func (l *loop) lastJudgment() *forge.Judgment {
 	return (&forge.GoalView{Iterations: l.iterations}).FinalJudgment()
 }
 
-// tellGoal gives a command what its step has to know of the goal.
-func (s *Intent) tellGoal(c *forge.Command, t *task) {
+// goalFor returns what a step has to know of the goal.
+func (s *Intent) goalFor(t *task, step forge.Step) forge.Loop {
 	l := t.loop
-	c.Loop = &forge.Loop{
+	g := forge.Loop{
 		Iteration: len(l.iterations), Left: s.intent.Goal.Iterations() - l.used, Criteria: t.Criteria,
 		Summaries: l.summaries(s.intent.Goal.History()),
 	}
-	if c.Attempt.Step == forge.StepJudge {
-		c.Loop.Summaries = last(c.Loop.Summaries, 1)
+	if step == forge.StepJudge {
+		g.Summaries = last(g.Summaries, 1)
 	} else {
-		c.Loop.Knowledge = slices.Concat(s.knows, last(s.learned, maxTaught))
+		g.Knowledge = slices.Concat(s.knows, last(s.learned, maxTaught))
 	}
-	if c.Attempt.Step == forge.StepExecute {
-		c.Loop.Judgment = l.lastJudgment()
-		return
+	if step == forge.StepExecute {
+		g.Judgment = l.lastJudgment()
+	} else {
+		g.Execution = l.execution
 	}
-	c.Loop.Execution = l.execution
-	c.Verify = verified(t)
-	if t.candidate == nil {
-		c.Task.Base, c.Task.Head = "", ""
-	}
+	return g
 }
 
 // summaries lists the newest ones, and before them as many of the newest that failed;

@@ -42,9 +42,7 @@ func TestWhatAGoalIsToldIsBounded(t *testing.T) {
 		task.loop.iterations = append(task.loop.iterations, forge.Iteration{Number: i + 1, Summary: &sum, Judgment: &j})
 	}
 	for step, most := range map[forge.Step]int{forge.StepExecute: 2 << 20, forge.StepSummarize: 2 << 20, forge.StepJudge: 256 << 10} {
-		c := forge.Command{Attempt: forge.Attempt{Step: step}}
-		s.tellGoal(&c, task)
-		data, err := json.Marshal(c.Loop)
+		data, err := json.Marshal(s.goalFor(task, step))
 		if err != nil {
 			t.Fatal(err)
 		}

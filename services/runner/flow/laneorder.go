@@ -156,7 +156,7 @@ func (l *Lane) pump() {
 	l.landing = &landing{request: *r, command: forge.Command{
 		To:      forge.Key{Project: l.key.Project, Intent: r.intent},
 		Attempt: forge.Attempt{Task: r.task, Step: forge.StepIntegrate, Number: r.number, Claim: 1},
-		Land:    r.land,
+		Input:   &forge.MergeInput{Land: r.land},
 	}}
 	l.eff.Commands = append(l.eff.Commands, l.landing.command)
 }

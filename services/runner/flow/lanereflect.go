@@ -160,18 +160,21 @@ func (l *Lane) reflectOn(usd float64) {
 	m := &l.mirror
 	m.number++
 	first := m.running.runs[0]
-	c := forge.Command{
-		To:           forge.Key{Project: l.key.Project, Intent: first.intent},
-		Attempt:      forge.Attempt{Step: forge.StepReflect, Number: m.number, Claim: 1},
-		Intent:       first.on.Intent,
+	in := &forge.ReflectInput{
 		History:      &first.on.History,
 		Observations: m.unread[:min(len(m.unread), maxAtOnce)],
-		Known:        l.proposals(),
-		BudgetUSD:    usd,
-		Avoid:        m.running.avoid,
+		Proposed:     l.proposals(),
 	}
 	for _, r := range m.running.runs[1:] {
-		c.Histories = append(c.Histories, r.on.History)
+		in.Histories = append(in.Histories, r.on.History)
+	}
+	c := forge.Command{
+		To:            forge.Key{Project: l.key.Project, Intent: first.intent},
+		Attempt:       forge.Attempt{Step: forge.StepReflect, Number: m.number, Claim: 1},
+		Intent:        first.on.Intent,
+		Input:         in,
+		BudgetUSD:     usd,
+		LimitedAgents: m.running.avoid,
 	}
 	if first.on.Intent.Recipe == "" {
 		c.Session = forge.NewSessionID(c.To, first.on.Intent.CreatedAt, "", forge.StepReflect, m.number)

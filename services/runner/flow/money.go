@@ -39,7 +39,8 @@ func (s *Intent) send(c forge.Command) {
 
 // underWay reports whether a call goes on with work that others have paid for.
 func underWay(c *forge.Command) bool {
-	return c.Resume || c.Attempt.Step == forge.StepReview || c.Loop != nil && (c.Loop.Execution != nil || c.Loop.Iteration > 1)
+	g := c.Goal()
+	return c.Resume || c.Attempt.Step == forge.StepReview || g != nil && (g.Execution != nil || g.Iteration > 1)
 }
 
 // dispatch issues a command and, if it is for one replica, watches over it.
@@ -53,7 +54,7 @@ func (s *Intent) dispatch(c forge.Command) {
 // charged reports whether a command draws on a budget.
 func (s *Intent) charged(c *forge.Command) bool {
 	b := s.budget()
-	return costs(c.Attempt.Step) && s.intent.Recipe == "" && !c.PolicyOnly && (b.IntentUSD > 0 || b.Shared())
+	return costs(c.Attempt.Step) && s.intent.Recipe == "" && !c.Analyze().PolicyOnly && (b.IntentUSD > 0 || b.Shared())
 }
 
 // costs reports whether attempts of a step call an agent.
@@ -211,7 +212,7 @@ func (s *Intent) refresh() {
 	s.analyze.claim = 1
 	s.dispatch(forge.Command{
 		To: s.key, Attempt: forge.Attempt{Step: forge.StepAnalyze, Number: s.analyze.number, Claim: 1},
-		Intent: s.intent, PolicyOnly: true,
+		Intent: s.intent, Input: &forge.AnalyzeInput{PolicyOnly: true},
 	})
 }
 

@@ -155,20 +155,23 @@ func (s *Intent) command(t *task, step forge.Step, st *stepState) forge.Command 
 	}
 	switch step {
 	case forge.StepImplement, forge.StepExecute:
-		c.Fresh, c.Continue, c.Feedback, c.Reviews = t.fresh, t.goOn, t.feedback, t.reviews
-		c.Avoid, c.Overlaps = s.avoided(), t.foreseen()
+		in := &forge.ImplementInput{Fresh: t.fresh, Continue: t.goOn, Feedback: t.feedback, Reviews: t.reviews, Overlaps: t.foreseen()}
+		if t.loop != nil {
+			in.Goal = new(s.goalFor(t, step))
+		}
+		c.Input, c.LimitedAgents = in, s.avoided()
 		t.talk.in(&c)
 	case forge.StepReview:
-		c.Verify, c.Reviews = t.candidate.Verify, t.reviews
-		c.Avoid = s.avoided()
+		c.Input, c.LimitedAgents = &forge.ReviewInput{Verify: t.candidate.Verify, Reviews: t.reviews}, s.avoided()
 		t.reviewTalk.in(&c)
 	case forge.StepSummarize, forge.StepJudge:
-		c.Avoid = s.avoided()
+		c.Input, c.LimitedAgents = &forge.IterationInput{Goal: s.goalFor(t, step), Verify: verified(t)}, s.avoided()
+		if t.candidate == nil {
+			c.Task.Base, c.Task.Head = "", ""
+		}
 		s.talkOf(t, step).in(&c)
 	default:
-	}
-	if t.loop != nil && step != forge.StepRebase {
-		s.tellGoal(&c, t)
+		c.Input = &forge.RebaseInput{}
 	}
 	return c
 }
