@@ -229,7 +229,7 @@ func TestGarbageCommand(t *testing.T) {
 	wrong := command(3)
 	wrong.Input = &forge.ReviewInput{}
 	dispatch(t, b, wrong)
-	if ev = receive(ctx, t, seen); forge.As[*forge.Result](ev.Message).Failure() == nil || forge.As[*forge.Result](ev.Message).Attempt.Number != 3 {
+	if ev = wait.For(t, seen); forge.As[*forge.Result](ev.Message).Failure() == nil || forge.As[*forge.Result](ev.Message).Attempt.Number != 3 {
 		t.Errorf("of a command with another step's input, the machine is told %+v", ev)
 	}
 	dispatch(t, b, command(1), command(2))

@@ -104,7 +104,8 @@ func TestContinueWithoutTheCheckout(t *testing.T) {
 	w.others()
 	a.script, a.err = "test \"$(cat half.txt)\" = half; test ! -e x.log; git add -A; git commit -qm two", nil
 	c := goal(1)
-	c.Attempt.Number, c.Continue = 2, true
+	c.Attempt.Number = 2
+	forge.As[*forge.ImplementInput](c.Input).Continue = true
 	im := w.implemented(c)
 	if diff := cmp.Diff([]string{"half.txt", "new.txt"}, im.Files); diff != "" || im.Commits != 2 {
 		t.Errorf("%+v\n%s", im, diff)
@@ -118,7 +119,8 @@ func TestContinueInTheCheckout(t *testing.T) {
 	fails(t, w.implement(goal(1)), forge.FailTimeout, "too long")
 	a.script, a.err = "test -e half.txt; test -e x.log; git add -A; git commit -qm two", nil
 	c := goal(1)
-	c.Attempt.Number, c.Continue = 2, true
+	c.Attempt.Number = 2
+	forge.As[*forge.ImplementInput](c.Input).Continue = true
 	if im := w.implemented(c); im.Commits != 1 {
 		t.Errorf("got %+v", im)
 	}
