@@ -41,7 +41,6 @@ var exceptions = []exception{
 	{"files", "workspace", 39, "not yet: one document model"},
 
 	{"riddles", ".", 54, beforeRule},
-	{"riddles", "agent/price", 2, beforeRule},
 	{"riddles", "bus", 75, beforeRule},
 	{"riddles", "bus/bustest", 1, beforeRule},
 	{"riddles", "bus/codec", 4, beforeRule},
@@ -60,7 +59,6 @@ var exceptions = []exception{
 	{"riddles", "git", 46, beforeRule},
 	{"riddles", "internal/redact", 4, beforeRule},
 	{"riddles", "internal/strictyaml", 3, beforeRule},
-	{"riddles", "internal/testreport", 2, beforeRule},
 	{"riddles", "internal/transcript", 10, beforeRule},
 	{"riddles", "natsd", 5, beforeRule},
 	{"riddles", "notify", 7, beforeRule},
