@@ -129,6 +129,7 @@ type catFile struct {
 
 // startCatFile starts a process that lives until it is closed, or until this process ends.
 func startCatFile(c command) (*catFile, error) {
+	c.dir = "/" // while it waits, it must not keep the repository's file system busy
 	cmd := c.prepare(context.Background(), []string{"cat-file", "--batch"})
 	in, err := cmd.StdinPipe()
 	if err != nil {

@@ -56,7 +56,7 @@ func objectsOf(t *testing.T) (s *Store, git func(args ...string) string, all map
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(s.readers.end)
+	t.Cleanup(s.Close)
 	return s, git, all
 }
 
@@ -132,7 +132,7 @@ func TestReadersAreReplaced(t *testing.T) {
 				_, _ = c.out.Peek(1) // until it has ended
 			}
 		},
-		"idle": s.readers.end,
+		"idle": s.Close,
 	} {
 		if _, err := r.commit(commit); err != nil {
 			t.Fatal(err)

@@ -129,6 +129,10 @@ func (s *Store) sweepQuarantine() error {
 	return err
 }
 
+// Close ends the git processes that wait for the next call. A Store that is used afterwards starts them again. Without
+// Close they end by themselves soon after the last call, or with this process.
+func (s *Store) Close() { s.readers.end() }
+
 // Dir returns the git directory of the repository, the common one of all its working trees.
 func (s *Store) Dir() string { return s.common }
 
