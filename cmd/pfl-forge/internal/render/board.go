@@ -18,6 +18,7 @@ const maxRecent = 200
 type Board struct {
 	project forge.ProjectID
 	wake    func()
+	key     func(*forge.Summary) string // what can be done about an intent, such as "a approve"
 
 	mu      sync.Mutex
 	intents map[forge.Key]forge.Summary
@@ -30,9 +31,10 @@ type Board struct {
 	first   int // row of the list that is shown first
 }
 
-// NewBoard returns an empty board; wake is called when something has changed.
-func NewBoard(project forge.ProjectID, wake func()) *Board {
-	return &Board{project: project, wake: wake, intents: map[forge.Key]forge.Summary{}, running: map[string]*attempt{}}
+// NewBoard returns an empty board. Wake is called when something has changed, and key
+// returns the key, with its name, that the board is to name for the intent that is chosen.
+func NewBoard(project forge.ProjectID, wake func(), key func(*forge.Summary) string) *Board {
+	return &Board{project: project, wake: wake, key: key, intents: map[forge.Key]forge.Summary{}, running: map[string]*attempt{}}
 }
 
 // State tells how every intent is, while a run goes on unless Idle says otherwise.

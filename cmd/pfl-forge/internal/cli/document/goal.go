@@ -1,0 +1,87 @@
+package document
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/pfl-forge/pfl-forge"
+	"github.com/pfl-forge/pfl-forge/cmd/pfl-forge/internal/cli/kit"
+	"github.com/pfl-forge/pfl-forge/cmd/pfl-forge/internal/render"
+)
+
+// GoalProgress is how far a goal is, as programs read it in lists.
+type GoalProgress struct {
+	Iteration     int              `json:"iteration"        yaml:"iteration"`       // the newest, over all runs
+	Used          int              `json:"iterations_used"  yaml:"iterations_used"` // by this run
+	MaxIterations int              `json:"max_iterations"   yaml:"max_iterations"`  // that this run may take
+	Met           int              `json:"criteria_met"     yaml:"criteria_met"`
+	Criteria      int              `json:"criteria_count"   yaml:"criteria_count"`
+	Status        forge.LoopStatus `json:"status,omitempty" yaml:"status,omitempty"` // how the loop ended
+}
+
+func GoalProgressOf(g *forge.GoalSummary) *GoalProgress {
+	if g == nil {
+		return nil
+	}
+	return &GoalProgress{g.Iteration, g.Used, g.Most, g.Met, g.Criteria, g.Status}
+}
+
+// Evaluation is what the last judgment says of a criterion; without one it is not met.
+type Evaluation struct {
+	Criterion  string  `json:"criterion"  yaml:"criterion"`
+	Met        bool    `json:"is_met"     yaml:"is_met"`
+	Evidence   string  `json:"evidence"   yaml:"evidence"`
+	Confidence float64 `json:"confidence" yaml:"confidence"`
+}
+
+// PrintCriteria prints criteria with what the last judgment says of them.
+func PrintCriteria(a *kit.App, list []Evaluation, judged bool) {
+	style := a.Style(a.Out)
+	for i := range list {
+		e := &list[i]
+		text := kit.Safe(e.Criterion)
+		if !judged {
+			fmt.Fprintln(a.Out, hanging("  -        ", text))
+			continue
+		}
+		text += fmt.Sprintf(" (confidence %.2f)", e.Confidence)
+		if e.Met {
+			fmt.Fprintln(a.Out, hanging("  "+style.Good("met")+"      ", text))
+		} else {
+			fmt.Fprintln(a.Out, hanging("  "+style.Bad("not met")+"  ", text))
+		}
+		if evidence := kit.Safe(e.Evidence); evidence != "" {
+			fmt.Fprintln(a.Out, style.Faint(kit.Indent(evidence, strings.Repeat(" ", criterionIndent))))
+		}
+	}
+}
+
+// criterionIndent is where the text of a criterion begins.
+const criterionIndent = 11
+
+// hanging puts the further lines of a text under its first one.
+func hanging(mark, text string) string {
+	return mark + strings.ReplaceAll(text, "\n", "\n"+strings.Repeat(" ", criterionIndent))
+}
+
+// GoalLine says in a line how far a goal is: "iteration 2 of 10, 1 of 3 criteria met".
+func GoalLine(g *GoalProgress) string {
+	if g == nil {
+		return ""
+	}
+	return render.Goal(&forge.GoalSummary{Used: g.Used, Most: g.MaxIterations, Met: g.Met, Criteria: g.Criteria, Status: g.Status})
+}
+
+// CriteriaOf returns every criterion, and what the last judgment says of it.
+func CriteriaOf(g *forge.GoalView) []Evaluation {
+	list := []Evaluation{}
+	last := g.FinalJudgment()
+	for i, text := range g.Text {
+		e := Evaluation{Criterion: text}
+		if last != nil && i < len(last.Evaluations) && last.Evaluations[i].Criterion == text {
+			e = Evaluation(last.Evaluations[i])
+		}
+		list = append(list, e)
+	}
+	return list
+}

@@ -1,0 +1,140 @@
+package goalview
+
+import (
+	"cmp"
+	"path"
+	"time"
+
+	"github.com/pfl-forge/pfl-forge"
+	"github.com/pfl-forge/pfl-forge/cmd/pfl-forge/internal/cli/document"
+)
+
+// Options is how a goal is worked on, as programs read it: in the words of drafts.
+type Options struct {
+	MaxIterations  int      `json:"max_iterations"                 yaml:"max_iterations"`
+	HistoryContext int      `json:"history_context_size"           yaml:"history_context_size"`
+	Model          string   `json:"model,omitempty"                yaml:"model,omitempty"`
+	Tools          []string `json:"allowed_tools,omitempty"        yaml:"allowed_tools,omitempty"`
+	SystemPrompt   string   `json:"append_system_prompt,omitempty" yaml:"append_system_prompt,omitempty"`
+	JudgePrompt    string   `json:"judgment_prompt,omitempty"      yaml:"judgment_prompt,omitempty"`
+	HistoryFile    string   `json:"history"                        yaml:"history"`
+	KnowledgeFile  string   `json:"knowledge"                      yaml:"knowledge"`
+	LogDir         string   `json:"raw_log_dir,omitempty"          yaml:"raw_log_dir,omitempty"` // empty: nothing is kept there
+}
+
+func OptionsOf(g *forge.GoalOptions) *Options {
+	if g == nil {
+		return nil
+	}
+	o := &Options{
+		MaxIterations: g.Iterations(), HistoryContext: g.History(), Model: g.Model, Tools: g.Tools,
+		SystemPrompt: g.SystemPrompt, JudgePrompt: g.JudgePrompt,
+		HistoryFile: cmp.Or(g.HistoryFile, forge.DefaultHistoryFile), KnowledgeFile: cmp.Or(g.KnowledgeFile, forge.DefaultKnowledgeFile),
+	}
+	if g.RawLog {
+		o.LogDir = cmp.Or(g.LogDir, forge.DefaultLogDir)
+	}
+	return o
+}
+
+// Document is a goal's loop and its result, as programs read it.
+type Document struct {
+	ID            forge.IntentID        `json:"id"                       yaml:"id"`
+	Title         string                `json:"title"                    yaml:"title"`
+	Status        string                `json:"status"                   yaml:"status"` // completed, max_iterations, error, cancelled; running, waiting
+	IntentStatus  forge.Status          `json:"intent_status"            yaml:"intent_status"`
+	Waiting       forge.Waiting         `json:"waiting,omitempty"        yaml:"waiting,omitempty"`
+	Reason        string                `json:"reason,omitempty"         yaml:"reason,omitempty"`
+	Activity      string                `json:"activity,omitempty"       yaml:"activity,omitempty"`
+	Iteration     int                   `json:"iteration"                yaml:"iteration"`       // the newest, over all runs
+	Used          int                   `json:"iterations_used"          yaml:"iterations_used"` // by this run
+	MaxIterations int                   `json:"max_iterations"           yaml:"max_iterations"`
+	Met           int                   `json:"criteria_met"             yaml:"criteria_met"`
+	Criteria      []document.Evaluation `json:"criteria"                 yaml:"criteria"` // as the last judgment says
+	Judgment      *judgment             `json:"final_judgment"           yaml:"final_judgment"`
+	Iterations    []iteration           `json:"iterations"               yaml:"iterations"`
+	Knowledge     []knowledge           `json:"knowledge_found"          yaml:"knowledge_found"`
+	Applied       []string              `json:"knowledge_applied"        yaml:"knowledge_applied"` // ids, once for each iteration
+	HistoryPath   string                `json:"history_path,omitempty"   yaml:"history_path,omitempty"`
+	KnowledgePath string                `json:"knowledge_path,omitempty" yaml:"knowledge_path,omitempty"`
+	RawLogDir     string                `json:"raw_log_dir,omitempty"    yaml:"raw_log_dir,omitempty"`
+	Error         string                `json:"error_message,omitempty"  yaml:"error_message,omitempty"`
+	Commit        string                `json:"commit,omitempty"         yaml:"commit,omitempty"` // that reached the base branch
+	Tokens        int64                 `json:"tokens"                   yaml:"tokens"`
+	CostUSD       float64               `json:"cost_usd"                 yaml:"cost_usd"`
+	Commands      []string              `json:"commands,omitempty"       yaml:"commands,omitempty"`
+}
+
+// judgment says whether a goal is reached.
+type judgment struct {
+	Head        string                `json:"head,omitempty"                  yaml:"head,omitempty"`
+	Complete    bool                  `json:"is_complete"                     yaml:"is_complete"`
+	Evaluations []document.Evaluation `json:"evaluations"                     yaml:"evaluations"`
+	Reason      string                `json:"overall_reason"                  yaml:"overall_reason"`
+	NextAction  string                `json:"suggested_next_action,omitempty" yaml:"suggested_next_action,omitempty"`
+}
+
+// iteration is one turn of the loop.
+type iteration struct {
+	Number       int                   `json:"iteration"                yaml:"iteration"`
+	Head         string                `json:"head,omitempty"           yaml:"head,omitempty"`
+	Approach     string                `json:"approach,omitempty"       yaml:"approach,omitempty"`
+	Result       forge.ExecutionStatus `json:"result,omitempty"         yaml:"result,omitempty"` // empty: it goes on, or was cut off
+	Reason       string                `json:"reason,omitempty"         yaml:"reason,omitempty"`
+	Artifacts    []string              `json:"artifacts,omitempty"      yaml:"artifacts,omitempty"`
+	Tools        []string              `json:"tools_used,omitempty"     yaml:"tools_used,omitempty"`
+	Files        []string              `json:"files_modified,omitempty" yaml:"files_modified,omitempty"`
+	ErrorType    string                `json:"error_type,omitempty"     yaml:"error_type,omitempty"`
+	StrategyTags []string              `json:"strategy_tags,omitempty"  yaml:"strategy_tags,omitempty"`
+	Next         *nextAction           `json:"next,omitempty"           yaml:"next,omitempty"`
+	Judged       bool                  `json:"judged"                   yaml:"judged"`
+	Met          int                   `json:"criteria_met"             yaml:"criteria_met"`
+	Judgment     *judgment             `json:"judgment,omitempty"       yaml:"judgment,omitempty"`
+	Tokens       int64                 `json:"tokens"                   yaml:"tokens"`
+	CostUSD      float64               `json:"cost_usd"                 yaml:"cost_usd"`
+	At           *time.Time            `json:"timestamp,omitempty"      yaml:"timestamp,omitempty"`
+}
+
+// nextAction is what an iteration left to do.
+type nextAction struct {
+	SuggestedAction string   `json:"suggested_action"           yaml:"suggested_action"`
+	Blockers        []string `json:"blockers,omitempty"         yaml:"blockers,omitempty"`
+	PartialProgress string   `json:"partial_progress,omitempty" yaml:"partial_progress,omitempty"`
+	PendingItems    []string `json:"pending_items,omitempty"    yaml:"pending_items,omitempty"`
+}
+
+// knowledge is what a goal found out that others can use.
+type knowledge struct {
+	ID          string              `json:"id"                     yaml:"id"`
+	Type        forge.KnowledgeType `json:"type"                   yaml:"type"`
+	Category    string              `json:"category"               yaml:"category"`
+	Content     string              `json:"content"                yaml:"content"`
+	ExampleFile string              `json:"example_file,omitempty" yaml:"example_file,omitempty"`
+	Confidence  forge.Confidence    `json:"confidence"             yaml:"confidence"`
+	Applied     int                 `json:"applied_count"          yaml:"applied_count"`
+}
+
+// What a goal's status can be beside the ends of its loop.
+const (
+	Running = "running"
+	Waiting = "waiting" // for a person
+)
+
+// StatusOf says in a word how a goal is.
+func StatusOf(s *forge.Summary) string {
+	switch {
+	case s.Goal.Status != "":
+		return string(s.Goal.Status)
+	case s.Waiting != "":
+		return Waiting
+	}
+	return Running
+}
+
+// rawLogs returns where a goal's raw logs are kept, empty if they are not.
+func rawLogs(o *Options, id forge.IntentID) string {
+	if o.LogDir == "" {
+		return ""
+	}
+	return path.Join(o.LogDir, string(id))
+}

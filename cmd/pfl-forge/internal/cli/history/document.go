@@ -1,0 +1,131 @@
+package history
+
+import (
+	"cmp"
+	"slices"
+	"time"
+
+	"github.com/pfl-forge/pfl-forge"
+	"github.com/pfl-forge/pfl-forge/cmd/pfl-forge/internal/cli/document"
+	"github.com/pfl-forge/pfl-forge/cmd/pfl-forge/internal/render"
+)
+
+// pastRun is a finished run of an intent in a list, as programs read it.
+type pastRun struct {
+	Intent      forge.IntentID `json:"intent"           yaml:"intent"`
+	Run         int            `json:"run"              yaml:"run"`
+	Title       string         `json:"title"            yaml:"title"`
+	Type        string         `json:"type,omitempty"   yaml:"type,omitempty"`
+	Risk        forge.Risk     `json:"risk,omitempty"   yaml:"risk,omitempty"`
+	Source      forge.Source   `json:"source"           yaml:"source"`
+	Outcome     forge.Outcome  `json:"outcome"          yaml:"outcome"`
+	Reason      string         `json:"reason,omitempty" yaml:"reason,omitempty"`
+	Steps       int            `json:"steps"            yaml:"steps"`       // attempts that were decided on
+	Adjustments int            `json:"adjustments"      yaml:"adjustments"` // changes of the flow
+	Agents      []string       `json:"agents,omitempty" yaml:"agents,omitempty"`
+	Tokens      int64          `json:"tokens"           yaml:"tokens"`
+	CostUSD     float64        `json:"cost_usd"         yaml:"cost_usd"`
+	Seconds     float64        `json:"seconds"          yaml:"seconds"` // from its first step to its end
+	StartedAt   time.Time      `json:"started_at"       yaml:"started_at"`
+	EndedAt     time.Time      `json:"ended_at"         yaml:"ended_at"`
+}
+
+// pastDetail is one finished run, as programs read it.
+type pastDetail struct {
+	pastRun `yaml:",inline"`
+
+	Goal         *document.GoalProgress `json:"goal,omitempty"         yaml:"goal,omitempty"` // of the newest run of a goal
+	Flow         []forge.Step           `json:"flow"                   yaml:"flow"`           // in order, each once
+	Timeline     []happened             `json:"timeline"               yaml:"timeline"`
+	Observations []observation          `json:"observations,omitempty" yaml:"observations,omitempty"`
+}
+
+// happened is one thing of a run: an attempt, or an adjustment if it has a rule.
+type happened struct {
+	At      time.Time    `json:"at"                 yaml:"at"`
+	Task    forge.TaskID `json:"task,omitempty"     yaml:"task,omitempty"` // empty: of the whole intent
+	Step    forge.Step   `json:"step,omitempty"     yaml:"step,omitempty"`
+	Attempt int          `json:"attempt,omitempty"  yaml:"attempt,omitempty"`
+	Outcome string       `json:"outcome,omitempty"  yaml:"outcome,omitempty"`
+	Seconds float64      `json:"seconds,omitempty"  yaml:"seconds,omitempty"`
+	Agent   string       `json:"agent,omitempty"    yaml:"agent,omitempty"`
+	Model   string       `json:"model,omitempty"    yaml:"model,omitempty"`
+	Session string       `json:"session,omitempty"  yaml:"session,omitempty"`
+	Tokens  int64        `json:"tokens,omitempty"   yaml:"tokens,omitempty"`
+	CostUSD float64      `json:"cost_usd,omitempty" yaml:"cost_usd,omitempty"`
+	Rule    string       `json:"rule,omitempty"     yaml:"rule,omitempty"`
+	Means   string       `json:"means,omitempty"    yaml:"means,omitempty"` // what the rule does
+	Detail  string       `json:"detail,omitempty"   yaml:"detail,omitempty"`
+}
+
+// observation is something that an agent noticed.
+type observation struct {
+	Content   string   `json:"content"            yaml:"content"`
+	Source    string   `json:"source"             yaml:"source"`
+	Evidence  []string `json:"evidence,omitempty" yaml:"evidence,omitempty"` // "file: main.go"
+	Processed bool     `json:"processed"          yaml:"processed"`          // a reflection has read it
+}
+
+func pastRunOf(h *forge.History) pastRun {
+	r := pastRun{
+		Intent: h.IntentID, Run: h.Run, Title: h.Title, Type: h.IntentType, Risk: h.IntentRisk, Source: h.Source,
+		Outcome: h.Outcome, Reason: h.FailureReason, Steps: len(h.StepResults), Adjustments: len(h.Adjustments),
+		StartedAt: h.CreatedAt, EndedAt: h.CreatedAt,
+	}
+	for i := range h.StepResults {
+		s := &h.StepResults[i]
+		r.Tokens += s.Usage.InputTokens + s.Usage.OutputTokens
+		r.CostUSD += s.Usage.CostUSD
+		if began := s.At.Add(-s.Duration); began.Before(r.StartedAt) {
+			r.StartedAt = began
+		}
+		if s.Agent != "" && !slices.Contains(r.Agents, s.Agent) {
+			r.Agents = append(r.Agents, s.Agent)
+		}
+	}
+	r.Seconds = r.EndedAt.Sub(r.StartedAt).Seconds()
+	return r
+}
+
+func pastDetailOf(h *forge.History) pastDetail {
+	d := pastDetail{pastRun: pastRunOf(h), Flow: h.Flow, Timeline: timelineOf(h)}
+	for i := range h.Observations {
+		d.Observations = append(d.Observations, observationOf(&h.Observations[i]))
+	}
+	return d
+}
+
+func observationOf(o *forge.Observation) observation {
+	out := observation{Content: o.Content, Source: string(o.Source), Processed: o.Processed}
+	for _, e := range o.Evidence {
+		out.Evidence = append(out.Evidence, string(e.Type)+": "+e.Ref)
+	}
+	return out
+}
+
+// timelineOf returns the attempts and adjustments of a run in the order of time; of
+// what was decided together, the attempt comes before what followed from it.
+func timelineOf(h *forge.History) []happened {
+	list := []happened{}
+	for i := range h.StepResults {
+		s := &h.StepResults[i]
+		list = append(list, happened{
+			At: s.At, Task: s.TaskID, Step: s.Step, Attempt: s.Attempt, Outcome: s.Outcome, Seconds: s.Duration.Seconds(),
+			Agent: s.Agent, Model: s.Model, Session: s.Session,
+			Tokens: s.Usage.InputTokens + s.Usage.OutputTokens, CostUSD: s.Usage.CostUSD,
+		})
+	}
+	for i := range h.Adjustments {
+		adj := &h.Adjustments[i]
+		list = append(list, happened{At: adj.At, Task: adj.TaskID, Rule: adj.Rule, Means: render.Rule(adj.Rule), Detail: adj.Detail})
+	}
+	slices.SortStableFunc(list, func(a, b happened) int { return a.At.Compare(b.At) })
+	return list
+}
+
+// sortPast puts the newest run first.
+func sortPast(list []forge.History) {
+	slices.SortFunc(list, func(a, b forge.History) int {
+		return cmp.Or(b.CreatedAt.Compare(a.CreatedAt), cmp.Compare(a.IntentID, b.IntentID), cmp.Compare(b.Run, a.Run))
+	})
+}

@@ -1,0 +1,104 @@
+package run
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"os"
+	"path/filepath"
+
+	"github.com/spf13/cobra"
+
+	"github.com/pfl-forge/pfl-forge"
+	"github.com/pfl-forge/pfl-forge/cmd/pfl-forge/internal/cli/kit"
+	"github.com/pfl-forge/pfl-forge/cmd/pfl-forge/internal/cli/target"
+	"github.com/pfl-forge/pfl-forge/cmd/pfl-forge/internal/local"
+	"github.com/pfl-forge/pfl-forge/cmd/pfl-forge/internal/render"
+	"github.com/pfl-forge/pfl-forge/config"
+)
+
+type Options struct {
+	dryRun, watch, NoJoin bool
+	format                render.Format
+	Only                  forge.IntentID // the intent whose end is waited for; empty: everything's
+}
+
+func Command(a *kit.App) *cobra.Command {
+	var f Options
+	cmd := &cobra.Command{
+		Use:   "run",
+		Short: "work on everything that can go on without you",
+		Long: `Import the drafts, work on everything that can go on without a person, and stop.
+
+Ctrl-C ends the agents and keeps their work; the next run goes on. A second Ctrl-C
+ends at once. If a run goes on here already, this one shows it; with --server it
+shows what an organisation's pfl-forge works on.
+
+Exit codes: 0 all done, 1 usage or internal error, 2 something is blocked or ended
+with an error, 3 nothing failed but something waits for a person (or a file of
+theirs was refused), 130 interrupted.`,
+		Args: kit.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error { return run(cmd.Context(), a, &f) },
+	}
+	flags := cmd.Flags()
+	flags.BoolVar(&f.dryRun, "dry-run", false, "say what would be imported and worked on, and change nothing")
+	flags.BoolVar(&f.watch, "watch", false, "go on when nothing is left to do, until Ctrl-C")
+	flags.BoolVar(&f.NoJoin, "no-join", false, "fail if a run goes on here already")
+	kit.OutputFlag(cmd, &f.format)
+	cmd.MarkFlagsMutuallyExclusive("dry-run", "watch")
+	return cmd
+}
+
+func run(ctx context.Context, a *kit.App, f *Options) error {
+	if a.Remote() {
+		return runRemote(ctx, a, f)
+	}
+	repo, err := local.OpenRepository(ctx, a.Dir)
+	if err != nil {
+		return err
+	}
+	base, err := repo.Base(ctx)
+	if err != nil {
+		return err
+	}
+	NoticeConfig(a, repo, base)
+	if f.dryRun {
+		return dryRun(ctx, a, repo, base, f.format)
+	}
+	o, err := Work(ctx, a, repo, base, f)
+	if o != nil && err == nil {
+		return conclude(a, o, f.format)
+	}
+	return err
+}
+
+func runRemote(ctx context.Context, a *kit.App, f *Options) error {
+	if f.dryRun || f.watch || f.NoJoin {
+		return kit.Usage(errors.New("with --server a run is only shown: leave out --dry-run, --watch and --no-join"))
+	}
+	t, err := target.Connect(ctx, a)
+	if err != nil {
+		return err
+	}
+	defer t.Close()
+	live := a.Live()
+	o, err := local.Follow(ctx, t.Bus, t.Project, "", live, a.Log())
+	live.Close()
+	if err != nil {
+		return err
+	}
+	return conclude(a, o, f.format)
+}
+
+// NoticeConfig says so when the configuration in the folder is not the one that
+// counts.
+func NoticeConfig(a *kit.App, repo *local.Repository, base *local.Base) {
+	mine, err := os.ReadFile(filepath.Join(repo.Root, config.FileName))
+	switch {
+	case err != nil && base.Stored == nil, bytes.Equal(mine, base.Stored):
+	case base.Stored == nil:
+		a.Say("%s is not committed on %s: it has no effect, the defaults hold", config.FileName, base.Branch)
+	default:
+		a.Say("%s differs from the one committed on %s, which counts", config.FileName, base.Branch)
+	}
+}
