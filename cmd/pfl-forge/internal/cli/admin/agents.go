@@ -15,9 +15,10 @@ import (
 	"github.com/pfl-forge/pfl-forge/repository/backends"
 )
 
-// WarnAgents says so when the agents that some steps of an intent would go to cannot do
-// them here, as far as that can be known: a recipe never can, and the others need their
-// program.
+// WarnAgents warns a person, before they submit an intent, when the agents that its steps
+// would go to cannot do them here, as far as that can be known: a recipe never can, and the
+// others need their program. What names the intent ("an audit"), and cannot what a recipe is
+// no good for ("cannot audit").
 func WarnAgents(ctx context.Context, a *kit.App, t *target.Target, i *forge.Intent, what, cannot string, steps ...forge.Step) {
 	if t.Repo == nil || t.Remote {
 		return // it is done elsewhere
@@ -42,6 +43,7 @@ func WarnAgents(ctx context.Context, a *kit.App, t *target.Target, i *forge.Inte
 	}
 }
 
+// warnAgent warns when an agent's program does not work here, unless another agent stands in.
 func warnAgent(ctx context.Context, a *kit.App, cfg *config.Project, name, what string) {
 	if len(cfg.Fallback) > 0 {
 		return // another one stands in

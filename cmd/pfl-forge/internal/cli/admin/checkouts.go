@@ -21,7 +21,7 @@ func checkCheckouts(repo *local.Repository, cfg *config.Project) finding {
 	return finding{"checkouts", healthy, "overlay mounts over one tree of the base branch", ""}
 }
 
-// probeDir is a directory on the file system of the checkouts, beside what a person sees.
+// probeDir returns a directory on the file system of the checkouts, beside what a person sees.
 func probeDir(repo *local.Repository, cfg *config.Project) string {
 	if !filepath.IsAbs(cfg.WorktreeDir) {
 		return repo.Store.Dir()

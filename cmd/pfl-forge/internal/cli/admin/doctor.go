@@ -1,3 +1,8 @@
+// Package admin is the commands about the installation itself: doctor checks everything
+// that a run needs, init prepares a repository, version says what is running.
+//
+// A check of doctor is a function that returns what it found, a finding or several; examine
+// lists them in their order. To add a check, write such a function and name it there.
 package admin
 
 import (
@@ -29,6 +34,7 @@ type finding struct {
 	Hint   string `json:"hint,omitempty"   yaml:"hint,omitempty"`
 }
 
+// DoctorCommand returns the command doctor.
 func DoctorCommand(a *kit.App) *cobra.Command {
 	var format render.Format
 	cmd := &cobra.Command{
@@ -42,6 +48,7 @@ func DoctorCommand(a *kit.App) *cobra.Command {
 	return cmd
 }
 
+// doctor prints what all checks found. The exit code is ExitError if something is broken.
 func doctor(ctx context.Context, a *kit.App, format render.Format) error {
 	found := examine(ctx, a)
 	if format.Data() {
@@ -59,6 +66,7 @@ func doctor(ctx context.Context, a *kit.App, format render.Format) error {
 	return nil
 }
 
+// printFindings prints findings, each with its hint below.
 func printFindings(a *kit.App, found []finding) {
 	style := a.Style(a.Out)
 	for _, f := range found {

@@ -47,6 +47,7 @@ func examine(ctx context.Context, a *kit.App) []finding {
 	return append(found, examineServer(ctx, a)...)
 }
 
+// checkGit looks for git, and for a version that can rebase without a checkout.
 func checkGit(ctx context.Context) finding {
 	version, err := git.Version(ctx)
 	if err != nil {
@@ -59,6 +60,7 @@ func checkGit(ctx context.Context) finding {
 	return finding{"git", healthy, version, ""}
 }
 
+// checkConfig says which configuration counts. One that cannot be read is found before.
 func checkConfig(a *kit.App, base *local.Base) finding {
 	if base.Stored == nil {
 		return finding{
@@ -71,6 +73,7 @@ func checkConfig(a *kit.App, base *local.Base) finding {
 	return finding{"configuration", healthy, detail, ""}
 }
 
+// checkDisk says how much room the file system of a repository has.
 func checkDisk(root string) finding {
 	var st unix.Statfs_t
 	if err := unix.Statfs(root, &st); err != nil {
@@ -87,6 +90,7 @@ func checkDisk(root string) finding {
 	return finding{"disk", healthy, detail, ""}
 }
 
+// checkFiles returns what is wrong with the files that a person wrote for pfl-forge.
 func checkFiles(repo *local.Repository) []finding {
 	list, err := repo.Problems()
 	if err != nil {

@@ -11,6 +11,7 @@ import (
 	"github.com/pfl-forge/pfl-forge/workspace"
 )
 
+// InitCommand returns the command init.
 func InitCommand(a *kit.App) *cobra.Command {
 	return &cobra.Command{
 		Use:   "init",

@@ -12,12 +12,14 @@ import (
 	"github.com/pfl-forge/pfl-forge/config"
 )
 
-// isolation says what keeps agents and commands from the machine, each part by itself.
+// isolation checks what keeps agents and commands away from the machine, each part by
+// itself.
 func isolation(ctx context.Context, a *kit.App, cfg *config.Project) []finding {
 	return append(checkSandbox(ctx, &cfg.Policy), checkProcesses(), checkKey(a, cfg))
 }
 
-// checkSandbox really makes one: whether that is allowed can be found out in no other way.
+// checkSandbox makes a sandbox, because whether that is allowed can be found out in no other
+// way.
 func checkSandbox(ctx context.Context, policy *config.Policy) []finding {
 	if policy.Sandbox == config.SandboxOff {
 		return []finding{{
@@ -50,6 +52,7 @@ func checkSandbox(ctx context.Context, policy *config.Policy) []finding {
 	return append(found, network)
 }
 
+// checkProcesses says whether the number of processes of a command is limited.
 func checkProcesses() finding {
 	if how := process.LimitedBy(); how != "" {
 		return finding{"processes", healthy, fmt.Sprintf("at most %d at once per command, %s", sandbox.DefaultProcesses, how), ""}
@@ -57,7 +60,7 @@ func checkProcesses() finding {
 	return finding{"processes", warning, "nothing limits how many processes a command may start; all of them end with it", ""}
 }
 
-// providers are whose models the back ends use that go through the gateway.
+// providers names for each back end that goes through the gateway whose models it uses.
 var providers = map[string]gateway.Provider{
 	config.AgentClaude: gateway.Anthropic, config.AgentCodex: gateway.OpenAI, config.AgentGemini: gateway.Gemini,
 	config.AgentOpencode: gateway.Anthropic,

@@ -12,7 +12,8 @@ import (
 	"github.com/pfl-forge/pfl-forge/cmd/pfl-forge/internal/render"
 )
 
-// examineServer looks at the server, whosever it is.
+// examineServer checks the server that the command line names, or else the repository's
+// own.
 func examineServer(ctx context.Context, a *kit.App) []finding {
 	t, err := target.Reader(ctx, a)
 	if errors.Is(err, bus.ErrNoRunner) {
@@ -40,6 +41,7 @@ func examineServer(ctx context.Context, a *kit.App) []finding {
 	return append(found, checkDead(ctx, t)...)
 }
 
+// checkDead names the messages that nobody could handle, the last ones one by one.
 func checkDead(ctx context.Context, t *target.Target) []finding {
 	dead, err := t.Dead(ctx)
 	if err != nil {
@@ -60,7 +62,7 @@ func checkDead(ctx context.Context, t *target.Target) []finding {
 	return found
 }
 
-// ping says what is wrong with the server.
+// ping returns what is wrong with the server, nil if it answers.
 func ping(ctx context.Context, t *target.Target) error {
 	if t.Session != nil {
 		return t.Session.Healthy(ctx)

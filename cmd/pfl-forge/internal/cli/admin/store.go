@@ -13,8 +13,8 @@ import (
 	"github.com/pfl-forge/pfl-forge/workspace"
 )
 
-// checkWritable looks whether a run can write the repository's .forge folder. What is
-// missing it makes.
+// checkWritable checks that a run can write the repository's .forge folder. That a part of
+// it is missing is no problem, because a run makes it.
 func checkWritable(root string) finding {
 	dir := filepath.Join(root, workspace.Dir)
 	if _, err := os.Lstat(dir); errors.Is(err, fs.ErrNotExist) {
@@ -50,7 +50,7 @@ func checkWritable(root string) finding {
 	return finding{"folder", broken, detail, "a run has to write there: give " + workspace.Dir + " back to yourself (chown, chmod), or run as its owner"}
 }
 
-// checkFolder looks at a folder and those in it.
+// checkFolder notes what cannot be written of a folder and of the folders in it.
 func checkFolder(dir string, note func(path, why string)) {
 	list, err := os.ReadDir(dir)
 	if err != nil {
@@ -71,7 +71,7 @@ func checkFolder(dir string, note func(path, why string)) {
 	}
 }
 
-// checkTree looks at everything below a folder; that it is missing is all right.
+// checkTree notes what cannot be written below a folder. That it is missing is all right.
 func checkTree(dir string, note func(path, why string)) {
 	if info, err := os.Stat(dir); err == nil && !info.IsDir() {
 		note(dir, "is no folder")

@@ -20,6 +20,7 @@ type versionDoc struct {
 	Platform string `json:"platform"         yaml:"platform"`
 }
 
+// VersionCommand returns the command version.
 func VersionCommand(a *kit.App) *cobra.Command {
 	var format render.Format
 	cmd := &cobra.Command{
@@ -43,6 +44,7 @@ func VersionCommand(a *kit.App) *cobra.Command {
 	return cmd
 }
 
+// version returns what the build says of the running binary.
 func version() versionDoc {
 	v := versionDoc{Version: "devel", Go: runtime.Version(), Platform: runtime.GOOS + "/" + runtime.GOARCH}
 	info, ok := debug.ReadBuildInfo()

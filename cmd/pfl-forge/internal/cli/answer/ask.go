@@ -19,7 +19,8 @@ import (
 	"github.com/pfl-forge/pfl-forge/internal/term"
 )
 
-// askAll asks a person everything that some intents ask, one question at a time.
+// askAll asks a person everything that some intents ask, one question at a time, and says
+// who goes on once nothing is left open.
 func askAll(ctx context.Context, a *kit.App, c *console.Console, ids []forge.IntentID) error {
 	skipped := 0
 	for _, id := range ids {
@@ -69,8 +70,8 @@ func Ask(ctx context.Context, a *kit.App, c *console.Console, id forge.IntentID)
 	}
 }
 
-// openQuestion returns the first question of an intent that is open and was not seen,
-// as things are now; nil if there is none.
+// openQuestion returns the first question of an intent that is open now and was not seen
+// yet, and the intent's title. The question is nil if there is none.
 func openQuestion(ctx context.Context, a *kit.App, id forge.IntentID, seen map[string]bool) (*document.Question, string, error) {
 	t, err := target.Reader(ctx, a)
 	if err != nil {

@@ -22,6 +22,7 @@ type asked struct {
 	Command string         `json:"command" yaml:"command"` // how to answer it
 }
 
+// ClarificationsCommand returns the command clarifications.
 func ClarificationsCommand(a *kit.App) *cobra.Command {
 	var format render.Format
 	cmd := &cobra.Command{
@@ -37,6 +38,7 @@ func ClarificationsCommand(a *kit.App) *cobra.Command {
 	return cmd
 }
 
+// clarifications prints every open question, those of an intent below its title.
 func clarifications(ctx context.Context, a *kit.App, format render.Format) error {
 	t, err := target.Reader(ctx, a)
 	if err != nil {
@@ -47,27 +49,21 @@ func clarifications(ctx context.Context, a *kit.App, format render.Format) error
 	if err != nil {
 		return err
 	}
-	switch {
-	case format.Data():
-		return format.Write(a.Out, list)
-	case format == render.Name:
+	names := kit.Names(list, func(q *asked) string { return fmt.Sprintf("%s\t%d", q.Intent, q.Number) })
+	return a.Print(format, list, names, func() error {
+		if len(list) == 0 {
+			a.Say("no question is open")
+		}
 		for i := range list {
-			fmt.Fprintf(a.Out, "%s\t%d\n", list[i].Intent, list[i].Number)
+			q := &list[i]
+			if i == 0 || list[i-1].Intent != q.Intent {
+				fmt.Fprintf(a.Out, "%s  %s\n", a.Style(a.Out).Bold(string(q.Intent)), kit.Safe(q.Title))
+			}
+			document.PrintQuestion(a, &q.Question, "  ")
+			fmt.Fprintf(a.Out, "     > %s\n", q.Command)
 		}
 		return nil
-	case len(list) == 0:
-		a.Say("no question is open")
-		return nil
-	}
-	for i := range list {
-		q := &list[i]
-		if i == 0 || list[i-1].Intent != q.Intent {
-			fmt.Fprintf(a.Out, "%s  %s\n", a.Style(a.Out).Bold(string(q.Intent)), kit.Safe(q.Title))
-		}
-		document.PrintQuestion(a, &q.Question, "  ")
-		fmt.Fprintf(a.Out, "     > %s\n", q.Command)
-	}
-	return nil
+	})
 }
 
 // listOpen returns the open questions of all intents that wait for answers.

@@ -1,3 +1,6 @@
+// Package answer is the commands about the questions of intents: answer sends an answer, or
+// asks a person at a terminal one question after the other, and clarifications lists what
+// is open. Ask is open to the inbox and the live view, which ask the same way.
 package answer
 
 import (
@@ -18,6 +21,7 @@ import (
 	"github.com/pfl-forge/pfl-forge/cmd/pfl-forge/internal/render"
 )
 
+// Command returns the command answer.
 func Command(a *kit.App) *cobra.Command {
 	var format render.Format
 	cmd := &cobra.Command{
@@ -54,7 +58,8 @@ func Command(a *kit.App) *cobra.Command {
 	return cmd
 }
 
-// answerAt asks a person at a terminal: what one intent asks, or what all do.
+// answerAt asks a person at a terminal what the intent asks that an argument names, or what
+// all do.
 func answerAt(ctx context.Context, a *kit.App, c *console.Console, args []string) error {
 	t, err := target.Reader(ctx, a)
 	if err != nil {
@@ -85,6 +90,7 @@ func answerAt(ctx context.Context, a *kit.App, c *console.Console, args []string
 	return questions(ctx, a, id, render.Table)
 }
 
+// questions prints every question of an intent, with its answer if it has one.
 func questions(ctx context.Context, a *kit.App, id forge.IntentID, format render.Format) error {
 	t, err := target.Reader(ctx, a)
 	if err != nil {
@@ -111,6 +117,7 @@ func questions(ctx context.Context, a *kit.App, id forge.IntentID, format render
 	return nil
 }
 
+// answer sends the answer that the arguments give to a question of an intent.
 func answer(ctx context.Context, a *kit.App, id forge.IntentID, args []string) error {
 	t, err := target.Decider(ctx, a)
 	if err != nil {
@@ -141,7 +148,8 @@ func answer(ctx context.Context, a *kit.App, id forge.IntentID, args []string) e
 	return nil
 }
 
-// chooseQuestion returns the index of the question that is meant, and the answer.
+// chooseQuestion returns the index of the question that the arguments are about, and the
+// answer to it. Without a number exactly one question must be open.
 func chooseQuestion(i *forge.Intent, args []string) (int, string, error) {
 	if len(args) == 2 {
 		n, err := strconv.Atoi(args[0])
@@ -169,7 +177,7 @@ func chooseQuestion(i *forge.Intent, args []string) (int, string, error) {
 	return open, args[0], nil
 }
 
-// countOpen counts what is still open when one question is answered.
+// countOpen returns how many questions are open when the one with an index is answered.
 func countOpen(i *forge.Intent, answered int) int {
 	n := 0
 	for k, c := range i.Clarifications {

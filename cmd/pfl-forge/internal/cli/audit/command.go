@@ -1,3 +1,5 @@
+// Package audit is the command that asks for an audit, which is an intent of its own type,
+// and that prints what audits found.
 package audit
 
 import (
@@ -27,7 +29,8 @@ changes nothing. What it finds are observations, too, which reflections read.
 With --report print what an audit found, the last one if there is no id. The same is in
 .forge/reports/<id>.md.`
 
-type auditFlags struct {
+// flags are the flags of audit.
+type flags struct {
 	report, dryRun bool
 	question       string
 	agent          string
@@ -35,8 +38,9 @@ type auditFlags struct {
 	format         render.Format
 }
 
+// Command returns the command audit.
 func Command(a *kit.App) *cobra.Command {
-	var f auditFlags
+	var f flags
 	cmd := &cobra.Command{
 		Use:   "audit [<path>]",
 		Short: "have the repository looked at, or print what was found",
@@ -57,22 +61,23 @@ func Command(a *kit.App) *cobra.Command {
 			return target.Intents(a, isAudit, 1)(cmd, args, typed)
 		},
 	}
-	flags := cmd.Flags()
-	flags.BoolVar(&f.report, "report", false, "print what an audit found, by its id")
-	flags.StringVarP(&f.question, "question", "q", "", "what you want to know")
-	flags.StringVar(&f.agent, "agent", "", "the back end")
-	flags.Float64Var(&f.budget, "budget", 0, "most that agents may spend on it, in US `dollars`")
-	flags.BoolVar(&f.dryRun, "dry-run", false, "print the intent and submit nothing")
+	set := cmd.Flags()
+	set.BoolVar(&f.report, "report", false, "print what an audit found, by its id")
+	set.StringVarP(&f.question, "question", "q", "", "what you want to know")
+	set.StringVar(&f.agent, "agent", "", "the back end")
+	set.Float64Var(&f.budget, "budget", 0, "most that agents may spend on it, in US `dollars`")
+	set.BoolVar(&f.dryRun, "dry-run", false, "print the intent and submit nothing")
 	kit.OutputFlag(cmd, &f.format)
 	cmd.MarkFlagsMutuallyExclusive("report", "question")
 	cmd.MarkFlagsMutuallyExclusive("report", "dry-run")
 	return cmd
 }
 
+// isAudit reports whether an intent is an audit.
 func isAudit(s *forge.Summary) bool { return s.Type == forge.TypeAudit }
 
-// audit submits an intent of type audit.
-func audit(ctx context.Context, a *kit.App, args []string, f *auditFlags) error {
+// audit submits an audit, and says how to read what it finds.
+func audit(ctx context.Context, a *kit.App, args []string, f *flags) error {
 	t, err := target.Open(ctx, a, f.dryRun)
 	if err != nil {
 		return err
@@ -99,7 +104,9 @@ func audit(ctx context.Context, a *kit.App, args []string, f *auditFlags) error 
 	return nil
 }
 
-func auditOf(path string, f *auditFlags) *forge.Intent {
+// auditOf returns the intent of an audit of what is below a path, or of everything if that
+// is empty.
+func auditOf(path string, f *flags) *forge.Intent {
 	title, body := "Audit the repository", "Audit the whole repository.\n"
 	if path != "" {
 		title, body = "Audit "+path, "Audit what is below "+path+".\n"
@@ -112,7 +119,8 @@ func auditOf(path string, f *auditFlags) *forge.Intent {
 	return i
 }
 
-// auditPath returns a path of the repository from its root, with slashes.
+// auditPath returns a path in the repository, from its root and with slashes; empty for the
+// root itself.
 func auditPath(a *kit.App, t *target.Target, arg string) (string, error) {
 	if t.Repo == nil {
 		return filepath.ToSlash(filepath.Clean(arg)), nil
@@ -159,17 +167,15 @@ func auditReport(ctx context.Context, a *kit.App, args []string, format render.F
 		return fmt.Errorf("%s is no audit; `pfl-forge show %s` shows it", id, id)
 	case v.Audit == nil:
 		return fmt.Errorf("%s has found nothing yet, it is %s; `pfl-forge show %s` says how far it is", id, v.Summary.Status, id)
-	case format.Data():
-		return format.Write(a.Out, document.AuditOf(v))
-	case format == render.Name:
-		fmt.Fprintln(a.Out, id)
-		return nil
 	}
-	fmt.Fprintln(a.Out, kit.Safe(string(workspace.Report(&v.Intent, v.Audit))))
-	return nil
+	return a.Print(format, document.AuditOf(v), []string{string(id)}, func() error {
+		fmt.Fprintln(a.Out, kit.Safe(string(workspace.Report(&v.Intent, v.Audit))))
+		return nil
+	})
 }
 
-// chooseAudit returns the audit that is named, or the last one that has a report.
+// chooseAudit returns the id of the audit that an argument names, or else of the last one
+// that is done.
 func chooseAudit(ctx context.Context, t *target.Target, args []string) (forge.IntentID, error) {
 	if len(args) > 0 {
 		id, err := forge.ParseIntentID(args[0])

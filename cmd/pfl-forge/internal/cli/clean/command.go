@@ -1,3 +1,5 @@
+// Package clean is the command that removes what finished intents left: here, with what
+// package leftovers finds, or with --server by asking an organisation's implementers.
 package clean
 
 import (
@@ -30,7 +32,8 @@ With --server an implementer does it, at the git origin and in the object stores
 still ends there, such as an agent that was just cancelled, is kept and named; clean
 again a moment later.`
 
-type cleanFlags struct {
+// flags are the flags of clean.
+type flags struct {
 	dryRun bool
 	older  string
 	format render.Format
@@ -49,8 +52,9 @@ type cleaned struct {
 	Removed  bool           `json:"removed"         yaml:"removed"` // false: it would be
 }
 
+// Command returns the command clean.
 func Command(a *kit.App) *cobra.Command {
-	var f cleanFlags
+	var f flags
 	cmd := &cobra.Command{
 		Use:               "clean [<id>...]",
 		Short:             "remove what finished intents left",
@@ -59,14 +63,14 @@ func Command(a *kit.App) *cobra.Command {
 		ValidArgsFunction: target.Intents(a, leftovers.Over, 0),
 		RunE:              func(cmd *cobra.Command, args []string) error { return clean(cmd.Context(), a, args, &f) },
 	}
-	flags := cmd.Flags()
-	flags.BoolVarP(&f.dryRun, "dry-run", "n", false, "say what would be removed, and remove nothing")
-	flags.StringVar(&f.older, "older-than", "", "only of intents that ended so long ago: a `duration` such as 12h or 30d")
+	set := cmd.Flags()
+	set.BoolVarP(&f.dryRun, "dry-run", "n", false, "say what would be removed, and remove nothing")
+	set.StringVar(&f.older, "older-than", "", "only of intents that ended so long ago: a `duration` such as 12h or 30d")
 	kit.OutputFlag(cmd, &f.format)
 	return cmd
 }
 
-// parseAge reads a duration that may be in days.
+// parseAge parses a duration, which may be in days such as 30d. An empty one is 0.
 func parseAge(s string) (time.Duration, error) {
 	if s == "" {
 		return 0, nil
@@ -83,7 +87,8 @@ func parseAge(s string) (time.Duration, error) {
 	return d, nil
 }
 
-func clean(ctx context.Context, a *kit.App, args []string, f *cleanFlags) error {
+// clean removes what the intents left that are chosen by their ids or by their age.
+func clean(ctx context.Context, a *kit.App, args []string, f *flags) error {
 	ids, err := kit.IntentIDs(args)
 	if err != nil {
 		return err
@@ -121,8 +126,9 @@ func clean(ctx context.Context, a *kit.App, args []string, f *cleanFlags) error 
 	return cleanEach(ctx, a, t, over, f)
 }
 
-// chooseOver returns those that are over since some time, or whenever: of the ones that
-// are named, or of all. One that is named and not over is an error.
+// chooseOver returns the intents that were over before some time, or with the zero time at
+// any: of those with the ids, or of all if there are none. An id of one that is not over is
+// an error.
 func chooseOver(all []forge.Summary, ids []forge.IntentID, before time.Time) ([]forge.Summary, error) {
 	known := map[forge.IntentID]*forge.Summary{}
 	for i := range all {
@@ -153,7 +159,8 @@ func chooseOver(all []forge.Summary, ids []forge.IntentID, before time.Time) ([]
 	return list, nil
 }
 
-func cleanEach(ctx context.Context, a *kit.App, t *target.Target, over []forge.Summary, f *cleanFlags) error {
+// cleanEach removes what each intent left here, and prints that.
+func cleanEach(ctx context.Context, a *kit.App, t *target.Target, over []forge.Summary, f *flags) error {
 	places, err := t.Session.Places(ctx)
 	if err != nil {
 		return err
@@ -185,19 +192,20 @@ func cleanEach(ctx context.Context, a *kit.App, t *target.Target, over []forge.S
 	return errors.Join(append(errs, printCleaned(a, f, list))...)
 }
 
-func printCleaned(a *kit.App, f *cleanFlags, list []cleaned) error {
-	switch {
-	case f.format.Data():
-		return f.format.Write(a.Out, list)
-	case f.format == render.Name:
-		for i := range list {
-			fmt.Fprintln(a.Out, list[i].ID)
+// printCleaned prints what intents left, in a format.
+func printCleaned(a *kit.App, f *flags, list []cleaned) error {
+	names := kit.Names(list, func(c *cleaned) string { return string(c.ID) })
+	return a.Print(f.format, list, names, func() error {
+		if len(list) == 0 {
+			a.Say("there is nothing to remove")
+			return nil
 		}
-		return nil
-	case len(list) == 0:
-		a.Say("there is nothing to remove")
-		return nil
-	}
+		return printTable(a, f, list)
+	})
+}
+
+// printTable prints what intents left, a row for each, and what that is together.
+func printTable(a *kit.App, f *flags, list []cleaned) error {
 	columns := render.Columns{Header: []string{"ID", "STATUS", "ENDED", "REFS", "FILES", "SIZE", "SESSIONS", "TRANSCRIPTS"}}
 	if a.Remote() {
 		columns.Header = slices.Delete(columns.Header, 4, 5)

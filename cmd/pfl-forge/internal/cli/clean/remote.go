@@ -14,8 +14,9 @@ import (
 	"github.com/pfl-forge/pfl-forge/internal/term"
 )
 
-// cleanRemote has an organisation's implementers clean, so many intents at a time.
-func cleanRemote(ctx context.Context, a *kit.App, t *target.Target, ids []forge.IntentID, before time.Time, f *cleanFlags) error {
+// cleanRemote asks an organisation's implementers to clean, as many intents at a time as one
+// request may name, and prints what they say.
+func cleanRemote(ctx context.Context, a *kit.App, t *target.Target, ids []forge.IntentID, before time.Time, f *flags) error {
 	if len(ids) > 0 { // all of them can be cleaned, or nothing is begun
 		all, err := t.Summaries(ctx)
 		if err != nil {
@@ -78,6 +79,7 @@ func cleanRequests(ids []forge.IntentID, before time.Time, dryRun bool) func(fun
 	}
 }
 
+// toldCleaned returns what an implementer says that an intent left.
 func toldCleaned(c *bus.CleanedIntent) cleaned {
 	return cleaned{
 		ID: c.ID, Status: c.Status, EndedAt: c.EndedAt, Refs: c.Refs, Bytes: c.Bytes, Sessions: c.Sessions, Logs: c.Transcripts, Removed: c.Removed,

@@ -11,7 +11,7 @@ import (
 	"github.com/pfl-forge/pfl-forge/cmd/pfl-forge/internal/render"
 )
 
-// AttemptDetail is an attempt that was decided on, as programs read it.
+// AttemptDetail is an attempt that has ended, with what it used, as programs read it.
 type AttemptDetail struct {
 	Task             forge.TaskID `json:"task,omitempty"     yaml:"task,omitempty"` // empty: of the whole intent
 	Step             forge.Step   `json:"step"               yaml:"step"`
@@ -30,7 +30,7 @@ type AttemptDetail struct {
 	EndedAt          time.Time    `json:"ended_at"           yaml:"ended_at"`
 }
 
-// Attempts returns every attempt of an intent, in the order of their ends.
+// Attempts returns every attempt of an intent that has ended, in that order.
 func Attempts(ctx context.Context, t *target.Target, id forge.IntentID) ([]AttemptDetail, error) {
 	records, _, err := t.Bus.Load(ctx, t.Key(id))
 	if err != nil {
@@ -53,6 +53,7 @@ func Attempts(ctx context.Context, t *target.Target, id forge.IntentID) ([]Attem
 	return list, nil
 }
 
+// PrintAttempts prints attempts as a table.
 func PrintAttempts(a *kit.App, list []AttemptDetail) error {
 	columns := render.Columns{Header: []string{"ENDED", "STEP", "OUTCOME", "AGENT", "MODEL", "TIME", "TOKENS", "COST", "SESSION"}, Shrink: 8}
 	for i := range list {

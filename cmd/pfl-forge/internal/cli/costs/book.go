@@ -1,5 +1,6 @@
-// Package costs knows every call of an agent that the journals tell of, and what it
-// used.
+// Package costs adds up what agents used. A Book is what the journals say of every attempt
+// that called one; a Report groups it by intent, step, agent, day and so on; the command
+// prints the report, and show prints the attempts of a task.
 package costs
 
 import (

@@ -20,13 +20,15 @@ pfl-forge status --watch shows it until then.
 
 Budgets of pfl-forge.yaml and of intents are shown with what is left of them.`
 
-type costsFlags struct {
+// flags are the flags of costs.
+type flags struct {
 	by, since, until string
 	format           render.Format
 }
 
+// Command returns the command costs.
 func Command(a *kit.App) *cobra.Command {
-	var f costsFlags
+	var f flags
 	cmd := &cobra.Command{
 		Use:     "costs",
 		Short:   "show where the money went",
@@ -39,16 +41,17 @@ func Command(a *kit.App) *cobra.Command {
 	for _, by := range Bys() {
 		bys = append(bys, string(by))
 	}
-	flags := cmd.Flags()
-	flags.StringVar(&f.by, "by", string(ByIntent), "a row for each `what`: "+strings.Join(bys, ", "))
-	flags.StringVar(&f.since, "since", "", "only what ended later: a `time` such as 24h or 2026-03-01")
-	flags.StringVar(&f.until, "until", "", "only what ended before a `time`")
+	set := cmd.Flags()
+	set.StringVar(&f.by, "by", string(ByIntent), "a row for each `what`: "+strings.Join(bys, ", "))
+	set.StringVar(&f.since, "since", "", "only what ended later: a `time` such as 24h or 2026-03-01")
+	set.StringVar(&f.until, "until", "", "only what ended before a `time`")
 	_ = cmd.RegisterFlagCompletionFunc("by", cobra.FixedCompletions(bys, cobra.ShellCompDirectiveNoFileComp))
 	kit.OutputFlag(cmd, &f.format)
 	return cmd
 }
 
-func costs(ctx context.Context, a *kit.App, f *costsFlags) error {
+// costs prints what agents cost, with a row for each thing that was asked for.
+func costs(ctx context.Context, a *kit.App, f *flags) error {
 	now := time.Now()
 	by, err := ParseBy(f.by)
 	if err != nil {
@@ -77,21 +80,17 @@ func costs(ctx context.Context, a *kit.App, f *costsFlags) error {
 		}
 	}
 	rep := book.Report(q, now)
-	switch {
-	case f.format.Data():
-		return f.format.Write(a.Out, rep)
-	case f.format == render.Name:
-		for i := range rep.Rows {
-			fmt.Fprintln(a.Out, rep.Rows[i].Key)
+	names := kit.Names(rep.Rows, func(r *Row) string { return r.Key })
+	return a.Print(f.format, rep, names, func() error {
+		if len(rep.Rows) == 0 {
+			a.Say("no agent was called%s", within(&q))
+			return nil
 		}
-		return nil
-	case len(rep.Rows) == 0:
-		a.Say("no agent was called%s", within(&q))
-		return nil
-	}
-	return costsTable(a, &rep)
+		return printTable(a, &rep)
+	})
 }
 
+// within returns the end of a sentence about a time that was asked for.
 func within(q *Query) string {
 	if q.Since.IsZero() && q.Until.IsZero() {
 		return ""
@@ -99,7 +98,8 @@ func within(q *Query) string {
 	return " in that time"
 }
 
-func costsTable(a *kit.App, rep *Report) error {
+// printTable prints a report as a table, and what is left of budgets.
+func printTable(a *kit.App, rep *Report) error {
 	columns := render.Columns{
 		Header: []string{strings.ToUpper(string(rep.By)), "COST", "IN", "OUT", "CACHE READ", "CACHE WRITE", "CALLS", "TURNS", "TIME"},
 	}
@@ -135,7 +135,8 @@ func costsTable(a *kit.App, rep *Report) error {
 	return nil
 }
 
-// dollars returns an amount to the hundredth of a cent: calls are cheap.
+// dollars returns an amount to the hundredth of a cent, because a call may cost less than a
+// cent.
 func dollars(usd float64) string {
 	if usd < 0 {
 		return fmt.Sprintf("-$%.4f", -usd)

@@ -1,3 +1,6 @@
+// Package create is the command that asks for a change. The steps behind it are open to
+// other packages that submit intents, goal run and audit: New makes an intent, Prepare
+// completes and checks it, and Submit stores it and prints its id.
 package create
 
 import (
@@ -21,8 +24,8 @@ import (
 // originSystem names this program as the publisher of an intent.
 const originSystem = "cli"
 
-// createFlags is what a person says about an intent.
-type createFlags struct {
+// flags are the flags of create: what a person says about an intent.
+type flags struct {
 	title, body, file string
 	kind, risk        string
 	recipe, agent     string
@@ -35,8 +38,9 @@ type createFlags struct {
 	format            render.Format
 }
 
+// Command returns the command create.
 func Command(a *kit.App) *cobra.Command {
-	var f createFlags
+	var f flags
 	cmd := &cobra.Command{
 		Use:   "create [<id>]",
 		Short: "ask for a change",
@@ -49,21 +53,21 @@ func Command(a *kit.App) *cobra.Command {
 		Args: kit.Between(0, 1, "the id of the intent"),
 		RunE: func(cmd *cobra.Command, args []string) error { return create(cmd.Context(), a, args, &f) },
 	}
-	flags := cmd.Flags()
-	flags.StringVarP(&f.title, "title", "t", "", "one line; the first line of the text if left out")
-	flags.StringVarP(&f.body, "body", "b", "", "what should change, and why")
-	flags.StringVarP(&f.file, "file", "f", "", "read the text from a `file`, or from standard input with -")
-	flags.StringVar(&f.kind, "type", "", "feature, fix, refactor, test, audit, ...; judged if left out")
-	flags.StringVar(&f.risk, "risk", "", "low, med or high; judged if left out")
-	flags.StringSliceVar(&f.dependsOn, "depends-on", nil, "`ids` of intents that must be done before")
-	flags.StringArrayVar(&f.criteria, "criterion", nil, "`what` must hold in the end, which makes it a goal; may be repeated")
-	flags.StringVar(&f.recipe, "recipe", "", "`name` of a recipe of pfl-forge.yaml that makes the change")
-	flags.StringArrayVar(&f.with, "with", nil, "`NAME=VALUE` of a parameter of the recipe; may be repeated")
-	flags.IntVar(&f.priority, "priority", 0, "a number to sort by; it does not change the order of work")
-	flags.StringSliceVar(&f.labels, "label", nil, "`labels` to find it by")
-	flags.StringVar(&f.agent, "agent", "", "the back end: "+strings.Join(config.Agents(), ", ")+", or one of the project's own")
-	flags.Float64Var(&f.budget, "budget", 0, "most that agents may spend on it, in US `dollars`")
-	flags.BoolVar(&f.dryRun, "dry-run", false, "print the intent and submit nothing")
+	set := cmd.Flags()
+	set.StringVarP(&f.title, "title", "t", "", "one line; the first line of the text if left out")
+	set.StringVarP(&f.body, "body", "b", "", "what should change, and why")
+	set.StringVarP(&f.file, "file", "f", "", "read the text from a `file`, or from standard input with -")
+	set.StringVar(&f.kind, "type", "", "feature, fix, refactor, test, audit, ...; judged if left out")
+	set.StringVar(&f.risk, "risk", "", "low, med or high; judged if left out")
+	set.StringSliceVar(&f.dependsOn, "depends-on", nil, "`ids` of intents that must be done before")
+	set.StringArrayVar(&f.criteria, "criterion", nil, "`what` must hold in the end, which makes it a goal; may be repeated")
+	set.StringVar(&f.recipe, "recipe", "", "`name` of a recipe of pfl-forge.yaml that makes the change")
+	set.StringArrayVar(&f.with, "with", nil, "`NAME=VALUE` of a parameter of the recipe; may be repeated")
+	set.IntVar(&f.priority, "priority", 0, "a number to sort by; it does not change the order of work")
+	set.StringSliceVar(&f.labels, "label", nil, "`labels` to find it by")
+	set.StringVar(&f.agent, "agent", "", "the back end: "+strings.Join(config.Agents(), ", ")+", or one of the project's own")
+	set.Float64Var(&f.budget, "budget", 0, "most that agents may spend on it, in US `dollars`")
+	set.BoolVar(&f.dryRun, "dry-run", false, "print the intent and submit nothing")
 	kit.OutputFlag(cmd, &f.format)
 	cmd.MarkFlagsMutuallyExclusive("body", "file")
 	_ = cmd.RegisterFlagCompletionFunc("risk", cobra.FixedCompletions([]string{"low", "med", "high"}, cobra.ShellCompDirectiveNoFileComp))
@@ -73,7 +77,8 @@ func Command(a *kit.App) *cobra.Command {
 	return cmd
 }
 
-func create(ctx context.Context, a *kit.App, args []string, f *createFlags) error {
+// create submits what the flags describe, or with --dry-run prints it.
+func create(ctx context.Context, a *kit.App, args []string, f *flags) error {
 	intent, err := intent(a, f)
 	if err != nil {
 		return err
@@ -100,8 +105,8 @@ func create(ctx context.Context, a *kit.App, args []string, f *createFlags) erro
 	return Submit(ctx, a, t, intent, f.format)
 }
 
-// intent returns what the flags say.
-func intent(a *kit.App, f *createFlags) (*forge.Intent, error) {
+// intent returns the intent that the flags describe, without an id.
+func intent(a *kit.App, f *flags) (*forge.Intent, error) {
 	body, err := text(a, f)
 	if err != nil {
 		return nil, err
@@ -129,8 +134,8 @@ func intent(a *kit.App, f *createFlags) (*forge.Intent, error) {
 	return i, nil
 }
 
-// text returns the body, wherever it comes from.
-func text(a *kit.App, f *createFlags) (string, error) {
+// text returns the body: of --body, of a file, or of standard input.
+func text(a *kit.App, f *flags) (string, error) {
 	if f.file == "" {
 		return f.body, nil
 	}
@@ -160,7 +165,8 @@ func text(a *kit.App, f *createFlags) (string, error) {
 	return string(text), nil
 }
 
-// FirstLine returns the first line with text in it, without the marks of a heading.
+// FirstLine returns the first line of a body that has text in it, without the marks of a
+// heading and cut to the length of a title.
 func FirstLine(body string) string {
 	for line := range strings.Lines(body) {
 		if line = strings.TrimSpace(strings.TrimLeft(strings.TrimSpace(line), "#")); line != "" {
@@ -170,7 +176,7 @@ func FirstLine(body string) string {
 	return ""
 }
 
-// values reads NAME=VALUE.
+// values parses the values of a recipe's parameters, each as NAME=VALUE.
 func values(list []string) (map[string]string, error) {
 	with := map[string]string{}
 	for _, entry := range list {

@@ -28,7 +28,8 @@ func New(title, body string) *forge.Intent {
 	}
 }
 
-// Prepare makes an intent of the target's project that can be submitted.
+// Prepare completes an intent for a project, with a free id if it has none, and checks
+// everything about it that can be known before it is submitted.
 func Prepare(ctx context.Context, a *kit.App, t *target.Target, i *forge.Intent) error {
 	all, err := t.Summaries(ctx)
 	if err != nil {
@@ -41,8 +42,8 @@ func Prepare(ctx context.Context, a *kit.App, t *target.Target, i *forge.Intent)
 	return checkIntent(ctx, a, t, i)
 }
 
-// place gives an intent an id that is free, if it has none, and looks for those
-// that it depends on.
+// place gives an intent a free id if it has none, and refuses one that depends on intents
+// that do not exist.
 func place(i *forge.Intent, all []forge.Summary) error {
 	taken := map[forge.IntentID]bool{}
 	for k := range all {
@@ -79,8 +80,8 @@ func freeID(title string, taken map[forge.IntentID]bool) forge.IntentID {
 	return id
 }
 
-// checkIntent looks at everything that can be known to be wrong before an intent
-// is submitted.
+// checkIntent returns what is wrong with an intent as far as that can be known before it is
+// submitted: without a repository the names of recipes and agents cannot.
 func checkIntent(ctx context.Context, a *kit.App, t *target.Target, i *forge.Intent) error {
 	if e := i.Validate(); e != nil {
 		return kit.Usage(e)
@@ -98,7 +99,8 @@ func checkIntent(ctx context.Context, a *kit.App, t *target.Target, i *forge.Int
 	return local.CheckNames(base.Config, i)
 }
 
-// Store submits an intent. It is false if no runner has decided yet.
+// Store submits an intent. A refusal is an error; decided is false if no runner has ruled
+// on it yet.
 func Store(ctx context.Context, t *target.Target, i *forge.Intent) (decided bool, err error) {
 	ruling, err := t.Ask(ctx, forge.Event{To: t.Key(i.ID), Message: &forge.Submit{Intent: *i}})
 	if err == nil && ruling.Decision == forge.Refused {
@@ -107,7 +109,7 @@ func Store(ctx context.Context, t *target.Target, i *forge.Intent) (decided bool
 	return ruling.Decision != "", err
 }
 
-// Submit stores an intent and prints its id.
+// Submit submits an intent, and prints its id and who goes on.
 func Submit(ctx context.Context, a *kit.App, t *target.Target, i *forge.Intent, format render.Format) error {
 	decided, err := Store(ctx, t, i)
 	if err != nil {
@@ -128,7 +130,7 @@ func Submit(ctx context.Context, a *kit.App, t *target.Target, i *forge.Intent, 
 	return nil
 }
 
-// created is an intent that is, or would be, submitted, as programs read it.
+// created is an intent that was or would be submitted, as programs read it.
 type created struct {
 	ID        forge.IntentID    `json:"id"                   yaml:"id"`
 	Project   forge.ProjectID   `json:"project"              yaml:"project"`
@@ -147,6 +149,8 @@ type created struct {
 	Body      string            `json:"body"                 yaml:"body"`
 }
 
+// Print prints an intent that was not submitted, or not yet: as YAML unless the format is another
+// one for programs.
 func Print(a *kit.App, i *forge.Intent, format render.Format) error {
 	if format == render.Name {
 		_, err := fmt.Fprintln(a.Out, i.ID)

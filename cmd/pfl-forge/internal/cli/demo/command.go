@@ -15,6 +15,7 @@ import (
 	"github.com/pfl-forge/pfl-forge/cmd/pfl-forge/internal/render"
 )
 
+// Command returns the command demo.
 func Command(a *kit.App) *cobra.Command {
 	var dir string
 	var format render.Format
@@ -34,6 +35,7 @@ Exit codes: 0 everything went as planned, 1 something did not, 130 interrupted.`
 	return cmd
 }
 
+// demo makes a repository, runs everything in it, and prints whether it went as planned.
 func demo(ctx context.Context, a *kit.App, dir string, format render.Format) error {
 	if a.Remote() {
 		return kit.Usage(errors.New("the demo makes a repository of its own: leave out --server and --context"))
@@ -81,6 +83,7 @@ func demo(ctx context.Context, a *kit.App, dir string, format render.Format) err
 	return err
 }
 
+// printDemo prints what the demo came to.
 func printDemo(a *kit.App, doc *demoDoc) {
 	style := a.Style(a.Out)
 	fmt.Fprintf(a.Out, "\nWhat it showed, in %.1f seconds:\n\n", doc.Seconds)
@@ -115,7 +118,7 @@ func printDemo(a *kit.App, doc *demoDoc) {
 	}
 }
 
-// demoFiles says where to look.
+// demoFiles names the files in which the demo can be looked at.
 var demoFiles = []struct{ path, what string }{
 	{"pfl-forge.yaml", "the recipes, and how a change is verified"},
 	{".forge/intent-drafts/imported/", "what was asked for"},

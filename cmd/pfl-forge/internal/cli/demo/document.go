@@ -21,6 +21,7 @@ type demoDoc struct {
 	Next    []string      `json:"next"    yaml:"next"` // commands, when those of waiting are done
 }
 
+// demoScene is one thing that the demo shows, and how what happened differs from the plan.
 type demoScene struct {
 	Name    string   `json:"name"              yaml:"name"`
 	Shows   string   `json:"shows"             yaml:"shows"`
@@ -28,17 +29,20 @@ type demoScene struct {
 	Differs []string `json:"differs,omitempty" yaml:"differs,omitempty"`
 }
 
+// demoCommit is a commit that the demo made on the base branch.
 type demoCommit struct {
 	Commit  git.OID `json:"commit"  yaml:"commit"`
 	Subject string  `json:"subject" yaml:"subject"`
 }
 
+// demoWaiting is an intent that waits for a person when the demo has ended.
 type demoWaiting struct {
 	ID      forge.IntentID `json:"id"      yaml:"id"`
 	Why     string         `json:"why"     yaml:"why"`
 	Command string         `json:"command" yaml:"command"` // one thing that a person can do
 }
 
+// demoDocOf returns what the demo came to. Its commands are called as by says.
 func demoDocOf(dir string, took time.Duration, r *Report, by kit.Invocation) *demoDoc {
 	doc := &demoDoc{Dir: dir, OK: r.OK(), Seconds: float64(took.Milliseconds()) / 1000, Waiting: []demoWaiting{}}
 	for _, s := range r.Scenes {
@@ -56,7 +60,7 @@ func demoDocOf(dir string, took time.Duration, r *Report, by kit.Invocation) *de
 	return doc
 }
 
-// demoDecision returns the command by which an intent of the demo goes on.
+// demoDecision returns the arguments of the command by which an intent of the demo goes on.
 func demoDecision(v *forge.View) []string {
 	id := string(v.Intent.ID)
 	switch v.Summary.Waiting {
@@ -73,6 +77,7 @@ func demoDecision(v *forge.View) []string {
 	return []string{"show", id}
 }
 
+// demoWhy returns what an intent of the demo waits for.
 func demoWhy(v *forge.View) string {
 	for _, c := range v.Intent.Clarifications {
 		if c.Answer == nil {

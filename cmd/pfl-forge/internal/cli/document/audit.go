@@ -13,19 +13,22 @@ type Audit struct {
 	Areas   []AuditArea    `json:"areas"   yaml:"areas"`
 }
 
+// AuditArea is one of the areas that an audit looks at, such as the tests.
 type AuditArea struct {
 	Name     string         `json:"name"     yaml:"name"`
 	Summary  string         `json:"summary"  yaml:"summary"`
 	Findings []AuditFinding `json:"findings" yaml:"findings"`
 }
 
+// AuditFinding is one thing that an audit found in an area.
 type AuditFinding struct {
 	Title    string     `json:"title"              yaml:"title"`
 	Severity forge.Risk `json:"severity"           yaml:"severity"`
 	Detail   string     `json:"detail"             yaml:"detail"`
-	Evidence []string   `json:"evidence,omitempty" yaml:"evidence,omitempty"`
+	Evidence []string   `json:"evidence,omitempty" yaml:"evidence,omitempty"` // such as "file: main.go"
 }
 
+// AuditOf returns what an audit found. The view is of an audit that has a report.
 func AuditOf(v *forge.View) Audit {
 	doc := Audit{Intent: v.Intent.ID, Title: v.Intent.Title, Status: v.Summary.Status, Summary: v.Audit.Summary, Areas: []AuditArea{}}
 	for _, area := range v.Audit.Areas {

@@ -8,14 +8,15 @@ import (
 	"github.com/pfl-forge/pfl-forge/cmd/pfl-forge/internal/render"
 )
 
-// Failure is a reason for which attempts failed, as programs read it.
+// Failure is a reason for which attempts fail, explained.
 type Failure struct {
 	Reason  forge.FailureReason `json:"reason"  yaml:"reason"`
 	Meaning string              `json:"meaning" yaml:"meaning"`
 	Do      string              `json:"do"      yaml:"do"` // what a person can do
 }
 
-// failuresOf returns why an intent and its tasks failed, each reason once.
+// failuresOf returns the reasons that an intent and its tasks name for having failed, each
+// once. An intent that can still succeed by itself has none.
 func failuresOf(s *forge.Summary) []Failure {
 	texts := []string{s.Reason}
 	for i := range s.Tasks {
@@ -36,10 +37,12 @@ func failuresOf(s *forge.Summary) []Failure {
 	return list
 }
 
-// FailureOf returns the reason that a text about a failure names.
+// FailureOf returns the reason that a text about a failure begins with; false if it names
+// none.
 func FailureOf(text string) (Failure, bool) {
 	r, ok := render.ReasonOf(text)
 	return Failure{r.Name, r.Meaning, r.Do}, ok
 }
 
+// String returns the reason, what it means and what to do, in a line.
 func (f Failure) String() string { return fmt.Sprintf("%s: %s; %s", f.Reason, f.Meaning, f.Do) }

@@ -11,14 +11,18 @@ import (
 
 // GoalProgress is how far a goal is, as programs read it in lists.
 type GoalProgress struct {
-	Iteration     int              `json:"iteration"        yaml:"iteration"`       // the newest, over all runs
-	Used          int              `json:"iterations_used"  yaml:"iterations_used"` // by this run
-	MaxIterations int              `json:"max_iterations"   yaml:"max_iterations"`  // that this run may take
-	Met           int              `json:"criteria_met"     yaml:"criteria_met"`
-	Criteria      int              `json:"criteria_count"   yaml:"criteria_count"`
-	Status        forge.LoopStatus `json:"status,omitempty" yaml:"status,omitempty"` // how the loop ended
+	Iteration     int `json:"iteration"       yaml:"iteration"`       // the newest one, counted over all runs
+	Used          int `json:"iterations_used" yaml:"iterations_used"` // by this run
+	MaxIterations int `json:"max_iterations"  yaml:"max_iterations"`  // that this run may take
+
+	// Met is how many of the Criteria are met as the last judgment says.
+	Met      int `json:"criteria_met"   yaml:"criteria_met"`
+	Criteria int `json:"criteria_count" yaml:"criteria_count"`
+
+	Status forge.LoopStatus `json:"status,omitempty" yaml:"status,omitempty"` // how it ended; empty while it goes on
 }
 
+// GoalProgressOf returns how far a goal is; nil for an intent that is none.
 func GoalProgressOf(g *forge.GoalSummary) *GoalProgress {
 	if g == nil {
 		return nil
@@ -26,7 +30,8 @@ func GoalProgressOf(g *forge.GoalSummary) *GoalProgress {
 	return &GoalProgress{g.Iteration, g.Used, g.Most, g.Met, g.Criteria, g.Status}
 }
 
-// Evaluation is what the last judgment says of a criterion; without one it is not met.
+// Evaluation is a criterion of a goal with what a judgment says of it. A criterion that no
+// judgment speaks of is not met, with no evidence and no confidence.
 type Evaluation struct {
 	Criterion  string  `json:"criterion"  yaml:"criterion"`
 	Met        bool    `json:"is_met"     yaml:"is_met"`
@@ -34,7 +39,8 @@ type Evaluation struct {
 	Confidence float64 `json:"confidence" yaml:"confidence"`
 }
 
-// PrintCriteria prints criteria with what the last judgment says of them.
+// PrintCriteria prints criteria with what the last judgment says of them, and without that
+// if there was none.
 func PrintCriteria(a *kit.App, list []Evaluation, judged bool) {
 	style := a.Style(a.Out)
 	for i := range list {
@@ -56,15 +62,16 @@ func PrintCriteria(a *kit.App, list []Evaluation, judged bool) {
 	}
 }
 
-// criterionIndent is where the text of a criterion begins.
+// criterionIndent is the column in which the text of a criterion begins.
 const criterionIndent = 11
 
-// hanging puts the further lines of a text under its first one.
+// hanging returns a text after a mark, its further lines below its first one.
 func hanging(mark, text string) string {
 	return mark + strings.ReplaceAll(text, "\n", "\n"+strings.Repeat(" ", criterionIndent))
 }
 
-// GoalLine says in a line how far a goal is: "iteration 2 of 10, 1 of 3 criteria met".
+// GoalLine returns in a line how far a goal is, such as "iteration 2 of 10, 1 of 3
+// criteria met", and nothing for an intent that is no goal.
 func GoalLine(g *GoalProgress) string {
 	if g == nil {
 		return ""
@@ -72,7 +79,8 @@ func GoalLine(g *GoalProgress) string {
 	return render.Goal(&forge.GoalSummary{Used: g.Used, Most: g.MaxIterations, Met: g.Met, Criteria: g.Criteria, Status: g.Status})
 }
 
-// CriteriaOf returns every criterion, and what the last judgment says of it.
+// CriteriaOf returns every criterion of a goal in its order, with what the last judgment
+// says of it.
 func CriteriaOf(g *forge.GoalView) []Evaluation {
 	list := []Evaluation{}
 	last := g.FinalJudgment()

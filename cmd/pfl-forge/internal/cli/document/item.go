@@ -8,44 +8,67 @@ import (
 	"github.com/pfl-forge/pfl-forge/cmd/pfl-forge/internal/cli/kit"
 )
 
-// Item is an intent in a list, as programs read it.
+// Item is an intent in a list, as programs read it: who wants what, how far it is, and
+// what it used.
 type Item struct {
-	ID        forge.IntentID `json:"id"                  yaml:"id"`
-	Title     string         `json:"title"               yaml:"title"`
-	Type      string         `json:"type,omitempty"      yaml:"type,omitempty"`
-	Status    forge.Status   `json:"status"              yaml:"status"`
-	Risk      forge.Risk     `json:"risk,omitempty"      yaml:"risk,omitempty"`
-	Source    forge.Source   `json:"source"              yaml:"source"`
-	Requester string         `json:"requester,omitempty" yaml:"requester,omitempty"`
-	Approver  string         `json:"approver,omitempty"  yaml:"approver,omitempty"`
-	Parent    forge.IntentID `json:"parent,omitempty"    yaml:"parent,omitempty"`
-	Children  []child        `json:"children,omitempty"  yaml:"children,omitempty"`
-	Priority  int            `json:"priority,omitempty"  yaml:"priority,omitempty"`
-	Run       int            `json:"run"                 yaml:"run"`
-	Waiting   forge.Waiting  `json:"waiting,omitempty"   yaml:"waiting,omitempty"`
-	Reason    string         `json:"reason,omitempty"    yaml:"reason,omitempty"`
-	Failures  []Failure      `json:"failures,omitempty"  yaml:"failures,omitempty"`
-	Activity  string         `json:"activity,omitempty"  yaml:"activity,omitempty"`
-	Plan      string         `json:"plan,omitempty"      yaml:"plan,omitempty"`
-	Tasks     int            `json:"tasks"               yaml:"tasks"`
-	TasksDone int            `json:"tasks_done"          yaml:"tasks_done"`
-	Goal      *GoalProgress  `json:"goal,omitempty"      yaml:"goal,omitempty"`
-	Active    []active       `json:"active,omitempty"    yaml:"active,omitempty"`
-	Running   []Attempt      `json:"running,omitempty"   yaml:"running,omitempty"` // only of status
-	Tokens    int64          `json:"tokens"              yaml:"tokens"`
-	CostUSD   float64        `json:"cost_usd"            yaml:"cost_usd"`
-	CreatedAt time.Time      `json:"created_at"          yaml:"created_at"`
-	UpdatedAt time.Time      `json:"updated_at"          yaml:"updated_at"`
+	ID    forge.IntentID `json:"id"             yaml:"id"`
+	Title string         `json:"title"          yaml:"title"`
+	Type  string         `json:"type,omitempty" yaml:"type,omitempty"`
+
+	Status forge.Status `json:"status"         yaml:"status"`
+	Risk   forge.Risk   `json:"risk,omitempty" yaml:"risk,omitempty"` // empty until it is judged
+	Source forge.Source `json:"source"         yaml:"source"`
+
+	// Requester asked for it, and Approver approved of its plan or of its change.
+	Requester string `json:"requester,omitempty" yaml:"requester,omitempty"`
+	Approver  string `json:"approver,omitempty"  yaml:"approver,omitempty"`
+
+	// Parent is the intent that this one was split off from; Children are those that were
+	// split off from this one.
+	Parent   forge.IntentID `json:"parent,omitempty"   yaml:"parent,omitempty"`
+	Children []Child        `json:"children,omitempty" yaml:"children,omitempty"`
+
+	Priority int `json:"priority,omitempty" yaml:"priority,omitempty"`
+
+	Progress `yaml:",inline"`
+
+	// Tokens and CostUSD are what all of its attempts used that have ended.
+	Tokens  int64   `json:"tokens"   yaml:"tokens"`
+	CostUSD float64 `json:"cost_usd" yaml:"cost_usd"`
+
+	CreatedAt time.Time `json:"created_at" yaml:"created_at"`
+	UpdatedAt time.Time `json:"updated_at" yaml:"updated_at"` // when something was last decided on it
 }
 
-// overlap is another task whose change does not merge as it is.
-type overlap struct {
-	Task  forge.TaskID `json:"task"  yaml:"task"`
-	Files []string     `json:"files" yaml:"files"`
+// Progress is how far an intent is, as a part of Item.
+type Progress struct {
+	Run int `json:"run" yaml:"run"` // counted from 1; each retry begins another one
+
+	// Waiting is what the intent waits for from a person; empty if it waits for nobody.
+	// Reason says why, or why it ended as it did, and Failures what the failures that it
+	// names mean.
+	Waiting  forge.Waiting `json:"waiting,omitempty"  yaml:"waiting,omitempty"`
+	Reason   string        `json:"reason,omitempty"   yaml:"reason,omitempty"`
+	Failures []Failure     `json:"failures,omitempty" yaml:"failures,omitempty"`
+
+	// Activity is what goes on, in words for a person.
+	Activity string `json:"activity,omitempty" yaml:"activity,omitempty"`
+
+	// Plan is the hash of the plan that approve --plan names; empty before there is one.
+	Plan      string `json:"plan,omitempty" yaml:"plan,omitempty"`
+	Tasks     int    `json:"tasks"          yaml:"tasks"`
+	TasksDone int    `json:"tasks_done"     yaml:"tasks_done"`
+
+	Goal *GoalProgress `json:"goal,omitempty" yaml:"goal,omitempty"` // nil if it has no criteria
+
+	// Active are the tasks under way, waiting or failed. Running are the attempts under
+	// way with what they have used so far; only status looks for them.
+	Active  []ActiveTask `json:"active,omitempty"  yaml:"active,omitempty"`
+	Running []Attempt    `json:"running,omitempty" yaml:"running,omitempty"`
 }
 
-// active is a task that is under way, waiting or failed.
-type active struct {
+// ActiveTask is a task that is under way, waiting or failed.
+type ActiveTask struct {
 	ID      forge.TaskID     `json:"id"                yaml:"id"`
 	Title   string           `json:"title"             yaml:"title"`
 	Status  forge.TaskStatus `json:"status"            yaml:"status"`
@@ -54,35 +77,45 @@ type active struct {
 	Detail  string           `json:"detail,omitempty"  yaml:"detail,omitempty"`
 	Paused  bool             `json:"paused,omitempty"  yaml:"paused,omitempty"`
 
-	Overlaps []overlap `json:"overlaps,omitempty" yaml:"overlaps,omitempty"`
+	Overlaps []Overlap `json:"overlaps,omitempty" yaml:"overlaps,omitempty"`
 }
 
+// Overlap is another task under way whose change does not merge with this one's, and the
+// files in which.
+type Overlap struct {
+	Task  forge.TaskID `json:"task"  yaml:"task"`
+	Files []string     `json:"files" yaml:"files"`
+}
+
+// ItemOf returns the item of an intent. Running is left empty.
 func ItemOf(s *forge.Summary) Item {
 	i := Item{
 		ID: s.Key.Intent, Title: s.Title, Type: s.Type, Status: s.Status, Risk: s.Risk, Source: s.Source,
-		Requester: s.Requester, Approver: s.Approver, Parent: s.Parent, Priority: s.Priority, Run: s.Run,
-		Waiting: s.Waiting, Reason: s.Reason, Activity: s.Activity, Plan: s.Plan,
-		Tasks: s.TaskCount, TasksDone: s.TasksDone, Goal: GoalProgressOf(s.Goal),
+		Requester: s.Requester, Approver: s.Approver, Parent: s.Parent, Priority: s.Priority,
+		Progress: Progress{
+			Run: s.Run, Waiting: s.Waiting, Reason: s.Reason, Failures: failuresOf(s), Activity: s.Activity, Plan: s.Plan,
+			Tasks: s.TaskCount, TasksDone: s.TasksDone, Goal: GoalProgressOf(s.Goal),
+		},
 		Tokens: s.Usage.InputTokens + s.Usage.OutputTokens, CostUSD: s.Usage.CostUSD,
 		CreatedAt: s.CreatedAt, UpdatedAt: s.UpdatedAt,
 	}
-	i.Failures = failuresOf(s)
 	for _, c := range s.Children {
-		i.Children = append(i.Children, child{ID: c.ID, Title: c.Title, Status: c.Status})
+		i.Children = append(i.Children, Child{ID: c.ID, Title: c.Title, Status: c.Status})
 	}
 	for _, t := range s.Tasks {
-		task := active{ID: t.ID, Title: t.Title, Status: t.Status, Step: t.Step, Attempt: t.Attempt, Detail: t.Detail, Paused: t.Paused}
+		task := ActiveTask{ID: t.ID, Title: t.Title, Status: t.Status, Step: t.Step, Attempt: t.Attempt, Detail: t.Detail, Paused: t.Paused}
 		for _, o := range t.Overlaps {
-			task.Overlaps = append(task.Overlaps, overlap{o.TaskID, o.Files})
+			task.Overlaps = append(task.Overlaps, Overlap{o.TaskID, o.Files})
 		}
 		i.Active = append(i.Active, task)
 	}
 	return i
 }
 
-// PausedWhole says whether all of an intent is paused, not only tasks of it.
+// PausedWhole reports whether all of an intent is paused, and not only tasks of it.
 func (i *Item) PausedWhole() bool { return i.Waiting == forge.WaitingPaused && i.Activity == "paused" }
 
+// Items returns the items of intents, in their order.
 func Items(all []forge.Summary) []Item {
 	list := make([]Item, len(all))
 	for i := range all {
@@ -91,12 +124,14 @@ func Items(all []forge.Summary) []Item {
 	return list
 }
 
-// TaskPaused says whether a task is paused, by itself or with its intent.
+// TaskPaused reports whether one of an intent's tasks is paused, by itself or with the
+// intent.
 func TaskPaused(all []forge.TaskSummary, id forge.TaskID) bool {
 	return slices.ContainsFunc(all, func(t forge.TaskSummary) bool { return t.ID == id && t.Paused })
 }
 
-// HowToResume says that a task of an intent is paused, and how it goes on.
+// HowToResume returns a line that says that a task of an intent is paused, and how it goes
+// on.
 func HowToResume(i *Item, id forge.TaskID) string {
 	if i.PausedWhole() {
 		return "paused with its intent"

@@ -8,15 +8,16 @@ import (
 	"github.com/pfl-forge/pfl-forge/cmd/pfl-forge/internal/cli/kit"
 )
 
-// Question is a clarification, as programs read it.
+// Question is a question to a person about an intent, as programs read it.
 type Question struct {
 	Number    int      `json:"number"              yaml:"number"` // counted from 1
 	Question  string   `json:"question"            yaml:"question"`
-	Context   string   `json:"context,omitempty"   yaml:"context,omitempty"`
-	Suggested []string `json:"suggested,omitempty" yaml:"suggested,omitempty"`
-	Answer    *string  `json:"answer"              yaml:"answer"`
+	Context   string   `json:"context,omitempty"   yaml:"context,omitempty"`   // what to know for an answer
+	Suggested []string `json:"suggested,omitempty" yaml:"suggested,omitempty"` // answers to choose from
+	Answer    *string  `json:"answer"              yaml:"answer"`              // nil: it is open
 }
 
+// Questions returns every question of an intent, also those that are answered.
 func Questions(i *forge.Intent) []Question {
 	list := make([]Question, len(i.Clarifications))
 	for n, c := range i.Clarifications {
@@ -25,6 +26,8 @@ func Questions(i *forge.Intent) []Question {
 	return list
 }
 
+// PrintQuestion prints a question after a prefix, with its answer or with those to choose
+// from.
 func PrintQuestion(a *kit.App, q *Question, by string) {
 	fmt.Fprintf(a.Out, "%s%d. %s\n", by, q.Number, kit.Safe(q.Question))
 	if q.Context != "" {

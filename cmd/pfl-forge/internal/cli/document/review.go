@@ -8,7 +8,7 @@ import (
 	"github.com/pfl-forge/pfl-forge/cmd/pfl-forge/internal/render"
 )
 
-// Review is a verdict on a head commit.
+// Review is the verdict of one review of a task, on the commit that was its head then.
 type Review struct {
 	Attempt     int           `json:"attempt"               yaml:"attempt"`
 	Head        string        `json:"head"                  yaml:"head"`
@@ -17,7 +17,7 @@ type Review struct {
 	Suggestions []string      `json:"suggestions,omitempty" yaml:"suggestions,omitempty"`
 }
 
-// ReviewsOf returns the reviews of a task, the first one first.
+// ReviewsOf returns the reviews of a task, the oldest first.
 func ReviewsOf(v *forge.View, id forge.TaskID) []Review {
 	var list []Review
 	for i := range v.Reviews {
@@ -28,6 +28,7 @@ func ReviewsOf(v *forge.View, id forge.TaskID) []Review {
 	return list
 }
 
+// PrintReview prints a review with all issues and suggestions.
 func PrintReview(a *kit.App, r *Review) {
 	fmt.Fprintf(a.Out, "  attempt %d, %s: %s\n", r.Attempt, render.ShortCommit(r.Head), r.Verdict)
 	for _, issue := range r.Issues {

@@ -10,7 +10,7 @@ import (
 	"github.com/pfl-forge/pfl-forge/internal/transcript"
 )
 
-// Attempt is an attempt under way, and what it has used so far, as programs read it.
+// Attempt is an attempt under way with what it has used so far, as programs read it.
 type Attempt struct {
 	Task    forge.TaskID `json:"task,omitempty"  yaml:"task,omitempty"` // empty: of the whole intent
 	Step    forge.Step   `json:"step"            yaml:"step"`
@@ -18,11 +18,11 @@ type Attempt struct {
 	Agent   string       `json:"agent,omitempty" yaml:"agent,omitempty"`
 	Tokens  int64        `json:"tokens"          yaml:"tokens"`
 	CostUSD float64      `json:"cost_usd"        yaml:"cost_usd"`
-	Last    string       `json:"last,omitempty"  yaml:"last,omitempty"` // what it told last
+	Last    string       `json:"last,omitempty"  yaml:"last,omitempty"` // the last text of its transcript
 }
 
-// RunningAttempt returns what the last lines of a transcript say, nil if it is over or not
-// begun.
+// RunningAttempt returns the attempt that the last lines of its transcript tell of, and nil
+// if it has ended or not begun.
 func RunningAttempt(a forge.Attempt, lines []transcript.Line) *Attempt {
 	r := &Attempt{Task: a.Task, Step: a.Step, Attempt: a.Number}
 	for i := range lines {
@@ -43,6 +43,7 @@ func RunningAttempt(a forge.Attempt, lines []transcript.Line) *Attempt {
 	return r
 }
 
+// String returns the attempt as a line below its intent in a list.
 func (r *Attempt) String() string {
 	parts := []string{render.StepName(forge.Attempt{Step: r.Step, Number: r.Attempt}), term.Line(r.Agent)}
 	parts = append(parts, render.Consumed(&forge.Usage{InputTokens: r.Tokens, CostUSD: r.CostUSD}), term.Short(r.Last, 80))

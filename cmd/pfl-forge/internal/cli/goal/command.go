@@ -9,8 +9,6 @@ package goal
 import (
 	"context"
 	"fmt"
-	"slices"
-	"time"
 
 	"github.com/spf13/cobra"
 
@@ -19,12 +17,11 @@ import (
 	"github.com/pfl-forge/pfl-forge/cmd/pfl-forge/internal/cli/goalview"
 	"github.com/pfl-forge/pfl-forge/cmd/pfl-forge/internal/cli/kit"
 	"github.com/pfl-forge/pfl-forge/cmd/pfl-forge/internal/cli/pending"
-	"github.com/pfl-forge/pfl-forge/cmd/pfl-forge/internal/cli/status"
 	"github.com/pfl-forge/pfl-forge/cmd/pfl-forge/internal/cli/target"
 	"github.com/pfl-forge/pfl-forge/cmd/pfl-forge/internal/render"
 )
 
-const goalHelp = `A goal is a task with criteria. An agent works on it, another one sums up what it did, and
+const help = `A goal is a task with criteria. An agent works on it, another one sums up what it did, and
 a third one, which has no tools, judges every criterion from the change itself. That is an
 iteration. Iterations follow, each knowing what the ones before tried, until every
 criterion is met, and the change lands, or until they are used up.`
@@ -34,7 +31,7 @@ func Command(a *kit.App) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "goal",
 		Short: "work on something until its criteria are met",
-		Long:  goalHelp,
+		Long:  help,
 		Args:  kit.KnownCommand,
 		RunE:  func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
@@ -42,6 +39,7 @@ func Command(a *kit.App) *cobra.Command {
 	return cmd
 }
 
+// statusCommand returns the command goal status.
 func statusCommand(a *kit.App) *cobra.Command {
 	var format render.Format
 	cmd := &cobra.Command{
@@ -57,7 +55,7 @@ func statusCommand(a *kit.App) *cobra.Command {
 				return err
 			}
 			defer t.Close()
-			d, err := goal(cmd.Context(), t, args[0])
+			d, err := read(cmd.Context(), t, args[0])
 			if err != nil {
 				return err
 			}
@@ -68,8 +66,8 @@ func statusCommand(a *kit.App) *cobra.Command {
 	return cmd
 }
 
-// goal returns a goal by its id.
-func goal(ctx context.Context, t *target.Target, arg string) (*goalview.Document, error) {
+// read returns the goal that an argument names by its id.
+func read(ctx context.Context, t *target.Target, arg string) (*goalview.Document, error) {
 	id, err := forge.ParseIntentID(arg)
 	if err != nil {
 		return nil, kit.Usage(err)
@@ -91,107 +89,10 @@ func goal(ctx context.Context, t *target.Target, arg string) (*goalview.Document
 	return d, nil
 }
 
+// isGoal reports whether an intent has criteria.
 func isGoal(s *forge.Summary) bool { return s.Goal != nil }
 
-// goals returns the goals of a project, sorted by id.
-func goals(ctx context.Context, t *target.Target) ([]forge.Summary, error) {
-	all, err := t.Summaries(ctx)
-	if err != nil {
-		return nil, err
-	}
-	return slices.DeleteFunc(all, func(s forge.Summary) bool { return !isGoal(&s) }), nil
-}
-
-func listCommand(a *kit.App) *cobra.Command {
-	var format render.Format
-	cmd := &cobra.Command{
-		Use:     "list",
-		Aliases: []string{"ls"},
-		Short:   "list the goals and how far they are",
-		Example: "  pfl-forge goal list\n  pfl-forge goal list -o json",
-		Args:    kit.NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			t, err := target.Reader(cmd.Context(), a)
-			if err != nil {
-				return err
-			}
-			defer t.Close()
-			list, err := goals(cmd.Context(), t)
-			if err != nil {
-				return err
-			}
-			return printGoals(a, list, format)
-		},
-	}
-	kit.OutputFlag(cmd, &format)
-	return cmd
-}
-
-// goalItem is a goal in a list, as programs read it.
-type goalItem struct {
-	ID            forge.IntentID `json:"id"                yaml:"id"`
-	Title         string         `json:"title"             yaml:"title"`
-	Status        string         `json:"status"            yaml:"status"` // as that of a goal alone
-	IntentStatus  forge.Status   `json:"intent_status"     yaml:"intent_status"`
-	Waiting       forge.Waiting  `json:"waiting,omitempty" yaml:"waiting,omitempty"`
-	Reason        string         `json:"reason,omitempty"  yaml:"reason,omitempty"`
-	Iteration     int            `json:"iteration"         yaml:"iteration"`
-	Used          int            `json:"iterations_used"   yaml:"iterations_used"`
-	MaxIterations int            `json:"max_iterations"    yaml:"max_iterations"`
-	Met           int            `json:"criteria_met"      yaml:"criteria_met"`
-	Criteria      int            `json:"criteria_count"    yaml:"criteria_count"`
-	Tokens        int64          `json:"tokens"            yaml:"tokens"`
-	CostUSD       float64        `json:"cost_usd"          yaml:"cost_usd"`
-	CreatedAt     time.Time      `json:"created_at"        yaml:"created_at"`
-	UpdatedAt     time.Time      `json:"updated_at"        yaml:"updated_at"`
-}
-
-func goalItemOf(s *forge.Summary) goalItem {
-	g := s.Goal
-	return goalItem{
-		ID: s.Key.Intent, Title: s.Title, Status: goalview.StatusOf(s), IntentStatus: s.Status, Waiting: s.Waiting, Reason: s.Reason,
-		Iteration: g.Iteration, Used: g.Used, MaxIterations: g.Most, Met: g.Met, Criteria: g.Criteria,
-		Tokens: s.Usage.InputTokens + s.Usage.OutputTokens, CostUSD: s.Usage.CostUSD, CreatedAt: s.CreatedAt, UpdatedAt: s.UpdatedAt,
-	}
-}
-
-func printGoals(a *kit.App, all []forge.Summary, format render.Format) error {
-	list := []goalItem{}
-	for i := range all {
-		list = append(list, goalItemOf(&all[i]))
-	}
-	switch {
-	case format.Data():
-		return format.Write(a.Out, list)
-	case format == render.Name:
-		for i := range list {
-			fmt.Fprintln(a.Out, list[i].ID)
-		}
-		return nil
-	case len(list) == 0:
-		a.Say("no goals yet")
-		a.Say(`next: pfl-forge goal run "what is to be done" --criterion "what holds in the end"`)
-		return nil
-	}
-	columns := render.Columns{Header: []string{"ID", "STATUS", "ITERATION", "MET", "AGE", "COST", "NOW"}, Shrink: 6}
-	if format == render.Wide {
-		columns.Header = append(columns.Header, "INTENT", "TOKENS", "TITLE")
-	}
-	now := time.Now()
-	for i := range list {
-		g := &list[i]
-		row := []string{
-			string(g.ID), g.Status, fmt.Sprintf("%d/%d", g.Used, g.MaxIterations), fmt.Sprintf("%d/%d", g.Met, g.Criteria),
-			render.Age(now.Sub(g.CreatedAt)), render.Cost(g.CostUSD), status.Doing(&all[i]),
-		}
-		if format == render.Wide {
-			row = append(row, string(g.IntentStatus), render.Tokens(g.Tokens), g.Title)
-		}
-		columns.Add(row...)
-	}
-	return a.Table(&columns)
-}
-
+// cancelCommand returns the command goal cancel.
 func cancelCommand(a *kit.App) *cobra.Command {
 	var said pending.Said
 	var r control.Request
@@ -212,6 +113,7 @@ func cancelCommand(a *kit.App) *cobra.Command {
 	return cmd
 }
 
+// resumeCommand returns the command goal resume.
 func resumeCommand(a *kit.App) *cobra.Command {
 	var said pending.Said
 	var r control.Request
@@ -264,7 +166,7 @@ func goOn(said *pending.Said) control.Chooser {
 	}
 }
 
-// notGoal is the error for an intent without criteria.
+// notGoal returns the error for an intent without criteria.
 func notGoal(id forge.IntentID) error {
 	return fmt.Errorf("%s is no goal, it has no criteria; `pfl-forge show %s` shows it, `pfl-forge goal list` lists the goals", id, id)
 }

@@ -22,7 +22,7 @@ func TestGoalOutcome(t *testing.T) {
 	} {
 		d := goalview.Document{Status: goalview.StatusOf(&s)}
 		code := 0
-		if e, ok := errors.AsType[kit.Exit](goalOutcome(&d)); ok {
+		if e, ok := errors.AsType[kit.Exit](outcome(&d)); ok {
 			code = int(e)
 		}
 		status, number, _ := strings.Cut(want, " ")

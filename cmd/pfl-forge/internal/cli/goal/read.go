@@ -21,8 +21,9 @@ import (
 	"github.com/pfl-forge/pfl-forge/config"
 )
 
-// readGoal reads what a goal is about from a file, from standard input, or from flags.
-func readGoal(a *kit.App, args []string, f *goalFlags) (*goalfile.Goal, error) {
+// readGoal returns the goal that the arguments name: a file, standard input, or a text with
+// criteria of flags.
+func readGoal(a *kit.App, args []string, f *runFlags) (*goalfile.Goal, error) {
 	if len(f.criteria) > 0 {
 		switch {
 		case len(args) == 0:
@@ -56,6 +57,7 @@ func readGoal(a *kit.App, args []string, f *goalFlags) (*goalfile.Goal, error) {
 	return parseGoal(name, file)
 }
 
+// parseGoal reads the file of a goal.
 func parseGoal(name string, from io.Reader) (*goalfile.Goal, error) {
 	data, err := io.ReadAll(io.LimitReader(from, goalfile.MaxBytes+1))
 	if err != nil {
@@ -64,8 +66,8 @@ func parseGoal(name string, from io.Reader) (*goalfile.Goal, error) {
 	return goalfile.Parse(name, data)
 }
 
-// intentOfGoal returns the intent that a goal is.
-func intentOfGoal(g *goalfile.Goal, f *goalFlags) (*forge.Intent, error) {
+// intentOf returns the intent that a goal is, with what the flags add.
+func intentOf(g *goalfile.Goal, f *runFlags) (*forge.Intent, error) {
 	title := create.FirstLine(g.Task)
 	if title == "" {
 		return nil, kit.Usage(errors.New("the text is empty; say what is to be done"))

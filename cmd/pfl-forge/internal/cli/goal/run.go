@@ -19,7 +19,7 @@ import (
 	"github.com/pfl-forge/pfl-forge/config"
 )
 
-const goalRunHelp = `Work on a goal until every criterion is met, or its iterations are used up, and show what
+const runHelp = `Work on a goal until every criterion is met, or its iterations are used up, and show what
 happens. What else can go on here goes on meanwhile; the command ends when the goal can go
 on no more. With --server it asks an organisation's pfl-forge for it, and follows.
 
@@ -29,8 +29,8 @@ input, or a text with --criterion, once for each.
 Exit codes: 0 every criterion is met, 1 usage or internal error, 2 the iterations are used
 up, or it ended with an error or was cancelled, 3 it waits for a person, 130 interrupted.`
 
-// goalFlags is what a person says about a goal.
-type goalFlags struct {
+// runFlags are the flags of goal run.
+type runFlags struct {
 	criteria       []string
 	maxIterations  int
 	model          string
@@ -41,12 +41,13 @@ type goalFlags struct {
 	format         render.Format
 }
 
+// runCommand returns the command goal run.
 func runCommand(a *kit.App) *cobra.Command {
-	var f goalFlags
+	var f runFlags
 	cmd := &cobra.Command{
 		Use:   "run [<task.yaml> | <text> --criterion <what holds in the end>...]",
 		Short: "work on a goal until every criterion is met",
-		Long:  goalRunHelp,
+		Long:  runHelp,
 		Example: `  pfl-forge goal run
   pfl-forge goal run goals/reset-link.yaml --max-iterations 5
   pfl-forge goal run "Add a reset link" --criterion "the login page links to the reset form" --criterion "a test covers an unknown address"`,
@@ -55,7 +56,7 @@ func runCommand(a *kit.App) *cobra.Command {
 			if cmd.Flags().Changed("max-iterations") && (f.maxIterations < 1 || f.maxIterations > forge.MaxIterations) {
 				return kit.Usage(fmt.Errorf("--max-iterations: is %d; it can be 1 to %d", f.maxIterations, forge.MaxIterations))
 			}
-			return goalRun(cmd.Context(), a, args, &f)
+			return pursueNew(cmd.Context(), a, args, &f)
 		},
 		ValidArgsFunction: func(_ *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
 			if len(args) > 0 {
@@ -81,7 +82,8 @@ func runCommand(a *kit.App) *cobra.Command {
 	return cmd
 }
 
-func goalRun(ctx context.Context, a *kit.App, args []string, f *goalFlags) error {
+// pursueNew reads a goal, submits it, works on it, and prints what came of it.
+func pursueNew(ctx context.Context, a *kit.App, args []string, f *runFlags) error {
 	g, err := readGoal(a, args, f)
 	if err != nil {
 		return err
@@ -89,7 +91,7 @@ func goalRun(ctx context.Context, a *kit.App, args []string, f *goalFlags) error
 	for _, n := range g.Notices {
 		a.Say("%s", kit.Safe(n))
 	}
-	intent, err := intentOfGoal(g, f)
+	intent, err := intentOf(g, f)
 	if err != nil {
 		return err
 	}
@@ -113,7 +115,7 @@ func goalRun(ctx context.Context, a *kit.App, args []string, f *goalFlags) error
 	case f.detach:
 		return create.Submit(ctx, a, t, intent, f.format)
 	}
-	id, err := submitGoal(ctx, a, t, intent, f.id == "")
+	id, err := submit(ctx, a, t, intent, f.id == "")
 	if err != nil {
 		return err
 	}
@@ -125,12 +127,12 @@ func goalRun(ctx context.Context, a *kit.App, args []string, f *goalFlags) error
 		run.SayInterrupted(a, o)
 		return kit.ExitInterrupted
 	}
-	return concludeGoal(ctx, a, id, f.format)
+	return conclude(ctx, a, id, f.format)
 }
 
-// submitGoal asks for a goal, unless one that asks for the same is under way: then,
-// if reuse says so, that one is gone on with.
-func submitGoal(ctx context.Context, a *kit.App, t *target.Target, i *forge.Intent, reuse bool) (forge.IntentID, error) {
+// submit submits a goal and returns its id, or with reuse the id of one under way that asks
+// for the same.
+func submit(ctx context.Context, a *kit.App, t *target.Target, i *forge.Intent, reuse bool) (forge.IntentID, error) {
 	if reuse {
 		switch id, err := sameGoal(ctx, t, i); {
 		case err != nil:
@@ -147,8 +149,8 @@ func submitGoal(ctx context.Context, a *kit.App, t *target.Target, i *forge.Inte
 	return i.ID, nil
 }
 
-// sameGoal returns a goal under way with the same text and criteria; empty if there is
-// none.
+// sameGoal returns the id of a goal under way with the same text and criteria, empty if
+// there is none.
 func sameGoal(ctx context.Context, t *target.Target, i *forge.Intent) (forge.IntentID, error) {
 	list, err := goals(ctx, t)
 	if err != nil {
@@ -170,25 +172,24 @@ func sameGoal(ctx context.Context, t *target.Target, i *forge.Intent) (forge.Int
 	return "", nil
 }
 
-// pursue works on a goal, or shows who does, until it can go on no more.
+// pursue works on a goal, or shows who does, until it can go on no more. It closes the
+// target, because a run here needs the store.
 func pursue(ctx context.Context, a *kit.App, t *target.Target, base *local.Base, id forge.IntentID) (*local.Outcome, error) {
 	if t.Remote {
-		live := a.Live()
-		defer live.Close()
-		return local.Follow(ctx, t.Bus, t.Project, id, live, a.Log())
+		return run.Follow(ctx, a, t, id)
 	}
 	t.Close()
 	return run.Work(ctx, a, t.Repo, base, &run.Options{Only: id})
 }
 
-// concludeGoal prints what came of a goal, and returns the exit code.
-func concludeGoal(ctx context.Context, a *kit.App, id forge.IntentID, format render.Format) error {
+// conclude prints what came of a goal, and returns the exit code.
+func conclude(ctx context.Context, a *kit.App, id forge.IntentID, format render.Format) error {
 	t, err := target.Reader(ctx, a)
 	if err != nil {
 		return err
 	}
 	defer t.Close()
-	d, err := goal(ctx, t, string(id))
+	d, err := read(ctx, t, string(id))
 	if err != nil {
 		return err
 	}
@@ -196,7 +197,7 @@ func concludeGoal(ctx context.Context, a *kit.App, id forge.IntentID, format ren
 		if err := goalview.Print(a, d, format); err != nil {
 			return err
 		}
-		return goalOutcome(d)
+		return outcome(d)
 	}
 	goalview.PrintHead(a, d)
 	switch {
@@ -205,11 +206,11 @@ func concludeGoal(ctx context.Context, a *kit.App, id forge.IntentID, format ren
 	case len(d.Commands) > 0:
 		a.Say("next: %s", d.Commands[0])
 	}
-	return goalOutcome(d)
+	return outcome(d)
 }
 
-// goalOutcome returns the error that stands for the exit code of a goal.
-func goalOutcome(d *goalview.Document) error {
+// outcome returns the exit code of a goal as an error, nil if all its criteria are met.
+func outcome(d *goalview.Document) error {
 	switch d.Status {
 	case string(forge.LoopCompleted):
 		return nil

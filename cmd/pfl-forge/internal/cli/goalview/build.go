@@ -21,7 +21,7 @@ func Read(ctx context.Context, t *target.Target, v *forge.View) (*Document, erro
 	return &d, nil
 }
 
-// of returns a goal as it is. Attempts say what its iterations used; nil if that is not known.
+// of returns the document of a goal. Its attempts say what the iterations used.
 func of(v *forge.View, attempts []costs.AttemptDetail) Document {
 	s := &v.Summary
 	g := v.Goal
@@ -29,9 +29,9 @@ func of(v *forge.View, attempts []costs.AttemptDetail) Document {
 	d := Document{
 		ID: v.Intent.ID, Title: v.Intent.Title, Status: StatusOf(s), IntentStatus: s.Status,
 		Waiting: s.Waiting, Reason: s.Reason, Activity: s.Activity,
-		Iteration: g.Iteration, Used: g.Used, MaxIterations: cmp.Or(g.Most, options.MaxIterations),
+		Counts:   Counts{Iteration: g.Iteration, Used: g.Used, MaxIterations: cmp.Or(g.Most, options.MaxIterations)},
 		Judgment: judgmentOf(g.FinalJudgment()), Iterations: []iteration{}, Knowledge: []knowledge{}, Applied: append([]string{}, g.Applied...),
-		HistoryPath: options.HistoryFile, KnowledgePath: options.KnowledgeFile, RawLogDir: rawLogs(options, v.Intent.ID),
+		Files: Files{HistoryPath: options.HistoryFile, KnowledgePath: options.KnowledgeFile, RawLogDir: rawLogs(options, v.Intent.ID)},
 		Error: g.Error, Tokens: s.Usage.InputTokens + s.Usage.OutputTokens, CostUSD: s.Usage.CostUSD,
 	}
 	d.Criteria = document.CriteriaOf(g)
@@ -54,7 +54,7 @@ func of(v *forge.View, attempts []costs.AttemptDetail) Document {
 	for i := range v.Tasks {
 		d.Commit = cmp.Or(v.Tasks[i].Commit, d.Commit)
 	}
-	if s.Waiting != "" {
+	if pending.Waits(s) {
 		d.Commands = pending.Commands(s)
 	}
 	return d
@@ -96,7 +96,7 @@ func iterationOf(i *forge.Iteration) iteration {
 	return d
 }
 
-// next says what an iteration left to do: in the judge's words, or else in its own.
+// next returns what an iteration left to do: in the judge's words, or else in its own.
 func (i *iteration) next() string {
 	switch {
 	case i.Judgment != nil && i.Judgment.Complete:
@@ -109,8 +109,8 @@ func (i *iteration) next() string {
 	return ""
 }
 
-// usedBy adds up what the attempts of each iteration used: its executions, and what
-// followed from them.
+// usedBy returns what the attempts of each iteration used together: its executions, and
+// what followed from them.
 func usedBy(iterations []forge.Iteration, attempts []costs.AttemptDetail) []forge.Usage {
 	used := make([]forge.Usage, len(iterations))
 	at := -1

@@ -1,3 +1,6 @@
+// Package goalview is the document of a goal, an intent with criteria: its iterations, the
+// judgments on them, and what it found out. Goal status prints it alone, and show as a part
+// of the intent.
 package goalview
 
 import (
@@ -22,6 +25,7 @@ type Options struct {
 	LogDir         string   `json:"raw_log_dir,omitempty"          yaml:"raw_log_dir,omitempty"` // empty: nothing is kept there
 }
 
+// OptionsOf returns the options of a goal with their defaults filled in; nil for none.
 func OptionsOf(g *forge.GoalOptions) *Options {
 	if g == nil {
 		return nil
@@ -37,32 +41,51 @@ func OptionsOf(g *forge.GoalOptions) *Options {
 	return o
 }
 
-// Document is a goal's loop and its result, as programs read it.
+// Document is a goal with its iterations, as programs read it.
 type Document struct {
-	ID            forge.IntentID        `json:"id"                       yaml:"id"`
-	Title         string                `json:"title"                    yaml:"title"`
-	Status        string                `json:"status"                   yaml:"status"` // completed, max_iterations, error, cancelled; running, waiting
-	IntentStatus  forge.Status          `json:"intent_status"            yaml:"intent_status"`
-	Waiting       forge.Waiting         `json:"waiting,omitempty"        yaml:"waiting,omitempty"`
-	Reason        string                `json:"reason,omitempty"         yaml:"reason,omitempty"`
-	Activity      string                `json:"activity,omitempty"       yaml:"activity,omitempty"`
-	Iteration     int                   `json:"iteration"                yaml:"iteration"`       // the newest, over all runs
-	Used          int                   `json:"iterations_used"          yaml:"iterations_used"` // by this run
-	MaxIterations int                   `json:"max_iterations"           yaml:"max_iterations"`
-	Met           int                   `json:"criteria_met"             yaml:"criteria_met"`
-	Criteria      []document.Evaluation `json:"criteria"                 yaml:"criteria"` // as the last judgment says
-	Judgment      *judgment             `json:"final_judgment"           yaml:"final_judgment"`
-	Iterations    []iteration           `json:"iterations"               yaml:"iterations"`
-	Knowledge     []knowledge           `json:"knowledge_found"          yaml:"knowledge_found"`
-	Applied       []string              `json:"knowledge_applied"        yaml:"knowledge_applied"` // ids, once for each iteration
-	HistoryPath   string                `json:"history_path,omitempty"   yaml:"history_path,omitempty"`
-	KnowledgePath string                `json:"knowledge_path,omitempty" yaml:"knowledge_path,omitempty"`
-	RawLogDir     string                `json:"raw_log_dir,omitempty"    yaml:"raw_log_dir,omitempty"`
-	Error         string                `json:"error_message,omitempty"  yaml:"error_message,omitempty"`
-	Commit        string                `json:"commit,omitempty"         yaml:"commit,omitempty"` // that reached the base branch
-	Tokens        int64                 `json:"tokens"                   yaml:"tokens"`
-	CostUSD       float64               `json:"cost_usd"                 yaml:"cost_usd"`
-	Commands      []string              `json:"commands,omitempty"       yaml:"commands,omitempty"`
+	ID    forge.IntentID `json:"id"    yaml:"id"`
+	Title string         `json:"title" yaml:"title"`
+
+	// Status is how the goal ended: completed, max_iterations, error or cancelled; before
+	// that it is running or waiting, for a person. IntentStatus is that of any intent.
+	Status       string        `json:"status"             yaml:"status"`
+	IntentStatus forge.Status  `json:"intent_status"      yaml:"intent_status"`
+	Waiting      forge.Waiting `json:"waiting,omitempty"  yaml:"waiting,omitempty"`
+	Reason       string        `json:"reason,omitempty"   yaml:"reason,omitempty"`
+	Activity     string        `json:"activity,omitempty" yaml:"activity,omitempty"`
+
+	Counts `yaml:",inline"`
+
+	Criteria   []document.Evaluation `json:"criteria"          yaml:"criteria"`       // as the last judgment says
+	Judgment   *judgment             `json:"final_judgment"    yaml:"final_judgment"` // the last one; nil before the first
+	Iterations []iteration           `json:"iterations"        yaml:"iterations"`     // of all runs, the oldest first
+	Knowledge  []knowledge           `json:"knowledge_found"   yaml:"knowledge_found"`
+	Applied    []string              `json:"knowledge_applied" yaml:"knowledge_applied"` // ids, once for each iteration
+
+	Files `yaml:",inline"`
+
+	Error    string   `json:"error_message,omitempty" yaml:"error_message,omitempty"`
+	Commit   string   `json:"commit,omitempty"        yaml:"commit,omitempty"` // that reached the base branch
+	Tokens   int64    `json:"tokens"                  yaml:"tokens"`
+	CostUSD  float64  `json:"cost_usd"                yaml:"cost_usd"`
+	Commands []string `json:"commands,omitempty"      yaml:"commands,omitempty"` // what a person can do while it waits
+}
+
+// Counts is how many iterations and criteria a goal has, as a part of Document.
+type Counts struct {
+	Iteration     int `json:"iteration"       yaml:"iteration"`       // the newest one, counted over all runs
+	Used          int `json:"iterations_used" yaml:"iterations_used"` // by this run
+	MaxIterations int `json:"max_iterations"  yaml:"max_iterations"`  // that this run may take
+	Met           int `json:"criteria_met"    yaml:"criteria_met"`    // as the last judgment says
+}
+
+// Files is where a goal keeps what it did, below the checkout's root, as a part of
+// Document. Goal status leaves them empty for an organisation's goal, of which there are no
+// such files.
+type Files struct {
+	HistoryPath   string `json:"history_path,omitempty"   yaml:"history_path,omitempty"`
+	KnowledgePath string `json:"knowledge_path,omitempty" yaml:"knowledge_path,omitempty"`
+	RawLogDir     string `json:"raw_log_dir,omitempty"    yaml:"raw_log_dir,omitempty"` // empty: raw logs are not kept
 }
 
 // judgment says whether a goal is reached.
@@ -74,7 +97,7 @@ type judgment struct {
 	NextAction  string                `json:"suggested_next_action,omitempty" yaml:"suggested_next_action,omitempty"`
 }
 
-// iteration is one turn of the loop.
+// iteration is one turn of a goal: an execution, and the judgment on it.
 type iteration struct {
 	Number       int                   `json:"iteration"                yaml:"iteration"`
 	Head         string                `json:"head,omitempty"           yaml:"head,omitempty"`
@@ -103,7 +126,7 @@ type nextAction struct {
 	PendingItems    []string `json:"pending_items,omitempty"    yaml:"pending_items,omitempty"`
 }
 
-// knowledge is what a goal found out that others can use.
+// knowledge is something that a goal found out and other intents can use.
 type knowledge struct {
 	ID          string              `json:"id"                     yaml:"id"`
 	Type        forge.KnowledgeType `json:"type"                   yaml:"type"`
@@ -114,13 +137,13 @@ type knowledge struct {
 	Applied     int                 `json:"applied_count"          yaml:"applied_count"`
 }
 
-// What a goal's status can be beside the ends of its loop.
+// The statuses of a goal that has not ended; the others are those of forge.LoopStatus.
 const (
 	Running = "running"
 	Waiting = "waiting" // for a person
 )
 
-// StatusOf says in a word how a goal is.
+// StatusOf returns the status of a goal: Running, Waiting, or how it ended.
 func StatusOf(s *forge.Summary) string {
 	switch {
 	case s.Goal.Status != "":

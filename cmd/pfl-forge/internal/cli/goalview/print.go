@@ -10,29 +10,21 @@ import (
 	"github.com/pfl-forge/pfl-forge/internal/term"
 )
 
-// Print prints everything about a goal's loop.
+// Print prints a goal in a format: its head, its iterations, and what can be done about
+// it.
 func Print(a *kit.App, d *Document, format render.Format) error {
-	switch {
-	case format.Data():
-		return format.Write(a.Out, d)
-	case format == render.Name:
-		fmt.Fprintln(a.Out, d.ID)
-		return nil
-	}
-	PrintHead(a, d)
-	if err := PrintIterations(a, d); err != nil {
-		return err
-	}
-	if len(d.Commands) > 0 {
-		a.Heading("what you can do")
-		for _, c := range d.Commands {
-			fmt.Fprintf(a.Out, "  > %s\n", c)
+	return a.Print(format, d, []string{string(d.ID)}, func() error {
+		PrintHead(a, d)
+		if err := PrintIterations(a, d); err != nil {
+			return err
 		}
-	}
-	return nil
+		a.Commands(d.Commands)
+		return nil
+	})
 }
 
-// PrintIterations prints the iterations of a goal, and what came of them.
+// PrintIterations prints the iterations of a goal, the last judgment, and what was found
+// out.
 func PrintIterations(a *kit.App, d *Document) error {
 	if len(d.Iterations) > 0 {
 		a.Heading("iterations")
@@ -45,7 +37,7 @@ func PrintIterations(a *kit.App, d *Document) error {
 	return nil
 }
 
-// PrintHead prints how a goal is, and each of its criteria.
+// PrintHead prints how a goal is, and each of its criteria with what is judged of it.
 func PrintHead(a *kit.App, d *Document) {
 	style := a.Style(a.Out)
 	fmt.Fprintf(a.Out, "%s  %s\n", style.Bold(string(d.ID)), kit.Safe(d.Title))
@@ -59,7 +51,7 @@ func PrintHead(a *kit.App, d *Document) {
 	document.PrintCriteria(a, d.Criteria, d.Judgment != nil)
 }
 
-// statusText says how a goal is, in the colour of that.
+// statusText returns how a goal is, in the colour that says whether that is good.
 func statusText(style render.Style, d *Document) string {
 	switch d.Status {
 	case string(forge.LoopCompleted):
@@ -67,7 +59,7 @@ func statusText(style render.Style, d *Document) string {
 	case Running:
 		return kit.WithReason(d.Status, term.Line(d.Activity))
 	case Waiting:
-		i := document.Item{Status: d.IntentStatus, Waiting: d.Waiting, Reason: d.Reason}
+		i := document.Item{Status: d.IntentStatus, Progress: document.Progress{Waiting: d.Waiting, Reason: d.Reason}}
 		return style.Attention(i.Why())
 	}
 	why := d.Error
@@ -77,7 +69,8 @@ func statusText(style render.Style, d *Document) string {
 	return style.Bad(kit.WithReason(d.Status, term.Line(why)))
 }
 
-// iterationsText says "3 of 10", and how many there were before this run.
+// iterationsText returns how many iterations of this run are used, such as "3 of 10", and
+// how many there were in all runs.
 func iterationsText(used, most, newest int) string {
 	text := fmt.Sprintf("%d of %d", used, most)
 	if newest > used {

@@ -1,3 +1,5 @@
+// Package history is the command that lists the finished runs of all intents, or shows one
+// as a timeline of its attempts and of the adjustments of its flow.
 package history
 
 import (
@@ -23,14 +25,16 @@ model, session and cost, and every adjustment of the flow with the rule behind i
 
 An intent has another run after each retry.`
 
-type historyFlags struct {
+// flags are the flags of history.
+type flags struct {
 	intent, kind, outcome, agent, since string
 	limit, run                          int
 	format                              render.Format
 }
 
+// Command returns the command history.
 func Command(a *kit.App) *cobra.Command {
-	var f historyFlags
+	var f flags
 	cmd := &cobra.Command{
 		Use:   "history [<intent>]",
 		Short: "list finished runs, or show one as a timeline",
@@ -52,22 +56,22 @@ func Command(a *kit.App) *cobra.Command {
 		},
 	}
 	outcomes := []string{string(forge.OutcomeSuccess), string(forge.OutcomeFailed), string(forge.OutcomeEscalated)}
-	flags := cmd.Flags()
-	flags.StringVar(&f.intent, "intent", "", "only runs of this intent, by its `id`")
-	flags.StringVar(&f.kind, "type", "", "only of intents of a `type` such as fix")
-	flags.StringVar(&f.outcome, "outcome", "", "only those that ended so: "+strings.Join(outcomes, ", "))
-	flags.StringVar(&f.agent, "agent", "", "only those in which this agent worked, by its `name`")
-	flags.StringVar(&f.since, "since", "", "only what ended later: a `time` such as 24h or 2026-03-01")
-	flags.IntVar(&f.limit, "limit", 50, "at most so many, 0 for all")
-	flags.IntVar(&f.run, "run", 0, "the run to show, by its `number`; the last one if left out")
+	set := cmd.Flags()
+	set.StringVar(&f.intent, "intent", "", "only runs of this intent, by its `id`")
+	set.StringVar(&f.kind, "type", "", "only of intents of a `type` such as fix")
+	set.StringVar(&f.outcome, "outcome", "", "only those that ended so: "+strings.Join(outcomes, ", "))
+	set.StringVar(&f.agent, "agent", "", "only those in which this agent worked, by its `name`")
+	set.StringVar(&f.since, "since", "", "only what ended later: a `time` such as 24h or 2026-03-01")
+	set.IntVar(&f.limit, "limit", 50, "at most so many, 0 for all")
+	set.IntVar(&f.run, "run", 0, "the run to show, by its `number`; the last one if left out")
 	_ = cmd.RegisterFlagCompletionFunc("outcome", cobra.FixedCompletions(outcomes, cobra.ShellCompDirectiveNoFileComp))
 	_ = cmd.RegisterFlagCompletionFunc("intent", target.Intents(a, target.AnyIntent, 0))
 	kit.OutputFlag(cmd, &f.format)
 	return cmd
 }
 
-// wants returns what says whether a run is asked for.
-func (f *historyFlags) wants(now time.Time) (func(*forge.History) bool, error) {
+// wants returns the function that reports whether a finished run is asked for.
+func (f *flags) wants(now time.Time) (func(*forge.History) bool, error) {
 	since, err := kit.ParseSince(f.since, now)
 	if err != nil {
 		return nil, kit.Usage(fmt.Errorf("--since: %w", err))
@@ -91,7 +95,8 @@ func (f *historyFlags) wants(now time.Time) (func(*forge.History) bool, error) {
 	}, nil
 }
 
-func history(ctx context.Context, a *kit.App, f *historyFlags) error {
+// history prints the list of finished runs.
+func history(ctx context.Context, a *kit.App, f *flags) error {
 	wants, err := f.wants(time.Now())
 	if err != nil {
 		return err
@@ -115,7 +120,7 @@ func history(ctx context.Context, a *kit.App, f *historyFlags) error {
 			}
 		}
 	}
-	sortPast(found)
+	sortRuns(found)
 	more := 0
 	if f.limit > 0 && len(found) > f.limit {
 		more = len(found) - f.limit
@@ -125,24 +130,17 @@ func history(ctx context.Context, a *kit.App, f *historyFlags) error {
 	for i := range found {
 		list[i] = pastRunOf(&found[i])
 	}
-	return printPast(a, f, list, more)
+	return a.Print(f.format, list, kit.Names(list, nameOf), func() error { return printTable(a, list, more, f.format == render.Wide) })
 }
 
-func printPast(a *kit.App, f *historyFlags, list []pastRun, more int) error {
-	switch {
-	case f.format.Data():
-		return f.format.Write(a.Out, list)
-	case f.format == render.Name:
-		for i := range list {
-			fmt.Fprintf(a.Out, "%s\t%d\n", list[i].Intent, list[i].Run)
-		}
-		return nil
-	case len(list) == 0:
+// printTable prints finished runs, each in a row, and how many more there are.
+func printTable(a *kit.App, list []pastRun, more int, wide bool) error {
+	if len(list) == 0 {
 		a.Say("no run has ended yet, or none that fits")
 		return nil
 	}
 	columns := render.Columns{Header: []string{"ENDED", "INTENT", "RUN", "OUTCOME", "TIME", "STEPS", "CHANGES", "COST", "TITLE"}, Shrink: 8}
-	if f.format == render.Wide {
+	if wide {
 		columns.Header = append(columns.Header, "TYPE", "RISK", "SOURCE", "AGENTS", "TOKENS", "REASON")
 	}
 	for i := range list {
@@ -151,7 +149,7 @@ func printPast(a *kit.App, f *historyFlags, list []pastRun, more int) error {
 			r.EndedAt.Local().Format(time.DateTime), string(r.Intent), fmt.Sprint(r.Run), string(r.Outcome), tookSeconds(r.Seconds),
 			fmt.Sprint(r.Steps), fmt.Sprint(r.Adjustments), render.Cost(r.CostUSD), r.Title,
 		}
-		if f.format == render.Wide {
+		if wide {
 			row = append(row, r.Type, string(r.Risk), string(r.Source), strings.Join(r.Agents, ","), render.Tokens(r.Tokens), r.Reason)
 		}
 		columns.Add(row...)
@@ -165,4 +163,5 @@ func printPast(a *kit.App, f *historyFlags, list []pastRun, more int) error {
 	return nil
 }
 
+// tookSeconds returns a duration in seconds as people read it.
 func tookSeconds(s float64) string { return render.Took(time.Duration(s * float64(time.Second))) }

@@ -2,6 +2,7 @@ package history
 
 import (
 	"cmp"
+	"fmt"
 	"slices"
 	"time"
 
@@ -40,7 +41,8 @@ type pastDetail struct {
 	Observations []observation          `json:"observations,omitempty" yaml:"observations,omitempty"`
 }
 
-// happened is one thing of a run: an attempt, or an adjustment if it has a rule.
+// happened is an entry of a timeline: an attempt, or if it has a Rule an adjustment of the
+// flow.
 type happened struct {
 	At      time.Time    `json:"at"                 yaml:"at"`
 	Task    forge.TaskID `json:"task,omitempty"     yaml:"task,omitempty"` // empty: of the whole intent
@@ -66,6 +68,10 @@ type observation struct {
 	Processed bool     `json:"processed"          yaml:"processed"`          // a reflection has read it
 }
 
+// nameOf returns what -o name prints of a finished run.
+func nameOf(r *pastRun) string { return fmt.Sprintf("%s\t%d", r.Intent, r.Run) }
+
+// pastRunOf returns a finished run as a list has it.
 func pastRunOf(h *forge.History) pastRun {
 	r := pastRun{
 		Intent: h.IntentID, Run: h.Run, Title: h.Title, Type: h.IntentType, Risk: h.IntentRisk, Source: h.Source,
@@ -87,6 +93,7 @@ func pastRunOf(h *forge.History) pastRun {
 	return r
 }
 
+// pastDetailOf returns everything about a finished run.
 func pastDetailOf(h *forge.History) pastDetail {
 	d := pastDetail{pastRun: pastRunOf(h), Flow: h.Flow, Timeline: timelineOf(h)}
 	for i := range h.Observations {
@@ -95,6 +102,7 @@ func pastDetailOf(h *forge.History) pastDetail {
 	return d
 }
 
+// observationOf returns something that an agent noticed.
 func observationOf(o *forge.Observation) observation {
 	out := observation{Content: o.Content, Source: string(o.Source), Processed: o.Processed}
 	for _, e := range o.Evidence {
@@ -123,8 +131,8 @@ func timelineOf(h *forge.History) []happened {
 	return list
 }
 
-// sortPast puts the newest run first.
-func sortPast(list []forge.History) {
+// sortRuns sorts finished runs, the newest first.
+func sortRuns(list []forge.History) {
 	slices.SortFunc(list, func(a, b forge.History) int {
 		return cmp.Or(b.CreatedAt.Compare(a.CreatedAt), cmp.Compare(a.IntentID, b.IntentID), cmp.Compare(b.Run, a.Run))
 	})

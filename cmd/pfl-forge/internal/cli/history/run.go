@@ -15,8 +15,8 @@ import (
 	"github.com/pfl-forge/pfl-forge/internal/term"
 )
 
-// historyOf shows one finished run of an intent.
-func historyOf(ctx context.Context, a *kit.App, arg string, f *historyFlags) error {
+// historyOf prints one finished run of an intent as a timeline.
+func historyOf(ctx context.Context, a *kit.App, arg string, f *flags) error {
 	id, err := forge.ParseIntentID(arg)
 	if err != nil {
 		return kit.Usage(err)
@@ -38,23 +38,18 @@ func historyOf(ctx context.Context, a *kit.App, arg string, f *historyFlags) err
 	if newest := &v.History[len(v.History)-1]; newest.Run == h.Run && v.Summary.Run == h.Run {
 		d.Goal = document.GoalProgressOf(v.Summary.Goal)
 	}
-	switch {
-	case f.format.Data():
-		return f.format.Write(a.Out, d)
-	case f.format == render.Name:
-		fmt.Fprintf(a.Out, "%s\t%d\n", d.Intent, d.Run)
-		return nil
-	}
-	printPastDetail(a, &d)
-	for i := range v.History {
-		if other := &v.History[i]; other.Run != h.Run {
-			a.Say("run %d %s: pfl-forge history %s --run %d", other.Run, other.Outcome, id, other.Run)
+	return a.Print(f.format, d, []string{nameOf(&d.pastRun)}, func() error {
+		printPastDetail(a, &d)
+		for i := range v.History {
+			if other := &v.History[i]; other.Run != h.Run {
+				a.Say("run %d %s: pfl-forge history %s --run %d", other.Run, other.Outcome, id, other.Run)
+			}
 		}
-	}
-	return nil
+		return nil
+	})
 }
 
-// chooseRun returns a finished run, the last one if none is named.
+// chooseRun returns the finished run of an intent with a number, the last one for 0.
 func chooseRun(v *forge.View, run int) (*forge.History, error) {
 	id := v.Intent.ID
 	if len(v.History) == 0 {
@@ -70,6 +65,7 @@ func chooseRun(v *forge.View, run int) (*forge.History, error) {
 	return &v.History[i], nil
 }
 
+// printPastDetail prints a finished run: what it was, its timeline, what was noticed in it.
 func printPastDetail(a *kit.App, d *pastDetail) {
 	style := a.Style(a.Out)
 	fmt.Fprintf(a.Out, "%s  %s\n", style.Bold(string(d.Intent)), kit.Safe(d.Title))
@@ -105,8 +101,8 @@ func printPastDetail(a *kit.App, d *pastDetail) {
 	}
 }
 
-// timelineText is a line of the timeline, with how long after the begin of the run it
-// was. An adjustment is a line of its own under what led to it.
+// timelineText returns a line of the timeline, which begins with how long after the begin
+// of the run it was. An adjustment is a line of its own below what led to it.
 func timelineText(e *happened, began time.Time, style render.Style) string {
 	at := style.Faint(fmt.Sprintf("%8s", "+"+render.Took(e.At.Sub(began))))
 	who := string(e.Task)
@@ -137,6 +133,7 @@ func timelineText(e *happened, began time.Time, style render.Style) string {
 	return strings.TrimRight(line, " ")
 }
 
+// session returns the name of an agent's session, empty if there was none.
 func session(id string) string {
 	if id == "" {
 		return ""
@@ -144,6 +141,7 @@ func session(id string) string {
 	return "session " + term.Line(id)
 }
 
+// joinSteps returns steps with commas between them.
 func joinSteps(steps []forge.Step) string {
 	list := make([]string, len(steps))
 	for i, s := range steps {

@@ -112,7 +112,7 @@ func printDecision(a *kit.App, e *pending.Decision) {
 	}
 }
 
-// printRequest says who asked for it.
+// printRequest prints who asked for an intent, and when.
 func printRequest(a *kit.App, e *pending.Decision) {
 	var parts []string
 	for _, part := range []string{e.Type, e.Requester, string(e.Source)} {
@@ -126,6 +126,7 @@ func printRequest(a *kit.App, e *pending.Decision) {
 // maxNames bounds how many files a line names.
 const maxNames = 8
 
+// printWork prints a task, and what came of it so far.
 func printWork(a *kit.App, e *pending.Decision, w *pending.Task) {
 	fmt.Fprintf(a.Out, "  %s  %s  %s\n", w.ID, w.Status, kit.Safe(w.Title))
 	if w.Paused {
@@ -150,7 +151,7 @@ func printWork(a *kit.App, e *pending.Decision, w *pending.Task) {
 	}
 }
 
-// names prints the first of some files in a line.
+// names prints the first of some files in a line, and how many more there are.
 func names(a *kit.App, what string, files []string) {
 	if len(files) == 0 {
 		return

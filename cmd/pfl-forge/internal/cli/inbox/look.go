@@ -14,7 +14,7 @@ import (
 	"github.com/pfl-forge/pfl-forge/internal/term"
 )
 
-// plan shows everything that is intended, and the reviews so far.
+// plan prints the whole plan, and the reviews so far.
 func (w *walk) plan(_ context.Context, e *pending.Decision) (step, error) {
 	if len(e.Children) > 0 {
 		w.app.Heading(render.Count(len(e.Children), "part"))
@@ -45,7 +45,7 @@ func (w *walk) plan(_ context.Context, e *pending.Decision) (step, error) {
 	return stay, nil
 }
 
-// diff shows the last change of every task that has not landed.
+// diff prints the last change of every task that is not merged.
 func (w *walk) diff(ctx context.Context, e *pending.Decision) (step, error) {
 	t, err := target.Reader(ctx, w.app)
 	if err != nil {
@@ -79,7 +79,7 @@ func (w *walk) diff(ctx context.Context, e *pending.Decision) (step, error) {
 	return stay, nil
 }
 
-// verify shows what the verify commands said.
+// verify prints what the verify commands said of each change.
 func (w *walk) verify(_ context.Context, e *pending.Decision) (step, error) {
 	for i := range e.Work {
 		t := &e.Work[i]
@@ -96,7 +96,7 @@ func (w *walk) verify(_ context.Context, e *pending.Decision) (step, error) {
 	return stay, nil
 }
 
-// log shows what happened.
+// log prints what happened to the intent.
 func (w *walk) log(ctx context.Context, e *pending.Decision) (step, error) {
 	fmt.Fprintln(w.app.Out)
 	return stay, logs.PrintIntent(ctx, w.app, e.ID)

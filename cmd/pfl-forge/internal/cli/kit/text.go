@@ -36,3 +36,15 @@ func (a *App) Field(name, value string) {
 		fmt.Fprintf(a.Out, "%-12s %s\n", name+":", value)
 	}
 }
+
+// Commands prints the section of a description that lists what a person can do, as they
+// type it, and nothing if there is nothing.
+func (a *App) Commands(list []string) {
+	if len(list) == 0 {
+		return
+	}
+	a.Heading("what you can do")
+	for _, c := range list {
+		fmt.Fprintf(a.Out, "  > %s\n", c)
+	}
+}

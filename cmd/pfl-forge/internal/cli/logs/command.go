@@ -24,8 +24,8 @@ claim, replica, kind, agent, text and usage, as far as it has them. kind is deci
 (from the journal), started, text, thinking, tool, output (of a command), usage (the
 sum of the call so far), limit (it waits for the model) or ended (text: the outcome).`
 
-// logsFlags are those of logs.
-type logsFlags struct {
+// flags are the flags of logs.
+type flags struct {
 	follow  bool
 	since   string
 	step    string
@@ -41,8 +41,9 @@ const (
 	formatYAML   = "yaml"
 )
 
+// Command returns the command logs.
 func Command(a *kit.App) *cobra.Command {
-	var f logsFlags
+	var f flags
 	cmd := &cobra.Command{
 		Use:   "logs [<id>]",
 		Short: "show what happened, and with -f what happens",
@@ -53,12 +54,12 @@ func Command(a *kit.App) *cobra.Command {
 		ValidArgsFunction: target.IntentsAndTasks(a, 1),
 		RunE:              func(cmd *cobra.Command, args []string) error { return logs(cmd.Context(), a, args, &f) },
 	}
-	flags := cmd.Flags()
-	flags.BoolVarP(&f.follow, "follow", "f", false, "go on, until the intent is settled, the run ends, or Ctrl-C")
-	flags.StringVar(&f.since, "since", "", "only what is newer: a `time` such as 10m, 2h or 2026-03-01T12:00:00Z")
-	flags.StringVar(&f.step, "step", "", "only of this `step`: "+strings.Join(stepNames(), ", "))
-	flags.IntVar(&f.attempt, "attempt", 0, "only of the attempts with this `number`")
-	flags.StringVarP(&f.output, "output", "o", formatLines, "table, ndjson, json, yaml")
+	set := cmd.Flags()
+	set.BoolVarP(&f.follow, "follow", "f", false, "go on, until the intent is settled, the run ends, or Ctrl-C")
+	set.StringVar(&f.since, "since", "", "only what is newer: a `time` such as 10m, 2h or 2026-03-01T12:00:00Z")
+	set.StringVar(&f.step, "step", "", "only of this `step`: "+strings.Join(stepNames(), ", "))
+	set.IntVar(&f.attempt, "attempt", 0, "only of the attempts with this `number`")
+	set.StringVarP(&f.output, "output", "o", formatLines, "table, ndjson, json, yaml")
 	complete := func(values ...string) cobra.CompletionFunc {
 		return cobra.FixedCompletions(values, cobra.ShellCompDirectiveNoFileComp)
 	}
@@ -67,6 +68,7 @@ func Command(a *kit.App) *cobra.Command {
 	return cmd
 }
 
+// stepNames returns the names of all steps.
 func stepNames() []string {
 	var names []string
 	for _, s := range forge.Steps() {
@@ -75,8 +77,8 @@ func stepNames() []string {
 	return names
 }
 
-// query returns what the flags ask for.
-func (f *logsFlags) query(now time.Time) (Query, error) {
+// query returns what the flags ask for, without a project and an intent.
+func (f *flags) query(now time.Time) (Query, error) {
 	var q Query
 	var err error
 	if q.Since, err = kit.ParseSince(f.since, now); err != nil {
@@ -100,7 +102,8 @@ func (f *logsFlags) query(now time.Time) (Query, error) {
 	return q, nil
 }
 
-func logs(ctx context.Context, a *kit.App, args []string, f *logsFlags) error {
+// logs prints what happened, and with --follow what happens.
+func logs(ctx context.Context, a *kit.App, args []string, f *flags) error {
 	q, err := f.query(time.Now())
 	if err != nil {
 		return err
@@ -133,8 +136,9 @@ func logs(ctx context.Context, a *kit.App, args []string, f *logsFlags) error {
 	return out.end()
 }
 
-// readLogs reads from a target, and when the run that it talks to has ended, what that
-// left.
+// readLogs reads what the reader asks for from a target. If it follows a run that ends, it
+// opens the target anew, which then is *t, and reads what that run left. One says that the
+// reader asks for one intent.
 func readLogs(ctx context.Context, a *kit.App, t **target.Target, r *Reader, follow, one bool) error {
 	if !follow || (*t).Owner {
 		if err := r.Read(ctx, (*t).Bus, false); err != nil || !follow || one && r.Settled() {
@@ -161,8 +165,8 @@ func readLogs(ctx context.Context, a *kit.App, t **target.Target, r *Reader, fol
 	return r.Read(ctx, left.Bus, false)
 }
 
-// endWithRun calls stop when the run has ended that is followed. What it returns says
-// whether that was so, once ctx has ended.
+// endWithRun calls stop once the run has ended that is followed. The channel it returns
+// gets one value: true after that, or false if the context ended first.
 func endWithRun(ctx context.Context, t *target.Target, stop func()) <-chan bool {
 	ended := make(chan bool, 1)
 	if t.Session == nil {

@@ -13,7 +13,7 @@ import (
 	"github.com/pfl-forge/pfl-forge/internal/transcript"
 )
 
-// output prints what happened.
+// output prints entries in a format.
 type output struct {
 	app    *kit.App
 	style  render.Style
@@ -21,10 +21,12 @@ type output struct {
 	all    []transcript.Line // of a format that is one document
 }
 
+// newOutput returns an output to the standard output. End has to be called.
 func newOutput(a *kit.App, format string) *output {
 	return &output{app: a, style: a.Style(a.Out), format: format}
 }
 
+// show prints an entry, or keeps it for the end if all of them are one document.
 func (o *output) show(e Entry) {
 	switch o.format {
 	case formatNDJSON:
@@ -43,7 +45,7 @@ func (o *output) show(e Entry) {
 	}
 }
 
-// end prints what has one end.
+// end prints the document of a format that is one.
 func (o *output) end() error {
 	if o.format != formatJSON && o.format != formatYAML {
 		return nil
@@ -55,8 +57,8 @@ func (o *output) end() error {
 	return format.Write(o.app.Out, o.all)
 }
 
-// text is an entry for a person; empty if there is nothing to say. Colour repeats what
-// the words say.
+// text returns an entry as a line for a person, empty if there is nothing to say. Colours
+// only repeat what the words say.
 func (o *output) text(e *Entry) string {
 	who := string(e.Task)
 	if who == "" {
@@ -74,6 +76,7 @@ func (o *output) text(e *Entry) string {
 	return fmt.Sprintf("%s  %-24s  %-11s %s %s", at, who, step, o.style.Faint("|"), what)
 }
 
+// what returns what a line of a transcript says, in words; empty if that is nothing.
 func (o *output) what(e *Entry) string {
 	text := term.Line(e.Text)
 	switch e.Kind {

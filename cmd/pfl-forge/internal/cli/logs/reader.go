@@ -1,5 +1,7 @@
-// Package logs reads what happened to intents, and what happens: the decisions of
-// their journals and the transcripts of their attempts, in the order of time.
+// Package logs reads what happened to intents, and what happens: the decisions of their
+// journals and the transcripts of their attempts, in the order of time. A Reader hands each
+// Entry to a function; the command logs prints them, as lines or as data. PrintIntent and
+// Timeline print the same lines for the inbox, the live view and show.
 package logs
 
 import (

@@ -26,7 +26,8 @@ asking, and asks you at the terminal before it runs anything else.
 It is your own claude, with your login; what the repository's settings say does not
 count. The exit code is that of claude.`
 
-type operatorFlags struct {
+// flags are the flags of operator.
+type flags struct {
 	model  string
 	print  bool
 	format render.Format
@@ -39,8 +40,9 @@ type sessionCommand struct {
 	Dir     string   `json:"dir"     yaml:"dir"`
 }
 
+// Command returns the command operator.
 func Command(a *kit.App) *cobra.Command {
-	var f operatorFlags
+	var f flags
 	cmd := &cobra.Command{
 		Use:     "operator [<what you want>]",
 		Aliases: []string{"parent"},
@@ -57,7 +59,8 @@ func Command(a *kit.App) *cobra.Command {
 	return cmd
 }
 
-func operator(ctx context.Context, a *kit.App, first string, f *operatorFlags) error {
+// operator replaces this process by a session with an agent that is told how things stand.
+func operator(ctx context.Context, a *kit.App, first string, f *flags) error {
 	if a.Remote() {
 		return kit.Usage(errors.New("the operator works in a repository: leave out --server and --context"))
 	}
@@ -91,6 +94,7 @@ func operator(ctx context.Context, a *kit.App, first string, f *operatorFlags) e
 	return fmt.Errorf("start %s: %w", claude, err)
 }
 
+// printSession prints the command that would be run.
 func printSession(a *kit.App, run *sessionCommand, format render.Format) error {
 	if format.Data() {
 		return format.Write(a.Out, run)
@@ -103,7 +107,7 @@ func printSession(a *kit.App, run *sessionCommand, format render.Format) error {
 	return nil
 }
 
-// situation returns how things stand, and the folder to work in.
+// situation returns how things stand in the repository, and the folder of that.
 func situation(ctx context.Context, a *kit.App) (*Situation, string, error) {
 	t, err := target.Reader(ctx, a)
 	if err != nil {
@@ -141,7 +145,8 @@ func openTexts(questions []document.Question) []string {
 // programName is how the agent calls this program.
 const programName = "pfl-forge"
 
-// callable returns the environment in which this very program is found by its name.
+// callable returns the environment with a PATH in which this very program is found by its
+// name.
 func callable(a *kit.App) []string {
 	exe, err := os.Executable()
 	if err != nil || filepath.Base(exe) != programName {
@@ -160,7 +165,7 @@ func callable(a *kit.App) []string {
 	return append(env, path)
 }
 
-// lookUp finds a program in PATH.
+// lookUp returns the path of a program in PATH, false if there is none.
 func lookUp(a *kit.App, name string) (string, bool) {
 	for _, dir := range filepath.SplitList(a.Getenv("PATH")) {
 		path := filepath.Join(dir, name)

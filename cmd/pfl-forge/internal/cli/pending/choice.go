@@ -34,7 +34,8 @@ type Choice struct {
 	// where it is not to be suggested.
 	typed func(*forge.Summary) []string
 
-	event func(Said) forge.Event
+	// message returns what is sent.
+	message func(Said) forge.Message
 }
 
 // Said is what a person said to a choice. A choice reads the fields that it has a use for.
@@ -78,7 +79,7 @@ var Approve = &Choice{
 		}
 		return []string{line}
 	},
-	event: func(said Said) forge.Event { return forge.Event{Message: &forge.Approve{Plan: said.Plan}} },
+	message: func(said Said) forge.Message { return &forge.Approve{Plan: said.Plan} },
 }
 
 // Answer answers the questions of an intent. It is sent once for each question.
@@ -90,8 +91,8 @@ var Answer = &Choice{
 	typed: func(s *forge.Summary) []string {
 		return []string{"pfl-forge answer " + string(s.Key.Intent) + " 1 '...'"}
 	},
-	event: func(said Said) forge.Event {
-		return forge.Event{Message: &forge.Answer{Index: said.Question.Number - 1, Question: said.Question.Question, Answer: said.Text}}
+	message: func(said Said) forge.Message {
+		return &forge.Answer{Index: said.Question.Number - 1, Question: said.Question.Question, Answer: said.Text}
 	},
 }
 
@@ -102,8 +103,8 @@ var Retry = &Choice{
 	Needs: retryNeeds,
 	Sure:  func(s *forge.Summary) string { return fmt.Sprintf("try %s again?", s.Key.Intent) },
 	typed: retryTyped,
-	event: func(said Said) forge.Event {
-		return forge.Event{Message: &forge.Retry{Instructions: said.Text, BudgetUSD: said.BudgetUSD}}
+	message: func(said Said) forge.Message {
+		return &forge.Retry{Instructions: said.Text, BudgetUSD: said.BudgetUSD}
 	},
 }
 
@@ -119,7 +120,7 @@ var Resume = &Choice{
 		}
 		return []string{"pfl-forge resume " + string(s.Key.Intent)}
 	},
-	event: func(said Said) forge.Event { return forge.Event{Message: &forge.Resume{Task: said.Task}} },
+	message: func(said Said) forge.Message { return &forge.Resume{Task: said.Task} },
 }
 
 // Reject ends an intent because it is not wanted.
@@ -136,7 +137,7 @@ var Reject = &Choice{
 		}
 		return []string{"pfl-forge reject " + string(s.Key.Intent) + " --reason '...'"}
 	},
-	event: func(said Said) forge.Event { return forge.Event{Message: &forge.Reject{Reason: said.Text}} },
+	message: func(said Said) forge.Message { return &forge.Reject{Reason: said.Text} },
 }
 
 // Cancel stops an intent, a task or everything in a project for good.
@@ -153,8 +154,8 @@ var Cancel = &Choice{
 		}
 		return []string{noun(s) + "cancel " + string(s.Key.Intent)}
 	},
-	event: func(said Said) forge.Event {
-		return forge.Event{Message: &forge.Cancel{Reason: said.Text, Task: said.Task}}
+	message: func(said Said) forge.Message {
+		return &forge.Cancel{Reason: said.Text, Task: said.Task}
 	},
 }
 
@@ -166,8 +167,8 @@ var Pause = &Choice{
 	Needs: nothing,
 	Sure:  func(s *forge.Summary) string { return fmt.Sprintf("pause %s?", s.Key.Intent) },
 	typed: func(*forge.Summary) []string { return nil },
-	event: func(said Said) forge.Event {
-		return forge.Event{Message: &forge.Pause{Reason: said.Text, Task: said.Task}}
+	message: func(said Said) forge.Message {
+		return &forge.Pause{Reason: said.Text, Task: said.Task}
 	},
 }
 
@@ -186,9 +187,7 @@ func Choices(s *forge.Summary) []*Choice {
 // Event returns the event by which a choice is sent to an intent's, or a project's, state
 // machine.
 func (c *Choice) Event(to forge.Key, said Said) forge.Event {
-	ev := c.event(said)
-	ev.To = to
-	return ev
+	return forge.Event{To: to, Message: c.message(said)}
 }
 
 // Waits reports whether an intent waits for a person.

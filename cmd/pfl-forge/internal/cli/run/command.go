@@ -1,3 +1,9 @@
+// Package run is the command that works on everything that can go on without a person. In
+// a repository it does the work in this process, or shows the process that does; with
+// --server it shows what an organisation's runner does.
+//
+// Work and Follow are open to other packages that need a run of their own: goal run waits
+// for one intent, and the demo runs in a repository that it has made.
 package run
 
 import (
@@ -17,12 +23,17 @@ import (
 	"github.com/pfl-forge/pfl-forge/config"
 )
 
+// Options is how to run. The zero value is the command without flags.
 type Options struct {
-	dryRun, watch, NoJoin bool
-	format                render.Format
-	Only                  forge.IntentID // the intent whose end is waited for; empty: everything's
+	Only   forge.IntentID // end when this intent can go on no more; empty: when nothing can
+	NoJoin bool           // fail if a run goes on here already, instead of showing it
+
+	watch  bool // go on when nothing is left to do
+	dryRun bool
+	format render.Format
 }
 
+// Command returns the command run.
 func Command(a *kit.App) *cobra.Command {
 	var f Options
 	cmd := &cobra.Command{
@@ -49,6 +60,7 @@ theirs was refused), 130 interrupted.`,
 	return cmd
 }
 
+// run works, here or elsewhere, until nothing can go on, and prints how things stand then.
 func run(ctx context.Context, a *kit.App, f *Options) error {
 	if a.Remote() {
 		return runRemote(ctx, a, f)
@@ -72,6 +84,7 @@ func run(ctx context.Context, a *kit.App, f *Options) error {
 	return err
 }
 
+// runRemote shows what an organisation's pfl-forge works on.
 func runRemote(ctx context.Context, a *kit.App, f *Options) error {
 	if f.dryRun || f.watch || f.NoJoin {
 		return kit.Usage(errors.New("with --server a run is only shown: leave out --dry-run, --watch and --no-join"))
@@ -81,17 +94,15 @@ func runRemote(ctx context.Context, a *kit.App, f *Options) error {
 		return err
 	}
 	defer t.Close()
-	live := a.Live()
-	o, err := local.Follow(ctx, t.Bus, t.Project, "", live, a.Log())
-	live.Close()
+	o, err := Follow(ctx, a, t, f.Only)
 	if err != nil {
 		return err
 	}
 	return conclude(a, o, f.format)
 }
 
-// NoticeConfig says so when the configuration in the folder is not the one that
-// counts.
+// NoticeConfig says so when the configuration in the folder is not the one committed on the
+// base branch, which is the one that counts.
 func NoticeConfig(a *kit.App, repo *local.Repository, base *local.Base) {
 	mine, err := os.ReadFile(filepath.Join(repo.Root, config.FileName))
 	switch {

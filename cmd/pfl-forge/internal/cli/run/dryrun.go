@@ -8,6 +8,7 @@ import (
 
 	"github.com/pfl-forge/pfl-forge"
 	"github.com/pfl-forge/pfl-forge/cmd/pfl-forge/internal/cli/kit"
+	"github.com/pfl-forge/pfl-forge/cmd/pfl-forge/internal/cli/pending"
 	"github.com/pfl-forge/pfl-forge/cmd/pfl-forge/internal/cli/target"
 	"github.com/pfl-forge/pfl-forge/cmd/pfl-forge/internal/local"
 	"github.com/pfl-forge/pfl-forge/cmd/pfl-forge/internal/render"
@@ -22,7 +23,7 @@ type plan struct {
 	Problems []workspace.Problem `json:"problems,omitempty" yaml:"problems,omitempty"`
 }
 
-// dryRun says what a run would do. Problems are an error.
+// dryRun prints what a run would do. That drafts would be refused is an error.
 func dryRun(ctx context.Context, a *kit.App, repo *local.Repository, base *local.Base, format render.Format) error {
 	t, err := target.Reader(ctx, a)
 	if err != nil {
@@ -39,7 +40,7 @@ func dryRun(ctx context.Context, a *kit.App, repo *local.Repository, base *local
 		s := &all[i]
 		known[s.Key.Intent] = nil
 		switch {
-		case s.Waiting != "":
+		case pending.Waits(s):
 			p.Waiting = append(p.Waiting, s.Key.Intent)
 		case !s.Status.Ended():
 			p.Work = append(p.Work, s.Key.Intent)
@@ -61,7 +62,7 @@ func dryRun(ctx context.Context, a *kit.App, repo *local.Repository, base *local
 	return err
 }
 
-// drafts adds what is in the folder of drafts.
+// drafts adds to the plan the drafts that would be imported, and what is wrong with others.
 func (p *plan) drafts(ctx context.Context, repo *local.Repository, base *local.Base, known map[forge.IntentID][]forge.IntentID) error {
 	inputs, problems, err := repo.ReadDrafts(ctx, known)
 	if err != nil {
@@ -75,6 +76,7 @@ func (p *plan) drafts(ctx context.Context, repo *local.Repository, base *local.B
 	return nil
 }
 
+// printPlan prints a plan, an intent a line.
 func printPlan(a *kit.App, p *plan) {
 	for _, list := range []struct {
 		what string

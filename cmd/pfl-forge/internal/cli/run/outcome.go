@@ -6,14 +6,15 @@ import (
 	"github.com/pfl-forge/pfl-forge"
 	"github.com/pfl-forge/pfl-forge/cmd/pfl-forge/internal/cli/document"
 	"github.com/pfl-forge/pfl-forge/cmd/pfl-forge/internal/cli/kit"
+	"github.com/pfl-forge/pfl-forge/cmd/pfl-forge/internal/cli/pending"
 	"github.com/pfl-forge/pfl-forge/cmd/pfl-forge/internal/cli/status"
 	"github.com/pfl-forge/pfl-forge/cmd/pfl-forge/internal/local"
 	"github.com/pfl-forge/pfl-forge/cmd/pfl-forge/internal/render"
 )
 
-// Outcome returns the error that stands for the exit code of a run. It follows from
-// how things stand, not from what this run did: run again, nothing having changed,
-// gives the same.
+// Outcome returns the exit code of a run as an error, nil for ExitOK. It follows from how
+// things stand and not from what the run did: if nothing changes, another run gives the
+// same.
 func Outcome(o *local.Outcome) error {
 	if o.Interrupted {
 		return kit.ExitInterrupted
@@ -27,16 +28,17 @@ func Outcome(o *local.Outcome) error {
 		switch {
 		case s.Status.Failed():
 			return kit.ExitFailed
-		case s.Waiting != "":
+		case pending.Waits(s):
 			code = kit.ExitWaiting
 		}
 	}
 	if code == kit.ExitOK {
 		return nil
 	}
-	return kit.Exit(code)
+	return code
 }
 
+// SayInterrupted says what becomes of the work after Ctrl-C.
 func SayInterrupted(a *kit.App, o *local.Outcome) {
 	if o.Joined {
 		a.Say("no longer shown; the run goes on in the other process")
@@ -45,7 +47,7 @@ func SayInterrupted(a *kit.App, o *local.Outcome) {
 	}
 }
 
-// conclude prints how things stand at the end, and returns the exit code.
+// conclude prints how things stand at the end of a run, and returns its exit code.
 func conclude(a *kit.App, o *local.Outcome, format render.Format) error {
 	if o.Interrupted {
 		SayInterrupted(a, o)
@@ -63,7 +65,7 @@ func conclude(a *kit.App, o *local.Outcome, format render.Format) error {
 	}
 	var open []forge.Summary
 	for i := range o.Intents {
-		if o.Intents[i].Waiting != "" {
+		if pending.Waits(&o.Intents[i]) {
 			open = append(open, o.Intents[i])
 		}
 	}

@@ -7,13 +7,15 @@ import (
 	"log/slog"
 	"time"
 
+	"github.com/pfl-forge/pfl-forge"
 	"github.com/pfl-forge/pfl-forge/cmd/pfl-forge/internal/cli/kit"
+	"github.com/pfl-forge/pfl-forge/cmd/pfl-forge/internal/cli/target"
 	"github.com/pfl-forge/pfl-forge/cmd/pfl-forge/internal/local"
 	"github.com/pfl-forge/pfl-forge/natsd"
 	"github.com/pfl-forge/pfl-forge/notify"
 )
 
-// notifications returns whom the user wants to be told of what needs people.
+// notifications returns where this user wants to be told of what waits for people.
 func notifications(a *kit.App) (*notify.Config, error) {
 	path := notify.UserFile(a.Getenv)
 	if path == "" {
@@ -22,7 +24,17 @@ func notifications(a *kit.App) (*notify.Config, error) {
 	return notify.Load(path)
 }
 
-// Work works here, or shows the run that does.
+// Follow shows what an organisation's runner does until nothing can go on, or until one
+// intent cannot, if that is named.
+func Follow(ctx context.Context, a *kit.App, t *target.Target, only forge.IntentID) (*local.Outcome, error) {
+	live := a.Live()
+	defer live.Close()
+	return local.Follow(ctx, t.Bus, t.Project, only, live, a.Log())
+}
+
+// Work works in this process on everything that can go on in a repository, or shows the
+// process that does already, and takes over from that if it ends early. It needs the
+// repository's store, so that the caller has closed every target.
 func Work(ctx context.Context, a *kit.App, repo *local.Repository, base *local.Base, f *Options) (*local.Outcome, error) {
 	log, closeLog, err := runLog(a, repo)
 	if err != nil {
@@ -54,11 +66,13 @@ func Work(ctx context.Context, a *kit.App, repo *local.Repository, base *local.B
 	}
 }
 
+// holder returns who runs already, and since when.
 func holder(h *natsd.HeldError) string {
 	return fmt.Sprintf("a run goes on here already, in process %d since %s", h.PID, h.Since.Local().Format(time.TimeOnly))
 }
 
-// runLog returns the logger of a run: a file, or with --verbose standard error.
+// runLog returns the logger of a run, to a file or with --verbose to standard error, and
+// what closes it.
 func runLog(a *kit.App, repo *local.Repository) (*slog.Logger, func(), error) {
 	if a.Verbose {
 		return a.Log(), func() {}, nil

@@ -19,7 +19,7 @@ func TestPlannedParts(t *testing.T) {
 			{ID: "shop-total", Title: "Total", Body: "All of it."},
 		},
 	}
-	d := detailOf(v)
+	d := intentOf(v)
 	var out bytes.Buffer
 	a := &kit.App{Out: &out}
 	for i := range d.Children {

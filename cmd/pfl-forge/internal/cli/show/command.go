@@ -1,8 +1,9 @@
+// Package show is the command that shows everything about one intent or one task: what was
+// asked for, what became of it, every attempt and review, and the change itself.
 package show
 
 import (
 	"context"
-	"fmt"
 
 	"github.com/spf13/cobra"
 
@@ -13,6 +14,7 @@ import (
 	"github.com/pfl-forge/pfl-forge/cmd/pfl-forge/internal/render"
 )
 
+// Command returns the command show.
 func Command(a *kit.App) *cobra.Command {
 	var format render.Format
 	cmd := &cobra.Command{
@@ -27,6 +29,7 @@ func Command(a *kit.App) *cobra.Command {
 	return cmd
 }
 
+// Show prints an intent, or the task that the argument names, in a format.
 func Show(ctx context.Context, a *kit.App, arg string, format render.Format) error {
 	t, err := target.Reader(ctx, a)
 	if err != nil {
@@ -40,7 +43,7 @@ func Show(ctx context.Context, a *kit.App, arg string, format render.Format) err
 	if task != nil {
 		return showTask(ctx, a, t, v, task, format)
 	}
-	d := detailOf(v)
+	d := intentOf(v)
 	if v.Goal != nil {
 		if d.Loop, err = goalview.Read(ctx, t, v); err != nil {
 			return err
@@ -49,17 +52,12 @@ func Show(ctx context.Context, a *kit.App, arg string, format render.Format) err
 	if format.Data() {
 		return format.Write(a.Out, d)
 	}
-	if err := printDetail(a, &d); err != nil {
+	if err := printIntent(a, &d); err != nil {
 		return err
 	}
 	if err := logs.Timeline(ctx, a, t, v.Intent.ID); err != nil {
 		return err
 	}
-	if len(d.Commands) > 0 {
-		a.Heading("what you can do")
-		for _, c := range d.Commands {
-			fmt.Fprintf(a.Out, "  > %s\n", c)
-		}
-	}
+	a.Commands(d.Commands)
 	return nil
 }

@@ -14,20 +14,23 @@ import (
 type Intent struct {
 	document.Item `yaml:",inline"`
 
-	Body         string              `json:"body"                   yaml:"body"`
-	DependsOn    []forge.IntentID    `json:"depends_on,omitempty"   yaml:"depends_on,omitempty"`
-	Labels       []string            `json:"labels,omitempty"       yaml:"labels,omitempty"`
-	Agent        string              `json:"agent,omitempty"        yaml:"agent,omitempty"`
-	Recipe       string              `json:"recipe,omitempty"       yaml:"recipe,omitempty"`
-	With         map[string]string   `json:"with,omitempty"         yaml:"with,omitempty"`
-	Criteria     []string            `json:"criteria,omitempty"     yaml:"criteria,omitempty"`
-	Loop         *goalview.Document  `json:"loop,omitempty"         yaml:"loop,omitempty"` // of a goal
-	Questions    []document.Question `json:"questions,omitempty"    yaml:"questions,omitempty"`
-	Work         []Task              `json:"work"                   yaml:"work"`
-	Runs         []runDetail         `json:"runs,omitempty"         yaml:"runs,omitempty"`
-	Observations []string            `json:"observations,omitempty" yaml:"observations,omitempty"`
-	Audit        *document.Audit     `json:"audit,omitempty"        yaml:"audit,omitempty"`
-	Commands     []string            `json:"commands,omitempty"     yaml:"commands,omitempty"`
+	// What was asked for, as it was asked for.
+	Body      string              `json:"body"                   yaml:"body"`
+	DependsOn []forge.IntentID    `json:"depends_on,omitempty"   yaml:"depends_on,omitempty"`
+	Labels    []string            `json:"labels,omitempty"       yaml:"labels,omitempty"`
+	Agent     string              `json:"agent,omitempty"        yaml:"agent,omitempty"`
+	Recipe    string              `json:"recipe,omitempty"       yaml:"recipe,omitempty"`
+	With      map[string]string   `json:"with,omitempty"         yaml:"with,omitempty"`
+	Criteria  []string            `json:"criteria,omitempty"     yaml:"criteria,omitempty"`
+	Loop      *goalview.Document  `json:"loop,omitempty"         yaml:"loop,omitempty"` // nil if it is no goal
+	Questions []document.Question `json:"questions,omitempty"    yaml:"questions,omitempty"`
+
+	// What became of it.
+	Work         []Task          `json:"work"                   yaml:"work"`
+	Runs         []runDetail     `json:"runs,omitempty"         yaml:"runs,omitempty"`         // those that are finished
+	Observations []string        `json:"observations,omitempty" yaml:"observations,omitempty"` // what agents noticed
+	Audit        *document.Audit `json:"audit,omitempty"        yaml:"audit,omitempty"`
+	Commands     []string        `json:"commands,omitempty"     yaml:"commands,omitempty"` // what a person can do while it waits
 }
 
 // runDetail is a finished run of an intent.
@@ -40,7 +43,8 @@ type runDetail struct {
 	At          time.Time     `json:"at"                    yaml:"at"`
 }
 
-func detailOf(v *forge.View) Intent {
+// intentOf returns the document of an intent, without the iterations of a goal.
+func intentOf(v *forge.View) Intent {
 	d := Intent{
 		Item: document.ItemOf(&v.Summary), Body: v.Intent.Body, DependsOn: v.Intent.DependsOn, Labels: v.Intent.Labels,
 		Agent: v.Intent.Agent, Recipe: v.Intent.Recipe, With: v.Intent.With,
@@ -65,7 +69,7 @@ func detailOf(v *forge.View) Intent {
 		report := document.AuditOf(v)
 		d.Audit = &report
 	}
-	if v.Summary.Waiting != "" {
+	if pending.Waits(&v.Summary) {
 		d.Commands = pending.Commands(&v.Summary)
 	}
 	return d

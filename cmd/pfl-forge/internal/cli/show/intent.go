@@ -9,12 +9,14 @@ import (
 
 	"github.com/pfl-forge/pfl-forge"
 	"github.com/pfl-forge/pfl-forge/cmd/pfl-forge/internal/cli/document"
+	"github.com/pfl-forge/pfl-forge/cmd/pfl-forge/internal/cli/goalview"
 	"github.com/pfl-forge/pfl-forge/cmd/pfl-forge/internal/cli/kit"
 	"github.com/pfl-forge/pfl-forge/cmd/pfl-forge/internal/render"
 	"github.com/pfl-forge/pfl-forge/internal/term"
 )
 
-func printDetail(a *kit.App, d *Intent) error {
+// printIntent prints everything about an intent but its journal.
+func printIntent(a *kit.App, d *Intent) error {
 	style := a.Style(a.Out)
 	fmt.Fprintf(a.Out, "%s  %s\n", style.Bold(string(d.ID)), kit.Safe(d.Title))
 	a.Field("status", string(d.Status))
@@ -57,14 +59,14 @@ func printDetail(a *kit.App, d *Intent) error {
 		}
 	}
 	printAuditNotice(a, d)
-	if err := printLoop(a, d); err != nil {
+	if err := printCriteria(a, d); err != nil {
 		return err
 	}
 	if len(d.Work) > 0 {
 		a.Heading("tasks")
 		for i := range d.Work {
 			printTaskLine(a, &d.Work[i])
-			printStanding(a, d, d.Work[i].ID)
+			printActive(a, d, d.Work[i].ID)
 		}
 	}
 	if len(d.Runs) > 0 {
@@ -82,7 +84,7 @@ func printDetail(a *kit.App, d *Intent) error {
 	return nil
 }
 
-// printAuditNotice says what an audit found, and where the report is.
+// printAuditNotice prints what an audit found in short, and how to read the report.
 func printAuditNotice(a *kit.App, d *Intent) {
 	if d.Audit == nil {
 		return
@@ -95,8 +97,25 @@ func printAuditNotice(a *kit.App, d *Intent) {
 	fmt.Fprintf(a.Out, "  > pfl-forge audit --report %s\n", d.ID)
 }
 
-// printStanding says whether a task is paused, and with which others it does not merge.
-func printStanding(a *kit.App, d *Intent, id forge.TaskID) {
+// printCriteria prints the criteria of an intent, and how far it is with them if it is a
+// goal.
+func printCriteria(a *kit.App, d *Intent) error {
+	if d.Loop == nil {
+		if len(d.Criteria) > 0 {
+			a.Heading("criteria")
+		}
+		for _, c := range d.Criteria {
+			fmt.Fprintln(a.Out, kit.Indent(kit.Safe(c), "  "))
+		}
+		return nil
+	}
+	a.Heading("criteria")
+	document.PrintCriteria(a, d.Loop.Criteria, d.Loop.Judgment != nil)
+	return goalview.PrintIterations(a, d.Loop)
+}
+
+// printActive prints whether a task is paused, and with which others it does not merge.
+func printActive(a *kit.App, d *Intent, id forge.TaskID) {
 	for _, t := range d.Active {
 		if t.ID != id {
 			continue
@@ -110,6 +129,7 @@ func printStanding(a *kit.App, d *Intent, id forge.TaskID) {
 	}
 }
 
+// printRun prints a finished run with what changed its flow.
 func printRun(a *kit.App, r *runDetail) {
 	text := fmt.Sprintf("%d. %s, %s", r.Run, r.Outcome, render.Count(r.Steps, "step"))
 	fmt.Fprintf(a.Out, "  %s\n", kit.WithReason(text, kit.Safe(r.Reason)))
@@ -118,7 +138,7 @@ func printRun(a *kit.App, r *runDetail) {
 	}
 }
 
-// parameters returns the values of a recipe in brackets.
+// parameters returns the values of a recipe's parameters in parentheses, sorted by name.
 func parameters(with map[string]string) string {
 	var parts []string
 	for _, name := range slices.Sorted(maps.Keys(with)) {

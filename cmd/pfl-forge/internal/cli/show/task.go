@@ -23,13 +23,13 @@ type Task struct {
 	Title     string                `json:"title"                yaml:"title"`
 	Status    forge.TaskStatus      `json:"status"               yaml:"status"`
 	Plan      string                `json:"plan,omitempty"       yaml:"plan,omitempty"`
-	Item      string                `json:"item,omitempty"       yaml:"item,omitempty"`
+	Item      string                `json:"item,omitempty"       yaml:"item,omitempty"` // what a recipe made it for, such as a file
 	Files     []string              `json:"files,omitempty"      yaml:"files,omitempty"`
 	DependsOn []forge.TaskID        `json:"depends_on,omitempty" yaml:"depends_on,omitempty"`
 	Attempts  int                   `json:"attempts"             yaml:"attempts"`
-	Base      string                `json:"base,omitempty"       yaml:"base,omitempty"`
-	Head      string                `json:"head,omitempty"       yaml:"head,omitempty"`
-	Commit    string                `json:"commit,omitempty"     yaml:"commit,omitempty"`
+	Base      string                `json:"base,omitempty"       yaml:"base,omitempty"`   // the commit that its change is on
+	Head      string                `json:"head,omitempty"       yaml:"head,omitempty"`   // its last commit
+	Commit    string                `json:"commit,omitempty"     yaml:"commit,omitempty"` // that reached the base branch
 	Paused    bool                  `json:"paused,omitempty"     yaml:"paused,omitempty"`
 	Failure   string                `json:"failure,omitempty"    yaml:"failure,omitempty"`
 	Why       *document.Failure     `json:"why,omitempty"        yaml:"why,omitempty"`     // what Failure means
@@ -38,6 +38,7 @@ type Task struct {
 	Diff      string                `json:"diff,omitempty"       yaml:"diff,omitempty"` // only of a task that is shown alone
 }
 
+// TaskOf returns the document of a task, without its attempts and its change.
 func TaskOf(v *forge.View, t *forge.Task) Task {
 	d := Task{
 		ID: t.ID, Title: t.Title, Status: t.Status, Plan: t.Plan, Item: t.Item, Files: t.RelevantFiles, DependsOn: t.DependsOn,
@@ -51,6 +52,7 @@ func TaskOf(v *forge.View, t *forge.Task) Task {
 	return d
 }
 
+// showTask prints a task with its attempts and its change.
 func showTask(ctx context.Context, a *kit.App, t *target.Target, v *forge.View, task *forge.Task, format render.Format) error {
 	d := TaskOf(v, task)
 	attempts, err := costs.Attempts(ctx, t, v.Intent.ID)
@@ -72,11 +74,15 @@ func showTask(ctx context.Context, a *kit.App, t *target.Target, v *forge.View, 
 	if format.Data() {
 		return format.Write(a.Out, d)
 	}
+	return printTask(a, &d, document.ItemOf(&v.Summary))
+}
+
+// printTask prints everything about a task of an intent.
+func printTask(a *kit.App, d *Task, of document.Item) error {
 	fmt.Fprintf(a.Out, "%s  %s\n", a.Style(a.Out).Bold(string(d.ID)), kit.Safe(d.Title))
 	a.Field("status", string(d.Status))
 	if d.Paused {
-		i := document.ItemOf(&v.Summary)
-		a.Field("now", document.HowToResume(&i, d.ID))
+		a.Field("now", document.HowToResume(&of, d.ID))
 	}
 	a.Field("attempts", fmt.Sprint(d.Attempts))
 	a.Field("failure", kit.Safe(d.Failure))
@@ -110,6 +116,7 @@ func showTask(ctx context.Context, a *kit.App, t *target.Target, v *forge.View, 
 	return nil
 }
 
+// printTaskLine prints a task among those of its intent.
 func printTaskLine(a *kit.App, d *Task) {
 	fmt.Fprintf(a.Out, "  %s  %s", d.ID, d.Status)
 	if d.Attempts > 1 {
@@ -134,7 +141,9 @@ func printTaskLine(a *kit.App, d *Task) {
 	}
 }
 
-// Diff returns the change of a task: as it was integrated, or else its last head.
+// Diff returns the change of a task as a patch: as it was merged, or else as its last head
+// has it. What is longer than maxDiff is cut, which its last line says. The task has a
+// head, and the target a repository.
 func Diff(ctx context.Context, t *target.Target, d *Task) (string, error) {
 	head, err := git.ParseOID(d.Head)
 	if err != nil {

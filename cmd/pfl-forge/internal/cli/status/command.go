@@ -1,8 +1,9 @@
+// Package status is the command that lists the intents and how far they are, once or with
+// --watch as a stream of lines until nothing is left to do. Its table is that of run, too.
 package status
 
 import (
 	"context"
-	"fmt"
 	"slices"
 	"strings"
 
@@ -17,7 +18,7 @@ import (
 	"github.com/pfl-forge/pfl-forge/workspace"
 )
 
-// Document is the answer of status, as programs read it.
+// Document is what status found, as programs read it.
 type Document struct {
 	Project  forge.ProjectID     `json:"project"            yaml:"project"`
 	Paused   bool                `json:"paused,omitempty"   yaml:"paused,omitempty"` // as a whole
@@ -28,13 +29,15 @@ type Document struct {
 	Problems []workspace.Problem `json:"problems,omitempty" yaml:"problems,omitempty"`
 }
 
-type statusFlags struct {
+// flags are the flags of status.
+type flags struct {
 	format render.Format
 	watch  bool
 }
 
+// Command returns the command status.
 func Command(a *kit.App) *cobra.Command {
-	var f statusFlags
+	var f flags
 	cmd := &cobra.Command{
 		Use:     "status",
 		Aliases: []string{"ls", "list"},
@@ -48,14 +51,15 @@ func Command(a *kit.App) *cobra.Command {
 	return cmd
 }
 
-func status(ctx context.Context, a *kit.App, f *statusFlags) error {
+// status prints the list once, or follows what happens.
+func status(ctx context.Context, a *kit.App, f *flags) error {
 	t, err := target.Reader(ctx, a)
 	if err != nil {
 		return err
 	}
 	defer t.Close()
 	if f.watch {
-		return statusWatch(ctx, a, t, f)
+		return follow(ctx, a, t, f)
 	}
 	all, err := t.Summaries(ctx)
 	if err != nil {
@@ -81,19 +85,13 @@ func status(ctx context.Context, a *kit.App, f *statusFlags) error {
 			a.Say("cannot read what is wrong with your files: %v", err)
 		}
 	}
-	switch {
-	case f.format.Data():
-		return f.format.Write(a.Out, doc)
-	case f.format == render.Name:
-		for i := range all {
-			fmt.Fprintln(a.Out, all[i].Key.Intent)
-		}
-		return nil
-	}
-	return statusTable(a, t, f, &doc, all, depths)
+	names := kit.Names(all, func(s *forge.Summary) string { return string(s.Key.Intent) })
+	return a.Print(f.format, doc, names, func() error { return printText(a, t, f, &doc, all, depths) })
 }
 
-func statusTable(a *kit.App, t *target.Target, f *statusFlags, doc *Document, all []forge.Summary, depths []int) error {
+// printText prints the table of intents with what a person has to know besides, and says
+// what to do next.
+func printText(a *kit.App, t *target.Target, f *flags, doc *Document, all []forge.Summary, depths []int) error {
 	if len(all) == 0 {
 		a.Say("no intents yet")
 		if t.Repo != nil && !t.Remote && t.Repo.Forgotten() {
@@ -129,7 +127,8 @@ func statusTable(a *kit.App, t *target.Target, f *statusFlags, doc *Document, al
 	return nil
 }
 
-// sayMore tells what a row has no room for: what runs, and what failures mean.
+// sayMore says what a row has no room for: what runs, what is paused, what does not merge,
+// and what failures mean.
 func sayMore(a *kit.App, list []document.Item) {
 	for i := range list {
 		for j := range list[i].Running {
@@ -155,7 +154,7 @@ func sayMore(a *kit.App, list []document.Item) {
 	}
 }
 
-// paused reports whether the whole project is.
+// paused reports whether the whole project is paused.
 func paused(ctx context.Context, t *target.Target) (bool, error) {
 	if t.Bus == nil {
 		return false, nil

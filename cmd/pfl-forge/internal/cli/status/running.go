@@ -13,7 +13,8 @@ import (
 // maxRunning bounds how many running attempts are looked at.
 const maxRunning = 50
 
-// running looks into the transcripts of attempts that are under way.
+// running adds to items the attempts under way, with what their transcripts say that they
+// have used so far.
 func running(ctx context.Context, t *target.Target, all []forge.Summary, list []document.Item) error {
 	left := maxRunning
 	for i := range all {

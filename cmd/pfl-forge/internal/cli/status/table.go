@@ -10,8 +10,8 @@ import (
 	"github.com/pfl-forge/pfl-forge/cmd/pfl-forge/internal/render"
 )
 
-// Table prints intents. On a terminal those that are parts of others are indented, if
-// there are depths.
+// Table prints intents, a row for each. Depths, if there are any, say how far each is below
+// the intent that it was split off from, which a terminal shows by an indent.
 func Table(a *kit.App, all []forge.Summary, depths []int, wide bool) error {
 	columns := render.Columns{Header: []string{"ID", "STATUS", "TASKS", "AGE", "NOW"}, Shrink: 4}
 	if wide {
@@ -25,7 +25,7 @@ func Table(a *kit.App, all []forge.Summary, depths []int, wide bool) error {
 			tasks = fmt.Sprintf("%d/%d", s.TasksDone, s.TaskCount)
 		}
 		if len(s.Children) > 0 {
-			tasks = partsDone(s)
+			tasks = childrenDone(s)
 		}
 		id := string(s.Key.Intent)
 		if i < len(depths) && kit.Width(a.Out) > 0 {
@@ -41,8 +41,8 @@ func Table(a *kit.App, all []forge.Summary, depths []int, wide bool) error {
 	return a.Table(&columns)
 }
 
-// partsDone says how many of an intent's parts are done.
-func partsDone(s *forge.Summary) string {
+// childrenDone returns how many of an intent's children are done, such as "2/3".
+func childrenDone(s *forge.Summary) string {
 	done := 0
 	for _, c := range s.Children {
 		if c.Status == forge.StatusDone {
@@ -52,7 +52,7 @@ func partsDone(s *forge.Summary) string {
 	return fmt.Sprintf("%d/%d", done, len(s.Children))
 }
 
-// Doing says what goes on with an intent, or else what it is about.
+// Doing returns what goes on with an intent, or its title if nothing does.
 func Doing(s *forge.Summary) string {
 	if text := render.Doing(s); text != "" {
 		return text

@@ -9,9 +9,9 @@ import (
 	"github.com/pfl-forge/pfl-forge/cmd/pfl-forge/internal/local"
 )
 
-// statusWatch shows the intents, and then what happens to them until nothing is
-// left to do, or Ctrl-C.
-func statusWatch(ctx context.Context, a *kit.App, t *target.Target, f *statusFlags) error {
+// follow prints the table of intents, and then what happens to them until nothing is left
+// to do, or Ctrl-C.
+func follow(ctx context.Context, a *kit.App, t *target.Target, f *flags) error {
 	if f.format.Data() {
 		return kit.Usage(errors.New("--watch shows text; for programs there is `pfl-forge logs -f -o ndjson`"))
 	}

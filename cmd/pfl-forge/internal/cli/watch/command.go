@@ -50,7 +50,7 @@ func Command(a *kit.App) *cobra.Command {
 	}
 }
 
-// watching is a view that is up.
+// watching is a live view that has the terminal.
 type watching struct {
 	app    *kit.App
 	board  *render.Board
@@ -88,12 +88,14 @@ func watch(ctx context.Context, a *kit.App, c *console.Console) error {
 	return kit.AsInterrupt(w.loop(ctx))
 }
 
+// fail ends the view with an error. It is called at most once.
 func (w *watching) fail(err error) {
 	w.failed <- err
 	w.screen.Wake()
 }
 
-// followed returns whom to watch, and what tells a board about it until a context ends.
+// followed returns the project to watch, and the function that feeds a board with what
+// happens there until a context ends.
 func followed(ctx context.Context, a *kit.App) (forge.ProjectID, func(context.Context, *render.Board) error, error) {
 	if a.Remote() {
 		t, err := target.Connect(ctx, a)
@@ -112,7 +114,8 @@ func followed(ctx context.Context, a *kit.App) (forge.ProjectID, func(context.Co
 	return repo.Project, func(ctx context.Context, b *render.Board) error { return followRuns(ctx, a, repo, b) }, nil
 }
 
-// followRuns tells a board of the runs of a repository, one after the other.
+// followRuns feeds a board with the runs of a repository, one after the other, and between
+// them with how things stand.
 func followRuns(ctx context.Context, a *kit.App, repo *local.Repository, b *render.Board) error {
 	var shown time.Time // when that was written which the board shows
 	first := true
@@ -140,7 +143,7 @@ func followRuns(ctx context.Context, a *kit.App, repo *local.Repository, b *rend
 	return nil
 }
 
-// tellState tells a board how things stand while no run goes on.
+// tellState feeds a board with how things stand while no run goes on.
 func tellState(ctx context.Context, a *kit.App, b *render.Board) error {
 	t, err := target.Reader(ctx, a)
 	if err != nil {
@@ -155,7 +158,7 @@ func tellState(ctx context.Context, a *kit.App, b *render.Board) error {
 	return err
 }
 
-// loop draws, and does what keys say, until a person has enough.
+// loop draws the board, and does what keys say, until a person has enough.
 func (w *watching) loop(ctx context.Context) error {
 	for {
 		columns, rows := w.screen.Size()
