@@ -13,21 +13,28 @@ import (
 
 // AttemptDetail is an attempt that has ended, with what it used, as programs read it.
 type AttemptDetail struct {
-	Task             forge.TaskID `json:"task,omitempty"     yaml:"task,omitempty"` // empty: of the whole intent
-	Step             forge.Step   `json:"step"               yaml:"step"`
-	Attempt          int          `json:"attempt"            yaml:"attempt"`
-	Outcome          string       `json:"outcome"            yaml:"outcome"` // ok, rejected, ..., or the name of a failure
-	Agent            string       `json:"agent,omitempty"    yaml:"agent,omitempty"`
-	Model            string       `json:"model,omitempty"    yaml:"model,omitempty"`
-	Session          string       `json:"session,omitempty"  yaml:"session,omitempty"`
-	Seconds          float64      `json:"seconds"            yaml:"seconds"`
-	InputTokens      int64        `json:"input_tokens"       yaml:"input_tokens"`
-	OutputTokens     int64        `json:"output_tokens"      yaml:"output_tokens"`
-	CacheReadTokens  int64        `json:"cache_read_tokens"  yaml:"cache_read_tokens"`
-	CacheWriteTokens int64        `json:"cache_write_tokens" yaml:"cache_write_tokens"`
-	Turns            int64        `json:"turns"              yaml:"turns"`
-	CostUSD          float64      `json:"cost_usd"           yaml:"cost_usd"`
-	EndedAt          time.Time    `json:"ended_at"           yaml:"ended_at"`
+	// Task is the task that it worked on; empty if it was about the whole intent.
+	Task    forge.TaskID `json:"task,omitempty"     yaml:"task,omitempty"`
+	Step    forge.Step   `json:"step"               yaml:"step"`
+	Attempt int          `json:"attempt"            yaml:"attempt"`
+
+	// Outcome is ok, rejected, another verdict, or the name of a failure.
+	Outcome string `json:"outcome"            yaml:"outcome"`
+
+	// Agent, Model and Session are empty if no agent was called, such as for a rebase.
+	Agent   string `json:"agent,omitempty"    yaml:"agent,omitempty"`
+	Model   string `json:"model,omitempty"    yaml:"model,omitempty"`
+	Session string `json:"session,omitempty"  yaml:"session,omitempty"`
+
+	// Seconds is how long it took; the others are what its calls used together.
+	Seconds          float64   `json:"seconds"            yaml:"seconds"`
+	InputTokens      int64     `json:"input_tokens"       yaml:"input_tokens"`
+	OutputTokens     int64     `json:"output_tokens"      yaml:"output_tokens"`
+	CacheReadTokens  int64     `json:"cache_read_tokens"  yaml:"cache_read_tokens"`
+	CacheWriteTokens int64     `json:"cache_write_tokens" yaml:"cache_write_tokens"`
+	Turns            int64     `json:"turns"              yaml:"turns"`
+	CostUSD          float64   `json:"cost_usd"           yaml:"cost_usd"`
+	EndedAt          time.Time `json:"ended_at"           yaml:"ended_at"`
 }
 
 // Attempts returns every attempt of an intent that has ended, in that order.

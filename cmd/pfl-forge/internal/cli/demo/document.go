@@ -12,13 +12,17 @@ import (
 
 // demoDoc is what the demo came to, as programs read it.
 type demoDoc struct {
-	Dir     string        `json:"dir"     yaml:"dir"`
-	OK      bool          `json:"ok"      yaml:"ok"`
-	Seconds float64       `json:"seconds" yaml:"seconds"`
-	Scenes  []demoScene   `json:"scenes"  yaml:"scenes"`
-	Commits []demoCommit  `json:"commits" yaml:"commits"` // of main, newest first
+	Dir     string      `json:"dir"     yaml:"dir"`
+	OK      bool        `json:"ok"      yaml:"ok"`
+	Seconds float64     `json:"seconds" yaml:"seconds"`
+	Scenes  []demoScene `json:"scenes"  yaml:"scenes"`
+
+	// Commits are those of main, the newest first.
+	Commits []demoCommit  `json:"commits" yaml:"commits"`
 	Waiting []demoWaiting `json:"waiting" yaml:"waiting"`
-	Next    []string      `json:"next"    yaml:"next"` // commands, when those of waiting are done
+
+	// Next are commands for when those of Waiting are done.
+	Next []string `json:"next"    yaml:"next"`
 }
 
 // demoScene is one thing that the demo shows, and how what happened differs from the plan.

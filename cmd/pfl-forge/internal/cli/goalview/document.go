@@ -14,15 +14,23 @@ import (
 
 // Options is how a goal is worked on, as programs read it: in the words of drafts.
 type Options struct {
-	MaxIterations  int      `json:"max_iterations"                 yaml:"max_iterations"`
-	HistoryContext int      `json:"history_context_size"           yaml:"history_context_size"`
-	Model          string   `json:"model,omitempty"                yaml:"model,omitempty"`
-	Tools          []string `json:"allowed_tools,omitempty"        yaml:"allowed_tools,omitempty"`
-	SystemPrompt   string   `json:"append_system_prompt,omitempty" yaml:"append_system_prompt,omitempty"`
-	JudgePrompt    string   `json:"judgment_prompt,omitempty"      yaml:"judgment_prompt,omitempty"`
-	HistoryFile    string   `json:"history"                        yaml:"history"`
-	KnowledgeFile  string   `json:"knowledge"                      yaml:"knowledge"`
-	LogDir         string   `json:"raw_log_dir,omitempty"          yaml:"raw_log_dir,omitempty"` // empty: nothing is kept there
+	MaxIterations int `json:"max_iterations"                 yaml:"max_iterations"`
+
+	// HistoryContext is how many of the last iterations the next one is told of.
+	HistoryContext int    `json:"history_context_size"           yaml:"history_context_size"`
+	Model          string `json:"model,omitempty"                yaml:"model,omitempty"`
+
+	// Tools are those that the agent may use, of those that the project allows; empty: all of
+	// these.
+	Tools        []string `json:"allowed_tools,omitempty"        yaml:"allowed_tools,omitempty"`
+	SystemPrompt string   `json:"append_system_prompt,omitempty" yaml:"append_system_prompt,omitempty"`
+	JudgePrompt  string   `json:"judgment_prompt,omitempty"      yaml:"judgment_prompt,omitempty"`
+
+	// HistoryFile, KnowledgeFile and LogDir are paths in the repository. LogDir is empty if
+	// raw logs are not kept.
+	HistoryFile   string `json:"history"                        yaml:"history"`
+	KnowledgeFile string `json:"knowledge"                      yaml:"knowledge"`
+	LogDir        string `json:"raw_log_dir,omitempty"          yaml:"raw_log_dir,omitempty"` // empty: nothing is kept there
 }
 
 // OptionsOf returns the options of a goal with their defaults filled in; nil for none.
@@ -90,17 +98,28 @@ type Files struct {
 
 // judgment says whether a goal is reached.
 type judgment struct {
-	Head        string                `json:"head,omitempty"                  yaml:"head,omitempty"`
+	// Head is the commit that was judged; empty if the iteration made none.
+	Head string `json:"head,omitempty"                  yaml:"head,omitempty"`
+
+	// Complete says that every criterion is met, each as its evaluation says.
 	Complete    bool                  `json:"is_complete"                     yaml:"is_complete"`
 	Evaluations []document.Evaluation `json:"evaluations"                     yaml:"evaluations"`
 	Reason      string                `json:"overall_reason"                  yaml:"overall_reason"`
-	NextAction  string                `json:"suggested_next_action,omitempty" yaml:"suggested_next_action,omitempty"`
+
+	// NextAction is what the judge would do in the next iteration.
+	NextAction string `json:"suggested_next_action,omitempty" yaml:"suggested_next_action,omitempty"`
 }
 
 // iteration is one turn of a goal: an execution, and the judgment on it.
 type iteration struct {
-	Number       int                   `json:"iteration"                yaml:"iteration"`
-	Head         string                `json:"head,omitempty"           yaml:"head,omitempty"`
+	// Number counts the iterations of all runs from 1.
+	Number int `json:"iteration"                yaml:"iteration"`
+
+	// Head is the last commit of the iteration; empty if it made none.
+	Head string `json:"head,omitempty"           yaml:"head,omitempty"`
+
+	// Approach to Next are from the summary of the iteration, and empty before there is one.
+	// An empty Result means that it goes on, or was cut off.
 	Approach     string                `json:"approach,omitempty"       yaml:"approach,omitempty"`
 	Result       forge.ExecutionStatus `json:"result,omitempty"         yaml:"result,omitempty"` // empty: it goes on, or was cut off
 	Reason       string                `json:"reason,omitempty"         yaml:"reason,omitempty"`
@@ -110,12 +129,19 @@ type iteration struct {
 	ErrorType    string                `json:"error_type,omitempty"     yaml:"error_type,omitempty"`
 	StrategyTags []string              `json:"strategy_tags,omitempty"  yaml:"strategy_tags,omitempty"`
 	Next         *nextAction           `json:"next,omitempty"           yaml:"next,omitempty"`
-	Judged       bool                  `json:"judged"                   yaml:"judged"`
-	Met          int                   `json:"criteria_met"             yaml:"criteria_met"`
-	Judgment     *judgment             `json:"judgment,omitempty"       yaml:"judgment,omitempty"`
-	Tokens       int64                 `json:"tokens"                   yaml:"tokens"`
-	CostUSD      float64               `json:"cost_usd"                 yaml:"cost_usd"`
-	At           *time.Time            `json:"timestamp,omitempty"      yaml:"timestamp,omitempty"`
+
+	// Judged says that a judgment was made; Met is how many criteria are met by it.
+	Judged   bool      `json:"judged"                   yaml:"judged"`
+	Met      int       `json:"criteria_met"             yaml:"criteria_met"`
+	Judgment *judgment `json:"judgment,omitempty"       yaml:"judgment,omitempty"`
+
+	// Tokens and CostUSD are what its attempts used: the executions, and what followed from
+	// them.
+	Tokens  int64   `json:"tokens"                   yaml:"tokens"`
+	CostUSD float64 `json:"cost_usd"                 yaml:"cost_usd"`
+
+	// At is when the iteration was summed up; nil before that.
+	At *time.Time `json:"timestamp,omitempty"      yaml:"timestamp,omitempty"`
 }
 
 // nextAction is what an iteration left to do.
@@ -134,7 +160,9 @@ type knowledge struct {
 	Content     string              `json:"content"                yaml:"content"`
 	ExampleFile string              `json:"example_file,omitempty" yaml:"example_file,omitempty"`
 	Confidence  forge.Confidence    `json:"confidence"             yaml:"confidence"`
-	Applied     int                 `json:"applied_count"          yaml:"applied_count"`
+
+	// Applied counts the iterations that were told of it.
+	Applied int `json:"applied_count"          yaml:"applied_count"`
 }
 
 // The statuses of a goal that has not ended; the others are those of forge.LoopStatus.

@@ -13,59 +13,85 @@ import (
 
 // pastRun is a finished run of an intent in a list, as programs read it.
 type pastRun struct {
-	Intent      forge.IntentID `json:"intent"           yaml:"intent"`
-	Run         int            `json:"run"              yaml:"run"`
-	Title       string         `json:"title"            yaml:"title"`
-	Type        string         `json:"type,omitempty"   yaml:"type,omitempty"`
-	Risk        forge.Risk     `json:"risk,omitempty"   yaml:"risk,omitempty"`
-	Source      forge.Source   `json:"source"           yaml:"source"`
-	Outcome     forge.Outcome  `json:"outcome"          yaml:"outcome"`
-	Reason      string         `json:"reason,omitempty" yaml:"reason,omitempty"`
-	Steps       int            `json:"steps"            yaml:"steps"`       // attempts that were decided on
-	Adjustments int            `json:"adjustments"      yaml:"adjustments"` // changes of the flow
-	Agents      []string       `json:"agents,omitempty" yaml:"agents,omitempty"`
-	Tokens      int64          `json:"tokens"           yaml:"tokens"`
-	CostUSD     float64        `json:"cost_usd"         yaml:"cost_usd"`
-	Seconds     float64        `json:"seconds"          yaml:"seconds"` // from its first step to its end
-	StartedAt   time.Time      `json:"started_at"       yaml:"started_at"`
-	EndedAt     time.Time      `json:"ended_at"         yaml:"ended_at"`
+	Intent forge.IntentID `json:"intent"           yaml:"intent"`
+
+	// Run counts the runs of the intent from 1: each retry begins another one.
+	Run    int          `json:"run"              yaml:"run"`
+	Title  string       `json:"title"            yaml:"title"`
+	Type   string       `json:"type,omitempty"   yaml:"type,omitempty"`
+	Risk   forge.Risk   `json:"risk,omitempty"   yaml:"risk,omitempty"`
+	Source forge.Source `json:"source"           yaml:"source"`
+
+	// Outcome is how the run ended, and Reason why it did not succeed.
+	Outcome     forge.Outcome `json:"outcome"          yaml:"outcome"`
+	Reason      string        `json:"reason,omitempty" yaml:"reason,omitempty"`
+	Steps       int           `json:"steps"            yaml:"steps"`       // attempts that were decided on
+	Adjustments int           `json:"adjustments"      yaml:"adjustments"` // changes of the flow
+
+	// Agents are the back ends that worked in it, each once; Tokens and CostUSD are what all
+	// attempts used together.
+	Agents  []string `json:"agents,omitempty" yaml:"agents,omitempty"`
+	Tokens  int64    `json:"tokens"           yaml:"tokens"`
+	CostUSD float64  `json:"cost_usd"         yaml:"cost_usd"`
+
+	// Seconds is the time from the begin of its first attempt to its end.
+	Seconds   float64   `json:"seconds"          yaml:"seconds"`
+	StartedAt time.Time `json:"started_at"       yaml:"started_at"`
+	EndedAt   time.Time `json:"ended_at"         yaml:"ended_at"`
 }
 
 // pastDetail is one finished run, as programs read it.
 type pastDetail struct {
 	pastRun `yaml:",inline"`
 
-	Goal         *document.GoalProgress `json:"goal,omitempty"         yaml:"goal,omitempty"` // of the newest run of a goal
-	Flow         []forge.Step           `json:"flow"                   yaml:"flow"`           // in order, each once
-	Timeline     []happened             `json:"timeline"               yaml:"timeline"`
-	Observations []observation          `json:"observations,omitempty" yaml:"observations,omitempty"`
+	// Goal is how far the goal came. It is set for the newest run only, and nil for an intent
+	// without criteria.
+	Goal *document.GoalProgress `json:"goal,omitempty"         yaml:"goal,omitempty"`
+	Flow []forge.Step           `json:"flow"                   yaml:"flow"` // in order, each once
+
+	// Timeline has the attempts and adjustments in the order of time; of what was decided
+	// together, the attempt comes before what followed from it.
+	Timeline []happened `json:"timeline"               yaml:"timeline"`
+
+	// Observations are what agents noticed beside their work in this run.
+	Observations []observation `json:"observations,omitempty" yaml:"observations,omitempty"`
 }
 
 // happened is an entry of a timeline: an attempt, or if it has a Rule an adjustment of the
 // flow.
 type happened struct {
-	At      time.Time    `json:"at"                 yaml:"at"`
-	Task    forge.TaskID `json:"task,omitempty"     yaml:"task,omitempty"` // empty: of the whole intent
-	Step    forge.Step   `json:"step,omitempty"     yaml:"step,omitempty"`
-	Attempt int          `json:"attempt,omitempty"  yaml:"attempt,omitempty"`
-	Outcome string       `json:"outcome,omitempty"  yaml:"outcome,omitempty"`
-	Seconds float64      `json:"seconds,omitempty"  yaml:"seconds,omitempty"`
-	Agent   string       `json:"agent,omitempty"    yaml:"agent,omitempty"`
-	Model   string       `json:"model,omitempty"    yaml:"model,omitempty"`
-	Session string       `json:"session,omitempty"  yaml:"session,omitempty"`
-	Tokens  int64        `json:"tokens,omitempty"   yaml:"tokens,omitempty"`
-	CostUSD float64      `json:"cost_usd,omitempty" yaml:"cost_usd,omitempty"`
-	Rule    string       `json:"rule,omitempty"     yaml:"rule,omitempty"`
-	Means   string       `json:"means,omitempty"    yaml:"means,omitempty"` // what the rule does
-	Detail  string       `json:"detail,omitempty"   yaml:"detail,omitempty"`
+	At time.Time `json:"at"                 yaml:"at"`
+
+	// Task is the task that it is about; empty if it is about the whole intent.
+	Task forge.TaskID `json:"task,omitempty"     yaml:"task,omitempty"`
+
+	// Step to CostUSD are of an attempt: which one, how it ended, who made it, and what it
+	// used. Outcome is ok, rejected, another verdict, or the name of a failure.
+	Step    forge.Step `json:"step,omitempty"     yaml:"step,omitempty"`
+	Attempt int        `json:"attempt,omitempty"  yaml:"attempt,omitempty"`
+	Outcome string     `json:"outcome,omitempty"  yaml:"outcome,omitempty"`
+	Seconds float64    `json:"seconds,omitempty"  yaml:"seconds,omitempty"`
+	Agent   string     `json:"agent,omitempty"    yaml:"agent,omitempty"`
+	Model   string     `json:"model,omitempty"    yaml:"model,omitempty"`
+	Session string     `json:"session,omitempty"  yaml:"session,omitempty"`
+	Tokens  int64      `json:"tokens,omitempty"   yaml:"tokens,omitempty"`
+	CostUSD float64    `json:"cost_usd,omitempty" yaml:"cost_usd,omitempty"`
+
+	// Rule to Detail are of an adjustment: the name of the rule behind it, what that rule
+	// does, and what it did here.
+	Rule   string `json:"rule,omitempty"     yaml:"rule,omitempty"`
+	Means  string `json:"means,omitempty"    yaml:"means,omitempty"` // what the rule does
+	Detail string `json:"detail,omitempty"   yaml:"detail,omitempty"`
 }
 
 // observation is something that an agent noticed.
 type observation struct {
-	Content   string   `json:"content"            yaml:"content"`
-	Source    string   `json:"source"             yaml:"source"`
-	Evidence  []string `json:"evidence,omitempty" yaml:"evidence,omitempty"` // "file: main.go"
-	Processed bool     `json:"processed"          yaml:"processed"`          // a reflection has read it
+	Content string `json:"content"            yaml:"content"`
+	Source  string `json:"source"             yaml:"source"`
+
+	// Evidence has entries such as "file: main.go".
+	Evidence  []string `json:"evidence,omitempty" yaml:"evidence,omitempty"`
+	Processed bool     `json:"processed"          yaml:"processed"` // a reflection has read it
 }
 
 // nameOf returns what -o name prints of a finished run.

@@ -27,34 +27,53 @@ type Decision struct {
 
 	Summary forge.Summary `json:"-" yaml:"-"` // the intent that it was made of
 
-	Criteria  []document.Evaluation `json:"criteria,omitempty"  yaml:"criteria,omitempty"` // of a goal, as its last judgment says
-	Judged    bool                  `json:"judged,omitempty"    yaml:"judged,omitempty"`   // there is a judgment
-	Commands  []string              `json:"commands"            yaml:"commands"`           // what can be done, as it is typed
-	Work      []Task                `json:"plan_tasks"          yaml:"plan_tasks"`
-	Questions []document.Question   `json:"questions,omitempty" yaml:"questions,omitempty"`
+	// Criteria are those of a goal as its last judgment says. Judged says that there is a
+	// judgment.
+	Criteria []document.Evaluation `json:"criteria,omitempty"  yaml:"criteria,omitempty"`
+	Judged   bool                  `json:"judged,omitempty"    yaml:"judged,omitempty"` // there is a judgment
+	Commands []string              `json:"commands"            yaml:"commands"`         // what can be done, as it is typed
+
+	// Work are the tasks of the plan.
+	Work []Task `json:"plan_tasks"          yaml:"plan_tasks"`
+
+	// Questions are all that were asked about the intent, also those that are answered.
+	Questions []document.Question `json:"questions,omitempty" yaml:"questions,omitempty"`
 }
 
 // Task is a task of a plan, and what came of it so far.
 type Task struct {
-	ID       forge.TaskID      `json:"id"                 yaml:"id"`
-	Title    string            `json:"title"              yaml:"title"`
-	Status   forge.TaskStatus  `json:"status"             yaml:"status"`
-	Plan     string            `json:"plan,omitempty"     yaml:"plan,omitempty"`
-	Steps    []string          `json:"steps,omitempty"    yaml:"steps,omitempty"`
-	Files    []string          `json:"files,omitempty"    yaml:"files,omitempty"` // that it is expected to change
-	Paused   bool              `json:"paused,omitempty"   yaml:"paused,omitempty"`
-	Attempts int               `json:"attempts,omitempty" yaml:"attempts,omitempty"`
-	Changed  []string          `json:"changed,omitempty"  yaml:"changed,omitempty"` // that its last attempt changed
-	Verify   *Verified         `json:"verify,omitempty"   yaml:"verify,omitempty"`
-	Failure  string            `json:"failure,omitempty"  yaml:"failure,omitempty"`
-	Issues   []string          `json:"issues,omitempty"   yaml:"issues,omitempty"` // of the last review, if it rejected
-	Reviews  []document.Review `json:"reviews,omitempty"  yaml:"reviews,omitempty"`
+	ID     forge.TaskID     `json:"id"                 yaml:"id"`
+	Title  string           `json:"title"              yaml:"title"`
+	Status forge.TaskStatus `json:"status"             yaml:"status"`
+
+	// Plan, Steps and Files are what the analysis planned: Files are those that it expects to
+	// change.
+	Plan  string   `json:"plan,omitempty"     yaml:"plan,omitempty"`
+	Steps []string `json:"steps,omitempty"    yaml:"steps,omitempty"`
+	Files []string `json:"files,omitempty"    yaml:"files,omitempty"` // that it is expected to change
+
+	// Paused says that the task is paused, by itself or with its intent.
+	Paused   bool `json:"paused,omitempty"   yaml:"paused,omitempty"`
+	Attempts int  `json:"attempts,omitempty" yaml:"attempts,omitempty"`
+
+	// Changed are the files that its last attempt changed, and Verify is what the verify
+	// commands said of that change; nil if they did not run.
+	Changed []string  `json:"changed,omitempty"  yaml:"changed,omitempty"`
+	Verify  *Verified `json:"verify,omitempty"   yaml:"verify,omitempty"`
+
+	// Failure is why it failed, and Issues what its last review rejected. Issues is empty once
+	// it is done.
+	Failure string            `json:"failure,omitempty"  yaml:"failure,omitempty"`
+	Issues  []string          `json:"issues,omitempty"   yaml:"issues,omitempty"` // of the last review, if it rejected
+	Reviews []document.Review `json:"reviews,omitempty"  yaml:"reviews,omitempty"`
 }
 
 // Verified is what the verify commands said of a task's last change.
 type Verified struct {
-	Passed  bool   `json:"passed"            yaml:"passed"`
-	Command string `json:"command,omitempty" yaml:"command,omitempty"` // the one that failed
+	Passed bool `json:"passed"            yaml:"passed"`
+
+	// Command is the one that failed, with what it printed; both are empty if all passed.
+	Command string `json:"command,omitempty" yaml:"command,omitempty"`
 	Output  string `json:"output,omitempty"  yaml:"output,omitempty"`
 }
 

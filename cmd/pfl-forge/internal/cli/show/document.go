@@ -35,12 +35,17 @@ type Intent struct {
 
 // runDetail is a finished run of an intent.
 type runDetail struct {
-	Run         int           `json:"run"                   yaml:"run"`
-	Outcome     forge.Outcome `json:"outcome"               yaml:"outcome"`
-	Reason      string        `json:"reason,omitempty"      yaml:"reason,omitempty"`
-	Adjustments []string      `json:"adjustments,omitempty" yaml:"adjustments,omitempty"`
-	Steps       int           `json:"steps"                 yaml:"steps"`
-	At          time.Time     `json:"at"                    yaml:"at"`
+	Run     int           `json:"run"                   yaml:"run"`
+	Outcome forge.Outcome `json:"outcome"               yaml:"outcome"`
+	Reason  string        `json:"reason,omitempty"      yaml:"reason,omitempty"`
+
+	// Adjustments are the changes of the flow, each the name of its rule with a task and
+	// details.
+	Adjustments []string `json:"adjustments,omitempty" yaml:"adjustments,omitempty"`
+
+	// Steps counts the attempts that ended in the run.
+	Steps int       `json:"steps"                 yaml:"steps"`
+	At    time.Time `json:"at"                    yaml:"at"`
 }
 
 // intentOf returns the document of an intent, without the iterations of a goal.

@@ -19,23 +19,29 @@ const maxDiff = 256 << 10
 
 // Task is everything about a task, as programs read it.
 type Task struct {
-	ID        forge.TaskID          `json:"id"                   yaml:"id"`
-	Title     string                `json:"title"                yaml:"title"`
-	Status    forge.TaskStatus      `json:"status"               yaml:"status"`
-	Plan      string                `json:"plan,omitempty"       yaml:"plan,omitempty"`
-	Item      string                `json:"item,omitempty"       yaml:"item,omitempty"` // what a recipe made it for, such as a file
-	Files     []string              `json:"files,omitempty"      yaml:"files,omitempty"`
-	DependsOn []forge.TaskID        `json:"depends_on,omitempty" yaml:"depends_on,omitempty"`
-	Attempts  int                   `json:"attempts"             yaml:"attempts"`
-	Base      string                `json:"base,omitempty"       yaml:"base,omitempty"`   // the commit that its change is on
-	Head      string                `json:"head,omitempty"       yaml:"head,omitempty"`   // its last commit
-	Commit    string                `json:"commit,omitempty"     yaml:"commit,omitempty"` // that reached the base branch
-	Paused    bool                  `json:"paused,omitempty"     yaml:"paused,omitempty"`
-	Failure   string                `json:"failure,omitempty"    yaml:"failure,omitempty"`
-	Why       *document.Failure     `json:"why,omitempty"        yaml:"why,omitempty"`     // what Failure means
-	History   []costs.AttemptDetail `json:"history,omitempty"    yaml:"history,omitempty"` // only of a task that is shown alone
-	Reviews   []document.Review     `json:"reviews,omitempty"    yaml:"reviews,omitempty"`
-	Diff      string                `json:"diff,omitempty"       yaml:"diff,omitempty"` // only of a task that is shown alone
+	ID     forge.TaskID     `json:"id"                   yaml:"id"`
+	Title  string           `json:"title"                yaml:"title"`
+	Status forge.TaskStatus `json:"status"               yaml:"status"`
+	Plan   string           `json:"plan,omitempty"       yaml:"plan,omitempty"`
+
+	// Item is what a recipe made the task for, such as a file.
+	Item      string         `json:"item,omitempty"       yaml:"item,omitempty"`
+	Files     []string       `json:"files,omitempty"      yaml:"files,omitempty"`
+	DependsOn []forge.TaskID `json:"depends_on,omitempty" yaml:"depends_on,omitempty"`
+	Attempts  int            `json:"attempts"             yaml:"attempts"`
+	Base      string         `json:"base,omitempty"       yaml:"base,omitempty"`   // the commit that its change is on
+	Head      string         `json:"head,omitempty"       yaml:"head,omitempty"`   // its last commit
+	Commit    string         `json:"commit,omitempty"     yaml:"commit,omitempty"` // that reached the base branch
+	Paused    bool           `json:"paused,omitempty"     yaml:"paused,omitempty"`
+
+	// Failure is why it failed; Why explains the reason that Failure names, if it names one.
+	Failure string            `json:"failure,omitempty"    yaml:"failure,omitempty"`
+	Why     *document.Failure `json:"why,omitempty"        yaml:"why,omitempty"` // what Failure means
+
+	// History and Diff are set only of a task that is shown alone.
+	History []costs.AttemptDetail `json:"history,omitempty"    yaml:"history,omitempty"`
+	Reviews []document.Review     `json:"reviews,omitempty"    yaml:"reviews,omitempty"`
+	Diff    string                `json:"diff,omitempty"       yaml:"diff,omitempty"` // only of a task that is shown alone
 }
 
 // TaskOf returns the document of a task, without its attempts and its change.

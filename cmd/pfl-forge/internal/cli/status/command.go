@@ -20,12 +20,19 @@ import (
 
 // Document is what status found, as programs read it.
 type Document struct {
-	Project  forge.ProjectID     `json:"project"            yaml:"project"`
-	Paused   bool                `json:"paused,omitempty"   yaml:"paused,omitempty"` // as a whole
-	Intents  []document.Item     `json:"intents"            yaml:"intents"`
-	Counts   render.Counts       `json:"counts"             yaml:"counts"`
-	Drafts   int                 `json:"drafts"             yaml:"drafts"`       // that wait for the next run
-	Dead     int                 `json:"dead_letters"       yaml:"dead_letters"` // messages that nobody could handle
+	Project forge.ProjectID `json:"project"            yaml:"project"`
+
+	// Paused says that the project is paused as a whole.
+	Paused  bool            `json:"paused,omitempty"   yaml:"paused,omitempty"`
+	Intents []document.Item `json:"intents"            yaml:"intents"`
+	Counts  render.Counts   `json:"counts"             yaml:"counts"`
+	Drafts  int             `json:"drafts"             yaml:"drafts"` // that wait for the next run
+
+	// Dead counts the messages that nobody could handle; doctor shows them.
+	Dead int `json:"dead_letters"       yaml:"dead_letters"`
+
+	// Problems are what is wrong with the files that a person wrote. They are of the
+	// repository, and so never of an organisation's project.
 	Problems []workspace.Problem `json:"problems,omitempty" yaml:"problems,omitempty"`
 }
 
