@@ -20,7 +20,7 @@ import (
 // Over reports whether an intent is over for good: it cannot be retried any more.
 func Over(s *forge.Summary) bool { return s.Needed() == "" }
 
-// Rest is what an intent left.
+// Rest lists the refs, files and objects that an intent left.
 type Rest struct {
 	Key     forge.Key
 	Refs    int              // commits of attempts, under refs/forge/<intent>
@@ -45,7 +45,7 @@ func (r *Rest) Empty() bool {
 	return r.Refs == 0 && len(r.Paths) == 0 && len(r.Objects) == 0
 }
 
-// Places is where intents leave something.
+// Places names the stores and folders in which intents leave something.
 type Places struct {
 	Bus   *bus.Bus
 	Store *git.Store

@@ -17,7 +17,7 @@ import (
 	"github.com/pfl-forge/pfl-forge/internal/term"
 )
 
-// health is how a check ended.
+// health is the outcome of a check.
 type health string
 
 const (
@@ -26,7 +26,7 @@ const (
 	broken  health = "fail" // does not work
 )
 
-// finding is what a check found, as programs read it.
+// finding is the outcome of a check with its details, as programs read it.
 type finding struct {
 	Check  string `json:"check"            yaml:"check"`
 	Health health `json:"health"           yaml:"health"`

@@ -39,7 +39,7 @@ type flags struct {
 	format render.Format
 }
 
-// cleaned is what an intent left, as programs read it.
+// cleaned lists the things that an intent left, as programs read it.
 type cleaned struct {
 	ID      forge.IntentID `json:"id"              yaml:"id"`
 	Status  forge.Status   `json:"status"          yaml:"status"`

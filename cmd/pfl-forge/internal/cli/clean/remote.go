@@ -50,7 +50,7 @@ func cleanRemote(ctx context.Context, a *kit.App, t *target.Target, ids []forge.
 				return end()
 			}
 			for i := range answer.Intents {
-				list = append(list, toldCleaned(&answer.Intents[i]))
+				list = append(list, cleanedOf(&answer.Intents[i]))
 			}
 			for _, k := range answer.Kept {
 				errs = append(errs, fmt.Errorf("%s %s", term.Line(string(k.ID)), term.Line(k.Reason)))
@@ -79,8 +79,8 @@ func cleanRequests(ids []forge.IntentID, before time.Time, dryRun bool) func(fun
 	}
 }
 
-// toldCleaned returns what an implementer says that an intent left.
-func toldCleaned(c *bus.CleanedIntent) cleaned {
+// cleanedOf returns the document of an implementer's answer about one intent.
+func cleanedOf(c *bus.CleanedIntent) cleaned {
 	return cleaned{
 		ID: c.ID, Status: c.Status, EndedAt: c.EndedAt, Refs: c.Refs, Bytes: c.Bytes, Sessions: c.Sessions, Logs: c.Transcripts, Removed: c.Removed,
 	}

@@ -26,7 +26,7 @@ type AttemptDetail struct {
 	Model   string `json:"model,omitempty"    yaml:"model,omitempty"`
 	Session string `json:"session,omitempty"  yaml:"session,omitempty"`
 
-	// Seconds is how long it took; the others are what its calls used together.
+	// Seconds is its duration; the others add up the usage of its calls.
 	Seconds          float64   `json:"seconds"            yaml:"seconds"`
 	InputTokens      int64     `json:"input_tokens"       yaml:"input_tokens"`
 	OutputTokens     int64     `json:"output_tokens"      yaml:"output_tokens"`

@@ -27,7 +27,8 @@ type Attempt struct {
 	At       time.Time // when it was decided on
 }
 
-// Book is what the journals of some projects say. The zero value is empty.
+// Book has every attempt, title and budget that the journals of some projects tell of. The
+// zero value is empty.
 type Book struct {
 	Attempts []Attempt                        // in the order of their decisions
 	Titles   map[forge.Key]string             // of intents
@@ -165,7 +166,7 @@ func (b *Book) Counted(key forge.Key) forge.Usage {
 	return s.Usage
 }
 
-// By is what a Report has a row for.
+// By names the groups that a Report has rows for.
 type By string
 
 // What a Report can have rows for.

@@ -17,7 +17,7 @@ type Query struct {
 	Until time.Time // if not zero: decided on before
 }
 
-// Row is what some attempts used together, as programs read it.
+// Row adds up the usage of some attempts, as programs read it.
 type Row struct {
 	Key              string   `json:"key"                  yaml:"key"` // empty: it is not known
 	Title            string   `json:"title,omitempty"      yaml:"title,omitempty"`
@@ -34,7 +34,7 @@ type Row struct {
 	LeftUSD          *float64 `json:"left_usd,omitempty"   yaml:"left_usd,omitempty"` // of the budget; below 0 if it was overspent
 }
 
-// Report is where the money went.
+// Report groups the usage of a time, with a row for each group.
 type Report struct {
 	By      By        `json:"by"                yaml:"by"`
 	Since   time.Time `json:"since,omitzero"    yaml:"since,omitempty"`
@@ -44,7 +44,7 @@ type Report struct {
 	Budgets []Budget  `json:"budgets,omitempty" yaml:"budgets,omitempty"`
 }
 
-// Budget is what a project may still spend, whatever the Query.
+// Budget is a limit of a project with what is left of it, whatever the Query.
 type Budget struct {
 	Project   forge.ProjectID `json:"project"    yaml:"project"`
 	Of        string          `json:"of"         yaml:"of"` // project or day

@@ -4,7 +4,7 @@ import (
 	"github.com/pfl-forge/pfl-forge"
 )
 
-// Audit is what an audit found, as programs read it.
+// Audit is the report of an audit, as programs read it.
 type Audit struct {
 	Intent  forge.IntentID `json:"intent"  yaml:"intent"`
 	Title   string         `json:"title"   yaml:"title"`

@@ -9,13 +9,14 @@ import (
 	"github.com/pfl-forge/pfl-forge/cmd/pfl-forge/internal/render"
 )
 
-// GoalProgress is how far a goal is, as programs read it in lists.
+// GoalProgress has the numbers of a goal's iterations and criteria, as programs read them
+// in lists.
 type GoalProgress struct {
 	Iteration     int `json:"iteration"       yaml:"iteration"`       // the newest one, counted over all runs
 	Used          int `json:"iterations_used" yaml:"iterations_used"` // by this run
 	MaxIterations int `json:"max_iterations"  yaml:"max_iterations"`  // that this run may take
 
-	// Met is how many of the Criteria are met as the last judgment says.
+	// Met counts those of the Criteria that the last judgment says are met.
 	Met      int `json:"criteria_met"   yaml:"criteria_met"`
 	Criteria int `json:"criteria_count" yaml:"criteria_count"`
 

@@ -40,18 +40,19 @@ type Item struct {
 	UpdatedAt time.Time `json:"updated_at" yaml:"updated_at"` // when something was last decided on it
 }
 
-// Progress is how far an intent is, as a part of Item.
+// Progress is the part of Item that changes while an intent is worked on.
 type Progress struct {
 	Run int `json:"run" yaml:"run"` // counted from 1; each retry begins another one
 
-	// Waiting is what the intent waits for from a person; empty if it waits for nobody.
+	// Waiting names the decision or act of a person that the intent waits for; empty if it
+	// waits for nobody.
 	// Reason says why, or why it ended as it did, and Failures what the failures that it
 	// names mean.
 	Waiting  forge.Waiting `json:"waiting,omitempty"  yaml:"waiting,omitempty"`
 	Reason   string        `json:"reason,omitempty"   yaml:"reason,omitempty"`
 	Failures []Failure     `json:"failures,omitempty" yaml:"failures,omitempty"`
 
-	// Activity is what goes on, in words for a person.
+	// Activity describes in words for a person what goes on.
 	Activity string `json:"activity,omitempty" yaml:"activity,omitempty"`
 
 	// Plan is the hash of the plan that approve --plan names; empty before there is one.

@@ -12,11 +12,11 @@ import (
 	"github.com/pfl-forge/pfl-forge/cmd/pfl-forge/internal/cli/document"
 )
 
-// Options is how a goal is worked on, as programs read it: in the words of drafts.
+// Options are the settings of a goal, as programs read them: in the words of drafts.
 type Options struct {
 	MaxIterations int `json:"max_iterations"                 yaml:"max_iterations"`
 
-	// HistoryContext is how many of the last iterations the next one is told of.
+	// HistoryContext is the number of past iterations that the prompt of the next one has.
 	HistoryContext int    `json:"history_context_size"           yaml:"history_context_size"`
 	Model          string `json:"model,omitempty"                yaml:"model,omitempty"`
 
@@ -54,7 +54,7 @@ type Document struct {
 	ID    forge.IntentID `json:"id"    yaml:"id"`
 	Title string         `json:"title" yaml:"title"`
 
-	// Status is how the goal ended: completed, max_iterations, error or cancelled; before
+	// Status is the end of the goal: completed, max_iterations, error or cancelled; before
 	// that it is running or waiting, for a person. IntentStatus is that of any intent.
 	Status       string        `json:"status"             yaml:"status"`
 	IntentStatus forge.Status  `json:"intent_status"      yaml:"intent_status"`
@@ -79,7 +79,7 @@ type Document struct {
 	Commands []string `json:"commands,omitempty"      yaml:"commands,omitempty"` // what a person can do while it waits
 }
 
-// Counts is how many iterations and criteria a goal has, as a part of Document.
+// Counts has the numbers of a goal's iterations and criteria, as a part of Document.
 type Counts struct {
 	Iteration     int `json:"iteration"       yaml:"iteration"`       // the newest one, counted over all runs
 	Used          int `json:"iterations_used" yaml:"iterations_used"` // by this run
@@ -87,7 +87,7 @@ type Counts struct {
 	Met           int `json:"criteria_met"    yaml:"criteria_met"`    // as the last judgment says
 }
 
-// Files is where a goal keeps what it did, below the checkout's root, as a part of
+// Files are the paths, from the repository's root, of the files about a goal, as a part of
 // Document. Goal status leaves them empty for an organisation's goal, of which there are no
 // such files.
 type Files struct {
@@ -106,7 +106,7 @@ type judgment struct {
 	Evaluations []document.Evaluation `json:"evaluations"                     yaml:"evaluations"`
 	Reason      string                `json:"overall_reason"                  yaml:"overall_reason"`
 
-	// NextAction is what the judge would do in the next iteration.
+	// NextAction is the judge's advice for the next iteration.
 	NextAction string `json:"suggested_next_action,omitempty" yaml:"suggested_next_action,omitempty"`
 }
 
@@ -140,11 +140,11 @@ type iteration struct {
 	Tokens  int64   `json:"tokens"                   yaml:"tokens"`
 	CostUSD float64 `json:"cost_usd"                 yaml:"cost_usd"`
 
-	// At is when the iteration was summed up; nil before that.
+	// At is the time of its summary; nil before that.
 	At *time.Time `json:"timestamp,omitempty"      yaml:"timestamp,omitempty"`
 }
 
-// nextAction is what an iteration left to do.
+// nextAction is the work that an iteration left, in its own words.
 type nextAction struct {
 	SuggestedAction string   `json:"suggested_action"           yaml:"suggested_action"`
 	Blockers        []string `json:"blockers,omitempty"         yaml:"blockers,omitempty"`
@@ -161,7 +161,7 @@ type knowledge struct {
 	ExampleFile string              `json:"example_file,omitempty" yaml:"example_file,omitempty"`
 	Confidence  forge.Confidence    `json:"confidence"             yaml:"confidence"`
 
-	// Applied counts the iterations that were told of it.
+	// Applied counts the iterations whose prompts had it.
 	Applied int `json:"applied_count"          yaml:"applied_count"`
 }
 

@@ -22,7 +22,7 @@ type pastRun struct {
 	Risk   forge.Risk   `json:"risk,omitempty"   yaml:"risk,omitempty"`
 	Source forge.Source `json:"source"           yaml:"source"`
 
-	// Outcome is how the run ended, and Reason why it did not succeed.
+	// Outcome is the end of the run, and Reason explains one that is no success.
 	Outcome     forge.Outcome `json:"outcome"          yaml:"outcome"`
 	Reason      string        `json:"reason,omitempty" yaml:"reason,omitempty"`
 	Steps       int           `json:"steps"            yaml:"steps"`       // attempts that were decided on
@@ -44,7 +44,7 @@ type pastRun struct {
 type pastDetail struct {
 	pastRun `yaml:",inline"`
 
-	// Goal is how far the goal came. It is set for the newest run only, and nil for an intent
+	// Goal is the progress of a goal. It is set for the newest run only, and nil for an intent
 	// without criteria.
 	Goal *document.GoalProgress `json:"goal,omitempty"         yaml:"goal,omitempty"`
 	Flow []forge.Step           `json:"flow"                   yaml:"flow"` // in order, each once
@@ -53,7 +53,7 @@ type pastDetail struct {
 	// together, the attempt comes before what followed from it.
 	Timeline []happened `json:"timeline"               yaml:"timeline"`
 
-	// Observations are what agents noticed beside their work in this run.
+	// Observations are things that agents noticed beside their work in this run.
 	Observations []observation `json:"observations,omitempty" yaml:"observations,omitempty"`
 }
 

@@ -6,8 +6,8 @@ import (
 	"strings"
 )
 
-// Invocation is how a person calls this program again, for commands that are printed to
-// be pasted.
+// Invocation is the way in which a person calls this program again, for commands that are
+// printed to be pasted.
 type Invocation struct {
 	Program string // as a shell reads it
 	Inside  bool   // it is called inside of the repository, otherwise with -C

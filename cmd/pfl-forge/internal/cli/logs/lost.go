@@ -15,7 +15,7 @@ import (
 // not have the right to.
 const lookTime = 5 * time.Second
 
-// lost is what the stream of transcripts has lost and the object store has.
+// lost names the transcripts that the stream no longer has and the object store has.
 type lost struct {
 	found bool
 	todo  []*transcript.Archived // the oldest first

@@ -59,7 +59,8 @@ func Command(a *kit.App) *cobra.Command {
 	return cmd
 }
 
-// operator replaces this process by a session with an agent that is told how things stand.
+// operator replaces this process by a session with an agent, whose prompt says how things
+// stand.
 func operator(ctx context.Context, a *kit.App, first string, f *flags) error {
 	if a.Remote() {
 		return kit.Usage(errors.New("the operator works in a repository: leave out --server and --context"))
@@ -142,7 +143,7 @@ func openTexts(questions []document.Question) []string {
 	return list
 }
 
-// programName is how the agent calls this program.
+// programName is the name by which the agent calls this program.
 const programName = "pfl-forge"
 
 // callable returns the environment with a PATH in which this very program is found by its

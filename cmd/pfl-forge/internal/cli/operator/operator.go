@@ -18,13 +18,13 @@ var text string
 
 var page = template.Must(template.New("operator").Option("missingkey=error").Funcs(template.FuncMap{"line": prompt.Line}).Parse(text))
 
-// Bounds of what the session is told at its start.
+// Bounds of the lists in the session's first prompt.
 const (
 	maxIntents = 60
 	maxWaiting = 20
 )
 
-// Situation is how things stand when the session begins.
+// Situation is the state of a project when the session begins.
 type Situation struct {
 	Project forge.ProjectID
 	Branch  string // that changes go to; empty if it is not known
@@ -44,7 +44,7 @@ type Entry struct {
 	Commands []string // what a person can do
 }
 
-// Prompt returns what the agent is told: what it is for, and how things stand.
+// Prompt returns the first prompt of the session: the agent's task, and how things stand.
 func (s *Situation) Prompt() (string, error) {
 	var b strings.Builder
 	err := page.Execute(&b, map[string]any{

@@ -38,7 +38,7 @@ type Choice struct {
 	message func(Said) forge.Message
 }
 
-// Said is what a person said to a choice. A choice reads the fields that it has a use for.
+// Said is a person's input to a choice, which reads only the fields that it has a use for.
 type Said struct {
 	Text      string             // a reason to reject, pause or cancel; instructions to retry; an answer
 	BudgetUSD float64            // to retry: what the intent may cost in all from now on; 0: as before
@@ -47,7 +47,7 @@ type Said struct {
 	Question  *document.Question // to answer: which one
 }
 
-// Need is what a person has to say to a choice before it can be sent.
+// Need describes the input that a choice asks a person for before it is sent.
 type Need struct {
 	Kind   NeedKind
 	Prompt string                          // asks for it; of NeedText and NeedYes

@@ -61,14 +61,15 @@ type Task struct {
 	Changed []string  `json:"changed,omitempty"  yaml:"changed,omitempty"`
 	Verify  *Verified `json:"verify,omitempty"   yaml:"verify,omitempty"`
 
-	// Failure is why it failed, and Issues what its last review rejected. Issues is empty once
+	// Failure explains why it failed, and Issues are those that its last review rejected it
+	// for. Issues is empty once
 	// it is done.
 	Failure string            `json:"failure,omitempty"  yaml:"failure,omitempty"`
 	Issues  []string          `json:"issues,omitempty"   yaml:"issues,omitempty"` // of the last review, if it rejected
 	Reviews []document.Review `json:"reviews,omitempty"  yaml:"reviews,omitempty"`
 }
 
-// Verified is what the verify commands said of a task's last change.
+// Verified is the outcome of the verify commands on a task's last change.
 type Verified struct {
 	Passed bool `json:"passed"            yaml:"passed"`
 

@@ -7,7 +7,7 @@ import (
 	"github.com/pfl-forge/pfl-forge/cmd/pfl-forge/internal/cli/target"
 )
 
-// evidence is what the journal says of a task's last change.
+// evidence are the facts that the journal has about a task's last change.
 type evidence struct {
 	Files  []string // that it touches
 	Verify *forge.VerifyReport

@@ -27,7 +27,7 @@ func Report(a *kit.App, who, done string, r forge.Ruling) error {
 	return nil
 }
 
-// Ruled is what became of one choice, as programs read it.
+// Ruled is the ruling on one choice, as programs read it.
 type Ruled struct {
 	ID       string         `json:"id"               yaml:"id"`
 	Decision forge.Decision `json:"decision"         yaml:"decision"` // empty: no runner has decided yet

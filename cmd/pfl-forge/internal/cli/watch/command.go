@@ -28,7 +28,7 @@ Keys: up and down choose an intent, tab goes to the next one that waits for you,
 shows it, l shows its log; a approves, e answers, t tries again, p pauses, u resumes; o
 shows also what is over; q ends. Nothing else ends because the view does.`
 
-// lookAgain is how often to look whether a run has begun.
+// lookAgain is the interval of looking whether a run has begun.
 const lookAgain = time.Second
 
 // Command returns the command watch.
