@@ -41,8 +41,8 @@ func isCobraUsage(message string) bool {
 	return false
 }
 
-// flagError returns what is wrong with a flag in the words of the command line, not in
-// those of the library that parses it.
+// flagError returns the mistake in a flag in the words of the command line, not in those of
+// the library that parses it.
 func flagError(cmd *cobra.Command, err error) error {
 	if args := cmd.Flags().Args(); !cmd.HasParent() && len(args) > 0 {
 		return kit.KnownCommand(cmd, args) // a flag of it is unknown because it is

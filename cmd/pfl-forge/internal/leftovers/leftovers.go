@@ -52,7 +52,7 @@ type Places struct {
 	Dirs  []string // folders with something for each task or attempt, absolute
 }
 
-// Find returns what an intent left.
+// Find returns the things that an intent left.
 func (p *Places) Find(ctx context.Context, key forge.Key) (*Rest, error) {
 	r := &Rest{Key: key}
 	name, err := git.ParseName(string(key.Intent))
@@ -79,7 +79,7 @@ func (p *Places) Find(ctx context.Context, key forge.Key) (*Rest, error) {
 	return r, nil
 }
 
-// look finds what is in a folder under a name of the intent.
+// look finds the files in a folder that are named after the intent.
 func (r *Rest) look(dir string) error {
 	entries, err := os.ReadDir(dir)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
@@ -148,8 +148,8 @@ func size(path string) int64 {
 	return n
 }
 
-// Remove removes what was found. What is gone already does no harm; the rest is removed
-// even if something cannot be.
+// Remove removes the things that Find returned. One that is gone already does no harm, and
+// the others are removed even if one cannot be.
 func (p *Places) Remove(ctx context.Context, r *Rest) error {
 	var errs []error
 	if r.Refs > 0 {

@@ -48,7 +48,7 @@ func DoctorCommand(a *kit.App) *cobra.Command {
 	return cmd
 }
 
-// doctor prints what all checks found. The exit code is ExitError if something is broken.
+// doctor prints the findings of all checks. The exit code is ExitError if something is broken.
 func doctor(ctx context.Context, a *kit.App, format render.Format) error {
 	found := examine(ctx, a)
 	if format.Data() {

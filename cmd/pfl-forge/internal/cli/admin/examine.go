@@ -90,7 +90,7 @@ func checkDisk(root string) finding {
 	return finding{"disk", healthy, detail, ""}
 }
 
-// checkFiles returns what is wrong with the files that a person wrote for pfl-forge.
+// checkFiles returns the problems of the files that a person wrote for pfl-forge.
 func checkFiles(repo *local.Repository) []finding {
 	list, err := repo.Problems()
 	if err != nil {

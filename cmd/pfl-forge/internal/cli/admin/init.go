@@ -23,7 +23,7 @@ func InitCommand(a *kit.App) *cobra.Command {
 	}
 }
 
-// prepare writes what a repository needs, and leaves alone what is there.
+// prepare writes the files that a repository needs, and leaves those alone that are there.
 func prepare(ctx context.Context, a *kit.App) error {
 	repo, err := local.OpenRepository(ctx, a.Dir)
 	if err != nil {

@@ -12,7 +12,7 @@ import (
 	"github.com/pfl-forge/pfl-forge/config"
 )
 
-// isolation checks what keeps agents and commands away from the machine, each part by
+// isolation checks the parts that keep agents and commands away from the machine, each part by
 // itself.
 func isolation(ctx context.Context, a *kit.App, cfg *config.Project) []finding {
 	return append(checkSandbox(ctx, &cfg.Policy), checkProcesses(), checkKey(a, cfg))

@@ -41,7 +41,7 @@ func examineServer(ctx context.Context, a *kit.App) []finding {
 	return append(found, checkDead(ctx, t)...)
 }
 
-// checkDead names the messages that nobody could handle, the last ones one by one.
+// checkDead names the messages that no replica could handle, the last ones one by one.
 func checkDead(ctx context.Context, t *target.Target) []finding {
 	dead, err := t.Dead(ctx)
 	if err != nil {
@@ -62,7 +62,7 @@ func checkDead(ctx context.Context, t *target.Target) []finding {
 	return found
 }
 
-// ping returns what is wrong with the server, nil if it answers.
+// ping returns the error of a server that does not answer, and nil if it does.
 func ping(ctx context.Context, t *target.Target) error {
 	if t.Session != nil {
 		return t.Session.Healthy(ctx)

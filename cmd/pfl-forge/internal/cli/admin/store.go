@@ -50,7 +50,7 @@ func checkWritable(root string) finding {
 	return finding{"folder", broken, detail, "a run has to write there: give " + workspace.Dir + " back to yourself (chown, chmod), or run as its owner"}
 }
 
-// checkFolder notes what cannot be written of a folder and of the folders in it.
+// checkFolder notes a folder, and the folders in it, that cannot be written.
 func checkFolder(dir string, note func(path, why string)) {
 	list, err := os.ReadDir(dir)
 	if err != nil {
@@ -71,7 +71,7 @@ func checkFolder(dir string, note func(path, why string)) {
 	}
 }
 
-// checkTree notes what cannot be written below a folder. That it is missing is all right.
+// checkTree notes the files below a folder that cannot be written. That it is missing is all right.
 func checkTree(dir string, note func(path, why string)) {
 	if info, err := os.Stat(dir); err == nil && !info.IsDir() {
 		note(dir, "is no folder")

@@ -44,7 +44,7 @@ func VersionCommand(a *kit.App) *cobra.Command {
 	return cmd
 }
 
-// version returns what the build says of the running binary.
+// version returns the build information of the running binary.
 func version() versionDoc {
 	v := versionDoc{Version: "devel", Go: runtime.Version(), Platform: runtime.GOOS + "/" + runtime.GOARCH}
 	info, ok := debug.ReadBuildInfo()

@@ -148,7 +148,7 @@ func auditPath(a *kit.App, t *target.Target, arg string) (string, error) {
 	return filepath.ToSlash(rel), nil
 }
 
-// auditReport prints what an audit found.
+// auditReport prints the report of an audit.
 func auditReport(ctx context.Context, a *kit.App, args []string, format render.Format) error {
 	t, err := target.Reader(ctx, a)
 	if err != nil {

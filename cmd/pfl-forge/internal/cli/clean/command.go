@@ -94,7 +94,7 @@ func parseAge(s string) (time.Duration, error) {
 	return d, nil
 }
 
-// clean removes what the intents left that are chosen by their ids or by their age.
+// clean removes the things that some intents left, which their ids or their age choose.
 func clean(ctx context.Context, a *kit.App, args []string, f *flags) error {
 	ids, err := kit.IntentIDs(args)
 	if err != nil {
@@ -166,7 +166,7 @@ func chooseOver(all []forge.Summary, ids []forge.IntentID, before time.Time) ([]
 	return list, nil
 }
 
-// cleanEach removes what each intent left here, and prints that.
+// cleanEach removes the things that each intent left here, and prints them.
 func cleanEach(ctx context.Context, a *kit.App, t *target.Target, over []forge.Summary, f *flags) error {
 	places, err := t.Session.Places(ctx)
 	if err != nil {
@@ -199,7 +199,7 @@ func cleanEach(ctx context.Context, a *kit.App, t *target.Target, over []forge.S
 	return errors.Join(append(errs, printCleaned(a, f, list))...)
 }
 
-// printCleaned prints what intents left, in a format.
+// printCleaned prints the things that intents left, in a format.
 func printCleaned(a *kit.App, f *flags, list []cleaned) error {
 	names := kit.Names(list, func(c *cleaned) string { return string(c.ID) })
 	return a.Print(f.format, list, names, func() error {
@@ -211,7 +211,7 @@ func printCleaned(a *kit.App, f *flags, list []cleaned) error {
 	})
 }
 
-// printTable prints what intents left, a row for each, and what that is together.
+// printTable prints the things that intents left, a row for each intent, and their sum.
 func printTable(a *kit.App, f *flags, list []cleaned) error {
 	columns := render.Columns{Header: []string{"ID", "STATUS", "ENDED", "REFS", "FILES", "SIZE", "SESSIONS", "TRANSCRIPTS"}}
 	if a.Remote() {

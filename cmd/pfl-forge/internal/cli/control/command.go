@@ -19,7 +19,7 @@ import (
 	"github.com/pfl-forge/pfl-forge/cmd/pfl-forge/internal/render"
 )
 
-// PauseCommand returns the command that stops agents until somebody resumes.
+// PauseCommand returns the command that stops agents until a person resumes.
 func PauseCommand(a *kit.App) *cobra.Command {
 	var all bool
 	var said pending.Said

@@ -11,8 +11,8 @@ import (
 	"github.com/pfl-forge/pfl-forge/cmd/pfl-forge/internal/render"
 )
 
-// Chooser returns what to do about one of the intents that a person named, or why nothing
-// can be done. The view is nil if it is about the whole project.
+// Chooser returns the choice about one of the intents that a person named, or an error if
+// there is none. The view is nil if it is about the whole project.
 type Chooser func(v *forge.View) (*pending.Choice, pending.Said, error)
 
 // Always returns the Chooser of a command that does the same about every intent.
@@ -20,15 +20,16 @@ func Always(c *pending.Choice, said *pending.Said) Chooser {
 	return func(*forge.View) (*pending.Choice, pending.Said, error) { return c, *said, nil }
 }
 
-// Request is what a command asks of the intents and tasks that its arguments name.
+// Request describes a choice of a command about the intents and tasks that its arguments
+// name.
 type Request struct {
 	All    bool          // it is about the whole project, and has no arguments
 	Format render.Format // in which the rulings are printed; the zero value is text
 	Choose Chooser
 }
 
-// Send does what a command asks of the intents or tasks that its arguments name, or of the
-// project. One that is refused does not keep the others back.
+// Send makes the choice of a command about the intents or tasks that its arguments name, or
+// about the project. One that is refused does not keep the others back.
 func Send(ctx context.Context, a *kit.App, args []string, r *Request) error {
 	switch {
 	case r.All && len(args) > 0:
@@ -53,7 +54,7 @@ func Send(ctx context.Context, a *kit.App, args []string, r *Request) error {
 	})
 }
 
-// send does what a command asks of one intent, of a task of it, or, without a view, of the
+// send makes the choice about one intent, about a task of it, or without a view about the
 // project.
 func send(ctx context.Context, t *target.Target, b *pending.Batch, who string, v *forge.View, task *forge.Task, r *Request) {
 	c, said, err := r.Choose(v)

@@ -1,5 +1,5 @@
-// Package costs adds up what agents used. A Book is what the journals say of every attempt
-// that called one; a Report groups it by intent, step, agent, day and so on; the command
+// Package costs adds up the usage of agents. A Book has every attempt that called one, as
+// the journals tell of it; a Report groups it by intent, step, agent, day and so on; the command
 // prints the report, and show prints the attempts of a task.
 package costs
 
@@ -77,8 +77,8 @@ func (b *Book) Add(key forge.Key, rec *forge.Record) {
 	b.Titles[key] = rec.Summary.Title
 }
 
-// event counts what the machine counts: an attempt that was told twice, or that
-// nobody is charged for, is none.
+// event counts the attempts that the state machine counts: one that is reported twice, or
+// that costs nothing, does not count.
 func (b *Book) event(key forge.Key, m machine.Machine, ev *forge.Event) {
 	if m := forge.As[*forge.Submit](ev.Message); m != nil && m.Intent.BudgetUSD > 0 {
 		b.Limits[key] = m.Intent.BudgetUSD
@@ -156,7 +156,7 @@ func outcome(r *forge.Result) string {
 	return "ok"
 }
 
-// Counted returns what the machines themselves have counted for an intent.
+// Counted returns the usage that the state machines themselves have counted for an intent.
 func (b *Book) Counted(key forge.Key) forge.Usage {
 	m := b.machines[key]
 	if m == nil {

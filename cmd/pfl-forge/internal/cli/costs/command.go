@@ -50,7 +50,7 @@ func Command(a *kit.App) *cobra.Command {
 	return cmd
 }
 
-// costs prints what agents cost, with a row for each thing that was asked for.
+// costs prints the costs of agents, with a row for each group that --by names.
 func costs(ctx context.Context, a *kit.App, f *flags) error {
 	now := time.Now()
 	by, err := ParseBy(f.by)

@@ -77,7 +77,7 @@ func Command(a *kit.App) *cobra.Command {
 	return cmd
 }
 
-// create submits what the flags describe, or with --dry-run prints it.
+// create submits the intent that the flags describe, or with --dry-run prints it.
 func create(ctx context.Context, a *kit.App, args []string, f *flags) error {
 	intent, err := intent(a, f)
 	if err != nil {

@@ -80,7 +80,7 @@ func freeID(title string, taken map[forge.IntentID]bool) forge.IntentID {
 	return id
 }
 
-// checkIntent returns what is wrong with an intent as far as that can be known before it is
+// checkIntent returns the first mistake in an intent that can be known before it is
 // submitted: without a repository the names of recipes and agents cannot.
 func checkIntent(ctx context.Context, a *kit.App, t *target.Target, i *forge.Intent) error {
 	if e := i.Validate(); e != nil {

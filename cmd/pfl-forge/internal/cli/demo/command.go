@@ -83,7 +83,7 @@ func demo(ctx context.Context, a *kit.App, dir string, format render.Format) err
 	return err
 }
 
-// printDemo prints what the demo came to.
+// printDemo prints the outcome of the demo.
 func printDemo(a *kit.App, doc *demoDoc) {
 	style := a.Style(a.Out)
 	fmt.Fprintf(a.Out, "\nWhat it showed, in %.1f seconds:\n\n", doc.Seconds)

@@ -10,7 +10,7 @@ import (
 	"github.com/pfl-forge/pfl-forge/git"
 )
 
-// demoDoc is what the demo came to, as programs read it.
+// demoDoc is the outcome of the demo, as programs read it.
 type demoDoc struct {
 	Dir     string      `json:"dir"     yaml:"dir"`
 	OK      bool        `json:"ok"      yaml:"ok"`
@@ -46,7 +46,7 @@ type demoWaiting struct {
 	Command string         `json:"command" yaml:"command"` // one thing that a person can do
 }
 
-// demoDocOf returns what the demo came to. Its commands are called as by says.
+// demoDocOf returns the outcome of the demo. Its commands are called as by says.
 func demoDocOf(dir string, took time.Duration, r *Report, by kit.Invocation) *demoDoc {
 	doc := &demoDoc{Dir: dir, OK: r.OK(), Seconds: float64(took.Milliseconds()) / 1000, Waiting: []demoWaiting{}}
 	for _, s := range r.Scenes {
@@ -81,7 +81,7 @@ func demoDecision(v *forge.View) []string {
 	return []string{"show", id}
 }
 
-// demoWhy returns what an intent of the demo waits for.
+// demoWhy returns the reason for which an intent of the demo waits.
 func demoWhy(v *forge.View) string {
 	for _, c := range v.Intent.Clarifications {
 		if c.Answer == nil {

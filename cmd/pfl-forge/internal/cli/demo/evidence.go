@@ -14,7 +14,7 @@ import (
 	"github.com/pfl-forge/pfl-forge/git"
 )
 
-// evidence is what a run left: the journals, the branch and the files.
+// evidence are the traces of a run: the journals, the branch and the files.
 type evidence struct {
 	root  string
 	views map[forge.IntentID]forge.View

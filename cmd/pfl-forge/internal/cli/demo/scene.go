@@ -12,7 +12,7 @@ import (
 	"github.com/pfl-forge/pfl-forge/git"
 )
 
-// Report is what a run of the demo came to.
+// Report is the outcome of the demo.
 type Report struct {
 	Scenes []Scene
 	Log    []git.LogLine // of the branch, newest first
@@ -75,7 +75,7 @@ type stage struct {
 	Scene
 }
 
-// expect notes what differs if something is not as planned.
+// expect notes a difference from the plan, unless there is none.
 func (s *stage) expect(ok bool, format string, args ...any) {
 	if !ok {
 		s.Differs = append(s.Differs, fmt.Sprintf(format, args...))
@@ -112,7 +112,8 @@ func (s *stage) waits(id forge.IntentID, what forge.Waiting) *forge.View {
 	return &v
 }
 
-// ruled returns what a rule did to an intent; empty if it did nothing.
+// ruled returns the detail of the adjustment that a rule made to an intent; empty if there
+// was none.
 func ruled(v *forge.View, rule string) string {
 	for i := range v.History {
 		for _, a := range v.History[i].Adjustments {

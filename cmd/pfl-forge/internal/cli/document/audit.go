@@ -28,7 +28,7 @@ type AuditFinding struct {
 	Evidence []string   `json:"evidence,omitempty" yaml:"evidence,omitempty"` // such as "file: main.go"
 }
 
-// AuditOf returns what an audit found. The view is of an audit that has a report.
+// AuditOf returns the document of an audit. The view is of an audit that has a report.
 func AuditOf(v *forge.View) Audit {
 	doc := Audit{Intent: v.Intent.ID, Title: v.Intent.Title, Status: v.Summary.Status, Summary: v.Audit.Summary, Areas: []AuditArea{}}
 	for _, area := range v.Audit.Areas {

@@ -15,7 +15,7 @@ type Child struct {
 	Title  string         `json:"title"  yaml:"title"`
 	Status forge.Status   `json:"status" yaml:"status"` // empty: it has not begun
 
-	// Body, Risk and DependsOn are what the parent's plan says of it. PlanChildren sets
+	// Body, Risk and DependsOn are from the parent's plan. PlanChildren sets
 	// them; lists leave them empty.
 	Body      string           `json:"body,omitempty"       yaml:"body,omitempty"`
 	Risk      forge.Risk       `json:"risk,omitempty"       yaml:"risk,omitempty"`
@@ -42,8 +42,7 @@ func JoinIDs(ids []forge.IntentID) string {
 	return strings.Join(list, ", ")
 }
 
-// PrintChild prints what became of a child intent, or what is planned for it if it has not
-// begun.
+// PrintChild prints the status of a child intent, and the plan for it if it has not begun.
 func PrintChild(a *kit.App, c *Child) {
 	fmt.Fprintf(a.Out, "  %s  %s  %s\n", c.ID, cmp.Or(string(c.Status), "planned"), kit.Safe(c.Title))
 	if c.Status != "" {

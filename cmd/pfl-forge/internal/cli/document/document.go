@@ -1,8 +1,8 @@
-// Package document is what commands print about intents: as data with -o json and -o yaml,
+// Package document is the form in which commands print intents: as data with -o json and -o yaml,
 // and as text for a person.
 //
-// A document is a struct with the names that programs rely on. It is built from what the
-// bus returns (a forge.Summary for lists, a forge.View for everything) by a function such
+// A document is a struct with the names that programs rely on. It is built from the
+// answers of the bus (a forge.Summary for lists, a forge.View for everything) by a function such
 // as ItemOf, and printed by one such as PrintQuestion. Lists and descriptions embed or
 // hold the same documents, so that a field has the same name wherever it stands: Item is
 // in status, show and the inbox.

@@ -32,7 +32,7 @@ type Item struct {
 
 	Progress `yaml:",inline"`
 
-	// Tokens and CostUSD are what all of its attempts used that have ended.
+	// Tokens and CostUSD add up the attempts that have ended.
 	Tokens  int64   `json:"tokens"   yaml:"tokens"`
 	CostUSD float64 `json:"cost_usd" yaml:"cost_usd"`
 
@@ -45,7 +45,7 @@ type Progress struct {
 	Run int `json:"run" yaml:"run"` // counted from 1; each retry begins another one
 
 	// Waiting names the decision or act of a person that the intent waits for; empty if it
-	// waits for nobody.
+	// waits for none.
 	// Reason says why, or why it ended as it did, and Failures what the failures that it
 	// names mean.
 	Waiting  forge.Waiting `json:"waiting,omitempty"  yaml:"waiting,omitempty"`

@@ -1,9 +1,9 @@
 // Package goal is the commands of goals. A goal is an intent with criteria, and everything
 // that is the same for both is the code of intents: a goal is submitted as package create
 // does it, worked on as package run does it, cancelled and resumed as package control does
-// it, and shown with the document of package goalview, which show prints as well. What is
-// here is what goals have of their own: the file that describes one, the list with
-// iterations and criteria, and the exit codes of goal run.
+// it, and shown with the document of package goalview, which show prints as well. Goals
+// have three things of their own: the file that describes one, the list with iterations and
+// criteria, and the exit codes of goal run.
 package goal
 
 import (

@@ -182,7 +182,7 @@ func pursue(ctx context.Context, a *kit.App, t *target.Target, base *local.Base,
 	return run.Work(ctx, a, t.Repo, base, &run.Options{Only: id})
 }
 
-// conclude prints what came of a goal, and returns the exit code.
+// conclude prints the outcome of a goal, and returns the exit code.
 func conclude(ctx context.Context, a *kit.App, id forge.IntentID, format render.Format) error {
 	t, err := target.Reader(ctx, a)
 	if err != nil {

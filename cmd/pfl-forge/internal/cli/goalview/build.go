@@ -96,7 +96,7 @@ func iterationOf(i *forge.Iteration) iteration {
 	return d
 }
 
-// next returns what an iteration left to do: in the judge's words, or else in its own.
+// next returns the work that an iteration left: in the judge's words, or else in its own.
 func (i *iteration) next() string {
 	switch {
 	case i.Judgment != nil && i.Judgment.Complete:
@@ -109,8 +109,8 @@ func (i *iteration) next() string {
 	return ""
 }
 
-// usedBy returns what the attempts of each iteration used together: its executions, and
-// what followed from them.
+// usedBy returns the usage of each iteration: that of its executions, and of the attempts
+// that followed from them.
 func usedBy(iterations []forge.Iteration, attempts []costs.AttemptDetail) []forge.Usage {
 	used := make([]forge.Usage, len(iterations))
 	at := -1

@@ -135,7 +135,7 @@ type iteration struct {
 	Met      int       `json:"criteria_met"             yaml:"criteria_met"`
 	Judgment *judgment `json:"judgment,omitempty"       yaml:"judgment,omitempty"`
 
-	// Tokens and CostUSD are what its attempts used: the executions, and what followed from
+	// Tokens and CostUSD add up its attempts: the executions, and those that followed from
 	// them.
 	Tokens  int64   `json:"tokens"                   yaml:"tokens"`
 	CostUSD float64 `json:"cost_usd"                 yaml:"cost_usd"`

@@ -28,8 +28,8 @@ type pastRun struct {
 	Steps       int           `json:"steps"            yaml:"steps"`       // attempts that were decided on
 	Adjustments int           `json:"adjustments"      yaml:"adjustments"` // changes of the flow
 
-	// Agents are the back ends that worked in it, each once; Tokens and CostUSD are what all
-	// attempts used together.
+	// Agents are the back ends that worked in it, each once; Tokens and CostUSD add up
+	// all attempts.
 	Agents  []string `json:"agents,omitempty" yaml:"agents,omitempty"`
 	Tokens  int64    `json:"tokens"           yaml:"tokens"`
 	CostUSD float64  `json:"cost_usd"         yaml:"cost_usd"`
@@ -94,7 +94,7 @@ type observation struct {
 	Processed bool     `json:"processed"          yaml:"processed"` // a reflection has read it
 }
 
-// nameOf returns what -o name prints of a finished run.
+// nameOf returns the line of a finished run with -o name.
 func nameOf(r *pastRun) string { return fmt.Sprintf("%s\t%d", r.Intent, r.Run) }
 
 // pastRunOf returns a finished run as a list has it.

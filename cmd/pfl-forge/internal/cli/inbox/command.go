@@ -81,7 +81,7 @@ func list(ctx context.Context, a *kit.App, format render.Format) error {
 	})
 }
 
-// printDecision prints what a person needs to know for a decision.
+// printDecision prints everything that a person needs to know for a decision.
 func printDecision(a *kit.App, e *pending.Decision) {
 	style := a.Style(a.Out)
 	fmt.Fprintf(a.Out, "%s  %s\n", style.Bold(string(e.ID)), kit.Safe(e.Title))

@@ -79,7 +79,7 @@ func (w *walk) diff(ctx context.Context, e *pending.Decision) (step, error) {
 	return stay, nil
 }
 
-// verify prints what the verify commands said of each change.
+// verify prints the outcome of the verify commands on each change.
 func (w *walk) verify(_ context.Context, e *pending.Decision) (step, error) {
 	for i := range e.Work {
 		t := &e.Work[i]
@@ -96,7 +96,7 @@ func (w *walk) verify(_ context.Context, e *pending.Decision) (step, error) {
 	return stay, nil
 }
 
-// log prints what happened to the intent.
+// log prints the log of the intent.
 func (w *walk) log(ctx context.Context, e *pending.Decision) (step, error) {
 	fmt.Fprintln(w.app.Out)
 	return stay, logs.PrintIntent(ctx, w.app, e.ID)

@@ -40,7 +40,7 @@ type key struct {
 	do   func(context.Context, *pending.Decision) (step, error)
 }
 
-// keys returns what a person can do with a decision, in the order in which it is shown.
+// keys returns the keys for a decision, in the order in which they are shown.
 func (w *walk) keys(d *pending.Decision) []key {
 	var list []key
 	for _, c := range pending.Choices(&d.Summary) {

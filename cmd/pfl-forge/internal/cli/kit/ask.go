@@ -8,7 +8,7 @@ import (
 )
 
 // Terminal returns the terminal with a person at it, which the caller closes. It is false
-// where nobody can be asked: input or output is no terminal, TERM is dumb, or CI is set.
+// where no person can be asked: input or output is no terminal, TERM is dumb, or CI is set.
 func (a *App) Terminal() (*console.Console, bool) {
 	if a.plain() {
 		return nil, false

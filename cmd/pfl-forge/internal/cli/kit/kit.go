@@ -1,4 +1,4 @@
-// Package kit is what every command of pfl-forge is made with: the streams and flags of
+// Package kit has the parts that every command of pfl-forge is made with: the streams and flags of
 // the whole program, the reading of arguments, questions at a terminal, the few shapes in
 // which text is printed, and the exit codes.
 //

@@ -16,7 +16,7 @@ func OutputFlag(cmd *cobra.Command, format *render.Format) {
 	_ = cmd.RegisterFlagCompletionFunc("output", cobra.FixedCompletions(render.Formats(), cobra.ShellCompDirectiveNoFileComp))
 }
 
-// Print prints what a command found, in the format that was chosen: the document for
+// Print prints the answer of a command in the format that was chosen: the document for
 // programs; with -o name the names, one a line; and otherwise the text for a person, which
 // the function prints. A command whose names are nil has no -o name, and prints the text.
 func (a *App) Print(format render.Format, document any, names []string, text func() error) error {

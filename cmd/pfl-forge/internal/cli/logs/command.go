@@ -77,7 +77,7 @@ func stepNames() []string {
 	return names
 }
 
-// query returns what the flags ask for, without a project and an intent.
+// query returns the query that the flags describe, without a project and an intent.
 func (f *flags) query(now time.Time) (Query, error) {
 	var q Query
 	var err error
@@ -102,7 +102,7 @@ func (f *flags) query(now time.Time) (Query, error) {
 	return q, nil
 }
 
-// logs prints what happened, and with --follow what happens.
+// logs prints past entries, and with --follow also those that come.
 func logs(ctx context.Context, a *kit.App, args []string, f *flags) error {
 	q, err := f.query(time.Now())
 	if err != nil {
@@ -136,8 +136,8 @@ func logs(ctx context.Context, a *kit.App, args []string, f *flags) error {
 	return out.end()
 }
 
-// readLogs reads what the reader asks for from a target. If it follows a run that ends, it
-// opens the target anew, which then is *t, and reads what that run left. One says that the
+// readLogs reads the entries that the reader asks for from a target. If it follows a run
+// that ends, it opens the target anew, which then is *t, and reads the rest. One says that the
 // reader asks for one intent.
 func readLogs(ctx context.Context, a *kit.App, t **target.Target, r *Reader, follow, one bool) error {
 	if !follow || (*t).Owner {

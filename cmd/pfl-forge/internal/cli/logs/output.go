@@ -76,7 +76,7 @@ func (o *output) text(e *Entry) string {
 	return fmt.Sprintf("%s  %-24s  %-11s %s %s", at, who, step, o.style.Faint("|"), what)
 }
 
-// what returns what a line of a transcript says, in words; empty if that is nothing.
+// what returns a line of a transcript in words, empty if it has nothing for a person.
 func (o *output) what(e *Entry) string {
 	text := term.Line(e.Text)
 	switch e.Kind {

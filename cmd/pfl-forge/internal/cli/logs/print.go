@@ -8,7 +8,7 @@ import (
 	"github.com/pfl-forge/pfl-forge/cmd/pfl-forge/internal/cli/target"
 )
 
-// PrintIntent prints what happened to an intent until now, decisions and transcripts.
+// PrintIntent prints the log of an intent until now, decisions and transcripts.
 func PrintIntent(ctx context.Context, a *kit.App, id forge.IntentID) error {
 	t, err := target.Reader(ctx, a)
 	if err != nil {
@@ -31,7 +31,7 @@ func sayIncomplete(a *kit.App, r *Reader) {
 	}
 }
 
-// Timeline prints what was decided on an intent, as the section of a description.
+// Timeline prints the decisions on an intent, as the section of a description.
 func Timeline(ctx context.Context, a *kit.App, t *target.Target, id forge.IntentID) error {
 	records, _, err := t.Bus.Load(ctx, t.Key(id))
 	if err != nil {

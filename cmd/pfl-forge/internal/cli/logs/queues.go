@@ -6,11 +6,11 @@ import (
 	"time"
 )
 
-// queues is what waits until its time comes. Each is in the order of time: the first has
-// what was decided, the others a transcript each.
+// queues hold the entries that are not shown yet. Each is in the order of time: the first
+// has decisions, the others a transcript each.
 type queues [][]Entry
 
-// decided adds what was decided, in its time: nearly always at the end.
+// decided adds a decision at its place in time, which is nearly always the end.
 func (q *queues) decided(e Entry) {
 	all := *q
 	at, _ := slices.BinarySearchFunc(all[0], e.At.Add(1), func(w Entry, t time.Time) int { return w.At.Compare(t) })

@@ -190,7 +190,7 @@ func (r *Reader) fold(key forge.Key, rec *forge.Record) []Entry {
 	return list
 }
 
-// Decisions returns what the records of an intent's journal mean.
+// Decisions returns an entry for each event of an intent's journal that is of interest.
 func Decisions(key forge.Key, records []forge.Record) []Entry {
 	r := New(Query{}, nil)
 	var list []Entry

@@ -106,10 +106,10 @@ func (s *Situation) waiting() string {
 var looking = []string{"status", "inbox", "clarifications", "show", "logs", "history", "costs", "goal status", "goal list", "version", "help"}
 
 // Args returns the arguments of Claude Code for the session. Model and first may be
-// empty; first is what the person says first.
+// empty; first is the person's first message.
 //
-// The repository's own settings do not count: its hooks and permissions could do what
-// nobody asked for. The person's do, and so does their login.
+// The repository's own settings do not count: its hooks and permissions could do more
+// than the person wants. The person's do, and so does their login.
 func Args(system, program, model, first string) []string {
 	var allowed []string
 	for _, c := range looking {

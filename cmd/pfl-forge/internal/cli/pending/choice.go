@@ -23,7 +23,7 @@ type Choice struct {
 	// Fits reports whether it is offered for an intent as that is now.
 	Fits func(*forge.Summary) bool
 
-	// Needs returns what a person has to say first, where they can type.
+	// Needs returns the input that it asks a person for first, where they can type.
 	Needs func(*forge.Summary) Need
 
 	// Sure returns the question whether they mean it, where they can only press a key. It
@@ -34,7 +34,7 @@ type Choice struct {
 	// where it is not to be suggested.
 	typed func(*forge.Summary) []string
 
-	// message returns what is sent.
+	// message returns the message that is sent.
 	message func(Said) forge.Message
 }
 
@@ -51,10 +51,10 @@ type Said struct {
 type Need struct {
 	Kind   NeedKind
 	Prompt string                          // asks for it; of NeedText and NeedYes
-	Parse  func(text string) (Said, error) // reads what was typed; of NeedText
+	Parse  func(text string) (Said, error) // parses the line that was typed; of NeedText
 }
 
-// NeedKind is a way to ask for what a choice needs.
+// NeedKind is a way to ask for input.
 type NeedKind int
 
 const (
@@ -96,7 +96,7 @@ var Answer = &Choice{
 	},
 }
 
-// Retry runs what failed, or waits for files or for money, again.
+// Retry runs an intent again that failed, or that waits for files or for money.
 var Retry = &Choice{
 	Key: 't', Name: "try again", Done: "retried", GoesOn: true,
 	Fits:  waits(forge.WaitingFailed, forge.WaitingDirty, forge.WaitingBudget),
@@ -172,8 +172,8 @@ var Pause = &Choice{
 	},
 }
 
-// Choices returns what can be done about an intent that waits for a person, the choice
-// that settles it first. It is empty for one that does not wait.
+// Choices returns the choices about an intent that waits for a person, the one that settles
+// it first. It is empty for one that does not wait.
 func Choices(s *forge.Summary) []*Choice {
 	var list []*Choice
 	for _, c := range []*Choice{Approve, Answer, Retry, Resume, Reject, Cancel} {
@@ -193,7 +193,7 @@ func (c *Choice) Event(to forge.Key, said Said) forge.Event {
 // Waits reports whether an intent waits for a person.
 func Waits(s *forge.Summary) bool { return s.Waiting != "" }
 
-// waits returns what reports whether an intent waits for one of some things.
+// waits returns a function that reports whether an intent waits for one of some things.
 func waits(list ...forge.Waiting) func(*forge.Summary) bool {
 	return func(s *forge.Summary) bool { return slices.Contains(list, s.Waiting) }
 }

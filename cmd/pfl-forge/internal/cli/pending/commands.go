@@ -7,8 +7,7 @@ import (
 	"github.com/pfl-forge/pfl-forge/config"
 )
 
-// Commands returns what a person can do about an intent, exactly as they type it: its
-// choices, how to see all of it, and how to see the first of its tasks.
+// Commands returns the commands that a person can type about an intent: for its choices, how to see all of it, and how to see the first of its tasks.
 func Commands(s *forge.Summary) []string {
 	var list []string
 	for _, c := range Choices(s) {

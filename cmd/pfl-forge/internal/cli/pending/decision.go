@@ -46,8 +46,7 @@ type Task struct {
 	Title  string           `json:"title"              yaml:"title"`
 	Status forge.TaskStatus `json:"status"             yaml:"status"`
 
-	// Plan, Steps and Files are what the analysis planned: Files are those that it expects to
-	// change.
+	// Plan, Steps and Files are from the analysis: Files are those that it expects to change.
 	Plan  string   `json:"plan,omitempty"     yaml:"plan,omitempty"`
 	Steps []string `json:"steps,omitempty"    yaml:"steps,omitempty"`
 	Files []string `json:"files,omitempty"    yaml:"files,omitempty"` // that it is expected to change
@@ -56,8 +55,8 @@ type Task struct {
 	Paused   bool `json:"paused,omitempty"   yaml:"paused,omitempty"`
 	Attempts int  `json:"attempts,omitempty" yaml:"attempts,omitempty"`
 
-	// Changed are the files that its last attempt changed, and Verify is what the verify
-	// commands said of that change; nil if they did not run.
+	// Changed are the files that its last attempt changed, and Verify is the outcome of
+	// the verify commands on that change; nil if they did not run.
 	Changed []string  `json:"changed,omitempty"  yaml:"changed,omitempty"`
 	Verify  *Verified `json:"verify,omitempty"   yaml:"verify,omitempty"`
 
@@ -101,7 +100,7 @@ func List(ctx context.Context, t *target.Target) ([]*Decision, error) {
 }
 
 // Load returns the pending decision on an intent, as that is now; nil if it waits for
-// nobody.
+// no person.
 func Load(ctx context.Context, t *target.Target, id forge.IntentID) (*Decision, error) {
 	v, err := t.View(ctx, id)
 	if err != nil || !Waits(&v.Summary) {
@@ -143,7 +142,8 @@ func decisionOf(v *forge.View, found map[forge.TaskID]*evidence) *Decision {
 	return &e
 }
 
-// issues returns what the last review of a task that is not done rejected.
+// issues returns the issues for which the last review of a task rejected it, none if it is
+// done.
 func issues(v *forge.View, task *forge.Task) []string {
 	var last *forge.Review
 	for i := range v.Reviews {
@@ -157,7 +157,7 @@ func issues(v *forge.View, task *forge.Task) []string {
 	return last.Issues
 }
 
-// Cost returns what the intent has used so far, empty if that is nothing.
+// Cost returns the tokens and dollars that the intent has used so far, empty if it has not.
 func (e *Decision) Cost() string {
 	return render.Consumed(&forge.Usage{InputTokens: e.Tokens, CostUSD: e.CostUSD})
 }

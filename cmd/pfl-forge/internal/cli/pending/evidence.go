@@ -13,7 +13,7 @@ type evidence struct {
 	Verify *forge.VerifyReport
 }
 
-// readEvidence returns what is known of the changes of an intent's tasks.
+// readEvidence returns the evidence about the tasks of an intent.
 func readEvidence(ctx context.Context, t *target.Target, id forge.IntentID) (map[forge.TaskID]*evidence, error) {
 	records, _, err := t.Bus.Load(ctx, t.Key(id))
 	if err != nil {

@@ -11,7 +11,7 @@ import (
 	"github.com/pfl-forge/pfl-forge/cmd/pfl-forge/internal/render"
 )
 
-// Report prints what became of something that was sent; done says so if it was applied. A
+// Report prints the ruling on something that was sent; done says so if it was applied. A
 // refusal is not printed but returned as an error.
 func Report(a *kit.App, who, done string, r forge.Ruling) error {
 	switch r.Decision {
@@ -40,7 +40,7 @@ type Ruled struct {
 type Batch struct {
 	App    *kit.App
 	Format render.Format
-	GoesOn bool // somebody has to go on with what was sent, and End says who
+	GoesOn bool // a run has to go on with the intents, and End says which
 
 	list []Ruled
 	errs []error
@@ -64,11 +64,11 @@ func (b *Batch) Send(ctx context.Context, t *target.Target, who, done string, ev
 // Fail adds an error of one of the batch, so that the others are sent nevertheless.
 func (b *Batch) Fail(err error) { b.errs = append(b.errs, err) }
 
-// Err returns what was refused or failed so far, nil if nothing was.
+// Err returns the refusals and failures so far, nil if there were none.
 func (b *Batch) Err() error { return errors.Join(b.errs...) }
 
-// End prints what is for programs, and returns what was refused or failed. If there is
-// nothing of that it says who goes on.
+// End prints the rulings for programs, and returns the refusals and failures. If there are
+// none it says who goes on.
 func (b *Batch) End(t *target.Target) error {
 	if b.Format.Data() && len(b.list) > 0 {
 		if err := b.Format.Write(b.App.Out, b.list); err != nil {

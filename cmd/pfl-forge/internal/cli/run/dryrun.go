@@ -15,7 +15,7 @@ import (
 	"github.com/pfl-forge/pfl-forge/workspace"
 )
 
-// plan is what a run would do, as programs read it.
+// plan lists the work of a run that was not begun, as programs read it.
 type plan struct {
 	Import   []forge.IntentID    `json:"import"             yaml:"import"`  // drafts
 	Work     []forge.IntentID    `json:"work"               yaml:"work"`    // intents that can go on
@@ -23,7 +23,7 @@ type plan struct {
 	Problems []workspace.Problem `json:"problems,omitempty" yaml:"problems,omitempty"`
 }
 
-// dryRun prints what a run would do. That drafts would be refused is an error.
+// dryRun prints the plan of a run. That drafts would be refused is an error.
 func dryRun(ctx context.Context, a *kit.App, repo *local.Repository, base *local.Base, format render.Format) error {
 	t, err := target.Reader(ctx, a)
 	if err != nil {

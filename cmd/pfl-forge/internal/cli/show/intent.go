@@ -84,7 +84,7 @@ func printIntent(a *kit.App, d *Intent) error {
 	return nil
 }
 
-// printAuditNotice prints what an audit found in short, and how to read the report.
+// printAuditNotice prints the findings of an audit in short, and how to read the report.
 func printAuditNotice(a *kit.App, d *Intent) {
 	if d.Audit == nil {
 		return

@@ -14,7 +14,7 @@ import (
 	"github.com/pfl-forge/pfl-forge/git"
 )
 
-// maxDiff bounds what show prints of a change, in bytes.
+// maxDiff bounds the patch that show prints, in bytes.
 const maxDiff = 256 << 10
 
 // Task is everything about a task, as programs read it.
@@ -24,7 +24,7 @@ type Task struct {
 	Status forge.TaskStatus `json:"status"               yaml:"status"`
 	Plan   string           `json:"plan,omitempty"       yaml:"plan,omitempty"`
 
-	// Item is what a recipe made the task for, such as a file.
+	// Item is the item of a recipe's list that the task is about, such as a file.
 	Item      string         `json:"item,omitempty"       yaml:"item,omitempty"`
 	Files     []string       `json:"files,omitempty"      yaml:"files,omitempty"`
 	DependsOn []forge.TaskID `json:"depends_on,omitempty" yaml:"depends_on,omitempty"`

@@ -18,7 +18,7 @@ import (
 	"github.com/pfl-forge/pfl-forge/workspace"
 )
 
-// Document is what status found, as programs read it.
+// Document is the answer of status, as programs read it.
 type Document struct {
 	Project forge.ProjectID `json:"project"            yaml:"project"`
 
@@ -28,10 +28,10 @@ type Document struct {
 	Counts  render.Counts   `json:"counts"             yaml:"counts"`
 	Drafts  int             `json:"drafts"             yaml:"drafts"` // that wait for the next run
 
-	// Dead counts the messages that nobody could handle; doctor shows them.
+	// Dead counts the messages that no replica could handle; doctor shows them.
 	Dead int `json:"dead_letters"       yaml:"dead_letters"`
 
-	// Problems are what is wrong with the files that a person wrote. They are of the
+	// Problems are the mistakes in files that a person wrote. They are of the
 	// repository, and so never of an organisation's project.
 	Problems []workspace.Problem `json:"problems,omitempty" yaml:"problems,omitempty"`
 }

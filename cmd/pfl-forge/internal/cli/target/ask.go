@@ -15,9 +15,9 @@ import (
 // askTimeout bounds how long a person waits for a ruling.
 const askTimeout = 10 * time.Second
 
-// Ask sends what a person wants and returns the ruling on it. It gives the event its id
+// Ask sends an event of a person and returns the ruling on it. It gives the event its id
 // and actor; To is up to the caller. A ruling with an empty Decision means that the event
-// is stored, and that nobody has decided on it within askTimeout.
+// is stored, and that no runner has decided on it within askTimeout.
 func (t *Target) Ask(ctx context.Context, ev forge.Event) (forge.Ruling, error) {
 	ev.ID, ev.Actor = nuid.Next(), t.Actor
 	ctx, cancel := context.WithTimeout(ctx, askTimeout)

@@ -39,7 +39,7 @@ func (t *Target) Find(ctx context.Context, arg string) (*forge.View, *forge.Task
 	return nil, nil, fmt.Errorf("intent %s has no task %s", v.Intent.ID, task)
 }
 
-// Dead returns the messages that nobody could handle, the oldest first.
+// Dead returns the messages that no replica could handle, the oldest first.
 func (t *Target) Dead(ctx context.Context) ([]bus.DeadLetter, error) {
 	if t.Bus == nil {
 		return nil, nil

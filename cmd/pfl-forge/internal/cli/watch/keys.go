@@ -20,7 +20,7 @@ import (
 	"github.com/pfl-forge/pfl-forge/internal/term"
 )
 
-// press does what a key stands for in the view.
+// press acts on a key of the view.
 func (w *watching) press(ctx context.Context, k console.Key) error {
 	switch {
 	case k.Name == console.Up || k.Is('k'):
@@ -45,7 +45,7 @@ func (w *watching) press(ctx context.Context, k console.Key) error {
 	return nil
 }
 
-// pressOn does what a key stands for about the intent that is chosen.
+// pressOn acts on a key about the intent that is chosen.
 func (w *watching) pressOn(ctx context.Context, k console.Key, s *forge.Summary) error {
 	id := s.Key.Intent
 	switch {
