@@ -37,20 +37,38 @@ type Config struct {
 	Logger      *slog.Logger
 }
 
-// Bus is a connection. It is safe for concurrent use, and reconnects by itself
-// for as long as it takes.
+// Bus is a connection to the server, divided into doors by what their users need. It is
+// safe for concurrent use, and reconnects by itself for as long as it takes.
 type Bus struct {
+	conn         *Conn
+	stalledAfter time.Duration // see there
+
+	Journal     *Journal     // the machines' journals, and the summaries in them
+	Events      *Events      // a runner's side: what machines have to decide on
+	Effects     *Effects     // a runner's side: what follows from decisions
+	Changes     *Changes     // what happens to intents, for everybody to follow
+	Commands    *Commands    // a worker's side: what it has to do
+	Results     *Results     // a worker's side: what came of it
+	Leases      *Leases      // the right to work on a task
+	Submissions *Submissions // what people and systems ask for
+	Leftovers   *Leftovers   // what finished intents left, and its removal
+	Live        *Live        // messages that are not stored: progress and the like
+	Transcripts *Transcripts // what agents and commands did, line by line
+	Objects     *Objects     // files that workers hand on to one another
+}
+
+// Conn is the connection that the doors of a bus share.
+type Conn struct {
 	nc       *nats.Conn
 	js       jetstream.JetStream
 	log      *slog.Logger
 	replicas int
 	changed  chan struct{} // holds an element after a reconnect, for Guard
-	appended chan struct{} // holds an element after a journal went on, for PublishChanges
+	appended chan struct{} // holds an element after a journal went on, for Changes.Publish
 	closed   chan struct{}
 
 	connection atomic.Pointer[connection] // the present one
 
-	stalledAfter  time.Duration // see there
 	answerTimeout time.Duration // see there
 }
 
@@ -58,21 +76,49 @@ type Bus struct {
 // again until ctx ends; refused credentials are an error at once. No error names
 // the URL, which may hold a password.
 func Connect(ctx context.Context, cfg Config) (*Bus, error) {
-	b := &Bus{
+	c, err := dial(ctx, cfg)
+	if err != nil {
+		return nil, err
+	}
+	journal := &Journal{conn: c}
+	results := &Results{conn: c}
+	live := &Live{conn: c}
+	leases := &Leases{conn: c}
+	submissions := &Submissions{conn: c, journal: journal}
+	return &Bus{
+		conn: c, stalledAfter: stalledAfter,
+		Journal:     journal,
+		Events:      &Events{conn: c, submissions: submissions},
+		Effects:     &Effects{conn: c, live: live},
+		Changes:     &Changes{conn: c},
+		Commands:    &Commands{conn: c, journal: journal, results: results, leases: leases},
+		Results:     results,
+		Leases:      leases,
+		Submissions: submissions,
+		Leftovers:   &Leftovers{conn: c},
+		Live:        live,
+		Transcripts: &Transcripts{conn: c},
+		Objects:     &Objects{conn: c, most: MaxObject},
+	}, nil
+}
+
+// dial connects.
+func dial(ctx context.Context, cfg Config) (*Conn, error) {
+	c := &Conn{
 		log: cfg.Logger, replicas: cfg.Replicas,
 		changed: make(chan struct{}, 1), appended: make(chan struct{}, 1), closed: make(chan struct{}),
-		stalledAfter: stalledAfter, answerTimeout: answerTimeout,
+		answerTimeout: answerTimeout,
 	}
-	b.connection.Store(newConnection())
-	if b.log == nil {
-		b.log = slog.New(slog.DiscardHandler)
+	c.connection.Store(newConnection())
+	if c.log == nil {
+		c.log = slog.New(slog.DiscardHandler)
 	}
-	opts, err := b.options(cfg)
+	opts, err := c.options(cfg)
 	if err != nil {
 		return nil, err
 	}
 	for attempt := 0; ; attempt++ {
-		b.nc, err = nats.Connect(cfg.URL, opts...)
+		c.nc, err = nats.Connect(cfg.URL, opts...)
 		if err == nil {
 			break
 		}
@@ -83,17 +129,17 @@ func Connect(ctx context.Context, cfg Config) (*Bus, error) {
 			return nil, fmt.Errorf("connect to the NATS server: %w", err)
 		}
 	}
-	b.js, err = jetstream.New(b.nc,
+	c.js, err = jetstream.New(c.nc,
 		jetstream.WithDefaultTimeout(requestTimeout),
 		jetstream.WithPublishAsyncTimeout(requestTimeout))
 	if err != nil {
-		b.nc.Close()
+		c.nc.Close()
 		return nil, fmt.Errorf("set up JetStream: %w", err)
 	}
-	return b, nil
+	return c, nil
 }
 
-func (b *Bus) options(cfg Config) ([]nats.Option, error) {
+func (c *Conn) options(cfg Config) ([]nats.Option, error) {
 	opts := []nats.Option{
 		nats.Name(cfg.Name),
 		nats.Timeout(2 * time.Second),
@@ -103,22 +149,22 @@ func (b *Bus) options(cfg Config) ([]nats.Option, error) {
 		nats.IgnoreAuthErrorAbort(), // credentials may be mended while we try
 		nats.DisconnectErrHandler(func(_ *nats.Conn, err error) {
 			if err != nil {
-				b.log.Warn("lost the connection to the NATS server", "error", err)
+				c.log.Warn("lost the connection to the NATS server", "error", err)
 			}
 		}),
 		nats.ReconnectHandler(func(*nats.Conn) {
-			b.log.Info("connected to the NATS server again")
-			b.reconnected()
-			b.poke()
+			c.log.Info("connected to the NATS server again")
+			c.reconnected()
+			c.poke()
 		}),
 		nats.ErrorHandler(func(_ *nats.Conn, sub *nats.Subscription, err error) {
 			subject := ""
 			if sub != nil {
 				subject = sub.Subject
 			}
-			b.log.Error("the NATS server reports an error", "subject", subject, "error", err)
+			c.log.Error("the NATS server reports an error", "subject", subject, "error", err)
 		}),
-		nats.ClosedHandler(func(*nats.Conn) { close(b.closed) }),
+		nats.ClosedHandler(func(*nats.Conn) { close(c.closed) }),
 	}
 	if cfg.InboxPrefix != "" {
 		if inboxOnly(cfg.InboxPrefix) == "" {
@@ -133,7 +179,7 @@ func (b *Bus) options(cfg Config) ([]nats.Option, error) {
 		opts = append(opts, nats.TokenHandler(func() string {
 			token, err := cfg.ReadToken()
 			if err != nil {
-				b.log.Error("cannot read the token; trying again", "error", err)
+				c.log.Error("cannot read the token; trying again", "error", err)
 			}
 			return token
 		}))
@@ -152,21 +198,21 @@ func (b *Bus) options(cfg Config) ([]nats.Option, error) {
 // Close lets what is under way finish and closes the connection. Consumers have
 // to be stopped before.
 func (b *Bus) Close() {
-	if err := b.nc.Drain(); err != nil {
-		b.nc.Close()
+	if err := b.conn.nc.Drain(); err != nil {
+		b.conn.nc.Close()
 	}
 	select {
-	case <-b.closed:
+	case <-b.conn.closed:
 	case <-time.After(requestTimeout):
-		b.nc.Close()
-		<-b.closed
+		b.conn.nc.Close()
+		<-b.conn.closed
 	}
 }
 
 // poke asks Guard to look at once.
-func (b *Bus) poke() {
+func (c *Conn) poke() {
 	select {
-	case b.changed <- struct{}{}:
+	case c.changed <- struct{}{}:
 	default:
 	}
 }

@@ -36,7 +36,7 @@ func serveWith(t testing.TB, b *bus.Bus, cfg bus.EventConfig, handle func(contex
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
-		b.ConsumeEvents(ctx, cfg, handle)
+		b.Events.Consume(ctx, cfg, handle)
 	}()
 	t.Cleanup(func() { cancel(); <-done })
 }
@@ -48,7 +48,7 @@ func TestAsk(t *testing.T) {
 		d.Respond(forge.Ruling{EventID: d.Event.ID, Decision: forge.Applied, Intent: d.Event.To.Intent})
 		return nil
 	})
-	got, err := b.Ask(ctx, submit(key))
+	got, err := b.Submissions.Ask(ctx, submit(key))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -65,25 +65,25 @@ func TestHealth(t *testing.T) {
 	if err := b.Ping(ctx); err != nil {
 		t.Error(err)
 	}
-	if idle, err := b.Idle(ctx); err != nil || idle {
+	if idle, err := b.Events.Idle(ctx); err != nil || idle {
 		t.Errorf("without a runner it is idle: %v, %v", idle, err)
 	}
-	if err := b.Consuming(ctx, forge.StepAnalyze, "a"); err == nil {
+	if err := b.Commands.Ready(ctx, forge.StepAnalyze, "a"); err == nil {
 		t.Error("without a worker there is one")
 	}
 	stop := make(chan struct{})
 	serve(t, b, func(context.Context, *bus.Delivery) error { <-stop; return nil })
 	work(t, b, bus.WorkConfig{}, func(context.Context, *bus.Job) error { return nil })
-	wait.Until(t, "a worker is there", func() bool { return b.Consuming(ctx, forge.StepAnalyze, "a") == nil })
-	wait.Until(t, "the bus is idle", func() bool { idle, err := b.Idle(ctx); return idle && err == nil })
-	if err := b.Send(ctx, submit(key)); err != nil {
+	wait.Until(t, "a worker is there", func() bool { return b.Commands.Ready(ctx, forge.StepAnalyze, "a") == nil })
+	wait.Until(t, "the bus is idle", func() bool { idle, err := b.Events.Idle(ctx); return idle && err == nil })
+	if err := b.Submissions.Send(ctx, submit(key)); err != nil {
 		t.Fatal(err)
 	}
-	if idle, err := b.Idle(ctx); err != nil || idle {
+	if idle, err := b.Events.Idle(ctx); err != nil || idle {
 		t.Errorf("with an event to decide on it is idle: %v, %v", idle, err)
 	}
 	close(stop)
-	wait.Until(t, "the bus is idle", func() bool { idle, err := b.Idle(ctx); return idle && err == nil })
+	wait.Until(t, "the bus is idle", func() bool { idle, err := b.Events.Idle(ctx); return idle && err == nil })
 }
 
 func TestToken(t *testing.T) {
@@ -108,7 +108,7 @@ func TestToken(t *testing.T) {
 	if err := b.Ping(ctx); err == nil {
 		t.Error("a closed bus answers")
 	}
-	if err := b.Send(ctx, submit(key)); err == nil {
+	if err := b.Submissions.Send(ctx, submit(key)); err == nil {
 		t.Error("a closed bus sends")
 	}
 	if _, err := bus.Connect(ctx, bus.Config{URL: s.ClientURL(), Token: "wrong"}); err == nil || ctx.Err() != nil {
@@ -168,7 +168,7 @@ func BenchmarkAsk(b *testing.B) {
 		n++
 		ev := submit(key)
 		ev.ID = fmt.Sprint(n)
-		if _, err := bs.Ask(context.Background(), ev); err != nil {
+		if _, err := bs.Submissions.Ask(context.Background(), ev); err != nil {
 			b.Fatal(err)
 		}
 	}

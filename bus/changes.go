@@ -22,6 +22,11 @@ type FollowerConfig struct {
 	Whats []What // empty: all
 }
 
+// Changes publishes what happens to intents, and lets anybody follow it.
+type Changes struct {
+	conn *Conn
+}
+
 func (c FollowerConfig) source() (source, error) {
 	if _, err := forge.ParseReplicaID(c.Name); err != nil {
 		return source{}, fmt.Errorf("name of a follower: %w", err)
@@ -50,10 +55,10 @@ func (c FollowerConfig) source() (source, error) {
 
 // AddFollower makes a follower known, so that it gets every change from now on, also
 // while it is away.
-func (b *Bus) AddFollower(ctx context.Context, cfg FollowerConfig) error {
+func (ch *Changes) AddFollower(ctx context.Context, cfg FollowerConfig) error {
 	src, err := cfg.source()
 	if err == nil {
-		_, err = b.ensureConsumer(ctx, src)
+		_, err = ch.conn.ensureConsumer(ctx, src)
 	}
 	if err != nil {
 		return fmt.Errorf("add follower %s: %w", cfg.Name, err)
@@ -61,32 +66,32 @@ func (b *Bus) AddFollower(ctx context.Context, cfg FollowerConfig) error {
 	return nil
 }
 
-// FollowChanges gives a follower's changes to take, one after the other, until ctx
+// Follow gives a follower's changes to take, one after the other, until ctx
 // ends. Several processes that follow under one name share them.
-func (b *Bus) FollowChanges(ctx context.Context, cfg FollowerConfig, take func(*Told)) error {
+func (ch *Changes) Follow(ctx context.Context, cfg FollowerConfig, take func(*Told)) error {
 	src, err := cfg.source()
 	if err != nil {
 		return fmt.Errorf("follow changes: %w", err)
 	}
-	b.pull(ctx, src, func(m jetstream.Msg) {
+	ch.conn.pull(ctx, src, func(m jetstream.Msg) {
 		t, err := readTold(m)
 		if err != nil {
-			if err := b.terminate(ctx, streamEvents, m, err.Error()); err != nil {
-				b.log.Warn("cannot put a message aside; it comes again", "subject", m.Subject(), "error", err)
+			if err := ch.conn.terminate(ctx, streamEvents, m, err.Error()); err != nil {
+				ch.conn.log.Warn("cannot put a message aside; it comes again", "subject", m.Subject(), "error", err)
 			}
 			return
 		}
-		t.bus = b
+		t.conn = ch.conn
 		take(t)
 	})
 	return nil
 }
 
 // Behind returns how many changes a follower has not done with.
-func (b *Bus) Behind(ctx context.Context, name string) (int, error) {
+func (ch *Changes) Behind(ctx context.Context, name string) (int, error) {
 	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
 	defer cancel()
-	cons, err := b.js.Consumer(ctx, streamEvents, name)
+	cons, err := ch.conn.js.Consumer(ctx, streamEvents, name)
 	if err != nil {
 		return 0, fmt.Errorf("look for follower %s: %w", name, err)
 	}
@@ -104,8 +109,8 @@ type Told struct {
 	At    time.Time
 	Event []byte // the CloudEvent, as it was published
 
-	bus *Bus
-	msg jetstream.Msg
+	conn *Conn
+	msg  jetstream.Msg
 }
 
 func readTold(m jetstream.Msg) (*Told, error) {
@@ -135,5 +140,5 @@ func (t *Told) Again() error { return t.msg.Nak() }
 
 // Drop puts the change among the dead letters.
 func (t *Told) Drop(ctx context.Context, reason string) error {
-	return t.bus.terminate(ctx, streamEvents, t.msg, reason)
+	return t.conn.terminate(ctx, streamEvents, t.msg, reason)
 }

@@ -19,14 +19,14 @@ func TestFollowers(t *testing.T) {
 	b := bustest.Start(t)
 	tellChanges(t, b)
 	cfg := bus.FollowerConfig{Name: "chat", Whats: []bus.What{bus.WhatDone, bus.WhatBlocked}}
-	if err := b.AddFollower(ctx, cfg); err != nil {
+	if err := b.Changes.AddFollower(ctx, cfg); err != nil {
 		t.Fatal(err)
 	}
 	newBook(t, b, "a").life()
 	var got []string
 	for range 2 {
 		following, stop := context.WithCancel(ctx)
-		err := b.FollowChanges(following, cfg, func(told *bus.Told) {
+		err := b.Changes.Follow(following, cfg, func(told *bus.Told) {
 			if len(got) == 3 {
 				t.Error("one more came")
 			}
@@ -52,7 +52,7 @@ func TestFollowers(t *testing.T) {
 		t.Error(diff)
 	}
 	for _, bad := range []bus.FollowerConfig{{Name: ""}, {Name: "a.b"}, {Name: "a", Whats: []bus.What{"exploded"}}} {
-		if err := b.AddFollower(ctx, bad); err == nil {
+		if err := b.Changes.AddFollower(ctx, bad); err == nil {
 			t.Errorf("%+v was added", bad)
 		}
 	}

@@ -76,18 +76,23 @@ type KeptIntent struct {
 	Reason string         `json:"reason"` // to go after the id
 }
 
+// Leftovers asks implementers to remove what finished intents left, and serves such requests.
+type Leftovers struct {
+	conn *Conn
+}
+
 // Clean asks an implementer to remove what intents left. The person is who asks. Errors:
 // ErrNoImplementer, ErrNotAllowed, and what the implementer says. It can be called again
 // whatever became of the call before.
-func (b *Bus) Clean(ctx context.Context, project forge.ProjectID, person string, req CleanRequest) (Cleaned, error) {
-	answer, err := b.clean(ctx, project, person, req)
+func (lo *Leftovers) Clean(ctx context.Context, project forge.ProjectID, person string, req CleanRequest) (Cleaned, error) {
+	answer, err := lo.clean(ctx, project, person, req)
 	if err != nil {
 		return answer, fmt.Errorf("clean: %w", err)
 	}
 	return answer, nil
 }
 
-func (b *Bus) clean(ctx context.Context, project forge.ProjectID, person string, req CleanRequest) (answer Cleaned, err error) {
+func (lo *Leftovers) clean(ctx context.Context, project forge.ProjectID, person string, req CleanRequest) (answer Cleaned, err error) {
 	subject, err := cleanSubject(project, person)
 	if err != nil {
 		return answer, err
@@ -98,7 +103,7 @@ func (b *Bus) clean(ctx context.Context, project forge.ProjectID, person string,
 	}
 	ctx, cancel := context.WithTimeout(ctx, cleanWait)
 	defer cancel()
-	m, err := b.request(ctx, subject, data)
+	m, err := lo.request(ctx, subject, data)
 	if errors.Is(err, context.DeadlineExceeded) {
 		return answer, errors.New("no answer in time; what is removed stays removed: ask again")
 	}
@@ -151,20 +156,20 @@ func said(m *nats.Msg) string {
 
 // request makes a request of a micro service. Error: ErrNoImplementer, and ErrNotAllowed, which the server
 // tells beside the request: without asking it would look as if nobody answered.
-func (b *Bus) request(ctx context.Context, subject string, data []byte) (*nats.Msg, error) {
-	inbox := b.nc.NewInbox()
-	sub, err := b.nc.SubscribeSync(inbox)
+func (lo *Leftovers) request(ctx context.Context, subject string, data []byte) (*nats.Msg, error) {
+	inbox := lo.conn.nc.NewInbox()
+	sub, err := lo.conn.nc.SubscribeSync(inbox)
 	if err != nil {
 		return nil, err
 	}
 	defer func() { _ = sub.Unsubscribe() }()
-	if err := b.nc.PublishRequest(subject, inbox, data); err != nil {
+	if err := lo.conn.nc.PublishRequest(subject, inbox, data); err != nil {
 		return nil, err
 	}
-	if err := b.nc.FlushWithContext(ctx); err != nil {
+	if err := lo.conn.nc.FlushWithContext(ctx); err != nil {
 		return nil, err
 	}
-	if err := b.nc.LastError(); errors.Is(err, nats.ErrPermissionViolation) && strings.Contains(err.Error(), subject) {
+	if err := lo.conn.nc.LastError(); errors.Is(err, nats.ErrPermissionViolation) && strings.Contains(err.Error(), subject) {
 		return nil, fmt.Errorf("%w: publishing on %s", ErrNotAllowed, subject)
 	}
 	m, err := sub.NextMsgWithContext(ctx)
@@ -181,11 +186,11 @@ var ErrNotAllowed = errors.New("the NATS server does not permit it to this accou
 // of a *forge.FieldError as a mistake in the request.
 type Cleaner func(ctx context.Context, project forge.ProjectID, person string, req CleanRequest) (Cleaned, error)
 
-// ServeClean answers people's requests to clean until ctx ends, which ends what is under
+// Serve answers people's requests to clean until ctx ends, which ends what is under
 // way too. Several processes share the requests.
-func (b *Bus) ServeClean(ctx context.Context, clean Cleaner) error {
-	e := &endpoints{bus: b, slots: make(chan struct{}, cleansAtOnce), limit: cleanLimit}
-	svc, err := micro.AddService(b.nc, micro.Config{
+func (lo *Leftovers) Serve(ctx context.Context, clean Cleaner) error {
+	e := &endpoints{conn: lo.conn, slots: make(chan struct{}, cleansAtOnce), limit: cleanLimit}
+	svc, err := micro.AddService(lo.conn.nc, micro.Config{
 		Name: cleanService, Version: serviceVersion, Description: "remove what finished intents left",
 	})
 	if err != nil {
@@ -222,7 +227,7 @@ func (e *endpoints) cleaning(serving context.Context, clean Cleaner) answering {
 			return nil, bad(field.Field, "%s", field.Reason)
 		}
 		if err != nil {
-			e.bus.log.Warn("cannot clean", "project", from.project, "person", from.name, "error", err)
+			e.conn.log.Warn("cannot clean", "project", from.project, "person", from.name, "error", err)
 			return nil, &errCode{"500", []RefusedField{{Reason: oneLine(err.Error())}}}
 		}
 		answer.bound()
@@ -276,12 +281,12 @@ func readCleanRequest(data []byte) (CleanRequest, error) {
 
 // AtWork returns the intents of a project on which some replica works just now, or did a
 // moment ago, each with a step of that work.
-func (b *Bus) AtWork(ctx context.Context, project forge.ProjectID) (map[forge.IntentID]forge.Step, error) {
+func (ls *Leases) AtWork(ctx context.Context, project forge.ProjectID) (map[forge.IntentID]forge.Step, error) {
 	filter, err := leasesIn(project)
 	if err != nil {
 		return nil, fmt.Errorf("look for leases: %w", err)
 	}
-	found, err := b.lasts(ctx, streamLeases, filter)
+	found, err := ls.conn.lasts(ctx, streamLeases, filter)
 	if err != nil {
 		return nil, fmt.Errorf("look for leases: %w", err)
 	}
@@ -305,7 +310,7 @@ type cleanedMessage struct {
 
 // TellCleaned tells all replicas that commits of some intents are gone from the project's
 // origin. It is not stored.
-func (b *Bus) TellCleaned(project forge.ProjectID, intents []forge.IntentID) error {
+func (l *Live) TellCleaned(project forge.ProjectID, intents []forge.IntentID) error {
 	subject, err := cleanedSubject(project)
 	if err != nil {
 		return fmt.Errorf("tell what is cleaned: %w", err)
@@ -315,7 +320,7 @@ func (b *Bus) TellCleaned(project forge.ProjectID, intents []forge.IntentID) err
 		if err != nil {
 			return err
 		}
-		if err := b.nc.Publish(subject, data); err != nil {
+		if err := l.conn.nc.Publish(subject, data); err != nil {
 			return fmt.Errorf("publish on %s: %w", subject, err)
 		}
 	}
@@ -324,11 +329,11 @@ func (b *Bus) TellCleaned(project forge.ProjectID, intents []forge.IntentID) err
 
 // FollowCleaned calls do with what TellCleaned tells of all projects, one after the
 // other, from when it returns until ctx ends.
-func (b *Bus) FollowCleaned(ctx context.Context, do func(forge.ProjectID, []forge.IntentID)) error {
-	sub, err := b.nc.Subscribe(everyCleaned, func(m *nats.Msg) {
+func (l *Live) FollowCleaned(ctx context.Context, do func(forge.ProjectID, []forge.IntentID)) error {
+	sub, err := l.conn.nc.Subscribe(everyCleaned, func(m *nats.Msg) {
 		project, intents, err := parseCleaned(m)
 		if err != nil {
-			b.log.Warn("ignored a live message", "subject", m.Subject, "error", err)
+			l.conn.log.Warn("ignored a live message", "subject", m.Subject, "error", err)
 			return
 		}
 		do(project, intents)
@@ -339,7 +344,7 @@ func (b *Bus) FollowCleaned(ctx context.Context, do func(forge.ProjectID, []forg
 	context.AfterFunc(ctx, func() { _ = sub.Unsubscribe() })
 	flush, cancel := context.WithTimeout(ctx, requestTimeout)
 	defer cancel()
-	if err := b.nc.FlushWithContext(flush); err != nil {
+	if err := l.conn.nc.FlushWithContext(flush); err != nil {
 		_ = sub.Unsubscribe()
 		return fmt.Errorf("follow %s: %w", everyCleaned, err)
 	}

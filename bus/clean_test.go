@@ -26,7 +26,7 @@ func cleaner(t *testing.T, b *bus.Bus, clean bus.Cleaner) (stop func()) {
 	ctx, cancel := context.WithCancel(context.Background())
 	var running sync.WaitGroup
 	running.Go(func() {
-		if err := b.ServeClean(ctx, clean); err != nil {
+		if err := b.Leftovers.Serve(ctx, clean); err != nil {
 			t.Error(err)
 		}
 	})
@@ -39,7 +39,7 @@ func cleaner(t *testing.T, b *bus.Bus, clean bus.Cleaner) (stop func()) {
 func cleans(ctx context.Context, t *testing.T, b *bus.Bus, person string, req bus.CleanRequest) (got bus.Cleaned, err error) {
 	t.Helper()
 	wait.Until(t, "an implementer answers", func() bool {
-		got, err = b.Clean(ctx, "shop", person, req)
+		got, err = b.Leftovers.Clean(ctx, "shop", person, req)
 		return !errors.Is(err, bus.ErrNoImplementer)
 	})
 	return got, err
@@ -49,7 +49,7 @@ func TestClean(t *testing.T) {
 	ctx := wait.Context(t)
 	s := bustest.StartServer(t)
 	b := s.Connect(t)
-	if _, err := b.Clean(ctx, "shop", "ada", bus.CleanRequest{}); !errors.Is(err, bus.ErrNoImplementer) {
+	if _, err := b.Leftovers.Clean(ctx, "shop", "ada", bus.CleanRequest{}); !errors.Is(err, bus.ErrNoImplementer) {
 		t.Errorf("without an implementer: %v", err)
 	}
 	want := bus.Cleaned{
@@ -113,12 +113,12 @@ func TestCleanRefuses(t *testing.T) {
 		{bus.CleanRequest{Intents: make([]forge.IntentID, bus.MaxClean+1)}, "intents has 101; at most 100"},
 		{bus.CleanRequest{Intents: []forge.IntentID{"../x"}}, "intents[0]"},
 	} {
-		if _, err := b.Clean(ctx, "shop", "ada", c.req); err == nil || !strings.Contains(err.Error(), c.want) || len(err.Error()) > 20_000 {
+		if _, err := b.Leftovers.Clean(ctx, "shop", "ada", c.req); err == nil || !strings.Contains(err.Error(), c.want) || len(err.Error()) > 20_000 {
 			t.Errorf("got %v, want ...%s...", err, c.want)
 		}
 	}
 	for _, wrong := range []string{"*", "a.b", ""} {
-		if _, err := b.Clean(ctx, forge.ProjectID(wrong), "ada", bus.CleanRequest{}); err == nil || errors.Is(err, bus.ErrNoImplementer) {
+		if _, err := b.Leftovers.Clean(ctx, forge.ProjectID(wrong), "ada", bus.CleanRequest{}); err == nil || errors.Is(err, bus.ErrNoImplementer) {
 			t.Errorf("project %q: %v", wrong, err)
 		}
 	}
@@ -126,7 +126,7 @@ func TestCleanRefuses(t *testing.T) {
 	// An implementer that ends says so.
 	answered := make(chan error, 1)
 	go func() {
-		_, err := b.Clean(ctx, "shop", "ada", bus.CleanRequest{After: "wait"})
+		_, err := b.Leftovers.Clean(ctx, "shop", "ada", bus.CleanRequest{After: "wait"})
 		answered <- err
 	}()
 	wait.For(t, entered)
@@ -140,15 +140,15 @@ func TestCleanRefuses(t *testing.T) {
 func TestAtWork(t *testing.T) {
 	b := bustest.Start(t)
 	l := acquire(t, b, "a", "1")
-	got, err := b.AtWork(t.Context(), key.Project)
+	got, err := b.Leases.AtWork(t.Context(), key.Project)
 	if diff := cmp.Diff(map[forge.IntentID]forge.Step{key.Intent: forge.StepImplement}, got); diff != "" || err != nil {
 		t.Errorf("%v\n%s", err, diff)
 	}
-	if got, err := b.AtWork(t.Context(), "bank"); len(got) > 0 || err != nil {
+	if got, err := b.Leases.AtWork(t.Context(), "bank"); len(got) > 0 || err != nil {
 		t.Errorf("got %v, %v", got, err)
 	}
 	l.Release(t.Context())
-	if got, err := b.AtWork(t.Context(), key.Project); len(got) > 0 || err != nil {
+	if got, err := b.Leases.AtWork(t.Context(), key.Project); len(got) > 0 || err != nil {
 		t.Errorf("a lease that was released: %v, %v", got, err)
 	}
 }
@@ -163,7 +163,7 @@ func TestTellCleaned(t *testing.T) {
 		Intents []forge.IntentID
 	}
 	got := make(chan told, 10)
-	if err := other.FollowCleaned(ctx, func(p forge.ProjectID, ids []forge.IntentID) { got <- told{p, ids} }); err != nil {
+	if err := other.Live.FollowCleaned(ctx, func(p forge.ProjectID, ids []forge.IntentID) { got <- told{p, ids} }); err != nil {
 		t.Fatal(err)
 	}
 	nc, err := nats.Connect(s.URL())
@@ -179,13 +179,13 @@ func TestTellCleaned(t *testing.T) {
 	if err := nc.FlushWithContext(ctx); err != nil {
 		t.Fatal(err)
 	}
-	if err := b.TellCleaned("shop", []forge.IntentID{"a", "b"}); err != nil {
+	if err := b.Live.TellCleaned("shop", []forge.IntentID{"a", "b"}); err != nil {
 		t.Fatal(err)
 	}
 	if diff := cmp.Diff(told{"shop", []forge.IntentID{"a", "b"}}, wait.For(t, got)); diff != "" {
 		t.Error(diff)
 	}
-	if b.TellCleaned("a.b", []forge.IntentID{"a"}) == nil {
+	if b.Live.TellCleaned("a.b", []forge.IntentID{"a"}) == nil {
 		t.Error("a project that is none")
 	}
 }

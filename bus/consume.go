@@ -21,12 +21,12 @@ type source struct {
 // pull gives a source's messages to take, one after the other, until ctx ends.
 // The consumer is made when it is missing, also when it, or its stream, gets
 // lost on the way. What the server sent ahead when ctx ends is given back.
-func (b *Bus) pull(ctx context.Context, src source, take func(jetstream.Msg)) {
+func (c *Conn) pull(ctx context.Context, src source, take func(jetstream.Msg)) {
 	for attempt := 0; ctx.Err() == nil; attempt++ {
 		began := time.Now()
-		if err := b.pullOnce(ctx, src, take); err != nil && ctx.Err() == nil {
-			b.log.Warn("cannot consume; trying again", "stream", src.stream, "consumer", src.config.Durable, "error", err)
-			b.poke()
+		if err := c.pullOnce(ctx, src, take); err != nil && ctx.Err() == nil {
+			c.log.Warn("cannot consume; trying again", "stream", src.stream, "consumer", src.config.Durable, "error", err)
+			c.poke()
 		}
 		if time.Since(began) > 10*time.Second {
 			attempt = 0
@@ -35,8 +35,8 @@ func (b *Bus) pull(ctx context.Context, src source, take func(jetstream.Msg)) {
 	}
 }
 
-func (b *Bus) pullOnce(ctx context.Context, src source, take func(jetstream.Msg)) error {
-	cons, err := b.ensureConsumer(ctx, src)
+func (c *Conn) pullOnce(ctx context.Context, src source, take func(jetstream.Msg)) error {
+	cons, err := c.ensureConsumer(ctx, src)
 	if err != nil {
 		return err
 	}
@@ -47,7 +47,7 @@ func (b *Bus) pullOnce(ctx context.Context, src source, take func(jetstream.Msg)
 	}
 	defer it.Stop()
 	defer context.AfterFunc(ctx, func() {
-		if b.nc.IsConnected() {
+		if c.nc.IsConnected() {
 			it.Drain()
 		} else {
 			it.Stop() // a drain would wait long for a server that is away
@@ -57,7 +57,7 @@ func (b *Bus) pullOnce(ctx context.Context, src source, take func(jetstream.Msg)
 		m, err := next(it)
 		switch {
 		case errors.Is(err, jetstream.ErrNoHeartbeat):
-			if err := b.alive(ctx, cons); err != nil {
+			if err := c.alive(ctx, cons); err != nil {
 				return err
 			}
 		case err != nil:
@@ -88,7 +88,7 @@ func next(it jetstream.MessagesContext) (jetstream.Msg, error) {
 
 // alive returns an error if a consumer is gone for good. That the server cannot
 // be asked is none: the connection comes back, and the iterator goes on.
-func (b *Bus) alive(ctx context.Context, cons jetstream.Consumer) error {
+func (c *Conn) alive(ctx context.Context, cons jetstream.Consumer) error {
 	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
 	defer cancel()
 	_, err := cons.Info(ctx)
@@ -100,10 +100,10 @@ func (b *Bus) alive(ctx context.Context, cons jetstream.Consumer) error {
 
 // ensureConsumer looks first: whoever may only consume is not allowed to make
 // consumers.
-func (b *Bus) ensureConsumer(ctx context.Context, src source) (jetstream.Consumer, error) {
+func (c *Conn) ensureConsumer(ctx context.Context, src source) (jetstream.Consumer, error) {
 	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
 	defer cancel()
-	cons, err := b.js.Consumer(ctx, src.stream, src.config.Durable)
+	cons, err := c.js.Consumer(ctx, src.stream, src.config.Durable)
 	if err == nil {
 		have := cons.CachedInfo().Config
 		if have.MaxAckPending == src.config.MaxAckPending && have.AckWait == src.config.AckWait &&
@@ -114,7 +114,7 @@ func (b *Bus) ensureConsumer(ctx context.Context, src source) (jetstream.Consume
 	} else if !errors.Is(err, jetstream.ErrConsumerNotFound) {
 		return nil, fmt.Errorf("look for consumer: %w", err)
 	}
-	cons, err = b.js.CreateOrUpdateConsumer(ctx, src.stream, src.config)
+	cons, err = c.js.CreateOrUpdateConsumer(ctx, src.stream, src.config)
 	if err != nil {
 		return nil, fmt.Errorf("make consumer: %w", err)
 	}

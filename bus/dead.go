@@ -34,10 +34,10 @@ func (b *Bus) Dead(ctx context.Context) ([]DeadLetter, error) {
 	var list []DeadLetter
 	known := map[place]int{}
 	// The server's advisory and our own copy are about the same message.
-	_, err := b.each(ctx, streamDead, ">", func(m stored) error {
+	_, err := b.conn.each(ctx, streamDead, ">", func(m stored) error {
 		d, err := readDead(m)
 		if err != nil {
-			b.log.Warn("cannot read a dead letter", "subject", m.Subject, "error", err)
+			b.conn.log.Warn("cannot read a dead letter", "subject", m.Subject, "error", err)
 			return nil
 		}
 		if d.withdrawn() {
@@ -96,13 +96,13 @@ func readDead(m stored) (DeadLetter, error) {
 }
 
 // bury puts a copy of a message's beginning among the dead letters, once.
-func (b *Bus) bury(ctx context.Context, stream string, m stored, reason string) error {
-	return b.buryAs(ctx, stream+"/"+strconv.FormatUint(m.Seq, 10), stream, m, reason)
+func (c *Conn) bury(ctx context.Context, stream string, m stored, reason string) error {
+	return c.buryAs(ctx, stream+"/"+strconv.FormatUint(m.Seq, 10), stream, m, reason)
 }
 
 // buryAs is bury for a message that is in no stream, too. The id tells it from
 // others.
-func (b *Bus) buryAs(ctx context.Context, id, stream string, m stored, reason string) error {
+func (c *Conn) buryAs(ctx context.Context, id, stream string, m stored, reason string) error {
 	msg := nats.NewMsg(deadSubject(stream))
 	msg.Data = m.Data[:min(len(m.Data), excerptSize)]
 	msg.Header.Set(jetstream.MsgIDHeader, id)
@@ -110,12 +110,12 @@ func (b *Bus) buryAs(ctx context.Context, id, stream string, m stored, reason st
 	msg.Header.Set(headerSequence, strconv.FormatUint(m.Seq, 10))
 	msg.Header.Set(headerSubject, m.Subject)
 	msg.Header.Set(headerReason, oneLine(reason))
-	ack, err := b.publish(ctx, msg)
+	ack, err := c.publish(ctx, msg)
 	if err != nil {
 		return err
 	}
 	if !ack.Duplicate {
-		b.log.Error("cannot handle a message; it is among the dead letters",
+		c.log.Error("cannot handle a message; it is among the dead letters",
 			"stream", stream, "seq", m.Seq, "subject", m.Subject, "reason", reason)
 	}
 	return nil

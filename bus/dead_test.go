@@ -20,7 +20,7 @@ func TestGivenUp(t *testing.T) {
 	ctx := wait.Context(t)
 	s := bustest.StartServer(t)
 	b := s.Connect(t)
-	if err := b.Send(ctx, submit(key)); err != nil {
+	if err := b.Submissions.Send(ctx, submit(key)); err != nil {
 		t.Fatal(err)
 	}
 	cons, err := jetStream(t, raw(t, s)).CreateConsumer(ctx, "FORGE_INTENTS", jetstream.ConsumerConfig{
@@ -65,7 +65,7 @@ func TestWithdrawn(t *testing.T) {
 	})
 	defer close(release)
 	wait.For(t, took)
-	if err := b.Dispatch(ctx, key, forge.Effects{Ended: true}); err != nil {
+	if err := b.Effects.Dispatch(ctx, key, forge.Effects{Ended: true}); err != nil {
 		t.Fatal(err)
 	}
 	js := jetStream(t, raw(t, s))

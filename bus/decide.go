@@ -23,17 +23,17 @@ const (
 // one of the runners.
 func (c *eventConsumers) takeResults(ctx context.Context) {
 	closed := make(chan struct{})
-	sub, err := c.bus.nc.QueueSubscribe(everyResult, "runner", func(m *nats.Msg) { c.takeResult(ctx, m) })
+	sub, err := c.events.conn.nc.QueueSubscribe(everyResult, "runner", func(m *nats.Msg) { c.takeResult(ctx, m) })
 	if err == nil {
 		err = sub.SetPendingLimits(resultsWaiting, resultsBytes)
 	}
 	if err != nil { // the bus is closed
-		c.bus.log.Error("cannot take results", "error", err)
+		c.events.conn.log.Error("cannot take results", "error", err)
 		return
 	}
 	sub.SetClosedHandler(func(string) { close(closed) })
 	<-ctx.Done()
-	if c.bus.nc.IsConnected() && sub.Drain() == nil {
+	if c.events.conn.nc.IsConnected() && sub.Drain() == nil {
 		<-closed // what came before the end is answered
 		return
 	}
@@ -62,7 +62,7 @@ func (c *eventConsumers) takeResult(ctx context.Context, m *nats.Msg) {
 
 // oneResult handles a result, and says to its worker what became of it.
 func (c *eventConsumers) oneResult(ctx context.Context, m *nats.Msg, ev forge.Event) {
-	d := &Delivery{Event: ev, Attempt: max(1, int(number(m, headerDelivery))), StoredAt: time.Now(), bus: c.bus}
+	d := &Delivery{Event: ev, Attempt: max(1, int(number(m, headerDelivery))), StoredAt: time.Now(), conn: c.events.conn}
 	err := c.call(ctx, d)
 	switch after, reason := c.outcome(ev.ID, &ev, err); {
 	case err == nil:
@@ -81,16 +81,16 @@ func (c *eventConsumers) unreadableResult(ctx context.Context, m *nats.Msg, err 
 		c.refuse(ctx, m, err.Error())
 		return
 	}
-	if err := c.bus.buryResult(ctx, m, "waits for a newer version: "+err.Error()); err != nil {
-		c.bus.log.Warn("cannot tell of a result of a newer version", "subject", m.Subject, "error", err)
+	if err := c.events.buryResult(ctx, m, "waits for a newer version: "+err.Error()); err != nil {
+		c.events.conn.log.Warn("cannot tell of a result of a newer version", "subject", m.Subject, "error", err)
 	}
 	c.answer(m, headerAgain, parkTime.String())
 }
 
 // refuse puts a result among the dead letters. Unless that succeeds, it comes again.
 func (c *eventConsumers) refuse(ctx context.Context, m *nats.Msg, reason string) {
-	if err := c.bus.buryResult(ctx, m, reason); err != nil {
-		c.bus.log.Warn("cannot put a result aside; it comes again", "subject", m.Subject, "error", err)
+	if err := c.events.buryResult(ctx, m, reason); err != nil {
+		c.events.conn.log.Warn("cannot put a result aside; it comes again", "subject", m.Subject, "error", err)
 		c.answer(m, headerAgain, "1s")
 		return
 	}
@@ -105,13 +105,13 @@ func (c *eventConsumers) answer(m *nats.Msg, header, value string) {
 	}
 	answer := nats.NewMsg(m.Reply)
 	answer.Header.Set(header, value)
-	if err := c.bus.nc.PublishMsg(answer); err != nil {
-		c.bus.log.Warn("cannot answer a worker", "subject", m.Subject, "error", err)
+	if err := c.events.conn.nc.PublishMsg(answer); err != nil {
+		c.events.conn.log.Warn("cannot answer a worker", "subject", m.Subject, "error", err)
 	}
 }
 
 // buryResult puts a copy of a result's beginning among the dead letters, once.
-func (b *Bus) buryResult(ctx context.Context, m *nats.Msg, reason string) error {
+func (es *Events) buryResult(ctx context.Context, m *nats.Msg, reason string) error {
 	sum := sha256.Sum256(append([]byte(m.Subject+"\n"), m.Data...))
-	return b.buryAs(ctx, "results/"+hex.EncodeToString(sum[:16]), "", stored{Subject: m.Subject, Data: m.Data}, reason)
+	return es.conn.buryAs(ctx, "results/"+hex.EncodeToString(sum[:16]), "", stored{Subject: m.Subject, Data: m.Data}, reason)
 }

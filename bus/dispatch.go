@@ -12,69 +12,75 @@ import (
 	forge "github.com/pfl-forge/pfl-forge"
 )
 
+// Effects makes the effects of machines' decisions happen.
+type Effects struct {
+	conn *Conn
+	live *Live
+}
+
 // Dispatch makes the effects of a machine's decision happen, and returns when
 // they are stored. It may be called again with the same effects, at any time: a
 // command that is there already stays as it is, a timer is set again, and an
 // event to another machine is recognised by that machine.
-func (b *Bus) Dispatch(ctx context.Context, key forge.Key, eff forge.Effects) error {
+func (ef *Effects) Dispatch(ctx context.Context, key forge.Key, eff forge.Effects) error {
 	if err := checkKey(key); err != nil {
 		return fmt.Errorf("dispatch: %w", err)
 	}
 	if eff.Ended && !key.IsLane() {
-		if err := b.forget(ctx, key); err != nil {
+		if err := ef.forget(ctx, key); err != nil {
 			return fmt.Errorf("dispatch for %s: %w", key, err)
 		}
 	}
-	list, err := b.outbox(&eff)
+	list, err := ef.outbox(&eff)
 	if err != nil {
 		return fmt.Errorf("dispatch for %s: %w", key, err)
 	}
-	if err := b.storeAll(ctx, list); err != nil {
+	if err := ef.storeAll(ctx, list); err != nil {
 		return fmt.Errorf("dispatch for %s: %w", key, err)
 	}
 	if len(eff.Cancels) == 0 && len(eff.Released) == 0 && !eff.Ended {
 		return nil
 	}
-	return b.control(Control{To: key, Cancels: eff.Cancels, Released: eff.Released, Ended: eff.Ended})
+	return ef.live.Control(Control{To: key, Cancels: eff.Cancels, Released: eff.Released, Ended: eff.Ended})
 }
 
 // forget removes an ended intent's commands and timers.
-func (b *Bus) forget(ctx context.Context, key forge.Key) error {
+func (ef *Effects) forget(ctx context.Context, key forge.Key) error {
 	var done struct{}
 	for _, filter := range commandsOf(key) {
-		if err := b.api(ctx, "STREAM.PURGE."+streamCommands, map[string]string{"filter": filter}, &done); err != nil {
+		if err := ef.conn.api(ctx, "STREAM.PURGE."+streamCommands, map[string]string{"filter": filter}, &done); err != nil {
 			return err
 		}
 	}
-	return b.api(ctx, "STREAM.PURGE."+streamWakes, map[string]string{"filter": timersOf(key, "*")}, &done)
+	return ef.conn.api(ctx, "STREAM.PURGE."+streamWakes, map[string]string{"filter": timersOf(key, "*")}, &done)
 }
 
 // outbox returns the messages that effects become.
-func (b *Bus) outbox(eff *forge.Effects) ([]*nats.Msg, error) {
+func (ef *Effects) outbox(eff *forge.Effects) ([]*nats.Msg, error) {
 	list := make([]*nats.Msg, 0, len(eff.Commands)+len(eff.Timers)+len(eff.Notes))
 	add := func(m *nats.Msg, err error) error {
 		list = append(list, m)
 		return err
 	}
 	for i := range eff.Commands {
-		if err := add(b.commandMessage(&eff.Commands[i])); err != nil {
+		if err := add(ef.commandMessage(&eff.Commands[i])); err != nil {
 			return nil, fmt.Errorf("command %s: %w", eff.Commands[i].ID(), err)
 		}
 	}
 	for i := range eff.Timers {
-		if err := add(b.timerMessage(&eff.Timers[i])); err != nil {
+		if err := add(ef.timerMessage(&eff.Timers[i])); err != nil {
 			return nil, fmt.Errorf("timer %q: %w", eff.Timers[i].Key, err)
 		}
 	}
 	for i := range eff.Notes {
-		if err := add(b.wakeMessage(&eff.Notes[i])); err != nil {
+		if err := add(ef.wakeMessage(&eff.Notes[i])); err != nil {
 			return nil, fmt.Errorf("event %q: %w", eff.Notes[i].ID, err)
 		}
 	}
 	return list, nil
 }
 
-func (b *Bus) commandMessage(c *forge.Command) (*nats.Msg, error) {
+func (ef *Effects) commandMessage(c *forge.Command) (*nats.Msg, error) {
 	subject, err := commandSubject(c)
 	if err != nil {
 		return nil, err
@@ -83,7 +89,7 @@ func (b *Bus) commandMessage(c *forge.Command) (*nats.Msg, error) {
 	if err != nil {
 		return nil, err
 	}
-	m, err := b.message(subject, data)
+	m, err := ef.conn.message(subject, data)
 	if err == nil {
 		m.Header.Set(jetstream.ExpectedLastSubjSeqHeader, "0")
 	}
@@ -92,7 +98,7 @@ func (b *Bus) commandMessage(c *forge.Command) (*nats.Msg, error) {
 
 // timerMessage is a schedule: at its time, the server puts its payload on the
 // machine's wake subject.
-func (b *Bus) timerMessage(t *forge.Timer) (*nats.Msg, error) {
+func (ef *Effects) timerMessage(t *forge.Timer) (*nats.Msg, error) {
 	subject, err := timerSubject(t)
 	if err != nil {
 		return nil, err
@@ -108,7 +114,7 @@ func (b *Bus) timerMessage(t *forge.Timer) (*nats.Msg, error) {
 	if err != nil {
 		return nil, err
 	}
-	m, err := b.message(subject, data)
+	m, err := ef.conn.message(subject, data)
 	if err == nil {
 		m.Header.Set(jetstream.ScheduleHeader, "@at "+at)
 		m.Header.Set(jetstream.ScheduleTargetHeader, target)
@@ -116,7 +122,7 @@ func (b *Bus) timerMessage(t *forge.Timer) (*nats.Msg, error) {
 	return m, err
 }
 
-func (b *Bus) wakeMessage(ev *forge.Event) (*nats.Msg, error) {
+func (ef *Effects) wakeMessage(ev *forge.Event) (*nats.Msg, error) {
 	subject, err := wakeSubject(ev.To)
 	if err != nil {
 		return nil, err
@@ -125,16 +131,16 @@ func (b *Bus) wakeMessage(ev *forge.Event) (*nats.Msg, error) {
 	if err != nil {
 		return nil, err
 	}
-	return b.message(subject, data)
+	return ef.conn.message(subject, data)
 }
 
 // storeAll publishes all messages at once and waits for all to be stored. One
 // that must be the first on its subject, and is not, is stored already.
-func (b *Bus) storeAll(ctx context.Context, list []*nats.Msg) error {
+func (ef *Effects) storeAll(ctx context.Context, list []*nats.Msg) error {
 	futures := make([]jetstream.PubAckFuture, 0, len(list))
 	var errs []error
 	for _, m := range list {
-		f, err := b.js.PublishMsgAsync(m, jetstream.WithStallWait(requestTimeout))
+		f, err := ef.conn.js.PublishMsgAsync(m, jetstream.WithStallWait(requestTimeout))
 		if err != nil {
 			errs = append(errs, fmt.Errorf("publish on %s: %w", m.Subject, err))
 			break
@@ -146,7 +152,7 @@ func (b *Bus) storeAll(ctx context.Context, list []*nats.Msg) error {
 		case <-f.Ok():
 		case err := <-f.Err():
 			if _, settled := wrongSequence(err); settled {
-				err = b.taken(ctx, f.Msg())
+				err = ef.taken(ctx, f.Msg())
 			}
 			if err != nil {
 				errs = append(errs, fmt.Errorf("publish on %s: %w", f.Msg().Subject, err))
@@ -160,8 +166,8 @@ func (b *Bus) storeAll(ctx context.Context, list []*nats.Msg) error {
 
 // taken looks at what is on a command's subject already. That is the command
 // itself; garbage, which no worker can take, makes way for it.
-func (b *Bus) taken(ctx context.Context, m *nats.Msg) error {
-	there, err := b.last(ctx, streamCommands, m.Subject)
+func (ef *Effects) taken(ctx context.Context, m *nats.Msg) error {
+	there, err := ef.conn.last(ctx, streamCommands, m.Subject)
 	if errors.Is(err, ErrNotFound) {
 		return nil // the intent ended meanwhile
 	}
@@ -173,7 +179,7 @@ func (b *Bus) taken(ctx context.Context, m *nats.Msg) error {
 		return nil
 	}
 	m.Header.Set(jetstream.ExpectedLastSubjSeqHeader, fmt.Sprint(there.Seq))
-	_, err = b.publish(ctx, m)
+	_, err = ef.conn.publish(ctx, m)
 	if refused, _ := wrongSequence(err); refused { // another runner was faster
 		return nil
 	}

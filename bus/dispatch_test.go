@@ -32,7 +32,7 @@ func work(t testing.TB, b *bus.Bus, cfg bus.WorkConfig, handle func(context.Cont
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
-		if err := b.ConsumeCommands(ctx, cfg, handle); err != nil {
+		if err := b.Commands.Consume(ctx, cfg, handle); err != nil {
 			t.Error(err)
 		}
 	}()
@@ -44,12 +44,12 @@ func TestDispatchTwice(t *testing.T) {
 	b := bustest.Start(t)
 	eff := forge.Effects{Commands: []forge.Command{command(1), command(2)}}
 	for range 3 {
-		if err := b.Dispatch(ctx, key, eff); err != nil {
+		if err := b.Effects.Dispatch(ctx, key, eff); err != nil {
 			t.Fatal(err)
 		}
 	}
 	last := command(3)
-	if err := b.Dispatch(ctx, key, forge.Effects{Commands: []forge.Command{last}}); err != nil {
+	if err := b.Effects.Dispatch(ctx, key, forge.Effects{Commands: []forge.Command{last}}); err != nil {
 		t.Fatal(err)
 	}
 	jobs := make(chan int, 10)
@@ -77,11 +77,11 @@ func TestDispatchOverGarbage(t *testing.T) {
 	jobs := make(chan int, 10)
 	work(t, b, bus.WorkConfig{}, func(ctx context.Context, j *bus.Job) error {
 		jobs <- j.Command.Attempt.Number
-		return b.PublishResult(ctx, forge.Result{To: j.Command.To, Attempt: j.Command.Attempt, Replica: "a"})
+		return b.Results.Publish(ctx, forge.Result{To: j.Command.To, Attempt: j.Command.Attempt, Replica: "a"})
 	})
 	deadLetters(ctx, t, b, 2)
 	for range 2 {
-		if err := b.Dispatch(ctx, key, forge.Effects{Commands: []forge.Command{command(1)}}); err != nil {
+		if err := b.Effects.Dispatch(ctx, key, forge.Effects{Commands: []forge.Command{command(1)}}); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -101,7 +101,7 @@ func TestDispatchMany(t *testing.T) {
 		eff.Commands = append(eff.Commands, command(n+1))
 	}
 	start := time.Now()
-	if err := b.Dispatch(ctx, key, eff); err != nil {
+	if err := b.Effects.Dispatch(ctx, key, eff); err != nil {
 		t.Fatal(err)
 	}
 	t.Logf("%d commands in %v", len(eff.Commands), time.Since(start))
@@ -133,7 +133,7 @@ func timersFire(t *testing.T, unit time.Duration) (inTime bool) {
 		at(key, "replaced", 5*unit),
 	}
 	for _, tm := range timers {
-		if err := b.Dispatch(ctx, key, forge.Effects{Timers: []forge.Timer{tm}}); err != nil {
+		if err := b.Effects.Dispatch(ctx, key, forge.Effects{Timers: []forge.Timer{tm}}); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -152,7 +152,7 @@ func timersFire(t *testing.T, unit time.Duration) (inTime bool) {
 			t.Errorf("%s went to %s", ev.ID, ev.To)
 		}
 		if forge.As[*forge.TimerFired](ev.Message).Key == "replaced" { // the end of the intent's run takes its other timer away
-			if err := b.Dispatch(ctx, key, forge.Effects{Ended: true}); err != nil {
+			if err := b.Effects.Dispatch(ctx, key, forge.Effects{Ended: true}); err != nil {
 				t.Fatal(err)
 			}
 			if time.Since(now) > 7*unit {
@@ -161,7 +161,7 @@ func timersFire(t *testing.T, unit time.Duration) (inTime bool) {
 		}
 	}
 	later := at(key, "later", 9*unit)
-	if err := b.Dispatch(ctx, key, forge.Effects{Timers: []forge.Timer{later}}); err != nil {
+	if err := b.Effects.Dispatch(ctx, key, forge.Effects{Timers: []forge.Timer{later}}); err != nil {
 		t.Fatal(err)
 	}
 	if ev := wait.For(t, seen); forge.As[*forge.TimerFired](ev.Message).Key != "later" {
@@ -178,15 +178,15 @@ func TestEndForgets(t *testing.T) {
 	own := command(2)
 	own.Replica = "a"
 	eff := forge.Effects{Commands: []forge.Command{command(1), own, other}}
-	if err := b.Dispatch(ctx, key, eff); err != nil {
+	if err := b.Effects.Dispatch(ctx, key, eff); err != nil {
 		t.Fatal(err)
 	}
 	told := make(chan bus.Control, 1)
-	if err := b.FollowControl(ctx, func(c bus.Control) { told <- c }); err != nil {
+	if err := b.Live.FollowControl(ctx, func(c bus.Control) { told <- c }); err != nil {
 		t.Fatal(err)
 	}
 	end := forge.Effects{Ended: true, Cancels: []forge.Attempt{own.Attempt}, Released: []forge.TaskID{"fix-login-001"}}
-	if err := b.Dispatch(ctx, key, end); err != nil {
+	if err := b.Effects.Dispatch(ctx, key, end); err != nil {
 		t.Fatal(err)
 	}
 	c := wait.For(t, told)
@@ -202,7 +202,7 @@ func TestEndForgets(t *testing.T) {
 	if got := wait.For(t, jobs); got != other.ID() {
 		t.Errorf("took %s", got)
 	}
-	if err := b.Dispatch(ctx, key, eff); err != nil {
+	if err := b.Effects.Dispatch(ctx, key, eff); err != nil {
 		t.Fatal(err)
 	}
 	got := wait.For(t, jobs) + " " + wait.For(t, jobs)
@@ -215,12 +215,12 @@ func TestProgress(t *testing.T) {
 	ctx, cancel := context.WithCancel(wait.Context(t))
 	b := bustest.Start(t)
 	got := make(chan forge.Progress, 10)
-	if err := b.FollowProgress(ctx, "shop", func(p forge.Progress) { got <- p }); err != nil {
+	if err := b.Live.FollowProgress(ctx, "shop", func(p forge.Progress) { got <- p }); err != nil {
 		t.Fatal(err)
 	}
 	at := forge.Attempt{Step: forge.StepReview, Number: 1, Claim: 1}
 	for i, k := range []forge.Key{{Project: "bank", Intent: "x"}, key} {
-		if err := b.Progress(forge.Progress{To: k, Attempt: at, Kind: forge.ProgressText, Text: fmt.Sprint(i)}); err != nil {
+		if err := b.Live.Progress(forge.Progress{To: k, Attempt: at, Kind: forge.ProgressText, Text: fmt.Sprint(i)}); err != nil {
 			t.Fatal(err)
 		}
 	}

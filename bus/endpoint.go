@@ -87,9 +87,9 @@ type ServeConfig struct {
 
 // Serve answers other systems' requests at once, until ctx ends: submit, list, show, as
 // a NATS micro service. Several processes share the requests.
-func (b *Bus) Serve(ctx context.Context, cfg ServeConfig) error {
-	e := &endpoints{bus: b, cfg: cfg, slots: make(chan struct{}, requestsAtOnce), limit: 2 * requestTimeout}
-	svc, err := micro.AddService(b.nc, micro.Config{
+func (ss *Submissions) Serve(ctx context.Context, cfg ServeConfig) error {
+	e := &endpoints{conn: ss.conn, submissions: ss, cfg: cfg, slots: make(chan struct{}, requestsAtOnce), limit: 2 * requestTimeout}
+	svc, err := micro.AddService(ss.conn.nc, micro.Config{
 		Name: serviceName, Version: serviceVersion, Description: "ask for changes of repositories, and look at them",
 	})
 	if err != nil {
@@ -120,11 +120,12 @@ func (b *Bus) Serve(ctx context.Context, cfg ServeConfig) error {
 }
 
 type endpoints struct {
-	bus     *Bus
-	cfg     ServeConfig
-	slots   chan struct{}
-	limit   time.Duration // for an answer
-	running sync.WaitGroup
+	conn        *Conn
+	submissions *Submissions
+	cfg         ServeConfig
+	slots       chan struct{}
+	limit       time.Duration // for an answer
+	running     sync.WaitGroup
 }
 
 // answering returns the answer to a request, or an *errCode.
@@ -146,7 +147,7 @@ func bad(field, format string, args ...any) error {
 func (e *endpoints) handler(serving context.Context, answer answering) micro.Handler {
 	return micro.HandlerFunc(func(r micro.Request) {
 		if inboxOnly(r.Reply()) == "" {
-			e.bus.log.Warn("ignored a request whose sender wants no answer in an inbox", "subject", r.Subject())
+			e.conn.log.Warn("ignored a request whose sender wants no answer in an inbox", "subject", r.Subject())
 			return
 		}
 		select {
@@ -166,7 +167,7 @@ func (e *endpoints) handler(serving context.Context, answer answering) micro.Han
 				err = bad("", "%v", err)
 			}
 			if err = e.respond(r, result, err); err != nil {
-				e.bus.log.Warn("cannot answer a request", "subject", r.Subject(), "error", err)
+				e.conn.log.Warn("cannot answer a request", "subject", r.Subject(), "error", err)
 			}
 		})
 	})
@@ -180,7 +181,7 @@ func (e *endpoints) respond(r micro.Request, result any, err error) error {
 	if known, ok := errors.AsType[*errCode](err); ok {
 		code = known
 	} else {
-		e.bus.log.Error("cannot answer a request", "subject", r.Subject(), "error", err)
+		e.conn.log.Error("cannot answer a request", "subject", r.Subject(), "error", err)
 	}
 	data, err := json.Marshal(Refused{Errors: code.fields})
 	if err != nil {
@@ -211,13 +212,13 @@ func (e *endpoints) submit(ctx context.Context, from sender, r micro.Request) (a
 		return nil, err
 	}
 	id := ev.To.Intent
-	m, err := e.bus.again(ev, subject)
+	m, err := e.submissions.again(ev, subject)
 	if err != nil {
 		return nil, bad("", "%v", err)
 	}
 	ctx, cancel := context.WithTimeout(ctx, rulingWait)
 	defer cancel()
-	ruling, err := e.bus.decided(ctx, m)
+	ruling, err := e.submissions.decided(ctx, m)
 	result := Accepted{Project: from.project, Intent: id, Result: "new"}
 	switch {
 	case errors.Is(err, ErrNoRuling):
@@ -237,7 +238,7 @@ func refusedField(r forge.Ruling) RefusedField {
 }
 
 // again returns a submission as a message that is read to the same event.
-func (b *Bus) again(ev forge.Event, subject string) (*nats.Msg, error) {
+func (ss *Submissions) again(ev forge.Event, subject string) (*nats.Msg, error) {
 	in := forge.As[*forge.Submit](ev.Message).Intent
 	if in.ID == originID(in.Project, in.Origin) {
 		in.ID, ev.To.Intent = "", "" // it follows from the origin
@@ -249,7 +250,7 @@ func (b *Bus) again(ev forge.Event, subject string) (*nats.Msg, error) {
 	if err != nil {
 		return nil, err
 	}
-	m, err := b.message(subject, data)
+	m, err := ss.conn.message(subject, data)
 	if err == nil {
 		m.Header.Set(jetstream.MsgIDHeader, "api/"+nuid.Next())
 	}
@@ -298,7 +299,7 @@ func (e *endpoints) list(ctx context.Context, from sender, r micro.Request) (any
 	if err != nil {
 		return nil, err
 	}
-	all, err := e.bus.Summaries(ctx, from.project)
+	all, err := e.submissions.journal.Summaries(ctx, from.project)
 	if err != nil {
 		return nil, err
 	}

@@ -25,9 +25,16 @@ type Delivery struct {
 	Event    forge.Event
 	Attempt  int       // counted from 1; more than 1 means that it was delivered before
 	StoredAt time.Time // when the server got it
-	bus      *Bus
+	conn     *Conn
 	reply    string
 	rejected *Refusal // what a system is to be told
+}
+
+// Events gives events to runners: what people and systems ask for, what workers report,
+// timers, and what machines say to one another.
+type Events struct {
+	conn        *Conn
+	submissions *Submissions
 }
 
 // Respond tells the sender of the event what was decided, if it waits for that.
@@ -40,14 +47,14 @@ func (d *Delivery) Respond(r forge.Ruling) {
 	}
 	data, err := rulings.Marshal(&r)
 	if err == nil {
-		err = d.bus.nc.Publish(d.reply, data)
+		err = d.conn.nc.Publish(d.reply, data)
 	}
 	if err != nil {
-		d.bus.log.Warn("cannot tell the ruling", "event", d.Event.ID, "error", err)
+		d.conn.log.Warn("cannot tell the ruling", "event", d.Event.ID, "error", err)
 	}
 }
 
-// ConsumeEvents gives a handler the events of people, workers and clocks until
+// Consume gives a handler the events of people, workers and clocks until
 // ctx ends, and returns when the last handler has. Several runners share the
 // events among them.
 //
@@ -60,7 +67,7 @@ func (d *Delivery) Respond(r forge.Ruling) {
 // dead letters, and so does what cannot be read. What a newer version sent is
 // left for a runner that understands it; only what people and other systems
 // sent is refused.
-func (b *Bus) ConsumeEvents(ctx context.Context, cfg EventConfig, handle func(context.Context, *Delivery) error) {
+func (es *Events) Consume(ctx context.Context, cfg EventConfig, handle func(context.Context, *Delivery) error) {
 	if cfg.Concurrency == 0 {
 		cfg.Concurrency = 64
 	}
@@ -71,14 +78,14 @@ func (b *Bus) ConsumeEvents(ctx context.Context, cfg EventConfig, handle func(co
 		cfg.MaxErrors = 5
 	}
 	c := &eventConsumers{
-		bus: b, cfg: cfg, handle: handle,
+		events: es, cfg: cfg, handle: handle,
 		slots: make(chan struct{}, cfg.Concurrency), tails: map[forge.Key]chan struct{}{}, failures: map[string]int{},
 	}
 	var pulls sync.WaitGroup
 	for _, in := range inputs() {
 		pulls.Go(func() {
 			src := source{stream: in.stream, config: eventConsumer(in.filter), ahead: 2 * cfg.Concurrency}
-			b.pull(ctx, src, func(m jetstream.Msg) { c.take(ctx, in, m) })
+			es.conn.pull(ctx, src, func(m jetstream.Msg) { c.take(ctx, in, m) })
 		})
 	}
 	pulls.Go(func() { c.takeResults(ctx) })
@@ -102,9 +109,9 @@ func inputs() []input {
 	}
 }
 
-// eventConsumers is one ConsumeEvents.
+// eventConsumers is one Consume.
 type eventConsumers struct {
-	bus     *Bus
+	events  *Events
 	cfg     EventConfig
 	handle  func(context.Context, *Delivery) error
 	slots   chan struct{}
@@ -171,17 +178,17 @@ func (c *eventConsumers) queue(in input, key forge.Key) (before chan struct{}, a
 func (c *eventConsumers) one(ctx context.Context, in input, m jetstream.Msg, ev forge.Event) {
 	meta, err := m.Metadata()
 	if err != nil {
-		c.bus.log.Error("ignored a message that no consumer delivered", "subject", m.Subject(), "error", err)
+		c.events.conn.log.Error("ignored a message that no consumer delivered", "subject", m.Subject(), "error", err)
 		return
 	}
 	id := fmt.Sprint(in.stream, "/", meta.Sequence.Stream)
 	d := &Delivery{
 		Event: ev, Attempt: int(meta.NumDelivered), StoredAt: meta.Timestamp,
-		bus: c.bus, reply: inboxOnly(m.Headers().Get(headerReply)),
+		conn: c.events.conn, reply: inboxOnly(m.Headers().Get(headerReply)),
 	}
 	err = c.call(ctx, d)
 	if err == nil && d.rejected != nil {
-		err = c.bus.refused(ctx, m, *d.rejected)
+		err = c.events.submissions.refused(ctx, m, *d.rejected)
 	}
 	switch after, reason := c.outcome(id, &ev, err); {
 	case err == nil:
@@ -192,7 +199,7 @@ func (c *eventConsumers) one(ctx context.Context, in input, m jetstream.Msg, ev 
 		err = again(m, after)
 	}
 	if err != nil {
-		c.bus.log.Warn("cannot tell the server about an event; it comes again", "event", ev.ID, "error", err)
+		c.events.conn.log.Warn("cannot tell the server about an event; it comes again", "event", ev.ID, "error", err)
 	}
 }
 
@@ -206,14 +213,14 @@ func (c *eventConsumers) outcome(id string, ev *forge.Event, err error) (after t
 		c.settle(id)
 		return 0, ""
 	case errors.As(err, &retry):
-		c.bus.log.Warn("an event has to wait", "event", ev.ID, "machine", ev.To.String(), "error", err)
+		c.events.conn.log.Warn("an event has to wait", "event", ev.ID, "machine", ev.To.String(), "error", err)
 		return retry.after, ""
 	case errors.As(err, &terminate):
 		c.settle(id)
 		return 0, terminate.reason
 	}
 	n := c.fail(id)
-	c.bus.log.Error("an event cannot be handled", "event", ev.ID, "machine", ev.To.String(), "failures", n, "error", err)
+	c.events.conn.log.Error("an event cannot be handled", "event", ev.ID, "machine", ev.To.String(), "failures", n, "error", err)
 	if n < c.cfg.MaxErrors {
 		return backoff(n + 3), ""
 	}
@@ -226,7 +233,7 @@ func (c *eventConsumers) call(ctx context.Context, d *Delivery) (err error) {
 	defer cancel()
 	defer func() {
 		if p := recover(); p != nil {
-			c.bus.log.Error("the handler of an event panics", "event", d.Event.ID, "panic", p, "stack", string(debug.Stack()))
+			c.events.conn.log.Error("the handler of an event panics", "event", d.Event.ID, "panic", p, "stack", string(debug.Stack()))
 			err = fmt.Errorf("panic: %v", p)
 		}
 	}()

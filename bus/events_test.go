@@ -41,14 +41,14 @@ func TestDuplicates(t *testing.T) {
 	started := result(1, "a")
 	started.Output = &forge.Started{}
 	for range 3 {
-		if err := b.Send(ctx, submit(key)); err != nil {
+		if err := b.Submissions.Send(ctx, submit(key)); err != nil {
 			t.Fatal(err)
 		}
 	}
-	if _, err := b.Ask(ctx, submit(key)); !errors.Is(err, bus.ErrNoRuling) {
+	if _, err := b.Submissions.Ask(ctx, submit(key)); !errors.Is(err, bus.ErrNoRuling) {
 		t.Errorf("asking what was sent before: %v", err)
 	}
-	if err := b.Send(ctx, forge.Event{ID: "last", To: key, Message: &forge.Cancel{}}); err != nil {
+	if err := b.Submissions.Send(ctx, forge.Event{ID: "last", To: key, Message: &forge.Cancel{}}); err != nil {
 		t.Fatal(err)
 	}
 	seen := collect(t, b)
@@ -59,7 +59,7 @@ func TestDuplicates(t *testing.T) {
 	// A result that comes again is the same event to the rules, which know it.
 	for range 2 {
 		for _, r := range []forge.Result{started, result(1, "a"), result(1, "b"), result(2, "a")} {
-			if err := b.PublishResult(ctx, r); err != nil {
+			if err := b.Results.Publish(ctx, r); err != nil {
 				t.Fatal(err)
 			}
 			counts[wait.For(t, seen).ID]++
@@ -91,7 +91,7 @@ func TestRetryIsUnlimited(t *testing.T) {
 		close(done)
 		return nil
 	})
-	if err := b.Send(ctx, submit(key)); err != nil {
+	if err := b.Submissions.Send(ctx, submit(key)); err != nil {
 		t.Fatal(err)
 	}
 	wait.For(t, done)
@@ -117,7 +117,7 @@ func TestPoison(t *testing.T) {
 		return nil
 	})
 	for _, id := range []forge.IntentID{"errors", "panics", "terminates"} {
-		if err := b.Send(ctx, submit(forge.Key{Project: "shop", Intent: id})); err != nil {
+		if err := b.Submissions.Send(ctx, submit(forge.Key{Project: "shop", Intent: id})); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -127,7 +127,7 @@ func TestPoison(t *testing.T) {
 			t.Errorf("dead letter of event %d is %+v, want %q", i+1, d, want)
 		}
 	}
-	if err := b.Send(ctx, submit(key)); err != nil {
+	if err := b.Submissions.Send(ctx, submit(key)); err != nil {
 		t.Fatal(err)
 	}
 	wait.For(t, good)
@@ -180,7 +180,7 @@ func TestOrderOfPeople(t *testing.T) {
 		{ID: "approve", To: key, Message: &forge.Approve{}},
 		submit(forge.Key{Project: "shop", Intent: "other"}),
 	} {
-		if err := b.Send(ctx, ev); err != nil {
+		if err := b.Submissions.Send(ctx, ev); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -281,14 +281,14 @@ func TestGarbage(t *testing.T) {
 			break
 		}
 	}
-	if err := b.Send(ctx, submit(key)); err != nil {
+	if err := b.Submissions.Send(ctx, submit(key)); err != nil {
 		t.Fatal(err)
 	}
-	if err := b.PublishResult(ctx, result(1, "a")); err != nil {
+	if err := b.Results.Publish(ctx, result(1, "a")); err != nil {
 		t.Fatal(err)
 	}
 	note := forge.Event{ID: "enter", To: key.Lane(), Message: &forge.Enter{Run: 1}}
-	if err := b.Dispatch(ctx, key, forge.Effects{Notes: []forge.Event{note}}); err != nil {
+	if err := b.Effects.Dispatch(ctx, key, forge.Effects{Notes: []forge.Event{note}}); err != nil {
 		t.Fatal(err)
 	}
 	for range 3 {
@@ -337,7 +337,7 @@ func TestNewerResult(t *testing.T) {
 	if after, err := time.ParseDuration(answer.Header.Get("Forge-Again")); err != nil || after <= 0 {
 		t.Errorf("its worker is told %v", answer.Header)
 	}
-	if err := b.PublishResult(ctx, result(1, "a")); err != nil {
+	if err := b.Results.Publish(ctx, result(1, "a")); err != nil {
 		t.Fatal(err)
 	}
 	wait.For(t, seen)
@@ -356,7 +356,7 @@ func TestNoRuling(t *testing.T) {
 		return nil // and nobody is told
 	})
 	go func() { <-stored; cancel() }()
-	if _, err := b.Ask(ctx, submit(key)); !errors.Is(err, bus.ErrNoRuling) {
+	if _, err := b.Submissions.Ask(ctx, submit(key)); !errors.Is(err, bus.ErrNoRuling) {
 		t.Errorf("got %v, want ErrNoRuling", err)
 	}
 }
@@ -374,7 +374,7 @@ func TestSendRefuses(t *testing.T) {
 		"no message": {ID: "x", To: key},
 		"enum":       {ID: "x", To: key, Message: &forge.Edit{Risk: new(forge.Risk("huge"))}},
 	} {
-		if err := b.Send(ctx, ev); err == nil {
+		if err := b.Submissions.Send(ctx, ev); err == nil {
 			t.Errorf("%s was sent", name)
 		}
 	}
@@ -394,7 +394,7 @@ func TestRunnersShare(t *testing.T) {
 	}
 	b := s.Connect(t)
 	for i := range n {
-		if err := b.Send(ctx, submit(forge.Key{Project: "shop", Intent: forge.IntentID(fmt.Sprint("i", i))})); err != nil {
+		if err := b.Submissions.Send(ctx, submit(forge.Key{Project: "shop", Intent: forge.IntentID(fmt.Sprint("i", i))})); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -12,7 +12,7 @@ const HeldResults = heldResults
 func (b *Bus) StalledAfter(d time.Duration) { b.stalledAfter = d }
 
 // AnswerTimeout makes the publishing of results less patient with runners.
-func (b *Bus) AnswerTimeout(d time.Duration) { b.answerTimeout = d }
+func (b *Bus) AnswerTimeout(d time.Duration) { b.conn.answerTimeout = d }
 
 // Renew renews a lease now.
 func (l *Lease) Renew(ctx context.Context) error { return l.renew(ctx) }
@@ -22,7 +22,7 @@ func (l *Lease) Age(d time.Duration) { l.renewed = time.Now().Add(-d) }
 
 // PurgeLeases has the server forget every lease.
 func (b *Bus) PurgeLeases(ctx context.Context) error {
-	s, err := b.js.Stream(ctx, streamLeases)
+	s, err := b.conn.js.Stream(ctx, streamLeases)
 	if err != nil {
 		return err
 	}

@@ -33,7 +33,7 @@ type Follower struct {
 // Follow reads the journals of a project, or of all projects if it is empty,
 // those of intents from a sequence on, 0 or 1 standing for the first, and goes on live
 // until ctx ends. Then it returns nil. It outlives restarts of the server.
-func (b *Bus) Follow(ctx context.Context, project forge.ProjectID, from uint64, f Follower) error {
+func (j *Journal) Follow(ctx context.Context, project forge.ProjectID, from uint64, f Follower) error {
 	intents, err := intentJournals(project)
 	if err != nil {
 		return fmt.Errorf("follow journals: %w", err)
@@ -42,9 +42,9 @@ func (b *Bus) Follow(ctx context.Context, project forge.ProjectID, from uint64, 
 	if err != nil {
 		return fmt.Errorf("follow journals: %w", err)
 	}
-	parts := []*following{b.followRecords(intents, from, f.Record)}
+	parts := []*following{j.followRecords(intents, from, f.Record)}
 	if f.Lane != nil {
-		parts = append(parts, b.followRecords(lanes, 0, f.Lane))
+		parts = append(parts, j.followRecords(lanes, 0, f.Lane))
 	}
 	if err := together(ctx, parts, f.CaughtUp); err != nil {
 		return fmt.Errorf("follow journals: %w", err)
@@ -52,10 +52,10 @@ func (b *Bus) Follow(ctx context.Context, project forge.ProjectID, from uint64, 
 	return nil
 }
 
-func (b *Bus) followRecords(filter string, from uint64, do func(forge.Key, uint64, forge.Record) error) *following {
+func (j *Journal) followRecords(filter string, from uint64, do func(forge.Key, uint64, forge.Record) error) *following {
 	return &following{
-		bus: b, stream: journalStream(filter), filters: []string{filter}, next: max(from, 1),
-		take: func(ctx context.Context, m stored) error { return b.takeRecord(ctx, m, do) },
+		conn: j.conn, stream: journalStream(filter), filters: []string{filter}, next: max(from, 1),
+		take: func(ctx context.Context, m stored) error { return j.takeRecord(ctx, m, do) },
 	}
 }
 
@@ -99,8 +99,8 @@ func together(ctx context.Context, parts []*following, caughtUp func() error) er
 }
 
 // takeRecord hands a record on, if it is one.
-func (b *Bus) takeRecord(ctx context.Context, m stored, do func(forge.Key, uint64, forge.Record) error) error {
-	rec, ok, err := b.record(ctx, m)
+func (j *Journal) takeRecord(ctx context.Context, m stored, do func(forge.Key, uint64, forge.Record) error) error {
+	rec, ok, err := j.record(ctx, m)
 	if err != nil || !ok {
 		return err
 	}
@@ -113,7 +113,7 @@ func (b *Bus) takeRecord(ctx context.Context, m stored, do func(forge.Key, uint6
 
 // following reads a stream and goes on live, across the consumers that it needs.
 type following struct {
-	bus        *Bus
+	conn       *Conn
 	stream     string
 	filters    []string
 	next       uint64    // the sequence to go on at
@@ -133,7 +133,7 @@ func (f *following) follow(ctx context.Context) error {
 			return f.failed
 		}
 		if ctx.Err() == nil {
-			f.bus.log.Warn("cannot follow a stream; trying again", "stream", f.stream, "error", err)
+			f.conn.log.Warn("cannot follow a stream; trying again", "stream", f.stream, "error", err)
 			_ = sleep(ctx, backoff(attempt))
 		}
 	}
@@ -157,7 +157,7 @@ func (f *following) consumer() jetstream.OrderedConsumerConfig {
 func (f *following) once(ctx context.Context) error {
 	setup, cancel := context.WithTimeout(ctx, requestTimeout)
 	defer cancel()
-	cons, err := f.bus.js.OrderedConsumer(setup, f.stream, f.consumer())
+	cons, err := f.conn.js.OrderedConsumer(setup, f.stream, f.consumer())
 	if err != nil {
 		return err
 	}
@@ -211,7 +211,7 @@ func (f *following) silent(ctx context.Context, cons jetstream.Consumer) {
 	if err != nil || info.NumPending > 0 {
 		return // it is slow
 	}
-	f.bus.log.Error("some messages of a stream cannot be read: the store is damaged", "stream", f.stream, "next", f.next)
+	f.conn.log.Error("some messages of a stream cannot be read: the store is damaged", "stream", f.stream, "next", f.next)
 	f.caughtUp(0)
 }
 

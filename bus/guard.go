@@ -46,7 +46,7 @@ func (b *Bus) Guard(ctx context.Context, rebuild func(context.Context) error) {
 				err = errors.Join(err, b.unstall(ctx, stalled.stream))
 			}
 			if ctx.Err() == nil {
-				b.log.Error("cannot restore what is under way; trying again", "error", err)
+				b.conn.log.Error("cannot restore what is under way; trying again", "error", err)
 			}
 			_ = sleep(ctx, backoff(attempt))
 			attempt++
@@ -56,7 +56,7 @@ func (b *Bus) Guard(ctx context.Context, rebuild func(context.Context) error) {
 		select {
 		case <-ctx.Done():
 		case <-tick.C:
-		case <-b.changed:
+		case <-b.conn.changed:
 		}
 	}
 }
@@ -75,7 +75,7 @@ func (b *Bus) guard(ctx context.Context, rebuilt *bool, rebuild func(context.Con
 		return nil
 	}
 	if kept := slices.DeleteFunc(slices.Clone(gone), inMemory); *rebuilt && len(kept) > 0 {
-		b.log.Error("streams are gone; they are made again, without what they held", "streams", kept)
+		b.conn.log.Error("streams are gone; they are made again, without what they held", "streams", kept)
 	}
 	if *rebuilt && len(lost) > 0 && sleep(ctx, heldResults) != nil {
 		return ctx.Err()
@@ -89,7 +89,7 @@ func (b *Bus) guard(ctx context.Context, rebuilt *bool, rebuild func(context.Con
 	for _, mark := range lost {
 		m := nats.NewMsg(mark)
 		m.Header.Set(jetstream.ExpectedLastSubjSeqHeader, "0")
-		_, err := b.publish(ctx, m)
+		_, err := b.conn.publish(ctx, m)
 		if refused, _ := wrongSequence(err); err != nil && !refused {
 			return err
 		}
@@ -102,7 +102,7 @@ func (b *Bus) guard(ctx context.Context, rebuilt *bool, rebuild func(context.Con
 func (b *Bus) lost(ctx context.Context) ([]string, error) {
 	var marks []string
 	for stream, mark := range memoryStreams {
-		_, err := b.last(ctx, stream, mark)
+		_, err := b.conn.last(ctx, stream, mark)
 		var refused *jetstream.APIError
 		missing := errors.As(err, &refused) && refused.ErrorCode == jetstream.JSErrCodeStreamNotFound
 		switch {
@@ -130,13 +130,13 @@ func (e *stalledError) Unwrap() error { return e.err }
 // again. It does nothing while the journal does not answer either: then the
 // cluster is what is missing.
 func (b *Bus) unstall(ctx context.Context, stream string) error {
-	if _, err := b.last(ctx, streamJournal, everyJournal); err != nil && !errors.Is(err, ErrNotFound) {
+	if _, err := b.conn.last(ctx, streamJournal, everyJournal); err != nil && !errors.Is(err, ErrNotFound) {
 		return err
 	}
-	b.log.Error("a stream in memory has no leader; it is made again", "stream", stream)
+	b.conn.log.Error("a stream in memory has no leader; it is made again", "stream", stream)
 	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
 	defer cancel()
-	err := b.js.DeleteStream(ctx, stream)
+	err := b.conn.js.DeleteStream(ctx, stream)
 	if errors.Is(err, jetstream.ErrStreamNotFound) {
 		return nil
 	}
@@ -150,7 +150,7 @@ func (b *Bus) gone(ctx context.Context) ([]string, error) {
 	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
 	defer cancel()
 	there := map[string]bool{}
-	list := b.js.StreamNames(ctx)
+	list := b.conn.js.StreamNames(ctx)
 	for name := range list.Name() {
 		there[name] = true
 	}
@@ -158,7 +158,7 @@ func (b *Bus) gone(ctx context.Context) ([]string, error) {
 		return nil, fmt.Errorf("list streams: %w", err)
 	}
 	var missing []string
-	for _, cfg := range streams(b.replicas) {
+	for _, cfg := range streams(b.conn.replicas) {
 		if !there[cfg.Name] {
 			missing = append(missing, cfg.Name)
 		}

@@ -13,16 +13,16 @@ import (
 // and running attempts: a machine that waits for these is not settled. Events that
 // were delivered to a runner that was killed make it false until they are delivered
 // again.
-func (b *Bus) Idle(ctx context.Context) (bool, error) {
+func (es *Events) Idle(ctx context.Context) (bool, error) {
 	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
 	defer cancel()
 	for _, in := range inputs() {
-		stored, err := b.eventsIn(ctx, in)
+		stored, err := es.eventsIn(ctx, in)
 		if err != nil {
 			return false, err
 		}
 		cfg := eventConsumer(in.filter)
-		cons, err := b.js.Consumer(ctx, in.stream, cfg.Durable)
+		cons, err := es.conn.js.Consumer(ctx, in.stream, cfg.Durable)
 		if errors.Is(err, jetstream.ErrConsumerNotFound) || errors.Is(err, jetstream.ErrStreamNotFound) {
 			return false, nil // no runner has been there yet
 		}
@@ -39,8 +39,8 @@ func (b *Bus) Idle(ctx context.Context) (bool, error) {
 
 // eventsIn returns the sequence of the last event in a stream, 0 if there is none: a
 // consumer hears of an event a moment after it was stored.
-func (b *Bus) eventsIn(ctx context.Context, in input) (uint64, error) {
-	m, err := b.last(ctx, in.stream, in.filter)
+func (es *Events) eventsIn(ctx context.Context, in input) (uint64, error) {
+	m, err := es.conn.last(ctx, in.stream, in.filter)
 	var refused *jetstream.APIError
 	missing := errors.As(err, &refused) && refused.ErrorCode == jetstream.JSErrCodeStreamNotFound
 	if errors.Is(err, ErrNotFound) || missing {
@@ -53,17 +53,17 @@ func (b *Bus) eventsIn(ctx context.Context, in input) (uint64, error) {
 // It is for whoever knows that no runner is left: otherwise an event of a runner
 // that was killed comes again only when it counts as lost, and events that are
 // being handled are handled twice.
-func (b *Bus) Reclaim(ctx context.Context) error {
+func (es *Events) Reclaim(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
 	defer cancel()
 	for _, in := range inputs() {
 		name := eventConsumer(in.filter).Durable
-		cons, err := b.js.Consumer(ctx, in.stream, name)
+		cons, err := es.conn.js.Consumer(ctx, in.stream, name)
 		if errors.Is(err, jetstream.ErrConsumerNotFound) || errors.Is(err, jetstream.ErrStreamNotFound) {
 			continue
 		}
 		if err == nil && cons.CachedInfo().NumAckPending > 0 {
-			_, err = b.js.ResetConsumer(ctx, in.stream, name)
+			_, err = es.conn.js.ResetConsumer(ctx, in.stream, name)
 		}
 		if err != nil {
 			return fmt.Errorf("reclaim the events of %s: %w", in.stream, err)

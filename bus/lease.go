@@ -41,7 +41,7 @@ type Holder struct {
 // Lease is the right to work on a task, or on the analysis of an intent: while one
 // replica has it, no other one begins. It is safe for concurrent use.
 type Lease struct {
-	bus     *Bus
+	leases  *Leases
 	subject string
 	data    []byte
 
@@ -58,10 +58,15 @@ type leaseRecord struct {
 	Ack     string          `json:"ack,omitempty"` // where the server is told about the command
 }
 
-// AcquireLease waits until nobody has the lease on what a command is about: the step
+// Leases gives out the right to work on a task to one replica at a time.
+type Leases struct {
+	conn *Conn
+}
+
+// Acquire waits until nobody has the lease on what a command is about: the step
 // of its task, whichever attempt of it. A former life of the holder's replica is
 // nobody: what it ran has ended before this one began.
-func (b *Bus) AcquireLease(ctx context.Context, job *Job, h Holder) (*Lease, error) {
+func (ls *Leases) Acquire(ctx context.Context, job *Job, h Holder) (*Lease, error) {
 	cmd := &job.Command
 	subject, err := leaseSubject(cmd.To, cmd.Attempt.Task, cmd.Attempt.Step)
 	if err != nil {
@@ -71,7 +76,7 @@ func (b *Bus) AcquireLease(ctx context.Context, job *Job, h Holder) (*Lease, err
 	if err != nil {
 		return nil, err
 	}
-	l := &Lease{bus: b, subject: subject, data: data}
+	l := &Lease{leases: ls, subject: subject, data: data}
 	for {
 		free, err := l.look(ctx, h)
 		if err == nil && free {
@@ -95,7 +100,7 @@ func (b *Bus) AcquireLease(ctx context.Context, job *Job, h Holder) (*Lease, err
 // look notes the sequence of the last message, and reports whether nobody has the
 // lease.
 func (l *Lease) look(ctx context.Context, h Holder) (bool, error) {
-	m, err := l.bus.last(ctx, streamLeases, l.subject)
+	m, err := l.leases.conn.last(ctx, streamLeases, l.subject)
 	if errors.Is(err, ErrNotFound) {
 		l.seq = 0
 		return true, nil
@@ -119,7 +124,7 @@ func (l *Lease) publish(ctx context.Context, data []byte, ttl time.Duration) err
 	m.Data = data
 	m.Header.Set(jetstream.ExpectedLastSubjSeqHeader, strconv.FormatUint(l.seq, 10))
 	sent := time.Now()
-	ack, err := l.bus.js.PublishMsg(ctx, m, jetstream.WithMsgTTL(ttl))
+	ack, err := l.leases.conn.js.PublishMsg(ctx, m, jetstream.WithMsgTTL(ttl))
 	if err == nil {
 		l.seq, l.renewed = ack.Sequence, sent
 	}
@@ -154,7 +159,7 @@ func (l *Lease) Keep(ctx context.Context, every time.Duration) error {
 			return errors.Join(lost, err)
 		}
 		if err != nil && ctx.Err() == nil {
-			l.bus.log.Warn("cannot renew a lease; trying again", "lease", l.subject, "error", err)
+			l.leases.conn.log.Warn("cannot renew a lease; trying again", "lease", l.subject, "error", err)
 		}
 	}
 }
@@ -172,7 +177,7 @@ func (l *Lease) renew(ctx context.Context) error {
 	if !refused {
 		return err
 	}
-	m, err := l.bus.last(ctx, streamLeases, l.subject)
+	m, err := l.leases.conn.last(ctx, streamLeases, l.subject)
 	switch {
 	case errors.Is(err, ErrNotFound): // the server has lost it
 		l.seq = 0
@@ -196,19 +201,19 @@ func (l *Lease) Release(ctx context.Context) {
 	}
 	l.lost = true
 	if err := l.publish(ctx, []byte("{}"), time.Second); err != nil {
-		l.bus.log.Debug("cannot release a lease; it ends by itself", "lease", l.subject, "error", err)
+		l.leases.conn.log.Debug("cannot release a lease; it ends by itself", "lease", l.subject, "error", err)
 	}
 }
 
 // HandBack has the server send the commands at once that a former life of a replica
 // had taken, instead of when it finds out by itself.
-func (b *Bus) HandBack(ctx context.Context, h Holder, steps ...forge.Step) error {
+func (ls *Leases) HandBack(ctx context.Context, h Holder, steps ...forge.Step) error {
 	for _, step := range steps {
 		filter, err := leasesOf(step)
 		if err != nil {
 			return fmt.Errorf("hand commands back: %w", err)
 		}
-		found, err := b.lasts(ctx, streamLeases, filter)
+		found, err := ls.conn.lasts(ctx, streamLeases, filter)
 		if err != nil {
 			return fmt.Errorf("hand commands back: %w", err)
 		}
@@ -217,7 +222,7 @@ func (b *Bus) HandBack(ctx context.Context, h Holder, steps ...forge.Step) error
 			if json.Unmarshal(m.Data, &r) != nil || r.Replica != h.Replica || r.Life == h.Life || !isAck(r.Ack) {
 				continue
 			}
-			if err := b.nc.Publish(r.Ack, []byte("-NAK")); err != nil {
+			if err := ls.conn.nc.Publish(r.Ack, []byte("-NAK")); err != nil {
 				return fmt.Errorf("hand commands back: %w", err)
 			}
 		}

@@ -20,7 +20,7 @@ func leaseJob() *bus.Job {
 
 func acquire(t *testing.T, b *bus.Bus, replica forge.ReplicaID, life string) *bus.Lease {
 	t.Helper()
-	l, err := b.AcquireLease(wait.Context(t), leaseJob(), bus.Holder{Replica: replica, Life: life})
+	l, err := b.Leases.Acquire(wait.Context(t), leaseJob(), bus.Holder{Replica: replica, Life: life})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -33,13 +33,13 @@ func TestLease(t *testing.T) {
 	one := acquire(t, b, "a", "1")
 	soon := wait.Briefly(t, 100*time.Millisecond)
 	for _, h := range []bus.Holder{{Replica: "b", Life: "1"}, {Replica: "a", Life: "1"}} {
-		if _, err := b.AcquireLease(soon, leaseJob(), h); !errors.Is(err, context.DeadlineExceeded) {
+		if _, err := b.Leases.Acquire(soon, leaseJob(), h); !errors.Is(err, context.DeadlineExceeded) {
 			t.Errorf("%v: %v", h, err)
 		}
 	}
 	other := leaseJob()
 	other.Command.Attempt.Task = "fix-002"
-	if _, err := b.AcquireLease(wait.Context(t), other, bus.Holder{Replica: "b", Life: "1"}); err != nil {
+	if _, err := b.Leases.Acquire(wait.Context(t), other, bus.Holder{Replica: "b", Life: "1"}); err != nil {
 		t.Errorf("another task: %v", err)
 	}
 	if err := errors.Join(one.Held(), one.Renew(t.Context())); err != nil {
@@ -109,9 +109,9 @@ func TestHandBack(t *testing.T) {
 	deliveries := make(chan int, 2)
 	done := make(chan error, 1)
 	go func() {
-		done <- b.ConsumeCommands(ctx, bus.WorkConfig{Step: forge.StepImplement, Replica: "a", Parallel: 2}, func(ctx context.Context, job *bus.Job) error {
+		done <- b.Commands.Consume(ctx, bus.WorkConfig{Step: forge.StepImplement, Replica: "a", Parallel: 2}, func(ctx context.Context, job *bus.Job) error {
 			if job.Attempt == 1 {
-				if _, err := b.AcquireLease(ctx, job, bus.Holder{Replica: "a", Life: "1"}); err != nil {
+				if _, err := b.Leases.Acquire(ctx, job, bus.Holder{Replica: "a", Life: "1"}); err != nil {
 					t.Error(err)
 				}
 			}
@@ -127,7 +127,7 @@ func TestHandBack(t *testing.T) {
 		if len(deliveries) > 0 {
 			t.Error("it was handed back by somebody else")
 		}
-		if err := b.HandBack(wait.Context(t), h, forge.StepImplement); err != nil {
+		if err := b.Leases.HandBack(wait.Context(t), h, forge.StepImplement); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -19,56 +19,61 @@ type Control struct {
 	Ended    bool            // the intent's run is over
 }
 
+// Live sends and follows messages that are not stored: who is not connected misses them.
+type Live struct {
+	conn *Conn
+}
+
 // Progress tells everybody who watches how an attempt goes. It is not stored;
 // an error only says that the message is wrong or the bus closed.
-func (b *Bus) Progress(p forge.Progress) error {
+func (l *Live) Progress(p forge.Progress) error {
 	subject, err := progressSubject(p.To)
 	if err != nil {
 		return fmt.Errorf("publish progress: %w", err)
 	}
-	return publishLive(b, subject, progress, &p)
+	return publishLive(l.conn, subject, progress, &p)
 }
 
 // FollowProgress calls do with the progress of a project's attempts, or of all
 // projects if it is empty, from when it returns until ctx ends.
-func (b *Bus) FollowProgress(ctx context.Context, project forge.ProjectID, do func(forge.Progress)) error {
+func (l *Live) FollowProgress(ctx context.Context, project forge.ProjectID, do func(forge.Progress)) error {
 	subject, err := progressOf(project)
 	if err != nil {
 		return fmt.Errorf("follow progress: %w", err)
 	}
-	return followLive(ctx, b, subject, progress, do)
+	return followLive(ctx, l.conn, subject, progress, do)
 }
 
 // FollowControl calls do with what workers are told, of all projects, from when
 // it returns until ctx ends.
-func (b *Bus) FollowControl(ctx context.Context, do func(Control)) error {
-	return followLive(ctx, b, "forge.control.*.*", controls, do)
+func (l *Live) FollowControl(ctx context.Context, do func(Control)) error {
+	return followLive(ctx, l.conn, "forge.control.*.*", controls, do)
 }
 
-func (b *Bus) control(c Control) error {
+func (l *Live) Control(c Control) error {
 	subject, err := controlSubject(c.To)
 	if err != nil {
 		return err
 	}
-	return publishLive(b, subject, controls, &c)
+	return publishLive(l.conn, subject, controls, &c)
 }
 
-func publishLive[T any](b *Bus, subject string, c *codec.Codec[T], v *T) error {
+func publishLive[T any](conn *Conn, subject string, c *codec.Codec[T], v *T) error {
 	data, err := c.Marshal(v)
 	if err != nil {
 		return err
 	}
-	if err := b.nc.Publish(subject, data); err != nil {
+	if err := conn.nc.Publish(subject, data); err != nil {
 		return fmt.Errorf("publish on %s: %w", subject, err)
 	}
 	return nil
 }
 
-func followLive[T any](ctx context.Context, b *Bus, subject string, c *codec.Codec[T], do func(T)) error {
-	sub, err := b.nc.Subscribe(subject, func(m *nats.Msg) {
+func followLive[T any](ctx context.Context, conn *Conn, subject string, c *codec.Codec[T], do func(T)) error {
+	sub, err := conn.nc.Subscribe(subject, func(m *nats.Msg) {
 		v, err := c.Unmarshal(m.Data)
 		if err != nil {
-			b.log.Warn("ignored a live message", "subject", m.Subject, "error", err)
+			conn.log.Warn("ignored a live message", "subject", m.Subject, "error", err)
 			return
 		}
 		do(v)
@@ -79,7 +84,7 @@ func followLive[T any](ctx context.Context, b *Bus, subject string, c *codec.Cod
 	context.AfterFunc(ctx, func() { _ = sub.Unsubscribe() })
 	flush, cancel := context.WithTimeout(ctx, requestTimeout)
 	defer cancel()
-	if err := b.nc.FlushWithContext(flush); err != nil {
+	if err := conn.nc.FlushWithContext(flush); err != nil {
 		_ = sub.Unsubscribe()
 		return fmt.Errorf("follow %s: %w", subject, err)
 	}

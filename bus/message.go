@@ -222,8 +222,8 @@ func garbage(message, format string, args ...any) error {
 const headerRoom = 4 << 10
 
 // message returns a message, or a *TooLargeError.
-func (b *Bus) message(subject string, data []byte) (*nats.Msg, error) {
-	if limit := b.nc.MaxPayload(); limit > 0 && int64(len(data)) > limit-headerRoom {
+func (c *Conn) message(subject string, data []byte) (*nats.Msg, error) {
+	if limit := c.nc.MaxPayload(); limit > 0 && int64(len(data)) > limit-headerRoom {
 		return nil, &TooLargeError{Subject: subject, Size: len(data), Limit: limit}
 	}
 	return &nats.Msg{Subject: subject, Data: data, Header: nats.Header{}}, nil

@@ -42,13 +42,10 @@ var ErrObjectsFull = errors.New("the object store is full")
 // v1.55). It cannot replace an object on a condition either, and reads and lists by consumers,
 // which people have no right to create.
 type Objects struct {
-	bus *Bus
+	conn *Conn
 	// most bounds an object, in bytes.
 	most uint64
 }
-
-// Objects returns the object stores.
-func (b *Bus) Objects() *Objects { return &Objects{b, MaxObject} }
 
 // place is where an object is.
 type place struct {
@@ -138,7 +135,7 @@ func (o *Objects) put(ctx context.Context, at place, w writing) error {
 	}
 	if w.before != "" {
 		if err := o.purge(ctx, at.bucket, at.chunk(w.before)); err != nil {
-			o.bus.log.Warn("what an object was before stays until it is old", "object", at.path, "error", err)
+			o.conn.log.Warn("what an object was before stays until it is old", "object", at.path, "error", err)
 		}
 	}
 	return nil
@@ -196,7 +193,7 @@ func (o *Objects) content(ctx context.Context, at place, info *jetstream.ObjectI
 func (o *Objects) publish(ctx context.Context, at bucket, m *nats.Msg) error {
 	full := false
 	err := patiently(ctx, func(ctx context.Context) error {
-		_, err := o.bus.publish(ctx, m)
+		_, err := o.conn.publish(ctx, m)
 		var refused *jetstream.APIError
 		if full = errors.As(err, &refused) && refused.ErrorCode == storeFull; full {
 			return nil
@@ -218,7 +215,7 @@ func (o *Objects) get(ctx context.Context, at place) (info jetstream.ObjectInfo,
 		}
 		content = nil
 		digest := sha256.New()
-		_, err = o.bus.each(ctx, at.stream(), at.chunk(info.NUID), func(m stored) error {
+		_, err = o.conn.each(ctx, at.stream(), at.chunk(info.NUID), func(m stored) error {
 			digest.Write(m.Data)
 			content = append(content, m.Data...)
 			return nil
@@ -239,7 +236,7 @@ func (o *Objects) get(ctx context.Context, at place) (info jetstream.ObjectInfo,
 // info returns what is known of an object, and the sequence of the message that says
 // so, which is not 0 where another client has deleted the object. Error: ErrNotFound.
 func (o *Objects) info(ctx context.Context, at place) (info jetstream.ObjectInfo, seq uint64, err error) {
-	m, err := o.bus.last(ctx, at.stream(), at.meta())
+	m, err := o.conn.last(ctx, at.stream(), at.meta())
 	if err != nil {
 		return info, 0, err
 	}
@@ -255,7 +252,7 @@ func (o *Objects) info(ctx context.Context, at place) (info jetstream.ObjectInfo
 func (o *Objects) purge(ctx context.Context, at bucket, subject string) error {
 	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
 	defer cancel()
-	return o.bus.api(ctx, "STREAM.PURGE."+at.stream(), map[string]string{"filter": subject}, &struct{}{})
+	return o.conn.api(ctx, "STREAM.PURGE."+at.stream(), map[string]string{"filter": subject}, &struct{}{})
 }
 
 // List returns the objects that a name matches, in the order of their names: empty
@@ -269,7 +266,7 @@ func (o *Objects) List(ctx context.Context, like ObjectName) ([]ObjectInfo, erro
 	}
 	var list []ObjectInfo
 	for _, at := range buckets {
-		all, err := o.bus.lastsWhere(ctx, at.stream(), at.metas(), func(subject string) bool {
+		all, err := o.conn.lastsWhere(ctx, at.stream(), at.metas(), func(subject string) bool {
 			name, ok := at.named(subject)
 			return ok && like.matches(name)
 		})

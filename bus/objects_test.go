@@ -39,7 +39,7 @@ func putObject(ctx context.Context, t *testing.T, o *bus.Objects, name bus.Objec
 func TestObjects(t *testing.T) {
 	ctx := wait.Context(t)
 	s := bustest.StartServer(t)
-	o := s.Connect(t).Objects()
+	o := s.Connect(t).Objects
 	if err := o.Get(ctx, session, io.Discard); !errors.Is(err, bus.ErrNotFound) {
 		t.Errorf("what is not there: %v", err)
 	}
@@ -116,7 +116,7 @@ func (f failing) Read([]byte) (int, error) { return 0, io.ErrUnexpectedEOF }
 func TestObjectsRefused(t *testing.T) {
 	ctx := wait.Context(t)
 	s := bustest.StartServer(t)
-	o := s.Connect(t).Objects()
+	o := s.Connect(t).Objects
 	putObject(ctx, t, o, session, "old")
 	o.Limit(1 << 20)
 	if err := o.Put(ctx, session, io.LimitReader(zeros{}, 1<<20+1)); !errors.Is(err, bus.ErrObjectTooLarge) {
@@ -176,8 +176,8 @@ func TestLittleRoom(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	putObject(ctx, t, b.Objects(), session, "x")
-	if err := b.AppendTranscript(ctx, key, try("fix-login-001", 1), "1", []byte("x")); err != nil {
+	putObject(ctx, t, b.Objects, session, "x")
+	if err := b.Transcripts.Append(ctx, key, try("fix-login-001", 1), "1", []byte("x")); err != nil {
 		t.Error(err)
 	}
 }
@@ -188,7 +188,7 @@ func (zeros) Read(p []byte) (int, error) { return len(p), nil }
 
 func TestObjectNames(t *testing.T) {
 	ctx := wait.Context(t)
-	o := bustest.Start(t).Objects()
+	o := bustest.Start(t).Objects
 	for what, name := range map[string]bus.ObjectName{
 		"empty":      {},
 		"no intent":  {Project: "shop", Kind: bus.ObjectSession},
@@ -263,15 +263,15 @@ func TestObjectsPermissions(t *testing.T) {
 		t.Fatal(err)
 	}
 	workers, people := as("worker"), as("person")
-	worker, person := workers.Objects(), people.Objects()
+	worker, person := workers.Objects, people.Objects
 	a := try("fix-login-001", 1)
-	if err := workers.AppendTranscript(ctx, key, a, "w/0", []byte("1\n")); err != nil {
+	if err := workers.Transcripts.Append(ctx, key, a, "w/0", []byte("1\n")); err != nil {
 		t.Fatal(err)
 	}
-	if batches, err := workers.ReadTranscript(ctx, key, a); err != nil || len(batches) != 1 {
+	if batches, err := workers.Transcripts.Read(ctx, key, a); err != nil || len(batches) != 1 {
 		t.Errorf("a worker reads %v of a transcript, %v", batches, err)
 	}
-	if seq, _, err := people.OldestTranscript(ctx); err != nil || seq != 1 {
+	if seq, _, err := people.Transcripts.Oldest(ctx); err != nil || seq != 1 {
 		t.Errorf("for a person, transcripts begin at %d, %v", seq, err)
 	}
 	transcript := bus.TranscriptName(key, a)
@@ -303,7 +303,7 @@ func TestObjectsPermissions(t *testing.T) {
 		t.Errorf("a worker reads %q", got)
 	}
 	// What nobody answers ends with its time, also when a part is stored: work waits for it.
-	half := as("half").Objects()
+	half := as("half").Objects
 	wait.Until(t, "half a right is refused in time", func() bool {
 		began := time.Now()
 		err = half.Update(wait.Briefly(t, 300*time.Millisecond), transcript, func(*bus.Object) (*bus.Object, error) {

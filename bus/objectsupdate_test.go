@@ -27,7 +27,7 @@ func TestObjectsUpdate(t *testing.T) {
 	const writers, times = 4, 10
 	var writing sync.WaitGroup
 	for range writers {
-		o := s.Connect(t).Objects()
+		o := s.Connect(t).Objects
 		writing.Go(func() {
 			for range times {
 				for done := false; !done; {
@@ -47,7 +47,7 @@ func TestObjectsUpdate(t *testing.T) {
 		})
 	}
 	writing.Wait()
-	o := s.Connect(t).Objects()
+	o := s.Connect(t).Objects
 	got, err := o.Read(ctx, whole)
 	if err != nil || string(got.Content) != strings.Repeat("x", writers*times) || got.About["size"] != fmt.Sprint(writers*times) {
 		t.Errorf("got %+v, %v", got, err)
@@ -91,7 +91,7 @@ func TestObjectsUpdate(t *testing.T) {
 func TestOldestTranscriptsGo(t *testing.T) {
 	ctx := wait.Context(t)
 	s := bustest.StartServer(t)
-	o := s.Connect(t).Objects()
+	o := s.Connect(t).Objects
 	js, err := raw(t, s).JetStream()
 	if err != nil {
 		t.Fatal(err)
@@ -154,19 +154,19 @@ func TestReadTranscript(t *testing.T) {
 		a.Claim = 1 + i/1000
 		line := fmt.Sprintf("%d %d\n", i, rand.Uint64())
 		want += line
-		if err := b.AppendTranscript(ctx, key, a, fmt.Sprintf("w/%d", i), []byte(line)); err != nil {
+		if err := b.Transcripts.Append(ctx, key, a, fmt.Sprintf("w/%d", i), []byte(line)); err != nil {
 			t.Fatal(err)
 		}
 		if i%100 == 0 {
 			for _, other := range []forge.Attempt{try("fix-login-001", 2), try("fix-login-002", 1), {Step: forge.StepImplement, Number: 1, Claim: 1}} {
-				if err := b.AppendTranscript(ctx, key, other, fmt.Sprintf("%s/%d", other, i), []byte("other\n")); err != nil {
+				if err := b.Transcripts.Append(ctx, key, other, fmt.Sprintf("%s/%d", other, i), []byte("other\n")); err != nil {
 					t.Fatal(err)
 				}
 			}
 		}
 	}
 	got := ""
-	batches, err := b.ReadTranscript(ctx, key, a)
+	batches, err := b.Transcripts.Read(ctx, key, a)
 	for i, batch := range batches {
 		if got += string(batch.Lines); batch.ID != fmt.Sprintf("w/%d", i) || batch.At.IsZero() {
 			t.Fatalf("batch %d is %q of %s", i, batch.ID, batch.At)
@@ -175,13 +175,13 @@ func TestReadTranscript(t *testing.T) {
 	if got != want || err != nil {
 		t.Errorf("%d batches, %v", len(batches), err)
 	}
-	if batches, err := b.ReadTranscript(ctx, key, forge.Attempt{Step: forge.StepImplement, Number: 1}); err != nil || len(batches) != 12 {
+	if batches, err := b.Transcripts.Read(ctx, key, forge.Attempt{Step: forge.StepImplement, Number: 1}); err != nil || len(batches) != 12 {
 		t.Errorf("of the whole intent: %d batches, %v", len(batches), err)
 	}
-	if batches, err := b.ReadTranscript(ctx, key, try("fix-login-003", 1)); err != nil || len(batches) != 0 {
+	if batches, err := b.Transcripts.Read(ctx, key, try("fix-login-003", 1)); err != nil || len(batches) != 0 {
 		t.Errorf("of nobody: %d batches, %v", len(batches), err)
 	}
-	seq, at, err := b.OldestTranscript(ctx)
+	seq, at, err := b.Transcripts.Oldest(ctx)
 	if err != nil || seq != batches[0].Seq || !at.Equal(batches[0].At) {
 		t.Errorf("it begins at %d, %s, %v", seq, at, err)
 	}

@@ -13,8 +13,8 @@ import (
 // Unattended returns the commands of a step that are addressed to other replicas than
 // this one, and on which nobody works just now: a replica may not have got there yet,
 // or be gone for good. Nobody else is told that they are done with.
-func (b *Bus) Unattended(ctx context.Context, step forge.Step, me forge.ReplicaID) ([]*Job, error) {
-	subjects, err := b.addressed(ctx, step)
+func (cs *Commands) Unattended(ctx context.Context, step forge.Step, me forge.ReplicaID) ([]*Job, error) {
+	subjects, err := cs.addressed(ctx, step)
 	if err != nil {
 		return nil, fmt.Errorf("look for commands that nobody works on: %w", err)
 	}
@@ -24,14 +24,14 @@ func (b *Bus) Unattended(ctx context.Context, step forge.Step, me forge.ReplicaI
 		if err != nil || c.Replica == me {
 			continue
 		}
-		attended, err := b.attended(ctx, &c)
+		attended, err := cs.leases.attended(ctx, &c)
 		if err != nil {
 			return nil, err
 		}
 		if attended {
 			continue
 		}
-		m, err := b.last(ctx, streamCommands, s)
+		m, err := cs.conn.last(ctx, streamCommands, s)
 		if errors.Is(err, ErrNotFound) {
 			continue // its intent has ended
 		}
@@ -39,14 +39,14 @@ func (b *Bus) Unattended(ctx context.Context, step forge.Step, me forge.ReplicaI
 			return nil, err
 		}
 		if c, err = parseCommand(s, m.Data); err == nil { // what cannot be read is for the replica to tell
-			list = append(list, &Job{Command: c, Attempt: 1, bus: b, free: func() {}})
+			list = append(list, &Job{Command: c, Attempt: 1, commands: cs, free: func() {}})
 		}
 	}
 	return list, nil
 }
 
 // addressed lists the subjects of the commands of a step that are for one replica.
-func (b *Bus) addressed(ctx context.Context, step forge.Step) (map[string]uint64, error) {
+func (cs *Commands) addressed(ctx context.Context, step forge.Step) (map[string]uint64, error) {
 	filter, err := commandsFor(step, "")
 	if err != nil {
 		return nil, err
@@ -54,7 +54,7 @@ func (b *Bus) addressed(ctx context.Context, step forge.Step) (map[string]uint64
 	filter = filter[:len(filter)-len("any.>")] + "on.>"
 	var subjects map[string]uint64
 	err = patiently(ctx, func(ctx context.Context) error {
-		s, err := b.js.Stream(ctx, streamCommands)
+		s, err := cs.conn.js.Stream(ctx, streamCommands)
 		if err != nil {
 			return err
 		}
@@ -68,12 +68,12 @@ func (b *Bus) addressed(ctx context.Context, step forge.Step) (map[string]uint64
 }
 
 // attended reports whether a replica has the lease on what a command is about.
-func (b *Bus) attended(ctx context.Context, c *forge.Command) (bool, error) {
+func (ls *Leases) attended(ctx context.Context, c *forge.Command) (bool, error) {
 	subject, err := leaseSubject(c.To, c.Attempt.Task, c.Attempt.Step)
 	if err != nil {
 		return false, err
 	}
-	l := &Lease{bus: b, subject: subject}
+	l := &Lease{leases: ls, subject: subject}
 	free, err := l.look(ctx, Holder{})
 	return !free, err
 }

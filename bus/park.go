@@ -19,17 +19,17 @@ const parkTime = 30 * time.Second
 func (c *eventConsumers) unreadable(ctx context.Context, in input, m jetstream.Msg, err error) {
 	var unknown *UnknownError
 	if errors.As(err, &unknown) && !in.people {
-		err = c.bus.park(ctx, in.stream, m, err)
+		err = c.events.conn.park(ctx, in.stream, m, err)
 	} else {
-		d := Delivery{bus: c.bus, reply: inboxOnly(m.Headers().Get(headerReply))}
+		d := Delivery{conn: c.events.conn, reply: inboxOnly(m.Headers().Get(headerReply))}
 		d.Respond(refusal(err))
 		reason := err.Error()
-		if err = c.bus.refused(ctx, m, refusalOf(err)); err == nil {
+		if err = c.events.submissions.refused(ctx, m, refusalOf(err)); err == nil {
 			err = c.bury(ctx, in, m, reason)
 		}
 	}
 	if err != nil {
-		c.bus.log.Warn("cannot put a message aside; it comes again", "subject", m.Subject(), "error", err)
+		c.events.conn.log.Warn("cannot put a message aside; it comes again", "subject", m.Subject(), "error", err)
 	}
 }
 
@@ -53,12 +53,12 @@ func inboxOnly(subject string) string {
 }
 
 func (c *eventConsumers) bury(ctx context.Context, in input, m jetstream.Msg, reason string) error {
-	return c.bus.terminate(ctx, in.stream, m, reason)
+	return c.events.conn.terminate(ctx, in.stream, m, reason)
 }
 
 // terminate copies a message to the dead letters and then ends its delivery.
-func (b *Bus) terminate(ctx context.Context, stream string, m jetstream.Msg, reason string) error {
-	if err := b.buryMsg(ctx, stream, m, reason); err != nil {
+func (c *Conn) terminate(ctx context.Context, stream string, m jetstream.Msg, reason string) error {
+	if err := c.buryMsg(ctx, stream, m, reason); err != nil {
 		return err
 	}
 	return m.TermWithReason(oneLine(reason))
@@ -66,8 +66,8 @@ func (b *Bus) terminate(ctx context.Context, stream string, m jetstream.Msg, rea
 
 // park tells of a message among the dead letters and has it delivered again
 // later.
-func (b *Bus) park(ctx context.Context, stream string, m jetstream.Msg, reason error) error {
-	if err := b.buryMsg(ctx, stream, m, "waits for a newer version: "+reason.Error()); err != nil {
+func (c *Conn) park(ctx context.Context, stream string, m jetstream.Msg, reason error) error {
+	if err := c.buryMsg(ctx, stream, m, "waits for a newer version: "+reason.Error()); err != nil {
 		return err
 	}
 	return again(m, parkTime)
@@ -81,10 +81,10 @@ func again(m jetstream.Msg, after time.Duration) error {
 	return m.NakWithDelay(after)
 }
 
-func (b *Bus) buryMsg(ctx context.Context, stream string, m jetstream.Msg, reason string) error {
+func (c *Conn) buryMsg(ctx context.Context, stream string, m jetstream.Msg, reason string) error {
 	meta, err := m.Metadata()
 	if err != nil {
 		return err
 	}
-	return b.bury(ctx, stream, stored{Subject: m.Subject(), Seq: meta.Sequence.Stream, Data: m.Data()}, reason)
+	return c.bury(ctx, stream, stored{Subject: m.Subject(), Seq: meta.Sequence.Stream, Data: m.Data()}, reason)
 }

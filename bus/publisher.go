@@ -33,14 +33,14 @@ const (
 	remembered = 8192
 )
 
-// PublishChanges tells everybody what changes, from what the journals say, until ctx
+// Publish tells everybody what changes, from what the journals say, until ctx
 // ends, and then what changed before. Several runners may do so: each change is
 // published once, because every one has its place in the stream, and only the first
 // message for a place gets it.
-func (b *Bus) PublishChanges(ctx context.Context) {
+func (ch *Changes) Publish(ctx context.Context) {
 	work, stop := context.WithCancel(context.WithoutCancel(ctx))
 	defer stop()
-	p := &publisher{bus: b, ending: make(chan struct{})}
+	p := &publisher{changes: ch, ending: make(chan struct{})}
 	var running sync.WaitGroup
 	running.Go(func() {
 		for attempt := 0; work.Err() == nil && ctx.Err() == nil; attempt++ {
@@ -49,7 +49,7 @@ func (b *Bus) PublishChanges(ctx context.Context) {
 				attempt = 0
 				_ = sleep(ctx, standBy+rand.N(standBy))
 			} else if work.Err() == nil && ctx.Err() == nil {
-				b.log.Warn("cannot publish changes; trying again", "error", err)
+				ch.conn.log.Warn("cannot publish changes; trying again", "error", err)
 				_ = sleep(ctx, backoff(attempt))
 			}
 		}
@@ -64,17 +64,17 @@ func (b *Bus) PublishChanges(ctx context.Context) {
 
 // publisher tells changes.
 type publisher struct {
-	bus    *Bus
-	ending chan struct{} // closed when nothing is gathered any more
-	active atomic.Bool   // this runner publishes, and no other one
-	told   atomic.Uint64 // the last record all of whose changes are confirmed
+	changes *Changes
+	ending  chan struct{} // closed when nothing is gathered any more
+	active  atomic.Bool   // this runner publishes, and no other one
+	told    atomic.Uint64 // the last record all of whose changes are confirmed
 }
 
 // drain waits until everything is told that there is.
 func (p *publisher) drain(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(ctx, drainChanges)
 	defer cancel()
-	last, err := p.bus.last(ctx, streamJournal, everyJournal)
+	last, err := p.changes.conn.last(ctx, streamJournal, everyJournal)
 	for err == nil && p.active.Load() && p.told.Load() < last.Seq {
 		err = sleep(ctx, 2*time.Millisecond)
 	}
@@ -83,14 +83,14 @@ func (p *publisher) drain(ctx context.Context) {
 // run publishes until something is in the way. With a wrong sequence it is another
 // runner.
 func (p *publisher) run(ctx context.Context) error {
-	at, length, err := p.bus.position(ctx)
+	at, length, err := p.changes.position(ctx)
 	if err != nil {
 		return err
 	}
 	ctx, stop := context.WithCancelCause(ctx)
 	defer stop(nil)
 	r := &publishing{
-		bus: p.bus, done: at, next: at.seq, length: length,
+		changes: p.changes, done: at, next: at.seq, length: length,
 		known: map[forge.Key]*knownIntent{}, waiting: make(chan confirmation, inFlight),
 	}
 	var confirming sync.WaitGroup
@@ -99,7 +99,7 @@ func (p *publisher) run(ctx context.Context) error {
 			stop(err)
 		}
 	})
-	there, err := p.bus.last(ctx, streamJournal, everyJournal)
+	there, err := p.changes.conn.last(ctx, streamJournal, everyJournal)
 	if errors.Is(err, ErrNotFound) {
 		err = nil
 	}
@@ -130,7 +130,7 @@ func (p *publisher) wait(ctx context.Context) error {
 		return sleep(ctx, 2*time.Millisecond)
 	case <-time.After(lookAgain):
 		return nil
-	case <-p.bus.appended:
+	case <-p.changes.conn.appended:
 	}
 	select {
 	case <-ctx.Done():
@@ -151,7 +151,7 @@ func (r *publishing) read(ctx context.Context) error {
 			request["start_time"] = time.Now().Add(-keepEvents)
 		}
 		reading, cancel := context.WithTimeout(ctx, requestTimeout)
-		a, err := r.bus.get(reading, streamJournal, request, func(m stored) error { return r.take(ctx, m) })
+		a, err := r.changes.conn.get(reading, streamJournal, request, func(m stored) error { return r.take(ctx, m) })
 		cancel()
 		if a.last > 0 {
 			r.next = a.last + 1
@@ -164,10 +164,10 @@ func (r *publishing) read(ctx context.Context) error {
 
 // position returns how far the publishing has come, and the stream's last sequence. It is
 // zero if nothing says it: then what changed in the last 30 days is told.
-func (b *Bus) position(ctx context.Context) (at position, length uint64, err error) {
+func (ch *Changes) position(ctx context.Context) (at position, length uint64, err error) {
 	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
 	defer cancel()
-	s, err := b.js.Stream(ctx, streamEvents)
+	s, err := ch.conn.js.Stream(ctx, streamEvents)
 	if err != nil {
 		return at, 0, fmt.Errorf("stream %s: %w", streamEvents, err)
 	}
@@ -186,14 +186,14 @@ func (b *Bus) position(ctx context.Context) (at position, length uint64, err err
 		if at, err = parsePosition(m.Header.Get(headerPosition)); err == nil {
 			return at, state.LastSeq, nil
 		}
-		b.log.Error("somebody else publishes changes of intents; nobody but runners should be allowed to", "stream", streamEvents, "seq", seq, "subject", m.Subject)
+		ch.conn.log.Error("somebody else publishes changes of intents; nobody but runners should be allowed to", "stream", streamEvents, "seq", seq, "subject", m.Subject)
 	}
 	return at, state.LastSeq, nil
 }
 
 // publishing is one run of a publisher.
 type publishing struct {
-	bus     *Bus
+	changes *Changes
 	done    position // is in the stream
 	next    uint64   // the sequence to go on at; 0: not known
 	length  uint64   // of the stream, with what is on its way
@@ -273,7 +273,7 @@ func (r *publishing) tell(ctx context.Context, c change, at position, now *forge
 	}
 	m.Header.Set(jetstream.ExpectedLastSeqHeader, strconv.FormatUint(r.length, 10))
 	r.length++
-	future, err := r.bus.js.PublishMsgAsync(m)
+	future, err := r.changes.conn.js.PublishMsgAsync(m)
 	if err != nil {
 		return fmt.Errorf("publish on %s: %w", m.Subject, err)
 	}
@@ -336,7 +336,7 @@ func firstRecord(data []byte) (*knownIntent, bool) {
 // one reads one message of the journal.
 func (r *publishing) one(ctx context.Context, request map[string]any) (m stored, err error) {
 	err = patiently(ctx, func(ctx context.Context) error {
-		_, err := r.bus.get(ctx, streamJournal, request, func(found stored) error {
+		_, err := r.changes.conn.get(ctx, streamJournal, request, func(found stored) error {
 			m = found
 			return nil
 		})

@@ -45,13 +45,13 @@ func (k *book) write(ev forge.Event) {
 	k.now.UpdatedAt = time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
 	rec := forge.Record{Events: []forge.Event{ev}, Summary: k.now}
 	wait.Until(k.t, "the record is written", func() bool {
-		seq, err := k.bus.Append(k.t.Context(), k.key, k.seq, rec)
+		seq, err := k.bus.Journal.Append(k.t.Context(), k.key, k.seq, rec)
 		if err == nil {
 			k.seq = seq
 			return true
 		}
 		// A server went, and it is not known whether the record is written.
-		last, lastErr := k.bus.Last(k.t.Context(), k.key)
+		last, lastErr := k.bus.Journal.Last(k.t.Context(), k.key)
 		if lastErr != nil || last <= k.seq {
 			k.t.Log(err)
 			return false
@@ -77,7 +77,7 @@ func tellChanges(t testing.TB, b *bus.Bus) (stop func()) {
 	t.Helper()
 	ctx, cancel := context.WithCancel(context.Background())
 	var running sync.WaitGroup
-	running.Go(func() { b.PublishChanges(ctx) })
+	running.Go(func() { b.Changes.Publish(ctx) })
 	stop = func() { cancel(); running.Wait() }
 	t.Cleanup(stop)
 	return stop

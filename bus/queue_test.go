@@ -57,7 +57,7 @@ func TestCommandsGo(t *testing.T) {
 	}
 	close(finish)
 	wait.Until(t, "one command is stored", func() bool { return commandsStored(ctx, t, nc) == 1 })
-	if err := b.Dispatch(ctx, key, forge.Effects{Ended: true}); err != nil {
+	if err := b.Effects.Dispatch(ctx, key, forge.Effects{Ended: true}); err != nil {
 		t.Fatal(err)
 	}
 	if n := commandsStored(ctx, t, nc); n != 0 {
@@ -82,7 +82,7 @@ func TestNoPause(t *testing.T) {
 		return nil
 	})
 	go func() {
-		for dispatched.Load() < all && b.Dispatch(ctx, key, forge.Effects{Commands: []forge.Command{command(int(dispatched.Load()) + 1)}}) == nil {
+		for dispatched.Load() < all && b.Effects.Dispatch(ctx, key, forge.Effects{Commands: []forge.Command{command(int(dispatched.Load()) + 1)}}) == nil {
 			dispatched.Add(1)
 		}
 	}()

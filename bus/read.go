@@ -48,13 +48,13 @@ func unanswered(err error) bool {
 
 // api calls the JetStream API, as $JS.API.<name>. The call has to be one that
 // can be repeated.
-func (b *Bus) api(ctx context.Context, name string, request, response any) error {
+func (c *Conn) api(ctx context.Context, name string, request, response any) error {
 	data, err := json.Marshal(request)
 	if err != nil {
 		return err
 	}
 	err = patiently(ctx, func(ctx context.Context) error {
-		reply, err := b.nc.RequestWithContext(ctx, "$JS.API."+name, data)
+		reply, err := c.nc.RequestWithContext(ctx, "$JS.API."+name, data)
 		if err != nil {
 			return err
 		}
@@ -77,12 +77,12 @@ func (b *Bus) api(ctx context.Context, name string, request, response any) error
 
 // last returns the last message on a subject, or ErrNotFound. It asks the
 // stream's leader: what was acknowledged is seen.
-func (b *Bus) last(ctx context.Context, stream, subject string) (stored, error) {
+func (c *Conn) last(ctx context.Context, stream, subject string) (stored, error) {
 	var reply struct {
 		Message stored `json:"message"`
 	}
 	request := map[string]string{"last_by_subj": subject}
-	err := b.api(ctx, "STREAM.MSG.GET."+stream, request, &reply)
+	err := c.api(ctx, "STREAM.MSG.GET."+stream, request, &reply)
 	var refused *jetstream.APIError
 	if errors.As(err, &refused) && refused.ErrorCode == jetstream.JSErrCodeMessageNotFound {
 		return stored{}, fmt.Errorf("read %s: %w", subject, ErrNotFound)
@@ -92,12 +92,12 @@ func (b *Bus) last(ctx context.Context, stream, subject string) (stored, error) 
 
 // each calls do with every message on a subject, in order, and returns the last
 // sequence. It reads from any replica: the newest messages may be missing.
-func (b *Bus) each(ctx context.Context, stream, subject string, do func(stored) error) (uint64, error) {
+func (c *Conn) each(ctx context.Context, stream, subject string, do func(stored) error) (uint64, error) {
 	var last uint64
 	for {
 		var a answer
 		err := patiently(ctx, func(ctx context.Context) (err error) {
-			a, err = b.get(ctx, stream, map[string]any{"seq": last + 1, "batch": batchSize, "next_by_subj": subject}, do)
+			a, err = c.get(ctx, stream, map[string]any{"seq": last + 1, "batch": batchSize, "next_by_subj": subject}, do)
 			last = max(last, a.last)
 			return err
 		})
@@ -110,15 +110,15 @@ func (b *Bus) each(ctx context.Context, stream, subject string, do func(stored) 
 // lasts returns the last message of every subject that a filter matches, as of
 // when it was called, in the order of the subjects. Where no runner has made the
 // stream yet, there is none.
-func (b *Bus) lasts(ctx context.Context, stream, filter string) ([]stored, error) {
-	return b.lastsWhere(ctx, stream, filter, func(string) bool { return true })
+func (c *Conn) lasts(ctx context.Context, stream, filter string) ([]stored, error) {
+	return c.lastsWhere(ctx, stream, filter, func(string) bool { return true })
 }
 
 // lastsWhere is lasts of the subjects that are wanted.
-func (b *Bus) lastsWhere(ctx context.Context, stream, filter string, wanted func(subject string) bool) ([]stored, error) {
+func (c *Conn) lastsWhere(ctx context.Context, stream, filter string, wanted func(subject string) bool) ([]stored, error) {
 	var state jetstream.StreamState
 	err := patiently(ctx, func(ctx context.Context) error {
-		s, err := b.js.Stream(ctx, stream)
+		s, err := c.js.Stream(ctx, stream)
 		if err != nil {
 			return err
 		}
@@ -137,7 +137,7 @@ func (b *Bus) lastsWhere(ctx context.Context, stream, filter string, wanted func
 	subjects := slices.DeleteFunc(slices.Sorted(maps.Keys(state.Subjects)), func(s string) bool { return !wanted(s) })
 	list := make([]stored, 0, len(subjects))
 	for chunk := range slices.Chunk(subjects, batchSize) {
-		part, err := b.lastOf(ctx, stream, chunk, state.LastSeq)
+		part, err := c.lastOf(ctx, stream, chunk, state.LastSeq)
 		if err != nil {
 			return nil, err
 		}
@@ -149,7 +149,7 @@ func (b *Bus) lastsWhere(ctx context.Context, stream, filter string, wanted func
 
 // lastOf returns the last message of each subject, from a replica that has all
 // messages up to a sequence.
-func (b *Bus) lastOf(ctx context.Context, stream string, subjects []string, upTo uint64) ([]stored, error) {
+func (c *Conn) lastOf(ctx context.Context, stream string, subjects []string, upTo uint64) ([]stored, error) {
 	ctx, cancel := context.WithTimeout(ctx, 4*requestTimeout)
 	defer cancel()
 	var list []stored
@@ -158,7 +158,7 @@ func (b *Bus) lastOf(ctx context.Context, stream string, subjects []string, upTo
 		var a answer
 		err := patiently(ctx, func(ctx context.Context) (err error) {
 			part = nil
-			a, err = b.get(ctx, stream, map[string]any{"multi_last": subjects, "batch": batchSize}, func(m stored) error {
+			a, err = c.get(ctx, stream, map[string]any{"multi_last": subjects, "batch": batchSize}, func(m stored) error {
 				part = append(part, m)
 				return nil
 			})
@@ -192,18 +192,18 @@ type answer struct {
 
 // get makes one request for several messages. What it has given to do when it
 // fails is in the answer.
-func (b *Bus) get(ctx context.Context, stream string, request map[string]any, do func(stored) error) (a answer, err error) {
+func (c *Conn) get(ctx context.Context, stream string, request map[string]any, do func(stored) error) (a answer, err error) {
 	data, err := json.Marshal(request)
 	if err != nil {
 		return a, err
 	}
-	inbox := b.nc.NewInbox()
-	sub, err := b.nc.SubscribeSync(inbox)
+	inbox := c.nc.NewInbox()
+	sub, err := c.nc.SubscribeSync(inbox)
 	if err != nil {
 		return a, err
 	}
 	defer func() { _ = sub.Unsubscribe() }()
-	if err := b.nc.PublishRequest("$JS.API.DIRECT.GET."+stream, inbox, data); err != nil {
+	if err := c.nc.PublishRequest("$JS.API.DIRECT.GET."+stream, inbox, data); err != nil {
 		return a, err
 	}
 	for {

@@ -44,7 +44,7 @@ type Refusal struct {
 }
 
 // refused tells a system why its submission was refused, once for each message.
-func (b *Bus) refused(ctx context.Context, m jetstream.Msg, why Refusal) error {
+func (ss *Submissions) refused(ctx context.Context, m jetstream.Msg, why Refusal) error {
 	from, ok := systemOf(m.Subject())
 	if !ok {
 		return nil // people are told otherwise
@@ -70,7 +70,7 @@ func (b *Bus) refused(ctx context.Context, m jetstream.Msg, why Refusal) error {
 	told := &nats.Msg{Subject: subject, Data: data, Header: nats.Header{}}
 	told.Header.Set(headerContentType, typeCloudEvents)
 	told.Header.Set(jetstream.MsgIDHeader, id)
-	_, err = b.publish(ctx, told)
+	_, err = ss.conn.publish(ctx, told)
 	return err
 }
 

@@ -30,20 +30,25 @@ const answerTimeout = 5 * time.Second
 // dead letters.
 type RefusedError struct{ Reason string }
 
+// Results hands results of workers to runners.
+type Results struct {
+	conn *Conn
+}
+
 func (e *RefusedError) Error() string { return "the runner refuses the result: " + e.Reason }
 
-// PublishResult hands a worker's result to a runner, and returns when what it
+// Publish hands a worker's result to a runner, and returns when what it
 // decided is journaled. It tries for as long as that takes or until ctx ends; doing
 // it again changes nothing. Errors besides ctx's: *TooLargeError, *RefusedError, and
 // what is wrong with the result itself.
-func (b *Bus) PublishResult(ctx context.Context, r forge.Result) error {
-	return b.report(ctx, &r, 1)
+func (rs *Results) Publish(ctx context.Context, r forge.Result) error {
+	return rs.report(ctx, &r, 1)
 }
 
-// RepublishResult is PublishResult for a result that may have been published
+// Republish is Publish for a result that may have been published
 // before: what a runner that was killed left undone then is done.
-func (b *Bus) RepublishResult(ctx context.Context, r forge.Result) error {
-	return b.report(ctx, &r, 2)
+func (rs *Results) Republish(ctx context.Context, r forge.Result) error {
+	return rs.report(ctx, &r, 2)
 }
 
 // MarshalResult returns a result's bytes, to be kept until it is published.
@@ -52,7 +57,7 @@ func MarshalResult(r forge.Result) ([]byte, error) { return results.Marshal(&r) 
 // UnmarshalResult is the inverse of MarshalResult.
 func UnmarshalResult(data []byte) (forge.Result, error) { return results.Unmarshal(data) }
 
-func (b *Bus) resultMessage(r *forge.Result) (*nats.Msg, error) {
+func (rs *Results) resultMessage(r *forge.Result) (*nats.Msg, error) {
 	subject, err := resultSubject(r)
 	if err != nil {
 		return nil, fmt.Errorf("publish result: %w", err)
@@ -61,21 +66,21 @@ func (b *Bus) resultMessage(r *forge.Result) (*nats.Msg, error) {
 	if err != nil {
 		return nil, fmt.Errorf("publish result: %w", err)
 	}
-	m, err := b.message(subject, data)
+	m, err := rs.conn.message(subject, data)
 	if err != nil {
 		return nil, fmt.Errorf("publish result: %w", err)
 	}
 	return m, nil
 }
 
-func (b *Bus) report(ctx context.Context, r *forge.Result, delivery int) error {
-	m, err := b.resultMessage(r)
+func (rs *Results) report(ctx context.Context, r *forge.Result, delivery int) error {
+	m, err := rs.resultMessage(r)
 	if err != nil {
 		return err
 	}
 	for attempt := 0; ; attempt++ {
 		m.Header.Set(headerDelivery, strconv.Itoa(delivery))
-		answer, err := b.ask(ctx, m, min(b.answerTimeout<<min(attempt, 3), ackWait))
+		answer, err := rs.conn.ask(ctx, m, min(rs.conn.answerTimeout<<min(attempt, 3), ackWait))
 		pause := backoff(attempt)
 		switch {
 		case err == nil:
@@ -96,7 +101,7 @@ func (b *Bus) report(ctx context.Context, r *forge.Result, delivery int) error {
 			delivery++
 		}
 		if attempt%30 == 0 {
-			b.log.Warn("a result waits for a runner; trying again", "subject", m.Subject, "error", err)
+			rs.conn.log.Warn("a result waits for a runner; trying again", "subject", m.Subject, "error", err)
 		}
 		if sleep(ctx, pause) != nil {
 			return fmt.Errorf("publish result: %w", err)
@@ -106,13 +111,13 @@ func (b *Bus) report(ctx context.Context, r *forge.Result, delivery int) error {
 
 // ask sends a request and returns its answer. It waits for a connection, and fails
 // when that is lost, since the answer may be lost with it.
-func (b *Bus) ask(ctx context.Context, m *nats.Msg, timeout time.Duration) (*nats.Msg, error) {
-	connection := b.connection.Load()
-	if !b.nc.IsConnected() {
+func (c *Conn) ask(ctx context.Context, m *nats.Msg, timeout time.Duration) (*nats.Msg, error) {
+	connection := c.connection.Load()
+	if !c.nc.IsConnected() {
 		select {
 		case <-connection.Done():
-			connection = b.connection.Load()
-		case <-b.closed:
+			connection = c.connection.Load()
+		case <-c.closed:
 			return nil, nats.ErrConnectionClosed
 		case <-ctx.Done():
 			return nil, ctx.Err()
@@ -121,7 +126,7 @@ func (b *Bus) ask(ctx context.Context, m *nats.Msg, timeout time.Duration) (*nat
 	ctx, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
 	defer context.AfterFunc(connection, cancel)()
-	return b.nc.RequestMsgWithContext(ctx, m)
+	return c.nc.RequestMsgWithContext(ctx, m)
 }
 
 // connection ends when the bus has connected anew.
@@ -136,4 +141,4 @@ func newConnection() *connection {
 }
 
 // reconnected begins a new connection and ends the one before.
-func (b *Bus) reconnected() { b.connection.Swap(newConnection()).end() }
+func (c *Conn) reconnected() { c.connection.Swap(newConnection()).end() }

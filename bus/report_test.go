@@ -17,7 +17,7 @@ import (
 // publish hands a result over in the background, and tells when that is done.
 func publish(ctx context.Context, b *bus.Bus, r forge.Result) <-chan error {
 	done := make(chan error, 1)
-	go func() { done <- b.PublishResult(ctx, r) }()
+	go func() { done <- b.Results.Publish(ctx, r) }()
 	return done
 }
 
@@ -64,7 +64,7 @@ func TestRunnerDiesWithAResult(t *testing.T) {
 	first := s.Connect(t)
 	go func() {
 		defer close(dead)
-		first.ConsumeEvents(dying, bus.EventConfig{Timeout: time.Minute}, func(context.Context, *bus.Delivery) error {
+		first.Events.Consume(dying, bus.EventConfig{Timeout: time.Minute}, func(context.Context, *bus.Delivery) error {
 			took <- struct{}{}
 			<-never
 			return errors.New("it is dead")
@@ -121,7 +121,7 @@ func TestRefusedResult(t *testing.T) {
 	b := bustest.Start(t)
 	serve(t, b, func(context.Context, *bus.Delivery) error { return bus.Terminate("the journal is damaged") })
 	for range 2 {
-		err := b.PublishResult(ctx, result(1, "a"))
+		err := b.Results.Publish(ctx, result(1, "a"))
 		if refused, ok := errors.AsType[*bus.RefusedError](err); !ok || refused.Reason != "the journal is damaged" {
 			t.Errorf("got %v", err)
 		}
@@ -135,7 +135,7 @@ func TestRefusedResult(t *testing.T) {
 func TestResultWithoutARunner(t *testing.T) {
 	b := bustest.Start(t)
 	ctx := wait.Briefly(t, 50*time.Millisecond)
-	if err := b.PublishResult(ctx, result(1, "a")); err == nil {
+	if err := b.Results.Publish(ctx, result(1, "a")); err == nil {
 		t.Error("nobody decided on it")
 	}
 }

@@ -41,7 +41,7 @@ func TestRestart(t *testing.T) {
 			}
 			rebuilt <- struct{}{}
 			note := forge.Event{ID: "enter", To: key.Lane(), Message: &forge.Enter{Run: int(n)}}
-			return b.Dispatch(ctx, key, forge.Effects{
+			return b.Effects.Dispatch(ctx, key, forge.Effects{
 				Commands: []forge.Command{command(int(n))}, Notes: []forge.Event{note},
 			})
 		})
@@ -54,7 +54,7 @@ func TestRestart(t *testing.T) {
 	if ev := wait.For(t, seen); forge.As[*forge.Enter](ev.Message) == nil || forge.As[*forge.Enter](ev.Message).Run != 1 {
 		t.Errorf("got %+v", ev)
 	}
-	if _, err := b.Append(ctx, key, 0, record(key, 0)); err != nil {
+	if _, err := b.Journal.Append(ctx, key, 0, record(key, 0)); err != nil {
 		t.Fatal(err)
 	}
 	restarted := time.Now()
@@ -69,10 +69,10 @@ func TestRestart(t *testing.T) {
 	if ev := wait.For(t, seen); forge.As[*forge.Enter](ev.Message) == nil || forge.As[*forge.Enter](ev.Message).Run != 3 {
 		t.Errorf("got %+v", ev)
 	}
-	if recs, seq, err := b.Load(ctx, key); err != nil || len(recs) != 1 || seq != 1 {
+	if recs, seq, err := b.Journal.Load(ctx, key); err != nil || len(recs) != 1 || seq != 1 {
 		t.Errorf("the journal has %d records up to %d, %v", len(recs), seq, err)
 	}
-	if err := b.PublishResult(ctx, result(1, "a")); err != nil {
+	if err := b.Results.Publish(ctx, result(1, "a")); err != nil {
 		t.Fatal(err)
 	}
 	if ev := wait.For(t, seen); forge.As[*forge.Result](ev.Message) == nil {
@@ -88,7 +88,7 @@ func TestStreamsGone(t *testing.T) {
 	b := s.Connect(t)
 	js := jetStream(t, raw(t, s))
 	seen := collect(t, b)
-	wait.Until(t, "a runner decides", func() bool { return b.Deciding(ctx) == nil })
+	wait.Until(t, "a runner decides", func() bool { return b.Events.Ready(ctx) == nil })
 	rebuilt, hold := make(chan struct{}, 100), make(chan struct{})
 	guarding, stop := context.WithCancel(ctx)
 	guarded := make(chan struct{})
@@ -107,13 +107,13 @@ func TestStreamsGone(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if err := b.Deciding(ctx); err == nil {
+	if err := b.Events.Ready(ctx); err == nil {
 		t.Error("events reach a runner through a stream that is gone")
 	}
 	close(hold)
 	wait.For(t, rebuilt)
-	wait.Until(t, "a runner decides", func() bool { return b.Deciding(ctx) == nil })
-	if err := b.Send(ctx, submit(key)); err != nil {
+	wait.Until(t, "a runner decides", func() bool { return b.Events.Ready(ctx) == nil })
+	if err := b.Submissions.Send(ctx, submit(key)); err != nil {
 		t.Fatal(err)
 	}
 	if ev := wait.For(t, seen); forge.As[*forge.Submit](ev.Message) == nil {
@@ -132,8 +132,8 @@ func TestSendWhileDown(t *testing.T) {
 	b := s.Connect(t)
 	s.Stop()
 	sent := make(chan error, 2)
-	go func() { sent <- b.Send(ctx, submit(key)) }()
-	go func() { sent <- b.PublishResult(ctx, result(1, "a")) }()
+	go func() { sent <- b.Submissions.Send(ctx, submit(key)) }()
+	go func() { sent <- b.Results.Publish(ctx, result(1, "a")) }()
 	s.Start(t)
 	seen := collect(t, b)
 	for range 2 {
@@ -173,7 +173,7 @@ func TestEnsure(t *testing.T) {
 	ctx := wait.Context(t)
 	s := bustest.StartServer(t)
 	b := s.Connect(t)
-	if _, err := b.Append(ctx, key, 0, record(key, 0)); err != nil {
+	if _, err := b.Journal.Append(ctx, key, 0, record(key, 0)); err != nil {
 		t.Fatal(err)
 	}
 	js := jetStream(t, raw(t, s))
@@ -193,7 +193,7 @@ func TestEnsure(t *testing.T) {
 	if after["FORGE_INTENTS"].MaxAge != before["FORGE_INTENTS"].MaxAge || after["FORGE_INTENTS"].Duplicates != before["FORGE_INTENTS"].Duplicates {
 		t.Errorf("the stream stayed as it was: %+v", after["FORGE_INTENTS"])
 	}
-	if recs, _, err := b.Load(ctx, key); err != nil || len(recs) != 1 {
+	if recs, _, err := b.Journal.Load(ctx, key); err != nil || len(recs) != 1 {
 		t.Errorf("the journal has %d records, %v", len(recs), err)
 	}
 }

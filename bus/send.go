@@ -11,37 +11,43 @@ import (
 	forge "github.com/pfl-forge/pfl-forge"
 )
 
+// Submissions carries what people and other systems ask for to the runners.
+type Submissions struct {
+	conn    *Conn
+	journal *Journal
+}
+
 // Send stores what a person asks for, and returns when it is durable. The event's
 // Actor is that person. It needs an ID; sending it again changes nothing.
-func (b *Bus) Send(ctx context.Context, ev forge.Event) error {
-	m, err := b.intentMessage(&ev)
+func (ss *Submissions) Send(ctx context.Context, ev forge.Event) error {
+	m, err := ss.intentMessage(&ev)
 	if err != nil {
 		return err
 	}
-	_, err = b.store(ctx, m)
+	_, err = ss.conn.store(ctx, m)
 	return err
 }
 
 // Ask is Send, and waits for what a runner decides. When ctx ends first, the
 // error is ErrNoRuling: the event is accepted, and is going to be decided.
-func (b *Bus) Ask(ctx context.Context, ev forge.Event) (forge.Ruling, error) {
-	m, err := b.intentMessage(&ev)
+func (ss *Submissions) Ask(ctx context.Context, ev forge.Event) (forge.Ruling, error) {
+	m, err := ss.intentMessage(&ev)
 	if err != nil {
 		return forge.Ruling{}, err
 	}
-	return b.decided(ctx, m)
+	return ss.decided(ctx, m)
 }
 
 // decided stores a message and waits for the ruling.
-func (b *Bus) decided(ctx context.Context, m *nats.Msg) (forge.Ruling, error) {
-	inbox := b.nc.NewInbox()
-	sub, err := b.nc.SubscribeSync(inbox)
+func (ss *Submissions) decided(ctx context.Context, m *nats.Msg) (forge.Ruling, error) {
+	inbox := ss.conn.nc.NewInbox()
+	sub, err := ss.conn.nc.SubscribeSync(inbox)
 	if err != nil {
 		return forge.Ruling{}, fmt.Errorf("subscribe to the ruling: %w", err)
 	}
 	defer func() { _ = sub.Unsubscribe() }()
 	m.Header.Set(headerReply, inbox)
-	ack, err := b.store(ctx, m)
+	ack, err := ss.conn.store(ctx, m)
 	if err != nil {
 		return forge.Ruling{}, err
 	}
@@ -55,7 +61,7 @@ func (b *Bus) decided(ctx context.Context, m *nats.Msg) (forge.Ruling, error) {
 	return rulings.Unmarshal(reply.Data)
 }
 
-func (b *Bus) intentMessage(ev *forge.Event) (*nats.Msg, error) {
+func (ss *Submissions) intentMessage(ev *forge.Event) (*nats.Msg, error) {
 	v := verb(ev)
 	if v == "" || ev.ID == "" {
 		return nil, errors.New("send event: it needs an id and something that a person can ask for")
@@ -68,7 +74,7 @@ func (b *Bus) intentMessage(ev *forge.Event) (*nats.Msg, error) {
 	if err != nil {
 		return nil, fmt.Errorf("send event: %w", err)
 	}
-	m, err := b.message(subject, data)
+	m, err := ss.conn.message(subject, data)
 	if err != nil {
 		return nil, fmt.Errorf("send event: %w", err)
 	}
@@ -79,9 +85,9 @@ func (b *Bus) intentMessage(ev *forge.Event) (*nats.Msg, error) {
 
 // store publishes a message that carries an id until it is durable or ctx ends.
 // With the id, trying again cannot store it twice.
-func (b *Bus) store(ctx context.Context, m *nats.Msg) (*jetstream.PubAck, error) {
+func (c *Conn) store(ctx context.Context, m *nats.Msg) (*jetstream.PubAck, error) {
 	for attempt := 0; ; attempt++ {
-		ack, err := b.publish(ctx, m)
+		ack, err := c.publish(ctx, m)
 		var refused *jetstream.APIError
 		switch {
 		case err == nil:
@@ -90,7 +96,7 @@ func (b *Bus) store(ctx context.Context, m *nats.Msg) (*jetstream.PubAck, error)
 		case errors.As(err, &refused) && refused.Code < 500, errors.Is(err, nats.ErrConnectionClosed):
 			return nil, err
 		}
-		b.log.Warn("could not store a message; trying again", "subject", m.Subject, "error", err)
+		c.log.Warn("could not store a message; trying again", "subject", m.Subject, "error", err)
 		if sleep(ctx, backoff(attempt)) != nil {
 			return nil, err
 		}
@@ -98,10 +104,10 @@ func (b *Bus) store(ctx context.Context, m *nats.Msg) (*jetstream.PubAck, error)
 }
 
 // publish tries once.
-func (b *Bus) publish(ctx context.Context, m *nats.Msg) (*jetstream.PubAck, error) {
+func (c *Conn) publish(ctx context.Context, m *nats.Msg) (*jetstream.PubAck, error) {
 	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
 	defer cancel()
-	ack, err := b.js.PublishMsg(ctx, m)
+	ack, err := c.js.PublishMsg(ctx, m)
 	if err != nil {
 		return nil, fmt.Errorf("publish on %s: %w", m.Subject, err)
 	}

@@ -162,7 +162,7 @@ func commandConsumer(step forge.Step, replica forge.ReplicaID, limit int) (jetst
 // Ensure makes the streams that are missing, and changes those that differ from
 // what this version declares.
 func (b *Bus) Ensure(ctx context.Context) error {
-	for _, cfg := range streams(b.replicas) {
+	for _, cfg := range streams(b.conn.replicas) {
 		if err := b.ensureStream(ctx, cfg); err != nil {
 			return fmt.Errorf("ensure stream %s: %w", cfg.Name, err)
 		}
@@ -173,20 +173,20 @@ func (b *Bus) Ensure(ctx context.Context) error {
 func (b *Bus) ensureStream(ctx context.Context, cfg jetstream.StreamConfig) error {
 	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
 	defer cancel()
-	s, err := b.js.Stream(ctx, cfg.Name)
+	s, err := b.conn.js.Stream(ctx, cfg.Name)
 	if errors.Is(err, jetstream.ErrStreamNotFound) {
 		err = b.createStream(ctx, cfg)
 		if !errors.Is(err, jetstream.ErrStreamNameAlreadyInUse) {
 			return err
 		}
-		s, err = b.js.Stream(ctx, cfg.Name) // another one was faster
+		s, err = b.conn.js.Stream(ctx, cfg.Name) // another one was faster
 	}
 	if err != nil {
 		return err
 	}
 	have := s.CachedInfo().Config
 	if want := merged(have, cfg); !reflect.DeepEqual(have, want) {
-		_, err = b.js.UpdateStream(ctx, want)
+		_, err = b.conn.js.UpdateStream(ctx, want)
 	}
 	return err
 }
@@ -204,14 +204,14 @@ func leastBytes(stream string) int64 {
 func (b *Bus) createStream(ctx context.Context, cfg jetstream.StreamConfig) error {
 	least := leastBytes(cfg.Name)
 	for {
-		_, err := b.js.CreateStream(ctx, cfg)
+		_, err := b.conn.js.CreateStream(ctx, cfg)
 		var refused *jetstream.APIError
 		small := errors.As(err, &refused) && (refused.ErrorCode == storageExceeded || refused.ErrorCode == accountExceeded)
 		if !small || cfg.MaxBytes <= least {
 			return err
 		}
 		cfg.MaxBytes = max(cfg.MaxBytes/2, least)
-		b.log.Warn("the server has little room; a stream gets less", "stream", cfg.Name, "max_bytes", cfg.MaxBytes)
+		b.conn.log.Warn("the server has little room; a stream gets less", "stream", cfg.Name, "max_bytes", cfg.MaxBytes)
 	}
 }
 

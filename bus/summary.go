@@ -13,56 +13,56 @@ import (
 
 // Summaries returns what lists show of every intent of a project, or of all
 // projects if it is empty, in the order of their keys.
-func (b *Bus) Summaries(ctx context.Context, project forge.ProjectID) ([]forge.Summary, error) {
+func (j *Journal) Summaries(ctx context.Context, project forge.ProjectID) ([]forge.Summary, error) {
 	filter, err := intentJournals(project)
 	if err != nil {
 		return nil, fmt.Errorf("list intents: %w", err)
 	}
-	return b.lastSummaries(ctx, filter)
+	return j.lastSummaries(ctx, filter)
 }
 
 // LaneSummaries is Summaries for lanes.
-func (b *Bus) LaneSummaries(ctx context.Context, project forge.ProjectID) ([]forge.Summary, error) {
+func (j *Journal) LaneSummaries(ctx context.Context, project forge.ProjectID) ([]forge.Summary, error) {
 	filter, err := laneJournals(project)
 	if err != nil {
 		return nil, fmt.Errorf("list lanes: %w", err)
 	}
-	return b.lastSummaries(ctx, filter)
+	return j.lastSummaries(ctx, filter)
 }
 
 // Summary returns what lists show of one machine, as of its last decision, or
 // ErrNotFound.
-func (b *Bus) Summary(ctx context.Context, key forge.Key) (forge.Summary, error) {
+func (j *Journal) Summary(ctx context.Context, key forge.Key) (forge.Summary, error) {
 	subject, err := journalSubject(key)
 	if err != nil {
 		return forge.Summary{}, fmt.Errorf("read summary: %w", err)
 	}
-	m, err := b.last(ctx, journalStream(subject), subject)
+	m, err := j.conn.last(ctx, journalStream(subject), subject)
 	if err != nil {
 		return forge.Summary{}, err
 	}
-	return b.summaryOf(ctx, m)
+	return j.summaryOf(ctx, m)
 }
 
 // Wanted reports whether the result of an intent's attempt would still be
 // decided on. Whoever has a command asks before it starts an agent.
-func (b *Bus) Wanted(ctx context.Context, intent forge.Key, a forge.Attempt) (bool, error) {
+func (j *Journal) Wanted(ctx context.Context, intent forge.Key, a forge.Attempt) (bool, error) {
 	r := forge.Result{To: intent, Attempt: a}
-	s, err := b.Summary(ctx, r.Machine())
+	s, err := j.Summary(ctx, r.Machine())
 	if errors.Is(err, ErrNotFound) {
 		return false, nil
 	}
 	return s.Wants(a), err
 }
 
-func (b *Bus) lastSummaries(ctx context.Context, filter string) ([]forge.Summary, error) {
-	found, err := b.lasts(ctx, journalStream(filter), filter)
+func (j *Journal) lastSummaries(ctx context.Context, filter string) ([]forge.Summary, error) {
+	found, err := j.conn.lasts(ctx, journalStream(filter), filter)
 	if err != nil {
 		return nil, fmt.Errorf("list %s: %w", filter, err)
 	}
 	list := make([]forge.Summary, 0, len(found))
 	for _, m := range found {
-		s, err := b.summaryOf(ctx, m)
+		s, err := j.summaryOf(ctx, m)
 		if errors.Is(err, ErrNotFound) {
 			continue
 		}
@@ -77,16 +77,16 @@ func (b *Bus) lastSummaries(ctx context.Context, filter string) ([]forge.Summary
 // summaryOf reads the summary of a journal's last message. Where that is garbage,
 // it is put among the dead letters, and the record before it counts; ErrNotFound
 // means that there is none.
-func (b *Bus) summaryOf(ctx context.Context, last stored) (forge.Summary, error) {
+func (j *Journal) summaryOf(ctx context.Context, last stored) (forge.Summary, error) {
 	s, err := readSummary(last.Data)
 	if _, ok := errors.AsType[*GarbageError](err); !ok {
 		return s, err
 	}
 	found := false
-	_, err = b.each(ctx, journalStream(last.Subject), last.Subject, func(m stored) error {
+	_, err = j.conn.each(ctx, journalStream(last.Subject), last.Subject, func(m stored) error {
 		one, err := readSummary(m.Data)
 		if _, ok := errors.AsType[*GarbageError](err); ok {
-			return b.bury(ctx, journalStream(m.Subject), m, err.Error())
+			return j.conn.bury(ctx, journalStream(m.Subject), m, err.Error())
 		}
 		if err == nil {
 			s, found = one, true

@@ -20,19 +20,25 @@ const (
 	keepTranscripts = 30 * day
 )
 
-// AppendTranscript stores lines of an attempt's transcript, whole ones, and returns
+// Transcripts appends to and reads what agents and commands did in attempts, line by line.
+// What is older than the stream keeps is in the object store.
+type Transcripts struct {
+	conn *Conn
+}
+
+// Append stores lines of an attempt's transcript, whole ones, and returns
 // when they are durable or ctx ends. With the same id it can be called again.
-func (b *Bus) AppendTranscript(ctx context.Context, to forge.Key, a forge.Attempt, id string, lines []byte) error {
+func (ts *Transcripts) Append(ctx context.Context, to forge.Key, a forge.Attempt, id string, lines []byte) error {
 	subject, err := transcriptSubject(to, a)
 	if err != nil {
 		return fmt.Errorf("append to transcript: %w", err)
 	}
-	m, err := b.message(subject, lines)
+	m, err := ts.conn.message(subject, lines)
 	if err != nil {
 		return fmt.Errorf("append to transcript: %w", err)
 	}
 	m.Header.Set(jetstream.MsgIDHeader, transcriptID+id)
-	_, err = b.store(ctx, m)
+	_, err = ts.conn.store(ctx, m)
 	return err
 }
 
@@ -46,7 +52,7 @@ type TranscriptFilter struct {
 }
 
 // TranscriptFollower is told what is in transcripts, and then what is added. An
-// error of either function ends FollowTranscripts with that error.
+// error of either function ends Follow with that error.
 type TranscriptFollower struct {
 	// Lines is called with lines as they were appended, in order.
 	Lines func(to forge.Key, a forge.Attempt, seq uint64, lines []byte) error
@@ -58,10 +64,10 @@ type TranscriptFollower struct {
 	CaughtUp func() error
 }
 
-// FollowTranscripts reads transcripts from a sequence on, or if that is 0 from a
+// Follow reads transcripts from a sequence on, or if that is 0 from a
 // time on, and goes on live until ctx ends. Then it returns nil. It outlives
 // restarts of the server.
-func (b *Bus) FollowTranscripts(ctx context.Context, like TranscriptFilter, from uint64, since time.Time, f TranscriptFollower) error {
+func (ts *Transcripts) Follow(ctx context.Context, like TranscriptFilter, from uint64, since time.Time, f TranscriptFollower) error {
 	filter, err := transcriptsLike(like)
 	if err != nil {
 		return fmt.Errorf("follow transcripts: %w", err)
@@ -70,7 +76,7 @@ func (b *Bus) FollowTranscripts(ctx context.Context, like TranscriptFilter, from
 		from = max(from, 1)
 	}
 	run := following{
-		bus: b, stream: streamTranscripts, filters: []string{filter}, next: from, since: since, reachedEnd: f.CaughtUp,
+		conn: ts.conn, stream: streamTranscripts, filters: []string{filter}, next: from, since: since, reachedEnd: f.CaughtUp,
 		take: func(_ context.Context, m stored) error {
 			to, a, err := parseTranscriptSubject(m.Subject)
 			if err != nil {
@@ -88,14 +94,14 @@ func (b *Bus) FollowTranscripts(ctx context.Context, like TranscriptFilter, from
 	return nil
 }
 
-// LastTranscript returns the last lines that were appended of those that a filter
+// Last returns the last lines that were appended of those that a filter
 // matches, and their sequence, 0 if there are none.
-func (b *Bus) LastTranscript(ctx context.Context, like TranscriptFilter) (seq uint64, lines []byte, err error) {
+func (ts *Transcripts) Last(ctx context.Context, like TranscriptFilter) (seq uint64, lines []byte, err error) {
 	filter, err := transcriptsLike(like)
 	if err != nil {
 		return 0, nil, fmt.Errorf("look for transcripts: %w", err)
 	}
-	m, err := b.last(ctx, streamTranscripts, filter)
+	m, err := ts.conn.last(ctx, streamTranscripts, filter)
 	if errors.Is(err, ErrNotFound) {
 		return 0, nil, nil
 	}

@@ -24,9 +24,9 @@ type TranscriptBatch struct {
 	Lines []byte
 }
 
-// ReadTranscript returns what the stream has of an attempt, of all its claims, in
+// Read returns what the stream has of an attempt, of all its claims, in
 // order: everything that was appended before it was called.
-func (b *Bus) ReadTranscript(ctx context.Context, to forge.Key, a forge.Attempt) ([]TranscriptBatch, error) {
+func (ts *Transcripts) Read(ctx context.Context, to forge.Key, a forge.Attempt) ([]TranscriptBatch, error) {
 	filter, err := transcriptsLike(TranscriptFilter{Project: to.Project, Intent: to.Intent, Task: a.Task, Step: a.Step, Number: a.Number})
 	if err != nil {
 		return nil, fmt.Errorf("read transcript: %w", err)
@@ -36,7 +36,7 @@ func (b *Bus) ReadTranscript(ctx context.Context, to forge.Key, a forge.Attempt)
 		t[4] = none
 		filter = strings.Join(t, ".")
 	}
-	newest, err := b.last(ctx, streamTranscripts, filter)
+	newest, err := ts.conn.last(ctx, streamTranscripts, filter)
 	if errors.Is(err, ErrNotFound) {
 		return nil, nil
 	}
@@ -45,7 +45,7 @@ func (b *Bus) ReadTranscript(ctx context.Context, to forge.Key, a forge.Attempt)
 	}
 	for attempt := 0; ; attempt++ {
 		var list []TranscriptBatch
-		last, err := b.each(ctx, streamTranscripts, filter, func(m stored) error {
+		last, err := ts.conn.each(ctx, streamTranscripts, filter, func(m stored) error {
 			at, err := time.Parse(time.RFC3339Nano, stamp(&nats.Msg{Header: m.Header}, "Nats-Time-Stamp"))
 			list = append(list, TranscriptBatch{batchID(m.Header.Get(jetstream.MsgIDHeader)), m.Seq, at, m.Data})
 			return err
@@ -61,9 +61,9 @@ func (b *Bus) ReadTranscript(ctx context.Context, to forge.Key, a forge.Attempt)
 
 func batchID(header string) string { return strings.TrimPrefix(header, transcriptID) }
 
-// OldestTranscript returns where the stream of transcripts begins: what was appended
+// Oldest returns where the stream of transcripts begins: what was appended
 // before is not in it any more. The sequence is 0 if nothing is in it.
-func (b *Bus) OldestTranscript(ctx context.Context) (seq uint64, at time.Time, err error) {
+func (ts *Transcripts) Oldest(ctx context.Context) (seq uint64, at time.Time, err error) {
 	var reply struct {
 		Message struct {
 			Seq  uint64    `json:"seq"`
@@ -71,7 +71,7 @@ func (b *Bus) OldestTranscript(ctx context.Context) (seq uint64, at time.Time, e
 		} `json:"message"`
 	}
 	request := map[string]any{"seq": 1, "next_by_subj": "forge.transcript.>"}
-	err = b.api(ctx, "STREAM.MSG.GET."+streamTranscripts, request, &reply)
+	err = ts.conn.api(ctx, "STREAM.MSG.GET."+streamTranscripts, request, &reply)
 	var refused *jetstream.APIError
 	if errors.As(err, &refused) && refused.ErrorCode == jetstream.JSErrCodeMessageNotFound {
 		return 0, time.Time{}, nil

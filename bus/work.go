@@ -16,7 +16,7 @@ type WorkConfig struct {
 	Replica  forge.ReplicaID
 	Parallel int // commands at the same time in this replica; 0 means 1
 	Limit    int // commands at the same time in all replicas; 0 means 1,000
-	// Drain, when closed, ends the taking of commands. ConsumeCommands returns
+	// Drain, when closed, ends the taking of commands. Consume returns
 	// when those that were taken are done with.
 	Drain <-chan struct{}
 }
@@ -24,11 +24,19 @@ type WorkConfig struct {
 // Job is a command that a worker has taken. While its handler runs, the bus
 // keeps telling the server so.
 type Job struct {
-	Command forge.Command
-	Attempt int // counted from 1; more than 1 means that it was taken before, and not finished
-	bus     *Bus
-	ack     string // where the server is told about it
-	free    func()
+	Command  forge.Command
+	Attempt  int // counted from 1; more than 1 means that it was taken before, and not finished
+	commands *Commands
+	ack      string // where the server is told about it
+	free     func()
+}
+
+// Commands gives the commands of a step to the replicas of its worker.
+type Commands struct {
+	conn    *Conn
+	journal *Journal
+	results *Results
+	leases  *Leases
 }
 
 // Free lets the next command begin while this one's handler goes on, with nothing
@@ -38,10 +46,10 @@ func (j *Job) Free() { j.free() }
 // Wanted reports whether the command's result would still be decided on. A
 // handler asks before it starts something that costs.
 func (j *Job) Wanted(ctx context.Context) (bool, error) {
-	return j.bus.Wanted(ctx, j.Command.To, j.Command.Attempt)
+	return j.commands.journal.Wanted(ctx, j.Command.To, j.Command.Attempt)
 }
 
-// ConsumeCommands gives a handler the commands of a step: those for any replica,
+// Consume gives a handler the commands of a step: those for any replica,
 // and those for this one. It returns when Drain is closed, or ctx ended, and the
 // last handler has returned. The end of ctx reaches the handlers.
 //
@@ -49,7 +57,7 @@ func (j *Job) Wanted(ctx context.Context) (bool, error) {
 // any error it comes again, to any replica that may take it: after a while with
 // Retry, after a second otherwise, at once if ctx has ended. With Terminate it
 // goes to the dead letters, and a failure is reported in its place.
-func (b *Bus) ConsumeCommands(ctx context.Context, cfg WorkConfig, handle func(context.Context, *Job) error) error {
+func (cs *Commands) Consume(ctx context.Context, cfg WorkConfig, handle func(context.Context, *Job) error) error {
 	if cfg.Parallel == 0 {
 		cfg.Parallel = 1
 	}
@@ -67,7 +75,7 @@ func (b *Bus) ConsumeCommands(ctx context.Context, cfg WorkConfig, handle func(c
 	if err != nil {
 		return fmt.Errorf("consume commands: %w", err)
 	}
-	w := &worker{bus: b, cfg: cfg, handle: handle, slots: make(chan struct{}, cfg.Parallel)}
+	w := &worker{commands: cs, cfg: cfg, handle: handle, slots: make(chan struct{}, cfg.Parallel)}
 	taking, stop := context.WithCancel(ctx)
 	defer stop()
 	if cfg.Drain != nil {
@@ -81,10 +89,10 @@ func (b *Bus) ConsumeCommands(ctx context.Context, cfg WorkConfig, handle func(c
 	}
 	var pulls sync.WaitGroup
 	pulls.Go(func() {
-		b.pull(taking, source{stream: streamCommands, config: own, ahead: 1}, func(m jetstream.Msg) { w.takeOwn(ctx, taking.Done(), m) })
+		cs.conn.pull(taking, source{stream: streamCommands, config: own, ahead: 1}, func(m jetstream.Msg) { w.takeOwn(ctx, taking.Done(), m) })
 	})
 	pulls.Go(func() {
-		b.pull(taking, source{stream: streamCommands, config: shared, ahead: 1}, func(m jetstream.Msg) { w.takeShared(ctx, taking.Done(), m) })
+		cs.conn.pull(taking, source{stream: streamCommands, config: shared, ahead: 1}, func(m jetstream.Msg) { w.takeShared(ctx, taking.Done(), m) })
 	})
 	pulls.Wait()
 	w.running.Wait()

@@ -15,7 +15,7 @@ import (
 
 func dispatch(t testing.TB, b *bus.Bus, list ...forge.Command) {
 	t.Helper()
-	if err := b.Dispatch(wait.Context(t), key, forge.Effects{Commands: list}); err != nil {
+	if err := b.Effects.Dispatch(wait.Context(t), key, forge.Effects{Commands: list}); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -110,7 +110,7 @@ func TestWorkAgain(t *testing.T) {
 	attempts := make(chan int, 10)
 	rec := record(key, 0)
 	rec.Summary.Open = []forge.Attempt{command(1).Attempt}
-	if _, err := b.Append(ctx, key, 0, rec); err != nil {
+	if _, err := b.Journal.Append(ctx, key, 0, rec); err != nil {
 		t.Fatal(err)
 	}
 	work(t, b, bus.WorkConfig{}, func(_ context.Context, j *bus.Job) error {
@@ -140,7 +140,7 @@ func TestStop(t *testing.T) {
 	started := make(chan struct{})
 	ended := make(chan error, 1)
 	go func() {
-		ended <- b.ConsumeCommands(stopping, bus.WorkConfig{Step: forge.StepAnalyze, Replica: "a"}, func(ctx context.Context, _ *bus.Job) error {
+		ended <- b.Commands.Consume(stopping, bus.WorkConfig{Step: forge.StepAnalyze, Replica: "a"}, func(ctx context.Context, _ *bus.Job) error {
 			close(started)
 			<-ctx.Done()
 			return ctx.Err()
@@ -174,7 +174,7 @@ func TestDrain(t *testing.T) {
 	var n atomic.Int32
 	go func() {
 		cfg := bus.WorkConfig{Step: forge.StepAnalyze, Replica: "a", Parallel: 2, Drain: drain}
-		ended <- b.ConsumeCommands(ctx, cfg, func(ctx context.Context, _ *bus.Job) error {
+		ended <- b.Commands.Consume(ctx, cfg, func(ctx context.Context, _ *bus.Job) error {
 			n.Add(1)
 			close(started)
 			<-finish
@@ -209,7 +209,7 @@ func TestGarbageCommand(t *testing.T) {
 	nc := raw(t, s)
 	waits := record(key, 0)
 	waits.Summary.Open = []forge.Attempt{{Step: forge.StepAnalyze, Number: 7, Claim: 1}, {Step: forge.StepAnalyze, Number: 3, Claim: 1}}
-	if _, err := b.Append(ctx, key, 0, waits); err != nil {
+	if _, err := b.Journal.Append(ctx, key, 0, waits); err != nil {
 		t.Fatal(err)
 	}
 	put(t, nc, "forge.command.analyze.any.shop.fix-login.-.7.1", []byte("\xff\xff"))

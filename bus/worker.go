@@ -13,13 +13,13 @@ import (
 	forge "github.com/pfl-forge/pfl-forge"
 )
 
-// worker is one ConsumeCommands.
+// worker is one Consume.
 type worker struct {
-	bus     *Bus
-	cfg     WorkConfig
-	handle  func(context.Context, *Job) error
-	slots   chan struct{}
-	running sync.WaitGroup
+	commands *Commands
+	cfg      WorkConfig
+	handle   func(context.Context, *Job) error
+	slots    chan struct{}
+	running  sync.WaitGroup
 }
 
 // takeShared starts a command that any replica may take, and returns when there
@@ -63,7 +63,7 @@ func (w *worker) hold(m jetstream.Msg) (release func()) {
 			select {
 			case <-tick.C:
 				if err := m.InProgress(); err != nil {
-					w.bus.log.Warn("cannot tell that a command is being worked on", "subject", m.Subject(), "error", err)
+					w.commands.conn.log.Warn("cannot tell that a command is being worked on", "subject", m.Subject(), "error", err)
 				}
 			case <-stop:
 				return
@@ -97,11 +97,11 @@ func (w *worker) call(ctx context.Context, m jetstream.Msg, cmd forge.Command, f
 	}
 	defer func() {
 		if p := recover(); p != nil {
-			w.bus.log.Error("the handler of a command panics", "command", cmd.ID(), "panic", p, "stack", string(debug.Stack()))
+			w.commands.conn.log.Error("the handler of a command panics", "command", cmd.ID(), "panic", p, "stack", string(debug.Stack()))
 			err = fmt.Errorf("panic: %v", p)
 		}
 	}()
-	return w.handle(ctx, &Job{Command: cmd, Attempt: int(meta.NumDelivered), bus: w.bus, ack: m.Reply(), free: free})
+	return w.handle(ctx, &Job{Command: cmd, Attempt: int(meta.NumDelivered), commands: w.commands, ack: m.Reply(), free: free})
 }
 
 // settle tells the server what became of a command.
@@ -116,18 +116,18 @@ func (w *worker) settle(work context.Context, m jetstream.Msg, cmd forge.Command
 	case errors.Is(err, ErrLeaseLost):
 		return // another replica may have it; if not, the server finds that out
 	case errors.As(err, &retry):
-		w.bus.log.Warn("a command has to wait", "command", cmd.ID(), "error", err)
+		w.commands.conn.log.Warn("a command has to wait", "command", cmd.ID(), "error", err)
 		err = again(m, retry.after)
 	case work.Err() != nil:
 		err = m.Nak()
 	case errors.As(err, &terminate):
 		err = w.fail(ctx, m, cmd, terminate.reason)
 	default:
-		w.bus.log.Error("a command could not be carried out; it comes again", "command", cmd.ID(), "error", err)
+		w.commands.conn.log.Error("a command could not be carried out; it comes again", "command", cmd.ID(), "error", err)
 		err = again(m, time.Second)
 	}
 	if err != nil {
-		w.bus.log.Warn("cannot tell the server about a command; it comes again", "command", cmd.ID(), "error", err)
+		w.commands.conn.log.Warn("cannot tell the server about a command; it comes again", "command", cmd.ID(), "error", err)
 	}
 }
 
@@ -135,17 +135,17 @@ func (w *worker) unreadable(work context.Context, m jetstream.Msg, said forge.Co
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(work), requestTimeout)
 	defer cancel()
 	if _, ok := errors.AsType[*UnknownError](err); ok {
-		err = w.bus.park(ctx, streamCommands, m, err)
+		err = w.commands.conn.park(ctx, streamCommands, m, err)
 	} else {
 		// A result for an attempt that nobody waits for would stand in the way of the
 		// real one.
-		if wanted, e := w.bus.Wanted(ctx, said.To, said.Attempt); e == nil && !wanted {
+		if wanted, e := w.commands.journal.Wanted(ctx, said.To, said.Attempt); e == nil && !wanted {
 			said = forge.Command{}
 		}
 		err = w.fail(ctx, m, said, err.Error())
 	}
 	if err != nil {
-		w.bus.log.Warn("cannot put a command aside; it comes again", "subject", m.Subject(), "error", err)
+		w.commands.conn.log.Warn("cannot put a command aside; it comes again", "subject", m.Subject(), "error", err)
 	}
 }
 
@@ -153,7 +153,7 @@ func (w *worker) unreadable(work context.Context, m jetstream.Msg, said forge.Co
 // would wait for ever.
 func (w *worker) fail(ctx context.Context, m jetstream.Msg, said forge.Command, reason string) error {
 	if said.To.Intent != "" {
-		err := w.bus.PublishResult(ctx, forge.Result{
+		err := w.commands.results.Publish(ctx, forge.Result{
 			To: said.To, Attempt: said.Attempt, Replica: w.cfg.Replica, StartedAt: time.Now().UTC(),
 			Output: &forge.Failure{Reason: forge.FailCrashed, Message: "the command could not be carried out: " + reason},
 		})
@@ -161,5 +161,5 @@ func (w *worker) fail(ctx context.Context, m jetstream.Msg, said forge.Command, 
 			return err
 		}
 	}
-	return w.bus.terminate(ctx, streamCommands, m, reason)
+	return w.commands.conn.terminate(ctx, streamCommands, m, reason)
 }

@@ -40,7 +40,7 @@ type Notifier struct {
 // published from now on, also those before Run. It may be called again.
 func (n *Notifier) Prepare(ctx context.Context) error {
 	for i := range n.Config.Targets {
-		if err := n.Bus.AddFollower(ctx, n.Config.Targets[i].followerConfig()); err != nil {
+		if err := n.Bus.Changes.AddFollower(ctx, n.Config.Targets[i].followerConfig()); err != nil {
 			return fmt.Errorf("notifications: %w", err)
 		}
 	}
@@ -112,7 +112,7 @@ func (w *worker) run(ctx context.Context) {
 	following, leave := context.WithCancel(context.WithoutCancel(ctx))
 	var wg sync.WaitGroup
 	wg.Go(func() {
-		if err := w.Bus.FollowChanges(following, w.target.followerConfig(), w.enqueue); err != nil {
+		if err := w.Bus.Changes.Follow(following, w.target.followerConfig(), w.enqueue); err != nil {
 			w.Log.Error("a target of notifications is not told", "target", w.target.Name, "error", err)
 		}
 	})
@@ -270,7 +270,7 @@ func (w *worker) flush(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(ctx, flushTimeout)
 	defer cancel()
 	for ctx.Err() == nil {
-		behind, err := w.Bus.Behind(ctx, followerName(w.target.Name))
+		behind, err := w.Bus.Changes.Behind(ctx, followerName(w.target.Name))
 		list := w.queued()
 		if err != nil || behind > len(list) && sleep(ctx, 5*time.Millisecond) == nil {
 			if err != nil {

@@ -95,7 +95,7 @@ func (w *wanderer) Run(_ context.Context, _ agent.Call, sink func(agent.Event)) 
 // the one that ends it: what they had saved, once.
 func TestTakenOverLivesCount(t *testing.T) {
 	origin := gittest.New(t, map[string]string{"pfl-forge.yaml": "agent: claude\n"}).Origin()
-	objects := bustest.Start(t).Objects()
+	objects := bustest.Start(t).Objects
 	name := bus.ObjectName{Project: repotest.Project, Intent: "fix", Kind: bus.ObjectSession}
 	w := &wanderer{t: t, saved: func() string {
 		var b bytes.Buffer

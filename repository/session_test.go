@@ -114,7 +114,7 @@ func (h *host) say(what, note string, resume bool) (opening repository.Opening, 
 func hosts(t *testing.T) (one, two *host, a *talker, objects *bus.Objects) {
 	t.Helper()
 	origin := gittest.New(t, map[string]string{"pfl-forge.yaml": "agent: claude\n"}).Origin()
-	objects = bustest.Start(t).Objects()
+	objects = bustest.Start(t).Objects
 	a = &talker{}
 	return newHost(t, origin, objects, a), newHost(t, origin, objects, a), a, objects
 }

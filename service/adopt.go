@@ -29,7 +29,7 @@ func (r *run) adopt(ctx context.Context, h Handler) {
 			return
 		case <-t.C:
 		}
-		list, err := r.Bus.Unattended(ctx, h.Step, r.Replica)
+		list, err := r.Bus.Commands.Unattended(ctx, h.Step, r.Replica)
 		if err != nil {
 			r.Log.Debug("cannot look for commands that nobody works on", "error", err)
 			continue

@@ -108,7 +108,7 @@ func (a *attempt) claim(ctx context.Context) error {
 	if a.cmd.Replica == "" {
 		return nil
 	}
-	return a.run.Bus.PublishResult(ctx, forge.Result{
+	return a.run.Bus.Results.Publish(ctx, forge.Result{
 		To: a.cmd.To, Attempt: a.cmd.Attempt, Replica: a.run.Replica, StartedAt: time.Now().UTC(), Output: &forge.Started{},
 	})
 }
@@ -176,7 +176,7 @@ func (a *attempt) watch(ctx context.Context, cancel context.CancelCauseFunc) {
 		case <-a.ask:
 		case <-t.C:
 		}
-		wanted, err := a.run.Bus.Wanted(ctx, a.cmd.To, a.cmd.Attempt)
+		wanted, err := a.run.Bus.Journal.Wanted(ctx, a.cmd.To, a.cmd.Attempt)
 		if err != nil && ctx.Err() == nil {
 			a.log.Warn("cannot ask whether the attempt is wanted; going on", "err", err)
 		}

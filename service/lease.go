@@ -32,7 +32,7 @@ func (r *run) handBack(ctx context.Context) {
 			steps = append(steps, h.Step)
 		}
 	}
-	if err := r.Bus.HandBack(ctx, r.life, steps...); err != nil && ctx.Err() == nil {
+	if err := r.Bus.Leases.HandBack(ctx, r.life, steps...); err != nil && ctx.Err() == nil {
 		r.Log.Warn("commands that a former life had taken come again later", "error", err)
 	}
 }
@@ -52,7 +52,7 @@ func (a *attempt) lease(ctx context.Context, h Handler, job *bus.Job) (_ context
 		case <-waiting.Done():
 		}
 	}()
-	l, err := a.run.Bus.AcquireLease(waiting, job, a.run.life)
+	l, err := a.run.Bus.Leases.Acquire(waiting, job, a.run.life)
 	if err != nil {
 		return nil, nil, err
 	}

@@ -30,7 +30,7 @@ func kept(t *testing.T, b *bus.Bus) []transcript.Line {
 	t.Helper()
 	end := errors.New("end")
 	var lines []transcript.Line
-	err := b.FollowTranscripts(wait.Context(t), bus.TranscriptFilter{}, 0, time.Time{}, bus.TranscriptFollower{
+	err := b.Transcripts.Follow(wait.Context(t), bus.TranscriptFilter{}, 0, time.Time{}, bus.TranscriptFollower{
 		Lines: func(_ forge.Key, _ forge.Attempt, _ uint64, text []byte) error {
 			lines = append(lines, transcript.Parse(text)...)
 			return nil
@@ -141,7 +141,7 @@ func TestSecretsStay(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			b, logs := bustest.Start(t), t.TempDir()
 			var told, log buffer
-			if err := b.FollowProgress(t.Context(), "", func(p forge.Progress) { fmt.Fprintf(&told, "%+v\n", p) }); err != nil {
+			if err := b.Live.FollowProgress(t.Context(), "", func(p forge.Progress) { fmt.Fprintf(&told, "%+v\n", p) }); err != nil {
 				t.Fatal(err)
 			}
 			r := newRunner(t, b)

@@ -90,7 +90,7 @@ func (w *Worker) Run(ctx context.Context) error {
 	jobs, abort := context.WithCancelCause(context.WithoutCancel(ctx))
 	defer abort(nil)
 	r := &run{Worker: w, ctx: ctx, life: w.holder(), attempts: map[string]*attempt{}}
-	if err := w.Bus.FollowControl(jobs, r.control); err != nil {
+	if err := w.Bus.Live.FollowControl(jobs, r.control); err != nil {
 		return err
 	}
 	done := make(chan struct{})
@@ -108,7 +108,7 @@ func (w *Worker) Run(ctx context.Context) error {
 		steps.Go(func() {
 			cfg := bus.WorkConfig{Step: h.Step, Replica: w.Replica, Parallel: w.Parallel, Drain: ctx.Done()}
 			steps.Go(func() { r.adopt(jobs, h) })
-			errs[i] = w.Bus.ConsumeCommands(jobs, cfg, func(ctx context.Context, job *bus.Job) error { return r.take(ctx, h, job) })
+			errs[i] = w.Bus.Commands.Consume(jobs, cfg, func(ctx context.Context, job *bus.Job) error { return r.take(ctx, h, job) })
 		})
 	}
 	steps.Wait()

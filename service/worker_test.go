@@ -41,7 +41,7 @@ func absentRunner(t *testing.T, b *bus.Bus) *runner {
 func (r *runner) decide() {
 	r.t.Helper()
 	background(r.t, func(ctx context.Context) {
-		r.bus.ConsumeEvents(ctx, bus.EventConfig{}, func(_ context.Context, d *bus.Delivery) error {
+		r.bus.Events.Consume(ctx, bus.EventConfig{}, func(_ context.Context, d *bus.Delivery) error {
 			r.results <- *forge.As[*forge.Result](d.Event.Message)
 			return nil
 		})
@@ -68,7 +68,7 @@ func analyze(n int) forge.Command {
 func (r *runner) want(open ...forge.Command) {
 	r.t.Helper()
 	ctx := wait.Context(r.t)
-	seq, err := r.bus.Last(ctx, key)
+	seq, err := r.bus.Journal.Last(ctx, key)
 	if err != nil {
 		r.t.Fatal(err)
 	}
@@ -76,14 +76,14 @@ func (r *runner) want(open ...forge.Command) {
 	for _, c := range open {
 		rec.Summary.Open = append(rec.Summary.Open, c.Attempt)
 	}
-	if _, err := r.bus.Append(ctx, key, seq, rec); err != nil {
+	if _, err := r.bus.Journal.Append(ctx, key, seq, rec); err != nil {
 		r.t.Fatal(err)
 	}
 }
 
 func (r *runner) dispatch(eff forge.Effects) {
 	r.t.Helper()
-	if err := r.bus.Dispatch(wait.Context(r.t), key, eff); err != nil {
+	if err := r.bus.Effects.Dispatch(wait.Context(r.t), key, eff); err != nil {
 		r.t.Fatal(err)
 	}
 }

@@ -16,7 +16,6 @@ var exceptions = []exception{
 	{"fields", "workspace.intentDoc", 29, "not yet: one document model"},
 	{"fields", "workspace.Workspace", 23, "not yet: each of its folders becomes a type of its own"},
 
-	{"methods", "bus.Bus", 106, "not yet: journal, commands, leases and objects become types of their own"},
 	{"methods", "git.Store", 91, "not yet: reading, committing and rebasing are one type"},
 	{"methods", "repository.Job", 44, "not yet: checkout and reports are one type"},
 	{"methods", "services/runner/flow.Intent", 160, "not yet: it becomes a composition of small machines"},

@@ -26,11 +26,11 @@ type Archived struct {
 // FindArchived returns the archived transcripts that match a filter and of which the stream
 // may have lost the beginning or all, the oldest first. Others can be read from the stream.
 func FindArchived(ctx context.Context, b *bus.Bus, like bus.TranscriptFilter) ([]*Archived, error) {
-	first, stored, err := b.OldestTranscript(ctx)
+	first, stored, err := b.Transcripts.Oldest(ctx)
 	if err != nil {
 		return nil, fmt.Errorf("look for transcripts: %w", err)
 	}
-	all, err := b.Objects().List(ctx, bus.ObjectName{Project: like.Project, Intent: like.Intent, Task: like.Task, Kind: bus.ObjectTranscript})
+	all, err := b.Objects.List(ctx, bus.ObjectName{Project: like.Project, Intent: like.Intent, Task: like.Task, Kind: bus.ObjectTranscript})
 	if err != nil {
 		return nil, err
 	}
@@ -58,7 +58,7 @@ func FindArchived(ctx context.Context, b *bus.Bus, like bus.TranscriptFilter) ([
 // claim of the attempt ended meanwhile; from then on Has answers for just these lines. The
 // error is bus.ErrNotFound if the transcript had to make room for newer ones.
 func (k *Archived) Read(ctx context.Context, b *bus.Bus) ([]Line, error) {
-	o, err := b.Objects().Read(ctx, k.name)
+	o, err := b.Objects.Read(ctx, k.name)
 	if err != nil {
 		return nil, err
 	}

@@ -43,11 +43,11 @@ type about struct {
 // attempt without a transcript gets no object. Store can be repeated, and several workers may
 // call it at the same time.
 func Store(ctx context.Context, b *bus.Bus, to forge.Key, a forge.Attempt) error {
-	batches, err := b.ReadTranscript(ctx, to, a)
+	batches, err := b.Transcripts.Read(ctx, to, a)
 	if err != nil || len(batches) == 0 {
 		return err
 	}
-	return b.Objects().Update(ctx, bus.TranscriptName(to, a), func(before *bus.Object) (*bus.Object, error) {
+	return b.Objects.Update(ctx, bus.TranscriptName(to, a), func(before *bus.Object) (*bus.Object, error) {
 		w := &whole{}
 		if before != nil {
 			if w, err = unpack(before); err != nil {

@@ -20,7 +20,7 @@ import (
 
 // tell writes lines of the attempt, in a delivery of its own.
 func tell(b *bus.Bus, lines ...transcript.Line) {
-	w := transcript.New(transcript.Config{Bus: b, Log: slog.New(slog.DiscardHandler)}, to, attempt)
+	w := transcript.New(transcript.Config{Bus: b.Transcripts, Log: slog.New(slog.DiscardHandler)}, to, attempt)
 	for _, l := range lines {
 		w.Add(l)
 	}
@@ -46,7 +46,7 @@ func store(t *testing.T, b *bus.Bus) {
 func object(t *testing.T, b *bus.Bus) []byte {
 	t.Helper()
 	var packed bytes.Buffer
-	if err := b.Objects().Get(t.Context(), bus.TranscriptName(to, attempt), &packed); err != nil {
+	if err := b.Objects.Get(t.Context(), bus.TranscriptName(to, attempt), &packed); err != nil {
 		t.Fatal(err)
 	}
 	zip, err := gzip.NewReader(&packed)
@@ -66,7 +66,7 @@ func TestStore(t *testing.T) {
 	s := bustest.StartServer(t)
 	b := s.Connect(t)
 	store(t, b) // there is nothing
-	if list, err := b.Objects().List(t.Context(), bus.ObjectName{}); err != nil || len(list) != 0 {
+	if list, err := b.Objects.List(t.Context(), bus.ObjectName{}); err != nil || len(list) != 0 {
 		t.Fatalf("an attempt without a transcript has %v, %v", list, err)
 	}
 	tell(b, texts(0, 30, strings.Repeat(" word", 1000))...) // some batches
@@ -112,7 +112,7 @@ func TestStore(t *testing.T) {
 	if diff := cmp.Diff(append(want, more...), lines); diff != "" || err != nil {
 		t.Error(diff, err)
 	}
-	batches, err := b.ReadTranscript(t.Context(), to, attempt)
+	batches, err := b.Transcripts.Read(t.Context(), to, attempt)
 	if err != nil || len(batches) != 1 || !lost[0].Has(batches[0].ID) || lost[0].Has("another/0") {
 		t.Errorf("it does not know %v, %v", batches, err)
 	}

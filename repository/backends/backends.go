@@ -69,7 +69,7 @@ func Open(ctx context.Context, env *service.Env) (*repository.Set, error) {
 	host := Host(env.Config.StateDir, env.Log)
 	host.RequireSandbox = env.Config.RequireSandbox
 	if env.Bus != nil {
-		host.Objects = env.Bus.Objects()
+		host.Objects = env.Bus.Objects
 		host.Owner.EndWhenStopped(bus.LeaseGrace)
 	}
 	set, err := repository.OpenSet(ctx, host, sources)

@@ -78,7 +78,7 @@ func (a *Analyzer) forget(ctx context.Context, intent forge.Key) {
 
 // sweep removes the sessions of intents that ended while nobody listened.
 func (a *Analyzer) sweep(ctx context.Context, b *bus.Bus, r *repository.Repository) error {
-	summaries, err := b.Summaries(ctx, r.Project)
+	summaries, err := b.Journal.Summaries(ctx, r.Project)
 	if err != nil {
 		return err
 	}

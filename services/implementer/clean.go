@@ -33,7 +33,7 @@ func (i *Implementer) serveCleaning(ctx context.Context, w *service.Worker) (sto
 	}
 	ctx, stop = context.WithCancel(ctx)
 	i.tidy.Go(func() {
-		err := i.bus.ServeClean(ctx, func(ctx context.Context, project forge.ProjectID, person string, req bus.CleanRequest) (bus.Cleaned, error) {
+		err := i.bus.Leftovers.Serve(ctx, func(ctx context.Context, project forge.ProjectID, person string, req bus.CleanRequest) (bus.Cleaned, error) {
 			i.log.Info("clean", "project", project, "person", person, "dry_run", req.DryRun)
 			answer, err := i.clean(ctx, project, req)
 			return hideSecrets(w.Secrets, answer, err)
@@ -106,7 +106,7 @@ func (c *cleaning) look(ctx context.Context) (err error) {
 	if c.refs, err = c.repo.Store.HiddenRefs(ctx); err != nil {
 		return fmt.Errorf("list what the origin keeps: %w", err)
 	}
-	all, err := c.bus.Objects().List(ctx, bus.ObjectName{Project: c.repo.Project})
+	all, err := c.bus.Objects.List(ctx, bus.ObjectName{Project: c.repo.Project})
 	if err != nil {
 		return err
 	}
@@ -120,10 +120,10 @@ func (c *cleaning) look(ctx context.Context) (err error) {
 // atWork finds out on which intents somebody works, whatever the journal says of them:
 // an agent that is not wanted any more takes a moment to end, and so does a landing.
 func (c *cleaning) atWork(ctx context.Context) (err error) {
-	if c.busy, err = c.bus.AtWork(ctx, c.repo.Project); err != nil {
+	if c.busy, err = c.bus.Leases.AtWork(ctx, c.repo.Project); err != nil {
 		return err
 	}
-	lane, err := c.bus.Summary(ctx, forge.Key{Project: c.repo.Project})
+	lane, err := c.bus.Journal.Summary(ctx, forge.Key{Project: c.repo.Project})
 	if err != nil && !errors.Is(err, bus.ErrNotFound) {
 		return err
 	}
@@ -135,7 +135,7 @@ func (c *cleaning) atWork(ctx context.Context) (err error) {
 
 // choose finds the intents that are to be cleaned, and says why others are not.
 func (c *cleaning) choose(ctx context.Context, req *bus.CleanRequest) error {
-	all, err := c.bus.Summaries(ctx, c.repo.Project)
+	all, err := c.bus.Journal.Summaries(ctx, c.repo.Project)
 	if err != nil {
 		return err
 	}
@@ -237,7 +237,7 @@ func (c *cleaning) remove(ctx context.Context) {
 		one := &c.answer.Intents[n]
 		one.Removed = slices.Contains(gone, one.ID)
 	}
-	err := errors.Join(c.bus.TellCleaned(c.repo.Project, gone), c.repo.Drop(ctx, gone...))
+	err := errors.Join(c.bus.Live.TellCleaned(c.repo.Project, gone), c.repo.Drop(ctx, gone...))
 	if err != nil && ctx.Err() == nil {
 		c.log.Warn("cannot let go of what cleaned intents left; the next start does", "project", c.repo.Project, "error", err)
 	}
@@ -315,7 +315,7 @@ func (c *cleaning) forget(ctx context.Context) map[forge.IntentID]error {
 	wrong := map[forge.IntentID]error{}
 	for _, s := range c.chosen {
 		for _, o := range c.objects[s.Key.Intent] {
-			if err := c.bus.Objects().Delete(ctx, o.ObjectName); err != nil {
+			if err := c.bus.Objects.Delete(ctx, o.ObjectName); err != nil {
 				wrong[s.Key.Intent] = err
 			}
 		}

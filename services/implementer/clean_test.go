@@ -27,8 +27,8 @@ func sharing(t *testing.T) (one, two *world) {
 	t.Helper()
 	r := gittest.New(t, map[string]string{"pfl-forge.yaml": settings, "a.txt": "a\n"})
 	origin, b := gittest.At(t, r.Origin()), bustest.Start(t)
-	one = worldOn(t, origin, repotest.Replica(t, origin.Dir, b.Objects()), b)
-	two = worldOn(t, origin, repotest.Replica(t, origin.Dir, b.Objects()), b)
+	one = worldOn(t, origin, repotest.Replica(t, origin.Dir, b.Objects), b)
+	two = worldOn(t, origin, repotest.Replica(t, origin.Dir, b.Objects), b)
 	return one, two
 }
 
@@ -50,7 +50,7 @@ func (w *world) leaves(intents ...forge.IntentID) {
 			forge.Key{Project: repotest.Project, Intent: id}, forge.Attempt{Task: session.Task, Step: forge.StepImplement, Number: 1},
 		)
 		for _, name := range []bus.ObjectName{session, transcript} {
-			if err := w.bus.Objects().Put(w.t.Context(), name, bytes.NewReader([]byte("hello"))); err != nil {
+			if err := w.bus.Objects.Put(w.t.Context(), name, bytes.NewReader([]byte("hello"))); err != nil {
 				w.t.Fatal(err)
 			}
 		}
@@ -88,7 +88,7 @@ func (w *world) left() []string {
 		}
 		list = append(list, id)
 	}
-	objects, err := w.bus.Objects().List(w.t.Context(), bus.ObjectName{Project: repotest.Project})
+	objects, err := w.bus.Objects.List(w.t.Context(), bus.ObjectName{Project: repotest.Project})
 	if err != nil {
 		w.t.Fatal(err)
 	}
@@ -159,7 +159,7 @@ func TestClean(t *testing.T) {
 	clean := func(req bus.CleanRequest) (got bus.Cleaned) {
 		wait.Until(t, "somebody answers", func() bool {
 			var err error
-			got, err = one.bus.Clean(t.Context(), repotest.Project, "ada", req)
+			got, err = one.bus.Leftovers.Clean(t.Context(), repotest.Project, "ada", req)
 			if err != nil && !errors.Is(err, bus.ErrNoImplementer) {
 				t.Fatal(err)
 			}
@@ -191,10 +191,10 @@ func TestClean(t *testing.T) {
 	if got := clean(req); len(got.Intents)+len(got.Kept) > 0 {
 		t.Errorf("it is cleaned twice: %+v", got)
 	}
-	if _, err := one.bus.Summary(t.Context(), forge.Key{Project: repotest.Project, Intent: "fix"}); err != nil {
+	if _, err := one.bus.Journal.Summary(t.Context(), forge.Key{Project: repotest.Project, Intent: "fix"}); err != nil {
 		t.Errorf("the journal: %v", err)
 	}
-	if _, err := one.bus.Clean(t.Context(), "bank", "ada", req); err == nil || !strings.Contains(err.Error(), `project "bank" is not served here`) {
+	if _, err := one.bus.Leftovers.Clean(t.Context(), "bank", "ada", req); err == nil || !strings.Contains(err.Error(), `project "bank" is not served here`) {
 		t.Errorf("got %v", err)
 	}
 }
@@ -248,7 +248,7 @@ func TestCleanKeeps(t *testing.T) {
 		{forge.StatusCancelled, nil, func() {
 			w.want()
 			var err error
-			lease, err = w.bus.AcquireLease(t.Context(), &bus.Job{Command: forge.Command{To: key, Attempt: attempt}}, bus.Holder{Replica: "w9", Life: "1"})
+			lease, err = w.bus.Leases.Acquire(t.Context(), &bus.Job{Command: forge.Command{To: key, Attempt: attempt}}, bus.Holder{Replica: "w9", Life: "1"})
 			if err != nil {
 				t.Fatal(err)
 			}

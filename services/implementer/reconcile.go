@@ -23,7 +23,7 @@ func (i *Implementer) reconcile(ctx context.Context, r *repository.Repository) e
 	if err != nil {
 		return err
 	}
-	summaries, err := i.bus.Summaries(ctx, r.Project)
+	summaries, err := i.bus.Journal.Summaries(ctx, r.Project)
 	if err != nil {
 		return err
 	}
@@ -95,7 +95,7 @@ func (i *Implementer) report(ctx context.Context, r *repository.Repository, list
 			return err
 		}
 		// Claim 0 is nobody's, so the result is not taken for one that was published.
-		err = i.bus.PublishResult(ctx, forge.Result{
+		err = i.bus.Results.Publish(ctx, forge.Result{
 			To:        forge.Key{Project: r.Project, Intent: forge.IntentID(l.Intent)},
 			Attempt:   forge.Attempt{Task: forge.TaskID(l.Task), Step: forge.StepIntegrate, Number: l.Number},
 			Replica:   i.id,
@@ -146,7 +146,7 @@ func (i *Implementer) releaseCommits(ctx context.Context, r *repository.Reposito
 		return err
 	}
 	defer unlock()
-	summary, err := i.bus.Summary(ctx, c.To)
+	summary, err := i.bus.Journal.Summary(ctx, c.To)
 	if err != nil {
 		return err
 	}

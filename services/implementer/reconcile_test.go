@@ -25,7 +25,7 @@ func (w *world) results() <-chan forge.Result {
 	w.t.Helper()
 	c := make(chan forge.Result, 100)
 	w.background(func(ctx context.Context) error {
-		w.bus.ConsumeEvents(ctx, bus.EventConfig{}, func(_ context.Context, d *bus.Delivery) error {
+		w.bus.Events.Consume(ctx, bus.EventConfig{}, func(_ context.Context, d *bus.Delivery) error {
 			c <- *forge.As[*forge.Result](d.Event.Message)
 			return nil
 		})
@@ -111,7 +111,7 @@ func TestReconcileLeavesUnknownIntentsAlone(t *testing.T) {
 		To: forge.Key{Project: repotest.Project, Intent: "marker"}, Attempt: forge.Attempt{Step: forge.StepAnalyze, Number: 1, Claim: 1},
 		Replica: "w1", Output: &forge.Analysis{NothingToDo: "x"},
 	}
-	if err := w.bus.PublishResult(t.Context(), marker); err != nil {
+	if err := w.bus.Results.Publish(t.Context(), marker); err != nil {
 		t.Fatal(err)
 	}
 	if r := wait.For(t, results); r.Attempt != marker.Attempt {
@@ -153,7 +153,7 @@ func (w *world) worker() *service.Worker {
 
 func (w *world) dispatch(key forge.Key, eff forge.Effects) {
 	w.t.Helper()
-	if err := w.bus.Dispatch(w.t.Context(), key, eff); err != nil {
+	if err := w.bus.Effects.Dispatch(w.t.Context(), key, eff); err != nil {
 		w.t.Fatal(err)
 	}
 }

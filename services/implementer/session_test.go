@@ -25,8 +25,8 @@ func replicas(t *testing.T, scenario agenttest.Scenario) (one, two *world, model
 	r := gittest.New(t, map[string]string{"pfl-forge.yaml": settings, "a.txt": "a\n"})
 	origin := gittest.At(t, r.Origin())
 	b := bustest.Start(t)
-	one = worldOn(t, origin, repotest.Replica(t, origin.Dir, b.Objects(), cli), b)
-	two = worldOn(t, origin, repotest.Replica(t, origin.Dir, b.Objects(), cli), b)
+	one = worldOn(t, origin, repotest.Replica(t, origin.Dir, b.Objects, cli), b)
+	two = worldOn(t, origin, repotest.Replica(t, origin.Dir, b.Objects, cli), b)
 	return one, two, model
 }
 
@@ -149,7 +149,7 @@ func TestSessionsEndWithTheirTask(t *testing.T) {
 	one, _, _ := replicas(t, agenttest.Steps(writes("new.txt"), commits("one"), agenttest.Answer(object{"summary": "wrote it"})))
 	one.implemented(asked(1))
 	stored := func() int {
-		list, err := one.bus.Objects().List(t.Context(), bus.ObjectName{Project: repotest.Project, Intent: "fix"})
+		list, err := one.bus.Objects.List(t.Context(), bus.ObjectName{Project: repotest.Project, Intent: "fix"})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -83,7 +83,7 @@ func TestGuide(t *testing.T) {
 	}
 	want := map[string]bool{"finding-4711": true, "finding-4712": true, "finding-4713": true, "finding-4714": true}
 	wait.Until(t, "all findings are intents", func() bool {
-		all, err := b.Summaries(t.Context(), "shop")
+		all, err := b.Journal.Summaries(t.Context(), "shop")
 		if err != nil {
 			t.Fatal(want, err)
 		}

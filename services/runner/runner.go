@@ -47,7 +47,7 @@ func Run(ctx context.Context, cfg Config) error {
 	r := &runner{
 		bus: cfg.Bus,
 		log: cfg.Log,
-		driver: machine.NewDriver(journal{cfg.Bus}, cfg.Bus, func() time.Time {
+		driver: machine.NewDriver(journal{cfg.Bus.Journal}, cfg.Bus.Effects, func() time.Time {
 			return time.Now().UTC()
 		}, cachedMachines),
 	}
@@ -70,7 +70,7 @@ func Run(ctx context.Context, cfg Config) error {
 	if cfg.Serve {
 		serving.Go(func() { r.serve(ctx) })
 	}
-	cfg.Bus.ConsumeEvents(ctx, bus.EventConfig{Concurrency: cfg.Concurrency}, r.handle)
+	cfg.Bus.Events.Consume(ctx, bus.EventConfig{Concurrency: cfg.Concurrency}, r.handle)
 	<-guarded
 	serving.Wait()
 	told()
@@ -126,11 +126,11 @@ func (r *runner) recover(ctx context.Context) error {
 // open lists the machines that may wait for something, as far as it can be read.
 func (r *runner) open(ctx context.Context) (map[forge.Key]bool, error) {
 	keys := map[forge.Key]bool{}
-	lanes, err := r.bus.LaneSummaries(ctx, "")
+	lanes, err := r.bus.Journal.LaneSummaries(ctx, "")
 	failures := []error{err}
 	for _, lane := range lanes {
 		keys[lane.Key] = true
-		records, _, err := r.bus.Load(ctx, lane.Key)
+		records, _, err := r.bus.Journal.Load(ctx, lane.Key)
 		if err != nil {
 			failures = append(failures, r.leave(lane.Key, err))
 			continue
@@ -140,7 +140,7 @@ func (r *runner) open(ctx context.Context) (map[forge.Key]bool, error) {
 			keys[forge.Key{Project: lane.Key.Project, Intent: id}] = true
 		}
 	}
-	intents, err := r.bus.Summaries(ctx, "")
+	intents, err := r.bus.Journal.Summaries(ctx, "")
 	for _, s := range intents {
 		if !s.Settled || !s.Status.Ended() {
 			keys[s.Key] = true
@@ -164,10 +164,10 @@ func (r *runner) leave(key forge.Key, err error) error {
 }
 
 // journal gives the bus's journal the shape that package machine asks for.
-type journal struct{ *bus.Bus }
+type journal struct{ *bus.Journal }
 
 func (j journal) Append(ctx context.Context, key forge.Key, expected uint64, rec forge.Record) (uint64, error) {
-	seq, err := j.Bus.Append(ctx, key, expected, rec)
+	seq, err := j.Journal.Append(ctx, key, expected, rec)
 	if errors.Is(err, bus.ErrConflict) {
 		return 0, machine.ErrConflict
 	}

@@ -11,7 +11,7 @@ import (
 
 // view returns everything that is known of an intent, or bus.ErrNotFound.
 func (r *runner) view(ctx context.Context, key forge.Key) (forge.View, error) {
-	records, seq, err := r.bus.Load(ctx, key)
+	records, seq, err := r.bus.Journal.Load(ctx, key)
 	if err != nil {
 		return forge.View{}, err
 	}
@@ -26,7 +26,7 @@ func (r *runner) view(ctx context.Context, key forge.Key) (forge.View, error) {
 // serve answers other systems' requests until ctx ends. That nobody can be asked does not
 // keep anybody from deciding.
 func (r *runner) serve(ctx context.Context) {
-	if err := r.bus.Serve(ctx, bus.ServeConfig{View: r.view}); err != nil {
+	if err := r.bus.Submissions.Serve(ctx, bus.ServeConfig{View: r.view}); err != nil {
 		r.log.Error("requests of other systems are not answered; their submissions to the stream are", "error", err)
 	}
 }

@@ -205,7 +205,7 @@ func TestLifeIsTold(t *testing.T) {
 	if _, err := js.Publish(t.Context(), "forge.intent.web.submit", fmt.Appendf(nil, scan, 1)); err != nil {
 		t.Fatal(err)
 	}
-	if ruling, err := b.Ask(t.Context(), submission("one")); err != nil || ruling.Decision != forge.Applied {
+	if ruling, err := b.Submissions.Ask(t.Context(), submission("one")); err != nil || ruling.Decision != forge.Applied {
 		t.Fatal(ruling, err)
 	}
 	await(t, b, forge.StatusDone, "one")

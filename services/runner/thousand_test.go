@@ -71,7 +71,7 @@ func playTree(t testing.TB, b *bus.Bus, roots int) map[forge.IntentID]*forge.Sum
 				forge.As[*forge.Submit](ev.Message).Intent.DependsOn = append(forge.As[*forge.Submit](ev.Message).Intent.DependsOn, forge.IntentID(fmt.Sprintf("intent-%d", d)))
 			}
 		}
-		if err := b.Send(t.Context(), ev); err != nil {
+		if err := b.Submissions.Send(t.Context(), ev); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -85,7 +85,7 @@ func allDone(t testing.TB, b *bus.Bus, least int) map[forge.IntentID]*forge.Summ
 	ctx, moved := wait.WhileMoving(t)
 	known := map[forge.IntentID]*forge.Summary{}
 	open := map[forge.IntentID]bool{}
-	err := b.Follow(ctx, project, 0, bus.Follower{Record: func(key forge.Key, _ uint64, rec forge.Record) error {
+	err := b.Journal.Follow(ctx, project, 0, bus.Follower{Record: func(key forge.Key, _ uint64, rec forge.Record) error {
 		moved()
 		if key.IsLane() {
 			return nil

@@ -89,7 +89,7 @@ func newOutages(t *testing.T, intents, kills int) *outages {
 		t.Fatal(err)
 	}
 	t.Cleanup(b.Close)
-	o.store = b.Objects()
+	o.store = b.Objects
 	return o
 }
 

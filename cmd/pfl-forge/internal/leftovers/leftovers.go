@@ -64,7 +64,7 @@ func (p *Places) Find(ctx context.Context, key forge.Key) (*Rest, error) {
 		return nil, err
 	}
 	r.Refs = len(kept)
-	objects, err := p.Bus.Objects().List(ctx, bus.ObjectName{Project: key.Project, Intent: key.Intent})
+	objects, err := p.Bus.Objects.List(ctx, bus.ObjectName{Project: key.Project, Intent: key.Intent})
 	if err != nil {
 		return nil, err
 	}
@@ -156,7 +156,7 @@ func (p *Places) Remove(ctx context.Context, r *Rest) error {
 		errs = append(errs, p.Store.Sweep(ctx, git.Name(r.Key.Intent)))
 	}
 	for _, name := range r.Objects {
-		errs = append(errs, p.Bus.Objects().Delete(ctx, name))
+		errs = append(errs, p.Bus.Objects.Delete(ctx, name))
 	}
 	for _, path := range r.Paths {
 		errs = append(errs, removeAll(path))

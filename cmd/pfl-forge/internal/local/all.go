@@ -14,7 +14,7 @@ func LoadAll(ctx context.Context, b *bus.Bus, project forge.ProjectID) ([]forge.
 	all := newViews()
 	following, stop := context.WithCancel(ctx)
 	defer stop()
-	err := b.Follow(following, project, 0, bus.Follower{
+	err := b.Journal.Follow(following, project, 0, bus.Follower{
 		Record: func(key forge.Key, seq uint64, rec forge.Record) error {
 			all.apply(key, seq, &rec)
 			return nil

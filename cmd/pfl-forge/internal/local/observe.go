@@ -50,7 +50,7 @@ func tellBegun(ctx context.Context, b *bus.Bus, all []forge.Summary, observer Ob
 			if left--; left < 0 {
 				return
 			}
-			_, text, err := b.LastTranscript(ctx, bus.TranscriptFilter{
+			_, text, err := b.Transcripts.Last(ctx, bus.TranscriptFilter{
 				Project: all[i].Key.Project, Intent: all[i].Key.Intent, Task: a.Task, Step: a.Step, Number: a.Number,
 			})
 			if err != nil {

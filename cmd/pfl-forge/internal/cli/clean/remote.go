@@ -44,7 +44,7 @@ func cleanRemote(ctx context.Context, a *kit.App, t *target.Target, ids []forge.
 	}
 	for req := range cleanRequests(ids, before, f.dryRun) {
 		for {
-			answer, err := t.Bus.Clean(ctx, t.Project, t.Actor, req)
+			answer, err := t.Bus.Leftovers.Clean(ctx, t.Project, t.Actor, req)
 			if err != nil {
 				errs = append(errs, err)
 				return end()

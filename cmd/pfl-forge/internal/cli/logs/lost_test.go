@@ -117,7 +117,7 @@ func TestLostAndNotKept(t *testing.T) {
 	s.DeleteStream(t, "FORGE_TRANSCRIPTS")
 	s.Connect(t)
 	w.tell("one", 2)
-	err := b.Objects().Update(t.Context(), bus.TranscriptName(forge.Key{Project: project, Intent: "one"}, forge.Attempt{
+	err := b.Objects.Update(t.Context(), bus.TranscriptName(forge.Key{Project: project, Intent: "one"}, forge.Attempt{
 		Task: "one-001", Step: forge.StepImplement, Number: 1,
 	}), func(o *bus.Object) (*bus.Object, error) {
 		return &bus.Object{About: o.About, Content: []byte("rubbish")}, nil

@@ -87,7 +87,7 @@ func (r *Reader) Read(ctx context.Context, b *bus.Bus, follow bool) error {
 		return err
 	}
 	r.readLost(ctx, b)
-	last, _, err := b.LastTranscript(ctx, r.query.filter())
+	last, _, err := b.Transcripts.Last(ctx, r.query.filter())
 	if err != nil {
 		return err
 	}
@@ -115,7 +115,7 @@ func (r *Reader) Read(ctx context.Context, b *bus.Bus, follow bool) error {
 }
 
 func (r *Reader) readJournals(ctx context.Context, b *bus.Bus, caughtUp func()) error {
-	return b.Follow(ctx, r.query.Project, r.journal, bus.Follower{
+	return b.Journal.Follow(ctx, r.query.Project, r.journal, bus.Follower{
 		Record: func(key forge.Key, seq uint64, rec forge.Record) error {
 			r.record(key, seq, &rec)
 			return nil
@@ -128,7 +128,7 @@ func (r *Reader) readJournals(ctx context.Context, b *bus.Bus, caughtUp func()) 
 }
 
 func (r *Reader) readTranscripts(ctx context.Context, b *bus.Bus, caughtUp func()) error {
-	return b.FollowTranscripts(ctx, r.query.filter(), r.lines, r.query.Since, bus.TranscriptFollower{
+	return b.Transcripts.Follow(ctx, r.query.filter(), r.lines, r.query.Since, bus.TranscriptFollower{
 		Lines: func(_ forge.Key, _ forge.Attempt, seq uint64, text []byte) error {
 			r.take(seq, transcript.Parse(text))
 			return nil
@@ -264,6 +264,6 @@ func (r *Reader) complete(ctx context.Context, b *bus.Bus) bool {
 	if !live || !r.Settled() {
 		return false
 	}
-	last, _, err := b.LastTranscript(ctx, r.query.filter())
+	last, _, err := b.Transcripts.Last(ctx, r.query.filter())
 	return err == nil && last < next
 }

@@ -25,7 +25,7 @@ func running(ctx context.Context, t *target.Target, all []forge.Summary, list []
 			like := bus.TranscriptFilter{
 				Project: all[i].Key.Project, Intent: all[i].Key.Intent, Task: a.Task, Step: a.Step, Number: a.Number,
 			}
-			_, lines, err := t.Bus.LastTranscript(ctx, like)
+			_, lines, err := t.Bus.Transcripts.Last(ctx, like)
 			if err != nil {
 				return err
 			}

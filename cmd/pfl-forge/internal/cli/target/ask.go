@@ -22,7 +22,7 @@ func (t *Target) Ask(ctx context.Context, ev forge.Event) (forge.Ruling, error) 
 	ev.ID, ev.Actor = nuid.Next(), t.Actor
 	ctx, cancel := context.WithTimeout(ctx, askTimeout)
 	defer cancel()
-	r, err := t.Bus.Ask(ctx, ev)
+	r, err := t.Bus.Submissions.Ask(ctx, ev)
 	r.Reason = term.Line(r.Reason)
 	switch {
 	case errors.Is(err, bus.ErrNoRuling):
