@@ -26,7 +26,7 @@ func (ef *Effects) Dispatch(ctx context.Context, key forge.Key, eff forge.Effect
 	if err := checkKey(key); err != nil {
 		return fmt.Errorf("dispatch: %w", err)
 	}
-	if eff.Ended && !key.IsLane() {
+	if eff.Ended && !key.IsProject() {
 		if err := ef.forget(ctx, key); err != nil {
 			return fmt.Errorf("dispatch for %s: %w", key, err)
 		}
@@ -38,10 +38,10 @@ func (ef *Effects) Dispatch(ctx context.Context, key forge.Key, eff forge.Effect
 	if err := ef.storeAll(ctx, list); err != nil {
 		return fmt.Errorf("dispatch for %s: %w", key, err)
 	}
-	if len(eff.Cancels) == 0 && len(eff.Released) == 0 && !eff.Ended {
+	if len(eff.Cancels) == 0 && len(eff.ReleasedTasks) == 0 && !eff.Ended {
 		return nil
 	}
-	return ef.live.Control(Control{To: key, Cancels: eff.Cancels, Released: eff.Released, Ended: eff.Ended})
+	return ef.live.Control(Control{To: key, Cancels: eff.Cancels, Released: eff.ReleasedTasks, Ended: eff.Ended})
 }
 
 // forget removes an ended intent's commands and timers.
@@ -57,7 +57,7 @@ func (ef *Effects) forget(ctx context.Context, key forge.Key) error {
 
 // outbox returns the messages that effects become.
 func (ef *Effects) outbox(eff *forge.Effects) ([]*nats.Msg, error) {
-	list := make([]*nats.Msg, 0, len(eff.Commands)+len(eff.Timers)+len(eff.Notes))
+	list := make([]*nats.Msg, 0, len(eff.Commands)+len(eff.Timers)+len(eff.Outbox))
 	add := func(m *nats.Msg, err error) error {
 		list = append(list, m)
 		return err
@@ -72,9 +72,9 @@ func (ef *Effects) outbox(eff *forge.Effects) ([]*nats.Msg, error) {
 			return nil, fmt.Errorf("timer %q: %w", eff.Timers[i].Key, err)
 		}
 	}
-	for i := range eff.Notes {
-		if err := add(ef.wakeMessage(&eff.Notes[i])); err != nil {
-			return nil, fmt.Errorf("event %q: %w", eff.Notes[i].ID, err)
+	for i := range eff.Outbox {
+		if err := add(ef.wakeMessage(&eff.Outbox[i])); err != nil {
+			return nil, fmt.Errorf("event %q: %w", eff.Outbox[i].ID, err)
 		}
 	}
 	return list, nil

@@ -33,7 +33,7 @@ const (
 var ErrLeaseLost = errors.New("cut off for too long: another replica may have taken over")
 
 // Holder is who holds leases: a replica in one of its lives.
-type Holder struct {
+type LeaseHolder struct {
 	Replica forge.ReplicaID
 	Life    string // differs from life to life of the process
 }
@@ -66,7 +66,7 @@ type Leases struct {
 // Acquire waits until nobody has the lease on what a command is about: the step
 // of its task, whichever attempt of it. A former life of the holder's replica is
 // nobody: what it ran has ended before this one began.
-func (ls *Leases) Acquire(ctx context.Context, job *Job, h Holder) (*Lease, error) {
+func (ls *Leases) Acquire(ctx context.Context, job *Job, h LeaseHolder) (*Lease, error) {
 	cmd := &job.Command
 	subject, err := leaseSubject(cmd.To, cmd.Attempt.Task, cmd.Attempt.Step)
 	if err != nil {
@@ -99,7 +99,7 @@ func (ls *Leases) Acquire(ctx context.Context, job *Job, h Holder) (*Lease, erro
 
 // look notes the sequence of the last message, and reports whether nobody has the
 // lease.
-func (l *Lease) look(ctx context.Context, h Holder) (bool, error) {
+func (l *Lease) look(ctx context.Context, h LeaseHolder) (bool, error) {
 	m, err := l.leases.conn.last(ctx, streamLeases, l.subject)
 	if errors.Is(err, ErrNotFound) {
 		l.seq = 0
@@ -207,7 +207,7 @@ func (l *Lease) Release(ctx context.Context) {
 
 // HandBack has the server send the commands at once that a former life of a replica
 // had taken, instead of when it finds out by itself.
-func (ls *Leases) HandBack(ctx context.Context, h Holder, steps ...forge.Step) error {
+func (ls *Leases) HandBack(ctx context.Context, h LeaseHolder, steps ...forge.Step) error {
 	for _, step := range steps {
 		filter, err := leasesOf(step)
 		if err != nil {

@@ -74,6 +74,6 @@ func (ls *Leases) attended(ctx context.Context, c *forge.Command) (bool, error) 
 		return false, err
 	}
 	l := &Lease{leases: ls, subject: subject}
-	free, err := l.look(ctx, Holder{})
+	free, err := l.look(ctx, LeaseHolder{})
 	return !free, err
 }

@@ -22,8 +22,8 @@ func (j *Journal) Summaries(ctx context.Context, project forge.ProjectID) ([]for
 }
 
 // LaneSummaries is Summaries for lanes.
-func (j *Journal) LaneSummaries(ctx context.Context, project forge.ProjectID) ([]forge.Summary, error) {
-	filter, err := laneJournals(project)
+func (j *Journal) ProjectSummaries(ctx context.Context, project forge.ProjectID) ([]forge.Summary, error) {
+	filter, err := projectJournals(project)
 	if err != nil {
 		return nil, fmt.Errorf("list lanes: %w", err)
 	}

@@ -10,7 +10,7 @@ import (
 
 // admitted starts the run: with the first step of its flow, or, when a retry
 // follows a plan that stands, with what was planned.
-func (s *Intent) admitted(a *forge.Admitted) (forge.Decision, error) {
+func (s *Intent) admitted(a *forge.RunAdmitted) (forge.Decision, error) {
 	if s.phase != phaseEntering || a.Run != s.run {
 		return ignore("the intent does not wait for admission to run %d", a.Run)
 	}

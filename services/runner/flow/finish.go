@@ -74,12 +74,12 @@ func (s *Intent) close(reflect bool) {
 // endRun tells the lane that a run that is over ended otherwise.
 func (s *Intent) endRun() { s.tellEnd(s.end()) }
 
-func (s *Intent) end() *forge.End {
+func (s *Intent) end() *forge.RunEnded {
 	s.ends++
-	return &forge.End{Run: s.run, Number: s.ends, Status: s.intent.Status, SpentUSD: s.usage.CostUSD, Parent: s.intent.Parent}
+	return &forge.RunEnded{Run: s.run, Number: s.ends, Status: s.intent.Status, SpentUSD: s.usage.CostUSD, Parent: s.intent.Parent}
 }
 
-func (s *Intent) tellEnd(end *forge.End) {
+func (s *Intent) tellEnd(end *forge.RunEnded) {
 	s.open.notes = nil
 	s.tellLane("end", false, forge.Event{Message: end})
 }
@@ -124,7 +124,7 @@ func (s *Intent) plannedFiles(most int) []string {
 }
 
 // reflected takes what a reflection made of a run.
-func (s *Intent) reflected(r *forge.Reflected) (forge.Decision, error) {
+func (s *Intent) reflected(r *forge.RunReflected) (forge.Decision, error) {
 	i := slices.IndexFunc(s.history, func(h forge.History) bool { return h.Run == r.Run })
 	if i < 0 {
 		if !slices.ContainsFunc(s.observations, func(o forge.Observation) bool { return !o.Processed && slices.Contains(r.Read, o.ID) }) {

@@ -47,7 +47,7 @@ func (s *Intent) foresee(t *task, found []forge.Overlap) {
 // tellOther tells another task what was found about it and this one.
 func (s *Intent) tellOther(t *task, o forge.Overlap) {
 	t.forecasts++
-	f := forge.Forecast{TaskID: o.TaskID, Other: forge.Overlap{TaskID: t.ID, Files: o.Files}, Number: t.forecasts}
+	f := forge.OverlapChanged{TaskID: o.TaskID, Other: forge.Overlap{TaskID: t.ID, Files: o.Files}, Number: t.forecasts}
 	if other := s.task(o.TaskID); other != nil {
 		other.hear(f.Other)
 		return
@@ -77,7 +77,7 @@ func (t *task) overlapsWith(o forge.Overlap) bool {
 }
 
 // forecast takes what a task of another intent has found.
-func (s *Intent) forecast(f *forge.Forecast) (forge.Decision, error) {
+func (s *Intent) forecast(f *forge.OverlapChanged) (forge.Decision, error) {
 	t, key := s.task(f.TaskID), forecastKey{from: f.Other.TaskID, to: f.TaskID}
 	if t == nil || t.ended() || f.Number <= s.forecasts[key] {
 		return ignore("%s and %s are known to be as they are", f.TaskID, f.Other.TaskID)

@@ -44,7 +44,7 @@ const maxPlannedFiles = 100
 // await waits for the intents that this one depends on, if any, and tells the
 // lane the plan.
 func (s *Intent) await() {
-	p := forge.Planned{Run: s.run, Plan: s.planSummary(), Budget: s.policy.Budget, Children: s.partIDs()}
+	p := forge.RunPlanned{Run: s.run, Plan: s.planSummary(), Budget: s.policy.Budget, Children: s.partIDs()}
 	p.RelevantFiles = s.plannedFiles(maxPlannedFiles)
 	var missing []string
 	for i := range s.depends {

@@ -264,9 +264,9 @@ func (l *loop) lastJudgment() *forge.Judgment {
 }
 
 // goalFor returns what a step has to know of the goal.
-func (s *Intent) goalFor(t *task, step forge.Step) forge.Loop {
+func (s *Intent) goalFor(t *task, step forge.Step) forge.GoalContext {
 	l := t.loop
-	g := forge.Loop{
+	g := forge.GoalContext{
 		Iteration: len(l.iterations), Left: s.intent.Goal.Iterations() - l.used, Criteria: t.Criteria,
 		Summaries: l.summaries(s.intent.Goal.History()),
 	}

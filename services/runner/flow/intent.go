@@ -154,21 +154,21 @@ func (s *Intent) decide(ev forge.Event) (forge.Decision, error) {
 		return s.result(m)
 	case *forge.TimerFired:
 		return s.timer(m)
-	case *forge.Admitted:
+	case *forge.RunAdmitted:
 		return s.admitted(m)
 	case *forge.DependencyEnded:
 		return s.dependencyEnded(m)
-	case *forge.Reserved:
+	case *forge.FilesLocked:
 		return s.reserved(m)
-	case *forge.Landed:
+	case *forge.MergeEnded:
 		return s.landed(m)
-	case *forge.Funded:
+	case *forge.BudgetReserved:
 		return s.funded(m)
-	case *forge.Child:
+	case *forge.ChildChanged:
 		return s.partChanged(m)
-	case *forge.Reflected:
+	case *forge.RunReflected:
 		return s.reflected(m)
-	case *forge.Forecast:
+	case *forge.OverlapChanged:
 		return s.forecast(m)
 	}
 	return refuse("the event says nothing that an intent knows")
@@ -234,7 +234,7 @@ func (s *Intent) result(r *forge.Result) (forge.Decision, error) {
 		s.summarized(t, r)
 	case forge.StepJudge:
 		s.goalJudged(t, r)
-	case forge.StepIntegrate, forge.StepReflect: // the lane issues those
+	case forge.StepMerge, forge.StepReflect: // the lane issues those
 	}
 	return forge.Applied, nil
 }

@@ -24,7 +24,7 @@ func (s *Intent) land(t *task) {
 	t.asks++
 	t.stage, t.Failure = stageLanding, ""
 	c := t.candidate
-	s.askLane(t, true, forge.Event{Message: &forge.Land{
+	s.askLane(t, true, forge.Event{Message: &forge.QueueMerge{
 		Run: s.run, Task: t.ID, Number: t.asks, Base: c.Base, Head: c.Head, Tree: c.Tree,
 		PatchID: c.PatchID, Files: c.Files, Title: t.Title,
 	}})
@@ -33,7 +33,7 @@ func (s *Intent) land(t *task) {
 // withdraw takes back what a task asked of the lane and gives up its precedence.
 func (s *Intent) withdraw(t *task) {
 	if t.asks > 0 {
-		s.askLane(t, false, forge.Event{Message: &forge.Withdraw{Run: s.run, Task: t.ID, Number: t.asks}})
+		s.askLane(t, false, forge.Event{Message: &forge.WithdrawRequests{Run: s.run, Task: t.ID, Number: t.asks}})
 	}
 }
 
@@ -50,12 +50,12 @@ func (s *Intent) conflict(t *task, conflicts, files []string) {
 			all = append(all, f)
 		}
 	}
-	s.askLane(t, true, forge.Event{Message: &forge.Reserve{Run: s.run, Task: t.ID, Number: t.asks, Conflicts: conflicts, Files: all}})
+	s.askLane(t, true, forge.Event{Message: &forge.LockFiles{Run: s.run, Task: t.ID, Number: t.asks, Conflicts: conflicts, Files: all}})
 }
 
 // reserved implements once more from a fresh checkout, or gives up: then
 // somebody outside changes the same files.
-func (s *Intent) reserved(r *forge.Reserved) (forge.Decision, error) {
+func (s *Intent) reserved(r *forge.FilesLocked) (forge.Decision, error) {
 	t := s.task(r.Task)
 	if t == nil || t.stage != stageReserving || r.Number != t.asks {
 		return ignore("task %s does not wait for precedence", r.Task)
@@ -75,20 +75,20 @@ func (s *Intent) reserved(r *forge.Reserved) (forge.Decision, error) {
 }
 
 // landed takes the lane's answer to a landing.
-func (s *Intent) landed(l *forge.Landed) (forge.Decision, error) {
+func (s *Intent) landed(l *forge.MergeEnded) (forge.Decision, error) {
 	t := s.task(l.Task)
 	switch {
 	case t == nil || l.Number > t.asks || t.stage == stageDone:
 		return ignore("task %s does not wait for landing %d", l.Task, l.Number)
 	case t.stage == stageLanding && l.Number == t.asks:
-	case l.Result != nil && l.Result.Outcome == forge.LandIntegrated:
+	case l.Result != nil && l.Result.Outcome == forge.MergeDone:
 		s.landedLate(t, l.Result)
 		return forge.Applied, nil
 	default:
 		return ignore("task %s does not wait for landing %d", l.Task, l.Number)
 	}
 	s.open.closeNote("task/" + string(t.ID))
-	step := forge.StepRecord{Step: forge.StepIntegrate, TaskID: t.ID, Attempt: t.landings, At: s.now}
+	step := forge.StepRecord{Step: forge.StepMerge, TaskID: t.ID, Attempt: t.landings, At: s.now}
 	if l.Failure != nil {
 		step.Outcome = string(l.Failure.Reason)
 		s.steps = append(s.steps, step)
@@ -103,7 +103,7 @@ func (s *Intent) landed(l *forge.Landed) (forge.Decision, error) {
 
 // landedLate takes note of a commit that landed although the landing had been
 // given up: it is on the base branch, so the task is done.
-func (s *Intent) landedLate(t *task, r *forge.Integration) {
+func (s *Intent) landedLate(t *task, r *forge.MergeResult) {
 	s.adjust(ruleLandedLate, t.ID, "%s", r.Commit)
 	s.withdrawTask(t)
 	t.Base, t.Head, t.Commit = r.Parent, r.Commit, r.Commit
@@ -120,22 +120,22 @@ func (s *Intent) landedLate(t *task, r *forge.Integration) {
 	}
 }
 
-func (s *Intent) settleLanding(t *task, r *forge.Integration) {
+func (s *Intent) settleLanding(t *task, r *forge.MergeResult) {
 	switch r.Outcome {
-	case forge.LandIntegrated:
+	case forge.MergeDone:
 		t.Base, t.Head, t.Commit = r.Parent, r.Commit, r.Commit
 		s.endTask(t, forge.TaskDone, "")
 		s.work()
-	case forge.LandConflict:
+	case forge.MergeConflict:
 		s.conflict(t, r.Files, t.candidate.Files)
-	case forge.LandVerifyFailed:
+	case forge.MergeVerifyFailed:
 		s.rework(t, ruleVerifyFailed, verifyFeedback(r.Verify))
-	case forge.LandChanged:
+	case forge.MergePatchChanged:
 		s.adjust(ruleReviewAgain, t.ID, "the rebased change is not the one that was reviewed")
 		t.candidate = r.Candidate
 		t.Base, t.Head = r.Candidate.Base, r.Candidate.Head
 		s.startReview(t)
-	case forge.LandDirty:
+	case forge.MergeDirty:
 		t.stage = stageWaiting
 		t.Failure = "your working tree is in the way: " + strings.Join(r.Files, ", ") +
 			fmt.Sprintf(". Commit, stash or finish that, then: pfl-forge retry %s", s.key.Intent)

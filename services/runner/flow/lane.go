@@ -63,7 +63,7 @@ type member struct {
 type account struct {
 	number int           // of its newest request
 	files  []string      // of the change that it asked to land last
-	landed *forge.Landed // the last answer to that
+	landed *forge.MergeEnded // the last answer to that
 	denied int           // number of the newest request for precedence that was not granted
 
 	withdrawn int // number of the newest request that was taken back
@@ -76,9 +76,9 @@ type request struct {
 	number  int
 	files   []string
 	all     bool        // precedence over every file
-	land    *forge.Land // nil for precedence
+	land    *forge.QueueMerge // nil for precedence
 	since   []string    // files that siblings landed since precedence was given
-	reserve forge.Reserve
+	reserve forge.LockFiles
 }
 
 // landing is the integration that is under way.
@@ -121,25 +121,25 @@ func (l *Lane) Step(ev forge.Event) (forge.Effects, forge.Ruling) {
 func (l *Lane) decide(ev forge.Event) (forge.Decision, error) {
 	from := forge.IntentID(ev.Actor) // notes carry the intent that sent them
 	if l.heard[ev.ID] {
-		l.eff.Notes = append(l.eff.Notes, l.standing()...)
+		l.eff.Outbox = append(l.eff.Outbox, l.standing()...)
 		return ignore("this was asked and decided already")
 	}
 	switch m := ev.Message.(type) {
-	case *forge.Enter:
+	case *forge.AdmitRun:
 		return l.enter(from, m)
-	case *forge.Planned:
+	case *forge.RunPlanned:
 		return l.planned(from, m)
-	case *forge.End:
+	case *forge.RunEnded:
 		return l.end(from, m)
-	case *forge.Reserve:
+	case *forge.LockFiles:
 		return l.reserve(from, m)
-	case *forge.Land:
+	case *forge.QueueMerge:
 		return l.land(from, m)
-	case *forge.Withdraw:
+	case *forge.WithdrawRequests:
 		return l.withdraw(from, m)
-	case *forge.Spend:
+	case *forge.ReserveBudget:
 		return l.spend(from, m)
-	case *forge.Settle:
+	case *forge.CommitBudget:
 		return l.settle(from, m)
 	case *forge.Result:
 		return l.result(m)
@@ -166,19 +166,19 @@ func (l *Lane) Pending() forge.Effects {
 		e.Commands = append(e.Commands, l.landing.command)
 	}
 	for _, h := range l.held {
-		e.Notes = append(e.Notes, l.note(h.intent, reservedID(&h.reserve), forge.Event{Message: granted(&h.reserve)}))
+		e.Outbox = append(e.Outbox, l.note(h.intent, reservedID(&h.reserve), forge.Event{Message: granted(&h.reserve)}))
 	}
 	for _, r := range slices.Concat(l.purse.reserved, l.purse.refused) {
-		e.Notes = append(e.Notes, l.note(r.intent, fundedID(r), forge.Event{Message: r.answer()}))
+		e.Outbox = append(e.Outbox, l.note(r.intent, fundedID(r), forge.Event{Message: r.answer()}))
 	}
-	e.Notes = append(e.Notes, l.standing()...)
+	e.Outbox = append(e.Outbox, l.standing()...)
 	l.mirror.pending(l, &e)
 	return e
 }
 
 // Summary is the state as lists show it.
 func (l *Lane) Summary() forge.Summary {
-	s := forge.Summary{Key: l.key, Settled: l.landing == nil && l.mirror.settled(l), UpdatedAt: l.updated}
+	s := forge.Summary{Key: l.key, Idle: l.landing == nil && l.mirror.settled(l), UpdatedAt: l.updated}
 	if l.paused {
 		s.Waiting, s.Activity = forge.WaitingPaused, "paused"
 	}
@@ -211,7 +211,7 @@ func (l *Lane) activate(id forge.IntentID, active bool) {
 
 // say sends an event to an intent.
 func (l *Lane) say(to forge.IntentID, id string, ev forge.Event) {
-	l.eff.Notes = append(l.eff.Notes, l.note(to, id, ev))
+	l.eff.Outbox = append(l.eff.Outbox, l.note(to, id, ev))
 }
 
 func (l *Lane) note(to forge.IntentID, id string, ev forge.Event) forge.Event {

@@ -11,7 +11,7 @@ import (
 // maxActive bounds how many other intents an analysis is told of.
 const maxActive = 50
 
-func (l *Lane) enter(id forge.IntentID, e *forge.Enter) (forge.Decision, error) {
+func (l *Lane) enter(id forge.IntentID, e *forge.AdmitRun) (forge.Decision, error) {
 	m := l.intents[id]
 	switch {
 	case m != nil && e.Run < m.run, m != nil && e.Run == m.run && !m.active:
@@ -53,7 +53,7 @@ func (l *Lane) admit(id forge.IntentID, m *member) {
 	if p := l.member(m.parent); p != nil && !slices.Contains(p.children, id) {
 		return
 	}
-	a := forge.Admitted{Run: m.run, Budget: l.budget, Past: l.relevant(m)}
+	a := forge.RunAdmitted{Run: m.run, Budget: l.budget, Past: l.relevant(m)}
 	if l.paused {
 		a.Paused = l.pauses
 	} else {
@@ -82,7 +82,7 @@ func (l *Lane) admit(id forge.IntentID, m *member) {
 
 // planned notes what an intent is going to do, and answers for each intent that
 // it depends on: at once if that one has ended, otherwise when it ends.
-func (l *Lane) planned(id forge.IntentID, p *forge.Planned) (forge.Decision, error) {
+func (l *Lane) planned(id forge.IntentID, p *forge.RunPlanned) (forge.Decision, error) {
 	m := l.member(id)
 	if m == nil || p.Run != m.run {
 		return ignore("run %d of %q is not active", p.Run, id)
@@ -146,7 +146,7 @@ func (l *Lane) cycle(id, d forge.IntentID) []forge.IntentID {
 }
 
 // end forgets what an intent held and wakes those that wait for it.
-func (l *Lane) end(id forge.IntentID, e *forge.End) (forge.Decision, error) {
+func (l *Lane) end(id forge.IntentID, e *forge.RunEnded) (forge.Decision, error) {
 	m := l.intents[id]
 	if m == nil {
 		m = &member{} // it ended before its entry arrived, which is of no use any more

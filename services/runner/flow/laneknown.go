@@ -16,7 +16,7 @@ const (
 )
 
 // know keeps what a goal found out, once, and counts what helped it.
-func (l *Lane) know(e *forge.End) {
+func (l *Lane) know(e *forge.RunEnded) {
 	if len(e.Knowledge) == 0 && len(e.Applied) == 0 {
 		return
 	}

@@ -30,7 +30,7 @@ type reservation struct {
 	why     string // there is none
 }
 
-func (l *Lane) spend(id forge.IntentID, sp *forge.Spend) (forge.Decision, error) {
+func (l *Lane) spend(id forge.IntentID, sp *forge.ReserveBudget) (forge.Decision, error) {
 	m := l.member(id)
 	same := func(r reservation) bool { return r.intent == id && r.attempt == sp.Attempt }
 	switch {
@@ -61,7 +61,7 @@ func (l *Lane) spend(id forge.IntentID, sp *forge.Spend) (forge.Decision, error)
 
 // settle takes what an intent has spent, and what it still needs of what was set
 // aside for it.
-func (l *Lane) settle(id forge.IntentID, st *forge.Settle) (forge.Decision, error) {
+func (l *Lane) settle(id forge.IntentID, st *forge.CommitBudget) (forge.Decision, error) {
 	m := l.intents[id]
 	if m == nil || st.Number <= m.settled {
 		return ignore("what %q has spent is known already", id)
@@ -154,6 +154,6 @@ func (l *Lane) tellFunded(r reservation) {
 
 func fundedID(r reservation) string { return "funded/" + string(r.intent) + "/" + r.attempt.String() }
 
-func (r *reservation) answer() *forge.Funded {
-	return &forge.Funded{Attempt: r.attempt, USD: r.usd, Reason: r.why}
+func (r *reservation) answer() *forge.BudgetReserved {
+	return &forge.BudgetReserved{Attempt: r.attempt, USD: r.usd, Reason: r.why}
 }

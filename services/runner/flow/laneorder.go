@@ -48,7 +48,7 @@ func (l *Lane) drop(which func(*request) bool) {
 	l.held = slices.DeleteFunc(l.held, which)
 }
 
-func (l *Lane) reserve(id forge.IntentID, r *forge.Reserve) (forge.Decision, error) {
+func (l *Lane) reserve(id forge.IntentID, r *forge.LockFiles) (forge.Decision, error) {
 	a, isNew := l.account(id, r.Run, r.Task, r.Number)
 	switch {
 	case a == nil:
@@ -81,7 +81,7 @@ func (l *Lane) reserve(id forge.IntentID, r *forge.Reserve) (forge.Decision, err
 	return forge.Applied, nil
 }
 
-func (l *Lane) answerReserve(id forge.IntentID, r *forge.Reserve, a *account) {
+func (l *Lane) answerReserve(id forge.IntentID, r *forge.LockFiles, a *account) {
 	if a.denied == r.Number {
 		l.tellReserved(id, r, false)
 	} else if slices.ContainsFunc(l.held, func(h *request) bool { return h.task == r.Task && h.number == r.Number }) {
@@ -89,19 +89,19 @@ func (l *Lane) answerReserve(id forge.IntentID, r *forge.Reserve, a *account) {
 	}
 }
 
-func (l *Lane) tellReserved(id forge.IntentID, r *forge.Reserve, grant bool) {
+func (l *Lane) tellReserved(id forge.IntentID, r *forge.LockFiles, grant bool) {
 	answer := granted(r)
 	answer.Granted = grant
 	l.say(id, reservedID(r), forge.Event{Message: answer})
 }
 
-func reservedID(r *forge.Reserve) string { return fmt.Sprintf("reserved/%s/%d", r.Task, r.Number) }
+func reservedID(r *forge.LockFiles) string { return fmt.Sprintf("reserved/%s/%d", r.Task, r.Number) }
 
-func granted(r *forge.Reserve) *forge.Reserved {
-	return &forge.Reserved{Task: r.Task, Number: r.Number, Granted: true}
+func granted(r *forge.LockFiles) *forge.FilesLocked {
+	return &forge.FilesLocked{Task: r.Task, Number: r.Number, Granted: true}
 }
 
-func (l *Lane) land(id forge.IntentID, r *forge.Land) (forge.Decision, error) {
+func (l *Lane) land(id forge.IntentID, r *forge.QueueMerge) (forge.Decision, error) {
 	a, isNew := l.account(id, r.Run, r.Task, r.Number)
 	switch {
 	case a == nil:
@@ -128,7 +128,7 @@ func (l *Lane) land(id forge.IntentID, r *forge.Land) (forge.Decision, error) {
 	return forge.Applied, nil
 }
 
-func (l *Lane) withdraw(id forge.IntentID, w *forge.Withdraw) (forge.Decision, error) {
+func (l *Lane) withdraw(id forge.IntentID, w *forge.WithdrawRequests) (forge.Decision, error) {
 	a, _ := l.account(id, w.Run, w.Task, w.Number)
 	if a == nil || w.Number < a.number || a.withdrawn == w.Number {
 		return ignore("request %d of %s is not in force", w.Number, w.Task)
@@ -155,7 +155,7 @@ func (l *Lane) pump() {
 	l.queue = slices.Delete(l.queue, i, i+1)
 	l.landing = &landing{request: *r, command: forge.Command{
 		To:      forge.Key{Project: l.key.Project, Intent: r.intent},
-		Attempt: forge.Attempt{Task: r.task, Step: forge.StepIntegrate, Number: r.number, Claim: 1},
+		Attempt: forge.Attempt{Task: r.task, Step: forge.StepMerge, Number: r.number, Claim: 1},
 		Input:   &forge.MergeInput{Land: r.land},
 	}}
 	l.eff.Commands = append(l.eff.Commands, l.landing.command)
@@ -237,9 +237,9 @@ func (l *Lane) result(r *forge.Result) (forge.Decision, error) {
 		l.pause(policy.RetryBackoff << l.landing.errors)
 		return forge.Applied, nil
 	}
-	done := forge.Landed{Task: l.landing.task, Number: l.landing.number, Failure: f}
+	done := forge.MergeEnded{Task: l.landing.task, Number: l.landing.number, Failure: f}
 	if f == nil {
-		done.Result = forge.As[*forge.Integration](r.Output)
+		done.Result = forge.As[*forge.MergeResult](r.Output)
 	}
 	l.closeLanding(done)
 	return forge.Applied, nil
@@ -256,13 +256,13 @@ func (l *Lane) late(r *forge.Result) (forge.Decision, error) {
 	if a == nil || r.Attempt.Number > a.number || r.Attempt.Number < 1 {
 		return ignore("attempt %s is not open", r.Attempt)
 	}
-	if a.integrated() || forge.As[*forge.Integration](r.Output) == nil || forge.As[*forge.Integration](r.Output).Outcome != forge.LandIntegrated {
+	if a.integrated() || forge.As[*forge.MergeResult](r.Output) == nil || forge.As[*forge.MergeResult](r.Output).Outcome != forge.MergeDone {
 		if a.landed != nil && a.landed.Number == r.Attempt.Number {
 			l.tellLanded(r.To.Intent, a.landed)
 		}
 		return ignore("attempt %s is not open", r.Attempt)
 	}
-	a.landed = &forge.Landed{Task: r.Attempt.Task, Number: r.Attempt.Number, Result: forge.As[*forge.Integration](r.Output)}
+	a.landed = &forge.MergeEnded{Task: r.Attempt.Task, Number: r.Attempt.Number, Result: forge.As[*forge.MergeResult](r.Output)}
 	if l.landing != nil && l.landing.task == r.Attempt.Task {
 		l.landing, l.timers = nil, nil
 	}
@@ -276,21 +276,21 @@ func (l *Lane) late(r *forge.Result) (forge.Decision, error) {
 }
 
 func (a *account) integrated() bool {
-	return a.landed != nil && a.landed.Result != nil && a.landed.Result.Outcome == forge.LandIntegrated
+	return a.landed != nil && a.landed.Result != nil && a.landed.Result.Outcome == forge.MergeDone
 }
 
 // closeLanding ends the landing that is under way and answers the task.
-func (l *Lane) closeLanding(done forge.Landed) {
+func (l *Lane) closeLanding(done forge.MergeEnded) {
 	r := l.landing.request
 	l.landing = nil
 	if done.Result != nil {
 		switch done.Result.Outcome {
-		case forge.LandIntegrated:
+		case forge.MergeDone:
 			l.drop(func(q *request) bool { return q.task == r.task })
 			for _, h := range l.held {
 				h.since = append(h.since, r.files...)
 			}
-		case forge.LandDirty:
+		case forge.MergeDirty:
 			// It waits for a person; others must not wait with it.
 			l.drop(func(q *request) bool { return q.task == r.task })
 		default: // the task goes on, with the precedence that it may have
@@ -303,7 +303,7 @@ func (l *Lane) closeLanding(done forge.Landed) {
 	l.pump()
 }
 
-func (l *Lane) tellLanded(id forge.IntentID, d *forge.Landed) {
+func (l *Lane) tellLanded(id forge.IntentID, d *forge.MergeEnded) {
 	l.say(id, fmt.Sprintf("landed/%s/%d", d.Task, d.Number), forge.Event{Message: d})
 }
 

@@ -51,7 +51,7 @@ func (l *Lane) tellParent(id forge.IntentID) {
 	if m == nil || m.parent == "" || l.intents[m.parent] == nil {
 		return
 	}
-	c := forge.Child{Intent: id, Run: m.run, Status: m.status}
+	c := forge.ChildChanged{Intent: id, Run: m.run, Status: m.status}
 	if !m.active {
 		c.Number = m.ends
 	}
@@ -76,7 +76,7 @@ func (l *Lane) cancelled(m *member) string {
 }
 
 func (l *Lane) tellCancel(id forge.IntentID, m *member) {
-	l.eff.Notes = append(l.eff.Notes, l.cancelNote(id, m))
+	l.eff.Outbox = append(l.eff.Outbox, l.cancelNote(id, m))
 }
 
 func (l *Lane) cancelNote(id forge.IntentID, m *member) forge.Event {
@@ -107,7 +107,7 @@ func (l *Lane) pauseAll() (forge.Decision, error) {
 	}
 	l.pauses++
 	l.paused = true
-	l.eff.Notes = append(l.eff.Notes, l.standing()...)
+	l.eff.Outbox = append(l.eff.Outbox, l.standing()...)
 	return forge.Applied, nil
 }
 
@@ -116,7 +116,7 @@ func (l *Lane) resumeAll() (forge.Decision, error) {
 		return refuse("the project is not paused")
 	}
 	l.paused = false
-	l.eff.Notes = append(l.eff.Notes, l.standing()...)
+	l.eff.Outbox = append(l.eff.Outbox, l.standing()...)
 	l.pump()
 	return forge.Applied, nil
 }

@@ -23,7 +23,7 @@ type lesson struct {
 
 // learn keeps what others may learn from a run that ended, and what is to be
 // reflected upon.
-func (l *Lane) learn(id forge.IntentID, e *forge.End) {
+func (l *Lane) learn(id forge.IntentID, e *forge.RunEnded) {
 	if e.Past != nil {
 		l.past = last(append(l.past, lesson{PastRun: *e.Past, words: sortedWords(e.Past.Title)}), maxPast)
 	}

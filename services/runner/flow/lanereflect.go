@@ -59,7 +59,7 @@ type proposal struct {
 }
 
 // ended takes what a run leaves to reflect upon.
-func (m *mirror) ended(id forge.IntentID, e *forge.End) {
+func (m *mirror) ended(id forge.IntentID, e *forge.RunEnded) {
 	m.entered(id)
 	m.unread = last(append(slices.Clip(m.unread), e.Observed...), maxUnread)
 	if e.Reflect == nil {
@@ -99,10 +99,10 @@ func (m *mirror) pending(l *Lane, e *forge.Effects) {
 	}
 	for _, p := range m.known {
 		if p.intent != nil {
-			e.Notes = append(e.Notes, l.submission(p.intent))
+			e.Outbox = append(e.Outbox, l.submission(p.intent))
 		}
 	}
-	e.Notes = append(e.Notes, m.told...)
+	e.Outbox = append(e.Outbox, m.told...)
 }
 
 // reflectNow reflects because a person wants it.
@@ -133,7 +133,7 @@ func (l *Lane) reflectNext() {
 		}
 		if usd = granted; usd == 0 {
 			for _, r := range m.queue {
-				l.tellReflected(r.intent, &forge.Reflected{
+				l.tellReflected(r.intent, &forge.RunReflected{
 					Run:     r.on.History.Run,
 					Step:    forge.StepRecord{Step: forge.StepReflect, Attempt: m.number + 1, Outcome: string(forge.FailBudget), At: l.now},
 					Dropped: []forge.Adjustment{{Rule: ruleBudget, Detail: "not reflected upon: " + why, At: l.now}},
@@ -311,7 +311,7 @@ func (l *Lane) propose(list []forge.Intent, from descent) (proposed []forge.Prop
 		m.today++
 		m.known = last(append(slices.Clip(m.known), proposal{id: in.ID, title: in.Title, intent: &in}), maxProposals)
 		proposed = append(proposed, forge.Proposal{ID: in.ID, Title: in.Title, Status: forge.StatusProposed})
-		l.eff.Notes = append(l.eff.Notes, l.submission(&in))
+		l.eff.Outbox = append(l.eff.Outbox, l.submission(&in))
 	}
 	return proposed, dropped
 }
@@ -355,7 +355,7 @@ func (l *Lane) submission(in *forge.Intent) forge.Event {
 func (l *Lane) report(runs []run, step forge.StepRecord, read []string, proposed []forge.Proposal, dropped []forge.Adjustment) {
 	said := map[forge.IntentID]bool{}
 	for i, r := range runs {
-		told := forge.Reflected{Run: r.on.History.Run, Step: step, Read: readOf(read, r.intent)}
+		told := forge.RunReflected{Run: r.on.History.Run, Step: step, Read: readOf(read, r.intent)}
 		if i == 0 {
 			told.Proposed, told.Dropped = proposed, dropped
 		} else {
@@ -371,7 +371,7 @@ func (l *Lane) report(runs []run, step forge.StepRecord, read []string, proposed
 		owner := intentOf(id)
 		if m := l.intents[owner]; m != nil && !said[owner] {
 			said[owner] = true
-			l.tellReflected(owner, &forge.Reflected{Run: m.run, Step: step, Read: readOf(read, owner)})
+			l.tellReflected(owner, &forge.RunReflected{Run: m.run, Step: step, Read: readOf(read, owner)})
 		}
 	}
 }
@@ -392,8 +392,8 @@ func intentOf(observation string) forge.IntentID {
 	return forge.IntentID(id)
 }
 
-func (l *Lane) tellReflected(id forge.IntentID, r *forge.Reflected) {
+func (l *Lane) tellReflected(id forge.IntentID, r *forge.RunReflected) {
 	ev := l.note(id, fmt.Sprintf("reflected/%s/%d", id, r.Step.Attempt), forge.Event{Message: r})
-	l.eff.Notes = append(l.eff.Notes, ev)
+	l.eff.Outbox = append(l.eff.Outbox, ev)
 	l.mirror.told = last(append(slices.Clip(l.mirror.told), ev), maxTold)
 }

@@ -59,7 +59,7 @@ func (s *Intent) charged(c *forge.Command) bool {
 
 // costs reports whether attempts of a step call an agent.
 func costs(step forge.Step) bool {
-	return step != forge.StepRebase && step != forge.StepIntegrate && step != forge.StepReflect
+	return step != forge.StepRebase && step != forge.StepMerge && step != forge.StepReflect
 }
 
 func (s *Intent) budget() forge.Budget {
@@ -128,7 +128,7 @@ func (s *Intent) fund() {
 			s.unfunded[i].asked = true
 			s.unfunded[i].command.BudgetUSD = usd
 			s.money++
-			s.tellLane(spendKey(c.Attempt), true, forge.Event{Message: &forge.Spend{
+			s.tellLane(spendKey(c.Attempt), true, forge.Event{Message: &forge.ReserveBudget{
 				Run: s.run, Number: s.money, Attempt: c.Attempt, Budget: b, USD: usd, Begun: underWay(&c),
 			}})
 			i++
@@ -155,7 +155,7 @@ func (s *Intent) setAside() float64 {
 }
 
 // funded takes the lane's answer.
-func (s *Intent) funded(f *forge.Funded) (forge.Decision, error) {
+func (s *Intent) funded(f *forge.BudgetReserved) (forge.Decision, error) {
 	i := slices.IndexFunc(s.unfunded, func(u unfunded) bool { return u.asked && u.command.Attempt == f.Attempt })
 	if i < 0 {
 		return ignore("attempt %s does not wait for money", f.Attempt)
@@ -285,7 +285,7 @@ func (s *Intent) settle() {
 	for i := range s.unfunded {
 		open = append(open, s.unfunded[i].command.Attempt)
 	}
-	s.tellLane("settle", false, forge.Event{Message: &forge.Settle{Number: s.money, SpentUSD: s.usage.CostUSD, Open: open}})
+	s.tellLane("settle", false, forge.Event{Message: &forge.CommitBudget{Number: s.money, SpentUSD: s.usage.CostUSD, Open: open}})
 }
 
 // maxOwed bounds the attempts whose costs are still to come.

@@ -87,7 +87,7 @@ func (o *open) attempts() []forge.Attempt {
 func (o *open) pending() forge.Effects {
 	e := forge.Effects{Commands: slices.Clone(o.commands), Timers: slices.Clone(o.timers)}
 	for _, n := range o.notes {
-		e.Notes = append(e.Notes, n.event)
+		e.Outbox = append(e.Outbox, n.event)
 	}
 	return e
 }
@@ -110,7 +110,7 @@ func (o *open) arm(eff *forge.Effects, t forge.Timer) {
 func (o *open) tell(eff *forge.Effects, key string, reply bool, ev forge.Event) {
 	o.closeNote(key)
 	o.notes = append(o.notes, note{key: key, reply: reply, event: ev})
-	eff.Notes = append(eff.Notes, ev)
+	eff.Outbox = append(eff.Outbox, ev)
 }
 
 // Pending returns every effect that has to be in force, in the order in which
@@ -121,21 +121,21 @@ func (s *Intent) Pending() forge.Effects { return s.open.pending() }
 func noteID(from forge.Key, key string, ev forge.Event) string {
 	n := 0
 	switch m := ev.Message.(type) {
-	case *forge.Enter:
+	case *forge.AdmitRun:
 		n = m.Run
-	case *forge.Planned:
+	case *forge.RunPlanned:
 		n = m.Run
-	case *forge.Spend:
+	case *forge.ReserveBudget:
 		n = m.Number
-	case *forge.Settle:
+	case *forge.CommitBudget:
 		n = m.Number
-	case *forge.Land:
+	case *forge.QueueMerge:
 		n = m.Number
-	case *forge.Reserve:
+	case *forge.LockFiles:
 		n = m.Number
-	case *forge.Withdraw:
+	case *forge.WithdrawRequests:
 		n = m.Number
-	case *forge.End:
+	case *forge.RunEnded:
 		n = m.Number
 	}
 	return fmt.Sprintf("%s/%s/%d", from.Intent, key, n)

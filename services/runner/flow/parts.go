@@ -118,7 +118,7 @@ func (s *Intent) split() {
 			in := p.intent
 			in.CreatedAt = s.now
 			in.BudgetUSD = s.share()
-			s.tellPart(p, forge.Event{Message: &forge.Submit{Intent: in, Vouched: s.approved || s.vouched}})
+			s.tellPart(p, forge.Event{Message: &forge.Submit{Intent: in, Preapproved: s.approved || s.vouched}})
 		case p.status.Failed():
 			p.status = ""
 			s.tellPart(p, forge.Event{Message: &forge.Retry{Instructions: s.instructions}})
@@ -146,7 +146,7 @@ func (s *Intent) tellPart(p *part, ev forge.Event) {
 }
 
 // partChanged takes what became of a part.
-func (s *Intent) partChanged(c *forge.Child) (forge.Decision, error) {
+func (s *Intent) partChanged(c *forge.ChildChanged) (forge.Decision, error) {
 	i := slices.IndexFunc(s.parts, func(p *part) bool { return p.intent.ID == c.Intent })
 	if i < 0 {
 		return ignore("%q is no part of %q", c.Intent, s.key.Intent)

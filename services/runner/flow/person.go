@@ -24,7 +24,7 @@ func (s *Intent) submit(ev forge.Event) (forge.Decision, error) {
 		return forge.Refused, &forge.FieldError{Field: "id", Reason: "is taken by another intent; choose another one"}
 	}
 	s.intent, s.declared = in, in.Risk
-	s.vouched = forge.As[*forge.Submit](ev.Message).Vouched
+	s.vouched = forge.As[*forge.Submit](ev.Message).Preapproved
 	s.foreign = in.Source == forge.SourceSystem
 	s.step = firstStep(&in)
 	s.enter()
@@ -67,7 +67,7 @@ func (s *Intent) enter() {
 	s.escalate = false
 	s.runStarted = s.now
 	s.open.closeNote("end")
-	s.tellLane("enter", true, forge.Event{Message: &forge.Enter{
+	s.tellLane("enter", true, forge.Event{Message: &forge.AdmitRun{
 		Run: s.run, Title: s.intent.Title, Type: s.intent.Type, Parent: s.intent.Parent, Source: s.intent.Source, Generation: s.intent.Generation,
 		Goal: s.intent.IsGoal(),
 	}})
@@ -345,7 +345,7 @@ func (s *Intent) retryWaiting(r *forge.Retry) (forge.Decision, error) {
 // tellLane sends an event to the project's lane.
 func (s *Intent) tellLane(key string, reply bool, ev forge.Event) {
 	ev.ID = noteID(s.key, key, ev)
-	ev.To = s.key.Lane()
+	ev.To = s.key.ProjectKey()
 	ev.Actor = string(s.key.Intent)
 	s.open.tell(&s.eff, key, reply, ev)
 }

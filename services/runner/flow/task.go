@@ -372,7 +372,7 @@ func (s *Intent) endTask(t *task, status forge.TaskStatus, failure string) {
 		s.withdraw(t)
 	}
 	s.endForecast(t)
-	s.eff.Released = append(s.eff.Released, t.ID)
+	s.eff.ReleasedTasks = append(s.eff.ReleasedTasks, t.ID)
 }
 
 func firstLine(text string) string {

@@ -14,7 +14,7 @@ func (s *Intent) Summary() forge.Summary {
 	sum := forge.Summary{
 		Key: s.key, Title: s.intent.Title, Type: s.intent.Type, Status: s.intent.Status, Risk: s.intent.Risk,
 		Source: s.intent.Source, Priority: s.intent.Priority, Run: s.run, Reason: s.reason, Plan: s.planHash,
-		Open: s.open.attempts(), Settled: s.open.idle(), Usage: s.usage,
+		Open: s.open.attempts(), Idle: s.open.idle(), Usage: s.usage,
 		CreatedAt: s.intent.CreatedAt, UpdatedAt: s.updated,
 		Parent: s.intent.Parent, Requester: requester(&s.intent), Approver: s.approver,
 	}
@@ -54,7 +54,7 @@ func (s *Intent) Summary() forge.Summary {
 		case stageReviewing:
 			ts.Step = t.checking()
 		case stageLanding:
-			ts.Step = forge.StepIntegrate
+			ts.Step = forge.StepMerge
 		case stageReserving:
 			ts.Detail = "waits for precedence after a conflict"
 		case stageWaiting, stageUnfunded, stageGuarded:
@@ -150,7 +150,7 @@ func (s *Intent) View() forge.View {
 	}
 	v.Goal = s.goalView()
 	for _, p := range s.parts {
-		v.Parts = append(v.Parts, p.intent)
+		v.Children = append(v.Children, p.intent)
 	}
 	return v
 }
