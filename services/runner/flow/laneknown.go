@@ -3,7 +3,6 @@ package flow
 import (
 	"cmp"
 	"slices"
-	"strings"
 
 	"github.com/pfl-forge/pfl-forge"
 )
@@ -39,10 +38,6 @@ func (l *Lane) know(e *forge.End) {
 		least := leastWorth(l.known[:maxKnowledge-maxNew])
 		l.known = slices.Delete(l.known, least, least+1)
 	}
-}
-
-func sameKnowledge(a, b forge.Knowledge) bool {
-	return a.Type == b.Type && strings.EqualFold(a.Content, b.Content)
 }
 
 func sureness(c forge.Confidence) int {

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/pfl-forge/pfl-forge"
+	"github.com/pfl-forge/pfl-forge/services/runner/flow/rule"
 )
 
 // Bounds of what a project keeps for its reflections.
@@ -135,7 +136,7 @@ func (l *Lane) reflectNext() {
 				l.tellReflected(r.intent, &forge.Reflected{
 					Run:     r.on.History.Run,
 					Step:    forge.StepRecord{Step: forge.StepReflect, Attempt: m.number + 1, Outcome: string(forge.FailBudget), At: l.now},
-					Dropped: []forge.Adjustment{{Rule: ruleBudget, Detail: "not reflected upon: " + why, At: l.now}},
+					Dropped: []forge.Adjustment{{Rule: rule.Budget, Detail: "not reflected upon: " + why, At: l.now}},
 				})
 			}
 			m.number++
@@ -230,12 +231,12 @@ func (l *Lane) reflected(r *forge.Result) (forge.Decision, error) {
 // reflectAgain tries once more, with another agent if this one is at its limit.
 func (l *Lane) reflectAgain(f *forge.Failure, agent string) bool {
 	m := l.mirror.running
-	rule := failureRules[f.Reason].then
-	if m.errors+1 >= reflectAttempts || rule >= raiseBudget || rule == waitForIt && agent == "" {
+	then := rule.Failures[f.Reason].Then
+	if m.errors+1 >= reflectAttempts || then >= rule.RaiseBudget || then == rule.WaitForIt && agent == "" {
 		return false
 	}
 	m.errors++
-	if rule == waitForIt {
+	if then == rule.WaitForIt {
 		m.avoid = append(slices.Clip(m.avoid), agent)
 	}
 	l.reflectOn(m.command.BudgetUSD)

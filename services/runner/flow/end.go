@@ -1,0 +1,60 @@
+package flow
+
+import (
+	"github.com/pfl-forge/pfl-forge"
+	"github.com/pfl-forge/pfl-forge/services/runner/flow/control"
+	"github.com/pfl-forge/pfl-forge/services/runner/flow/history"
+	"github.com/pfl-forge/pfl-forge/services/runner/flow/rule"
+)
+
+// maxPastFiles bounds the files that the lesson of a run names.
+const maxPastFiles = 30
+
+// close writes the run's history and tells the project, which forgets everything that
+// the intent held there. A person may still retry what failed.
+func (s *Intent) close(reflect bool) {
+	s.Phase = control.Closed
+	s.Dispatch.DropHeld()
+	h := s.History.End(s.now, s.ended())
+	s.eff.Ended = true
+	end := s.end()
+	end.Past = history.Lesson(&h, s.Tasks.Files(maxPastFiles))
+	end.Observed = rule.Last(h.Observations, history.MaxTold)
+	end.Knowledge, end.Applied = s.Goal.Publish()
+	if reflect {
+		h.Observations = nil
+		h.StepResults, h.Adjustments = rule.Last(h.StepResults, history.MaxTold), rule.Last(h.Adjustments, history.MaxTold)
+		end.Reflect = &forge.ReflectOn{Intent: s.Intent, History: h, Policy: s.Policy.Reflection}
+	}
+	s.tellEnd(end)
+}
+
+// correct tells the project and the history that a run that is over ended otherwise,
+// if it did.
+func (s *Intent) correct(status forge.Status, reason string) {
+	if status == s.Intent.Status {
+		return
+	}
+	s.Reason = reason
+	s.Intent.Status = status
+	s.endOtherwise()
+}
+
+func (s *Intent) endOtherwise() {
+	s.tellEnd(s.end())
+	s.History.EndedOtherwise(s.ended())
+}
+
+func (s *Intent) ended() history.Ended {
+	return history.Ended{Intent: &s.Intent, Run: s.Run, Escalated: s.Escalate, Reason: s.Reason}
+}
+
+func (s *Intent) end() *forge.End {
+	s.Ends++
+	return &forge.End{Run: s.Run, Number: s.Ends, Status: s.Intent.Status, SpentUSD: s.History.Usage.CostUSD, Parent: s.Intent.Parent}
+}
+
+func (s *Intent) tellEnd(end *forge.End) {
+	s.Dispatch.Outbox.Messages = nil
+	s.tell(endKey, end.Number, false, forge.Event{End: end})
+}

@@ -1,0 +1,344 @@
+package flow
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/pfl-forge/pfl-forge"
+	"github.com/pfl-forge/pfl-forge/services/runner/flow/budget"
+	"github.com/pfl-forge/pfl-forge/services/runner/flow/control"
+	"github.com/pfl-forge/pfl-forge/services/runner/flow/goal"
+	"github.com/pfl-forge/pfl-forge/services/runner/flow/plan"
+	"github.com/pfl-forge/pfl-forge/services/runner/flow/rule"
+	"github.com/pfl-forge/pfl-forge/services/runner/flow/task"
+)
+
+// adjust records that a rule changed the flow.
+func (s *Intent) adjust(name string, id forge.TaskID, format string, args ...any) {
+	s.History.Adjust(s.now, name, id, fmt.Sprintf(format, args...))
+}
+
+// admitted starts the run: with the first step of its flow, or, when a retry
+// follows a plan that stands, with what was planned.
+func (s *Intent) admitted(a *forge.Admitted) (forge.Decision, error) {
+	if s.Phase != control.Entering || a.Run != s.Run {
+		return rule.Ignore("the intent does not wait for admission to run %d", a.Run)
+	}
+	s.Dispatch.Outbox.Answered(enterKey)
+	s.Plan.Context = plan.Context{Active: a.Active, Past: a.Past, Unread: a.Unread}
+	s.Goal.Known = a.Knowledge
+	s.Pause.Admitted(a.Paused, a.Resumed)
+	if !s.Policy.Known {
+		s.Policy.Budget = a.Budget
+	}
+	if s.isPlanned() {
+		s.gate()
+	} else {
+		s.startStep()
+	}
+	return forge.Applied, nil
+}
+
+func (s *Intent) isPlanned() bool { return len(s.Tasks.Tasks) > 0 || len(s.Plan.Children) > 0 }
+
+// answered takes the answer of a step of the whole intent.
+func (s *Intent) answered(r *forge.Result) {
+	if s.Policy.Reading {
+		s.policyRead(r.Analysis.Policy)
+		return
+	}
+	s.Plan.Session.Reported(r.Session)
+	parent := &plan.Parent{Intent: &s.Intent, Number: r.Attempt.Number}
+	var o plan.Outcome
+	switch r.Attempt.Step {
+	case forge.StepAnalyze, forge.StepArchitect:
+		s.adopt(r.Analysis.Policy)
+		parent.MaxDepth = s.Policy.MaxDepth
+		o = plan.Analyzed(parent, r.Attempt.Step, r.Analysis)
+	case forge.StepAudit:
+		s.adopt(r.Policy)
+		o = plan.Audited(r.Audit)
+	case forge.StepObserve:
+		s.adopt(r.Policy)
+		o = plan.Observed(r.Observed)
+	case forge.StepAbstract:
+		o = plan.Abstracted(parent, r.Abstraction)
+	case forge.StepIntake:
+		s.adopt(r.Policy)
+		o = plan.TakenIn(parent, r.Intake)
+	default: // the others are steps of tasks, or the project's
+	}
+	s.follow(r.Attempt, &o)
+}
+
+// adopt takes the project's policy as a worker has read it.
+func (s *Intent) adopt(p *forge.Policy) {
+	if p == nil {
+		return
+	}
+	first := !s.Policy.Known
+	s.Policy.Policy, s.Policy.Known = *p, true
+	if first && s.History.Usage.CostUSD > 0 {
+		s.commands(s.Dispatch.Commit) // of what was spent before it was known that there is a budget
+	}
+}
+
+// follow does what follows the answer of a step of the whole intent.
+func (s *Intent) follow(a forge.Attempt, o *plan.Outcome) {
+	if o.Err != nil {
+		s.invalid(a, o.Err)
+		return
+	}
+	s.Plan.Attempts.Worked()
+	switch {
+	case len(o.Questions) > 0:
+		plan.Ask(&s.Intent, o.Questions)
+		s.Phase = control.Asking
+		s.Reason = fmt.Sprintf("%d question(s) to answer", len(o.Questions))
+		s.adjust(rule.Clarify, "", "%d question(s)", len(o.Questions))
+	case o.Next != "":
+		if o.Next == forge.StepArchitect {
+			s.adjust(rule.Architect, "", "%s", rule.FirstLine(o.Why))
+			s.Plan.Insufficient = o.Why
+		} else {
+			s.Plan.Patterns = o.Patterns
+		}
+		s.Plan.TurnTo(s.names(), o.Next)
+		s.startStep()
+	case o.Ends:
+		if o.Audit != nil {
+			s.Plan.Audit = o.Audit
+		}
+		s.Reason = o.Reason
+		s.finish(forge.StatusDone)
+	default:
+		s.planned(o.Plan, o.Reason)
+	}
+}
+
+// planned takes a plan. What has to happen before it is carried out comes first.
+func (s *Intent) planned(p *plan.Plan, reason string) {
+	s.Tasks.Tasks, s.Plan.Children = p.Tasks, p.Children
+	s.Goal.Begin(p.Goal)
+	if s.Intent.Type == "" {
+		s.Intent.Type = p.Type
+	}
+	s.Intent.Risk = s.Plan.Gate.Judge(p.Risk)
+	s.Reason = reason
+	s.Plan.Gate.Hash = plan.Hash(&s.Intent, p.Tasks, p.Children)
+	s.Plan.Depends = plan.DependOn(slices.Concat(s.Intent.DependsOn, p.DependsOn))
+	s.gate()
+}
+
+// policyRead goes on with what waited for a person, whom a change of the policy may
+// have answered.
+func (s *Intent) policyRead(p *forge.Policy) {
+	s.Policy.Reading = false
+	s.Plan.Attempts.Worked()
+	if p != nil {
+		s.Policy.Policy = *p
+	}
+	switch s.Phase {
+	case control.OverBudget:
+		s.Reason = ""
+		s.startStep()
+		return
+	case control.Approval:
+		s.gate()
+		return
+	default:
+	}
+	for _, t := range s.Tasks.At(task.Protected) {
+		s.tasks(t.Approved)
+	}
+	for _, makes := range []bool{false, true} { // what is under way goes on before anything is made
+		for _, t := range s.Tasks.Tasks {
+			if t.Stage == task.OverBudget && makes == task.Makes(t.Unfunded) {
+				s.tasks(t.BudgetRaised)
+			}
+		}
+	}
+}
+
+// gate holds an intent that a person has to approve, and lets the others go on.
+func (s *Intent) gate() {
+	why := ""
+	if s.isPlanned() {
+		reworded := ""
+		if t := s.goalTask(); t != nil {
+			reworded = goal.Reworded(&s.Intent, t)
+		}
+		why = s.Plan.Gate.NeedsApproval(&s.Intent, s.Policy.TrustedOrigins, reworded)
+	}
+	if why != "" && !s.Plan.Gate.Approved {
+		if s.Phase != control.Approval {
+			s.adjust(rule.AwaitApproval, "", "%s", why)
+		}
+		s.Phase = control.Approval
+		s.Reason = why
+		return
+	}
+	s.Intent.Status = forge.StatusApproved
+	s.await()
+}
+
+// goalTask returns the task of a goal, or nil.
+func (s *Intent) goalTask() *task.Task {
+	if s.Goal.Started && len(s.Tasks.Tasks) == 1 {
+		return s.Tasks.Tasks[0]
+	}
+	return nil
+}
+
+// maxPlannedFiles bounds what others are told of an intent's files.
+const maxPlannedFiles = 100
+
+// await waits for the intents that this one depends on, if any, and tells the
+// project the plan.
+func (s *Intent) await() {
+	missing := s.Plan.Depends.Ask()
+	s.tell(plannedKey, s.Run, false, forge.Event{Planned: &forge.Planned{
+		Run: s.Run, Plan: plan.Titles(s.Tasks.Tasks, s.Plan.Children), Budget: s.Policy.Budget,
+		Children: s.Plan.Children.IDs(), RelevantFiles: s.Tasks.Files(maxPlannedFiles), DependsOn: missing,
+	}})
+	if len(missing) == 0 {
+		s.work()
+		return
+	}
+	s.Phase = control.Depending
+	s.adjust(rule.AwaitDependency, "", "%s", plan.JoinIDs(missing, ", "))
+}
+
+// dependencyEnded takes how an intent ended that this one depends on.
+func (s *Intent) dependencyEnded(d *forge.DependencyEnded) (forge.Decision, error) {
+	if s.Phase != control.Depending || d.Run != s.Run || !s.Plan.Depends.WaitsFor(d.Intent) {
+		return rule.Ignore("the intent does not wait for %q", d.Intent)
+	}
+	name, why := s.Plan.Depends.Ended(d)
+	switch {
+	case name != "":
+		s.adjust(name, "", "%s", why)
+		s.tasks(func(x *task.Turn) { s.Tasks.EndAll(x, why) })
+		s.Reason = why
+		s.finish(forge.StatusBlocked)
+	case len(s.Plan.Depends.Open()) == 0:
+		s.work()
+	}
+	return forge.Applied, nil
+}
+
+// work starts the tasks, or children, that can start. When none is left to start or
+// to wait for, the run is over.
+func (s *Intent) work() {
+	if len(s.Plan.Children) > 0 {
+		s.split()
+		return
+	}
+	s.Phase = control.Working
+	ended := s.Tasks.Work(func(t *task.Task) {
+		s.Intent.Status = forge.StatusExecuting
+		s.tasks(t.Start)
+	})
+	if !ended {
+		return
+	}
+	for _, t := range s.Tasks.Tasks {
+		if t.Stage != task.Done && s.Reason == "" {
+			s.Reason = string(t.ID) + ": " + t.Failure
+			if s.Goal.Started {
+				s.Reason = t.Failure // there is no other task
+			}
+		}
+	}
+	s.finish(s.tasksStatus())
+}
+
+// tasksStatus sums up the tasks.
+func (s *Intent) tasksStatus() forge.Status { return plan.StatusOf(s.Tasks.Done(), len(s.Tasks.Tasks)) }
+
+// next goes on after a task has ended. When that comes after the run did, the run
+// ended otherwise.
+func (s *Intent) next() {
+	switch {
+	case s.Phase == control.Working:
+		s.work()
+	case s.Intent.Status.Failed():
+		s.correct(s.tasksStatus(), s.Reason)
+	}
+}
+
+// split submits the children that have not begun, and retries those that failed. A
+// child that a person rejected or cancelled stays as it is.
+func (s *Intent) split() {
+	children := s.Plan.Children
+	s.Phase = control.Children
+	s.Intent.Status = forge.StatusExecuting
+	s.adjust(rule.Split, "", "%s", plan.JoinIDs(children.IDs(), ", "))
+	for _, c := range children {
+		switch {
+		case c.Run == 0:
+			in := c.Intent
+			in.CreatedAt = s.now
+			in.BudgetUSD = s.share(len(children))
+			s.tellChild(c, forge.Event{Submit: &forge.Submit{Intent: in, Vouched: s.Plan.Gate.Approved || s.Plan.Gate.Vouched}})
+		case c.Status.Failed():
+			c.Status = ""
+			s.tellChild(c, forge.Event{Retry: &forge.Retry{Instructions: s.Instructions}})
+		}
+	}
+	s.sumUp()
+}
+
+// share returns what each child may cost of a budget that this intent has by itself.
+func (s *Intent) share(children int) float64 {
+	if s.Intent.BudgetUSD <= 0 {
+		return 0
+	}
+	return max(budget.SmallestCall, (s.turn().Budget.IntentUSD-s.History.Usage.CostUSD)/float64(children))
+}
+
+// childChanged takes what became of a child.
+func (s *Intent) childChanged(c *forge.Child) (forge.Decision, error) {
+	children := s.Plan.Children
+	child, err := children.Changed(s.key.Intent, c)
+	if err != nil {
+		return forge.Ignored, err
+	}
+	s.Dispatch.Outbox.Answered(childKey(child.Intent.ID))
+	switch {
+	case s.Phase == control.Children:
+		s.sumUp()
+	case s.Phase == control.Closed && s.Intent.Status.Failed() && child.Status != "":
+		s.correct(s.childrenStatus(), children.Reason())
+	}
+	return forge.Applied, nil
+}
+
+func (s *Intent) childrenStatus() forge.Status {
+	return plan.StatusOf(s.Plan.Children.Done(), len(s.Plan.Children))
+}
+
+// sumUp ends the run when all children have ended.
+func (s *Intent) sumUp() {
+	if s.Plan.Children.Ended() {
+		s.Reason = s.Plan.Children.Reason()
+		s.finish(s.childrenStatus())
+	}
+}
+
+// withdrawAll tells workers that nobody waits for them any more.
+func (s *Intent) withdrawAll() {
+	s.commands(s.Dispatch.WithdrawAll)
+	s.Policy.Reading = false
+}
+
+// finish ends a run: those who wait for the intent are told, and the project
+// reflects upon it, unless its children were reflected upon already.
+func (s *Intent) finish(status forge.Status) {
+	if s.Policy.Reading {
+		s.Policy.Reading = false
+		s.Dispatch.WithdrawStep(s.turn(), forge.StepAnalyze)
+	}
+	s.Intent.Status = status
+	s.close(len(s.Plan.Children) == 0 && !s.Policy.Reflection.Off)
+}
