@@ -12,17 +12,25 @@ import (
 
 // tasks has the machines of the tasks take a step, and carries out what follows.
 func (s *Intent) tasks(step func(*task.Turn)) {
-	x := task.Turn{
+	x := s.taskTurn()
+	step(x)
+	s.perform(x)
+}
+
+func (s *Intent) taskTurn() *task.Turn {
+	return task.NewTurn(task.Turn{
 		Now: s.now, Intent: &s.Intent, Policy: &s.Policy.Policy, Names: s.names(), Strategy: s.strategy(), Tasks: &s.Tasks,
-	}
-	step(&x)
+	})
+}
+
+// perform carries out what the machines of the tasks ask for.
+func (s *Intent) perform(x *task.Turn) {
 	for _, e := range x.Effects {
-		s.perform(e)
+		s.carryOut(e)
 	}
 }
 
-// perform carries out what a task's machine asks for.
-func (s *Intent) perform(e task.Effect) {
+func (s *Intent) carryOut(e task.Effect) {
 	switch e := e.(type) {
 	case task.Adjust:
 		s.History.Adjust(s.now, e.Rule, e.Task, e.Detail)
@@ -31,7 +39,7 @@ func (s *Intent) perform(e task.Effect) {
 	case task.Issue:
 		c := s.command(e.Task, e.Step)
 		c.Replica = e.Replica
-		s.send(c)
+		s.send(&c)
 	case task.AskMerge:
 		s.request(e.Task, true, mergeOf(s.Run, e.Task))
 	case task.AskLock:
@@ -47,7 +55,7 @@ func (s *Intent) perform(e task.Effect) {
 	case task.Release:
 		s.eff.Released = append(s.eff.Released, e.Task)
 	case task.Next:
-		s.next()
+		course{s}.next()
 	}
 }
 
@@ -67,12 +75,12 @@ func (s *Intent) names() session.Names {
 // budget for wait for a person.
 func (s *Intent) commands(step func(*dispatch.Turn)) {
 	x := s.turn()
-	step(x)
+	step(&x)
 	s.overBudget(x.Refused)
 }
 
-func (s *Intent) turn() *dispatch.Turn {
-	return &dispatch.Turn{
+func (s *Intent) turn() dispatch.Turn {
+	return dispatch.Turn{
 		Key: s.key, Now: s.now, Run: s.Run, Budget: budgetOf(s.Policy.Budget, s.Intent.BudgetUSD, s.Foreign),
 		SpentUSD: s.History.Usage.CostUSD, Recipe: s.Intent.Recipe != "", ClaimTimeout: s.Policy.ClaimTimeout,
 		Pause: &s.Pause, Effects: &s.eff,
@@ -89,8 +97,10 @@ func budgetOf(b forge.Budget, usd float64, foreign bool) forge.Budget {
 }
 
 // send issues a command as soon as it is neither held nor waits for budget.
-func (s *Intent) send(c forge.Command) {
-	s.commands(func(x *dispatch.Turn) { s.Dispatch.Send(x, c) })
+func (s *Intent) send(c *forge.Command) {
+	x := s.turn()
+	s.Dispatch.Send(&x, c)
+	s.overBudget(x.Refused)
 }
 
 // overBudget makes attempts wait for a person, because there is no budget for them.
@@ -144,7 +154,7 @@ func tellGoal(c *forge.Command, g goal.Strategy, t *task.Task) {
 }
 
 // startStep issues the step that the intent as a whole is at.
-func (s *Intent) startStep() {
+func (s course) startStep() {
 	s.Phase = control.Analyzing
 	s.Plan.Next(s.names())
 	c := forge.Command{
@@ -152,14 +162,15 @@ func (s *Intent) startStep() {
 		Avoid: s.Limits.Names(s.now), Instructions: s.Instructions,
 	}
 	s.Plan.Brief(&c)
-	s.send(c)
+	s.send(&c)
 }
 
 // readPolicy reads the project's policy again, because a person may have changed it.
-func (s *Intent) readPolicy() {
+func (s course) readPolicy() {
 	s.Policy.Reading = true
 	s.Plan.Attempts.Next()
-	s.Dispatch.Issue(s.turn(), forge.Command{
+	x := s.turn()
+	s.Dispatch.Issue(&x, &forge.Command{
 		To: s.key, Attempt: s.Plan.Attempts.Attempt("", forge.StepAnalyze), Intent: s.Intent, PolicyOnly: true,
 	})
 }
@@ -175,7 +186,8 @@ func (s *Intent) started(r *forge.Result) (forge.Decision, error) {
 		return rule.Ignore("%s is known to have begun", r.Attempt)
 	}
 	t.Replica = ""
-	s.Dispatch.Began(s.turn(), r.Attempt, s.Policy.AttemptTimeout)
+	x := s.turn()
+	s.Dispatch.Began(&x, r.Attempt, s.Policy.AttemptTimeout)
 	return forge.Applied, nil
 }
 

@@ -12,7 +12,7 @@ const maxPastFiles = 30
 
 // close writes the run's history and tells the project, which forgets everything that
 // the intent held there. A person may still retry what failed.
-func (s *Intent) close(reflect bool) {
+func (s course) close(reflect bool) {
 	s.Phase = control.Closed
 	s.Dispatch.DropHeld()
 	h := s.History.End(s.now, s.ended())
@@ -31,7 +31,7 @@ func (s *Intent) close(reflect bool) {
 
 // correct tells the project and the history that a run that is over ended otherwise,
 // if it did.
-func (s *Intent) correct(status forge.Status, reason string) {
+func (s course) correct(status forge.Status, reason string) {
 	if status == s.Intent.Status {
 		return
 	}
@@ -40,21 +40,21 @@ func (s *Intent) correct(status forge.Status, reason string) {
 	s.endOtherwise()
 }
 
-func (s *Intent) endOtherwise() {
+func (s course) endOtherwise() {
 	s.tellEnd(s.end())
 	s.History.EndedOtherwise(s.ended())
 }
 
-func (s *Intent) ended() history.Ended {
+func (s course) ended() history.Ended {
 	return history.Ended{Intent: &s.Intent, Run: s.Run, Escalated: s.Escalate, Reason: s.Reason}
 }
 
-func (s *Intent) end() *forge.End {
+func (s course) end() *forge.End {
 	s.Ends++
 	return &forge.End{Run: s.Run, Number: s.Ends, Status: s.Intent.Status, SpentUSD: s.History.Usage.CostUSD, Parent: s.Intent.Parent}
 }
 
-func (s *Intent) tellEnd(end *forge.End) {
+func (s course) tellEnd(end *forge.End) {
 	s.Dispatch.Outbox.Messages = nil
 	s.tell(endKey, end.Number, false, forge.Event{End: end})
 }

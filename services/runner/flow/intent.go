@@ -27,6 +27,18 @@ type Intent struct {
 	now time.Time
 }
 
+// The methods of the composition stand on types of their own, by what they do: person
+// takes what people ask (person.go), answers what other machines say (messages.go),
+// course leads a run from phase to phase (run.go, end.go), view shows it (view.go). All
+// are the same machine.
+type (
+	core    = Intent
+	person  struct{ *core }
+	answers struct{ *core }
+	course  struct{ *core }
+	view    struct{ *core }
+)
+
 // intentState is everything that an intent remembers; a snapshot holds it.
 type intentState struct {
 	Intent       forge.Intent
@@ -97,19 +109,19 @@ func (s *Intent) Pending() forge.Effects { return s.Dispatch.Outbox.Effects() }
 func (s *Intent) decide(ev *forge.Event) (forge.Decision, error) {
 	switch {
 	case ev.Submit != nil:
-		return s.submit(ev)
+		return person{s}.submit(ev)
 	case s.Phase == control.None:
 		return rule.Refuse("there is no intent %q; `pfl-forge status` lists those that exist", s.key.Intent)
 	case personal(ev) && s.Decided[ev.ID]:
 		return rule.Ignore("this was asked and decided already")
 	case personal(ev):
-		return s.asked(ev)
+		return person{s}.asked(ev)
 	case ev.Result != nil:
 		return s.result(ev.Result)
 	case ev.Timer != nil:
 		return s.timer(ev.Timer)
 	}
-	return s.told(ev)
+	return answers{s}.told(ev)
 }
 
 // result takes a worker's report. A report on an attempt that is not open any more
@@ -127,13 +139,15 @@ func (s *Intent) result(r *forge.Result) (forge.Decision, error) {
 		r = &blank
 	}
 	s.History.Step(s.now, r)
-	s.commands(func(x *dispatch.Turn) { s.Dispatch.Close(x, r.Attempt, r.Usage.CostUSD) })
+	x := s.turn()
+	s.Dispatch.Close(&x, r.Attempt, r.Usage.CostUSD)
+	s.overBudget(x.Refused)
 	s.History.Observe(s.now, s.key.Intent, r.Observations)
 	switch {
 	case r.Failure != nil:
 		s.failed(r)
 	case r.Attempt.Task == "":
-		s.answered(r)
+		course{s}.answered(r)
 	default:
 		s.worked(s.Tasks.Find(r.Attempt.Task), r)
 	}
@@ -144,24 +158,24 @@ func (s *Intent) result(r *forge.Result) (forge.Decision, error) {
 func (s *Intent) worked(t *task.Task, r *forge.Result) {
 	by := task.Worker{Replica: r.Replica, Session: r.Session}
 	g := goal.Strategy{State: &s.Goal, Options: s.Intent.Goal}
+	x := s.taskTurn()
 	var unusable error
-	s.tasks(func(x *task.Turn) {
-		switch r.Attempt.Step {
-		case forge.StepImplement:
-			t.Implemented(x, r.Implementation, by)
-		case forge.StepExecute:
-			g.Executed(x, t, r.Implementation, by)
-		case forge.StepRebase:
-			t.Rebased(x, r.Rebase)
-		case forge.StepReview:
-			unusable = t.Reviewed(x, r.Review)
-		case forge.StepSummarize:
-			g.Summarized(x, t, r.Summarization, r.Session)
-		case forge.StepJudge:
-			unusable = g.Judged(x, t, r.Judgment)
-		default: // the others are steps of the whole intent, or the project's
-		}
-	})
+	switch r.Attempt.Step {
+	case forge.StepImplement:
+		t.Implemented(x, r.Implementation, by)
+	case forge.StepExecute:
+		g.Executed(x, t, r.Implementation, by)
+	case forge.StepRebase:
+		t.Rebased(x, r.Rebase)
+	case forge.StepReview:
+		unusable = t.Reviewed(x, r.Review)
+	case forge.StepSummarize:
+		g.Summarized(x, t, r.Summarization, r.Session)
+	case forge.StepJudge:
+		unusable = g.Judged(x, t, r.Judgment)
+	default: // the others are steps of the whole intent, or the project's
+	}
+	s.perform(x)
 	if unusable != nil {
 		s.invalid(r.Attempt, unusable)
 	}
@@ -188,9 +202,10 @@ func (s *Intent) failed(r *forge.Result) {
 			talk.Start(s.names(), "", step)
 		}
 	}
+	turn := s.turn()
 	d := retry.Decide(counter, &s.Limits, &retry.Failed{
 		Result: r, Now: s.now, Policy: &s.Policy.Policy, PolicyKnown: s.Policy.Known,
-		Budgeted: s.turn().Charged(), PolicyOnly: s.Policy.Reading,
+		Budgeted: turn.Charged(), PolicyOnly: s.Policy.Reading,
 	})
 	if d.Rule != "" {
 		s.History.Adjust(s.now, d.Rule, r.Attempt.Task, d.Detail)
@@ -224,9 +239,9 @@ func (s *Intent) again(t *task.Task, step forge.Step) {
 	case t != nil:
 		s.tasks(func(x *task.Turn) { t.Again(x, step) })
 	case s.Policy.Reading:
-		s.readPolicy()
+		course{s}.readPolicy()
 	default:
-		s.startStep()
+		course{s}.startStep()
 	}
 }
 
@@ -248,7 +263,7 @@ func (s *Intent) giveUp(t *task.Task, step forge.Step, why string) {
 	default:
 		s.Reason = string(step) + ": " + why
 		s.History.Adjust(s.now, rule.TaskFailed, "", s.Reason)
-		s.finish(forge.StatusError)
+		course{s}.finish(forge.StatusError)
 	}
 }
 
@@ -263,7 +278,7 @@ func (s *Intent) timer(fired *forge.TimerFired) (forge.Decision, error) {
 		return forge.Applied, nil
 	}
 	x := s.turn()
-	c, ok := s.Dispatch.Reclaim(x, fired.Key)
+	c, ok := s.Dispatch.Reclaim(&x, fired.Key)
 	if !ok {
 		return forge.Applied, nil
 	}
@@ -273,6 +288,6 @@ func (s *Intent) timer(fired *forge.TimerFired) (forge.Decision, error) {
 	t.Reclaim()
 	next := s.command(t, c.Attempt.Step)
 	next.BudgetUSD = c.BudgetUSD
-	s.Dispatch.Outbox.Issue(x.Effects, next)
+	s.Dispatch.Outbox.Issue(x.Effects, &next)
 	return forge.Applied, nil
 }

@@ -19,7 +19,7 @@ func personal(ev *forge.Event) bool {
 }
 
 // asked takes what somebody wants of an intent that exists.
-func (s *Intent) asked(ev *forge.Event) (forge.Decision, error) {
+func (s person) asked(ev *forge.Event) (forge.Decision, error) {
 	switch {
 	case ev.Edit != nil:
 		return s.edit(ev.Edit)
@@ -43,7 +43,7 @@ func (s *Intent) asked(ev *forge.Event) (forge.Decision, error) {
 }
 
 // told takes what another machine says.
-func (s *Intent) told(ev *forge.Event) (forge.Decision, error) {
+func (s answers) told(ev *forge.Event) (forge.Decision, error) {
 	switch {
 	case ev.Admitted != nil:
 		return s.admitted(ev.Admitted)
@@ -83,7 +83,7 @@ func (s *Intent) tell(key string, number int, reply bool, ev forge.Event) {
 }
 
 // enter starts a run by asking the project to admit the intent.
-func (s *Intent) enter() {
+func (s course) enter() {
 	s.Run++
 	s.Phase = control.Entering
 	s.Reason = ""
@@ -137,7 +137,7 @@ func (s *Intent) tellChild(c *plan.Child, ev forge.Event) {
 }
 
 // locked takes the project's answer to a task's request for a file lock.
-func (s *Intent) locked(r *forge.Reserved) (forge.Decision, error) {
+func (s answers) locked(r *forge.Reserved) (forge.Decision, error) {
 	t := s.Tasks.Find(r.Task)
 	if t == nil || t.Stage != task.Locking || r.Number != t.Requests {
 		return rule.Ignore("task %s does not wait for precedence", r.Task)
@@ -149,7 +149,7 @@ func (s *Intent) locked(r *forge.Reserved) (forge.Decision, error) {
 
 // merged takes the project's answer to a task's request to merge. That a merge was
 // made counts also when the task has given it up.
-func (s *Intent) merged(m *forge.Landed) (forge.Decision, error) {
+func (s answers) merged(m *forge.Landed) (forge.Decision, error) {
 	t := s.Tasks.Find(m.Task)
 	switch {
 	case t == nil || m.Number > t.Requests || t.Stage == task.Done:
@@ -173,7 +173,7 @@ func (s *Intent) merged(m *forge.Landed) (forge.Decision, error) {
 }
 
 // budgeted takes the project's answer to a request for budget.
-func (s *Intent) budgeted(f *forge.Funded) (forge.Decision, error) {
+func (s answers) budgeted(f *forge.Funded) (forge.Decision, error) {
 	known := false
 	s.commands(func(x *dispatch.Turn) { known = s.Dispatch.Answered(x, f) })
 	if !known {
@@ -183,13 +183,13 @@ func (s *Intent) budgeted(f *forge.Funded) (forge.Decision, error) {
 }
 
 // overlapped takes what a task of another intent has found.
-func (s *Intent) overlapped(f *forge.Forecast) (decision forge.Decision, err error) {
+func (s answers) overlapped(f *forge.Forecast) (decision forge.Decision, err error) {
 	s.tasks(func(x *task.Turn) { decision, err = s.Tasks.Overlapped(x, f) })
 	return decision, err
 }
 
 // reflected takes what a reflection made of a run.
-func (s *Intent) reflected(r *forge.Reflected) (forge.Decision, error) {
+func (s answers) reflected(r *forge.Reflected) (forge.Decision, error) {
 	before := s.History.Usage.CostUSD
 	decision, err := s.History.Reflected(s.now, s.key.Intent, r)
 	if s.History.Usage.CostUSD > before {

@@ -12,7 +12,7 @@ import (
 )
 
 // submit takes a new intent.
-func (s *Intent) submit(ev *forge.Event) (forge.Decision, error) {
+func (s person) submit(ev *forge.Event) (forge.Decision, error) {
 	in := ev.Submit.Intent
 	if in.CreatedAt.IsZero() {
 		in.CreatedAt = ev.At
@@ -32,7 +32,7 @@ func (s *Intent) submit(ev *forge.Event) (forge.Decision, error) {
 	s.Plan.Gate.Declared, s.Plan.Gate.Vouched = in.Risk, ev.Submit.Vouched
 	s.Foreign = in.Source == forge.SourceSystem
 	s.Plan.Step = plan.FirstStep(&in)
-	s.enter()
+	course{s.core}.enter()
 	return forge.Applied, nil
 }
 
@@ -43,14 +43,14 @@ func sameOrigin(a, b forge.Origin) bool {
 }
 
 // place returns where the intent is, as far as a person's wishes go.
-func (s *Intent) place() *control.Intent {
+func (s person) place() *control.Intent {
 	return &control.Intent{
 		Phase: s.Phase, Status: s.Intent.Status, Guarded: s.Tasks.Has(task.Protected),
 		Waiting: s.Tasks.Has(task.Waiting) || s.Tasks.Has(task.OverBudget),
 	}
 }
 
-func (s *Intent) edit(e *forge.Edit) (forge.Decision, error) {
+func (s person) edit(e *forge.Edit) (forge.Decision, error) {
 	if decision, err := s.place().Check(control.Edit, ""); err != nil {
 		return decision, err
 	}
@@ -84,16 +84,16 @@ func (s *Intent) edit(e *forge.Edit) (forge.Decision, error) {
 	}
 	switch {
 	case body && s.Phase != control.Entering:
-		s.withdrawAll()
-		s.startStep()
+		course{s.core}.withdrawAll()
+		course{s.core}.startStep()
 	case s.Phase == control.Approval:
-		s.gate()
+		course{s.core}.gate()
 	}
 	return forge.Applied, nil
 }
 
 // approve takes a person's approval of the plan, or of changes of protected paths.
-func (s *Intent) approve(a *forge.Approve, by string) (forge.Decision, error) {
+func (s person) approve(a *forge.Approve, by string) (forge.Decision, error) {
 	if decision, err := s.place().Check(control.Approve, ""); err != nil {
 		if s.Plan.Gate.Approved {
 			return rule.Ignore("the intent is approved already")
@@ -124,12 +124,12 @@ func (s *Intent) approve(a *forge.Approve, by string) (forge.Decision, error) {
 	}
 	s.Plan.Gate.Approved = true
 	s.Reason = ""
-	s.gate()
+	course{s.core}.gate()
 	return forge.Applied, nil
 }
 
 // answer takes a person's answer to a question.
-func (s *Intent) answer(a *forge.Answer) (forge.Decision, error) {
+func (s person) answer(a *forge.Answer) (forge.Decision, error) {
 	in := &s.Intent
 	if a.Index < 0 || a.Index >= len(in.Clarifications) {
 		return rule.Refuse("question %d does not exist; the intent has %d", a.Index+1, len(in.Clarifications))
@@ -152,30 +152,30 @@ func (s *Intent) answer(a *forge.Answer) (forge.Decision, error) {
 	plan.Answer(in, a)
 	if !in.NeedsClarification() {
 		s.Reason = ""
-		s.startStep()
+		course{s.core}.startStep()
 	}
 	return forge.Applied, nil
 }
 
 // stop ends the intent because a person says so. What was merged stays.
-func (s *Intent) stop(v control.Verb, status forge.Status, reason string) (forge.Decision, error) {
+func (s person) stop(v control.Verb, status forge.Status, reason string) (forge.Decision, error) {
 	if decision, err := s.place().Check(v, ""); err != nil {
 		return decision, err
 	}
-	s.withdrawAll()
+	course{s.core}.withdrawAll()
 	s.tasks(func(x *task.Turn) { s.Tasks.EndAll(x, string(status)) })
 	s.Reason = reason
 	s.Intent.Status = status
 	if s.Phase == control.Closed {
-		s.endOtherwise()
+		course{s.core}.endOtherwise()
 		return forge.Applied, nil
 	}
-	s.close(false)
+	course{s.core}.close(false)
 	return forge.Applied, nil
 }
 
 // cancelTask gives up one task because a person says so.
-func (s *Intent) cancelTask(c *forge.Cancel) (forge.Decision, error) {
+func (s person) cancelTask(c *forge.Cancel) (forge.Decision, error) {
 	t := s.Tasks.Find(c.Task)
 	if t == nil {
 		return rule.Refuse("the intent has no task %q", c.Task)
@@ -194,7 +194,7 @@ func (s *Intent) cancelTask(c *forge.Cancel) (forge.Decision, error) {
 // retry runs what failed again, or goes on with what waits for a person, whom a
 // change of the policy may have answered. What the person says with it counts also
 // while the policy is being read.
-func (s *Intent) retry(r *forge.Retry) (forge.Decision, error) {
+func (s person) retry(r *forge.Retry) (forge.Decision, error) {
 	if r.BudgetUSD < 0 || r.BudgetUSD != r.BudgetUSD {
 		return forge.Refused, &forge.FieldError{Field: "budget_usd", Reason: "must be a positive amount"}
 	}
@@ -219,7 +219,7 @@ func (s *Intent) retry(r *forge.Retry) (forge.Decision, error) {
 		s.tasks(t.FilesMoved)
 	}
 	if stale && !s.Policy.Reading {
-		s.readPolicy()
+		course{s.core}.readPolicy()
 	}
 	return forge.Applied, nil
 }
@@ -230,7 +230,7 @@ func (s *Intent) overBudgetNow() bool {
 }
 
 // retryRun begins another run.
-func (s *Intent) retryRun(r *forge.Retry) {
+func (s person) retryRun(r *forge.Retry) {
 	s.heed(r)
 	for _, t := range s.Tasks.Tasks {
 		if t.Status == forge.TaskFailed {
@@ -242,11 +242,11 @@ func (s *Intent) retryRun(r *forge.Retry) {
 	s.Plan.Attempts.Worked()
 	s.Pause.Person = false
 	s.Intent.Status = forge.StatusProposed
-	s.enter()
+	course{s.core}.enter()
 }
 
 // heed takes over what a person says with a retry.
-func (s *Intent) heed(r *forge.Retry) {
+func (s person) heed(r *forge.Retry) {
 	if r.BudgetUSD > 0 {
 		s.Intent.BudgetUSD, s.Foreign = r.BudgetUSD, false
 	}
@@ -257,7 +257,7 @@ func (s *Intent) heed(r *forge.Retry) {
 
 // pause holds commands back: of a task, of the intent, or, with a number, of the
 // project.
-func (s *Intent) pause(p *forge.Pause) (forge.Decision, error) {
+func (s person) pause(p *forge.Pause) (forge.Decision, error) {
 	if p.Number > 0 && s.Pause.Known(p.Number) {
 		return rule.Ignore("pause %d of the project is known", p.Number)
 	}
@@ -274,7 +274,7 @@ func (s *Intent) pause(p *forge.Pause) (forge.Decision, error) {
 	return forge.Applied, nil
 }
 
-func (s *Intent) mayPause(p *forge.Pause) (forge.Decision, error) {
+func (s person) mayPause(p *forge.Pause) (forge.Decision, error) {
 	if decision, err := s.place().Check(control.Pause, string(p.Task)); err != nil {
 		return decision, err
 	}
@@ -298,8 +298,9 @@ func (s *Intent) mayPause(p *forge.Pause) (forge.Decision, error) {
 
 // holdBack stops what must not go on. Each step is made ready to be issued again,
 // from where it stops.
-func (s *Intent) holdBack() {
-	open, parked := s.Dispatch.HoldBack(s.turn(), s.Policy.Reading)
+func (s person) holdBack() {
+	x := s.turn()
+	open, parked := s.Dispatch.HoldBack(&x, s.Policy.Reading)
 	for _, a := range open {
 		if t := s.Tasks.Find(a.Task); t != nil {
 			t.Stopped(a.Step)
@@ -313,7 +314,7 @@ func (s *Intent) holdBack() {
 }
 
 // resume goes on with what was paused.
-func (s *Intent) resume(r *forge.Resume) (forge.Decision, error) {
+func (s person) resume(r *forge.Resume) (forge.Decision, error) {
 	if r.Number > 0 && r.Number <= s.Pause.Over {
 		return rule.Ignore("the end of pause %d is known", r.Number)
 	}
@@ -330,7 +331,7 @@ func (s *Intent) resume(r *forge.Resume) (forge.Decision, error) {
 	return forge.Applied, nil
 }
 
-func (s *Intent) mayResume(r *forge.Resume) (forge.Decision, error) {
+func (s person) mayResume(r *forge.Resume) (forge.Decision, error) {
 	verb := control.Resume
 	if r.Task != "" {
 		verb = control.ResumeTask

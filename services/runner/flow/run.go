@@ -20,7 +20,7 @@ func (s *Intent) adjust(name string, id forge.TaskID, format string, args ...any
 
 // admitted starts the run: with the first step of its flow, or, when a retry
 // follows a plan that stands, with what was planned.
-func (s *Intent) admitted(a *forge.Admitted) (forge.Decision, error) {
+func (s answers) admitted(a *forge.Admitted) (forge.Decision, error) {
 	if s.Phase != control.Entering || a.Run != s.Run {
 		return rule.Ignore("the intent does not wait for admission to run %d", a.Run)
 	}
@@ -31,18 +31,19 @@ func (s *Intent) admitted(a *forge.Admitted) (forge.Decision, error) {
 	if !s.Policy.Known {
 		s.Policy.Budget = a.Budget
 	}
-	if s.isPlanned() {
-		s.gate()
+	r := course{s.core}
+	if r.isPlanned() {
+		r.gate()
 	} else {
-		s.startStep()
+		r.startStep()
 	}
 	return forge.Applied, nil
 }
 
-func (s *Intent) isPlanned() bool { return len(s.Tasks.Tasks) > 0 || len(s.Plan.Children) > 0 }
+func (s course) isPlanned() bool { return len(s.Tasks.Tasks) > 0 || len(s.Plan.Children) > 0 }
 
 // answered takes the answer of a step of the whole intent.
-func (s *Intent) answered(r *forge.Result) {
+func (s course) answered(r *forge.Result) {
 	if s.Policy.Reading {
 		s.policyRead(r.Analysis.Policy)
 		return
@@ -72,7 +73,7 @@ func (s *Intent) answered(r *forge.Result) {
 }
 
 // adopt takes the project's policy as a worker has read it.
-func (s *Intent) adopt(p *forge.Policy) {
+func (s course) adopt(p *forge.Policy) {
 	if p == nil {
 		return
 	}
@@ -84,7 +85,7 @@ func (s *Intent) adopt(p *forge.Policy) {
 }
 
 // follow does what follows the answer of a step of the whole intent.
-func (s *Intent) follow(a forge.Attempt, o *plan.Outcome) {
+func (s course) follow(a forge.Attempt, o *plan.Outcome) {
 	if o.Err != nil {
 		s.invalid(a, o.Err)
 		return
@@ -117,7 +118,7 @@ func (s *Intent) follow(a forge.Attempt, o *plan.Outcome) {
 }
 
 // planned takes a plan. What has to happen before it is carried out comes first.
-func (s *Intent) planned(p *plan.Plan, reason string) {
+func (s course) planned(p *plan.Plan, reason string) {
 	s.Tasks.Tasks, s.Plan.Children = p.Tasks, p.Children
 	s.Goal.Begin(p.Goal)
 	if s.Intent.Type == "" {
@@ -132,7 +133,7 @@ func (s *Intent) planned(p *plan.Plan, reason string) {
 
 // policyRead goes on with what waited for a person, whom a change of the policy may
 // have answered.
-func (s *Intent) policyRead(p *forge.Policy) {
+func (s course) policyRead(p *forge.Policy) {
 	s.Policy.Reading = false
 	s.Plan.Attempts.Worked()
 	if p != nil {
@@ -161,7 +162,7 @@ func (s *Intent) policyRead(p *forge.Policy) {
 }
 
 // gate holds an intent that a person has to approve, and lets the others go on.
-func (s *Intent) gate() {
+func (s course) gate() {
 	why := ""
 	if s.isPlanned() {
 		reworded := ""
@@ -195,7 +196,7 @@ const maxPlannedFiles = 100
 
 // await waits for the intents that this one depends on, if any, and tells the
 // project the plan.
-func (s *Intent) await() {
+func (s course) await() {
 	missing := s.Plan.Depends.Ask()
 	s.tell(plannedKey, s.Run, false, forge.Event{Planned: &forge.Planned{
 		Run: s.Run, Plan: plan.Titles(s.Tasks.Tasks, s.Plan.Children), Budget: s.Policy.Budget,
@@ -210,7 +211,7 @@ func (s *Intent) await() {
 }
 
 // dependencyEnded takes how an intent ended that this one depends on.
-func (s *Intent) dependencyEnded(d *forge.DependencyEnded) (forge.Decision, error) {
+func (s answers) dependencyEnded(d *forge.DependencyEnded) (forge.Decision, error) {
 	if s.Phase != control.Depending || d.Run != s.Run || !s.Plan.Depends.WaitsFor(d.Intent) {
 		return rule.Ignore("the intent does not wait for %q", d.Intent)
 	}
@@ -220,16 +221,16 @@ func (s *Intent) dependencyEnded(d *forge.DependencyEnded) (forge.Decision, erro
 		s.adjust(name, "", "%s", why)
 		s.tasks(func(x *task.Turn) { s.Tasks.EndAll(x, why) })
 		s.Reason = why
-		s.finish(forge.StatusBlocked)
+		course{s.core}.finish(forge.StatusBlocked)
 	case len(s.Plan.Depends.Open()) == 0:
-		s.work()
+		course{s.core}.work()
 	}
 	return forge.Applied, nil
 }
 
 // work starts the tasks, or children, that can start. When none is left to start or
 // to wait for, the run is over.
-func (s *Intent) work() {
+func (s course) work() {
 	if len(s.Plan.Children) > 0 {
 		s.split()
 		return
@@ -254,11 +255,11 @@ func (s *Intent) work() {
 }
 
 // tasksStatus sums up the tasks.
-func (s *Intent) tasksStatus() forge.Status { return plan.StatusOf(s.Tasks.Done(), len(s.Tasks.Tasks)) }
+func (s course) tasksStatus() forge.Status { return plan.StatusOf(s.Tasks.Done(), len(s.Tasks.Tasks)) }
 
 // next goes on after a task has ended. When that comes after the run did, the run
 // ended otherwise.
-func (s *Intent) next() {
+func (s course) next() {
 	switch {
 	case s.Phase == control.Working:
 		s.work()
@@ -269,7 +270,7 @@ func (s *Intent) next() {
 
 // split submits the children that have not begun, and retries those that failed. A
 // child that a person rejected or cancelled stays as it is.
-func (s *Intent) split() {
+func (s course) split() {
 	children := s.Plan.Children
 	s.Phase = control.Children
 	s.Intent.Status = forge.StatusExecuting
@@ -290,7 +291,7 @@ func (s *Intent) split() {
 }
 
 // share returns what each child may cost of a budget that this intent has by itself.
-func (s *Intent) share(children int) float64 {
+func (s course) share(children int) float64 {
 	if s.Intent.BudgetUSD <= 0 {
 		return 0
 	}
@@ -298,7 +299,7 @@ func (s *Intent) share(children int) float64 {
 }
 
 // childChanged takes what became of a child.
-func (s *Intent) childChanged(c *forge.Child) (forge.Decision, error) {
+func (s answers) childChanged(c *forge.Child) (forge.Decision, error) {
 	children := s.Plan.Children
 	child, err := children.Changed(s.key.Intent, c)
 	if err != nil {
@@ -307,19 +308,19 @@ func (s *Intent) childChanged(c *forge.Child) (forge.Decision, error) {
 	s.Dispatch.Outbox.Answered(childKey(child.Intent.ID))
 	switch {
 	case s.Phase == control.Children:
-		s.sumUp()
+		course{s.core}.sumUp()
 	case s.Phase == control.Closed && s.Intent.Status.Failed() && child.Status != "":
-		s.correct(s.childrenStatus(), children.Reason())
+		course{s.core}.correct(course{s.core}.childrenStatus(), children.Reason())
 	}
 	return forge.Applied, nil
 }
 
-func (s *Intent) childrenStatus() forge.Status {
+func (s course) childrenStatus() forge.Status {
 	return plan.StatusOf(s.Plan.Children.Done(), len(s.Plan.Children))
 }
 
 // sumUp ends the run when all children have ended.
-func (s *Intent) sumUp() {
+func (s course) sumUp() {
 	if s.Plan.Children.Ended() {
 		s.Reason = s.Plan.Children.Reason()
 		s.finish(s.childrenStatus())
@@ -327,17 +328,18 @@ func (s *Intent) sumUp() {
 }
 
 // withdrawAll tells workers that nobody waits for them any more.
-func (s *Intent) withdrawAll() {
+func (s course) withdrawAll() {
 	s.commands(s.Dispatch.WithdrawAll)
 	s.Policy.Reading = false
 }
 
 // finish ends a run: those who wait for the intent are told, and the project
 // reflects upon it, unless its children were reflected upon already.
-func (s *Intent) finish(status forge.Status) {
+func (s course) finish(status forge.Status) {
 	if s.Policy.Reading {
 		s.Policy.Reading = false
-		s.Dispatch.WithdrawStep(s.turn(), forge.StepAnalyze)
+		x := s.turn()
+		s.Dispatch.WithdrawStep(&x, forge.StepAnalyze)
 	}
 	s.Intent.Status = status
 	s.close(len(s.Plan.Children) == 0 && !s.Policy.Reflection.Off)

@@ -45,6 +45,7 @@ type script struct {
 	hold    bool // keep notes between machines back
 	notes   []forge.Event
 	aliases map[string]forge.IntentID
+	after   func(to forge.Key) // after each event
 }
 
 func newScript() *script {
@@ -220,6 +221,9 @@ func (s *script) send(ev forge.Event) forge.Decision {
 			s.ids = append(s.ids, ev.To.Intent)
 		}
 		eff, ruling = m.Step(ev)
+	}
+	if s.after != nil {
+		s.after(ev.To)
 	}
 	if ruling.Decision != forge.Applied {
 		s.print("%s: %s", ruling.Decision, ruling.Reason)

@@ -25,7 +25,7 @@ func (s *Intent) Summary() forge.Summary {
 		Children: s.Plan.Children.Summaries(), Goal: s.Goal.Summary(in, s.goalTask(), s.Phase == control.Closed),
 		TaskCount: len(s.Tasks.Tasks), TasksDone: s.Tasks.Done(),
 	}
-	sum.Waiting, sum.Activity = s.waiting()
+	sum.Waiting, sum.Activity = view{s}.waiting()
 	if sum.Waiting == forge.WaitingPaused {
 		sum.Reason = cmp.Or(s.Pause.Why(), sum.Reason)
 	}
@@ -49,7 +49,7 @@ func (s *Intent) Summary() forge.Summary {
 }
 
 // waiting says what the intent waits for a person to do, and what goes on.
-func (s *Intent) waiting() (forge.Waiting, string) {
+func (s view) waiting() (forge.Waiting, string) {
 	switch {
 	case s.Intent.Status.Failed():
 		return forge.WaitingFailed, ""
@@ -72,7 +72,7 @@ func (s *Intent) waiting() (forge.Waiting, string) {
 }
 
 // activity is what goes on by itself.
-func (s *Intent) activity() string {
+func (s view) activity() string {
 	parked := s.Dispatch.Outbox.Earliest(dispatch.ParkPrefix)
 	switch {
 	case s.Phase == control.Children:

@@ -24,14 +24,14 @@ func begun(c *forge.Command) bool {
 
 // enqueue makes a command wait for budget. What is under way goes on before
 // anything new begins.
-func (s *State) enqueue(c forge.Command) {
+func (s *State) enqueue(c *forge.Command) {
 	at := len(s.Waiting)
-	if begun(&c) {
+	if begun(c) {
 		if i := slices.IndexFunc(s.Waiting, func(w Call) bool { return !w.Asked && !begun(&w.Command) }); i >= 0 {
 			at = i
 		}
 	}
-	s.Waiting = slices.Insert(s.Waiting, at, Call{Command: c})
+	s.Waiting = slices.Insert(s.Waiting, at, Call{Command: *c})
 }
 
 // Reserve reserves budget for the calls that wait for it, in order. A budget that
@@ -66,7 +66,7 @@ func (s *State) Reserve(x *Turn) {
 		default:
 			s.Waiting = slices.Delete(s.Waiting, i, i+1)
 			c.BudgetUSD = usd
-			s.Issue(x, c)
+			s.Issue(x, &c)
 		}
 	}
 }
@@ -95,7 +95,7 @@ func (s *State) Answered(x *Turn, f *forge.Funded) bool {
 	s.Outbox.Answered(reserveKey(c.Attempt))
 	if f.USD > 0 {
 		c.BudgetUSD = f.USD
-		s.Issue(x, c)
+		s.Issue(x, &c)
 	} else {
 		x.Refused = append(x.Refused, Refusal{Attempt: c.Attempt, Why: fmt.Sprintf("%s, then: pfl-forge retry %s", f.Reason, x.Key.Intent)})
 	}

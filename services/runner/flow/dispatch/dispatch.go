@@ -65,10 +65,10 @@ type Refusal struct {
 const maxUnbilled = 64
 
 // Send issues a command as soon as it is neither held nor waits for budget.
-func (s *State) Send(x *Turn, c forge.Command) {
+func (s *State) Send(x *Turn, c *forge.Command) {
 	switch {
 	case x.Pause.Holds(c.Attempt.Task):
-		s.Held = append(s.Held, c)
+		s.Held = append(s.Held, *c)
 	case x.charged(c.Attempt.Step):
 		s.enqueue(c)
 		s.Reserve(x)
@@ -79,7 +79,7 @@ func (s *State) Send(x *Turn, c forge.Command) {
 
 // Issue issues a command now. If it is for one replica, a timer watches whether
 // that one begins.
-func (s *State) Issue(x *Turn, c forge.Command) {
+func (s *State) Issue(x *Turn, c *forge.Command) {
 	if c.Replica != "" {
 		s.Outbox.Arm(x.Effects, forge.Timer{To: x.Key, Key: ClaimKey(c.Attempt), At: x.Now.Add(x.ClaimTimeout)})
 	}
@@ -155,15 +155,15 @@ func (s *State) WithdrawStep(x *Turn, step forge.Step) {
 // Reclaim withdraws a command that one replica was to carry out, by the key of the
 // timer that watched it, and returns it.
 func (s *State) Reclaim(x *Turn, key string) (forge.Command, bool) {
-	i := slices.IndexFunc(s.Outbox.Commands, func(c forge.Command) bool { return ClaimKey(c.Attempt) == key })
-	if i < 0 {
-		return forge.Command{}, false
+	for i := range s.Outbox.Commands {
+		if c := s.Outbox.Commands[i]; ClaimKey(c.Attempt) == key {
+			s.Outbox.Close(c.Attempt)
+			x.Effects.Cancels = append(x.Effects.Cancels, c.Attempt)
+			s.expectCosts(x, c.Attempt)
+			return c, true
+		}
 	}
-	c := s.Outbox.Commands[i]
-	s.Outbox.Close(c.Attempt)
-	x.Effects.Cancels = append(x.Effects.Cancels, c.Attempt)
-	s.expectCosts(x, c.Attempt)
-	return c, true
+	return forge.Command{}, false
 }
 
 // HoldBack withdraws what a pause holds, apart from steps of the whole intent if
@@ -200,7 +200,7 @@ func (s *State) Resume(x *Turn) {
 	list := s.Held
 	s.Held = nil
 	for i := range list {
-		s.Send(x, list[i])
+		s.Send(x, &list[i])
 	}
 }
 

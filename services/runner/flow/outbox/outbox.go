@@ -34,22 +34,32 @@ type Message struct {
 // Wants reports whether the result of an attempt is still waited for. A result
 // of an older claim of the same attempt is not.
 func (o *State) Wants(a forge.Attempt) bool {
-	return slices.ContainsFunc(o.Commands, func(c forge.Command) bool { return c.Attempt == a })
+	return o.index(a) >= 0
+}
+
+func (o *State) index(a forge.Attempt) int {
+	for i := range o.Commands {
+		if o.Commands[i].Attempt == a {
+			return i
+		}
+	}
+	return -1
 }
 
 // Close removes an attempt's command.
 func (o *State) Close(a forge.Attempt) {
-	o.Commands = slices.DeleteFunc(o.Commands, func(c forge.Command) bool { return c.Attempt == a })
+	if i := o.index(a); i >= 0 {
+		o.Commands = slices.Delete(o.Commands, i, i+1)
+	}
 }
 
 // Reserved returns the amount that an open attempt may cost; 0 if there is no
 // limit, or no such attempt.
 func (o *State) Reserved(a forge.Attempt) float64 {
-	i := slices.IndexFunc(o.Commands, func(c forge.Command) bool { return c.Attempt == a })
-	if i < 0 {
-		return 0
+	if i := o.index(a); i >= 0 {
+		return o.Commands[i].BudgetUSD
 	}
-	return o.Commands[i].BudgetUSD
+	return 0
 }
 
 // Answered removes the message with a key, if there is one.
@@ -111,9 +121,9 @@ func (o *State) Effects() forge.Effects {
 }
 
 // Issue adds a command to the effects of a decision and keeps it open.
-func (o *State) Issue(eff *forge.Effects, c forge.Command) {
-	o.Commands = append(o.Commands, c)
-	eff.Commands = append(eff.Commands, c)
+func (o *State) Issue(eff *forge.Effects, c *forge.Command) {
+	o.Commands = append(o.Commands, *c)
+	eff.Commands = append(eff.Commands, *c)
 }
 
 // Arm adds a timer to the effects of a decision. It takes the place of the one

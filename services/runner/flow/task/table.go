@@ -74,12 +74,19 @@ type Table []Row
 
 // Find returns what follows in a stage.
 func (t Table) Find(from Stage, on On) (Row, bool) {
-	for _, stage := range []Stage{from, Any} {
-		if i := slices.IndexFunc(t, func(r Row) bool { return r.From == stage && r.On == on }); i >= 0 {
-			return t[i], true
+	found := -1
+	for i := range t {
+		if r := &t[i]; r.On == on && (r.From == from || r.From == Any) {
+			found = i
+			if r.From == from {
+				break
+			}
 		}
 	}
-	return Row{}, false
+	if found < 0 {
+		return Row{}, false
+	}
+	return t[found], true
 }
 
 // Mermaid returns the table as a state diagram.

@@ -86,6 +86,14 @@ type Turn struct {
 	Strategy Strategy
 	Tasks    *Set
 	Effects  []Effect
+
+	few [4]Effect // the beginning of Effects
+}
+
+// NewTurn returns a turn that can collect effects.
+func NewTurn(x Turn) *Turn {
+	x.Effects = x.few[:0]
+	return &x
 }
 
 // Input is what happened to a task, with what is recorded and kept of it.
@@ -166,7 +174,7 @@ func (t *Task) enter(x *Turn, row Row, in Input) {
 		x.emit(Next{})
 	case Failed:
 		t.fail(x, in.Why)
-	case Any, Pending: // no row leads there
+	case Any, Pending: // BudgetRaised returns to the stage of its step: see Again
 	}
 }
 
