@@ -5,16 +5,16 @@
 //     reviews and merges to its end. It is composed of small machines, each in a
 //     package of its own with its state, its table or diagram, and its doors:
 //
-//	control   what a person may ask, where
-//	plan      what comes before the tasks: analysis, questions, approval, dependencies, children
-//	task      one task: the table of stages; overlaps; protected paths
-//	goal      the strategy of a goal's task: iterations
-//	retry     what follows an attempt that failed; rule has the table of reasons
-//	dispatch  commands: held while there is a pause, waiting for budget, open, withdrawn
-//	pause     what is paused, by whom
-//	outbox    open commands, timers and messages
-//	session   names of agents' sessions
-//	history   the record of runs
+//     control   what a person may ask, where
+//     plan      what comes before the tasks: analysis, questions, approval, dependencies, children
+//     task      one task: the table of stages; overlaps; protected paths
+//     goal      the strategy of a goal's task: iterations
+//     retry     what follows an attempt that failed; rule has the table of reasons
+//     dispatch  commands: held while there is a pause, waiting for budget, open, withdrawn
+//     pause     what is paused, by whom
+//     outbox    open commands, timers and messages
+//     session   names of agents' sessions
+//     history   the record of runs
 //
 //   - Lane, one per project: what spans intents. It admits intents and wakes
 //     those that depend on others (lanedeps.go), brings parts and wholes together
