@@ -42,36 +42,77 @@ func (c *Command) ID() string {
 	return strings.Join([]string{string(c.To.Project), string(c.To.Intent), c.Attempt.String()}, "/")
 }
 
-// Result is what a worker reports of one attempt. Exactly one of Started,
-// Failure and the payload of its step is set.
+// Result is what a worker reports of one attempt: facts, from which the rules
+// decide what follows.
 type Result struct {
-	To           Key // the intent that the command was for
-	Attempt      Attempt
-	Replica      ReplicaID
-	StartedAt    time.Time
-	Duration     time.Duration
-	Agent        string
-	Model        string
-	Session      string
-	Usage        Usage
+	// To is the intent that the command was for.
+	To Key
+	// Attempt is the attempt that the command asked for. A result whose attempt is
+	// not open any more changes nothing but the costs.
+	Attempt Attempt
+	// Replica is the worker that made the attempt.
+	Replica ReplicaID
+	// StartedAt is when the worker began, in UTC.
+	StartedAt time.Time
+	// Duration is how long the attempt took. Zero in the report that it started.
+	Duration time.Duration
+	// Agent is the back end that was called, such as claude; empty if none was.
+	Agent string
+	// Model is the model that the back end used; empty if none was called.
+	Model string
+	// Session is the agent's session that the attempt was in. It can be resumed.
+	Session string
+	// Usage is what all agent calls of the attempt consumed, those that failed
+	// included.
+	Usage Usage
+	// Observations are what the agent noticed, at most 50.
 	Observations []Observation
-	Failure      *Failure
-	Started      bool    // the replica that the command was addressed to has begun; more follows
-	Policy       *Policy // audit, observe, intake: the project's
-
-	Analysis       *Analysis
-	Implementation *Implementation
-	Rebase         *Rebase
-	Review         *Review
-	Integration    *Integration
-	Reflection     *Reflection
-	Audit          *Audit
-	Observed       *Observed
-	Abstraction    *Abstraction
-	Intake         *Intake
-	Summarization  *Summarization
-	Judgment       *Judgment
+	// Policy is the project's own, as the attempt read it. Audit, observe and
+	// intake set it; an analysis carries its own. Nil otherwise.
+	Policy *Policy
+	// Output is what the attempt came to: the payload of its step, *Started, or
+	// *Failure. Nil counts as a failure.
+	Output Output
 }
+
+// Output is what an attempt came to, as one of the types that Outputs lists. The
+// interface is sealed, as Message is.
+//
+//sumtype:decl
+type Output interface{ isOutput() }
+
+// Started says that the replica that the command was addressed to has begun.
+// The result of the same attempt follows.
+type Started struct{}
+
+// Outputs lists a value of every type of output, with zero fields.
+func Outputs() []Output {
+	return []Output{
+		&Started{}, &Failure{}, &Analysis{}, &Implementation{}, &Rebase{}, &Review{}, &Integration{}, &Reflection{},
+		&Audit{}, &Observed{}, &Abstraction{}, &Intake{}, &Summarization{}, &Judgment{},
+	}
+}
+
+func (*Started) isOutput()        {}
+func (*Failure) isOutput()        {}
+func (*Analysis) isOutput()       {}
+func (*Implementation) isOutput() {}
+func (*Rebase) isOutput()         {}
+func (*Review) isOutput()         {}
+func (*Integration) isOutput()    {}
+func (*Reflection) isOutput()     {}
+func (*Audit) isOutput()          {}
+func (*Observed) isOutput()       {}
+func (*Abstraction) isOutput()    {}
+func (*Intake) isOutput()         {}
+func (*Summarization) isOutput()  {}
+func (*Judgment) isOutput()       {}
+
+// Failure returns why the attempt failed, or nil if it did not.
+func (r *Result) Failure() *Failure { return As[*Failure](r.Output) }
+
+// IsStart reports whether the result only says that the attempt has begun.
+func (r *Result) IsStart() bool { return As[*Started](r.Output) != nil }
 
 // Machine returns the key of the machine that decides on the result:
 // integrations and reflections belong to the lane, everything else to the intent.
@@ -82,35 +123,35 @@ func (r *Result) Machine() Key {
 	return r.To
 }
 
-// Answers reports whether the result carries the payload of its step.
+// Answers reports whether the output is of the type that the attempt's step
+// makes.
 func (r *Result) Answers() bool {
-	switch r.Attempt.Step {
-	case StepAnalyze, StepArchitect:
-		return r.Analysis != nil
-	case StepAudit:
-		return r.Audit != nil
-	case StepObserve:
-		return r.Observed != nil
-	case StepAbstract:
-		return r.Abstraction != nil
-	case StepImplement:
-		return r.Implementation != nil
-	case StepExecute:
-		return r.Implementation != nil && r.Implementation.Execution != nil
-	case StepIntake:
-		return r.Intake != nil
-	case StepSummarize:
-		return r.Summarization != nil
-	case StepJudge:
-		return r.Judgment != nil
-	case StepRebase:
-		return r.Rebase != nil
-	case StepReview:
-		return r.Review != nil
-	case StepIntegrate:
-		return r.Integration != nil
-	case StepReflect:
-		return r.Reflection != nil
+	switch out := r.Output.(type) {
+	case *Analysis:
+		return r.Attempt.Step == StepAnalyze || r.Attempt.Step == StepArchitect
+	case *Implementation:
+		return r.Attempt.Step == StepImplement || r.Attempt.Step == StepExecute && out.Execution != nil
+	case *Audit:
+		return r.Attempt.Step == StepAudit
+	case *Observed:
+		return r.Attempt.Step == StepObserve
+	case *Abstraction:
+		return r.Attempt.Step == StepAbstract
+	case *Intake:
+		return r.Attempt.Step == StepIntake
+	case *Rebase:
+		return r.Attempt.Step == StepRebase
+	case *Review:
+		return r.Attempt.Step == StepReview
+	case *Summarization:
+		return r.Attempt.Step == StepSummarize
+	case *Judgment:
+		return r.Attempt.Step == StepJudge
+	case *Integration:
+		return r.Attempt.Step == StepIntegrate
+	case *Reflection:
+		return r.Attempt.Step == StepReflect
+	case nil, *Started, *Failure:
 	}
 	return false
 }

@@ -2,297 +2,392 @@ package forge
 
 import "time"
 
-// Event is the input of a state machine: what happened, as data. ID is unique
-// among the events that its sender ever makes, so that a redelivery is
-// recognised. Exactly one of the pointers is set.
+// Event is the input of a state machine: one thing that happened, as data.
+// Deciding the same event twice has no second effect: a machine recognises it
+// by its ID, or by the numbers that its message carries.
 type Event struct {
-	ID    string
-	To    Key
-	At    time.Time // stamped when the runner first sees it
-	Actor string    // the person or system behind it, if any
-
-	// From people and other systems, to an intent.
-	Submit  *Submit
-	Edit    *Edit
-	Approve *Approve
-	Reject  *Reject
-	Answer  *Answer
-	Retry   *Retry
-	Cancel  *Cancel
-	Pause   *Pause
-	Resume  *Resume
-
-	// From people, to the lane. Cancel, Pause and Resume go there as well, and are
-	// about every intent of the project then.
-	Reflect *Reflect
-
-	// From workers and clocks: integrate results go to the lane, the rest to
-	// the intent.
-	Result *Result
-	Timer  *TimerFired
-
-	// From the lane to an intent.
-	Admitted        *Admitted
-	DependencyEnded *DependencyEnded
-	Reserved        *Reserved
-	Landed          *Landed
-	Funded          *Funded
-	Child           *Child
-	Reflected       *Reflected
-
-	// From one intent to another.
-	Forecast *Forecast
-
-	// From an intent to the lane of its project.
-	Enter    *Enter
-	Planned  *Planned
-	Reserve  *Reserve
-	Land     *Land
-	Withdraw *Withdraw
-	End      *End
-	Spend    *Spend
-	Settle   *Settle
+	// ID is unique among the events that its sender ever makes. A redelivered
+	// event has the ID of the first delivery. Never empty.
+	ID string
+	// To is the state machine that decides on the event.
+	To Key
+	// At is when a runner first read the event, in UTC. It is the only clock that
+	// rules have. Zero until then.
+	At time.Time
+	// Actor is the person or system behind the event. For a message that an
+	// intent sends to its project it is the intent's id. Empty for results,
+	// timers and what a project sends.
+	Actor string
+	// Message says what happened. Never nil in an event that was accepted.
+	Message Message
 }
 
 // Submit asks for an intent.
 type Submit struct {
-	Intent  Intent
-	Vouched bool // a person approved the larger intent that this one is a part of
+	// Intent is what is wanted. Its ID and Project are those of the event.
+	Intent Intent
+	// Vouched says that a person approved the parent intent with this one in its
+	// plan, so that the child needs no approval of its own. Only the rules set it.
+	Vouched bool
 }
 
-// Edit changes fields of an intent; nil fields stay as they are.
+// Edit changes fields of an intent that is still proposed. A nil field stays as
+// it is.
 type Edit struct {
+	// Title is the new title.
 	Title *string
-	Body  *string
-	Type  *string
-	Risk  *Risk
+	// Body is the new text. It discards a plan that was made of the old one.
+	Body *string
+	// Type is the new type.
+	Type *string
+	// Risk is the new declared risk. The judged risk still counts if it is higher.
+	Risk *Risk
 }
 
-// Approve lets an intent that waits for a person go on. Plan is the hash of
-// the plan that was approved; empty approves the present one.
+// Approve lets an intent that waits for approval continue.
 type Approve struct {
+	// Plan is the hash of the plan, or of the changes, that was approved. An
+	// approval of another one than the present is refused; empty approves the
+	// present one.
 	Plan string
 }
 
 // Reject ends an intent that waits for a person.
 type Reject struct {
+	// Reason is shown with the intent.
 	Reason string
 }
 
-// Answer answers one question. Question repeats the question's text, so that a
-// stale answer is refused; empty skips that check.
+// Answer answers one question. When the last open question is answered, the
+// step that asked continues in the same session.
 type Answer struct {
-	Index    int // counted from 0
+	// Index is the question's place among the intent's clarifications, from 0.
+	Index int
+	// Question repeats the question's text, so that an answer to an older question
+	// is refused; empty skips that check.
 	Question string
-	Answer   string
+	// Answer is the answer, not empty.
+	Answer string
 }
 
 // Retry runs the failed or waiting parts of an intent again.
 type Retry struct {
+	// Instructions are given to every agent that works on the intent from now on.
 	Instructions string
-	BudgetUSD    float64 // the intent's new budget; 0: as it was
+	// BudgetUSD is the intent's new budget in US dollars; 0 leaves it as it was.
+	BudgetUSD float64
 }
 
-// Cancel stops an intent, or one task of it. The commits that landed stay.
+// Cancel stops an intent, or one task of it. Commits that were merged stay.
 type Cancel struct {
+	// Reason is shown with the intent.
 	Reason string
-	Task   TaskID // empty: the whole intent
+	// Task is the task to stop; empty stops the whole intent.
+	Task TaskID
 }
 
-// ProjectPaused is the reason of a pause of the whole project.
+// ProjectPaused is the reason that an intent shows while its project is paused.
 const ProjectPaused = "the project is paused"
 
-// Pause stops agents and keeps what they did, until somebody says Resume.
+// Pause stops agents and keeps what they did, until a Resume.
 type Pause struct {
+	// Reason is shown with the intent.
 	Reason string
-	Task   TaskID // empty: the whole intent
-	Number int    // from the lane, for the whole project: of its pauses, from 1
+	// Task is the task to pause; empty pauses the whole intent.
+	Task TaskID
+	// Number counts the project's pauses, from 1, in a pause that a project sends
+	// to its intents. 0 in a pause by a person.
+	Number int
 }
 
-// Resume goes on with what was paused.
+// Resume continues what was paused.
 type Resume struct {
-	Task   TaskID
-	Number int // from the lane: of the pause that is over
+	// Task is the task to continue; empty continues the whole intent.
+	Task TaskID
+	// Number is the number of the project's pause that is over, in what a project
+	// sends to its intents. 0 in what a person sends.
+	Number int
 }
 
-// Reflect asks for a reflection now.
+// Reflect asks a project for a reflection now.
 type Reflect struct{}
 
 // TimerFired says that a timer's time has come.
 type TimerFired struct {
+	// Key is the timer's key within its state machine.
 	Key string
-	At  time.Time // when it was to fire; a timer that was set anew is another one
+	// At is when the timer was to fire. A timer that was set again has another
+	// time, so the older firing changes nothing.
+	At time.Time
 }
 
-// Enter asks the lane to admit an intent, or, after a retry, to re-admit it.
+// Enter asks the project to admit a run: the first one of an intent, or the next
+// one after a retry.
 type Enter struct {
-	Run        int
-	Title      string
-	Type       string
-	Parent     IntentID
-	Source     Source
+	// Run is the run that asks, from 1.
+	Run int
+	// Title is the intent's title.
+	Title string
+	// Type is the intent's type.
+	Type string
+	// Parent is the intent that this one is a child of; empty if it is none.
+	Parent IntentID
+	// Source is where the intent comes from.
+	Source Source
+	// Generation counts the reflections between the intent and what a person
+	// wanted.
 	Generation int
-	Goal       bool
+	// Goal says that the intent is a goal and wants the project's knowledge.
+	Goal bool
 }
 
-// Admitted lets an intent start, and tells what else is going on.
+// Admitted lets a run begin, and describes what else is under way.
 type Admitted struct {
-	Run     int
-	Active  []ActiveIntent
-	Budget  Budget    // of the project, as far as the lane knows it
-	Past    []PastRun // earlier runs of the project, the most relevant first
-	Paused  int       // number of the project's pause, if it is paused
-	Resumed int       // number of the newest pause that is over
-	Unread  []Observation
-
-	Knowledge []Knowledge // of the project, the most relevant first; for a goal
+	// Run is the run that may begin.
+	Run int
+	// Active are the other intents that have not ended, at most 50.
+	Active []ActiveIntent
+	// Budget is the project's budget as the newest analysis of any intent read it.
+	Budget Budget
+	// Past are earlier runs of the project, the most relevant first.
+	Past []PastRun
+	// Paused is the number of the project's pause if it is paused; otherwise 0.
+	Paused int
+	// Resumed is the number of the newest pause that is over; 0 if none is.
+	Resumed int
+	// Unread are observations that no reflection has read. Set for intents of type
+	// skill_extraction only.
+	Unread []Observation
+	// Knowledge is what goals of the project found out, the most relevant first.
+	// Set for goals only.
+	Knowledge []Knowledge
 }
 
-// ActiveIntent is what an analysis is told of another intent of the project.
+// ActiveIntent is what an analysis is told about another intent of the project.
 type ActiveIntent struct {
-	ID            IntentID
-	Title         string
-	Status        Status
-	RelevantFiles []string
-	Plan          string
-}
-
-// Planned tells the lane what an intent is going to do and whom it waits for.
-type Planned struct {
-	Run           int
-	RelevantFiles []string
-	Plan          string
-	DependsOn     []IntentID
-	Budget        Budget     // of the project, as its analysis read it
-	Children      []IntentID // that it is taken apart into
-}
-
-// DependencyEnded tells a waiting intent how an intent that it depends on
-// ended. An empty Status means that there is no such intent; Cycle is set when
-// the dependency can never end, because it waits for this one.
-type DependencyEnded struct {
-	Run    int // of the one that waits
-	Intent IntentID
+	// ID names the other intent.
+	ID IntentID
+	// Title is its title.
+	Title string
+	// Status is proposed until its plan is known, then approved.
 	Status Status
-	Cycle  []IntentID
+	// RelevantFiles are the paths that its plan names; nil before there is one.
+	RelevantFiles []string
+	// Plan sums its plan up; empty before there is one.
+	Plan string
 }
 
-// Reserve asks for precedence on files after a conflict: until the task landed
-// or withdrew, no sibling lands a change to them.
+// Planned tells the project what an intent is going to do, and which intents it
+// waits for.
+type Planned struct {
+	// Run is the run whose plan it is.
+	Run int
+	// RelevantFiles are the paths that the plan names.
+	RelevantFiles []string
+	// Plan sums the plan up for analyses of other intents.
+	Plan string
+	// DependsOn are the intents that have to be done before. Each is answered with
+	// DependencyEnded when it ends, at once if it has ended already.
+	DependsOn []IntentID
+	// Budget is the project's budget as this analysis read it.
+	Budget Budget
+	// Children are the intents that this one was split into.
+	Children []IntentID
+}
+
+// DependencyEnded tells a waiting intent how an intent ended that it depends on.
+type DependencyEnded struct {
+	// Run is the run that waits.
+	Run int
+	// Intent is the dependency.
+	Intent IntentID
+	// Status is how it ended. Empty means that there is no such intent.
+	Status Status
+	// Cycle is the path from the waiting intent back to itself, set when the
+	// dependency can never end because it waits for this one.
+	Cycle []IntentID
+}
+
+// Reserve asks for the lock on files after a conflict: until the task is merged
+// or withdraws, no other task of the project merges a change to them.
 type Reserve struct {
-	Run       int
-	Task      TaskID
-	Number    int      // of the task's requests to the lane, from 1
-	Conflicts []string // the files that conflicted
-	Files     []string // all files of the change, the conflicting ones included
+	// Run is the run that asks.
+	Run int
+	// Task is the task that lost the conflict.
+	Task TaskID
+	// Number counts the task's requests to the project, from 1.
+	Number int
+	// Conflicts are the paths that conflicted.
+	Conflicts []string
+	// Files are all paths of the change, those of Conflicts included.
+	Files []string
 }
 
-// Reserved answers Reserve. It is not granted when a task that already had
-// precedence conflicts again with somebody from outside.
+// Reserved answers Reserve.
 type Reserved struct {
-	Task    TaskID
-	Number  int
+	// Task is the task that asked.
+	Task TaskID
+	// Number is the request that this answers.
+	Number int
+	// Granted is false when the task held a lock and lost a conflict all the same:
+	// then only a change from outside pfl-forge can be the cause.
 	Granted bool
 }
 
-// Land asks the lane to integrate exactly this commit.
+// Land puts exactly one commit into the merge queue.
 type Land struct {
-	Run     int
-	Task    TaskID
-	Number  int    // of the task's requests to the lane, from 1
-	Base    string // the parent that Head was reviewed and verified on
-	Head    string
-	Tree    string
+	// Run is the run that asks.
+	Run int
+	// Task is the task whose change it is.
+	Task TaskID
+	// Number counts the task's requests to the project, from 1.
+	Number int
+	// Base is the commit on which Head was verified and reviewed.
+	Base string
+	// Head is the commit to merge.
+	Head string
+	// Tree is the tree of Head.
+	Tree string
+	// PatchID identifies the change, whatever it is based on.
 	PatchID string
-	Files   []string
-	Title   string
+	// Files are the paths that the change touches.
+	Files []string
+	// Title is the title of the merged commit.
+	Title string
 }
 
-// Landed answers Land.
+// Landed answers Land. Exactly one of Result and Failure is set.
 type Landed struct {
-	Task    TaskID
-	Number  int
-	Result  *Integration // nil if Failure is set
+	// Task is the task that asked.
+	Task TaskID
+	// Number is the request that this answers.
+	Number int
+	// Result is what became of the merge; nil if it could not be tried.
+	Result *Integration
+	// Failure is why the merge could not be tried; otherwise nil.
 	Failure *Failure
 }
 
-// Withdraw takes back what a task asked of the lane, up to and including the
-// request with that number, and gives up its precedence.
+// Withdraw takes back what a task asked of its project, and releases its file
+// lock.
 type Withdraw struct {
-	Run    int
-	Task   TaskID
+	// Run is the run that asked.
+	Run int
+	// Task is the task whose requests are void.
+	Task TaskID
+	// Number is the newest request that is void; those before it are, too.
 	Number int
 }
 
-// End tells the lane that a run of an intent ended.
+// End tells the project that a run of an intent ended.
 type End struct {
-	Run      int
-	Number   int // counted from 1: a run that ended may end otherwise, when a person cancels it
-	Status   Status
-	SpentUSD float64 // by the intent in all its runs
-	Past     *PastRun
-	Observed []Observation // in this run
-	Parent   IntentID
-	Reflect  *ReflectOn // nil: the run is not to be reflected upon
-
-	Knowledge []Knowledge // found in this run
-	Applied   []string    // ids of knowledge that helped in this run, once for each execution
-}
-
-// ReflectOn is what a reflection reads of a run, besides what was observed.
-type ReflectOn struct {
-	Intent  Intent
-	History History
-	Policy  ReflectionPolicy
-}
-
-// Child tells an intent about a part of it that is an intent of its own.
-type Child struct {
-	Intent IntentID
-	Run    int
-	Number int    // of its newest end; 0: it has begun
-	Status Status // how it ended; proposed when it has begun
-}
-
-// Reflected tells an intent that its run was reflected upon.
-type Reflected struct {
-	Run      int
-	Step     StepRecord
-	Read     []string     // ids of its own observations that were read
-	Proposed []Proposal   // with their ids
-	Dropped  []Adjustment // proposals that were not submitted, and why
-}
-
-// Forecast tells an intent that a task of it does not merge with a task of another
-// one as they are now, or, without files, that it does again.
-type Forecast struct {
-	TaskID TaskID
-	Other  Overlap
-	Number int // of what the other task has told, from 1
-}
-
-// Spend asks the lane to set money aside for one call of an agent.
-type Spend struct {
-	Run     int
-	Number  int // of the intent's messages about money, from 1
-	Attempt Attempt
-	Budget  Budget // as the intent knows it
-	USD     float64
-	Begun   bool // the call goes on with work that is under way, and comes before what is not
-}
-
-// Funded answers Spend. USD is what the call may cost; 0 with a Reason if the
-// budget is used up.
-type Funded struct {
-	Attempt Attempt
-	USD     float64
-	Reason  string
-}
-
-// Settle tells the lane what an intent has spent, and gives back what was set
-// aside before it for attempts that are not open any more.
-type Settle struct {
-	Number   int // of the intent's messages about money, from 1
+	// Run is the run that ended.
+	Run int
+	// Number counts the ends of the intent, from 1. A run that ended can end
+	// otherwise later, when a person cancels the intent.
+	Number int
+	// Status is how the run ended.
+	Status Status
+	// SpentUSD is what the intent has spent in all its runs, in US dollars.
 	SpentUSD float64
-	Open     []Attempt
+	// Past is what later analyses learn of the run; nil if it has nothing to teach.
+	Past *PastRun
+	// Observed are the observations of the run.
+	Observed []Observation
+	// Parent is the intent that this one is a child of; empty if it is none.
+	Parent IntentID
+	// Reflect is what a reflection reads of the run; nil if the run is not to be
+	// reflected upon.
+	Reflect *ReflectOn
+	// Knowledge is what a goal found out in the run.
+	Knowledge []Knowledge
+	// Applied are the ids of knowledge that helped, once for each execution.
+	Applied []string
+}
+
+// ReflectOn is what a reflection reads of a run, besides its observations.
+type ReflectOn struct {
+	// Intent is the intent as it was when the run ended.
+	Intent Intent
+	// History is the record of the run.
+	History History
+	// Policy bounds what may be proposed.
+	Policy ReflectionPolicy
+}
+
+// Child tells a parent how far a child intent is.
+type Child struct {
+	// Intent is the child.
+	Intent IntentID
+	// Run is the child's newest run.
+	Run int
+	// Number is the number of the newest end in that run; 0 while it is under way.
+	Number int
+	// Status is how the run ended; proposed while it is under way.
+	Status Status
+}
+
+// Reflected tells an intent what a reflection made of its run or observations.
+type Reflected struct {
+	// Run is the run that was reflected upon.
+	Run int
+	// Step records the reflection, with what it cost.
+	Step StepRecord
+	// Read are the ids of the intent's own observations that were read.
+	Read []string
+	// Proposed are the intents that were proposed.
+	Proposed []Proposal
+	// Dropped are the proposals that were not submitted, each with its reason.
+	Dropped []Adjustment
+}
+
+// Forecast tells an intent that the newest changes of one of its tasks and of
+// another intent's task do not merge, or that they do again.
+type Forecast struct {
+	// TaskID is the task of the intent that is told.
+	TaskID TaskID
+	// Other is the other task and the files in conflict; without files the two
+	// merge again.
+	Other Overlap
+	// Number counts what the other task has reported, from 1.
+	Number int
+}
+
+// Spend asks the project to reserve money for one call of an agent.
+type Spend struct {
+	// Run is the run that asks.
+	Run int
+	// Number counts the intent's messages about money, from 1.
+	Number int
+	// Attempt is the attempt that the call is for.
+	Attempt Attempt
+	// Budget is the budget as the intent knows it.
+	Budget Budget
+	// USD is the amount, in US dollars.
+	USD float64
+	// Begun says that the call continues work that is under way. It comes before
+	// calls that begin something.
+	Begun bool
+}
+
+// Funded answers Spend.
+type Funded struct {
+	// Attempt is the attempt that the money is for.
+	Attempt Attempt
+	// USD is what the call may cost, in US dollars; 0 if the budget is used up.
+	USD float64
+	// Reason says why there is no money, and what to do; empty if there is.
+	Reason string
+}
+
+// Settle tells the project what an intent has spent, and releases what was
+// reserved before for attempts that are not open any more.
+type Settle struct {
+	// Number counts the intent's messages about money, from 1.
+	Number int
+	// SpentUSD is what the intent has spent in all its runs, in US dollars. It
+	// never shrinks, so a message that comes late changes nothing.
+	SpentUSD float64
+	// Open are the attempts that still need what is reserved for them.
+	Open []Attempt
 }

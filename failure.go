@@ -32,9 +32,13 @@ const (
 	FailRepository    FailureReason = "repository"  // git or the disk said no
 )
 
-// Failure is why an attempt did not do its job.
+// Failure says why an attempt did not do its job.
 type Failure struct {
-	Reason  FailureReason
-	Message string    // for a person: what happened and what to do next
-	Until   time.Time // for rate_limited and quota: when to try again; zero if not known
+	// Reason is one of the closed set of reasons. It decides what follows.
+	Reason FailureReason
+	// Message says what happened and what to do next, for a person.
+	Message string
+	// Until is when it is worth trying again, for rate_limited and quota; zero if
+	// that is not known.
+	Until time.Time
 }

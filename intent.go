@@ -2,31 +2,64 @@ package forge
 
 import "time"
 
-// Intent is a change that somebody wants.
+// Intent is a change that somebody wants. It is the document that people, systems
+// and reflections write; what pfl-forge makes of it is in Task, Summary and
+// History.
 type Intent struct {
-	ID             IntentID
-	Project        ProjectID
-	Title          string
-	Body           string
-	Type           string // feature, fix, refactor, test, audit, ...: an open set; empty until judged
-	Source         Source
-	Risk           Risk // the highest of what was declared and what was judged
-	Status         Status
-	Parent         IntentID // empty unless this is a part of a larger intent
-	Depth          int      // how many parents are above it
-	Generation     int      // how many reflections lie between it and what a person or system wanted
-	DependsOn      []IntentID
+	// ID names the intent within its project. Whoever submits it chooses the id;
+	// for what other systems submit it follows from Origin.
+	ID IntentID
+	// Project is the repository that is to change.
+	Project ProjectID
+	// Title is one line.
+	Title string
+	// Body is what is wanted, in Markdown.
+	Body string
+	// Type says which flow the intent takes: audit and skill_extraction have their
+	// own, any other one (feature, fix, refactor, test, ...) takes the default.
+	// Empty until an analysis judges it.
+	Type string
+	// Source is where the intent comes from.
+	Source Source
+	// Risk is the higher of what was declared and what an analysis judged. Empty
+	// until then.
+	Risk Risk
+	// Status is how far the intent is. Only the rules set it.
+	Status Status
+	// Parent is the intent that this one is a child of; empty if it is none.
+	Parent IntentID
+	// Depth counts the intents above it: 0 without a parent.
+	Depth int
+	// Generation counts the reflections between the intent and what a person or
+	// system wanted.
+	Generation int
+	// DependsOn are intents of the project that have to be done before tasks begin.
+	DependsOn []IntentID
+	// Clarifications are the questions that were asked, in order, with the answers.
 	Clarifications []Clarification
-	Criteria       []string // makes it a goal
-	Goal           *GoalOptions
-	Labels         []string
-	Priority       int
-	Origin         Origin
-	Agent          string            // back end; empty means the project's default
-	BudgetUSD      float64           // 0 means the project's default
-	Recipe         string            // a named recipe of the repository, for the recipe agent
-	With           map[string]string // values of the recipe's parameters
-	CreatedAt      time.Time
+	// Criteria make the intent a goal: it is done when each of them is met.
+	Criteria []string
+	// Goal says how a goal is worked on; nil for the defaults, and without Criteria.
+	Goal *GoalOptions
+	// Labels are for people and systems to find intents by. No rule reads them.
+	Labels []string
+	// Priority orders lists; higher is more urgent.
+	Priority int
+	// Origin says who published the intent.
+	Origin Origin
+	// Agent is the back end that works on the intent; empty for the project's
+	// choice.
+	Agent string
+	// BudgetUSD is what the intent may cost in all its runs, in US dollars; 0 for
+	// the project's default.
+	BudgetUSD float64
+	// Recipe is the recipe of the repository that makes the change; empty if agents
+	// make it.
+	Recipe string
+	// With are the values of the recipe's parameters, by name.
+	With map[string]string
+	// CreatedAt is when the intent was submitted, in UTC.
+	CreatedAt time.Time
 }
 
 // NeedsClarification reports whether some question is not answered yet.
@@ -45,21 +78,30 @@ const (
 	TypeSkillExtraction = "skill_extraction" // make skills of patterns in the project's history
 )
 
-// Clarification is a question to a person. A nil Answer means: not answered.
+// Clarification is a question to a person, and its answer.
 type Clarification struct {
-	Question         string
-	Context          string
+	// Question is one question.
+	Question string
+	// Context says why it is asked.
+	Context string
+	// SuggestedAnswers are answers to choose from; any other one counts, too.
 	SuggestedAnswers []string
-	Param            string // the recipe parameter that the answer fills, if any
-	Answer           *string
+	// Param is the recipe parameter that the answer fills; empty if none.
+	Param string
+	// Answer is nil until the question is answered.
+	Answer *string
 }
 
-// Origin says who published an intent. The same System and EventID are the same
-// intent, however far apart they arrive.
+// Origin says who published an intent. Two intents with the same System and
+// EventID are one intent, however far apart they arrive.
 type Origin struct {
-	System  string
+	// System is the publisher, such as draft or the name of a CI system.
+	System string
+	// EventID is the publisher's own id of what it published.
 	EventID string
-	Actor   string // the person or account behind it
+	// Actor is the person or account behind it; empty if the publisher does not
+	// say.
+	Actor string
 }
 
 // Source is where an intent comes from.

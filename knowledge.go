@@ -2,70 +2,103 @@ package forge
 
 import "time"
 
-// PastRun is a finished run, as far as others may learn from it.
+// PastRun is a finished run, as far as later analyses learn from it.
 type PastRun struct {
+	// IntentID is the intent.
 	IntentID IntentID
-	Run      int
-	Title    string
-	Type     string
-	Outcome  Outcome
-	Reason   string   // why it failed
-	Files    []string // that it was about
-	Rules    []string // of the adjustments that were made
-	At       time.Time
+	// Run is the run, from 1.
+	Run int
+	// Title is the intent's title.
+	Title string
+	// Type is the intent's type.
+	Type string
+	// Outcome is how the run ended.
+	Outcome Outcome
+	// Reason says why it failed; empty if it did not.
+	Reason string
+	// Files are the paths that it was about.
+	Files []string
+	// Rules are the names of the adjustments that were made.
+	Rules []string
+	// At is when it ended, in UTC.
+	At time.Time
 }
 
-// Proposal is an intent that reflection proposed.
+// Proposal is an intent that a reflection proposed.
 type Proposal struct {
-	ID     IntentID
-	Title  string
+	// ID is the proposed intent.
+	ID IntentID
+	// Title is its title.
+	Title string
+	// Status is how far it is by now.
 	Status Status
 }
 
-// Audit is what an audit found. Its findings are observations as well.
+// Audit is the report of an audit. Its findings are observations as well.
 type Audit struct {
+	// Summary sums the report up.
 	Summary string
-	Areas   []AuditArea
+	// Areas are the areas that were looked at.
+	Areas []AuditArea
 }
 
 // AuditArea is one of the five areas that an audit looks at: tests, design,
 // conventions, debt, documentation.
 type AuditArea struct {
-	Name     string
-	Summary  string
+	// Name is the area's name.
+	Name string
+	// Summary sums the findings up.
+	Summary string
+	// Findings are what could be better, in the order of the report.
 	Findings []Finding
 }
 
-// Finding is something that an audit found to be better.
+// Finding is one thing that could be better.
 type Finding struct {
-	Title    string
-	Detail   string
-	Severity Risk // how much harm it does as it is
+	// Title is one line.
+	Title string
+	// Detail says what is wrong and what would be better.
+	Detail string
+	// Severity is how much harm it does as it is.
+	Severity Risk
+	// Evidence shows where.
 	Evidence []Evidence
 }
 
-// Observed is what observe found: what comes back in a project's history.
+// Observed is the answer of observe: patterns in a project's history. Exactly one
+// field is set.
 type Observed struct {
-	Patterns     []Pattern
-	NothingFound string // why there are no patterns; then the intent is done
+	// Patterns are what was seen at least twice.
+	Patterns []Pattern
+	// NothingFound says why there are none; the intent is done then.
+	NothingFound string
 }
 
 // Pattern is something that was seen at least twice.
 type Pattern struct {
-	Name        string
+	// Name is a short name.
+	Name string
+	// Description says what comes back, and when.
 	Description string
-	Evidence    []Evidence
+	// Evidence shows where it was seen.
+	Evidence []Evidence
 }
 
-// Abstraction is what abstract made of patterns.
+// Abstraction is the answer of abstract: skills made of patterns. Exactly one
+// field is set.
 type Abstraction struct {
-	Skills     []Skill
-	NothingNew string // why there is no skill; then the intent is done
+	// Skills are the drafts.
+	Skills []Skill
+	// NothingNew says why there is none; the intent is done then.
+	NothingNew string
 }
 
-// Skill is a draft of a SKILL.md.
+// Skill is the draft of a SKILL.md.
 type Skill struct {
-	Name        string // a word or some, with hyphens
-	Description string // one line: when to use it
-	Body        string // Markdown
+	// Name is made of lower-case words and hyphens.
+	Name string
+	// Description says in one line when to use the skill.
+	Description string
+	// Body is Markdown.
+	Body string
 }

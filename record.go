@@ -5,24 +5,42 @@ import (
 	"time"
 )
 
-// Record is one message of a machine's journal: the events that were decided,
-// and everything that has to happen because of them. The decision and its
-// outbox are one write, so a crash between them cannot happen.
+// Record is one message of a journal: the events that were decided together, and
+// everything that has to happen because of them. Decision and outbox are one
+// write, so that a crash cannot come between them. Folding the records of a
+// journal in their order gives the state of its machine.
 type Record struct {
-	Events  []Event // in the order in which they were decided
+	// Events are the events that were applied, in the order of their decisions. At
+	// least one; events that were ignored or refused are not journaled.
+	Events []Event
+	// Effects are those of all Events together. They happen after the record is
+	// stored, and again after a crash.
 	Effects Effects
-	Summary Summary // of the state after the last event
+	// Summary is of the state after the last event.
+	Summary Summary
 }
 
-// Effects is what must happen because of a decision. Each is safe to repeat:
-// its id is a function of the decision.
+// Effects is what must happen because of a decision. Each effect may happen more
+// than once: its identity is a function of the decision, so that whoever receives
+// it recognises a repetition. The kinds may happen in any order; within a kind the
+// order is kept.
 type Effects struct {
+	// Commands are attempts for workers. One is not issued again while a worker has
+	// it.
 	Commands []Command
-	Timers   []Timer
-	Notes    []Event   // events to other machines
-	Cancels  []Attempt // running attempts that nobody waits for any more
-	Released []TaskID  // tasks whose checkouts are not needed any more
-	Ended    bool      // the intent's run is over: its commands can be forgotten
+	// Timers are set, or set again if there is one under the same key.
+	Timers []Timer
+	// Notes are events for other state machines of the project, repeated after a
+	// crash until they are answered or superseded.
+	Notes []Event
+	// Cancels are attempts whose results nobody needs any more. Workers stop them
+	// and keep what was done.
+	Cancels []Attempt
+	// Released are tasks that have ended: their checkouts and sessions can go.
+	Released []TaskID
+	// Ended says that the run of the intent is over: commands of it that no worker
+	// has taken can be forgotten.
+	Ended bool
 }
 
 // Empty reports whether nothing has to happen.
@@ -31,12 +49,15 @@ func (e *Effects) Empty() bool {
 		len(e.Cancels) == 0 && len(e.Released) == 0 && !e.Ended
 }
 
-// Timer sends a TimerFired event to its machine at a point in time. Setting a
-// timer again under the same key replaces it.
+// Timer sends a TimerFired event to its state machine at a point in time. Setting
+// a timer again under the same key replaces it.
 type Timer struct {
-	To  Key
+	// To is the state machine that set it.
+	To Key
+	// Key names the timer within the machine.
 	Key string
-	At  time.Time
+	// At is when it fires, in UTC.
+	At time.Time
 }
 
 // Waiting says what an intent waits for a person to do.
@@ -52,34 +73,62 @@ const (
 	WaitingPaused        Waiting = "paused" // resume it
 )
 
-// Summary is a machine's state as lists show it. The last record of a journal
-// carries the present one.
+// Summary is the state of an intent as lists show it; of a project only Key,
+// Waiting, Activity, Open, Settled and UpdatedAt are set. The last record of a
+// journal carries the present one.
 type Summary struct {
-	Key       Key
-	Title     string
-	Type      string
-	Status    Status
-	Risk      Risk
-	Source    Source
-	Priority  int
-	Run       int
-	Waiting   Waiting
-	Reason    string        // why it waits or failed, for a person
-	Activity  string        // what goes on, for a person: "waits for fix-login"
-	Plan      string        // hash of the plan that an approval approves
-	Tasks     []TaskSummary // those under way, waiting or failed; the others are only counted
+	// Key names the state machine.
+	Key Key
+	// Title is the intent's title.
+	Title string
+	// Type is the intent's type; empty until it is judged.
+	Type string
+	// Status is how far the intent is.
+	Status Status
+	// Risk is the higher of the declared and the judged risk.
+	Risk Risk
+	// Source is where the intent comes from.
+	Source Source
+	// Priority is the intent's own; higher is more urgent.
+	Priority int
+	// Run is the newest run, from 1.
+	Run int
+	// Waiting is what a person has to do; empty if nothing.
+	Waiting Waiting
+	// Reason says, for a person, why the intent waits or failed.
+	Reason string
+	// Activity says, for a person, what is going on, such as "waits for fix-login".
+	Activity string
+	// Plan is the hash of the plan that an approval approves; empty without a plan.
+	Plan string
+	// Tasks are those that are under way, waiting or failed. Others are only
+	// counted.
+	Tasks []TaskSummary
+	// TaskCount is how many tasks the plan has.
 	TaskCount int
+	// TasksDone is how many of them are done.
 	TasksDone int
-	Open      []Attempt // attempts whose results are still wanted
-	Settled   bool      // nothing can go on without a person
-	Usage     Usage
+	// Open are the attempts whose results are still wanted.
+	Open []Attempt
+	// Settled says that no worker, timer or other state machine will change
+	// anything by itself: the intent has ended or waits for a person.
+	Settled bool
+	// Usage is what all agent calls of all runs consumed.
+	Usage Usage
+	// CreatedAt is when the intent was submitted.
 	CreatedAt time.Time
+	// UpdatedAt is when the newest event was decided.
 	UpdatedAt time.Time
-	Parent    IntentID
-	Children  []ChildSummary
-	Requester string // who wanted it
-	Approver  string // who approved it, if that was needed
-	Goal      *GoalSummary
+	// Parent is the intent that this one is a child of; empty if it is none.
+	Parent IntentID
+	// Children are the intents that this one was split into.
+	Children []ChildSummary
+	// Requester is the person or system that wanted the intent.
+	Requester string
+	// Approver is the person who approved it; empty if that was not needed.
+	Approver string
+	// Goal is how far a goal is; nil for other intents.
+	Goal *GoalSummary
 }
 
 // ChildSummary is a part of an intent as lists show it.

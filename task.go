@@ -2,27 +2,48 @@ package forge
 
 import "time"
 
-// Task is one unit of implementation: one branch, one reviewed change.
+// Task is one unit of implementation: one branch, one reviewed change, one commit
+// on the base branch.
 type Task struct {
-	ID            TaskID
-	IntentID      IntentID
-	Title         string
-	Plan          string
+	// ID is the intent's id and a number.
+	ID TaskID
+	// IntentID is the intent that the task belongs to.
+	IntentID IntentID
+	// Title is one line; it becomes the title of the merged commit.
+	Title string
+	// Plan says what to do, for the agent that does it.
+	Plan string
+	// RelevantFiles are paths that the plan names. The change may touch others.
 	RelevantFiles []string
-	Steps         []string // implementation steps
-	Context       string
-	Complexity    Complexity
-	DependsOn     []TaskID // of the same intent
-	Status        TaskStatus
-	Name          string // the recipe's name of the task, if any
-	Item          string // the line of a recipe's each that it stands for, if any
-	Attempts      int    // implementations so far
-	Base          string // commit that Head was made on
-	Head          string // last commit produced
-	Commit        string // commit on the base branch, once integrated
-	Failure       string // why it failed, or why it waits
-	Write         *FileWrite
-	Criteria      []string // of a goal's task: when it is done
+	// Steps are the implementation steps of the plan, in order.
+	Steps []string
+	// Context is what the analysis found out that the implementation needs.
+	Context string
+	// Complexity picks the model.
+	Complexity Complexity
+	// DependsOn are tasks of the same intent that have to be merged before.
+	DependsOn []TaskID
+	// Status is how far the task is. Only the rules set it.
+	Status TaskStatus
+	// Name is the recipe's name of the task; empty without a recipe.
+	Name string
+	// Item is the line of the recipe's each that the task stands for; empty without
+	// one.
+	Item string
+	// Attempts counts the implementations that were begun.
+	Attempts int
+	// Base is the commit that Head was made on.
+	Base string
+	// Head is the last commit that the task produced.
+	Head string
+	// Commit is the task's commit on the base branch; empty until it is merged.
+	Commit string
+	// Failure says, for a person, why the task failed or waits.
+	Failure string
+	// Write is a file to write instead of calling an agent; nil otherwise.
+	Write *FileWrite
+	// Criteria are those of a goal's task; nil otherwise.
+	Criteria []string
 }
 
 // Complexity picks the model that implements a task.
@@ -55,15 +76,24 @@ const (
 	VerdictRejected Verdict = "rejected"
 )
 
-// Review is a verdict on one exact head commit of a task.
+// Review is a verdict on one exact commit of a task.
 type Review struct {
-	TaskID      TaskID
-	Attempt     int // the implementation attempt that was read
-	Head        string
-	Verdict     Verdict
-	Issues      []string
+	// TaskID is the task that was reviewed.
+	TaskID TaskID
+	// Attempt is the implementation that was read, from 1.
+	Attempt int
+	// Head is the commit that was read. A review of another commit counts for
+	// nothing.
+	Head string
+	// Verdict approves or rejects the commit.
+	Verdict Verdict
+	// Issues say what has to change; at least one in a rejection, none in an
+	// approval.
+	Issues []string
+	// Suggestions say what could be better. They do not hold an approval back.
 	Suggestions []string
-	CreatedAt   time.Time
+	// CreatedAt is when the review was decided on, in UTC.
+	CreatedAt time.Time
 }
 
 // EvidenceType says what an observation's evidence refers to.
@@ -77,45 +107,65 @@ const (
 	EvidenceDecision EvidenceType = "decision"
 )
 
-// Evidence is what an observation rests on.
+// Evidence supports an observation.
 type Evidence struct {
+	// Type says what Ref refers to.
 	Type EvidenceType
-	Ref  string // a path, a skill, a history record
+	// Ref is a path, a skill's name, or the id of a history record.
+	Ref string
 }
 
-// Observation is something that an agent noticed while it worked.
+// Observation is something that an agent noticed while it worked. Reflection
+// reads it.
 type Observation struct {
-	ID        string // unique within the project, once it is journaled
-	Content   string
-	Evidence  []Evidence
-	Source    Step
-	IntentID  IntentID
+	// ID is unique within the project. It is set when the observation is journaled.
+	ID string
+	// Content is what was noticed, at most 2,000 bytes.
+	Content string
+	// Evidence supports it.
+	Evidence []Evidence
+	// Source is the step in which it was noticed.
+	Source Step
+	// IntentID is the intent that was worked on.
+	IntentID IntentID
+	// Processed says that a reflection has read it.
 	Processed bool
+	// CreatedAt is when it was journaled, in UTC.
 	CreatedAt time.Time
 }
 
-// Overlap is another task whose change does not merge with this one as they are
-// now.
+// Overlap names a task whose newest change does not merge with another task's.
 type Overlap struct {
+	// TaskID is the other task.
 	TaskID TaskID
-	Files  []string // in conflict
+	// Files are the paths in conflict.
+	Files []string
 }
 
 // FileWrite is a whole file that a task writes without calling an agent.
 type FileWrite struct {
-	Path    string // below the repository's root
+	// Path is below the repository's root.
+	Path string
+	// Content is the whole file.
 	Content string
 }
 
-// Usage is what agent calls consumed.
+// Usage is the consumption of agent calls.
 type Usage struct {
-	InputTokens      int64
-	OutputTokens     int64
-	CacheReadTokens  int64
+	// InputTokens are tokens that were sent and not cached.
+	InputTokens int64
+	// OutputTokens are tokens that models wrote.
+	OutputTokens int64
+	// CacheReadTokens are tokens that were read from a model's cache.
+	CacheReadTokens int64
+	// CacheWriteTokens are tokens that were written to a model's cache.
 	CacheWriteTokens int64
-	CostUSD          float64
-	Turns            int64
-	Calls            int64
+	// CostUSD is the price, in US dollars.
+	CostUSD float64
+	// Turns are the messages of models.
+	Turns int64
+	// Calls are the calls of agent programs.
+	Calls int64
 }
 
 // Add returns the sum of two usages.
@@ -141,42 +191,70 @@ const (
 	OutcomeEscalated Outcome = "escalated" // a conflict that only a person can resolve
 )
 
-// StepRecord is one decided attempt of a step, for the history.
+// StepRecord is one decided attempt of a step.
 type StepRecord struct {
-	Step     Step
-	TaskID   TaskID
-	Attempt  int
-	Outcome  string // "ok", "rejected", "conflict", or a FailureReason
+	// Step is the step that was attempted.
+	Step Step
+	// TaskID is the task; empty for a step of the whole intent.
+	TaskID TaskID
+	// Attempt is the attempt's number, from 1.
+	Attempt int
+	// Outcome is "ok", "rejected", "conflict" and the like, or a FailureReason.
+	Outcome string
+	// Duration is how long the worker took.
 	Duration time.Duration
-	Session  string
-	Agent    string
-	Model    string
-	Usage    Usage
-	At       time.Time
+	// Session is the agent's session; empty if no agent was called.
+	Session string
+	// Agent is the back end; empty if none was called.
+	Agent string
+	// Model is the model; empty if none was called.
+	Model string
+	// Usage is what the attempt consumed.
+	Usage Usage
+	// At is when the result was decided on, in UTC.
+	At time.Time
 }
 
-// Adjustment is a change that the runner made to the flow, and the rule behind it.
+// Adjustment is a change that the rules made to the flow.
 type Adjustment struct {
-	Rule   string // the rule's name, as flow's rules.go lists them
+	// Rule names the rule that made it.
+	Rule string
+	// TaskID is the task that it is about; empty for the whole intent.
 	TaskID TaskID
+	// Detail says what it was about, for a person.
 	Detail string
-	At     time.Time
+	// At is when it was made, in UTC.
+	At time.Time
 }
 
 // History is the record of one finished run of an intent.
 type History struct {
-	IntentID      IntentID
-	Run           int
-	IntentType    string
-	IntentRisk    Risk
-	Source        Source
-	Title         string
-	Flow          []Step // the steps that ran, in order, each once
-	Adjustments   []Adjustment
-	StepResults   []StepRecord
-	Outcome       Outcome
+	// IntentID is the intent.
+	IntentID IntentID
+	// Run is the run, from 1.
+	Run int
+	// IntentType is the intent's type when the run ended.
+	IntentType string
+	// IntentRisk is the intent's risk when the run ended.
+	IntentRisk Risk
+	// Source is where the intent came from.
+	Source Source
+	// Title is the intent's title.
+	Title string
+	// Flow are the steps that ran, in order, each once.
+	Flow []Step
+	// Adjustments are the changes of the flow, in order.
+	Adjustments []Adjustment
+	// StepResults are the attempts that were decided, in order.
+	StepResults []StepRecord
+	// Outcome is how the run ended.
+	Outcome Outcome
+	// FailureReason says why it failed; empty if it did not.
 	FailureReason string
-	Observations  []Observation
-	StartedAt     time.Time
-	CreatedAt     time.Time // when it ended
+	// Observations are those of the run.
+	Observations []Observation
+	// StartedAt is when the run was admitted, in UTC.
+	StartedAt time.Time
+	// CreatedAt is when the run ended, in UTC.
+	CreatedAt time.Time
 }

@@ -27,7 +27,7 @@ func within(t testing.TB) context.Context {
 }
 
 func submit(k forge.Key) forge.Event {
-	return forge.Event{ID: "submit-" + string(k.Intent), To: k, Submit: &forge.Submit{Intent: forge.Intent{
+	return forge.Event{ID: "submit-" + string(k.Intent), To: k, Message: &forge.Submit{Intent: forge.Intent{
 		ID: k.Intent, Project: k.Project, Title: "Fix the login", Source: forge.SourceHuman,
 	}}}
 }

@@ -103,7 +103,7 @@ func (b *Bus) timerMessage(t *forge.Timer) (*nats.Msg, error) {
 	}
 	at := t.At.UTC().Format(time.RFC3339Nano)
 	data, err := events.Marshal(&forge.Event{
-		ID: "timer/" + t.To.String() + "/" + t.Key + "/" + at, To: t.To, Timer: &forge.TimerFired{Key: t.Key, At: t.At},
+		ID: "timer/" + t.To.String() + "/" + t.Key + "/" + at, To: t.To, Message: &forge.TimerFired{Key: t.Key, At: t.At},
 	})
 	if err != nil {
 		return nil, err

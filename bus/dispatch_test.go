@@ -85,7 +85,7 @@ func TestDispatchOverGarbage(t *testing.T) {
 	if got := receive(ctx, t, jobs); got != 1 {
 		t.Errorf("took command %d, want 1", got)
 	}
-	if got := receive(ctx, t, seen); got.Result == nil || got.Result.Failure != nil {
+	if got := receive(ctx, t, seen); forge.As[*forge.Result](got.Message) == nil || forge.As[*forge.Result](got.Message).Failure() != nil {
 		t.Errorf("got %+v, want the result of the command", got)
 	}
 }
@@ -127,18 +127,18 @@ func TestTimers(t *testing.T) {
 	ids := map[string]bool{}
 	for range 3 {
 		ev := receive(ctx, t, seen)
-		if ev.Timer == nil || ids[ev.ID] {
+		if forge.As[*forge.TimerFired](ev.Message) == nil || ids[ev.ID] {
 			t.Fatalf("got %+v", ev)
 		}
 		ids[ev.ID] = true
-		due := map[string]time.Duration{"a.b/*": 300 * time.Millisecond, "replaced": 500 * time.Millisecond}[ev.Timer.Key]
+		due := map[string]time.Duration{"a.b/*": 300 * time.Millisecond, "replaced": 500 * time.Millisecond}[forge.As[*forge.TimerFired](ev.Message).Key]
 		if time.Now().Before(now.Add(due)) {
 			t.Errorf("%s came too early", ev.ID)
 		}
-		if lane := ev.Timer.Key == "a.b/*"; lane != ev.To.IsLane() {
+		if lane := forge.As[*forge.TimerFired](ev.Message).Key == "a.b/*"; lane != ev.To.IsLane() {
 			t.Errorf("%s went to %s", ev.ID, ev.To)
 		}
-		if ev.Timer.Key == "replaced" { // the end of the intent's run takes its other timer away
+		if forge.As[*forge.TimerFired](ev.Message).Key == "replaced" { // the end of the intent's run takes its other timer away
 			if err := b.Dispatch(ctx, key, forge.Effects{Ended: true}); err != nil {
 				t.Fatal(err)
 			}
@@ -148,7 +148,7 @@ func TestTimers(t *testing.T) {
 	if err := b.Dispatch(ctx, key, forge.Effects{Timers: []forge.Timer{later}}); err != nil {
 		t.Fatal(err)
 	}
-	if ev := receive(ctx, t, seen); ev.Timer.Key != "later" {
+	if ev := receive(ctx, t, seen); forge.As[*forge.TimerFired](ev.Message).Key != "later" {
 		t.Errorf("%s fired after the run had ended", ev.ID)
 	}
 }

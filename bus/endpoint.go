@@ -238,13 +238,13 @@ func refusedField(r forge.Ruling) RefusedField {
 
 // again returns a submission as a message that is read to the same event.
 func (b *Bus) again(ev forge.Event, subject string) (*nats.Msg, error) {
-	in := ev.Submit.Intent
+	in := forge.As[*forge.Submit](ev.Message).Intent
 	if in.ID == originID(in.Project, in.Origin) {
 		in.ID, ev.To.Intent = "", "" // it follows from the origin
 	} else {
 		in.Origin.EventID = "" // it follows from the id
 	}
-	ev.Submit = &forge.Submit{Intent: in}
+	ev.Message = &forge.Submit{Intent: in}
 	data, err := events.Marshal(&ev)
 	if err != nil {
 		return nil, err

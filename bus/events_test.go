@@ -18,7 +18,7 @@ import (
 
 func result(claim int, replica forge.ReplicaID) forge.Result {
 	return forge.Result{
-		To: key, Replica: replica, Analysis: &forge.Analysis{NothingToDo: "it works"},
+		To: key, Replica: replica, Output: &forge.Analysis{NothingToDo: "it works"},
 		Attempt: forge.Attempt{Step: forge.StepAnalyze, Number: 1, Claim: claim},
 	}
 }
@@ -38,7 +38,7 @@ func TestDuplicates(t *testing.T) {
 	ctx := within(t)
 	b := bustest.Start(t)
 	started := result(1, "a")
-	started.Analysis, started.Started = nil, true
+	started.Output = &forge.Started{}
 	for range 3 {
 		if err := b.Send(ctx, submit(key)); err != nil {
 			t.Fatal(err)
@@ -47,7 +47,7 @@ func TestDuplicates(t *testing.T) {
 	if _, err := b.Ask(ctx, submit(key)); !errors.Is(err, bus.ErrNoRuling) {
 		t.Errorf("asking what was sent before: %v", err)
 	}
-	if err := b.Send(ctx, forge.Event{ID: "last", To: key, Cancel: &forge.Cancel{}}); err != nil {
+	if err := b.Send(ctx, forge.Event{ID: "last", To: key, Message: &forge.Cancel{}}); err != nil {
 		t.Fatal(err)
 	}
 	seen := collect(t, b)
@@ -167,7 +167,7 @@ func TestOrderOfPeople(t *testing.T) {
 			close(other)
 			return nil
 		}
-		if d.Event.Submit != nil {
+		if forge.As[*forge.Submit](d.Event.Message) != nil {
 			<-slow
 		}
 		order <- d.Event.ID
@@ -175,8 +175,8 @@ func TestOrderOfPeople(t *testing.T) {
 	})
 	for _, ev := range []forge.Event{
 		submit(key),
-		{ID: "edit", To: key, Edit: &forge.Edit{}},
-		{ID: "approve", To: key, Approve: &forge.Approve{}},
+		{ID: "edit", To: key, Message: &forge.Edit{}},
+		{ID: "approve", To: key, Message: &forge.Approve{}},
 		submit(forge.Key{Project: "shop", Intent: "other"}),
 	} {
 		if err := b.Send(ctx, ev); err != nil {
@@ -210,7 +210,7 @@ func TestJSON(t *testing.T) {
 	for range 2 {
 		switch ev := receive(ctx, t, seen); ev.ID {
 		case "scan-1":
-			in := ev.Submit.Intent
+			in := forge.As[*forge.Submit](ev.Message).Intent
 			if ev.To != key || ev.Actor != "ada" || in.Source != forge.SourceHuman {
 				t.Errorf("got %+v", ev)
 			}
@@ -218,7 +218,7 @@ func TestJSON(t *testing.T) {
 				t.Errorf("got %+v", ev)
 			}
 		case "a1":
-			if ev.To != key || *ev.Answer != (forge.Answer{Index: 1, Answer: "yes"}) {
+			if ev.To != key || *forge.As[*forge.Answer](ev.Message) != (forge.Answer{Index: 1, Answer: "yes"}) {
 				t.Errorf("got %+v", ev)
 			}
 		default:
@@ -287,7 +287,7 @@ func TestGarbage(t *testing.T) {
 	if err := b.PublishResult(ctx, result(1, "a")); err != nil {
 		t.Fatal(err)
 	}
-	note := forge.Event{ID: "enter", To: key.Lane(), Enter: &forge.Enter{Run: 1}}
+	note := forge.Event{ID: "enter", To: key.Lane(), Message: &forge.Enter{Run: 1}}
 	if err := b.Dispatch(ctx, key, forge.Effects{Notes: []forge.Event{note}}); err != nil {
 		t.Fatal(err)
 	}
@@ -365,14 +365,14 @@ func TestSendRefuses(t *testing.T) {
 	ctx := within(t)
 	b := bustest.Start(t)
 	for name, ev := range map[string]forge.Event{
-		"no id":    {To: key, Cancel: &forge.Cancel{}},
-		"nothing":  {ID: "x", To: key},
-		"a timer":  {ID: "x", To: key, Timer: &forge.TimerFired{}},
-		"the lane": {ID: "x", To: key.Lane(), Approve: &forge.Approve{}},
-		"a name":   {ID: "x", To: key, Actor: strings.Repeat("a", 201), Cancel: &forge.Cancel{}},
-		"wildcard": {ID: "x", To: forge.Key{Project: "*", Intent: "a"}, Cancel: &forge.Cancel{}},
-		"two":      {ID: "x", To: key, Cancel: &forge.Cancel{}, Retry: &forge.Retry{}},
-		"enum":     {ID: "x", To: key, Edit: &forge.Edit{Risk: new(forge.Risk("huge"))}},
+		"no id":      {To: key, Message: &forge.Cancel{}},
+		"nothing":    {ID: "x", To: key},
+		"a timer":    {ID: "x", To: key, Message: &forge.TimerFired{}},
+		"the lane":   {ID: "x", To: key.Lane(), Message: &forge.Approve{}},
+		"a name":     {ID: "x", To: key, Actor: strings.Repeat("a", 201), Message: &forge.Cancel{}},
+		"wildcard":   {ID: "x", To: forge.Key{Project: "*", Intent: "a"}, Message: &forge.Cancel{}},
+		"no message": {ID: "x", To: key},
+		"enum":       {ID: "x", To: key, Message: &forge.Edit{Risk: new(forge.Risk("huge"))}},
 	} {
 		if err := b.Send(ctx, ev); err == nil {
 			t.Errorf("%s was sent", name)

@@ -42,7 +42,7 @@ func TestIdleAndReclaim(t *testing.T) {
 	defer release()
 	awaitIdle(t, b)
 
-	note := forge.Event{ID: "enter", To: key.Lane(), Enter: &forge.Enter{Run: 1}}
+	note := forge.Event{ID: "enter", To: key.Lane(), Message: &forge.Enter{Run: 1}}
 	if err := b.Dispatch(t.Context(), key, forge.Effects{Notes: []forge.Event{note}}); err != nil {
 		t.Fatal(err)
 	}

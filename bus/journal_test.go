@@ -20,7 +20,7 @@ import (
 
 func record(k forge.Key, n int) forge.Record {
 	return forge.Record{
-		Events:  []forge.Event{{ID: fmt.Sprint("e", n), To: k, Approve: &forge.Approve{}}},
+		Events:  []forge.Event{{ID: fmt.Sprint("e", n), To: k, Message: &forge.Approve{}}},
 		Summary: forge.Summary{Key: k, Title: fmt.Sprint("after ", n), Status: forge.StatusExecuting},
 	}
 }

@@ -3,6 +3,7 @@ package bus
 import (
 	"cmp"
 	"fmt"
+	"reflect"
 	"strings"
 
 	"github.com/nats-io/nats.go"
@@ -34,33 +35,17 @@ var (
 	controls  = codec.Must[Control](&forgev1.Control{})
 )
 
-// verb names what a person's or system's event asks for; it is a token of the
-// event's subject. Events from elsewhere have none.
-func verb(ev *forge.Event) string {
-	switch {
-	case ev.Submit != nil:
-		return "submit"
-	case ev.Edit != nil:
-		return "edit"
-	case ev.Approve != nil:
-		return "approve"
-	case ev.Reject != nil:
-		return "reject"
-	case ev.Answer != nil:
-		return "answer"
-	case ev.Retry != nil:
-		return "retry"
-	case ev.Cancel != nil:
-		return "cancel"
-	case ev.Pause != nil:
-		return "pause"
-	case ev.Resume != nil:
-		return "resume"
-	case ev.Reflect != nil:
-		return "reflect"
+// verb returns what a person's or system's event asks for: a token of the event's
+// subject. It is empty for events that people do not send.
+func verb(ev *forge.Event) string { return verbs[reflect.TypeOf(ev.Message)] }
+
+var verbs = func() map[reflect.Type]string {
+	byType := map[reflect.Type]string{}
+	for _, spec := range forge.Messages() {
+		byType[reflect.TypeOf(spec.Message)] = spec.Verb
 	}
-	return ""
-}
+	return byType
+}()
 
 // readIntent reads an event from FORGE_INTENTS.
 func readIntent(m jetstream.Msg) (forge.Event, error) {
@@ -109,12 +94,19 @@ func readWish(m jetstream.Msg, from sender) (forge.Event, error) {
 	if ev.To.Project != from.project {
 		return ev, garbage("Event", "it was sent to project %q, but is for %q", from.project, ev.To.Project)
 	}
-	switch {
-	case ev.Submit != nil:
-		if err := checkWished(&ev); err != nil {
+	number := 0
+	switch m := ev.Message.(type) {
+	case *forge.Submit:
+		if err := checkWished(&ev, m); err != nil {
 			return ev, err
 		}
-	case ev.Pause != nil && ev.Pause.Number != 0 || ev.Resume != nil && ev.Resume.Number != 0:
+	case *forge.Pause:
+		number = m.Number
+	case *forge.Resume:
+		number = m.Number
+	default:
+	}
+	if number != 0 {
 		return ev, wrong(from.verb+".number", "is not for a sender to say; leave it out")
 	}
 	if _, err := wishSubject(ev.To, from.name, from.verb); err != nil {
@@ -124,8 +116,8 @@ func readWish(m jetstream.Msg, from sender) (forge.Event, error) {
 }
 
 // checkWished checks what a person submits.
-func checkWished(ev *forge.Event) error {
-	in := &ev.Submit.Intent
+func checkWished(ev *forge.Event, submit *forge.Submit) error {
+	in := &submit.Intent
 	if in.Project != ev.To.Project {
 		return garbage("Event", "it was sent to project %q, but submits to %q", ev.To.Project, in.Project)
 	}
@@ -138,7 +130,7 @@ func checkWished(ev *forge.Event) error {
 	if in.Source == forge.SourceReflection {
 		return wrong("source", "is not for a sender to say; leave it out")
 	}
-	errs := append(beyond(*ev.Submit, "", map[string]bool{"Intent": true}), beyond(*in, "", ofPersons)...)
+	errs := append(beyond(*submit, "", map[string]bool{"Intent": true}), beyond(*in, "", ofPersons)...)
 	if len(errs) > 0 {
 		return wrongs(errs)
 	}
@@ -149,10 +141,11 @@ func checkWished(ev *forge.Event) error {
 func complete(ev *forge.Event, from sender) {
 	ev.To.Project = cmp.Or(ev.To.Project, from.project)
 	ev.Actor = cmp.Or(ev.Actor, from.name)
-	if ev.Submit == nil {
+	submit := forge.As[*forge.Submit](ev.Message)
+	if submit == nil {
 		return
 	}
-	in := &ev.Submit.Intent
+	in := &submit.Intent
 	in.Project = cmp.Or(in.Project, from.project)
 	ev.To.Intent = cmp.Or(ev.To.Intent, in.ID)
 	in.ID = cmp.Or(in.ID, ev.To.Intent)
@@ -171,14 +164,14 @@ func readResult(subject string, data []byte) (forge.Event, error) {
 	if r.Attempt.Step != step || r.To != key {
 		return forge.Event{}, garbage("Result", "it was sent for %s of %s, but is of %s of %s", step, key, r.Attempt.Step, r.To)
 	}
-	return forge.Event{ID: resultID(&r), To: r.Machine(), Result: &r}, nil
+	return forge.Event{ID: resultID(&r), To: r.Machine(), Message: &r}, nil
 }
 
 // resultID is the same for every repetition of a result. Two claims of an
 // attempt, and two replicas that both took the same claim, make two results.
 func resultID(r *forge.Result) string {
 	id := strings.Join([]string{"result", string(r.To.Project), string(r.To.Intent), r.Attempt.String(), string(r.Replica)}, "/")
-	if r.Started {
+	if r.IsStart() {
 		id += "/started"
 	}
 	return id

@@ -85,8 +85,8 @@ func decider(ctx context.Context, t *testing.T, b *bus.Bus) <-chan forge.Event {
 	}
 	seen := make(chan forge.Event, 100)
 	serve(t, b, func(ctx context.Context, d *bus.Delivery) error {
-		if d.Event.Submit != nil {
-			in := d.Event.Submit.Intent
+		if forge.As[*forge.Submit](d.Event.Message) != nil {
+			in := forge.As[*forge.Submit](d.Event.Message).Intent
 			_, err := b.Append(ctx, d.Event.To, 0, forge.Record{Events: []forge.Event{d.Event}, Summary: forge.Summary{
 				Key: d.Event.To, Title: in.Title, Status: forge.StatusProposed, Source: in.Source, Run: 1,
 			}})
@@ -121,7 +121,7 @@ func TestPublisherMayOnlySubmit(t *testing.T) {
 	if _, err := nc.RequestWithContext(ctx, "forge.intent.shop.from.scanner.submit", []byte(finding)); err != nil {
 		t.Fatal(err)
 	}
-	if ev := receive(ctx, t, seen); ev.Submit == nil || ev.Submit.Intent.Source != forge.SourceSystem || ev.Submit.Intent.Origin.System != "scanner" {
+	if ev := receive(ctx, t, seen); forge.As[*forge.Submit](ev.Message) == nil || forge.As[*forge.Submit](ev.Message).Intent.Source != forge.SourceSystem || forge.As[*forge.Submit](ev.Message).Intent.Origin.System != "scanner" {
 		t.Errorf("got %+v", ev)
 	}
 	poll(ctx, t, func() bool {
@@ -237,10 +237,10 @@ func TestPersonSpeaksForThemselves(t *testing.T) {
 	if r, err := b.Ask(ctx, ev); err != nil || r.Decision != forge.Applied {
 		t.Fatal(r, err)
 	}
-	if ev := receive(ctx, t, seen); ev.Actor != "ada" || ev.Submit.Intent.Source != forge.SourceHuman {
+	if ev := receive(ctx, t, seen); ev.Actor != "ada" || forge.As[*forge.Submit](ev.Message).Intent.Source != forge.SourceHuman {
 		t.Errorf("got %+v", ev)
 	}
-	if r, err := b.Ask(ctx, forge.Event{ID: "a", To: key, Actor: "ada", Approve: &forge.Approve{}}); err != nil || r.Decision != forge.Applied {
+	if r, err := b.Ask(ctx, forge.Event{ID: "a", To: key, Actor: "ada", Message: &forge.Approve{}}); err != nil || r.Decision != forge.Applied {
 		t.Fatal(r, err)
 	}
 	if all, err := b.Summaries(ctx, "shop"); err != nil || len(all) != 1 {

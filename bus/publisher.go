@@ -322,10 +322,14 @@ func (r *publishing) recall(ctx context.Context, key forge.Key, m stored, now *f
 // is that.
 func firstRecord(data []byte) (*knownIntent, bool) {
 	rec, err := records.Unmarshal(data)
-	if err != nil || len(rec.Events) == 0 || rec.Events[0].Submit == nil {
+	if err != nil || len(rec.Events) == 0 {
 		return &knownIntent{}, false
 	}
-	o := rec.Events[0].Submit.Intent.Origin
+	submit := forge.As[*forge.Submit](rec.Events[0].Message)
+	if submit == nil {
+		return &knownIntent{}, false
+	}
+	o := submit.Intent.Origin
 	return &knownIntent{origin: Origin{System: cut(o.System), EventID: cut(o.EventID), Actor: cut(o.Actor)}}, true
 }
 

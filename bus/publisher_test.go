@@ -32,7 +32,7 @@ func newBook(t testing.TB, b *bus.Bus, id forge.IntentID) *book {
 	t.Helper()
 	k := &book{t: t, bus: b, key: forge.Key{Project: "shop", Intent: id}}
 	k.now = forge.Summary{Key: k.key, Title: string(id), Status: forge.StatusProposed, Source: forge.SourceSystem, Run: 1}
-	k.write(forge.Event{ID: "s", To: k.key, Submit: &forge.Submit{Intent: forge.Intent{
+	k.write(forge.Event{ID: "s", To: k.key, Message: &forge.Submit{Intent: forge.Intent{
 		ID: id, Project: "shop", Title: string(id), Body: "b", Source: forge.SourceSystem, Origin: forge.Origin{System: "ci", EventID: "e-" + string(id)},
 	}}})
 	return k
@@ -64,7 +64,7 @@ func (k *book) write(ev forge.Event) {
 func (k *book) become(change func(*forge.Summary)) {
 	k.t.Helper()
 	change(&k.now)
-	k.write(forge.Event{ID: fmt.Sprint(k.seq), To: k.key, Edit: &forge.Edit{}})
+	k.write(forge.Event{ID: fmt.Sprint(k.seq), To: k.key, Message: &forge.Edit{}})
 }
 
 func (k *book) task(status forge.TaskStatus) []forge.TaskSummary {

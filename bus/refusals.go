@@ -95,9 +95,10 @@ func refusalOf(err error) Refusal {
 
 // rejected is what a submission's sender is told of a ruling; nil if it is no refusal.
 func rejected(ev *forge.Event, r forge.Ruling) *Refusal {
-	if r.Decision != forge.Refused || ev.Submit == nil || ev.Submit.Intent.Source != forge.SourceSystem {
+	submit := forge.As[*forge.Submit](ev.Message)
+	if r.Decision != forge.Refused || submit == nil || submit.Intent.Source != forge.SourceSystem {
 		return nil
 	}
-	o := ev.Submit.Intent.Origin
+	o := submit.Intent.Origin
 	return &Refusal{Origin: Origin{o.System, o.EventID, o.Actor}, Errors: []RefusedField{refusedField(r)}}
 }

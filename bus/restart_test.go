@@ -39,7 +39,7 @@ func TestRestart(t *testing.T) {
 				return errors.New("not yet") // it is called again
 			}
 			rebuilt <- struct{}{}
-			note := forge.Event{ID: "enter", To: key.Lane(), Enter: &forge.Enter{Run: int(n)}}
+			note := forge.Event{ID: "enter", To: key.Lane(), Message: &forge.Enter{Run: int(n)}}
 			return b.Dispatch(ctx, key, forge.Effects{
 				Commands: []forge.Command{command(int(n))}, Notes: []forge.Event{note},
 			})
@@ -50,7 +50,7 @@ func TestRestart(t *testing.T) {
 	if got := receive(ctx, t, jobs); got != 1 {
 		t.Errorf("took command %d", got)
 	}
-	if ev := receive(ctx, t, seen); ev.Enter == nil || ev.Enter.Run != 1 {
+	if ev := receive(ctx, t, seen); forge.As[*forge.Enter](ev.Message) == nil || forge.As[*forge.Enter](ev.Message).Run != 1 {
 		t.Errorf("got %+v", ev)
 	}
 	if _, err := b.Append(ctx, key, 0, record(key, 0)); err != nil {
@@ -65,7 +65,7 @@ func TestRestart(t *testing.T) {
 	if got := receive(ctx, t, jobs); got != 3 {
 		t.Errorf("took command %d", got)
 	}
-	if ev := receive(ctx, t, seen); ev.Enter == nil || ev.Enter.Run != 3 {
+	if ev := receive(ctx, t, seen); forge.As[*forge.Enter](ev.Message) == nil || forge.As[*forge.Enter](ev.Message).Run != 3 {
 		t.Errorf("got %+v", ev)
 	}
 	if recs, seq, err := b.Load(ctx, key); err != nil || len(recs) != 1 || seq != 1 {
@@ -74,7 +74,7 @@ func TestRestart(t *testing.T) {
 	if err := b.PublishResult(ctx, result(1, "a")); err != nil {
 		t.Fatal(err)
 	}
-	if ev := receive(ctx, t, seen); ev.Result == nil {
+	if ev := receive(ctx, t, seen); forge.As[*forge.Result](ev.Message) == nil {
 		t.Errorf("got %+v", ev)
 	}
 }
@@ -115,7 +115,7 @@ func TestStreamsGone(t *testing.T) {
 	if err := b.Send(ctx, submit(key)); err != nil {
 		t.Fatal(err)
 	}
-	if ev := receive(ctx, t, seen); ev.Submit == nil {
+	if ev := receive(ctx, t, seen); forge.As[*forge.Submit](ev.Message) == nil {
 		t.Errorf("got %+v", ev)
 	}
 	if _, err := b.Dead(ctx); err != nil {

@@ -98,7 +98,7 @@ func (s submission) read() (forge.Event, error) {
 	}
 	return forge.Event{
 		ID: "submit/" + string(in.ID), To: forge.Key{Project: in.Project, Intent: in.ID},
-		Actor: cmp.Or(in.Origin.Actor, in.Origin.System), Submit: &forge.Submit{Intent: in},
+		Actor: cmp.Or(in.Origin.Actor, in.Origin.System), Message: &forge.Submit{Intent: in},
 	}, nil
 }
 
@@ -158,8 +158,9 @@ func submitted(ev forge.Event, err error) (request, error) {
 	if got := verb(&ev); got != "submit" {
 		return request{}, wrong("", fmt.Sprintf("it was sent as %q, but holds %q", "submit", got))
 	}
-	in := ev.Submit.Intent
-	errs := beyond(*ev.Submit, "submit.", map[string]bool{"Intent": true})
+	submit := forge.As[*forge.Submit](ev.Message)
+	in := submit.Intent
+	errs := beyond(*submit, "submit.", map[string]bool{"Intent": true})
 	if ev.To.Intent != "" && in.ID != "" && ev.To.Intent != in.ID {
 		errs = append(errs, forge.FieldError{Field: "to.intent", Reason: fmt.Sprintf("is %q, but it submits %q", ev.To.Intent, in.ID)})
 	}

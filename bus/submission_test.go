@@ -45,7 +45,7 @@ func formats(t *testing.T) map[string]submission {
 func TestFormatsAreOneIntent(t *testing.T) {
 	want := forge.Event{
 		ID: "submit/4711-j85shsagnh7i1g31", To: forge.Key{Project: "shop", Intent: "4711-j85shsagnh7i1g31"}, Actor: "ada",
-		Submit: &forge.Submit{Intent: forge.Intent{
+		Message: &forge.Submit{Intent: forge.Intent{
 			ID: "4711-j85shsagnh7i1g31", Project: "shop", Title: "Update the parser", Body: "CVE-2026-1", Source: forge.SourceSystem,
 			Risk: forge.RiskLow, DependsOn: []forge.IntentID{"a"}, Origin: forge.Origin{System: "/scanner", EventID: "4711", Actor: "ada"},
 		}},
@@ -96,7 +96,7 @@ func TestOwnIdentity(t *testing.T) {
 			t.Errorf("%s: %v", tt.data, err)
 			continue
 		}
-		in := ev.Submit.Intent
+		in := forge.As[*forge.Submit](ev.Message).Intent
 		if in.Origin.EventID != tt.event || tt.id != "" && string(in.ID) != tt.id || tt.id == "" && in.ID != originID("shop", in.Origin) {
 			t.Errorf("%s: %+v", tt.data, in)
 		}
@@ -199,7 +199,7 @@ func FuzzSubmission(f *testing.F) {
 			}
 			return
 		}
-		in := ev.Submit.Intent
+		in := forge.As[*forge.Submit](ev.Message).Intent
 		if in.Source != forge.SourceSystem || ev.To.Project != "shop" || in.Project != "shop" || in.ID != ev.To.Intent || in.Validate() != nil {
 			t.Errorf("%q became %+v", data, ev)
 		}

@@ -225,13 +225,13 @@ func TestGarbageCommand(t *testing.T) {
 		return nil
 	})
 	ev := receive(ctx, t, seen)
-	if ev.Result == nil || ev.Result.Failure == nil || ev.Result.Attempt != (forge.Attempt{Step: forge.StepAnalyze, Number: 7, Claim: 1}) {
+	if forge.As[*forge.Result](ev.Message) == nil || forge.As[*forge.Result](ev.Message).Failure() == nil || forge.As[*forge.Result](ev.Message).Attempt != (forge.Attempt{Step: forge.StepAnalyze, Number: 7, Claim: 1}) {
 		t.Errorf("the machine is told %+v", ev)
 	}
 	dispatch(t, b, command(1), command(2))
 	receive(ctx, t, jobs)
 	receive(ctx, t, jobs)
-	if ev = receive(ctx, t, seen); ev.Result.Failure == nil || ev.Result.Attempt.Number != 2 {
+	if ev = receive(ctx, t, seen); forge.As[*forge.Result](ev.Message).Failure() == nil || forge.As[*forge.Result](ev.Message).Attempt.Number != 2 {
 		t.Errorf("the machine is told %+v", ev)
 	}
 	deadLetters(ctx, t, b, 3)

@@ -155,7 +155,7 @@ func (w *worker) fail(ctx context.Context, m jetstream.Msg, said forge.Command, 
 	if said.To.Intent != "" {
 		err := w.bus.PublishResult(ctx, forge.Result{
 			To: said.To, Attempt: said.Attempt, Replica: w.cfg.Replica, StartedAt: time.Now().UTC(),
-			Failure: &forge.Failure{Reason: forge.FailCrashed, Message: "the command could not be carried out: " + reason},
+			Output: &forge.Failure{Reason: forge.FailCrashed, Message: "the command could not be carried out: " + reason},
 		})
 		if err != nil {
 			return err

@@ -48,7 +48,7 @@ func (w *world) intent(project string, status forge.Status, waiting forge.Waitin
 	w.n++
 	key := forge.Key{Project: forge.ProjectID(project), Intent: forge.IntentID(fmt.Sprintf("i%d", w.n))}
 	rec := forge.Record{
-		Events: []forge.Event{{ID: "s", To: key, Submit: &forge.Submit{Intent: forge.Intent{
+		Events: []forge.Event{{ID: "s", To: key, Message: &forge.Submit{Intent: forge.Intent{
 			ID: key.Intent, Project: key.Project, Title: "t", Source: forge.SourceHuman,
 		}}}},
 		Summary: forge.Summary{

@@ -128,12 +128,12 @@ func TestCachesAreApart(t *testing.T) {
 func TestRequiredSandbox(t *testing.T) {
 	call, res := run(t, "policy: {sandbox: require}\n"+models, forge.Command{}, agent.Call{Role: agent.RoleReview})
 	if err := process.Probe(t.Context(), sandbox.NetworkFull); err != nil {
-		if res.Failure == nil || res.Failure.Reason != forge.FailSandbox {
+		if res.Failure() == nil || res.Failure().Reason != forge.FailSandbox {
 			t.Errorf("there is no sandbox (%v), and %+v", err, res)
 		}
 		return
 	}
-	if res.Failure != nil || call.Sandbox == nil {
+	if res.Failure() != nil || call.Sandbox == nil {
 		t.Errorf("there is a sandbox, and %+v, %+v", call.Sandbox, res)
 	}
 	if call, _ := run(t, "policy: {sandbox: off}\n"+models, forge.Command{}, agent.Call{Role: agent.RoleReview}); call.Sandbox != nil {

@@ -50,7 +50,7 @@ func look(t *testing.T, require bool, policy string, paths ...string) (string, *
 		out, err = j.Run(ctx, agent.Call{Role: agent.RoleImplement, Dir: c.Dir()})
 		return err
 	})
-	return out.Text, res.Failure
+	return out.Text, res.Failure()
 }
 
 // TestGrants shows what a project grants, and nothing of it where the service says so.

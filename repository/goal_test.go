@@ -34,14 +34,14 @@ func TestAGoalSaysHowItsAgentRuns(t *testing.T) {
 		},
 	} {
 		call, res := run(t, allowed, forge.Command{Intent: forge.Intent{Goal: tt.goal}}, agent.Call{Role: tt.role})
-		if f := res.Failure; tt.failure != "" {
+		if f := res.Failure(); tt.failure != "" {
 			if f == nil || f.Reason != forge.FailConfig || !strings.Contains(f.Message, tt.failure) {
 				t.Errorf("%s: got %+v", name, f)
 			}
 			continue
 		}
-		if diff := cmp.Diff(tt.tools, call.Tools); diff != "" || call.Model != tt.model || res.Failure != nil {
-			t.Errorf("%s: model %s, %+v\n%s", name, call.Model, res.Failure, diff)
+		if diff := cmp.Diff(tt.tools, call.Tools); diff != "" || call.Model != tt.model || res.Failure() != nil {
+			t.Errorf("%s: model %s, %+v\n%s", name, call.Model, res.Failure(), diff)
 		}
 	}
 }

@@ -144,8 +144,8 @@ func TestTakenOverLivesCount(t *testing.T) {
 			})
 		})
 		running.Wait()
-		if res.Failure != nil || res.Usage.InputTokens != life.want {
-			t.Errorf("life %d: %d tokens, want %d; %+v", i, res.Usage.InputTokens, life.want, res.Failure)
+		if res.Failure() != nil || res.Usage.InputTokens != life.want {
+			t.Errorf("life %d: %d tokens, want %d; %+v", i, res.Usage.InputTokens, life.want, res.Failure())
 		}
 	}
 }

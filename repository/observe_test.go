@@ -51,7 +51,7 @@ func TestObserve(t *testing.T) {
 			Evidence: []forge.Evidence{file("a.txt:1"), file("a.txt"), file("a.txt"), {Type: forge.EvidenceDecision, Ref: s.call.Dir + "/a.txt"}},
 		},
 	}
-	if diff := cmp.Diff(want, res.Observations); diff != "" || res.Failure != nil {
-		t.Errorf("%+v\n%s", res.Failure, diff)
+	if diff := cmp.Diff(want, res.Observations); diff != "" || res.Failure() != nil {
+		t.Errorf("%+v\n%s", res.Failure(), diff)
 	}
 }

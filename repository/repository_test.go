@@ -125,8 +125,8 @@ func TestBrokenConfiguration(t *testing.T) {
 	r.Git("branch", "release")
 	set := repotest.Local(t, r.Dir)
 	got := do(t, set, nothing)
-	if got.Failure == nil || got.Failure.Reason != forge.FailConfig || !strings.Contains(got.Failure.Message, "pfl-forge.yaml:2: base_brunch") {
-		t.Errorf("got %+v", got.Failure)
+	if got.Failure() == nil || got.Failure().Reason != forge.FailConfig || !strings.Contains(got.Failure().Message, "pfl-forge.yaml:2: base_brunch") {
+		t.Errorf("got %+v", got.Failure())
 	}
 	r.Git("checkout", "-q", "release")
 	r.Commit("mend", map[string]string{"pfl-forge.yaml": "agent: recipe\n"})
@@ -138,8 +138,8 @@ func TestBrokenConfiguration(t *testing.T) {
 		}
 		return nil
 	})
-	if got.Failure != nil {
-		t.Errorf("got %+v", got.Failure)
+	if got.Failure() != nil {
+		t.Errorf("got %+v", got.Failure())
 	}
 }
 
@@ -186,11 +186,11 @@ func TestFailure(t *testing.T) {
 func TestAFailureComesWithoutAPayload(t *testing.T) {
 	set := repotest.Local(t, gittest.New(t, nil).Dir)
 	got := do(t, set, func(_ context.Context, j *repository.Job) error {
-		j.Result.Rebase = &forge.Rebase{}
+		j.Result.Output = &forge.Rebase{}
 		j.Result.Usage.Calls = 1
 		return errors.New("no")
 	})
-	if got.Rebase != nil || got.Failure == nil || got.Usage.Calls != 1 {
+	if forge.As[*forge.Rebase](got.Output) != nil || got.Failure() == nil || got.Usage.Calls != 1 {
 		t.Errorf("got %+v", got)
 	}
 }
@@ -295,12 +295,14 @@ func TestAnOriginThatIsAway(t *testing.T) {
 	if _, err := set.Get(repotest.Project); err == nil {
 		t.Error("it is open")
 	}
-	if f := do(t, set, nothing).Failure; f == nil || f.Reason != forge.FailRepository || !strings.Contains(f.Message, url) {
+	res := do(t, set, nothing)
+	if f := res.Failure(); f == nil || f.Reason != forge.FailRepository || !strings.Contains(f.Message, url) {
 		t.Errorf("got %+v", f)
 	}
 	hide(url+".away", url)
 	for range 2 {
-		if f := do(t, set, nothing).Failure; f != nil {
+		res := do(t, set, nothing)
+		if f := res.Failure(); f != nil {
 			t.Fatal(f)
 		}
 	}
@@ -318,7 +320,8 @@ func TestAnOriginThatIsAway(t *testing.T) {
 		t.Fatal(err)
 	}
 	hide(url+".away", url)
-	if f := do(t, set, nothing).Failure; f != nil || prepared != 3 {
+	res = do(t, set, nothing)
+	if f := res.Failure(); f != nil || prepared != 3 {
 		t.Errorf("got %+v, prepared %d times", f, prepared)
 	}
 }
@@ -364,8 +367,8 @@ func TestIDsAreChecked(t *testing.T) {
 			t.Errorf("%+v is done", cmd.To)
 			return nil
 		})
-		if got.Failure == nil || got.Failure.Reason != forge.FailInvalidOutput {
-			t.Errorf("got %+v", got.Failure)
+		if got.Failure() == nil || got.Failure().Reason != forge.FailInvalidOutput {
+			t.Errorf("got %+v", got.Failure())
 		}
 	}
 }

@@ -105,8 +105,8 @@ func (h *host) say(what, note string, resume bool) (opening repository.Opening, 
 		said = strings.TrimSpace(string(content))
 		return err
 	})
-	if r.Failure != nil {
-		h.t.Fatalf("%+v", r.Failure)
+	if r.Failure() != nil {
+		h.t.Fatalf("%+v", r.Failure())
 	}
 	return opening, noted, said
 }
@@ -196,8 +196,8 @@ func TestConversationIsStoredMeanwhile(t *testing.T) {
 		})
 		return err
 	})
-	if r.Failure != nil {
-		t.Fatalf("%+v", r.Failure)
+	if r.Failure() != nil {
+		t.Fatalf("%+v", r.Failure())
 	}
 	a.while = nil
 	if opening, noted, _ := two.say("b", "", false); opening != repository.OpenResume || noted != `"while"` {

@@ -149,7 +149,7 @@ func (s *Set) Close() error {
 // Result; its error becomes a Failure, beside what the agent used until then.
 func (s *Set) Do(ctx context.Context, cmd *forge.Command, progress service.Progress, work func(context.Context, *Job) error) forge.Result {
 	if err := checkIDs(cmd); err != nil {
-		return forge.Result{Failure: Failure(err)}
+		return forge.Result{Output: Failure(err)}
 	}
 	j := &Job{Command: cmd, progress: progress}
 	err := s.begin(ctx, j)
@@ -159,9 +159,7 @@ func (s *Set) Do(ctx context.Context, cmd *forge.Command, progress service.Progr
 	}
 	if err != nil {
 		r := &j.Result
-		r.Analysis, r.Implementation, r.Rebase, r.Review, r.Integration, r.Reflection = nil, nil, nil, nil, nil, nil
-		r.Audit, r.Observed, r.Abstraction, r.Policy = nil, nil, nil, nil
-		r.Failure = Failure(err)
+		r.Policy, r.Output = nil, Failure(err)
 	}
 	return j.Result
 }

@@ -21,7 +21,7 @@ func verify(t *testing.T, settings string) (*forge.VerifyReport, *forge.Failure)
 		report, err = j.Verify(ctx, j.Tip)
 		return err
 	})
-	return report, got.Failure
+	return report, got.Failure()
 }
 
 func TestVerify(t *testing.T) {

@@ -35,7 +35,7 @@ func TestCommandOfAReplicaThatIsGone(t *testing.T) {
 	if c := get(t, took, "the command"); c.ID() != gone.ID() {
 		t.Errorf("it took %s", c.ID())
 	}
-	if res := r.result(); res.Failure != nil || res.Attempt != gone.Attempt || res.Replica != w.Replica {
+	if res := r.result(); res.Failure() != nil || res.Attempt != gone.Attempt || res.Replica != w.Replica {
 		t.Errorf("got %+v", res)
 	}
 	if holding.Held() != nil || len(took) > 0 {

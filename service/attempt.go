@@ -72,13 +72,13 @@ func (r *run) take(ctx context.Context, h Handler, job *bus.Job) error {
 	case takenAway(ctx, cause):
 		return bus.ErrLeaseLost
 	case res.Usage != (forge.Usage{}): // what it cost is a fact, and is counted before anybody goes on
-		if errors.Is(cause, ErrDraining) && res.Failure != nil {
-			res.Failure = &forge.Failure{Reason: forge.FailInterrupted, Message: "the service ended; what the agent did so far is kept"}
+		if errors.Is(cause, ErrDraining) && res.Failure() != nil {
+			res.Output = &forge.Failure{Reason: forge.FailInterrupted, Message: "the service ended; what the agent did so far is kept"}
 		}
-	case !wanted && (!h.Regardless || res.Failure != nil):
+	case !wanted && (!h.Regardless || res.Failure() != nil):
 		a.log.Info("drop a result that is not wanted")
 		return nil
-	case errors.Is(cause, ErrDraining) && res.Failure != nil:
+	case errors.Is(cause, ErrDraining) && res.Failure() != nil:
 		a.log.Info("hand a command back")
 		return bus.Retry(0, ErrDraining)
 	}
@@ -109,7 +109,7 @@ func (a *attempt) claim(ctx context.Context) error {
 		return nil
 	}
 	return a.run.Bus.PublishResult(ctx, forge.Result{
-		To: a.cmd.To, Attempt: a.cmd.Attempt, Replica: a.run.Replica, StartedAt: time.Now().UTC(), Started: true,
+		To: a.cmd.To, Attempt: a.cmd.Attempt, Replica: a.run.Replica, StartedAt: time.Now().UTC(), Output: &forge.Started{},
 	})
 }
 
@@ -131,17 +131,17 @@ func (a *attempt) do(ctx context.Context, h Handler) (forge.Result, error) {
 	stop()
 	watch.Wait()
 	cause := context.Cause(ctx)
-	if f := res.Failure; f != nil && f.Reason == forge.FailCrashed && (errors.Is(cause, ErrNotWanted) || errors.Is(cause, ErrDraining)) {
+	if f := res.Failure(); f != nil && f.Reason == forge.FailCrashed && (errors.Is(cause, ErrNotWanted) || errors.Is(cause, ErrDraining)) {
 		f.Reason, f.Message = forge.FailKilled, "stopped: "+cause.Error()
 	}
 	res.Attempt = a.cmd.Attempt
-	if res.Failure == nil && !res.Answers() {
-		res = forge.Result{Failure: &forge.Failure{Reason: forge.FailCrashed, Message: "the worker reported nothing: this is a bug in it"}}
+	if res.Failure() == nil && !res.Answers() {
+		res = forge.Result{Output: &forge.Failure{Reason: forge.FailCrashed, Message: "the worker reported nothing: this is a bug in it"}}
 	}
 	res.To, res.Attempt, res.Replica = a.cmd.To, a.cmd.Attempt, a.run.Replica
-	res.StartedAt, res.Duration, res.Started = began.UTC(), time.Since(began), false
+	res.StartedAt, res.Duration = began.UTC(), time.Since(began)
 	told.tell(forge.Progress{Kind: forge.ProgressEnded, Agent: res.Agent, Usage: res.Usage, Text: outcome(&res)})
-	if f := res.Failure; f != nil && cause == nil {
+	if f := res.Failure(); f != nil && cause == nil {
 		a.log.Warn("end", "duration", res.Duration, "outcome", f.Reason, "error", f.Message)
 	} else {
 		a.log.Info("end", "duration", res.Duration, "outcome", outcome(&res))
@@ -156,7 +156,7 @@ func (a *attempt) call(ctx context.Context, h Handler, progress Progress) (res f
 			return
 		}
 		a.log.Error("a handler panicked", "panic", a.run.redactor().Text(fmt.Sprint(v)), "stack", string(debug.Stack()))
-		res = forge.Result{Failure: &forge.Failure{
+		res = forge.Result{Output: &forge.Failure{
 			Reason:  forge.FailCrashed,
 			Message: fmt.Sprintf("the worker panicked (%v): its log has the stack", v),
 		}}

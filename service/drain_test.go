@@ -40,7 +40,7 @@ func TestDrainLetsRunningWorkFinish(t *testing.T) {
 	if err := get(t, ended, "the end of the drain"); err != nil {
 		t.Error(err)
 	}
-	if got := r.result(); got.Attempt.Number != 1 || got.Failure != nil {
+	if got := r.result(); got.Attempt.Number != 1 || got.Failure() != nil {
 		t.Errorf("got %+v", got)
 	}
 	next := worker(t, b, func(context.Context, forge.Command, service.Progress) forge.Result { return found() })
@@ -64,8 +64,8 @@ func TestDrainTellsCosts(t *testing.T) {
 	r.start(analyze(1))
 	get(t, h.began, "the start")
 	drain()
-	if got := r.result(); got.Usage != h.usage || got.Failure == nil || got.Failure.Reason != forge.FailInterrupted {
-		t.Errorf("got %+v, failure %+v", got.Usage, got.Failure)
+	if got := r.result(); got.Usage != h.usage || got.Failure() == nil || got.Failure().Reason != forge.FailInterrupted {
+		t.Errorf("got %+v, failure %+v", got.Usage, got.Failure())
 	}
 	if err := get(t, ended, "the end of the drain"); err != nil {
 		t.Error(err)
@@ -92,7 +92,7 @@ func TestDrainHandsUnfinishedWorkBack(t *testing.T) {
 	next := worker(t, b, func(context.Context, forge.Command, service.Progress) forge.Result { return found() })
 	next.Replica = "w2"
 	run(t, next)
-	if got := r.result(); got.Attempt != analyze(1).Attempt || got.Replica != "w2" || got.Failure != nil {
+	if got := r.result(); got.Attempt != analyze(1).Attempt || got.Replica != "w2" || got.Failure() != nil {
 		t.Errorf("got %+v", got)
 	}
 	if d := time.Since(began); d > 10*time.Second {
@@ -119,7 +119,7 @@ func TestDrainKeepsWhatIsDone(t *testing.T) {
 	if err := get(t, ended, "the end of the drain"); err != nil {
 		t.Error(err)
 	}
-	if got := r.result(); got.Analysis == nil || got.Replica != "w1" {
+	if got := r.result(); forge.As[*forge.Analysis](got.Output) == nil || got.Replica != "w1" {
 		t.Errorf("got %+v", got)
 	}
 }
@@ -171,7 +171,7 @@ func TestPermitsAreSharedAmongSteps(t *testing.T) {
 	w.Parallel, w.Permits = 8, service.NewPermits(2)
 	w.Handlers = []service.Handler{
 		{Step: forge.StepAnalyze, Agent: true, Do: work(found)},
-		{Step: forge.StepReview, Agent: true, Do: work(func() forge.Result { return forge.Result{Review: &forge.Review{Verdict: forge.VerdictApproved}} })},
+		{Step: forge.StepReview, Agent: true, Do: work(func() forge.Result { return forge.Result{Output: &forge.Review{Verdict: forge.VerdictApproved}} })},
 	}
 	run(t, w)
 	var all []forge.Command
@@ -182,8 +182,8 @@ func TestPermitsAreSharedAmongSteps(t *testing.T) {
 	}
 	r.start(all...)
 	for range all {
-		if got := r.result(); got.Failure != nil {
-			t.Errorf("got %+v", got.Failure)
+		if got := r.result(); got.Failure() != nil {
+			t.Errorf("got %+v", got.Failure())
 		}
 	}
 	if most.Load() != 2 {
@@ -210,7 +210,7 @@ func TestServerRestartDuringAnAttempt(t *testing.T) {
 	if err := b.Ensure(within(t)); err != nil {
 		t.Fatal(err)
 	}
-	if got := r.result(); got.Failure != nil || got.Attempt.Number != 1 {
+	if got := r.result(); got.Failure() != nil || got.Attempt.Number != 1 {
 		t.Errorf("got %+v", got)
 	}
 	r.none()

@@ -74,7 +74,7 @@ func TestKilledWithALease(t *testing.T) {
 		t.Errorf("it ends because of %v", err)
 	}
 	close(second.released)
-	if got := r.result(); got.Failure != nil {
-		t.Errorf("the next life reports %+v", got.Failure)
+	if got := r.result(); got.Failure() != nil {
+		t.Errorf("the next life reports %+v", got.Failure())
 	}
 }

@@ -125,7 +125,7 @@ func leak(secret string, tell service.Progress) forge.Result {
 	tell(forge.Progress{Kind: forge.ProgressText, Text: strings.Repeat("x", 4<<10-len(secret)+9) + secret}) // cut
 	return forge.Result{
 		Agent: "claude " + secret, Observations: []forge.Observation{{Content: secret, Evidence: []forge.Evidence{{Ref: secret}}}},
-		Analysis: &forge.Analysis{
+		Output: &forge.Analysis{
 			NothingToDo: "because of " + secret, Tasks: []forge.TaskPlan{{Plan: secret, Steps: []string{secret}}},
 			Clarifications: []forge.Clarification{{Question: secret, Answer: &secret}},
 		},
@@ -146,7 +146,7 @@ func TestSecretsStay(t *testing.T) {
 			r := newRunner(t, b)
 			w := worker(t, b, func(_ context.Context, cmd forge.Command, tell service.Progress) forge.Result {
 				if cmd.Attempt.Number == 2 {
-					return forge.Result{Failure: &forge.Failure{Reason: forge.FailCrashed, Message: "printed " + secret}}
+					return forge.Result{Output: &forge.Failure{Reason: forge.FailCrashed, Message: "printed " + secret}}
 				}
 				return leak(secret, tell)
 			})
@@ -177,9 +177,9 @@ func TestSecretsStay(t *testing.T) {
 }
 
 func readable(r forge.Result) string {
-	text := fmt.Sprintf("%+v %+v %+v", r, r.Analysis, r.Failure)
-	if r.Analysis != nil {
-		text += *r.Analysis.Clarifications[0].Answer
+	text := fmt.Sprintf("%+v %+v %+v", r, forge.As[*forge.Analysis](r.Output), r.Failure())
+	if forge.As[*forge.Analysis](r.Output) != nil {
+		text += *forge.As[*forge.Analysis](r.Output).Clarifications[0].Answer
 	}
 	return text
 }

@@ -36,11 +36,11 @@ func TestMain(m *testing.M) {
 
 func untilCancelled(ctx context.Context, _ forge.Command, _ Progress) forge.Result {
 	<-ctx.Done()
-	return forge.Result{Failure: &forge.Failure{Reason: forge.FailKilled, Message: "cancelled"}}
+	return forge.Result{Output: &forge.Failure{Reason: forge.FailKilled, Message: "cancelled"}}
 }
 
 func finish(context.Context, forge.Command, Progress) forge.Result {
-	return forge.Result{Analysis: &forge.Analysis{NothingToDo: "it is expensive to find that out"}}
+	return forge.Result{Output: &forge.Analysis{NothingToDo: "it is expensive to find that out"}}
 }
 
 // console collects what a process prints.

@@ -59,7 +59,7 @@ func TestKilledWithAResult(t *testing.T) {
 	c = startChildThat(t, "go on", state, "--server", s.URL(), "--replica=w1")
 	c.waitFor("publish a result that a former process left")
 	r.decide()
-	if got := r.result(); got.Attempt != analyze(1).Attempt || got.Analysis == nil || got.Replica != "w1" {
+	if got := r.result(); got.Attempt != analyze(1).Attempt || forge.As[*forge.Analysis](got.Output) == nil || got.Replica != "w1" {
 		t.Errorf("got %+v", got)
 	}
 	becomesEmpty(t, filepath.Join(state, "outbox", "analyzer"))
@@ -97,7 +97,7 @@ func TestDrainWithAResult(t *testing.T) {
 	next.Outbox = outbox(t, dir)
 	run(t, next)
 	r.decide()
-	if got := r.result(); got.Attempt.Number != 1 || got.Analysis == nil {
+	if got := r.result(); got.Attempt.Number != 1 || forge.As[*forge.Analysis](got.Output) == nil {
 		t.Errorf("got %+v", got)
 	}
 	r.none()
@@ -147,7 +147,7 @@ func TestOutboxThatCannotBeRead(t *testing.T) {
 	w.Outbox = outbox(t, dir)
 	drain, ended := drained(t, w)
 	r.start(analyze(1))
-	if got := r.result(); got.Analysis == nil {
+	if got := r.result(); forge.As[*forge.Analysis](got.Output) == nil {
 		t.Errorf("got %+v", got)
 	}
 	drain()

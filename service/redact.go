@@ -46,7 +46,7 @@ func texts(v reflect.Value, by func(string) string) {
 		if s := by(v.String()); s != v.String() {
 			v.SetString(s)
 		}
-	case reflect.Pointer:
+	case reflect.Pointer, reflect.Interface:
 		if !v.IsNil() {
 			texts(v.Elem(), by)
 		}

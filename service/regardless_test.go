@@ -16,7 +16,7 @@ func TestRegardless(t *testing.T) {
 	r := newRunner(t, b)
 	w := worker(t, b, func(_ context.Context, cmd forge.Command, _ service.Progress) forge.Result {
 		if cmd.Attempt.Number == 1 {
-			return forge.Result{Failure: &forge.Failure{Reason: forge.FailKilled, Message: "nothing is found"}}
+			return forge.Result{Output: &forge.Failure{Reason: forge.FailKilled, Message: "nothing is found"}}
 		}
 		return found()
 	})
@@ -25,7 +25,7 @@ func TestRegardless(t *testing.T) {
 	r.want()
 	r.dispatch(forge.Effects{Commands: []forge.Command{analyze(1)}})
 	r.dispatch(forge.Effects{Commands: []forge.Command{analyze(2)}})
-	if got := r.result(); got.Attempt != analyze(2).Attempt || got.Analysis == nil {
+	if got := r.result(); got.Attempt != analyze(2).Attempt || forge.As[*forge.Analysis](got.Output) == nil {
 		t.Errorf("got %+v", got)
 	}
 	r.none()

@@ -62,8 +62,8 @@ func unpublishable(res forge.Result, err error) forge.Result {
 	}
 	return forge.Result{
 		To: res.To, Attempt: res.Attempt, Replica: res.Replica, StartedAt: res.StartedAt, Duration: res.Duration,
-		Usage:   res.Usage,
-		Failure: &forge.Failure{Reason: reason, Message: fmt.Sprintf("the result cannot be published: %.500v", err)},
+		Usage:  res.Usage,
+		Output: &forge.Failure{Reason: reason, Message: fmt.Sprintf("the result cannot be published: %.500v", err)},
 	}
 }
 
@@ -109,8 +109,8 @@ func outlive(parent context.Context, d time.Duration) (context.Context, context.
 }
 
 func outcome(r *forge.Result) string {
-	if r.Failure != nil {
-		return string(r.Failure.Reason)
+	if r.Failure() != nil {
+		return string(r.Failure().Reason)
 	}
 	return transcript.OutcomeOK
 }

@@ -77,12 +77,12 @@ func TestWholeTranscript(t *testing.T) {
 			return found()
 		case 2:
 			says(tell, "on it")
-			return forge.Result{Failure: &forge.Failure{Reason: forge.FailTimeout, Message: "too long"}}
+			return forge.Result{Output: &forge.Failure{Reason: forge.FailTimeout, Message: "too long"}}
 		case 3:
 			says(tell, "on it")
 			began <- 3
 			<-ctx.Done()
-			return forge.Result{Failure: &forge.Failure{Reason: forge.FailKilled, Message: "killed"}}
+			return forge.Result{Output: &forge.Failure{Reason: forge.FailKilled, Message: "killed"}}
 		case 4:
 			panic("a bug")
 		}
@@ -212,7 +212,7 @@ func TestWholeTranscriptCannotBeKept(t *testing.T) {
 			run(t, w)
 			harm(t, s)
 			r.start(analyze(1))
-			if got := r.result(); got.Failure != nil || got.Analysis == nil {
+			if got := r.result(); got.Failure() != nil || forge.As[*forge.Analysis](got.Output) == nil {
 				t.Errorf("it reports %+v", got)
 			}
 			if !strings.Contains(log.String(), "the transcript is not kept as a whole") {

@@ -44,7 +44,7 @@ func (r *runner) decide() {
 	r.t.Helper()
 	background(r.t, func(ctx context.Context) {
 		r.bus.ConsumeEvents(ctx, bus.EventConfig{}, func(_ context.Context, d *bus.Delivery) error {
-			r.results <- *d.Event.Result
+			r.results <- *forge.As[*forge.Result](d.Event.Message)
 			return nil
 		})
 	})
@@ -152,7 +152,7 @@ func run(t *testing.T, w *service.Worker) {
 	})
 }
 
-func found() forge.Result { return forge.Result{Analysis: &forge.Analysis{NothingToDo: "all is well"}} }
+func found() forge.Result { return forge.Result{Output: &forge.Analysis{NothingToDo: "all is well"}} }
 
 func TestResultIsFilledIn(t *testing.T) {
 	b := bustest.Start(t)
@@ -165,7 +165,7 @@ func TestResultIsFilledIn(t *testing.T) {
 	r.start(analyze(1))
 	got := r.result()
 	if got.To != key || got.Attempt != analyze(1).Attempt || got.Replica != "w1" || got.Agent != "recipe" ||
-		got.StartedAt.IsZero() || got.Duration <= 0 || got.Analysis == nil || got.Failure != nil || got.Started {
+		got.StartedAt.IsZero() || got.Duration <= 0 || forge.As[*forge.Analysis](got.Output) == nil || got.Failure() != nil || got.IsStart() {
 		t.Errorf("got %+v", got)
 	}
 	r.none()
@@ -179,10 +179,10 @@ func TestOwnCommandIsClaimedFirst(t *testing.T) {
 	cmd.Replica = "w1"
 	r.start(cmd)
 	first, second := r.result(), r.result()
-	if second.Started {
+	if second.IsStart() {
 		first, second = second, first // the runner takes both at the same time
 	}
-	if !first.Started || first.Replica != "w1" || second.Started || second.Analysis == nil {
+	if !first.IsStart() || first.Replica != "w1" || second.IsStart() || forge.As[*forge.Analysis](second.Output) == nil {
 		t.Errorf("got %+v, then %+v", first, second)
 	}
 }
@@ -213,13 +213,13 @@ func TestRegardlessReportsFacts(t *testing.T) {
 	r.dispatch(forge.Effects{Commands: []forge.Command{analyze(1), analyze(2)}})
 	w := worker(t, b, func(_ context.Context, cmd forge.Command, _ service.Progress) forge.Result {
 		if cmd.Attempt.Number == 1 {
-			return forge.Result{Failure: &forge.Failure{Reason: forge.FailKilled, Message: "no fact"}}
+			return forge.Result{Output: &forge.Failure{Reason: forge.FailKilled, Message: "no fact"}}
 		}
 		return found()
 	})
 	w.Handlers[0].Regardless, w.Parallel = true, 1 // in order
 	run(t, w)
-	if got := r.result(); got.Attempt.Number != 2 || got.Analysis == nil {
+	if got := r.result(); got.Attempt.Number != 2 || forge.As[*forge.Analysis](got.Output) == nil {
 		t.Errorf("got %+v", got)
 	}
 	r.none()
@@ -245,7 +245,7 @@ func (h *blocked) do(ctx context.Context, cmd forge.Command, _ service.Progress)
 	select {
 	case <-ctx.Done():
 		h.causes <- context.Cause(ctx)
-		return forge.Result{Usage: h.usage, Failure: &forge.Failure{Reason: forge.FailKilled, Message: "cancelled"}}
+		return forge.Result{Usage: h.usage, Output: &forge.Failure{Reason: forge.FailKilled, Message: "cancelled"}}
 	case <-h.released:
 		return found()
 	}
@@ -285,8 +285,8 @@ func TestWrongControlChangesNothing(t *testing.T) {
 		t.Errorf("told %+v", c)
 	}
 	close(h.released)
-	if got := r.result(); got.Failure != nil {
-		t.Errorf("got %+v", got.Failure)
+	if got := r.result(); got.Failure() != nil {
+		t.Errorf("got %+v", got.Failure())
 	}
 }
 
@@ -315,8 +315,8 @@ func TestACancelledAttemptDidNotCrash(t *testing.T) {
 		began <- cmd.Attempt.Number
 		<-ctx.Done()
 		return forge.Result{
-			Usage:   forge.Usage{CostUSD: 0.5}, // so that it is reported
-			Failure: &forge.Failure{Reason: forge.FailCrashed, Message: "claude " + context.Cause(ctx).Error()},
+			Usage:  forge.Usage{CostUSD: 0.5}, // so that it is reported
+			Output: &forge.Failure{Reason: forge.FailCrashed, Message: "claude " + context.Cause(ctx).Error()},
 		}
 	}))
 	r.start(analyze(1))
@@ -324,8 +324,8 @@ func TestACancelledAttemptDidNotCrash(t *testing.T) {
 	r.want()
 	r.dispatch(forge.Effects{Cancels: []forge.Attempt{analyze(1).Attempt}})
 	got := r.result()
-	if f := got.Failure; f == nil || f.Reason != forge.FailKilled || f.Message != "stopped: the attempt is not wanted any more" {
-		t.Errorf("got %+v", got.Failure)
+	if f := got.Failure(); f == nil || f.Reason != forge.FailKilled || f.Message != "stopped: the attempt is not wanted any more" {
+		t.Errorf("got %+v", got.Failure())
 	}
 }
 
@@ -340,8 +340,8 @@ func TestCostsOfACancelledAttemptAreReported(t *testing.T) {
 	r.start(analyze(1))
 	get(t, h.began, "the start")
 	r.want()
-	if got := r.result(); got.Usage != h.usage || got.Failure == nil || got.Failure.Reason != forge.FailKilled {
-		t.Errorf("got %+v, failure %+v", got.Usage, got.Failure)
+	if got := r.result(); got.Usage != h.usage || got.Failure() == nil || got.Failure().Reason != forge.FailKilled {
+		t.Errorf("got %+v, failure %+v", got.Usage, got.Failure())
 	}
 }
 
@@ -353,9 +353,9 @@ func TestBadHandlersBecomeFailures(t *testing.T) {
 		case 1:
 			panic("of no use")
 		case 2:
-			return forge.Result{Review: &forge.Review{}} // of another step
+			return forge.Result{Output: &forge.Review{}} // of another step
 		}
-		return forge.Result{Analysis: &forge.Analysis{NothingToDo: strings.Repeat("x", 9<<20)}}
+		return forge.Result{Output: &forge.Analysis{NothingToDo: strings.Repeat("x", 9<<20)}}
 	}))
 	for n, want := range []forge.Failure{
 		{Reason: forge.FailCrashed, Message: "of no use"},
@@ -364,10 +364,10 @@ func TestBadHandlersBecomeFailures(t *testing.T) {
 	} {
 		r.start(analyze(n + 1))
 		got := r.result()
-		if f := got.Failure; f == nil || f.Reason != want.Reason || !strings.Contains(f.Message, want.Message) {
+		if f := got.Failure(); f == nil || f.Reason != want.Reason || !strings.Contains(f.Message, want.Message) {
 			t.Errorf("attempt %d: got %+v, want %+v", n+1, f, want)
 		}
-		if got.Analysis != nil || got.Review != nil {
+		if forge.As[*forge.Analysis](got.Output) != nil || forge.As[*forge.Review](got.Output) != nil {
 			t.Errorf("attempt %d: a failure with a payload", n+1)
 		}
 	}

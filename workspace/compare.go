@@ -43,18 +43,18 @@ func (c *comparison) run() []forge.Event {
 	}
 	edit, field := c.edit()
 	if field != "" {
-		add(field, forge.Event{Edit: &edit})
+		add(field, forge.Event{Message: &edit})
 	}
 	for i, a := range c.answers() {
 		if a != nil {
-			add(fmt.Sprintf("clarifications[%d].answer", i), forge.Event{Answer: a})
+			add(fmt.Sprintf("clarifications[%d].answer", i), forge.Event{Message: a})
 		}
 	}
 	if approve := c.approval(); approve != nil && edit.Body != nil {
 		c.refuse("status", "leave it as it is until there is a plan of the new body",
 			"cannot be approved together with another body: the plan is of the one before")
 	} else if approve != nil {
-		add("status", forge.Event{Approve: approve})
+		add("status", forge.Event{Message: approve})
 	}
 	slices.SortStableFunc(c.problems, byLine)
 	return events

@@ -90,10 +90,10 @@ func (w *Workspace) draft(ctx context.Context, rel string) (*Input, []Problem, e
 	}
 	in.Intent = intent.ID
 	in.Events = []forge.Event{{
-		ID:     "draft:" + string(intent.ID) + ":" + in.content.String(),
-		To:     forge.Key{Project: w.project, Intent: intent.ID},
-		Actor:  w.actor,
-		Submit: &forge.Submit{Intent: *intent},
+		ID:      "draft:" + string(intent.ID) + ":" + in.content.String(),
+		To:      forge.Key{Project: w.project, Intent: intent.ID},
+		Actor:   w.actor,
+		Message: &forge.Submit{Intent: *intent},
 	}}
 	return in, nil, nil
 }

@@ -229,7 +229,7 @@ func TestDraft(t *testing.T) {
 	sum := digestOf([]byte(text)).String()
 	want := []forge.Event{{
 		ID: "draft:rename-it:" + sum, To: forge.Key{Project: "demo", Intent: "rename-it"}, Actor: "person",
-		Submit: &forge.Submit{Intent: forge.Intent{
+		Message: &forge.Submit{Intent: forge.Intent{
 			ID: "rename-it", Project: "demo", Title: "Rename it", Body: "## Rename it ##\n\n---\napproved: true\n",
 			Type: "skill_extraction", Source: forge.SourceHuman, Risk: forge.RiskLow, Status: forge.StatusProposed,
 			DependsOn: []forge.IntentID{"a", "b"}, Criteria: []string{"it builds"}, Labels: []string{"x"}, Priority: -2,

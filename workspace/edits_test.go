@@ -15,22 +15,22 @@ const fixLogin = "intents/fix-login.yaml"
 
 // describe says in a line what an event asks for.
 func describe(e forge.Event) string {
-	switch {
-	case e.Edit != nil:
+	switch m := e.Message.(type) {
+	case *forge.Edit:
 		var parts []string
 		for _, f := range []struct {
 			name string
 			to   *string
-		}{{"title", e.Edit.Title}, {"body", e.Edit.Body}, {"type", e.Edit.Type}, {"risk", (*string)(e.Edit.Risk)}} {
+		}{{"title", m.Title}, {"body", m.Body}, {"type", m.Type}, {"risk", (*string)(m.Risk)}} {
 			if f.to != nil {
 				parts = append(parts, fmt.Sprintf("%s=%q", f.name, *f.to))
 			}
 		}
 		return "edit " + strings.Join(parts, " ")
-	case e.Answer != nil:
-		return fmt.Sprintf("answer %d %q: %q", e.Answer.Index, e.Answer.Question, e.Answer.Answer)
-	case e.Approve != nil:
-		return "approve " + e.Approve.Plan
+	case *forge.Answer:
+		return fmt.Sprintf("answer %d %q: %q", m.Index, m.Question, m.Answer)
+	case *forge.Approve:
+		return "approve " + m.Plan
 	}
 	return "something else"
 }
@@ -160,7 +160,7 @@ func TestEditsThatAreDecided(t *testing.T) {
 	if _, err := d.Decided(inputs[0], rulings(inputs[0], forge.Applied)); err != nil {
 		t.Fatal(err)
 	}
-	v.Seq, v.Intent.Title = 8, *inputs[0].Events[0].Edit.Title
+	v.Seq, v.Intent.Title = 8, *forge.As[*forge.Edit](inputs[0].Events[0].Message).Title
 	if again, problems := d.edits(v); len(again)+len(problems) > 0 {
 		t.Errorf("decided twice: %v %v", again, problems)
 	}
@@ -183,7 +183,7 @@ func TestPlainEditsLeaveNothingBehind(t *testing.T) {
 	if _, err := d.Decided(inputs[0], rulings(inputs[0], forge.Applied)); err != nil {
 		t.Fatal(err)
 	}
-	v.Seq, v.Intent.Title = 8, *inputs[0].Events[0].Edit.Title
+	v.Seq, v.Intent.Title = 8, *forge.As[*forge.Edit](inputs[0].Events[0].Message).Title
 	d.write(v)
 	if kept := d.under(keptDir); len(kept) > 0 {
 		t.Errorf("kept %v", kept)
@@ -241,7 +241,7 @@ func TestRefusedEditsStay(t *testing.T) {
 		t.Error("it was overwritten")
 	}
 	inputs, _ = d.edits(v) // of a new state, so asked again: only what is not done yet
-	if len(inputs) != 1 || len(inputs[0].Events) != 1 || inputs[0].Events[0].Approve == nil {
+	if len(inputs) != 1 || len(inputs[0].Events) != 1 || forge.As[*forge.Approve](inputs[0].Events[0].Message) == nil {
 		t.Errorf("in a new state: %v", inputs)
 	}
 }

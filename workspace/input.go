@@ -24,8 +24,11 @@ type Input struct {
 
 // Draft returns the intent that the input submits, or nil if it edits one.
 func (in *Input) Draft() *forge.Intent {
-	if len(in.Events) == 1 && in.Events[0].Submit != nil {
-		return &in.Events[0].Submit.Intent
+	if len(in.Events) != 1 {
+		return nil
+	}
+	if submit := forge.As[*forge.Submit](in.Events[0].Message); submit != nil {
+		return &submit.Intent
 	}
 	return nil
 }

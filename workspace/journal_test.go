@@ -45,28 +45,28 @@ func (j *journal) decide(e forge.Event) forge.Ruling {
 	case j.seen[e.ID]:
 		r.Decision = forge.Ignored
 		return r
-	case e.Submit != nil && v != nil:
+	case forge.As[*forge.Submit](e.Message) != nil && v != nil:
 		r.Decision, r.Reason = forge.Refused, "there is such an intent already"
-		if v.Intent.Origin == e.Submit.Intent.Origin {
+		if v.Intent.Origin == forge.As[*forge.Submit](e.Message).Intent.Origin {
 			r.Decision = forge.Ignored
 		}
 		return r
-	case e.Submit != nil:
-		v = &forge.View{Intent: e.Submit.Intent}
+	case forge.As[*forge.Submit](e.Message) != nil:
+		v = &forge.View{Intent: forge.As[*forge.Submit](e.Message).Intent}
 		v.Summary = forge.Summary{Key: e.To, Status: forge.StatusProposed, Waiting: forge.WaitingApproval, Plan: "p1"}
 		v.Intent.Clarifications = []forge.Clarification{{Question: "Which?"}}
 		j.views[e.To.Intent] = v
 		j.titles = append(j.titles, v.Intent.Title)
-	case e.Edit != nil:
-		if e.Edit.Title != nil {
-			v.Intent.Title = *e.Edit.Title
+	case forge.As[*forge.Edit](e.Message) != nil:
+		if forge.As[*forge.Edit](e.Message).Title != nil {
+			v.Intent.Title = *forge.As[*forge.Edit](e.Message).Title
 			j.titles = append(j.titles, v.Intent.Title)
 		}
-	case e.Answer != nil:
+	case forge.As[*forge.Answer](e.Message) != nil:
 		v.Intent.Clarifications = slices.Clone(v.Intent.Clarifications)
-		v.Intent.Clarifications[e.Answer.Index].Answer = &e.Answer.Answer
-	case e.Approve != nil:
-		if e.Approve.Plan != v.Summary.Plan {
+		v.Intent.Clarifications[forge.As[*forge.Answer](e.Message).Index].Answer = &forge.As[*forge.Answer](e.Message).Answer
+	case forge.As[*forge.Approve](e.Message) != nil:
+		if forge.As[*forge.Approve](e.Message).Plan != v.Summary.Plan {
 			r.Decision, r.Reason = forge.Refused, "the plan is another one now"
 			return r
 		}

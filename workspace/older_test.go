@@ -100,7 +100,7 @@ func TestEditsOfAnOlderVersionKeepWhatIsNewer(t *testing.T) {
 		d.write(v)
 		d.save(fixLogin, strings.Replace(old, "too?\n    answer: null", "too?\n    answer: all", 1))
 		inputs, problems := d.edits(v)
-		if len(problems) > 0 || len(inputs) != 1 || len(inputs[0].Events) != 1 || inputs[0].Events[0].Answer == nil {
+		if len(problems) > 0 || len(inputs) != 1 || len(inputs[0].Events) != 1 || forge.As[*forge.Answer](inputs[0].Events[0].Message) == nil {
 			t.Errorf("got %v %v", inputs, problems)
 		}
 		if _, err := d.Decided(inputs[0], rulings(inputs[0], forge.Ignored)); err != nil {

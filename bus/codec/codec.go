@@ -7,7 +7,8 @@
 // The rules: a field is found under its name in snake_case; a string type that
 // is an enum on the wire has the values ENUM_NAME_VALUE, and is empty for
 // ENUM_NAME_UNSPECIFIED; a pointer is nil where a field is unset; a zero value
-// is unset.
+// is unset; a sealed interface is a oneof, in which each of its types is a
+// message of the same name.
 package codec
 
 import (

@@ -134,7 +134,7 @@ func TestGoldenEvent(t *testing.T) {
 		ID: "e1", To: forge.Key{Project: "shop", Intent: "fix-login"},
 		At:    time.Date(2026, 1, 2, 3, 4, 5, 6, time.UTC),
 		Actor: "ada",
-		Answer: &forge.Answer{
+		Message: &forge.Answer{
 			Index: 1, Question: "Which?", Answer: "both",
 		},
 	}
@@ -175,10 +175,10 @@ func record() forge.Record {
 		Type: "fix", Source: forge.SourceHuman, Risk: forge.RiskLow, Status: forge.StatusExecuting, CreatedAt: now,
 	}
 	return forge.Record{
-		Events: []forge.Event{{ID: "e1", To: key, At: now, Result: &forge.Result{
+		Events: []forge.Event{{ID: "e1", To: key, At: now, Message: &forge.Result{
 			To: key, Attempt: forge.Attempt{Step: forge.StepAnalyze, Number: 1, Claim: 1}, StartedAt: now,
 			Duration: time.Second, Agent: "claude", Usage: forge.Usage{InputTokens: 1200, Calls: 1},
-			Analysis: &forge.Analysis{Tasks: []forge.TaskPlan{{Name: "fix", Title: "Fix it", RelevantFiles: []string{"login.go"}}}},
+			Output: &forge.Analysis{Tasks: []forge.TaskPlan{{Name: "fix", Title: "Fix it", RelevantFiles: []string{"login.go"}}}},
 		}}},
 		Effects: forge.Effects{Commands: []forge.Command{{
 			To: key, Attempt: at, Intent: intent,

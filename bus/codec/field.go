@@ -103,6 +103,37 @@ func (f plainField) consume(d *decoder, _ protowire.Type, b []byte, v reflect.Va
 	return f.elem.consume(d, b, v)
 }
 
+// unionField is one type behind a sealed interface. It is set when the value
+// is of that type.
+type unionField struct {
+	num  protowire.Number
+	typ  reflect.Type // pointer to the struct
+	elem structValue
+}
+
+func (f unionField) append(b []byte, v reflect.Value) ([]byte, error) {
+	if v.IsNil() || v.Elem().Type() != f.typ {
+		return b, nil
+	}
+	p := v.Elem()
+	if p.IsNil() {
+		return nil, errors.New("is a nil pointer")
+	}
+	return f.elem.append(protowire.AppendTag(b, f.num, f.elem.wire()), p.Elem())
+}
+
+func (f unionField) accepts(t protowire.Type) bool { return t == f.elem.wire() }
+
+func (f unionField) consume(d *decoder, _ protowire.Type, b []byte, v reflect.Value) (int, error) {
+	p := reflect.New(f.typ.Elem())
+	n, err := f.elem.consume(d, b, p.Elem())
+	if err != nil {
+		return n, err
+	}
+	v.Set(p)
+	return n, nil
+}
+
 // pointerField is set when it is not nil.
 type pointerField struct {
 	num  protowire.Number

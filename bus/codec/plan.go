@@ -1,6 +1,7 @@
 package codec
 
 import (
+	"cmp"
 	"fmt"
 	"reflect"
 	"slices"
@@ -10,12 +11,14 @@ import (
 
 	"google.golang.org/protobuf/encoding/protowire"
 	"google.golang.org/protobuf/reflect/protoreflect"
+
+	forge "github.com/pfl-forge/pfl-forge"
 )
 
 // structPlan is how a struct becomes a message and back.
 type structPlan struct {
 	name     protoreflect.Name
-	fields   []*fieldPlan // in the order of the numbers
+	fields   []*fieldPlan // in the order in which they are written: by number, those of a oneof last
 	byNumber []*fieldPlan // nil where the message has no field
 }
 
@@ -41,6 +44,12 @@ func (p planner) structOf(t reflect.Type, md protoreflect.MessageDescriptor) (*s
 	p[t] = plan
 	for i := range t.NumField() {
 		f := t.Field(i)
+		if f.Type.Kind() == reflect.Interface {
+			if err := p.union(plan, f, i, md); err != nil {
+				return nil, fmt.Errorf("%s.%s: %w", t, f.Name, err)
+			}
+			continue
+		}
 		fd := md.Fields().ByName(protoreflect.Name(snake(f.Name)))
 		if fd == nil {
 			return nil, fmt.Errorf("%s.%s: message %s has no field %s", t, f.Name, md.Name(), snake(f.Name))
@@ -56,10 +65,68 @@ func (p planner) structOf(t reflect.Type, md protoreflect.MessageDescriptor) (*s
 		plan.add(fd.Number(), fp)
 	}
 	plan.fields = slices.DeleteFunc(slices.Clone(plan.byNumber), func(f *fieldPlan) bool { return f == nil })
+	// The generated code writes what is in no oneof first.
+	slices.SortStableFunc(plan.fields, func(a, b *fieldPlan) int { return cmp.Compare(min(a.oneof, 1), min(b.oneof, 1)) })
 	if n := md.Fields().Len(); n != len(plan.fields) {
 		return nil, fmt.Errorf("%s has %d fields, message %s has %d", t, len(plan.fields), md.Name(), n)
 	}
 	return plan, nil
+}
+
+// union plans a field whose type is a sealed interface: each of its types is a
+// message of the same name in the oneof that is named as the field.
+func (p planner) union(plan *structPlan, f reflect.StructField, index int, md protoreflect.MessageDescriptor) error {
+	oneof := md.Oneofs().ByName(protoreflect.Name(snake(f.Name)))
+	if oneof == nil {
+		return fmt.Errorf("message %s has no oneof %s", md.Name(), snake(f.Name))
+	}
+	byMessage := map[protoreflect.Name]protoreflect.FieldDescriptor{}
+	for i := range oneof.Fields().Len() {
+		fd := oneof.Fields().Get(i)
+		if fd.Message() != nil {
+			byMessage[fd.Message().Name()] = fd
+		}
+	}
+	types := unions[f.Type]
+	if len(types) == 0 {
+		return fmt.Errorf("%s is no sealed interface that the codec knows", f.Type)
+	}
+	for _, t := range types {
+		fd := byMessage[protoreflect.Name(t.Elem().Name())]
+		if fd == nil {
+			return fmt.Errorf("oneof %s has no field of message %s", oneof.Name(), t.Elem().Name())
+		}
+		elem, err := p.structOf(t.Elem(), fd.Message())
+		if err != nil {
+			return err
+		}
+		plan.add(fd.Number(), &fieldPlan{
+			field: unionField{fd.Number(), t, structValue{elem}}, index: index, name: fd.Name(), oneof: 1 << oneof.Index(),
+		})
+	}
+	return nil
+}
+
+// unions are the types behind each sealed interface, as pointers to structs.
+var unions = map[reflect.Type][]reflect.Type{
+	reflect.TypeFor[forge.Message](): messageTypes(),
+	reflect.TypeFor[forge.Output]():  typesOf(forge.Outputs()),
+}
+
+func messageTypes() []reflect.Type {
+	var list []forge.Message
+	for _, spec := range forge.Messages() {
+		list = append(list, spec.Message)
+	}
+	return typesOf(list)
+}
+
+func typesOf[T any](values []T) []reflect.Type {
+	types := make([]reflect.Type, len(values))
+	for i, v := range values {
+		types[i] = reflect.TypeOf(v)
+	}
+	return types
 }
 
 func (p *structPlan) add(num protowire.Number, f *fieldPlan) {

@@ -10,13 +10,6 @@ import (
 	forge "github.com/pfl-forge/pfl-forge"
 )
 
-// alternatives are the structs of which at most one pointer, or Started, may be
-// set.
-var alternatives = map[reflect.Type]bool{
-	reflect.TypeFor[forge.Event]():  true,
-	reflect.TypeFor[forge.Result](): true,
-}
-
 // fill sets v to something random, about half of its fields.
 func fill(r *rand.Rand, v reflect.Value) {
 	switch v.Interface().(type) {
@@ -59,18 +52,34 @@ func fill(r *rand.Rand, v reflect.Value) {
 }
 
 func fillStruct(r *rand.Rand, v reflect.Value) {
-	var pointers []int
 	for i := range v.NumField() {
-		f := v.Type().Field(i)
-		if alternatives[v.Type()] && (f.Type.Kind() == reflect.Pointer || f.Name == "Started") {
-			pointers = append(pointers, i)
+		f := v.Field(i)
+		if f.Kind() == reflect.Interface {
+			fillUnion(r, f)
 		} else if r.IntN(2) == 0 {
-			fill(r, v.Field(i))
+			fill(r, f)
 		}
 	}
-	if len(pointers) > 0 {
-		fill(r, v.Field(pointers[r.IntN(len(pointers))]))
+}
+
+// fillUnion sets a sealed interface to a value of one of its types.
+func fillUnion(r *rand.Rand, v reflect.Value) {
+	var types []reflect.Type
+	switch v.Type() {
+	case reflect.TypeFor[forge.Message]():
+		for _, spec := range forge.Messages() {
+			types = append(types, reflect.TypeOf(spec.Message))
+		}
+	case reflect.TypeFor[forge.Output]():
+		for _, out := range forge.Outputs() {
+			types = append(types, reflect.TypeOf(out))
+		}
+	default:
+		panic(fmt.Sprintf("no rule for %s", v.Type()))
 	}
+	p := reflect.New(types[r.IntN(len(types))].Elem())
+	fill(r, p.Elem())
+	v.Set(p)
 }
 
 func text(r *rand.Rand) string {

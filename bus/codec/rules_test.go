@@ -132,7 +132,7 @@ func TestUnknown(t *testing.T) {
 
 func TestGarbage(t *testing.T) {
 	c := codec.Must[forge.Event](&forgev1.Event{})
-	good, err := c.Marshal(&forge.Event{ID: "e", At: time.Unix(1, 2), Edit: &forge.Edit{}})
+	good, err := c.Marshal(&forge.Event{ID: "e", At: time.Unix(1, 2), Message: &forge.Edit{}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -166,9 +166,9 @@ func TestPresence(t *testing.T) {
 	c := codec.Must[forge.Event](&forgev1.Event{})
 	for _, ev := range []forge.Event{
 		{},
-		{Edit: &forge.Edit{}},
-		{Edit: &forge.Edit{Title: new("")}},
-		{Edit: &forge.Edit{Risk: new(forge.Risk(""))}},
+		{Message: &forge.Edit{}},
+		{Message: &forge.Edit{Title: new("")}},
+		{Message: &forge.Edit{Risk: new(forge.Risk(""))}},
 		{At: time.Unix(0, 0).UTC()},
 	} {
 		data, err := c.Marshal(&ev)
@@ -184,11 +184,10 @@ func TestPresence(t *testing.T) {
 func TestMarshalRefuses(t *testing.T) {
 	c := codec.Must[forge.Event](&forgev1.Event{})
 	for want, ev := range map[string]forge.Event{
-		`submit.intent.risk: "huge" is no Risk`:           {Submit: &forge.Submit{Intent: forge.Intent{Risk: "huge"}}},
-		"answer.index: 4294967296 does not fit":           {Answer: &forge.Answer{Index: 1 << 32}},
-		"only one of the alternatives":                    {Edit: &forge.Edit{}, Cancel: &forge.Cancel{}},
+		`submit.intent.risk: "huge" is no Risk`:           {Message: &forge.Submit{Intent: forge.Intent{Risk: "huge"}}},
+		"answer.index: 4294967296 does not fit":           {Message: &forge.Answer{Index: 1 << 32}},
 		"after 9999-12-31":                                {At: time.Date(10001, 1, 1, 0, 0, 0, 0, time.UTC)},
-		`result.reflection.proposals.1.source: "x" is no`: {Result: &forge.Result{Reflection: &forge.Reflection{Proposals: []forge.Intent{{}, {Source: "x"}}}}},
+		`result.reflection.proposals.1.source: "x" is no`: {Message: &forge.Result{Output: &forge.Reflection{Proposals: []forge.Intent{{}, {Source: "x"}}}}},
 	} {
 		if _, err := c.Marshal(&ev); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("got %v, want %q", err, want)

@@ -66,8 +66,8 @@ func TestCalls(t *testing.T) {
 					}
 					return err
 				})
-				if res.Failure != nil || res.Agent != tt.name || res.Usage.InputTokens != 200 || res.Usage.CostUSD <= 0 {
-					t.Errorf("got %+v, %+v", res, res.Failure)
+				if res.Failure() != nil || res.Agent != tt.name || res.Usage.InputTokens != 200 || res.Usage.CostUSD <= 0 {
+					t.Errorf("got %+v, %+v", res, res.Failure())
 				}
 			}
 			planted := filepath.Join(work, "planted")

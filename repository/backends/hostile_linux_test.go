@@ -209,8 +209,8 @@ func (w *world) work(t *testing.T, recipe string) (dir string, outcome agent.Out
 		})
 		return err
 	})
-	if res.Failure != nil {
-		t.Fatalf("%+v\n%s", res.Failure, outcome.Text)
+	if res.Failure() != nil {
+		t.Fatalf("%+v\n%s", res.Failure(), outcome.Text)
 	}
 	return dir, outcome
 }
@@ -269,7 +269,7 @@ func offered(t *testing.T) bool {
 		_, err := j.Run(ctx, agent.Call{Role: agent.RoleImplement})
 		return err
 	})
-	if res.Failure == nil || res.Failure.Reason != forge.FailSandbox {
+	if res.Failure() == nil || res.Failure().Reason != forge.FailSandbox {
 		t.Errorf("there is no sandbox (%v), and %+v", err, res)
 	}
 	return false

@@ -31,7 +31,7 @@ func analyze(ctx context.Context, j *repository.Job) error {
 	}
 	answer.Base = string(j.Tip)
 	answer.Policy = repository.Policy(j.Config)
-	j.Result.Analysis = &answer
+	j.Result.Output = &answer
 	return nil
 }
 

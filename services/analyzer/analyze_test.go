@@ -91,7 +91,7 @@ func TestMissingParametersBecomeQuestions(t *testing.T) {
 		},
 		Base: string(r.Head("main")),
 	}
-	if diff := cmp.Diff(want, got.Analysis); diff != "" || got.Failure != nil || got.Agent != "recipe" {
+	if diff := cmp.Diff(want, forge.As[*forge.Analysis](got.Output)); diff != "" || got.Failure() != nil || got.Agent != "recipe" {
 		t.Errorf("%+v\n%s", got, diff)
 	}
 
@@ -100,8 +100,8 @@ func TestMissingParametersBecomeQuestions(t *testing.T) {
 	c.Intent.With = map[string]string{"TO": "bar"}
 	c.Intent.Clarifications = []forge.Clarification{{Param: "FROM", Answer: &answer}}
 	got = analyze(t, a, c)
-	if got.Failure != nil || len(got.Analysis.Tasks) != 1 || !strings.Contains(got.Analysis.Tasks[0].Plan, "FROM: foo\nTO: bar") {
-		t.Errorf("%+v, %+v", got.Failure, got.Analysis)
+	if got.Failure() != nil || len(forge.As[*forge.Analysis](got.Output).Tasks) != 1 || !strings.Contains(forge.As[*forge.Analysis](got.Output).Tasks[0].Plan, "FROM: foo\nTO: bar") {
+		t.Errorf("%+v, %+v", got.Failure(), forge.As[*forge.Analysis](got.Output))
 	}
 }
 
@@ -109,11 +109,11 @@ func TestEachIsOfTheBaseBranch(t *testing.T) {
 	r, _, a := world(t)
 	r.Write("c.txt", "not committed\n")
 	got := analyze(t, a, command("files"))
-	if got.Failure != nil {
-		t.Fatal(got.Failure)
+	if got.Failure() != nil {
+		t.Fatal(got.Failure())
 	}
 	var items []string
-	for _, p := range got.Analysis.Tasks {
+	for _, p := range forge.As[*forge.Analysis](got.Output).Tasks {
 		items = append(items, p.Item)
 	}
 	if diff := cmp.Diff([]string{"a.txt", "b.txt"}, items); diff != "" {
@@ -126,7 +126,7 @@ func TestEachIsOfTheBaseBranch(t *testing.T) {
 
 func TestNothingToDo(t *testing.T) {
 	_, _, a := world(t)
-	if got := analyze(t, a, command("none")); got.Failure != nil || got.Analysis.NothingToDo == "" {
+	if got := analyze(t, a, command("none")); got.Failure() != nil || forge.As[*forge.Analysis](got.Output).NothingToDo == "" {
 		t.Errorf("%+v", got)
 	}
 }
@@ -136,8 +136,8 @@ func TestFailures(t *testing.T) {
 	fails := func(c forge.Command, reason forge.FailureReason, message string) {
 		t.Helper()
 		got := analyze(t, a, c)
-		if got.Failure == nil || got.Failure.Reason != reason || !strings.Contains(got.Failure.Message, message) || got.Analysis != nil {
-			t.Errorf("got %+v, %+v; want %s: ...%s...", got.Failure, got.Analysis, reason, message)
+		if got.Failure() == nil || got.Failure().Reason != reason || !strings.Contains(got.Failure().Message, message) || forge.As[*forge.Analysis](got.Output) != nil {
+			t.Errorf("got %+v, %+v; want %s: ...%s...", got.Failure(), forge.As[*forge.Analysis](got.Output), reason, message)
 		}
 	}
 	fails(command("renam"), forge.FailConfig, `did you mean "rename"?`)
@@ -185,7 +185,7 @@ func TestWhatIsAskedOfAModel(t *testing.T) {
 	want := forge.Result{
 		Agent: "claude", Model: "m1", Session: "s1", Usage: forge.Usage{Calls: 1, CostUSD: 0.5},
 		Observations: []forge.Observation{{Content: "odd", Source: forge.StepAnalyze, IntentID: "tidy"}},
-		Analysis: &forge.Analysis{
+		Output: &forge.Analysis{
 			Type: "fix", Risk: forge.RiskHigh, Tasks: []forge.TaskPlan{{Name: "a", Title: "A"}}, Base: string(r.Head("main")),
 		},
 	}
@@ -210,7 +210,7 @@ func TestWhatIsAskedOfAModel(t *testing.T) {
 	c := command("")
 	c.Session, c.Resume = "s1", true
 	got = analyze(t, a, c)
-	if got.Failure == nil || got.Failure.Reason != forge.FailOverloaded || got.Session != "s1" || got.Agent != "claude" {
+	if got.Failure() == nil || got.Failure().Reason != forge.FailOverloaded || got.Session != "s1" || got.Agent != "claude" {
 		t.Errorf("got %+v", got)
 	}
 	if call := s.calls[1]; call.Session != (agent.Session{ID: "s1", Resume: true}) || call.StateDir != s.calls[0].StateDir {
@@ -235,8 +235,8 @@ func TestPolicyOnly(t *testing.T) {
 	c := command("")
 	c.PolicyOnly = true
 	got := analyze(t, a, c)
-	if got.Failure != nil || got.Analysis.Policy.MaxReviewRetries != 5 || got.Analysis.Base != string(r.Head("main")) || got.Agent != "" || len(s.calls) > 0 {
-		t.Errorf("%+v, %+v, %d calls", got.Failure, got.Analysis, len(s.calls))
+	if got.Failure() != nil || forge.As[*forge.Analysis](got.Output).Policy.MaxReviewRetries != 5 || forge.As[*forge.Analysis](got.Output).Base != string(r.Head("main")) || got.Agent != "" || len(s.calls) > 0 {
+		t.Errorf("%+v, %+v, %d calls", got.Failure(), forge.As[*forge.Analysis](got.Output), len(s.calls))
 	}
 }
 

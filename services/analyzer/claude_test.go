@@ -28,10 +28,10 @@ func TestClaudeAsksAndGoesOn(t *testing.T) {
 	r, _, a := world(t, cli)
 	c := command("")
 	first := analyze(t, a, c)
-	if first.Failure != nil {
-		t.Fatalf("%+v", first.Failure)
+	if first.Failure() != nil {
+		t.Fatalf("%+v", first.Failure())
 	}
-	if diff := cmp.Diff([]forge.Clarification{{Question: "Which one?"}}, first.Analysis.Clarifications); diff != "" {
+	if diff := cmp.Diff([]forge.Clarification{{Question: "Which one?"}}, forge.As[*forge.Analysis](first.Output).Clarifications); diff != "" {
 		t.Error(diff)
 	}
 	if first.Session == "" || first.Model == "" || first.Usage.InputTokens == 0 || first.Agent != "claude" {
@@ -42,8 +42,8 @@ func TestClaudeAsksAndGoesOn(t *testing.T) {
 	c.Attempt.Number, c.Session, c.Resume = 2, first.Session, true
 	c.Intent.Clarifications = []forge.Clarification{{Question: "Which one?", Answer: &answer}}
 	second := analyze(t, a, c)
-	if second.Failure != nil || len(second.Analysis.Tasks) != 1 || second.Session != first.Session {
-		t.Fatalf("%+v, %+v", second, second.Failure)
+	if second.Failure() != nil || len(forge.As[*forge.Analysis](second.Output).Tasks) != 1 || second.Session != first.Session {
+		t.Fatalf("%+v, %+v", second, second.Failure())
 	}
 	requests := model.Requests("model")
 	if last := requests[len(requests)-1]; !strings.Contains(last.LastUser, "The first.") || !strings.Contains(string(last.Body), "Tidy up") {
@@ -66,8 +66,8 @@ func TestClaudeLostSession(t *testing.T) {
 	c.Session, c.Resume = "00000000-0000-4000-8000-000000000000", true
 	c.Intent.Clarifications = []forge.Clarification{{Question: "Which one?", Answer: &answer}}
 	got := analyze(t, a, c)
-	if got.Failure != nil || got.Session != c.Session || got.Analysis.NothingToDo != "done" {
-		t.Fatalf("got %+v, %+v", got, got.Failure)
+	if got.Failure() != nil || got.Session != c.Session || forge.As[*forge.Analysis](got.Output).NothingToDo != "done" {
+		t.Fatalf("got %+v, %+v", got, got.Failure())
 	}
 	if said := model.Requests("model")[0].LastUser; !strings.Contains(said, "Tidy up") || !strings.Contains(said, "The first.") {
 		t.Errorf("the agent was told %s", said)
@@ -90,14 +90,14 @@ func TestClaudeArchitect(t *testing.T) {
 	))
 	_, _, a := world(t, cli)
 	first := analyze(t, a, command(""))
-	if first.Failure != nil || first.Analysis.Insufficient != "No idea who calls it." {
-		t.Fatalf("%+v, %+v", first.Failure, first.Analysis)
+	if first.Failure() != nil || forge.As[*forge.Analysis](first.Output).Insufficient != "No idea who calls it." {
+		t.Fatalf("%+v, %+v", first.Failure(), forge.As[*forge.Analysis](first.Output))
 	}
 	c := step(forge.StepArchitect)
-	c.Insufficient = first.Analysis.Insufficient
+	c.Insufficient = forge.As[*forge.Analysis](first.Output).Insufficient
 	got := analyze(t, a, c)
-	if got.Failure != nil || len(got.Analysis.Children) != 2 || got.Analysis.Children[1].DependsOn[0] != "api" || got.Session == first.Session {
-		t.Fatalf("%+v, %+v", got.Failure, got.Analysis)
+	if got.Failure() != nil || len(forge.As[*forge.Analysis](got.Output).Children) != 2 || forge.As[*forge.Analysis](got.Output).Children[1].DependsOn[0] != "api" || got.Session == first.Session {
+		t.Fatalf("%+v, %+v", got.Failure(), forge.As[*forge.Analysis](got.Output))
 	}
 	requests := model.Requests("model")
 	if asked := requests[1]; !strings.Contains(asked.System, "You are the architect") || !strings.Contains(asked.LastUser, "No idea who calls it.") {
@@ -131,11 +131,11 @@ func TestClaudeAuditsAndObserves(t *testing.T) {
 	))
 	_, _, a := world(t, cli)
 	got := analyze(t, a, step(forge.StepAudit))
-	if got.Failure != nil || got.Audit.Summary != "Fine." || len(got.Observations) != 1 || got.Observations[0].Source != forge.StepAudit {
-		t.Errorf("%+v, %+v", got, got.Failure)
+	if got.Failure() != nil || forge.As[*forge.Audit](got.Output).Summary != "Fine." || len(got.Observations) != 1 || got.Observations[0].Source != forge.StepAudit {
+		t.Errorf("%+v, %+v", got, got.Failure())
 	}
 	got = analyze(t, a, step(forge.StepObserve))
-	if got.Failure != nil || got.Observed.NothingFound != "Seen once." || len(got.Observed.Patterns) > 0 {
-		t.Errorf("%+v, %+v", got, got.Failure)
+	if got.Failure() != nil || forge.As[*forge.Observed](got.Output).NothingFound != "Seen once." || len(forge.As[*forge.Observed](got.Output).Patterns) > 0 {
+		t.Errorf("%+v, %+v", got, got.Failure())
 	}
 }

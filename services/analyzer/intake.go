@@ -37,7 +37,7 @@ func intake(ctx context.Context, j *repository.Job) error {
 			return err
 		}
 	}
-	j.Result.Intake = &taken
+	j.Result.Output = &taken
 	j.Result.Policy = repository.Policy(j.Config)
 	return nil
 }

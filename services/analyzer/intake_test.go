@@ -28,8 +28,8 @@ func TestIntake(t *testing.T) {
 		Task: "Mend a.txt.", Criteria: []string{`a.txt holds "b"`, "b.txt\nis short"},
 		Type: "fix", Risk: forge.RiskMed, Complexity: forge.ComplexityLow, RelevantFiles: []string{"a.txt"},
 	}
-	if diff := cmp.Diff(want, got.Intake); diff != "" || got.Failure != nil {
-		t.Errorf("%+v\n%s", got.Failure, diff)
+	if diff := cmp.Diff(want, forge.As[*forge.Intake](got.Output)); diff != "" || got.Failure() != nil {
+		t.Errorf("%+v\n%s", got.Failure(), diff)
 	}
 	if got.Policy == nil || got.Policy.MaxReviewRetries != 5 {
 		t.Errorf("got %+v", got)
@@ -48,12 +48,12 @@ func TestIntakeNeedsAModel(t *testing.T) {
 	r, _, a := world(t)
 	r.Commit("recipes only", map[string]string{"pfl-forge.yaml": "agent: recipe\n"})
 	got := analyze(t, a, goal("It is done"))
-	if got.Failure == nil || got.Failure.Reason != forge.FailConfig || !strings.Contains(got.Failure.Message, "roles.analyze") || got.Intake != nil {
+	if got.Failure() == nil || got.Failure().Reason != forge.FailConfig || !strings.Contains(got.Failure().Message, "roles.analyze") || forge.As[*forge.Intake](got.Output) != nil {
 		t.Errorf("%+v", got)
 	}
 	c := goal("It is done")
 	c.PolicyOnly = true
-	if got := analyze(t, a, c); got.Failure != nil || got.Policy == nil || got.Agent != "" {
+	if got := analyze(t, a, c); got.Failure() != nil || got.Policy == nil || got.Agent != "" {
 		t.Errorf("%+v", got)
 	}
 }
@@ -79,10 +79,10 @@ func TestClaudeTakesAGoalOn(t *testing.T) {
 	c := goal("a.txt is short", "All tests pass")
 	first := analyze(t, a, c)
 	want := []forge.Clarification{{Question: "How short?", Context: "It has one line.", SuggestedAnswers: []string{"Empty"}}}
-	if first.Failure != nil || first.Session == "" {
-		t.Fatalf("%+v", first.Failure)
+	if first.Failure() != nil || first.Session == "" {
+		t.Fatalf("%+v", first.Failure())
 	}
-	if diff := cmp.Diff(&forge.Intake{Clarifications: want, Type: "fix", Risk: forge.RiskLow}, first.Intake); diff != "" {
+	if diff := cmp.Diff(&forge.Intake{Clarifications: want, Type: "fix", Risk: forge.RiskLow}, forge.As[*forge.Intake](first.Output)); diff != "" {
 		t.Error(diff)
 	}
 	answer := "Empty."
@@ -93,8 +93,8 @@ func TestClaudeTakesAGoalOn(t *testing.T) {
 		Task: "Mend a.", Criteria: []string{"a.txt is empty", "All tests pass"}, Notes: "Short was not a number.",
 		Type: "fix", Risk: forge.RiskLow, Complexity: forge.ComplexityLow,
 	}
-	if diff := cmp.Diff(taken, second.Intake); diff != "" || second.Failure != nil || second.Session != first.Session {
-		t.Fatalf("%+v\n%s", second.Failure, diff)
+	if diff := cmp.Diff(taken, forge.As[*forge.Intake](second.Output)); diff != "" || second.Failure() != nil || second.Session != first.Session {
+		t.Fatalf("%+v\n%s", second.Failure(), diff)
 	}
 	requests := model.Requests("model")
 	if first := requests[0]; !strings.Contains(first.System, "You take on goals") || !strings.Contains(first.LastUser, "a.txt is short") {

@@ -25,7 +25,7 @@ func audit(ctx context.Context, j *repository.Job) error {
 	if err != nil {
 		return err
 	}
-	j.Result.Audit = &found
+	j.Result.Output = &found
 	j.Result.Policy = repository.Policy(j.Config)
 	return nil
 }
@@ -70,7 +70,7 @@ func patterns(ctx context.Context, j *repository.Job) error {
 	if err != nil {
 		return err
 	}
-	j.Result.Observed = &found
+	j.Result.Output = &found
 	j.Result.Policy = repository.Policy(j.Config)
 	return nil
 }

@@ -47,8 +47,8 @@ func TestAudit(t *testing.T) {
 	p := &parrot{answer: report}
 	_, set, a := world(t, p)
 	got := analyze(t, a, step(forge.StepAudit))
-	if got.Failure != nil {
-		t.Fatal(got.Failure)
+	if got.Failure() != nil {
+		t.Fatal(got.Failure())
 	}
 	dir := p.calls[0].Dir
 	evidence := []forge.Evidence{
@@ -60,15 +60,15 @@ func TestAudit(t *testing.T) {
 	if diff := cmp.Diff(wantNoticed, got.Observations, cmpopts.IgnoreFields(forge.Observation{}, "CreatedAt")); diff != "" {
 		t.Error(diff)
 	}
-	found := got.Audit.Areas[0].Findings[0]
+	found := forge.As[*forge.Audit](got.Output).Areas[0].Findings[0]
 	if diff := cmp.Diff(evidence, found.Evidence); diff != "" || found.Severity != forge.RiskMed {
-		t.Errorf("%+v\n%s", got.Audit, diff)
+		t.Errorf("%+v\n%s", forge.As[*forge.Audit](got.Output), diff)
 	}
 	design := forge.AuditArea{Name: "design", Summary: "s (Left out, because no place that they name exists: 1.)"}
-	if diff := cmp.Diff(design, got.Audit.Areas[1]); diff != "" {
+	if diff := cmp.Diff(design, forge.As[*forge.Audit](got.Output).Areas[1]); diff != "" {
 		t.Error(diff)
 	}
-	if got.Policy == nil || got.Policy.MaxReviewRetries != 5 || got.Analysis != nil {
+	if got.Policy == nil || got.Policy.MaxReviewRetries != 5 || forge.As[*forge.Analysis](got.Output) != nil {
 		t.Errorf("got %+v", got)
 	}
 	checkReading(t, set, p.calls[0], agent.RoleAudit, forge.StepAudit)
@@ -99,8 +99,8 @@ func TestObserve(t *testing.T) {
 	c.Past = []forge.PastRun{{IntentID: "x", Run: 1, Title: "Once", Outcome: forge.OutcomeFailed}}
 	c.Observations = []forge.Observation{{ID: "o1", Content: "A trap."}}
 	got := analyze(t, a, c)
-	if got.Failure != nil || got.Observed == nil || got.Policy == nil || len(got.Observed.Patterns) != 1 || got.Observed.Patterns[0].Evidence[0].Ref != "a.txt" {
-		t.Fatalf("%+v, %+v", got.Failure, got.Observed)
+	if got.Failure() != nil || forge.As[*forge.Observed](got.Output) == nil || got.Policy == nil || len(forge.As[*forge.Observed](got.Output).Patterns) != 1 || forge.As[*forge.Observed](got.Output).Patterns[0].Evidence[0].Ref != "a.txt" {
+		t.Fatalf("%+v, %+v", got.Failure(), forge.As[*forge.Observed](got.Output))
 	}
 	if len(got.Observations) != 1 || got.Observations[0].Source != forge.StepObserve {
 		t.Errorf("noticed %+v", got.Observations)
@@ -112,8 +112,8 @@ func TestObserve(t *testing.T) {
 
 	p.answer = `{"patterns": [{"name": "n", "description": "d", "evidence": [{"type": "file", "ref": "a.txt"}, {"type": "file", "ref": "DIR/a.txt"}]}]}`
 	got = analyze(t, a, c)
-	if got.Failure != nil || len(got.Observed.Patterns) > 0 || got.Observed.NothingFound != "of 1 patterns, none can be seen in two places that exist" {
-		t.Errorf("%+v, %+v", got.Failure, got.Observed)
+	if got.Failure() != nil || len(forge.As[*forge.Observed](got.Output).Patterns) > 0 || forge.As[*forge.Observed](got.Output).NothingFound != "of 1 patterns, none can be seen in two places that exist" {
+		t.Errorf("%+v, %+v", got.Failure(), forge.As[*forge.Observed](got.Output))
 	}
 }
 
@@ -124,10 +124,10 @@ func TestArchitect(t *testing.T) {
 	c := step(forge.StepArchitect)
 	c.Insufficient = "Nobody says who calls a."
 	got := analyze(t, a, c)
-	if got.Failure != nil || got.Analysis.Base != string(r.Head("main")) || got.Analysis.Policy == nil {
-		t.Fatalf("%+v, %+v", got.Failure, got.Analysis)
+	if got.Failure() != nil || forge.As[*forge.Analysis](got.Output).Base != string(r.Head("main")) || forge.As[*forge.Analysis](got.Output).Policy == nil {
+		t.Fatalf("%+v, %+v", got.Failure(), forge.As[*forge.Analysis](got.Output))
 	}
-	if diff := cmp.Diff([]string{"a.txt"}, got.Analysis.Tasks[0].RelevantFiles); diff != "" || got.Observations[0].Source != forge.StepArchitect {
+	if diff := cmp.Diff([]string{"a.txt"}, forge.As[*forge.Analysis](got.Output).Tasks[0].RelevantFiles); diff != "" || got.Observations[0].Source != forge.StepArchitect {
 		t.Errorf("%+v\n%s", got.Observations, diff)
 	}
 	call := p.calls[0]
@@ -146,8 +146,8 @@ func TestPartsAreOfBoundedDepth(t *testing.T) {
 	for _, s := range []forge.Step{forge.StepAnalyze, forge.StepArchitect} {
 		c := step(s)
 		c.Intent.Depth = 2
-		if got := analyze(t, a, c); got.Failure != nil || len(got.Analysis.Children) != 2 {
-			t.Errorf("%s: %+v, %+v", s, got.Failure, got.Analysis)
+		if got := analyze(t, a, c); got.Failure() != nil || len(forge.As[*forge.Analysis](got.Output).Children) != 2 {
+			t.Errorf("%s: %+v, %+v", s, got.Failure(), forge.As[*forge.Analysis](got.Output))
 		}
 		call := p.calls[len(p.calls)-1]
 		if call.Check != nil || !strings.Contains(call.System, "children") || !strings.Contains(string(call.Schema), "children") {
@@ -175,11 +175,11 @@ func TestRecipesDoNotLook(t *testing.T) {
 		c.Intent.Agent = "recipe"
 		got := analyze(t, a, c)
 		want := "a recipe cannot " + string(s) + ": set agent, or roles.analyze, in pfl-forge.yaml"
-		if got.Failure == nil || got.Failure.Reason != forge.FailConfig || !strings.Contains(got.Failure.Message, want) || got.Policy != nil {
-			t.Errorf("%s: %+v", s, got.Failure)
+		if got.Failure() == nil || got.Failure().Reason != forge.FailConfig || !strings.Contains(got.Failure().Message, want) || got.Policy != nil {
+			t.Errorf("%s: %+v", s, got.Failure())
 		}
 		c.PolicyOnly = true
-		if got := analyze(t, a, c); got.Failure != nil || got.Policy == nil || got.Agent != "" || got.Audit == nil && got.Observed == nil {
+		if got := analyze(t, a, c); got.Failure() != nil || got.Policy == nil || got.Agent != "" || forge.As[*forge.Audit](got.Output) == nil && forge.As[*forge.Observed](got.Output) == nil {
 			t.Errorf("%s: %+v", s, got)
 		}
 	}

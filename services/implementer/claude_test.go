@@ -66,10 +66,10 @@ func TestClaudeImplementsAndReworks(t *testing.T) {
 		return agenttest.Answer(object{"summary": "and more"})(r)
 	})
 	r := w.implement(asked(1))
-	if r.Failure != nil {
-		t.Fatalf("%+v", r.Failure)
+	if r.Failure() != nil {
+		t.Fatalf("%+v", r.Failure())
 	}
-	first := r.Implementation
+	first := forge.As[*forge.Implementation](r.Output)
 	if first.Commits != 1 || first.Summary != "wrote it" || first.Leftover == "" || w.repo.Show(first.Head, "new.txt") != "new.txt" {
 		t.Errorf("got %+v", first)
 	}
@@ -78,10 +78,10 @@ func TestClaudeImplementsAndReworks(t *testing.T) {
 	}
 
 	second := w.implement(rework(first, "more, please"))
-	if second.Failure != nil || second.Session != conversation || r.Session != conversation {
-		t.Fatalf("%+v, %+v", second, second.Failure)
+	if second.Failure() != nil || second.Session != conversation || r.Session != conversation {
+		t.Fatalf("%+v, %+v", second, second.Failure())
 	}
-	if im := second.Implementation; im.Commits != 2 || im.Leftover != "" || w.repo.Git("log", "-1", "--format=%s", im.Head) != "two" {
+	if im := forge.As[*forge.Implementation](second.Output); im.Commits != 2 || im.Leftover != "" || w.repo.Git("log", "-1", "--format=%s", im.Head) != "two" {
 		t.Errorf("got %+v", im)
 	}
 	requests := model.Requests("model")
@@ -122,10 +122,10 @@ func cutOff(stop func(), answer object) agenttest.Scenario {
 func (w *world) finishes(c forge.Command) forge.Result {
 	w.t.Helper()
 	r := w.implement(c)
-	if r.Failure != nil || r.Session != conversation {
-		w.t.Fatalf("%+v, %+v", r, r.Failure)
+	if r.Failure() != nil || r.Session != conversation {
+		w.t.Fatalf("%+v, %+v", r, r.Failure())
 	}
-	im := r.Implementation
+	im := forge.As[*forge.Implementation](r.Output)
 	if im.Commits != 2 || im.Leftover != "" || im.Summary != "finished" || w.repo.Show(im.Head, "more.txt") != "more.txt" {
 		w.t.Errorf("got %+v", im)
 	}
@@ -167,7 +167,7 @@ func TestClaudeIsToldOfAFailedAttempt(t *testing.T) {
 		writes("new.txt"), commits("half"), agenttest.Fail(400, "invalid_request_error", "no more"),
 	))
 	failed := w.implement(asked(1))
-	if failed.Failure == nil || failed.Session == "" {
+	if failed.Failure() == nil || failed.Session == "" {
 		t.Fatalf("got %+v", failed)
 	}
 	half := w.repo.Git("for-each-ref", "--format=%(objectname)", "refs/forge/fix/fix-001/1/")

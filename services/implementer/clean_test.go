@@ -368,7 +368,7 @@ func TestCleanTellsWhatLanded(t *testing.T) {
 	w.want() // the lane has heard of it
 	w.intent(forge.StatusCancelled, failed)
 	w.clean(bus.CleanRequest{})
-	if r := get(t, results); r.Integration == nil || r.Integration.Commit != string(landed) {
+	if r := get(t, results); forge.As[*forge.Integration](r.Output) == nil || forge.As[*forge.Integration](r.Output).Commit != string(landed) {
 		t.Errorf("got %+v", r)
 	}
 	if left := w.refs(""); len(left) > 0 {

@@ -90,10 +90,10 @@ func TestExecution(t *testing.T) {
 	}
 	w := workerWorld(t, a)
 	r := w.implement(goal(1))
-	if r.Failure != nil || r.Usage.Calls != 1 || len(r.Observations) != 1 || r.Observations[0].Source != forge.StepExecute {
-		t.Fatalf("got %+v, %+v", r, r.Failure)
+	if r.Failure() != nil || r.Usage.Calls != 1 || len(r.Observations) != 1 || r.Observations[0].Source != forge.StepExecute {
+		t.Fatalf("got %+v, %+v", r, r.Failure())
 	}
-	im := r.Implementation
+	im := forge.As[*forge.Implementation](r.Output)
 	want := &forge.Execution{
 		Status: forge.ExecutionFailure, Output: "half of it", Artifacts: []string{"lie.txt"}, Approach: "step by step",
 		StrategyTags: []string{"small-steps"}, Discoveries: []string{"a.txt:1: a letter"}, Applied: []string{"other/k1"},

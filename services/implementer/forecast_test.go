@@ -42,10 +42,10 @@ func (w *world) overlaps(intent forge.IntentID, im *forge.Implementation) []forg
 	c := of(intent, command(forge.StepRebase, 1))
 	c.Task.Base, c.Task.Head = im.Base, im.Head
 	r := w.imp.rebase(w.t.Context(), c, silent)
-	if r.Failure != nil {
-		w.t.Fatalf("%s: %s", r.Failure.Reason, r.Failure.Message)
+	if r.Failure() != nil {
+		w.t.Fatalf("%s: %s", r.Failure().Reason, r.Failure().Message)
 	}
-	return r.Rebase.Overlaps
+	return forge.As[*forge.Rebase](r.Output).Overlaps
 }
 
 func wantOverlaps(t *testing.T, got []forge.Overlap, want ...forge.Overlap) {

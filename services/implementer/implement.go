@@ -53,7 +53,7 @@ func (i *Implementer) implementTask(ctx context.Context, j *repository.Job) erro
 		i.crash("ended")
 	}
 	j.Result = w.note.Result
-	if f := w.note.Result.Failure; f != nil {
+	if f := w.note.Result.Failure(); f != nil {
 		return errors.Join(&agent.Failure{Failure: *f}, w.giveUp(ctx))
 	}
 	return i.collect(ctx, w)
@@ -149,7 +149,7 @@ func (i *Implementer) collect(ctx context.Context, w *work) error {
 			return err
 		}
 	}
-	w.Result.Implementation = im
+	w.Result.Output = im
 	return nil
 }
 

@@ -18,8 +18,8 @@ func TestImplementCommitsWhatARecipeChanged(t *testing.T) {
 	w := newWorld(t)
 	tip := string(w.repo.Head("main"))
 	r := w.implement(recipe(1, "write", "FILE", "new.txt", "TEXT", "hello"))
-	im := r.Implementation
-	if r.Failure != nil || im.Base != tip || im.Commits != 1 || im.Leftover != "" || im.Unchanged || r.Agent != "recipe" || r.Usage.Calls != 1 {
+	im := forge.As[*forge.Implementation](r.Output)
+	if r.Failure() != nil || im.Base != tip || im.Commits != 1 || im.Leftover != "" || im.Unchanged || r.Agent != "recipe" || r.Usage.Calls != 1 {
 		t.Fatalf("got %+v, %+v", r, im)
 	}
 	if diff := cmp.Diff([]string{"new.txt"}, im.Files); diff != "" {
@@ -183,15 +183,15 @@ func TestRedeliveryAfterTheAgentEndedOnlyReports(t *testing.T) {
 	w.crashAt("ended")
 	dies(t, func() { w.implement(c) })
 	r := w.implement(c)
-	if r.Failure != nil || r.Implementation.Commits != 1 || w.repo.Show(r.Implementation.Head, "new.txt") != "once" {
+	if r.Failure() != nil || forge.As[*forge.Implementation](r.Output).Commits != 1 || w.repo.Show(forge.As[*forge.Implementation](r.Output).Head, "new.txt") != "once" {
 		t.Fatalf("got %+v", r)
 	}
 	if r.Agent != "recipe" || r.Usage.Calls != 1 {
 		t.Errorf("what the agent used is lost: %+v", r)
 	}
-	first := r.Implementation
-	if r := w.implement(c); cmp.Diff(first, r.Implementation) != "" {
-		t.Errorf("a further delivery says %+v", r.Implementation)
+	first := forge.As[*forge.Implementation](r.Output)
+	if r := w.implement(c); cmp.Diff(first, forge.As[*forge.Implementation](r.Output)) != "" {
+		t.Errorf("a further delivery says %+v", forge.As[*forge.Implementation](r.Output))
 	}
 }
 
@@ -291,7 +291,7 @@ func TestIDsOfEveryLength(t *testing.T) {
 		To: c.To, Attempt: forge.Attempt{Task: c.Attempt.Task, Step: forge.StepRebase, Number: 1, Claim: 1},
 		Task: forge.Task{Base: im.Base, Head: im.Head},
 	}
-	if r := w.imp.rebase(t.Context(), rebase, silent); r.Failure != nil || !r.Rebase.Verify.Passed {
-		t.Errorf("%+v", r.Failure)
+	if r := w.imp.rebase(t.Context(), rebase, silent); r.Failure() != nil || !forge.As[*forge.Rebase](r.Output).Verify.Passed {
+		t.Errorf("%+v", r.Failure())
 	}
 }

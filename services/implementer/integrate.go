@@ -46,11 +46,11 @@ func (i *Implementer) land(ctx context.Context, j *repository.Job) error {
 	if err != nil {
 		return err
 	}
-	if j.Result.Integration, err = i.earlier(ctx, j, base); err != nil || j.Result.Integration != nil {
+	if j.Result.Output, err = i.earlier(ctx, j, base); err != nil || forge.As[*forge.Integration](j.Result.Output) != nil {
 		return err
 	}
 	for range maxMoves {
-		j.Result.Integration, err = i.try(ctx, j, base, head)
+		j.Result.Output, err = i.try(ctx, j, base, head)
 		if !errors.Is(err, git.ErrMoved) {
 			return err
 		}

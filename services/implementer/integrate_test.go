@@ -136,8 +136,8 @@ func TestAMoveIsNotCutOff(t *testing.T) {
 	c := landing(1, rb)
 	w.want(c)
 	r := w.imp.integrate(ctx, c, silent)
-	if r.Failure != nil || r.Integration.Outcome != forge.LandIntegrated || w.repo.Head("main") != git.OID(rb.Head) {
-		t.Errorf("got %+v, %+v", r.Failure, r.Integration)
+	if r.Failure() != nil || forge.As[*forge.Integration](r.Output).Outcome != forge.LandIntegrated || w.repo.Head("main") != git.OID(rb.Head) {
+		t.Errorf("got %+v, %+v", r.Failure(), forge.As[*forge.Integration](r.Output))
 	}
 }
 
@@ -234,8 +234,8 @@ func TestDeathAfterTheBranchMoved(t *testing.T) {
 			Outcome: forge.LandIntegrated, Commit: string(landed), Parent: string(w.repo.Head("main~2")),
 			Tree: w.repo.Git("rev-parse", "main^^{tree}"), PatchID: first.PatchID,
 		}
-		if diff := cmp.Diff(want, r.Integration); diff != "" || r.Failure != nil {
-			t.Errorf("wanted %t: %+v\n%s", wanted, r.Failure, diff)
+		if diff := cmp.Diff(want, forge.As[*forge.Integration](r.Output)); diff != "" || r.Failure() != nil {
+			t.Errorf("wanted %t: %+v\n%s", wanted, r.Failure(), diff)
 		}
 		if w.repo.Head("main") != tip {
 			t.Error("it landed twice")

@@ -97,13 +97,13 @@ func parseNote(path string, data []byte) *note {
 func (n *note) end(r *forge.Result, err error) error {
 	n.Ended, n.Result = true, *r
 	if err != nil {
-		n.Result.Failure = repository.Failure(err)
+		n.Result.Output = repository.Failure(err)
 	}
 	return n.write()
 }
 
 // reported says whether the attempt's work became commits of the task.
-func (n *note) reported() bool { return n.Ended && n.Result.Failure == nil }
+func (n *note) reported() bool { return n.Ended && n.Result.Failure() == nil }
 
 // write makes the note durable.
 func (n *note) write() error {

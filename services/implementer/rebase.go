@@ -20,7 +20,7 @@ func (i *Implementer) rebase(ctx context.Context, cmd forge.Command, progress se
 		if err == nil && r.Head != "" && r.Head != r.Base {
 			r.Overlaps = i.forecast(ctx, j, git.OID(r.Base), git.OID(r.Head))
 		}
-		j.Result.Rebase = r
+		j.Result.Output = r
 		return err
 	})
 }

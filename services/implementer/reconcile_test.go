@@ -25,7 +25,7 @@ func (w *world) results() <-chan forge.Result {
 	c := make(chan forge.Result, 100)
 	w.background(func(ctx context.Context) error {
 		w.bus.ConsumeEvents(ctx, bus.EventConfig{}, func(_ context.Context, d *bus.Delivery) error {
-			c <- *d.Event.Result
+			c <- *forge.As[*forge.Result](d.Event.Message)
 			return nil
 		})
 		return nil
@@ -108,7 +108,7 @@ func TestReconcileReportsWhatADeadProcessLanded(t *testing.T) {
 	if r.To.Intent != "fix" || r.Attempt.Task != "fix-001" || r.Attempt.Step != forge.StepIntegrate || r.Attempt.Number != 3 || r.Replica != "w1" {
 		t.Errorf("got %+v", r)
 	}
-	if i := r.Integration; i == nil || i.Outcome != forge.LandIntegrated || i.Commit != string(landed) || i.Parent != string(w.repo.Head("main^")) {
+	if i := forge.As[*forge.Integration](r.Output); i == nil || i.Outcome != forge.LandIntegrated || i.Commit != string(landed) || i.Parent != string(w.repo.Head("main^")) {
 		t.Errorf("got %+v", i)
 	}
 	if len(w.refs("/land/")) != 1 {
@@ -133,7 +133,7 @@ func TestReconcileLeavesUnknownIntentsAlone(t *testing.T) {
 	}
 	marker := forge.Result{
 		To: forge.Key{Project: repotest.Project, Intent: "marker"}, Attempt: forge.Attempt{Step: forge.StepAnalyze, Number: 1, Claim: 1},
-		Replica: "w1", Analysis: &forge.Analysis{NothingToDo: "x"},
+		Replica: "w1", Output: &forge.Analysis{NothingToDo: "x"},
 	}
 	if err := w.bus.PublishResult(t.Context(), marker); err != nil {
 		t.Fatal(err)
@@ -196,16 +196,16 @@ func TestWorker(t *testing.T) {
 		}})
 		w.dispatch(machine, forge.Effects{Commands: []forge.Command{c}})
 		got := get(t, results)
-		if got.Failure != nil || got.Attempt != c.Attempt || got.Replica != "w1" {
-			t.Fatalf("got %+v, %+v", got, got.Failure)
+		if got.Failure() != nil || got.Attempt != c.Attempt || got.Replica != "w1" {
+			t.Fatalf("got %+v, %+v", got, got.Failure())
 		}
 		return got
 	}
-	im := do(recipe(1, "write", "FILE", "new.txt", "TEXT", "x")).Implementation
+	im := forge.As[*forge.Implementation](do(recipe(1, "write", "FILE", "new.txt", "TEXT", "x")).Output)
 	c := command(forge.StepRebase, 1)
 	c.Task.Base, c.Task.Head = im.Base, im.Head
-	rb := do(c).Rebase
-	land := do(landing(1, rb)).Integration
+	rb := forge.As[*forge.Rebase](do(c).Output)
+	land := forge.As[*forge.Integration](do(landing(1, rb)).Output)
 	if land.Outcome != forge.LandIntegrated || w.repo.Head("main") != git.OID(land.Commit) {
 		t.Fatalf("got %+v", land)
 	}
@@ -226,7 +226,7 @@ func TestReleaseOfAFailedTaskThatLanded(t *testing.T) {
 	w.imp.release(t.Context(), bus.Control{
 		To: forge.Key{Project: repotest.Project, Intent: "fix"}, Released: []forge.TaskID{"fix-001"},
 	})
-	if r := get(t, results); r.Integration == nil || r.Integration.Commit != string(landed) {
+	if r := get(t, results); forge.As[*forge.Integration](r.Output) == nil || forge.As[*forge.Integration](r.Output).Commit != string(landed) {
 		t.Errorf("got %+v", r)
 	}
 	if len(w.refs("/land/")) != 0 {
@@ -264,8 +264,8 @@ func TestReplicas(t *testing.T) {
 	}
 	c.Attempt.Claim = 2
 	got := one.imp.integrate(t.Context(), c, silent)
-	if got.Failure != nil || got.Integration.Commit != string(origin.Head("main")) || got.Integration.Outcome != forge.LandIntegrated {
-		t.Errorf("got %+v, %+v", got.Failure, got.Integration)
+	if got.Failure() != nil || forge.As[*forge.Integration](got.Output).Commit != string(origin.Head("main")) || forge.As[*forge.Integration](got.Output).Outcome != forge.LandIntegrated {
+		t.Errorf("got %+v, %+v", got.Failure(), forge.As[*forge.Integration](got.Output))
 	}
 
 	results := one.results()
@@ -273,7 +273,7 @@ func TestReplicas(t *testing.T) {
 	if err := one.imp.reconcile(t.Context(), one.repository()); err != nil {
 		t.Fatal(err)
 	}
-	if diff := cmp.Diff(got.Integration, get(t, results).Integration); diff != "" {
+	if diff := cmp.Diff(forge.As[*forge.Integration](got.Output), forge.As[*forge.Integration](get(t, results).Output)); diff != "" {
 		t.Error(diff)
 	}
 	if left := origin.Git("for-each-ref", "refs/forge/fix/fix-001/land"); left != "" {
@@ -297,8 +297,8 @@ func TestReplicasRace(t *testing.T) {
 		}
 	}
 	got := two.imp.integrate(t.Context(), c, silent)
-	if got.Failure != nil || got.Integration.Parent != string(other) || origin.Head("main^") != other {
-		t.Errorf("got %+v, %+v", got.Failure, got.Integration)
+	if got.Failure() != nil || forge.As[*forge.Integration](got.Output).Parent != string(other) || origin.Head("main^") != other {
+		t.Errorf("got %+v, %+v", got.Failure(), forge.As[*forge.Integration](got.Output))
 	}
 	if origin.Show("main", "b.txt") != "c" || origin.Show("main", "new.txt") != "x" {
 		t.Error("a change got lost")

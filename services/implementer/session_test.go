@@ -101,13 +101,13 @@ func TestAnotherReplicaReports(t *testing.T) {
 	told := one.implement(asked(1))
 	before := len(model.Requests("model"))
 	again := two.implement(asked(1))
-	if told.Failure != nil || again.Failure != nil {
-		t.Fatalf("%+v, %+v", told.Failure, again.Failure)
+	if told.Failure() != nil || again.Failure() != nil {
+		t.Fatalf("%+v, %+v", told.Failure(), again.Failure())
 	}
 	if told.Usage.InputTokens == 0 || again.Usage != told.Usage {
 		t.Errorf("it costs %+v, and told elsewhere %+v", told.Usage, again.Usage)
 	}
-	want, got := told.Implementation, again.Implementation
+	want, got := forge.As[*forge.Implementation](told.Output), forge.As[*forge.Implementation](again.Output)
 	if got.Head != want.Head || got.Base != want.Base || got.Summary != want.Summary || got.Commits != 1 {
 		t.Errorf("got %+v, want %+v", got, want)
 	}
@@ -129,8 +129,8 @@ func TestLostSession(t *testing.T) {
 		t.Fatal(err)
 	}
 	r := w.implement(rework(first, "more, please"))
-	if r.Failure != nil || r.Session != conversation {
-		t.Fatalf("%+v, %+v", r, r.Failure)
+	if r.Failure() != nil || r.Session != conversation {
+		t.Fatalf("%+v, %+v", r, r.Failure())
 	}
 	requests := model.Requests("model")
 	last := requests[len(requests)-1]
@@ -191,7 +191,7 @@ func TestAttemptGoesOnInTheTreeOfAnother(t *testing.T) {
 				}
 				return steps(r)
 			})
-			if r := one.implement(asked(1)); r.Failure == nil {
+			if r := one.implement(asked(1)); r.Failure() == nil {
 				t.Fatalf("got %+v", r)
 			}
 			next := asked(2)

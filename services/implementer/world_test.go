@@ -94,10 +94,10 @@ func (w *world) implement(c forge.Command) forge.Result {
 func (w *world) implemented(c forge.Command) *forge.Implementation {
 	w.t.Helper()
 	r := w.implement(c)
-	if r.Failure != nil {
-		w.t.Fatalf("%s: %s", r.Failure.Reason, r.Failure.Message)
+	if r.Failure() != nil {
+		w.t.Fatalf("%s: %s", r.Failure().Reason, r.Failure().Message)
 	}
-	return r.Implementation
+	return forge.As[*forge.Implementation](r.Output)
 }
 
 // rebased puts an implementation on the base branch's tip.
@@ -106,10 +106,10 @@ func (w *world) rebased(im *forge.Implementation) *forge.Rebase {
 	c := command(forge.StepRebase, 1)
 	c.Task.Base, c.Task.Head = im.Base, im.Head
 	r := w.imp.rebase(w.t.Context(), c, silent)
-	if r.Failure != nil {
-		w.t.Fatalf("%s: %s", r.Failure.Reason, r.Failure.Message)
+	if r.Failure() != nil {
+		w.t.Fatalf("%s: %s", r.Failure().Reason, r.Failure().Message)
 	}
-	return r.Rebase
+	return forge.As[*forge.Rebase](r.Output)
 }
 
 // landing is the command to land what was rebased.
@@ -158,10 +158,10 @@ func (w *world) lands(c forge.Command) *forge.Integration {
 	w.t.Helper()
 	w.want(c)
 	r := w.imp.integrate(w.t.Context(), c, silent)
-	if r.Failure != nil {
-		w.t.Fatalf("%s: %s", r.Failure.Reason, r.Failure.Message)
+	if r.Failure() != nil {
+		w.t.Fatalf("%s: %s", r.Failure().Reason, r.Failure().Message)
 	}
-	return r.Integration
+	return forge.As[*forge.Integration](r.Output)
 }
 
 // refs lists the hidden refs of the intent that hold a word.
@@ -178,10 +178,10 @@ func (w *world) refs(word string) []string {
 
 func fails(t *testing.T, r forge.Result, reason forge.FailureReason, message string) {
 	t.Helper()
-	if r.Failure == nil || r.Failure.Reason != reason || !strings.Contains(r.Failure.Message, message) {
-		t.Errorf("got %+v, want %s: ...%s...", r.Failure, reason, message)
+	if r.Failure() == nil || r.Failure().Reason != reason || !strings.Contains(r.Failure().Message, message) {
+		t.Errorf("got %+v, want %s: ...%s...", r.Failure(), reason, message)
 	}
-	if r.Implementation != nil || r.Rebase != nil || r.Integration != nil {
+	if forge.As[*forge.Implementation](r.Output) != nil || forge.As[*forge.Rebase](r.Output) != nil || forge.As[*forge.Integration](r.Output) != nil {
 		t.Error("a failure comes with a payload")
 	}
 }

@@ -42,6 +42,6 @@ func (i *Implementer) write(ctx context.Context, j *repository.Job) error {
 			return err
 		}
 	}
-	j.Result.Implementation = im
+	j.Result.Output = im
 	return nil
 }

@@ -24,9 +24,9 @@ func TestWrite(t *testing.T) {
 	w := newWorld(t)
 	tip := string(w.repo.Head("main"))
 	r := w.implement(writing(1, skill, "Use forms.\n"))
-	im := r.Implementation
-	if r.Failure != nil || im == nil {
-		t.Fatalf("%+v", r.Failure)
+	im := forge.As[*forge.Implementation](r.Output)
+	if r.Failure() != nil || im == nil {
+		t.Fatalf("%+v", r.Failure())
 	}
 	if r.Usage != (forge.Usage{}) || r.Session != "" || r.Agent != "" || im.Base != tip || im.Commits != 1 || im.Unchanged || im.Leftover != "" {
 		t.Errorf("got %+v, %+v", r, im)

@@ -66,7 +66,7 @@ func abstract(ctx context.Context, j *repository.Job) error {
 		return err
 	}
 	j.Observe(observations, time.Now())
-	j.Result.Abstraction = &made
+	j.Result.Output = &made
 	return nil
 }
 

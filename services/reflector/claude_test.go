@@ -29,13 +29,13 @@ func TestClaudeReflects(t *testing.T) {
 	c := command(forge.StepReflect)
 	c.Observations = []forge.Observation{{ID: "o1", Content: "a is odd."}}
 	got := do(t, r, c)
-	if got.Failure != nil {
-		t.Fatal(got.Failure)
+	if got.Failure() != nil {
+		t.Fatal(got.Failure())
 	}
 	want := &forge.Reflection{
 		Proposals: []forge.Intent{{Title: "One line", Body: "See a.txt:1.", Type: "test", Risk: forge.RiskLow}}, Read: []string{"o1"},
 	}
-	if diff := cmp.Diff(want, got.Reflection); diff != "" || got.Agent != "claude" || got.Usage.InputTokens == 0 {
+	if diff := cmp.Diff(want, forge.As[*forge.Reflection](got.Output)); diff != "" || got.Agent != "claude" || got.Usage.InputTokens == 0 {
 		t.Errorf("%+v\n%s", got, diff)
 	}
 	requests := model.Requests("model")
@@ -63,8 +63,8 @@ func TestClaudeAbstracts(t *testing.T) {
 	c.Patterns = []forge.Pattern{{Name: "Keys", Description: "They go."}}
 	got := do(t, r, c)
 	want := &forge.Abstraction{Skills: []forge.Skill{{Name: "removing-a-key", Description: "When keys are added.", Body: "# Keys"}}}
-	if diff := cmp.Diff(want, got.Abstraction); diff != "" || got.Failure != nil {
-		t.Fatalf("%+v\n%s", got.Failure, diff)
+	if diff := cmp.Diff(want, forge.As[*forge.Abstraction](got.Output)); diff != "" || got.Failure() != nil {
+		t.Fatalf("%+v\n%s", got.Failure(), diff)
 	}
 	requests := model.Requests("model")
 	if last := requests[len(requests)-1]; !strings.Contains(string(last.Body), "there is such a skill") {

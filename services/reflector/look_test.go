@@ -82,7 +82,7 @@ func TestReflect(t *testing.T) {
 	got := do(t, r, c)
 	want := forge.Result{
 		Agent: "claude", Session: c.Session,
-		Reflection: &forge.Reflection{
+		Output: &forge.Reflection{
 			Proposals: []forge.Intent{{Title: "Test a", Body: "See a.txt:1.", Type: "test", Risk: forge.RiskLow}},
 			Read:      []string{"o1", "o2"},
 		},
@@ -110,8 +110,8 @@ func TestReflectReadsWhatItIsShown(t *testing.T) {
 		c.Observations = append(c.Observations, forge.Observation{ID: fmt.Sprintf("o-%d-", i), Content: strings.Repeat("é", 1000)})
 	}
 	got := do(t, r, c)
-	if got.Failure != nil || len(got.Reflection.Read) != 49 || got.Reflection.Read[48] != "o-48-" {
-		t.Fatalf("%+v, %+v", got.Failure, got.Reflection)
+	if got.Failure() != nil || len(forge.As[*forge.Reflection](got.Output).Read) != 49 || forge.As[*forge.Reflection](got.Output).Read[48] != "o-48-" {
+		t.Fatalf("%+v, %+v", got.Failure(), forge.As[*forge.Reflection](got.Output))
 	}
 	if told := p.calls[0].Prompt; !strings.Contains(told, "o-48-") || strings.Contains(told, "o-49-") {
 		t.Error("what was read is not what was shown")
@@ -128,11 +128,11 @@ func TestReflectOnNothing(t *testing.T) {
 	}
 	byRecipe, byModel := step("recipe"), step("codex")
 	c.History = &byRecipe
-	if got := do(t, r, c); got.Failure != nil || got.Reflection == nil || got.Agent != "" || len(p.calls) != 0 {
+	if got := do(t, r, c); got.Failure() != nil || forge.As[*forge.Reflection](got.Output) == nil || got.Agent != "" || len(p.calls) != 0 {
 		t.Errorf("%+v, %d calls", got, len(p.calls))
 	}
 	c.Histories = []forge.History{byModel}
-	if got := do(t, r, c); got.Failure != nil || got.Agent != "claude" || len(p.calls) != 1 {
+	if got := do(t, r, c); got.Failure() != nil || got.Agent != "claude" || len(p.calls) != 1 {
 		t.Errorf("%+v, %d calls", got, len(p.calls))
 	}
 }
@@ -144,7 +144,7 @@ func TestReflectOff(t *testing.T) {
 	c := command(forge.StepReflect)
 	c.History = &forge.History{IntentID: "tidy", Run: 1, StepResults: []forge.StepRecord{{Step: forge.StepAnalyze, Agent: "codex"}}}
 	c.Observations = []forge.Observation{{ID: "o1", Content: "A trap."}}
-	if got := do(t, r, c); got.Failure != nil || got.Reflection == nil || len(got.Reflection.Read) != 0 || len(p.calls) != 0 {
+	if got := do(t, r, c); got.Failure() != nil || forge.As[*forge.Reflection](got.Output) == nil || len(forge.As[*forge.Reflection](got.Output).Read) != 0 || len(p.calls) != 0 {
 		t.Errorf("%+v, %d calls", got, len(p.calls))
 	}
 }
@@ -161,8 +161,8 @@ func TestAbstract(t *testing.T) {
 	c.Patterns = []forge.Pattern{{Name: "Keys", Description: "They come back.", Evidence: []forge.Evidence{{Type: forge.EvidenceFile, Ref: "a.txt:1"}}}}
 	got := do(t, r, c)
 	want := &forge.Abstraction{Skills: []forge.Skill{{Name: "new-one", Description: "d", Body: "# Do"}}}
-	if diff := cmp.Diff(want, got.Abstraction); diff != "" || got.Failure != nil {
-		t.Fatalf("%+v\n%s", got.Failure, diff)
+	if diff := cmp.Diff(want, forge.As[*forge.Abstraction](got.Output)); diff != "" || got.Failure() != nil {
+		t.Fatalf("%+v\n%s", got.Failure(), diff)
 	}
 	call := p.calls[0]
 	checkReading(t, call, agent.RoleAbstract)
@@ -205,8 +205,8 @@ func TestSkillsStayInside(t *testing.T) {
 	repo.Git("add", ".claude")
 	repo.Git("commit", "-q", "-m", "links")
 	got := do(t, r, command(forge.StepAbstract))
-	if got.Failure != nil {
-		t.Fatal(got.Failure)
+	if got.Failure() != nil {
+		t.Fatal(got.Failure())
 	}
 	if strings.Contains(p.calls[0].Prompt, "stolen") || !strings.Contains(p.calls[0].Prompt, `- "real"`) {
 		t.Errorf("told %s", p.calls[0].Prompt)
@@ -217,7 +217,7 @@ func TestRecipesMakeNoSkills(t *testing.T) {
 	_, r := world(t, map[string]string{"pfl-forge.yaml": "agent: recipe\n"})
 	got := do(t, r, command(forge.StepAbstract))
 	const want = "a recipe cannot abstract: set agent, or roles.reflect, in"
-	if got.Failure == nil || got.Failure.Reason != forge.FailConfig || !strings.Contains(got.Failure.Message, want) {
-		t.Errorf("got %+v", got.Failure)
+	if got.Failure() == nil || got.Failure().Reason != forge.FailConfig || !strings.Contains(got.Failure().Message, want) {
+		t.Errorf("got %+v", got.Failure())
 	}
 }

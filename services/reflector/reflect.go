@@ -17,7 +17,7 @@ import (
 // off, which who asks does not know of a run whose analysis failed, it does not even read.
 func reflect(ctx context.Context, j *repository.Job) error {
 	if !j.Config.Reflection.Enabled {
-		j.Result.Reflection = &forge.Reflection{}
+		j.Result.Output = &forge.Reflection{}
 		return nil
 	}
 	recipe, err := j.IsRecipe()
@@ -25,7 +25,7 @@ func reflect(ctx context.Context, j *repository.Job) error {
 		return err
 	}
 	if recipe || !worthwhile(j.Command) {
-		j.Result.Reflection = &forge.Reflection{Read: ids(j.Command.Observations)}
+		j.Result.Output = &forge.Reflection{Read: ids(j.Command.Observations)}
 		return nil
 	}
 	l := newLookBack(j.Command, j.Config.Reflection.ProposalsATime)
@@ -45,7 +45,7 @@ func reflect(ctx context.Context, j *repository.Job) error {
 		proposals[i].Body = strings.ReplaceAll(proposals[i].Body, dir+"/", "")
 	}
 	j.Observe(observations, time.Now())
-	j.Result.Reflection = &forge.Reflection{Proposals: proposals, Read: l.read()}
+	j.Result.Output = &forge.Reflection{Proposals: proposals, Read: l.read()}
 	return nil
 }
 

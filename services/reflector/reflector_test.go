@@ -45,12 +45,12 @@ func TestReflectWithoutAModel(t *testing.T) {
 	}()
 	results := make(chan forge.Result, 1)
 	go b.ConsumeEvents(ctx, bus.EventConfig{}, func(_ context.Context, d *bus.Delivery) error {
-		results <- *d.Event.Result
+		results <- *forge.As[*forge.Result](d.Event.Message)
 		return nil
 	})
 	select {
 	case got := <-results:
-		if diff := cmp.Diff(&forge.Reflection{Read: []string{"a", "b"}}, got.Reflection); diff != "" || got.Failure != nil {
+		if diff := cmp.Diff(&forge.Reflection{Read: []string{"a", "b"}}, forge.As[*forge.Reflection](got.Output)); diff != "" || got.Failure() != nil {
 			t.Errorf("%+v\n%s", got, diff)
 		}
 	case <-time.After(20 * time.Second):

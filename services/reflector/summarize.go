@@ -46,7 +46,7 @@ func summarize(ctx context.Context, j *repository.Job) error {
 		}
 	}
 	complete(&made, j.Command, time.Now().UTC())
-	j.Result.Summarization = &made
+	j.Result.Output = &made
 	return nil
 }
 

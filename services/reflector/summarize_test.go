@@ -67,10 +67,10 @@ func TestSummarize(t *testing.T) {
 		},
 	}
 	times := cmp.Options{cmpopts.IgnoreFields(forge.Knowledge{}, "CreatedAt"), cmpopts.IgnoreFields(forge.ExecutionSummary{}, "At")}
-	if diff := cmp.Diff(want, got.Summarization, times); diff != "" || got.Failure != nil || got.Agent != "claude" {
+	if diff := cmp.Diff(want, forge.As[*forge.Summarization](got.Output), times); diff != "" || got.Failure() != nil || got.Agent != "claude" {
 		t.Errorf("%+v\n%s", got, diff)
 	}
-	if got.Summarization.Summary.At.IsZero() || got.Summarization.Knowledge[0].CreatedAt.IsZero() {
+	if forge.As[*forge.Summarization](got.Output).Summary.At.IsZero() || forge.As[*forge.Summarization](got.Output).Knowledge[0].CreatedAt.IsZero() {
 		t.Error("nobody knows when")
 	}
 	call := p.calls[0]
@@ -90,8 +90,8 @@ func TestSummarizeWithoutAChange(t *testing.T) {
 	p := &parrot{answer: summary}
 	_, ref := world(t, map[string]string{"gone.txt": "here\n"}, p)
 	got := do(t, ref, iterated())
-	if got.Failure != nil || got.Summarization.Summary.Result != forge.ExecutionSuccess || got.Summarization.Knowledge[1].ExampleFile != "gone.txt" {
-		t.Fatalf("%+v, %+v", got.Failure, got.Summarization)
+	if got.Failure() != nil || forge.As[*forge.Summarization](got.Output).Summary.Result != forge.ExecutionSuccess || forge.As[*forge.Summarization](got.Output).Knowledge[1].ExampleFile != "gone.txt" {
+		t.Fatalf("%+v, %+v", got.Failure(), forge.As[*forge.Summarization](got.Output))
 	}
 	if told := p.calls[0].Prompt; !strings.Contains(told, "No file differs from the base branch.") || !strings.Contains(told, "No command of the project ran") {
 		t.Errorf("told %s", told)
@@ -104,10 +104,10 @@ func TestSummarizeWithoutAModel(t *testing.T) {
 	c := iterated()
 	c.Verify = &forge.VerifyReport{Command: "make test"}
 	got := do(t, ref, c)
-	if got.Failure != nil || got.Agent != "" {
+	if got.Failure() != nil || got.Agent != "" {
 		t.Fatalf("%+v", got)
 	}
-	s := got.Summarization.Summary
+	s := forge.As[*forge.Summarization](got.Output).Summary
 	if s.Iteration != 3 || s.Approach != "Cut it." || s.Reason != "I made it short." || s.Result != forge.ExecutionFailure || s.Metadata.TokensUsed != 7 {
 		t.Errorf("%+v", s)
 	}
@@ -119,8 +119,8 @@ func TestSummarizeFailures(t *testing.T) {
 	fails := func(c forge.Command, reason forge.FailureReason, message string) {
 		t.Helper()
 		got := do(t, ref, c)
-		if got.Failure == nil || got.Failure.Reason != reason || !strings.Contains(got.Failure.Message, message) || got.Summarization != nil {
-			t.Errorf("got %+v", got.Failure)
+		if got.Failure() == nil || got.Failure().Reason != reason || !strings.Contains(got.Failure().Message, message) || forge.As[*forge.Summarization](got.Output) != nil {
+			t.Errorf("got %+v", got.Failure())
 		}
 	}
 	fails(iterated(), forge.FailInvalidOutput, `result is "done"`)
@@ -147,10 +147,10 @@ func TestClaudeSummarizes(t *testing.T) {
 	c := iterated()
 	changed(r, &c)
 	got := do(t, ref, c)
-	if got.Failure != nil || got.Usage.InputTokens == 0 || got.Agent != "claude" {
+	if got.Failure() != nil || got.Usage.InputTokens == 0 || got.Agent != "claude" {
 		t.Fatalf("%+v", got)
 	}
-	s := got.Summarization.Summary
+	s := forge.As[*forge.Summarization](got.Output).Summary
 	if s.Iteration != 3 || s.Approach != "Cut it." || s.Result != forge.ExecutionSuccess || s.Next != nil || s.Metadata.TokensUsed != 7 {
 		t.Errorf("%+v", s)
 	}

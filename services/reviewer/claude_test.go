@@ -24,13 +24,13 @@ func TestClaudeReviews(t *testing.T) {
 	))
 	r, review := world(t, cli)
 	got := review(command(r, "", ""))
-	if got.Failure != nil {
-		t.Fatalf("%+v", got.Failure)
+	if got.Failure() != nil {
+		t.Fatalf("%+v", got.Failure())
 	}
 	want := &forge.Review{
 		TaskID: "fix-001", Head: string(r.Head("change")), Verdict: forge.VerdictRejected, Issues: []string{"new.txt: too new"},
 	}
-	if diff := cmp.Diff(want, got.Review); diff != "" || got.Agent != "claude" || got.Usage.InputTokens == 0 {
+	if diff := cmp.Diff(want, forge.As[*forge.Review](got.Output)); diff != "" || got.Agent != "claude" || got.Usage.InputTokens == 0 {
 		t.Errorf("%+v\n%s", got, diff)
 	}
 	requests := model.Requests("model")
@@ -60,8 +60,8 @@ func TestClaudeReadsALargeChange(t *testing.T) {
 	r.Commit("much", map[string]string{"much.txt": b.String(), "long.txt": strings.Repeat("x", 5000) + "the end of a long line"})
 	r.Git("checkout", "-q", "main")
 	got := review(command(r, "", ""))
-	if got.Failure != nil || got.Review.Verdict != forge.VerdictApproved {
-		t.Fatalf("%+v, %+v", got.Failure, got.Review)
+	if got.Failure() != nil || forge.As[*forge.Review](got.Output).Verdict != forge.VerdictApproved {
+		t.Fatalf("%+v, %+v", got.Failure(), forge.As[*forge.Review](got.Output))
 	}
 	var read strings.Builder
 	for _, q := range model.Requests("model") {

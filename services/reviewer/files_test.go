@@ -21,8 +21,8 @@ func TestJudgeReadsWhatIsNamed(t *testing.T) {
 	c.Task.Base, c.Task.Head, c.Verify = "", "", nil
 	c.Task.RelevantFiles = []string{"a.txt", "long.txt", "bin.dat", "gone.txt", "../x", "/etc/passwd", ".", ""}
 	c.Loop.Execution.Artifacts = []string{"a.txt", "odd\u202e.txt"}
-	if got := judge(c); got.Failure != nil {
-		t.Fatal(got.Failure)
+	if got := judge(c); got.Failure() != nil {
+		t.Fatal(got.Failure())
 	}
 	_, told, _ := strings.Cut(o.calls[0].Prompt, "# Files as they are now\n")
 	told, _, _ = strings.Cut(told, "# What the one who did the work says")

@@ -49,7 +49,7 @@ func judge(ctx context.Context, j *repository.Job) error {
 		return err
 	}
 	verdict.Head = j.Command.Task.Head
-	j.Result.Judgment = &verdict
+	j.Result.Output = &verdict
 	return nil
 }
 

@@ -72,7 +72,7 @@ func TestJudge(t *testing.T) {
 			{Criterion: "A test shows it", Evidence: "no test", Confidence: 0.9},
 		},
 	}
-	if diff := cmp.Diff(want, got.Judgment); diff != "" || got.Failure != nil || got.Agent != "claude" || got.Model != "m1" || got.Review != nil {
+	if diff := cmp.Diff(want, forge.As[*forge.Judgment](got.Output)); diff != "" || got.Failure() != nil || got.Agent != "claude" || got.Model != "m1" || forge.As[*forge.Review](got.Output) != nil {
 		t.Errorf("%+v\n%s", got, diff)
 	}
 	call := o.calls[0]
@@ -101,8 +101,8 @@ func TestJudgeWithoutAChange(t *testing.T) {
 	c := goalCommand(r, "The report says what a.txt is for")
 	c.Task.Base, c.Task.Head, c.Verify = "", "", nil
 	got := judge(c)
-	if got.Failure != nil || got.Judgment.Head != "" || !got.Judgment.Complete {
-		t.Errorf("%+v, %+v", got.Failure, got.Judgment)
+	if got.Failure() != nil || forge.As[*forge.Judgment](got.Output).Head != "" || !forge.As[*forge.Judgment](got.Output).Complete {
+		t.Errorf("%+v, %+v", got.Failure(), forge.As[*forge.Judgment](got.Output))
 	}
 	if !strings.Contains(o.calls[0].Prompt, "Nothing was changed: there is no commit") {
 		t.Errorf("told %s", o.calls[0].Prompt)
@@ -115,8 +115,8 @@ func TestJudgeFailures(t *testing.T) {
 	fails := func(c forge.Command, reason forge.FailureReason, message string) {
 		t.Helper()
 		got := judge(c)
-		if got.Failure == nil || got.Failure.Reason != reason || !strings.Contains(got.Failure.Message, message) || got.Judgment != nil {
-			t.Errorf("got %+v", got.Failure)
+		if got.Failure() == nil || got.Failure().Reason != reason || !strings.Contains(got.Failure().Message, message) || forge.As[*forge.Judgment](got.Output) != nil {
+			t.Errorf("got %+v", got.Failure())
 		}
 	}
 	fails(goalCommand(r, "It is done"), forge.FailInvalidOutput, "evaluations lacks criterion 1: It is done")
@@ -140,8 +140,8 @@ func TestClaudeJudges(t *testing.T) {
 	claude, model := repotest.Claude(t, agenttest.Steps(agenttest.Answer(answer(one)), agenttest.Answer(answer(two, one))))
 	r, judge := goalWorld(t, claude)
 	got := judge(goalCommand(r, "There is a new.txt", "It says \"new\""))
-	if got.Failure != nil {
-		t.Fatalf("%+v", got.Failure)
+	if got.Failure() != nil {
+		t.Fatalf("%+v", got.Failure())
 	}
 	want := &forge.Judgment{
 		Head: string(r.Head("change")), Complete: true, Reason: "Both.",
@@ -150,7 +150,7 @@ func TestClaudeJudges(t *testing.T) {
 			{Criterion: "It says \"new\"", Met: true, Evidence: "new.txt:1 is \"new\"", Confidence: 0.5},
 		},
 	}
-	if diff := cmp.Diff(want, got.Judgment); diff != "" || got.Usage.InputTokens == 0 || got.Session == "" {
+	if diff := cmp.Diff(want, forge.As[*forge.Judgment](got.Output)); diff != "" || got.Usage.InputTokens == 0 || got.Session == "" {
 		t.Errorf("%+v\n%s", got, diff)
 	}
 	requests := model.Requests("model")
@@ -181,8 +181,8 @@ func TestCodexJudges(t *testing.T) {
 	c := goalCommand(r, "There is a b.txt")
 	c.Intent.Agent = "codex"
 	got := judge(c)
-	if got.Failure != nil || got.Judgment.Complete || got.Judgment.NextAction != "Meet criterion 1: none" {
-		t.Fatalf("%+v, %+v", got.Failure, got.Judgment)
+	if got.Failure() != nil || forge.As[*forge.Judgment](got.Output).Complete || forge.As[*forge.Judgment](got.Output).NextAction != "Meet criterion 1: none" {
+		t.Fatalf("%+v, %+v", got.Failure(), forge.As[*forge.Judgment](got.Output))
 	}
 	requests := model.Requests("model")
 	if saw := requests[len(requests)-1].LastResult; saw != "unsupported call: exec_command" {

@@ -37,7 +37,7 @@ func review(ctx context.Context, j *repository.Job) error {
 		return err
 	}
 	verdict.TaskID, verdict.Head = j.Command.Attempt.Task, string(head)
-	j.Result.Review = &verdict
+	j.Result.Output = &verdict
 	j.Observe(observations, time.Now())
 	return nil
 }

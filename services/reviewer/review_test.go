@@ -67,11 +67,11 @@ func TestAChecksExitStatusIsTheVerdict(t *testing.T) {
 		{"named", "common", forge.VerdictRejected, "exited with status 1"},
 	} {
 		got := review(command(r, tt.recipe, tt.task))
-		if got.Failure != nil {
-			t.Errorf("%s %s: %+v", tt.recipe, tt.task, got.Failure)
+		if got.Failure() != nil {
+			t.Errorf("%s %s: %+v", tt.recipe, tt.task, got.Failure())
 			continue
 		}
-		rv := got.Review
+		rv := forge.As[*forge.Review](got.Output)
 		if rv.Verdict != tt.verdict || rv.Head != head || rv.TaskID != "fix-001" || !strings.Contains(strings.Join(rv.Issues, ""), tt.issue) {
 			t.Errorf("%s %s: %+v", tt.recipe, tt.task, rv)
 		}
@@ -82,8 +82,8 @@ func TestFailures(t *testing.T) {
 	r, review := world(t)
 	fails := func(c forge.Command, reason forge.FailureReason, message string) {
 		t.Helper()
-		if got := review(c); got.Failure == nil || got.Failure.Reason != reason || !strings.Contains(got.Failure.Message, message) || got.Review != nil {
-			t.Errorf("got %+v", got.Failure)
+		if got := review(c); got.Failure() == nil || got.Failure().Reason != reason || !strings.Contains(got.Failure().Message, message) || forge.As[*forge.Review](got.Output) != nil {
+			t.Errorf("got %+v", got.Failure())
 		}
 	}
 	c := command(r, "checked", "")
@@ -116,7 +116,7 @@ func TestAModelSeesTheChangeAndNotWhatItsAuthorSays(t *testing.T) {
 		TaskID: "fix-001", Head: string(r.Head("change")), Verdict: forge.VerdictRejected,
 		Issues: []string{"a.txt: no"}, Suggestions: []string{"b"},
 	}
-	if diff := cmp.Diff(want, got.Review); diff != "" || got.Agent != "claude" || got.Model != "m1" || got.Session != "s1" {
+	if diff := cmp.Diff(want, forge.As[*forge.Review](got.Output)); diff != "" || got.Agent != "claude" || got.Model != "m1" || got.Session != "s1" {
 		t.Errorf("%+v\n%s", got, diff)
 	}
 	call := j.calls[0]
@@ -134,8 +134,8 @@ func TestALargeChangeIsGivenAsFiles(t *testing.T) {
 	r.Git("checkout", "-q", "change")
 	r.Commit("much", map[string]string{"much.txt": strings.Repeat("much more\n", 30_000), "bin.dat": "\x00\x01"})
 	r.Git("checkout", "-q", "main")
-	if got := review(command(r, "", "")); got.Failure != nil {
-		t.Fatal(got.Failure)
+	if got := review(command(r, "", "")); got.Failure() != nil {
+		t.Fatal(got.Failure())
 	}
 	p := j.calls[0].Prompt
 	for _, want := range []string{
@@ -161,19 +161,19 @@ func TestWhatDiffersFromTheLastReviewIsSaid(t *testing.T) {
 	r.Git("checkout", "-q", "main")
 	c := command(r, "", "")
 	c.Reviews = []forge.Review{{Head: last, Verdict: forge.VerdictRejected, Issues: []string{"new.txt:1: old"}}}
-	if got := review(c); got.Failure != nil {
-		t.Fatal(got.Failure)
+	if got := review(c); got.Failure() != nil {
+		t.Fatal(got.Failure())
 	}
 	want := "these are not as the last review read them; the others are:\n- \"new.txt\"\n\n# The change"
 	if !strings.Contains(j.calls[0].Prompt, want) {
 		t.Errorf("prompt:\n%s", j.calls[0].Prompt)
 	}
 	c.Reviews[0].Head = c.Task.Head
-	if got := review(c); got.Failure != nil || !strings.Contains(j.calls[1].Prompt, "Every file of this change is as the last review read it.") {
-		t.Errorf("%v, prompt:\n%s", got.Failure, j.calls[1].Prompt)
+	if got := review(c); got.Failure() != nil || !strings.Contains(j.calls[1].Prompt, "Every file of this change is as the last review read it.") {
+		t.Errorf("%v, prompt:\n%s", got.Failure(), j.calls[1].Prompt)
 	}
 	c.Reviews[0].Head = strings.Repeat("1", 40) // it is not here any more
-	if got := review(c); got.Failure != nil || strings.Contains(j.calls[2].Prompt, "the last review read") {
-		t.Errorf("%v, prompt:\n%s", got.Failure, j.calls[2].Prompt)
+	if got := review(c); got.Failure() != nil || strings.Contains(j.calls[2].Prompt, "the last review read") {
+		t.Errorf("%v, prompt:\n%s", got.Failure(), j.calls[2].Prompt)
 	}
 }

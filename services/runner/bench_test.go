@@ -171,7 +171,7 @@ func (f *forgeSystem) follow(ctx context.Context, p forge.ProjectID) {
 func (f *forgeSystem) submit(ctx context.Context, id forge.IntentID) error {
 	ev := submission(id)
 	ev.To.Project = projectOf(place(string(id), f.projects))
-	ev.Submit.Intent.Project = ev.To.Project
+	forge.As[*forge.Submit](ev.Message).Intent.Project = ev.To.Project
 	return f.bus.Send(ctx, ev)
 }
 

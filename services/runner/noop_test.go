@@ -52,17 +52,17 @@ func succeed(c forge.Command) forge.Result {
 	r := forge.Result{To: c.To, Attempt: c.Attempt, Replica: "noop"}
 	switch c.Attempt.Step {
 	case forge.StepAnalyze:
-		r.Analysis = &forge.Analysis{Risk: forge.RiskLow, Tasks: []forge.TaskPlan{{Name: "one", Title: "one"}}}
+		r.Output = &forge.Analysis{Risk: forge.RiskLow, Tasks: []forge.TaskPlan{{Name: "one", Title: "one"}}}
 	case forge.StepImplement:
-		r.Implementation = &forge.Implementation{Base: commit, Head: commit, Commits: 1, Files: []string{string(c.Task.ID)}}
+		r.Output = &forge.Implementation{Base: commit, Head: commit, Commits: 1, Files: []string{string(c.Task.ID)}}
 	case forge.StepRebase:
-		r.Rebase = &forge.Rebase{Base: commit, Head: commit, Tree: commit, PatchID: commit, Files: []string{string(c.Task.ID)}}
+		r.Output = &forge.Rebase{Base: commit, Head: commit, Tree: commit, PatchID: commit, Files: []string{string(c.Task.ID)}}
 	case forge.StepReview:
-		r.Review = &forge.Review{TaskID: c.Task.ID, Head: c.Task.Head, Verdict: forge.VerdictApproved}
+		r.Output = &forge.Review{TaskID: c.Task.ID, Head: c.Task.Head, Verdict: forge.VerdictApproved}
 	case forge.StepIntegrate:
-		r.Integration = &forge.Integration{Outcome: forge.LandIntegrated, Commit: commit, Parent: commit, Tree: commit}
+		r.Output = &forge.Integration{Outcome: forge.LandIntegrated, Commit: commit, Parent: commit, Tree: commit}
 	case forge.StepReflect:
-		r.Reflection = &forge.Reflection{}
+		r.Output = &forge.Reflection{}
 	default: // nobody asks for others here
 	}
 	return r
@@ -72,7 +72,7 @@ func succeed(c forge.Command) forge.Result {
 func submission(id forge.IntentID) forge.Event {
 	return forge.Event{
 		ID: "submit/" + string(id), To: forge.Key{Project: project, Intent: id},
-		Submit: &forge.Submit{Intent: forge.Intent{
+		Message: &forge.Submit{Intent: forge.Intent{
 			ID: id, Project: project, Title: string(id), Body: "do it", Source: forge.SourceHuman,
 			Origin: forge.Origin{System: "test", EventID: string(id)},
 		}},

@@ -69,7 +69,7 @@ func TestSubmissionIsOneIntent(t *testing.T) {
 		}
 	}
 	other := submission("one")
-	other.ID, other.Submit.Intent.Origin.EventID = "another", "another"
+	other.ID, forge.As[*forge.Submit](other.Message).Intent.Origin.EventID = "another", "another"
 	ruling, err := b.Ask(t.Context(), other)
 	if err != nil || ruling.Decision != forge.Refused || ruling.Field != "id" {
 		t.Errorf("a second intent of the same id: %+v, %v; want it refused for its id", ruling, err)
@@ -87,8 +87,8 @@ func TestDecisionTooLargeToRecord(t *testing.T) {
 	}
 	startWith(t, b, 4, func(c forge.Command) forge.Result {
 		r := succeed(c)
-		if r.Analysis != nil {
-			r.Analysis.Tasks = huge // in the event once, in the commands once more
+		if forge.As[*forge.Analysis](r.Output) != nil {
+			forge.As[*forge.Analysis](r.Output).Tasks = huge // in the event once, in the commands once more
 		}
 		return r
 	})
@@ -106,7 +106,7 @@ func TestPersonIsToldWhatCannotBe(t *testing.T) {
 	b := bustest.Start(t)
 	start(t, b, 1)
 	ruling, err := b.Ask(t.Context(), forge.Event{
-		ID: "a", To: forge.Key{Project: project, Intent: "nobody"}, Approve: &forge.Approve{},
+		ID: "a", To: forge.Key{Project: project, Intent: "nobody"}, Message: &forge.Approve{},
 	})
 	if err != nil || ruling.Decision != forge.Refused || ruling.Reason == "" {
 		t.Errorf("approving an unknown intent: %+v, %v; want it refused with a reason", ruling, err)
@@ -125,7 +125,7 @@ func TestNewerJournalHoldsNobodyUp(t *testing.T) {
 		_ = runner.Run(ctx, runner.Config{Bus: first, Log: slog.New(slog.DiscardHandler)})
 	}()
 	old := submission("one")
-	old.To.Project, old.Submit.Intent.Project = "old", "old"
+	old.To.Project, forge.As[*forge.Submit](old.Message).Intent.Project = "old", "old"
 	for _, ev := range []forge.Event{old, submission("two")} {
 		if ruling, err := first.Ask(t.Context(), ev); err != nil || ruling.Decision != forge.Applied {
 			t.Fatal(ruling, err)
@@ -193,7 +193,7 @@ func TestDamagedJournalIsLeftAlone(t *testing.T) {
 
 	fresh := s.Connect(t)
 	driver := machine.NewDriver(journalOf{fresh}, fresh, time.Now, 1)
-	_, err = driver.Decide(t.Context(), forge.Event{ID: "x", To: key, Cancel: &forge.Cancel{}}, false)
+	_, err = driver.Decide(t.Context(), forge.Event{ID: "x", To: key, Message: &forge.Cancel{}}, false)
 	if !errors.Is(err, machine.ErrDamaged) {
 		t.Errorf("deciding on it: %v", err)
 	}

@@ -29,7 +29,7 @@ type Event struct {
 	xxx_hidden_To          *Key                   `protobuf:"bytes,2,opt,name=to"`
 	xxx_hidden_At          *timestamppb.Timestamp `protobuf:"bytes,3,opt,name=at"`
 	xxx_hidden_Actor       *string                `protobuf:"bytes,4,opt,name=actor"`
-	xxx_hidden_Payload     isEvent_Payload        `protobuf_oneof:"payload"`
+	xxx_hidden_Message     isEvent_Message        `protobuf_oneof:"message"`
 	XXX_raceDetectHookData protoimpl.RaceDetectHookData
 	XXX_presence           [1]uint32
 	unknownFields          protoimpl.UnknownFields
@@ -97,7 +97,7 @@ func (x *Event) GetActor() string {
 
 func (x *Event) GetSubmit() *Submit {
 	if x != nil {
-		if x, ok := x.xxx_hidden_Payload.(*event_Submit); ok {
+		if x, ok := x.xxx_hidden_Message.(*event_Submit); ok {
 			return x.Submit
 		}
 	}
@@ -106,7 +106,7 @@ func (x *Event) GetSubmit() *Submit {
 
 func (x *Event) GetEdit() *Edit {
 	if x != nil {
-		if x, ok := x.xxx_hidden_Payload.(*event_Edit); ok {
+		if x, ok := x.xxx_hidden_Message.(*event_Edit); ok {
 			return x.Edit
 		}
 	}
@@ -115,7 +115,7 @@ func (x *Event) GetEdit() *Edit {
 
 func (x *Event) GetApprove() *Approve {
 	if x != nil {
-		if x, ok := x.xxx_hidden_Payload.(*event_Approve); ok {
+		if x, ok := x.xxx_hidden_Message.(*event_Approve); ok {
 			return x.Approve
 		}
 	}
@@ -124,7 +124,7 @@ func (x *Event) GetApprove() *Approve {
 
 func (x *Event) GetReject() *Reject {
 	if x != nil {
-		if x, ok := x.xxx_hidden_Payload.(*event_Reject); ok {
+		if x, ok := x.xxx_hidden_Message.(*event_Reject); ok {
 			return x.Reject
 		}
 	}
@@ -133,7 +133,7 @@ func (x *Event) GetReject() *Reject {
 
 func (x *Event) GetAnswer() *Answer {
 	if x != nil {
-		if x, ok := x.xxx_hidden_Payload.(*event_Answer); ok {
+		if x, ok := x.xxx_hidden_Message.(*event_Answer); ok {
 			return x.Answer
 		}
 	}
@@ -142,7 +142,7 @@ func (x *Event) GetAnswer() *Answer {
 
 func (x *Event) GetRetry() *Retry {
 	if x != nil {
-		if x, ok := x.xxx_hidden_Payload.(*event_Retry); ok {
+		if x, ok := x.xxx_hidden_Message.(*event_Retry); ok {
 			return x.Retry
 		}
 	}
@@ -151,7 +151,7 @@ func (x *Event) GetRetry() *Retry {
 
 func (x *Event) GetCancel() *Cancel {
 	if x != nil {
-		if x, ok := x.xxx_hidden_Payload.(*event_Cancel); ok {
+		if x, ok := x.xxx_hidden_Message.(*event_Cancel); ok {
 			return x.Cancel
 		}
 	}
@@ -160,7 +160,7 @@ func (x *Event) GetCancel() *Cancel {
 
 func (x *Event) GetResult() *Result {
 	if x != nil {
-		if x, ok := x.xxx_hidden_Payload.(*event_Result); ok {
+		if x, ok := x.xxx_hidden_Message.(*event_Result); ok {
 			return x.Result
 		}
 	}
@@ -169,7 +169,7 @@ func (x *Event) GetResult() *Result {
 
 func (x *Event) GetTimer() *TimerFired {
 	if x != nil {
-		if x, ok := x.xxx_hidden_Payload.(*event_Timer); ok {
+		if x, ok := x.xxx_hidden_Message.(*event_Timer); ok {
 			return x.Timer
 		}
 	}
@@ -178,7 +178,7 @@ func (x *Event) GetTimer() *TimerFired {
 
 func (x *Event) GetAdmitted() *Admitted {
 	if x != nil {
-		if x, ok := x.xxx_hidden_Payload.(*event_Admitted); ok {
+		if x, ok := x.xxx_hidden_Message.(*event_Admitted); ok {
 			return x.Admitted
 		}
 	}
@@ -187,7 +187,7 @@ func (x *Event) GetAdmitted() *Admitted {
 
 func (x *Event) GetDependencyEnded() *DependencyEnded {
 	if x != nil {
-		if x, ok := x.xxx_hidden_Payload.(*event_DependencyEnded); ok {
+		if x, ok := x.xxx_hidden_Message.(*event_DependencyEnded); ok {
 			return x.DependencyEnded
 		}
 	}
@@ -196,7 +196,7 @@ func (x *Event) GetDependencyEnded() *DependencyEnded {
 
 func (x *Event) GetReserved() *Reserved {
 	if x != nil {
-		if x, ok := x.xxx_hidden_Payload.(*event_Reserved); ok {
+		if x, ok := x.xxx_hidden_Message.(*event_Reserved); ok {
 			return x.Reserved
 		}
 	}
@@ -205,7 +205,7 @@ func (x *Event) GetReserved() *Reserved {
 
 func (x *Event) GetLanded() *Landed {
 	if x != nil {
-		if x, ok := x.xxx_hidden_Payload.(*event_Landed); ok {
+		if x, ok := x.xxx_hidden_Message.(*event_Landed); ok {
 			return x.Landed
 		}
 	}
@@ -214,7 +214,7 @@ func (x *Event) GetLanded() *Landed {
 
 func (x *Event) GetEnter() *Enter {
 	if x != nil {
-		if x, ok := x.xxx_hidden_Payload.(*event_Enter); ok {
+		if x, ok := x.xxx_hidden_Message.(*event_Enter); ok {
 			return x.Enter
 		}
 	}
@@ -223,7 +223,7 @@ func (x *Event) GetEnter() *Enter {
 
 func (x *Event) GetPlanned() *Planned {
 	if x != nil {
-		if x, ok := x.xxx_hidden_Payload.(*event_Planned); ok {
+		if x, ok := x.xxx_hidden_Message.(*event_Planned); ok {
 			return x.Planned
 		}
 	}
@@ -232,7 +232,7 @@ func (x *Event) GetPlanned() *Planned {
 
 func (x *Event) GetReserve() *Reserve {
 	if x != nil {
-		if x, ok := x.xxx_hidden_Payload.(*event_Reserve); ok {
+		if x, ok := x.xxx_hidden_Message.(*event_Reserve); ok {
 			return x.Reserve
 		}
 	}
@@ -241,7 +241,7 @@ func (x *Event) GetReserve() *Reserve {
 
 func (x *Event) GetLand() *Land {
 	if x != nil {
-		if x, ok := x.xxx_hidden_Payload.(*event_Land); ok {
+		if x, ok := x.xxx_hidden_Message.(*event_Land); ok {
 			return x.Land
 		}
 	}
@@ -250,7 +250,7 @@ func (x *Event) GetLand() *Land {
 
 func (x *Event) GetWithdraw() *Withdraw {
 	if x != nil {
-		if x, ok := x.xxx_hidden_Payload.(*event_Withdraw); ok {
+		if x, ok := x.xxx_hidden_Message.(*event_Withdraw); ok {
 			return x.Withdraw
 		}
 	}
@@ -259,7 +259,7 @@ func (x *Event) GetWithdraw() *Withdraw {
 
 func (x *Event) GetEnd() *End {
 	if x != nil {
-		if x, ok := x.xxx_hidden_Payload.(*event_End); ok {
+		if x, ok := x.xxx_hidden_Message.(*event_End); ok {
 			return x.End
 		}
 	}
@@ -268,7 +268,7 @@ func (x *Event) GetEnd() *End {
 
 func (x *Event) GetFunded() *Funded {
 	if x != nil {
-		if x, ok := x.xxx_hidden_Payload.(*event_Funded); ok {
+		if x, ok := x.xxx_hidden_Message.(*event_Funded); ok {
 			return x.Funded
 		}
 	}
@@ -277,7 +277,7 @@ func (x *Event) GetFunded() *Funded {
 
 func (x *Event) GetSpend() *Spend {
 	if x != nil {
-		if x, ok := x.xxx_hidden_Payload.(*event_Spend); ok {
+		if x, ok := x.xxx_hidden_Message.(*event_Spend); ok {
 			return x.Spend
 		}
 	}
@@ -286,7 +286,7 @@ func (x *Event) GetSpend() *Spend {
 
 func (x *Event) GetSettle() *Settle {
 	if x != nil {
-		if x, ok := x.xxx_hidden_Payload.(*event_Settle); ok {
+		if x, ok := x.xxx_hidden_Message.(*event_Settle); ok {
 			return x.Settle
 		}
 	}
@@ -295,7 +295,7 @@ func (x *Event) GetSettle() *Settle {
 
 func (x *Event) GetPause() *Pause {
 	if x != nil {
-		if x, ok := x.xxx_hidden_Payload.(*event_Pause); ok {
+		if x, ok := x.xxx_hidden_Message.(*event_Pause); ok {
 			return x.Pause
 		}
 	}
@@ -304,7 +304,7 @@ func (x *Event) GetPause() *Pause {
 
 func (x *Event) GetResume() *Resume {
 	if x != nil {
-		if x, ok := x.xxx_hidden_Payload.(*event_Resume); ok {
+		if x, ok := x.xxx_hidden_Message.(*event_Resume); ok {
 			return x.Resume
 		}
 	}
@@ -313,7 +313,7 @@ func (x *Event) GetResume() *Resume {
 
 func (x *Event) GetReflect() *Reflect {
 	if x != nil {
-		if x, ok := x.xxx_hidden_Payload.(*event_Reflect); ok {
+		if x, ok := x.xxx_hidden_Message.(*event_Reflect); ok {
 			return x.Reflect
 		}
 	}
@@ -322,7 +322,7 @@ func (x *Event) GetReflect() *Reflect {
 
 func (x *Event) GetChild() *Child {
 	if x != nil {
-		if x, ok := x.xxx_hidden_Payload.(*event_Child); ok {
+		if x, ok := x.xxx_hidden_Message.(*event_Child); ok {
 			return x.Child
 		}
 	}
@@ -331,7 +331,7 @@ func (x *Event) GetChild() *Child {
 
 func (x *Event) GetReflected() *Reflected {
 	if x != nil {
-		if x, ok := x.xxx_hidden_Payload.(*event_Reflected); ok {
+		if x, ok := x.xxx_hidden_Message.(*event_Reflected); ok {
 			return x.Reflected
 		}
 	}
@@ -340,7 +340,7 @@ func (x *Event) GetReflected() *Reflected {
 
 func (x *Event) GetForecast() *Forecast {
 	if x != nil {
-		if x, ok := x.xxx_hidden_Payload.(*event_Forecast); ok {
+		if x, ok := x.xxx_hidden_Message.(*event_Forecast); ok {
 			return x.Forecast
 		}
 	}
@@ -367,226 +367,226 @@ func (x *Event) SetActor(v string) {
 
 func (x *Event) SetSubmit(v *Submit) {
 	if v == nil {
-		x.xxx_hidden_Payload = nil
+		x.xxx_hidden_Message = nil
 		return
 	}
-	x.xxx_hidden_Payload = &event_Submit{v}
+	x.xxx_hidden_Message = &event_Submit{v}
 }
 
 func (x *Event) SetEdit(v *Edit) {
 	if v == nil {
-		x.xxx_hidden_Payload = nil
+		x.xxx_hidden_Message = nil
 		return
 	}
-	x.xxx_hidden_Payload = &event_Edit{v}
+	x.xxx_hidden_Message = &event_Edit{v}
 }
 
 func (x *Event) SetApprove(v *Approve) {
 	if v == nil {
-		x.xxx_hidden_Payload = nil
+		x.xxx_hidden_Message = nil
 		return
 	}
-	x.xxx_hidden_Payload = &event_Approve{v}
+	x.xxx_hidden_Message = &event_Approve{v}
 }
 
 func (x *Event) SetReject(v *Reject) {
 	if v == nil {
-		x.xxx_hidden_Payload = nil
+		x.xxx_hidden_Message = nil
 		return
 	}
-	x.xxx_hidden_Payload = &event_Reject{v}
+	x.xxx_hidden_Message = &event_Reject{v}
 }
 
 func (x *Event) SetAnswer(v *Answer) {
 	if v == nil {
-		x.xxx_hidden_Payload = nil
+		x.xxx_hidden_Message = nil
 		return
 	}
-	x.xxx_hidden_Payload = &event_Answer{v}
+	x.xxx_hidden_Message = &event_Answer{v}
 }
 
 func (x *Event) SetRetry(v *Retry) {
 	if v == nil {
-		x.xxx_hidden_Payload = nil
+		x.xxx_hidden_Message = nil
 		return
 	}
-	x.xxx_hidden_Payload = &event_Retry{v}
+	x.xxx_hidden_Message = &event_Retry{v}
 }
 
 func (x *Event) SetCancel(v *Cancel) {
 	if v == nil {
-		x.xxx_hidden_Payload = nil
+		x.xxx_hidden_Message = nil
 		return
 	}
-	x.xxx_hidden_Payload = &event_Cancel{v}
+	x.xxx_hidden_Message = &event_Cancel{v}
 }
 
 func (x *Event) SetResult(v *Result) {
 	if v == nil {
-		x.xxx_hidden_Payload = nil
+		x.xxx_hidden_Message = nil
 		return
 	}
-	x.xxx_hidden_Payload = &event_Result{v}
+	x.xxx_hidden_Message = &event_Result{v}
 }
 
 func (x *Event) SetTimer(v *TimerFired) {
 	if v == nil {
-		x.xxx_hidden_Payload = nil
+		x.xxx_hidden_Message = nil
 		return
 	}
-	x.xxx_hidden_Payload = &event_Timer{v}
+	x.xxx_hidden_Message = &event_Timer{v}
 }
 
 func (x *Event) SetAdmitted(v *Admitted) {
 	if v == nil {
-		x.xxx_hidden_Payload = nil
+		x.xxx_hidden_Message = nil
 		return
 	}
-	x.xxx_hidden_Payload = &event_Admitted{v}
+	x.xxx_hidden_Message = &event_Admitted{v}
 }
 
 func (x *Event) SetDependencyEnded(v *DependencyEnded) {
 	if v == nil {
-		x.xxx_hidden_Payload = nil
+		x.xxx_hidden_Message = nil
 		return
 	}
-	x.xxx_hidden_Payload = &event_DependencyEnded{v}
+	x.xxx_hidden_Message = &event_DependencyEnded{v}
 }
 
 func (x *Event) SetReserved(v *Reserved) {
 	if v == nil {
-		x.xxx_hidden_Payload = nil
+		x.xxx_hidden_Message = nil
 		return
 	}
-	x.xxx_hidden_Payload = &event_Reserved{v}
+	x.xxx_hidden_Message = &event_Reserved{v}
 }
 
 func (x *Event) SetLanded(v *Landed) {
 	if v == nil {
-		x.xxx_hidden_Payload = nil
+		x.xxx_hidden_Message = nil
 		return
 	}
-	x.xxx_hidden_Payload = &event_Landed{v}
+	x.xxx_hidden_Message = &event_Landed{v}
 }
 
 func (x *Event) SetEnter(v *Enter) {
 	if v == nil {
-		x.xxx_hidden_Payload = nil
+		x.xxx_hidden_Message = nil
 		return
 	}
-	x.xxx_hidden_Payload = &event_Enter{v}
+	x.xxx_hidden_Message = &event_Enter{v}
 }
 
 func (x *Event) SetPlanned(v *Planned) {
 	if v == nil {
-		x.xxx_hidden_Payload = nil
+		x.xxx_hidden_Message = nil
 		return
 	}
-	x.xxx_hidden_Payload = &event_Planned{v}
+	x.xxx_hidden_Message = &event_Planned{v}
 }
 
 func (x *Event) SetReserve(v *Reserve) {
 	if v == nil {
-		x.xxx_hidden_Payload = nil
+		x.xxx_hidden_Message = nil
 		return
 	}
-	x.xxx_hidden_Payload = &event_Reserve{v}
+	x.xxx_hidden_Message = &event_Reserve{v}
 }
 
 func (x *Event) SetLand(v *Land) {
 	if v == nil {
-		x.xxx_hidden_Payload = nil
+		x.xxx_hidden_Message = nil
 		return
 	}
-	x.xxx_hidden_Payload = &event_Land{v}
+	x.xxx_hidden_Message = &event_Land{v}
 }
 
 func (x *Event) SetWithdraw(v *Withdraw) {
 	if v == nil {
-		x.xxx_hidden_Payload = nil
+		x.xxx_hidden_Message = nil
 		return
 	}
-	x.xxx_hidden_Payload = &event_Withdraw{v}
+	x.xxx_hidden_Message = &event_Withdraw{v}
 }
 
 func (x *Event) SetEnd(v *End) {
 	if v == nil {
-		x.xxx_hidden_Payload = nil
+		x.xxx_hidden_Message = nil
 		return
 	}
-	x.xxx_hidden_Payload = &event_End{v}
+	x.xxx_hidden_Message = &event_End{v}
 }
 
 func (x *Event) SetFunded(v *Funded) {
 	if v == nil {
-		x.xxx_hidden_Payload = nil
+		x.xxx_hidden_Message = nil
 		return
 	}
-	x.xxx_hidden_Payload = &event_Funded{v}
+	x.xxx_hidden_Message = &event_Funded{v}
 }
 
 func (x *Event) SetSpend(v *Spend) {
 	if v == nil {
-		x.xxx_hidden_Payload = nil
+		x.xxx_hidden_Message = nil
 		return
 	}
-	x.xxx_hidden_Payload = &event_Spend{v}
+	x.xxx_hidden_Message = &event_Spend{v}
 }
 
 func (x *Event) SetSettle(v *Settle) {
 	if v == nil {
-		x.xxx_hidden_Payload = nil
+		x.xxx_hidden_Message = nil
 		return
 	}
-	x.xxx_hidden_Payload = &event_Settle{v}
+	x.xxx_hidden_Message = &event_Settle{v}
 }
 
 func (x *Event) SetPause(v *Pause) {
 	if v == nil {
-		x.xxx_hidden_Payload = nil
+		x.xxx_hidden_Message = nil
 		return
 	}
-	x.xxx_hidden_Payload = &event_Pause{v}
+	x.xxx_hidden_Message = &event_Pause{v}
 }
 
 func (x *Event) SetResume(v *Resume) {
 	if v == nil {
-		x.xxx_hidden_Payload = nil
+		x.xxx_hidden_Message = nil
 		return
 	}
-	x.xxx_hidden_Payload = &event_Resume{v}
+	x.xxx_hidden_Message = &event_Resume{v}
 }
 
 func (x *Event) SetReflect(v *Reflect) {
 	if v == nil {
-		x.xxx_hidden_Payload = nil
+		x.xxx_hidden_Message = nil
 		return
 	}
-	x.xxx_hidden_Payload = &event_Reflect{v}
+	x.xxx_hidden_Message = &event_Reflect{v}
 }
 
 func (x *Event) SetChild(v *Child) {
 	if v == nil {
-		x.xxx_hidden_Payload = nil
+		x.xxx_hidden_Message = nil
 		return
 	}
-	x.xxx_hidden_Payload = &event_Child{v}
+	x.xxx_hidden_Message = &event_Child{v}
 }
 
 func (x *Event) SetReflected(v *Reflected) {
 	if v == nil {
-		x.xxx_hidden_Payload = nil
+		x.xxx_hidden_Message = nil
 		return
 	}
-	x.xxx_hidden_Payload = &event_Reflected{v}
+	x.xxx_hidden_Message = &event_Reflected{v}
 }
 
 func (x *Event) SetForecast(v *Forecast) {
 	if v == nil {
-		x.xxx_hidden_Payload = nil
+		x.xxx_hidden_Message = nil
 		return
 	}
-	x.xxx_hidden_Payload = &event_Forecast{v}
+	x.xxx_hidden_Message = &event_Forecast{v}
 }
 
 func (x *Event) HasId() bool {
@@ -617,18 +617,18 @@ func (x *Event) HasActor() bool {
 	return protoimpl.X.Present(&(x.XXX_presence[0]), 3)
 }
 
-func (x *Event) HasPayload() bool {
+func (x *Event) HasMessage() bool {
 	if x == nil {
 		return false
 	}
-	return x.xxx_hidden_Payload != nil
+	return x.xxx_hidden_Message != nil
 }
 
 func (x *Event) HasSubmit() bool {
 	if x == nil {
 		return false
 	}
-	_, ok := x.xxx_hidden_Payload.(*event_Submit)
+	_, ok := x.xxx_hidden_Message.(*event_Submit)
 	return ok
 }
 
@@ -636,7 +636,7 @@ func (x *Event) HasEdit() bool {
 	if x == nil {
 		return false
 	}
-	_, ok := x.xxx_hidden_Payload.(*event_Edit)
+	_, ok := x.xxx_hidden_Message.(*event_Edit)
 	return ok
 }
 
@@ -644,7 +644,7 @@ func (x *Event) HasApprove() bool {
 	if x == nil {
 		return false
 	}
-	_, ok := x.xxx_hidden_Payload.(*event_Approve)
+	_, ok := x.xxx_hidden_Message.(*event_Approve)
 	return ok
 }
 
@@ -652,7 +652,7 @@ func (x *Event) HasReject() bool {
 	if x == nil {
 		return false
 	}
-	_, ok := x.xxx_hidden_Payload.(*event_Reject)
+	_, ok := x.xxx_hidden_Message.(*event_Reject)
 	return ok
 }
 
@@ -660,7 +660,7 @@ func (x *Event) HasAnswer() bool {
 	if x == nil {
 		return false
 	}
-	_, ok := x.xxx_hidden_Payload.(*event_Answer)
+	_, ok := x.xxx_hidden_Message.(*event_Answer)
 	return ok
 }
 
@@ -668,7 +668,7 @@ func (x *Event) HasRetry() bool {
 	if x == nil {
 		return false
 	}
-	_, ok := x.xxx_hidden_Payload.(*event_Retry)
+	_, ok := x.xxx_hidden_Message.(*event_Retry)
 	return ok
 }
 
@@ -676,7 +676,7 @@ func (x *Event) HasCancel() bool {
 	if x == nil {
 		return false
 	}
-	_, ok := x.xxx_hidden_Payload.(*event_Cancel)
+	_, ok := x.xxx_hidden_Message.(*event_Cancel)
 	return ok
 }
 
@@ -684,7 +684,7 @@ func (x *Event) HasResult() bool {
 	if x == nil {
 		return false
 	}
-	_, ok := x.xxx_hidden_Payload.(*event_Result)
+	_, ok := x.xxx_hidden_Message.(*event_Result)
 	return ok
 }
 
@@ -692,7 +692,7 @@ func (x *Event) HasTimer() bool {
 	if x == nil {
 		return false
 	}
-	_, ok := x.xxx_hidden_Payload.(*event_Timer)
+	_, ok := x.xxx_hidden_Message.(*event_Timer)
 	return ok
 }
 
@@ -700,7 +700,7 @@ func (x *Event) HasAdmitted() bool {
 	if x == nil {
 		return false
 	}
-	_, ok := x.xxx_hidden_Payload.(*event_Admitted)
+	_, ok := x.xxx_hidden_Message.(*event_Admitted)
 	return ok
 }
 
@@ -708,7 +708,7 @@ func (x *Event) HasDependencyEnded() bool {
 	if x == nil {
 		return false
 	}
-	_, ok := x.xxx_hidden_Payload.(*event_DependencyEnded)
+	_, ok := x.xxx_hidden_Message.(*event_DependencyEnded)
 	return ok
 }
 
@@ -716,7 +716,7 @@ func (x *Event) HasReserved() bool {
 	if x == nil {
 		return false
 	}
-	_, ok := x.xxx_hidden_Payload.(*event_Reserved)
+	_, ok := x.xxx_hidden_Message.(*event_Reserved)
 	return ok
 }
 
@@ -724,7 +724,7 @@ func (x *Event) HasLanded() bool {
 	if x == nil {
 		return false
 	}
-	_, ok := x.xxx_hidden_Payload.(*event_Landed)
+	_, ok := x.xxx_hidden_Message.(*event_Landed)
 	return ok
 }
 
@@ -732,7 +732,7 @@ func (x *Event) HasEnter() bool {
 	if x == nil {
 		return false
 	}
-	_, ok := x.xxx_hidden_Payload.(*event_Enter)
+	_, ok := x.xxx_hidden_Message.(*event_Enter)
 	return ok
 }
 
@@ -740,7 +740,7 @@ func (x *Event) HasPlanned() bool {
 	if x == nil {
 		return false
 	}
-	_, ok := x.xxx_hidden_Payload.(*event_Planned)
+	_, ok := x.xxx_hidden_Message.(*event_Planned)
 	return ok
 }
 
@@ -748,7 +748,7 @@ func (x *Event) HasReserve() bool {
 	if x == nil {
 		return false
 	}
-	_, ok := x.xxx_hidden_Payload.(*event_Reserve)
+	_, ok := x.xxx_hidden_Message.(*event_Reserve)
 	return ok
 }
 
@@ -756,7 +756,7 @@ func (x *Event) HasLand() bool {
 	if x == nil {
 		return false
 	}
-	_, ok := x.xxx_hidden_Payload.(*event_Land)
+	_, ok := x.xxx_hidden_Message.(*event_Land)
 	return ok
 }
 
@@ -764,7 +764,7 @@ func (x *Event) HasWithdraw() bool {
 	if x == nil {
 		return false
 	}
-	_, ok := x.xxx_hidden_Payload.(*event_Withdraw)
+	_, ok := x.xxx_hidden_Message.(*event_Withdraw)
 	return ok
 }
 
@@ -772,7 +772,7 @@ func (x *Event) HasEnd() bool {
 	if x == nil {
 		return false
 	}
-	_, ok := x.xxx_hidden_Payload.(*event_End)
+	_, ok := x.xxx_hidden_Message.(*event_End)
 	return ok
 }
 
@@ -780,7 +780,7 @@ func (x *Event) HasFunded() bool {
 	if x == nil {
 		return false
 	}
-	_, ok := x.xxx_hidden_Payload.(*event_Funded)
+	_, ok := x.xxx_hidden_Message.(*event_Funded)
 	return ok
 }
 
@@ -788,7 +788,7 @@ func (x *Event) HasSpend() bool {
 	if x == nil {
 		return false
 	}
-	_, ok := x.xxx_hidden_Payload.(*event_Spend)
+	_, ok := x.xxx_hidden_Message.(*event_Spend)
 	return ok
 }
 
@@ -796,7 +796,7 @@ func (x *Event) HasSettle() bool {
 	if x == nil {
 		return false
 	}
-	_, ok := x.xxx_hidden_Payload.(*event_Settle)
+	_, ok := x.xxx_hidden_Message.(*event_Settle)
 	return ok
 }
 
@@ -804,7 +804,7 @@ func (x *Event) HasPause() bool {
 	if x == nil {
 		return false
 	}
-	_, ok := x.xxx_hidden_Payload.(*event_Pause)
+	_, ok := x.xxx_hidden_Message.(*event_Pause)
 	return ok
 }
 
@@ -812,7 +812,7 @@ func (x *Event) HasResume() bool {
 	if x == nil {
 		return false
 	}
-	_, ok := x.xxx_hidden_Payload.(*event_Resume)
+	_, ok := x.xxx_hidden_Message.(*event_Resume)
 	return ok
 }
 
@@ -820,7 +820,7 @@ func (x *Event) HasReflect() bool {
 	if x == nil {
 		return false
 	}
-	_, ok := x.xxx_hidden_Payload.(*event_Reflect)
+	_, ok := x.xxx_hidden_Message.(*event_Reflect)
 	return ok
 }
 
@@ -828,7 +828,7 @@ func (x *Event) HasChild() bool {
 	if x == nil {
 		return false
 	}
-	_, ok := x.xxx_hidden_Payload.(*event_Child)
+	_, ok := x.xxx_hidden_Message.(*event_Child)
 	return ok
 }
 
@@ -836,7 +836,7 @@ func (x *Event) HasReflected() bool {
 	if x == nil {
 		return false
 	}
-	_, ok := x.xxx_hidden_Payload.(*event_Reflected)
+	_, ok := x.xxx_hidden_Message.(*event_Reflected)
 	return ok
 }
 
@@ -844,7 +844,7 @@ func (x *Event) HasForecast() bool {
 	if x == nil {
 		return false
 	}
-	_, ok := x.xxx_hidden_Payload.(*event_Forecast)
+	_, ok := x.xxx_hidden_Message.(*event_Forecast)
 	return ok
 }
 
@@ -866,213 +866,213 @@ func (x *Event) ClearActor() {
 	x.xxx_hidden_Actor = nil
 }
 
-func (x *Event) ClearPayload() {
-	x.xxx_hidden_Payload = nil
+func (x *Event) ClearMessage() {
+	x.xxx_hidden_Message = nil
 }
 
 func (x *Event) ClearSubmit() {
-	if _, ok := x.xxx_hidden_Payload.(*event_Submit); ok {
-		x.xxx_hidden_Payload = nil
+	if _, ok := x.xxx_hidden_Message.(*event_Submit); ok {
+		x.xxx_hidden_Message = nil
 	}
 }
 
 func (x *Event) ClearEdit() {
-	if _, ok := x.xxx_hidden_Payload.(*event_Edit); ok {
-		x.xxx_hidden_Payload = nil
+	if _, ok := x.xxx_hidden_Message.(*event_Edit); ok {
+		x.xxx_hidden_Message = nil
 	}
 }
 
 func (x *Event) ClearApprove() {
-	if _, ok := x.xxx_hidden_Payload.(*event_Approve); ok {
-		x.xxx_hidden_Payload = nil
+	if _, ok := x.xxx_hidden_Message.(*event_Approve); ok {
+		x.xxx_hidden_Message = nil
 	}
 }
 
 func (x *Event) ClearReject() {
-	if _, ok := x.xxx_hidden_Payload.(*event_Reject); ok {
-		x.xxx_hidden_Payload = nil
+	if _, ok := x.xxx_hidden_Message.(*event_Reject); ok {
+		x.xxx_hidden_Message = nil
 	}
 }
 
 func (x *Event) ClearAnswer() {
-	if _, ok := x.xxx_hidden_Payload.(*event_Answer); ok {
-		x.xxx_hidden_Payload = nil
+	if _, ok := x.xxx_hidden_Message.(*event_Answer); ok {
+		x.xxx_hidden_Message = nil
 	}
 }
 
 func (x *Event) ClearRetry() {
-	if _, ok := x.xxx_hidden_Payload.(*event_Retry); ok {
-		x.xxx_hidden_Payload = nil
+	if _, ok := x.xxx_hidden_Message.(*event_Retry); ok {
+		x.xxx_hidden_Message = nil
 	}
 }
 
 func (x *Event) ClearCancel() {
-	if _, ok := x.xxx_hidden_Payload.(*event_Cancel); ok {
-		x.xxx_hidden_Payload = nil
+	if _, ok := x.xxx_hidden_Message.(*event_Cancel); ok {
+		x.xxx_hidden_Message = nil
 	}
 }
 
 func (x *Event) ClearResult() {
-	if _, ok := x.xxx_hidden_Payload.(*event_Result); ok {
-		x.xxx_hidden_Payload = nil
+	if _, ok := x.xxx_hidden_Message.(*event_Result); ok {
+		x.xxx_hidden_Message = nil
 	}
 }
 
 func (x *Event) ClearTimer() {
-	if _, ok := x.xxx_hidden_Payload.(*event_Timer); ok {
-		x.xxx_hidden_Payload = nil
+	if _, ok := x.xxx_hidden_Message.(*event_Timer); ok {
+		x.xxx_hidden_Message = nil
 	}
 }
 
 func (x *Event) ClearAdmitted() {
-	if _, ok := x.xxx_hidden_Payload.(*event_Admitted); ok {
-		x.xxx_hidden_Payload = nil
+	if _, ok := x.xxx_hidden_Message.(*event_Admitted); ok {
+		x.xxx_hidden_Message = nil
 	}
 }
 
 func (x *Event) ClearDependencyEnded() {
-	if _, ok := x.xxx_hidden_Payload.(*event_DependencyEnded); ok {
-		x.xxx_hidden_Payload = nil
+	if _, ok := x.xxx_hidden_Message.(*event_DependencyEnded); ok {
+		x.xxx_hidden_Message = nil
 	}
 }
 
 func (x *Event) ClearReserved() {
-	if _, ok := x.xxx_hidden_Payload.(*event_Reserved); ok {
-		x.xxx_hidden_Payload = nil
+	if _, ok := x.xxx_hidden_Message.(*event_Reserved); ok {
+		x.xxx_hidden_Message = nil
 	}
 }
 
 func (x *Event) ClearLanded() {
-	if _, ok := x.xxx_hidden_Payload.(*event_Landed); ok {
-		x.xxx_hidden_Payload = nil
+	if _, ok := x.xxx_hidden_Message.(*event_Landed); ok {
+		x.xxx_hidden_Message = nil
 	}
 }
 
 func (x *Event) ClearEnter() {
-	if _, ok := x.xxx_hidden_Payload.(*event_Enter); ok {
-		x.xxx_hidden_Payload = nil
+	if _, ok := x.xxx_hidden_Message.(*event_Enter); ok {
+		x.xxx_hidden_Message = nil
 	}
 }
 
 func (x *Event) ClearPlanned() {
-	if _, ok := x.xxx_hidden_Payload.(*event_Planned); ok {
-		x.xxx_hidden_Payload = nil
+	if _, ok := x.xxx_hidden_Message.(*event_Planned); ok {
+		x.xxx_hidden_Message = nil
 	}
 }
 
 func (x *Event) ClearReserve() {
-	if _, ok := x.xxx_hidden_Payload.(*event_Reserve); ok {
-		x.xxx_hidden_Payload = nil
+	if _, ok := x.xxx_hidden_Message.(*event_Reserve); ok {
+		x.xxx_hidden_Message = nil
 	}
 }
 
 func (x *Event) ClearLand() {
-	if _, ok := x.xxx_hidden_Payload.(*event_Land); ok {
-		x.xxx_hidden_Payload = nil
+	if _, ok := x.xxx_hidden_Message.(*event_Land); ok {
+		x.xxx_hidden_Message = nil
 	}
 }
 
 func (x *Event) ClearWithdraw() {
-	if _, ok := x.xxx_hidden_Payload.(*event_Withdraw); ok {
-		x.xxx_hidden_Payload = nil
+	if _, ok := x.xxx_hidden_Message.(*event_Withdraw); ok {
+		x.xxx_hidden_Message = nil
 	}
 }
 
 func (x *Event) ClearEnd() {
-	if _, ok := x.xxx_hidden_Payload.(*event_End); ok {
-		x.xxx_hidden_Payload = nil
+	if _, ok := x.xxx_hidden_Message.(*event_End); ok {
+		x.xxx_hidden_Message = nil
 	}
 }
 
 func (x *Event) ClearFunded() {
-	if _, ok := x.xxx_hidden_Payload.(*event_Funded); ok {
-		x.xxx_hidden_Payload = nil
+	if _, ok := x.xxx_hidden_Message.(*event_Funded); ok {
+		x.xxx_hidden_Message = nil
 	}
 }
 
 func (x *Event) ClearSpend() {
-	if _, ok := x.xxx_hidden_Payload.(*event_Spend); ok {
-		x.xxx_hidden_Payload = nil
+	if _, ok := x.xxx_hidden_Message.(*event_Spend); ok {
+		x.xxx_hidden_Message = nil
 	}
 }
 
 func (x *Event) ClearSettle() {
-	if _, ok := x.xxx_hidden_Payload.(*event_Settle); ok {
-		x.xxx_hidden_Payload = nil
+	if _, ok := x.xxx_hidden_Message.(*event_Settle); ok {
+		x.xxx_hidden_Message = nil
 	}
 }
 
 func (x *Event) ClearPause() {
-	if _, ok := x.xxx_hidden_Payload.(*event_Pause); ok {
-		x.xxx_hidden_Payload = nil
+	if _, ok := x.xxx_hidden_Message.(*event_Pause); ok {
+		x.xxx_hidden_Message = nil
 	}
 }
 
 func (x *Event) ClearResume() {
-	if _, ok := x.xxx_hidden_Payload.(*event_Resume); ok {
-		x.xxx_hidden_Payload = nil
+	if _, ok := x.xxx_hidden_Message.(*event_Resume); ok {
+		x.xxx_hidden_Message = nil
 	}
 }
 
 func (x *Event) ClearReflect() {
-	if _, ok := x.xxx_hidden_Payload.(*event_Reflect); ok {
-		x.xxx_hidden_Payload = nil
+	if _, ok := x.xxx_hidden_Message.(*event_Reflect); ok {
+		x.xxx_hidden_Message = nil
 	}
 }
 
 func (x *Event) ClearChild() {
-	if _, ok := x.xxx_hidden_Payload.(*event_Child); ok {
-		x.xxx_hidden_Payload = nil
+	if _, ok := x.xxx_hidden_Message.(*event_Child); ok {
+		x.xxx_hidden_Message = nil
 	}
 }
 
 func (x *Event) ClearReflected() {
-	if _, ok := x.xxx_hidden_Payload.(*event_Reflected); ok {
-		x.xxx_hidden_Payload = nil
+	if _, ok := x.xxx_hidden_Message.(*event_Reflected); ok {
+		x.xxx_hidden_Message = nil
 	}
 }
 
 func (x *Event) ClearForecast() {
-	if _, ok := x.xxx_hidden_Payload.(*event_Forecast); ok {
-		x.xxx_hidden_Payload = nil
+	if _, ok := x.xxx_hidden_Message.(*event_Forecast); ok {
+		x.xxx_hidden_Message = nil
 	}
 }
 
-const Event_Payload_not_set_case case_Event_Payload = 0
-const Event_Submit_case case_Event_Payload = 5
-const Event_Edit_case case_Event_Payload = 6
-const Event_Approve_case case_Event_Payload = 7
-const Event_Reject_case case_Event_Payload = 8
-const Event_Answer_case case_Event_Payload = 9
-const Event_Retry_case case_Event_Payload = 10
-const Event_Cancel_case case_Event_Payload = 11
-const Event_Result_case case_Event_Payload = 12
-const Event_Timer_case case_Event_Payload = 13
-const Event_Admitted_case case_Event_Payload = 14
-const Event_DependencyEnded_case case_Event_Payload = 15
-const Event_Reserved_case case_Event_Payload = 16
-const Event_Landed_case case_Event_Payload = 17
-const Event_Enter_case case_Event_Payload = 18
-const Event_Planned_case case_Event_Payload = 19
-const Event_Reserve_case case_Event_Payload = 20
-const Event_Land_case case_Event_Payload = 21
-const Event_Withdraw_case case_Event_Payload = 22
-const Event_End_case case_Event_Payload = 23
-const Event_Funded_case case_Event_Payload = 24
-const Event_Spend_case case_Event_Payload = 25
-const Event_Settle_case case_Event_Payload = 26
-const Event_Pause_case case_Event_Payload = 27
-const Event_Resume_case case_Event_Payload = 28
-const Event_Reflect_case case_Event_Payload = 29
-const Event_Child_case case_Event_Payload = 30
-const Event_Reflected_case case_Event_Payload = 31
-const Event_Forecast_case case_Event_Payload = 32
+const Event_Message_not_set_case case_Event_Message = 0
+const Event_Submit_case case_Event_Message = 5
+const Event_Edit_case case_Event_Message = 6
+const Event_Approve_case case_Event_Message = 7
+const Event_Reject_case case_Event_Message = 8
+const Event_Answer_case case_Event_Message = 9
+const Event_Retry_case case_Event_Message = 10
+const Event_Cancel_case case_Event_Message = 11
+const Event_Result_case case_Event_Message = 12
+const Event_Timer_case case_Event_Message = 13
+const Event_Admitted_case case_Event_Message = 14
+const Event_DependencyEnded_case case_Event_Message = 15
+const Event_Reserved_case case_Event_Message = 16
+const Event_Landed_case case_Event_Message = 17
+const Event_Enter_case case_Event_Message = 18
+const Event_Planned_case case_Event_Message = 19
+const Event_Reserve_case case_Event_Message = 20
+const Event_Land_case case_Event_Message = 21
+const Event_Withdraw_case case_Event_Message = 22
+const Event_End_case case_Event_Message = 23
+const Event_Funded_case case_Event_Message = 24
+const Event_Spend_case case_Event_Message = 25
+const Event_Settle_case case_Event_Message = 26
+const Event_Pause_case case_Event_Message = 27
+const Event_Resume_case case_Event_Message = 28
+const Event_Reflect_case case_Event_Message = 29
+const Event_Child_case case_Event_Message = 30
+const Event_Reflected_case case_Event_Message = 31
+const Event_Forecast_case case_Event_Message = 32
 
-func (x *Event) WhichPayload() case_Event_Payload {
+func (x *Event) WhichMessage() case_Event_Message {
 	if x == nil {
-		return Event_Payload_not_set_case
+		return Event_Message_not_set_case
 	}
-	switch x.xxx_hidden_Payload.(type) {
+	switch x.xxx_hidden_Message.(type) {
 	case *event_Submit:
 		return Event_Submit_case
 	case *event_Edit:
@@ -1130,7 +1130,7 @@ func (x *Event) WhichPayload() case_Event_Payload {
 	case *event_Forecast:
 		return Event_Forecast_case
 	default:
-		return Event_Payload_not_set_case
+		return Event_Message_not_set_case
 	}
 }
 
@@ -1148,7 +1148,7 @@ type Event_builder struct {
 	Actor *string
 	// What happened.
 
-	// Fields of oneof xxx_hidden_Payload:
+	// Fields of oneof xxx_hidden_Message:
 	// From a person or system: asks for an intent.
 	Submit *Submit
 	// From a person: changes fields of an intent.
@@ -1205,7 +1205,7 @@ type Event_builder struct {
 	Reflected *Reflected
 	// From another intent: two tasks do not merge.
 	Forecast *Forecast
-	// -- end of xxx_hidden_Payload
+	// -- end of xxx_hidden_Message
 }
 
 func (b0 Event_builder) Build() *Event {
@@ -1223,95 +1223,95 @@ func (b0 Event_builder) Build() *Event {
 		x.xxx_hidden_Actor = b.Actor
 	}
 	if b.Submit != nil {
-		x.xxx_hidden_Payload = &event_Submit{b.Submit}
+		x.xxx_hidden_Message = &event_Submit{b.Submit}
 	}
 	if b.Edit != nil {
-		x.xxx_hidden_Payload = &event_Edit{b.Edit}
+		x.xxx_hidden_Message = &event_Edit{b.Edit}
 	}
 	if b.Approve != nil {
-		x.xxx_hidden_Payload = &event_Approve{b.Approve}
+		x.xxx_hidden_Message = &event_Approve{b.Approve}
 	}
 	if b.Reject != nil {
-		x.xxx_hidden_Payload = &event_Reject{b.Reject}
+		x.xxx_hidden_Message = &event_Reject{b.Reject}
 	}
 	if b.Answer != nil {
-		x.xxx_hidden_Payload = &event_Answer{b.Answer}
+		x.xxx_hidden_Message = &event_Answer{b.Answer}
 	}
 	if b.Retry != nil {
-		x.xxx_hidden_Payload = &event_Retry{b.Retry}
+		x.xxx_hidden_Message = &event_Retry{b.Retry}
 	}
 	if b.Cancel != nil {
-		x.xxx_hidden_Payload = &event_Cancel{b.Cancel}
+		x.xxx_hidden_Message = &event_Cancel{b.Cancel}
 	}
 	if b.Result != nil {
-		x.xxx_hidden_Payload = &event_Result{b.Result}
+		x.xxx_hidden_Message = &event_Result{b.Result}
 	}
 	if b.Timer != nil {
-		x.xxx_hidden_Payload = &event_Timer{b.Timer}
+		x.xxx_hidden_Message = &event_Timer{b.Timer}
 	}
 	if b.Admitted != nil {
-		x.xxx_hidden_Payload = &event_Admitted{b.Admitted}
+		x.xxx_hidden_Message = &event_Admitted{b.Admitted}
 	}
 	if b.DependencyEnded != nil {
-		x.xxx_hidden_Payload = &event_DependencyEnded{b.DependencyEnded}
+		x.xxx_hidden_Message = &event_DependencyEnded{b.DependencyEnded}
 	}
 	if b.Reserved != nil {
-		x.xxx_hidden_Payload = &event_Reserved{b.Reserved}
+		x.xxx_hidden_Message = &event_Reserved{b.Reserved}
 	}
 	if b.Landed != nil {
-		x.xxx_hidden_Payload = &event_Landed{b.Landed}
+		x.xxx_hidden_Message = &event_Landed{b.Landed}
 	}
 	if b.Enter != nil {
-		x.xxx_hidden_Payload = &event_Enter{b.Enter}
+		x.xxx_hidden_Message = &event_Enter{b.Enter}
 	}
 	if b.Planned != nil {
-		x.xxx_hidden_Payload = &event_Planned{b.Planned}
+		x.xxx_hidden_Message = &event_Planned{b.Planned}
 	}
 	if b.Reserve != nil {
-		x.xxx_hidden_Payload = &event_Reserve{b.Reserve}
+		x.xxx_hidden_Message = &event_Reserve{b.Reserve}
 	}
 	if b.Land != nil {
-		x.xxx_hidden_Payload = &event_Land{b.Land}
+		x.xxx_hidden_Message = &event_Land{b.Land}
 	}
 	if b.Withdraw != nil {
-		x.xxx_hidden_Payload = &event_Withdraw{b.Withdraw}
+		x.xxx_hidden_Message = &event_Withdraw{b.Withdraw}
 	}
 	if b.End != nil {
-		x.xxx_hidden_Payload = &event_End{b.End}
+		x.xxx_hidden_Message = &event_End{b.End}
 	}
 	if b.Funded != nil {
-		x.xxx_hidden_Payload = &event_Funded{b.Funded}
+		x.xxx_hidden_Message = &event_Funded{b.Funded}
 	}
 	if b.Spend != nil {
-		x.xxx_hidden_Payload = &event_Spend{b.Spend}
+		x.xxx_hidden_Message = &event_Spend{b.Spend}
 	}
 	if b.Settle != nil {
-		x.xxx_hidden_Payload = &event_Settle{b.Settle}
+		x.xxx_hidden_Message = &event_Settle{b.Settle}
 	}
 	if b.Pause != nil {
-		x.xxx_hidden_Payload = &event_Pause{b.Pause}
+		x.xxx_hidden_Message = &event_Pause{b.Pause}
 	}
 	if b.Resume != nil {
-		x.xxx_hidden_Payload = &event_Resume{b.Resume}
+		x.xxx_hidden_Message = &event_Resume{b.Resume}
 	}
 	if b.Reflect != nil {
-		x.xxx_hidden_Payload = &event_Reflect{b.Reflect}
+		x.xxx_hidden_Message = &event_Reflect{b.Reflect}
 	}
 	if b.Child != nil {
-		x.xxx_hidden_Payload = &event_Child{b.Child}
+		x.xxx_hidden_Message = &event_Child{b.Child}
 	}
 	if b.Reflected != nil {
-		x.xxx_hidden_Payload = &event_Reflected{b.Reflected}
+		x.xxx_hidden_Message = &event_Reflected{b.Reflected}
 	}
 	if b.Forecast != nil {
-		x.xxx_hidden_Payload = &event_Forecast{b.Forecast}
+		x.xxx_hidden_Message = &event_Forecast{b.Forecast}
 	}
 	return m0
 }
 
-type case_Event_Payload protoreflect.FieldNumber
+type case_Event_Message protoreflect.FieldNumber
 
-func (x case_Event_Payload) String() string {
+func (x case_Event_Message) String() string {
 	md := file_forge_v1_event_proto_msgTypes[0].Descriptor()
 	if x == 0 {
 		return "not set"
@@ -1319,8 +1319,8 @@ func (x case_Event_Payload) String() string {
 	return protoimpl.X.MessageFieldStringOf(md, protoreflect.FieldNumber(x))
 }
 
-type isEvent_Payload interface {
-	isEvent_Payload()
+type isEvent_Message interface {
+	isEvent_Message()
 }
 
 type event_Submit struct {
@@ -1463,61 +1463,61 @@ type event_Forecast struct {
 	Forecast *Forecast `protobuf:"bytes,32,opt,name=forecast,oneof"`
 }
 
-func (*event_Submit) isEvent_Payload() {}
+func (*event_Submit) isEvent_Message() {}
 
-func (*event_Edit) isEvent_Payload() {}
+func (*event_Edit) isEvent_Message() {}
 
-func (*event_Approve) isEvent_Payload() {}
+func (*event_Approve) isEvent_Message() {}
 
-func (*event_Reject) isEvent_Payload() {}
+func (*event_Reject) isEvent_Message() {}
 
-func (*event_Answer) isEvent_Payload() {}
+func (*event_Answer) isEvent_Message() {}
 
-func (*event_Retry) isEvent_Payload() {}
+func (*event_Retry) isEvent_Message() {}
 
-func (*event_Cancel) isEvent_Payload() {}
+func (*event_Cancel) isEvent_Message() {}
 
-func (*event_Result) isEvent_Payload() {}
+func (*event_Result) isEvent_Message() {}
 
-func (*event_Timer) isEvent_Payload() {}
+func (*event_Timer) isEvent_Message() {}
 
-func (*event_Admitted) isEvent_Payload() {}
+func (*event_Admitted) isEvent_Message() {}
 
-func (*event_DependencyEnded) isEvent_Payload() {}
+func (*event_DependencyEnded) isEvent_Message() {}
 
-func (*event_Reserved) isEvent_Payload() {}
+func (*event_Reserved) isEvent_Message() {}
 
-func (*event_Landed) isEvent_Payload() {}
+func (*event_Landed) isEvent_Message() {}
 
-func (*event_Enter) isEvent_Payload() {}
+func (*event_Enter) isEvent_Message() {}
 
-func (*event_Planned) isEvent_Payload() {}
+func (*event_Planned) isEvent_Message() {}
 
-func (*event_Reserve) isEvent_Payload() {}
+func (*event_Reserve) isEvent_Message() {}
 
-func (*event_Land) isEvent_Payload() {}
+func (*event_Land) isEvent_Message() {}
 
-func (*event_Withdraw) isEvent_Payload() {}
+func (*event_Withdraw) isEvent_Message() {}
 
-func (*event_End) isEvent_Payload() {}
+func (*event_End) isEvent_Message() {}
 
-func (*event_Funded) isEvent_Payload() {}
+func (*event_Funded) isEvent_Message() {}
 
-func (*event_Spend) isEvent_Payload() {}
+func (*event_Spend) isEvent_Message() {}
 
-func (*event_Settle) isEvent_Payload() {}
+func (*event_Settle) isEvent_Message() {}
 
-func (*event_Pause) isEvent_Payload() {}
+func (*event_Pause) isEvent_Message() {}
 
-func (*event_Resume) isEvent_Payload() {}
+func (*event_Resume) isEvent_Message() {}
 
-func (*event_Reflect) isEvent_Payload() {}
+func (*event_Reflect) isEvent_Message() {}
 
-func (*event_Child) isEvent_Payload() {}
+func (*event_Child) isEvent_Message() {}
 
-func (*event_Reflected) isEvent_Payload() {}
+func (*event_Reflected) isEvent_Message() {}
 
-func (*event_Forecast) isEvent_Payload() {}
+func (*event_Forecast) isEvent_Message() {}
 
 // Submit asks for an intent.
 type Submit struct {
@@ -6146,7 +6146,7 @@ const file_forge_v1_event_proto_rawDesc = "" +
 	"\x05child\x18\x1e \x01(\v2\x0f.forge.v1.ChildH\x00R\x05child\x123\n" +
 	"\treflected\x18\x1f \x01(\v2\x13.forge.v1.ReflectedH\x00R\treflected\x120\n" +
 	"\bforecast\x18  \x01(\v2\x12.forge.v1.ForecastH\x00R\bforecastB\t\n" +
-	"\apayload\"L\n" +
+	"\amessage\"L\n" +
 	"\x06Submit\x12(\n" +
 	"\x06intent\x18\x01 \x01(\v2\x10.forge.v1.IntentR\x06intent\x12\x18\n" +
 	"\avouched\x18\x02 \x01(\bR\avouched\"h\n" +

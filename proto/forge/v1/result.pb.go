@@ -96,7 +96,7 @@ type Result struct {
 	xxx_hidden_Session      *string                `protobuf:"bytes,8,opt,name=session"`
 	xxx_hidden_Usage        *Usage                 `protobuf:"bytes,9,opt,name=usage"`
 	xxx_hidden_Observations *[]*Observation        `protobuf:"bytes,10,rep,name=observations"`
-	xxx_hidden_Outcome      isResult_Outcome       `protobuf_oneof:"outcome"`
+	xxx_hidden_Output       isResult_Output        `protobuf_oneof:"output"`
 	xxx_hidden_Policy       *Policy                `protobuf:"bytes,22,opt,name=policy"`
 	XXX_raceDetectHookData  protoimpl.RaceDetectHookData
 	XXX_presence            [1]uint32
@@ -213,18 +213,18 @@ func (x *Result) GetObservations() []*Observation {
 	return nil
 }
 
-func (x *Result) GetStarted() bool {
+func (x *Result) GetStarted() *Started {
 	if x != nil {
-		if x, ok := x.xxx_hidden_Outcome.(*result_Started); ok {
+		if x, ok := x.xxx_hidden_Output.(*result_Started); ok {
 			return x.Started
 		}
 	}
-	return false
+	return nil
 }
 
 func (x *Result) GetFailure() *Failure {
 	if x != nil {
-		if x, ok := x.xxx_hidden_Outcome.(*result_Failure); ok {
+		if x, ok := x.xxx_hidden_Output.(*result_Failure); ok {
 			return x.Failure
 		}
 	}
@@ -233,7 +233,7 @@ func (x *Result) GetFailure() *Failure {
 
 func (x *Result) GetAnalysis() *Analysis {
 	if x != nil {
-		if x, ok := x.xxx_hidden_Outcome.(*result_Analysis); ok {
+		if x, ok := x.xxx_hidden_Output.(*result_Analysis); ok {
 			return x.Analysis
 		}
 	}
@@ -242,7 +242,7 @@ func (x *Result) GetAnalysis() *Analysis {
 
 func (x *Result) GetImplementation() *Implementation {
 	if x != nil {
-		if x, ok := x.xxx_hidden_Outcome.(*result_Implementation); ok {
+		if x, ok := x.xxx_hidden_Output.(*result_Implementation); ok {
 			return x.Implementation
 		}
 	}
@@ -251,7 +251,7 @@ func (x *Result) GetImplementation() *Implementation {
 
 func (x *Result) GetRebase() *Rebase {
 	if x != nil {
-		if x, ok := x.xxx_hidden_Outcome.(*result_Rebase); ok {
+		if x, ok := x.xxx_hidden_Output.(*result_Rebase); ok {
 			return x.Rebase
 		}
 	}
@@ -260,7 +260,7 @@ func (x *Result) GetRebase() *Rebase {
 
 func (x *Result) GetReview() *Review {
 	if x != nil {
-		if x, ok := x.xxx_hidden_Outcome.(*result_Review); ok {
+		if x, ok := x.xxx_hidden_Output.(*result_Review); ok {
 			return x.Review
 		}
 	}
@@ -269,7 +269,7 @@ func (x *Result) GetReview() *Review {
 
 func (x *Result) GetIntegration() *Integration {
 	if x != nil {
-		if x, ok := x.xxx_hidden_Outcome.(*result_Integration); ok {
+		if x, ok := x.xxx_hidden_Output.(*result_Integration); ok {
 			return x.Integration
 		}
 	}
@@ -278,7 +278,7 @@ func (x *Result) GetIntegration() *Integration {
 
 func (x *Result) GetReflection() *Reflection {
 	if x != nil {
-		if x, ok := x.xxx_hidden_Outcome.(*result_Reflection); ok {
+		if x, ok := x.xxx_hidden_Output.(*result_Reflection); ok {
 			return x.Reflection
 		}
 	}
@@ -287,7 +287,7 @@ func (x *Result) GetReflection() *Reflection {
 
 func (x *Result) GetAudit() *Audit {
 	if x != nil {
-		if x, ok := x.xxx_hidden_Outcome.(*result_Audit); ok {
+		if x, ok := x.xxx_hidden_Output.(*result_Audit); ok {
 			return x.Audit
 		}
 	}
@@ -296,7 +296,7 @@ func (x *Result) GetAudit() *Audit {
 
 func (x *Result) GetObserved() *Observed {
 	if x != nil {
-		if x, ok := x.xxx_hidden_Outcome.(*result_Observed); ok {
+		if x, ok := x.xxx_hidden_Output.(*result_Observed); ok {
 			return x.Observed
 		}
 	}
@@ -305,7 +305,7 @@ func (x *Result) GetObserved() *Observed {
 
 func (x *Result) GetAbstraction() *Abstraction {
 	if x != nil {
-		if x, ok := x.xxx_hidden_Outcome.(*result_Abstraction); ok {
+		if x, ok := x.xxx_hidden_Output.(*result_Abstraction); ok {
 			return x.Abstraction
 		}
 	}
@@ -314,7 +314,7 @@ func (x *Result) GetAbstraction() *Abstraction {
 
 func (x *Result) GetIntake() *Intake {
 	if x != nil {
-		if x, ok := x.xxx_hidden_Outcome.(*result_Intake); ok {
+		if x, ok := x.xxx_hidden_Output.(*result_Intake); ok {
 			return x.Intake
 		}
 	}
@@ -323,7 +323,7 @@ func (x *Result) GetIntake() *Intake {
 
 func (x *Result) GetSummarization() *Summarization {
 	if x != nil {
-		if x, ok := x.xxx_hidden_Outcome.(*result_Summarization); ok {
+		if x, ok := x.xxx_hidden_Output.(*result_Summarization); ok {
 			return x.Summarization
 		}
 	}
@@ -332,7 +332,7 @@ func (x *Result) GetSummarization() *Summarization {
 
 func (x *Result) GetJudgment() *Judgment {
 	if x != nil {
-		if x, ok := x.xxx_hidden_Outcome.(*result_Judgment); ok {
+		if x, ok := x.xxx_hidden_Output.(*result_Judgment); ok {
 			return x.Judgment
 		}
 	}
@@ -390,112 +390,116 @@ func (x *Result) SetObservations(v []*Observation) {
 	x.xxx_hidden_Observations = &v
 }
 
-func (x *Result) SetStarted(v bool) {
-	x.xxx_hidden_Outcome = &result_Started{v}
+func (x *Result) SetStarted(v *Started) {
+	if v == nil {
+		x.xxx_hidden_Output = nil
+		return
+	}
+	x.xxx_hidden_Output = &result_Started{v}
 }
 
 func (x *Result) SetFailure(v *Failure) {
 	if v == nil {
-		x.xxx_hidden_Outcome = nil
+		x.xxx_hidden_Output = nil
 		return
 	}
-	x.xxx_hidden_Outcome = &result_Failure{v}
+	x.xxx_hidden_Output = &result_Failure{v}
 }
 
 func (x *Result) SetAnalysis(v *Analysis) {
 	if v == nil {
-		x.xxx_hidden_Outcome = nil
+		x.xxx_hidden_Output = nil
 		return
 	}
-	x.xxx_hidden_Outcome = &result_Analysis{v}
+	x.xxx_hidden_Output = &result_Analysis{v}
 }
 
 func (x *Result) SetImplementation(v *Implementation) {
 	if v == nil {
-		x.xxx_hidden_Outcome = nil
+		x.xxx_hidden_Output = nil
 		return
 	}
-	x.xxx_hidden_Outcome = &result_Implementation{v}
+	x.xxx_hidden_Output = &result_Implementation{v}
 }
 
 func (x *Result) SetRebase(v *Rebase) {
 	if v == nil {
-		x.xxx_hidden_Outcome = nil
+		x.xxx_hidden_Output = nil
 		return
 	}
-	x.xxx_hidden_Outcome = &result_Rebase{v}
+	x.xxx_hidden_Output = &result_Rebase{v}
 }
 
 func (x *Result) SetReview(v *Review) {
 	if v == nil {
-		x.xxx_hidden_Outcome = nil
+		x.xxx_hidden_Output = nil
 		return
 	}
-	x.xxx_hidden_Outcome = &result_Review{v}
+	x.xxx_hidden_Output = &result_Review{v}
 }
 
 func (x *Result) SetIntegration(v *Integration) {
 	if v == nil {
-		x.xxx_hidden_Outcome = nil
+		x.xxx_hidden_Output = nil
 		return
 	}
-	x.xxx_hidden_Outcome = &result_Integration{v}
+	x.xxx_hidden_Output = &result_Integration{v}
 }
 
 func (x *Result) SetReflection(v *Reflection) {
 	if v == nil {
-		x.xxx_hidden_Outcome = nil
+		x.xxx_hidden_Output = nil
 		return
 	}
-	x.xxx_hidden_Outcome = &result_Reflection{v}
+	x.xxx_hidden_Output = &result_Reflection{v}
 }
 
 func (x *Result) SetAudit(v *Audit) {
 	if v == nil {
-		x.xxx_hidden_Outcome = nil
+		x.xxx_hidden_Output = nil
 		return
 	}
-	x.xxx_hidden_Outcome = &result_Audit{v}
+	x.xxx_hidden_Output = &result_Audit{v}
 }
 
 func (x *Result) SetObserved(v *Observed) {
 	if v == nil {
-		x.xxx_hidden_Outcome = nil
+		x.xxx_hidden_Output = nil
 		return
 	}
-	x.xxx_hidden_Outcome = &result_Observed{v}
+	x.xxx_hidden_Output = &result_Observed{v}
 }
 
 func (x *Result) SetAbstraction(v *Abstraction) {
 	if v == nil {
-		x.xxx_hidden_Outcome = nil
+		x.xxx_hidden_Output = nil
 		return
 	}
-	x.xxx_hidden_Outcome = &result_Abstraction{v}
+	x.xxx_hidden_Output = &result_Abstraction{v}
 }
 
 func (x *Result) SetIntake(v *Intake) {
 	if v == nil {
-		x.xxx_hidden_Outcome = nil
+		x.xxx_hidden_Output = nil
 		return
 	}
-	x.xxx_hidden_Outcome = &result_Intake{v}
+	x.xxx_hidden_Output = &result_Intake{v}
 }
 
 func (x *Result) SetSummarization(v *Summarization) {
 	if v == nil {
-		x.xxx_hidden_Outcome = nil
+		x.xxx_hidden_Output = nil
 		return
 	}
-	x.xxx_hidden_Outcome = &result_Summarization{v}
+	x.xxx_hidden_Output = &result_Summarization{v}
 }
 
 func (x *Result) SetJudgment(v *Judgment) {
 	if v == nil {
-		x.xxx_hidden_Outcome = nil
+		x.xxx_hidden_Output = nil
 		return
 	}
-	x.xxx_hidden_Outcome = &result_Judgment{v}
+	x.xxx_hidden_Output = &result_Judgment{v}
 }
 
 func (x *Result) SetPolicy(v *Policy) {
@@ -565,18 +569,18 @@ func (x *Result) HasUsage() bool {
 	return x.xxx_hidden_Usage != nil
 }
 
-func (x *Result) HasOutcome() bool {
+func (x *Result) HasOutput() bool {
 	if x == nil {
 		return false
 	}
-	return x.xxx_hidden_Outcome != nil
+	return x.xxx_hidden_Output != nil
 }
 
 func (x *Result) HasStarted() bool {
 	if x == nil {
 		return false
 	}
-	_, ok := x.xxx_hidden_Outcome.(*result_Started)
+	_, ok := x.xxx_hidden_Output.(*result_Started)
 	return ok
 }
 
@@ -584,7 +588,7 @@ func (x *Result) HasFailure() bool {
 	if x == nil {
 		return false
 	}
-	_, ok := x.xxx_hidden_Outcome.(*result_Failure)
+	_, ok := x.xxx_hidden_Output.(*result_Failure)
 	return ok
 }
 
@@ -592,7 +596,7 @@ func (x *Result) HasAnalysis() bool {
 	if x == nil {
 		return false
 	}
-	_, ok := x.xxx_hidden_Outcome.(*result_Analysis)
+	_, ok := x.xxx_hidden_Output.(*result_Analysis)
 	return ok
 }
 
@@ -600,7 +604,7 @@ func (x *Result) HasImplementation() bool {
 	if x == nil {
 		return false
 	}
-	_, ok := x.xxx_hidden_Outcome.(*result_Implementation)
+	_, ok := x.xxx_hidden_Output.(*result_Implementation)
 	return ok
 }
 
@@ -608,7 +612,7 @@ func (x *Result) HasRebase() bool {
 	if x == nil {
 		return false
 	}
-	_, ok := x.xxx_hidden_Outcome.(*result_Rebase)
+	_, ok := x.xxx_hidden_Output.(*result_Rebase)
 	return ok
 }
 
@@ -616,7 +620,7 @@ func (x *Result) HasReview() bool {
 	if x == nil {
 		return false
 	}
-	_, ok := x.xxx_hidden_Outcome.(*result_Review)
+	_, ok := x.xxx_hidden_Output.(*result_Review)
 	return ok
 }
 
@@ -624,7 +628,7 @@ func (x *Result) HasIntegration() bool {
 	if x == nil {
 		return false
 	}
-	_, ok := x.xxx_hidden_Outcome.(*result_Integration)
+	_, ok := x.xxx_hidden_Output.(*result_Integration)
 	return ok
 }
 
@@ -632,7 +636,7 @@ func (x *Result) HasReflection() bool {
 	if x == nil {
 		return false
 	}
-	_, ok := x.xxx_hidden_Outcome.(*result_Reflection)
+	_, ok := x.xxx_hidden_Output.(*result_Reflection)
 	return ok
 }
 
@@ -640,7 +644,7 @@ func (x *Result) HasAudit() bool {
 	if x == nil {
 		return false
 	}
-	_, ok := x.xxx_hidden_Outcome.(*result_Audit)
+	_, ok := x.xxx_hidden_Output.(*result_Audit)
 	return ok
 }
 
@@ -648,7 +652,7 @@ func (x *Result) HasObserved() bool {
 	if x == nil {
 		return false
 	}
-	_, ok := x.xxx_hidden_Outcome.(*result_Observed)
+	_, ok := x.xxx_hidden_Output.(*result_Observed)
 	return ok
 }
 
@@ -656,7 +660,7 @@ func (x *Result) HasAbstraction() bool {
 	if x == nil {
 		return false
 	}
-	_, ok := x.xxx_hidden_Outcome.(*result_Abstraction)
+	_, ok := x.xxx_hidden_Output.(*result_Abstraction)
 	return ok
 }
 
@@ -664,7 +668,7 @@ func (x *Result) HasIntake() bool {
 	if x == nil {
 		return false
 	}
-	_, ok := x.xxx_hidden_Outcome.(*result_Intake)
+	_, ok := x.xxx_hidden_Output.(*result_Intake)
 	return ok
 }
 
@@ -672,7 +676,7 @@ func (x *Result) HasSummarization() bool {
 	if x == nil {
 		return false
 	}
-	_, ok := x.xxx_hidden_Outcome.(*result_Summarization)
+	_, ok := x.xxx_hidden_Output.(*result_Summarization)
 	return ok
 }
 
@@ -680,7 +684,7 @@ func (x *Result) HasJudgment() bool {
 	if x == nil {
 		return false
 	}
-	_, ok := x.xxx_hidden_Outcome.(*result_Judgment)
+	_, ok := x.xxx_hidden_Output.(*result_Judgment)
 	return ok
 }
 
@@ -731,91 +735,91 @@ func (x *Result) ClearUsage() {
 	x.xxx_hidden_Usage = nil
 }
 
-func (x *Result) ClearOutcome() {
-	x.xxx_hidden_Outcome = nil
+func (x *Result) ClearOutput() {
+	x.xxx_hidden_Output = nil
 }
 
 func (x *Result) ClearStarted() {
-	if _, ok := x.xxx_hidden_Outcome.(*result_Started); ok {
-		x.xxx_hidden_Outcome = nil
+	if _, ok := x.xxx_hidden_Output.(*result_Started); ok {
+		x.xxx_hidden_Output = nil
 	}
 }
 
 func (x *Result) ClearFailure() {
-	if _, ok := x.xxx_hidden_Outcome.(*result_Failure); ok {
-		x.xxx_hidden_Outcome = nil
+	if _, ok := x.xxx_hidden_Output.(*result_Failure); ok {
+		x.xxx_hidden_Output = nil
 	}
 }
 
 func (x *Result) ClearAnalysis() {
-	if _, ok := x.xxx_hidden_Outcome.(*result_Analysis); ok {
-		x.xxx_hidden_Outcome = nil
+	if _, ok := x.xxx_hidden_Output.(*result_Analysis); ok {
+		x.xxx_hidden_Output = nil
 	}
 }
 
 func (x *Result) ClearImplementation() {
-	if _, ok := x.xxx_hidden_Outcome.(*result_Implementation); ok {
-		x.xxx_hidden_Outcome = nil
+	if _, ok := x.xxx_hidden_Output.(*result_Implementation); ok {
+		x.xxx_hidden_Output = nil
 	}
 }
 
 func (x *Result) ClearRebase() {
-	if _, ok := x.xxx_hidden_Outcome.(*result_Rebase); ok {
-		x.xxx_hidden_Outcome = nil
+	if _, ok := x.xxx_hidden_Output.(*result_Rebase); ok {
+		x.xxx_hidden_Output = nil
 	}
 }
 
 func (x *Result) ClearReview() {
-	if _, ok := x.xxx_hidden_Outcome.(*result_Review); ok {
-		x.xxx_hidden_Outcome = nil
+	if _, ok := x.xxx_hidden_Output.(*result_Review); ok {
+		x.xxx_hidden_Output = nil
 	}
 }
 
 func (x *Result) ClearIntegration() {
-	if _, ok := x.xxx_hidden_Outcome.(*result_Integration); ok {
-		x.xxx_hidden_Outcome = nil
+	if _, ok := x.xxx_hidden_Output.(*result_Integration); ok {
+		x.xxx_hidden_Output = nil
 	}
 }
 
 func (x *Result) ClearReflection() {
-	if _, ok := x.xxx_hidden_Outcome.(*result_Reflection); ok {
-		x.xxx_hidden_Outcome = nil
+	if _, ok := x.xxx_hidden_Output.(*result_Reflection); ok {
+		x.xxx_hidden_Output = nil
 	}
 }
 
 func (x *Result) ClearAudit() {
-	if _, ok := x.xxx_hidden_Outcome.(*result_Audit); ok {
-		x.xxx_hidden_Outcome = nil
+	if _, ok := x.xxx_hidden_Output.(*result_Audit); ok {
+		x.xxx_hidden_Output = nil
 	}
 }
 
 func (x *Result) ClearObserved() {
-	if _, ok := x.xxx_hidden_Outcome.(*result_Observed); ok {
-		x.xxx_hidden_Outcome = nil
+	if _, ok := x.xxx_hidden_Output.(*result_Observed); ok {
+		x.xxx_hidden_Output = nil
 	}
 }
 
 func (x *Result) ClearAbstraction() {
-	if _, ok := x.xxx_hidden_Outcome.(*result_Abstraction); ok {
-		x.xxx_hidden_Outcome = nil
+	if _, ok := x.xxx_hidden_Output.(*result_Abstraction); ok {
+		x.xxx_hidden_Output = nil
 	}
 }
 
 func (x *Result) ClearIntake() {
-	if _, ok := x.xxx_hidden_Outcome.(*result_Intake); ok {
-		x.xxx_hidden_Outcome = nil
+	if _, ok := x.xxx_hidden_Output.(*result_Intake); ok {
+		x.xxx_hidden_Output = nil
 	}
 }
 
 func (x *Result) ClearSummarization() {
-	if _, ok := x.xxx_hidden_Outcome.(*result_Summarization); ok {
-		x.xxx_hidden_Outcome = nil
+	if _, ok := x.xxx_hidden_Output.(*result_Summarization); ok {
+		x.xxx_hidden_Output = nil
 	}
 }
 
 func (x *Result) ClearJudgment() {
-	if _, ok := x.xxx_hidden_Outcome.(*result_Judgment); ok {
-		x.xxx_hidden_Outcome = nil
+	if _, ok := x.xxx_hidden_Output.(*result_Judgment); ok {
+		x.xxx_hidden_Output = nil
 	}
 }
 
@@ -823,27 +827,27 @@ func (x *Result) ClearPolicy() {
 	x.xxx_hidden_Policy = nil
 }
 
-const Result_Outcome_not_set_case case_Result_Outcome = 0
-const Result_Started_case case_Result_Outcome = 11
-const Result_Failure_case case_Result_Outcome = 12
-const Result_Analysis_case case_Result_Outcome = 13
-const Result_Implementation_case case_Result_Outcome = 14
-const Result_Rebase_case case_Result_Outcome = 15
-const Result_Review_case case_Result_Outcome = 16
-const Result_Integration_case case_Result_Outcome = 17
-const Result_Reflection_case case_Result_Outcome = 18
-const Result_Audit_case case_Result_Outcome = 19
-const Result_Observed_case case_Result_Outcome = 20
-const Result_Abstraction_case case_Result_Outcome = 21
-const Result_Intake_case case_Result_Outcome = 23
-const Result_Summarization_case case_Result_Outcome = 24
-const Result_Judgment_case case_Result_Outcome = 25
+const Result_Output_not_set_case case_Result_Output = 0
+const Result_Started_case case_Result_Output = 11
+const Result_Failure_case case_Result_Output = 12
+const Result_Analysis_case case_Result_Output = 13
+const Result_Implementation_case case_Result_Output = 14
+const Result_Rebase_case case_Result_Output = 15
+const Result_Review_case case_Result_Output = 16
+const Result_Integration_case case_Result_Output = 17
+const Result_Reflection_case case_Result_Output = 18
+const Result_Audit_case case_Result_Output = 19
+const Result_Observed_case case_Result_Output = 20
+const Result_Abstraction_case case_Result_Output = 21
+const Result_Intake_case case_Result_Output = 23
+const Result_Summarization_case case_Result_Output = 24
+const Result_Judgment_case case_Result_Output = 25
 
-func (x *Result) WhichOutcome() case_Result_Outcome {
+func (x *Result) WhichOutput() case_Result_Output {
 	if x == nil {
-		return Result_Outcome_not_set_case
+		return Result_Output_not_set_case
 	}
-	switch x.xxx_hidden_Outcome.(type) {
+	switch x.xxx_hidden_Output.(type) {
 	case *result_Started:
 		return Result_Started_case
 	case *result_Failure:
@@ -873,7 +877,7 @@ func (x *Result) WhichOutcome() case_Result_Outcome {
 	case *result_Judgment:
 		return Result_Judgment_case
 	default:
-		return Result_Outcome_not_set_case
+		return Result_Output_not_set_case
 	}
 }
 
@@ -902,10 +906,10 @@ type Result_builder struct {
 	Observations []*Observation
 	// That it began, a failure, or what the step made.
 
-	// Fields of oneof xxx_hidden_Outcome:
+	// Fields of oneof xxx_hidden_Output:
 	// Any step: the replica that the command was addressed to has begun; more
 	// follows.
-	Started *bool
+	Started *Started
 	// Any step: it did not do its job.
 	Failure *Failure
 	// analyze.
@@ -932,7 +936,7 @@ type Result_builder struct {
 	Summarization *Summarization
 	// judge.
 	Judgment *Judgment
-	// -- end of xxx_hidden_Outcome
+	// -- end of xxx_hidden_Output
 	// audit, observe, intake: the project's policy.
 	Policy *Policy
 }
@@ -964,54 +968,54 @@ func (b0 Result_builder) Build() *Result {
 	x.xxx_hidden_Usage = b.Usage
 	x.xxx_hidden_Observations = &b.Observations
 	if b.Started != nil {
-		x.xxx_hidden_Outcome = &result_Started{*b.Started}
+		x.xxx_hidden_Output = &result_Started{b.Started}
 	}
 	if b.Failure != nil {
-		x.xxx_hidden_Outcome = &result_Failure{b.Failure}
+		x.xxx_hidden_Output = &result_Failure{b.Failure}
 	}
 	if b.Analysis != nil {
-		x.xxx_hidden_Outcome = &result_Analysis{b.Analysis}
+		x.xxx_hidden_Output = &result_Analysis{b.Analysis}
 	}
 	if b.Implementation != nil {
-		x.xxx_hidden_Outcome = &result_Implementation{b.Implementation}
+		x.xxx_hidden_Output = &result_Implementation{b.Implementation}
 	}
 	if b.Rebase != nil {
-		x.xxx_hidden_Outcome = &result_Rebase{b.Rebase}
+		x.xxx_hidden_Output = &result_Rebase{b.Rebase}
 	}
 	if b.Review != nil {
-		x.xxx_hidden_Outcome = &result_Review{b.Review}
+		x.xxx_hidden_Output = &result_Review{b.Review}
 	}
 	if b.Integration != nil {
-		x.xxx_hidden_Outcome = &result_Integration{b.Integration}
+		x.xxx_hidden_Output = &result_Integration{b.Integration}
 	}
 	if b.Reflection != nil {
-		x.xxx_hidden_Outcome = &result_Reflection{b.Reflection}
+		x.xxx_hidden_Output = &result_Reflection{b.Reflection}
 	}
 	if b.Audit != nil {
-		x.xxx_hidden_Outcome = &result_Audit{b.Audit}
+		x.xxx_hidden_Output = &result_Audit{b.Audit}
 	}
 	if b.Observed != nil {
-		x.xxx_hidden_Outcome = &result_Observed{b.Observed}
+		x.xxx_hidden_Output = &result_Observed{b.Observed}
 	}
 	if b.Abstraction != nil {
-		x.xxx_hidden_Outcome = &result_Abstraction{b.Abstraction}
+		x.xxx_hidden_Output = &result_Abstraction{b.Abstraction}
 	}
 	if b.Intake != nil {
-		x.xxx_hidden_Outcome = &result_Intake{b.Intake}
+		x.xxx_hidden_Output = &result_Intake{b.Intake}
 	}
 	if b.Summarization != nil {
-		x.xxx_hidden_Outcome = &result_Summarization{b.Summarization}
+		x.xxx_hidden_Output = &result_Summarization{b.Summarization}
 	}
 	if b.Judgment != nil {
-		x.xxx_hidden_Outcome = &result_Judgment{b.Judgment}
+		x.xxx_hidden_Output = &result_Judgment{b.Judgment}
 	}
 	x.xxx_hidden_Policy = b.Policy
 	return m0
 }
 
-type case_Result_Outcome protoreflect.FieldNumber
+type case_Result_Output protoreflect.FieldNumber
 
-func (x case_Result_Outcome) String() string {
+func (x case_Result_Output) String() string {
 	md := file_forge_v1_result_proto_msgTypes[0].Descriptor()
 	if x == 0 {
 		return "not set"
@@ -1019,14 +1023,14 @@ func (x case_Result_Outcome) String() string {
 	return protoimpl.X.MessageFieldStringOf(md, protoreflect.FieldNumber(x))
 }
 
-type isResult_Outcome interface {
-	isResult_Outcome()
+type isResult_Output interface {
+	isResult_Output()
 }
 
 type result_Started struct {
 	// Any step: the replica that the command was addressed to has begun; more
 	// follows.
-	Started bool `protobuf:"varint,11,opt,name=started,oneof"`
+	Started *Started `protobuf:"bytes,11,opt,name=started,oneof"`
 }
 
 type result_Failure struct {
@@ -1094,33 +1098,77 @@ type result_Judgment struct {
 	Judgment *Judgment `protobuf:"bytes,25,opt,name=judgment,oneof"`
 }
 
-func (*result_Started) isResult_Outcome() {}
+func (*result_Started) isResult_Output() {}
 
-func (*result_Failure) isResult_Outcome() {}
+func (*result_Failure) isResult_Output() {}
 
-func (*result_Analysis) isResult_Outcome() {}
+func (*result_Analysis) isResult_Output() {}
 
-func (*result_Implementation) isResult_Outcome() {}
+func (*result_Implementation) isResult_Output() {}
 
-func (*result_Rebase) isResult_Outcome() {}
+func (*result_Rebase) isResult_Output() {}
 
-func (*result_Review) isResult_Outcome() {}
+func (*result_Review) isResult_Output() {}
 
-func (*result_Integration) isResult_Outcome() {}
+func (*result_Integration) isResult_Output() {}
 
-func (*result_Reflection) isResult_Outcome() {}
+func (*result_Reflection) isResult_Output() {}
 
-func (*result_Audit) isResult_Outcome() {}
+func (*result_Audit) isResult_Output() {}
 
-func (*result_Observed) isResult_Outcome() {}
+func (*result_Observed) isResult_Output() {}
 
-func (*result_Abstraction) isResult_Outcome() {}
+func (*result_Abstraction) isResult_Output() {}
 
-func (*result_Intake) isResult_Outcome() {}
+func (*result_Intake) isResult_Output() {}
 
-func (*result_Summarization) isResult_Outcome() {}
+func (*result_Summarization) isResult_Output() {}
 
-func (*result_Judgment) isResult_Outcome() {}
+func (*result_Judgment) isResult_Output() {}
+
+// Started says that the replica that the command was addressed to has begun.
+type Started struct {
+	state         protoimpl.MessageState `protogen:"opaque.v1"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Started) Reset() {
+	*x = Started{}
+	mi := &file_forge_v1_result_proto_msgTypes[1]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Started) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Started) ProtoMessage() {}
+
+func (x *Started) ProtoReflect() protoreflect.Message {
+	mi := &file_forge_v1_result_proto_msgTypes[1]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+type Started_builder struct {
+	_ [0]func() // Prevents comparability and use of unkeyed literals for the builder.
+
+}
+
+func (b0 Started_builder) Build() *Started {
+	m0 := &Started{}
+	b, x := &b0, m0
+	_, _ = b, x
+	return m0
+}
 
 // Analysis is what analyze found.
 type Analysis struct {
@@ -1143,7 +1191,7 @@ type Analysis struct {
 
 func (x *Analysis) Reset() {
 	*x = Analysis{}
-	mi := &file_forge_v1_result_proto_msgTypes[1]
+	mi := &file_forge_v1_result_proto_msgTypes[2]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1155,7 +1203,7 @@ func (x *Analysis) String() string {
 func (*Analysis) ProtoMessage() {}
 
 func (x *Analysis) ProtoReflect() protoreflect.Message {
-	mi := &file_forge_v1_result_proto_msgTypes[1]
+	mi := &file_forge_v1_result_proto_msgTypes[2]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1445,7 +1493,7 @@ type ChildPlan struct {
 
 func (x *ChildPlan) Reset() {
 	*x = ChildPlan{}
-	mi := &file_forge_v1_result_proto_msgTypes[2]
+	mi := &file_forge_v1_result_proto_msgTypes[3]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1457,7 +1505,7 @@ func (x *ChildPlan) String() string {
 func (*ChildPlan) ProtoMessage() {}
 
 func (x *ChildPlan) ProtoReflect() protoreflect.Message {
-	mi := &file_forge_v1_result_proto_msgTypes[2]
+	mi := &file_forge_v1_result_proto_msgTypes[3]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1679,7 +1727,7 @@ type TaskPlan struct {
 
 func (x *TaskPlan) Reset() {
 	*x = TaskPlan{}
-	mi := &file_forge_v1_result_proto_msgTypes[3]
+	mi := &file_forge_v1_result_proto_msgTypes[4]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1691,7 +1739,7 @@ func (x *TaskPlan) String() string {
 func (*TaskPlan) ProtoMessage() {}
 
 func (x *TaskPlan) ProtoReflect() protoreflect.Message {
-	mi := &file_forge_v1_result_proto_msgTypes[3]
+	mi := &file_forge_v1_result_proto_msgTypes[4]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1998,7 +2046,7 @@ type Implementation struct {
 
 func (x *Implementation) Reset() {
 	*x = Implementation{}
-	mi := &file_forge_v1_result_proto_msgTypes[4]
+	mi := &file_forge_v1_result_proto_msgTypes[5]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2010,7 +2058,7 @@ func (x *Implementation) String() string {
 func (*Implementation) ProtoMessage() {}
 
 func (x *Implementation) ProtoReflect() protoreflect.Message {
-	mi := &file_forge_v1_result_proto_msgTypes[4]
+	mi := &file_forge_v1_result_proto_msgTypes[5]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2299,7 +2347,7 @@ type Rebase struct {
 
 func (x *Rebase) Reset() {
 	*x = Rebase{}
-	mi := &file_forge_v1_result_proto_msgTypes[5]
+	mi := &file_forge_v1_result_proto_msgTypes[6]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2311,7 +2359,7 @@ func (x *Rebase) String() string {
 func (*Rebase) ProtoMessage() {}
 
 func (x *Rebase) ProtoReflect() protoreflect.Message {
-	mi := &file_forge_v1_result_proto_msgTypes[5]
+	mi := &file_forge_v1_result_proto_msgTypes[6]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2549,7 +2597,7 @@ type VerifyReport struct {
 
 func (x *VerifyReport) Reset() {
 	*x = VerifyReport{}
-	mi := &file_forge_v1_result_proto_msgTypes[6]
+	mi := &file_forge_v1_result_proto_msgTypes[7]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2561,7 +2609,7 @@ func (x *VerifyReport) String() string {
 func (*VerifyReport) ProtoMessage() {}
 
 func (x *VerifyReport) ProtoReflect() protoreflect.Message {
-	mi := &file_forge_v1_result_proto_msgTypes[6]
+	mi := &file_forge_v1_result_proto_msgTypes[7]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2699,7 +2747,7 @@ type Integration struct {
 
 func (x *Integration) Reset() {
 	*x = Integration{}
-	mi := &file_forge_v1_result_proto_msgTypes[7]
+	mi := &file_forge_v1_result_proto_msgTypes[8]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2711,7 +2759,7 @@ func (x *Integration) String() string {
 func (*Integration) ProtoMessage() {}
 
 func (x *Integration) ProtoReflect() protoreflect.Message {
-	mi := &file_forge_v1_result_proto_msgTypes[7]
+	mi := &file_forge_v1_result_proto_msgTypes[8]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2973,7 +3021,7 @@ type Reflection struct {
 
 func (x *Reflection) Reset() {
 	*x = Reflection{}
-	mi := &file_forge_v1_result_proto_msgTypes[8]
+	mi := &file_forge_v1_result_proto_msgTypes[9]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2985,7 +3033,7 @@ func (x *Reflection) String() string {
 func (*Reflection) ProtoMessage() {}
 
 func (x *Reflection) ProtoReflect() protoreflect.Message {
-	mi := &file_forge_v1_result_proto_msgTypes[8]
+	mi := &file_forge_v1_result_proto_msgTypes[9]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3061,7 +3109,7 @@ type Policy struct {
 
 func (x *Policy) Reset() {
 	*x = Policy{}
-	mi := &file_forge_v1_result_proto_msgTypes[9]
+	mi := &file_forge_v1_result_proto_msgTypes[10]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3073,7 +3121,7 @@ func (x *Policy) String() string {
 func (*Policy) ProtoMessage() {}
 
 func (x *Policy) ProtoReflect() protoreflect.Message {
-	mi := &file_forge_v1_result_proto_msgTypes[9]
+	mi := &file_forge_v1_result_proto_msgTypes[10]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3397,7 +3445,7 @@ type ReflectionPolicy struct {
 
 func (x *ReflectionPolicy) Reset() {
 	*x = ReflectionPolicy{}
-	mi := &file_forge_v1_result_proto_msgTypes[10]
+	mi := &file_forge_v1_result_proto_msgTypes[11]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3409,7 +3457,7 @@ func (x *ReflectionPolicy) String() string {
 func (*ReflectionPolicy) ProtoMessage() {}
 
 func (x *ReflectionPolicy) ProtoReflect() protoreflect.Message {
-	mi := &file_forge_v1_result_proto_msgTypes[10]
+	mi := &file_forge_v1_result_proto_msgTypes[11]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3567,7 +3615,7 @@ type Budget struct {
 
 func (x *Budget) Reset() {
 	*x = Budget{}
-	mi := &file_forge_v1_result_proto_msgTypes[11]
+	mi := &file_forge_v1_result_proto_msgTypes[12]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3579,7 +3627,7 @@ func (x *Budget) String() string {
 func (*Budget) ProtoMessage() {}
 
 func (x *Budget) ProtoReflect() protoreflect.Message {
-	mi := &file_forge_v1_result_proto_msgTypes[11]
+	mi := &file_forge_v1_result_proto_msgTypes[12]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3726,7 +3774,7 @@ var File_forge_v1_result_proto protoreflect.FileDescriptor
 
 const file_forge_v1_result_proto_rawDesc = "" +
 	"\n" +
-	"\x15forge/v1/result.proto\x12\bforge.v1\x1a\x16forge/v1/failure.proto\x1a\x13forge/v1/goal.proto\x1a\x15forge/v1/intent.proto\x1a\x18forge/v1/knowledge.proto\x1a\x13forge/v1/step.proto\x1a\x13forge/v1/task.proto\x1a\x1egoogle/protobuf/duration.proto\x1a!google/protobuf/go_features.proto\x1a\x1fgoogle/protobuf/timestamp.proto\"\xfe\b\n" +
+	"\x15forge/v1/result.proto\x12\bforge.v1\x1a\x16forge/v1/failure.proto\x1a\x13forge/v1/goal.proto\x1a\x15forge/v1/intent.proto\x1a\x18forge/v1/knowledge.proto\x1a\x13forge/v1/step.proto\x1a\x13forge/v1/task.proto\x1a\x1egoogle/protobuf/duration.proto\x1a!google/protobuf/go_features.proto\x1a\x1fgoogle/protobuf/timestamp.proto\"\x90\t\n" +
 	"\x06Result\x12\x1d\n" +
 	"\x02to\x18\x01 \x01(\v2\r.forge.v1.KeyR\x02to\x12+\n" +
 	"\aattempt\x18\x02 \x01(\v2\x11.forge.v1.AttemptR\aattempt\x12\x18\n" +
@@ -3739,8 +3787,8 @@ const file_forge_v1_result_proto_rawDesc = "" +
 	"\asession\x18\b \x01(\tR\asession\x12%\n" +
 	"\x05usage\x18\t \x01(\v2\x0f.forge.v1.UsageR\x05usage\x129\n" +
 	"\fobservations\x18\n" +
-	" \x03(\v2\x15.forge.v1.ObservationR\fobservations\x12\x1a\n" +
-	"\astarted\x18\v \x01(\bH\x00R\astarted\x12-\n" +
+	" \x03(\v2\x15.forge.v1.ObservationR\fobservations\x12-\n" +
+	"\astarted\x18\v \x01(\v2\x11.forge.v1.StartedH\x00R\astarted\x12-\n" +
 	"\afailure\x18\f \x01(\v2\x11.forge.v1.FailureH\x00R\afailure\x120\n" +
 	"\banalysis\x18\r \x01(\v2\x12.forge.v1.AnalysisH\x00R\banalysis\x12B\n" +
 	"\x0eimplementation\x18\x0e \x01(\v2\x18.forge.v1.ImplementationH\x00R\x0eimplementation\x12*\n" +
@@ -3756,8 +3804,9 @@ const file_forge_v1_result_proto_rawDesc = "" +
 	"\x06intake\x18\x17 \x01(\v2\x10.forge.v1.IntakeH\x00R\x06intake\x12?\n" +
 	"\rsummarization\x18\x18 \x01(\v2\x17.forge.v1.SummarizationH\x00R\rsummarization\x120\n" +
 	"\bjudgment\x18\x19 \x01(\v2\x12.forge.v1.JudgmentH\x00R\bjudgment\x12(\n" +
-	"\x06policy\x18\x16 \x01(\v2\x10.forge.v1.PolicyR\x06policyB\t\n" +
-	"\aoutcome\"\x83\x03\n" +
+	"\x06policy\x18\x16 \x01(\v2\x10.forge.v1.PolicyR\x06policyB\b\n" +
+	"\x06output\"\t\n" +
+	"\aStarted\"\x83\x03\n" +
 	"\bAnalysis\x12(\n" +
 	"\x05tasks\x18\x01 \x03(\v2\x12.forge.v1.TaskPlanR\x05tasks\x12?\n" +
 	"\x0eclarifications\x18\x02 \x03(\v2\x17.forge.v1.ClarificationR\x0eclarifications\x12\x12\n" +
@@ -3867,90 +3916,92 @@ const file_forge_v1_result_proto_rawDesc = "" +
 	"\x12LAND_OUTCOME_DIRTY\x10\x05B?Z5github.com/pfl-forge/pfl-forge/proto/forge/v1;forgev1\x92\x03\x05\xd2>\x02\x10\x03b\beditionsp\xe8\a"
 
 var file_forge_v1_result_proto_enumTypes = make([]protoimpl.EnumInfo, 1)
-var file_forge_v1_result_proto_msgTypes = make([]protoimpl.MessageInfo, 12)
+var file_forge_v1_result_proto_msgTypes = make([]protoimpl.MessageInfo, 13)
 var file_forge_v1_result_proto_goTypes = []any{
 	(LandOutcome)(0),              // 0: forge.v1.LandOutcome
 	(*Result)(nil),                // 1: forge.v1.Result
-	(*Analysis)(nil),              // 2: forge.v1.Analysis
-	(*ChildPlan)(nil),             // 3: forge.v1.ChildPlan
-	(*TaskPlan)(nil),              // 4: forge.v1.TaskPlan
-	(*Implementation)(nil),        // 5: forge.v1.Implementation
-	(*Rebase)(nil),                // 6: forge.v1.Rebase
-	(*VerifyReport)(nil),          // 7: forge.v1.VerifyReport
-	(*Integration)(nil),           // 8: forge.v1.Integration
-	(*Reflection)(nil),            // 9: forge.v1.Reflection
-	(*Policy)(nil),                // 10: forge.v1.Policy
-	(*ReflectionPolicy)(nil),      // 11: forge.v1.ReflectionPolicy
-	(*Budget)(nil),                // 12: forge.v1.Budget
-	(*Key)(nil),                   // 13: forge.v1.Key
-	(*Attempt)(nil),               // 14: forge.v1.Attempt
-	(*timestamppb.Timestamp)(nil), // 15: google.protobuf.Timestamp
-	(*durationpb.Duration)(nil),   // 16: google.protobuf.Duration
-	(*Usage)(nil),                 // 17: forge.v1.Usage
-	(*Observation)(nil),           // 18: forge.v1.Observation
-	(*Failure)(nil),               // 19: forge.v1.Failure
-	(*Review)(nil),                // 20: forge.v1.Review
-	(*Audit)(nil),                 // 21: forge.v1.Audit
-	(*Observed)(nil),              // 22: forge.v1.Observed
-	(*Abstraction)(nil),           // 23: forge.v1.Abstraction
-	(*Intake)(nil),                // 24: forge.v1.Intake
-	(*Summarization)(nil),         // 25: forge.v1.Summarization
-	(*Judgment)(nil),              // 26: forge.v1.Judgment
-	(*Clarification)(nil),         // 27: forge.v1.Clarification
-	(Risk)(0),                     // 28: forge.v1.Risk
-	(Complexity)(0),               // 29: forge.v1.Complexity
-	(*FileWrite)(nil),             // 30: forge.v1.FileWrite
-	(*Execution)(nil),             // 31: forge.v1.Execution
-	(*Overlap)(nil),               // 32: forge.v1.Overlap
-	(*Intent)(nil),                // 33: forge.v1.Intent
+	(*Started)(nil),               // 2: forge.v1.Started
+	(*Analysis)(nil),              // 3: forge.v1.Analysis
+	(*ChildPlan)(nil),             // 4: forge.v1.ChildPlan
+	(*TaskPlan)(nil),              // 5: forge.v1.TaskPlan
+	(*Implementation)(nil),        // 6: forge.v1.Implementation
+	(*Rebase)(nil),                // 7: forge.v1.Rebase
+	(*VerifyReport)(nil),          // 8: forge.v1.VerifyReport
+	(*Integration)(nil),           // 9: forge.v1.Integration
+	(*Reflection)(nil),            // 10: forge.v1.Reflection
+	(*Policy)(nil),                // 11: forge.v1.Policy
+	(*ReflectionPolicy)(nil),      // 12: forge.v1.ReflectionPolicy
+	(*Budget)(nil),                // 13: forge.v1.Budget
+	(*Key)(nil),                   // 14: forge.v1.Key
+	(*Attempt)(nil),               // 15: forge.v1.Attempt
+	(*timestamppb.Timestamp)(nil), // 16: google.protobuf.Timestamp
+	(*durationpb.Duration)(nil),   // 17: google.protobuf.Duration
+	(*Usage)(nil),                 // 18: forge.v1.Usage
+	(*Observation)(nil),           // 19: forge.v1.Observation
+	(*Failure)(nil),               // 20: forge.v1.Failure
+	(*Review)(nil),                // 21: forge.v1.Review
+	(*Audit)(nil),                 // 22: forge.v1.Audit
+	(*Observed)(nil),              // 23: forge.v1.Observed
+	(*Abstraction)(nil),           // 24: forge.v1.Abstraction
+	(*Intake)(nil),                // 25: forge.v1.Intake
+	(*Summarization)(nil),         // 26: forge.v1.Summarization
+	(*Judgment)(nil),              // 27: forge.v1.Judgment
+	(*Clarification)(nil),         // 28: forge.v1.Clarification
+	(Risk)(0),                     // 29: forge.v1.Risk
+	(Complexity)(0),               // 30: forge.v1.Complexity
+	(*FileWrite)(nil),             // 31: forge.v1.FileWrite
+	(*Execution)(nil),             // 32: forge.v1.Execution
+	(*Overlap)(nil),               // 33: forge.v1.Overlap
+	(*Intent)(nil),                // 34: forge.v1.Intent
 }
 var file_forge_v1_result_proto_depIdxs = []int32{
-	13, // 0: forge.v1.Result.to:type_name -> forge.v1.Key
-	14, // 1: forge.v1.Result.attempt:type_name -> forge.v1.Attempt
-	15, // 2: forge.v1.Result.started_at:type_name -> google.protobuf.Timestamp
-	16, // 3: forge.v1.Result.duration:type_name -> google.protobuf.Duration
-	17, // 4: forge.v1.Result.usage:type_name -> forge.v1.Usage
-	18, // 5: forge.v1.Result.observations:type_name -> forge.v1.Observation
-	19, // 6: forge.v1.Result.failure:type_name -> forge.v1.Failure
-	2,  // 7: forge.v1.Result.analysis:type_name -> forge.v1.Analysis
-	5,  // 8: forge.v1.Result.implementation:type_name -> forge.v1.Implementation
-	6,  // 9: forge.v1.Result.rebase:type_name -> forge.v1.Rebase
-	20, // 10: forge.v1.Result.review:type_name -> forge.v1.Review
-	8,  // 11: forge.v1.Result.integration:type_name -> forge.v1.Integration
-	9,  // 12: forge.v1.Result.reflection:type_name -> forge.v1.Reflection
-	21, // 13: forge.v1.Result.audit:type_name -> forge.v1.Audit
-	22, // 14: forge.v1.Result.observed:type_name -> forge.v1.Observed
-	23, // 15: forge.v1.Result.abstraction:type_name -> forge.v1.Abstraction
-	24, // 16: forge.v1.Result.intake:type_name -> forge.v1.Intake
-	25, // 17: forge.v1.Result.summarization:type_name -> forge.v1.Summarization
-	26, // 18: forge.v1.Result.judgment:type_name -> forge.v1.Judgment
-	10, // 19: forge.v1.Result.policy:type_name -> forge.v1.Policy
-	4,  // 20: forge.v1.Analysis.tasks:type_name -> forge.v1.TaskPlan
-	27, // 21: forge.v1.Analysis.clarifications:type_name -> forge.v1.Clarification
-	28, // 22: forge.v1.Analysis.risk:type_name -> forge.v1.Risk
-	10, // 23: forge.v1.Analysis.policy:type_name -> forge.v1.Policy
-	3,  // 24: forge.v1.Analysis.children:type_name -> forge.v1.ChildPlan
-	28, // 25: forge.v1.ChildPlan.risk:type_name -> forge.v1.Risk
-	29, // 26: forge.v1.TaskPlan.complexity:type_name -> forge.v1.Complexity
-	30, // 27: forge.v1.TaskPlan.write:type_name -> forge.v1.FileWrite
-	31, // 28: forge.v1.Implementation.execution:type_name -> forge.v1.Execution
-	32, // 29: forge.v1.Implementation.overlaps:type_name -> forge.v1.Overlap
-	7,  // 30: forge.v1.Rebase.verify:type_name -> forge.v1.VerifyReport
-	32, // 31: forge.v1.Rebase.overlaps:type_name -> forge.v1.Overlap
-	0,  // 32: forge.v1.Integration.outcome:type_name -> forge.v1.LandOutcome
-	7,  // 33: forge.v1.Integration.verify:type_name -> forge.v1.VerifyReport
-	6,  // 34: forge.v1.Integration.candidate:type_name -> forge.v1.Rebase
-	33, // 35: forge.v1.Reflection.proposals:type_name -> forge.v1.Intent
-	16, // 36: forge.v1.Policy.retry_backoff:type_name -> google.protobuf.Duration
-	16, // 37: forge.v1.Policy.claim_timeout:type_name -> google.protobuf.Duration
-	16, // 38: forge.v1.Policy.attempt_timeout:type_name -> google.protobuf.Duration
-	12, // 39: forge.v1.Policy.budget:type_name -> forge.v1.Budget
-	11, // 40: forge.v1.Policy.reflection:type_name -> forge.v1.ReflectionPolicy
-	41, // [41:41] is the sub-list for method output_type
-	41, // [41:41] is the sub-list for method input_type
-	41, // [41:41] is the sub-list for extension type_name
-	41, // [41:41] is the sub-list for extension extendee
-	0,  // [0:41] is the sub-list for field type_name
+	14, // 0: forge.v1.Result.to:type_name -> forge.v1.Key
+	15, // 1: forge.v1.Result.attempt:type_name -> forge.v1.Attempt
+	16, // 2: forge.v1.Result.started_at:type_name -> google.protobuf.Timestamp
+	17, // 3: forge.v1.Result.duration:type_name -> google.protobuf.Duration
+	18, // 4: forge.v1.Result.usage:type_name -> forge.v1.Usage
+	19, // 5: forge.v1.Result.observations:type_name -> forge.v1.Observation
+	2,  // 6: forge.v1.Result.started:type_name -> forge.v1.Started
+	20, // 7: forge.v1.Result.failure:type_name -> forge.v1.Failure
+	3,  // 8: forge.v1.Result.analysis:type_name -> forge.v1.Analysis
+	6,  // 9: forge.v1.Result.implementation:type_name -> forge.v1.Implementation
+	7,  // 10: forge.v1.Result.rebase:type_name -> forge.v1.Rebase
+	21, // 11: forge.v1.Result.review:type_name -> forge.v1.Review
+	9,  // 12: forge.v1.Result.integration:type_name -> forge.v1.Integration
+	10, // 13: forge.v1.Result.reflection:type_name -> forge.v1.Reflection
+	22, // 14: forge.v1.Result.audit:type_name -> forge.v1.Audit
+	23, // 15: forge.v1.Result.observed:type_name -> forge.v1.Observed
+	24, // 16: forge.v1.Result.abstraction:type_name -> forge.v1.Abstraction
+	25, // 17: forge.v1.Result.intake:type_name -> forge.v1.Intake
+	26, // 18: forge.v1.Result.summarization:type_name -> forge.v1.Summarization
+	27, // 19: forge.v1.Result.judgment:type_name -> forge.v1.Judgment
+	11, // 20: forge.v1.Result.policy:type_name -> forge.v1.Policy
+	5,  // 21: forge.v1.Analysis.tasks:type_name -> forge.v1.TaskPlan
+	28, // 22: forge.v1.Analysis.clarifications:type_name -> forge.v1.Clarification
+	29, // 23: forge.v1.Analysis.risk:type_name -> forge.v1.Risk
+	11, // 24: forge.v1.Analysis.policy:type_name -> forge.v1.Policy
+	4,  // 25: forge.v1.Analysis.children:type_name -> forge.v1.ChildPlan
+	29, // 26: forge.v1.ChildPlan.risk:type_name -> forge.v1.Risk
+	30, // 27: forge.v1.TaskPlan.complexity:type_name -> forge.v1.Complexity
+	31, // 28: forge.v1.TaskPlan.write:type_name -> forge.v1.FileWrite
+	32, // 29: forge.v1.Implementation.execution:type_name -> forge.v1.Execution
+	33, // 30: forge.v1.Implementation.overlaps:type_name -> forge.v1.Overlap
+	8,  // 31: forge.v1.Rebase.verify:type_name -> forge.v1.VerifyReport
+	33, // 32: forge.v1.Rebase.overlaps:type_name -> forge.v1.Overlap
+	0,  // 33: forge.v1.Integration.outcome:type_name -> forge.v1.LandOutcome
+	8,  // 34: forge.v1.Integration.verify:type_name -> forge.v1.VerifyReport
+	7,  // 35: forge.v1.Integration.candidate:type_name -> forge.v1.Rebase
+	34, // 36: forge.v1.Reflection.proposals:type_name -> forge.v1.Intent
+	17, // 37: forge.v1.Policy.retry_backoff:type_name -> google.protobuf.Duration
+	17, // 38: forge.v1.Policy.claim_timeout:type_name -> google.protobuf.Duration
+	17, // 39: forge.v1.Policy.attempt_timeout:type_name -> google.protobuf.Duration
+	13, // 40: forge.v1.Policy.budget:type_name -> forge.v1.Budget
+	12, // 41: forge.v1.Policy.reflection:type_name -> forge.v1.ReflectionPolicy
+	42, // [42:42] is the sub-list for method output_type
+	42, // [42:42] is the sub-list for method input_type
+	42, // [42:42] is the sub-list for extension type_name
+	42, // [42:42] is the sub-list for extension extendee
+	0,  // [0:42] is the sub-list for field type_name
 }
 
 func init() { file_forge_v1_result_proto_init() }
@@ -3986,7 +4037,7 @@ func file_forge_v1_result_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_forge_v1_result_proto_rawDesc), len(file_forge_v1_result_proto_rawDesc)),
 			NumEnums:      1,
-			NumMessages:   12,
+			NumMessages:   13,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

@@ -35,11 +35,11 @@ func reviewing(b *testing.B) *Intent {
 	policy := forge.DefaultPolicy()
 	policy.MaxReviewRetries = 1 << 40
 	for _, ev := range []forge.Event{
-		{Submit: &forge.Submit{Intent: forge.Intent{Title: "t", Body: "b", Source: forge.SourceHuman}}},
-		{Admitted: &forge.Admitted{Run: 1}},
-		{Result: &forge.Result{
-			Attempt:  forge.Attempt{Step: forge.StepAnalyze, Number: 1, Claim: 1},
-			Analysis: &forge.Analysis{Risk: forge.RiskLow, Policy: &policy, Tasks: []forge.TaskPlan{{Title: "one"}}},
+		{Message: &forge.Submit{Intent: forge.Intent{Title: "t", Body: "b", Source: forge.SourceHuman}}},
+		{Message: &forge.Admitted{Run: 1}},
+		{Message: &forge.Result{
+			Attempt: forge.Attempt{Step: forge.StepAnalyze, Number: 1, Claim: 1},
+			Output:  &forge.Analysis{Risk: forge.RiskLow, Policy: &policy, Tasks: []forge.TaskPlan{{Title: "one"}}},
 		}},
 	} {
 		ev.At = at
@@ -56,12 +56,12 @@ func round(b *testing.B, s *Intent) {
 	b.Helper()
 	t := s.Tasks.Tasks[0]
 	for _, r := range []forge.Result{
-		{Implementation: &forge.Implementation{Head: "h", Commits: 1}},
-		{Rebase: &forge.Rebase{Head: "h"}},
-		{Review: &forge.Review{TaskID: t.ID, Head: "h", Verdict: forge.VerdictRejected, Issues: []string{"no"}}},
+		{Output: &forge.Implementation{Head: "h", Commits: 1}},
+		{Output: &forge.Rebase{Head: "h"}},
+		{Output: &forge.Review{TaskID: t.ID, Head: "h", Verdict: forge.VerdictRejected, Issues: []string{"no"}}},
 	} {
 		r.Attempt = s.Dispatch.Outbox.Commands[0].Attempt
-		if _, ruling := s.Step(forge.Event{Result: &r}); ruling.Decision != forge.Applied {
+		if _, ruling := s.Step(forge.Event{Message: &r}); ruling.Decision != forge.Applied {
 			b.Fatal(ruling)
 		}
 	}

@@ -193,7 +193,7 @@ func (s *Intent) started(r *forge.Result) (forge.Decision, error) {
 
 // late takes what an attempt cost that nobody waited for any more.
 func (s *Intent) late(r *forge.Result) (forge.Decision, error) {
-	if !s.Dispatch.Expects(r.Attempt) || r.Started || !s.stoppedAt(r) && r.Usage == (forge.Usage{}) {
+	if !s.Dispatch.Expects(r.Attempt) || r.IsStart() || !s.stoppedAt(r) && r.Usage == (forge.Usage{}) {
 		return rule.Ignore("attempt %s is not open", r.Attempt)
 	}
 	s.Dispatch.Billed(r.Attempt)

@@ -56,5 +56,5 @@ func (s course) end() *forge.End {
 
 func (s course) tellEnd(end *forge.End) {
 	s.Dispatch.Outbox.Messages = nil
-	s.tell(endKey, end.Number, false, forge.Event{End: end})
+	s.tell(endKey, end.Number, false, forge.Event{Message: end})
 }

@@ -17,13 +17,13 @@ func (s *script) towards(t *testing.T, r *forge.Result, c forge.Command, d *data
 	t.Helper()
 	switch forge.Step(d.Cmd) {
 	case forge.StepIntake:
-		r.Intake = &forge.Intake{Task: "what to do", Criteria: words(list("criteria")), Risk: forge.Risk(arg("risk")), Type: "feature"}
+		r.Output = &forge.Intake{Task: "what to do", Criteria: words(list("criteria")), Risk: forge.Risk(arg("risk")), Type: "feature"}
 		for _, q := range list("ask") {
-			r.Intake.Clarifications = append(r.Intake.Clarifications, forge.Clarification{Question: q})
+			forge.As[*forge.Intake](r.Output).Clarifications = append(forge.As[*forge.Intake](r.Output).Clarifications, forge.Clarification{Question: q})
 		}
 		r.Policy = policyOf(arg, list)
 	case forge.StepExecute:
-		r.Implementation = &forge.Implementation{
+		r.Output = &forge.Implementation{
 			Base: "main", Head: fmt.Sprintf("head-%s-%d", c.Attempt.Task, c.Attempt.Number), Commits: 1, Leftover: arg("leftover"),
 			Execution: &forge.Execution{
 				Status: forge.ExecutionSuccess, Output: "it is done", Approach: "straight", Applied: list("applied"),
@@ -31,21 +31,21 @@ func (s *script) towards(t *testing.T, r *forge.Result, c forge.Command, d *data
 			},
 		}
 		if v := arg("status"); v != "" {
-			r.Implementation.Execution.Status = forge.ExecutionStatus(v)
+			forge.As[*forge.Implementation](r.Output).Execution.Status = forge.ExecutionStatus(v)
 		}
 		if d.HasArg("nothing") {
-			r.Implementation.Head, r.Implementation.Commits = "main", 0
+			forge.As[*forge.Implementation](r.Output).Head, forge.As[*forge.Implementation](r.Output).Commits = "main", 0
 		}
 	case forge.StepSummarize:
 		e := c.Loop.Execution
-		r.Summarization = &forge.Summarization{Summary: forge.ExecutionSummary{Approach: e.Approach, Result: e.Status, Reason: "so it is"}}
+		r.Output = &forge.Summarization{Summary: forge.ExecutionSummary{Approach: e.Approach, Result: e.Status, Reason: "so it is"}}
 		for _, k := range words(list("found")) {
-			r.Summarization.Knowledge = append(r.Summarization.Knowledge, forge.Knowledge{
+			forge.As[*forge.Summarization](r.Output).Knowledge = append(forge.As[*forge.Summarization](r.Output).Knowledge, forge.Knowledge{
 				Type: forge.KnowledgeDiscovery, Category: "testing", Content: k, Confidence: forge.ConfidenceMedium,
 			})
 		}
 	case forge.StepJudge:
-		r.Judgment = judgmentOf(c, d, arg)
+		r.Output = judgmentOf(c, d, arg)
 	default:
 		return false
 	}

@@ -107,21 +107,26 @@ func (s *Intent) Pending() forge.Effects { return s.Dispatch.Outbox.Effects() }
 // decide applies an event, or says why not. It must not change the state before
 // it is certain to return Applied.
 func (s *Intent) decide(ev *forge.Event) (forge.Decision, error) {
-	switch {
-	case ev.Submit != nil:
-		return person{s}.submit(ev)
-	case s.Phase == control.None:
-		return rule.Refuse("there is no intent %q; `pfl-forge status` lists those that exist", s.key.Intent)
-	case personal(ev) && s.Decided[ev.ID]:
-		return rule.Ignore("this was asked and decided already")
-	case personal(ev):
-		return person{s}.asked(ev)
-	case ev.Result != nil:
-		return s.result(ev.Result)
-	case ev.Timer != nil:
-		return s.timer(ev.Timer)
+	if m, ok := ev.Message.(*forge.Submit); ok {
+		return person{s}.submit(m, ev.At)
 	}
-	return answers{s}.told(ev)
+	if s.Phase == control.None {
+		return rule.Refuse("there is no intent %q; `pfl-forge status` lists those that exist", s.key.Intent)
+	}
+	if personal(ev) {
+		if s.Decided[ev.ID] {
+			return rule.Ignore("this was asked and decided already")
+		}
+		return person{s}.asked(ev)
+	}
+	switch m := ev.Message.(type) {
+	case *forge.Result:
+		return s.result(m)
+	case *forge.TimerFired:
+		return s.timer(m)
+	default:
+		return answers{s}.told(ev)
+	}
 }
 
 // result takes a worker's report. A report on an attempt that is not open any more
@@ -130,12 +135,12 @@ func (s *Intent) result(r *forge.Result) (forge.Decision, error) {
 	if !s.Dispatch.Outbox.Wants(r.Attempt) {
 		return s.late(r)
 	}
-	if r.Started {
+	if r.IsStart() {
 		return s.started(r)
 	}
-	if r.Failure == nil && !r.Answers() {
+	if r.Failure() == nil && !r.Answers() {
 		blank := *r
-		blank.Failure = &forge.Failure{Reason: forge.FailInvalidOutput, Message: "the result holds no answer for its step"}
+		blank.Output = &forge.Failure{Reason: forge.FailInvalidOutput, Message: "the result holds no answer for its step"}
 		r = &blank
 	}
 	s.History.Step(s.now, r)
@@ -144,7 +149,7 @@ func (s *Intent) result(r *forge.Result) (forge.Decision, error) {
 	s.overBudget(x.Refused)
 	s.History.Observe(s.now, s.key.Intent, r.Observations)
 	switch {
-	case r.Failure != nil:
+	case r.Failure() != nil:
 		s.failed(r)
 	case r.Attempt.Task == "":
 		course{s}.answered(r)
@@ -160,20 +165,22 @@ func (s *Intent) worked(t *task.Task, r *forge.Result) {
 	g := goal.Strategy{State: &s.Goal, Options: s.Intent.Goal}
 	x := s.taskTurn()
 	var unusable error
-	switch r.Attempt.Step {
-	case forge.StepImplement:
-		t.Implemented(x, r.Implementation, by)
-	case forge.StepExecute:
-		g.Executed(x, t, r.Implementation, by)
-	case forge.StepRebase:
-		t.Rebased(x, r.Rebase)
-	case forge.StepReview:
-		unusable = t.Reviewed(x, r.Review)
-	case forge.StepSummarize:
-		g.Summarized(x, t, r.Summarization, r.Session)
-	case forge.StepJudge:
-		unusable = g.Judged(x, t, r.Judgment)
-	default: // the others are steps of the whole intent, or the project's
+	switch out := r.Output.(type) {
+	case *forge.Implementation:
+		if r.Attempt.Step == forge.StepExecute {
+			g.Executed(x, t, out, by)
+		} else {
+			t.Implemented(x, out, by)
+		}
+	case *forge.Rebase:
+		t.Rebased(x, out)
+	case *forge.Review:
+		unusable = t.Reviewed(x, out)
+	case *forge.Summarization:
+		g.Summarized(x, t, out, r.Session)
+	case *forge.Judgment:
+		unusable = g.Judged(x, t, out)
+	default: // the others are of the whole intent, or the project's
 	}
 	s.perform(x)
 	if unusable != nil {
@@ -184,7 +191,7 @@ func (s *Intent) worked(t *task.Task, r *forge.Result) {
 // invalid takes an answer that cannot be used for a failure of its attempt.
 func (s *Intent) invalid(a forge.Attempt, err error) {
 	s.History.Correct(string(forge.FailInvalidOutput))
-	s.failed(&forge.Result{Attempt: a, Failure: &forge.Failure{Reason: forge.FailInvalidOutput, Message: err.Error()}})
+	s.failed(&forge.Result{Attempt: a, Output: &forge.Failure{Reason: forge.FailInvalidOutput, Message: err.Error()}})
 }
 
 // failed takes an attempt that did not do its job.
@@ -194,11 +201,11 @@ func (s *Intent) failed(r *forge.Result) {
 	if t != nil {
 		counter, talk = s.strategy().Counter(t, step), s.strategy().Session(t, step)
 		s.tasks(func(x *task.Turn) {
-			t.AttemptFailed(x, step, r.Failure, task.Worker{Replica: r.Replica, Session: r.Session})
+			t.AttemptFailed(x, step, r.Failure(), task.Worker{Replica: r.Replica, Session: r.Session})
 		})
 	} else {
 		talk.Reported(r.Session)
-		if rule.Failures[r.Failure.Reason].Then == rule.NewSession {
+		if rule.Failures[r.Failure().Reason].Then == rule.NewSession {
 			talk.Start(s.names(), "", step)
 		}
 	}

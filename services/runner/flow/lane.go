@@ -101,7 +101,7 @@ func (l *Lane) Step(ev forge.Event) (forge.Effects, forge.Ruling) {
 	l.now = ev.At
 	decision, err := l.decide(ev)
 	if decision == forge.Applied {
-		if personal(&ev) || ev.Reflect != nil {
+		if personal(&ev) || forge.As[*forge.Reflect](ev.Message) != nil {
 			l.heard[ev.ID] = true
 		}
 		l.reflectNext()
@@ -124,34 +124,34 @@ func (l *Lane) decide(ev forge.Event) (forge.Decision, error) {
 		l.eff.Notes = append(l.eff.Notes, l.standing()...)
 		return ignore("this was asked and decided already")
 	}
-	switch {
-	case ev.Enter != nil:
-		return l.enter(from, ev.Enter)
-	case ev.Planned != nil:
-		return l.planned(from, ev.Planned)
-	case ev.End != nil:
-		return l.end(from, ev.End)
-	case ev.Reserve != nil:
-		return l.reserve(from, ev.Reserve)
-	case ev.Land != nil:
-		return l.land(from, ev.Land)
-	case ev.Withdraw != nil:
-		return l.withdraw(from, ev.Withdraw)
-	case ev.Spend != nil:
-		return l.spend(from, ev.Spend)
-	case ev.Settle != nil:
-		return l.settle(from, ev.Settle)
-	case ev.Result != nil:
-		return l.result(ev.Result)
-	case ev.Timer != nil:
-		return l.timer(ev.Timer)
-	case ev.Pause != nil:
+	switch m := ev.Message.(type) {
+	case *forge.Enter:
+		return l.enter(from, m)
+	case *forge.Planned:
+		return l.planned(from, m)
+	case *forge.End:
+		return l.end(from, m)
+	case *forge.Reserve:
+		return l.reserve(from, m)
+	case *forge.Land:
+		return l.land(from, m)
+	case *forge.Withdraw:
+		return l.withdraw(from, m)
+	case *forge.Spend:
+		return l.spend(from, m)
+	case *forge.Settle:
+		return l.settle(from, m)
+	case *forge.Result:
+		return l.result(m)
+	case *forge.TimerFired:
+		return l.timer(m)
+	case *forge.Pause:
 		return l.pauseAll()
-	case ev.Resume != nil:
+	case *forge.Resume:
 		return l.resumeAll()
-	case ev.Cancel != nil:
-		return l.cancelAll(ev.Cancel)
-	case ev.Reflect != nil:
+	case *forge.Cancel:
+		return l.cancelAll(m)
+	case *forge.Reflect:
 		return l.reflectNow()
 	}
 	return refuse("the event says nothing that a lane knows")
@@ -166,10 +166,10 @@ func (l *Lane) Pending() forge.Effects {
 		e.Commands = append(e.Commands, l.landing.command)
 	}
 	for _, h := range l.held {
-		e.Notes = append(e.Notes, l.note(h.intent, reservedID(&h.reserve), forge.Event{Reserved: granted(&h.reserve)}))
+		e.Notes = append(e.Notes, l.note(h.intent, reservedID(&h.reserve), forge.Event{Message: granted(&h.reserve)}))
 	}
 	for _, r := range slices.Concat(l.purse.reserved, l.purse.refused) {
-		e.Notes = append(e.Notes, l.note(r.intent, fundedID(r), forge.Event{Funded: r.answer()}))
+		e.Notes = append(e.Notes, l.note(r.intent, fundedID(r), forge.Event{Message: r.answer()}))
 	}
 	e.Notes = append(e.Notes, l.standing()...)
 	l.mirror.pending(l, &e)

@@ -77,7 +77,7 @@ func (l *Lane) admit(id forge.IntentID, m *member) {
 			ID: other, Title: o.title, Status: o.status, RelevantFiles: o.files, Plan: o.plan,
 		})
 	}
-	l.say(id, fmt.Sprintf("admitted/%s/%d", id, m.run), forge.Event{Admitted: &a})
+	l.say(id, fmt.Sprintf("admitted/%s/%d", id, m.run), forge.Event{Message: &a})
 }
 
 // planned notes what an intent is going to do, and answers for each intent that
@@ -116,7 +116,7 @@ func (l *Lane) planned(id forge.IntentID, p *forge.Planned) (forge.Decision, err
 
 func (l *Lane) tellDependency(id forge.IntentID, d forge.DependencyEnded) {
 	d.Run = l.intents[id].run
-	l.say(id, fmt.Sprintf("dependency/%s/%d/%s", id, d.Run, d.Intent), forge.Event{DependencyEnded: &d})
+	l.say(id, fmt.Sprintf("dependency/%s/%d/%s", id, d.Run, d.Intent), forge.Event{Message: &d})
 }
 
 // cycle returns the path from id over d back to id, or nil.

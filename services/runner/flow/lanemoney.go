@@ -149,7 +149,7 @@ func (p *purse) room(b forge.Budget, wish float64) (usd float64, why string, wai
 }
 
 func (l *Lane) tellFunded(r reservation) {
-	l.say(r.intent, fundedID(r), forge.Event{Funded: r.answer()})
+	l.say(r.intent, fundedID(r), forge.Event{Message: r.answer()})
 }
 
 func fundedID(r reservation) string { return "funded/" + string(r.intent) + "/" + r.attempt.String() }

@@ -92,7 +92,7 @@ func (l *Lane) answerReserve(id forge.IntentID, r *forge.Reserve, a *account) {
 func (l *Lane) tellReserved(id forge.IntentID, r *forge.Reserve, grant bool) {
 	answer := granted(r)
 	answer.Granted = grant
-	l.say(id, reservedID(r), forge.Event{Reserved: answer})
+	l.say(id, reservedID(r), forge.Event{Message: answer})
 }
 
 func reservedID(r *forge.Reserve) string { return fmt.Sprintf("reserved/%s/%d", r.Task, r.Number) }
@@ -225,10 +225,10 @@ func (l *Lane) result(r *forge.Result) (forge.Decision, error) {
 	if r.Attempt.Step == forge.StepReflect {
 		return l.reflected(r)
 	}
-	if l.landing == nil || l.landing.paused || r.Attempt != l.landing.command.Attempt || r.Started {
+	if l.landing == nil || l.landing.paused || r.Attempt != l.landing.command.Attempt || r.IsStart() {
 		return l.late(r)
 	}
-	f := r.Failure
+	f := r.Failure()
 	if f == nil && !r.Answers() {
 		f = &forge.Failure{Reason: forge.FailInvalidOutput, Message: "the result holds no answer for its step"}
 	}
@@ -239,7 +239,7 @@ func (l *Lane) result(r *forge.Result) (forge.Decision, error) {
 	}
 	done := forge.Landed{Task: l.landing.task, Number: l.landing.number, Failure: f}
 	if f == nil {
-		done.Result = r.Integration
+		done.Result = forge.As[*forge.Integration](r.Output)
 	}
 	l.closeLanding(done)
 	return forge.Applied, nil
@@ -256,13 +256,13 @@ func (l *Lane) late(r *forge.Result) (forge.Decision, error) {
 	if a == nil || r.Attempt.Number > a.number || r.Attempt.Number < 1 {
 		return ignore("attempt %s is not open", r.Attempt)
 	}
-	if a.integrated() || r.Integration == nil || r.Integration.Outcome != forge.LandIntegrated {
+	if a.integrated() || forge.As[*forge.Integration](r.Output) == nil || forge.As[*forge.Integration](r.Output).Outcome != forge.LandIntegrated {
 		if a.landed != nil && a.landed.Number == r.Attempt.Number {
 			l.tellLanded(r.To.Intent, a.landed)
 		}
 		return ignore("attempt %s is not open", r.Attempt)
 	}
-	a.landed = &forge.Landed{Task: r.Attempt.Task, Number: r.Attempt.Number, Result: r.Integration}
+	a.landed = &forge.Landed{Task: r.Attempt.Task, Number: r.Attempt.Number, Result: forge.As[*forge.Integration](r.Output)}
 	if l.landing != nil && l.landing.task == r.Attempt.Task {
 		l.landing, l.timers = nil, nil
 	}
@@ -304,7 +304,7 @@ func (l *Lane) closeLanding(done forge.Landed) {
 }
 
 func (l *Lane) tellLanded(id forge.IntentID, d *forge.Landed) {
-	l.say(id, fmt.Sprintf("landed/%s/%d", d.Task, d.Number), forge.Event{Landed: d})
+	l.say(id, fmt.Sprintf("landed/%s/%d", d.Task, d.Number), forge.Event{Message: d})
 }
 
 // pause repeats the landing after a worker's error.

@@ -55,7 +55,7 @@ func (l *Lane) tellParent(id forge.IntentID) {
 	if !m.active {
 		c.Number = m.ends
 	}
-	l.say(m.parent, fmt.Sprintf("part/%s/%d/%d", id, c.Run, c.Number), forge.Event{Child: &c})
+	l.say(m.parent, fmt.Sprintf("part/%s/%d/%d", id, c.Run, c.Number), forge.Event{Message: &c})
 }
 
 // cancelParts has the parts of an intent that a person stopped stop as well.
@@ -80,7 +80,7 @@ func (l *Lane) tellCancel(id forge.IntentID, m *member) {
 }
 
 func (l *Lane) cancelNote(id forge.IntentID, m *member) forge.Event {
-	return l.note(id, fmt.Sprintf("cancel/%s/%d", id, m.run), forge.Event{Cancel: &forge.Cancel{Reason: l.cancelled(m)}})
+	return l.note(id, fmt.Sprintf("cancel/%s/%d", id, m.run), forge.Event{Message: &forge.Cancel{Reason: l.cancelled(m)}})
 }
 
 // cancelAll stops everything that the project is at.
@@ -130,11 +130,11 @@ func (l *Lane) standing() []forge.Event {
 		case l.cancelled(m) != "":
 			list = append(list, l.cancelNote(id, m))
 		case l.paused:
-			list = append(list, l.note(id, fmt.Sprintf("pause/%s/%d", id, l.pauses), forge.Event{Pause: &forge.Pause{
+			list = append(list, l.note(id, fmt.Sprintf("pause/%s/%d", id, l.pauses), forge.Event{Message: &forge.Pause{
 				Reason: forge.ProjectPaused, Number: l.pauses,
 			}}))
 		case l.pauses > 0:
-			list = append(list, l.note(id, fmt.Sprintf("resume/%s/%d", id, l.pauses), forge.Event{Resume: &forge.Resume{Number: l.pauses}}))
+			list = append(list, l.note(id, fmt.Sprintf("resume/%s/%d", id, l.pauses), forge.Event{Message: &forge.Resume{Number: l.pauses}}))
 		}
 	}
 	return list

@@ -196,10 +196,10 @@ func (l *Lane) proposals() []forge.Proposal {
 // reflected takes what a reflection found.
 func (l *Lane) reflected(r *forge.Result) (forge.Decision, error) {
 	m := &l.mirror
-	if m.running == nil || r.Attempt != m.running.command.Attempt || r.Started {
+	if m.running == nil || r.Attempt != m.running.command.Attempt || r.IsStart() {
 		return ignore("attempt %s is not open", r.Attempt)
 	}
-	f := r.Failure
+	f := r.Failure()
 	if f == nil && !r.Answers() {
 		f = &forge.Failure{Reason: forge.FailInvalidOutput, Message: "the result holds no answer for its step"}
 	}
@@ -219,8 +219,8 @@ func (l *Lane) reflected(r *forge.Result) (forge.Decision, error) {
 	if f != nil {
 		step.Outcome = string(f.Reason)
 	} else {
-		read = l.read(r.Reflection.Read)
-		proposed, dropped = l.propose(r.Reflection.Proposals, l.descent(runs, read))
+		read = l.read(forge.As[*forge.Reflection](r.Output).Read)
+		proposed, dropped = l.propose(forge.As[*forge.Reflection](r.Output).Proposals, l.descent(runs, read))
 		m.unread = slices.DeleteFunc(slices.Clone(m.unread), func(o forge.Observation) bool { return slices.Contains(read, o.ID) })
 	}
 	l.report(runs, step, read, proposed, dropped)
@@ -343,7 +343,7 @@ func sortedWords(title string) []string {
 }
 
 func (l *Lane) submission(in *forge.Intent) forge.Event {
-	return l.note(in.ID, "proposal/"+string(in.ID), forge.Event{Submit: &forge.Submit{Intent: *in}})
+	return l.note(in.ID, "proposal/"+string(in.ID), forge.Event{Message: &forge.Submit{Intent: *in}})
 }
 
 // report tells the intents what a reflection made of their runs and observations,
@@ -389,7 +389,7 @@ func intentOf(observation string) forge.IntentID {
 }
 
 func (l *Lane) tellReflected(id forge.IntentID, r *forge.Reflected) {
-	ev := l.note(id, fmt.Sprintf("reflected/%s/%d", id, r.Step.Attempt), forge.Event{Reflected: r})
+	ev := l.note(id, fmt.Sprintf("reflected/%s/%d", id, r.Step.Attempt), forge.Event{Message: r})
 	l.eff.Notes = append(l.eff.Notes, ev)
 	l.mirror.told = last(append(slices.Clip(l.mirror.told), ev), maxTold)
 }

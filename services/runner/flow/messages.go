@@ -14,55 +14,63 @@ import (
 
 // personal reports whether an event is a wish about an intent that exists.
 func personal(ev *forge.Event) bool {
-	return ev.Edit != nil || ev.Approve != nil || ev.Reject != nil || ev.Answer != nil || ev.Retry != nil || ev.Cancel != nil ||
-		ev.Pause != nil || ev.Resume != nil
+	switch ev.Message.(type) {
+	case *forge.Edit, *forge.Approve, *forge.Reject, *forge.Answer, *forge.Retry, *forge.Cancel, *forge.Pause, *forge.Resume:
+		return true
+	default:
+		return false
+	}
 }
 
 // asked takes what somebody wants of an intent that exists.
 func (s person) asked(ev *forge.Event) (forge.Decision, error) {
-	switch {
-	case ev.Edit != nil:
-		return s.edit(ev.Edit)
-	case ev.Approve != nil:
-		return s.approve(ev.Approve, ev.Actor)
-	case ev.Reject != nil:
-		return s.stop(control.Reject, forge.StatusRejected, ev.Reject.Reason)
-	case ev.Answer != nil:
-		return s.answer(ev.Answer)
-	case ev.Retry != nil:
-		return s.retry(ev.Retry)
-	case ev.Pause != nil:
-		return s.pause(ev.Pause)
-	case ev.Resume != nil:
-		return s.resume(ev.Resume)
-	case ev.Cancel.Task != "":
-		return s.cancelTask(ev.Cancel)
+	switch m := ev.Message.(type) {
+	case *forge.Edit:
+		return s.edit(m)
+	case *forge.Approve:
+		return s.approve(m, ev.Actor)
+	case *forge.Reject:
+		return s.stop(control.Reject, forge.StatusRejected, m.Reason)
+	case *forge.Answer:
+		return s.answer(m)
+	case *forge.Retry:
+		return s.retry(m)
+	case *forge.Pause:
+		return s.pause(m)
+	case *forge.Resume:
+		return s.resume(m)
+	case *forge.Cancel:
+		if m.Task != "" {
+			return s.cancelTask(m)
+		}
+		return s.stop(control.Cancel, forge.StatusCancelled, m.Reason)
 	default:
-		return s.stop(control.Cancel, forge.StatusCancelled, ev.Cancel.Reason)
+		return rule.Refuse("the event says nothing that an intent knows")
 	}
 }
 
 // told takes what another machine says.
 func (s answers) told(ev *forge.Event) (forge.Decision, error) {
-	switch {
-	case ev.Admitted != nil:
-		return s.admitted(ev.Admitted)
-	case ev.DependencyEnded != nil:
-		return s.dependencyEnded(ev.DependencyEnded)
-	case ev.Reserved != nil:
-		return s.locked(ev.Reserved)
-	case ev.Landed != nil:
-		return s.merged(ev.Landed)
-	case ev.Funded != nil:
-		return s.budgeted(ev.Funded)
-	case ev.Child != nil:
-		return s.childChanged(ev.Child)
-	case ev.Reflected != nil:
-		return s.reflected(ev.Reflected)
-	case ev.Forecast != nil:
-		return s.overlapped(ev.Forecast)
+	switch m := ev.Message.(type) {
+	case *forge.Admitted:
+		return s.admitted(m)
+	case *forge.DependencyEnded:
+		return s.dependencyEnded(m)
+	case *forge.Reserved:
+		return s.locked(m)
+	case *forge.Landed:
+		return s.merged(m)
+	case *forge.Funded:
+		return s.budgeted(m)
+	case *forge.Child:
+		return s.childChanged(m)
+	case *forge.Reflected:
+		return s.reflected(m)
+	case *forge.Forecast:
+		return s.overlapped(m)
+	default:
+		return rule.Refuse("the event says nothing that an intent knows")
 	}
-	return rule.Refuse("the event says nothing that an intent knows")
 }
 
 // The keys of messages to the project. A newer message takes the place of one with
@@ -91,7 +99,7 @@ func (s course) enter() {
 	s.History.Started = s.now
 	s.Dispatch.Outbox.Answered(endKey)
 	in := &s.Intent
-	s.tell(enterKey, s.Run, true, forge.Event{Enter: &forge.Enter{
+	s.tell(enterKey, s.Run, true, forge.Event{Message: &forge.Enter{
 		Run: s.Run, Title: in.Title, Type: in.Type, Parent: in.Parent, Source: in.Source, Generation: in.Generation, Goal: in.IsGoal(),
 	}})
 }
@@ -104,17 +112,17 @@ func (s *Intent) request(t *task.Task, reply bool, ev forge.Event) {
 // mergeOf asks to merge exactly what was verified and approved.
 func mergeOf(run int, t *task.Task) forge.Event {
 	c := t.Candidate
-	return forge.Event{Land: &forge.Land{
+	return forge.Event{Message: &forge.Land{
 		Run: run, Task: t.ID, Number: t.Requests, Base: c.Base, Head: c.Head, Tree: c.Tree, PatchID: c.PatchID, Files: c.Files, Title: t.Title,
 	}}
 }
 
 func lockOf(run int, e task.AskLock) forge.Event {
-	return forge.Event{Reserve: &forge.Reserve{Run: run, Task: e.Task.ID, Number: e.Task.Requests, Conflicts: e.Conflicts, Files: e.Files}}
+	return forge.Event{Message: &forge.Reserve{Run: run, Task: e.Task.ID, Number: e.Task.Requests, Conflicts: e.Conflicts, Files: e.Files}}
 }
 
 func withdrawalOf(run int, t *task.Task) forge.Event {
-	return forge.Event{Withdraw: &forge.Withdraw{Run: run, Task: t.ID, Number: t.Requests}}
+	return forge.Event{Message: &forge.Withdraw{Run: run, Task: t.ID, Number: t.Requests}}
 }
 
 // overlap tells another intent that a task of it does not merge with one of this.
@@ -122,7 +130,7 @@ func (s *Intent) tellOverlap(e task.TellOverlap) {
 	key := fmt.Sprintf("overlap/%s/%s", e.Other.TaskID, e.To)
 	s.Dispatch.Outbox.Send(&s.eff, outbox.Message{Key: key, Event: forge.Event{
 		ID: fmt.Sprintf("%s/%d", key, e.Number), To: forge.Key{Project: s.key.Project, Intent: e.To.Intent()},
-		Actor: string(s.key.Intent), Forecast: &forge.Forecast{TaskID: e.To, Other: e.Other, Number: e.Number},
+		Actor: string(s.key.Intent), Message: &forge.Forecast{TaskID: e.To, Other: e.Other, Number: e.Number},
 	}})
 }
 

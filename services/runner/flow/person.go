@@ -3,6 +3,7 @@ package flow
 import (
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/pfl-forge/pfl-forge"
 	"github.com/pfl-forge/pfl-forge/services/runner/flow/control"
@@ -12,10 +13,10 @@ import (
 )
 
 // submit takes a new intent.
-func (s person) submit(ev *forge.Event) (forge.Decision, error) {
-	in := ev.Submit.Intent
+func (s person) submit(m *forge.Submit, at time.Time) (forge.Decision, error) {
+	in := m.Intent
 	if in.CreatedAt.IsZero() {
-		in.CreatedAt = ev.At
+		in.CreatedAt = at
 	}
 	in.Project, in.ID = s.key.Project, s.key.Intent
 	in.Status = forge.StatusProposed
@@ -29,7 +30,7 @@ func (s person) submit(ev *forge.Event) (forge.Decision, error) {
 		return forge.Refused, &forge.FieldError{Field: "id", Reason: "is taken by another intent; choose another one"}
 	}
 	s.Intent = in
-	s.Plan.Gate.Declared, s.Plan.Gate.Vouched = in.Risk, ev.Submit.Vouched
+	s.Plan.Gate.Declared, s.Plan.Gate.Vouched = in.Risk, m.Vouched
 	s.Foreign = in.Source == forge.SourceSystem
 	s.Plan.Step = plan.FirstStep(&in)
 	course{s.core}.enter()

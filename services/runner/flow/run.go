@@ -44,30 +44,30 @@ func (s course) isPlanned() bool { return len(s.Tasks.Tasks) > 0 || len(s.Plan.C
 
 // answered takes the answer of a step of the whole intent.
 func (s course) answered(r *forge.Result) {
-	if s.Policy.Reading {
-		s.policyRead(r.Analysis.Policy)
+	if a, ok := r.Output.(*forge.Analysis); ok && s.Policy.Reading {
+		s.policyRead(a.Policy)
 		return
 	}
 	s.Plan.Session.Reported(r.Session)
 	parent := &plan.Parent{Intent: &s.Intent, Number: r.Attempt.Number}
 	var o plan.Outcome
-	switch r.Attempt.Step {
-	case forge.StepAnalyze, forge.StepArchitect:
-		s.adopt(r.Analysis.Policy)
+	switch out := r.Output.(type) {
+	case *forge.Analysis:
+		s.adopt(out.Policy)
 		parent.MaxDepth = s.Policy.MaxDepth
-		o = plan.Analyzed(parent, r.Attempt.Step, r.Analysis)
-	case forge.StepAudit:
+		o = plan.Analyzed(parent, r.Attempt.Step, out)
+	case *forge.Audit:
 		s.adopt(r.Policy)
-		o = plan.Audited(r.Audit)
-	case forge.StepObserve:
+		o = plan.Audited(out)
+	case *forge.Observed:
 		s.adopt(r.Policy)
-		o = plan.Observed(r.Observed)
-	case forge.StepAbstract:
-		o = plan.Abstracted(parent, r.Abstraction)
-	case forge.StepIntake:
+		o = plan.Observed(out)
+	case *forge.Abstraction:
+		o = plan.Abstracted(parent, out)
+	case *forge.Intake:
 		s.adopt(r.Policy)
-		o = plan.TakenIn(parent, r.Intake)
-	default: // the others are steps of tasks, or the project's
+		o = plan.TakenIn(parent, out)
+	default: // the others are of tasks, or the project's
 	}
 	s.follow(r.Attempt, &o)
 }
@@ -198,7 +198,7 @@ const maxPlannedFiles = 100
 // project the plan.
 func (s course) await() {
 	missing := s.Plan.Depends.Ask()
-	s.tell(plannedKey, s.Run, false, forge.Event{Planned: &forge.Planned{
+	s.tell(plannedKey, s.Run, false, forge.Event{Message: &forge.Planned{
 		Run: s.Run, Plan: plan.Titles(s.Tasks.Tasks, s.Plan.Children), Budget: s.Policy.Budget,
 		Children: s.Plan.Children.IDs(), RelevantFiles: s.Tasks.Files(maxPlannedFiles), DependsOn: missing,
 	}})
@@ -281,10 +281,10 @@ func (s course) split() {
 			in := c.Intent
 			in.CreatedAt = s.now
 			in.BudgetUSD = s.share(len(children))
-			s.tellChild(c, forge.Event{Submit: &forge.Submit{Intent: in, Vouched: s.Plan.Gate.Approved || s.Plan.Gate.Vouched}})
+			s.tellChild(c, forge.Event{Message: &forge.Submit{Intent: in, Vouched: s.Plan.Gate.Approved || s.Plan.Gate.Vouched}})
 		case c.Status.Failed():
 			c.Status = ""
-			s.tellChild(c, forge.Event{Retry: &forge.Retry{Instructions: s.Instructions}})
+			s.tellChild(c, forge.Event{Message: &forge.Retry{Instructions: s.Instructions}})
 		}
 	}
 	s.sumUp()

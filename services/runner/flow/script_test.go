@@ -99,16 +99,16 @@ func (s *script) play(t *testing.T, d *datadriven.TestData) {
 		s.show(s.id(first()))
 		return
 	case "pause-project":
-		s.send(forge.Event{To: forge.Key{Project: "web"}, Pause: &forge.Pause{}})
+		s.send(forge.Event{To: forge.Key{Project: "web"}, Message: &forge.Pause{}})
 		return
 	case "resume-project":
-		s.send(forge.Event{To: forge.Key{Project: "web"}, Resume: &forge.Resume{}})
+		s.send(forge.Event{To: forge.Key{Project: "web"}, Message: &forge.Resume{}})
 		return
 	case "cancel-project":
-		s.send(forge.Event{To: forge.Key{Project: "web"}, Cancel: &forge.Cancel{Reason: arg("reason")}})
+		s.send(forge.Event{To: forge.Key{Project: "web"}, Message: &forge.Cancel{Reason: arg("reason")}})
 		return
 	case "reflect-now":
-		s.send(forge.Event{To: forge.Key{Project: "web"}, Reflect: &forge.Reflect{}})
+		s.send(forge.Event{To: forge.Key{Project: "web"}, Message: &forge.Reflect{}})
 		return
 	case "alias": // a name for an id that was made
 		s.aliases[first()] = s.find(t, arg("of"))
@@ -170,22 +170,22 @@ func (s *script) person(cmd string, id forge.IntentID, arg func(string) string, 
 		for _, d := range list("after") {
 			in.DependsOn = append(in.DependsOn, forge.IntentID(d))
 		}
-		return &forge.Event{Submit: &forge.Submit{Intent: in}}
+		return &forge.Event{Message: &forge.Submit{Intent: in}}
 	case "approve":
-		return &forge.Event{Actor: arg("by"), Approve: &forge.Approve{Plan: arg("plan")}}
+		return &forge.Event{Actor: arg("by"), Message: &forge.Approve{Plan: arg("plan")}}
 	case "reject":
-		return &forge.Event{Reject: &forge.Reject{Reason: arg("reason")}}
+		return &forge.Event{Message: &forge.Reject{Reason: arg("reason")}}
 	case "cancel":
-		return &forge.Event{Cancel: &forge.Cancel{Reason: arg("reason"), Task: forge.TaskID(arg("task"))}}
+		return &forge.Event{Message: &forge.Cancel{Reason: arg("reason"), Task: forge.TaskID(arg("task"))}}
 	case "pause":
-		return &forge.Event{Pause: &forge.Pause{Reason: arg("reason"), Task: forge.TaskID(arg("task"))}}
+		return &forge.Event{Message: &forge.Pause{Reason: arg("reason"), Task: forge.TaskID(arg("task"))}}
 	case "resume":
-		return &forge.Event{Resume: &forge.Resume{Task: forge.TaskID(arg("task"))}}
+		return &forge.Event{Message: &forge.Resume{Task: forge.TaskID(arg("task"))}}
 	case "retry":
-		return &forge.Event{Retry: &forge.Retry{Instructions: arg("with"), BudgetUSD: usd(arg("budget"))}}
+		return &forge.Event{Message: &forge.Retry{Instructions: arg("with"), BudgetUSD: usd(arg("budget"))}}
 	case "answer":
 		n, _ := strconv.Atoi(arg("question"))
-		return &forge.Event{Answer: &forge.Answer{Index: n, Answer: arg("answer")}}
+		return &forge.Event{Message: &forge.Answer{Index: n, Answer: arg("answer")}}
 	case "edit":
 		e := &forge.Edit{}
 		if v := arg("title"); v != "" {
@@ -197,7 +197,7 @@ func (s *script) person(cmd string, id forge.IntentID, arg func(string) string, 
 		if v := forge.Risk(arg("risk")); v != "" {
 			e.Risk = &v
 		}
-		return &forge.Event{Edit: e}
+		return &forge.Event{Message: e}
 	}
 	return nil
 }
@@ -271,7 +271,7 @@ func (s *script) fire() {
 		s.now = tm.At
 		before := s.out.Len()
 		s.print("it is +%s: %s", s.now.Sub(s.start), tm.Key)
-		if s.send(forge.Event{To: tm.To, Timer: &forge.TimerFired{Key: tm.Key, At: tm.At}}) != forge.Ignored {
+		if s.send(forge.Event{To: tm.To, Message: &forge.TimerFired{Key: tm.Key, At: tm.At}}) != forge.Ignored {
 			return
 		}
 		kept := s.out.String()[:before]

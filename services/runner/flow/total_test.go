@@ -57,50 +57,50 @@ func anyEvent(rng *rand.Rand, s *Intent, l *Lane) forge.Event {
 	n := rng.IntN(4)
 	switch rng.IntN(29) {
 	case 0:
-		return forge.Event{Submit: &forge.Submit{Intent: forge.Intent{
+		return forge.Event{Message: &forge.Submit{Intent: forge.Intent{
 			Title: "t", Body: "b", Source: forge.SourceHuman, Risk: forge.Risk(word), Type: []string{"", "", "audit", "skill_extraction"}[rng.IntN(4)],
 			Criteria: []string{"one", "two"}[:rng.IntN(3)],
 		}}}
 	case 1:
-		return forge.Event{Edit: &forge.Edit{Title: &word, Body: &word}}
+		return forge.Event{Message: &forge.Edit{Title: &word, Body: &word}}
 	case 2:
-		return forge.Event{Approve: &forge.Approve{}}
+		return forge.Event{Message: &forge.Approve{}}
 	case 3:
-		return forge.Event{Answer: &forge.Answer{Index: n - 1, Answer: word}}
+		return forge.Event{Message: &forge.Answer{Index: n - 1, Answer: word}}
 	case 4:
-		return forge.Event{Retry: &forge.Retry{Instructions: word, BudgetUSD: float64(n - 1)}}
+		return forge.Event{Message: &forge.Retry{Instructions: word, BudgetUSD: float64(n - 1)}}
 	case 5:
 		if rng.IntN(8) == 0 {
-			return forge.Event{Cancel: &forge.Cancel{}, Reject: &forge.Reject{}}
+			return forge.Event{Message: &forge.Cancel{}}
 		}
-		return forge.Event{Reject: &forge.Reject{}}
+		return forge.Event{Message: &forge.Reject{}}
 	case 6:
 		if len(s.Dispatch.Outbox.Timers) > 0 {
 			tm := s.Dispatch.Outbox.Timers[rng.IntN(len(s.Dispatch.Outbox.Timers))]
-			return forge.Event{Timer: &forge.TimerFired{Key: tm.Key, At: tm.At}}
+			return forge.Event{Message: &forge.TimerFired{Key: tm.Key, At: tm.At}}
 		}
-		return forge.Event{Timer: &forge.TimerFired{Key: word}}
+		return forge.Event{Message: &forge.TimerFired{Key: word}}
 	case 7:
-		return forge.Event{Admitted: &forge.Admitted{Run: n, Knowledge: []forge.Knowledge{{ID: "b/k1", Content: word}}[:rng.IntN(2)]}}
+		return forge.Event{Message: &forge.Admitted{Run: n, Knowledge: []forge.Knowledge{{ID: "b/k1", Content: word}}[:rng.IntN(2)]}}
 	case 8:
-		return forge.Event{DependencyEnded: &forge.DependencyEnded{Run: n, Intent: "b", Status: forge.Status(word)}}
+		return forge.Event{Message: &forge.DependencyEnded{Run: n, Intent: "b", Status: forge.Status(word)}}
 	case 9:
-		return forge.Event{Reserved: &forge.Reserved{Task: task, Number: n, Granted: rng.IntN(2) == 0}}
+		return forge.Event{Message: &forge.Reserved{Task: task, Number: n, Granted: rng.IntN(2) == 0}}
 	case 10:
-		return forge.Event{Landed: &forge.Landed{Task: task, Number: n, Result: &forge.Integration{Outcome: forge.LandIntegrated, Commit: word}}}
+		return forge.Event{Message: &forge.Landed{Task: task, Number: n, Result: &forge.Integration{Outcome: forge.LandIntegrated, Commit: word}}}
 	case 11:
-		return forge.Event{Enter: &forge.Enter{Run: n}, Planned: nil}
+		return forge.Event{Message: &forge.Enter{Run: n}}
 	case 12:
-		return forge.Event{Planned: &forge.Planned{Run: n, DependsOn: []forge.IntentID{"a", "b", "c"}[:rng.IntN(4)]}}
+		return forge.Event{Message: &forge.Planned{Run: n, DependsOn: []forge.IntentID{"a", "b", "c"}[:rng.IntN(4)]}}
 	case 13:
-		return forge.Event{Land: &forge.Land{Run: n, Task: task, Number: rng.IntN(6), Files: []string{word}}}
+		return forge.Event{Message: &forge.Land{Run: n, Task: task, Number: rng.IntN(6), Files: []string{word}}}
 	case 14:
-		return forge.Event{Reserve: &forge.Reserve{Run: n, Task: task, Number: rng.IntN(6), Conflicts: []string{word}, Files: []string{word}}}
+		return forge.Event{Message: &forge.Reserve{Run: n, Task: task, Number: rng.IntN(6), Conflicts: []string{word}, Files: []string{word}}}
 	case 15:
 		if rng.IntN(2) == 0 {
-			return forge.Event{Withdraw: &forge.Withdraw{Run: n, Task: task, Number: rng.IntN(6)}}
+			return forge.Event{Message: &forge.Withdraw{Run: n, Task: task, Number: rng.IntN(6)}}
 		}
-		return forge.Event{End: &forge.End{Run: n, Number: rng.IntN(6), Status: forge.StatusDone}}
+		return forge.Event{Message: &forge.End{Run: n, Number: rng.IntN(6), Status: forge.StatusDone}}
 	case 16:
 		return forge.Event{}
 	case 17:
@@ -108,45 +108,45 @@ func anyEvent(rng *rand.Rand, s *Intent, l *Lane) forge.Event {
 		if len(s.Dispatch.Waiting) > 0 && rng.IntN(4) > 0 {
 			f.Attempt = s.Dispatch.Waiting[rng.IntN(len(s.Dispatch.Waiting))].Command.Attempt
 		}
-		return forge.Event{Funded: f}
+		return forge.Event{Message: f}
 	case 18:
-		return forge.Event{Spend: &forge.Spend{
+		return forge.Event{Message: &forge.Spend{
 			Run: n, Number: rng.IntN(6), Attempt: forge.Attempt{Task: task, Number: n}, Budget: anyBudget(rng), USD: float64(rng.IntN(3)),
 		}}
 	case 19:
-		return forge.Event{Settle: &forge.Settle{Number: rng.IntN(6), SpentUSD: float64(n), Open: []forge.Attempt{{Task: task, Number: n}}}}
+		return forge.Event{Message: &forge.Settle{Number: rng.IntN(6), SpentUSD: float64(n), Open: []forge.Attempt{{Task: task, Number: n}}}}
 	}
 	switch rng.IntN(16) {
 	case 0:
-		return forge.Event{Pause: &forge.Pause{Task: anyTask(rng, task), Number: rng.IntN(2) * n}}
+		return forge.Event{Message: &forge.Pause{Task: anyTask(rng, task), Number: rng.IntN(2) * n}}
 	case 1:
-		return forge.Event{Resume: &forge.Resume{Task: anyTask(rng, task), Number: rng.IntN(2) * n}}
+		return forge.Event{Message: &forge.Resume{Task: anyTask(rng, task), Number: rng.IntN(2) * n}}
 	case 2:
-		return forge.Event{Child: &forge.Child{Intent: anyPart(rng, s), Run: n, Number: rng.IntN(3), Status: anyStatus(rng)}}
+		return forge.Event{Message: &forge.Child{Intent: anyPart(rng, s), Run: n, Number: rng.IntN(3), Status: anyStatus(rng)}}
 	case 3:
-		return forge.Event{Reflected: &forge.Reflected{
+		return forge.Event{Message: &forge.Reflected{
 			Run: n, Step: forge.StepRecord{Step: forge.StepReflect, Attempt: n}, Read: []string{"a/1", "a/2"}[:rng.IntN(3)],
 		}}
 	case 4:
-		return forge.Event{Forecast: &forge.Forecast{TaskID: task, Other: forge.Overlap{TaskID: "b-001", Files: []string{word}[:rng.IntN(2)]}}}
+		return forge.Event{Message: &forge.Forecast{TaskID: task, Other: forge.Overlap{TaskID: "b-001", Files: []string{word}[:rng.IntN(2)]}}}
 	case 5:
-		return forge.Event{Reflect: &forge.Reflect{}}
+		return forge.Event{Message: &forge.Reflect{}}
 	case 6:
 		if rng.IntN(4) == 0 {
-			return forge.Event{Cancel: &forge.Cancel{Task: task}}
+			return forge.Event{Message: &forge.Cancel{Task: task}}
 		}
 	case 7:
-		return forge.Event{End: &forge.End{
+		return forge.Event{Message: &forge.End{
 			Run: n, Number: rng.IntN(6), Status: anyStatus(rng), Parent: forge.IntentID(word), Past: &forge.PastRun{Title: "fix it"},
 			Reflect: &forge.ReflectOn{Policy: forge.DefaultPolicy().Reflection}, Observed: []forge.Observation{{ID: "a/1"}},
 			Knowledge: []forge.Knowledge{{ID: "a/k1", Content: word}}[:rng.IntN(2)], Applied: []string{"a/k1"}[:rng.IntN(2)],
 		}}
 	case 8:
-		return forge.Event{Enter: &forge.Enter{Run: n, Title: "fix that", Parent: forge.IntentID(word), Goal: rng.IntN(2) == 0}}
+		return forge.Event{Message: &forge.Enter{Run: n, Title: "fix that", Parent: forge.IntentID(word), Goal: rng.IntN(2) == 0}}
 	case 9:
-		return forge.Event{Planned: &forge.Planned{Run: n, Children: []forge.IntentID{"a", "b", "x"}[:rng.IntN(4)]}}
+		return forge.Event{Message: &forge.Planned{Run: n, Children: []forge.IntentID{"a", "b", "x"}[:rng.IntN(4)]}}
 	}
-	return forge.Event{Result: anyResult(rng, s, l, task, word)}
+	return forge.Event{Message: anyResult(rng, s, l, task, word)}
 }
 
 func anyTask(rng *rand.Rand, task forge.TaskID) forge.TaskID {
@@ -188,57 +188,57 @@ func anyResult(rng *rand.Rand, s *Intent, l *Lane, task forge.TaskID, word strin
 		r.Attempt = l.mirror.running.command.Attempt
 	}
 	if rng.IntN(5) == 0 {
-		r.Failure = &forge.Failure{Reason: anyReason(rng), Until: time.Unix(int64(rng.IntN(3))*1000, 0)}
+		r.Output = &forge.Failure{Reason: anyReason(rng), Until: time.Unix(int64(rng.IntN(3))*1000, 0)}
 		r.Agent, r.Session = word, word
 		return r
 	}
 	switch r.Attempt.Step {
 	case forge.StepAnalyze, forge.StepArchitect:
-		r.Analysis = &forge.Analysis{Risk: forge.Risk(word), Tasks: []forge.TaskPlan{{Name: "x"}, {Name: word, DependsOn: []string{"x"}}, {}}[:rng.IntN(4)]}
+		r.Output = &forge.Analysis{Risk: forge.Risk(word), Tasks: []forge.TaskPlan{{Name: "x"}, {Name: word, DependsOn: []string{"x"}}, {}}[:rng.IntN(4)]}
 		if rng.IntN(3) == 0 {
 			p := forge.DefaultPolicy()
 			p.Budget, p.Fallbacks = anyBudget(rng), rng.IntN(3)
-			r.Analysis.Policy = &p
+			forge.As[*forge.Analysis](r.Output).Policy = &p
 		}
 		if rng.IntN(5) == 0 {
-			r.Analysis.Clarifications = []forge.Clarification{{Question: word}}
+			forge.As[*forge.Analysis](r.Output).Clarifications = []forge.Clarification{{Question: word}}
 		}
 		if rng.IntN(5) == 0 {
-			r.Analysis.Tasks, r.Analysis.Insufficient = nil, word
+			forge.As[*forge.Analysis](r.Output).Tasks, forge.As[*forge.Analysis](r.Output).Insufficient = nil, word
 		}
 		if rng.IntN(5) == 0 {
-			r.Analysis.Tasks = nil
-			r.Analysis.Children = []forge.ChildPlan{{Name: "x", Title: "t", Body: "b"}, {Name: word, Title: "t", Body: "b", DependsOn: []string{"x"}}}[:rng.IntN(3)]
+			forge.As[*forge.Analysis](r.Output).Tasks = nil
+			forge.As[*forge.Analysis](r.Output).Children = []forge.ChildPlan{{Name: "x", Title: "t", Body: "b"}, {Name: word, Title: "t", Body: "b", DependsOn: []string{"x"}}}[:rng.IntN(3)]
 		}
 	case forge.StepAudit:
-		r.Audit = &forge.Audit{Summary: word}
+		r.Output = &forge.Audit{Summary: word}
 	case forge.StepObserve:
-		r.Observed = &forge.Observed{NothingFound: word, Patterns: []forge.Pattern{{Name: word}}[:rng.IntN(2)]}
+		r.Output = &forge.Observed{NothingFound: word, Patterns: []forge.Pattern{{Name: word}}[:rng.IntN(2)]}
 	case forge.StepAbstract:
-		r.Abstraction = &forge.Abstraction{Skills: []forge.Skill{{Name: word, Description: "d", Body: "b"}}[:rng.IntN(2)]}
+		r.Output = &forge.Abstraction{Skills: []forge.Skill{{Name: word, Description: "d", Body: "b"}}[:rng.IntN(2)]}
 	case forge.StepImplement:
-		r.Implementation = &forge.Implementation{Commits: rng.IntN(2), Head: word}
+		r.Output = &forge.Implementation{Commits: rng.IntN(2), Head: word}
 	case forge.StepRebase:
-		r.Rebase = &forge.Rebase{Head: word, Files: []string{word}}
+		r.Output = &forge.Rebase{Head: word, Files: []string{word}}
 		if rng.IntN(4) == 0 {
-			r.Rebase.Overlaps = []forge.Overlap{{TaskID: []forge.TaskID{"a-001", "a-002", "b-001"}[rng.IntN(3)], Files: []string{word}}}
+			forge.As[*forge.Rebase](r.Output).Overlaps = []forge.Overlap{{TaskID: []forge.TaskID{"a-001", "a-002", "b-001"}[rng.IntN(3)], Files: []string{word}}}
 		}
 		if rng.IntN(3) == 0 {
-			r.Rebase.Conflicts = []string{word}
+			forge.As[*forge.Rebase](r.Output).Conflicts = []string{word}
 		}
 	case forge.StepReview:
-		r.Review = &forge.Review{TaskID: r.Attempt.Task, Head: word, Verdict: []forge.Verdict{forge.VerdictApproved, forge.VerdictRejected, "maybe"}[rng.IntN(3)]}
+		r.Output = &forge.Review{TaskID: r.Attempt.Task, Head: word, Verdict: []forge.Verdict{forge.VerdictApproved, forge.VerdictRejected, "maybe"}[rng.IntN(3)]}
 		if t := s.Tasks.Find(r.Attempt.Task); t != nil && rng.IntN(3) > 0 {
-			r.Review.Head = t.Head
+			forge.As[*forge.Review](r.Output).Head = t.Head
 		}
 	case forge.StepIntegrate:
-		r.Integration = &forge.Integration{Outcome: []forge.LandOutcome{
+		r.Output = &forge.Integration{Outcome: []forge.LandOutcome{
 			forge.LandIntegrated, forge.LandChanged, forge.LandConflict, forge.LandDirty, forge.LandVerifyFailed, "?",
 		}[rng.IntN(6)]}
 	case forge.StepIntake, forge.StepExecute, forge.StepSummarize, forge.StepJudge:
 		anyProgress(rng, s, r, word)
 	case forge.StepReflect:
-		r.Reflection = &forge.Reflection{Read: []string{"a/1"}, Proposals: []forge.Intent{{Title: "fix " + word, Body: "b"}, {Title: "fix"}}[:rng.IntN(3)]}
+		r.Output = &forge.Reflection{Read: []string{"a/1"}, Proposals: []forge.Intent{{Title: "fix " + word, Body: "b"}, {Title: "fix"}}[:rng.IntN(3)]}
 	}
 	return r
 }
@@ -248,20 +248,20 @@ func anyProgress(rng *rand.Rand, s *Intent, r *forge.Result, word string) {
 	t := s.goalTask()
 	switch r.Attempt.Step {
 	case forge.StepIntake:
-		r.Intake = &forge.Intake{Task: "t", Criteria: []string{"one", word}[:rng.IntN(3)], Risk: forge.Risk(word)}
+		r.Output = &forge.Intake{Task: "t", Criteria: []string{"one", word}[:rng.IntN(3)], Risk: forge.Risk(word)}
 		if rng.IntN(5) == 0 {
-			r.Intake.Clarifications = []forge.Clarification{{Question: word}}
+			forge.As[*forge.Intake](r.Output).Clarifications = []forge.Clarification{{Question: word}}
 		}
 	case forge.StepExecute:
-		r.Implementation = &forge.Implementation{Base: "b", Head: []string{"b", word}[rng.IntN(2)], Leftover: word, Execution: &forge.Execution{}}
+		r.Output = &forge.Implementation{Base: "b", Head: []string{"b", word}[rng.IntN(2)], Leftover: word, Execution: &forge.Execution{}}
 	case forge.StepSummarize:
-		r.Summarization = &forge.Summarization{Knowledge: []forge.Knowledge{{Content: word}}[:rng.IntN(2)]}
+		r.Output = &forge.Summarization{Knowledge: []forge.Knowledge{{Content: word}}[:rng.IntN(2)]}
 	default:
-		r.Judgment = &forge.Judgment{Head: word, Complete: rng.IntN(2) == 0}
+		r.Output = &forge.Judgment{Head: word, Complete: rng.IntN(2) == 0}
 		if t != nil && rng.IntN(3) > 0 {
-			r.Judgment.Head = goal.JudgedHead(t)
+			forge.As[*forge.Judgment](r.Output).Head = goal.JudgedHead(t)
 			for _, c := range t.Criteria {
-				r.Judgment.Evaluations = append(r.Judgment.Evaluations, forge.Evaluation{Criterion: c, Met: rng.IntN(3) > 0})
+				forge.As[*forge.Judgment](r.Output).Evaluations = append(forge.As[*forge.Judgment](r.Output).Evaluations, forge.Evaluation{Criterion: c, Met: rng.IntN(3) > 0})
 			}
 		}
 	}

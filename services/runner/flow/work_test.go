@@ -41,23 +41,23 @@ func (s *script) work(t *testing.T, d *datadriven.TestData, target string, arg f
 	}
 	switch d.Cmd {
 	case "started":
-		r.Started = true
+		r.Output = &forge.Started{}
 	case "fail":
-		r.Failure = &forge.Failure{Reason: forge.FailureReason(arg("reason")), Message: "it failed"}
+		r.Output = &forge.Failure{Reason: forge.FailureReason(arg("reason")), Message: "it failed"}
 		if u := arg("until"); u != "" {
 			after, err := time.ParseDuration(u)
 			if err != nil {
 				t.Fatal(err)
 			}
-			r.Failure.Until = s.now.Add(after)
+			r.Failure().Until = s.now.Add(after)
 		}
 	default:
 		s.answer(t, &r, c, d, arg, list)
 	}
-	if !d.HasArg("again") && !r.Started { // again: the command stays, as when a worker's report is repeated
+	if !d.HasArg("again") && !r.IsStart() { // again: the command stays, as when a worker's report is repeated
 		s.open = slices.Delete(s.open, i, i+1)
 	}
-	s.send(forge.Event{To: r.Machine(), Result: &r})
+	s.send(forge.Event{To: r.Machine(), Message: &r})
 }
 
 func (s *script) answer(t *testing.T, r *forge.Result, c forge.Command, d *datadriven.TestData, arg func(string) string, list func(string) []string) {
@@ -69,71 +69,71 @@ func (s *script) answer(t *testing.T, r *forge.Result, c forge.Command, d *datad
 	commit := func(kind string) string { return fmt.Sprintf("%s-%s-%d", kind, c.Attempt.Task, c.Attempt.Number) }
 	switch forge.Step(d.Cmd) {
 	case forge.StepAnalyze, forge.StepArchitect:
-		r.Analysis = analysisOf(arg, list)
+		r.Output = analysisOf(arg, list)
 		if c.PolicyOnly {
-			r.Analysis = &forge.Analysis{Policy: r.Analysis.Policy}
+			r.Output = &forge.Analysis{Policy: forge.As[*forge.Analysis](r.Output).Policy}
 		}
 	case forge.StepImplement:
 		n := 1
 		if v := arg("commits"); v != "" {
 			n, _ = strconv.Atoi(v)
 		}
-		r.Implementation = &forge.Implementation{
+		r.Output = &forge.Implementation{
 			Base: "main", Head: commit("head"), Commits: n, Files: files,
 			Unchanged: d.HasArg("unchanged"), Leftover: arg("leftover"),
 		}
 		for _, o := range list("overlaps") {
-			r.Implementation.Overlaps = append(r.Implementation.Overlaps, forge.Overlap{TaskID: forge.TaskID(o), Files: files})
+			forge.As[*forge.Implementation](r.Output).Overlaps = append(forge.As[*forge.Implementation](r.Output).Overlaps, forge.Overlap{TaskID: forge.TaskID(o), Files: files})
 		}
 	case forge.StepRebase:
-		r.Rebase = &forge.Rebase{Conflicts: list("conflicts"), Files: files}
+		r.Output = &forge.Rebase{Conflicts: list("conflicts"), Files: files}
 		for _, o := range list("overlaps") {
-			r.Rebase.Overlaps = append(r.Rebase.Overlaps, forge.Overlap{TaskID: forge.TaskID(o), Files: files})
+			forge.As[*forge.Rebase](r.Output).Overlaps = append(forge.As[*forge.Rebase](r.Output).Overlaps, forge.Overlap{TaskID: forge.TaskID(o), Files: files})
 		}
-		if r.Rebase.Conflicts == nil {
-			r.Rebase.Base, r.Rebase.Head, r.Rebase.Tree, r.Rebase.PatchID = "main", commit("rebased"), commit("tree"), commit("patch")
-			r.Rebase.Verify = &forge.VerifyReport{Passed: !d.HasArg("broken"), Command: "make test", Output: "FAIL"}
+		if forge.As[*forge.Rebase](r.Output).Conflicts == nil {
+			forge.As[*forge.Rebase](r.Output).Base, forge.As[*forge.Rebase](r.Output).Head, forge.As[*forge.Rebase](r.Output).Tree, forge.As[*forge.Rebase](r.Output).PatchID = "main", commit("rebased"), commit("tree"), commit("patch")
+			forge.As[*forge.Rebase](r.Output).Verify = &forge.VerifyReport{Passed: !d.HasArg("broken"), Command: "make test", Output: "FAIL"}
 		}
 	case forge.StepReview:
-		r.Review = &forge.Review{TaskID: c.Task.ID, Head: c.Task.Head, Verdict: forge.VerdictApproved}
+		r.Output = &forge.Review{TaskID: c.Task.ID, Head: c.Task.Head, Verdict: forge.VerdictApproved}
 		if d.HasArg("rejected") {
-			r.Review.Verdict, r.Review.Issues = forge.VerdictRejected, []string{"a test is missing"}
+			forge.As[*forge.Review](r.Output).Verdict, forge.As[*forge.Review](r.Output).Issues = forge.VerdictRejected, []string{"a test is missing"}
 		}
 		if d.HasArg("of-another-commit") {
-			r.Review.Head = "something-else"
+			forge.As[*forge.Review](r.Output).Head = "something-else"
 		}
 	case forge.StepIntegrate:
-		r.Integration = &forge.Integration{Outcome: forge.LandOutcome(arg("outcome")), Files: files}
-		switch r.Integration.Outcome {
+		r.Output = &forge.Integration{Outcome: forge.LandOutcome(arg("outcome")), Files: files}
+		switch forge.As[*forge.Integration](r.Output).Outcome {
 		case "", forge.LandIntegrated:
-			r.Integration.Outcome, r.Integration.Commit, r.Integration.Parent = forge.LandIntegrated, commit("landed"), commit("tip")
+			forge.As[*forge.Integration](r.Output).Outcome, forge.As[*forge.Integration](r.Output).Commit, forge.As[*forge.Integration](r.Output).Parent = forge.LandIntegrated, commit("landed"), commit("tip")
 		case forge.LandVerifyFailed:
-			r.Integration.Verify = &forge.VerifyReport{Command: "make test", Output: "FAIL"}
+			forge.As[*forge.Integration](r.Output).Verify = &forge.VerifyReport{Command: "make test", Output: "FAIL"}
 		case forge.LandChanged:
-			r.Integration.Candidate = &forge.Rebase{Base: "main2", Head: commit("again"), PatchID: commit("other"), Files: files}
+			forge.As[*forge.Integration](r.Output).Candidate = &forge.Rebase{Base: "main2", Head: commit("again"), PatchID: commit("other"), Files: files}
 		case forge.LandConflict, forge.LandDirty:
 		}
 	case forge.StepReflect:
-		r.Reflection = &forge.Reflection{}
+		r.Output = &forge.Reflection{}
 		for _, title := range list("proposes") {
-			r.Reflection.Proposals = append(r.Reflection.Proposals, forge.Intent{
+			forge.As[*forge.Reflection](r.Output).Proposals = append(forge.As[*forge.Reflection](r.Output).Proposals, forge.Intent{
 				Title: strings.ReplaceAll(title, "-", " "), Body: "body", Type: "fix", Risk: forge.Risk(arg("risk")),
 			})
 		}
 		for _, o := range c.Observations {
-			r.Reflection.Read = append(r.Reflection.Read, o.ID)
+			forge.As[*forge.Reflection](r.Output).Read = append(forge.As[*forge.Reflection](r.Output).Read, o.ID)
 		}
 	case forge.StepAudit:
-		r.Audit, r.Policy = &forge.Audit{Summary: "all is well"}, policyOf(arg, list)
+		r.Output, r.Policy = &forge.Audit{Summary: "all is well"}, policyOf(arg, list)
 	case forge.StepObserve:
-		r.Observed = &forge.Observed{NothingFound: arg("nothing")}
+		r.Output = &forge.Observed{NothingFound: arg("nothing")}
 		for _, name := range list("patterns") {
-			r.Observed.Patterns = append(r.Observed.Patterns, forge.Pattern{Name: name})
+			forge.As[*forge.Observed](r.Output).Patterns = append(forge.As[*forge.Observed](r.Output).Patterns, forge.Pattern{Name: name})
 		}
 	case forge.StepAbstract:
-		r.Abstraction = &forge.Abstraction{NothingNew: arg("nothing")}
+		r.Output = &forge.Abstraction{NothingNew: arg("nothing")}
 		for _, name := range list("skills") {
-			r.Abstraction.Skills = append(r.Abstraction.Skills, forge.Skill{Name: name, Description: "When to use it", Body: "How"})
+			forge.As[*forge.Abstraction](r.Output).Skills = append(forge.As[*forge.Abstraction](r.Output).Skills, forge.Skill{Name: name, Description: "When to use it", Body: "How"})
 		}
 	default:
 		if !s.towards(t, r, c, d, arg, list) {
@@ -265,68 +265,68 @@ func describeNote(n forge.Event) string {
 		from = n.Actor + " to " + string(n.To.Intent)
 	}
 	what := ""
-	switch {
-	case n.Enter != nil:
-		what = fmt.Sprintf("enter run %d", n.Enter.Run)
-	case n.Admitted != nil:
+	switch m := n.Message.(type) {
+	case *forge.Enter:
+		what = fmt.Sprintf("enter run %d", m.Run)
+	case *forge.Admitted:
 		what = "admitted"
-		if n.Admitted.Paused > 0 {
+		if m.Paused > 0 {
 			what += ", paused"
 		}
-	case n.Submit != nil:
-		what = fmt.Sprintf("submit %q, %s, risk %q, after %v", n.Submit.Intent.Title, n.Submit.Intent.Source, n.Submit.Intent.Risk, n.Submit.Intent.DependsOn)
-	case n.Retry != nil:
+	case *forge.Submit:
+		what = fmt.Sprintf("submit %q, %s, risk %q, after %v", m.Intent.Title, m.Intent.Source, m.Intent.Risk, m.Intent.DependsOn)
+	case *forge.Retry:
 		what = "retry"
-	case n.Cancel != nil:
-		what = "cancel: " + n.Cancel.Reason
-	case n.Pause != nil:
-		what = fmt.Sprintf("pause %d", n.Pause.Number)
-	case n.Resume != nil:
-		what = fmt.Sprintf("resume %d", n.Resume.Number)
-	case n.Child != nil:
-		what = fmt.Sprintf("%s run %d is %s, end %d", n.Child.Intent, n.Child.Run, n.Child.Status, n.Child.Number)
-	case n.Reflected != nil:
-		r := n.Reflected
+	case *forge.Cancel:
+		what = "cancel: " + m.Reason
+	case *forge.Pause:
+		what = fmt.Sprintf("pause %d", m.Number)
+	case *forge.Resume:
+		what = fmt.Sprintf("resume %d", m.Number)
+	case *forge.Child:
+		what = fmt.Sprintf("%s run %d is %s, end %d", m.Intent, m.Run, m.Status, m.Number)
+	case *forge.Reflected:
+		r := m
 		what = fmt.Sprintf("reflected on run %d: %s, read %v, proposed %v, dropped %v", r.Run, r.Step.Outcome, r.Read, r.Proposed, details(r.Dropped))
-	case n.Forecast != nil:
-		what = fmt.Sprintf("%s does not merge with %s: %v", n.Forecast.TaskID, n.Forecast.Other.TaskID, n.Forecast.Other.Files)
-	case n.Planned != nil:
-		what = fmt.Sprintf("planned, after %v", n.Planned.DependsOn)
-		if n.Planned.Children != nil {
-			what += fmt.Sprintf(", parts %v", n.Planned.Children)
+	case *forge.Forecast:
+		what = fmt.Sprintf("%s does not merge with %s: %v", m.TaskID, m.Other.TaskID, m.Other.Files)
+	case *forge.Planned:
+		what = fmt.Sprintf("planned, after %v", m.DependsOn)
+		if m.Children != nil {
+			what += fmt.Sprintf(", parts %v", m.Children)
 		}
-	case n.DependencyEnded != nil:
-		what = fmt.Sprintf("%s ended %q", n.DependencyEnded.Intent, n.DependencyEnded.Status)
-		if n.DependencyEnded.Cycle != nil {
-			what = fmt.Sprintf("cycle %v", n.DependencyEnded.Cycle)
+	case *forge.DependencyEnded:
+		what = fmt.Sprintf("%s ended %q", m.Intent, m.Status)
+		if m.Cycle != nil {
+			what = fmt.Sprintf("cycle %v", m.Cycle)
 		}
-	case n.Reserve != nil:
-		what = fmt.Sprintf("%s wants precedence on %v", n.Reserve.Task, n.Reserve.Files)
-	case n.Reserved != nil:
-		what = fmt.Sprintf("%s has precedence: %t", n.Reserved.Task, n.Reserved.Granted)
-	case n.Land != nil:
-		what = fmt.Sprintf("land %s", n.Land.Head)
-	case n.Landed != nil:
-		what = fmt.Sprintf("%s could not be integrated", n.Landed.Task)
-		if n.Landed.Result != nil {
-			what = fmt.Sprintf("%s %s", n.Landed.Task, n.Landed.Result.Outcome)
+	case *forge.Reserve:
+		what = fmt.Sprintf("%s wants precedence on %v", m.Task, m.Files)
+	case *forge.Reserved:
+		what = fmt.Sprintf("%s has precedence: %t", m.Task, m.Granted)
+	case *forge.Land:
+		what = fmt.Sprintf("land %s", m.Head)
+	case *forge.Landed:
+		what = fmt.Sprintf("%s could not be integrated", m.Task)
+		if m.Result != nil {
+			what = fmt.Sprintf("%s %s", m.Task, m.Result.Outcome)
 		}
-	case n.Withdraw != nil:
-		what = fmt.Sprintf("%s withdraws", n.Withdraw.Task)
-	case n.End != nil:
-		what = fmt.Sprintf("run %d ended %s", n.End.Run, n.End.Status)
-		if n.End.Knowledge != nil || n.End.Applied != nil {
-			what += fmt.Sprintf(", found out %d, applied %v", len(n.End.Knowledge), n.End.Applied)
+	case *forge.Withdraw:
+		what = fmt.Sprintf("%s withdraws", m.Task)
+	case *forge.End:
+		what = fmt.Sprintf("run %d ended %s", m.Run, m.Status)
+		if m.Knowledge != nil || m.Applied != nil {
+			what += fmt.Sprintf(", found out %d, applied %v", len(m.Knowledge), m.Applied)
 		}
-		if n.End.SpentUSD > 0 {
-			what += fmt.Sprintf(", spent $%.2f", n.End.SpentUSD)
+		if m.SpentUSD > 0 {
+			what += fmt.Sprintf(", spent $%.2f", m.SpentUSD)
 		}
-	case n.Spend != nil:
-		what = fmt.Sprintf("wants $%.2f for %s", n.Spend.USD, n.Spend.Attempt)
-	case n.Settle != nil:
-		what = fmt.Sprintf("spent $%.2f, open %v", n.Settle.SpentUSD, n.Settle.Open)
-	case n.Funded != nil:
-		what = fmt.Sprintf("$%.2f for %s %s", n.Funded.USD, n.Funded.Attempt, n.Funded.Reason)
+	case *forge.Spend:
+		what = fmt.Sprintf("wants $%.2f for %s", m.USD, m.Attempt)
+	case *forge.Settle:
+		what = fmt.Sprintf("spent $%.2f, open %v", m.SpentUSD, m.Open)
+	case *forge.Funded:
+		what = fmt.Sprintf("$%.2f for %s %s", m.USD, m.Attempt, m.Reason)
 	}
 	return from + ": " + what
 }

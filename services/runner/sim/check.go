@@ -120,10 +120,11 @@ func (w *world) checkDecidedOnce() error {
 				open[c.Attempt] = true
 			}
 			for _, ev := range rec.Events {
-				if ev.Result == nil || ev.Result.Started {
+				r := forge.As[*forge.Result](ev.Message)
+				if r == nil || r.IsStart() {
 					continue
 				}
-				id := decisionOn(ev.Result, open)
+				id := decisionOn(r, open)
 				if id == "" {
 					continue
 				}
@@ -150,11 +151,13 @@ func decisionOn(r *forge.Result, open map[forge.Attempt]bool) string {
 		return "" // it only tells its costs
 	case a.Step != forge.StepIntegrate:
 		a.Claim = 0
-	case r.Integration != nil && r.Integration.Outcome == forge.LandIntegrated:
+	case isIntegrated(forge.As[*forge.Integration](r.Output)):
 		return "" // a fact, whatever was decided: see checkCommits
 	}
 	return a.String() // the lane repeats a landing as a new claim
 }
+
+func isIntegrated(i *forge.Integration) bool { return i != nil && i.Outcome == forge.LandIntegrated }
 
 // checkCommits: every commit of ours on the base branch has one integration,
 // was reviewed, and was verified on its parent.
@@ -163,14 +166,24 @@ func (w *world) checkCommits() error {
 	for _, key := range w.keys {
 		for _, rec := range w.journal[key] {
 			for _, ev := range rec.Events {
-				if r := ev.Result; r != nil && r.Integration != nil && r.Integration.Outcome == forge.LandIntegrated {
-					integrated[r.Integration.Commit]++
+				r := forge.As[*forge.Result](ev.Message)
+				if r == nil {
+					continue
 				}
-				if r := ev.Result; r != nil && r.Review != nil && r.Review.Verdict == forge.VerdictApproved {
-					approved[w.repo.heads[r.Review.Head].patch] = true
-				}
-				if r := ev.Result; r != nil && reached(r.Judgment) {
-					approved[w.repo.heads[r.Judgment.Head].patch] = true
+				switch out := r.Output.(type) {
+				case *forge.Integration:
+					if isIntegrated(out) {
+						integrated[out.Commit]++
+					}
+				case *forge.Review:
+					if out.Verdict == forge.VerdictApproved {
+						approved[w.repo.heads[out.Head].patch] = true
+					}
+				case *forge.Judgment:
+					if reached(out) {
+						approved[w.repo.heads[out.Head].patch] = true
+					}
+				default:
 				}
 			}
 		}
@@ -206,7 +219,7 @@ func (w *world) checkBounds() error {
 		made := map[forge.TaskID]int{}
 		for _, rec := range w.journal[key] {
 			for _, ev := range rec.Events {
-				if ev.Retry != nil || ev.Resume != nil {
+				if forge.As[*forge.Retry](ev.Message) != nil || forge.As[*forge.Resume](ev.Message) != nil {
 					runs++
 				}
 			}

@@ -71,19 +71,26 @@ type knowledge struct {
 
 // learnPause notes what is paused.
 func (k *knowledge) learnPause(ev *forge.Event) {
-	switch {
-	case ev.Pause != nil && ev.Pause.Task == "":
-		if k.pauses = max(k.pauses, ev.Pause.Number); ev.Pause.Number == 0 {
+	switch m := ev.Message.(type) {
+	case *forge.Pause:
+		if m.Task != "" {
+			return
+		}
+		if k.pauses = max(k.pauses, m.Number); m.Number == 0 {
 			k.paused = true
 		}
-	case ev.Resume != nil && ev.Resume.Task == "":
-		if k.resume = max(k.resume, ev.Resume.Number); ev.Resume.Number == 0 {
+	case *forge.Resume:
+		if m.Task != "" {
+			return
+		}
+		if k.resume = max(k.resume, m.Number); m.Number == 0 {
 			k.paused = false
 		}
-	case ev.Admitted != nil:
-		k.pauses, k.resume = max(k.pauses, ev.Admitted.Paused), max(k.resume, ev.Admitted.Resumed)
-	case ev.Retry != nil:
+	case *forge.Admitted:
+		k.pauses, k.resume = max(k.pauses, m.Paused), max(k.resume, m.Resumed)
+	case *forge.Retry:
 		k.paused = false
+	default:
 	}
 }
 
@@ -102,23 +109,28 @@ func (k *knowledge) isStill(key forge.Key, rec *forge.Record) error {
 
 func (k *knowledge) learn(key forge.Key, ev *forge.Event) error {
 	k.learnPause(ev)
-	switch {
-	case ev.Submit != nil:
-		k.system = ev.Submit.Intent.Source == forge.SourceSystem && !ev.Submit.Vouched
-		k.declaredRisk = ev.Submit.Intent.Risk
+	switch m := ev.Message.(type) {
+	case *forge.Submit:
+		k.system = m.Intent.Source == forge.SourceSystem && !m.Vouched
+		k.declaredRisk = m.Intent.Risk
 		k.risky = k.declaredRisk.Rank() > forge.RiskLow.Rank()
-		for _, d := range ev.Submit.Intent.DependsOn {
+		for _, d := range m.Intent.DependsOn {
 			k.declared[d] = true
 		}
-	case ev.Approve != nil:
-		if p := ev.Approve.Plan; p != "" && p != k.plan {
+	case *forge.Approve:
+		if p := m.Plan; p != "" && p != k.plan {
 			return fmt.Errorf("%s: plan %q was approved, but it is %q", key, p, k.plan)
 		}
 		k.approved = true
-	case ev.Landed != nil && ev.Landed.Result != nil && ev.Landed.Result.Outcome == forge.LandIntegrated:
-		k.done[ev.Landed.Task] = true
-	case ev.Result != nil && !k.withdrawn[ev.Result.Attempt]: // otherwise it only tells its costs
-		k.learnResult(ev.Result)
+	case *forge.Landed:
+		if m.Result != nil && m.Result.Outcome == forge.LandIntegrated {
+			k.done[m.Task] = true
+		}
+	case *forge.Result:
+		if !k.withdrawn[m.Attempt] { // otherwise it only tells its costs
+			k.learnResult(m)
+		}
+	default:
 	}
 	return nil
 }
@@ -132,12 +144,19 @@ func (k *knowledge) learnResult(r *forge.Result) {
 			k.depends[d] = true
 		}
 	}
-	switch {
-	case r.Analysis != nil && r.Analysis.Risk != "":
-		judged(r.Analysis.Risk, r.Analysis.DependsOn)
-	case r.Intake != nil && r.Intake.Risk != "":
-		judged(r.Intake.Risk, nil)
-	case r.Implementation != nil && r.Implementation.Unchanged:
-		k.done[r.Attempt.Task] = true
+	switch out := r.Output.(type) {
+	case *forge.Analysis:
+		if out.Risk != "" {
+			judged(out.Risk, out.DependsOn)
+		}
+	case *forge.Intake:
+		if out.Risk != "" {
+			judged(out.Risk, nil)
+		}
+	case *forge.Implementation:
+		if out.Unchanged {
+			k.done[r.Attempt.Task] = true
+		}
+	default:
 	}
 }

@@ -22,7 +22,7 @@ func (w *world) towards(c *forge.Command) *forge.Result {
 		case w.chance(20):
 			in.Criteria = nil
 		}
-		return &forge.Result{Intake: in, Policy: w.money.policy()}
+		return &forge.Result{Output: in, Policy: w.money.policy()}
 	case forge.StepExecute:
 		im := w.implementation(c)
 		if im.Commits == 0 {
@@ -34,15 +34,15 @@ func (w *world) towards(c *forge.Command) *forge.Result {
 				im.Execution.Applied = append(im.Execution.Applied, c.Loop.Knowledge[i].ID)
 			}
 		}
-		return &forge.Result{Implementation: im}
+		return &forge.Result{Output: im}
 	case forge.StepSummarize:
 		s := &forge.Summarization{Summary: forge.ExecutionSummary{Approach: "a", Result: forge.ExecutionSuccess}}
 		if w.rng.IntN(3) == 0 {
 			s.Knowledge = []forge.Knowledge{{Type: forge.KnowledgeLesson, Content: fmt.Sprintf("lesson %d", w.rng.IntN(5))}}
 		}
-		return &forge.Result{Summarization: s}
+		return &forge.Result{Output: s}
 	case forge.StepJudge:
-		return &forge.Result{Judgment: w.judgment(c)}
+		return &forge.Result{Output: w.judgment(c)}
 	default:
 		panic("no worker does step " + c.Attempt.Step)
 	}

@@ -88,7 +88,7 @@ func (w *world) billed(c *forge.Command, r *forge.Result) *forge.Result {
 		most = 0.5
 	}
 	cost := most * w.rng.Float64()
-	if r.Failure != nil && r.Failure.Reason == forge.FailBudget {
+	if r.Failure() != nil && r.Failure().Reason == forge.FailBudget {
 		cost = most * (1 + (overrun-1)*w.rng.Float64())
 	}
 	r.Usage.Calls, r.Usage.CostUSD = 1, cost
@@ -103,10 +103,10 @@ func (w *world) checkMoney() error {
 		asked := map[forge.Attempt]bool{}
 		for _, rec := range w.journal[key] {
 			for _, ev := range rec.Events {
-				if ev.Funded != nil && ev.Funded.USD > 0 {
-					asked[ev.Funded.Attempt] = true
+				if f := forge.As[*forge.Funded](ev.Message); f != nil && f.USD > 0 {
+					asked[f.Attempt] = true
 				}
-				if r := ev.Result; r != nil && r.Usage.CostUSD > 0 {
+				if r := forge.As[*forge.Result](ev.Message); r != nil && r.Usage.CostUSD > 0 {
 					if asked[r.Attempt] {
 						granted += r.Usage.CostUSD
 					} else {
@@ -121,8 +121,8 @@ func (w *world) checkMoney() error {
 	}
 	lane := forge.Key{Project: project}
 	for _, n := range machine.Fold(lane, w.journal[lane]).Pending().Notes {
-		if n.Funded != nil && n.Funded.USD > 0 {
-			return fmt.Errorf("$%.2f are still set aside for %s of %s", n.Funded.USD, n.Funded.Attempt, n.To)
+		if f := forge.As[*forge.Funded](n.Message); f != nil && f.USD > 0 {
+			return fmt.Errorf("$%.2f are still set aside for %s of %s", f.USD, f.Attempt, n.To)
 		}
 	}
 	return nil

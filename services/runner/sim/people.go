@@ -2,7 +2,6 @@ package sim
 
 import (
 	"fmt"
-	"slices"
 
 	"github.com/pfl-forge/pfl-forge"
 )
@@ -56,7 +55,7 @@ func (w *world) submit() bool {
 			in.DependsOn = nil
 		}
 	}
-	ev := forge.Event{To: forge.Key{Project: project, Intent: id}, Submit: &forge.Submit{Intent: in}}
+	ev := forge.Event{To: forge.Key{Project: project, Intent: id}, Message: &forge.Submit{Intent: in}}
 	w.person(ev)
 	if w.chance(4) {
 		w.person(ev)
@@ -75,7 +74,7 @@ func (w *world) help(willing bool) bool {
 	}
 	lane := forge.Key{Project: project}
 	if willing && w.summary(lane).Waiting == forge.WaitingPaused {
-		w.person(forge.Event{To: lane, Resume: &forge.Resume{}}) // before anything else: intents cannot go on alone
+		w.person(forge.Event{To: lane, Message: &forge.Resume{}}) // before anything else: intents cannot go on alone
 		return true
 	}
 	if len(waiting) == 0 {
@@ -85,17 +84,17 @@ func (w *world) help(willing bool) bool {
 	ev := forge.Event{To: s.Key}
 	switch {
 	case s.Waiting == forge.WaitingPaused:
-		ev.Resume = w.resumption(s)
+		ev.Message = w.resumption(s)
 	case !willing && w.rng.IntN(12) == 0:
-		ev.Reject = &forge.Reject{Reason: "no"}
+		ev.Message = &forge.Reject{Reason: "no"}
 	case s.Waiting == forge.WaitingApproval:
-		ev.Approve = &forge.Approve{Plan: s.Plan}
+		ev.Message = &forge.Approve{Plan: s.Plan}
 	case s.Waiting == forge.WaitingClarification:
-		ev.Answer = &forge.Answer{Index: w.rng.IntN(2), Answer: "so"}
+		ev.Message = &forge.Answer{Index: w.rng.IntN(2), Answer: "so"}
 	case s.Waiting == forge.WaitingBudget:
-		ev.Retry = w.raise(s, willing)
+		ev.Message = w.raise(s, willing)
 	default:
-		ev.Retry = &forge.Retry{}
+		ev.Message = &forge.Retry{}
 	}
 	w.person(ev)
 	return true
@@ -124,13 +123,13 @@ func (w *world) meddle() bool {
 	if key.IsLane() {
 		switch w.rng.IntN(8) {
 		case 0:
-			ev.Cancel = &forge.Cancel{Reason: "stop it all"}
+			ev.Message = &forge.Cancel{Reason: "stop it all"}
 		case 1, 2, 3:
-			ev.Reflect = &forge.Reflect{}
+			ev.Message = &forge.Reflect{}
 		case 4, 5:
-			ev.Pause = &forge.Pause{}
+			ev.Message = &forge.Pause{}
 		default:
-			ev.Resume = &forge.Resume{}
+			ev.Message = &forge.Resume{}
 		}
 		w.person(ev)
 		return true
@@ -138,27 +137,27 @@ func (w *world) meddle() bool {
 	task := forge.NewTaskID(key.Intent, 1+w.rng.IntN(3))
 	switch w.rng.IntN(10) {
 	case 6:
-		ev.Cancel = &forge.Cancel{Task: task}
+		ev.Message = &forge.Cancel{Task: task}
 	case 7:
-		ev.Pause = &forge.Pause{Reason: "wait"}
+		ev.Message = &forge.Pause{Reason: "wait"}
 	case 8:
-		ev.Pause = &forge.Pause{Task: task}
+		ev.Message = &forge.Pause{Task: task}
 	case 9:
-		ev.Resume = &forge.Resume{}
+		ev.Message = &forge.Resume{}
 	case 0:
-		ev.Cancel = &forge.Cancel{Reason: "enough"}
+		ev.Message = &forge.Cancel{Reason: "enough"}
 	case 1:
 		title := "another title"
-		ev.Edit = &forge.Edit{Title: &title}
+		ev.Message = &forge.Edit{Title: &title}
 	case 2:
 		body := fmt.Sprintf("another body %d", w.people.said)
-		ev.Edit = &forge.Edit{Body: &body}
+		ev.Message = &forge.Edit{Body: &body}
 	case 3:
-		ev.Approve = &forge.Approve{Plan: "0123"}
+		ev.Message = &forge.Approve{Plan: "0123"}
 	case 4:
-		ev.Answer = &forge.Answer{Index: w.rng.IntN(3), Answer: "late"}
+		ev.Message = &forge.Answer{Index: w.rng.IntN(3), Answer: "late"}
 	default:
-		ev.Retry = &forge.Retry{Instructions: "harder"}
+		ev.Message = &forge.Retry{Instructions: "harder"}
 	}
 	w.person(ev)
 	return true
@@ -176,51 +175,56 @@ func (w *world) pushed() bool {
 }
 
 func describe(ev forge.Event) string {
-	switch {
-	case ev.Submit != nil:
-		return fmt.Sprintf("submit %s after %v", ev.Submit.Intent.Source, ev.Submit.Intent.DependsOn)
-	case ev.Result != nil:
-		return "result " + ev.Result.Attempt.String() + ": " + describeResult(ev.Result)
-	case ev.Approve != nil:
-		return "approve " + ev.Approve.Plan
-	case ev.Answer != nil:
-		return fmt.Sprintf("answer %d", ev.Answer.Index)
-	case ev.Edit != nil, ev.Retry != nil, ev.Cancel != nil, ev.Reject != nil:
-		names := []string{"edit", "retry", "cancel", "reject"}
-		is := []bool{ev.Edit != nil, ev.Retry != nil, ev.Cancel != nil, ev.Reject != nil}
-		return names[slices.Index(is, true)]
-	case ev.Timer != nil:
-		return "timer " + ev.Timer.Key
-	case ev.Pause != nil:
-		return fmt.Sprintf("pause %d %s", ev.Pause.Number, ev.Pause.Task)
-	case ev.Resume != nil:
-		return fmt.Sprintf("resume %d %s", ev.Resume.Number, ev.Resume.Task)
-	case ev.Child != nil:
-		return fmt.Sprintf("part %s: run %d %s, end %d", ev.Child.Intent, ev.Child.Run, ev.Child.Status, ev.Child.Number)
+	switch m := ev.Message.(type) {
+	case *forge.Submit:
+		return fmt.Sprintf("submit %s after %v", m.Intent.Source, m.Intent.DependsOn)
+	case *forge.Result:
+		return "result " + m.Attempt.String() + ": " + describeResult(m)
+	case *forge.Approve:
+		return "approve " + m.Plan
+	case *forge.Answer:
+		return fmt.Sprintf("answer %d", m.Index)
+	case *forge.Edit:
+		return "edit"
+	case *forge.Retry:
+		return "retry"
+	case *forge.Cancel:
+		return "cancel"
+	case *forge.Reject:
+		return "reject"
+	case *forge.TimerFired:
+		return "timer " + m.Key
+	case *forge.Pause:
+		return fmt.Sprintf("pause %d %s", m.Number, m.Task)
+	case *forge.Resume:
+		return fmt.Sprintf("resume %d %s", m.Number, m.Task)
+	case *forge.Child:
+		return fmt.Sprintf("part %s: run %d %s, end %d", m.Intent, m.Run, m.Status, m.Number)
+	default:
+		return ev.ID
 	}
-	return ev.ID
 }
 
 func describeResult(r *forge.Result) string {
-	switch {
-	case r.Failure != nil:
-		return "failure " + string(r.Failure.Reason)
-	case r.Started:
+	switch out := r.Output.(type) {
+	case *forge.Failure:
+		return "failure " + string(out.Reason)
+	case *forge.Started:
 		return "started"
-	case r.Analysis != nil:
-		a := r.Analysis
+	case *forge.Analysis:
 		return fmt.Sprintf("%d tasks, %d parts, %d questions, risk %s, after %v %s",
-			len(a.Tasks), len(a.Children), len(a.Clarifications), a.Risk, a.DependsOn, a.Insufficient)
-	case r.Implementation != nil:
-		return fmt.Sprintf("%d commits, %s on %s, changing %v", r.Implementation.Commits, r.Implementation.Head, r.Implementation.Base, r.Implementation.Files)
-	case r.Rebase != nil:
-		return fmt.Sprintf("%s on %s, conflicts %v", r.Rebase.Head, r.Rebase.Base, r.Rebase.Conflicts)
-	case r.Review != nil:
-		return string(r.Review.Verdict) + " " + r.Review.Head
-	case r.Integration != nil:
-		return string(r.Integration.Outcome) + " " + r.Integration.Commit
-	case r.Reflection != nil:
-		return fmt.Sprintf("%d proposals, read %v", len(r.Reflection.Proposals), r.Reflection.Read)
+			len(out.Tasks), len(out.Children), len(out.Clarifications), out.Risk, out.DependsOn, out.Insufficient)
+	case *forge.Implementation:
+		return fmt.Sprintf("%d commits, %s on %s, changing %v", out.Commits, out.Head, out.Base, out.Files)
+	case *forge.Rebase:
+		return fmt.Sprintf("%s on %s, conflicts %v", out.Head, out.Base, out.Conflicts)
+	case *forge.Review:
+		return string(out.Verdict) + " " + out.Head
+	case *forge.Integration:
+		return string(out.Outcome) + " " + out.Commit
+	case *forge.Reflection:
+		return fmt.Sprintf("%d proposals, read %v", len(out.Proposals), out.Read)
+	default:
+		return "nothing"
 	}
-	return "nothing"
 }

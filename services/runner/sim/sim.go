@@ -160,7 +160,7 @@ func (w *world) fire() bool {
 	if t.At.After(w.now) {
 		w.now = t.At
 	}
-	w.inputs = append(w.inputs, &input{Event: forge.Event{ID: "timer/" + t.Key, To: t.To, Timer: &forge.TimerFired{Key: t.Key, At: t.At}}})
+	w.inputs = append(w.inputs, &input{Event: forge.Event{ID: "timer/" + t.Key, To: t.To, Message: &forge.TimerFired{Key: t.Key, At: t.At}}})
 	return true
 }
 

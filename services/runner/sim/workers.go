@@ -36,7 +36,7 @@ func (w *world) take() bool {
 	if !w.wanted(&c.Command) {
 		w.log("worker drops %s: nobody wants it", c.ID())
 		if n := w.repo.landed(c.Attempt.Task); n != nil && c.Attempt.Step == forge.StepIntegrate {
-			w.report(c, &forge.Result{Integration: integrated(n)}) // whoever had it died after the push
+			w.report(c, &forge.Result{Output: integrated(n)}) // whoever had it died after the push
 		}
 		c.acked = true
 		return true
@@ -48,7 +48,7 @@ func (w *world) take() bool {
 	w.jobs = append(w.jobs, &job{command: c})
 	w.log("worker takes %s", c.ID())
 	if c.Replica != "" {
-		w.report(c, &forge.Result{Started: true})
+		w.report(c, &forge.Result{Output: &forge.Started{}})
 	}
 	return true
 }
@@ -70,7 +70,7 @@ func (w *world) work() bool {
 		w.log("worker stops %s", j.ID())
 		j.acked = true
 		w.report(j.command, w.billed(&j.Command, &forge.Result{
-			Failure: &forge.Failure{Reason: forge.FailKilled, Message: "nobody wants it any more"},
+			Output: &forge.Failure{Reason: forge.FailKilled, Message: "nobody wants it any more"},
 		}))
 		return true
 	}
@@ -91,21 +91,21 @@ func (w *world) work() bool {
 func (w *world) report(c *command, r *forge.Result) {
 	r.To, r.Attempt, r.Replica = c.To, c.Attempt, forge.ReplicaID(fmt.Sprintf("r%d", w.rng.IntN(2)))
 	r.Session = c.Session
-	if !r.Started && r.Observations == nil && w.chance(10) {
+	if !r.IsStart() && r.Observations == nil && w.chance(10) {
 		r.Observations = []forge.Observation{{Content: "something"}}
 	}
 	kind := "result"
-	if r.Started {
+	if r.IsStart() {
 		kind = "started"
 	}
-	w.inputs = append(w.inputs, &input{Event: forge.Event{ID: c.ID() + "/" + kind + "/" + string(r.Replica), To: r.Machine(), Result: r}})
+	w.inputs = append(w.inputs, &input{Event: forge.Event{ID: c.ID() + "/" + kind + "/" + string(r.Replica), To: r.Machine(), Message: r}})
 	w.log("worker reports %s: %s", c.ID(), describeResult(r))
 }
 
 // perform does the work of a command, well or badly.
 func (w *world) perform(c *forge.Command) *forge.Result {
 	if n := w.repo.landed(c.Attempt.Task); n != nil && c.Attempt.Step == forge.StepIntegrate {
-		return &forge.Result{Integration: integrated(n)}
+		return &forge.Result{Output: integrated(n)}
 	}
 	if r := w.trouble(c); r != nil {
 		return r
@@ -113,23 +113,23 @@ func (w *world) perform(c *forge.Command) *forge.Result {
 	switch c.Attempt.Step {
 	case forge.StepAnalyze, forge.StepArchitect:
 		if c.PolicyOnly {
-			return &forge.Result{Analysis: &forge.Analysis{Policy: w.money.policy()}}
+			return &forge.Result{Output: &forge.Analysis{Policy: w.money.policy()}}
 		}
-		return &forge.Result{Analysis: w.analysis(c)}
+		return &forge.Result{Output: w.analysis(c)}
 	case forge.StepImplement:
-		return &forge.Result{Implementation: w.implementation(c)}
+		return &forge.Result{Output: w.implementation(c)}
 	case forge.StepRebase:
-		return &forge.Result{Rebase: w.rebase(w.repo.heads[c.Task.Head])}
+		return &forge.Result{Output: w.rebase(w.repo.heads[c.Task.Head])}
 	case forge.StepReview:
 		rv := forge.Review{TaskID: c.Task.ID, Head: c.Task.Head, Verdict: forge.VerdictApproved}
 		if w.chance(6) {
 			rv.Verdict, rv.Issues = forge.VerdictRejected, []string{"not good"}
 		}
-		return &forge.Result{Review: &rv}
+		return &forge.Result{Output: &rv}
 	case forge.StepIntegrate:
 		return w.integrate(c)
 	case forge.StepReflect:
-		return &forge.Result{Reflection: w.reflection(c)}
+		return &forge.Result{Output: w.reflection(c)}
 	case forge.StepAudit, forge.StepObserve, forge.StepAbstract:
 		return w.look(c)
 	default:
@@ -148,13 +148,13 @@ func (w *world) trouble(c *forge.Command) *forge.Result {
 		if f.Reason == forge.FailQuota && w.rng.IntN(2) == 0 {
 			f.Until = w.now.Add(time.Hour)
 		}
-		return &forge.Result{Failure: &f, Agent: fmt.Sprintf("agent%d", len(c.Avoid))}
+		return &forge.Result{Output: &f, Agent: fmt.Sprintf("agent%d", len(c.Avoid))}
 	}
 	if w.chance(40) {
 		return &forge.Result{} // garbage: an answer without an answer
 	}
 	if f := w.money.spend(w, c); f != nil {
-		return &forge.Result{Failure: f}
+		return &forge.Result{Output: f}
 	}
 	return nil
 }
@@ -163,18 +163,18 @@ func (w *world) trouble(c *forge.Command) *forge.Result {
 func (w *world) look(c *forge.Command) *forge.Result {
 	switch c.Attempt.Step {
 	case forge.StepAudit:
-		return &forge.Result{Audit: &forge.Audit{Summary: "fine"}, Policy: w.money.policy()}
+		return &forge.Result{Output: &forge.Audit{Summary: "fine"}, Policy: w.money.policy()}
 	case forge.StepObserve:
-		r := &forge.Result{Observed: &forge.Observed{NothingFound: "nothing comes back"}, Policy: w.money.policy()}
+		r := &forge.Result{Output: &forge.Observed{NothingFound: "nothing comes back"}, Policy: w.money.policy()}
 		if w.rng.IntN(2) == 0 {
-			r.Observed = &forge.Observed{Patterns: []forge.Pattern{{Name: "a pattern"}}}
+			r.Output = &forge.Observed{Patterns: []forge.Pattern{{Name: "a pattern"}}}
 		}
 		return r
 	default:
 		if w.chance(4) {
-			return &forge.Result{Abstraction: &forge.Abstraction{NothingNew: "all of it is known"}}
+			return &forge.Result{Output: &forge.Abstraction{NothingNew: "all of it is known"}}
 		}
-		return &forge.Result{Abstraction: &forge.Abstraction{Skills: []forge.Skill{{Name: "a skill", Description: "d", Body: "b"}}}}
+		return &forge.Result{Output: &forge.Abstraction{Skills: []forge.Skill{{Name: "a skill", Description: "d", Body: "b"}}}}
 	}
 }
 
@@ -276,28 +276,28 @@ func (w *world) candidate(n commit) *forge.Rebase {
 
 func (w *world) integrate(c *forge.Command) *forge.Result {
 	if w.chance(15) {
-		return &forge.Result{Integration: &forge.Integration{Outcome: forge.LandDirty, Files: c.Land.Files}}
+		return &forge.Result{Output: &forge.Integration{Outcome: forge.LandDirty, Files: c.Land.Files}}
 	}
 	head := w.repo.heads[c.Land.Head]
 	if conflicts := w.repo.conflicts(head); len(conflicts) > 0 {
-		return &forge.Result{Integration: &forge.Integration{Outcome: forge.LandConflict, Files: conflicts}}
+		return &forge.Result{Output: &forge.Integration{Outcome: forge.LandConflict, Files: conflicts}}
 	}
 	if head.parent != w.repo.tip() {
 		rb := w.candidate(w.repo.rebase(head, w.chance(5)))
 		switch {
 		case !rb.Verify.Passed:
-			return &forge.Result{Integration: &forge.Integration{Outcome: forge.LandVerifyFailed, Verify: rb.Verify, Candidate: rb}}
+			return &forge.Result{Output: &forge.Integration{Outcome: forge.LandVerifyFailed, Verify: rb.Verify, Candidate: rb}}
 		case rb.PatchID != c.Land.PatchID:
-			return &forge.Result{Integration: &forge.Integration{Outcome: forge.LandChanged, Candidate: rb}}
+			return &forge.Result{Output: &forge.Integration{Outcome: forge.LandChanged, Candidate: rb}}
 		}
 		head = w.repo.heads[rb.Head]
 	}
 	if !w.wanted(c) {
-		return &forge.Result{Failure: &forge.Failure{Reason: forge.FailKilled, Message: "nobody wants it any more"}}
+		return &forge.Result{Output: &forge.Failure{Reason: forge.FailKilled, Message: "nobody wants it any more"}}
 	}
 	head.by = c.Attempt
 	w.repo.push(head)
-	return &forge.Result{Integration: integrated(&head)}
+	return &forge.Result{Output: integrated(&head)}
 }
 
 func integrated(c *commit) *forge.Integration {
@@ -311,7 +311,7 @@ func (w *world) reconcile() {
 		if c := &w.repo.main[i]; c.task != "" {
 			intent := forge.IntentID(string(c.task)[:len(c.task)-4])
 			cmd := &command{Command: forge.Command{To: forge.Key{Project: project, Intent: intent}, Attempt: c.by}}
-			w.report(cmd, &forge.Result{Integration: integrated(c)})
+			w.report(cmd, &forge.Result{Output: integrated(c)})
 		}
 	}
 }

@@ -209,7 +209,7 @@ func (w *world) loseMemory() {
 
 // durable reports whether an event travels on a stream that survives restarts.
 func durable(ev forge.Event) bool {
-	return ev.Result != nil || strings.HasPrefix(ev.ID, "person/")
+	return forge.As[*forge.Result](ev.Message) != nil || strings.HasPrefix(ev.ID, "person/")
 }
 
 // recover is what a runner does at its start.

@@ -152,7 +152,7 @@ func (a *app) answer(ctx context.Context, id forge.IntentID, args []string) erro
 	if err != nil {
 		return err
 	}
-	ruling, err := t.ask(ctx, forge.Event{To: t.key(id), Answer: &forge.Answer{
+	ruling, err := t.ask(ctx, forge.Event{To: t.key(id), Message: &forge.Answer{
 		Index: index, Question: v.Intent.Clarifications[index].Question, Answer: text,
 	}})
 	if err != nil {

@@ -44,7 +44,7 @@ func (a *app) approveAll(ctx context.Context, yes bool) error {
 		var errs []error
 		for i := range list {
 			id := list[i].Key.Intent
-			ruling, err := t.ask(ctx, forge.Event{To: t.key(id), Approve: &forge.Approve{Plan: list[i].Plan}})
+			ruling, err := t.ask(ctx, forge.Event{To: t.key(id), Message: &forge.Approve{Plan: list[i].Plan}})
 			if err == nil {
 				err = a.report(id, "approved", ruling)
 			}

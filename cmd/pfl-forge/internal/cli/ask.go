@@ -115,7 +115,7 @@ func chosen(q *question, text string) string {
 
 func (a *app) giveAnswer(ctx context.Context, id forge.IntentID, q *question, text string) error {
 	return a.once(ctx, func(t *target) error {
-		ruling, err := t.ask(ctx, forge.Event{To: t.key(id), Answer: &forge.Answer{
+		ruling, err := t.ask(ctx, forge.Event{To: t.key(id), Message: &forge.Answer{
 			Index: q.Number - 1, Question: q.Question, Answer: text,
 		}})
 		if err != nil {

@@ -45,7 +45,7 @@ func (a *app) pauseCommand() *cobra.Command {
 		ValidArgsFunction: a.completeTasks(0),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return a.control(cmd.Context(), args, &s, func(_ *forge.View, task forge.TaskID) (wish, error) {
-				return wish{"paused", forge.Event{Pause: &forge.Pause{Reason: s.reason, Task: task}}}, nil
+				return wish{"paused", forge.Event{Message: &forge.Pause{Reason: s.reason, Task: task}}}, nil
 			})
 		},
 	}
@@ -96,11 +96,11 @@ func (a *app) cancelCommand() *cobra.Command {
 }
 
 func resumed(_ *forge.View, task forge.TaskID) (wish, error) {
-	return wish{"resumed", forge.Event{Resume: &forge.Resume{Task: task}}}, nil
+	return wish{"resumed", forge.Event{Message: &forge.Resume{Task: task}}}, nil
 }
 
 func (s *scope) cancelled(_ *forge.View, task forge.TaskID) (wish, error) {
-	return wish{"cancelled", forge.Event{Cancel: &forge.Cancel{Reason: s.reason, Task: task}}}, nil
+	return wish{"cancelled", forge.Event{Message: &forge.Cancel{Reason: s.reason, Task: task}}}, nil
 }
 
 // sureToCancel asks whether everything is to be cancelled.
@@ -193,7 +193,7 @@ func (r *rulings) send(ctx context.Context, t *target, who string, w wish) {
 		err = r.app.reportOn(who, w.done, ruling)
 	}
 	r.errs = append(r.errs, err)
-	r.goesOn = r.goesOn || w.ev.Resume != nil || w.ev.Retry != nil
+	r.goesOn = r.goesOn || forge.As[*forge.Resume](w.ev.Message) != nil || forge.As[*forge.Retry](w.ev.Message) != nil
 }
 
 // end says who goes on, or what was refused.
@@ -221,7 +221,7 @@ func (a *app) reflectCommand() *cobra.Command {
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return a.once(cmd.Context(), func(t *target) error {
 				r := rulings{app: a, goesOn: true}
-				r.send(cmd.Context(), t, "reflection", wish{"asked for", forge.Event{To: t.key("").Lane(), Reflect: &forge.Reflect{}}})
+				r.send(cmd.Context(), t, "reflection", wish{"asked for", forge.Event{To: t.key("").Lane(), Message: &forge.Reflect{}}})
 				return r.end(t)
 			})
 		},

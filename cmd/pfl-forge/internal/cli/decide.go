@@ -34,7 +34,7 @@ func (a *app) approveCommand() *cobra.Command {
 			if plan != "" && len(args) > 1 {
 				return usageError{errors.New("--plan names the plan of one intent")}
 			}
-			return a.decide(cmd.Context(), args, "approved", forge.Event{Approve: &forge.Approve{Plan: plan}})
+			return a.decide(cmd.Context(), args, "approved", forge.Event{Message: &forge.Approve{Plan: plan}})
 		},
 	}
 	cmd.Flags().StringVar(&plan, "plan", "", "`hash` of the plan that is approved")
@@ -51,7 +51,7 @@ func (a *app) rejectCommand() *cobra.Command {
 		Args:              atLeast(1, "the id of an intent"),
 		ValidArgsFunction: a.complete(needsPerson, 0),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return a.decide(cmd.Context(), args, "rejected", forge.Event{Reject: &forge.Reject{Reason: reason}})
+			return a.decide(cmd.Context(), args, "rejected", forge.Event{Message: &forge.Reject{Reason: reason}})
 		},
 	}
 	cmd.Flags().StringVar(&reason, "reason", "", "why, for the history")
@@ -70,7 +70,7 @@ func (a *app) retryCommand() *cobra.Command {
 			return s.Waiting == forge.WaitingFailed || s.Waiting == forge.WaitingDirty || s.Waiting == forge.WaitingBudget
 		}, 0),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return a.decide(cmd.Context(), args, "retried", forge.Event{Retry: &wish})
+			return a.decide(cmd.Context(), args, "retried", forge.Event{Message: &wish})
 		},
 	}
 	cmd.Flags().StringVar(&wish.Instructions, "with", "", "`instructions` for the agents")
@@ -86,7 +86,7 @@ func (a *app) decide(ctx context.Context, args []string, done string, ev forge.E
 		return err
 	}
 	return a.once(ctx, func(t *target) error {
-		r := rulings{app: a, goesOn: ev.Reject == nil}
+		r := rulings{app: a, goesOn: forge.As[*forge.Reject](ev.Message) == nil}
 		for _, id := range ids {
 			ev.To = t.key(id)
 			r.send(ctx, t, string(id), wish{done, ev})

@@ -32,13 +32,21 @@ func evidenceOf(records []forge.Record) map[forge.TaskID]*evidence {
 	for i := range records {
 		for j := range records[i].Events {
 			ev := &records[i].Events[j]
-			switch {
-			case ev.Result != nil && ev.Result.Implementation != nil:
-				*of(ev.Result.Attempt.Task) = evidence{Files: ev.Result.Implementation.Files}
-			case ev.Result != nil && ev.Result.Rebase != nil:
-				of(ev.Result.Attempt.Task).rebased(ev.Result.Rebase)
-			case ev.Landed != nil && ev.Landed.Result != nil && ev.Landed.Result.Candidate != nil:
-				of(ev.Landed.Task).rebased(ev.Landed.Result.Candidate)
+			switch m := ev.Message.(type) {
+			case *forge.Result:
+				of := func() *evidence { return of(m.Attempt.Task) }
+				switch out := m.Output.(type) {
+				case *forge.Implementation:
+					*of() = evidence{Files: out.Files}
+				case *forge.Rebase:
+					of().rebased(out)
+				default:
+				}
+			case *forge.Landed:
+				if m.Result != nil && m.Result.Candidate != nil {
+					of(m.Task).rebased(m.Result.Candidate)
+				}
+			default:
 			}
 		}
 	}

@@ -12,13 +12,13 @@ import (
 func TestEvidence(t *testing.T) {
 	of := func(task forge.TaskID, r forge.Result) forge.Event {
 		r.Attempt.Task = task
-		return forge.Event{Result: &r}
+		return forge.Event{Message: &r}
 	}
-	implemented := of("a-001", forge.Result{Implementation: &forge.Implementation{Files: []string{"one.go"}}})
+	implemented := of("a-001", forge.Result{Output: &forge.Implementation{Files: []string{"one.go"}}})
 	failed := &forge.VerifyReport{Command: "make test", Output: "no"}
-	rebased := of("a-001", forge.Result{Rebase: &forge.Rebase{Files: []string{"one.go", "two.go"}, Verify: failed}})
-	conflict := of("a-001", forge.Result{Rebase: &forge.Rebase{Conflicts: []string{"one.go"}}})
-	landed := forge.Event{Landed: &forge.Landed{Task: "a-002", Result: &forge.Integration{Candidate: &forge.Rebase{Files: []string{"x"}, Verify: failed}}}}
+	rebased := of("a-001", forge.Result{Output: &forge.Rebase{Files: []string{"one.go", "two.go"}, Verify: failed}})
+	conflict := of("a-001", forge.Result{Output: &forge.Rebase{Conflicts: []string{"one.go"}}})
+	landed := forge.Event{Message: &forge.Landed{Task: "a-002", Result: &forge.Integration{Candidate: &forge.Rebase{Files: []string{"x"}, Verify: failed}}}}
 	for name, c := range map[string]struct {
 		events []forge.Event
 		want   map[forge.TaskID]*evidence

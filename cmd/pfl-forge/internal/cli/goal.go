@@ -243,6 +243,6 @@ func goesOn(again *forge.Retry) wishes {
 			return wish{}, fmt.Errorf("%s: %s; `%s`", id, render.Doing(&v.Summary), commands(&v.Summary)[0])
 		case forge.WaitingFailed, forge.WaitingDirty, forge.WaitingBudget:
 		}
-		return wish{"resumed", forge.Event{Retry: again}}, nil
+		return wish{"resumed", forge.Event{Message: again}}, nil
 	}
 }

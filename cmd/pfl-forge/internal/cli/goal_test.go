@@ -176,10 +176,10 @@ func TestGoesOn(t *testing.T) {
 		switch {
 		case err != nil:
 			got = err.Error()
-		case w.ev.Resume != nil:
+		case forge.As[*forge.Resume](w.ev.Message) != nil:
 			got = "resume"
-		case w.ev.Retry != nil:
-			got = "retry " + w.ev.Retry.Instructions
+		case forge.As[*forge.Retry](w.ev.Message) != nil:
+			got = "retry " + forge.As[*forge.Retry](w.ev.Message).Instructions
 		}
 		if got != c.want {
 			t.Errorf("%s: %q, want %q", name, got, c.want)

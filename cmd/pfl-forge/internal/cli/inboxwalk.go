@@ -220,11 +220,11 @@ func (w *walk) decide(ctx context.Context, e *entry, done string, ev forge.Event
 }
 
 func (w *walk) approve(ctx context.Context, e *entry) (step, error) {
-	return w.decide(ctx, e, "approved", forge.Event{Approve: &forge.Approve{Plan: e.Plan}})
+	return w.decide(ctx, e, "approved", forge.Event{Message: &forge.Approve{Plan: e.Plan}})
 }
 
 func (w *walk) resume(ctx context.Context, e *entry) (step, error) {
-	return w.decide(ctx, e, "resumed", forge.Event{Resume: &forge.Resume{}})
+	return w.decide(ctx, e, "resumed", forge.Event{Message: &forge.Resume{}})
 }
 
 func (w *walk) reject(ctx context.Context, e *entry) (step, error) {
@@ -232,7 +232,7 @@ func (w *walk) reject(ctx context.Context, e *entry) (step, error) {
 	if err != nil {
 		return stay, err
 	}
-	return w.decide(ctx, e, "rejected", forge.Event{Reject: &forge.Reject{Reason: strings.TrimSpace(reason)}})
+	return w.decide(ctx, e, "rejected", forge.Event{Message: &forge.Reject{Reason: strings.TrimSpace(reason)}})
 }
 
 func (w *walk) cancel(ctx context.Context, e *entry) (step, error) {
@@ -240,7 +240,7 @@ func (w *walk) cancel(ctx context.Context, e *entry) (step, error) {
 	if err != nil || !sure {
 		return stay, err
 	}
-	return w.decide(ctx, e, "cancelled", forge.Event{Cancel: &forge.Cancel{}})
+	return w.decide(ctx, e, "cancelled", forge.Event{Message: &forge.Cancel{}})
 }
 
 func (w *walk) retry(ctx context.Context, e *entry) (step, error) {
@@ -258,7 +258,7 @@ func (w *walk) retry(ctx context.Context, e *entry) (step, error) {
 			return stay, err
 		}
 	}
-	return w.decide(ctx, e, "retried", forge.Event{Retry: wish})
+	return w.decide(ctx, e, "retried", forge.Event{Message: wish})
 }
 
 // moreMoney reads a budget; nothing leaves it as it is.

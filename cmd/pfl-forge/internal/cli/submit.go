@@ -87,7 +87,7 @@ func (a *app) checkIntent(ctx context.Context, t *target, i *forge.Intent) error
 
 // store submits an intent. It is false if no runner has decided yet.
 func (t *target) store(ctx context.Context, i *forge.Intent) (decided bool, err error) {
-	ruling, err := t.ask(ctx, forge.Event{To: t.key(i.ID), Submit: &forge.Submit{Intent: *i}})
+	ruling, err := t.ask(ctx, forge.Event{To: t.key(i.ID), Message: &forge.Submit{Intent: *i}})
 	if err == nil && ruling.Decision == forge.Refused {
 		err = fmt.Errorf("%s: %s", i.ID, ruling.Reason)
 	}

@@ -53,13 +53,13 @@ func (w *watching) pressOn(ctx context.Context, k console.Key, s *forge.Summary)
 		})
 	case k.Is('a') && s.Waiting == forge.WaitingApproval:
 		question := fmt.Sprintf("approve %s, risk %s, %d tasks, plan %s?", id, s.Risk, s.TaskCount, s.Plan)
-		return w.decide(ctx, id, question, "approved", forge.Event{Approve: &forge.Approve{Plan: s.Plan}})
+		return w.decide(ctx, id, question, "approved", forge.Event{Message: &forge.Approve{Plan: s.Plan}})
 	case k.Is('t') && (s.Waiting == forge.WaitingFailed || s.Waiting == forge.WaitingDirty || s.Waiting == forge.WaitingBudget):
-		return w.decide(ctx, id, fmt.Sprintf("try %s again?", id), "retried", forge.Event{Retry: &forge.Retry{}})
+		return w.decide(ctx, id, fmt.Sprintf("try %s again?", id), "retried", forge.Event{Message: &forge.Retry{}})
 	case k.Is('u') && s.Waiting == forge.WaitingPaused:
-		return w.decide(ctx, id, "", "resumed", forge.Event{Resume: &forge.Resume{}})
+		return w.decide(ctx, id, "", "resumed", forge.Event{Message: &forge.Resume{}})
 	case k.Is('p') && !s.Status.Ended() && s.Waiting != forge.WaitingPaused:
-		return w.decide(ctx, id, fmt.Sprintf("pause %s?", id), "paused", forge.Event{Pause: &forge.Pause{}})
+		return w.decide(ctx, id, fmt.Sprintf("pause %s?", id), "paused", forge.Event{Message: &forge.Pause{}})
 	}
 	return nil
 }

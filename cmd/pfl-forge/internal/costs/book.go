@@ -78,18 +78,18 @@ func (b *Book) Add(key forge.Key, rec *forge.Record) {
 // event counts what the machine counts: an attempt that was told twice, or that
 // nobody is charged for, is none.
 func (b *Book) event(key forge.Key, m machine.Machine, ev *forge.Event) {
-	if ev.Submit != nil && ev.Submit.Intent.BudgetUSD > 0 {
-		b.Limits[key] = ev.Submit.Intent.BudgetUSD
+	if m := forge.As[*forge.Submit](ev.Message); m != nil && m.Intent.BudgetUSD > 0 {
+		b.Limits[key] = m.Intent.BudgetUSD
 	}
-	if ev.Retry != nil && ev.Retry.BudgetUSD > 0 {
-		b.Limits[key] = ev.Retry.BudgetUSD
+	if m := forge.As[*forge.Retry](ev.Message); m != nil && m.BudgetUSD > 0 {
+		b.Limits[key] = m.BudgetUSD
 	}
-	r := ev.Result
-	if ev.Reflected != nil {
+	r := forge.As[*forge.Result](ev.Message)
+	if forge.As[*forge.Reflected](ev.Message) != nil {
 		b.reflected(key, m, ev)
 		return
 	}
-	if r == nil || r.Started {
+	if r == nil || r.IsStart() {
 		m.Step(*ev)
 		return
 	}
@@ -100,8 +100,8 @@ func (b *Book) event(key forge.Key, m machine.Machine, ev *forge.Event) {
 	if !wanted && after.Usage == before.Usage {
 		return
 	}
-	if r.Analysis != nil && r.Analysis.Policy != nil {
-		b.Budgets[key.Project] = r.Analysis.Policy.Budget
+	if out := forge.As[*forge.Analysis](r.Output); out != nil && out.Policy != nil {
+		b.Budgets[key.Project] = out.Policy.Budget
 	} else if r.Policy != nil {
 		b.Budgets[key.Project] = r.Policy.Budget
 	}
@@ -123,7 +123,7 @@ func (b *Book) reflected(key forge.Key, m machine.Machine, ev *forge.Event) {
 	if after.Usage == before.Usage {
 		return
 	}
-	s := ev.Reflected.Step
+	s := forge.As[*forge.Reflected](ev.Message).Step
 	b.Attempts = append(b.Attempts, Attempt{
 		Attempt: forge.Attempt{Step: s.Step, Number: s.Attempt, Claim: 1}, Key: key, Outcome: s.Outcome,
 		Agent: s.Agent, Model: s.Model, Session: s.Session, Duration: s.Duration, Usage: s.Usage, At: ev.At,
@@ -131,17 +131,25 @@ func (b *Book) reflected(key forge.Key, m machine.Machine, ev *forge.Event) {
 }
 
 func outcome(r *forge.Result) string {
-	switch {
-	case r.Failure != nil:
-		return string(r.Failure.Reason)
-	case r.Review != nil && r.Review.Verdict == forge.VerdictRejected:
-		return "rejected"
-	case r.Rebase != nil && len(r.Rebase.Conflicts) > 0:
-		return "conflict"
-	case r.Rebase != nil && r.Rebase.Verify != nil && !r.Rebase.Verify.Passed:
-		return "verify_failed"
-	case r.Implementation != nil && r.Implementation.Commits == 0 && !r.Implementation.Unchanged:
-		return "no_commits"
+	switch out := r.Output.(type) {
+	case *forge.Failure:
+		return string(out.Reason)
+	case *forge.Review:
+		if out.Verdict == forge.VerdictRejected {
+			return "rejected"
+		}
+	case *forge.Rebase:
+		if len(out.Conflicts) > 0 {
+			return "conflict"
+		}
+		if out.Verify != nil && !out.Verify.Passed {
+			return "verify_failed"
+		}
+	case *forge.Implementation:
+		if out.Commits == 0 && !out.Unchanged {
+			return "no_commits"
+		}
+	default:
 	}
 	return "ok"
 }

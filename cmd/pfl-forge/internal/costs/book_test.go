@@ -49,11 +49,11 @@ func (s *till) serve(_ context.Context, c forge.Command, _ service.Progress) for
 	r.Agent, r.Model, r.Session = "claude", []string{"m1", "m2"}[rand.IntN(2)], "s"
 	s.calls++
 	switch {
-	case r.Review != nil && s.calls%5 == 0:
-		r.Review.Verdict, r.Review.Issues = forge.VerdictRejected, []string{"no"}
-	case s.calls%7 == 0 && r.Analysis == nil && r.Reflection == nil:
-		r.Review, r.Implementation = nil, nil
-		r.Failure = &forge.Failure{Reason: forge.FailCrashed, Message: "exit status 1"}
+	case forge.As[*forge.Review](r.Output) != nil && s.calls%5 == 0:
+		forge.As[*forge.Review](r.Output).Verdict, forge.As[*forge.Review](r.Output).Issues = forge.VerdictRejected, []string{"no"}
+	case s.calls%7 == 0 && forge.As[*forge.Analysis](r.Output) == nil && forge.As[*forge.Reflection](r.Output) == nil:
+		r.Output, r.Output = nil, nil
+		r.Output = &forge.Failure{Reason: forge.FailCrashed, Message: "exit status 1"}
 	}
 	s.taken = s.taken.Add(r.Usage)
 	for _, key := range []string{"step/" + string(c.Attempt.Step), "model/" + r.Model, "intent/" + string(c.To.Intent)} {
@@ -69,19 +69,19 @@ func answer(c *forge.Command) forge.Result {
 		policy := forge.DefaultPolicy()
 		policy.RetryBackoff, policy.MaxAgentRetries = time.Millisecond, 5
 		policy.Budget = forge.Budget{ProjectUSD: 100_000, DayUSD: 50_000, IntentUSD: 10_000}
-		r.Analysis = &forge.Analysis{
+		r.Output = &forge.Analysis{
 			Risk: forge.RiskLow, Tasks: []forge.TaskPlan{{Name: "a", Title: "a"}, {Name: "b", Title: "b"}}, Policy: &policy, Base: commit,
 		}
 	case forge.StepImplement:
-		r.Implementation = &forge.Implementation{Base: commit, Head: commit, Commits: 1, Files: []string{string(c.Task.ID)}}
+		r.Output = &forge.Implementation{Base: commit, Head: commit, Commits: 1, Files: []string{string(c.Task.ID)}}
 	case forge.StepRebase:
-		r.Rebase = &forge.Rebase{Base: commit, Head: commit, Tree: commit, PatchID: commit, Files: []string{string(c.Task.ID)}}
+		r.Output = &forge.Rebase{Base: commit, Head: commit, Tree: commit, PatchID: commit, Files: []string{string(c.Task.ID)}}
 	case forge.StepReview:
-		r.Review = &forge.Review{TaskID: c.Task.ID, Head: c.Task.Head, Verdict: forge.VerdictApproved}
+		r.Output = &forge.Review{TaskID: c.Task.ID, Head: c.Task.Head, Verdict: forge.VerdictApproved}
 	case forge.StepIntegrate:
-		r.Integration = &forge.Integration{Outcome: forge.LandIntegrated, Commit: commit, Parent: commit, Tree: commit}
+		r.Output = &forge.Integration{Outcome: forge.LandIntegrated, Commit: commit, Parent: commit, Tree: commit}
 	case forge.StepReflect:
-		r.Reflection = &forge.Reflection{}
+		r.Output = &forge.Reflection{}
 	default: // no intent here takes another step
 	}
 	return r
@@ -104,7 +104,7 @@ func TestTotals(t *testing.T) {
 	const intents = 8
 	for i := range intents {
 		id := forge.IntentID(fmt.Sprintf("intent-%d", i))
-		ruling, err := b.Ask(ctx, forge.Event{ID: "e-" + string(id), To: forge.Key{Project: project, Intent: id}, Submit: &forge.Submit{
+		ruling, err := b.Ask(ctx, forge.Event{ID: "e-" + string(id), To: forge.Key{Project: project, Intent: id}, Message: &forge.Submit{
 			Intent: forge.Intent{ID: id, Project: project, Title: "Title of " + string(id), Body: "do it", Source: forge.SourceHuman},
 		}})
 		if err != nil || ruling.Decision != forge.Applied {
@@ -177,7 +177,7 @@ func settle(t *testing.T, b *bus.Bus, intents int) {
 			settled[key.Intent] = rec.Summary.Settled && rec.Summary.Status.Ended()
 		}
 		for i := range rec.Events {
-			if rec.Events[i].Reflected != nil {
+			if forge.As[*forge.Reflected](rec.Events[i].Message) != nil {
 				reflected[key.Intent] = true
 			}
 		}

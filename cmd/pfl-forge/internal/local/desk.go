@@ -146,7 +146,7 @@ func (d *desk) rehearse(ctx context.Context, in workspace.Input) (int, *forge.Ru
 		if r.Decision != forge.Refused {
 			continue
 		}
-		if s := m.Summary().Status; ev.Approve != nil && i > 0 && (s == forge.StatusExecuting || s == forge.StatusDone) {
+		if s := m.Summary().Status; forge.As[*forge.Approve](ev.Message) != nil && i > 0 && (s == forge.StatusExecuting || s == forge.StatusDone) {
 			return i, nil, nil // with the risk that the person set it goes on by itself
 		}
 		return i, &r, nil

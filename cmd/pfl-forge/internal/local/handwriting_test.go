@@ -228,10 +228,10 @@ func (p *person) command(s *sheet) bool {
 	case !there:
 		return false
 	case i >= 0:
-		ev.Answer = &forge.Answer{Index: i, Answer: p.mark() + "w"}
+		ev.Message = &forge.Answer{Index: i, Answer: p.mark() + "w"}
 		e.marks = []string{p.mark() + "w"}
 	case v.Summary.Waiting == forge.WaitingApproval:
-		ev.Approve = &forge.Approve{Plan: v.Summary.Plan}
+		ev.Message = &forge.Approve{Plan: v.Summary.Plan}
 	default:
 		return false
 	}
@@ -240,7 +240,7 @@ func (p *person) command(s *sheet) bool {
 	if r.Decision != forge.Applied {
 		p.t.Errorf("%s: %+v", e, r)
 	}
-	s.buffer, s.overtaken = text, ev.Answer != nil
+	s.buffer, s.overtaken = text, forge.As[*forge.Answer](ev.Message) != nil
 	p.edits = append(p.edits, e)
 	p.commanded++
 	return true

@@ -43,18 +43,18 @@ func (j *journaled) Decided(_, _ *forge.Summary, rec *forge.Record) {
 
 func wordsOf(ev *forge.Event) []string {
 	var words []string
-	if e := ev.Edit; e != nil {
+	if e := forge.As[*forge.Edit](ev.Message); e != nil {
 		for _, s := range []*string{e.Title, e.Body, e.Type} {
 			if s != nil {
 				words = append(words, *s)
 			}
 		}
 	}
-	if ev.Answer != nil {
-		words = append(words, ev.Answer.Answer)
+	if forge.As[*forge.Answer](ev.Message) != nil {
+		words = append(words, forge.As[*forge.Answer](ev.Message).Answer)
 	}
-	if ev.Submit != nil {
-		words = append(words, ev.Submit.Intent.Body)
+	if forge.As[*forge.Submit](ev.Message) != nil {
+		words = append(words, forge.As[*forge.Submit](ev.Message).Intent.Body)
 	}
 	return words
 }

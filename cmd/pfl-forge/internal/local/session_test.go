@@ -64,7 +64,7 @@ func gitIn(t *testing.T, dir string, args ...string) string {
 }
 
 func submission(repo *Repository, id forge.IntentID, recipe string) forge.Event {
-	return forge.Event{ID: "submit-" + string(id), To: forge.Key{Project: repo.Project, Intent: id}, Submit: &forge.Submit{
+	return forge.Event{ID: "submit-" + string(id), To: forge.Key{Project: repo.Project, Intent: id}, Message: &forge.Submit{
 		Intent: forge.Intent{
 			Title: "Title", Body: "Body", Source: forge.SourceHuman, Recipe: recipe,
 			Origin: forge.Origin{System: "test", EventID: string(id)},
@@ -256,7 +256,7 @@ func TestDraftThatWasSentBefore(t *testing.T) {
 	submits := 0
 	for i := range records {
 		for k := range records[i].Events {
-			if records[i].Events[k].Submit != nil {
+			if forge.As[*forge.Submit](records[i].Events[k].Message) != nil {
 				submits++
 			}
 		}

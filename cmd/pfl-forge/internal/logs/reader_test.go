@@ -27,10 +27,10 @@ func event(id forge.IntentID, n int) forge.Event {
 	key := forge.Key{Project: project, Intent: id}
 	if n == 0 {
 		in := forge.Intent{ID: id, Project: project, Title: "0", Source: forge.SourceHuman}
-		return forge.Event{ID: "0", To: key, At: began, Submit: &forge.Submit{Intent: in}}
+		return forge.Event{ID: "0", To: key, At: began, Message: &forge.Submit{Intent: in}}
 	}
 	title := fmt.Sprint(n)
-	return forge.Event{ID: title, To: key, At: began.Add(time.Duration(n) * time.Second), Actor: title, Edit: &forge.Edit{Title: &title}}
+	return forge.Event{ID: title, To: key, At: began.Add(time.Duration(n) * time.Second), Actor: title, Message: &forge.Edit{Title: &title}}
 }
 
 // writer writes a record or a line every time.

@@ -1,6 +1,7 @@
 package render
 
 import (
+	"cmp"
 	"fmt"
 	"strings"
 	"time"
@@ -38,8 +39,8 @@ func Lines(before, after *forge.Summary, rec *forge.Record) []Line {
 		text, tone := describe(ev)
 		if text != "" {
 			line := Line{At: ev.At, Who: who(ev), Text: term.Line(text), Tone: tone}
-			if ev.Result != nil {
-				line.Attempt = ev.Result.Attempt
+			if r := forge.As[*forge.Result](ev.Message); r != nil {
+				line.Attempt = r.Attempt
 			}
 			lines = append(lines, line)
 		}
@@ -51,23 +52,25 @@ func Lines(before, after *forge.Summary, rec *forge.Record) []Line {
 }
 
 func who(ev *forge.Event) string {
-	switch {
-	case ev.Result != nil && ev.Result.Attempt.Task != "":
-		return string(ev.Result.Attempt.Task)
-	case ev.Landed != nil:
-		return string(ev.Landed.Task)
-	case ev.Reserved != nil:
-		return string(ev.Reserved.Task)
-	case ev.Pause != nil && ev.Pause.Task != "":
-		return string(ev.Pause.Task)
-	case ev.Resume != nil && ev.Resume.Task != "":
-		return string(ev.Resume.Task)
-	case ev.Forecast != nil:
-		return string(ev.Forecast.TaskID)
-	case ev.Cancel != nil && ev.Cancel.Task != "":
-		return string(ev.Cancel.Task)
+	var task forge.TaskID
+	switch m := ev.Message.(type) {
+	case *forge.Result:
+		task = m.Attempt.Task
+	case *forge.Landed:
+		task = m.Task
+	case *forge.Reserved:
+		task = m.Task
+	case *forge.Pause:
+		task = m.Task
+	case *forge.Resume:
+		task = m.Task
+	case *forge.Forecast:
+		task = m.TaskID
+	case *forge.Cancel:
+		task = m.Task
+	default:
 	}
-	return string(ev.To.Intent)
+	return cmp.Or(string(task), string(ev.To.Intent))
 }
 
 // turned tells what an intent came to, or waits for, that it did not before.
@@ -85,81 +88,86 @@ func turned(before, after *forge.Summary) (string, Tone) {
 	return "", Plain
 }
 
-// describe tells what an event means.
+// describe returns the line that shows an event, or an empty one.
 func describe(ev *forge.Event) (string, Tone) {
-	switch {
-	case ev.Submit != nil:
-		return "submitted: " + ev.Submit.Intent.Title, Plain
-	case ev.Edit != nil:
+	switch m := ev.Message.(type) {
+	case *forge.Submit:
+		return "submitted: " + m.Intent.Title, Plain
+	case *forge.Edit:
 		return "edited" + by(ev), Plain
-	case ev.Approve != nil:
+	case *forge.Approve:
 		return "approved" + by(ev), Plain
-	case ev.Reject != nil:
-		return "rejected" + by(ev) + because(ev.Reject.Reason), Plain
-	case ev.Answer != nil:
-		return fmt.Sprintf("question %d answered%s: %s", ev.Answer.Index+1, by(ev), ev.Answer.Answer), Plain
-	case ev.Retry != nil:
-		return "retried" + by(ev) + because(ev.Retry.Instructions), Plain
-	case ev.Cancel != nil:
-		return "cancelled" + by(ev) + because(ev.Cancel.Reason), Plain
-	case ev.Pause != nil:
-		return "paused" + by(ev) + because(ev.Pause.Reason), Attention
-	case ev.Resume != nil:
+	case *forge.Reject:
+		return "rejected" + by(ev) + because(m.Reason), Plain
+	case *forge.Answer:
+		return fmt.Sprintf("question %d answered%s: %s", m.Index+1, by(ev), m.Answer), Plain
+	case *forge.Retry:
+		return "retried" + by(ev) + because(m.Instructions), Plain
+	case *forge.Cancel:
+		return "cancelled" + by(ev) + because(m.Reason), Plain
+	case *forge.Pause:
+		return "paused" + by(ev) + because(m.Reason), Attention
+	case *forge.Resume:
 		return "resumed" + by(ev), Plain
-	case ev.Child != nil:
-		return part(ev.Child), Plain
-	case ev.Forecast != nil:
-		return forecast(ev.Forecast), Plain
-	case ev.Reflected != nil:
-		return reflected(ev.Reflected)
-	case ev.Result != nil:
-		return result(ev.Result)
-	case ev.Landed != nil:
-		return landed(ev.Landed)
-	case ev.DependencyEnded != nil:
-		return dependency(ev.DependencyEnded)
-	case ev.Reserved != nil && ev.Reserved.Granted:
-		return "goes first now, after a conflict", Plain
+	case *forge.Child:
+		return part(m), Plain
+	case *forge.Forecast:
+		return forecast(m), Plain
+	case *forge.Reflected:
+		return reflected(m)
+	case *forge.Result:
+		return result(m)
+	case *forge.Landed:
+		return landed(m)
+	case *forge.DependencyEnded:
+		return dependency(m)
+	case *forge.Reserved:
+		if m.Granted {
+			return "goes first now, after a conflict", Plain
+		}
+	default: // what machines tell each other is not for people
 	}
 	return "", Plain
 }
 
 func result(r *forge.Result) (string, Tone) {
-	if r.Started {
-		return "", Plain
-	}
 	step := StepName(r.Attempt)
-	if r.Failure != nil {
-		return fmt.Sprintf("%s failed (%s): %s", step, r.Failure.Reason, r.Failure.Message), Bad
-	}
 	var text string
 	tone := Plain
-	switch {
-	case r.Analysis != nil:
-		text = analysis(r.Analysis)
-	case r.Implementation != nil && r.Implementation.Execution != nil:
-		text, tone = execution(r.Implementation)
-	case r.Implementation != nil:
-		text = implementation(r.Implementation)
-	case r.Intake != nil:
-		text = intake(r.Intake)
-	case r.Summarization != nil:
-		text = summarization(r.Summarization)
-	case r.Judgment != nil:
-		text, tone = judgment(r.Judgment)
-	case r.Rebase != nil:
-		text, tone = rebase(r.Rebase)
-	case r.Review != nil:
-		text, tone = review(r.Review)
-	case r.Audit != nil:
-		text = findings(r.Audit)
-	case r.Observed != nil:
-		text = Count(len(r.Observed.Patterns), "pattern")
-	case r.Abstraction != nil:
-		text = Count(len(r.Abstraction.Skills), "skill")
-	case r.Reflection != nil && len(r.Reflection.Proposals) > 0:
-		text = Count(len(r.Reflection.Proposals), "proposal")
-	default:
+	switch out := r.Output.(type) {
+	case *forge.Failure:
+		return fmt.Sprintf("%s failed (%s): %s", step, out.Reason, out.Message), Bad
+	case *forge.Analysis:
+		text = analysis(out)
+	case *forge.Implementation:
+		if out.Execution != nil {
+			text, tone = execution(out)
+		} else {
+			text = implementation(out)
+		}
+	case *forge.Intake:
+		text = intake(out)
+	case *forge.Summarization:
+		text = summarization(out)
+	case *forge.Judgment:
+		text, tone = judgment(out)
+	case *forge.Rebase:
+		text, tone = rebase(out)
+	case *forge.Review:
+		text, tone = review(out)
+	case *forge.Audit:
+		text = findings(out)
+	case *forge.Observed:
+		text = Count(len(out.Patterns), "pattern")
+	case *forge.Abstraction:
+		text = Count(len(out.Skills), "skill")
+	case *forge.Reflection:
+		if len(out.Proposals) > 0 {
+			text = Count(len(out.Proposals), "proposal")
+		}
+	case nil, *forge.Started, *forge.Integration: // a merge is told when its intent hears of it
+	}
+	if text == "" {
 		return "", Plain
 	}
 	took := Took(r.Duration)

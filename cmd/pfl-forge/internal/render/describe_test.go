@@ -15,11 +15,11 @@ func TestLines(t *testing.T) {
 		if r.Attempt.Step == "" {
 			r.Attempt = attempts(forge.StepImplement, 1)
 		}
-		return forge.Event{To: key, Result: &r}
+		return forge.Event{To: key, Message: &r}
 	}
 	landed := func(l forge.Landed) forge.Event {
 		l.Task = "fix-001"
-		return forge.Event{To: key, Landed: &l}
+		return forge.Event{To: key, Message: &l}
 	}
 	review := attempts(forge.StepReview, 2)
 	for name, test := range map[string]struct {
@@ -27,36 +27,36 @@ func TestLines(t *testing.T) {
 		want  Line
 	}{
 		"submitted": {
-			forge.Event{To: key, Submit: &forge.Submit{Intent: forge.Intent{Title: "A\ntitle\x1b[0m"}}},
+			forge.Event{To: key, Message: &forge.Submit{Intent: forge.Intent{Title: "A\ntitle\x1b[0m"}}},
 			Line{Who: "fix", Text: "submitted: A title"},
 		},
-		"approved": {forge.Event{To: key, Actor: "Ada", Approve: &forge.Approve{}}, Line{Who: "fix", Text: "approved by Ada"}},
+		"approved": {forge.Event{To: key, Actor: "Ada", Message: &forge.Approve{}}, Line{Who: "fix", Text: "approved by Ada"}},
 		"answered": {
-			forge.Event{To: key, Answer: &forge.Answer{Index: 1, Answer: "yes"}},
+			forge.Event{To: key, Message: &forge.Answer{Index: 1, Answer: "yes"}},
 			Line{Who: "fix", Text: "question 2 answered: yes"},
 		},
 		"implemented": {
-			result(forge.Result{Implementation: &forge.Implementation{Commits: 2, Files: []string{"a"}}, Usage: forge.Usage{CostUSD: 0.5}}),
+			result(forge.Result{Output: &forge.Implementation{Commits: 2, Files: []string{"a"}}, Usage: forge.Usage{CostUSD: 0.5}}),
 			Line{Who: "fix-001", Text: "implement: 2 commits in 1 file (1.5s, $0.50)"},
 		},
 		"nothing": {
-			result(forge.Result{Implementation: &forge.Implementation{}}),
+			result(forge.Result{Output: &forge.Implementation{}}),
 			Line{Who: "fix-001", Text: "implement: no commit (1.5s)"},
 		},
 		"failed": {
-			result(forge.Result{Failure: &forge.Failure{Reason: forge.FailTimeout, Message: "took too long"}}),
+			result(forge.Result{Output: &forge.Failure{Reason: forge.FailTimeout, Message: "took too long"}}),
 			Line{Who: "fix-001", Text: "implement failed (timeout): took too long", Tone: Bad},
 		},
 		"rejected": {
-			result(forge.Result{Attempt: review, Review: &forge.Review{Verdict: forge.VerdictRejected, Issues: []string{"no test\nat all"}}}),
+			result(forge.Result{Attempt: review, Output: &forge.Review{Verdict: forge.VerdictRejected, Issues: []string{"no test\nat all"}}}),
 			Line{Who: "fix-001", Text: "review 2: rejected: no test at all (1.5s)", Tone: Bad},
 		},
 		"conflict": {
-			result(forge.Result{Attempt: attempts(forge.StepRebase, 1), Rebase: &forge.Rebase{Conflicts: []string{"a", "b", "c", "d"}}}),
+			result(forge.Result{Attempt: attempts(forge.StepRebase, 1), Output: &forge.Rebase{Conflicts: []string{"a", "b", "c", "d"}}}),
 			Line{Who: "fix-001", Text: "rebase: conflicts in a, b, c and 1 more (1.5s)", Tone: Bad},
 		},
 		"analyzed": {
-			result(forge.Result{Attempt: forge.Attempt{Step: forge.StepAnalyze, Number: 1}, Analysis: &forge.Analysis{NothingToDo: "it is there"}}),
+			result(forge.Result{Attempt: forge.Attempt{Step: forge.StepAnalyze, Number: 1}, Output: &forge.Analysis{NothingToDo: "it is there"}}),
 			Line{Who: "fix", Text: "analyze: nothing to do: it is there (1.5s)"},
 		},
 		"integrated": {
@@ -68,77 +68,77 @@ func TestLines(t *testing.T) {
 			Line{Who: "fix-001", Text: "your working tree is in the way: a.txt", Tone: Attention},
 		},
 		"cycle": {
-			forge.Event{To: key, DependencyEnded: &forge.DependencyEnded{Intent: "other", Cycle: []forge.IntentID{"fix", "other"}}},
+			forge.Event{To: key, Message: &forge.DependencyEnded{Intent: "other", Cycle: []forge.IntentID{"fix", "other"}}},
 			Line{Who: "fix", Text: "other waits for this intent too", Tone: Bad},
 		},
 		"taken in": {
-			result(forge.Result{Attempt: forge.Attempt{Step: forge.StepIntake, Number: 1}, Intake: &forge.Intake{Criteria: []string{"a"}}}),
+			result(forge.Result{Attempt: forge.Attempt{Step: forge.StepIntake, Number: 1}, Output: &forge.Intake{Criteria: []string{"a"}}}),
 			Line{Who: "fix", Text: "intake: 1 criterion (1.5s)"},
 		},
 		"executed": {
-			result(forge.Result{Attempt: attempts(forge.StepExecute, 2), Implementation: &forge.Implementation{
+			result(forge.Result{Attempt: attempts(forge.StepExecute, 2), Output: &forge.Implementation{
 				Commits: 1, Files: []string{"a", "b"}, Execution: &forge.Execution{Status: forge.ExecutionSuccess, Output: "done"},
 			}}),
 			Line{Who: "fix-001", Text: "execute 2: success, 1 commit in 2 files (1.5s)"},
 		},
 		"executed in vain": {
-			result(forge.Result{Attempt: attempts(forge.StepExecute, 1), Implementation: &forge.Implementation{
+			result(forge.Result{Attempt: attempts(forge.StepExecute, 1), Output: &forge.Implementation{
 				Execution: &forge.Execution{Status: forge.ExecutionFailure},
 			}}),
 			Line{Who: "fix-001", Text: "execute: failure, no commit (1.5s)", Tone: Bad},
 		},
 		"summed up": {
-			result(forge.Result{Attempt: attempts(forge.StepSummarize, 1), Summarization: &forge.Summarization{
+			result(forge.Result{Attempt: attempts(forge.StepSummarize, 1), Output: &forge.Summarization{
 				Summary: forge.ExecutionSummary{Result: forge.ExecutionSuccess, Approach: "an\nindex"}, Knowledge: make([]forge.Knowledge, 2),
 			}}),
 			Line{Who: "fix-001", Text: "summarize: success: an index, 2 things found out (1.5s)"},
 		},
 		"judged": {
-			result(forge.Result{Attempt: attempts(forge.StepJudge, 1), Judgment: &forge.Judgment{
+			result(forge.Result{Attempt: attempts(forge.StepJudge, 1), Output: &forge.Judgment{
 				Evaluations: []forge.Evaluation{{Met: true}, {}}, NextAction: "write a test",
 			}}),
 			Line{Who: "fix-001", Text: "judge: 1 of 2 criteria met, next: write a test (1.5s)", Tone: Bad},
 		},
 		"reached": {
-			result(forge.Result{Attempt: attempts(forge.StepJudge, 3), Judgment: &forge.Judgment{Complete: true, Evaluations: []forge.Evaluation{{Met: true}}}}),
+			result(forge.Result{Attempt: attempts(forge.StepJudge, 3), Output: &forge.Judgment{Complete: true, Evaluations: []forge.Evaluation{{Met: true}}}}),
 			Line{Who: "fix-001", Text: "judge 3: 1 of 1 criterion met (1.5s)", Tone: Good},
 		},
 		"taken apart": {
-			result(forge.Result{Attempt: forge.Attempt{Step: forge.StepArchitect, Number: 1}, Analysis: &forge.Analysis{Children: make([]forge.ChildPlan, 2)}}),
+			result(forge.Result{Attempt: forge.Attempt{Step: forge.StepArchitect, Number: 1}, Output: &forge.Analysis{Children: make([]forge.ChildPlan, 2)}}),
 			Line{Who: "fix", Text: "architect: 2 parts (1.5s)"},
 		},
 		"insufficient": {
-			result(forge.Result{Attempt: forge.Attempt{Step: forge.StepAnalyze, Number: 1}, Analysis: &forge.Analysis{Insufficient: "two ways"}}),
+			result(forge.Result{Attempt: forge.Attempt{Step: forge.StepAnalyze, Number: 1}, Output: &forge.Analysis{Insufficient: "two ways"}}),
 			Line{Who: "fix", Text: "analyze: not sufficient: two ways (1.5s)"},
 		},
 		"audited": {
-			result(forge.Result{Attempt: forge.Attempt{Step: forge.StepAudit, Number: 1}, Audit: &forge.Audit{
+			result(forge.Result{Attempt: forge.Attempt{Step: forge.StepAudit, Number: 1}, Output: &forge.Audit{
 				Areas: []forge.AuditArea{{Findings: make([]forge.Finding, 1)}, {Findings: make([]forge.Finding, 2)}},
 			}}),
 			Line{Who: "fix", Text: "audit: 3 findings (1.5s)"},
 		},
 		"paused": {
-			forge.Event{To: key, Actor: "Ada", Pause: &forge.Pause{Reason: "lunch", Task: "fix-001"}},
+			forge.Event{To: key, Actor: "Ada", Message: &forge.Pause{Reason: "lunch", Task: "fix-001"}},
 			Line{Who: "fix-001", Text: "paused by Ada: lunch", Tone: Attention},
 		},
 		"reflected": {
-			forge.Event{To: key, Reflected: &forge.Reflected{Proposed: []forge.Proposal{{ID: "a"}, {ID: "b"}}}},
+			forge.Event{To: key, Message: &forge.Reflected{Proposed: []forge.Proposal{{ID: "a"}, {ID: "b"}}}},
 			Line{Who: "fix", Text: "reflection proposed a, b"},
 		},
 		"reflection failed": {
-			forge.Event{To: key, Reflected: &forge.Reflected{Step: forge.StepRecord{Step: forge.StepReflect, Outcome: string(forge.FailKilled)}}},
+			forge.Event{To: key, Message: &forge.Reflected{Step: forge.StepRecord{Step: forge.StepReflect, Outcome: string(forge.FailKilled)}}},
 			Line{Who: "fix", Text: "reflection failed (killed): it was stopped from outside; once that is mended, pfl-forge reflect asks for another one", Tone: Bad},
 		},
-		"resumed":   {forge.Event{To: key, Resume: &forge.Resume{}}, Line{Who: "fix", Text: "resumed"}},
-		"part done": {forge.Event{To: key, Child: &forge.Child{Intent: "part", Status: forge.StatusDone}}, Line{Who: "fix", Text: "part part is done"}},
+		"resumed":   {forge.Event{To: key, Message: &forge.Resume{}}, Line{Who: "fix", Text: "resumed"}},
+		"part done": {forge.Event{To: key, Message: &forge.Child{Intent: "part", Status: forge.StatusDone}}, Line{Who: "fix", Text: "part part is done"}},
 		"overlap": {
-			forge.Event{To: key, Forecast: &forge.Forecast{TaskID: "fix-001", Other: forge.Overlap{TaskID: "zoo-001", Files: []string{"a"}}}},
+			forge.Event{To: key, Message: &forge.Forecast{TaskID: "fix-001", Other: forge.Overlap{TaskID: "zoo-001", Files: []string{"a"}}}},
 			Line{Who: "fix-001", Text: "does not merge with zoo-001 as it is: a"},
 		},
 	} {
 		got := Lines(&forge.Summary{Key: key}, &forge.Summary{Key: key}, &forge.Record{Events: []forge.Event{test.event}})
-		if test.event.Result != nil {
-			test.want.Attempt = test.event.Result.Attempt
+		if forge.As[*forge.Result](test.event.Message) != nil {
+			test.want.Attempt = forge.As[*forge.Result](test.event.Message).Attempt
 		}
 		if diff := cmp.Diff([]Line{test.want}, got); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", name, diff)
@@ -148,12 +148,12 @@ func TestLines(t *testing.T) {
 
 func TestLinesOfNothing(t *testing.T) {
 	for name, ev := range map[string]forge.Event{
-		"claimed":  {To: key, Result: &forge.Result{To: key, Attempt: attempts(forge.StepImplement, 1), Started: true}},
-		"timer":    {To: key, Timer: &forge.TimerFired{Key: "x"}},
-		"admitted": {To: key, Admitted: &forge.Admitted{}},
-		"silence":  {To: key, Reflected: &forge.Reflected{Step: forge.StepRecord{Outcome: "ok"}}},
-		"a part":   {To: key, Child: &forge.Child{Intent: "part", Status: forge.StatusProposed}},
-		"merges":   {To: key, Forecast: &forge.Forecast{TaskID: "fix-001", Other: forge.Overlap{TaskID: "zoo-001"}}},
+		"claimed":  {To: key, Message: &forge.Result{To: key, Attempt: attempts(forge.StepImplement, 1), Output: &forge.Started{}}},
+		"timer":    {To: key, Message: &forge.TimerFired{Key: "x"}},
+		"admitted": {To: key, Message: &forge.Admitted{}},
+		"silence":  {To: key, Message: &forge.Reflected{Step: forge.StepRecord{Outcome: "ok"}}},
+		"a part":   {To: key, Message: &forge.Child{Intent: "part", Status: forge.StatusProposed}},
+		"merges":   {To: key, Message: &forge.Forecast{TaskID: "fix-001", Other: forge.Overlap{TaskID: "zoo-001"}}},
 	} {
 		if got := Lines(&forge.Summary{Key: key}, &forge.Summary{Key: key}, &forge.Record{Events: []forge.Event{ev}}); len(got) > 0 {
 			t.Errorf("%s: %v, want nothing", name, got)

@@ -139,7 +139,7 @@ func (s *State) ask(x *Turn, c *forge.Command, usd float64) {
 	s.Messages++
 	s.Outbox.SendToProject(x.Effects, outbox.Project{
 		From: x.Key, Key: reserveKey(c.Attempt), Number: s.Messages, Reply: true,
-		Event: forge.Event{Spend: &forge.Spend{
+		Event: forge.Event{Message: &forge.Spend{
 			Run: x.Run, Number: s.Messages, Attempt: c.Attempt, Budget: x.Budget, USD: usd, Begun: begun(c),
 		}},
 	})
@@ -158,6 +158,6 @@ func (s *State) Commit(x *Turn) {
 	}
 	s.Outbox.SendToProject(x.Effects, outbox.Project{
 		From: x.Key, Key: "settle", Number: s.Messages,
-		Event: forge.Event{Settle: &forge.Settle{Number: s.Messages, SpentUSD: x.SpentUSD, Open: open}},
+		Event: forge.Event{Message: &forge.Settle{Number: s.Messages, SpentUSD: x.SpentUSD, Open: open}},
 	})
 }

@@ -82,8 +82,8 @@ func (s *State) Late(now time.Time, r *forge.Result, closed bool) {
 
 func stepRecord(now time.Time, r *forge.Result) forge.StepRecord {
 	outcome := "ok"
-	if r.Failure != nil {
-		outcome = string(r.Failure.Reason)
+	if f := r.Failure(); f != nil {
+		outcome = string(f.Reason)
 	}
 	return forge.StepRecord{
 		Step: r.Attempt.Step, TaskID: r.Attempt.Task, Attempt: r.Attempt.Number, Outcome: outcome,

@@ -118,22 +118,22 @@ type Decision struct {
 // Decide returns what follows a failed attempt, counts it, and notes the limit of
 // its agent.
 func Decide(c *Counter, limits *Limits, f *Failed) Decision {
-	then := rule.Failures[f.Failure.Reason].Then
+	then := rule.Failures[f.Failure().Reason].Then
 	if isHopeless(then, c, f) {
 		then = rule.AskPerson
 	}
 	switch {
 	case then == rule.CarryOn:
-		return Decision{Action: CarryOn, Rule: rule.Interrupted, Detail: rule.FirstLine(f.Failure.Message)}
+		return Decision{Action: CarryOn, Rule: rule.Interrupted, Detail: rule.FirstLine(f.Failure().Message)}
 	case then == rule.RaiseBudget:
 		return Decision{Action: Again, Rule: rule.MoreMoney, Detail: fmt.Sprintf("$%.2f spent by this call", f.Usage.CostUSD)}
 	case then == rule.WaitForIt:
 		c.Parks++
 		return atLimit(c, limits, f)
-	case then == rule.AskPerson && f.Failure.Reason == forge.FailBudget && !f.PolicyOnly:
-		return Decision{Action: NoBudget, Why: f.Failure.Message}
+	case then == rule.AskPerson && f.Failure().Reason == forge.FailBudget && !f.PolicyOnly:
+		return Decision{Action: NoBudget, Why: f.Failure().Message}
 	case then == rule.AskPerson || c.Errors >= f.Policy.MaxAgentRetries:
-		why := fmt.Sprintf("%s: %s", f.Failure.Reason, f.Failure.Message)
+		why := fmt.Sprintf("%s: %s", f.Failure().Reason, f.Failure().Message)
 		if c.Errors > 0 {
 			why = fmt.Sprintf("%s (after %d attempts)", why, c.Errors+1)
 		}
@@ -149,7 +149,7 @@ func isHopeless(then rule.Then, c *Counter, f *Failed) bool {
 	case rule.RaiseBudget:
 		return f.Attempt.Task == "" && f.PolicyOnly || f.Usage.CostUSD <= 0 || !f.Budgeted
 	case rule.WaitForIt:
-		return f.Failure.Until.Sub(f.Now) > longestLimit || c.Parks >= maxParks
+		return f.Failure().Until.Sub(f.Now) > longestLimit || c.Parks >= maxParks
 	default:
 		return false
 	}
@@ -168,16 +168,16 @@ func afterPause(then rule.Then, c *Counter, f *Failed) Decision {
 	}
 	return Decision{
 		Action: Later, At: f.Now.Add(pause),
-		Rule: name, Detail: fmt.Sprintf("%s: %s", f.Failure.Reason, rule.FirstLine(f.Failure.Message)),
+		Rule: name, Detail: fmt.Sprintf("%s: %s", f.Failure().Reason, rule.FirstLine(f.Failure().Message)),
 	}
 }
 
 // atLimit turns to another agent, or waits for the first that is free again.
 func atLimit(c *Counter, limits *Limits, f *Failed) Decision {
-	until := f.Failure.Until
+	until := f.Failure().Until
 	switch {
 	case until.After(f.Now):
-	case f.Failure.Reason == forge.FailRateLimited:
+	case f.Failure().Reason == forge.FailRateLimited:
 		until = f.Now.Add(f.Policy.RetryBackoff * busyFactor << min(c.Parks-1, 5))
 	default:
 		until = f.Now.Add(unknownLimit)
@@ -186,7 +186,7 @@ func atLimit(c *Counter, limits *Limits, f *Failed) Decision {
 		again := slices.Contains(limits.Names(f.Now), f.Agent)
 		*limits = limits.set(Limit{Agent: f.Agent, Until: until}, f.Now)
 		// Before its policy is known, a project may have other agents.
-		if f.Failure.Reason == forge.FailQuota && !again && (len(*limits) <= f.Policy.Fallbacks || !f.PolicyKnown) {
+		if f.Failure().Reason == forge.FailQuota && !again && (len(*limits) <= f.Policy.Fallbacks || !f.PolicyKnown) {
 			detail := fmt.Sprintf("%s is at its limit until %s", f.Agent, until.UTC().Format(time.RFC3339))
 			return Decision{Action: Elsewhere, Rule: rule.Fallback, Detail: detail}
 		}
@@ -198,6 +198,6 @@ func atLimit(c *Counter, limits *Limits, f *Failed) Decision {
 	}
 	return Decision{
 		Action: Later, At: until,
-		Rule: rule.Park, Detail: fmt.Sprintf("%s until %s", f.Failure.Reason, until.UTC().Format(time.RFC3339)),
+		Rule: rule.Park, Detail: fmt.Sprintf("%s until %s", f.Failure().Reason, until.UTC().Format(time.RFC3339)),
 	}
 }
