@@ -41,31 +41,53 @@ type (
 
 // intentState is everything that an intent remembers; a snapshot holds it.
 type intentState struct {
-	Intent       forge.Intent
-	Phase        control.Phase
-	Run          int    // the present one, from 1
-	Ends         int    // how often the project was told that a run ended
-	Reason       string // why it waits or failed, for a person
-	Escalate     bool   // some task of this run lost a conflict to an outsider
-	Foreign      bool   // its budget is what another system asked for
-	Instructions string // what a person said with a retry
-	Policy       policy
-	Plan         plan.State
-	Tasks        task.Set
-	Goal         goal.State
-	History      history.State
-	Pause        pause.State
-	Dispatch     dispatch.State
-	Limits       retry.Limits
-	Decided      map[string]bool // ids of what people asked: a redelivery must not be taken for another wish
-	Updated      time.Time
+	// Intent is as it was submitted, with what was judged and answered since.
+	Intent forge.Intent
+	// Phase is where the run stands.
+	Phase control.Phase
+	// Run is the number of the present run, from 1.
+	Run int
+	// Ends counts how often the project was told that a run ended.
+	Ends int
+	// Reason says, for a person, why the intent waits or failed.
+	Reason string
+	// Escalate says that some task of this run lost a conflict to an outsider.
+	Escalate bool
+	// Foreign says that the budget is what another system asked for.
+	Foreign bool
+	// Instructions are what a person said with a retry.
+	Instructions string
+	// Policy is the one in force.
+	Policy policy
+	// Plan is what comes before the tasks.
+	Plan plan.State
+	// Tasks are the tasks of the plan.
+	Tasks task.Set
+	// Goal is how far a goal is.
+	Goal goal.State
+	// History is the record of all runs.
+	History history.State
+	// Pause says what is paused.
+	Pause pause.State
+	// Dispatch has what workers and others were asked.
+	Dispatch dispatch.State
+	// Limits are the agents that are at their limits.
+	Limits retry.Limits
+	// Decided has the ids of what people asked: a redelivery must not be taken for
+	// another wish.
+	Decided map[string]bool
+	// Updated is when the newest event was applied.
+	Updated time.Time
 }
 
 // policy is the policy in force.
 type policy struct {
 	forge.Policy
-	Known   bool // it is the project's own, not the default
-	Reading bool // it is being read again, because a person may have changed it
+	// Known says that it is the project's own, not the default.
+	Known bool
+	// Reading says that it is being read again, because a person may have changed
+	// it.
+	Reading bool
 }
 
 // NewIntent returns the machine of an intent that was not submitted yet.

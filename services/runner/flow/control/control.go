@@ -18,16 +18,27 @@ type Phase string
 
 // The phases.
 const (
-	None       Phase = ""          // not submitted
-	Entering   Phase = "entering"  // waits for the project to admit it
-	Analyzing  Phase = "analyzing" // waits for the analysis or what takes its place, or for a timer to repeat it
-	Asking     Phase = "asking"    // waits for a person's answers
-	Approval   Phase = "approval"  // waits for a person's approval
-	OverBudget Phase = "unfunded"  // there is no budget to analyze it
-	Depending  Phase = "depending" // waits for other intents
-	Working    Phase = "working"   // tasks are under way
-	Children   Phase = "parts"     // its children are under way
-	Closed     Phase = "closed"
+	// None is before the intent was submitted.
+	None Phase = ""
+	// Entering waits for the project to admit the run.
+	Entering Phase = "entering"
+	// Analyzing waits for the analysis or what takes its place, or for a timer to
+	// repeat it.
+	Analyzing Phase = "analyzing"
+	// Asking waits for the answers of a person.
+	Asking Phase = "asking"
+	// Approval waits for a person to approve the plan.
+	Approval Phase = "approval"
+	// OverBudget waits for a person, because there is no budget to analyze it.
+	OverBudget Phase = "unfunded"
+	// Depending waits for other intents.
+	Depending Phase = "depending"
+	// Working has tasks under way.
+	Working Phase = "working"
+	// Children has child intents under way.
+	Children Phase = "parts"
+	// Closed is over. What failed can be retried.
+	Closed Phase = "closed"
 )
 
 // Place is a phase as seen by a person: what of it waits for a person, and how it
@@ -71,10 +82,14 @@ const (
 
 // Row says what is answered to a verb in some places.
 type Row struct {
-	Verb     Verb
-	In       []Place
-	Decision forge.Decision // Applied: it is allowed
-	Words    string         // {status}, {phase} and {task} are filled in
+	// Verb is what is asked.
+	Verb Verb
+	// In are the places that the row is for.
+	In []Place
+	// Decision is Applied where the verb is allowed.
+	Decision forge.Decision
+	// Words say why it is not. {status}, {phase} and {task} are filled in.
+	Words string
 }
 
 var (
@@ -132,10 +147,14 @@ func Find(v Verb, in Place) Row {
 
 // Intent is where an intent is, as far as a person's wishes go.
 type Intent struct {
-	Phase   Phase
-	Status  forge.Status
-	Guarded bool // a change waits for a person's approval
-	Waiting bool // a task waits for a person's files or for budget
+	// Phase is where its run stands.
+	Phase Phase
+	// Status is what people see of it.
+	Status forge.Status
+	// Guarded says that a change waits for a person's approval.
+	Guarded bool
+	// Waiting says that a task waits for a person's files or for budget.
+	Waiting bool
 }
 
 // Place returns the place of the intent in the table.

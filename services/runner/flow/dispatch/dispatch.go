@@ -26,33 +26,50 @@ import (
 
 // State is what an intent has asked of workers, or is going to ask of them.
 type State struct {
-	Outbox   outbox.State
-	Held     []forge.Command // not to be issued while there is a pause
-	Waiting  []Call          // for budget, in the order in which they get it
-	Messages int             // number of the newest message about budget to the project
-	Unbilled []forge.Attempt // withdrawn, and their costs are still to come
+	// Outbox has the commands that were issued.
+	Outbox outbox.State
+	// Held are not to be issued while there is a pause.
+	Held []forge.Command
+	// Waiting are the calls that wait for budget, in the order in which they get it.
+	Waiting []Call
+	// Messages is the number of the newest message about budget to the project.
+	Messages int
+	// Unbilled were withdrawn, and their costs are still to come.
+	Unbilled []forge.Attempt
 }
 
 // Call is a command that waits for budget.
 type Call struct {
+	// Command is issued once there is budget for it.
 	Command forge.Command
-	Asked   bool // the project was asked; its answer is waited for
+	// Asked says that the project was asked, and its answer is waited for.
+	Asked bool
 }
 
 // Turn is what the decision that is being taken gives to this package, and what
 // it collects.
 type Turn struct {
-	Key          forge.Key
-	Now          time.Time
-	Run          int
-	Budget       forge.Budget
-	SpentUSD     float64
-	Recipe       bool // no step calls an agent
+	// Key is the intent's.
+	Key forge.Key
+	// Now is when the event was first read.
+	Now time.Time
+	// Run is the present one.
+	Run int
+	// Budget is the one in force for the intent.
+	Budget forge.Budget
+	// SpentUSD is what the intent has cost in all its runs.
+	SpentUSD float64
+	// Recipe says that no step calls an agent.
+	Recipe bool
+	// ClaimTimeout is how long a replica may leave its own work unclaimed.
 	ClaimTimeout time.Duration
-	Pause        *pause.State
-	Effects      *forge.Effects
+	// Pause says what is held.
+	Pause *pause.State
+	// Effects takes what has to happen.
+	Effects *forge.Effects
 
-	Refused []Refusal // commands that there is no budget for, in order
+	// Refused are the commands that there is no budget for, in order.
+	Refused []Refusal
 }
 
 // Refusal is an attempt that there is no budget for.

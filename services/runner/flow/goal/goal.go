@@ -24,20 +24,33 @@ import (
 
 // State is how far a goal is. Iterations, Learned and Applied are of all runs.
 type State struct {
-	Started    bool // the intent is a goal that was taken in
+	// Started says that the intent is a goal that was taken in.
+	Started bool
+	// Iterations are of all runs, oldest first.
 	Iterations []forge.Iteration
-	Used       int              // iterations of this run
-	Maxed      bool             // this run used up its iterations
-	Execution  *forge.Execution // of the newest iteration
-	Leftover   string           // what the next execution is told of changes that were not committed
-	Summarize  retry.Counter
-	Session    session.Session // about the newest summary
+	// Used counts the iterations of this run.
+	Used int
+	// Maxed says that this run used up its iterations.
+	Maxed bool
+	// Execution is what the newest iteration reported; nil before it has.
+	Execution *forge.Execution
+	// Leftover is what the next execution is told of changes that were not committed.
+	Leftover string
+	// Summarize counts the attempts of summarize.
+	Summarize retry.Counter
+	// Session is about the newest summary.
+	Session session.Session
 
-	Known       []forge.Knowledge // of the project
-	Learned     []forge.Knowledge // by this goal
-	Applied     []string          // ids of knowledge that helped, once for each execution
-	ToldLearned int               // how many of Learned the project was told of
-	ToldApplied int               // how many of Applied
+	// Known is what the project told when it admitted the run.
+	Known []forge.Knowledge
+	// Learned is what this goal found out.
+	Learned []forge.Knowledge
+	// Applied has the ids of knowledge that helped, once for each execution.
+	Applied []string
+	// ToldLearned is how many of Learned the project was told of.
+	ToldLearned int
+	// ToldApplied is how many of Applied the project was told of.
+	ToldApplied int
 }
 
 // Table lists the ways of a goal's task.

@@ -33,13 +33,20 @@ const MaxTold = 100
 // State is the record of an intent. Steps and Adjustments are those of the present
 // run, the rest is of all runs.
 type State struct {
-	Steps        []forge.StepRecord
-	Adjustments  []forge.Adjustment
+	// Steps are those of the present run, in the order of their decisions.
+	Steps []forge.StepRecord
+	// Adjustments are the rules that changed the flow of the present run.
+	Adjustments []forge.Adjustment
+	// Observations are of all runs.
 	Observations []forge.Observation
-	Observed     int // observations, ever
-	Runs         []forge.History
-	Usage        forge.Usage
-	Started      time.Time // the present run
+	// Observed counts the observations ever, and numbers their ids.
+	Observed int
+	// Runs are those that ended, oldest first.
+	Runs []forge.History
+	// Usage is what all runs consumed, reflections included.
+	Usage forge.Usage
+	// Started is when the present run began.
+	Started time.Time
 }
 
 // Adjust records that a rule changed the flow.

@@ -11,10 +11,14 @@ import (
 
 // Ended is what the record of a run that ended says of its intent.
 type Ended struct {
-	Intent    *forge.Intent
-	Run       int
-	Escalated bool // a conflict that only a person can resolve
-	Reason    string
+	// Intent is as it was at the end.
+	Intent *forge.Intent
+	// Run is the number of the run that ended.
+	Run int
+	// Escalated says that only a person can resolve a conflict.
+	Escalated bool
+	// Reason says why it was no success.
+	Reason string
 }
 
 // outcome returns how the run ended, and why if that was no success.

@@ -12,24 +12,40 @@ import (
 // Outcome is what follows the answer of a step. Exactly one of Err, Questions,
 // Next, Ends and Plan says what.
 type Outcome struct {
-	Err       error                 // the answer cannot be used
-	Questions []forge.Clarification // a person has to answer
-	Next      forge.Step            // another step goes on
-	Why       string                // architect: why it does
-	Patterns  []forge.Pattern       // abstract: of these
-	Ends      bool                  // the run is done
-	Audit     *forge.Audit
-	Reason    string // why there is nothing to do, for a person
-	Plan      *Plan
+	// Err says why the answer cannot be used.
+	Err error
+	// Questions are for a person to answer.
+	Questions []forge.Clarification
+	// Next is another step that goes on.
+	Next forge.Step
+	// Why says why the architect does.
+	Why string
+	// Patterns are those that abstract goes on with.
+	Patterns []forge.Pattern
+	// Ends says that the run is done.
+	Ends bool
+	// Audit is the report that the run ends with; nil if there is none.
+	Audit *forge.Audit
+	// Reason says, for a person, why there is nothing to do.
+	Reason string
+	// Plan is what is to be done.
+	Plan *Plan
 }
 
 // Plan is what is to be done: tasks or children, or nothing, for a reason.
 type Plan struct {
-	Tasks     []*task.Task
-	Children  Children
-	Goal      bool // the one task is a goal's
-	Type      string
-	Risk      forge.Risk
+	// Tasks are in the order of their ids. There are none if there are Children.
+	Tasks []*task.Task
+	// Children are the intents that the intent is split into.
+	Children Children
+	// Goal says that the one task is a goal's.
+	Goal bool
+	// Type is the type of the intent, if its publisher did not say.
+	Type string
+	// Risk is the risk as the step judged it.
+	Risk forge.Risk
+	// DependsOn are intents that have to be done before, besides those that the
+	// publisher named.
 	DependsOn []forge.IntentID
 }
 

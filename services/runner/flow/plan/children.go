@@ -15,10 +15,14 @@ const maxChildren = 50
 
 // Child is an intent that another one was split into.
 type Child struct {
-	Intent forge.Intent // as it is submitted
-	Run    int          // that the project told of last; 0: it has not begun
-	Ends   int          // number of its newest end in that run
-	Status forge.Status // how that run ended; empty: it has not
+	// Intent is the child as it is submitted.
+	Intent forge.Intent
+	// Run is the newest run that the project told of; 0: it has not begun.
+	Run int
+	// Ends is the number of the newest end of that run.
+	Ends int
+	// Status is how that run ended; empty: it has not.
+	Status forge.Status
 }
 
 // Children are the intents that one was split into.
@@ -26,9 +30,13 @@ type Children []*Child
 
 // Parent is an intent that is split.
 type Parent struct {
-	Intent   *forge.Intent
-	Number   int // of the attempt that plans the children: another attempt makes others
-	MaxDepth int // of intents within intents
+	// Intent is the one that is split.
+	Intent *forge.Intent
+	// Number is that of the attempt that plans the children. Another attempt makes
+	// others.
+	Number int
+	// MaxDepth bounds how deep intents are within intents.
+	MaxDepth int
 }
 
 // split makes intents of what an analysis split an intent into.

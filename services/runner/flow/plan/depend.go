@@ -11,8 +11,10 @@ import (
 
 // Dependency is another intent that has to be done before the tasks begin.
 type Dependency struct {
-	ID     forge.IntentID
-	Status forge.Status // how it ended; empty: not known
+	// ID is the intent that is waited for.
+	ID forge.IntentID
+	// Status is how it ended; empty: it is not known.
+	Status forge.Status
 }
 
 // Dependencies are the intents that one depends on.

@@ -13,12 +13,18 @@ import (
 
 // Gate is what the approval of a plan depends on.
 type Gate struct {
-	Declared forge.Risk // what the publisher said, or a person set later
-	Judged   forge.Risk // what the analysis said
-	Vouched  bool       // a person approved the parent
-	Hash     string     // names the plan, so that an approval is of exactly that one
+	// Declared is the risk as the publisher said it, or a person set it later.
+	Declared forge.Risk
+	// Judged is the risk as the analysis said it. The higher one counts.
+	Judged forge.Risk
+	// Vouched says that a person approved the parent.
+	Vouched bool
+	// Hash names the plan, so that an approval is of exactly that one.
+	Hash string
+	// Approved says that a person approved the plan.
 	Approved bool
-	Approver string // of the plan, or of protected changes
+	// Approver is who approved last: the plan, or a change of protected paths.
+	Approver string
 }
 
 // Judge takes the risk as an analysis judged it, and returns the effective one.

@@ -23,23 +23,36 @@ import (
 
 // State is how far the plan of an intent is.
 type State struct {
-	Step         forge.Step // that the intent is at before its tasks
-	Attempts     retry.Counter
-	Session      session.Session
-	Insufficient string // why the analysis was not sufficient
-	Patterns     []forge.Pattern
-	Audit        *forge.Audit
-	Context      Context
-	Gate         Gate
-	Depends      Dependencies
-	Children     Children
+	// Step is the one that the intent is at before its tasks.
+	Step forge.Step
+	// Attempts counts those of all such steps together.
+	Attempts retry.Counter
+	// Session is about Step.
+	Session session.Session
+	// Insufficient is why the analysis was not sufficient, for the architect.
+	Insufficient string
+	// Patterns is what observe found, for abstract.
+	Patterns []forge.Pattern
+	// Audit is the report of an audit; nil before there is one.
+	Audit *forge.Audit
+	// Context is what the project told of other intents.
+	Context Context
+	// Gate is what the approval of the plan depends on.
+	Gate Gate
+	// Depends are the intents that have to be done before the tasks begin.
+	Depends Dependencies
+	// Children are the intents that this one was split into.
+	Children Children
 }
 
 // Context is what the project told of other intents when it admitted this one.
 type Context struct {
+	// Active are the other intents under way.
 	Active []forge.ActiveIntent
-	Past   []forge.PastRun
-	Unread []forge.Observation // that no reflection has read
+	// Past are earlier runs, the most relevant first.
+	Past []forge.PastRun
+	// Unread are observations that no reflection has read.
+	Unread []forge.Observation
 }
 
 // FirstStep returns the step that the flow of an intent begins with.

@@ -33,10 +33,14 @@ const (
 
 // Counter counts the attempts of one step.
 type Counter struct {
-	Number int // of the newest attempt, from 1
-	Claim  int // of that attempt, from 1
-	Errors int // failures in a row that spent a retry
-	Parks  int // waits at a limit in a row
+	// Number is that of the newest attempt, from 1.
+	Number int
+	// Claim is that of the newest attempt, from 1.
+	Claim int
+	// Errors counts the failures in a row that spent a retry.
+	Errors int
+	// Parks counts the waits at a limit in a row.
+	Parks int
 }
 
 // Next begins the next attempt.
@@ -84,12 +88,18 @@ func (l Limits) set(limit Limit, now time.Time) Limits {
 
 // Failed is an attempt that failed, with what the decision depends on.
 type Failed struct {
+	// Result is the failed one.
 	*forge.Result
-	Now         time.Time
-	Policy      *forge.Policy
-	PolicyKnown bool // the policy is the project's own, not the default
-	Budgeted    bool // calls of the intent draw on a budget
-	PolicyOnly  bool // the intent is reading its policy again
+	// Now is when it was first read.
+	Now time.Time
+	// Policy is the one in force.
+	Policy *forge.Policy
+	// PolicyKnown says that the policy is the project's own, not the default.
+	PolicyKnown bool
+	// Budgeted says that calls of the intent draw on a budget.
+	Budgeted bool
+	// PolicyOnly says that the intent is reading its policy again.
+	PolicyOnly bool
 }
 
 // Action is what follows a failed attempt.
@@ -108,11 +118,16 @@ const (
 // Decision is what follows a failed attempt. Rule and Detail are recorded before
 // that; Why is set for NoBudget and GiveUp, which record no rule here.
 type Decision struct {
+	// Action is what follows.
 	Action Action
-	At     time.Time
-	Rule   string
+	// At is when the step is repeated, for Later.
+	At time.Time
+	// Rule is recorded before that, with Detail; empty for NoBudget and GiveUp.
+	Rule string
+	// Detail is recorded with Rule.
 	Detail string
-	Why    string
+	// Why says, for a person, why nothing follows, for NoBudget and GiveUp.
+	Why string
 }
 
 // Decide returns what follows a failed attempt, counts it, and notes the limit of

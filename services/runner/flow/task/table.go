@@ -13,19 +13,32 @@ type Stage string
 
 // The stages. Any stands for all of them that are not the last, in a table.
 const (
-	Any          Stage = "any"
-	Pending      Stage = "pending"
+	// Any stands for every stage, in a table.
+	Any Stage = "any"
+	// Pending waits for the tasks that it depends on.
+	Pending Stage = "pending"
+	// Implementing has the change made, or made again.
 	Implementing Stage = "implementing"
-	Rebasing     Stage = "rebasing"
-	Summarizing  Stage = "summarizing" // an iteration of a goal
-	Reviewing    Stage = "reviewing"   // a goal's change is judged here
-	Locking      Stage = "locking"     // waits for the file lock after a conflict
-	Merging      Stage = "merging"
-	Waiting      Stage = "waiting"    // for a person's files to get out of the way
-	Protected    Stage = "protected"  // waits for a person to approve a change of protected paths
-	OverBudget   Stage = "overbudget" // waits for a person to raise the budget
-	Done         Stage = "done"
-	Failed       Stage = "failed"
+	// Rebasing puts the change on the tip of the base branch and verifies it there.
+	Rebasing Stage = "rebasing"
+	// Summarizing sums up an iteration of a goal.
+	Summarizing Stage = "summarizing"
+	// Reviewing has the change reviewed, or that of a goal judged.
+	Reviewing Stage = "reviewing"
+	// Locking waits for a file lock after a conflict.
+	Locking Stage = "locking"
+	// Merging waits for its turn in the merge queue.
+	Merging Stage = "merging"
+	// Waiting waits for a person to move files out of the way of the merge.
+	Waiting Stage = "waiting"
+	// Protected waits for a person to approve a change of protected paths.
+	Protected Stage = "protected"
+	// OverBudget waits for a person to raise the budget.
+	OverBudget Stage = "overbudget"
+	// Done is the end of a task whose change is merged, or not needed.
+	Done Stage = "done"
+	// Failed is the end of a task that was given up. A retry begins it again.
+	Failed Stage = "failed"
 )
 
 // On is what happened to a task.
@@ -33,39 +46,69 @@ type On string
 
 // What can happen to a task.
 const (
-	Ready         On = "dependencies done"
-	Committed     On = "committed"
-	Nothing       On = "nothing committed"
-	NotNeeded     On = "no change needed"
-	Verified      On = "verified"
-	VerifyFailed  On = "verify failed"
-	Conflict      On = "conflict"
-	Summarized    On = "summarized"
-	Approved      On = "approved"
-	Unchanged     On = "approved without a change"
-	Rejected      On = "rejected"
-	Guarded       On = "protected paths"
-	Merged        On = "merged"
-	MergedLate    On = "merged after all"
-	Changed       On = "the rebased patch differs"
+	// Ready: all tasks that it depends on are done.
+	Ready On = "dependencies done"
+	// Committed: an attempt committed something.
+	Committed On = "committed"
+	// Nothing: an attempt committed nothing.
+	Nothing On = "nothing committed"
+	// NotNeeded: nothing has to be changed, and that is fine.
+	NotNeeded On = "no change needed"
+	// Verified: the change is on the tip, and the verify commands passed.
+	Verified On = "verified"
+	// VerifyFailed: the verify commands failed on the tip.
+	VerifyFailed On = "verify failed"
+	// Conflict: the change does not merge with what was merged meanwhile.
+	Conflict On = "conflict"
+	// Summarized: the iteration is summed up.
+	Summarized On = "summarized"
+	// Approved: the review approved, or every criterion is met.
+	Approved On = "approved"
+	// Unchanged: every criterion is met without a change.
+	Unchanged On = "approved without a change"
+	// Rejected: the review rejected, or not every criterion is met.
+	Rejected On = "rejected"
+	// Guarded: the approved change is one of protected paths, and no person has approved it.
+	Guarded On = "protected paths"
+	// Merged: the change is on the base branch.
+	Merged On = "merged"
+	// MergedLate: a merge that was given up turns out to have been made.
+	MergedLate On = "merged after all"
+	// Changed: rebased once more for the merge, the change is another one.
+	Changed On = "the rebased patch differs"
+	// FilesInTheWay: uncommitted changes of a person are in the way.
 	FilesInTheWay On = "a person's files are in the way"
-	FilesMoved    On = "retry"
-	MergeFailed   On = "cannot be merged"
-	Locked        On = "file lock"
-	LockRefused   On = "lost again to an outsider"
-	NoBudget      On = "no budget"
-	BudgetRaised  On = "retry with budget"
-	Cancelled     On = "cancelled by a person"
-	GaveUp        On = "retries used up"
+	// FilesMoved: a person says retry.
+	FilesMoved On = "retry"
+	// MergeFailed: the merge failed for a reason that the task cannot mend.
+	MergeFailed On = "cannot be merged"
+	// Locked: the project granted the file lock.
+	Locked On = "file lock"
+	// LockRefused: the task conflicts although it has the lock.
+	LockRefused On = "lost again to an outsider"
+	// NoBudget: there is no budget for the next step.
+	NoBudget On = "no budget"
+	// BudgetRaised: a person says retry, and the policy was read again.
+	BudgetRaised On = "retry with budget"
+	// Cancelled: a person cancels the task.
+	Cancelled On = "cancelled by a person"
+	// GaveUp: a step failed as often as it may.
+	GaveUp On = "retries used up"
 )
 
 // Row is one way of a task from stage to stage.
 type Row struct {
-	From   Stage
-	On     On
-	To     Stage
-	Rule   string // is recorded; empty: none
-	Spends bool   // spends one of the changes that the task may make again; none left: failed
+	// From is the stage that the row is for.
+	From Stage
+	// On is what happens there.
+	On On
+	// To is the stage that follows.
+	To Stage
+	// Rule is recorded in the history; empty if none is.
+	Rule string
+	// Spends says that the way costs one of the times that the change may be made
+	// again. When none is left, the task fails instead.
+	Spends bool
 }
 
 // Table lists the ways of a task. Of each stage and happening it has at most one

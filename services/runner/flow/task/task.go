@@ -32,26 +32,50 @@ const maxMerges = 10
 
 // Task is the state of one task.
 type Task struct {
+	// Task is what views and commands show of it.
 	forge.Task
-	Stage         Stage
-	Implement     retry.Counter
-	Rebase        retry.Counter
-	Review        retry.Counter
-	Rejections    int  // of this run: rejected, empty or not verified
-	Merges        int  // requested in this run
-	Requests      int  // to the project, ever
-	Fresh         bool // the next implementation starts over from the base branch's tip
-	Continue      bool // the next implementation goes on in the tree that the one before left
-	Session       session.Session
+	// Stage is where the task stands; see Table.
+	Stage Stage
+	// Implement counts the attempts of the step that makes the change.
+	Implement retry.Counter
+	// Rebase counts the attempts of rebase.
+	Rebase retry.Counter
+	// Review counts the attempts of the step that checks the change.
+	Review retry.Counter
+	// Rejections counts, in this run, what the change had to be made again for: it
+	// was rejected, empty or did not verify.
+	Rejections int
+	// Merges counts the merges that were asked for in this run.
+	Merges int
+	// Requests numbers what the task ever asked of the project. An answer with
+	// another number is out of date.
+	Requests int
+	// Fresh says that the next implementation starts over from the tip of the base
+	// branch.
+	Fresh bool
+	// Continue says that the next implementation continues in the tree that the one
+	// before left, uncommitted files included.
+	Continue bool
+	// Session is about the implementation.
+	Session session.Session
+	// ReviewSession is about the newest review or judgment.
 	ReviewSession session.Session
-	Unfunded      forge.Step      // the step that there is no budget for, in stage overbudget
-	Cleared       string          // patch id that a person approved in spite of protected paths
-	Replica       forge.ReplicaID // the replica that has the checkout; empty: any may have the next attempt
-	Feedback      string          // for the next implementation
-	Candidate     *forge.Rebase   // the change that was verified last; nil: there is none
-	Reviews       []forge.Review
-	Overlaps      []Overlap
-	Reports       int // of overlaps to other tasks, ever
+	// Unfunded is the step that there is no budget for, in stage overbudget.
+	Unfunded forge.Step
+	// Cleared is the patch id that a person approved in spite of protected paths.
+	Cleared string
+	// Replica has the checkout; empty: any may have the next attempt.
+	Replica forge.ReplicaID
+	// Feedback says what was wrong with the attempt before, for the next one.
+	Feedback string
+	// Candidate is the change that was verified last; nil if there is none.
+	Candidate *forge.Rebase
+	// Reviews are of all runs, oldest first.
+	Reviews []forge.Review
+	// Overlaps are the tasks under way that this one does not merge with.
+	Overlaps []Overlap
+	// Reports numbers what the task ever told others about overlaps.
+	Reports int
 }
 
 // Strategy says how a task's change is made and checked, and how often.
@@ -79,13 +103,20 @@ type Strategy interface {
 // Turn is what the decision that is being taken gives to a task, and what it
 // collects.
 type Turn struct {
-	Now      time.Time
-	Intent   *forge.Intent
-	Policy   *forge.Policy
-	Names    session.Names
+	// Now is when the event was first read.
+	Now time.Time
+	// Intent is the one that the task is of.
+	Intent *forge.Intent
+	// Policy is the one in force.
+	Policy *forge.Policy
+	// Names makes the names of new sessions.
+	Names session.Names
+	// Strategy says how the change is made and checked.
 	Strategy Strategy
-	Tasks    *Set
-	Effects  []Effect
+	// Tasks are all tasks of the intent.
+	Tasks *Set
+	// Effects has what the intent has to do, in order.
+	Effects []Effect
 
 	few [4]Effect // the beginning of Effects
 }
@@ -98,13 +129,19 @@ func NewTurn(x Turn) *Turn {
 
 // Input is what happened to a task, with what is recorded and kept of it.
 type Input struct {
-	On       On
-	Detail   string // of the rule
-	Why      string // why the task failed, or waits for a person
-	Feedback string // for the next implementation, in rows that spend
+	// On selects the row.
+	On On
+	// Detail is recorded with the rule of the row.
+	Detail string
+	// Why says, for a person, why the task failed or waits.
+	Why string
+	// Feedback is for the next implementation, in rows that spend.
+	Feedback string
 
-	Conflicts []string // files that conflicted
-	Files     []string // all files of the change that conflicted
+	// Conflicts are the files that conflicted.
+	Conflicts []string
+	// Files are all files of the change that conflicted.
+	Files []string
 }
 
 // Worker is who did an attempt, and in which session.
