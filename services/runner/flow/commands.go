@@ -23,7 +23,8 @@ func (s *Intent) taskTurn() *task.Turn {
 	})
 }
 
-// perform carries out what the machines of the tasks ask for.
+// perform carries out what the machines of the tasks ask for, in order. Carrying out
+// one effect may step a task again, whose effects come before the next one.
 func (s *Intent) perform(x *task.Turn) {
 	for _, e := range x.Effects {
 		s.carryOut(e)
@@ -67,6 +68,7 @@ func (s *Intent) strategy() task.Strategy {
 	return task.Change{}
 }
 
+// names returns what makes the names of the intent's sessions.
 func (s *Intent) names() session.Names {
 	return session.Names{Key: s.key, Created: s.Intent.CreatedAt, None: s.Intent.Recipe != ""}
 }
@@ -79,6 +81,8 @@ func (s *Intent) commands(step func(*dispatch.Turn)) {
 	s.overBudget(x.Refused)
 }
 
+// turn returns what the machine of the commands has to know of the intent at this
+// moment of the decision: its budget and costs change on the way.
 func (s *Intent) turn() dispatch.Turn {
 	return dispatch.Turn{
 		Key: s.key, Now: s.now, Run: s.Run, Budget: budgetOf(s.Policy.Budget, s.Intent.BudgetUSD, s.Foreign),
@@ -103,7 +107,8 @@ func (s *Intent) send(c *forge.Command) {
 	s.overBudget(x.Refused)
 }
 
-// overBudget makes attempts wait for a person, because there is no budget for them.
+// overBudget makes attempts wait for a person, because there is no budget for them: a
+// step of the whole intent in the phase for that, a task in its stage.
 func (s *Intent) overBudget(list []dispatch.Refusal) {
 	for _, r := range list {
 		if t := s.Tasks.Find(r.Attempt.Task); t != nil {

@@ -40,20 +40,25 @@ func (s course) correct(status forge.Status, reason string) {
 	s.endOtherwise()
 }
 
+// endOtherwise corrects how the newest run ended.
 func (s course) endOtherwise() {
 	s.tellEnd(s.end())
 	s.History.EndedOtherwise(s.ended())
 }
 
+// ended returns what the record of the run says of the intent.
 func (s course) ended() history.Ended {
 	return history.Ended{Intent: &s.Intent, Run: s.Run, Escalated: s.Escalate, Reason: s.Reason}
 }
 
+// end numbers the message about an end: a run that ended may end otherwise.
 func (s course) end() *forge.End {
 	s.Ends++
 	return &forge.End{Run: s.Run, Number: s.Ends, Status: s.Intent.Status, SpentUSD: s.History.Usage.CostUSD, Parent: s.Intent.Parent}
 }
 
+// tellEnd sends it in place of every other message: after its end, a run asks for
+// nothing.
 func (s course) tellEnd(end *forge.End) {
 	s.Dispatch.Outbox.Messages = nil
 	s.tell(endKey, end.Number, false, forge.Event{Message: end})

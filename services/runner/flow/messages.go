@@ -104,7 +104,7 @@ func (s course) enter() {
 	}})
 }
 
-// request sends what a task asks of the project.
+// request sends what a task asks of the project, in place of what it asked before.
 func (s *Intent) request(t *task.Task, reply bool, ev forge.Event) {
 	s.tell(taskKey(t), t.Requests, reply, ev)
 }
@@ -117,15 +117,17 @@ func mergeOf(run int, t *task.Task) forge.Event {
 	}}
 }
 
+// lockOf asks for the lock of the files of a change that conflicted.
 func lockOf(run int, e task.AskLock) forge.Event {
 	return forge.Event{Message: &forge.Reserve{Run: run, Task: e.Task.ID, Number: e.Task.Requests, Conflicts: e.Conflicts, Files: e.Files}}
 }
 
+// withdrawalOf takes back all that a task asked, up to its newest request.
 func withdrawalOf(run int, t *task.Task) forge.Event {
 	return forge.Event{Message: &forge.Withdraw{Run: run, Task: t.ID, Number: t.Requests}}
 }
 
-// overlap tells another intent that a task of it does not merge with one of this.
+// tellOverlap tells another intent that a task of it does not merge with one of this.
 func (s *Intent) tellOverlap(e task.TellOverlap) {
 	key := fmt.Sprintf("overlap/%s/%s", e.Other.TaskID, e.To)
 	s.Dispatch.Outbox.Send(&s.eff, outbox.Message{Key: key, Event: forge.Event{

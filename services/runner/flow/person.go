@@ -12,7 +12,8 @@ import (
 	"github.com/pfl-forge/pfl-forge/services/runner/flow/task"
 )
 
-// submit takes a new intent.
+// submit takes a new intent. One that is known by its origin is ignored: a publisher
+// may repeat itself. Another one of the same id is refused.
 func (s person) submit(m *forge.Submit, at time.Time) (forge.Decision, error) {
 	in := m.Intent
 	if in.CreatedAt.IsZero() {
@@ -43,7 +44,9 @@ func sameOrigin(a, b forge.Origin) bool {
 	return a.EventID != "" && a.System == b.System && a.EventID == b.EventID
 }
 
-// place returns where the intent is, as far as a person's wishes go.
+// place returns where the intent is, as far as a person's wishes go. What is allowed
+// there is up to control.Table; the methods below check only what depends on the
+// words of the wish.
 func (s person) place() *control.Intent {
 	return &control.Intent{
 		Phase: s.Phase, Status: s.Intent.Status, Guarded: s.Tasks.Has(task.Protected),
@@ -51,6 +54,9 @@ func (s person) place() *control.Intent {
 	}
 }
 
+// edit changes what was submitted. Another body drops the plan, which was of the old
+// one, unless a person is being asked about it; another risk may change whether the
+// plan needs an approval.
 func (s person) edit(e *forge.Edit) (forge.Decision, error) {
 	if decision, err := s.place().Check(control.Edit, ""); err != nil {
 		return decision, err
@@ -93,7 +99,8 @@ func (s person) edit(e *forge.Edit) (forge.Decision, error) {
 	return forge.Applied, nil
 }
 
-// approve takes a person's approval of the plan, or of changes of protected paths.
+// approve takes a person's approval of the plan, or of changes of protected paths. A
+// hash that comes with it has to be that of what is there now.
 func (s person) approve(a *forge.Approve, by string) (forge.Decision, error) {
 	if decision, err := s.place().Check(control.Approve, ""); err != nil {
 		if s.Plan.Gate.Approved {
@@ -129,7 +136,8 @@ func (s person) approve(a *forge.Approve, by string) (forge.Decision, error) {
 	return forge.Applied, nil
 }
 
-// answer takes a person's answer to a question.
+// answer takes a person's answer to a question. With the last one the step that asked
+// goes on, in the same session.
 func (s person) answer(a *forge.Answer) (forge.Decision, error) {
 	in := &s.Intent
 	if a.Index < 0 || a.Index >= len(in.Clarifications) {
@@ -158,7 +166,8 @@ func (s person) answer(a *forge.Answer) (forge.Decision, error) {
 	return forge.Applied, nil
 }
 
-// stop ends the intent because a person says so. What was merged stays.
+// stop ends the intent because a person says so. What was merged stays. A run that
+// is over already then ended otherwise.
 func (s person) stop(v control.Verb, status forge.Status, reason string) (forge.Decision, error) {
 	if decision, err := s.place().Check(v, ""); err != nil {
 		return decision, err
@@ -230,7 +239,9 @@ func (s *Intent) overBudgetNow() bool {
 	return s.Phase == control.OverBudget || s.Tasks.Has(task.OverBudget)
 }
 
-// retryRun begins another run.
+// retryRun begins another run. Tasks that failed are tried again, from what they did
+// before, except where a script or a conflict would only repeat that; tasks that are
+// done stay done.
 func (s person) retryRun(r *forge.Retry) {
 	s.heed(r)
 	for _, t := range s.Tasks.Tasks {
@@ -275,6 +286,7 @@ func (s person) pause(p *forge.Pause) (forge.Decision, error) {
 	return forge.Applied, nil
 }
 
+// mayPause checks a person's pause. That of a project needs no check.
 func (s person) mayPause(p *forge.Pause) (forge.Decision, error) {
 	if decision, err := s.place().Check(control.Pause, string(p.Task)); err != nil {
 		return decision, err
@@ -332,6 +344,7 @@ func (s person) resume(r *forge.Resume) (forge.Decision, error) {
 	return forge.Applied, nil
 }
 
+// mayResume checks a person's end of a pause.
 func (s person) mayResume(r *forge.Resume) (forge.Decision, error) {
 	verb := control.Resume
 	if r.Task != "" {

@@ -40,9 +40,11 @@ func (s answers) admitted(a *forge.Admitted) (forge.Decision, error) {
 	return forge.Applied, nil
 }
 
+// isPlanned reports whether there is anything to carry out.
 func (s course) isPlanned() bool { return len(s.Tasks.Tasks) > 0 || len(s.Plan.Children) > 0 }
 
-// answered takes the answer of a step of the whole intent.
+// answered takes the answer of a step of the whole intent. While the policy is read
+// again, its analysis carries nothing but that.
 func (s course) answered(r *forge.Result) {
 	if a, ok := r.Output.(*forge.Analysis); ok && s.Policy.Reading {
 		s.policyRead(a.Policy)
@@ -72,7 +74,8 @@ func (s course) answered(r *forge.Result) {
 	s.follow(r.Attempt, &o)
 }
 
-// adopt takes the project's policy as a worker has read it.
+// adopt takes the project's policy as a worker has read it. It is in force from the
+// next decision of this step on.
 func (s course) adopt(p *forge.Policy) {
 	if p == nil {
 		return
@@ -84,7 +87,8 @@ func (s course) adopt(p *forge.Policy) {
 	}
 }
 
-// follow does what follows the answer of a step of the whole intent.
+// follow does what follows the answer of a step of the whole intent: ask a person, go
+// on with another step, end the run, or plan.
 func (s course) follow(a forge.Attempt, o *plan.Outcome) {
 	if o.Err != nil {
 		s.invalid(a, o.Err)
@@ -117,7 +121,8 @@ func (s course) follow(a forge.Attempt, o *plan.Outcome) {
 	}
 }
 
-// planned takes a plan. What has to happen before it is carried out comes first.
+// planned takes a plan in place of the one before. Its hash is made when the risk is
+// known, because an approval is of both.
 func (s course) planned(p *plan.Plan, reason string) {
 	s.Tasks.Tasks, s.Plan.Children = p.Tasks, p.Children
 	s.Goal.Begin(p.Goal)
@@ -161,7 +166,8 @@ func (s course) policyRead(p *forge.Policy) {
 	}
 }
 
-// gate holds an intent that a person has to approve, and lets the others go on.
+// gate holds an intent that a person has to approve, and lets the others go on. It is
+// asked again after an edit, a change of the policy and a retry.
 func (s course) gate() {
 	why := ""
 	if s.isPlanned() {
@@ -315,6 +321,7 @@ func (s answers) childChanged(c *forge.Child) (forge.Decision, error) {
 	return forge.Applied, nil
 }
 
+// childrenStatus sums up the children.
 func (s course) childrenStatus() forge.Status {
 	return plan.StatusOf(s.Plan.Children.Done(), len(s.Plan.Children))
 }
