@@ -68,7 +68,9 @@ func (p *Parent) split(plans []forge.ChildPlan) (Children, error) {
 		}
 		children = append(children, &Child{Intent: in})
 	}
-	if stuck := circle(children, func(c *Child) forge.IntentID { return c.Intent.ID }, func(c *Child) []forge.IntentID { return c.Intent.DependsOn }); stuck != nil {
+	id := func(c *Child) forge.IntentID { return c.Intent.ID }
+	after := func(c *Child) []forge.IntentID { return c.Intent.DependsOn }
+	if stuck := circle(children, id, after); stuck != nil {
 		titles := make([]string, len(stuck))
 		for i, c := range stuck {
 			titles[i] = c.Intent.Title

@@ -5,7 +5,7 @@
 //
 //	type of intent     first step   its answer leads to
 //	(any other)        analyze      questions, architect, tasks or children
-//	audit              audit        the end of the run
+//	audit              (audit)      the end of the run
 //	skill_extraction   observe      abstract, which leads to tasks, or the end of the run
 //	with criteria      intake       questions, or the task of a goal
 //

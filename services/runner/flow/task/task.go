@@ -84,17 +84,17 @@ type Strategy interface {
 	Table() Table
 	// Step returns the step whose result a stage waits for; empty if it waits for
 	// something else.
-	Step(Stage) forge.Step
+	Step(at Stage) forge.Step
 	// Counter returns the attempts of a step.
-	Counter(*Task, forge.Step) *retry.Counter
+	Counter(t *Task, step forge.Step) *retry.Counter
 	// Session returns the session about a step.
-	Session(*Task, forge.Step) *session.Session
+	Session(t *Task, step forge.Step) *session.Session
 	// Enter is called before a stage begins with its step.
-	Enter(*Task, Stage)
+	Enter(t *Task, to Stage)
 	// Begin is called before the change is made, for the first time or again. For a
 	// row that spends it records the rule. It returns why the task fails instead;
 	// empty: it goes on.
-	Begin(*Turn, *Task, Row, Input) string
+	Begin(x *Turn, t *Task, row Row, in Input) string
 	// GaveUp is called when a step is not tried any more, and reports whether the
 	// task goes on all the same.
 	GaveUp(x *Turn, t *Task, step forge.Step, why string) bool
