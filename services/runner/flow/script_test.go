@@ -45,6 +45,7 @@ type script struct {
 	hold    bool // keep notes between machines back
 	notes   []forge.Event
 	aliases map[string]forge.IntentID
+	restore *testing.T // every machine is replaced by its snapshot before every event; see TestSnapshots
 }
 
 func newScript() *script {
@@ -211,7 +212,7 @@ func (s *script) send(ev forge.Event) forge.Decision {
 	var eff forge.Effects
 	var ruling forge.Ruling
 	if ev.To.IsLane() {
-		eff, ruling = s.lane.Step(ev)
+		eff, ruling = s.stepProject(ev)
 	} else {
 		m := s.intents[ev.To.Intent]
 		if m == nil {
