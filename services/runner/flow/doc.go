@@ -5,11 +5,11 @@
 //     reviews and landings to its end. Its rules are in person.go and pause.go
 //     (what people ask), analyze.go, knowledge.go, gate.go, task.go, goal.go,
 //     parts.go, land.go, forecast.go, money.go, failure.go and finish.go.
-//   - Lane, one per project: what spans intents. It admits intents and wakes
-//     those that depend on others (lanedeps.go), brings parts and wholes together
-//     (laneparts.go), decides the order in which changes land and who has
-//     precedence after a conflict (laneorder.go), keeps the purse (lanemoney.go),
-//     remembers (lanepast.go, laneknown.go) and reflects (lanereflect.go).
+//   - Project, one per project: what spans intents. Its parts are packages of their
+//     own: scheduler admits intents and connects those that depend on others,
+//     mergequeue orders merges and gives file locks, budget keeps the ledger,
+//     knowledge remembers, reflection proposes. project.go says which part acts on
+//     which event.
 //
 // A machine is total and deterministic: no clock, no chance, no input or output.
 // Time and ids come in as fields of events. Whoever drives it journals each

@@ -1,6 +1,7 @@
 package flow
 
 import (
+	"encoding/json"
 	"fmt"
 	"slices"
 	"time"
@@ -20,39 +21,50 @@ import (
 // that it is about, tells a part what it has to know of another one, and makes
 // effects of what they return:
 //
-//	            scheduler  ledger  merge queue  knowledge  reflection
-//	Enter           1         3                     5           2, 5
-//	Planned         2         1                     2           2
-//	End             1, 5      4, 6      4           2           3
-//	Reserve, Land   1                   2
-//	Withdraw        1                   2
-//	Spend           1         2
-//	Settle                    1
-//	Result                    2         1                       1
-//	TimerFired                          1
-//	Pause, Cancel   1
-//	Resume          1                   2
-//	Reflect                                                     1
+//	             first       then
+//	Enter        scheduler   reflection, ledger, scheduler (asks ledger, knowledge, reflection)
+//	Planned      scheduler   ledger, scheduler (asks ledger, knowledge, reflection)
+//	End          scheduler   knowledge, reflection, scheduler, queue, ledger, scheduler, queue
+//	Reserve      queue       if the scheduler says that the run is active
+//	Land         queue       the same
+//	Withdraw     queue       the same
+//	Spend        ledger      the same
+//	Settle       ledger
+//	Result       queue       of a merge
+//	Result       reflection  of a reflection (asks scheduler); ledger when it has ended
+//	TimerFired   queue
+//	Pause        scheduler
+//	Resume       scheduler   queue
+//	Cancel       scheduler
+//	Reflect      reflection
 //
-// The numbers say in which order they act, or are asked. After every event that
-// was applied the reflection that is due is started, for which the ledger is asked.
+// After an event that can let a merge start, the queue starts the next one. After
+// every event that was applied, the reflection that is due is started if the
+// ledger has budget for it.
 type Project struct {
 	key   forge.Key
 	state projectState
 
-	// Of the event that is being decided.
+	// now is when the event happened that is being decided; zero between events.
 	now time.Time
+	// out are the messages that its parts send because of it, in order.
 	out outbox.Messages
+	// eff are the other effects.
 	eff forge.Effects
 }
 
 // projectState is everything that a project remembers from one event to the next.
 // It can be written as JSON and read back; see Snapshot.
 type projectState struct {
-	Scheduler  scheduler.State
-	Queue      mergequeue.State
-	Ledger     budget.Ledger
-	Knowledge  knowledge.State
+	// Scheduler knows the intents: who is active, who waits for whom.
+	Scheduler scheduler.State
+	// Queue orders the merges and gives the file locks.
+	Queue mergequeue.State
+	// Ledger accounts for the budgets that intents share.
+	Ledger budget.Ledger
+	// Knowledge is what finished runs teach.
+	Knowledge knowledge.State
+	// Reflection is what is reflected upon and proposed.
 	Reflection reflection.State
 	// Decided has the ids of what people asked, so that a redelivery is not taken
 	// for another wish.
@@ -89,6 +101,8 @@ func (p *Project) Step(ev forge.Event) (forge.Effects, forge.Ruling) {
 	return eff, r
 }
 
+// decide hands an event to the step for its message. Unless it returns Applied, the
+// state is as it was.
 func (p *Project) decide(ev *forge.Event) (forge.Decision, error) {
 	if p.state.Decided[ev.ID] {
 		p.state.Scheduler.Repeat(&p.out)
@@ -129,169 +143,6 @@ func (p *Project) decide(ev *forge.Event) (forge.Decision, error) {
 		return p.state.Reflection.Request()
 	}
 	return rule.Refuse("the event says nothing that a lane knows")
-}
-
-// enter admits a run of an intent, or answers once more.
-func (p *Project) enter(id forge.IntentID, m *forge.Enter) (forge.Decision, error) {
-	d, err := p.state.Scheduler.Enter(id, m)
-	if d == forge.Applied {
-		p.state.Reflection.Entered(id)
-		p.state.Ledger.Open(&p.out, id, p.now)
-	}
-	if p.state.Scheduler.IsActive(id, m.Run) {
-		p.state.Scheduler.Admit(&p.out, id, p.brief)
-	}
-	return d, err
-}
-
-// brief fills in what an intent that is admitted is told besides what the
-// scheduler knows.
-func (p *Project) brief(in *scheduler.Intent, a *forge.Admitted) {
-	a.Budget = p.state.Ledger.Limits
-	a.Past = p.state.Knowledge.RelevantRuns(in.Title, in.Type)
-	if in.Goal {
-		a.Knowledge = p.state.Knowledge.ForGoal(in.Title)
-	}
-	if in.Type == forge.TypeSkillExtraction {
-		a.Unread = p.state.Reflection.NextUnread()
-	}
-}
-
-func (p *Project) planned(id forge.IntentID, m *forge.Planned) (forge.Decision, error) {
-	d, err := p.state.Scheduler.Plan(id, m)
-	if d == forge.Applied {
-		p.state.Ledger.Limits = m.Budget
-	}
-	if p.state.Scheduler.IsActive(id, m.Run) {
-		p.state.Scheduler.Connect(&p.out, id, m, p.brief)
-	}
-	return d, err
-}
-
-// end takes back everything that an intent holds and wakes those that wait for it.
-func (p *Project) end(id forge.IntentID, m *forge.End) (forge.Decision, error) {
-	d, err := p.state.Scheduler.End(&p.out, id, m)
-	if d != forge.Applied {
-		return d, err
-	}
-	p.state.Knowledge.Learn(m)
-	p.state.Reflection.Ended(id, m)
-	p.state.Scheduler.TellFamily(&p.out, id)
-	p.state.Queue.Forget(id)
-	p.state.Ledger.Close(&p.out, id, m.SpentUSD, p.now)
-	p.state.Scheduler.Wake(&p.out, id)
-	p.startNextMerge()
-	return d, err
-}
-
-func (p *Project) lockFiles(id forge.IntentID, m *forge.Reserve) (forge.Decision, error) {
-	if !p.state.Scheduler.IsActive(id, m.Run) {
-		return notActive(id, m.Run)
-	}
-	d, err := p.state.Queue.Lock(&p.out, id, m)
-	p.startNextMerge()
-	return d, err
-}
-
-func (p *Project) merge(id forge.IntentID, m *forge.Land) (forge.Decision, error) {
-	if !p.state.Scheduler.IsActive(id, m.Run) {
-		return notActive(id, m.Run)
-	}
-	d, err := p.state.Queue.Merge(&p.out, id, m)
-	p.startNextMerge()
-	return d, err
-}
-
-func (p *Project) withdraw(id forge.IntentID, m *forge.Withdraw) (forge.Decision, error) {
-	if !p.state.Scheduler.IsActive(id, m.Run) {
-		return mergequeue.NotInForce(m)
-	}
-	d, err := p.state.Queue.Withdraw(id, m)
-	p.startNextMerge()
-	return d, err
-}
-
-func (p *Project) reserveBudget(id forge.IntentID, m *forge.Spend) (forge.Decision, error) {
-	if !p.state.Scheduler.IsActive(id, m.Run) {
-		return notActive(id, m.Run)
-	}
-	return p.state.Ledger.Reserve(&p.out, budget.Call{
-		Intent: id, Number: m.Number, Attempt: m.Attempt, Limits: m.Budget, USD: m.USD, UnderWay: m.Begun,
-	}, p.now)
-}
-
-func notActive(id forge.IntentID, run int) (forge.Decision, error) {
-	return rule.Ignore("run %d of %q is not active", run, id)
-}
-
-func (p *Project) resumeAll() (forge.Decision, error) {
-	d, err := p.state.Scheduler.ResumeAll(&p.out)
-	p.startNextMerge()
-	return d, err
-}
-
-// merged takes a worker's report on a merge.
-func (p *Project) merged(r *forge.Result) (forge.Decision, error) {
-	retryAt, d, err := p.state.Queue.Result(&p.out, r, p.now)
-	if !retryAt.IsZero() {
-		p.eff.Timers = append(p.eff.Timers, p.mergeTimer(p.state.Queue.Current))
-	}
-	p.startNextMerge()
-	return d, err
-}
-
-// retryMerge issues a merge again when its time has come.
-func (p *Project) retryMerge(fired *forge.TimerFired) (forge.Decision, error) {
-	m := p.state.Queue.Retry(fired)
-	if m == nil {
-		return rule.Ignore("no timer %q is set for %s", fired.Key, fired.At)
-	}
-	p.eff.Commands = append(p.eff.Commands, p.mergeCommand(m))
-	return forge.Applied, nil
-}
-
-func (p *Project) startNextMerge() {
-	if m := p.state.Queue.StartNext(&p.out, p.state.Scheduler.Paused); m != nil {
-		p.eff.Commands = append(p.eff.Commands, p.mergeCommand(m))
-	}
-}
-
-// reflected takes a worker's report on a reflection.
-func (p *Project) reflected(r *forge.Result) (forge.Decision, error) {
-	again, d, err := p.state.Reflection.Result(&p.out, r, p.context())
-	switch {
-	case again != nil:
-		p.eff.Commands = append(p.eff.Commands, p.reflectCommand(again))
-	case d == forge.Applied:
-		p.state.Ledger.ReleaseReflection(&p.out, p.now)
-	}
-	return d, err
-}
-
-// reflectIfDue starts a reflection if one is due and there is budget for it.
-func (p *Project) reflectIfDue() {
-	if !p.state.Reflection.IsDue(p.state.Scheduler.Paused) {
-		return
-	}
-	usd, refusal, wait := p.state.Ledger.ReserveReflection(p.now)
-	switch {
-	case wait:
-	case refusal != "":
-		p.state.Reflection.Skip(&p.out, refusal, p.context())
-	default:
-		p.eff.Commands = append(p.eff.Commands, p.reflectCommand(p.state.Reflection.Start(usd, p.context())))
-	}
-}
-
-// context returns what a reflection may know of the project.
-func (p *Project) context() *reflection.Context {
-	return &reflection.Context{Project: p.key.Project, Now: p.now, Intent: func(id forge.IntentID) (reflection.Intent, bool) {
-		in := p.state.Scheduler.Intents[id]
-		if in == nil {
-			return reflection.Intent{}, false
-		}
-		return reflection.Intent{Run: in.Run, Status: in.Status, Generation: in.Generation, Source: in.Source}, true
-	}}
 }
 
 // Pending returns every effect that has to be in force. Of the answers, only those
@@ -340,3 +191,22 @@ func (p *Project) Summary() forge.Summary {
 
 // Active returns the intents that have not ended, by id.
 func (p *Project) Active() []forge.IntentID { return slices.Clone(p.state.Scheduler.Active) }
+
+// Snapshot returns the state of the project as JSON. RestoreProject makes a project
+// of it that decides on every further event as this one.
+func (p *Project) Snapshot() ([]byte, error) {
+	data, err := json.Marshal(&p.state)
+	if err != nil {
+		return nil, fmt.Errorf("writing the state of %s: %w", p.key, err)
+	}
+	return data, nil
+}
+
+// RestoreProject returns the state machine that wrote a snapshot.
+func RestoreProject(key forge.Key, snapshot []byte) (*Project, error) {
+	p := NewProject(key)
+	if err := json.Unmarshal(snapshot, &p.state); err != nil {
+		return nil, fmt.Errorf("reading the state of %s: %w", key, err)
+	}
+	return p, nil
+}

@@ -1,9 +1,6 @@
 package flow
 
 import (
-	"encoding/json"
-	"fmt"
-
 	"github.com/pfl-forge/pfl-forge"
 	"github.com/pfl-forge/pfl-forge/services/runner/flow/mergequeue"
 	"github.com/pfl-forge/pfl-forge/services/runner/flow/outbox"
@@ -60,23 +57,4 @@ func (p *Project) reflectCommand(r *reflection.Reflection) forge.Command {
 		c.Session = forge.NewSessionID(c.To, first.On.Intent.CreatedAt, "", forge.StepReflect, r.Number)
 	}
 	return c
-}
-
-// Snapshot returns the state of the project as JSON. RestoreProject makes a project
-// of it that decides on every further event as this one.
-func (p *Project) Snapshot() ([]byte, error) {
-	data, err := json.Marshal(&p.state)
-	if err != nil {
-		return nil, fmt.Errorf("writing the state of %s: %w", p.key, err)
-	}
-	return data, nil
-}
-
-// RestoreProject returns the state machine that wrote a snapshot.
-func RestoreProject(key forge.Key, snapshot []byte) (*Project, error) {
-	p := NewProject(key)
-	if err := json.Unmarshal(snapshot, &p.state); err != nil {
-		return nil, fmt.Errorf("reading the state of %s: %w", key, err)
-	}
-	return p, nil
 }
