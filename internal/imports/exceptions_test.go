@@ -24,7 +24,6 @@ var exceptions = []exception{
 	{"methods", "git.Store", 90, "not yet: reading, committing and rebasing are one type"},
 	{"methods", "repository.Job", 44, "not yet: checkout and reports are one type"},
 	{"methods", "services/runner/flow.Intent", 160, "not yet: it becomes a composition of small machines"},
-	{"methods", "services/runner/flow.Lane", 69, "not yet: it becomes a composition of small machines"},
 	{"methods", "services/runner/sim.world", 54, "not yet: faults, workers and clock are one struct"},
 	{"methods", "workspace.Workspace", 91, "not yet: each of its folders becomes a type of its own"},
 

@@ -62,12 +62,12 @@ type projectState struct {
 	Queue mergequeue.State
 	// Ledger accounts for the budgets that intents share.
 	Ledger budget.Ledger
-	// Knowledge is what finished runs teach.
+	// Knowledge keeps the lessons of finished runs.
 	Knowledge knowledge.State
-	// Reflection is what is reflected upon and proposed.
+	// Reflection keeps observations and proposals.
 	Reflection reflection.State
-	// Decided has the ids of what people asked, so that a redelivery is not taken
-	// for another wish.
+	// Decided has the ids of the events that people sent, so that a redelivery is not
+	// taken for another wish.
 	Decided map[string]bool
 	// UpdatedAt is when the newest event was applied.
 	UpdatedAt time.Time

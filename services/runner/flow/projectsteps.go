@@ -25,8 +25,8 @@ func (p *Project) enter(id forge.IntentID, m *forge.Enter) (forge.Decision, erro
 	return d, err
 }
 
-// brief fills in what an intent that is admitted is told besides what the
-// scheduler knows.
+// brief fills in the facts that an intent is told when it is admitted and that the
+// scheduler does not know.
 func (p *Project) brief(in *scheduler.Intent, a *forge.Admitted) {
 	a.Budget = p.state.Ledger.Limits
 	a.Past = p.state.Knowledge.RelevantRuns(in.Title, in.Type)
@@ -87,7 +87,7 @@ func (p *Project) merge(id forge.IntentID, m *forge.Land) (forge.Decision, error
 	return d, err
 }
 
-// withdraw takes back what a task of an active run asked for.
+// withdraw takes back the requests of a task of an active run.
 func (p *Project) withdraw(id forge.IntentID, m *forge.Withdraw) (forge.Decision, error) {
 	if !p.state.Scheduler.IsActive(id, m.Run) {
 		return mergequeue.NotInForce(m)
@@ -112,8 +112,7 @@ func notActive(id forge.IntentID, run int) (forge.Decision, error) {
 	return rule.Ignore("run %d of %q is not active", run, id)
 }
 
-// resumeAll ends the pause of the project. What could not be merged meanwhile is
-// merged now.
+// resumeAll ends the pause of the project, and starts the next merge.
 func (p *Project) resumeAll() (forge.Decision, error) {
 	d, err := p.state.Scheduler.ResumeAll(&p.out)
 	p.startNextMerge()
@@ -149,8 +148,8 @@ func (p *Project) startNextMerge() {
 	}
 }
 
-// reflected takes a worker's report on a reflection. What was reserved for it is
-// released when no further attempt is made.
+// reflected takes a worker's report on a reflection. Its reservation is released
+// when no further attempt is made.
 func (p *Project) reflected(r *forge.Result) (forge.Decision, error) {
 	again, d, err := p.state.Reflection.Result(&p.out, r, p.context())
 	switch {
@@ -177,7 +176,7 @@ func (p *Project) reflectIfDue() {
 	}
 }
 
-// context returns what a reflection may know of the project.
+// context lets a reflection look at the project.
 func (p *Project) context() *reflection.Context {
 	return &reflection.Context{Project: p.key.Project, Now: p.now, Intent: func(id forge.IntentID) (reflection.Intent, bool) {
 		in := p.state.Scheduler.Intents[id]

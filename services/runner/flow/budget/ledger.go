@@ -26,11 +26,11 @@ import (
 type Ledger struct {
 	// Limits are the budgets of the project, as an intent read them last.
 	Limits forge.Budget
-	// SpentUSD is what all intents have spent, ever.
+	// SpentUSD is the sum that all intents have ever spent.
 	SpentUSD float64
 	// Day is the day that TodayUSD is about, in days since 1970, UTC.
 	Day int64
-	// TodayUSD is what was spent on that day.
+	// TodayUSD is the sum spent on that day.
 	TodayUSD float64
 	// Accounts has an entry for every intent that ever began.
 	Accounts map[forge.IntentID]Account
@@ -45,9 +45,9 @@ type Ledger struct {
 	ReflectionUSD float64
 }
 
-// Account is what the ledger knows of one intent.
+// Account is the entry of one intent in the ledger.
 type Account struct {
-	// SpentUSD is what the intent has spent in all its runs.
+	// SpentUSD is the sum that the intent has spent in all its runs.
 	SpentUSD float64
 	// Number is the number of the newest commit.
 	Number int
@@ -63,7 +63,7 @@ type Call struct {
 	Attempt forge.Attempt
 	// Limits are the budgets as the intent knows them.
 	Limits forge.Budget
-	// USD is what the call asks for, then what was granted; 0: refused.
+	// USD is the amount that the call asks for, then the amount granted; 0: refused.
 	USD float64
 	// UnderWay says that the call continues work that others have paid for.
 	UnderWay bool
@@ -114,8 +114,8 @@ func (l *Ledger) Reserve(out *outbox.Messages, c Call, now time.Time) (forge.Dec
 	return forge.Applied, nil
 }
 
-// Commit books what an intent has spent in all, and releases what was reserved
-// for attempts that are not open any more. Totals make it safe to repeat.
+// Commit books the total that an intent has spent, and releases the reservations
+// of attempts that are not open any more. A total is safe to repeat.
 func (l *Ledger) Commit(out *outbox.Messages, id forge.IntentID, st *forge.Settle, now time.Time) (forge.Decision, error) {
 	a, known := l.Accounts[id]
 	if !known || st.Number <= a.Number {
@@ -130,16 +130,16 @@ func (l *Ledger) Commit(out *outbox.Messages, id forge.IntentID, st *forge.Settl
 	return forge.Applied, nil
 }
 
-// Close books what an intent has spent in all when its run ends, and releases
-// everything that was reserved for it.
+// Close books the total that an intent has spent when its run ends, and releases
+// all its reservations.
 func (l *Ledger) Close(out *outbox.Messages, id forge.IntentID, spentUSD float64, now time.Time) {
 	l.account(id, l.Accounts[id])
 	l.book(id, spentUSD, now)
 	l.release(out, now, func(c Call) bool { return c.Intent == id })
 }
 
-// book adds what an intent has spent since the last time. A smaller total is an
-// older one, and changes nothing.
+// book adds the difference between an intent's total and the last one. A smaller
+// total is an older one, and changes nothing.
 func (l *Ledger) book(id forge.IntentID, total float64, now time.Time) {
 	a := l.Accounts[id]
 	if total <= a.SpentUSD {
@@ -180,7 +180,7 @@ func (l *Ledger) ReserveReflection(now time.Time) (usd float64, refusal string, 
 	return usd, refusal, wait
 }
 
-// ReleaseReflection releases what was reserved for the reflection that ended.
+// ReleaseReflection releases the reservation of the reflection that ended.
 func (l *Ledger) ReleaseReflection(out *outbox.Messages, now time.Time) {
 	l.ReflectionUSD = 0
 	l.grant(out, now)

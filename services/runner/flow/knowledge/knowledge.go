@@ -1,5 +1,5 @@
-// Package knowledge keeps what a project learned from its finished runs: the runs
-// themselves, and what goals found out. It chooses what an intent is told of that.
+// Package knowledge keeps the lessons of a project's finished runs: the runs
+// themselves, and the findings of goals. It chooses those that an intent is told.
 //
 // It has one state and three steps: Learn when a run ends, and the questions
 // RelevantRuns and ForGoal when a run begins. Everything is bounded; what is worth
@@ -16,21 +16,21 @@ import (
 	"github.com/pfl-forge/pfl-forge/services/runner/flow/rule"
 )
 
-// Bounds of what a project keeps, and of what an intent is told of it.
+// Bounds of the lists that a project keeps, and of the parts that an intent is told.
 const (
 	maxRuns      = 300
 	maxRelevant  = 8   // runs that an analysis is told of
 	maxAllRuns   = 100 // runs that a search for patterns reads
 	maxKnowledge = 500
-	maxNew       = 100 // of them that are kept although they have helped nobody yet
+	maxNew       = 100 // of them that are kept although they have not helped yet
 	maxOffered   = 20  // of them that a goal is told of
 )
 
-// State is what a project learned.
+// State holds the lessons of a project's finished runs.
 type State struct {
 	// Runs are the newest finished runs, the oldest first.
 	Runs []Run
-	// Known is what goals found out, the oldest first.
+	// Known are the findings of goals, the oldest first.
 	Known []forge.Knowledge
 }
 
@@ -40,8 +40,8 @@ type Run struct {
 	Words []string
 }
 
-// Learn keeps what a run that ended leaves for others. Knowledge that is there
-// already is kept once, with the higher confidence.
+// Learn keeps the lessons of a run that ended. Knowledge that is there already is
+// kept once, with the higher confidence.
 func (s *State) Learn(e *forge.End) {
 	if e.Past != nil {
 		s.Runs = rule.Last(append(s.Runs, Run{PastRun: *e.Past, Words: SortedWords(e.Past.Title)}), maxRuns)
@@ -83,8 +83,8 @@ func rank(c forge.Confidence) int {
 	return 0
 }
 
-// leastWorth returns the index of what helped least; of that, of the least
-// certain; of that, of the oldest.
+// leastWorth returns the index of the piece that helped least; among equals, of the
+// least certain; among those, of the oldest.
 func leastWorth(list []forge.Knowledge) int {
 	least := 0
 	for i := range list {
@@ -96,8 +96,9 @@ func leastWorth(list []forge.Knowledge) int {
 	return least
 }
 
-// ForGoal returns what a goal with this title may use: what has most words of the
-// title first, then the most certain, then what helped most, then the newest.
+// ForGoal returns the knowledge that a goal with this title may use: the pieces with
+// most words of the title first, then the most certain, then those that helped most,
+// then the newest.
 func (s *State) ForGoal(title string) []forge.Knowledge {
 	type offer struct {
 		forge.Knowledge

@@ -8,10 +8,10 @@ import (
 	"github.com/pfl-forge/pfl-forge/services/runner/flow/rule"
 )
 
-// afterMerge says for each outcome of a merge what the task loses. Its queued
-// requests and its lock go when it is merged, and when it waits for a person's
-// files, so that other tasks do not wait with it. With any other outcome the
-// task goes on and keeps its lock.
+// afterMerge lists the outcomes of a merge and their consequences. The task's queued
+// requests and its lock are released when it is merged, and when it waits for a
+// person's files, so that other tasks do not wait with it. With any other outcome
+// the task continues and keeps its lock.
 var afterMerge = map[forge.LandOutcome]struct {
 	release bool // its requests and its lock
 	moved   bool // the base branch has the change now
@@ -23,8 +23,8 @@ var afterMerge = map[forge.LandOutcome]struct {
 	forge.LandVerifyFailed: {},
 }
 
-// Result takes what a worker reports of the merge that is under way and answers
-// the task. After a failure that may pass, the merge is repeated: then retryAt
+// Result takes a worker's report on the merge that is under way and answers the
+// task. After a failure that may pass, the merge is repeated: then retryAt
 // says when Retry is due.
 func (s *State) Result(out *outbox.Messages, r *forge.Result, now time.Time) (retryAt time.Time, d forge.Decision, err error) {
 	m := s.Current

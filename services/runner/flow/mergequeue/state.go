@@ -11,7 +11,7 @@ import (
 
 // State is a merge queue. The zero value is an empty one.
 type State struct {
-	// Tasks has what is known of every task that ever asked for anything.
+	// Tasks has an entry for every task that ever asked for anything.
 	Tasks map[forge.IntentID]map[forge.TaskID]*Task
 	// Queued are the changes that wait for their turn, the oldest first.
 	Queued []*Request
@@ -23,7 +23,7 @@ type State struct {
 	Current *Merge
 }
 
-// Task is what the queue remembers of a task.
+// Task is the queue's memory of one task.
 type Task struct {
 	// Number is the number of the newest request. Older ones are void.
 	Number int
@@ -41,7 +41,7 @@ func (t *Task) merged() bool {
 	return t.Answer != nil && t.Answer.Result != nil && t.Answer.Result.Outcome == forge.LandIntegrated
 }
 
-// Request is what a task asked for: a merge or a file lock.
+// Request is a task's request for a merge or for a file lock.
 type Request struct {
 	Intent forge.IntentID
 	Task   forge.TaskID
@@ -79,7 +79,7 @@ func (m *Merge) TimerKey() string { return "land/" + string(m.Task) }
 // IsPaused reports whether the merge waits to be tried again.
 func (m *Merge) IsPaused() bool { return !m.RetryAt.IsZero() }
 
-// task returns what is known of a task, an empty entry if that is nothing.
+// task returns the entry of a task, an empty one if there is none.
 func (s *State) task(id forge.IntentID, t forge.TaskID) *Task {
 	if known := s.Tasks[id][t]; known != nil {
 		return known

@@ -1,5 +1,5 @@
 // Package reflection decides when a project reflects upon its finished runs, and
-// what becomes of the intents that a reflection proposes. One reflection runs at a
+// which of the intents that a reflection proposes are submitted. One reflection runs at a
 // time, so that nothing is read or proposed twice.
 //
 //	        Ended, Request               Start                  Result

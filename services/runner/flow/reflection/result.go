@@ -12,10 +12,10 @@ import (
 	"github.com/pfl-forge/pfl-forge/services/runner/flow/rule"
 )
 
-// Result takes what a worker reports of the reflection that is under way. It
-// submits what may be proposed, and tells the intents what was made of their runs
-// and observations. After a failure that may pass it returns another attempt to
-// issue; nil otherwise.
+// Result takes a worker's report on the reflection that is under way. It submits
+// the proposals that the bounds allow, and reports to the intents whose runs and
+// observations were read. After a failure that may pass it returns another attempt
+// to issue; nil otherwise.
 func (s *State) Result(out *outbox.Messages, r *forge.Result, c *Context) (again *Reflection, d forge.Decision, err error) {
 	if s.Current == nil || r.Attempt != s.Current.Attempt() || r.IsStart() {
 		d, err = rule.Ignore("attempt %s is not open", r.Attempt)
@@ -63,13 +63,13 @@ func (s *State) unreadAmong(ids []string) []string {
 	return list
 }
 
-// descent says where the proposals of a reflection come from.
+// descent describes the sources of a reflection's proposals.
 type descent struct {
 	generation int
-	foreign    bool // some of what was read comes from another system
+	foreign    bool // another system is among the sources
 }
 
-// descent follows what a reflection has read back to where it comes from.
+// descent follows the runs and observations that were read back to their sources.
 func (s *State) descent(runs []Run, read []string, c *Context) descent {
 	var d descent
 	add := func(generation int, source forge.Source) {
@@ -87,8 +87,8 @@ func (s *State) descent(runs []Run, read []string, c *Context) descent {
 	return d
 }
 
-// propose submits what a reflection proposes, unless it is known, or more than
-// reflection may add.
+// propose submits the proposals of a reflection, except for those that objection is
+// against.
 func (s *State) propose(out *outbox.Messages, list []forge.Intent, from descent, c *Context) (proposed []forge.Proposal, dropped []forge.Adjustment) {
 	if day := c.Now.Unix() / (24 * 60 * 60); day != s.Day {
 		s.Day, s.Today = day, 0
@@ -128,8 +128,8 @@ func (s *State) objection(in *forge.Intent, from descent, proposed int) string {
 
 // intentOf returns a proposal as an intent. The same words make the same id, which
 // begins with the id that the reflector suggests for a title in another script, or
-// else with the title. What comes from another system needs a person's approval, as
-// its own intents do.
+// else with the title. A proposal that comes from another system needs a person's
+// approval, as that system's own intents do.
 func intentOf(p *forge.Intent, from descent, c *Context) forge.Intent {
 	words := knowledge.SortedWords(p.Title)
 	id := forge.NewDerivedID(rule.Shorten(cmp.Or(string(p.ID), p.Title), 40), string(c.Project), "reflection", strings.Join(words, " "))
@@ -144,9 +144,9 @@ func intentOf(p *forge.Intent, from descent, c *Context) forge.Intent {
 	return in
 }
 
-// reportAll tells the intents what a reflection made of their runs and
-// observations, where it made anything of them. What it cost and what it proposed
-// is told to the first only, so that it is counted once.
+// reportAll reports a reflection to the intents whose runs and observations it has
+// read, where it had any result for them. Its costs and proposals are reported to
+// the first only, so that they are counted once.
 func (s *State) reportAll(
 	out *outbox.Messages, runs []Run, step forge.StepRecord, read []string, proposed []forge.Proposal, dropped []forge.Adjustment, c *Context,
 ) {

@@ -10,7 +10,7 @@ import (
 	"github.com/pfl-forge/pfl-forge/services/runner/flow/rule"
 )
 
-// Bounds of what a project keeps for its reflections.
+// Bounds of the lists that a project keeps for its reflections.
 const (
 	maxUnread    = 300 // observations
 	maxRuns      = 50  // runs that wait to be reflected upon
@@ -22,7 +22,7 @@ const (
 	maxAttempts  = 2   // at one reflection; nothing else waits for it
 )
 
-// State is what a project keeps for its reflections.
+// State is a project's memory of its reflections, and the material for the next one.
 type State struct {
 	// Unread are observations that no reflection has read, the oldest first.
 	Unread []forge.Observation
@@ -43,9 +43,9 @@ type State struct {
 	Day int64
 	// Today counts the proposals of that day.
 	Today int
-	// Policy bounds what may be proposed, as the newest run had it.
+	// Policy bounds the proposals, as the newest run had it.
 	Policy forge.ReflectionPolicy
-	// Reports are the newest messages to intents about what was made of their runs.
+	// Reports are the newest messages to intents about reflections on their runs.
 	Reports []Report
 }
 
@@ -59,17 +59,17 @@ type Run struct {
 type Reflection struct {
 	// Number is the number of the attempt.
 	Number int
-	// Runs are what it reads, at least one.
+	// Runs are the runs that it reads, at least one.
 	Runs []Run
 	// Observations are unread ones of the whole project.
 	Observations []forge.Observation
 	// Known are proposals that were made before.
 	Known []forge.Proposal
-	// BudgetUSD is what it may cost; 0: no limit.
+	// BudgetUSD limits its cost; 0: no limit.
 	BudgetUSD float64
 	// Errors counts the attempts that failed.
 	Errors int
-	// Usage is what those consumed.
+	// Usage is the consumption of those.
 	Usage forge.Usage
 	// Avoid are agents that are at a limit.
 	Avoid []string
@@ -84,17 +84,18 @@ func (r *Reflection) Attempt() forge.Attempt {
 type Proposal struct {
 	ID    forge.IntentID
 	Title string
-	// Intent is what is submitted until it has entered the project; nil from then on.
+	// Intent is the submission, repeated until the intent has entered the project; nil
+	// from then on.
 	Intent *forge.Intent
 }
 
-// Report tells an intent what a reflection made of its run or observations.
+// Report tells an intent that a reflection has read its run or observations.
 type Report struct {
 	Intent    forge.IntentID
 	Reflected *forge.Reflected
 }
 
-// Context is what a step has to know from outside of this package.
+// Context gives a step the facts from outside of this package that it needs.
 type Context struct {
 	Project forge.ProjectID
 	Now     time.Time
@@ -102,7 +103,7 @@ type Context struct {
 	Intent func(forge.IntentID) (Intent, bool)
 }
 
-// Intent is what a reflection has to know of an intent.
+// Intent is an intent of the project as a reflection sees it.
 type Intent struct {
 	Run        int
 	Status     forge.Status
@@ -110,7 +111,7 @@ type Intent struct {
 	Source     forge.Source
 }
 
-// Ended keeps what a run leaves to reflect upon.
+// Ended keeps a run and its observations for the next reflection.
 func (s *State) Ended(id forge.IntentID, e *forge.End) {
 	s.Entered(id)
 	s.Unread = rule.Last(append(slices.Clip(s.Unread), e.Observed...), maxUnread)
@@ -143,7 +144,7 @@ func (s *State) IsIdle(paused bool) bool {
 		!slices.ContainsFunc(s.Proposals, func(p Proposal) bool { return p.Intent != nil })
 }
 
-// Repeat sends again what may have been lost in a crash.
+// Repeat sends again the messages that a crash may have lost.
 func (s *State) Repeat(out *outbox.Messages) {
 	for i := range s.Proposals {
 		if in := s.Proposals[i].Intent; in != nil {

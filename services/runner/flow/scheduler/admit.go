@@ -12,8 +12,8 @@ import (
 // maxActive bounds how many other intents an analysis is told of.
 const maxActive = 50
 
-// Briefing fills in what the other parts of the project tell an intent that is
-// admitted: budget, earlier runs, knowledge, observations.
+// Briefing fills in the facts from the other parts of the project that an intent is
+// told when it is admitted: budget, earlier runs, knowledge, observations.
 type Briefing func(*Intent, *forge.Admitted)
 
 // Enter keeps that a run of an intent asks for admission. It is ignored when that
@@ -76,7 +76,7 @@ func (s *State) admit(out *outbox.Messages, id forge.IntentID, in *Intent, brief
 	out.Add(id, fmt.Sprintf("admitted/%s/%d", id, in.Run), &a)
 }
 
-// Plan keeps what an intent is going to do. It is ignored when the plan is known;
+// Plan keeps an intent's plan. It is ignored when the plan is known;
 // then Connect repeats the answers.
 func (s *State) Plan(id forge.IntentID, p *forge.Planned) (forge.Decision, error) {
 	if !s.IsActive(id, p.Run) {

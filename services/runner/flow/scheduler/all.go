@@ -46,8 +46,8 @@ func (s *State) ResumeAll(out *outbox.Messages) (forge.Decision, error) {
 	return forge.Applied, nil
 }
 
-// Repeat sends every active intent what a person wants of the whole project. It
-// makes no difference how often an intent is told.
+// Repeat sends every active intent the pause, resume or cancel that a person wants
+// of the whole project. It makes no difference how often an intent is told.
 func (s *State) Repeat(out *outbox.Messages) {
 	for _, id := range s.Active {
 		in := s.Intents[id]

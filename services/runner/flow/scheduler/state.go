@@ -6,7 +6,7 @@ import (
 	"github.com/pfl-forge/pfl-forge"
 )
 
-// State is what a project knows of its intents. The zero value knows none.
+// State is a project's view of its intents. The zero value knows none.
 type State struct {
 	// Intents has every intent that ever entered or ended.
 	Intents map[forge.IntentID]*Intent
@@ -18,8 +18,8 @@ type State struct {
 	Paused bool
 }
 
-// Intent is what a project knows of one intent. When a run ends, what the run was
-// about is forgotten: title, plan, dependencies, children.
+// Intent is a project's view of one intent. When a run ends, its title, plan,
+// dependencies and children are forgotten.
 type Intent struct {
 	// Run is the newest run.
 	Run int
@@ -62,7 +62,7 @@ func (s *State) active(id forge.IntentID) *Intent {
 	return nil
 }
 
-// keep replaces what is known of an intent.
+// keep replaces the entry of an intent.
 func (s *State) keep(id forge.IntentID, in *Intent) {
 	if s.Intents == nil {
 		s.Intents = map[forge.IntentID]*Intent{}
