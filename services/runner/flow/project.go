@@ -1,7 +1,6 @@
 package flow
 
 import (
-	"encoding/json"
 	"fmt"
 	"slices"
 	"time"
@@ -191,22 +190,3 @@ func (p *Project) Summary() forge.Summary {
 
 // Active returns the intents that have not ended, by id.
 func (p *Project) Active() []forge.IntentID { return slices.Clone(p.state.Scheduler.Active) }
-
-// Snapshot returns the state of the project as JSON. RestoreProject makes a project
-// of it that decides on every further event as this one.
-func (p *Project) Snapshot() ([]byte, error) {
-	data, err := json.Marshal(&p.state)
-	if err != nil {
-		return nil, fmt.Errorf("writing the state of %s: %w", p.key, err)
-	}
-	return data, nil
-}
-
-// RestoreProject returns the state machine that wrote a snapshot.
-func RestoreProject(key forge.Key, snapshot []byte) (*Project, error) {
-	p := NewProject(key)
-	if err := json.Unmarshal(snapshot, &p.state); err != nil {
-		return nil, fmt.Errorf("reading the state of %s: %w", key, err)
-	}
-	return p, nil
-}

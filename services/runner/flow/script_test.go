@@ -45,7 +45,7 @@ type script struct {
 	hold    bool // keep notes between machines back
 	notes   []forge.Event
 	aliases map[string]forge.IntentID
-	restore *testing.T // every machine is replaced by its snapshot before every event; see TestSnapshots
+	after   func(to forge.Key) // after each event
 }
 
 func newScript() *script {
@@ -212,7 +212,7 @@ func (s *script) send(ev forge.Event) forge.Decision {
 	var eff forge.Effects
 	var ruling forge.Ruling
 	if ev.To.IsLane() {
-		eff, ruling = s.stepProject(ev)
+		eff, ruling = s.lane.Step(ev)
 	} else {
 		m := s.intents[ev.To.Intent]
 		if m == nil {
@@ -221,6 +221,9 @@ func (s *script) send(ev forge.Event) forge.Decision {
 			s.ids = append(s.ids, ev.To.Intent)
 		}
 		eff, ruling = m.Step(ev)
+	}
+	if s.after != nil {
+		s.after(ev.To)
 	}
 	if ruling.Decision != forge.Applied {
 		s.print("%s: %s", ruling.Decision, ruling.Reason)

@@ -10,57 +10,68 @@ import (
 	"github.com/pfl-forge/pfl-forge/services/runner/flow"
 )
 
-// TestSnapshots plays every script once more. Before every event the project is
-// written out and read back; the copy decides, and has to decide as the original.
+// TestSnapshots plays testdata/scripts with machines that are written out and read
+// back after every event: they show the same, have the same in force, and go on in the
+// same way.
 func TestSnapshots(t *testing.T) {
 	datadriven.Walk(t, "testdata/scripts", func(t *testing.T, path string) {
 		t.Helper()
 		s := newScript()
+		s.after = func(to forge.Key) {
+			if to.IsLane() {
+				s.lane = copyOfProject(t, to, s.lane)
+				return
+			}
+			s.intents[to.Intent] = copyOf(t, to, s.intents[to.Intent])
+		}
 		datadriven.RunTest(t, path, func(t *testing.T, d *datadriven.TestData) string {
 			t.Helper()
-			s.restore = t
 			s.out.Reset()
 			s.play(t, d)
+			if d.Rewrite {
+				return d.Expected // TestScripts rewrites
+			}
 			return s.out.String()
 		})
 	})
 }
 
-// stepProject has the project decide on an event. With restore, a copy of it does.
-func (s *script) stepProject(ev forge.Event) (forge.Effects, forge.Ruling) {
-	if s.restore == nil {
-		return s.lane.Step(ev)
+// copyOf returns an intent as its snapshot has it.
+func copyOf(t *testing.T, key forge.Key, m *flow.Intent) *flow.Intent {
+	t.Helper()
+	data, err := m.Snapshot()
+	if err != nil {
+		t.Fatal(err)
 	}
-	again := restored(s.restore, s.lane, ev.To)
-	want, wantRuling := s.lane.Step(ev)
-	eff, ruling := again.Step(ev)
-	if diff := cmp.Diff(want, eff); diff != "" {
-		s.restore.Errorf("effects of %+v (-project +restored):\n%s", ev, diff)
+	next, err := flow.RestoreIntent(key, data)
+	if err != nil {
+		t.Fatal(err)
 	}
-	if diff := cmp.Diff(wantRuling, ruling); diff != "" {
-		s.restore.Errorf("ruling on %+v (-project +restored):\n%s", ev, diff)
+	if diff := cmp.Diff(m.View(), next.View()); diff != "" {
+		t.Fatalf("the copy of %s shows something else: %s", key, diff)
 	}
-	s.lane = again
-	return eff, ruling
+	if diff := cmp.Diff(m.Pending(), next.Pending()); diff != "" {
+		t.Fatalf("the copy of %s has something else in force: %s", key, diff)
+	}
+	return next
 }
 
-// restored returns a copy of a project that was made of its snapshot. It has the
-// same in force as the project.
-func restored(t *testing.T, p *flow.Project, key forge.Key) *flow.Project {
+// copyOfProject returns a project as its snapshot has it.
+func copyOfProject(t *testing.T, key forge.Key, m *flow.Project) *flow.Project {
 	t.Helper()
-	snapshot, err := p.Snapshot()
+	data, err := m.Snapshot()
 	if err != nil {
 		t.Fatal(err)
 	}
-	again, err := flow.RestoreProject(key, snapshot)
+	next, err := flow.RestoreProject(key, data)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if diff := cmp.Diff(p.Pending(), again.Pending()); diff != "" {
-		t.Errorf("what has to be in force (-project +restored):\n%s", diff)
+	if diff := cmp.Diff(m.Summary(), next.Summary()); diff != "" {
+		t.Fatalf("the copy of %s shows something else: %s", key, diff)
 	}
-	if diff := cmp.Diff(p.Summary(), again.Summary()); diff != "" {
-		t.Errorf("the summary (-project +restored):\n%s", diff)
+	if diff := cmp.Diff(m.Pending(), next.Pending()); diff != "" {
+		t.Fatalf("the copy of %s has something else in force: %s", key, diff)
 	}
-	return again
+	return next
 }
