@@ -22,6 +22,17 @@ SEEDS ?= 100000
 TOOLS := $(CURDIR)/bin/tools
 export PATH := $(TOOLS):$(dir $(CLAUDE_BIN)):$(PATH)
 
+# The packages whose tests have two sizes, and those of the agents' back ends.
+LONG = $(shell git grep -lE 'pfl-forge/(internal/testsize|agent/agenttest/conformance)"' -- '*_test.go' | xargs -n1 dirname | sort -u | sed 's,^,./,')
+CONFORMANCE = $(shell git grep -l 'agenttest/conformance"' -- '*_test.go' | xargs -n1 dirname | sort -u | sed 's,^,./,')
+
+# report tests packages in full, with every agent CLI there, and counts: flags, packages.
+define report
+@$(MAKE) agent-cli
+@go build -o bin/testreport ./internal/testreport
+CI=true PFL_FORGE_TEST=full PFL_FORGE_CLAUDE=$(CLAUDE_BIN) go test -race -count=1 -timeout 40m -json $(1) $(2) | bin/testreport
+endef
+
 MODULES = $(shell go list -m -f '{{.Dir}}')
 MAINS = cmd/pfl-forge $(wildcard services/*/cmd/*)
 GO_FILES = git ls-files -co --exclude-standard -- '*.go' ':!:*.pb.go' ':!:**/testdata/**'
@@ -32,7 +43,7 @@ GO_FILES = git ls-files -co --exclude-standard -- '*.go' ':!:*.pb.go' ':!:**/tes
 help: ## list the targets
 	@awk 'BEGIN {FS = ":.*## "} \
 	  /^##@/ {printf "\n%s\n", substr($$0, 5)} \
-	  /^[a-z-]+:.*## / {printf "  %-16s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+	  /^[a-z0-9-]+:.*## / {printf "  %-16s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 .PHONY: build
 build: ## build pfl-forge and the five services into bin/
@@ -52,13 +63,31 @@ clean: ## remove what was built, the tools included
 ##@ Test
 
 .PHONY: test
-test: ## test all modules with the race detector
+test: ## test all modules with the race detector, in the quick size
 	go test -race work
 
 .PHONY: test-all
-test-all: agent-cli ## the same uncached, with a count at the end; a skipped test is a failure
-	@go build -o bin/testreport ./internal/testreport
-	CI=true PFL_FORGE_CLAUDE=$(CLAUDE_BIN) go test -race -count=1 -timeout 20m -json work | bin/testreport
+test-all: test-short test-long ## everything in full, with counts; a skipped test is a failure
+
+.PHONY: test-short
+test-short: ## the packages whose tests have one size, uncached
+	$(call report,,$$(go list work | grep -vxF "$$(go list $(LONG))"))
+
+.PHONY: test-long
+test-long: ## the packages whose tests have two sizes, in full: kills, faults, seeds, agents, end to end
+	$(call report,,$(LONG))
+
+.PHONY: test-kill
+test-kill: ## of them, what is killed, cut off or damaged
+	$(call report,-run 'Kill|Saved|Damage|Died|Stopped|Outage|Restart',$(LONG))
+
+.PHONY: test-conformance
+test-conformance: ## of them, what every agent back end has to do with its real CLI
+	$(call report,-run Conformance,$(CONFORMANCE))
+
+.PHONY: test-e2e
+test-e2e: ## of them, the built programs from end to end
+	$(call report,,./cmd/pfl-forge/internal/e2e)
 
 .PHONY: sim
 sim: ## play SEEDS runs of the rules in a world full of faults

@@ -254,7 +254,7 @@ type Integration struct {
 // Reflection is what reflect proposes, and the ids of the observations that it
 // read.
 type Reflection struct {
-	Proposals []Intent
+	Proposals []Intent // an ID is only a suggestion how the intent's id begins
 	Read      []string
 }
 

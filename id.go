@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"strconv"
 	"strings"
+	"unicode/utf8"
 )
 
 // MaxIDLength bounds an intent's, a project's and a replica's id, in bytes: an
@@ -24,19 +25,27 @@ type TaskID string
 // ReplicaID names one running copy of a worker service.
 type ReplicaID string
 
-// IDError says why a text is no id.
+// IDError is returned for a text that is not an id.
 type IDError struct {
 	Kind   string // "intent", "project", ...
 	Value  string
 	Reason string
 }
 
-func (e *IDError) Error() string {
-	v := e.Value
-	if len(v) > MaxIDLength {
-		v = v[:MaxIDLength] + "..."
+// Short returns the refused text, cut after so many characters.
+func (e *IDError) Short(most int) string {
+	n := 0
+	for i := range e.Value {
+		if n == most {
+			return e.Value[:i] + "..."
+		}
+		n++
 	}
-	return fmt.Sprintf("%s id %q %s", e.Kind, v, e.Reason)
+	return e.Value
+}
+
+func (e *IDError) Error() string {
+	return fmt.Sprintf("%s id %q %s", e.Kind, e.Short(MaxIDLength), e.Reason)
 }
 
 // ParseProjectID returns s as a project's id, or an *IDError.
@@ -98,28 +107,33 @@ func NewDerivedID(words string, from ...string) IntentID {
 	return IntentID(head + "-" + tail)
 }
 
+// checkID returns an *IDError unless s is an id. It counts characters, not bytes.
 func checkID(kind, s string) error {
-	bad := func(reason string) error { return &IDError{Kind: kind, Value: s, Reason: reason} }
+	bad := func(format string, args ...any) error {
+		return &IDError{Kind: kind, Value: s, Reason: fmt.Sprintf(format, args...)}
+	}
 	switch {
 	case s == "":
 		return bad("is empty")
-	case len(s) > MaxIDLength:
-		return bad(fmt.Sprintf("has %d characters; at most %d are allowed", len(s), MaxIDLength))
 	case s[0] == '-':
 		return bad("must start with a letter or a digit")
+	case utf8.RuneCountInString(s) > MaxIDLength:
+		return bad("has %d characters; at most %d are allowed", utf8.RuneCountInString(s), MaxIDLength)
 	}
-	for i := range len(s) {
-		c := s[i]
+	position := 0
+	for _, c := range s {
+		position++
 		if c == '-' || c >= 'a' && c <= 'z' || c >= '0' && c <= '9' {
 			continue
 		}
-		return bad(fmt.Sprintf("holds %q at position %d; only a-z, 0-9 and - are allowed", c, i+1))
+		return bad("holds %q at position %d; only a-z, 0-9 and - are allowed", c, position)
 	}
 	return nil
 }
 
-// Slug makes an id out of free text: lower case, hyphens for what an id cannot
-// hold, at most MaxIDLength bytes. It is empty if nothing of s can be kept.
+// Slug returns an id made of the ASCII letters and digits of s: in lower case, with a
+// hyphen for whatever stands between them, at most MaxIDLength bytes. It is empty if s has
+// none. What people write is spelled in ASCII first, by package internal/slug.
 func Slug(s string) string {
 	var b strings.Builder
 	gap := false

@@ -9,8 +9,8 @@ import (
 	"github.com/pfl-forge/pfl-forge"
 )
 
-// The JSON schemas of the answers. They use only keywords that every back end
-// takes.
+// The JSON schemas of the answers. They use only the keywords that every back end
+// supports; see ValidateSchema of package cli.
 var (
 	//go:embed schema/analysis.json
 	AnalysisSchema []byte
@@ -33,46 +33,57 @@ var (
 	//go:embed schema/judgment.json
 	JudgmentSchema []byte
 
+	// ArchitectSchema is AnalysisSchema without insufficient: after an architect there
+	// is no further step that could look deeper.
 	ArchitectSchema = SchemaWithout(AnalysisSchema, "insufficient")
 )
 
-// Analysis is the answer of an analyze or architect call: tasks, or children, or
-// questions, or that there is nothing to do, or, of analyze only, that it takes a deeper
-// look.
+// Analysis is the answer of an analyze or architect call. It has tasks, children or
+// questions, or a reason why there is nothing to do, or (analyze only) why the request
+// needs a deeper look.
 type Analysis struct {
-	Type           string        `json:"type,omitempty"`
-	Risk           string        `json:"risk,omitempty"` // low, med or high
-	Tasks          []Plan        `json:"tasks"`
-	Children       []Part        `json:"children,omitempty"`
-	Insufficient   string        `json:"insufficient,omitempty"`
-	Clarifications []Question    `json:"clarifications,omitempty"` // then tasks may be empty
-	DependsOn      []string      `json:"depends_on,omitempty"`     // ids of intents
-	NothingToDo    string        `json:"nothing_to_do,omitempty"`  // why there is no task
-	Observations   []Observation `json:"observations,omitempty"`
+	// Type is the kind of change, one lower-case word such as fix.
+	Type     string  `json:"type,omitempty"`
+	Risk     string  `json:"risk,omitempty"` // low, med or high
+	Tasks    []Plan  `json:"tasks"`
+	Children []Child `json:"children,omitempty"`
+	// Insufficient says why the request takes a deeper look. It excludes all else.
+	Insufficient   string     `json:"insufficient,omitempty"`
+	Clarifications []Question `json:"clarifications,omitempty"` // then tasks may be empty
+	// DependsOn has ids of other intents that must be merged first.
+	DependsOn   []string `json:"depends_on,omitempty"`
+	NothingToDo string   `json:"nothing_to_do,omitempty"` // why there is no task
+	// Observations are remarks beside the request.
+	Observations []Observation `json:"observations,omitempty"`
 }
 
-// Plan is one task of an Analysis. Names are unique in it.
+// Plan is one task of an Analysis. Names are unique within the Analysis.
 type Plan struct {
+	// Name identifies the task within the analysis; DependsOn refers to it.
 	Name          string   `json:"name"`
 	Title         string   `json:"title"`
 	Plan          string   `json:"plan,omitempty"`
 	RelevantFiles []string `json:"relevant_files,omitempty"`
 	Steps         []string `json:"implementation_steps,omitempty"`
-	Context       string   `json:"context,omitempty"`
-	Complexity    string   `json:"complexity,omitempty"` // low, med or high
-	DependsOn     []string `json:"depends_on,omitempty"` // names
-	Item          string   `json:"item,omitempty"`       // recipes only
+	// Context has facts for the implementer that the code does not show.
+	Context    string   `json:"context,omitempty"`
+	Complexity string   `json:"complexity,omitempty"` // low, med or high
+	DependsOn  []string `json:"depends_on,omitempty"` // names
+	Item       string   `json:"item,omitempty"`       // recipes only
 }
 
-// Question is something that only a person can answer.
+// Question is put to a person, because nothing in the repository answers it.
 type Question struct {
-	Question  string   `json:"question"`
-	Context   string   `json:"context,omitempty"`
+	Question string `json:"question"`
+	Context  string `json:"context,omitempty"`
+	// Suggested has answers that a person can choose from.
 	Suggested []string `json:"suggested_answers,omitempty"`
-	Param     string   `json:"param,omitempty"` // recipes only
+	// Param is set by recipes only: the parameter that the answer becomes.
+	Param string `json:"param,omitempty"`
 }
 
-// Implementation is the answer of an implement call.
+// Implementation is the answer of an implement call. The change itself is in the
+// checkout's commits.
 type Implementation struct {
 	Summary      string        `json:"summary"`
 	Observations []Observation `json:"observations,omitempty"`
@@ -87,27 +98,29 @@ type Review struct {
 	Observations []Observation `json:"observations,omitempty"`
 }
 
-// Requirement is one thing that was asked for, and whether a change does it.
+// Requirement is one demand of the request, and whether the change meets it.
 type Requirement struct {
 	Requirement string `json:"requirement"`
 	Met         bool   `json:"met"`
-	Evidence    string `json:"evidence"` // path:line, and what is there
+	Evidence    string `json:"evidence"` // path:line, and the code that shows it
 }
 
-// Observation is something that an agent noticed.
+// Observation is a remark about the repository, beside the work that was asked for. It
+// is input for reflection.
 type Observation struct {
 	Content  string     `json:"content"`
 	Evidence []Evidence `json:"evidence,omitempty"`
 }
 
-// Evidence is what an observation rests on.
+// Evidence names a place that supports an observation, finding or pattern.
 type Evidence struct {
 	Type string `json:"type"` // file, skill, history or decision
 	Ref  string `json:"ref"`
 }
 
 // ParseAnalysis returns the answer of an analyze or architect call, or a *Failure that
-// says what is wrong with it.
+// says which rule it breaks. Task and child names are unique, their dependencies exist
+// and form no cycle.
 func ParseAnalysis(answer []byte) (forge.Analysis, []forge.Observation, error) {
 	var a Analysis
 	if err := decode(answer, &a); err != nil {
@@ -142,15 +155,16 @@ func ParseAnalysis(answer []byte) (forge.Analysis, []forge.Observation, error) {
 	if out.Children, err = childPlans(a.Children); err != nil {
 		return out, nil, err
 	}
-	if err := oneWay(&out); err != nil {
+	if err := checkOneKind(&out); err != nil {
 		return out, nil, err
 	}
 	obs, err := observations(a.Observations, forge.StepAnalyze)
 	return out, obs, err
 }
 
-// oneWay refuses an analysis that says nothing, or two things at once.
-func oneWay(a *forge.Analysis) error {
+// checkOneKind refuses an analysis that decides nothing, or contradicts itself by
+// deciding two things at once.
+func checkOneKind(a *forge.Analysis) error {
 	asks := len(a.Clarifications) > 0
 	switch {
 	case len(a.Tasks) == 0 && len(a.Children) == 0 && !asks && a.NothingToDo == "" && a.Insufficient == "":
@@ -175,9 +189,9 @@ func ParseImplementation(answer []byte) (string, []forge.Observation, error) {
 	return a.Summary, obs, err
 }
 
-// ParseReview returns the verdict, issues and suggestions of a review call, or
-// a *Failure. A rejection names at least one issue, and what does not meet a
-// requirement is not approved. What the review is of is for the caller to fill in.
+// ParseReview returns the verdict, issues and suggestions of a review call, or a
+// *Failure. A rejection names at least one issue; an approval has neither issues nor
+// unmet requirements. The caller fills in which change was reviewed.
 func ParseReview(answer []byte) (forge.Review, []forge.Observation, error) {
 	var a Review
 	if err := decode(answer, &a); err != nil {
@@ -186,7 +200,7 @@ func ParseReview(answer []byte) (forge.Review, []forge.Observation, error) {
 	out := forge.Review{Verdict: forge.Verdict(a.Verdict), Issues: a.Issues, Suggestions: a.Suggestions}
 	switch out.Verdict {
 	case forge.VerdictApproved:
-		if err := contradiction(a); err != nil {
+		if err := checkApproval(a); err != nil {
 			return out, nil, err
 		}
 	case forge.VerdictRejected:
@@ -200,8 +214,8 @@ func ParseReview(answer []byte) (forge.Review, []forge.Observation, error) {
 	return out, obs, err
 }
 
-// contradiction returns what speaks against an approval in the same answer.
-func contradiction(a Review) error {
+// checkApproval refuses an approval that names unmet requirements or issues.
+func checkApproval(a Review) error {
 	for i, r := range a.Requirements {
 		if !r.Met {
 			return invalid("verdict is approved, but requirements[%d] is not met: %s", i, r.Requirement)
@@ -213,6 +227,8 @@ func contradiction(a Review) error {
 	return nil
 }
 
+// invalid returns a FailInvalidOutput. Its message is shown to the agent that has to
+// correct the answer, so it names the field and the rule.
 func invalid(format string, args ...any) *Failure {
 	return Fail(forge.FailInvalidOutput, "the agent's answer: "+format, args...)
 }
@@ -220,6 +236,7 @@ func invalid(format string, args ...any) *Failure {
 // maxAnswer bounds an answer, in bytes.
 const maxAnswer = 1 << 20
 
+// decode parses an answer of at most maxAnswer bytes.
 func decode(answer []byte, into any) error {
 	if len(answer) == 0 {
 		return invalid("is missing")
@@ -233,6 +250,8 @@ func decode(answer []byte, into any) error {
 	return nil
 }
 
+// observations checks and converts the observations of an answer; source is the step
+// that reported them.
 func observations(in []Observation, source forge.Step) ([]forge.Observation, error) {
 	var out []forge.Observation
 	for i, o := range in {
@@ -249,6 +268,8 @@ func observations(in []Observation, source forge.Step) ([]forge.Observation, err
 	return out, nil
 }
 
+// evidence checks and converts a list of evidence. at is the path of its owner in the
+// answer, for the error.
 func evidence(at string, in []Evidence) ([]forge.Evidence, error) {
 	var out []forge.Evidence
 	for i, e := range in {

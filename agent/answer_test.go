@@ -111,7 +111,7 @@ func TestSchemasSayWhatParsesTake(t *testing.T) {
 			}},
 			Clarifications: []agent.Question{{Question: "x", Context: "x", Suggested: []string{"x"}, Param: "x"}},
 			DependsOn:      []string{"x"}, NothingToDo: "x", Observations: observed, Insufficient: "x",
-			Children: []agent.Part{{Name: "x", Title: "x", Body: "x", Type: "x", Risk: "low", DependsOn: []string{"x"}}},
+			Children: []agent.Child{{Name: "x", Title: "x", Body: "x", Type: "x", Risk: "low", DependsOn: []string{"x"}}},
 		}},
 		"audit": {agent.AuditSchema, agent.Audit{Summary: "x", Areas: []agent.AuditArea{{
 			Name: "tests", Summary: "x", Findings: []agent.Finding{{Title: "x", Detail: "x", Severity: "low", Evidence: observed[0].Evidence}},

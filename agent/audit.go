@@ -9,7 +9,7 @@ import (
 	"github.com/pfl-forge/pfl-forge/internal/term"
 )
 
-// maxFindings bounds what an audit, or one area of it, is about.
+// maxFindings is the most findings that an area may have.
 const maxFindings = 100
 
 // Audit is the answer of an audit call.
@@ -18,14 +18,14 @@ type Audit struct {
 	Areas   []AuditArea `json:"areas"` // all of AuditAreas, each once
 }
 
-// AuditArea is what an audit says about one of AuditAreas.
+// AuditArea reports on one of AuditAreas.
 type AuditArea struct {
 	Name     string    `json:"name"`
 	Summary  string    `json:"summary"`
 	Findings []Finding `json:"findings"`
 }
 
-// Finding is something that could be better.
+// Finding describes a possible improvement.
 type Finding struct {
 	Title    string     `json:"title"`
 	Detail   string     `json:"detail"`
@@ -33,13 +33,13 @@ type Finding struct {
 	Evidence []Evidence `json:"evidence"` // at least one
 }
 
-// AuditAreas lists what every audit looks at.
+// AuditAreas returns the areas that every audit covers, in the order of its report.
 func AuditAreas() []string {
 	return []string{"tests", "design", "conventions", "debt", "documentation"}
 }
 
-// ParseAudit returns the answer of an audit call, its areas in the order of AuditAreas,
-// or a *Failure.
+// ParseAudit returns the answer of an audit call, or a *Failure. Its areas are those of
+// AuditAreas, in that order, each exactly once.
 func ParseAudit(answer []byte) (forge.Audit, error) {
 	var a Audit
 	if err := decode(answer, &a); err != nil {
@@ -70,6 +70,7 @@ func ParseAudit(answer []byte) (forge.Audit, error) {
 	return out, nil
 }
 
+// auditArea checks and converts one area. at is its path in the answer, for the error.
 func auditArea(at string, in AuditArea) (forge.AuditArea, error) {
 	area := forge.AuditArea{Name: in.Name, Summary: strings.TrimSpace(in.Summary)}
 	if area.Summary == "" {
@@ -90,7 +91,7 @@ func auditArea(at string, in AuditArea) (forge.AuditArea, error) {
 			return area, invalid("%s.severity is %q; must be low, med or high", at, f.Severity)
 		}
 		var err error
-		if found.Evidence, err = places(at, f.Evidence, 1); err != nil {
+		if found.Evidence, err = distinctEvidence(at, f.Evidence, 1); err != nil {
 			return area, err
 		}
 		area.Findings = append(area.Findings, found)
@@ -98,8 +99,9 @@ func auditArea(at string, in AuditArea) (forge.AuditArea, error) {
 	return area, nil
 }
 
-// places returns evidence of at least so many different places.
-func places(at string, in []Evidence, least int) ([]forge.Evidence, error) {
+// distinctEvidence returns the evidence without blank and repeated places, and refuses
+// fewer than least places.
+func distinctEvidence(at string, in []Evidence, least int) ([]forge.Evidence, error) {
 	list, err := evidence(at, in)
 	if err != nil {
 		return nil, err

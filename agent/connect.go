@@ -7,20 +7,28 @@ import (
 	"github.com/pfl-forge/pfl-forge"
 )
 
-// Connect opens a way to the model for one call, such as a token and an address of a
-// gateway that are good for this call alone. An error is a *Failure.
+// Connect opens the way to the model for one call, such as a token and an address of
+// package gateway that are valid for this call alone. An error is a *Failure.
 type Connect func(ctx context.Context, call Call) (Connection, error)
 
-// Connection is a call's way to its model. Its variables win over those of the back
-// end's options.
+// Connection is one call's way to its model.
 type Connection struct {
-	Env     []string           // KEY=VALUE, for the CLI
-	Usage   func() forge.Usage // what the model has counted so far, exactly, with its cost; nil if nobody counts
-	Limited func() time.Time   // until when the model refuses calls, as its last refusal said; zero if it did not; may be nil
-	Close   func()             // ends it; Usage and Limited can be called afterwards; may be nil
+	// Env has KEY=VALUE variables for the CLI. They override those of the back end's
+	// options.
+	Env []string
+	// Usage returns the tokens and the cost counted on the way to the model so far,
+	// more exactly than the CLI reports them. Nil if the connection does not count.
+	Usage func() forge.Usage
+	// Limited returns until when the model refuses calls, as its last refusal said;
+	// zero if it did not refuse or did not say. May be nil.
+	Limited func() time.Time
+	// Close ends the connection. Usage and Limited can still be called. May be nil, but
+	// not in the result of Connect.Open.
+	Close func()
 }
 
-// Open returns the call's connection. A nil Connect leaves the CLI its own way.
+// Open returns the call's connection. A nil Connect returns one that adds nothing, so
+// that the CLI uses the credentials of its options.
 func (c Connect) Open(ctx context.Context, call Call) (Connection, error) {
 	conn := Connection{}
 	if c != nil {

@@ -11,7 +11,8 @@ import (
 //go:embed schema/execution.json
 var ExecutionSchema []byte
 
-// Execution is the answer of an execute call: what an iteration came to.
+// Execution is the answer of an execute call: the report of one iteration towards a
+// goal.
 type Execution struct {
 	Status       string           `json:"status"` // success, failure or error
 	Output       string           `json:"output"`
@@ -21,25 +22,25 @@ type Execution struct {
 	Observations []Observation    `json:"observations,omitempty"`
 }
 
-// SemanticMetadata is how an iteration was worked on.
+// SemanticMetadata describes how the agent worked on an iteration.
 type SemanticMetadata struct {
 	Approach     string   `json:"approach"`
 	StrategyTags []string `json:"strategy_tags,omitempty"`
 	Discoveries  []string `json:"discoveries,omitempty"`
 }
 
-// ParseExecution returns the answer of an execute call, whose texts and lists are cut
-// to what can be kept, or a *Failure. What was seen of the work is for the caller to fill
-// in.
+// ParseExecution returns the answer of an execute call, or a *Failure. Texts and lists
+// are cut to the bounds of bounds.go. The fields that describe the work as seen in the
+// checkout stay empty; the caller fills them in.
 func ParseExecution(answer []byte) (forge.Execution, []forge.Observation, error) {
 	var a Execution
 	if err := decode(answer, &a); err != nil {
 		return forge.Execution{}, nil, err
 	}
 	out := forge.Execution{
-		Status: forge.ExecutionStatus(a.Status), Output: said(a.Output, maxReport), Artifacts: listed(a.Artifacts),
-		Approach: said(a.Metadata.Approach, maxNote), StrategyTags: listed(a.Metadata.StrategyTags), Discoveries: listed(a.Metadata.Discoveries),
-		Applied: listed(a.Applied),
+		Status: forge.ExecutionStatus(a.Status), Output: clip(a.Output, maxReport), Artifacts: clipList(a.Artifacts),
+		Approach: clip(a.Metadata.Approach, maxStatement), StrategyTags: clipList(a.Metadata.StrategyTags), Discoveries: clipList(a.Metadata.Discoveries),
+		Applied: clipList(a.Applied),
 	}
 	switch out.Status {
 	case forge.ExecutionSuccess, forge.ExecutionFailure, forge.ExecutionError:

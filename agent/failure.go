@@ -12,28 +12,31 @@ import (
 	"github.com/pfl-forge/pfl-forge/internal/term"
 )
 
-// Failure is the only error that agents return. Its message is sanitized.
+// Failure is the only error type that back ends return. Its message is sanitized, and
+// says what to do next where that is known.
 type Failure struct {
 	forge.Failure
 }
 
 func (f *Failure) Error() string { return string(f.Reason) + ": " + f.Message }
 
-// Fail returns a failure with this reason.
+// Fail returns a failure with this reason and a formatted message.
 func Fail(reason forge.FailureReason, format string, args ...any) *Failure {
 	msg := term.Sanitize(fmt.Sprintf(format, args...))
 	return &Failure{forge.Failure{Reason: reason, Message: msg}}
 }
 
-// FailUntil is Fail for a limit that ends at a known time; zero if it is not known.
+// FailUntil returns a failure of a limit that ends at a known time. A zero time means
+// that the end is not known.
 func FailUntil(reason forge.FailureReason, until time.Time, format string, args ...any) *Failure {
 	f := Fail(reason, format, args...)
 	f.Until = until
 	return f
 }
 
-// AsFailure returns err as a failure: itself if it is one, a supervision's end
-// as its reason, anything else as crashed.
+// AsFailure returns err as a failure: nil for nil, a wrapped *Failure itself, the
+// reason that fits for errors of package process and of ctx, and FailCrashed for
+// anything else.
 func AsFailure(err error) *Failure {
 	var f *Failure
 	switch {

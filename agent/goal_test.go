@@ -69,7 +69,7 @@ func TestParseSummarization(t *testing.T) {
 	}
 }
 
-// What the types hold is what the schemas know, and their checks take.
+// The types have the fields of the schemas, and the checks accept them.
 func TestGoalSchemas(t *testing.T) {
 	list := []string{"x"}
 	seen := []agent.Observation{{Content: "x", Evidence: []agent.Evidence{{Type: "file", Ref: "x"}}}}
@@ -94,7 +94,7 @@ func TestGoalSchemas(t *testing.T) {
 			t.Fatal(err)
 		}
 		spec := agent.Spec(tt.role)
-		if err := errors.Join(cli.Match(spec.Schema, answer), spec.Check(answer)); err != nil {
+		if err := errors.Join(cli.ValidateSchema(spec.Schema, answer), spec.Check(answer)); err != nil {
 			t.Errorf("%s: %v", tt.role, err)
 		}
 	}

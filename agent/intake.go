@@ -22,28 +22,29 @@ type Intake struct {
 	Observations  []Observation  `json:"observations,omitempty"`
 }
 
-// GoalQuestion is something about a goal that only a person can answer.
+// GoalQuestion is put to a person before a goal is accepted.
 type GoalQuestion struct {
 	Question  string   `json:"question"`
 	Context   string   `json:"context"`
 	Suggested []string `json:"suggested_answers,omitempty"`
 }
 
-// The ends of an intake.
+// The values of Intake.Status.
 const (
 	intakeAccepted = "accepted"
 	intakeAsks     = "needs_clarification"
 )
 
-// ParseIntake returns the answer of an intake call, or a *Failure. It has questions,
-// or a task and criteria, never both. wanted are the criteria that the person wrote: those
-// that the answer keeps are in their words, and it says what became of the others.
+// ParseIntake returns the answer of an intake call, or a *Failure. It has either
+// questions, or a task and criteria. wanted lists the criteria that the person wrote:
+// those that the answer keeps are returned in the person's words; if one was changed,
+// the notes have to say why.
 func ParseIntake(answer []byte, wanted []string) (forge.Intake, []forge.Observation, error) {
 	var a Intake
 	if err := decode(answer, &a); err != nil {
 		return forge.Intake{}, nil, err
 	}
-	out := forge.Intake{Notes: said(a.Notes, maxReport), Type: strings.TrimSpace(a.Type), Risk: forge.Risk(a.Risk)}
+	out := forge.Intake{Notes: clip(a.Notes, maxReport), Type: strings.TrimSpace(a.Type), Risk: forge.Risk(a.Risk)}
 	if out.Type != "" && !typeShape.MatchString(out.Type) {
 		return out, nil, invalid("type is %q; must be one lower-case word", a.Type)
 	}
@@ -56,7 +57,7 @@ func ParseIntake(answer []byte, wanted []string) (forge.Intake, []forge.Observat
 	}
 	switch a.Status {
 	case intakeAccepted:
-		err = accept(&out, &a, wanted)
+		err = parseAccepted(&out, &a, wanted)
 	case intakeAsks:
 		out.Clarifications, err = goalQuestions(a.Questions)
 	default:
@@ -65,8 +66,8 @@ func ParseIntake(answer []byte, wanted []string) (forge.Intake, []forge.Observat
 	return out, obs, err
 }
 
-// accept fills in what a goal that can be worked on has.
-func accept(out *forge.Intake, a *Intake, wanted []string) error {
+// parseAccepted checks an accepted goal and fills in out.
+func parseAccepted(out *forge.Intake, a *Intake, wanted []string) error {
 	out.Task, out.Complexity, out.RelevantFiles = term.Sanitize(strings.TrimSpace(a.Task)), forge.Complexity(a.Complexity), a.RelevantFiles
 	switch {
 	case len(a.Questions) > 0:
@@ -86,11 +87,11 @@ func accept(out *forge.Intake, a *Intake, wanted []string) error {
 	if out.Criteria, err = criteria(a.Criteria, wanted); err != nil {
 		return err
 	}
-	return keeps(out, wanted)
+	return checkCriteriaKept(out, wanted)
 }
 
-// criteria returns those of an answer, each once and on one line, or in the words in
-// which it was wanted.
+// criteria returns the criteria of an answer, each once and on one line, or in the
+// words of the wanted one that it equals.
 func criteria(list, wanted []string) ([]string, error) {
 	var out []string
 	for i, c := range list {
@@ -116,8 +117,9 @@ func criteria(list, wanted []string) ([]string, error) {
 	return out, nil
 }
 
-// keeps refuses an intake from which something that was wanted is gone without a word.
-func keeps(out *forge.Intake, wanted []string) error {
+// checkCriteriaKept refuses an intake that drops a wanted criterion without an
+// explanation.
+func checkCriteriaKept(out *forge.Intake, wanted []string) error {
 	var lines []string
 	for _, w := range wanted {
 		if line := term.Line(w); !slices.Contains(lines, line) {
@@ -136,7 +138,7 @@ func keeps(out *forge.Intake, wanted []string) error {
 	return nil
 }
 
-// goalQuestions returns what a person is asked about a goal.
+// goalQuestions checks and converts the questions about a goal.
 func goalQuestions(list []GoalQuestion) ([]forge.Clarification, error) {
 	switch {
 	case len(list) == 0:
@@ -146,7 +148,7 @@ func goalQuestions(list []GoalQuestion) ([]forge.Clarification, error) {
 	}
 	var out []forge.Clarification
 	for i, q := range list {
-		c := forge.Clarification{Question: said(q.Question, maxNote), Context: said(q.Context, maxReport), SuggestedAnswers: listed(q.Suggested)}
+		c := forge.Clarification{Question: clip(q.Question, maxStatement), Context: clip(q.Context, maxReport), SuggestedAnswers: clipList(q.Suggested)}
 		if c.Question == "" {
 			return nil, invalid("clarification_questions[%d].question is empty", i)
 		}

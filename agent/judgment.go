@@ -20,8 +20,8 @@ type Judgment struct {
 	NextAction  string       `json:"suggested_next_action,omitempty"`
 }
 
-// Evaluation is the verdict on one criterion, which is named by its number, from 1, or by
-// its text.
+// Evaluation is the verdict on one criterion. Criterion is its number, from 1, or its
+// text.
 type Evaluation struct {
 	Criterion  string  `json:"criterion"`
 	Evidence   string  `json:"evidence"`
@@ -29,11 +29,11 @@ type Evaluation struct {
 	Confidence float64 `json:"confidence"` // 0 to 1
 }
 
-// ParseJudgment returns the answer of a judge call about these criteria, in their order
-// and words, or a *Failure: each of them has one evaluation, and nothing else has. It is
-// complete only if every criterion is met. What it is of is for the caller to fill in.
+// ParseJudgment returns the answer of a judge call, or a *Failure. The evaluations are
+// in the order and words of criteria, each exactly once. Complete is true only if every
+// criterion is met. The caller fills in which commit was judged.
 func ParseJudgment(answer []byte, criteria []string) (forge.Judgment, error) {
-	a, out, err := judgment(answer)
+	a, out, err := decodeJudgment(answer)
 	if err != nil {
 		return out, err
 	}
@@ -48,21 +48,21 @@ func ParseJudgment(answer []byte, criteria []string) (forge.Judgment, error) {
 			return out, invalid("evaluations[%d] is about criterion %d, which has been evaluated before it; evaluate each once", i, n+1)
 		}
 		given[n] = true
-		out.Evaluations[n] = forge.Evaluation{Criterion: criteria[n], Met: e.Met, Evidence: said(e.Evidence, maxNote), Confidence: e.Confidence}
+		out.Evaluations[n] = forge.Evaluation{Criterion: criteria[n], Met: e.Met, Evidence: clip(e.Evidence, maxStatement), Confidence: e.Confidence}
 	}
 	if n := slices.Index(given, false); n >= 0 {
 		return out, invalid("evaluations lacks criterion %d: %s", n+1, short(criteria[n]))
 	}
-	return out, conclude(&out)
+	return out, reconcile(&out)
 }
 
-// judgment reads an answer as far as that can be done without its criteria.
-func judgment(answer []byte) (Judgment, forge.Judgment, error) {
+// decodeJudgment checks the parts of an answer that do not depend on the criteria.
+func decodeJudgment(answer []byte) (Judgment, forge.Judgment, error) {
 	var a Judgment
 	if err := decode(answer, &a); err != nil {
 		return a, forge.Judgment{}, err
 	}
-	out := forge.Judgment{Complete: a.Complete, Reason: said(a.Reason, maxNote), NextAction: said(a.NextAction, maxNote)}
+	out := forge.Judgment{Complete: a.Complete, Reason: clip(a.Reason, maxStatement), NextAction: clip(a.NextAction, maxStatement)}
 	if out.Reason == "" {
 		return a, out, invalid("overall_reason is empty")
 	}
@@ -77,8 +77,10 @@ func judgment(answer []byte) (Judgment, forge.Judgment, error) {
 	return a, out, nil
 }
 
-// conclude makes the whole agree with its parts.
-func conclude(j *forge.Judgment) error {
+// reconcile makes the overall verdict agree with the evaluations: an unmet criterion
+// makes it incomplete. It refuses the opposite, where the agent may have forgotten a
+// reason.
+func reconcile(j *forge.Judgment) error {
 	var unmet []string
 	for i, e := range j.Evaluations {
 		if !e.Met {
@@ -92,18 +94,19 @@ func conclude(j *forge.Judgment) error {
 		j.NextAction = ""
 	default:
 		j.Complete = false
-		j.NextAction = cmp.Or(j.NextAction, said("Meet "+strings.Join(unmet, "\n"), maxNote))
+		j.NextAction = cmp.Or(j.NextAction, clip("Meet "+strings.Join(unmet, "\n"), maxStatement))
 	}
 	return nil
 }
 
+// How agents name a criterion by its number: alone, or before its text.
 var (
 	bareNumber = regexp.MustCompile(`^(?i:criterion )?#?([0-9]{1,4})\.?$`)
 	numbered   = regexp.MustCompile(`^(?i:criterion )?#?([0-9]{1,4})[.):] `)
 )
 
-// criterionOf returns the index of the criterion that an agent names; -1 if there is none.
-// Of those with the same text it is the first that is not given yet.
+// criterionOf returns the index of the criterion that name stands for; -1 if there is
+// none. Of criteria with the same text it is the first that is not given yet.
 func criterionOf(name string, criteria []string, given []bool) int {
 	name = term.Line(name)
 	index := func(re *regexp.Regexp) int {

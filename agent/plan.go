@@ -14,7 +14,7 @@ const (
 	maxTitle = 200 // characters; a title becomes the subject of a commit
 )
 
-// taskPlans checks names, dependencies and complexity of the planned tasks.
+// taskPlans checks and converts the planned tasks. A task without a name is numbered.
 func taskPlans(plans []Plan) ([]forge.TaskPlan, error) {
 	if len(plans) > maxTasks {
 		return nil, invalid("has %d tasks; at most %d are allowed", len(plans), maxTasks)
@@ -49,13 +49,14 @@ func taskPlans(plans []Plan) ([]forge.TaskPlan, error) {
 	return out, dependencies("task", nodes, index)
 }
 
-// node is a task or part, and what it depends on.
+// node is a task or child in the graph of dependencies.
 type node struct {
 	name      string
 	dependsOn []string
 }
 
-// dependencies refuses unknown names and circles. what is one of them, for the error.
+// dependencies refuses unknown names and cycles. what names the kind of node, for the
+// error; index maps names to positions in nodes.
 func dependencies(what string, nodes []node, index map[string]int) error {
 	waits := make([]int, len(nodes))
 	dependents := make([][]int, len(nodes))

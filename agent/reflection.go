@@ -4,7 +4,7 @@ import (
 	"github.com/pfl-forge/pfl-forge"
 )
 
-// maxProposals bounds one answer; a project's own bound is lower.
+// maxProposals is the most proposals of one answer; a project's own bound is lower.
 const maxProposals = 50
 
 // Reflection is the answer of a reflect call.
@@ -13,7 +13,7 @@ type Reflection struct {
 	Observations []Observation `json:"observations,omitempty"`
 }
 
-// Proposal is an intent that reflection would like to see.
+// Proposal is an intent that reflection suggests to a person.
 type Proposal struct {
 	Title string `json:"title"`
 	Body  string `json:"body"`
@@ -21,8 +21,8 @@ type Proposal struct {
 	Risk  string `json:"risk"` // low, med or high
 }
 
-// ParseReflection returns the proposals of a reflect call, which have no ids and no
-// project yet, or a *Failure.
+// ParseReflection returns the proposals of a reflect call as intents without id and
+// project, or a *Failure.
 func ParseReflection(answer []byte) ([]forge.Intent, []forge.Observation, error) {
 	var a Reflection
 	if err := decode(answer, &a); err != nil {
@@ -33,7 +33,7 @@ func ParseReflection(answer []byte) ([]forge.Intent, []forge.Observation, error)
 	}
 	var out []forge.Intent
 	for i, p := range a.Proposals {
-		in, err := request("proposals", i, p.Title, p.Body, p.Type, p.Risk)
+		in, err := parseIntent("proposals", i, p.Title, p.Body, p.Type, p.Risk)
 		if err != nil {
 			return nil, nil, err
 		}

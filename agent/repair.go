@@ -8,38 +8,40 @@ import (
 	"github.com/pfl-forge/pfl-forge"
 )
 
-// Once is a call without a second try. Its answer need not have been looked at: if
-// there is none, Outcome.Answer may be nil without an error.
-type Once func(ctx context.Context, call Call, sink func(Event)) (Outcome, error)
+// RunFunc makes a call without any repair. It need not check the answer: if there is
+// none, Outcome.Answer may be nil without an error.
+type RunFunc func(ctx context.Context, call Call, sink func(Event)) (Outcome, error)
 
-// Answered runs a call, and looks at its answer. If that is missing or wrong, or the
-// call failed as FailInvalidOutput, the agent is told so, once, in the same session.
-// The usage is that of both calls, and the limits hold for both together.
+// RunWithRepair makes a call with run and checks its answer. If the answer is missing
+// or wrong, or the call failed as FailInvalidOutput, the agent is told so, once, in the
+// same session. The usage is the sum of both calls, and the limits hold for both
+// together.
 //
-// Every back end whose calls answer by a schema runs them through this.
-func Answered(ctx context.Context, call Call, sink func(Event), once Once) (Outcome, error) {
+// Every back end whose calls answer by a schema runs them through this function.
+func RunWithRepair(ctx context.Context, call Call, sink func(Event), once RunFunc) (Outcome, error) {
 	out, err := once(ctx, call, sink)
-	f := wrong(&call, &out, err)
+	f := checkOutcome(&call, &out, err)
 	if f == nil || f.Reason != forge.FailInvalidOutput {
 		return out, asError(f)
 	}
-	again, ok := repair(call, &out, f.Message)
+	again, ok := repairCall(call, &out, f.Message)
 	if !ok {
 		return out, f
 	}
 	if sink != nil {
 		sink(Event{Kind: EventText, Text: "asked to mend its answer: " + short(f.Message)})
 	}
-	second, err := once(ctx, again, after(out, sink))
-	f2 := wrong(&call, &second, err)
+	second, err := once(ctx, again, offsetUsage(out, sink))
+	f2 := checkOutcome(&call, &second, err)
 	if f2 != nil && (f2.Reason == forge.FailInvalidOutput || f2.Reason == forge.FailLostSession) {
 		f2 = Fail(forge.FailInvalidOutput, "%s; asked to mend it: %s", f.Message, f2.Message)
 	}
-	return join(out, second), asError(f2)
+	return mergeOutcomes(out, second), asError(f2)
 }
 
-// wrong returns why a call did not bring what it was made for.
-func wrong(call *Call, out *Outcome, err error) *Failure {
+// checkOutcome returns why a call did not succeed: its error, a missing answer, or an
+// answer that the role or the call itself refuses. Nil if it did.
+func checkOutcome(call *Call, out *Outcome, err error) *Failure {
 	switch {
 	case err != nil:
 		return AsFailure(err)
@@ -67,9 +69,10 @@ func asError(f *Failure) error {
 	return f
 }
 
-// repair returns the call that asks for a better answer, unless the first one left
-// nothing of its limits.
-func repair(call Call, first *Outcome, wrong string) (Call, bool) {
+// repairCall returns the call that asks for a better answer, with the limits that are
+// left. It returns false if the session cannot be resumed or nothing of a limit is
+// left.
+func repairCall(call Call, first *Outcome, wrong string) (Call, bool) {
 	if first.Session == "" || len(call.Schema) == 0 {
 		return call, false
 	}
@@ -89,13 +92,15 @@ func repair(call Call, first *Outcome, wrong string) (Call, bool) {
 	return call, true
 }
 
+// repairPrompt returns the request to correct an answer, with the reason.
 func repairPrompt(wrong string) string {
 	return "Your answer could not be used: " + strings.TrimSpace(wrong) + "\n\n" +
 		"Do no further work. Give the same answer again, complete, in the form that the schema asks for."
 }
 
-// after passes on the events of a second call, whose usage follows that of the first.
-func after(first Outcome, sink func(Event)) func(Event) {
+// offsetUsage returns a sink that adds the first call's usage to the usage events of
+// the second, so that a viewer sees one growing total.
+func offsetUsage(first Outcome, sink func(Event)) func(Event) {
 	if sink == nil {
 		return nil
 	}
@@ -107,8 +112,9 @@ func after(first Outcome, sink func(Event)) func(Event) {
 	}
 }
 
-// join returns the outcome of two calls of one session.
-func join(a, b Outcome) Outcome {
+// mergeOutcomes returns the outcome of two calls of one session: answer and text of b,
+// and usage, duration, tools and files of both.
+func mergeOutcomes(a, b Outcome) Outcome {
 	b.Usage = a.Usage.Add(b.Usage)
 	b.Duration += a.Duration
 	if b.Model == "" {

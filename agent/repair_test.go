@@ -69,7 +69,7 @@ func TestAnsweredMendsOnce(t *testing.T) {
 			}
 			var calls []agent.Call
 			var spent []int64
-			out, err := agent.Answered(t.Context(), call, func(e agent.Event) {
+			out, err := agent.RunWithRepair(t.Context(), call, func(e agent.Event) {
 				if e.Kind == agent.EventUsage {
 					spent = append(spent, e.Usage.InputTokens)
 				}

@@ -6,59 +6,66 @@ import (
 	"github.com/pfl-forge/pfl-forge"
 )
 
-// Role is the kind of work that a call does.
+// Role is the kind of work that a call does. Each has an entry in roles.
 type Role string
 
-// The roles.
+// The roles. Each role's answer is the type named after its work: RoleAnalyze answers
+// with an Analysis, RoleReview with a Review, and so on.
 const (
 	RoleAnalyze   Role = "analyze"   // plans the tasks of an intent, or asks
-	RoleArchitect Role = "architect" // analyzes what analyze could not
-	RoleIntake    Role = "intake"    // takes on a goal, or asks
+	RoleArchitect Role = "architect" // analyzes again, deeper, after analyze could not
+	RoleIntake    Role = "intake"    // accepts a goal with its criteria, or asks
 	RoleImplement Role = "implement" // makes the change of one task
 	RoleExecute   Role = "execute"   // works one iteration towards a goal
 	RoleReview    Role = "review"    // judges a change
 	RoleJudge     Role = "judge"     // judges whether a goal is reached
-	RoleReflect   Role = "reflect"   // makes new intents of what was noticed
+	RoleReflect   Role = "reflect"   // proposes new intents from observations
 	RoleSummarize Role = "summarize" // sums up an iteration
-	RoleAbstract  Role = "abstract"  // makes a skill of what was noticed
-	RoleAudit     Role = "audit"     // looks for what is wrong
-	RoleObserve   Role = "observe"   // looks at what happened
+	RoleAbstract  Role = "abstract"  // makes skills from patterns
+	RoleAudit     Role = "audit"     // looks for problems of the whole repository
+	RoleObserve   Role = "observe"   // looks for patterns in the project's history
 )
 
-// ModelClass is which of the project's models a role works with: a key of models in
+// ModelClass selects one of the project's models: it is a key of models in
 // pfl-forge.yaml.
 type ModelClass string
 
 // The classes of models.
 const (
 	ModelTriageDeep ModelClass = "triage_deep"
-	ModelDefault    ModelClass = "default" // complex, where a task is of high complexity
+	ModelDefault    ModelClass = "default" // class complex is used instead for a task of high complexity
 )
 
-// ToolSet is which tools a role has.
+// ToolSet selects the tools of a role.
 type ToolSet string
 
 // The sets of tools.
 const (
-	ToolsNone  ToolSet = "none"  // what it needs is in the prompt
-	ToolsRead  ToolSet = "read"  // triage_tools in pfl-forge.yaml, of which those that write are left out
+	ToolsNone  ToolSet = "none"  // the prompt has all that the role needs
+	ToolsRead  ToolSet = "read"  // triage_tools in pfl-forge.yaml, without those that write
 	ToolsWrite ToolSet = "write" // worker_tools
 )
 
-// RoleSpec is what every call of a role has in common.
+// RoleSpec has the settings that all calls of a role share.
 type RoleSpec struct {
-	Role   Role
-	Step   forge.Step // that makes such calls
-	Model  ModelClass
-	Tools  ToolSet
-	Schema []byte                    // of its answer; nil if any text will do
-	Check  func(answer []byte) error // says what is wrong with an answer that fits the schema; nil with a nil Schema
+	Role Role
+	// Step is the step of the flow that makes such calls.
+	Step forge.Step
+	// Model is the class of models that its calls use.
+	Model ModelClass
+	Tools ToolSet
+	// Schema is the JSON schema of the answer; nil if any text will do.
+	Schema []byte
+	// Check returns a *Failure for an answer that fits the schema but breaks a rule
+	// that the schema cannot express. Nil if Schema is nil.
+	Check func(answer []byte) error
 }
 
 // ReadOnly reports whether calls of the role must not change the checkout.
 func (s *RoleSpec) ReadOnly() bool { return s.Tools != ToolsWrite }
 
-// roles is the one place that says what a role is.
+// roles defines every role. A new role needs an entry here, a Parse function, a schema,
+// and an answer in package conformance.
 var roles = []RoleSpec{
 	{Role: RoleAnalyze, Step: forge.StepAnalyze, Model: ModelTriageDeep, Tools: ToolsRead, Schema: AnalysisSchema, Check: checkAnalysis},
 	{Role: RoleArchitect, Step: forge.StepArchitect, Model: ModelTriageDeep, Tools: ToolsRead, Schema: ArchitectSchema, Check: checkArchitect},
@@ -74,7 +81,7 @@ var roles = []RoleSpec{
 	{Role: RoleObserve, Step: forge.StepObserve, Model: ModelTriageDeep, Tools: ToolsRead, Schema: ObservedSchema, Check: checkObserved},
 }
 
-// Roles returns all roles.
+// Roles returns all roles in the order of their definition.
 func Roles() []Role {
 	var out []Role
 	for i := range roles {
@@ -83,8 +90,8 @@ func Roles() []Role {
 	return out
 }
 
-// Spec returns what calls of the role have in common; for what is no role, it may
-// read and has no schema.
+// Spec returns the settings of a role. For an unknown role it returns one without
+// tools, schema and check.
 func Spec(role Role) RoleSpec {
 	i := slices.IndexFunc(roles, func(s RoleSpec) bool { return s.Role == role })
 	if i < 0 {
@@ -98,6 +105,7 @@ func checkAnalysis(answer []byte) error {
 	return err
 }
 
+// checkArchitect also refuses insufficient, which only analyze may answer.
 func checkArchitect(answer []byte) error {
 	a, _, err := ParseAnalysis(answer)
 	if err == nil && a.Insufficient != "" {
@@ -136,6 +144,8 @@ func checkReview(answer []byte) error {
 	return err
 }
 
+// checkIntake does not know the person's own criteria; the caller passes them to
+// ParseIntake again.
 func checkIntake(answer []byte) error {
 	_, _, err := ParseIntake(answer, nil)
 	return err
@@ -146,9 +156,9 @@ func checkSummarization(answer []byte) error {
 	return err
 }
 
-// checkJudgment does not know the criteria: who calls the judge checks that they are
-// evaluated.
+// checkJudgment does not know the goal's criteria; the caller checks with ParseJudgment
+// that each is evaluated.
 func checkJudgment(answer []byte) error {
-	_, _, err := judgment(answer)
+	_, _, err := decodeJudgment(answer)
 	return err
 }

@@ -7,7 +7,7 @@ import (
 )
 
 // SchemaWithout returns a schema of an object without some of its optional properties,
-// for calls that cannot answer so. It panics if the schema is none, because schemas are
+// for calls that must not use them. It panics on an invalid schema, because schemas are
 // part of the program.
 func SchemaWithout(schema []byte, properties ...string) []byte {
 	var s map[string]any

@@ -6,22 +6,25 @@ import (
 	"regexp"
 )
 
-// Session names a conversation. With Resume the agent goes on where it was.
-// The ID is a UUID that the caller chose before the first call; a back end whose CLI
-// chooses its own keeps the mapping in the call's StateDir. An empty ID is a
-// conversation that nobody goes on with.
+// Session names the session that a call begins or resumes. The zero value begins one
+// that cannot be resumed.
 type Session struct {
-	ID     string
+	// ID is a UUID that the caller chose before the session's first call. A back end
+	// whose CLI chooses ids of its own keeps the mapping in the call's StateDir.
+	ID string
+	// Resume continues an earlier session; without its files the call fails as
+	// FailLostSession. Without Resume, files that an earlier call left under this ID
+	// are not used.
 	Resume bool
 }
 
-// Sessions is what a back end offers whose conversations are files, so that they can
-// be kept, and gone on with elsewhere.
+// Sessions is implemented by back ends that store their sessions as files, so that
+// these can be archived and restored on another machine.
 type Sessions interface {
-	// SessionFiles returns the regular files that a conversation consists of, relative
-	// to the StateDir of its calls. Written to the same paths below another StateDir, on
-	// whatever machine, they let a call with Resume go on there. There are none if
-	// there is no such conversation.
+	// SessionFiles returns the regular files of a session, relative to the StateDir of
+	// its calls; none if there is no such session. Written to the same paths below
+	// another StateDir, on whatever machine, they let a call with Resume continue
+	// there.
 	SessionFiles(stateDir, id string) ([]string, error)
 }
 
@@ -30,7 +33,7 @@ var uuid = regexp.MustCompile(`^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-
 // IsSessionID reports whether s can name a session, and so be part of a path.
 func IsSessionID(s string) bool { return uuid.MatchString(s) }
 
-// NewSessionID returns an id for a new session.
+// NewSessionID returns a random UUID (version 4).
 func NewSessionID() string {
 	var b [16]byte
 	_, _ = rand.Read(b[:]) // never fails

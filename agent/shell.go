@@ -11,41 +11,59 @@ import (
 	"github.com/pfl-forge/pfl-forge/internal/term"
 )
 
-// Shell is one command line that the repository defines: a recipe's run, check
-// or each, a verify command, a worktree_setup command.
+// Shell is one command line that the repository defines: a recipe's run, check or each,
+// a verify command, or a worktree_setup command.
 type Shell struct {
-	Command    string // for sh -c
-	Dir        string // absolute
-	ScratchDir string // private, absolute, outside every checkout; HOME is home below it
-	Owner      process.Owner
-	Env        []string      // KEY=VALUE beside the basic environment
-	Sandbox    *sandbox.Spec // what it sees of the machine; nil means everything
-	Limits     Limits
-	Sink       func(Event)       // receives an EventOutput per line, up to linesPerSecond; may be nil
-	Stdout     func(line []byte) // receives each line of stdout as it is, for each; may be nil
+	// Command is run by sh -c.
+	Command string
+	// Dir is the absolute path to run in.
+	Dir string
+	// ScratchDir is absolute, private and outside every checkout. HOME is home below
+	// it.
+	ScratchDir string
+	// Owner is the service that runs the command.
+	Owner process.Owner
+	// Env has KEY=VALUE entries beside the basic environment.
+	Env []string
+	// Sandbox limits which files and networks it reaches; nil means all of the
+	// machine's.
+	Sandbox *sandbox.Spec
+	// Limits ends the command; MaxTurns and BudgetUSD have no meaning here.
+	Limits Limits
+	// Sink receives an EventOutput per line, at most linesPerSecond of them. May be
+	// nil.
+	Sink func(Event)
+	// Stdout receives each line of stdout unchanged and complete. May be nil.
+	Stdout func(line []byte)
 
-	second time.Time // in which lines are counted
-	lines  int       // that the Sink received in it
+	// second is the start of the second in which lines were passed to Sink.
+	second time.Time
+	lines  int // that the Sink received in it
 }
 
-// linesPerSecond is how many lines the Sink receives at most. A flood would cost more
-// than the command itself, and nobody can read it.
+// linesPerSecond is the most lines that Sink receives per second. Passing on a flood of
+// output would cost more than the command itself, and a person could not read it.
 const linesPerSecond = 1000
 
-// ShellResult is how a command line ended.
+// ShellResult is the end of a command line.
 type ShellResult struct {
-	ExitCode int           // 128+n if signal n ended it
-	Output   string        // stdout and stderr, sanitized; the middle of a long output is left out
-	Bytes    int64         // printed in all
-	Duration time.Duration // wall clock
+	// ExitCode is 128+n if signal n ended the command.
+	ExitCode int
+	// Output has stdout and stderr, sanitized, without the middle of a long output.
+	// With Shell.Stdout they are not in their original order.
+	Output string
+	// Bytes counts all that was printed.
+	Bytes int64
+	// Duration is wall clock time.
+	Duration time.Duration
 }
 
 // OK reports whether the command succeeded.
 func (r *ShellResult) OK() bool { return r.ExitCode == 0 }
 
-// RunShell runs the command line and returns when every process of it is gone.
-// Any exit status is a result; an error is a *Failure: it did not start,
-// overran its limits, or ctx ended.
+// RunShell runs the command line and returns when every process of it is gone. Any exit
+// status is a result. An error is a *Failure: the command did not start, exceeded its
+// limits, or ctx ended.
 func RunShell(ctx context.Context, s Shell) (ShellResult, error) {
 	if s.Command == "" {
 		return ShellResult{}, Fail(forge.FailConfig, "the command is empty")
@@ -63,7 +81,7 @@ func RunShell(ctx context.Context, s Shell) (ShellResult, error) {
 		Sandbox:     s.Sandbox,
 		MergeStderr: s.Stdout == nil,
 		Limits:      process.Limits{Wall: s.Limits.Wall, Idle: s.Limits.Idle, OutputBytes: s.Limits.OutputBytes},
-		Line:        s.line,
+		Line:        s.onLine,
 	})
 	res := ShellResult{
 		ExitCode: report.ExitCode, Output: term.Sanitize(string(report.Output)),
@@ -71,23 +89,24 @@ func RunShell(ctx context.Context, s Shell) (ShellResult, error) {
 	}
 	if err != nil {
 		f := AsFailure(err)
-		f.Message = withTail(f.Message, res.Output)
+		f.Message = appendTail(f.Message, res.Output)
 		return res, f
 	}
 	return res, nil
 }
 
-func (s *Shell) line(from process.Stream, line []byte) {
+// onLine passes one line of output on.
+func (s *Shell) onLine(from process.Stream, line []byte) {
 	if s.Stdout != nil && from == process.Stdout {
 		s.Stdout(line)
 	}
-	if s.Sink != nil && s.allow(time.Now()) {
+	if s.Sink != nil && s.allowLine(time.Now()) {
 		s.Sink(Event{Kind: EventOutput, Text: term.Short(string(line), maxEventText)})
 	}
 }
 
-// allow counts a line for the Sink.
-func (s *Shell) allow(now time.Time) bool {
+// allowLine counts a line and reports whether Sink may have it.
+func (s *Shell) allowLine(now time.Time) bool {
 	if now.Sub(s.second) >= time.Second {
 		s.second, s.lines = now, 0
 	}
@@ -95,8 +114,8 @@ func (s *Shell) allow(now time.Time) bool {
 	return s.lines <= linesPerSecond
 }
 
-// withTail adds the end of a command's output to a message.
-func withTail(msg, output string) string {
+// appendTail adds the end of a command's output to a message.
+func appendTail(msg, output string) string {
 	const most = 2000
 	if output = strings.TrimSpace(output); output == "" {
 		return msg

@@ -9,28 +9,28 @@ import (
 	"github.com/pfl-forge/pfl-forge/internal/term"
 )
 
-// Bounds of what is made of a project's history.
+// Bounds of patterns and skills.
 const (
 	maxPatterns         = 30
-	seenAtLeast         = 2 // places of a pattern
+	minPatternPlaces    = 2 // places of a pattern
 	maxSkillDescription = 500
 )
 
-// Observed is the answer of an observe call.
+// Observed is the answer of an observe call: patterns in the project's history.
 type Observed struct {
 	Patterns     []Pattern     `json:"patterns"`
 	NothingFound string        `json:"nothing_found,omitempty"` // why there is no pattern
 	Observations []Observation `json:"observations,omitempty"`
 }
 
-// Pattern is something that comes back.
+// Pattern describes something that recurs in the project's history.
 type Pattern struct {
 	Name        string     `json:"name"`
 	Description string     `json:"description"`
 	Evidence    []Evidence `json:"evidence"` // at least two
 }
 
-// Abstraction is the answer of an abstract call.
+// Abstraction is the answer of an abstract call: skills made from patterns.
 type Abstraction struct {
 	Skills       []Skill       `json:"skills"`
 	NothingNew   string        `json:"nothing_new,omitempty"` // why there is no skill
@@ -44,14 +44,14 @@ type Skill struct {
 	Body        string `json:"body"`        // Markdown without front matter
 }
 
-// ParseObserved returns the answer of an observe call, or a *Failure. There are patterns,
+// ParseObserved returns the answer of an observe call, or a *Failure. It has patterns,
 // each seen in at least two places, or a reason why there are none.
 func ParseObserved(answer []byte) (forge.Observed, []forge.Observation, error) {
 	var a Observed
 	if err := decode(answer, &a); err != nil {
 		return forge.Observed{}, nil, err
 	}
-	out := forge.Observed{NothingFound: said(a.NothingFound, maxNote)}
+	out := forge.Observed{NothingFound: clip(a.NothingFound, maxStatement)}
 	switch {
 	case len(a.Patterns) == 0 && out.NothingFound == "":
 		return out, nil, invalid("there is no pattern, and nothing_found does not say why")
@@ -67,7 +67,7 @@ func ParseObserved(answer []byte) (forge.Observed, []forge.Observation, error) {
 			return out, nil, invalid("%s.name or .description is empty", at)
 		}
 		var err error
-		if found.Evidence, err = places(at, p.Evidence, seenAtLeast); err != nil {
+		if found.Evidence, err = distinctEvidence(at, p.Evidence, minPatternPlaces); err != nil {
 			return out, nil, err
 		}
 		out.Patterns = append(out.Patterns, found)
@@ -76,15 +76,15 @@ func ParseObserved(answer []byte) (forge.Observed, []forge.Observation, error) {
 	return out, obs, err
 }
 
-// ParseAbstraction returns the answer of an abstract call, or a *Failure. There are
-// skills, or a reason why there are none.
+// ParseAbstraction returns the answer of an abstract call, or a *Failure. It has skills
+// with distinct names, or a reason why there are none.
 func ParseAbstraction(answer []byte) (forge.Abstraction, []forge.Observation, error) {
 	var a Abstraction
 	var out forge.Abstraction
 	if err := decode(answer, &a); err != nil {
 		return out, nil, err
 	}
-	out.NothingNew = said(a.NothingNew, maxNote)
+	out.NothingNew = clip(a.NothingNew, maxStatement)
 	switch {
 	case len(a.Skills) == 0 && out.NothingNew == "":
 		return out, nil, invalid("there is no skill, and nothing_new does not say why")
@@ -109,11 +109,12 @@ func ParseAbstraction(answer []byte) (forge.Abstraction, []forge.Observation, er
 	return out, obs, err
 }
 
-// badSkill says why a draft cannot become a file that agents find and read.
+// badSkill returns why a draft cannot become a SKILL.md that agents find and read;
+// empty if it can.
 func badSkill(s Skill) string {
 	_, err := forge.ParseIntentID(s.Name)
 	switch {
-	case err != nil: // a skill's name is made of what an id is, and as long
+	case err != nil: // a skill's name has the form and length of an id
 		return fmt.Sprintf(".name is %q; must be a-z, 0-9 and hyphens, at most 64", s.Name)
 	case s.Description == "":
 		return ".description is empty"

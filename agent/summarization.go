@@ -9,7 +9,8 @@ import (
 	"github.com/pfl-forge/pfl-forge/internal/term"
 )
 
-// Summarization is the answer of a summarize call: what an iteration came to.
+// Summarization is the answer of a summarize call: the digest of one iteration that
+// later iterations are shown.
 type Summarization struct {
 	Approach  string      `json:"approach"`
 	Result    string      `json:"result"` // success, failure or error
@@ -19,15 +20,16 @@ type Summarization struct {
 	Knowledge []Knowledge `json:"knowledge"`
 }
 
-// NextAction is what an iteration left to do.
+// NextAction describes the work that an iteration left undone.
 type NextAction struct {
 	SuggestedAction string   `json:"suggested_action"`
 	Blockers        []string `json:"blockers,omitempty"`
 	PartialProgress string   `json:"partial_progress,omitempty"`
-	PendingItems    []string `json:"pending_items,omitempty"`
+	// PendingItems lists the parts of the goal that are still missing.
+	PendingItems []string `json:"pending_items,omitempty"`
 }
 
-// Knowledge is something that an iteration found out.
+// Knowledge is a fact from an iteration that later iterations and intents can use.
 type Knowledge struct {
 	Type        string `json:"type"`
 	Category    string `json:"category"`
@@ -36,9 +38,8 @@ type Knowledge struct {
 	Confidence  string `json:"confidence"` // high, medium or low
 }
 
-// ParseSummarization returns the answer of a summarize call, or a *Failure. Which
-// iteration it is of, its metadata, and where its knowledge comes from are for the caller
-// to fill in.
+// ParseSummarization returns the answer of a summarize call, or a *Failure. The caller
+// fills in the iteration, its metadata, and the origin of the knowledge.
 func ParseSummarization(answer []byte) (forge.Summarization, error) {
 	var a Summarization
 	var out forge.Summarization
@@ -47,7 +48,7 @@ func ParseSummarization(answer []byte) (forge.Summarization, error) {
 	}
 	s := &out.Summary
 	*s = forge.ExecutionSummary{
-		Approach: said(a.Approach, maxNote), Result: forge.ExecutionStatus(a.Result), Reason: said(a.Reason, maxNote), Artifacts: listed(a.Artifacts),
+		Approach: clip(a.Approach, maxStatement), Result: forge.ExecutionStatus(a.Result), Reason: clip(a.Reason, maxStatement), Artifacts: clipList(a.Artifacts),
 	}
 	switch {
 	case s.Approach == "":
@@ -59,24 +60,25 @@ func ParseSummarization(answer []byte) (forge.Summarization, error) {
 	}
 	if n := a.Next; n != nil {
 		s.Next = &forge.NextAction{
-			SuggestedAction: said(n.SuggestedAction, maxNote), Blockers: listed(n.Blockers),
-			PartialProgress: said(n.PartialProgress, maxNote), PendingItems: listed(n.PendingItems),
+			SuggestedAction: clip(n.SuggestedAction, maxStatement), Blockers: clipList(n.Blockers),
+			PartialProgress: clip(n.PartialProgress, maxStatement), PendingItems: clipList(n.PendingItems),
 		}
 		if s.Next.SuggestedAction == "" {
 			return out, invalid("next.suggested_action is empty; leave next out if nothing is left to do")
 		}
 	}
 	var err error
-	out.Knowledge, err = learned(a.Knowledge)
+	out.Knowledge, err = parseKnowledge(a.Knowledge)
 	return out, err
 }
 
-// learned returns what of a list is worth keeping: the first, each once.
-func learned(list []Knowledge) ([]forge.Knowledge, error) {
+// parseKnowledge checks and converts the first maxKnowledge distinct pieces of
+// knowledge.
+func parseKnowledge(list []Knowledge) ([]forge.Knowledge, error) {
 	var out []forge.Knowledge
 	for i, k := range list {
 		found := forge.Knowledge{
-			Type: forge.KnowledgeType(k.Type), Category: said(term.Line(k.Category), maxWord), Content: said(k.Content, maxNote),
+			Type: forge.KnowledgeType(k.Type), Category: clip(term.Line(k.Category), maxWord), Content: clip(k.Content, maxStatement),
 			ExampleFile: exampleFile(k.ExampleFile), Confidence: forge.Confidence(k.Confidence),
 		}
 		switch {
@@ -90,20 +92,21 @@ func learned(list []Knowledge) ([]forge.Knowledge, error) {
 			return nil, invalid("knowledge[%d].confidence is %q; must be high, medium or low", i, k.Confidence)
 		}
 		twice := slices.ContainsFunc(out, func(o forge.Knowledge) bool { return term.Line(o.Content) == term.Line(found.Content) })
-		if !twice && len(out) < maxLearned {
+		if !twice && len(out) < maxKnowledge {
 			out = append(out, found)
 		}
 	}
 	return out, nil
 }
 
+// knowledgeTypes returns the types that the schema allows.
 func knowledgeTypes() []forge.KnowledgeType {
 	return []forge.KnowledgeType{
 		forge.KnowledgeDiscovery, forge.KnowledgeLesson, forge.KnowledgePattern, forge.KnowledgeConstraint, forge.KnowledgeCodebase,
 	}
 }
 
-// exampleFile returns a place in the repository, named from its root; empty if it is none.
+// exampleFile returns a path relative to the repository's root; empty if place is none.
 func exampleFile(place string) string {
 	place = term.Line(place)
 	if place == "" || len(place) > maxWord {

@@ -6,7 +6,6 @@ import (
 	"net"
 	"sync/atomic"
 	"testing"
-	"time"
 
 	"github.com/nats-io/nats-server/v2/server"
 	"go.uber.org/goleak"
@@ -14,17 +13,10 @@ import (
 	forge "github.com/pfl-forge/pfl-forge"
 	"github.com/pfl-forge/pfl-forge/bus"
 	"github.com/pfl-forge/pfl-forge/bus/bustest"
+	"github.com/pfl-forge/pfl-forge/internal/wait"
 )
 
 var key = forge.Key{Project: "shop", Intent: "fix-login"}
-
-// within bounds a test: whatever it waits for comes at once, or not at all.
-func within(t testing.TB) context.Context {
-	t.Helper()
-	ctx, cancel := context.WithTimeout(context.Background(), 15*time.Second)
-	t.Cleanup(cancel)
-	return ctx
-}
 
 func submit(k forge.Key) forge.Event {
 	return forge.Event{ID: "submit-" + string(k.Intent), To: k, Message: &forge.Submit{Intent: forge.Intent{
@@ -50,7 +42,7 @@ func serveWith(t testing.TB, b *bus.Bus, cfg bus.EventConfig, handle func(contex
 }
 
 func TestAsk(t *testing.T) {
-	ctx := within(t)
+	ctx := wait.Context(t)
 	b := bustest.Start(t)
 	serve(t, b, func(_ context.Context, d *bus.Delivery) error {
 		d.Respond(forge.Ruling{EventID: d.Event.ID, Decision: forge.Applied, Intent: d.Event.To.Intent})
@@ -68,7 +60,7 @@ func TestAsk(t *testing.T) {
 
 // TestHealth checks what probes and a waiting command line ask for.
 func TestHealth(t *testing.T) {
-	ctx := within(t)
+	ctx := wait.Context(t)
 	b := bustest.Start(t)
 	if err := b.Ping(ctx); err != nil {
 		t.Error(err)
@@ -82,8 +74,8 @@ func TestHealth(t *testing.T) {
 	stop := make(chan struct{})
 	serve(t, b, func(context.Context, *bus.Delivery) error { <-stop; return nil })
 	work(t, b, bus.WorkConfig{}, func(context.Context, *bus.Job) error { return nil })
-	poll(ctx, t, func() bool { return b.Consuming(ctx, forge.StepAnalyze, "a") == nil })
-	poll(ctx, t, func() bool { idle, err := b.Idle(ctx); return idle && err == nil })
+	wait.Until(t, "a worker is there", func() bool { return b.Consuming(ctx, forge.StepAnalyze, "a") == nil })
+	wait.Until(t, "the bus is idle", func() bool { idle, err := b.Idle(ctx); return idle && err == nil })
 	if err := b.Send(ctx, submit(key)); err != nil {
 		t.Fatal(err)
 	}
@@ -91,25 +83,11 @@ func TestHealth(t *testing.T) {
 		t.Errorf("with an event to decide on it is idle: %v, %v", idle, err)
 	}
 	close(stop)
-	poll(ctx, t, func() bool { idle, err := b.Idle(ctx); return idle && err == nil })
-}
-
-// poll waits until a condition holds.
-func poll(ctx context.Context, t testing.TB, holds func() bool) {
-	t.Helper()
-	tick := time.NewTicker(time.Millisecond)
-	defer tick.Stop()
-	for !holds() {
-		select {
-		case <-tick.C:
-		case <-ctx.Done():
-			t.Fatal("waited in vain")
-		}
-	}
+	wait.Until(t, "the bus is idle", func() bool { idle, err := b.Idle(ctx); return idle && err == nil })
 }
 
 func TestToken(t *testing.T) {
-	ctx := within(t)
+	ctx := wait.Context(t)
 	s, err := server.NewServer(&server.Options{
 		Host: "127.0.0.1", Port: server.RANDOM_PORT, Authorization: "secret", NoLog: true, NoSigs: true,
 	})
@@ -119,7 +97,7 @@ func TestToken(t *testing.T) {
 	s.Start()
 	defer s.WaitForShutdown()
 	defer s.Shutdown()
-	if !s.ReadyForConnections(10 * time.Second) {
+	if !s.ReadyForConnections(wait.Patience) {
 		t.Fatal("the server is not ready")
 	}
 	b, err := bus.Connect(ctx, bus.Config{URL: s.ClientURL(), Token: "secret"})
@@ -144,7 +122,7 @@ func TestToken(t *testing.T) {
 // TestTokenChanges checks that a connection comes back when the server asks for
 // another token, as soon as that can be read.
 func TestTokenChanges(t *testing.T) {
-	ctx := within(t)
+	ctx := wait.Context(t)
 	opts := &server.Options{Host: "127.0.0.1", Port: server.RANDOM_PORT, Authorization: "old", NoLog: true, NoSigs: true}
 	s, err := server.NewServer(opts)
 	if err != nil {
@@ -153,7 +131,7 @@ func TestTokenChanges(t *testing.T) {
 	s.Start()
 	defer s.WaitForShutdown()
 	defer s.Shutdown()
-	if !s.ReadyForConnections(10 * time.Second) {
+	if !s.ReadyForConnections(wait.Patience) {
 		t.Fatal("the server is not ready")
 	}
 	var token atomic.Value
@@ -173,10 +151,10 @@ func TestTokenChanges(t *testing.T) {
 		t.Fatal(err)
 	}
 	for range 6 { // and is refused some times
-		receive(ctx, t, asked)
+		wait.For(t, asked)
 	}
 	token.Store("new")
-	poll(ctx, t, func() bool { return b.Ping(ctx) == nil })
+	wait.Until(t, "the bus is connected again", func() bool { return b.Ping(ctx) == nil })
 }
 
 func BenchmarkAsk(b *testing.B) {

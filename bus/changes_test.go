@@ -10,11 +10,12 @@ import (
 	forge "github.com/pfl-forge/pfl-forge"
 	"github.com/pfl-forge/pfl-forge/bus"
 	"github.com/pfl-forge/pfl-forge/bus/bustest"
+	"github.com/pfl-forge/pfl-forge/internal/wait"
 )
 
 // A follower gets what changes while it is away, once.
 func TestFollowers(t *testing.T) {
-	ctx := within(t)
+	ctx := wait.Context(t)
 	b := bustest.Start(t)
 	tellChanges(t, b)
 	cfg := bus.FollowerConfig{Name: "chat", Whats: []bus.What{bus.WhatDone, bus.WhatBlocked}}

@@ -16,6 +16,7 @@ import (
 	forge "github.com/pfl-forge/pfl-forge"
 	"github.com/pfl-forge/pfl-forge/bus"
 	"github.com/pfl-forge/pfl-forge/bus/bustest"
+	"github.com/pfl-forge/pfl-forge/internal/wait"
 )
 
 // cleaner is an implementer that cleans as the function says, until it is stopped or the
@@ -37,7 +38,7 @@ func cleaner(t *testing.T, b *bus.Bus, clean bus.Cleaner) (stop func()) {
 // cleans asks until somebody is there to answer.
 func cleans(ctx context.Context, t *testing.T, b *bus.Bus, person string, req bus.CleanRequest) (got bus.Cleaned, err error) {
 	t.Helper()
-	poll(ctx, t, func() bool {
+	wait.Until(t, "an implementer answers", func() bool {
 		got, err = b.Clean(ctx, "shop", person, req)
 		return !errors.Is(err, bus.ErrNoImplementer)
 	})
@@ -45,7 +46,7 @@ func cleans(ctx context.Context, t *testing.T, b *bus.Bus, person string, req bu
 }
 
 func TestClean(t *testing.T) {
-	ctx := within(t)
+	ctx := wait.Context(t)
 	s := bustest.StartServer(t)
 	b := s.Connect(t)
 	if _, err := b.Clean(ctx, "shop", "ada", bus.CleanRequest{}); !errors.Is(err, bus.ErrNoImplementer) {
@@ -76,7 +77,7 @@ func TestClean(t *testing.T) {
 // What cannot be is told, in the field's words or those of git, and not more of it than a
 // person reads.
 func TestCleanRefuses(t *testing.T) {
-	ctx := within(t)
+	ctx := wait.Context(t)
 	b := bustest.Start(t)
 	fault := errors.New("the origin\nis away " + strings.Repeat("x", 1000))
 	entered := make(chan struct{})
@@ -128,9 +129,9 @@ func TestCleanRefuses(t *testing.T) {
 		_, err := b.Clean(ctx, "shop", "ada", bus.CleanRequest{After: "wait"})
 		answered <- err
 	}()
-	receive(ctx, t, entered)
+	wait.For(t, entered)
 	stop()
-	if err := receive(ctx, t, answered); err == nil || !strings.Contains(err.Error(), "is being stopped: ask again") {
+	if err := wait.For(t, answered); err == nil || !strings.Contains(err.Error(), "is being stopped: ask again") {
 		t.Errorf("got %v", err)
 	}
 }
@@ -154,7 +155,7 @@ func TestAtWork(t *testing.T) {
 
 // Replicas are told what is gone; what is malformed is not passed on.
 func TestTellCleaned(t *testing.T) {
-	ctx := within(t)
+	ctx := wait.Context(t)
 	s := bustest.StartServer(t)
 	b, other := s.Connect(t), s.Connect(t)
 	type told struct {
@@ -181,7 +182,7 @@ func TestTellCleaned(t *testing.T) {
 	if err := b.TellCleaned("shop", []forge.IntentID{"a", "b"}); err != nil {
 		t.Fatal(err)
 	}
-	if diff := cmp.Diff(told{"shop", []forge.IntentID{"a", "b"}}, receive(ctx, t, got)); diff != "" {
+	if diff := cmp.Diff(told{"shop", []forge.IntentID{"a", "b"}}, wait.For(t, got)); diff != "" {
 		t.Error(diff)
 	}
 	if b.TellCleaned("a.b", []forge.IntentID{"a"}) == nil {

@@ -18,6 +18,7 @@ import (
 
 	forge "github.com/pfl-forge/pfl-forge"
 	"github.com/pfl-forge/pfl-forge/bus"
+	"github.com/pfl-forge/pfl-forge/internal/wait"
 )
 
 // cluster runs three servers, and returns them and their addresses.
@@ -53,12 +54,12 @@ func cluster(ctx context.Context, t *testing.T) ([]*server.Server, string) {
 		servers = append(servers, s)
 	}
 	for _, s := range servers {
-		if !s.ReadyForConnections(10 * time.Second) {
+		if !s.ReadyForConnections(wait.Patience) {
 			t.Fatal("a server is not ready")
 		}
 		urls = append(urls, s.ClientURL())
 	}
-	poll(ctx, t, func() bool {
+	wait.Until(t, "the cluster has a leader", func() bool {
 		return slices.ContainsFunc(servers, func(s *server.Server) bool {
 			return s.JetStreamIsLeader() && len(s.JetStreamClusterPeers()) == 3
 		})
@@ -70,8 +71,7 @@ func cluster(ctx context.Context, t *testing.T) ([]*server.Server, string) {
 // taken once while it is on its way to the other servers, and that the loss of a
 // server loses nothing.
 func TestCluster(t *testing.T) {
-	ctx, cancel := context.WithTimeout(context.Background(), 60*time.Second)
-	defer cancel()
+	ctx := wait.Context(t)
 	servers, urls := cluster(ctx, t)
 	var buses []*bus.Bus
 	for range 3 {
@@ -99,10 +99,10 @@ func TestCluster(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	receive(ctx, t, seen)
+	wait.For(t, seen)
 	reported := publish(ctx, buses[1], result(1, "a"))
 	servers[0].Shutdown()
-	if err := receive(ctx, t, reported); err != nil {
+	if err := wait.For(t, reported); err != nil {
 		t.Errorf("a result that a worker told when a server went: %v", err)
 	}
 	for _, b := range buses {
@@ -118,8 +118,7 @@ func TestCluster(t *testing.T) {
 // TestStalled checks that a stream in memory that lost its leader for good is made
 // again from the journals, which have one.
 func TestStalled(t *testing.T) {
-	ctx, cancel := context.WithTimeout(context.Background(), 120*time.Second)
-	defer cancel()
+	ctx := wait.Context(t)
 	servers, urls := cluster(ctx, t)
 	b, err := bus.Connect(ctx, bus.Config{URL: urls, Replicas: 3})
 	if err != nil {
@@ -139,7 +138,7 @@ func TestStalled(t *testing.T) {
 		b.Guard(guarding, func(context.Context) error { rebuilt <- struct{}{}; return nil })
 	}()
 	defer func() { stop(); <-guarded }()
-	receive(ctx, t, rebuilt)
+	wait.For(t, rebuilt)
 
 	nc, err := nats.Connect(urls)
 	if err != nil {
@@ -157,7 +156,7 @@ func TestStalled(t *testing.T) {
 		t.Fatal(err)
 	}
 	var leader string
-	poll(ctx, t, func() bool {
+	wait.Until(t, "one server has the stream", func() bool {
 		info, err := wakes.Info(ctx)
 		if err != nil || info.Cluster == nil || len(info.Cluster.Replicas) > 0 {
 			return false
@@ -170,7 +169,7 @@ func TestStalled(t *testing.T) {
 			s.Shutdown()
 		}
 	}
-	receive(ctx, t, rebuilt)
+	wait.For(t, rebuilt)
 	timers := forge.Effects{Timers: []forge.Timer{{To: key, Key: "t", At: time.Now()}}}
 	if err := b.Dispatch(ctx, key, timers); err != nil {
 		t.Error(err)

@@ -11,12 +11,13 @@ import (
 	forge "github.com/pfl-forge/pfl-forge"
 	"github.com/pfl-forge/pfl-forge/bus"
 	"github.com/pfl-forge/pfl-forge/bus/bustest"
+	"github.com/pfl-forge/pfl-forge/internal/wait"
 )
 
 // TestGivenUp checks that what the server gives up, whoever consumed it, is
 // among the dead letters.
 func TestGivenUp(t *testing.T) {
-	ctx := within(t)
+	ctx := wait.Context(t)
 	s := bustest.StartServer(t)
 	b := s.Connect(t)
 	if err := b.Send(ctx, submit(key)); err != nil {
@@ -52,7 +53,7 @@ func TestGivenUp(t *testing.T) {
 // TestWithdrawn checks that a command that is taken back while a worker is at it
 // is no dead letter.
 func TestWithdrawn(t *testing.T) {
-	ctx := within(t)
+	ctx := wait.Context(t)
 	s := bustest.StartServer(t)
 	b := s.Connect(t)
 	dispatch(t, b, command(1))
@@ -63,12 +64,12 @@ func TestWithdrawn(t *testing.T) {
 		return nil
 	})
 	defer close(release)
-	wait(ctx, t, took)
+	wait.For(t, took)
 	if err := b.Dispatch(ctx, key, forge.Effects{Ended: true}); err != nil {
 		t.Fatal(err)
 	}
 	js := jetStream(t, raw(t, s))
-	poll(ctx, t, func() bool { // the server tells of it
+	wait.Until(t, "the server tells of it", func() bool {
 		dead, err := js.Stream(ctx, "FORGE_DEAD")
 		return err == nil && dead.CachedInfo().State.Msgs == 1
 	})

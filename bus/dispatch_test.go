@@ -10,6 +10,7 @@ import (
 	forge "github.com/pfl-forge/pfl-forge"
 	"github.com/pfl-forge/pfl-forge/bus"
 	"github.com/pfl-forge/pfl-forge/bus/bustest"
+	"github.com/pfl-forge/pfl-forge/internal/wait"
 )
 
 func command(n int) forge.Command {
@@ -37,7 +38,7 @@ func work(t testing.TB, b *bus.Bus, cfg bus.WorkConfig, handle func(context.Cont
 }
 
 func TestDispatchTwice(t *testing.T) {
-	ctx := within(t)
+	ctx := wait.Context(t)
 	b := bustest.Start(t)
 	eff := forge.Effects{Commands: []forge.Command{command(1), command(2)}}
 	for range 3 {
@@ -55,7 +56,7 @@ func TestDispatchTwice(t *testing.T) {
 		return nil
 	})
 	for want := 1; want <= 3; want++ {
-		if got := receive(ctx, t, jobs); got != want {
+		if got := wait.For(t, jobs); got != want {
 			t.Errorf("took command %d, want %d", got, want)
 		}
 	}
@@ -64,7 +65,7 @@ func TestDispatchTwice(t *testing.T) {
 // TestDispatchOverGarbage checks that garbage on a command's subject keeps neither
 // the command nor its result away.
 func TestDispatchOverGarbage(t *testing.T) {
-	ctx := within(t)
+	ctx := wait.Context(t)
 	s := bustest.StartServer(t)
 	b := s.Connect(t)
 	for _, data := range [][]byte{nil, []byte("\xff\xff garbage")} {
@@ -82,16 +83,16 @@ func TestDispatchOverGarbage(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if got := receive(ctx, t, jobs); got != 1 {
+	if got := wait.For(t, jobs); got != 1 {
 		t.Errorf("took command %d, want 1", got)
 	}
-	if got := receive(ctx, t, seen); forge.As[*forge.Result](got.Message) == nil || forge.As[*forge.Result](got.Message).Failure() != nil {
+	if got := wait.For(t, seen); forge.As[*forge.Result](got.Message) == nil || forge.As[*forge.Result](got.Message).Failure() != nil {
 		t.Errorf("got %+v, want the result of the command", got)
 	}
 }
 
 func TestDispatchMany(t *testing.T) {
-	ctx := within(t)
+	ctx := wait.Context(t)
 	b := bustest.Start(t)
 	var eff forge.Effects
 	for n := range 5000 {
@@ -105,7 +106,17 @@ func TestDispatchMany(t *testing.T) {
 }
 
 func TestTimers(t *testing.T) {
-	ctx := within(t)
+	unit := 100 * time.Millisecond
+	for !timersFire(t, unit) { // the machine was too slow to see it
+		unit *= 4
+	}
+}
+
+// timersFire reports whether the intent's end came before the timer that it takes away
+// was due.
+func timersFire(t *testing.T, unit time.Duration) (inTime bool) {
+	t.Helper()
+	ctx := wait.Context(t)
 	b := bustest.Start(t)
 	seen := collect(t, b)
 	now := time.Now()
@@ -115,9 +126,9 @@ func TestTimers(t *testing.T) {
 	timers := []forge.Timer{
 		at(key, "past", -time.Hour),
 		at(key, "replaced", time.Hour),
-		at(key.Lane(), "a.b/*", 300*time.Millisecond),
-		at(key, "gone", 700*time.Millisecond),
-		at(key, "replaced", 500*time.Millisecond),
+		at(key.Lane(), "a.b/*", 3*unit),
+		at(key, "gone", 7*unit),
+		at(key, "replaced", 5*unit),
 	}
 	for _, tm := range timers {
 		if err := b.Dispatch(ctx, key, forge.Effects{Timers: []forge.Timer{tm}}); err != nil {
@@ -126,12 +137,12 @@ func TestTimers(t *testing.T) {
 	}
 	ids := map[string]bool{}
 	for range 3 {
-		ev := receive(ctx, t, seen)
+		ev := wait.For(t, seen)
 		if forge.As[*forge.TimerFired](ev.Message) == nil || ids[ev.ID] {
 			t.Fatalf("got %+v", ev)
 		}
 		ids[ev.ID] = true
-		due := map[string]time.Duration{"a.b/*": 300 * time.Millisecond, "replaced": 500 * time.Millisecond}[forge.As[*forge.TimerFired](ev.Message).Key]
+		due := map[string]time.Duration{"a.b/*": 3 * unit, "replaced": 5 * unit}[forge.As[*forge.TimerFired](ev.Message).Key]
 		if time.Now().Before(now.Add(due)) {
 			t.Errorf("%s came too early", ev.ID)
 		}
@@ -142,19 +153,23 @@ func TestTimers(t *testing.T) {
 			if err := b.Dispatch(ctx, key, forge.Effects{Ended: true}); err != nil {
 				t.Fatal(err)
 			}
+			if time.Since(now) > 7*unit {
+				return false
+			}
 		}
 	}
-	later := at(key, "later", 900*time.Millisecond)
+	later := at(key, "later", 9*unit)
 	if err := b.Dispatch(ctx, key, forge.Effects{Timers: []forge.Timer{later}}); err != nil {
 		t.Fatal(err)
 	}
-	if ev := receive(ctx, t, seen); forge.As[*forge.TimerFired](ev.Message).Key != "later" {
+	if ev := wait.For(t, seen); forge.As[*forge.TimerFired](ev.Message).Key != "later" {
 		t.Errorf("%s fired after the run had ended", ev.ID)
 	}
+	return true
 }
 
 func TestEndForgets(t *testing.T) {
-	ctx := within(t)
+	ctx := wait.Context(t)
 	b := bustest.Start(t)
 	other := command(1)
 	other.To.Intent = "other"
@@ -172,7 +187,7 @@ func TestEndForgets(t *testing.T) {
 	if err := b.Dispatch(ctx, key, end); err != nil {
 		t.Fatal(err)
 	}
-	c := receive(ctx, t, told)
+	c := wait.For(t, told)
 	if c.To != key || !c.Ended || len(c.Cancels) != 1 || c.Cancels[0] != own.Attempt || c.Released[0] != "fix-login-001" {
 		t.Errorf("the workers are told %+v", c)
 	}
@@ -182,20 +197,20 @@ func TestEndForgets(t *testing.T) {
 		return nil
 	})
 	// After a retry, the same command may come again.
-	if got := receive(ctx, t, jobs); got != other.ID() {
+	if got := wait.For(t, jobs); got != other.ID() {
 		t.Errorf("took %s", got)
 	}
 	if err := b.Dispatch(ctx, key, eff); err != nil {
 		t.Fatal(err)
 	}
-	got := receive(ctx, t, jobs) + " " + receive(ctx, t, jobs)
+	got := wait.For(t, jobs) + " " + wait.For(t, jobs)
 	if !strings.Contains(got, "analyze/1.1") || !strings.Contains(got, "analyze/2.1") {
 		t.Errorf("took %s", got)
 	}
 }
 
 func TestProgress(t *testing.T) {
-	ctx, cancel := context.WithCancel(within(t))
+	ctx, cancel := context.WithCancel(wait.Context(t))
 	b := bustest.Start(t)
 	got := make(chan forge.Progress, 10)
 	if err := b.FollowProgress(ctx, "shop", func(p forge.Progress) { got <- p }); err != nil {
@@ -207,7 +222,7 @@ func TestProgress(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if p := receive(ctx, t, got); p.To != key || p.Text != "1" || p.Attempt != at {
+	if p := wait.For(t, got); p.To != key || p.Text != "1" || p.Attempt != at {
 		t.Errorf("got %+v", p)
 	}
 	cancel()

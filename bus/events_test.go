@@ -14,6 +14,7 @@ import (
 	forge "github.com/pfl-forge/pfl-forge"
 	"github.com/pfl-forge/pfl-forge/bus"
 	"github.com/pfl-forge/pfl-forge/bus/bustest"
+	"github.com/pfl-forge/pfl-forge/internal/wait"
 )
 
 func result(claim int, replica forge.ReplicaID) forge.Result {
@@ -35,7 +36,7 @@ func collect(t testing.TB, b *bus.Bus) <-chan forge.Event {
 }
 
 func TestDuplicates(t *testing.T) {
-	ctx := within(t)
+	ctx := wait.Context(t)
 	b := bustest.Start(t)
 	started := result(1, "a")
 	started.Output = &forge.Started{}
@@ -53,7 +54,7 @@ func TestDuplicates(t *testing.T) {
 	seen := collect(t, b)
 	counts := map[string]int{}
 	for counts["last"] == 0 {
-		counts[receive(ctx, t, seen).ID]++
+		counts[wait.For(t, seen).ID]++
 	}
 	// A result that comes again is the same event to the rules, which know it.
 	for range 2 {
@@ -61,7 +62,7 @@ func TestDuplicates(t *testing.T) {
 			if err := b.PublishResult(ctx, r); err != nil {
 				t.Fatal(err)
 			}
-			counts[receive(ctx, t, seen).ID]++
+			counts[wait.For(t, seen).ID]++
 		}
 	}
 	if len(counts) != 6 {
@@ -75,7 +76,7 @@ func TestDuplicates(t *testing.T) {
 }
 
 func TestRetryIsUnlimited(t *testing.T) {
-	ctx := within(t)
+	ctx := wait.Context(t)
 	b := bustest.Start(t)
 	const retries = 20 // more than errors are allowed
 	var n atomic.Int32
@@ -93,14 +94,14 @@ func TestRetryIsUnlimited(t *testing.T) {
 	if err := b.Send(ctx, submit(key)); err != nil {
 		t.Fatal(err)
 	}
-	wait(ctx, t, done)
+	wait.For(t, done)
 	if dead, err := b.Dead(ctx); err != nil || len(dead) != 0 {
 		t.Errorf("dead letters: %+v, %v", dead, err)
 	}
 }
 
 func TestPoison(t *testing.T) {
-	ctx := within(t)
+	ctx := wait.Context(t)
 	b := bustest.Start(t)
 	good := make(chan struct{})
 	serveWith(t, b, bus.EventConfig{MaxErrors: 2}, func(_ context.Context, d *bus.Delivery) error {
@@ -129,7 +130,7 @@ func TestPoison(t *testing.T) {
 	if err := b.Send(ctx, submit(key)); err != nil {
 		t.Fatal(err)
 	}
-	wait(ctx, t, good)
+	wait.For(t, good)
 }
 
 // deadLetters waits for n dead letters, and returns them by their sequence.
@@ -157,7 +158,7 @@ func deadLetters(ctx context.Context, t testing.TB, b *bus.Bus, n int) map[uint6
 // TestOrderOfPeople checks that what is sent to an intent one after the other is
 // decided one after the other, while other intents go on.
 func TestOrderOfPeople(t *testing.T) {
-	ctx := within(t)
+	ctx := wait.Context(t)
 	b := bustest.Start(t)
 	slow := make(chan struct{})
 	other := make(chan struct{})
@@ -183,17 +184,16 @@ func TestOrderOfPeople(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	wait(ctx, t, other)
+	wait.For(t, other)
 	close(slow)
 	for _, want := range []string{"submit-fix-login", "edit", "approve"} {
-		if got := receive(ctx, t, order); got != want {
+		if got := wait.For(t, order); got != want {
 			t.Errorf("%s was decided when %s was due", got, want)
 		}
 	}
 }
 
 func TestJSON(t *testing.T) {
-	ctx := within(t)
 	s := bustest.StartServer(t)
 	b := s.Connect(t)
 	nc := raw(t, s)
@@ -201,14 +201,14 @@ func TestJSON(t *testing.T) {
 	m.Header.Set("Nats-Msg-Id", "scan-1")
 	m.Header.Set("Content-Type", "application/json")
 	m.Data = []byte(`{"submit": {"intent": {"id": "fix-login", "title": "Fix the login", "risk": "RISK_MED", "priority": 3, "with": {"A": "b"}}}}`)
-	if _, err := nc.RequestMsg(m, time.Second); err != nil {
+	if _, err := nc.RequestMsg(m, wait.Patience); err != nil {
 		t.Fatal(err)
 	}
 	put(t, nc, "forge.intent.shop.by.ada.answer", []byte(`
 		{"id": "a1", "to": {"intent": "fix-login"}, "answer": {"index": 1, "answer": "yes"}}`))
 	seen := collect(t, b)
 	for range 2 {
-		switch ev := receive(ctx, t, seen); ev.ID {
+		switch ev := wait.For(t, seen); ev.ID {
 		case "scan-1":
 			in := forge.As[*forge.Submit](ev.Message).Intent
 			if ev.To != key || ev.Actor != "ada" || in.Source != forge.SourceHuman {
@@ -230,7 +230,7 @@ func TestJSON(t *testing.T) {
 // TestGarbage puts garbage on every subject that a runner reads: it becomes a
 // dead letter with a reason, and what comes after it is handled.
 func TestGarbage(t *testing.T) {
-	ctx := within(t)
+	ctx := wait.Context(t)
 	s := bustest.StartServer(t)
 	b := s.Connect(t)
 	seen := collect(t, b)
@@ -292,12 +292,12 @@ func TestGarbage(t *testing.T) {
 		t.Fatal(err)
 	}
 	for range 3 {
-		receive(ctx, t, seen)
+		wait.For(t, seen)
 	}
 }
 
 func TestRefusal(t *testing.T) {
-	ctx := within(t)
+	ctx := wait.Context(t)
 	s := bustest.StartServer(t)
 	b := s.Connect(t)
 	collect(t, b)
@@ -309,7 +309,7 @@ func TestRefusal(t *testing.T) {
 	m := nats.NewMsg("forge.intent.shop.by.ada.submit")
 	m.Header.Set("Forge-Reply", "_INBOX.answers")
 	m.Data = []byte(`{"id": "x", "submit": {"intent": {"id": "a", "colour": "red"}}}`)
-	if _, err := nc.RequestMsg(m, time.Second); err != nil {
+	if _, err := nc.RequestMsg(m, wait.Patience); err != nil {
 		t.Fatal(err)
 	}
 	reply, err := sub.NextMsgWithContext(ctx)
@@ -321,7 +321,7 @@ func TestRefusal(t *testing.T) {
 // TestNewerResult checks that a result of a newer worker is neither lost nor in
 // the way of others.
 func TestNewerResult(t *testing.T) {
-	ctx := within(t)
+	ctx := wait.Context(t)
 	s := bustest.StartServer(t)
 	b := s.Connect(t)
 	seen := collect(t, b)
@@ -329,7 +329,7 @@ func TestNewerResult(t *testing.T) {
 	newer.Data = []byte("\xf8\x3f\x01")
 	nc := raw(t, s)
 	var answer *nats.Msg
-	poll(ctx, t, func() (ok bool) {
+	wait.Until(t, "a worker is answered", func() (ok bool) {
 		var err error
 		answer, err = nc.RequestMsg(newer, time.Second)
 		return err == nil
@@ -340,7 +340,7 @@ func TestNewerResult(t *testing.T) {
 	if err := b.PublishResult(ctx, result(1, "a")); err != nil {
 		t.Fatal(err)
 	}
-	receive(ctx, t, seen)
+	wait.For(t, seen)
 	dead := deadLetters(ctx, t, b, 1)
 	if !strings.HasPrefix(dead[0].Reason, "waits for a newer version") {
 		t.Errorf("dead letter %+v", dead[0])
@@ -349,7 +349,7 @@ func TestNewerResult(t *testing.T) {
 
 func TestNoRuling(t *testing.T) {
 	b := bustest.Start(t)
-	ctx, cancel := context.WithCancel(within(t))
+	ctx, cancel := context.WithCancel(wait.Context(t))
 	stored := make(chan struct{})
 	serve(t, b, func(context.Context, *bus.Delivery) error {
 		close(stored)
@@ -362,7 +362,7 @@ func TestNoRuling(t *testing.T) {
 }
 
 func TestSendRefuses(t *testing.T) {
-	ctx := within(t)
+	ctx := wait.Context(t)
 	b := bustest.Start(t)
 	for name, ev := range map[string]forge.Event{
 		"no id":      {To: key, Message: &forge.Cancel{}},
@@ -382,7 +382,7 @@ func TestSendRefuses(t *testing.T) {
 
 // TestRunnersShare checks that every event goes to one of several runners.
 func TestRunnersShare(t *testing.T) {
-	ctx := within(t)
+	ctx := wait.Context(t)
 	s := bustest.StartServer(t)
 	const n = 300
 	seen := make(chan string, 2*n)
@@ -400,7 +400,7 @@ func TestRunnersShare(t *testing.T) {
 	}
 	counts := map[string]int{}
 	for range n {
-		counts[receive(ctx, t, seen)]++
+		counts[wait.For(t, seen)]++
 	}
 	if len(counts) != n {
 		t.Errorf("%d of %d events came", len(counts), n)

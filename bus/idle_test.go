@@ -10,6 +10,7 @@ import (
 	forge "github.com/pfl-forge/pfl-forge"
 	"github.com/pfl-forge/pfl-forge/bus"
 	"github.com/pfl-forge/pfl-forge/bus/bustest"
+	"github.com/pfl-forge/pfl-forge/internal/wait"
 )
 
 // An event that a runner took and never finished keeps the bus from being idle, and
@@ -53,24 +54,17 @@ func TestIdleAndReclaim(t *testing.T) {
 	if err := b.Reclaim(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	select {
-	case <-taken:
-	case <-time.After(10 * time.Second):
-		t.Fatal("the event was not delivered again")
-	}
+	wait.For(t, taken) // it is delivered again
 	awaitIdle(t, b)
 }
 
 func awaitIdle(t *testing.T, b *bus.Bus) {
 	t.Helper()
-	for deadline := time.Now().Add(10 * time.Second); time.Now().Before(deadline); <-time.After(time.Millisecond) {
+	wait.Until(t, "the bus is idle", func() bool {
 		idle, err := b.Idle(t.Context())
 		if err != nil {
 			t.Fatal(err)
 		}
-		if idle {
-			return
-		}
-	}
-	t.Fatal("the bus is not idle")
+		return idle
+	})
 }

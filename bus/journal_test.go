@@ -16,6 +16,7 @@ import (
 	forge "github.com/pfl-forge/pfl-forge"
 	"github.com/pfl-forge/pfl-forge/bus"
 	"github.com/pfl-forge/pfl-forge/bus/bustest"
+	"github.com/pfl-forge/pfl-forge/internal/wait"
 )
 
 func record(k forge.Key, n int) forge.Record {
@@ -39,14 +40,14 @@ func raw(t testing.TB, s *bustest.Server) *nats.Conn {
 // put stores a message as it is.
 func put(t testing.TB, nc *nats.Conn, subject string, data []byte) {
 	t.Helper()
-	reply, err := nc.Request(subject, data, 5*time.Second)
+	reply, err := nc.Request(subject, data, wait.Patience)
 	if err != nil || bytes.Contains(reply.Data, []byte(`"error"`)) {
 		t.Fatalf("put on %s: %v %s", subject, err, reply.Data)
 	}
 }
 
 func TestJournal(t *testing.T) {
-	ctx := within(t)
+	ctx := wait.Context(t)
 	b := bustest.Start(t)
 	if recs, seq, err := b.Load(ctx, key); err != nil || len(recs) != 0 || seq != 0 {
 		t.Fatalf("an empty journal is %v, %d, %v", recs, seq, err)
@@ -79,7 +80,7 @@ func TestJournal(t *testing.T) {
 }
 
 func TestAppendRace(t *testing.T) {
-	ctx := within(t)
+	ctx := wait.Context(t)
 	s := bustest.StartServer(t)
 	const racers, rounds = 50, 5
 	buses := []*bus.Bus{s.Connect(t), s.Connect(t), s.Connect(t)}
@@ -112,7 +113,7 @@ func TestAppendRace(t *testing.T) {
 }
 
 func TestLoadLong(t *testing.T) {
-	ctx := within(t)
+	ctx := wait.Context(t)
 	b := bustest.Start(t)
 	const n = 5000
 	fill(t, b, n, func(int) forge.Key { return key })
@@ -144,7 +145,7 @@ func fill(t testing.TB, b *bus.Bus, n int, key func(int) forge.Key) {
 }
 
 func TestGarbageInJournal(t *testing.T) {
-	ctx := within(t)
+	ctx := wait.Context(t)
 	s := bustest.StartServer(t)
 	b := s.Connect(t)
 	if _, err := b.Append(ctx, key, 0, record(key, 0)); err != nil {
@@ -178,7 +179,7 @@ func TestGarbageInJournal(t *testing.T) {
 // TestForgedHeaders checks that what the server says of a message is not mixed up
 // with what its publisher says.
 func TestForgedHeaders(t *testing.T) {
-	ctx := within(t)
+	ctx := wait.Context(t)
 	s := bustest.StartServer(t)
 	b := s.Connect(t)
 	for n := range 2 {
@@ -202,7 +203,7 @@ func TestForgedHeaders(t *testing.T) {
 
 // TestNewerJournal checks that a decision is not taken on half of the truth.
 func TestNewerJournal(t *testing.T) {
-	ctx := within(t)
+	ctx := wait.Context(t)
 	s := bustest.StartServer(t)
 	b := s.Connect(t)
 	put(t, raw(t, s), "forge.journal.shop.fix-login", []byte("\xf8\x3f\x01")) // field 1023
@@ -213,7 +214,7 @@ func TestNewerJournal(t *testing.T) {
 }
 
 func TestTooLarge(t *testing.T) {
-	ctx := within(t)
+	ctx := wait.Context(t)
 	b := bustest.Start(t)
 	rec := record(key, 0)
 	for _, size := range []int{8 << 20, 8<<20 - 1000} {
@@ -230,7 +231,7 @@ func TestTooLarge(t *testing.T) {
 }
 
 func TestSummaries(t *testing.T) {
-	ctx := within(t)
+	ctx := wait.Context(t)
 	b := bustest.Start(t)
 	const n = 1000
 	fill(t, b, 2*n, func(i int) forge.Key {
@@ -271,7 +272,7 @@ func TestSummaries(t *testing.T) {
 }
 
 func TestWanted(t *testing.T) {
-	ctx := within(t)
+	ctx := wait.Context(t)
 	b := bustest.Start(t)
 	review := forge.Attempt{Task: "fix-login-001", Step: forge.StepReview, Number: 1, Claim: 2}
 	land := forge.Attempt{Task: "fix-login-001", Step: forge.StepIntegrate, Number: 1, Claim: 1}
@@ -301,7 +302,7 @@ func TestWanted(t *testing.T) {
 }
 
 func TestFollow(t *testing.T) {
-	ctx := within(t)
+	ctx := wait.Context(t)
 	s := bustest.StartServer(t)
 	b := s.Connect(t)
 	fill(t, b, 10, func(int) forge.Key { return key })
@@ -328,7 +329,7 @@ func TestFollow(t *testing.T) {
 			CaughtUp: func() error { close(caught); return nil },
 		})
 	}()
-	wait(ctx, t, caught)
+	wait.For(t, caught)
 	if len(intents) != 7 || len(lanes) != 1 {
 		t.Fatalf("caught up after %d records of intents and %d of lanes, want 7 and 1", len(intents), len(lanes))
 	}
@@ -344,23 +345,23 @@ func TestFollow(t *testing.T) {
 		}
 	}
 	for want := uint64(4); want <= 11; want++ {
-		if got := receive(ctx, t, intents); got != want {
+		if got := wait.For(t, intents); got != want {
 			t.Fatalf("got record %d, want %d", got, want)
 		}
 	}
 	for want := uint64(1); want <= 2; want++ {
-		if got := receive(ctx, t, lanes); got != want {
+		if got := wait.For(t, lanes); got != want {
 			t.Fatalf("got record %d of the lane, want %d", got, want)
 		}
 	}
 	stop()
-	if err := receive(ctx, t, ended); err != nil {
+	if err := wait.For(t, ended); err != nil {
 		t.Errorf("following ended with %v", err)
 	}
 }
 
 func TestFollowEmpty(t *testing.T) {
-	ctx := within(t)
+	ctx := wait.Context(t)
 	b := bustest.Start(t)
 	enough := errors.New("enough")
 	err := b.Follow(ctx, "shop", 0, bus.Follower{CaughtUp: func() error { return enough }})
@@ -370,26 +371,6 @@ func TestFollowEmpty(t *testing.T) {
 	both := bus.Follower{Lane: func(forge.Key, uint64, forge.Record) error { return nil }, CaughtUp: func() error { return enough }}
 	if err := b.Follow(ctx, "shop", 0, both); !errors.Is(err, enough) {
 		t.Errorf("got %v, want the error of the follower of both", err)
-	}
-}
-
-func wait(ctx context.Context, t testing.TB, c <-chan struct{}) {
-	t.Helper()
-	select {
-	case <-c:
-	case <-ctx.Done():
-		t.Fatal("waited in vain")
-	}
-}
-
-func receive[T any](ctx context.Context, t testing.TB, c <-chan T) T {
-	t.Helper()
-	select {
-	case v := <-c:
-		return v
-	case <-ctx.Done():
-		t.Fatal("waited in vain")
-		panic("unreachable")
 	}
 }
 

@@ -9,6 +9,7 @@ import (
 	forge "github.com/pfl-forge/pfl-forge"
 	"github.com/pfl-forge/pfl-forge/bus"
 	"github.com/pfl-forge/pfl-forge/bus/bustest"
+	"github.com/pfl-forge/pfl-forge/internal/wait"
 )
 
 func leaseJob() *bus.Job {
@@ -19,7 +20,7 @@ func leaseJob() *bus.Job {
 
 func acquire(t *testing.T, b *bus.Bus, replica forge.ReplicaID, life string) *bus.Lease {
 	t.Helper()
-	l, err := b.AcquireLease(within(t), leaseJob(), bus.Holder{Replica: replica, Life: life})
+	l, err := b.AcquireLease(wait.Context(t), leaseJob(), bus.Holder{Replica: replica, Life: life})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -30,8 +31,7 @@ func acquire(t *testing.T, b *bus.Bus, replica forge.ReplicaID, life string) *bu
 func TestLease(t *testing.T) {
 	b := bustest.Start(t)
 	one := acquire(t, b, "a", "1")
-	soon, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
-	defer cancel()
+	soon := wait.Briefly(t, 100*time.Millisecond)
 	for _, h := range []bus.Holder{{Replica: "b", Life: "1"}, {Replica: "a", Life: "1"}} {
 		if _, err := b.AcquireLease(soon, leaseJob(), h); !errors.Is(err, context.DeadlineExceeded) {
 			t.Errorf("%v: %v", h, err)
@@ -39,7 +39,7 @@ func TestLease(t *testing.T) {
 	}
 	other := leaseJob()
 	other.Command.Attempt.Task = "fix-002"
-	if _, err := b.AcquireLease(within(t), other, bus.Holder{Replica: "b", Life: "1"}); err != nil {
+	if _, err := b.AcquireLease(wait.Context(t), other, bus.Holder{Replica: "b", Life: "1"}); err != nil {
 		t.Errorf("another task: %v", err)
 	}
 	if err := errors.Join(one.Held(), one.Renew(t.Context())); err != nil {
@@ -88,7 +88,7 @@ func TestLeaseAfterALongPause(t *testing.T) {
 func TestLeaseThatTheServerLost(t *testing.T) {
 	b := bustest.Start(t)
 	l := acquire(t, b, "a", "1")
-	if err := b.PurgeLeases(within(t)); err != nil {
+	if err := b.PurgeLeases(wait.Context(t)); err != nil {
 		t.Fatal(err)
 	}
 	if err := errors.Join(l.Renew(t.Context()), l.Held()); err != nil {
@@ -103,7 +103,7 @@ func TestLeaseThatTheServerLost(t *testing.T) {
 // the server would take half a minute to find out.
 func TestHandBack(t *testing.T) {
 	b := bustest.Start(t)
-	ctx, cancel := context.WithCancel(within(t))
+	ctx, cancel := context.WithCancel(wait.Context(t))
 	defer cancel()
 	dispatch(t, b, leaseJob().Command)
 	deliveries := make(chan int, 2)
@@ -127,17 +127,12 @@ func TestHandBack(t *testing.T) {
 		if len(deliveries) > 0 {
 			t.Error("it was handed back by somebody else")
 		}
-		if err := b.HandBack(within(t), h, forge.StepImplement); err != nil {
+		if err := b.HandBack(wait.Context(t), h, forge.StepImplement); err != nil {
 			t.Fatal(err)
 		}
 	}
-	select {
-	case n := <-deliveries:
-		if n != 2 {
-			t.Errorf("delivery %d", n)
-		}
-	case <-time.After(10 * time.Second):
-		t.Error("it does not come again")
+	if n := wait.For(t, deliveries); n != 2 {
+		t.Errorf("delivery %d", n)
 	}
 	cancel()
 	if err := <-done; err != nil {

@@ -10,13 +10,14 @@ import (
 
 	forge "github.com/pfl-forge/pfl-forge"
 	"github.com/pfl-forge/pfl-forge/bus/bustest"
+	"github.com/pfl-forge/pfl-forge/internal/wait"
 )
 
 // TestLanesOfEarlierVersion checks that the journals of lanes which an earlier version
 // kept among the intents' are moved as they are, by several runners at once, and also
 // when that was begun before.
 func TestLanesOfEarlierVersion(t *testing.T) {
-	ctx := within(t)
+	ctx := wait.Context(t)
 	s := bustest.StartServer(t)
 	b := s.Connect(t)
 	js := jetStream(t, raw(t, s))
@@ -99,7 +100,7 @@ func TestLanesOfEarlierVersion(t *testing.T) {
 func putAll(t testing.TB, js jetstream.JetStream, list []*jetstream.RawStreamMsg) {
 	t.Helper()
 	for _, m := range list {
-		if _, err := js.Publish(within(t), m.Subject, m.Data); err != nil {
+		if _, err := js.Publish(wait.Context(t), m.Subject, m.Data); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -107,7 +108,7 @@ func putAll(t testing.TB, js jetstream.JetStream, list []*jetstream.RawStreamMsg
 
 // TestNoRunnerYet checks that there is nothing to list where no runner has been.
 func TestNoRunnerYet(t *testing.T) {
-	ctx := within(t)
+	ctx := wait.Context(t)
 	s := bustest.StartServer(t)
 	b := s.Connect(t)
 	js := jetStream(t, raw(t, s))

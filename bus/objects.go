@@ -33,11 +33,18 @@ var ErrObjectTooLarge = fmt.Errorf("the object is larger than %d MiB", MaxObject
 // ErrObjectsFull says that an object store has reached its bound.
 var ErrObjectsFull = errors.New("the object store is full")
 
-// Objects is the object stores: each kind of object has its place in one of them. It is
-// safe for concurrent use.
+// Objects reads and writes the object stores: each kind of object has its place in one of
+// them. Several goroutines may use it.
+//
+// The layout is that of NATS object stores, so that other clients read them. The client is
+// not that of nats.go, which publishes the name of an object without waiting for its content:
+// into a store that is full, its Put loses the old content and the new one (measured with
+// v1.55). It cannot replace an object on a condition either, and reads and lists by consumers,
+// which people have no right to create.
 type Objects struct {
-	bus  *Bus
-	most uint64 // bytes of an object
+	bus *Bus
+	// most bounds an object, in bytes.
+	most uint64
 }
 
 // Objects returns the object stores.

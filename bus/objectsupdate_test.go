@@ -14,6 +14,7 @@ import (
 	forge "github.com/pfl-forge/pfl-forge"
 	"github.com/pfl-forge/pfl-forge/bus"
 	"github.com/pfl-forge/pfl-forge/bus/bustest"
+	"github.com/pfl-forge/pfl-forge/internal/wait"
 )
 
 var whole = bus.TranscriptName(key, try("fix-login-001", 1))
@@ -21,7 +22,7 @@ var whole = bus.TranscriptName(key, try("fix-login-001", 1))
 // TestObjectsUpdate checks that of several that update an object at the same time none
 // undoes what another one did.
 func TestObjectsUpdate(t *testing.T) {
-	ctx := within(t)
+	ctx := wait.Context(t)
 	s := bustest.StartServer(t)
 	const writers, times = 4, 10
 	var writing sync.WaitGroup
@@ -88,7 +89,7 @@ func TestObjectsUpdate(t *testing.T) {
 // TestOldestTranscriptsGo checks that whole transcripts make room for newer ones, and
 // that this takes nothing from what workers hand on.
 func TestOldestTranscriptsGo(t *testing.T) {
-	ctx := within(t)
+	ctx := wait.Context(t)
 	s := bustest.StartServer(t)
 	o := s.Connect(t).Objects()
 	js, err := raw(t, s).JetStream()
@@ -145,7 +146,7 @@ func TestOldestTranscriptsGo(t *testing.T) {
 // TestReadTranscript checks that all claims of an attempt are read, many batches, and
 // nothing else.
 func TestReadTranscript(t *testing.T) {
-	ctx := within(t)
+	ctx := wait.Context(t)
 	b := bustest.Start(t)
 	want := ""
 	a := try("fix-login-001", 1)

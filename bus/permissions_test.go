@@ -17,6 +17,7 @@ import (
 
 	forge "github.com/pfl-forge/pfl-forge"
 	"github.com/pfl-forge/pfl-forge/bus"
+	"github.com/pfl-forge/pfl-forge/internal/wait"
 )
 
 // guardedServer runs a server with the permissions that docs/guide-systems.md gives.
@@ -45,7 +46,7 @@ func guardedServer(t *testing.T) *server.Server {
 	}
 	s.Start()
 	t.Cleanup(func() { s.Shutdown(); s.WaitForShutdown() })
-	if !s.ReadyForConnections(10 * time.Second) {
+	if !s.ReadyForConnections(wait.Patience) {
 		t.Fatal("the server is not ready")
 	}
 	return s
@@ -114,17 +115,17 @@ func decider(ctx context.Context, t *testing.T, b *bus.Bus) <-chan forge.Event {
 const finding = `{"title": "t", "body": "b", "origin": {"event_id": "1"}}`
 
 func TestPublisherMayOnlySubmit(t *testing.T) {
-	ctx := within(t)
+	ctx := wait.Context(t)
 	s := guardedServer(t)
 	seen := decider(ctx, t, connectAs(ctx, t, s, "runner", "RUNNER"))
 	nc, refused := as(t, s, "scanner")
 	if _, err := nc.RequestWithContext(ctx, "forge.intent.shop.from.scanner.submit", []byte(finding)); err != nil {
 		t.Fatal(err)
 	}
-	if ev := receive(ctx, t, seen); forge.As[*forge.Submit](ev.Message) == nil || forge.As[*forge.Submit](ev.Message).Intent.Source != forge.SourceSystem || forge.As[*forge.Submit](ev.Message).Intent.Origin.System != "scanner" {
+	if ev := wait.For(t, seen); forge.As[*forge.Submit](ev.Message) == nil || forge.As[*forge.Submit](ev.Message).Intent.Source != forge.SourceSystem || forge.As[*forge.Submit](ev.Message).Intent.Origin.System != "scanner" {
 		t.Errorf("got %+v", ev)
 	}
-	poll(ctx, t, func() bool {
+	wait.Until(t, "somebody answers", func() bool {
 		_, err := nc.Request("forge.api.shop.from.scanner.submit", []byte(finding), time.Second)
 		return err == nil
 	})
@@ -148,7 +149,7 @@ func TestPublisherMayOnlySubmit(t *testing.T) {
 
 // A sender that wants to be answered on a subject of somebody else is not.
 func TestAnswersGoToInboxes(t *testing.T) {
-	ctx := within(t)
+	ctx := wait.Context(t)
 	s := guardedServer(t)
 	b := connectAs(ctx, t, s, "runner", "RUNNER")
 	seen := decider(ctx, t, b)
@@ -161,11 +162,11 @@ func TestAnswersGoToInboxes(t *testing.T) {
 	if err := spy.Flush(); err != nil {
 		t.Fatal(err)
 	}
-	poll(ctx, t, func() bool { // until the endpoint is there
+	wait.Until(t, "the endpoint is there", func() bool {
 		_, err := nc.Request("forge.api.shop.from.scanner.submit", []byte(finding), time.Second)
 		return err == nil
 	})
-	receive(ctx, t, seen)
+	wait.For(t, seen)
 	if err := nc.PublishRequest("forge.api.shop.from.scanner.submit", "forge.wake.shop.a", []byte(finding)); err != nil {
 		t.Fatal(err)
 	}
@@ -175,8 +176,8 @@ func TestAnswersGoToInboxes(t *testing.T) {
 	if _, err := nc.RequestMsgWithContext(ctx, m); err != nil {
 		t.Fatal(err)
 	}
-	receive(ctx, t, seen)
-	if _, err := nc.Request("forge.api.shop.from.scanner.submit", []byte(finding), 5*time.Second); err != nil { // after the others
+	wait.For(t, seen)
+	if _, err := nc.Request("forge.api.shop.from.scanner.submit", []byte(finding), wait.Patience); err != nil { // after the others
 		t.Fatal(err)
 	}
 	if err := spy.Flush(); err != nil {
@@ -188,7 +189,7 @@ func TestAnswersGoToInboxes(t *testing.T) {
 }
 
 func TestFollowerMayOnlyFollow(t *testing.T) {
-	ctx := within(t)
+	ctx := wait.Context(t)
 	s := guardedServer(t)
 	b := connectAs(ctx, t, s, "runner", "RUNNER")
 	decider(ctx, t, b)
@@ -199,14 +200,14 @@ func TestFollowerMayOnlyFollow(t *testing.T) {
 		t.Fatal(err)
 	}
 	nc, refused := as(t, s, "tracker")
-	m, err := nc.Request("$JS.API.CONSUMER.MSG.NEXT.FORGE_EVENTS.tracker", []byte(`{"batch": 1, "expires": 10000000000}`), 10*time.Second)
+	m, err := nc.Request("$JS.API.CONSUMER.MSG.NEXT.FORGE_EVENTS.tracker", []byte(`{"batch": 1, "expires": 10000000000}`), wait.Patience)
 	if err != nil || m.Subject == "" || !strings.Contains(string(m.Data), "io.pfl-forge.intent.submitted.v1") {
 		t.Fatalf("got %+v, %v", m, err)
 	}
 	if err := m.Respond([]byte("+ACK")); err != nil {
 		t.Fatal(err)
 	}
-	poll(ctx, t, func() bool {
+	wait.Until(t, "the follower has it all", func() bool {
 		behind, err := b.Behind(ctx, "tracker")
 		return err == nil && behind == 0
 	})
@@ -227,7 +228,7 @@ func TestFollowerMayOnlyFollow(t *testing.T) {
 
 // A person is who their account says, and sees what the command line shows.
 func TestPersonSpeaksForThemselves(t *testing.T) {
-	ctx := within(t)
+	ctx := wait.Context(t)
 	s := guardedServer(t)
 	runner := connectAs(ctx, t, s, "runner", "RUNNER")
 	seen := decider(ctx, t, runner)
@@ -237,7 +238,7 @@ func TestPersonSpeaksForThemselves(t *testing.T) {
 	if r, err := b.Ask(ctx, ev); err != nil || r.Decision != forge.Applied {
 		t.Fatal(r, err)
 	}
-	if ev := receive(ctx, t, seen); ev.Actor != "ada" || forge.As[*forge.Submit](ev.Message).Intent.Source != forge.SourceHuman {
+	if ev := wait.For(t, seen); ev.Actor != "ada" || forge.As[*forge.Submit](ev.Message).Intent.Source != forge.SourceHuman {
 		t.Errorf("got %+v", ev)
 	}
 	if r, err := b.Ask(ctx, forge.Event{ID: "a", To: key, Actor: "ada", Message: &forge.Approve{}}); err != nil || r.Decision != forge.Applied {
@@ -286,8 +287,7 @@ func TestPersonSpeaksForThemselves(t *testing.T) {
 	}
 	bob := ev
 	bob.Actor, bob.ID = "bob", "b"
-	short, cancel := context.WithTimeout(ctx, 300*time.Millisecond)
-	defer cancel()
+	short := wait.Briefly(t, 300*time.Millisecond)
 	if err := b.Send(short, bob); err == nil {
 		t.Error("she could speak for somebody else")
 	}
@@ -356,8 +356,6 @@ func denied(ctx context.Context, t *testing.T, nc *nats.Conn, refused chan error
 			t.Errorf("%s: %v", subject, err)
 		}
 	case <-ctx.Done():
-		t.Errorf("%s is allowed", subject)
-	case <-time.After(2 * time.Second):
 		t.Errorf("%s is allowed", subject)
 	}
 }

@@ -13,6 +13,7 @@ import (
 	forge "github.com/pfl-forge/pfl-forge"
 	"github.com/pfl-forge/pfl-forge/bus"
 	"github.com/pfl-forge/pfl-forge/bus/bustest"
+	"github.com/pfl-forge/pfl-forge/internal/wait"
 )
 
 // publish hands a result over in the background, and tells when that is done.
@@ -25,7 +26,7 @@ func publish(ctx context.Context, b *bus.Bus, r forge.Result) <-chan error {
 // TestResultIsPublishedWhenItIsDecided checks that a worker is not told before the
 // decision, and is told after it, however often that needs to be tried.
 func TestResultIsPublishedWhenItIsDecided(t *testing.T) {
-	ctx := within(t)
+	ctx := wait.Context(t)
 	b := bustest.Start(t)
 	deciding, decided := make(chan struct{}), make(chan struct{})
 	var tries atomic.Int32
@@ -41,14 +42,14 @@ func TestResultIsPublishedWhenItIsDecided(t *testing.T) {
 		return nil
 	})
 	done := publish(ctx, b, result(1, "a"))
-	wait(ctx, t, deciding)
+	wait.For(t, deciding)
 	select {
 	case err := <-done:
 		t.Fatalf("published before it is decided: %v", err)
 	default:
 	}
 	close(decided)
-	if err := receive(ctx, t, done); err != nil {
+	if err := wait.For(t, done); err != nil {
 		t.Error(err)
 	}
 }
@@ -56,7 +57,7 @@ func TestResultIsPublishedWhenItIsDecided(t *testing.T) {
 // TestRunnerDiesWithAResult checks that a result whose runner does not answer goes to
 // another one, which is told that it is not the first.
 func TestRunnerDiesWithAResult(t *testing.T) {
-	ctx := within(t)
+	ctx := wait.Context(t)
 	s := bustest.StartServer(t)
 	b := s.Connect(t)
 	b.AnswerTimeout(50 * time.Millisecond)
@@ -73,17 +74,17 @@ func TestRunnerDiesWithAResult(t *testing.T) {
 	}()
 	defer func() { close(never); <-dead }()
 	done := publish(ctx, b, result(1, "a"))
-	wait(ctx, t, took)
+	wait.For(t, took)
 	die() // it takes no more, and says nothing of what it took
 	attempts := make(chan int, 10)
 	serve(t, s.Connect(t), func(_ context.Context, d *bus.Delivery) error {
 		attempts <- d.Attempt
 		return nil
 	})
-	if err := receive(ctx, t, done); err != nil {
+	if err := wait.For(t, done); err != nil {
 		t.Error(err)
 	}
-	if n := receive(ctx, t, attempts); n < 2 {
+	if n := wait.For(t, attempts); n < 2 {
 		t.Errorf("the other runner is told that this is delivery %d", n)
 	}
 }
@@ -91,7 +92,7 @@ func TestRunnerDiesWithAResult(t *testing.T) {
 // TestResultOutlivesTheServer checks that a result that was on its way when the server
 // went is handed over as soon as it is back.
 func TestResultOutlivesTheServer(t *testing.T) {
-	ctx := within(t)
+	ctx := wait.Context(t)
 	s := bustest.StartServer(t)
 	b := s.Connect(t)
 	first := make(chan struct{})
@@ -108,9 +109,9 @@ func TestResultOutlivesTheServer(t *testing.T) {
 	worker := s.Connect(t)
 	worker.AnswerTimeout(time.Hour) // only the new connection makes it ask again
 	done := publish(ctx, worker, result(1, "a"))
-	wait(ctx, t, first)
+	wait.For(t, first)
 	s.Restart(t)
-	if err := receive(ctx, t, done); err != nil {
+	if err := wait.For(t, done); err != nil {
 		t.Error(err)
 	}
 }
@@ -118,7 +119,7 @@ func TestResultOutlivesTheServer(t *testing.T) {
 // TestRefusedResult checks that a worker is told when nobody will ever decide on its
 // result, and that this is among the dead letters.
 func TestRefusedResult(t *testing.T) {
-	ctx := within(t)
+	ctx := wait.Context(t)
 	b := bustest.Start(t)
 	serve(t, b, func(context.Context, *bus.Delivery) error { return bus.Terminate("the journal is damaged") })
 	for range 2 {
@@ -136,7 +137,7 @@ func TestRefusedResult(t *testing.T) {
 // TestStreamThatTakesResults checks that a stream on the subjects of results, which an
 // earlier version had, is not taken for a runner, and goes.
 func TestStreamThatTakesResults(t *testing.T) {
-	ctx := within(t)
+	ctx := wait.Context(t)
 	s := bustest.StartServer(t)
 	b := s.Connect(t)
 	_, err := jetStream(t, raw(t, s)).CreateStream(ctx, jetstream.StreamConfig{
@@ -150,8 +151,8 @@ func TestStreamThatTakesResults(t *testing.T) {
 	if err := b.Ensure(ctx); err != nil {
 		t.Fatal(err)
 	}
-	receive(ctx, t, seen)
-	if err := receive(ctx, t, done); err != nil {
+	wait.For(t, seen)
+	if err := wait.For(t, done); err != nil {
 		t.Error(err)
 	}
 	if _, ok := configs(t, jetStream(t, raw(t, s)))["FORGE_RESULTS"]; ok {
@@ -161,8 +162,7 @@ func TestStreamThatTakesResults(t *testing.T) {
 
 func TestResultWithoutARunner(t *testing.T) {
 	b := bustest.Start(t)
-	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
-	defer cancel()
+	ctx := wait.Briefly(t, 50*time.Millisecond)
 	if err := b.PublishResult(ctx, result(1, "a")); err == nil {
 		t.Error("nobody decided on it")
 	}

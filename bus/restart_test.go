@@ -13,12 +13,13 @@ import (
 	forge "github.com/pfl-forge/pfl-forge"
 	"github.com/pfl-forge/pfl-forge/bus"
 	"github.com/pfl-forge/pfl-forge/bus/bustest"
+	"github.com/pfl-forge/pfl-forge/internal/wait"
 )
 
 // TestRestart restarts the server under a runner and a worker. The streams in
 // memory are gone; Guard notices, and everybody goes on.
 func TestRestart(t *testing.T) {
-	ctx := within(t)
+	ctx := wait.Context(t)
 	s := bustest.StartServer(t)
 	b := s.Connect(t)
 	seen := collect(t, b)
@@ -46,11 +47,11 @@ func TestRestart(t *testing.T) {
 		})
 	}()
 	defer func() { stop(); <-guarded }()
-	receive(ctx, t, rebuilt)
-	if got := receive(ctx, t, jobs); got != 1 {
+	wait.For(t, rebuilt)
+	if got := wait.For(t, jobs); got != 1 {
 		t.Errorf("took command %d", got)
 	}
-	if ev := receive(ctx, t, seen); forge.As[*forge.Enter](ev.Message) == nil || forge.As[*forge.Enter](ev.Message).Run != 1 {
+	if ev := wait.For(t, seen); forge.As[*forge.Enter](ev.Message) == nil || forge.As[*forge.Enter](ev.Message).Run != 1 {
 		t.Errorf("got %+v", ev)
 	}
 	if _, err := b.Append(ctx, key, 0, record(key, 0)); err != nil {
@@ -58,14 +59,14 @@ func TestRestart(t *testing.T) {
 	}
 	restarted := time.Now()
 	s.Restart(t)
-	receive(ctx, t, rebuilt)
+	wait.For(t, rebuilt)
 	if d := time.Since(restarted); d < bus.HeldResults {
 		t.Errorf("the commands are dispatched again after %v, before workers had the time to tell what they finished", d)
 	}
-	if got := receive(ctx, t, jobs); got != 3 {
+	if got := wait.For(t, jobs); got != 3 {
 		t.Errorf("took command %d", got)
 	}
-	if ev := receive(ctx, t, seen); forge.As[*forge.Enter](ev.Message) == nil || forge.As[*forge.Enter](ev.Message).Run != 3 {
+	if ev := wait.For(t, seen); forge.As[*forge.Enter](ev.Message) == nil || forge.As[*forge.Enter](ev.Message).Run != 3 {
 		t.Errorf("got %+v", ev)
 	}
 	if recs, seq, err := b.Load(ctx, key); err != nil || len(recs) != 1 || seq != 1 {
@@ -74,7 +75,7 @@ func TestRestart(t *testing.T) {
 	if err := b.PublishResult(ctx, result(1, "a")); err != nil {
 		t.Fatal(err)
 	}
-	if ev := receive(ctx, t, seen); forge.As[*forge.Result](ev.Message) == nil {
+	if ev := wait.For(t, seen); forge.As[*forge.Result](ev.Message) == nil {
 		t.Errorf("got %+v", ev)
 	}
 }
@@ -82,12 +83,12 @@ func TestRestart(t *testing.T) {
 // TestStreamsGone checks that a stream that somebody deleted is made again, and
 // that readiness tells meanwhile.
 func TestStreamsGone(t *testing.T) {
-	ctx := within(t)
+	ctx := wait.Context(t)
 	s := bustest.StartServer(t)
 	b := s.Connect(t)
 	js := jetStream(t, raw(t, s))
 	seen := collect(t, b)
-	poll(ctx, t, func() bool { return b.Deciding(ctx) == nil })
+	wait.Until(t, "a runner decides", func() bool { return b.Deciding(ctx) == nil })
 	rebuilt, hold := make(chan struct{}, 100), make(chan struct{})
 	guarding, stop := context.WithCancel(ctx)
 	guarded := make(chan struct{})
@@ -100,7 +101,7 @@ func TestStreamsGone(t *testing.T) {
 		})
 	}()
 	defer func() { stop(); <-guarded }()
-	receive(ctx, t, rebuilt)
+	wait.For(t, rebuilt)
 	for _, name := range []string{"FORGE_DEAD", "FORGE_INTENTS"} {
 		if err := js.DeleteStream(ctx, name); err != nil {
 			t.Fatal(err)
@@ -110,12 +111,12 @@ func TestStreamsGone(t *testing.T) {
 		t.Error("events reach a runner through a stream that is gone")
 	}
 	close(hold)
-	receive(ctx, t, rebuilt)
-	poll(ctx, t, func() bool { return b.Deciding(ctx) == nil })
+	wait.For(t, rebuilt)
+	wait.Until(t, "a runner decides", func() bool { return b.Deciding(ctx) == nil })
 	if err := b.Send(ctx, submit(key)); err != nil {
 		t.Fatal(err)
 	}
-	if ev := receive(ctx, t, seen); forge.As[*forge.Submit](ev.Message) == nil {
+	if ev := wait.For(t, seen); forge.As[*forge.Submit](ev.Message) == nil {
 		t.Errorf("got %+v", ev)
 	}
 	if _, err := b.Dead(ctx); err != nil {
@@ -126,7 +127,7 @@ func TestStreamsGone(t *testing.T) {
 // TestSendWhileDown checks that what is sent without a server is taken as soon as
 // there is one.
 func TestSendWhileDown(t *testing.T) {
-	ctx := within(t)
+	ctx := wait.Context(t)
 	s := bustest.StartServer(t)
 	b := s.Connect(t)
 	s.Stop()
@@ -136,12 +137,12 @@ func TestSendWhileDown(t *testing.T) {
 	s.Start(t)
 	seen := collect(t, b)
 	for range 2 {
-		if err := receive(ctx, t, sent); err != nil {
+		if err := wait.For(t, sent); err != nil {
 			t.Error(err)
 		}
 	}
-	receive(ctx, t, seen)
-	receive(ctx, t, seen)
+	wait.For(t, seen)
+	wait.For(t, seen)
 }
 
 func TestConnectWaits(t *testing.T) {
@@ -149,14 +150,14 @@ func TestConnectWaits(t *testing.T) {
 	s.Stop()
 	connected := make(chan error, 1)
 	go func() {
-		b, err := bus.Connect(within(t), bus.Config{URL: s.URL()})
+		b, err := bus.Connect(wait.Context(t), bus.Config{URL: s.URL()})
 		if err == nil {
 			b.Close()
 		}
 		connected <- err
 	}()
 	s.Start(t)
-	if err := receive(within(t), t, connected); err != nil {
+	if err := wait.For(t, connected); err != nil {
 		t.Fatal(err)
 	}
 	ended, cancel := context.WithCancel(context.Background())
@@ -169,7 +170,7 @@ func TestConnectWaits(t *testing.T) {
 
 // TestEnsure checks that streams are made once, and changed when they differ.
 func TestEnsure(t *testing.T) {
-	ctx := within(t)
+	ctx := wait.Context(t)
 	s := bustest.StartServer(t)
 	b := s.Connect(t)
 	if _, err := b.Append(ctx, key, 0, record(key, 0)); err != nil {
@@ -210,7 +211,7 @@ func jetStream(t testing.TB, nc *nats.Conn) jetstream.JetStream {
 func configs(t testing.TB, js jetstream.JetStream) map[string]jetstream.StreamConfig {
 	t.Helper()
 	all := map[string]jetstream.StreamConfig{}
-	list := js.ListStreams(within(t))
+	list := js.ListStreams(wait.Context(t))
 	for info := range list.Info() {
 		all[info.Config.Name] = info.Config
 	}

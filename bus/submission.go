@@ -18,6 +18,7 @@ import (
 
 	forge "github.com/pfl-forge/pfl-forge"
 	"github.com/pfl-forge/pfl-forge/bus/codec"
+	"github.com/pfl-forge/pfl-forge/internal/slug"
 )
 
 // Content types of submissions. Without one, JSON is told from protobuf by how it
@@ -223,7 +224,7 @@ func originID(p forge.ProjectID, o forge.Origin) forge.IntentID {
 		fmt.Fprintf(h, "%d:%s", len(part), part)
 	}
 	sum := strings.ToLower(base32.HexEncoding.WithPadding(base32.NoPadding).EncodeToString(h.Sum(nil)))[:unique]
-	name := forge.Slug(o.EventID)
+	name := slug.Make(o.EventID)
 	if len(name) > readable {
 		name = name[:readable]
 	}

@@ -12,6 +12,7 @@ import (
 	forge "github.com/pfl-forge/pfl-forge"
 	"github.com/pfl-forge/pfl-forge/bus"
 	"github.com/pfl-forge/pfl-forge/bus/bustest"
+	"github.com/pfl-forge/pfl-forge/internal/wait"
 )
 
 func try(task forge.TaskID, n int) forge.Attempt {
@@ -21,7 +22,7 @@ func try(task forge.TaskID, n int) forge.Attempt {
 // TestTranscripts checks that what is stored and what comes in are one sequence,
 // without gap or repetition, across a restart of the server.
 func TestTranscripts(t *testing.T) {
-	ctx := within(t)
+	ctx := wait.Context(t)
 	s := bustest.StartServer(t)
 	b := s.Connect(t)
 	n := 0
@@ -55,7 +56,7 @@ func TestTranscripts(t *testing.T) {
 			CaughtUp: func() error { close(caughtUp); return nil },
 		})
 	}()
-	receive(ctx, t, caughtUp)
+	wait.For(t, caughtUp)
 	add(two, "fix-login")
 	s.Restart(t)
 	add(two, "fix-login")
@@ -64,12 +65,12 @@ func TestTranscripts(t *testing.T) {
 		"shop/fix-login fix-login-001/implement/2.1 4\n", "shop/fix-login fix-login-001/implement/2.1 5\n",
 		"shop/fix-login fix-login-001/implement/2.1 6\n",
 	} {
-		if line := receive(ctx, t, got); line != want {
+		if line := wait.For(t, got); line != want {
 			t.Errorf("got %q, want %q", line, want)
 		}
 	}
 	stop()
-	if err := receive(ctx, t, ended); err != nil {
+	if err := wait.For(t, ended); err != nil {
 		t.Error(err)
 	}
 	for filter, want := range map[bus.TranscriptFilter]uint64{
@@ -84,7 +85,7 @@ func TestTranscripts(t *testing.T) {
 
 // TestTranscriptsSince checks the beginning by time, and that a follower can end it.
 func TestTranscriptsSince(t *testing.T) {
-	ctx := within(t)
+	ctx := wait.Context(t)
 	b := bustest.Start(t)
 	add := func(id string) {
 		t.Helper()
@@ -94,7 +95,7 @@ func TestTranscriptsSince(t *testing.T) {
 	}
 	add("before")
 	middle := time.Now()
-	poll(ctx, t, func() bool { return time.Since(middle) > 5*time.Millisecond })
+	wait.Until(t, "the clock goes on", func() bool { return time.Since(middle) > 5*time.Millisecond })
 	add("after")
 	enough := errors.New("enough")
 	var got []string
@@ -111,7 +112,7 @@ func TestTranscriptsSince(t *testing.T) {
 }
 
 func TestTranscriptRefused(t *testing.T) {
-	ctx := within(t)
+	ctx := wait.Context(t)
 	b := bustest.Start(t)
 	for what, a := range map[string]forge.Attempt{
 		"step": {Step: "x.y", Number: 1, Claim: 1}, "no step": {Number: 1, Claim: 1},

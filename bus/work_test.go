@@ -10,17 +10,17 @@ import (
 	forge "github.com/pfl-forge/pfl-forge"
 	"github.com/pfl-forge/pfl-forge/bus"
 	"github.com/pfl-forge/pfl-forge/bus/bustest"
+	"github.com/pfl-forge/pfl-forge/internal/wait"
 )
 
 func dispatch(t testing.TB, b *bus.Bus, list ...forge.Command) {
 	t.Helper()
-	if err := b.Dispatch(within(t), key, forge.Effects{Commands: list}); err != nil {
+	if err := b.Dispatch(wait.Context(t), key, forge.Effects{Commands: list}); err != nil {
 		t.Fatal(err)
 	}
 }
 
 func TestOwnCommands(t *testing.T) {
-	ctx := within(t)
 	b := bustest.Start(t)
 	type taken struct {
 		replica forge.ReplicaID
@@ -37,7 +37,7 @@ func TestOwnCommands(t *testing.T) {
 		cmd := command(n + 1)
 		cmd.Replica = "b"
 		dispatch(t, b, cmd)
-		if got := receive(ctx, t, jobs); got.replica != "b" || got.number != n+1 {
+		if got := wait.For(t, jobs); got.replica != "b" || got.number != n+1 {
 			t.Errorf("command %d for b was taken by %+v", n+1, got)
 		}
 	}
@@ -46,7 +46,6 @@ func TestOwnCommands(t *testing.T) {
 // TestParallel checks that a replica never runs more than it may, that a command
 // which it has no room for goes to another one, and that its own wait for it.
 func TestParallel(t *testing.T) {
-	ctx := within(t)
 	b := bustest.Start(t)
 	var running atomic.Int32
 	started := make(chan int, 10)
@@ -61,8 +60,8 @@ func TestParallel(t *testing.T) {
 		return nil
 	})
 	dispatch(t, b, command(1), command(2))
-	receive(ctx, t, started)
-	receive(ctx, t, started)
+	wait.For(t, started)
+	wait.For(t, started)
 	own := command(4)
 	own.Replica = "a"
 	dispatch(t, b, command(3), own)
@@ -71,18 +70,17 @@ func TestParallel(t *testing.T) {
 		elsewhere <- j.Command.Attempt.Number
 		return nil
 	})
-	if got := receive(ctx, t, elsewhere); got != 3 {
+	if got := wait.For(t, elsewhere); got != 3 {
 		t.Errorf("the other replica took %d", got)
 	}
 	close(finish)
-	if got := receive(ctx, t, started); got != 4 {
+	if got := wait.For(t, started); got != 4 {
 		t.Errorf("the replica went on with %d", got)
 	}
 }
 
 // TestLimit checks the limit over all replicas.
 func TestLimit(t *testing.T) {
-	ctx := within(t)
 	b := bustest.Start(t)
 	var running, most atomic.Int32
 	done := make(chan struct{}, 20)
@@ -99,7 +97,7 @@ func TestLimit(t *testing.T) {
 		dispatch(t, b, command(n+1))
 	}
 	for range 20 {
-		receive(ctx, t, done)
+		wait.For(t, done)
 	}
 	if most.Load() > 2 {
 		t.Errorf("%d ran at the same time", most.Load())
@@ -107,7 +105,7 @@ func TestLimit(t *testing.T) {
 }
 
 func TestWorkAgain(t *testing.T) {
-	ctx := within(t)
+	ctx := wait.Context(t)
 	b := bustest.Start(t)
 	attempts := make(chan int, 10)
 	rec := record(key, 0)
@@ -127,7 +125,7 @@ func TestWorkAgain(t *testing.T) {
 	})
 	dispatch(t, b, command(1))
 	for want := 1; want <= 4; want++ {
-		if got := receive(ctx, t, attempts); got != want {
+		if got := wait.For(t, attempts); got != want {
 			t.Errorf("delivery %d says that it is %d", want, got)
 		}
 	}
@@ -136,7 +134,7 @@ func TestWorkAgain(t *testing.T) {
 // TestStop checks that a command whose worker is told to stop at once goes to
 // another replica at once.
 func TestStop(t *testing.T) {
-	ctx := within(t)
+	ctx := wait.Context(t)
 	b := bustest.Start(t)
 	stopping, stop := context.WithCancel(ctx)
 	started := make(chan struct{})
@@ -149,9 +147,9 @@ func TestStop(t *testing.T) {
 		})
 	}()
 	dispatch(t, b, command(1))
-	wait(ctx, t, started)
+	wait.For(t, started)
 	stop()
-	if err := receive(ctx, t, ended); err != nil {
+	if err := wait.For(t, ended); err != nil {
 		t.Fatal(err)
 	}
 	again := make(chan int, 1)
@@ -159,7 +157,7 @@ func TestStop(t *testing.T) {
 		again <- j.Attempt
 		return nil
 	})
-	if got := receive(ctx, t, again); got != 2 {
+	if got := wait.For(t, again); got != 2 {
 		t.Errorf("the other replica got delivery %d", got)
 	}
 }
@@ -167,7 +165,7 @@ func TestStop(t *testing.T) {
 // TestDrain checks that a draining worker finishes what it has, and takes
 // nothing new.
 func TestDrain(t *testing.T) {
-	ctx := within(t)
+	ctx := wait.Context(t)
 	b := bustest.Start(t)
 	drain := make(chan struct{})
 	started := make(chan struct{})
@@ -184,7 +182,7 @@ func TestDrain(t *testing.T) {
 		})
 	}()
 	dispatch(t, b, command(1))
-	wait(ctx, t, started)
+	wait.For(t, started)
 	close(drain)
 	others := make(chan int, 10)
 	work(t, b, bus.WorkConfig{Replica: "b"}, func(_ context.Context, j *bus.Job) error {
@@ -192,11 +190,11 @@ func TestDrain(t *testing.T) {
 		return nil
 	})
 	close(finish)
-	if err := receive(ctx, t, ended); err != nil || n.Load() != 1 {
+	if err := wait.For(t, ended); err != nil || n.Load() != 1 {
 		t.Fatalf("drained after %d commands, %v", n.Load(), err)
 	}
 	dispatch(t, b, command(2))
-	if got := receive(ctx, t, others); got != 2 {
+	if got := wait.For(t, others); got != 2 {
 		t.Errorf("the other replica took %d", got)
 	}
 }
@@ -204,7 +202,7 @@ func TestDrain(t *testing.T) {
 // TestGarbageCommand checks that a machine is told when its command cannot be
 // carried out: it would wait for ever.
 func TestGarbageCommand(t *testing.T) {
-	ctx := within(t)
+	ctx := wait.Context(t)
 	s := bustest.StartServer(t)
 	b := s.Connect(t)
 	seen := collect(t, b)
@@ -224,14 +222,14 @@ func TestGarbageCommand(t *testing.T) {
 		}
 		return nil
 	})
-	ev := receive(ctx, t, seen)
+	ev := wait.For(t, seen)
 	if forge.As[*forge.Result](ev.Message) == nil || forge.As[*forge.Result](ev.Message).Failure() == nil || forge.As[*forge.Result](ev.Message).Attempt != (forge.Attempt{Step: forge.StepAnalyze, Number: 7, Claim: 1}) {
 		t.Errorf("the machine is told %+v", ev)
 	}
 	dispatch(t, b, command(1), command(2))
-	receive(ctx, t, jobs)
-	receive(ctx, t, jobs)
-	if ev = receive(ctx, t, seen); forge.As[*forge.Result](ev.Message).Failure() == nil || forge.As[*forge.Result](ev.Message).Attempt.Number != 2 {
+	wait.For(t, jobs)
+	wait.For(t, jobs)
+	if ev = wait.For(t, seen); forge.As[*forge.Result](ev.Message).Failure() == nil || forge.As[*forge.Result](ev.Message).Attempt.Number != 2 {
 		t.Errorf("the machine is told %+v", ev)
 	}
 	deadLetters(ctx, t, b, 3)

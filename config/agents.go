@@ -5,22 +5,27 @@ import (
 	"maps"
 	"slices"
 	"strings"
-
-	"github.com/pfl-forge/pfl-forge/internal/strictyaml"
 )
 
-// AgentConfig is what a project says about one back end: the models of one that there
-// is, or a program of its own.
+// AgentConfig configures one back end: the models of one of [Agents], or a program of the
+// project's own.
 type AgentConfig struct {
-	Command  []string `yaml:"command"`   // the program and its arguments; only for a back end of the project's own
-	ReadOnly bool     `yaml:"read_only"` // the program changes nothing when it is told so, even without a sandbox; that is checked
-	Models   Models   `yaml:"models"`    // as this back end calls them
+	// Command is the program and its arguments, for a back end of the project's own. The
+	// program is found in PATH or has an absolute path, which an agent cannot change.
+	Command []string `yaml:"command"`
+	// ReadOnly says that the program changes nothing when it is told so, even without a
+	// sandbox. That it did not is checked after each call.
+	ReadOnly bool `yaml:"read_only"`
+	// Models names the models as this back end calls them.
+	Models Models `yaml:"models"`
 }
 
-// RoleNames lists the keys of roles: the kinds of work that an agent can be chosen for.
+// RoleNames returns the keys of Project.Roles: the kinds of work that a back end can be
+// chosen for. [RoleOf] says which steps each of them has.
 func RoleNames() []string { return []string{"analyze", "implement", "review", "reflect"} }
 
-// AgentNames lists every back end of the project: those that there are, and its own.
+// AgentNames returns the names of all back ends of the project: those of [Agents] first,
+// then its own, sorted.
 func (p *Project) AgentNames() []string {
 	names := Agents()
 	for _, name := range slices.Sorted(maps.Keys(p.Agents)) {
@@ -31,7 +36,8 @@ func (p *Project) AgentNames() []string {
 	return names
 }
 
-// RoleOf returns the key in roles, one of RoleNames, that says who does a step.
+// RoleOf returns the role that a step belongs to, one of [RoleNames]. A step that no agent
+// does, such as rebase, is returned as it is.
 func RoleOf(step string) string {
 	switch step {
 	case "architect", "audit", "observe", "intake":
@@ -46,8 +52,8 @@ func RoleOf(step string) string {
 	return step
 }
 
-// AgentFor returns the back end for a step that calls an agent, of an intent that names
-// neither an agent nor a recipe.
+// AgentFor returns the name of the back end that does a step (or a role) for an intent that
+// names neither a back end nor a recipe.
 func (p *Project) AgentFor(step string) string {
 	if name := p.Roles[RoleOf(step)]; name != "" {
 		return name
@@ -55,8 +61,8 @@ func (p *Project) AgentFor(step string) string {
 	return p.Agent
 }
 
-// UsedAgents lists the back ends that the project's configuration names, the default
-// one first.
+// UsedAgents returns the names of the back ends that the configuration names, each once, the
+// default one first. It serves to check that their programs are installed.
 func (p *Project) UsedAgents() []string {
 	used := []string{p.Agent}
 	for _, role := range RoleNames() {
@@ -73,7 +79,8 @@ func (p *Project) UsedAgents() []string {
 	return out
 }
 
-// ModelsOf returns the models of a back end. An empty one leaves the choice to its CLI.
+// ModelsOf returns the models of a back end. Kinds of work that have none get the default
+// one; an empty name leaves the choice to the back end's program.
 func (p *Project) ModelsOf(name string) Models {
 	if name == AgentClaude {
 		return p.Models
@@ -87,16 +94,13 @@ func (p *Project) ModelsOf(name string) Models {
 	return m
 }
 
+// agents checks everything that names or configures back ends.
 func (c *checker) agents(p *Project) {
 	known := p.AgentNames()
 	c.oneOf("agent", p.Agent, known)
 	for _, role := range slices.Sorted(maps.Keys(p.Roles)) {
 		if !slices.Contains(RoleNames(), role) {
-			hint := ""
-			if best := strictyaml.Closest(role, RoleNames()); best != "" {
-				hint = fmt.Sprintf("; did you mean %q?", best)
-			}
-			c.fail("roles."+role, "unknown key%s; known keys are %s", hint, strings.Join(RoleNames(), ", "))
+			c.fail("roles."+role, "unknown key%s; known keys are %s", suggestion("; ", role, RoleNames()), strings.Join(RoleNames(), ", "))
 			continue
 		}
 		c.oneOf("roles."+role, p.Roles[role], known)
@@ -119,6 +123,7 @@ func (c *checker) agents(p *Project) {
 	}
 }
 
+// agent checks the configuration of one back end.
 func (c *checker) agent(field, name string, a AgentConfig) {
 	switch {
 	case name == AgentClaude:
@@ -136,11 +141,7 @@ func (c *checker) agent(field, name string, a AgentConfig) {
 	case !nameShape.MatchString(name):
 		c.fail(field, "agent name %q must be a-z, 0-9, - and _, starting with a letter or digit, at most 64", name)
 	case len(a.Command) == 0:
-		hint := ""
-		if best := strictyaml.Closest(name, Agents()); best != "" {
-			hint = fmt.Sprintf(", or did you mean %q?", best)
-		}
-		c.fail(field, "needs a command%s", hint)
+		c.fail(field, "needs a command%s", suggestion(", or ", name, Agents()))
 	case strings.TrimSpace(a.Command[0]) == "":
 		c.fail(field+".command[0]", "must not be empty")
 	case strings.Contains(a.Command[0], "/") && !strings.HasPrefix(a.Command[0], "/"):

@@ -6,11 +6,12 @@ import (
 	"slices"
 	"strings"
 	"time"
+	"unicode/utf8"
 
 	"github.com/pfl-forge/pfl-forge/internal/strictyaml"
 )
 
-// Bounds of the values.
+// The bounds of the values: generous, but a slip such as 1000 workers is found.
 const (
 	maxWorkers = 256
 	maxRetries = 20
@@ -20,16 +21,19 @@ const (
 	maxPropose = 1000
 )
 
-// checker collects what is wrong with the values of a project.
+// checker collects what is wrong with the values of a project. Its methods take the path of
+// the value that they check ("policy.max_depth"), so that an error has the value's line.
 type checker struct {
 	pos  *strictyaml.Positions
 	errs strictyaml.Errors
 }
 
+// fail notes an error about the value of a field.
 func (c *checker) fail(field, format string, args ...any) {
 	c.errs = append(c.errs, c.pos.Errorf(field, format, args...))
 }
 
+// project checks every value of a project.
 func (c *checker) project(p *Project) {
 	c.branch("base_branch", p.BaseBranch)
 	c.within("parallel_workers", p.ParallelWorkers, 1, maxWorkers)
@@ -84,41 +88,51 @@ func (c *checker) project(p *Project) {
 	}
 }
 
+// within refuses a number that is not between two others, which are allowed.
 func (c *checker) within(field string, n, lo, hi int) {
 	if n < lo || n > hi {
 		c.fail(field, "is %d; must be between %d and %d", n, lo, hi)
 	}
 }
 
+// timeout refuses a duration that is too short or too long for a call.
 func (c *checker) timeout(field string, d time.Duration) {
 	if d < time.Second || d > maxTimeout {
 		c.fail(field, "is %s; must be between 1s and 24h", d)
 	}
 }
 
+// usd refuses an amount that cannot be a budget.
 func (c *checker) usd(field string, f float64) {
 	if f < 0 || f > maxBudget {
 		c.fail(field, "is %g; must be between 0 (no limit) and %g", f, maxBudget)
 	}
 }
 
+// oneOf refuses a word that is not known.
 func (c *checker) oneOf(field, s string, known []string) {
 	if slices.Contains(known, s) {
 		return
 	}
-	hint := ""
-	if best := strictyaml.Closest(s, known); best != "" {
-		hint = fmt.Sprintf("; did you mean %q?", best)
-	}
-	c.fail(field, "%q is not one of %s%s", s, strings.Join(known, ", "), hint)
+	c.fail(field, "%q is not one of %s%s", s, strings.Join(known, ", "), suggestion("; ", s, known))
 }
 
-// word refuses what could be taken for an option or several arguments.
+// suggestion returns how an error about an unknown word goes on after a separator: with the
+// known word that was probably meant. It is empty if none was.
+func suggestion(separator, s string, known []string) string {
+	if best := strictyaml.Closest(s, known); best != "" {
+		return fmt.Sprintf("%sdid you mean %q?", separator, best)
+	}
+	return ""
+}
+
+// word checks an argument of a command, such as a model or a tool. It refuses what the
+// command could take for an option or for several arguments.
 func (c *checker) word(field, s string) {
 	switch {
 	case s == "":
 		c.fail(field, "must not be empty")
-	case len(s) > 128:
+	case utf8.RuneCountInString(s) > 128:
 		c.fail(field, "is longer than 128 characters")
 	case s[0] == '-':
 		c.fail(field, "must not start with a hyphen")
@@ -127,6 +141,7 @@ func (c *checker) word(field, s string) {
 	}
 }
 
+// words checks a list of arguments.
 func (c *checker) words(field string, list []string) {
 	for i, s := range list {
 		at := fmt.Sprintf("%s[%d]", field, i)
@@ -137,8 +152,8 @@ func (c *checker) words(field string, list []string) {
 	}
 }
 
-// patterns refuses what could not be the name of a file of the repository: it
-// would protect nothing, and look as if it did.
+// patterns checks paths and patterns of protected files. It refuses what no file of the
+// repository can match: it would protect nothing, and look as if it did.
 func (c *checker) patterns(field string, list []string) {
 	for i, s := range list {
 		at := fmt.Sprintf("%s[%d]", field, i)
@@ -153,6 +168,7 @@ func (c *checker) patterns(field string, list []string) {
 	}
 }
 
+// commands checks shell commands.
 func (c *checker) commands(field string, list []string) {
 	for i, s := range list {
 		at := fmt.Sprintf("%s[%d]", field, i)
@@ -163,13 +179,15 @@ func (c *checker) commands(field string, list []string) {
 	}
 }
 
+// noNUL refuses a NUL character, which neither arguments nor paths can hold.
 func (c *checker) noNUL(field, s string) {
 	if strings.ContainsRune(s, 0) {
 		c.fail(field, "must not contain a NUL character")
 	}
 }
 
-// grants refuses what would show everything, or not what it says.
+// grants checks paths that are shown in the sandbox. It refuses a path that would show
+// everything, or something else than it says.
 func (c *checker) grants(field string, list []string) {
 	for i, s := range list {
 		at := fmt.Sprintf("%s[%d]", field, i)
@@ -202,9 +220,11 @@ func (c *checker) branch(field, s string) {
 	}
 }
 
+// badBranch returns what is wrong with the name of a branch; empty if nothing is. The rules
+// are those of git check-ref-format, without names that mean something to pfl-forge.
 func badBranch(s string) string {
 	switch {
-	case len(s) > 200:
+	case utf8.RuneCountInString(s) > 200:
 		return "is longer than 200 characters"
 	case strings.HasPrefix(s, "-"), strings.HasPrefix(s, "/"), strings.HasSuffix(s, "/"), strings.HasSuffix(s, "."):
 		return "must not start with - or /, nor end with / or ."
@@ -223,7 +243,8 @@ func badBranch(s string) string {
 	return ""
 }
 
-// dir refuses directories in which a clean-up could reach what is not ours.
+// dir checks the directory of checkouts. It refuses one in which removing checkouts could
+// reach other files.
 func (c *checker) dir(field, s string) {
 	clean := path.Clean(s)
 	switch {
@@ -235,6 +256,7 @@ func (c *checker) dir(field, s string) {
 	c.noNUL(field, s)
 }
 
+// glob checks a path or pattern of files below the repository's root.
 func (c *checker) glob(field, s string) {
 	switch {
 	case s == "":

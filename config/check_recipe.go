@@ -5,19 +5,21 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/pfl-forge/pfl-forge"
-	"github.com/pfl-forge/pfl-forge/internal/strictyaml"
 )
 
+// The shapes of names: of recipes, their tasks and back ends, and of parameters.
 var (
 	nameShape  = regexp.MustCompile(`^[a-z0-9][a-z0-9_-]{0,63}$`)
 	paramShape = regexp.MustCompile(`^[A-Z][A-Z0-9_]{0,63}$`)
 )
 
-// CheckParamName returns an error for a name that a recipe's parameter must not
-// have: it would not be an environment variable, or would change how the
-// command itself is run.
+// CheckParamName returns an error for a name that a recipe's parameter must not have: one
+// that is no environment variable (upper case letters, digits and _, at most 64), that is
+// pfl-forge's own (FORGE_...), or that would change how the command itself runs (PATH,
+// LD_PRELOAD, GIT_DIR).
 func CheckParamName(name string) error {
 	switch {
 	case !paramShape.MatchString(name):
@@ -51,6 +53,7 @@ func reserved(name string) bool {
 	return false
 }
 
+// recipe checks one recipe.
 func (c *checker) recipe(field, name string, r Recipe) {
 	if !nameShape.MatchString(name) {
 		c.fail(field, "recipe name %q must be a-z, 0-9, - and _, starting with a letter or digit, at most 64", name)
@@ -77,6 +80,7 @@ func (c *checker) recipe(field, name string, r Recipe) {
 	c.tasks(field+".tasks", r.Tasks)
 }
 
+// params checks the parameters of a recipe.
 func (c *checker) params(field string, params []Param) {
 	seen := map[string]bool{}
 	for i, p := range params {
@@ -99,6 +103,7 @@ func (c *checker) params(field string, params []Param) {
 	}
 }
 
+// tasks checks the tasks of a recipe.
 func (c *checker) tasks(field string, tasks []RecipeTask) {
 	var names []string
 	for i, t := range tasks {
@@ -125,6 +130,7 @@ func (c *checker) tasks(field string, tasks []RecipeTask) {
 	c.dependencies(field, tasks, names)
 }
 
+// dependencies checks what the tasks of a recipe depend on: known tasks, and no cycle.
 func (c *checker) dependencies(field string, tasks []RecipeTask, names []string) {
 	for i, t := range tasks {
 		for k, dep := range t.DependsOn {
@@ -133,11 +139,7 @@ func (c *checker) dependencies(field string, tasks []RecipeTask, names []string)
 			case dep == t.Name:
 				c.fail(at, "%q depends on itself", dep)
 			case !slices.Contains(names, dep):
-				hint := ""
-				if best := strictyaml.Closest(dep, names); best != "" {
-					hint = fmt.Sprintf("; did you mean %q?", best)
-				}
-				c.fail(at, "no task of this recipe is called %q%s", dep, hint)
+				c.fail(at, "no task of this recipe is called %q%s", dep, suggestion("; ", dep, names))
 			case slices.Contains(t.DependsOn[:k], dep):
 				c.fail(at, "%q is given twice", dep)
 			}
@@ -185,7 +187,7 @@ func cycle(tasks []RecipeTask) []string {
 	return nil
 }
 
-// optional refuses a key that is there but blank.
+// optional checks a shell command that may be left out. It refuses a key without one.
 func (c *checker) optional(field, key, s string) {
 	at := field + "." + key
 	if c.pos.Has(at) && strings.TrimSpace(s) == "" {
@@ -194,8 +196,9 @@ func (c *checker) optional(field, key, s string) {
 	c.noNUL(at, s)
 }
 
+// text refuses what is not one short line.
 func (c *checker) text(field, s string) {
-	if len(s) > 200 || strings.ContainsFunc(s, func(r rune) bool { return r < ' ' || r == 0x7f }) {
+	if utf8.RuneCountInString(s) > 200 || strings.ContainsFunc(s, func(r rune) bool { return r < ' ' || r == 0x7f }) {
 		c.fail(field, "must be one line of at most 200 characters")
 	}
 }

@@ -9,9 +9,9 @@ import (
 	"github.com/pfl-forge/pfl-forge/internal/strictyaml"
 )
 
-// Parse reads a pfl-forge.yaml. Keys that it does not name keep the value of
-// Default. What is wrong with it is a list of errors that print as
-// "pfl-forge.yaml:line: field: reason", one per line.
+// Parse reads the content of a pfl-forge.yaml. Keys that it does not give have the value of
+// [Default]. The error is a strictyaml.Errors with everything that is wrong; it prints one
+// line for each, as "pfl-forge.yaml:line: field: reason".
 func Parse(data []byte) (*Project, error) {
 	p := Default()
 	pos, err := strictyaml.Decode(data, p, strictyaml.Options{File: FileName})
@@ -27,8 +27,9 @@ func Parse(data []byte) (*Project, error) {
 	return p, nil
 }
 
-// Load reads the pfl-forge.yaml in the directory root, or returns Default if
-// there is none. It refuses anything but a regular file.
+// Load reads the pfl-forge.yaml in the directory root, or returns [Default] if there is
+// none. It refuses anything but a regular file, such as a link that leads elsewhere, and a
+// file that is too large. Other errors are those of [Parse].
 func Load(root string) (*Project, error) {
 	path := filepath.Join(root, FileName)
 	info, err := os.Lstat(path)

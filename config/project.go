@@ -1,5 +1,3 @@
-// Package config reads pfl-forge.yaml, the file in which a repository says how
-// pfl-forge is to work on it.
 package config
 
 import "time"
@@ -7,84 +5,148 @@ import "time"
 // FileName is the file's name at the root of a repository.
 const FileName = "pfl-forge.yaml"
 
-// Project is pfl-forge.yaml: what a repository decides for itself. Every key is
-// optional; Default has the values that serve without a file.
+// Project holds the values of pfl-forge.yaml. Every key is optional; [Default] has the values of
+// those that are not given.
 type Project struct {
-	BaseBranch       string                 `yaml:"base_branch"`        // branch to integrate into; empty means the one that is checked out, or the origin's HEAD
-	ParallelWorkers  int                    `yaml:"parallel_workers"`   // agent calls at once
-	Models           Models                 `yaml:"models"`             // models per kind of work
-	TriageTools      []string               `yaml:"triage_tools"`       // tools of agents that only read
-	WorkerTools      []string               `yaml:"worker_tools"`       // tools of agents that implement
-	MaxReviewRetries int                    `yaml:"max_review_retries"` // implementations after the first one was rejected
-	Agent            string                 `yaml:"agent"`              // back end for intents that name no recipe, one of AgentNames()
-	Roles            map[string]string      `yaml:"roles"`              // back ends by role, one of RoleNames(); others have Agent
-	Fallback         []string               `yaml:"fallback"`           // back ends in place of one that is at its limit, in this order
-	Agents           map[string]AgentConfig `yaml:"agents"`             // what there is to say about back ends
-	Recipes          map[string]Recipe      `yaml:"recipes"`            // deterministic recipes by name
-	Verify           []string               `yaml:"verify"`             // shell commands; all must exit 0 before a review
-	WorktreeDir      string                 `yaml:"worktree_dir"`       // where checkouts are made; relative to the repository's root
-	WorktreeOverlay  Overlay                `yaml:"worktree_overlay"`   // checkouts as overlay mounts
-	WorktreeSetup    []string               `yaml:"worktree_setup"`     // shell commands for a fresh checkout
-	Timeouts         Timeouts               `yaml:"timeouts"`           // limits per agent call
-	Budget           Budget                 `yaml:"budget"`             // limits of cost
-	Policy           Policy                 `yaml:"policy"`             // what may happen without a person
-	Reflection       Reflection             `yaml:"reflection"`         // what pfl-forge may ask for by itself
+	// BaseBranch is the branch that changes are merged into. Empty means the branch that is
+	// checked out, or the HEAD of the origin where nothing is.
+	BaseBranch string `yaml:"base_branch"`
+	// ParallelWorkers bounds the agent calls that run at once, 1 to 256.
+	ParallelWorkers int `yaml:"parallel_workers"`
+	// Models are those of the claude back end; others have theirs in Agents.
+	Models Models `yaml:"models"`
+	// TriageTools are the tools that agents may use which only read: those that analyze,
+	// review and reflect.
+	TriageTools []string `yaml:"triage_tools"`
+	// WorkerTools are the tools that implementing agents may use.
+	WorkerTools []string `yaml:"worker_tools"`
+	// MaxReviewRetries bounds the implementations of a task after the first one was
+	// rejected.
+	MaxReviewRetries int `yaml:"max_review_retries"`
+	// Agent is the back end for intents that name neither a back end nor a recipe. It is
+	// one of AgentNames.
+	Agent string `yaml:"agent"`
+	// Roles names back ends by role, which is one of [RoleNames]. Agent has the others.
+	Roles map[string]string `yaml:"roles"`
+	// Fallback lists the back ends that stand in for one that is at its limit, in the order
+	// in which they are tried.
+	Fallback []string `yaml:"fallback"`
+	// Agents configures back ends by name: models of those that there are, and programs of
+	// the project's own.
+	Agents map[string]AgentConfig `yaml:"agents"`
+	// Recipes are the deterministic changes that intents can ask for, by name.
+	Recipes map[string]Recipe `yaml:"recipes"`
+	// Verify lists shell commands that must all exit with 0 before a change is reviewed,
+	// and again before it is merged.
+	Verify []string `yaml:"verify"`
+	// WorktreeDir is the directory for checkouts, relative to the repository's root.
+	WorktreeDir string `yaml:"worktree_dir"`
+	// WorktreeOverlay says whether checkouts are overlay mounts.
+	WorktreeOverlay Overlay `yaml:"worktree_overlay"`
+	// WorktreeSetup lists shell commands that run in a fresh checkout before anything else.
+	WorktreeSetup []string `yaml:"worktree_setup"`
+	// Timeouts bounds agent calls and commands in time.
+	Timeouts Timeouts `yaml:"timeouts"`
+	// Budget bounds what agents may cost.
+	Budget Budget `yaml:"budget"`
+	// Policy says what happens without a person, and what agents may reach.
+	Policy Policy `yaml:"policy"`
+	// Reflection bounds what pfl-forge proposes by itself.
+	Reflection Reflection `yaml:"reflection"`
 }
 
-// Models names the model per kind of work, as the agent back end calls it.
+// Models names the model for each kind of work, as the back end calls it. For back ends
+// other than claude, empty leaves the choice to the program.
 type Models struct {
-	TriageDeep string `yaml:"triage_deep"` // analyze, architect, intake, audit
-	Default    string `yaml:"default"`     // implement, review, judge, reflect
-	Complex    string `yaml:"complex"`     // implement, when the task's complexity is high
+	// TriageDeep is for the steps that understand a request: analyze, architect, intake
+	// and audit.
+	TriageDeep string `yaml:"triage_deep"`
+	// Default is for all other steps, such as implement and review.
+	Default string `yaml:"default"`
+	// Complex is for implement, where the analysis judged the task to be complex.
+	Complex string `yaml:"complex"`
 }
 
-// Timeouts bounds each kind of call by the wall clock, and Idle the time
-// without any output.
+// Timeouts bounds each kind of call by the wall clock. All are between 1s and 24h.
 type Timeouts struct {
-	Analyze   time.Duration `yaml:"analyze"`
+	// Analyze bounds one call of the steps that understand a request: analyze, architect,
+	// intake, audit and observe.
+	Analyze time.Duration `yaml:"analyze"`
+	// Implement bounds one call of an implementing agent.
 	Implement time.Duration `yaml:"implement"`
-	Verify    time.Duration `yaml:"verify"` // each verify or worktree_setup command
-	Review    time.Duration `yaml:"review"`
-	Idle      time.Duration `yaml:"idle"`
+	// Verify bounds each command of Verify and WorktreeSetup, not all of them together.
+	Verify time.Duration `yaml:"verify"`
+	// Review bounds one call of all other steps, such as review and reflect.
+	Review time.Duration `yaml:"review"`
+	// Idle bounds how long a call may be without any output.
+	Idle time.Duration `yaml:"idle"`
 }
 
-// Budget is the most that may be spent, in US dollars; 0 means no limit.
+// Budget is the most that may be spent, in US dollars. 0 means no limit.
 type Budget struct {
-	IntentUSD  float64 `yaml:"intent_usd"`  // of one intent, unless it has its own
-	ProjectUSD float64 `yaml:"project_usd"` // of all intents together
-	DayUSD     float64 `yaml:"day_usd"`     // of all intents together, on one day of UTC
-	CallUSD    float64 `yaml:"call_usd"`    // set aside for one call while a budget is in force
+	// IntentUSD bounds one intent that has no budget of its own.
+	IntentUSD float64 `yaml:"intent_usd"`
+	// ProjectUSD bounds all intents together, for ever.
+	ProjectUSD float64 `yaml:"project_usd"`
+	// DayUSD bounds all intents together on one day of UTC.
+	DayUSD float64 `yaml:"day_usd"`
+	// CallUSD is the amount that is reserved for one call while any budget is in force. 0 means
+	// forge.DefaultCallUSD, or less where a budget is small.
+	CallUSD float64 `yaml:"call_usd"`
 }
 
-// Policy says what may happen without a person.
+// Policy says what may happen without a person, and what agents and commands may reach on
+// the machine that runs them.
 type Policy struct {
-	TrustedOrigins []string `yaml:"trusted_origins"` // systems whose intents of risk low run unapproved
-	ProtectedPaths []string `yaml:"protected_paths"` // a change of these waits for a person, also after an approved review
-	Approvers      []string `yaml:"approvers"`       // who may approve; empty: everybody who can
-	Sandbox        Sandbox  `yaml:"sandbox"`         // isolation of agents and commands from the machine
-	Network        Network  `yaml:"network"`         // of agents: full or model
-	CommandNetwork Network  `yaml:"command_network"` // of recipes and verify commands: full or none
-	SandboxRead    []string `yaml:"sandbox_read"`    // paths that agents and commands may read beside the system's; ~ is the service's home
-	SandboxWrite   []string `yaml:"sandbox_write"`   // paths that they may write to as well
-	MaxDepth       int      `yaml:"max_depth"`       // of intents within intents; 0: none is taken apart
+	// TrustedOrigins names the systems whose intents run without an approval if their risk
+	// is low.
+	TrustedOrigins []string `yaml:"trusted_origins"`
+	// ProtectedPaths are paths from the repository's root, or patterns of path.Match. A
+	// change of one waits for a person, also after an approved review.
+	ProtectedPaths []string `yaml:"protected_paths"`
+	// Approvers names who may approve. Empty means everybody who can send commands.
+	Approvers []string `yaml:"approvers"`
+	// Sandbox says whether agents and commands are isolated from the machine.
+	Sandbox Sandbox `yaml:"sandbox"`
+	// Network says what agents can connect to: full or model. The latter needs the sandbox.
+	Network Network `yaml:"network"`
+	// CommandNetwork says what recipes and the commands of Verify can connect to: full or
+	// none. The latter needs the sandbox.
+	CommandNetwork Network `yaml:"command_network"`
+	// SandboxRead lists absolute paths that may be read in the sandbox beside those of the
+	// system. ~/ is the home of the service's user.
+	SandboxRead []string `yaml:"sandbox_read"`
+	// SandboxWrite lists paths that may be written to as well.
+	SandboxWrite []string `yaml:"sandbox_write"`
+	// MaxDepth bounds how often an intent may be divided into child intents, which are
+	// divided again. With 0 none is.
+	MaxDepth int `yaml:"max_depth"`
 }
 
 // Reflection bounds the intents that pfl-forge proposes by itself.
 type Reflection struct {
-	Enabled        bool `yaml:"enabled"`          // whether finished runs are reflected upon
-	MaxGeneration  int  `yaml:"max_generation"`   // how many reflections may lie between an intent and what a person wanted
-	ProposalsADay  int  `yaml:"proposals_a_day"`  // of the project, UTC
-	ProposalsATime int  `yaml:"proposals_a_time"` // of one reflection
+	// Enabled says whether finished runs are reflected upon.
+	Enabled bool `yaml:"enabled"`
+	// MaxGeneration bounds how many reflections may lie between a proposal and what a
+	// person asked for.
+	MaxGeneration int `yaml:"max_generation"`
+	// ProposalsADay bounds the proposals of the project on one day of UTC.
+	ProposalsADay int `yaml:"proposals_a_day"`
+	// ProposalsATime bounds the proposals of one reflection.
+	ProposalsATime int `yaml:"proposals_a_time"`
 }
 
-// Sandbox says whether agents run isolated from the machine.
+// Sandbox says whether agents and commands run isolated from the machine.
 type Sandbox string
 
 // The sandbox modes.
 const (
-	SandboxOff     Sandbox = "off"     // never
-	SandboxAuto    Sandbox = "auto"    // where the machine offers it
-	SandboxRequire Sandbox = "require" // else refuse to run
+	// SandboxOff isolates nothing.
+	SandboxOff Sandbox = "off"
+	// SandboxAuto isolates where the machine offers what that takes.
+	SandboxAuto Sandbox = "auto"
+	// SandboxRequire refuses to run anything where the machine does not.
+	SandboxRequire Sandbox = "require"
 )
 
 // Overlay says whether checkouts are overlay mounts over one tree of the base branch.
@@ -92,21 +154,27 @@ type Overlay string
 
 // The overlay modes.
 const (
-	OverlayOff  Overlay = "off"  // never
-	OverlayAuto Overlay = "auto" // where the machine permits it
+	// OverlayOff makes every checkout a full one.
+	OverlayOff Overlay = "off"
+	// OverlayAuto mounts where the machine permits it.
+	OverlayAuto Overlay = "auto"
 )
 
-// Network is what agents or commands in a sandbox reach.
+// Network says what agents or commands in a sandbox reach.
 type Network string
 
 // The networks.
 const (
-	NetworkFull  Network = "full"  // what the machine reaches
-	NetworkModel Network = "model" // the model, through the service
-	NetworkNone  Network = "none"  // a loopback of their own
+	// NetworkFull leaves the machine's network as it is.
+	NetworkFull Network = "full"
+	// NetworkModel allows the model's API alone, through the service.
+	NetworkModel Network = "model"
+	// NetworkNone gives the sandbox a loopback interface of its own and nothing else.
+	NetworkNone Network = "none"
 )
 
-// The agent back ends.
+// The back ends that there are without any configuration. AgentRecipe runs recipes and no
+// agent.
 const (
 	AgentClaude   = "claude"
 	AgentCodex    = "codex"
@@ -115,12 +183,13 @@ const (
 	AgentRecipe   = "recipe"
 )
 
-// Agents lists the back ends that there are without any configuration.
+// Agents returns the names of the back ends that there are without any configuration.
 func Agents() []string {
 	return []string{AgentClaude, AgentCodex, AgentGemini, AgentOpencode, AgentRecipe}
 }
 
-// Default returns the project that a repository without pfl-forge.yaml has.
+// Default returns the configuration of a repository without pfl-forge.yaml. The caller may
+// change it.
 func Default() *Project {
 	return &Project{
 		ParallelWorkers:  4,
@@ -147,8 +216,8 @@ func Default() *Project {
 	}
 }
 
-// protectedPaths are what runs elsewhere with other rights, or tells agents and
-// pfl-forge what they may do.
+// protectedPaths returns the default of Policy.ProtectedPaths: files that run elsewhere with
+// other rights (continuous integration), or that tell agents and pfl-forge what they may do.
 func protectedPaths() []string {
 	return []string{
 		".github/", ".gitlab-ci.yml", ".gitlab/", ".circleci/", ".buildkite/", "Jenkinsfile", "azure-pipelines.yml", ".gitmodules",

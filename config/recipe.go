@@ -9,41 +9,65 @@ import (
 	"github.com/pfl-forge/pfl-forge/internal/strictyaml"
 )
 
-// Recipe is a named, deterministic change that the repository defines: either
-// one command (Run), once or per line that Each prints, or named Tasks.
+// Recipe is a deterministic change that the repository defines: either one command (Run),
+// which runs once or for each line that Each prints, or a list of Tasks. All commands are
+// run by sh -c in a checkout.
 type Recipe struct {
-	Title      string        `yaml:"title"`       // of the tasks; empty means the intent's title
-	Risk       forge.Risk    `yaml:"risk"`        // the judged risk; empty means low
-	Run        string        `yaml:"run"`         // sh -c in the checkout; what it changed is committed
-	Check      string        `yaml:"check"`       // the review: exit 0 approves, otherwise its output is the feedback
-	Params     []Param       `yaml:"params"`      // values that an intent gives, as environment variables
-	Each       string        `yaml:"each"`        // prints one line per task, which Run finds in FORGE_ITEM
-	Tasks      []RecipeTask  `yaml:"tasks"`       // instead of Run
-	AllowEmpty bool          `yaml:"allow_empty"` // a run that changes nothing counts as done
-	Timeout    time.Duration `yaml:"timeout"`     // of each command; 0 means that of the step
+	// Title is that of the tasks. Empty means the intent's title.
+	Title string `yaml:"title"`
+	// Risk is the judged risk of the change. Empty means low.
+	Risk forge.Risk `yaml:"risk"`
+	// Run makes the change. What it changed in the checkout is committed.
+	Run string `yaml:"run"`
+	// Check reviews the change: exit code 0 approves, any other rejects with the output as
+	// the reason. Without one, every change is approved.
+	Check string `yaml:"check"`
+	// Params are the values that an intent gives. Commands find them as environment
+	// variables.
+	Params []Param `yaml:"params"`
+	// Each prints one line for each task. Run finds its line in FORGE_ITEM.
+	Each string `yaml:"each"`
+	// Tasks stand in place of Run.
+	Tasks []RecipeTask `yaml:"tasks"`
+	// AllowEmpty lets a run that changes nothing count as done. Otherwise it is an error.
+	AllowEmpty bool `yaml:"allow_empty"`
+	// Timeout bounds each command. 0 means that of the step (see [Timeouts]).
+	Timeout time.Duration `yaml:"timeout"`
 }
 
-// Param is a value that an intent gives to a recipe. One without Default that
-// the intent does not give becomes a clarification.
+// Param is a value that an intent gives to a recipe. If it gives none and there is no
+// Default, a person is asked.
 type Param struct {
-	Name      string   `yaml:"name"`      // of the environment variable
-	Question  string   `yaml:"question"`  // to the person; empty means "Which value for <name>?"
-	Context   string   `yaml:"context"`   // what the person should know
-	Suggested []string `yaml:"suggested"` // answers to choose from; others are allowed
-	Default   *string  `yaml:"default"`   // nil means: ask
+	// Name is the environment variable's, see [CheckParamName].
+	Name string `yaml:"name"`
+	// Question is put to the person. Empty means "Which value for <name>?".
+	Question string `yaml:"question"`
+	// Context is shown with the question.
+	Context string `yaml:"context"`
+	// Suggested lists answers to choose from; others are allowed.
+	Suggested []string `yaml:"suggested"`
+	// Default is the value where the intent gives none. nil means that a person is asked.
+	Default *string `yaml:"default"`
 }
 
-// RecipeTask is one task of a recipe.
+// RecipeTask is one task of a recipe. Tasks run at the same time unless one depends on
+// another.
 type RecipeTask struct {
-	Name      string   `yaml:"name"`       // unique in the recipe
-	Title     string   `yaml:"title"`      // empty means the name
-	Run       string   `yaml:"run"`        // sh -c in the checkout
-	Check     string   `yaml:"check"`      // empty means the recipe's check
-	DependsOn []string `yaml:"depends_on"` // names of tasks that must be integrated before
-	Files     []string `yaml:"files"`      // what it is expected to change
+	// Name is unique in the recipe.
+	Name string `yaml:"name"`
+	// Title is the subject of the commit. Empty means the name.
+	Title string `yaml:"title"`
+	// Run makes the change.
+	Run string `yaml:"run"`
+	// Check reviews it. Empty means the recipe's.
+	Check string `yaml:"check"`
+	// DependsOn names the tasks that must be merged before this one begins.
+	DependsOn []string `yaml:"depends_on"`
+	// Files are the paths or patterns that it is expected to change.
+	Files []string `yaml:"files"`
 }
 
-// Task returns the recipe's task with this name.
+// Task returns the recipe's task with this name; false if there is none.
 func (r *Recipe) Task(name string) (RecipeTask, bool) {
 	for _, t := range r.Tasks {
 		if t.Name == name {
@@ -58,8 +82,8 @@ func (p *Project) RecipeNames() []string {
 	return slices.Sorted(maps.Keys(p.Recipes))
 }
 
-// ClosestRecipe returns the recipe that an unknown name was probably meant to
-// be, or "".
+// ClosestRecipe returns the name of the recipe that an unknown name was probably meant to
+// be, or "" if none is close.
 func (p *Project) ClosestRecipe(name string) string {
 	return strictyaml.Closest(name, p.RecipeNames())
 }

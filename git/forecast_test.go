@@ -13,6 +13,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/pfl-forge/pfl-forge/git"
+	"github.com/pfl-forge/pfl-forge/internal/testsize"
 )
 
 const sevenLines = "1\n2\n3\n4\n5\n6\n7\n"
@@ -82,7 +83,7 @@ func TestForecast(t *testing.T) {
 
 // What Forecast says of two branches is what git merge says of them.
 func TestForecastEqualsGit(t *testing.T) {
-	fewer(t, "20")
+	testsize.Checks(t, 8, 20)
 	r := newRepo(t, map[string]string{"x": "x\n"})
 	s := r.store()
 	rapid.Check(t, func(rt *rapid.T) {

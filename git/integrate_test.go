@@ -1,7 +1,6 @@
 package git_test
 
 import (
-	"context"
 	"errors"
 	"os"
 	"path/filepath"
@@ -12,6 +11,7 @@ import (
 	"time"
 
 	"github.com/pfl-forge/pfl-forge/git"
+	"github.com/pfl-forge/pfl-forge/internal/wait"
 )
 
 // proposal makes a commit on top of main that no branch has.
@@ -165,8 +165,7 @@ func TestIntegrateWaitsForAPersonsLock(t *testing.T) {
 	old, next := r.head("main"), r.proposal(map[string]string{"a": "b\n"})
 	lock := filepath.Join(r.dir, ".git", "index.lock")
 	r.write(".git/index.lock", "")
-	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
-	defer cancel()
+	ctx := wait.Briefly(t, 50*time.Millisecond)
 	if _, err := s.Integrate(ctx, "main", old, next); !errors.Is(err, git.ErrBusy) || r.head("main") != old {
 		t.Fatal(err)
 	}

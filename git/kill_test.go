@@ -15,6 +15,8 @@ import (
 	"time"
 
 	"github.com/pfl-forge/pfl-forge/git"
+	"github.com/pfl-forge/pfl-forge/internal/testsize"
+	"github.com/pfl-forge/pfl-forge/internal/wait"
 )
 
 // The test binary is also the process that gets killed.
@@ -117,7 +119,8 @@ func (v victim) kill(withChildren bool) {
 // Killed at any moment, with or without its git, the branch is at one of the commits, and the person's
 // files are those of that commit, with the person's own changes, after the next opening.
 func TestKilledIntegration(t *testing.T) {
-	const length, files, rounds = 6, 120, 12
+	const length, files = 6, 120
+	rounds := testsize.Of(3, 12)
 	rng := rand.New(rand.NewPCG(1, 2))
 	r := newRepo(t, map[string]string{"mine": "mine\n"})
 	work := r.at(filepath.Join(t.TempDir(), "work"))
@@ -147,7 +150,8 @@ func TestKilledIntegration(t *testing.T) {
 			r.git("stash", "pop", "-q")
 		}
 		v := startVictim(t, "integrate", append([]string{r.dir}, chain[at(chain, r.head("main")):]...)...)
-		time.AfterFunc(time.Duration(20+rng.IntN(180))*time.Millisecond, func() { v.kill(round%2 == 0) })
+		moment := wait.Moment(rng, 20*time.Millisecond, 200*time.Millisecond)
+		go func() { <-moment; v.kill(round%2 == 0) }()
 		_ = v.cmd.Wait()
 		if exists(filepath.Join(r.dir, ".git", "pfl-forge", "move.json")) {
 			torn++
@@ -190,11 +194,12 @@ func TestKilledWork(t *testing.T) {
 	r := newRepo(t, files)
 	dir := filepath.Join(t.TempDir(), "w")
 	reported := 0
-	for round := range 8 {
+	for round := range testsize.Of(4, 8) {
 		v := startVictim(t, []string{"work", "work plain"}[round/2%2], r.dir, dir)
 		var lines []string
 		kill := func() {
-			time.AfterFunc(time.Duration(100+rng.IntN(300))*time.Millisecond, func() { v.kill(round%2 == 0) })
+			moment := wait.Moment(rng, 100*time.Millisecond, 400*time.Millisecond)
+			go func() { <-moment; v.kill(round%2 == 0) }()
 		}
 		begun := round%3 > 0 // it is killed at any time after the first report; else at any time
 		if !begun {

@@ -2,7 +2,6 @@ package git_test
 
 import (
 	"errors"
-	"flag"
 	"io/fs"
 	"maps"
 	"os"
@@ -13,24 +12,14 @@ import (
 	"testing"
 
 	"github.com/pfl-forge/pfl-forge/git"
+	"github.com/pfl-forge/pfl-forge/internal/testsize"
 	"pgregory.net/rapid"
 )
-
-// fewer lets a property whose every check runs dozens of processes run n times, unless -rapid.checks says otherwise.
-func fewer(t *testing.T, n string) {
-	t.Helper()
-	f := flag.Lookup("rapid.checks")
-	if f.Value.String() != f.DefValue {
-		return
-	}
-	must(t, f.Value.Set(n))
-	t.Cleanup(func() { _ = f.Value.Set(f.DefValue) })
-}
 
 // Whatever a person has in their working tree, an integration either goes through and leaves all of it as it
 // was, or is refused and changes nothing.
 func TestIntegrateNeverTouchesAPersonsWork(t *testing.T) {
-	fewer(t, "40")
+	testsize.Checks(t, 10, 40)
 	r := newRepo(t, map[string]string{"x": "x\n"})
 	r.write(".git/info/exclude", "ignored\n")
 	s := r.store()

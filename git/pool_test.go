@@ -1,7 +1,6 @@
 package git_test
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"os"
@@ -14,6 +13,7 @@ import (
 	"time"
 
 	"github.com/pfl-forge/pfl-forge/git"
+	"github.com/pfl-forge/pfl-forge/internal/wait"
 )
 
 // entries lists a directory without the pool's own names.
@@ -185,8 +185,7 @@ func TestSweepAndClose(t *testing.T) {
 	if got := entries(t, dir); !slices.Equal(got, []string{"b"}) {
 		t.Fatalf("checkouts %q", got)
 	}
-	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Millisecond)
-	defer cancel()
+	ctx := wait.Briefly(t, 20*time.Millisecond)
 	if _, err := git.NewPool(ctx, git.PoolConfig{Dir: dir, Store: r.store()}); !errors.Is(err, git.ErrBusy) {
 		t.Fatalf("a second pool: %v", err)
 	}

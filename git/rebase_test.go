@@ -10,12 +10,13 @@ import (
 	"testing"
 
 	"github.com/pfl-forge/pfl-forge/git"
+	"github.com/pfl-forge/pfl-forge/internal/testsize"
 	"pgregory.net/rapid"
 )
 
 // Whatever git rebase makes of a branch, Rebase makes the same tree in as many commits, or finds a conflict too.
 func TestRebaseEqualsGit(t *testing.T) {
-	fewer(t, "30")
+	testsize.Checks(t, 8, 30)
 	r := newRepo(t, map[string]string{"x": "x\n"})
 	s := r.store()
 	r.git("worktree", "add", "-q", "--detach", "../work")

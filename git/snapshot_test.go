@@ -8,13 +8,14 @@ import (
 	"testing"
 
 	"github.com/pfl-forge/pfl-forge/git"
+	"github.com/pfl-forge/pfl-forge/internal/testsize"
 	"pgregory.net/rapid"
 )
 
 // Whatever an agent does to files, CommitAll commits what git add -A would, and Prepare of any commit afterwards makes
 // the disk equal to it.
 func TestCommitAllAndPrepareEqualGit(t *testing.T) {
-	fewer(t, "25")
+	testsize.Checks(t, 8, 25)
 	r := newRepo(t, map[string]string{"x": "x\n"})
 	s := r.store()
 	p := newPool(t, s)

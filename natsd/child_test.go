@@ -8,9 +8,10 @@ import (
 	"os/signal"
 	"strconv"
 	"syscall"
-	"time"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/pfl-forge/pfl-forge/internal/wait"
 )
 
 // childServe publishes for ever and prints each sequence after its ack.
@@ -34,7 +35,7 @@ func childServe(dir string) error {
 }
 
 func childFind(dir string) error {
-	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+	ctx, cancel := wait.Bounded()
 	defer cancel()
 	e, err := Find(ctx, "", dir)
 	if err != nil {
@@ -76,7 +77,7 @@ func childReadOnly(dir string) error {
 // childFull runs until no file may grow, which is what a full disk looks like.
 func childFull(dir string) error {
 	signal.Ignore(unix.SIGXFSZ)
-	ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
+	ctx, cancel := wait.Bounded()
 	defer cancel()
 	s, err := Start(ctx, config(dir))
 	if err != nil {

@@ -11,6 +11,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
+// The names of what is in a store directory.
 const (
 	lockFile     = "lock"
 	clientFile   = "client.json"
@@ -21,13 +22,17 @@ const (
 // open directory, so that a symlink planted later leads nowhere.
 type storeDir struct {
 	root *os.Root
-	path string // resolved, for the server, which takes no open directory
+	// path is absolute and without links. The server needs it, since it takes no open
+	// directory, and errors name it.
+	path string
 }
 
+// close gives up the open directory. Nothing may use it afterwards.
 func (d *storeDir) close() { _ = d.root.Close() }
 
-// openDir opens the store directory. With create it makes what is missing;
-// without, a missing directory is fs.ErrNotExist.
+// openDir opens and checks the store directory; the arguments are those of Config. With
+// create it makes what is missing and repairs the mode; without, a missing directory is
+// fs.ErrNotExist. The caller closes what it returns.
 func openDir(rootPath, dir string, create bool) (*storeDir, error) {
 	rootPath, rel, err := splitDir(rootPath, dir)
 	if err != nil {
@@ -56,6 +61,8 @@ func openDir(rootPath, dir string, create bool) (*storeDir, error) {
 	return d, nil
 }
 
+// splitDir returns a directory that exists and the path of the store directory below it,
+// which cannot lead out of it.
 func splitDir(root, dir string) (string, string, error) {
 	if root == "" {
 		abs, err := filepath.Abs(dir)
@@ -80,6 +87,7 @@ func splitDir(root, dir string) (string, string, error) {
 	return root, filepath.Clean(rel), nil
 }
 
+// makeDirs makes the store directory, for this user only, and what is missing above it.
 func makeDirs(top *os.Root, rel string) error {
 	if parent := filepath.Dir(rel); parent != "." {
 		if err := top.MkdirAll(parent, 0o755); err != nil {
@@ -92,7 +100,8 @@ func makeDirs(top *os.Root, rel string) error {
 	return nil
 }
 
-// check refuses a directory that is not ours alone and resolves its path.
+// check refuses a directory that other users can enter, and sets the path. With repair it
+// sets a mode that is too wide right.
 func (d *storeDir) check(shown string, repair bool) error {
 	info, err := d.root.Stat(".")
 	if err != nil {
@@ -123,8 +132,8 @@ func (d *storeDir) check(shown string, repair bool) error {
 	return d.checkContent()
 }
 
-// checkContent refuses symlinks and foreign kinds of files in the store: a
-// repository may come with one, and the server would write through it.
+// checkContent refuses links and special files in place of the lock and of client.json: a
+// repository may come with one, and this package would write through it.
 func (d *storeDir) checkContent() error {
 	for _, name := range []string{lockFile, clientFile} {
 		info, err := d.root.Lstat(name)
@@ -141,7 +150,8 @@ func (d *storeDir) checkContent() error {
 	return nil
 }
 
-// checkStreams walks the streams' files; call it before the server opens them.
+// checkStreams refuses links and special files among those of the streams. It is called by
+// the owner, before the server opens them.
 func (d *storeDir) checkStreams() error {
 	if _, err := d.root.Lstat(jetstreamDir); errors.Is(err, fs.ErrNotExist) {
 		return nil
@@ -157,7 +167,8 @@ func (d *storeDir) checkStreams() error {
 	})
 }
 
-// explain adds what a person can do about an error of the file system.
+// explain returns an error of the file system with what a person can do about it. verb and
+// path say what was tried: "write", "/x/probe".
 func explain(verb, path string, err error) error {
 	hint := ""
 	switch {

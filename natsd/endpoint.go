@@ -13,31 +13,38 @@ import (
 	"time"
 )
 
+// maxClientFile bounds what is read of client.json, in bytes.
 const maxClientFile = 4 << 10
 
-// Endpoint is how a process connects to the running server.
+// Endpoint says how a process connects to a running server. It is the content of
+// client.json.
 type Endpoint struct {
-	URL       string    `json:"url"`        // nats://127.0.0.1:<port>
-	Token     string    `json:"token"`      // authorises; never log it
-	PID       int       `json:"pid"`        // the server's process
-	ID        string    `json:"id"`         // of this start, never reused
-	StartedAt time.Time `json:"started_at"` // UTC
+	// URL is nats://127.0.0.1:<port>.
+	URL string `json:"url"`
+	// Token authorises a client. It must not be logged or printed.
+	Token string `json:"token"`
+	// PID is the process of the server.
+	PID int `json:"pid"`
+	// ID is random and tells this start of a server from all others.
+	ID string `json:"id"`
+	// StartedAt is the time of the server's start, in UTC.
+	StartedAt time.Time `json:"started_at"`
 }
 
-// String leaves the token out.
+// String returns the URL and the process. It leaves the token out.
 func (e Endpoint) String() string { return fmt.Sprintf("%s (process %d)", e.URL, e.PID) }
 
-// LogValue leaves the token out.
+// LogValue returns the fields without the token.
 func (e Endpoint) LogValue() slog.Value {
 	return slog.GroupValue(slog.String("url", e.URL), slog.Int("pid", e.PID), slog.String("id", e.ID))
 }
 
-// serverName is announced by the server before any authentication, so that a
-// finder knows whom it is about to show the token.
+// serverName returns the name of the server of a start. A server announces it before any
+// authentication, so that Find knows whom it is about to show the token.
 func serverName(id string) string { return "pfl-forge-" + id }
 
-// writeEndpoint replaces client.json in one step: a reader sees the old one, the
-// new one or none, also after a power cut.
+// writeEndpoint writes client.json in one step: a reader sees the old one, the new one or
+// none, also after a power cut.
 func writeEndpoint(d *storeDir, e Endpoint) error {
 	const tmp = clientFile + ".tmp"
 	b, err := json.MarshalIndent(e, "", "  ")
@@ -59,6 +66,7 @@ func writeEndpoint(d *storeDir, e Endpoint) error {
 	return syncDir(d)
 }
 
+// syncDir makes a rename in the directory durable.
 func syncDir(d *storeDir) error {
 	f, err := d.root.Open(".")
 	if err != nil {
@@ -67,6 +75,8 @@ func syncDir(d *storeDir) error {
 	return errors.Join(f.Sync(), f.Close())
 }
 
+// readEndpoint reads client.json. It refuses a file that other users can read or write: a
+// client would send the token to whatever address they wrote.
 func readEndpoint(d *storeDir) (Endpoint, error) {
 	var e Endpoint
 	path := filepath.Join(d.path, clientFile)
@@ -92,7 +102,8 @@ func readEndpoint(d *storeDir) (Endpoint, error) {
 	return e, e.validate()
 }
 
-// validate refuses an address beyond this machine: the token goes nowhere else.
+// validate refuses an incomplete endpoint and one on another machine: the token goes nowhere
+// else.
 func (e Endpoint) validate() error {
 	u, err := url.Parse(e.URL)
 	if err != nil {

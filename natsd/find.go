@@ -14,13 +14,16 @@ import (
 	"time"
 )
 
-// ErrNotRunning means that no server runs on the store.
+// ErrNotRunning is returned by [Find] if no server runs on the store.
 var ErrNotRunning = errors.New("natsd: no server is running")
 
 const (
+	// findPatience bounds how long Find waits for a server that is just starting.
 	findPatience = 2 * time.Second
-	dialTimeout  = time.Second
-	maxInfoLine  = 64 << 10
+	// dialTimeout bounds the check that a server answers.
+	dialTimeout = time.Second
+	// maxInfoLine bounds the first line that a server sends, in bytes.
+	maxInfoLine = 64 << 10
 )
 
 // Find returns the endpoint of the server that runs on the store, in whatever
@@ -34,6 +37,7 @@ func Find(ctx context.Context, root, dir string) (*Endpoint, error) {
 	return find(ctx, root, dir, findPatience)
 }
 
+// find is Find with another patience.
 func find(ctx context.Context, root, dir string, patience time.Duration) (*Endpoint, error) {
 	d, err := openDir(root, dir, false)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -45,7 +49,7 @@ func find(ctx context.Context, root, dir string, patience time.Duration) (*Endpo
 	defer d.close()
 	deadline := time.Now().Add(patience)
 	for {
-		e, held, err := look(ctx, d)
+		e, held, err := findOnce(ctx, d)
 		if err == nil {
 			return e, nil
 		}
@@ -61,9 +65,9 @@ func find(ctx context.Context, root, dir string, patience time.Duration) (*Endpo
 	}
 }
 
-// look is one try. held says that a process owns the store, so that the next try
-// may find it ready.
-func look(ctx context.Context, d *storeDir) (e *Endpoint, held bool, err error) {
+// findOnce looks for the server once. held reports whether a process owns the store, so that
+// the next look may find its server ready.
+func findOnce(ctx context.Context, d *storeDir) (e *Endpoint, held bool, err error) {
 	h, held, err := isHeld(d)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, false, errors.New("the store is unused")
@@ -83,15 +87,15 @@ func look(ctx context.Context, d *storeDir) (e *Endpoint, held bool, err error) 
 	case ep.ID != h.ID || ep.PID != h.PID || !alive(h.PID):
 		return nil, true, fmt.Errorf("process %d holds the store but the address is of an earlier one", h.PID)
 	}
-	if err := greet(ctx, ep); err != nil {
+	if err := checkServer(ctx, ep); err != nil {
 		return nil, true, fmt.Errorf("process %d holds the store but does not answer: %w", h.PID, err)
 	}
 	return &ep, true, nil
 }
 
-// greet checks that the address is this server's, without showing it the token:
-// after a crash the port may be anybody's.
-func greet(ctx context.Context, e Endpoint) error {
+// checkServer returns an error unless the server of this endpoint listens on its address. It
+// does not show the token: after a crash the port may be another program's.
+func checkServer(ctx context.Context, e Endpoint) error {
 	u, err := url.Parse(e.URL)
 	if err != nil {
 		return err

@@ -11,6 +11,8 @@ import (
 	"sync"
 	"testing"
 	"time"
+
+	"github.com/pfl-forge/pfl-forge/internal/wait"
 )
 
 func TestSecondProcessFindsAndPublishes(t *testing.T) {
@@ -126,7 +128,7 @@ func TestFindTrustsNoFile(t *testing.T) {
 		if got != "" {
 			t.Errorf("the impostor was told %q", got)
 		}
-	case <-within(t, 5*time.Second).Done():
+	case <-wait.Context(t).Done():
 		t.Error("the impostor was never asked")
 	}
 }

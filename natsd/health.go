@@ -8,17 +8,21 @@ import (
 	"path/filepath"
 )
 
+// A probe is a file of some blocks, so that a full disk is noticed.
 const (
 	probeFile = "probe"
 	probeSize = 16 << 10
 )
 
-// ErrStopped means that the server was shut down.
+// ErrStopped is returned by [Server.Healthy] after a shutdown has begun.
 var ErrStopped = errors.New("natsd: server is stopped")
 
-// Healthy writes and fsyncs a probe, asks the server about every stream, and looks
-// whether the store is still there and has room. The error says what to do. After
-// a failed write the server refuses all later ones until it is started again.
+// Healthy writes and fsyncs a probe, asks the server about every stream, and checks that the
+// store is still there and has room left. The error says what to do. A disk that hangs makes
+// it return when ctx ends. Several goroutines may call it.
+//
+// After a failed write the server refuses all later ones until it is started again: Healthy
+// then returns that error also when the disk is fine again.
 func (s *Server) Healthy(ctx context.Context) error {
 	result := make(chan error, 1) // a hanging disk must not hang the caller
 	go func() { result <- s.healthy() }()
@@ -35,6 +39,7 @@ func (s *Server) Healthy(ctx context.Context) error {
 	}
 }
 
+// healthy is Healthy, as long as the disk takes.
 func (s *Server) healthy() error {
 	if !s.lock.current() {
 		return fmt.Errorf("natsd: store %s was removed or replaced while in use: stop, nothing more is kept", s.dir.path)
@@ -48,8 +53,8 @@ func (s *Server) healthy() error {
 	return s.room()
 }
 
-// watch looks at the streams after each error that the server logs, until one
-// cannot be written any more.
+// watch checks the streams after each error that the server logs, and closes failed when one
+// cannot be written any more. It ends then, or when the server is stopped.
 func (s *Server) watch(erred <-chan struct{}) {
 	for {
 		select {
@@ -65,6 +70,7 @@ func (s *Server) watch(erred <-chan struct{}) {
 	}
 }
 
+// streams returns the error of a stream that the server cannot write any more.
 func (s *Server) streams() error {
 	if h := s.nats.Healthz(nil); h.Error != "" {
 		return fmt.Errorf("natsd: %s: free space or repair the disk, then start again", h.Error)
@@ -72,7 +78,8 @@ func (s *Server) streams() error {
 	return nil
 }
 
-// room fails while something can still be written, so that a person can act.
+// room returns an error when 95% of MaxStore are used: while something can still be written,
+// so that a person can act.
 func (s *Server) room() error {
 	js, err := s.nats.Jsz(nil)
 	if err != nil {
@@ -84,6 +91,7 @@ func (s *Server) room() error {
 	return nil
 }
 
+// isClosing reports whether Shutdown has begun.
 func (s *Server) isClosing() bool {
 	select {
 	case <-s.closing:
@@ -93,6 +101,7 @@ func (s *Server) isClosing() bool {
 	}
 }
 
+// probe writes a file durably and removes it.
 func (s *Server) probe() error {
 	s.probing.Lock()
 	defer s.probing.Unlock()

@@ -4,7 +4,8 @@ import (
 	"os"
 	"strings"
 	"testing"
-	"time"
+
+	"github.com/pfl-forge/pfl-forge/internal/wait"
 )
 
 func TestFullDiskIsNoticed(t *testing.T) {
@@ -47,7 +48,7 @@ func TestStoreWithoutRoomIsNoticed(t *testing.T) {
 	}
 	t.Cleanup(s.Shutdown)
 	js := connect(t, s.Endpoint())
-	ctx := within(t, 10*time.Second)
+	ctx := wait.Context(t)
 	for err == nil {
 		if err = s.Healthy(ctx); err != nil {
 			break

@@ -14,19 +14,26 @@ import (
 )
 
 const (
-	pollEvery   = 2 * time.Millisecond
+	// pollEvery is the interval at which a held lock is tried again: flock cannot wait for a
+	// context.
+	pollEvery = 2 * time.Millisecond
+	// maxLockFile bounds what is read of the lock file, in bytes.
 	maxLockFile = 4 << 10
 )
 
-// HeldError says which process owns the store.
+// HeldError is returned by [Start] for a store that another process owns.
 type HeldError struct {
-	Dir     string    // the store directory
-	PID     int       // 0 when the owner has not written it yet
-	Since   time.Time // when the owner started, UTC
-	Purpose string    // what the owner said that it does
+	// Dir is the store directory.
+	Dir string
+	// PID is the owner's process, 0 if it has not written it yet.
+	PID int
+	// Since is the time of the owner's start, in UTC.
+	Since time.Time
+	// Purpose is that of the owner's Config.
+	Purpose string
 }
 
-// Error names the owner and what to do.
+// Error returns who owns the store and what to do.
 func (e *HeldError) Error() string {
 	if e.PID == 0 {
 		return fmt.Sprintf("natsd: store %s is in use by another process: wait for it to end", e.Dir)
@@ -35,7 +42,8 @@ func (e *HeldError) Error() string {
 		e.Dir, e.PID, e.Purpose, e.Since.Local().Format("2006-01-02 15:04:05"))
 }
 
-// holder is the content of the lock file. It only informs: the flock decides.
+// holder is the content of the lock file. It only informs people: the flock decides who owns
+// the store.
 type holder struct {
 	PID     int       `json:"pid"`
 	ID      string    `json:"id"`
@@ -43,16 +51,16 @@ type holder struct {
 	Purpose string    `json:"purpose"`
 }
 
-// lock is a held flock. Explicit release matters: a child process between fork and
-// exec shares the open file, and closing alone would leave the lock with it.
+// lock is a flock that this process holds. It is released explicitly: a child process between
+// fork and exec shares the open file, and closing alone would leave the lock with the child.
 type lock struct {
 	file *os.File
 	dir  *storeDir
 }
 
-// acquire takes the store or returns a *HeldError. It waits up to patience while
-// the lock is held without a living owner on record: a finder that just looks, an
-// owner that has not written its name, the last breath of a killed process.
+// acquire takes the lock or returns a *HeldError. It waits up to patience while the lock is
+// held and the file names no living process: then Find holds it for an instant, or an owner
+// has not written its name yet, or a killed one is just ending.
 func acquire(ctx context.Context, d *storeDir, me holder, patience time.Duration) (*lock, error) {
 	path := filepath.Join(d.path, lockFile)
 	deadline := time.Now().Add(patience)
@@ -87,14 +95,15 @@ func acquire(ctx context.Context, d *storeDir, me holder, patience time.Duration
 	}
 }
 
-// current says whether the locked file is still the one in the directory: somebody
-// may have removed the store, and a lock on a removed file protects nothing.
+// current reports whether the locked file is still the one in the directory. Somebody may
+// have removed the store, and a lock on a removed file protects nothing.
 func (l *lock) current() bool {
 	mine, err1 := l.file.Stat()
 	there, err2 := os.Lstat(filepath.Join(l.dir.path, lockFile))
 	return err1 == nil && err2 == nil && os.SameFile(mine, there)
 }
 
+// write names the owner in the lock file.
 func (l *lock) write(h holder) error {
 	b, err := json.Marshal(h)
 	if err != nil {
@@ -107,14 +116,15 @@ func (l *lock) write(h holder) error {
 	return err
 }
 
+// release gives the store to whoever is next.
 func (l *lock) release() {
 	_ = l.file.Truncate(0)
 	_ = unix.Flock(int(l.file.Fd()), unix.LOCK_UN)
 	_ = l.file.Close()
 }
 
-// isHeld looks at the lock without waiting. The shared lock it may take for an
-// instant is what acquire's patience is for.
+// isHeld reports without waiting whether a process holds the lock, and which. It may take a
+// shared lock for an instant, for which acquire waits.
 func isHeld(d *storeDir) (holder, bool, error) {
 	f, err := d.root.Open(lockFile)
 	if err != nil {
@@ -130,6 +140,7 @@ func isHeld(d *storeDir) (holder, bool, error) {
 	return holder{}, false, unix.Flock(int(f.Fd()), unix.LOCK_UN)
 }
 
+// flock takes a lock without waiting for others. Its error is EWOULDBLOCK if it is held.
 func flock(f *os.File, how int) error {
 	for {
 		err := unix.Flock(int(f.Fd()), how|unix.LOCK_NB)
@@ -139,7 +150,8 @@ func flock(f *os.File, how int) error {
 	}
 }
 
-// readHolder returns the zero holder for anything that is not a whole record.
+// readHolder reads the lock file. It returns the zero holder for anything that is not a whole
+// record.
 func readHolder(f *os.File) holder {
 	var h holder
 	b, err := io.ReadAll(io.NewSectionReader(f, 0, maxLockFile))
@@ -149,6 +161,7 @@ func readHolder(f *os.File) holder {
 	return h
 }
 
+// alive reports whether a process exists, whoever's it is.
 func alive(pid int) bool {
 	if pid <= 0 {
 		return false
@@ -157,6 +170,7 @@ func alive(pid int) bool {
 	return err == nil || errors.Is(err, unix.EPERM)
 }
 
+// pause waits until the lock is worth another try.
 func pause(ctx context.Context) error {
 	t := time.NewTimer(pollEvery)
 	defer t.Stop()

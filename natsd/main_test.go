@@ -9,7 +9,6 @@ import (
 	"os/exec"
 	"path/filepath"
 	"testing"
-	"time"
 
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
@@ -77,13 +76,6 @@ func start(t *testing.T, dir string) *Server {
 func storeIn(t *testing.T) string {
 	t.Helper()
 	return filepath.Join(t.TempDir(), "nats")
-}
-
-func within(t *testing.T, d time.Duration) context.Context {
-	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), d)
-	t.Cleanup(cancel)
-	return ctx
 }
 
 // streamOn connects and makes the file stream that the tests publish to.

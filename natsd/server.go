@@ -15,29 +15,36 @@ import (
 )
 
 const (
+	// lockPatience bounds how long Start waits for a lock without a living owner.
 	lockPatience = time.Second
+	// readyTimeout bounds how long a server may take until clients can connect.
 	readyTimeout = 10 * time.Second
 )
 
-// Server is a running nats-server that owns its store.
+// Server is a running nats-server that owns its store. Several goroutines may use it. Whoever
+// started it calls [Server.Shutdown].
 type Server struct {
 	cfg      Config
 	dir      *storeDir
 	lock     *lock
-	nats     *server.Server
+	nats     *server.Server // nil if it could not be made
 	endpoint Endpoint
 	log      *slog.Logger
-	probing  sync.Mutex
-	watcher  sync.WaitGroup
-	once     sync.Once
-	failed   chan struct{} // closed when the store has failed
-	closing  chan struct{} // closed when Shutdown begins
-	done     chan struct{} // closed when it is through
+	// probing lets one goroutine write a probe at a time.
+	probing sync.Mutex
+	watcher sync.WaitGroup
+	once    sync.Once
+	// failed is closed when the store has failed, closing when Shutdown begins, and done when
+	// it is through.
+	failed  chan struct{}
+	closing chan struct{}
+	done    chan struct{}
 }
 
-// Start takes the store and returns when clients can connect and JetStream has
-// recovered its streams. A store in use is a [*HeldError]. ctx bounds the start
-// only: the server runs until [Server.Shutdown].
+// Start takes the store, starts a server on it and returns when clients can connect and
+// JetStream has recovered its streams. If another process owns the store, the error is a
+// [*HeldError]; after any error nothing is left behind. ctx bounds the start only: the server
+// runs until [Server.Shutdown].
 func Start(ctx context.Context, cfg Config) (*Server, error) {
 	cfg, err := cfg.withDefaults()
 	if err != nil {
@@ -67,7 +74,7 @@ func Start(ctx context.Context, cfg Config) (*Server, error) {
 	return s, nil
 }
 
-// run brings the server up. What it leaves behind on an error, Shutdown removes.
+// run starts the server. After an error Shutdown removes what it leaves behind.
 func (s *Server) run(ctx context.Context) error {
 	if err := s.dir.root.Remove(clientFile); err != nil && !errors.Is(err, os.ErrNotExist) {
 		return explain("remove", filepath.Join(s.dir.path, clientFile), err)
@@ -100,6 +107,8 @@ func (s *Server) run(ctx context.Context) error {
 	return nil
 }
 
+// options returns the configuration of the nats-server: loopback only, one token, and
+// streams that survive a power cut.
 func (s *Server) options() *server.Options {
 	return &server.Options{
 		ServerName:    serverName(s.endpoint.ID),
@@ -120,22 +129,22 @@ func (s *Server) options() *server.Options {
 	}
 }
 
-// Endpoint returns how to connect: also clients in this process go through TCP,
-// because pull consumers stall over in-process pipes.
+// Endpoint returns how to connect. Clients in this process go through TCP as well, because
+// pull consumers stall over in-process pipes.
 func (s *Server) Endpoint() Endpoint { return s.endpoint }
 
-// URL returns the loopback address, without the token.
+// URL returns the loopback address to connect to, without the token.
 func (s *Server) URL() string { return s.endpoint.URL }
 
-// Token returns what a client authorises itself with.
+// Token returns the token that clients authorise themselves with. It must not be logged.
 func (s *Server) Token() string { return s.endpoint.Token }
 
-// Done is closed when the server has stopped and given its store back.
+// Done returns a channel that is closed when the server has stopped and the store is free.
 func (s *Server) Done() <-chan struct{} { return s.done }
 
-// Failed is closed when a write failed. From then on the server takes no message
-// and does not even say so: publishers wait until their time is over. So who runs
-// the server ends it then; [Server.Healthy] has the reason.
+// Failed returns a channel that is closed when a write to the store failed. From then on the
+// server takes no message and does not even refuse it: publishers wait until their time is
+// over. So whoever runs the server calls Shutdown then. [Server.Healthy] returns the reason.
 func (s *Server) Failed() <-chan struct{} { return s.failed }
 
 // Shutdown stops the server and returns when it has: clients are disconnected,
@@ -146,6 +155,7 @@ func (s *Server) Shutdown() {
 	<-s.done
 }
 
+// stop is Shutdown, which calls it once. Also a server that did not start is stopped by it.
 func (s *Server) stop() {
 	close(s.closing)
 	defer close(s.done)

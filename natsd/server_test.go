@@ -16,6 +16,8 @@ import (
 
 	"github.com/nats-io/nats.go"
 	"golang.org/x/sys/unix"
+
+	"github.com/pfl-forge/pfl-forge/internal/wait"
 )
 
 func TestStartServesAndShutsDown(t *testing.T) {
@@ -101,7 +103,7 @@ func TestSecondStartIsRefused(t *testing.T) {
 // TestHolderIsKnownAtOnce: patience is for owners that are not on record.
 func TestHolderIsKnownAtOnce(t *testing.T) {
 	s := start(t, storeIn(t))
-	_, err := acquire(within(t, 10*time.Second), s.dir, holder{}, time.Hour)
+	_, err := acquire(wait.Context(t), s.dir, holder{}, time.Hour)
 	if _, ok := errors.AsType[*HeldError](err); !ok {
 		t.Error(err)
 	}
@@ -142,7 +144,7 @@ func TestKilledProcessLosesNothingAcked(t *testing.T) {
 		t.Fatalf("the killed process should leave client.json: %v", err)
 	}
 	// It need not wait to know that nobody is there.
-	if _, err := find(within(t, 10*time.Second), "", dir, time.Hour); !errors.Is(err, ErrNotRunning) {
+	if _, err := find(wait.Context(t), "", dir, time.Hour); !errors.Is(err, ErrNotRunning) {
 		t.Errorf("found a killed server: %v", err)
 	}
 

@@ -16,21 +16,27 @@ import (
 	"github.com/pfl-forge/pfl-forge/internal/strictyaml"
 )
 
-// Kind is what a notification is about.
+// Kind says what a notification is about. Targets choose kinds, and commands and webhooks
+// read them.
 type Kind string
 
-// The kinds: a closed set.
+// The kinds. No others exist.
 const (
-	KindWaiting Kind = "waiting" // a person has to do something
-	KindBudget  Kind = "budget"  // there is no money to go on with
-	KindFailed  Kind = "failed"  // an intent ended blocked or error
-	KindDone    Kind = "done"    // an intent is done
+	// KindWaiting means that an intent waits until a person does something: approves,
+	// answers, or mends a conflict.
+	KindWaiting Kind = "waiting"
+	// KindBudget means that an intent waits because a budget is used up.
+	KindBudget Kind = "budget"
+	// KindFailed means that an intent ended as blocked or error.
+	KindFailed Kind = "failed"
+	// KindDone means that an intent is done.
+	KindDone Kind = "done"
 )
 
-// Kinds lists the kinds.
+// Kinds returns all kinds.
 func Kinds() []Kind { return []Kind{KindWaiting, KindBudget, KindFailed, KindDone} }
 
-// kindOf returns the kind of a change; empty if nobody is told of it.
+// kindOf returns the kind of a change; empty if nobody is notified of it.
 func kindOf(t *bus.Told) Kind {
 	switch t.What {
 	case bus.WhatWaiting:
@@ -51,22 +57,37 @@ func kindOf(t *bus.Told) Kind {
 	}
 }
 
-// Target is one place to tell. Exactly one of Command, Webhook and WebhookFile is set.
+// Target is one recipient of notifications. Exactly one of Command, Webhook and WebhookFile
+// is set.
 type Target struct {
-	Name        string            `yaml:"-"`
-	On          []Kind            `yaml:"on"`           // empty: every kind
-	Projects    []forge.ProjectID `yaml:"projects"`     // empty: every project
-	Command     []string          `yaml:"command"`      // a program and its arguments
-	Webhook     string            `yaml:"webhook"`      // a URL
-	WebhookFile string            `yaml:"webhook_file"` // a file with the URL, where that is a secret
-	SecretFile  string            `yaml:"secret_file"`  // a file with the key that signs what the webhook gets
-	Most        int               `yaml:"most"`         // notifications in a window; what is more becomes one
-	Window      time.Duration     `yaml:"window"`
+	// Name is the target's key in the file. It becomes part of the follower's name.
+	Name string `yaml:"-"`
+	// On lists the kinds of changes to notify of. Empty means every kind.
+	On []Kind `yaml:"on"`
+	// Projects lists the projects to notify of. Empty means every project.
+	Projects []forge.ProjectID `yaml:"projects"`
+	// Command is a program in PATH or with an absolute path, and its arguments. It gets the
+	// CloudEvent on its standard input and as FORGE_... variables.
+	Command []string `yaml:"command"`
+	// Webhook is a URL that the CloudEvent is sent to by POST.
+	Webhook string `yaml:"webhook"`
+	// WebhookFile is the absolute path of a file with the URL, where the URL is a secret. It
+	// is read anew for each notification.
+	WebhookFile string `yaml:"webhook_file"`
+	// SecretFile is the absolute path of a file with the key that signs what the webhook
+	// gets. It is read anew for each notification. Empty leaves out the signature.
+	SecretFile string `yaml:"secret_file"`
+	// Most bounds the notifications in one window; all further changes become one digest.
+	// Load sets 10 if the file has none.
+	Most int `yaml:"most"`
+	// Window is the length of a window. Load sets one minute if the file has none.
+	Window time.Duration `yaml:"window"`
 }
 
-// Config says whom to tell.
+// Config is a file of notifications.
 type Config struct {
-	Targets []Target // by name
+	// Targets are sorted by name.
+	Targets []Target
 }
 
 // Defaults and bounds of a target.
@@ -78,9 +99,9 @@ const (
 	maxTargets    = 20
 )
 
-// Load reads a file of notifications. Nobody but its owner may be able to write to it,
-// because it says what to run. What is wrong in it is a list of errors that print as
-// "file:line: field: reason", one per line.
+// Load reads a file of notifications and fills in the defaults. It refuses a file that others
+// than its owner may write to, because the file says what to run. What is wrong in it is
+// returned at once, as errors that print as "file:line: field: reason", one per line.
 func Load(path string) (*Config, error) {
 	info, err := os.Stat(path)
 	switch {
@@ -98,8 +119,10 @@ func Load(path string) (*Config, error) {
 	return Parse(data, filepath.Base(path))
 }
 
-// UserFile returns where a person's own file of notifications is, if there is one, and
-// otherwise nothing. It is not in the repository, which must not be able to run commands.
+// UserFile returns the path of a person's own file of notifications: $FORGE_NOTIFICATIONS,
+// or pfl-forge/notifications.yaml in the user's configuration directory. It is empty if
+// there is none. A file in the repository is not considered: a repository must not be able
+// to run commands.
 func UserFile(getenv func(string) string) string {
 	if path := getenv("FORGE_NOTIFICATIONS"); path != "" {
 		return path
@@ -115,7 +138,7 @@ func UserFile(getenv func(string) string) string {
 	return path
 }
 
-// Parse is Load for what is in the file.
+// Parse is [Load] for the content of a file. name stands for the file in errors.
 func Parse(data []byte, name string) (*Config, error) {
 	var doc struct {
 		Notifications map[string]Target `yaml:"notifications"`
@@ -142,18 +165,21 @@ func Parse(data []byte, name string) (*Config, error) {
 	return cfg, nil
 }
 
+// checker collects what is wrong with a file of notifications.
 type checker struct {
 	pos  *strictyaml.Positions
 	errs strictyaml.Errors
 }
 
+// fail notes an error about the value of a field.
 func (c *checker) fail(field, format string, args ...any) {
 	c.errs = append(c.errs, c.pos.Errorf(field, format, args...))
 }
 
+// target checks a target and fills in its defaults. at is its path in the file.
 func (c *checker) target(at string, t *Target) {
-	if _, err := forge.ParseReplicaID(follower(t.Name)); err != nil {
-		c.fail(at, "is no name: only a-z, 0-9 and - are allowed, at most %d of them", forge.MaxIDLength-len(follower("")))
+	if _, err := forge.ParseReplicaID(followerName(t.Name)); err != nil {
+		c.fail(at, "is no name: only a-z, 0-9 and - are allowed, at most %d of them", forge.MaxIDLength-len(followerName("")))
 	}
 	for i, kind := range t.On {
 		if !slices.Contains(Kinds(), kind) {
@@ -174,7 +200,7 @@ func (c *checker) target(at string, t *Target) {
 	if ways != 1 {
 		c.fail(at, "needs one of command, webhook and webhook_file")
 	}
-	c.way(at, t)
+	c.destination(at, t)
 	if t.Most == 0 {
 		t.Most = defaultMost
 	}
@@ -189,7 +215,8 @@ func (c *checker) target(at string, t *Target) {
 	}
 }
 
-func (c *checker) way(at string, t *Target) {
+// destination checks the command or webhook of a target, and the files that it reads.
+func (c *checker) destination(at string, t *Target) {
 	if len(t.Command) > 0 && (t.Command[0] == "" || strings.Contains(t.Command[0], "/") && !filepath.IsAbs(t.Command[0])) {
 		c.fail(at+".command", "must begin with a program in PATH, or with an absolute path")
 	}
@@ -215,7 +242,8 @@ func (c *checker) way(at string, t *Target) {
 	}
 }
 
-// checkURL tells nothing of the URL, which may be a secret.
+// checkURL returns an error for a text that is no URL of a webhook. The error does not
+// repeat the text, which may be a secret.
 func checkURL(s string) error {
 	u, err := url.Parse(s)
 	if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" {
@@ -224,9 +252,11 @@ func checkURL(s string) error {
 	return nil
 }
 
+// maxSecret bounds a file with a URL or a key, in bytes.
 const maxSecret = 64 << 10
 
-// readSecret returns what is in a file, without white space around it.
+// readSecret returns the content of a file, without white space around it. The path must be
+// absolute, so that it does not depend on where the service was started.
 func readSecret(path string) (string, error) {
 	info, err := os.Stat(path)
 	switch {
@@ -248,5 +278,5 @@ func readSecret(path string) (string, error) {
 	return text, nil
 }
 
-// follower is the name under which a target follows the changes.
-func follower(target string) string { return "notify-" + target }
+// followerName returns the name under which a target follows the published changes.
+func followerName(target string) string { return "notify-" + target }

@@ -19,28 +19,33 @@ import (
 )
 
 const (
+	// webhookTimeout bounds one request.
 	webhookTimeout = 10 * time.Second
+	// commandTimeout bounds one run of a command.
 	commandTimeout = 20 * time.Second
-	commandOutput  = 64 << 10
-	maxRetryAfter  = 5 * time.Minute
+	// commandOutput bounds what is read of a command's output, in bytes.
+	commandOutput = 64 << 10
+	// maxRetryAfter bounds how long a webhook can ask us to wait.
+	maxRetryAfter = 5 * time.Minute
 )
 
-// uselessError is one that trying again does not help.
-type uselessError struct{ err error }
+// permanentError is an error of a delivery that will fail again, such as a webhook's 404.
+type permanentError struct{ err error }
 
-func (e *uselessError) Error() string { return e.err.Error() }
-func (e *uselessError) Unwrap() error { return e.err }
+func (e *permanentError) Error() string { return e.err.Error() }
+func (e *permanentError) Unwrap() error { return e.err }
 
-// laterError is one that says when to try again.
-type laterError struct {
+// retryAfterError is an error of a delivery that may be repeated after a time.
+type retryAfterError struct {
 	after time.Duration
 	err   error
 }
 
-func (e *laterError) Error() string { return e.err.Error() }
-func (e *laterError) Unwrap() error { return e.err }
+func (e *retryAfterError) Error() string { return e.err.Error() }
+func (e *retryAfterError) Unwrap() error { return e.err }
 
-// send delivers a notification once.
+// send makes one attempt to deliver a message. Errors that are neither a permanentError nor
+// a retryAfterError may be tried again at any time.
 func (t *Target) send(ctx context.Context, client *http.Client, m message) error {
 	if len(t.Command) > 0 {
 		return t.run(ctx, m)
@@ -48,11 +53,12 @@ func (t *Target) send(ctx context.Context, client *http.Client, m message) error
 	return t.post(ctx, client, m)
 }
 
-// run gives the event to a command, on its standard input and as variables.
+// run runs the target's command with the event on its standard input. For one change, the
+// variables name the intent; for a digest they only count the changes.
 func (t *Target) run(ctx context.Context, m message) error {
-	env := []string{"FORGE_EVENT=" + m.kind, "FORGE_TEXT=" + m.text, "FORGE_COUNT=" + strconv.Itoa(len(m.told))}
-	if len(m.told) == 1 {
-		one := m.told[0]
+	env := []string{"FORGE_EVENT=" + m.kind, "FORGE_TEXT=" + m.text, "FORGE_COUNT=" + strconv.Itoa(len(m.changes))}
+	if len(m.changes) == 1 {
+		one := m.changes[0]
 		env = append(env, "FORGE_PROJECT="+string(one.Project), "FORGE_INTENT="+string(one.Intent),
 			"FORGE_STATUS="+string(one.Status), "FORGE_WAITING="+string(one.Waiting))
 	}
@@ -70,7 +76,8 @@ func (t *Target) run(ctx context.Context, m message) error {
 	return nil
 }
 
-// post sends the event to a webhook. No error tells the URL, which may be a secret.
+// post sends the event to the target's webhook. No error holds the URL, which may be a
+// secret. Redirects are not followed: they are answers that the webhook did not take it.
 func (t *Target) post(ctx context.Context, client *http.Client, m message) error {
 	address, secret := t.Webhook, ""
 	var err error
@@ -99,13 +106,14 @@ func (t *Target) post(ctx context.Context, client *http.Client, m message) error
 	}
 	defer func() { _ = resp.Body.Close() }()
 	_, _ = io.CopyN(io.Discard, resp.Body, 64<<10) // so that the connection can be used again
-	return answered(resp)
+	return checkStatus(resp)
 }
 
+// newRequest returns the request that a webhook gets: a CloudEvent in the structured mode.
 func newRequest(ctx context.Context, address, secret string, m message, now time.Time) (*http.Request, error) {
 	r, err := http.NewRequestWithContext(ctx, http.MethodPost, address, bytes.NewReader(m.event))
 	if err != nil {
-		return nil, &uselessError{errors.New("the webhook is no URL")}
+		return nil, &permanentError{errors.New("the webhook is no URL")}
 	}
 	r.Header.Set("Content-Type", "application/cloudevents+json")
 	r.Header.Set("User-Agent", "pfl-forge")
@@ -116,7 +124,12 @@ func newRequest(ctx context.Context, address, secret string, m message, now time
 	return r, nil
 }
 
-// sign returns t=<unix time>,v1=<hex of HMAC-SHA256 of "<unix time>.<body>">.
+// sign returns the value of the header Forge-Signature:
+//
+//	t=<unix time>,v1=<hex of HMAC-SHA256 of "<unix time>.<body>">
+//
+// A receiver computes the same and refuses a time that is too long ago, so that nobody can
+// send an old event again.
 func sign(secret string, now time.Time, body []byte) string {
 	at := strconv.FormatInt(now.Unix(), 10)
 	mac := hmac.New(sha256.New, []byte(secret))
@@ -125,19 +138,20 @@ func sign(secret string, now time.Time, body []byte) string {
 	return "t=" + at + ",v1=" + hex.EncodeToString(mac.Sum(nil))
 }
 
-// answered says what follows from a webhook's answer.
-func answered(r *http.Response) error {
+// checkStatus returns nil for an answer that took the event, a permanentError for one that
+// will not change, and a retryAfterError where the webhook says when to come back.
+func checkStatus(r *http.Response) error {
 	err := fmt.Errorf("the webhook answers %s", r.Status)
 	switch code := r.StatusCode; {
 	case code >= 200 && code < 300:
 		return nil
 	case code == http.StatusTooManyRequests || code == http.StatusServiceUnavailable:
 		if s, e := strconv.Atoi(r.Header.Get("Retry-After")); e == nil && s > 0 {
-			return &laterError{min(time.Duration(s)*time.Second, maxRetryAfter), err}
+			return &retryAfterError{min(time.Duration(s)*time.Second, maxRetryAfter), err}
 		}
 		return err
 	case code == http.StatusRequestTimeout || code == http.StatusTooEarly || code >= 500:
 		return err
 	}
-	return &uselessError{err}
+	return &permanentError{err}
 }

@@ -1,6 +1,21 @@
-// Package notify tells people what needs them: a command or a webhook for each kind of
-// change of an intent. It follows what bus publishes under a name of its own for each
-// target, so a restart neither loses a notification nor repeats one that was delivered.
+// Package notify tells people what needs them: it runs a command or calls a webhook for
+// each change of an intent that somebody wants to hear of.
 //
-// What runs a command is in a file of the operator or the user, never in a repository.
+// The operator (or the user, where pfl-forge runs locally) lists targets in a file of their
+// own, never in a repository, because a target may run a command. [Load] reads the file;
+// a [Notifier] serves its targets until it is stopped:
+//
+//	changes of intents -> one durable follower per target (package bus)
+//	                   -> queue -> one message per change, or a digest -> command or webhook
+//
+// Each target follows the published changes under a name of its own, so that a restart
+// neither loses a notification nor repeats one that was delivered, and a target that does
+// not answer holds up no other. A change is acknowledged when it was delivered. What cannot
+// be delivered is tried again with growing pauses, and after eight attempts becomes a dead
+// letter that the operator sees.
+//
+// When more than [Target.Most] notifications fall into one [Target.Window], the rest of
+// the window becomes one digest.
+//
+// What a message has is described in docs/guide-systems.md and docs/guide-operators.md.
 package notify

@@ -12,24 +12,30 @@ import (
 	"github.com/pfl-forge/pfl-forge/internal/term"
 )
 
-// message is one notification: of one change, or of several that came too fast.
+// message is one notification: of one change, or a digest of several.
 type message struct {
-	id    string
-	kind  string // one of the kinds, or more
-	text  string // one line for a person
-	event []byte // a CloudEvent
-	told  []*bus.Told
+	// id is that of the CloudEvent. It is the same when a delivery is repeated.
+	id string
+	// kind is one of the kinds, or kindDigest.
+	kind string
+	// text is one line for a person, safe to print on a terminal.
+	text string
+	// event is the CloudEvent, as JSON.
+	event []byte
+	// changes are acknowledged once the message is delivered.
+	changes []*bus.Told
 }
 
-// kindMore is what a notification about several changes is of.
-const kindMore = "more"
+// kindDigest is the kind of a message about several changes.
+const kindDigest = "more"
 
-// single is the notification of one change: what was published, as it is.
-func single(t *bus.Told) message {
-	return message{id: t.ID, kind: string(kindOf(t)), text: line(t), event: t.Event, told: []*bus.Told{t}}
+// messageOf returns the notification of one change. Its event is the one that was published.
+func messageOf(t *bus.Told) message {
+	return message{id: t.ID, kind: string(kindOf(t)), text: line(t), event: t.Event, changes: []*bus.Told{t}}
 }
 
-// line says a change in one line. What others wrote in it is safe to print.
+// line returns a change as one line for a person. Escape sequences in titles and reasons,
+// which others wrote, are removed.
 func line(t *bus.Told) string {
 	name := fmt.Sprintf("%s/%s", t.Project, t.Intent)
 	what := ""
@@ -50,26 +56,31 @@ func line(t *bus.Told) string {
 	return term.Short(term.Line(text), maxText)
 }
 
-// maxText bounds a line, in bytes.
+// maxText bounds the text of a message, in characters.
 const maxText = 300
 
-// more is the data of a notification of several changes.
-type more struct {
-	Count  int            `json:"count"`
-	Kinds  map[string]int `json:"kinds"`
-	Text   string         `json:"text"`
-	Events []string       `json:"events"` // the ids of the first of them
+// digest is the data of a notification of several changes.
+type digest struct {
+	// Count is the number of changes.
+	Count int `json:"count"`
+	// Kinds counts them by kind.
+	Kinds map[string]int `json:"kinds"`
+	// Text says the same in one line.
+	Text string `json:"text"`
+	// Events has the ids of the first changes, maxDigestEvents at most.
+	Events []string `json:"events"`
 }
 
-// maxNamed bounds the changes that a notification of several names.
-const maxNamed = 20
+// maxDigestEvents bounds the changes that a digest names.
+const maxDigestEvents = 20
 
-// several is the notification of changes that came too fast.
-func several(list []*bus.Told, now time.Time) (message, error) {
-	data := more{Count: len(list), Kinds: map[string]int{}}
+// digestOf returns the notification of changes that came too fast, of which there is at least
+// one. The oldest change and their number make its id.
+func digestOf(list []*bus.Told, now time.Time) (message, error) {
+	data := digest{Count: len(list), Kinds: map[string]int{}}
 	for _, t := range list {
 		data.Kinds[string(kindOf(t))]++
-		if len(data.Events) < maxNamed {
+		if len(data.Events) < maxDigestEvents {
 			data.Events = append(data.Events, t.ID)
 		}
 	}
@@ -83,5 +94,5 @@ func several(list []*bus.Told, now time.Time) (message, error) {
 		"specversion": "1.0", "id": id, "source": "/pfl-forge", "type": "io.pfl-forge.notification.more.v1",
 		"time": now.UTC().Format(time.RFC3339), "datacontenttype": "application/json", "data": data,
 	})
-	return message{id: id, kind: kindMore, text: data.Text, event: event, told: list}, err
+	return message{id: id, kind: kindDigest, text: data.Text, event: event, changes: list}, err
 }

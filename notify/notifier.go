@@ -14,49 +14,58 @@ import (
 )
 
 const (
-	// attempts is how often a notification is tried.
+	// attempts bounds how often the delivery of a message is tried.
 	attempts = 8
-	// holdEvery is how often the server is told that changes are not forgotten.
-	holdEvery = 10 * time.Second
-	// flushTime bounds the end: what cannot be told by then is told after the next start.
-	flushTime = 5 * time.Second
+	// claimEvery is the interval at which the server is asked not to deliver queued changes again.
+	claimEvery = 10 * time.Second
+	// flushTimeout bounds the deliveries after a stop. The rest follows after the next start.
+	flushTimeout = 5 * time.Second
 )
 
-// Notifier tells people.
+// Notifier delivers notifications to the targets of a Config. All fields but Backoff are
+// required, and none may change while it runs.
 type Notifier struct {
-	Bus    *bus.Bus
-	Log    *slog.Logger
+	// Bus publishes the changes of intents.
+	Bus *bus.Bus
+	// Log receives failed deliveries. They hold no URL and no secret.
+	Log *slog.Logger
+	// Config lists the targets.
 	Config *Config
-	// Backoff is how long to wait after a number of failures; nil: 1s, doubled each time.
+	// Backoff returns how long to wait after so many failures of one message. nil means 1s,
+	// doubled each time, up to 64s.
 	Backoff func(failures int) time.Duration
 }
 
-// Prepare makes every target known, so that it is told of all that changes from now on.
+// Prepare registers every target with the server, so that it gets all changes that are
+// published from now on, also those before Run. It may be called again.
 func (n *Notifier) Prepare(ctx context.Context) error {
 	for i := range n.Config.Targets {
-		if err := n.Bus.AddFollower(ctx, n.Config.Targets[i].follows()); err != nil {
+		if err := n.Bus.AddFollower(ctx, n.Config.Targets[i].followerConfig()); err != nil {
 			return fmt.Errorf("notifications: %w", err)
 		}
 	}
 	return nil
 }
 
-// Run tells people until ctx ends, and then what has changed before that.
+// Run delivers notifications until ctx ends, and then what has changed before that, for five
+// seconds at most. It returns when nothing is running any more.
 func (n *Notifier) Run(ctx context.Context) {
 	client := &http.Client{CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
 	defer client.CloseIdleConnections()
-	var running sync.WaitGroup
+	var wg sync.WaitGroup
 	for i := range n.Config.Targets {
-		running.Go(func() {
-			w := &worker{Notifier: n, target: &n.Config.Targets[i], client: client, came: make(chan struct{}, 1)}
+		wg.Go(func() {
+			w := &worker{Notifier: n, target: &n.Config.Targets[i], client: client, wake: make(chan struct{}, 1)}
 			w.run(ctx)
 		})
 	}
-	running.Wait()
+	wg.Wait()
 }
 
-func (t *Target) follows() bus.FollowerConfig {
-	cfg := bus.FollowerConfig{Name: follower(t.Name)}
+// followerConfig returns the follower of a target, with a filter for the changes that its
+// kinds are made of.
+func (t *Target) followerConfig() bus.FollowerConfig {
+	cfg := bus.FollowerConfig{Name: followerName(t.Name)}
 	for _, kind := range Kinds() {
 		if len(t.On) > 0 && !slices.Contains(t.On, kind) {
 			continue
@@ -72,51 +81,59 @@ func (t *Target) follows() bus.FollowerConfig {
 	return cfg
 }
 
-// wants says whether a target is to be told of a change.
-func (t *Target) wants(c *bus.Told) bool {
+// matches reports whether a target is to be notified of a change.
+func (t *Target) matches(c *bus.Told) bool {
 	return kindOf(c) != "" && (len(t.On) == 0 || slices.Contains(t.On, kindOf(c))) && (len(t.Projects) == 0 || slices.Contains(t.Projects, c.Project))
 }
 
-// worker tells one target.
+// worker delivers the notifications of one target, one after the other. Changes arrive on
+// the bus's goroutine (enqueue), a second one keeps them claimed, and run delivers them.
 type worker struct {
 	*Notifier
 	target *Target
 	client *http.Client
-	came   chan struct{} // something is in the queue
+	// wake has room for one signal: something is in the queue.
+	wake chan struct{}
 
-	mu    sync.Mutex
-	queue []*bus.Told // not told yet; those that are being told are at its beginning
+	mu sync.Mutex
+	// queue holds the changes that are not acknowledged, in their order. Those of the message
+	// that is being delivered are at its beginning.
+	queue []*bus.Told
 
-	window time.Time // when the present one began
-	sent   int       // in it
+	// window is the beginning of the present window, and sent counts its messages. Only run uses
+	// them.
+	window time.Time
+	sent   int
 }
 
+// run delivers until ctx ends, and then what is left. Changes that it could not deliver go
+// back to the server.
 func (w *worker) run(ctx context.Context) {
 	following, leave := context.WithCancel(context.WithoutCancel(ctx))
-	var running sync.WaitGroup
-	running.Go(func() {
-		if err := w.Bus.FollowChanges(following, w.target.follows(), w.take); err != nil {
+	var wg sync.WaitGroup
+	wg.Go(func() {
+		if err := w.Bus.FollowChanges(following, w.target.followerConfig(), w.enqueue); err != nil {
 			w.Log.Error("a target of notifications is not told", "target", w.target.Name, "error", err)
 		}
 	})
-	running.Go(func() { w.hold(following) })
-	for w.next(ctx) {
-		list := w.ready(ctx)
+	wg.Go(func() { w.keepClaimed(following) })
+	for w.waitForWork(ctx) {
+		list := w.nextBatch(ctx)
 		if ctx.Err() == nil {
-			_ = w.tell(ctx, list, attempts)
+			_ = w.deliver(ctx, list, attempts)
 		}
 	}
 	w.flush(context.WithoutCancel(ctx))
 	leave()
-	running.Wait()
+	wg.Wait()
 	for _, t := range w.queue {
 		_ = t.Again() // somebody else, or the next start, tells it
 	}
 }
 
-// take puts a change into the queue.
-func (w *worker) take(t *bus.Told) {
-	if !w.target.wants(t) {
+// enqueue puts a change into the queue, or acknowledges it if the target does not want it.
+func (w *worker) enqueue(t *bus.Told) {
+	if !w.target.matches(t) {
 		if err := t.Done(); err != nil {
 			w.Log.Debug("cannot say that a change is not wanted", "error", err)
 		}
@@ -126,14 +143,15 @@ func (w *worker) take(t *bus.Told) {
 	w.queue = append(w.queue, t)
 	w.mu.Unlock()
 	select {
-	case w.came <- struct{}{}:
+	case w.wake <- struct{}{}:
 	default:
 	}
 }
 
-// hold keeps the server from giving what is in the queue to others.
-func (w *worker) hold(ctx context.Context) {
-	tick := time.NewTicker(holdEvery)
+// keepClaimed tells the server again and again that queued changes are being worked on, so
+// that it does not give them to another replica.
+func (w *worker) keepClaimed(ctx context.Context) {
+	tick := time.NewTicker(claimEvery)
 	defer tick.Stop()
 	for {
 		select {
@@ -147,27 +165,28 @@ func (w *worker) hold(ctx context.Context) {
 	}
 }
 
+// queued returns a copy of the queue.
 func (w *worker) queued() []*bus.Told {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return slices.Clone(w.queue)
 }
 
-// next waits until there is something to tell, or ctx ends.
-func (w *worker) next(ctx context.Context) bool {
+// waitForWork waits until the queue is not empty. It is false when ctx ends.
+func (w *worker) waitForWork(ctx context.Context) bool {
 	for len(w.queued()) == 0 {
 		select {
 		case <-ctx.Done():
 			return false
-		case <-w.came:
+		case <-w.wake:
 		}
 	}
 	return ctx.Err() == nil
 }
 
-// ready returns what is to be told in one notification: one change, or, when there were
-// enough, all that come until the window is over.
-func (w *worker) ready(ctx context.Context) []*bus.Told {
+// nextBatch returns the changes of the next message, which are at the beginning of the queue:
+// one, or, when the window has had its number of messages, all that come until it is over.
+func (w *worker) nextBatch(ctx context.Context) []*bus.Told {
 	if time.Since(w.window) >= w.target.Window {
 		w.window, w.sent = time.Now(), 0
 	}
@@ -180,31 +199,32 @@ func (w *worker) ready(ctx context.Context) []*bus.Told {
 	return w.queued()
 }
 
-// tell delivers one notification about changes at the beginning of the queue. After an
-// error they stay there, unless trying again does not help, or was tried often enough:
-// then they are among the dead letters.
-func (w *worker) tell(ctx context.Context, list []*bus.Told, most int) error {
-	m := single(list[0])
+// deliver delivers one message about the changes at the beginning of the queue, in at most
+// so many attempts, and removes them from the queue. They become dead letters if no further
+// attempt makes sense. It returns an error, and leaves the queue as it is, if the message
+// should be tried again later.
+func (w *worker) deliver(ctx context.Context, list []*bus.Told, limit int) error {
+	m := messageOf(list[0])
 	if len(list) > 1 {
 		var err error
-		if m, err = several(list, time.Now()); err != nil {
+		if m, err = digestOf(list, time.Now()); err != nil {
 			return err
 		}
 	}
 	w.sent++
-	err := w.try(ctx, m, most)
-	if _, useless := errors.AsType[*uselessError](err); err != nil && !useless && (ctx.Err() != nil || most < attempts) {
+	err := w.sendWithRetries(ctx, m, limit)
+	if _, permanent := errors.AsType[*permanentError](err); err != nil && !permanent && (ctx.Err() != nil || limit < attempts) {
 		return err
 	}
 	for _, t := range list {
-		var told error
+		var ackErr error
 		if err == nil {
-			told = t.Done()
+			ackErr = t.Done()
 		} else {
-			told = t.Drop(ctx, fmt.Sprintf("notification %s: %v", w.target.Name, err))
+			ackErr = t.Drop(ctx, fmt.Sprintf("notification %s: %v", w.target.Name, err))
 		}
-		if told != nil {
-			w.Log.Warn("a notification may come twice", "target", w.target.Name, "event", t.ID, "error", told)
+		if ackErr != nil {
+			w.Log.Warn("a notification may come twice", "target", w.target.Name, "event", t.ID, "error", ackErr)
 		}
 	}
 	if err != nil {
@@ -216,16 +236,16 @@ func (w *worker) tell(ctx context.Context, list []*bus.Told, most int) error {
 	return nil
 }
 
-// try delivers a notification, several times if it must. An attempt that has begun goes
-// on when ctx ends, so that nobody is told twice.
-func (w *worker) try(ctx context.Context, m message, most int) error {
+// sendWithRetries sends a message, in at most so many attempts. An attempt that has begun is
+// finished also when ctx ends: its result decides whether the message is sent again.
+func (w *worker) sendWithRetries(ctx context.Context, m message, limit int) error {
 	for failures := 1; ; failures++ {
 		err := w.target.send(context.WithoutCancel(ctx), w.client, m)
-		if _, useless := errors.AsType[*uselessError](err); err == nil || useless || failures >= most {
+		if _, permanent := errors.AsType[*permanentError](err); err == nil || permanent || failures >= limit {
 			return err
 		}
 		pause := w.backoff(failures)
-		if later, ok := errors.AsType[*laterError](err); ok {
+		if later, ok := errors.AsType[*retryAfterError](err); ok {
 			pause = later.after
 		}
 		w.Log.Warn("a notification was not delivered; trying again", "target", w.target.Name, "event", m.id, "after", pause, "error", err)
@@ -235,6 +255,7 @@ func (w *worker) try(ctx context.Context, m message, most int) error {
 	}
 }
 
+// backoff returns how long to wait after so many failures.
 func (w *worker) backoff(failures int) time.Duration {
 	if w.Backoff != nil {
 		return w.Backoff(failures)
@@ -242,12 +263,14 @@ func (w *worker) backoff(failures int) time.Duration {
 	return time.Second << min(failures-1, 6)
 }
 
-// flush tells at the end what changed before it, without waiting for a window.
+// flush delivers, after the end of Run's context, what was published before it. It waits for
+// changes that the server has not delivered yet, but for no window, and tries each message
+// once.
 func (w *worker) flush(ctx context.Context) {
-	ctx, cancel := context.WithTimeout(ctx, flushTime)
+	ctx, cancel := context.WithTimeout(ctx, flushTimeout)
 	defer cancel()
 	for ctx.Err() == nil {
-		behind, err := w.Bus.Behind(ctx, follower(w.target.Name))
+		behind, err := w.Bus.Behind(ctx, followerName(w.target.Name))
 		list := w.queued()
 		if err != nil || behind > len(list) && sleep(ctx, 5*time.Millisecond) == nil {
 			if err != nil {
@@ -261,13 +284,14 @@ func (w *worker) flush(ctx context.Context) {
 		if w.sent < w.target.Most {
 			list = list[:1]
 		}
-		if err := w.tell(ctx, list, 1); err != nil {
+		if err := w.deliver(ctx, list, 1); err != nil {
 			w.Log.Warn("a notification waits for the next start", "target", w.target.Name, "error", err)
 			return
 		}
 	}
 }
 
+// sleep waits, or returns the error of ctx when that ends before.
 func sleep(ctx context.Context, d time.Duration) error {
 	t := time.NewTimer(d)
 	defer t.Stop()

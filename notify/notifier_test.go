@@ -20,6 +20,7 @@ import (
 	"github.com/pfl-forge/pfl-forge"
 	"github.com/pfl-forge/pfl-forge/bus"
 	"github.com/pfl-forge/pfl-forge/bus/bustest"
+	"github.com/pfl-forge/pfl-forge/internal/wait"
 	"github.com/pfl-forge/pfl-forge/notify"
 )
 
@@ -122,11 +123,7 @@ func newHook(t *testing.T) *hook {
 // next returns the type and the intent, or the count, of the next notification.
 func (h *hook) next(t *testing.T) (what string, r *http.Request, body string) {
 	t.Helper()
-	select {
-	case body = <-h.bodies:
-	case <-time.After(15 * time.Second):
-		t.Fatal("nobody is told")
-	}
+	body = wait.For(t, h.bodies)
 	var ev struct {
 		Type string
 		Data struct {
@@ -310,9 +307,10 @@ mv "$1/event.tmp" "$1/event"
 	w.tells(config(t, `notifications: {desk: {on: [waiting], command: [`+script+`, `+out+`]}}`))
 	id := w.intent("shop", forge.StatusProposed, forge.WaitingClarification)
 	var event []byte
-	for deadline := time.Now().Add(15 * time.Second); event == nil && time.Now().Before(deadline); {
+	wait.Until(t, "the program is told", func() bool {
 		event, _ = os.ReadFile(filepath.Join(out, "event"))
-	}
+		return event != nil
+	})
 	vars, err := os.ReadFile(filepath.Join(out, "vars"))
 	want := "waiting|shop|" + id + "|proposed|clarification|1|shop/" + id + " waits for you (clarification): Title of " + id + " (because)\n"
 	if err != nil || string(vars) != want {

@@ -7,13 +7,13 @@ import (
 	"runtime"
 	"sync"
 	"testing"
-	"time"
 
 	"github.com/pfl-forge/pfl-forge"
 	"github.com/pfl-forge/pfl-forge/agent"
 	"github.com/pfl-forge/pfl-forge/bus"
 	"github.com/pfl-forge/pfl-forge/bus/bustest"
 	"github.com/pfl-forge/pfl-forge/git/gittest"
+	"github.com/pfl-forge/pfl-forge/internal/wait"
 	"github.com/pfl-forge/pfl-forge/repository"
 	"github.com/pfl-forge/pfl-forge/repository/repotest"
 )
@@ -80,11 +80,8 @@ func (*wanderer) Name() string { return "claude" }
 func (w *wanderer) Run(_ context.Context, _ agent.Call, sink func(agent.Event)) (agent.Outcome, error) {
 	before := w.saved()
 	sink(agent.Event{Kind: agent.EventUsage, Usage: forge.Usage{InputTokens: w.uses[0]}})
-	for deadline := time.Now().Add(20 * time.Second); w.saved() == before; <-time.After(10 * time.Millisecond) {
-		if time.Now().After(deadline) {
-			w.t.Error("nothing is saved")
-			break
-		}
+	if !wait.Poll(wait.Context(w.t), func() bool { return w.saved() != before }) {
+		w.t.Error("nothing is saved")
 	}
 	all := forge.Usage{InputTokens: w.uses[0] + w.uses[1]}
 	sink(agent.Event{Kind: agent.EventUsage, Usage: all})

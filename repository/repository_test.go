@@ -18,6 +18,7 @@ import (
 	"github.com/pfl-forge/pfl-forge/agent/process"
 	"github.com/pfl-forge/pfl-forge/git"
 	"github.com/pfl-forge/pfl-forge/git/gittest"
+	"github.com/pfl-forge/pfl-forge/internal/wait"
 	"github.com/pfl-forge/pfl-forge/repository"
 	"github.com/pfl-forge/pfl-forge/repository/repotest"
 )
@@ -230,8 +231,7 @@ func TestANewLifeCleansUp(t *testing.T) {
 		})
 	}()
 	<-started
-	soon, cancel := context.WithTimeout(t.Context(), 300*time.Millisecond)
-	defer cancel()
+	soon := wait.Briefly(t, 300*time.Millisecond)
 	if _, err := repository.OpenSet(soon, host, []repository.Source{src}); !errors.Is(err, git.ErrBusy) {
 		t.Errorf("the former life goes on: %v", err)
 	}
@@ -243,11 +243,7 @@ func TestANewLifeCleansUp(t *testing.T) {
 	}
 
 	repotest.Open(t, state, src)
-	select {
-	case <-ran:
-	case <-time.After(20 * time.Second):
-		t.Error("a process of the former life goes on")
-	}
+	wait.For(t, ran) // no process of the former life goes on
 	worktrees := filepath.Dir(task.Dir())
 	for path, want := range map[string]bool{
 		filepath.Join(state, "scratch"): false, filepath.Join(worktrees, "fix-001-verify"): false, task.Dir(): true,

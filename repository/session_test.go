@@ -8,13 +8,13 @@ import (
 	"strings"
 	"sync/atomic"
 	"testing"
-	"time"
 
 	"github.com/pfl-forge/pfl-forge"
 	"github.com/pfl-forge/pfl-forge/agent"
 	"github.com/pfl-forge/pfl-forge/bus"
 	"github.com/pfl-forge/pfl-forge/bus/bustest"
 	"github.com/pfl-forge/pfl-forge/git/gittest"
+	"github.com/pfl-forge/pfl-forge/internal/wait"
 	"github.com/pfl-forge/pfl-forge/repository"
 	"github.com/pfl-forge/pfl-forge/repository/repotest"
 )
@@ -177,7 +177,7 @@ func TestConversationIsStoredMeanwhile(t *testing.T) {
 		}
 		select {
 		case <-saved:
-		case <-time.After(20 * time.Second):
+		case <-wait.Context(t).Done():
 			t.Error("a change is not stored")
 		}
 	}

@@ -8,6 +8,7 @@ import (
 	"github.com/pfl-forge/pfl-forge"
 	"github.com/pfl-forge/pfl-forge/bus"
 	"github.com/pfl-forge/pfl-forge/bus/bustest"
+	"github.com/pfl-forge/pfl-forge/internal/wait"
 	"github.com/pfl-forge/pfl-forge/service"
 )
 
@@ -19,7 +20,7 @@ func TestCommandOfAReplicaThatIsGone(t *testing.T) {
 	gone, held := analyze(1), analyze(2)
 	gone.Replica, held.Replica = "w2", "w3"
 	held.To.Intent = "other"
-	holding, err := b.AcquireLease(within(t), &bus.Job{Command: held}, bus.Holder{Replica: "w3", Life: "1"})
+	holding, err := b.AcquireLease(wait.Context(t), &bus.Job{Command: held}, bus.Holder{Replica: "w3", Life: "1"})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -32,7 +33,7 @@ func TestCommandOfAReplicaThatIsGone(t *testing.T) {
 	})
 	w.Handlers[0].Agent, w.Shared, w.Recheck = true, true, 20*time.Millisecond
 	run(t, w)
-	if c := get(t, took, "the command"); c.ID() != gone.ID() {
+	if c := wait.For(t, took); c.ID() != gone.ID() {
 		t.Errorf("it took %s", c.ID())
 	}
 	if res := r.result(); res.Failure() != nil || res.Attempt != gone.Attempt || res.Replica != w.Replica {

@@ -9,6 +9,7 @@ import (
 
 	"github.com/pfl-forge/pfl-forge"
 	"github.com/pfl-forge/pfl-forge/bus/bustest"
+	"github.com/pfl-forge/pfl-forge/internal/wait"
 )
 
 func TestEnvMakesWorkersAsConfigured(t *testing.T) {
@@ -26,14 +27,7 @@ func TestEnvMakesWorkersAsConfigured(t *testing.T) {
 	ctx, stop := context.WithCancel(t.Context())
 	done := make(chan error, 1)
 	go func() { done <- w.Run(ctx) }()
-	poll := time.NewTicker(time.Millisecond)
-	defer poll.Stop()
-	for end := time.Now().Add(20 * time.Second); e.Health.Ready(t.Context()) != nil && time.Now().Before(end); {
-		<-poll.C
-	}
-	if err := e.Health.Ready(t.Context()); err != nil {
-		t.Error(err)
-	}
+	wait.Until(t, "it is ready", func() bool { return e.Health.Ready(t.Context()) == nil })
 	stop()
 	if err := <-done; err != nil {
 		t.Error(err)

@@ -9,6 +9,7 @@ import (
 	"github.com/pfl-forge/pfl-forge"
 	"github.com/pfl-forge/pfl-forge/bus"
 	"github.com/pfl-forge/pfl-forge/bus/bustest"
+	"github.com/pfl-forge/pfl-forge/internal/wait"
 	"github.com/pfl-forge/pfl-forge/service"
 )
 
@@ -28,13 +29,13 @@ func TestAttemptThatWasTakenOver(t *testing.T) {
 	w.Handlers[0].Agent, w.Shared, w.Recheck = true, true, 20*time.Millisecond
 	run(t, w)
 	r.start(analyze(1))
-	get(t, old.began, "the start")
+	wait.For(t, old.began)
 
 	again := leaseOf(t, b, w.Replica)
-	if err := get(t, cut, "the end of the first attempt"); !errors.Is(err, bus.ErrLeaseLost) {
+	if err := wait.For(t, cut); !errors.Is(err, bus.ErrLeaseLost) {
 		t.Errorf("it ends because of %v", err)
 	}
-	if err := get(t, held, "whether it holds its lease"); !errors.Is(err, bus.ErrLeaseLost) {
+	if err := wait.For(t, held); !errors.Is(err, bus.ErrLeaseLost) {
 		t.Errorf("it thinks that it goes on: %v", err)
 	}
 	again.Release(t.Context())
@@ -47,7 +48,7 @@ func TestAttemptThatWasTakenOver(t *testing.T) {
 // leaseOf is the lease on the analysis, as the next life of a replica takes it.
 func leaseOf(t *testing.T, b *bus.Bus, replica forge.ReplicaID) *bus.Lease {
 	t.Helper()
-	l, err := b.AcquireLease(within(t), &bus.Job{Command: analyze(1)}, bus.Holder{Replica: replica, Life: "next"})
+	l, err := b.AcquireLease(wait.Context(t), &bus.Job{Command: analyze(1)}, bus.Holder{Replica: replica, Life: "next"})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -64,13 +65,13 @@ func TestKilledWithALease(t *testing.T) {
 	killed.Handlers[0].Lease, killed.Shared, killed.Parallel, killed.Recheck = true, true, 1, 20*time.Millisecond
 	run(t, killed)
 	r.start(analyze(1))
-	get(t, first.began, "the start")
+	wait.For(t, first.began)
 	second := newBlocked()
 	next := worker(t, b, second.do)
 	next.Handlers[0].Lease, next.Shared = true, true
 	run(t, next) // the former life tells the server nothing, as after a kill
-	get(t, second.began, "the start in the next life")
-	if err := get(t, first.causes, "the end of the former life's attempt"); !errors.Is(err, bus.ErrLeaseLost) {
+	wait.For(t, second.began)
+	if err := wait.For(t, first.causes); !errors.Is(err, bus.ErrLeaseLost) {
 		t.Errorf("it ends because of %v", err)
 	}
 	close(second.released)

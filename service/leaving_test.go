@@ -21,6 +21,7 @@ import (
 	"github.com/pfl-forge/pfl-forge/bus/bustest"
 	"github.com/pfl-forge/pfl-forge/internal/redact"
 	"github.com/pfl-forge/pfl-forge/internal/transcript"
+	"github.com/pfl-forge/pfl-forge/internal/wait"
 	"github.com/pfl-forge/pfl-forge/service"
 )
 
@@ -29,7 +30,7 @@ func kept(t *testing.T, b *bus.Bus) []transcript.Line {
 	t.Helper()
 	end := errors.New("end")
 	var lines []transcript.Line
-	err := b.FollowTranscripts(within(t), bus.TranscriptFilter{}, 0, time.Time{}, bus.TranscriptFollower{
+	err := b.FollowTranscripts(wait.Context(t), bus.TranscriptFilter{}, 0, time.Time{}, bus.TranscriptFollower{
 		Lines: func(_ forge.Key, _ forge.Attempt, _ uint64, text []byte) error {
 			lines = append(lines, transcript.Parse(text)...)
 			return nil

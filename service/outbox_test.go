@@ -11,6 +11,7 @@ import (
 
 	"github.com/pfl-forge/pfl-forge"
 	"github.com/pfl-forge/pfl-forge/bus/bustest"
+	"github.com/pfl-forge/pfl-forge/internal/wait"
 	"github.com/pfl-forge/pfl-forge/service"
 )
 
@@ -36,11 +37,7 @@ func files(t *testing.T, dir string) []string {
 // becomesEmpty waits until nothing is in an outbox.
 func becomesEmpty(t *testing.T, dir string) {
 	t.Helper()
-	for end := time.Now().Add(limit); len(files(t, dir)) > 0; <-time.After(time.Millisecond) {
-		if time.Now().After(end) {
-			t.Fatalf("left: %v", files(t, dir))
-		}
-	}
+	wait.Until(t, "nothing is left in "+dir, func() bool { return len(files(t, dir)) == 0 })
 }
 
 // TestKilledWithAResult kills a worker whose result no runner has journaled. Its next
@@ -79,9 +76,9 @@ func TestDrainWithAResult(t *testing.T) {
 	w.Outbox, w.Grace = outbox(t, dir), time.Hour
 	drain, ended := drained(t, w)
 	r.start(analyze(1))
-	get(t, ends, "the end of the work")
+	wait.For(t, ends)
 	drain()
-	if err := get(t, ended, "the end of the drain"); err != nil {
+	if err := wait.For(t, ended); err != nil {
 		t.Error(err)
 	}
 	if len(files(t, dir)) != 1 {
@@ -117,7 +114,7 @@ func TestResultsWaitWithoutAPermit(t *testing.T) {
 	run(t, w)
 	r.start(analyze(1), analyze(2), analyze(3))
 	for range 3 {
-		get(t, began, "the start of each")
+		wait.For(t, began)
 	}
 	r.decide()
 	numbers := 0
@@ -151,7 +148,7 @@ func TestOutboxThatCannotBeRead(t *testing.T) {
 		t.Errorf("got %+v", got)
 	}
 	drain()
-	if err := get(t, ended, "the end"); err != nil {
+	if err := wait.For(t, ended); err != nil {
 		t.Error(err)
 	}
 	becomesEmpty(t, dir)

@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"io"
 	"log/slog"
 	"net/http"
@@ -14,11 +15,11 @@ import (
 	"strings"
 	"syscall"
 	"testing"
-	"time"
 
 	"github.com/pfl-forge/pfl-forge"
 	"github.com/pfl-forge/pfl-forge/bus"
 	"github.com/pfl-forge/pfl-forge/bus/bustest"
+	"github.com/pfl-forge/pfl-forge/internal/wait"
 	"github.com/pfl-forge/pfl-forge/natsd"
 	"github.com/pfl-forge/pfl-forge/service"
 )
@@ -74,7 +75,7 @@ func startChildThat(t *testing.T, does, state string, args ...string) *child {
 func (c *child) waitFor(msg string) map[string]any {
 	c.t.Helper()
 	for {
-		if line := get(c.t, c.log, msg); line["msg"] == msg {
+		if line := wait.For(c.t, c.log); line["msg"] == msg {
 			return line
 		}
 	}
@@ -89,7 +90,7 @@ func (c *child) signal(s syscall.Signal) {
 
 func (c *child) exitCode() int {
 	c.t.Helper()
-	err := get(c.t, c.done, "the end of the process")
+	err := wait.For(c.t, c.done)
 	if exit, ok := errors.AsType[*exec.ExitError](err); ok {
 		return exit.ExitCode()
 	}
@@ -103,10 +104,7 @@ func (c *child) exitCode() int {
 func (c *child) becomes(want string) {
 	c.t.Helper()
 	client := &http.Client{Transport: &http.Transport{DisableKeepAlives: true}}
-	poll := time.NewTicker(5 * time.Millisecond)
-	defer poll.Stop()
-	got := ""
-	for end := time.Now().Add(limit); time.Now().Before(end); <-poll.C {
+	wait.Until(c.t, fmt.Sprintf("ready says %q", want), func() bool {
 		resp, err := client.Get("http://" + c.addr + "/readyz")
 		if err != nil {
 			c.t.Fatal(err)
@@ -116,11 +114,8 @@ func (c *child) becomes(want string) {
 		if err != nil {
 			c.t.Fatal(err)
 		}
-		if got = strings.TrimSpace(string(b)); got == want {
-			return
-		}
-	}
-	c.t.Fatalf("ready says %q, never %q", got, want)
+		return strings.TrimSpace(string(b)) == want
+	})
 }
 
 func TestProcessDrainsOnSIGTERM(t *testing.T) {
@@ -184,12 +179,12 @@ func TestProcessAuthorisesItself(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Cleanup(s.Shutdown)
-	b, err := bus.Connect(within(t), bus.Config{URL: s.URL(), Token: s.Token(), Replicas: 1})
+	b, err := bus.Connect(wait.Context(t), bus.Config{URL: s.URL(), Token: s.Token(), Replicas: 1})
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(b.Close)
-	if err := b.Ensure(within(t)); err != nil {
+	if err := b.Ensure(wait.Context(t)); err != nil {
 		t.Fatal(err)
 	}
 	right, wrong := filepath.Join(t.TempDir(), "right"), filepath.Join(t.TempDir(), "wrong")

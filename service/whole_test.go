@@ -17,13 +17,14 @@ import (
 	"github.com/pfl-forge/pfl-forge/bus"
 	"github.com/pfl-forge/pfl-forge/bus/bustest"
 	"github.com/pfl-forge/pfl-forge/internal/transcript"
+	"github.com/pfl-forge/pfl-forge/internal/wait"
 	"github.com/pfl-forge/pfl-forge/service"
 )
 
 // whole returns the transcript of an attempt that is in the object store.
 func whole(t *testing.T, b *bus.Bus, a forge.Attempt) []transcript.Line {
 	t.Helper()
-	o, err := b.Objects().Read(within(t), bus.TranscriptName(key, a))
+	o, err := b.Objects().Read(wait.Context(t), bus.TranscriptName(key, a))
 	if errors.Is(err, bus.ErrNotFound) {
 		return nil
 	}
@@ -102,7 +103,7 @@ func TestWholeTranscript(t *testing.T) {
 	r.result()
 	same(t, b, analyze(2).Attempt)
 	r.start(analyze(3))
-	get(t, began, "the start")
+	wait.For(t, began)
 	r.none() // the third is not wanted any more
 	same(t, b, analyze(3).Attempt)
 	r.start(analyze(4))
@@ -169,14 +170,14 @@ func TestTwoReplicasOneTranscript(t *testing.T) {
 	}
 	start(old)
 	r.start(analyze(1))
-	get(t, first.began, "the start")
+	wait.For(t, first.began)
 	start(next) // the next life of the same replica
-	get(t, second.began, "the start in the next life")
+	wait.For(t, second.began)
 	close(second.released)
 	r.result()
 	for i, stop := range stops {
 		stop()
-		if err := get(t, ends[i], "the end of a worker"); err != nil {
+		if err := wait.For(t, ends[i]); err != nil {
 			t.Error(err)
 		}
 	}

@@ -10,6 +10,7 @@ import (
 
 	"github.com/pfl-forge/pfl-forge"
 	"github.com/pfl-forge/pfl-forge/config"
+	"github.com/pfl-forge/pfl-forge/internal/slug"
 	"github.com/pfl-forge/pfl-forge/internal/strictyaml"
 )
 
@@ -67,7 +68,11 @@ func (c *frontCheck) dependencies(self forge.IntentID) {
 	for n, d := range c.front.DependsOn {
 		field := fmt.Sprintf("depends_on[%d]", n)
 		if _, err := forge.ParseIntentID(d); err != nil {
-			c.refuse(field, reasonOf(err), "name intents by their ids")
+			hint := "name intents by their ids"
+			if slug.Foreign(d) {
+				hint += "; that of " + d + ".md is " + slug.Named(unnamed, d)
+			}
+			c.refuse(field, reasonOf(err), hint)
 		} else if d == string(self) {
 			c.refuse(field, "names the intent itself", "remove it")
 		} else if slices.Index(c.front.DependsOn, d) < n {
@@ -148,11 +153,7 @@ func checkBody(s string) string {
 // reasonOf returns why a text is no id, without naming it again.
 func reasonOf(err error) string {
 	if bad, ok := errors.AsType[*forge.IDError](err); ok {
-		v := bad.Value
-		if len(v) > 20 {
-			v = v[:20] + "..."
-		}
-		return fmt.Sprintf("%q %s", v, bad.Reason)
+		return fmt.Sprintf("%q %s", bad.Short(20), bad.Reason)
 	}
 	return err.Error()
 }

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/pfl-forge/pfl-forge"
+	"github.com/pfl-forge/pfl-forge/internal/testsize"
 )
 
 func under(name, dir string) bool { return strings.HasPrefix(name, dir+"/") }
@@ -95,8 +96,8 @@ func TestKilledAnywhere(t *testing.T) {
 					t.Errorf("the story never comes to %q", want)
 				}
 			}
-			for n, point := range all {
-				killedAt(t, n, point, noSwap)
+			for n := 0; n < len(all); n += testsize.Of(5, 1) {
+				killedAt(t, n, all[n], noSwap)
 			}
 		})
 	}
@@ -169,8 +170,9 @@ func TestSavedAnywhere(t *testing.T) {
 	}
 	for how, save := range saves {
 		t.Run(how, func(t *testing.T) {
-			for n, point := range points(t, false) {
-				savedAt(t, n, point, save)
+			all := points(t, false)
+			for n := 0; n < len(all); n += testsize.Of(5, 1) {
+				savedAt(t, n, all[n], save)
 			}
 		})
 	}

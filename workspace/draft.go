@@ -8,6 +8,8 @@ import (
 	"strings"
 	"time"
 
+	"golang.org/x/text/unicode/norm"
+
 	"github.com/pfl-forge/pfl-forge"
 	"github.com/pfl-forge/pfl-forge/internal/strictyaml"
 )
@@ -47,6 +49,7 @@ func (w *Workspace) Drafts(ctx context.Context) ([]Input, []Problem, error) {
 	}
 	var inputs []Input
 	var problems []Problem
+	named := map[forge.IntentID]string{} // the files by their ids
 	for _, e := range entries {
 		if !isDraft(e) {
 			continue
@@ -56,9 +59,15 @@ func (w *Workspace) Drafts(ctx context.Context) ([]Input, []Problem, error) {
 			return nil, nil, err
 		}
 		problems = append(problems, bad...)
-		if in != nil {
-			inputs = append(inputs, *in)
+		if in == nil {
+			continue
 		}
+		if first, taken := named[in.Intent]; taken {
+			problems = append(problems, in.problem("id", fmt.Sprintf("is %s, as that of %s", in.Intent, first), "rename one of the two files"))
+			continue
+		}
+		named[in.Intent] = e.Name()
+		inputs = append(inputs, *in)
 	}
 	return inputs, problems, nil
 }
@@ -120,7 +129,7 @@ func (w *Workspace) parseDraft(in *Input, data []byte, written time.Time) (*forg
 	}
 	intent := front.intent(id, doc.body)
 	intent.Project, intent.CreatedAt = w.project, written.UTC().Truncate(time.Second)
-	intent.Origin = forge.Origin{System: draftSystem, EventID: in.rel + "@" + in.content.String(), Actor: w.actor}
+	intent.Origin = forge.Origin{System: draftSystem, EventID: norm.NFC.String(in.rel) + "@" + in.content.String(), Actor: w.actor}
 	in.lines = front.lines(pos, doc.bodyLine)
 	problems := checkFront(in, &front, intent, pos)
 	return intent, problems
@@ -170,27 +179,6 @@ func (f *frontMatter) lines(pos *strictyaml.Positions, body int) map[string]int 
 		}
 	}
 	return lines
-}
-
-// draftID makes the intent's id of the file's stem.
-func draftID(shownPath string) (forge.IntentID, *Problem) {
-	name := path.Base(shownPath)
-	ext := path.Ext(name)
-	stem := strings.TrimSuffix(name, ext)
-	id, err := forge.ParseIntentID(stem)
-	if err == nil && ext == ".md" {
-		return id, nil
-	}
-	p := &Problem{Path: shownPath, Field: "id", Reason: fmt.Sprintf("the file ends in %q, not in .md", ext)}
-	if err != nil {
-		p.Reason = reasonOf(err)
-	}
-	slug := forge.Slug(stem)
-	if slug == "" {
-		slug = "my-change"
-	}
-	p.Hint = fmt.Sprintf("the file's name is the intent's id: a-z, 0-9 and -, at most %d characters; rename it to %s.md", forge.MaxIDLength, slug)
-	return "", p
 }
 
 func draftHint(reason string) string {

@@ -1,7 +1,6 @@
 package workspace
 
 import (
-	"context"
 	"fmt"
 	"os"
 	"strings"
@@ -11,6 +10,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/pfl-forge/pfl-forge"
+	"github.com/pfl-forge/pfl-forge/internal/wait"
 )
 
 func TestDrafts(t *testing.T) {
@@ -182,8 +182,7 @@ func TestDraftsThatAreNoFiles(t *testing.T) {
 				t.Fatal(err)
 			}
 			d.put(draftsDir+"/good.md", "text\n")
-			ctx, cancel := context.WithTimeout(t.Context(), time.Second)
-			defer cancel()
+			ctx := wait.Context(t)
 			done := make(chan struct{})
 			go func() {
 				defer close(done)

@@ -14,6 +14,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/pfl-forge/pfl-forge"
+	"github.com/pfl-forge/pfl-forge/internal/testsize"
 )
 
 // goalStory lets two goals iterate, help each other, and a person write between them.
@@ -225,6 +226,7 @@ func TestGoalsInTheWay(t *testing.T) {
 // Whatever happens to the files in whatever order: each line of ours is there
 // once, and each line of a person stays.
 func TestGoalsAtRandom(t *testing.T) {
+	testsize.Checks(t, 20, 100)
 	rapid.Check(t, func(rt *rapid.T) {
 		d := newDesk(t)
 		defer func() { _ = d.Close() }()

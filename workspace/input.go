@@ -2,6 +2,7 @@ package workspace
 
 import (
 	"cmp"
+	"path"
 	"strings"
 
 	"github.com/pfl-forge/pfl-forge"
@@ -47,6 +48,9 @@ func (in *Input) refused(event int, r forge.Ruling, taken []string) Problem {
 	hint := ""
 	switch {
 	case in.Draft() != nil:
+		if field == "id" && path.Base(in.rel) != string(in.Intent)+".md" {
+			hint = "the file's name makes the id " + string(in.Intent)
+		}
 	case len(taken) > 0:
 		hint = strings.Join(taken, ", ") + " was taken in; " + undo
 	case len(in.Events) > 1:

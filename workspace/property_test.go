@@ -10,11 +10,13 @@ import (
 	"time"
 
 	"github.com/pfl-forge/pfl-forge"
+	"github.com/pfl-forge/pfl-forge/internal/testsize"
 	"pgregory.net/rapid"
 )
 
 // What is written is read as the same, so an untouched file is never an edit.
 func TestFilesReadBackAsTheyWere(t *testing.T) {
+	testsize.Checks(t, 20, 100)
 	rapid.Check(t, func(t *rapid.T) {
 		text := rapid.OneOf(
 			rapid.StringMatching(`[ -~\n\t]{0,40}`),
@@ -140,6 +142,7 @@ func (p *person) lost(j *journal) []string {
 // Whatever a person and the runner do to the files, in whatever order, with
 // crashes in between: no text of the person is ever lost.
 func TestNoEditIsLost(t *testing.T) {
+	testsize.Checks(t, 20, 100)
 	rapid.Check(t, func(rt *rapid.T) {
 		d := &desk{t: t, root: t.TempDir()}
 		d.reopen()

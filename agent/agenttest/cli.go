@@ -8,15 +8,16 @@ import (
 	"testing"
 )
 
-// CLI returns the path of a real agent CLI: the variable PFL_FORGE_<NAME>, or the one
-// that npm installed in the repository's .tools, or the one in PATH. Without one the
-// test is skipped, but fails where CI is true.
+// CLI returns the path of a real agent CLI: that in the variable PFL_FORGE_<NAME>, or
+// the one that npm installed in the repository's .tools, or the one in PATH. Without
+// one the test is skipped, or fails if CI is true.
 func CLI(t testing.TB, name string) string {
 	t.Helper()
 	variable := "PFL_FORGE_" + strings.ToUpper(name)
 	if path := os.Getenv(variable); path != "" {
 		return path
 	}
+	// Tests run in their package's folder, below the repository's root.
 	for dir, err := os.Getwd(); err == nil; dir = filepath.Dir(dir) {
 		path := filepath.Join(dir, ".tools", "node_modules", ".bin", name)
 		if _, err := os.Stat(path); err == nil {

@@ -11,11 +11,12 @@ import (
 // gemini is the API of Gemini, with the model and the method in the path.
 var gemini = protocol{
 	parse: parseGemini, stream: streamGemini, whole: wholeGemini,
-	failed: func(r Reply) object {
+	errorBody: func(r Reply) object {
 		return object{"error": object{"code": r.Status, "status": r.ErrorType, "message": r.Text}}
 	},
 }
 
+// geminiPart is a text, or the result of a tool.
 type geminiPart struct {
 	Text             string `json:"text"`
 	FunctionResponse *struct {
@@ -23,6 +24,7 @@ type geminiPart struct {
 	} `json:"functionResponse"`
 }
 
+// parseGemini reads a request. Dir stays empty.
 func parseGemini(body []byte, h *http.Request) (Request, error) {
 	var in struct {
 		System struct {
@@ -41,6 +43,7 @@ func parseGemini(body []byte, h *http.Request) (Request, error) {
 	if err := json.Unmarshal(body, &in); err != nil {
 		return Request{}, fmt.Errorf("the request is no JSON: %w", err)
 	}
+	// The path ends in <model>:<method>.
 	model, method, _ := strings.Cut(path.Base(h.URL.Path), ":")
 	r := Request{Header: h.Header, Model: model, Stream: method == "streamGenerateContent", Body: body}
 	r.System, _ = geminiText(in.System.Parts)
@@ -61,6 +64,7 @@ func parseGemini(body []byte, h *http.Request) (Request, error) {
 	return r, nil
 }
 
+// geminiText returns the texts of parts, and the results of tools in them.
 func geminiText(parts []geminiPart) (text string, results []string) {
 	var said []string
 	for _, p := range parts {
@@ -73,6 +77,7 @@ func geminiText(parts []geminiPart) (text string, results []string) {
 	return strings.Join(said, "\n"), results
 }
 
+// wholeGemini returns a response. Its input tokens include the cached ones.
 func wholeGemini(req Request, r Reply) object {
 	var parts []object
 	if r.Text != "" || r.Tool == "" {
@@ -82,6 +87,7 @@ func wholeGemini(req Request, r Reply) object {
 		parts = append(parts, object{"functionCall": object{"name": r.Tool, "args": r.Input}})
 	}
 	u := r.usage()
+	// This API counts cached tokens as part of the prompt.
 	in := u.Input + u.CacheRead + u.CacheWrite
 	return object{
 		"candidates": []object{{
@@ -95,8 +101,8 @@ func wholeGemini(req Request, r Reply) object {
 	}
 }
 
-// streamGemini begins with an event that has nothing yet, so that there is something
-// to be cut off after.
+// streamGemini returns two chunks. The first has no content, so that there is a place
+// to cut the stream.
 func streamGemini(req Request, r Reply) []Chunk {
 	begun := object{"candidates": []object{}, "modelVersion": req.Model}
 	return []Chunk{{Data: begun}, {Data: wholeGemini(req, r), Served: r.usage()}}

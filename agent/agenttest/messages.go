@@ -9,14 +9,15 @@ import (
 	"strings"
 )
 
-// messages is the Messages API, which Claude Code and others speak.
+// messages is the Messages API, which Claude Code and opencode speak.
 var messages = protocol{
 	parse: parseMessages, stream: streamMessages, whole: wholeMessage,
-	failed: func(r Reply) object {
+	errorBody: func(r Reply) object {
 		return object{"type": "error", "error": object{"type": r.ErrorType, "message": r.Text}}
 	},
 }
 
+// block is a part of a message's content.
 type block struct {
 	Type    string          `json:"type"`
 	Text    string          `json:"text"`
@@ -36,6 +37,7 @@ func (b *blocks) UnmarshalJSON(data []byte) error {
 	return json.Unmarshal(data, (*[]block)(b))
 }
 
+// text returns the texts of all blocks.
 func (b blocks) text() string {
 	var out []string
 	for _, x := range b {
@@ -46,8 +48,10 @@ func (b blocks) text() string {
 	return strings.Join(out, "\n")
 }
 
+// workingDir finds the directory that Claude Code names in its prompt.
 var workingDir = regexp.MustCompile(`(?m)[Ww]orking directory: (.+)$`)
 
+// parseMessages reads a request.
 func parseMessages(body []byte, h *http.Request) (Request, error) {
 	var in struct {
 		Model    string `json:"model"`
@@ -68,6 +72,7 @@ func parseMessages(body []byte, h *http.Request) (Request, error) {
 	for _, t := range in.Tools {
 		r.Tools = append(r.Tools, t.Name)
 	}
+	// The directory is in the system prompt or, in some versions, in a message.
 	all := []string{r.System}
 	for _, m := range in.Messages {
 		all = append(all, m.Content.text())
@@ -90,6 +95,7 @@ func parseMessages(body []byte, h *http.Request) (Request, error) {
 	return r, nil
 }
 
+// resultText returns the text of a tool's result.
 func resultText(content json.RawMessage) string {
 	var b blocks
 	if json.Unmarshal(content, &b) != nil {
@@ -113,6 +119,7 @@ func (r Reply) content() []object {
 	return out
 }
 
+// stop returns the reply's stop reason.
 func (r Reply) stop() string {
 	switch {
 	case r.StopReason != "":
@@ -123,6 +130,7 @@ func (r Reply) stop() string {
 	return "end_turn"
 }
 
+// message returns the message object.
 func message(req Request, content []object, stop any, usage Usage) object {
 	return object{
 		"id": "msg_" + rand.Text(), "type": "message", "role": "assistant", "model": req.Model,
@@ -130,10 +138,13 @@ func message(req Request, content []object, stop any, usage Usage) object {
 	}
 }
 
+// wholeMessage returns a complete message.
 func wholeMessage(req Request, r Reply) object {
 	return message(req, r.content(), r.stop(), r.usage())
 }
 
+// streamMessages returns the events of a message. The first has the input tokens and
+// one of the output, message_delta the rest.
 func streamMessages(req Request, r Reply) []Chunk {
 	var out []Chunk
 	event := func(kind string, data object, served Usage) {
@@ -142,10 +153,11 @@ func streamMessages(req Request, r Reply) []Chunk {
 	}
 	start := r.usage()
 	rest := start.Output
+	// As the real API does, with the rest in message_delta.
 	start.Output = min(1, rest)
 	event("message_start", object{"message": message(req, []object{}, nil, start)}, start)
 	for i, b := range r.content() {
-		open, deltas := split(b)
+		open, deltas := openBlock(b)
 		event("content_block_start", object{"index": i, "content_block": open}, Usage{})
 		for _, d := range deltas {
 			event("content_block_delta", object{"index": i, "delta": d}, Usage{})
@@ -158,8 +170,8 @@ func streamMessages(req Request, r Reply) []Chunk {
 	return out
 }
 
-// split returns a block as it is opened, and what fills it.
-func split(b object) (open object, deltas []object) {
+// openBlock returns a block as it is opened, and the deltas that fill it.
+func openBlock(b object) (open object, deltas []object) {
 	switch b["type"] {
 	case "text":
 		return object{"type": "text", "text": ""}, []object{{"type": "text_delta", "text": b["text"]}}

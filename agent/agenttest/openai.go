@@ -12,13 +12,16 @@ import (
 // responses is the Responses API of OpenAI.
 var responses = protocol{
 	parse: parseResponses, stream: streamResponse, whole: wholeResponse,
-	failed: func(r Reply) object {
+	errorBody: func(r Reply) object {
 		return object{"error": object{"type": r.ErrorType, "code": r.ErrorType, "message": r.Text}}
 	},
 }
 
+// workspaceRoot finds the directory that Codex names in its prompt.
 var workspaceRoot = regexp.MustCompile(`<cwd>(.+)</cwd>`)
 
+// parseResponses reads a request. System is the instructions and all developer
+// messages.
 func parseResponses(body []byte, h *http.Request) (Request, error) {
 	var in struct {
 		Model        string `json:"model"`
@@ -51,6 +54,7 @@ func parseResponses(body []byte, h *http.Request) (Request, error) {
 		switch {
 		case item.Role == "developer" || item.Role == "system":
 			r.System += "\n" + text
+		// Codex describes its environment in a message of the user.
 		case item.Role == "user":
 			r.LastUser = text
 			if m := workspaceRoot.FindStringSubmatch(text); m != nil {
@@ -81,6 +85,7 @@ func inputText(content json.RawMessage) string {
 	return strings.Join(out, "\n")
 }
 
+// responseItems returns the reply as output items.
 func responseItems(r Reply) []object {
 	var out []object
 	if r.Text != "" || r.Tool == "" {
@@ -98,6 +103,7 @@ func responseItems(r Reply) []object {
 	return out
 }
 
+// response returns the response object. Its input tokens include the cached ones.
 func response(req Request, r Reply, id, status string) object {
 	u := r.usage()
 	in := u.Input + u.CacheRead + u.CacheWrite
@@ -111,10 +117,12 @@ func response(req Request, r Reply, id, status string) object {
 	}
 }
 
+// wholeResponse returns a complete response.
 func wholeResponse(req Request, r Reply) object {
 	return response(req, r, "resp_"+rand.Text(), "completed")
 }
 
+// streamResponse returns the events of a response. Only the last one has the usage.
 func streamResponse(req Request, r Reply) []Chunk {
 	var out []Chunk
 	done := wholeResponse(req, r)

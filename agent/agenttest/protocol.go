@@ -7,23 +7,30 @@ import (
 	"time"
 )
 
-// protocol is how CLIs speak to their models. Functions of a protocol only translate;
-// faults, recording and counting are the same for all.
+// protocol translates between an API and Request and Reply. Faults, recording and
+// counting are the same for all protocols; see exchange.
 type protocol struct {
-	parse  func(body []byte, r *http.Request) (Request, error)
-	stream func(Request, Reply) []Chunk // for a request that asks for a stream
-	whole  func(Request, Reply) object  // for one that does not
-	failed func(Reply) object           // the body of an HTTP error, and of an error event
+	// parse reads a request.
+	parse func(body []byte, r *http.Request) (Request, error)
+	// stream returns the events for a request that asks for a stream.
+	stream func(Request, Reply) []Chunk
+	// whole returns the body for a request that does not.
+	whole func(Request, Reply) object
+	// errorBody returns the body of an HTTP error and of an error event.
+	errorBody func(Reply) object
 }
 
 // Chunk is one server-sent event.
 type Chunk struct {
-	Event  string // may be empty
-	Data   object
-	Served Usage // what this event tells the client of the usage, beyond the ones before
+	// Event is the event's name; may be empty.
+	Event string
+	// Data is sent as JSON.
+	Data object
+	// Served is the usage that this event tells the client beyond the earlier ones.
+	Served Usage
 }
 
-// protocolOf returns the protocol of a path below a scenario's base URL.
+// protocolOf returns the protocol for a path below a scenario's base URL.
 func protocolOf(path string) (protocol, bool) {
 	switch {
 	case path == "v1/messages":
@@ -40,25 +47,30 @@ func protocolOf(path string) (protocol, bool) {
 type exchange struct {
 	protocol
 
-	w      http.ResponseWriter
-	gone   <-chan struct{} // the client gave up
-	done   <-chan struct{} // the test is over
-	req    Request
-	reply  Reply
-	served func(Usage) // told what the client got to know
+	w http.ResponseWriter
+	// clientGone is closed when the client gave up.
+	clientGone <-chan struct{}
+	// testDone is closed when the test is over.
+	testDone <-chan struct{}
+	req      Request
+	reply    Reply
+	// served adds usage that the client was told.
+	served func(Usage)
 }
 
+// send sends the reply or its fault.
 func (x *exchange) send() {
 	for k, v := range x.reply.Header {
 		x.w.Header().Set(k, v)
 	}
 	switch {
+	// Faults come before the protocol, which knows nothing of them.
 	case x.reply.Fault == HangStart:
 		x.hang()
 	case x.reply.Status != 0:
 		x.w.Header().Set("Content-Type", "application/json")
 		x.w.WriteHeader(x.reply.Status)
-		_, _ = x.w.Write(encode(x.failed(x.reply)))
+		_, _ = x.w.Write(encode(x.errorBody(x.reply)))
 	case x.reply.Fault == Garbage:
 		x.w.Header().Set("Content-Type", "text/event-stream")
 		_, _ = x.w.Write([]byte("\x00\xff{]not a protocol\n\n"))
@@ -69,8 +81,10 @@ func (x *exchange) send() {
 	}
 }
 
+// sendWhole sends the reply as one JSON body.
 func (x *exchange) sendWhole() {
 	switch x.reply.Fault {
+	// The server closes the connection without an answer.
 	case CutStart, CutLate:
 		panic(http.ErrAbortHandler)
 	case HangMiddle:
@@ -78,7 +92,7 @@ func (x *exchange) sendWhole() {
 		return
 	case ErrorMiddle:
 		x.w.WriteHeader(http.StatusInternalServerError)
-		_, _ = x.w.Write(encode(x.failed(x.reply)))
+		_, _ = x.w.Write(encode(x.errorBody(x.reply)))
 		return
 	default:
 	}
@@ -87,12 +101,13 @@ func (x *exchange) sendWhole() {
 	_, _ = x.w.Write(encode(x.whole(x.req, x.reply)))
 }
 
-// sendStream counts an event before it is written, so that a client that knows of it
-// finds it counted.
+// sendStream sends the reply as events. Each is counted before it is written, so that a
+// client that knows of it finds it counted.
 func (x *exchange) sendStream() {
 	x.w.Header().Set("Content-Type", "text/event-stream")
 	chunks := x.stream(x.req, x.reply)
 	for i, c := range chunks {
+		// The first event has been sent: the client believes that an answer began.
 		if i == 1 {
 			switch x.reply.Fault {
 			case CutStart:
@@ -101,11 +116,12 @@ func (x *exchange) sendStream() {
 				x.hang()
 				return
 			case ErrorMiddle:
-				x.write(Chunk{Event: "error", Data: x.failed(x.reply)})
+				x.write(Chunk{Event: "error", Data: x.errorBody(x.reply)})
 				return
 			default:
 			}
 		}
+		// All content has been sent; only the stream's end is missing.
 		if x.reply.Fault == CutLate && i == len(chunks)-2 {
 			panic(http.ErrAbortHandler)
 		}
@@ -115,6 +131,7 @@ func (x *exchange) sendStream() {
 	}
 }
 
+// write sends one event at once.
 func (x *exchange) write(c Chunk) {
 	var b strings.Builder
 	if c.Event != "" {
@@ -125,9 +142,10 @@ func (x *exchange) write(c Chunk) {
 	_ = http.NewResponseController(x.w).Flush()
 }
 
+// hang waits until the client or the test gives up.
 func (x *exchange) hang() { x.pause(time.Hour) }
 
-// pause waits, unless nobody does any more.
+// pause waits for d, or until the client or the test gives up.
 func (x *exchange) pause(d time.Duration) {
 	if d <= 0 {
 		return
@@ -136,7 +154,7 @@ func (x *exchange) pause(d time.Duration) {
 	defer timer.Stop()
 	select {
 	case <-timer.C:
-	case <-x.gone:
-	case <-x.done:
+	case <-x.clientGone:
+	case <-x.testDone:
 	}
 }

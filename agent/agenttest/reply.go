@@ -5,37 +5,48 @@ import (
 	"time"
 )
 
-// Reply is what the model says, or how it fails.
+// Reply is the model's answer, or the way in which it fails.
 type Reply struct {
-	Thinking   string // before the text
-	Text       string // said, or the message of an error
-	Tool       string // called after the text
-	Input      any    // of the tool
-	StopReason string // empty means tool_use or end_turn
-	Usage      Usage  // zero means 100 in, 20 out
+	// Thinking comes before Text. Only the Messages API sends it.
+	Thinking string
+	// Text is the message, or that of an error.
+	Text string
+	// Tool is called after the text, with Input.
+	Tool string
+	// Input is sent as JSON.
+	Input any
+	// StopReason is sent by the Messages API; empty means tool_use or end_turn.
+	StopReason string
+	// Usage is counted for the reply; zero means 100 in, 20 out.
+	Usage Usage
 
-	Status    int               // not 0: an HTTP error
-	ErrorType string            // of an error, such as overloaded_error
-	Header    map[string]string // such as Retry-After
-	Fault     Fault
-	Drip      time.Duration // between the events of a stream
+	// Status, if it is not 0, makes the reply an HTTP error.
+	Status int
+	// ErrorType is the type of an error, such as overloaded_error.
+	ErrorType string
+	// Header has further headers, such as Retry-After.
+	Header map[string]string
+	// Fault breaks the reply on its way.
+	Fault Fault
+	// Drip is the pause before each event of a stream.
+	Drip time.Duration
 }
 
-// Fault is what goes wrong on the wire.
+// Fault says how a reply breaks on its way.
 type Fault int
 
 // The faults. A reply that is no stream is cut, or hangs, as a whole.
 const (
 	Sound       Fault = iota
 	CutStart          // the connection breaks after the stream's first event
-	CutLate           // the connection breaks when all of the content is there, before the stream says so
+	CutLate           // the connection breaks after all content, before the stream's end
 	HangStart         // no answer, until the client gives up
 	HangMiddle        // the stream begins, and stops before its content
-	Garbage           // the answer is no protocol
+	Garbage           // the answer follows no protocol
 	ErrorMiddle       // the stream begins, and ends with an error event of ErrorType and Text
 )
 
-// Usage is what the model counts.
+// Usage is the number of tokens of a reply.
 type Usage struct {
 	Input      int `json:"input_tokens"`
 	Output     int `json:"output_tokens"`
@@ -48,37 +59,38 @@ func (u Usage) Add(v Usage) Usage {
 	return Usage{u.Input + v.Input, u.Output + v.Output, u.CacheRead + v.CacheRead, u.CacheWrite + v.CacheWrite}
 }
 
-// Say replies with text.
+// Say returns a step that replies with text.
 func Say(text string) Step {
 	return func(Request) Reply { return Reply{Text: text} }
 }
 
-// Use replies with a call of a tool.
+// Use returns a step that calls a tool.
 func Use(tool string, input any) Step {
 	return func(Request) Reply { return Reply{Tool: tool, Input: input} }
 }
 
-// UseIn replies with a call of a tool whose input depends on the directory that
-// the agent works in.
+// UseIn returns a step that calls a tool whose input depends on the agent's working
+// directory.
 func UseIn(tool string, input func(dir string) any) Step {
 	return func(r Request) Reply { return Reply{Tool: tool, Input: input(r.Dir)} }
 }
 
-// Answer replies with the structured answer.
+// Answer returns a step that gives Claude Code's structured answer.
 func Answer(answer any) Step { return Use("StructuredOutput", answer) }
 
-// SayJSON replies with a value as JSON text, which is how a model answers where no
-// tool takes the answer.
+// SayJSON returns a step that replies with a value as JSON text, for CLIs without a
+// tool that takes the answer.
 func SayJSON(v any) Step { return Say(string(encode(v))) }
 
-// Fail replies with an HTTP error.
+// Fail returns a step that replies with an HTTP error.
 func Fail(status int, errorType, message string) Step {
 	return Always(Reply{Status: status, ErrorType: errorType, Text: message})
 }
 
-// Always is a step that gives this reply.
+// Always returns a step that gives this reply.
 func Always(r Reply) Step { return func(Request) Reply { return r } }
 
+// usage returns Usage, or its default if that is zero.
 func (r Reply) usage() Usage {
 	if r.Usage == (Usage{}) {
 		return Usage{Input: 100, Output: 20}
@@ -88,7 +100,8 @@ func (r Reply) usage() Usage {
 
 type object = map[string]any
 
-// encode returns v as JSON; a test that scripts what is none is mistaken.
+// encode returns v as JSON. It panics if that is impossible, which is a mistake of the
+// test.
 func encode(v any) []byte {
 	data, err := json.Marshal(v)
 	if err != nil {

@@ -2,17 +2,25 @@ package agenttest
 
 import "net/http"
 
-// Request is what the CLI asked the model.
+// Request is a CLI's request to the model, in the same form for all APIs.
 type Request struct {
-	N           int // of the scenario's requests, from 0
-	Header      http.Header
-	Model       string
-	Stream      bool
-	System      string   // all blocks
-	Tools       []string // names
-	ToolResults int      // in the whole conversation
-	LastResult  string   // text of the last tool result
-	LastUser    string   // text of the last message of the user
-	Dir         string   // the working directory that the prompt names
-	Body        []byte
+	// N counts the scenario's requests, from 0.
+	N      int
+	Header http.Header
+	Model  string
+	Stream bool
+	// System has all parts of the system prompt.
+	System string
+	// Tools has the names of the offered tools.
+	Tools []string
+	// ToolResults counts the results in the whole session.
+	ToolResults int
+	// LastResult is the text of the last tool result.
+	LastResult string
+	// LastUser is the text of the user's last message.
+	LastUser string
+	// Dir is the working directory that the prompt names; empty if it names none.
+	Dir string
+	// Body is the request as it was sent.
+	Body []byte
 }

@@ -1,10 +1,12 @@
-// Package agenttest is a scripted model for tests of agent CLIs: a server on
-// loopback that speaks the APIs of Anthropic (Messages), OpenAI (Responses) and
-// Gemini (generateContent), both as a stream and as plain JSON.
+// Package agenttest is a scripted model for tests of agent CLIs: a server on loopback
+// that speaks the APIs of Anthropic (Messages), OpenAI (Responses) and Gemini
+// (generateContent), as a stream and as plain JSON.
 //
-// Each scenario has a base URL of its own, answers by what the conversation has so
-// far, fails where the test wants that, and records what it was asked and how many
-// tokens it said were used.
+// A test starts a Server and adds a Scenario with Script, whose URL it gives to a real
+// CLI. The scenario maps each Request to a Reply; Steps and InOrder build one from
+// steps such as Say, Use, Answer and Fail. A Reply can also break the connection, hang
+// or return an error; see Fault. Afterwards Requests shows what the CLI asked, and
+// Served how many tokens it was told.
 package agenttest
 
 import (
@@ -16,18 +18,19 @@ import (
 	"testing"
 )
 
-// Scenario answers the requests of one script.
+// Scenario returns the reply to each request of one script. Requests may come from
+// several goroutines.
 type Scenario func(Request) Reply
 
-// Steps is a scenario that answers by the number of tool results that the
-// conversation has so far; further ones get the last step again.
+// Steps returns a scenario that answers by the number of tool results that the
+// session has so far; further ones get the last step again.
 func Steps(steps ...Step) Scenario {
 	return func(r Request) Reply {
 		return steps[min(r.ToolResults, len(steps)-1)](r)
 	}
 }
 
-// InOrder is a scenario that answers by the number of requests so far, for replies
+// InOrder returns a scenario that answers by the number of requests so far, for replies
 // that leave no tool result behind; further ones get the last step again.
 func InOrder(steps ...Step) Scenario {
 	return func(r Request) Reply {
@@ -35,30 +38,37 @@ func InOrder(steps ...Step) Scenario {
 	}
 }
 
-// Step makes one reply.
+// Step returns one reply.
 type Step func(Request) Reply
 
-// Server is the model. Each scenario has a base URL of its own, so tests can
-// run in parallel.
+// Server is the model. Each scenario has a base URL of its own, so tests can run in
+// parallel.
 type Server struct {
-	t    testing.TB
+	t testing.TB
+	// http serves all scenarios, under /s/<name>/.
 	http *httptest.Server
+	// done is closed when the test is over.
 	done chan struct{}
 
-	mu      sync.Mutex
-	scripts map[string]*script
+	mu sync.Mutex
+	// scripts has the scenarios by name.
+	scripts map[string]*scriptedModel
 }
 
-type script struct {
+// scriptedModel is a scenario and the record of its requests.
+type scriptedModel struct {
 	scenario Scenario
+	// requests are in the order of their arrival.
 	requests []Request
-	served   Usage
+	// served is the usage that clients were told.
+	served Usage
 }
 
-// NewServer starts a server that ends with the test.
+// NewServer starts a server that stops with the test. A request that it cannot parse
+// fails the test.
 func NewServer(t testing.TB) *Server {
 	t.Helper()
-	s := &Server{t: t, done: make(chan struct{}), scripts: map[string]*script{}}
+	s := &Server{t: t, done: make(chan struct{}), scripts: map[string]*scriptedModel{}}
 	s.http = httptest.NewServer(http.HandlerFunc(s.serve))
 	t.Cleanup(func() {
 		close(s.done)
@@ -68,15 +78,16 @@ func NewServer(t testing.TB) *Server {
 	return s
 }
 
-// Script adds a scenario and returns its base URL, such as for ANTHROPIC_BASE_URL.
+// Script adds a scenario and returns its base URL, for a variable such as
+// ANTHROPIC_BASE_URL. name appears in errors.
 func (s *Server) Script(name string, scenario Scenario) string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.scripts[name] = &script{scenario: scenario}
+	s.scripts[name] = &scriptedModel{scenario: scenario}
 	return s.http.URL + "/s/" + name
 }
 
-// Requests returns what the scenario was asked so far.
+// Requests returns the scenario's requests so far, in order.
 func (s *Server) Requests(name string) []Request {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -86,8 +97,8 @@ func (s *Server) Requests(name string) []Request {
 	return nil
 }
 
-// Served returns the usage that the scenario told its clients of, in all. What a
-// client must pay for is exactly this.
+// Served returns the total usage that the scenario's clients were told. A back end must
+// report exactly this.
 func (s *Server) Served(name string) Usage {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -97,11 +108,13 @@ func (s *Server) Served(name string) Usage {
 	return Usage{}
 }
 
+// serve answers one request of a CLI.
 func (s *Server) serve(w http.ResponseWriter, r *http.Request) {
+	// The path is /s/<scenario>/<path of the API>.
 	name, rest, _ := strings.Cut(strings.TrimPrefix(r.URL.Path, "/s/"), "/")
 	p, ok := protocolOf(rest)
 	if r.Method != http.MethodPost || !ok {
-		http.NotFound(w, r) // Claude Code asks for HEAD / once
+		http.NotFound(w, r) // Claude Code sends one HEAD /
 		return
 	}
 	body, err := io.ReadAll(r.Body)
@@ -117,6 +130,8 @@ func (s *Server) serve(w http.ResponseWriter, r *http.Request) {
 	s.mu.Lock()
 	sc, ok := s.scripts[name]
 	if ok {
+		// Numbered and recorded before the reply, so that a reply that hangs is seen,
+		// too.
 		req.N = len(sc.requests)
 		sc.requests = append(sc.requests, req)
 	}
@@ -127,7 +142,7 @@ func (s *Server) serve(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	x := exchange{
-		protocol: p, w: w, gone: r.Context().Done(), done: s.done, req: req, reply: sc.scenario(req),
+		protocol: p, w: w, clientGone: r.Context().Done(), testDone: s.done, req: req, reply: sc.scenario(req),
 		served: func(u Usage) {
 			s.mu.Lock()
 			defer s.mu.Unlock()

@@ -13,6 +13,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/pfl-forge/pfl-forge/agent/agenttest"
+	"github.com/pfl-forge/pfl-forge/internal/wait"
 )
 
 // ask sends a request of the Messages API, with as many tool results.
@@ -68,7 +69,8 @@ func TestScenarios(t *testing.T) {
 	}
 }
 
-// TestFaults says what the client gets, and that just what it got to know is counted.
+// TestFaults shows the bytes that a client receives, and that only the usage in them is
+// counted.
 func TestFaults(t *testing.T) {
 	usage := agenttest.Usage{Input: 10, Output: 5, CacheRead: 3, CacheWrite: 2}
 	begun := usage
@@ -118,9 +120,7 @@ func TestHangsUntilTheClientGivesUp(t *testing.T) {
 		"middle": {agenttest.HangMiddle, agenttest.Usage{Input: 100, Output: 1}},
 	} {
 		base := server.Script(name, agenttest.Steps(agenttest.Always(agenttest.Reply{Fault: want.fault})))
-		ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
-		_, _, err := ask(ctx, t, base, true, 0)
-		cancel()
+		_, _, err := ask(wait.Briefly(t, 100*time.Millisecond), t, base, true, 0)
 		if err == nil || server.Served(name) != want.served {
 			t.Errorf("%s: %v, served %+v", name, err, server.Served(name))
 		}

@@ -126,7 +126,7 @@ func (b *bench) mustRun() agent.Outcome {
 	return out
 }
 
-// mustCost says that what the outcome reports is what the model served, to the token.
+// mustCost checks that the outcome reports exactly the tokens that the model served.
 func (b *bench) mustCost(out agent.Outcome) {
 	b.t.Helper()
 	u := out.Usage

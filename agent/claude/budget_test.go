@@ -88,7 +88,7 @@ echo '{"type":"stream_event","event":{"type":"message_delta","usage":{"output_to
 	}
 }
 
-// TestConnectionKnowsTheLimit is for what the CLI does not tell.
+// TestConnectionKnowsTheLimit has a limit whose end the CLI does not report.
 func TestConnectionKnowsTheLimit(t *testing.T) {
 	until := time.Now().Add(time.Hour)
 	path := filepath.Join(t.TempDir(), "claude")
@@ -124,7 +124,7 @@ func TestUsageOfAKilledCall(t *testing.T) {
 	}
 }
 
-// TestPricesCoverWhatTheCLIReports compares the list with what the CLI reckons.
+// TestPricesCoverWhatTheCLIReports compares the price list with the CLI's own figures.
 func TestPricesCoverWhatTheCLIReports(t *testing.T) {
 	for _, model := range []string{"opus", "haiku", "claude-opus-4-1"} {
 		t.Run(model, func(t *testing.T) {

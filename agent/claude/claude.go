@@ -1,8 +1,17 @@
-// Package claude drives the Claude Code CLI without a terminal.
+// Package claude runs the Claude Code CLI without a terminal.
 //
-// A call sees nothing of the machine's or the repository's CLI settings: no
-// hooks, no MCP servers, no settings.json of the checkout, which could redirect
-// the API key. The repository's CLAUDE.md is read.
+// Run builds a command line (command.go) and an environment from scratch, starts the
+// CLI by package process, and reads its output, one JSON message per line, with an
+// outputReader (output.go). A usageMeter adds up the tokens while messages are
+// streamed, so that a call ends soon after its budget is spent. When the CLI has ended,
+// failure.go decides from exit status, result and stderr whether the call succeeded.
+//
+// A call does not see the CLI settings of the machine or the repository: no hooks, no
+// MCP servers, no settings.json of the checkout, which could redirect the API key. The
+// repository's CLAUDE.md is read.
+//
+// The CLI stores a session in one file, below the call's StateDir. A call with Resume
+// passes that file's path, which works on any machine and from any directory.
 package claude
 
 import (
@@ -19,35 +28,41 @@ import (
 	"github.com/pfl-forge/pfl-forge/config"
 )
 
-// Agent runs the CLI.
+// Agent runs the CLI. It is safe for concurrent use.
 type Agent struct {
 	opts Options
 
-	mu    sync.Mutex
-	known map[string]stamp // CLIs whose version is good, by path
+	mu sync.Mutex
+	// versionChecked has the executables whose version is recent enough, by path.
+	versionChecked map[string]fileStamp
 }
 
-// Options says which CLI to run, and how it reaches its model.
+// Options says which CLI to run, for which service, and how it reaches its model.
 type Options struct {
-	Path    string        // of the executable; empty means claude in PATH
-	Owner   process.Owner // the service
-	Env     []string      // KEY=VALUE: credentials and endpoint; see Credentials
-	Connect agent.Connect // gives each call its own; then none of those in Env reach it; may be nil
+	// Path is the executable's path; empty means claude in PATH.
+	Path string
+	// Owner is the service.
+	Owner process.Owner
+	// Env has KEY=VALUE credentials and endpoint that all calls share; see Credentials.
+	Env []string
+	// Connect gives each call its own credentials, which replace those of Env. May be
+	// nil.
+	Connect agent.Connect
 }
 
-// New returns the agent.
+// New returns the back end. It does not look for the executable yet.
 func New(opts Options) *Agent {
 	if opts.Path == "" {
 		opts.Path = "claude"
 	}
-	return &Agent{opts: opts, known: map[string]stamp{}}
+	return &Agent{opts: opts, versionChecked: map[string]fileStamp{}}
 }
 
-// credentials are the variables by which the CLI finds its model and identifies itself.
+// credentials lists the variables for the key and the address of the model's API.
 var credentials = []string{"ANTHROPIC_API_KEY", "ANTHROPIC_AUTH_TOKEN", "CLAUDE_CODE_OAUTH_TOKEN", "ANTHROPIC_BASE_URL"}
 
-// Credentials returns the variables of the service's own environment by which
-// the CLI finds its model and identifies itself.
+// Credentials returns the variables of the service's own environment that hold the key
+// and the address of the model's API, or configure the network.
 func Credentials() []string {
 	return process.Inherit(append(slices.Clone(credentials),
 		"HTTPS_PROXY", "NO_PROXY", "SSL_CERT_FILE", "SSL_CERT_DIR", "NODE_EXTRA_CA_CERTS")...)
@@ -56,13 +71,14 @@ func Credentials() []string {
 // Name returns "claude".
 func (a *Agent) Name() string { return config.AgentClaude }
 
-// Run makes one call of the CLI, and a second one if its answer has to be mended. It
-// succeeded only if the exit status, the result, and the structured answer all say so.
+// Run makes one call, with one repair of its answer; see agent.RunWithRepair. It
+// succeeds only if exit status, result and structured answer all say so.
 func (a *Agent) Run(ctx context.Context, call agent.Call, sink func(agent.Event)) (agent.Outcome, error) {
-	return agent.Answered(ctx, call, sink, a.once)
+	return agent.RunWithRepair(ctx, call, sink, a.runOnce)
 }
 
-func (a *Agent) once(ctx context.Context, call agent.Call, sink func(agent.Event)) (agent.Outcome, error) {
+// runOnce runs the CLI once. It is the agent.RunFunc that Run repairs.
+func (a *Agent) runOnce(ctx context.Context, call agent.Call, sink func(agent.Event)) (agent.Outcome, error) {
 	command, session, err := a.command(ctx, call)
 	if err != nil {
 		return agent.Outcome{Session: session}, err
@@ -71,15 +87,16 @@ func (a *Agent) once(ctx context.Context, call agent.Call, sink func(agent.Event
 	if err != nil {
 		return agent.Outcome{Session: session}, err
 	}
-	command.Env = process.Merge(a.without(command.Env, conn.Env), conn.Env)
+	// The connection's variables win over those of the options and the call.
+	command.Env = process.Merge(a.withoutCredentials(command.Env, conn.Env), conn.Env)
 
 	ctx, stop := context.WithCancelCause(ctx)
 	defer stop(nil)
-	t := newTranscript(call.Dir, session, sink)
-	t.exact, t.budget, t.stop = conn.Usage, call.Limits.BudgetUSD, stop
+	t := newOutputReader(call.Dir, session, sink)
+	t.counted, t.budget, t.stop = conn.Usage, call.Limits.BudgetUSD, stop
 	command.Line = func(from process.Stream, line []byte) {
 		if from == process.Stdout {
-			t.line(line)
+			t.onLine(line)
 		}
 	}
 	started := time.Now()
@@ -87,15 +104,15 @@ func (a *Agent) once(ctx context.Context, call agent.Call, sink func(agent.Event
 	conn.Close()
 	out := t.outcome()
 	out.Duration = time.Since(started)
-	if f := t.ended(report, err, conn.Limited); f != nil {
+	if f := t.finalFailure(report, err, conn.Limited); f != nil {
 		return out, f
 	}
 	return out, nil
 }
 
-// without returns the environment without the credentials that all calls share, if
-// this one has its own.
-func (a *Agent) without(env, own []string) []string {
+// withoutCredentials returns env without the credentials that all calls share, if the
+// call's connection has its own: the CLI must not see a key that it does not need.
+func (a *Agent) withoutCredentials(env, own []string) []string {
 	if len(own) == 0 {
 		return env
 	}
@@ -105,13 +122,14 @@ func (a *Agent) without(env, own []string) []string {
 	})
 }
 
-// ended says why a call failed, whoever ended it, or returns nil. limited may know
-// more about when it is worth trying again.
-func (t *transcript) ended(report process.Report, err error, limited func() time.Time) *agent.Failure {
+// finalFailure returns why a call failed, whoever ended it, or nil. err is the error of
+// process.Run. limited may be nil; otherwise it sets the end of a limit that the CLI
+// did not report.
+func (t *outputReader) finalFailure(report process.Report, err error, limited func() time.Time) *agent.Failure {
 	var f *agent.Failure
 	switch {
 	case errors.Is(err, errBudget):
-		f = t.overspent("by pfl-forge, because the CLI went on")
+		f = t.budgetFailure("by pfl-forge, because the CLI went on")
 	case err != nil:
 		f = agent.AsFailure(err)
 	default:

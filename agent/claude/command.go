@@ -13,19 +13,19 @@ import (
 	"github.com/pfl-forge/pfl-forge/agent/process"
 )
 
-// Defaults of the limits.
+// Limits of a call that has none of its own, and of one line of output.
 const (
 	defaultTurns  = 100
-	defaultOutput = 512 << 20 // every file that is read or written is in the output, and each word of the model
+	defaultOutput = 512 << 20 // the output repeats each file that is read or written
 	maxLine       = 32 << 20
 	maxPrompt     = 1 << 20
-	leastBudget   = 0.0001 // in USD; the CLI takes no 0
+	minBudget     = 0.0001 // in USD; the CLI takes no 0
 )
 
-// command returns the CLI's invocation, and the session's id.
+// command returns the CLI's command line and the id of its session.
 func (a *Agent) command(ctx context.Context, call agent.Call) (process.Command, string, error) {
 	none := process.Command{}
-	text, err := prompt(call.Prompt)
+	text, err := stdinPrompt(call.Prompt)
 	if err != nil {
 		return none, call.Session.ID, err
 	}
@@ -33,10 +33,11 @@ func (a *Agent) command(ctx context.Context, call agent.Call) (process.Command, 
 	if err != nil {
 		return none, call.Session.ID, agent.Fail(forge.FailRepository, "%v", err)
 	}
-	path, err := a.find(ctx, home)
+	path, err := a.checkedPath(ctx, home)
 	if err != nil {
 		return none, call.Session.ID, err
 	}
+	// The CLI keeps its sessions in its own directory of settings.
 	settings := filepath.Join(stateDir(call), stateName)
 	s, err := findSession(settings, call.Session)
 	if err != nil {
@@ -58,6 +59,7 @@ func (a *Agent) command(ctx context.Context, call agent.Call) (process.Command, 
 	}, s.id, nil
 }
 
+// stateDir returns the directory that session files go to.
 func stateDir(call agent.Call) string {
 	if call.StateDir != "" {
 		return call.StateDir
@@ -65,9 +67,9 @@ func stateDir(call agent.Call) string {
 	return call.ScratchDir
 }
 
-// prompt returns what the CLI reads from stdin. Text that starts with a slash
-// would be taken for one of its commands.
-func prompt(text string) ([]byte, error) {
+// stdinPrompt returns the text for the CLI's stdin. A prompt that starts with a slash
+// is prefixed, because the CLI would take it for one of its own commands.
+func stdinPrompt(text string) ([]byte, error) {
 	switch {
 	case strings.TrimSpace(text) == "":
 		return nil, agent.Fail(forge.FailConfig, "the prompt is empty")
@@ -79,21 +81,28 @@ func prompt(text string) ([]byte, error) {
 	return []byte(text), nil
 }
 
-// environment returns all that the CLI sees. settings is its own directory. A command
-// of the agent prints nothing while it runs, so it ends before the call is idle.
+// environment returns the CLI's complete environment. settings is the CLI's own
+// directory; the entries of more override the basic ones. The limits on commands keep a
+// silent one from ending the whole call as idle.
 func environment(home, settings string, idle time.Duration, more ...[]string) []string {
 	env := process.Environment(
 		home,
 		"CLAUDE_CONFIG_DIR="+settings,
+		// No telemetry, updates, memory across sessions, or commands that outlive their
+		// turn.
 		"CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC=1",
 		"DISABLE_AUTOUPDATER=1",
 		"CLAUDE_CODE_DISABLE_AUTO_MEMORY=1",
 		"CLAUDE_CODE_DISABLE_BACKGROUND_TASKS=1",
+		// Read the CLAUDE.md of the checkout, which --add-dir makes an additional
+		// directory.
 		"CLAUDE_CODE_ADDITIONAL_DIRECTORIES_CLAUDE_MD=1",
+		// Give up soon when the model is overloaded: the flow tries again later, and
+		// does not hold a worker meanwhile.
 		"CLAUDE_CODE_MAX_RETRIES=4",
 		"API_TIMEOUT_MS=300000",
-		"BASH_DEFAULT_TIMEOUT_MS="+beforeIdle(idle, 2*time.Minute),
-		"BASH_MAX_TIMEOUT_MS="+beforeIdle(idle, 10*time.Minute),
+		"BASH_DEFAULT_TIMEOUT_MS="+bashTimeout(idle, 2*time.Minute),
+		"BASH_MAX_TIMEOUT_MS="+bashTimeout(idle, 10*time.Minute),
 	)
 	for _, m := range more {
 		env = process.Merge(env, m)
@@ -101,7 +110,8 @@ func environment(home, settings string, idle time.Duration, more ...[]string) []
 	return env
 }
 
-func beforeIdle(idle, most time.Duration) string {
+// bashTimeout returns the smaller of most and nine tenths of idle, in milliseconds.
+func bashTimeout(idle, most time.Duration) string {
 	if idle > 0 {
 		most = min(most, idle-idle/10)
 	}
@@ -115,9 +125,12 @@ func arguments(call agent.Call, s session) ([]string, error) {
 		turns = defaultTurns
 	}
 	args := []string{
+		// One prompt from stdin, and the output as a stream of JSON messages.
 		"-p", "--output-format", "stream-json", "--verbose",
-		"--include-partial-messages",                // tokens are counted, and work is seen, while a message is being said
-		"--setting-sources=", "--add-dir", call.Dir, // no settings of anybody, but the repository's CLAUDE.md
+		"--include-partial-messages",                // to count tokens and show progress while a message is streamed
+		"--setting-sources=", "--add-dir", call.Dir, // no settings of the user or the repository, but its CLAUDE.md
+		// No MCP servers but those of a flag that is not given, and no commands by
+		// slash.
 		"--strict-mcp-config", "--disable-slash-commands",
 		"--max-turns", fmt.Sprint(turns),
 		"--settings", `{"disableAllHooks":true,"includeCoAuthoredBy":false,"attribution":{"commit":"","pr":""}}`,
@@ -126,7 +139,7 @@ func arguments(call agent.Call, s session) ([]string, error) {
 		args = append(args, "--model", call.Model)
 	}
 	if call.Limits.BudgetUSD > 0 {
-		args = append(args, "--max-budget-usd", fmt.Sprintf("%.4f", max(call.Limits.BudgetUSD, leastBudget)))
+		args = append(args, "--max-budget-usd", fmt.Sprintf("%.4f", max(call.Limits.BudgetUSD, minBudget)))
 	}
 	if call.System != "" {
 		file := filepath.Join(call.ScratchDir, "system.md")
@@ -145,13 +158,13 @@ func arguments(call agent.Call, s session) ([]string, error) {
 	return append(append(args, s.arguments()...), may...), nil
 }
 
-// reading are the tools that cannot change anything.
+// reading has the tools that cannot change anything.
 var reading = map[string]bool{"Read": true, "Glob": true, "Grep": true}
 
-// permissions returns the flags by which the tools exist and may be used. What
-// a read-only call could write with does not exist for it: what an agent cannot
-// name, it cannot be talked into using. Of Bash, what it may run can be in parentheses.
-// The program has no such limit for the other tools: they would do everything.
+// permissions returns the flags that decide which tools exist and may be used. Tools
+// that could write do not exist for a read-only call: an agent cannot be talked into
+// using a tool that it does not have. Bash can be limited to commands, in parentheses.
+// The CLI does not enforce such a limit for other tools, so it is refused.
 func permissions(call agent.Call) ([]string, error) {
 	var tools, bash []string
 	for _, t := range call.Tools {

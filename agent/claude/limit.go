@@ -7,30 +7,31 @@ import (
 	"time"
 )
 
-// until returns when a limit ends, as far as that was told: by an event, or in words.
-func (t *transcript) until(said string, now time.Time) time.Time {
+// limitEnd returns when a limit ends, from the message or else the last
+// rate_limit_event; zero if neither says.
+func (t *outputReader) limitEnd(said string, now time.Time) time.Time {
 	if at := resetIn(said, now); !at.IsZero() {
 		return at
 	}
-	return t.reset
+	return t.limitReset
 }
 
 var (
 	// "Claude AI usage limit reached|1790000000", of older versions.
-	epoch = regexp.MustCompile(`\|(\d{10})\b`)
+	resetEpoch = regexp.MustCompile(`\|(\d{10})\b`)
 	// "You've hit your weekly limit · resets Dec 5, 2027, 9:30am (Europe/Paris)": the day
-	// and the year stand there only if they are others.
-	clock = regexp.MustCompile(`(?i)resets?(?: at)?\s+(?:([a-z]{3}) (\d{1,2})(?:, (\d{4}))?(?:,| at) )?` +
+	// and the year are missing for the current ones.
+	resetClock = regexp.MustCompile(`(?i)resets?(?: at)?\s+(?:([a-z]{3}) (\d{1,2})(?:, (\d{4}))?(?:,| at) )?` +
 		`(\d{1,2})(?::(\d{2}))?[\s\x{202f}]*([ap])m(?:\s+\(([A-Za-z0-9_+/-]+)\))?`)
 )
 
-// resetIn returns the time that a text names as the end of a limit; zero if it names none.
+// resetIn returns the end of a limit that a message names; zero if it names none.
 func resetIn(said string, now time.Time) time.Time {
-	if m := epoch.FindStringSubmatch(said); m != nil {
+	if m := resetEpoch.FindStringSubmatch(said); m != nil {
 		n, _ := strconv.ParseInt(m[1], 10, 64) // ten digits
 		return time.Unix(n, 0).UTC()
 	}
-	m := clock.FindStringSubmatch(said)
+	m := resetClock.FindStringSubmatch(said)
 	if m == nil {
 		return time.Time{}
 	}
@@ -52,8 +53,8 @@ func resetIn(said string, now time.Time) time.Time {
 	return nextTime(m[1], m[2], m[3], hour, minute, now.In(zone))
 }
 
-// nextTime returns the first time after now that is on that day, if one is named, and
-// shows that on the clock.
+// nextTime returns the named day at that time, or, without a day, its first occurrence
+// after now. The zone is that of now.
 func nextTime(month, day, year string, hour, minute int, now time.Time) time.Time {
 	if month == "" {
 		at := time.Date(now.Year(), now.Month(), now.Day(), hour, minute, 0, 0, now.Location())
@@ -66,6 +67,7 @@ func nextTime(month, day, year string, hour, minute int, now time.Time) time.Tim
 	if err != nil {
 		return time.Time{}
 	}
+	// Without a year the current one is meant.
 	y, err := strconv.Atoi(year)
 	if err != nil {
 		y = now.Year()

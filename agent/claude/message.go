@@ -2,83 +2,98 @@ package claude
 
 import "encoding/json"
 
-// message is one line of the CLI's output; which fields it has depends on its
-// type and subtype.
+// message is one line of the CLI's output. Type and Subtype decide which fields are
+// set.
 type message struct {
 	result
 
-	Type      string `json:"type"`
-	Subtype   string `json:"subtype"`
+	// Type is system, assistant, user, stream_event, rate_limit_event or result.
+	Type    string `json:"type"`
+	Subtype string `json:"subtype"`
+	// SessionID is the CLI's id of the session.
 	SessionID string `json:"session_id"`
 
-	// system/init
+	// Model is set in system/init.
 	Model string `json:"model"`
 
-	// system/status
+	// Status, in system/status, is "compacting" while the session is being shortened.
 	Status string `json:"status"`
 
-	// system/api_retry
+	// RetryDelayMS, in system/api_retry, is the wait before the next request.
 	RetryDelayMS float64 `json:"retry_delay_ms"`
-	ErrorStatus  int     `json:"error_status"`
+	// ErrorStatus, in system/api_retry, is the HTTP status of the failed request; 0 if
+	// there was no answer.
+	ErrorStatus int `json:"error_status"`
 
-	// rate_limit_event, of a subscription
+	// RateLimit is set in rate_limit_event, of a subscription.
 	RateLimit rateLimit `json:"rate_limit_info"`
 
-	// assistant, user
-	Message       body            `json:"message"`
-	Parent        string          `json:"parent_tool_use_id"` // of an agent that this one started
-	Error         word            `json:"error"`              // of words that the CLI says itself: which kind of error
+	// Message is set in assistant and user.
+	Message messageBody `json:"message"`
+	// Parent is the tool use that started the sub-agent whose message this is; empty
+	// for the main agent.
+	Parent string `json:"parent_tool_use_id"`
+	// Error is the kind of an API error, in a message that the CLI itself wrote.
+	Error optionalString `json:"error"`
+	// ToolUseResult has details of a tool's result, such as the changed file.
 	ToolUseResult json.RawMessage `json:"tool_use_result"`
 
-	// stream_event
+	// Event is set in stream_event.
 	Event event `json:"event"`
 }
 
-// event is one of the model's own stream.
+// event is an event of the model's own stream, passed on by the CLI.
 type event struct {
-	Type    string  `json:"type"`
-	Message body    `json:"message"`       // message_start
-	Block   content `json:"content_block"` // content_block_start
-	Delta   delta   `json:"delta"`         // content_block_delta
-	Usage   usage   `json:"usage"`         // message_delta
+	Type    string      `json:"type"`
+	Message messageBody `json:"message"`       // message_start
+	Block   content     `json:"content_block"` // content_block_start
+	Delta   delta       `json:"delta"`         // content_block_delta
+	Usage   usage       `json:"usage"`         // message_delta
 }
 
-// delta is a piece of a message.
+// delta is an increment of a message that is being streamed.
 type delta struct {
 	Text     string `json:"text"`
 	Thinking string `json:"thinking"`
 	JSON     string `json:"partial_json"`
 }
 
+// rateLimit is the state of a subscription's limit.
 type rateLimit struct {
 	Status   string `json:"status"`
 	ResetsAt int64  `json:"resetsAt"` // Unix time
 }
 
-// word is a string; anything else in its place is none.
-type word string
+// optionalString is a string that is empty if the JSON has another type there.
+type optionalString string
 
 // UnmarshalJSON never fails.
-func (w *word) UnmarshalJSON(data []byte) error {
+func (w *optionalString) UnmarshalJSON(data []byte) error {
 	_ = json.Unmarshal(data, (*string)(w))
 	return nil
 }
 
-// result is the last line of the output.
+// result is the last line of the output. Its fields have moved between versions of the
+// CLI; see result.usage.
 type result struct {
-	IsError          *bool                 `json:"is_error"`
-	APIErrorStatus   int                   `json:"api_error_status"`
-	Result           string                `json:"result"`
-	Errors           []string              `json:"errors"`
-	StopReason       string                `json:"stop_reason"`
-	TerminalReason   string                `json:"terminal_reason"`
-	NumTurns         int64                 `json:"num_turns"`
-	TotalCostUSD     *float64              `json:"total_cost_usd"`
-	Usage            usage                 `json:"usage"`
-	ModelUsage       map[string]modelUsage `json:"modelUsage"`
-	StructuredOutput json.RawMessage       `json:"structured_output"`
+	// IsError is nil if the line lacks it, which is no success either.
+	IsError *bool `json:"is_error"`
+	// APIErrorStatus is the HTTP status of the API's last error; 0 without one.
+	APIErrorStatus int      `json:"api_error_status"`
+	Result         string   `json:"result"`
+	Errors         []string `json:"errors"`
+	StopReason     string   `json:"stop_reason"`
+	TerminalReason string   `json:"terminal_reason"`
+	NumTurns       int64    `json:"num_turns"`
+	// TotalCostUSD is nil in older versions; see Cost.
+	TotalCostUSD *float64 `json:"total_cost_usd"`
+	Usage        usage    `json:"usage"`
+	// ModelUsage has the totals by model, sub-agents included.
+	ModelUsage map[string]modelUsage `json:"modelUsage"`
+	// StructuredOutput is the answer that fits the schema.
+	StructuredOutput json.RawMessage `json:"structured_output"`
 
-	// Where older versions have cost and tokens.
+	// Cost and ContextWindow have cost and tokens in older versions.
 	Cost struct {
 		TotalCostUSD float64 `json:"total_cost_usd"`
 	} `json:"cost"`
@@ -88,14 +103,16 @@ type result struct {
 	} `json:"context_window"`
 }
 
-// body is what an assistant or user message holds.
-type body struct {
+// messageBody is the model's message inside an assistant or user message, or a stream
+// event.
+type messageBody struct {
 	ID      string   `json:"id"`
 	Model   string   `json:"model"`
 	Content contents `json:"content"`
 	Usage   usage    `json:"usage"`
 }
 
+// content is one block of a message.
 type content struct {
 	Type     string          `json:"type"`
 	ID       string          `json:"id"`
@@ -127,6 +144,7 @@ func (c *contents) UnmarshalJSON(data []byte) error {
 	return json.Unmarshal(data, (*[]content)(c))
 }
 
+// text returns the first text block.
 func (c contents) text() string {
 	for _, b := range c {
 		if b.Type == "text" && b.Text != "" {

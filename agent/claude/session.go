@@ -10,19 +10,20 @@ import (
 	"github.com/pfl-forge/pfl-forge/agent"
 )
 
-// session is the conversation of a call: a new one under a preset id, or the
-// file of one to go on with.
+// session selects the CLI's session of a call: a new one with a preset id, or the file
+// of one to resume.
 type session struct {
-	id   string
-	file string // to resume; empty for a new one
+	id string
+	// file is the file to resume; empty for a new session.
+	file string
 }
 
 // findSession returns the session that a call asks for. settings is the CLI's own
 // directory.
 //
-// The CLI refuses an id whose file is there, also when it was killed before it said
-// anything. Whether to go on with such a conversation is the caller's decision; if it
-// did not ask for that, the file is put aside, so that the id is a new one's.
+// The CLI refuses a new session whose file exists, which it does if an earlier process
+// was killed before the model answered. Whether to resume such a session is the
+// caller's decision; without Resume the file is renamed, so that the id is free.
 func findSession(settings string, want agent.Session) (session, error) {
 	if want.ID == "" {
 		return session{id: agent.NewSessionID()}, nil
@@ -44,6 +45,7 @@ func findSession(settings string, want agent.Session) (session, error) {
 	return session{id: want.ID}, nil
 }
 
+// arguments returns the flags that select the session.
 func (s session) arguments() []string {
 	if s.file != "" {
 		return []string{"--resume", s.file} // a path works from any directory
@@ -54,8 +56,8 @@ func (s session) arguments() []string {
 // stateName is the CLI's own directory below a StateDir.
 const stateName = "claude"
 
-// SessionFile returns the path of a session's file below a call's StateDir, or
-// "" if there is none.
+// SessionFile returns the path of a session's file below a call's StateDir, or "" if
+// there is none.
 func SessionFile(stateDir, id string) string {
 	if !agent.IsSessionID(id) {
 		return ""
@@ -63,8 +65,8 @@ func SessionFile(stateDir, id string) string {
 	return sessionFile(filepath.Join(stateDir, stateName), id)
 }
 
-// SessionFiles returns the files of a session: the conversation, and what of it was
-// too long to be kept there.
+// SessionFiles returns the files of a session: the session's own, and those in the
+// directory beside it with output that is too long for it. See agent.Sessions.
 func (a *Agent) SessionFiles(stateDir, id string) ([]string, error) {
 	file := SessionFile(stateDir, id)
 	if file == "" {
@@ -87,6 +89,7 @@ func (a *Agent) SessionFiles(stateDir, id string) ([]string, error) {
 	return files, err
 }
 
+// ignoreMissing returns nil for a file that does not exist (any more).
 func ignoreMissing(err error) error {
 	if os.IsNotExist(err) {
 		return nil
@@ -94,6 +97,7 @@ func ignoreMissing(err error) error {
 	return err
 }
 
+// sessionFile returns the file of a session below the CLI's own directory, or "".
 func sessionFile(settings, id string) string {
 	found, err := filepath.Glob(filepath.Join(escape(settings), "projects", "*", id+".jsonl"))
 	if err != nil {
@@ -107,7 +111,8 @@ func sessionFile(settings, id string) string {
 	return ""
 }
 
-var special = regexp.MustCompile(`[\\*?\[]`)
+var globSpecial = regexp.MustCompile(`[\\*?\[]`)
 
-// escape makes a path that a glob takes literally.
-func escape(path string) string { return special.ReplaceAllString(path, `\$0`) }
+// escape returns a glob pattern that matches only path.
+// A backslash takes the meaning from the character after it.
+func escape(path string) string { return globSpecial.ReplaceAllString(path, `\$0`) }

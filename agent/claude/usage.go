@@ -5,6 +5,7 @@ import (
 	"github.com/pfl-forge/pfl-forge/agent/price"
 )
 
+// usage has the tokens of one message, as the model's API reports them.
 type usage struct {
 	Input      int64 `json:"input_tokens"`
 	Output     int64 `json:"output_tokens"`
@@ -12,6 +13,7 @@ type usage struct {
 	CacheWrite int64 `json:"cache_creation_input_tokens"`
 }
 
+// modelUsage has the totals of one model in the result.
 type modelUsage struct {
 	Input      int64   `json:"inputTokens"`
 	Output     int64   `json:"outputTokens"`
@@ -20,6 +22,7 @@ type modelUsage struct {
 	CostUSD    float64 `json:"costUSD"`
 }
 
+// forge converts to the project's type. Negative figures become 0.
 func (u usage) forge() forge.Usage {
 	return forge.Usage{
 		InputTokens: max(u.Input, 0), OutputTokens: max(u.Output, 0),
@@ -27,41 +30,51 @@ func (u usage) forge() forge.Usage {
 	}
 }
 
-// meter counts what the stream tells about the model's messages while they come.
-type meter struct {
-	said map[string]*said  // by the message's id
-	now  map[string]string // which message is being said, by whose it is
+// usageMeter adds up the tokens of the model's messages while they are streamed.
+type usageMeter struct {
+	// messages has each message by its id.
+	messages map[string]*messageUsage
+	// current is the id of the message being streamed, by the tool use that started its
+	// sub-agent; the main agent's has the key "".
+	current map[string]string
 }
 
-type said struct {
+// messageUsage has the tokens of one message.
+type messageUsage struct {
 	model string
 	usage usage
-	heard int  // bytes of it that came so far
-	whole bool // usage.Output is final
+	// streamedBytes counts the text received so far.
+	streamedBytes int
+	// final says that usage.Output will not change any more.
+	final bool
 }
 
-// bytesPerToken is for what a message that is not over will be billed at least: models
-// make tokens of about four letters.
+// bytesPerToken estimates the output tokens of a message that was cut off: models make
+// tokens of about four letters. The estimate is rather low than high.
 const bytesPerToken = 4
 
-func (s *said) total() forge.Usage {
+// total returns the tokens and their list price.
+func (s *messageUsage) total() forge.Usage {
 	u := s.usage.forge()
-	if !s.whole {
-		u.OutputTokens = max(u.OutputTokens, int64(s.heard/bytesPerToken))
+	if !s.final {
+		u.OutputTokens = max(u.OutputTokens, int64(s.streamedBytes/bytesPerToken))
 	}
 	u.CostUSD = price.Cost(s.model, u)
 	return u
 }
 
-func newMeter() *meter { return &meter{said: map[string]*said{}, now: map[string]string{}} }
+// newUsageMeter returns a meter that knows no message.
+func newUsageMeter() *usageMeter {
+	return &usageMeter{messages: map[string]*messageUsage{}, current: map[string]string{}}
+}
 
-// note takes what is told of a message. That is told again and again, and each figure
-// only grows; so it is never added up.
-func (m *meter) note(id, model string, u usage) *said {
-	s := m.said[id]
+// update merges figures of a message into those known. The CLI repeats them, and each
+// only grows, so the maximum counts and nothing is added up.
+func (m *usageMeter) update(id, model string, u usage) *messageUsage {
+	s := m.messages[id]
 	if s == nil {
-		s = &said{}
-		m.said[id] = s
+		s = &messageUsage{}
+		m.messages[id] = s
 	}
 	if model != "" {
 		s.model = model
@@ -73,24 +86,25 @@ func (m *meter) note(id, model string, u usage) *said {
 	return s
 }
 
-func (m *meter) knows(id string) bool { return m.said[id] != nil }
+// has reports whether a message is known.
+func (m *usageMeter) has(id string) bool { return m.messages[id] != nil }
 
-// total returns the sum, with what it costs by the list.
-func (m *meter) total() forge.Usage {
-	u := forge.Usage{Calls: 1, Turns: int64(len(m.said))}
-	for _, s := range m.said {
+// total returns the sum over all messages with its list price.
+func (m *usageMeter) total() forge.Usage {
+	u := forge.Usage{Calls: 1, Turns: int64(len(m.messages))}
+	for _, s := range m.messages {
 		u = u.Add(s.total())
 	}
 	return u
 }
 
-// usage returns what the call used so far: what who stands between it and the model
-// counted, or what the result says, and, because that leaves out replies that broke
-// off, what the stream shows beyond it.
-func (t *transcript) usage() forge.Usage {
+// usage returns the usage of the call so far. The connection's count is exact and wins.
+// Otherwise it is the result's, plus the tokens that only the stream showed, because
+// the result leaves out replies that broke off.
+func (t *outputReader) usage() forge.Usage {
 	seen := t.meter.total()
-	if t.exact != nil {
-		u := t.exact()
+	if t.counted != nil {
+		u := t.counted()
 		u.Calls, u.Turns = 1, seen.Turns
 		if t.result != nil {
 			u.Turns = max(t.result.NumTurns, 0)
@@ -111,7 +125,7 @@ func (t *transcript) usage() forge.Usage {
 	return told.Add(more)
 }
 
-// usage returns what a result tells, in the form of today's versions or of older ones.
+// usage returns the totals of a result, in the form of current or older versions.
 func (r *result) usage() forge.Usage {
 	u := forge.Usage{}
 	switch {

@@ -20,29 +20,31 @@ import (
 	"github.com/pfl-forge/pfl-forge/internal/term"
 )
 
-// Oldest is the oldest version of the CLI that was seen to do all that calls need.
-// Version 2.1.20 does not: it gives a session another id when it goes on from a file.
+// Oldest is the oldest version of the CLI that is known to do all that calls need.
+// Version 2.1.20, for example, gives a session another id when it is resumed from a
+// file.
 const Oldest = "2.1.90"
 
+// install is the command that error messages tell a person to run.
 const install = "npm install -g @anthropic-ai/claude-code@latest"
 
-// stamp is a file as it was when its version was asked for.
-type stamp struct {
+// fileStamp tells whether an executable changed since its version was checked.
+type fileStamp struct {
 	changed time.Time
 	size    int64
 }
 
-// Version returns what the CLI says of its version, or a *Failure that says why it
-// cannot be used. home is the directory to ask it in, and its HOME.
+// Version returns the version that the CLI reports, or a *Failure that says why it
+// cannot be used. home is used as directory and HOME.
 func (a *Agent) Version(ctx context.Context, home string) (string, error) {
 	path, err := a.path()
 	if err != nil {
 		return "", err
 	}
-	return a.ask(ctx, path, home)
+	return a.queryVersion(ctx, path, home)
 }
 
-// path returns where the CLI is.
+// path returns the executable's absolute path. Its error says how to install it.
 func (a *Agent) path() (string, error) {
 	path, err := exec.LookPath(a.opts.Path)
 	if err == nil {
@@ -57,9 +59,9 @@ func (a *Agent) path() (string, error) {
 	return path, nil
 }
 
-// find returns the path of the CLI, or why it cannot be used. A file is asked for its
-// version once, as long as it does not change.
-func (a *Agent) find(ctx context.Context, home string) (string, error) {
+// checkedPath returns the path of an executable whose version is recent enough. It runs
+// the CLI once per executable, and again only if the file changes.
+func (a *Agent) checkedPath(ctx context.Context, home string) (string, error) {
 	path, err := a.path()
 	if err != nil {
 		return "", err
@@ -68,21 +70,21 @@ func (a *Agent) find(ctx context.Context, home string) (string, error) {
 	if err != nil {
 		return "", agent.Fail(forge.FailMissingCLI, "%v", err)
 	}
-	now := stamp{info.ModTime(), info.Size()}
+	now := fileStamp{info.ModTime(), info.Size()}
 	a.mu.Lock()
-	defer a.mu.Unlock() // one asks, the others wait for its answer
-	if a.known[path] == now {
+	defer a.mu.Unlock() // held while the CLI runs, so that it runs once
+	if a.versionChecked[path] == now {
 		return path, nil
 	}
-	if _, err := a.ask(ctx, path, home); err != nil {
+	if _, err := a.queryVersion(ctx, path, home); err != nil {
 		return "", err
 	}
-	a.known[path] = now
+	a.versionChecked[path] = now
 	return path, nil
 }
 
-// ask has the CLI say its version.
-func (a *Agent) ask(ctx context.Context, path, home string) (string, error) {
+// queryVersion runs the CLI with --version and checks the reported version.
+func (a *Agent) queryVersion(ctx context.Context, path, home string) (string, error) {
 	report, err := process.Run(ctx, process.Command{
 		Path: path, Args: []string{"--version"}, Dir: home, Env: process.Environment(home), Owner: a.opts.Owner,
 		Limits: process.Limits{Wall: time.Minute, OutputBytes: 1 << 20},
@@ -108,7 +110,7 @@ var (
 	oldest, _    = parseVersion(Oldest)
 )
 
-// parseVersion takes "2.1.197 (Claude Code)" apart.
+// parseVersion returns the numbers of a text such as "2.1.197 (Claude Code)".
 func parseVersion(s string) ([]int, bool) {
 	m := versionShape.FindStringSubmatch(strings.TrimSpace(s))
 	if m == nil {

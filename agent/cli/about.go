@@ -12,24 +12,32 @@ import (
 	"github.com/pfl-forge/pfl-forge/agent/process"
 )
 
-// About is what a person has to know of a CLI.
+// About describes a CLI to a person: in error messages, and in pfl-forge doctor.
 type About struct {
-	Backend  string   // the back end's name
-	Command  string   // the executable's name
-	Install  string   // the command that installs it
-	Oldest   string   // version that works
-	Login    []string // variables of which one must be set
-	Key      string   // the variable that holds the key of the model's API
-	Endpoint string   // the variable that holds the model's base URL
+	// Backend is the back end's name in pfl-forge.yaml.
+	Backend string
+	// Command is the executable's name.
+	Command string
+	// Install is the command that installs it.
+	Install string
+	// Oldest is the oldest version that the back end is known to work with.
+	Oldest string
+	// Login lists the variables of which one must be set.
+	Login []string
+	// Key is the variable that holds the key of the model's API.
+	Key string
+	// Endpoint is the variable that holds the model's base URL.
+	Endpoint string
 }
 
 var versionInText = regexp.MustCompile(`\b(\d+)\.(\d+)\.(\d+)\b`)
 
-// Version asks the program for its version. One that is too old is a failure that says
-// so, and is returned beside it. home is the directory to ask it in, and its HOME.
+// Version returns the version that the program reports. If that is older than
+// About.Oldest, it is returned beside a *agent.Failure. home is used as directory and
+// HOME.
 func (p *Program) Version(ctx context.Context, home string) (string, error) {
 	a := &p.About
-	found, err := p.find()
+	found, err := p.lookPath()
 	if err != nil {
 		return "", err
 	}
@@ -44,15 +52,15 @@ func (p *Program) Version(ctx context.Context, home string) (string, error) {
 	if report.ExitCode != 0 || m == "" {
 		return "", agent.Fail(forge.FailCrashed, "%s --version ended with status %d: %s", a.Command, report.ExitCode, report.Output)
 	}
-	if older(m, a.Oldest) {
+	if olderVersion(m, a.Oldest) {
 		return m, agent.Fail(forge.FailCLITooOld, "%s %s is older than %s; run %s", a.Command, m, a.Oldest, a.Install)
 	}
 	return m, nil
 }
 
-// older reports whether version a is before b; both are three numbers.
-func older(a, b string) bool {
-	x, y := numbers(a), numbers(b)
+// olderVersion reports whether version a is before b; both are three numbers.
+func olderVersion(a, b string) bool {
+	x, y := versionNumbers(a), versionNumbers(b)
 	for i := range x {
 		if x[i] != y[i] {
 			return x[i] < y[i]
@@ -61,15 +69,16 @@ func older(a, b string) bool {
 	return false
 }
 
-func numbers(version string) (out [3]int) {
+// versionNumbers returns the three numbers of a version; a missing one is 0.
+func versionNumbers(version string) (out [3]int) {
 	for i, s := range strings.SplitN(version, ".", 3) {
 		out[i], _ = strconv.Atoi(s)
 	}
 	return out
 }
 
-// Network returns the variables of the service's own environment by which a program
-// reaches the network, where no gateway does that for it.
-func Network() []string {
+// NetworkEnv returns the variables of the service's own environment that configure
+// proxies and certificates, for programs that reach the network without the gateway.
+func NetworkEnv() []string {
 	return process.Inherit("HTTPS_PROXY", "NO_PROXY", "SSL_CERT_FILE", "SSL_CERT_DIR", "NODE_EXTRA_CA_CERTS")
 }

@@ -10,32 +10,33 @@ import (
 	"github.com/pfl-forge/pfl-forge/internal/term"
 )
 
-// answer fills in the structured answer, which is the object that the agent's last
-// words are or end with.
-func answer(out *agent.Outcome, call *agent.Call) error {
+// extractAnswer sets out.Answer to the last JSON object in the agent's final message.
+// It returns a *agent.Failure if there is none, or it does not fit the schema.
+func extractAnswer(out *agent.Outcome, call *agent.Call) error {
 	if len(call.Schema) == 0 {
 		return nil
 	}
-	found := Object(out.Text)
+	found := LastObject(out.Text)
 	if found == nil {
 		return agent.Fail(forge.FailInvalidOutput, "the agent gave no JSON object; it said: %s", term.Short(out.Text, maxText))
 	}
-	if err := Match(call.Schema, found); err != nil {
+	if err := ValidateSchema(call.Schema, found); err != nil {
 		return agent.Fail(forge.FailInvalidOutput, "the agent's answer does not match the schema: %v", err)
 	}
 	out.Answer = found
 	return nil
 }
 
-// How far Object looks.
+// Bounds of the search in LastObject: bytes from the end, and objects.
 const (
 	maxAnswer  = 1 << 20
 	maxObjects = 1000
 )
 
-// Object returns the last JSON object of a text, without members that are null; nil if
-// there is none.
-func Object(text string) []byte {
+// LastObject returns the last JSON object in a text, without members that are null; nil
+// if there is none. Agents write prose and code fences around an answer, and null for
+// optional members.
+func LastObject(text string) []byte {
 	if len(text) > maxAnswer {
 		text = text[len(text)-maxAnswer:]
 	}
@@ -67,6 +68,7 @@ func Object(text string) []byte {
 	return bytes.TrimSpace(b.Bytes())
 }
 
+// withoutNull removes null members from objects, at any depth. It changes v.
 func withoutNull(v any) any {
 	switch x := v.(type) {
 	case map[string]any:

@@ -22,7 +22,7 @@ func TestObject(t *testing.T) {
 		`{"a": {}}{`:                 `{"a":{}}`,
 		strings.Repeat("{", 100_000): "",
 	} {
-		if got := string(cli.Object(in)); got != want {
+		if got := string(cli.LastObject(in)); got != want {
 			t.Errorf("%.80q: got %s, want %s", in, got, want)
 		}
 	}
@@ -38,7 +38,7 @@ func TestMatch(t *testing.T) {
 		{`[]`, "it must be of type object"},
 		{`x`, "invalid character"},
 	} {
-		err := cli.Match(agent.ReviewSchema, []byte(tt.answer))
+		err := cli.ValidateSchema(agent.ReviewSchema, []byte(tt.answer))
 		if (err == nil) != (tt.want == "") || err != nil && !strings.Contains(err.Error(), tt.want) {
 			t.Errorf("%s: got %v, want %s", tt.answer, err, tt.want)
 		}
@@ -50,7 +50,7 @@ func TestMatch(t *testing.T) {
 		`{"x": null}`: "", `{"n": 3.5}`: "n must be of type integer", `{"x": "1"}`: "x must be of type number or null",
 		`{"s": "ü"}`: "s is shorter than 2 characters", `{"l": []}`: "l has fewer than 1 elements",
 	} {
-		if err := cli.Match([]byte(numbers), []byte(answer)); (err == nil) != (want == "") || err != nil && err.Error() != want {
+		if err := cli.ValidateSchema([]byte(numbers), []byte(answer)); (err == nil) != (want == "") || err != nil && err.Error() != want {
 			t.Errorf("%s: got %v, want %s", answer, err, want)
 		}
 	}
@@ -60,7 +60,7 @@ func TestMatch(t *testing.T) {
 func FuzzObject(f *testing.F) {
 	f.Add("a {\"b\": null} {c} \"{\"")
 	f.Fuzz(func(t *testing.T, text string) {
-		got := cli.Object(text)
+		got := cli.LastObject(text)
 		if got == nil {
 			return
 		}
@@ -68,6 +68,6 @@ func FuzzObject(f *testing.F) {
 		if err := json.Unmarshal(got, &o); err != nil {
 			t.Errorf("%q: %s: %v", text, got, err)
 		}
-		_ = cli.Match(agent.AnalysisSchema, got)
+		_ = cli.ValidateSchema(agent.AnalysisSchema, got)
 	})
 }

@@ -12,7 +12,7 @@ import (
 	"github.com/pfl-forge/pfl-forge/internal/term"
 )
 
-// Contains reports whether s has one of the parts, which are in lower case.
+// Contains reports whether s, in lower case, contains one of the parts.
 func Contains(s string, parts ...string) bool {
 	s = strings.ToLower(s)
 	for _, p := range parts {
@@ -23,11 +23,13 @@ func Contains(s string, parts ...string) bool {
 	return false
 }
 
+// statusInText finds an HTTP error status in a message.
 var statusInText = regexp.MustCompile(`(?i)(?:\bstatus(?: code)?|\bHTTP|"(?:code|status)"|\berror|\bcode)\W{0,4}([45]\d\d)\b`)
 
-// Explain maps what an API or a CLI says to a failure. status is the HTTP status, or 0
-// to look for one in the text.
-func Explain(status int, said string) *agent.Failure {
+// Classify returns the failure that a message of an API or CLI stands for, or nil if it
+// recognizes none. status is the HTTP status, or 0 to search the message for one. The
+// order of the cases matters: a used-up quota, for example, comes with status 429, too.
+func Classify(status int, said string) *agent.Failure {
 	said = strings.TrimSpace(said)
 	if status == 0 {
 		if m := statusInText.FindStringSubmatch(said); m != nil {
@@ -43,12 +45,12 @@ func Explain(status int, said string) *agent.Failure {
 		return agent.Fail(forge.FailRefused, "the model declined: %s", said)
 	case Contains(said, "usage limit", "quota exceeded", "exceeded your current quota", "insufficient_quota", "credit balance", "billing", "quota will reset",
 		"exhausted your", "daily limit"):
-		return agent.FailUntil(forge.FailQuota, until(said, time.Now()), "%s", said)
+		return agent.FailUntil(forge.FailQuota, limitEnd(said, time.Now()), "%s", said)
 	case status == 401, status == 403, Contains(said, "api key not valid", "invalid api key", "incorrect api key", "unauthorized", "api_key_invalid",
 		"missing environment variable", "not logged in", "please set an auth method", "authentication_error"):
 		return agent.Fail(forge.FailAuth, "%s", said)
 	case status == 429, Contains(said, "rate limit", "rate_limit", "too many requests", "resource_exhausted", "resource has been exhausted"):
-		return agent.FailUntil(forge.FailRateLimited, until(said, time.Now()), "%s", said)
+		return agent.FailUntil(forge.FailRateLimited, limitEnd(said, time.Now()), "%s", said)
 	case status == 404, Contains(said, "model_not_found", "model not found", "is not found for api version", "does not exist or you do not have access"):
 		return agent.Fail(forge.FailConfig, "the model is not known; set models in pfl-forge.yaml: %s", said)
 	case status >= 500, Contains(said, "overloaded", "at capacity", "high demand", "server_error", "internal error", "unavailable", "stream disconnected",
@@ -58,43 +60,46 @@ func Explain(status int, said string) *agent.Failure {
 	return nil
 }
 
-// Ended explains the end of a CLI that said of itself what is in said; without any
-// words it crashed.
-func Ended(report process.Report, status int, said string) *agent.Failure {
+// ExitFailure returns why a CLI ended without success, from its message or else its
+// stderr. An unrecognized one is FailCrashed.
+func ExitFailure(report process.Report, status int, said string) *agent.Failure {
 	stderr := strings.TrimSpace(term.Sanitize(string(report.Stderr)))
 	if strings.TrimSpace(said) == "" {
 		said = stderr
 	}
-	if f := Explain(status, said); f != nil {
+	if f := Classify(status, said); f != nil {
 		return f
 	}
 	return agent.Fail(forge.FailCrashed, "it ended with status %d; %s", report.ExitCode, said)
 }
 
+// Ways in which messages say when a limit ends: after a duration, as Unix time, or as a
+// timestamp.
 var (
-	inTime  = regexp.MustCompile(`(?i)(?:try again|retry|reset)[^.]{0,40}?\bin ((?:\d+(?:\.\d+)? ?[a-z]+,? ?(?:and )?)+)`)
-	oneTime = regexp.MustCompile(`(\d+(?:\.\d+)?) ?([a-z]+)`)
-	epoch   = regexp.MustCompile(`(?i)resets?_?(?:at)?\W{1,4}(\d{10})\b`)
-	isoTime = regexp.MustCompile(`(?i)(?:try again|retry|reset)[^.]{0,40}?(\d{4}-\d\d-\d\dT[0-9:.]+Z)`)
+	relativeEnd  = regexp.MustCompile(`(?i)(?:try again|retry|reset)[^.]{0,40}?\bin ((?:\d+(?:\.\d+)? ?[a-z]+,? ?(?:and )?)+)`)
+	durationPart = regexp.MustCompile(`(\d+(?:\.\d+)?) ?([a-z]+)`)
+	epochEnd     = regexp.MustCompile(`(?i)resets?_?(?:at)?\W{1,4}(\d{10})\b`)
+	isoEnd       = regexp.MustCompile(`(?i)(?:try again|retry|reset)[^.]{0,40}?(\d{4}-\d\d-\d\dT[0-9:.]+Z)`)
 )
 
-// until returns when a limit ends, if the text says so.
-func until(said string, now time.Time) time.Time {
-	if m := epoch.FindStringSubmatch(said); m != nil {
+// limitEnd returns when the limit in a message ends; zero if the message does not say,
+// or names an end more than a month away.
+func limitEnd(said string, now time.Time) time.Time {
+	if m := epochEnd.FindStringSubmatch(said); m != nil {
 		n, _ := strconv.ParseInt(m[1], 10, 64)
 		return time.Unix(n, 0).UTC()
 	}
-	if m := isoTime.FindStringSubmatch(said); m != nil {
+	if m := isoEnd.FindStringSubmatch(said); m != nil {
 		if t, err := time.Parse(time.RFC3339, m[1]); err == nil {
 			return t
 		}
 	}
-	m := inTime.FindStringSubmatch(said)
+	m := relativeEnd.FindStringSubmatch(said)
 	if m == nil {
 		return time.Time{}
 	}
 	total := 0.0
-	for _, part := range oneTime.FindAllStringSubmatch(strings.ToLower(m[1]), -1) {
+	for _, part := range durationPart.FindAllStringSubmatch(strings.ToLower(m[1]), -1) {
 		n, _ := strconv.ParseFloat(part[1], 64)
 		switch {
 		case part[2] == "ms" || strings.HasPrefix(part[2], "milli"):

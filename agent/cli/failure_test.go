@@ -8,12 +8,12 @@ import (
 	"github.com/pfl-forge/pfl-forge/agent/cli"
 )
 
-// TestExplain has what the CLIs really say.
-func TestExplain(t *testing.T) {
+// TestClassify has messages of real CLIs.
+func TestClassify(t *testing.T) {
 	for _, tt := range []struct {
 		status int
 		said   string
-		want   forge.FailureReason // empty: nobody knows
+		want   forge.FailureReason // empty: not recognized
 	}{
 		{0, "unexpected status 401 Unauthorized: no, url: http://127.0.0.1:1/v1/responses", forge.FailAuth},
 		{0, "Missing environment variable: `OPENAI_API_KEY`.", forge.FailAuth},
@@ -36,7 +36,7 @@ func TestExplain(t *testing.T) {
 		{0, "Segmentation fault", ""},
 		{0, "it wrote 500 lines and 404 words", ""},
 	} {
-		f := cli.Explain(tt.status, tt.said)
+		f := cli.Classify(tt.status, tt.said)
 		if f == nil && tt.want != "" || f != nil && f.Reason != tt.want {
 			t.Errorf("%d %s: got %v, want %s", tt.status, tt.said, f, tt.want)
 		}
@@ -53,7 +53,7 @@ func TestUntil(t *testing.T) {
 		"usage limit. Try again in 99999999999 days":                    0,
 	} {
 		before := time.Now()
-		f := cli.Explain(0, said)
+		f := cli.Classify(0, said)
 		switch {
 		case f == nil:
 			t.Errorf("%s: not known", said)
@@ -65,7 +65,7 @@ func TestUntil(t *testing.T) {
 	}
 	at := time.Unix(1_900_000_000, 0)
 	for _, said := range []string{`usage limit; "resets_at": 1900000000`, "usage limit, try again at " + at.UTC().Format(time.RFC3339)} {
-		if f := cli.Explain(0, said); f == nil || !f.Until.Equal(at) {
+		if f := cli.Classify(0, said); f == nil || !f.Until.Equal(at) {
 			t.Errorf("%s: got %+v", said, f)
 		}
 	}

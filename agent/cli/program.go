@@ -1,6 +1,29 @@
-// Package cli is what all back ends have in common that drive a command-line program:
-// they say how it is called and what its output means, and this package finds it, keeps
-// it to its limits, checks its answer, and remembers its sessions.
+// Package cli has the parts that back ends share which drive a command-line program.
+//
+// A back end such as package codex fills in a Program: how the CLI is called for a
+// Turn, and a Reader that understands its output. Program then is the complete
+// agent.Agent. For each call it
+//
+//  1. finds the executable and checks that a read-only call can be kept from writing;
+//  2. prepares a private home, the state directory, the session and the prompt;
+//  3. runs the CLI by package process, with the Reader on its output;
+//  4. extracts the answer and checks it against the schema;
+//  5. asks once more, in the same session, if the answer was wrong.
+//
+// The Reader reports to a Recorder, which turns the reports into events and an outcome,
+// and stops the CLI when the call exceeds its turns or its budget. Package claude does
+// the same for Claude Code on its own.
+//
+// A new back end for a CLI needs:
+//
+//   - a package like codex, with About, New, the command line and a Reader, and a test
+//     that runs package conformance;
+//   - its name in package config, next to AgentCodex;
+//   - its entry in Host and check of package repository/backends, and in providers of
+//     the command line's doctor;
+//   - its CLI in AGENT_CLIS of the Makefile, and a row in docs/guide-agents.md;
+//   - if its model has an API of its own: a provider in package gateway, a protocol in
+//     package agenttest, and prices in package price.
 package cli
 
 import (
@@ -20,50 +43,77 @@ import (
 	"github.com/pfl-forge/pfl-forge/config"
 )
 
-// Program is a back end's CLI. It is the whole of an agent.Agent.
+// Program is an agent.Agent made from a description of one CLI. Its fields are set
+// once, before the first call.
 type Program struct {
-	About     About
-	Options   Options  // as the back end was given them
-	MaxPrompt int      // bytes; 0 means 1 MiB
-	Reads     bool     // it can be kept from writing by other means than a sandbox
-	Priced    bool     // it reports a cost of its own
-	Schema    bool     // it takes a schema; otherwise that is put into the prompt
-	Unknown   []string // what it says of a session that it does not have, in lower case
+	// About names the CLI in messages and finds it.
+	About About
+	// Options are those that the back end was created with.
+	Options Options
+	// MaxPrompt is the longest prompt in bytes; 0 means 1 MiB.
+	MaxPrompt int
+	// EnforcesReadOnly says that the CLI itself can be kept from writing, so that
+	// read-only calls need no sandbox.
+	EnforcesReadOnly bool
+	// ReportsCost says that the CLI reports a cost. Otherwise package price computes
+	// it.
+	ReportsCost bool
+	// TakesSchema says that the CLI has an option for the schema. Otherwise the schema
+	// is appended to the prompt.
+	TakesSchema bool
+	// LostSession lists texts, in lower case, by which the CLI says that it does not
+	// have a session. A failure with one of them becomes FailLostSession.
+	LostSession []string
 
-	// Command says how to call it for a turn. An error is a *agent.Failure.
+	// Command returns the CLI's arguments for a turn. An error is a *agent.Failure.
 	Command func(*Turn) (Invocation, error)
-	// Reader returns what follows its output, telling the log.
-	Reader func(*Turn, *Log) Reader
-	// State tells the states of the checkout apart, for a program that promises to change
-	// nothing, and could; nil for others.
-	State func(context.Context, *Turn) (string, error)
-	// Files lists the files of one of its sessions, relative to its state directory.
-	Files func(state, native string) ([]string, error)
+	// Reader returns a reader of the turn's output that reports to the recorder.
+	Reader func(*Turn, *Recorder) Reader
+	// CheckoutState returns a fingerprint of the checkout. It is set for a CLI that
+	// only promises not to write: a read-only call that changes the fingerprint fails
+	// as FailUnsafe.
+	CheckoutState func(context.Context, *Turn) (string, error)
+	// StoredFiles lists the files of one of the CLI's sessions, relative to the CLI's
+	// state directory.
+	StoredFiles func(state, native string) ([]string, error)
 }
 
-// Options says how a back end reaches its model, and for whom it runs.
+// Options says how a back end reaches its model, and for which service it runs.
 type Options struct {
-	Path    string        // of the executable; empty means the one in PATH
-	Owner   process.Owner // the service
-	Env     []string      // KEY=VALUE: credentials and endpoint
-	Connect agent.Connect // per call; may be nil
+	// Path is the executable's path; empty means About.Command in PATH.
+	Path string
+	// Owner is the service.
+	Owner process.Owner
+	// Env has KEY=VALUE credentials and endpoint that all calls share.
+	Env []string
+	// Connect gives each call its own credentials, which replace those of Env. May be
+	// nil.
+	Connect agent.Connect
 }
 
-// RetriesVariable is a variable of Options: how often a CLI asks a model again that
-// failed. Without it, that is the CLI's own affair.
+// RetriesVariable is a variable of Options.Env: how often a CLI repeats a request to
+// the model that failed. Without it the CLI decides.
 const RetriesVariable = "FORGE_MODEL_RETRIES"
 
-// Turn is one run of the program: a call makes one, or two if its answer has to be mended.
+// Turn is one run of the program. A call has one, or two if its answer is repaired.
 type Turn struct {
-	Call   agent.Call
-	Home   string   // private, empty at first
-	State  string   // the program's own directory, kept from call to call
-	Native string   // the program's session to go on with; empty means a new one
-	Env    []string // KEY=VALUE: options, connection and call in one
+	// Call is the agent's call; its Prompt is ready for the CLI's stdin.
+	Call agent.Call
+	// Home is the private HOME of the call. The second turn of a call finds in it the
+	// files of the first.
+	Home string
+	// StateDir is the CLI's own directory below the call's StateDir, kept between
+	// calls.
+	StateDir string
+	// Native is the CLI's id of the session to resume; empty means a new session.
+	Native string
+	// Env has KEY=VALUE entries: those of options, connection and call, later ones
+	// overriding earlier ones.
+	Env []string
 }
 
-// Get returns a variable of Env, or "".
-func (t *Turn) Get(name string) string {
+// Getenv returns a variable of Env, or "".
+func (t *Turn) Getenv(name string) string {
 	for _, kv := range t.Env {
 		if v, ok := strings.CutPrefix(kv, name+"="); ok {
 			return v
@@ -72,23 +122,27 @@ func (t *Turn) Get(name string) string {
 	return ""
 }
 
-// Invocation is how the program is called.
+// Invocation is how the program is called for one turn.
 type Invocation struct {
-	Args  []string
-	Dir   string   // to run in; empty means the checkout
-	Env   []string // beside that of the Turn, which wins
+	Args []string
+	// Dir is the directory to run in; empty means the checkout.
+	Dir string
+	// Env is added to the basic environment. Turn.Env overrides it.
+	Env   []string
 	Stdin []byte
 }
 
-// Reader follows the program's output.
+// Reader understands a program's output. Line is called for each line of stdout, then
+// End once.
 type Reader interface {
-	// Line takes one line of stdout.
+	// Line takes one line of stdout, without its end.
 	Line(line []byte)
-	// End says why the turn failed, or nil. Afterwards the log is complete.
+	// End returns why the turn failed, or nil. It must report the final usage to the
+	// recorder.
 	End(report process.Report) *agent.Failure
 }
 
-// Defaults of the limits.
+// Limits of a turn where the call has none, and of one line of output.
 const (
 	defaultTurns     = 100
 	defaultOutput    = 256 << 20
@@ -96,28 +150,29 @@ const (
 	maxLine          = 32 << 20
 )
 
-// Name returns the back end's name.
+// Name returns the back end's name in pfl-forge.yaml.
 func (p *Program) Name() string { return p.About.Backend }
 
-// Run makes one call, and one more in the same session if the answer has to be mended.
+// Run makes one call, with one repair of its answer; see agent.RunWithRepair.
 func (p *Program) Run(ctx context.Context, call agent.Call, sink func(agent.Event)) (agent.Outcome, error) {
 	if call.Session.ID == "" {
-		call.Session.ID = agent.NewSessionID() // a repair goes on with it
+		call.Session.ID = agent.NewSessionID() // so that a repair can resume the session
 	}
-	return agent.Answered(ctx, call, sink, p.once)
+	return agent.RunWithRepair(ctx, call, sink, p.runOnce)
 }
 
-func (p *Program) once(ctx context.Context, call agent.Call, sink func(agent.Event)) (agent.Outcome, error) {
+// runOnce makes one turn of a call. It is the agent.RunFunc that Run repairs.
+func (p *Program) runOnce(ctx context.Context, call agent.Call, sink func(agent.Event)) (agent.Outcome, error) {
 	out := agent.Outcome{Session: call.Session.ID}
-	path, err := p.find()
+	path, err := p.lookPath()
 	if err != nil {
 		return out, err
 	}
-	if !p.Can(&call) {
+	if !p.CanRun(&call) {
 		return out, agent.Fail(forge.FailConfig, "nothing keeps %s from writing here, so it cannot %s; choose another agent for that role in %s",
 			p.About.Backend, call.Role, config.FileName)
 	}
-	turn, err := p.turn(&call)
+	turn, err := p.newTurn(&call)
 	if err != nil {
 		return out, err
 	}
@@ -126,27 +181,28 @@ func (p *Program) once(ctx context.Context, call agent.Call, sink func(agent.Eve
 		return out, err
 	}
 	defer conn.Close()
-	for _, env := range [][]string{p.shared(conn.Env), conn.Env, call.Env} {
+	for _, env := range [][]string{p.sharedEnv(conn.Env), conn.Env, call.Env} {
 		turn.Env = process.Merge(turn.Env, env)
 	}
-	return p.unchanged(ctx, turn, func() (agent.Outcome, error) { return p.run(ctx, path, turn, conn, sink) })
+	return p.runUnchanged(ctx, turn, func() (agent.Outcome, error) { return p.run(ctx, path, turn, conn, sink) })
 }
 
-// Can reports whether the program may make a call of that kind: one that only reads
-// needs something that keeps it from writing.
-func (p *Program) Can(call *agent.Call) bool {
-	return !call.ReadOnly || p.Reads || call.Sandbox != nil || call.Dir == call.ScratchDir
+// CanRun reports whether the program may make a call. A read-only one needs a means
+// that keeps the CLI from writing: the CLI's own, a sandbox, or the absence of a
+// checkout.
+func (p *Program) CanRun(call *agent.Call) bool {
+	return !call.ReadOnly || p.EnforcesReadOnly || call.Sandbox != nil || call.Dir == call.ScratchDir
 }
 
-// Found returns why the program is not there, or nil.
-func (p *Program) Found() error {
-	_, err := p.find()
+// CheckInstalled returns a *agent.Failure if the executable cannot be found, or nil.
+func (p *Program) CheckInstalled() error {
+	_, err := p.lookPath()
 	return err
 }
 
-// shared returns what all calls have of the options: not the credentials, if a call has
-// its own.
-func (p *Program) shared(own []string) []string {
+// sharedEnv returns Options.Env, without credentials and endpoint if the call's
+// connection has its own: the CLI must not see a key that it does not need.
+func (p *Program) sharedEnv(own []string) []string {
 	if len(own) == 0 {
 		return p.Options.Env
 	}
@@ -156,52 +212,55 @@ func (p *Program) shared(own []string) []string {
 	})
 }
 
-// unchanged runs a call, and looks whether one that only reads kept to that, where
-// nothing but the program's promise makes it.
-func (p *Program) unchanged(ctx context.Context, t *Turn, run func() (agent.Outcome, error)) (agent.Outcome, error) {
-	if p.State == nil || !t.Call.ReadOnly || t.Call.Sandbox != nil || t.Call.Dir == t.Call.ScratchDir { // without a checkout
+// runUnchanged makes a turn, and compares CheckoutState before and after a read-only
+// one where only the CLI's promise protects the checkout.
+func (p *Program) runUnchanged(ctx context.Context, t *Turn, run func() (agent.Outcome, error)) (agent.Outcome, error) {
+	if p.CheckoutState == nil || !t.Call.ReadOnly || t.Call.Sandbox != nil || t.Call.Dir == t.Call.ScratchDir { // without a checkout
 		return run()
 	}
-	before, err := p.State(ctx, t)
+	before, err := p.CheckoutState(ctx, t)
 	if err != nil {
 		return agent.Outcome{Session: t.Call.Session.ID}, agent.AsFailure(err)
 	}
 	out, err := run()
+	// An ended call says nothing about the checkout: its caller discards that.
 	if ctx.Err() != nil {
 		return out, err
 	}
-	if after, stateErr := p.State(ctx, t); stateErr != nil || after != before {
+	if after, stateErr := p.CheckoutState(ctx, t); stateErr != nil || after != before {
 		return out, agent.Fail(forge.FailUnsafe, "%s changed the checkout, and was only to read", p.About.Backend)
 	}
 	return out, err
 }
 
-// turn prepares the directories, the session and the prompt of a call.
-func (p *Program) turn(call *agent.Call) (*Turn, error) {
+// newTurn prepares the directories, the session and the prompt of a call.
+func (p *Program) newTurn(call *agent.Call) (*Turn, error) {
 	home, err := process.PrivateHome(call.ScratchDir)
 	if err != nil {
 		return nil, agent.Fail(forge.FailRepository, "%v", err)
 	}
-	t := &Turn{Home: home, State: filepath.Join(stateDir(call), p.About.Backend)}
-	if err := os.MkdirAll(t.State, 0o700); err != nil {
+	t := &Turn{Home: home, StateDir: filepath.Join(stateDir(call), p.About.Backend)}
+	if err := os.MkdirAll(t.StateDir, 0o700); err != nil {
 		return nil, agent.Fail(forge.FailRepository, "%v", err)
 	}
-	if t.Native, err = findSession(t.State, call.Session); err != nil {
+	if t.Native, err = findSession(t.StateDir, call.Session); err != nil {
 		return nil, err
 	}
-	if err := p.prompt(call); err != nil {
+	if err := p.preparePrompt(call); err != nil {
 		return nil, err
 	}
 	t.Call = *call
 	return t, nil
 }
 
+// run executes the CLI for one turn and returns when all its processes are gone. The
+// outcome is filled in as far as the output went, also beside an error.
 func (p *Program) run(ctx context.Context, path string, t *Turn, conn agent.Connection, sink func(agent.Event)) (agent.Outcome, error) {
 	ctx, stop := context.WithCancelCause(ctx)
 	defer stop(nil)
 	call := &t.Call
-	log := &Log{call: call, sink: sink, stop: stop, counted: conn.Usage, priced: p.Priced, remember: func(native string) error {
-		return saveSession(t.State, call.Session.ID, native)
+	log := &Recorder{call: call, sink: sink, stop: stop, counted: conn.Usage, priced: p.ReportsCost, saveNative: func(native string) error {
+		return saveSession(t.StateDir, call.Session.ID, native)
 	}}
 	in, err := p.Command(t)
 	if err != nil {
@@ -233,15 +292,16 @@ func (p *Program) run(ctx context.Context, path string, t *Turn, conn agent.Conn
 	out.Duration = time.Since(started)
 	switch {
 	case err != nil:
-		return out, limited(agent.AsFailure(err), conn.Limited)
+		return out, setUntil(agent.AsFailure(err), conn.Limited)
 	case failure != nil:
-		return out, limited(p.lost(failure), conn.Limited)
+		return out, setUntil(p.markLost(failure), conn.Limited)
 	}
-	return out, answer(&out, call)
+	return out, extractAnswer(&out, call)
 }
 
-// limited fills in until when a limit holds, if the connection knows that.
-func limited(f *agent.Failure, until func() time.Time) *agent.Failure {
+// setUntil sets the end of a limit if the CLI did not report it and the connection
+// knows.
+func setUntil(f *agent.Failure, until func() time.Time) *agent.Failure {
 	switch f.Reason {
 	case forge.FailRateLimited, forge.FailQuota, forge.FailOverloaded:
 		if until != nil && f.Until.IsZero() {
@@ -252,9 +312,9 @@ func limited(f *agent.Failure, until func() time.Time) *agent.Failure {
 	return f
 }
 
-// lost turns the program's word that it does not know a session into that reason.
-func (p *Program) lost(f *agent.Failure) *agent.Failure {
-	for _, s := range p.Unknown {
+// markLost changes the reason of a failure that is about an unknown session.
+func (p *Program) markLost(f *agent.Failure) *agent.Failure {
+	for _, s := range p.LostSession {
 		if Contains(f.Message, s) {
 			f.Reason = forge.FailLostSession
 		}
@@ -262,7 +322,8 @@ func (p *Program) lost(f *agent.Failure) *agent.Failure {
 	return f
 }
 
-func (p *Program) find() (string, error) {
+// lookPath returns the executable's absolute path. Its error says how to install it.
+func (p *Program) lookPath() (string, error) {
 	path := p.Options.Path
 	if path == "" {
 		path = p.About.Command
@@ -277,6 +338,7 @@ func (p *Program) find() (string, error) {
 	return "", agent.AsFailure(err)
 }
 
+// stateDir returns the directory that session files go to.
 func stateDir(call *agent.Call) string {
 	if call.StateDir != "" {
 		return call.StateDir
@@ -284,7 +346,7 @@ func stateDir(call *agent.Call) string {
 	return call.ScratchDir
 }
 
-// Price returns the usage with its cost, if it has none.
+// Price returns the usage with its cost at list price, unless it has a cost already.
 func Price(model string, u forge.Usage) forge.Usage {
 	if u.CostUSD == 0 {
 		u.CostUSD = price.Cost(model, u)

@@ -8,9 +8,9 @@ import (
 	"github.com/pfl-forge/pfl-forge/agent"
 )
 
-// prompt checks the prompt, and makes of it what no CLI takes for a command or an
-// option. A CLI that takes no schema is told in words.
-func (p *Program) prompt(call *agent.Call) error {
+// preparePrompt checks the prompt and prefixes one that a CLI could take for a command,
+// an option or a file. It appends the schema for a CLI without an option for it.
+func (p *Program) preparePrompt(call *agent.Call) error {
 	most := p.MaxPrompt
 	if most == 0 {
 		most = defaultMaxPrompt
@@ -24,7 +24,7 @@ func (p *Program) prompt(call *agent.Call) error {
 	case strings.ContainsRune("/-@!", rune(strings.TrimSpace(text)[0])):
 		text = "Request:\n" + text
 	}
-	if len(call.Schema) > 0 && !p.Schema {
+	if len(call.Schema) > 0 && !p.TakesSchema {
 		text += "\n\nWhen you are done, your last message must be one JSON object and nothing else: no text before or after it, no code fence. " +
 			"It must match this JSON schema:\n" + string(call.Schema) + "\n"
 	}
@@ -32,11 +32,12 @@ func (p *Program) prompt(call *agent.Call) error {
 	return nil
 }
 
-// Enter returns a script for BASH_ENV: for a program that obeys what is in its
-// directory, and so runs in another one, it has commands start in the checkout.
-func Enter(work, checkout string) string {
+// EnterScript returns a shell script for BASH_ENV that changes from work to the
+// checkout. It is for a CLI that obeys files in its directory, and therefore runs in
+// another one, while its commands have to start in the checkout.
+func EnterScript(work, checkout string) string {
 	return fmt.Sprintf("if [ . -ef %s ]; then cd -- %s; fi\n", quote(work), quote(checkout))
 }
 
-// quote returns s as one word of a shell.
+// quote returns s as one word for a shell.
 func quote(s string) string { return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'" }

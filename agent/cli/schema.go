@@ -10,9 +10,11 @@ import (
 	"unicode/utf8"
 )
 
-// schema is the part of JSON Schema that answers are described with.
+// schema is the subset of JSON Schema that the answers' schemas use. Other keywords are
+// ignored.
 type schema struct {
-	Type       any                `json:"type"` // a name, or a list of names
+	// Type is a name or a list of names.
+	Type       any                `json:"type"`
 	Properties map[string]*schema `json:"properties"`
 	Required   []string           `json:"required"`
 	Additional *bool              `json:"additionalProperties"`
@@ -22,8 +24,9 @@ type schema struct {
 	MinItems   int                `json:"minItems"`
 }
 
-// Match returns what is wrong with a JSON value by a schema: at most ten things.
-func Match(schemaJSON, value []byte) error {
+// ValidateSchema returns an error that lists up to ten violations of a schema by a JSON
+// value. Its message is shown to the agent that has to correct the answer.
+func ValidateSchema(schemaJSON, value []byte) error {
 	var s schema
 	if err := json.Unmarshal(schemaJSON, &s); err != nil {
 		return fmt.Errorf("the schema cannot be read: %w", err)
@@ -40,6 +43,7 @@ func Match(schemaJSON, value []byte) error {
 	return fmt.Errorf("%s", strings.Join(wrong[:min(len(wrong), 10)], "; "))
 }
 
+// check appends the violations by v to wrong. at is the path of v, empty for the whole.
 func (s *schema) check(at string, v any, wrong *[]string) {
 	fail := func(format string, args ...any) {
 		name := at
@@ -74,6 +78,7 @@ func (s *schema) check(at string, v any, wrong *[]string) {
 	}
 }
 
+// members checks the members of an object.
 func (s *schema) members(at string, x map[string]any, fail func(string, ...any), wrong *[]string) {
 	for _, name := range s.Required {
 		if _, ok := x[name]; !ok {
@@ -91,6 +96,7 @@ func (s *schema) members(at string, x map[string]any, fail func(string, ...any),
 	}
 }
 
+// types returns the allowed types; none if the schema has no type.
 func (s *schema) types() []string {
 	switch t := s.Type.(type) {
 	case string:
@@ -105,6 +111,7 @@ func (s *schema) types() []string {
 	return nil
 }
 
+// isType reports whether v, as decoded by encoding/json, is of a JSON Schema type.
 func isType(name string, v any) bool {
 	switch x := v.(type) {
 	case nil:

@@ -14,14 +14,16 @@ import (
 	"github.com/pfl-forge/pfl-forge/agent/process"
 )
 
-// link is the file that says which of the CLI's sessions one of ours is.
-type link struct {
+// sessionLink is the content of the file that maps our session id to the CLI's.
+type sessionLink struct {
 	Native string `json:"native"`
 }
 
+// linkPath returns the path of a session's sessionLink.
 func linkPath(state, id string) string { return filepath.Join(state, "forge-"+id+".json") }
 
-// findSession returns the CLI's session to go on with, or "" for a new one.
+// findSession returns the CLI's id of the session to resume, or "" for a new one. An
+// unknown or malformed id is FailLostSession.
 func findSession(state string, s agent.Session) (string, error) {
 	if s.ID != "" && !agent.IsSessionID(s.ID) {
 		return "", agent.Fail(forge.FailLostSession, "session %q is none of this agent", s.ID)
@@ -36,34 +38,35 @@ func findSession(state string, s agent.Session) (string, error) {
 	return native, nil
 }
 
+// nativeSession reads a sessionLink.
 func nativeSession(state, id string) (string, error) {
 	data, err := os.ReadFile(linkPath(state, id))
 	if err != nil {
 		return "", err
 	}
-	var l link
+	var l sessionLink
 	if err := json.Unmarshal(data, &l); err != nil {
 		return "", err
 	}
-	if !isNative(l.Native) {
+	if !validNativeID(l.Native) {
 		return "", errors.New("the session's file is damaged")
 	}
 	return l.Native, nil
 }
 
-// isNative reports whether s can be the id of a CLI's session: it becomes an argument
-// and part of a path.
-func isNative(s string) bool {
+// validNativeID reports whether s is safe as a command-line argument and as part of a
+// path.
+func validNativeID(s string) bool {
 	plain := func(r rune) bool {
 		return r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || r == '-' || r == '_'
 	}
 	return s != "" && len(s) <= 100 && s[0] != '-' && !strings.ContainsFunc(s, func(r rune) bool { return !plain(r) })
 }
 
-// saveSession notes which of the CLI's sessions ours is, as soon as that is known: the
-// next word may be that of a kill.
+// saveSession writes a sessionLink. It replaces the file atomically, because the
+// service may be killed at any time.
 func saveSession(state, id, native string) error {
-	data, err := json.Marshal(link{Native: native})
+	data, err := json.Marshal(sessionLink{Native: native})
 	if err != nil {
 		return err
 	}
@@ -74,7 +77,8 @@ func saveSession(state, id, native string) error {
 	return os.Rename(path+".tmp", path)
 }
 
-// SessionFiles returns the files of a session, relative to stateDir.
+// SessionFiles returns the files of a session, relative to stateDir, with its
+// sessionLink first. See agent.Sessions.
 func (p *Program) SessionFiles(stateDir, id string) ([]string, error) {
 	if !agent.IsSessionID(id) {
 		return nil, nil
@@ -87,7 +91,7 @@ func (p *Program) SessionFiles(stateDir, id string) ([]string, error) {
 	if err != nil {
 		return nil, err
 	}
-	found, err := p.Files(state, native)
+	found, err := p.StoredFiles(state, native)
 	if err != nil || len(found) == 0 {
 		return nil, err
 	}
@@ -99,6 +103,7 @@ func (p *Program) SessionFiles(stateDir, id string) ([]string, error) {
 }
 
 // Glob returns the regular files below dir that match the pattern, relative to dir.
+// Links are left out: an agent could make them point anywhere.
 func Glob(dir, pattern string) ([]string, error) {
 	found, err := fs.Glob(os.DirFS(dir), pattern)
 	if err != nil {
@@ -113,8 +118,8 @@ func Glob(dir, pattern string) ([]string, error) {
 	return out, nil
 }
 
-// Begins reports whether a file begins with a text.
-func Begins(path, text string) bool {
+// HasPrefix reports whether a file begins with text.
+func HasPrefix(path, text string) bool {
 	f, err := os.Open(path)
 	if err != nil {
 		return false

@@ -6,18 +6,22 @@ import (
 	"os"
 )
 
-// Tail reads the lines of a file as it grows. CLIs note in their sessions' files what
-// their output does not tell in time, such as the usage.
+// Tail reads the lines of a growing file. CLIs write data to their session files that
+// their output lacks or has only at the end, such as the usage.
 type Tail struct {
-	Find func() string // the file's path; "" while there is none
-	Line func([]byte)  // receives each new line, without its end
+	// Find returns the file's path, or "" until it exists. It is not called again after
+	// that.
+	Find func() string
+	// Line receives each complete new line, without its end.
+	Line func([]byte)
 
 	path    string
 	offset  int64
 	partial []byte
 }
 
-// Read hands out the lines that are new.
+// Read passes on the lines that were added since the last call. It starts over if the
+// file became shorter, and ignores errors.
 func (t *Tail) Read() {
 	if t.path == "" {
 		if t.path = t.Find(); t.path == "" {
@@ -29,7 +33,7 @@ func (t *Tail) Read() {
 		return
 	}
 	defer f.Close()
-	if info, err := f.Stat(); err != nil || info.Size() < t.offset { // written anew
+	if info, err := f.Stat(); err != nil || info.Size() < t.offset { // the file was replaced
 		t.offset, t.partial = 0, nil
 	}
 	data, err := io.ReadAll(io.NewSectionReader(f, t.offset, 1<<40))

@@ -10,25 +10,29 @@ import (
 	"github.com/pfl-forge/pfl-forge/config"
 )
 
-// Tools is what a call's list of tools, which has Claude Code's names, means for a
-// program that has tools of its own.
+// Tools translates a call's list of tools, which has Claude Code's names, for a program
+// with tools of its own.
 type Tools struct {
-	Files    []string // which of Read, Glob, Grep, Write and Edit there are
-	Shell    bool     // any command
-	Commands []string // without Shell, those that begin so; each is plain words
+	// Files lists which of Read, Glob, Grep, Write and Edit are allowed.
+	Files []string
+	// Shell allows any command.
+	Shell bool
+	// Commands lists the beginnings of the allowed commands, if Shell is false. Each
+	// consists of plain words.
+	Commands []string
 }
 
 var (
-	reading = []string{"Read", "Glob", "Grep"} // all that a call can have that only reads
+	reading = []string{"Read", "Glob", "Grep"} // the tools of a read-only call
 	writing = append([]string{"Write", "Edit"}, reading...)
-	// plainCommand is the beginning of a command that means the same in any pattern.
+	// plainCommand matches a command's beginning that needs no escaping in any CLI.
 	plainCommand = regexp.MustCompile(`^Bash\(([A-Za-z0-9][A-Za-z0-9 ._/=@-]*):\*\)$`)
 )
 
-// ToolsOf returns the tools of a call. There are none in an empty list, and in one that
-// only reads nothing that writes or runs anything. Names of tools that only Claude Code
-// has are passed over, unless there is nothing else. An error is a *agent.Failure.
-func (t *Turn) ToolsOf(backend string) (Tools, error) {
+// ParseTools returns the tools of a call. A read-only call has none that writes or runs
+// commands. Tools that only Claude Code has are ignored, unless there are no others. An
+// error is a *agent.Failure; backend is named in it.
+func (t *Turn) ParseTools(backend string) (Tools, error) {
 	var out Tools
 	known := len(t.Call.Tools) == 0
 	for _, name := range t.Call.Tools {

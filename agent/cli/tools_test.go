@@ -32,7 +32,7 @@ func TestTools(t *testing.T) {
 		{"Edit(src/*)", false, cli.Tools{}, "cannot be limited to Edit(src/*)"},
 	} {
 		turn := cli.Turn{Call: agent.Call{Tools: strings.Fields(tt.tools), ReadOnly: tt.readOnly}}
-		got, err := turn.ToolsOf("opencode")
+		got, err := turn.ParseTools("opencode")
 		if tt.wrong != "" {
 			if f := agent.AsFailure(err); f == nil || f.Reason != forge.FailConfig || !strings.Contains(f.Message, tt.wrong) {
 				t.Errorf("%s: got %v, want %q", tt.tools, err, tt.wrong)

@@ -1,10 +1,15 @@
-// Package codex drives the Codex CLI without a terminal.
+// Package codex runs the Codex CLI without a terminal.
 //
-// A call sees nothing of the machine's or the repository's CLI settings: no config.toml,
-// no rules, no hooks, no MCP servers, no skills. The repository's AGENTS.md, or CLAUDE.md
-// in its place, is read. Calls that only read run in our sandbox or in that of the CLI,
-// which lets no command write; where that does not work, no command runs at all. Calls
-// without tools have none that sees a file.
+// A call does not see the CLI settings of the machine or the repository: no
+// config.toml, rules, hooks, MCP servers or skills. The repository's AGENTS.md, or else
+// CLAUDE.md, is read.
+//
+// Codex does all work by shell commands. A read-only call runs in our sandbox or in the
+// CLI's own, which keeps commands from writing; where neither works, no command runs at
+// all. A call without tools gets no command, and so sees no file.
+//
+// The CLI stores a session in one file, the rollout. It is also the only place that has
+// the usage while a turn goes on; see rollout.go.
 package codex
 
 import (
@@ -21,7 +26,7 @@ import (
 	"github.com/pfl-forge/pfl-forge/config"
 )
 
-// About is what a person has to know of the CLI.
+// About describes the CLI.
 func About() cli.About {
 	return cli.About{
 		Backend: config.AgentCodex, Command: "codex", Install: "npm install -g @openai/codex", Oldest: "0.160.0",
@@ -35,38 +40,42 @@ const (
 	defaultBase  = "https://api.openai.com/v1"
 )
 
-// New returns the agent.
+// New returns the back end.
 func New(opts cli.Options) *cli.Program {
 	about := About()
 	return &cli.Program{
-		About: about, Options: opts, Reads: true, Schema: true,
-		Unknown: []string{"no rollout found", "thread/resume failed", "no saved session"},
-		Command: command,
-		Reader:  func(t *cli.Turn, log *cli.Log) cli.Reader { return newReader(t, log) },
-		Files:   files,
+		About: about, Options: opts, EnforcesReadOnly: true, TakesSchema: true,
+		LostSession: []string{"no rollout found", "thread/resume failed", "no saved session"},
+		Command:     command,
+		Reader:      func(t *cli.Turn, log *cli.Recorder) cli.Reader { return newReader(t, log) },
+		StoredFiles: rolloutFiles,
 	}
 }
 
-// unwanted features act on their own, read other settings, or reach other services.
-var unwanted = []string{
+// disabledFeatures lists features that act on their own, read other settings, or reach
+// other services.
+var disabledFeatures = []string{
 	"apps", "browser_use", "computer_use", "goals", "hooks", "image_generation", "memories", "multi_agent", "plugins",
 	"shell_snapshot", "skill_mcp_dependency_install", "unbounded_connection_retries",
 }
 
+// command returns how the CLI is called.
 func command(t *cli.Turn) (cli.Invocation, error) {
-	without, err := missing(&t.Call)
+	without, err := withoutFeatures(&t.Call)
 	if err != nil {
 		return cli.Invocation{}, err
 	}
 	args := []string{
+		// Without the user's configuration and rules, and in a directory that need not
+		// be a repository.
 		"exec", "--json", "--color", "never", "--ignore-user-config", "--ignore-rules", "--skip-git-repo-check", "-C", t.Call.Dir,
 	}
 	if t.Call.ReadOnly && t.Call.Sandbox == nil {
 		args = append(args, "-s", "read-only")
 	} else {
-		args = append(args, "-s", "danger-full-access") // it has to commit; what it may reach is for our sandbox to say
+		args = append(args, "-s", "danger-full-access") // it has to commit; our sandbox limits it
 	}
-	for _, f := range slices.Concat(unwanted, without) {
+	for _, f := range slices.Concat(disabledFeatures, without) {
 		args = append(args, "--disable", f)
 	}
 	if t.Call.Model != "" {
@@ -85,19 +94,21 @@ func command(t *cli.Turn) (cli.Invocation, error) {
 		}
 		args = append(args, "--output-schema", filepath.Join(t.Home, "schema.json"))
 	}
+	// The subcommand comes after the flags of exec.
 	if t.Native != "" {
 		args = append(args, "resume", t.Native)
 	}
 	return cli.Invocation{
 		Args:  append(args, "-"),
-		Env:   []string{"CODEX_HOME=" + t.State},
+		Env:   []string{"CODEX_HOME=" + t.StateDir},
 		Stdin: []byte(t.Call.Prompt),
 	}, nil
 }
 
-// missing returns the features that a call is to do without. All that the CLI does, it does
-// by commands: it has them, or it has nothing that sees a file.
-func missing(call *agent.Call) ([]string, error) {
+// withoutFeatures returns the features that a call must not have, beside
+// disabledFeatures. The CLI can run any command or none, so a call that needs to write
+// but has no Bash is refused.
+func withoutFeatures(call *agent.Call) ([]string, error) {
 	switch {
 	case len(call.Tools) == 0:
 		return []string{"shell_tool", "unified_exec"}, nil
@@ -109,46 +120,51 @@ func missing(call *agent.Call) ([]string, error) {
 	return nil, nil
 }
 
-// settings returns the configuration, as KEY=TOML.
+// settings returns the CLI's configuration, as KEY=TOML.
 func settings(t *cli.Turn) []string {
-	base := t.Get(baseVariable)
+	base := t.Getenv(baseVariable)
 	if base == "" {
 		base = defaultBase
 	}
-	retries := t.Get(cli.RetriesVariable)
+	retries := t.Getenv(cli.RetriesVariable)
 	if retries == "" {
 		retries = "4"
 	}
 	out := []string{
-		"model_provider=" + quote("forge"),
+		// A provider of our own, for the address and the number of retries.
+		"model_provider=" + tomlString("forge"),
 		fmt.Sprintf("model_providers.forge={name=%s,base_url=%s,env_key=%s,wire_api=%s,request_max_retries=%s,stream_max_retries=%s}",
-			quote("forge"), quote(base), quote(keyVariable), quote("responses"), retries, retries),
-		"project_doc_fallback_filenames=[" + quote("CLAUDE.md") + "]",
-		"shell_environment_policy={exclude=[" + quote(keyVariable) + "]}",
+			tomlString("forge"), tomlString(base), tomlString(keyVariable), tomlString("responses"), retries, retries),
+		// Read CLAUDE.md where there is no AGENTS.md.
+		"project_doc_fallback_filenames=[" + tomlString("CLAUDE.md") + "]",
+		// Commands must not see the key.
+		"shell_environment_policy={exclude=[" + tomlString(keyVariable) + "]}",
+		// Commands must not read profiles of the machine.
 		"allow_login_shell=false",
-		"web_search=" + quote("disabled"),
+		// No web search, skills, update checks, analytics, or history across sessions.
+		"web_search=" + tomlString("disabled"),
 		"skills.bundled.enabled=false",
 		"skills.include_instructions=false",
 		"check_for_update_on_startup=false",
 		"analytics.enabled=false",
-		"history.persistence=" + quote("none"),
+		"history.persistence=" + tomlString("none"),
 	}
 	if len(t.Call.Tools) == 0 {
-		out = append(out, "features.view_image=false", "tools.view_image=false") // as newer ones and older ones call it
+		out = append(out, "features.view_image=false", "tools.view_image=false") // the names in newer and older versions
 	}
 	if t.Call.System != "" {
-		out = append(out, "developer_instructions="+quote(t.Call.System))
+		out = append(out, "developer_instructions="+tomlString(t.Call.System))
 	}
 	return out
 }
 
-// quote returns s as a string of TOML, of which those of JSON are a part.
-func quote(s string) string {
+// tomlString returns s as a TOML string. Every JSON string is one.
+func tomlString(s string) string {
 	data, _ := json.Marshal(s) //nolint:errchkjson // a string always can
 	return string(data)
 }
 
-// files returns the one file that a session is.
-func files(state, native string) ([]string, error) {
+// rolloutFiles returns the file of a session, relative to the state directory.
+func rolloutFiles(state, native string) ([]string, error) {
 	return cli.Glob(state, "sessions/*/*/*/rollout-*-"+native+".jsonl")
 }

@@ -6,23 +6,26 @@ import (
 	"slices"
 )
 
-// strict returns the schema in the form that the API takes: every member is required,
-// and one that was not may be null instead. Nulls are taken out of the answer again.
+// strict returns the schema in the form that the API accepts: every member is required,
+// and an optional one may be null. Package cli removes the nulls from the answer.
 func strict(schema []byte) ([]byte, error) {
 	var s map[string]any
 	if err := json.Unmarshal(schema, &s); err != nil {
 		return nil, err
 	}
-	tighten(s)
+	makeStrict(s)
 	return json.Marshal(s)
 }
 
-func tighten(s map[string]any) {
+// makeStrict changes a schema and those within it.
+func makeStrict(s map[string]any) {
+	// The API refuses these keywords; the answer is still checked against the whole
+	// schema.
 	for _, k := range []string{"minLength", "maxLength", "$schema"} {
 		delete(s, k)
 	}
 	if items, ok := s["items"].(map[string]any); ok {
-		tighten(items)
+		makeStrict(items)
 	}
 	props, ok := s["properties"].(map[string]any)
 	if !ok {
@@ -39,7 +42,7 @@ func tighten(s map[string]any) {
 		if !ok {
 			continue
 		}
-		tighten(p)
+		makeStrict(p)
 		if !slices.Contains(required, any(name)) {
 			nullable(p)
 		}
@@ -47,6 +50,7 @@ func tighten(s map[string]any) {
 	s["required"], s["additionalProperties"] = all, false
 }
 
+// nullable allows null beside a schema's type and values.
 func nullable(p map[string]any) {
 	if t, ok := p["type"].(string); ok {
 		p["type"] = []any{t, "null"}

@@ -1,6 +1,10 @@
-// Package exec makes an agent of any program that reads a prompt on stdin and prints
-// JSON on stdout; docs/guide-agents.md has the contract. The program and its arguments
-// come from the project's configuration, never from an intent.
+// Package exec makes a back end of any program that reads a prompt from stdin and
+// prints JSON lines on stdout. docs/guide-agents.md has the contract: the FORGE_
+// variables that the program gets, and the lines that it prints, of which the last is
+// the result.
+//
+// The program and its arguments come from the project's configuration, never from an
+// intent.
 package exec
 
 import (
@@ -19,26 +23,26 @@ import (
 	"github.com/pfl-forge/pfl-forge/config"
 )
 
-// New returns the agent of that name. Options.Path, if it is set, is run in place of the
-// configured program.
+// New returns the back end of that name in pfl-forge.yaml. Options.Path, if it is set,
+// replaces the configured program.
 func New(name string, c config.AgentConfig, opts cli.Options) *cli.Program {
 	about := cli.About{Backend: name, Install: "what " + config.FileName + " calls it by"}
 	if len(c.Command) > 0 {
 		about.Command = c.Command[0]
 	}
 	p := &cli.Program{
-		About: about, Options: opts, Reads: c.ReadOnly, Priced: true,
-		Command: func(t *cli.Turn) (cli.Invocation, error) { return command(t, c.Command) },
-		Reader:  func(t *cli.Turn, log *cli.Log) cli.Reader { return &reader{log: log, session: t.Call.Session.ID} },
-		Files:   files,
+		About: about, Options: opts, EnforcesReadOnly: c.ReadOnly, ReportsCost: true,
+		Command:     func(t *cli.Turn) (cli.Invocation, error) { return command(t, c.Command) },
+		Reader:      func(t *cli.Turn, log *cli.Recorder) cli.Reader { return &reader{log: log, session: t.Call.Session.ID} },
+		StoredFiles: sessionFiles,
 	}
-	p.State = func(ctx context.Context, t *cli.Turn) (string, error) { return state(ctx, t, opts.Owner) }
+	p.CheckoutState = func(ctx context.Context, t *cli.Turn) (string, error) { return checkoutState(ctx, t, opts.Owner) }
 	return p
 }
 
-// Credentials returns what the service's own environment holds for the agent of that
-// name: FORGE_AGENT_<NAME>_KEY=x is KEY=x to its program. An operator decides what that
-// is, not the repository.
+// Credentials returns the credentials of the named back end: FORGE_AGENT_<NAME>_KEY=x
+// in the service's environment is KEY=x for its program. So an operator, not the
+// repository, decides which secrets a program gets.
 func Credentials(name string) []string {
 	prefix := "FORGE_AGENT_" + strings.ToUpper(strings.ReplaceAll(name, "-", "_")) + "_"
 	var out []string
@@ -50,15 +54,19 @@ func Credentials(name string) []string {
 	return out
 }
 
+// command returns how the program is called. It refuses arguments that are files of the
+// checkout, which an agent could change, and adds the others to the sandbox.
 func command(t *cli.Turn, words []string) (cli.Invocation, error) {
 	for _, w := range words[min(1, len(words)):] {
 		if info, err := os.Stat(filepath.Join(t.Call.Dir, w)); err == nil && !filepath.IsAbs(w) && info.Mode().IsRegular() {
 			return cli.Invocation{}, agent.Fail(forge.FailConfig,
 				"the command of %s names %s, which is in the checkout: whoever works there could change the agent; keep it elsewhere, and give an absolute path",
-				filepath.Base(t.State), w)
+				filepath.Base(t.StateDir), w)
 		}
 	}
-	if t.Call.Sandbox != nil { // the program is visible, what it is to run is not
+	// In a sandbox only the executable itself is visible by default; an interpreter's
+	// script is not.
+	if t.Call.Sandbox != nil {
 		spec := *t.Call.Sandbox
 		for _, w := range words {
 			spec = spec.With(sandbox.Path(w, sandbox.ReadOnly)...)
@@ -74,7 +82,7 @@ func command(t *cli.Turn, words []string) (cli.Invocation, error) {
 		"FORGE_MODEL=" + t.Call.Model,
 		"FORGE_SYSTEM=" + system,
 		"FORGE_SESSION=" + t.Call.Session.ID,
-		"FORGE_STATE_DIR=" + t.State,
+		"FORGE_STATE_DIR=" + t.StateDir,
 		"FORGE_TOOLS=" + strings.Join(t.Call.Tools, ","),
 	}
 	if len(t.Call.Schema) > 0 {
@@ -95,12 +103,13 @@ func command(t *cli.Turn, words []string) (cli.Invocation, error) {
 	return cli.Invocation{Args: words[min(1, len(words)):], Env: env, Stdin: []byte(t.Call.Prompt)}, nil
 }
 
-// files returns what the program kept of a session: files whose names begin with its id.
-func files(state, native string) ([]string, error) { return cli.Glob(state, native+"*") }
+// sessionFiles returns the files that the program stored for a session: their names
+// begin with its id.
+func sessionFiles(state, native string) ([]string, error) { return cli.Glob(state, native+"*") }
 
-// state tells the states of a checkout apart, so that a program that was to change
-// nothing is not taken by its word.
-func state(ctx context.Context, t *cli.Turn, owner process.Owner) (string, error) {
+// checkoutState returns the commit, status and differences of the checkout, to notice a
+// program that was to change nothing and did.
+func checkoutState(ctx context.Context, t *cli.Turn, owner process.Owner) (string, error) {
 	report, err := process.Run(ctx, process.Command{
 		Path: "/bin/sh", Args: []string{"-c", "exec 2>/dev/null; git rev-parse HEAD; git status --porcelain --ignored; git diff HEAD"}, Dir: t.Call.Dir,
 		Env: process.Environment(t.Home), Owner: owner, Limits: process.Limits{Wall: time.Minute},

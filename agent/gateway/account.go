@@ -6,18 +6,20 @@ import (
 	"strings"
 )
 
-// Account is a key of a provider, and where it is good.
+// Account is a key for one provider, and the address where it is valid.
 type Account struct {
 	Provider Provider
 
 	api  *api
 	key  *key
 	base *url.URL
-	real string
+	// secret is the key itself. It must not appear in logs and errors.
+	secret string
 }
 
 // FromEnvironment returns the accounts that variables such as ANTHROPIC_API_KEY and
-// ANTHROPIC_BASE_URL name. lookup is os.LookupEnv.
+// ANTHROPIC_BASE_URL define. Of several keys for one provider the first in apis is
+// used. lookup is os.LookupEnv.
 func FromEnvironment(lookup func(string) (string, bool)) ([]Account, error) {
 	var out []Account
 	for _, p := range []Provider{Anthropic, OpenAI, Gemini} {
@@ -36,7 +38,7 @@ func FromEnvironment(lookup func(string) (string, bool)) ([]Account, error) {
 				return nil, fmt.Errorf("%s is not an address such as %s", a.baseVar, a.base)
 			}
 			u.Path = strings.TrimRight(u.Path, "/")
-			out = append(out, Account{Provider: p, api: a, key: &a.keys[i], base: u, real: secret})
+			out = append(out, Account{Provider: p, api: a, key: &a.keys[i], base: u, secret: secret})
 			break
 		}
 	}
@@ -52,5 +54,5 @@ func Keys(p Provider) []string {
 	return out
 }
 
-// String names the variable that the key is in, and where it is good; not the key.
+// String returns the name of the key's variable and the host; not the key.
 func (a *Account) String() string { return a.key.variable + ", for " + a.base.Host }

@@ -7,8 +7,9 @@ import (
 	"github.com/pfl-forge/pfl-forge/agent"
 )
 
-// Connect has every call of a back end go through the gateway. Without a key for the
-// provider a call gets nothing, and its CLI says that it has no login.
+// Connect returns an agent.Connect that opens a grant for each call, with the call's
+// budget. Without a key for the provider it adds nothing, and the CLI reports that it
+// has no login.
 func (g *Gateway) Connect(p Provider) agent.Connect {
 	return func(ctx context.Context, call agent.Call) (agent.Connection, error) {
 		grant, err := g.Open(ctx, p, Limit{USD: call.Limits.BudgetUSD})

@@ -7,14 +7,15 @@ import (
 	"github.com/pfl-forge/pfl-forge"
 )
 
-// latest overwrites a figure by a later one of the same response. They are totals, and
-// one that is left out has not changed.
-func latest(at, later *int64) {
+// overwrite replaces a figure by a later one of the same response. They are totals; one
+// that is missing has not changed.
+func overwrite(at, later *int64) {
 	if later != nil {
 		*at = *later
 	}
 }
 
+// anthropicUsage has pointers to tell a missing figure from zero.
 type anthropicUsage struct {
 	Input      *int64 `json:"input_tokens"`
 	Output     *int64 `json:"output_tokens"`
@@ -23,7 +24,7 @@ type anthropicUsage struct {
 }
 
 // countAnthropic reads a message, or the message_start and message_delta of a stream.
-func countAnthropic(data []byte, c *count) {
+func countAnthropic(data []byte, c *responseUsage) {
 	var in struct {
 		Type    string
 		Model   string
@@ -43,14 +44,15 @@ func countAnthropic(data []byte, c *count) {
 	}
 	for _, u := range []*anthropicUsage{in.Message.Usage, in.Usage} {
 		if u != nil {
-			latest(&c.usage.InputTokens, u.Input)
-			latest(&c.usage.OutputTokens, u.Output)
-			latest(&c.usage.CacheReadTokens, u.CacheRead)
-			latest(&c.usage.CacheWriteTokens, u.CacheWrite)
+			overwrite(&c.usage.InputTokens, u.Input)
+			overwrite(&c.usage.OutputTokens, u.Output)
+			overwrite(&c.usage.CacheReadTokens, u.CacheRead)
+			overwrite(&c.usage.CacheWriteTokens, u.CacheWrite)
 		}
 	}
 }
 
+// openAIUsage covers the names of both APIs, responses and chat completions.
 type openAIUsage struct {
 	Input   int64 `json:"input_tokens"`      // of responses
 	Output  int64 `json:"output_tokens"`     // of responses
@@ -64,9 +66,9 @@ type openAIUsage struct {
 	} `json:"prompt_tokens_details"`
 }
 
-// countOpenAI reads a response or a chat completion, or the event of a stream that
-// has its usage. Cached tokens are part of the input there, and not here.
-func countOpenAI(data []byte, c *count) {
+// countOpenAI reads a response or a chat completion, or the event of a stream that has
+// its usage. OpenAI includes cached tokens in the input; forge.Usage does not.
+func countOpenAI(data []byte, c *responseUsage) {
 	var in struct {
 		Model    string
 		Usage    *openAIUsage
@@ -93,8 +95,9 @@ func countOpenAI(data []byte, c *count) {
 	}
 }
 
-// countGemini reads a response, or a chunk of a stream; each has the totals so far.
-func countGemini(data []byte, c *count) {
+// countGemini reads a response, or a chunk of a stream, of which each has the totals so
+// far.
+func countGemini(data []byte, c *responseUsage) {
 	var in struct {
 		ModelVersion  string
 		UsageMetadata *struct {
@@ -112,6 +115,7 @@ func countGemini(data []byte, c *count) {
 	if in.ModelVersion != "" {
 		c.model = in.ModelVersion
 	}
+	// Gemini includes cached tokens in the prompt; forge.Usage does not.
 	c.usage = forge.Usage{
 		InputTokens:     max(u.PromptTokenCount+u.ToolUsePromptTokenCount-u.CachedContentTokenCount, 0),
 		OutputTokens:    u.CandidatesTokenCount + u.ThoughtsTokenCount,

@@ -1,8 +1,17 @@
 // Package gateway stands between agents and their models, so that no agent has a key.
 //
-// It is a reverse proxy on loopback in the service's own process. Each call gets a
-// token that is good for the endpoints of one model API until the call is over; the
-// gateway puts the key in its place, and counts what the model says it used.
+// A Gateway is a reverse proxy on loopback in the service's own process. Open returns a
+// Grant for one call: a random token, valid for the endpoints of one model API until
+// Close. The CLI gets the token and the gateway's address in place of the key and the
+// API's address. For each request the gateway
+//
+//  1. finds the grant by its token, and checks endpoint and budget (proxy.go);
+//  2. replaces the token by the key and forwards the request;
+//  3. passes the answer on as it is, and counts the tokens that it reports (meter.go,
+//     count.go).
+//
+// A new provider needs an entry in apis (provider.go), a place in FromEnvironment's
+// list, and a function that counts its tokens.
 package gateway
 
 import (
@@ -21,12 +30,17 @@ import (
 	"time"
 )
 
-// Config says where models are, and with which keys.
+// Config says which models there are, and with which keys.
 type Config struct {
-	Accounts []Account                             // at most one per provider; see FromEnvironment
-	CAFile   string                                // of certificates that are trusted beside the system's; may be empty
-	Proxy    func(*http.Request) (*url.URL, error) // towards the models; nil means HTTPS_PROXY and NO_PROXY
-	Log      *slog.Logger
+	// Accounts has at most one account per provider; see FromEnvironment.
+	Accounts []Account
+	// CAFile has certificates that are trusted beside the system's; may be empty.
+	CAFile string
+	// Proxy returns the proxy on the way to the models; nil means HTTPS_PROXY and
+	// NO_PROXY.
+	Proxy func(*http.Request) (*url.URL, error)
+	// Log receives warnings and, at debug level, failed requests. It must not be nil.
+	Log *slog.Logger
 }
 
 // Gateway is safe for concurrent use.
@@ -35,14 +49,17 @@ type Gateway struct {
 	accounts map[Provider]*Account
 	server   *http.Server
 	upstream *http.Transport
-	address  string
-	serving  sync.WaitGroup
+	// address is the first listener's, as host:port.
+	address   string
+	listeners sync.WaitGroup
 
-	mu     sync.Mutex
-	grants map[[sha256.Size]byte]*Grant // by the hash of the token, so that a look-up tells nothing about it
+	mu sync.Mutex
+	// grants has the open grants by the hash of their token, so that the time of a
+	// look-up reveals nothing about it.
+	grants map[[sha256.Size]byte]*Grant
 }
 
-// Start starts a gateway on a free port of loopback.
+// Start starts a gateway on a free port of loopback. It runs until Close.
 func Start(cfg Config) (*Gateway, error) {
 	roots, err := certificates(cfg.CAFile)
 	if err != nil {
@@ -67,7 +84,8 @@ func Start(cfg Config) (*Gateway, error) {
 	return g, nil
 }
 
-// transport neither follows redirects nor unpacks what it gets: an answer passes as it is.
+// transport returns a transport that neither follows redirects nor decompresses, so
+// that an answer passes unchanged.
 func transport(proxy func(*http.Request) (*url.URL, error), roots *x509.CertPool) *http.Transport {
 	if proxy == nil {
 		proxy = http.ProxyFromEnvironment
@@ -83,7 +101,8 @@ func transport(proxy func(*http.Request) (*url.URL, error), roots *x509.CertPool
 	}
 }
 
-// certificates returns nil, the system's, if there is no file.
+// certificates returns the system's certificates with those of the file; nil, which
+// means the system's, if there is no file.
 func certificates(file string) (*x509.CertPool, error) {
 	if file == "" {
 		return nil, nil //nolint:nilnil // the system's
@@ -102,20 +121,20 @@ func certificates(file string) (*x509.CertPool, error) {
 	return roots, nil
 }
 
-// Address is where the gateway listens, as host:port.
+// Address returns the address on which the gateway listens, as host:port.
 func (g *Gateway) Address() string { return g.address }
 
-// Serve answers on one more listener, such as one on loopback of another network
-// namespace, until that is closed.
+// Serve accepts connections from one more listener until that is closed, and returns at
+// once. Sandboxes use it for loopback of their own network namespace.
 func (g *Gateway) Serve(l net.Listener) {
-	g.serving.Go(func() {
+	g.listeners.Go(func() {
 		if err := g.server.Serve(l); !errors.Is(err, http.ErrServerClosed) && !errors.Is(err, net.ErrClosed) {
 			g.log.Warn("the model gateway does not listen any more", "address", l.Addr(), "error", err)
 		}
 	})
 }
 
-// Close cuts off what is under way.
+// Close closes all grants and listeners, and cuts off the requests in progress.
 func (g *Gateway) Close() error {
 	g.mu.Lock()
 	var open []*Grant
@@ -123,23 +142,25 @@ func (g *Gateway) Close() error {
 		open = append(open, grant)
 	}
 	g.mu.Unlock()
+	// Closing a grant takes the gateway's lock, so it is not held here.
 	for _, grant := range open {
 		grant.Close()
 	}
 	err := g.server.Close()
-	g.serving.Wait()
+	g.listeners.Wait()
 	g.upstream.CloseIdleConnections()
 	return err
 }
 
-// find returns the grant of a token.
-func (g *Gateway) find(token string) *Grant {
+// grantOf returns the grant of a token; nil if there is none.
+func (g *Gateway) grantOf(token string) *Grant {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	return g.grants[sha256.Sum256([]byte(token))]
 }
 
-// Open grants access to a provider's models. Error: ErrNoAccount.
+// Open grants access to a provider's models until ctx or the grant ends. It returns
+// ErrNoAccount if the gateway has no key for the provider.
 func (g *Gateway) Open(ctx context.Context, p Provider, limit Limit) (*Grant, error) {
 	account := g.accounts[p]
 	if account == nil {
@@ -152,5 +173,5 @@ func (g *Gateway) Open(ctx context.Context, p Provider, limit Limit) (*Grant, er
 	return grant, nil
 }
 
-// ErrNoAccount is returned where the gateway has no key for a provider.
+// ErrNoAccount is returned by Open if the gateway has no key for a provider.
 var ErrNoAccount = errors.New("the service has no key for this model API")

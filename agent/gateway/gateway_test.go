@@ -12,11 +12,11 @@ import (
 	"slices"
 	"strings"
 	"testing"
-	"time"
 
 	"go.uber.org/goleak"
 
 	"github.com/pfl-forge/pfl-forge"
+	"github.com/pfl-forge/pfl-forge/internal/wait"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -33,7 +33,7 @@ func environment(kv ...string) func(string) (string, bool) {
 	}
 }
 
-// start starts a gateway that has what the variables name.
+// start starts a gateway with the accounts that the variables define.
 func start(t *testing.T, cfg Config, kv ...string) *Gateway {
 	t.Helper()
 	var err error
@@ -84,13 +84,7 @@ func newModel(t *testing.T, answer http.HandlerFunc) *model {
 // next returns the next request that the model gets.
 func (m *model) next(t *testing.T) *http.Request {
 	t.Helper()
-	select {
-	case r := <-m.got:
-		return r
-	case <-time.After(5 * time.Second):
-		t.Error("the model is not asked")
-		return httptest.NewRequest(http.MethodGet, "/", nil)
-	}
+	return wait.For(t, m.got)
 }
 
 const whole = `{"type":"message","model":"claude-sonnet-5","usage":{"input_tokens":10,"output_tokens":2,` +
@@ -365,11 +359,7 @@ func TestClientGoesAway(t *testing.T) {
 		resp.Body.Close()
 		t.Error("it was answered")
 	}
-	select {
-	case <-gone:
-	case <-time.After(5 * time.Second):
-		t.Error("the model still works for nobody")
-	}
+	wait.For(t, gone) // the model does not work for nobody
 }
 
 func TestAnswersThatDoNotPass(t *testing.T) {
@@ -428,7 +418,7 @@ func TestFromEnvironment(t *testing.T) {
 		}
 	}
 	list, err := FromEnvironment(environment("ANTHROPIC_API_KEY= ", "ANTHROPIC_BASE_URL=", "CLAUDE_CODE_OAUTH_TOKEN=o\n", "OPENAI_API_KEY=p"))
-	if err != nil || len(list) != 2 || list[0].real != "o" || list[0].base.String() != "https://api.anthropic.com" || list[1].Provider != OpenAI {
+	if err != nil || len(list) != 2 || list[0].secret != "o" || list[0].base.String() != "https://api.anthropic.com" || list[1].Provider != OpenAI {
 		t.Errorf("%+v, %v", list, err)
 	}
 }

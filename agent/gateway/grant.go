@@ -12,15 +12,17 @@ import (
 	"github.com/pfl-forge/pfl-forge/agent/price"
 )
 
-// tokenPrefix makes a token look like what it is, in a log for example.
+// tokenPrefix makes a token recognizable, for example in a log.
 const tokenPrefix = "pfl-forge-" //nolint:gosec // it is no secret
 
-// Limit bounds what a grant is good for.
+// Limit bounds the use of a grant.
 type Limit struct {
-	USD float64 // after which no request is let through; 0 means none
+	// USD is the list price after which no further request is forwarded; 0 means none.
+	USD float64
 }
 
-// Grant is one call's access to the models of a provider.
+// Grant is one call's access to the models of one provider. It is safe for concurrent
+// use.
 type Grant struct {
 	gateway *Gateway
 	account *Account
@@ -28,28 +30,33 @@ type Grant struct {
 	hash    [sha256.Size]byte
 	limit   Limit
 
-	ctx    context.Context //nolint:containedctx // the life of the grant, which every request shares
-	cancel context.CancelFunc
-	busy   sync.WaitGroup
+	// ctx ends when the grant is closed, and with it every request.
+	ctx      context.Context //nolint:containedctx // the life of the grant, which every request shares
+	cancel   context.CancelFunc
+	inFlight sync.WaitGroup
 
-	mu       sync.Mutex
-	closed   bool
-	used     map[string]forge.Usage // by model
+	mu     sync.Mutex
+	closed bool
+	// byModel has the tokens so far, without their cost.
+	byModel  map[string]forge.Usage
 	requests int
-	limited  time.Time // when the last refusal ends
+	// limited is until when the model refuses requests.
+	limited time.Time
 }
 
+// newGrant returns a grant with a random token.
 func newGrant(ctx context.Context, g *Gateway, account *Account, limit Limit) *Grant {
 	token := tokenPrefix + rand.Text() + rand.Text()
 	grant := &Grant{
 		gateway: g, account: account, token: token, hash: sha256.Sum256([]byte(token)), limit: limit,
-		used: map[string]forge.Usage{},
+		byModel: map[string]forge.Usage{},
 	}
 	grant.ctx, grant.cancel = context.WithCancel(ctx)
 	return grant
 }
 
-// Env returns the variables by which a CLI uses the grant.
+// Env returns the variables that make a CLI use the grant: address, token, and an
+// exception from any proxy.
 func (g *Grant) Env() []string {
 	a := g.account.api
 	return []string{
@@ -59,7 +66,8 @@ func (g *Grant) Env() []string {
 	}
 }
 
-// Close ends the grant and whatever it let through. Usage is complete afterwards.
+// Close ends the grant and the requests in progress, and waits for them. Afterwards
+// Usage is final.
 func (g *Grant) Close() {
 	g.gateway.mu.Lock()
 	delete(g.gateway.grants, g.hash)
@@ -69,38 +77,41 @@ func (g *Grant) Close() {
 	g.closed = true
 	g.mu.Unlock()
 	g.cancel()
-	g.busy.Wait()
+	g.inFlight.Wait()
 }
 
-// enter lets a request through, or says why not. After nil, leave must be called.
-func (g *Grant) enter() *refusal {
+// acquire admits a request, or returns why not. After nil, release must be called.
+func (g *Grant) acquire() *refusal {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	switch {
 	case g.closed || g.ctx.Err() != nil:
-		return errOver
-	case g.limit.USD > 0 && cost(g.used) >= g.limit.USD:
+		return errGrantClosed
+	case g.limit.USD > 0 && cost(g.byModel) >= g.limit.USD:
 		return errBudget
 	}
 	g.requests++
-	g.busy.Add(1)
+	// Under the lock, so that Close waits for every request that was admitted.
+	g.inFlight.Add(1)
 	return nil
 }
 
-func (g *Grant) leave() { g.busy.Done() }
+// release ends a request that acquire admitted.
+func (g *Grant) release() { g.inFlight.Done() }
 
-// add counts what a response reports. A response that is cut off counts as far as it came.
+// add counts tokens that a response reports. Those of a response that is cut off count
+// as far as it got.
 func (g *Grant) add(model string, u forge.Usage) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	g.used[model] = g.used[model].Add(u)
+	g.byModel[model] = g.byModel[model].Add(u)
 }
 
-// ByModel returns what the models counted so far: tokens, and their list price.
+// ByModel returns the tokens counted so far and their list price, by model.
 func (g *Grant) ByModel() map[string]forge.Usage {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	out := maps.Clone(g.used)
+	out := maps.Clone(g.byModel)
 	for model, u := range out {
 		u.CostUSD = price.Cost(model, u)
 		out[model] = u
@@ -108,7 +119,7 @@ func (g *Grant) ByModel() map[string]forge.Usage {
 	return out
 }
 
-// Usage is the sum of ByModel.
+// Usage returns the sum of ByModel.
 func (g *Grant) Usage() forge.Usage {
 	var sum forge.Usage
 	for _, u := range g.ByModel() {
@@ -117,8 +128,8 @@ func (g *Grant) Usage() forge.Usage {
 	return sum
 }
 
-// answered notes until when a model refuses requests; zero if it does not.
-func (g *Grant) answered(limited time.Time) {
+// setLimited stores until when the model refuses requests; zero if it does not.
+func (g *Grant) setLimited(limited time.Time) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	g.limited = limited
@@ -132,13 +143,14 @@ func (g *Grant) Limited() time.Time {
 	return g.limited
 }
 
-// Requests returns how many requests were let through.
+// Requests returns the number of requests that were forwarded.
 func (g *Grant) Requests() int {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	return g.requests
 }
 
+// cost returns the list price of tokens by model.
 func cost(used map[string]forge.Usage) float64 {
 	var sum float64
 	for model, u := range used {

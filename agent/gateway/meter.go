@@ -9,34 +9,41 @@ import (
 	"github.com/pfl-forge/pfl-forge"
 )
 
-// Bounds of what is read to be counted; what is longer passes uncounted.
+// Bounds of the data that is buffered for counting. A longer line or answer is
+// forwarded all the same, uncounted.
 const (
 	maxEvent = 4 << 20  // a line of a stream
 	maxWhole = 64 << 20 // an answer that is no stream
 )
 
-// meter reads a response while it passes.
+// meter counts the tokens that a response reports while it passes.
 type meter struct {
-	api    *api
+	api *api
+	// report receives each increase as soon as it is known.
 	report func(model string, more forge.Usage)
 	stream bool
-	length int64 // of an answer that is no stream; negative if that is not known
+	// length is the length of an answer that is no stream; negative if it is not known.
+	length int64
 
-	held     []byte // a line so far, or all of an answer that is no stream
-	passed   int64
-	over     bool // the line is longer than that
-	count    count
-	reported forge.Usage
+	// buffer has the current line so far, or all of an answer that is no stream.
+	buffer   []byte
+	received int64
+	// oversized says that the current line exceeds maxEvent and is skipped.
+	oversized bool
+	count     responseUsage
+	reported  forge.Usage
 }
 
-// count is what one response reports: the last word on each figure counts.
-type count struct {
+// responseUsage has the latest totals that one response reported.
+type responseUsage struct {
 	model string
 	usage forge.Usage
 }
 
-// attach has the meter read a response's body, and refuses what must not pass.
-func (m *meter) attach(resp *http.Response) error {
+// wrap makes the meter read a response's body, and returns an error for a response that
+// must not pass: a redirect could send the key elsewhere, and a compressed answer could
+// not be counted.
+func (m *meter) wrap(resp *http.Response) error {
 	resp.Header.Del("Set-Cookie")
 	switch e := resp.Header.Get("Content-Encoding"); {
 	case resp.StatusCode >= 300 && resp.StatusCode < 400:
@@ -49,42 +56,44 @@ func (m *meter) attach(resp *http.Response) error {
 	kind, _, _ := mime.ParseMediaType(resp.Header.Get("Content-Type"))
 	m.stream = kind == "text/event-stream"
 	m.length = resp.ContentLength
-	resp.Body = &metered{body: resp.Body, meter: m}
+	resp.Body = &meteredBody{body: resp.Body, meter: m}
 	return nil
 }
 
-type metered struct {
+// meteredBody is a response body that a meter reads along.
+type meteredBody struct {
 	body  io.ReadCloser
 	meter *meter
 }
 
-func (b *metered) Read(p []byte) (int, error) {
+// Read counts a part of the answer before it returns it, so that a client that has an
+// answer finds it counted.
+func (b *meteredBody) Read(p []byte) (int, error) {
 	n, err := b.body.Read(p)
-	// Whoever has an answer must find it counted: so before it passes.
 	b.meter.read(p[:n], err != nil)
 	return n, err
 }
 
-func (b *metered) Close() error { return b.body.Close() }
+func (b *meteredBody) Close() error { return b.body.Close() }
 
-// read takes the next part of the answer; last says that there are no more.
+// read takes the next part of the answer; last says that it is the end.
 func (m *meter) read(p []byte, last bool) {
-	m.passed += int64(len(p))
+	m.received += int64(len(p))
 	if m.stream {
 		m.lines(p)
-	} else if m.passed <= maxWhole {
-		if m.held = append(m.held, p...); last || m.passed == m.length {
-			m.api.count(m.held, &m.count)
+	} else if m.received <= maxWhole {
+		if m.buffer = append(m.buffer, p...); last || m.received == m.length {
+			m.api.count(m.buffer, &m.count)
 		}
 	}
-	if more := less(m.count.usage, m.reported); more != (forge.Usage{}) {
+	if more := usageSince(m.count.usage, m.reported); more != (forge.Usage{}) {
 		m.reported = m.count.usage
 		m.report(m.count.model, more)
 	}
 }
 
-// less returns what was used beyond an earlier figure.
-func less(u, earlier forge.Usage) forge.Usage {
+// usageSince returns the difference between two totals.
+func usageSince(u, earlier forge.Usage) forge.Usage {
 	u.InputTokens -= earlier.InputTokens
 	u.OutputTokens -= earlier.OutputTokens
 	u.CacheReadTokens -= earlier.CacheReadTokens
@@ -92,26 +101,28 @@ func less(u, earlier forge.Usage) forge.Usage {
 	return u
 }
 
+// lines splits a stream into lines, without copying those that arrive whole.
 func (m *meter) lines(p []byte) {
 	for {
 		line, rest, found := bytes.Cut(p, []byte("\n"))
-		if m.over = m.over || len(m.held)+len(line) > maxEvent; m.over {
-			m.held = m.held[:0]
-		} else if !found || len(m.held) > 0 {
-			m.held = append(m.held, line...)
-			line = m.held
+		// The rest of an oversized line is skipped up to its end.
+		if m.oversized = m.oversized || len(m.buffer)+len(line) > maxEvent; m.oversized {
+			m.buffer = m.buffer[:0]
+		} else if !found || len(m.buffer) > 0 {
+			m.buffer = append(m.buffer, line...)
+			line = m.buffer
 		}
 		if !found {
 			return
 		}
-		if !m.over {
+		if !m.oversized {
 			m.event(line)
 		}
-		m.held, m.over, p = m.held[:0], false, rest
+		m.buffer, m.oversized, p = m.buffer[:0], false, rest
 	}
 }
 
-// event counts a line of a stream. Most have nothing to count, and are not parsed.
+// event counts one line of a stream. Most have no usage and are not parsed.
 func (m *meter) event(line []byte) {
 	data, ok := bytes.CutPrefix(line, []byte("data:"))
 	if ok && (bytes.Contains(data, []byte(`"usage`)) || bytes.Contains(data, []byte(`"usageMetadata`))) {

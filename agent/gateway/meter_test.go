@@ -122,7 +122,7 @@ func TestLimited(t *testing.T) {
 		for i := 0; i < len(tt.header); i += 2 {
 			resp.Header.Set(tt.header[i], tt.header[i+1])
 		}
-		got := limited(resp, now)
+		got := limitedUntil(resp, now)
 		if tt.want == 0 && !got.IsZero() || tt.want > 0 && !got.Equal(now.Add(tt.want)) {
 			t.Errorf("%d %v: until %s, want in %s", tt.status, tt.header, got, tt.want)
 		}

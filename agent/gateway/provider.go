@@ -16,24 +16,33 @@ const (
 	Gemini    Provider = "gemini"
 )
 
-// api is what the gateway knows about a provider's API.
+// api describes a provider's API.
 type api struct {
-	base      string   // where it is, unless baseVar says so
-	baseVar   string   // by which a CLI is told
-	prefix    string   // path of the base, which CLIs expect in it
-	keys      []key    // the first that is set counts
-	endpoints []string // patterns of path.Match, below the prefix; all are POST
-	count     func(data []byte, c *count)
+	// base is the API's address, unless the variable baseVar overrides it.
+	base string
+	// baseVar is also the variable that tells a CLI the address.
+	baseVar string
+	// prefix is the path that CLIs expect in the address.
+	prefix string
+	// keys lists the kinds of keys; the first one that is set is used.
+	keys []key
+	// endpoints has patterns of path.Match, below the prefix. All are for POST.
+	endpoints []string
+	// count reads the tokens that data, an answer or an event, reports into c.
+	count func(data []byte, c *responseUsage)
 }
 
-// key is a variable by which a CLI gets its key, and how the API takes that.
+// key is a kind of key: the variable that holds it, and how the API takes it.
 type key struct {
 	variable string
 	header   string
-	scheme   string // before the key
-	beta     string // a value of Anthropic-Beta without which the API refuses this kind of key
+	// scheme is put before the key.
+	scheme string
+	// beta is a value of Anthropic-Beta that the API requires for this kind of key.
+	beta string
 }
 
+// apis describes all providers.
 var apis = map[Provider]*api{
 	Anthropic: {
 		base: "https://api.anthropic.com", baseVar: "ANTHROPIC_BASE_URL",
@@ -61,11 +70,12 @@ var apis = map[Provider]*api{
 	},
 }
 
-// endpoint returns the path below the API's base that a request is for; false if it
-// is none that the gateway forwards.
+// endpoint returns the path below the API's base that a request is for; false if the
+// gateway does not forward it. Only listed endpoints pass: a key can do more than ask a
+// model.
 func (a *api) endpoint(r *http.Request) (string, bool) {
 	rest, ok := strings.CutPrefix(r.URL.Path, a.prefix)
-	// What needs cleaning or decoding could be read in one way here and in another there.
+	// A path that needs cleaning or decoding may mean one thing here and another upstream.
 	if !ok || r.Method != http.MethodPost || r.URL.RawPath != "" || path.Clean(rest) != rest {
 		return "", false
 	}
@@ -77,14 +87,16 @@ func (a *api) endpoint(r *http.Request) (string, bool) {
 	return "", false
 }
 
-// secrets are headers that never pass from an agent to a model: the key is ours to give.
-var secrets = []string{
+// strippedHeaders lists headers that are removed from an agent's requests: the gateway
+// alone adds a key, and the machine is not described to the provider.
+var strippedHeaders = []string{
 	"Authorization", "X-Api-Key", "X-Goog-Api-Key", "Api-Key", "Cookie", "Proxy-Authorization",
 	"Forwarded", "X-Forwarded-For", "X-Forwarded-Host", "X-Forwarded-Proto", "X-Real-Ip",
 }
 
-// token returns what a request identifies its call by.
-func token(r *http.Request) string {
+// requestToken returns the token that a request carries, in any provider's header;
+// empty if there is none.
+func requestToken(r *http.Request) string {
 	for _, header := range []string{"X-Api-Key", "X-Goog-Api-Key", "Authorization"} {
 		value := strings.TrimPrefix(r.Header.Get(header), "Bearer ")
 		if strings.HasPrefix(value, tokenPrefix) {

@@ -13,29 +13,30 @@ import (
 	"time"
 )
 
-// maxRequest bounds a request, in bytes. A provider takes less.
+// maxRequest bounds the body of a request, in bytes. Providers accept less.
 const maxRequest = 64 << 20
 
-// refusal is an answer of the gateway itself, in a form that the CLIs of all
-// providers understand.
+// refusal is an answer of the gateway itself, in a form that the CLIs of all providers
+// understand.
 type refusal struct {
 	status  int
 	kind    string
 	message string
 }
 
-// Requests that are refused fail at once; only what may go better another time has a
-// status that CLIs try again after.
+// Refused requests fail at once: only errors that may be gone later have a status
+// that makes CLIs retry.
 var (
-	errNobody   = &refusal{http.StatusUnauthorized, "authentication_error", "this token is of no call"}
-	errOver     = &refusal{http.StatusUnauthorized, "authentication_error", "the call that this token was for is over"}
-	errBudget   = &refusal{http.StatusBadRequest, "invalid_request_error", "the budget of this call is used up"}
-	errEndpoint = &refusal{http.StatusNotFound, "not_found_error", "the gateway does not forward this"}
-	errLarge    = &refusal{http.StatusRequestEntityTooLarge, "request_too_large", "the request is too large"}
-	errRedirect = &refusal{http.StatusBadGateway, "api_error", "the model's address answers with a redirect"}
-	errEncoding = &refusal{http.StatusBadGateway, "api_error", "the model's answer is encoded in a way that was not asked for"}
+	errUnknownToken = &refusal{http.StatusUnauthorized, "authentication_error", "this token is of no call"}
+	errGrantClosed  = &refusal{http.StatusUnauthorized, "authentication_error", "the call that this token was for is over"}
+	errBudget       = &refusal{http.StatusBadRequest, "invalid_request_error", "the budget of this call is used up"}
+	errEndpoint     = &refusal{http.StatusNotFound, "not_found_error", "the gateway does not forward this"}
+	errLarge        = &refusal{http.StatusRequestEntityTooLarge, "request_too_large", "the request is too large"}
+	errRedirect     = &refusal{http.StatusBadGateway, "api_error", "the model's address answers with a redirect"}
+	errEncoding     = &refusal{http.StatusBadGateway, "api_error", "the model's answer is encoded in a way that was not asked for"}
 )
 
+// refusalBody has the fields of all providers' errors at once.
 type refusalBody struct {
 	Type  string `json:"type"`
 	Error struct {
@@ -48,6 +49,7 @@ type refusalBody struct {
 
 func (r *refusal) Error() string { return r.message }
 
+// write answers a request with the refusal.
 func (r *refusal) write(w http.ResponseWriter) {
 	w.Header().Set("Content-Type", "application/json")
 	w.WriteHeader(r.status)
@@ -57,10 +59,12 @@ func (r *refusal) write(w http.ResponseWriter) {
 	_ = json.NewEncoder(w).Encode(body) //nolint:errchkjson // strings and numbers, for a client that may be gone
 }
 
+// serve handles one request of a CLI. The body is read completely, so that it can be
+// sent again.
 func (g *Gateway) serve(w http.ResponseWriter, r *http.Request) {
-	grant := g.find(token(r))
+	grant := g.grantOf(requestToken(r))
 	if grant == nil {
-		errNobody.write(w)
+		errUnknownToken.write(w)
 		return
 	}
 	endpoint, ok := grant.account.api.endpoint(r)
@@ -68,13 +72,14 @@ func (g *Gateway) serve(w http.ResponseWriter, r *http.Request) {
 		errEndpoint.write(w)
 		return
 	}
-	if refused := grant.enter(); refused != nil {
+	// After this, Close waits for the request.
+	if refused := grant.acquire(); refused != nil {
 		refused.write(w)
 		return
 	}
-	defer grant.leave()
+	defer grant.release()
 
-	// The request ends with the client or with the grant, whatever is first.
+	// The request ends with the client or with the grant, whichever is first.
 	ctx, cancel := context.WithCancel(r.Context())
 	defer cancel()
 	defer context.AfterFunc(grant.ctx, cancel)()
@@ -86,21 +91,23 @@ func (g *Gateway) serve(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	r = r.WithContext(ctx)
-	// What can be read again is sent again if a connection that was kept turns out to be closed.
+	// With GetBody the request is repeated if a kept-alive connection turns out to be closed.
 	r.ContentLength, r.Body = int64(len(body)), io.NopCloser(bytes.NewReader(body))
 	r.GetBody = func() (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(body)), nil }
 	g.forward(w, r, grant, endpoint)
 }
 
+// forward sends a request to the provider, and its answer to the CLI as it arrives.
 func (g *Gateway) forward(w http.ResponseWriter, r *http.Request, grant *Grant, endpoint string) {
 	m := &meter{api: grant.account.api, report: grant.add}
 	proxy := httputil.ReverseProxy{
-		Rewrite:       func(p *httputil.ProxyRequest) { grant.account.rewrite(p.Out, endpoint) },
-		Transport:     g.upstream,
+		Rewrite:   func(p *httputil.ProxyRequest) { grant.account.rewrite(p.Out, endpoint) },
+		Transport: g.upstream,
+		// Events pass at once, so that the CLI shows progress and does not time out.
 		FlushInterval: -1,
 		ModifyResponse: func(resp *http.Response) error {
-			grant.answered(limited(resp, time.Now()))
-			return m.attach(resp)
+			grant.setLimited(limitedUntil(resp, time.Now()))
+			return m.wrap(resp)
 		},
 		ErrorHandler: func(w http.ResponseWriter, r *http.Request, err error) {
 			refused, ok := errors.AsType[*refusal](err)
@@ -122,16 +129,19 @@ func (a *Account) rewrite(out *http.Request, endpoint string) {
 	out.URL.Scheme, out.URL.Host = a.base.Scheme, a.base.Host
 	out.URL.Path, out.URL.RawPath = a.base.Path+endpoint, ""
 	query := out.URL.Query()
+	// Gemini also takes a key as a parameter.
 	query.Del("key")
 	out.URL.RawQuery = query.Encode()
 	out.Host = ""
-	for _, name := range secrets {
+	for _, name := range strippedHeaders {
 		out.Header.Del(name)
 	}
+	// No upgrade to a protocol that the meter cannot read.
 	out.Header.Del("Connection")
 	out.Header.Del("Upgrade")
+	// A compressed answer could not be counted; see meter.wrap.
 	out.Header.Set("Accept-Encoding", "identity")
-	out.Header.Set(a.key.header, a.key.scheme+a.real)
+	out.Header.Set(a.key.header, a.key.scheme+a.secret)
 	if beta := a.key.beta; beta != "" && !strings.Contains(strings.Join(out.Header.Values("Anthropic-Beta"), ","), beta) {
 		out.Header.Add("Anthropic-Beta", beta)
 	}

@@ -1,10 +1,15 @@
-// Package gemini drives the Gemini CLI without a terminal.
+// Package gemini runs the Gemini CLI without a terminal.
 //
-// The CLI obeys what it finds in the directory where it runs: settings, hooks, MCP
-// servers, tools, policies. So it runs in an empty one, and the checkout is a directory
-// that it may work in besides; commands start in the checkout all the same. Its
-// GEMINI.md, AGENTS.md and CLAUDE.md are read. There are no tools but those of the call,
-// and for one that only reads none that could write or run anything.
+// The CLI obeys settings, hooks, MCP servers, tools and policies that it finds in the
+// directory where it runs. So it runs in an empty directory, and the checkout is given
+// to it as a further one that it may work in. Its commands start in the checkout all
+// the same, by a script that BASH_ENV names. The checkout's GEMINI.md, AGENTS.md and
+// CLAUDE.md are read.
+//
+// Only the tools of the call exist; for a read-only call these exclude all that write
+// or run commands. What else an agent may reach is for our sandbox to limit.
+//
+// The CLI stores a session in one file, which also has the usage while a turn goes on.
 package gemini
 
 import (
@@ -29,7 +34,7 @@ const (
 	baseVariable = "GOOGLE_GEMINI_BASE_URL"
 )
 
-// About is what a person has to know of the CLI.
+// About describes the CLI.
 func About() cli.About {
 	return cli.About{
 		Backend: config.AgentGemini, Command: "gemini", Install: "npm install -g @google/gemini-cli", Oldest: "0.61.0",
@@ -37,19 +42,19 @@ func About() cli.About {
 	}
 }
 
-// New returns the agent.
+// New returns the back end.
 func New(opts cli.Options) *cli.Program {
 	return &cli.Program{
-		About: About(), Options: opts, Reads: true,
-		Unknown: []string{"error resuming session", "invalid session identifier"},
-		Command: command,
-		Reader:  func(t *cli.Turn, log *cli.Log) cli.Reader { return newReader(t, log) },
-		Files:   files,
+		About: About(), Options: opts, EnforcesReadOnly: true,
+		LostSession: []string{"error resuming session", "invalid session identifier"},
+		Command:     command,
+		Reader:      func(t *cli.Turn, log *cli.Recorder) cli.Reader { return newReader(t, log) },
+		StoredFiles: sessionFiles,
 	}
 }
 
-// own has the CLI's tools for each of a call.
-var own = map[string][]string{
+// toolNames has the CLI's tools for each of Claude Code's.
+var toolNames = map[string][]string{
 	"Read":  {"read_file", "read_many_files"},
 	"Glob":  {"glob", "list_directory"},
 	"Grep":  {"grep_search"},
@@ -57,30 +62,34 @@ var own = map[string][]string{
 	"Edit":  {"replace"},
 }
 
+// shell is the CLI's tool that runs commands.
 const shell = "run_shell_command"
 
+// command returns how the CLI is called, after it has prepared the directories.
 func command(t *cli.Turn) (cli.Invocation, error) {
 	if strings.Contains(t.Call.Dir, ",") {
 		return cli.Invocation{}, agent.Fail(forge.FailConfig, "gemini cannot work in %s: there is a comma in it", t.Call.Dir)
 	}
-	tools, err := t.ToolsOf(config.AgentGemini)
+	tools, err := t.ParseTools(config.AgentGemini)
 	if err != nil {
 		return cli.Invocation{}, err
 	}
-	work := filepath.Join(t.State, "work")
-	if err := prepare(t, work, tools); err != nil {
+	work := filepath.Join(t.StateDir, "work")
+	if err := prepareHome(t, work, tools); err != nil {
 		return cli.Invocation{}, agent.Fail(forge.FailRepository, "%v", err)
 	}
-	mode := "yolo" // what it may reach is for our sandbox to say
+	mode := "yolo" // our sandbox limits it
 	if t.Call.ReadOnly || len(tools.Commands) > 0 {
-		mode = "default" // asks for what no rule allows; without a person that is a no
+		mode = "default" // asks about tools that no rule allows; without a person they are denied
 	}
+	// No extensions (-e none), and no question whether the directory is trusted.
 	args := []string{
 		"-o", "stream-json", "--skip-trust", "--approval-mode", mode, "-e", "none", "--include-directories", t.Call.Dir,
 	}
 	if t.Call.Model != "" {
 		args = append(args, "-m", t.Call.Model)
 	}
+	// A new session gets our id, so that a killed call's session can be found.
 	if t.Native != "" {
 		args = append(args, "--resume", t.Native)
 	} else {
@@ -90,6 +99,7 @@ func command(t *cli.Turn) (cli.Invocation, error) {
 		Args: args, Dir: work, Stdin: []byte(t.Call.Prompt),
 		Env: []string{
 			"GEMINI_CLI_HOME=" + t.Home,
+			// No second process, and no settings of the machine.
 			"GEMINI_CLI_NO_RELAUNCH=true",
 			"GEMINI_CLI_SYSTEM_SETTINGS_PATH=" + filepath.Join(t.Home, "none"),
 			"GEMINI_CLI_SYSTEM_DEFAULTS_PATH=" + filepath.Join(t.Home, "none"),
@@ -99,21 +109,21 @@ func command(t *cli.Turn) (cli.Invocation, error) {
 	}, nil
 }
 
-// newSession returns our id for a new session, or another one if that is taken: the
-// call died, and its checkout with it.
+// newSession returns our id for a new session. If the CLI already has a file for it,
+// from a call that died, it returns another id: the CLI refuses one that is taken.
 func newSession(t *cli.Turn) string {
 	id := t.Call.Session.ID
-	if found, err := files(t.State, id); err != nil || len(found) > 0 {
+	if found, err := sessionFiles(t.StateDir, id); err != nil || len(found) > 0 {
 		return agent.NewSessionID()
 	}
 	return id
 }
 
-// prepare makes the empty directory, and the home with the settings, who the agent is,
-// and what brings commands into the checkout.
-func prepare(t *cli.Turn, work string, tools cli.Tools) error {
+// prepareHome makes the empty directory to run in, and fills the home with settings,
+// system prompt, policy, and the script that moves commands into the checkout.
+func prepareHome(t *cli.Turn, work string, tools cli.Tools) error {
 	home := filepath.Join(t.Home, ".gemini")
-	sessions := filepath.Join(t.State, "tmp")
+	sessions := filepath.Join(t.StateDir, "tmp")
 	for _, dir := range []string{work, sessions} {
 		if err := os.MkdirAll(dir, 0o700); err != nil {
 			return err
@@ -133,31 +143,33 @@ func prepare(t *cli.Turn, work string, tools cli.Tools) error {
 	if err := process.Fill(t.Home, map[string]string{
 		".gemini/settings.json":       string(data),
 		".gemini/GEMINI.md":           system,
-		".gemini/policies/forge.toml": rules(tools),
-		"enter.sh":                    cli.Enter(work, t.Call.Dir),
+		".gemini/policies/forge.toml": policy(tools),
+		"enter.sh":                    cli.EnterScript(work, t.Call.Dir),
 		"blocking.cjs":                blocking,
 	}); err != nil {
 		return err
 	}
-	if err := os.Symlink(sessions, filepath.Join(home, "tmp")); err != nil && !errors.Is(err, fs.ErrExist) { // of the first of two turns
+	if err := os.Symlink(sessions, filepath.Join(home, "tmp")); err != nil && !errors.Is(err, fs.ErrExist) { // left by the first turn of the call
 		return err
 	}
 	return nil
 }
 
-// blocking makes the CLI write its output before it exits: what a pipe does not take at
-// once would be lost. The commands that it runs are not concerned.
+// blocking makes the CLI write its output synchronously. Otherwise it exits before a
+// full pipe has taken everything, and the rest is lost. It does not apply to the
+// commands that the CLI runs.
 const blocking = `delete process.env.NODE_OPTIONS;
 for (const s of [process.stdout, process.stderr]) s._handle?.setBlocking?.(true);
 `
 
 type object = map[string]any
 
-// names returns the CLI's names of a call's tools.
-func names(tools cli.Tools) []string {
-	out := []string{} // not null, which would be all
+// coreTools returns the CLI's names of a call's tools. It is never nil, which would
+// mean all tools.
+func coreTools(tools cli.Tools) []string {
+	out := []string{} // null would mean all tools
 	for _, name := range tools.Files {
-		out = append(out, own[name]...)
+		out = append(out, toolNames[name]...)
 	}
 	if tools.Shell || len(tools.Commands) > 0 {
 		out = append(out, shell)
@@ -165,9 +177,10 @@ func names(tools cli.Tools) []string {
 	return out
 }
 
-// rules returns a policy of the CLI that allows what it would ask for, where not all is
-// allowed: to change files, and the commands that begin as given.
-func rules(tools cli.Tools) string {
+// policy returns a policy file that allows file changes and the listed commands, for a
+// call in which the CLI would otherwise ask a person. It is empty for a call without
+// such a list.
+func policy(tools cli.Tools) string {
 	var b strings.Builder
 	if len(tools.Commands) > 0 {
 		b.WriteString("[[rule]]\ntoolName = [\"write_file\", \"replace\"]\ndecision = \"allow\"\npriority = 900\n")
@@ -178,12 +191,13 @@ func rules(tools cli.Tools) string {
 	return b.String()
 }
 
+// settings returns the CLI's settings.json.
 func settings(t *cli.Turn, tools cli.Tools) object {
 	general := object{
 		"enableAutoUpdate": false, "enableAutoUpdateNotification": false, "checkpointing": object{"enabled": false},
 		"sessionRetention": object{"enabled": false},
 	}
-	if t.Get(cli.RetriesVariable) == "0" {
+	if t.Getenv(cli.RetriesVariable) == "0" {
 		general["maxAttempts"], general["retryFetchErrors"] = 1, false
 	}
 	return object{
@@ -194,24 +208,25 @@ func settings(t *cli.Turn, tools cli.Tools) object {
 		"advanced":  object{"ignoreLocalEnv": true},
 		"context": object{
 			"fileName": []string{"GEMINI.md", "AGENTS.md", "CLAUDE.md"}, "loadMemoryFromIncludeDirectories": true,
-			"memoryBoundaryMarkers": []string{}, // not those of a repository around where it runs
+			"memoryBoundaryMarkers": []string{}, // not those of a repository around the working directory
 		},
 		"hooksConfig":  object{"enabled": false},
 		"skills":       object{"enabled": false},
 		"experimental": object{"enableAgents": false},
-		"tools":        object{"core": names(tools), "sandbox": false, "useRipgrep": false},
+		"tools":        object{"core": coreTools(tools), "sandbox": false, "useRipgrep": false},
 	}
 }
 
-// files returns the one file that a session is. Its name has the beginning of the id.
-func files(state, native string) ([]string, error) {
+// sessionFiles returns the files of a session. A file's name has only the beginning of
+// the id, so its first line is compared too.
+func sessionFiles(state, native string) ([]string, error) {
 	found, err := cli.Glob(state, "tmp/*/chats/session-*-"+native[:min(8, len(native))]+".jsonl")
 	if err != nil {
 		return nil, err
 	}
 	var out []string
 	for _, f := range found {
-		if cli.Begins(filepath.Join(state, f), `{"sessionId":"`+native+`"`) {
+		if cli.HasPrefix(filepath.Join(state, f), `{"sessionId":"`+native+`"`) {
 			out = append(out, f)
 		}
 	}

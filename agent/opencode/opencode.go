@@ -1,10 +1,17 @@
-// Package opencode drives opencode without a terminal, with models of the Messages API.
+// Package opencode runs opencode without a terminal, with models of the Messages API.
 //
-// It obeys what it finds in the directory where it runs and above: settings, plugins,
-// commands, MCP servers. So it runs in an empty one that passes for no repository, and
-// is told by absolute paths where the checkout is; commands start there all the same.
-// The checkout's AGENTS.md, or CLAUDE.md in its place, is read. There are no tools but
-// those of the call, and for one that only reads none that could write or run anything.
+// The CLI obeys settings, plugins, commands and MCP servers that it finds in the
+// directory where it runs and above. So it runs in an empty directory that it does not
+// take for a repository, and is told the checkout's absolute path. Its commands start
+// in the checkout all the same, by a script that BASH_ENV names. The checkout's
+// AGENTS.md, or else CLAUDE.md, is read.
+//
+// Only the tools of the call exist; for a read-only call these exclude all that write
+// or run commands.
+//
+// A session is a SQLite database of its own in the state directory. The CLI would retry
+// a refused request for ever, so a plugin of ours reports refusals, and the reader ends
+// the turn; see plugin.js and reader.onRefused.
 package opencode
 
 import (
@@ -30,10 +37,10 @@ const (
 	tokenVariable = "ANTHROPIC_AUTH_TOKEN" //nolint:gosec // a name
 	baseVariable  = "ANTHROPIC_BASE_URL"
 	defaultBase   = "https://api.anthropic.com"
-	defaultModel  = "claude-sonnet-4-5" // opencode has none where it knows no list of models
+	defaultModel  = "claude-sonnet-4-5" // opencode has no default without its list of models
 )
 
-// About is what a person has to know of the CLI.
+// About describes the CLI.
 func About() cli.About {
 	return cli.About{
 		Backend: config.AgentOpencode, Command: "opencode", Install: "npm install -g opencode-ai", Oldest: "1.18.33",
@@ -41,42 +48,47 @@ func About() cli.About {
 	}
 }
 
-// New returns the agent.
+// New returns the back end.
 func New(opts cli.Options) *cli.Program {
 	return &cli.Program{
-		About: About(), Options: opts, Reads: true,
-		Unknown: []string{"session not found", "file is not a database", "disk image is malformed"},
-		Command: command,
-		Reader:  func(t *cli.Turn, log *cli.Log) cli.Reader { return newReader(t, log) },
-		Files:   files,
+		About: About(), Options: opts, EnforcesReadOnly: true,
+		LostSession: []string{"session not found", "file is not a database", "disk image is malformed"},
+		Command:     command,
+		Reader:      func(t *cli.Turn, log *cli.Recorder) cli.Reader { return newReader(t, log) },
+		StoredFiles: databaseFiles,
 	}
 }
 
+// command returns how the CLI is called, after it has prepared the directories.
 func command(t *cli.Turn) (cli.Invocation, error) {
-	tools, err := t.ToolsOf(config.AgentOpencode)
+	tools, err := t.ParseTools(config.AgentOpencode)
 	if err != nil {
 		return cli.Invocation{}, err
 	}
 	work := filepath.Join(t.Home, "work")
-	if err := prepare(t, work, tools); err != nil {
+	if err := prepareHome(t, work, tools); err != nil {
 		return cli.Invocation{}, agent.Fail(forge.FailRepository, "%v", err)
 	}
-	// A title of ours saves a request for one.
+	// Without a title opencode asks the model for one.
 	args := []string{"run", "--format", "json", "--title", "forge", "-m", "forge/" + model(t)}
 	if t.Native != "" {
 		_, session, _ := strings.Cut(t.Native, "_")
 		args = append(args, "-s", session)
-	} else if err := forget(t); err != nil {
+	} else if err := removeDatabase(t); err != nil {
 		return cli.Invocation{}, agent.Fail(forge.FailRepository, "%v", err)
 	}
 	none := filepath.Join(t.Home, "none")
 	return cli.Invocation{
 		Args: args, Dir: work, Stdin: []byte(t.Call.Prompt),
 		Env: []string{
+			// The turn's own variables override this address.
 			baseVariable + "=" + defaultBase,
 			"OPENCODE_DB=" + database(t),
+			// Only bash reads BASH_ENV.
 			"SHELL=/bin/bash",
 			"BASH_ENV=" + filepath.Join(t.Home, "enter.sh"),
+			// No list of models from the network, no managed settings, updates,
+			// plugins, skills or language servers, and no settings of a project.
 			"OPENCODE_MODELS_PATH=" + filepath.Join(t.Home, "models.json"),
 			"OPENCODE_TEST_MANAGED_CONFIG_DIR=" + none,
 			"OPENCODE_DISABLE_AUTOUPDATE=1",
@@ -89,6 +101,7 @@ func command(t *cli.Turn) (cli.Invocation, error) {
 	}, nil
 }
 
+// model returns the name of the model to use.
 func model(t *cli.Turn) string {
 	if t.Call.Model != "" {
 		return t.Call.Model
@@ -96,14 +109,16 @@ func model(t *cli.Turn) string {
 	return defaultModel
 }
 
-// database is the file in which a session is, of which each has its own.
-func database(t *cli.Turn) string { return filepath.Join(t.State, t.Call.Session.ID+".db") }
+// database returns the path of the session's database.
+func database(t *cli.Turn) string { return filepath.Join(t.StateDir, t.Call.Session.ID+".db") }
 
-// native is our name for a session of opencode: the database that it is in, and its id.
-func native(t *cli.Turn, session string) string { return t.Call.Session.ID + "_" + session }
+// nativeID returns the id that package cli stores for a session of opencode: the name
+// of its database and opencode's own id.
+func nativeID(t *cli.Turn, session string) string { return t.Call.Session.ID + "_" + session }
 
-// forget removes what an attempt left that was cut off: its session begins anew.
-func forget(t *cli.Turn) error {
+// removeDatabase removes the database of an attempt that was cut off, so that its
+// session id can begin anew.
+func removeDatabase(t *cli.Turn) error {
 	for _, suffix := range []string{"", "-wal", "-shm"} {
 		if err := os.Remove(database(t) + suffix); err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return err
@@ -112,14 +127,16 @@ func forget(t *cli.Turn) error {
 	return nil
 }
 
+// plugin reports the model's refusals in the output.
+//
 //go:embed plugin.js
 var plugin string
 
-// prepare makes the directory to run in, and the home with the settings, who the agent
-// is, our plugin, and what brings commands into the checkout.
-func prepare(t *cli.Turn, work string, tools cli.Tools) error {
+// prepareHome makes the directory to run in, and fills the home with settings, system
+// prompt, plugin, and the script that moves commands into the checkout.
+func prepareHome(t *cli.Turn, work string, tools cli.Tools) error {
 	home := filepath.Join(t.Home, ".config")
-	for _, dir := range []string{work, home} { // of the first of two turns
+	for _, dir := range []string{work, home} { // left by the first turn of the call
 		if err := os.RemoveAll(dir); err != nil {
 			return err
 		}
@@ -136,42 +153,46 @@ func prepare(t *cli.Turn, work string, tools cli.Tools) error {
 		system += fmt.Sprintf("\nThe repository is in %s. Give absolute paths. Commands start there.\n", t.Call.Dir)
 	}
 	return process.Fill(t.Home, map[string]string{
-		"work/.git":                        "no repository\n", // broken: it looks no further for one to keep its files in
+		"work/.git":                        "no repository\n", // broken, so that opencode looks for no repository further up
 		systemFile:                         system,
 		"models.json":                      "{}",
-		"enter.sh":                         cli.Enter(work, t.Call.Dir),
+		"enter.sh":                         cli.EnterScript(work, t.Call.Dir),
 		".config/opencode/opencode.json":   string(data),
 		".config/opencode/plugin/forge.js": plugin,
-		// Ours needs nothing: it looks as if what plugins need were there, and is not fetched.
+		// Our plugin needs no package; this keeps opencode from fetching its plugin API.
 		".config/opencode/package-lock.json": `{"packages": {"": {"dependencies": {"@opencode-ai/plugin": "*"}}}}`,
 	})
 }
 
+// systemFile has the system prompt, below the home.
 const systemFile = "system.md"
 
 type object = map[string]any
 
+// settings returns the CLI's opencode.json. The key stays in a variable.
 func settings(t *cli.Turn, tools cli.Tools) object {
 	key := keyVariable
-	if t.Get(key) == "" {
+	if t.Getenv(key) == "" {
 		key = tokenVariable
 	}
 	return object{
 		"autoupdate": false, "share": "disabled", "snapshot": false, "lsp": false, "formatter": false,
 		"enabled_providers": []string{"forge"},
+		// A provider of our own, with address and key from variables.
 		"provider": object{"forge": object{
 			"npm": "@ai-sdk/anthropic", "name": "forge",
 			"options": object{"baseURL": "{env:" + baseVariable + "}/v1", "apiKey": "{env:" + key + "}"},
 			"models":  object{model(t): object{"limit": object{"context": 200_000, "output": 32_000}}},
 		}},
-		"instructions": append([]string{filepath.Join(t.Home, systemFile)}, conventions(t.Call.Dir)...),
+		"instructions": append([]string{filepath.Join(t.Home, systemFile)}, conventionsFile(t.Call.Dir)...),
 		"permission":   permission(&t.Call, tools),
 		"experimental": object{"continue_loop_on_deny": true},
 	}
 }
 
-// own has the permissions for each of a call's tools. One is for all that changes files.
-var own = map[string][]string{
+// permissionNames has the CLI's permissions for each of Claude Code's tools. A single
+// one covers all changes of files.
+var permissionNames = map[string][]string{
 	"Read":  {"read"},
 	"Glob":  {"list", "glob"},
 	"Grep":  {"grep"},
@@ -179,17 +200,19 @@ var own = map[string][]string{
 	"Edit":  {"edit"},
 }
 
-// permission says which tools there are. What those of an implementation may reach is for
-// our sandbox to say. Of rules that apply the last counts, and as JSON "*" is the first.
+// permission returns the CLI's rules about tools: all are denied but those of the call.
+// Of the rules that match, the last counts; "*" is the first when encoded as JSON. What
+// else an agent may reach is for our sandbox to limit.
 func permission(call *agent.Call, tools cli.Tools) object {
 	out := object{"*": "deny"}
 	for _, name := range tools.Files {
-		for _, p := range own[name] {
-			if p != "glob" && p != "grep" || Searches() {
+		for _, p := range permissionNames[name] {
+			if p != "glob" && p != "grep" || HasRipgrep() {
 				out[p] = "allow"
 			}
 		}
 	}
+	// A read-only call may read below the checkout and nowhere else.
 	if call.ReadOnly {
 		if len(tools.Files) > 0 {
 			out["external_directory"] = object{"*": "deny", filepath.Join(call.Dir, "*"): "allow"}
@@ -210,15 +233,16 @@ func permission(call *agent.Call, tools cli.Tools) object {
 	return out
 }
 
-// Searches reports whether ripgrep is there, without which opencode finds no files: it
-// would download one for each call.
-func Searches() bool {
+// HasRipgrep reports whether rg is in PATH. Without it the CLI would download one for
+// each call, so the tools that search are left out.
+func HasRipgrep() bool {
 	_, err := exec.LookPath("rg")
 	return err == nil
 }
 
-// conventions returns the file of the checkout that says how to work there, if there is one.
-func conventions(dir string) []string {
+// conventionsFile returns the checkout's file with instructions for agents, if it has
+// one.
+func conventionsFile(dir string) []string {
 	for _, name := range []string{"AGENTS.md", "CLAUDE.md"} {
 		path := filepath.Join(dir, name)
 		if info, err := os.Lstat(path); err == nil && info.Mode().IsRegular() {
@@ -228,8 +252,8 @@ func conventions(dir string) []string {
 	return nil
 }
 
-// files returns the files of the database that a session is in.
-func files(state, native string) ([]string, error) {
+// databaseFiles returns the files of a session's database.
+func databaseFiles(state, native string) ([]string, error) {
 	database, _, _ := strings.Cut(native, "_")
 	var out []string
 	for _, name := range []string{database + ".db", database + ".db-wal"} {

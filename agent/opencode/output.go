@@ -11,7 +11,7 @@ import (
 	"github.com/pfl-forge/pfl-forge/agent/process"
 )
 
-// event is one line of the output.
+// event is one line of the output. Type decides which fields are set.
 type event struct {
 	Type      string `json:"type"`
 	SessionID string `json:"sessionID"`
@@ -25,17 +25,22 @@ type event struct {
 		} `json:"data"`
 	} `json:"error"`
 
-	// Of our plugin's.
-	Status  int    `json:"status"` // 0: there was no answer
+	// Status is 0 if the model did not answer.
+	Status int `json:"status"`
+	// Message is the body of the refusal.
 	Message string `json:"message"`
-	After   string `json:"after"` // seconds
+	// After is the Retry-After header, in seconds.
+	After string `json:"after"`
 }
 
+// part is a part of a message: text, reasoning, the use of a tool, or the end of a
+// step.
 type part struct {
 	Text   string `json:"text"`
 	Tool   string `json:"tool"`
 	Tokens struct {
-		Input     int64 `json:"input"` // without those of the cache
+		// Input excludes the cached tokens.
+		Input     int64 `json:"input"`
 		Output    int64 `json:"output"`
 		Reasoning int64 `json:"reasoning"`
 		Cache     struct {
@@ -43,6 +48,7 @@ type part struct {
 			Write int64 `json:"write"`
 		} `json:"cache"`
 	} `json:"tokens"`
+	// State is that of a tool's use: its status, its input, and the error if it failed.
 	State struct {
 		Status string `json:"status"`
 		Error  string `json:"error"`
@@ -55,28 +61,37 @@ type part struct {
 	} `json:"state"`
 }
 
-// reader follows the output, in which every request to the model has its usage.
+// reader reads the output, which has the usage of every request to the model.
 type reader struct {
-	log      *cli.Log
-	turn     *cli.Turn
-	usage    forge.Usage
-	retries  int // that are left
+	log  *cli.Recorder
+	turn *cli.Turn
+	// usage is the turn's total so far.
+	usage forge.Usage
+	// retries is how many more refusals the turn may survive.
+	retries int
+	// finished says that the last request to the model succeeded.
 	finished bool
-	status   int    // of an error
-	problem  string // that it told of
-	garbage  int
+	// status and problem are those of the last error event.
+	status int
+	// problem is the error's name, message and response.
+	problem string
+	// garbage counts lines that are no events.
+	garbage int
 }
 
+// defaultRetries applies without cli.RetriesVariable.
 const defaultRetries = 4
 
-func newReader(t *cli.Turn, log *cli.Log) *reader {
-	retries, err := strconv.Atoi(t.Get(cli.RetriesVariable))
+// newReader returns a reader of a turn's output.
+func newReader(t *cli.Turn, log *cli.Recorder) *reader {
+	retries, err := strconv.Atoi(t.Getenv(cli.RetriesVariable))
 	if err != nil {
 		retries = defaultRetries
 	}
 	return &reader{turn: t, log: log, retries: retries}
 }
 
+// Line takes one line of output.
 func (r *reader) Line(line []byte) {
 	var e event
 	if json.Unmarshal(line, &e) != nil || e.Type == "" {
@@ -84,25 +99,26 @@ func (r *reader) Line(line []byte) {
 		return
 	}
 	if e.SessionID != "" {
-		r.log.Started(native(r.turn, e.SessionID), model(r.turn))
+		r.log.Started(nativeID(r.turn, e.SessionID), model(r.turn))
 	}
 	switch e.Type {
 	case "text":
-		r.log.Said(e.Part.Text)
+		r.log.Text(e.Part.Text)
 	case "reasoning":
-		r.log.Thought(e.Part.Text)
+		r.log.Thinking(e.Part.Text)
 	case "tool_use":
-		r.tool(&e.Part)
+		r.onTool(&e.Part)
 	case "step_finish":
-		r.count(&e.Part)
+		r.onStep(&e.Part)
 	case "refused":
-		r.refused(&e)
+		r.onRefused(&e)
 	case "error":
 		r.status, r.problem = e.Error.Data.Status, e.Error.Name+" "+e.Error.Data.Message+" "+e.Error.Data.Body
 	}
 }
 
-func (r *reader) tool(p *part) {
+// onTool reports the use of a tool, which the output has only when it is over.
+func (r *reader) onTool(p *part) {
 	in := &p.State.Input
 	on := ""
 	for _, s := range []string{in.Command, in.FilePath, in.Pattern, in.Path} {
@@ -111,32 +127,33 @@ func (r *reader) tool(p *part) {
 			break
 		}
 	}
-	r.log.Uses(p.Tool, on)
+	r.log.ToolUsed(p.Tool, on)
 	switch {
 	case p.State.Status == "error":
 		r.log.ToolFailed(p.Tool, p.State.Error)
 	case p.Tool == "write" || p.Tool == "edit":
-		r.log.Wrote(in.FilePath)
+		r.log.FileWritten(in.FilePath)
 	}
 }
 
-func (r *reader) count(p *part) {
+// onStep adds the usage of one request to the model.
+func (r *reader) onStep(p *part) {
 	r.finished = true
 	u := &p.Tokens
 	r.usage = r.usage.Add(forge.Usage{
 		InputTokens: u.Input, OutputTokens: u.Output + u.Reasoning, CacheReadTokens: u.Cache.Read, CacheWriteTokens: u.Cache.Write, Turns: 1,
 	})
-	r.log.Used(r.usage)
+	r.log.SetUsage(r.usage)
 }
 
-// patience is how long a wait may be that the model asks for.
-const patience = time.Minute
+// maxWait is the longest wait that the model may ask for without ending the turn.
+const maxWait = time.Minute
 
-// refused ends a turn that opencode would go on with until there is an answer. What it
-// gives up on by itself, it tells.
-func (r *reader) refused(e *event) {
+// onRefused takes a report of the plugin that the model refused a request. It ends the
+// turn for failures that opencode would retry for ever; others it reports by itself.
+func (r *reader) onRefused(e *event) {
 	r.finished = false
-	f := cli.Explain(e.Status, e.Message)
+	f := cli.Classify(e.Status, e.Message)
 	if f == nil {
 		return
 	}
@@ -145,26 +162,27 @@ func (r *reader) refused(e *event) {
 	if wait > 0 && f.Until.IsZero() {
 		f.Until = time.Now().Add(wait).UTC().Truncate(time.Second)
 	}
+	// A used-up quota ends the turn at once; a busy model does after some retries.
 	switch f.Reason {
 	case forge.FailQuota:
 	case forge.FailRateLimited, forge.FailOverloaded:
-		if r.retries--; r.retries >= 0 && wait <= patience {
-			r.log.Waits(e.Message, f.Until)
+		if r.retries--; r.retries >= 0 && wait <= maxWait {
+			r.log.Waiting(e.Message, f.Until)
 			return
 		}
 	default:
 		return
 	}
-	r.log.Fails(f)
+	r.log.Abort(f)
 }
 
-// End explains how it ended.
+// End returns why the turn failed, or nil.
 func (r *reader) End(report process.Report) *agent.Failure {
 	switch {
 	case r.problem != "":
-		return cli.Ended(report, r.status, r.problem)
+		return cli.ExitFailure(report, r.status, r.problem)
 	case report.ExitCode != 0:
-		return cli.Ended(report, 0, "")
+		return cli.ExitFailure(report, 0, "")
 	case !r.finished && r.garbage > 0:
 		return agent.Fail(forge.FailInvalidOutput, "it printed %d lines that are no events, and did not finish", r.garbage)
 	case !r.finished:

@@ -1,5 +1,6 @@
-// Package price knows what the tokens of a model cost, to hold a running call to its
-// budget before its CLI reports a cost.
+// Package price has the list prices of models. They serve to hold a running call to its
+// budget before its program reports a cost, and to know the cost where a program reports
+// tokens only.
 //
 // The figures are the makers' list prices of November 2026, as their pages say:
 // platform.claude.com/docs/en/about-claude/pricing, developers.openai.com/api/docs/pricing
@@ -13,19 +14,23 @@ import (
 	"github.com/pfl-forge/pfl-forge"
 )
 
-// Model is what one million tokens cost, in USD.
+// Model has the prices of one million tokens of each kind, in US dollars.
 type Model struct {
-	Input, Output, CacheRead, CacheWrite float64
+	// Input and Output are tokens that the model reads and writes.
+	Input, Output float64
+	// CacheRead and CacheWrite are tokens of a prompt that come from the maker's cache, and
+	// that are put into it.
+	CacheRead, CacheWrite float64
 }
 
-// anthropic fills in the prices of the cache, which follow that of input: what is
-// kept for five minutes.
+// anthropic returns the prices of a model of Anthropic. Those of the cache follow from that of
+// input; they are for entries that are kept for five minutes.
 func anthropic(input, output float64) Model {
 	return Model{Input: input, Output: output, CacheRead: input / 10, CacheWrite: input * 1.25}
 }
 
-// families are prices by how a model's name begins; the longest match holds. Where a
-// maker's name covers models of different prices, the dearest is meant.
+// families has prices by how a model's name begins; the longest match holds. Where the
+// beginning is that of models of different prices, it has the highest ones.
 var families = map[string]Model{
 	"claude-fable":      anthropic(10, 50),
 	"claude-mythos":     anthropic(10, 50),
@@ -46,8 +51,9 @@ var families = map[string]Model{
 	"gemini-2.5-flash":  {Input: 0.3, Output: 2.5, CacheRead: 0.03},
 }
 
-// Of returns the prices of a model, and whether they are known. Those of a model that
-// is not are the dearest of all: a budget must not be overrun because of a name.
+// Of returns the prices of a model, whose name may have that of a provider in front
+// (provider/model), and whether they are known. A model that is not known has the highest
+// prices of all: a budget must not be overrun because of a name.
 func Of(model string) (Model, bool) {
 	name := strings.ToLower(model)
 	name = name[strings.LastIndexByte(name, '/')+1:] // of a provider
@@ -63,13 +69,14 @@ func Of(model string) (Model, bool) {
 	return families[best], true
 }
 
-// Cost returns what a usage of the model costs, in USD.
+// Cost returns the cost of a usage of a model in US dollars, by the prices of [Of].
 func Cost(model string, u forge.Usage) float64 {
 	p, _ := Of(model)
 	return (float64(u.InputTokens)*p.Input + float64(u.OutputTokens)*p.Output +
 		float64(u.CacheReadTokens)*p.CacheRead + float64(u.CacheWriteTokens)*p.CacheWrite) / 1e6
 }
 
+// dearest returns the highest price of each kind of token.
 func dearest() Model {
 	var out Model
 	for _, m := range families {

@@ -8,7 +8,7 @@ import (
 	"github.com/pfl-forge/pfl-forge/agent/sandbox"
 )
 
-// BenchmarkStart is what it costs to run a command that does nothing.
+// BenchmarkStart measures a command that does nothing.
 func BenchmarkStart(b *testing.B) {
 	dir := b.TempDir()
 	home, err := PrivateHome(dir)

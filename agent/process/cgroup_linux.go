@@ -12,12 +12,13 @@ import (
 )
 
 // cgroup limits how many processes a command may have at once, where nothing else does.
+// A nil one does nothing.
 type cgroup struct {
 	dir string
 }
 
-// newCgroup makes a control group for the command of a mark. Where the machine has none
-// for us, or the sandbox limits them itself, it returns nil, which does nothing.
+// newCgroup makes a control group for the command of a mark. It returns nil if the
+// machine offers none, or the sandbox limits the processes itself.
 func newCgroup(c *Command, mark string) *cgroup {
 	if c.Sandbox != nil && sandbox.LimitsProcesses() {
 		return nil
@@ -39,7 +40,8 @@ func newCgroup(c *Command, mark string) *cgroup {
 	return nil
 }
 
-// cgroupParents returns where a group may be made: of the first version, or the second.
+// cgroupParents returns the directories in which a group may be made, of cgroup version
+// 1 or 2.
 func cgroupParents() []string {
 	data, err := os.ReadFile("/proc/self/cgroup")
 	if err != nil {
@@ -64,15 +66,15 @@ func cgroupParents() []string {
 	return out
 }
 
-// add puts a process into the group, which starts nothing before. Where that fails, the
-// command has no limit, as where there are no groups.
+// add moves a process that has started nothing yet into the group. If that fails, the
+// command has no limit, as on machines without groups.
 func (g *cgroup) add(pid int) {
 	if g != nil {
 		_ = os.WriteFile(filepath.Join(g.dir, "cgroup.procs"), []byte(strconv.Itoa(pid)), 0)
 	}
 }
 
-// path is where it is, for whoever is in it.
+// path returns the group's directory; empty without a group.
 func (g *cgroup) path() string {
 	if g == nil {
 		return ""
@@ -80,8 +82,8 @@ func (g *cgroup) path() string {
 	return g.dir
 }
 
-// leaveGroup removes the group that this process, its last one, is in, in case that
-// the service cannot any more.
+// leaveGroup moves this process, the group's last one, to the parent, and removes the
+// group, in case that the service cannot do it any more.
 func leaveGroup(dir string) {
 	if dir != "" && os.WriteFile(filepath.Join(filepath.Dir(dir), "cgroup.procs"), []byte("0"), 0) == nil {
 		_ = os.Remove(dir)
@@ -96,12 +98,12 @@ func (g *cgroup) remove() {
 	deadline := time.Now().Add(time.Second)
 	for tick := time.Tick(time.Millisecond); os.Remove(g.dir) != nil; <-tick {
 		if _, err := os.Stat(g.dir); errors.Is(err, os.ErrNotExist) || time.Now().After(deadline) {
-			return // the next life's Sweep tries again
+			return // Sweep tries again after the next start
 		}
 	}
 }
 
-// sweepCgroups removes the groups of commands whose marks start with the prefix.
+// sweepCgroups removes the groups of commands whose marks start with prefix.
 func sweepCgroups(prefix string) {
 	for _, parent := range cgroupParents() {
 		left, _ := filepath.Glob(filepath.Join(parent, "pfl-forge-"+prefix+"*"))
@@ -111,12 +113,13 @@ func sweepCgroups(prefix string) {
 	}
 }
 
-// LimitedBy says what limits the number of a command's processes; "" if nothing does.
+// LimitedBy describes, for pfl-forge doctor, the mechanism that limits the number of a
+// command's processes; "" if there is none.
 func LimitedBy() string {
 	if sandbox.LimitsProcesses() {
 		return "by the kernel, for each sandbox"
 	}
-	g := newCgroup(&Command{}, Owner{}.run())
+	g := newCgroup(&Command{}, Owner{}.newMark())
 	defer g.remove()
 	if g != nil {
 		return "by a control group"

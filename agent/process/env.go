@@ -7,9 +7,9 @@ import (
 	"strings"
 )
 
-// Environment returns a whole environment: the service's PATH, a neutral
-// locale, terminal and git configuration, home as HOME, and what is set beside
-// that, which wins. Nothing else of the service's own environment is in it.
+// Environment returns a complete environment: the service's PATH, home as HOME, neutral
+// settings for locale, terminal and git, and the entries of set, which override these.
+// Nothing else of the service's own environment is in it.
 func Environment(home string, set ...string) []string {
 	base := []string{
 		"PATH=" + os.Getenv("PATH"),
@@ -25,8 +25,8 @@ func Environment(home string, set ...string) []string {
 	return Merge(base, set)
 }
 
-// Merge returns the base environment with the entries of set replacing or
-// following it. Entries that are not KEY=VALUE, or hold a NUL, are left out.
+// Merge returns the entries of base and set; those of set override. Entries that are
+// not KEY=VALUE, or contain a NUL, are left out.
 func Merge(base, set []string) []string {
 	var out []string
 	at := map[string]int{}
@@ -47,8 +47,8 @@ func Merge(base, set []string) []string {
 	return out
 }
 
-// Inherit returns the entries of the service's own environment with these
-// names, for what an operator allows commands to see, such as GOCACHE.
+// Inherit returns those entries of the service's own environment that have these names.
+// An operator allows commands to see them, such as GOCACHE.
 func Inherit(names ...string) []string {
 	var out []string
 	for _, name := range names {
@@ -59,9 +59,9 @@ func Inherit(names ...string) []string {
 	return out
 }
 
-// PrivateHome makes the HOME of a command, with a tmp directory in it, below a
-// scratch directory that is absolute, and returns its path. A link that an earlier
-// command of the same call left in its place goes: it would lead out of the sandbox.
+// PrivateHome makes the HOME of a command, with a tmp directory in it, below a scratch
+// directory that is absolute, and returns its path. A link that an earlier command of
+// the same call left in its place is removed: it would lead out of the sandbox.
 func PrivateHome(scratch string) (string, error) {
 	if !filepath.IsAbs(scratch) {
 		return "", fmt.Errorf("scratch directory %q is not absolute", scratch)
@@ -80,9 +80,9 @@ func PrivateHome(scratch string) (string, error) {
 	return home, nil
 }
 
-// Fill writes files below a directory that commands can write to as well, and makes the
-// directories that they are in. files has what is in them by their paths there. A link
-// that leads out of the directory is an error.
+// Fill writes files below a directory that commands can write to as well, and makes
+// their directories. files has contents by relative path. A link that leads out of the
+// directory is an error.
 func Fill(dir string, files map[string]string) error {
 	root, err := os.OpenRoot(dir)
 	if err != nil {

@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-// Stream is where a line was printed.
+// Stream says to which stream a line was printed.
 type Stream string
 
 // The streams.
@@ -18,43 +18,49 @@ const (
 	Stderr Stream = "stderr"
 )
 
-// capture receives what a command prints: it counts, splits into lines, keeps
-// the first and last part, and stops the command at its limits.
-type capture struct {
+// outputCapture receives a command's output: it counts bytes, splits lines, keeps the
+// first and last part, and stops the command at its limits.
+type outputCapture struct {
 	mu     sync.Mutex
 	limits Limits
 	stop   context.CancelCauseFunc
-	idle   *time.Timer // nil without an idle limit
-	bytes  int64
+	// idle fires after Limits.Idle without output; nil without that limit.
+	idle  *time.Timer
+	bytes int64
+	// closed makes late writes go nowhere.
 	closed bool
-	all    ends
-	errs   ends
-	out    splitter
-	err    splitter
+	all    headTail
+	errs   headTail
+	out    lineSplitter
+	err    lineSplitter
 }
 
-func newCapture(c Command, stop context.CancelCauseFunc) *capture {
-	k := &capture{limits: c.Limits, stop: stop}
-	k.out = splitter{from: Stdout, most: c.Limits.LineBytes, emit: c.Line}
-	k.err = splitter{from: Stderr, most: c.Limits.LineBytes, emit: c.Line}
+// newOutputCapture starts the idle timer. stop ends the command with a cause.
+func newOutputCapture(c Command, stop context.CancelCauseFunc) *outputCapture {
+	k := &outputCapture{limits: c.Limits, stop: stop}
+	k.out = lineSplitter{from: Stdout, most: c.Limits.LineBytes, emit: c.Line}
+	k.err = lineSplitter{from: Stderr, most: c.Limits.LineBytes, emit: c.Line}
 	if d := c.Limits.Idle; d > 0 {
 		k.idle = time.AfterFunc(d, func() { stop(fmt.Errorf("%w (%s)", ErrIdle, d)) })
 	}
 	return k
 }
 
-// stdout and stderr return the writers that the command prints to.
-func (k *capture) stdout() io.Writer { return &writer{k, &k.out} }
-func (k *capture) stderr() io.Writer { return &writer{k, &k.err} }
+// stdout returns the writer for the command's stdout.
+func (k *outputCapture) stdout() io.Writer { return &writer{k, &k.out} }
 
-func (k *capture) write(s *splitter, p []byte) {
+// stderr returns the writer for the command's stderr.
+func (k *outputCapture) stderr() io.Writer { return &writer{k, &k.err} }
+
+// write takes output of one stream.
+func (k *outputCapture) write(s *lineSplitter, p []byte) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	if k.closed {
 		return
 	}
 	if left := k.limits.OutputBytes - k.bytes; int64(len(p)) > left {
-		p = p[:left] // the rest is read and dropped, so that the command can die
+		p = p[:left] // the rest is dropped; the command must not block on a full pipe
 		k.stop(fmt.Errorf("%w (%d bytes)", ErrOutput, k.limits.OutputBytes))
 	}
 	k.bytes += int64(len(p))
@@ -68,8 +74,8 @@ func (k *capture) write(s *splitter, p []byte) {
 	s.split(p)
 }
 
-// close ends the idle watch and hands out a last line without an end.
-func (k *capture) close() {
+// close stops the idle timer and passes on last lines that have no end.
+func (k *outputCapture) close() {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	if k.idle != nil {
@@ -77,18 +83,20 @@ func (k *capture) close() {
 	}
 	k.out.flush()
 	k.err.flush()
-	k.closed = true // a writer that was given up on prints to nowhere
+	k.closed = true // a late writer's output is dropped
 }
 
-func (k *capture) report() Report {
+// report returns the output's part of the report.
+func (k *outputCapture) report() Report {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	return Report{Output: k.all.bytes(), Stderr: k.errs.bytes(), Bytes: k.bytes}
 }
 
+// writer is one stream's io.Writer. It never fails: output beyond the limit is dropped.
 type writer struct {
-	to   *capture
-	from *splitter
+	to   *outputCapture
+	from *lineSplitter
 }
 
 func (w *writer) Write(p []byte) (int, error) {
@@ -96,58 +104,64 @@ func (w *writer) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// splitter cuts a stream into lines of at most `most` bytes; the rest of a
-// longer line is dropped.
-type splitter struct {
+// lineSplitter cuts a stream into lines of at most `most` bytes. The rest of a longer
+// line is dropped.
+type lineSplitter struct {
 	from Stream
 	most int
 	emit func(Stream, []byte)
-	held []byte // the line so far
+	// partial is the line so far.
+	partial []byte
 }
 
-func (s *splitter) split(p []byte) {
+// split passes on the lines that p completes.
+func (s *lineSplitter) split(p []byte) {
 	if s.emit == nil {
 		return
 	}
 	for {
 		part, rest, found := bytes.Cut(p, []byte("\n"))
-		if room := s.most - len(s.held); len(part) > room {
+		if room := s.most - len(s.partial); len(part) > room {
 			part = part[:room]
 		}
 		if !found {
-			s.held = append(s.held, part...)
+			s.partial = append(s.partial, part...)
 			return
 		}
-		if len(s.held) > 0 {
-			part = append(s.held, part...)
-			s.held = nil
+		if len(s.partial) > 0 {
+			part = append(s.partial, part...)
+			s.partial = nil
 		}
 		s.emit(s.from, part)
 		p = rest
 	}
 }
 
-func (s *splitter) flush() {
-	if s.emit != nil && len(s.held) > 0 {
-		s.emit(s.from, s.held)
-		s.held = nil
+// flush passes on a last line without an end.
+func (s *lineSplitter) flush() {
+	if s.emit != nil && len(s.partial) > 0 {
+		s.emit(s.from, s.partial)
+		s.partial = nil
 	}
 }
 
-// How much of an output is kept.
+// How much is kept of a long output.
 const (
 	headBytes = 16 << 10
 	tailBytes = 48 << 10
 )
 
-// ends keeps the first and the last part of what it is given.
-type ends struct {
+// headTail keeps the first headBytes and the last tailBytes of its input.
+type headTail struct {
 	head []byte
-	tail []byte // up to twice tailBytes, so that it moves seldom
-	cut  int64  // left out between the two
+	// tail has up to twice tailBytes, so that it is seldom moved.
+	tail []byte
+	// cut counts the bytes left out between head and tail.
+	cut int64
 }
 
-func (e *ends) add(p []byte) {
+// add takes more output. It copies p.
+func (e *headTail) add(p []byte) {
 	if room := headBytes - len(e.head); room > 0 {
 		n := min(room, len(p))
 		e.head = append(e.head, p[:n]...)
@@ -160,7 +174,8 @@ func (e *ends) add(p []byte) {
 	}
 }
 
-func (e *ends) bytes() []byte {
+// bytes returns both parts, with a note between them if something was left out.
+func (e *headTail) bytes() []byte {
 	tail, cut := e.tail, e.cut
 	if over := len(tail) - tailBytes; over > 0 {
 		tail, cut = tail[over:], cut+int64(over)

@@ -10,8 +10,8 @@ import (
 	"github.com/pfl-forge/pfl-forge/agent/sandbox"
 )
 
-// Probe makes a sandbox and runs a command in it. Nil means that this machine lets us
-// have such ones; otherwise the error, an ErrSandbox, says why not.
+// Probe makes a sandbox with that network and runs a command in it. It returns nil if
+// that works on this machine; otherwise the error says why not.
 func Probe(ctx context.Context, network sandbox.Network) error {
 	dir, err := os.MkdirTemp("", "pfl-forge-sandbox-")
 	if err != nil {

@@ -11,8 +11,8 @@ import (
 	"time"
 )
 
-// Sweep kills every process that a former life of this service left running,
-// and returns how many. Call it before the first command.
+// Sweep kills every process that an earlier process of this service left running, and
+// returns how many it killed. Call it before the first command.
 func (o Owner) Sweep(ctx context.Context) (int, error) {
 	if o.mark == "" {
 		return 0, nil
@@ -21,9 +21,8 @@ func (o Owner) Sweep(ctx context.Context) (int, error) {
 	return sweep(ctx, o.mark+"-")
 }
 
-// sweep kills all processes whose mark starts with the prefix, until there is
-// none. They are stopped first, so that what forks faster than it is found
-// cannot get away.
+// sweep kills all processes whose mark starts with prefix, until none is left. They are
+// stopped first, so that a process that forks faster than it is found cannot escape.
 func sweep(ctx context.Context, prefix string) (int, error) {
 	killed := map[int]bool{}
 	deadline := time.Now().Add(killDelay)
@@ -42,14 +41,15 @@ func sweep(ctx context.Context, prefix string) (int, error) {
 	}
 }
 
-// killTree kills all descendants of a process once.
+// killTree kills all current descendants of a process.
 func killTree(root int) {
 	for _, pid := range stopAll(func() []int { return descendants(root) }) {
 		_ = syscall.Kill(pid, syscall.SIGKILL)
 	}
 }
 
-// stopAll stops what find finds until it finds nothing new, and returns it all.
+// stopAll stops the processes that find returns, repeatedly until there are no new
+// ones, and returns them all.
 func stopAll(find func() []int) []int {
 	stopped := map[int]bool{}
 	for range 100 { // a stopped process forks no more, so this ends long before
@@ -67,7 +67,7 @@ func stopAll(find func() []int) []int {
 	return find()
 }
 
-// marked returns the processes whose mark starts with the prefix, except this one.
+// marked returns the processes whose mark starts with prefix, except this one.
 func marked(prefix string) []int {
 	var out []int
 	want := []byte(MarkerVariable + "=" + prefix)
@@ -113,6 +113,7 @@ func descendants(root int) []int {
 	return out
 }
 
+// processes returns the ids of all processes.
 func processes() []int {
 	dir, err := os.Open("/proc")
 	if err != nil {
@@ -129,13 +130,14 @@ func processes() []int {
 	return out
 }
 
+// zombie reports whether a process is dead, and only not reaped yet.
 func zombie(pid int) bool {
 	state, _, ok := stat(pid)
 	return ok && (state == 'Z' || state == 'X')
 }
 
-// stat returns a process's state and parent. The command's name in the file can
-// hold anything, so what counts starts after the last parenthesis.
+// stat returns a process's state and parent. The command's name in the file can contain
+// anything, so the fields are counted from the last parenthesis.
 func stat(pid int) (state byte, parent int, ok bool) {
 	data, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/stat")
 	if err != nil {

@@ -1,6 +1,16 @@
-// Package process runs one command so that it cannot outlive, outgrow or
-// outlast what it was allowed: limits of time and output, an environment from
-// scratch, and no process of it left when Run returns, daemons included.
+// Package process runs one command within limits of time and output, in an environment
+// made from scratch, and leaves no process of it behind, daemons included.
+//
+// Run is the entry point. On Linux it does not start the command itself, but a
+// supervisor: this executable again, which starts the command and lives until all its
+// descendants are gone (tree_linux.go is the service's side, supervisor_linux.go the
+// other). Thus a command's daemons are found, and everything dies when the service
+// does. With a sandbox.Spec the supervisor is process 1 of new namespaces. Elsewhere
+// (tree_unix.go) only the process group is killed.
+//
+// Every process of a command carries a mark in its environment. After a crash,
+// Owner.Sweep finds by it the processes that the previous process of the same service
+// left running.
 package process
 
 import (
@@ -16,26 +26,42 @@ import (
 	"github.com/pfl-forge/pfl-forge/agent/sandbox"
 )
 
-// Command is one command to run.
+// Command describes one command to run.
 type Command struct {
-	Path        string   // of the executable, or its name to find in the service's PATH
-	Args        []string // without the name
-	Dir         string   // to run in
-	Env         []string // all of it: KEY=VALUE
-	Stdin       []byte
-	Owner       Owner // the service that runs it
-	Limits      Limits
-	Sandbox     *sandbox.Spec                  // what it sees of the machine; its own executable is added; nil means everything
-	MergeStderr bool                           // stderr goes where stdout goes, which keeps their order
-	Line        func(from Stream, line []byte) // receives each line, without its end; one at a time; it holds up the output; may be nil
+	// Path is the executable's path, or a name to find in the service's PATH.
+	Path string
+	// Args excludes the program's name.
+	Args []string
+	// Dir is the directory to run in. It must exist.
+	Dir string
+	// Env is the complete environment, as KEY=VALUE; see Environment.
+	Env []string
+	// Stdin is the command's input; nil means none.
+	Stdin []byte
+	// Owner is the service that runs the command.
+	Owner  Owner
+	Limits Limits
+	// Sandbox limits which files and networks the command reaches; its own executable
+	// is added. Nil means all of the machine's.
+	Sandbox *sandbox.Spec
+	// MergeStderr sends stderr to the same pipe as stdout, which keeps their order.
+	MergeStderr bool
+	// Line receives each line without its end, one at a time. It delays the command
+	// while it runs. May be nil.
+	Line func(from Stream, line []byte)
 }
 
 // Limits ends a command. Zero values mean the defaults.
 type Limits struct {
-	Wall        time.Duration // from start to end; default 1h
-	Idle        time.Duration // without output; default none
-	OutputBytes int64         // default 64 MiB
-	LineBytes   int           // longer lines are cut; default 8 MiB
+	// Wall is the time from start to end; the default is an hour.
+	Wall time.Duration
+	// Idle is the longest time without output; by default there is no such limit.
+	Idle time.Duration
+	// OutputBytes bounds stdout and stderr together; the default is 64 MiB.
+	OutputBytes int64
+	// LineBytes is the length after which Line gets only the beginning of a line; the
+	// default is 8 MiB.
+	LineBytes int
 }
 
 // The defaults of Limits.
@@ -45,35 +71,42 @@ const (
 	DefaultLineBytes   = 8 << 20
 )
 
-// Report is how a command ended.
+// Report is the end of a command.
 type Report struct {
-	ExitCode int           // 128+n if signal n ended it; -1 if it did not end by itself
-	Output   []byte        // the first and last part of stdout and stderr together
-	Stderr   []byte        // the first and last part of stderr; empty with MergeStderr
-	Bytes    int64         // printed in all, up to the limit
-	Duration time.Duration // wall clock
+	// ExitCode is 128+n if signal n ended the command; -1 if Run ended it, or it did
+	// not start.
+	ExitCode int
+	// Output has the first and last part of stdout and stderr together.
+	Output []byte
+	// Stderr has the first and last part of stderr; empty with MergeStderr.
+	Stderr []byte
+	// Bytes counts all that was printed, up to the limit.
+	Bytes int64
+	// Duration is wall clock time.
+	Duration time.Duration
 }
 
-// Why Run ended a command.
+// The reasons for which Run ends a command. They are wrapped in its error.
 var (
 	ErrWall   = errors.New("took longer than allowed")
 	ErrIdle   = errors.New("printed nothing for longer than allowed")
 	ErrOutput = errors.New("printed more than allowed")
 )
 
-// ErrSurvivors is returned when processes could not be killed.
+// ErrSurvivors is returned if processes could not be killed.
 var ErrSurvivors = errors.New("left processes that cannot be killed")
 
-// ErrSandbox is returned when a command's sandbox cannot be made, so that it was not started.
+// ErrSandbox is returned if a command's sandbox cannot be made. The command was not
+// started.
 var ErrSandbox = errors.New("the sandbox cannot be made")
 
-// killDelay is how long the end of a command's processes may take.
+// killDelay is the time within which killed processes have to be gone.
 const killDelay = 10 * time.Second
 
-// Run runs the command and returns when it and every process that it started
-// are gone. The exit status is in the report; an error means that the command
-// did not start, was ended (ErrWall, ErrIdle, ErrOutput, or the cause of ctx),
-// or left something behind.
+// Run runs the command and returns when it and every process that it started are gone.
+// The exit status is in the report. An error means that the command did not start, was
+// ended (ErrWall, ErrIdle, ErrOutput, or the cause of ctx), or left processes behind.
+// The report beside an error has the output up to then.
 func Run(ctx context.Context, c Command) (Report, error) {
 	if err := c.prepare(); err != nil {
 		return Report{ExitCode: -1}, err
@@ -81,7 +114,7 @@ func Run(ctx context.Context, c Command) (Report, error) {
 	ctx, stop := context.WithCancelCause(ctx)
 	defer stop(nil)
 
-	out := newCapture(c, stop)
+	out := newOutputCapture(c, stop)
 	wall := time.AfterFunc(c.Limits.Wall, func() { stop(fmt.Errorf("%w (%s)", ErrWall, c.Limits.Wall)) })
 	defer wall.Stop()
 
@@ -98,8 +131,8 @@ func Run(ctx context.Context, c Command) (Report, error) {
 	return report, err
 }
 
-// prepare fills in defaults and finds the executable, so that a missing one is
-// told apart from one that fails.
+// prepare sets defaults and finds the executable, so that a missing one can be told
+// from one that fails: its error wraps exec.ErrNotFound.
 func (c *Command) prepare() error {
 	path, err := exec.LookPath(c.Path)
 	if err != nil {
@@ -132,7 +165,7 @@ func (c *Command) prepare() error {
 	return nil
 }
 
-// exitCode returns a status as a shell does.
+// exitCode returns a status as a shell shows it.
 func exitCode(s syscall.WaitStatus) int {
 	if s.Signaled() {
 		return 128 + int(s.Signal())

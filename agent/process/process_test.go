@@ -14,6 +14,8 @@ import (
 	"time"
 
 	"golang.org/x/sync/errgroup"
+
+	"github.com/pfl-forge/pfl-forge/internal/wait"
 )
 
 // shell returns a command that runs a script in a directory of its own.
@@ -125,7 +127,7 @@ func TestRunEndsAtItsLimits(t *testing.T) {
 			if !errors.Is(err, tt.want) || r.ExitCode != -1 {
 				t.Errorf("code %d, %v; want %v", r.ExitCode, err, tt.want)
 			}
-			if r.Duration > 5*time.Second {
+			if r.Duration > wait.Patience {
 				t.Errorf("took %s", r.Duration)
 			}
 		})
@@ -203,7 +205,7 @@ func lengths(lines []string) (out []int) {
 }
 
 func TestOutputKeepsItsEnds(t *testing.T) {
-	var e ends
+	var e headTail
 	for i := range 50_000 {
 		e.add([]byte{byte('a' + i%26), '\n'})
 	}

@@ -5,8 +5,8 @@ import (
 	"os/exec"
 )
 
-// connect gives cmd its input and output.
-func connect(cmd *exec.Cmd, c *Command, out *capture) {
+// connectStdio connects the command's stdin, stdout and stderr.
+func connectStdio(cmd *exec.Cmd, c *Command, out *outputCapture) {
 	if c.Stdin != nil {
 		cmd.Stdin = bytes.NewReader(c.Stdin)
 	}

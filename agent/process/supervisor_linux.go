@@ -15,36 +15,43 @@ import (
 	"github.com/pfl-forge/pfl-forge/agent/sandbox"
 )
 
-// supervisorName is the argument 0 by which this executable knows that it was
-// started as a supervisor.
+// supervisorName is the argument 0 by which this executable knows that it is a
+// supervisor.
 const supervisorName = "pfl-forge-supervisor"
 
-// The descriptors that a supervisor is given.
+// The descriptors of a supervisor beside stdin, stdout and stderr.
 const (
-	lifelineFD = 3 // its order, and then nothing until the service wants the end
+	lifelineFD = 3 // the order, then heartbeats; closed to end the command
 	reportFD   = 4 // for its verdict
 	offerFD    = 5 // for a listener in a sandbox; may be closed
 	lockFD     = 6 // of the service's state; may be closed
 )
 
-// order is what a supervisor is told.
+// order is the first message on the lifeline: the command that the supervisor runs.
 type order struct {
-	Args    []string // the path of the command first
-	Dir     string
-	Sandbox *sandbox.Spec // the supervisor was started with its Attributes; nil if there is none
-	Group   string        // the control group that both are in; may be empty
-	Pulse   time.Duration // the service is silent for so long only when it does not run; 0: it is silent
+	// Args starts with the path of the command.
+	Args []string
+	Dir  string
+	// Sandbox is the spec whose Attributes the supervisor was started with; nil if
+	// there is none.
+	Sandbox *sandbox.Spec
+	// Group is the control group of supervisor and command; may be empty.
+	Group string
+	// MaxSilence is the time without a heartbeat after which the command is killed; 0
+	// means that there are no heartbeats.
+	MaxSilence time.Duration
 }
 
-// init, not main, so that every executable that can run a command, tests
-// included, can supervise it.
-func init() { //nolint:gochecknoinits // as said
+// init runs before any main or test, so that every executable that runs commands, tests
+// included, can be their supervisor.
+func init() { //nolint:gochecknoinits // see above
 	if len(os.Args) > 0 && os.Args[0] == supervisorName {
 		supervise()
 	}
 }
 
-// supervise runs the command and exits when it and all its descendants are gone.
+// supervise runs the command, reports the verdict, and exits when the command and all
+// its descendants are gone.
 func supervise() {
 	for fd := lifelineFD; fd <= lockFD; fd++ {
 		syscall.CloseOnExec(fd)
@@ -60,6 +67,7 @@ func supervise() {
 	syscall.Exit(0) // os.Exit would wait a second in a build with the race detector
 }
 
+// superviseTree runs the command that the order describes.
 func superviseTree() (verdict, error) {
 	var o order
 	lifeline := os.NewFile(lifelineFD, "lifeline")
@@ -95,22 +103,22 @@ func superviseTree() (verdict, error) {
 		// This is process 1 of a namespace: all others in it are its descendants.
 		kill = func() { _ = syscall.Kill(-1, syscall.SIGKILL) }
 	}
-	go killWhenReleased(lifeline, o.Pulse, kill)
+	go killWhenReleased(lifeline, o.MaxSilence, kill)
 	v := reap(child.Pid, kill)
 	leaveGroup(o.Group)
 	return v, nil
 }
 
-// reserveThreads starts threads while that is possible. The runtime keeps them: it
-// would end this process if it needed one more when a command has used up all that
-// are allowed.
+// reserveThreads starts spare threads, which the runtime keeps. Without them the
+// runtime would abort this process if it needed a thread after a command has used up
+// all that are allowed.
 func reserveThreads() {
 	const spare = 8
 	var all sync.WaitGroup
 	all.Add(spare)
 	for range spare {
 		go func() {
-			runtime.LockOSThread() // until all are here, so each is on a thread of its own
+			runtime.LockOSThread() // until all run, so that each has a thread of its own
 			defer runtime.UnlockOSThread()
 			all.Done()
 			all.Wait()
@@ -119,8 +127,8 @@ func reserveThreads() {
 	all.Wait()
 }
 
-// enter takes on what the sandbox lets the command see, and gives up on this thread,
-// which starts the command, what the command must not be able to do.
+// enter moves this process into the sandbox, and drops the privileges of this thread,
+// which will start the command.
 func enter(o *order) error {
 	runtime.LockOSThread()
 	if err := o.Sandbox.Enter(); err != nil {
@@ -136,7 +144,8 @@ func enter(o *order) error {
 	return sandbox.Restrict()
 }
 
-// dropStdio leaves the command's pipes to the command.
+// dropStdio closes the command's pipes in the supervisor, so that the service sees
+// their end when the command closes them.
 func dropStdio() {
 	null, err := unix.Open("/dev/null", unix.O_RDWR|unix.O_CLOEXEC, 0)
 	if err != nil {
@@ -147,11 +156,11 @@ func dropStdio() {
 	}
 }
 
-// killWhenReleased kills the tree when the service closes the lifeline, dies, or does
-// not run.
+// killWhenReleased waits until the service closes the lifeline, dies, or sends no
+// heartbeat in time, and then kills the tree until this process exits.
 func killWhenReleased(lifeline *os.File, pulse time.Duration, kill func()) {
-	var b [16]byte // of the end of the order, and then of the pulse
-	for pulse <= 0 || speaks(pulse) {
+	var b [16]byte // the rest of the order, then heartbeats
+	for pulse <= 0 || waitReadable(pulse) {
 		if n, err := syscall.Read(lifelineFD, b[:]); n <= 0 && !errors.Is(err, syscall.EINTR) {
 			break
 		}
@@ -162,8 +171,8 @@ func killWhenReleased(lifeline *os.File, pulse time.Duration, kill func()) {
 	}
 }
 
-// speaks waits for a word of the service, or its end.
-func speaks(within time.Duration) bool {
+// waitReadable reports whether the lifeline became readable, or was closed, in time.
+func waitReadable(within time.Duration) bool {
 	fds := []unix.PollFd{{Fd: lifelineFD, Events: unix.POLLIN}}
 	for {
 		n, err := unix.Poll(fds, int(within.Milliseconds()))
@@ -173,8 +182,8 @@ func speaks(within time.Duration) bool {
 	}
 }
 
-// reap collects every child until the command ended and none is left, and kills
-// what the command left behind.
+// reap collects every child until the command has ended and none is left, and kills
+// those that outlive the command.
 func reap(command int, kill func()) verdict {
 	var v verdict
 	var deadline time.Time // set once the command ended
@@ -188,12 +197,12 @@ func reap(command int, kill func()) verdict {
 		pid, err := syscall.Wait4(-1, &status, options, nil)
 		switch {
 		case errors.Is(err, syscall.EINTR):
-		case err != nil: // ECHILD: nobody is left
+		case err != nil: // ECHILD: no process is left
 			return v
 		case pid == command:
 			v.Status = status
 			deadline = time.Now().Add(killDelay)
-		case pid == 0: // somebody is left
+		case pid == 0: // some process is left
 			if time.Now().After(deadline) {
 				v.Left = len(descendants(os.Getpid()))
 				return v

@@ -15,25 +15,30 @@ import (
 	"github.com/pfl-forge/pfl-forge/agent/sandbox"
 )
 
-// verdict is what a supervisor reports when its tree is gone.
+// verdict is the supervisor's report when all processes of the command are gone.
 type verdict struct {
-	Status  syscall.WaitStatus // of the command
-	Start   string             // why it did not start
-	Sandbox bool               // it did not start because of its sandbox
-	Left    int                // processes that cannot be killed
+	Status syscall.WaitStatus // of the command
+	// Start says why the command did not start; empty if it did.
+	Start string
+	// Sandbox says that Start is about the sandbox.
+	Sandbox bool
+	// Left counts processes that could not be killed.
+	Left int
 }
 
-// runTree runs the command below a supervisor: this executable again, as a
-// process that adopts every orphan of the command and lives until none of its
-// descendants is left. In a sandbox it is the first process of a namespace, and the
-// kernel itself leaves nobody; elsewhere it is a PR_SET_CHILD_SUBREAPER. It holds the
-// read end of a pipe, the lifeline: when this service closes it, or dies, the tree is
-// killed.
+// runTree runs the command below a supervisor and returns its exit status; -1 beside an
+// error if there is none.
 //
-// The setting is process-wide, so the service itself must not have it: it would
-// adopt the orphans of everything else that it runs, and never reap them.
-func runTree(ctx context.Context, c *Command, out *capture) (int, error) {
-	mark := c.Owner.run()
+// The supervisor is this executable again, as a process that adopts every orphan of the
+// command and lives until none of its descendants is left. In a sandbox it is process 1
+// of a PID namespace, with which the kernel kills all others; elsewhere it is a
+// PR_SET_CHILD_SUBREAPER. It holds the read end of a pipe, the lifeline: when the
+// service closes it or dies, the supervisor kills the tree.
+//
+// PR_SET_CHILD_SUBREAPER is process-wide, so the service itself must not have it: it
+// would adopt the orphans of everything else that it runs, and never reap them.
+func runTree(ctx context.Context, c *Command, out *outputCapture) (int, error) {
+	mark := c.Owner.newMark()
 	cmd := exec.CommandContext(ctx, "/proc/self/exe")
 	cmd.Args = []string{supervisorName}
 	cmd.Env = Merge(c.Env, []string{MarkerVariable + "=" + mark})
@@ -42,17 +47,17 @@ func runTree(ctx context.Context, c *Command, out *capture) (int, error) {
 		cmd.SysProcAttr = c.Sandbox.Attributes()
 	}
 	cmd.WaitDelay = killDelay
-	connect(cmd, c, out)
+	connectStdio(cmd, c, out)
 
-	wires, err := newWires(c)
+	wires, err := newPipes(c)
 	if err != nil {
 		return -1, err
 	}
 	defer wires.close()
-	cmd.ExtraFiles = wires.theirs
+	cmd.ExtraFiles = wires.supervisorEnds
 	cmd.Cancel = wires.lifeline.Close
 	err = cmd.Start()
-	wires.started()
+	wires.closeSupervisorEnds()
 	if err != nil {
 		if c.Sandbox != nil {
 			return -1, fmt.Errorf("%w: %w", ErrSandbox, err)
@@ -64,9 +69,9 @@ func runTree(ctx context.Context, c *Command, out *capture) (int, error) {
 	limit.add(cmd.Process.Pid)
 	var group sync.WaitGroup
 	ended := make(chan struct{})
-	group.Go(func() { wires.give(c, limit.path(), ended) })
+	group.Go(func() { wires.serve(c, limit.path(), ended) })
 	var code int
-	group.Go(func() { code, err = conclude(wires.result, c, mark) })
+	group.Go(func() { code, err = readVerdict(wires.result, c, mark) })
 	waited := cmd.Wait()
 	close(ended)
 	group.Wait()
@@ -76,18 +81,25 @@ func runTree(ctx context.Context, c *Command, out *capture) (int, error) {
 	return code, err
 }
 
-// wires connect a service and a supervisor.
-type wires struct {
-	lifeline, result, offer *os.File // ours
-	theirs                  []*os.File
-	lent                    *os.File     // theirs, and ours before and after
-	listener                net.Listener // that was offered
+// pipes has both ends of the pipes between a service and a supervisor.
+type pipes struct {
+	// lifeline, result and offer are the service's ends. They carry the order and
+	// heartbeats, the verdict, and the listener of a sandbox.
+	lifeline, result, offer *os.File
+	// supervisorEnds are passed on as descriptors from lifelineFD on.
+	supervisorEnds []*os.File
+	// lock is the file of Owner.Hold. It is among supervisorEnds, but is not closed
+	// here.
+	lock *os.File
+	// listener was received from the sandbox.
+	listener net.Listener
 }
 
-func newWires(c *Command) (*wires, error) {
-	w := &wires{theirs: make([]*os.File, lockFD-lifelineFD+1)}
+// newPipes opens the pipes that the command needs.
+func newPipes(c *Command) (*pipes, error) {
+	w := &pipes{supervisorEnds: make([]*os.File, lockFD-lifelineFD+1)}
 	var err error
-	set := func(fd int, f *os.File) { w.theirs[fd-lifelineFD] = f }
+	set := func(fd int, f *os.File) { w.supervisorEnds[fd-lifelineFD] = f }
 	var theirs *os.File
 	if theirs, w.lifeline, err = os.Pipe(); err != nil {
 		return nil, err
@@ -105,33 +117,34 @@ func newWires(c *Command) (*wires, error) {
 		}
 		set(offerFD, theirs)
 	}
-	if w.lent = c.Owner.held(); w.lent != nil {
-		set(lockFD, w.lent)
+	if w.lock = c.Owner.heldLock(); w.lock != nil {
+		set(lockFD, w.lock)
 	}
 	return w, nil
 }
 
-// started closes the supervisor's ends here.
-func (w *wires) started() {
-	for _, f := range w.theirs {
-		if f != nil && f != w.lent {
+// closeSupervisorEnds closes the supervisor's ends in this process. It may be called
+// twice.
+func (w *pipes) closeSupervisorEnds() {
+	for _, f := range w.supervisorEnds {
+		if f != nil && f != w.lock {
 			f.Close()
 		}
 	}
-	w.theirs = nil
+	w.supervisorEnds = nil
 }
 
-// give tells the supervisor what to do, serves what it offers, and shows it that this
-// process runs, until it has ended.
-func (w *wires) give(c *Command, group string, ended <-chan struct{}) {
-	pulse := c.Owner.pulseOf()
+// serve sends the order, receives the sandbox's listener if there is one, and sends
+// heartbeats until ended is closed.
+func (w *pipes) serve(c *Command, group string, ended <-chan struct{}) {
+	pulse := c.Owner.silenceLimit()
 	err := json.NewEncoder(w.lifeline).Encode(order{
-		Args: append([]string{c.Path}, c.Args...), Dir: c.Dir, Sandbox: c.Sandbox, Group: group, Pulse: pulse,
+		Args: append([]string{c.Path}, c.Args...), Dir: c.Dir, Sandbox: c.Sandbox, Group: group, MaxSilence: pulse,
 	})
 	if err != nil {
-		return // it is gone, and its verdict is missing
+		return // the supervisor is gone; readVerdict reports that
 	}
-	defer beat(w.lifeline, pulse, ended)
+	defer sendHeartbeats(w.lifeline, pulse, ended)
 	if w.offer == nil {
 		return
 	}
@@ -141,8 +154,9 @@ func (w *wires) give(c *Command, group string, ended <-chan struct{}) {
 	}
 }
 
-func (w *wires) close() {
-	w.started()
+// close closes all that is open in this process.
+func (w *pipes) close() {
+	w.closeSupervisorEnds()
 	for _, f := range []*os.File{w.lifeline, w.result, w.offer} {
 		if f != nil {
 			f.Close()
@@ -153,10 +167,10 @@ func (w *wires) close() {
 	}
 }
 
-// conclude waits for the supervisor's verdict. A supervisor that was itself
-// killed gives none: then the mark finds what is left, which may well hold the
-// pipes that the service waits for.
-func conclude(result io.Reader, c *Command, mark string) (int, error) {
+// readVerdict waits for the supervisor's verdict. A supervisor that was itself killed
+// gives none. Then the mark finds the processes that are left, which may hold the pipes
+// that the service waits for.
+func readVerdict(result io.Reader, c *Command, mark string) (int, error) {
 	var v verdict
 	switch err := json.NewDecoder(result).Decode(&v); {
 	case err != nil:
@@ -165,15 +179,16 @@ func conclude(result io.Reader, c *Command, mark string) (int, error) {
 	case v.Start != "" && v.Sandbox:
 		return -1, fmt.Errorf("%w: %s", ErrSandbox, v.Start)
 	case v.Start != "":
-		return -1, fmt.Errorf("%s cannot be started%s: %s", c.Path, c.unseen(), v.Start)
+		return -1, fmt.Errorf("%s cannot be started%s: %s", c.Path, c.notVisibleHint(), v.Start)
 	case v.Left > 0:
 		return exitCode(v.Status), fmt.Errorf("%s %w (%d)", c.Path, ErrSurvivors, v.Left)
 	}
 	return exitCode(v.Status), nil
 }
 
-// unseen says that a command does not exist in its sandbox, if that is so.
-func (c *Command) unseen() string {
+// notVisibleHint returns a hint for an error if the command does not exist in its
+// sandbox.
+func (c *Command) notVisibleHint() string {
 	if c.Sandbox == nil || c.Sandbox.Visible(c.Path) {
 		return ""
 	}

@@ -11,7 +11,8 @@ import (
 	"github.com/pfl-forge/pfl-forge/internal/term"
 )
 
-// Bounds of what a prompt shows of one text, in bytes, and of one line, in characters.
+// Bounds of one text in a prompt, in bytes (MaxLine: in characters, MaxFiles: in
+// paths).
 const (
 	MaxText   = 80 << 10 // a request of forge.MaxBody is shown whole
 	MaxOutput = 24 << 10
@@ -20,18 +21,18 @@ const (
 	MaxFiles  = 200 // paths of one list
 )
 
-// Text returns prose as data: its first MaxText bytes.
+// Text returns prose in a fenced block: its first MaxText bytes.
 func Text(name, text string) string {
 	return fence(name, term.Sanitize(text), MaxText, head)
 }
 
-// Output returns what a program printed as data: the last MaxOutput bytes.
+// Output returns a program's output in a fenced block: its last MaxOutput bytes.
 func Output(name, text string) string {
 	return fence(name, term.Sanitize(text), MaxOutput, tail)
 }
 
-// Code returns code as data. What Text leaves out or cannot show, such as escape
-// sequences, is spelled out, because it may be what matters.
+// Code returns code in a fenced block, its first MaxCode bytes. Characters that Text
+// drops, such as escape sequences, are spelled out, because they may matter.
 func Code(name, text string) string {
 	return fence(name, Visible(text), MaxCode, head)
 }
@@ -66,18 +67,19 @@ func Files(title string, paths []string) string {
 	return b.String()
 }
 
-// keep says which end of a long text is kept.
-type keep int
+// keptEnd says which end of a long text is kept.
+type keptEnd int
 
 const (
-	head keep = iota
+	head keptEnd = iota
 	tail
 )
 
-// fence puts text between <name-key> and </name-key>. The key is a hash of the text
-// that the text does not contain, so that nothing in it ends the block, and the same
-// text always gives the same block. What was cut is said outside.
-func fence(name, text string, most int, end keep) string {
+// fence puts text between <name-key> and </name-key>; a blank text gives "". The key is
+// a hash of the text that does not occur in it, so that nothing in the text ends the
+// block, and the same text always gives the same block. A note about a cut is put
+// outside.
+func fence(name, text string, most int, end keptEnd) string {
 	text = strings.Trim(text, "\n")
 	if strings.TrimSpace(text) == "" {
 		return ""
@@ -107,7 +109,7 @@ func key(name, text string) string {
 
 // cut returns at most so many bytes of a text, at the end of a line where one is
 // near, and a note that says how much is missing.
-func cut(text string, most int, end keep) (kept, note string) {
+func cut(text string, most int, end keptEnd) (kept, note string) {
 	if len(text) <= most {
 		return text, ""
 	}

@@ -13,7 +13,7 @@ import (
 	"github.com/pfl-forge/pfl-forge/internal/term"
 )
 
-// A block is what fence makes; the number has to be the same on both sides.
+// block matches the result of fence; the key has to be the same on both sides.
 var block = regexp.MustCompile(`(?s)^((?:\(The first [0-9]+ of [0-9]+ bytes are left out\.\)\n)?)` +
 	`<x-([0-9a-f]{10})>\n(.*)\n</x-([0-9a-f]{10})>` +
 	`(\n\(The last [0-9]+ of [0-9]+ bytes are left out\.\))?$`)
@@ -23,8 +23,8 @@ type failer interface {
 	Fatalf(format string, args ...any)
 }
 
-// body returns what is between the tags, after it has made sure that nothing in it
-// could be taken for them.
+// body returns the text between the tags, and checks that nothing in it could be taken
+// for a tag.
 func body(t failer, got string) string {
 	m := block.FindStringSubmatch(got)
 	if m == nil || m[2] != m[4] {
@@ -154,7 +154,7 @@ func TestVisible(t *testing.T) {
 	}
 }
 
-// What is passed over for its speed is what term would pass, too.
+// Visible skips these characters for speed; term.Sanitize would keep them, too.
 func TestIdeographsHideNothing(t *testing.T) {
 	for r := rune(0x3400); r <= 0xd7a3; r++ {
 		if s := string(r); term.Sanitize(s) != s {

@@ -1,18 +1,25 @@
-// Package prompt renders prompts for agents from templates, in which what other
-// people, agents and programs wrote stands in blocks that it cannot break out of.
+// Package prompt renders prompts for agents from templates.
+//
+// Texts by other people, agents and programs are data, not instructions. The template
+// functions put them into fenced blocks that they cannot break out of; see fence.go.
+// Texts in which hidden characters may matter, such as code, are made visible; see
+// visible.go.
 package prompt
 
 import (
-	_ "embed" // what all roles are told
+	_ "embed" // common.md
 	"fmt"
 	"strings"
 	"text/template"
 )
 
+// common has the template parts that all roles share.
+//
 //go:embed common.md
 var common string
 
-// Template is a prompt file: named parts, such as system and prompt.
+// Template is a parsed prompt file. Its named parts, such as system and prompt, are
+// rendered one by one.
 type Template struct {
 	parts *template.Template
 }
@@ -22,8 +29,8 @@ type Template struct {
 // functions of text/template, these, which write nothing if the text is blank:
 //
 //	{{text "name" .Text}}      prose, cut at its end if it is long
-//	{{output "name" .Text}}    what a program printed, cut at its beginning
-//	{{code "name" .Text}}      code: nothing in it is left out or hidden
+//	{{output "name" .Text}}    a program's output, cut at its beginning
+//	{{code "name" .Text}}      code: invisible characters are spelled out
 //	{{files "Name:" .Paths}}   a list of paths, each quoted
 //	{{line .Title}}            one line, quoted
 func New(name, text string) *Template {
@@ -33,7 +40,8 @@ func New(name, text string) *Template {
 	return &Template{parts: template.Must(template.Must(t.Parse(common)).Parse(text))}
 }
 
-// Render returns a part of the file, filled in with data.
+// Render returns a part of the file, filled in with data. A field that data lacks is an
+// error.
 func (t *Template) Render(part string, data any) (string, error) {
 	var b strings.Builder
 	if err := t.parts.ExecuteTemplate(&b, part, data); err != nil {

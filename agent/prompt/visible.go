@@ -8,9 +8,9 @@ import (
 	"github.com/pfl-forge/pfl-forge/internal/term"
 )
 
-// Visible returns code in which every character can be seen: control characters,
-// and those that hide or reorder text, are spelled out as <U+202E>, bytes that are
-// no UTF-8 as <0xFF>. Tabs and line feeds stay.
+// Visible returns code with every invisible character spelled out: control characters
+// and those that hide or reorder text as <U+202E>, bytes that are no UTF-8 as <0xFF>.
+// Tabs and line feeds stay.
 func Visible(code string) string {
 	if !hides(code) {
 		return code
@@ -32,6 +32,7 @@ func Visible(code string) string {
 	return b.String()
 }
 
+// hides reports whether some character of code cannot be seen.
 func hides(code string) bool {
 	return !utf8.ValidString(code) || strings.ContainsFunc(code, hidden)
 }

@@ -14,41 +14,48 @@ import (
 	"github.com/pfl-forge/pfl-forge/internal/term"
 )
 
-// Bounds of what each prints.
+// Bounds of the lines that a recipe's each command prints.
 const (
+	// maxItems is the most lines; more would be more tasks than one intent can have.
 	maxItems = 1000
-	maxItem  = 1024 // bytes
+	// maxItem is the longest line, in bytes.
+	maxItem = 1024
 )
 
-func (r *run) analyze(ctx context.Context) (agent.Analysis, error) {
+// analyze returns the recipe's tasks, or questions.
+func (r *invocation) analyze(ctx context.Context) (agent.Analysis, error) {
 	out := agent.Analysis{Risk: string(r.recipe.Risk), Tasks: []agent.Plan{}}
+	// A recipe's commands are the repository's own, so the default is a low risk.
 	if out.Risk == "" {
 		out.Risk = string(forge.RiskLow)
 	}
-	if out.Clarifications = r.missing(); len(out.Clarifications) > 0 {
+	// Tasks depend on the values, so they are made after the answers.
+	if out.Clarifications = r.missingParams(); len(out.Clarifications) > 0 {
 		return out, nil
 	}
 	switch {
 	case len(r.recipe.Tasks) > 0:
-		out.Tasks = r.named()
+		out.Tasks = r.namedTasks()
 	case r.recipe.Each != "":
 		items, err := r.items(ctx)
 		if err != nil {
 			return out, err
 		}
+		// An each command that prints nothing found nothing to change.
 		if len(items) == 0 {
 			out.NothingToDo = fmt.Sprintf("each of recipe %q printed no line", r.call.Recipe.Name)
 		}
 		for i, item := range items {
-			out.Tasks = append(out.Tasks, r.forItem(i, item))
+			out.Tasks = append(out.Tasks, r.itemTask(i, item))
 		}
 	default:
-		out.Tasks = append(out.Tasks, agent.Plan{Name: r.call.Recipe.Name, Title: r.title(), Plan: r.plan(r.recipe.Run, r.recipe.Check)})
+		out.Tasks = append(out.Tasks, agent.Plan{Name: r.call.Recipe.Name, Title: r.title(), Plan: r.planText(r.recipe.Run, r.recipe.Check)})
 	}
 	return out, nil
 }
 
-func (r *run) title() string {
+// title returns the recipe's title, or else the intent's, or the recipe's name.
+func (r *invocation) title() string {
 	if r.recipe.Title != "" {
 		return r.recipe.Title
 	}
@@ -58,8 +65,8 @@ func (r *run) title() string {
 	return r.call.Recipe.Name
 }
 
-// plan says what will run, for whoever approves it.
-func (r *run) plan(command, check string) string {
+// planText describes the commands and values to the person who approves the plan.
+func (r *invocation) planText(command, check string) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "recipe %s\nrun: %s\n", r.call.Recipe.Name, strings.TrimSpace(command))
 	if check != "" {
@@ -75,11 +82,12 @@ func (r *run) plan(command, check string) string {
 	return b.String()
 }
 
-func (r *run) named() []agent.Plan {
+// namedTasks returns the tasks that the recipe lists.
+func (r *invocation) namedTasks() []agent.Plan {
 	var out []agent.Plan
 	for _, t := range r.recipe.Tasks {
 		p := agent.Plan{
-			Name: t.Name, Title: t.Title, Plan: r.plan(t.Run, r.check(t.Check)),
+			Name: t.Name, Title: t.Title, Plan: r.planText(t.Run, r.taskCheck(t.Check)),
 			RelevantFiles: t.Files, DependsOn: t.DependsOn,
 		}
 		if p.Title == "" {
@@ -90,13 +98,16 @@ func (r *run) named() []agent.Plan {
 	return out
 }
 
-func (r *run) forItem(i int, item string) agent.Plan {
+// itemTask returns the task for one line of each. An item that is a file of the
+// checkout becomes the task's relevant file.
+func (r *invocation) itemTask(i int, item string) agent.Plan {
 	p := agent.Plan{
 		Name:  fmt.Sprintf("item-%d", i+1),
 		Title: term.Short(r.title()+": "+item, 200),
-		Plan:  r.plan(r.recipe.Run, r.recipe.Check) + "item: " + item + "\n",
+		Plan:  r.planText(r.recipe.Run, r.recipe.Check) + "item: " + item + "\n",
 		Item:  item,
 	}
+	// A path that leads out of the checkout is no relevant file.
 	if filepath.IsLocal(item) {
 		if _, err := os.Lstat(filepath.Join(r.call.Dir, item)); err == nil {
 			p.RelevantFiles = []string{item}
@@ -105,12 +116,14 @@ func (r *run) forItem(i int, item string) agent.Plan {
 	return p
 }
 
-// items returns the lines that each prints, without blank and repeated ones.
-func (r *run) items(ctx context.Context) ([]string, error) {
+// items runs the each command and returns its lines, without blank and repeated ones.
+func (r *invocation) items(ctx context.Context) ([]string, error) {
 	var out []string
 	var wrong *agent.Failure
 	seen := map[string]bool{}
 	line := 0
+	// Lines are checked while they arrive, but the command runs to its end: its exit
+	// status is reported rather than a bad line of a command that failed.
 	res, err := r.shell(ctx, r.recipe.Each, func(raw []byte) {
 		line++
 		raw = bytes.TrimSpace(raw)
@@ -133,14 +146,14 @@ func (r *run) items(ctx context.Context) ([]string, error) {
 	case err != nil:
 		return nil, err
 	case !res.OK():
-		return nil, agent.Fail(forge.FailConfig, "each of recipe %q: %s", r.call.Recipe.Name, exited(r.recipe.Each, res))
+		return nil, agent.Fail(forge.FailConfig, "each of recipe %q: %s", r.call.Recipe.Name, exitMessage(r.recipe.Each, res))
 	case wrong != nil:
 		return nil, wrong
 	}
 	return out, nil
 }
 
-// badItem says why a line cannot stand for a task.
+// badItem returns why a line cannot be an item; empty if it can.
 func badItem(s string) string {
 	switch {
 	case len(s) > maxItem:

@@ -1,6 +1,15 @@
-// Package recipe is the agent that needs no model: it runs the deterministic
-// recipes that a repository defines in pfl-forge.yaml. An intent names a recipe
-// and gives values; it never carries a command.
+// Package recipe is the back end without a model: it runs the deterministic recipes
+// that a repository defines in pfl-forge.yaml. An intent names a recipe and gives
+// values for its parameters; it never carries a command.
+//
+// A recipe goes through the same steps as a change by a model:
+//
+//   - analyze (analyze.go) asks for missing parameters and makes tasks;
+//   - implement (work.go) runs the command in the checkout;
+//   - review (work.go) runs the check.
+//
+// The values reach the commands as environment variables (values.go), never as part of
+// a command line.
 package recipe
 
 import (
@@ -16,24 +25,28 @@ import (
 	"github.com/pfl-forge/pfl-forge/config"
 )
 
-// Agent runs recipes.
+// Agent runs recipes. It is safe for concurrent use.
 type Agent struct {
 	owner process.Owner
 }
 
-// New returns the recipe agent of a service.
+// New returns the recipe back end of a service.
 func New(owner process.Owner) *Agent { return &Agent{owner: owner} }
 
 // Name returns "recipe".
 func (a *Agent) Name() string { return config.AgentRecipe }
 
-// Run analyzes, implements or reviews as the recipe of call.Recipe says.
+// Run makes one call for the recipe that call.Recipe names. Its answer is that of the
+// role:
 //
-//   - analyze turns parameters without a value into clarifications, and a
-//     recipe into tasks: one, one per line of each, or the named ones;
-//   - implement runs the command in the checkout; a non-zero exit is a failure
-//     with the end of its output;
-//   - review runs the check: exit 0 approves, otherwise its output is the issue.
+//   - analyze answers with clarifications for parameters without a value; otherwise with
+//     tasks: a single one, one per line that each prints, or the recipe's named ones;
+//   - implement runs the command; a non-zero exit is a FailCrashed with the end of the
+//     output;
+//   - review runs the check: exit 0 approves, otherwise the end of the output is the
+//     issue. A recipe without a check approves.
+//
+// Any other role fails as FailConfig. sink receives the lines of the commands' output.
 func (a *Agent) Run(ctx context.Context, call agent.Call, sink func(agent.Event)) (agent.Outcome, error) {
 	started := time.Now()
 	if sink == nil {
@@ -43,7 +56,7 @@ func (a *Agent) Run(ctx context.Context, call agent.Call, sink func(agent.Event)
 	if err != nil {
 		return agent.Outcome{}, err
 	}
-	run := run{agent: a, call: call, recipe: r, sink: sink}
+	run := invocation{agent: a, call: call, recipe: r, sink: sink}
 	var answer any
 	var text string
 	switch call.Role {
@@ -68,34 +81,40 @@ func (a *Agent) Run(ctx context.Context, call agent.Call, sink func(agent.Event)
 	return out, nil
 }
 
-// run is one call.
-type run struct {
-	agent  *Agent
-	call   agent.Call
+// invocation is one call of a recipe.
+type invocation struct {
+	// agent runs the commands on behalf of its service.
+	agent *Agent
+	call  agent.Call
+	// recipe is the one that call.Recipe names.
 	recipe config.Recipe
-	sink   func(agent.Event)
+	// sink is never nil.
+	sink func(agent.Event)
 }
 
-// resolve finds the recipe, and refuses values that it has no parameter for.
+// resolve returns the recipe that a call names. It refuses an unknown recipe, and
+// values without a parameter.
 func resolve(c *agent.RecipeCall) (config.Recipe, error) {
 	switch {
 	case c == nil || c.Project == nil:
 		return config.Recipe{}, agent.Fail(forge.FailConfig, "the call names no recipe")
 	case c.Name == "":
-		return config.Recipe{}, agent.Fail(forge.FailConfig, "the intent names no recipe; %s", known(c.Project))
+		return config.Recipe{}, agent.Fail(forge.FailConfig, "the intent names no recipe; %s", knownRecipes(c.Project))
 	}
 	r, ok := c.Project.Recipes[c.Name]
 	if !ok {
 		hint := ""
+		// A misspelled name is the likeliest mistake.
 		if best := c.Project.ClosestRecipe(c.Name); best != "" {
 			hint = fmt.Sprintf("did you mean %q? ", best)
 		}
-		return r, agent.Fail(forge.FailConfig, "%s has no recipe %q; %s%s", config.FileName, c.Name, hint, known(c.Project))
+		return r, agent.Fail(forge.FailConfig, "%s has no recipe %q; %s%s", config.FileName, c.Name, hint, knownRecipes(c.Project))
 	}
 	return r, checkValues(c, r)
 }
 
-func known(p *config.Project) string {
+// knownRecipes lists the project's recipes, for an error message.
+func knownRecipes(p *config.Project) string {
 	names := p.RecipeNames()
 	if len(names) == 0 {
 		return config.FileName + " defines none; add one there"
@@ -103,13 +122,15 @@ func known(p *config.Project) string {
 	return "known are " + strings.Join(names, ", ")
 }
 
-// shell runs one of the recipe's commands.
-func (r *run) shell(ctx context.Context, command string, stdout func([]byte)) (agent.ShellResult, error) {
+// shell runs one of the recipe's commands. stdout receives its lines unchanged; it may
+// be nil.
+func (r *invocation) shell(ctx context.Context, command string, stdout func([]byte)) (agent.ShellResult, error) {
 	env, err := r.environment()
 	if err != nil {
 		return agent.ShellResult{}, err
 	}
 	limits := r.call.Limits
+	// A recipe's own timeout replaces the limit of the step.
 	if r.recipe.Timeout > 0 {
 		limits.Wall = r.recipe.Timeout
 	}

@@ -1,7 +1,6 @@
 package recipe_test
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"os"
@@ -17,6 +16,7 @@ import (
 	"github.com/pfl-forge/pfl-forge/agent/process"
 	"github.com/pfl-forge/pfl-forge/agent/recipe"
 	"github.com/pfl-forge/pfl-forge/config"
+	"github.com/pfl-forge/pfl-forge/internal/wait"
 )
 
 const project = `
@@ -59,14 +59,15 @@ func call(t *testing.T, role agent.Role, name string, with map[string]string) ag
 	}
 }
 
-func run(t *testing.T, c agent.Call) (agent.Outcome, error) {
+// invocation is one call of a recipe.
+func invocation(t *testing.T, c agent.Call) (agent.Outcome, error) {
 	t.Helper()
 	return recipe.New(process.NewOwner(t.TempDir())).Run(t.Context(), c, nil)
 }
 
 func analyze(t *testing.T, name string, with map[string]string) (forge.Analysis, error) {
 	t.Helper()
-	out, err := run(t, call(t, agent.RoleAnalyze, name, with))
+	out, err := invocation(t, call(t, agent.RoleAnalyze, name, with))
 	if err != nil {
 		return forge.Analysis{}, err
 	}
@@ -172,7 +173,7 @@ func TestImplementRunsInTheCheckout(t *testing.T) {
 	c := call(t, agent.RoleImplement, "rename", map[string]string{"FROM": "a b", "TO": "$(touch injected)"})
 	c.Recipe.Item, c.Recipe.Attempt, c.Recipe.Feedback = "x y", 2, "first try was wrong"
 	c.Env = []string{"FORGE_ITEM=overridden", "PATH=" + os.Getenv("PATH")}
-	out, err := run(t, c)
+	out, err := invocation(t, c)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -192,14 +193,14 @@ func TestImplementRunsInTheCheckout(t *testing.T) {
 func TestImplementFailsWithTheOutput(t *testing.T) {
 	c := call(t, agent.RoleImplement, "docs", nil)
 	c.Recipe.Task = "index"
-	_, err := run(t, c)
+	_, err := invocation(t, c)
 	mustFail(t, err, forge.FailCrashed, "exited with status 3:\ngone wrong")
 
 	c.Recipe.Task = "removed"
-	_, err = run(t, c)
+	_, err = invocation(t, c)
 	mustFail(t, err, forge.FailConfig, `has no task "removed" any more`)
 
-	_, err = run(t, call(t, agent.RoleImplement, "slow", nil))
+	_, err = invocation(t, call(t, agent.RoleImplement, "slow", nil))
 	mustFail(t, err, forge.FailTimeout, "took longer than allowed (1s)\nbegun")
 }
 
@@ -212,7 +213,7 @@ func TestReview(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		out, err := run(t, c)
+		out, err := invocation(t, c)
 		if err != nil {
 			return forge.Review{}, err
 		}
@@ -256,13 +257,12 @@ func TestOutputIsReportedSanitized(t *testing.T) {
 }
 
 func TestCancelled(t *testing.T) {
-	ctx, cancel := context.WithTimeout(t.Context(), time.Nanosecond)
-	defer cancel()
+	ctx := wait.Briefly(t, time.Nanosecond)
 	_, err := recipe.New(process.Owner{}).Run(ctx, call(t, agent.RoleImplement, "slow", nil), nil)
 	mustFail(t, err, forge.FailKilled, "stopped")
 }
 
 func TestReflectIsNoRecipe(t *testing.T) {
-	_, err := run(t, call(t, agent.RoleReflect, "gofmt", nil))
+	_, err := invocation(t, call(t, agent.RoleReflect, "gofmt", nil))
 	mustFail(t, err, forge.FailConfig, "a recipe cannot reflect")
 }

@@ -18,8 +18,8 @@ import (
 // maxValue bounds the value of a parameter, in bytes.
 const maxValue = 32 << 10
 
-// checkValues refuses values without a parameter, and values that cannot be
-// environment variables.
+// checkValues refuses values without a parameter, and values that cannot be environment
+// variables.
 func checkValues(c *agent.RecipeCall, r config.Recipe) error {
 	var names []string
 	for _, p := range r.Params {
@@ -29,9 +29,10 @@ func checkValues(c *agent.RecipeCall, r config.Recipe) error {
 		value := c.With[name]
 		switch {
 		case !slices.Contains(names, name):
-			return agent.Fail(forge.FailConfig, "recipe %q has no parameter %q; %s", c.Name, name, parameters(names))
+			return agent.Fail(forge.FailConfig, "recipe %q has no parameter %q; %s", c.Name, name, listParameters(names))
 		case len(value) > maxValue:
 			return agent.Fail(forge.FailConfig, "the value of %s is %d bytes long; at most %d are allowed", name, len(value), maxValue)
+		// process.Merge would drop such a variable.
 		case strings.ContainsRune(value, 0):
 			return agent.Fail(forge.FailConfig, "the value of %s contains a NUL character", name)
 		}
@@ -39,15 +40,17 @@ func checkValues(c *agent.RecipeCall, r config.Recipe) error {
 	return nil
 }
 
-func parameters(names []string) string {
+// listParameters lists the names, for an error message.
+func listParameters(names []string) string {
 	if len(names) == 0 {
 		return "it has none"
 	}
 	return "it has " + strings.Join(names, ", ")
 }
 
-// missing returns a question for each parameter without a value.
-func (r *run) missing() []agent.Question {
+// missingParams returns a question for each parameter that has neither a value nor a
+// default.
+func (r *invocation) missingParams() []agent.Question {
 	var out []agent.Question
 	for _, p := range r.recipe.Params {
 		if _, ok := r.call.Recipe.With[p.Name]; ok || p.Default != nil {
@@ -62,8 +65,9 @@ func (r *run) missing() []agent.Question {
 	return out
 }
 
-// environment returns what the recipe's commands see beside the basics.
-func (r *run) environment() ([]string, error) {
+// environment returns the variables of the recipe's commands: parameters, then those of
+// the call, then FORGE_ variables, later ones overriding earlier ones.
+func (r *invocation) environment() ([]string, error) {
 	c := r.call.Recipe
 	feedback := filepath.Join(r.call.ScratchDir, "feedback.txt")
 	if err := writeFeedback(feedback, c.Feedback); err != nil {
@@ -84,11 +88,12 @@ func (r *run) environment() ([]string, error) {
 		"FORGE_ATTEMPT=" + strconv.Itoa(max(c.Attempt, 1)),
 		"FORGE_FEEDBACK=" + feedback,
 	}
+	// Neither a parameter nor the call can change the FORGE_ variables.
 	return process.Merge(process.Merge(params, r.call.Env), own), nil
 }
 
-// writeFeedback makes the file that FORGE_FEEDBACK names; it is empty on a
-// first attempt, so that a command can always read it.
+// writeFeedback writes the file that FORGE_FEEDBACK names. It is empty on a first
+// attempt, so that a command can always read it.
 func writeFeedback(path, feedback string) error {
 	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
 		return err

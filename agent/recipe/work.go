@@ -10,7 +10,8 @@ import (
 	"github.com/pfl-forge/pfl-forge/internal/term"
 )
 
-func (r *run) implement(ctx context.Context) (agent.Implementation, string, error) {
+// implement runs the command of the call's task.
+func (r *invocation) implement(ctx context.Context) (agent.Implementation, string, error) {
 	command, _, err := r.commands()
 	if err != nil {
 		return agent.Implementation{}, "", err
@@ -20,14 +21,16 @@ func (r *run) implement(ctx context.Context) (agent.Implementation, string, erro
 		return agent.Implementation{}, res.Output, err
 	}
 	if !res.OK() {
-		return agent.Implementation{}, res.Output, agent.Fail(forge.FailCrashed, "%s", exited(command, res))
+		return agent.Implementation{}, res.Output, agent.Fail(forge.FailCrashed, "%s", exitMessage(command, res))
 	}
 	return agent.Implementation{Summary: "Ran recipe " + r.call.Recipe.Name + ": " + term.Line(command)}, res.Output, nil
 }
 
-func (r *run) review(ctx context.Context) (agent.Review, string, error) {
+// review runs the check of the call's task.
+func (r *invocation) review(ctx context.Context) (agent.Review, string, error) {
 	approved := agent.Review{Verdict: string(forge.VerdictApproved), Issues: []string{}}
 	_, check, err := r.commands()
+	// Without a check the verify commands of the project decide alone.
 	if err != nil || check == "" {
 		return approved, "", err
 	}
@@ -40,12 +43,13 @@ func (r *run) review(ctx context.Context) (agent.Review, string, error) {
 	}
 	return agent.Review{
 		Verdict: string(forge.VerdictRejected),
-		Issues:  []string{exited(check, res)},
+		Issues:  []string{exitMessage(check, res)},
 	}, res.Output, nil
 }
 
-// commands returns what to run and what to check for the call's task.
-func (r *run) commands() (command, check string, err error) {
+// commands returns the command and the check of the call's task. A task can be missing
+// if the configuration changed after the analysis.
+func (r *invocation) commands() (command, check string, err error) {
 	c := r.call.Recipe
 	if len(r.recipe.Tasks) == 0 {
 		return r.recipe.Run, r.recipe.Check, nil
@@ -55,22 +59,22 @@ func (r *run) commands() (command, check string, err error) {
 		return "", "", agent.Fail(forge.FailConfig,
 			"recipe %q has no task %q any more; retry the intent to analyze it again", c.Name, c.Task)
 	}
-	return t.Run, r.check(t.Check), nil
+	return t.Run, r.taskCheck(t.Check), nil
 }
 
-// check returns a task's check, or that of the recipe.
-func (r *run) check(own string) string {
+// taskCheck returns own, a task's check, or else the recipe's.
+func (r *invocation) taskCheck(own string) string {
 	if own != "" {
 		return own
 	}
 	return r.recipe.Check
 }
 
-// maxTail bounds the part of an output that becomes feedback, in bytes.
+// maxTail bounds the part of an output that is used as feedback, in bytes.
 const maxTail = 8 << 10
 
-// exited says how a command ended, with the end of its output.
-func exited(command string, res agent.ShellResult) string {
+// exitMessage describes a failed command, with the end of its output.
+func exitMessage(command string, res agent.ShellResult) string {
 	how := fmt.Sprintf("%q exited with status %d", term.Short(command, 120), res.ExitCode)
 	if res.ExitCode > 128 {
 		how = fmt.Sprintf("%q was ended by signal %d", term.Short(command, 120), res.ExitCode-128)

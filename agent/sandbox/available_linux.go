@@ -1,5 +1,5 @@
 package sandbox
 
-// Available reports whether the system has what a sandbox needs at all. Whether this
-// machine lets us use it, only trying tells.
+// Available reports whether the operating system supports sandboxes at all. Whether
+// this machine permits them is known only after trying; see process.Probe.
 const Available = true

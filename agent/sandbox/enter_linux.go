@@ -11,15 +11,18 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Attributes returns with which namespaces a process has to be started to Enter.
+// Attributes returns the attributes, mainly namespaces, with which a process has to be
+// started that will call Enter.
 func (s *Spec) Attributes() *syscall.SysProcAttr {
+	// The user namespace gives the privileges that the others need.
 	flags := uintptr(unix.CLONE_NEWUSER | unix.CLONE_NEWNS | unix.CLONE_NEWPID | unix.CLONE_NEWIPC)
 	if s.Network == NetworkNone {
 		flags |= unix.CLONE_NEWNET
 	}
 	return &syscall.SysProcAttr{
-		Setsid:      true,
-		Cloneflags:  flags,
+		Setsid:     true,
+		Cloneflags: flags,
+		// The user stays the same inside, so that files keep their owner.
 		UidMappings: []syscall.SysProcIDMap{{ContainerID: os.Getuid(), HostID: os.Getuid(), Size: 1}},
 		GidMappings: []syscall.SysProcIDMap{{ContainerID: os.Getgid(), HostID: os.Getgid(), Size: 1}},
 		// Its privileges in its own namespaces, which are no privileges outside of them.
@@ -27,55 +30,58 @@ func (s *Spec) Attributes() *syscall.SysProcAttr {
 	}
 }
 
-// Enter makes the calling process, which was started with Attributes, see what the
-// spec says. Its threads keep their privileges: see Restrict.
+// Enter gives the calling process, which was started with Attributes, the file system,
+// limits and network of the spec. Its threads keep their privileges until Restrict.
 func (s *Spec) Enter() error {
-	for _, step := range []func() error{s.files, s.limits, s.network} {
+	for _, step := range []func() error{s.buildRoot, s.setLimits, s.startLoopback} {
 		if err := step(); err != nil {
 			return err
 		}
 	}
-	// Nobody inside may look into this process, or take it over.
+	// No process inside may trace this one, which has more privileges.
 	return unix.Prctl(unix.PR_SET_DUMPABLE, 0, 0, 0, 0)
 }
 
-// base is a directory that is on every machine. The new root is built over it.
-const base = "/proc"
+// stagingDir is a directory that exists on every machine. The new root is built over
+// it.
+const stagingDir = "/proc"
 
+// Where the machine's files and the new root are while it is built.
 const (
 	oldRoot = "/old"
 	newRoot = "/new"
 )
 
-// files builds a new root and moves into it.
-func (s *Spec) files() error {
+// buildRoot builds a new root in a temporary file system and moves into it.
+func (s *Spec) buildRoot() error {
 	if err := mount("", "/", "", unix.MS_REC|unix.MS_PRIVATE, ""); err != nil {
 		return err
 	}
 	// Seen from the base, the machine is in /old while the new root is built in /new.
-	if err := mount("tmpfs", base, "tmpfs", unix.MS_NOSUID|unix.MS_NODEV, "mode=0755"); err != nil {
+	if err := mount("tmpfs", stagingDir, "tmpfs", unix.MS_NOSUID|unix.MS_NODEV, "mode=0755"); err != nil {
 		return err
 	}
 	for _, dir := range []string{oldRoot, newRoot} {
-		if err := os.Mkdir(base+dir, 0o755); err != nil {
+		if err := os.Mkdir(stagingDir+dir, 0o755); err != nil {
 			return err
 		}
 	}
-	if err := pivot(base, "."+oldRoot); err != nil {
+	if err := pivot(stagingDir, "."+oldRoot); err != nil {
 		return err
 	}
 	if err := mount("tmpfs", newRoot, "tmpfs", unix.MS_NOSUID|unix.MS_NODEV, "mode=0755,size=16m"); err != nil {
 		return err
 	}
-	for _, step := range []func() error{s.mounts, devices, s.proc} {
+	for _, step := range []func() error{s.makeMounts, makeDevices, s.mountProc} {
 		if err := step(); err != nil {
 			return err
 		}
 	}
-	if err := attribute(newRoot, false, unix.MOUNT_ATTR_RDONLY|unix.MOUNT_ATTR_NOSUID|unix.MOUNT_ATTR_NODEV); err != nil {
+	// Only now that all mounts are made does the root become read-only.
+	if err := setMountAttributes(newRoot, false, unix.MOUNT_ATTR_RDONLY|unix.MOUNT_ATTR_NOSUID|unix.MOUNT_ATTR_NODEV); err != nil {
 		return err
 	}
-	// The old root goes on top of the new one, and away.
+	// Mount the old root on top of the new one, then detach it.
 	if err := pivot(newRoot, "."); err != nil {
 		return err
 	}
@@ -85,7 +91,8 @@ func (s *Spec) files() error {
 	return os.Chdir("/")
 }
 
-// pivot makes a directory the root, and puts the old root on a directory in it.
+// pivot makes the directory to the root, and puts the old root on the directory old in
+// it.
 func pivot(to, old string) error {
 	if err := os.Chdir(to); err != nil {
 		return err
@@ -96,9 +103,11 @@ func pivot(to, old string) error {
 	return nil
 }
 
-func (s *Spec) mounts() error {
+// makeMounts makes the mounts of the plan below the new root. Hidden ones become
+// read-only last, because others may have to be made within them.
+func (s *Spec) makeMounts() error {
 	var hidden []string
-	for _, m := range s.plan() {
+	for _, m := range s.mountPlan() {
 		if !filepath.IsAbs(m.Path) || filepath.Clean(m.Path) != m.Path || m.Path == "/" {
 			return fmt.Errorf("%q cannot be mounted", m.Path)
 		}
@@ -106,14 +115,14 @@ func (s *Spec) mounts() error {
 		var err error
 		switch m.Kind {
 		case Link:
-			err = link(m.To, at)
+			err = makeLink(m.To, at)
 		case ReadOnly:
-			err = bind(source(m), at, true)
+			err = bindMount(mountSource(m), at, true)
 		case Writable:
-			err = bind(source(m), at, false)
+			err = bindMount(mountSource(m), at, false)
 		case Hidden:
 			if err = hide(at); errors.Is(err, os.ErrNotExist) {
-				err = nil // something else is seen there
+				err = nil // the path does not exist inside
 			} else if err == nil {
 				hidden = append(hidden, at)
 			}
@@ -123,23 +132,25 @@ func (s *Spec) mounts() error {
 		}
 	}
 	for _, at := range hidden {
-		if err := attribute(at, false, unix.MOUNT_ATTR_RDONLY); err != nil {
+		if err := setMountAttributes(at, false, unix.MOUNT_ATTR_RDONLY); err != nil {
 			return fmt.Errorf("hide %s: %w", at, err)
 		}
 	}
 	return nil
 }
 
-func source(m Mount) string {
+// mountSource returns the path outside that a mount shows.
+func mountSource(m Mount) string {
 	if m.To != "" {
 		return oldRoot + m.To
 	}
 	return oldRoot + m.Path
 }
 
-func link(to, at string) error {
+// makeLink makes a symbolic link, unless a mount around it has it already.
+func makeLink(to, at string) error {
 	if _, err := os.Lstat(at); err == nil {
-		return nil // what is mounted around it has it
+		return nil // visible by the mount around it
 	}
 	if err := os.MkdirAll(filepath.Dir(at), 0o755); err != nil {
 		return err
@@ -147,8 +158,9 @@ func link(to, at string) error {
 	return os.Symlink(to, at)
 }
 
-func bind(from, at string, readOnly bool) error {
-	if err := place(from, at); err != nil {
+// bindMount shows from, with the mounts below it, at another path.
+func bindMount(from, at string, readOnly bool) error {
+	if err := makeMountPoint(from, at); err != nil {
 		return err
 	}
 	if err := mount(from, at, "", unix.MS_BIND|unix.MS_REC, ""); err != nil {
@@ -158,11 +170,11 @@ func bind(from, at string, readOnly bool) error {
 	if readOnly {
 		attr |= unix.MOUNT_ATTR_RDONLY
 	}
-	return attribute(at, true, attr)
+	return setMountAttributes(at, true, attr)
 }
 
-// place makes what something can be mounted on.
-func place(from, at string) error {
+// makeMountPoint makes a directory or file at the path, like from, to mount on.
+func makeMountPoint(from, at string) error {
 	info, err := os.Stat(from)
 	if err != nil {
 		return err
@@ -183,7 +195,7 @@ func place(from, at string) error {
 	return f.Close()
 }
 
-// hide puts an empty file system over a directory, and nothing over a file.
+// hide covers a directory with an empty file system, and a file with /dev/null.
 func hide(at string) error {
 	info, err := os.Lstat(at)
 	switch {
@@ -195,14 +207,14 @@ func hide(at string) error {
 	return mount(oldRoot+"/dev/null", at, "", unix.MS_BIND, "")
 }
 
-// devices makes a /dev without any device of the machine that holds something.
-func devices() error {
+// makeDevices makes a /dev with the devices that hold no data of the machine.
+func makeDevices() error {
 	dev := newRoot + "/dev"
 	if err := os.MkdirAll(dev, 0o755); err != nil {
 		return err
 	}
 	for _, name := range []string{"null", "zero", "full", "random", "urandom", "tty"} {
-		if err := place(oldRoot+"/dev/"+name, dev+"/"+name); err != nil {
+		if err := makeMountPoint(oldRoot+"/dev/"+name, dev+"/"+name); err != nil {
 			return err
 		}
 		if err := mount(oldRoot+"/dev/"+name, dev+"/"+name, "", unix.MS_BIND, ""); err != nil {
@@ -230,9 +242,10 @@ func devices() error {
 	return nil
 }
 
-// proc shows the processes of the sandbox alone. It is mounted for reading: who is root
-// outside owns the machine's settings in it, whatever privileges it has.
-func (s *Spec) proc() error {
+// mountProc mounts a /proc with the processes of the sandbox. It is read-only: a user
+// who is root outside owns the machine's settings in it, whatever privileges are
+// dropped.
+func (s *Spec) mountProc() error {
 	at := newRoot + "/proc"
 	if err := os.MkdirAll(at, 0o755); err != nil {
 		return err
@@ -240,7 +253,7 @@ func (s *Spec) proc() error {
 	if err := mount("proc", at, "proc", unix.MS_NOSUID|unix.MS_NODEV|unix.MS_NOEXEC, ""); err != nil {
 		return err
 	}
-	// No namespace of users below this one: in it, everybody could mount.
+	// No user namespaces below this one: inside one, any process could mount.
 	err := os.WriteFile(at+"/sys/user/max_user_namespaces", []byte("0"), 0o644)
 	if err != nil && !errors.Is(err, os.ErrNotExist) {
 		return fmt.Errorf("forbid further namespaces: %w", err)
@@ -249,9 +262,10 @@ func (s *Spec) proc() error {
 	if err := hide(at + "/keys"); err != nil && !errors.Is(err, os.ErrNotExist) {
 		return err
 	}
-	return attribute(at, false, unix.MOUNT_ATTR_RDONLY)
+	return setMountAttributes(at, false, unix.MOUNT_ATTR_RDONLY)
 }
 
+// mount calls mount(2); its error names the path as seen inside.
 func mount(from, at, fs string, flags uintptr, data string) error {
 	if err := unix.Mount(from, at, fs, flags, data); err != nil {
 		return fmt.Errorf("mount %s: %w", strings.TrimPrefix(strings.TrimPrefix(at, newRoot), oldRoot), err)
@@ -259,8 +273,8 @@ func mount(from, at, fs string, flags uintptr, data string) error {
 	return nil
 }
 
-// attribute adds attributes to a mount, and to those in it.
-func attribute(at string, deep bool, set uint64) error {
+// setMountAttributes adds attributes to a mount; deep includes the mounts below it.
+func setMountAttributes(at string, deep bool, set uint64) error {
 	flags := uint(unix.AT_SYMLINK_NOFOLLOW)
 	if deep {
 		flags |= unix.AT_RECURSIVE

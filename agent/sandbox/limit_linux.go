@@ -11,11 +11,12 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// limits bounds what the processes use together.
-func (s *Spec) limits() error {
+// setLimits sets the limits that all processes inside share.
+func (s *Spec) setLimits() error {
+	// A core dump would be written to the checkout.
 	_ = unix.Setrlimit(unix.RLIMIT_CORE, &unix.Rlimit{})
 	if os.Getuid() == 0 {
-		return nil // it binds everybody but root; see limitProcesses
+		return nil // it does not apply to root; see limitProcesses
 	}
 	var old unix.Rlimit
 	if err := unix.Getrlimit(unix.RLIMIT_NPROC, &old); err != nil {
@@ -25,6 +26,7 @@ func (s *Spec) limits() error {
 	return unix.Setrlimit(unix.RLIMIT_NPROC, &unix.Rlimit{Cur: n, Max: n})
 }
 
+// processes returns the most processes at once.
 func (s *Spec) processes() int {
 	if s.Processes > 0 {
 		return s.Processes
@@ -32,16 +34,17 @@ func (s *Spec) processes() int {
 	return DefaultProcesses
 }
 
-// limitProcesses has the kernel give no more process ids than that, from 6.14 on, where
-// each namespace has its own limit. Before, the file is the whole machine's.
+// limitProcesses sets pid_max, which since Linux 6.14 exists per namespace; on older
+// kernels it is the whole machine's and is left alone. proc is where /proc is mounted.
 func (s *Spec) limitProcesses(proc string) {
 	if !kernelAtLeast(6, 14) {
 		return
 	}
-	const reserved = 300 // ids that are not given again
+	const reserved = 300 // ids below this are never reused
 	_ = os.WriteFile(proc+"/sys/kernel/pid_max", []byte(strconv.Itoa(s.processes()+reserved)), 0o644)
 }
 
+// kernelAtLeast reports whether the kernel's version is at least major.minor.
 func kernelAtLeast(major, minor int) bool {
 	var name unix.Utsname
 	if unix.Uname(&name) != nil {
@@ -52,8 +55,8 @@ func kernelAtLeast(major, minor int) bool {
 	return err == nil && (a > major || a == major && b >= minor)
 }
 
-// network makes loopback usable, where it is the sandbox's own.
-func (s *Spec) network() error {
+// startLoopback brings up loopback in the sandbox's own network.
+func (s *Spec) startLoopback() error {
 	if s.Network != NetworkNone {
 		return nil
 	}
@@ -73,8 +76,7 @@ func (s *Spec) network() error {
 	return nil
 }
 
-// Offer listens on the spec's address inside, and hands the listener out through a
-// socket, at whose other end Receive waits.
+// Offer listens on s.Listen inside, and sends the listener through a socket to Receive.
 func (s *Spec) Offer(socket *os.File) error {
 	l, err := net.Listen("tcp", s.Listen) //nolint:noctx // it takes no time
 	if err != nil {
@@ -89,8 +91,8 @@ func (s *Spec) Offer(socket *os.File) error {
 	return unix.Sendmsg(int(socket.Fd()), []byte{1}, unix.UnixRights(int(f.Fd())), nil, 0)
 }
 
-// Restrict takes every privilege from the calling thread, for good, and so from what
-// it starts. The caller has to lock itself to the thread.
+// Restrict drops every privilege of the calling thread, and so of the processes that it
+// starts, for good. The caller has to be locked to the thread.
 func Restrict() error {
 	if err := unix.Prctl(unix.PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0); err != nil {
 		return err
@@ -101,8 +103,8 @@ func Restrict() error {
 	for c := uintptr(0); c <= unix.CAP_LAST_CAP; c++ {
 		_ = unix.Prctl(unix.PR_CAPBSET_DROP, c, 0, 0, 0) // one that the kernel does not know cannot be dropped
 	}
-	_, _ = unix.KeyctlJoinSessionKeyring("") // whose keys are another one's
-	scope()
+	_, _ = unix.KeyctlJoinSessionKeyring("") // a new keyring, without the user's keys
+	scopeAbstractSockets()
 	header := unix.CapUserHeader{Version: unix.LINUX_CAPABILITY_VERSION_3}
 	var none [2]unix.CapUserData
 	if err := unix.Capset(&header, &none[0]); err != nil {
@@ -112,8 +114,8 @@ func Restrict() error {
 	return nil
 }
 
-// HidesAbstractSockets reports whether abstract unix sockets of the machine are out of
-// reach also where its network is not, which takes the sixth version of Landlock.
+// HidesAbstractSockets reports whether the machine's abstract unix sockets are out of
+// reach although its network is not. It takes the sixth version of Landlock.
 func HidesAbstractSockets() bool {
 	version, _, errno := unix.Syscall(unix.SYS_LANDLOCK_CREATE_RULESET, 0, 0, unix.LANDLOCK_CREATE_RULESET_VERSION)
 	return errno == 0 && version >= 6
@@ -124,22 +126,23 @@ type rulesetAttr struct {
 	fs, net, scoped uint64
 }
 
-// scope keeps abstract unix sockets of the machine out of reach, from Linux 6.12 on.
-// They are in no file system, but in the network, which can be the machine's own.
-func scope() {
+// scopeAbstractSockets keeps the machine's abstract unix sockets out of reach, since
+// Linux 6.12. They belong to the network, not to a file system, so mounts do not hide
+// them.
+func scopeAbstractSockets() {
 	if !HidesAbstractSockets() {
 		return
 	}
 	const abstractSockets = 1 << 0
 	attr := rulesetAttr{scoped: abstractSockets}
-	fd, _, errno := unix.Syscall(unix.SYS_LANDLOCK_CREATE_RULESET, uintptr(unsafe.Pointer(&attr)), unsafe.Sizeof(attr), 0) //nolint:gosec // so it is called
+	fd, _, errno := unix.Syscall(unix.SYS_LANDLOCK_CREATE_RULESET, uintptr(unsafe.Pointer(&attr)), unsafe.Sizeof(attr), 0) //nolint:gosec // takes a pointer
 	if errno != 0 {
 		return
 	}
-	_, _, _ = unix.Syscall(unix.SYS_LANDLOCK_RESTRICT_SELF, fd, 0, 0) //nolint:dogsled // what cannot be had is told nobody
+	_, _, _ = unix.Syscall(unix.SYS_LANDLOCK_RESTRICT_SELF, fd, 0, 0) //nolint:dogsled // best effort: older kernels lack it
 	_ = unix.Close(int(fd))
 }
 
-// LimitsProcesses reports whether a sandbox limits the number of its processes itself:
-// from Linux 6.14 on, or where it is not root's.
+// LimitsProcesses reports whether a sandbox limits the number of its processes without
+// a control group: since Linux 6.14, or for a user other than root.
 func LimitsProcesses() bool { return os.Getuid() != 0 || kernelAtLeast(6, 14) }

@@ -9,7 +9,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Sockets returns two ends: inside is for Offer, in another process, outside for Receive.
+// Sockets returns the two ends of a socket: inside is for Offer in another process,
+// outside for Receive.
 func Sockets() (outside, inside *os.File, err error) {
 	fds, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_SEQPACKET|unix.SOCK_CLOEXEC, 0)
 	if err != nil {
@@ -18,7 +19,8 @@ func Sockets() (outside, inside *os.File, err error) {
 	return os.NewFile(uintptr(fds[0]), "outside"), os.NewFile(uintptr(fds[1]), "inside"), nil
 }
 
-// Receive waits for the listener that Offer hands out.
+// Receive waits for the listener that Offer sends. It fails if the other process ends
+// before.
 func Receive(outside *os.File) (net.Listener, error) {
 	var data [1]byte
 	rights := make([]byte, unix.CmsgSpace(4))

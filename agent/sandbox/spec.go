@@ -1,10 +1,14 @@
-// Package sandbox shows a command only what it needs of the machine: a file system
-// that is put together for it, a process table of its own, and, where that is wanted,
-// a network of its own.
+// Package sandbox limits which parts of the machine a command reaches: it gets a file
+// system that is put together for it, a process table of its own and, optionally, a
+// network of its own.
 //
-// It uses namespaces of the kernel, without any program that has to be installed and
-// without privileges where the kernel gives user namespaces to everybody. A Spec says
-// what there is; package process starts a command in it.
+// A Spec lists the visible paths and the network. Package process starts a supervisor
+// in new namespaces with Spec.Attributes; there Spec.Enter builds the file system, and
+// Restrict drops all privileges before the command starts. The functions of view.go
+// return the mounts that most programs need.
+//
+// It uses the kernel's namespaces, needs no installed program, and no privileges where
+// the kernel gives user namespaces to everyone. It works on Linux only; see Available.
 package sandbox
 
 import (
@@ -14,38 +18,46 @@ import (
 	"strings"
 )
 
-// Spec is what a command sees and reaches.
-type Spec struct { //nolint:recvcheck // With returns another one, so it takes a copy
-	Mounts    []Mount // in any order
-	Network   Network
-	Processes int // at once; 0 means DefaultProcesses
+// Spec says which files, processes and networks a command reaches.
+type Spec struct { //nolint:recvcheck // With returns a changed copy
+	// Mounts lists the visible paths, in any order. Beside them only /dev and /proc
+	// exist.
+	Mounts  []Mount
+	Network Network
+	// Processes is the most processes at once; 0 means DefaultProcesses.
+	Processes int
 
-	// Listen is an address of loopback on which Serve answers inside, when Network is
-	// NetworkNone. Serve returns at once; the listener is closed when the command ended.
+	// Listen is an address of loopback inside, for NetworkNone. Serve is called outside
+	// with a listener on it and must return at once; the listener is closed when the
+	// command has ended.
 	Listen string
-	Serve  func(net.Listener) `json:"-"`
+	// Serve must be set if Listen is.
+	Serve func(net.Listener) `json:"-"`
 }
 
 // Mount is a path that exists inside, with everything below it.
 type Mount struct {
-	Path string // absolute and clean; the same inside as outside
+	// Path is absolute and clean, and the same inside as outside.
+	Path string
 	Kind Kind
-	To   string // of a Link; of a Writable or ReadOnly: what is seen there instead, absolute
+	// To is the target of a Link. For Writable and ReadOnly it is another path outside,
+	// to be shown at Path; absolute.
+	To string
 }
 
-// Kind is what a Mount offers.
+// Kind says what can be done with a Mount.
 type Kind string
 
-// The kinds. Where two are given for one path, the later one in this list holds; what
-// is deeper holds for what is below it.
+// The kinds. If a path has two, the later one in this list counts. A deeper mount
+// decides for the paths below it.
 const (
 	Link     Kind = "link" // a symbolic link
 	ReadOnly Kind = "read_only"
 	Writable Kind = "writable"
-	Hidden   Kind = "hidden" // an empty directory, or file, that nobody can write to
+	Hidden   Kind = "hidden" // an empty directory, or file, that cannot be written to
 )
 
-// Network is what a command reaches.
+// Network says which network a command reaches.
 type Network string
 
 // The networks.
@@ -54,22 +66,22 @@ const (
 	NetworkNone Network = "none" // a loopback of its own
 )
 
-// DefaultProcesses is how many processes and threads a sandbox may have at once. A
-// build uses some hundred.
+// DefaultProcesses is the most processes and threads in a sandbox at once. A build uses
+// a few hundred.
 const DefaultProcesses = 16 << 10
 
-// With returns the spec with more mounts.
+// With returns a copy of the spec with more mounts.
 func (s Spec) With(mounts ...Mount) Spec {
 	s.Mounts = slices.Concat(s.Mounts, mounts)
 	return s
 }
 
-// rank orders the kinds of one path.
+// rank returns the precedence among kinds for one path.
 func (k Kind) rank() int { return slices.Index([]Kind{Link, ReadOnly, Writable, Hidden}, k) }
 
-// plan returns the mounts in the order in which they have to be made, without those
-// that change nothing: an outer one comes before what is in it.
-func (s *Spec) plan() []Mount {
+// mountPlan returns the mounts in the order in which they have to be made, outer ones
+// before inner ones, without those that change nothing.
+func (s *Spec) mountPlan() []Mount {
 	byPath := map[string]Mount{}
 	for _, m := range s.Mounts {
 		if old, ok := byPath[m.Path]; !ok || m.Kind.rank() > old.Kind.rank() {
@@ -83,23 +95,24 @@ func (s *Spec) plan() []Mount {
 	slices.SortFunc(all, func(a, b Mount) int { return strings.Compare(sortKey(a.Path), sortKey(b.Path)) })
 	var out []Mount
 	for _, m := range all {
-		outer, covered := around(out, m.Path)
+		outer, covered := innermostMount(out, m.Path)
 		switch {
 		case m.Kind == Hidden && !covered,
 			covered && m.To == "" && outer.To == "" && m.Kind == outer.Kind,
 			covered && m.Kind == Link && outer.Kind != Hidden:
-			continue // there is nothing to hide, or it is there already
+			continue // nothing to hide, or visible already
 		}
 		out = append(out, m)
 	}
 	return out
 }
 
-// sortKey makes a directory come right before what is in it.
+// sortKey makes a directory sort right before its content.
 func sortKey(path string) string { return strings.ReplaceAll(path, "/", "\x00") }
 
-// around returns the innermost mount that a path is in.
-func around(list []Mount, path string) (Mount, bool) {
+// innermostMount returns the innermost mount of list, which is sorted, that contains
+// path.
+func innermostMount(list []Mount, path string) (Mount, bool) {
 	for _, m := range slices.Backward(list) {
 		if m.Kind != Link && within(m.Path, path) {
 			return m, true
@@ -108,13 +121,13 @@ func around(list []Mount, path string) (Mount, bool) {
 	return Mount{}, false
 }
 
-// within reports whether a path is a directory or below it.
+// within reports whether path is dir or below it.
 func within(dir, path string) bool {
 	return dir == "/" || path == dir || strings.HasPrefix(path, dir+"/")
 }
 
 // Visible reports whether a path can be seen inside.
 func (s *Spec) Visible(path string) bool {
-	m, ok := around(s.plan(), filepath.Clean(path))
+	m, ok := innermostMount(s.mountPlan(), filepath.Clean(path))
 	return ok && m.Kind != Hidden
 }

@@ -48,7 +48,7 @@ func TestPlan(t *testing.T) {
 		{"a link that is there", []Mount{{Path: "/a", Kind: ReadOnly}, {Path: "/a/l", Kind: Link, To: "b"}}, []Mount{{Path: "/a", Kind: ReadOnly}}},
 	} {
 		s := Spec{Mounts: tt.in}
-		if diff := cmp.Diff(tt.want, s.plan()); diff != "" {
+		if diff := cmp.Diff(tt.want, s.mountPlan()); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", tt.name, diff)
 		}
 	}
@@ -76,7 +76,7 @@ func TestPlanShowsWhatIsAskedFor(t *testing.T) {
 				kind = m.Kind
 			}
 		}
-		got, ok := around(s.plan(), at)
+		got, ok := innermostMount(s.mountPlan(), at)
 		if !ok {
 			got.Kind = Hidden
 		}

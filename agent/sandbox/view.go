@@ -8,7 +8,7 @@ import (
 )
 
 // Path returns the mounts that make a path visible, under its own name and under the
-// one that its links lead to; none if there is nothing.
+// one that its links lead to; none if the path does not exist.
 func Path(path string, kind Kind) []Mount {
 	path = filepath.Clean(path)
 	actual, err := filepath.EvalSymlinks(path)
@@ -16,13 +16,14 @@ func Path(path string, kind Kind) []Mount {
 		return nil
 	}
 	out := []Mount{{Path: actual, Kind: kind}}
+	// Programs use the name with links, and may resolve it.
 	if actual != path {
 		out = append(out, links(path)...)
 	}
 	return out
 }
 
-// links returns the symbolic links that a path goes through.
+// links returns the symbolic links that a path leads through.
 func links(path string) []Mount {
 	var out []Mount
 	for range 40 { // as many as the kernel follows
@@ -30,6 +31,7 @@ func links(path string) []Mount {
 		found := false
 		for i, name := range rest {
 			at += "/" + name
+			// The first link on the way decides how the rest of the path is read.
 			to, err := os.Readlink(at)
 			if err != nil {
 				continue
@@ -49,9 +51,9 @@ func links(path string) []Mount {
 	return out
 }
 
-// system is what every program may need. What holds secrets on some machine is not in
-// it, such as the rest of /etc.
-var system = []string{
+// systemPaths lists patterns of paths that programs commonly need. Paths that have
+// secrets on some machines, such as the rest of /etc, are not in it.
+var systemPaths = []string{
 	"/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32", "/nix/store", "/gnu/store",
 	"/sys/devices/system", "/sys/fs/cgroup", "/sys/kernel/mm",
 	"/etc/alternatives", "/etc/apk", "/etc/bash.bashrc", "/etc/bash_completion.d", "/etc/ca-certificates", "/etc/ca-certificates.conf",
@@ -64,12 +66,12 @@ var system = []string{
 	"/etc/java-*", "/etc/python3.*",
 }
 
-// System returns the mounts of what every command sees: the system's programs and
-// libraries, and what is in the directories of search, a PATH, where it is not home, a
-// person's private directory.
+// System returns the mounts that every command gets: the system's programs and
+// libraries, and those of the directories in search, a PATH. home is the user's
+// directory, which is never shown as a whole.
 func System(search, home string) []Mount {
 	var out []Mount
-	for _, pattern := range system {
+	for _, pattern := range systemPaths {
 		found, _ := filepath.Glob(pattern)
 		for _, path := range found {
 			out = append(out, Path(path, ReadOnly)...)
@@ -77,38 +79,38 @@ func System(search, home string) []Mount {
 	}
 	for _, dir := range filepath.SplitList(search) {
 		if filepath.IsAbs(dir) {
-			out = append(out, tools(filepath.Clean(dir), filepath.Clean(home))...)
+			out = append(out, toolMounts(filepath.Clean(dir), filepath.Clean(home))...)
 		}
 	}
 	return slices.Compact(out)
 }
 
-// tools returns what the programs in a directory of PATH need: the directory, and where
-// it is the bin of an installation, all of that.
-func tools(dir, home string) []Mount {
+// toolMounts returns the mounts for the programs in a directory of PATH: the directory
+// itself, and if it is the bin directory of an installation, the whole installation.
+func toolMounts(dir, home string) []Mount {
 	out := Path(dir, ReadOnly)
 	prefix := filepath.Dir(dir)
-	if !slices.Contains([]string{"bin", "sbin", "shims"}, filepath.Base(dir)) || !installation(prefix, home) {
+	if !slices.Contains([]string{"bin", "sbin", "shims"}, filepath.Base(dir)) || !isInstallation(prefix, home) {
 		return out
 	}
 	return append(out, Path(prefix, ReadOnly)...)
 }
 
-// installation reports whether a directory is of a tool alone. What holds somebody's
-// own files, or keys beside programs, is not.
-func installation(prefix, home string) bool {
+// isInstallation reports whether prefix belongs to a tool alone. Directories with a
+// person's own files, or with keys beside programs, do not.
+func isInstallation(prefix, home string) bool {
 	if within(prefix, home) || prefix == filepath.Join(home, ".local") || prefix == filepath.Join(home, ".cargo") {
 		return false
 	}
 	if _, err := os.Lstat(filepath.Join(prefix, ".git")); err == nil {
-		// A version manager is itself a clone, a person's project too.
+		// A clone is a project or, with shims, a version manager.
 		_, err := os.Lstat(filepath.Join(prefix, "shims"))
 		return err == nil
 	}
 	return true
 }
 
-// Program returns the mounts that a program needs which is not in the system: its
+// Program returns the mounts that an executable outside the system's paths needs: its
 // file, and the npm packages that it belongs to.
 func Program(path string) []Mount {
 	actual, err := filepath.EvalSymlinks(path)

@@ -3,16 +3,14 @@
 package bustest
 
 import (
-	"context"
 	"log/slog"
 	"net"
-	"runtime"
 	"testing"
-	"time"
 
 	"github.com/nats-io/nats-server/v2/server"
 
 	"github.com/pfl-forge/pfl-forge/bus"
+	"github.com/pfl-forge/pfl-forge/internal/wait"
 )
 
 // Server is a nats-server on a loopback port, with its store in a temporary
@@ -53,7 +51,7 @@ func (s *Server) Start(t testing.TB) {
 	}
 	s.nats = n
 	n.Start()
-	if !n.ReadyForConnections(10 * time.Second) {
+	if !n.ReadyForConnections(wait.Patience) {
 		t.Fatal("bustest: the server is not ready")
 	}
 	if s.url == "" {
@@ -74,15 +72,9 @@ func (s *Server) Restart(t testing.TB) {
 	t.Helper()
 	s.Stop()
 	s.Start(t)
-	ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
-	defer cancel()
+	ctx := wait.Context(t)
 	for _, b := range s.buses {
-		for b.Ping(ctx) != nil {
-			if ctx.Err() != nil {
-				t.Fatal("bustest: a client does not connect again")
-			}
-			runtime.Gosched()
-		}
+		wait.Until(t, "a client connects again", func() bool { return b.Ping(ctx) == nil })
 	}
 }
 
@@ -93,8 +85,7 @@ func (s *Server) URL() string { return s.url }
 // the test ends.
 func (s *Server) Connect(t testing.TB) *bus.Bus {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
-	defer cancel()
+	ctx := wait.Context(t)
 	b, err := bus.Connect(ctx, bus.Config{URL: s.URL(), Name: t.Name(), Replicas: 1, Logger: logger(t)})
 	if err != nil {
 		t.Fatalf("bustest: %v", err)

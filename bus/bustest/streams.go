@@ -3,10 +3,11 @@ package bustest
 import (
 	"context"
 	"testing"
-	"time"
 
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
+
+	"github.com/pfl-forge/pfl-forge/internal/wait"
 )
 
 // DeleteStream deletes a stream, as somebody might. The next Connect makes it again, empty.
@@ -45,8 +46,7 @@ func (s *Server) change(t testing.TB, stream string, change func(*jetstream.Stre
 
 func (s *Server) jetstream(t testing.TB, do func(context.Context, jetstream.JetStream) error) {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
-	defer cancel()
+	ctx := wait.Context(t)
 	nc, err := nats.Connect(s.url)
 	if err != nil {
 		t.Fatalf("bustest: %v", err)

@@ -11,13 +11,11 @@ import (
 	"regexp"
 	"strconv"
 	"testing"
-	"time"
 
 	"github.com/rogpeppe/go-internal/testscript"
-)
 
-// patience is how long a script waits for something that is to happen.
-const patience = 60 * time.Second
+	"github.com/pfl-forge/pfl-forge/internal/wait"
+)
 
 func TestMain(m *testing.M) {
 	// Scripts wait for disks and for each other's locks more than they compute. This
@@ -33,11 +31,11 @@ func TestScripts(t *testing.T) {
 	testscript.Run(t, testscript.Params{
 		Dir:                 "testdata/script",
 		RequireExplicitExec: true,
-		Deadline:            time.Now().Add(5 * time.Minute),
 		Setup: func(env *testscript.Env) error {
 			home := filepath.Join(env.WorkDir, ".home")
 			env.Setenv("HOME", home)
 			env.Setenv("NO_COLOR", "1")
+			env.Setenv("GORACE", "atexit_sleep_ms=0") // or each command sleeps for a second at its end
 			return os.MkdirAll(home, 0o700)
 		},
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
@@ -95,14 +93,14 @@ func await(ts *testscript.TestScript, neg bool, args []string) {
 	}
 	want := regexp.MustCompile("(?m)" + args[0])
 	var out []byte
-	for deadline := time.Now().Add(patience); time.Now().Before(deadline); {
+	ctx, cancel := wait.Bounded()
+	defer cancel()
+	if !wait.Poll(ctx, func() bool {
 		out, _ = command(ts, args[1:]).CombinedOutput()
-		if want.Match(out) {
-			return
-		}
-		<-time.After(50 * time.Millisecond)
+		return want.Match(out)
+	}) {
+		ts.Fatalf("%q is not in:\n%s", args[0], out)
 	}
-	ts.Fatalf("%q is not in:\n%s", args[0], out)
 }
 
 // lookPath finds a program in the script's PATH.

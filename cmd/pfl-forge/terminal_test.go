@@ -52,7 +52,7 @@ func command(ts *testscript.TestScript, args []string) *exec.Cmd {
 		cmd.Path, cmd.Err = path, nil
 	}
 	cmd.Dir = ts.MkAbs(".")
-	for _, name := range []string{"PATH", "HOME", "NO_COLOR", "TMPDIR"} {
+	for _, name := range []string{"PATH", "HOME", "NO_COLOR", "TMPDIR", "GORACE"} {
 		cmd.Env = append(cmd.Env, name+"="+ts.Getenv(name))
 	}
 	cmd.Env = append(cmd.Env, "TERM=xterm-256color")

@@ -7,12 +7,12 @@ import (
 
 const module = "github.com/pfl-forge/pfl-forge"
 
-// violations lists what breaks a rule, one line for each import.
-func violations(files []file, diets []diet, reserves []reserve) []string {
+// violations returns one line for each import that breaks a rule.
+func violations(files []file, allowLists []allowList, restrictions []restriction) []string {
 	var found []string
 	for _, f := range files {
 		for _, imp := range f.imports {
-			for _, reason := range broken(f, imp, diets, reserves) {
+			for _, reason := range broken(f, imp, allowLists, restrictions) {
 				found = append(found, fmt.Sprintf("%s imports %s: %s", f.path, imp, reason))
 			}
 		}
@@ -21,9 +21,9 @@ func violations(files []file, diets []diet, reserves []reserve) []string {
 }
 
 // broken gives the reasons why a file may not import a package.
-func broken(f file, imp string, diets []diet, reserves []reserve) []string {
+func broken(f file, imp string, allowLists []allowList, restrictions []restriction) []string {
 	var reasons []string
-	for _, d := range diets {
+	for _, d := range allowLists {
 		if f.test && !d.tests || !matchAny(d.packages, f.pkg) {
 			continue
 		}
@@ -31,7 +31,7 @@ func broken(f file, imp string, diets []diet, reserves []reserve) []string {
 			reasons = append(reasons, d.reason)
 		}
 	}
-	for _, r := range reserves {
+	for _, r := range restrictions {
 		if f.test && !r.tests || !matchAny(r.imports, imp) {
 			continue
 		}

@@ -11,7 +11,7 @@ import (
 	"strings"
 )
 
-// A file is what the rules need to know of one .go file.
+// file has the facts about one .go file that the rules refer to.
 type file struct {
 	// path is relative to the repository's root, with slashes.
 	path    string
@@ -19,12 +19,12 @@ type file struct {
 	imports []string
 	lines   int
 	test    bool
-	// generated says that a tool wrote it.
+	// generated is true for files that a tool wrote.
 	generated bool
 }
 
-// scan reads every .go file below a root, whatever its build tags, without what
-// is no part of the workspace: hidden folders, testdata, bin and the tools.
+// scan reads every .go file below a root, whatever its build tags, except in folders
+// that do not belong to the workspace: hidden ones, testdata, bin and tools.
 func scan(root fs.FS) ([]file, error) {
 	var files []file
 	err := fs.WalkDir(root, ".", func(name string, entry fs.DirEntry, err error) error {

@@ -1,11 +1,11 @@
 package imports
 
-// A diet names everything that some packages may import.
+// allowList names everything that some packages may import.
 //
 // Patterns are those of the go command at the root of this repository: a path
 // is itself, with /... also everything below it, ours begin with a dot, and std
 // is the standard library.
-type diet struct {
+type allowList struct {
 	packages []string
 	may      []string
 	// never takes away from may.
@@ -15,8 +15,8 @@ type diet struct {
 	reason string
 }
 
-// A reserve names the only packages that may import something.
-type reserve struct {
+// restriction names the only packages that may import something.
+type restriction struct {
 	imports  []string
 	packages []string
 	// tests says that the rule holds for _test.go files too.
@@ -24,7 +24,7 @@ type reserve struct {
 	reason string
 }
 
-var diets = []diet{
+var allowLists = []allowList{
 	{
 		packages: []string{"."},
 		may:      []string{"std"},
@@ -59,7 +59,7 @@ var diets = []diet{
 	},
 }
 
-var reserves = []reserve{
+var restrictions = []restriction{
 	{
 		imports:  []string{"github.com/nats-io/nats.go/..."},
 		packages: []string{"./bus/...", "./natsd/..."},
@@ -102,6 +102,14 @@ var reserves = []reserve{
 		reason:   "processes are started where their arguments, environment and end are looked after",
 	},
 	{
+		imports: []string{"./internal/wait", "./internal/testsize"},
+		packages: []string{
+			"./agent/agenttest/...", "./agent/prompt/prompttest", "./bus/bustest", "./git/gittest", "./repository/repotest",
+			"./cmd/pfl-forge/internal/console/consoletest",
+		},
+		reason: "they are for tests and for what tests share",
+	},
+	{
 		imports:  []string{"./agent/sandbox"},
 		packages: []string{"./agent/...", "./repository/...", "./cmd/pfl-forge/..."},
 		reason:   "what a command sees of the machine is decided in one place, where calls are started",
@@ -122,17 +130,18 @@ var reserves = []reserve{
 		packages: []string{"./workspace/schematest"},
 		reason:   "it is for tests",
 	},
-	star("./services/analyzer/..."),
-	star("./services/implementer/..."),
-	star("./services/reflector/..."),
-	star("./services/reviewer/..."),
-	star("./services/runner/..."),
-	star("./cmd/pfl-forge/..."),
+	isolatedModule("./services/analyzer/..."),
+	isolatedModule("./services/implementer/..."),
+	isolatedModule("./services/reflector/..."),
+	isolatedModule("./services/reviewer/..."),
+	isolatedModule("./services/runner/..."),
+	isolatedModule("./cmd/pfl-forge/..."),
 }
 
-// star keeps a module from everyone but itself and the command that links all.
-func star(module string) reserve {
-	return reserve{
+// isolatedModule returns the restriction that only the module itself and the command
+// that links all services import the module.
+func isolatedModule(module string) restriction {
+	return restriction{
 		imports:  []string{module},
 		packages: []string{module, "./cmd/pfl-forge/..."},
 		tests:    true,

@@ -8,12 +8,14 @@ import (
 var (
 	// secretName matches names of variables that hold a secret.
 	secretName = regexp.MustCompile(`(?i)TOKEN|SECRET|PASSW|CREDENTIAL|AUTH|API_?KEY|(?:ACCESS|PRIVATE|SIGNING|ENCRYPTION)_?KEY|_KEY$|_PAT$|_DSN$`)
-	// userinfo matches what comes before the host of a URL.
+	// userinfo matches the user and password in front of the host of a URL.
 	userinfo = regexp.MustCompile(`://([^/\s@]+)@`)
 )
 
-// Environ returns what is secret in an environment: the values of variables that
-// are named like it, and passwords in URLs. Paths are not.
+// Environ returns the secrets in an environment, in the form of os.Environ: the values of
+// variables that are named like one (..._TOKEN, DB_PASSWORD), and passwords in the URLs of
+// all others. Paths and URLs are no secrets as a whole. The list may hold empty values, which
+// New ignores.
 func Environ(environ []string) []string {
 	var secrets []string
 	for _, entry := range environ {
@@ -26,7 +28,8 @@ func Environ(environ []string) []string {
 	return secrets
 }
 
-// URL returns the passwords and tokens in a text that may hold URLs.
+// URL returns the passwords and tokens in the URLs of a text. A user without a password counts
+// as a token.
 func URL(text string) []string {
 	var secrets []string
 	for _, m := range userinfo.FindAllStringSubmatch(text, -1) {
@@ -39,6 +42,7 @@ func URL(text string) []string {
 	return secrets
 }
 
+// isPath reports whether the value of a variable names a file, such as SSH_AUTH_SOCK.
 func isPath(value string) bool {
 	return strings.HasPrefix(value, "/") || strings.HasPrefix(value, "./") || strings.HasPrefix(value, "~")
 }

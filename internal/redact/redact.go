@@ -1,10 +1,11 @@
-// Package redact takes secrets out of text, on its way to logs, journals and
-// people.
+// Package redact takes secrets out of text, on its way to logs, journals and people.
 //
-// Known values are found whole, cut off at either end, and wrapped by white
-// space; keys and tokens of well-known shapes are found without being known. In a
-// stream, both are found however the text is split into pieces. It is a net
-// against accidents: whoever wants to smuggle a secret out can spell it otherwise.
+// A [Redactor] finds two things: values that it was given (see [Environ] and [URL]), also if
+// they are cut off at either end or wrapped by white space, and keys and tokens of well-known
+// shapes, such as those of GitHub, without knowing them. [Redactor.Text] is for a text that is
+// there as a whole; a [Stream] finds the same in pieces, however they are split.
+//
+// It is a net against accidents: whoever wants to smuggle a secret out can spell it otherwise.
 package redact
 
 import (
@@ -13,14 +14,14 @@ import (
 	"strings"
 )
 
-// Mark stands where a secret was.
+// Mark stands in place of each secret.
 const Mark = "[redacted]"
 
 const (
 	// shortest is the least length of a value that is looked for, in bytes: shorter
 	// ones are found in innocent text.
 	shortest = 8
-	// keep is how much of the text before a piece is looked at again, in bytes: more
+	// keep is the length of the text before a piece that is looked at again, in bytes: more
 	// than the part of a secret by which it is recognised.
 	keep = 64
 	// keepOpen is the same, if a secret may still go on.
@@ -48,17 +49,19 @@ var shapes = regexp.MustCompile(strings.Join([]string{
 // Redactor knows secrets. The zero value knows only what they look like. It is
 // safe for concurrent use.
 type Redactor struct {
-	// parts are what known values are recognised by, by their length: every part of
-	// a value that long.
+	// parts are the pieces that known values are recognised by, by their length: every piece of
+	// a value that is that long.
 	parts map[int]map[string]struct{}
-	// begins says which two bytes a part begins with: most do not.
+	// begins says for every two bytes whether a part begins with them: for most none does, so
+	// that most positions need no look into parts.
 	begins [1 << 16]bool
 }
 
+// begin returns the entry of begins for the first two bytes of s.
 func (r *Redactor) begin(s string) *bool { return &r.begins[int(s[0])<<8|int(s[1])] }
 
-// New returns a Redactor that knows some values. Those that are too short to be
-// told from innocent text are left out.
+// New returns a Redactor that knows some secret values. Those of less than eight bytes are left
+// out: they cannot be told from innocent text.
 func New(values ...string) *Redactor {
 	r := &Redactor{parts: map[int]map[string]struct{}{}}
 	for _, v := range values {
@@ -78,21 +81,22 @@ func New(values ...string) *Redactor {
 	return r
 }
 
-// Text returns a text without secrets. Redacting twice changes nothing.
+// Text returns a text with [Mark] in place of secrets. Redacting twice changes nothing.
 func (r *Redactor) Text(s string) string { return replace(s, r.find(s), 0) }
 
 // Stream redacts pieces of one text, in their order. It is for one goroutine.
 type Stream struct {
 	redactor *Redactor
-	before   string // what came before, as it was
+	// before is the end of the pieces so far, not redacted.
+	before string
 }
 
 // Stream returns a stream at its beginning.
 func (r *Redactor) Stream() *Stream { return &Stream{redactor: r} }
 
-// Text returns the next piece without secrets, also those that began in pieces
-// before. Of a known value, or of what a shape begins with, less than what it takes to recognise it
-// may have gone through by then.
+// Text returns the next piece without secrets, also those that began in earlier pieces. A
+// secret that is split may get through up to the length by which it is recognised: half of a
+// known value, 12 bytes at most, and the first characters of a shape.
 func (s *Stream) Text(piece string) string {
 	all := s.before + piece
 	n := len(s.before)
@@ -110,9 +114,10 @@ func (s *Stream) Text(piece string) string {
 	return replace(all, found, n)
 }
 
-// span is a part of a text.
+// span is a part of a text, in bytes.
 type span struct{ start, end int }
 
+// find returns the secrets in a text, in no order. They may overlap.
 func (r *Redactor) find(s string) []span {
 	var found []span
 	if suspicious(s) {
@@ -146,7 +151,7 @@ func (r *Redactor) find(s string) []span {
 	return found
 }
 
-// certain are beginnings of matches that are secrets whatever follows.
+// certain lists beginnings of matches that are secrets also without a digit.
 var certain = []string{"-----BEGIN", "sk-ant-", "eyJ", "://"}
 
 // random tells a secret from a word that only looks like one, such as sk-learn-tutorial:
@@ -156,18 +161,19 @@ func random(match, secret string) bool {
 		slices.ContainsFunc(certain, func(prefix string) bool { return strings.HasPrefix(match, prefix) })
 }
 
-// hints are what shapes begin with: without any of them, none can match.
+// hints lists what shapes begin with: in a text without any of them, none can match.
 var hints = []string{
 	"sk-", "ghp_", "gho_", "ghu_", "ghs_", "ghr_", "github_pat_", "glpat-", "npm_", "AKIA", "ASIA", "AIza", "xox", "eyJ",
 	"PRIVATE KEY", "://", "SA", "SC", "SN", "SO", "SU", "SX", "earer", "EARER", "asic", "ASIC",
 }
 
-// suspicious is a cheap test for whether any shape can match.
+// suspicious reports whether any shape may match. It is cheaper than matching.
 func suspicious(s string) bool {
 	return slices.ContainsFunc(hints, func(hint string) bool { return strings.Contains(s, hint) })
 }
 
-// squeeze removes white space. at, if not nil, becomes where each byte was.
+// squeeze returns a text without white space. It appends the position of each byte to at, if
+// that is not nil.
 func squeeze(s string, at *[]int) string {
 	b := make([]byte, 0, len(s))
 	for i := range len(s) {
@@ -183,7 +189,8 @@ func squeeze(s string, at *[]int) string {
 	return string(b)
 }
 
-// replace returns s from a byte on, with every part that was found marked once.
+// replace returns the text from a byte on, with one Mark in place of each run of bytes that
+// were found.
 func replace(s string, found []span, from int) string {
 	if len(found) == 0 {
 		return s[from:]

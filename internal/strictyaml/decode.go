@@ -10,23 +10,28 @@ import (
 	"gopkg.in/yaml.v3"
 )
 
+// nullTag is the tag that yaml.v3 gives null, ~ and nothing at all.
 const nullTag = "!!null"
 
 // maxErrors bounds the report on a file that is something else entirely.
 const maxErrors = 20
 
+// decoder fills Go values from the nodes of one document. It goes on after an error, so
+// that a person reads all of them at once.
 type decoder struct {
 	pos  *Positions
 	errs Errors
 }
 
+// fail notes an error about a node.
 func (d *decoder) fail(n *yaml.Node, field, format string, args ...any) {
 	if len(d.errs) < maxErrors {
 		d.errs = append(d.errs, d.pos.node(n, field, format, args...))
 	}
 }
 
-// value decodes n into v. field is n's path, for errors.
+// value decodes n into v, which must be settable. field is n's path, for errors, and depth
+// the number of mappings and lists around it.
 func (d *decoder) value(n *yaml.Node, v reflect.Value, field string, depth int) {
 	d.pos.note(n, field)
 	if !d.allowed(n, field, depth) {
@@ -55,7 +60,9 @@ func (d *decoder) value(n *yaml.Node, v reflect.Value, field string, depth int) 
 	}
 }
 
-// allowed refuses the features of YAML that this package leaves out.
+// allowed reports whether a node uses only the part of YAML that this package reads, and
+// reports an error if not. Aliases are refused before anything follows them, so that nothing
+// is ever expanded.
 func (d *decoder) allowed(n *yaml.Node, field string, depth int) bool {
 	switch {
 	case depth > maxDepth:
@@ -72,8 +79,11 @@ func (d *decoder) allowed(n *yaml.Node, field string, depth int) bool {
 	return false
 }
 
+// isNull reports whether the node is null, ~ or nothing at all.
 func isNull(n *yaml.Node) bool { return n.Kind == yaml.ScalarNode && n.Tag == nullTag }
 
+// isScalar reports whether a Go value is decoded from a single value of YAML: all but structs,
+// maps and slices, and of these the ones that read themselves from text, and time.Time.
 func isScalar(v reflect.Value) bool {
 	if _, ok := reflect.TypeAssert[encoding.TextUnmarshaler](v.Addr()); ok {
 		return true
@@ -85,6 +95,7 @@ func isScalar(v reflect.Value) bool {
 	return true
 }
 
+// pointer decodes into a new value; null makes the pointer nil.
 func (d *decoder) pointer(n *yaml.Node, v reflect.Value, field string, depth int) {
 	if isNull(n) {
 		v.SetZero()
@@ -95,18 +106,20 @@ func (d *decoder) pointer(n *yaml.Node, v reflect.Value, field string, depth int
 	v.Set(to)
 }
 
-func (d *decoder) structure(n *yaml.Node, v reflect.Value, field string, depth int) {
+// structure decodes a mapping into a struct. Fields without a key stay as they are.
+func (d *decoder) structure(n *yaml.Node, v reflect.Value, path string, depth int) {
 	fields := fieldsOf(v.Type())
-	d.entries(n, field, func(key *yaml.Node, path string, val *yaml.Node) {
-		i, ok := fields.index[key.Value]
-		if !ok {
-			d.fail(key, path, "unknown key%s", suggest(key.Value, fields.names))
+	d.entries(n, path, func(key *yaml.Node, path string, val *yaml.Node) {
+		i := slices.IndexFunc(fields, func(f field) bool { return f.key == key.Value })
+		if i < 0 {
+			d.fail(key, path, "unknown key%s", suggest(key.Value, keysOf(fields)))
 			return
 		}
-		d.value(val, v.FieldByIndex(i), path, depth+1)
+		d.value(val, v.FieldByIndex(fields[i].index), path, depth+1)
 	})
 }
 
+// dictionary decodes a mapping into a map, in place of the one that was there.
 func (d *decoder) dictionary(n *yaml.Node, v reflect.Value, field string, depth int) {
 	if v.Type().Key().Kind() != reflect.String {
 		panic(fmt.Sprintf("strictyaml: %s: map keys must be strings", field))
@@ -120,14 +133,16 @@ func (d *decoder) dictionary(n *yaml.Node, v reflect.Value, field string, depth 
 	v.Set(out)
 }
 
-// entries calls visit for each key of a mapping, once.
+// entries calls visit once for each key of a mapping, with the key, the path of the value
+// and the value. It reports keys that are no text or given twice, and leaves them out.
 func (d *decoder) entries(n *yaml.Node, field string, visit func(key *yaml.Node, path string, val *yaml.Node)) {
 	if n.Kind != yaml.MappingNode {
 		d.fail(n, field, "must be a mapping of keys to values, not %s", describe(n))
 		return
 	}
+	// seen has the line of each key so far.
 	seen := make(map[string]int, len(n.Content)/2)
-	for pair := range slices.Chunk(n.Content, 2) {
+	for pair := range slices.Chunk(n.Content, 2) { // yaml.v3 lists keys and values in turn
 		key, val := pair[0], pair[1]
 		path := join(field, key.Value)
 		switch {
@@ -149,6 +164,7 @@ func (d *decoder) entries(n *yaml.Node, field string, visit func(key *yaml.Node,
 	}
 }
 
+// list decodes into a slice, in place of the one that was there.
 func (d *decoder) list(n *yaml.Node, v reflect.Value, field string, depth int) {
 	if n.Kind != yaml.SequenceNode {
 		d.fail(n, field, "must be a list, not %s", describe(n))
@@ -161,6 +177,7 @@ func (d *decoder) list(n *yaml.Node, v reflect.Value, field string, depth int) {
 	v.Set(out)
 }
 
+// join returns the path of a key in the mapping at a path.
 func join(field, key string) string {
 	if field == "" {
 		return key
@@ -168,6 +185,7 @@ func join(field, key string) string {
 	return field + "." + key
 }
 
+// describe names a node in errors: its kind, or the first 40 characters of its value.
 func describe(n *yaml.Node) string {
 	switch {
 	case n.Kind == yaml.MappingNode:
@@ -178,8 +196,9 @@ func describe(n *yaml.Node) string {
 		return "an alias"
 	case isNull(n):
 		return "null"
-	case len(n.Value) > 40:
-		return fmt.Sprintf("%q...", n.Value[:40])
+	}
+	if text := []rune(n.Value); len(text) > 40 {
+		return fmt.Sprintf("%q...", string(text[:40]))
 	}
 	return fmt.Sprintf("%q", n.Value)
 }

@@ -16,9 +16,11 @@ import (
 	"gopkg.in/yaml.v3"
 )
 
-// Encode writes v as YAML that Decode reads back: fields in the order of their
-// struct, maps sorted by key, strings of several lines as literal blocks. It
-// fails for a string that is not UTF-8, which YAML cannot hold.
+// Encode returns v as YAML that Decode reads back: the fields of structs in their order,
+// maps sorted by key, strings of several lines as literal blocks, indented by two blanks.
+// Tags are those that Decode reads; omitempty leaves out nil, zero and what has no
+// elements. Encode fails for a string that is not UTF-8, which YAML cannot hold, and for
+// types that YAML has no form for.
 func Encode(v any) ([]byte, error) {
 	root, err := node(reflect.ValueOf(v))
 	if err != nil {
@@ -36,6 +38,7 @@ func Encode(v any) ([]byte, error) {
 	return b.Bytes(), nil
 }
 
+// node returns a Go value as a node.
 func node(v reflect.Value) (*yaml.Node, error) {
 	if !v.IsValid() || v.Kind() == reflect.Pointer && v.IsNil() {
 		return scalar(nullTag, "null"), nil
@@ -70,20 +73,23 @@ func node(v reflect.Value) (*yaml.Node, error) {
 	case reflect.Map:
 		return dictionary(v)
 	case reflect.Struct:
-		n := &yaml.Node{Kind: yaml.MappingNode}
-		return n, structure(v, n)
+		return structure(v)
 	}
 	return nil, fmt.Errorf("cannot write %s as YAML", v.Type())
 }
 
+// scalar returns a single value that is written without quotes.
 func scalar(tag, value string) *yaml.Node {
 	n := &yaml.Node{Kind: yaml.ScalarNode, Tag: tag, Value: value}
+	// With a tag that yaml.v3 would not resolve from the value, it writes the tag in front: 3 is
+	// an int to it, and a float only as "!!float 3", which Decode refuses.
 	if tag == "!!float" || tag == "!!timestamp" {
-		n.Tag = "" // 3 is a float as well, without a tag in front of it
+		n.Tag = ""
 	}
 	return n
 }
 
+// list returns a slice or an array as a sequence.
 func list(v reflect.Value) (*yaml.Node, error) {
 	n := &yaml.Node{Kind: yaml.SequenceNode}
 	for i := range v.Len() {
@@ -96,6 +102,7 @@ func list(v reflect.Value) (*yaml.Node, error) {
 	return n, nil
 }
 
+// dictionary returns a map as a mapping that is sorted by key.
 func dictionary(v reflect.Value) (*yaml.Node, error) {
 	if v.Type().Key().Kind() != reflect.String {
 		return nil, fmt.Errorf("cannot write %s as YAML: keys must be strings", v.Type())
@@ -111,31 +118,22 @@ func dictionary(v reflect.Value) (*yaml.Node, error) {
 	return n, nil
 }
 
-func structure(v reflect.Value, n *yaml.Node) error {
-	for i := range v.NumField() {
-		f := v.Type().Field(i)
-		name, opts, _ := strings.Cut(f.Tag.Get("yaml"), ",")
-		options := strings.Split(opts, ",")
-		switch {
-		case slices.Contains(options, "inline"):
-			if err := structure(v.Field(i), n); err != nil {
-				return err
-			}
+// structure returns a struct as a mapping in the order of its fields.
+func structure(v reflect.Value) (*yaml.Node, error) {
+	n := &yaml.Node{Kind: yaml.MappingNode}
+	for _, f := range fieldsOf(v.Type()) {
+		val := v.FieldByIndex(f.index)
+		if f.omitEmpty && empty(val) {
 			continue
-		case !f.IsExported(), name == "-":
-			continue
-		case slices.Contains(options, "omitempty") && empty(v.Field(i)):
-			continue
-		case name == "":
-			name = strings.ToLower(f.Name)
 		}
-		if err := entry(n, name, v.Field(i)); err != nil {
-			return err
+		if err := entry(n, f.key, val); err != nil {
+			return nil, err
 		}
 	}
-	return nil
+	return n, nil
 }
 
+// entry appends a key and its value to a mapping.
 func entry(n *yaml.Node, key string, v reflect.Value) error {
 	k, err := text(key)
 	if err != nil {
@@ -149,6 +147,7 @@ func entry(n *yaml.Node, key string, v reflect.Value) error {
 	return nil
 }
 
+// empty reports whether omitempty leaves the value out.
 func empty(v reflect.Value) bool {
 	switch v.Kind() {
 	case reflect.Slice, reflect.Map:
@@ -157,10 +156,12 @@ func empty(v reflect.Value) bool {
 	return v.IsZero()
 }
 
-// otherwise matches words that older versions of YAML take for something else.
+// otherwise matches words that older versions of YAML take for something else: yes and no
+// for booleans, 1:20 for a number to the base of 60. They are quoted.
 var otherwise = regexp.MustCompile(`^(?i:y|n|yes|no|on|off)$|^[-+]?[0-9][0-9_]*(:[0-5]?[0-9])+(\.[0-9_]*)?$`)
 
-// text returns a string in a style that reads back as the same string.
+// text returns a string in a style in which yaml.v3 writes what it reads back as the same
+// string. FuzzRoundTrip finds the cases.
 func text(s string) (*yaml.Node, error) {
 	if !utf8.ValidString(s) {
 		return nil, errors.New("a string that is not UTF-8 cannot be written as YAML")

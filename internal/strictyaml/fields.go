@@ -8,43 +8,51 @@ import (
 	"unicode/utf8"
 )
 
-// fields lists the keys that a struct has.
-type fields struct {
-	names []string
-	index map[string][]int
+// field is a key of a struct.
+type field struct {
+	key string
+	// index leads to the struct's field, through those that are inline (see
+	// reflect.Value.FieldByIndex).
+	index []int
+	// omitEmpty is set where Encode leaves out an empty value.
+	omitEmpty bool
 }
 
-func fieldsOf(t reflect.Type) fields {
-	out := fields{index: map[string][]int{}}
-	for _, f := range reflect.VisibleFields(t) {
-		tag, opts, _ := strings.Cut(f.Tag.Get("yaml"), ",")
-		if !f.IsExported() || tag == "-" || slices.Contains(strings.Split(opts, ","), "inline") {
+// fieldsOf returns the keys of a struct in the order of its fields, those of inline
+// structs in place of the field.
+func fieldsOf(t reflect.Type) []field {
+	var out []field
+	for f := range t.Fields() {
+		key, opts, _ := strings.Cut(f.Tag.Get("yaml"), ",")
+		options := strings.Split(opts, ",")
+		switch {
+		case slices.Contains(options, "inline"):
+			for _, inner := range fieldsOf(f.Type) {
+				inner.index = slices.Concat(f.Index, inner.index)
+				out = append(out, inner)
+			}
 			continue
-		}
-		if len(f.Index) > 1 && !inlined(t, f.Index) {
+		case !f.IsExported(), key == "-":
 			continue
+		case key == "":
+			key = strings.ToLower(f.Name)
 		}
-		if tag == "" {
-			tag = strings.ToLower(f.Name)
-		}
-		out.names = append(out.names, tag)
-		out.index[tag] = f.Index
+		out = append(out, field{key, f.Index, slices.Contains(options, "omitempty")})
 	}
 	return out
 }
 
-// inlined reports whether the embedded structs on the way to a field are inline.
-func inlined(t reflect.Type, index []int) bool {
-	for i := 1; i < len(index); i++ {
-		if !strings.Contains(t.FieldByIndex(index[:i]).Tag.Get("yaml"), ",inline") {
-			return false
-		}
+// keysOf returns the keys of a struct.
+func keysOf(fields []field) []string {
+	keys := make([]string, len(fields))
+	for i, f := range fields {
+		keys[i] = f.key
 	}
-	return true
+	return keys
 }
 
-// suggest returns what to say about an unknown key: the closest known one, or
-// all of them if there are few.
+// suggest returns what an error about an unknown key ends with: the key that was probably
+// meant, or else all of them.
 func suggest(key string, known []string) string {
 	if best := Closest(key, known); best != "" {
 		return fmt.Sprintf("; did you mean %q?", best)
@@ -56,12 +64,14 @@ func suggest(key string, known []string) string {
 	return "; known keys are " + strings.Join(sorted, ", ")
 }
 
-// Closest returns the word of known that s was probably meant to be, or "".
+// Closest returns the word of known that s was probably meant to be: one that differs in
+// at most a third of its letters, whatever their case, or one that s begins or that begins
+// s. It is empty if there is none.
 func Closest(s string, known []string) string {
-	best, dist := "", max(1, utf8.RuneCountInString(s)/3)+1
-	if len(s) > 100 {
+	if len(s) > 100 { // nobody meant that, and distance takes its time
 		return ""
 	}
+	best, dist := "", max(1, utf8.RuneCountInString(s)/3)+1
 	for _, k := range slices.Sorted(slices.Values(known)) {
 		if d := distance(strings.ToLower(s), strings.ToLower(k)); d < dist {
 			best, dist = k, d
@@ -78,8 +88,9 @@ func Closest(s string, known []string) string {
 	return ""
 }
 
-// distance is the number of insertions, deletions, replacements and swaps of
-// neighbours between two words.
+// distance returns how many insertions, deletions, replacements and swaps of neighbours
+// make t of s (the optimal string alignment distance). The libraries that are kept do not
+// count a swap as one, and swaps are what fingers do.
 func distance(s, t string) int {
 	a, b := []rune(s), []rune(t)
 	rows := make([][]int, len(a)+1)

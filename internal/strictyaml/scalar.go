@@ -11,12 +11,14 @@ import (
 	"gopkg.in/yaml.v3"
 )
 
-// Numbers that every version of YAML and every reader takes for the same.
+// The numbers that every version of YAML and every reader takes for the same: in decimal,
+// without a plus, leading zeros, underscores or exponents.
 var (
 	integer = regexp.MustCompile(`^(0|-?[1-9][0-9]*)$`)
 	decimal = regexp.MustCompile(`^-?(0|[1-9][0-9]*)(\.[0-9]+)?$`)
 )
 
+// scalar decodes a single value.
 func (d *decoder) scalar(n *yaml.Node, v reflect.Value, field string) {
 	if n.Kind != yaml.ScalarNode {
 		d.fail(n, field, "must be a single value, not %s", describe(n))
@@ -31,7 +33,8 @@ func (d *decoder) scalar(n *yaml.Node, v reflect.Value, field string) {
 	}
 }
 
-// setScalar returns what the value must be, if it is not.
+// setScalar sets v to a node's value. If the node has no value of v's type, it returns what
+// it must be: "must be a whole number".
 func setScalar(n *yaml.Node, v reflect.Value) string {
 	switch to := v.Addr().Interface().(type) {
 	case *time.Duration:
@@ -78,6 +81,7 @@ func setScalar(n *yaml.Node, v reflect.Value) string {
 	panic("strictyaml: cannot decode into " + v.Type().String())
 }
 
+// setBool is setScalar for a bool.
 func setBool(n *yaml.Node, v reflect.Value) string {
 	if !bare(n) || n.Value != "true" && n.Value != "false" {
 		return "must be true or false"

@@ -1,10 +1,36 @@
-// Package strictyaml reads the part of YAML that means one thing to everybody.
+// Package strictyaml reads and writes the part of YAML that means one thing to everybody.
+// It is the only package that imports a YAML library: what persons and agents write is
+// read by [Decode], and what they read is written by [Encode].
 //
-// Refused, each with line and column: unknown and duplicate keys, anchors,
-// aliases, merge keys, tags, a second document, input that is not UTF-8, too
-// long or too deep, numbers such as 010 that YAML versions read differently,
-// and null where a value is needed. What a field of type string receives is
-// what the file says: no, 1e3, 0123 and 2026-01-02 stay as they are.
+// # Reading
+//
+// Decode fills a struct, as yaml.v3 does, with the yaml tags of its fields. It differs in
+// what it refuses, each with line and column, and all of it at once:
+//
+//   - keys that the struct does not have (with the one that was probably meant), and keys
+//     that are given twice;
+//   - anchors, aliases, merge keys and tags, so that a small file stays small;
+//   - a second document, input that is not UTF-8, too long or too deep;
+//   - null where a value is needed;
+//   - numbers that versions of YAML read differently, such as 010 or 1_000, and other
+//     words than true and false for a bool.
+//
+// A field of type string receives what the file says: no, 1e3, 0123 and 2026-01-02 stay
+// as they are. The [Positions] that Decode returns let a caller report what it finds
+// wrong with a value later at the same line.
+//
+// # Writing
+//
+// Encode chooses the style of each string so that it is read back unchanged, and prefers
+// blocks that a person can edit.
+//
+// # Why this is not a library's
+//
+// The parser and the emitter are yaml.v3's. Its own decoder loses the position of a value
+// once it is in a struct, and takes 010 for 8; its own encoder writes "\n" so that it is
+// read back as "", and 1000000.0 as 1e+06. goccy/go-yaml has positions, but takes an
+// unquoted 0123 for the string 83, a quoted '1' for an int and any anchor, stops at the
+// first error, and its encoder loses more strings than that of yaml.v3.
 package strictyaml
 
 import (
@@ -15,28 +41,38 @@ import (
 	"regexp"
 	"strconv"
 	"strings"
-	"unicode/utf8"
 
+	"golang.org/x/text/encoding"
+	"golang.org/x/text/transform"
 	"gopkg.in/yaml.v3"
 )
 
-// Limits that hold unless Options says otherwise.
 const (
+	// DefaultMaxBytes bounds input whose Options do not.
 	DefaultMaxBytes = 64 << 10
-	maxDepth        = 50
+	// maxDepth bounds how deep mappings and lists may be nested, in levels.
+	maxDepth = 50
 )
 
-// Options says what input is called and how large it may be.
+// Options describes one input.
 type Options struct {
-	File      string // named in errors; may be empty
-	FirstLine int    // number of the first line, for a part of a file; 0 means 1
-	MaxBytes  int    // 0 means DefaultMaxBytes
+	// File is the name that errors give the input. They name none if it is empty.
+	File string
+	// FirstLine is the number of the input's first line in its file, where the input is
+	// only a part of it, such as the front matter of a text. 0 means 1.
+	FirstLine int
+	// MaxBytes bounds the length of the input. 0 means DefaultMaxBytes.
+	MaxBytes int
 }
 
-// Decode reads one YAML document into out and keeps out's values for the keys
-// that it does not name. Field names are those of the yaml struct tag; a field
-// without one is the lower-case name. Every error is an Errors. The positions
-// serve to report what is wrong with a value after it was decoded.
+// Decode reads one YAML document into out, which must be a struct, a map with string keys,
+// a slice or a scalar. It keeps out's values for the keys that the document does not name,
+// so that defaults may be set before; an empty document changes nothing. The key of a field
+// is its yaml tag, or its name in lower case; the tag's options inline and omitempty are
+// those of yaml.v3. Every error is an [Errors], and out is then of no use.
+//
+// The positions are never nil. They serve to report what is wrong with a value after it was
+// decoded. Decode panics for types that it cannot decode into, such as channels.
 func Decode[T any](data []byte, out *T, opts Options) (*Positions, error) {
 	pos := &Positions{opts: opts, at: map[string]position{}}
 	if opts.FirstLine > 0 {
@@ -57,6 +93,7 @@ func Decode[T any](data []byte, out *T, opts Options) (*Positions, error) {
 	return pos, nil
 }
 
+// parse returns the root of the only document in data; nil if it holds nothing.
 func parse(data []byte, pos *Positions) (*yaml.Node, *Error) {
 	limit := pos.opts.MaxBytes
 	if limit == 0 {
@@ -65,11 +102,12 @@ func parse(data []byte, pos *Positions) (*yaml.Node, *Error) {
 	if len(data) > limit {
 		return nil, pos.whole("is %d bytes long; at most %d are allowed", len(data), limit)
 	}
-	if i := invalidUTF8(data); i >= 0 {
+	if _, valid, err := transform.Bytes(encoding.UTF8Validator, data); err != nil {
 		e := pos.whole("is not UTF-8")
-		e.Line = pos.offset + 1 + bytes.Count(data[:i], []byte("\n"))
+		e.Line = pos.offset + 1 + bytes.Count(data[:valid], []byte("\n"))
 		return nil, e
 	}
+	// Decoding into a Node parses without following aliases, so that its cost is linear.
 	dec := yaml.NewDecoder(bytes.NewReader(data))
 	var doc, second yaml.Node
 	if err := dec.Decode(&doc); errors.Is(err, io.EOF) {
@@ -91,19 +129,10 @@ func parse(data []byte, pos *Positions) (*yaml.Node, *Error) {
 	return root, nil
 }
 
-func invalidUTF8(data []byte) int {
-	for i := 0; i < len(data); {
-		r, n := utf8.DecodeRune(data[i:])
-		if r == utf8.RuneError && n == 1 {
-			return i
-		}
-		i += n
-	}
-	return -1
-}
-
+// yamlLine matches where yaml.v3 says that its parser stopped.
 var yamlLine = regexp.MustCompile(`^line (\d+): `)
 
+// syntaxError returns an error of yaml.v3's parser as one of this package.
 func syntaxError(err error, pos *Positions) *Error {
 	msg := strings.TrimPrefix(err.Error(), "yaml: ")
 	e := pos.whole("")

@@ -10,6 +10,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/pfl-forge/pfl-forge/internal/strictyaml"
+	"github.com/pfl-forge/pfl-forge/internal/wait"
 )
 
 type document struct {
@@ -112,6 +113,8 @@ func TestDecodeRefuses(t *testing.T) {
 		{"wait: 5", "must be a duration"},
 		{"at: 2026-01-02", "must be a time"},
 		{"id: \xff", "f.yaml:1: is not UTF-8"},
+		{"id: é\nlist: [\"\ufffd\"]\n\n# \xc3", "f.yaml:4: is not UTF-8"},
+		{"flag: " + strings.Repeat("語", 41), "must be true or false, not \"" + strings.Repeat("語", 40) + "\"..."},
 		{"id: a\nlist: [\n", "is not valid YAML"},
 		{"id: \"a\x00b\"", "is not valid YAML"},
 		{"\tid: a", "is not valid YAML"},
@@ -171,12 +174,15 @@ func TestManyKeysAreFast(t *testing.T) {
 	for i := range 20_000 {
 		fmt.Fprintf(&b, "  k%d: v\n", i)
 	}
-	var d document
-	started := time.Now()
-	_, err := strictyaml.Decode([]byte(b.String()), &d, strictyaml.Options{MaxBytes: 1 << 20})
-	if took := time.Since(started); err != nil || len(d.With) != 20_000 || took > 5*time.Second {
-		t.Errorf("%d keys in %s, %v", len(d.With), took, err)
-	}
+	wait.Until(t, "it takes less than five seconds", func() bool {
+		var d document
+		started := time.Now()
+		_, err := strictyaml.Decode([]byte(b.String()), &d, strictyaml.Options{MaxBytes: 1 << 20})
+		if err != nil || len(d.With) != 20_000 {
+			t.Fatalf("%d keys, %v", len(d.With), err)
+		}
+		return time.Since(started) < 5*time.Second
+	})
 }
 
 func TestEncode(t *testing.T) {

@@ -6,9 +6,10 @@ import (
 	"gopkg.in/yaml.v3"
 )
 
-// Value reads one YAML document as what JSON would hold: nil, bool, string,
-// int64, float64, []any or map[string]any. What looks like a date is a string.
-// Every error is an Errors.
+// Value reads one YAML document of any shape as what JSON would hold: nil, bool, string,
+// int64, float64, []any or map[string]any. What looks like a date is a string. It refuses
+// what Decode refuses of every document, and takes numbers as yaml.v3 does. Every error is
+// an [Errors].
 func Value(data []byte, opts Options) (any, error) {
 	pos := &Positions{opts: opts, at: map[string]position{}}
 	root, err := parse(data, pos)
@@ -26,6 +27,7 @@ func Value(data []byte, opts Options) (any, error) {
 	return v, nil
 }
 
+// plain returns a node as what JSON would hold.
 func (d *decoder) plain(n *yaml.Node, field string, depth int) any {
 	if !d.allowed(n, field, depth) {
 		return nil
@@ -48,6 +50,8 @@ func (d *decoder) plain(n *yaml.Node, field string, depth int) any {
 	}
 }
 
+// plainScalar returns a single value as what JSON would hold. yaml.v3 has resolved its tag; a
+// number that does not fit into 64 bits is an error.
 func (d *decoder) plainScalar(n *yaml.Node, field string) any {
 	var v any
 	switch n.Tag {

@@ -1,4 +1,14 @@
 // Package term makes text that others wrote safe to show on a terminal.
+//
+// Titles, answers of agents, output of commands and names of files come from people and
+// programs that nobody vouches for. Printed as they are, they could clear the screen, write
+// into the clipboard or hide what they say. Everything that prints or stores such text calls
+// one of [Sanitize] (text of several lines), [Line] (one line) and [Short] (one line of
+// bounded length).
+//
+// The libraries that strip escape sequences (charmbracelet/x/ansi and others) follow a
+// terminal's rules: a string sequence that nobody ends takes all text after it along. Here
+// it ends with its line, because text that vanishes misleads as well.
 package term
 
 import (
@@ -7,10 +17,10 @@ import (
 	"unicode/utf8"
 )
 
-// Sanitize returns s as plain text of lines: terminal escape sequences and
-// control characters are gone, every kind of line end is "\n", tabs stay, and
-// characters that hide or reorder text are spelled out as <U+202E>. What is not
-// UTF-8 becomes U+FFFD. Sanitizing twice changes nothing.
+// Sanitize returns s as plain text of lines: escape sequences and control characters are
+// removed, every kind of line end becomes "\n", tabs stay, and characters that hide or
+// reorder text are spelled out as <U+202E>. Bytes that are not UTF-8 become U+FFFD.
+// Sanitizing twice changes nothing.
 func Sanitize(s string) string {
 	if isPlain(s) {
 		return s
@@ -48,7 +58,8 @@ func Line(s string) string {
 	return strings.Join(strings.Fields(Sanitize(s)), " ")
 }
 
-// Short returns Line(s), cut to at most n characters, with an ellipsis if cut.
+// Short returns Line(s), cut to at most n characters. The last one is an ellipsis if the text
+// was cut. Characters are code points: a wide one counts as one.
 func Short(s string, n int) string {
 	s = Line(s)
 	if utf8.RuneCountInString(s) <= n {
@@ -58,6 +69,7 @@ func Short(s string, n int) string {
 	return string(r[:max(n-1, 0)]) + "…"
 }
 
+// isPlain reports whether Sanitize would change nothing, without looking closely.
 func isPlain(s string) bool {
 	for i := range len(s) {
 		if c := s[i]; (c < ' ' && c != '\n' && c != '\t') || c >= 0x7f {
@@ -67,10 +79,11 @@ func isPlain(s string) bool {
 	return true
 }
 
+// isControl reports whether r is one of the control characters C0, DEL and C1.
 func isControl(r rune) bool { return r < ' ' || r >= 0x7f && r < 0xa0 }
 
-// isDeceptive reports whether r changes the order of the text around it, or is
-// there without being seen.
+// isDeceptive reports whether r changes the order of the text around it, or cannot be seen:
+// marks of direction, joiners, fillers, tags and the like.
 func isDeceptive(r rune) bool {
 	switch {
 	case r == 0x00ad, r == 0x034f, r == 0x061c, r == 0x115f, r == 0x1160, r == 0x17b4, r == 0x17b5, r == 0x3164, r == 0xfeff, r == 0xffa0:
@@ -83,7 +96,8 @@ func isDeceptive(r rune) bool {
 	return false
 }
 
-// sequence returns the length of the escape sequence that s starts with, 0 if none.
+// sequence returns the length in bytes of the escape sequence that s begins with; 0 if it
+// begins with none.
 func sequence(s string) int {
 	kind, n := introducer(s)
 	switch kind {
@@ -97,8 +111,9 @@ func sequence(s string) int {
 	return n
 }
 
-// introducer returns the kind of sequence as the final character of its 7-bit
-// form, and the length of what introduces it.
+// introducer returns the kind of the sequence that s begins with and the length of its
+// introducer. The kind is the character after ESC in the 7-bit form, such as '[' for a CSI; it
+// is ESC for a sequence that ends with the introducer, and 0 if there is none.
 func introducer(s string) (kind byte, n int) {
 	if s[0] == 0x1b {
 		i := 1
@@ -122,7 +137,7 @@ func introducer(s string) (kind byte, n int) {
 	return 0, 0
 }
 
-// control returns the length of a CSI sequence's parameters and final byte.
+// control returns the length of the parameters and the final byte of a CSI sequence.
 func control(s string) int {
 	for i := range len(s) {
 		switch c := s[i]; {
@@ -135,8 +150,8 @@ func control(s string) int {
 	return len(s)
 }
 
-// text returns the length of a string sequence's text and its end. One that
-// does not end on its line swallows no more than its introducer.
+// text returns the length of the text of a string sequence, with its end. It is 0 for one
+// that does not end on its line, so that only the introducer is removed.
 func text(s string) int {
 	for i := range len(s) {
 		switch {

@@ -1,9 +1,11 @@
-// Command testreport reads the output of go test -json and prints what a person
-// wants of it: the line of each package, the output of what failed or was
-// skipped, and at the end how many passed, failed and were skipped.
+// Command testreport reads the output of go test -json on its standard input and prints what
+// a person wants to know of it: the line of each package, the output of the tests that failed
+// or were skipped, and at the end how many passed, failed and were skipped.
 //
-// It exits with 1 if a test failed, if one was skipped (in CI nothing may be), or
-// if no test ran at all.
+//	go test -json work | testreport
+//
+// It exits with 1 if a test failed, if one was skipped (in CI nothing may be), or if no test
+// ran at all. The known reporters, such as gotestsum, accept skipped tests.
 package main
 
 import (

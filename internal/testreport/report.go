@@ -10,19 +10,22 @@ import (
 	"strings"
 )
 
-// totals counts tests, subtests included. A package that failed without a failed
-// test (it did not build, or panicked outside one) counts as one failure.
+// totals counts tests, subtests included. A package that failed without a failed test, because
+// it did not build or panicked outside of one, counts as one failure.
 type totals struct {
 	passed, failed, skipped int
 }
 
+// String returns the last line of the report.
 func (t totals) String() string {
 	return fmt.Sprintf("%d passed, %d failed, %d skipped", t.passed, t.failed, t.skipped)
 }
 
+// good reports whether CI may pass.
 func (t totals) good() bool { return t.passed > 0 && t.failed == 0 && t.skipped == 0 }
 
-// event is one line of go test -json; see go doc test2json.
+// event is one line of go test -json; see go doc test2json. An event without a Test is about
+// the package.
 type event struct {
 	Action  string `json:"action"`
 	Package string `json:"package"`
@@ -30,17 +33,20 @@ type event struct {
 	Output  string `json:"output"`
 }
 
+// reporter turns events into a report. Packages run at the same time, so that their events
+// come in any order.
 type reporter struct {
 	out    io.Writer
 	totals totals
-	// held is the output of tests that have not ended, by package and test.
+	// held is the output of tests that have not ended, by package and test. It is printed
+	// when the test fails and dropped when it passes.
 	held map[string]map[string][]string
 	// failed has the packages with at least one failed test.
 	failed map[string]bool
 }
 
-// report copies what is worth reading of in to out. Lines that are not events,
-// such as those of the go command itself, are copied as they are.
+// report reads events from in until it ends and writes what is worth reading to out. Lines
+// that are not events, such as those of the go command itself, are copied as they are.
 func report(in io.Reader, out io.Writer) (totals, error) {
 	r := &reporter{out: out, held: map[string]map[string][]string{}, failed: map[string]bool{}}
 	lines := bufio.NewReader(in)
@@ -58,6 +64,7 @@ func report(in io.Reader, out io.Writer) (totals, error) {
 	}
 }
 
+// line takes one line of the input.
 func (r *reporter) line(line string) {
 	var e event
 	if json.Unmarshal([]byte(line), &e) != nil || e.Action == "" {
@@ -74,6 +81,7 @@ func (r *reporter) line(line string) {
 	}
 }
 
+// test takes an event of a test.
 func (r *reporter) test(e event) {
 	switch e.Action {
 	case "output":
@@ -97,6 +105,7 @@ func (r *reporter) test(e event) {
 	delete(r.held[e.Package], e.Test)
 }
 
+// pkg takes an event of a package.
 func (r *reporter) pkg(e event) {
 	switch e.Action {
 	case "output":
@@ -111,7 +120,8 @@ func (r *reporter) pkg(e event) {
 	}
 }
 
-// unfinished prints what the tests said that were running when their package died.
+// unfinished prints the output of the tests that were running when their package died, sorted
+// by their names.
 func (r *reporter) unfinished(pkg string) {
 	var tests []string
 	for test := range r.held[pkg] {
@@ -124,7 +134,8 @@ func (r *reporter) unfinished(pkg string) {
 	delete(r.held, pkg)
 }
 
+// print writes to the report. Its errors are ignored: a closed reader shows in the exit status
+// of the pipe.
 func (r *reporter) print(lines ...string) {
-	// A closed reader shows in the exit status of the pipe; nothing to do here.
 	_, _ = io.WriteString(r.out, strings.Join(lines, ""))
 }

@@ -12,17 +12,21 @@ import (
 )
 
 const (
-	// maxDir bounds all files of a directory together, in bytes: the oldest go first.
-	maxDir    = 256 << 20
+	// maxDir bounds all files of a directory together, in bytes. The oldest are removed.
+	maxDir = 256 << 20
+	// extension ends the names of transcripts; other files of the directory are left alone.
 	extension = ".ndjson"
 )
 
-// file is the transcript of an attempt as a file, of all its deliveries and claims.
+// file is the file with the transcript of an attempt, of all its claims. Where it cannot be
+// written, that is logged once, and nothing is.
 type file struct {
-	w    *Writer
-	file *os.File // nil: none is kept
+	w *Writer
+	// file is nil if none is kept.
+	file *os.File
 }
 
+// openFile opens the file of a writer's attempt to append to it, and removes old ones.
 func openFile(w *Writer) *file {
 	f := &file{w: w}
 	if w.cfg.Dir == "" {
@@ -39,7 +43,8 @@ func openFile(w *Writer) *file {
 	return f
 }
 
-// open does not leave the directory, also where the name is a link.
+// open opens a file of a directory to append to it. It does not leave the directory, also if
+// the name is a link.
 func open(dir, name string) (*os.File, error) {
 	root, err := os.OpenRoot(dir)
 	if err != nil {
@@ -49,7 +54,8 @@ func open(dir, name string) (*os.File, error) {
 	return root.OpenFile(name, os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
 }
 
-// FileName is the name of the file with an attempt's transcript.
+// FileName returns the name of the file with an attempt's transcript, such as
+// fix-login-001-implement-1.ndjson.
 func FileName(intent forge.IntentID, a forge.Attempt) string {
 	of := string(a.Task)
 	if of == "" {
@@ -58,6 +64,7 @@ func FileName(intent forge.IntentID, a forge.Attempt) string {
 	return fmt.Sprintf("%s-%s-%d%s", of, a.Step, a.Number, extension)
 }
 
+// write appends whole lines.
 func (f *file) write(lines []byte) {
 	if f.file == nil {
 		return
@@ -68,12 +75,14 @@ func (f *file) write(lines []byte) {
 	}
 }
 
+// failed logs an error, if it is one.
 func (f *file) failed(err error) {
 	if err != nil {
 		f.w.cfg.Log.Warn("cannot keep a transcript in a file", "dir", f.w.cfg.Dir, "error", err)
 	}
 }
 
+// close closes the file. Nothing is written to it afterwards.
 func (f *file) close() {
 	if f.file != nil {
 		_ = f.file.Close()
@@ -81,8 +90,8 @@ func (f *file) close() {
 	}
 }
 
-// prune removes the oldest transcripts until those that are left have no more than
-// some bytes.
+// prune removes the oldest transcripts of a directory until the others have at most so many
+// bytes.
 func prune(dir string, most int64) error {
 	entries, err := os.ReadDir(dir)
 	if err != nil {

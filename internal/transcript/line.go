@@ -1,6 +1,3 @@
-// Package transcript keeps what happens in an attempt, line by line as NDJSON, for
-// people: on the bus, where the command line reads it, in files, and when the attempt has
-// ended, as a whole in the object store.
 package transcript
 
 import (
@@ -11,31 +8,45 @@ import (
 	"github.com/pfl-forge/pfl-forge"
 )
 
-// Line is one thing that happened in an attempt. Its texts are safe to show and hold no secret.
+// Line is one thing that happened in an attempt. Its texts are safe to show and hold no
+// secret: whoever adds it has made sure of both.
 type Line struct {
-	At      time.Time          `json:"at"                yaml:"at"`
-	Project forge.ProjectID    `json:"project"           yaml:"project"`
-	Intent  forge.IntentID     `json:"intent"            yaml:"intent"`
-	Task    forge.TaskID       `json:"task,omitempty"    yaml:"task,omitempty"`
-	Step    forge.Step         `json:"step,omitempty"    yaml:"step,omitempty"`
-	Attempt int                `json:"attempt,omitempty" yaml:"attempt,omitempty"`
-	Claim   int                `json:"claim,omitempty"   yaml:"claim,omitempty"` // of two claims of an attempt, only the newer one counts
-	Replica forge.ReplicaID    `json:"replica,omitempty" yaml:"replica,omitempty"`
-	Kind    forge.ProgressKind `json:"kind"              yaml:"kind"`
-	Agent   string             `json:"agent,omitempty"   yaml:"agent,omitempty"`
-	Text    string             `json:"text,omitempty"    yaml:"text,omitempty"` // of ended: the outcome
-	Usage   *Usage             `json:"usage,omitempty"   yaml:"usage,omitempty"`
+	// At is the time of the event.
+	At time.Time `json:"at" yaml:"at"`
+	// Project, Intent, Task, Step and Attempt say where. Task is empty for a step of the
+	// whole intent.
+	Project forge.ProjectID `json:"project"           yaml:"project"`
+	Intent  forge.IntentID  `json:"intent"            yaml:"intent"`
+	Task    forge.TaskID    `json:"task,omitempty"    yaml:"task,omitempty"`
+	Step    forge.Step      `json:"step,omitempty"    yaml:"step,omitempty"`
+	Attempt int             `json:"attempt,omitempty" yaml:"attempt,omitempty"`
+	// Claim counts how often the attempt was given to a worker. Of two claims only the newer
+	// one counts; lines of the older one may still come.
+	Claim int `json:"claim,omitempty" yaml:"claim,omitempty"`
+	// Replica is the worker.
+	Replica forge.ReplicaID `json:"replica,omitempty" yaml:"replica,omitempty"`
+	// Kind says what the line is: a text of the agent, a tool it used, the end and so on.
+	Kind forge.ProgressKind `json:"kind" yaml:"kind"`
+	// Agent is the back end, where one is at work.
+	Agent string `json:"agent,omitempty" yaml:"agent,omitempty"`
+	// Text has the agent's words, or says what was done. In the last line (forge.ProgressEnded) it is the
+	// outcome: OutcomeOK or a reason.
+	Text string `json:"text,omitempty" yaml:"text,omitempty"`
+	// Usage is set in lines that report it.
+	Usage *Usage `json:"usage,omitempty" yaml:"usage,omitempty"`
 }
 
-// Usage is what an attempt used until then.
+// Usage counts what an attempt has used up to a line, all its calls together.
 type Usage struct {
-	InputTokens      int64   `json:"input_tokens"       yaml:"input_tokens"`
-	OutputTokens     int64   `json:"output_tokens"      yaml:"output_tokens"`
-	CacheReadTokens  int64   `json:"cache_read_tokens"  yaml:"cache_read_tokens"`
-	CacheWriteTokens int64   `json:"cache_write_tokens" yaml:"cache_write_tokens"`
-	CostUSD          float64 `json:"cost_usd"           yaml:"cost_usd"`
-	Turns            int64   `json:"turns"              yaml:"turns"`
-	Calls            int64   `json:"calls"              yaml:"calls"`
+	InputTokens      int64 `json:"input_tokens"       yaml:"input_tokens"`
+	OutputTokens     int64 `json:"output_tokens"      yaml:"output_tokens"`
+	CacheReadTokens  int64 `json:"cache_read_tokens"  yaml:"cache_read_tokens"`
+	CacheWriteTokens int64 `json:"cache_write_tokens" yaml:"cache_write_tokens"`
+	// CostUSD is in US dollars, an estimate where the back end reports no cost.
+	CostUSD float64 `json:"cost_usd" yaml:"cost_usd"`
+	// Turns counts answers of the model, and Calls runs of the agent's program.
+	Turns int64 `json:"turns" yaml:"turns"`
+	Calls int64 `json:"calls" yaml:"calls"`
 }
 
 // Of returns a progress message as a line.
@@ -51,18 +62,20 @@ func Of(p *forge.Progress) Line {
 	return l
 }
 
-// encode returns a line of NDJSON.
+// encode returns the line as NDJSON, with its line end. It is nil for a cost that is no number,
+// which nothing makes.
 func (l *Line) encode() []byte {
 	var b bytes.Buffer
 	enc := json.NewEncoder(&b)
 	enc.SetEscapeHTML(false)
 	if err := enc.Encode(l); err != nil {
-		return nil // it holds nothing that cannot be encoded but a NaN of a cost
+		return nil
 	}
 	return b.Bytes()
 }
 
-// Parse returns the lines of an NDJSON text. What is no line is left out.
+// Parse returns the lines of an NDJSON text. It leaves out what is no line, such as one that
+// was cut off.
 func Parse(text []byte) []Line {
 	var lines []Line
 	for raw := range bytes.Lines(text) {

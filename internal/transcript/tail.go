@@ -7,17 +7,20 @@ import (
 	"github.com/pfl-forge/pfl-forge"
 )
 
-// maxTail bounds the lines that are kept for the end of an attempt that tells too much.
+// maxTail bounds the last lines that are kept of an attempt that says too much, in bytes.
 const maxTail = 1 << 20
 
-// tail is the newest lines of an attempt that tells too much: how it ends is what people
-// look for.
+// tail holds the newest lines of an attempt that says too much, until it ends: its end is what
+// people look for.
 type tail struct {
-	lines   [][]byte
-	size    int
-	leftOut int // lines before these
+	lines [][]byte
+	// size is the length of the lines together.
+	size int
+	// leftOut counts the lines that were dropped before these.
+	leftOut int
 }
 
+// add appends a line and drops the oldest ones that are too much.
 func (t *tail) add(line []byte) {
 	t.lines = append(t.lines, line)
 	t.size += len(line)
@@ -28,8 +31,8 @@ func (t *tail) add(line []byte) {
 	}
 }
 
-// text returns the lines; if some before them are left out, the first says so, in the
-// place of l.
+// text returns the lines. If some were dropped before them, the first one says so; it has the
+// time and place of l.
 func (t *tail) text(l Line) []byte {
 	lines := slices.Concat(t.lines...)
 	if t.leftOut == 0 {

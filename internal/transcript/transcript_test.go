@@ -20,6 +20,7 @@ import (
 	"github.com/pfl-forge/pfl-forge/bus"
 	"github.com/pfl-forge/pfl-forge/bus/bustest"
 	"github.com/pfl-forge/pfl-forge/internal/transcript"
+	"github.com/pfl-forge/pfl-forge/internal/wait"
 )
 
 var (
@@ -35,8 +36,7 @@ func line(kind forge.ProgressKind, text string) transcript.Line {
 // stored returns what a bus has of the attempt.
 func stored(t *testing.T, b *bus.Bus) []transcript.Line {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
-	defer cancel()
+	ctx := wait.Context(t)
 	end := errors.New("end")
 	var lines []transcript.Line
 	err := b.FollowTranscripts(ctx, bus.TranscriptFilter{Task: "fix-001"}, 0, time.Time{}, bus.TranscriptFollower{
@@ -218,11 +218,7 @@ func TestUnanswered(t *testing.T) {
 		w.Add(l)
 	}
 	for range 5 { // batches
-		select {
-		case <-f.called:
-		case <-time.After(10 * time.Second):
-			t.Fatal("nothing is stored")
-		}
+		wait.For(t, f.called)
 	}
 	w.Close()
 	var got strings.Builder

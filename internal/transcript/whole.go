@@ -16,27 +16,32 @@ import (
 	"github.com/pfl-forge/pfl-forge/bus"
 )
 
-// MaxWhole bounds a whole transcript, of all deliveries of an attempt, in bytes before
+// MaxWhole bounds an archived transcript, which has all claims of an attempt, in bytes before
 // it is compressed. The newest lines are kept.
 const MaxWhole = 2 * MaxBytes
 
-// aboutKey is where an object has what is known of its lines.
+// aboutKey is the key of an object's metadata that has the about of its lines, as JSON.
 const aboutKey = "transcript"
 
-// about is what is known of a whole transcript.
+// about describes an archived transcript. It is stored beside the lines.
 type about struct {
-	First   uint64         `json:"first"`              // sequence of its first batch in the stream
-	Stored  time.Time      `json:"stored"`             // when that was stored there
-	Began   time.Time      `json:"began"`              // of the first line
-	Until   time.Time      `json:"until"`              // of the last line
-	LeftOut int            `json:"left_out,omitempty"` // lines that were too much; the first line says so
-	Batches map[string]int `json:"batches"`            // by writer: how many of its batches were taken over
+	// First is the sequence of its first batch in the stream, and Stored the time when that
+	// was stored there. By both, a reader knows whether the stream still has it.
+	First  uint64    `json:"first"`
+	Stored time.Time `json:"stored"`
+	// Began and Until are the times of the first and the last line.
+	Began time.Time `json:"began"`
+	Until time.Time `json:"until"`
+	// LeftOut counts the lines that were too much. The first line of the text says so.
+	LeftOut int `json:"left_out,omitempty"`
+	// Batches counts by writer how many of its batches of the stream are in the text.
+	Batches map[string]int `json:"batches"`
 }
 
-// Store puts what the bus has of an attempt into an object, of all its claims and
-// deliveries, beside what is in that already: the stream may have lost it since. An
-// attempt without a transcript has no object. It can be repeated, and several may do
-// so at the same time.
+// Store archives an attempt: it adds what the stream has of it, of all its claims, to its
+// object. What the object has already stays, because the stream may have lost it since. An
+// attempt without a transcript gets no object. Store can be repeated, and several workers may
+// call it at the same time.
 func Store(ctx context.Context, b *bus.Bus, to forge.Key, a forge.Attempt) error {
 	batches, err := b.ReadTranscript(ctx, to, a)
 	if err != nil || len(batches) == 0 {
@@ -56,13 +61,14 @@ func Store(ctx context.Context, b *bus.Bus, to forge.Key, a forge.Attempt) error
 	})
 }
 
-// whole is a transcript with what is known of it.
+// whole is an archived transcript in memory.
 type whole struct {
 	about
-	text []byte // lines, without the one that says how many are left out
+	// text has the lines, without the one that says how many are left out.
+	text []byte
 }
 
-// unpack reads an object.
+// unpack returns the transcript in an object; it is the reverse of pack.
 func unpack(o *bus.Object) (*whole, error) {
 	w := &whole{}
 	var err error
@@ -78,7 +84,7 @@ func unpack(o *bus.Object) (*whole, error) {
 	return w, nil
 }
 
-// unzip returns the lines in an object's content.
+// unzip returns the lines in an object's content, up to a bound.
 func unzip(content []byte) ([]byte, error) {
 	zip, err := gzip.NewReader(bytes.NewReader(content))
 	if err != nil {
@@ -91,6 +97,7 @@ func unzip(content []byte) ([]byte, error) {
 	return text, nil
 }
 
+// parseAbout returns the about in an object's metadata.
 func parseAbout(notes map[string]string) (a about, err error) {
 	if err = json.Unmarshal([]byte(notes[aboutKey]), &a); err != nil {
 		err = fmt.Errorf("what is known of a transcript in the object store: %w", err)
@@ -98,7 +105,7 @@ func parseAbout(notes map[string]string) (a about, err error) {
 	return a, err
 }
 
-// add takes over what was not, and reports whether that is anything.
+// add appends the batches that the transcript does not have, and reports whether there was any.
 func (w *whole) add(batches []bus.TranscriptBatch) bool {
 	added := false
 	for _, b := range batches {
@@ -119,16 +126,17 @@ func (w *whole) add(batches []bus.TranscriptBatch) bool {
 	return added
 }
 
-// has reports whether lines were taken over that were appended under an id.
+// has reports whether the transcript has the batch with this id. The batches of a writer are
+// added in their order, so that counting them is enough.
 func (a *about) has(id string) bool {
 	writer, n := batchOf(id)
 	return a.Batches[writer] > n
 }
 
-// batchID is the id of a writer's batch; they are counted from 0.
+// batchID returns the id of a writer's batch. Batches count from 0.
 func batchID(writer string, n int) string { return writer + "/" + strconv.Itoa(n) }
 
-// batchOf is the reverse of batchID.
+// batchOf returns the writer and number of a batch's id.
 func batchOf(id string) (writer string, n int) {
 	i := strings.LastIndexByte(id, '/')
 	if n, err := strconv.Atoi(id[i+1:]); err == nil && i >= 0 {
@@ -137,7 +145,7 @@ func batchOf(id string) (writer string, n int) {
 	return id, 0
 }
 
-// pack returns the object, with the newest lines up to some bytes.
+// pack returns the object of a transcript, with the newest lines up to so many bytes.
 func (w *whole) pack(most int) (*bus.Object, error) {
 	if over := len(w.text) - most; over > 0 {
 		end := over + bytes.IndexByte(w.text[over-1:], '\n') // a whole line ends there
@@ -162,7 +170,7 @@ func (w *whole) pack(most int) (*bus.Object, error) {
 	return &bus.Object{About: map[string]string{aboutKey: string(known)}, Content: out.Bytes()}, err
 }
 
-// ends returns the first line of a text and its last.
+// ends returns the first and the last line of a text.
 func ends(text []byte) (first, last Line) {
 	head, _, _ := bytes.Cut(text, []byte("\n"))
 	tail := bytes.TrimRight(text, "\n")

@@ -82,7 +82,7 @@ func TestStore(t *testing.T) {
 	if diff := cmp.Diff(want, transcript.Parse(object(t, b))); diff != "" || len(want) != 30+4*3 {
 		t.Fatalf("%d lines: %s", len(want), diff)
 	}
-	lost, err := transcript.Lost(t.Context(), b, bus.TranscriptFilter{Project: to.Project})
+	lost, err := transcript.FindArchived(t.Context(), b, bus.TranscriptFilter{Project: to.Project})
 	if err != nil || len(lost) != 0 {
 		t.Errorf("the stream has lost %v, %v", lost, err)
 	}
@@ -100,11 +100,11 @@ func TestStore(t *testing.T) {
 		{Project: to.Project}: 1, {Task: attempt.Task, Step: attempt.Step, Number: attempt.Number}: 1,
 		{Project: "blog"}: 0, {Step: forge.StepReview}: 0, {Number: 3}: 0,
 	} {
-		if lost, err = transcript.Lost(t.Context(), b, filter); err != nil || len(lost) != n {
+		if lost, err = transcript.FindArchived(t.Context(), b, filter); err != nil || len(lost) != n {
 			t.Errorf("%+v: the stream has lost %v, %v", filter, lost, err)
 		}
 	}
-	lost, err = transcript.Lost(t.Context(), b, bus.TranscriptFilter{})
+	lost, err = transcript.FindArchived(t.Context(), b, bus.TranscriptFilter{})
 	if err != nil || len(lost) != 1 {
 		t.Fatal(lost, err)
 	}
@@ -156,7 +156,7 @@ func TestLostBeginning(t *testing.T) {
 	store(t, b)
 	for keep := int64(3); keep >= 0; keep-- {
 		s.Forget(t, "FORGE_TRANSCRIPTS", max(keep, 1))
-		lost, err := transcript.Lost(t.Context(), b, bus.TranscriptFilter{})
+		lost, err := transcript.FindArchived(t.Context(), b, bus.TranscriptFilter{})
 		if err != nil || (len(lost) > 0) != (keep < 3) {
 			t.Errorf("with %d of 3 in the stream: %v, %v", keep, lost, err)
 		}

@@ -12,62 +12,82 @@ import (
 )
 
 const (
-	// MaxBytes bounds what is kept of an attempt: its first lines, and its last.
+	// MaxBytes bounds what a Writer keeps of an attempt: its first lines and its last ones.
 	MaxBytes = 4 << 20
-	// MaxText bounds the text of a line, in bytes.
+	// MaxText bounds the text of a line, in bytes. The rest is cut off.
 	MaxText = 16 << 10
 
-	batchBytes  = 64 << 10 // of lines that are stored together
-	backlog     = 1 << 20  // bytes that wait while they cannot be stored; what is more is lost
-	flushEvery  = 200 * time.Millisecond
-	appendTime  = 5 * time.Second
-	closingTime = 3 * time.Second
+	// batchBytes bounds the lines that are stored together, in bytes.
+	batchBytes = 64 << 10
+	// flushEvery is the interval at which waiting lines are stored.
+	flushEvery = 200 * time.Millisecond
+	// backlog bounds the lines that wait while the bus does not answer, in bytes. Further
+	// lines are lost.
+	backlog = 1 << 20
+	// appendTimeout bounds one round of storing.
+	appendTimeout = 5 * time.Second
+	// closeTimeout bounds the last round, which Close waits for.
+	closeTimeout = 3 * time.Second
 )
 
 // OutcomeOK is the text of the last line of an attempt that did its job.
 const OutcomeOK = "ok"
 
-// Appender stores lines; it is a bus.
+// Appender is the part of a bus.Bus that a Writer needs.
 type Appender interface {
-	// AppendTranscript stores whole lines; with the same id it can be repeated.
+	// AppendTranscript stores whole lines of an attempt. A call with an id that was stored
+	// before changes nothing, so that it can be repeated after an error.
 	AppendTranscript(ctx context.Context, to forge.Key, a forge.Attempt, id string, lines []byte) error
 }
 
-// Config says where transcripts are kept.
+// Config says where transcripts are kept. Bus and Log are required.
 type Config struct {
+	// Bus stores the lines in the stream.
 	Bus Appender
-	Dir string // absolute; a file for each attempt is kept there too; empty: none
+	// Dir is an absolute path. Each attempt has a file there as well; with an empty one none
+	// has.
+	Dir string
+	// Log receives what could not be stored.
 	Log *slog.Logger
 }
 
-// Writer keeps the transcript of an attempt. That it cannot be kept stops nobody's
-// work. An attempt that did its job, and of which nothing but its beginning and end is
-// told, has none. It is safe for concurrent use.
+// Writer keeps the transcript of an attempt. Its errors are logged and stop nobody's work. An
+// attempt that succeeded, and of which there is nothing but its beginning and end, gets no
+// transcript. Several goroutines may use a Writer.
 type Writer struct {
 	cfg     Config
 	to      forge.Key
 	attempt forge.Attempt
-	id      string // of this writer
+	// id is random and begins the ids of this writer's batches.
+	id string
 
-	mu      sync.Mutex
-	begun   []byte // the first line, until there is a second one
-	waiting []byte // lines to be stored
-	size    int    // bytes taken so far
-	lost    int    // lines that were left out, until that is said
-	tail    *tail  // nil: it is not too much yet
-	closed  bool
-	behind  bool // lines wait that could not be stored before it was closed
+	mu sync.Mutex
+	// begun is the first line, until there is a second one.
+	begun []byte
+	// waiting has the lines that are to be stored.
+	waiting []byte
+	// size counts the bytes that were added so far.
+	size int
+	// lost counts the lines that did not fit into waiting, until a line says so.
+	lost int
+	// tail is nil until the attempt says too much.
+	tail   *tail
+	closed bool
+	// behind is set if lines could not be stored before the writer was closed.
+	behind bool
 
-	wake chan struct{} // of capacity 1
-	done chan struct{} // closed when nothing is stored any more; nil: nothing ever was
+	// wake has room for one signal: run should store now.
+	wake chan struct{}
+	// done is closed when run has ended. It is nil until there is something to store.
+	done chan struct{}
 }
 
-// New returns the writer of an attempt. It has to be closed.
+// New returns the writer of an attempt. The caller closes it.
 func New(cfg Config, to forge.Key, a forge.Attempt) *Writer {
 	return &Writer{cfg: cfg, to: to, attempt: a, id: rand.Text(), wake: make(chan struct{}, 1)}
 }
 
-// Add takes a line. It does not block.
+// Add appends a line. It does not block, and does nothing after Close.
 func (w *Writer) Add(l Line) {
 	if len(l.Text) > MaxText {
 		l.Text = l.Text[:MaxText]
@@ -101,6 +121,8 @@ func (w *Writer) Add(l Line) {
 	w.take(l, text)
 }
 
+// take puts an encoded line into waiting, behind lines that say what is missing before it. The
+// caller holds the lock.
 func (w *Writer) take(l Line, text []byte) {
 	if w.done == nil {
 		w.done = make(chan struct{})
@@ -124,6 +146,7 @@ func (w *Writer) take(l Line, text []byte) {
 	}
 }
 
+// poke makes run store what waits.
 func (w *Writer) poke() {
 	select {
 	case w.wake <- struct{}{}:
@@ -131,8 +154,8 @@ func (w *Writer) poke() {
 	}
 }
 
-// Close stores what is left, for a few seconds at most. It is false if not everything
-// could be.
+// Close stores what is left, for three seconds at most, and returns whether everything is
+// stored.
 func (w *Writer) Close() bool {
 	w.mu.Lock()
 	w.closed = true
@@ -163,11 +186,11 @@ func (w *Writer) run() {
 		w.mu.Lock()
 		closed := w.closed
 		w.mu.Unlock()
-		patience := appendTime
+		timeout := appendTimeout
 		if closed {
-			patience = closingTime
+			timeout = closeTimeout
 		}
-		stored := out.store(patience)
+		stored := out.store(timeout)
 		if closed {
 			w.mu.Lock()
 			w.behind = !stored
@@ -177,17 +200,19 @@ func (w *Writer) run() {
 	}
 }
 
-// output is what stores a writer's lines.
+// output stores the lines of a writer. Only its run uses it.
 type output struct {
-	w     *Writer
-	file  *file
-	batch []byte // that is being stored
-	n     int    // batches so far
+	w    *Writer
+	file *file
+	// batch has the lines that are being stored; nil if there are none.
+	batch []byte
+	// n counts the batches that are stored.
+	n int
 }
 
-// store stores what waits; it is false if it could not.
-func (o *output) store(patience time.Duration) bool {
-	ctx, cancel := context.WithTimeout(context.Background(), patience)
+// store stores what waits, and returns whether it could.
+func (o *output) store(timeout time.Duration) bool {
+	ctx, cancel := context.WithTimeout(context.Background(), timeout)
 	defer cancel()
 	for o.next() {
 		if err := o.w.cfg.Bus.AppendTranscript(ctx, o.w.to, o.w.attempt, batchID(o.w.id, o.n), o.batch); err != nil {
@@ -200,7 +225,7 @@ func (o *output) store(patience time.Duration) bool {
 	return true
 }
 
-// next makes sure that there is a batch, if any line waits.
+// next makes a batch of waiting lines, if there is none yet. It is false if no line waits.
 func (o *output) next() bool {
 	if o.batch != nil {
 		return true
@@ -216,7 +241,7 @@ func (o *output) next() bool {
 	return true
 }
 
-// firstLines returns a copy of as many whole lines as fit, at least one.
+// firstLines returns a copy of as many whole lines as fit into so many bytes, at least one.
 func firstLines(text []byte, most int) []byte {
 	end := len(text)
 	if end > most {

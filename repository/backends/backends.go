@@ -40,7 +40,7 @@ func Host(stateDir string, log *slog.Logger) repository.Host {
 			recipe.New(owner),
 		},
 		Own: func(name string, c config.AgentConfig) agent.Agent {
-			return exec.New(name, c, cli.Options{Owner: owner, Env: append(cli.Network(), exec.Credentials(name)...)})
+			return exec.New(name, c, cli.Options{Owner: owner, Env: append(cli.NetworkEnv(), exec.Credentials(name)...)})
 		},
 		// Where build tools keep and find what they need: an operator sets these.
 		Env:     process.Inherit("GOCACHE", "GOMODCACHE", "GOPROXY", "GONOSUMDB", "GOFLAGS", "npm_config_cache", "npm_config_registry"),

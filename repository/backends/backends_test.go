@@ -1,7 +1,6 @@
 package backends_test
 
 import (
-	"context"
 	"log/slog"
 	"testing"
 	"time"
@@ -10,6 +9,7 @@ import (
 
 	"github.com/pfl-forge/pfl-forge/config"
 	"github.com/pfl-forge/pfl-forge/git/gittest"
+	"github.com/pfl-forge/pfl-forge/internal/wait"
 	"github.com/pfl-forge/pfl-forge/repository/backends"
 	"github.com/pfl-forge/pfl-forge/service"
 )
@@ -57,8 +57,7 @@ func TestOpen(t *testing.T) {
 	if err := env.Health.Ready(t.Context()); err != nil {
 		t.Error(err)
 	}
-	soon, cancel := context.WithTimeout(t.Context(), 200*time.Millisecond)
-	defer cancel()
+	soon := wait.Briefly(t, 200*time.Millisecond)
 	second := &service.Env{Log: env.Log, Health: &service.Health{}, Config: env.Config}
 	if _, err := backends.Open(soon, second); err == nil || second.Health.Ready(t.Context()) == nil {
 		t.Errorf("without its state directory it is ready; %v", err)

@@ -61,14 +61,14 @@ func check(ctx context.Context, name string, c config.AgentConfig, dir string) C
 		login = opencode.About().Login
 		out.Version, err = opencode.New(cli.Options{Owner: owner}).Version(ctx, home)
 	default: // what its own program takes for a question after the version, nobody knows
-		err = exec.New(name, c, cli.Options{Owner: owner}).Found()
+		err = exec.New(name, c, cli.Options{Owner: owner}).CheckInstalled()
 	}
 	out.Problem = agent.AsFailure(err)
 	isSet := func(v string) bool { return os.Getenv(v) != "" }
 	if err == nil && len(login) > 0 && !slices.ContainsFunc(login, isSet) {
 		out.Problem = agent.Fail(forge.FailAuth, "no login: set %s where pfl-forge runs", strings.Join(login, " or "))
 	}
-	if out.Problem == nil && name == config.AgentOpencode && !opencode.Searches() {
+	if out.Problem == nil && name == config.AgentOpencode && !opencode.HasRipgrep() {
 		out.Problem = agent.Fail(forge.FailMissingCLI, "it searches files with ripgrep, and there is no rg in PATH; it can read, and run commands")
 	}
 	return out

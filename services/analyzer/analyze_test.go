@@ -18,6 +18,7 @@ import (
 	"github.com/pfl-forge/pfl-forge/bus/bustest"
 	"github.com/pfl-forge/pfl-forge/config"
 	"github.com/pfl-forge/pfl-forge/git/gittest"
+	"github.com/pfl-forge/pfl-forge/internal/wait"
 	"github.com/pfl-forge/pfl-forge/repository"
 	"github.com/pfl-forge/pfl-forge/repository/repotest"
 	"github.com/pfl-forge/pfl-forge/service"
@@ -273,17 +274,12 @@ func TestSessionsEndWithTheirIntent(t *testing.T) {
 	}()
 	gone := func(dir string) bool { _, err := os.Stat(dir); return errors.Is(err, os.ErrNotExist) }
 	ended := forge.Effects{Ended: true}
-	limit := time.After(20 * time.Second)
-	for tick := time.NewTicker(20 * time.Millisecond); !gone(over) || !gone(tidy); {
+	wait.Until(t, "sessions of intents that ended are gone", func() bool {
 		if err := b.Dispatch(t.Context(), forge.Key{Project: repotest.Project, Intent: "tidy"}, ended); err != nil {
 			t.Fatal(err)
 		}
-		select {
-		case <-limit:
-			t.Fatal("sessions of intents that ended are kept")
-		case <-tick.C:
-		}
-	}
+		return gone(over) && gone(tidy)
+	})
 	if gone(other) {
 		t.Error("sessions of another intent are gone")
 	}

@@ -17,16 +17,13 @@ import (
 
 	"github.com/pfl-forge/pfl-forge"
 	"github.com/pfl-forge/pfl-forge/agent/agenttest"
+	"github.com/pfl-forge/pfl-forge/internal/wait"
 )
 
 // stubborn is a command that nothing but a kill ends, with a child that survives it. As
 // long as one of the two lives, the pipe is open.
 const stubborn = `trap '' TERM INT HUP; mkfifo .git/alive; exec 9<>.git/alive; (trap '' TERM INT HUP; sleep 3600; sleep 3600) & ` +
 	`echo begun > begun.txt; sleep 3600; sleep 3600`
-
-// patience is how long what takes a moment may take on a busy machine. What is waited
-// for would otherwise come after an hour.
-const patience = time.Minute
 
 // cancels has a worker start a command, and says that it is not wanted once its agent
 // has begun. It returns what was reported when all processes were gone.
@@ -61,11 +58,11 @@ func (w *world) cancels(c forge.Command) forge.Result {
 	w.opens() // paused, or cancelled
 	began := time.Now()
 	w.dispatch(c.To, forge.Effects{Cancels: []forge.Attempt{c.Attempt}})
-	if err := gone(patience); err != nil {
+	if err := gone(wait.Patience); err != nil {
 		w.t.Fatalf("the agent's processes live on: %v", err)
 	}
 	w.t.Logf("the agent's processes were gone after %s", time.Since(began))
-	got := get(w.t, results)
+	got := wait.For(w.t, results)
 	w.t.Logf("that was reported, with the work kept, after %s", time.Since(began))
 	stop()
 	if err := <-ended; err != nil {
@@ -88,13 +85,7 @@ func (w *world) opens(open ...forge.Command) {
 
 func (w *world) waitFor(file string) {
 	w.t.Helper()
-	tick := time.NewTicker(5 * time.Millisecond)
-	defer tick.Stop()
-	for deadline := time.Now().Add(patience); !exists(file); <-tick.C {
-		if time.Now().After(deadline) {
-			w.t.Fatalf("waited in vain for %s", file)
-		}
-	}
+	wait.Until(w.t, file+" is there", func() bool { return exists(file) })
 }
 
 // A recipe that is cancelled while it runs is gone with all its processes, and what it

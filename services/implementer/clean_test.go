@@ -18,6 +18,7 @@ import (
 	"github.com/pfl-forge/pfl-forge/bus/bustest"
 	"github.com/pfl-forge/pfl-forge/git"
 	"github.com/pfl-forge/pfl-forge/git/gittest"
+	"github.com/pfl-forge/pfl-forge/internal/wait"
 	"github.com/pfl-forge/pfl-forge/repository/repotest"
 )
 
@@ -136,11 +137,7 @@ func (w *world) serves(replica forge.ReplicaID) {
 		w.t.Fatal(err)
 	}
 	w.t.Cleanup(cancel)
-	select {
-	case <-ready:
-	case <-time.After(20 * time.Second):
-		w.t.Fatal("it does not get ready")
-	}
+	wait.For(w.t, ready)
 }
 
 // A person asks, one of two replicas does it, and the other one lets go of what it has.
@@ -160,7 +157,7 @@ func TestClean(t *testing.T) {
 	one.became("fix-001", forge.StatusRejected, time.Now())
 	one.became("failed", forge.StatusBlocked, longAgo)
 	clean := func(req bus.CleanRequest) (got bus.Cleaned) {
-		eventually(t, "somebody answers", func() bool {
+		wait.Until(t, "somebody answers", func() bool {
 			var err error
 			got, err = one.bus.Clean(t.Context(), repotest.Project, "ada", req)
 			if err != nil && !errors.Is(err, bus.ErrNoImplementer) {
@@ -189,7 +186,7 @@ func TestClean(t *testing.T) {
 		t.Error(diff)
 	}
 	for _, w := range []*world{one, two} {
-		eventually(t, "a replica lets go", func() bool { return slices.Equal(want, w.has()) })
+		wait.Until(t, "a replica lets go", func() bool { return slices.Equal(want, w.has()) })
 	}
 	if got := clean(req); len(got.Intents)+len(got.Kept) > 0 {
 		t.Errorf("it is cleaned twice: %+v", got)
@@ -368,7 +365,7 @@ func TestCleanTellsWhatLanded(t *testing.T) {
 	w.want() // the lane has heard of it
 	w.intent(forge.StatusCancelled, failed)
 	w.clean(bus.CleanRequest{})
-	if r := get(t, results); forge.As[*forge.Integration](r.Output) == nil || forge.As[*forge.Integration](r.Output).Commit != string(landed) {
+	if r := wait.For(t, results); forge.As[*forge.Integration](r.Output) == nil || forge.As[*forge.Integration](r.Output).Commit != string(landed) {
 		t.Errorf("got %+v", r)
 	}
 	if left := w.refs(""); len(left) > 0 {

@@ -6,12 +6,12 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/pfl-forge/pfl-forge"
 	"github.com/pfl-forge/pfl-forge/git/gittest"
+	"github.com/pfl-forge/pfl-forge/internal/wait"
 )
 
 func TestImplementCommitsWhatARecipeChanged(t *testing.T) {
@@ -213,13 +213,8 @@ func (w *world) stops(c forge.Command) {
 	defer cancel()
 	begun := filepath.Join(w.repo.Dir, ".forge", "worktrees", "fix-001", "begun.txt")
 	go func() {
-		tick := time.NewTicker(5 * time.Millisecond)
-		defer tick.Stop()
-		for ; ctx.Err() == nil; <-tick.C {
-			if text, err := os.ReadFile(begun); err == nil && len(text) > 0 {
-				cancel()
-			}
-		}
+		wait.Poll(ctx, func() bool { text, err := os.ReadFile(begun); return err == nil && len(text) > 0 })
+		cancel()
 	}()
 	fails(w.t, w.imp.implement(ctx, c, silent), forge.FailKilled, "")
 	if left := w.refs("leftover"); len(left) != 1 || w.repo.Show(left[0], "begun.txt") != "begun" {

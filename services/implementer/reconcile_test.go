@@ -15,6 +15,7 @@ import (
 	"github.com/pfl-forge/pfl-forge/bus/bustest"
 	"github.com/pfl-forge/pfl-forge/git"
 	"github.com/pfl-forge/pfl-forge/git/gittest"
+	"github.com/pfl-forge/pfl-forge/internal/wait"
 	"github.com/pfl-forge/pfl-forge/repository/repotest"
 	"github.com/pfl-forge/pfl-forge/service"
 )
@@ -45,31 +46,6 @@ func (w *world) background(do func(context.Context) error) {
 			w.t.Error(err)
 		}
 	})
-}
-
-func get(t *testing.T, c <-chan forge.Result) forge.Result {
-	t.Helper()
-	select {
-	case r := <-c:
-		return r
-	case <-time.After(20 * time.Second):
-		t.Fatal("waited in vain for a result")
-		panic("unreachable")
-	}
-}
-
-// eventually waits for what something else in the test makes true.
-func eventually(t *testing.T, what string, ok func() bool) {
-	t.Helper()
-	tick := time.NewTicker(5 * time.Millisecond)
-	defer tick.Stop()
-	for limit := time.After(20 * time.Second); !ok(); {
-		select {
-		case <-limit:
-			t.Fatalf("never happened: %s", what)
-		case <-tick.C:
-		}
-	}
 }
 
 // intent journals the intent with these tasks under way, waiting or failed.
@@ -104,7 +80,7 @@ func TestReconcileReportsWhatADeadProcessLanded(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	r := get(t, results)
+	r := wait.For(t, results)
 	if r.To.Intent != "fix" || r.Attempt.Task != "fix-001" || r.Attempt.Step != forge.StepIntegrate || r.Attempt.Number != 3 || r.Replica != "w1" {
 		t.Errorf("got %+v", r)
 	}
@@ -138,7 +114,7 @@ func TestReconcileLeavesUnknownIntentsAlone(t *testing.T) {
 	if err := w.bus.PublishResult(t.Context(), marker); err != nil {
 		t.Fatal(err)
 	}
-	if r := get(t, results); r.Attempt != marker.Attempt {
+	if r := wait.For(t, results); r.Attempt != marker.Attempt {
 		t.Errorf("got %+v", r)
 	}
 
@@ -195,7 +171,7 @@ func TestWorker(t *testing.T) {
 			Key: machine, Status: forge.StatusExecuting, Open: []forge.Attempt{c.Attempt}, Tasks: []forge.TaskSummary{underWay},
 		}})
 		w.dispatch(machine, forge.Effects{Commands: []forge.Command{c}})
-		got := get(t, results)
+		got := wait.For(t, results)
 		if got.Failure() != nil || got.Attempt != c.Attempt || got.Replica != "w1" {
 			t.Fatalf("got %+v, %+v", got, got.Failure())
 		}
@@ -211,7 +187,7 @@ func TestWorker(t *testing.T) {
 	}
 	w.intent(forge.StatusDone)
 	w.dispatch(key, forge.Effects{Released: []forge.TaskID{"fix-001"}})
-	eventually(t, "the checkout and the landing are given back", func() bool {
+	wait.Until(t, "the checkout and the landing are given back", func() bool {
 		return !exists(filepath.Join(w.repo.Dir, ".forge", "worktrees", "fix-001")) && len(w.refs("/land/")) == 0
 	})
 }
@@ -226,7 +202,7 @@ func TestReleaseOfAFailedTaskThatLanded(t *testing.T) {
 	w.imp.release(t.Context(), bus.Control{
 		To: forge.Key{Project: repotest.Project, Intent: "fix"}, Released: []forge.TaskID{"fix-001"},
 	})
-	if r := get(t, results); forge.As[*forge.Integration](r.Output) == nil || forge.As[*forge.Integration](r.Output).Commit != string(landed) {
+	if r := wait.For(t, results); forge.As[*forge.Integration](r.Output) == nil || forge.As[*forge.Integration](r.Output).Commit != string(landed) {
 		t.Errorf("got %+v", r)
 	}
 	if len(w.refs("/land/")) != 0 {
@@ -273,7 +249,7 @@ func TestReplicas(t *testing.T) {
 	if err := one.imp.reconcile(t.Context(), one.repository()); err != nil {
 		t.Fatal(err)
 	}
-	if diff := cmp.Diff(forge.As[*forge.Integration](got.Output), forge.As[*forge.Integration](get(t, results).Output)); diff != "" {
+	if diff := cmp.Diff(forge.As[*forge.Integration](got.Output), forge.As[*forge.Integration](wait.For(t, results).Output)); diff != "" {
 		t.Error(diff)
 	}
 	if left := origin.Git("for-each-ref", "refs/forge/fix/fix-001/land"); left != "" {

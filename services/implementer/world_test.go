@@ -1,16 +1,15 @@
 package implementer
 
 import (
-	"context"
 	"log/slog"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/pfl-forge/pfl-forge"
 	"github.com/pfl-forge/pfl-forge/bus"
 	"github.com/pfl-forge/pfl-forge/bus/bustest"
 	"github.com/pfl-forge/pfl-forge/git/gittest"
+	"github.com/pfl-forge/pfl-forge/internal/wait"
 	"github.com/pfl-forge/pfl-forge/repository"
 	"github.com/pfl-forge/pfl-forge/repository/repotest"
 )
@@ -136,8 +135,7 @@ func (w *world) want(open ...forge.Command) {
 
 func (w *world) journal(key forge.Key, rec forge.Record) {
 	w.t.Helper()
-	ctx, cancel := context.WithTimeout(w.t.Context(), 20*time.Second)
-	defer cancel()
+	ctx := wait.Context(w.t)
 	seq, err := w.bus.Last(ctx, key)
 	if err != nil {
 		w.t.Fatal(err)

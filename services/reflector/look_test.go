@@ -101,6 +101,23 @@ func TestReflect(t *testing.T) {
 	}
 }
 
+// A title in another script comes with letters that an id can begin with.
+func TestReflectSpellsTitles(t *testing.T) {
+	p := &parrot{answer: `{"proposals": [{"title": "変更を試す", "body": "b", "type": "test", "risk": "low"},
+		{"title": "🚀", "body": "b", "type": "test", "risk": "low"}]}`}
+	_, r := world(t, map[string]string{"a.txt": "a\n"}, p)
+	c := command(forge.StepReflect)
+	c.Observations = []forge.Observation{{ID: "o1", Content: "A trap."}}
+	got := do(t, r, c)
+	want := []forge.Intent{
+		{ID: "bian-geng-woshi-su", Title: "変更を試す", Body: "b", Type: "test", Risk: forge.RiskLow},
+		{Title: "🚀", Body: "b", Type: "test", Risk: forge.RiskLow},
+	}
+	if diff := cmp.Diff(want, forge.As[*forge.Reflection](got.Output).Proposals); diff != "" {
+		t.Error(diff)
+	}
+}
+
 // What there is no room for is not read, and so left for the next reflection.
 func TestReflectReadsWhatItIsShown(t *testing.T) {
 	p := &parrot{answer: `{"proposals": []}`}

@@ -9,6 +9,7 @@ import (
 	"github.com/pfl-forge/pfl-forge"
 	"github.com/pfl-forge/pfl-forge/agent"
 	"github.com/pfl-forge/pfl-forge/config"
+	"github.com/pfl-forge/pfl-forge/internal/slug"
 	"github.com/pfl-forge/pfl-forge/repository"
 )
 
@@ -43,6 +44,9 @@ func reflect(ctx context.Context, j *repository.Job) error {
 	}
 	for i := range proposals {
 		proposals[i].Body = strings.ReplaceAll(proposals[i].Body, dir+"/", "")
+		if title := proposals[i].Title; slug.Foreign(title) { // flow itself spells ASCII only
+			proposals[i].ID = forge.IntentID(slug.Make(title))
+		}
 	}
 	j.Observe(observations, time.Now())
 	j.Result.Output = &forge.Reflection{Proposals: proposals, Read: l.read()}

@@ -4,7 +4,6 @@ import (
 	"context"
 	"log/slog"
 	"testing"
-	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -12,6 +11,7 @@ import (
 	"github.com/pfl-forge/pfl-forge/bus"
 	"github.com/pfl-forge/pfl-forge/bus/bustest"
 	"github.com/pfl-forge/pfl-forge/git/gittest"
+	"github.com/pfl-forge/pfl-forge/internal/wait"
 	"github.com/pfl-forge/pfl-forge/repository/repotest"
 	"github.com/pfl-forge/pfl-forge/service"
 	"github.com/pfl-forge/pfl-forge/services/reflector"
@@ -48,13 +48,9 @@ func TestReflectWithoutAModel(t *testing.T) {
 		results <- *forge.As[*forge.Result](d.Event.Message)
 		return nil
 	})
-	select {
-	case got := <-results:
-		if diff := cmp.Diff(&forge.Reflection{Read: []string{"a", "b"}}, forge.As[*forge.Reflection](got.Output)); diff != "" || got.Failure() != nil {
-			t.Errorf("%+v\n%s", got, diff)
-		}
-	case <-time.After(20 * time.Second):
-		t.Fatal("no result")
+	got := wait.For(t, results)
+	if diff := cmp.Diff(&forge.Reflection{Read: []string{"a", "b"}}, forge.As[*forge.Reflection](got.Output)); diff != "" || got.Failure() != nil {
+		t.Errorf("%+v\n%s", got, diff)
 	}
 	stop()
 	if err := <-done; err != nil {

@@ -1,7 +1,6 @@
 package runner_test
 
 import (
-	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -17,6 +16,7 @@ import (
 
 	"github.com/pfl-forge/pfl-forge/bus"
 	"github.com/pfl-forge/pfl-forge/bus/bustest"
+	"github.com/pfl-forge/pfl-forge/internal/wait"
 )
 
 // guide returns the page for other systems.
@@ -82,15 +82,16 @@ func TestGuide(t *testing.T) {
 		t.Error(err)
 	}
 	want := map[string]bool{"finding-4711": true, "finding-4712": true, "finding-4713": true, "finding-4714": true}
-	for deadline := time.Now().Add(10 * time.Second); len(want) > 0; {
+	wait.Until(t, "all findings are intents", func() bool {
 		all, err := b.Summaries(t.Context(), "shop")
-		if err != nil || time.Now().After(deadline) {
+		if err != nil {
 			t.Fatal(want, err)
 		}
 		for _, one := range all {
 			delete(want, string(one.Key.Intent)[:len("finding-4711")])
 		}
-	}
+		return len(want) == 0
+	})
 	if dead, err := b.Dead(t.Context()); err != nil || len(dead) > 0 {
 		t.Errorf("dead letters %+v, %v", dead, err)
 	}
@@ -145,8 +146,7 @@ func TestGuideFollows(t *testing.T) {
 	if err := askForChange(t.Context(), nc, "finding-1"); err != nil {
 		t.Fatal(err)
 	}
-	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
-	defer cancel()
+	ctx := wait.Context(t)
 	var got []string
 	errEnough := errors.New("enough")
 	err = followChanges(ctx, nc, func(what string, event []byte) error {

@@ -4,12 +4,12 @@ import (
 	"context"
 	"log/slog"
 	"testing"
-	"time"
 
 	"golang.org/x/sync/errgroup"
 
 	"github.com/pfl-forge/pfl-forge"
 	"github.com/pfl-forge/pfl-forge/bus/bustest"
+	"github.com/pfl-forge/pfl-forge/internal/wait"
 	"github.com/pfl-forge/pfl-forge/service"
 	"github.com/pfl-forge/pfl-forge/services/runner"
 )
@@ -53,11 +53,7 @@ func TestHeldResultComesFirst(t *testing.T) {
 	}
 	<-began
 	s.Stop()
-	for deadline := time.Now().Add(10 * time.Second); b.Ping(t.Context()) == nil; {
-		if time.Now().After(deadline) {
-			t.Fatal("the server is still there")
-		}
-	}
+	wait.Until(t, "the server is gone", func() bool { return b.Ping(t.Context()) != nil })
 	close(finish)
 	<-ended
 	s.Start(t)

@@ -1,19 +1,19 @@
 package runner_test
 
 import (
-	"context"
 	"encoding/binary"
 	"fmt"
 	"math/rand/v2"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
 	"golang.org/x/sync/errgroup"
 
 	"github.com/pfl-forge/pfl-forge/bus/bustest"
+	"github.com/pfl-forge/pfl-forge/internal/testsize"
+	"github.com/pfl-forge/pfl-forge/internal/wait"
 )
 
 // field is a protobuf field that has a length.
@@ -45,16 +45,17 @@ func inFormat(format, event int, text string) *nats.Msg {
 // TestOriginIsOneIntent: 10,000 submissions of 1,000 events, in every format and at the
 // same time, while runners come and go and the server restarts, are 1,000 intents.
 func TestOriginIsOneIntent(t *testing.T) {
-	const distinct, each, senders = 1000, 10, 16
+	const each, senders = 10, 16
+	distinct := testsize.Of(100, 1000)
+	total := distinct * each
 	s := bustest.StartServer(t)
 	b := s.Connect(t)
 	stops := []func(){serving(t, s.Connect(t))}
 
-	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
-	defer cancel()
+	ctx, moved := wait.WhileMoving(t)
 	var sending errgroup.Group
-	sent := make(chan int, distinct*each)
-	order := rand.Perm(distinct * each)
+	sent := make(chan int, total)
+	order := rand.Perm(total)
 	for n := range senders {
 		js, err := jetstream.New(client(t, s))
 		if err != nil {
@@ -77,14 +78,15 @@ func TestOriginIsOneIntent(t *testing.T) {
 			return nil
 		})
 	}
-	for i := range distinct * each {
-		<-sent
+	for i := range total {
+		wait.For(t, sent)
+		moved()
 		switch {
-		case i == distinct*each/2:
+		case i == total/2:
 			s.Restart(t)
-		case i%1500 == 700:
+		case i%(total*3/20) == total*7/100:
 			stops = append(stops, serving(t, s.Connect(t)))
-		case i%1500 == 1400 && len(stops) > 1:
+		case i%(total*3/20) == total*7/50 && len(stops) > 1:
 			stops[0]()
 			stops = stops[1:]
 		}
@@ -92,15 +94,11 @@ func TestOriginIsOneIntent(t *testing.T) {
 	if err := sending.Wait(); err != nil {
 		t.Fatal(err)
 	}
-	for {
-		idle, err := b.Idle(ctx)
-		if err == nil && idle {
-			break
-		}
-		if ctx.Err() != nil {
-			t.Fatal("the runners do not get done", err)
-		}
-	}
+	wait.Moving(t, "the runners are done", func() bool { idle, err := b.Idle(t.Context()); return err == nil && idle }, func() int {
+		moved()
+		all, _ := b.Summaries(t.Context(), "")
+		return len(all)
+	})
 	for _, stop := range stops {
 		stop()
 	}

@@ -15,6 +15,7 @@ import (
 	"github.com/pfl-forge/pfl-forge"
 	"github.com/pfl-forge/pfl-forge/bus"
 	"github.com/pfl-forge/pfl-forge/bus/bustest"
+	"github.com/pfl-forge/pfl-forge/internal/wait"
 	"github.com/pfl-forge/pfl-forge/services/runner"
 	"github.com/pfl-forge/pfl-forge/services/runner/machine"
 )
@@ -24,13 +25,13 @@ var errSeen = errors.New("seen")
 // await returns when every intent has settled in a status.
 func await(t testing.TB, b *bus.Bus, status forge.Status, ids ...forge.IntentID) {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
-	defer cancel()
+	ctx, moved := wait.WhileMoving(t)
 	missing := map[forge.IntentID]bool{}
 	for _, id := range ids {
 		missing[id] = true
 	}
 	err := b.Follow(ctx, project, 0, bus.Follower{Record: func(key forge.Key, _ uint64, rec forge.Record) error {
+		moved()
 		if s := rec.Summary; s.Settled && s.Status == status && s.Status.Ended() || s.Settled && s.Status == status && s.Waiting != "" {
 			delete(missing, key.Intent)
 		}

@@ -17,6 +17,7 @@ import (
 	"github.com/pfl-forge/pfl-forge"
 	"github.com/pfl-forge/pfl-forge/bus"
 	"github.com/pfl-forge/pfl-forge/bus/bustest"
+	"github.com/pfl-forge/pfl-forge/internal/wait"
 	"github.com/pfl-forge/pfl-forge/services/runner"
 )
 
@@ -56,15 +57,10 @@ func request(t testing.TB, nc *nats.Conn, subject, data string) (answer map[stri
 	t.Helper()
 	var reply *nats.Msg
 	var err error
-	for deadline := time.Now().Add(10 * time.Second); ; {
+	wait.Until(t, subject+" is answered", func() bool {
 		reply, err = nc.Request(subject, []byte(data), 8*time.Second)
-		if err == nil || time.Now().After(deadline) {
-			break
-		}
-	}
-	if err != nil {
-		t.Fatal(subject, err)
-	}
+		return err == nil
+	})
 	if err := json.Unmarshal(reply.Data, &answer); err != nil {
 		t.Fatalf("%s: %q: %v", subject, reply.Data, err)
 	}

@@ -1,25 +1,26 @@
 package runner_test
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"hash/fnv"
 	"testing"
-	"time"
 
 	"github.com/pfl-forge/pfl-forge"
 	"github.com/pfl-forge/pfl-forge/bus"
 	"github.com/pfl-forge/pfl-forge/bus/bustest"
+	"github.com/pfl-forge/pfl-forge/internal/testsize"
+	"github.com/pfl-forge/pfl-forge/internal/wait"
 )
 
-// TestThousandIntents: in one project, with dependencies between them and taken apart
+// TestThousandIntents (a hundred, in its quick size): in one project, with dependencies between them and taken apart
 // at random, over a real server. All end, so nobody was forgotten who waits.
 func TestThousandIntents(t *testing.T) {
 	b := bustest.Start(t)
-	known := playTree(t, b, 400)
-	if len(known) < 1000 {
-		t.Errorf("%d intents; want a thousand at least", len(known))
+	roots := testsize.Of(40, 400)
+	known := playTree(t, b, roots)
+	if len(known) < roots*5/2 {
+		t.Errorf("%d intents; want two and a half for each of %d at least", len(known), roots)
 	}
 	for id, s := range known {
 		for _, c := range s.Children {
@@ -81,11 +82,11 @@ func playTree(t testing.TB, b *bus.Bus, roots int) map[forge.IntentID]*forge.Sum
 // them are done, and no part is missing.
 func allDone(t testing.TB, b *bus.Bus, least int) map[forge.IntentID]*forge.Summary {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), 4*time.Minute)
-	defer cancel()
+	ctx, moved := wait.WhileMoving(t)
 	known := map[forge.IntentID]*forge.Summary{}
 	open := map[forge.IntentID]bool{}
 	err := b.Follow(ctx, project, 0, bus.Follower{Record: func(key forge.Key, _ uint64, rec forge.Record) error {
+		moved()
 		if key.IsLane() {
 			return nil
 		}

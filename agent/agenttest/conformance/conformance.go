@@ -1,5 +1,17 @@
-// Package conformance is what every back end must pass that drives a model: the same
-// calls, against the real CLI and a scripted model.
+// Package conformance is the test suite for every back end that drives a model: the
+// same calls with the real CLI and a scripted model of package agenttest.
+//
+// A back end's test describes the CLI in a Backend and calls Run. The suite then
+// checks, in parallel, that the back end
+//
+//   - answers in every role, with exactly the tools of the role (roles.go);
+//   - resumes sessions, also after a kill and on another machine (session.go);
+//   - keeps limits, reports failures by their reason, and counts every token (limit.go,
+//     work.go);
+//   - obeys nothing that a hostile repository contains, and leaves no process behind.
+//
+// A back end that passes can be used by all services; package
+// repository/backends lists them.
 package conformance
 
 import (
@@ -16,19 +28,21 @@ import (
 	"github.com/pfl-forge/pfl-forge"
 	"github.com/pfl-forge/pfl-forge/agent"
 	"github.com/pfl-forge/pfl-forge/agent/agenttest"
+	"github.com/pfl-forge/pfl-forge/internal/testsize"
 )
 
-// Backend is what the suite has to know of a back end.
+// Backend describes a back end and its CLI to the suite.
 type Backend struct {
-	// New returns the back end. path is that of the CLI, and empty for the real one; env
-	// has what Env returns.
+	// New returns the back end. path is the CLI's path, empty for the real one; env is
+	// the result of Env, or nil.
 	New func(t testing.TB, path string, env []string) agent.Agent
 
-	// Env returns the credentials, and the way to the model at a base URL. The CLI
-	// must not try again what failed.
+	// Env returns the credentials and the variables that direct the CLI to a base URL.
+	// They must make the CLI not repeat failed requests.
 	Env func(base string) []string
 
-	Model string // a name that the CLI takes
+	// Model is a model name that the CLI accepts.
+	Model string
 
 	// Shell replies with the CLI's tool that runs a command.
 	Shell func(command string) agenttest.Step
@@ -39,17 +53,17 @@ type Backend struct {
 	// Read replies with a tool that reads a file; nil if there is none but Shell.
 	Read func(path string) agenttest.Step
 
-	// Harmless are the tools that are always there, and neither read nor write.
+	// Harmless lists the tools that always exist and neither read nor write.
 	Harmless []string
 
-	// Limited are the tools of a call that may Read, Write, and run Bash(git commit:*); nil
-	// if the CLI cannot be limited, so that such a call fails.
+	// Limited lists the CLI's tools of a call that may Read, Write and Bash(git
+	// commit:*); nil if the CLI cannot be limited, so that such a call fails.
 	Limited []string
 
 	// Answer replies with a structured answer.
 	Answer func(answer any) agenttest.Step
 
-	// Trap plants in a repository, below dir, whatever could make the CLI send its
+	// Trap writes files into the repository at dir that could make the CLI send its
 	// requests to the base URL evil, or run the command.
 	Trap func(t testing.TB, dir, evil, command string)
 }
@@ -58,7 +72,7 @@ type Backend struct {
 func Run(t *testing.T, b Backend) {
 	t.Setenv("CONFORMANCE_CANARY", canary) // no call may see the service's environment
 	t.Run("suite", func(t *testing.T) {
-		for _, c := range cases {
+		for _, c := range testsize.First(4, cases) {
 			t.Run(c.name, func(t *testing.T) {
 				t.Parallel()
 				c.run(t, &b)
@@ -67,10 +81,12 @@ func Run(t *testing.T, b Backend) {
 	})
 }
 
+// canary is in the service's environment, and must not be in that of any call.
 const canary = "CANARY-5f2a"
 
 type object = map[string]any
 
+// cases lists the suite's tests.
 var cases []struct {
 	name string
 	run  func(*testing.T, *Backend)
@@ -81,75 +97,87 @@ func init() { //nolint:gochecknoinits // the list refers to functions that refer
 		name string
 		run  func(*testing.T, *Backend)
 	}{
-		{"mends an answer once", mends},
-		{"roles", roles},
-		{"limited tools", limited},
+		{"mends an answer once", repairsAnswer},
+		{"roles", runsRoles},
+		{"limited tools", limitsTools},
 		{"implements and resumes", implements},
-		{"goes on elsewhere after a kill", goesOn},
-		{"loses a session", loses},
-		{"wall clock", func(t *testing.T, b *Backend) { ends(t, b, forge.FailTimeout) }},
-		{"idle", func(t *testing.T, b *Backend) { ends(t, b, forge.FailIdle) }},
-		{"odd prompts and failures of the model", failures},
-		{"output flood", floods},
-		{"budget", spends},
-		{"turns", turns},
-		{"empty prompt", empty},
-		{"missing CLI", missing},
+		{"goes on elsewhere after a kill", resumesElsewhere},
+		{"loses a session", losesSession},
+		{"wall clock", func(t *testing.T, b *Backend) { endsByLimit(t, b, forge.FailTimeout) }},
+		{"idle", func(t *testing.T, b *Backend) { endsByLimit(t, b, forge.FailIdle) }},
+		{"odd prompts and failures of the model", reportsFailures},
+		{"output flood", floodsOutput},
+		{"budget", exceedsBudget},
+		{"turns", exceedsTurns},
+		{"empty prompt", refusesEmptyPrompt},
+		{"missing CLI", missesCLI},
 	}
 }
 
-// bench is one checkout, one back end and one scripted model.
-type bench struct {
+// fixture is one checkout, one back end, one scripted model, and the call to make.
+type fixture struct {
 	*testing.T
 	*Backend
 
+	// model has one scenario, "main"; plantTraps adds "evil".
 	model *agenttest.Server
 	agent agent.Agent
-	call  agent.Call
-	mark  string // in the environment of every process of the calls
+	// call is made by run. Tests change it before.
+	call agent.Call
+	// mark is in the environment of every process of the calls.
+	mark string
 
-	mu   sync.Mutex
+	mu sync.Mutex
+	// seen has the events so far.
 	seen []agent.Event
 }
 
+// prompt is that of the first call; other prompts of the suite differ from it.
 const prompt = "Change the greeting, FIRST-PROMPT."
 
-func start(t *testing.T, b *Backend, role agent.Role, steps ...agenttest.Step) *bench {
+// newFixture returns a fixture whose model replies with the steps, one per request.
+func newFixture(t *testing.T, b *Backend, role agent.Role, steps ...agenttest.Step) *fixture {
 	t.Helper()
-	return script(t, b, role, agenttest.InOrder(steps...))
+	return newScripted(t, b, role, agenttest.InOrder(steps...))
 }
 
-func script(t *testing.T, b *Backend, role agent.Role, scenario agenttest.Scenario) *bench {
+// newScripted returns a fixture for a role's call, with the role's schema and rights.
+func newScripted(t *testing.T, b *Backend, role agent.Role, scenario agenttest.Scenario) *fixture {
 	t.Helper()
-	x := &bench{T: t, Backend: b, model: agenttest.NewServer(t), mark: rand.Text()}
+	x := &fixture{T: t, Backend: b, model: agenttest.NewServer(t), mark: rand.Text()}
 	x.agent = b.New(t, "", b.Env(x.model.Script("main", scenario)))
 	spec := agent.Spec(role)
 	x.call = agent.Call{
 		Role: role, Dir: checkout(t), ScratchDir: t.TempDir(), StateDir: t.TempDir(),
+		// The prompts have words that the tests look for in the model's requests.
 		Prompt: prompt, System: "You are the " + string(role) + " agent, SYSTEM-PROMPT.", Model: b.Model,
 		Tools: []string{"Read", "Glob", "Grep"}, ReadOnly: spec.ReadOnly(), Schema: spec.Schema,
 		Session: agent.Session{ID: agent.NewSessionID()},
-		Limits:  agent.Limits{Wall: 5 * time.Minute, Idle: 4 * time.Minute}, // of a busy machine
+		Limits:  agent.Limits{Wall: 5 * time.Minute, Idle: 4 * time.Minute}, // a busy machine needs them
 		Env: []string{
 			"CONFORMANCE_MARK=" + x.mark,
 			"GIT_AUTHOR_NAME=a", "GIT_AUTHOR_EMAIL=a@example.com", "GIT_COMMITTER_NAME=a", "GIT_COMMITTER_EMAIL=a@example.com",
 		},
 	}
+	// The tools that the services give to an implementer by default.
 	if !x.call.ReadOnly {
 		x.call.Tools = []string{"Bash", "Read", "Write", "Edit", "Glob", "Grep"}
 	}
-	t.Cleanup(x.mustBeGone)
+	t.Cleanup(x.mustLeaveNoProcess)
 	return x
 }
 
+// checkout returns a repository with one commit.
 func checkout(t *testing.T) string {
 	t.Helper()
+	// CLIs report real paths.
 	dir, err := filepath.EvalSymlinks(t.TempDir())
 	if err != nil {
 		t.Fatal(err)
 	}
 	dir = filepath.Join(dir, "checkout")
 	Write(t, filepath.Join(dir, "greeting.txt"), "hello, GREETING\n")
+	// Every back end has to show the repository's conventions to the model.
 	Write(t, filepath.Join(dir, "CLAUDE.md"), "REPOSITORY-CONVENTIONS\n")
 	git(t, dir, "init", "-q", "-b", "main")
 	git(t, dir, "add", ".")
@@ -157,6 +185,7 @@ func checkout(t *testing.T) string {
 	return dir
 }
 
+// git runs git in dir and returns its output.
 func git(t testing.TB, dir string, args ...string) string {
 	t.Helper()
 	out, err := exec.Command("git", append([]string{"-C", dir}, args...)...).CombinedOutput()
@@ -166,7 +195,7 @@ func git(t testing.TB, dir string, args ...string) string {
 	return strings.TrimSpace(string(out))
 }
 
-// Write writes a file of a test, and makes its directory.
+// Write writes a test's file, and makes its directory.
 func Write(t testing.TB, path, text string) {
 	t.Helper()
 	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
@@ -177,7 +206,8 @@ func Write(t testing.TB, path, text string) {
 	}
 }
 
-func (x *bench) run() (agent.Outcome, error) {
+// run makes the fixture's call with a new scratch directory.
+func (x *fixture) run() (agent.Outcome, error) {
 	x.Helper()
 	x.call.ScratchDir = x.TempDir() // every call has its own
 	call := x.call
@@ -191,7 +221,8 @@ func (x *bench) run() (agent.Outcome, error) {
 	})
 }
 
-func (x *bench) mustRun() agent.Outcome {
+// mustRun makes the call, which must succeed.
+func (x *fixture) mustRun() agent.Outcome {
 	x.Helper()
 	out, err := x.run()
 	if err != nil {
@@ -200,7 +231,8 @@ func (x *bench) mustRun() agent.Outcome {
 	return out
 }
 
-func (x *bench) mustFail(reason forge.FailureReason) (agent.Outcome, *agent.Failure) {
+// mustFail makes the call, which must fail for that reason.
+func (x *fixture) mustFail(reason forge.FailureReason) (agent.Outcome, *agent.Failure) {
 	x.Helper()
 	out, err := x.run()
 	var f *agent.Failure
@@ -210,7 +242,8 @@ func (x *bench) mustFail(reason forge.FailureReason) (agent.Outcome, *agent.Fail
 	return out, f
 }
 
-func (x *bench) last() agenttest.Request {
+// last returns the last request to the model.
+func (x *fixture) last() agenttest.Request {
 	x.Helper()
 	all := x.model.Requests("main")
 	if len(all) == 0 {
@@ -219,9 +252,10 @@ func (x *bench) last() agenttest.Request {
 	return all[len(all)-1]
 }
 
-// mustBeGone looks for processes of the calls.
-func (x *bench) mustBeGone() {
+// mustLeaveNoProcess looks for running processes of the calls.
+func (x *fixture) mustLeaveNoProcess() {
 	x.Helper()
+	// The environment is inherited by daemons, too, whatever session they are in.
 	found, err := filepath.Glob("/proc/[0-9]*/environ")
 	if err != nil {
 		x.Fatal(err)

@@ -13,9 +13,9 @@ import (
 	"github.com/pfl-forge/pfl-forge/agent/agenttest"
 )
 
-// ends has a model that says nothing more after a daemon was started, and a limit that
-// ends the call.
-func ends(t *testing.T, b *Backend, reason forge.FailureReason) {
+// endsByLimit has a model that hangs after a daemon was started, until a limit ends the
+// call. It repeats with longer limits until the call gets as far as that.
+func endsByLimit(t *testing.T, b *Backend, reason forge.FailureReason) {
 	for limit := 4 * time.Second; !endsWithin(t, b, reason, limit); limit *= 3 { // a busy machine starts slowly
 		if limit > 4*time.Minute {
 			t.Fatal("it does not get to its second request")
@@ -27,7 +27,8 @@ func ends(t *testing.T, b *Backend, reason forge.FailureReason) {
 func endsWithin(t *testing.T, b *Backend, reason forge.FailureReason, limit time.Duration) bool {
 	t.Helper()
 	hangs := make(chan struct{})
-	x := script(t, b, agent.RoleImplement, func(r agenttest.Request) agenttest.Reply {
+	x := newScripted(t, b, agent.RoleImplement, func(r agenttest.Request) agenttest.Reply {
+		// First a daemon that the end of the call has to find, then silence.
 		if r.N == 0 {
 			return b.Shell(daemon)(r)
 		}
@@ -41,13 +42,15 @@ func endsWithin(t *testing.T, b *Backend, reason forge.FailureReason, limit time
 	} else {
 		x.call.Limits.Idle = limit
 	}
+	// The limit may end the call before its second request; then nothing is known yet.
 	out, _ := x.mustFail(reason)
-	x.mustBeGone()
+	x.mustLeaveNoProcess()
 	if out.Session != x.call.Session.ID {
 		t.Errorf("session %q", out.Session)
 	}
 	select {
 	case <-hangs:
+		// The first request was answered and is paid for; the second was not.
 		if out.Usage.InputTokens != 100 || out.Usage.OutputTokens > 20 {
 			t.Errorf("usage %+v", out.Usage)
 		}
@@ -57,9 +60,9 @@ func endsWithin(t *testing.T, b *Backend, reason forge.FailureReason, limit time
 	}
 }
 
-// failures has prompts that a shell or a CLI could take for something else, and a model
-// that gets them and refuses.
-func failures(t *testing.T, b *Backend) {
+// reportsFailures has prompts that a shell or a CLI could take for something else, and
+// a model that receives them and refuses.
+func reportsFailures(t *testing.T, b *Backend) {
 	for _, tt := range []struct {
 		name, prompt string
 		reply        agenttest.Reply
@@ -85,7 +88,7 @@ func failures(t *testing.T, b *Backend) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
-			x := start(t, b, agent.RoleReview, agenttest.Always(tt.reply))
+			x := newFixture(t, b, agent.RoleReview, agenttest.Always(tt.reply))
 			x.call.Prompt = tt.prompt
 			out, f := x.mustFail(tt.reason)
 			if out.Session != x.call.Session.ID || f.Message == "" {
@@ -94,13 +97,14 @@ func failures(t *testing.T, b *Backend) {
 			if out.Usage.InputTokens+out.Usage.OutputTokens != 0 {
 				t.Errorf("usage %+v", out.Usage)
 			}
-			x.mustGet(tt.prompt)
+			x.mustReceive(tt.prompt)
 		})
 	}
 }
 
-// mustGet looks whether the model was asked with the prompt, and nobody else did anything with it.
-func (x *bench) mustGet(prompt string) {
+// mustReceive checks that the model received the prompt, and that the checkout is
+// unchanged.
+func (x *fixture) mustReceive(prompt string) {
 	x.Helper()
 	all := x.model.Requests("main")
 	if len(all) == 0 {
@@ -114,48 +118,57 @@ func (x *bench) mustGet(prompt string) {
 	}
 }
 
-func floods(t *testing.T, b *Backend) {
+// floodsOutput has a reply that exceeds the limit of output, and a large prompt.
+func floodsOutput(t *testing.T, b *Backend) {
 	var text strings.Builder
 	for i := range 300_000 {
 		fmt.Fprint(&text, i, " ")
 	}
-	x := start(t, b, agent.RoleReview, agenttest.Say(text.String()))
+	x := newFixture(t, b, agent.RoleReview, agenttest.Say(text.String()))
+	// The reply is larger than this, and the prompt is larger than a pipe's buffer.
 	x.call.Limits.OutputBytes = 1 << 20
 	x.call.Prompt = strings.Repeat("0123456789abcde\n", 200<<10/16)
 	x.mustFail(forge.FailOutputLimit)
-	x.mustGet(x.call.Prompt)
+	x.mustReceive(x.call.Prompt)
 }
 
-func spends(t *testing.T, b *Backend) {
-	x := script(t, b, agent.RoleImplement, func(r agenttest.Request) agenttest.Reply {
+// exceedsBudget has a model whose every request is expensive.
+func exceedsBudget(t *testing.T, b *Backend) {
+	x := newScripted(t, b, agent.RoleImplement, func(r agenttest.Request) agenttest.Reply {
 		reply := b.Shell(fmt.Sprint("echo ", r.N))(r)
 		reply.Usage = agenttest.Usage{Input: 30_000, Output: 9000}
 		return reply
 	})
 	x.call.Limits.BudgetUSD = 0.5
 	out, _ := x.mustFail(forge.FailBudget)
+	// A call is stopped after it spent its budget, not before.
 	if out.Usage.CostUSD < 0.5 {
 		t.Errorf("usage %+v", out.Usage)
 	}
 }
 
-func turns(t *testing.T, b *Backend) {
-	x := script(t, b, agent.RoleImplement, func(r agenttest.Request) agenttest.Reply { return b.Shell(fmt.Sprint("echo ", r.N))(r) })
+// exceedsTurns has a model that never stops using tools.
+func exceedsTurns(t *testing.T, b *Backend) {
+	x := newScripted(t, b, agent.RoleImplement, func(r agenttest.Request) agenttest.Reply { return b.Shell(fmt.Sprint("echo ", r.N))(r) })
 	x.call.Limits.MaxTurns = 4
 	x.mustFail(forge.FailMaxTurns)
+	// A CLI may notice the limit a little late, but not by much.
 	if n := len(x.model.Requests("main")); n > 8 {
 		t.Errorf("the model was asked %d times", n)
 	}
 }
 
-func empty(t *testing.T, b *Backend) {
-	x := start(t, b, agent.RoleReview, b.Answer(approval))
+// refusesEmptyPrompt has a blank prompt.
+func refusesEmptyPrompt(t *testing.T, b *Backend) {
+	x := newFixture(t, b, agent.RoleReview, b.Answer(approval))
 	x.call.Prompt = " \n"
 	x.mustFail(forge.FailConfig)
 }
 
-func missing(t *testing.T, b *Backend) {
-	x := start(t, b, agent.RoleReview, b.Answer(approval))
+// missesCLI has executables that do not exist.
+func missesCLI(t *testing.T, b *Backend) {
+	x := newFixture(t, b, agent.RoleReview, b.Answer(approval))
+	// Neither a path nor a name that does not exist.
 	for _, path := range []string{filepath.Join(t.TempDir(), "gone"), "no-such-program"} {
 		x.agent = b.New(t, path, nil)
 		x.mustFail(forge.FailMissingCLI)

@@ -16,13 +16,14 @@ import (
 
 type list = []any
 
-// dialogue is how a role answers: at first wrongly, if wrong is not nil.
-type dialogue struct{ wrong, answer object }
+// roleScript has the model's answer in a role, and before it, if wrong is not nil, an
+// answer that has to be refused.
+type roleScript struct{ wrong, answer object }
 
-// dialogues has few repairs, because each is one more start of the CLI: where there are no
-// tools, of an answer that only its role does not allow, and where there are all. mends has
-// more.
-var dialogues = map[agent.Role]dialogue{
+// roleScripts has few wrong answers, because each costs one more start of the CLI: one
+// for a role without tools, whose answer only the role's check refuses, and one for a
+// role with all tools. repairsAnswer has more.
+var roleScripts = map[agent.Role]roleScript{
 	agent.RoleAnalyze:   {answer: plan()},
 	agent.RoleArchitect: {answer: plan()},
 	agent.RoleIntake: {answer: object{
@@ -53,24 +54,29 @@ var dialogues = map[agent.Role]dialogue{
 	}}},
 }
 
+// plan returns an analysis with one task.
 func plan() object {
 	return object{"type": "feature", "risk": "low", "tasks": list{
 		object{"name": "greet", "title": "Greet the world", "plan": "Append a line.", "relevant_files": list{"greeting.txt"}, "complexity": "low"},
 	}}
 }
 
+// execution is a valid answer of an execute call.
 var execution = object{"status": "success", "output": "greets the world", "semantic_metadata": object{"approach": "appended a line"}}
 
+// verdict returns a judgment; a confidence above 1 is refused by the role's check.
 func verdict(confidence float64) object {
 	return object{"overall_reason": "it is there", "is_complete": true, "evaluations": list{
 		object{"criterion": "1", "evidence": "greeting.txt:2", "is_met": true, "confidence": confidence},
 	}}
 }
 
+// area returns an audit's area without findings.
 func area(name string) object {
 	return object{"name": name, "summary": "looked at all files", "findings": list{}}
 }
 
+// evidence returns evidence of these files.
 func evidence(files ...string) list {
 	var out list
 	for _, f := range files {
@@ -79,24 +85,26 @@ func evidence(files ...string) list {
 	return out
 }
 
-// roles has the model of each role try everything before it answers.
-func roles(t *testing.T, b *Backend) {
+// runsRoles has, in each role, a model that tries to read and write before it answers.
+func runsRoles(t *testing.T, b *Backend) {
 	for _, role := range agent.Roles() {
-		d, ok := dialogues[role]
+		d, ok := roleScripts[role]
 		if !ok {
 			t.Fatalf("%s has no answer here", role)
 		}
 		t.Run(string(role), func(t *testing.T) {
 			t.Parallel()
-			plays(t, b, role, d)
+			runsRole(t, b, role, d)
 		})
 	}
 }
 
-// plays runs a call of a role, with the tools, the schema and the directory that it has in
-// the services, in a hostile repository.
-func plays(t *testing.T, b *Backend, role agent.Role, d dialogue) {
+// runsRole makes a role's call in a hostile repository, with the tools, schema and
+// directory that the services give to the role.
+func runsRole(t *testing.T, b *Backend, role agent.Role, d roleScript) {
 	t.Helper()
+	// The state directory is in another repository, as in local mode, where the CLI
+	// must not look for settings.
 	repository, outer := checkout(t), checkout(t)
 	tries := []agenttest.Step{
 		func(r agenttest.Request) agenttest.Reply {
@@ -104,9 +112,13 @@ func plays(t *testing.T, b *Backend, role agent.Role, d dialogue) {
 			reply.Text, reply.Usage = "I look \x1b[31maround.", agenttest.Usage{Input: 1000, Output: 30, CacheRead: 200}
 			return reply
 		},
+		// A read-only role must not be able to commit, nor to write into .git, which a
+		// status of the checkout does not show.
 		b.Shell("cd " + repository + " && echo x > planted && git add planted && git commit -q -m planted"),
 		b.Shell("touch " + filepath.Join(repository, ".git", "planted")),
 	}
+	// A tool that writes without a shell takes another way than the sandbox of
+	// commands.
 	if b.Write != nil {
 		tries = append(tries, b.Write(filepath.Join(repository, "written")))
 	}
@@ -114,17 +126,18 @@ func plays(t *testing.T, b *Backend, role agent.Role, d dialogue) {
 	if d.wrong != nil {
 		steps = append(steps, b.Answer(d.wrong))
 	}
-	x := start(t, b, role, append(steps, b.Answer(d.answer))...)
-	x.call.Dir, x.call.StateDir = repository, filepath.Join(outer, ".forge") // as it is where a person works
-	look := x.trapped()
+	x := newFixture(t, b, role, append(steps, b.Answer(d.answer))...)
+	x.call.Dir, x.call.StateDir = repository, filepath.Join(outer, ".forge") // as in local mode
+	look := x.plantTraps()
 	spec := agent.Spec(role)
 	switch {
 	case spec.Tools == agent.ToolsNone:
 		x.call.Tools, x.call.Dir = nil, ""
-	case role == agent.RoleReview: // a project may name any tools for those that only read
+	case role == agent.RoleReview: // a project may configure any tools for read-only roles
 		x.call.Tools = []string{"Bash", "Read", "Write", "Edit"}
 	}
-	before := names(t, outer)
+	// Nothing may appear in the outer repository.
+	before := gitDirEntries(t, outer)
 	out := x.mustRun()
 	look()
 	x.mustAnswer(out, &spec, d.answer)
@@ -132,11 +145,13 @@ func plays(t *testing.T, b *Backend, role agent.Role, d dialogue) {
 	if out.Session != x.call.Session.ID {
 		t.Errorf("session %q, want %q", out.Session, x.call.Session.ID)
 	}
-	if diff := cmp.Diff(before, names(t, outer)); diff != "" {
+	if diff := cmp.Diff(before, gitDirEntries(t, outer)); diff != "" {
 		t.Errorf("the repository around it was changed:\n%s", diff)
 	}
 
 	all := x.model.Requests("main")
+	// No request but the steps and the answer: a CLI must not ask for a title or a
+	// summary.
 	if len(all) != len(steps)+1 {
 		t.Fatalf("the model was asked %d times, want %d", len(all), len(steps)+1)
 	}
@@ -148,7 +163,7 @@ func plays(t *testing.T, b *Backend, role agent.Role, d dialogue) {
 	x.mustWrite(repository, spec.Tools == agent.ToolsWrite)
 }
 
-// read replies with whatever the CLI reads a file by.
+// read replies with the CLI's way to read a file.
 func (b *Backend) read(path string) agenttest.Step {
 	if b.Read == nil {
 		return b.Shell("cat " + path)
@@ -156,15 +171,16 @@ func (b *Backend) read(path string) agenttest.Step {
 	return b.Read(path)
 }
 
-// mustAnswer compares an answer with what the model said last, and looks whether it was
-// told in which form.
-func (x *bench) mustAnswer(out agent.Outcome, spec *agent.RoleSpec, want object) {
+// mustAnswer compares an answer with the model's last one, and checks that every
+// request had the schema's fields and both prompts.
+func (x *fixture) mustAnswer(out agent.Outcome, spec *agent.RoleSpec, want object) {
 	x.Helper()
 	var got object
 	err := json.Unmarshal(out.Answer, &got)
 	if diff := cmp.Diff(want, got); diff != "" || err != nil {
 		x.Errorf("the answer is %s, %v\n%s", out.Answer, err, diff)
 	}
+	// The answer is one that the services accept.
 	if err := spec.Check(out.Answer); err != nil {
 		x.Error(err)
 	}
@@ -172,6 +188,7 @@ func (x *bench) mustAnswer(out agent.Outcome, spec *agent.RoleSpec, want object)
 	if err := json.Unmarshal(spec.Schema, &schema); err != nil {
 		x.Fatal(err)
 	}
+	// A CLI without an option for the schema has it in the prompt.
 	for _, r := range x.model.Requests("main") {
 		for _, s := range append(schema.Required, "FIRST-PROMPT", "SYSTEM-PROMPT", "You are the "+string(spec.Role)) {
 			if !strings.Contains(string(r.Body), s) {
@@ -181,22 +198,23 @@ func (x *bench) mustAnswer(out agent.Outcome, spec *agent.RoleSpec, want object)
 	}
 }
 
-// mustSee looks whether a call knew how to work in the repository, could read it, and was
-// seen to.
-func (x *bench) mustSee(all []agenttest.Request) {
+// mustSee checks that a call had the repository's conventions and could read files, and
+// that its events are complete.
+func (x *fixture) mustSee(all []agenttest.Request) {
 	x.Helper()
 	if !strings.Contains(string(all[0].Body), "REPOSITORY-CONVENTIONS") {
 		x.Error("the first request lacks the repository's conventions")
 	}
+	// The second request has the result of the first tool.
 	if read := all[1].LastResult; !strings.Contains(read, "hello, GREETING") {
 		x.Errorf("it cannot read: %s", read)
 	}
-	x.events()
+	x.mustReportEvents()
 }
 
-// mustSeeNothing looks whether a call without tools had none, and got to see nothing by
-// those that it tried all the same.
-func (x *bench) mustSeeNothing(all []agenttest.Request) {
+// mustSeeNothing checks that a call without tools was offered none, and that tools
+// which the model used nevertheless showed it nothing.
+func (x *fixture) mustSeeNothing(all []agenttest.Request) {
 	x.Helper()
 	for _, r := range all {
 		for _, tool := range r.Tools {
@@ -212,10 +230,10 @@ func (x *bench) mustSeeNothing(all []agenttest.Request) {
 	}
 }
 
-// mustWrite looks whether the tries to write did, in the repository.
-func (x *bench) mustWrite(repository string, may bool) {
+// mustWrite checks that the model's attempts to write succeeded only if the role may.
+func (x *fixture) mustWrite(repository string, may bool) {
 	x.Helper()
-	status, commits := "", "2" // with the traps
+	status, commits := "", "2" // including that of plantTraps
 	if may {
 		commits = "3"
 		if x.Write != nil {
@@ -228,16 +246,17 @@ func (x *bench) mustWrite(repository string, may bool) {
 	if got := git(x, repository, "rev-list", "--count", "HEAD"); got != commits {
 		x.Errorf("there are %s commits, want %s", got, commits)
 	}
-	if !may && slices.Contains(names(x.T, repository), "planted") {
+	if !may && slices.Contains(gitDirEntries(x.T, repository), "planted") {
 		x.Error("something was written into .git")
 	}
 }
 
-// limited has a call that may read and write files, and run one command.
-func limited(t *testing.T, b *Backend) {
+// limitsTools has a call that may read and write files, and run one command.
+func limitsTools(t *testing.T, b *Backend) {
 	steps := []agenttest.Step{
 		b.Shell("git commit -q --allow-empty -m allowed"),
 		b.Shell("sh -c 'echo x > planted'"),
+		// A command that only begins like the allowed one.
 		b.Shell("git commit -q --allow-empty -m chained; sh -c 'echo x > planted'"),
 		b.Shell("git commit -q --allow-empty -m \"$(sh -c 'echo x > planted')\""),
 	}
@@ -245,8 +264,9 @@ func limited(t *testing.T, b *Backend) {
 	if b.Write != nil {
 		steps, status = append(steps, b.Write(filepath.Join(repository, "written"))), "?? written"
 	}
-	x := start(t, b, agent.RoleExecute, append(steps, b.Answer(execution))...)
+	x := newFixture(t, b, agent.RoleExecute, append(steps, b.Answer(execution))...)
 	x.call.Dir, x.call.Tools = repository, []string{"Read", "Write", "Bash(git commit:*)"}
+	// A CLI that cannot keep the limit must refuse the call, not ignore the limit.
 	if len(b.Limited) == 0 {
 		x.mustFail(forge.FailConfig)
 		if n := len(x.model.Requests("main")); n != 0 {
@@ -261,6 +281,7 @@ func limited(t *testing.T, b *Backend) {
 	if got := git(t, repository, "status", "--porcelain"); got != status {
 		t.Errorf("the status of the checkout is %q, want %q", got, status)
 	}
+	// Without a tool for commands the allowed one cannot run either.
 	committed := strings.Contains(git(t, repository, "log", "--format=%s"), "allowed")
 	if commits := slices.Contains(b.Limited, b.Shell("")(agenttest.Request{}).Tool); committed != commits {
 		t.Errorf("committed: %t, want %t", committed, commits)

@@ -2,27 +2,30 @@ package conformance
 
 import (
 	"context"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/pfl-forge/pfl-forge"
 	"github.com/pfl-forge/pfl-forge/agent"
 	"github.com/pfl-forge/pfl-forge/agent/agenttest"
+	"github.com/pfl-forge/pfl-forge/internal/wait"
 )
 
-// goesOn has a session whose call is killed while the model thinks; it goes on in a
-// moved checkout, and then on another replica, with just the session's files.
-func goesOn(t *testing.T, b *Backend) {
-	x := kills(t, b)
+// resumesElsewhere has a session whose call is killed while the model thinks. It is
+// resumed in a moved checkout, and then on another machine, where only the session's
+// files are.
+func resumesElsewhere(t *testing.T, b *Backend) {
+	x := killedCall(t, b)
+	// The next attempt may get another checkout, whose path differs.
 	moved := filepath.Join(t.TempDir(), "elsewhere")
 	if err := os.Rename(x.call.Dir, moved); err != nil {
 		t.Fatal(err)
 	}
 	x.call.Dir = moved
-	x.mustGoOn("SECOND-PROMPT", "FIRST-RESULT", "FIRST-PROMPT")
+	x.mustResume("SECOND-PROMPT", "FIRST-RESULT", "FIRST-PROMPT")
 
 	s, ok := x.agent.(agent.Sessions)
 	if !ok {
@@ -32,6 +35,7 @@ func goesOn(t *testing.T, b *Backend) {
 	if err != nil || len(files) == 0 {
 		t.Fatalf("files %q, %v", files, err)
 	}
+	// Another machine has only the files that SessionFiles named.
 	state := t.TempDir()
 	for _, f := range files {
 		data, err := os.ReadFile(filepath.Join(x.call.StateDir, f))
@@ -41,17 +45,17 @@ func goesOn(t *testing.T, b *Backend) {
 		Write(t, filepath.Join(state, f), string(data))
 	}
 	x.call.StateDir, x.call.Dir = state, checkout(t)
-	x.mustGoOn("THIRD-PROMPT", "SECOND-PROMPT", "FIRST-RESULT", "FIRST-PROMPT")
+	x.mustResume("THIRD-PROMPT", "SECOND-PROMPT", "FIRST-RESULT", "FIRST-PROMPT")
 }
 
-// kills cancels a call that ran a command and then waits for the model.
-func kills(t *testing.T, b *Backend) *bench {
+// killedCall cancels a call that ran a command and then waits for the model.
+func killedCall(t *testing.T, b *Backend) *fixture {
 	t.Helper()
 	hangs := make(chan struct{})
-	x := script(t, b, agent.RoleImplement, func(r agenttest.Request) agenttest.Reply {
+	x := newScripted(t, b, agent.RoleImplement, func(r agenttest.Request) agenttest.Reply {
 		switch r.N {
 		case 0:
-			return b.Shell(daemon + "; printf 'FIRST-%s' RESULT")(r) // the text is nowhere but in the result
+			return b.Shell(daemon + "; printf 'FIRST-%s' RESULT")(r) // the text is only in the result, not in the command
 		case 1:
 			close(hangs)
 			return agenttest.Reply{Fault: agenttest.HangStart}
@@ -62,8 +66,10 @@ func kills(t *testing.T, b *Backend) *bench {
 	defer cancel()
 	go func() {
 		select {
+		// The CLI must have stored the result; otherwise the kill loses it, and rightly
+		// so.
 		case <-hangs:
-			x.mustKeep("FIRST-RESULT")
+			x.waitStored("FIRST-RESULT")
 		case <-ctx.Done():
 		}
 		cancel()
@@ -72,15 +78,16 @@ func kills(t *testing.T, b *Backend) *bench {
 	if f := agent.AsFailure(err); f == nil || f.Reason != forge.FailKilled {
 		t.Fatalf("got %v", err)
 	}
-	x.mustBeGone()
+	x.mustLeaveNoProcess()
+	// The answered request is paid for, whoever ended the call.
 	if out.Session != x.call.Session.ID || out.Usage.InputTokens != 100 || out.Usage.OutputTokens > 20 {
 		t.Errorf("session %q, usage of the killed call %+v", out.Session, out.Usage)
 	}
 	return x
 }
 
-// mustGoOn goes on with the session, in which the model is to find what was before.
-func (x *bench) mustGoOn(prompt string, before ...string) {
+// mustResume resumes the session, whose requests must contain the texts before.
+func (x *fixture) mustResume(prompt string, before ...string) {
 	x.Helper()
 	x.call.Session.Resume, x.call.Prompt = true, "Go on, "+prompt+"."
 	out := x.mustRun()
@@ -94,33 +101,33 @@ func (x *bench) mustGoOn(prompt string, before ...string) {
 	}
 }
 
-// mustKeep waits until the session's files have a text: CLIs write a little later than
-// they go on, and what they lose then is lost.
-func (x *bench) mustKeep(text string) {
+// waitStored waits until the session's files contain a text: CLIs write them a little
+// after they go on, and lose what is not written when they are killed.
+func (x *fixture) waitStored(text string) {
 	s, _ := x.agent.(agent.Sessions)
-	tick := time.NewTicker(20 * time.Millisecond)
-	defer tick.Stop()
-	for range 1000 {
-		<-tick.C
+	wait.Until(x, fmt.Sprintf("the session's files have %q", text), func() bool {
 		files, _ := s.SessionFiles(x.call.StateDir, x.call.Session.ID)
 		for _, f := range files {
 			if data, err := os.ReadFile(filepath.Join(x.call.StateDir, f)); err == nil && strings.Contains(string(data), text) {
-				return
+				return true
 			}
 		}
-	}
-	x.Errorf("the session's files never had %q", text)
+		return false
+	})
 }
 
-func loses(t *testing.T, b *Backend) {
-	x := start(t, b, agent.RoleReview, b.Answer(approval))
+// losesSession resumes sessions that do not exist. The model must not be asked.
+func losesSession(t *testing.T, b *Backend) {
+	x := newFixture(t, b, agent.RoleReview, b.Answer(approval))
 	x.call.Session = agent.Session{ID: agent.NewSessionID(), Resume: true}
 	x.mustFail(forge.FailLostSession)
+	// An id becomes part of a path.
 	x.call.Session.ID = "../../etc/passwd"
 	x.mustFail(forge.FailLostSession)
 	if n := len(x.model.Requests("main")); n != 0 {
 		t.Errorf("the model was asked %d times", n)
 	}
+	// Of an unknown session there are no files, and that is no error.
 	if s, ok := x.agent.(agent.Sessions); !ok {
 		t.Errorf("%T does not say what its sessions' files are", x.agent)
 	} else if files, err := s.SessionFiles(x.call.StateDir, agent.NewSessionID()); len(files) > 0 || err != nil {

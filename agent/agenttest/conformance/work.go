@@ -15,10 +15,11 @@ import (
 	"github.com/pfl-forge/pfl-forge/internal/term"
 )
 
+// approval is a valid answer of a review call.
 var approval = object{"verdict": "approved", "issues": []string{}}
 
-// mustAddUp compares a usage with what the model told.
-func (x *bench) mustAddUp(u forge.Usage) {
+// mustAddUp compares a usage with the tokens that the model's replies reported.
+func (x *fixture) mustAddUp(u forge.Usage) {
 	x.Helper()
 	s := x.model.Served("main")
 	got := agenttest.Usage{
@@ -32,12 +33,15 @@ func (x *bench) mustAddUp(u forge.Usage) {
 	}
 }
 
-func (x *bench) events() {
+// mustReportEvents checks the kinds and texts of the events.
+func (x *fixture) mustReportEvents() {
 	x.Helper()
 	var kinds []agent.EventKind
 	for _, e := range x.seen {
 		kinds = append(kinds, e.Kind)
 		for _, s := range []string{e.Text, e.Tool, e.Model, e.Session} {
+			// Events are shown on terminals, so they have no control characters and are
+			// one line.
 			if s != term.Line(s) {
 				x.Errorf("%s event holds %q", e.Kind, s)
 			}
@@ -56,17 +60,19 @@ func (x *bench) events() {
 	}
 }
 
-func mends(t *testing.T, b *Backend) {
+// repairsAnswer has answers that are wrong once, and always.
+func repairsAnswer(t *testing.T, b *Backend) {
 	t.Run("text", func(t *testing.T) {
 		t.Parallel()
-		x := start(t, b, agent.RoleReview, agenttest.Say("It looks fine."), agenttest.Say("It looks fine, as I said."), b.Answer(approval))
-		if len(b.Answer(approval)(agenttest.Request{}).Tool) == 0 { // nobody but us asks again
-			x = start(t, b, agent.RoleReview, agenttest.Say("It looks fine."), b.Answer(approval))
+		x := newFixture(t, b, agent.RoleReview, agenttest.Say("It looks fine."), agenttest.Say("It looks fine, as I said."), b.Answer(approval))
+		if len(b.Answer(approval)(agenttest.Request{}).Tool) == 0 { // without such a tool only pfl-forge asks again
+			x = newFixture(t, b, agent.RoleReview, agenttest.Say("It looks fine."), b.Answer(approval))
 		}
 		out := x.mustRun()
 		if r, _, err := agent.ParseReview(out.Answer); err != nil || r.Verdict != forge.VerdictApproved {
 			t.Errorf("%+v, %v", r, err)
 		}
+		// Both calls count.
 		x.mustAddUp(out.Usage)
 		if !strings.Contains(string(x.last().Body), "FIRST-PROMPT") {
 			t.Error("it was asked to mend its answer in another session")
@@ -75,8 +81,8 @@ func mends(t *testing.T, b *Backend) {
 	t.Run("twice", func(t *testing.T) {
 		t.Parallel()
 		// In words: a CLI that gives up on a structured answer may do so before it has
-		// told how many tokens the last one took.
-		x := start(t, b, agent.RoleReview, agenttest.Say("It looks fine."))
+		// reported how many tokens the last one took.
+		x := newFixture(t, b, agent.RoleReview, agenttest.Say("It looks fine."))
 		out, _ := x.mustFail(forge.FailInvalidOutput)
 		if out.Answer != nil {
 			t.Errorf("it answered %s", out.Answer)
@@ -85,14 +91,14 @@ func mends(t *testing.T, b *Backend) {
 	})
 }
 
-// implements has a hostile repository, as roles has.
+// implements has a hostile repository, as runsRoles has.
 func implements(t *testing.T, b *Backend) {
-	x := start(t, b, agent.RoleImplement,
+	x := newFixture(t, b, agent.RoleImplement,
 		b.Shell("echo world >> greeting.txt && git commit -q -a -m 'greet the world' && env > env.txt; "+daemon),
 		b.Answer(object{"summary": "greets the world"}),
 		b.Shell("git commit -q --allow-empty -m more"),
 		b.Answer(object{"summary": "says more"}))
-	look := x.trapped()
+	look := x.plantTraps()
 	out := x.mustRun()
 	if summary, _, err := agent.ParseImplementation(out.Answer); summary != "greets the world" || err != nil {
 		t.Errorf("summary %q, %v", summary, err)
@@ -100,7 +106,7 @@ func implements(t *testing.T, b *Backend) {
 	if got := git(t, x.call.Dir, "log", "-1", "--format=%an %cn %s%n%b"); got != "a a greet the world" {
 		t.Errorf("commit is %q", got)
 	}
-	x.mustBeGone()
+	x.mustLeaveNoProcess()
 	env, err := os.ReadFile(filepath.Join(x.call.Dir, "env.txt"))
 	if err != nil {
 		t.Fatal(err)
@@ -109,6 +115,8 @@ func implements(t *testing.T, b *Backend) {
 		t.Errorf("HOME is not private, or the service's environment is there:\n%s", env)
 	}
 
+	// A reviewer's rejection is answered in the same session. The prompt looks like a
+	// command.
 	x.call.Session.Resume = true
 	x.call.Prompt = "/the reviewer wants more"
 	again := x.mustRun()
@@ -123,6 +131,7 @@ func implements(t *testing.T, b *Backend) {
 			t.Errorf("the resumed session lacks %s", s)
 		}
 	}
+	// The second call reports its own tokens only, not the session's total.
 	x.mustAddUp(out.Usage.Add(again.Usage))
 	look()
 }
@@ -130,8 +139,8 @@ func implements(t *testing.T, b *Backend) {
 // daemon starts a process that leaves the session and stays.
 const daemon = "setsid sh -c 'touch daemon; exec sleep 600' >/dev/null 2>&1 & while [ ! -e daemon ]; do sleep 0.01; done"
 
-// names lists what is in a repository, beside the checkout.
-func names(t *testing.T, dir string) []string {
+// gitDirEntries lists the entries of a repository's .git.
+func gitDirEntries(t *testing.T, dir string) []string {
 	t.Helper()
 	entries, err := os.ReadDir(filepath.Join(dir, ".git"))
 	if err != nil {
@@ -144,13 +153,14 @@ func names(t *testing.T, dir string) []string {
 	return out
 }
 
-// trapped makes the repository one that would redirect the CLI, or run something, and
-// returns what looks whether it did.
-func (x *bench) trapped() (look func()) {
+// plantTraps turns the checkout into a hostile one, and returns a function that checks
+// that no trap worked.
+func (x *fixture) plantTraps() (look func()) {
 	x.Helper()
 	evil := x.model.Script("evil", agenttest.InOrder(x.Answer(approval)))
 	planted := filepath.Join(x.TempDir(), "planted")
 	x.Trap(x, x.call.Dir, evil, "touch "+planted)
+	// Committed, as in a repository that an attacker prepared.
 	git(x, x.call.Dir, "add", "-A", "-f")
 	git(x, x.call.Dir, "-c", "user.name=a", "-c", "user.email=a@example.com", "commit", "-q", "-m", "traps")
 	return func() {

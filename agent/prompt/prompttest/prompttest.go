@@ -33,7 +33,7 @@ func Golden(t testing.TB, name, got string) {
 	}
 }
 
-// piece is about what a model counts as one token.
+// piece matches approximately one token of a model.
 var piece = regexp.MustCompile(`[A-Za-z]{1,9}|[0-9]{1,3}|[^\sA-Za-z0-9]+|\n\n+`)
 
 // Tokens estimates how many tokens an English text or JSON is: words of up to nine
@@ -42,8 +42,8 @@ var piece = regexp.MustCompile(`[A-Za-z]{1,9}|[0-9]{1,3}|[^\sA-Za-z0-9]+|\n\n+`)
 // models counts; later models count up to a third more.
 func Tokens(text string) int { return len(piece.FindAllString(text, -1)) }
 
-// Fixed reports what of a role's call is the same every time: its system prompt, its
-// prompt with nothing filled in, and the schema of its answer.
+// Fixed reports the size of those parts of a role's call that never change: its system
+// prompt, its prompt with nothing filled in, and the schema of its answer.
 func Fixed(b *testing.B, system, text string, schema []byte) {
 	b.Helper()
 	var answer bytes.Buffer

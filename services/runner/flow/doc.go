@@ -16,11 +16,14 @@
 //     session   names of agents' sessions
 //     history   the record of runs
 //
-//   - Lane, one per project: what spans intents. It admits intents and wakes
-//     those that depend on others (lanedeps.go), brings parts and wholes together
-//     (laneparts.go), decides the order in which changes land and who has
-//     precedence after a conflict (laneorder.go), keeps the purse (lanemoney.go),
-//     remembers (lanepast.go, laneknown.go) and reflects (lanereflect.go).
+//   - Project, one per project: what spans intents. project.go says which part
+//     acts on which event:
+//
+//     scheduler   admission, dependencies, parents and children, pauses of everything
+//     mergequeue  the order of merges, and file locks
+//     budget      the ledger, and the arithmetic of one call
+//     knowledge   the lessons of finished runs
+//     reflection  when to reflect, and which proposals to submit
 //
 // A machine is total and deterministic: no clock, no chance, no input or output.
 // Time and ids come in as fields of events. Whoever drives it journals each

@@ -35,7 +35,7 @@ func TestScripts(t *testing.T) {
 type script struct {
 	now     time.Time
 	start   time.Time
-	lane    *flow.Lane
+	lane    *flow.Project
 	intents map[forge.IntentID]*flow.Intent
 	ids     []forge.IntentID
 	open    []forge.Command
@@ -51,7 +51,7 @@ type script struct {
 func newScript() *script {
 	start := time.Date(2030, 1, 1, 0, 0, 0, 0, time.UTC)
 	return &script{
-		now: start, start: start, lane: flow.NewLane(forge.Key{Project: "web"}),
+		now: start, start: start, lane: flow.NewProject(forge.Key{Project: "web"}),
 		intents: map[forge.IntentID]*flow.Intent{}, aliases: map[string]forge.IntentID{},
 	}
 }

@@ -117,7 +117,7 @@ func (s *script) answer(t *testing.T, r *forge.Result, c forge.Command, d *datad
 		r.Output = &forge.Reflection{}
 		for _, title := range list("proposes") {
 			forge.As[*forge.Reflection](r.Output).Proposals = append(forge.As[*forge.Reflection](r.Output).Proposals, forge.Intent{
-				Title: strings.ReplaceAll(title, "-", " "), Body: "body", Type: "fix", Risk: forge.Risk(arg("risk")),
+				ID: forge.IntentID(arg("spelled")), Title: strings.ReplaceAll(title, "-", " "), Body: "body", Type: "fix", Risk: forge.Risk(arg("risk")),
 			})
 		}
 		for _, o := range c.Observations {

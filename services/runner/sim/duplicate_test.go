@@ -5,13 +5,14 @@ import (
 	"testing"
 
 	"github.com/pfl-forge/pfl-forge"
+	"github.com/pfl-forge/pfl-forge/internal/testsize"
 	"github.com/pfl-forge/pfl-forge/services/runner/machine"
 )
 
 // TestDuplicatesChangeNothing tells machines again what they were told before,
 // at every point of many journals.
 func TestDuplicatesChangeNothing(t *testing.T) {
-	for seed := range uint64(60) {
+	for seed := range uint64(testsize.Of(6, 60)) {
 		w := newWorld(seed)
 		w.populate()
 		if err := w.play(); err != nil {

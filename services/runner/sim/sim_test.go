@@ -11,24 +11,24 @@ import (
 	"testing"
 
 	"github.com/pfl-forge/pfl-forge"
+	"github.com/pfl-forge/pfl-forge/internal/testsize"
 )
 
 var (
-	seeds = flag.Int("seeds", 2000, "how many seeds to run")
+	seeds = flag.Int("seeds", testsize.Of(100, 2000), "how many seeds to run")
 	first = flag.Uint64("first", 1, "the first seed")
 	one   = flag.Uint64("seed", 0, "run only this seed and print what happens")
 )
 
-const thousand = 1000
-
-// TestThousand plays few seeds with a thousand intents each: none is forgotten, and
-// what happens grows with their number alone.
+// TestThousand plays few seeds with a thousand intents each, or quickly one with a
+// hundred: none is forgotten, and what happens grows with their number alone.
 func TestThousand(t *testing.T) {
-	for seed := range uint64(2) {
+	intents := testsize.Of(100, 1000)
+	for seed := range uint64(testsize.Of(1, 2)) {
 		w := newWorld(seed)
 		w.populate()
 		w.people.ids = nil
-		for i := range thousand {
+		for i := range intents {
 			w.people.ids = append(w.people.ids, forge.IntentID(fmt.Sprintf("i%d", i)))
 		}
 		w.money.budget = forge.Budget{}
@@ -36,7 +36,7 @@ func TestThousand(t *testing.T) {
 		for i := range 300 {
 			w.repo.files = append(w.repo.files, fmt.Sprintf("g%d", i))
 		}
-		w.bound, w.deep = 400_000, true
+		w.bound, w.deep = 400*intents, true
 		if err := w.play(); err != nil {
 			t.Fatalf("seed %d: %.2000s", seed, err)
 		}

@@ -23,7 +23,13 @@ func TestFreeID(t *testing.T) {
 	take("add: a thing", "add-a-thing-2")
 	take("ADD A THING", "add-a-thing-3")
 	take("../../etc/passwd", "etc-passwd")
-	take("計画", "intent")
+	take("計画", "ji-hua")
+	take("Écrire le manuel", "ecrire-le-manuel")
+	take("Ecrire le manuel", "ecrire-le-manuel-2")
+	take("計劃", "ji-hua-2") // another word of the same sound
+	take("🚀", "intent-ebbc0b28")
+	take("🚀", "intent-ebbc0b28-2")
+	take("", "intent")
 	take("", "intent-2")
 	long := strings.Repeat("x", 51) + " yz"
 	take(long, forge.IntentID(strings.Repeat("x", 51)))

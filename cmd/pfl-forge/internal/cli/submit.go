@@ -10,6 +10,7 @@ import (
 	"github.com/pfl-forge/pfl-forge"
 	"github.com/pfl-forge/pfl-forge/cmd/pfl-forge/internal/local"
 	"github.com/pfl-forge/pfl-forge/cmd/pfl-forge/internal/render"
+	"github.com/pfl-forge/pfl-forge/internal/slug"
 )
 
 // prepare makes an intent of the target's project that can be submitted.
@@ -49,19 +50,16 @@ func place(i *forge.Intent, all []forge.Summary) error {
 	return nil
 }
 
-// freeID makes an id of a title.
+// freeID returns an id that is spelled like the title and that no intent has yet.
 func freeID(title string, taken map[forge.IntentID]bool) forge.IntentID {
 	const room = 12 // for a number, and for the numbers of tasks
-	slug := forge.Slug(title)
-	if slug == "" {
-		slug = "intent"
+	name := slug.Named("intent", title)
+	if len(name) > forge.MaxIDLength-room {
+		name = strings.TrimRight(name[:forge.MaxIDLength-room], "-")
 	}
-	if len(slug) > forge.MaxIDLength-room {
-		slug = strings.TrimRight(slug[:forge.MaxIDLength-room], "-")
-	}
-	id := forge.IntentID(slug)
+	id := forge.IntentID(name)
 	for n := 2; taken[id]; n++ {
-		id = forge.IntentID(slug + "-" + strconv.Itoa(n))
+		id = forge.IntentID(name + "-" + strconv.Itoa(n))
 	}
 	return id
 }

@@ -16,6 +16,7 @@ import (
 	"github.com/pfl-forge/pfl-forge/bus"
 	"github.com/pfl-forge/pfl-forge/bus/bustest"
 	"github.com/pfl-forge/pfl-forge/cmd/pfl-forge/internal/costs"
+	"github.com/pfl-forge/pfl-forge/internal/wait"
 	"github.com/pfl-forge/pfl-forge/service"
 	"github.com/pfl-forge/pfl-forge/services/runner"
 )
@@ -23,7 +24,6 @@ import (
 const (
 	project = forge.ProjectID("shop")
 	commit  = "0123456789012345678901234567890123456789"
-	limit   = 60 * time.Second
 )
 
 // till is an agent that takes money for everything, and knows how much it took.
@@ -168,11 +168,11 @@ func usage(r *costs.Row) forge.Usage {
 // settle waits until nothing goes on with any intent, and each was reflected upon.
 func settle(t *testing.T, b *bus.Bus, intents int) {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), limit)
-	defer cancel()
+	ctx, moved := wait.WhileMoving(t)
 	done := errors.New("done")
 	settled, reflected := map[forge.IntentID]bool{}, map[forge.IntentID]bool{}
 	err := b.Follow(ctx, project, 0, bus.Follower{Record: func(key forge.Key, _ uint64, rec forge.Record) error {
+		moved()
 		if !key.IsLane() {
 			settled[key.Intent] = rec.Summary.Settled && rec.Summary.Status.Ended()
 		}

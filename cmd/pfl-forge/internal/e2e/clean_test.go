@@ -7,6 +7,8 @@ import (
 	"strings"
 	"sync"
 	"testing"
+
+	"github.com/pfl-forge/pfl-forge/internal/wait"
 )
 
 // cleaning has recipes whose changes land, or not: late is approved at its fourth attempt, which is the first one of a retry.
@@ -114,7 +116,7 @@ func (c *cluster) keeps(intents ...string) {
 		c.t.Fatalf("found %q, %v", clones, err)
 	}
 	for _, clone := range clones {
-		await(c.t, clone+" lets go", func() bool {
+		wait.Until(c.t, clone+" lets go", func() bool {
 			return !slices.ContainsFunc(c.hidden(clone), func(id string) bool { return !slices.Contains(intents, id) })
 		})
 	}

@@ -3,16 +3,16 @@ package e2e
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
+	"fmt"
 	"os"
 	"os/exec"
 	"strings"
 	"sync"
 	"testing"
-	"time"
-)
 
-// patience is how long something may take that has to happen.
-const patience = 90 * time.Second
+	"github.com/pfl-forge/pfl-forge/internal/wait"
+)
 
 // entry is what `inbox --output json` says of an intent.
 type entry struct {
@@ -101,6 +101,7 @@ type running struct {
 	cmd            *exec.Cmd
 	stdout, stderr text
 	ended          chan struct{}
+	err            error // of its end
 }
 
 // text is what a process says, to be read while it goes on.
@@ -124,20 +125,53 @@ func (s *text) String() string {
 // start starts pfl-forge. It is ended with the test, if not before.
 func (r *repo) start(args ...string) *running {
 	r.t.Helper()
-	p := &running{t: r.t, cmd: r.command(r.t.Context(), args...), ended: make(chan struct{})}
+	return launch(r.t, r.command(r.t.Context(), args...))
+}
+
+// launch starts a program. It is ended with the test, if not before.
+func launch(t testing.TB, cmd *exec.Cmd) *running {
+	t.Helper()
+	p := &running{t: t, cmd: cmd, ended: make(chan struct{})}
 	p.cmd.Stdout, p.cmd.Stderr = &p.stdout, &p.stderr
 	if err := p.cmd.Start(); err != nil {
-		r.t.Fatal(err)
+		t.Fatal(err)
 	}
 	go func() {
 		defer close(p.ended)
-		_ = p.cmd.Wait() // the exit code says it
+		p.err = p.cmd.Wait()
 	}()
-	r.t.Cleanup(func() {
+	t.Cleanup(func() {
 		_ = p.cmd.Process.Kill()
 		<-p.ended
 	})
 	return p
+}
+
+// finish waits for the end. A program that says nothing for very long has to end, too.
+func (p *running) finish() result {
+	p.t.Helper()
+	said := func() int { return len(p.stdout.String()) + len(p.stderr.String()) }
+	p.t.Cleanup(func() {
+		if !p.over() {
+			p.t.Logf("%v said:\n%s%s", p.cmd.Args[1:], p.stdout.String(), p.stderr.String())
+		}
+	})
+	wait.Moving(p.t, fmt.Sprintf("%v has ended", p.cmd.Args[1:]), p.over, said)
+	var exit *exec.ExitError
+	if p.err != nil && !errors.As(p.err, &exit) {
+		p.t.Fatalf("%v: %v", p.cmd.Args[1:], p.err)
+	}
+	return result{code: p.cmd.ProcessState.ExitCode(), stdout: p.stdout.String(), stderr: p.stderr.String()}
+}
+
+// over reports whether the program has ended.
+func (p *running) over() bool {
+	select {
+	case <-p.ended:
+		return true
+	default:
+		return false
+	}
 }
 
 // signal sends a signal to the process, not to those that it started.
@@ -151,40 +185,19 @@ func (p *running) signal(s os.Signal) {
 // wait waits for the end, which has to come with this exit code.
 func (p *running) wait(code int) result {
 	p.t.Helper()
-	select {
-	case <-p.ended:
-	case <-time.After(patience):
-		_ = p.cmd.Process.Kill()
-		<-p.ended
-		p.t.Fatalf("%v did not end\n%s%s", p.cmd.Args[1:], p.stdout.String(), p.stderr.String())
-	}
-	got := result{code: p.cmd.ProcessState.ExitCode(), stdout: p.stdout.String(), stderr: p.stderr.String()}
+	got := p.finish()
 	if got.code != code {
 		p.t.Fatalf("%v: exit code %d, want %d\n%s%s", p.cmd.Args[1:], got.code, code, got.stdout, got.stderr)
 	}
 	return got
 }
 
-// await waits until something is so.
-func await(t testing.TB, what string, so func() bool) {
-	t.Helper()
-	deadline := time.Now().Add(patience)
-	for !so() {
-		if time.Now().After(deadline) {
-			t.Fatalf("in vain waited until %s", what)
-		}
-		<-time.After(20 * time.Millisecond)
-	}
-}
-
 // until waits until something is so, as long as the process goes on.
 func (p *running) until(what string, so func() bool) {
 	p.t.Helper()
-	await(p.t, what, func() bool {
-		select {
-		case <-p.ended:
+	wait.Until(p.t, what, func() bool {
+		if p.over() {
 			p.t.Fatalf("%v ended before %s\n%s%s", p.cmd.Args[1:], what, p.stdout.String(), p.stderr.String())
-		default:
 		}
 		return so()
 	})

@@ -2,7 +2,6 @@ package e2e
 
 import (
 	"bytes"
-	"context"
 	"encoding/json"
 	"fmt"
 	"math/rand/v2"
@@ -13,6 +12,9 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/pfl-forge/pfl-forge/internal/testsize"
+	"github.com/pfl-forge/pfl-forge/internal/wait"
 )
 
 // cluster is a distributed set-up: a plain nats-server, the five services with
@@ -80,11 +82,7 @@ func newCluster(t testing.TB, files map[string]string) *cluster {
 			}
 		}
 	})
-	for deadline := time.Now().Add(30 * time.Second); c.forge("status").code != 0; {
-		if time.Now().After(deadline) {
-			t.Fatal("the cluster does not get up")
-		}
-	}
+	wait.Until(t, "the cluster is up", func() bool { return c.forge("status").code == 0 })
 	return c
 }
 
@@ -111,18 +109,10 @@ func (p *process) kill() {
 // forge runs pfl-forge against the cluster, from nowhere near a repository.
 func (c *cluster) forge(args ...string) result {
 	c.t.Helper()
-	ctx, cancel := context.WithTimeout(c.t.Context(), 3*time.Minute)
-	defer cancel()
 	all := append([]string{"--server", c.url, "--token-file", filepath.Join(c.dir, "token"), "--project", project}, args...)
-	cmd := exec.CommandContext(ctx, filepath.Join(bin, "pfl-forge"), all...)
+	cmd := exec.CommandContext(c.t.Context(), filepath.Join(bin, "pfl-forge"), all...)
 	cmd.Dir = c.t.TempDir()
-	var stdout, stderr bytes.Buffer
-	cmd.Stdout, cmd.Stderr = &stdout, &stderr
-	_ = cmd.Run()
-	if ctx.Err() != nil {
-		c.t.Fatalf("pfl-forge %v does not end\n%s%s", args, stdout.String(), stderr.String())
-	}
-	return result{code: cmd.ProcessState.ExitCode(), stdout: stdout.String(), stderr: stderr.String()}
+	return launch(c.t, cmd).finish()
 }
 
 // append asks for n intents that each append a line.
@@ -183,21 +173,19 @@ func TestDistributed(t *testing.T) {
 }
 
 // TestKilledServices kills random processes of the cluster -9, the server among
-// them, while twenty intents are worked on.
+// them, while intents are worked on.
 func TestKilledServices(t *testing.T) {
 	c := newCluster(t, appending)
-	lines := c.append(20)
+	intents, most := testsize.Of(4, 20), testsize.Of(8, 50)
+	lines := c.append(intents)
 	rng := rand.New(rand.NewPCG(3, 4))
 	kills := 0
-	for deadline := time.Now().Add(2 * time.Minute); c.done() < 20 && kills < 50; kills++ {
-		if time.Now().After(deadline) {
-			t.Fatalf("%d of 20 intents are done after %d kills", c.done(), kills)
-		}
+	for ; c.done() < intents && kills < most; kills++ {
 		p := c.procs[rng.IntN(len(c.procs))]
 		p.kill()
 		c.start(p)
 		select { // let the others get somewhere
-		case <-time.After(time.Duration(rng.IntN(600)) * time.Millisecond):
+		case <-wait.Moment(rng, 0, 600*time.Millisecond):
 		case <-p.gone:
 			t.Logf("%s did not start", p.name)
 			c.start(p)
@@ -223,16 +211,10 @@ func TestKilledServices(t *testing.T) {
 // for the end of a service to tidy up after it.
 func (c *cluster) nothingIsLeft() {
 	c.t.Helper()
-	for deadline := time.Now().Add(20 * time.Second); ; <-time.After(20 * time.Millisecond) {
+	wait.Until(c.t, "no process is left", func() bool {
 		list := processesIn(c.t, c.dir)
-		if len(list) == 0 {
-			return
-		}
-		if time.Now().After(deadline) {
-			c.t.Errorf("processes are left: %v", list)
-			return
-		}
-	}
+		return len(list) == 0
+	})
 }
 
 func freePort(t testing.TB) int {

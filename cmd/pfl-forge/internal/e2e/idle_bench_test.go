@@ -3,6 +3,7 @@ package e2e
 import (
 	"context"
 	"io"
+	"math/rand/v2"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -10,6 +11,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/pfl-forge/pfl-forge/internal/wait"
 )
 
 const megabyte = 1e6
@@ -17,6 +20,7 @@ const megabyte = 1e6
 // BenchmarkIdle reports the memory that programs hold (resident, in MB) some seconds after their start, with nothing to
 // do: pfl-forge run --watch, which holds all services and the server, and each program of a distributed set-up.
 func BenchmarkIdle(b *testing.B) {
+	rng := rand.New(rand.NewPCG(1, 1))
 	for b.Loop() {
 		r := newRepo(b, map[string]string{"a": "a\n"})
 		ctx, cancel := context.WithCancel(b.Context())
@@ -26,7 +30,7 @@ func BenchmarkIdle(b *testing.B) {
 			b.Fatal(err)
 		}
 		c := newCluster(b, map[string]string{"a": "a\n"})
-		<-time.After(5 * time.Second) // that they have nothing to do is what is measured
+		<-wait.Moment(rng, 5*time.Second, 6*time.Second) // that they have nothing to do is what is measured
 		b.ReportMetric(resident(b, watch.Process.Pid), "run-watch-MB")
 		for _, p := range c.procs {
 			b.ReportMetric(resident(b, p.cmd.Process.Pid), p.name+"-MB")

@@ -5,14 +5,17 @@ import (
 	"math/rand/v2"
 	"testing"
 	"time"
+
+	"github.com/pfl-forge/pfl-forge/internal/testsize"
+	"github.com/pfl-forge/pfl-forge/internal/wait"
 )
 
-// TestKilledRuns kills run -9 at random moments, 50 times, and then lets one run
+// TestKilledRuns kills run -9 at random moments, and then lets one run
 // be: every intent is done, each change is on main once, and nothing is left.
 func TestKilledRuns(t *testing.T) {
-	const kills = 50
+	kills := testsize.Of(6, 50)
 	r := newRepo(t, appending)
-	lines := appendDrafts(r, 20)
+	lines := appendDrafts(r, testsize.Of(5, 20))
 	rng := rand.New(rand.NewPCG(1, 2))
 	worked := 0
 	for range kills {
@@ -27,7 +30,7 @@ func TestKilledRuns(t *testing.T) {
 		}()
 		select {
 		case <-ended:
-		case <-time.After(time.Duration(20+rng.IntN(800)) * time.Millisecond):
+		case <-wait.Moment(rng, 20*time.Millisecond, 820*time.Millisecond):
 			_ = cmd.Process.Kill()
 			<-ended
 			worked++

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"maps"
+	"math/rand/v2"
 	"slices"
 	"strings"
 	"sync"
@@ -12,16 +13,19 @@ import (
 	"time"
 
 	"github.com/pfl-forge/pfl-forge/bus"
+	"github.com/pfl-forge/pfl-forge/internal/testsize"
+	"github.com/pfl-forge/pfl-forge/internal/wait"
 )
 
-// TestKilledImplementers kills implementers -9 at least twenty times while they run Claude
-// Code: before its first reply, during a tool, after a commit, after the answer. Most
+// TestKilledImplementers kills implementers -9 many times while they run Claude Code:
+// before its first reply, during a tool, after a commit, after the answer. Most
 // are started again at once; one, whose work is rejected, only when the other mends it,
 // and one is stopped, and comes back when the other has taken over. Each agent goes on
 // in its session, no two work on one task, and nothing is lost.
 func TestKilledImplementers(t *testing.T) {
 	// Who is killed together with another one may never come to its own moment again.
-	const intents, kills, spare = 8, 20, 4
+	const spare = 4
+	intents, kills := testsize.Of(4, 8), testsize.Of(9, 20)
 	o := newOutages(t, intents, kills+spare)
 	for i := range intents {
 		got := o.c.forge("create", fmt.Sprintf("write-%02d", i), "--title", fmt.Sprintf("Write files %02d", i), "--body", "Please.")
@@ -33,15 +37,19 @@ func TestKilledImplementers(t *testing.T) {
 	var background sync.WaitGroup
 	background.Go(func() { o.watch(ctx) })
 	background.Go(func() { o.kill(ctx) })
-	for deadline := time.Now().Add(8 * time.Minute); o.c.done() < intents; <-time.After(200 * time.Millisecond) {
-		if time.Now().After(deadline) {
-			t.Errorf("%d of %d intents are done\n%s", o.c.done(), intents, o.c.forge("status").stdout)
-			break
-		}
-	}
+	defer background.Wait()
+	defer stop()
+	wait.Moving(t, "all intents are done", func() bool { return o.c.done() == intents }, o.progress)
 	stop()
 	background.Wait()
 	o.check(intents, kills+1)
+}
+
+// progress grows with what was asked and who was killed.
+func (o *outages) progress() int {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return len(o.asked) + len(o.killed)
 }
 
 // kill kills whoever is due. The one whose work is rejected stays down until the other
@@ -50,6 +58,7 @@ func (o *outages) kill(ctx context.Context) {
 	var away *absence
 	defer func() { away.end(o) }()
 	stopped := false
+	rng := rand.New(rand.NewPCG(7, 8))
 	for {
 		if away != nil && o.moved(away.due) {
 			away.end(o)
@@ -60,7 +69,7 @@ func (o *outages) kill(ctx context.Context) {
 		case <-ctx.Done():
 			return
 		case d = <-o.dues:
-		case <-time.After(50 * time.Millisecond):
+		case <-wait.Moment(rng, 40*time.Millisecond, 60*time.Millisecond):
 			continue
 		}
 		if d.moment == atReview && away != nil { // it has the precedence
@@ -154,7 +163,7 @@ func (o *outages) prepare(d due) {
 		o.until("the tool runs", func() bool { return len(agentsWith("60.7"+d.number)) > 0 })
 	case atAnswer:
 		close(d.done)
-		<-time.After(time.Duration(d.session[0]%8) * 50 * time.Millisecond) // somewhere from the answer to the report
+		<-wait.Moment(rand.New(rand.NewPCG(uint64(d.life), 9)), 0, 400*time.Millisecond) // somewhere from the answer to the report
 	default:
 	}
 }
@@ -182,20 +191,15 @@ func (o *outages) process(replica string) *process {
 }
 
 func (o *outages) until(what string, ok func() bool) {
-	for deadline := time.Now().Add(30 * time.Second); !ok(); <-time.After(20 * time.Millisecond) {
-		if o.t.Context().Err() != nil {
-			return
-		}
-		if time.Now().After(deadline) {
-			o.t.Errorf("never: %s", what)
-			return
-		}
+	ctx := wait.Context(o.t)
+	if !wait.Poll(ctx, ok) && o.t.Context().Err() == nil {
+		o.t.Errorf("never: %s", what)
 	}
 }
 
 // watch looks for two agents in one session.
 func (o *outages) watch(ctx context.Context) {
-	for tick := time.Tick(50 * time.Millisecond); ctx.Err() == nil; <-tick {
+	wait.Poll(ctx, func() bool {
 		o.mu.Lock()
 		sessions := map[string]bool{}
 		for _, q := range o.asked {
@@ -209,7 +213,8 @@ func (o *outages) watch(ctx context.Context) {
 				o.mu.Unlock()
 			}
 		}
-	}
+		return false
+	})
 }
 
 func (o *outages) check(intents, kills int) {

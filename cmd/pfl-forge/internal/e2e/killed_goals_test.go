@@ -7,6 +7,9 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/pfl-forge/pfl-forge/internal/testsize"
+	"github.com/pfl-forge/pfl-forge/internal/wait"
 )
 
 // counting is an agent for goals that want three lines in a file: it writes one in each
@@ -56,7 +59,7 @@ agents:
 // run be: each goal has landed once, no iteration was counted twice, and each is told
 // once.
 func TestKilledGoals(t *testing.T) {
-	const kills = 30
+	kills := testsize.Of(4, 30)
 	r := newRepo(t, counting)
 	names := []string{"a", "b", "c"}
 	for _, n := range names {
@@ -79,7 +82,7 @@ func TestKilledGoals(t *testing.T) {
 		}()
 		select {
 		case <-ended:
-		case <-time.After(time.Duration(100+rng.IntN(700)) * time.Millisecond):
+		case <-wait.Moment(rng, 100*time.Millisecond, 800*time.Millisecond):
 			_ = cmd.Process.Kill()
 			<-ended
 		}

@@ -6,6 +6,8 @@ import (
 	"os/exec"
 	"path/filepath"
 	"testing"
+
+	"github.com/pfl-forge/pfl-forge/internal/testsize"
 )
 
 // bin is the folder of the built programs: pfl-forge, the five services, and
@@ -24,8 +26,18 @@ func run(m *testing.M) int {
 	}
 	defer func() { _ = os.RemoveAll(dir) }()
 	bin = dir
+	build := []string{"build"}
+	if raceEnabled && !testsize.Full() {
+		// The packages are there already as the race detector wants them, and compiling
+		// them once more would take longer than all the tests.
+		build = append(build, "-race")
+	}
+	if err := os.Setenv("GORACE", "atexit_sleep_ms=0"); err != nil { // or each program sleeps for a second at its end
+		fmt.Fprintln(os.Stderr, err)
+		return 1
+	}
 	for name, pkg := range programs() {
-		if out, err := exec.Command("go", "build", "-o", filepath.Join(dir, name), pkg).CombinedOutput(); err != nil {
+		if out, err := exec.Command("go", append(build, "-o", filepath.Join(dir, name), pkg)...).CombinedOutput(); err != nil {
 			fmt.Fprintf(os.Stderr, "building %s: %v\n%s", name, err, out)
 			return 1
 		}

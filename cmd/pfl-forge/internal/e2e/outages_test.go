@@ -10,10 +10,10 @@ import (
 	"strings"
 	"sync"
 	"testing"
-	"time"
 
 	"github.com/pfl-forge/pfl-forge/agent/agenttest"
 	"github.com/pfl-forge/pfl-forge/bus"
+	"github.com/pfl-forge/pfl-forge/internal/wait"
 )
 
 // moment is when an agent is to be killed.
@@ -174,18 +174,16 @@ func (o *outages) note(r agenttest.Request, n string) request {
 	} else {
 		o.t.Errorf("a request from nowhere: %s", r.Dir)
 	}
-	for ; ; <-time.After(10 * time.Millisecond) {
+	wait.Poll(o.t.Context(), func() bool {
 		o.mu.Lock()
+		defer o.mu.Unlock()
 		if q.life == 0 {
 			q.life = o.life[q.replica] + 1
 			o.asked = append(o.asked, q)
 		}
-		frozen := o.frozen[q.replica] && q.life == o.life[q.replica]+1
-		o.mu.Unlock()
-		if !frozen || o.t.Context().Err() != nil {
-			return q
-		}
-	}
+		return !o.frozen[q.replica] || q.life != o.life[q.replica]+1
+	})
+	return q
 }
 
 // last returns the last request about an intent.

@@ -15,6 +15,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"github.com/pfl-forge/pfl-forge/internal/wait"
 )
 
 // disk is a small disk of its own, whose content can be copied at one moment, as a power
@@ -122,7 +124,7 @@ func cutPower(t *testing.T, d *disk) {
 	var cuts []cut
 	rng := rand.New(rand.NewPCG(5, 6))
 	for n := range 8 {
-		time.Sleep(time.Duration(300+rng.IntN(700)) * time.Millisecond) // the moment is what is tried, nothing is waited for
+		<-wait.Moment(rng, 300*time.Millisecond, time.Second)
 		main := r.git("rev-parse", "main")
 		mu.Lock()
 		have := slices.Clone(accepted)

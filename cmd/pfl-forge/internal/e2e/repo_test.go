@@ -3,7 +3,6 @@ package e2e
 import (
 	"bytes"
 	"context"
-	"errors"
 	"fmt"
 	"os"
 	"os/exec"
@@ -89,17 +88,7 @@ type result struct {
 // forge runs pfl-forge in the repository to its end.
 func (r *repo) forge(args ...string) result {
 	r.t.Helper()
-	ctx, cancel := context.WithTimeout(r.t.Context(), 3*time.Minute)
-	defer cancel()
-	cmd := r.command(ctx, args...)
-	var stdout, stderr bytes.Buffer
-	cmd.Stdout, cmd.Stderr = &stdout, &stderr
-	err := cmd.Run()
-	var exit *exec.ExitError
-	if err != nil && !errors.As(err, &exit) || ctx.Err() != nil {
-		r.t.Fatalf("pfl-forge %v: %v\n%s%s", args, err, stdout.String(), stderr.String())
-	}
-	return result{code: cmd.ProcessState.ExitCode(), stdout: stdout.String(), stderr: stderr.String()}
+	return r.start(args...).finish()
 }
 
 // must is forge, and the exit code has to be this one.

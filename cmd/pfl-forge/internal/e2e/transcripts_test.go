@@ -11,6 +11,7 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 
 	"github.com/pfl-forge/pfl-forge/bus"
+	"github.com/pfl-forge/pfl-forge/internal/wait"
 )
 
 // TestTranscriptsOutliveTheirStream: what an attempt did can be read when the stream of
@@ -36,10 +37,10 @@ recipes:
 	lives := func(n int) func() bool {
 		return func() bool { return strings.Count(c.forge("logs", "slow").stdout, "a life begins") == n }
 	}
-	await(t, "the start", lives(1))
+	wait.Until(t, "the start", lives(1))
 	one.kill()
 	c.start(one)
-	await(t, "the next life", lives(2))
+	wait.Until(t, "the next life", lives(2))
 	write(t, goOn, "")
 	c.says(c.forge("run"), 0)
 	before := c.logged()

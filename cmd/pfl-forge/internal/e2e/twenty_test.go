@@ -5,6 +5,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/pfl-forge/pfl-forge/internal/testsize"
 )
 
 // appending is a project in which every intent appends its line to one file.
@@ -50,8 +52,9 @@ func checkAppended(t *testing.T, r *repo, file string, lines []string) {
 // Twenty intents that change one place conflict with each other. All land, each
 // once, and none is handed to a person.
 func TestTwentyIntentsOneFile(t *testing.T) {
+	intents := testsize.Of(6, 20)
 	r := newRepo(t, appending)
-	lines := appendDrafts(r, 20)
+	lines := appendDrafts(r, intents)
 	r.must(0, "run")
 	checkAppended(t, r, r.read("log.txt"), lines)
 	if out := r.git("status", "--porcelain"); strings.Contains(out, "log.txt") {
@@ -59,7 +62,7 @@ func TestTwentyIntentsOneFile(t *testing.T) {
 	}
 	// Each is made once, and once more at most: the work grows with the number of
 	// intents, not with its square.
-	for i := range 20 {
+	for i := range intents {
 		work := r.read(fmt.Sprintf(".forge/work/append-%02d-001.yaml", i))
 		if !strings.Contains(work, "attempts: 1\n") && !strings.Contains(work, "attempts: 2\n") {
 			t.Errorf("intent %d was implemented more than twice:\n%s", i, work)

@@ -8,6 +8,8 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+
+	"github.com/pfl-forge/pfl-forge/internal/wait"
 )
 
 // waiting is a project whose recipes wait: for a file of the test, for answers, or
@@ -145,7 +147,7 @@ func checkDecided(r *repo) {
 func (r *repo) edit(id, from, to string) {
 	r.t.Helper()
 	path := ".forge/intents/" + id + ".yaml"
-	await(r.t, path+" is as expected", func() bool {
+	wait.Until(r.t, path+" is as expected", func() bool {
 		return exists(filepath.Join(r.dir, path)) && strings.Contains(r.read(path), from)
 	})
 	r.write(path, strings.Replace(r.read(path), from, to, 1))

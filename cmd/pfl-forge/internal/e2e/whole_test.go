@@ -7,7 +7,6 @@ import (
 	"strings"
 	"sync"
 	"testing"
-	"time"
 
 	"github.com/pfl-forge/pfl-forge/agent/agenttest"
 )
@@ -104,10 +103,7 @@ func (w *team) meet(who string) {
 	both := w.both
 	w.mu.Unlock()
 	if both != nil {
-		select {
-		case <-both:
-		case <-time.After(time.Minute):
-		}
+		<-both
 	}
 }
 

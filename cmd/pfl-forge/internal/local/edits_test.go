@@ -8,18 +8,19 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/pfl-forge/pfl-forge"
+	"github.com/pfl-forge/pfl-forge/internal/testsize"
+	"github.com/pfl-forge/pfl-forge/internal/wait"
 	"github.com/pfl-forge/pfl-forge/workspace"
 	"github.com/pfl-forge/pfl-forge/workspace/schematest"
 )
 
 var (
 	editSeed  = flag.Uint64("edits.seed", 1, "what the random edits by hand are made from")
-	editCount = flag.Int("edits.n", 200, "how many edits by hand are made")
+	editCount = flag.Int("edits.n", testsize.Of(30, 200), "how many edits by hand are made")
 )
 
 const editConfig = `parallel_workers: 2
@@ -42,7 +43,7 @@ func TestRandomEdits(t *testing.T) {
 	repo := newRepository(t, map[string]string{"pfl-forge.yaml": editConfig})
 	p := &person{
 		t: t, repo: repo, rng: rand.New(rand.NewPCG(*editSeed, *editSeed)), log: &journaled{marks: map[string]int{}},
-		known: map[string]bool{}, deadline: time.Now().Add(2 * time.Minute),
+		known: map[string]bool{},
 	}
 	defer func() {
 		if t.Failed() {
@@ -59,19 +60,19 @@ func TestRandomEdits(t *testing.T) {
 	if p.commands, err = Open(t.Context(), repo, logger(t)); err != nil {
 		t.Fatal(err)
 	}
-	for p.made < *editCount || p.busy() {
-		moved := p.look()
-		if p.made < *editCount && p.act() || moved {
-			continue
+	settled := false
+	t.Cleanup(func() {
+		if !settled {
+			p.left()
 		}
-		if time.Now().After(p.deadline) {
-			p.giveUp()
+	})
+	wait.Moving(t, "every edit is taken in or refused", func() bool {
+		for p.look() || p.made < *editCount && p.act() {
+			p.moves++
 		}
-		select {
-		case <-t.Context().Done():
-		case <-time.After(5 * time.Millisecond):
-		}
-	}
+		return p.made >= *editCount && !p.busy() && p.ended()
+	}, func() int { return p.moves })
+	settled = true
 	p.commands.Close(t.Context())
 	if o := end(); o == nil || !o.Interrupted {
 		t.Errorf("outcome %+v", o)
@@ -173,6 +174,12 @@ func projected(t *testing.T, root string) map[string]string {
 		}
 	}
 	return files
+}
+
+// ended reports whether some intent is told of as history.
+func (p *person) ended() bool {
+	list, _ := filepath.Glob(filepath.Join(p.repo.Root, workspace.Dir, "knowledge", "history", "*"))
+	return len(list) > 0
 }
 
 // intentOf names the intent of a draft.

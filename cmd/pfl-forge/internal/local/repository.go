@@ -12,6 +12,7 @@ import (
 	"github.com/pfl-forge/pfl-forge"
 	"github.com/pfl-forge/pfl-forge/config"
 	"github.com/pfl-forge/pfl-forge/git"
+	"github.com/pfl-forge/pfl-forge/internal/slug"
 	"github.com/pfl-forge/pfl-forge/workspace"
 )
 
@@ -37,10 +38,7 @@ func OpenRepository(ctx context.Context, dir string) (*Repository, error) {
 		return nil, explain(err)
 	}
 	r := &Repository{Root: store.WorkTree(), Store: store, Actor: store.UserName(ctx)}
-	r.Project = forge.ProjectID(forge.Slug(filepath.Base(r.Root)))
-	if r.Project == "" {
-		r.Project = "project"
-	}
+	r.Project = forge.ProjectID(slug.Named("project", filepath.Base(r.Root)))
 	if r.Actor == "" {
 		if u, err := user.Current(); err == nil {
 			r.Actor = u.Username

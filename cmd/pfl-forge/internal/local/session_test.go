@@ -11,11 +11,11 @@ import (
 	"strings"
 	"sync"
 	"testing"
-	"time"
 
 	"go.uber.org/goleak"
 
 	"github.com/pfl-forge/pfl-forge"
+	"github.com/pfl-forge/pfl-forge/internal/wait"
 	"github.com/pfl-forge/pfl-forge/natsd"
 )
 
@@ -168,17 +168,17 @@ func runningWith(t *testing.T, repo *Repository, o Observer) (end func() *Outcom
 		return <-outcome
 	})
 	t.Cleanup(func() { end() })
-	for {
-		if _, err := natsd.Find(ctx, repo.Root, storeDir); err == nil {
-			return end
-		}
+	wait.Until(t, "the run is up", func() bool {
 		select {
 		case o := <-outcome:
 			outcome <- o
 			t.Fatal("the run ended at once")
-		case <-time.After(5 * time.Millisecond):
+		default:
 		}
-	}
+		_, err := natsd.Find(ctx, repo.Root, storeDir)
+		return err == nil
+	})
+	return end
 }
 
 func TestOnlyOneRun(t *testing.T) {

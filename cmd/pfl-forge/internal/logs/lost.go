@@ -18,8 +18,8 @@ const lookTime = 5 * time.Second
 // lost is what the stream of transcripts has lost and the object store has.
 type lost struct {
 	found bool
-	todo  []*transcript.Kept // the oldest first
-	read  map[place]*transcript.Kept
+	todo  []*transcript.Archived // the oldest first
+	read  map[place]*transcript.Archived
 	err   error
 }
 
@@ -52,13 +52,13 @@ func (r *Reader) readLost(ctx context.Context, b *bus.Bus) {
 		look, cancel := context.WithTimeout(ctx, lookTime)
 		defer cancel()
 		var err error
-		if l.todo, err = transcript.Lost(look, b, r.query.filter()); err != nil {
+		if l.todo, err = transcript.FindArchived(look, b, r.query.filter()); err != nil {
 			if ctx.Err() == nil {
 				l.err = err
 			}
 			return
 		}
-		l.found, l.err, l.read = true, nil, map[place]*transcript.Kept{}
+		l.found, l.err, l.read = true, nil, map[place]*transcript.Archived{}
 	}
 	for len(l.todo) > 0 {
 		k := l.todo[0]
@@ -79,7 +79,7 @@ func (r *Reader) readLost(ctx context.Context, b *bus.Bus) {
 	}
 }
 
-func (r *Reader) takeKept(k *transcript.Kept, lines []transcript.Line) {
+func (r *Reader) takeKept(k *transcript.Archived, lines []transcript.Line) {
 	var list []Entry
 	for _, l := range lines {
 		if e := (Entry{Line: l}); r.query.wants(&e) {

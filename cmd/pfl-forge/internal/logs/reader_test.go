@@ -1,7 +1,6 @@
 package logs_test
 
 import (
-	"context"
 	"fmt"
 	"log/slog"
 	"math/rand/v2"
@@ -17,6 +16,7 @@ import (
 	"github.com/pfl-forge/pfl-forge/bus/bustest"
 	"github.com/pfl-forge/pfl-forge/cmd/pfl-forge/internal/logs"
 	"github.com/pfl-forge/pfl-forge/internal/transcript"
+	"github.com/pfl-forge/pfl-forge/internal/wait"
 )
 
 const project = forge.ProjectID("shop")
@@ -99,11 +99,10 @@ func TestNoGap(t *testing.T) {
 		writing.Go(func() { write(first, most) })
 		b := s.Connect(t)
 		for done := false; !done; { // reading is cut off again and again
-			ctx, stop := context.WithTimeout(t.Context(), time.Duration(rand.IntN(60))*time.Millisecond)
+			ctx := wait.Briefly(t, time.Duration(rand.IntN(60))*time.Millisecond)
 			if err := r.Read(ctx, b, true); err != nil && ctx.Err() == nil {
 				t.Error(err)
 			}
-			stop()
 			select {
 			case <-enough:
 				done = true

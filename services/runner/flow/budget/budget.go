@@ -6,8 +6,8 @@ import "github.com/pfl-forge/pfl-forge"
 // SmallestCall is the least, in US dollars, that a call is started with.
 const SmallestCall = 0.01
 
-// Slice returns what is reserved for one call: enough to work with, and little
-// enough that several calls fit into the budget.
+// Slice returns the amount to reserve for one call: enough to work with, and
+// little enough that several calls fit into the budget.
 func Slice(b forge.Budget) float64 {
 	if b.CallUSD > 0 {
 		return b.CallUSD

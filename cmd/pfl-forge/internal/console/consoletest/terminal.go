@@ -9,15 +9,13 @@ import (
 	"regexp"
 	"strings"
 	"sync"
-	"time"
 
 	"github.com/creack/pty"
 	"github.com/hinshun/vt10x"
 	"golang.org/x/term"
-)
 
-// patience is how long something may take that has to happen.
-const patience = 60 * time.Second
+	"github.com/pfl-forge/pfl-forge/internal/wait"
+)
 
 // Terminal is a terminal on which a program runs.
 type Terminal struct {
@@ -120,20 +118,24 @@ func (t *Terminal) Await(pattern string) error {
 	if err != nil {
 		return err
 	}
-	for deadline := time.Now().Add(patience); time.Now().Before(deadline); {
-		if want.MatchString(t.Screen()) {
-			return nil
-		}
+	ctx, cancel := wait.Bounded()
+	defer cancel()
+	var ended error
+	over := false
+	if wait.Poll(ctx, func() bool {
 		select {
-		case err := <-t.ended:
-			t.ended <- err
-			<-time.After(50 * time.Millisecond) // what was printed last
-			if want.MatchString(t.Screen()) {
-				return nil
-			}
-			return fmt.Errorf("%q is not on the screen, and the program has ended (%w):\n%s", pattern, err, t.Screen())
-		case <-time.After(10 * time.Millisecond):
+		case ended = <-t.ended:
+			t.ended <- ended
+			over = true
+			t.drain() // what was printed last
+		default:
 		}
+		return want.MatchString(t.Screen()) || over
+	}) && want.MatchString(t.Screen()) {
+		return nil
+	}
+	if over {
+		return fmt.Errorf("%q is not on the screen, and the program has ended (%w):\n%s", pattern, ended, t.Screen())
 	}
 	return fmt.Errorf("%q is not on the screen:\n%s", pattern, t.Screen())
 }
@@ -148,10 +150,12 @@ func (t *Terminal) Kill() error { return t.cmd.Process.Kill() }
 // program does not end, or does not leave the terminal as it was.
 func (t *Terminal) End() (int, error) {
 	defer t.close()
+	ctx, cancel := wait.Bounded()
+	defer cancel()
 	var err error
 	select {
 	case err = <-t.ended:
-	case <-time.After(patience):
+	case <-ctx.Done():
 		_ = errors.Join(t.cmd.Process.Kill(), <-t.ended)
 		return -1, fmt.Errorf("the program does not end:\n%s", t.Screen())
 	}
@@ -181,10 +185,7 @@ func (t *Terminal) End() (int, error) {
 func (t *Terminal) drain() {
 	const mark = "\x1b[0m\x1b[m\x1b[0m"
 	_, _ = t.slave.WriteString(mark)
-	for deadline := time.Now().Add(patience); time.Now().Before(deadline); {
-		if strings.HasSuffix(t.Printed(), mark) {
-			return
-		}
-		<-time.After(time.Millisecond)
-	}
+	ctx, cancel := wait.Bounded()
+	defer cancel()
+	wait.Poll(ctx, func() bool { return strings.HasSuffix(t.Printed(), mark) })
 }

@@ -1,0 +1,17 @@
+// Package config reads pfl-forge.yaml, the file at the root of a repository that says how
+// pfl-forge works on it.
+//
+// [Load] reads the file from a directory, [Parse] from bytes (a worker reads it from a
+// commit), and [Default] returns what holds without one. The result is a [Project]:
+//
+//	project.go       Project and its sections, with their defaults
+//	agents.go        which back end does which kind of work
+//	recipe.go        deterministic changes that the repository defines
+//	check*.go        what makes a value wrong
+//
+// A file is either taken as a whole or refused with every error in it, each as
+// "pfl-forge.yaml:line: field: reason". The repository's content is not trusted: every
+// value is checked here against what it may do (a name that could be an option, a path that
+// leads elsewhere, an environment variable that changes how commands run), so that whoever
+// uses a Project need not.
+package config

@@ -1,0 +1,81 @@
+package imports
+
+import (
+	"go/ast"
+	"regexp"
+	"strings"
+)
+
+// riddle matches definitions by a clause instead of a noun, which a reader has to
+// parse twice: "foo is what ..." anywhere, "foo returns what ..." at the beginning.
+// Verbs of saying may have a question as their object: "foo says what is wrong".
+// It also matches people that are not there.
+var riddle = regexp.MustCompile(`(?i)\b(?:(?:is|are|was|were|has|have) what|somebody|nobody|anybody|former life)\b` +
+	`|^(?:(?:an?|the) )?[\w.]+ (?:\w+ )?what\b`)
+
+var saying = regexp.MustCompile(`(?i)^(?:(?:an?|the) )?[\w.]+ (?:says|tells|reports|explains|describes|shows|asks|chooses|decides) what\b`)
+
+// riddles counts the riddle forms in the doc comments of each folder.
+func riddles(folders []folder) []figure {
+	var out []figure
+	for _, folder := range folders {
+		f := figure{subject: folder.path}
+		for _, s := range folder.files {
+			for _, doc := range docs(s.tree) {
+				text := strings.Join(strings.Fields(doc.Text()), " ")
+				for _, match := range riddle.FindAllString(text, -1) {
+					if !saying.MatchString(match) {
+						f.value++
+						f.places = append(f.places, s.at(doc)+": "+match)
+					}
+				}
+			}
+		}
+		out = append(out, f)
+	}
+	return out
+}
+
+// docs returns the comments of the package clause, and of all declarations and
+// fields, before them and behind them.
+func docs(tree *ast.File) []*ast.CommentGroup {
+	var out []*ast.CommentGroup
+	add := func(groups ...*ast.CommentGroup) {
+		for _, g := range groups {
+			if g != nil {
+				out = append(out, g)
+			}
+		}
+	}
+	ast.Inspect(tree, func(n ast.Node) bool {
+		switch n := n.(type) {
+		case *ast.File:
+			add(n.Doc)
+		case *ast.FuncDecl:
+			add(n.Doc)
+		case *ast.GenDecl:
+			add(n.Doc)
+		case *ast.TypeSpec:
+			add(n.Doc, n.Comment)
+		case *ast.ValueSpec:
+			add(n.Doc, n.Comment)
+		case *ast.Field:
+			add(n.Doc, n.Comment)
+		}
+		return true
+	})
+	return out
+}
+
+// density returns the comment lines for each 100 lines of code, of all folders together.
+func density(folders []folder) []figure {
+	code, comment := 0, 0
+	for _, folder := range folders {
+		for _, s := range folder.files {
+			a, b := s.lines()
+			code += a
+			comment += b
+		}
+	}
+	return []figure{{subject: "./...", value: comment * 100 / max(code, 1)}}
+}

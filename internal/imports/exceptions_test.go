@@ -1,0 +1,84 @@
+package imports
+
+// beforeRule is the reason for comments that were written before there was a rule.
+const beforeRule = "not yet: written before the rule"
+
+// exceptions lists who misses a bound of rules still, and why. It only shrinks: an
+// entry that is not needed any more fails the test, and so does a figure that has
+// become worse than the entry.
+var exceptions = []exception{
+	{"fields", "forge.Command", 27, "not yet: the payload of each step becomes a type of its own"},
+	{"fields", "forge.Intent", 23, "not yet: settings and progress are one struct"},
+	{"fields", "forge.Summary", 25, "not yet: settings and progress are one struct"},
+	{"fields", "bus.State", 22, "not yet: one for each machine that is shown"},
+	{"fields", "cmd/pfl-forge/internal/cli.goalDoc", 24, "not yet: one document model for goals and intents"},
+	{"fields", "cmd/pfl-forge/internal/cli.item", 26, "not yet: one document model for goals and intents"},
+	{"fields", "services/runner/flow.Intent", 53, "not yet: it becomes a composition of small machines"},
+	{"fields", "services/runner/flow.task", 21, "not yet: it becomes a machine of its own"},
+	{"fields", "services/runner/sim.world", 26, "not yet: faults, workers and clock are one struct"},
+	{"fields", "workspace.intentDoc", 29, "not yet: one document model"},
+	{"fields", "workspace.Workspace", 23, "not yet: each of its folders becomes a type of its own"},
+
+	{"methods", "bus.Bus", 106, "not yet: journal, commands, leases and objects become types of their own"},
+	{"methods", "cmd/pfl-forge/internal/cli.app", 168, "not yet: packages by noun"},
+	{"methods", "git.Store", 90, "not yet: reading, committing and rebasing are one type"},
+	{"methods", "repository.Job", 44, "not yet: checkout and reports are one type"},
+	{"methods", "services/runner/flow.Intent", 160, "not yet: it becomes a composition of small machines"},
+	{"methods", "services/runner/sim.world", 54, "not yet: faults, workers and clock are one struct"},
+	{"methods", "workspace.Workspace", 91, "not yet: each of its folders becomes a type of its own"},
+
+	{"lines", "bus", 8000, "not yet: divided by its users"},
+	{"lines", "cmd/pfl-forge/internal/cli", 9000, "not yet: packages by noun"},
+	{"lines", "git", 8000, "not yet: own readers of git's formats go"},
+	{"lines", "services/runner/flow", 6500, "not yet: divided into small machines"},
+	{"lines", "workspace", 5500, "not yet: one document model"},
+
+	{"files", "bus", 44, "not yet: divided by its users"},
+	{"files", "cmd/pfl-forge/internal/cli", 61, "not yet: packages by noun"},
+	{"files", "git", 60, "not yet: own readers of git's formats go"},
+	{"files", "services/runner/flow", 30, "not yet: divided into small machines"},
+	{"files", "workspace", 39, "not yet: one document model"},
+
+	{"riddles", ".", 54, beforeRule},
+	{"riddles", "agent/price", 2, beforeRule},
+	{"riddles", "bus", 75, beforeRule},
+	{"riddles", "bus/bustest", 1, beforeRule},
+	{"riddles", "bus/codec", 4, beforeRule},
+	{"riddles", "cmd/pfl-forge/internal/clean", 4, beforeRule},
+	{"riddles", "cmd/pfl-forge/internal/cli", 50, beforeRule},
+	{"riddles", "cmd/pfl-forge/internal/console", 1, beforeRule},
+	{"riddles", "cmd/pfl-forge/internal/console/consoletest", 1, beforeRule},
+	{"riddles", "cmd/pfl-forge/internal/costs", 7, beforeRule},
+	{"riddles", "cmd/pfl-forge/internal/demo", 4, beforeRule},
+	{"riddles", "cmd/pfl-forge/internal/goalfile", 3, beforeRule},
+	{"riddles", "cmd/pfl-forge/internal/local", 13, beforeRule},
+	{"riddles", "cmd/pfl-forge/internal/logs", 5, beforeRule},
+	{"riddles", "cmd/pfl-forge/internal/operator", 4, beforeRule},
+	{"riddles", "cmd/pfl-forge/internal/render", 6, beforeRule},
+	{"riddles", "config", 8, beforeRule},
+	{"riddles", "git", 46, beforeRule},
+	{"riddles", "internal/redact", 4, beforeRule},
+	{"riddles", "internal/strictyaml", 3, beforeRule},
+	{"riddles", "internal/testreport", 2, beforeRule},
+	{"riddles", "internal/transcript", 10, beforeRule},
+	{"riddles", "natsd", 5, beforeRule},
+	{"riddles", "notify", 7, beforeRule},
+	{"riddles", "repository", 42, beforeRule},
+	{"riddles", "repository/backends", 1, beforeRule},
+	{"riddles", "service", 20, beforeRule},
+	{"riddles", "services/analyzer", 12, beforeRule},
+	{"riddles", "services/implementer", 36, beforeRule},
+	{"riddles", "services/reflector", 10, beforeRule},
+	{"riddles", "services/reviewer", 8, beforeRule},
+	{"riddles", "services/runner", 3, beforeRule},
+	{"riddles", "services/runner/flow", 79, beforeRule},
+	{"riddles", "services/runner/machine", 2, beforeRule},
+	{"riddles", "services/runner/sim", 16, beforeRule},
+	{"riddles", "workspace", 33, beforeRule},
+	{"riddles", "workspace/schematest", 2, beforeRule},
+
+	{"docs", ".", 118, beforeRule},
+	{"docs", "services/runner/machine", 4, beforeRule},
+
+	{"comments", "./...", 11, beforeRule},
+}

@@ -1,0 +1,49 @@
+// Package testsize says how much of a long test to run.
+//
+// Tests that grow with a number (seeds, kills, edits by hand, rounds) have two sizes. By default
+// a test is as small as it can be and still show that it works, so that go test work is
+// quick on any machine. With PFL_FORGE_TEST=full it is as large as it has to be to find what is
+// rare; the make targets of the long suites set it, and .ci/run calls them. A test has
+// both sizes, none is skipped.
+package testsize
+
+import (
+	"flag"
+	"os"
+	"strconv"
+	"testing"
+)
+
+// Variable is the environment variable that asks for full sizes.
+const Variable = "PFL_FORGE_TEST"
+
+// Full reports whether tests are to run in full size.
+func Full() bool { return os.Getenv(Variable) == "full" }
+
+// Of returns the size of a test: quick, or full if that is asked for.
+func Of(quick, full int) int {
+	if Full() {
+		return full
+	}
+	return quick
+}
+
+// First returns the first quick elements of a list of cases, or all of them if the full
+// size is asked for.
+func First[T any](quick int, cases []T) []T {
+	return cases[:Of(min(quick, len(cases)), len(cases))]
+}
+
+// Checks lets the properties of a test be tried quick times, or full times if that is
+// asked for, unless the flag -rapid.checks says otherwise.
+func Checks(t testing.TB, quick, full int) {
+	t.Helper()
+	f := flag.Lookup("rapid.checks")
+	if f.Value.String() != f.DefValue {
+		return
+	}
+	if err := f.Value.Set(strconv.Itoa(Of(quick, full))); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = f.Value.Set(f.DefValue) })
+}

@@ -1,0 +1,136 @@
+package wait_test
+
+import (
+	"context"
+	"math/rand/v2"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/pfl-forge/pfl-forge/internal/wait"
+)
+
+// failing is a test that may fail; like a real one, it ends with its goroutine.
+type failing struct {
+	testing.TB
+	failed bool
+}
+
+func (f *failing) Fatalf(string, ...any) {
+	f.failed = true
+	panic(f)
+}
+
+// fails reports whether a wait failed its test, and after how long.
+func fails(t *testing.T, fn func(testing.TB)) (failed bool, after time.Duration) {
+	t.Helper()
+	f := &failing{TB: t}
+	began := time.Now()
+	defer func() {
+		if r := recover(); r != nil && r != any(f) {
+			panic(r)
+		}
+		failed, after = f.failed, time.Since(began)
+	}()
+	fn(f)
+	return
+}
+
+func TestUntil(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		began := time.Now()
+		late := func(d time.Duration) func() bool { return func() bool { return time.Since(began) >= d } }
+		if failed, _ := fails(t, func(t testing.TB) { wait.Until(t, "it is late", late(wait.Patience-time.Second)) }); failed {
+			t.Error("lost its patience too early")
+		}
+		failed, after := fails(t, func(t testing.TB) { wait.Until(t, "never", func() bool { return false }) })
+		if !failed || after > wait.Patience+time.Second {
+			t.Errorf("failed %t after %s", failed, after)
+		}
+	})
+}
+
+// Something that moves may take as long as it likes.
+func TestMoving(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		began := time.Now()
+		steps := func() time.Duration { return min(time.Since(began), time.Hour) / wait.Patience * 2 }
+		failed, after := fails(t, func(t testing.TB) { wait.Moving(t, "never", func() bool { return false }, steps) })
+		if !failed || after < time.Hour || after > time.Hour+wait.Patience+time.Second {
+			t.Errorf("failed %t after %s", failed, after)
+		}
+	})
+}
+
+func TestFor(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := make(chan int, 1)
+		c <- 3
+		if got := wait.For(t, c); got != 3 {
+			t.Errorf("got %d", got)
+		}
+		if failed, after := fails(t, func(t testing.TB) { wait.For(t, c) }); !failed || after != wait.Patience {
+			t.Errorf("failed %t after %s", failed, after)
+		}
+		close(c)
+		if got := wait.For(t, c); got != 0 {
+			t.Errorf("got %d", got)
+		}
+	})
+}
+
+func TestPoll(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	n := 0
+	if !wait.Poll(ctx, func() bool { n++; return n > 2 }) {
+		t.Error("it holds")
+	}
+	cancel()
+	if wait.Poll(ctx, func() bool { return false }) {
+		t.Error("the context has ended")
+	}
+}
+
+func TestContexts(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		for _, tt := range []struct {
+			ctx  context.Context
+			ends time.Duration
+		}{{wait.Context(t), wait.Patience}, {wait.Briefly(t, time.Second), time.Second}} {
+			began := time.Now()
+			at, _ := tt.ctx.Deadline()
+			if at.Sub(began) != tt.ends {
+				t.Errorf("ends after %s, want %s", at.Sub(began), tt.ends)
+			}
+		}
+	})
+}
+
+func TestWhileMoving(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		ctx, moved := wait.WhileMoving(t)
+		for range 5 {
+			time.Sleep(wait.Patience - time.Second) //nolint:forbidigo // time is what is tested
+			if ctx.Err() != nil {
+				t.Fatal("it moves, and is given up")
+			}
+			moved()
+		}
+		began := time.Now()
+		if <-ctx.Done(); time.Since(began) != wait.Patience {
+			t.Errorf("given up after %s", time.Since(began))
+		}
+	})
+}
+
+func TestMoment(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		rng := rand.New(rand.NewPCG(1, 2))
+		for range 20 {
+			began := time.Now()
+			if d := (<-wait.Moment(rng, time.Second, 2*time.Second)).Sub(began); d < time.Second || d >= 2*time.Second {
+				t.Errorf("after %s", d)
+			}
+		}
+	})
+}
