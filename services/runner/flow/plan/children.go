@@ -119,7 +119,7 @@ func (l Children) IDs() []forge.IntentID {
 	return ids
 }
 
-// Changed takes what became of a child of parent, and returns the child. On an
+// Changed applies news of a child of parent, and returns the child. On an
 // error, which says why, nothing has changed.
 func (l Children) Changed(parent forge.IntentID, c *forge.Child) (*Child, error) {
 	i := slices.IndexFunc(l, func(x *Child) bool { return x.Intent.ID == c.Intent })
