@@ -8,10 +8,10 @@ import (
 	"github.com/pfl-forge/pfl-forge/services/runner/flow/task"
 )
 
-// Loop returns what the command of a step is told of the goal. A rebase is told
-// nothing.
-func (g Strategy) Loop(t *task.Task, step forge.Step) *forge.Loop {
-	l := &forge.Loop{
+// Loop returns the account of the goal that the command of a step carries. A rebase
+// carries none.
+func (g Strategy) Loop(t *task.Task, step forge.Step) forge.Loop {
+	l := forge.Loop{
 		Iteration: len(g.Iterations), Left: g.Options.Iterations() - g.Used, Criteria: t.Criteria,
 		Summaries: g.summaries(g.Options.History()),
 	}
