@@ -5,36 +5,42 @@ import (
 	"time"
 )
 
-// Command tells a worker to do one attempt of one step.
+// Command tells a worker to do one attempt of one step. The state machine of the
+// intent issues it; merges and reflections are issued by the project's.
 type Command struct {
-	To      Key // the intent that it is for
+	// To is the intent that the command is for, also where the project's state
+	// machine issued it.
+	To Key
+	// Attempt is the attempt to make. The result repeats it, and is only decided on
+	// while that attempt is open.
 	Attempt Attempt
-	Replica ReplicaID // the replica that has the checkout and session; empty: any
-	Intent  Intent
-	Task    Task // zero for analyze and reflect
-
-	Active       []ActiveIntent // analyze: what else is going on
-	Session      string         // the agent's conversation, named before any process starts; empty where no agent is called
-	Resume       bool           // the conversation exists; a worker that finds its file resumes it in any case
-	Continue     bool           // implement: go on in the tree that the attempt before left, uncommitted files included
-	Fresh        bool           // implement: start over from the base branch's tip
-	Avoid        []string       // agents that are at a limit now
-	BudgetUSD    float64        // what this call may cost; 0: no limit
-	PolicyOnly   bool           // analyze: report the policy and call no agent
-	Feedback     string         // implement: what was wrong with the attempt before
-	Instructions string         // what a person said on retry
-	Verify       *VerifyReport  // review: what the verify commands said
-	Reviews      []Review       // review, implement: the reviews so far
-	Land         *Land          // integrate
-	History      *History       // reflect: the run so far
-	Observations []Observation  // reflect, observe: unprocessed ones of the whole project
-	Past         []PastRun      // analyze, architect, observe: earlier runs, the most relevant first
-	Known        []Proposal     // reflect: what was proposed before
-	Histories    []History      // reflect: further runs that ended meanwhile
-	Overlaps     []Overlap      // implement: tasks under way that this one does not merge with
-	Patterns     []Pattern      // abstract
-	Insufficient string         // architect: why the analysis was not sufficient
-	Loop         *Loop          // execute, summarize, judge
+	// Replica is the one worker that may take the command, because it has the
+	// task's checkout and session. Empty if any worker of the step may.
+	Replica ReplicaID
+	// Intent is the intent as it was when the command was issued. Zero for
+	// integrate.
+	Intent Intent
+	// Task is the task as it was when the command was issued. Zero for integrate,
+	// reflect, and the steps that are about the intent as a whole.
+	Task Task
+	// Session is the id of the agent's session, chosen before any process starts, so
+	// that a session outlives the process. Empty where no agent is called.
+	Session string
+	// Resume says that an earlier attempt began the session. A worker that finds the
+	// session's file resumes it in any case.
+	Resume bool
+	// LimitedAgents are the agents that have reached a limit of their provider.
+	// The worker calls another one if the project's configuration lists one.
+	LimitedAgents []string
+	// BudgetUSD is what the call may cost, in US dollars. 0 if nothing was set aside
+	// for it; the worker then goes by the project's configuration.
+	BudgetUSD float64
+	// Instructions are what a person said when they had the intent retried. Empty if
+	// nothing.
+	Instructions string
+	// Input is what the step works on besides the intent and the task. HasInput
+	// reports whether it is of the type that the step takes.
+	Input Input
 }
 
 // ID names the command; the same decision always makes the same id.

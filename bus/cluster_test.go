@@ -22,7 +22,7 @@ import (
 )
 
 // cluster runs three servers, and returns them and their addresses.
-func cluster(ctx context.Context, t *testing.T) ([]*server.Server, string) {
+func cluster(t *testing.T) ([]*server.Server, string) {
 	t.Helper()
 	var routes []*url.URL
 	var ports []int
@@ -72,7 +72,7 @@ func cluster(ctx context.Context, t *testing.T) ([]*server.Server, string) {
 // server loses nothing.
 func TestCluster(t *testing.T) {
 	ctx := wait.Context(t)
-	servers, urls := cluster(ctx, t)
+	servers, urls := cluster(t)
 	var buses []*bus.Bus
 	for range 3 {
 		b, err := bus.Connect(ctx, bus.Config{URL: urls, Replicas: 3})
@@ -119,7 +119,7 @@ func TestCluster(t *testing.T) {
 // again from the journals, which have one.
 func TestStalled(t *testing.T) {
 	ctx := wait.Context(t)
-	servers, urls := cluster(ctx, t)
+	servers, urls := cluster(t)
 	b, err := bus.Connect(ctx, bus.Config{URL: urls, Replicas: 3})
 	if err != nil {
 		t.Fatal(err)

@@ -14,7 +14,9 @@ import (
 )
 
 func command(n int) forge.Command {
-	return forge.Command{To: key, Attempt: forge.Attempt{Step: forge.StepAnalyze, Number: n, Claim: 1}, Intent: forge.Intent{ID: key.Intent}}
+	return forge.Command{
+		To: key, Attempt: forge.Attempt{Step: forge.StepAnalyze, Number: n, Claim: 1}, Intent: forge.Intent{ID: key.Intent}, Input: &forge.AnalyzeInput{},
+	}
 }
 
 // work serves a worker until the test ends.

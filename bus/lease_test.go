@@ -14,7 +14,7 @@ import (
 
 func leaseJob() *bus.Job {
 	return &bus.Job{Command: forge.Command{
-		To: key, Attempt: forge.Attempt{Task: "fix-001", Step: forge.StepImplement, Number: 1, Claim: 1},
+		To: key, Attempt: forge.Attempt{Task: "fix-001", Step: forge.StepImplement, Number: 1, Claim: 1}, Input: &forge.ImplementInput{},
 	}}
 }
 

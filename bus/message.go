@@ -207,6 +207,9 @@ func parseCommand(subject string, data []byte) (forge.Command, error) {
 	if c.To != said.To || c.Attempt != said.Attempt || c.Replica != said.Replica {
 		return said, garbage("Command", "it was sent to %s, but is %s", subject, c.ID())
 	}
+	if !c.HasInput() {
+		return said, garbage("Command", "its input is not one of step %s", c.Attempt.Step)
+	}
 	return c, nil
 }
 

@@ -244,7 +244,7 @@ func TestChangesAreToldOnce(t *testing.T) {
 // twice.
 func TestClusterTellsOnce(t *testing.T) {
 	ctx := wait.Context(t)
-	servers, urls := cluster(ctx, t)
+	servers, urls := cluster(t)
 	var buses []*bus.Bus
 	for range 2 {
 		b, err := bus.Connect(ctx, bus.Config{URL: urls, Replicas: 3})

@@ -16,8 +16,8 @@ import (
 	"github.com/pfl-forge/pfl-forge/internal/wait"
 )
 
-// commandsStored returns how many commands the server holds, and how it keeps them.
-func commandsStored(ctx context.Context, t testing.TB, nc *nats.Conn) (int, jetstream.RetentionPolicy) {
+// commandsStored returns how many commands the server holds.
+func commandsStored(ctx context.Context, t testing.TB, nc *nats.Conn) int {
 	t.Helper()
 	js, err := jetstream.New(nc)
 	if err != nil {
@@ -31,7 +31,7 @@ func commandsStored(ctx context.Context, t testing.TB, nc *nats.Conn) (int, jets
 	if err != nil {
 		t.Fatal(err)
 	}
-	return len(info.State.Subjects), info.Config.Retention
+	return len(info.State.Subjects)
 }
 
 // TestCommandsGo checks that a command is gone when its worker is done with it, not
@@ -52,67 +52,20 @@ func TestCommandsGo(t *testing.T) {
 	wait.For(t, started)
 	wait.For(t, started)
 	dispatch(t, b, command(1), own) // a command that is being carried out is still there
-	if n, _ := commandsStored(ctx, t, nc); n != 3 {
+	if n := commandsStored(ctx, t, nc); n != 3 {
 		t.Errorf("%d commands are stored", n)
 	}
 	close(finish)
-	wait.Until(t, "one command is stored", func() bool { n, _ := commandsStored(ctx, t, nc); return n == 1 })
+	wait.Until(t, "one command is stored", func() bool { return commandsStored(ctx, t, nc) == 1 })
 	if err := b.Dispatch(ctx, key, forge.Effects{Ended: true}); err != nil {
 		t.Fatal(err)
 	}
-	if n, _ := commandsStored(ctx, t, nc); n != 0 {
+	if n := commandsStored(ctx, t, nc); n != 0 {
 		t.Errorf("%d commands are left of an intent that has ended", n)
 	}
 	if len(started) > 0 {
 		t.Error("a command came twice")
 	}
-}
-
-// TestCommandsOfEarlierVersion checks that a stream as an earlier version kept it is
-// made again, and that Guard has what was in it dispatched again.
-func TestCommandsOfEarlierVersion(t *testing.T) {
-	ctx, cancel := context.WithCancel(wait.Context(t))
-	s := bustest.StartServer(t)
-	b, nc := s.Connect(t), raw(t, s)
-	js, err := jetstream.New(nc)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := js.DeleteStream(ctx, "FORGE_COMMANDS"); err != nil {
-		t.Fatal(err)
-	}
-	_, err = js.CreateStream(ctx, jetstream.StreamConfig{
-		Name: "FORGE_COMMANDS", Subjects: []string{"forge.command.>", "forge.epoch.commands"}, Storage: jetstream.MemoryStorage,
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	put(t, nc, "forge.epoch.commands", nil)
-	dispatch(t, b, command(1))
-	taken := make(chan int, 10)
-	work(t, b, bus.WorkConfig{}, func(_ context.Context, j *bus.Job) error {
-		taken <- j.Command.Attempt.Number
-		return nil
-	})
-	wait.For(t, taken)
-	if err := b.Ensure(ctx); err != nil {
-		t.Fatal(err)
-	}
-	if _, kept := commandsStored(ctx, t, nc); kept != jetstream.WorkQueuePolicy {
-		t.Errorf("commands are kept by the policy %s", kept)
-	}
-	guarded := make(chan struct{})
-	go func() {
-		defer close(guarded)
-		b.Guard(ctx, func(ctx context.Context) error {
-			return b.Dispatch(ctx, key, forge.Effects{Commands: []forge.Command{command(2)}})
-		})
-	}()
-	if got := wait.For(t, taken); got != 2 {
-		t.Errorf("took command %d", got)
-	}
-	cancel()
-	<-guarded
 }
 
 // TestNoPause checks that commands which come while the client asks for the one before

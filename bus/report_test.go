@@ -8,8 +8,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/nats-io/nats.go/jetstream"
-
 	forge "github.com/pfl-forge/pfl-forge"
 	"github.com/pfl-forge/pfl-forge/bus"
 	"github.com/pfl-forge/pfl-forge/bus/bustest"
@@ -131,32 +129,6 @@ func TestRefusedResult(t *testing.T) {
 	dead := deadLetters(ctx, t, b, 1)
 	if d := dead[0]; d.Reason != "the journal is damaged" || !strings.HasPrefix(d.Subject, "forge.result.analyze.") || d.Stream != "" {
 		t.Errorf("dead letter %+v", d)
-	}
-}
-
-// TestStreamThatTakesResults checks that a stream on the subjects of results, which an
-// earlier version had, is not taken for a runner, and goes.
-func TestStreamThatTakesResults(t *testing.T) {
-	ctx := wait.Context(t)
-	s := bustest.StartServer(t)
-	b := s.Connect(t)
-	_, err := jetStream(t, raw(t, s)).CreateStream(ctx, jetstream.StreamConfig{
-		Name: "FORGE_RESULTS", Subjects: []string{"forge.result.*.*.*"}, DenyDelete: true, DenyPurge: true,
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	seen := collect(t, b)
-	done := publish(ctx, b, result(1, "a"))
-	if err := b.Ensure(ctx); err != nil {
-		t.Fatal(err)
-	}
-	wait.For(t, seen)
-	if err := wait.For(t, done); err != nil {
-		t.Error(err)
-	}
-	if _, ok := configs(t, jetStream(t, raw(t, s)))["FORGE_RESULTS"]; ok {
-		t.Error("the stream is still there")
 	}
 }
 

@@ -23,10 +23,6 @@ const (
 	streamDead     = "FORGE_DEAD"
 )
 
-// retiredResults held the results of workers, which are requests now. It must not
-// answer them.
-const retiredResults = "FORGE_RESULTS"
-
 const (
 	epochCommands = "forge.epoch.commands"
 	epochWakes    = "forge.epoch.wakes"
@@ -171,19 +167,6 @@ func (b *Bus) Ensure(ctx context.Context) error {
 			return fmt.Errorf("ensure stream %s: %w", cfg.Name, err)
 		}
 	}
-	if err := b.moveLanes(ctx); err != nil {
-		return err
-	}
-	return b.retire(ctx, retiredResults)
-}
-
-// retire deletes a stream of an earlier version.
-func (b *Bus) retire(ctx context.Context, stream string) error {
-	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
-	defer cancel()
-	if err := b.js.DeleteStream(ctx, stream); err != nil && !errors.Is(err, jetstream.ErrStreamNotFound) {
-		return fmt.Errorf("delete stream %s, which is not used any more: %w", stream, err)
-	}
 	return nil
 }
 
@@ -202,13 +185,6 @@ func (b *Bus) ensureStream(ctx context.Context, cfg jetstream.StreamConfig) erro
 		return err
 	}
 	have := s.CachedInfo().Config
-	if have.Retention != cfg.Retention && inMemory(cfg.Name) { // the server does not change it
-		b.log.Info("a stream of an earlier version is made again; its content follows from the journals", "stream", cfg.Name)
-		if err := b.retire(ctx, cfg.Name); err != nil {
-			return err
-		}
-		return b.createStream(ctx, cfg)
-	}
 	if want := merged(have, cfg); !reflect.DeepEqual(have, want) {
 		_, err = b.js.UpdateStream(ctx, want)
 	}

@@ -208,7 +208,7 @@ func TestGarbageCommand(t *testing.T) {
 	seen := collect(t, b)
 	nc := raw(t, s)
 	waits := record(key, 0)
-	waits.Summary.Open = []forge.Attempt{{Step: forge.StepAnalyze, Number: 7, Claim: 1}}
+	waits.Summary.Open = []forge.Attempt{{Step: forge.StepAnalyze, Number: 7, Claim: 1}, {Step: forge.StepAnalyze, Number: 3, Claim: 1}}
 	if _, err := b.Append(ctx, key, 0, waits); err != nil {
 		t.Fatal(err)
 	}
@@ -226,11 +226,17 @@ func TestGarbageCommand(t *testing.T) {
 	if forge.As[*forge.Result](ev.Message) == nil || forge.As[*forge.Result](ev.Message).Failure() == nil || forge.As[*forge.Result](ev.Message).Attempt != (forge.Attempt{Step: forge.StepAnalyze, Number: 7, Claim: 1}) {
 		t.Errorf("the machine is told %+v", ev)
 	}
+	wrong := command(3)
+	wrong.Input = &forge.ReviewInput{}
+	dispatch(t, b, wrong)
+	if ev = wait.For(t, seen); forge.As[*forge.Result](ev.Message).Failure() == nil || forge.As[*forge.Result](ev.Message).Attempt.Number != 3 {
+		t.Errorf("of a command with another step's input, the machine is told %+v", ev)
+	}
 	dispatch(t, b, command(1), command(2))
 	wait.For(t, jobs)
 	wait.For(t, jobs)
 	if ev = wait.For(t, seen); forge.As[*forge.Result](ev.Message).Failure() == nil || forge.As[*forge.Result](ev.Message).Attempt.Number != 2 {
 		t.Errorf("the machine is told %+v", ev)
 	}
-	deadLetters(ctx, t, b, 3)
+	deadLetters(ctx, t, b, 4)
 }

@@ -47,7 +47,6 @@ func (c *checker) project(p *Project) {
 	c.commands("verify", p.Verify)
 	c.commands("worktree_setup", p.WorktreeSetup)
 	c.dir("worktree_dir", p.WorktreeDir)
-	c.oneOf("worktree_overlay", string(p.WorktreeOverlay), []string{string(OverlayOff), string(OverlayAuto)})
 	c.timeout("timeouts.analyze", p.Timeouts.Analyze)
 	c.timeout("timeouts.implement", p.Timeouts.Implement)
 	c.timeout("timeouts.verify", p.Timeouts.Verify)

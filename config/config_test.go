@@ -28,7 +28,6 @@ verify:
   - go build ./...
   - 0123
 worktree_dir: /var/tmp/trees
-worktree_overlay: off
 worktree_setup:
   - npm ci
 timeouts: {implement: 1h30m, idle: 90s}
@@ -81,7 +80,6 @@ func TestParse(t *testing.T) {
 		Agent:           "recipe",
 		Verify:          []string{"go build ./...", "0123"},
 		WorktreeDir:     "/var/tmp/trees",
-		WorktreeOverlay: config.OverlayOff,
 		WorktreeSetup:   []string{"npm ci"},
 		Timeouts: config.Timeouts{
 			Analyze: 10 * time.Minute, Implement: 90 * time.Minute, Verify: 15 * time.Minute,
@@ -154,7 +152,6 @@ func TestParseRefuses(t *testing.T) {
 		{"worker_tools: [Bash, Bash]", `worker_tools[1]: "Bash" is given twice`},
 		{"verify: go build", "verify: must be a list"},
 		{"verify: ['  ']", "verify[0]: is an empty command"},
-		{"worktree_overlay: always", "worktree_overlay"},
 		{"worktree_dir: .git/trees", "must be a directory of its own"},
 		{"worktree_dir: ..", "must be a directory of its own"},
 		{"worktree_dir: ../..", "must be a directory of its own"},

@@ -41,8 +41,6 @@ type Project struct {
 	Verify []string `yaml:"verify"`
 	// WorktreeDir is the directory for checkouts, relative to the repository's root.
 	WorktreeDir string `yaml:"worktree_dir"`
-	// WorktreeOverlay says whether checkouts are overlay mounts.
-	WorktreeOverlay Overlay `yaml:"worktree_overlay"`
 	// WorktreeSetup lists shell commands that run in a fresh checkout before anything else.
 	WorktreeSetup []string `yaml:"worktree_setup"`
 	// Timeouts bounds agent calls and commands in time.
@@ -200,7 +198,6 @@ func Default() *Project {
 		Agent:            AgentClaude,
 		Recipes:          map[string]Recipe{},
 		WorktreeDir:      ".forge/worktrees",
-		WorktreeOverlay:  OverlayAuto,
 		Timeouts: Timeouts{
 			Analyze:   10 * time.Minute,
 			Implement: 30 * time.Minute,

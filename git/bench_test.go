@@ -38,35 +38,14 @@ func (r repo) tenCommits(what string) git.OID {
 	return r.head("HEAD")
 }
 
-// BenchmarkWarmCheckout compares Prepare after main moved by ten commits with git worktree add. "overlay" mounts over the
-// tree that has followed main in the background, if that is permitted here; "in place" re-uses a finished checkout.
+// BenchmarkWarmCheckout compares Prepare, after main moved by ten commits, with git worktree add.
 func BenchmarkWarmCheckout(b *testing.B) {
 	r, _, _ := bigRepo(b)
-	b.Run("overlay", func(b *testing.B) {
-		if err := git.ProbeOverlay(b.TempDir()); err != nil {
-			b.Log("in place, too:", err)
-		}
-		warmCheckout(b, r, git.PoolConfig{})
-	})
-	b.Run("in-place", func(b *testing.B) { warmCheckout(b, r, git.PoolConfig{Plain: true}) })
-}
-
-func warmCheckout(b *testing.B, r repo, cfg git.PoolConfig) {
-	b.Helper()
-	p := poolWith(b, r.store(), cfg)
-	follow := func(at git.OID) time.Duration {
-		start := time.Now()
-		p.Follow(at)
-		if err := p.Idle(b.Context()); err != nil {
-			b.Fatal(err)
-		}
-		return time.Since(start)
-	}
-	var warm, cold, first, release, behind []time.Duration
+	p := newPool(b, r.store())
+	var warm, cold, first, release []time.Duration
 	tip := r.head("HEAD")
 	for b.Loop() {
 		b.StopTimer()
-		follow(tip)
 		c, agent := prepare(b, p, "t", tip)
 		agent.write("untracked/file", "x\n")
 		agent.write("pkg000/sub0/file0.go", "changed\n")
@@ -74,7 +53,6 @@ func warmCheckout(b *testing.B, r repo, cfg git.PoolConfig) {
 			b.Fatal(err)
 		}
 		tip = r.tenCommits(fmt.Sprint("v", time.Now().UnixNano()))
-		behind = append(behind, follow(tip))
 		b.StartTimer()
 		start := time.Now()
 		c, err := p.Prepare(b.Context(), "t", tip)
@@ -102,7 +80,6 @@ func warmCheckout(b *testing.B, r repo, cfg git.PoolConfig) {
 	b.ReportMetric(median(warm), "warm-ms")
 	b.ReportMetric(median(cold), "worktree-add-ms")
 	b.ReportMetric(median(warm)/median(cold), "ratio")
-	b.ReportMetric(median(behind), "behind-ms")
 	b.ReportMetric(median(first), "first-status-ms")
 	b.ReportMetric(median(release), "release-ms")
 }

@@ -14,28 +14,30 @@ type Checkout struct {
 	branch Branch // empty when it is for reading
 	start  OID    // what Prepare checked out
 	head   OID    // the last head that we know to be in the store
+	parked bool   // not in use
 }
 
-// state is what our side remembers of a checkout.
+// state is the content of .own/<name>/state.json.
 type state struct {
 	Branch Branch `json:"branch,omitempty"`
 	Start  OID    `json:"start"`
 	Head   OID    `json:"head"`
+	Parked bool   `json:"parked,omitempty"` // see Park
 }
 
-// Name is the name it was prepared under.
+// Name returns the name that the checkout was prepared under.
 func (c *Checkout) Name() Name { return c.name }
 
-// Dir is the absolute path of the working tree.
+// Dir returns the absolute path of the working tree. It stays the same until the checkout is given back.
 func (c *Checkout) Dir() string { return c.pool.path(string(c.name)) }
 
-// Branch is the branch that is checked out, empty when the checkout is for reading.
+// Branch returns the branch that Prepare checked out. It is empty when the checkout is for reading.
 func (c *Checkout) Branch() Branch { return c.branch }
 
-// Start is the commit that was checked out.
+// Start returns the commit that Prepare or View checked out. Commits on top of it are the agent's.
 func (c *Checkout) Start() OID { return c.start }
 
-// Env is what a process that works in the checkout should have in its environment, so that git never finds
+// Env returns the environment variables, as KEY=VALUE, that a process in the checkout needs so that git does not find
 // the repository around the checkouts when the agent removes its own .git.
 func (c *Checkout) Env() []string { return []string{"GIT_CEILING_DIRECTORIES=" + c.pool.dir} }
 
@@ -67,21 +69,22 @@ func (c *Checkout) WriteFile(name string, content []byte) error {
 	return os.Chmod(path, 0o644)
 }
 
-// Release gives the checkout back for re-use. It must not be used any more.
+// Release gives the checkout back for re-use; what is in it is lost. The checkout must not be used any more.
 func (c *Checkout) Release() error { return c.pool.retire(string(c.name)) }
 
+// own returns the path of a file that the service keeps about the checkout, where no agent can reach it.
 func (c *Checkout) own(file string) string { return c.pool.path(".own", string(c.name), file) }
 
-// files is the working tree, which our side describes and the agent's .git has no say in.
+// files returns the working tree with the service's index. Nothing of the agent's .git is used.
 func (c *Checkout) files() files { return files{pool: c.pool, dir: c.Dir(), index: c.own("index")} }
 
-// tree is a command of our own on the agent's working tree, with an index of ours and none of the agent's .git.
+// tree returns a git command on the agent's working tree that uses the given index and nothing of the agent's .git.
 func (c *Checkout) tree(index string) command {
 	return files{pool: c.pool, dir: c.Dir(), index: index}.command()
 }
 
 func (c *Checkout) save() error {
-	b, err := json.Marshal(state{Branch: c.branch, Start: c.start, Head: c.head})
+	b, err := json.Marshal(state{Branch: c.branch, Start: c.start, Head: c.head, Parked: c.parked})
 	if err != nil {
 		return err
 	}
@@ -97,6 +100,6 @@ func (c *Checkout) load() error {
 	if err := json.Unmarshal(b, &st); err != nil {
 		return err
 	}
-	c.branch, c.start, c.head = st.Branch, st.Start, st.Head
+	c.branch, c.start, c.head, c.parked = st.Branch, st.Start, st.Head, st.Parked
 	return nil
 }

@@ -7,7 +7,7 @@ import (
 	"os"
 )
 
-// Checkpoint is the state of a checkout at some moment, from which work can go on elsewhere.
+// Checkpoint names the commits that a checkout was saved as while its agent worked. Another replica can go on from them.
 type Checkpoint struct {
 	Head OID // of the task's branch
 	Work OID // a commit on top of Head with the working tree, ignored files aside; empty when that is Head's
@@ -15,12 +15,12 @@ type Checkpoint struct {
 	Last OID // the last commit with a working tree that was saved: its parents are its head and the one before it
 }
 
-// checkpointRef is where the working trees of an attempt are, as they were saved while its agent worked.
+// checkpointRef returns the ref under which Checkpoint keeps the attempt's last saved working tree.
 func (a Attempt) checkpointRef() string { return a.prefix() + "checkpoint" }
 
 // Checkpoint saves the commits and files of a checkout while its agent works, as Keep keeps commits; since is the
-// one before, or the zero value. Nothing is written when nothing changed. What is wrong with the work just now is a *WorkError: the
-// Checkpoint beside it is since. It must not run at the same time as another method of the checkout.
+// one before, or the zero value. Nothing is written when nothing changed. A fault of the work at this moment is a *WorkError,
+// beside which the returned Checkpoint is since. It must not run at the same time as another method of the checkout.
 func (c *Checkout) Checkpoint(ctx context.Context, a Attempt, since Checkpoint) (Checkpoint, error) {
 	if err := a.validate(); err != nil {
 		return since, err
@@ -52,8 +52,8 @@ func (c *Checkout) Checkpoint(ctx context.Context, a Attempt, since Checkpoint) 
 	return now, nil
 }
 
-// checkpointHead takes in the commits of the branch, if there are others than at the time before, and looks at them
-// as Collect does: others build upon them.
+// checkpointHead imports the commits of the branch if its head is not since, with the checks of Collect, because other
+// replicas build upon them. It returns the head.
 func (c *Checkout) checkpointHead(ctx context.Context, since OID) (OID, error) {
 	agent, err := openAgentGit(c.Dir())
 	if err != nil {
@@ -73,7 +73,7 @@ func (c *Checkout) checkpointHead(ctx context.Context, since OID) (OID, error) {
 	return head, c.examine(ctx, &Collected{Head: head})
 }
 
-// checkpointTree saves the working tree, if it is another one than at the time before.
+// checkpointTree saves the working tree as a commit unless it equals the one that since names.
 func (c *Checkout) checkpointTree(ctx context.Context, now *Checkpoint, since Checkpoint) error {
 	snap, err := c.snapshot(ctx, now.Head)
 	if err != nil {

@@ -6,8 +6,6 @@ import (
 	"path"
 	"path/filepath"
 	"runtime"
-	"slices"
-	"sync/atomic"
 
 	"golang.org/x/sync/errgroup"
 	"golang.org/x/sys/unix"
@@ -25,13 +23,6 @@ func (f files) clean(index indexFile) (stale []string, err error) {
 		}
 	}
 	return stale, err
-}
-
-// pristine says whether nothing has changed the files since the index was written. It changes nothing.
-func (f files) pristine(index indexFile) (bool, error) {
-	w := &cleaner{}
-	err := w.compare(f.dir, index)
-	return err == nil && !w.foreign.Load() && !slices.Contains(w.same, false), err
 }
 
 func (w *cleaner) compare(root string, index indexFile) error {
@@ -56,15 +47,14 @@ func (w *cleaner) compare(root string, index indexFile) error {
 }
 
 type cleaner struct {
-	pool    *Pool // nil: what is not tracked is only noticed
-	root    string
-	index   *indexFile
-	files   map[string]int  // tracked paths, to the place in the index
-	dirs    map[string]bool // their directories
-	same    []bool          // as the index says; by the place in the index; each path is seen once
-	surely  []bool          // it was written before the index, so it cannot have changed unseen
-	foreign atomic.Bool     // there was something that is not tracked
-	group   errgroup.Group
+	pool   *Pool
+	root   string
+	index  *indexFile
+	files  map[string]int  // tracked paths, to the place in the index
+	dirs   map[string]bool // their directories
+	same   []bool          // as the index says; by the place in the index; each path is seen once
+	surely []bool          // it was written before the index, so it cannot have changed unseen
+	group  errgroup.Group
 }
 
 // walk looks at a directory, and at those below it as soon as somebody is free.
@@ -103,9 +93,6 @@ func (w *cleaner) entry(dir int, name string, e os.DirEntry) error {
 		}
 		return w.walk(name)
 	case !e.IsDir() && tracked:
-		return nil
-	case w.pool == nil:
-		w.foreign.Store(true)
 		return nil
 	case e.IsDir():
 		return w.pool.throw(filepath.Join(w.root, name))

@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// Collected is what an agent left behind, as facts. Every commit in it is kept under a hidden ref.
+// Collected reports what an agent left in its checkout. Every commit that it names is kept under a hidden ref.
 type Collected struct {
 	Head     OID          // the head of the task's branch; the last known one when the branch is gone
 	Tree     OID          // of Head
@@ -27,7 +27,7 @@ func (c *Checkout) Collect(ctx context.Context, a Attempt) (Collected, error) {
 	if c.branch == "" {
 		return Collected{}, fmt.Errorf("checkout %s: is for reading only", c.name)
 	}
-	if err := c.pool.settle(string(c.name)); err != nil {
+	if err := c.pool.unmountForeign(c.name); err != nil {
 		return Collected{}, err
 	}
 	got := Collected{Head: c.start}
@@ -60,7 +60,7 @@ func (c *Checkout) Collect(ctx context.Context, a Attempt) (Collected, error) {
 	return got, c.save()
 }
 
-// infrastructure says whether err is anything else than a fault of the agent's work.
+// infrastructure returns whether err is a failure of git or the machine, and not a fault of the agent's work.
 func infrastructure(err error) bool {
 	var w *WorkError
 	return err != nil && !errors.As(err, &w)
@@ -110,7 +110,7 @@ func (c *Checkout) collectStray(ctx context.Context, agent *agentGit, head OID, 
 	return nil
 }
 
-// complete says whether the store has everything that a commit needs beyond another one.
+// complete returns whether the store has a commit and all objects that it needs and have does not.
 func (s *Store) complete(ctx context.Context, commit, have OID) bool {
 	if !s.Has(ctx, commit) {
 		return false
@@ -180,7 +180,7 @@ func (c *Checkout) CommitAll(ctx context.Context, message string, author Identit
 	if c.branch == "" {
 		return "", fmt.Errorf("checkout %s: is for reading only", c.name)
 	}
-	if err := c.pool.settle(string(c.name)); err != nil {
+	if err := c.pool.unmountForeign(c.name); err != nil {
 		return "", err
 	}
 	s := c.pool.store

@@ -74,7 +74,7 @@ func (w *fileWriter) put(tree OID, at []string) (OID, error) {
 func (w *fileWriter) file(old treeEntry, is bool) (treeEntry, error) {
 	mode := "100644"
 	if is {
-		if mode = old.mode; !strings.HasPrefix(mode, "100") {
+		if mode = old.mode; !old.isFile() {
 			return old, w.unsafe("is a directory, a link or a submodule, and not a file")
 		}
 	}

@@ -6,8 +6,8 @@ import (
 	"strings"
 )
 
-// DefaultBranch is the branch that work goes to when nobody says otherwise: in a local store the one that is checked
-// out, in a distributed one the one that the origin's HEAD is on. Errors: ErrDetached; ErrNoBranch.
+// DefaultBranch returns the base branch of a project that does not configure one: in a local store the branch that is
+// checked out, in a distributed one the branch of the origin's HEAD. Errors: ErrDetached; ErrNoBranch.
 func (s *Store) DefaultBranch(ctx context.Context) (Branch, error) {
 	if s.origin == nil {
 		return s.CurrentBranch()

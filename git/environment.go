@@ -69,7 +69,7 @@ func (c command) environment() []string {
 	return append(env, c.env...)
 }
 
-// Identity is who commits: the service, or the author of a recipe's change.
+// Identity is the name and address of an author or committer.
 type Identity struct {
 	Name  string
 	Email string

@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// What can be wrong with a repository, each with the next step for a person.
+// Errors about a repository. Each text tells a person the next step.
 var (
 	ErrNotRepository = errors.New("not a git repository: run git init, or go to one")
 	ErrBare          = errors.New("a bare repository: use a clone with a working tree")
@@ -18,7 +18,7 @@ var (
 	ErrInProgress    = errors.New("a git operation is in progress in the working tree: finish or abort it")
 )
 
-// How an operation can fail without anything being wrong.
+// Errors of operations that a caller is expected to handle.
 var (
 	// ErrMoved means that the branch is not where the caller expected it; nothing was changed.
 	ErrMoved = errors.New("the branch has moved")
@@ -36,7 +36,7 @@ var (
 	ErrClosed = errors.New("the pool is closed")
 )
 
-// Error is a git command that failed.
+// Error describes a git command that failed.
 type Error struct {
 	Args     []string // without the options that every command gets
 	ExitCode int      // -1 when it was killed or could not start
@@ -57,7 +57,7 @@ func (e *Error) Error() string {
 
 func (e *Error) Unwrap() error { return e.Err }
 
-// OverlapError means that uncommitted work of a person is in the way of an integration; nothing was changed.
+// OverlapError reports uncommitted work of a person that is in the way of an integration. Nothing was changed.
 type OverlapError struct {
 	WorkTree string   // the person's working tree
 	Files    []string // at least one, sorted
@@ -67,7 +67,7 @@ func (e *OverlapError) Error() string {
 	return fmt.Sprintf("uncommitted changes in %s: commit or stash them", list(e.Files))
 }
 
-// ConflictError means that a commit does not apply on the new base.
+// ConflictError reports a commit that does not apply on its new base.
 type ConflictError struct {
 	Commit OID
 	Files  []string // sorted
@@ -77,10 +77,10 @@ func (e *ConflictError) Error() string {
 	return fmt.Sprintf("commit %s conflicts in %s", e.Commit.Short(), list(e.Files))
 }
 
-// Fault says what is wrong with an agent's work.
+// Fault is the kind of a WorkError.
 type Fault string
 
-// Faults.
+// The faults of an agent's work.
 const (
 	Damaged   Fault = "damaged"   // the checkout, its .git, its branch or its objects are gone or broken
 	Rewritten Fault = "rewritten" // the commit it started from is no ancestor of the branch
@@ -89,7 +89,7 @@ const (
 	Oversized Fault = "oversized" // more bytes, files or commits than the limits allow
 )
 
-// WorkError is a fault of an agent's work, as opposed to a failure of git or of the machine.
+// WorkError reports a fault of an agent's work. Any other error is a failure of git or of the machine.
 type WorkError struct {
 	Fault  Fault
 	Path   string // the path in the tree, if one is to blame

@@ -9,14 +9,14 @@ import (
 	"strings"
 )
 
-// files is a directory with an index of ours that says what we wrote there.
+// files is a working tree together with the index that the service wrote for it.
 type files struct {
 	pool  *Pool
 	dir   string
 	index string
 }
 
-// command is a git of our own on the files, with our index and no other .git.
+// command returns a git command on the files that uses this index and no .git of the working tree.
 func (f files) command() command {
 	k := f.pool.store.plumb()
 	k.dir = f.dir
@@ -25,8 +25,8 @@ func (f files) command() command {
 	return k
 }
 
-// fill makes the files those of a commit: an empty directory, or one that was filled before and has been used. It can be
-// cut off anywhere and done again.
+// fill checks a commit out into an empty directory, or, if used, into one that was filled before and has been worked in.
+// After a crash at any point it can be called again.
 func (f files) fill(ctx context.Context, at OID, used bool) error {
 	k := f.command()
 	k.config = []string{"checkout.workers=0", "core.fsync=none"} // files that a crash makes us write again anyway
@@ -37,8 +37,8 @@ func (f files) fill(ctx context.Context, at OID, used bool) error {
 	return err
 }
 
-// follow brings files to another commit. While git brings our index there, we look at the files; then git writes those
-// that are not as the index wants them.
+// follow brings files to another commit. While git updates the index, one walk over the tree compares every file with it and
+// removes what it does not have; then git writes the files that differ.
 func (f files) follow(ctx context.Context, k command, at OID) error {
 	var index indexFile
 	read := make(chan error, 1)
@@ -65,7 +65,7 @@ func (f files) follow(ctx context.Context, k command, at OID) error {
 	return err
 }
 
-// updateIndex makes the changes in the index, not in files.
+// updateIndex applies the changes to the index and leaves the files alone.
 func updateIndex(ctx context.Context, k command, changes []change) error {
 	if len(changes) == 0 {
 		return nil

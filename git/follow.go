@@ -10,7 +10,7 @@ import (
 	"time"
 )
 
-// move is one integration. While it goes on it is on the disk as pfl-forge/move.json.
+// move describes one integration. It is on the disk as pfl-forge/move.json while the integration goes on.
 type move struct {
 	Branch   Branch `json:"branch"`
 	Old      OID    `json:"old"`
@@ -51,7 +51,7 @@ func (s *Store) moveWorkTree(ctx context.Context, m move, hold []*os.File) error
 	})
 }
 
-// announce writes the move down before anything is locked or changed.
+// announce writes the move to the disk before anything is locked or changed, so that repair can undo it after a crash.
 func (s *Store) announce(m move) error {
 	b, err := json.Marshal(m)
 	if err != nil {
@@ -112,7 +112,7 @@ func (m move) flushFiles(changed []string, index string) error {
 	return flush(index, true) // and with it what the file system knows about the others
 }
 
-// person is a command on the person's working tree with our copy of their index. Their own configuration
+// person returns a command on the person's working tree that uses our copy of their index. Their own configuration
 // applies, because it says how files are written: line endings, filters.
 func (m move) person(hold []*os.File) command {
 	return command{
@@ -137,7 +137,7 @@ func lockIndex(gitDir string) (unlock func(), err error) {
 	return func() { _ = os.Remove(path) }, err
 }
 
-// takeIndex copies the person's index to where our commands find it.
+// takeIndex copies the person's index to index.pfl-forge, which the commands of person use.
 func takeIndex(gitDir string) error {
 	own := filepath.Join(gitDir, ownIndex)
 	_ = os.Remove(own + ".lock")

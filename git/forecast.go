@@ -10,19 +10,20 @@ import (
 	"strings"
 )
 
-// maxBehind is how far behind the base branch a task may be for its change to be compared without asking git.
+// maxBehind limits how many commits of the base branch Forecast reads to find where a task left it. A task that is further
+// behind is compared by git merge-tree.
 const maxBehind = 200
 
-// Clash is a task under way whose change does not merge with another one.
+// Clash names a task under way whose change does not merge with the one that Forecast was asked about.
 type Clash struct {
 	Task  Name
 	Files []string // in conflict, sorted
 }
 
-// Forecast says which tasks' changes do not merge with the one between base and head. What a task's change has in
-// conflict with base alone is none of it. What cannot be compared is left out: a commit that the store does not have, or
-// one of another history. When ctx ends, it returns what it has found so far with the error. No checkout is needed,
-// nothing is changed, and git is asked only about files that both change.
+// Forecast returns the tasks whose changes do not merge with the change between base and head, in the order of tasks.
+// Conflicts that a task has with base alone are not counted. Tasks that cannot be compared are left out: those whose commit is
+// not in the store or belongs to another history. When ctx ends, it returns what it has found so far with the error. No
+// checkout is needed, nothing is changed, and git is asked only about files that both sides change.
 func (s *Store) Forecast(ctx context.Context, base, head OID, tasks []TaskHead) ([]Clash, error) {
 	if len(tasks) == 0 || base == head {
 		return nil, nil
@@ -65,7 +66,7 @@ func (s *Store) Forecast(ctx context.Context, base, head OID, tasks []TaskHead) 
 	return found, nil
 }
 
-// forecast is one change, to be compared with others.
+// forecast is a running Forecast.
 type forecast struct {
 	replay
 
@@ -75,7 +76,7 @@ type forecast struct {
 	trees      map[OID]map[string]treeEntry
 }
 
-// with returns the files in which the change does not merge with another head.
+// with returns the files in which the change and another head do not merge.
 func (f *forecast) with(ctx context.Context, other OID) ([]string, error) {
 	c, err := f.objects.commit(other)
 	if err != nil {
@@ -97,8 +98,8 @@ func (f *forecast) with(ctx context.Context, other OID) ([]string, error) {
 	return slices.DeleteFunc(files, func(p string) bool { return slices.Contains(outdated, p) && !slices.Contains(mine, p) }), err
 }
 
-// fork returns the tree of the commit at which a head left the base branch. It is false where that is not plain to see,
-// because it is long ago or somebody merged.
+// fork returns the tree of the commit at which a head left the base branch, or false when that commit is more than maxBehind
+// commits ago or behind a merge.
 func (f *forecast) fork(c commitData) (OID, bool, error) {
 	for range maxBehind {
 		for { // down the base branch, as far as it takes
@@ -126,7 +127,7 @@ func (f *forecast) fork(c commitData) (OID, bool, error) {
 	return "", false, nil
 }
 
-// conflicts merges two commits, by their trees if it is known where they fork.
+// conflicts merges two commits and returns the files in conflict. If known, from is the tree of the commit where they fork.
 func (f *forecast) conflicts(ctx context.Context, from OID, known bool, ours, theirs commitData) ([]string, error) {
 	if !known {
 		_, err := f.mergeCommits(ctx, ours.oid, theirs.oid)

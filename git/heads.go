@@ -11,13 +11,13 @@ import (
 	"strings"
 )
 
-// headsPrefix is where the newest head of each task under way is. No intent has such a name.
+// headsPrefix is the ref prefix of the newest head of each task under way. No intent can have the name _heads.
 const headsPrefix = "refs/forge/_heads/"
 
-// allHeads brings them all.
+// allHeads is the ref specification that fetches all of them.
 const allHeads = "+" + headsPrefix + "*:" + headsPrefix + "*"
 
-// TaskHead is the newest head of a task that is under way.
+// TaskHead is a task under way and the newest commit that was kept for it.
 type TaskHead struct {
 	Task   Name
 	Commit OID
@@ -59,7 +59,7 @@ func (s *Store) TaskHeads(ctx context.Context) ([]TaskHead, error) {
 	return list, nil
 }
 
-// addHead leaves out what is no head, such as a lock of git.
+// addHead adds a head unless its name or object name is malformed, as those of git's lock files are.
 func addHead(heads map[Name]OID, task, oid string) {
 	name, err := ParseName(task)
 	if err != nil {
@@ -72,14 +72,14 @@ func addHead(heads map[Name]OID, task, oid string) {
 
 func (s *Store) hasRefTable() bool { return exists(filepath.Join(s.common, "reftable")) }
 
-// packedRefs is the file in which git keeps refs that are not files of their own.
+// packedRefs returns the content of packed-refs, the file of refs that have no file of their own; empty if there is none.
 func (s *Store) packedRefs() ([]byte, error) {
 	b, err := os.ReadFile(filepath.Join(s.common, "packed-refs"))
 	return b, ignoreMissing(err)
 }
 
-// Forget lets go of landings, and of the heads of tasks that are not under way any more, here and at the origin. What is
-// gone already does no harm.
+// Forget deletes the refs of landings, and of the heads of tasks that are not under way any more, here and at the origin.
+// Refs that are gone already are ignored.
 func (s *Store) Forget(ctx context.Context, landings []Landing, tasks ...Name) error {
 	var refs []string
 	for _, l := range landings {
@@ -111,7 +111,8 @@ func (s *Store) Forget(ctx context.Context, landings []Landing, tasks ...Name) e
 	})
 }
 
-// linkHead makes a head of a kept ref's file, which is on the disk: git would complain of half a one.
+// linkHead makes the file of a head by linking that of a kept ref, which is durable: git would fail on a file that a power
+// cut left half written.
 func (s *Store) linkHead(kept, head string) error {
 	aside := filepath.Join(filepath.Dir(s.hub), "head-"+filepath.Base(head))
 	if err := ignoreMissing(os.Remove(aside)); err != nil {
@@ -123,7 +124,8 @@ func (s *Store) linkHead(kept, head string) error {
 	return errors.Join(os.Rename(aside, head), ignoreMissing(os.Remove(aside))) // which stays if it was the same file before
 }
 
-// deleteHere removes a head's file by itself, which saves a process: nobody else has to do with it.
+// deleteHere deletes refs in this repository. The file of a head is removed without git, which saves a process: no other
+// process writes to it.
 func (s *Store) deleteHere(ctx context.Context, refs []string, hold []*os.File) error {
 	packed, err := s.packedRefs()
 	if err != nil {

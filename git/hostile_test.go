@@ -56,22 +56,10 @@ func (r repo) plant() string {
 }
 
 func TestPlantedConfigurationNeverRuns(t *testing.T) {
-	eachKind(t, plantedConfigurationNeverRuns)
-}
-
-// eachKind runs a test with checkouts that are overlay mounts, where that is permitted, and with those that are not.
-func eachKind(t *testing.T, test func(t *testing.T, cfg git.PoolConfig)) {
-	t.Helper()
-	t.Run("overlay", func(t *testing.T) { test(t, git.PoolConfig{}) })
-	t.Run("plain", func(t *testing.T) { test(t, git.PoolConfig{Plain: true}) })
-}
-
-func plantedConfigurationNeverRuns(t *testing.T, cfg git.PoolConfig) {
-	t.Helper()
 	ctx := t.Context()
 	r := newRepo(t, map[string]string{"a": "a\n", "dir/b": "b\n"})
 	s := r.store()
-	p := poolWith(t, s, cfg)
+	p := newPool(t, s)
 	base := r.head("main")
 	c, agent := prepare(t, p, "t", base)
 	agent.write("a", "committed\n")
@@ -126,11 +114,6 @@ func plantedConfigurationNeverRuns(t *testing.T, cfg git.PoolConfig) {
 
 // What an agent can do to its checkout, and what Collect says about it.
 func TestCollectContainsDamage(t *testing.T) {
-	eachKind(t, collectContainsDamage)
-}
-
-func collectContainsDamage(t *testing.T, cfg git.PoolConfig) {
-	t.Helper()
 	remove := func(t *testing.T, r repo, name string) {
 		t.Helper()
 		if err := os.RemoveAll(filepath.Join(r.dir, name)); err != nil {
@@ -215,13 +198,10 @@ func collectContainsDamage(t *testing.T, cfg git.PoolConfig) {
 			r.git("update-ref", "refs/replace/"+root, r.git("commit-tree", "-m", "fake", "-p", "HEAD", "HEAD^{tree}"))
 		}, git.Rewritten, true},
 	} {
-		if !cfg.Plain && strings.HasPrefix(tc.name, "checkout ") {
-			continue // a mount is neither removed nor replaced: TestHostileInOverlay
-		}
 		t.Run(tc.name, func(t *testing.T) {
 			r := newRepo(t, map[string]string{"a": "zero\n"})
 			base := r.commit("second", map[string]string{"a": "a\n"})
-			p := poolWith(t, r.store(), cfg)
+			p := newPool(t, r.store())
 			c, agent := prepare(t, p, "t", base)
 			agent.write("a", "work\n")
 			tc.do(t, agent, r)

@@ -13,8 +13,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// indexFile is an index that our own git wrote, read by us: so that a whole tree is compared with it, and what is not
-// in it removed, in one walk.
+// indexFile is the parsed index of a checkout. With it, one walk over the tree finds the files that changed and those that
+// are not tracked; git needs two, and leaves repositories inside alone.
 type indexFile struct {
 	entries []indexEntry
 	written unix.Timespec // entries as young as the file may have changed since unseen
@@ -26,7 +26,7 @@ type indexEntry struct {
 	stat fileStat
 }
 
-// fileStat is what git remembers of a file, in its own 32 bits.
+// fileStat holds the stat fields that an index stores of a file, truncated to 32 bits as there.
 type fileStat struct{ ctime, ctimeNanos, mtime, mtimeNanos, inode, uid, gid, size uint32 }
 
 var errIndex = errors.New("not an index that can be read here")
@@ -77,7 +77,7 @@ func readIndex(path string) (indexFile, error) {
 	return x, nil
 }
 
-// parseEntry returns the entry's size with it, or 0 when it is none.
+// parseEntry parses the first entry of raw and returns its size in bytes, or 0 if it is malformed.
 func parseEntry(raw []byte, text string) (indexEntry, int) {
 	if len(raw) < entryHeader {
 		return indexEntry{}, 0
@@ -94,7 +94,7 @@ func parseEntry(raw []byte, text string) (indexEntry, int) {
 	}, size
 }
 
-// apply brings the entries to where the changes lead. What changes is as no file is.
+// apply replaces the entries of changed paths. The new ones have no stat fields, so every file differs from them.
 func (x *indexFile) apply(changes []change) error {
 	changed := make(map[string]bool, len(changes))
 	for _, c := range changes {
@@ -113,8 +113,8 @@ func (x *indexFile) apply(changes []change) error {
 	return nil
 }
 
-// unchanged says whether the file is the one that the entry was made from, and whether that is sure: a file as young as
-// the index may have been written once more at the same time. It asks for more than git does.
+// unchanged returns whether a file is as the entry describes it, and whether that is certain: a file as young as the index
+// may have been written again within the same tick of the clock. It compares more fields than git does.
 func (x *indexFile) unchanged(e *indexEntry, st *unix.Stat_t) (same, sure bool) {
 	mode, want := uint64(st.Mode), uint64(e.mode)
 	switch {

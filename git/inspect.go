@@ -8,7 +8,7 @@ import (
 	"strings"
 )
 
-// workTreeInfo is one working tree of the person: the main one or a linked one.
+// workTreeInfo describes a working tree of the person's repository, the main one or a linked one.
 type workTreeInfo struct {
 	path   string
 	gitDir string
@@ -37,7 +37,7 @@ func (s *Store) Inspect(ctx context.Context, base Branch) (OID, error) {
 	return "", err
 }
 
-// CurrentBranch is the branch that the person's main working tree, or a bare repository's HEAD, is on.
+// CurrentBranch returns the branch that the person's main working tree, or a bare repository's HEAD, is on.
 // It need not exist yet. Error: ErrDetached.
 func (s *Store) CurrentBranch() (Branch, error) {
 	name, ok := strings.CutPrefix(readHEAD(s.common), "ref: refs/heads/")
@@ -103,7 +103,7 @@ func (s *Store) workTrees() []workTreeInfo {
 
 func (w workTreeInfo) on(b Branch) bool { return w.head == "ref: "+b.ref() }
 
-// operation names the unfinished git operation of the working tree, or is empty.
+// operation returns the name of the unfinished git operation in the working tree, such as "merge", or "".
 func (w workTreeInfo) operation() string {
 	for _, op := range []struct{ file, name string }{
 		{"rebase-merge", "rebase"},
@@ -121,7 +121,7 @@ func (w workTreeInfo) operation() string {
 	return ""
 }
 
-// rebasing says whether an unfinished rebase or bisection of this working tree will come back to the branch.
+// rebasing returns whether an unfinished rebase or bisection of this working tree will come back to the branch.
 func (w workTreeInfo) rebasing(b Branch) bool {
 	for _, file := range []string{"rebase-merge/head-name", "rebase-apply/head-name", "BISECT_START"} {
 		content, err := os.ReadFile(filepath.Join(w.gitDir, file))

@@ -10,7 +10,7 @@ import (
 	"time"
 )
 
-// Integration is the result of an Integrate that succeeded.
+// Integration reports an Integrate that succeeded.
 type Integration struct {
 	Head              OID    // of the branch afterwards
 	AlreadyIntegrated bool   // the branch contained the commit before
@@ -45,7 +45,7 @@ func (s *Store) Integrate(ctx context.Context, b Branch, old, next OID) (Integra
 	return res, err
 }
 
-// integrateLocal tries again when a person's git was quicker to take a lock, or switched branches meanwhile.
+// integrateLocal repeats tryLocal while another git holds a lock or switches branches, for a third of the lock wait.
 func (s *Store) integrateLocal(ctx context.Context, m move, hold []*os.File) (Integration, error) {
 	deadline := time.Now().Add(s.busyWait())
 	var busy error
@@ -66,7 +66,7 @@ func (s *Store) integrateLocal(ctx context.Context, m move, hold []*os.File) (In
 
 func (s *Store) tryLocal(ctx context.Context, m move, hold []*os.File) (Integration, error) {
 	if m.Old == m.New {
-		return s.settled(ctx, m)
+		return s.alreadyThere(ctx, m)
 	}
 	var on []workTreeInfo
 	for _, w := range s.workTrees() {
@@ -86,7 +86,7 @@ func (s *Store) tryLocal(ctx context.Context, m move, hold []*os.File) (Integrat
 	}
 	err := s.move(ctx, m, hold)
 	if errors.Is(err, ErrMoved) {
-		return s.settled(ctx, m)
+		return s.alreadyThere(ctx, m)
 	}
 	if err != nil {
 		return Integration{}, err
@@ -94,7 +94,7 @@ func (s *Store) tryLocal(ctx context.Context, m move, hold []*os.File) (Integrat
 	return Integration{Head: m.New, WorkTree: m.WorkTree}, nil
 }
 
-// move announces the move, does it, and forgets it; one that went wrong half-way is repaired at once.
+// move announces a move, does it, and removes the announcement. A move that fails half-way is undone at once.
 func (s *Store) move(ctx context.Context, m move, hold []*os.File) error {
 	if err := s.announce(m); err != nil {
 		return err
@@ -116,8 +116,8 @@ func several(m move, on []workTreeInfo) (Integration, error) {
 		m.Branch, on[0].path, on[1].path, ErrInProgress)
 }
 
-// settled says what it means that the branch is not at the expected commit.
-func (s *Store) settled(ctx context.Context, m move) (Integration, error) {
+// alreadyThere decides what it means that the branch is not at the expected commit: AlreadyIntegrated, or ErrMoved.
+func (s *Store) alreadyThere(ctx context.Context, m move) (Integration, error) {
 	head, err := s.Head(ctx, m.Branch)
 	if err != nil {
 		return Integration{}, err

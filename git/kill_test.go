@@ -30,9 +30,8 @@ func TestMain(m *testing.M) {
 
 // victims are what the process does with a repository until it is killed.
 var victims = map[string]func(dir string, args []string){
-	"integrate":  victimIntegrates,
-	"work":       func(dir string, args []string) { victimWorks(dir, args[0], false) },
-	"work plain": func(dir string, args []string) { victimWorks(dir, args[0], true) },
+	"integrate": victimIntegrates,
+	"work":      func(dir string, args []string) { victimWorks(dir, args[0]) },
 }
 
 func fatal(err error) {
@@ -54,17 +53,16 @@ func victimIntegrates(dir string, chain []string) {
 }
 
 // victimWorks does task after task and prints what it collected.
-func victimWorks(dir, pool string, plain bool) {
+func victimWorks(dir, pool string) {
 	ctx := context.Background()
 	s, err := git.OpenLocal(ctx, git.LocalConfig{Path: dir})
 	fatal(err)
-	p, err := git.NewPool(ctx, git.PoolConfig{Dir: pool, Store: s, Plain: plain})
+	p, err := git.NewPool(ctx, git.PoolConfig{Dir: pool, Store: s})
 	fatal(err)
 	head, err := s.Head(ctx, "main")
 	fatal(err)
 	for i := 0; ; i++ {
 		task := git.Name(fmt.Sprintf("t%d", i%3))
-		p.Follow(head)
 		c, err := p.Prepare(ctx, task, head)
 		fatal(err)
 		fatal(os.WriteFile(filepath.Join(c.Dir(), "f1"), []byte(fmt.Sprint(os.Getpid(), i)), 0o600))
@@ -75,8 +73,11 @@ func victimWorks(dir, pool string, plain bool) {
 		fatal(err)
 		fmt.Println(got.Ref, got.Head)
 		fmt.Println(git.Attempt{Intent: "intent", Task: task, Number: 1}.LeftoverRef(got.Leftover), got.Leftover)
-		if i%2 == 0 {
+		switch i % 3 {
+		case 0:
 			fatal(c.Release())
+		case 1:
+			fatal(c.Park())
 		}
 	}
 }
@@ -195,7 +196,7 @@ func TestKilledWork(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "w")
 	reported := 0
 	for round := range testsize.Of(4, 8) {
-		v := startVictim(t, []string{"work", "work plain"}[round/2%2], r.dir, dir)
+		v := startVictim(t, "work", r.dir, dir)
 		var lines []string
 		kill := func() {
 			moment := wait.Moment(rng, 100*time.Millisecond, 400*time.Millisecond)

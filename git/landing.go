@@ -7,8 +7,8 @@ import (
 	"strings"
 )
 
-// Landing is one try to move a branch from Parent to Commit, for a task. It is kept before the branch moves, so
-// that a commit on the branch whose maker died is known for what it is.
+// Landing records one try to move a branch from Parent to Commit for a task. It is kept before the branch moves, so that
+// after a crash the commit on the branch can be attributed to its task.
 type Landing struct {
 	Intent Name
 	Task   Name
@@ -50,7 +50,7 @@ func (l Landing) validate() error {
 	return err
 }
 
-// KeepLanding writes a landing down, in a distributed store at the origin too, and returns when it is durable.
+// KeepLanding stores a landing as a ref, in a distributed store at the origin too, and returns when it is durable.
 func (s *Store) KeepLanding(ctx context.Context, l Landing) error {
 	if err := l.validate(); err != nil {
 		return err

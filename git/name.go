@@ -79,7 +79,7 @@ func ParseBranch(s string) (Branch, error) {
 	return Branch(s), nil
 }
 
-// TaskBranch is the branch that a task's agent works on, forge/<task>.
+// TaskBranch returns the branch that a task's agent works on, forge/<task>.
 func TaskBranch(task Name) Branch { return Branch("forge/" + string(task)) }
 
 func (b Branch) ref() string { return "refs/heads/" + string(b) }
@@ -96,14 +96,14 @@ func ParsePath(s string) (Path, error) {
 	return Path(s), nil
 }
 
-// Attempt is one try of one task; the commits that it made are kept under its refs.
+// Attempt names one try of one task. The commits that it made are kept under refs/forge/<intent>/<task>/<number>/.
 type Attempt struct {
 	Intent Name
 	Task   Name
 	Number int // 1, 2, ...
 
-	// Newest says that the head that Keep or Collect keeps is what the task comes to now: TaskHeads has it until it is
-	// forgotten.
+	// Newest has Keep and Collect publish the head that they keep as the task's newest as well: TaskHeads returns it
+	// until Forget.
 	Newest bool
 }
 
@@ -111,10 +111,10 @@ func (a Attempt) prefix() string {
 	return fmt.Sprintf("%s%s/%d/", intentPrefix(a.Intent), a.Task, a.Number)
 }
 
-// KeptRef is where Keep keeps commit o of the attempt: refs/forge/<intent>/<task>/<attempt>/<first 12 digits>.
+// KeptRef returns the ref under which Keep keeps commit o of the attempt: refs/forge/<intent>/<task>/<attempt>/<first 12 digits>.
 func (a Attempt) KeptRef(o OID) string { return a.prefix() + o.Short() }
 
-// LeftoverRef is where uncommitted work that was saved as commit o is kept.
+// LeftoverRef returns the ref under which Collect keeps uncommitted work that it saved as commit o.
 func (a Attempt) LeftoverRef(o OID) string { return a.prefix() + "leftover-" + o.Short() }
 
 func (a Attempt) validate() error {

@@ -2,19 +2,17 @@ package git
 
 import (
 	"bytes"
-	"compress/zlib"
 	"crypto/sha1" //nolint:gosec // git's object names
 	"encoding/binary"
 	"encoding/hex"
 	"fmt"
 	"hash/adler32"
-	"io"
 	"os"
 	"path/filepath"
 	"strings"
 )
 
-// commitData is a commit object taken apart. Message and headers are kept byte by byte.
+// commitData is a parsed commit object. Message and identity lines are kept byte by byte.
 type commitData struct {
 	oid       OID
 	tree      OID
@@ -47,7 +45,7 @@ func parseCommit(o OID, raw string) commitData {
 	return d
 }
 
-// when is the "seconds zone" part of an identity line.
+// when returns the "seconds zone" part of an identity line.
 func when(identity string) string {
 	if i := strings.LastIndexByte(identity, '>'); i >= 0 {
 		return strings.TrimSpace(identity[i+1:])
@@ -73,7 +71,8 @@ func writeCommit(objects string, d commitData, durable bool) (OID, error) {
 	return writeObject(objects, "commit", d.encode(), durable)
 }
 
-// writeObject stores a loose object in an object directory, a durable one in the store's.
+// writeObject stores a loose object in an object directory. A durable one is on the disk when it returns; others are for
+// directories that nobody reads before flushLoose.
 func writeObject(objects, kind string, body []byte, durable bool) (OID, error) {
 	raw := append(fmt.Appendf(nil, "%s %d\x00", kind, len(body)), body...)
 	o := nameOf(raw)
@@ -93,8 +92,8 @@ func writeObject(objects, kind string, body []byte, durable bool) (OID, error) {
 	return o, os.Chmod(path, 0o444)
 }
 
-// deflate is zlib without compression. Names of objects, of which a tree consists, do not compress, and git packs them all
-// some day; to set up a compressor takes longer than the rest of a small commit.
+// deflate encodes in the zlib format without compressing. Object names, of which a tree consists, do not compress, git packs
+// all objects some day, and setting up a compressor takes longer than the rest of a small commit.
 func deflate(raw []byte) []byte {
 	const most = 1<<16 - 1 // bytes of one block
 	z := []byte{0x78, 0x01}
@@ -113,28 +112,6 @@ func deflate(raw []byte) []byte {
 		}
 	}
 }
-
-// readLoose reads a loose object. It returns false for everything that git has to look at: a packed object, one of another
-// kind, a damaged one.
-func readLoose(objects string, o OID, kind string, limit int) ([]byte, bool) {
-	f, err := os.Open(looseFile(objects, o))
-	if err != nil {
-		return nil, false
-	}
-	defer f.Close()
-	z, err := zlib.NewReader(f)
-	if err != nil {
-		return nil, false
-	}
-	raw, err := io.ReadAll(io.LimitReader(z, int64(limit)+maxHeader))
-	header, body, ok := bytes.Cut(raw, []byte{0})
-	if err != nil || !ok || nameOf(raw) != o || len(body) > limit || string(header) != fmt.Sprintf("%s %d", kind, len(body)) {
-		return nil, false
-	}
-	return body, true
-}
-
-const maxHeader = 32 // bytes of "commit 123" and the NUL after it
 
 func looseFile(objects string, o OID) string {
 	return filepath.Join(objects, string(o[:2]), string(o[2:]))

@@ -71,8 +71,8 @@ func checkURL(raw string) error {
 	return fmt.Errorf("origin %q: want an ssh, https or file address, or an absolute path", clip(raw))
 }
 
-// intact asks whether the clone can be used as it is. A clone holds nothing that the origin does not have
-// once Keep returned, so the answer to any doubt is no.
+// intact returns whether the clone can be used as it is. It returns false in any doubt: a clone holds nothing that the origin
+// does not have once Keep has returned.
 func (s *Store) intact(ctx context.Context) bool {
 	if _, err := s.refs(ctx, "rev-parse", "--git-dir"); err != nil {
 		return false
@@ -143,7 +143,7 @@ func (s *Store) fetch(ctx context.Context, specs ...string) error {
 	return err
 }
 
-// transport is a command that may talk to the origin.
+// transport returns a command that may talk to the origin.
 func (s *Store) transport() command {
 	env := append(s.identityEnv(), s.origin.env...)
 	if sock, ok := os.LookupEnv("SSH_AUTH_SOCK"); ok {

@@ -11,9 +11,9 @@ import (
 	"strings"
 )
 
-// overlap tells which uncommitted work of the person is in the way of a move. It is stricter than git, which overwrites
-// ignored files, restores deleted ones, and loses staged changes where a file takes the place of a directory. It returns
-// the paths that the move changes.
+// overlap returns the paths that a move changes, or an *OverlapError if uncommitted work of the person is in the way. It is
+// stricter than git, which overwrites ignored files, restores deleted ones, and loses staged changes where a file takes the
+// place of a directory.
 func (s *Store) overlap(ctx context.Context, m move, k command) ([]string, error) {
 	list := func(c command, args ...string) (paths []string, err error) {
 		return names(run(ctx, c, append(args, "-z")...))
@@ -52,7 +52,7 @@ func (s *Store) overlap(ctx context.Context, m move, k command) ([]string, error
 	return changed, s.verdict(ctx, m, k, files)
 }
 
-// verdict makes an OverlapError of the files, or asks git whether it agrees that nothing is in the way.
+// verdict returns an OverlapError for the files. If there are none, it asks git whether the move would succeed.
 func (s *Store) verdict(ctx context.Context, m move, k command, files []string) error {
 	if len(files) == 0 {
 		_, err := run(ctx, k, "read-tree", "-m", "-u", "-n", string(m.Old), string(m.New))

@@ -10,8 +10,8 @@ import (
 	"io"
 )
 
-// PatchID names the change between two commits: equal for the same change at another place of history, with
-// other line numbers. Unlike git patch-id it sees white space and the content of binary files.
+// PatchID returns a hash of the change between two commits. It is the same for the same change elsewhere in history, with
+// other line numbers. Unlike that of git patch-id it depends on white space and on the content of binary files.
 func (s *Store) PatchID(ctx context.Context, base, head OID) (string, error) {
 	var trees [2]OID
 	r := s.readObjects(ctx)
@@ -28,7 +28,7 @@ func (s *Store) PatchID(ctx context.Context, base, head OID) (string, error) {
 	return p.between(trees[0], trees[1], func() error { return nil })
 }
 
-// patch is a git that waits for the two trees to compare.
+// patch is a running git diff-tree that waits for the names of the two trees to compare.
 type patch struct {
 	in   *io.PipeWriter
 	sum  patchLines

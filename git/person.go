@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// Version is what git says of itself, such as "2.39.5".
+// Version returns the version of the git program, such as "2.39.5".
 func Version(ctx context.Context) (string, error) {
 	out, err := run(ctx, command{dir: os.TempDir()}, "version")
 	if err != nil {
@@ -15,8 +15,7 @@ func Version(ctx context.Context) (string, error) {
 	return strings.TrimPrefix(strings.TrimSpace(string(out)), "git version "), nil
 }
 
-// UserName is the name under which the person commits here, empty when they have
-// set none.
+// UserName returns the user.name of the person's configuration, or "" if it is not set.
 func (s *Store) UserName(ctx context.Context) string {
 	out, err := run(ctx, command{dir: s.common, gitDir: s.common, personal: true}, "config", "--get", "user.name")
 	if err != nil {

@@ -12,22 +12,23 @@ import (
 	"syscall"
 )
 
-// PoolConfig says where checkouts live.
+// PoolConfig configures a Pool.
 type PoolConfig struct {
 	Dir    string       // one directory per checkout in it; one Pool at a time
 	Store  *Store       // where objects come from and go to
-	Warm   int          // how many finished checkouts to keep for re-use, default 4
+	Max    int          // how many checkouts to keep on the disk, default 8; more only while more are in use
 	Limits Limits       // of what an attempt may bring in
-	Plain  bool         // no overlay mounts, also where they are permitted
 	Log    *slog.Logger // for what is repaired or given up in the background; default none
 }
 
 // Pool makes private checkouts, re-uses finished ones, and removes what nobody needs.
 //
+// A checkout is in use from Prepare, Reopen or Recover until Park or Release. Park leaves it as it is, for Reopen and Recover
+// to find; when the pool is full and another checkout is needed, that takes the tree of the one that was parked longest ago.
+//
 //	<dir>/<name>/           a checkout, with a .git of its own: the agent's
-//	<dir>/.own/<name>/      our side of it: the index of what we wrote, and state.json; what its agent changes, if it is a mount
-//	<dir>/.base/<n>/        a tree that checkouts are mounted over
-//	<dir>/.warm/<n>/        a finished checkout; its side is in .own/.warm-<n>
+//	<dir>/.own/<name>/      what the service keeps of it: the index of what it wrote there, and state.json
+//	<dir>/.warm/<n>/        a finished checkout; .own/.warm-<n> belongs to it
 //	<dir>/.trash/           being removed
 //	<dir>/.lock             held by the process that has the Pool, and by its git children
 //
@@ -39,11 +40,10 @@ type Pool struct {
 	max    int
 	log    *slog.Logger
 	lock   *os.File
-	bases  *bases
-	keeper keeper
 
 	mu     sync.Mutex
-	warm   []string // names of directories in .warm, the last used last
+	warm   []string       // names of directories in .warm, the last used last
+	parked map[string]int // checkouts that have a name: 0 while in use, otherwise the turn at which they were parked
 	serial int
 	closed bool
 	trash  sync.WaitGroup
@@ -57,9 +57,9 @@ func NewPool(ctx context.Context, cfg PoolConfig) (*Pool, error) {
 	if err != nil {
 		return nil, err
 	}
-	p := &Pool{dir: dir, store: cfg.Store, limits: cfg.Limits.orDefault(), max: cfg.Warm, log: cfg.Log}
+	p := &Pool{dir: dir, store: cfg.Store, limits: cfg.Limits.orDefault(), max: cfg.Max, log: cfg.Log, parked: map[string]int{}}
 	if p.max == 0 {
-		p.max = 4
+		p.max = 8
 	}
 	if p.log == nil {
 		p.log = slog.New(slog.DiscardHandler)
@@ -67,7 +67,7 @@ func NewPool(ctx context.Context, cfg PoolConfig) (*Pool, error) {
 	if err := foreign(dir); err != nil {
 		return nil, err
 	}
-	for _, d := range []string{".own", ".base", ".warm", ".trash"} {
+	for _, d := range []string{".own", ".warm", ".trash"} {
 		if err := os.MkdirAll(filepath.Join(dir, d), 0o700); err != nil {
 			return nil, err
 		}
@@ -75,14 +75,13 @@ func NewPool(ctx context.Context, cfg PoolConfig) (*Pool, error) {
 	if p.lock, err = lockFile(ctx, filepath.Join(dir, ".lock")); err != nil {
 		return nil, err
 	}
-	p.bases = newBases(p, cfg.Plain)
-	if err := p.repair(ctx); err != nil {
+	if err := p.repair(); err != nil {
 		return nil, errors.Join(err, p.Close())
 	}
 	return p, nil
 }
 
-// foreign returns an error when a directory is not empty and was not made by a Pool.
+// foreign returns ErrForeign if a directory is not empty and was not made by a Pool.
 func foreign(dir string) error {
 	entries, err := os.ReadDir(dir)
 	if err := ignoreMissing(err); err != nil {
@@ -100,7 +99,7 @@ func (p *Pool) path(elem ...string) string {
 	return filepath.Join(append([]string{p.dir}, elem...)...)
 }
 
-// treeOf is where the tree of a checkout is, by the name of our side of it.
+// treeOf returns the path of a checkout's working tree. name is that of its directory in .own.
 func (p *Pool) treeOf(name string) string {
 	if n, ok := strings.CutPrefix(name, warmPrefix); ok {
 		return p.path(".warm", n)
@@ -108,7 +107,7 @@ func (p *Pool) treeOf(name string) string {
 	return p.path(name)
 }
 
-// discard throws both sides of a checkout away.
+// discard throws away the working tree of a checkout and what is in .own about it.
 func (p *Pool) discard(name string) error {
 	return errors.Join(p.throw(p.path(".own", name)), p.throw(p.treeOf(name)))
 }
@@ -129,7 +128,7 @@ func (p *Pool) throw(path string) error {
 		return err
 	}
 	err := os.Rename(path, to)
-	if errors.Is(err, syscall.EXDEV) { // in an overlay checkout
+	if errors.Is(err, syscall.EXDEV) { // the pool is on an overlay file system, as in a container
 		return removeAll(path)
 	}
 	if err != nil {
@@ -156,13 +155,8 @@ func (p *Pool) Close() error {
 	if closed {
 		return nil
 	}
-	p.bases.stop()
 	p.trash.Wait()
-	p.bases.throw(p.bases.trim())
-	err := unmountBelow(p.dir) // what is in them stays in .own
-	p.keeper.stop()
-	p.trash.Wait()
-	return errors.Join(err, p.lock.Close())
+	return p.lock.Close()
 }
 
 // Sweep retires the checkouts whose names keep does not want.
@@ -181,11 +175,10 @@ func (p *Pool) Sweep(keep func(name string) bool) error {
 	return errors.Join(errs...)
 }
 
-// retire makes a checkout a warm one, or throws it away when there are enough.
+// retire keeps a finished checkout for re-use, or throws it away if the pool is full.
 func (p *Pool) retire(name string) error {
-	if l, ok := p.layerOf(name); ok {
-		return p.unlayer(name, l)
-	}
+	p.claim(name)
+	defer p.forget(name)
 	if err := unmountAll(p.path(name)); err != nil {
 		return err
 	}
@@ -193,14 +186,14 @@ func (p *Pool) retire(name string) error {
 		return p.discard(name)
 	}
 	p.mu.Lock()
-	full := len(p.warm) >= p.max
+	full := len(p.parked)+len(p.warm) > p.max
 	p.serial++
 	n := fmt.Sprint(p.serial)
 	p.mu.Unlock()
 	if full {
 		return p.discard(name)
 	}
-	// The tree first: a side without a tree is thrown away by repair, as is a warm tree without a side.
+	// The tree first: repair throws away one of the two without the other.
 	if err := os.Rename(p.path(name), p.path(".warm", n)); err != nil {
 		return err
 	}
@@ -208,23 +201,8 @@ func (p *Pool) retire(name string) error {
 		return err
 	}
 	p.mu.Lock()
+	delete(p.parked, name)
 	p.warm = append(p.warm, n)
 	p.mu.Unlock()
 	return nil
-}
-
-// take moves a warm checkout to name. It returns false when there is none.
-func (p *Pool) take(name string) (bool, error) {
-	p.mu.Lock()
-	if len(p.warm) == 0 {
-		p.mu.Unlock()
-		return false, nil
-	}
-	n := p.warm[len(p.warm)-1]
-	p.warm = p.warm[:len(p.warm)-1]
-	p.mu.Unlock()
-	if err := os.Rename(p.path(".own", warmPrefix+n), p.path(".own", name)); err != nil {
-		return false, err
-	}
-	return true, os.Rename(p.path(".warm", n), p.path(name))
 }

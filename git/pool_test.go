@@ -36,7 +36,7 @@ func TestWarmCheckoutIsClean(t *testing.T) {
 	r := newRepo(t, map[string]string{
 		".gitignore": "*.log\nnode_modules/\n", "a": "a\n", "dir/b": "b\n", "dir/deep/c": "c\n", "x/y": "y\n",
 	})
-	p := poolWith(t, r.store(), git.PoolConfig{Plain: true})
+	p := poolWith(t, r.store(), git.PoolConfig{})
 	c, agent := prepare(t, p, "one", r.head("main"))
 	inode := inodeOf(t, filepath.Join(c.Dir(), "dir"))
 	agent.write("a.log", "ignored\n")
@@ -172,7 +172,7 @@ func TestViewIsDetached(t *testing.T) {
 func TestSweepAndClose(t *testing.T) {
 	r := newRepo(t, map[string]string{"a": "a\n"})
 	dir := filepath.Join(t.TempDir(), "w")
-	p, err := git.NewPool(t.Context(), git.PoolConfig{Dir: dir, Store: r.store(), Warm: 1, Plain: true})
+	p, err := git.NewPool(t.Context(), git.PoolConfig{Dir: dir, Store: r.store(), Max: 2})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -278,7 +278,7 @@ func TestPoolRepairs(t *testing.T) {
 		t.Run(lose, func(t *testing.T) {
 			r := newRepo(t, map[string]string{"a": "a\n", "d/b": "b\n"})
 			dir := filepath.Join(t.TempDir(), "w")
-			p := poolWith(t, r.store(), git.PoolConfig{Dir: dir, Plain: true})
+			p := poolWith(t, r.store(), git.PoolConfig{Dir: dir})
 			prepare(t, p, "t", r.head("main"))
 			old, _ := prepare(t, p, "old", r.head("main"))
 			if err := old.Release(); err != nil {
@@ -297,7 +297,7 @@ func TestPoolRepairs(t *testing.T) {
 			if exists(filepath.Join(dir, ".own/t")) {
 				r.at(dir).write(".own/t/index.lock", "")
 			}
-			p = poolWith(t, r.store(), git.PoolConfig{Dir: dir, Plain: true})
+			p = poolWith(t, r.store(), git.PoolConfig{Dir: dir})
 			for _, name := range []string{"t", "u", "v"} {
 				if _, agent := prepare(t, p, name, r.head("main")); agent.git("status", "--porcelain", "--ignored") != "" {
 					t.Errorf("%s is not clean", name)

@@ -31,25 +31,41 @@ func (p *Pool) Reopen(task Name, head OID) (*Checkout, error) {
 	if p.isClosed() {
 		return nil, ErrClosed
 	}
-	c := &Checkout{pool: p, name: task}
 	if _, err := ParseName(string(task)); err != nil {
 		return nil, err
 	}
-	if err := c.load(); err != nil || c.head != head || c.branch == "" {
-		return nil, fmt.Errorf("checkout %s at %s: %w", task, head.Short(), ErrMissing)
-	}
-	if err := p.settle(string(task)); err != nil {
+	c, undo, err := p.resume(task)
+	if err != nil {
 		return nil, err
+	}
+	err = c.reopen(head)
+	if err == nil {
+		err = c.inUse()
+	}
+	if err != nil {
+		undo()
+		return nil, err
+	}
+	return c, nil
+}
+
+// reopen returns ErrMissing unless the checkout is at head, for us and for its agent.
+func (c *Checkout) reopen(head OID) error {
+	if c.head != head {
+		return fmt.Errorf("checkout %s at %s: %w", c.name, head.Short(), ErrMissing)
+	}
+	if err := c.pool.unmountForeign(c.name); err != nil {
+		return err
 	}
 	a, err := openAgentGit(c.Dir())
 	if err != nil {
-		return nil, fmt.Errorf("checkout %s: %w: %w", task, ErrMissing, err)
+		return fmt.Errorf("checkout %s: %w: %w", c.name, ErrMissing, err)
 	}
 	defer a.close()
 	if got, on, err := a.head(); err != nil || got != head || on != c.branch {
-		return nil, fmt.Errorf("checkout %s: its branch is elsewhere: %w", task, ErrMissing)
+		return fmt.Errorf("checkout %s: its branch is elsewhere: %w", c.name, ErrMissing)
 	}
-	return c, nil
+	return nil
 }
 
 func (p *Pool) isClosed() bool {
@@ -65,19 +81,23 @@ func (p *Pool) prepare(ctx context.Context, c *Checkout) (*Checkout, error) {
 	if _, err := ParseName(string(c.name)); err != nil {
 		return nil, err
 	}
-	if ok, err := c.layered(ctx); ok || err != nil {
-		return c, err
+	p.mu.Lock()
+	p.parked[string(c.name)] = 0
+	p.mu.Unlock()
+	made, err := p.make(ctx, c)
+	if err != nil && !isDir(c.Dir()) {
+		p.forget(string(c.name))
 	}
+	return made, err
+}
+
+// make fills a checkout whose name is in use from now on.
+func (p *Pool) make(ctx context.Context, c *Checkout) (*Checkout, error) {
 	if !p.store.Has(ctx, c.start) {
 		if err := context.Cause(ctx); err != nil {
 			return nil, err
 		}
 		return nil, fmt.Errorf("commit %s: %w", c.start, ErrNotFound)
-	}
-	if l, ok := p.layerOf(string(c.name)); ok {
-		if err := p.unlayer(string(c.name), l); err != nil {
-			return nil, err
-		}
 	}
 	reuse := isDir(c.Dir()) && exists(c.own("index"))
 	if reuse {

@@ -34,7 +34,7 @@ func (l Limits) orDefault() Limits {
 
 func (s *Store) quarantine() string { return filepath.Join(s.hub, "quarantine") }
 
-// looseLimit is how many objects are stored as files of their own; more become one pack.
+// looseLimit is the largest number of imported objects that are stored as loose objects; more are stored as one pack.
 const looseLimit = 200
 
 // importCommit brings an agent's commit, with everything that it needs and the store lacks, into the store: a
@@ -89,7 +89,7 @@ func (s *Store) unpack(ctx context.Context, pack *os.File, limits Limits) error 
 	return nil
 }
 
-// brokenObjects tells a fault of the agent's objects from one of the machine.
+// brokenObjects returns a *WorkError if the agent's objects made git fail, and err if the machine did.
 func brokenObjects(ctx context.Context, err error) error {
 	if ctx.Err() != nil || exitCode(err) < 0 {
 		return err
@@ -104,7 +104,7 @@ func brokenObjects(ctx context.Context, err error) error {
 	return &WorkError{Fault: Damaged, Detail: "its objects do not pass the checks: " + detail}
 }
 
-// alternates names more directories to read objects from, for one command.
+// alternates returns the environment variable that has a command read objects from more directories.
 func alternates(dirs ...string) string {
 	quoted := make([]string, len(dirs))
 	for i, d := range dirs {

@@ -17,7 +17,7 @@ func (s *Store) Head(ctx context.Context, b Branch) (OID, error) {
 	return o, err
 }
 
-// resolve reads a full ref name. Error: ErrNotFound.
+// resolve returns the commit that a full ref name leads to. Error: ErrNotFound.
 func (s *Store) resolve(ctx context.Context, ref string) (OID, error) {
 	out, err := s.refs(ctx, "rev-parse", "--verify", "--quiet", "--end-of-options", ref+"^{commit}")
 	if exitCode(err) == 1 {
@@ -29,39 +29,51 @@ func (s *Store) resolve(ctx context.Context, ref string) (OID, error) {
 	return ParseOID(strings.TrimSpace(string(out)))
 }
 
-// Has says whether the commit and the objects it names are in the store.
+// Has returns whether a commit and its root tree are in the store.
 func (s *Store) Has(ctx context.Context, o OID) bool {
-	_, err := run(ctx, s.plumb(), "cat-file", "-e", string(o)+"^{tree}")
+	r := s.readObjects(ctx)
+	defer r.close()
+	c, err := r.commit(o)
+	if err == nil {
+		_, err = r.read(c.tree, "tree", maxTree)
+	}
 	return err == nil
 }
 
 // Tree returns the tree of a commit. Error: ErrNotFound.
 func (s *Store) Tree(ctx context.Context, commit OID) (OID, error) {
-	out, err := run(ctx, s.plumb(), "rev-parse", "--verify", "--quiet", string(commit)+"^{tree}")
-	if err != nil {
-		return "", fmt.Errorf("commit %s: %w", commit, notFound(err))
-	}
-	return ParseOID(strings.TrimSpace(string(out)))
+	r := s.readObjects(ctx)
+	defer r.close()
+	c, err := r.commit(commit)
+	return c.tree, err
 }
 
 // ReadFile returns the content of a regular file in a commit, at most limit bytes.
 // Errors: ErrNotFound, also when the path is a directory or a symbolic link; ErrTooLarge.
 func (s *Store) ReadFile(ctx context.Context, commit OID, p Path, limit int) ([]byte, error) {
-	out, err := run(ctx, s.plumb(), "ls-tree", "-z", "--full-tree", string(commit), "--", string(p))
+	r := s.readObjects(ctx)
+	defer r.close()
+	c, err := r.commit(commit)
 	if err != nil {
-		return nil, fmt.Errorf("commit %s: %w", commit, notFound(err))
+		return nil, err
 	}
-	meta, _, _ := strings.Cut(string(out), "\t")
-	f := strings.Fields(meta)
-	if len(f) != 3 || !strings.HasPrefix(f[0], "100") {
+	at := treeEntry{mode: "40000", oid: string(c.tree)}
+	for name := range strings.SplitSeq(string(p), "/") {
+		if at, err = r.entry(at, name); err != nil {
+			return nil, err
+		}
+	}
+	if !at.isFile() {
 		return nil, fmt.Errorf("file %s in commit %s: %w", p, commit.Short(), ErrNotFound)
 	}
-	c := s.plumb()
-	c.limit = limit
-	return run(ctx, c, "cat-file", "blob", f[2])
+	raw, err := r.read(OID(at.oid), "blob", limit)
+	if errors.Is(err, ErrTooLarge) {
+		return nil, fmt.Errorf("file %s in commit %s: %w", p, commit.Short(), ErrTooLarge)
+	}
+	return raw, err
 }
 
-// IsAncestor says whether commit a is b or one of its ancestors.
+// IsAncestor returns whether commit a is b or one of its ancestors.
 func (s *Store) IsAncestor(ctx context.Context, a, b OID) (bool, error) {
 	_, err := run(ctx, s.plumb(), "merge-base", "--is-ancestor", string(a), string(b))
 	if exitCode(err) == 1 {
@@ -70,7 +82,7 @@ func (s *Store) IsAncestor(ctx context.Context, a, b OID) (bool, error) {
 	return err == nil, err
 }
 
-// FileChange is one changed path, with the numbers of git diff --numstat.
+// FileChange describes a changed path, with the numbers of git diff --numstat.
 type FileChange struct {
 	Path    string
 	Added   int  // lines
@@ -113,7 +125,7 @@ func (s *Store) Diff(ctx context.Context, base, head OID, limit int) (patch []by
 	return out, false, err
 }
 
-// Commits counts the commits of head that base does not have.
+// Commits returns how many commits head has that base does not.
 func (s *Store) Commits(ctx context.Context, base, head OID) (int, error) {
 	out, err := run(ctx, s.plumb(), "rev-list", "--count", string(head), "^"+string(base))
 	if err != nil {

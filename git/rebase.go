@@ -8,10 +8,10 @@ import (
 	"path/filepath"
 )
 
-// maxCommits is how many commits one attempt may make.
+// maxCommits limits the commits of one attempt.
 const maxCommits = 1000
 
-// Rebased is the result of a rebase.
+// Rebased reports a rebase.
 type Rebased struct {
 	Head    OID    // equals onto when every change is there already
 	Tree    OID    // of Head
@@ -63,16 +63,15 @@ func (s *Store) Rebase(ctx context.Context, base, head, onto OID) (Rebased, erro
 	if err != nil {
 		return Rebased{}, err
 	}
-	return Rebased{Head: tip.oid, Tree: tip.tree, PatchID: id, Commits: kept}, migrate(p.files, s.objects())
+	return Rebased{Head: tip.oid, Tree: tip.tree, PatchID: id, Commits: kept}, moveObjects(p.files, s.objects())
 }
 
-// descends makes sure that head is base or descends from it. Error: *WorkError (Rewritten).
+// descends returns nil if head is base or descends from it. Error: *WorkError (Rewritten).
 func (s *Store) descends(ctx context.Context, base, head OID) error {
-	// What was made a moment ago is loose, and most often one commit.
-	if raw, ok := readLoose(s.objects(), head, "commit", maxCommit); ok {
-		if parents := parseCommit(head, string(raw)).parents; len(parents) == 1 && parents[0] == base {
-			return nil
-		}
+	r := s.readObjects(ctx)
+	defer r.close()
+	if c, err := r.commit(head); err == nil && len(c.parents) == 1 && c.parents[0] == base { // most often it is one commit
+		return nil
 	}
 	ok, err := s.IsAncestor(ctx, base, head)
 	if err == nil && !ok {
@@ -85,13 +84,13 @@ func rewritten(base OID) error {
 	return &WorkError{Fault: Rewritten, Detail: "the branch no longer contains " + base.Short() + ", the commit it started from"}
 }
 
-// replay is a rebase on its way. What it makes is in a directory of its own, and in the store when all of it is there.
+// replay is a running rebase. New objects go to a directory of its own, and into the store when all of them are made.
 type replay struct {
 	store   *Store
 	objects *objectReader
 	scratch string
-	fresh   string   // an object directory
-	files   []string // in it, flushed
+	fresh   string   // the object directory of what it makes
+	files   []string // the objects in fresh, once they are durable
 }
 
 func (p *replay) flush() (err error) {
@@ -127,7 +126,7 @@ func (p *replay) run(ctx context.Context, commits []commitData, base OID, tip co
 	return tip, kept, nil
 }
 
-// mergeTrees is a three-way merge of trees.
+// mergeTrees returns the three-way merge of trees. Error: *ConflictError, without the commit.
 func (p *replay) mergeTrees(ctx context.Context, base, ours, theirs OID) (OID, error) {
 	tree, ok, err := treeMerger{objects: p.objects, to: p.fresh}.merge(base, ours, theirs)
 	if err != nil || ok {
@@ -136,8 +135,8 @@ func (p *replay) mergeTrees(ctx context.Context, base, ours, theirs OID) (OID, e
 	return p.mergeByGit(ctx, base, ours, theirs)
 }
 
-// mergeByGit merges what has to be looked at file by file. git merge-tree finds the base by itself, from history, so it
-// is given one: two scratch commits with the trees to merge, on a scratch parent with the base's tree.
+// mergeByGit merges trees whose files have to be merged as well. git merge-tree takes the base from history, so it is given
+// two scratch commits with the trees to merge, on a scratch parent with the base's tree.
 func (p *replay) mergeByGit(ctx context.Context, base, ours, theirs OID) (OID, error) {
 	const nobody = "nobody <> 0 +0000"
 	write := func(tree OID, parents ...OID) (o OID, err error) {

@@ -1,6 +1,6 @@
 package git
 
-import "fmt"
+import "errors"
 
 // Recover returns the checkout of a task in whatever state a crash left it, to Collect from. Error: ErrMissing
 // when there is none.
@@ -11,11 +11,15 @@ func (p *Pool) Recover(task Name) (*Checkout, error) {
 	if _, err := ParseName(string(task)); err != nil {
 		return nil, err
 	}
-	c := &Checkout{pool: p, name: task}
-	if err := c.load(); err != nil || c.branch == "" {
-		return nil, fmt.Errorf("checkout %s: %w", task, ErrMissing)
+	c, undo, err := p.resume(task)
+	if err != nil {
+		return nil, err
 	}
-	return c, p.settle(string(task))
+	if err := errors.Join(p.unmountForeign(task), c.inUse()); err != nil {
+		undo()
+		return nil, err
+	}
+	return c, nil
 }
 
 // Retire gives the checkout of that name back for re-use, whatever it was for, if there is one.
@@ -24,6 +28,7 @@ func (p *Pool) Retire(name Name) error {
 		return err
 	}
 	if !isDir(p.path(string(name))) && !isDir(p.path(".own", string(name))) {
+		p.forget(string(name))
 		return nil
 	}
 	return p.retire(string(name))

@@ -9,14 +9,14 @@ import (
 	"strings"
 )
 
-// Kept is a commit under a hidden ref.
+// Kept names a commit and the hidden ref that keeps it.
 type Kept struct {
 	Ref string
 	OID OID
 }
 
-// Keep makes the commit reachable under the attempt's hidden ref before it is named anywhere. In a
-// distributed store it is also published to the origin. Keeping a commit again is a no-op.
+// Keep makes the commit reachable under the attempt's hidden ref, and in a distributed store publishes it to the origin. It
+// returns when that is durable, so callers keep a commit before they name it anywhere. Keeping it again changes nothing.
 func (s *Store) Keep(ctx context.Context, a Attempt, commit OID) (Kept, error) {
 	if err := a.validate(); err != nil {
 		return Kept{}, err
@@ -31,6 +31,8 @@ func (s *Store) Keep(ctx context.Context, a Attempt, commit OID) (Kept, error) {
 func (s *Store) keep(ctx context.Context, kept ...Kept) error {
 	var in bytes.Buffer
 	var here []Kept
+	r := s.readObjects(ctx)
+	defer r.close()
 	for _, k := range kept {
 		if _, err := ParseOID(string(k.OID)); err != nil {
 			return err
@@ -41,7 +43,7 @@ func (s *Store) keep(ctx context.Context, kept ...Kept) error {
 		here = append(here, k)
 		fmt.Fprintf(&in, "update %s %s\n", k.Ref, k.OID)
 	}
-	if !s.keepLoose(here) {
+	if !s.keepFiles(ctx, here) {
 		c := command{dir: s.common, gitDir: s.common, env: s.identityEnv(), stdin: &in}
 		if _, err := run(ctx, c, "update-ref", "--no-deref", "--stdin"); err != nil {
 			return err
@@ -50,16 +52,18 @@ func (s *Store) keep(ctx context.Context, kept ...Kept) error {
 	return s.publish(ctx, kept)
 }
 
-// keepLoose writes the refs as the files that git keeps them in, durable. That saves a process, and needs no lock: a kept
+// keepFiles writes the refs as the files that git keeps them in, durable. That saves a process, and needs no lock: a kept
 // ref has its commit's name, so nobody gives it another value; and a head that gets lost, because git packs refs at this
-// very moment, is made up for by the task's next one. It returns false when git has to do it: for commits that were not
-// made a moment ago, for refs in a table, and when anything goes wrong.
-func (s *Store) keepLoose(kept []Kept) bool {
+// very moment, is made up for by the task's next one. It returns false when git has to do it: for commits that are not in the
+// store, for refs in a table, and when anything goes wrong.
+func (s *Store) keepFiles(ctx context.Context, kept []Kept) bool {
 	if s.hasRefTable() {
 		return false
 	}
+	r := s.readObjects(ctx)
+	defer r.close()
 	for _, k := range kept {
-		if _, ok := readLoose(s.objects(), k.OID, "commit", maxCommit); !ok {
+		if _, err := r.commit(k.OID); err != nil {
 			return false
 		}
 	}

@@ -90,7 +90,7 @@ func neverFilled(lock string) bool {
 // staleAfter is longer than any git needs between making a lock file and filling it.
 const staleAfter = 2 * time.Second
 
-// change is one path of a move.
+// change is one path that differs between two trees. A mode of zeros means that the path is not there.
 type change struct {
 	oldMode, newMode, oldOID, newOID, path string
 }
@@ -150,7 +150,7 @@ func rawChanges(out []byte, err error) ([]change, error) {
 	return all, err
 }
 
-// resetEntries gives the entries that are at the new commit their old value. Others are the person's.
+// resetEntries sets the index entries that equal the new commit back to the old one. Other entries are the person's.
 func (m move) resetEntries(ctx context.Context, k command, changes []change) error {
 	out, err := names(run(ctx, k, "ls-files", "-z", "--stage"))
 	if err != nil {

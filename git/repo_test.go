@@ -161,10 +161,9 @@ func poolWith(t testing.TB, s *git.Store, cfg git.PoolConfig) *git.Pool {
 	return p
 }
 
-// prepare makes a checkout of the head of the base branch: an overlay mount, where that is permitted and the pool may.
+// prepare makes a checkout of a commit for a task, and returns it and the repository in it.
 func prepare(t testing.TB, p *git.Pool, task string, at git.OID) (*git.Checkout, repo) {
 	t.Helper()
-	p.Follow(at)
 	c, err := p.Prepare(t.Context(), git.Name(task), at)
 	if err != nil {
 		t.Fatal(err)

@@ -17,7 +17,7 @@ const (
 	killDelay = 3 * time.Second // from the polite signal to the hard one
 )
 
-// command is one git call. The zero value of each field means "as every command".
+// command configures one git call. The zero value of each field is the default.
 type command struct {
 	dir      string   // the working directory
 	gitDir   string   // GIT_DIR; empty only while a repository is being discovered
@@ -25,7 +25,7 @@ type command struct {
 	config   []string // more -c key=value
 	personal bool     // with the person's own configuration, for their own working tree
 	stdin    io.Reader
-	stdout   io.Writer  // a stream; the call then returns no bytes
+	stdout   io.Writer  // where the output goes; the call then returns no bytes
 	limit    int        // of the returned bytes
 	hold     []*os.File // locks that must stay held until git has exited, even if this process dies
 }

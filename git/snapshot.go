@@ -11,11 +11,11 @@ import (
 	"strings"
 )
 
-// snapshot is the working tree as a tree object.
+// snapshot is a working tree that was written to the store.
 type snapshot struct {
-	tree    OID        // empty when nothing differs from the head
-	index   string     // the index file that was used
-	skipped *WorkError // something was left out: a repository inside, or a file above the limit
+	tree    OID        // the tree object; empty when it equals that of the head
+	index   string     // the path of the index that has it
+	skipped *WorkError // the first thing that was left out: a repository inside, or a file above the limit
 }
 
 // snapshot writes the working tree to the store, seen with our index and our git directory. The index is
@@ -114,7 +114,7 @@ func (c *Checkout) stageable(found []string) (paths []string, skipped *WorkError
 	return paths, skipped, nil
 }
 
-// beyond says whether a directory of the path became a symbolic link: the link takes the place of all that was in it.
+// beyond returns whether a directory of the path became a symbolic link, which replaces all that was in it.
 func beyond(links map[string]bool, p string) bool {
 	for i := strings.LastIndexByte(p, '/'); i >= 0; i = strings.LastIndexByte(p[:i], '/') {
 		if links[p[:i]] {
@@ -163,7 +163,7 @@ func isForge(p string) bool {
 	return strings.EqualFold(top, forgeDir)
 }
 
-// advance makes a commit of ours the state of the checkout: our index, and a new .git for the agent.
+// advance moves the checkout to a commit that the service made: the index becomes its own, and the agent gets a new .git.
 func (c *Checkout) advance(commit OID, index string) error {
 	if err := os.Rename(index, c.own("index")); err != nil {
 		return err
@@ -178,7 +178,7 @@ func (c *Checkout) advance(commit OID, index string) error {
 	return c.save()
 }
 
-// cleanMessage makes any text a commit message.
+// cleanMessage returns a valid commit message made of any text.
 func cleanMessage(m string) string {
 	const most = 64 << 10
 	m = strings.ReplaceAll(strings.ToValidUTF8(m[:min(len(m), most)], "?"), "\x00", "")

@@ -35,7 +35,7 @@ func (s *Store) Squash(ctx context.Context, base, head OID) (OID, error) {
 	return writeCommit(s.objects(), last, true)
 }
 
-// printable returns what an agent wrote for people's terminals to show.
+// printable returns s without the characters that could control a terminal.
 func printable(s string) string {
 	if utf8.ValidString(s) {
 		return term.Sanitize(s)

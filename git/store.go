@@ -22,10 +22,11 @@ type Store struct {
 	identity Identity
 	lockWait time.Duration
 
-	mu sync.Mutex // serialises locked within the process; the flock does it between processes
+	readers catFiles
+	mu      sync.Mutex // serialises locked within the process; the flock does it between processes
 }
 
-// LocalConfig says how to open a person's repository.
+// LocalConfig configures OpenLocal.
 type LocalConfig struct {
 	Path      string   // a directory in the working tree, or a bare repository
 	AllowBare bool     // a bare repository is good enough
@@ -128,16 +129,20 @@ func (s *Store) sweepQuarantine() error {
 	return err
 }
 
-// Dir is the git directory of the repository.
+// Close ends the git processes that wait for the next call. A Store that is used afterwards starts them again. Without
+// Close they end by themselves soon after the last call, or with this process.
+func (s *Store) Close() { s.readers.end() }
+
+// Dir returns the git directory of the repository, the common one of all its working trees.
 func (s *Store) Dir() string { return s.common }
 
-// WorkTree is the person's main working tree, empty when there is none.
+// WorkTree returns the path of the person's main working tree, or "" in a bare repository or a clone of the service.
 func (s *Store) WorkTree() string { return s.workTree }
 
 func (s *Store) objects() string { return filepath.Join(s.common, "objects") }
 
-// plumb is a command on objects alone: no ref, configuration, hook, graft or attribute file of the
-// repository has a say in it.
+// plumb returns a command on objects alone. No ref, configuration, hook, graft or attribute file of the repository has an
+// effect on it.
 func (s *Store) plumb() command {
 	return command{dir: s.hub, gitDir: s.hub, env: []string{"GIT_OBJECT_DIRECTORY=" + s.objects()}}
 }

@@ -18,7 +18,7 @@ const (
 	sweepTries = 3
 )
 
-// Hidden is the names of hidden refs by intent: of kept commits, landings, and heads of its tasks.
+// Hidden maps each intent to its hidden refs: those of kept commits, of landings, and of its tasks' heads.
 type Hidden map[Name][]string
 
 // HiddenRefs returns the hidden refs of all intents: in a distributed store those at the origin, as it is now.
@@ -33,7 +33,7 @@ func (s *Store) HiddenRefs(ctx context.Context) (Hidden, error) {
 	return parseHidden(out), nil
 }
 
-// HiddenHere is HiddenRefs of the store itself, which in a distributed one is a clone.
+// HiddenHere returns the hidden refs of the repository on this machine, which in a distributed store is a clone.
 func (s *Store) HiddenHere(ctx context.Context) (Hidden, error) {
 	out, err := s.refs(ctx, "for-each-ref", "--format=%(objectname)%09%(refname)", "refs/forge/")
 	if err != nil {
@@ -54,7 +54,7 @@ func parseHidden(lines []byte) Hidden {
 	return all
 }
 
-// intentOf returns whose a hidden ref is. A task has its intent's name and a number.
+// intentOf returns the intent of a hidden ref. A task's name is its intent's name and a number.
 func intentOf(ref string) (Name, bool) {
 	of, ok := strings.CutPrefix(ref, "refs/forge/")
 	if task, head := strings.CutPrefix(ref, headsPrefix); head {
@@ -137,7 +137,7 @@ func (s *Store) SweepHere(ctx context.Context, intents ...Name) error {
 	})
 }
 
-// of lists the refs of some intents.
+// of returns the refs of some intents.
 func (h Hidden) of(intents []Name) []string {
 	var refs []string
 	for _, name := range intents {

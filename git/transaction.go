@@ -45,7 +45,7 @@ func (s *Store) moveRef(ctx context.Context, m move, hold []*os.File, while func
 	return tx.end("commit")
 }
 
-// whyNotPrepared tells a branch that moved from one that is locked.
+// whyNotPrepared returns ErrMoved if the branch has moved, and ErrBusy if somebody holds its lock.
 func (s *Store) whyNotPrepared(ctx context.Context, m move, err error) error {
 	head, e := s.Head(ctx, m.Branch)
 	switch {

@@ -10,21 +10,39 @@ import (
 	"strings"
 )
 
-// treeEntry is one line of a tree object.
+// treeEntry is an entry of a tree object, without its name.
 type treeEntry struct{ mode, oid string }
 
 func (e treeEntry) isTree() bool { return strings.TrimLeft(e.mode, "0") == "40000" }
 
-// treeMerger merges trees where no file has to be looked at: in each directory that both sides changed, each entry
-// was changed by one side only, or by both alike. What is gone, what changed its kind, and what both changed in
-// different ways is left to git merge-tree, which knows renames and conflicts.
+func (e treeEntry) isFile() bool { return strings.HasPrefix(e.mode, "100") }
+
+// entry returns what a directory has under a name; the zero value if that is nothing, or dir is no directory.
+func (r *objectReader) entry(dir treeEntry, name string) (treeEntry, error) {
+	if !dir.isTree() {
+		return treeEntry{}, nil
+	}
+	raw, err := r.read(OID(dir.oid), "tree", maxTree)
+	if err != nil {
+		return treeEntry{}, err
+	}
+	entries, ok := parseTree(raw)
+	if !ok {
+		return treeEntry{}, fmt.Errorf("tree %s cannot be read", dir.oid)
+	}
+	return entries[name], nil
+}
+
+// treeMerger merges trees without reading files: in each directory that both sides changed, each entry may be changed by
+// one side only, or by both alike. It gives up when an entry was removed, changed its kind, or was changed by both in
+// different ways: git merge-tree handles those, with renames and conflicts.
 //
-// A rename does not matter to what is merged here. A renamed file that the other side also changed, and a file
-// that the other side added to a renamed directory, make an entry that is gone or differs on both sides.
+// The result is what git would make in spite of renames. A renamed file that the other side also changed, and a file that
+// the other side added to a renamed directory, both show as an entry that was removed or differs on both sides.
 type treeMerger struct {
 	objects *objectReader
-	to      string                       // the object directory for new trees; empty: only whether they merge is of interest
-	seen    map[OID]map[string]treeEntry // trees that were read, if they are wanted again
+	to      string                       // the object directory for new trees; empty if only whether they merge is asked
+	seen    map[OID]map[string]treeEntry // a cache of trees; nil for none
 }
 
 // merge returns the merged tree, or false when git must do it.
@@ -106,7 +124,7 @@ const (
 	nameBytes = 20 // of an object name in a tree
 )
 
-// parseTree returns false for what is no proper tree.
+// parseTree returns false for a malformed tree.
 func parseTree(raw []byte) (map[string]treeEntry, bool) {
 	entries := make(map[string]treeEntry)
 	for len(raw) > 0 {

@@ -184,7 +184,7 @@ func (a *agentGit) copyObject(top, name, to string, room int64) (int64, error) {
 	return size, errors.Join(err, out.Close())
 }
 
-// damaged makes a WorkError of err, unless it is one.
+// damaged wraps err as a WorkError, unless it is one.
 func damaged(p string, err error) error {
 	if w, ok := errors.AsType[*WorkError](err); ok {
 		return w

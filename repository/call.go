@@ -107,7 +107,7 @@ func (j *Job) configure(call *agent.Call, models config.Models) {
 	call.Recipe = &agent.RecipeCall{
 		Project: c, Name: cmd.Intent.Recipe, With: j.values(), Intent: cmd.To.Intent, Title: cmd.Intent.Title,
 		TaskID: cmd.Attempt.Task, Task: cmd.Task.Name, Item: cmd.Task.Item,
-		Attempt: max(cmd.Task.Attempts, 1), Feedback: cmd.Feedback,
+		Attempt: max(cmd.Task.Attempts, 1), Feedback: cmd.Implement().Feedback,
 	}
 }
 

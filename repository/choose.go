@@ -15,11 +15,11 @@ import (
 // is the chosen one all the same, which then says until when.
 func (j *Job) Agent() (agent.Agent, error) {
 	chosen := j.chosen()
-	if chosen == config.AgentRecipe || !slices.Contains(j.Command.Avoid, chosen) {
+	if chosen == config.AgentRecipe || !slices.Contains(j.Command.LimitedAgents, chosen) {
 		return j.named(chosen)
 	}
 	for _, name := range j.Config.Fallback {
-		if slices.Contains(j.Command.Avoid, name) || !j.can(name) {
+		if slices.Contains(j.Command.LimitedAgents, name) || !j.can(name) {
 			continue
 		}
 		a, err := j.named(name)

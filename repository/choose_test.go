@@ -64,7 +64,7 @@ func TestWhoStandsIn(t *testing.T) {
 		{step: forge.StepImplement, avoid: []string{"claude", "codex", "ours", "careful", "gemini"}, want: "claude"},
 		{step: forge.StepImplement, in: forge.Intent{Recipe: "x"}, avoid: []string{"recipe"}, want: "recipe"},
 	} {
-		j := choose(t, choices, tt.gone, forge.Command{Intent: tt.in, Attempt: forge.Attempt{Step: tt.step}, Avoid: tt.avoid})
+		j := choose(t, choices, tt.gone, forge.Command{Intent: tt.in, Attempt: forge.Attempt{Step: tt.step}, LimitedAgents: tt.avoid})
 		if a, err := j.Agent(); err != nil || a.Name() != tt.want {
 			t.Errorf("%s %+v avoiding %v: got %v, %v; want %s", tt.step, tt.in, tt.avoid, a, err, tt.want)
 		}

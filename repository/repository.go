@@ -56,8 +56,7 @@ func open(ctx context.Context, host *Host, src Source) (*Repository, error) {
 		return nil, err
 	}
 	r.Pool, err = git.NewPool(ctx, git.PoolConfig{
-		Dir: r.worktrees(cfg), Store: r.Store, Warm: cfg.ParallelWorkers, Log: host.Log.With("project", r.Project),
-		Plain: cfg.WorktreeOverlay == config.OverlayOff,
+		Dir: r.worktrees(cfg), Store: r.Store, Max: 2 * cfg.ParallelWorkers, Log: host.Log.With("project", r.Project),
 	})
 	if err != nil {
 		return nil, err
@@ -139,11 +138,7 @@ func (r *Repository) Tip(ctx context.Context) (git.OID, error) {
 	if err != nil {
 		return "", err
 	}
-	tip, err := r.Store.Head(ctx, base)
-	if err == nil {
-		r.Pool.Follow(tip) // the next tasks start there
-	}
-	return tip, err
+	return r.Store.Head(ctx, base)
 }
 
 // Bring makes sure that commits of an intent are in the store, wherever they were

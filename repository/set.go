@@ -136,6 +136,7 @@ func (s *Set) Close() error {
 	for _, p := range s.projects {
 		if r := p.repo.Load(); r != nil {
 			errs = append(errs, r.Pool.Close())
+			r.Store.Close()
 		}
 	}
 	if g := s.host.Gateway; g != nil {

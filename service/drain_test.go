@@ -183,6 +183,7 @@ func TestPermitsAreSharedAmongSteps(t *testing.T) {
 	for n := 1; n <= 20; n++ {
 		review := analyze(n)
 		review.Attempt.Step, review.Attempt.Task = forge.StepReview, forge.NewTaskID(key.Intent, n)
+		review.Input = &forge.ReviewInput{}
 		all = append(all, analyze(n), review)
 	}
 	r.start(all...)

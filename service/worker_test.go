@@ -61,7 +61,7 @@ func background(t *testing.T, do func(context.Context)) {
 }
 
 func analyze(n int) forge.Command {
-	return forge.Command{To: key, Attempt: forge.Attempt{Step: forge.StepAnalyze, Number: n, Claim: 1}}
+	return forge.Command{To: key, Attempt: forge.Attempt{Step: forge.StepAnalyze, Number: n, Claim: 1}, Input: &forge.AnalyzeInput{}}
 }
 
 // want journals that just these commands' attempts are open.

@@ -182,7 +182,8 @@ func record() forge.Record {
 		}}},
 		Effects: forge.Effects{Commands: []forge.Command{{
 			To: key, Attempt: at, Intent: intent,
-			Task: forge.Task{ID: at.Task, IntentID: key.Intent, Title: "Fix it", RelevantFiles: []string{"login.go"}, Status: forge.TaskImplementing},
+			Task:  forge.Task{ID: at.Task, IntentID: key.Intent, Title: "Fix it", RelevantFiles: []string{"login.go"}, Status: forge.TaskImplementing},
+			Input: &forge.ImplementInput{},
 		}}},
 		Summary: forge.Summary{
 			Key: key, Title: intent.Title, Status: forge.StatusExecuting, Run: 1, CreatedAt: now, UpdatedAt: now,

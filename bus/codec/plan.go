@@ -111,6 +111,7 @@ func (p planner) union(plan *structPlan, f reflect.StructField, index int, md pr
 var unions = map[reflect.Type][]reflect.Type{
 	reflect.TypeFor[forge.Message](): messageTypes(),
 	reflect.TypeFor[forge.Output]():  typesOf(forge.Outputs()),
+	reflect.TypeFor[forge.Input]():   typesOf(forge.Inputs()),
 }
 
 func messageTypes() []reflect.Type {

@@ -74,6 +74,10 @@ func fillUnion(r *rand.Rand, v reflect.Value) {
 		for _, out := range forge.Outputs() {
 			types = append(types, reflect.TypeOf(out))
 		}
+	case reflect.TypeFor[forge.Input]():
+		for _, in := range forge.Inputs() {
+			types = append(types, reflect.TypeOf(in))
+		}
 	default:
 		panic(fmt.Sprintf("no rule for %s", v.Type()))
 	}

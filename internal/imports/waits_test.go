@@ -26,7 +26,6 @@ var waiting = map[string]string{
 	"internal/wait/wait.go":       "it is how all others wait",
 	"internal/wait/wait_test.go":  "time is what is tested",
 	"agent/agenttest/protocol.go": "the model answers slowly when a script says so",
-	"git/overlay_linux_test.go":   "it goes with the overlays",
 }
 
 // TestWaits checks that tests wait through internal/wait: nobody else has a clock that

@@ -1,13 +1,13 @@
 // Package term makes text that others wrote safe to show on a terminal.
 //
 // Titles, answers of agents, output of commands and names of files come from people and
-// programs that nobody vouches for. Printed as they are, they could clear the screen, write
+// programs that cannot be trusted. Printed as they are, they could clear the screen, write
 // into the clipboard or hide what they say. Everything that prints or stores such text calls
 // one of [Sanitize] (text of several lines), [Line] (one line) and [Short] (one line of
 // bounded length).
 //
 // The libraries that strip escape sequences (charmbracelet/x/ansi and others) follow a
-// terminal's rules: a string sequence that nobody ends takes all text after it along. Here
+// terminal's rules: an unterminated string sequence takes all text after it along. Here
 // it ends with its line, because text that vanishes misleads as well.
 package term
 

@@ -22,7 +22,7 @@ func (f *failing) Fatalf(string, ...any) {
 }
 
 // fails reports whether a wait failed its test, and after how long.
-func fails(t *testing.T, fn func(testing.TB)) (failed bool, after time.Duration) {
+func fails(t *testing.T, fn func(*failing)) (failed bool, after time.Duration) {
 	t.Helper()
 	f := &failing{TB: t}
 	began := time.Now()
@@ -40,10 +40,10 @@ func TestUntil(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		began := time.Now()
 		late := func(d time.Duration) func() bool { return func() bool { return time.Since(began) >= d } }
-		if failed, _ := fails(t, func(t testing.TB) { wait.Until(t, "it is late", late(wait.Patience-time.Second)) }); failed {
+		if failed, _ := fails(t, func(f *failing) { wait.Until(f, "it is late", late(wait.Patience-time.Second)) }); failed {
 			t.Error("lost its patience too early")
 		}
-		failed, after := fails(t, func(t testing.TB) { wait.Until(t, "never", func() bool { return false }) })
+		failed, after := fails(t, func(f *failing) { wait.Until(f, "never", func() bool { return false }) })
 		if !failed || after > wait.Patience+time.Second {
 			t.Errorf("failed %t after %s", failed, after)
 		}
@@ -55,7 +55,7 @@ func TestMoving(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		began := time.Now()
 		steps := func() time.Duration { return min(time.Since(began), time.Hour) / wait.Patience * 2 }
-		failed, after := fails(t, func(t testing.TB) { wait.Moving(t, "never", func() bool { return false }, steps) })
+		failed, after := fails(t, func(f *failing) { wait.Moving(f, "never", func() bool { return false }, steps) })
 		if !failed || after < time.Hour || after > time.Hour+wait.Patience+time.Second {
 			t.Errorf("failed %t after %s", failed, after)
 		}
@@ -69,7 +69,7 @@ func TestFor(t *testing.T) {
 		if got := wait.For(t, c); got != 3 {
 			t.Errorf("got %d", got)
 		}
-		if failed, after := fails(t, func(t testing.TB) { wait.For(t, c) }); !failed || after != wait.Patience {
+		if failed, after := fails(t, func(f *failing) { wait.For(f, c) }); !failed || after != wait.Patience {
 			t.Errorf("failed %t after %s", failed, after)
 		}
 		close(c)
@@ -93,14 +93,13 @@ func TestPoll(t *testing.T) {
 
 func TestContexts(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		for _, tt := range []struct {
-			ctx  context.Context
-			ends time.Duration
-		}{{wait.Context(t), wait.Patience}, {wait.Briefly(t, time.Second), time.Second}} {
-			began := time.Now()
-			at, _ := tt.ctx.Deadline()
-			if at.Sub(began) != tt.ends {
-				t.Errorf("ends after %s, want %s", at.Sub(began), tt.ends)
+		bounded, cancel := wait.Bounded()
+		defer cancel()
+		for ctx, want := range map[context.Context]time.Duration{
+			wait.Context(t): wait.Patience, bounded: wait.Patience, wait.Briefly(t, time.Second): time.Second,
+		} {
+			if at, _ := ctx.Deadline(); time.Until(at) != want {
+				t.Errorf("ends after %s, want %s", time.Until(at), want)
 			}
 		}
 	})

@@ -12,7 +12,7 @@ import (
 // analyze asks the intent's agent for a plan, or, if it is a second one, an architect.
 func analyze(ctx context.Context, j *repository.Job) error {
 	answer := forge.Analysis{}
-	if !j.Command.PolicyOnly {
+	if !j.Command.Analyze().PolicyOnly {
 		err := ask(ctx, j, analysisCall(j), func(said []byte, dir string) error {
 			a, observations, err := agent.ParseAnalysis(said)
 			if err != nil {

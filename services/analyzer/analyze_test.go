@@ -234,7 +234,7 @@ func TestPolicyOnly(t *testing.T) {
 	s := &scribe{}
 	r, _, a := world(t, s)
 	c := command("")
-	c.PolicyOnly = true
+	c.Input = &forge.AnalyzeInput{PolicyOnly: true}
 	got := analyze(t, a, c)
 	if got.Failure() != nil || forge.As[*forge.Analysis](got.Output).Policy.MaxReviewRetries != 5 || forge.As[*forge.Analysis](got.Output).Base != string(r.Head("main")) || got.Agent != "" || len(s.calls) > 0 {
 		t.Errorf("%+v, %+v, %d calls", got.Failure(), forge.As[*forge.Analysis](got.Output), len(s.calls))

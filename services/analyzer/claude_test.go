@@ -94,7 +94,7 @@ func TestClaudeArchitect(t *testing.T) {
 		t.Fatalf("%+v, %+v", first.Failure(), forge.As[*forge.Analysis](first.Output))
 	}
 	c := step(forge.StepArchitect)
-	c.Insufficient = forge.As[*forge.Analysis](first.Output).Insufficient
+	c.Input = &forge.AnalyzeInput{Insufficient: forge.As[*forge.Analysis](first.Output).Insufficient}
 	got := analyze(t, a, c)
 	if got.Failure() != nil || len(forge.As[*forge.Analysis](got.Output).Children) != 2 || forge.As[*forge.Analysis](got.Output).Children[1].DependsOn[0] != "api" || got.Session == first.Session {
 		t.Fatalf("%+v, %+v", got.Failure(), forge.As[*forge.Analysis](got.Output))

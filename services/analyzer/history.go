@@ -38,7 +38,11 @@ type noticed struct {
 
 func newHistory(cmd *forge.Command) history {
 	var h history
-	for _, p := range cmd.Past {
+	past, observations := cmd.Analyze().Past, []forge.Observation(nil)
+	if in := forge.As[*forge.ObserveInput](cmd.Input); in != nil {
+		past, observations = in.Past, in.Observations
+	}
+	for _, p := range past {
 		if len(h.Runs) == maxRuns {
 			h.MoreRuns++
 			continue
@@ -47,7 +51,7 @@ func newHistory(cmd *forge.Command) history {
 		h.Runs = append(h.Runs, pastRun{p, strings.Join(p.Rules, ", ")})
 	}
 	room := noticedRoom
-	for _, o := range cmd.Observations {
+	for _, o := range observations {
 		if len(o.Content) > maxNoticeLen {
 			o.Content = strings.ToValidUTF8(o.Content[:maxNoticeLen], "") + "… (it is longer)"
 		}

@@ -13,7 +13,7 @@ import (
 // intake asks for a task and criteria of an intent that is a goal.
 func intake(ctx context.Context, j *repository.Job) error {
 	taken := forge.Intake{}
-	if !j.Command.PolicyOnly {
+	if !j.Command.Analyze().PolicyOnly {
 		if err := j.NeedModel(); err != nil {
 			return err
 		}

@@ -52,7 +52,7 @@ func TestIntakeNeedsAModel(t *testing.T) {
 		t.Errorf("%+v", got)
 	}
 	c := goal("It is done")
-	c.PolicyOnly = true
+	c.Input = &forge.AnalyzeInput{PolicyOnly: true}
 	if got := analyze(t, a, c); got.Failure() != nil || got.Policy == nil || got.Agent != "" {
 		t.Errorf("%+v", got)
 	}

@@ -91,9 +91,6 @@ func seenTwice(j *repository.Job, dir string, o forge.Observed) forge.Observed {
 }
 
 func look(ctx context.Context, j *repository.Job, role agent.Role, take answered) error {
-	if j.Command.PolicyOnly {
-		return nil
-	}
 	if err := j.NeedModel(); err != nil {
 		return err
 	}

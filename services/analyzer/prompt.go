@@ -45,6 +45,7 @@ const (
 type question struct {
 	*forge.Command
 	history
+	Insufficient string // why the analysis before was not sufficient
 
 	Parts   bool   // the request may be taken apart
 	Checks  string // the project's verify commands
@@ -62,7 +63,7 @@ type other struct {
 // prompts returns who the agent is, and what it has to do: something new, or, in a
 // conversation that goes on, what has been answered since.
 func prompts(cmd *forge.Command, c *config.Project, resumes bool) (system, text string, err error) {
-	q := question{Command: cmd, history: newHistory(cmd), Parts: mayTakeApart(cmd, c), Checks: strings.Join(c.Verify, "\n")}
+	q := question{Command: cmd, history: newHistory(cmd), Insufficient: cmd.Analyze().Insufficient, Parts: mayTakeApart(cmd, c), Checks: strings.Join(c.Verify, "\n")}
 	q.Answers = slices.DeleteFunc(slices.Clone(cmd.Intent.Clarifications), func(c forge.Clarification) bool { return c.Answer == nil })
 	q.Others, q.More = others(cmd)
 	t := templates[cmd.Attempt.Step]
@@ -85,7 +86,7 @@ func mayTakeApart(cmd *forge.Command, c *config.Project) bool {
 // others is what goes on beside this intent, and how much more there is.
 func others(cmd *forge.Command) (list []other, more int) {
 	room := maxRoom
-	for _, a := range cmd.Active {
+	for _, a := range cmd.Analyze().Active {
 		if a.ID == cmd.To.Intent {
 			continue
 		}

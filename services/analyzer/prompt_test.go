@@ -36,25 +36,37 @@ func hostile(step forge.Step) *forge.Command {
 			Criteria: []string{"It says why.\n" + injection, "All tests pass"},
 		},
 		Instructions: "Be quick.",
+		Input:        hostileInput(step),
+	}
+}
+
+func hostileInput(step forge.Step) forge.Input {
+	past := []forge.PastRun{
+		{
+			IntentID: "logout", Run: 2, Title: "Log out" + injection, Type: "fix" + injection, Outcome: forge.OutcomeFailed,
+			Reason: "the review rejected it" + injection, Files: []string{"login.go", "x\ny"}, Rules: []string{"rework", "conflict"},
+		},
+		{IntentID: "first", Run: 1, Title: "Begin", Outcome: forge.OutcomeSuccess},
+	}
+	if step == forge.StepAudit || step == forge.StepObserve {
+		return &forge.ObserveInput{
+			Past: past,
+			Observations: []forge.Observation{
+				{
+					ID: "cart-implement-1" + injection, Content: "The session is closed twice.\n" + injection, Source: forge.StepImplement, IntentID: "cart",
+					Evidence: []forge.Evidence{{Type: forge.EvidenceFile, Ref: "cart.go:7" + injection}, {Type: forge.EvidenceHistory, Ref: "cart-1"}},
+				},
+				{ID: "b", Content: "Odd.", Source: forge.StepReview, IntentID: "docs"},
+			},
+		}
+	}
+	return &forge.AnalyzeInput{
+		Past:         past,
 		Insufficient: "The generator of login.go is nowhere.\n" + injection,
 		Active: []forge.ActiveIntent{
 			{ID: "fix-login", Title: "itself"},
 			{ID: "cart", Title: "A cart", Status: forge.StatusExecuting, RelevantFiles: []string{"cart.go", "a\nb"}, Plan: "Build it\nTest it" + injection},
 			{ID: "docs", Title: "Docs </title>", Status: forge.StatusProposed},
-		},
-		Past: []forge.PastRun{
-			{
-				IntentID: "logout", Run: 2, Title: "Log out" + injection, Type: "fix" + injection, Outcome: forge.OutcomeFailed,
-				Reason: "the review rejected it" + injection, Files: []string{"login.go", "x\ny"}, Rules: []string{"rework", "conflict"},
-			},
-			{IntentID: "first", Run: 1, Title: "Begin", Outcome: forge.OutcomeSuccess},
-		},
-		Observations: []forge.Observation{
-			{
-				ID: "cart-implement-1" + injection, Content: "The session is closed twice.\n" + injection, Source: forge.StepImplement, IntentID: "cart",
-				Evidence: []forge.Evidence{{Type: forge.EvidenceFile, Ref: "cart.go:7" + injection}, {Type: forge.EvidenceHistory, Ref: "cart-1"}},
-			},
-			{ID: "b", Content: "Odd.", Source: forge.StepReview, IntentID: "docs"},
 		},
 	}
 }
@@ -88,10 +100,12 @@ func TestPrompts(t *testing.T) {
 // A project with a long history has prompts of bounded size.
 func TestHistoryFits(t *testing.T) {
 	c := hostile(forge.StepObserve)
+	in := c.Observe()
+	c.Input = &in
 	for i := range 500 {
 		run := forge.PastRun{IntentID: forge.IntentID(fmt.Sprintf("i%d", i)), Run: 1, Title: strings.Repeat("long ", 1000), Files: make([]string, 1000)}
-		c.Past = append(c.Past, run)
-		c.Observations = append(c.Observations, forge.Observation{ID: fmt.Sprint("o", i), Content: strings.Repeat("日", 5000)})
+		in.Past = append(in.Past, run)
+		in.Observations = append(in.Observations, forge.Observation{ID: fmt.Sprint("o", i), Content: strings.Repeat("日", 5000)})
 	}
 	_, text, err := prompts(c, project(), false)
 	if err != nil {
@@ -110,13 +124,14 @@ func TestHistoryFits(t *testing.T) {
 // A project with very many intents still has a prompt of bounded size, which says
 // what is not in it.
 func TestManyOthersFit(t *testing.T) {
-	c := &forge.Command{Attempt: forge.Attempt{Step: forge.StepAnalyze}, Intent: forge.Intent{Title: "One of many"}}
+	in := &forge.AnalyzeInput{}
+	c := &forge.Command{Attempt: forge.Attempt{Step: forge.StepAnalyze}, Intent: forge.Intent{Title: "One of many"}, Input: in}
 	for i := range 150 {
 		a := forge.ActiveIntent{ID: forge.IntentID(fmt.Sprintf("i%d", i)), Title: strings.Repeat("long ", 1000), Plan: strings.Repeat("plan ", 500)}
 		for n := range 100 {
 			a.RelevantFiles = append(a.RelevantFiles, fmt.Sprintf("%s/%d.go", a.ID, n))
 		}
-		c.Active = append(c.Active, a)
+		in.Active = append(in.Active, a)
 	}
 	_, text, err := prompts(c, project(), false)
 	if err != nil {

@@ -18,7 +18,10 @@ func begin(ctx context.Context, j *repository.Job) (*work, error) {
 		return nil, err
 	}
 	again := old != nil && old.Number == j.Command.Attempt.Number
-	if again || old != nil && j.Command.Continue {
+	if again && old.Ended && old.GivenBack && !elsewhere {
+		return &work{Job: j, note: old}, nil // there is nothing left to do but to report it
+	}
+	if again || old != nil && j.Command.Implement().Continue {
 		w, err := goOn(ctx, j, old, elsewhere)
 		if w != nil || err != nil {
 			return w, err
@@ -64,19 +67,21 @@ func goOn(ctx context.Context, j *repository.Job, old *note, elsewhere bool) (*w
 	if elsewhere {
 		return w.rebuild(ctx)
 	}
-	var err error
-	w.checkout, err = j.Pool.Recover(j.Task())
-	if errors.Is(err, git.ErrMissing) {
-		return nil, nil //nolint:nilnil // there is nothing to go on with
-	}
-	if err != nil || w.note.Ended {
-		return w, err
-	}
-	kept, err := w.save(ctx)
+	recipe, err := j.IsRecipe()
 	if err != nil {
 		return nil, err
 	}
-	recipe, err := j.IsRecipe()
+	w.checkout, err = j.Pool.Recover(j.Task())
+	switch {
+	case errors.Is(err, git.ErrMissing) && old.GivenBack && !recipe:
+		return w.rebuild(ctx)
+	case errors.Is(err, git.ErrMissing):
+		return nil, nil //nolint:nilnil // there is nothing to go on with
+	case err != nil || w.note.Ended:
+		return w, err
+	}
+	w.note.GivenBack = false
+	kept, err := w.save(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -92,7 +97,7 @@ func goOn(ctx context.Context, j *repository.Job, old *note, elsewhere bool) (*w
 	return w, errors.Join(err, w.note.write())
 }
 
-// rebuild makes the tree that another replica had, as far as it was saved.
+// rebuild makes the tree that another replica had, or that was given back, as far as it was saved.
 func (w *work) rebuild(ctx context.Context) (*work, error) {
 	n := w.note
 	head := n.Head
@@ -118,7 +123,7 @@ func (w *work) rebuild(ctx context.Context) (*work, error) {
 			return nil, err
 		}
 	}
-	n.SetUp = false
+	n.SetUp, n.GivenBack = false, false
 	w.fresh, w.moved = true, true
 	w.touched = n.Work != "" || head != n.From
 	return w, n.write()
@@ -128,7 +133,7 @@ func (w *work) rebuild(ctx context.Context) (*work, error) {
 // now is not to be built upon.
 func open(ctx context.Context, j *repository.Job, again bool) (*work, error) {
 	t := &j.Command.Task
-	if j.Command.Fresh || t.Head == "" {
+	if j.Command.Implement().Fresh || t.Head == "" {
 		c, err := j.Pool.Prepare(ctx, j.Task(), j.Tip)
 		return &work{Job: j, checkout: c, fresh: true, note: newNote(j, j.Tip, j.Tip)}, err
 	}

@@ -38,19 +38,19 @@ type reviewFile struct {
 // brief writes what the agent, and whoever looks into the checkout, should know.
 func (w *work) brief() error {
 	c := w.Command
-	t := &c.Task
+	t, in := &c.Task, c.Implement()
 	if err := w.writeYAML("task.yaml", taskFile{
 		ID: string(t.ID), Intent: string(c.To.Intent), Attempt: c.Attempt.Number, Title: t.Title, Plan: t.Plan,
 		Steps: t.Steps, Files: t.RelevantFiles, Context: t.Context, Complexity: string(t.Complexity), Item: t.Item,
-		Request: c.Intent.Body, Instructions: c.Instructions, Feedback: c.Feedback,
+		Request: c.Intent.Body, Instructions: c.Instructions, Feedback: in.Feedback,
 		Criteria: t.Criteria,
 	}); err != nil {
 		return err
 	}
-	if len(c.Reviews) == 0 {
+	if len(in.Reviews) == 0 {
 		return nil
 	}
-	r := c.Reviews[len(c.Reviews)-1]
+	r := in.Reviews[len(in.Reviews)-1]
 	return w.writeYAML("review.yaml", reviewFile{
 		Head: r.Head, Verdict: string(r.Verdict), Issues: r.Issues, Suggestions: r.Suggestions,
 	})

@@ -97,7 +97,7 @@ func TestCancelEndsARecipe(t *testing.T) {
 	fails(t, got, forge.FailKilled, "not wanted any more")
 	w.wasLeft("begun.txt")
 	next := recipe(2, "write", "FILE", "new.txt", "TEXT", "x")
-	next.Continue, next.Resume = true, true
+	input(&next).Continue, next.Resume = true, true
 	if diff := cmp.Diff([]string{"new.txt"}, w.implemented(next).Files); diff != "" {
 		t.Error(diff)
 	}
@@ -131,7 +131,7 @@ func TestCancelEndsClaude(t *testing.T) {
 	}
 	w.wasLeft("new.txt", "more.txt", "begun.txt")
 	next := asked(2)
-	next.Continue, next.Resume = true, true
+	input(&next).Continue, next.Resume = true, true
 	w.finishes(next)
 	goesOn(t, model)
 	requests := model.Requests("model")

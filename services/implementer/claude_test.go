@@ -32,7 +32,7 @@ func asked(number int) forge.Command {
 // rework is asked again, with what was wrong.
 func rework(im *forge.Implementation, feedback string) forge.Command {
 	c := asked(2)
-	c.Task.Base, c.Task.Head, c.Resume, c.Feedback = im.Base, im.Head, true, feedback
+	c.Task.Base, c.Task.Head, c.Resume, input(&c).Feedback = im.Base, im.Head, true, feedback
 	return c
 }
 

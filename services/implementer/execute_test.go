@@ -27,7 +27,7 @@ func goal(iteration int) forge.Command {
 	c := command(forge.StepExecute, iteration)
 	c.Session = agent.NewSessionID()
 	c.Task.Criteria = []string{"new.txt is there"}
-	c.Loop = &forge.Loop{Iteration: iteration, Left: 10 - iteration, Criteria: c.Task.Criteria}
+	input(&c).Goal = &forge.Loop{Iteration: iteration, Left: 10 - iteration, Criteria: c.Task.Criteria}
 	return c
 }
 
@@ -35,8 +35,8 @@ func goal(iteration int) forge.Command {
 func after(rb *forge.Rebase, iteration int) forge.Command {
 	c := goal(iteration)
 	c.Task.Base, c.Task.Head = rb.Base, rb.Head
-	c.Loop.Summaries = []forge.ExecutionSummary{{Iteration: iteration - 1, Approach: "write one file", Result: forge.ExecutionSuccess, Reason: "it is there"}}
-	c.Loop.Judgment = &forge.Judgment{
+	c.Goal().Summaries = []forge.ExecutionSummary{{Iteration: iteration - 1, Approach: "write one file", Result: forge.ExecutionSuccess, Reason: "it is there"}}
+	c.Goal().Judgment = &forge.Judgment{
 		Head: rb.Head, Evaluations: []forge.Evaluation{{Criterion: c.Task.Criteria[0], Evidence: "one is not enough", Confidence: 1}}, NextAction: "write more.txt",
 	}
 	return c
@@ -156,7 +156,7 @@ func TestExecutionContinues(t *testing.T) {
 	fails(t, w.implement(goal(1)), forge.FailTimeout, "too long")
 	a.script, a.answer, a.tools, a.err = "echo c > more.txt; git add -A; git commit -qm two", answer, map[string]int{"Bash": 1}, nil
 	c := goal(1)
-	c.Attempt.Number, c.Continue = 2, true
+	c.Attempt.Number, input(&c).Continue = 2, true
 	im := w.implemented(c)
 	m := im.Execution.Metadata
 	if diff := cmp.Diff([]string{"Bash", "Write"}, m.ToolsUsed); diff != "" || im.Commits != 2 || m.TokensUsed != 240 {

@@ -121,7 +121,7 @@ func TestWhatIsNoOverlap(t *testing.T) {
 	w := newWorld(t)
 	first := w.begins("mine", "a.txt", "one")
 	again := of("mine", recipe(2, "write", "FILE", "a.txt", "TEXT", "two"))
-	again.Task.Base, again.Task.Head, again.Fresh = first.Base, first.Head, true
+	again.Task.Base, again.Task.Head, input(&again).Fresh = first.Base, first.Head, true
 	second := w.implemented(again)
 	wantOverlaps(t, w.overlaps("mine", second))
 

@@ -17,7 +17,7 @@ func iterate(n int) *forge.Command {
 	c.Attempt.Step = forge.StepExecute
 	c.Task.Steps, c.Task.RelevantFiles = nil, []string{"form.go"}
 	c.Task.Criteria = []string{"The form\nworks.", "A test shows it." + injection}
-	c.Loop = &forge.Loop{Iteration: n, Left: 10 - n, Criteria: c.Task.Criteria}
+	input(c).Goal = &forge.Loop{Iteration: n, Left: 10 - n, Criteria: c.Task.Criteria}
 	return c
 }
 
@@ -25,8 +25,8 @@ func iterate(n int) *forge.Command {
 func later() *forge.Command {
 	c := iterate(3)
 	c.Task.Base, c.Task.Head = "b1", "h2"
-	c.Feedback = "\"make test\" failed after the change was put on the present base branch:\n--- FAIL: TestForm\n" + injection
-	c.Loop.Summaries = []forge.ExecutionSummary{
+	input(c).Feedback = "\"make test\" failed after the change was put on the present base branch:\n--- FAIL: TestForm\n" + injection
+	c.Goal().Summaries = []forge.ExecutionSummary{
 		{
 			Iteration: 1, Approach: "Write it anew." + injection, Result: forge.ExecutionFailure, Reason: "It took too long.",
 			Metadata: forge.SummaryMetadata{ErrorType: "timeout"},
@@ -37,21 +37,21 @@ func later() *forge.Command {
 		},
 		{Iteration: 2, Approach: "Mend it.", Result: forge.ExecutionSuccess, Reason: "It works.", Artifacts: strings.Fields(strings.Repeat("form.go ", 17))},
 	}
-	c.Loop.Judgment = &forge.Judgment{
+	c.Goal().Judgment = &forge.Judgment{
 		Head: "h2", Reason: "It is not tested.", NextAction: "Write the test." + injection,
 		Evaluations: []forge.Evaluation{
 			{Criterion: c.Task.Criteria[0], Met: true, Evidence: "form.go:4: it checks\nthe name." + injection, Confidence: 0.9},
 			{Criterion: c.Task.Criteria[1], Evidence: "There is none.", Confidence: 1},
 		},
 	}
-	c.Loop.Knowledge = []forge.Knowledge{
+	c.Goal().Knowledge = []forge.Knowledge{
 		{
 			ID: "other/k1", Type: forge.KnowledgePattern, Category: "testing", Content: "Tests are\ntables." + injection,
 			ExampleFile: "form_test.go:3", Confidence: forge.ConfidenceHigh,
 		},
 		{ID: "fix-login/k2", Type: forge.KnowledgeLesson, Content: "It is cached.", Confidence: forge.ConfidenceLow},
 	}
-	c.Overlaps = []forge.Overlap{{TaskID: "other-001", Files: []string{"form.go"}}}
+	input(c).Overlaps = []forge.Overlap{{TaskID: "other-001", Files: []string{"form.go"}}}
 	return c
 }
 
@@ -67,19 +67,21 @@ func TestGoalPrompts(t *testing.T) {
 		"later": {later(), briefing{opening: repository.OpenNew, commits: commitsSoFar, checks: checks}},
 		"last": {
 			with(later(), func(c *forge.Command) {
-				c.Loop.Left, c.Task.Head, c.Feedback, c.Overlaps, c.Loop.Knowledge = 0, "b1", "", nil, nil
-				c.Loop.Judgment.NextAction = ""
+				in := input(c)
+				in.Goal.Left, c.Task.Head, in.Feedback, in.Overlaps, in.Goal.Knowledge = 0, "b1", "", nil, nil
+				in.Goal.Judgment.NextAction = ""
 			}),
 			briefing{opening: repository.OpenNew},
 		},
 		"conflict": {
 			with(later(), func(c *forge.Command) {
-				c.Fresh, c.Feedback, c.Overlaps = true, "The change conflicted with what landed meanwhile in: form.go.", nil
+				in := input(c)
+				in.Fresh, in.Feedback, in.Overlaps = true, "The change conflicted with what landed meanwhile in: form.go.", nil
 			}),
 			briefing{opening: repository.OpenNew, checks: checks},
 		},
 		"lost":    {later(), briefing{opening: repository.OpenLost, commits: commitsSoFar, checks: checks}},
-		"resumed": {with(later(), func(c *forge.Command) { c.Continue = true }), briefing{opening: repository.OpenResume, commits: commitsSoFar, checks: checks}},
+		"resumed": {with(later(), func(c *forge.Command) { input(c).Continue = true }), briefing{opening: repository.OpenResume, commits: commitsSoFar, checks: checks}},
 		"moved":   {iterate(1), briefing{opening: repository.OpenResume, cutOff: true, moved: true}},
 	} {
 		system, text, err := render(p.cmd, p.b)
@@ -102,7 +104,7 @@ func TestOldSummariesAreLeftOut(t *testing.T) {
 		t.Errorf("%d are left out, %d to %d shown", left, shown[0].Number, shown[len(shown)-1].Number)
 	}
 	c := iterate(41)
-	c.Loop.Summaries = list
+	c.Goal().Summaries = list
 	_, text, err := render(c, briefing{opening: repository.OpenNew})
 	if err != nil || len(text) > maxSummaries+8<<10 || !strings.Contains(text, fmt.Sprintf("(%d more are left out.)", left)) {
 		t.Errorf("%v: %d bytes", err, len(text))

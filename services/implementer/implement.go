@@ -42,10 +42,13 @@ func (i *Implementer) implementTask(ctx context.Context, j *repository.Job) erro
 	if err != nil {
 		return err
 	}
+	if w.note.Ended && w.note.GivenBack {
+		return w.report()
+	}
 	if !w.note.Ended {
 		err := w.run(ctx)
 		if ctx.Err() != nil { // it is not over: another delivery goes on
-			return errors.Join(err, w.handOn(ctx))
+			return errors.Join(err, i.handOn(ctx, w))
 		}
 		if err := w.note.end(&j.Result, err); err != nil {
 			return err
@@ -53,10 +56,24 @@ func (i *Implementer) implementTask(ctx context.Context, j *repository.Job) erro
 		i.crash("ended")
 	}
 	j.Result = w.note.Result
-	if f := w.note.Result.Failure(); f != nil {
-		return errors.Join(&agent.Failure{Failure: *f}, w.giveUp(ctx))
+	if f := w.note.Failure; f != nil {
+		return errors.Join(&agent.Failure{Failure: *f}, i.giveUp(ctx, w))
 	}
-	return i.collect(ctx, w)
+	if err := i.collect(ctx, w); err != nil {
+		return err
+	}
+	i.giveBack(w)
+	return nil
+}
+
+// report reports an attempt whose checkout was given back.
+func (w *work) report() error {
+	w.Result = w.note.Result
+	if f := w.note.Failure; f != nil {
+		return &agent.Failure{Failure: *f}
+	}
+	w.Result.Output = w.note.Implementation
+	return nil
 }
 
 // work is an attempt under way in its checkout.
@@ -66,7 +83,8 @@ type work struct {
 	note     *note
 	fresh    bool           // the checkout has to be set up
 	touched  bool           // an earlier delivery has left something in it
-	moved    bool           // from another replica, in the middle of an attempt
+	moved    bool           // rebuilt from what was saved
+	damaged  bool           // what is in the checkout could not be saved as a whole
 	saved    git.Checkpoint // while the agent works
 }
 
@@ -149,6 +167,7 @@ func (i *Implementer) collect(ctx context.Context, w *work) error {
 			return err
 		}
 	}
+	w.note.Implementation = im
 	w.Result.Output = im
 	return nil
 }

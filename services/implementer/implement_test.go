@@ -53,7 +53,7 @@ func TestImplementReportsAnEmptyAttempt(t *testing.T) {
 	if im := w.implemented(recipe(1, "nothing")); im.Commits != 0 || im.Unchanged || im.Head != im.Base {
 		t.Errorf("got %+v", im)
 	}
-	if im := w.implemented(recipe(1, "fine")); im.Commits != 0 || !im.Unchanged {
+	if im := w.implemented(recipe(2, "fine")); im.Commits != 0 || !im.Unchanged {
 		t.Errorf("allow_empty: got %+v", im)
 	}
 }
@@ -63,7 +63,7 @@ func TestReworkGoesOn(t *testing.T) {
 	w := newWorld(t)
 	first := w.implemented(recipe(1, "write", "FILE", "new.txt", "TEXT", "one"))
 	again := recipe(2, "write", "FILE", "new.txt", "TEXT", "two")
-	again.Task.Base, again.Task.Head, again.Feedback = first.Base, first.Head, "more"
+	again.Task.Base, again.Task.Head, input(&again).Feedback = first.Base, first.Head, "more"
 	second := w.implemented(again)
 	if second.Base != first.Base || second.Commits != 2 || w.repo.Show(second.Head, "new.txt") != "one\ntwo" {
 		t.Errorf("got %+v", second)
@@ -83,7 +83,7 @@ func TestReworkOfAnotherReplicasCommit(t *testing.T) {
 	w.repo.Commit("somebody else", map[string]string{"b.txt": "c\n"})
 	rb := w.rebased(first) // to where the checkout is not
 	again := recipe(2, "feedback")
-	again.Task.Base, again.Task.Head, again.Feedback = rb.Base, rb.Head, "it was wrong"
+	again.Task.Base, again.Task.Head, input(&again).Feedback = rb.Base, rb.Head, "it was wrong"
 	im := w.implemented(again)
 	if im.Base != rb.Base || im.Commits != 2 || w.repo.Show(im.Head, "said.txt") != "it was wrong2" {
 		t.Errorf("got %+v, %q", im, w.repo.Show(im.Head, "said.txt"))
@@ -95,7 +95,7 @@ func TestFreshStartsAtTheTip(t *testing.T) {
 	first := w.implemented(recipe(1, "write", "FILE", "new.txt", "TEXT", "one"))
 	tip := w.repo.Commit("somebody else", map[string]string{"b.txt": "c\n"})
 	again := recipe(2, "write", "FILE", "other.txt", "TEXT", "two")
-	again.Task.Base, again.Task.Head, again.Fresh = first.Base, first.Head, true
+	again.Task.Base, again.Task.Head, input(&again).Fresh = first.Base, first.Head, true
 	im := w.implemented(again)
 	if im.Base != string(tip) || im.Commits != 1 {
 		t.Errorf("got %+v", im)
@@ -139,7 +139,7 @@ func TestAnUnknownProjectIsAFailure(t *testing.T) {
 func TestBriefIsInTheCheckoutAndNeverCommitted(t *testing.T) {
 	w := newWorld(t)
 	c := recipe(1, "write", "FILE", "new.txt", "TEXT", "x")
-	c.Task.Plan, c.Reviews = "write it\nwell", []forge.Review{{Head: "old", Verdict: forge.VerdictRejected, Issues: []string{"no"}}}
+	c.Task.Plan, input(&c).Reviews = "write it\nwell", []forge.Review{{Head: "old", Verdict: forge.VerdictRejected, Issues: []string{"no"}}}
 	im := w.implemented(c)
 	dir := filepath.Join(w.repo.Dir, ".forge", "worktrees", "fix-001", ".forge")
 	task, err := os.ReadFile(filepath.Join(dir, "task.yaml"))
@@ -284,7 +284,7 @@ func TestIDsOfEveryLength(t *testing.T) {
 	im := w.implemented(c)
 	rebase := forge.Command{
 		To: c.To, Attempt: forge.Attempt{Task: c.Attempt.Task, Step: forge.StepRebase, Number: 1, Claim: 1},
-		Task: forge.Task{Base: im.Base, Head: im.Head},
+		Task: forge.Task{Base: im.Base, Head: im.Head}, Input: &forge.RebaseInput{},
 	}
 	if r := w.imp.rebase(t.Context(), rebase, silent); r.Failure() != nil || !forge.As[*forge.Rebase](r.Output).Verify.Passed {
 		t.Errorf("%+v", r.Failure())

@@ -25,7 +25,7 @@ const (
 
 func (i *Implementer) integrate(ctx context.Context, cmd forge.Command, progress service.Progress) forge.Result {
 	return i.repos.Do(ctx, &cmd, progress, func(ctx context.Context, j *repository.Job) error {
-		if cmd.Land == nil {
+		if cmd.Merge().Land == nil {
 			return agent.Fail(forge.FailInvalidOutput, "the command does not say what to land")
 		}
 		unlock, err := j.Lock(ctx, landingLock)
@@ -42,7 +42,8 @@ func (i *Implementer) land(ctx context.Context, j *repository.Job) error {
 	if err := j.Refresh(ctx); err != nil { // others may have landed while this one waited
 		return err
 	}
-	base, head, err := change(ctx, j, j.Command.Land.Base, j.Command.Land.Head)
+	l := j.Command.Merge().Land
+	base, head, err := change(ctx, j, l.Base, l.Head)
 	if err != nil {
 		return err
 	}
@@ -64,7 +65,7 @@ func (i *Implementer) land(ctx context.Context, j *repository.Job) error {
 // try lands the change on the present tip, or says what is in the way. ErrMoved
 // means that the tip is not the present one any more.
 func (i *Implementer) try(ctx context.Context, j *repository.Job, base, head git.OID) (*forge.Integration, error) {
-	l := j.Command.Land
+	l := j.Command.Merge().Land
 	r := &forge.Integration{Outcome: forge.LandIntegrated, Commit: l.Head, Parent: l.Base, Tree: l.Tree, PatchID: l.PatchID}
 	if j.Tip != base {
 		moved, err := i.onto(ctx, j, base, head)
@@ -128,6 +129,5 @@ func (i *Implementer) move(ctx context.Context, j *repository.Job, r *forge.Inte
 		return nil, err
 	}
 	i.crash("moved")
-	j.Pool.Follow(l.Commit) // the next tasks start there
 	return r, nil
 }

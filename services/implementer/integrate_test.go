@@ -261,6 +261,6 @@ func TestLandNeedsCommits(t *testing.T) {
 	c := landing(1, &forge.Rebase{Base: "main", Head: "HEAD"})
 	w.want(c)
 	fails(t, w.imp.integrate(t.Context(), c, silent), forge.FailInvalidOutput, "base")
-	c.Land = nil
+	c.Input = &forge.MergeInput{}
 	fails(t, w.imp.integrate(t.Context(), c, silent), forge.FailInvalidOutput, "what to land")
 }

@@ -32,10 +32,14 @@ type note struct {
 	Tokens      int64            `json:"tokens,omitempty"`      // used by attempts that this one continues
 	Interrupted git.OID          `json:"interrupted,omitempty"` // has work that was cut off and is not in the tree
 	Ended       bool             `json:"ended,omitempty"`       // the agent ended by itself
+	GivenBack   bool             `json:"given_back,omitempty"`  // the checkout may be gone: all that is needed of it is in this note, and in the store
 	Summary     string           `json:"summary,omitempty"`
 	Execution   *forge.Execution `json:"execution,omitempty"` // what it answered
 	Tools       []string         `json:"tools,omitempty"`     // that it used, each once, sorted; of an execution
-	Result      forge.Result     `json:"result,omitzero"`     // what the agent used, and its failure
+	Result      forge.Result     `json:"result,omitzero"`     // what the agent used; without an Output
+	Failure     *forge.Failure   `json:"failure,omitempty"`   // of an attempt that ended in one
+	// Implementation is what is reported, once the checkout is given back.
+	Implementation *forge.Implementation `json:"implementation,omitempty"`
 }
 
 func newNote(j *repository.Job, base, from git.OID) *note {
@@ -96,14 +100,15 @@ func parseNote(path string, data []byte) *note {
 // end notes how the agent ended.
 func (n *note) end(r *forge.Result, err error) error {
 	n.Ended, n.Result = true, *r
+	n.Result.Output = nil // an interface, which cannot be read back
 	if err != nil {
-		n.Result.Output = repository.Failure(err)
+		n.Failure = repository.Failure(err)
 	}
 	return n.write()
 }
 
 // reported says whether the attempt's work became commits of the task.
-func (n *note) reported() bool { return n.Ended && n.Result.Failure() == nil }
+func (n *note) reported() bool { return n.Ended && n.Failure == nil }
 
 // write makes the note durable.
 func (n *note) write() error {

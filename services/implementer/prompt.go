@@ -29,7 +29,7 @@ var (
 type briefing struct {
 	opening     repository.Opening
 	cutOff      bool     // an earlier delivery of this attempt was
-	moved       bool     // to another replica
+	moved       bool     // to another checkout
 	interrupted git.OID  // keeps work that was cut off and is not in the checkout
 	commits     []string // of the task on the branch, newest first
 	checks      []string // the project's verify commands
@@ -38,6 +38,7 @@ type briefing struct {
 // told is what the agent is told.
 type told struct {
 	*forge.Command
+	Feedback    string
 	Steps       string
 	Checks      string
 	Commits     string
@@ -98,20 +99,20 @@ func fill(p *prompt.Template, o repository.Opening, data any) (system, text stri
 }
 
 func tell(cmd *forge.Command, b briefing) told {
-	again := cmd.Attempt.Number > 1
+	in, again := cmd.Implement(), cmd.Attempt.Number > 1
 	t := told{
-		Command: cmd, Interrupted: b.interrupted, Steps: numbered(cmd.Task.Steps),
+		Command: cmd, Feedback: in.Feedback, Interrupted: b.interrupted, Steps: numbered(cmd.Task.Steps),
 		Checks: strings.Join(b.checks, "\n"), Commits: strings.Join(b.commits, "\n"),
-		Stopped: cmd.Continue, CutOff: b.cutOff, Moved: b.moved,
-		Again: again && cmd.Fresh && cmd.Task.Head != cmd.Task.Base,
-		Why:   strings.TrimSpace(strings.TrimPrefix(cmd.Feedback, cmd.Instructions)), // what a person said is shown as that
+		Stopped: in.Continue, CutOff: b.cutOff, Moved: b.moved,
+		Again: again && in.Fresh && cmd.Task.Head != cmd.Task.Base,
+		Why:   strings.TrimSpace(strings.TrimPrefix(in.Feedback, cmd.Instructions)), // what a person said is shown as that
 	}
-	t.Elsewhere, t.More = overlaps(cmd.Overlaps)
+	t.Elsewhere, t.More = overlaps(in.Overlaps)
 	t.Answers = slices.DeleteFunc(slices.Clone(cmd.Intent.Clarifications), func(c forge.Clarification) bool { return c.Answer == nil })
 	t.Lost = b.opening == repository.OpenLost || b.opening == repository.OpenNew && again && !t.Again
 	t.Empty = again && t.Commits == "" && b.interrupted == ""
-	if n := len(cmd.Reviews); n > 0 {
-		if last := &cmd.Reviews[n-1]; last.Verdict == forge.VerdictRejected {
+	if n := len(in.Reviews); n > 0 {
+		if last := &in.Reviews[n-1]; last.Verdict == forge.VerdictRejected {
 			t.Rejected, t.Reviewed = last, last.Head == cmd.Task.Head
 			if t.Why == strings.Join(last.Issues, "\n") {
 				t.Why = "" // it says the same
@@ -119,7 +120,7 @@ func tell(cmd *forge.Command, b briefing) told {
 			n--
 		}
 		if t.Lost {
-			t.Earlier = cmd.Reviews[:n]
+			t.Earlier = in.Reviews[:n]
 		}
 	}
 	return t

@@ -42,20 +42,42 @@ func (w *work) store(ctx context.Context) {
 }
 
 // handOn saves what an attempt has that was stopped, for its next delivery.
-func (w *work) handOn(ctx context.Context) error {
+func (i *Implementer) handOn(ctx context.Context, w *work) error {
 	_, err := w.save(ctx)
 	w.store(ctx)
+	if err == nil {
+		i.giveBack(w)
+	}
 	return err
 }
 
+// giveBack lets the pool use the checkout for another task when it needs one. Until then, whoever goes on with this task
+// finds it as it is. Nothing is given back that could not be saved.
+func (i *Implementer) giveBack(w *work) {
+	if w.damaged {
+		return
+	}
+	w.note.GivenBack = true
+	err := w.note.write()
+	if err == nil {
+		err = w.checkout.Park()
+	}
+	if err != nil { // it goes when the task is over
+		i.log.Warn("cannot give a task's checkout back", "attempt", w.Command.ID(), "error", err)
+	}
+}
+
 // giveUp keeps what a failed attempt left, and notes it for the next one.
-func (w *work) giveUp(ctx context.Context) error {
+func (i *Implementer) giveUp(ctx context.Context, w *work) error {
 	kept, err := w.save(ctx)
 	if err == nil && kept != "" {
 		w.note.Interrupted = kept
 		err = w.note.write()
 	}
 	w.store(ctx)
+	if err == nil {
+		i.giveBack(w)
+	}
 	return err
 }
 
@@ -67,6 +89,7 @@ func (w *work) save(ctx context.Context) (git.OID, error) {
 	defer cancel()
 	got, err := w.checkout.Collect(ctx, w.GitAttempt())
 	if _, fault := errors.AsType[*git.WorkError](err); fault {
+		w.damaged = true
 		return "", nil
 	}
 	if err != nil {
@@ -85,7 +108,7 @@ func (w *work) save(ctx context.Context) (git.OID, error) {
 // rescue keeps what is in the checkout of an attempt that was cut off here, before
 // the checkout is used for something else: others may have gone on with the task.
 func rescue(ctx context.Context, r *repository.Repository, task git.Name, n *note) error {
-	if n == nil || n.Ended || n.Intent == "" {
+	if n == nil || n.Ended || n.GivenBack || n.Intent == "" {
 		return nil
 	}
 	c, err := r.Pool.Recover(task)

@@ -195,7 +195,7 @@ func TestAttemptGoesOnInTheTreeOfAnother(t *testing.T) {
 				t.Fatalf("got %+v", r)
 			}
 			next := asked(2)
-			next.Resume, next.Continue = true, true
+			next.Resume, input(&next).Continue = true, true
 			if elsewhere {
 				one = two
 			}

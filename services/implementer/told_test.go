@@ -45,8 +45,8 @@ func TestWhoTakesOverIsToldWhatIsThere(t *testing.T) {
 	w := worldOn(t, r, repotest.Local(t, r.Dir, l), bustest.Start(t))
 	first := w.implemented(command(forge.StepImplement, 1))
 	again := command(forge.StepImplement, 2)
-	again.Task.Base, again.Task.Head, again.Feedback = first.Base, first.Head, "a.txt: wrong"
-	again.Reviews = []forge.Review{{Head: first.Head, Verdict: forge.VerdictRejected, Issues: []string{"a.txt: wrong"}}}
+	again.Task.Base, again.Task.Head, input(&again).Feedback = first.Base, first.Head, "a.txt: wrong"
+	input(&again).Reviews = []forge.Review{{Head: first.Head, Verdict: forge.VerdictRejected, Issues: []string{"a.txt: wrong"}}}
 	if im := w.implemented(again); im.Commits != 4 {
 		t.Errorf("got %+v", im)
 	}

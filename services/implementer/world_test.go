@@ -66,12 +66,24 @@ func silent(forge.Progress) {}
 
 // command is for task fix-001 of intent fix.
 func command(step forge.Step, number int) forge.Command {
-	return forge.Command{
+	c := forge.Command{
 		To:      forge.Key{Project: repotest.Project, Intent: "fix"},
 		Attempt: forge.Attempt{Task: "fix-001", Step: step, Number: number, Claim: 1},
 		Intent:  forge.Intent{ID: "fix", Project: repotest.Project, Title: "Fix it"},
 		Task:    forge.Task{ID: "fix-001", IntentID: "fix", Title: "Write a file", Attempts: number},
+		Input:   &forge.ImplementInput{},
 	}
+	if step == forge.StepRebase {
+		c.Input = &forge.RebaseInput{}
+	}
+	return c
+}
+
+// input returns the input of a command for implement or execute, to be changed.
+func input(c *forge.Command) *forge.ImplementInput {
+	in := c.Implement()
+	c.Input = &in
+	return &in
 }
 
 // recipe is an implement command for a recipe with alternating names and values.
@@ -116,9 +128,9 @@ func landing(number int, rb *forge.Rebase) forge.Command {
 	return forge.Command{
 		To:      forge.Key{Project: repotest.Project, Intent: "fix"},
 		Attempt: forge.Attempt{Task: "fix-001", Step: forge.StepIntegrate, Number: number, Claim: 1},
-		Land: &forge.Land{
+		Input: &forge.MergeInput{Land: &forge.Land{
 			Run: 1, Task: "fix-001", Number: number, Base: rb.Base, Head: rb.Head, Tree: rb.Tree, PatchID: rb.PatchID, Files: rb.Files,
-		},
+		}},
 	}
 }
 

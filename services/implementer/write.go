@@ -18,7 +18,7 @@ func (i *Implementer) write(ctx context.Context, j *repository.Job) error {
 		return agent.Fail(forge.FailUnsafe, "the file that the task is to write: %v", err)
 	}
 	base, from := j.Tip, j.Tip
-	if t := &j.Command.Task; !j.Command.Fresh && t.Head != "" {
+	if t := &j.Command.Task; !j.Command.Implement().Fresh && t.Head != "" {
 		if base, from, err = change(ctx, j, t.Base, t.Head); err != nil {
 			return err
 		}

@@ -60,7 +60,7 @@ func TestWriteAgain(t *testing.T) {
 	w := newWorld(t)
 	first := w.implemented(writing(1, skill, "one\n"))
 	c := writing(2, skill, "one\n")
-	c.Task.Base, c.Task.Head, c.Feedback = first.Base, first.Head, "wrong"
+	c.Task.Base, c.Task.Head, input(&c).Feedback = first.Base, first.Head, "wrong"
 	if im := w.implemented(c); im.Commits != 0 || im.Unchanged || im.Head != first.Head {
 		t.Errorf("got %+v", im)
 	}
@@ -69,7 +69,7 @@ func TestWriteAgain(t *testing.T) {
 		t.Errorf("got %+v", im)
 	}
 	tip := w.repo.Commit("somebody else", map[string]string{"b.txt": "c\n"})
-	c.Fresh = true
+	input(&c).Fresh = true
 	if im := w.implemented(c); im.Commits != 1 || im.Base != string(tip) {
 		t.Errorf("got %+v", im)
 	}

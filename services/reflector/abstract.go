@@ -35,7 +35,7 @@ type pattern struct {
 func newDraft(cmd *forge.Command, there []skill) *draft {
 	d := &draft{Command: cmd, Skills: there[:min(len(there), maxSkills)]}
 	d.MoreSkills = len(there) - len(d.Skills)
-	for _, p := range cmd.Patterns {
+	for _, p := range cmd.Abstract().Patterns {
 		d.Found = append(d.Found, pattern{p, places(p.Evidence)})
 	}
 	return d

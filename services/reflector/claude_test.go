@@ -27,7 +27,7 @@ func TestClaudeReflects(t *testing.T) {
 	))
 	_, r := world(t, map[string]string{"a.txt": "what is noticed\n"}, cli)
 	c := command(forge.StepReflect)
-	c.Observations = []forge.Observation{{ID: "o1", Content: "a is odd."}}
+	c.Input = &forge.ReflectInput{Observations: []forge.Observation{{ID: "o1", Content: "a is odd."}}}
 	got := do(t, r, c)
 	if got.Failure() != nil {
 		t.Fatal(got.Failure())
@@ -60,7 +60,7 @@ func TestClaudeAbstracts(t *testing.T) {
 	cli, model := repotest.Claude(t, agenttest.Steps(agenttest.Answer(skill("adding-a-key")), agenttest.Answer(skill("removing-a-key"))))
 	_, r := world(t, map[string]string{".claude/skills/adding-a-key/SKILL.md": guide}, cli)
 	c := command(forge.StepAbstract)
-	c.Patterns = []forge.Pattern{{Name: "Keys", Description: "They go."}}
+	c.Input = &forge.AbstractInput{Patterns: []forge.Pattern{{Name: "Keys", Description: "They go."}}}
 	got := do(t, r, c)
 	want := &forge.Abstraction{Skills: []forge.Skill{{Name: "removing-a-key", Description: "When keys are added.", Body: "# Keys"}}}
 	if diff := cmp.Diff(want, forge.As[*forge.Abstraction](got.Output)); diff != "" || got.Failure() != nil {

@@ -76,9 +76,11 @@ func TestReflect(t *testing.T) {
 	_, r := world(t, map[string]string{"a.txt": "a\n", "pfl-forge.yaml": "reflection: {proposals_a_time: 3}\n"}, p)
 	c := command(forge.StepReflect)
 	c.Intent.Recipe = "format" // the project's agent reflects all the same
-	c.History = &forge.History{IntentID: "tidy", Run: 1, Outcome: forge.OutcomeSuccess, Title: "Tidy up"}
-	c.Observations = []forge.Observation{{ID: "o1", Content: "A trap."}, {ID: "o2", Content: strings.Repeat("x", 5000)}}
-	c.Known = []forge.Proposal{{ID: "old", Title: "Rewrite it all", Status: forge.StatusRejected}}
+	c.Input = &forge.ReflectInput{
+		History:      &forge.History{IntentID: "tidy", Run: 1, Outcome: forge.OutcomeSuccess, Title: "Tidy up"},
+		Observations: []forge.Observation{{ID: "o1", Content: "A trap."}, {ID: "o2", Content: strings.Repeat("x", 5000)}},
+		Proposed:     []forge.Proposal{{ID: "old", Title: "Rewrite it all", Status: forge.StatusRejected}},
+	}
 	got := do(t, r, c)
 	want := forge.Result{
 		Agent: "claude", Session: c.Session,
@@ -107,7 +109,7 @@ func TestReflectSpellsTitles(t *testing.T) {
 		{"title": "🚀", "body": "b", "type": "test", "risk": "low"}]}`}
 	_, r := world(t, map[string]string{"a.txt": "a\n"}, p)
 	c := command(forge.StepReflect)
-	c.Observations = []forge.Observation{{ID: "o1", Content: "A trap."}}
+	forge.As[*forge.ReflectInput](c.Input).Observations = []forge.Observation{{ID: "o1", Content: "A trap."}}
 	got := do(t, r, c)
 	want := []forge.Intent{
 		{ID: "bian-geng-woshi-su", Title: "変更を試す", Body: "b", Type: "test", Risk: forge.RiskLow},
@@ -123,8 +125,10 @@ func TestReflectReadsWhatItIsShown(t *testing.T) {
 	p := &parrot{answer: `{"proposals": []}`}
 	_, r := world(t, map[string]string{"a.txt": "a\n"}, p)
 	c := command(forge.StepReflect)
+	in := &forge.ReflectInput{}
+	c.Input = in
 	for i := range 300 {
-		c.Observations = append(c.Observations, forge.Observation{ID: fmt.Sprintf("o-%d-", i), Content: strings.Repeat("é", 1000)})
+		in.Observations = append(in.Observations, forge.Observation{ID: fmt.Sprintf("o-%d-", i), Content: strings.Repeat("é", 1000)})
 	}
 	got := do(t, r, c)
 	if got.Failure() != nil || len(forge.As[*forge.Reflection](got.Output).Read) != 49 || forge.As[*forge.Reflection](got.Output).Read[48] != "o-48-" {
@@ -144,11 +148,11 @@ func TestReflectOnNothing(t *testing.T) {
 		return forge.History{IntentID: "tidy", Run: 1, StepResults: []forge.StepRecord{{Step: forge.StepAnalyze, Agent: agent}, {Step: forge.StepRebase}}}
 	}
 	byRecipe, byModel := step("recipe"), step("codex")
-	c.History = &byRecipe
+	c.Input = &forge.ReflectInput{History: &byRecipe}
 	if got := do(t, r, c); got.Failure() != nil || forge.As[*forge.Reflection](got.Output) == nil || got.Agent != "" || len(p.calls) != 0 {
 		t.Errorf("%+v, %d calls", got, len(p.calls))
 	}
-	c.Histories = []forge.History{byModel}
+	c.Input = &forge.ReflectInput{History: &byRecipe, Histories: []forge.History{byModel}}
 	if got := do(t, r, c); got.Failure() != nil || got.Agent != "claude" || len(p.calls) != 1 {
 		t.Errorf("%+v, %d calls", got, len(p.calls))
 	}
@@ -159,8 +163,10 @@ func TestReflectOff(t *testing.T) {
 	p := &parrot{answer: `{"proposals": []}`}
 	_, r := world(t, map[string]string{"pfl-forge.yaml": "reflection: {enabled: false}\n"}, p)
 	c := command(forge.StepReflect)
-	c.History = &forge.History{IntentID: "tidy", Run: 1, StepResults: []forge.StepRecord{{Step: forge.StepAnalyze, Agent: "codex"}}}
-	c.Observations = []forge.Observation{{ID: "o1", Content: "A trap."}}
+	c.Input = &forge.ReflectInput{
+		History:      &forge.History{IntentID: "tidy", Run: 1, StepResults: []forge.StepRecord{{Step: forge.StepAnalyze, Agent: "codex"}}},
+		Observations: []forge.Observation{{ID: "o1", Content: "A trap."}},
+	}
 	if got := do(t, r, c); got.Failure() != nil || forge.As[*forge.Reflection](got.Output) == nil || len(forge.As[*forge.Reflection](got.Output).Read) != 0 || len(p.calls) != 0 {
 		t.Errorf("%+v, %d calls", got, len(p.calls))
 	}
@@ -175,7 +181,9 @@ func TestAbstract(t *testing.T) {
 		".claude/skills/bare/SKILL.md": "# No front matter\ndescription: x\n", ".claude/skills/empty/x": "x", ".claude/skills/README.md": "x",
 	}, p)
 	c := command(forge.StepAbstract)
-	c.Patterns = []forge.Pattern{{Name: "Keys", Description: "They come back.", Evidence: []forge.Evidence{{Type: forge.EvidenceFile, Ref: "a.txt:1"}}}}
+	c.Input = &forge.AbstractInput{
+		Patterns: []forge.Pattern{{Name: "Keys", Description: "They come back.", Evidence: []forge.Evidence{{Type: forge.EvidenceFile, Ref: "a.txt:1"}}}},
+	}
 	got := do(t, r, c)
 	want := &forge.Abstraction{Skills: []forge.Skill{{Name: "new-one", Description: "d", Body: "# Do"}}}
 	if diff := cmp.Diff(want, forge.As[*forge.Abstraction](got.Output)); diff != "" || got.Failure() != nil {

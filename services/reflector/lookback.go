@@ -22,7 +22,7 @@ const (
 	noticedRoom   = 96 << 10 // bytes of all that was noticed
 	maxNoticeSize = 4 << 10  // bytes of one
 	maxPlaces     = 20       // of one
-	maxKnown      = 500
+	maxProposed   = 500
 )
 
 // lookBack is what a reflection is made from. What there is no room for is left for the
@@ -32,7 +32,7 @@ type lookBack struct {
 	Runs     []run
 	MoreRuns int // that are not shown
 	Noticed  []noticed
-	Known    []forge.Proposal
+	Proposed []forge.Proposal
 }
 
 // run is one that ended. Course has a line for everything that did not go as it should.
@@ -48,7 +48,8 @@ type noticed struct {
 }
 
 func newLookBack(cmd *forge.Command, most int) *lookBack {
-	l := &lookBack{Most: most, Known: cmd.Known[max(0, len(cmd.Known)-maxKnown):]}
+	in := cmd.Reflect()
+	l := &lookBack{Most: most, Proposed: in.Proposed[max(0, len(in.Proposed)-maxProposed):]}
 	for _, h := range histories(cmd) {
 		if len(l.Runs) == maxRuns {
 			l.MoreRuns++
@@ -57,7 +58,7 @@ func newLookBack(cmd *forge.Command, most int) *lookBack {
 		l.Runs = append(l.Runs, run{h, course(&h)})
 	}
 	room := noticedRoom
-	for _, o := range cmd.Observations {
+	for _, o := range in.Observations {
 		if len(o.Content) > maxNoticeSize {
 			o.Content = strings.ToValidUTF8(o.Content[:maxNoticeSize], "") + "… (it is longer)"
 		}

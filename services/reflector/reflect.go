@@ -26,7 +26,7 @@ func reflect(ctx context.Context, j *repository.Job) error {
 		return err
 	}
 	if recipe || !worthwhile(j.Command) {
-		j.Result.Output = &forge.Reflection{Read: ids(j.Command.Observations)}
+		j.Result.Output = &forge.Reflection{Read: ids(j.Command.Reflect().Observations)}
 		return nil
 	}
 	l := newLookBack(j.Command, j.Config.Reflection.ProposalsATime)
@@ -55,7 +55,7 @@ func reflect(ctx context.Context, j *repository.Job) error {
 
 // worthwhile reports whether a model did or noticed anything.
 func worthwhile(cmd *forge.Command) bool {
-	if len(cmd.Observations) > 0 {
+	if len(cmd.Reflect().Observations) > 0 {
 		return true
 	}
 	for _, h := range histories(cmd) {
@@ -68,10 +68,11 @@ func worthwhile(cmd *forge.Command) bool {
 
 // histories lists the runs that the command is about, the one that ended last first.
 func histories(cmd *forge.Command) []forge.History {
-	if cmd.History == nil {
-		return cmd.Histories
+	in := cmd.Reflect()
+	if in.History == nil {
+		return in.Histories
 	}
-	return append([]forge.History{*cmd.History}, cmd.Histories...)
+	return append([]forge.History{*in.History}, in.Histories...)
 }
 
 func ids(list []forge.Observation) []string {

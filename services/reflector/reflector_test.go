@@ -22,8 +22,10 @@ func TestReflectWithoutAModel(t *testing.T) {
 	key := forge.Key{Project: "shop", Intent: "fix"}
 	cmd := forge.Command{
 		To: key, Attempt: forge.Attempt{Step: forge.StepReflect, Number: 1, Claim: 1},
-		History:      &forge.History{IntentID: "fix"},
-		Observations: []forge.Observation{{ID: "a", Content: "new"}, {ID: "b", Content: "newer"}},
+		Input: &forge.ReflectInput{
+			History:      &forge.History{IntentID: "fix"},
+			Observations: []forge.Observation{{ID: "a", Content: "new"}, {ID: "b", Content: "newer"}},
+		},
 	}
 	if _, err := b.Append(t.Context(), key.Lane(), 0, forge.Record{
 		Effects: forge.Effects{Commands: []forge.Command{cmd}},

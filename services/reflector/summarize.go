@@ -26,20 +26,23 @@ var summarizePrompt = prompt.New("summarize.md", summarizeText)
 type iteration struct {
 	*forge.Command
 
-	Files []string // of the change so far
+	Goal   forge.Loop
+	Verify *forge.VerifyReport
+	Files  []string // of the change so far
 }
 
 // summarize asks what an iteration came to. Where there is no model to ask, its own report
 // is the summary. What was seen of the work is filled in here, and is no agent's word.
 func summarize(ctx context.Context, j *repository.Job) error {
-	if j.Command.Loop == nil || j.Command.Loop.Execution == nil {
-		return agent.Fail(forge.FailInvalidOutput, "loop.execution: is missing; there is nothing to sum up")
+	execution := j.Command.Iteration().Goal.Execution
+	if execution == nil {
+		return agent.Fail(forge.FailInvalidOutput, "goal.execution: is missing; there is nothing to sum up")
 	}
 	recipe, err := j.IsRecipe()
 	if err != nil {
 		return err
 	}
-	made := reported(j.Command.Loop.Execution)
+	made := reported(execution)
 	if !recipe {
 		if made, err = summarized(ctx, j); err != nil {
 			return err
@@ -60,7 +63,8 @@ func summarized(ctx context.Context, j *repository.Job) (forge.Summarization, er
 	call := agent.Call{
 		Role: agent.RoleSummarize, Schema: agent.SummarizationSchema, Session: agent.Session{ID: cmp.Or(j.Command.Session, agent.NewSessionID())},
 	}
-	if call.System, call.Prompt, err = render(summarizePrompt, &iteration{j.Command, files}); err != nil {
+	in := j.Command.Iteration()
+	if call.System, call.Prompt, err = render(summarizePrompt, &iteration{j.Command, in.Goal, in.Verify, files}); err != nil {
 		return forge.Summarization{}, err
 	}
 	out, err := j.Run(ctx, call)
@@ -118,16 +122,17 @@ func reported(e *forge.Execution) forge.Summarization {
 
 // complete adds what was seen, and lets no summary contradict it.
 func complete(s *forge.Summarization, cmd *forge.Command, now time.Time) {
-	sum, e := &s.Summary, cmd.Loop.Execution
-	sum.Iteration, sum.Metadata, sum.At = cmd.Loop.Iteration, e.Metadata, now
+	in, sum := cmd.Iteration(), &s.Summary
+	e := in.Goal.Execution
+	sum.Iteration, sum.Metadata, sum.At = in.Goal.Iteration, e.Metadata, now
 	if len(sum.Metadata.StrategyTags) == 0 {
 		sum.Metadata.StrategyTags = e.StrategyTags
 	}
-	if v := cmd.Verify; v != nil && !v.Passed && sum.Result == forge.ExecutionSuccess {
+	if v := in.Verify; v != nil && !v.Passed && sum.Result == forge.ExecutionSuccess {
 		sum.Result = forge.ExecutionFailure
 	}
 	known := func(k forge.Knowledge) bool {
-		return slices.ContainsFunc(cmd.Loop.Knowledge, func(o forge.Knowledge) bool {
+		return slices.ContainsFunc(in.Goal.Knowledge, func(o forge.Knowledge) bool {
 			return strings.EqualFold(strings.TrimSpace(o.Content), strings.TrimSpace(k.Content))
 		})
 	}

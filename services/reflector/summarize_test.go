@@ -19,7 +19,7 @@ import (
 func iterated() forge.Command {
 	c := command(forge.StepSummarize)
 	c.Attempt.Task = "tidy-001"
-	c.Loop = &forge.Loop{
+	c.Input = &forge.IterationInput{Goal: forge.Loop{
 		Iteration: 3, Criteria: []string{"a.txt is short"},
 		Summaries: []forge.ExecutionSummary{{Iteration: 2, Approach: "Another one.", Result: forge.ExecutionFailure}},
 		Knowledge: []forge.Knowledge{{Content: "Known before."}},
@@ -27,7 +27,7 @@ func iterated() forge.Command {
 			Status: forge.ExecutionSuccess, Output: "I made it short.", Approach: "Cut it.", StrategyTags: []string{"cut"}, Artifacts: []string{"a.txt"},
 			Metadata: forge.SummaryMetadata{ToolsUsed: []string{"Edit"}, FilesModified: []string{"a.txt"}, TokensUsed: 7},
 		},
-	}
+	}}
 	return c
 }
 
@@ -50,7 +50,7 @@ func TestSummarize(t *testing.T) {
 	r, ref := world(t, map[string]string{"a.txt": "a long one\n", "pfl-forge.yaml": "timeouts: {review: 3m}\n"}, p)
 	c := iterated()
 	changed(r, &c)
-	c.Verify = &forge.VerifyReport{Command: "make test", Output: "FAIL"}
+	forge.As[*forge.IterationInput](c.Input).Verify = &forge.VerifyReport{Command: "make test", Output: "FAIL"}
 	got := do(t, ref, c)
 	want := &forge.Summarization{
 		Summary: forge.ExecutionSummary{
@@ -102,7 +102,7 @@ func TestSummarizeWithoutAChange(t *testing.T) {
 func TestSummarizeWithoutAModel(t *testing.T) {
 	_, ref := world(t, map[string]string{"pfl-forge.yaml": "agent: recipe\n"})
 	c := iterated()
-	c.Verify = &forge.VerifyReport{Command: "make test"}
+	forge.As[*forge.IterationInput](c.Input).Verify = &forge.VerifyReport{Command: "make test"}
 	got := do(t, ref, c)
 	if got.Failure() != nil || got.Agent != "" {
 		t.Fatalf("%+v", got)
@@ -124,7 +124,7 @@ func TestSummarizeFailures(t *testing.T) {
 		}
 	}
 	fails(iterated(), forge.FailInvalidOutput, `result is "done"`)
-	fails(command(forge.StepSummarize), forge.FailInvalidOutput, "loop.execution")
+	fails(command(forge.StepSummarize), forge.FailInvalidOutput, "goal.execution")
 	c := iterated()
 	c.Task.Base, c.Task.Head = strings.Repeat("1", 40), "--upload-pack=x"
 	fails(c, forge.FailInvalidOutput, "head")

@@ -40,13 +40,14 @@ type criterion struct {
 	Text   string
 }
 
-// newGoal returns what of a command a judge is shown. It has a Loop.
+// newGoal returns what of a command a judge is shown.
 func newGoal(cmd *forge.Command, checks []string) *goal {
-	l := cmd.Loop
+	in := cmd.Iteration()
+	l := in.Goal
 	g := &goal{
 		Request: cmd.Intent, Instructions: cmd.Instructions, Task: cmd.Task.Plan, Iteration: l.Iteration,
 		Changed: cmd.Task.Head != "" && cmd.Task.Head != cmd.Task.Base,
-		Verify:  cmd.Verify, Checks: strings.Join(checks, "\n"), Claim: l.Execution,
+		Verify:  in.Verify, Checks: strings.Join(checks, "\n"), Claim: l.Execution,
 	}
 	g.Request.Clarifications = slices.DeleteFunc(slices.Clone(cmd.Intent.Clarifications),
 		func(q forge.Clarification) bool { return q.Answer == nil })

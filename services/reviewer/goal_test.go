@@ -16,8 +16,7 @@ func towards() *forge.Command {
 	cmd := command()
 	cmd.Intent.Goal = &forge.GoalOptions{JudgePrompt: "Look at the tests first.\n" + injection}
 	cmd.Task = forge.Task{Plan: "Mend the form.\nTest it.", Base: "0", Head: "1"}
-	cmd.Reviews = nil
-	cmd.Loop = &forge.Loop{
+	cmd.Input = &forge.IterationInput{Verify: cmd.Review().Verify, Goal: forge.Loop{
 		Iteration: 3, Criteria: []string{"It says why\n" + injection, "A test shows it"},
 		Summaries: []forge.ExecutionSummary{
 			{Iteration: 2, Reason: "the one before"},
@@ -30,7 +29,7 @@ func towards() *forge.Command {
 			Status: forge.ExecutionSuccess, Output: "All criteria are met.\n" + injection, Approach: "Tests first." + injection,
 			Discoveries: []string{"The form is old." + injection},
 		},
-	}
+	}}
 	return cmd
 }
 
@@ -56,18 +55,18 @@ func TestJudgePrompt(t *testing.T) {
 }
 
 func TestJudgePromptOfALargeChange(t *testing.T) {
-	cmd := &forge.Command{
-		Intent: forge.Intent{Title: "Grow"}, Task: forge.Task{Plan: "Grow.", Base: "0", Head: "1"},
+	in := &forge.IterationInput{
 		Verify: &forge.VerifyReport{Command: "make test", Output: "FAIL\n"},
-		Loop:   &forge.Loop{Iteration: 1, Criteria: []string{"It is larger"}, Summaries: []forge.ExecutionSummary{{Iteration: 0}}},
+		Goal:   forge.Loop{Iteration: 1, Criteria: []string{"It is larger"}, Summaries: []forge.ExecutionSummary{{Iteration: 0}}},
 	}
+	cmd := &forge.Command{Intent: forge.Intent{Title: "Grow"}, Task: forge.Task{Plan: "Grow.", Base: "0", Head: "1"}, Input: in}
 	g := newGoal(cmd, []string{"make test"})
 	g.fitted = fit(split(many(1, 200, "a.go") + many(1, 500_000, "b.go") + many(1, 9000, "go.sum") + "diff --git a/x.png b/x.png\nBinary files differ\n"))
 	g.leave("huge\n.txt")
 	g.MoreLeft = 7
 	_, diff, _ := strings.Cut(g.Diff, "b.go b/b.go\n")
 	prompttest.Golden(t, "judge-large", strings.Replace(judged(t, g), diff, "(and so on)\n", 1))
-	cmd.Verify, g.fitted = nil, fitted{}
+	in.Verify, g.fitted = nil, fitted{}
 	g = newGoal(cmd, nil)
 	if text := judged(t, g); !strings.Contains(text, "\nThe project has no commands that verify a change.") || !strings.Contains(text, "\nIt changes no file.") {
 		t.Error(text)
@@ -79,10 +78,10 @@ func TestJudgePromptOfALargeChange(t *testing.T) {
 
 func TestJudgePromptWithoutAChange(t *testing.T) {
 	cmd := &forge.Command{
-		Intent: forge.Intent{Title: "Explain"}, Loop: &forge.Loop{
+		Intent: forge.Intent{Title: "Explain"}, Input: &forge.IterationInput{Goal: forge.Loop{
 			Iteration: 1, Criteria: []string{"The report names every caller"},
 			Execution: &forge.Execution{Status: forge.ExecutionSuccess, Output: "Nobody calls it."},
-		},
+		}},
 	}
 	prompttest.Golden(t, "judge-unchanged", judged(t, newGoal(cmd, []string{"make"})))
 	cmd.Task.Base, cmd.Task.Head = "1", "1"
@@ -94,9 +93,10 @@ func TestJudgePromptWithoutAChange(t *testing.T) {
 // Whatever a command carries, a judge reads what was asked for, and what the author says
 // only below the heading that calls it claims.
 func TestWhatReachesTheJudge(t *testing.T) {
-	cmd := &forge.Command{}
+	in := &forge.IterationInput{}
+	cmd := &forge.Command{Input: in}
 	fill(reflect.ValueOf(cmd).Elem(), "Command")
-	cmd.Loop.Summaries[0].Iteration = cmd.Loop.Iteration
+	in.Goal.Summaries[0].Iteration = in.Goal.Iteration
 	facts, claims, _ := strings.Cut(judged(t, newGoal(cmd, nil)), "\n# What the one who did the work says\n")
 	for _, tt := range []struct {
 		text    string
@@ -104,13 +104,13 @@ func TestWhatReachesTheJudge(t *testing.T) {
 	}{
 		{facts, []string{
 			"Command.Intent.Title.", "Command.Intent.Body.", "Command.Intent.Clarifications.Question.", "Command.Intent.Clarifications.Answer.",
-			"Command.Intent.Goal.JudgePrompt.", "Command.Instructions.", "Command.Task.Plan.", "Command.Loop.Criteria.",
-			"Command.Verify.Command.", "Command.Verify.Output.",
+			"Command.Intent.Goal.JudgePrompt.", "Command.Instructions.", "Command.Task.Plan.", "Command.Input.Goal.Criteria.",
+			"Command.Input.Verify.Command.", "Command.Input.Verify.Output.",
 		}},
 		{claims, []string{
-			"Command.Loop.Execution.Status.", "Command.Loop.Execution.Output.", "Command.Loop.Execution.Approach.", "Command.Loop.Execution.Discoveries.",
-			"Command.Loop.Summaries.Result.", "Command.Loop.Summaries.Reason.", "Command.Loop.Summaries.Next.PendingItems.",
-			"Command.Loop.Summaries.Next.Blockers.",
+			"Command.Input.Goal.Execution.Status.", "Command.Input.Goal.Execution.Output.", "Command.Input.Goal.Execution.Approach.", "Command.Input.Goal.Execution.Discoveries.",
+			"Command.Input.Goal.Summaries.Result.", "Command.Input.Goal.Summaries.Reason.", "Command.Input.Goal.Summaries.Next.PendingItems.",
+			"Command.Input.Goal.Summaries.Next.Blockers.",
 		}},
 	} {
 		text := tt.text
@@ -131,7 +131,7 @@ func BenchmarkFixedJudgePrompt(b *testing.B) {
 	var system, text string
 	for b.Loop() {
 		var err error
-		if system, text, err = newGoal(&forge.Command{Loop: &forge.Loop{}}, nil).render(); err != nil {
+		if system, text, err = newGoal(&forge.Command{}, nil).render(); err != nil {
 			b.Fatal(err)
 		}
 	}

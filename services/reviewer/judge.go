@@ -21,14 +21,14 @@ func judge(ctx context.Context, j *repository.Job) error {
 	if err := j.NeedModel(); err != nil {
 		return err
 	}
-	if j.Command.Loop == nil || len(j.Command.Loop.Criteria) == 0 {
-		return agent.Fail(forge.FailInvalidOutput, "loop.criteria: is empty; there is nothing to judge by")
+	criteria := j.Command.Iteration().Goal.Criteria
+	if len(criteria) == 0 {
+		return agent.Fail(forge.FailInvalidOutput, "goal.criteria: is empty; there is nothing to judge by")
 	}
 	g, err := reached(ctx, j)
 	if err != nil {
 		return err
 	}
-	criteria := j.Command.Loop.Criteria
 	// A judgment that is repeated begins anew: its conversation is not kept.
 	call := agent.Call{
 		Role: agent.RoleJudge, Schema: agent.JudgmentSchema, Session: agent.Session{ID: cmp.Or(j.Command.Session, agent.NewSessionID())},

@@ -51,10 +51,9 @@ func goalWorld(t *testing.T, others ...agent.Agent) (gittest.Repo, func(forge.Co
 func goalCommand(r gittest.Repo, criteria ...string) forge.Command {
 	c := command(r, "", "")
 	c.Attempt.Step, c.Session = forge.StepJudge, "00000000-0000-4000-8000-000000000000"
-	c.Verify = &forge.VerifyReport{Passed: true}
-	c.Loop = &forge.Loop{
+	c.Input = &forge.IterationInput{Verify: &forge.VerifyReport{Passed: true}, Goal: forge.Loop{
 		Iteration: 1, Criteria: criteria, Execution: &forge.Execution{Status: forge.ExecutionSuccess, Output: "I say that it is done."},
-	}
+	}}
 	return c
 }
 
@@ -99,7 +98,7 @@ func TestJudgeWithoutAChange(t *testing.T) {
 		"overall_reason": "It says so.", "is_complete": true}`}
 	r, judge := goalWorld(t, o)
 	c := goalCommand(r, "The report says what a.txt is for")
-	c.Task.Base, c.Task.Head, c.Verify = "", "", nil
+	c.Task.Base, c.Task.Head, forge.As[*forge.IterationInput](c.Input).Verify = "", "", nil
 	got := judge(c)
 	if got.Failure() != nil || forge.As[*forge.Judgment](got.Output).Head != "" || !forge.As[*forge.Judgment](got.Output).Complete {
 		t.Errorf("%+v, %+v", got.Failure(), forge.As[*forge.Judgment](got.Output))
@@ -120,7 +119,7 @@ func TestJudgeFailures(t *testing.T) {
 		}
 	}
 	fails(goalCommand(r, "It is done"), forge.FailInvalidOutput, "evaluations lacks criterion 1: It is done")
-	fails(goalCommand(r), forge.FailInvalidOutput, "loop.criteria")
+	fails(goalCommand(r), forge.FailInvalidOutput, "goal.criteria")
 	c := goalCommand(r, "It is done")
 	c.Task.Head = strings.Repeat("1", 40)
 	fails(c, forge.FailRepository, "not found")

@@ -37,9 +37,10 @@ type change struct {
 
 // newChange returns what of a command a reviewer is shown.
 func newChange(cmd *forge.Command, checks []string) *change {
+	in := cmd.Review()
 	c := &change{
 		Request: cmd.Intent, Instructions: cmd.Instructions, Title: cmd.Task.Title, Plan: cmd.Task.Plan,
-		Verify: cmd.Verify, Checks: strings.Join(checks, "\n"), Earlier: cmd.Reviews,
+		Verify: in.Verify, Checks: strings.Join(checks, "\n"), Earlier: in.Reviews,
 	}
 	c.Request.Clarifications = slices.DeleteFunc(slices.Clone(cmd.Intent.Clarifications),
 		func(q forge.Clarification) bool { return q.Answer == nil })

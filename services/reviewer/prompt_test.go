@@ -32,10 +32,12 @@ func command() *forge.Command {
 		},
 		Instructions: "Keep the old messages.",
 		Task:         forge.Task{Title: "The form", Plan: "Mend it.\nTest it."},
-		Verify:       &forge.VerifyReport{Passed: true},
-		Reviews: []forge.Review{
-			{Head: "0123456789abcdef", Verdict: forge.VerdictRejected, Issues: []string{"form.go:3: wrong", "form_test.go:1: no test\nat all"}},
-			{Head: "1123456789abcdef", Verdict: forge.VerdictApproved, Suggestions: []string{"form.go:9: shorter"}},
+		Input: &forge.ReviewInput{
+			Verify: &forge.VerifyReport{Passed: true},
+			Reviews: []forge.Review{
+				{Head: "0123456789abcdef", Verdict: forge.VerdictRejected, Issues: []string{"form.go:3: wrong", "form_test.go:1: no test\nat all"}},
+				{Head: "1123456789abcdef", Verdict: forge.VerdictApproved, Suggestions: []string{"form.go:9: shorter"}},
+			},
 		},
 	}
 }
@@ -58,7 +60,9 @@ func TestPrompt(t *testing.T) {
 func TestPromptOfALargeChange(t *testing.T) {
 	cmd := &forge.Command{
 		Intent: forge.Intent{Title: "Grow"}, Task: forge.Task{Title: "All of it"},
-		Verify: &forge.VerifyReport{Command: "make test", Output: strings.Repeat("ok: "+strings.Repeat("a test that says much ", 40)+"\n", 100) + "FAIL\n"},
+		Input: &forge.ReviewInput{Verify: &forge.VerifyReport{
+			Command: "make test", Output: strings.Repeat("ok: "+strings.Repeat("a test that says much ", 40)+"\n", 100) + "FAIL\n",
+		}},
 	}
 	c := newChange(cmd, []string{"make test"})
 	s := show(split(many(40, 5000, "") + many(1, 9000, "go.sum") + "diff --git a/x.png b/x.png\nBinary files a/x.png and b/x.png differ\n"))
@@ -74,7 +78,8 @@ func TestPromptOfALargeChange(t *testing.T) {
 
 func TestPromptWithoutAChange(t *testing.T) {
 	c := newChange(&forge.Command{
-		Intent: forge.Intent{Title: "Nothing"}, Task: forge.Task{Title: "Nothing"}, Verify: &forge.VerifyReport{Passed: true},
+		Intent: forge.Intent{Title: "Nothing"}, Task: forge.Task{Title: "Nothing"},
+		Input: &forge.ReviewInput{Verify: &forge.VerifyReport{Passed: true}},
 	}, []string{"make"})
 	c.Compared, c.Earlier = true, []forge.Review{{Head: "0123456789abcdef", Verdict: forge.VerdictApproved}}
 	prompttest.Golden(t, "empty", rendered(t, c))
@@ -83,13 +88,13 @@ func TestPromptWithoutAChange(t *testing.T) {
 // Whatever a command carries, a reviewer reads the request, the plan and what was
 // answered, and nothing that the author of the change could have written.
 func TestNothingOfTheAuthorReachesTheReviewer(t *testing.T) {
-	cmd := &forge.Command{}
+	cmd := &forge.Command{Input: &forge.ReviewInput{}}
 	fill(reflect.ValueOf(cmd).Elem(), "Command")
 	text := rendered(t, newChange(cmd, nil))
 	allowed := []string{
 		"Command.Intent.Title.", "Command.Intent.Body.", "Command.Intent.Clarifications.Question.", "Command.Intent.Clarifications.Answer.",
-		"Command.Instructions.", "Command.Task.Title.", "Command.Task.Plan.", "Command.Verify.Command.", "Command.Verify.Output.",
-		"Command.Reviews.Issues.", "Command.Reviews.Suggestions.", "Command.Reviews.Verdict.", "Command.Revi", // the head, shortened
+		"Command.Instructions.", "Command.Task.Title.", "Command.Task.Plan.", "Command.Input.Verify.Command.", "Command.Input.Verify.Output.",
+		"Command.Input.Reviews.Issues.", "Command.Input.Reviews.Suggestions.", "Command.Input.Reviews.Verdict.", "Command.Inpu", // the head, shortened
 	}
 	for _, a := range allowed {
 		if !strings.Contains(text, a) {
@@ -110,6 +115,8 @@ func fill(v reflect.Value, name string) {
 	case reflect.Pointer:
 		v.Set(reflect.New(v.Type().Elem()))
 		fill(v.Elem(), name)
+	case reflect.Interface:
+		fill(v.Elem().Elem(), name) // of the type that is there
 	case reflect.Slice:
 		v.Set(reflect.MakeSlice(v.Type(), 1, 1))
 		fill(v.Index(0), name)
@@ -128,7 +135,7 @@ func fill(v reflect.Value, name string) {
 func BenchmarkFixedPrompt(b *testing.B) {
 	for role, render := range map[agent.Role]func() (system, text string, err error){
 		agent.RoleReview: func() (system, text string, err error) { return render(newChange(&forge.Command{}, nil)) },
-		agent.RoleJudge:  newGoal(&forge.Command{Loop: &forge.Loop{}}, nil).render,
+		agent.RoleJudge:  newGoal(&forge.Command{}, nil).render,
 	} {
 		b.Run(string(role), func(b *testing.B) {
 			var system, text string

@@ -110,7 +110,7 @@ func TestAModelSeesTheChangeAndNotWhatItsAuthorSays(t *testing.T) {
 	j := &judge{}
 	r, review := world(t, j)
 	c := command(r, "", "")
-	c.Verify = &forge.VerifyReport{Passed: true}
+	c.Input = &forge.ReviewInput{Verify: &forge.VerifyReport{Passed: true}}
 	got := review(c)
 	want := &forge.Review{
 		TaskID: "fix-001", Head: string(r.Head("change")), Verdict: forge.VerdictRejected,
@@ -160,7 +160,8 @@ func TestWhatDiffersFromTheLastReviewIsSaid(t *testing.T) {
 	r.Commit("rework", map[string]string{"new.txt": "newer\n"})
 	r.Git("checkout", "-q", "main")
 	c := command(r, "", "")
-	c.Reviews = []forge.Review{{Head: last, Verdict: forge.VerdictRejected, Issues: []string{"new.txt:1: old"}}}
+	in := &forge.ReviewInput{Reviews: []forge.Review{{Head: last, Verdict: forge.VerdictRejected, Issues: []string{"new.txt:1: old"}}}}
+	c.Input = in
 	if got := review(c); got.Failure() != nil {
 		t.Fatal(got.Failure())
 	}
@@ -168,11 +169,11 @@ func TestWhatDiffersFromTheLastReviewIsSaid(t *testing.T) {
 	if !strings.Contains(j.calls[0].Prompt, want) {
 		t.Errorf("prompt:\n%s", j.calls[0].Prompt)
 	}
-	c.Reviews[0].Head = c.Task.Head
+	in.Reviews[0].Head = c.Task.Head
 	if got := review(c); got.Failure() != nil || !strings.Contains(j.calls[1].Prompt, "Every file of this change is as the last review read it.") {
 		t.Errorf("%v, prompt:\n%s", got.Failure(), j.calls[1].Prompt)
 	}
-	c.Reviews[0].Head = strings.Repeat("1", 40) // it is not here any more
+	in.Reviews[0].Head = strings.Repeat("1", 40) // it is not here any more
 	if got := review(c); got.Failure() != nil || strings.Contains(j.calls[2].Prompt, "the last review read") {
 		t.Errorf("%v, prompt:\n%s", got.Failure(), j.calls[2].Prompt)
 	}

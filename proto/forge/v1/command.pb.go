@@ -23,38 +23,22 @@ const (
 
 // Command tells a worker to do one attempt of one step.
 type Command struct {
-	state                   protoimpl.MessageState `protogen:"opaque.v1"`
-	xxx_hidden_To           *Key                   `protobuf:"bytes,1,opt,name=to"`
-	xxx_hidden_Attempt      *Attempt               `protobuf:"bytes,2,opt,name=attempt"`
-	xxx_hidden_Replica      *string                `protobuf:"bytes,3,opt,name=replica"`
-	xxx_hidden_Intent       *Intent                `protobuf:"bytes,4,opt,name=intent"`
-	xxx_hidden_Task         *Task                  `protobuf:"bytes,5,opt,name=task"`
-	xxx_hidden_Active       *[]*ActiveIntent       `protobuf:"bytes,6,rep,name=active"`
-	xxx_hidden_Session      *string                `protobuf:"bytes,7,opt,name=session"`
-	xxx_hidden_Fresh        bool                   `protobuf:"varint,8,opt,name=fresh"`
-	xxx_hidden_Feedback     *string                `protobuf:"bytes,9,opt,name=feedback"`
-	xxx_hidden_Instructions *string                `protobuf:"bytes,10,opt,name=instructions"`
-	xxx_hidden_Verify       *VerifyReport          `protobuf:"bytes,11,opt,name=verify"`
-	xxx_hidden_Reviews      *[]*Review             `protobuf:"bytes,12,rep,name=reviews"`
-	xxx_hidden_Land         *Land                  `protobuf:"bytes,13,opt,name=land"`
-	xxx_hidden_History      *History               `protobuf:"bytes,14,opt,name=history"`
-	xxx_hidden_Observations *[]*Observation        `protobuf:"bytes,15,rep,name=observations"`
-	xxx_hidden_Resume       bool                   `protobuf:"varint,16,opt,name=resume"`
-	xxx_hidden_Continue     bool                   `protobuf:"varint,17,opt,name=continue"`
-	xxx_hidden_Avoid        []string               `protobuf:"bytes,18,rep,name=avoid"`
-	xxx_hidden_BudgetUsd    float64                `protobuf:"fixed64,19,opt,name=budget_usd,json=budgetUsd"`
-	xxx_hidden_PolicyOnly   bool                   `protobuf:"varint,20,opt,name=policy_only,json=policyOnly"`
-	xxx_hidden_Past         *[]*PastRun            `protobuf:"bytes,21,rep,name=past"`
-	xxx_hidden_Known        *[]*Proposal           `protobuf:"bytes,22,rep,name=known"`
-	xxx_hidden_Histories    *[]*History            `protobuf:"bytes,23,rep,name=histories"`
-	xxx_hidden_Overlaps     *[]*Overlap            `protobuf:"bytes,24,rep,name=overlaps"`
-	xxx_hidden_Patterns     *[]*Pattern            `protobuf:"bytes,25,rep,name=patterns"`
-	xxx_hidden_Insufficient *string                `protobuf:"bytes,26,opt,name=insufficient"`
-	xxx_hidden_Loop         *Loop                  `protobuf:"bytes,27,opt,name=loop"`
-	XXX_raceDetectHookData  protoimpl.RaceDetectHookData
-	XXX_presence            [1]uint32
-	unknownFields           protoimpl.UnknownFields
-	sizeCache               protoimpl.SizeCache
+	state                    protoimpl.MessageState `protogen:"opaque.v1"`
+	xxx_hidden_To            *Key                   `protobuf:"bytes,1,opt,name=to"`
+	xxx_hidden_Attempt       *Attempt               `protobuf:"bytes,2,opt,name=attempt"`
+	xxx_hidden_Replica       *string                `protobuf:"bytes,3,opt,name=replica"`
+	xxx_hidden_Intent        *Intent                `protobuf:"bytes,4,opt,name=intent"`
+	xxx_hidden_Task          *Task                  `protobuf:"bytes,5,opt,name=task"`
+	xxx_hidden_Session       *string                `protobuf:"bytes,6,opt,name=session"`
+	xxx_hidden_Resume        bool                   `protobuf:"varint,7,opt,name=resume"`
+	xxx_hidden_LimitedAgents []string               `protobuf:"bytes,8,rep,name=limited_agents,json=limitedAgents"`
+	xxx_hidden_BudgetUsd     float64                `protobuf:"fixed64,9,opt,name=budget_usd,json=budgetUsd"`
+	xxx_hidden_Instructions  *string                `protobuf:"bytes,10,opt,name=instructions"`
+	xxx_hidden_Input         isCommand_Input        `protobuf_oneof:"input"`
+	XXX_raceDetectHookData   protoimpl.RaceDetectHookData
+	XXX_presence             [1]uint32
+	unknownFields            protoimpl.UnknownFields
+	sizeCache                protoimpl.SizeCache
 }
 
 func (x *Command) Reset() {
@@ -120,15 +104,6 @@ func (x *Command) GetTask() *Task {
 	return nil
 }
 
-func (x *Command) GetActive() []*ActiveIntent {
-	if x != nil {
-		if x.xxx_hidden_Active != nil {
-			return *x.xxx_hidden_Active
-		}
-	}
-	return nil
-}
-
 func (x *Command) GetSession() string {
 	if x != nil {
 		if x.xxx_hidden_Session != nil {
@@ -139,21 +114,25 @@ func (x *Command) GetSession() string {
 	return ""
 }
 
-func (x *Command) GetFresh() bool {
+func (x *Command) GetResume() bool {
 	if x != nil {
-		return x.xxx_hidden_Fresh
+		return x.xxx_hidden_Resume
 	}
 	return false
 }
 
-func (x *Command) GetFeedback() string {
+func (x *Command) GetLimitedAgents() []string {
 	if x != nil {
-		if x.xxx_hidden_Feedback != nil {
-			return *x.xxx_hidden_Feedback
-		}
-		return ""
+		return x.xxx_hidden_LimitedAgents
 	}
-	return ""
+	return nil
+}
+
+func (x *Command) GetBudgetUsd() float64 {
+	if x != nil {
+		return x.xxx_hidden_BudgetUsd
+	}
+	return 0
 }
 
 func (x *Command) GetInstructions() string {
@@ -166,138 +145,83 @@ func (x *Command) GetInstructions() string {
 	return ""
 }
 
-func (x *Command) GetVerify() *VerifyReport {
+func (x *Command) GetAnalyze() *AnalyzeInput {
 	if x != nil {
-		return x.xxx_hidden_Verify
-	}
-	return nil
-}
-
-func (x *Command) GetReviews() []*Review {
-	if x != nil {
-		if x.xxx_hidden_Reviews != nil {
-			return *x.xxx_hidden_Reviews
+		if x, ok := x.xxx_hidden_Input.(*command_Analyze); ok {
+			return x.Analyze
 		}
 	}
 	return nil
 }
 
-func (x *Command) GetLand() *Land {
+func (x *Command) GetObserve() *ObserveInput {
 	if x != nil {
-		return x.xxx_hidden_Land
-	}
-	return nil
-}
-
-func (x *Command) GetHistory() *History {
-	if x != nil {
-		return x.xxx_hidden_History
-	}
-	return nil
-}
-
-func (x *Command) GetObservations() []*Observation {
-	if x != nil {
-		if x.xxx_hidden_Observations != nil {
-			return *x.xxx_hidden_Observations
+		if x, ok := x.xxx_hidden_Input.(*command_Observe); ok {
+			return x.Observe
 		}
 	}
 	return nil
 }
 
-func (x *Command) GetResume() bool {
+func (x *Command) GetAbstract() *AbstractInput {
 	if x != nil {
-		return x.xxx_hidden_Resume
-	}
-	return false
-}
-
-func (x *Command) GetContinue() bool {
-	if x != nil {
-		return x.xxx_hidden_Continue
-	}
-	return false
-}
-
-func (x *Command) GetAvoid() []string {
-	if x != nil {
-		return x.xxx_hidden_Avoid
-	}
-	return nil
-}
-
-func (x *Command) GetBudgetUsd() float64 {
-	if x != nil {
-		return x.xxx_hidden_BudgetUsd
-	}
-	return 0
-}
-
-func (x *Command) GetPolicyOnly() bool {
-	if x != nil {
-		return x.xxx_hidden_PolicyOnly
-	}
-	return false
-}
-
-func (x *Command) GetPast() []*PastRun {
-	if x != nil {
-		if x.xxx_hidden_Past != nil {
-			return *x.xxx_hidden_Past
+		if x, ok := x.xxx_hidden_Input.(*command_Abstract); ok {
+			return x.Abstract
 		}
 	}
 	return nil
 }
 
-func (x *Command) GetKnown() []*Proposal {
+func (x *Command) GetImplement() *ImplementInput {
 	if x != nil {
-		if x.xxx_hidden_Known != nil {
-			return *x.xxx_hidden_Known
+		if x, ok := x.xxx_hidden_Input.(*command_Implement); ok {
+			return x.Implement
 		}
 	}
 	return nil
 }
 
-func (x *Command) GetHistories() []*History {
+func (x *Command) GetRebase() *RebaseInput {
 	if x != nil {
-		if x.xxx_hidden_Histories != nil {
-			return *x.xxx_hidden_Histories
+		if x, ok := x.xxx_hidden_Input.(*command_Rebase); ok {
+			return x.Rebase
 		}
 	}
 	return nil
 }
 
-func (x *Command) GetOverlaps() []*Overlap {
+func (x *Command) GetReview() *ReviewInput {
 	if x != nil {
-		if x.xxx_hidden_Overlaps != nil {
-			return *x.xxx_hidden_Overlaps
+		if x, ok := x.xxx_hidden_Input.(*command_Review); ok {
+			return x.Review
 		}
 	}
 	return nil
 }
 
-func (x *Command) GetPatterns() []*Pattern {
+func (x *Command) GetIteration() *IterationInput {
 	if x != nil {
-		if x.xxx_hidden_Patterns != nil {
-			return *x.xxx_hidden_Patterns
+		if x, ok := x.xxx_hidden_Input.(*command_Iteration); ok {
+			return x.Iteration
 		}
 	}
 	return nil
 }
 
-func (x *Command) GetInsufficient() string {
+func (x *Command) GetMerge() *MergeInput {
 	if x != nil {
-		if x.xxx_hidden_Insufficient != nil {
-			return *x.xxx_hidden_Insufficient
+		if x, ok := x.xxx_hidden_Input.(*command_Merge); ok {
+			return x.Merge
 		}
-		return ""
 	}
-	return ""
+	return nil
 }
 
-func (x *Command) GetLoop() *Loop {
+func (x *Command) GetReflect() *ReflectInput {
 	if x != nil {
-		return x.xxx_hidden_Loop
+		if x, ok := x.xxx_hidden_Input.(*command_Reflect); ok {
+			return x.Reflect
+		}
 	}
 	return nil
 }
@@ -312,7 +236,7 @@ func (x *Command) SetAttempt(v *Attempt) {
 
 func (x *Command) SetReplica(v string) {
 	x.xxx_hidden_Replica = &v
-	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 2, 27)
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 2, 11)
 }
 
 func (x *Command) SetIntent(v *Intent) {
@@ -323,101 +247,100 @@ func (x *Command) SetTask(v *Task) {
 	x.xxx_hidden_Task = v
 }
 
-func (x *Command) SetActive(v []*ActiveIntent) {
-	x.xxx_hidden_Active = &v
-}
-
 func (x *Command) SetSession(v string) {
 	x.xxx_hidden_Session = &v
-	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 6, 27)
-}
-
-func (x *Command) SetFresh(v bool) {
-	x.xxx_hidden_Fresh = v
-	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 7, 27)
-}
-
-func (x *Command) SetFeedback(v string) {
-	x.xxx_hidden_Feedback = &v
-	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 8, 27)
-}
-
-func (x *Command) SetInstructions(v string) {
-	x.xxx_hidden_Instructions = &v
-	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 9, 27)
-}
-
-func (x *Command) SetVerify(v *VerifyReport) {
-	x.xxx_hidden_Verify = v
-}
-
-func (x *Command) SetReviews(v []*Review) {
-	x.xxx_hidden_Reviews = &v
-}
-
-func (x *Command) SetLand(v *Land) {
-	x.xxx_hidden_Land = v
-}
-
-func (x *Command) SetHistory(v *History) {
-	x.xxx_hidden_History = v
-}
-
-func (x *Command) SetObservations(v []*Observation) {
-	x.xxx_hidden_Observations = &v
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 5, 11)
 }
 
 func (x *Command) SetResume(v bool) {
 	x.xxx_hidden_Resume = v
-	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 15, 27)
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 6, 11)
 }
 
-func (x *Command) SetContinue(v bool) {
-	x.xxx_hidden_Continue = v
-	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 16, 27)
-}
-
-func (x *Command) SetAvoid(v []string) {
-	x.xxx_hidden_Avoid = v
+func (x *Command) SetLimitedAgents(v []string) {
+	x.xxx_hidden_LimitedAgents = v
 }
 
 func (x *Command) SetBudgetUsd(v float64) {
 	x.xxx_hidden_BudgetUsd = v
-	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 18, 27)
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 8, 11)
 }
 
-func (x *Command) SetPolicyOnly(v bool) {
-	x.xxx_hidden_PolicyOnly = v
-	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 19, 27)
+func (x *Command) SetInstructions(v string) {
+	x.xxx_hidden_Instructions = &v
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 9, 11)
 }
 
-func (x *Command) SetPast(v []*PastRun) {
-	x.xxx_hidden_Past = &v
+func (x *Command) SetAnalyze(v *AnalyzeInput) {
+	if v == nil {
+		x.xxx_hidden_Input = nil
+		return
+	}
+	x.xxx_hidden_Input = &command_Analyze{v}
 }
 
-func (x *Command) SetKnown(v []*Proposal) {
-	x.xxx_hidden_Known = &v
+func (x *Command) SetObserve(v *ObserveInput) {
+	if v == nil {
+		x.xxx_hidden_Input = nil
+		return
+	}
+	x.xxx_hidden_Input = &command_Observe{v}
 }
 
-func (x *Command) SetHistories(v []*History) {
-	x.xxx_hidden_Histories = &v
+func (x *Command) SetAbstract(v *AbstractInput) {
+	if v == nil {
+		x.xxx_hidden_Input = nil
+		return
+	}
+	x.xxx_hidden_Input = &command_Abstract{v}
 }
 
-func (x *Command) SetOverlaps(v []*Overlap) {
-	x.xxx_hidden_Overlaps = &v
+func (x *Command) SetImplement(v *ImplementInput) {
+	if v == nil {
+		x.xxx_hidden_Input = nil
+		return
+	}
+	x.xxx_hidden_Input = &command_Implement{v}
 }
 
-func (x *Command) SetPatterns(v []*Pattern) {
-	x.xxx_hidden_Patterns = &v
+func (x *Command) SetRebase(v *RebaseInput) {
+	if v == nil {
+		x.xxx_hidden_Input = nil
+		return
+	}
+	x.xxx_hidden_Input = &command_Rebase{v}
 }
 
-func (x *Command) SetInsufficient(v string) {
-	x.xxx_hidden_Insufficient = &v
-	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 25, 27)
+func (x *Command) SetReview(v *ReviewInput) {
+	if v == nil {
+		x.xxx_hidden_Input = nil
+		return
+	}
+	x.xxx_hidden_Input = &command_Review{v}
 }
 
-func (x *Command) SetLoop(v *Loop) {
-	x.xxx_hidden_Loop = v
+func (x *Command) SetIteration(v *IterationInput) {
+	if v == nil {
+		x.xxx_hidden_Input = nil
+		return
+	}
+	x.xxx_hidden_Input = &command_Iteration{v}
+}
+
+func (x *Command) SetMerge(v *MergeInput) {
+	if v == nil {
+		x.xxx_hidden_Input = nil
+		return
+	}
+	x.xxx_hidden_Input = &command_Merge{v}
+}
+
+func (x *Command) SetReflect(v *ReflectInput) {
+	if v == nil {
+		x.xxx_hidden_Input = nil
+		return
+	}
+	x.xxx_hidden_Input = &command_Reflect{v}
 }
 
 func (x *Command) HasTo() bool {
@@ -459,17 +382,17 @@ func (x *Command) HasSession() bool {
 	if x == nil {
 		return false
 	}
-	return protoimpl.X.Present(&(x.XXX_presence[0]), 6)
+	return protoimpl.X.Present(&(x.XXX_presence[0]), 5)
 }
 
-func (x *Command) HasFresh() bool {
+func (x *Command) HasResume() bool {
 	if x == nil {
 		return false
 	}
-	return protoimpl.X.Present(&(x.XXX_presence[0]), 7)
+	return protoimpl.X.Present(&(x.XXX_presence[0]), 6)
 }
 
-func (x *Command) HasFeedback() bool {
+func (x *Command) HasBudgetUsd() bool {
 	if x == nil {
 		return false
 	}
@@ -483,67 +406,83 @@ func (x *Command) HasInstructions() bool {
 	return protoimpl.X.Present(&(x.XXX_presence[0]), 9)
 }
 
-func (x *Command) HasVerify() bool {
+func (x *Command) HasInput() bool {
 	if x == nil {
 		return false
 	}
-	return x.xxx_hidden_Verify != nil
+	return x.xxx_hidden_Input != nil
 }
 
-func (x *Command) HasLand() bool {
+func (x *Command) HasAnalyze() bool {
 	if x == nil {
 		return false
 	}
-	return x.xxx_hidden_Land != nil
+	_, ok := x.xxx_hidden_Input.(*command_Analyze)
+	return ok
 }
 
-func (x *Command) HasHistory() bool {
+func (x *Command) HasObserve() bool {
 	if x == nil {
 		return false
 	}
-	return x.xxx_hidden_History != nil
+	_, ok := x.xxx_hidden_Input.(*command_Observe)
+	return ok
 }
 
-func (x *Command) HasResume() bool {
+func (x *Command) HasAbstract() bool {
 	if x == nil {
 		return false
 	}
-	return protoimpl.X.Present(&(x.XXX_presence[0]), 15)
+	_, ok := x.xxx_hidden_Input.(*command_Abstract)
+	return ok
 }
 
-func (x *Command) HasContinue() bool {
+func (x *Command) HasImplement() bool {
 	if x == nil {
 		return false
 	}
-	return protoimpl.X.Present(&(x.XXX_presence[0]), 16)
+	_, ok := x.xxx_hidden_Input.(*command_Implement)
+	return ok
 }
 
-func (x *Command) HasBudgetUsd() bool {
+func (x *Command) HasRebase() bool {
 	if x == nil {
 		return false
 	}
-	return protoimpl.X.Present(&(x.XXX_presence[0]), 18)
+	_, ok := x.xxx_hidden_Input.(*command_Rebase)
+	return ok
 }
 
-func (x *Command) HasPolicyOnly() bool {
+func (x *Command) HasReview() bool {
 	if x == nil {
 		return false
 	}
-	return protoimpl.X.Present(&(x.XXX_presence[0]), 19)
+	_, ok := x.xxx_hidden_Input.(*command_Review)
+	return ok
 }
 
-func (x *Command) HasInsufficient() bool {
+func (x *Command) HasIteration() bool {
 	if x == nil {
 		return false
 	}
-	return protoimpl.X.Present(&(x.XXX_presence[0]), 25)
+	_, ok := x.xxx_hidden_Input.(*command_Iteration)
+	return ok
 }
 
-func (x *Command) HasLoop() bool {
+func (x *Command) HasMerge() bool {
 	if x == nil {
 		return false
 	}
-	return x.xxx_hidden_Loop != nil
+	_, ok := x.xxx_hidden_Input.(*command_Merge)
+	return ok
+}
+
+func (x *Command) HasReflect() bool {
+	if x == nil {
+		return false
+	}
+	_, ok := x.xxx_hidden_Input.(*command_Reflect)
+	return ok
 }
 
 func (x *Command) ClearTo() {
@@ -568,18 +507,18 @@ func (x *Command) ClearTask() {
 }
 
 func (x *Command) ClearSession() {
-	protoimpl.X.ClearPresent(&(x.XXX_presence[0]), 6)
+	protoimpl.X.ClearPresent(&(x.XXX_presence[0]), 5)
 	x.xxx_hidden_Session = nil
 }
 
-func (x *Command) ClearFresh() {
-	protoimpl.X.ClearPresent(&(x.XXX_presence[0]), 7)
-	x.xxx_hidden_Fresh = false
+func (x *Command) ClearResume() {
+	protoimpl.X.ClearPresent(&(x.XXX_presence[0]), 6)
+	x.xxx_hidden_Resume = false
 }
 
-func (x *Command) ClearFeedback() {
+func (x *Command) ClearBudgetUsd() {
 	protoimpl.X.ClearPresent(&(x.XXX_presence[0]), 8)
-	x.xxx_hidden_Feedback = nil
+	x.xxx_hidden_BudgetUsd = 0
 }
 
 func (x *Command) ClearInstructions() {
@@ -587,45 +526,101 @@ func (x *Command) ClearInstructions() {
 	x.xxx_hidden_Instructions = nil
 }
 
-func (x *Command) ClearVerify() {
-	x.xxx_hidden_Verify = nil
+func (x *Command) ClearInput() {
+	x.xxx_hidden_Input = nil
 }
 
-func (x *Command) ClearLand() {
-	x.xxx_hidden_Land = nil
+func (x *Command) ClearAnalyze() {
+	if _, ok := x.xxx_hidden_Input.(*command_Analyze); ok {
+		x.xxx_hidden_Input = nil
+	}
 }
 
-func (x *Command) ClearHistory() {
-	x.xxx_hidden_History = nil
+func (x *Command) ClearObserve() {
+	if _, ok := x.xxx_hidden_Input.(*command_Observe); ok {
+		x.xxx_hidden_Input = nil
+	}
 }
 
-func (x *Command) ClearResume() {
-	protoimpl.X.ClearPresent(&(x.XXX_presence[0]), 15)
-	x.xxx_hidden_Resume = false
+func (x *Command) ClearAbstract() {
+	if _, ok := x.xxx_hidden_Input.(*command_Abstract); ok {
+		x.xxx_hidden_Input = nil
+	}
 }
 
-func (x *Command) ClearContinue() {
-	protoimpl.X.ClearPresent(&(x.XXX_presence[0]), 16)
-	x.xxx_hidden_Continue = false
+func (x *Command) ClearImplement() {
+	if _, ok := x.xxx_hidden_Input.(*command_Implement); ok {
+		x.xxx_hidden_Input = nil
+	}
 }
 
-func (x *Command) ClearBudgetUsd() {
-	protoimpl.X.ClearPresent(&(x.XXX_presence[0]), 18)
-	x.xxx_hidden_BudgetUsd = 0
+func (x *Command) ClearRebase() {
+	if _, ok := x.xxx_hidden_Input.(*command_Rebase); ok {
+		x.xxx_hidden_Input = nil
+	}
 }
 
-func (x *Command) ClearPolicyOnly() {
-	protoimpl.X.ClearPresent(&(x.XXX_presence[0]), 19)
-	x.xxx_hidden_PolicyOnly = false
+func (x *Command) ClearReview() {
+	if _, ok := x.xxx_hidden_Input.(*command_Review); ok {
+		x.xxx_hidden_Input = nil
+	}
 }
 
-func (x *Command) ClearInsufficient() {
-	protoimpl.X.ClearPresent(&(x.XXX_presence[0]), 25)
-	x.xxx_hidden_Insufficient = nil
+func (x *Command) ClearIteration() {
+	if _, ok := x.xxx_hidden_Input.(*command_Iteration); ok {
+		x.xxx_hidden_Input = nil
+	}
 }
 
-func (x *Command) ClearLoop() {
-	x.xxx_hidden_Loop = nil
+func (x *Command) ClearMerge() {
+	if _, ok := x.xxx_hidden_Input.(*command_Merge); ok {
+		x.xxx_hidden_Input = nil
+	}
+}
+
+func (x *Command) ClearReflect() {
+	if _, ok := x.xxx_hidden_Input.(*command_Reflect); ok {
+		x.xxx_hidden_Input = nil
+	}
+}
+
+const Command_Input_not_set_case case_Command_Input = 0
+const Command_Analyze_case case_Command_Input = 11
+const Command_Observe_case case_Command_Input = 12
+const Command_Abstract_case case_Command_Input = 13
+const Command_Implement_case case_Command_Input = 14
+const Command_Rebase_case case_Command_Input = 15
+const Command_Review_case case_Command_Input = 16
+const Command_Iteration_case case_Command_Input = 17
+const Command_Merge_case case_Command_Input = 18
+const Command_Reflect_case case_Command_Input = 19
+
+func (x *Command) WhichInput() case_Command_Input {
+	if x == nil {
+		return Command_Input_not_set_case
+	}
+	switch x.xxx_hidden_Input.(type) {
+	case *command_Analyze:
+		return Command_Analyze_case
+	case *command_Observe:
+		return Command_Observe_case
+	case *command_Abstract:
+		return Command_Abstract_case
+	case *command_Implement:
+		return Command_Implement_case
+	case *command_Rebase:
+		return Command_Rebase_case
+	case *command_Review:
+		return Command_Review_case
+	case *command_Iteration:
+		return Command_Iteration_case
+	case *command_Merge:
+		return Command_Merge_case
+	case *command_Reflect:
+		return Command_Reflect_case
+	default:
+		return Command_Input_not_set_case
+	}
 }
 
 type Command_builder struct {
@@ -637,56 +632,43 @@ type Command_builder struct {
 	Attempt *Attempt
 	// The replica that has the checkout and the session; empty: any.
 	Replica *string
-	// The intent.
+	// The intent; unset for integrate.
 	Intent *Intent
-	// The task; unset for analyze and reflect.
+	// The task; unset for integrate, reflect and the steps of the intent as a whole.
 	Task *Task
-	// analyze: what else is going on.
-	Active []*ActiveIntent
-	// The agent's conversation, named before any process starts; empty where no
-	// agent is called.
+	// The agent's session, named before any process starts; empty where no agent is
+	// called.
 	Session *string
-	// implement: start over from the base branch's tip.
-	Fresh *bool
-	// implement: what was wrong with the attempt before.
-	Feedback *string
+	// The session exists. A worker that finds its file resumes it in any case.
+	Resume *bool
+	// Agents that are at a limit now.
+	LimitedAgents []string
+	// What this call may cost, in US dollars; 0: nothing was set aside for it.
+	BudgetUsd *float64
 	// What a person said on retry.
 	Instructions *string
-	// review: what the verify commands said.
-	Verify *VerifyReport
-	// review, implement: the reviews so far.
-	Reviews []*Review
-	// integrate: what to land.
-	Land *Land
-	// reflect: the run so far.
-	History *History
-	// reflect: unprocessed observations.
-	Observations []*Observation
-	// The conversation exists. A worker that finds its file resumes it in any case.
-	Resume *bool
-	// implement: go on in the tree that the attempt before left, uncommitted files
-	// included.
-	Continue *bool
-	// Agents that are at a limit now.
-	Avoid []string
-	// What this call may cost, in US dollars; 0: no limit.
-	BudgetUsd *float64
-	// analyze: report the policy and call no agent.
-	PolicyOnly *bool
-	// analyze, architect, observe: earlier runs, the most relevant first.
-	Past []*PastRun
-	// reflect: what was proposed before.
-	Known []*Proposal
-	// reflect: further runs that ended meanwhile.
-	Histories []*History
-	// implement: tasks under way that this one does not merge with.
-	Overlaps []*Overlap
-	// abstract: what observe found.
-	Patterns []*Pattern
-	// architect: why the analysis was not sufficient.
-	Insufficient *string
-	// execute, summarize, judge: the goal so far.
-	Loop *Loop
+	// What the step works on besides the intent and the task.
+
+	// Fields of oneof xxx_hidden_Input:
+	// analyze, architect, intake.
+	Analyze *AnalyzeInput
+	// audit, observe.
+	Observe *ObserveInput
+	// abstract.
+	Abstract *AbstractInput
+	// implement, execute.
+	Implement *ImplementInput
+	// rebase.
+	Rebase *RebaseInput
+	// review.
+	Review *ReviewInput
+	// summarize, judge.
+	Iteration *IterationInput
+	// integrate.
+	Merge *MergeInput
+	// reflect.
+	Reflect *ReflectInput
+	// -- end of xxx_hidden_Input
 }
 
 func (b0 Command_builder) Build() *Command {
@@ -696,60 +678,1037 @@ func (b0 Command_builder) Build() *Command {
 	x.xxx_hidden_To = b.To
 	x.xxx_hidden_Attempt = b.Attempt
 	if b.Replica != nil {
-		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 2, 27)
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 2, 11)
 		x.xxx_hidden_Replica = b.Replica
 	}
 	x.xxx_hidden_Intent = b.Intent
 	x.xxx_hidden_Task = b.Task
-	x.xxx_hidden_Active = &b.Active
 	if b.Session != nil {
-		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 6, 27)
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 5, 11)
 		x.xxx_hidden_Session = b.Session
 	}
+	if b.Resume != nil {
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 6, 11)
+		x.xxx_hidden_Resume = *b.Resume
+	}
+	x.xxx_hidden_LimitedAgents = b.LimitedAgents
+	if b.BudgetUsd != nil {
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 8, 11)
+		x.xxx_hidden_BudgetUsd = *b.BudgetUsd
+	}
+	if b.Instructions != nil {
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 9, 11)
+		x.xxx_hidden_Instructions = b.Instructions
+	}
+	if b.Analyze != nil {
+		x.xxx_hidden_Input = &command_Analyze{b.Analyze}
+	}
+	if b.Observe != nil {
+		x.xxx_hidden_Input = &command_Observe{b.Observe}
+	}
+	if b.Abstract != nil {
+		x.xxx_hidden_Input = &command_Abstract{b.Abstract}
+	}
+	if b.Implement != nil {
+		x.xxx_hidden_Input = &command_Implement{b.Implement}
+	}
+	if b.Rebase != nil {
+		x.xxx_hidden_Input = &command_Rebase{b.Rebase}
+	}
+	if b.Review != nil {
+		x.xxx_hidden_Input = &command_Review{b.Review}
+	}
+	if b.Iteration != nil {
+		x.xxx_hidden_Input = &command_Iteration{b.Iteration}
+	}
+	if b.Merge != nil {
+		x.xxx_hidden_Input = &command_Merge{b.Merge}
+	}
+	if b.Reflect != nil {
+		x.xxx_hidden_Input = &command_Reflect{b.Reflect}
+	}
+	return m0
+}
+
+type case_Command_Input protoreflect.FieldNumber
+
+func (x case_Command_Input) String() string {
+	md := file_forge_v1_command_proto_msgTypes[0].Descriptor()
+	if x == 0 {
+		return "not set"
+	}
+	return protoimpl.X.MessageFieldStringOf(md, protoreflect.FieldNumber(x))
+}
+
+type isCommand_Input interface {
+	isCommand_Input()
+}
+
+type command_Analyze struct {
+	// analyze, architect, intake.
+	Analyze *AnalyzeInput `protobuf:"bytes,11,opt,name=analyze,oneof"`
+}
+
+type command_Observe struct {
+	// audit, observe.
+	Observe *ObserveInput `protobuf:"bytes,12,opt,name=observe,oneof"`
+}
+
+type command_Abstract struct {
+	// abstract.
+	Abstract *AbstractInput `protobuf:"bytes,13,opt,name=abstract,oneof"`
+}
+
+type command_Implement struct {
+	// implement, execute.
+	Implement *ImplementInput `protobuf:"bytes,14,opt,name=implement,oneof"`
+}
+
+type command_Rebase struct {
+	// rebase.
+	Rebase *RebaseInput `protobuf:"bytes,15,opt,name=rebase,oneof"`
+}
+
+type command_Review struct {
+	// review.
+	Review *ReviewInput `protobuf:"bytes,16,opt,name=review,oneof"`
+}
+
+type command_Iteration struct {
+	// summarize, judge.
+	Iteration *IterationInput `protobuf:"bytes,17,opt,name=iteration,oneof"`
+}
+
+type command_Merge struct {
+	// integrate.
+	Merge *MergeInput `protobuf:"bytes,18,opt,name=merge,oneof"`
+}
+
+type command_Reflect struct {
+	// reflect.
+	Reflect *ReflectInput `protobuf:"bytes,19,opt,name=reflect,oneof"`
+}
+
+func (*command_Analyze) isCommand_Input() {}
+
+func (*command_Observe) isCommand_Input() {}
+
+func (*command_Abstract) isCommand_Input() {}
+
+func (*command_Implement) isCommand_Input() {}
+
+func (*command_Rebase) isCommand_Input() {}
+
+func (*command_Review) isCommand_Input() {}
+
+func (*command_Iteration) isCommand_Input() {}
+
+func (*command_Merge) isCommand_Input() {}
+
+func (*command_Reflect) isCommand_Input() {}
+
+// AnalyzeInput is the input of analyze, architect and intake.
+type AnalyzeInput struct {
+	state                   protoimpl.MessageState `protogen:"opaque.v1"`
+	xxx_hidden_PolicyOnly   bool                   `protobuf:"varint,1,opt,name=policy_only,json=policyOnly"`
+	xxx_hidden_Active       *[]*ActiveIntent       `protobuf:"bytes,2,rep,name=active"`
+	xxx_hidden_Past         *[]*PastRun            `protobuf:"bytes,3,rep,name=past"`
+	xxx_hidden_Insufficient *string                `protobuf:"bytes,4,opt,name=insufficient"`
+	XXX_raceDetectHookData  protoimpl.RaceDetectHookData
+	XXX_presence            [1]uint32
+	unknownFields           protoimpl.UnknownFields
+	sizeCache               protoimpl.SizeCache
+}
+
+func (x *AnalyzeInput) Reset() {
+	*x = AnalyzeInput{}
+	mi := &file_forge_v1_command_proto_msgTypes[1]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *AnalyzeInput) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*AnalyzeInput) ProtoMessage() {}
+
+func (x *AnalyzeInput) ProtoReflect() protoreflect.Message {
+	mi := &file_forge_v1_command_proto_msgTypes[1]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+func (x *AnalyzeInput) GetPolicyOnly() bool {
+	if x != nil {
+		return x.xxx_hidden_PolicyOnly
+	}
+	return false
+}
+
+func (x *AnalyzeInput) GetActive() []*ActiveIntent {
+	if x != nil {
+		if x.xxx_hidden_Active != nil {
+			return *x.xxx_hidden_Active
+		}
+	}
+	return nil
+}
+
+func (x *AnalyzeInput) GetPast() []*PastRun {
+	if x != nil {
+		if x.xxx_hidden_Past != nil {
+			return *x.xxx_hidden_Past
+		}
+	}
+	return nil
+}
+
+func (x *AnalyzeInput) GetInsufficient() string {
+	if x != nil {
+		if x.xxx_hidden_Insufficient != nil {
+			return *x.xxx_hidden_Insufficient
+		}
+		return ""
+	}
+	return ""
+}
+
+func (x *AnalyzeInput) SetPolicyOnly(v bool) {
+	x.xxx_hidden_PolicyOnly = v
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 0, 4)
+}
+
+func (x *AnalyzeInput) SetActive(v []*ActiveIntent) {
+	x.xxx_hidden_Active = &v
+}
+
+func (x *AnalyzeInput) SetPast(v []*PastRun) {
+	x.xxx_hidden_Past = &v
+}
+
+func (x *AnalyzeInput) SetInsufficient(v string) {
+	x.xxx_hidden_Insufficient = &v
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 3, 4)
+}
+
+func (x *AnalyzeInput) HasPolicyOnly() bool {
+	if x == nil {
+		return false
+	}
+	return protoimpl.X.Present(&(x.XXX_presence[0]), 0)
+}
+
+func (x *AnalyzeInput) HasInsufficient() bool {
+	if x == nil {
+		return false
+	}
+	return protoimpl.X.Present(&(x.XXX_presence[0]), 3)
+}
+
+func (x *AnalyzeInput) ClearPolicyOnly() {
+	protoimpl.X.ClearPresent(&(x.XXX_presence[0]), 0)
+	x.xxx_hidden_PolicyOnly = false
+}
+
+func (x *AnalyzeInput) ClearInsufficient() {
+	protoimpl.X.ClearPresent(&(x.XXX_presence[0]), 3)
+	x.xxx_hidden_Insufficient = nil
+}
+
+type AnalyzeInput_builder struct {
+	_ [0]func() // Prevents comparability and use of unkeyed literals for the builder.
+
+	// Report the policy and call no agent.
+	PolicyOnly *bool
+	// The other intents under way in the project.
+	Active []*ActiveIntent
+	// Earlier runs, the most relevant first.
+	Past []*PastRun
+	// architect: why the analysis was not sufficient.
+	Insufficient *string
+}
+
+func (b0 AnalyzeInput_builder) Build() *AnalyzeInput {
+	m0 := &AnalyzeInput{}
+	b, x := &b0, m0
+	_, _ = b, x
+	if b.PolicyOnly != nil {
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 0, 4)
+		x.xxx_hidden_PolicyOnly = *b.PolicyOnly
+	}
+	x.xxx_hidden_Active = &b.Active
+	x.xxx_hidden_Past = &b.Past
+	if b.Insufficient != nil {
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 3, 4)
+		x.xxx_hidden_Insufficient = b.Insufficient
+	}
+	return m0
+}
+
+// ObserveInput is the input of audit and observe. An audit is given none of it.
+type ObserveInput struct {
+	state                   protoimpl.MessageState `protogen:"opaque.v1"`
+	xxx_hidden_Past         *[]*PastRun            `protobuf:"bytes,1,rep,name=past"`
+	xxx_hidden_Observations *[]*Observation        `protobuf:"bytes,2,rep,name=observations"`
+	unknownFields           protoimpl.UnknownFields
+	sizeCache               protoimpl.SizeCache
+}
+
+func (x *ObserveInput) Reset() {
+	*x = ObserveInput{}
+	mi := &file_forge_v1_command_proto_msgTypes[2]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ObserveInput) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ObserveInput) ProtoMessage() {}
+
+func (x *ObserveInput) ProtoReflect() protoreflect.Message {
+	mi := &file_forge_v1_command_proto_msgTypes[2]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+func (x *ObserveInput) GetPast() []*PastRun {
+	if x != nil {
+		if x.xxx_hidden_Past != nil {
+			return *x.xxx_hidden_Past
+		}
+	}
+	return nil
+}
+
+func (x *ObserveInput) GetObservations() []*Observation {
+	if x != nil {
+		if x.xxx_hidden_Observations != nil {
+			return *x.xxx_hidden_Observations
+		}
+	}
+	return nil
+}
+
+func (x *ObserveInput) SetPast(v []*PastRun) {
+	x.xxx_hidden_Past = &v
+}
+
+func (x *ObserveInput) SetObservations(v []*Observation) {
+	x.xxx_hidden_Observations = &v
+}
+
+type ObserveInput_builder struct {
+	_ [0]func() // Prevents comparability and use of unkeyed literals for the builder.
+
+	// Earlier runs, the most relevant first.
+	Past []*PastRun
+	// The project's that no reflection has read yet, oldest first.
+	Observations []*Observation
+}
+
+func (b0 ObserveInput_builder) Build() *ObserveInput {
+	m0 := &ObserveInput{}
+	b, x := &b0, m0
+	_, _ = b, x
+	x.xxx_hidden_Past = &b.Past
+	x.xxx_hidden_Observations = &b.Observations
+	return m0
+}
+
+// AbstractInput is the input of abstract.
+type AbstractInput struct {
+	state               protoimpl.MessageState `protogen:"opaque.v1"`
+	xxx_hidden_Patterns *[]*Pattern            `protobuf:"bytes,1,rep,name=patterns"`
+	unknownFields       protoimpl.UnknownFields
+	sizeCache           protoimpl.SizeCache
+}
+
+func (x *AbstractInput) Reset() {
+	*x = AbstractInput{}
+	mi := &file_forge_v1_command_proto_msgTypes[3]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *AbstractInput) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*AbstractInput) ProtoMessage() {}
+
+func (x *AbstractInput) ProtoReflect() protoreflect.Message {
+	mi := &file_forge_v1_command_proto_msgTypes[3]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+func (x *AbstractInput) GetPatterns() []*Pattern {
+	if x != nil {
+		if x.xxx_hidden_Patterns != nil {
+			return *x.xxx_hidden_Patterns
+		}
+	}
+	return nil
+}
+
+func (x *AbstractInput) SetPatterns(v []*Pattern) {
+	x.xxx_hidden_Patterns = &v
+}
+
+type AbstractInput_builder struct {
+	_ [0]func() // Prevents comparability and use of unkeyed literals for the builder.
+
+	// What observe found.
+	Patterns []*Pattern
+}
+
+func (b0 AbstractInput_builder) Build() *AbstractInput {
+	m0 := &AbstractInput{}
+	b, x := &b0, m0
+	_, _ = b, x
+	x.xxx_hidden_Patterns = &b.Patterns
+	return m0
+}
+
+// ImplementInput is the input of implement and execute.
+type ImplementInput struct {
+	state                  protoimpl.MessageState `protogen:"opaque.v1"`
+	xxx_hidden_Continue    bool                   `protobuf:"varint,1,opt,name=continue"`
+	xxx_hidden_Fresh       bool                   `protobuf:"varint,2,opt,name=fresh"`
+	xxx_hidden_Feedback    *string                `protobuf:"bytes,3,opt,name=feedback"`
+	xxx_hidden_Reviews     *[]*Review             `protobuf:"bytes,4,rep,name=reviews"`
+	xxx_hidden_Overlaps    *[]*Overlap            `protobuf:"bytes,5,rep,name=overlaps"`
+	xxx_hidden_Goal        *Loop                  `protobuf:"bytes,6,opt,name=goal"`
+	XXX_raceDetectHookData protoimpl.RaceDetectHookData
+	XXX_presence           [1]uint32
+	unknownFields          protoimpl.UnknownFields
+	sizeCache              protoimpl.SizeCache
+}
+
+func (x *ImplementInput) Reset() {
+	*x = ImplementInput{}
+	mi := &file_forge_v1_command_proto_msgTypes[4]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ImplementInput) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ImplementInput) ProtoMessage() {}
+
+func (x *ImplementInput) ProtoReflect() protoreflect.Message {
+	mi := &file_forge_v1_command_proto_msgTypes[4]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+func (x *ImplementInput) GetContinue() bool {
+	if x != nil {
+		return x.xxx_hidden_Continue
+	}
+	return false
+}
+
+func (x *ImplementInput) GetFresh() bool {
+	if x != nil {
+		return x.xxx_hidden_Fresh
+	}
+	return false
+}
+
+func (x *ImplementInput) GetFeedback() string {
+	if x != nil {
+		if x.xxx_hidden_Feedback != nil {
+			return *x.xxx_hidden_Feedback
+		}
+		return ""
+	}
+	return ""
+}
+
+func (x *ImplementInput) GetReviews() []*Review {
+	if x != nil {
+		if x.xxx_hidden_Reviews != nil {
+			return *x.xxx_hidden_Reviews
+		}
+	}
+	return nil
+}
+
+func (x *ImplementInput) GetOverlaps() []*Overlap {
+	if x != nil {
+		if x.xxx_hidden_Overlaps != nil {
+			return *x.xxx_hidden_Overlaps
+		}
+	}
+	return nil
+}
+
+func (x *ImplementInput) GetGoal() *Loop {
+	if x != nil {
+		return x.xxx_hidden_Goal
+	}
+	return nil
+}
+
+func (x *ImplementInput) SetContinue(v bool) {
+	x.xxx_hidden_Continue = v
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 0, 6)
+}
+
+func (x *ImplementInput) SetFresh(v bool) {
+	x.xxx_hidden_Fresh = v
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 1, 6)
+}
+
+func (x *ImplementInput) SetFeedback(v string) {
+	x.xxx_hidden_Feedback = &v
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 2, 6)
+}
+
+func (x *ImplementInput) SetReviews(v []*Review) {
+	x.xxx_hidden_Reviews = &v
+}
+
+func (x *ImplementInput) SetOverlaps(v []*Overlap) {
+	x.xxx_hidden_Overlaps = &v
+}
+
+func (x *ImplementInput) SetGoal(v *Loop) {
+	x.xxx_hidden_Goal = v
+}
+
+func (x *ImplementInput) HasContinue() bool {
+	if x == nil {
+		return false
+	}
+	return protoimpl.X.Present(&(x.XXX_presence[0]), 0)
+}
+
+func (x *ImplementInput) HasFresh() bool {
+	if x == nil {
+		return false
+	}
+	return protoimpl.X.Present(&(x.XXX_presence[0]), 1)
+}
+
+func (x *ImplementInput) HasFeedback() bool {
+	if x == nil {
+		return false
+	}
+	return protoimpl.X.Present(&(x.XXX_presence[0]), 2)
+}
+
+func (x *ImplementInput) HasGoal() bool {
+	if x == nil {
+		return false
+	}
+	return x.xxx_hidden_Goal != nil
+}
+
+func (x *ImplementInput) ClearContinue() {
+	protoimpl.X.ClearPresent(&(x.XXX_presence[0]), 0)
+	x.xxx_hidden_Continue = false
+}
+
+func (x *ImplementInput) ClearFresh() {
+	protoimpl.X.ClearPresent(&(x.XXX_presence[0]), 1)
+	x.xxx_hidden_Fresh = false
+}
+
+func (x *ImplementInput) ClearFeedback() {
+	protoimpl.X.ClearPresent(&(x.XXX_presence[0]), 2)
+	x.xxx_hidden_Feedback = nil
+}
+
+func (x *ImplementInput) ClearGoal() {
+	x.xxx_hidden_Goal = nil
+}
+
+type ImplementInput_builder struct {
+	_ [0]func() // Prevents comparability and use of unkeyed literals for the builder.
+
+	// Go on in the tree that the attempt before left, uncommitted files included.
+	Continue *bool
+	// Start over from the base branch's tip.
+	Fresh *bool
+	// What was wrong with the attempt before.
+	Feedback *string
+	// The reviews so far, oldest first.
+	Reviews []*Review
+	// Tasks under way that this one does not merge with.
+	Overlaps []*Overlap
+	// execute: the goal so far.
+	Goal *Loop
+}
+
+func (b0 ImplementInput_builder) Build() *ImplementInput {
+	m0 := &ImplementInput{}
+	b, x := &b0, m0
+	_, _ = b, x
+	if b.Continue != nil {
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 0, 6)
+		x.xxx_hidden_Continue = *b.Continue
+	}
 	if b.Fresh != nil {
-		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 7, 27)
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 1, 6)
 		x.xxx_hidden_Fresh = *b.Fresh
 	}
 	if b.Feedback != nil {
-		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 8, 27)
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 2, 6)
 		x.xxx_hidden_Feedback = b.Feedback
 	}
-	if b.Instructions != nil {
-		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 9, 27)
-		x.xxx_hidden_Instructions = b.Instructions
+	x.xxx_hidden_Reviews = &b.Reviews
+	x.xxx_hidden_Overlaps = &b.Overlaps
+	x.xxx_hidden_Goal = b.Goal
+	return m0
+}
+
+// RebaseInput is the input of rebase: the task says it all.
+type RebaseInput struct {
+	state         protoimpl.MessageState `protogen:"opaque.v1"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *RebaseInput) Reset() {
+	*x = RebaseInput{}
+	mi := &file_forge_v1_command_proto_msgTypes[5]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *RebaseInput) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*RebaseInput) ProtoMessage() {}
+
+func (x *RebaseInput) ProtoReflect() protoreflect.Message {
+	mi := &file_forge_v1_command_proto_msgTypes[5]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
 	}
+	return mi.MessageOf(x)
+}
+
+type RebaseInput_builder struct {
+	_ [0]func() // Prevents comparability and use of unkeyed literals for the builder.
+
+}
+
+func (b0 RebaseInput_builder) Build() *RebaseInput {
+	m0 := &RebaseInput{}
+	b, x := &b0, m0
+	_, _ = b, x
+	return m0
+}
+
+// ReviewInput is the input of review.
+type ReviewInput struct {
+	state              protoimpl.MessageState `protogen:"opaque.v1"`
+	xxx_hidden_Verify  *VerifyReport          `protobuf:"bytes,1,opt,name=verify"`
+	xxx_hidden_Reviews *[]*Review             `protobuf:"bytes,2,rep,name=reviews"`
+	unknownFields      protoimpl.UnknownFields
+	sizeCache          protoimpl.SizeCache
+}
+
+func (x *ReviewInput) Reset() {
+	*x = ReviewInput{}
+	mi := &file_forge_v1_command_proto_msgTypes[6]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ReviewInput) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ReviewInput) ProtoMessage() {}
+
+func (x *ReviewInput) ProtoReflect() protoreflect.Message {
+	mi := &file_forge_v1_command_proto_msgTypes[6]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+func (x *ReviewInput) GetVerify() *VerifyReport {
+	if x != nil {
+		return x.xxx_hidden_Verify
+	}
+	return nil
+}
+
+func (x *ReviewInput) GetReviews() []*Review {
+	if x != nil {
+		if x.xxx_hidden_Reviews != nil {
+			return *x.xxx_hidden_Reviews
+		}
+	}
+	return nil
+}
+
+func (x *ReviewInput) SetVerify(v *VerifyReport) {
+	x.xxx_hidden_Verify = v
+}
+
+func (x *ReviewInput) SetReviews(v []*Review) {
+	x.xxx_hidden_Reviews = &v
+}
+
+func (x *ReviewInput) HasVerify() bool {
+	if x == nil {
+		return false
+	}
+	return x.xxx_hidden_Verify != nil
+}
+
+func (x *ReviewInput) ClearVerify() {
+	x.xxx_hidden_Verify = nil
+}
+
+type ReviewInput_builder struct {
+	_ [0]func() // Prevents comparability and use of unkeyed literals for the builder.
+
+	// What the verify commands said; unset where none are configured.
+	Verify *VerifyReport
+	// The reviews so far, oldest first.
+	Reviews []*Review
+}
+
+func (b0 ReviewInput_builder) Build() *ReviewInput {
+	m0 := &ReviewInput{}
+	b, x := &b0, m0
+	_, _ = b, x
 	x.xxx_hidden_Verify = b.Verify
 	x.xxx_hidden_Reviews = &b.Reviews
+	return m0
+}
+
+// IterationInput is the input of summarize and judge.
+type IterationInput struct {
+	state             protoimpl.MessageState `protogen:"opaque.v1"`
+	xxx_hidden_Goal   *Loop                  `protobuf:"bytes,1,opt,name=goal"`
+	xxx_hidden_Verify *VerifyReport          `protobuf:"bytes,2,opt,name=verify"`
+	unknownFields     protoimpl.UnknownFields
+	sizeCache         protoimpl.SizeCache
+}
+
+func (x *IterationInput) Reset() {
+	*x = IterationInput{}
+	mi := &file_forge_v1_command_proto_msgTypes[7]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *IterationInput) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*IterationInput) ProtoMessage() {}
+
+func (x *IterationInput) ProtoReflect() protoreflect.Message {
+	mi := &file_forge_v1_command_proto_msgTypes[7]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+func (x *IterationInput) GetGoal() *Loop {
+	if x != nil {
+		return x.xxx_hidden_Goal
+	}
+	return nil
+}
+
+func (x *IterationInput) GetVerify() *VerifyReport {
+	if x != nil {
+		return x.xxx_hidden_Verify
+	}
+	return nil
+}
+
+func (x *IterationInput) SetGoal(v *Loop) {
+	x.xxx_hidden_Goal = v
+}
+
+func (x *IterationInput) SetVerify(v *VerifyReport) {
+	x.xxx_hidden_Verify = v
+}
+
+func (x *IterationInput) HasGoal() bool {
+	if x == nil {
+		return false
+	}
+	return x.xxx_hidden_Goal != nil
+}
+
+func (x *IterationInput) HasVerify() bool {
+	if x == nil {
+		return false
+	}
+	return x.xxx_hidden_Verify != nil
+}
+
+func (x *IterationInput) ClearGoal() {
+	x.xxx_hidden_Goal = nil
+}
+
+func (x *IterationInput) ClearVerify() {
+	x.xxx_hidden_Verify = nil
+}
+
+type IterationInput_builder struct {
+	_ [0]func() // Prevents comparability and use of unkeyed literals for the builder.
+
+	// The goal so far.
+	Goal *Loop
+	// What the verify commands said; unset where none are configured or nothing was
+	// changed.
+	Verify *VerifyReport
+}
+
+func (b0 IterationInput_builder) Build() *IterationInput {
+	m0 := &IterationInput{}
+	b, x := &b0, m0
+	_, _ = b, x
+	x.xxx_hidden_Goal = b.Goal
+	x.xxx_hidden_Verify = b.Verify
+	return m0
+}
+
+// MergeInput is the input of integrate.
+type MergeInput struct {
+	state           protoimpl.MessageState `protogen:"opaque.v1"`
+	xxx_hidden_Land *Land                  `protobuf:"bytes,1,opt,name=land"`
+	unknownFields   protoimpl.UnknownFields
+	sizeCache       protoimpl.SizeCache
+}
+
+func (x *MergeInput) Reset() {
+	*x = MergeInput{}
+	mi := &file_forge_v1_command_proto_msgTypes[8]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *MergeInput) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*MergeInput) ProtoMessage() {}
+
+func (x *MergeInput) ProtoReflect() protoreflect.Message {
+	mi := &file_forge_v1_command_proto_msgTypes[8]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+func (x *MergeInput) GetLand() *Land {
+	if x != nil {
+		return x.xxx_hidden_Land
+	}
+	return nil
+}
+
+func (x *MergeInput) SetLand(v *Land) {
+	x.xxx_hidden_Land = v
+}
+
+func (x *MergeInput) HasLand() bool {
+	if x == nil {
+		return false
+	}
+	return x.xxx_hidden_Land != nil
+}
+
+func (x *MergeInput) ClearLand() {
+	x.xxx_hidden_Land = nil
+}
+
+type MergeInput_builder struct {
+	_ [0]func() // Prevents comparability and use of unkeyed literals for the builder.
+
+	// What to merge.
+	Land *Land
+}
+
+func (b0 MergeInput_builder) Build() *MergeInput {
+	m0 := &MergeInput{}
+	b, x := &b0, m0
+	_, _ = b, x
 	x.xxx_hidden_Land = b.Land
+	return m0
+}
+
+// ReflectInput is the input of reflect.
+type ReflectInput struct {
+	state                   protoimpl.MessageState `protogen:"opaque.v1"`
+	xxx_hidden_History      *History               `protobuf:"bytes,1,opt,name=history"`
+	xxx_hidden_Histories    *[]*History            `protobuf:"bytes,2,rep,name=histories"`
+	xxx_hidden_Observations *[]*Observation        `protobuf:"bytes,3,rep,name=observations"`
+	xxx_hidden_Proposed     *[]*Proposal           `protobuf:"bytes,4,rep,name=proposed"`
+	unknownFields           protoimpl.UnknownFields
+	sizeCache               protoimpl.SizeCache
+}
+
+func (x *ReflectInput) Reset() {
+	*x = ReflectInput{}
+	mi := &file_forge_v1_command_proto_msgTypes[9]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ReflectInput) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ReflectInput) ProtoMessage() {}
+
+func (x *ReflectInput) ProtoReflect() protoreflect.Message {
+	mi := &file_forge_v1_command_proto_msgTypes[9]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+func (x *ReflectInput) GetHistory() *History {
+	if x != nil {
+		return x.xxx_hidden_History
+	}
+	return nil
+}
+
+func (x *ReflectInput) GetHistories() []*History {
+	if x != nil {
+		if x.xxx_hidden_Histories != nil {
+			return *x.xxx_hidden_Histories
+		}
+	}
+	return nil
+}
+
+func (x *ReflectInput) GetObservations() []*Observation {
+	if x != nil {
+		if x.xxx_hidden_Observations != nil {
+			return *x.xxx_hidden_Observations
+		}
+	}
+	return nil
+}
+
+func (x *ReflectInput) GetProposed() []*Proposal {
+	if x != nil {
+		if x.xxx_hidden_Proposed != nil {
+			return *x.xxx_hidden_Proposed
+		}
+	}
+	return nil
+}
+
+func (x *ReflectInput) SetHistory(v *History) {
+	x.xxx_hidden_History = v
+}
+
+func (x *ReflectInput) SetHistories(v []*History) {
+	x.xxx_hidden_Histories = &v
+}
+
+func (x *ReflectInput) SetObservations(v []*Observation) {
+	x.xxx_hidden_Observations = &v
+}
+
+func (x *ReflectInput) SetProposed(v []*Proposal) {
+	x.xxx_hidden_Proposed = &v
+}
+
+func (x *ReflectInput) HasHistory() bool {
+	if x == nil {
+		return false
+	}
+	return x.xxx_hidden_History != nil
+}
+
+func (x *ReflectInput) ClearHistory() {
+	x.xxx_hidden_History = nil
+}
+
+type ReflectInput_builder struct {
+	_ [0]func() // Prevents comparability and use of unkeyed literals for the builder.
+
+	// The run to reflect on.
+	History *History
+	// Further runs that ended since the reflection before.
+	Histories []*History
+	// The project's that no reflection has read yet, oldest first.
+	Observations []*Observation
+	// What was proposed before, oldest first.
+	Proposed []*Proposal
+}
+
+func (b0 ReflectInput_builder) Build() *ReflectInput {
+	m0 := &ReflectInput{}
+	b, x := &b0, m0
+	_, _ = b, x
 	x.xxx_hidden_History = b.History
-	x.xxx_hidden_Observations = &b.Observations
-	if b.Resume != nil {
-		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 15, 27)
-		x.xxx_hidden_Resume = *b.Resume
-	}
-	if b.Continue != nil {
-		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 16, 27)
-		x.xxx_hidden_Continue = *b.Continue
-	}
-	x.xxx_hidden_Avoid = b.Avoid
-	if b.BudgetUsd != nil {
-		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 18, 27)
-		x.xxx_hidden_BudgetUsd = *b.BudgetUsd
-	}
-	if b.PolicyOnly != nil {
-		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 19, 27)
-		x.xxx_hidden_PolicyOnly = *b.PolicyOnly
-	}
-	x.xxx_hidden_Past = &b.Past
-	x.xxx_hidden_Known = &b.Known
 	x.xxx_hidden_Histories = &b.Histories
-	x.xxx_hidden_Overlaps = &b.Overlaps
-	x.xxx_hidden_Patterns = &b.Patterns
-	if b.Insufficient != nil {
-		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 25, 27)
-		x.xxx_hidden_Insufficient = b.Insufficient
-	}
-	x.xxx_hidden_Loop = b.Loop
+	x.xxx_hidden_Observations = &b.Observations
+	x.xxx_hidden_Proposed = &b.Proposed
 	return m0
 }
 
@@ -757,80 +1716,128 @@ var File_forge_v1_command_proto protoreflect.FileDescriptor
 
 const file_forge_v1_command_proto_rawDesc = "" +
 	"\n" +
-	"\x16forge/v1/command.proto\x12\bforge.v1\x1a\x14forge/v1/event.proto\x1a\x13forge/v1/goal.proto\x1a\x15forge/v1/intent.proto\x1a\x18forge/v1/knowledge.proto\x1a\x15forge/v1/result.proto\x1a\x13forge/v1/step.proto\x1a\x13forge/v1/task.proto\x1a!google/protobuf/go_features.proto\"\xf7\a\n" +
+	"\x16forge/v1/command.proto\x12\bforge.v1\x1a\x14forge/v1/event.proto\x1a\x13forge/v1/goal.proto\x1a\x15forge/v1/intent.proto\x1a\x18forge/v1/knowledge.proto\x1a\x15forge/v1/result.proto\x1a\x13forge/v1/step.proto\x1a\x13forge/v1/task.proto\x1a!google/protobuf/go_features.proto\"\xb9\x06\n" +
 	"\aCommand\x12\x1d\n" +
 	"\x02to\x18\x01 \x01(\v2\r.forge.v1.KeyR\x02to\x12+\n" +
 	"\aattempt\x18\x02 \x01(\v2\x11.forge.v1.AttemptR\aattempt\x12\x18\n" +
 	"\areplica\x18\x03 \x01(\tR\areplica\x12(\n" +
 	"\x06intent\x18\x04 \x01(\v2\x10.forge.v1.IntentR\x06intent\x12\"\n" +
-	"\x04task\x18\x05 \x01(\v2\x0e.forge.v1.TaskR\x04task\x12.\n" +
-	"\x06active\x18\x06 \x03(\v2\x16.forge.v1.ActiveIntentR\x06active\x12\x18\n" +
-	"\asession\x18\a \x01(\tR\asession\x12\x14\n" +
-	"\x05fresh\x18\b \x01(\bR\x05fresh\x12\x1a\n" +
-	"\bfeedback\x18\t \x01(\tR\bfeedback\x12\"\n" +
-	"\finstructions\x18\n" +
-	" \x01(\tR\finstructions\x12.\n" +
-	"\x06verify\x18\v \x01(\v2\x16.forge.v1.VerifyReportR\x06verify\x12*\n" +
-	"\areviews\x18\f \x03(\v2\x10.forge.v1.ReviewR\areviews\x12\"\n" +
-	"\x04land\x18\r \x01(\v2\x0e.forge.v1.LandR\x04land\x12+\n" +
-	"\ahistory\x18\x0e \x01(\v2\x11.forge.v1.HistoryR\ahistory\x129\n" +
-	"\fobservations\x18\x0f \x03(\v2\x15.forge.v1.ObservationR\fobservations\x12\x16\n" +
-	"\x06resume\x18\x10 \x01(\bR\x06resume\x12\x1a\n" +
-	"\bcontinue\x18\x11 \x01(\bR\bcontinue\x12\x14\n" +
-	"\x05avoid\x18\x12 \x03(\tR\x05avoid\x12\x1d\n" +
+	"\x04task\x18\x05 \x01(\v2\x0e.forge.v1.TaskR\x04task\x12\x18\n" +
+	"\asession\x18\x06 \x01(\tR\asession\x12\x16\n" +
+	"\x06resume\x18\a \x01(\bR\x06resume\x12%\n" +
+	"\x0elimited_agents\x18\b \x03(\tR\rlimitedAgents\x12\x1d\n" +
 	"\n" +
-	"budget_usd\x18\x13 \x01(\x01R\tbudgetUsd\x12\x1f\n" +
-	"\vpolicy_only\x18\x14 \x01(\bR\n" +
-	"policyOnly\x12%\n" +
-	"\x04past\x18\x15 \x03(\v2\x11.forge.v1.PastRunR\x04past\x12(\n" +
-	"\x05known\x18\x16 \x03(\v2\x12.forge.v1.ProposalR\x05known\x12/\n" +
-	"\thistories\x18\x17 \x03(\v2\x11.forge.v1.HistoryR\thistories\x12-\n" +
-	"\boverlaps\x18\x18 \x03(\v2\x11.forge.v1.OverlapR\boverlaps\x12-\n" +
-	"\bpatterns\x18\x19 \x03(\v2\x11.forge.v1.PatternR\bpatterns\x12\"\n" +
-	"\finsufficient\x18\x1a \x01(\tR\finsufficient\x12\"\n" +
-	"\x04loop\x18\x1b \x01(\v2\x0e.forge.v1.LoopR\x04loopB?Z5github.com/pfl-forge/pfl-forge/proto/forge/v1;forgev1\x92\x03\x05\xd2>\x02\x10\x03b\beditionsp\xe8\a"
+	"budget_usd\x18\t \x01(\x01R\tbudgetUsd\x12\"\n" +
+	"\finstructions\x18\n" +
+	" \x01(\tR\finstructions\x122\n" +
+	"\aanalyze\x18\v \x01(\v2\x16.forge.v1.AnalyzeInputH\x00R\aanalyze\x122\n" +
+	"\aobserve\x18\f \x01(\v2\x16.forge.v1.ObserveInputH\x00R\aobserve\x125\n" +
+	"\babstract\x18\r \x01(\v2\x17.forge.v1.AbstractInputH\x00R\babstract\x128\n" +
+	"\timplement\x18\x0e \x01(\v2\x18.forge.v1.ImplementInputH\x00R\timplement\x12/\n" +
+	"\x06rebase\x18\x0f \x01(\v2\x15.forge.v1.RebaseInputH\x00R\x06rebase\x12/\n" +
+	"\x06review\x18\x10 \x01(\v2\x15.forge.v1.ReviewInputH\x00R\x06review\x128\n" +
+	"\titeration\x18\x11 \x01(\v2\x18.forge.v1.IterationInputH\x00R\titeration\x12,\n" +
+	"\x05merge\x18\x12 \x01(\v2\x14.forge.v1.MergeInputH\x00R\x05merge\x122\n" +
+	"\areflect\x18\x13 \x01(\v2\x16.forge.v1.ReflectInputH\x00R\areflectB\a\n" +
+	"\x05input\"\xaa\x01\n" +
+	"\fAnalyzeInput\x12\x1f\n" +
+	"\vpolicy_only\x18\x01 \x01(\bR\n" +
+	"policyOnly\x12.\n" +
+	"\x06active\x18\x02 \x03(\v2\x16.forge.v1.ActiveIntentR\x06active\x12%\n" +
+	"\x04past\x18\x03 \x03(\v2\x11.forge.v1.PastRunR\x04past\x12\"\n" +
+	"\finsufficient\x18\x04 \x01(\tR\finsufficient\"p\n" +
+	"\fObserveInput\x12%\n" +
+	"\x04past\x18\x01 \x03(\v2\x11.forge.v1.PastRunR\x04past\x129\n" +
+	"\fobservations\x18\x02 \x03(\v2\x15.forge.v1.ObservationR\fobservations\">\n" +
+	"\rAbstractInput\x12-\n" +
+	"\bpatterns\x18\x01 \x03(\v2\x11.forge.v1.PatternR\bpatterns\"\xdd\x01\n" +
+	"\x0eImplementInput\x12\x1a\n" +
+	"\bcontinue\x18\x01 \x01(\bR\bcontinue\x12\x14\n" +
+	"\x05fresh\x18\x02 \x01(\bR\x05fresh\x12\x1a\n" +
+	"\bfeedback\x18\x03 \x01(\tR\bfeedback\x12*\n" +
+	"\areviews\x18\x04 \x03(\v2\x10.forge.v1.ReviewR\areviews\x12-\n" +
+	"\boverlaps\x18\x05 \x03(\v2\x11.forge.v1.OverlapR\boverlaps\x12\"\n" +
+	"\x04goal\x18\x06 \x01(\v2\x0e.forge.v1.LoopR\x04goal\"\r\n" +
+	"\vRebaseInput\"i\n" +
+	"\vReviewInput\x12.\n" +
+	"\x06verify\x18\x01 \x01(\v2\x16.forge.v1.VerifyReportR\x06verify\x12*\n" +
+	"\areviews\x18\x02 \x03(\v2\x10.forge.v1.ReviewR\areviews\"d\n" +
+	"\x0eIterationInput\x12\"\n" +
+	"\x04goal\x18\x01 \x01(\v2\x0e.forge.v1.LoopR\x04goal\x12.\n" +
+	"\x06verify\x18\x02 \x01(\v2\x16.forge.v1.VerifyReportR\x06verify\"0\n" +
+	"\n" +
+	"MergeInput\x12\"\n" +
+	"\x04land\x18\x01 \x01(\v2\x0e.forge.v1.LandR\x04land\"\xd7\x01\n" +
+	"\fReflectInput\x12+\n" +
+	"\ahistory\x18\x01 \x01(\v2\x11.forge.v1.HistoryR\ahistory\x12/\n" +
+	"\thistories\x18\x02 \x03(\v2\x11.forge.v1.HistoryR\thistories\x129\n" +
+	"\fobservations\x18\x03 \x03(\v2\x15.forge.v1.ObservationR\fobservations\x12.\n" +
+	"\bproposed\x18\x04 \x03(\v2\x12.forge.v1.ProposalR\bproposedB?Z5github.com/pfl-forge/pfl-forge/proto/forge/v1;forgev1\x92\x03\x05\xd2>\x02\x10\x03b\beditionsp\xe8\a"
 
-var file_forge_v1_command_proto_msgTypes = make([]protoimpl.MessageInfo, 1)
+var file_forge_v1_command_proto_msgTypes = make([]protoimpl.MessageInfo, 10)
 var file_forge_v1_command_proto_goTypes = []any{
-	(*Command)(nil),      // 0: forge.v1.Command
-	(*Key)(nil),          // 1: forge.v1.Key
-	(*Attempt)(nil),      // 2: forge.v1.Attempt
-	(*Intent)(nil),       // 3: forge.v1.Intent
-	(*Task)(nil),         // 4: forge.v1.Task
-	(*ActiveIntent)(nil), // 5: forge.v1.ActiveIntent
-	(*VerifyReport)(nil), // 6: forge.v1.VerifyReport
-	(*Review)(nil),       // 7: forge.v1.Review
-	(*Land)(nil),         // 8: forge.v1.Land
-	(*History)(nil),      // 9: forge.v1.History
-	(*Observation)(nil),  // 10: forge.v1.Observation
-	(*PastRun)(nil),      // 11: forge.v1.PastRun
-	(*Proposal)(nil),     // 12: forge.v1.Proposal
-	(*Overlap)(nil),      // 13: forge.v1.Overlap
-	(*Pattern)(nil),      // 14: forge.v1.Pattern
-	(*Loop)(nil),         // 15: forge.v1.Loop
+	(*Command)(nil),        // 0: forge.v1.Command
+	(*AnalyzeInput)(nil),   // 1: forge.v1.AnalyzeInput
+	(*ObserveInput)(nil),   // 2: forge.v1.ObserveInput
+	(*AbstractInput)(nil),  // 3: forge.v1.AbstractInput
+	(*ImplementInput)(nil), // 4: forge.v1.ImplementInput
+	(*RebaseInput)(nil),    // 5: forge.v1.RebaseInput
+	(*ReviewInput)(nil),    // 6: forge.v1.ReviewInput
+	(*IterationInput)(nil), // 7: forge.v1.IterationInput
+	(*MergeInput)(nil),     // 8: forge.v1.MergeInput
+	(*ReflectInput)(nil),   // 9: forge.v1.ReflectInput
+	(*Key)(nil),            // 10: forge.v1.Key
+	(*Attempt)(nil),        // 11: forge.v1.Attempt
+	(*Intent)(nil),         // 12: forge.v1.Intent
+	(*Task)(nil),           // 13: forge.v1.Task
+	(*ActiveIntent)(nil),   // 14: forge.v1.ActiveIntent
+	(*PastRun)(nil),        // 15: forge.v1.PastRun
+	(*Observation)(nil),    // 16: forge.v1.Observation
+	(*Pattern)(nil),        // 17: forge.v1.Pattern
+	(*Review)(nil),         // 18: forge.v1.Review
+	(*Overlap)(nil),        // 19: forge.v1.Overlap
+	(*Loop)(nil),           // 20: forge.v1.Loop
+	(*VerifyReport)(nil),   // 21: forge.v1.VerifyReport
+	(*Land)(nil),           // 22: forge.v1.Land
+	(*History)(nil),        // 23: forge.v1.History
+	(*Proposal)(nil),       // 24: forge.v1.Proposal
 }
 var file_forge_v1_command_proto_depIdxs = []int32{
-	1,  // 0: forge.v1.Command.to:type_name -> forge.v1.Key
-	2,  // 1: forge.v1.Command.attempt:type_name -> forge.v1.Attempt
-	3,  // 2: forge.v1.Command.intent:type_name -> forge.v1.Intent
-	4,  // 3: forge.v1.Command.task:type_name -> forge.v1.Task
-	5,  // 4: forge.v1.Command.active:type_name -> forge.v1.ActiveIntent
-	6,  // 5: forge.v1.Command.verify:type_name -> forge.v1.VerifyReport
-	7,  // 6: forge.v1.Command.reviews:type_name -> forge.v1.Review
-	8,  // 7: forge.v1.Command.land:type_name -> forge.v1.Land
-	9,  // 8: forge.v1.Command.history:type_name -> forge.v1.History
-	10, // 9: forge.v1.Command.observations:type_name -> forge.v1.Observation
-	11, // 10: forge.v1.Command.past:type_name -> forge.v1.PastRun
-	12, // 11: forge.v1.Command.known:type_name -> forge.v1.Proposal
-	9,  // 12: forge.v1.Command.histories:type_name -> forge.v1.History
-	13, // 13: forge.v1.Command.overlaps:type_name -> forge.v1.Overlap
-	14, // 14: forge.v1.Command.patterns:type_name -> forge.v1.Pattern
-	15, // 15: forge.v1.Command.loop:type_name -> forge.v1.Loop
-	16, // [16:16] is the sub-list for method output_type
-	16, // [16:16] is the sub-list for method input_type
-	16, // [16:16] is the sub-list for extension type_name
-	16, // [16:16] is the sub-list for extension extendee
-	0,  // [0:16] is the sub-list for field type_name
+	10, // 0: forge.v1.Command.to:type_name -> forge.v1.Key
+	11, // 1: forge.v1.Command.attempt:type_name -> forge.v1.Attempt
+	12, // 2: forge.v1.Command.intent:type_name -> forge.v1.Intent
+	13, // 3: forge.v1.Command.task:type_name -> forge.v1.Task
+	1,  // 4: forge.v1.Command.analyze:type_name -> forge.v1.AnalyzeInput
+	2,  // 5: forge.v1.Command.observe:type_name -> forge.v1.ObserveInput
+	3,  // 6: forge.v1.Command.abstract:type_name -> forge.v1.AbstractInput
+	4,  // 7: forge.v1.Command.implement:type_name -> forge.v1.ImplementInput
+	5,  // 8: forge.v1.Command.rebase:type_name -> forge.v1.RebaseInput
+	6,  // 9: forge.v1.Command.review:type_name -> forge.v1.ReviewInput
+	7,  // 10: forge.v1.Command.iteration:type_name -> forge.v1.IterationInput
+	8,  // 11: forge.v1.Command.merge:type_name -> forge.v1.MergeInput
+	9,  // 12: forge.v1.Command.reflect:type_name -> forge.v1.ReflectInput
+	14, // 13: forge.v1.AnalyzeInput.active:type_name -> forge.v1.ActiveIntent
+	15, // 14: forge.v1.AnalyzeInput.past:type_name -> forge.v1.PastRun
+	15, // 15: forge.v1.ObserveInput.past:type_name -> forge.v1.PastRun
+	16, // 16: forge.v1.ObserveInput.observations:type_name -> forge.v1.Observation
+	17, // 17: forge.v1.AbstractInput.patterns:type_name -> forge.v1.Pattern
+	18, // 18: forge.v1.ImplementInput.reviews:type_name -> forge.v1.Review
+	19, // 19: forge.v1.ImplementInput.overlaps:type_name -> forge.v1.Overlap
+	20, // 20: forge.v1.ImplementInput.goal:type_name -> forge.v1.Loop
+	21, // 21: forge.v1.ReviewInput.verify:type_name -> forge.v1.VerifyReport
+	18, // 22: forge.v1.ReviewInput.reviews:type_name -> forge.v1.Review
+	20, // 23: forge.v1.IterationInput.goal:type_name -> forge.v1.Loop
+	21, // 24: forge.v1.IterationInput.verify:type_name -> forge.v1.VerifyReport
+	22, // 25: forge.v1.MergeInput.land:type_name -> forge.v1.Land
+	23, // 26: forge.v1.ReflectInput.history:type_name -> forge.v1.History
+	23, // 27: forge.v1.ReflectInput.histories:type_name -> forge.v1.History
+	16, // 28: forge.v1.ReflectInput.observations:type_name -> forge.v1.Observation
+	24, // 29: forge.v1.ReflectInput.proposed:type_name -> forge.v1.Proposal
+	30, // [30:30] is the sub-list for method output_type
+	30, // [30:30] is the sub-list for method input_type
+	30, // [30:30] is the sub-list for extension type_name
+	30, // [30:30] is the sub-list for extension extendee
+	0,  // [0:30] is the sub-list for field type_name
 }
 
 func init() { file_forge_v1_command_proto_init() }
@@ -845,13 +1852,24 @@ func file_forge_v1_command_proto_init() {
 	file_forge_v1_result_proto_init()
 	file_forge_v1_step_proto_init()
 	file_forge_v1_task_proto_init()
+	file_forge_v1_command_proto_msgTypes[0].OneofWrappers = []any{
+		(*command_Analyze)(nil),
+		(*command_Observe)(nil),
+		(*command_Abstract)(nil),
+		(*command_Implement)(nil),
+		(*command_Rebase)(nil),
+		(*command_Review)(nil),
+		(*command_Iteration)(nil),
+		(*command_Merge)(nil),
+		(*command_Reflect)(nil),
+	}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_forge_v1_command_proto_rawDesc), len(file_forge_v1_command_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   1,
+			NumMessages:   10,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

@@ -128,34 +128,30 @@ func (s *Intent) command(t *task.Task, step forge.Step) forge.Command {
 		To: s.key, Attempt: strategy.Counter(t, step).Attempt(t.ID, step), Intent: s.Intent, Task: t.Task, Instructions: s.Instructions,
 	}
 	if step == forge.StepRebase {
+		c.Input = &forge.RebaseInput{}
 		return c
 	}
-	c.Avoid = s.Limits.Names(s.now)
+	c.LimitedAgents = s.Limits.Names(s.now)
 	strategy.Session(t, step).Assign(&c)
+	g, isGoal := strategy.(goal.Strategy)
 	switch step {
 	case forge.StepImplement, forge.StepExecute:
-		c.Fresh, c.Continue, c.Feedback, c.Reviews = t.Fresh, t.Continue, t.Feedback, t.Reviews
-		c.Overlaps = t.PendingOverlaps()
+		in := &forge.ImplementInput{
+			Fresh: t.Fresh, Continue: t.Continue, Feedback: t.Feedback, Reviews: t.Reviews, Overlaps: t.PendingOverlaps(),
+		}
+		if isGoal {
+			in.Goal = new(g.Loop(t, step))
+		}
+		c.Input = in
 	case forge.StepReview:
-		c.Verify, c.Reviews = t.Candidate.Verify, t.Reviews
-	default:
-	}
-	if g, ok := strategy.(goal.Strategy); ok {
-		tellGoal(&c, g, t)
+		c.Input = &forge.ReviewInput{Verify: t.Candidate.Verify, Reviews: t.Reviews}
+	default: // summarize and judge, of a goal
+		c.Input = &forge.IterationInput{Goal: g.Loop(t, step), Verify: g.Verified(t)}
+		if t.Candidate == nil {
+			c.Task.Base, c.Task.Head = "", ""
+		}
 	}
 	return c
-}
-
-// tellGoal gives a command what its step has to know of the goal.
-func tellGoal(c *forge.Command, g goal.Strategy, t *task.Task) {
-	c.Loop = g.Loop(t, c.Attempt.Step)
-	if c.Attempt.Step == forge.StepExecute {
-		return
-	}
-	c.Verify = g.Verified(t)
-	if t.Candidate == nil {
-		c.Task.Base, c.Task.Head = "", ""
-	}
 }
 
 // startStep issues the step that the intent as a whole is at.
@@ -164,7 +160,7 @@ func (s course) startStep() {
 	s.Plan.Next(s.names())
 	c := forge.Command{
 		To: s.key, Attempt: s.Plan.Attempts.Attempt("", s.Plan.Step), Intent: s.Intent,
-		Avoid: s.Limits.Names(s.now), Instructions: s.Instructions,
+		LimitedAgents: s.Limits.Names(s.now), Instructions: s.Instructions,
 	}
 	s.Plan.Brief(&c)
 	s.send(&c)
@@ -176,7 +172,8 @@ func (s course) readPolicy() {
 	s.Plan.Attempts.Next()
 	x := s.turn()
 	s.Dispatch.Issue(&x, &forge.Command{
-		To: s.key, Attempt: s.Plan.Attempts.Attempt("", forge.StepAnalyze), Intent: s.Intent, PolicyOnly: true,
+		To: s.key, Attempt: s.Plan.Attempts.Attempt("", forge.StepAnalyze), Intent: s.Intent,
+		Input: &forge.AnalyzeInput{PolicyOnly: true},
 	})
 }
 

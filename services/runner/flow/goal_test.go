@@ -37,7 +37,7 @@ func (s *script) towards(t *testing.T, r *forge.Result, c forge.Command, d *data
 			forge.As[*forge.Implementation](r.Output).Head, forge.As[*forge.Implementation](r.Output).Commits = "main", 0
 		}
 	case forge.StepSummarize:
-		e := c.Loop.Execution
+		e := c.Goal().Execution
 		r.Output = &forge.Summarization{Summary: forge.ExecutionSummary{Approach: e.Approach, Result: e.Status, Reason: "so it is"}}
 		for _, k := range words(list("found")) {
 			forge.As[*forge.Summarization](r.Output).Knowledge = append(forge.As[*forge.Summarization](r.Output).Knowledge, forge.Knowledge{
@@ -56,12 +56,12 @@ func (s *script) towards(t *testing.T, r *forge.Result, c forge.Command, d *data
 // says nothing.
 func judgmentOf(c forge.Command, d *datadriven.TestData, arg func(string) string) *forge.Judgment {
 	j := &forge.Judgment{Head: c.Task.Head, Complete: true, Reason: "looked at", NextAction: arg("next")}
-	most := len(c.Loop.Criteria)
+	most := len(c.Goal().Criteria)
 	if v := arg("met"); v != "" {
 		most, _ = strconv.Atoi(v)
 		j.Complete = d.HasArg("hasty")
 	}
-	for i, text := range c.Loop.Criteria {
+	for i, text := range c.Goal().Criteria {
 		j.Evaluations = append(j.Evaluations, forge.Evaluation{Criterion: text, Met: i < most, Confidence: 0.9})
 	}
 	if d.HasArg("of-another-commit") {

@@ -27,7 +27,8 @@ func (p *Project) events(out outbox.Messages) []forge.Event {
 // mergeCommand tells a worker to merge.
 func (p *Project) mergeCommand(m *mergequeue.Merge) forge.Command {
 	return forge.Command{
-		To: forge.Key{Project: p.key.Project, Intent: m.Intent}, Attempt: m.Attempt(), Land: m.Change,
+		To: forge.Key{Project: p.key.Project, Intent: m.Intent}, Attempt: m.Attempt(),
+		Input: &forge.MergeInput{Land: m.Change},
 	}
 }
 
@@ -40,18 +41,17 @@ func (p *Project) mergeTimer(m *mergequeue.Merge) forge.Timer {
 // intent.
 func (p *Project) reflectCommand(r *reflection.Reflection) forge.Command {
 	first := r.Runs[0]
-	c := forge.Command{
-		To:           forge.Key{Project: p.key.Project, Intent: first.Intent},
-		Attempt:      r.Attempt(),
-		Intent:       first.On.Intent,
-		History:      &first.On.History,
-		Observations: r.Observations,
-		Known:        r.Known,
-		BudgetUSD:    r.BudgetUSD,
-		Avoid:        r.Avoid,
-	}
+	in := &forge.ReflectInput{History: &first.On.History, Observations: r.Observations, Proposed: r.Known}
 	for _, run := range r.Runs[1:] {
-		c.Histories = append(c.Histories, run.On.History)
+		in.Histories = append(in.Histories, run.On.History)
+	}
+	c := forge.Command{
+		To:            forge.Key{Project: p.key.Project, Intent: first.Intent},
+		Attempt:       r.Attempt(),
+		Intent:        first.On.Intent,
+		Input:         in,
+		BudgetUSD:     r.BudgetUSD,
+		LimitedAgents: r.Avoid,
 	}
 	if first.On.Intent.Recipe == "" {
 		c.Session = forge.NewSessionID(c.To, first.On.Intent.CreatedAt, "", forge.StepReflect, r.Number)

@@ -70,7 +70,7 @@ func (s *script) answer(t *testing.T, r *forge.Result, c forge.Command, d *datad
 	switch forge.Step(d.Cmd) {
 	case forge.StepAnalyze, forge.StepArchitect:
 		r.Output = analysisOf(arg, list)
-		if c.PolicyOnly {
+		if c.Analyze().PolicyOnly {
 			r.Output = &forge.Analysis{Policy: forge.As[*forge.Analysis](r.Output).Policy}
 		}
 	case forge.StepImplement:
@@ -120,7 +120,7 @@ func (s *script) answer(t *testing.T, r *forge.Result, c forge.Command, d *datad
 				ID: forge.IntentID(arg("spelled")), Title: strings.ReplaceAll(title, "-", " "), Body: "body", Type: "fix", Risk: forge.Risk(arg("risk")),
 			})
 		}
-		for _, o := range c.Observations {
+		for _, o := range c.Reflect().Observations {
 			forge.As[*forge.Reflection](r.Output).Read = append(forge.As[*forge.Reflection](r.Output).Read, o.ID)
 		}
 	case forge.StepAudit:
@@ -192,6 +192,8 @@ func usd(s string) float64 {
 }
 
 func describeCommand(c forge.Command) string {
+	analyze, observe, implement, reflect := c.Analyze(), c.Observe(), c.Implement(), c.Reflect()
+	past, observations := slices.Concat(analyze.Past, observe.Past), slices.Concat(observe.Observations, reflect.Observations)
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s %s", c.To.Intent, c.Attempt)
 	if c.Replica != "" {
@@ -200,56 +202,56 @@ func describeCommand(c forge.Command) string {
 	if c.Resume {
 		fmt.Fprintf(&b, " resuming %.4s", c.Session)
 	}
-	if c.Continue {
+	if implement.Continue {
 		b.WriteString(" going on")
 	}
-	if c.PolicyOnly {
+	if analyze.PolicyOnly {
 		b.WriteString(" policy only")
 	}
 	if c.BudgetUSD > 0 {
 		fmt.Fprintf(&b, " for $%.2f", c.BudgetUSD)
 	}
-	if len(c.Avoid) > 0 {
-		fmt.Fprintf(&b, " avoiding %v", c.Avoid)
+	if len(c.LimitedAgents) > 0 {
+		fmt.Fprintf(&b, " avoiding %v", c.LimitedAgents)
 	}
-	if c.Fresh {
+	if implement.Fresh {
 		b.WriteString(" fresh")
 	}
-	if len(c.Past) > 0 {
-		fmt.Fprintf(&b, " knowing of %d runs", len(c.Past))
+	if len(past) > 0 {
+		fmt.Fprintf(&b, " knowing of %d runs", len(past))
 	}
-	if len(c.Known) > 0 {
-		fmt.Fprintf(&b, " knowing of proposals %v", c.Known)
+	if len(reflect.Proposed) > 0 {
+		fmt.Fprintf(&b, " knowing of proposals %v", reflect.Proposed)
 	}
-	if len(c.Observations) > 0 {
-		fmt.Fprintf(&b, " with %d observations", len(c.Observations))
+	if len(observations) > 0 {
+		fmt.Fprintf(&b, " with %d observations", len(observations))
 	}
-	if len(c.Histories) > 0 {
-		fmt.Fprintf(&b, " and %d runs more", len(c.Histories))
+	if len(reflect.Histories) > 0 {
+		fmt.Fprintf(&b, " and %d runs more", len(reflect.Histories))
 	}
-	if len(c.Overlaps) > 0 {
-		fmt.Fprintf(&b, " overlapping %v", c.Overlaps)
+	if len(implement.Overlaps) > 0 {
+		fmt.Fprintf(&b, " overlapping %v", implement.Overlaps)
 	}
-	if c.Insufficient != "" {
-		fmt.Fprintf(&b, " because %q", c.Insufficient)
+	if analyze.Insufficient != "" {
+		fmt.Fprintf(&b, " because %q", analyze.Insufficient)
 	}
-	if len(c.Patterns) > 0 {
-		fmt.Fprintf(&b, " of %d patterns", len(c.Patterns))
+	if len(c.Abstract().Patterns) > 0 {
+		fmt.Fprintf(&b, " of %d patterns", len(c.Abstract().Patterns))
 	}
-	if len(c.Active) > 0 {
-		fmt.Fprintf(&b, " knowing of %d others", len(c.Active))
+	if len(analyze.Active) > 0 {
+		fmt.Fprintf(&b, " knowing of %d others", len(analyze.Active))
 	}
 	if c.Task.Write != nil {
 		fmt.Fprintf(&b, " writing %s", c.Task.Write.Path)
 	}
-	if c.Land != nil {
-		fmt.Fprintf(&b, " commit %s", c.Land.Head)
+	if land := c.Merge().Land; land != nil {
+		fmt.Fprintf(&b, " commit %s", land.Head)
 	}
-	if c.Feedback != "" {
-		fmt.Fprintf(&b, " feedback %q", c.Feedback)
+	if implement.Feedback != "" {
+		fmt.Fprintf(&b, " feedback %q", implement.Feedback)
 	}
-	if c.Loop != nil {
-		b.WriteString(describeLoop(c.Loop))
+	if goal := c.Goal(); goal != nil {
+		b.WriteString(describeLoop(goal))
 	}
 	if c.Instructions != "" {
 		fmt.Fprintf(&b, " instructions %q", c.Instructions)

@@ -100,7 +100,7 @@ func (k *knowledge) isStill(key forge.Key, rec *forge.Record) error {
 		return nil
 	}
 	for _, c := range rec.Effects.Commands {
-		if !c.PolicyOnly {
+		if !c.Analyze().PolicyOnly {
 			return fmt.Errorf("%s is paused, and %s was issued", key, c.Attempt)
 		}
 	}

@@ -29,9 +29,9 @@ func (w *world) towards(c *forge.Command) *forge.Result {
 			im.Head = im.Base
 		}
 		im.Execution = &forge.Execution{Status: forge.ExecutionSuccess, Approach: "a"}
-		for i := range c.Loop.Knowledge {
+		for _, k := range c.Goal().Knowledge {
 			if w.rng.IntN(2) == 0 {
-				im.Execution.Applied = append(im.Execution.Applied, c.Loop.Knowledge[i].ID)
+				im.Execution.Applied = append(im.Execution.Applied, k.ID)
 			}
 		}
 		return &forge.Result{Output: im}
@@ -51,7 +51,7 @@ func (w *world) towards(c *forge.Command) *forge.Result {
 // judgment is of every criterion, unless the judge is careless.
 func (w *world) judgment(c *forge.Command) *forge.Judgment {
 	j := &forge.Judgment{Head: c.Task.Head, Complete: true}
-	for _, text := range c.Loop.Criteria {
+	for _, text := range c.Goal().Criteria {
 		j.Evaluations = append(j.Evaluations, forge.Evaluation{Criterion: text, Met: !w.chance(4)})
 	}
 	if w.chance(20) {

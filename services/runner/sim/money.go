@@ -67,7 +67,7 @@ func (w *world) raise(s *forge.Summary, willing bool) *forge.Retry {
 // agentStep reports whether a command calls an agent.
 func agentStep(c *forge.Command) bool {
 	s := c.Attempt.Step
-	return !c.PolicyOnly && s != forge.StepRebase && s != forge.StepIntegrate && s != forge.StepReflect
+	return !c.Analyze().PolicyOnly && s != forge.StepRebase && s != forge.StepIntegrate && s != forge.StepReflect
 }
 
 // spend stops a call that wants more than it may have.

@@ -112,7 +112,7 @@ func (w *world) perform(c *forge.Command) *forge.Result {
 	}
 	switch c.Attempt.Step {
 	case forge.StepAnalyze, forge.StepArchitect:
-		if c.PolicyOnly {
+		if c.Analyze().PolicyOnly {
 			return &forge.Result{Output: &forge.Analysis{Policy: w.money.policy()}}
 		}
 		return &forge.Result{Output: w.analysis(c)}
@@ -148,7 +148,7 @@ func (w *world) trouble(c *forge.Command) *forge.Result {
 		if f.Reason == forge.FailQuota && w.rng.IntN(2) == 0 {
 			f.Until = w.now.Add(time.Hour)
 		}
-		return &forge.Result{Output: &f, Agent: fmt.Sprintf("agent%d", len(c.Avoid))}
+		return &forge.Result{Output: &f, Agent: fmt.Sprintf("agent%d", len(c.LimitedAgents))}
 	}
 	if w.chance(40) {
 		return &forge.Result{} // garbage: an answer without an answer
@@ -218,7 +218,7 @@ func (w *world) analysis(c *forge.Command) *forge.Analysis {
 // reflection reads what was observed, and now and then proposes something.
 func (w *world) reflection(c *forge.Command) *forge.Reflection {
 	r := &forge.Reflection{}
-	for _, o := range c.Observations {
+	for _, o := range c.Reflect().Observations {
 		if w.rng.IntN(4) > 0 {
 			r.Read = append(r.Read, o.ID)
 		}
@@ -275,10 +275,11 @@ func (w *world) candidate(n commit) *forge.Rebase {
 }
 
 func (w *world) integrate(c *forge.Command) *forge.Result {
+	land := c.Merge().Land
 	if w.chance(15) {
-		return &forge.Result{Output: &forge.Integration{Outcome: forge.LandDirty, Files: c.Land.Files}}
+		return &forge.Result{Output: &forge.Integration{Outcome: forge.LandDirty, Files: land.Files}}
 	}
-	head := w.repo.heads[c.Land.Head]
+	head := w.repo.heads[land.Head]
 	if conflicts := w.repo.conflicts(head); len(conflicts) > 0 {
 		return &forge.Result{Output: &forge.Integration{Outcome: forge.LandConflict, Files: conflicts}}
 	}
@@ -287,7 +288,7 @@ func (w *world) integrate(c *forge.Command) *forge.Result {
 		switch {
 		case !rb.Verify.Passed:
 			return &forge.Result{Output: &forge.Integration{Outcome: forge.LandVerifyFailed, Verify: rb.Verify, Candidate: rb}}
-		case rb.PatchID != c.Land.PatchID:
+		case rb.PatchID != land.PatchID:
 			return &forge.Result{Output: &forge.Integration{Outcome: forge.LandChanged, Candidate: rb}}
 		}
 		head = w.repo.heads[rb.Head]

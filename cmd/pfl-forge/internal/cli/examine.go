@@ -40,7 +40,7 @@ func (a *app) examine(ctx context.Context) []finding {
 	} else {
 		found = append(found,
 			finding{"repository", healthy, fmt.Sprintf("%s, project %s, base branch %s", repo.Root, repo.Project, base.Branch), ""},
-			a.checkConfig(base), checkCheckouts(repo, base.Config))
+			a.checkConfig(base))
 		found = append(found, checkAgents(ctx, base.Config)...)
 	}
 	if err == nil {

@@ -19,7 +19,8 @@ func Costs(step forge.Step) bool { return step != forge.StepRebase }
 
 // begun reports whether a call goes on with work that others have paid for.
 func begun(c *forge.Command) bool {
-	return c.Resume || c.Attempt.Step == forge.StepReview || c.Loop != nil && (c.Loop.Execution != nil || c.Loop.Iteration > 1)
+	g := c.Goal()
+	return c.Resume || c.Attempt.Step == forge.StepReview || g != nil && (g.Execution != nil || g.Iteration > 1)
 }
 
 // enqueue makes a command wait for budget. What is under way goes on before

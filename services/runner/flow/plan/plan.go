@@ -89,12 +89,14 @@ func (s *State) Next(n session.Names) {
 // Brief gives a command what its step has to know of the project.
 func (s *State) Brief(c *forge.Command) {
 	switch s.Step {
+	case forge.StepAudit:
+		c.Input = &forge.ObserveInput{}
 	case forge.StepObserve:
-		c.Past, c.Observations = s.Context.Past, s.Context.Unread
+		c.Input = &forge.ObserveInput{Past: s.Context.Past, Observations: s.Context.Unread}
 	case forge.StepAbstract:
-		c.Patterns = s.Patterns
+		c.Input = &forge.AbstractInput{Patterns: s.Patterns}
 	default:
-		c.Active, c.Past, c.Insufficient = s.Context.Active, s.Context.Past, s.Insufficient
+		c.Input = &forge.AnalyzeInput{Active: s.Context.Active, Past: s.Context.Past, Insufficient: s.Insufficient}
 	}
 	s.Session.Assign(c)
 }

@@ -2,7 +2,7 @@ package rule
 
 import "github.com/pfl-forge/pfl-forge"
 
-// Then is what follows an attempt that failed.
+// Then names the consequence of an attempt that failed.
 type Then int
 
 // What can follow. The zero value is for reasons that this version does not know.
@@ -16,7 +16,7 @@ const (
 	AskPerson               // trying again cannot help before a person has acted
 )
 
-// Failure is what the flow does about one reason of a failure.
+// Failure is the row of one reason in the table of failures.
 type Failure struct {
 	Then Then
 	Keep bool // the next attempt goes on in the same session and tree

@@ -11,7 +11,7 @@ const (
 	Pause           = "pause"            // by a person; agents stop, and what they did is kept
 	Resume          = "resume"           // by a person: what was paused goes on
 	Proposed        = "proposed"         // reflection proposed an intent
-	NotProposed     = "not-proposed"     // reflection proposed what is known, or more than it may
+	NotProposed     = "not-proposed"     // reflection proposed a known intent, or more than it may
 	Overlap         = "overlap"          // two tasks under way do not merge: both are told
 	AwaitApproval   = "await-approval"   // risk above low, or an origin that is not trusted
 	AwaitDependency = "await-dependency" // implementation waits for other intents

@@ -6,7 +6,7 @@ import (
 )
 
 // flushLoose makes the loose objects of a directory durable as git makes them in its batch mode: each file is
-// written out, then one is flushed, which flushes the journal and the disk for all. migrate then gives them their names.
+// written out, then one is flushed, which flushes the journal and the disk for all. moveObjects then moves them.
 func flushLoose(dir string) (files []string, err error) {
 	files, err = looseObjects(dir)
 	for i, name := range files {
@@ -17,8 +17,8 @@ func flushLoose(dir string) (files []string, err error) {
 	return files, err
 }
 
-// migrate moves loose objects into an object directory.
-func migrate(files []string, objects string) error {
+// moveObjects moves loose objects, which flushLoose made durable, into an object directory.
+func moveObjects(files []string, objects string) error {
 	for _, name := range files {
 		dir := filepath.Join(objects, filepath.Base(filepath.Dir(name)))
 		if err := os.MkdirAll(dir, 0o777); err != nil {

@@ -1,0 +1,150 @@
+package git
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"strings"
+	"sync"
+	"testing"
+)
+
+// objectsOf makes a repository with objects of all kinds, and returns a store of it and what it holds.
+func objectsOf(t *testing.T) (s *Store, git func(args ...string) string, all map[OID][2]string) {
+	t.Helper()
+	dir := t.TempDir()
+	git = func(args ...string) string {
+		t.Helper()
+		cmd := exec.Command("git", args...)
+		cmd.Dir = dir
+		cmd.Env = append(os.Environ(), "GIT_CONFIG_GLOBAL=/dev/null", "GIT_CONFIG_SYSTEM=/dev/null",
+			"GIT_AUTHOR_NAME=a", "GIT_AUTHOR_EMAIL=a@a", "GIT_COMMITTER_NAME=a", "GIT_COMMITTER_EMAIL=a@a")
+		out, err := cmd.Output()
+		if err != nil {
+			t.Fatalf("git %v: %v", args, err)
+		}
+		return string(out)
+	}
+	git("init", "-q")
+	for n := range 5 {
+		for i := range 20 {
+			if err := os.WriteFile(fmt.Sprintf("%s/f%d", dir, i), []byte(strings.Repeat(fmt.Sprintln(i, n*(i%2)), 100+i)), 0o600); err != nil {
+				t.Fatal(err)
+			}
+		}
+		git("add", "-A")
+		git("commit", "-q", "-m", fmt.Sprint("change ", n))
+		if n == 2 {
+			git("repack", "-adq")
+		}
+	}
+	all = map[OID][2]string{}
+	rest := git("cat-file", "--batch", "--batch-all-objects")
+	for rest != "" {
+		var o, kind string
+		var size int
+		head, body, _ := strings.Cut(rest, "\n")
+		if _, err := fmt.Sscan(head, &o, &kind, &size); err != nil {
+			t.Fatal(err)
+		}
+		all[OID(o)] = [2]string{kind, body[:size]}
+		rest = body[size+1:]
+	}
+	s, err := OpenLocal(t.Context(), LocalConfig{Path: dir})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(s.Close)
+	return s, git, all
+}
+
+// Loose and packed objects, before and after they are packed, by several calls at once.
+func TestReadObjects(t *testing.T) {
+	s, git, all := objectsOf(t)
+	check := func() {
+		r := s.readObjects(t.Context())
+		defer r.close()
+		for o, want := range all {
+			if got, err := r.read(o, want[0], 1<<20); err != nil || string(got) != want[1] {
+				t.Errorf("%s %s: %d bytes of %d, %v", want[0], o, len(got), len(want[1]), err)
+			}
+			if _, err := r.read(o, "tag", 1<<20); !errors.Is(err, ErrNotFound) || errors.Is(err, ErrTooLarge) {
+				t.Errorf("%s is no tag: %v", o, err)
+			}
+		}
+		for _, o := range []OID{OID(strings.Repeat("1", 40)), OID(strings.Repeat("f", 40))} {
+			if _, err := r.read(o, "commit", 1<<20); !errors.Is(err, ErrNotFound) {
+				t.Errorf("found %q: %v", o, err)
+			}
+		}
+		for _, o := range []OID{"", "ff", "HEAD", "HEAD\nHEAD"} {
+			if _, err := r.read(o, "commit", 1<<20); err == nil {
+				t.Errorf("found %q", o)
+			}
+		}
+	}
+	check()
+	git("repack", "-adq") // the processes that wait know the old packs
+	var wg sync.WaitGroup
+	for range 4 {
+		wg.Go(check)
+	}
+	wg.Wait()
+	if n := len(s.readers.idle); n == 0 || n > maxIdle {
+		t.Errorf("%d processes wait", n)
+	}
+}
+
+// A process that went wrong, or was killed, is not asked again.
+func TestReadersAreReplaced(t *testing.T) {
+	s, git, all := objectsOf(t)
+	var large, commit OID
+	for o, want := range all {
+		if want[0] == "blob" {
+			large = o
+		}
+		if want[0] == "commit" {
+			commit = o
+		}
+	}
+	r := s.readObjects(t.Context())
+	defer r.close()
+	for what, spoil := range map[string]func(){
+		"too large": func() {
+			if _, err := r.read(large, "blob", 10); !errors.Is(err, ErrTooLarge) || !errors.Is(err, ErrNotFound) {
+				t.Error(err)
+			}
+		},
+		"cancelled": func() {
+			ctx, cancel := context.WithCancel(t.Context())
+			cancel()
+			late := s.readObjects(ctx)
+			defer late.close()
+			if _, err := late.read(commit, "commit", 1<<20); !errors.Is(err, context.Canceled) {
+				t.Error(err)
+			}
+		},
+		"killed": func() {
+			for _, c := range s.readers.idle {
+				_ = c.cmd.Process.Kill()
+				_, _ = c.out.Peek(1) // until it has ended
+			}
+		},
+		"idle": s.Close,
+	} {
+		if _, err := r.commit(commit); err != nil {
+			t.Fatal(err)
+		}
+		spoil()
+		if got, err := r.read(commit, "commit", 1<<20); err != nil || string(got) != all[commit][1] {
+			t.Errorf("after one that was %s: %q, %v", what, got, err)
+		}
+	}
+	git("commit", "-q", "--allow-empty", "-m", "new")
+	head := OID(strings.TrimSpace(git("rev-parse", "HEAD")))
+	if c, err := r.commit(head); err != nil || c.message != "new\n" {
+		t.Errorf("%+v, %v", c, err)
+	}
+}

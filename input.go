@@ -1,0 +1,182 @@
+package forge
+
+// Input is what a step works on besides the intent and the task, as one of the
+// types that Inputs lists. The interface is sealed, as Message is.
+//
+//sumtype:decl
+type Input interface{ isInput() }
+
+// Inputs lists a value of every type of input, with zero fields.
+func Inputs() []Input {
+	return []Input{
+		&AnalyzeInput{}, &ObserveInput{}, &AbstractInput{}, &ImplementInput{}, &RebaseInput{}, &ReviewInput{},
+		&IterationInput{}, &MergeInput{}, &ReflectInput{},
+	}
+}
+
+func (*AnalyzeInput) isInput()   {}
+func (*ObserveInput) isInput()   {}
+func (*AbstractInput) isInput()  {}
+func (*ImplementInput) isInput() {}
+func (*RebaseInput) isInput()    {}
+func (*ReviewInput) isInput()    {}
+func (*IterationInput) isInput() {}
+func (*MergeInput) isInput()     {}
+func (*ReflectInput) isInput()   {}
+
+// AnalyzeInput is the input of analyze, architect and intake.
+type AnalyzeInput struct {
+	// PolicyOnly asks for the project's policy and nothing else: no agent is called.
+	PolicyOnly bool
+	// Active describes the other intents under way in the project.
+	Active []ActiveIntent
+	// Past are earlier runs of the project, the most relevant first.
+	Past []PastRun
+	// Insufficient says why the analysis before was not sufficient. Only architect
+	// has it.
+	Insufficient string
+}
+
+// ObserveInput is the input of audit and observe. An audit is given none of it:
+// it looks at the repository alone.
+type ObserveInput struct {
+	// Past are earlier runs of the project, the most relevant first.
+	Past []PastRun
+	// Observations are the project's that no reflection has read yet, oldest first.
+	Observations []Observation
+}
+
+// AbstractInput is the input of abstract.
+type AbstractInput struct {
+	// Patterns are what observe found.
+	Patterns []Pattern
+}
+
+// ImplementInput is the input of implement and execute.
+type ImplementInput struct {
+	// Continue says to go on in the working tree that the attempt before left,
+	// uncommitted files included.
+	Continue bool
+	// Fresh says to start over from the tip of the base branch.
+	Fresh bool
+	// Feedback is what was wrong with the attempt before. Empty if it is the first.
+	Feedback string
+	// Reviews are those of the task so far, oldest first.
+	Reviews []Review
+	// Overlaps are the tasks under way that this one does not merge with.
+	Overlaps []Overlap
+	// Goal is what execute is told of its goal. Nil for implement.
+	Goal *Loop
+}
+
+// RebaseInput is the input of rebase: the task says it all.
+type RebaseInput struct{}
+
+// ReviewInput is the input of review.
+type ReviewInput struct {
+	// Verify is what the verify commands said of the commit to review. Nil where
+	// none are configured.
+	Verify *VerifyReport
+	// Reviews are those of the task so far, oldest first.
+	Reviews []Review
+}
+
+// IterationInput is the input of summarize and judge.
+type IterationInput struct {
+	// Goal is what the step is told of the goal and of the iteration's execution.
+	Goal Loop
+	// Verify is what the verify commands said of the iteration's commit. Nil where
+	// none are configured or nothing was changed.
+	Verify *VerifyReport
+}
+
+// MergeInput is the input of integrate.
+type MergeInput struct {
+	// Land is the request of the intent's state machine: the commit to merge.
+	Land *Land
+}
+
+// ReflectInput is the input of reflect.
+type ReflectInput struct {
+	// History is the run to reflect on.
+	History *History
+	// Histories are further runs that ended since the reflection before.
+	Histories []History
+	// Observations are the project's that no reflection has read yet, oldest first.
+	Observations []Observation
+	// Proposed are the proposals of earlier reflections and what became of them,
+	// oldest first.
+	Proposed []Proposal
+}
+
+// HasInput reports whether the input is of the type that the attempt's step
+// takes. Workers are given no other commands.
+func (c *Command) HasInput() bool {
+	switch in := c.Input.(type) {
+	case *AnalyzeInput:
+		return c.Attempt.Step == StepAnalyze || c.Attempt.Step == StepArchitect || c.Attempt.Step == StepIntake
+	case *ObserveInput:
+		return c.Attempt.Step == StepAudit || c.Attempt.Step == StepObserve
+	case *AbstractInput:
+		return c.Attempt.Step == StepAbstract
+	case *ImplementInput:
+		return c.Attempt.Step == StepImplement || c.Attempt.Step == StepExecute && in.Goal != nil
+	case *RebaseInput:
+		return c.Attempt.Step == StepRebase
+	case *ReviewInput:
+		return c.Attempt.Step == StepReview
+	case *IterationInput:
+		return c.Attempt.Step == StepSummarize || c.Attempt.Step == StepJudge
+	case *MergeInput:
+		return c.Attempt.Step == StepIntegrate && in.Land != nil
+	case *ReflectInput:
+		return c.Attempt.Step == StepReflect
+	case nil:
+	}
+	return false
+}
+
+// Analyze returns the input of analyze, architect and intake. As with the
+// methods below, it is zero if the command has another one.
+func (c *Command) Analyze() AnalyzeInput { return input[AnalyzeInput](c) }
+
+// Observe returns the input of audit and observe.
+func (c *Command) Observe() ObserveInput { return input[ObserveInput](c) }
+
+// Abstract returns the input of abstract.
+func (c *Command) Abstract() AbstractInput { return input[AbstractInput](c) }
+
+// Implement returns the input of implement and execute.
+func (c *Command) Implement() ImplementInput { return input[ImplementInput](c) }
+
+// Review returns the input of review.
+func (c *Command) Review() ReviewInput { return input[ReviewInput](c) }
+
+// Iteration returns the input of summarize and judge.
+func (c *Command) Iteration() IterationInput { return input[IterationInput](c) }
+
+// Merge returns the input of integrate.
+func (c *Command) Merge() MergeInput { return input[MergeInput](c) }
+
+// Reflect returns the input of reflect.
+func (c *Command) Reflect() ReflectInput { return input[ReflectInput](c) }
+
+// Goal returns what the steps of a goal's iteration are told of it, or nil if the
+// step is none of them.
+func (c *Command) Goal() *Loop {
+	switch in := c.Input.(type) {
+	case *ImplementInput:
+		return in.Goal
+	case *IterationInput:
+		return &in.Goal
+	default:
+		return nil
+	}
+}
+
+func input[T any](c *Command) (in T) {
+	if p := As[*T](c.Input); p != nil {
+		in = *p
+	}
+	return in
+}
