@@ -15,7 +15,7 @@ func Refuse(format string, args ...any) (forge.Decision, error) {
 }
 
 // Ignore returns the decision on an event that changes nothing: it is known, or
-// nobody waits for it any more.
+// it is not needed any more.
 func Ignore(format string, args ...any) (forge.Decision, error) {
 	return forge.Ignored, fmt.Errorf(format, args...)
 }
