@@ -287,7 +287,7 @@ type MergeOutcome string
 
 // The outcomes of an integration.
 const (
-	MergeDone   MergeOutcome = "integrated"
+	MergeDone   MergeOutcome = "merged"
 	MergeConflict     MergeOutcome = "conflict"      // with what landed since
 	MergeVerifyFailed MergeOutcome = "verify_failed" // on the moved base
 	MergePatchChanged      MergeOutcome = "changed"       // the rebased patch is another one: review it again

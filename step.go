@@ -20,7 +20,7 @@ const (
 	StepImplement Step = "implement"
 	StepRebase    Step = "rebase" // includes the verify commands
 	StepReview    Step = "review"
-	StepMerge Step = "integrate"
+	StepMerge Step = "merge"
 	StepReflect   Step = "reflect"
 	StepIntake    Step = "intake"    // intents with criteria: makes a task and criteria of a goal, or asks
 	StepExecute   Step = "execute"   // takes the place of implement: one iteration towards a goal

@@ -136,7 +136,7 @@ func (r *runner) open(ctx context.Context) (map[forge.Key]bool, error) {
 			continue
 		}
 		// An intent that ended is among them if the lane was not told yet.
-		for _, id := range machine.Fold(lane.Key, records).(*flow.Lane).Active() {
+		for _, id := range machine.Fold(lane.Key, records).(*flow.Project).Active() {
 			keys[forge.Key{Project: lane.Key.Project, Intent: id}] = true
 		}
 	}

@@ -54,17 +54,17 @@ func reviewing(b *testing.B) *Intent {
 // dropped afterwards: the number of reviews of one task is bounded by the policy.
 func round(b *testing.B, s *Intent) {
 	b.Helper()
-	t := s.tasks[0]
+	t := s.Tasks.Tasks[0]
 	for _, r := range []forge.Result{
 		{Output: &forge.Implementation{Head: "h", Commits: 1}},
 		{Output: &forge.Rebase{Head: "h"}},
 		{Output: &forge.Review{TaskID: t.ID, Head: "h", Verdict: forge.VerdictRejected, Issues: []string{"no"}}},
 	} {
-		r.Attempt = s.open.commands[0].Attempt
+		r.Attempt = s.Dispatch.Outbox.Commands[0].Attempt
 		if _, ruling := s.Step(forge.Event{Message: &r}); ruling.Decision != forge.Applied {
 			b.Fatal(ruling)
 		}
 	}
-	t.reviews = nil
-	s.open.timers = nil
+	t.Reviews = nil
+	s.Dispatch.Outbox.Timers = nil
 }

@@ -2,14 +2,28 @@
 // machines share the work, and talk to each other only by events:
 //
 //   - Intent, one per intent: from a submitted intent through analysis, tasks,
-//     reviews and landings to its end. Its rules are in person.go and pause.go
-//     (what people ask), analyze.go, knowledge.go, gate.go, task.go, goal.go,
-//     parts.go, land.go, forecast.go, money.go, failure.go and finish.go.
-//   - Lane, one per project: what spans intents. It admits intents and wakes
-//     those that depend on others (lanedeps.go), brings parts and wholes together
-//     (laneparts.go), decides the order in which changes land and who has
-//     precedence after a conflict (laneorder.go), keeps the purse (lanemoney.go),
-//     remembers (lanepast.go, laneknown.go) and reflects (lanereflect.go).
+//     reviews and merges to its end. It is composed of small machines, each in a
+//     package of its own with its state, its table or diagram, and its doors:
+//
+//     control   what a person may ask, where
+//     plan      what comes before the tasks: analysis, questions, approval, dependencies, children
+//     task      one task: the table of stages; overlaps; protected paths
+//     goal      the strategy of a goal's task: iterations
+//     retry     what follows an attempt that failed; rule has the table of reasons
+//     dispatch  commands: held while there is a pause, waiting for budget, open, withdrawn
+//     pause     what is paused, by whom
+//     outbox    open commands, timers and messages
+//     session   names of agents' sessions
+//     history   the record of runs
+//
+//   - Project, one per project: what spans intents. project.go says which part
+//     acts on which event:
+//
+//     scheduler   admission, dependencies, parents and children, pauses of everything
+//     mergequeue  the order of merges, and file locks
+//     budget      the ledger, and the arithmetic of one call
+//     knowledge   the lessons of finished runs
+//     reflection  when to reflect, and which proposals to submit
 //
 // A machine is total and deterministic: no clock, no chance, no input or output.
 // Time and ids come in as fields of events. Whoever drives it journals each
@@ -17,20 +31,6 @@
 // by folding its journal, and Pending names every effect that has to be in
 // force, so that none is lost.
 //
-// A task moves through these stages:
-//
-//	pending -> implementing -> rebasing -> reviewing -> landing -> done
-//	              ^   ^            |           |           |
-//	              |   +-- rejected, nothing committed, verify failed
-//	              +------ reserving <- conflict
-//	any stage -> parked (a timer) -> the same step again
-//	landing -> waiting (a person's files are in the way) -> landing
-//	any stage -> failed
-//
-// The task of a goal takes these ways instead, once for each iteration:
-//
-//	pending -> implementing -> rebasing -> summarizing -> judging -> landing -> done
-//	              ^   ^                        |             |          |
-//	              |   +-- verify failed -------+-------------+ not complete
-//	              +------ reserving <- conflict
+// A small machine touches no state but its own. What the others have to do because of
+// its step it returns as data, which the composition carries out in order (commands.go).
 package flow

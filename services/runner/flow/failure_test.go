@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/pfl-forge/pfl-forge"
+	"github.com/pfl-forge/pfl-forge/services/runner/flow/rule"
 )
 
 // TestEveryReasonHasARule reads the closed set where it is declared.
@@ -22,13 +23,13 @@ func TestEveryReasonHasARule(t *testing.T) {
 		declared = append(declared, forge.FailureReason(m[1]))
 	}
 	slices.Sort(declared)
-	if ruled := slices.Sorted(maps.Keys(failureRules)); !slices.Equal(declared, ruled) || len(ruled) == 0 {
+	if ruled := slices.Sorted(maps.Keys(rule.Failures)); !slices.Equal(declared, ruled) || len(ruled) == 0 {
 		t.Errorf("declared %q\nwith rule %q", declared, ruled)
 	}
 }
 
 // anyReason is some reason, or one that this version does not know.
 func anyReason(rng *rand.Rand) forge.FailureReason {
-	reasons := append(slices.Sorted(maps.Keys(failureRules)), "new")
+	reasons := append(slices.Sorted(maps.Keys(rule.Failures)), "new")
 	return reasons[rng.IntN(len(reasons))]
 }

@@ -3,110 +3,99 @@ package flow
 import (
 	"errors"
 	"fmt"
-	"slices"
-	"strings"
 	"time"
 
 	"github.com/pfl-forge/pfl-forge"
+	"github.com/pfl-forge/pfl-forge/services/runner/flow/control"
+	"github.com/pfl-forge/pfl-forge/services/runner/flow/dispatch"
+	"github.com/pfl-forge/pfl-forge/services/runner/flow/goal"
+	"github.com/pfl-forge/pfl-forge/services/runner/flow/history"
+	"github.com/pfl-forge/pfl-forge/services/runner/flow/pause"
+	"github.com/pfl-forge/pfl-forge/services/runner/flow/plan"
+	"github.com/pfl-forge/pfl-forge/services/runner/flow/retry"
+	"github.com/pfl-forge/pfl-forge/services/runner/flow/rule"
+	"github.com/pfl-forge/pfl-forge/services/runner/flow/task"
 )
 
-// phase is where a run of an intent stands.
-type phase string
-
-const (
-	phaseNone      phase = ""          // not submitted
-	phaseEntering  phase = "entering"  // waits for the lane to admit it
-	phaseAnalyzing phase = "analyzing" // waits for the analysis or what takes its place, or for a timer to repeat it
-	phaseAsking    phase = "asking"    // waits for a person's answers
-	phaseApproval  phase = "approval"  // waits for a person's approval
-	phaseUnfunded  phase = "unfunded"  // there is no money to analyze it
-	phaseDepending phase = "depending" // waits for other intents
-	phaseWorking   phase = "working"   // tasks are under way
-	phaseParts     phase = "parts"     // the intents that it was taken apart into are under way
-	phaseClosed    phase = "closed"
-)
-
-// Intent is the state machine of one intent. The zero value is not ready: see
-// NewIntent.
+// Intent is the state machine of one intent. It is composed of smaller ones, each
+// in a package of its own: it hands each event to the one that knows what follows,
+// and carries out what that returns. The zero value is not ready: see NewIntent.
 type Intent struct {
-	key      forge.Key
-	intent   forge.Intent
-	declared forge.Risk // what the publisher said, or a person set later
-	judged   forge.Risk // what the analysis said
-	phase    phase
-	run      int
-	ends     int // how often the lane was told that a run ended
-	policy   forge.Policy
-	active   []forge.ActiveIntent
-	past     []forge.PastRun
-	unread   []forge.Observation // of the project, that no reflection has read
-	vouched  bool                // a person approved the larger intent
-	foreign  bool                // its budget is what another system asked for
-	planHash string
-	approved bool
-	approver string
-	depends  []dependency
-	reason   string // why it waits or failed, for a person
-	escalate bool   // some task of this run lost a conflict to an outsider
+	intentState
 
-	step         forge.Step // that the intent as a whole is at, before its tasks
-	insufficient string     // why the analysis was not sufficient
-	patterns     []forge.Pattern
-	audit        *forge.Audit
-	tasks        []*task
-	parts        []*part
-	analyze      stepState
-	talk         conversation // of the step
-	instructions string
-	pauses       pauses
-	held         []forge.Command // not to be issued while there is a pause
-	known        bool            // the policy is the project's own
-	avoid        []avoided       // agents at a limit
-	unfunded     []unfunded
-	money        int             // messages about money to the lane, ever
-	owed         []forge.Attempt // withdrawn, and their costs are still to come
-	refreshing   bool            // the policy is being read again
-
-	steps        []forge.StepRecord
-	adjustments  []forge.Adjustment
-	observations []forge.Observation
-	observed     int                 // ever
-	knows        []forge.Knowledge   // of the project, for a goal
-	learned      []forge.Knowledge   // by a goal
-	applied      []string            // ids of knowledge that helped, once for each execution
-	told         [2]int              // of learned and applied: how many the lane was told of
-	forecasts    map[forecastKey]int // numbers of the newest
-	history      []forge.History
-	usage        forge.Usage
-	runStarted   time.Time
-	updated      time.Time
-	heard        map[string]bool // ids of what people asked: a redelivery must not be taken for a new wish
-
-	open open
-	eff  forge.Effects // of the step that is being taken
-	now  time.Time
+	key forge.Key
+	eff forge.Effects // of the step that is being taken
+	now time.Time
 }
 
-// dependency is another intent that has to be done before implementation.
-type dependency struct {
-	id     forge.IntentID
-	status forge.Status
+// The methods of the composition stand on types of their own, by what they do: person
+// takes what people ask (person.go), answers what other machines say (messages.go),
+// course leads a run from phase to phase (run.go, end.go), view shows it (view.go). All
+// are the same machine.
+type (
+	core    = Intent
+	person  struct{ *core }
+	answers struct{ *core }
+	course  struct{ *core }
+	view    struct{ *core }
+)
+
+// intentState is everything that an intent remembers; a snapshot holds it.
+type intentState struct {
+	// Intent is as it was submitted, with judgments and answers since.
+	Intent forge.Intent
+	// Phase is where the run stands.
+	Phase control.Phase
+	// Run is the number of the present run, from 1.
+	Run int
+	// Ends counts how often the project was told that a run ended.
+	Ends int
+	// Reason says, for a person, why the intent waits or failed.
+	Reason string
+	// Escalate says that some task of this run lost a conflict to an outsider.
+	Escalate bool
+	// Foreign says that another system set the intent's own budget.
+	Foreign bool
+	// Instructions are the words that a person added to a retry.
+	Instructions string
+	// Policy is the one in force.
+	Policy policy
+	// Plan covers the part of a run before its tasks.
+	Plan plan.State
+	// Tasks are the tasks of the plan.
+	Tasks task.Set
+	// Goal is how far a goal is.
+	Goal goal.State
+	// History is the record of all runs.
+	History history.State
+	// Pause says what is paused.
+	Pause pause.State
+	// Dispatch holds commands, timers and messages to other machines.
+	Dispatch dispatch.State
+	// Limits are the agents that are at their limits.
+	Limits retry.Limits
+	// Decided has the ids of what people asked: a redelivery must not be taken for
+	// another wish.
+	Decided map[string]bool
+	// Updated is when the newest event was applied.
+	Updated time.Time
 }
 
-// stepState counts the attempts of a step.
-type stepState struct {
-	number int // of the last attempt issued
-	claim  int // of that attempt
-	errors int // consecutive agent errors
-	parks  int // consecutive waits at a limit
+// policy is the policy in force.
+type policy struct {
+	forge.Policy
+	// Known says that it is the project's own, not the default.
+	Known bool
+	// Reading says that it is being read again, because a person may have changed
+	// it.
+	Reading bool
 }
-
-// worked forgets what went wrong before.
-func (st *stepState) worked() { st.errors, st.parks = 0, 0 }
 
 // NewIntent returns the machine of an intent that was not submitted yet.
 func NewIntent(key forge.Key) *Intent {
-	return &Intent{key: key, policy: forge.DefaultPolicy(), step: forge.StepAnalyze, heard: map[string]bool{}, forecasts: map[forecastKey]int{}}
+	return &Intent{key: key, intentState: intentState{
+		Policy: policy{Policy: forge.DefaultPolicy()}, Plan: plan.State{Step: forge.StepAnalyze}, Decided: map[string]bool{},
+	}}
 }
 
 // Step decides on one event. The effects have to happen once the decision is
@@ -115,9 +104,9 @@ func NewIntent(key forge.Key) *Intent {
 func (s *Intent) Step(ev forge.Event) (forge.Effects, forge.Ruling) {
 	s.eff = forge.Effects{}
 	s.now = ev.At
-	decision, err := s.decide(ev)
+	decision, err := s.decide(&ev)
 	if decision == forge.Applied && personal(&ev) {
-		s.heard[ev.ID] = true
+		s.Decided[ev.ID] = true
 	}
 	r := forge.Ruling{EventID: ev.ID, Decision: decision, Intent: s.key.Intent}
 	if err != nil {
@@ -127,176 +116,208 @@ func (s *Intent) Step(ev forge.Event) (forge.Effects, forge.Ruling) {
 		}
 	}
 	if decision == forge.Applied {
-		s.updated = ev.At
+		s.Updated = ev.At
 	}
 	eff := s.eff
 	s.eff, s.now = forge.Effects{}, time.Time{}
 	return eff, r
 }
 
+// Pending returns every effect that has to be in force, in the order in which
+// they were asked for.
+func (s *Intent) Pending() forge.Effects { return s.Dispatch.Outbox.Effects() }
+
 // decide applies an event, or says why not. It must not change the state before
 // it is certain to return Applied.
-func (s *Intent) decide(ev forge.Event) (forge.Decision, error) {
-	if forge.As[*forge.Submit](ev.Message) != nil {
-		return s.submit(ev)
+func (s *Intent) decide(ev *forge.Event) (forge.Decision, error) {
+	if m, ok := ev.Message.(*forge.Submit); ok {
+		return person{s}.submit(m, ev.At)
 	}
-	if s.phase == phaseNone {
-		return refuse("there is no intent %q; `pfl-forge status` lists those that exist", s.key.Intent)
+	if s.Phase == control.None {
+		return rule.Refuse("there is no intent %q; `pfl-forge status` lists those that exist", s.key.Intent)
 	}
-	if personal(&ev) {
-		if s.heard[ev.ID] {
-			return ignore("this was asked and decided already")
+	if personal(ev) {
+		if s.Decided[ev.ID] {
+			return rule.Ignore("this was asked and decided already")
 		}
-		return s.asked(&ev)
+		return person{s}.asked(ev)
 	}
 	switch m := ev.Message.(type) {
 	case *forge.Result:
 		return s.result(m)
 	case *forge.TimerFired:
 		return s.timer(m)
-	case *forge.RunAdmitted:
-		return s.admitted(m)
-	case *forge.DependencyEnded:
-		return s.dependencyEnded(m)
-	case *forge.FilesLocked:
-		return s.reserved(m)
-	case *forge.MergeEnded:
-		return s.landed(m)
-	case *forge.BudgetReserved:
-		return s.funded(m)
-	case *forge.ChildChanged:
-		return s.partChanged(m)
-	case *forge.RunReflected:
-		return s.reflected(m)
-	case *forge.OverlapChanged:
-		return s.forecast(m)
+	default:
+		return answers{s}.told(ev)
 	}
-	return refuse("the event says nothing that an intent knows")
 }
 
-// personal reports whether an event is a wish about an intent that exists.
-func personal(ev *forge.Event) bool {
-	return forge.As[*forge.Edit](ev.Message) != nil || forge.As[*forge.Approve](ev.Message) != nil || forge.As[*forge.Reject](ev.Message) != nil || forge.As[*forge.Answer](ev.Message) != nil || forge.As[*forge.Retry](ev.Message) != nil || forge.As[*forge.Cancel](ev.Message) != nil ||
-		forge.As[*forge.Pause](ev.Message) != nil || forge.As[*forge.Resume](ev.Message) != nil
-}
-
-func refuse(format string, args ...any) (forge.Decision, error) {
-	return forge.Refused, fmt.Errorf(format, args...)
-}
-
-func ignore(format string, args ...any) (forge.Decision, error) {
-	return forge.Ignored, fmt.Errorf(format, args...)
-}
-
-// result routes a worker's report to the step that waits for it. A report on an
-// attempt that is not open any more changes nothing.
+// result takes a worker's report. A report on an attempt that is not open any more
+// changes nothing but the account.
 func (s *Intent) result(r *forge.Result) (forge.Decision, error) {
-	if !s.open.wants(r.Attempt) {
-		return s.bill(r)
+	if !s.Dispatch.Outbox.Wants(r.Attempt) {
+		return s.late(r)
 	}
 	if r.IsStart() {
 		return s.started(r)
-	}
-	var t *task
-	if r.Attempt.Task != "" {
-		t = s.task(r.Attempt.Task)
 	}
 	if r.Failure() == nil && !r.Answers() {
 		blank := *r
 		blank.Output = &forge.Failure{Reason: forge.FailInvalidOutput, Message: "the result holds no answer for its step"}
 		r = &blank
 	}
-	s.closeAttempt(r)
-	if r.Failure() != nil {
-		s.failed(t, r)
-		return forge.Applied, nil
-	}
-	switch r.Attempt.Step {
-	case forge.StepAnalyze, forge.StepArchitect:
-		s.analyzed(r)
-	case forge.StepAudit:
-		s.audited(r)
-	case forge.StepObserve:
-		s.patternsFound(r)
-	case forge.StepAbstract:
-		s.abstracted(r)
-	case forge.StepIntake:
-		s.takenIn(r)
-	case forge.StepImplement:
-		s.implemented(t, r)
-	case forge.StepExecute:
-		s.executed(t, r)
-	case forge.StepRebase:
-		s.rebased(t, r)
-	case forge.StepReview:
-		s.reviewed(t, r)
-	case forge.StepSummarize:
-		s.summarized(t, r)
-	case forge.StepJudge:
-		s.goalJudged(t, r)
-	case forge.StepMerge, forge.StepReflect: // the lane issues those
+	s.History.Step(s.now, r)
+	x := s.turn()
+	s.Dispatch.Close(&x, r.Attempt, r.Usage.CostUSD)
+	s.overBudget(x.Refused)
+	s.History.Observe(s.now, s.key.Intent, r.Observations)
+	switch {
+	case r.Failure() != nil:
+		s.failed(r)
+	case r.Attempt.Task == "":
+		course{s}.answered(r)
+	default:
+		s.worked(s.Tasks.Find(r.Attempt.Task), r)
 	}
 	return forge.Applied, nil
 }
 
-// closeAttempt forgets an attempt's command and records what it cost.
-func (s *Intent) closeAttempt(r *forge.Result) {
-	budgeted := s.open.budget(r.Attempt) > 0
-	s.open.closeAttempt(r.Attempt)
-	s.open.cancelTimer(claimKey(r.Attempt))
-	s.usage = s.usage.Add(r.Usage)
-	s.steps = append(s.steps, s.stepRecord(r))
-	if budgeted || r.Usage.CostUSD > 0 {
-		s.settle()
-		s.fund()
+// worked takes the answer of a task's step.
+func (s *Intent) worked(t *task.Task, r *forge.Result) {
+	by := task.Worker{Replica: r.Replica, Session: r.Session}
+	g := goal.Strategy{State: &s.Goal, Options: s.Intent.Goal}
+	x := s.taskTurn()
+	var unusable error
+	switch out := r.Output.(type) {
+	case *forge.Implementation:
+		if r.Attempt.Step == forge.StepExecute {
+			g.Executed(x, t, out, by)
+		} else {
+			t.Implemented(x, out, by)
+		}
+	case *forge.Rebase:
+		t.Rebased(x, out)
+	case *forge.Review:
+		unusable = t.Reviewed(x, out)
+	case *forge.Summarization:
+		g.Summarized(x, t, out, r.Session)
+	case *forge.Judgment:
+		unusable = g.Judged(x, t, out)
+	default: // the others are of the whole intent, or the project's
 	}
-	s.observe(r.Observations)
-}
-
-// Bounds of what is kept of one attempt's observations.
-const (
-	maxNoticed  = 50   // observations
-	maxNotice   = 2000 // bytes of each
-	maxEvidence = 20   // pieces of evidence of each
-)
-
-// observe keeps what an agent noticed, under ids that reflections refer to.
-func (s *Intent) observe(list []forge.Observation) {
-	for _, o := range list[:min(len(list), maxNoticed)] {
-		s.observed++
-		o.Content = strings.ToValidUTF8(shorten(o.Content, maxNotice), "")
-		o.Evidence = o.Evidence[:min(len(o.Evidence), maxEvidence)]
-		o.ID = fmt.Sprintf("%s/%d", s.key.Intent, s.observed)
-		o.IntentID, o.Processed = s.key.Intent, false
-		o.CreatedAt = s.now
-		s.observations = append(s.observations, o)
+	s.perform(x)
+	if unusable != nil {
+		s.invalid(r.Attempt, unusable)
 	}
 }
 
-func (s *Intent) stepRecord(r *forge.Result) forge.StepRecord {
-	outcome := "ok"
-	if r.Failure() != nil {
-		outcome = string(r.Failure().Reason)
-	}
-	return forge.StepRecord{
-		Step: r.Attempt.Step, TaskID: r.Attempt.Task, Attempt: r.Attempt.Number, Outcome: outcome,
-		Duration: r.Duration, Session: r.Session, Agent: r.Agent, Model: r.Model, Usage: r.Usage, At: s.now,
-	}
+// invalid takes an answer that cannot be used for a failure of its attempt.
+func (s *Intent) invalid(a forge.Attempt, err error) {
+	s.History.Correct(string(forge.FailInvalidOutput))
+	s.failed(&forge.Result{Attempt: a, Output: &forge.Failure{Reason: forge.FailInvalidOutput, Message: err.Error()}})
 }
 
-// outcome corrects what the last recorded step came to.
-func (s *Intent) outcome(what string) { s.steps[len(s.steps)-1].Outcome = what }
-
-func (s *Intent) adjust(rule string, id forge.TaskID, format string, args ...any) {
-	s.adjustments = append(s.adjustments, forge.Adjustment{
-		Rule: rule, TaskID: id, Detail: fmt.Sprintf(format, args...), At: s.now,
+// failed takes an attempt that did not do its job.
+func (s *Intent) failed(r *forge.Result) {
+	step, t := r.Attempt.Step, s.Tasks.Find(r.Attempt.Task)
+	counter, talk := &s.Plan.Attempts, &s.Plan.Session
+	if t != nil {
+		counter, talk = s.strategy().Counter(t, step), s.strategy().Session(t, step)
+		s.tasks(func(x *task.Turn) {
+			t.AttemptFailed(x, step, r.Failure(), task.Worker{Replica: r.Replica, Session: r.Session})
+		})
+	} else {
+		talk.Reported(r.Session)
+		if rule.Failures[r.Failure().Reason].Then == rule.NewSession {
+			talk.Start(s.names(), "", step)
+		}
+	}
+	turn := s.turn()
+	d := retry.Decide(counter, &s.Limits, &retry.Failed{
+		Result: r, Now: s.now, Policy: &s.Policy.Policy, PolicyKnown: s.Policy.Known,
+		Budgeted: turn.Charged(), PolicyOnly: s.Policy.Reading,
 	})
+	if d.Rule != "" {
+		s.History.Adjust(s.now, d.Rule, r.Attempt.Task, d.Detail)
+	}
+	switch d.Action {
+	case retry.CarryOn:
+		if t != nil {
+			t.Uncount(step)
+		}
+		s.again(t, step)
+	case retry.Again:
+		s.again(t, step)
+	case retry.Elsewhere:
+		if t == nil {
+			step = s.Plan.Step
+		}
+		talk.Start(s.names(), r.Attempt.Task, step)
+		s.again(t, step)
+	case retry.Later:
+		s.commands(func(x *dispatch.Turn) { s.Dispatch.Park(x, r.Attempt.Task, step, d.At) })
+	case retry.NoBudget:
+		s.overBudget([]dispatch.Refusal{{Attempt: r.Attempt, Why: d.Why}})
+	case retry.GiveUp:
+		s.giveUp(t, step, d.Why)
+	}
 }
 
-func (s *Intent) task(id forge.TaskID) *task {
-	i := slices.IndexFunc(s.tasks, func(t *task) bool { return t.ID == id })
-	if i < 0 {
-		return nil
+// again issues a step once more, at once.
+func (s *Intent) again(t *task.Task, step forge.Step) {
+	switch {
+	case t != nil:
+		s.tasks(func(x *task.Turn) { t.Again(x, step) })
+	case s.Policy.Reading:
+		course{s}.readPolicy()
+	default:
+		course{s}.startStep()
 	}
-	return s.tasks[i]
+}
+
+// giveUp takes that a step is not tried any more.
+func (s *Intent) giveUp(t *task.Task, step forge.Step, why string) {
+	switch {
+	case t != nil:
+		s.tasks(func(x *task.Turn) { t.GaveUp(x, step, why) })
+	case s.Policy.Reading:
+		s.Policy.Reading = false
+		s.Plan.Attempts.Worked()
+		why = "the policy could not be read: " + why
+		if s.Phase == control.OverBudget {
+			s.Reason = why
+		}
+		for _, t := range s.Tasks.At(task.OverBudget) {
+			t.Failure = why
+		}
+	default:
+		s.Reason = string(step) + ": " + why
+		s.History.Adjust(s.now, rule.TaskFailed, "", s.Reason)
+		course{s}.finish(forge.StatusError)
+	}
+}
+
+// timer takes a timer that fired: a pause is over, or a replica did not begin.
+func (s *Intent) timer(fired *forge.TimerFired) (forge.Decision, error) {
+	if !s.Dispatch.Outbox.HasTimerAt(fired.Key, fired.At) {
+		return rule.Ignore("no timer %q is set for %s", fired.Key, fired.At)
+	}
+	s.Dispatch.Outbox.CancelTimer(fired.Key)
+	if a, ok := dispatch.Parked(fired.Key); ok {
+		s.again(s.Tasks.Find(a.Task), a.Step)
+		return forge.Applied, nil
+	}
+	x := s.turn()
+	c, ok := s.Dispatch.Reclaim(&x, fired.Key)
+	if !ok {
+		return forge.Applied, nil
+	}
+	// A late result of that replica is of an older claim and changes nothing.
+	t := s.Tasks.Find(c.Attempt.Task)
+	s.History.Adjust(s.now, rule.Reclaim, t.ID, fmt.Sprintf("replica %q", c.Replica))
+	t.Reclaim()
+	next := s.command(t, c.Attempt.Step)
+	next.BudgetUSD = c.BudgetUSD
+	s.Dispatch.Outbox.Issue(x.Effects, &next)
+	return forge.Applied, nil
 }

@@ -3,54 +3,39 @@ package flow
 import (
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/pfl-forge/pfl-forge"
+	"github.com/pfl-forge/pfl-forge/services/runner/flow/control"
+	"github.com/pfl-forge/pfl-forge/services/runner/flow/plan"
+	"github.com/pfl-forge/pfl-forge/services/runner/flow/rule"
+	"github.com/pfl-forge/pfl-forge/services/runner/flow/task"
 )
 
-func (s *Intent) submit(ev forge.Event) (forge.Decision, error) {
-	in := forge.As[*forge.Submit](ev.Message).Intent
+// submit takes a new intent. One that is known by its origin is ignored: a publisher
+// may repeat itself. Another one of the same id is refused.
+func (s person) submit(m *forge.Submit, at time.Time) (forge.Decision, error) {
+	in := m.Intent
 	if in.CreatedAt.IsZero() {
-		in.CreatedAt = ev.At
+		in.CreatedAt = at
 	}
 	in.Project, in.ID = s.key.Project, s.key.Intent
 	in.Status = forge.StatusProposed
 	if e := in.Validate(); e != nil {
 		return forge.Refused, e
 	}
-	if s.phase != phaseNone {
-		if sameOrigin(s.intent.Origin, in.Origin) {
-			return ignore("the intent is known already")
+	if s.Phase != control.None {
+		if sameOrigin(s.Intent.Origin, in.Origin) {
+			return rule.Ignore("the intent is known already")
 		}
 		return forge.Refused, &forge.FieldError{Field: "id", Reason: "is taken by another intent; choose another one"}
 	}
-	s.intent, s.declared = in, in.Risk
-	s.vouched = forge.As[*forge.Submit](ev.Message).Preapproved
-	s.foreign = in.Source == forge.SourceSystem
-	s.step = firstStep(&in)
-	s.enter()
+	s.Intent = in
+	s.Plan.Gate.Declared, s.Plan.Gate.Vouched = in.Risk, m.Preapproved
+	s.Foreign = in.Source == forge.SourceSystem
+	s.Plan.Step = plan.FirstStep(&in)
+	course(s).enter()
 	return forge.Applied, nil
-}
-
-// asked takes what somebody wants of an intent that exists.
-func (s *Intent) asked(ev *forge.Event) (forge.Decision, error) {
-	switch m := ev.Message.(type) {
-	case *forge.Edit:
-		return s.edit(m)
-	case *forge.Approve:
-		return s.approve(m, ev.Actor)
-	case *forge.Reject:
-		return s.reject(m)
-	case *forge.Answer:
-		return s.answer(m)
-	case *forge.Retry:
-		return s.retry(m)
-	case *forge.Pause:
-		return s.pause(m)
-	case *forge.Resume:
-		return s.resume(m)
-	default:
-		return s.cancel(forge.As[*forge.Cancel](ev.Message))
-	}
 }
 
 // sameOrigin reports whether two submissions are the same event of the same
@@ -59,29 +44,27 @@ func sameOrigin(a, b forge.Origin) bool {
 	return a.EventID != "" && a.System == b.System && a.EventID == b.EventID
 }
 
-// enter starts a run by asking the lane to admit the intent.
-func (s *Intent) enter() {
-	s.run++
-	s.phase = phaseEntering
-	s.reason = ""
-	s.escalate = false
-	s.runStarted = s.now
-	s.open.closeNote("end")
-	s.tellLane("enter", true, forge.Event{Message: &forge.AdmitRun{
-		Run: s.run, Title: s.intent.Title, Type: s.intent.Type, Parent: s.intent.Parent, Source: s.intent.Source, Generation: s.intent.Generation,
-		Goal: s.intent.IsGoal(),
-	}})
+// place returns where the intent is, as far as a person's wishes go. What is allowed
+// there is up to control.Table; the methods below check only what depends on the
+// words of the wish.
+func (s person) place() *control.Intent {
+	return &control.Intent{
+		Phase: s.Phase, Status: s.Intent.Status, Guarded: s.Tasks.Has(task.Protected),
+		Waiting: s.Tasks.Has(task.Waiting) || s.Tasks.Has(task.OverBudget),
+	}
 }
 
-func (s *Intent) edit(e *forge.Edit) (forge.Decision, error) {
-	if s.intent.Status != forge.StatusProposed || s.phase == phaseClosed {
-		return refuse("the intent is %s; it can be edited only while it is proposed", s.intent.Status)
+// edit changes the submitted text, type or risk. Another body drops the plan, which was
+// of the old one, unless a person is being asked about it; another risk may change
+// whether the plan needs an approval.
+func (s person) edit(e *forge.Edit) (forge.Decision, error) {
+	if decision, err := s.place().Check(control.Edit, ""); err != nil {
+		return decision, err
 	}
-	if e.Body != nil && slices.ContainsFunc(s.tasks, func(t *task) bool { return t.Attempts > 0 }) {
-		return refuse("work on the intent has begun; make a new intent for another text")
+	if e.Body != nil && s.Tasks.Begun() {
+		return rule.Refuse("work on the intent has begun; make a new intent for another text")
 	}
-	in := s.intent
-	declared := s.declared
+	in, declared := s.Intent, s.Plan.Gate.Declared
 	if e.Title != nil {
 		in.Title = *e.Title
 	}
@@ -97,255 +80,287 @@ func (s *Intent) edit(e *forge.Edit) (forge.Decision, error) {
 	if err := in.Validate(); err != nil {
 		return forge.Refused, err
 	}
-	body := in.Body != s.intent.Body && s.phase != phaseAsking
-	s.intent, s.declared = in, declared
-	s.intent.Risk = forge.MaxRisk(s.declared, s.judged)
+	body := in.Body != s.Intent.Body && s.Phase != control.Asking
+	s.Intent, s.Plan.Gate.Declared = in, declared
+	s.Intent.Risk = forge.MaxRisk(declared, s.Plan.Gate.Judged)
 	if body {
 		// The plan is of another text than the one that is to be done.
-		s.tasks, s.parts, s.planHash, s.approved = nil, nil, "", false
-		s.turnTo(firstStep(&s.intent))
+		s.Tasks.Tasks, s.Goal.Started = nil, false
+		s.Plan.Drop()
+		s.Plan.TurnTo(s.names(), plan.FirstStep(&s.Intent))
 	}
 	switch {
-	case body && s.phase != phaseEntering:
-		s.withdrawAttempts()
-		s.startStep()
-	case s.phase == phaseApproval:
-		s.gate()
+	case body && s.Phase != control.Entering:
+		course(s).withdrawAll()
+		course(s).startStep()
+	case s.Phase == control.Approval:
+		course(s).gate()
 	}
 	return forge.Applied, nil
 }
 
-func (s *Intent) approve(a *forge.Approve, by string) (forge.Decision, error) {
-	guarded := s.guarded()
-	waits := s.phase == phaseApproval || len(guarded) > 0
+// approve takes a person's approval of the plan, or of changes of protected paths. A
+// hash that comes with it has to be that of what is there now.
+func (s person) approve(a *forge.Approve, by string) (forge.Decision, error) {
+	if decision, err := s.place().Check(control.Approve, ""); err != nil {
+		if s.Plan.Gate.Approved {
+			return rule.Ignore("the intent is approved already")
+		}
+		return decision, err
+	}
+	if list := s.Policy.Approvers; len(list) > 0 && !slices.Contains(list, by) {
+		return rule.Refuse("%q may not approve; those who may are: %s (policy.approvers; if that has changed: pfl-forge retry %s)",
+			by, strings.Join(list, ", "), s.key.Intent)
+	}
+	what, hash, changes := "plan", s.Plan.Gate.Hash, s.Tasks.At(task.Protected)
+	if len(changes) > 0 {
+		what, hash = "changes", task.HashChanges(changes)
+	}
 	switch {
-	case waits && len(s.policy.Approvers) > 0 && !slices.Contains(s.policy.Approvers, by):
-		return refuse("%q may not approve; those who may are: %s (policy.approvers; if that has changed: pfl-forge retry %s)",
-			by, strings.Join(s.policy.Approvers, ", "), s.key.Intent)
-	case len(guarded) > 0 && a.Plan != "" && a.Plan != hashChanges(guarded):
-		return refuse("the changes are %s now, not %s; look at them with `pfl-forge show %s` and approve again", hashChanges(guarded), a.Plan, s.key.Intent)
-	case len(guarded) > 0:
-		s.approver = by
-		s.adjust(ruleApproved, "", "changes %s by %q", hashChanges(guarded), by)
-		for _, t := range guarded {
-			t.cleared = t.candidate.PatchID
-			s.land(t)
+	case len(changes) > 0 && a.Plan != "" && a.Plan != hash:
+		return rule.Refuse("the changes are %s now, not %s; look at them with `pfl-forge show %s` and approve again", hash, a.Plan, s.key.Intent)
+	case s.Phase == control.Approval && a.Plan != "" && a.Plan != hash:
+		return rule.Refuse("the plan is %s now, not %s; look at it with `pfl-forge show %s` and approve again", hash, a.Plan, s.key.Intent)
+	}
+	s.Plan.Gate.Approver = by
+	s.adjust(rule.Approved, "", "%s %s by %q", what, hash, by)
+	if len(changes) > 0 {
+		for _, t := range changes {
+			s.tasks(t.Clear)
 		}
 		return forge.Applied, nil
-	case s.phase == phaseApproval && a.Plan != "" && a.Plan != s.planHash:
-		return refuse("the plan is %s now, not %s; look at it with `pfl-forge show %s` and approve again", s.planHash, a.Plan, s.key.Intent)
-	case s.phase == phaseApproval:
-		s.approved, s.approver = true, by
-		s.reason = ""
-		s.adjust(ruleApproved, "", "plan %s by %q", s.planHash, by)
-		s.gate()
-		return forge.Applied, nil
-	case s.approved:
-		return ignore("the intent is approved already")
-	case s.intent.Status == forge.StatusProposed && s.phase != phaseClosed:
-		return refuse("there is no plan to approve yet; the intent is %s", s.phase)
 	}
-	return refuse("the intent is %s and does not wait for approval", s.intent.Status)
+	s.Plan.Gate.Approved = true
+	s.Reason = ""
+	course(s).gate()
+	return forge.Applied, nil
 }
 
-func (s *Intent) answer(a *forge.Answer) (forge.Decision, error) {
-	if a.Index < 0 || a.Index >= len(s.intent.Clarifications) {
-		return refuse("question %d does not exist; the intent has %d", a.Index+1, len(s.intent.Clarifications))
+// answer takes a person's answer to a question. With the last one the step that asked
+// goes on, in the same session.
+func (s person) answer(a *forge.Answer) (forge.Decision, error) {
+	in := &s.Intent
+	if a.Index < 0 || a.Index >= len(in.Clarifications) {
+		return rule.Refuse("question %d does not exist; the intent has %d", a.Index+1, len(in.Clarifications))
 	}
-	c := &s.intent.Clarifications[a.Index]
+	c := in.Clarifications[a.Index]
 	switch {
 	case a.Question != "" && a.Question != c.Question:
-		return refuse("question %d is another one by now: %q", a.Index+1, c.Question)
+		return rule.Refuse("question %d is another one by now: %q", a.Index+1, c.Question)
 	case c.Answer != nil && *c.Answer == a.Answer:
-		return ignore("question %d has that answer already", a.Index+1)
+		return rule.Ignore("question %d has that answer already", a.Index+1)
 	case c.Answer != nil:
-		return refuse("question %d was answered already with %q", a.Index+1, *c.Answer)
-	case s.phase != phaseAsking:
-		return refuse("the intent is %s and does not wait for an answer", s.intent.Status)
-	case strings.TrimSpace(a.Answer) == "":
-		return refuse("the answer is empty")
+		return rule.Refuse("question %d was answered already with %q", a.Index+1, *c.Answer)
 	}
-	// A fresh slice: views of the state before may still be read.
-	s.intent.Clarifications = append([]forge.Clarification(nil), s.intent.Clarifications...)
-	s.intent.Clarifications[a.Index].Answer = &a.Answer
-	if c.Param != "" {
-		with := map[string]string{c.Param: a.Answer}
-		for k, v := range s.intent.With {
-			if k != c.Param {
-				with[k] = v
-			}
-		}
-		s.intent.With = with
+	if decision, err := s.place().Check(control.Answer, ""); err != nil {
+		return decision, err
 	}
-	if !s.intent.NeedsClarification() {
-		s.reason = ""
-		s.startStep()
+	if strings.TrimSpace(a.Answer) == "" {
+		return rule.Refuse("the answer is empty")
+	}
+	plan.Answer(in, a)
+	if !in.NeedsClarification() {
+		s.Reason = ""
+		course(s).startStep()
 	}
 	return forge.Applied, nil
 }
 
-func (s *Intent) reject(r *forge.Reject) (forge.Decision, error) {
-	if s.intent.Status == forge.StatusRejected {
-		return ignore("the intent is rejected already")
+// stop ends the intent because a person says so. What was merged stays. A run that
+// is over already then ended otherwise.
+func (s person) stop(v control.Verb, status forge.Status, reason string) (forge.Decision, error) {
+	if decision, err := s.place().Check(v, ""); err != nil {
+		return decision, err
 	}
-	if s.intent.Status.Ended() && !s.intent.Status.Failed() {
-		return refuse("the intent is %s already", s.intent.Status)
-	}
-	if s.phase != phaseApproval && s.phase != phaseAsking && len(s.guarded()) == 0 && !s.intent.Status.Failed() {
-		return refuse("the intent is %s and does not wait for a person; use cancel to stop it", s.intent.Status)
-	}
-	s.stop(forge.StatusRejected, r.Reason)
-	return forge.Applied, nil
-}
-
-func (s *Intent) cancel(c *forge.Cancel) (forge.Decision, error) {
-	if c.Task != "" {
-		return s.cancelTask(c)
-	}
-	switch s.intent.Status {
-	case forge.StatusCancelled:
-		return ignore("the intent is cancelled already")
-	case forge.StatusDone, forge.StatusRejected:
-		return refuse("the intent is %s already", s.intent.Status)
-	default:
-		s.stop(forge.StatusCancelled, c.Reason)
+	course(s).withdrawAll()
+	s.tasks(func(x *task.Turn) { s.Tasks.EndAll(x, string(status)) })
+	s.Reason = reason
+	s.Intent.Status = status
+	if s.Phase == control.Closed {
+		course(s).endOtherwise()
 		return forge.Applied, nil
 	}
-}
-
-// stop ends the intent because a person says so. What landed stays.
-func (s *Intent) stop(status forge.Status, reason string) {
-	s.withdrawAttempts()
-	for _, t := range s.tasks {
-		if !t.ended() {
-			s.endTask(t, forge.TaskFailed, string(status))
-		}
-	}
-	s.reason = reason
-	s.intent.Status = status
-	if s.phase == phaseClosed {
-		s.endRun()
-		s.corrected()
-		return
-	}
-	s.close(false)
+	course(s).close(false)
+	return forge.Applied, nil
 }
 
 // cancelTask gives up one task because a person says so.
-func (s *Intent) cancelTask(c *forge.Cancel) (forge.Decision, error) {
-	t := s.task(c.Task)
-	switch {
-	case t == nil:
-		return refuse("the intent has no task %q", c.Task)
-	case s.phase != phaseWorking:
-		return refuse("the intent is %s; a task can be cancelled while tasks are under way", s.intent.Status)
-	case t.ended():
-		return refuse("task %s is %s already", t.ID, t.Status)
+func (s person) cancelTask(c *forge.Cancel) (forge.Decision, error) {
+	t := s.Tasks.Find(c.Task)
+	if t == nil {
+		return rule.Refuse("the intent has no task %q", c.Task)
+	}
+	if decision, err := s.place().Check(control.CancelTask, string(c.Task)); err != nil {
+		return decision, err
+	}
+	if t.Ended() {
+		return rule.Refuse("task %s is %s already", t.ID, t.Status)
 	}
 	s.withdrawTask(t)
-	why := "cancelled by a person"
-	if c.Reason != "" {
-		why += ": " + c.Reason
-	}
-	s.failTask(t, why)
+	s.tasks(func(x *task.Turn) { t.Cancel(x, c.Reason) })
 	return forge.Applied, nil
 }
 
-// withdrawTask tells workers that nobody waits for a task any more.
-func (s *Intent) withdrawTask(t *task) {
-	for _, a := range s.open.attempts() {
-		if a.Task == t.ID {
-			s.withdrawAttempt(a)
-		}
-	}
-	for _, step := range forge.Steps() {
-		s.open.cancelTimer(parkKey(t.ID, step))
-	}
-	of := func(a forge.Attempt) bool { return a.Task == t.ID }
-	s.dropHeld(of)
-	s.dropUnfunded(of)
-	s.settle()
-	s.fund()
-	s.open.closeNote("task/" + string(t.ID))
-}
-
-// withdrawAttempt tells a worker that nobody waits for it any more.
-func (s *Intent) withdrawAttempt(a forge.Attempt) {
-	s.eff.Cancels = append(s.eff.Cancels, a)
-	s.owe(a)
-	s.open.closeAttempt(a)
-	s.open.cancelTimer(claimKey(a))
-}
-
-// withdrawAttempts tells workers that nobody waits for them any more.
-func (s *Intent) withdrawAttempts() {
-	s.eff.Cancels = append(s.eff.Cancels, s.open.attempts()...)
-	s.owe(s.open.attempts()...)
-	s.open.commands, s.open.timers = nil, nil
-	s.refreshing = false
-	s.dropHeld(func(forge.Attempt) bool { return true })
-	s.dropUnfunded(func(forge.Attempt) bool { return true })
-	s.settle()
-}
-
-func (s *Intent) retry(r *forge.Retry) (forge.Decision, error) {
+// retry runs failed tasks again, or continues those that wait for a person, whom a change
+// of the policy may have answered. Its budget and instructions count also while the
+// policy is being read.
+func (s person) retry(r *forge.Retry) (forge.Decision, error) {
 	if r.BudgetUSD < 0 || r.BudgetUSD != r.BudgetUSD {
 		return forge.Refused, &forge.FieldError{Field: "budget_usd", Reason: "must be a positive amount"}
 	}
-	if !s.intent.Status.Failed() {
-		return s.retryWaiting(r)
-	}
-	s.heed(r)
-	for _, t := range s.tasks {
-		if t.Status == forge.TaskFailed {
-			t.reset(r.Instructions, s.intent.Recipe != "" || s.escalate)
+	place := s.place()
+	switch {
+	case place.Place() == control.Failed:
+		s.retryRun(r)
+		return forge.Applied, nil
+	case s.Pause.Whole():
+		return rule.Refuse("the intent is paused; go on with it first: pfl-forge resume %s", s.key.Intent)
+	case s.Policy.Reading && *r == forge.Retry{}:
+		return rule.Ignore("the project's policy is being read again already")
+	case s.Policy.Reading:
+	default:
+		if decision, err := place.Check(control.Retry, ""); err != nil {
+			return decision, err
 		}
 	}
-	s.steps, s.adjustments = nil, nil
-	s.analyze.worked()
-	s.pauses.person = false
-	s.intent.Status = forge.StatusProposed
-	s.enter()
+	stale := s.overBudgetNow() || s.Phase == control.Approval || place.Guarded
+	s.heed(r)
+	for _, t := range s.Tasks.At(task.Waiting) {
+		s.tasks(t.FilesMoved)
+	}
+	if stale && !s.Policy.Reading {
+		course(s).readPolicy()
+	}
 	return forge.Applied, nil
 }
 
-// heed takes over what a person says with a retry.
-func (s *Intent) heed(r *forge.Retry) {
+// overBudgetNow reports whether anything waits for a budget to be raised.
+func (s *Intent) overBudgetNow() bool {
+	return s.Phase == control.OverBudget || s.Tasks.Has(task.OverBudget)
+}
+
+// retryRun begins another run. Tasks that failed are tried again, from what they did
+// before, except where a script or a conflict would only repeat that; tasks that are
+// done stay done.
+func (s person) retryRun(r *forge.Retry) {
+	s.heed(r)
+	for _, t := range s.Tasks.Tasks {
+		if t.Status == forge.TaskFailed {
+			t.Reset(r.Instructions, s.Intent.Recipe != "" || s.Escalate)
+			s.Goal.Retry()
+		}
+	}
+	s.History.Retry()
+	s.Plan.Attempts.Worked()
+	s.Pause.Person = false
+	s.Intent.Status = forge.StatusProposed
+	course(s).enter()
+}
+
+// heed takes over budget and instructions of a retry.
+func (s person) heed(r *forge.Retry) {
 	if r.BudgetUSD > 0 {
-		s.intent.BudgetUSD, s.foreign = r.BudgetUSD, false
+		s.Intent.BudgetUSD, s.Foreign = r.BudgetUSD, false
 	}
 	if r.Instructions != "" {
-		s.instructions = r.Instructions
+		s.Instructions = r.Instructions
 	}
 }
 
-// retryWaiting goes on with what waits for a person, whom a change of the policy may
-// have answered. What the person says with it counts also while that is being read.
-func (s *Intent) retryWaiting(r *forge.Retry) (forge.Decision, error) {
-	waiting := s.waitingTasks()
-	stale := s.isBroke() || s.phase == phaseApproval || len(s.guarded()) > 0
-	switch {
-	case s.pauses.whole():
-		return refuse("the intent is paused; go on with it first: pfl-forge resume %s", s.key.Intent)
-	case s.refreshing && *r == forge.Retry{}:
-		return ignore("the project's policy is being read again already")
-	case len(waiting) == 0 && !stale && !s.refreshing:
-		return refuse("the intent is %s; only what failed, or waits for you, can be retried", s.intent.Status)
+// pause holds commands back: of a task, of the intent, or, with a number, of the
+// project.
+func (s person) pause(p *forge.Pause) (forge.Decision, error) {
+	if p.Number > 0 && s.Pause.Known(p.Number) {
+		return rule.Ignore("pause %d of the project is known", p.Number)
 	}
-	s.heed(r)
-	for _, t := range waiting {
-		s.land(t)
+	if p.Number <= 0 {
+		if decision, err := s.mayPause(p); err != nil {
+			return decision, err
+		}
 	}
-	if stale && !s.refreshing {
-		s.refresh()
+	s.Pause.Pause(p)
+	if s.Phase != control.Closed {
+		s.adjust(rule.Pause, p.Task, "%s", p.Reason)
+		s.holdBack()
 	}
 	return forge.Applied, nil
 }
 
-// tellLane sends an event to the project's lane.
-func (s *Intent) tellLane(key string, reply bool, ev forge.Event) {
-	ev.ID = noteID(s.key, key, ev)
-	ev.To = s.key.ProjectKey()
-	ev.Actor = string(s.key.Intent)
-	s.open.tell(&s.eff, key, reply, ev)
+// mayPause checks a person's pause. That of a project needs no check.
+func (s person) mayPause(p *forge.Pause) (forge.Decision, error) {
+	if decision, err := s.place().Check(control.Pause, string(p.Task)); err != nil {
+		return decision, err
+	}
+	if p.Task == "" {
+		if s.Pause.Person {
+			return rule.Ignore("the intent is paused already")
+		}
+		return forge.Applied, nil
+	}
+	t := s.Tasks.Find(p.Task)
+	switch {
+	case t == nil:
+		return rule.Refuse("the intent has no task %q", p.Task)
+	case t.Ended():
+		return rule.Refuse("task %s is %s already", t.ID, t.Status)
+	case s.Pause.Tasks[p.Task]:
+		return rule.Ignore("the task is paused already")
+	}
+	return forge.Applied, nil
+}
+
+// holdBack stops the steps that a pause holds. Each is made ready to be issued again, from
+// the point where it stops.
+func (s person) holdBack() {
+	x := s.turn()
+	open, parked := s.Dispatch.HoldBack(&x, s.Policy.Reading)
+	for _, a := range open {
+		if t := s.Tasks.Find(a.Task); t != nil {
+			t.Stopped(a.Step)
+		}
+	}
+	for _, a := range slices.Concat(open, parked) {
+		s.again(s.Tasks.Find(a.Task), a.Step)
+	}
+	s.commands(s.Dispatch.Commit)
+	s.commands(s.Dispatch.Reserve)
+}
+
+// resume ends a pause, and sends the commands that it held.
+func (s person) resume(r *forge.Resume) (forge.Decision, error) {
+	if r.Number > 0 && r.Number <= s.Pause.Over {
+		return rule.Ignore("the end of pause %d is known", r.Number)
+	}
+	if r.Number <= 0 {
+		if decision, err := s.mayResume(r); err != nil {
+			return decision, err
+		}
+	}
+	s.Pause.Resume(r)
+	if s.Phase != control.Closed {
+		s.adjust(rule.Resume, r.Task, "")
+		s.commands(s.Dispatch.Resume)
+	}
+	return forge.Applied, nil
+}
+
+// mayResume checks a person's end of a pause.
+func (s person) mayResume(r *forge.Resume) (forge.Decision, error) {
+	verb := control.Resume
+	if r.Task != "" {
+		verb = control.ResumeTask
+	}
+	decision, err := s.place().Check(verb, string(r.Task))
+	switch {
+	case err != nil:
+		return decision, err
+	case r.Task != "" && !s.Pause.Tasks[r.Task]:
+		return rule.Refuse("task %q is not paused", r.Task)
+	case r.Task != "":
+	case !s.Pause.Person && s.Pause.ByProject():
+		return rule.Refuse("the whole project is paused; go on with it: pfl-forge resume --all")
+	case !s.Pause.Person && len(s.Pause.Tasks) == 0:
+		return rule.Refuse("the intent is not paused")
+	}
+	return forge.Applied, nil
 }

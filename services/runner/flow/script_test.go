@@ -35,7 +35,7 @@ func TestScripts(t *testing.T) {
 type script struct {
 	now     time.Time
 	start   time.Time
-	lane    *flow.Lane
+	lane    *flow.Project
 	intents map[forge.IntentID]*flow.Intent
 	ids     []forge.IntentID
 	open    []forge.Command
@@ -45,12 +45,13 @@ type script struct {
 	hold    bool // keep notes between machines back
 	notes   []forge.Event
 	aliases map[string]forge.IntentID
+	after   func(to forge.Key) // after each event
 }
 
 func newScript() *script {
 	start := time.Date(2030, 1, 1, 0, 0, 0, 0, time.UTC)
 	return &script{
-		now: start, start: start, lane: flow.NewLane(forge.Key{Project: "web"}),
+		now: start, start: start, lane: flow.NewProject(forge.Key{Project: "web"}),
 		intents: map[forge.IntentID]*flow.Intent{}, aliases: map[string]forge.IntentID{},
 	}
 }
@@ -220,6 +221,9 @@ func (s *script) send(ev forge.Event) forge.Decision {
 			s.ids = append(s.ids, ev.To.Intent)
 		}
 		eff, ruling = m.Step(ev)
+	}
+	if s.after != nil {
+		s.after(ev.To)
 	}
 	if ruling.Decision != forge.Applied {
 		s.print("%s: %s", ruling.Decision, ruling.Reason)

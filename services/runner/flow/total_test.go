@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/pfl-forge/pfl-forge"
+	"github.com/pfl-forge/pfl-forge/services/runner/flow/goal"
 )
 
 // FuzzTotal tells machines anything in any order: they never panic, and an
@@ -19,8 +20,8 @@ func FuzzTotal(f *testing.F) {
 	f.Fuzz(func(t *testing.T, seed uint64) {
 		rng := rand.New(rand.NewPCG(seed, 1))
 		key := forge.Key{Project: "p", Intent: "a"}
-		s, l := NewIntent(key), NewLane(key.ProjectKey())
-		s2, l2 := NewIntent(key), NewLane(key.ProjectKey())
+		s, l := NewIntent(key), NewProject(key.ProjectKey())
+		s2, l2 := NewIntent(key), NewProject(key.ProjectKey())
 		at := time.Unix(0, 0).UTC()
 		for i := range 200 {
 			ev := anyEvent(rng, s, l)
@@ -50,7 +51,7 @@ func FuzzTotal(f *testing.F) {
 
 // anyEvent makes an event that may or may not fit: half of the results answer a
 // command that is open.
-func anyEvent(rng *rand.Rand, s *Intent, l *Lane) forge.Event {
+func anyEvent(rng *rand.Rand, s *Intent, l *Project) forge.Event {
 	task := forge.NewTaskID("a", 1+rng.IntN(3))
 	word := []string{"", "a", "b", "x"}[rng.IntN(4)]
 	n := rng.IntN(4)
@@ -74,8 +75,8 @@ func anyEvent(rng *rand.Rand, s *Intent, l *Lane) forge.Event {
 		}
 		return forge.Event{Message: &forge.Reject{}}
 	case 6:
-		if len(s.open.timers) > 0 {
-			tm := s.open.timers[rng.IntN(len(s.open.timers))]
+		if len(s.Dispatch.Outbox.Timers) > 0 {
+			tm := s.Dispatch.Outbox.Timers[rng.IntN(len(s.Dispatch.Outbox.Timers))]
 			return forge.Event{Message: &forge.TimerFired{Key: tm.Key, At: tm.At}}
 		}
 		return forge.Event{Message: &forge.TimerFired{Key: word}}
@@ -104,8 +105,8 @@ func anyEvent(rng *rand.Rand, s *Intent, l *Lane) forge.Event {
 		return forge.Event{}
 	case 17:
 		f := &forge.BudgetReserved{Attempt: forge.Attempt{Task: task, Step: forge.StepReview, Number: n, Claim: 1}, USD: float64(n), Reason: word}
-		if len(s.unfunded) > 0 && rng.IntN(4) > 0 {
-			f.Attempt = s.unfunded[rng.IntN(len(s.unfunded))].command.Attempt
+		if len(s.Dispatch.Waiting) > 0 && rng.IntN(4) > 0 {
+			f.Attempt = s.Dispatch.Waiting[rng.IntN(len(s.Dispatch.Waiting))].Command.Attempt
 		}
 		return forge.Event{Message: f}
 	case 18:
@@ -156,10 +157,10 @@ func anyTask(rng *rand.Rand, task forge.TaskID) forge.TaskID {
 }
 
 func anyPart(rng *rand.Rand, s *Intent) forge.IntentID {
-	if len(s.parts) == 0 {
+	if len(s.Plan.Children) == 0 {
 		return "b"
 	}
-	return s.parts[rng.IntN(len(s.parts))].intent.ID
+	return s.Plan.Children[rng.IntN(len(s.Plan.Children))].Intent.ID
 }
 
 func anyStatus(rng *rand.Rand) forge.Status {
@@ -171,20 +172,20 @@ func anyBudget(rng *rand.Rand) forge.Budget {
 	return forge.Budget{IntentUSD: some(), ProjectUSD: some(), DayUSD: some(), CallUSD: some()}
 }
 
-func anyResult(rng *rand.Rand, s *Intent, l *Lane, task forge.TaskID, word string) *forge.Result {
+func anyResult(rng *rand.Rand, s *Intent, l *Project, task forge.TaskID, word string) *forge.Result {
 	r := &forge.Result{Attempt: forge.Attempt{Task: task, Step: forge.Steps()[rng.IntN(len(forge.Steps()))], Number: rng.IntN(3), Claim: 1}}
 	r.To = s.key
 	r.Usage.CostUSD = float64(rng.IntN(3))
-	if len(s.owed) > 0 && rng.IntN(6) == 0 {
-		r.Attempt = s.owed[rng.IntN(len(s.owed))]
+	if len(s.Dispatch.Unbilled) > 0 && rng.IntN(6) == 0 {
+		r.Attempt = s.Dispatch.Unbilled[rng.IntN(len(s.Dispatch.Unbilled))]
 		return r
 	}
-	if open := s.open.attempts(); len(open) > 0 && rng.IntN(4) > 0 {
+	if open := s.Dispatch.Outbox.Attempts(); len(open) > 0 && rng.IntN(4) > 0 {
 		r.Attempt = open[rng.IntN(len(open))]
-	} else if l.landing != nil && rng.IntN(2) == 0 {
-		r.Attempt = l.landing.command.Attempt
-	} else if l.mirror.running != nil && rng.IntN(2) == 0 {
-		r.Attempt = l.mirror.running.command.Attempt
+	} else if m := l.state.Queue.Current; m != nil && rng.IntN(2) == 0 {
+		r.Attempt = m.Attempt()
+	} else if x := l.state.Reflection.Current; x != nil && rng.IntN(2) == 0 {
+		r.Attempt = x.Attempt()
 	}
 	if rng.IntN(5) == 0 {
 		r.Output = &forge.Failure{Reason: anyReason(rng), Until: time.Unix(int64(rng.IntN(3))*1000, 0)}
@@ -227,7 +228,7 @@ func anyResult(rng *rand.Rand, s *Intent, l *Lane, task forge.TaskID, word strin
 		}
 	case forge.StepReview:
 		r.Output = &forge.Review{TaskID: r.Attempt.Task, Head: word, Verdict: []forge.Verdict{forge.VerdictApproved, forge.VerdictRejected, "maybe"}[rng.IntN(3)]}
-		if t := s.task(r.Attempt.Task); t != nil && rng.IntN(3) > 0 {
+		if t := s.Tasks.Find(r.Attempt.Task); t != nil && rng.IntN(3) > 0 {
 			forge.As[*forge.Review](r.Output).Head = t.Head
 		}
 	case forge.StepMerge:
@@ -258,7 +259,7 @@ func anyProgress(rng *rand.Rand, s *Intent, r *forge.Result, word string) {
 	default:
 		r.Output = &forge.Judgment{Head: word, Complete: rng.IntN(2) == 0}
 		if t != nil && rng.IntN(3) > 0 {
-			forge.As[*forge.Judgment](r.Output).Head = judgedHead(t)
+			forge.As[*forge.Judgment](r.Output).Head = goal.JudgedHead(t)
 			for _, c := range t.Criteria {
 				forge.As[*forge.Judgment](r.Output).Evaluations = append(forge.As[*forge.Judgment](r.Output).Evaluations, forge.Evaluation{Criterion: c, Met: rng.IntN(3) > 0})
 			}

@@ -7,158 +7,104 @@ import (
 	"time"
 
 	"github.com/pfl-forge/pfl-forge"
+	"github.com/pfl-forge/pfl-forge/services/runner/flow/control"
+	"github.com/pfl-forge/pfl-forge/services/runner/flow/dispatch"
+	"github.com/pfl-forge/pfl-forge/services/runner/flow/plan"
+	"github.com/pfl-forge/pfl-forge/services/runner/flow/task"
 )
 
 // Summary is the state as lists show it.
 func (s *Intent) Summary() forge.Summary {
+	in := &s.Intent
 	sum := forge.Summary{
-		Key: s.key, Title: s.intent.Title, Type: s.intent.Type, Status: s.intent.Status, Risk: s.intent.Risk,
-		Source: s.intent.Source, Priority: s.intent.Priority, Run: s.run, Reason: s.reason, Plan: s.planHash,
-		Open: s.open.attempts(), Idle: s.open.idle(), Usage: s.usage,
-		CreatedAt: s.intent.CreatedAt, UpdatedAt: s.updated,
-		Parent: s.intent.Parent, Requester: requester(&s.intent), Approver: s.approver,
+		Key: s.key, Title: in.Title, Type: in.Type, Status: in.Status, Risk: in.Risk,
+		Source: in.Source, Priority: in.Priority, Run: s.Run, Reason: s.Reason, Plan: s.Plan.Gate.Hash,
+		Open: s.Dispatch.Outbox.Attempts(), Idle: s.Dispatch.Outbox.Idle(), Usage: s.History.Usage,
+		CreatedAt: in.CreatedAt, UpdatedAt: s.Updated,
+		Parent: in.Parent, Requester: cmp.Or(in.Origin.Actor, in.Origin.System), Approver: s.Plan.Gate.Approver,
+		Children: s.Plan.Children.Summaries(), Goal: s.Goal.Summary(in, s.goalTask(), s.Phase == control.Closed),
+		TaskCount: len(s.Tasks.Tasks), TasksDone: s.Tasks.Done(),
 	}
-	sum.Children = s.children()
-	sum.Goal = s.goalSummary()
-	sum.Waiting, sum.Activity = s.waiting()
+	sum.Waiting, sum.Activity = view{s}.waiting()
 	if sum.Waiting == forge.WaitingPaused {
-		sum.Reason = cmp.Or(s.pauses.why(), sum.Reason)
+		sum.Reason = cmp.Or(s.Pause.Why(), sum.Reason)
 	}
-	if guarded := s.guarded(); len(guarded) > 0 {
-		sum.Plan = hashChanges(guarded)
+	if changes := s.Tasks.At(task.Protected); len(changes) > 0 {
+		sum.Plan = task.HashChanges(changes)
 	}
-	sum.TaskCount = len(s.tasks)
-	for _, t := range s.tasks {
-		if t.stage == stageDone {
-			sum.TasksDone++
-		}
-		if t.stage == stageDone || t.stage == stagePending {
+	strategy := s.strategy()
+	for _, t := range s.Tasks.Tasks {
+		switch t.Stage {
+		case task.Done, task.Pending:
 			continue
-		}
-		ts := forge.TaskSummary{
-			ID: t.ID, Title: t.Title, Status: t.Status, Attempt: t.implement.number, Detail: t.Failure,
-			Paused: !t.ended() && s.holds(t.ID),
-		}
-		for _, o := range t.overlaps {
-			if known := slices.ContainsFunc(ts.Overlaps, func(k forge.Overlap) bool { return k.TaskID == o.TaskID }); !known {
-				ts.Overlaps = append(ts.Overlaps, o.Overlap)
-			}
-		}
-		switch t.stage {
-		case stageImplementing:
-			ts.Step = t.making()
-		case stageSummarizing:
-			ts.Step = forge.StepSummarize
-		case stageRebasing:
-			ts.Step = forge.StepRebase
-		case stageReviewing:
-			ts.Step = t.checking()
-		case stageLanding:
-			ts.Step = forge.StepMerge
-		case stageReserving:
-			ts.Detail = "waits for precedence after a conflict"
-		case stageWaiting, stageUnfunded, stageGuarded:
+		case task.Waiting, task.OverBudget, task.Protected:
 			sum.Reason = t.Failure
-		case stagePending, stageDone, stageFailed:
+		default:
 		}
+		ts := t.Summary(strategy)
+		ts.Paused = !t.Ended() && s.Pause.Holds(t.ID)
 		sum.Tasks = append(sum.Tasks, ts)
 	}
 	return sum
 }
 
-// children is how far the parts are.
-func (s *Intent) children() []forge.ChildSummary {
-	var list []forge.ChildSummary
-	for _, p := range s.parts {
-		c := forge.ChildSummary{ID: p.intent.ID, Title: p.intent.Title, Status: p.status}
-		if c.Status == "" && p.run > 0 {
-			c.Status = forge.StatusExecuting
-		}
-		list = append(list, c)
-	}
-	return list
-}
-
 // waiting says what the intent waits for a person to do, and what goes on.
-func (s *Intent) waiting() (forge.Waiting, string) {
+func (s view) waiting() (forge.Waiting, string) {
 	switch {
-	case s.intent.Status.Failed():
+	case s.Intent.Status.Failed():
 		return forge.WaitingFailed, ""
-	case s.phase == phaseAsking:
+	case s.Phase == control.Asking:
 		return forge.WaitingClarification, "waits for answers"
-	case s.phase == phaseApproval:
+	case s.Phase == control.Approval:
 		return forge.WaitingApproval, "waits for approval"
-	case len(s.guarded()) > 0:
+	case s.Tasks.Has(task.Protected):
 		return forge.WaitingApproval, "waits for approval of its changes"
-	case s.phase != phaseClosed && s.pauses.whole():
+	case s.Phase != control.Closed && s.Pause.Whole():
 		return forge.WaitingPaused, "paused"
-	case len(s.waitingTasks()) > 0:
+	case s.Tasks.Has(task.Waiting):
 		return forge.WaitingDirty, "waits for your files"
-	case s.isBroke() && !s.refreshing:
+	case s.overBudgetNow() && !s.Policy.Reading:
 		return forge.WaitingBudget, "waits for money"
-	case len(s.held) > 0:
-		return forge.WaitingPaused, fmt.Sprintf("%d task(s) paused", len(s.held))
+	case len(s.Dispatch.Held) > 0:
+		return forge.WaitingPaused, fmt.Sprintf("%d task(s) paused", len(s.Dispatch.Held))
 	}
 	return "", s.activity()
 }
 
-// activity is what goes on by itself.
-func (s *Intent) activity() string {
-	done := 0
+// activity returns, for a person, the part of the work that goes on by itself.
+func (s view) activity() string {
+	parked := s.Dispatch.Outbox.Earliest(dispatch.ParkPrefix)
 	switch {
-	case s.phase == phaseParts:
-		for _, p := range s.parts {
-			if p.status == forge.StatusDone {
-				done++
-			}
-		}
-		return fmt.Sprintf("%d of %d parts done", done, len(s.parts))
-	case s.phase == phaseDepending:
-		var ids []forge.IntentID
-		for _, d := range s.depends {
-			if d.status != forge.StatusDone {
-				ids = append(ids, d.id)
-			}
-		}
-		return "waits for " + joinIDs(ids, ", ")
-	case len(s.open.commands) == 0 && !s.open.parkedUntil().IsZero():
-		return "tries again at " + s.open.parkedUntil().UTC().Format(time.DateTime) + " UTC"
-	case s.phase == phaseWorking && s.goalTask() != nil:
-		return s.goalActivity()
-	case s.phase == phaseWorking:
-		for _, t := range s.tasks {
-			if t.stage == stageDone {
-				done++
-			}
-		}
-		return fmt.Sprintf("%d of %d tasks done", done, len(s.tasks))
-	case s.phase == phaseClosed:
+	case s.Phase == control.Children:
+		return fmt.Sprintf("%d of %d parts done", s.Plan.Children.Done(), len(s.Plan.Children))
+	case s.Phase == control.Depending:
+		return "waits for " + plan.JoinIDs(s.Plan.Depends.Open(), ", ")
+	case len(s.Dispatch.Outbox.Commands) == 0 && !parked.IsZero():
+		return "tries again at " + parked.UTC().Format(time.DateTime) + " UTC"
+	case s.Phase == control.Working && s.goalTask() != nil:
+		g := s.Goal.Summary(&s.Intent, s.goalTask(), false)
+		return fmt.Sprintf("iteration %d of %d, %d of %d criteria met", g.Used, g.Most, g.Met, g.Criteria)
+	case s.Phase == control.Working:
+		return fmt.Sprintf("%d of %d tasks done", s.Tasks.Done(), len(s.Tasks.Tasks))
+	case s.Phase == control.Closed:
 		return ""
 	}
-	return string(s.phase)
+	return string(s.Phase)
 }
 
 // View is everything that is known of the intent.
 func (s *Intent) View() forge.View {
 	v := forge.View{
-		Summary: s.Summary(), Intent: s.intent,
-		History: slices.Clone(s.history), Observations: slices.Clone(s.observations), Audit: s.audit,
+		Summary: s.Summary(), Intent: s.Intent,
+		History: slices.Clone(s.History.Runs), Observations: slices.Clone(s.History.Observations), Audit: s.Plan.Audit,
 	}
-	for _, t := range s.tasks {
+	for _, t := range s.Tasks.Tasks {
 		v.Tasks = append(v.Tasks, t.Task)
-		v.Reviews = append(v.Reviews, t.reviews...)
+		v.Reviews = append(v.Reviews, t.Reviews...)
 	}
-	v.Goal = s.goalView()
-	for _, p := range s.parts {
-		v.Children = append(v.Children, p.intent)
+	v.Goal = s.Goal.View(&s.Intent, s.goalTask(), s.Phase == control.Closed, s.Reason)
+	for _, c := range s.Plan.Children {
+		v.Children = append(v.Children, c.Intent)
 	}
 	return v
-}
-
-// requester is who wanted an intent: a person, a system, or nobody known.
-func requester(in *forge.Intent) string {
-	if in.Origin.Actor != "" {
-		return in.Origin.Actor
-	}
-	return in.Origin.System
 }

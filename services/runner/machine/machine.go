@@ -28,7 +28,7 @@ var ErrTooLarge = errors.New("the decision is too large to record")
 var ErrDamaged = errors.New("records of the journal are missing, and the store is damaged: restore it from a backup; " +
 	"or another version of pfl-forge decided them: finish with that version, or begin with an empty store")
 
-// Machine is a pure state machine; flow.Intent and flow.Lane are the two kinds.
+// Machine is a pure state machine; flow.Intent and flow.Project are the two kinds.
 type Machine interface {
 	Step(ev forge.Event) (forge.Effects, forge.Ruling)
 	Pending() forge.Effects
@@ -38,7 +38,7 @@ type Machine interface {
 // New returns the machine of a key, in the state before any event.
 func New(key forge.Key) Machine {
 	if key.IsProject() {
-		return flow.NewLane(key)
+		return flow.NewProject(key)
 	}
 	return flow.NewIntent(key)
 }

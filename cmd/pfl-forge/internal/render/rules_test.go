@@ -12,10 +12,10 @@ import (
 	"testing"
 )
 
-// flowRules returns the names of the rules in flow's rules.go.
+// flowRules returns the names of the rules in flow's package rule.
 func flowRules(t *testing.T) []string {
 	t.Helper()
-	name := filepath.Join("..", "..", "..", "..", "services", "runner", "flow", "rules.go")
+	name := filepath.Join("..", "..", "..", "..", "services", "runner", "flow", "rule", "rule.go")
 	file, err := parser.ParseFile(token.NewFileSet(), name, nil, 0)
 	if err != nil {
 		t.Fatal(err)
@@ -23,7 +23,7 @@ func flowRules(t *testing.T) []string {
 	var list []string
 	ast.Inspect(file, func(n ast.Node) bool {
 		spec, ok := n.(*ast.ValueSpec)
-		if !ok || !strings.HasPrefix(spec.Names[0].Name, "rule") || len(spec.Values) != 1 {
+		if !ok || len(spec.Values) != 1 {
 			return true
 		}
 		if lit, ok := spec.Values[0].(*ast.BasicLit); ok && lit.Kind == token.STRING {

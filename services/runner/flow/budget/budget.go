@@ -1,0 +1,37 @@
+// Package budget has the arithmetic of what one call of an agent may cost.
+package budget
+
+import "github.com/pfl-forge/pfl-forge"
+
+// SmallestCall is the least, in US dollars, that a call is started with.
+const SmallestCall = 0.01
+
+// Slice returns the amount to reserve for one call: enough to work with, and
+// little enough that several calls fit into the budget.
+func Slice(b forge.Budget) float64 {
+	if b.CallUSD > 0 {
+		return b.CallUSD
+	}
+	usd := float64(forge.DefaultCallUSD)
+	for _, limit := range []float64{b.IntentUSD, b.ProjectUSD, b.DayUSD} {
+		if limit > 0 {
+			usd = min(usd, limit/4)
+		}
+	}
+	return max(usd, SmallestCall)
+}
+
+// Room decides on one call, given what is left of a budget and whether more of it
+// may come back from calls that run. It returns what the call may cost; 0 if there
+// is no budget for it. wait means that neither is certain yet.
+func Room(left, wish float64, more bool) (usd float64, wait bool) {
+	switch {
+	case left >= wish:
+		return wish, false
+	case more:
+		return 0, true
+	case left >= SmallestCall:
+		return left, false
+	}
+	return 0, false
+}

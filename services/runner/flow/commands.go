@@ -1,0 +1,231 @@
+package flow
+
+import (
+	"github.com/pfl-forge/pfl-forge"
+	"github.com/pfl-forge/pfl-forge/services/runner/flow/control"
+	"github.com/pfl-forge/pfl-forge/services/runner/flow/dispatch"
+	"github.com/pfl-forge/pfl-forge/services/runner/flow/goal"
+	"github.com/pfl-forge/pfl-forge/services/runner/flow/rule"
+	"github.com/pfl-forge/pfl-forge/services/runner/flow/session"
+	"github.com/pfl-forge/pfl-forge/services/runner/flow/task"
+)
+
+// tasks has the machines of the tasks take a step, and carries out what follows.
+func (s *Intent) tasks(step func(*task.Turn)) {
+	x := s.taskTurn()
+	step(x)
+	s.perform(x)
+}
+
+func (s *Intent) taskTurn() *task.Turn {
+	return task.NewTurn(task.Turn{
+		Now: s.now, Intent: &s.Intent, Policy: &s.Policy.Policy, Names: s.names(), Strategy: s.strategy(), Tasks: &s.Tasks,
+	})
+}
+
+// perform carries out what the machines of the tasks ask for, in order. Carrying out
+// one effect may step a task again, whose effects come before the next one.
+func (s *Intent) perform(x *task.Turn) {
+	for _, e := range x.Effects {
+		s.carryOut(e)
+	}
+}
+
+func (s *Intent) carryOut(e task.Effect) {
+	switch e := e.(type) {
+	case task.Adjust:
+		s.History.Adjust(s.now, e.Rule, e.Task, e.Detail)
+	case task.Correct:
+		s.History.Correct(e.Outcome)
+	case task.Issue:
+		c := s.command(e.Task, e.Step)
+		c.Replica = e.Replica
+		s.send(&c)
+	case task.AskMerge:
+		s.request(e.Task, true, mergeOf(s.Run, e.Task))
+	case task.AskLock:
+		s.request(e.Task, true, lockOf(s.Run, e))
+	case task.TakeBack:
+		s.request(e.Task, false, withdrawalOf(s.Run, e.Task))
+	case task.StopWork:
+		s.withdrawTask(e.Task)
+	case task.Escalate:
+		s.Escalate = true
+	case task.TellOverlap:
+		s.tellOverlap(e)
+	case task.Release:
+		s.eff.ReleasedTasks = append(s.eff.ReleasedTasks, e.Task)
+	case task.Next:
+		course{s}.next()
+	}
+}
+
+// strategy returns how the change of the intent's tasks is made and checked.
+func (s *Intent) strategy() task.Strategy {
+	if s.Goal.Started {
+		return goal.Strategy{State: &s.Goal, Options: s.Intent.Goal}
+	}
+	return task.Change{}
+}
+
+// names returns the generator of the names of the intent's sessions.
+func (s *Intent) names() session.Names {
+	return session.Names{Key: s.key, Created: s.Intent.CreatedAt, None: s.Intent.Recipe != ""}
+}
+
+// commands has the machine of the commands take a step, and makes attempts without
+// budget wait for a person.
+func (s *Intent) commands(step func(*dispatch.Turn)) {
+	x := s.turn()
+	step(&x)
+	s.overBudget(x.Refused)
+}
+
+// turn returns the facts about the intent that the machine of the commands needs, as of
+// this moment of the decision: budget and costs change on the way.
+func (s *Intent) turn() dispatch.Turn {
+	return dispatch.Turn{
+		Key: s.key, Now: s.now, Run: s.Run, Budget: budgetOf(s.Policy.Budget, s.Intent.BudgetUSD, s.Foreign),
+		SpentUSD: s.History.Usage.CostUSD, Recipe: s.Intent.Recipe != "", ClaimTimeout: s.Policy.ClaimTimeout,
+		Pause: &s.Pause, Effects: &s.eff,
+	}
+}
+
+// budgetOf returns the budget in force for an intent with a budget of its own. A
+// system may ask for less than the policy's, not for more.
+func budgetOf(b forge.Budget, usd float64, foreign bool) forge.Budget {
+	if usd > 0 && !(foreign && b.IntentUSD > 0 && usd > b.IntentUSD) {
+		b.IntentUSD = usd
+	}
+	return b
+}
+
+// send issues a command as soon as it is neither held nor waits for budget.
+func (s *Intent) send(c *forge.Command) {
+	x := s.turn()
+	s.Dispatch.Send(&x, c)
+	s.overBudget(x.Refused)
+}
+
+// overBudget makes attempts wait for a person, because there is no budget for them: a
+// step of the whole intent in the phase for that, a task in its stage.
+func (s *Intent) overBudget(list []dispatch.Refusal) {
+	for _, r := range list {
+		if t := s.Tasks.Find(r.Attempt.Task); t != nil {
+			s.tasks(func(x *task.Turn) { t.NoBudget(x, r.Attempt.Step, r.Why) })
+			continue
+		}
+		s.History.Adjust(s.now, rule.Budget, "", r.Why)
+		s.Phase = control.OverBudget
+		s.Reason = r.Why
+	}
+}
+
+// command returns the command of a task's newest attempt of a step.
+func (s *Intent) command(t *task.Task, step forge.Step) forge.Command {
+	strategy := s.strategy()
+	c := forge.Command{
+		To: s.key, Attempt: strategy.Counter(t, step).Attempt(t.ID, step), Intent: s.Intent, Task: t.Task, Instructions: s.Instructions,
+	}
+	if step == forge.StepRebase {
+		c.Input = &forge.RebaseInput{}
+		return c
+	}
+	c.LimitedAgents = s.Limits.Names(s.now)
+	strategy.Session(t, step).Assign(&c)
+	g, isGoal := strategy.(goal.Strategy)
+	switch step {
+	case forge.StepImplement, forge.StepExecute:
+		in := &forge.ImplementInput{
+			Fresh: t.Fresh, Continue: t.Continue, Feedback: t.Feedback, Reviews: t.Reviews, Overlaps: t.PendingOverlaps(),
+		}
+		if isGoal {
+			in.Goal = new(g.Loop(t, step))
+		}
+		c.Input = in
+	case forge.StepReview:
+		c.Input = &forge.ReviewInput{Verify: t.Candidate.Verify, Reviews: t.Reviews}
+	default: // summarize and judge, of a goal
+		c.Input = &forge.IterationInput{Goal: g.Loop(t, step), Verify: g.Verified(t)}
+		if t.Candidate == nil {
+			c.Task.Base, c.Task.Head = "", ""
+		}
+	}
+	return c
+}
+
+// startStep issues the step that the intent as a whole is at.
+func (s course) startStep() {
+	s.Phase = control.Analyzing
+	s.Plan.Next(s.names())
+	c := forge.Command{
+		To: s.key, Attempt: s.Plan.Attempts.Attempt("", s.Plan.Step), Intent: s.Intent,
+		LimitedAgents: s.Limits.Names(s.now), Instructions: s.Instructions,
+	}
+	s.Plan.Brief(&c)
+	s.send(&c)
+}
+
+// readPolicy reads the project's policy again, because a person may have changed it.
+func (s course) readPolicy() {
+	s.Policy.Reading = true
+	s.Plan.Attempts.Next()
+	x := s.turn()
+	s.Dispatch.Issue(&x, &forge.Command{
+		To: s.key, Attempt: s.Plan.Attempts.Attempt("", forge.StepAnalyze), Intent: s.Intent,
+		Input: &forge.AnalyzeInput{PolicyOnly: true},
+	})
+}
+
+// started notes that the replica that the work was sent to has begun. Now it has
+// as long as an attempt may take.
+func (s *Intent) started(r *forge.Result) (forge.Decision, error) {
+	if !s.Dispatch.Outbox.HasTimer(dispatch.ClaimKey(r.Attempt)) {
+		return rule.Ignore("nobody waits for %s to begin", r.Attempt)
+	}
+	t := s.Tasks.Find(r.Attempt.Task)
+	if t.Replica == "" {
+		return rule.Ignore("%s is known to have begun", r.Attempt)
+	}
+	t.Replica = ""
+	x := s.turn()
+	s.Dispatch.Began(&x, r.Attempt, s.Policy.AttemptTimeout)
+	return forge.Applied, nil
+}
+
+// late books the costs of an attempt whose result is not needed any more.
+func (s *Intent) late(r *forge.Result) (forge.Decision, error) {
+	if !s.Dispatch.Expects(r.Attempt) || r.IsStart() || !s.stoppedAt(r) && r.Usage == (forge.Usage{}) {
+		return rule.Ignore("attempt %s is not open", r.Attempt)
+	}
+	s.Dispatch.Billed(r.Attempt)
+	s.History.Late(s.now, r, s.Phase == control.Closed)
+	s.commands(s.Dispatch.Commit)
+	return forge.Applied, nil
+}
+
+// stoppedAt notes where an attempt stopped that a pause withdrew, so that it goes on
+// there, and reports whether it did.
+func (s *Intent) stoppedAt(r *forge.Result) bool {
+	c := s.Dispatch.HeldStep(r.Attempt.Task, r.Attempt.Step)
+	if c == nil {
+		return false
+	}
+	talk := &s.Plan.Session
+	t := s.Tasks.Find(r.Attempt.Task)
+	if t != nil {
+		talk = s.strategy().Session(t, c.Attempt.Step)
+	}
+	talk.Reported(r.Session)
+	talk.Assign(c)
+	if t != nil && task.Makes(c.Attempt.Step) {
+		c.Replica, t.Replica = r.Replica, r.Replica
+	}
+	return true
+}
+
+// withdrawTask tells workers that the results of a task are not needed any more.
+func (s *Intent) withdrawTask(t *task.Task) {
+	s.commands(func(x *dispatch.Turn) { s.Dispatch.WithdrawTask(x, t.ID) })
+	s.Dispatch.Outbox.Answered(taskKey(t))
+}

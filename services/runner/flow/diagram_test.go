@@ -1,0 +1,118 @@
+package flow_test
+
+import (
+	"flag"
+	"fmt"
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/pfl-forge/pfl-forge/services/runner/flow/goal"
+	"github.com/pfl-forge/pfl-forge/services/runner/flow/task"
+)
+
+// TestDiagrams compares the diagrams of docs/ARCHITECTURE.md with the tables that they
+// show. After a change of a table, run with -rewrite.
+func TestDiagrams(t *testing.T) {
+	const name = "../../../docs/ARCHITECTURE.md"
+	data, err := os.ReadFile(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	text := string(data)
+	for _, d := range []struct {
+		name  string
+		table task.Table
+	}{{"task", task.Changes}, {"goal", goal.Table}} {
+		begin, end := fmt.Sprintf("<!-- diagram: %s -->\n", d.name), "<!-- end of diagram -->"
+		before, rest, ok := strings.Cut(text, begin)
+		old, after, ends := strings.Cut(rest, end)
+		if !ok || !ends {
+			t.Fatalf("%s has no place for the diagram %q", name, d.name)
+		}
+		diagram := "\n```mermaid\n" + d.table.Mermaid() + "```\n\n"
+		if flag.Lookup("rewrite").Value.String() == "true" {
+			text = before + begin + diagram + end + after
+		} else if diff := cmp.Diff(old, diagram); diff != "" {
+			t.Errorf("the diagram %q of %s is not what the table has (-rewrite):\n%s", d.name, name, diff)
+		}
+	}
+	if text != string(data) {
+		if err := os.WriteFile(name, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// Every stage can be reached and left, and of each stage and happening there is one
+// row.
+func TestTablesAreSound(t *testing.T) {
+	for name, table := range map[string]task.Table{"task": task.Changes, "goal": goal.Table} {
+		reached, left := map[task.Stage]bool{task.Pending: true}, map[task.Stage]bool{task.Done: true, task.Failed: true}
+		seen := map[string]bool{}
+		for _, r := range table {
+			key := string(r.From) + " " + string(r.On)
+			if seen[key] {
+				t.Errorf("%s: two rows for %s", name, key)
+			}
+			seen[key] = true
+			reached[r.To], left[r.From] = true, true
+		}
+		for stage := range left {
+			if !reached[stage] {
+				t.Errorf("%s: no row leads to %s", name, stage)
+			}
+		}
+		for stage := range reached {
+			if !left[stage] {
+				t.Errorf("%s: no row leads out of %s", name, stage)
+			}
+		}
+	}
+}
+
+// Every rule has left its name in a history that some script shows.
+func TestEveryRuleIsShown(t *testing.T) {
+	file, err := parser.ParseFile(token.NewFileSet(), "rule/rule.go", nil, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	scripts, err := filepath.Glob("testdata/scripts/*.txt")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var shown strings.Builder
+	for _, name := range scripts {
+		data, err := os.ReadFile(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		shown.Write(data)
+	}
+	rules := 0
+	ast.Inspect(file, func(n ast.Node) bool {
+		spec, ok := n.(*ast.ValueSpec)
+		if !ok || len(spec.Values) != 1 {
+			return true
+		}
+		name, err := strconv.Unquote(spec.Values[0].(*ast.BasicLit).Value)
+		if err != nil {
+			t.Fatal(err)
+		}
+		rules++
+		if !strings.Contains(shown.String(), "  rule "+name+" ") {
+			t.Errorf("no script shows the rule %s", name)
+		}
+		return true
+	})
+	if rules < 20 {
+		t.Errorf("only %d rules found", rules)
+	}
+}

@@ -1,0 +1,164 @@
+package dispatch
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/pfl-forge/pfl-forge"
+	"github.com/pfl-forge/pfl-forge/services/runner/flow/budget"
+	"github.com/pfl-forge/pfl-forge/services/runner/flow/outbox"
+)
+
+// Charged reports whether calls of agents draw on a budget.
+func (x *Turn) Charged() bool { return !x.Recipe && (x.Budget.IntentUSD > 0 || x.Budget.Shared()) }
+
+func (x *Turn) charged(step forge.Step) bool { return Costs(step) && x.Charged() }
+
+// Costs reports whether attempts of an intent's step call an agent.
+func Costs(step forge.Step) bool { return step != forge.StepRebase }
+
+// begun reports whether a call goes on with work that others have paid for.
+func begun(c *forge.Command) bool {
+	g := c.Goal()
+	return c.Resume || c.Attempt.Step == forge.StepReview || g != nil && (g.Execution != nil || g.Iteration > 1)
+}
+
+// enqueue makes a command wait for budget. What is under way goes on before
+// anything new begins.
+func (s *State) enqueue(c *forge.Command) {
+	at := len(s.Waiting)
+	if begun(c) {
+		if i := slices.IndexFunc(s.Waiting, func(w Call) bool { return !w.Asked && !begun(&w.Command) }); i >= 0 {
+			at = i
+		}
+	}
+	s.Waiting = slices.Insert(s.Waiting, at, Call{Command: *c})
+}
+
+// Reserve reserves budget for the calls that wait for it, in order. A budget that
+// intents share is the project's, which is asked.
+func (s *State) Reserve(x *Turn) {
+	for i := 0; i < len(s.Waiting); {
+		if s.Waiting[i].Asked {
+			i++
+			continue
+		}
+		b := x.Budget
+		usd := budget.Slice(b)
+		if b.IntentUSD > 0 {
+			reserved := s.reserved()
+			var wait bool
+			if usd, wait = budget.Room(b.IntentUSD-x.SpentUSD-reserved, usd, reserved > 0); wait {
+				return
+			}
+		}
+		c := s.Waiting[i].Command
+		switch {
+		case usd == 0:
+			s.Waiting = slices.Delete(s.Waiting, i, i+1)
+			x.Refused = append(x.Refused, Refusal{Attempt: c.Attempt, Why: fmt.Sprintf(
+				"the intent's budget of $%.2f is used up ($%.2f spent); raise it: pfl-forge retry %s --budget <usd>",
+				b.IntentUSD, x.SpentUSD, x.Key.Intent)})
+		case b.Shared():
+			s.Waiting[i].Asked = true
+			s.Waiting[i].Command.BudgetUSD = usd
+			s.ask(x, &c, usd)
+			i++
+		default:
+			s.Waiting = slices.Delete(s.Waiting, i, i+1)
+			c.BudgetUSD = usd
+			s.Issue(x, &c)
+		}
+	}
+}
+
+// reserved returns the amount that is reserved for calls that have not ended.
+func (s *State) reserved() float64 {
+	var usd float64
+	for i := range s.Outbox.Commands {
+		usd += s.Outbox.Commands[i].BudgetUSD
+	}
+	for i := range s.Waiting {
+		usd += s.Waiting[i].Command.BudgetUSD
+	}
+	return usd
+}
+
+// Answered takes the project's answer for a call that waits, and reports whether
+// there is one.
+func (s *State) Answered(x *Turn, f *forge.BudgetReserved) bool {
+	i := slices.IndexFunc(s.Waiting, func(w Call) bool { return w.Asked && w.Command.Attempt == f.Attempt })
+	if i < 0 {
+		return false
+	}
+	c := s.Waiting[i].Command
+	s.Waiting = slices.Delete(s.Waiting, i, i+1)
+	s.Outbox.Answered(reserveKey(c.Attempt))
+	if f.USD > 0 {
+		c.BudgetUSD = f.USD
+		s.Issue(x, &c)
+	} else {
+		x.Refused = append(x.Refused, Refusal{Attempt: c.Attempt, Why: fmt.Sprintf("%s, then: pfl-forge retry %s", f.Reason, x.Key.Intent)})
+	}
+	s.Reserve(x)
+	return true
+}
+
+// Expects reports whether the costs of a withdrawn attempt are still to come.
+func (s *State) Expects(a forge.Attempt) bool { return slices.Contains(s.Unbilled, a) }
+
+// Billed notes that the costs of a withdrawn attempt have come.
+func (s *State) Billed(a forge.Attempt) {
+	i := slices.Index(s.Unbilled, a)
+	s.Unbilled = slices.Delete(slices.Clone(s.Unbilled), i, i+1)
+}
+
+func (s *State) expectCosts(x *Turn, list ...forge.Attempt) {
+	for _, a := range list {
+		if Costs(a.Step) && !x.Recipe && len(s.Unbilled) < maxUnbilled {
+			s.Unbilled = append(slices.Clip(s.Unbilled), a)
+		}
+	}
+}
+
+func (s *State) dropWaiting(which func(forge.Attempt) bool) {
+	kept := s.Waiting[:0:0]
+	for i := range s.Waiting {
+		if a := s.Waiting[i].Command.Attempt; which(a) {
+			s.Outbox.Answered(reserveKey(a))
+		} else {
+			kept = append(kept, s.Waiting[i])
+		}
+	}
+	s.Waiting = kept
+}
+
+func reserveKey(a forge.Attempt) string { return "spend/" + a.String() }
+
+// ask asks the project to reserve budget for a call.
+func (s *State) ask(x *Turn, c *forge.Command, usd float64) {
+	s.Messages++
+	s.Outbox.SendToProject(x.Effects, outbox.Project{
+		From: x.Key, Key: reserveKey(c.Attempt), Number: s.Messages, Reply: true,
+		Event: forge.Event{Message: &forge.ReserveBudget{
+			Run: x.Run, Number: s.Messages, Attempt: c.Attempt, Budget: x.Budget, USD: usd, Begun: begun(c),
+		}},
+	})
+}
+
+// Commit tells the project what was spent, if intents share a budget. What was
+// reserved for attempts that are not open any more is released with it.
+func (s *State) Commit(x *Turn) {
+	if !x.Budget.Shared() {
+		return
+	}
+	s.Messages++
+	open := s.Outbox.Attempts()
+	for i := range s.Waiting {
+		open = append(open, s.Waiting[i].Command.Attempt)
+	}
+	s.Outbox.SendToProject(x.Effects, outbox.Project{
+		From: x.Key, Key: "settle", Number: s.Messages,
+		Event: forge.Event{Message: &forge.CommitBudget{Number: s.Messages, SpentUSD: x.SpentUSD, Open: open}},
+	})
+}

@@ -1,0 +1,80 @@
+package goal
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/pfl-forge/pfl-forge"
+	"github.com/pfl-forge/pfl-forge/services/runner/flow/rule"
+)
+
+// Bounds of the texts and lists that agents report about a goal. They keep decisions
+// small enough to record.
+const (
+	maxLearned = 10   // pieces of knowledge of one iteration
+	maxTaught  = 20   // pieces of its own knowledge that an execution is told
+	maxNote    = 1000 // bytes of a text
+	maxWord    = 300  // bytes of a path, a tag or the like
+	maxListed  = 30   // entries of a list
+
+	maxSummaries = 64 << 10 // bytes of the summaries that a step is told
+	maxPublished = 200      // pieces of knowledge that a run tells the project
+)
+
+func clipped(text string, most int) string { return strings.ToValidUTF8(rule.Shorten(text, most), "") }
+
+func clip(text string) string { return clipped(text, maxWord) }
+
+func clips(list []string) []string {
+	var out []string
+	for _, text := range list[:min(len(list), maxListed)] {
+		out = append(out, clip(text))
+	}
+	return out
+}
+
+// bounded returns an execution's report at a size that can be kept.
+func bounded(e *forge.Execution) *forge.Execution {
+	return &forge.Execution{
+		Status: e.Status, Output: clipped(e.Output, 4*maxNote), Artifacts: clips(e.Artifacts), Approach: clipped(e.Approach, maxNote),
+		StrategyTags: clips(e.StrategyTags), Discoveries: clips(e.Discoveries), Applied: clips(e.Applied),
+		Metadata: forge.SummaryMetadata{
+			ToolsUsed: clips(e.Metadata.ToolsUsed), FilesModified: clips(e.Metadata.FilesModified), ErrorType: clip(e.Metadata.ErrorType),
+			TokensUsed: e.Metadata.TokensUsed, StrategyTags: clips(e.Metadata.StrategyTags),
+		},
+	}
+}
+
+func boundSummary(sum *forge.ExecutionSummary) {
+	sum.Approach, sum.Reason, sum.Artifacts = clipped(sum.Approach, maxNote), clipped(sum.Reason, maxNote), clips(sum.Artifacts)
+	if n := sum.Next; n != nil {
+		sum.Next = &forge.NextAction{
+			SuggestedAction: clipped(n.SuggestedAction, maxNote), Blockers: clips(n.Blockers),
+			PartialProgress: clipped(n.PartialProgress, maxNote), PendingItems: clips(n.PendingItems),
+		}
+	}
+}
+
+func boundJudgment(j *forge.Judgment) {
+	j.Reason, j.NextAction = clipped(j.Reason, maxNote), clipped(j.NextAction, maxNote)
+	j.Evaluations = slices.Clone(j.Evaluations)
+	for i := range j.Evaluations {
+		j.Evaluations[i].Evidence = clipped(j.Evaluations[i].Evidence, maxNote)
+	}
+}
+
+// sizeOf returns about how many bytes a summary has.
+func sizeOf(sum *forge.ExecutionSummary) int {
+	n := len(sum.Approach) + len(sum.Reason)
+	lists := [][]string{sum.Artifacts}
+	if next := sum.Next; next != nil {
+		n += len(next.SuggestedAction) + len(next.PartialProgress)
+		lists = append(lists, next.Blockers, next.PendingItems)
+	}
+	for _, list := range lists {
+		for _, text := range list {
+			n += len(text)
+		}
+	}
+	return n
+}

@@ -1,0 +1,69 @@
+package knowledge
+
+import (
+	"fmt"
+	"slices"
+	"testing"
+
+	"github.com/pfl-forge/pfl-forge"
+)
+
+func ids(list []forge.Knowledge) []string {
+	var out []string
+	for i := range list {
+		out = append(out, list[i].ID)
+	}
+	return out
+}
+
+// A goal is offered what has most words of its title, of that the most certain, then what
+// helped most, then the newest; and no more than it can read.
+func TestKnowledgeForAGoal(t *testing.T) {
+	s := &State{Known: []forge.Knowledge{
+		{ID: "old", Content: "a cache"},
+		{ID: "helped", Content: "a cache", AppliedCount: 1},
+		{ID: "sure", Content: "a cache", Confidence: forge.ConfidenceHigh},
+		{ID: "fits", Content: "links expire", Confidence: forge.ConfidenceLow},
+		{ID: "fits best", Content: "reset links", Confidence: forge.ConfidenceLow},
+	}}
+	const title = "Reset links of users"
+	want := []string{"fits best", "fits", "sure", "helped", "old"}
+	if got := ids(s.ForGoal(title)); !slices.Equal(got, want) {
+		t.Errorf("offered %q, want %q", got, want)
+	}
+	for i := range maxOffered {
+		s.Known = append(s.Known, forge.Knowledge{ID: fmt.Sprint(i)})
+	}
+	if got := ids(s.ForGoal(title)); len(got) != maxOffered || got[0] != "fits best" {
+		t.Errorf("offered %q", got)
+	}
+}
+
+// What two goals found out is kept once, as the surer one says; what is too much goes, that
+// which helped least first, and nothing that is new.
+func TestLearnKeepsWhatHelps(t *testing.T) {
+	s := &State{}
+	var found []forge.Knowledge
+	for i := range maxKnowledge {
+		found = append(found, forge.Knowledge{ID: fmt.Sprint(i), Content: fmt.Sprint("thing ", i), Confidence: forge.ConfidenceMedium})
+	}
+	s.Learn(&forge.RunEnded{Knowledge: found, Applied: []string{"0", "0", "unknown"}})
+	before := s.Known
+	s.Learn(&forge.RunEnded{Knowledge: []forge.Knowledge{
+		{ID: "again", Content: "THING 2", Confidence: forge.ConfidenceHigh},
+		{ID: "unsure", Content: "x", Confidence: forge.ConfidenceLow},
+		{ID: "new", Content: "y"},
+	}})
+	if len(s.Known) != maxKnowledge || s.Known[0].AppliedCount != 2 || s.Known[1].Confidence != forge.ConfidenceHigh {
+		t.Errorf("%d are known, %+v", len(s.Known), s.Known[:3])
+	}
+	got := ids(s.Known)
+	for id, want := range map[string]bool{"0": true, "1": false, "2": true, "3": false, "4": true, "again": false, "unsure": true, "new": true} {
+		if slices.Contains(got, id) != want {
+			t.Errorf("%s is known: %t", id, !want)
+		}
+	}
+	if before[2].Confidence != forge.ConfidenceMedium {
+		t.Error("what a view of before has was changed")
+	}
+}

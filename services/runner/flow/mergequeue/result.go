@@ -1,0 +1,115 @@
+package mergequeue
+
+import (
+	"time"
+
+	"github.com/pfl-forge/pfl-forge"
+	"github.com/pfl-forge/pfl-forge/services/runner/flow/outbox"
+	"github.com/pfl-forge/pfl-forge/services/runner/flow/rule"
+)
+
+// afterMerge lists the outcomes of a merge and their consequences. The task's queued
+// requests and its lock are released when it is merged, and when it waits for a
+// person's files, so that other tasks do not wait with it. With any other outcome
+// the task continues and keeps its lock.
+var afterMerge = map[forge.MergeOutcome]struct {
+	release bool // its requests and its lock
+	moved   bool // the base branch has the change now
+}{
+	forge.MergeDone:   {release: true, moved: true},
+	forge.MergeDirty:        {release: true},
+	forge.MergeConflict:     {},
+	forge.MergePatchChanged:      {},
+	forge.MergeVerifyFailed: {},
+}
+
+// Result takes a worker's report on the merge that is under way and answers the
+// task. After a failure that may pass, the merge is repeated: then retryAt
+// says when Retry is due.
+func (s *State) Result(out *outbox.Messages, r *forge.Result, now time.Time) (retryAt time.Time, d forge.Decision, err error) {
+	m := s.Current
+	if m == nil || m.IsPaused() || r.Attempt != m.Attempt() || r.IsStart() {
+		d, err = s.late(out, r)
+		return time.Time{}, d, err
+	}
+	f := r.Failure()
+	if f == nil && !r.Answers() {
+		f = &forge.Failure{Reason: forge.FailInvalidOutput, Message: "the result holds no answer for its step"}
+	}
+	policy := forge.DefaultPolicy()
+	if f != nil && !rule.GivesUp(f.Reason) && m.Errors < policy.MaxAgentRetries {
+		m.RetryAt = now.Add(policy.RetryBackoff << m.Errors)
+		m.Errors++
+		return m.RetryAt, forge.Applied, nil
+	}
+	answer := &forge.MergeEnded{Task: m.Task, Number: m.Number, Failure: f}
+	if f == nil {
+		answer.Result = forge.As[*forge.MergeResult](r.Output)
+	}
+	s.close(out, answer)
+	return time.Time{}, forge.Applied, nil
+}
+
+// close ends the merge that is under way and answers the task.
+func (s *State) close(out *outbox.Messages, answer *forge.MergeEnded) {
+	r := s.Current.Request
+	s.Current = nil
+	if answer.Result != nil {
+		after := afterMerge[answer.Result.Outcome]
+		if after.release {
+			s.dropTask(r.Task)
+		}
+		if after.moved {
+			s.moved(r.Files)
+		}
+	}
+	if t := s.Tasks[r.Intent][r.Task]; t != nil {
+		t.Answer = answer
+	}
+	answerMerge(out, r.Intent, answer)
+}
+
+// moved tells every lock that the base branch has a change to these files.
+func (s *State) moved(files []string) {
+	for _, l := range s.Locks {
+		l.MergedSince = append(l.MergedSince, files...)
+	}
+}
+
+// late takes a report on a merge that is not open any more. It changes nothing,
+// except that a commit on the base branch is a fact: a worker that was given up
+// may have merged it all the same.
+func (s *State) late(out *outbox.Messages, r *forge.Result) (forge.Decision, error) {
+	id, task := r.To.Intent, r.Attempt.Task
+	t := s.Tasks[id][task]
+	if t == nil || r.Attempt.Number > t.Number || r.Attempt.Number < 1 {
+		return rule.Ignore("attempt %s is not open", r.Attempt)
+	}
+	in := forge.As[*forge.MergeResult](r.Output)
+	if t.merged() || in == nil || in.Outcome != forge.MergeDone {
+		if t.Answer != nil && t.Answer.Number == r.Attempt.Number {
+			answerMerge(out, id, t.Answer)
+		}
+		return rule.Ignore("attempt %s is not open", r.Attempt)
+	}
+	t.Answer = &forge.MergeEnded{Task: task, Number: r.Attempt.Number, Result: in}
+	if s.Current != nil && s.Current.Task == task {
+		s.Current = nil
+	}
+	s.dropTask(task)
+	s.moved(t.Files)
+	answerMerge(out, id, t.Answer)
+	return forge.Applied, nil
+}
+
+// Retry returns the merge to issue again because its timer fired; nil if that
+// timer is not set.
+func (s *State) Retry(fired *forge.TimerFired) *Merge {
+	m := s.Current
+	if m == nil || !m.IsPaused() || m.TimerKey() != fired.Key || !m.RetryAt.Equal(fired.At) {
+		return nil
+	}
+	m.RetryAt = time.Time{}
+	m.Claim++
+	return m
+}

@@ -1,0 +1,144 @@
+package mergequeue_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/cockroachdb/datadriven"
+
+	"github.com/pfl-forge/pfl-forge"
+	"github.com/pfl-forge/pfl-forge/services/runner/flow/mergequeue"
+	"github.com/pfl-forge/pfl-forge/services/runner/flow/outbox"
+)
+
+// TestScripts plays testdata: requests and results in, answers and merges out. Before
+// every step the queue is written out and read back.
+func TestScripts(t *testing.T) {
+	datadriven.Walk(t, "testdata", func(t *testing.T, path string) {
+		t.Helper()
+		q := &queue{now: time.Unix(0, 0).UTC()}
+		datadriven.RunTest(t, path, func(t *testing.T, d *datadriven.TestData) string {
+			t.Helper()
+			return q.play(t, d)
+		})
+	})
+}
+
+type queue struct {
+	state  mergequeue.State
+	now    time.Time
+	paused bool
+}
+
+// play runs one command. Its first argument is a task, the second the number of the
+// request; the intent is the part of the task before the hyphen.
+func (q *queue) play(t *testing.T, d *datadriven.TestData) string {
+	t.Helper()
+	q.reload(t)
+	var task forge.TaskID
+	number := 1
+	if len(d.CmdArgs) > 0 {
+		task = forge.TaskID(d.CmdArgs[0].Key)
+	}
+	if len(d.CmdArgs) > 1 {
+		if n, err := strconv.Atoi(d.CmdArgs[1].Key); err == nil {
+			number = n
+		}
+	}
+	list := func(name string) []string {
+		for _, a := range d.CmdArgs {
+			if a.Key == name {
+				return a.Vals
+			}
+		}
+		return nil
+	}
+	name, _, _ := strings.Cut(string(task), "-")
+	id := forge.IntentID(name)
+	var out outbox.Messages
+	var b strings.Builder
+	var decision forge.Decision
+	var err error
+	switch d.Cmd {
+	case "lock":
+		decision, err = q.state.Lock(&out, id, &forge.LockFiles{Task: task, Number: number, Conflicts: list("conflicts"), Files: list("files")})
+	case "merge":
+		decision, err = q.state.Merge(&out, id, &forge.QueueMerge{Task: task, Number: number, Files: list("files")})
+	case "withdraw":
+		decision, err = q.state.Withdraw(id, &forge.WithdrawRequests{Task: task, Number: number})
+	case "forget":
+		q.state.Forget(forge.IntentID(task))
+	case "pause":
+		q.paused = true
+	case "resume":
+		q.paused = false
+	case "result":
+		r := &forge.Result{To: forge.Key{Intent: id}, Attempt: forge.Attempt{Task: task, Step: forge.StepMerge, Number: number, Claim: 1}}
+		if m := q.state.Current; m != nil && m.Task == task {
+			r.Attempt = m.Attempt()
+		}
+		if reason := list("fails"); reason != nil {
+			r.Output = &forge.Failure{Reason: forge.FailureReason(reason[0])}
+		} else if d.HasArg("outcome") {
+			r.Output = &forge.MergeResult{Outcome: forge.MergeOutcome(list("outcome")[0])}
+		}
+		var retryAt time.Time
+		retryAt, decision, err = q.state.Result(&out, r, q.now)
+		if !retryAt.IsZero() {
+			fmt.Fprintf(&b, "again after %s\n", retryAt.Sub(q.now))
+		}
+	case "fire":
+		q.now = q.state.Current.RetryAt
+		m := q.state.Retry(&forge.TimerFired{Key: q.state.Current.TimerKey(), At: q.now})
+		fmt.Fprintf(&b, "merge %s, claim %d\n", m.Task, m.Claim)
+	case "repeat":
+		q.state.Repeat(&out)
+	default:
+		t.Fatalf("%s: unknown command %q", d.Pos, d.Cmd)
+	}
+	if err != nil {
+		fmt.Fprintf(&b, "%s: %v\n", decision, err)
+	}
+	next := q.state.StartNext(&out, q.paused)
+	for _, m := range out {
+		fmt.Fprintf(&b, "to %s: %s\n", m.Intent, describe(m.Message))
+	}
+	if next != nil {
+		fmt.Fprintf(&b, "merge %s\n", next.Task)
+	}
+	return b.String()
+}
+
+// reload replaces the queue by what it is after it was written out and read back.
+func (q *queue) reload(t *testing.T) {
+	t.Helper()
+	data, err := json.Marshal(&q.state)
+	if err != nil {
+		t.Fatal(err)
+	}
+	q.state = mergequeue.State{}
+	if err := json.Unmarshal(data, &q.state); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func describe(m forge.Message) string {
+	switch m := m.(type) {
+	case *forge.FilesLocked:
+		if m.Granted {
+			return fmt.Sprintf("%s has the lock, request %d", m.Task, m.Number)
+		}
+		return fmt.Sprintf("%s is denied the lock, request %d", m.Task, m.Number)
+	case *forge.MergeEnded:
+		if m.Failure != nil {
+			return fmt.Sprintf("%s failed: %s, request %d", m.Task, m.Failure.Reason, m.Number)
+		}
+		return fmt.Sprintf("%s: %s, request %d", m.Task, m.Result.Outcome, m.Number)
+	default:
+		return fmt.Sprintf("%T", m)
+	}
+}

@@ -1,0 +1,133 @@
+package mergequeue
+
+import (
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/pfl-forge/pfl-forge"
+	"github.com/pfl-forge/pfl-forge/services/runner/flow/outbox"
+)
+
+// State is a merge queue. The zero value is an empty one.
+type State struct {
+	// Tasks has an entry for every task that ever asked for anything.
+	Tasks map[forge.IntentID]map[forge.TaskID]*Task
+	// Queued are the changes that wait for their turn, the oldest first.
+	Queued []*Request
+	// Waiting are the requests for a file lock, the oldest first.
+	Waiting []*Request
+	// Locks are the file locks in force, in the order in which they were given.
+	Locks []*Request
+	// Current is the merge that is under way; nil if there is none.
+	Current *Merge
+}
+
+// Task is the queue's memory of one task.
+type Task struct {
+	// Number is the number of the newest request. Older ones are void.
+	Number int
+	// Files are the paths of the change that was to be merged last.
+	Files []string
+	// Answer is the newest answer to a request to merge; nil before the first.
+	Answer *forge.MergeEnded
+	// Denied is the number of the newest request for a lock that was denied.
+	Denied int
+	// Withdrawn is the number of the newest request that was withdrawn.
+	Withdrawn int
+}
+
+func (t *Task) merged() bool {
+	return t.Answer != nil && t.Answer.Result != nil && t.Answer.Result.Outcome == forge.MergeDone
+}
+
+// Request is a task's request for a merge or for a file lock.
+type Request struct {
+	Intent forge.IntentID
+	Task   forge.TaskID
+	// Number counts the task's requests; see forge.Land.
+	Number int
+	// Files are the paths of the change.
+	Files []string
+	// AllFiles says that the lock is on every file.
+	AllFiles bool
+	// Change is the commit to merge; nil for a lock.
+	Change *forge.QueueMerge
+	// MergedSince are the files that other tasks merged since the lock was given.
+	MergedSince []string
+}
+
+// Merge is the merge that is under way.
+type Merge struct {
+	Request
+	// Claim counts how often it was issued.
+	Claim int
+	// Errors counts the attempts that failed for a reason that may pass.
+	Errors int
+	// RetryAt is when it is issued again; zero while a worker has it.
+	RetryAt time.Time
+}
+
+// Attempt returns the attempt that the worker's result has to be about.
+func (m *Merge) Attempt() forge.Attempt {
+	return forge.Attempt{Task: m.Task, Step: forge.StepMerge, Number: m.Number, Claim: m.Claim}
+}
+
+// TimerKey returns the key of the timer that fires at RetryAt.
+func (m *Merge) TimerKey() string { return "land/" + string(m.Task) }
+
+// IsPaused reports whether the merge waits to be tried again.
+func (m *Merge) IsPaused() bool { return !m.RetryAt.IsZero() }
+
+// task returns the entry of a task, an empty one if there is none.
+func (s *State) task(id forge.IntentID, t forge.TaskID) *Task {
+	if known := s.Tasks[id][t]; known != nil {
+		return known
+	}
+	return &Task{}
+}
+
+// renew keeps a task's newest request.
+func (s *State) renew(id forge.IntentID, t forge.TaskID, task *Task, number int) {
+	task.Number = number
+	if s.Tasks == nil {
+		s.Tasks = map[forge.IntentID]map[forge.TaskID]*Task{}
+	}
+	if s.Tasks[id] == nil {
+		s.Tasks[id] = map[forge.TaskID]*Task{}
+	}
+	s.Tasks[id][t] = task
+}
+
+// drop removes requests, and file locks with them. The merge that is under way
+// goes on.
+func (s *State) drop(which func(*Request) bool) {
+	s.Queued = slices.DeleteFunc(s.Queued, which)
+	s.Waiting = slices.DeleteFunc(s.Waiting, which)
+	s.Locks = slices.DeleteFunc(s.Locks, which)
+}
+
+func (s *State) dropTask(t forge.TaskID) {
+	s.drop(func(r *Request) bool { return r.Task == t })
+}
+
+// Forget removes the requests of an intent whose run ended.
+func (s *State) Forget(id forge.IntentID) {
+	s.drop(func(r *Request) bool { return r.Intent == id })
+}
+
+// Repeat sends again every answer that may come long after its question. Who
+// misses another answer asks again.
+func (s *State) Repeat(out *outbox.Messages) {
+	for _, l := range s.Locks {
+		answerLock(out, l.Intent, l.Task, l.Number, true)
+	}
+}
+
+func answerLock(out *outbox.Messages, id forge.IntentID, t forge.TaskID, number int, granted bool) {
+	out.Add(id, fmt.Sprintf("reserved/%s/%d", t, number), &forge.FilesLocked{Task: t, Number: number, Granted: granted})
+}
+
+func answerMerge(out *outbox.Messages, id forge.IntentID, answer *forge.MergeEnded) {
+	out.Add(id, fmt.Sprintf("landed/%s/%d", answer.Task, answer.Number), answer)
+}

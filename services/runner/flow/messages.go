@@ -1,0 +1,209 @@
+package flow
+
+import (
+	"fmt"
+
+	"github.com/pfl-forge/pfl-forge"
+	"github.com/pfl-forge/pfl-forge/services/runner/flow/control"
+	"github.com/pfl-forge/pfl-forge/services/runner/flow/dispatch"
+	"github.com/pfl-forge/pfl-forge/services/runner/flow/outbox"
+	"github.com/pfl-forge/pfl-forge/services/runner/flow/plan"
+	"github.com/pfl-forge/pfl-forge/services/runner/flow/rule"
+	"github.com/pfl-forge/pfl-forge/services/runner/flow/task"
+)
+
+// personal reports whether an event is a wish about an intent that exists.
+func personal(ev *forge.Event) bool {
+	switch ev.Message.(type) {
+	case *forge.Edit, *forge.Approve, *forge.Reject, *forge.Answer, *forge.Retry, *forge.Cancel, *forge.Pause, *forge.Resume:
+		return true
+	default:
+		return false
+	}
+}
+
+// asked routes the request of a person.
+func (s person) asked(ev *forge.Event) (forge.Decision, error) {
+	switch m := ev.Message.(type) {
+	case *forge.Edit:
+		return s.edit(m)
+	case *forge.Approve:
+		return s.approve(m, ev.Actor)
+	case *forge.Reject:
+		return s.stop(control.Reject, forge.StatusRejected, m.Reason)
+	case *forge.Answer:
+		return s.answer(m)
+	case *forge.Retry:
+		return s.retry(m)
+	case *forge.Pause:
+		return s.pause(m)
+	case *forge.Resume:
+		return s.resume(m)
+	case *forge.Cancel:
+		if m.Task != "" {
+			return s.cancelTask(m)
+		}
+		return s.stop(control.Cancel, forge.StatusCancelled, m.Reason)
+	default:
+		return rule.Refuse("the event says nothing that an intent knows")
+	}
+}
+
+// told routes a message of another machine.
+func (s answers) told(ev *forge.Event) (forge.Decision, error) {
+	switch m := ev.Message.(type) {
+	case *forge.RunAdmitted:
+		return s.admitted(m)
+	case *forge.DependencyEnded:
+		return s.dependencyEnded(m)
+	case *forge.FilesLocked:
+		return s.locked(m)
+	case *forge.MergeEnded:
+		return s.merged(m)
+	case *forge.BudgetReserved:
+		return s.budgeted(m)
+	case *forge.ChildChanged:
+		return s.childChanged(m)
+	case *forge.RunReflected:
+		return s.reflected(m)
+	case *forge.OverlapChanged:
+		return s.overlapped(m)
+	default:
+		return rule.Refuse("the event says nothing that an intent knows")
+	}
+}
+
+// The keys of messages to the project. A newer message takes the place of one with
+// the same key.
+const (
+	enterKey   = "enter"
+	plannedKey = "planned"
+	endKey     = "end"
+)
+
+func taskKey(t *task.Task) string { return "task/" + string(t.ID) }
+
+func childKey(id forge.IntentID) string { return "part/" + string(id) }
+
+// tell sends a message to the project. With reply, an answer is waited for.
+func (s *Intent) tell(key string, number int, reply bool, ev forge.Event) {
+	s.Dispatch.Outbox.SendToProject(&s.eff, outbox.Project{From: s.key, Key: key, Number: number, Reply: reply, Event: ev})
+}
+
+// enter starts a run by asking the project to admit the intent.
+func (s course) enter() {
+	s.Run++
+	s.Phase = control.Entering
+	s.Reason = ""
+	s.Escalate = false
+	s.History.Started = s.now
+	s.Dispatch.Outbox.Answered(endKey)
+	in := &s.Intent
+	s.tell(enterKey, s.Run, true, forge.Event{Message: &forge.AdmitRun{
+		Run: s.Run, Title: in.Title, Type: in.Type, Parent: in.Parent, Source: in.Source, Generation: in.Generation, Goal: in.IsGoal(),
+	}})
+}
+
+// request sends a request of a task to the project, in place of the one before.
+func (s *Intent) request(t *task.Task, reply bool, ev forge.Event) {
+	s.tell(taskKey(t), t.Requests, reply, ev)
+}
+
+// mergeOf asks to merge exactly what was verified and approved.
+func mergeOf(run int, t *task.Task) forge.Event {
+	c := t.Candidate
+	return forge.Event{Message: &forge.QueueMerge{
+		Run: run, Task: t.ID, Number: t.Requests, Base: c.Base, Head: c.Head, Tree: c.Tree, PatchID: c.PatchID, Files: c.Files, Title: t.Title,
+	}}
+}
+
+// lockOf asks for the lock of the files of a change that conflicted.
+func lockOf(run int, e task.AskLock) forge.Event {
+	return forge.Event{Message: &forge.LockFiles{Run: run, Task: e.Task.ID, Number: e.Task.Requests, Conflicts: e.Conflicts, Files: e.Files}}
+}
+
+// withdrawalOf takes back all that a task asked, up to its newest request.
+func withdrawalOf(run int, t *task.Task) forge.Event {
+	return forge.Event{Message: &forge.WithdrawRequests{Run: run, Task: t.ID, Number: t.Requests}}
+}
+
+// tellOverlap tells another intent that a task of it does not merge with one of this.
+func (s *Intent) tellOverlap(e task.TellOverlap) {
+	key := fmt.Sprintf("overlap/%s/%s", e.Other.TaskID, e.To)
+	s.Dispatch.Outbox.Send(&s.eff, outbox.Message{Key: key, Event: forge.Event{
+		ID: fmt.Sprintf("%s/%d", key, e.Number), To: forge.Key{Project: s.key.Project, Intent: e.To.Intent()},
+		Actor: string(s.key.Intent), Message: &forge.OverlapChanged{TaskID: e.To, Other: e.Other, Number: e.Number},
+	}})
+}
+
+// tellChild sends an event to a child, until the project tells of the run that it
+// leads to.
+func (s *Intent) tellChild(c *plan.Child, ev forge.Event) {
+	key := childKey(c.Intent.ID)
+	ev.ID = fmt.Sprintf("%s/%s/%d", s.key.Intent, key, s.Run)
+	ev.To = forge.Key{Project: s.key.Project, Intent: c.Intent.ID}
+	ev.Actor = string(s.key.Intent)
+	s.Dispatch.Outbox.Send(&s.eff, outbox.Message{Key: key, Reply: true, Event: ev})
+}
+
+// locked takes the project's answer to a task's request for a file lock.
+func (s answers) locked(r *forge.FilesLocked) (forge.Decision, error) {
+	t := s.Tasks.Find(r.Task)
+	if t == nil || t.Stage != task.Locking || r.Number != t.Requests {
+		return rule.Ignore("task %s does not wait for precedence", r.Task)
+	}
+	s.Dispatch.Outbox.Answered(taskKey(t))
+	s.tasks(func(x *task.Turn) { t.AnsweredLock(x, r.Granted) })
+	return forge.Applied, nil
+}
+
+// merged takes the project's answer to a task's request to merge. That a merge was
+// made counts also when the task has given it up.
+func (s answers) merged(m *forge.MergeEnded) (forge.Decision, error) {
+	t := s.Tasks.Find(m.Task)
+	switch {
+	case t == nil || m.Number > t.Requests || t.Stage == task.Done:
+		return rule.Ignore("task %s does not wait for landing %d", m.Task, m.Number)
+	case t.Stage == task.Merging && m.Number == t.Requests:
+	case m.Result != nil && m.Result.Outcome == forge.MergeDone:
+		s.tasks(func(x *task.Turn) { t.MergedLate(x, m.Result) })
+		return forge.Applied, nil
+	default:
+		return rule.Ignore("task %s does not wait for landing %d", m.Task, m.Number)
+	}
+	s.Dispatch.Outbox.Answered(taskKey(t))
+	if m.Failure != nil {
+		s.History.Merged(s.now, t.ID, t.Merges, string(m.Failure.Reason))
+		s.tasks(func(x *task.Turn) { t.CannotMerge(x, "the change could not be integrated: "+m.Failure.Message) })
+		return forge.Applied, nil
+	}
+	s.History.Merged(s.now, t.ID, t.Merges, string(m.Result.Outcome))
+	s.tasks(func(x *task.Turn) { t.AnsweredMerge(x, m.Result) })
+	return forge.Applied, nil
+}
+
+// budgeted takes the project's answer to a request for budget.
+func (s answers) budgeted(f *forge.BudgetReserved) (forge.Decision, error) {
+	known := false
+	s.commands(func(x *dispatch.Turn) { known = s.Dispatch.Answered(x, f) })
+	if !known {
+		return rule.Ignore("attempt %s does not wait for money", f.Attempt)
+	}
+	return forge.Applied, nil
+}
+
+// overlapped takes an overlap that a task of another intent has found.
+func (s answers) overlapped(f *forge.OverlapChanged) (decision forge.Decision, err error) {
+	s.tasks(func(x *task.Turn) { decision, err = s.Tasks.Overlapped(x, f) })
+	return decision, err
+}
+
+// reflected takes the results of a reflection on a run.
+func (s answers) reflected(r *forge.RunReflected) (forge.Decision, error) {
+	before := s.History.Usage.CostUSD
+	decision, err := s.History.Reflected(s.now, s.key.Intent, r)
+	if s.History.Usage.CostUSD > before {
+		s.commands(s.Dispatch.Commit)
+	}
+	return decision, err
+}

@@ -1,0 +1,87 @@
+// Package pause keeps what of an intent is paused, and by whom: the intent or
+// single tasks of it by a person, or all intents by a pause of the project.
+//
+//	pause of a task     holds the steps of that task
+//	pause of an intent  holds every step; its resume ends the pauses of tasks, too
+//	pause of a project  as that of an intent, until the project resumes; pauses of
+//	                    a project are numbered, so that they may arrive in any order
+package pause
+
+import (
+	"maps"
+
+	"github.com/pfl-forge/pfl-forge"
+)
+
+// State says what is paused. The zero value pauses nothing.
+type State struct {
+	Person  bool   // the intent, by a person
+	Project int    // number of the project's newest pause
+	Over    int    // number of the project's newest pause that is over
+	Reason  string // of the newest pause by a person
+	Tasks   map[forge.TaskID]bool
+}
+
+// Whole reports whether the whole intent is paused.
+func (s *State) Whole() bool { return s.Person || s.ByProject() }
+
+// ByProject reports whether the project is paused.
+func (s *State) ByProject() bool { return s.Project > s.Over }
+
+// Why returns why the intent is paused. A person's own pause comes first.
+func (s *State) Why() string {
+	if s.ByProject() && !s.Person {
+		return forge.ProjectPaused // an intent that came later was not told why
+	}
+	return s.Reason
+}
+
+// Holds reports whether a step of a task, or without a task of the whole
+// intent, is not to be issued now.
+func (s *State) Holds(id forge.TaskID) bool { return s.Whole() || s.Tasks[id] }
+
+// Known reports whether a pause of the project, or a later one, was applied.
+func (s *State) Known(number int) bool { return number <= max(s.Project, s.Over) }
+
+// Pause applies a pause that is allowed.
+func (s *State) Pause(p *forge.Pause) {
+	switch {
+	case p.Number > 0:
+		s.Project = p.Number
+		return
+	case p.Task == "":
+		s.Person = true
+	default:
+		s.set(p.Task, true)
+	}
+	s.Reason = p.Reason
+}
+
+// Resume applies the end of a pause that is allowed.
+func (s *State) Resume(r *forge.Resume) {
+	switch {
+	case r.Number > 0:
+		s.Over = r.Number
+	case r.Task != "":
+		s.set(r.Task, false)
+	default:
+		s.Person, s.Tasks = false, nil
+	}
+}
+
+// Admitted takes the numbers of the project's pauses as the project knows them.
+func (s *State) Admitted(paused, resumed int) {
+	s.Project, s.Over = max(s.Project, paused), max(s.Over, resumed)
+}
+
+func (s *State) set(id forge.TaskID, on bool) {
+	next := maps.Clone(s.Tasks)
+	if next == nil {
+		next = map[forge.TaskID]bool{}
+	}
+	delete(next, id)
+	if on {
+		next[id] = true
+	}
+	s.Tasks = next
+}

@@ -1,0 +1,141 @@
+package plan
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/pfl-forge/pfl-forge"
+	"github.com/pfl-forge/pfl-forge/services/runner/flow/task"
+)
+
+// Outcome says how to continue after the answer of a step. Exactly one of Err, Questions,
+// Next, Ends and Plan says what.
+type Outcome struct {
+	// Err says why the answer cannot be used.
+	Err error
+	// Questions are for a person to answer.
+	Questions []forge.Clarification
+	// Next is another step that goes on.
+	Next forge.Step
+	// Why says why the architect does.
+	Why string
+	// Patterns are those that abstract goes on with.
+	Patterns []forge.Pattern
+	// Ends says that the run is done.
+	Ends bool
+	// Audit is the report that the run ends with; nil if there is none.
+	Audit *forge.Audit
+	// Reason says, for a person, why there is nothing to do.
+	Reason string
+	// Plan is the accepted plan; nil in every other case.
+	Plan *Plan
+}
+
+// Plan holds tasks or children, or neither of them, for a reason.
+type Plan struct {
+	// Tasks are in the order of their ids. There are none if there are Children.
+	Tasks []*task.Task
+	// Children are the intents that the intent is split into.
+	Children Children
+	// Goal says that the one task is a goal's.
+	Goal bool
+	// Type is the type of the intent, if its publisher did not say.
+	Type string
+	// Risk is the risk as the step judged it.
+	Risk forge.Risk
+	// DependsOn are intents that have to be done before, besides those that the
+	// publisher named.
+	DependsOn []forge.IntentID
+}
+
+// Analyzed takes an analysis, or a deeper one by an architect.
+func Analyzed(p *Parent, step forge.Step, a *forge.Analysis) Outcome {
+	switch {
+	case len(a.Clarifications) > 0:
+		return Outcome{Questions: a.Clarifications}
+	case a.Insufficient != "" && step == forge.StepAnalyze && len(a.Tasks) == 0 && len(a.Children) == 0:
+		return Outcome{Next: forge.StepArchitect, Why: a.Insufficient}
+	}
+	tasks, err := tasksOf(p.Intent.ID, a.Tasks)
+	if err != nil {
+		return Outcome{Err: err}
+	}
+	children, err := p.split(a.Children)
+	switch {
+	case err != nil:
+		return Outcome{Err: err}
+	case len(tasks) > 0 && len(children) > 0:
+		return Outcome{Err: errors.New("the analysis has both tasks and parts; it can have one or the other")}
+	case len(tasks) == 0 && len(children) == 0 && a.NothingToDo == "":
+		return Outcome{Err: errors.New("the analysis found neither tasks nor questions")}
+	}
+	return Outcome{Reason: a.NothingToDo, Plan: &Plan{Tasks: tasks, Children: children, Type: a.Type, Risk: a.Risk, DependsOn: a.DependsOn}}
+}
+
+// Audited takes an audit's report.
+func Audited(a *forge.Audit) Outcome { return Outcome{Ends: true, Audit: a} }
+
+// Observed takes the patterns in the project's history.
+func Observed(o *forge.Observed) Outcome {
+	switch {
+	case len(o.Patterns) > 0:
+		return Outcome{Next: forge.StepAbstract, Patterns: o.Patterns}
+	case o.NothingFound != "":
+		return Outcome{Ends: true, Reason: o.NothingFound}
+	}
+	return Outcome{Err: errors.New("the answer names neither patterns nor why there are none")}
+}
+
+// Abstracted makes a task of each skill: a file that is written, reviewed and
+// merged like any other change.
+func Abstracted(p *Parent, a *forge.Abstraction) Outcome {
+	if len(a.Skills) == 0 && a.NothingNew != "" {
+		return Outcome{Ends: true, Reason: a.NothingNew}
+	}
+	plans, err := skills(a.Skills)
+	if err != nil {
+		return Outcome{Err: err}
+	}
+	tasks, err := tasksOf(p.Intent.ID, plans)
+	if err != nil {
+		return Outcome{Err: err}
+	}
+	return Outcome{Plan: &Plan{Tasks: tasks, Risk: forge.RiskLow}}
+}
+
+// TakenIn takes a goal's intake: questions, or what is to be done until when.
+func TakenIn(p *Parent, in *forge.Intake) Outcome {
+	if len(in.Clarifications) > 0 {
+		return Outcome{Questions: in.Clarifications}
+	}
+	if err := checkIntake(in); err != nil {
+		return Outcome{Err: err}
+	}
+	tasks, err := tasksOf(p.Intent.ID, []forge.TaskPlan{{
+		Title: p.Intent.Title, Plan: in.Task, Context: in.Notes, Complexity: in.Complexity, RelevantFiles: in.RelevantFiles,
+	}})
+	if err != nil {
+		return Outcome{Err: err}
+	}
+	tasks[0].Criteria = in.Criteria
+	return Outcome{Plan: &Plan{Tasks: tasks, Goal: true, Type: in.Type, Risk: in.Risk}}
+}
+
+// checkIntake says what of an intake cannot be worked with.
+func checkIntake(in *forge.Intake) error {
+	switch {
+	case strings.TrimSpace(in.Task) == "":
+		return &forge.FieldError{Field: "task", Reason: "is empty"}
+	case len(in.Criteria) == 0:
+		return &forge.FieldError{Field: "criteria", Reason: "is empty; a goal has at least one"}
+	case len(in.Criteria) > forge.MaxCriteria:
+		return &forge.FieldError{Field: "criteria", Reason: fmt.Sprintf("has %d entries; at most %d are allowed", len(in.Criteria), forge.MaxCriteria)}
+	}
+	for i, c := range in.Criteria {
+		if strings.TrimSpace(c) == "" || len(c) > forge.MaxCriterion {
+			return &forge.FieldError{Field: fmt.Sprintf("criteria[%d]", i), Reason: fmt.Sprintf("must have 1 to %d bytes", forge.MaxCriterion)}
+		}
+	}
+	return nil
+}

@@ -1,0 +1,87 @@
+package plan
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/pfl-forge/pfl-forge"
+	"github.com/pfl-forge/pfl-forge/services/runner/flow/rule"
+)
+
+// Dependency is another intent that has to be done before the tasks begin.
+type Dependency struct {
+	// ID is the intent that is waited for.
+	ID forge.IntentID
+	// Status is how it ended; empty: it is not known.
+	Status forge.Status
+}
+
+// Dependencies are the intents that one depends on.
+type Dependencies []Dependency
+
+// DependOn returns the dependencies on intents, each once.
+func DependOn(ids []forge.IntentID) Dependencies {
+	var list Dependencies
+	for _, id := range ids {
+		if !slices.ContainsFunc(list, func(d Dependency) bool { return d.ID == id }) {
+			list = append(list, Dependency{ID: id})
+		}
+	}
+	return list
+}
+
+// Ask returns the intents that are not known to be done, and forgets how they
+// ended: the project is asked again.
+func (l Dependencies) Ask() []forge.IntentID {
+	var ids []forge.IntentID
+	for i := range l {
+		if l[i].Status != forge.StatusDone {
+			l[i].Status = ""
+			ids = append(ids, l[i].ID)
+		}
+	}
+	return ids
+}
+
+// Open returns the intents that are not done.
+func (l Dependencies) Open() []forge.IntentID {
+	var ids []forge.IntentID
+	for _, d := range l {
+		if d.Status != forge.StatusDone {
+			ids = append(ids, d.ID)
+		}
+	}
+	return ids
+}
+
+// WaitsFor reports whether it is not known how an intent of these ended.
+func (l Dependencies) WaitsFor(id forge.IntentID) bool {
+	return slices.ContainsFunc(l, func(d Dependency) bool { return d.ID == id && d.Status == "" })
+}
+
+// Ended takes how an intent that is waited for ended. It returns the rule that ends
+// the run because of that, and why; an empty rule if the run goes on.
+func (l Dependencies) Ended(d *forge.DependencyEnded) (name, why string) {
+	i := slices.IndexFunc(l, func(x Dependency) bool { return x.ID == d.Intent })
+	switch {
+	case len(d.Cycle) > 0:
+		return rule.Cycle, "the intents wait for each other: " + JoinIDs(d.Cycle, " -> ")
+	case d.Status == "":
+		return rule.BlockDependency, fmt.Sprintf("it depends on %q, and there is no such intent", d.Intent)
+	case d.Status != forge.StatusDone:
+		l[i].Status = d.Status
+		return rule.BlockDependency, fmt.Sprintf("it depends on %q, which ended %s", d.Intent, d.Status)
+	}
+	l[i].Status = d.Status
+	return "", ""
+}
+
+// JoinIDs lists ids in one line.
+func JoinIDs(ids []forge.IntentID, sep string) string {
+	list := make([]string, len(ids))
+	for i, id := range ids {
+		list[i] = string(id)
+	}
+	return strings.Join(list, sep)
+}

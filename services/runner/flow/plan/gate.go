@@ -1,0 +1,71 @@
+package plan
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"slices"
+
+	"github.com/pfl-forge/pfl-forge"
+	"github.com/pfl-forge/pfl-forge/services/runner/flow/rule"
+	"github.com/pfl-forge/pfl-forge/services/runner/flow/task"
+)
+
+// Gate holds the facts that the approval of a plan depends on.
+type Gate struct {
+	// Declared is the risk as the publisher said it, or a person set it later.
+	Declared forge.Risk
+	// Judged is the risk as the analysis said it. The higher one counts.
+	Judged forge.Risk
+	// Vouched says that a person approved the parent.
+	Vouched bool
+	// Hash names the plan, so that an approval is of exactly that one.
+	Hash string
+	// Approved says that a person approved the plan.
+	Approved bool
+	// Approver is who approved last: the plan, or a change of protected paths.
+	Approver string
+}
+
+// Judge takes the risk as an analysis judged it, and returns the effective one.
+func (g *Gate) Judge(risk forge.Risk) forge.Risk {
+	g.Judged = risk
+	if g.Judged.Rank() == 0 {
+		g.Judged = forge.RiskMed // not judged is not harmless
+	}
+	return forge.MaxRisk(g.Declared, g.Judged)
+}
+
+// NeedsApproval returns why a person has to approve the plan; empty if that is not
+// needed. reworded is a criterion of a goal that was put in other words.
+func (g *Gate) NeedsApproval(in *forge.Intent, trusted []string, reworded string) string {
+	origin := in.Origin.System
+	switch {
+	case in.Risk.Rank() > forge.RiskLow.Rank():
+		return fmt.Sprintf("risk is %s", in.Risk)
+	case reworded != "":
+		return fmt.Sprintf("its criteria were put in other words, such as %q", rule.FirstLine(reworded))
+	case in.Source == forge.SourceSystem && !g.Vouched && !slices.Contains(trusted, origin):
+		return fmt.Sprintf("it comes from %q, which may not run unapproved (policy.trusted_origins)", origin)
+	}
+	return ""
+}
+
+// Hash names a plan.
+func Hash(in *forge.Intent, tasks []*task.Task, children Children) string {
+	h := sha256.New()
+	fmt.Fprintf(h, "%q %q %q\n", in.Title, in.Body, in.Risk)
+	for _, t := range tasks {
+		fmt.Fprintf(h, "%q %q %q %q %q %q %q\n", t.ID, t.Title, t.Plan, t.RelevantFiles, t.Steps, t.DependsOn, t.Item)
+		if len(t.Criteria) > 0 {
+			fmt.Fprintf(h, "%q\n", t.Criteria)
+		}
+		if t.Write != nil {
+			fmt.Fprintf(h, "%q\n", *t.Write)
+		}
+	}
+	for _, c := range children {
+		fmt.Fprintf(h, "%q %q %q %q %q\n", c.Intent.ID, c.Intent.Title, c.Intent.Body, c.Intent.Risk, c.Intent.DependsOn)
+	}
+	return hex.EncodeToString(h.Sum(nil))[:12]
+}

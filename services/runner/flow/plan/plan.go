@@ -1,0 +1,134 @@
+// Package plan covers the part of a run before its tasks: the step that it begins with
+// (an analysis, an audit, an intake, ...), what is made of the answer, whether a
+// person has to approve it, which intents it waits for, and which children it is
+// split into.
+//
+//	type of intent     first step   its answer leads to
+//	(any other)        analyze      questions, architect, tasks or children
+//	audit              (audit)      the end of the run
+//	skill_extraction   observe      abstract, which leads to tasks, or the end of the run
+//	with criteria      intake       questions, or the task of a goal
+//
+// The functions named after answers return an Outcome: what follows, as data.
+package plan
+
+import (
+	"maps"
+	"slices"
+
+	"github.com/pfl-forge/pfl-forge"
+	"github.com/pfl-forge/pfl-forge/services/runner/flow/retry"
+	"github.com/pfl-forge/pfl-forge/services/runner/flow/session"
+)
+
+// State is how far the plan of an intent is.
+type State struct {
+	// Step is the one that the intent is at before its tasks.
+	Step forge.Step
+	// Attempts counts those of all such steps together.
+	Attempts retry.Counter
+	// Session is about Step.
+	Session session.Session
+	// Insufficient is why the analysis was not sufficient, for the architect.
+	Insufficient string
+	// Patterns are the findings of observe, for abstract.
+	Patterns []forge.Pattern
+	// Audit is the report of an audit; nil before there is one.
+	Audit *forge.Audit
+	// Context describes other intents, as of the admission.
+	Context Context
+	// Gate decides whether a person has to approve the plan.
+	Gate Gate
+	// Depends are the intents that have to be done before the tasks begin.
+	Depends Dependencies
+	// Children are the intents that this one was split into.
+	Children Children
+}
+
+// Context describes other intents to an analysis. The project sends it with the
+// admission.
+type Context struct {
+	// Active are the other intents under way.
+	Active []forge.ActiveIntent
+	// Past are earlier runs, the most relevant first.
+	Past []forge.PastRun
+	// Unread are observations that no reflection has read.
+	Unread []forge.Observation
+}
+
+// FirstStep returns the step that the flow of an intent begins with.
+func FirstStep(in *forge.Intent) forge.Step {
+	switch {
+	case in.Recipe != "":
+		return forge.StepAnalyze
+	case in.Type == forge.TypeAudit:
+		return forge.StepAudit
+	case in.Type == forge.TypeSkillExtraction:
+		return forge.StepObserve
+	case in.IsGoal():
+		return forge.StepIntake
+	}
+	return forge.StepAnalyze
+}
+
+// TurnTo goes on with another step, in a session of its own.
+func (s *State) TurnTo(n session.Names, step forge.Step) {
+	s.Step = step
+	s.Attempts.Worked()
+	s.Session.Start(n, "", step)
+}
+
+// Next begins the next attempt of the step.
+func (s *State) Next(n session.Names) {
+	s.Attempts.Next()
+	if s.Session.Number == 0 {
+		s.Session.Start(n, "", s.Step)
+	}
+}
+
+// Brief gives a command what its step has to know of the project.
+func (s *State) Brief(c *forge.Command) {
+	switch s.Step {
+	case forge.StepAudit:
+		c.Input = &forge.ObserveInput{}
+	case forge.StepObserve:
+		c.Input = &forge.ObserveInput{Past: s.Context.Past, Observations: s.Context.Unread}
+	case forge.StepAbstract:
+		c.Input = &forge.AbstractInput{Patterns: s.Patterns}
+	default:
+		c.Input = &forge.AnalyzeInput{Active: s.Context.Active, Past: s.Context.Past, Insufficient: s.Insufficient}
+	}
+	s.Session.Assign(c)
+}
+
+// Drop forgets a plan, because the text that it is of has changed.
+func (s *State) Drop() {
+	s.Children, s.Gate.Hash, s.Gate.Approved = nil, "", false
+}
+
+// Answer gives an intent a person's answer to a question, and the parameter of its
+// recipe that the answer fills.
+func Answer(in *forge.Intent, a *forge.Answer) {
+	// A fresh slice: views of the state before may still be read.
+	in.Clarifications = slices.Clone(in.Clarifications)
+	c := &in.Clarifications[a.Index]
+	c.Answer = &a.Answer
+	if c.Param == "" {
+		return
+	}
+	with := map[string]string{}
+	maps.Copy(with, in.With)
+	with[c.Param] = a.Answer
+	in.With = with
+}
+
+// Ask adds questions to those of an intent. Questions that were answered before
+// stay, for the record and for the agent.
+func Ask(in *forge.Intent, questions []forge.Clarification) {
+	list := slices.Clone(in.Clarifications)
+	for _, q := range questions {
+		q.Answer = nil
+		list = append(list, q)
+	}
+	in.Clarifications = list
+}

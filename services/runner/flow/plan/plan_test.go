@@ -1,0 +1,104 @@
+package plan
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/pfl-forge/pfl-forge"
+)
+
+// Each answer of a step before the tasks leads to one of a few outcomes.
+func TestOutcomes(t *testing.T) {
+	p := &Parent{Intent: &forge.Intent{ID: "a", Project: "p", Title: "t", Body: "b", Source: forge.SourceHuman}, Number: 1, MaxDepth: 1}
+	deep := &Parent{Intent: &forge.Intent{ID: "a", Depth: 1}, Number: 1, MaxDepth: 1}
+	analyzed := func(p *Parent, a forge.Analysis) Outcome { return Analyzed(p, forge.StepAnalyze, &a) }
+	child := forge.ChildPlan{Name: "x", Title: "t", Body: "b"}
+	for _, test := range []struct {
+		name string
+		got  Outcome
+		want string // what the outcome says, as said has it
+	}{
+		{"questions", analyzed(p, forge.Analysis{Clarifications: []forge.Clarification{{Question: "which?"}}}), "1 question(s)"},
+		{"a deeper look", analyzed(p, forge.Analysis{Insufficient: "deep"}), "next architect"},
+		{"no deeper look than that", Analyzed(p, forge.StepArchitect, &forge.Analysis{Insufficient: "deep"}), "the analysis found neither tasks nor questions"},
+		{"tasks", analyzed(p, forge.Analysis{Tasks: []forge.TaskPlan{{Name: "x"}, {DependsOn: []string{"x"}}}}), "2 task(s), 0 child(ren)"},
+		{"nothing to do", analyzed(p, forge.Analysis{NothingToDo: "it is done"}), "0 task(s), 0 child(ren): it is done"},
+		{"two of a name", analyzed(p, forge.Analysis{Tasks: []forge.TaskPlan{{Name: "x"}, {Name: "x"}}}), `two tasks are named "x"`},
+		{
+			"unknown dependency", analyzed(p, forge.Analysis{Tasks: []forge.TaskPlan{{Title: "x", DependsOn: []string{"y"}}}}),
+			`task "x" depends on "y", which is no task of this plan`,
+		},
+		{"a circle", analyzed(p, forge.Analysis{Tasks: []forge.TaskPlan{{Name: "x", DependsOn: []string{"x"}}}}), "these tasks wait for each other: a-001"},
+		{"children", analyzed(p, forge.Analysis{Children: []forge.ChildPlan{child}}), "0 task(s), 1 child(ren)"},
+		{
+			"tasks and children", analyzed(p, forge.Analysis{Tasks: []forge.TaskPlan{{}}, Children: []forge.ChildPlan{child}}),
+			"the analysis has both tasks and parts; it can have one or the other",
+		},
+		{
+			"too deep", analyzed(deep, forge.Analysis{Children: []forge.ChildPlan{child}}),
+			"the intent may not be taken apart any further (policy.max_depth is 1): plan tasks instead",
+		},
+		{"an audit", Audited(&forge.Audit{}), "ends"},
+		{"patterns", Observed(&forge.Observed{Patterns: []forge.Pattern{{}}}), "next abstract"},
+		{"no patterns", Observed(&forge.Observed{NothingFound: "there are none"}), "ends: there are none"},
+		{"neither", Observed(&forge.Observed{}), "the answer names neither patterns nor why there are none"},
+		{"a skill", Abstracted(p, &forge.Abstraction{Skills: []forge.Skill{{Name: "x", Description: "d", Body: "b"}}}), "1 task(s), 0 child(ren)"},
+		{"half a skill", Abstracted(p, &forge.Abstraction{Skills: []forge.Skill{{Name: "x"}}}), "skill 1 needs a name, a description and a body"},
+		{"no skill", Abstracted(p, &forge.Abstraction{NothingNew: "all are known"}), "ends: all are known"},
+		{"a goal", TakenIn(p, &forge.Intake{Task: "t", Criteria: []string{"c"}}), "1 task(s), 0 child(ren)"},
+		{"a goal without criteria", TakenIn(p, &forge.Intake{Task: "t"}), "criteria: is empty; a goal has at least one"},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			if got := said(&test.got); !strings.Contains(got, test.want) {
+				t.Errorf("got %q, want %q", got, test.want)
+			}
+		})
+	}
+}
+
+// said returns an outcome in words.
+func said(o *Outcome) string {
+	var s string
+	switch {
+	case o.Err != nil:
+		return o.Err.Error()
+	case len(o.Questions) > 0:
+		return fmt.Sprintf("%d question(s)", len(o.Questions))
+	case o.Next != "":
+		return "next " + string(o.Next)
+	case o.Ends:
+		s = "ends"
+	default:
+		s = fmt.Sprintf("%d task(s), %d child(ren)", len(o.Plan.Tasks), len(o.Plan.Children))
+	}
+	if o.Reason != "" {
+		s += ": " + o.Reason
+	}
+	return s
+}
+
+// What a person has to approve.
+func TestNeedsApproval(t *testing.T) {
+	for _, test := range []struct {
+		name     string
+		in       forge.Intent
+		vouched  bool
+		reworded string
+		want     bool
+	}{
+		{name: "a person's, at low risk", in: forge.Intent{Source: forge.SourceHuman, Risk: forge.RiskLow}},
+		{name: "a person's, at some risk", in: forge.Intent{Source: forge.SourceHuman, Risk: forge.RiskMed}, want: true},
+		{name: "a system's", in: forge.Intent{Source: forge.SourceSystem, Risk: forge.RiskLow, Origin: forge.Origin{System: "ci"}}, want: true},
+		{name: "a trusted system's", in: forge.Intent{Source: forge.SourceSystem, Risk: forge.RiskLow, Origin: forge.Origin{System: "trusted"}}},
+		{name: "a child of an approved one", in: forge.Intent{Source: forge.SourceSystem, Risk: forge.RiskLow}, vouched: true},
+		{name: "a goal in other words", in: forge.Intent{Source: forge.SourceHuman, Risk: forge.RiskLow}, reworded: "it is fast", want: true},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			g := Gate{Vouched: test.vouched}
+			if why := g.NeedsApproval(&test.in, []string{"trusted"}, test.reworded); (why != "") != test.want {
+				t.Errorf("it says %q", why)
+			}
+		})
+	}
+}

@@ -1,0 +1,192 @@
+package flow
+
+import (
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/pfl-forge/pfl-forge"
+	"github.com/pfl-forge/pfl-forge/services/runner/flow/budget"
+	"github.com/pfl-forge/pfl-forge/services/runner/flow/knowledge"
+	"github.com/pfl-forge/pfl-forge/services/runner/flow/mergequeue"
+	"github.com/pfl-forge/pfl-forge/services/runner/flow/outbox"
+	"github.com/pfl-forge/pfl-forge/services/runner/flow/reflection"
+	"github.com/pfl-forge/pfl-forge/services/runner/flow/rule"
+	"github.com/pfl-forge/pfl-forge/services/runner/flow/scheduler"
+)
+
+// Project is the state machine of a project: what spans its intents. It is made of
+// five parts, none of which knows another. Project hands each event to the parts
+// that it is about, tells a part what it has to know of another one, and makes
+// effects of what they return:
+//
+//	             first       then
+//	Enter        scheduler   reflection, ledger, scheduler (asks ledger, knowledge, reflection)
+//	Planned      scheduler   ledger, scheduler (asks ledger, knowledge, reflection)
+//	End          scheduler   knowledge, reflection, scheduler, queue, ledger, scheduler, queue
+//	Reserve      queue       if the scheduler says that the run is active
+//	Land         queue       the same
+//	Withdraw     queue       the same
+//	Spend        ledger      the same
+//	Settle       ledger
+//	Result       queue       of a merge
+//	Result       reflection  of a reflection (asks scheduler); ledger when it has ended
+//	TimerFired   queue
+//	Pause        scheduler
+//	Resume       scheduler   queue
+//	Cancel       scheduler
+//	Reflect      reflection
+//
+// After an event that can let a merge start, the queue starts the next one. After
+// every event that was applied, the reflection that is due is started if the
+// ledger has budget for it.
+type Project struct {
+	key   forge.Key
+	state projectState
+
+	// now is when the event happened that is being decided; zero between events.
+	now time.Time
+	// out are the messages that its parts send because of it, in order.
+	out outbox.Messages
+	// eff are the other effects.
+	eff forge.Effects
+}
+
+// projectState is everything that a project remembers from one event to the next.
+// It can be written as JSON and read back; see Snapshot.
+type projectState struct {
+	// Scheduler knows the intents: who is active, who waits for whom.
+	Scheduler scheduler.State
+	// Queue orders the merges and gives the file locks.
+	Queue mergequeue.State
+	// Ledger accounts for the budgets that intents share.
+	Ledger budget.Ledger
+	// Knowledge keeps the lessons of finished runs.
+	Knowledge knowledge.State
+	// Reflection keeps observations and proposals.
+	Reflection reflection.State
+	// Decided has the ids of the events that people sent, so that a redelivery is not
+	// taken for another wish.
+	Decided map[string]bool
+	// UpdatedAt is when the newest event was applied.
+	UpdatedAt time.Time
+}
+
+// NewProject returns the state machine of a project in which nothing happened yet.
+func NewProject(key forge.Key) *Project { return &Project{key: key} }
+
+// Step decides on one event; see Intent.Step. A request that comes once more is
+// answered once more.
+func (p *Project) Step(ev forge.Event) (forge.Effects, forge.Ruling) {
+	p.now = ev.At
+	decision, err := p.decide(&ev)
+	if decision == forge.Applied {
+		if isByPerson(&ev) {
+			if p.state.Decided == nil {
+				p.state.Decided = map[string]bool{}
+			}
+			p.state.Decided[ev.ID] = true
+		}
+		p.reflectIfDue()
+		p.state.UpdatedAt = ev.At
+	}
+	r := forge.Ruling{EventID: ev.ID, Decision: decision}
+	if err != nil {
+		r.Reason = err.Error()
+	}
+	eff := p.eff
+	eff.Outbox = p.events(p.out)
+	p.eff, p.out, p.now = forge.Effects{}, nil, time.Time{}
+	return eff, r
+}
+
+// decide hands an event to the step for its message. Unless it returns Applied, the
+// state is as it was.
+func (p *Project) decide(ev *forge.Event) (forge.Decision, error) {
+	if p.state.Decided[ev.ID] {
+		p.state.Scheduler.Repeat(&p.out)
+		return rule.Ignore("this was asked and decided already")
+	}
+	from := forge.IntentID(ev.Actor) // a message from an intent carries its id
+	switch m := ev.Message.(type) {
+	case *forge.AdmitRun:
+		return p.enter(from, m)
+	case *forge.RunPlanned:
+		return p.planned(from, m)
+	case *forge.RunEnded:
+		return p.end(from, m)
+	case *forge.LockFiles:
+		return p.lockFiles(from, m)
+	case *forge.QueueMerge:
+		return p.merge(from, m)
+	case *forge.WithdrawRequests:
+		return p.withdraw(from, m)
+	case *forge.ReserveBudget:
+		return p.reserveBudget(from, m)
+	case *forge.CommitBudget:
+		return p.state.Ledger.Commit(&p.out, from, m, p.now)
+	case *forge.Result:
+		if m.Attempt.Step == forge.StepReflect {
+			return p.reflected(m)
+		}
+		return p.merged(m)
+	case *forge.TimerFired:
+		return p.retryMerge(m)
+	case *forge.Pause:
+		return p.state.Scheduler.PauseAll(&p.out)
+	case *forge.Resume:
+		return p.resumeAll()
+	case *forge.Cancel:
+		return p.state.Scheduler.CancelAll(&p.out, m.Reason)
+	case *forge.Reflect:
+		return p.state.Reflection.Request()
+	}
+	return rule.Refuse("the event says nothing that a lane knows")
+}
+
+// Pending returns every effect that has to be in force. Of the answers, only those
+// are among them that may come long after the question: file locks and budget.
+// Who misses another one asks again.
+func (p *Project) Pending() forge.Effects {
+	var e forge.Effects
+	if m := p.state.Queue.Current; m != nil && m.IsPaused() {
+		e.Timers = append(e.Timers, p.mergeTimer(m))
+	} else if m != nil {
+		e.Commands = append(e.Commands, p.mergeCommand(m))
+	}
+	if r := p.state.Reflection.Current; r != nil {
+		e.Commands = append(e.Commands, p.reflectCommand(r))
+	}
+	var out outbox.Messages
+	p.state.Queue.Repeat(&out)
+	p.state.Ledger.Repeat(&out)
+	p.state.Scheduler.Repeat(&out)
+	p.state.Reflection.Repeat(&out)
+	e.Outbox = p.events(out)
+	return e
+}
+
+// Summary returns the state as lists show it.
+func (p *Project) Summary() forge.Summary {
+	paused := p.state.Scheduler.Paused
+	s := forge.Summary{
+		Key: p.key, Idle: p.state.Queue.Current == nil && p.state.Reflection.IsIdle(paused), UpdatedAt: p.state.UpdatedAt,
+	}
+	if paused {
+		s.Waiting, s.Activity = forge.WaitingPaused, "paused"
+	}
+	if r := p.state.Reflection.Current; r != nil {
+		s.Activity = "reflecting on " + string(r.Runs[0].Intent)
+		s.Open = append(s.Open, r.Attempt())
+	}
+	if m := p.state.Queue.Current; m != nil {
+		s.Activity = fmt.Sprintf("integrating %s", m.Task)
+		if !m.IsPaused() {
+			s.Open = append(s.Open, m.Attempt())
+		}
+	}
+	return s
+}
+
+// Active returns the intents that have not ended, by id.
+func (p *Project) Active() []forge.IntentID { return slices.Clone(p.state.Scheduler.Active) }

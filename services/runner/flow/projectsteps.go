@@ -1,0 +1,188 @@
+package flow
+
+import (
+	"github.com/pfl-forge/pfl-forge"
+	"github.com/pfl-forge/pfl-forge/services/runner/flow/budget"
+	"github.com/pfl-forge/pfl-forge/services/runner/flow/mergequeue"
+	"github.com/pfl-forge/pfl-forge/services/runner/flow/reflection"
+	"github.com/pfl-forge/pfl-forge/services/runner/flow/rule"
+	"github.com/pfl-forge/pfl-forge/services/runner/flow/scheduler"
+)
+
+// The steps of a project hand an event to its parts, in the order of the table at
+// Project. They keep nothing themselves.
+
+// enter admits a run of an intent, or answers once more.
+func (p *Project) enter(id forge.IntentID, m *forge.AdmitRun) (forge.Decision, error) {
+	d, err := p.state.Scheduler.Enter(id, m)
+	if d == forge.Applied {
+		p.state.Reflection.Entered(id)
+		p.state.Ledger.Open(&p.out, id, p.now)
+	}
+	if p.state.Scheduler.IsActive(id, m.Run) {
+		p.state.Scheduler.Admit(&p.out, id, p.brief)
+	}
+	return d, err
+}
+
+// brief fills in the facts that an intent is told when it is admitted and that the
+// scheduler does not know.
+func (p *Project) brief(in *scheduler.Intent, a *forge.RunAdmitted) {
+	a.Budget = p.state.Ledger.Limits
+	a.Past = p.state.Knowledge.RelevantRuns(in.Title, in.Type)
+	if in.Goal {
+		a.Knowledge = p.state.Knowledge.ForGoal(in.Title)
+	}
+	if in.Type == forge.TypeSkillExtraction {
+		a.Unread = p.state.Reflection.NextUnread()
+	}
+}
+
+// planned keeps a plan, or answers once more. The budget counts before children
+// are told of it.
+func (p *Project) planned(id forge.IntentID, m *forge.RunPlanned) (forge.Decision, error) {
+	d, err := p.state.Scheduler.Plan(id, m)
+	if d == forge.Applied {
+		p.state.Ledger.Limits = m.Budget
+	}
+	if p.state.Scheduler.IsActive(id, m.Run) {
+		p.state.Scheduler.Connect(&p.out, id, m, p.brief)
+	}
+	return d, err
+}
+
+// end takes back everything that an intent holds and wakes those that wait for it.
+func (p *Project) end(id forge.IntentID, m *forge.RunEnded) (forge.Decision, error) {
+	d, err := p.state.Scheduler.End(&p.out, id, m)
+	if d != forge.Applied {
+		return d, err
+	}
+	p.state.Knowledge.Learn(m)
+	p.state.Reflection.Ended(id, m)
+	p.state.Scheduler.TellFamily(&p.out, id)
+	p.state.Queue.Forget(id)
+	p.state.Ledger.Close(&p.out, id, m.SpentUSD, p.now)
+	p.state.Scheduler.Wake(&p.out, id)
+	p.startNextMerge()
+	return d, err
+}
+
+// lockFiles asks for the lock on files for a task of an active run.
+func (p *Project) lockFiles(id forge.IntentID, m *forge.LockFiles) (forge.Decision, error) {
+	if !p.state.Scheduler.IsActive(id, m.Run) {
+		return notActive(id, m.Run)
+	}
+	d, err := p.state.Queue.Lock(&p.out, id, m)
+	p.startNextMerge()
+	return d, err
+}
+
+// merge queues a change of a task of an active run.
+func (p *Project) merge(id forge.IntentID, m *forge.QueueMerge) (forge.Decision, error) {
+	if !p.state.Scheduler.IsActive(id, m.Run) {
+		return notActive(id, m.Run)
+	}
+	d, err := p.state.Queue.Merge(&p.out, id, m)
+	p.startNextMerge()
+	return d, err
+}
+
+// withdraw takes back the requests of a task of an active run.
+func (p *Project) withdraw(id forge.IntentID, m *forge.WithdrawRequests) (forge.Decision, error) {
+	if !p.state.Scheduler.IsActive(id, m.Run) {
+		return mergequeue.NotInForce(m)
+	}
+	d, err := p.state.Queue.Withdraw(id, m)
+	p.startNextMerge()
+	return d, err
+}
+
+// reserveBudget asks for budget for one call of an active run.
+func (p *Project) reserveBudget(id forge.IntentID, m *forge.ReserveBudget) (forge.Decision, error) {
+	if !p.state.Scheduler.IsActive(id, m.Run) {
+		return notActive(id, m.Run)
+	}
+	return p.state.Ledger.Reserve(&p.out, budget.Call{
+		Intent: id, Number: m.Number, Attempt: m.Attempt, Limits: m.Budget, USD: m.USD, UnderWay: m.Begun,
+	}, p.now)
+}
+
+// notActive is the decision on a message of a run that is over, or never began.
+func notActive(id forge.IntentID, run int) (forge.Decision, error) {
+	return rule.Ignore("run %d of %q is not active", run, id)
+}
+
+// resumeAll ends the pause of the project, and starts the next merge.
+func (p *Project) resumeAll() (forge.Decision, error) {
+	d, err := p.state.Scheduler.ResumeAll(&p.out)
+	p.startNextMerge()
+	return d, err
+}
+
+// merged takes a worker's report on a merge, and sets a timer if it is to be tried
+// again.
+func (p *Project) merged(r *forge.Result) (forge.Decision, error) {
+	retryAt, d, err := p.state.Queue.Result(&p.out, r, p.now)
+	if !retryAt.IsZero() {
+		p.eff.Timers = append(p.eff.Timers, p.mergeTimer(p.state.Queue.Current))
+	}
+	p.startNextMerge()
+	return d, err
+}
+
+// retryMerge issues a merge again when its time has come.
+func (p *Project) retryMerge(fired *forge.TimerFired) (forge.Decision, error) {
+	m := p.state.Queue.Retry(fired)
+	if m == nil {
+		return rule.Ignore("no timer %q is set for %s", fired.Key, fired.At)
+	}
+	p.eff.Commands = append(p.eff.Commands, p.mergeCommand(m))
+	return forge.Applied, nil
+}
+
+// startNextMerge issues the next merge, if none is under way and the project is not
+// paused.
+func (p *Project) startNextMerge() {
+	if m := p.state.Queue.StartNext(&p.out, p.state.Scheduler.Paused); m != nil {
+		p.eff.Commands = append(p.eff.Commands, p.mergeCommand(m))
+	}
+}
+
+// reflected takes a worker's report on a reflection. Its reservation is released
+// when no further attempt is made.
+func (p *Project) reflected(r *forge.Result) (forge.Decision, error) {
+	again, d, err := p.state.Reflection.Result(&p.out, r, p.context())
+	switch {
+	case again != nil:
+		p.eff.Commands = append(p.eff.Commands, p.reflectCommand(again))
+	case d == forge.Applied:
+		p.state.Ledger.ReleaseReflection(&p.out, p.now)
+	}
+	return d, err
+}
+
+// reflectIfDue starts a reflection if one is due and there is budget for it.
+func (p *Project) reflectIfDue() {
+	if !p.state.Reflection.IsDue(p.state.Scheduler.Paused) {
+		return
+	}
+	usd, refusal, wait := p.state.Ledger.ReserveReflection(p.now)
+	switch {
+	case wait:
+	case refusal != "":
+		p.state.Reflection.Skip(&p.out, refusal, p.context())
+	default:
+		p.eff.Commands = append(p.eff.Commands, p.reflectCommand(p.state.Reflection.Start(usd, p.context())))
+	}
+}
+
+// context lets a reflection look at the project.
+func (p *Project) context() *reflection.Context {
+	return &reflection.Context{Project: p.key.Project, Now: p.now, Intent: func(id forge.IntentID) (reflection.Intent, bool) {
+		in := p.state.Scheduler.Intents[id]
+		if in == nil {
+			return reflection.Intent{}, false
+		}
+		return reflection.Intent{Run: in.Run, Status: in.Status, Generation: in.Generation, Source: in.Source}, true
+	}}
+}

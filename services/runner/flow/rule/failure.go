@@ -1,0 +1,53 @@
+package rule
+
+import "github.com/pfl-forge/pfl-forge"
+
+// Then names the consequence of an attempt that failed.
+type Then int
+
+// What can follow. The zero value is for reasons that this version does not know.
+const (
+	TryAgain    Then = iota // after a pause that doubles, as often as the policy allows
+	TryLater                // the same, with a pause that a busy model needs
+	WaitForIt               // at a limit: another agent, or wait until its reset
+	CarryOn                 // at once, and it counts for nothing
+	NewSession              // as TryAgain, in another session
+	RaiseBudget             // with more budget, or a person
+	AskPerson               // trying again cannot help before a person has acted
+)
+
+// Failure is the row of one reason in the table of failures.
+type Failure struct {
+	Then Then
+	Keep bool // the next attempt goes on in the same session and tree
+	Tell bool // the next attempt is told why this one failed
+}
+
+// Failures has a rule for every reason.
+var Failures = map[forge.FailureReason]Failure{
+	forge.FailTimeout:       {Then: TryAgain, Keep: true, Tell: true},
+	forge.FailIdle:          {Then: TryAgain, Keep: true, Tell: true},
+	forge.FailOutputLimit:   {Then: TryAgain, Keep: true, Tell: true},
+	forge.FailCrashed:       {Then: TryAgain, Keep: true, Tell: true},
+	forge.FailMaxTurns:      {Then: TryAgain, Keep: true, Tell: true},
+	forge.FailInvalidOutput: {Then: TryAgain, Keep: true, Tell: true},
+	forge.FailKilled:        {Then: TryAgain, Keep: true},
+	forge.FailInterrupted:   {Then: CarryOn, Keep: true},
+	forge.FailRepository:    {Then: TryAgain, Keep: true},
+	forge.FailUnsafe:        {Then: TryAgain, Tell: true},
+	forge.FailOverloaded:    {Then: TryLater, Keep: true},
+	forge.FailRateLimited:   {Then: WaitForIt, Keep: true},
+	forge.FailQuota:         {Then: WaitForIt, Keep: true},
+	forge.FailLostSession:   {Then: NewSession, Keep: true},
+	forge.FailPromptTooLong: {Then: NewSession, Keep: true},
+	forge.FailBudget:        {Then: RaiseBudget, Keep: true},
+	forge.FailRefused:       {Then: AskPerson},
+	forge.FailAuth:          {Then: AskPerson, Keep: true},
+	forge.FailMissingCLI:    {Then: AskPerson},
+	forge.FailCLITooOld:     {Then: AskPerson},
+	forge.FailSandbox:       {Then: AskPerson},
+	forge.FailConfig:        {Then: AskPerson},
+}
+
+// GivesUp reports whether trying again cannot help before a person has acted.
+func GivesUp(r forge.FailureReason) bool { return Failures[r].Then == AskPerson }

@@ -1,0 +1,354 @@
+package flow
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/pfl-forge/pfl-forge"
+	"github.com/pfl-forge/pfl-forge/services/runner/flow/budget"
+	"github.com/pfl-forge/pfl-forge/services/runner/flow/control"
+	"github.com/pfl-forge/pfl-forge/services/runner/flow/goal"
+	"github.com/pfl-forge/pfl-forge/services/runner/flow/plan"
+	"github.com/pfl-forge/pfl-forge/services/runner/flow/rule"
+	"github.com/pfl-forge/pfl-forge/services/runner/flow/task"
+)
+
+// adjust records that a rule changed the flow.
+func (s *Intent) adjust(name string, id forge.TaskID, format string, args ...any) {
+	s.History.Adjust(s.now, name, id, fmt.Sprintf(format, args...))
+}
+
+// admitted starts the run: with the first step of its flow, or, when a retry
+// follows a plan that stands, with that plan.
+func (s answers) admitted(a *forge.RunAdmitted) (forge.Decision, error) {
+	if s.Phase != control.Entering || a.Run != s.Run {
+		return rule.Ignore("the intent does not wait for admission to run %d", a.Run)
+	}
+	s.Dispatch.Outbox.Answered(enterKey)
+	s.Plan.Context = plan.Context{Active: a.Active, Past: a.Past, Unread: a.Unread}
+	s.Goal.Known = a.Knowledge
+	s.Pause.Admitted(a.Paused, a.Resumed)
+	if !s.Policy.Known {
+		s.Policy.Budget = a.Budget
+	}
+	r := course(s)
+	if r.isPlanned() {
+		r.gate()
+	} else {
+		r.startStep()
+	}
+	return forge.Applied, nil
+}
+
+// isPlanned reports whether there is anything to carry out.
+func (s course) isPlanned() bool { return len(s.Tasks.Tasks) > 0 || len(s.Plan.Children) > 0 }
+
+// answered takes the answer of a step of the whole intent. While the policy is read
+// again, its analysis carries nothing but that.
+func (s course) answered(r *forge.Result) {
+	if a, ok := r.Output.(*forge.Analysis); ok && s.Policy.Reading {
+		s.policyRead(a.Policy)
+		return
+	}
+	s.Plan.Session.Reported(r.Session)
+	parent := &plan.Parent{Intent: &s.Intent, Number: r.Attempt.Number}
+	var o plan.Outcome
+	switch out := r.Output.(type) {
+	case *forge.Analysis:
+		s.adopt(out.Policy)
+		parent.MaxDepth = s.Policy.MaxDepth
+		o = plan.Analyzed(parent, r.Attempt.Step, out)
+	case *forge.Audit:
+		s.adopt(r.Policy)
+		o = plan.Audited(out)
+	case *forge.Observed:
+		s.adopt(r.Policy)
+		o = plan.Observed(out)
+	case *forge.Abstraction:
+		o = plan.Abstracted(parent, out)
+	case *forge.Intake:
+		s.adopt(r.Policy)
+		o = plan.TakenIn(parent, out)
+	default: // the others are of tasks, or the project's
+	}
+	s.follow(r.Attempt, &o)
+}
+
+// adopt takes the project's policy as a worker has read it. It is in force from the
+// next decision of this step on.
+func (s course) adopt(p *forge.Policy) {
+	if p == nil {
+		return
+	}
+	first := !s.Policy.Known
+	s.Policy.Policy, s.Policy.Known = *p, true
+	if first && s.History.Usage.CostUSD > 0 {
+		s.commands(s.Dispatch.Commit) // of what was spent before it was known that there is a budget
+	}
+}
+
+// follow continues after the answer of a step of the whole intent: it asks a person, goes
+// on with another step, ends the run, or plans.
+func (s course) follow(a forge.Attempt, o *plan.Outcome) {
+	if o.Err != nil {
+		s.invalid(a, o.Err)
+		return
+	}
+	s.Plan.Attempts.Worked()
+	switch {
+	case len(o.Questions) > 0:
+		plan.Ask(&s.Intent, o.Questions)
+		s.Phase = control.Asking
+		s.Reason = fmt.Sprintf("%d question(s) to answer", len(o.Questions))
+		s.adjust(rule.Clarify, "", "%d question(s)", len(o.Questions))
+	case o.Next != "":
+		if o.Next == forge.StepArchitect {
+			s.adjust(rule.Architect, "", "%s", rule.FirstLine(o.Why))
+			s.Plan.Insufficient = o.Why
+		} else {
+			s.Plan.Patterns = o.Patterns
+		}
+		s.Plan.TurnTo(s.names(), o.Next)
+		s.startStep()
+	case o.Ends:
+		if o.Audit != nil {
+			s.Plan.Audit = o.Audit
+		}
+		s.Reason = o.Reason
+		s.finish(forge.StatusDone)
+	default:
+		s.planned(o.Plan, o.Reason)
+	}
+}
+
+// planned takes a plan in place of the one before. Its hash is made when the risk is
+// known, because an approval is of both.
+func (s course) planned(p *plan.Plan, reason string) {
+	s.Tasks.Tasks, s.Plan.Children = p.Tasks, p.Children
+	s.Goal.Begin(p.Goal)
+	if s.Intent.Type == "" {
+		s.Intent.Type = p.Type
+	}
+	s.Intent.Risk = s.Plan.Gate.Judge(p.Risk)
+	s.Reason = reason
+	s.Plan.Gate.Hash = plan.Hash(&s.Intent, p.Tasks, p.Children)
+	s.Plan.Depends = plan.DependOn(slices.Concat(s.Intent.DependsOn, p.DependsOn))
+	s.gate()
+}
+
+// policyRead continues everything that waited for a person, whom a change of the policy may
+// have answered.
+func (s course) policyRead(p *forge.Policy) {
+	s.Policy.Reading = false
+	s.Plan.Attempts.Worked()
+	if p != nil {
+		s.Policy.Policy = *p
+	}
+	switch s.Phase {
+	case control.OverBudget:
+		s.Reason = ""
+		s.startStep()
+		return
+	case control.Approval:
+		s.gate()
+		return
+	default:
+	}
+	for _, t := range s.Tasks.At(task.Protected) {
+		s.tasks(t.Approved)
+	}
+	for _, makes := range []bool{false, true} { // what is under way goes on before anything is made
+		for _, t := range s.Tasks.Tasks {
+			if t.Stage == task.OverBudget && makes == task.Makes(t.Unfunded) {
+				s.tasks(t.BudgetRaised)
+			}
+		}
+	}
+}
+
+// gate holds an intent that a person has to approve, and lets the others go on. It is
+// asked again after an edit, a change of the policy and a retry.
+func (s course) gate() {
+	why := ""
+	if s.isPlanned() {
+		reworded := ""
+		if t := s.goalTask(); t != nil {
+			reworded = goal.Reworded(&s.Intent, t)
+		}
+		why = s.Plan.Gate.NeedsApproval(&s.Intent, s.Policy.TrustedOrigins, reworded)
+	}
+	if why != "" && !s.Plan.Gate.Approved {
+		if s.Phase != control.Approval {
+			s.adjust(rule.AwaitApproval, "", "%s", why)
+		}
+		s.Phase = control.Approval
+		s.Reason = why
+		return
+	}
+	s.Intent.Status = forge.StatusApproved
+	s.await()
+}
+
+// goalTask returns the task of a goal, or nil.
+func (s *Intent) goalTask() *task.Task {
+	if s.Goal.Started && len(s.Tasks.Tasks) == 1 {
+		return s.Tasks.Tasks[0]
+	}
+	return nil
+}
+
+// maxPlannedFiles bounds the files of an intent that other intents hear of.
+const maxPlannedFiles = 100
+
+// await waits for the intents that this one depends on, if any, and tells the
+// project the plan.
+func (s course) await() {
+	missing := s.Plan.Depends.Ask()
+	s.tell(plannedKey, s.Run, false, forge.Event{Message: &forge.RunPlanned{
+		Run: s.Run, Plan: plan.Titles(s.Tasks.Tasks, s.Plan.Children), Budget: s.Policy.Budget,
+		Children: s.Plan.Children.IDs(), RelevantFiles: s.Tasks.Files(maxPlannedFiles), DependsOn: missing,
+	}})
+	if len(missing) == 0 {
+		s.work()
+		return
+	}
+	s.Phase = control.Depending
+	s.adjust(rule.AwaitDependency, "", "%s", plan.JoinIDs(missing, ", "))
+}
+
+// dependencyEnded takes how an intent ended that this one depends on.
+func (s answers) dependencyEnded(d *forge.DependencyEnded) (forge.Decision, error) {
+	if s.Phase != control.Depending || d.Run != s.Run || !s.Plan.Depends.WaitsFor(d.Intent) {
+		return rule.Ignore("the intent does not wait for %q", d.Intent)
+	}
+	name, why := s.Plan.Depends.Ended(d)
+	switch {
+	case name != "":
+		s.adjust(name, "", "%s", why)
+		s.tasks(func(x *task.Turn) { s.Tasks.EndAll(x, why) })
+		s.Reason = why
+		course(s).finish(forge.StatusBlocked)
+	case len(s.Plan.Depends.Open()) == 0:
+		course(s).work()
+	}
+	return forge.Applied, nil
+}
+
+// work starts the tasks, or children, that can start. When none is left to start or
+// to wait for, the run is over.
+func (s course) work() {
+	if len(s.Plan.Children) > 0 {
+		s.split()
+		return
+	}
+	s.Phase = control.Working
+	ended := s.Tasks.Work(func(t *task.Task) {
+		s.Intent.Status = forge.StatusExecuting
+		s.tasks(t.Start)
+	})
+	if !ended {
+		return
+	}
+	for _, t := range s.Tasks.Tasks {
+		if t.Stage != task.Done && s.Reason == "" {
+			s.Reason = string(t.ID) + ": " + t.Failure
+			if s.Goal.Started {
+				s.Reason = t.Failure // there is no other task
+			}
+		}
+	}
+	s.finish(s.tasksStatus())
+}
+
+// tasksStatus sums up the tasks.
+func (s course) tasksStatus() forge.Status { return plan.StatusOf(s.Tasks.Done(), len(s.Tasks.Tasks)) }
+
+// next goes on after a task has ended. When that comes after the run did, the run
+// ended otherwise.
+func (s course) next() {
+	switch {
+	case s.Phase == control.Working:
+		s.work()
+	case s.Intent.Status.Failed():
+		s.correct(s.tasksStatus(), s.Reason)
+	}
+}
+
+// split submits the children that have not begun, and retries those that failed. A
+// child that a person rejected or cancelled stays as it is.
+func (s course) split() {
+	children := s.Plan.Children
+	s.Phase = control.Children
+	s.Intent.Status = forge.StatusExecuting
+	s.adjust(rule.Split, "", "%s", plan.JoinIDs(children.IDs(), ", "))
+	for _, c := range children {
+		switch {
+		case c.Run == 0:
+			in := c.Intent
+			in.CreatedAt = s.now
+			in.BudgetUSD = s.share(len(children))
+			s.tellChild(c, forge.Event{Message: &forge.Submit{Intent: in, Preapproved: s.Plan.Gate.Approved || s.Plan.Gate.Vouched}})
+		case c.Status.Failed():
+			c.Status = ""
+			s.tellChild(c, forge.Event{Message: &forge.Retry{Instructions: s.Instructions}})
+		}
+	}
+	s.sumUp()
+}
+
+// share returns the part of the intent's own budget that each child gets; 0 if the
+// intent has none of its own.
+func (s course) share(children int) float64 {
+	if s.Intent.BudgetUSD <= 0 {
+		return 0
+	}
+	return max(budget.SmallestCall, (s.turn().Budget.IntentUSD-s.History.Usage.CostUSD)/float64(children))
+}
+
+// childChanged takes the news that a child began or ended.
+func (s answers) childChanged(c *forge.ChildChanged) (forge.Decision, error) {
+	children := s.Plan.Children
+	child, err := children.Changed(s.key.Intent, c)
+	if err != nil {
+		return forge.Ignored, err
+	}
+	s.Dispatch.Outbox.Answered(childKey(child.Intent.ID))
+	switch {
+	case s.Phase == control.Children:
+		course(s).sumUp()
+	case s.Phase == control.Closed && s.Intent.Status.Failed() && child.Status != "":
+		course(s).correct(course(s).childrenStatus(), children.Reason())
+	}
+	return forge.Applied, nil
+}
+
+// childrenStatus sums up the children.
+func (s course) childrenStatus() forge.Status {
+	return plan.StatusOf(s.Plan.Children.Done(), len(s.Plan.Children))
+}
+
+// sumUp ends the run when all children have ended.
+func (s course) sumUp() {
+	if s.Plan.Children.Ended() {
+		s.Reason = s.Plan.Children.Reason()
+		s.finish(s.childrenStatus())
+	}
+}
+
+// withdrawAll tells workers that none of their results is needed any more.
+func (s course) withdrawAll() {
+	s.commands(s.Dispatch.WithdrawAll)
+	s.Policy.Reading = false
+}
+
+// finish ends a run: those who wait for the intent are told, and the project
+// reflects upon it, unless its children were reflected upon already.
+func (s course) finish(status forge.Status) {
+	if s.Policy.Reading {
+		s.Policy.Reading = false
+		x := s.turn()
+		s.Dispatch.WithdrawStep(&x, forge.StepAnalyze)
+	}
+	s.Intent.Status = status
+	s.close(len(s.Plan.Children) == 0 && !s.Policy.Reflection.Off)
+}

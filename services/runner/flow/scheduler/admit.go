@@ -1,0 +1,187 @@
+package scheduler
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/pfl-forge/pfl-forge"
+	"github.com/pfl-forge/pfl-forge/services/runner/flow/outbox"
+	"github.com/pfl-forge/pfl-forge/services/runner/flow/rule"
+)
+
+// maxActive bounds how many other intents an analysis is told of.
+const maxActive = 50
+
+// Briefing fills in the facts from the other parts of the project that an intent is
+// told when it is admitted: budget, earlier runs, knowledge, observations.
+type Briefing func(*Intent, *forge.RunAdmitted)
+
+// Enter keeps that a run of an intent asks for admission. It is ignored when that
+// run is known; then Admit repeats the answers, if the run is active.
+func (s *State) Enter(id forge.IntentID, e *forge.AdmitRun) (forge.Decision, error) {
+	in := s.Intents[id]
+	next := &Intent{
+		Run: e.Run, Active: true, Status: forge.StatusProposed, Title: e.Title, Type: e.Type,
+		Parent: e.Parent, Source: e.Source, Generation: e.Generation, Goal: e.Goal,
+	}
+	if in != nil {
+		switch {
+		case e.Run < in.Run, e.Run == in.Run && !in.Active:
+			return rule.Ignore("run %d of %q is over", e.Run, id)
+		case e.Run == in.Run:
+			return rule.Ignore("%q is admitted already", id)
+		}
+		next.Ends = in.Ends
+	}
+	s.keep(id, next)
+	return forge.Applied, nil
+}
+
+// Admit tells the parent of an active intent that it has begun, and lets it begin.
+func (s *State) Admit(out *outbox.Messages, id forge.IntentID, brief Briefing) {
+	s.tellParent(out, id)
+	s.admit(out, id, s.Intents[id], brief)
+}
+
+// admit lets an intent begin and tells it of the others. A child waits for its
+// parent's plan, so that its siblings are known, and does not begin at all if a
+// person stopped the parent.
+func (s *State) admit(out *outbox.Messages, id forge.IntentID, in *Intent, brief Briefing) {
+	if s.cancelReason(in) != "" {
+		s.cancel(out, id, in)
+		return
+	}
+	if p := s.active(in.Parent); p != nil && !slices.Contains(p.Children, id) {
+		return
+	}
+	a := forge.RunAdmitted{Run: in.Run}
+	if s.Paused {
+		a.Paused = s.Pauses
+	} else {
+		a.Resumed = s.Pauses
+	}
+	brief(in, &a)
+	for _, other := range s.Active {
+		if other == id {
+			continue
+		}
+		if len(a.Active) == maxActive {
+			break
+		}
+		o := s.Intents[other]
+		a.Active = append(a.Active, forge.ActiveIntent{
+			ID: other, Title: o.Title, Status: o.Status, RelevantFiles: o.Files, Plan: o.Plan,
+		})
+	}
+	out.Add(id, fmt.Sprintf("admitted/%s/%d", id, in.Run), &a)
+}
+
+// Plan keeps an intent's plan. It is ignored when the plan is known;
+// then Connect repeats the answers.
+func (s *State) Plan(id forge.IntentID, p *forge.RunPlanned) (forge.Decision, error) {
+	if !s.IsActive(id, p.Run) {
+		return rule.Ignore("run %d of %q is not active", p.Run, id)
+	}
+	in := s.Intents[id]
+	if in.Status != forge.StatusProposed {
+		return rule.Ignore("the plan of %q is known already", id)
+	}
+	in.Status = forge.StatusApproved
+	in.Files, in.Plan, in.DependsOn, in.Children = p.RelevantFiles, p.Plan, p.DependsOn, p.Children
+	return forge.Applied, nil
+}
+
+// Connect admits the children of an intent, and answers for each intent that it
+// depends on: at once if that one has ended, does not exist or waits for this one;
+// otherwise when it ends.
+func (s *State) Connect(out *outbox.Messages, id forge.IntentID, p *forge.RunPlanned, brief Briefing) {
+	s.connectChildren(out, id, brief)
+	for _, d := range p.DependsOn {
+		if cycle := s.cycle(id, d); cycle != nil {
+			s.tellDependency(out, id, forge.DependencyEnded{Intent: d, Cycle: cycle})
+		} else if in := s.Intents[d]; in == nil && s.isExpected(d) {
+			continue
+		} else if in == nil {
+			s.tellDependency(out, id, forge.DependencyEnded{Intent: d})
+		} else if !in.Active {
+			s.tellDependency(out, id, forge.DependencyEnded{Intent: d, Status: in.Status})
+		}
+	}
+	for _, c := range p.Children {
+		s.breakCycle(out, s.cycle(id, c))
+	}
+}
+
+func (s *State) tellDependency(out *outbox.Messages, id forge.IntentID, d forge.DependencyEnded) {
+	d.Run = s.Intents[id].Run
+	out.Add(id, fmt.Sprintf("dependency/%s/%d/%s", id, d.Run, d.Intent), &d)
+}
+
+// cycle returns the path from id over d back to id; nil if there is none.
+func (s *State) cycle(id, d forge.IntentID) []forge.IntentID {
+	seen := map[forge.IntentID]bool{}
+	var path func(at forge.IntentID) []forge.IntentID
+	path = func(at forge.IntentID) []forge.IntentID {
+		if at == id {
+			return []forge.IntentID{at}
+		}
+		in := s.active(at)
+		if in == nil || seen[at] {
+			return nil
+		}
+		seen[at] = true
+		for _, next := range slices.Concat(in.DependsOn, in.Children) {
+			if p := path(next); p != nil {
+				return append([]forge.IntentID{at}, p...)
+			}
+		}
+		return nil
+	}
+	if p := path(d); p != nil {
+		return append([]forge.IntentID{id}, p...)
+	}
+	return nil
+}
+
+// End keeps that a run ended. When that is known already, those that wait for it
+// are told again.
+func (s *State) End(out *outbox.Messages, id forge.IntentID, e *forge.RunEnded) (forge.Decision, error) {
+	in := s.Intents[id]
+	if in == nil {
+		in = &Intent{} // it ended before its entry arrived, which is of no use any more
+	}
+	if e.Run < in.Run || e.Number <= in.Ends {
+		if e.Run == in.Run && !in.Active {
+			s.wake(out, id, in.Status)
+			s.tellParent(out, id)
+		}
+		return rule.Ignore("run %d of %q is over already", e.Run, id)
+	}
+	s.keep(id, &Intent{
+		Run: e.Run, Ends: e.Number, Status: e.Status, Type: in.Type, Parent: e.Parent,
+		Source: in.Source, Generation: in.Generation,
+	})
+	return forge.Applied, nil
+}
+
+// TellFamily tells the parent of an intent that it ended, and its children to stop
+// if a person stopped it.
+func (s *State) TellFamily(out *outbox.Messages, id forge.IntentID) {
+	if stoppedByPerson(s.Intents[id].Status) {
+		s.cancelChildren(out, id)
+	}
+	s.tellParent(out, id)
+}
+
+// Wake tells every intent that depends on one that has ended, by id.
+func (s *State) Wake(out *outbox.Messages, id forge.IntentID) {
+	s.wake(out, id, s.Intents[id].Status)
+}
+
+func (s *State) wake(out *outbox.Messages, id forge.IntentID, status forge.Status) {
+	for _, other := range s.Active {
+		if slices.Contains(s.Intents[other].DependsOn, id) {
+			s.tellDependency(out, other, forge.DependencyEnded{Intent: id, Status: status})
+		}
+	}
+}

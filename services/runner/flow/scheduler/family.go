@@ -1,0 +1,84 @@
+package scheduler
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/pfl-forge/pfl-forge"
+	"github.com/pfl-forge/pfl-forge/services/runner/flow/outbox"
+)
+
+// stoppedByPerson reports whether an intent ended because a person wanted that.
+func stoppedByPerson(s forge.Status) bool {
+	return s == forge.StatusCancelled || s == forge.StatusRejected
+}
+
+// connectChildren admits the children of an intent that wait for its plan, and
+// tells it how far each of them is.
+func (s *State) connectChildren(out *outbox.Messages, id forge.IntentID, brief Briefing) {
+	for _, c := range s.Intents[id].Children {
+		child := s.Intents[c]
+		if child == nil || child.Parent != id {
+			continue
+		}
+		if child.Active && child.Status == forge.StatusProposed {
+			s.admit(out, c, child, brief)
+		}
+		s.tellParent(out, c)
+	}
+}
+
+// breakCycle tells the first intent on a path that waits for the next one by its
+// own plan that it does so in vain. A parent waits for its children by no plan of
+// its own.
+func (s *State) breakCycle(out *outbox.Messages, path []forge.IntentID) {
+	for i := 0; i+1 < len(path); i++ {
+		in := s.active(path[i])
+		if in != nil && slices.Contains(in.DependsOn, path[i+1]) && !slices.Contains(in.Children, path[i+1]) {
+			round := append(slices.Clone(path[i:]), path[1:i+1]...)
+			s.tellDependency(out, path[i], forge.DependencyEnded{Intent: path[i+1], Cycle: round})
+			return
+		}
+	}
+}
+
+// isExpected reports whether an intent is the child of an active one. Such an
+// intent may not have entered yet.
+func (s *State) isExpected(id forge.IntentID) bool {
+	return slices.ContainsFunc(s.Active, func(a forge.IntentID) bool { return slices.Contains(s.Intents[a].Children, id) })
+}
+
+// tellParent tells the parent of an intent how far the intent is.
+func (s *State) tellParent(out *outbox.Messages, id forge.IntentID) {
+	in := s.Intents[id]
+	if in == nil || in.Parent == "" || s.Intents[in.Parent] == nil {
+		return
+	}
+	c := forge.ChildChanged{Intent: id, Run: in.Run, Status: in.Status}
+	if !in.Active {
+		c.Number = in.Ends
+	}
+	out.Add(in.Parent, fmt.Sprintf("part/%s/%d/%d", id, c.Run, c.Number), &c)
+}
+
+// cancelChildren cancels the active children of an intent.
+func (s *State) cancelChildren(out *outbox.Messages, id forge.IntentID) {
+	for _, c := range s.Active {
+		if child := s.Intents[c]; child.Parent == id {
+			s.cancel(out, c, child)
+		}
+	}
+}
+
+// cancelReason says for a person why an intent is to be cancelled; empty if it is
+// not.
+func (s *State) cancelReason(in *Intent) string {
+	if p := s.Intents[in.Parent]; p != nil && in.Parent != "" && stoppedByPerson(p.Status) {
+		return fmt.Sprintf("%q, of which it is a part, was %s", in.Parent, p.Status)
+	}
+	return in.CancelReason
+}
+
+func (s *State) cancel(out *outbox.Messages, id forge.IntentID, in *Intent) {
+	out.Add(id, fmt.Sprintf("cancel/%s/%d", id, in.Run), &forge.Cancel{Reason: s.cancelReason(in)})
+}

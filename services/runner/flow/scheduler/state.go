@@ -1,0 +1,78 @@
+package scheduler
+
+import (
+	"slices"
+
+	"github.com/pfl-forge/pfl-forge"
+)
+
+// State is a project's view of its intents. The zero value knows none.
+type State struct {
+	// Intents has every intent that ever entered or ended.
+	Intents map[forge.IntentID]*Intent
+	// Active are the intents that have not ended, by id.
+	Active []forge.IntentID
+	// Pauses counts the pauses of the whole project.
+	Pauses int
+	// Paused says that the newest of them is not over.
+	Paused bool
+}
+
+// Intent is a project's view of one intent. When a run ends, its title, plan,
+// dependencies and children are forgotten.
+type Intent struct {
+	// Run is the newest run.
+	Run int
+	// Ends is the number of the newest end.
+	Ends int
+	// Active says that the run has not ended.
+	Active bool
+	// Status is proposed until the plan is known, then approved; of a run that
+	// ended, how it ended.
+	Status forge.Status
+	Title  string
+	// Files are the paths that the plan names.
+	Files []string
+	// Plan sums the plan up for analyses of other intents.
+	Plan string
+	// DependsOn are the intents that this one waits for by its plan.
+	DependsOn []forge.IntentID
+	Type      string
+	Parent    forge.IntentID
+	Children  []forge.IntentID
+	Source    forge.Source
+	// Generation counts the reflections between the intent and what a person wanted.
+	Generation int
+	Goal       bool
+	// CancelReason says why the intent is to be cancelled; empty if it is not.
+	CancelReason string
+}
+
+// IsActive reports whether a run of an intent has begun and not ended.
+func (s *State) IsActive(id forge.IntentID, run int) bool {
+	in := s.active(id)
+	return in != nil && in.Run == run
+}
+
+// active returns an intent that has not ended, or nil.
+func (s *State) active(id forge.IntentID) *Intent {
+	if in := s.Intents[id]; in != nil && in.Active {
+		return in
+	}
+	return nil
+}
+
+// keep replaces the entry of an intent.
+func (s *State) keep(id forge.IntentID, in *Intent) {
+	if s.Intents == nil {
+		s.Intents = map[forge.IntentID]*Intent{}
+	}
+	s.Intents[id] = in
+	i, known := slices.BinarySearch(s.Active, id)
+	switch {
+	case in.Active && !known:
+		s.Active = slices.Insert(s.Active, i, id)
+	case !in.Active && known:
+		s.Active = slices.Delete(s.Active, i, i+1)
+	}
+}

@@ -1,0 +1,114 @@
+package task
+
+import (
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/pfl-forge/pfl-forge"
+	"github.com/pfl-forge/pfl-forge/services/runner/flow/rule"
+)
+
+// Overlap is another task whose change does not merge with a task's as they are
+// now. The task that came later has found it, and its next implementation is told
+// of it. The other task was told that it exists.
+type Overlap struct {
+	forge.Overlap
+	Told bool // the other task has found it
+}
+
+// ReportOverlaps replaces the overlaps that the task itself has found, and tells the
+// other tasks of the difference.
+func (t *Task) ReportOverlaps(x *Turn, found []forge.Overlap) {
+	for _, o := range t.Overlaps {
+		if !o.Told && !slices.ContainsFunc(found, func(f forge.Overlap) bool { return f.TaskID == o.TaskID }) {
+			t.tell(x, forge.Overlap{TaskID: o.TaskID})
+		}
+	}
+	kept := slices.DeleteFunc(slices.Clone(t.Overlaps), func(o Overlap) bool { return !o.Told })
+	for _, f := range found {
+		if f.TaskID == t.ID || len(f.Files) == 0 {
+			continue
+		}
+		same := func(o Overlap) bool { return !o.Told && o.TaskID == f.TaskID && slices.Equal(o.Files, f.Files) }
+		if !t.overlapsWith(f) {
+			x.Adjust(rule.Overlap, t.ID, describe(f))
+		}
+		if !slices.ContainsFunc(t.Overlaps, same) {
+			t.tell(x, f)
+		}
+		kept = append(kept, Overlap{Overlap: f})
+	}
+	t.Overlaps = kept
+}
+
+func describe(o forge.Overlap) string { return string(o.TaskID) + ": " + strings.Join(o.Files, ", ") }
+
+// tell tells another task what was found about it and this one.
+func (t *Task) tell(x *Turn, o forge.Overlap) {
+	t.Reports++
+	other := forge.Overlap{TaskID: t.ID, Files: o.Files}
+	if sibling := x.Tasks.Find(o.TaskID); sibling != nil {
+		sibling.hear(other)
+		return
+	}
+	to := o.TaskID.Intent()
+	if _, err := forge.ParseIntentID(string(to)); err != nil || to == x.Intent.ID {
+		return
+	}
+	x.emit(TellOverlap{To: o.TaskID, Number: t.Reports, Other: other})
+}
+
+// hear notes an overlap that another task has found.
+func (t *Task) hear(o forge.Overlap) {
+	t.Overlaps = slices.DeleteFunc(slices.Clone(t.Overlaps), func(k Overlap) bool { return k.TaskID == o.TaskID && k.Told })
+	if len(o.Files) > 0 && !t.Ended() {
+		t.Overlaps = append(t.Overlaps, Overlap{Overlap: o, Told: true})
+	}
+}
+
+// overlapsWith reports whether it is known that the task does not merge with another.
+func (t *Task) overlapsWith(o forge.Overlap) bool {
+	return slices.ContainsFunc(t.Overlaps, func(k Overlap) bool { return k.TaskID == o.TaskID && slices.Equal(k.Files, o.Files) })
+}
+
+// endOverlaps removes the overlaps of a task that ended.
+func (t *Task) endOverlaps(x *Turn) {
+	for _, o := range t.Overlaps {
+		if !o.Told {
+			t.tell(x, forge.Overlap{TaskID: o.TaskID})
+		}
+	}
+	t.Overlaps = nil
+}
+
+// PendingOverlaps returns the overlapping tasks that the next implementation is
+// told of.
+func (t *Task) PendingOverlaps() []forge.Overlap {
+	var list []forge.Overlap
+	for _, o := range t.Overlaps {
+		if !o.Told {
+			list = append(list, o.Overlap)
+		}
+	}
+	return list
+}
+
+// Overlapped takes an overlap that a task of another intent has found.
+func (s *Set) Overlapped(x *Turn, f *forge.OverlapChanged) (forge.Decision, error) {
+	t, key := s.Find(f.TaskID), string(f.Other.TaskID)+" "+string(f.TaskID)
+	if t == nil || t.Ended() || f.Number <= s.Heard[key] {
+		return rule.Ignore("%s and %s are known to be as they are", f.TaskID, f.Other.TaskID)
+	}
+	s.Heard = maps.Clone(s.Heard)
+	if s.Heard == nil {
+		s.Heard = map[string]int{}
+	}
+	s.Heard[key] = f.Number
+	known := t.overlapsWith(f.Other)
+	t.hear(f.Other)
+	if len(f.Other.Files) > 0 && !known {
+		x.Adjust(rule.Overlap, t.ID, describe(f.Other))
+	}
+	return forge.Applied, nil
+}

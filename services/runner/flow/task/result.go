@@ -1,0 +1,253 @@
+package task
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/pfl-forge/pfl-forge"
+	"github.com/pfl-forge/pfl-forge/services/runner/flow/rule"
+)
+
+// Start begins a task whose dependencies are done.
+func (t *Task) Start(x *Turn) { t.step(x, Input{On: Ready}) }
+
+// Made takes over commits, session and checkout of an attempt, whatever the change is
+// worth.
+func (t *Task) Made(im *forge.Implementation, by Worker) {
+	t.Implement.Worked()
+	t.Session.Reported(by.Session)
+	t.Replica, t.Fresh, t.Continue = by.Replica, false, false
+	t.Base, t.Head = im.Base, im.Head
+}
+
+// Happened takes a happening whose facts a strategy has taken already.
+func (t *Task) Happened(x *Turn, in Input) { t.step(x, in) }
+
+// Implemented takes an implementation.
+func (t *Task) Implemented(x *Turn, im *forge.Implementation, by Worker) {
+	t.Made(im, by)
+	switch {
+	case im.Commits > 0:
+		t.ReportOverlaps(x, im.Overlaps)
+		t.step(x, Input{On: Committed})
+	case im.Unchanged:
+		t.step(x, Input{On: NotNeeded})
+	default:
+		x.Correct("empty")
+		t.step(x, Input{On: Nothing, Feedback: whyNothing(t, x.Intent.Recipe, im)})
+	}
+}
+
+// whyNothing returns the feedback on an attempt that committed nothing.
+func whyNothing(t *Task, recipe string, im *forge.Implementation) string {
+	why := "Nothing was committed: the attempt left the branch as it was. Make the change and commit it."
+	switch {
+	case recipe != "" && t.Rejections > 0:
+		why = t.Feedback // a script makes the same change again: what was wrong with that is the reason
+		if note := fmt.Sprintf("Recipe %q made no other change than that.", recipe); !strings.HasSuffix(why, note) {
+			why += "\n\n" + note
+		}
+	case recipe != "":
+		why = fmt.Sprintf("Recipe %q changed nothing. Where that is fine, say allow_empty: true in it.", recipe)
+	}
+	if im.Leftover != "" {
+		why += " Changes that were not committed are kept as " + im.Leftover + "."
+	}
+	if im.Summary != "" && recipe == "" {
+		why += " The agent said: " + im.Summary
+	}
+	return why
+}
+
+// Rebased takes the change as it is on the base branch's tip, verified there.
+func (t *Task) Rebased(x *Turn, rb *forge.Rebase) {
+	t.Rebase.Worked()
+	if len(rb.Conflicts) > 0 {
+		x.Correct("conflict")
+		t.step(x, Input{On: Conflict, Conflicts: rb.Conflicts, Files: rb.Files})
+		return
+	}
+	t.Base, t.Head, t.Candidate = rb.Base, rb.Head, rb
+	t.ReportOverlaps(x, rb.Overlaps)
+	broken := rb.Verify != nil && !rb.Verify.Passed
+	if !broken {
+		t.step(x, Input{On: Verified})
+		return
+	}
+	x.Correct("verify failed")
+	t.step(x, Input{On: VerifyFailed, Feedback: VerifyFeedback(rb.Verify)})
+}
+
+// VerifyFeedback returns the feedback on a change that failed to verify.
+func VerifyFeedback(v *forge.VerifyReport) string {
+	return fmt.Sprintf("%q failed after the change was put on the present base branch:\n%s", v.Command, v.Output)
+}
+
+// Reviewed takes a review. It returns why that is none of this change; then
+// nothing has happened.
+func (t *Task) Reviewed(x *Turn, review *forge.Review) error {
+	rv := *review
+	if rv.Head != t.Head || rv.TaskID != t.ID || (rv.Verdict != forge.VerdictApproved && rv.Verdict != forge.VerdictRejected) {
+		return errors.New("the review is not a verdict on commit " + t.Head)
+	}
+	t.Review.Worked()
+	rv.Attempt, rv.CreatedAt = t.Implement.Number, x.Now
+	t.Reviews = append(slices.Clip(t.Reviews), rv)
+	if rv.Verdict == forge.VerdictRejected {
+		x.Correct("rejected")
+		t.step(x, Input{On: Rejected, Feedback: strings.Join(rv.Issues, "\n")})
+		return nil
+	}
+	t.Approved(x)
+	return nil
+}
+
+// Approved takes the approval of the candidate by a review or a judgment, or, in
+// stage protected, looks once more whether a person has to approve it too.
+func (t *Task) Approved(x *Turn) {
+	list := protectedFiles(x.Policy.ProtectedPaths, t.Candidate.Files)
+	if len(list) == 0 || t.Cleared == t.Candidate.PatchID && t.Cleared != "" {
+		t.step(x, Input{On: Approved})
+		return
+	}
+	files := strings.Join(list, ", ")
+	t.step(x, Input{
+		On: Guarded, Detail: files,
+		Why: "it changes what only a person may approve (policy.protected_paths): " + files,
+	})
+}
+
+// Clear takes a person's approval of a change of protected paths. It is of exactly
+// this patch.
+func (t *Task) Clear(x *Turn) {
+	t.Cleared = t.Candidate.PatchID
+	t.step(x, Input{On: Approved})
+}
+
+// AnsweredLock takes the project's answer to a request for a file lock. A refusal
+// means that the same files are changed from outside the project's queue.
+func (t *Task) AnsweredLock(x *Turn, granted bool) {
+	detail := rule.FirstLine(t.Feedback)
+	if granted {
+		t.Fresh = true
+		t.step(x, Input{On: Locked, Detail: detail})
+		return
+	}
+	x.emit(Escalate{})
+	t.step(x, Input{On: LockRefused, Detail: detail, Why: "conflicted again although no other task could get in between: " +
+		"somebody else changes the same files. Retry when they have finished"})
+}
+
+// AnsweredMerge takes the outcome of the merge that the task asked for.
+func (t *Task) AnsweredMerge(x *Turn, m *forge.MergeResult) {
+	switch m.Outcome {
+	case forge.MergeDone:
+		merged(t, m)
+		t.step(x, Input{On: Merged})
+	case forge.MergeConflict:
+		t.step(x, Input{On: Conflict, Conflicts: m.Files, Files: t.Candidate.Files})
+	case forge.MergeVerifyFailed:
+		t.step(x, Input{On: VerifyFailed, Feedback: VerifyFeedback(m.Verify)})
+	case forge.MergePatchChanged:
+		t.Candidate = m.Candidate
+		t.Base, t.Head = m.Candidate.Base, m.Candidate.Head
+		t.step(x, Input{On: Changed, Detail: "the rebased change is not the one that was reviewed"})
+	case forge.MergeDirty:
+		files := strings.Join(m.Files, ", ")
+		t.step(x, Input{
+			On: FilesInTheWay, Detail: files,
+			Why: fmt.Sprintf("your working tree is in the way: %s. Commit, stash or finish that, then: pfl-forge retry %s", files, x.Intent.ID),
+		})
+	default:
+		t.CannotMerge(x, fmt.Sprintf("the integration ended in %q, which this version does not know", m.Outcome))
+	}
+}
+
+// CannotMerge gives the task up because its change cannot be merged.
+func (t *Task) CannotMerge(x *Turn, why string) { t.step(x, Input{On: MergeFailed, Why: why}) }
+
+// MergedLate takes a merge that had been given up: the change is on the base
+// branch, so the task is done whatever was decided meanwhile.
+func (t *Task) MergedLate(x *Turn, m *forge.MergeResult) {
+	merged(t, m)
+	t.step(x, Input{On: MergedLate, Detail: m.Commit})
+}
+
+// merged notes the commit of a task on the base branch.
+func merged(t *Task, m *forge.MergeResult) { t.Base, t.Head, t.Commit = m.Parent, m.Commit, m.Commit }
+
+// FilesMoved asks for the merge again after a person's files were in its way.
+func (t *Task) FilesMoved(x *Turn) { t.step(x, Input{On: FilesMoved}) }
+
+// NoBudget makes a step wait for a person, because there is no budget for it.
+func (t *Task) NoBudget(x *Turn, step forge.Step, why string) {
+	t.Unfunded = step
+	t.Uncount(step)
+	t.step(x, Input{On: NoBudget, Detail: why, Why: why})
+}
+
+// BudgetRaised tries again the step that there was no budget for.
+func (t *Task) BudgetRaised(x *Turn) {
+	t.Failure = ""
+	t.Again(x, t.Unfunded)
+}
+
+// Cancel gives the task up because a person says so.
+func (t *Task) Cancel(x *Turn, reason string) {
+	why := "cancelled by a person"
+	if reason != "" {
+		why += ": " + reason
+	}
+	t.step(x, Input{On: Cancelled, Why: why})
+}
+
+// AttemptFailed keeps session, checkout and message of a failed attempt for the next
+// one, as far as rule.Failures says so.
+func (t *Task) AttemptFailed(x *Turn, step forge.Step, f *forge.Failure, by Worker) {
+	then := rule.Failures[f.Reason]
+	if step != forge.StepRebase {
+		s := x.Strategy.Session(t, step)
+		s.Reported(by.Session)
+		if then.Then == rule.NewSession {
+			s.Start(x.Names, t.ID, step)
+		}
+	}
+	if !Makes(step) {
+		return
+	}
+	t.Replica, t.Continue = by.Replica, then.Keep
+	if then.Tell {
+		t.Feedback = f.Message
+	}
+}
+
+// GaveUp takes that a step is not tried any more.
+func (t *Task) GaveUp(x *Turn, step forge.Step, why string) {
+	if !x.Strategy.GaveUp(x, t, step, why) {
+		t.step(x, Input{On: GaveUp, Why: fmt.Sprintf("%s: %s", step, why)})
+	}
+}
+
+// Uncount takes back that an attempt at a step counts.
+func (t *Task) Uncount(step forge.Step) {
+	if Makes(step) {
+		t.Attempts--
+	}
+}
+
+// Stopped notes that a pause withdrew an attempt at a step: the next one goes on
+// from there.
+func (t *Task) Stopped(step forge.Step) {
+	if Makes(step) {
+		t.Continue = true
+		t.Uncount(step)
+	}
+}
+
+// Reclaim begins another claim of the newest implementation, for any replica.
+func (t *Task) Reclaim() {
+	t.Implement.Claim++
+	t.Replica = ""
+}

@@ -1,0 +1,122 @@
+package task
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/pfl-forge/pfl-forge"
+	"github.com/pfl-forge/pfl-forge/services/runner/flow/rule"
+)
+
+// maxParallel bounds how many tasks of one intent are under way, so that a wide
+// fan-out leaves room for others and its decisions stay small enough to record.
+const maxParallel = 16
+
+// Set is the tasks of an intent.
+type Set struct {
+	Tasks []*Task
+	Heard map[string]int // number of the newest overlap that one task of another intent told one of these, by both ids
+}
+
+// Find returns a task, or nil.
+func (s *Set) Find(id forge.TaskID) *Task {
+	i := slices.IndexFunc(s.Tasks, func(t *Task) bool { return t.ID == id })
+	if i < 0 {
+		return nil
+	}
+	return s.Tasks[i]
+}
+
+// At returns the tasks in a stage.
+func (s *Set) At(stage Stage) []*Task {
+	var list []*Task
+	for _, t := range s.Tasks {
+		if t.Stage == stage {
+			list = append(list, t)
+		}
+	}
+	return list
+}
+
+// Has reports whether a task is in a stage.
+func (s *Set) Has(stage Stage) bool {
+	return slices.ContainsFunc(s.Tasks, func(t *Task) bool { return t.Stage == stage })
+}
+
+// Begun reports whether a task was ever implemented.
+func (s *Set) Begun() bool {
+	return slices.ContainsFunc(s.Tasks, func(t *Task) bool { return t.Attempts > 0 })
+}
+
+// Done counts the tasks that are done.
+func (s *Set) Done() int {
+	n := 0
+	for _, t := range s.Tasks {
+		if t.Stage == Done {
+			n++
+		}
+	}
+	return n
+}
+
+// Work calls start for the tasks whose dependencies are done, in order, as far as
+// there is room, and reports whether all tasks have ended.
+func (s *Set) Work(start func(*Task)) (ended bool) {
+	busy, ended := 0, true
+	for _, t := range s.Tasks {
+		if t.Stage != Pending && !t.Ended() {
+			busy++
+		}
+	}
+	for _, t := range s.Tasks {
+		if t.Stage == Pending && busy < maxParallel && s.ready(t) {
+			start(t)
+			busy++
+		}
+		ended = ended && t.Ended()
+	}
+	return ended
+}
+
+// ready reports whether all that a task depends on is done.
+func (s *Set) ready(t *Task) bool {
+	return !slices.ContainsFunc(t.DependsOn, func(id forge.TaskID) bool { return s.Find(id).Stage != Done })
+}
+
+// failDependents gives up the tasks that cannot be done, because they depend on
+// one that failed.
+func (s *Set) failDependents(x *Turn) {
+	for again := true; again; {
+		again = false
+		for _, d := range s.Tasks {
+			i := slices.IndexFunc(d.DependsOn, func(id forge.TaskID) bool { return s.Find(id).Stage == Failed })
+			if d.Stage == Pending && i >= 0 {
+				x.Adjust(rule.FailDependents, d.ID, fmt.Sprintf("%s failed", d.DependsOn[i]))
+				d.End(x, forge.TaskFailed, fmt.Sprintf("it depends on %s, which failed", d.DependsOn[i]))
+				again = true
+			}
+		}
+	}
+}
+
+// EndAll closes the tasks that have not ended.
+func (s *Set) EndAll(x *Turn, why string) {
+	for _, t := range s.Tasks {
+		if !t.Ended() {
+			t.End(x, forge.TaskFailed, why)
+		}
+	}
+}
+
+// Files returns the files that the tasks are planned to change.
+func (s *Set) Files(most int) []string {
+	var list []string
+	for _, t := range s.Tasks {
+		for _, f := range t.RelevantFiles {
+			if !slices.Contains(list, f) && len(list) < most {
+				list = append(list, f)
+			}
+		}
+	}
+	return list
+}

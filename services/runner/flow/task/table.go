@@ -1,0 +1,179 @@
+package task
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/pfl-forge/pfl-forge/services/runner/flow/rule"
+)
+
+// Stage is where a task stands.
+type Stage string
+
+// The stages. Any stands for all of them that are not the last, in a table.
+const (
+	// Any stands for every stage, in a table.
+	Any Stage = "any"
+	// Pending waits for the tasks that it depends on.
+	Pending Stage = "pending"
+	// Implementing has the change made, or made again.
+	Implementing Stage = "implementing"
+	// Rebasing puts the change on the tip of the base branch and verifies it there.
+	Rebasing Stage = "rebasing"
+	// Summarizing sums up an iteration of a goal.
+	Summarizing Stage = "summarizing"
+	// Reviewing has the change reviewed, or that of a goal judged.
+	Reviewing Stage = "reviewing"
+	// Locking waits for a file lock after a conflict.
+	Locking Stage = "locking"
+	// Merging waits for its turn in the merge queue.
+	Merging Stage = "merging"
+	// Waiting waits for a person to move files out of the way of the merge.
+	Waiting Stage = "waiting"
+	// Protected waits for a person to approve a change of protected paths.
+	Protected Stage = "protected"
+	// OverBudget waits for a person to raise the budget.
+	OverBudget Stage = "overbudget"
+	// Done is the end of a task whose change is merged, or not needed.
+	Done Stage = "done"
+	// Failed is the end of a task that was given up. A retry begins it again.
+	Failed Stage = "failed"
+)
+
+// On is one kind of event in the life of a task.
+type On string
+
+// What can happen to a task.
+const (
+	// Ready: all tasks that it depends on are done.
+	Ready On = "dependencies done"
+	// Committed: an attempt committed something.
+	Committed On = "committed"
+	// Nothing: an attempt committed nothing.
+	Nothing On = "nothing committed"
+	// NotNeeded: nothing has to be changed, and that is fine.
+	NotNeeded On = "no change needed"
+	// Verified: the change is on the tip, and the verify commands passed.
+	Verified On = "verified"
+	// VerifyFailed: the verify commands failed on the tip.
+	VerifyFailed On = "verify failed"
+	// Conflict: the change does not merge with what was merged meanwhile.
+	Conflict On = "conflict"
+	// Summarized: the iteration is summed up.
+	Summarized On = "summarized"
+	// Approved: the review approved, or every criterion is met.
+	Approved On = "approved"
+	// Unchanged: every criterion is met without a change.
+	Unchanged On = "approved without a change"
+	// Rejected: the review rejected, or not every criterion is met.
+	Rejected On = "rejected"
+	// Guarded: the approved change is one of protected paths, and no person has approved it.
+	Guarded On = "protected paths"
+	// Merged: the change is on the base branch.
+	Merged On = "merged"
+	// MergedLate: a merge that was given up turns out to have been made.
+	MergedLate On = "merged after all"
+	// Changed: rebased once more for the merge, the change is another one.
+	Changed On = "the rebased patch differs"
+	// FilesInTheWay: uncommitted changes of a person are in the way.
+	FilesInTheWay On = "a person's files are in the way"
+	// FilesMoved: a person says retry.
+	FilesMoved On = "retry"
+	// MergeFailed: the merge failed for a reason that the task cannot mend.
+	MergeFailed On = "cannot be merged"
+	// Locked: the project granted the file lock.
+	Locked On = "file lock"
+	// LockRefused: the task conflicts although it has the lock.
+	LockRefused On = "lost again to an outsider"
+	// NoBudget: there is no budget for the next step.
+	NoBudget On = "no budget"
+	// BudgetRaised: a person says retry, and the policy was read again.
+	BudgetRaised On = "retry with budget"
+	// Cancelled: a person cancels the task.
+	Cancelled On = "cancelled by a person"
+	// GaveUp: a step failed as often as it may.
+	GaveUp On = "retries used up"
+)
+
+// Row is one way of a task from stage to stage.
+type Row struct {
+	// From is the stage that the row is for.
+	From Stage
+	// On selects the row, together with From.
+	On On
+	// To is the stage that follows.
+	To Stage
+	// Rule is recorded in the history; empty if none is.
+	Rule string
+	// Spends says that the way costs one of the times that the change may be made
+	// again. When none is left, the task fails instead.
+	Spends bool
+}
+
+// Table lists the ways of a task. Of each stage and happening it has at most one
+// row; a row from Any is for the stages without a row of their own.
+type Table []Row
+
+// Find returns the row for an event in a stage, and whether there is one.
+func (t Table) Find(from Stage, on On) (Row, bool) {
+	found := -1
+	for i := range t {
+		if r := &t[i]; r.On == on && (r.From == from || r.From == Any) {
+			found = i
+			if r.From == from {
+				break
+			}
+		}
+	}
+	if found < 0 {
+		return Row{}, false
+	}
+	return t[found], true
+}
+
+// Mermaid returns the table as a state diagram.
+func (t Table) Mermaid() string {
+	var b strings.Builder
+	b.WriteString("stateDiagram-v2\n  direction LR\n  [*] --> pending\n")
+	for _, r := range t {
+		fmt.Fprintf(&b, "  %s --> %s: %s\n", r.From, r.To, r.On)
+	}
+	b.WriteString("  done --> [*]\n  failed --> [*]\n")
+	return b.String()
+}
+
+// Changes is the table of a task that makes a change and has it reviewed.
+var Changes = slices.Concat(Table{
+	{From: Pending, On: Ready, To: Implementing},
+	{From: Implementing, On: Committed, To: Rebasing},
+	{From: Implementing, On: Nothing, To: Implementing, Rule: rule.EmptyAttempt, Spends: true},
+	{From: Implementing, On: NotNeeded, To: Done},
+	{From: Rebasing, On: Verified, To: Reviewing},
+	{From: Rebasing, On: VerifyFailed, To: Implementing, Rule: rule.VerifyFailed, Spends: true},
+	{From: Rebasing, On: Conflict, To: Locking},
+	{From: Reviewing, On: Approved, To: Merging},
+	{From: Reviewing, On: Rejected, To: Implementing, Rule: rule.Rework, Spends: true},
+}, Merges)
+
+// Merges lists the ways of a change that was approved, and those that lead out of
+// any stage. Every table ends with them.
+var Merges = Table{
+	{From: Reviewing, On: Guarded, To: Protected, Rule: rule.Protected},
+	{From: Protected, On: Guarded, To: Protected, Rule: rule.Protected},
+	{From: Protected, On: Approved, To: Merging},
+	{From: Merging, On: Merged, To: Done},
+	{From: Merging, On: Conflict, To: Locking},
+	{From: Merging, On: Changed, To: Reviewing, Rule: rule.ReviewAgain},
+	{From: Merging, On: VerifyFailed, To: Implementing, Rule: rule.VerifyFailed, Spends: true},
+	{From: Merging, On: FilesInTheWay, To: Waiting, Rule: rule.Dirty},
+	{From: Merging, On: MergeFailed, To: Failed},
+	{From: Waiting, On: FilesMoved, To: Merging},
+	{From: Locking, On: Locked, To: Implementing, Rule: rule.Reimplement},
+	{From: Locking, On: LockRefused, To: Failed, Rule: rule.Escalate},
+	{From: Any, On: NoBudget, To: OverBudget, Rule: rule.Budget},
+	{From: OverBudget, On: BudgetRaised, To: Any},
+	{From: Any, On: MergedLate, To: Done, Rule: rule.LandedLate},
+	{From: Any, On: Cancelled, To: Failed},
+	{From: Any, On: GaveUp, To: Failed},
+}
