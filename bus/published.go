@@ -36,7 +36,7 @@ const (
 	ChangeCancelled  ChangeKind = "cancelled"   // a person stopped it
 )
 
-// Whats lists the changes.
+// ChangeKinds lists the changes.
 func ChangeKinds() []ChangeKind {
 	return []ChangeKind{
 		ChangeSubmitted, ChangePlanned, ChangeWaiting, ChangeApproved, ChangeResumed, ChangeExecuting, ChangeIterated, ChangeTaskDone, ChangeTaskFailed,

@@ -22,7 +22,7 @@ import (
 
 const cleanHelp = `Remove what intents left that are done, rejected or cancelled: the commits of their
 attempts under refs/forge/<intent>, checkouts, the state and conversations of agents,
-whole transcripts, files in .forge/logs. What landed stays, and so does what history, show
+whole transcripts, files in .forge/logs. What was merged stays, and so does what history, show
 and costs tell; what agents and commands did, line by line, ends by itself after 30 days.
 
 What failed can be retried and is left alone; cancel it first. While a run goes on, it

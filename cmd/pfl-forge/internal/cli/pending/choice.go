@@ -145,7 +145,7 @@ var Cancel = &Choice{
 	Key: 'c', Name: "cancel", Done: "cancelled",
 	Fits: Waits,
 	Needs: func(s *forge.Summary) Need {
-		return Need{Kind: NeedYes, Prompt: "cancel " + string(s.Key.Intent) + "? What is integrated stays."}
+		return Need{Kind: NeedYes, Prompt: "cancel " + string(s.Key.Intent) + "? What is merged stays."}
 	},
 	Sure: func(s *forge.Summary) string { return fmt.Sprintf("cancel %s?", s.Key.Intent) },
 	typed: func(s *forge.Summary) []string {
