@@ -21,8 +21,9 @@ import (
 // in a package of its own: it hands each event to the one that knows what follows,
 // and carries out what that returns. The zero value is not ready: see NewIntent.
 type Intent struct {
-	key forge.Key
 	intentState
+
+	key forge.Key
 	eff forge.Effects // of the step that is being taken
 	now time.Time
 }

@@ -34,7 +34,7 @@ func (s person) submit(m *forge.Submit, at time.Time) (forge.Decision, error) {
 	s.Plan.Gate.Declared, s.Plan.Gate.Vouched = in.Risk, m.Vouched
 	s.Foreign = in.Source == forge.SourceSystem
 	s.Plan.Step = plan.FirstStep(&in)
-	course{s.core}.enter()
+	course(s).enter()
 	return forge.Applied, nil
 }
 
@@ -91,10 +91,10 @@ func (s person) edit(e *forge.Edit) (forge.Decision, error) {
 	}
 	switch {
 	case body && s.Phase != control.Entering:
-		course{s.core}.withdrawAll()
-		course{s.core}.startStep()
+		course(s).withdrawAll()
+		course(s).startStep()
 	case s.Phase == control.Approval:
-		course{s.core}.gate()
+		course(s).gate()
 	}
 	return forge.Applied, nil
 }
@@ -132,7 +132,7 @@ func (s person) approve(a *forge.Approve, by string) (forge.Decision, error) {
 	}
 	s.Plan.Gate.Approved = true
 	s.Reason = ""
-	course{s.core}.gate()
+	course(s).gate()
 	return forge.Applied, nil
 }
 
@@ -161,7 +161,7 @@ func (s person) answer(a *forge.Answer) (forge.Decision, error) {
 	plan.Answer(in, a)
 	if !in.NeedsClarification() {
 		s.Reason = ""
-		course{s.core}.startStep()
+		course(s).startStep()
 	}
 	return forge.Applied, nil
 }
@@ -172,15 +172,15 @@ func (s person) stop(v control.Verb, status forge.Status, reason string) (forge.
 	if decision, err := s.place().Check(v, ""); err != nil {
 		return decision, err
 	}
-	course{s.core}.withdrawAll()
+	course(s).withdrawAll()
 	s.tasks(func(x *task.Turn) { s.Tasks.EndAll(x, string(status)) })
 	s.Reason = reason
 	s.Intent.Status = status
 	if s.Phase == control.Closed {
-		course{s.core}.endOtherwise()
+		course(s).endOtherwise()
 		return forge.Applied, nil
 	}
-	course{s.core}.close(false)
+	course(s).close(false)
 	return forge.Applied, nil
 }
 
@@ -229,7 +229,7 @@ func (s person) retry(r *forge.Retry) (forge.Decision, error) {
 		s.tasks(t.FilesMoved)
 	}
 	if stale && !s.Policy.Reading {
-		course{s.core}.readPolicy()
+		course(s).readPolicy()
 	}
 	return forge.Applied, nil
 }
@@ -254,7 +254,7 @@ func (s person) retryRun(r *forge.Retry) {
 	s.Plan.Attempts.Worked()
 	s.Pause.Person = false
 	s.Intent.Status = forge.StatusProposed
-	course{s.core}.enter()
+	course(s).enter()
 }
 
 // heed takes over what a person says with a retry.

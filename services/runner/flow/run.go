@@ -31,7 +31,7 @@ func (s answers) admitted(a *forge.Admitted) (forge.Decision, error) {
 	if !s.Policy.Known {
 		s.Policy.Budget = a.Budget
 	}
-	r := course{s.core}
+	r := course(s)
 	if r.isPlanned() {
 		r.gate()
 	} else {
@@ -227,9 +227,9 @@ func (s answers) dependencyEnded(d *forge.DependencyEnded) (forge.Decision, erro
 		s.adjust(name, "", "%s", why)
 		s.tasks(func(x *task.Turn) { s.Tasks.EndAll(x, why) })
 		s.Reason = why
-		course{s.core}.finish(forge.StatusBlocked)
+		course(s).finish(forge.StatusBlocked)
 	case len(s.Plan.Depends.Open()) == 0:
-		course{s.core}.work()
+		course(s).work()
 	}
 	return forge.Applied, nil
 }
@@ -314,9 +314,9 @@ func (s answers) childChanged(c *forge.Child) (forge.Decision, error) {
 	s.Dispatch.Outbox.Answered(childKey(child.Intent.ID))
 	switch {
 	case s.Phase == control.Children:
-		course{s.core}.sumUp()
+		course(s).sumUp()
 	case s.Phase == control.Closed && s.Intent.Status.Failed() && child.Status != "":
-		course{s.core}.correct(course{s.core}.childrenStatus(), children.Reason())
+		course(s).correct(course(s).childrenStatus(), children.Reason())
 	}
 	return forge.Applied, nil
 }

@@ -63,7 +63,7 @@ func Places() []Place {
 	}
 }
 
-// Verb is what a person asks.
+// Verb is one kind of request by a person.
 type Verb string
 
 // The verbs.
@@ -82,7 +82,7 @@ const (
 
 // Row says what is answered to a verb in some places.
 type Row struct {
-	// Verb is what is asked.
+	// Verb selects the row, together with In.
 	Verb Verb
 	// In are the places that the row is for.
 	In []Place
@@ -149,7 +149,7 @@ func Find(v Verb, in Place) Row {
 type Intent struct {
 	// Phase is where its run stands.
 	Phase Phase
-	// Status is what people see of it.
+	// Status is the coarse form of the phase that people see.
 	Status forge.Status
 	// Guarded says that a change waits for a person's approval.
 	Guarded bool

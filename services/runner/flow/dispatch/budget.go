@@ -72,7 +72,7 @@ func (s *State) Reserve(x *Turn) {
 	}
 }
 
-// reserved returns what is reserved for calls that have not ended.
+// reserved returns the amount that is reserved for calls that have not ended.
 func (s *State) reserved() float64 {
 	var usd float64
 	for i := range s.Outbox.Commands {

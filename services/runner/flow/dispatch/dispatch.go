@@ -9,7 +9,7 @@
 // A command that waits for budget was refused when the machine of the intent or
 // of the project says so: then Turn.Refused has it, and a person has to act.
 //
-// An open command that nobody waits for any more is withdrawn. Its worker still
+// An open command whose result is not needed any more is withdrawn. Its worker still
 // reports what it cost.
 package dispatch
 
@@ -24,7 +24,8 @@ import (
 	"github.com/pfl-forge/pfl-forge/services/runner/flow/pause"
 )
 
-// State is what an intent has asked of workers, or is going to ask of them.
+// State holds the commands of an intent: those that are open, held, or wait for
+// budget.
 type State struct {
 	// Outbox has the commands that were issued.
 	Outbox outbox.State
@@ -46,8 +47,7 @@ type Call struct {
 	Asked bool
 }
 
-// Turn is what the decision that is being taken gives to this package, and what
-// it collects.
+// Turn carries the facts that one decision depends on, and collects its results.
 type Turn struct {
 	// Key is the intent's.
 	Key forge.Key
@@ -57,7 +57,7 @@ type Turn struct {
 	Run int
 	// Budget is the one in force for the intent.
 	Budget forge.Budget
-	// SpentUSD is what the intent has cost in all its runs.
+	// SpentUSD is the cost of the intent in all its runs.
 	SpentUSD float64
 	// Recipe says that no step calls an agent.
 	Recipe bool
@@ -65,7 +65,7 @@ type Turn struct {
 	ClaimTimeout time.Duration
 	// Pause says what is held.
 	Pause *pause.State
-	// Effects takes what has to happen.
+	// Effects collects commands, timers, messages and cancellations.
 	Effects *forge.Effects
 
 	// Refused are the commands that there is no budget for, in order.
@@ -124,7 +124,7 @@ func (s *State) Close(x *Turn, a forge.Attempt, cost float64) {
 	}
 }
 
-// Withdraw tells a worker that nobody waits for an attempt any more.
+// Withdraw tells a worker that the result of an attempt is not needed any more.
 func (s *State) Withdraw(x *Turn, a forge.Attempt) {
 	x.Effects.Cancels = append(x.Effects.Cancels, a)
 	s.expectCosts(x, a)
@@ -132,7 +132,7 @@ func (s *State) Withdraw(x *Turn, a forge.Attempt) {
 	s.Outbox.CancelTimer(ClaimKey(a))
 }
 
-// WithdrawAll withdraws every attempt, and forgets what was to be issued later.
+// WithdrawAll withdraws every attempt, and drops the commands that wait.
 func (s *State) WithdrawAll(x *Turn) {
 	open := s.Outbox.Attempts()
 	x.Effects.Cancels = append(x.Effects.Cancels, open...)
@@ -142,8 +142,7 @@ func (s *State) WithdrawAll(x *Turn) {
 	s.Commit(x)
 }
 
-// WithdrawTask withdraws the attempts of a task, and forgets what of it was to be
-// issued later.
+// WithdrawTask withdraws the attempts of a task, and drops its commands that wait.
 func (s *State) WithdrawTask(x *Turn, task forge.TaskID) {
 	for _, a := range s.Outbox.Attempts() {
 		if a.Task == task {
@@ -183,7 +182,7 @@ func (s *State) Reclaim(x *Turn, key string) (forge.Command, bool) {
 	return forge.Command{}, false
 }
 
-// HoldBack withdraws what a pause holds, apart from steps of the whole intent if
+// HoldBack withdraws the attempts that a pause holds, apart from steps of the whole intent if
 // keep is set, and returns the attempts that were open and the steps that were
 // parked. Their commands have to be sent again: then they are held.
 func (s *State) HoldBack(x *Turn, keep bool) (open, parked []forge.Attempt) {
@@ -212,7 +211,7 @@ func (s *State) HoldBack(x *Turn, keep bool) (open, parked []forge.Attempt) {
 	return open, parked
 }
 
-// Resume sends what was held. What is still paused is held again.
+// Resume sends the held commands. Those that are still paused are held again.
 func (s *State) Resume(x *Turn) {
 	list := s.Held
 	s.Held = nil

@@ -8,8 +8,8 @@ import (
 	"github.com/pfl-forge/pfl-forge/services/runner/flow/rule"
 )
 
-// Bounds of what is kept of what agents say about a goal, so that decisions stay small
-// enough to record.
+// Bounds of the texts and lists that agents report about a goal. They keep decisions
+// small enough to record.
 const (
 	maxLearned = 10   // pieces of knowledge of one iteration
 	maxTaught  = 20   // pieces of its own knowledge that an execution is told

@@ -32,18 +32,18 @@ type State struct {
 	Used int
 	// Maxed says that this run used up its iterations.
 	Maxed bool
-	// Execution is what the newest iteration reported; nil before it has.
+	// Execution is the report of the newest iteration; nil before there is one.
 	Execution *forge.Execution
-	// Leftover is what the next execution is told of changes that were not committed.
+	// Leftover tells the next execution of changes that were not committed.
 	Leftover string
 	// Summarize counts the attempts of summarize.
 	Summarize retry.Counter
 	// Session is about the newest summary.
 	Session session.Session
 
-	// Known is what the project told when it admitted the run.
+	// Known is the knowledge that the project sent when it admitted the run.
 	Known []forge.Knowledge
-	// Learned is what this goal found out.
+	// Learned is the knowledge that this goal found.
 	Learned []forge.Knowledge
 	// Applied has the ids of knowledge that helped, once for each execution.
 	Applied []string
@@ -163,8 +163,8 @@ func (g Strategy) GaveUp(x *task.Turn, t *task.Task, step forge.Step, why string
 	return true
 }
 
-// Executed takes what an iteration made. Whether it made nothing is for the judge
-// to see.
+// Executed takes the change of an iteration. An iteration without a change is
+// summarized and judged like the others.
 func (g Strategy) Executed(x *task.Turn, t *task.Task, im *forge.Implementation, by task.Worker) {
 	t.Made(im, by)
 	g.Leftover = ""
@@ -251,8 +251,8 @@ func (s *State) Retry() {
 	s.Summarize.Worked()
 }
 
-// Publish returns what the run found out, and the ids of the knowledge that helped
-// it, and notes that the project is told.
+// Publish returns the knowledge that the run found and the ids of the knowledge that
+// helped it, each once: the project is told.
 func (s *State) Publish() ([]forge.Knowledge, []string) {
 	learned, applied := rule.Last(s.Learned[s.ToldLearned:], maxPublished), s.Applied[s.ToldApplied:]
 	s.ToldLearned, s.ToldApplied = len(s.Learned), len(s.Applied)
@@ -266,11 +266,11 @@ func (s *State) newest() *forge.Iteration {
 	return &s.Iterations[len(s.Iterations)-1]
 }
 
-// knowledge returns what the goal knows.
+// knowledge returns all that the project sent and the goal found.
 func (s *State) knowledge() []forge.Knowledge { return slices.Concat(s.Known, s.Learned) }
 
-// verified returns what the verify commands said of the change; nil if there is
-// none.
+// verified returns the report of the verify commands on the change; nil if there is
+// no change.
 func verified(t *task.Task) *forge.VerifyReport {
 	if t.Candidate == nil {
 		return nil

@@ -8,8 +8,7 @@ import (
 	"github.com/pfl-forge/pfl-forge/services/runner/flow/task"
 )
 
-// Loop returns the account of the goal that the command of a step carries. A rebase
-// carries none.
+// Loop returns the part of a command that describes the goal. A rebase has none.
 func (g Strategy) Loop(t *task.Task, step forge.Step) forge.Loop {
 	l := forge.Loop{
 		Iteration: len(g.Iterations), Left: g.Options.Iterations() - g.Used, Criteria: t.Criteria,
@@ -28,8 +27,8 @@ func (g Strategy) Loop(t *task.Task, step forge.Step) forge.Loop {
 	return l
 }
 
-// Verified returns what the verify commands said of the iteration's change; nil if
-// there is none.
+// Verified returns the report of the verify commands on the iteration's change; nil
+// if there is no change.
 func (Strategy) Verified(t *task.Task) *forge.VerifyReport { return verified(t) }
 
 // summaries lists the newest ones, and before them as many of the newest that failed;
@@ -65,7 +64,7 @@ func (s *State) lastJudgment() *forge.Judgment {
 }
 
 // Reworded returns a criterion as it was asked for that the goal's task does not
-// have in these words, although nobody was asked; empty if there is none.
+// have in these words, although no question was asked; empty if there is none.
 func Reworded(in *forge.Intent, t *task.Task) string {
 	if len(in.Clarifications) > 0 {
 		return ""

@@ -19,7 +19,7 @@ import (
 // Unwanted is the outcome of a step whose result came too late to count.
 const Unwanted = "unwanted"
 
-// Bounds of what is kept of one attempt's observations.
+// Bounds of the observations of one attempt.
 const (
 	maxObserved = 50   // observations
 	maxContent  = 2000 // bytes of each
@@ -43,7 +43,7 @@ type State struct {
 	Observed int
 	// Runs are those that ended, oldest first.
 	Runs []forge.History
-	// Usage is what all runs consumed, reflections included.
+	// Usage is the consumption of all runs, reflections included.
 	Usage forge.Usage
 	// Started is when the present run began.
 	Started time.Time
@@ -63,8 +63,8 @@ func (s *State) Step(now time.Time, r *forge.Result) {
 	s.Steps = append(s.Steps, stepRecord(now, r))
 }
 
-// Merged records what the project reported of a merge; the project issued that
-// step.
+// Merged records the outcome of a merge. The project issued that step and has its
+// costs.
 func (s *State) Merged(now time.Time, task forge.TaskID, attempt int, outcome string) {
 	s.Steps = append(s.Steps, forge.StepRecord{Step: forge.StepIntegrate, TaskID: task, Attempt: attempt, At: now, Outcome: outcome})
 }
@@ -72,7 +72,7 @@ func (s *State) Merged(now time.Time, task forge.TaskID, attempt int, outcome st
 // Correct replaces the outcome of the newest step.
 func (s *State) Correct(outcome string) { s.Steps[len(s.Steps)-1].Outcome = outcome }
 
-// Late records the costs of an attempt that nobody waited for any more. Once the
+// Late records the costs of an attempt whose result is not needed any more. Once the
 // run is closed it belongs to the record of that run.
 func (s *State) Late(now time.Time, r *forge.Result, closed bool) {
 	s.Usage = s.Usage.Add(r.Usage)
@@ -98,7 +98,7 @@ func stepRecord(now time.Time, r *forge.Result) forge.StepRecord {
 	}
 }
 
-// Observe keeps what an agent observed, under ids that reflections refer to.
+// Observe adds an agent's observations, under ids that reflections refer to.
 func (s *State) Observe(now time.Time, intent forge.IntentID, list []forge.Observation) {
 	for _, o := range list[:min(len(list), maxObserved)] {
 		s.Observed++

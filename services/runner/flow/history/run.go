@@ -9,7 +9,7 @@ import (
 	"github.com/pfl-forge/pfl-forge/services/runner/flow/rule"
 )
 
-// Ended is what the record of a run that ended says of its intent.
+// Ended carries the facts about an intent that the record of its run needs.
 type Ended struct {
 	// Intent is as it was at the end.
 	Intent *forge.Intent
@@ -64,7 +64,7 @@ func (s *State) EndedOtherwise(e Ended) {
 	h.Outcome, h.FailureReason = e.outcome()
 }
 
-// Lesson returns what other intents may learn from a run.
+// Lesson returns the short form of a run that analyses of other intents get.
 func Lesson(h *forge.History, files []string) *forge.PastRun {
 	p := forge.PastRun{
 		IntentID: h.IntentID, Run: h.Run, Title: h.Title, Type: h.IntentType, Outcome: h.Outcome,
@@ -78,8 +78,8 @@ func Lesson(h *forge.History, files []string) *forge.PastRun {
 	return &p
 }
 
-// Reflected takes what a reflection made of a run, or which observations another
-// reflection read.
+// Reflected adds the results of a reflection to the run that it was about, and marks
+// the observations that it read.
 func (s *State) Reflected(now time.Time, id forge.IntentID, r *forge.Reflected) (forge.Decision, error) {
 	i := slices.IndexFunc(s.Runs, func(h forge.History) bool { return h.Run == r.Run })
 	if i < 0 {

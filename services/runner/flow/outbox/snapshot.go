@@ -45,7 +45,7 @@ func (m *Message) UnmarshalJSON(data []byte) error {
 			if err := json.Unmarshal(s.Message, body.Interface()); err != nil {
 				return fmt.Errorf("reading the message %s: %w", s.Key, err)
 			}
-			s.Event.Message, _ = body.Interface().(forge.Message)
+			s.Event.Message, _ = reflect.TypeAssert[forge.Message](body)
 			*m = Message{Key: s.Key, Reply: s.Reply, Event: s.Event}
 			return nil
 		}

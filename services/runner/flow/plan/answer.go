@@ -9,7 +9,7 @@ import (
 	"github.com/pfl-forge/pfl-forge/services/runner/flow/task"
 )
 
-// Outcome is what follows the answer of a step. Exactly one of Err, Questions,
+// Outcome says how to continue after the answer of a step. Exactly one of Err, Questions,
 // Next, Ends and Plan says what.
 type Outcome struct {
 	// Err says why the answer cannot be used.
@@ -28,11 +28,11 @@ type Outcome struct {
 	Audit *forge.Audit
 	// Reason says, for a person, why there is nothing to do.
 	Reason string
-	// Plan is what is to be done.
+	// Plan is the accepted plan; nil in every other case.
 	Plan *Plan
 }
 
-// Plan is what is to be done: tasks or children, or nothing, for a reason.
+// Plan holds tasks or children, or neither of them, for a reason.
 type Plan struct {
 	// Tasks are in the order of their ids. There are none if there are Children.
 	Tasks []*task.Task
@@ -76,7 +76,7 @@ func Analyzed(p *Parent, step forge.Step, a *forge.Analysis) Outcome {
 // Audited takes an audit's report.
 func Audited(a *forge.Audit) Outcome { return Outcome{Ends: true, Audit: a} }
 
-// Observed takes what comes back in the project's history.
+// Observed takes the patterns in the project's history.
 func Observed(o *forge.Observed) Outcome {
 	switch {
 	case len(o.Patterns) > 0:

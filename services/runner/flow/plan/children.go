@@ -68,7 +68,9 @@ func (p *Parent) split(plans []forge.ChildPlan) (Children, error) {
 		}
 		children = append(children, &Child{Intent: in})
 	}
-	if stuck := circle(children, func(c *Child) forge.IntentID { return c.Intent.ID }, func(c *Child) []forge.IntentID { return c.Intent.DependsOn }); stuck != nil {
+	id := func(c *Child) forge.IntentID { return c.Intent.ID }
+	after := func(c *Child) []forge.IntentID { return c.Intent.DependsOn }
+	if stuck := circle(children, id, after); stuck != nil {
 		titles := make([]string, len(stuck))
 		for i, c := range stuck {
 			titles[i] = c.Intent.Title
@@ -117,7 +119,7 @@ func (l Children) IDs() []forge.IntentID {
 	return ids
 }
 
-// Changed takes what became of a child of parent, and returns the child. On an
+// Changed applies news of a child of parent, and returns the child. On an
 // error, which says why, nothing has changed.
 func (l Children) Changed(parent forge.IntentID, c *forge.Child) (*Child, error) {
 	i := slices.IndexFunc(l, func(x *Child) bool { return x.Intent.ID == c.Intent })

@@ -11,7 +11,7 @@ import (
 	"github.com/pfl-forge/pfl-forge/services/runner/flow/task"
 )
 
-// Gate is what the approval of a plan depends on.
+// Gate holds the facts that the approval of a plan depends on.
 type Gate struct {
 	// Declared is the risk as the publisher said it, or a person set it later.
 	Declared forge.Risk
@@ -36,8 +36,8 @@ func (g *Gate) Judge(risk forge.Risk) forge.Risk {
 	return forge.MaxRisk(g.Declared, g.Judged)
 }
 
-// NeedsApproval returns why a person has to approve the plan; empty if nobody has
-// to. reworded is a criterion of a goal that was put in other words.
+// NeedsApproval returns why a person has to approve the plan; empty if that is not
+// needed. reworded is a criterion of a goal that was put in other words.
 func (g *Gate) NeedsApproval(in *forge.Intent, trusted []string, reworded string) string {
 	origin := in.Origin.System
 	switch {

@@ -1,11 +1,11 @@
-// Package plan is what happens to an intent before its tasks: what it begins with
+// Package plan covers the part of a run before its tasks: the step that it begins with
 // (an analysis, an audit, an intake, ...), what is made of the answer, whether a
 // person has to approve it, which intents it waits for, and which children it is
 // split into.
 //
 //	type of intent     first step   its answer leads to
 //	(any other)        analyze      questions, architect, tasks or children
-//	audit              audit        the end of the run
+//	audit              (audit)      the end of the run
 //	skill_extraction   observe      abstract, which leads to tasks, or the end of the run
 //	with criteria      intake       questions, or the task of a goal
 //
@@ -31,13 +31,13 @@ type State struct {
 	Session session.Session
 	// Insufficient is why the analysis was not sufficient, for the architect.
 	Insufficient string
-	// Patterns is what observe found, for abstract.
+	// Patterns are the findings of observe, for abstract.
 	Patterns []forge.Pattern
 	// Audit is the report of an audit; nil before there is one.
 	Audit *forge.Audit
-	// Context is what the project told of other intents.
+	// Context describes other intents, as of the admission.
 	Context Context
-	// Gate is what the approval of the plan depends on.
+	// Gate decides whether a person has to approve the plan.
 	Gate Gate
 	// Depends are the intents that have to be done before the tasks begin.
 	Depends Dependencies
@@ -45,7 +45,8 @@ type State struct {
 	Children Children
 }
 
-// Context is what the project told of other intents when it admitted this one.
+// Context describes other intents to an analysis. The project sends it with the
+// admission.
 type Context struct {
 	// Active are the other intents under way.
 	Active []forge.ActiveIntent

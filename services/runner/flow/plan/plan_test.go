@@ -12,23 +12,33 @@ import (
 func TestOutcomes(t *testing.T) {
 	p := &Parent{Intent: &forge.Intent{ID: "a", Project: "p", Title: "t", Body: "b", Source: forge.SourceHuman}, Number: 1, MaxDepth: 1}
 	deep := &Parent{Intent: &forge.Intent{ID: "a", Depth: 1}, Number: 1, MaxDepth: 1}
+	analyzed := func(p *Parent, a forge.Analysis) Outcome { return Analyzed(p, forge.StepAnalyze, &a) }
 	child := forge.ChildPlan{Name: "x", Title: "t", Body: "b"}
 	for _, test := range []struct {
 		name string
 		got  Outcome
 		want string // what the outcome says, as said has it
 	}{
-		{"questions", Analyzed(p, forge.StepAnalyze, &forge.Analysis{Clarifications: []forge.Clarification{{Question: "which?"}}}), "1 question(s)"},
-		{"a deeper look", Analyzed(p, forge.StepAnalyze, &forge.Analysis{Insufficient: "deep"}), "next architect"},
+		{"questions", analyzed(p, forge.Analysis{Clarifications: []forge.Clarification{{Question: "which?"}}}), "1 question(s)"},
+		{"a deeper look", analyzed(p, forge.Analysis{Insufficient: "deep"}), "next architect"},
 		{"no deeper look than that", Analyzed(p, forge.StepArchitect, &forge.Analysis{Insufficient: "deep"}), "the analysis found neither tasks nor questions"},
-		{"tasks", Analyzed(p, forge.StepAnalyze, &forge.Analysis{Tasks: []forge.TaskPlan{{Name: "x"}, {DependsOn: []string{"x"}}}}), "2 task(s), 0 child(ren)"},
-		{"nothing to do", Analyzed(p, forge.StepAnalyze, &forge.Analysis{NothingToDo: "it is done"}), "0 task(s), 0 child(ren): it is done"},
-		{"two of a name", Analyzed(p, forge.StepAnalyze, &forge.Analysis{Tasks: []forge.TaskPlan{{Name: "x"}, {Name: "x"}}}), `two tasks are named "x"`},
-		{"unknown dependency", Analyzed(p, forge.StepAnalyze, &forge.Analysis{Tasks: []forge.TaskPlan{{Title: "x", DependsOn: []string{"y"}}}}), `task "x" depends on "y", which is no task of this plan`},
-		{"a circle", Analyzed(p, forge.StepAnalyze, &forge.Analysis{Tasks: []forge.TaskPlan{{Name: "x", DependsOn: []string{"x"}}}}), "these tasks wait for each other: a-001"},
-		{"children", Analyzed(p, forge.StepAnalyze, &forge.Analysis{Children: []forge.ChildPlan{child}}), "0 task(s), 1 child(ren)"},
-		{"tasks and children", Analyzed(p, forge.StepAnalyze, &forge.Analysis{Tasks: []forge.TaskPlan{{}}, Children: []forge.ChildPlan{child}}), "the analysis has both tasks and parts; it can have one or the other"},
-		{"too deep", Analyzed(deep, forge.StepAnalyze, &forge.Analysis{Children: []forge.ChildPlan{child}}), "the intent may not be taken apart any further (policy.max_depth is 1): plan tasks instead"},
+		{"tasks", analyzed(p, forge.Analysis{Tasks: []forge.TaskPlan{{Name: "x"}, {DependsOn: []string{"x"}}}}), "2 task(s), 0 child(ren)"},
+		{"nothing to do", analyzed(p, forge.Analysis{NothingToDo: "it is done"}), "0 task(s), 0 child(ren): it is done"},
+		{"two of a name", analyzed(p, forge.Analysis{Tasks: []forge.TaskPlan{{Name: "x"}, {Name: "x"}}}), `two tasks are named "x"`},
+		{
+			"unknown dependency", analyzed(p, forge.Analysis{Tasks: []forge.TaskPlan{{Title: "x", DependsOn: []string{"y"}}}}),
+			`task "x" depends on "y", which is no task of this plan`,
+		},
+		{"a circle", analyzed(p, forge.Analysis{Tasks: []forge.TaskPlan{{Name: "x", DependsOn: []string{"x"}}}}), "these tasks wait for each other: a-001"},
+		{"children", analyzed(p, forge.Analysis{Children: []forge.ChildPlan{child}}), "0 task(s), 1 child(ren)"},
+		{
+			"tasks and children", analyzed(p, forge.Analysis{Tasks: []forge.TaskPlan{{}}, Children: []forge.ChildPlan{child}}),
+			"the analysis has both tasks and parts; it can have one or the other",
+		},
+		{
+			"too deep", analyzed(deep, forge.Analysis{Children: []forge.ChildPlan{child}}),
+			"the intent may not be taken apart any further (policy.max_depth is 1): plan tasks instead",
+		},
 		{"an audit", Audited(&forge.Audit{}), "ends"},
 		{"patterns", Observed(&forge.Observed{Patterns: []forge.Pattern{{}}}), "next abstract"},
 		{"no patterns", Observed(&forge.Observed{NothingFound: "there are none"}), "ends: there are none"},

@@ -39,7 +39,9 @@ func tasksOf(intent forge.IntentID, plans []forge.TaskPlan) ([]*task.Task, error
 		}
 		tasks = append(tasks, t)
 	}
-	if stuck := circle(tasks, func(t *task.Task) forge.TaskID { return t.ID }, func(t *task.Task) []forge.TaskID { return t.DependsOn }); stuck != nil {
+	id := func(t *task.Task) forge.TaskID { return t.ID }
+	after := func(t *task.Task) []forge.TaskID { return t.DependsOn }
+	if stuck := circle(tasks, id, after); stuck != nil {
 		names := make([]string, len(stuck))
 		for i, t := range stuck {
 			names[i] = string(t.ID)

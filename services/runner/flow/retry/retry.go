@@ -102,7 +102,7 @@ type Failed struct {
 	PolicyOnly bool
 }
 
-// Action is what follows a failed attempt.
+// Action says how to continue after a failed attempt.
 type Action int
 
 // The actions.
@@ -115,10 +115,10 @@ const (
 	GiveUp                  // a person has to look
 )
 
-// Decision is what follows a failed attempt. Rule and Detail are recorded before
+// Decision says how to continue after a failed attempt, and when. Rule and Detail are recorded before
 // that; Why is set for NoBudget and GiveUp, which record no rule here.
 type Decision struct {
-	// Action is what follows.
+	// Action is never set without a reason in Detail or Why.
 	Action Action
 	// At is when the step is repeated, for Later.
 	At time.Time
@@ -130,8 +130,8 @@ type Decision struct {
 	Why string
 }
 
-// Decide returns what follows a failed attempt, counts it, and notes the limit of
-// its agent.
+// Decide returns how to continue after a failed attempt, counts the failure, and
+// notes the limit of its agent.
 func Decide(c *Counter, limits *Limits, f *Failed) Decision {
 	then := rule.Failures[f.Failure().Reason].Then
 	if isHopeless(then, c, f) {

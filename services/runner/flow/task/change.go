@@ -9,8 +9,8 @@ import (
 	"github.com/pfl-forge/pfl-forge/services/runner/flow/session"
 )
 
-// Change is the strategy of an ordinary task: implement, and have somebody review
-// the change who has not seen it before. Rejections, empty attempts and failed
+// Change is the strategy of an ordinary task: implement, and have the change reviewed
+// in a session that has not seen it before. Rejections, empty attempts and failed
 // verify commands spend one allowance, Policy.MaxReviewRetries.
 type Change struct{}
 
@@ -54,7 +54,8 @@ func (Change) Session(t *Task, step forge.Step) *session.Session {
 // Enter does nothing.
 func (Change) Enter(*Task, Stage) {}
 
-// Begin counts what the change has to be made again for.
+// Begin spends the allowance, unless the change is made for the first time or after a
+// conflict.
 func (Change) Begin(x *Turn, t *Task, row Row, in Input) string {
 	if !row.Spends {
 		return ""

@@ -46,7 +46,7 @@ type StopWork struct{ Task *Task }
 // without files, that they do again.
 type TellOverlap struct {
 	To     forge.TaskID
-	Number int // of what the task has told, from 1
+	Number int // counts the messages of the task, from 1
 	Other  forge.Overlap
 }
 

@@ -17,8 +17,8 @@ type Overlap struct {
 	Told bool // the other task has found it
 }
 
-// ReportOverlaps takes what the task's change does not merge with, and tells the
-// others.
+// ReportOverlaps replaces the overlaps that the task itself has found, and tells the
+// other tasks of the difference.
 func (t *Task) ReportOverlaps(x *Turn, found []forge.Overlap) {
 	for _, o := range t.Overlaps {
 		if !o.Told && !slices.ContainsFunc(found, func(f forge.Overlap) bool { return f.TaskID == o.TaskID }) {
@@ -59,7 +59,7 @@ func (t *Task) tell(x *Turn, o forge.Overlap) {
 	x.emit(TellOverlap{To: o.TaskID, Number: t.Reports, Other: other})
 }
 
-// hear notes what another task has found.
+// hear notes an overlap that another task has found.
 func (t *Task) hear(o forge.Overlap) {
 	t.Overlaps = slices.DeleteFunc(slices.Clone(t.Overlaps), func(k Overlap) bool { return k.TaskID == o.TaskID && k.Told })
 	if len(o.Files) > 0 && !t.Ended() {
@@ -72,7 +72,7 @@ func (t *Task) overlapsWith(o forge.Overlap) bool {
 	return slices.ContainsFunc(t.Overlaps, func(k Overlap) bool { return k.TaskID == o.TaskID && slices.Equal(k.Files, o.Files) })
 }
 
-// endOverlaps forgets what a task that ended did not merge with.
+// endOverlaps removes the overlaps of a task that ended.
 func (t *Task) endOverlaps(x *Turn) {
 	for _, o := range t.Overlaps {
 		if !o.Told {
@@ -94,7 +94,7 @@ func (t *Task) PendingOverlaps() []forge.Overlap {
 	return list
 }
 
-// Overlapped takes what a task of another intent has found.
+// Overlapped takes an overlap that a task of another intent has found.
 func (s *Set) Overlapped(x *Turn, f *forge.Forecast) (forge.Decision, error) {
 	t, key := s.Find(f.TaskID), string(f.Other.TaskID)+" "+string(f.TaskID)
 	if t == nil || t.Ended() || f.Number <= s.Heard[key] {

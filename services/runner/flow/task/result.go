@@ -13,7 +13,8 @@ import (
 // Start begins a task whose dependencies are done.
 func (t *Task) Start(x *Turn) { t.step(x, Input{On: Ready}) }
 
-// Made takes what every attempt at the change leaves, whatever it is worth.
+// Made takes over commits, session and checkout of an attempt, whatever the change is
+// worth.
 func (t *Task) Made(im *forge.Implementation, by Worker) {
 	t.Implement.Worked()
 	t.Session.Reported(by.Session)
@@ -35,12 +36,12 @@ func (t *Task) Implemented(x *Turn, im *forge.Implementation, by Worker) {
 		t.step(x, Input{On: NotNeeded})
 	default:
 		x.Correct("empty")
-		t.step(x, Input{On: Nothing, Feedback: t.whyNothing(x.Intent.Recipe, im)})
+		t.step(x, Input{On: Nothing, Feedback: whyNothing(t, x.Intent.Recipe, im)})
 	}
 }
 
 // whyNothing returns the feedback on an attempt that committed nothing.
-func (t *Task) whyNothing(recipe string, im *forge.Implementation) string {
+func whyNothing(t *Task, recipe string, im *forge.Implementation) string {
 	why := "Nothing was committed: the attempt left the branch as it was. Make the change and commit it."
 	switch {
 	case recipe != "" && t.Rejections > 0:
@@ -125,8 +126,8 @@ func (t *Task) Clear(x *Turn) {
 	t.step(x, Input{On: Approved})
 }
 
-// AnsweredLock takes the project's answer to a request for a file lock. When it is
-// refused, somebody outside changes the same files.
+// AnsweredLock takes the project's answer to a request for a file lock. A refusal
+// means that the same files are changed from outside the project's queue.
 func (t *Task) AnsweredLock(x *Turn, granted bool) {
 	detail := rule.FirstLine(t.Feedback)
 	if granted {
@@ -139,11 +140,11 @@ func (t *Task) AnsweredLock(x *Turn, granted bool) {
 		"somebody else changes the same files. Retry when they have finished"})
 }
 
-// AnsweredMerge takes what became of the merge that the task asked for.
+// AnsweredMerge takes the outcome of the merge that the task asked for.
 func (t *Task) AnsweredMerge(x *Turn, m *forge.Integration) {
 	switch m.Outcome {
 	case forge.LandIntegrated:
-		t.merged(m)
+		merged(t, m)
 		t.step(x, Input{On: Merged})
 	case forge.LandConflict:
 		t.step(x, Input{On: Conflict, Conflicts: m.Files, Files: t.Candidate.Files})
@@ -170,11 +171,12 @@ func (t *Task) CannotMerge(x *Turn, why string) { t.step(x, Input{On: MergeFaile
 // MergedLate takes a merge that had been given up: the change is on the base
 // branch, so the task is done whatever was decided meanwhile.
 func (t *Task) MergedLate(x *Turn, m *forge.Integration) {
-	t.merged(m)
+	merged(t, m)
 	t.step(x, Input{On: MergedLate, Detail: m.Commit})
 }
 
-func (t *Task) merged(m *forge.Integration) { t.Base, t.Head, t.Commit = m.Parent, m.Commit, m.Commit }
+// merged notes the commit of a task on the base branch.
+func merged(t *Task, m *forge.Integration) { t.Base, t.Head, t.Commit = m.Parent, m.Commit, m.Commit }
 
 // FilesMoved asks for the merge again after a person's files were in its way.
 func (t *Task) FilesMoved(x *Turn) { t.step(x, Input{On: FilesMoved}) }
@@ -201,7 +203,8 @@ func (t *Task) Cancel(x *Turn, reason string) {
 	t.step(x, Input{On: Cancelled, Why: why})
 }
 
-// AttemptFailed notes what the attempt after a failed one can build upon.
+// AttemptFailed keeps session, checkout and message of a failed attempt for the next
+// one, as far as rule.Failures says so.
 func (t *Task) AttemptFailed(x *Turn, step forge.Step, f *forge.Failure, by Worker) {
 	then := rule.Failures[f.Reason]
 	if step != forge.StepRebase {

@@ -94,7 +94,8 @@ func (s *script) happen(t *testing.T, x *task.Turn, one *task.Task, d *datadrive
 			one.Implemented(x, im, by)
 		}
 	case "rebased":
-		rb := &forge.Rebase{Base: "main", Head: head, PatchID: head, Files: []string{"main.go"}, Verify: &forge.VerifyReport{Passed: !d.HasArg("broken"), Command: "make test"}}
+		rb := &forge.Rebase{Base: "main", Head: head, PatchID: head, Files: []string{"main.go"}}
+		rb.Verify = &forge.VerifyReport{Passed: !d.HasArg("broken"), Command: "make test"}
 		if d.HasArg("conflict") {
 			rb = &forge.Rebase{Conflicts: []string{"main.go"}}
 		}

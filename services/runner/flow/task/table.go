@@ -41,7 +41,7 @@ const (
 	Failed Stage = "failed"
 )
 
-// On is what happened to a task.
+// On is one kind of event in the life of a task.
 type On string
 
 // What can happen to a task.
@@ -100,7 +100,7 @@ const (
 type Row struct {
 	// From is the stage that the row is for.
 	From Stage
-	// On is what happens there.
+	// On selects the row, together with From.
 	On On
 	// To is the stage that follows.
 	To Stage
@@ -115,7 +115,7 @@ type Row struct {
 // row; a row from Any is for the stages without a row of their own.
 type Table []Row
 
-// Find returns what follows in a stage.
+// Find returns the row for an event in a stage, and whether there is one.
 func (t Table) Find(from Stage, on On) (Row, bool) {
 	found := -1
 	for i := range t {

@@ -27,12 +27,12 @@ import (
 )
 
 // maxMerges bounds how often a task is reviewed again because the base branch
-// moved meanwhile: then somebody outside pushes faster than changes are merged.
+// moved meanwhile: then commits from outside arrive faster than changes are merged.
 const maxMerges = 10
 
 // Task is the state of one task.
 type Task struct {
-	// Task is what views and commands show of it.
+	// Task is the part that views and commands show.
 	forge.Task
 	// Stage is where the task stands; see Table.
 	Stage Stage
@@ -47,7 +47,7 @@ type Task struct {
 	Rejections int
 	// Merges counts the merges that were asked for in this run.
 	Merges int
-	// Requests numbers what the task ever asked of the project. An answer with
+	// Requests is the number of the newest request to the project. An answer with
 	// another number is out of date.
 	Requests int
 	// Fresh says that the next implementation starts over from the tip of the base
@@ -74,7 +74,7 @@ type Task struct {
 	Reviews []forge.Review
 	// Overlaps are the tasks under way that this one does not merge with.
 	Overlaps []Overlap
-	// Reports numbers what the task ever told others about overlaps.
+	// Reports is the number of the newest message about overlaps to other tasks.
 	Reports int
 }
 
@@ -84,24 +84,23 @@ type Strategy interface {
 	Table() Table
 	// Step returns the step whose result a stage waits for; empty if it waits for
 	// something else.
-	Step(Stage) forge.Step
+	Step(at Stage) forge.Step
 	// Counter returns the attempts of a step.
-	Counter(*Task, forge.Step) *retry.Counter
+	Counter(t *Task, step forge.Step) *retry.Counter
 	// Session returns the session about a step.
-	Session(*Task, forge.Step) *session.Session
+	Session(t *Task, step forge.Step) *session.Session
 	// Enter is called before a stage begins with its step.
-	Enter(*Task, Stage)
+	Enter(t *Task, to Stage)
 	// Begin is called before the change is made, for the first time or again. For a
 	// row that spends it records the rule. It returns why the task fails instead;
 	// empty: it goes on.
-	Begin(*Turn, *Task, Row, Input) string
+	Begin(x *Turn, t *Task, row Row, in Input) string
 	// GaveUp is called when a step is not tried any more, and reports whether the
 	// task goes on all the same.
 	GaveUp(x *Turn, t *Task, step forge.Step, why string) bool
 }
 
-// Turn is what the decision that is being taken gives to a task, and what it
-// collects.
+// Turn carries the facts that one decision depends on, and collects its effects.
 type Turn struct {
 	// Now is when the event was first read.
 	Now time.Time
@@ -115,7 +114,7 @@ type Turn struct {
 	Strategy Strategy
 	// Tasks are all tasks of the intent.
 	Tasks *Set
-	// Effects has what the intent has to do, in order.
+	// Effects are for the intent to carry out, in order.
 	Effects []Effect
 
 	few [4]Effect // the beginning of Effects
@@ -127,7 +126,7 @@ func NewTurn(x Turn) *Turn {
 	return &x
 }
 
-// Input is what happened to a task, with what is recorded and kept of it.
+// Input describes one event of a task.
 type Input struct {
 	// On selects the row.
 	On On
