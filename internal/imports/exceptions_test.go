@@ -52,11 +52,11 @@ var exceptions = []exception{
 	{"riddles", "services/reflector", 10, beforeRule},
 	{"riddles", "services/reviewer", 8, beforeRule},
 	{"riddles", "services/runner", 3, beforeRule},
-	{"riddles", "services/runner/flow", 80, beforeRule},
 	{"riddles", "services/runner/machine", 2, beforeRule},
 	{"riddles", "services/runner/sim", 16, beforeRule},
 	{"riddles", "workspace", 33, beforeRule},
 	{"riddles", "workspace/schematest", 2, beforeRule},
+	{"riddles", "services/runner/flow/rule", 1, beforeRule},
 
 	{"docs", ".", 118, beforeRule},
 	{"docs", "services/runner/machine", 4, beforeRule},

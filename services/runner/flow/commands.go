@@ -68,21 +68,21 @@ func (s *Intent) strategy() task.Strategy {
 	return task.Change{}
 }
 
-// names returns what makes the names of the intent's sessions.
+// names returns the generator of the names of the intent's sessions.
 func (s *Intent) names() session.Names {
 	return session.Names{Key: s.key, Created: s.Intent.CreatedAt, None: s.Intent.Recipe != ""}
 }
 
-// commands has the machine of the commands take a step, and makes what there is no
-// budget for wait for a person.
+// commands has the machine of the commands take a step, and makes attempts without
+// budget wait for a person.
 func (s *Intent) commands(step func(*dispatch.Turn)) {
 	x := s.turn()
 	step(&x)
 	s.overBudget(x.Refused)
 }
 
-// turn returns what the machine of the commands has to know of the intent at this
-// moment of the decision: its budget and costs change on the way.
+// turn returns the facts about the intent that the machine of the commands needs, as of
+// this moment of the decision: budget and costs change on the way.
 func (s *Intent) turn() dispatch.Turn {
 	return dispatch.Turn{
 		Key: s.key, Now: s.now, Run: s.Run, Budget: budgetOf(s.Policy.Budget, s.Intent.BudgetUSD, s.Foreign),
@@ -193,7 +193,7 @@ func (s *Intent) started(r *forge.Result) (forge.Decision, error) {
 	return forge.Applied, nil
 }
 
-// late takes what an attempt cost that nobody waited for any more.
+// late books the costs of an attempt whose result is not needed any more.
 func (s *Intent) late(r *forge.Result) (forge.Decision, error) {
 	if !s.Dispatch.Expects(r.Attempt) || r.IsStart() || !s.stoppedAt(r) && r.Usage == (forge.Usage{}) {
 		return rule.Ignore("attempt %s is not open", r.Attempt)
@@ -224,7 +224,7 @@ func (s *Intent) stoppedAt(r *forge.Result) bool {
 	return true
 }
 
-// withdrawTask tells workers that nobody waits for a task any more.
+// withdrawTask tells workers that the results of a task are not needed any more.
 func (s *Intent) withdrawTask(t *task.Task) {
 	s.commands(func(x *dispatch.Turn) { s.Dispatch.WithdrawTask(x, t.ID) })
 	s.Dispatch.Outbox.Answered(taskKey(t))

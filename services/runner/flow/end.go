@@ -46,7 +46,7 @@ func (s course) endOtherwise() {
 	s.History.EndedOtherwise(s.ended())
 }
 
-// ended returns what the record of the run says of the intent.
+// ended returns the facts that the record of the run needs.
 func (s course) ended() history.Ended {
 	return history.Ended{Intent: &s.Intent, Run: s.Run, Escalated: s.Escalate, Reason: s.Reason}
 }

@@ -42,7 +42,7 @@ type (
 
 // intentState is everything that an intent remembers; a snapshot holds it.
 type intentState struct {
-	// Intent is as it was submitted, with what was judged and answered since.
+	// Intent is as it was submitted, with judgments and answers since.
 	Intent forge.Intent
 	// Phase is where the run stands.
 	Phase control.Phase
@@ -54,13 +54,13 @@ type intentState struct {
 	Reason string
 	// Escalate says that some task of this run lost a conflict to an outsider.
 	Escalate bool
-	// Foreign says that the budget is what another system asked for.
+	// Foreign says that another system set the intent's own budget.
 	Foreign bool
-	// Instructions are what a person said with a retry.
+	// Instructions are the words that a person added to a retry.
 	Instructions string
 	// Policy is the one in force.
 	Policy policy
-	// Plan is what comes before the tasks.
+	// Plan covers the part of a run before its tasks.
 	Plan plan.State
 	// Tasks are the tasks of the plan.
 	Tasks task.Set
@@ -70,7 +70,7 @@ type intentState struct {
 	History history.State
 	// Pause says what is paused.
 	Pause pause.State
-	// Dispatch has what workers and others were asked.
+	// Dispatch holds commands, timers and messages to other machines.
 	Dispatch dispatch.State
 	// Limits are the agents that are at their limits.
 	Limits retry.Limits

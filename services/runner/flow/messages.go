@@ -22,7 +22,7 @@ func personal(ev *forge.Event) bool {
 	}
 }
 
-// asked takes what somebody wants of an intent that exists.
+// asked routes the request of a person.
 func (s person) asked(ev *forge.Event) (forge.Decision, error) {
 	switch m := ev.Message.(type) {
 	case *forge.Edit:
@@ -49,7 +49,7 @@ func (s person) asked(ev *forge.Event) (forge.Decision, error) {
 	}
 }
 
-// told takes what another machine says.
+// told routes a message of another machine.
 func (s answers) told(ev *forge.Event) (forge.Decision, error) {
 	switch m := ev.Message.(type) {
 	case *forge.Admitted:
@@ -104,7 +104,7 @@ func (s course) enter() {
 	}})
 }
 
-// request sends what a task asks of the project, in place of what it asked before.
+// request sends a request of a task to the project, in place of the one before.
 func (s *Intent) request(t *task.Task, reply bool, ev forge.Event) {
 	s.tell(taskKey(t), t.Requests, reply, ev)
 }
@@ -192,13 +192,13 @@ func (s answers) budgeted(f *forge.Funded) (forge.Decision, error) {
 	return forge.Applied, nil
 }
 
-// overlapped takes what a task of another intent has found.
+// overlapped takes an overlap that a task of another intent has found.
 func (s answers) overlapped(f *forge.Forecast) (decision forge.Decision, err error) {
 	s.tasks(func(x *task.Turn) { decision, err = s.Tasks.Overlapped(x, f) })
 	return decision, err
 }
 
-// reflected takes what a reflection made of a run.
+// reflected takes the results of a reflection on a run.
 func (s answers) reflected(r *forge.Reflected) (forge.Decision, error) {
 	before := s.History.Usage.CostUSD
 	decision, err := s.History.Reflected(s.now, s.key.Intent, r)

@@ -54,9 +54,9 @@ func (s person) place() *control.Intent {
 	}
 }
 
-// edit changes what was submitted. Another body drops the plan, which was of the old
-// one, unless a person is being asked about it; another risk may change whether the
-// plan needs an approval.
+// edit changes the submitted text, type or risk. Another body drops the plan, which was
+// of the old one, unless a person is being asked about it; another risk may change
+// whether the plan needs an approval.
 func (s person) edit(e *forge.Edit) (forge.Decision, error) {
 	if decision, err := s.place().Check(control.Edit, ""); err != nil {
 		return decision, err
@@ -201,9 +201,9 @@ func (s person) cancelTask(c *forge.Cancel) (forge.Decision, error) {
 	return forge.Applied, nil
 }
 
-// retry runs what failed again, or goes on with what waits for a person, whom a
-// change of the policy may have answered. What the person says with it counts also
-// while the policy is being read.
+// retry runs failed tasks again, or continues those that wait for a person, whom a change
+// of the policy may have answered. Its budget and instructions count also while the
+// policy is being read.
 func (s person) retry(r *forge.Retry) (forge.Decision, error) {
 	if r.BudgetUSD < 0 || r.BudgetUSD != r.BudgetUSD {
 		return forge.Refused, &forge.FieldError{Field: "budget_usd", Reason: "must be a positive amount"}
@@ -257,7 +257,7 @@ func (s person) retryRun(r *forge.Retry) {
 	course(s).enter()
 }
 
-// heed takes over what a person says with a retry.
+// heed takes over budget and instructions of a retry.
 func (s person) heed(r *forge.Retry) {
 	if r.BudgetUSD > 0 {
 		s.Intent.BudgetUSD, s.Foreign = r.BudgetUSD, false
@@ -309,8 +309,8 @@ func (s person) mayPause(p *forge.Pause) (forge.Decision, error) {
 	return forge.Applied, nil
 }
 
-// holdBack stops what must not go on. Each step is made ready to be issued again,
-// from where it stops.
+// holdBack stops the steps that a pause holds. Each is made ready to be issued again, from
+// the point where it stops.
 func (s person) holdBack() {
 	x := s.turn()
 	open, parked := s.Dispatch.HoldBack(&x, s.Policy.Reading)
@@ -326,7 +326,7 @@ func (s person) holdBack() {
 	s.commands(s.Dispatch.Reserve)
 }
 
-// resume goes on with what was paused.
+// resume ends a pause, and sends the commands that it held.
 func (s person) resume(r *forge.Resume) (forge.Decision, error) {
 	if r.Number > 0 && r.Number <= s.Pause.Over {
 		return rule.Ignore("the end of pause %d is known", r.Number)

@@ -19,7 +19,7 @@ func (s *Intent) adjust(name string, id forge.TaskID, format string, args ...any
 }
 
 // admitted starts the run: with the first step of its flow, or, when a retry
-// follows a plan that stands, with what was planned.
+// follows a plan that stands, with that plan.
 func (s answers) admitted(a *forge.Admitted) (forge.Decision, error) {
 	if s.Phase != control.Entering || a.Run != s.Run {
 		return rule.Ignore("the intent does not wait for admission to run %d", a.Run)
@@ -87,8 +87,8 @@ func (s course) adopt(p *forge.Policy) {
 	}
 }
 
-// follow does what follows the answer of a step of the whole intent: ask a person, go
-// on with another step, end the run, or plan.
+// follow continues after the answer of a step of the whole intent: it asks a person, goes
+// on with another step, ends the run, or plans.
 func (s course) follow(a forge.Attempt, o *plan.Outcome) {
 	if o.Err != nil {
 		s.invalid(a, o.Err)
@@ -136,7 +136,7 @@ func (s course) planned(p *plan.Plan, reason string) {
 	s.gate()
 }
 
-// policyRead goes on with what waited for a person, whom a change of the policy may
+// policyRead continues everything that waited for a person, whom a change of the policy may
 // have answered.
 func (s course) policyRead(p *forge.Policy) {
 	s.Policy.Reading = false
@@ -197,7 +197,7 @@ func (s *Intent) goalTask() *task.Task {
 	return nil
 }
 
-// maxPlannedFiles bounds what others are told of an intent's files.
+// maxPlannedFiles bounds the files of an intent that other intents hear of.
 const maxPlannedFiles = 100
 
 // await waits for the intents that this one depends on, if any, and tells the
@@ -296,7 +296,8 @@ func (s course) split() {
 	s.sumUp()
 }
 
-// share returns what each child may cost of a budget that this intent has by itself.
+// share returns the part of the intent's own budget that each child gets; 0 if the
+// intent has none of its own.
 func (s course) share(children int) float64 {
 	if s.Intent.BudgetUSD <= 0 {
 		return 0
@@ -304,7 +305,7 @@ func (s course) share(children int) float64 {
 	return max(budget.SmallestCall, (s.turn().Budget.IntentUSD-s.History.Usage.CostUSD)/float64(children))
 }
 
-// childChanged takes what became of a child.
+// childChanged takes the news that a child began or ended.
 func (s answers) childChanged(c *forge.Child) (forge.Decision, error) {
 	children := s.Plan.Children
 	child, err := children.Changed(s.key.Intent, c)
@@ -334,7 +335,7 @@ func (s course) sumUp() {
 	}
 }
 
-// withdrawAll tells workers that nobody waits for them any more.
+// withdrawAll tells workers that none of their results is needed any more.
 func (s course) withdrawAll() {
 	s.commands(s.Dispatch.WithdrawAll)
 	s.Policy.Reading = false

@@ -71,7 +71,7 @@ func (s view) waiting() (forge.Waiting, string) {
 	return "", s.activity()
 }
 
-// activity is what goes on by itself.
+// activity returns, for a person, the part of the work that goes on by itself.
 func (s view) activity() string {
 	parked := s.Dispatch.Outbox.Earliest(dispatch.ParkPrefix)
 	switch {
