@@ -32,13 +32,13 @@ type Command struct {
 	// LimitedAgents are the agents that have reached a limit of their provider.
 	// The worker calls another one if the project's configuration lists one.
 	LimitedAgents []string
-	// BudgetUSD is what the call may cost, in US dollars. 0 if nothing was set aside
+	// BudgetUSD bounds the cost of the call, in US dollars. 0 if nothing was reserved
 	// for it; the worker then goes by the project's configuration.
 	BudgetUSD float64
-	// Instructions are what a person said when they had the intent retried. Empty if
+	// Instructions were given by a person with a retry of the intent. Empty if
 	// nothing.
 	Instructions string
-	// Input is what the step works on besides the intent and the task. HasInput
+	// Input holds the step's own data, besides the intent and the task. HasInput
 	// reports whether it is of the type that the step takes.
 	Input Input
 }
@@ -68,20 +68,20 @@ type Result struct {
 	Model string
 	// Session is the agent's session that the attempt was in. It can be resumed.
 	Session string
-	// Usage is what all agent calls of the attempt consumed, those that failed
+	// Usage sums up the consumption of all agent calls of the attempt, those that failed
 	// included.
 	Usage Usage
-	// Observations are what the agent noticed, at most 50.
+	// Observations were made by the agent in passing, at most 50.
 	Observations []Observation
 	// Policy is the project's own, as the attempt read it. Audit, observe and
 	// intake set it; an analysis carries its own. Nil otherwise.
 	Policy *Policy
-	// Output is what the attempt came to: the payload of its step, *Started, or
+	// Output holds the outcome: the payload of the step, *Started, or
 	// *Failure. Nil counts as a failure.
 	Output Output
 }
 
-// Output is what an attempt came to, as one of the types that Outputs lists. The
+// Output is the outcome of an attempt, as one of the types that Outputs lists. The
 // interface is sealed, as Message is.
 //
 //sumtype:decl
@@ -162,75 +162,124 @@ func (r *Result) Answers() bool {
 	return false
 }
 
-// Analysis is what analyze or architect found: tasks, or the parts that the intent
-// is to be taken apart into, or questions, or that it takes a deeper look.
+// Analysis is the answer of analyze and architect: tasks, or child intents, or
+// questions, or that there is nothing to do, or that it takes a deeper look.
 type Analysis struct {
-	Tasks          []TaskPlan
-	Children       []ChildPlan
-	Insufficient   string          // analyze: why a deeper look is needed
-	Clarifications []Clarification // asked when not empty
-	Type           string
-	Risk           Risk
-	DependsOn      []IntentID
-	NothingToDo    string // why there is nothing to do; then there are no tasks
-	Policy         *Policy
-	Base           string // the commit of the base branch that was read
+	// Tasks are the plan, in an order in which they can be done.
+	Tasks []TaskPlan
+	// Children are the intents to split this one into; then there are no tasks.
+	Children []ChildPlan
+	// Insufficient says why a deeper look is needed; empty otherwise, and always for
+	// architect.
+	Insufficient string
+	// Clarifications are questions to a person. If there are any, nothing else of
+	// the analysis counts.
+	Clarifications []Clarification
+	// Type is the judged type of the intent.
+	Type string
+	// Risk is the judged risk.
+	Risk Risk
+	// DependsOn are other intents of the project that have to be done before.
+	DependsOn []IntentID
+	// NothingToDo says why there is nothing to do; then there are no tasks.
+	NothingToDo string
+	// Policy is the project's own, as the analysis read it.
+	Policy *Policy
+	// Base is the commit of the base branch that was read.
+	Base string
 }
 
-// TaskPlan is a task before it has an id. Names are unique within an analysis.
+// TaskPlan is a task before it has an id.
 type TaskPlan struct {
-	Name          string
-	Title         string
-	Plan          string
+	// Name is unique within an analysis. Empty stands for the task's number.
+	Name string
+	// Title is one line.
+	Title string
+	// Plan says what to do, for the agent that does it.
+	Plan string
+	// RelevantFiles are paths that the task is about.
 	RelevantFiles []string
-	Steps         []string
-	Context       string
-	Complexity    Complexity
-	DependsOn     []string // names
-	Item          string
-	Write         *FileWrite
+	// Steps are the implementation steps, in order.
+	Steps []string
+	// Context holds facts that the implementation needs.
+	Context string
+	// Complexity picks the model.
+	Complexity Complexity
+	// DependsOn are names of tasks that have to be merged before.
+	DependsOn []string
+	// Item is the line of a recipe's each that the task stands for.
+	Item string
+	// Write is a file to write instead of calling an agent; nil otherwise.
+	Write *FileWrite
 }
 
-// ChildPlan is a part of an intent that becomes an intent of its own.
+// ChildPlan is a child intent before it has an id.
 type ChildPlan struct {
-	Name      string // unique within an analysis
-	Title     string
-	Body      string
-	Type      string
-	Risk      Risk
-	DependsOn []string // names
+	// Name is unique within an analysis. Empty stands for the child's number.
+	Name string
+	// Title is one line.
+	Title string
+	// Body is the text of the intent.
+	Body string
+	// Type is the intent's type.
+	Type string
+	// Risk is the declared risk.
+	Risk Risk
+	// DependsOn are names of children that have to be done before.
+	DependsOn []string
 }
 
-// Implementation is what implement left.
+// Implementation is the output of implement and execute.
 type Implementation struct {
-	Base      string
-	Head      string
-	Commits   int // new on top of Base
-	Files     []string
-	Leftover  string // commit that keeps what the agent did not commit; empty if nothing
-	Summary   string
-	Unchanged bool       // nothing had to be changed, and the recipe says that this is fine
-	Execution *Execution // execute
-	Overlaps  []Overlap  // tasks under way that it does not merge with
+	// Base is the commit that the attempt began on.
+	Base string
+	// Head is the branch's newest commit; Base if nothing was committed.
+	Head string
+	// Commits counts the commits on top of Base.
+	Commits int
+	// Files are the paths that differ between Base and Head.
+	Files []string
+	// Leftover is a commit that keeps uncommitted changes; empty if there were none.
+	Leftover string
+	// Summary is the agent's own report. It decides nothing.
+	Summary string
+	// Unchanged says that nothing had to be changed, and that the recipe allows it.
+	Unchanged bool
+	// Execution is set by execute only.
+	Execution *Execution
+	// Overlaps are tasks under way whose newest changes do not merge with Head.
+	Overlaps []Overlap
 }
 
-// Rebase is the change, put on the base branch's tip and verified there.
+// Rebase is a change that was put on the tip of the base branch and verified
+// there.
 type Rebase struct {
-	Base      string
-	Head      string
-	Tree      string
-	PatchID   string
-	Files     []string
-	Conflicts []string // files; when not empty, nothing was rebased
-	Verify    *VerifyReport
-	Overlaps  []Overlap // tasks under way that it does not merge with
+	// Base is the tip of the base branch.
+	Base string
+	// Head is the change as one commit on Base.
+	Head string
+	// Tree is the tree of Head: exactly this was verified.
+	Tree string
+	// PatchID identifies the change, whatever it is based on.
+	PatchID string
+	// Files are the paths that the change touches.
+	Files []string
+	// Conflicts are the paths in conflict. If there are any, nothing was rebased.
+	Conflicts []string
+	// Verify is the report of the verify commands; nil if none are configured.
+	Verify *VerifyReport
+	// Overlaps are tasks under way whose newest changes do not merge with Head.
+	Overlaps []Overlap
 }
 
-// VerifyReport is what the verify commands said; nil where none are configured.
+// VerifyReport is the result of the project's verify commands on one tree.
 type VerifyReport struct {
-	Passed  bool
-	Command string // the one that failed
-	Output  string
+	// Passed says that every command exited with 0.
+	Passed bool
+	// Command is the first one that failed; empty if all passed.
+	Command string
+	// Output is the end of that command's output.
+	Output string
 }
 
 // LandOutcome is how an integration ended.
@@ -245,23 +294,35 @@ const (
 	LandDirty        LandOutcome = "dirty"         // a person's uncommitted changes are in the way
 )
 
-// Integration is what became of a landing.
+// Integration is the output of a merge that was tried.
 type Integration struct {
-	Outcome   LandOutcome
-	Commit    string // the commit on the base branch
-	Parent    string
-	Tree      string
-	PatchID   string
-	Files     []string // in conflict, or dirty
-	Verify    *VerifyReport
-	Candidate *Rebase // changed, verify_failed: the rebased change
+	// Outcome says whether the commit is on the base branch, and otherwise why not.
+	Outcome LandOutcome
+	// Commit is the commit on the base branch; empty unless it was merged.
+	Commit string
+	// Parent is the parent of Commit.
+	Parent string
+	// Tree is the tree of Commit.
+	Tree string
+	// PatchID identifies the change.
+	PatchID string
+	// Files are the paths in conflict, or those of a person's uncommitted changes
+	// that are in the way.
+	Files []string
+	// Verify is the report on the moved base; nil if the base had not moved.
+	Verify *VerifyReport
+	// Candidate is the change on the moved base, if it has to be reviewed or
+	// implemented again; otherwise nil.
+	Candidate *Rebase
 }
 
-// Reflection is what reflect proposes, and the ids of the observations that it
-// read.
+// Reflection is the answer of reflect.
 type Reflection struct {
-	Proposals []Intent // an ID is only a suggestion how the intent's id begins
-	Read      []string
+	// Proposals are intents that the reflection proposes. The ID of each is the
+	// spelling of its title, from which the rules derive the intent's id.
+	Proposals []Intent
+	// Read are the ids of the observations that were read.
+	Read []string
 }
 
 // Policy is the part of a project's configuration that rules of the flow read.
@@ -296,7 +357,7 @@ type Budget struct {
 	CallUSD    float64 // what is set aside for one call; 0: DefaultCallUSD
 }
 
-// DefaultCallUSD is what is set aside for one call while a budget is in force.
+// DefaultCallUSD is reserved for one call while a budget is in force, in US dollars.
 const DefaultCallUSD = 5
 
 // Shared reports whether intents draw on one pool.

@@ -24,7 +24,7 @@ type Event struct {
 
 // Submit asks for an intent.
 type Submit struct {
-	// Intent is what is wanted. Its ID and Project are those of the event.
+	// Intent is the request. Its ID and Project are those of the event.
 	Intent Intent
 	// Vouched says that a person approved the parent intent with this one in its
 	// plan, so that the child needs no approval of its own. Only the rules set it.
@@ -158,12 +158,12 @@ type Admitted struct {
 	// Unread are observations that no reflection has read. Set for intents of type
 	// skill_extraction only.
 	Unread []Observation
-	// Knowledge is what goals of the project found out, the most relevant first.
+	// Knowledge comes from the project's goals, the most relevant first.
 	// Set for goals only.
 	Knowledge []Knowledge
 }
 
-// ActiveIntent is what an analysis is told about another intent of the project.
+// ActiveIntent describes an intent that is under way, for the analyses of others.
 type ActiveIntent struct {
 	// ID names the other intent.
 	ID IntentID
@@ -262,7 +262,7 @@ type Landed struct {
 	Task TaskID
 	// Number is the request that this answers.
 	Number int
-	// Result is what became of the merge; nil if it could not be tried.
+	// Result is the outcome of the merge; nil if it could not be tried.
 	Result *Integration
 	// Failure is why the merge could not be tried; otherwise nil.
 	Failure *Failure
@@ -288,24 +288,24 @@ type End struct {
 	Number int
 	// Status is how the run ended.
 	Status Status
-	// SpentUSD is what the intent has spent in all its runs, in US dollars.
+	// SpentUSD is the cost of all runs of the intent so far, in US dollars.
 	SpentUSD float64
-	// Past is what later analyses learn of the run; nil if it has nothing to teach.
+	// Past sums the run up for later analyses; nil if it has nothing to teach.
 	Past *PastRun
 	// Observed are the observations of the run.
 	Observed []Observation
 	// Parent is the intent that this one is a child of; empty if it is none.
 	Parent IntentID
-	// Reflect is what a reflection reads of the run; nil if the run is not to be
+	// Reflect holds the data for a reflection; nil if the run is not to be
 	// reflected upon.
 	Reflect *ReflectOn
-	// Knowledge is what a goal found out in the run.
+	// Knowledge was found out by the goal in this run.
 	Knowledge []Knowledge
 	// Applied are the ids of knowledge that helped, once for each execution.
 	Applied []string
 }
 
-// ReflectOn is what a reflection reads of a run, besides its observations.
+// ReflectOn is the material of a reflection on one run, besides its observations.
 type ReflectOn struct {
 	// Intent is the intent as it was when the run ended.
 	Intent Intent
@@ -374,7 +374,7 @@ type Spend struct {
 type Funded struct {
 	// Attempt is the attempt that the money is for.
 	Attempt Attempt
-	// USD is what the call may cost, in US dollars; 0 if the budget is used up.
+	// USD bounds the cost of the call, in US dollars; 0 if the budget is used up.
 	USD float64
 	// Reason says why there is no money, and what to do; empty if there is.
 	Reason string
@@ -385,7 +385,7 @@ type Funded struct {
 type Settle struct {
 	// Number counts the intent's messages about money, from 1.
 	Number int
-	// SpentUSD is what the intent has spent in all its runs, in US dollars. It
+	// SpentUSD is the cost of all runs of the intent so far, in US dollars. It
 	// never shrinks, so a message that comes late changes nothing.
 	SpentUSD float64
 	// Open are the attempts that still need what is reserved for them.

@@ -22,18 +22,36 @@ const (
 	DefaultLogDir        = ".e8/logs"
 )
 
-// GoalOptions says how an intent with criteria is worked on.
+// GoalOptions says how an intent with criteria is worked on. The zero value of
+// each field stands for its default.
 type GoalOptions struct {
-	MaxIterations  int      // 1 to 100; 0: DefaultIterations
-	HistoryContext int      // how many of the newest summaries an execution is told, 1 to 20; 0: DefaultHistoryContext
-	Model          string   // of the executing agent; empty: the project's
-	Tools          []string // of the executing agent, of those that the project allows; empty: all of them
-	SystemPrompt   string   // added to the executing agent's
-	JudgePrompt    string   // added to the judge's
-	HistoryFile    string   // of the summaries, below .e8/; empty: DefaultHistoryFile
-	KnowledgeFile  string   // below .e8/; empty: DefaultKnowledgeFile
-	RawLog         bool     // keep what the executing agent's program printed, in a file for each iteration
-	LogDir         string   // of those files, below .e8/; empty: DefaultLogDir
+	// MaxIterations bounds the iterations of one run, 1 to 100; 0 stands for
+	// DefaultIterations.
+	MaxIterations int
+	// HistoryContext is how many of the newest summaries an execution gets, 1 to
+	// 20; 0 stands for DefaultHistoryContext.
+	HistoryContext int
+	// Model is the model of the executing agent; empty for the project's.
+	Model string
+	// Tools are those of the executing agent, among those that the project allows;
+	// empty for all of them.
+	Tools []string
+	// SystemPrompt is added to the executing agent's.
+	SystemPrompt string
+	// JudgePrompt is added to the judge's.
+	JudgePrompt string
+	// HistoryFile is the path of the summaries below .e8/; empty stands for
+	// DefaultHistoryFile.
+	HistoryFile string
+	// KnowledgeFile is the path of the knowledge below .e8/; empty stands for
+	// DefaultKnowledgeFile.
+	KnowledgeFile string
+	// RawLog keeps the output of the executing agent's program, in a file for each
+	// iteration.
+	RawLog bool
+	// LogDir is the directory of those files below .e8/; empty stands for
+	// DefaultLogDir.
+	LogDir string
 }
 
 // IsGoal reports whether the intent is worked on until its criteria are met. With a
@@ -157,16 +175,25 @@ func isGoalPath(p string) bool {
 	})
 }
 
-// Intake is what intake made of a goal: a task and criteria, or questions.
+// Intake is the answer of intake: a task and criteria, or questions.
 type Intake struct {
-	Task           string
-	Criteria       []string
-	Clarifications []Clarification // asked when not empty
-	Notes          string          // for a person
-	Type           string
-	Risk           Risk
-	Complexity     Complexity
-	RelevantFiles  []string
+	// Task says what to do, for the executing agent.
+	Task string
+	// Criteria are those of the goal, each in words that can be judged.
+	Criteria []string
+	// Clarifications are questions to a person. If there are any, nothing else of
+	// the intake counts.
+	Clarifications []Clarification
+	// Notes are for a person.
+	Notes string
+	// Type is the judged type.
+	Type string
+	// Risk is the judged risk.
+	Risk Risk
+	// Complexity picks the model.
+	Complexity Complexity
+	// RelevantFiles are paths that the goal is about.
+	RelevantFiles []string
 }
 
 // ExecutionStatus is how an iteration's execution ended, in its agent's words.
@@ -179,51 +206,79 @@ const (
 	ExecutionError   ExecutionStatus = "error"   // it could not be tried
 )
 
-// Execution is what an executing agent reports of an iteration, and what was seen of
-// its work.
+// Execution is the executing agent's report of an iteration, with the measured
+// metadata of its work.
 type Execution struct {
-	Status       ExecutionStatus
-	Output       string
-	Artifacts    []string // paths
-	Approach     string
-	StrategyTags []string
-	Discoveries  []string
-	Applied      []string // ids of knowledge that helped
-	Metadata     SummaryMetadata
-}
-
-// SummaryMetadata is what was seen of an execution, by no agent's word.
-type SummaryMetadata struct {
-	ToolsUsed     []string // such as Edit, or Bash(go test)
-	FilesModified []string
-	ErrorType     string
-	TokensUsed    int64
-	StrategyTags  []string // these are the agent's
-}
-
-// ExecutionSummary sums up an iteration, for those that follow.
-type ExecutionSummary struct {
-	Iteration int // counted from 1, over all runs of the goal
-	Approach  string
-	Result    ExecutionStatus
-	Reason    string
+	// Status is how it ended, in the agent's words.
+	Status ExecutionStatus
+	// Output is the agent's report.
+	Output string
+	// Artifacts are paths that the agent names as results.
 	Artifacts []string
-	Metadata  SummaryMetadata
-	Next      *NextAction
-	At        time.Time
+	// Approach says how the agent went about it.
+	Approach string
+	// StrategyTags are the agent's own key words.
+	StrategyTags []string
+	// Discoveries are facts that the agent found out.
+	Discoveries []string
+	// Applied are the ids of knowledge that helped.
+	Applied []string
+	// Metadata is measured, not reported.
+	Metadata SummaryMetadata
 }
 
-// NextAction is what an iteration left to do.
+// SummaryMetadata holds what was measured of an execution. Only StrategyTags are
+// the agent's own words.
+type SummaryMetadata struct {
+	// ToolsUsed are names such as Edit or Bash(go test), each once, sorted.
+	ToolsUsed []string
+	// FilesModified are the paths that the iteration changed.
+	FilesModified []string
+	// ErrorType is a FailureReason or verify_failed; empty if nothing failed.
+	ErrorType string
+	// TokensUsed are input and output tokens together.
+	TokensUsed int64
+	// StrategyTags are the agent's own key words.
+	StrategyTags []string
+}
+
+// ExecutionSummary sums an iteration up, for those that follow.
+type ExecutionSummary struct {
+	// Iteration counts from 1, over all runs of the goal.
+	Iteration int
+	// Approach says how the iteration went about it.
+	Approach string
+	// Result is how the execution ended.
+	Result ExecutionStatus
+	// Reason says why.
+	Reason string
+	// Artifacts are paths of results.
+	Artifacts []string
+	// Metadata is measured.
+	Metadata SummaryMetadata
+	// Next is the suggested continuation; nil if there is none.
+	Next *NextAction
+	// At is when the iteration was summed up, in UTC.
+	At time.Time
+}
+
+// NextAction is the work that an iteration leaves to the next one.
 type NextAction struct {
+	// SuggestedAction says what to do next.
 	SuggestedAction string
-	Blockers        []string
+	// Blockers are in the way of that.
+	Blockers []string
+	// PartialProgress says how far the work is.
 	PartialProgress string
-	PendingItems    []string
+	// PendingItems are not begun.
+	PendingItems []string
 }
 
-// Summarization is what summarize made of an iteration.
+// Summarization is the answer of summarize.
 type Summarization struct {
-	Summary   ExecutionSummary
+	// Summary sums the iteration up.
+	Summary ExecutionSummary
+	// Knowledge can be of use to others.
 	Knowledge []Knowledge
 }
 
@@ -249,54 +304,86 @@ const (
 	ConfidenceLow    Confidence = "low"
 )
 
-// Knowledge is what a goal's iterations found out that others can use.
+// Knowledge is a finding of a goal's iterations that others can use.
 type Knowledge struct {
-	ID           string // unique within the project, once it is journaled
-	Type         KnowledgeType
-	Category     string // such as error_handling, testing
-	Content      string
-	ExampleFile  string // a path, with lines if they matter
-	SourceTask   string // the goal that it was found in
-	Confidence   Confidence
-	AppliedCount int // executions that it helped
-	CreatedAt    time.Time
+	// ID is unique within the project. It is set when the knowledge is journaled.
+	ID string
+	// Type is the kind of finding.
+	Type KnowledgeType
+	// Category is a key word such as error_handling or testing.
+	Category string
+	// Content is the finding.
+	Content string
+	// ExampleFile is a path, with lines if they matter.
+	ExampleFile string
+	// SourceTask is the title of the goal that found it.
+	SourceTask string
+	// Confidence is how certain it is.
+	Confidence Confidence
+	// AppliedCount counts the executions that it helped.
+	AppliedCount int
+	// CreatedAt is when it was journaled, in UTC.
+	CreatedAt time.Time
 }
 
 // Judgment says whether a goal is reached, criterion by criterion.
 type Judgment struct {
-	Head        string // the commit that was judged; empty if the goal has changed nothing
-	Complete    bool
+	// Head is the commit that was judged; empty if the goal has changed nothing.
+	Head string
+	// Complete says that every criterion is met.
+	Complete bool
+	// Evaluations has one entry for each criterion, in their order.
 	Evaluations []Evaluation
-	Reason      string
-	NextAction  string // what to do where it is not complete
+	// Reason sums the judgment up.
+	Reason string
+	// NextAction says what to do next where the goal is not reached.
+	NextAction string
 }
 
 // Evaluation is the verdict on one criterion.
 type Evaluation struct {
-	Criterion  string
-	Met        bool
-	Evidence   string
-	Confidence float64 // 0 to 1
+	// Criterion repeats the criterion's text.
+	Criterion string
+	// Met says whether it is met.
+	Met bool
+	// Evidence says why.
+	Evidence string
+	// Confidence is how certain the judge is, 0 to 1.
+	Confidence float64
 }
 
-// Loop is what the steps of an iteration are told of their goal.
+// Loop describes a goal and its iterations so far, for the steps of an iteration.
 type Loop struct {
-	Iteration int // counted from 1, over all runs of the goal
-	Left      int // iterations that may follow this one
-	Criteria  []string
-	Summaries []ExecutionSummary // the newest, and before them the newest of those that failed; oldest first; judge: this iteration's only
-	Knowledge []Knowledge        // execute, summarize: what is known already
-	Judgment  *Judgment          // execute: the last one
-	Execution *Execution         // summarize, judge
+	// Iteration counts from 1, over all runs of the goal.
+	Iteration int
+	// Left is how many iterations may follow this one.
+	Left int
+	// Criteria are those of the goal.
+	Criteria []string
+	// Summaries are the newest ones, and before them the newest of iterations that
+	// failed; oldest first. For judge: that of this iteration only.
+	Summaries []ExecutionSummary
+	// Knowledge is known already. Empty for judge.
+	Knowledge []Knowledge
+	// Judgment is the last one, for execute; otherwise nil.
+	Judgment *Judgment
+	// Execution is that of this iteration, for summarize and judge; otherwise nil.
+	Execution *Execution
 }
 
-// Iteration is one turn of a goal's loop.
+// Iteration is one turn of a goal: execute, rebase and verify, summarize, judge.
 type Iteration struct {
-	Number   int // counted from 1, over all runs of the goal
-	Attempt  int // of the step execute
-	Head     string
-	Summary  *ExecutionSummary // nil until it is summed up
-	Judgment *Judgment         // nil if it was not judged: its verify commands failed, or it was cut off
+	// Number counts from 1, over all runs of the goal.
+	Number int
+	// Attempt is the attempt of execute, from 1.
+	Attempt int
+	// Head is the branch's newest commit after it.
+	Head string
+	// Summary is nil until the iteration is summed up.
+	Summary *ExecutionSummary
+	// Judgment is nil if the iteration was not judged: its verify commands failed,
+	// or it was cut off.
+	Judgment *Judgment
 }
 
 // LoopStatus is how a goal's loop ended.

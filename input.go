@@ -1,6 +1,6 @@
 package forge
 
-// Input is what a step works on besides the intent and the task, as one of the
+// Input is a step's own data, besides the intent and the task, as one of the
 // types that Inputs lists. The interface is sealed, as Message is.
 //
 //sumtype:decl
@@ -48,7 +48,7 @@ type ObserveInput struct {
 
 // AbstractInput is the input of abstract.
 type AbstractInput struct {
-	// Patterns are what observe found.
+	// Patterns are the findings of observe.
 	Patterns []Pattern
 }
 
@@ -59,13 +59,13 @@ type ImplementInput struct {
 	Continue bool
 	// Fresh says to start over from the tip of the base branch.
 	Fresh bool
-	// Feedback is what was wrong with the attempt before. Empty if it is the first.
+	// Feedback says why the attempt before was not accepted. Empty if it is the first.
 	Feedback string
 	// Reviews are those of the task so far, oldest first.
 	Reviews []Review
 	// Overlaps are the tasks under way that this one does not merge with.
 	Overlaps []Overlap
-	// Goal is what execute is told of its goal. Nil for implement.
+	// Goal describes the goal, for execute. Nil for implement.
 	Goal *Loop
 }
 
@@ -74,7 +74,7 @@ type RebaseInput struct{}
 
 // ReviewInput is the input of review.
 type ReviewInput struct {
-	// Verify is what the verify commands said of the commit to review. Nil where
+	// Verify is the report on the commit to review. Nil where
 	// none are configured.
 	Verify *VerifyReport
 	// Reviews are those of the task so far, oldest first.
@@ -83,9 +83,9 @@ type ReviewInput struct {
 
 // IterationInput is the input of summarize and judge.
 type IterationInput struct {
-	// Goal is what the step is told of the goal and of the iteration's execution.
+	// Goal describes the goal and the iteration's execution.
 	Goal Loop
-	// Verify is what the verify commands said of the iteration's commit. Nil where
+	// Verify is the report on the iteration's commit. Nil where
 	// none are configured or nothing was changed.
 	Verify *VerifyReport
 }

@@ -2,7 +2,7 @@ package forge
 
 import "time"
 
-// Intent is a change that somebody wants. It is the document that people, systems
+// Intent is the request for a change. It is the document that people, systems
 // and reflections write; what pfl-forge makes of it is in Task, Summary and
 // History.
 type Intent struct {
@@ -13,7 +13,7 @@ type Intent struct {
 	Project ProjectID
 	// Title is one line.
 	Title string
-	// Body is what is wanted, in Markdown.
+	// Body describes the wanted change, in Markdown.
 	Body string
 	// Type says which flow the intent takes: audit and skill_extraction have their
 	// own, any other one (feature, fix, refactor, test, ...) takes the default.
@@ -50,7 +50,7 @@ type Intent struct {
 	// Agent is the back end that works on the intent; empty for the project's
 	// choice.
 	Agent string
-	// BudgetUSD is what the intent may cost in all its runs, in US dollars; 0 for
+	// BudgetUSD bounds the cost of all runs of the intent, in US dollars; 0 for
 	// the project's default.
 	BudgetUSD float64
 	// Recipe is the recipe of the repository that makes the change; empty if agents

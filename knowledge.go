@@ -49,7 +49,7 @@ type AuditArea struct {
 	Name string
 	// Summary sums the findings up.
 	Summary string
-	// Findings are what could be better, in the order of the report.
+	// Findings are possible improvements, in the order of the report.
 	Findings []Finding
 }
 
@@ -68,7 +68,7 @@ type Finding struct {
 // Observed is the answer of observe: patterns in a project's history. Exactly one
 // field is set.
 type Observed struct {
-	// Patterns are what was seen at least twice.
+	// Patterns were seen at least twice each.
 	Patterns []Pattern
 	// NothingFound says why there are none; the intent is done then.
 	NothingFound string

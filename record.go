@@ -20,7 +20,7 @@ type Record struct {
 	Summary Summary
 }
 
-// Effects is what must happen because of a decision. Each effect may happen more
+// Effects are the consequences of a decision, as data. Each effect may happen more
 // than once: its identity is a function of the decision, so that whoever receives
 // it recognises a repetition. The kinds may happen in any order; within a kind the
 // order is kept.
@@ -33,7 +33,7 @@ type Effects struct {
 	// Notes are events for other state machines of the project, repeated after a
 	// crash until they are answered or superseded.
 	Notes []Event
-	// Cancels are attempts whose results nobody needs any more. Workers stop them
+	// Cancels are attempts whose results are not needed any more. Workers stop them
 	// and keep what was done.
 	Cancels []Attempt
 	// Released are tasks that have ended: their checkouts and sessions can go.
@@ -93,7 +93,7 @@ type Summary struct {
 	Priority int
 	// Run is the newest run, from 1.
 	Run int
-	// Waiting is what a person has to do; empty if nothing.
+	// Waiting names the kind of decision that a person has to take; empty if none.
 	Waiting Waiting
 	// Reason says, for a person, why the intent waits or failed.
 	Reason string
@@ -113,7 +113,7 @@ type Summary struct {
 	// Settled says that no worker, timer or other state machine will change
 	// anything by itself: the intent has ended or waits for a person.
 	Settled bool
-	// Usage is what all agent calls of all runs consumed.
+	// Usage sums up the consumption of all agent calls of all runs.
 	Usage Usage
 	// CreatedAt is when the intent was submitted.
 	CreatedAt time.Time
@@ -170,7 +170,7 @@ type View struct {
 	Seq          uint64 // of the last journal record in it
 }
 
-// Decision is what became of an event.
+// Decision says whether an event was applied.
 type Decision string
 
 // The decisions.

@@ -17,7 +17,7 @@ type Task struct {
 	RelevantFiles []string
 	// Steps are the implementation steps of the plan, in order.
 	Steps []string
-	// Context is what the analysis found out that the implementation needs.
+	// Context holds facts from the analysis that the implementation needs.
 	Context string
 	// Complexity picks the model.
 	Complexity Complexity
@@ -67,7 +67,7 @@ const (
 	TaskFailed       TaskStatus = "failed"
 )
 
-// Verdict is what a review says.
+// Verdict is the result of a review.
 type Verdict string
 
 // The verdicts.
@@ -120,7 +120,7 @@ type Evidence struct {
 type Observation struct {
 	// ID is unique within the project. It is set when the observation is journaled.
 	ID string
-	// Content is what was noticed, at most 2,000 bytes.
+	// Content is the observation itself, at most 2,000 bytes.
 	Content string
 	// Evidence supports it.
 	Evidence []Evidence
@@ -209,7 +209,7 @@ type StepRecord struct {
 	Agent string
 	// Model is the model; empty if none was called.
 	Model string
-	// Usage is what the attempt consumed.
+	// Usage is the attempt's consumption.
 	Usage Usage
 	// At is when the result was decided on, in UTC.
 	At time.Time

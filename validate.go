@@ -25,8 +25,8 @@ type FieldError struct {
 
 func (e *FieldError) Error() string { return e.Field + ": " + e.Reason }
 
-// Validate returns the first thing that is wrong with an intent that somebody
-// submits, or nil.
+// Validate returns the first thing that is wrong with an intent that is
+// submitted, or nil.
 func (i *Intent) Validate() *FieldError {
 	if _, err := ParseProjectID(string(i.Project)); err != nil {
 		return &FieldError{"project", err.Error()}

@@ -57,6 +57,29 @@ var allowLists = []allowList{
 		tests:  true,
 		reason: "the rules are tested without a server, a repository or an agent",
 	},
+	{
+		packages: []string{"./cmd/pfl-forge/internal/cli/kit"},
+		may: []string{
+			"std", ".", "./internal/term", "./cmd/pfl-forge/internal/console", "./cmd/pfl-forge/internal/render",
+			"github.com/spf13/cobra", "golang.org/x/term",
+		},
+		reason: "every command is made with it; it knows none of them, and no server",
+	},
+	{
+		packages: []string{"./cmd/pfl-forge/internal/cli/document"},
+		may: []string{
+			"std", ".", "./internal/term", "./internal/transcript", "./cmd/pfl-forge/internal/render", "./cmd/pfl-forge/internal/cli/kit",
+		},
+		reason: "a document is made of what was read; it reads nothing itself, and no command prints in its own words what another one prints, too",
+	},
+	{
+		packages: []string{"./cmd/pfl-forge/internal/cli/pending"},
+		may: []string{
+			"std", ".", "./config", "./cmd/pfl-forge/internal/render",
+			"./cmd/pfl-forge/internal/cli/kit", "./cmd/pfl-forge/internal/cli/target", "./cmd/pfl-forge/internal/cli/document",
+		},
+		reason: "there is one model of a pending decision, whichever command or view offers it",
+	},
 }
 
 var restrictions = []restriction{

@@ -95,7 +95,7 @@ func Bounded() (context.Context, context.CancelFunc) {
 }
 
 // Briefly returns a context that ends after d. It is for calls that must not succeed,
-// or that must end with their context: such a test is about the time itself.
+// or that must end with their context. The time itself is under test, nothing is waited for.
 func Briefly(t testing.TB, d time.Duration) context.Context {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), d)

@@ -10,6 +10,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/pfl-forge/pfl-forge/cmd/pfl-forge/internal/cli/kit"
 	"github.com/pfl-forge/pfl-forge/config"
 )
 
@@ -34,8 +35,8 @@ func TestGuideIsComplete(t *testing.T) {
 			t.Errorf("the guide does not name the key %s", key)
 		}
 	}
-	a := &app{getenv: func(string) string { return "" }}
-	for _, c := range a.root().Commands() {
+	a := &kit.App{Getenv: func(string) string { return "" }}
+	for _, c := range newRoot(a).Commands() {
 		if c.IsAvailableCommand() && !isBuiltIn(c) && !strings.Contains(guide, "`"+c.Name()) {
 			t.Errorf("the guide does not name the command %s", c.Name())
 		}

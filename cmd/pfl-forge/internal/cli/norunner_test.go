@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/pfl-forge/pfl-forge/bus/bustest"
+	"github.com/pfl-forge/pfl-forge/cmd/pfl-forge/internal/cli/kit"
 )
 
 // Where no runner has ever been, every command says so at once; none waits.
@@ -17,7 +18,7 @@ func TestNoRunner(t *testing.T) {
 		var out, errs bytes.Buffer
 		args = append([]string{"--server", server.URL(), "--project", "shop"}, args...)
 		code := Main(args, strings.NewReader(""), &out, &errs, func(string) string { return "" })
-		if said := out.String() + errs.String(); code != exitError || !strings.Contains(said, "no runner has been here yet: start forge-runner") {
+		if said := out.String() + errs.String(); code != int(kit.ExitError) || !strings.Contains(said, "no runner has been here yet: start forge-runner") {
 			t.Errorf("%v: exit code %d, said %q", args[4:], code, said)
 		}
 	}

@@ -2,6 +2,25 @@ package cli
 
 import (
 	"github.com/spf13/cobra"
+
+	"github.com/pfl-forge/pfl-forge/cmd/pfl-forge/internal/cli/admin"
+	"github.com/pfl-forge/pfl-forge/cmd/pfl-forge/internal/cli/answer"
+	"github.com/pfl-forge/pfl-forge/cmd/pfl-forge/internal/cli/audit"
+	"github.com/pfl-forge/pfl-forge/cmd/pfl-forge/internal/cli/clean"
+	"github.com/pfl-forge/pfl-forge/cmd/pfl-forge/internal/cli/control"
+	"github.com/pfl-forge/pfl-forge/cmd/pfl-forge/internal/cli/costs"
+	"github.com/pfl-forge/pfl-forge/cmd/pfl-forge/internal/cli/create"
+	"github.com/pfl-forge/pfl-forge/cmd/pfl-forge/internal/cli/demo"
+	"github.com/pfl-forge/pfl-forge/cmd/pfl-forge/internal/cli/goal"
+	"github.com/pfl-forge/pfl-forge/cmd/pfl-forge/internal/cli/history"
+	"github.com/pfl-forge/pfl-forge/cmd/pfl-forge/internal/cli/inbox"
+	"github.com/pfl-forge/pfl-forge/cmd/pfl-forge/internal/cli/kit"
+	"github.com/pfl-forge/pfl-forge/cmd/pfl-forge/internal/cli/logs"
+	"github.com/pfl-forge/pfl-forge/cmd/pfl-forge/internal/cli/operator"
+	"github.com/pfl-forge/pfl-forge/cmd/pfl-forge/internal/cli/run"
+	"github.com/pfl-forge/pfl-forge/cmd/pfl-forge/internal/cli/show"
+	"github.com/pfl-forge/pfl-forge/cmd/pfl-forge/internal/cli/status"
+	"github.com/pfl-forge/pfl-forge/cmd/pfl-forge/internal/cli/watch"
 )
 
 const longHelp = `pfl-forge turns intents, requests for a change, into reviewed commits on a
@@ -10,29 +29,19 @@ repository's main branch.
 In a repository it works by itself: write what you want, run it, and look at what
 waits for you. With --server it talks to an organisation's pfl-forge.`
 
-// root returns the whole command tree.
-func (a *app) root() *cobra.Command {
+// newRoot returns the whole command tree.
+func newRoot(a *kit.App) *cobra.Command {
 	root := &cobra.Command{
 		Use:           "pfl-forge",
 		Short:         "from an intent to a reviewed commit",
 		Long:          longHelp,
 		SilenceErrors: true,
 		SilenceUsage:  true,
-		Args:          knownCommand,
+		Args:          kit.KnownCommand,
 		RunE:          func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
 	root.SetFlagErrorFunc(flagError)
-	flags := root.PersistentFlags()
-	flags.StringVarP(&a.dir, "repo", "C", ".", "the `folder` of the repository")
-	flags.StringVar(&a.server, "server", "", "`URL` of an organisation's NATS, instead of the repository's own")
-	flags.StringVar(&a.profile, "context", "", "`name` of a NATS context that says how to connect, instead of --server")
-	flags.StringVar(&a.tokenFile, "token-file", "", "`file` that holds a NATS token, with --server")
-	flags.StringVar(&a.creds, "creds", "", "`file` with NATS credentials, with --server")
-	flags.StringVar(&a.project, "project", "", "`id` of the project, with --server; the folder's name if left out")
-	flags.BoolVarP(&a.verbose, "verbose", "v", false, "log to standard error")
-	root.MarkFlagsMutuallyExclusive("server", "context")
-	root.MarkFlagsMutuallyExclusive("token-file", "creds")
-
+	a.AddFlags(root)
 	root.AddGroup(
 		&cobra.Group{ID: groupWork, Title: "Work:"},
 		&cobra.Group{ID: groupLook, Title: "Look:"},
@@ -40,13 +49,18 @@ func (a *app) root() *cobra.Command {
 		&cobra.Group{ID: groupOther, Title: "Other:"},
 	)
 	for id, commands := range map[string][]*cobra.Command{
-		groupWork: {a.initCommand(), a.createCommand(), a.goalCommand(), a.auditCommand(), a.runCommand(), a.reflectCommand(), a.operatorCommand()},
-		groupLook: {
-			a.statusCommand(), a.watchCommand(), a.inboxCommand(), a.clarificationsCommand(), a.showCommand(), a.logsCommand(), a.costsCommand(),
-			a.historyCommand(),
+		groupWork: {
+			admin.InitCommand(a), create.Command(a), goal.Command(a), audit.Command(a), run.Command(a), control.ReflectCommand(a), operator.Command(a),
 		},
-		groupDecide: {a.approveCommand(), a.rejectCommand(), a.answerCommand(), a.retryCommand(), a.pauseCommand(), a.resumeCommand(), a.cancelCommand()},
-		groupOther:  {a.cleanCommand(), a.demoCommand(), a.doctorCommand(), a.versionCommand()},
+		groupLook: {
+			status.Command(a), watch.Command(a), inbox.Command(a), answer.ClarificationsCommand(a), show.Command(a), logs.Command(a),
+			costs.Command(a), history.Command(a),
+		},
+		groupDecide: {
+			control.ApproveCommand(a), control.RejectCommand(a), answer.Command(a), control.RetryCommand(a), control.PauseCommand(a),
+			control.ResumeCommand(a), control.CancelCommand(a),
+		},
+		groupOther: {clean.Command(a), demo.Command(a), admin.DoctorCommand(a), admin.VersionCommand(a)},
 	} {
 		for _, c := range commands {
 			c.GroupID = id
@@ -58,6 +72,7 @@ func (a *app) root() *cobra.Command {
 	return root
 }
 
+// The groups under which help lists the commands.
 const (
 	groupWork   = "work"
 	groupLook   = "look"

@@ -14,10 +14,10 @@ import (
 // Name is the file that is read if none is named.
 const Name = "task.yaml"
 
-// MaxBytes is how long a file may be: what it says has to fit into an intent.
+// MaxBytes is the largest size of a file: its text has to fit into an intent.
 const MaxBytes = 512 << 10
 
-// Goal is what a file asks for.
+// Goal is the content of a file.
 type Goal struct {
 	Task     string
 	Criteria []string

@@ -13,11 +13,12 @@ import (
 // maxRecent bounds how many lines of what happened a Board keeps.
 const maxRecent = 200
 
-// Board is what a person sees who watches a project: its intents, what runs, and what
-// happened last. It is safe for concurrent use.
+// Board is the live view of a project: its intents, the attempts under way, and the last
+// things that happened. It is safe for concurrent use.
 type Board struct {
 	project forge.ProjectID
 	wake    func()
+	key     func(*forge.Summary) string // what can be done about an intent, such as "a approve"
 
 	mu      sync.Mutex
 	intents map[forge.Key]forge.Summary
@@ -30,12 +31,13 @@ type Board struct {
 	first   int // row of the list that is shown first
 }
 
-// NewBoard returns an empty board; wake is called when something has changed.
-func NewBoard(project forge.ProjectID, wake func()) *Board {
-	return &Board{project: project, wake: wake, intents: map[forge.Key]forge.Summary{}, running: map[string]*attempt{}}
+// NewBoard returns an empty board. Wake is called when something has changed, and key
+// returns the key, with its name, that the board is to name for the intent that is chosen.
+func NewBoard(project forge.ProjectID, wake func(), key func(*forge.Summary) string) *Board {
+	return &Board{project: project, wake: wake, key: key, intents: map[forge.Key]forge.Summary{}, running: map[string]*attempt{}}
 }
 
-// State tells how every intent is, while a run goes on unless Idle says otherwise.
+// State sets the summaries of all intents. A run goes on, unless Idle is called after it.
 func (b *Board) State(all []forge.Summary) {
 	b.change(func() {
 		b.idle = false
@@ -46,10 +48,10 @@ func (b *Board) State(all []forge.Summary) {
 	})
 }
 
-// Notice tells something that is about no intent.
+// Notice shows a message that is about no intent.
 func (b *Board) Notice(text string) { b.change(func() { b.message = term.Line(text) }) }
 
-// Idle tells whether no run goes on.
+// Idle sets whether no run goes on.
 func (b *Board) Idle(idle bool) {
 	b.change(func() {
 		b.idle = idle
@@ -59,7 +61,7 @@ func (b *Board) Idle(idle bool) {
 	})
 }
 
-// Decided tells what a record means.
+// Decided shows a record of an intent's journal, and the summary after it.
 func (b *Board) Decided(before, after *forge.Summary, rec *forge.Record) {
 	b.change(func() {
 		b.intents[after.Key] = *after
@@ -75,7 +77,7 @@ func (b *Board) Decided(before, after *forge.Summary, rec *forge.Record) {
 	})
 }
 
-// Progress tells how an attempt goes.
+// Progress shows what an attempt does.
 func (b *Board) Progress(p forge.Progress) {
 	b.change(func() {
 		id := p.To.String() + "/" + p.Attempt.String()

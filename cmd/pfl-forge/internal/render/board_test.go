@@ -14,7 +14,12 @@ import (
 var noon = time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
 
 func boardOf(all ...forge.Summary) *Board {
-	b := NewBoard("shop", func() {})
+	b := NewBoard("shop", func() {}, func(s *forge.Summary) string {
+		if s.Waiting == forge.WaitingApproval {
+			return "a approve"
+		}
+		return "p pause"
+	})
 	b.State(all)
 	return b
 }

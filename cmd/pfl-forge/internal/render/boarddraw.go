@@ -82,18 +82,7 @@ func (b *Board) title(now time.Time) string {
 func (b *Board) keys(list []forge.Summary, marked int) string {
 	parts := []string{"up/down choose", "tab next that waits", "enter show", "l log"}
 	if marked >= 0 {
-		switch s := &list[marked]; s.Waiting {
-		case forge.WaitingApproval:
-			parts = append(parts, "a approve")
-		case forge.WaitingClarification:
-			parts = append(parts, "e answer")
-		case forge.WaitingPaused:
-			parts = append(parts, "u resume")
-		case forge.WaitingFailed, forge.WaitingDirty, forge.WaitingBudget:
-			parts = append(parts, "t try again")
-		default:
-			parts = append(parts, "p pause")
-		}
+		parts = append(parts, b.key(&list[marked]))
 	}
 	return strings.Join(append(parts, "o all/open", "q quit"), "   ")
 }

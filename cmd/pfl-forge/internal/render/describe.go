@@ -30,7 +30,7 @@ type Line struct {
 	Tone    Tone
 }
 
-// Lines tells what a record of an intent's journal means, given the intent before
+// Lines returns the lines that show a record of an intent's journal, given the intent before
 // and after it. What a person need not know gives no line.
 func Lines(before, after *forge.Summary, rec *forge.Record) []Line {
 	var lines []Line
@@ -73,7 +73,8 @@ func who(ev *forge.Event) string {
 	return cmp.Or(string(task), string(ev.To.Intent))
 }
 
-// turned tells what an intent came to, or waits for, that it did not before.
+// turned returns the line for an intent that ended, or began to wait, by a record; empty if
+// it did neither.
 func turned(before, after *forge.Summary) (string, Tone) {
 	switch {
 	case after.Status != before.Status && after.Status == forge.StatusDone:

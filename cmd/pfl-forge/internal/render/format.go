@@ -15,7 +15,7 @@ import (
 	"github.com/pfl-forge/pfl-forge/internal/strictyaml"
 )
 
-// Format is how a list is printed.
+// Format is a way to print a list, as the flag -o chooses it.
 type Format string
 
 // The formats.
@@ -41,6 +41,7 @@ func (f *Format) Set(s string) error {
 	return nil
 }
 
+// String returns the format as it is typed.
 func (f *Format) String() string { return string(*f) }
 
 // Type names the kind of flag in help texts.

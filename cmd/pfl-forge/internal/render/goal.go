@@ -27,7 +27,7 @@ func Criteria(n int) string {
 	return fmt.Sprintf("%d criteria", n)
 }
 
-// longestWord bounds what a line tells in an agent's words, in bytes.
+// longestWord bounds the text of an agent in a line, in bytes.
 const longestWord = 200
 
 func intake(i *forge.Intake) string {

@@ -26,7 +26,7 @@ import (
 	"github.com/pfl-forge/pfl-forge/internal/term"
 )
 
-// Screen is where the view is shown.
+// Screen is the stream that a live view is printed to.
 type Screen struct {
 	Out   io.Writer
 	Width func() int // in cells; 0 or nil: this is no terminal
@@ -105,7 +105,7 @@ func (l *Live) Close() {
 	l.done.Wait()
 }
 
-// State tells how every intent is at the start.
+// State sets the summaries of all intents, at the start.
 func (l *Live) State(all []forge.Summary) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

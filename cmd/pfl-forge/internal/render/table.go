@@ -10,7 +10,7 @@ import (
 	"github.com/pfl-forge/pfl-forge/internal/term"
 )
 
-// minColumn is how narrow a column may become, in cells.
+// minColumn is the least width that a column may shrink to, in cells.
 const minColumn = 12
 
 // Columns prints rows under a header. On a terminal of a known width the last

@@ -7,7 +7,7 @@ import (
 	"github.com/pfl-forge/pfl-forge"
 )
 
-// Counts is how many intents are in which state. Each is counted once.
+// Counts has the number of intents in each state. Each intent is counted once.
 type Counts struct {
 	Open      int `json:"open"      yaml:"open"`      // on their way
 	Waiting   int `json:"waiting"   yaml:"waiting"`   // for a person: approval, answers, files

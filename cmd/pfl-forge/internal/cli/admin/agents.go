@@ -1,0 +1,84 @@
+package admin
+
+import (
+	"cmp"
+	"context"
+	"os"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/pfl-forge/pfl-forge"
+	"github.com/pfl-forge/pfl-forge/cmd/pfl-forge/internal/cli/kit"
+	"github.com/pfl-forge/pfl-forge/cmd/pfl-forge/internal/cli/target"
+	"github.com/pfl-forge/pfl-forge/config"
+	"github.com/pfl-forge/pfl-forge/repository/backends"
+)
+
+// WarnAgents warns a person, before they submit an intent, when the agents that its steps
+// would go to cannot do them here, as far as that can be known: a recipe never can, and the
+// others need their program. What names the intent ("an audit"), and cannot what a recipe is
+// no good for ("cannot audit").
+func WarnAgents(ctx context.Context, a *kit.App, t *target.Target, i *forge.Intent, what, cannot string, steps ...forge.Step) {
+	if t.Repo == nil || t.Remote {
+		return // it is done elsewhere
+	}
+	base, err := t.Repo.Base(ctx)
+	if err != nil {
+		return // the analysis says what is wrong
+	}
+	var told []string
+	for _, step := range steps {
+		name := cmp.Or(i.Agent, base.Config.AgentFor(string(step)))
+		if slices.Contains(told, name) {
+			continue
+		}
+		told = append(told, name)
+		if name == config.AgentRecipe {
+			a.Say("%s", a.Style(a.Err).Attention("a recipe "+cannot+": give --agent, or set roles."+config.RoleOf(string(step))+" in "+config.FileName+
+				" to an agent that drives a model"))
+			continue
+		}
+		warnAgent(ctx, a, base.Config, name, what)
+	}
+}
+
+// warnAgent warns when an agent's program does not work here, unless another agent stands in.
+func warnAgent(ctx context.Context, a *kit.App, cfg *config.Project, name, what string) {
+	if len(cfg.Fallback) > 0 {
+		return // another one stands in
+	}
+	alone := config.Project{Agent: name, Agents: map[string]config.AgentConfig{}}
+	if own, ok := cfg.Agents[name]; ok {
+		alone.Agents[name] = own
+	}
+	for _, f := range checkAgents(ctx, &alone) {
+		if f.Health != healthy {
+			a.Say("%s", a.Style(a.Err).Attention(what+" needs "+name+", which may not work here: "+kit.Safe(f.Detail)))
+		}
+	}
+}
+
+// checkAgents looks for the programs of all agents that the configuration names.
+func checkAgents(ctx context.Context, cfg *config.Project) []finding {
+	dir, err := os.MkdirTemp("", "pfl-forge-doctor-")
+	if err != nil {
+		return []finding{{"agents", warning, err.Error(), ""}}
+	}
+	defer func() { _ = os.RemoveAll(dir) }()
+	ctx, cancel := context.WithTimeout(ctx, time.Minute)
+	defer cancel()
+	var found []finding
+	for _, c := range backends.CheckAll(ctx, cfg, dir) {
+		f := finding{c.Agent, healthy, c.Version, ""}
+		switch {
+		case c.Problem != nil:
+			f.Health, f.Detail = warning, strings.TrimSpace(c.Version+" "+c.Problem.Message)
+			f.Hint = "recipes can be used without it"
+		case c.Version == "":
+			f.Detail = "its program is there"
+		}
+		found = append(found, f)
+	}
+	return found
+}

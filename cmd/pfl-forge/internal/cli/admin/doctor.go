@@ -1,0 +1,87 @@
+// Package admin is the commands about the installation itself: doctor checks everything
+// that a run needs, init prepares a repository, version says what is running.
+//
+// A check of doctor is a function that returns what it found, a finding or several; examine
+// lists them in their order. To add a check, write such a function and name it there.
+package admin
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/pfl-forge/pfl-forge/cmd/pfl-forge/internal/cli/kit"
+	"github.com/pfl-forge/pfl-forge/cmd/pfl-forge/internal/render"
+	"github.com/pfl-forge/pfl-forge/internal/term"
+)
+
+// health is the outcome of a check.
+type health string
+
+const (
+	healthy health = "ok"
+	warning health = "warn" // works, but look at it
+	broken  health = "fail" // does not work
+)
+
+// finding is the outcome of a check with its details, as programs read it.
+type finding struct {
+	Check  string `json:"check"            yaml:"check"`
+	Health health `json:"health"           yaml:"health"`
+	Detail string `json:"detail,omitempty" yaml:"detail,omitempty"`
+	Hint   string `json:"hint,omitempty"   yaml:"hint,omitempty"`
+}
+
+// DoctorCommand returns the command doctor.
+func DoctorCommand(a *kit.App) *cobra.Command {
+	var format render.Format
+	cmd := &cobra.Command{
+		Use:   "doctor",
+		Short: "check everything that a run needs",
+		Long:  "Check everything that a run needs. The exit code is 1 if something does not work.",
+		Args:  kit.NoArgs,
+		RunE:  func(cmd *cobra.Command, _ []string) error { return doctor(cmd.Context(), a, format) },
+	}
+	kit.OutputFlag(cmd, &format)
+	return cmd
+}
+
+// doctor prints the findings of all checks. The exit code is ExitError if something is broken.
+func doctor(ctx context.Context, a *kit.App, format render.Format) error {
+	found := examine(ctx, a)
+	if format.Data() {
+		if err := format.Write(a.Out, found); err != nil {
+			return err
+		}
+	} else {
+		printFindings(a, found)
+	}
+	for _, f := range found {
+		if f.Health == broken {
+			return kit.ExitError
+		}
+	}
+	return nil
+}
+
+// printFindings prints findings, each with its hint below.
+func printFindings(a *kit.App, found []finding) {
+	style := a.Style(a.Out)
+	for _, f := range found {
+		mark := fmt.Sprintf("%-4s", f.Health)
+		switch f.Health {
+		case healthy:
+			mark = style.Good(mark)
+		case warning:
+			mark = style.Attention(mark)
+		case broken:
+			mark = style.Bad(mark)
+		}
+		fmt.Fprintf(a.Out, "%s  %-13s %s\n", mark, f.Check, term.Line(f.Detail))
+		if f.Hint != "" {
+			fmt.Fprintf(a.Out, "%s\n", kit.Indent("> "+term.Line(f.Hint), strings.Repeat(" ", 20)))
+		}
+	}
+}

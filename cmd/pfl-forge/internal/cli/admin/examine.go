@@ -1,0 +1,109 @@
+package admin
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/pfl-forge/pfl-forge/cmd/pfl-forge/internal/cli/kit"
+	"github.com/pfl-forge/pfl-forge/cmd/pfl-forge/internal/local"
+	"github.com/pfl-forge/pfl-forge/cmd/pfl-forge/internal/render"
+	"github.com/pfl-forge/pfl-forge/config"
+	"github.com/pfl-forge/pfl-forge/git"
+)
+
+const (
+	enoughDisk = 1 << 30   // bytes below which there is a warning
+	leastDisk  = 100 << 20 // bytes below which nothing works for long
+	shownDead  = 5         // dead letters that are shown one by one
+)
+
+// examine makes all checks, in the order in which they build on each other.
+func examine(ctx context.Context, a *kit.App) []finding {
+	if a.Remote() {
+		return examineServer(ctx, a)
+	}
+	found := []finding{checkGit(ctx)}
+	repo, err := local.OpenRepository(ctx, a.Dir)
+	if err != nil {
+		return append(found, finding{"repository", broken, err.Error(), ""})
+	}
+	base, err := repo.Base(ctx)
+	if err != nil {
+		found = append(found, finding{"repository", broken, err.Error(), ""})
+	} else {
+		found = append(found,
+			finding{"repository", healthy, fmt.Sprintf("%s, project %s, base branch %s", repo.Root, repo.Project, base.Branch), ""},
+			checkConfig(a, base))
+		found = append(found, checkAgents(ctx, base.Config)...)
+	}
+	if err == nil {
+		found = append(found, isolation(ctx, a, base.Config)...)
+	}
+	found = append(found, checkDisk(repo.Root), checkWritable(repo.Root))
+	found = append(found, checkFiles(repo)...)
+	return append(found, examineServer(ctx, a)...)
+}
+
+// checkGit looks for git, and for a version that can rebase without a checkout.
+func checkGit(ctx context.Context) finding {
+	version, err := git.Version(ctx)
+	if err != nil {
+		return finding{"git", broken, err.Error(), "install git 2.38 or newer"}
+	}
+	var major, minor int
+	if _, err := fmt.Sscanf(version, "%d.%d", &major, &minor); err == nil && (major < 2 || major == 2 && minor < 38) {
+		return finding{"git", broken, version, "install git 2.38 or newer: rebasing without a checkout needs it"}
+	}
+	return finding{"git", healthy, version, ""}
+}
+
+// checkConfig says which configuration counts. One that cannot be read is found before.
+func checkConfig(a *kit.App, base *local.Base) finding {
+	if base.Stored == nil {
+		return finding{
+			"configuration", healthy, fmt.Sprintf("no %s on %s: the defaults hold", config.FileName, base.Branch),
+			"pfl-forge init writes one to start from",
+		}
+	}
+	detail := fmt.Sprintf("%s on %s: %s, %s to verify", config.FileName, base.Branch,
+		render.Count(len(base.Config.Recipes), "recipe"), render.Count(len(base.Config.Verify), "command"))
+	return finding{"configuration", healthy, detail, ""}
+}
+
+// checkDisk says how much room the file system of a repository has.
+func checkDisk(root string) finding {
+	var st unix.Statfs_t
+	if err := unix.Statfs(root, &st); err != nil {
+		return finding{"disk", warning, err.Error(), ""}
+	}
+	free := st.Bavail * uint64(st.Bsize)
+	detail := fmt.Sprintf("%.1f GiB free", float64(free)/(1<<30))
+	switch {
+	case free < leastDisk:
+		return finding{"disk", broken, detail, "make room: nothing can be stored soon"}
+	case free < enoughDisk:
+		return finding{"disk", warning, detail, "make room: checkouts and the store grow"}
+	}
+	return finding{"disk", healthy, detail, ""}
+}
+
+// checkFiles returns the problems of the files that a person wrote for pfl-forge.
+func checkFiles(repo *local.Repository) []finding {
+	list, err := repo.Problems()
+	if err != nil {
+		return []finding{{"files", warning, err.Error(), ""}}
+	}
+	var found []finding
+	for i := range list {
+		p := &list[i]
+		where := p.Path
+		if p.Line > 0 {
+			where = fmt.Sprintf("%s:%d", where, p.Line)
+		}
+		found = append(found, finding{"files", warning, strings.TrimSpace(where + " " + p.Field + " " + p.Reason), p.Hint})
+	}
+	return found
+}

@@ -1,0 +1,52 @@
+package admin
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/spf13/cobra"
+
+	"github.com/pfl-forge/pfl-forge/cmd/pfl-forge/internal/cli/kit"
+	"github.com/pfl-forge/pfl-forge/cmd/pfl-forge/internal/local"
+	"github.com/pfl-forge/pfl-forge/workspace"
+)
+
+// InitCommand returns the command init.
+func InitCommand(a *kit.App) *cobra.Command {
+	return &cobra.Command{
+		Use:   "init",
+		Short: "prepare this repository: pfl-forge.yaml, a folder for drafts",
+		Long: "Write a pfl-forge.yaml in which everything is commented out, and the .forge folder with an example of a draft.\n" +
+			"What is there already stays as it is.",
+		Args: kit.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error { return prepare(cmd.Context(), a) },
+	}
+}
+
+// prepare writes the files that a repository needs, and leaves those alone that are there.
+func prepare(ctx context.Context, a *kit.App) error {
+	repo, err := local.OpenRepository(ctx, a.Dir)
+	if err != nil {
+		return err
+	}
+	files, err := workspace.Open(repo.Root, workspace.Options{Project: repo.Project, Actor: repo.Actor, Log: a.Log()})
+	if err != nil {
+		return err
+	}
+	made, err := files.Init()
+	if closeErr := files.Close(); err == nil {
+		err = closeErr
+	}
+	if err != nil {
+		return err
+	}
+	for _, path := range made {
+		fmt.Fprintf(a.Out, "%s\n", path)
+	}
+	if len(made) == 0 {
+		a.Say("everything is there already")
+	}
+	a.Say("next: say in pfl-forge.yaml how a change is verified, and commit it: runs read the committed version\n" +
+		"then: write .forge/intent-drafts/<id>.md, or use pfl-forge create; and pfl-forge run")
+	return nil
+}

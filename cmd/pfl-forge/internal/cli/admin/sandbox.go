@@ -1,0 +1,94 @@
+package admin
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	"github.com/pfl-forge/pfl-forge/agent/gateway"
+	"github.com/pfl-forge/pfl-forge/agent/process"
+	"github.com/pfl-forge/pfl-forge/agent/sandbox"
+	"github.com/pfl-forge/pfl-forge/cmd/pfl-forge/internal/cli/kit"
+	"github.com/pfl-forge/pfl-forge/config"
+)
+
+// isolation checks the parts that keep agents and commands away from the machine, each part by
+// itself.
+func isolation(ctx context.Context, a *kit.App, cfg *config.Project) []finding {
+	return append(checkSandbox(ctx, &cfg.Policy), checkProcesses(), checkKey(a, cfg))
+}
+
+// checkSandbox makes a sandbox, because whether that is allowed can be found out in no other
+// way.
+func checkSandbox(ctx context.Context, policy *config.Policy) []finding {
+	if policy.Sandbox == config.SandboxOff {
+		return []finding{{
+			"sandbox", warning, "turned off by policy.sandbox: agents and commands can read what you can read, and reach what you can reach", "",
+		}}
+	}
+	if err := process.Probe(ctx, sandbox.NetworkFull); err != nil {
+		f := finding{
+			"sandbox", warning, fmt.Sprintf("%v: agents and commands run without", err),
+			"allow user namespaces: see what keeps them from this user, such as a sysctl, AppArmor, or the container's seccomp profile",
+		}
+		if policy.Sandbox == config.SandboxRequire {
+			f.Health, f.Detail = broken, fmt.Sprintf("%v, and policy.sandbox requires it: nothing runs", err)
+		}
+		return []finding{f}
+	}
+	found := []finding{
+		{"sandbox", healthy, "agents and commands see the system's programs, their checkout, a home of their own, and what policy grants", ""},
+	}
+	network := finding{"network", healthy, fmt.Sprintf("agents: %s; recipes and verify commands: %s", policy.Network, policy.CommandNetwork), ""}
+	if !sandbox.HidesAbstractSockets() {
+		network.Detail += "; with full, abstract sockets can be reached (Linux 6.12 hides them)"
+	}
+	if err := process.Probe(ctx, sandbox.NetworkNone); err != nil {
+		network.Detail, network.Health = fmt.Sprintf("%s; it cannot be restricted here: %v", network.Detail, err), warning
+		if policy.Network != config.NetworkFull || policy.CommandNetwork != config.NetworkFull {
+			network.Health, network.Hint = broken, "set policy.network and policy.command_network to full, or allow network namespaces"
+		}
+	}
+	return append(found, network)
+}
+
+// checkProcesses says whether the number of processes of a command is limited.
+func checkProcesses() finding {
+	if how := process.LimitedBy(); how != "" {
+		return finding{"processes", healthy, fmt.Sprintf("at most %d at once per command, %s", sandbox.DefaultProcesses, how), ""}
+	}
+	return finding{"processes", warning, "nothing limits how many processes a command may start; all of them end with it", ""}
+}
+
+// providers names for each back end that goes through the gateway whose models it uses.
+var providers = map[string]gateway.Provider{
+	config.AgentClaude: gateway.Anthropic, config.AgentCodex: gateway.OpenAI, config.AgentGemini: gateway.Gemini,
+	config.AgentOpencode: gateway.Anthropic,
+}
+
+// checkKey says where the key for the model is, and never what it is.
+func checkKey(a *kit.App, cfg *config.Project) finding {
+	accounts, err := gateway.FromEnvironment(func(name string) (string, bool) {
+		v := a.Getenv(name)
+		return v, v != ""
+	})
+	if err != nil {
+		return finding{"model key", broken, err.Error(), ""}
+	}
+	var names []string
+	found := false
+	for i := range accounts {
+		names = append(names, accounts[i].String())
+		found = found || accounts[i].Provider == providers[cfg.Agent]
+	}
+	switch {
+	case len(names) > 0 && (found || providers[cfg.Agent] == ""):
+		return finding{"model key", healthy, strings.Join(names, "; ") + ". Stays in this process: an agent gets a token for its call", ""}
+	case providers[cfg.Agent] == "":
+		return finding{"model key", healthy, "none in the environment, and " + cfg.Agent + " needs none of ours", ""}
+	}
+	return finding{
+		"model key", warning, "none in the environment that is good for " + cfg.Agent,
+		"set " + strings.Join(gateway.Keys(providers[cfg.Agent]), " or "),
+	}
+}

@@ -1,0 +1,74 @@
+package admin
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/pfl-forge/pfl-forge/bus"
+	"github.com/pfl-forge/pfl-forge/cmd/pfl-forge/internal/cli/kit"
+	"github.com/pfl-forge/pfl-forge/cmd/pfl-forge/internal/cli/target"
+	"github.com/pfl-forge/pfl-forge/cmd/pfl-forge/internal/render"
+)
+
+// examineServer checks the server that the command line names, or else the repository's
+// own.
+func examineServer(ctx context.Context, a *kit.App) []finding {
+	t, err := target.Reader(ctx, a)
+	if errors.Is(err, bus.ErrNoRunner) {
+		return []finding{{"server", healthy, "connected", ""}, {"runner", broken, err.Error(), "nothing can be asked for before"}}
+	}
+	if err != nil {
+		return []finding{{"server", broken, err.Error(), ""}}
+	}
+	defer t.Close()
+	if t.Bus == nil {
+		return []finding{{"server", healthy, "not used yet", ""}}
+	}
+	detail := "starts when it is needed"
+	switch {
+	case t.Remote:
+		detail = "connected, project " + string(t.Project)
+	case !t.Owner:
+		pid, since := t.Session.Holder()
+		detail = fmt.Sprintf("a run goes on in process %d since %s", pid, since.Local().Format(time.DateTime))
+	}
+	found := []finding{{"server", healthy, detail, ""}}
+	if err := ping(ctx, t); err != nil {
+		found[0] = finding{"server", broken, err.Error(), ""}
+	}
+	return append(found, checkDead(ctx, t)...)
+}
+
+// checkDead names the messages that no replica could handle, the last ones one by one.
+func checkDead(ctx context.Context, t *target.Target) []finding {
+	dead, err := t.Dead(ctx)
+	if err != nil {
+		return []finding{{"dead letters", warning, err.Error(), ""}}
+	}
+	if len(dead) == 0 {
+		return []finding{{"dead letters", healthy, "none", ""}}
+	}
+	found := []finding{{
+		"dead letters", warning, render.Count(len(dead), "message") + " that nobody could handle",
+		"they change nothing; they are forgotten after 90 days",
+	}}
+	for i := range dead[max(0, len(dead)-shownDead):] {
+		d := &dead[max(0, len(dead)-shownDead)+i]
+		found = append(found, finding{"dead letter", warning, fmt.Sprintf("%s %s/%d %s: %s",
+			d.At.Local().Format(time.DateTime), d.Stream, d.Seq, d.Subject, d.Reason), ""})
+	}
+	return found
+}
+
+// ping returns the error of a server that does not answer, and nil if it does.
+func ping(ctx context.Context, t *target.Target) error {
+	if t.Session != nil {
+		return t.Session.Healthy(ctx)
+	}
+	if t.Bus == nil {
+		return errors.New("there is no connection")
+	}
+	return t.Bus.Ping(ctx)
+}

@@ -1,0 +1,98 @@
+package admin
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/pfl-forge/pfl-forge/cmd/pfl-forge/internal/render"
+	"github.com/pfl-forge/pfl-forge/workspace"
+)
+
+// checkWritable checks that a run can write the repository's .forge folder. That a part of
+// it is missing is no problem, because a run makes it.
+func checkWritable(root string) finding {
+	dir := filepath.Join(root, workspace.Dir)
+	if _, err := os.Lstat(dir); errors.Is(err, fs.ErrNotExist) {
+		dir = root
+	}
+	refused, first := 0, ""
+	note := func(path, why string) {
+		if refused++; first == "" {
+			rel, err := filepath.Rel(root, path)
+			if err != nil {
+				rel = path
+			}
+			first = rel + ": " + why
+		}
+	}
+	if dir == root {
+		if err := unix.Access(dir, unix.W_OK|unix.X_OK); err != nil {
+			note(dir, err.Error())
+		}
+	} else {
+		checkFolder(dir, note)
+		for _, name := range []string{"logs", "nats"} { // a run writes on in their files
+			checkTree(filepath.Join(dir, name), note)
+		}
+	}
+	if refused == 0 {
+		return finding{"folder", healthy, workspace.Dir + " can be written", ""}
+	}
+	detail := first
+	if refused > 1 {
+		detail += fmt.Sprintf(", and %s more", render.Count(refused-1, "file"))
+	}
+	return finding{"folder", broken, detail, "a run has to write there: give " + workspace.Dir + " back to yourself (chown, chmod), or run as its owner"}
+}
+
+// checkFolder notes a folder, and the folders in it, that cannot be written.
+func checkFolder(dir string, note func(path, why string)) {
+	list, err := os.ReadDir(dir)
+	if err != nil {
+		note(dir, reason(err))
+		return
+	}
+	if err := unix.Access(dir, unix.W_OK|unix.X_OK); err != nil {
+		note(dir, err.Error())
+	}
+	for _, e := range list {
+		path := filepath.Join(dir, e.Name())
+		if !e.IsDir() {
+			continue
+		}
+		if err := unix.Access(path, unix.W_OK|unix.X_OK); err != nil {
+			note(path, err.Error())
+		}
+	}
+}
+
+// checkTree notes the files below a folder that cannot be written. That it is missing is all right.
+func checkTree(dir string, note func(path, why string)) {
+	if info, err := os.Stat(dir); err == nil && !info.IsDir() {
+		note(dir, "is no folder")
+		return
+	}
+	_ = filepath.WalkDir(dir, func(path string, _ fs.DirEntry, err error) error {
+		switch {
+		case errors.Is(err, fs.ErrNotExist): // also of what a run just replaced
+		case err != nil:
+			note(path, reason(err))
+		case path != dir && unix.Access(path, unix.W_OK) == unix.EACCES:
+			note(path, unix.EACCES.Error())
+		}
+		return nil
+	})
+}
+
+// reason returns why a file cannot be used, without its path.
+func reason(err error) string {
+	if p, ok := errors.AsType[*fs.PathError](err); ok {
+		return p.Err.Error()
+	}
+	return err.Error()
+}

@@ -1,0 +1,131 @@
+package answer
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/pfl-forge/pfl-forge"
+	"github.com/pfl-forge/pfl-forge/cmd/pfl-forge/internal/cli/document"
+	"github.com/pfl-forge/pfl-forge/cmd/pfl-forge/internal/cli/kit"
+	"github.com/pfl-forge/pfl-forge/cmd/pfl-forge/internal/cli/pending"
+	"github.com/pfl-forge/pfl-forge/cmd/pfl-forge/internal/cli/target"
+	"github.com/pfl-forge/pfl-forge/cmd/pfl-forge/internal/console"
+	"github.com/pfl-forge/pfl-forge/cmd/pfl-forge/internal/render"
+	"github.com/pfl-forge/pfl-forge/internal/term"
+)
+
+// askAll asks a person everything that some intents ask, one question at a time, and says
+// who goes on once nothing is left open.
+func askAll(ctx context.Context, a *kit.App, c *console.Console, ids []forge.IntentID) error {
+	skipped := 0
+	for _, id := range ids {
+		left, err := Ask(ctx, a, c, id)
+		skipped += left
+		if errors.Is(err, io.EOF) {
+			return nil
+		}
+		if err != nil {
+			return kit.AsInterrupt(err)
+		}
+	}
+	if skipped > 0 {
+		a.Say("%s left open", render.Count(skipped, "question"))
+		return nil
+	}
+	return target.Once(ctx, a, func(t *target.Target) error {
+		a.Say("%s", t.Next())
+		return nil
+	})
+}
+
+// Ask asks a person what an intent asks, one question at a time, and sends each answer. It
+// returns how many they left open. The error is io.EOF if they want no more questions.
+func Ask(ctx context.Context, a *kit.App, c *console.Console, id forge.IntentID) (int, error) {
+	seen := map[string]bool{}
+	left := 0
+	for {
+		q, title, err := openQuestion(ctx, a, id, seen)
+		if err != nil || q == nil {
+			return left, err
+		}
+		seen[q.Question] = true
+		showQuestion(a, id, title, q)
+		text, err := c.Line(ctx, "> ")
+		if err != nil {
+			return left + 1, err
+		}
+		if text = chosen(q, text); text == "" {
+			left++
+			continue
+		}
+		if err := giveAnswer(ctx, a, id, q, text); err != nil {
+			a.Say("%s", a.Style(a.Err).Bad(kit.Safe(err.Error())))
+			left++
+		}
+	}
+}
+
+// openQuestion returns the first question of an intent that is open now and was not seen
+// yet, and the intent's title. The question is nil if there is none.
+func openQuestion(ctx context.Context, a *kit.App, id forge.IntentID, seen map[string]bool) (*document.Question, string, error) {
+	t, err := target.Reader(ctx, a)
+	if err != nil {
+		return nil, "", err
+	}
+	defer t.Close()
+	v, err := t.View(ctx, id)
+	if err != nil {
+		return nil, "", err
+	}
+	if !pending.Answer.Fits(&v.Summary) {
+		return nil, "", nil
+	}
+	list := document.Questions(&v.Intent)
+	i := slices.IndexFunc(list, func(q document.Question) bool { return q.Answer == nil && !seen[q.Question] })
+	if i < 0 {
+		return nil, "", nil
+	}
+	return &list[i], v.Intent.Title, nil
+}
+
+// showQuestion prints a question of an intent, with what a person can type.
+func showQuestion(a *kit.App, id forge.IntentID, title string, q *document.Question) {
+	style := a.Style(a.Out)
+	fmt.Fprintf(a.Out, "\n%s  %s\n%s\n", style.Bold(string(id)), kit.Safe(title), kit.Indent(style.Attention(kit.Safe(q.Question)), "  "))
+	if q.Context != "" {
+		fmt.Fprintln(a.Out, kit.Indent(kit.Safe(q.Context), "    "))
+	}
+	for i, s := range q.Suggested {
+		fmt.Fprintf(a.Out, "  %d. %s\n", i+1, term.Line(s))
+	}
+	how := "type an answer"
+	if len(q.Suggested) > 0 {
+		how = "type a number or an answer of your own"
+	}
+	fmt.Fprintln(a.Out, style.Faint("  "+how+"; nothing leaves it open, Ctrl-D ends"))
+}
+
+// chosen returns the answer that was typed; a number stands for what was suggested.
+func chosen(q *document.Question, text string) string {
+	text = strings.TrimSpace(text)
+	if n, err := strconv.Atoi(text); err == nil && n >= 1 && n <= len(q.Suggested) && !slices.Contains(q.Suggested, text) {
+		return q.Suggested[n-1]
+	}
+	return text
+}
+
+// giveAnswer sends the answer to a question, and prints what became of it.
+func giveAnswer(ctx context.Context, a *kit.App, id forge.IntentID, q *document.Question, text string) error {
+	return target.Once(ctx, a, func(t *target.Target) error {
+		ruling, err := t.Ask(ctx, pending.Answer.Event(t.Key(id), pending.Said{Question: q, Text: text}))
+		if err != nil {
+			return err
+		}
+		return pending.Report(a, string(id), fmt.Sprintf("question %d answered: %s", q.Number, term.Line(text)), ruling)
+	})
+}

@@ -1,0 +1,94 @@
+package answer
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/spf13/cobra"
+
+	"github.com/pfl-forge/pfl-forge"
+	"github.com/pfl-forge/pfl-forge/cmd/pfl-forge/internal/cli/document"
+	"github.com/pfl-forge/pfl-forge/cmd/pfl-forge/internal/cli/kit"
+	"github.com/pfl-forge/pfl-forge/cmd/pfl-forge/internal/cli/target"
+	"github.com/pfl-forge/pfl-forge/cmd/pfl-forge/internal/render"
+)
+
+// asked is a question that is open, as programs read it.
+type asked struct {
+	document.Question `yaml:",inline"`
+
+	Intent forge.IntentID `json:"intent"  yaml:"intent"`
+	Title  string         `json:"title"   yaml:"title"`
+
+	// Command is how to answer it, as it is typed in a shell.
+	Command string `json:"command" yaml:"command"`
+}
+
+// ClarificationsCommand returns the command clarifications.
+func ClarificationsCommand(a *kit.App) *cobra.Command {
+	var format render.Format
+	cmd := &cobra.Command{
+		Use:     "clarifications",
+		Aliases: []string{"questions"},
+		Short:   "list every question that is open",
+		Long: "List every question that is open, of all intents, with what you should know for an answer and answers to choose from.\n" +
+			"On a terminal `pfl-forge answer` asks them one by one.",
+		Args: kit.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error { return clarifications(cmd.Context(), a, format) },
+	}
+	kit.OutputFlag(cmd, &format)
+	return cmd
+}
+
+// clarifications prints every open question, those of an intent below its title.
+func clarifications(ctx context.Context, a *kit.App, format render.Format) error {
+	t, err := target.Reader(ctx, a)
+	if err != nil {
+		return err
+	}
+	defer t.Close()
+	list, err := listOpen(ctx, t)
+	if err != nil {
+		return err
+	}
+	names := kit.Names(list, func(q *asked) string { return fmt.Sprintf("%s\t%d", q.Intent, q.Number) })
+	return a.Print(format, list, names, func() error {
+		if len(list) == 0 {
+			a.Say("no question is open")
+		}
+		for i := range list {
+			q := &list[i]
+			if i == 0 || list[i-1].Intent != q.Intent {
+				fmt.Fprintf(a.Out, "%s  %s\n", a.Style(a.Out).Bold(string(q.Intent)), kit.Safe(q.Title))
+			}
+			document.PrintQuestion(a, &q.Question, "  ")
+			fmt.Fprintf(a.Out, "     > %s\n", q.Command)
+		}
+		return nil
+	})
+}
+
+// listOpen returns the open questions of all intents that wait for answers.
+func listOpen(ctx context.Context, t *target.Target) ([]asked, error) {
+	all, err := t.Summaries(ctx)
+	if err != nil {
+		return nil, err
+	}
+	list := []asked{}
+	for i := range all {
+		if all[i].Waiting != forge.WaitingClarification {
+			continue
+		}
+		v, err := t.View(ctx, all[i].Key.Intent)
+		if err != nil {
+			return nil, err
+		}
+		for _, q := range document.Questions(&v.Intent) {
+			if q.Answer == nil {
+				command := fmt.Sprintf("pfl-forge answer %s %d '...'", v.Intent.ID, q.Number)
+				list = append(list, asked{q, v.Intent.ID, v.Intent.Title, command})
+			}
+		}
+	}
+	return list, nil
+}

@@ -1,0 +1,201 @@
+// Package audit is the command that asks for an audit, which is an intent of its own type,
+// and that prints what audits found.
+package audit
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/pfl-forge/pfl-forge"
+	"github.com/pfl-forge/pfl-forge/cmd/pfl-forge/internal/cli/admin"
+	"github.com/pfl-forge/pfl-forge/cmd/pfl-forge/internal/cli/create"
+	"github.com/pfl-forge/pfl-forge/cmd/pfl-forge/internal/cli/document"
+	"github.com/pfl-forge/pfl-forge/cmd/pfl-forge/internal/cli/kit"
+	"github.com/pfl-forge/pfl-forge/cmd/pfl-forge/internal/cli/target"
+	"github.com/pfl-forge/pfl-forge/cmd/pfl-forge/internal/render"
+	"github.com/pfl-forge/pfl-forge/workspace"
+)
+
+const auditHelp = `Ask for an audit: an agent reads the repository, or what is below a path, and writes
+down what it finds in five areas: tests, design, conventions, debt, documentation. It
+changes nothing. What it finds are observations, too, which reflections read.
+
+With --report print what an audit found, the last one if there is no id. The same is in
+.forge/reports/<id>.md.`
+
+// flags are the flags of audit.
+type flags struct {
+	report, dryRun bool
+	question       string
+	agent          string
+	budget         float64
+	format         render.Format
+}
+
+// Command returns the command audit.
+func Command(a *kit.App) *cobra.Command {
+	var f flags
+	cmd := &cobra.Command{
+		Use:   "audit [<path>]",
+		Short: "have the repository looked at, or print what was found",
+		Long:  auditHelp,
+		Example: "  pfl-forge audit\n  pfl-forge audit services/api --question \"is every handler tested?\"\n" +
+			"  pfl-forge audit --report\n  pfl-forge audit --report audit-services-api",
+		Args: kit.Between(0, 1, ""),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if f.report {
+				return auditReport(cmd.Context(), a, args, f.format)
+			}
+			return audit(cmd.Context(), a, args, &f)
+		},
+		ValidArgsFunction: func(cmd *cobra.Command, args []string, typed string) ([]string, cobra.ShellCompDirective) {
+			if !f.report {
+				return nil, cobra.ShellCompDirectiveDefault
+			}
+			return target.Intents(a, isAudit, 1)(cmd, args, typed)
+		},
+	}
+	set := cmd.Flags()
+	set.BoolVar(&f.report, "report", false, "print what an audit found, by its id")
+	set.StringVarP(&f.question, "question", "q", "", "what you want to know")
+	set.StringVar(&f.agent, "agent", "", "the back end")
+	set.Float64Var(&f.budget, "budget", 0, "most that agents may spend on it, in US `dollars`")
+	set.BoolVar(&f.dryRun, "dry-run", false, "print the intent and submit nothing")
+	kit.OutputFlag(cmd, &f.format)
+	cmd.MarkFlagsMutuallyExclusive("report", "question")
+	cmd.MarkFlagsMutuallyExclusive("report", "dry-run")
+	return cmd
+}
+
+// isAudit reports whether an intent is an audit.
+func isAudit(s *forge.Summary) bool { return s.Type == forge.TypeAudit }
+
+// audit submits an audit, and says how to read what it finds.
+func audit(ctx context.Context, a *kit.App, args []string, f *flags) error {
+	t, err := target.Open(ctx, a, f.dryRun)
+	if err != nil {
+		return err
+	}
+	defer t.Close()
+	of := ""
+	if len(args) > 0 {
+		if of, err = auditPath(a, t, args[0]); err != nil {
+			return err
+		}
+	}
+	intent := auditOf(of, f)
+	if err := create.Prepare(ctx, a, t, intent); err != nil {
+		return err
+	}
+	admin.WarnAgents(ctx, a, t, intent, "an audit", "cannot audit", forge.StepAudit)
+	if f.dryRun {
+		return create.Print(a, intent, f.format)
+	}
+	if err := create.Submit(ctx, a, t, intent, f.format); err != nil {
+		return err
+	}
+	a.Say("then: pfl-forge audit --report %s", intent.ID)
+	return nil
+}
+
+// auditOf returns the intent of an audit of what is below a path, or of everything if that
+// is empty.
+func auditOf(path string, f *flags) *forge.Intent {
+	title, body := "Audit the repository", "Audit the whole repository.\n"
+	if path != "" {
+		title, body = "Audit "+path, "Audit what is below "+path+".\n"
+	}
+	if f.question != "" {
+		body += "\n" + f.question + "\n"
+	}
+	i := create.New(title, body)
+	i.Type, i.Agent, i.BudgetUSD = forge.TypeAudit, f.agent, f.budget
+	return i
+}
+
+// auditPath returns a path in the repository, from its root and with slashes; empty for the
+// root itself.
+func auditPath(a *kit.App, t *target.Target, arg string) (string, error) {
+	if t.Repo == nil {
+		return filepath.ToSlash(filepath.Clean(arg)), nil
+	}
+	abs, err := filepath.Abs(filepath.Join(a.Dir, arg))
+	if filepath.IsAbs(arg) {
+		abs, err = filepath.Clean(arg), nil
+	}
+	if err != nil {
+		return "", err
+	}
+	if target, evalErr := filepath.EvalSymlinks(abs); evalErr == nil {
+		abs = target
+	}
+	if _, err := os.Stat(abs); err != nil {
+		return "", fmt.Errorf("%s: no such file or folder", arg)
+	}
+	rel, err := filepath.Rel(t.Repo.Root, abs)
+	if err != nil || rel == ".." || strings.HasPrefix(rel, ".."+string(filepath.Separator)) {
+		return "", fmt.Errorf("%s is not in the repository %s", arg, t.Repo.Root)
+	}
+	if rel == "." {
+		return "", nil
+	}
+	return filepath.ToSlash(rel), nil
+}
+
+// auditReport prints the report of an audit.
+func auditReport(ctx context.Context, a *kit.App, args []string, format render.Format) error {
+	t, err := target.Reader(ctx, a)
+	if err != nil {
+		return err
+	}
+	defer t.Close()
+	id, err := chooseAudit(ctx, t, args)
+	if err != nil {
+		return err
+	}
+	v, err := t.View(ctx, id)
+	switch {
+	case err != nil:
+		return err
+	case v.Intent.Type != forge.TypeAudit:
+		return fmt.Errorf("%s is no audit; `pfl-forge show %s` shows it", id, id)
+	case v.Audit == nil:
+		return fmt.Errorf("%s has found nothing yet, it is %s; `pfl-forge show %s` says how far it is", id, v.Summary.Status, id)
+	}
+	return a.Print(format, document.AuditOf(v), []string{string(id)}, func() error {
+		fmt.Fprintln(a.Out, kit.Safe(string(workspace.Report(&v.Intent, v.Audit))))
+		return nil
+	})
+}
+
+// chooseAudit returns the id of the audit that an argument names, or else of the last one
+// that is done.
+func chooseAudit(ctx context.Context, t *target.Target, args []string) (forge.IntentID, error) {
+	if len(args) > 0 {
+		id, err := forge.ParseIntentID(args[0])
+		if err != nil {
+			return "", kit.Usage(err)
+		}
+		return id, nil
+	}
+	all, err := t.Summaries(ctx)
+	if err != nil {
+		return "", err
+	}
+	var last *forge.Summary
+	for i := range all {
+		if s := &all[i]; isAudit(s) && s.Status == forge.StatusDone && (last == nil || s.UpdatedAt.After(last.UpdatedAt)) {
+			last = s
+		}
+	}
+	if last == nil {
+		return "", errors.New("no audit is done yet; pfl-forge audit asks for one")
+	}
+	return last.Key.Intent, nil
+}

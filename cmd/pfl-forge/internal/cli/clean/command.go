@@ -1,0 +1,246 @@
+// Package clean is the command that removes what finished intents left: here, with what
+// package leftovers finds, or with --server by asking an organisation's implementers.
+package clean
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/pfl-forge/pfl-forge"
+	"github.com/pfl-forge/pfl-forge/cmd/pfl-forge/internal/cli/kit"
+	"github.com/pfl-forge/pfl-forge/cmd/pfl-forge/internal/cli/target"
+	"github.com/pfl-forge/pfl-forge/cmd/pfl-forge/internal/leftovers"
+	"github.com/pfl-forge/pfl-forge/cmd/pfl-forge/internal/render"
+)
+
+const cleanHelp = `Remove what intents left that are done, rejected or cancelled: the commits of their
+attempts under refs/forge/<intent>, checkouts, the state and conversations of agents,
+whole transcripts, files in .forge/logs. What landed stays, and so does what history, show
+and costs tell; what agents and commands did, line by line, ends by itself after 30 days.
+
+What failed can be retried and is left alone; cancel it first. While a run goes on, it
+sees to checkouts and agents' state by itself.
+
+With --server an implementer does it, at the git origin and in the object stores. What
+still ends there, such as an agent that was just cancelled, is kept and named; clean
+again a moment later.`
+
+// flags are the flags of clean.
+type flags struct {
+	dryRun bool
+	older  string
+	format render.Format
+}
+
+// cleaned lists the things that an intent left, as programs read it.
+type cleaned struct {
+	ID      forge.IntentID `json:"id"              yaml:"id"`
+	Status  forge.Status   `json:"status"          yaml:"status"`
+	EndedAt time.Time      `json:"ended_at"        yaml:"ended_at"`
+
+	// Refs counts the commits of attempts that refs keep, and Paths are files and folders.
+	// With --server only the number of refs is known.
+	Refs  int      `json:"refs"            yaml:"refs"`
+	Paths []string `json:"paths,omitempty" yaml:"paths,omitempty"`
+
+	// Bytes is the size of Paths; with --server that of stored sessions and transcripts.
+	Bytes    int64 `json:"bytes"           yaml:"bytes"`
+	Sessions int   `json:"sessions"        yaml:"sessions"`
+	Logs     int   `json:"transcripts"     yaml:"transcripts"`
+
+	// Removed is false if it only would be removed, or could not be.
+	Removed bool `json:"removed"         yaml:"removed"`
+}
+
+// Command returns the command clean.
+func Command(a *kit.App) *cobra.Command {
+	var f flags
+	cmd := &cobra.Command{
+		Use:               "clean [<id>...]",
+		Short:             "remove what finished intents left",
+		Long:              cleanHelp,
+		Example:           "  pfl-forge clean --dry-run\n  pfl-forge clean --older-than 30d\n  pfl-forge clean reset-link",
+		ValidArgsFunction: target.Intents(a, leftovers.Over, 0),
+		RunE:              func(cmd *cobra.Command, args []string) error { return clean(cmd.Context(), a, args, &f) },
+	}
+	set := cmd.Flags()
+	set.BoolVarP(&f.dryRun, "dry-run", "n", false, "say what would be removed, and remove nothing")
+	set.StringVar(&f.older, "older-than", "", "only of intents that ended so long ago: a `duration` such as 12h or 30d")
+	kit.OutputFlag(cmd, &f.format)
+	return cmd
+}
+
+// parseAge parses a duration, which may be in days such as 30d. An empty one is 0.
+func parseAge(s string) (time.Duration, error) {
+	if s == "" {
+		return 0, nil
+	}
+	if days, ok := strings.CutSuffix(s, "d"); ok {
+		if n, err := strconv.Atoi(days); err == nil && n >= 0 && n < 100_000 {
+			return time.Duration(n) * 24 * time.Hour, nil
+		}
+	}
+	d, err := time.ParseDuration(s)
+	if err != nil || d < 0 {
+		return 0, fmt.Errorf("%q is no duration such as 12h or 30d", s)
+	}
+	return d, nil
+}
+
+// clean removes the things that some intents left, which their ids or their age choose.
+func clean(ctx context.Context, a *kit.App, args []string, f *flags) error {
+	ids, err := kit.IntentIDs(args)
+	if err != nil {
+		return err
+	}
+	age, err := parseAge(f.older)
+	if err != nil {
+		return kit.Usage(fmt.Errorf("--older-than: %w", err))
+	}
+	var before time.Time // whenever: clocks differ
+	if age > 0 {
+		before = time.Now().Add(-age)
+	}
+	t, err := target.Reader(ctx, a)
+	if err != nil {
+		return err
+	}
+	defer t.Close()
+	if t.Remote {
+		return cleanRemote(ctx, a, t, ids, before, f)
+	}
+	if t.Session == nil {
+		if len(ids) > 0 {
+			return target.NoIntent(ids[0])
+		}
+		return printCleaned(a, f, []cleaned{})
+	}
+	all, err := t.Summaries(ctx)
+	if err != nil {
+		return err
+	}
+	over, err := chooseOver(all, ids, before)
+	if err != nil {
+		return err
+	}
+	return cleanEach(ctx, a, t, over, f)
+}
+
+// chooseOver returns the intents that were over before some time, or with the zero time at
+// any: of those with the ids, or of all if there are none. An id of one that is not over is
+// an error.
+func chooseOver(all []forge.Summary, ids []forge.IntentID, before time.Time) ([]forge.Summary, error) {
+	known := map[forge.IntentID]*forge.Summary{}
+	for i := range all {
+		known[all[i].Key.Intent] = &all[i]
+		if len(ids) == 0 && !leftovers.Over(&all[i]) {
+			delete(known, all[i].Key.Intent)
+		}
+	}
+	if len(ids) == 0 {
+		for i := range all {
+			if known[all[i].Key.Intent] != nil {
+				ids = append(ids, all[i].Key.Intent)
+			}
+		}
+	}
+	var list []forge.Summary
+	for _, id := range ids {
+		s := known[id]
+		switch {
+		case s == nil:
+			return nil, target.NoIntent(id)
+		case !leftovers.Over(s):
+			return nil, fmt.Errorf("%s %s", id, s.Needed())
+		case before.IsZero() || !s.UpdatedAt.After(before):
+			list = append(list, *s)
+		}
+	}
+	return list, nil
+}
+
+// cleanEach removes the things that each intent left here, and prints them.
+func cleanEach(ctx context.Context, a *kit.App, t *target.Target, over []forge.Summary, f *flags) error {
+	places, err := t.Session.Places(ctx)
+	if err != nil {
+		return err
+	}
+	list := []cleaned{}
+	var errs []error
+	for i := range over {
+		s := &over[i]
+		rest, err := places.Find(ctx, s.Key)
+		if err != nil {
+			errs = append(errs, fmt.Errorf("%s: %w", s.Key.Intent, err))
+			continue
+		}
+		if rest.Empty() {
+			continue
+		}
+		c := cleaned{
+			ID: s.Key.Intent, Status: s.Status, EndedAt: s.UpdatedAt, Refs: rest.Refs, Paths: rest.Paths, Bytes: rest.Bytes,
+			Sessions: rest.Sessions(), Logs: len(rest.Objects) - rest.Sessions(),
+		}
+		if !f.dryRun {
+			err := places.Remove(ctx, rest)
+			if c.Removed = err == nil; err != nil {
+				errs = append(errs, fmt.Errorf("%s: %w", s.Key.Intent, err))
+			}
+		}
+		list = append(list, c)
+	}
+	return errors.Join(append(errs, printCleaned(a, f, list))...)
+}
+
+// printCleaned prints the things that intents left, in a format.
+func printCleaned(a *kit.App, f *flags, list []cleaned) error {
+	names := kit.Names(list, func(c *cleaned) string { return string(c.ID) })
+	return a.Print(f.format, list, names, func() error {
+		if len(list) == 0 {
+			a.Say("there is nothing to remove")
+			return nil
+		}
+		return printTable(a, f, list)
+	})
+}
+
+// printTable prints the things that intents left, a row for each intent, and their sum.
+func printTable(a *kit.App, f *flags, list []cleaned) error {
+	columns := render.Columns{Header: []string{"ID", "STATUS", "ENDED", "REFS", "FILES", "SIZE", "SESSIONS", "TRANSCRIPTS"}}
+	if a.Remote() {
+		columns.Header = slices.Delete(columns.Header, 4, 5)
+	}
+	var refs int
+	var bytes int64
+	for i := range list {
+		c := &list[i]
+		refs, bytes = refs+c.Refs, bytes+c.Bytes
+		cells := []string{
+			string(c.ID), string(c.Status), c.EndedAt.Local().Format(time.DateTime), fmt.Sprint(c.Refs), fmt.Sprint(len(c.Paths)),
+			render.Size(c.Bytes), fmt.Sprint(c.Sessions), fmt.Sprint(c.Logs),
+		}
+		if a.Remote() {
+			cells = slices.Delete(cells, 4, 5)
+		}
+		columns.Add(cells...)
+	}
+	if err := a.Table(&columns); err != nil {
+		return err
+	}
+	did, of, frees := "freed", "files", "git gc"
+	if f.dryRun {
+		did = "would free"
+	}
+	if a.Remote() {
+		of, frees = "sessions and transcripts", "git gc at the origin"
+	}
+	a.Say("%s %s of %s, and %s; %s frees what only those held", did, render.Size(bytes), of, render.Count(refs, "ref"), frees)
+	return nil
+}

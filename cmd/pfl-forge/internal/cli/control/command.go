@@ -1,0 +1,128 @@
+// Package control is the commands by which a person decides on intents, tasks or the whole
+// project without being asked: approve, reject, retry, pause, resume, cancel, reflect.
+//
+// What each of them sends is the choice of the same name in package pending. Send is open
+// to other packages: the commands of goals use it with a condition of their own.
+package control
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/spf13/cobra"
+
+	"github.com/pfl-forge/pfl-forge"
+	"github.com/pfl-forge/pfl-forge/cmd/pfl-forge/internal/cli/kit"
+	"github.com/pfl-forge/pfl-forge/cmd/pfl-forge/internal/cli/pending"
+	"github.com/pfl-forge/pfl-forge/cmd/pfl-forge/internal/cli/target"
+	"github.com/pfl-forge/pfl-forge/cmd/pfl-forge/internal/render"
+)
+
+// PauseCommand returns the command that stops agents until a person resumes.
+func PauseCommand(a *kit.App) *cobra.Command {
+	var all bool
+	var said pending.Said
+	cmd := &cobra.Command{
+		Use:   "pause <id>...",
+		Short: "stop agents and keep what they did, until you resume",
+		Long: "Stop the agents of intents or tasks, within seconds, and keep what they did, until you resume. With --all those of the\n" +
+			"whole project stop, and nothing new begins.",
+		Example:           "  pfl-forge pause reset-link\n  pfl-forge pause reset-link-002\n  pfl-forge pause --all",
+		ValidArgsFunction: target.IntentsAndTasks(a, 0),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return Send(cmd.Context(), a, args, &Request{All: all, Choose: Always(pending.Pause, &said)})
+		},
+	}
+	cmd.Flags().BoolVar(&all, "all", false, "the whole project")
+	cmd.Flags().StringVar(&said.Text, "reason", "", "why, for the history")
+	return cmd
+}
+
+// ResumeCommand returns the command that goes on with what is paused.
+func ResumeCommand(a *kit.App) *cobra.Command {
+	var all bool
+	cmd := &cobra.Command{
+		Use:               "resume <id>...",
+		Short:             "go on with what is paused",
+		Long:              "Go on with intents or tasks that are paused, where they stopped. With --all the whole project goes on.",
+		Example:           "  pfl-forge resume reset-link\n  pfl-forge resume --all",
+		ValidArgsFunction: target.IntentsAndTasks(a, 0),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return Send(cmd.Context(), a, args, &Request{All: all, Choose: Always(pending.Resume, &pending.Said{})})
+		},
+	}
+	cmd.Flags().BoolVar(&all, "all", false, "the whole project")
+	return cmd
+}
+
+// CancelCommand returns the command that stops intents, tasks or everything for good.
+func CancelCommand(a *kit.App) *cobra.Command {
+	var all, yes bool
+	var said pending.Said
+	cmd := &cobra.Command{
+		Use:   "cancel <id>...",
+		Short: "stop intents or tasks for good; what is integrated stays",
+		Long: "Stop intents or tasks for good. What is integrated stays; the commits of all attempts are kept until `pfl-forge clean`.\n" +
+			"With --all everything that is under way in the project is cancelled, after a question.",
+		Example:           "  pfl-forge cancel reset-link --reason \"not now\"\n  pfl-forge cancel reset-link-002\n  pfl-forge cancel --all",
+		ValidArgsFunction: target.IntentsAndTasks(a, 0),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if all && !yes {
+				sure, err := sureToCancel(cmd.Context(), a)
+				if err != nil || !sure {
+					return err
+				}
+			}
+			return Send(cmd.Context(), a, args, &Request{All: all, Choose: Always(pending.Cancel, &said)})
+		},
+	}
+	cmd.Flags().BoolVar(&all, "all", false, "everything in the project; asks first")
+	cmd.Flags().BoolVarP(&yes, "yes", "y", false, "with --all: do not ask")
+	cmd.Flags().StringVar(&said.Text, "reason", "", "why, for the history")
+	return cmd
+}
+
+// sureToCancel asks whether everything is to be cancelled.
+func sureToCancel(ctx context.Context, a *kit.App) (bool, error) {
+	c, ok := a.Terminal()
+	if !ok {
+		return false, kit.Usage(errors.New("--all asks on a terminal, and there is none: give --yes, or the ids"))
+	}
+	defer c.Close()
+	t, err := target.Reader(ctx, a)
+	if err != nil {
+		return false, err
+	}
+	all, err := t.Summaries(ctx)
+	t.Close()
+	if err != nil {
+		return false, err
+	}
+	open := 0
+	for i := range all {
+		if !all[i].Status.Ended() {
+			open++
+		}
+	}
+	return a.Confirm(ctx, c, fmt.Sprintf("cancel %s?", render.Count(open, "intent")))
+}
+
+// ReflectCommand returns the command that asks for a reflection now.
+func ReflectCommand(a *kit.App) *cobra.Command {
+	return &cobra.Command{
+		Use:   "reflect",
+		Short: "look back at what happened and propose what to do about it",
+		Long: "Have the observations read that no reflection has read yet, in the light of what happened, and get intents proposed.\n" +
+			"That happens by itself after each intent; this asks for it now. What is proposed is in `pfl-forge status` and, unless its\n" +
+			"risk is low, in the inbox.",
+		Args: kit.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			return target.Once(cmd.Context(), a, func(t *target.Target) error {
+				b := pending.Batch{App: a, GoesOn: true}
+				b.Send(cmd.Context(), t, "reflection", "asked for", forge.Event{To: t.Key("").Lane(), Message: &forge.Reflect{}})
+				return b.End(t)
+			})
+		},
+	}
+}

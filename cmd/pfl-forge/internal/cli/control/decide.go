@@ -1,0 +1,97 @@
+package control
+
+import (
+	"context"
+	"errors"
+
+	"github.com/spf13/cobra"
+
+	"github.com/pfl-forge/pfl-forge/cmd/pfl-forge/internal/cli/kit"
+	"github.com/pfl-forge/pfl-forge/cmd/pfl-forge/internal/cli/pending"
+	"github.com/pfl-forge/pfl-forge/cmd/pfl-forge/internal/cli/target"
+)
+
+// ApproveCommand returns the command that lets intents that wait for approval go on.
+func ApproveCommand(a *kit.App) *cobra.Command {
+	var plan string
+	var all, yes bool
+	cmd := &cobra.Command{
+		Use:   "approve <id>...",
+		Short: "let intents that wait for approval go on",
+		Long: "Let intents that wait for approval go on with the plan that they have.\n" +
+			"With --plan exactly that plan is approved, as the inbox shows it; if it has changed since, nothing happens.\n" +
+			"With --all everything that waits for approval is listed and, after a question, approved as listed.",
+		Example:           "  pfl-forge approve reset-link\n  pfl-forge approve reset-link --plan 714fe29f3703\n  pfl-forge approve --all",
+		ValidArgsFunction: target.Intents(a, pending.Approve.Fits, 0),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if all {
+				if len(args) > 0 || plan != "" {
+					return kit.Usage(errors.New("--all goes without ids and without --plan"))
+				}
+				return approveAll(cmd.Context(), a, yes)
+			}
+			if len(args) == 0 {
+				return kit.Usage(kit.Missing("the id of an intent"))
+			}
+			if plan != "" && len(args) > 1 {
+				return kit.Usage(errors.New("--plan names the plan of one intent"))
+			}
+			return decide(cmd.Context(), a, args, pending.Approve, pending.Said{Plan: plan})
+		},
+	}
+	cmd.Flags().StringVar(&plan, "plan", "", "`hash` of the plan that is approved")
+	cmd.Flags().BoolVar(&all, "all", false, "everything that waits for approval; asks first")
+	cmd.Flags().BoolVarP(&yes, "yes", "y", false, "with --all: do not ask")
+	return cmd
+}
+
+// RejectCommand returns the command that ends intents that are not wanted.
+func RejectCommand(a *kit.App) *cobra.Command {
+	var said pending.Said
+	cmd := &cobra.Command{
+		Use:               "reject <id>...",
+		Short:             "end intents that wait for you, because they are not wanted",
+		Args:              kit.AtLeast(1, "the id of an intent"),
+		ValidArgsFunction: target.Intents(a, pending.Waits, 0),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return decide(cmd.Context(), a, args, pending.Reject, said)
+		},
+	}
+	cmd.Flags().StringVar(&said.Text, "reason", "", "why, for the history")
+	return cmd
+}
+
+// RetryCommand returns the command that runs intents again that failed, or wait for files or for money.
+func RetryCommand(a *kit.App) *cobra.Command {
+	var said pending.Said
+	cmd := &cobra.Command{
+		Use:   "retry <id>...",
+		Short: "run what failed, or waits for your files or for money, again",
+		Long: "Run what failed, or waits for your files or for money, again. An intent that waits for money or for approval goes on by the\n" +
+			"project's policy as it is now on the base branch.",
+		Args:              kit.AtLeast(1, "the id of an intent"),
+		ValidArgsFunction: target.Intents(a, pending.Retry.Fits, 0),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return decide(cmd.Context(), a, args, pending.Retry, said)
+		},
+	}
+	cmd.Flags().StringVar(&said.Text, "with", "", "`instructions` for the agents")
+	cmd.Flags().Float64Var(&said.BudgetUSD, "budget", 0, "what the intent may cost in all from now on, in `USD`")
+	return cmd
+}
+
+// decide sends the same choice for each intent. One that is refused does not keep the
+// others back.
+func decide(ctx context.Context, a *kit.App, args []string, c *pending.Choice, said pending.Said) error {
+	ids, err := kit.IntentIDs(args)
+	if err != nil {
+		return err
+	}
+	return target.Once(ctx, a, func(t *target.Target) error {
+		b := pending.Batch{App: a, GoesOn: c.GoesOn}
+		for _, id := range ids {
+			b.Send(ctx, t, string(id), c.Done, c.Event(t.Key(id), said))
+		}
+		return b.End(t)
+	})
+}

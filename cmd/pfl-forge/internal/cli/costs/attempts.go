@@ -1,0 +1,73 @@
+package costs
+
+import (
+	"context"
+	"strings"
+	"time"
+
+	"github.com/pfl-forge/pfl-forge"
+	"github.com/pfl-forge/pfl-forge/cmd/pfl-forge/internal/cli/kit"
+	"github.com/pfl-forge/pfl-forge/cmd/pfl-forge/internal/cli/target"
+	"github.com/pfl-forge/pfl-forge/cmd/pfl-forge/internal/render"
+)
+
+// AttemptDetail is an attempt that has ended, with what it used, as programs read it.
+type AttemptDetail struct {
+	// Task is the task that it worked on; empty if it was about the whole intent.
+	Task    forge.TaskID `json:"task,omitempty"     yaml:"task,omitempty"`
+	Step    forge.Step   `json:"step"               yaml:"step"`
+	Attempt int          `json:"attempt"            yaml:"attempt"`
+
+	// Outcome is ok, rejected, another verdict, or the name of a failure.
+	Outcome string `json:"outcome"            yaml:"outcome"`
+
+	// Agent, Model and Session are empty if no agent was called, such as for a rebase.
+	Agent   string `json:"agent,omitempty"    yaml:"agent,omitempty"`
+	Model   string `json:"model,omitempty"    yaml:"model,omitempty"`
+	Session string `json:"session,omitempty"  yaml:"session,omitempty"`
+
+	// Seconds is its duration; the others add up the usage of its calls.
+	Seconds          float64   `json:"seconds"            yaml:"seconds"`
+	InputTokens      int64     `json:"input_tokens"       yaml:"input_tokens"`
+	OutputTokens     int64     `json:"output_tokens"      yaml:"output_tokens"`
+	CacheReadTokens  int64     `json:"cache_read_tokens"  yaml:"cache_read_tokens"`
+	CacheWriteTokens int64     `json:"cache_write_tokens" yaml:"cache_write_tokens"`
+	Turns            int64     `json:"turns"              yaml:"turns"`
+	CostUSD          float64   `json:"cost_usd"           yaml:"cost_usd"`
+	EndedAt          time.Time `json:"ended_at"           yaml:"ended_at"`
+}
+
+// Attempts returns every attempt of an intent that has ended, in that order.
+func Attempts(ctx context.Context, t *target.Target, id forge.IntentID) ([]AttemptDetail, error) {
+	records, _, err := t.Bus.Load(ctx, t.Key(id))
+	if err != nil {
+		return nil, err
+	}
+	var book Book
+	for i := range records {
+		book.Add(t.Key(id), &records[i])
+	}
+	var list []AttemptDetail
+	for i := range book.Attempts {
+		c := &book.Attempts[i]
+		list = append(list, AttemptDetail{
+			Task: c.Task, Step: c.Step, Attempt: c.Number, Outcome: c.Outcome, Agent: c.Agent, Model: c.Model, Session: c.Session,
+			Seconds: c.Duration.Seconds(), InputTokens: c.Usage.InputTokens, OutputTokens: c.Usage.OutputTokens,
+			CacheReadTokens: c.Usage.CacheReadTokens, CacheWriteTokens: c.Usage.CacheWriteTokens, Turns: c.Usage.Turns,
+			CostUSD: c.Usage.CostUSD, EndedAt: c.At,
+		})
+	}
+	return list, nil
+}
+
+// PrintAttempts prints attempts as a table.
+func PrintAttempts(a *kit.App, list []AttemptDetail) error {
+	columns := render.Columns{Header: []string{"ENDED", "STEP", "OUTCOME", "AGENT", "MODEL", "TIME", "TOKENS", "COST", "SESSION"}, Shrink: 8}
+	for i := range list {
+		d := &list[i]
+		columns.Add(d.EndedAt.Local().Format(time.DateTime), render.StepName(forge.Attempt{Step: d.Step, Number: d.Attempt}), d.Outcome,
+			d.Agent, d.Model, render.Took(time.Duration(d.Seconds*float64(time.Second))),
+			render.Tokens(d.InputTokens+d.OutputTokens), render.Cost(d.CostUSD), strings.TrimSpace(d.Session))
+	}
+	return a.Table(&columns)
+}

@@ -1,0 +1,198 @@
+package costs_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"math/rand/v2"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/pfl-forge/pfl-forge"
+	"github.com/pfl-forge/pfl-forge/bus"
+	"github.com/pfl-forge/pfl-forge/bus/bustest"
+	"github.com/pfl-forge/pfl-forge/cmd/pfl-forge/internal/cli/costs"
+	"github.com/pfl-forge/pfl-forge/internal/wait"
+	"github.com/pfl-forge/pfl-forge/service"
+	"github.com/pfl-forge/pfl-forge/services/runner"
+)
+
+const (
+	project = forge.ProjectID("shop")
+	commit  = "0123456789012345678901234567890123456789"
+)
+
+// till is an agent that takes money for everything, and knows how much it took.
+type till struct {
+	mu    sync.Mutex
+	taken forge.Usage
+	by    map[string]int64 // input tokens
+	calls int
+}
+
+// serve answers a command: some attempts fail, some reviews reject.
+func (s *till) serve(_ context.Context, c forge.Command, _ service.Progress) forge.Result {
+	r := answer(&c)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if c.Attempt.Step == forge.StepRebase || c.Attempt.Step == forge.StepIntegrate {
+		return r
+	}
+	n := rand.Int64N(1000)
+	r.Usage = forge.Usage{
+		InputTokens: 1 + n, OutputTokens: 2 * n, CacheReadTokens: 3 * n, CacheWriteTokens: 4 * n, CostUSD: float64(n) / 1024, Turns: 2, Calls: 1,
+	}
+	r.Agent, r.Model, r.Session = "claude", []string{"m1", "m2"}[rand.IntN(2)], "s"
+	s.calls++
+	switch {
+	case forge.As[*forge.Review](r.Output) != nil && s.calls%5 == 0:
+		forge.As[*forge.Review](r.Output).Verdict, forge.As[*forge.Review](r.Output).Issues = forge.VerdictRejected, []string{"no"}
+	case s.calls%7 == 0 && forge.As[*forge.Analysis](r.Output) == nil && forge.As[*forge.Reflection](r.Output) == nil:
+		r.Output, r.Output = nil, nil
+		r.Output = &forge.Failure{Reason: forge.FailCrashed, Message: "exit status 1"}
+	}
+	s.taken = s.taken.Add(r.Usage)
+	for _, key := range []string{"step/" + string(c.Attempt.Step), "model/" + r.Model, "intent/" + string(c.To.Intent)} {
+		s.by[key] += r.Usage.InputTokens
+	}
+	return r
+}
+
+func answer(c *forge.Command) forge.Result {
+	var r forge.Result
+	switch c.Attempt.Step {
+	case forge.StepAnalyze:
+		policy := forge.DefaultPolicy()
+		policy.RetryBackoff, policy.MaxAgentRetries = time.Millisecond, 5
+		policy.Budget = forge.Budget{ProjectUSD: 100_000, DayUSD: 50_000, IntentUSD: 10_000}
+		r.Output = &forge.Analysis{
+			Risk: forge.RiskLow, Tasks: []forge.TaskPlan{{Name: "a", Title: "a"}, {Name: "b", Title: "b"}}, Policy: &policy, Base: commit,
+		}
+	case forge.StepImplement:
+		r.Output = &forge.Implementation{Base: commit, Head: commit, Commits: 1, Files: []string{string(c.Task.ID)}}
+	case forge.StepRebase:
+		r.Output = &forge.Rebase{Base: commit, Head: commit, Tree: commit, PatchID: commit, Files: []string{string(c.Task.ID)}}
+	case forge.StepReview:
+		r.Output = &forge.Review{TaskID: c.Task.ID, Head: c.Task.Head, Verdict: forge.VerdictApproved}
+	case forge.StepIntegrate:
+		r.Output = &forge.Integration{Outcome: forge.LandIntegrated, Commit: commit, Parent: commit, Tree: commit}
+	case forge.StepReflect:
+		r.Output = &forge.Reflection{}
+	default: // no intent here takes another step
+	}
+	return r
+}
+
+// TestTotals checks that what the journals add up to is what was served, to the token,
+// whatever failed, was rejected or done again.
+func TestTotals(t *testing.T) {
+	b := bustest.Start(t)
+	s := &till{by: map[string]int64{}}
+	ctx, stop := context.WithCancel(context.Background())
+	var parts sync.WaitGroup
+	t.Cleanup(func() { stop(); parts.Wait() })
+	parts.Go(func() { _ = runner.Run(ctx, runner.Config{Bus: b, Log: slog.New(slog.DiscardHandler)}) })
+	w := &service.Worker{Bus: b, Replica: "a", Log: slog.New(slog.DiscardHandler), Parallel: 4, Grace: time.Millisecond}
+	for _, step := range forge.Steps() {
+		w.Handlers = append(w.Handlers, service.Handler{Step: step, Do: s.serve})
+	}
+	parts.Go(func() { _ = w.Run(ctx) })
+	const intents = 8
+	for i := range intents {
+		id := forge.IntentID(fmt.Sprintf("intent-%d", i))
+		ruling, err := b.Ask(ctx, forge.Event{ID: "e-" + string(id), To: forge.Key{Project: project, Intent: id}, Message: &forge.Submit{
+			Intent: forge.Intent{ID: id, Project: project, Title: "Title of " + string(id), Body: "do it", Source: forge.SourceHuman},
+		}})
+		if err != nil || ruling.Decision != forge.Applied {
+			t.Fatal(ruling, err)
+		}
+	}
+	settle(t, b, intents)
+	before := time.Now()
+
+	book, err := costs.Read(t.Context(), b, project)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, by := range costs.Bys() {
+		rep := book.Report(costs.Query{By: by}, time.Now())
+		var sum forge.Usage
+		for _, row := range rep.Rows {
+			sum = sum.Add(usage(&row))
+			if want, ok := s.by[string(by)+"/"+row.Key]; ok && row.InputTokens != want || by == costs.ByStep && !ok {
+				t.Errorf("%s %s: %d input tokens, want %d", by, row.Key, row.InputTokens, want)
+			}
+			if by == costs.ByIntent && (row.Title != "Title of "+row.Key || row.LeftUSD == nil || *row.LeftUSD != 10_000-row.CostUSD) {
+				t.Errorf("%+v", row)
+			}
+		}
+		if diff := cmp.Diff(s.taken, sum); diff != "" { // costs are multiples of 1/1024: their sums are exact
+			t.Errorf("by %s: %s", by, diff)
+		}
+		if got := usage(&rep.Total); got != s.taken {
+			t.Errorf("by %s: the total is %+v", by, got)
+		}
+	}
+	rep := book.Report(costs.Query{By: costs.ByTask}, before)
+	if len(rep.Rows) != 3*intents {
+		t.Errorf("there are rows of %d tasks", len(rep.Rows))
+	}
+	want := []costs.Budget{
+		{Project: project, Of: "project", BudgetUSD: 100_000, SpentUSD: s.taken.CostUSD, LeftUSD: 100_000 - s.taken.CostUSD},
+		{Project: project, Of: "day", BudgetUSD: 50_000, SpentUSD: s.taken.CostUSD, LeftUSD: 50_000 - s.taken.CostUSD},
+	}
+	if diff := cmp.Diff(want, rep.Budgets); diff != "" {
+		t.Error(diff)
+	}
+	if rep := book.Report(costs.Query{By: costs.ByDay, Until: before.Add(-time.Hour)}, before); len(rep.Rows) != 0 {
+		t.Errorf("an hour ago there was %+v", rep.Rows)
+	}
+	if rep := book.Report(costs.Query{By: costs.ByDay, Since: before}, before.AddDate(0, 0, 1)); len(rep.Rows) != 0 || rep.Budgets[1].SpentUSD != 0 {
+		t.Errorf("tomorrow there is %+v", rep)
+	}
+}
+
+func usage(r *costs.Row) forge.Usage {
+	return forge.Usage{
+		InputTokens: r.InputTokens, OutputTokens: r.OutputTokens, CacheReadTokens: r.CacheReadTokens, CacheWriteTokens: r.CacheWriteTokens,
+		CostUSD: r.CostUSD, Turns: r.Turns, Calls: r.Calls,
+	}
+}
+
+// settle waits until nothing goes on with any intent, and each was reflected upon.
+func settle(t *testing.T, b *bus.Bus, intents int) {
+	t.Helper()
+	ctx, moved := wait.WhileMoving(t)
+	done := errors.New("done")
+	settled, reflected := map[forge.IntentID]bool{}, map[forge.IntentID]bool{}
+	err := b.Follow(ctx, project, 0, bus.Follower{Record: func(key forge.Key, _ uint64, rec forge.Record) error {
+		moved()
+		if !key.IsLane() {
+			settled[key.Intent] = rec.Summary.Settled && rec.Summary.Status.Ended()
+		}
+		for i := range rec.Events {
+			if forge.As[*forge.Reflected](rec.Events[i].Message) != nil {
+				reflected[key.Intent] = true
+			}
+		}
+		n := 0
+		for _, is := range settled {
+			if is {
+				n++
+			}
+		}
+		if n == intents && len(reflected) == intents {
+			return done
+		}
+		return nil
+	}})
+	if !errors.Is(err, done) {
+		t.Fatalf("the intents do not settle: %v, %v", settled, err)
+	}
+}

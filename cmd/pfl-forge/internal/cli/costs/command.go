@@ -1,0 +1,145 @@
+package costs
+
+import (
+	"context"
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/pfl-forge/pfl-forge/cmd/pfl-forge/internal/cli/kit"
+	"github.com/pfl-forge/pfl-forge/cmd/pfl-forge/internal/cli/target"
+	"github.com/pfl-forge/pfl-forge/cmd/pfl-forge/internal/render"
+)
+
+const costsHelp = `Show where the money went: tokens, calls, time and US dollars of every attempt that
+called an agent, added up from the journals. What runs now counts when it ends;
+pfl-forge status --watch shows it until then.
+
+Budgets of pfl-forge.yaml and of intents are shown with what is left of them.`
+
+// flags are the flags of costs.
+type flags struct {
+	by, since, until string
+	format           render.Format
+}
+
+// Command returns the command costs.
+func Command(a *kit.App) *cobra.Command {
+	var f flags
+	cmd := &cobra.Command{
+		Use:     "costs",
+		Short:   "show where the money went",
+		Long:    costsHelp,
+		Example: "  pfl-forge costs\n  pfl-forge costs --by day --since 168h\n  pfl-forge costs --by model -o json",
+		Args:    kit.NoArgs,
+		RunE:    func(cmd *cobra.Command, _ []string) error { return costs(cmd.Context(), a, &f) },
+	}
+	var bys []string
+	for _, by := range Bys() {
+		bys = append(bys, string(by))
+	}
+	set := cmd.Flags()
+	set.StringVar(&f.by, "by", string(ByIntent), "a row for each `what`: "+strings.Join(bys, ", "))
+	set.StringVar(&f.since, "since", "", "only what ended later: a `time` such as 24h or 2026-03-01")
+	set.StringVar(&f.until, "until", "", "only what ended before a `time`")
+	_ = cmd.RegisterFlagCompletionFunc("by", cobra.FixedCompletions(bys, cobra.ShellCompDirectiveNoFileComp))
+	kit.OutputFlag(cmd, &f.format)
+	return cmd
+}
+
+// costs prints the costs of agents, with a row for each group that --by names.
+func costs(ctx context.Context, a *kit.App, f *flags) error {
+	now := time.Now()
+	by, err := ParseBy(f.by)
+	if err != nil {
+		return kit.Usage(fmt.Errorf("--by: %w", err))
+	}
+	q := Query{By: by}
+	if q.Since, err = kit.ParseSince(f.since, now); err != nil {
+		return kit.Usage(fmt.Errorf("--since: %w", err))
+	}
+	if q.Until, err = kit.ParseSince(f.until, now); err != nil {
+		return kit.Usage(fmt.Errorf("--until: %w", err))
+	}
+	t, err := target.Reader(ctx, a)
+	if err != nil {
+		return err
+	}
+	defer t.Close()
+	book := new(Book)
+	if t.Bus != nil {
+		project := t.Project
+		if by == ByProject {
+			project = ""
+		}
+		if book, err = Read(ctx, t.Bus, project); err != nil {
+			return err
+		}
+	}
+	rep := book.Report(q, now)
+	names := kit.Names(rep.Rows, func(r *Row) string { return r.Key })
+	return a.Print(f.format, rep, names, func() error {
+		if len(rep.Rows) == 0 {
+			a.Say("no agent was called%s", within(&q))
+			return nil
+		}
+		return printTable(a, &rep)
+	})
+}
+
+// within returns the end of a sentence about a time that was asked for.
+func within(q *Query) string {
+	if q.Since.IsZero() && q.Until.IsZero() {
+		return ""
+	}
+	return " in that time"
+}
+
+// printTable prints a report as a table, and what is left of budgets.
+func printTable(a *kit.App, rep *Report) error {
+	columns := render.Columns{
+		Header: []string{strings.ToUpper(string(rep.By)), "COST", "IN", "OUT", "CACHE READ", "CACHE WRITE", "CALLS", "TURNS", "TIME"},
+	}
+	if rep.By == ByIntent {
+		columns.Header = append(columns.Header, "LEFT", "TITLE")
+		columns.Shrink = len(columns.Header) - 1
+	}
+	for _, row := range append(rep.Rows, rep.Total) {
+		cells := []string{row.Key, dollars(row.CostUSD)}
+		for _, n := range []int64{row.InputTokens, row.OutputTokens, row.CacheReadTokens, row.CacheWriteTokens, row.Calls, row.Turns} {
+			cells = append(cells, strconv.FormatInt(n, 10))
+		}
+		cells = append(cells, render.Took(time.Duration(row.Seconds*float64(time.Second))))
+		if rep.By == ByIntent {
+			left := ""
+			if row.LeftUSD != nil {
+				left = fmt.Sprintf("%s of %s", dollars(*row.LeftUSD), dollars(*row.BudgetUSD))
+			}
+			cells = append(cells, left, row.Title)
+		}
+		columns.Add(cells...)
+	}
+	if err := a.Table(&columns); err != nil {
+		return err
+	}
+	for _, b := range rep.Budgets {
+		text := fmt.Sprintf("budget of the %s: %s of %s left", b.Of, dollars(b.LeftUSD), dollars(b.BudgetUSD))
+		if len(rep.Budgets) > 0 && rep.By == ByProject {
+			text = string(b.Project) + ": " + text
+		}
+		a.Say("%s", text)
+	}
+	return nil
+}
+
+// dollars returns an amount to the hundredth of a cent, because a call may cost less than a
+// cent.
+func dollars(usd float64) string {
+	if usd < 0 {
+		return fmt.Sprintf("-$%.4f", -usd)
+	}
+	return fmt.Sprintf("$%.4f", usd)
+}

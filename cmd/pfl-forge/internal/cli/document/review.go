@@ -1,0 +1,40 @@
+package document
+
+import (
+	"fmt"
+
+	"github.com/pfl-forge/pfl-forge"
+	"github.com/pfl-forge/pfl-forge/cmd/pfl-forge/internal/cli/kit"
+	"github.com/pfl-forge/pfl-forge/cmd/pfl-forge/internal/render"
+)
+
+// Review is the verdict of one review of a task, on the commit that was its head then.
+type Review struct {
+	Attempt     int           `json:"attempt"               yaml:"attempt"`
+	Head        string        `json:"head"                  yaml:"head"`
+	Verdict     forge.Verdict `json:"verdict"               yaml:"verdict"`
+	Issues      []string      `json:"issues,omitempty"      yaml:"issues,omitempty"`
+	Suggestions []string      `json:"suggestions,omitempty" yaml:"suggestions,omitempty"`
+}
+
+// ReviewsOf returns the reviews of a task, the oldest first.
+func ReviewsOf(v *forge.View, id forge.TaskID) []Review {
+	var list []Review
+	for i := range v.Reviews {
+		if r := &v.Reviews[i]; r.TaskID == id {
+			list = append(list, Review{r.Attempt, r.Head, r.Verdict, r.Issues, r.Suggestions})
+		}
+	}
+	return list
+}
+
+// PrintReview prints a review with all issues and suggestions.
+func PrintReview(a *kit.App, r *Review) {
+	fmt.Fprintf(a.Out, "  attempt %d, %s: %s\n", r.Attempt, render.ShortCommit(r.Head), r.Verdict)
+	for _, issue := range r.Issues {
+		fmt.Fprintln(a.Out, kit.Indent(kit.Safe(issue), "    - "))
+	}
+	for _, s := range r.Suggestions {
+		fmt.Fprintln(a.Out, kit.Indent("suggestion: "+kit.Safe(s), "    - "))
+	}
+}

@@ -1,0 +1,119 @@
+package goal
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/pfl-forge/pfl-forge"
+	"github.com/pfl-forge/pfl-forge/cmd/pfl-forge/internal/cli/goalview"
+	"github.com/pfl-forge/pfl-forge/cmd/pfl-forge/internal/cli/kit"
+	"github.com/pfl-forge/pfl-forge/cmd/pfl-forge/internal/cli/status"
+	"github.com/pfl-forge/pfl-forge/cmd/pfl-forge/internal/cli/target"
+	"github.com/pfl-forge/pfl-forge/cmd/pfl-forge/internal/render"
+)
+
+// goals returns the goals of a project, sorted by id.
+func goals(ctx context.Context, t *target.Target) ([]forge.Summary, error) {
+	all, err := t.Summaries(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return slices.DeleteFunc(all, func(s forge.Summary) bool { return !isGoal(&s) }), nil
+}
+
+// listCommand returns the command goal list.
+func listCommand(a *kit.App) *cobra.Command {
+	var format render.Format
+	cmd := &cobra.Command{
+		Use:     "list",
+		Aliases: []string{"ls"},
+		Short:   "list the goals and how far they are",
+		Example: "  pfl-forge goal list\n  pfl-forge goal list -o json",
+		Args:    kit.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			t, err := target.Reader(cmd.Context(), a)
+			if err != nil {
+				return err
+			}
+			defer t.Close()
+			list, err := goals(cmd.Context(), t)
+			if err != nil {
+				return err
+			}
+			return printList(a, list, format)
+		},
+	}
+	kit.OutputFlag(cmd, &format)
+	return cmd
+}
+
+// item is a goal in a list, as programs read it.
+type item struct {
+	ID            forge.IntentID `json:"id"                yaml:"id"`
+	Title         string         `json:"title"             yaml:"title"`
+	Status        string         `json:"status"            yaml:"status"` // as that of a goal alone
+	IntentStatus  forge.Status   `json:"intent_status"     yaml:"intent_status"`
+	Waiting       forge.Waiting  `json:"waiting,omitempty" yaml:"waiting,omitempty"`
+	Reason        string         `json:"reason,omitempty"  yaml:"reason,omitempty"`
+	Iteration     int            `json:"iteration"         yaml:"iteration"`
+	Used          int            `json:"iterations_used"   yaml:"iterations_used"`
+	MaxIterations int            `json:"max_iterations"    yaml:"max_iterations"`
+	Met           int            `json:"criteria_met"      yaml:"criteria_met"`
+	Criteria      int            `json:"criteria_count"    yaml:"criteria_count"`
+	Tokens        int64          `json:"tokens"            yaml:"tokens"`
+	CostUSD       float64        `json:"cost_usd"          yaml:"cost_usd"`
+	CreatedAt     time.Time      `json:"created_at"        yaml:"created_at"`
+	UpdatedAt     time.Time      `json:"updated_at"        yaml:"updated_at"`
+}
+
+// itemOf returns the item of a goal.
+func itemOf(s *forge.Summary) item {
+	g := s.Goal
+	return item{
+		ID: s.Key.Intent, Title: s.Title, Status: goalview.StatusOf(s), IntentStatus: s.Status, Waiting: s.Waiting, Reason: s.Reason,
+		Iteration: g.Iteration, Used: g.Used, MaxIterations: g.Most, Met: g.Met, Criteria: g.Criteria,
+		Tokens: s.Usage.InputTokens + s.Usage.OutputTokens, CostUSD: s.Usage.CostUSD, CreatedAt: s.CreatedAt, UpdatedAt: s.UpdatedAt,
+	}
+}
+
+// printList prints goals in a format.
+func printList(a *kit.App, all []forge.Summary, format render.Format) error {
+	list := []item{}
+	for i := range all {
+		list = append(list, itemOf(&all[i]))
+	}
+	names := kit.Names(list, func(g *item) string { return string(g.ID) })
+	return a.Print(format, list, names, func() error {
+		if len(list) == 0 {
+			a.Say("no goals yet")
+			a.Say(`next: pfl-forge goal run "what is to be done" --criterion "what holds in the end"`)
+			return nil
+		}
+		return printTable(a, list, all, format == render.Wide)
+	})
+}
+
+// printTable prints goals, each in a row, with what goes on with it.
+func printTable(a *kit.App, list []item, all []forge.Summary, wide bool) error {
+	columns := render.Columns{Header: []string{"ID", "STATUS", "ITERATION", "MET", "AGE", "COST", "NOW"}, Shrink: 6}
+	if wide {
+		columns.Header = append(columns.Header, "INTENT", "TOKENS", "TITLE")
+	}
+	now := time.Now()
+	for i := range list {
+		g := &list[i]
+		row := []string{
+			string(g.ID), g.Status, fmt.Sprintf("%d/%d", g.Used, g.MaxIterations), fmt.Sprintf("%d/%d", g.Met, g.Criteria),
+			render.Age(now.Sub(g.CreatedAt)), render.Cost(g.CostUSD), status.Doing(&all[i]),
+		}
+		if wide {
+			row = append(row, string(g.IntentStatus), render.Tokens(g.Tokens), g.Title)
+		}
+		columns.Add(row...)
+	}
+	return a.Table(&columns)
+}

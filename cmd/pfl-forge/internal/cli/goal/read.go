@@ -1,0 +1,128 @@
+package goal
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/pfl-forge/pfl-forge"
+	"github.com/pfl-forge/pfl-forge/cmd/pfl-forge/internal/cli/admin"
+	"github.com/pfl-forge/pfl-forge/cmd/pfl-forge/internal/cli/create"
+	"github.com/pfl-forge/pfl-forge/cmd/pfl-forge/internal/cli/kit"
+	"github.com/pfl-forge/pfl-forge/cmd/pfl-forge/internal/cli/run"
+	"github.com/pfl-forge/pfl-forge/cmd/pfl-forge/internal/cli/target"
+	"github.com/pfl-forge/pfl-forge/cmd/pfl-forge/internal/goalfile"
+	"github.com/pfl-forge/pfl-forge/cmd/pfl-forge/internal/local"
+	"github.com/pfl-forge/pfl-forge/config"
+)
+
+// readGoal returns the goal that the arguments name: a file, standard input, or a text with
+// criteria of flags.
+func readGoal(a *kit.App, args []string, f *runFlags) (*goalfile.Goal, error) {
+	if len(f.criteria) > 0 {
+		switch {
+		case len(args) == 0:
+			return nil, kit.Usage(kit.Missing("the text that the criteria are about"))
+		case slices.Contains([]string{".yaml", ".yml"}, filepath.Ext(args[0])):
+			return nil, kit.Usage(fmt.Errorf("--criterion goes with a text; those of %s stand in it", args[0]))
+		}
+		return &goalfile.Goal{Task: args[0], Criteria: f.criteria}, nil
+	}
+	name := filepath.Join(a.Dir, goalfile.Name)
+	if len(args) > 0 {
+		name = args[0]
+	}
+	if name == "-" {
+		return parseGoal("standard input", a.In)
+	}
+	info, err := os.Stat(name)
+	switch {
+	case err != nil && len(args) == 0:
+		return nil, kit.Usage(fmt.Errorf("there is no %s here; name a file, or give a text and --criterion", goalfile.Name))
+	case err != nil:
+		return nil, kit.Usage(fmt.Errorf("%s: no such file; a text needs --criterion, one at least", name))
+	case !info.Mode().IsRegular():
+		return nil, fmt.Errorf("%s is no regular file; use - to read from a pipe", name)
+	}
+	file, err := os.Open(name)
+	if err != nil {
+		return nil, err
+	}
+	defer file.Close()
+	return parseGoal(name, file)
+}
+
+// parseGoal reads the file of a goal.
+func parseGoal(name string, from io.Reader) (*goalfile.Goal, error) {
+	data, err := io.ReadAll(io.LimitReader(from, goalfile.MaxBytes+1))
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", name, err)
+	}
+	return goalfile.Parse(name, data)
+}
+
+// intentOf returns the intent that a goal is, with what the flags add.
+func intentOf(g *goalfile.Goal, f *runFlags) (*forge.Intent, error) {
+	title := create.FirstLine(g.Task)
+	if title == "" {
+		return nil, kit.Usage(errors.New("the text is empty; say what is to be done"))
+	}
+	if f.maxIterations > 0 {
+		g.Options.MaxIterations = f.maxIterations
+	}
+	if f.model != "" {
+		g.Options.Model = f.model
+		if e := g.Options.ValidateAgent(); e != nil {
+			return nil, kit.Usage(fmt.Errorf("--model: %s", e.Reason))
+		}
+	}
+	i := create.New(title, g.Task)
+	i.Risk, i.Criteria, i.Goal, i.Agent, i.BudgetUSD = forge.Risk(f.risk), g.Criteria, &g.Options, f.agent, f.budget
+	if f.id != "" {
+		var err error
+		if i.ID, err = forge.ParseIntentID(f.id); err != nil {
+			return nil, kit.Usage(fmt.Errorf("--id: %w", err))
+		}
+	}
+	return i, nil
+}
+
+// goalBase returns the configuration that a goal is worked on with, and refuses what it
+// does not allow.
+func goalBase(ctx context.Context, a *kit.App, t *target.Target, i *forge.Intent) (*local.Base, error) {
+	base, err := t.Repo.Base(ctx)
+	if err != nil {
+		return nil, err
+	}
+	if err := checkTools(a, i.Goal.Tools, base.Config.WorkerTools); err != nil {
+		return nil, err
+	}
+	run.NoticeConfig(a, t.Repo, base)
+	admin.WarnAgents(ctx, a, t, i, "a goal", "cannot reach a goal", forge.StepIntake, forge.StepExecute, forge.StepSummarize, forge.StepJudge)
+	return base, nil
+}
+
+// checkTools says which tools of a goal the project does not allow, and refuses a goal
+// that would have none.
+func checkTools(a *kit.App, wanted, allowed []string) error {
+	name := func(tool string) string {
+		name, _, _ := strings.Cut(tool, "(")
+		return name
+	}
+	left := len(wanted)
+	for _, want := range wanted {
+		if !slices.ContainsFunc(allowed, func(tool string) bool { return name(tool) == name(want) }) {
+			a.Say("claude_options.allowed_tools: %s has no effect: worker_tools in %s do not have it", kit.Safe(want), config.FileName)
+			left--
+		}
+	}
+	if len(wanted) > 0 && left == 0 {
+		return fmt.Errorf("claude_options.allowed_tools: has none of worker_tools in %s, which are %s", config.FileName, strings.Join(allowed, ", "))
+	}
+	return nil
+}

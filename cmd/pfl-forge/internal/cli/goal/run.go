@@ -1,0 +1,221 @@
+package goal
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/pfl-forge/pfl-forge"
+	"github.com/pfl-forge/pfl-forge/cmd/pfl-forge/internal/cli/create"
+	"github.com/pfl-forge/pfl-forge/cmd/pfl-forge/internal/cli/goalview"
+	"github.com/pfl-forge/pfl-forge/cmd/pfl-forge/internal/cli/kit"
+	"github.com/pfl-forge/pfl-forge/cmd/pfl-forge/internal/cli/run"
+	"github.com/pfl-forge/pfl-forge/cmd/pfl-forge/internal/cli/target"
+	"github.com/pfl-forge/pfl-forge/cmd/pfl-forge/internal/local"
+	"github.com/pfl-forge/pfl-forge/cmd/pfl-forge/internal/render"
+	"github.com/pfl-forge/pfl-forge/config"
+)
+
+const runHelp = `Work on a goal until every criterion is met, or its iterations are used up, and show what
+happens. What else can go on here goes on meanwhile; the command ends when the goal can go
+on no more. With --server it asks an organisation's pfl-forge for it, and follows.
+
+The goal is a file, task.yaml in the repository's folder if none is named and - for standard
+input, or a text with --criterion, once for each.
+
+Exit codes: 0 every criterion is met, 1 usage or internal error, 2 the iterations are used
+up, or it ended with an error or was cancelled, 3 it waits for a person, 130 interrupted.`
+
+// runFlags are the flags of goal run.
+type runFlags struct {
+	criteria       []string
+	maxIterations  int
+	model          string
+	id, agent      string
+	risk           string
+	budget         float64
+	detach, dryRun bool
+	format         render.Format
+}
+
+// runCommand returns the command goal run.
+func runCommand(a *kit.App) *cobra.Command {
+	var f runFlags
+	cmd := &cobra.Command{
+		Use:   "run [<task.yaml> | <text> --criterion <what holds in the end>...]",
+		Short: "work on a goal until every criterion is met",
+		Long:  runHelp,
+		Example: `  pfl-forge goal run
+  pfl-forge goal run goals/reset-link.yaml --max-iterations 5
+  pfl-forge goal run "Add a reset link" --criterion "the login page links to the reset form" --criterion "a test covers an unknown address"`,
+		Args: kit.Between(0, 1, ""),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if cmd.Flags().Changed("max-iterations") && (f.maxIterations < 1 || f.maxIterations > forge.MaxIterations) {
+				return kit.Usage(fmt.Errorf("--max-iterations: is %d; it can be 1 to %d", f.maxIterations, forge.MaxIterations))
+			}
+			return pursueNew(cmd.Context(), a, args, &f)
+		},
+		ValidArgsFunction: func(_ *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
+			if len(args) > 0 {
+				return nil, cobra.ShellCompDirectiveNoFileComp
+			}
+			return []string{"yaml", "yml"}, cobra.ShellCompDirectiveFilterFileExt
+		},
+	}
+	flags := cmd.Flags()
+	flags.StringArrayVar(&f.criteria, "criterion", nil, "`what` must hold in the end, for a text; may be repeated")
+	flags.IntVar(&f.maxIterations, "max-iterations", 0, "most iterations, 1 to 100; that of the file, or 10, if left out")
+	flags.StringVar(&f.model, "model", "", "of the agent that works on it; the project's if left out")
+	flags.StringVar(&f.id, "id", "", "of the goal; made of the text's first line if left out")
+	flags.StringVar(&f.agent, "agent", "", "the back end: "+strings.Join(config.Agents(), ", ")+", or one of the project's own")
+	flags.StringVar(&f.risk, "risk", "", "low, med or high; judged if left out")
+	flags.Float64Var(&f.budget, "budget", 0, "most that agents may spend on it, in US `dollars`")
+	flags.BoolVarP(&f.detach, "detach", "d", false, "ask for it, and leave the work to the next run or the one that goes on")
+	flags.BoolVar(&f.dryRun, "dry-run", false, "print the intent and submit nothing")
+	kit.OutputFlag(cmd, &f.format)
+	cmd.MarkFlagsMutuallyExclusive("detach", "dry-run")
+	_ = cmd.RegisterFlagCompletionFunc("risk", cobra.FixedCompletions([]string{"low", "med", "high"}, cobra.ShellCompDirectiveNoFileComp))
+	_ = cmd.RegisterFlagCompletionFunc("agent", cobra.FixedCompletions(config.Agents(), cobra.ShellCompDirectiveNoFileComp))
+	return cmd
+}
+
+// pursueNew reads a goal, submits it, works on it, and prints what came of it.
+func pursueNew(ctx context.Context, a *kit.App, args []string, f *runFlags) error {
+	g, err := readGoal(a, args, f)
+	if err != nil {
+		return err
+	}
+	for _, n := range g.Notices {
+		a.Say("%s", kit.Safe(n))
+	}
+	intent, err := intentOf(g, f)
+	if err != nil {
+		return err
+	}
+	t, err := target.Open(ctx, a, f.dryRun)
+	if err != nil {
+		return err
+	}
+	defer t.Close()
+	if err := create.Prepare(ctx, a, t, intent); err != nil {
+		return err
+	}
+	var base *local.Base
+	if t.Repo != nil && !t.Remote {
+		if base, err = goalBase(ctx, a, t, intent); err != nil {
+			return err
+		}
+	}
+	switch {
+	case f.dryRun:
+		return create.Print(a, intent, f.format)
+	case f.detach:
+		return create.Submit(ctx, a, t, intent, f.format)
+	}
+	id, err := submit(ctx, a, t, intent, f.id == "")
+	if err != nil {
+		return err
+	}
+	o, err := pursue(ctx, a, t, base, id)
+	if err != nil {
+		return err
+	}
+	if o.Interrupted {
+		run.SayInterrupted(a, o)
+		return kit.ExitInterrupted
+	}
+	return conclude(ctx, a, id, f.format)
+}
+
+// submit submits a goal and returns its id, or with reuse the id of one under way that asks
+// for the same.
+func submit(ctx context.Context, a *kit.App, t *target.Target, i *forge.Intent, reuse bool) (forge.IntentID, error) {
+	if reuse {
+		switch id, err := sameGoal(ctx, t, i); {
+		case err != nil:
+			return "", err
+		case id != "":
+			a.Say("%s asks for the same and is under way: going on with it (--id asks for another one)", a.Style(a.Err).Bold(string(id)))
+			return id, nil
+		}
+	}
+	if _, err := create.Store(ctx, t, i); err != nil {
+		return "", err
+	}
+	a.Say("%s: %s", a.Style(a.Err).Bold(string(i.ID)), kit.Safe(i.Title))
+	return i.ID, nil
+}
+
+// sameGoal returns the id of a goal under way with the same text and criteria, empty if
+// there is none.
+func sameGoal(ctx context.Context, t *target.Target, i *forge.Intent) (forge.IntentID, error) {
+	list, err := goals(ctx, t)
+	if err != nil {
+		return "", err
+	}
+	for n := range list {
+		s := &list[n]
+		if s.Title != i.Title || s.Goal.Status != "" {
+			continue
+		}
+		v, err := t.View(ctx, s.Key.Intent)
+		if err != nil {
+			return "", err
+		}
+		if v.Intent.Body == i.Body && slices.Equal(v.Intent.Criteria, i.Criteria) {
+			return v.Intent.ID, nil
+		}
+	}
+	return "", nil
+}
+
+// pursue works on a goal, or shows who does, until it can go on no more. It closes the
+// target, because a run here needs the store.
+func pursue(ctx context.Context, a *kit.App, t *target.Target, base *local.Base, id forge.IntentID) (*local.Outcome, error) {
+	if t.Remote {
+		return run.Follow(ctx, a, t, id)
+	}
+	t.Close()
+	return run.Work(ctx, a, t.Repo, base, &run.Options{Only: id})
+}
+
+// conclude prints the outcome of a goal, and returns the exit code.
+func conclude(ctx context.Context, a *kit.App, id forge.IntentID, format render.Format) error {
+	t, err := target.Reader(ctx, a)
+	if err != nil {
+		return err
+	}
+	defer t.Close()
+	d, err := read(ctx, t, string(id))
+	if err != nil {
+		return err
+	}
+	if format.Data() || format == render.Name {
+		if err := goalview.Print(a, d, format); err != nil {
+			return err
+		}
+		return outcome(d)
+	}
+	goalview.PrintHead(a, d)
+	switch {
+	case d.Waiting == forge.WaitingFailed:
+		a.Say("next: pfl-forge goal resume %s --with 'instructions', or pfl-forge goal status %s", id, id)
+	case len(d.Commands) > 0:
+		a.Say("next: %s", d.Commands[0])
+	}
+	return outcome(d)
+}
+
+// outcome returns the exit code of a goal as an error, nil if all its criteria are met.
+func outcome(d *goalview.Document) error {
+	switch d.Status {
+	case string(forge.LoopCompleted):
+		return nil
+	case goalview.Waiting, goalview.Running: // at rest: something that it waits for waits for a person
+		return kit.ExitWaiting
+	}
+	return kit.ExitFailed
+}

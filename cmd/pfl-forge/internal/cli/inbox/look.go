@@ -1,0 +1,103 @@
+package inbox
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/pfl-forge/pfl-forge/cmd/pfl-forge/internal/cli/document"
+	"github.com/pfl-forge/pfl-forge/cmd/pfl-forge/internal/cli/kit"
+	"github.com/pfl-forge/pfl-forge/cmd/pfl-forge/internal/cli/logs"
+	"github.com/pfl-forge/pfl-forge/cmd/pfl-forge/internal/cli/pending"
+	"github.com/pfl-forge/pfl-forge/cmd/pfl-forge/internal/cli/show"
+	"github.com/pfl-forge/pfl-forge/cmd/pfl-forge/internal/cli/target"
+	"github.com/pfl-forge/pfl-forge/cmd/pfl-forge/internal/render"
+	"github.com/pfl-forge/pfl-forge/internal/term"
+)
+
+// plan prints the whole plan, and the reviews so far.
+func (w *walk) plan(_ context.Context, e *pending.Decision) (step, error) {
+	if len(e.Children) > 0 {
+		w.app.Heading(render.Count(len(e.Children), "part"))
+		for i := range e.Children {
+			document.PrintChild(w.app, &e.Children[i])
+		}
+	}
+	if len(e.Work) > 0 {
+		w.app.Heading(render.Count(len(e.Work), "task"))
+	}
+	for i := range e.Work {
+		t := &e.Work[i]
+		fmt.Fprintf(w.app.Out, "%s  %s  %s\n", w.app.Style(w.app.Out).Bold(string(t.ID)), t.Status, kit.Safe(t.Title))
+		if text := kit.Safe(t.Plan); text != "" {
+			fmt.Fprintln(w.app.Out, kit.Indent(text, "  "))
+		}
+		for n, s := range t.Steps {
+			fmt.Fprintf(w.app.Out, "  %d. %s\n", n+1, term.Line(s))
+		}
+		for _, f := range t.Files {
+			fmt.Fprintf(w.app.Out, "  expected: %s\n", term.Line(f))
+		}
+		for k := range t.Reviews {
+			document.PrintReview(w.app, &t.Reviews[k])
+		}
+	}
+	fmt.Fprintln(w.app.Out)
+	return stay, nil
+}
+
+// diff prints the last change of every task that is not merged.
+func (w *walk) diff(ctx context.Context, e *pending.Decision) (step, error) {
+	t, err := target.Reader(ctx, w.app)
+	if err != nil {
+		return stay, err
+	}
+	defer t.Close()
+	v, err := t.View(ctx, e.ID)
+	if err != nil {
+		return stay, err
+	}
+	shown := 0
+	for i := range v.Tasks {
+		d := show.TaskOf(v, &v.Tasks[i])
+		if d.Head == "" || d.Commit != "" {
+			continue
+		}
+		if t.Repo == nil {
+			return stay, fmt.Errorf("there is no repository here to show the change of %s from: give --repo", d.ID)
+		}
+		text, err := show.Diff(ctx, t, &d)
+		if err != nil {
+			return stay, fmt.Errorf("cannot show the change of %s: %w", d.ID, err)
+		}
+		w.app.Heading(string(d.ID))
+		fmt.Fprintln(w.app.Out, kit.Safe(text))
+		shown++
+	}
+	if shown == 0 {
+		w.app.Say("every change has landed already: pfl-forge show %s", e.ID)
+	}
+	return stay, nil
+}
+
+// verify prints the outcome of the verify commands on each change.
+func (w *walk) verify(_ context.Context, e *pending.Decision) (step, error) {
+	for i := range e.Work {
+		t := &e.Work[i]
+		switch {
+		case t.Verify == nil:
+		case t.Verify.Passed:
+			w.app.Heading(string(t.ID) + ": verified")
+		default:
+			w.app.Heading(string(t.ID) + ": " + term.Line(t.Verify.Command) + " failed")
+			fmt.Fprintln(w.app.Out, kit.Safe(t.Verify.Output))
+		}
+	}
+	fmt.Fprintln(w.app.Out)
+	return stay, nil
+}
+
+// log prints the log of the intent.
+func (w *walk) log(ctx context.Context, e *pending.Decision) (step, error) {
+	fmt.Fprintln(w.app.Out)
+	return stay, logs.PrintIntent(ctx, w.app, e.ID)
+}

@@ -1,0 +1,235 @@
+package inbox
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+
+	"github.com/pfl-forge/pfl-forge"
+	"github.com/pfl-forge/pfl-forge/cmd/pfl-forge/internal/cli/answer"
+	"github.com/pfl-forge/pfl-forge/cmd/pfl-forge/internal/cli/kit"
+	"github.com/pfl-forge/pfl-forge/cmd/pfl-forge/internal/cli/pending"
+	"github.com/pfl-forge/pfl-forge/cmd/pfl-forge/internal/cli/target"
+	"github.com/pfl-forge/pfl-forge/cmd/pfl-forge/internal/console"
+)
+
+// walk goes through the inbox with a person, who decides with keys.
+type walk struct {
+	app     *kit.App
+	console *console.Console
+	goesOn  string // who goes on with what was decided; empty while nothing was
+}
+
+// step says what comes after a key.
+type step int
+
+const (
+	stay  step = iota // ask for another key
+	again             // show the decision anew
+	next              // go to the next one
+	quit              // end the walk
+)
+
+// key is something that a person can do with a decision: make a choice, or look.
+type key struct {
+	key  rune
+	name string
+	do   func(context.Context, *pending.Decision) (step, error)
+}
+
+// keys returns the keys for a decision, in the order in which they are shown.
+func (w *walk) keys(d *pending.Decision) []key {
+	var list []key
+	for _, c := range pending.Choices(&d.Summary) {
+		list = append(list, key{c.Key, c.Name, func(ctx context.Context, d *pending.Decision) (step, error) { return w.choose(ctx, d, c) }})
+	}
+	if len(d.Work)+len(d.Children) > 0 {
+		list = append(list, key{'p', "plan", w.plan})
+	}
+	if slices.ContainsFunc(d.Work, func(t pending.Task) bool { return len(t.Changed) > 0 }) {
+		list = append(list, key{'d', "diff", w.diff})
+	}
+	if slices.ContainsFunc(d.Work, func(t pending.Task) bool { return t.Verify != nil }) {
+		list = append(list, key{'v', "verify", w.verify})
+	}
+	leave := func(to step) func(context.Context, *pending.Decision) (step, error) {
+		return func(context.Context, *pending.Decision) (step, error) { return to, nil }
+	}
+	return append(list, key{'l', "log", w.log}, key{'n', "next", leave(next)}, key{'q', "quit", leave(quit)})
+}
+
+// through goes through the inbox, one decision after the other.
+func through(ctx context.Context, a *kit.App, c *console.Console) error {
+	ids, err := waitingIDs(ctx, a)
+	if err != nil {
+		return err
+	}
+	if len(ids) == 0 {
+		a.Say("nothing waits for you")
+		return nil
+	}
+	w := &walk{app: a, console: c}
+	for n, id := range ids {
+		more, err := w.visit(ctx, id, fmt.Sprintf("%d of %d", n+1, len(ids)))
+		if err != nil {
+			return kit.AsInterrupt(err)
+		}
+		if !more {
+			break
+		}
+		if n == len(ids)-1 {
+			a.Say("that was the last one")
+		}
+	}
+	if w.goesOn != "" {
+		a.Say("%s", w.goesOn)
+	}
+	return nil
+}
+
+// waitingIDs returns the intents that wait for a person.
+func waitingIDs(ctx context.Context, a *kit.App) ([]forge.IntentID, error) {
+	t, err := target.Reader(ctx, a)
+	if err != nil {
+		return nil, err
+	}
+	defer t.Close()
+	all, err := t.Summaries(ctx)
+	var ids []forge.IntentID
+	for i := range all {
+		if pending.Waits(&all[i]) {
+			ids = append(ids, all[i].Key.Intent)
+		}
+	}
+	return ids, err
+}
+
+// look returns the decision on an intent as it is now; nil if the intent waits no more.
+func (w *walk) look(ctx context.Context, id forge.IntentID) (*pending.Decision, error) {
+	t, err := target.Reader(ctx, w.app)
+	if err != nil {
+		return nil, err
+	}
+	defer t.Close()
+	return pending.Load(ctx, t, id)
+}
+
+// visit shows a decision until a person is done with it; false ends the walk.
+func (w *walk) visit(ctx context.Context, id forge.IntentID, place string) (bool, error) {
+	for {
+		d, err := w.look(ctx, id)
+		if err != nil || d == nil {
+			return true, err
+		}
+		fmt.Fprintf(w.app.Out, "\n%s  ", w.app.Style(w.app.Out).Faint(place))
+		printDecision(w.app, d)
+		after, err := w.ask(ctx, d)
+		switch {
+		case errors.Is(err, io.EOF):
+			return false, nil
+		case err != nil:
+			return false, err
+		case after == quit:
+			return false, nil
+		case after == next:
+			return true, nil
+		}
+	}
+}
+
+// ask reads keys until one leads away from the decision.
+func (w *walk) ask(ctx context.Context, d *pending.Decision) (step, error) {
+	keys := w.keys(d)
+	for {
+		w.prompt(keys)
+		chosen, err := w.read(ctx, keys)
+		if err != nil {
+			fmt.Fprintln(w.app.Out)
+			return quit, err
+		}
+		fmt.Fprintln(w.app.Out, chosen.name)
+		after, err := chosen.do(ctx, d)
+		switch {
+		case errors.Is(err, io.EOF):
+			w.app.Say("left as it is")
+		case errors.Is(err, console.ErrInterrupted), ctx.Err() != nil:
+			return quit, err
+		case err != nil:
+			w.app.Say("%s", w.app.Style(w.app.Err).Bad(kit.Safe(err.Error())))
+			return again, nil
+		case after != stay:
+			return after, nil
+		}
+	}
+}
+
+// prompt prints the keys.
+func (w *walk) prompt(keys []key) {
+	style := w.app.Style(w.app.Out)
+	var parts []string
+	for _, k := range keys {
+		parts = append(parts, style.Bold(string(k.key))+" "+k.name)
+	}
+	fmt.Fprintf(w.app.Out, "%s > ", strings.Join(parts, "  "))
+}
+
+// read waits until one of the keys is pressed.
+func (w *walk) read(ctx context.Context, keys []key) (*key, error) {
+	for {
+		pressed, err := w.console.Key(ctx)
+		if err != nil {
+			return nil, err
+		}
+		for i := range keys {
+			if pressed.Is(keys[i].key) {
+				return &keys[i], nil
+			}
+		}
+	}
+}
+
+// choose asks for what a choice needs, sends it, and says what became of it.
+func (w *walk) choose(ctx context.Context, d *pending.Decision, c *pending.Choice) (step, error) {
+	said := pending.Said{}
+	switch need := c.Needs(&d.Summary); need.Kind {
+	case pending.NeedNothing:
+	case pending.NeedAnswers:
+		return w.answer(ctx, d)
+	case pending.NeedYes:
+		sure, err := w.app.Confirm(ctx, w.console, need.Prompt)
+		if err != nil || !sure {
+			return stay, err
+		}
+	case pending.NeedText:
+		text, err := w.console.Line(ctx, need.Prompt)
+		if err != nil {
+			return stay, err
+		}
+		if said, err = need.Parse(strings.TrimSpace(text)); err != nil {
+			return stay, err
+		}
+	}
+	said.Plan = d.Plan // what the person sees
+	err := target.Once(ctx, w.app, func(t *target.Target) error {
+		ruling, err := t.Ask(ctx, c.Event(t.Key(d.ID), said))
+		if err != nil {
+			return err
+		}
+		w.goesOn = t.Next()
+		return pending.Report(w.app, string(d.ID), c.Done, ruling)
+	})
+	return next, err
+}
+
+// answer asks what the intent asks.
+func (w *walk) answer(ctx context.Context, d *pending.Decision) (step, error) {
+	left, err := answer.Ask(ctx, w.app, w.console, d.ID)
+	if err != nil || left > 0 {
+		return stay, err
+	}
+	w.app.Say("%s has all answers", d.ID)
+	return next, nil
+}

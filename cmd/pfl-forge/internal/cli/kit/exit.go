@@ -1,0 +1,44 @@
+package kit
+
+import (
+	"errors"
+
+	"github.com/pfl-forge/pfl-forge/cmd/pfl-forge/internal/console"
+)
+
+// Exit is an exit code. As an error it ends the program with that code and prints
+// nothing more: what there is to say was said.
+type Exit int
+
+// The exit codes of the program.
+const (
+	ExitOK          Exit = 0   // done
+	ExitError       Exit = 1   // a mistake in the command line, or something is wrong here
+	ExitFailed      Exit = 2   // an intent is blocked or ended with an error
+	ExitWaiting     Exit = 3   // nothing failed, but something waits for a person: an intent, or a file that was refused
+	ExitInterrupted Exit = 130 // interrupted: work is kept, the next run goes on
+)
+
+// Error returns no text, because an Exit is never printed.
+func (e Exit) Error() string { return "" }
+
+// ErrInterrupted is the cause with which the first Ctrl-C cancels a command's context.
+var ErrInterrupted = errors.New("interrupted")
+
+// AsInterrupt returns ExitInterrupted for Ctrl-C, whether it came as a signal or as a key
+// of a terminal in raw mode, and any other error as it is.
+func AsInterrupt(err error) error {
+	if errors.Is(err, console.ErrInterrupted) || errors.Is(err, ErrInterrupted) {
+		return ExitInterrupted
+	}
+	return err
+}
+
+// UsageError is a mistake in the command line. The root prints it with a hint to --help.
+type UsageError struct{ error }
+
+// Usage marks an error as a mistake in the command line.
+func Usage(err error) error { return UsageError{err} }
+
+// Unwrap returns the error that was marked.
+func (e UsageError) Unwrap() error { return e.error }

@@ -1,0 +1,76 @@
+// Package kit has the parts that every command of pfl-forge is made with: the streams and flags of
+// the whole program, the reading of arguments, questions at a terminal, the few shapes in
+// which text is printed, and the exit codes.
+//
+// A command gets an *App and nothing else. It prints data to App.Out and everything else
+// to App.Err, with Say. It asks a person only when App.Terminal finds one; elsewhere what
+// is missing is an error that names it. It ends with nil, with an Exit, or with an error
+// that the root prints; Usage marks the errors that are mistakes in the command line.
+//
+// What a command talks to (the repository's own server, or an organisation's) is in
+// package target.
+package kit
+
+import (
+	"fmt"
+	"io"
+	"log/slog"
+
+	"github.com/spf13/cobra"
+)
+
+// App is one call of the program: its streams, its environment, and the flags that every
+// command has.
+type App struct {
+	In     io.Reader                // standard input
+	Out    io.Writer                // for data
+	Err    io.Writer                // for everything else
+	Getenv func(name string) string // reads the environment; tests give their own
+
+	Where
+	Verbose bool // log to Err, everything from debug level on
+}
+
+// Where says which project a command is about, and how to reach it. Its fields are the
+// program's persistent flags, as they were typed and not yet checked.
+type Where struct {
+	Dir       string // the repository's folder, or one in it
+	Server    string // URL of an organisation's NATS; empty: the repository's own server
+	Context   string // name of a NATS context, instead of Server
+	TokenFile string // file with a NATS token
+	Creds     string // file with NATS credentials
+	Project   string // id of the organisation's project; empty: the one that Dir is
+}
+
+// Remote reports whether a command is about an organisation's pfl-forge, and not about
+// the one that works in the repository itself.
+func (w *Where) Remote() bool { return w.Server != "" || w.Context != "" }
+
+// AddFlags adds to the root command the flags that every command has.
+func (a *App) AddFlags(root *cobra.Command) {
+	flags := root.PersistentFlags()
+	flags.StringVarP(&a.Dir, "repo", "C", ".", "the `folder` of the repository")
+	flags.StringVar(&a.Server, "server", "", "`URL` of an organisation's NATS, instead of the repository's own")
+	flags.StringVar(&a.Context, "context", "", "`name` of a NATS context that says how to connect, instead of --server")
+	flags.StringVar(&a.TokenFile, "token-file", "", "`file` that holds a NATS token, with --server")
+	flags.StringVar(&a.Creds, "creds", "", "`file` with NATS credentials, with --server")
+	flags.StringVar(&a.Project, "project", "", "`id` of the project, with --server; the folder's name if left out")
+	flags.BoolVarP(&a.Verbose, "verbose", "v", false, "log to standard error")
+	root.MarkFlagsMutuallyExclusive("server", "context")
+	root.MarkFlagsMutuallyExclusive("token-file", "creds")
+}
+
+// Log returns the logger of a command that has no log file: silent unless --verbose is
+// given.
+func (a *App) Log() *slog.Logger {
+	if !a.Verbose {
+		return slog.New(slog.DiscardHandler)
+	}
+	return slog.New(slog.NewTextHandler(a.Err, &slog.HandlerOptions{Level: slog.LevelDebug}))
+}
+
+// Say prints a line for a person to standard error: a hint, a warning, what comes next.
+// It is never part of a command's data.
+func (a *App) Say(format string, args ...any) {
+	fmt.Fprintf(a.Err, format+"\n", args...)
+}

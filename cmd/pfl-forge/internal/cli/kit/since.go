@@ -1,0 +1,23 @@
+package kit
+
+import (
+	"fmt"
+	"time"
+)
+
+// ParseSince parses the value of a flag such as --since: a point in time, or how long
+// before now it is. The zero time stands for an empty value.
+func ParseSince(s string, now time.Time) (time.Time, error) {
+	if s == "" {
+		return time.Time{}, nil
+	}
+	if d, err := time.ParseDuration(s); err == nil && d >= 0 {
+		return now.Add(-d), nil
+	}
+	for _, layout := range []string{time.RFC3339, time.DateOnly} {
+		if t, err := time.ParseInLocation(layout, s, time.Local); err == nil {
+			return t, nil
+		}
+	}
+	return time.Time{}, fmt.Errorf("%q is no duration such as 10m, and no time such as 2026-03-01T12:00:00Z or 2026-03-01", s)
+}

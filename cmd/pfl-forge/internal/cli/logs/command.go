@@ -1,0 +1,194 @@
+package logs
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/pfl-forge/pfl-forge"
+	"github.com/pfl-forge/pfl-forge/cmd/pfl-forge/internal/cli/kit"
+	"github.com/pfl-forge/pfl-forge/cmd/pfl-forge/internal/cli/target"
+)
+
+const logsHelp = `Show what happened to an intent, a task, or all of them: what was decided, and what
+agents and commands did in each attempt. With -f go on with what happens, also in
+attempts that begin later, until the intent is settled, the run ends, or Ctrl-C.
+
+With -o ndjson each line is an object with at, project, intent, task, step, attempt,
+claim, replica, kind, agent, text and usage, as far as it has them. kind is decided
+(from the journal), started, text, thinking, tool, output (of a command), usage (the
+sum of the call so far), limit (it waits for the model) or ended (text: the outcome).`
+
+// flags are the flags of logs.
+type flags struct {
+	follow  bool
+	since   string
+	step    string
+	attempt int
+	output  string
+}
+
+// The formats of logs.
+const (
+	formatLines  = "table"
+	formatNDJSON = "ndjson"
+	formatJSON   = "json"
+	formatYAML   = "yaml"
+)
+
+// Command returns the command logs.
+func Command(a *kit.App) *cobra.Command {
+	var f flags
+	cmd := &cobra.Command{
+		Use:   "logs [<id>]",
+		Short: "show what happened, and with -f what happens",
+		Long:  logsHelp,
+		Example: "  pfl-forge logs reset-link\n  pfl-forge logs -f reset-link-001\n" +
+			"  pfl-forge logs --since 10m --step review\n  pfl-forge logs -f -o ndjson",
+		Args:              kit.Between(0, 1, ""),
+		ValidArgsFunction: target.IntentsAndTasks(a, 1),
+		RunE:              func(cmd *cobra.Command, args []string) error { return logs(cmd.Context(), a, args, &f) },
+	}
+	set := cmd.Flags()
+	set.BoolVarP(&f.follow, "follow", "f", false, "go on, until the intent is settled, the run ends, or Ctrl-C")
+	set.StringVar(&f.since, "since", "", "only what is newer: a `time` such as 10m, 2h or 2026-03-01T12:00:00Z")
+	set.StringVar(&f.step, "step", "", "only of this `step`: "+strings.Join(stepNames(), ", "))
+	set.IntVar(&f.attempt, "attempt", 0, "only of the attempts with this `number`")
+	set.StringVarP(&f.output, "output", "o", formatLines, "table, ndjson, json, yaml")
+	complete := func(values ...string) cobra.CompletionFunc {
+		return cobra.FixedCompletions(values, cobra.ShellCompDirectiveNoFileComp)
+	}
+	_ = cmd.RegisterFlagCompletionFunc("output", complete(formatLines, formatNDJSON, formatJSON, formatYAML))
+	_ = cmd.RegisterFlagCompletionFunc("step", complete(stepNames()...))
+	return cmd
+}
+
+// stepNames returns the names of all steps.
+func stepNames() []string {
+	var names []string
+	for _, s := range forge.Steps() {
+		names = append(names, string(s))
+	}
+	return names
+}
+
+// query returns the query that the flags describe, without a project and an intent.
+func (f *flags) query(now time.Time) (Query, error) {
+	var q Query
+	var err error
+	if q.Since, err = kit.ParseSince(f.since, now); err != nil {
+		return q, kit.Usage(fmt.Errorf("--since: %w", err))
+	}
+	if f.step != "" {
+		if q.Step, err = forge.ParseStep(f.step); err != nil {
+			return q, kit.Usage(fmt.Errorf("--step: %w; there are %s", err, strings.Join(stepNames(), ", ")))
+		}
+	}
+	if q.Attempt = f.attempt; f.attempt < 0 {
+		return q, kit.Usage(errors.New("--attempt: attempts are counted from 1"))
+	}
+	formats := []string{formatLines, formatNDJSON, formatJSON, formatYAML}
+	switch {
+	case !slices.Contains(formats, f.output):
+		return q, kit.Usage(fmt.Errorf("--output: can be %s", strings.Join(formats, ", ")))
+	case f.follow && (f.output == formatJSON || f.output == formatYAML):
+		return q, kit.Usage(fmt.Errorf("-o %s has an end, and -f none: use -o ndjson", f.output))
+	}
+	return q, nil
+}
+
+// logs prints past entries, and with --follow also those that come.
+func logs(ctx context.Context, a *kit.App, args []string, f *flags) error {
+	q, err := f.query(time.Now())
+	if err != nil {
+		return err
+	}
+	t, err := target.Reader(ctx, a)
+	if err != nil {
+		return err
+	}
+	defer func() { t.Close() }()
+	if q.Project = t.Project; len(args) > 0 {
+		v, task, err := t.Find(ctx, args[0])
+		if err != nil {
+			return err
+		}
+		q.Intent = v.Intent.ID
+		if task != nil {
+			q.Task = task.ID
+		}
+	}
+	if t.Bus == nil {
+		a.Say("no intents yet")
+		return nil
+	}
+	out := newOutput(a, f.output)
+	r := New(q, out.show)
+	if err := readLogs(ctx, a, &t, r, f.follow, q.Intent != ""); err != nil {
+		return err
+	}
+	sayIncomplete(a, r)
+	return out.end()
+}
+
+// readLogs reads the entries that the reader asks for from a target. If it follows a run
+// that ends, it opens the target anew, which then is *t, and reads the rest. One says that the
+// reader asks for one intent.
+func readLogs(ctx context.Context, a *kit.App, t **target.Target, r *Reader, follow, one bool) error {
+	if !follow || (*t).Owner {
+		if err := r.Read(ctx, (*t).Bus, false); err != nil || !follow || one && r.Settled() {
+			return err
+		}
+		return errors.New("nothing goes on here, so there is nothing to follow; leave out -f, or start `pfl-forge run` in another terminal")
+	}
+	following, stop := context.WithCancel(ctx)
+	defer stop()
+	gone := endWithRun(following, (*t), stop)
+	if err := r.Read(following, (*t).Bus, true); err != nil {
+		return err
+	}
+	stop()
+	if !<-gone || ctx.Err() != nil {
+		return nil
+	}
+	(*t).Close()
+	left, err := target.Reader(ctx, a)
+	if err != nil {
+		return err
+	}
+	*t = left
+	return r.Read(ctx, left.Bus, false)
+}
+
+// endWithRun calls stop once the run has ended that is followed. The channel it returns
+// gets one value: true after that, or false if the context ended first.
+func endWithRun(ctx context.Context, t *target.Target, stop func()) <-chan bool {
+	ended := make(chan bool, 1)
+	if t.Session == nil {
+		ended <- false
+		return ended
+	}
+	go func() {
+		tick := time.NewTicker(500 * time.Millisecond)
+		defer tick.Stop()
+		for {
+			select {
+			case <-ctx.Done():
+				ended <- false
+				return
+			case <-tick.C:
+				if t.Session.Gone(ctx) {
+					ended <- true
+					stop()
+					return
+				}
+			}
+		}
+	}()
+	return ended
+}

@@ -1,0 +1,93 @@
+package logs
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/pfl-forge/pfl-forge"
+	"github.com/pfl-forge/pfl-forge/bus"
+	"github.com/pfl-forge/pfl-forge/internal/transcript"
+)
+
+// lookTime bounds looking for what the stream of transcripts has lost: an account may
+// not have the right to.
+const lookTime = 5 * time.Second
+
+// lost names the transcripts that the stream no longer has and the object store has.
+type lost struct {
+	found bool
+	todo  []*transcript.Archived // the oldest first
+	read  map[place]*transcript.Archived
+	err   error
+}
+
+type place struct {
+	to      forge.Key
+	attempt forge.Attempt // without a claim
+}
+
+// has reports whether lines of the stream were read from the object store.
+func (l *lost) has(to forge.Key, a forge.Attempt, id string) bool {
+	a.Claim = 0
+	k := l.read[place{to, a}]
+	return k != nil && k.Has(id)
+}
+
+// Incomplete returns why the beginning of some transcripts may be missing, or nil.
+func (r *Reader) Incomplete() error {
+	if r.lost.err == nil {
+		return nil
+	}
+	return fmt.Errorf("transcripts that the stream has lost are not shown: %w", r.lost.err)
+}
+
+// readLost reads the transcripts that the stream has lost, all or in part, one at a time:
+// each waits for its time. It goes on where it was cut off. What cannot be read is missing,
+// and Incomplete says so.
+func (r *Reader) readLost(ctx context.Context, b *bus.Bus) {
+	l := &r.lost
+	if !l.found {
+		look, cancel := context.WithTimeout(ctx, lookTime)
+		defer cancel()
+		var err error
+		if l.todo, err = transcript.FindArchived(look, b, r.query.filter()); err != nil {
+			if ctx.Err() == nil {
+				l.err = err
+			}
+			return
+		}
+		l.found, l.err, l.read = true, nil, map[place]*transcript.Archived{}
+	}
+	for len(l.todo) > 0 {
+		k := l.todo[0]
+		if !k.Until.Before(r.query.Since) {
+			lines, err := k.Read(ctx, b)
+			if ctx.Err() != nil {
+				return
+			}
+			switch {
+			case err == nil:
+				r.takeKept(k, lines)
+				l.read[place{k.To, k.Attempt}] = k
+			case !errors.Is(err, bus.ErrNotFound): // that one had to make room
+				l.err = err
+			}
+		}
+		l.todo = l.todo[1:]
+	}
+}
+
+func (r *Reader) takeKept(k *transcript.Archived, lines []transcript.Line) {
+	var list []Entry
+	for _, l := range lines {
+		if e := (Entry{Line: l}); r.query.wants(&e) {
+			list = append(list, e)
+		}
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.showUntil(k.Began) // those that come after this one begin later
+	r.waiting.add(list)
+}

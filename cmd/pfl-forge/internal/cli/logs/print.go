@@ -1,0 +1,46 @@
+package logs
+
+import (
+	"context"
+
+	"github.com/pfl-forge/pfl-forge"
+	"github.com/pfl-forge/pfl-forge/cmd/pfl-forge/internal/cli/kit"
+	"github.com/pfl-forge/pfl-forge/cmd/pfl-forge/internal/cli/target"
+)
+
+// PrintIntent prints the log of an intent until now, decisions and transcripts.
+func PrintIntent(ctx context.Context, a *kit.App, id forge.IntentID) error {
+	t, err := target.Reader(ctx, a)
+	if err != nil {
+		return err
+	}
+	defer t.Close()
+	out := newOutput(a, formatLines)
+	r := New(Query{Project: t.Project, Intent: id}, out.show)
+	if err := r.Read(ctx, t.Bus, false); err != nil {
+		return err
+	}
+	sayIncomplete(a, r)
+	return nil
+}
+
+// sayIncomplete says what of the transcripts could not be read.
+func sayIncomplete(a *kit.App, r *Reader) {
+	if err := r.Incomplete(); err != nil {
+		a.Say("%s", kit.Safe(err.Error()))
+	}
+}
+
+// Timeline prints the decisions on an intent, as the section of a description.
+func Timeline(ctx context.Context, a *kit.App, t *target.Target, id forge.IntentID) error {
+	records, _, err := t.Bus.Load(ctx, t.Key(id))
+	if err != nil {
+		return err
+	}
+	a.Heading("history")
+	out := newOutput(a, formatLines)
+	for _, e := range Decisions(t.Key(id), records) {
+		out.show(e)
+	}
+	return nil
+}

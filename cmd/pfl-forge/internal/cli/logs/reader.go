@@ -1,0 +1,269 @@
+// Package logs reads what happened to intents, and what happens: the decisions of their
+// journals and the transcripts of their attempts, in the order of time. A Reader hands each
+// Entry to a function; the command logs prints them, as lines or as data. PrintIntent and
+// Timeline print the same lines for the inbox, the live view and show.
+package logs
+
+import (
+	"context"
+	"sync"
+	"time"
+
+	"github.com/pfl-forge/pfl-forge"
+	"github.com/pfl-forge/pfl-forge/bus"
+	"github.com/pfl-forge/pfl-forge/cmd/pfl-forge/internal/render"
+	"github.com/pfl-forge/pfl-forge/internal/transcript"
+	"github.com/pfl-forge/pfl-forge/services/runner/machine"
+)
+
+// Decided is the kind of an entry that comes from a journal; the others are of a
+// transcript.
+const Decided forge.ProgressKind = "decided"
+
+// Entry is one thing that happened.
+type Entry struct {
+	transcript.Line
+	Tone render.Tone // of Decided
+}
+
+// Query says what to read; empty fields match everything.
+type Query struct {
+	Project forge.ProjectID
+	Intent  forge.IntentID
+	Task    forge.TaskID
+	Step    forge.Step
+	Attempt int
+	Since   time.Time
+}
+
+func (q *Query) filter() bus.TranscriptFilter {
+	return bus.TranscriptFilter{Project: q.Project, Intent: q.Intent, Task: q.Task, Step: q.Step, Number: q.Attempt}
+}
+
+// wants reports whether an entry is asked for. Of entries that are about no attempt,
+// none is when a step or an attempt is.
+func (q *Query) wants(e *Entry) bool {
+	return (q.Task == "" || e.Task == q.Task) && (q.Step == "" || e.Step == q.Step) &&
+		(q.Attempt == 0 || e.Attempt == q.Attempt) && !e.At.Before(q.Since)
+}
+
+// Reader reads, and goes on where it was: what it has shown it shows no more.
+type Reader struct {
+	query Query
+	show  func(Entry)
+
+	mu       sync.Mutex
+	machines map[forge.Key]machine.Machine
+	journal  uint64 // the next record
+	lines    uint64 // the next of the transcripts; 0: begin by time
+	waiting  queues // not shown yet: transcripts may have something earlier
+	live     bool   // everything that there was is shown
+	moved    chan struct{}
+
+	lost lost
+}
+
+// New returns a Reader; show is called with one entry at a time.
+func New(q Query, show func(Entry)) *Reader {
+	return &Reader{query: q, show: show, machines: map[forge.Key]machine.Machine{}, waiting: queues{nil}, moved: make(chan struct{}, 1)}
+}
+
+// lookAgain is how often to look whether everything is shown, if nothing comes.
+const lookAgain = time.Second
+
+// Read shows what there is. With follow it goes on until ctx ends, or, if the query
+// names an intent, until that is settled.
+func (r *Reader) Read(ctx context.Context, b *bus.Bus, follow bool) error {
+	r.live = false
+	ctx, stop := context.WithCancel(ctx)
+	var parts sync.WaitGroup
+	defer func() { stop(); parts.Wait() }()
+	ended := make(chan error, 2)
+	caughtUp := make(chan struct{})
+	parts.Go(func() { ended <- r.readJournals(ctx, b, func() { close(caughtUp) }) })
+	select {
+	case <-caughtUp:
+	case err := <-ended:
+		return err
+	}
+	r.readLost(ctx, b)
+	last, _, err := b.LastTranscript(ctx, r.query.filter())
+	if err != nil {
+		return err
+	}
+	parts.Go(func() {
+		ended <- r.readTranscripts(ctx, b, func() {
+			r.goLive(last + 1)
+			if !follow {
+				stop()
+			}
+		})
+	})
+	tick := time.NewTicker(lookAgain)
+	defer tick.Stop()
+	for {
+		select {
+		case err := <-ended:
+			return err
+		case <-r.moved:
+		case <-tick.C:
+		}
+		if follow && r.complete(ctx, b) {
+			return nil
+		}
+	}
+}
+
+func (r *Reader) readJournals(ctx context.Context, b *bus.Bus, caughtUp func()) error {
+	return b.Follow(ctx, r.query.Project, r.journal, bus.Follower{
+		Record: func(key forge.Key, seq uint64, rec forge.Record) error {
+			r.record(key, seq, &rec)
+			return nil
+		},
+		CaughtUp: func() error {
+			caughtUp()
+			return nil
+		},
+	})
+}
+
+func (r *Reader) readTranscripts(ctx context.Context, b *bus.Bus, caughtUp func()) error {
+	return b.FollowTranscripts(ctx, r.query.filter(), r.lines, r.query.Since, bus.TranscriptFollower{
+		Lines: func(_ forge.Key, _ forge.Attempt, seq uint64, text []byte) error {
+			r.take(seq, transcript.Parse(text))
+			return nil
+		},
+		Known: r.lost.has,
+		CaughtUp: func() error {
+			caughtUp()
+			return nil
+		},
+	})
+}
+
+// record shows what a record means, in its time.
+func (r *Reader) record(key forge.Key, seq uint64, rec *forge.Record) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.journal = seq + 1
+	if key.IsLane() || r.query.Intent != "" && key.Intent != r.query.Intent {
+		return
+	}
+	for _, e := range r.fold(key, rec) {
+		if !r.query.wants(&e) {
+			continue
+		}
+		if r.live {
+			r.show(e)
+		} else {
+			r.waiting.decided(e)
+		}
+	}
+	r.poke()
+}
+
+// fold returns the entries of a record, and what comes next takes it into account.
+func (r *Reader) fold(key forge.Key, rec *forge.Record) []Entry {
+	m := r.machines[key]
+	var before forge.Summary
+	if m == nil {
+		m = machine.New(key)
+		r.machines[key] = m
+	} else {
+		before = m.Summary()
+	}
+	for _, ev := range rec.Events {
+		m.Step(ev)
+	}
+	after := m.Summary()
+	var list []Entry
+	for _, line := range render.Lines(&before, &after, rec) {
+		e := Entry{Tone: line.Tone, Line: transcript.Line{
+			At: line.At, Project: key.Project, Intent: key.Intent, Step: line.Attempt.Step, Attempt: line.Attempt.Number,
+			Claim: line.Attempt.Claim, Kind: Decided, Text: line.Text,
+		}}
+		if line.Who != string(key.Intent) {
+			e.Task = forge.TaskID(line.Who)
+		}
+		list = append(list, e)
+	}
+	return list
+}
+
+// Decisions returns an entry for each event of an intent's journal that is of interest.
+func Decisions(key forge.Key, records []forge.Record) []Entry {
+	r := New(Query{}, nil)
+	var list []Entry
+	for i := range records {
+		list = append(list, r.fold(key, &records[i])...)
+	}
+	return list
+}
+
+// take shows lines, and before each what happened until then.
+func (r *Reader) take(seq uint64, lines []transcript.Line) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.lines = seq + 1
+	for _, l := range lines {
+		e := Entry{Line: l}
+		if !r.query.wants(&e) {
+			continue
+		}
+		r.showUntil(l.At)
+		r.show(e)
+	}
+	r.poke()
+}
+
+// showUntil shows what waits until some time.
+func (r *Reader) showUntil(until time.Time) {
+	for e := range r.waiting.take(func(at time.Time) bool { return !at.After(until) }) {
+		r.show(e)
+	}
+}
+
+// goLive shows the rest of what there was; from now on entries are shown as they come.
+// All lines before next were shown, or are too old.
+func (r *Reader) goLive(next uint64) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.lines = max(r.lines, next)
+	for e := range r.waiting.take(func(time.Time) bool { return true }) {
+		r.show(e)
+	}
+	r.live = true
+	r.poke()
+}
+
+func (r *Reader) poke() {
+	select {
+	case r.moved <- struct{}{}:
+	default:
+	}
+}
+
+// Settled reports whether nothing goes on with the query's intent without a person, as
+// far as was read.
+func (r *Reader) Settled() bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	m := r.machines[forge.Key{Project: r.query.Project, Intent: r.query.Intent}]
+	if m == nil {
+		return false
+	}
+	s := m.Summary()
+	return s.Settled
+}
+
+// complete reports whether the intent is settled and everything of it is shown.
+func (r *Reader) complete(ctx context.Context, b *bus.Bus) bool {
+	r.mu.Lock()
+	live, next := r.live, r.lines
+	r.mu.Unlock()
+	if !live || !r.Settled() {
+		return false
+	}
+	last, _, err := b.LastTranscript(ctx, r.query.filter())
+	return err == nil && last < next
+}

@@ -1,0 +1,163 @@
+// Package pending is the one model of a pending decision: an intent that waits for a
+// person.
+//
+// A Decision says what it is about: why the intent waits, its plan, what was tried, its
+// questions. The Choices say what can be done about it: each has a key, what a person must
+// say first (Need), the event that is sent, and the commands that do the same from a shell.
+// A Batch sends choices and prints what became of them.
+//
+// The inbox, the commands of package control, the questions of package answer, the live
+// view and the goals' commands are all made of these. To add a choice, add a variable in
+// choice.go and name it in Choices.
+package pending
+
+import (
+	"context"
+
+	"github.com/pfl-forge/pfl-forge"
+	"github.com/pfl-forge/pfl-forge/cmd/pfl-forge/internal/cli/document"
+	"github.com/pfl-forge/pfl-forge/cmd/pfl-forge/internal/cli/target"
+	"github.com/pfl-forge/pfl-forge/cmd/pfl-forge/internal/render"
+)
+
+// Decision is an intent that waits for a person, with everything that they need to know,
+// as programs read it.
+type Decision struct {
+	document.Item `yaml:",inline"`
+
+	Summary forge.Summary `json:"-" yaml:"-"` // the intent that it was made of
+
+	// Criteria are those of a goal as its last judgment says. Judged says that there is a
+	// judgment.
+	Criteria []document.Evaluation `json:"criteria,omitempty"  yaml:"criteria,omitempty"`
+	Judged   bool                  `json:"judged,omitempty"    yaml:"judged,omitempty"` // there is a judgment
+	Commands []string              `json:"commands"            yaml:"commands"`         // what can be done, as it is typed
+
+	// Work are the tasks of the plan.
+	Work []Task `json:"plan_tasks"          yaml:"plan_tasks"`
+
+	// Questions are all that were asked about the intent, also those that are answered.
+	Questions []document.Question `json:"questions,omitempty" yaml:"questions,omitempty"`
+}
+
+// Task is a task of a plan, and what came of it so far.
+type Task struct {
+	ID     forge.TaskID     `json:"id"                 yaml:"id"`
+	Title  string           `json:"title"              yaml:"title"`
+	Status forge.TaskStatus `json:"status"             yaml:"status"`
+
+	// Plan, Steps and Files are from the analysis: Files are those that it expects to change.
+	Plan  string   `json:"plan,omitempty"     yaml:"plan,omitempty"`
+	Steps []string `json:"steps,omitempty"    yaml:"steps,omitempty"`
+	Files []string `json:"files,omitempty"    yaml:"files,omitempty"` // that it is expected to change
+
+	// Paused says that the task is paused, by itself or with its intent.
+	Paused   bool `json:"paused,omitempty"   yaml:"paused,omitempty"`
+	Attempts int  `json:"attempts,omitempty" yaml:"attempts,omitempty"`
+
+	// Changed are the files that its last attempt changed, and Verify is the outcome of
+	// the verify commands on that change; nil if they did not run.
+	Changed []string  `json:"changed,omitempty"  yaml:"changed,omitempty"`
+	Verify  *Verified `json:"verify,omitempty"   yaml:"verify,omitempty"`
+
+	// Failure explains why it failed, and Issues are those that its last review rejected it
+	// for. Issues is empty once
+	// it is done.
+	Failure string            `json:"failure,omitempty"  yaml:"failure,omitempty"`
+	Issues  []string          `json:"issues,omitempty"   yaml:"issues,omitempty"` // of the last review, if it rejected
+	Reviews []document.Review `json:"reviews,omitempty"  yaml:"reviews,omitempty"`
+}
+
+// Verified is the outcome of the verify commands on a task's last change.
+type Verified struct {
+	Passed bool `json:"passed"            yaml:"passed"`
+
+	// Command is the one that failed, with what it printed; both are empty if all passed.
+	Command string `json:"command,omitempty" yaml:"command,omitempty"`
+	Output  string `json:"output,omitempty"  yaml:"output,omitempty"`
+}
+
+// List returns every pending decision of a project, sorted by the intents' ids.
+func List(ctx context.Context, t *target.Target) ([]*Decision, error) {
+	all, err := t.Summaries(ctx)
+	if err != nil {
+		return nil, err
+	}
+	list := []*Decision{}
+	for i := range all {
+		if !Waits(&all[i]) {
+			continue
+		}
+		d, err := Load(ctx, t, all[i].Key.Intent)
+		if err != nil {
+			return nil, err
+		}
+		if d != nil { // it may have gone on meanwhile
+			list = append(list, d)
+		}
+	}
+	return list, nil
+}
+
+// Load returns the pending decision on an intent, as that is now; nil if it waits for
+// no person.
+func Load(ctx context.Context, t *target.Target, id forge.IntentID) (*Decision, error) {
+	v, err := t.View(ctx, id)
+	if err != nil || !Waits(&v.Summary) {
+		return nil, err
+	}
+	found, err := readEvidence(ctx, t, id)
+	if err != nil {
+		return nil, err
+	}
+	return decisionOf(v, found), nil
+}
+
+// decisionOf returns the pending decision on an intent, with what is found of its tasks'
+// changes.
+func decisionOf(v *forge.View, found map[forge.TaskID]*evidence) *Decision {
+	e := Decision{
+		Item: document.ItemOf(&v.Summary), Summary: v.Summary, Commands: Commands(&v.Summary),
+		Questions: document.Questions(&v.Intent), Work: []Task{},
+	}
+	e.PlanChildren(v)
+	if v.Goal != nil {
+		e.Criteria, e.Judged = document.CriteriaOf(v.Goal), v.Goal.FinalJudgment() != nil
+	}
+	for i := range v.Tasks {
+		task := &v.Tasks[i]
+		w := Task{
+			ID: task.ID, Title: task.Title, Status: task.Status, Plan: task.Plan, Steps: task.Steps, Files: task.RelevantFiles,
+			Attempts: task.Attempts, Failure: task.Failure, Issues: issues(v, task), Reviews: document.ReviewsOf(v, task.ID),
+			Paused: document.TaskPaused(v.Summary.Tasks, task.ID),
+		}
+		if f := found[task.ID]; f != nil {
+			w.Changed = f.Files
+			if f.Verify != nil {
+				w.Verify = &Verified{f.Verify.Passed, f.Verify.Command, f.Verify.Output}
+			}
+		}
+		e.Work = append(e.Work, w)
+	}
+	return &e
+}
+
+// issues returns the issues for which the last review of a task rejected it, none if it is
+// done.
+func issues(v *forge.View, task *forge.Task) []string {
+	var last *forge.Review
+	for i := range v.Reviews {
+		if v.Reviews[i].TaskID == task.ID {
+			last = &v.Reviews[i]
+		}
+	}
+	if last == nil || last.Verdict != forge.VerdictRejected || task.Status == forge.TaskDone {
+		return nil
+	}
+	return last.Issues
+}
+
+// Cost returns the tokens and dollars that the intent has used so far, empty if it has not.
+func (e *Decision) Cost() string {
+	return render.Consumed(&forge.Usage{InputTokens: e.Tokens, CostUSD: e.CostUSD})
+}

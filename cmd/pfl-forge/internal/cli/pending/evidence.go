@@ -1,0 +1,62 @@
+package pending
+
+import (
+	"context"
+
+	"github.com/pfl-forge/pfl-forge"
+	"github.com/pfl-forge/pfl-forge/cmd/pfl-forge/internal/cli/target"
+)
+
+// evidence are the facts that the journal has about a task's last change.
+type evidence struct {
+	Files  []string // that it touches
+	Verify *forge.VerifyReport
+}
+
+// readEvidence returns the evidence about the tasks of an intent.
+func readEvidence(ctx context.Context, t *target.Target, id forge.IntentID) (map[forge.TaskID]*evidence, error) {
+	records, _, err := t.Bus.Load(ctx, t.Key(id))
+	if err != nil {
+		return nil, err
+	}
+	return evidenceOf(records), nil
+}
+
+func evidenceOf(records []forge.Record) map[forge.TaskID]*evidence {
+	all := map[forge.TaskID]*evidence{}
+	of := func(id forge.TaskID) *evidence {
+		if all[id] == nil {
+			all[id] = new(evidence)
+		}
+		return all[id]
+	}
+	for i := range records {
+		for j := range records[i].Events {
+			ev := &records[i].Events[j]
+			switch m := ev.Message.(type) {
+			case *forge.Result:
+				of := func() *evidence { return of(m.Attempt.Task) }
+				switch out := m.Output.(type) {
+				case *forge.Implementation:
+					*of() = evidence{Files: out.Files}
+				case *forge.Rebase:
+					of().rebased(out)
+				default:
+				}
+			case *forge.Landed:
+				if m.Result != nil && m.Result.Candidate != nil {
+					of(m.Task).rebased(m.Result.Candidate)
+				}
+			default:
+			}
+		}
+	}
+	return all
+}
+
+func (e *evidence) rebased(r *forge.Rebase) {
+	if len(r.Files) > 0 {
+		e.Files = r.Files
+	}
+	e.Verify = r.Verify
+}

@@ -1,0 +1,115 @@
+// Package run is the command that works on everything that can go on without a person. In
+// a repository it does the work in this process, or shows the process that does; with
+// --server it shows what an organisation's runner does.
+//
+// Work and Follow are open to other packages that need a run of their own: goal run waits
+// for one intent, and the demo runs in a repository that it has made.
+package run
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"os"
+	"path/filepath"
+
+	"github.com/spf13/cobra"
+
+	"github.com/pfl-forge/pfl-forge"
+	"github.com/pfl-forge/pfl-forge/cmd/pfl-forge/internal/cli/kit"
+	"github.com/pfl-forge/pfl-forge/cmd/pfl-forge/internal/cli/target"
+	"github.com/pfl-forge/pfl-forge/cmd/pfl-forge/internal/local"
+	"github.com/pfl-forge/pfl-forge/cmd/pfl-forge/internal/render"
+	"github.com/pfl-forge/pfl-forge/config"
+)
+
+// Options is how to run. The zero value is the command without flags.
+type Options struct {
+	Only   forge.IntentID // end when this intent can go on no more; empty: when nothing can
+	NoJoin bool           // fail if a run goes on here already, instead of showing it
+
+	watch  bool // go on when nothing is left to do
+	dryRun bool
+	format render.Format
+}
+
+// Command returns the command run.
+func Command(a *kit.App) *cobra.Command {
+	var f Options
+	cmd := &cobra.Command{
+		Use:   "run",
+		Short: "work on everything that can go on without you",
+		Long: `Import the drafts, work on everything that can go on without a person, and stop.
+
+Ctrl-C ends the agents and keeps their work; the next run goes on. A second Ctrl-C
+ends at once. If a run goes on here already, this one shows it; with --server it
+shows what an organisation's pfl-forge works on.
+
+Exit codes: 0 all done, 1 usage or internal error, 2 something is blocked or ended
+with an error, 3 nothing failed but something waits for a person (or a file of
+theirs was refused), 130 interrupted.`,
+		Args: kit.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error { return run(cmd.Context(), a, &f) },
+	}
+	flags := cmd.Flags()
+	flags.BoolVar(&f.dryRun, "dry-run", false, "say what would be imported and worked on, and change nothing")
+	flags.BoolVar(&f.watch, "watch", false, "go on when nothing is left to do, until Ctrl-C")
+	flags.BoolVar(&f.NoJoin, "no-join", false, "fail if a run goes on here already")
+	kit.OutputFlag(cmd, &f.format)
+	cmd.MarkFlagsMutuallyExclusive("dry-run", "watch")
+	return cmd
+}
+
+// run works, here or elsewhere, until nothing can go on, and prints how things stand then.
+func run(ctx context.Context, a *kit.App, f *Options) error {
+	if a.Remote() {
+		return runRemote(ctx, a, f)
+	}
+	repo, err := local.OpenRepository(ctx, a.Dir)
+	if err != nil {
+		return err
+	}
+	base, err := repo.Base(ctx)
+	if err != nil {
+		return err
+	}
+	NoticeConfig(a, repo, base)
+	if f.dryRun {
+		return dryRun(ctx, a, repo, base, f.format)
+	}
+	o, err := Work(ctx, a, repo, base, f)
+	if o != nil && err == nil {
+		return conclude(a, o, f.format)
+	}
+	return err
+}
+
+// runRemote shows what an organisation's pfl-forge works on.
+func runRemote(ctx context.Context, a *kit.App, f *Options) error {
+	if f.dryRun || f.watch || f.NoJoin {
+		return kit.Usage(errors.New("with --server a run is only shown: leave out --dry-run, --watch and --no-join"))
+	}
+	t, err := target.Connect(ctx, a)
+	if err != nil {
+		return err
+	}
+	defer t.Close()
+	o, err := Follow(ctx, a, t, f.Only)
+	if err != nil {
+		return err
+	}
+	return conclude(a, o, f.format)
+}
+
+// NoticeConfig says so when the configuration in the folder is not the one committed on the
+// base branch, which is the one that counts.
+func NoticeConfig(a *kit.App, repo *local.Repository, base *local.Base) {
+	mine, err := os.ReadFile(filepath.Join(repo.Root, config.FileName))
+	switch {
+	case err != nil && base.Stored == nil, bytes.Equal(mine, base.Stored):
+	case base.Stored == nil:
+		a.Say("%s is not committed on %s: it has no effect, the defaults hold", config.FileName, base.Branch)
+	default:
+		a.Say("%s differs from the one committed on %s, which counts", config.FileName, base.Branch)
+	}
+}

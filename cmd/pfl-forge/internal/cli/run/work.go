@@ -1,0 +1,85 @@
+package run
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"time"
+
+	"github.com/pfl-forge/pfl-forge"
+	"github.com/pfl-forge/pfl-forge/cmd/pfl-forge/internal/cli/kit"
+	"github.com/pfl-forge/pfl-forge/cmd/pfl-forge/internal/cli/target"
+	"github.com/pfl-forge/pfl-forge/cmd/pfl-forge/internal/local"
+	"github.com/pfl-forge/pfl-forge/natsd"
+	"github.com/pfl-forge/pfl-forge/notify"
+)
+
+// notifications returns where this user wants to be told of what waits for people.
+func notifications(a *kit.App) (*notify.Config, error) {
+	path := notify.UserFile(a.Getenv)
+	if path == "" {
+		return &notify.Config{}, nil
+	}
+	return notify.Load(path)
+}
+
+// Follow shows what an organisation's runner does until nothing can go on, or until one
+// intent cannot, if that is named.
+func Follow(ctx context.Context, a *kit.App, t *target.Target, only forge.IntentID) (*local.Outcome, error) {
+	live := a.Live()
+	defer live.Close()
+	return local.Follow(ctx, t.Bus, t.Project, only, live, a.Log())
+}
+
+// Work works in this process on everything that can go on in a repository, or shows the
+// process that does already, and takes over from that if it ends early. It needs the
+// repository's store, so that the caller has closed every target.
+func Work(ctx context.Context, a *kit.App, repo *local.Repository, base *local.Base, f *Options) (*local.Outcome, error) {
+	log, closeLog, err := runLog(a, repo)
+	if err != nil {
+		return nil, err
+	}
+	defer closeLog()
+	notify, err := notifications(a)
+	if err != nil {
+		return nil, err
+	}
+	live := a.Live()
+	defer live.Close()
+	for {
+		o, err := local.Run(ctx, local.RunConfig{Repo: repo, Base: base, Observer: live, Log: log, Watch: f.watch, Only: f.Only, Notify: notify})
+		var held *natsd.HeldError
+		if !errors.As(err, &held) {
+			return o, err
+		}
+		if f.NoJoin {
+			return nil, fmt.Errorf("%s; wait for it, or leave out --no-join to watch it", holder(held))
+		}
+		live.Notice(holder(held) + "; showing it")
+		o, err = local.Join(ctx, repo, f.Only, live, log)
+		ended := errors.Is(err, natsd.ErrNotRunning) || errors.Is(err, local.ErrEnded) && f.Only != ""
+		if !ended || ctx.Err() != nil {
+			return o, err
+		}
+		live.Notice("that run has just ended; going on")
+	}
+}
+
+// holder returns who runs already, and since when.
+func holder(h *natsd.HeldError) string {
+	return fmt.Sprintf("a run goes on here already, in process %d since %s", h.PID, h.Since.Local().Format(time.TimeOnly))
+}
+
+// runLog returns the logger of a run, to a file or with --verbose to standard error, and
+// what closes it.
+func runLog(a *kit.App, repo *local.Repository) (*slog.Logger, func(), error) {
+	if a.Verbose {
+		return a.Log(), func() {}, nil
+	}
+	file, err := repo.OpenLog()
+	if err != nil {
+		return nil, nil, fmt.Errorf("cannot open the log: %w", err)
+	}
+	return slog.New(slog.NewTextHandler(file, nil)), func() { _ = file.Close() }, nil
+}

@@ -1,0 +1,63 @@
+// Package show is the command that shows everything about one intent or one task: what was
+// asked for, what became of it, every attempt and review, and the change itself.
+package show
+
+import (
+	"context"
+
+	"github.com/spf13/cobra"
+
+	"github.com/pfl-forge/pfl-forge/cmd/pfl-forge/internal/cli/goalview"
+	"github.com/pfl-forge/pfl-forge/cmd/pfl-forge/internal/cli/kit"
+	"github.com/pfl-forge/pfl-forge/cmd/pfl-forge/internal/cli/logs"
+	"github.com/pfl-forge/pfl-forge/cmd/pfl-forge/internal/cli/target"
+	"github.com/pfl-forge/pfl-forge/cmd/pfl-forge/internal/render"
+)
+
+// Command returns the command show.
+func Command(a *kit.App) *cobra.Command {
+	var format render.Format
+	cmd := &cobra.Command{
+		Use:               "show <id>",
+		Short:             "show everything about an intent or a task",
+		Example:           "  pfl-forge show reset-link\n  pfl-forge show reset-link-001",
+		Args:              kit.Between(1, 1, "the id of an intent or a task"),
+		ValidArgsFunction: target.Intents(a, target.AnyIntent, 1),
+		RunE:              func(cmd *cobra.Command, args []string) error { return Show(cmd.Context(), a, args[0], format) },
+	}
+	kit.OutputFlag(cmd, &format)
+	return cmd
+}
+
+// Show prints an intent, or the task that the argument names, in a format.
+func Show(ctx context.Context, a *kit.App, arg string, format render.Format) error {
+	t, err := target.Reader(ctx, a)
+	if err != nil {
+		return err
+	}
+	defer t.Close()
+	v, task, err := t.Find(ctx, arg)
+	if err != nil {
+		return err
+	}
+	if task != nil {
+		return showTask(ctx, a, t, v, task, format)
+	}
+	d := intentOf(v)
+	if v.Goal != nil {
+		if d.Loop, err = goalview.Read(ctx, t, v); err != nil {
+			return err
+		}
+	}
+	if format.Data() {
+		return format.Write(a.Out, d)
+	}
+	if err := printIntent(a, &d); err != nil {
+		return err
+	}
+	if err := logs.Timeline(ctx, a, t, v.Intent.ID); err != nil {
+		return err
+	}
+	a.Commands(d.Commands)
+	return nil
+}

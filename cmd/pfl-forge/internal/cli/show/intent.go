@@ -1,0 +1,151 @@
+package show
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/pfl-forge/pfl-forge"
+	"github.com/pfl-forge/pfl-forge/cmd/pfl-forge/internal/cli/document"
+	"github.com/pfl-forge/pfl-forge/cmd/pfl-forge/internal/cli/goalview"
+	"github.com/pfl-forge/pfl-forge/cmd/pfl-forge/internal/cli/kit"
+	"github.com/pfl-forge/pfl-forge/cmd/pfl-forge/internal/render"
+	"github.com/pfl-forge/pfl-forge/internal/term"
+)
+
+// printIntent prints everything about an intent but its journal.
+func printIntent(a *kit.App, d *Intent) error {
+	style := a.Style(a.Out)
+	fmt.Fprintf(a.Out, "%s  %s\n", style.Bold(string(d.ID)), kit.Safe(d.Title))
+	a.Field("status", string(d.Status))
+	if d.Waiting != "" {
+		a.Field("waits", style.Attention(d.Why()))
+	} else {
+		a.Field("now", kit.Safe(d.Activity))
+		a.Field("reason", kit.Safe(d.Reason))
+	}
+	for _, f := range d.Failures {
+		a.Field("failure", f.String())
+	}
+	a.Field("risk", string(d.Risk))
+	a.Field("type", kit.Safe(d.Type))
+	a.Field("source", string(d.Source))
+	a.Field("asked by", kit.Safe(d.Requester))
+	a.Field("approved by", kit.Safe(d.Approver))
+	a.Field("part of", string(d.Parent))
+	a.Field("depends on", document.JoinIDs(d.DependsOn))
+	a.Field("labels", kit.Safe(strings.Join(d.Labels, ", ")))
+	a.Field("recipe", kit.Safe(d.Recipe+parameters(d.With)))
+	a.Field("agent", kit.Safe(d.Agent))
+	a.Field("plan", d.Plan)
+	a.Field("goal", document.GoalLine(d.Goal))
+	a.Field("created", d.CreatedAt.Local().Format(time.DateTime))
+	a.Field("used", render.Consumed(&forge.Usage{InputTokens: d.Tokens, CostUSD: d.CostUSD}))
+	if body := kit.Safe(d.Body); body != "" {
+		fmt.Fprintf(a.Out, "\n%s\n", kit.Indent(body, "  "))
+	}
+	if len(d.Questions) > 0 {
+		a.Heading("questions")
+		for i := range d.Questions {
+			document.PrintQuestion(a, &d.Questions[i], "  ")
+		}
+	}
+	if len(d.Children) > 0 {
+		a.Heading("parts")
+		for i := range d.Children {
+			document.PrintChild(a, &d.Children[i])
+		}
+	}
+	printAuditNotice(a, d)
+	if err := printCriteria(a, d); err != nil {
+		return err
+	}
+	if len(d.Work) > 0 {
+		a.Heading("tasks")
+		for i := range d.Work {
+			printTaskLine(a, &d.Work[i])
+			printActive(a, d, d.Work[i].ID)
+		}
+	}
+	if len(d.Runs) > 0 {
+		a.Heading("runs")
+		for i := range d.Runs {
+			printRun(a, &d.Runs[i])
+		}
+	}
+	if len(d.Observations) > 0 {
+		a.Heading("observations")
+		for _, o := range d.Observations {
+			fmt.Fprintln(a.Out, kit.Indent(kit.Safe(o), "  "))
+		}
+	}
+	return nil
+}
+
+// printAuditNotice prints the findings of an audit in short, and how to read the report.
+func printAuditNotice(a *kit.App, d *Intent) {
+	if d.Audit == nil {
+		return
+	}
+	a.Heading("audit")
+	fmt.Fprintln(a.Out, kit.Indent(kit.Safe(d.Audit.Summary), "  "))
+	for _, area := range d.Audit.Areas {
+		fmt.Fprintf(a.Out, "  %s: %s\n", term.Line(area.Name), render.Count(len(area.Findings), "finding"))
+	}
+	fmt.Fprintf(a.Out, "  > pfl-forge audit --report %s\n", d.ID)
+}
+
+// printCriteria prints the criteria of an intent, and how far it is with them if it is a
+// goal.
+func printCriteria(a *kit.App, d *Intent) error {
+	if d.Loop == nil {
+		if len(d.Criteria) > 0 {
+			a.Heading("criteria")
+		}
+		for _, c := range d.Criteria {
+			fmt.Fprintln(a.Out, kit.Indent(kit.Safe(c), "  "))
+		}
+		return nil
+	}
+	a.Heading("criteria")
+	document.PrintCriteria(a, d.Loop.Criteria, d.Loop.Judgment != nil)
+	return goalview.PrintIterations(a, d.Loop)
+}
+
+// printActive prints whether a task is paused, and with which others it does not merge.
+func printActive(a *kit.App, d *Intent, id forge.TaskID) {
+	for _, t := range d.Active {
+		if t.ID != id {
+			continue
+		}
+		if t.Paused {
+			fmt.Fprintln(a.Out, "      "+document.HowToResume(&d.Item, t.ID))
+		}
+		for _, o := range t.Overlaps {
+			fmt.Fprintf(a.Out, "      does not merge with %s as it is: %s\n", o.Task, term.Line(strings.Join(o.Files, ", ")))
+		}
+	}
+}
+
+// printRun prints a finished run with what changed its flow.
+func printRun(a *kit.App, r *runDetail) {
+	text := fmt.Sprintf("%d. %s, %s", r.Run, r.Outcome, render.Count(r.Steps, "step"))
+	fmt.Fprintf(a.Out, "  %s\n", kit.WithReason(text, kit.Safe(r.Reason)))
+	for _, adj := range r.Adjustments {
+		fmt.Fprintln(a.Out, kit.Indent(kit.Safe(adj), "     "))
+	}
+}
+
+// parameters returns the values of a recipe's parameters in parentheses, sorted by name.
+func parameters(with map[string]string) string {
+	var parts []string
+	for _, name := range slices.Sorted(maps.Keys(with)) {
+		parts = append(parts, name+"="+with[name])
+	}
+	if len(parts) == 0 {
+		return ""
+	}
+	return " (" + strings.Join(parts, ", ") + ")"
+}

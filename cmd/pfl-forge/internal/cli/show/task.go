@@ -1,0 +1,170 @@
+package show
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	"github.com/pfl-forge/pfl-forge"
+	"github.com/pfl-forge/pfl-forge/cmd/pfl-forge/internal/cli/costs"
+	"github.com/pfl-forge/pfl-forge/cmd/pfl-forge/internal/cli/document"
+	"github.com/pfl-forge/pfl-forge/cmd/pfl-forge/internal/cli/kit"
+	"github.com/pfl-forge/pfl-forge/cmd/pfl-forge/internal/cli/target"
+	"github.com/pfl-forge/pfl-forge/cmd/pfl-forge/internal/render"
+	"github.com/pfl-forge/pfl-forge/git"
+)
+
+// maxDiff bounds the patch that show prints, in bytes.
+const maxDiff = 256 << 10
+
+// Task is everything about a task, as programs read it.
+type Task struct {
+	ID     forge.TaskID     `json:"id"                   yaml:"id"`
+	Title  string           `json:"title"                yaml:"title"`
+	Status forge.TaskStatus `json:"status"               yaml:"status"`
+	Plan   string           `json:"plan,omitempty"       yaml:"plan,omitempty"`
+
+	// Item is the item of a recipe's list that the task is about, such as a file.
+	Item      string         `json:"item,omitempty"       yaml:"item,omitempty"`
+	Files     []string       `json:"files,omitempty"      yaml:"files,omitempty"`
+	DependsOn []forge.TaskID `json:"depends_on,omitempty" yaml:"depends_on,omitempty"`
+	Attempts  int            `json:"attempts"             yaml:"attempts"`
+	Base      string         `json:"base,omitempty"       yaml:"base,omitempty"`   // the commit that its change is on
+	Head      string         `json:"head,omitempty"       yaml:"head,omitempty"`   // its last commit
+	Commit    string         `json:"commit,omitempty"     yaml:"commit,omitempty"` // that reached the base branch
+	Paused    bool           `json:"paused,omitempty"     yaml:"paused,omitempty"`
+
+	// Failure is why it failed; Why explains the reason that Failure names, if it names one.
+	Failure string            `json:"failure,omitempty"    yaml:"failure,omitempty"`
+	Why     *document.Failure `json:"why,omitempty"        yaml:"why,omitempty"` // what Failure means
+
+	// History and Diff are set only of a task that is shown alone.
+	History []costs.AttemptDetail `json:"history,omitempty"    yaml:"history,omitempty"`
+	Reviews []document.Review     `json:"reviews,omitempty"    yaml:"reviews,omitempty"`
+	Diff    string                `json:"diff,omitempty"       yaml:"diff,omitempty"` // only of a task that is shown alone
+}
+
+// TaskOf returns the document of a task, without its attempts and its change.
+func TaskOf(v *forge.View, t *forge.Task) Task {
+	d := Task{
+		ID: t.ID, Title: t.Title, Status: t.Status, Plan: t.Plan, Item: t.Item, Files: t.RelevantFiles, DependsOn: t.DependsOn,
+		Attempts: t.Attempts, Base: t.Base, Head: t.Head, Commit: t.Commit, Failure: t.Failure,
+		Paused: document.TaskPaused(v.Summary.Tasks, t.ID),
+	}
+	if f, ok := document.FailureOf(t.Failure); ok {
+		d.Why = &f
+	}
+	d.Reviews = document.ReviewsOf(v, t.ID)
+	return d
+}
+
+// showTask prints a task with its attempts and its change.
+func showTask(ctx context.Context, a *kit.App, t *target.Target, v *forge.View, task *forge.Task, format render.Format) error {
+	d := TaskOf(v, task)
+	attempts, err := costs.Attempts(ctx, t, v.Intent.ID)
+	if err != nil {
+		return err
+	}
+	for _, attempt := range attempts {
+		if attempt.Task == d.ID {
+			d.History = append(d.History, attempt)
+		}
+	}
+	if t.Repo != nil && d.Head != "" {
+		diff, err := Diff(ctx, t, &d)
+		if err != nil {
+			a.Say("cannot show the change: %v", err)
+		}
+		d.Diff = diff
+	}
+	if format.Data() {
+		return format.Write(a.Out, d)
+	}
+	return printTask(a, &d, document.ItemOf(&v.Summary))
+}
+
+// printTask prints everything about a task of an intent.
+func printTask(a *kit.App, d *Task, of document.Item) error {
+	fmt.Fprintf(a.Out, "%s  %s\n", a.Style(a.Out).Bold(string(d.ID)), kit.Safe(d.Title))
+	a.Field("status", string(d.Status))
+	if d.Paused {
+		a.Field("now", document.HowToResume(&of, d.ID))
+	}
+	a.Field("attempts", fmt.Sprint(d.Attempts))
+	a.Field("failure", kit.Safe(d.Failure))
+	if d.Why != nil {
+		a.Field("that is", d.Why.String())
+	}
+	a.Field("item", kit.Safe(d.Item))
+	a.Field("files", kit.Safe(strings.Join(d.Files, ", ")))
+	a.Field("base", render.ShortCommit(d.Base))
+	a.Field("head", render.ShortCommit(d.Head))
+	a.Field("commit", render.ShortCommit(d.Commit))
+	if plan := kit.Safe(d.Plan); plan != "" {
+		fmt.Fprintf(a.Out, "\n%s\n", kit.Indent(plan, "  "))
+	}
+	if len(d.History) > 0 {
+		a.Heading("attempts")
+		if err := costs.PrintAttempts(a, d.History); err != nil {
+			return err
+		}
+	}
+	if len(d.Reviews) > 0 {
+		a.Heading("reviews")
+		for i := range d.Reviews {
+			document.PrintReview(a, &d.Reviews[i])
+		}
+	}
+	if d.Diff != "" {
+		a.Heading("change")
+		fmt.Fprintln(a.Out, kit.Safe(d.Diff))
+	}
+	return nil
+}
+
+// printTaskLine prints a task among those of its intent.
+func printTaskLine(a *kit.App, d *Task) {
+	fmt.Fprintf(a.Out, "  %s  %s", d.ID, d.Status)
+	if d.Attempts > 1 {
+		fmt.Fprintf(a.Out, ", %s", render.Count(d.Attempts, "attempt"))
+	}
+	if d.Commit != "" {
+		fmt.Fprintf(a.Out, ", %s", render.ShortCommit(d.Commit))
+	}
+	fmt.Fprintf(a.Out, "  %s\n", kit.Safe(d.Title))
+	if d.Status == forge.TaskPending {
+		document.PrintPlan(a, d.Plan, "      ")
+	}
+	if d.Failure != "" {
+		fmt.Fprintln(a.Out, kit.Indent(kit.Safe(d.Failure), "      "))
+	}
+	for i := range d.Reviews {
+		if r := &d.Reviews[i]; r.Verdict == forge.VerdictRejected {
+			for _, issue := range r.Issues {
+				fmt.Fprintln(a.Out, kit.Indent("review: "+kit.Safe(issue), "      "))
+			}
+		}
+	}
+}
+
+// Diff returns the change of a task as a patch: as it was merged, or else as its last head
+// has it. What is longer than maxDiff is cut, which its last line says. The task has a
+// head, and the target a repository.
+func Diff(ctx context.Context, t *target.Target, d *Task) (string, error) {
+	head, err := git.ParseOID(d.Head)
+	if err != nil {
+		return "", err
+	}
+	base, err := git.ParseOID(d.Base)
+	if err != nil {
+		return "", err
+	}
+	patch, cut, err := t.Repo.Store.Diff(ctx, base, head, maxDiff)
+	if err != nil {
+		return "", err
+	}
+	if cut {
+		return string(patch) + fmt.Sprintf("... cut after %d bytes: git diff %s %s\n", maxDiff, base.Short(), head.Short()), nil
+	}
+	return string(patch), nil
+}

@@ -1,0 +1,176 @@
+// Package status is the command that lists the intents and how far they are, once or with
+// --watch as a stream of lines until nothing is left to do. Its table is that of run, too.
+package status
+
+import (
+	"context"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/pfl-forge/pfl-forge"
+	"github.com/pfl-forge/pfl-forge/cmd/pfl-forge/internal/cli/document"
+	"github.com/pfl-forge/pfl-forge/cmd/pfl-forge/internal/cli/kit"
+	"github.com/pfl-forge/pfl-forge/cmd/pfl-forge/internal/cli/target"
+	"github.com/pfl-forge/pfl-forge/cmd/pfl-forge/internal/render"
+	"github.com/pfl-forge/pfl-forge/internal/term"
+	"github.com/pfl-forge/pfl-forge/workspace"
+)
+
+// Document is the answer of status, as programs read it.
+type Document struct {
+	Project forge.ProjectID `json:"project"            yaml:"project"`
+
+	// Paused says that the project is paused as a whole.
+	Paused  bool            `json:"paused,omitempty"   yaml:"paused,omitempty"`
+	Intents []document.Item `json:"intents"            yaml:"intents"`
+	Counts  render.Counts   `json:"counts"             yaml:"counts"`
+	Drafts  int             `json:"drafts"             yaml:"drafts"` // that wait for the next run
+
+	// Dead counts the messages that no replica could handle; doctor shows them.
+	Dead int `json:"dead_letters"       yaml:"dead_letters"`
+
+	// Problems are the mistakes in files that a person wrote. They are of the
+	// repository, and so never of an organisation's project.
+	Problems []workspace.Problem `json:"problems,omitempty" yaml:"problems,omitempty"`
+}
+
+// flags are the flags of status.
+type flags struct {
+	format render.Format
+	watch  bool
+}
+
+// Command returns the command status.
+func Command(a *kit.App) *cobra.Command {
+	var f flags
+	cmd := &cobra.Command{
+		Use:     "status",
+		Aliases: []string{"ls", "list"},
+		Short:   "list the intents and how far they are",
+		Example: "  pfl-forge status\n  pfl-forge status --watch\n  pfl-forge status -o json",
+		Args:    kit.NoArgs,
+		RunE:    func(cmd *cobra.Command, _ []string) error { return status(cmd.Context(), a, &f) },
+	}
+	kit.OutputFlag(cmd, &f.format)
+	cmd.Flags().BoolVarP(&f.watch, "watch", "w", false, "go on and show what happens, until nothing is left to do")
+	return cmd
+}
+
+// status prints the list once, or follows what happens.
+func status(ctx context.Context, a *kit.App, f *flags) error {
+	t, err := target.Reader(ctx, a)
+	if err != nil {
+		return err
+	}
+	defer t.Close()
+	if f.watch {
+		return follow(ctx, a, t, f)
+	}
+	all, err := t.Summaries(ctx)
+	if err != nil {
+		return err
+	}
+	dead, err := t.Dead(ctx)
+	if err != nil {
+		return err
+	}
+	all, depths := render.Tree(all)
+	doc := Document{Project: t.Project, Intents: document.Items(all), Counts: render.CountIntents(all), Dead: len(dead)}
+	if doc.Paused, err = paused(ctx, t); err != nil {
+		return err
+	}
+	if t.Bus != nil && !t.Owner {
+		if err := running(ctx, t, all, doc.Intents); err != nil {
+			a.Say("cannot tell what running attempts have used: %v", err)
+		}
+	}
+	if t.Repo != nil && !t.Remote {
+		doc.Drafts = t.Repo.Drafts()
+		if doc.Problems, err = t.Repo.Problems(); err != nil {
+			a.Say("cannot read what is wrong with your files: %v", err)
+		}
+	}
+	names := kit.Names(all, func(s *forge.Summary) string { return string(s.Key.Intent) })
+	return a.Print(f.format, doc, names, func() error { return printText(a, t, f, &doc, all, depths) })
+}
+
+// printText prints the table of intents with what a person has to know besides, and says
+// what to do next.
+func printText(a *kit.App, t *target.Target, f *flags, doc *Document, all []forge.Summary, depths []int) error {
+	if len(all) == 0 {
+		a.Say("no intents yet")
+		if t.Repo != nil && !t.Remote && t.Repo.Forgotten() {
+			a.Say("%s", a.Style(a.Err).Bad("there are intents in .forge/intents that the store knows nothing of: .forge/nats was removed; ask for them again"))
+		}
+	} else if err := Table(a, all, depths, f.format == render.Wide); err != nil {
+		return err
+	}
+	if len(all) > 0 {
+		a.Say("%s", render.Tally(all))
+	}
+	if doc.Paused {
+		a.Say("%s", a.Style(a.Err).Attention("the project is paused; next: pfl-forge resume --all"))
+	}
+	sayMore(a, doc.Intents)
+	if doc.Drafts > 0 {
+		a.Say("%s in .forge/intent-drafts", render.Count(doc.Drafts, "draft"))
+	}
+	for i := range doc.Problems {
+		a.Say("%s", a.Style(a.Err).Bad(kit.Safe(doc.Problems[i].Error())))
+	}
+	if doc.Dead > 0 {
+		a.Say("%s that nobody could handle: `pfl-forge doctor` shows them", render.Count(doc.Dead, "message"))
+	}
+	switch {
+	case doc.Counts.Waiting+doc.Counts.Failed > 0:
+		a.Say("next: pfl-forge inbox")
+	case len(all) == 0 && doc.Drafts == 0 && !t.Remote:
+		a.Say(`next: pfl-forge create --title "what should change"`)
+	case t.Owner && doc.Counts.Open+doc.Drafts > 0:
+		a.Say("next: pfl-forge run")
+	}
+	return nil
+}
+
+// sayMore says what a row has no room for: what runs, what is paused, what does not merge,
+// and what failures mean.
+func sayMore(a *kit.App, list []document.Item) {
+	for i := range list {
+		for j := range list[i].Running {
+			a.Say("  %s", &list[i].Running[j])
+		}
+		for _, t := range list[i].Active {
+			if t.Paused && !list[i].PausedWhole() {
+				a.Say("  %s is %s", t.ID, document.HowToResume(&list[i], t.ID))
+			}
+			for _, o := range t.Overlaps {
+				a.Say("  %s does not merge with %s as it is: %s", t.ID, o.Task, term.Line(strings.Join(o.Files, ", ")))
+			}
+		}
+	}
+	var told []document.Failure
+	for i := range list {
+		for _, f := range list[i].Failures {
+			if !slices.Contains(told, f) {
+				told = append(told, f)
+				a.Say("%s", f)
+			}
+		}
+	}
+}
+
+// paused reports whether the whole project is paused.
+func paused(ctx context.Context, t *target.Target) (bool, error) {
+	if t.Bus == nil {
+		return false, nil
+	}
+	lanes, err := t.Bus.LaneSummaries(ctx, t.Project)
+	for i := range lanes {
+		if lanes[i].Waiting == forge.WaitingPaused {
+			return true, err
+		}
+	}
+	return false, err
+}

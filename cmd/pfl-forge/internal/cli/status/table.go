@@ -1,0 +1,61 @@
+package status
+
+import (
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/pfl-forge/pfl-forge"
+	"github.com/pfl-forge/pfl-forge/cmd/pfl-forge/internal/cli/kit"
+	"github.com/pfl-forge/pfl-forge/cmd/pfl-forge/internal/render"
+)
+
+// Table prints intents, a row for each. Depths, if there are any, say how far each is below
+// the intent that it was split off from, which a terminal shows by an indent.
+func Table(a *kit.App, all []forge.Summary, depths []int, wide bool) error {
+	columns := render.Columns{Header: []string{"ID", "STATUS", "TASKS", "AGE", "NOW"}, Shrink: 4}
+	if wide {
+		columns.Header = append(columns.Header, "RISK", "TYPE", "SOURCE", "PARENT", "RUN", "TOKENS", "COST", "TITLE")
+	}
+	now := time.Now()
+	for i := range all {
+		s := &all[i]
+		tasks := ""
+		if s.TaskCount > 0 {
+			tasks = fmt.Sprintf("%d/%d", s.TasksDone, s.TaskCount)
+		}
+		if len(s.Children) > 0 {
+			tasks = childrenDone(s)
+		}
+		id := string(s.Key.Intent)
+		if i < len(depths) && kit.Width(a.Out) > 0 {
+			id = strings.Repeat("- ", depths[i]) + id
+		}
+		row := []string{id, string(s.Status), tasks, render.Age(now.Sub(s.CreatedAt)), Doing(s)}
+		if wide {
+			row = append(row, string(s.Risk), s.Type, string(s.Source), string(s.Parent), fmt.Sprint(s.Run),
+				render.Tokens(s.Usage.InputTokens+s.Usage.OutputTokens), render.Cost(s.Usage.CostUSD), s.Title)
+		}
+		columns.Add(row...)
+	}
+	return a.Table(&columns)
+}
+
+// childrenDone returns how many of an intent's children are done, such as "2/3".
+func childrenDone(s *forge.Summary) string {
+	done := 0
+	for _, c := range s.Children {
+		if c.Status == forge.StatusDone {
+			done++
+		}
+	}
+	return fmt.Sprintf("%d/%d", done, len(s.Children))
+}
+
+// Doing returns the activity of an intent, or its title if it has none.
+func Doing(s *forge.Summary) string {
+	if text := render.Doing(s); text != "" {
+		return text
+	}
+	return s.Title
+}

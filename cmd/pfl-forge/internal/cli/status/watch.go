@@ -1,0 +1,39 @@
+package status
+
+import (
+	"context"
+	"errors"
+
+	"github.com/pfl-forge/pfl-forge/cmd/pfl-forge/internal/cli/kit"
+	"github.com/pfl-forge/pfl-forge/cmd/pfl-forge/internal/cli/target"
+	"github.com/pfl-forge/pfl-forge/cmd/pfl-forge/internal/local"
+)
+
+// follow prints the table of intents, and then what happens to them until nothing is left
+// to do, or Ctrl-C.
+func follow(ctx context.Context, a *kit.App, t *target.Target, f *flags) error {
+	if f.format.Data() {
+		return kit.Usage(errors.New("--watch shows text; for programs there is `pfl-forge logs -f -o ndjson`"))
+	}
+	if t.Owner || t.Bus == nil {
+		return errors.New("nothing goes on here; start it with `pfl-forge run`, or watch with `pfl-forge run --watch`")
+	}
+	all, err := t.Summaries(ctx)
+	if err != nil {
+		return err
+	}
+	if err := Table(a, all, nil, false); err != nil {
+		return err
+	}
+	live := a.Live()
+	defer live.Close()
+	if t.Remote {
+		_, err = local.Follow(ctx, t.Bus, t.Project, "", live, a.Log())
+	} else {
+		_, err = local.Join(ctx, t.Repo, "", live, a.Log())
+	}
+	if ctx.Err() != nil {
+		return nil
+	}
+	return err
+}

@@ -1,0 +1,75 @@
+package target
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/pfl-forge/pfl-forge"
+	"github.com/pfl-forge/pfl-forge/bus"
+	"github.com/pfl-forge/pfl-forge/cmd/pfl-forge/internal/local"
+)
+
+// Find returns the intent that an argument names by its id, or by the id of one of its
+// tasks. The task is nil if the argument names an intent.
+func (t *Target) Find(ctx context.Context, arg string) (*forge.View, *forge.Task, error) {
+	id, idErr := forge.ParseIntentID(arg)
+	if idErr == nil {
+		v, err := t.View(ctx, id)
+		if err == nil {
+			return v, nil, nil
+		}
+		idErr = err
+	}
+	task, err := forge.ParseTaskID(arg)
+	if err != nil {
+		return nil, nil, idErr
+	}
+	v, err := t.View(ctx, forge.IntentID(arg[:strings.LastIndexByte(arg, '-')]))
+	if err != nil {
+		return nil, nil, idErr
+	}
+	for i := range v.Tasks {
+		if v.Tasks[i].ID == task {
+			return v, &v.Tasks[i], nil
+		}
+	}
+	return nil, nil, fmt.Errorf("intent %s has no task %s", v.Intent.ID, task)
+}
+
+// Dead returns the messages that no replica could handle, the oldest first.
+func (t *Target) Dead(ctx context.Context) ([]bus.DeadLetter, error) {
+	if t.Bus == nil {
+		return nil, nil
+	}
+	return t.Bus.Dead(ctx)
+}
+
+// Summaries returns every intent of the project, sorted by id.
+func (t *Target) Summaries(ctx context.Context) ([]forge.Summary, error) {
+	if t.Bus == nil {
+		return nil, nil
+	}
+	all, err := t.Bus.Summaries(ctx, t.Project)
+	slices.SortFunc(all, func(a, b forge.Summary) int { return strings.Compare(string(a.Key.Intent), string(b.Key.Intent)) })
+	return all, err
+}
+
+// View returns everything that is known of an intent. That it does not exist is an error.
+func (t *Target) View(ctx context.Context, id forge.IntentID) (*forge.View, error) {
+	if t.Bus == nil {
+		return nil, NoIntent(id)
+	}
+	v, err := local.Load(ctx, t.Bus, t.Key(id))
+	if errors.Is(err, bus.ErrNotFound) {
+		return nil, NoIntent(id)
+	}
+	return &v, err
+}
+
+// NoIntent returns the error for the id of an intent that does not exist.
+func NoIntent(id forge.IntentID) error {
+	return fmt.Errorf("there is no intent %s; `pfl-forge status` lists those that exist", id)
+}

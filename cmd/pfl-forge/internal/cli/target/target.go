@@ -1,0 +1,150 @@
+// Package target is whom a command talks to about which project: the repository's own
+// server, which this process may have to start, or an organisation's.
+//
+// A command that only looks opens a Reader; one that wants something decided opens a
+// Decider, or uses Once while a person is being asked. Both return a *Target, which the
+// caller closes. Its methods read intents (Summaries, View, Find) and send what a person
+// wants (Ask). The package also completes ids on the command line.
+package target
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os/user"
+	"time"
+
+	"github.com/pfl-forge/pfl-forge"
+	"github.com/pfl-forge/pfl-forge/bus"
+	"github.com/pfl-forge/pfl-forge/cmd/pfl-forge/internal/cli/kit"
+	"github.com/pfl-forge/pfl-forge/cmd/pfl-forge/internal/local"
+)
+
+// connectTimeout bounds how long a command waits for an organisation's server.
+const connectTimeout = 5 * time.Second
+
+// Target is an open connection to a project. The caller of the function that returned it
+// closes it.
+type Target struct {
+	Bus     *bus.Bus          // nil if nothing was ever submitted in the repository
+	Project forge.ProjectID   // what the command is about
+	Actor   string            // who asks: the author git knows, or else the user's login
+	Repo    *local.Repository // nil outside of a repository, which only Remote allows
+	Remote  bool              // it is an organisation's
+	Owner   bool              // no run goes on here: this process decides what is asked
+	Session *local.Session    // of the repository's own server; nil if Remote or if Bus is nil
+
+	close func() // nil once it is closed
+}
+
+// Close ends the connection. Closing twice does nothing.
+func (t *Target) Close() {
+	if t.close != nil {
+		t.close()
+		t.close = nil
+	}
+}
+
+// Reader opens a target for looking only. Where nothing was ever submitted there is no
+// server to read from, and its Bus is nil.
+func Reader(ctx context.Context, a *kit.App) (*Target, error) {
+	return open(ctx, a, func(ctx context.Context, repo *local.Repository) (*local.Session, error) {
+		s, err := local.OpenReader(ctx, repo, a.Log())
+		if errors.Is(err, local.ErrNoStore) {
+			return nil, nil
+		}
+		return s, err
+	})
+}
+
+// Decider opens a target that decides at once on what it is asked: by the run that goes
+// on, or in this process if there is none. It holds the repository's store until it is
+// closed, so that no run can begin meanwhile.
+func Decider(ctx context.Context, a *kit.App) (*Target, error) {
+	return open(ctx, a, func(ctx context.Context, repo *local.Repository) (*local.Session, error) {
+		return local.Open(ctx, repo, a.Log())
+	})
+}
+
+// Open opens a Reader if nothing is to change, and a Decider otherwise.
+func Open(ctx context.Context, a *kit.App, readOnly bool) (*Target, error) {
+	if readOnly {
+		return Reader(ctx, a)
+	}
+	return Decider(ctx, a)
+}
+
+// open returns the organisation's target, or that of the repository with the session that
+// start returns, which may be nil.
+func open(ctx context.Context, a *kit.App, start func(context.Context, *local.Repository) (*local.Session, error)) (*Target, error) {
+	if a.Remote() {
+		return Connect(ctx, a)
+	}
+	if a.Project != "" || a.TokenFile != "" || a.Creds != "" {
+		return nil, kit.Usage(errors.New("--project, --token-file and --creds need --server"))
+	}
+	repo, err := local.OpenRepository(ctx, a.Dir)
+	if err != nil {
+		return nil, err
+	}
+	t := &Target{Project: repo.Project, Actor: repo.Actor, Repo: repo, Owner: true}
+	s, err := start(ctx, repo)
+	if err != nil {
+		return nil, err
+	}
+	if s != nil {
+		t.Session, t.Bus, t.Owner, t.close = s, s.Bus, s.Owner(), func() { s.Close(ctx) }
+	}
+	return t, nil
+}
+
+// Connect opens the target that --server or --context names. It fails at once if no
+// runner has ever served the organisation.
+func Connect(ctx context.Context, a *kit.App) (*Target, error) {
+	cfg, err := connection(a)
+	if err != nil {
+		return nil, err
+	}
+	t := &Target{Remote: true}
+	if repo, err := local.OpenRepository(ctx, a.Dir); err == nil {
+		t.Repo, t.Project, t.Actor = repo, repo.Project, repo.Actor
+	} else if u, err := user.Current(); err == nil {
+		t.Actor = u.Username
+	}
+	if a.Project != "" {
+		if t.Project, err = forge.ParseProjectID(a.Project); err != nil {
+			return nil, kit.Usage(fmt.Errorf("--project: %w", err))
+		}
+	}
+	if t.Project == "" {
+		return nil, kit.Usage(errors.New("--project is missing: which of the organisation's projects is this about?"))
+	}
+	cfg.Name, cfg.Logger = "pfl-forge/"+t.Actor, a.Log()
+	ctx, cancel := context.WithTimeout(ctx, connectTimeout)
+	defer cancel()
+	if t.Bus, err = bus.Connect(ctx, cfg); err != nil {
+		return nil, err
+	}
+	if err := t.Bus.Prepared(ctx); errors.Is(err, bus.ErrNoRunner) {
+		t.Bus.Close()
+		return nil, err
+	}
+	t.close = t.Bus.Close
+	return t, nil
+}
+
+// Key returns the key of an intent of the project.
+func (t *Target) Key(id forge.IntentID) forge.Key {
+	return forge.Key{Project: t.Project, Intent: id}
+}
+
+// Once opens a Decider for one function and closes it again. Commands that ask a person
+// use it for each decision, so that no run is kept waiting while the person thinks.
+func Once(ctx context.Context, a *kit.App, do func(*Target) error) error {
+	t, err := Decider(ctx, a)
+	if err != nil {
+		return err
+	}
+	defer t.Close()
+	return do(t)
+}
