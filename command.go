@@ -282,10 +282,10 @@ type VerifyReport struct {
 	Output string
 }
 
-// MergeOutcome is how an merge ended.
+// MergeOutcome is how a merge ended.
 type MergeOutcome string
 
-// The outcomes of an merge.
+// The outcomes of a merge.
 const (
 	MergeDone         MergeOutcome = "merged"
 	MergeConflict     MergeOutcome = "conflict"      // with what was merged since

@@ -12,7 +12,7 @@ import (
 // Commands are the same after they were written as JSON and read back, with every
 // type of input.
 func TestCommandAsJSON(t *testing.T) {
-	for _, in := range append(forge.Inputs(), nil, &forge.AnalyzeInput{PolicyOnly: true}, &forge.MergeInput{Land: &forge.Land{Head: "h"}}) {
+	for _, in := range append(forge.Inputs(), nil, &forge.AnalyzeInput{PolicyOnly: true}, &forge.MergeInput{Change: &forge.QueueMerge{Head: "h"}}) {
 		c := forge.Command{Attempt: forge.Attempt{Step: forge.StepAnalyze, Number: 1, Claim: 2}, Session: "s", Input: in}
 		data, err := json.Marshal(&c)
 		if err != nil {

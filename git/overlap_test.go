@@ -16,7 +16,7 @@ import (
 	"pgregory.net/rapid"
 )
 
-// Whatever a person has in their working tree, an merge either goes through and leaves all of it as it
+// Whatever a person has in their working tree, a merge either goes through and leaves all of it as it
 // was, or is refused and changes nothing.
 func TestMergeNeverTouchesAPersonsWork(t *testing.T) {
 	testsize.Checks(t, 10, 40)

@@ -1186,7 +1186,7 @@ type Event_builder struct {
 	RunPlanned *RunPlanned
 	// To the project: asks for the lock on files.
 	LockFiles *LockFiles
-	// To the project: asks for an merge.
+	// To the project: asks for a merge.
 	QueueMerge *QueueMerge
 	// To the project: takes back what was asked.
 	WithdrawRequests *WithdrawRequests
@@ -1409,7 +1409,7 @@ type event_LockFiles struct {
 }
 
 type event_QueueMerge struct {
-	// To the project: asks for an merge.
+	// To the project: asks for a merge.
 	QueueMerge *QueueMerge `protobuf:"bytes,21,opt,name=queue_merge,json=queueMerge,oneof"`
 }
 

@@ -23,7 +23,7 @@ const (
 	_ = protoimpl.EnforceVersion(protoimpl.MaxVersion - 20)
 )
 
-// MergeOutcome is how an merge ended.
+// MergeOutcome is how a merge ended.
 type MergeOutcome int32
 
 const (
