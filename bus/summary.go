@@ -21,11 +21,11 @@ func (j *Journal) Summaries(ctx context.Context, project forge.ProjectID) ([]for
 	return j.lastSummaries(ctx, filter)
 }
 
-// LaneSummaries is Summaries for lanes.
+// ProjectSummaries is Summaries for projects.
 func (j *Journal) ProjectSummaries(ctx context.Context, project forge.ProjectID) ([]forge.Summary, error) {
 	filter, err := projectJournals(project)
 	if err != nil {
-		return nil, fmt.Errorf("list lanes: %w", err)
+		return nil, fmt.Errorf("list projects: %w", err)
 	}
 	return j.lastSummaries(ctx, filter)
 }
