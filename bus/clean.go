@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"slices"
 	"strings"
 	"time"
 
@@ -277,94 +276,4 @@ func readCleanRequest(data []byte) (CleanRequest, error) {
 		}
 	})
 	return req, err
-}
-
-// AtWork returns the intents of a project on which some replica works just now, or did a
-// moment ago, each with a step of that work.
-func (ls *Leases) AtWork(ctx context.Context, project forge.ProjectID) (map[forge.IntentID]forge.Step, error) {
-	filter, err := leasesIn(project)
-	if err != nil {
-		return nil, fmt.Errorf("look for leases: %w", err)
-	}
-	found, err := ls.conn.lasts(ctx, streamLeases, filter)
-	if err != nil {
-		return nil, fmt.Errorf("look for leases: %w", err)
-	}
-	at := map[forge.IntentID]forge.Step{}
-	for _, m := range found {
-		var r leaseRecord
-		if json.Unmarshal(m.Data, &r) != nil || r.Replica == "" {
-			continue
-		}
-		if step, of, err := parseLeaseSubject(m.Subject); err == nil {
-			at[of.Intent] = step
-		}
-	}
-	return at, nil
-}
-
-// cleanedMessage tells replicas what is gone from the origin.
-type cleanedMessage struct {
-	Intents []forge.IntentID `json:"intents"`
-}
-
-// TellCleaned tells all replicas that commits of some intents are gone from the project's
-// origin. It is not stored.
-func (l *Live) TellCleaned(project forge.ProjectID, intents []forge.IntentID) error {
-	subject, err := cleanedSubject(project)
-	if err != nil {
-		return fmt.Errorf("tell what is cleaned: %w", err)
-	}
-	for some := range slices.Chunk(intents, MaxClean) {
-		data, err := json.Marshal(cleanedMessage{some})
-		if err != nil {
-			return err
-		}
-		if err := l.conn.nc.Publish(subject, data); err != nil {
-			return fmt.Errorf("publish on %s: %w", subject, err)
-		}
-	}
-	return nil
-}
-
-// FollowCleaned calls do with what TellCleaned tells of all projects, one after the
-// other, from when it returns until ctx ends.
-func (l *Live) FollowCleaned(ctx context.Context, do func(forge.ProjectID, []forge.IntentID)) error {
-	sub, err := l.conn.nc.Subscribe(everyCleaned, func(m *nats.Msg) {
-		project, intents, err := parseCleaned(m)
-		if err != nil {
-			l.conn.log.Warn("ignored a live message", "subject", m.Subject, "error", err)
-			return
-		}
-		do(project, intents)
-	})
-	if err != nil {
-		return fmt.Errorf("follow %s: %w", everyCleaned, err)
-	}
-	context.AfterFunc(ctx, func() { _ = sub.Unsubscribe() })
-	flush, cancel := context.WithTimeout(ctx, requestTimeout)
-	defer cancel()
-	if err := l.conn.nc.FlushWithContext(flush); err != nil {
-		_ = sub.Unsubscribe()
-		return fmt.Errorf("follow %s: %w", everyCleaned, err)
-	}
-	return nil
-}
-
-func parseCleaned(m *nats.Msg) (forge.ProjectID, []forge.IntentID, error) {
-	t, err := tokens(m.Subject, "forge.cleaned.", 1)
-	if err != nil {
-		return "", nil, err
-	}
-	var told cleanedMessage
-	if err := json.Unmarshal(m.Data, &told); err != nil {
-		return "", nil, err
-	}
-	for _, id := range told.Intents {
-		if _, err := forge.ParseIntentID(string(id)); err != nil {
-			return "", nil, err
-		}
-	}
-	project, err := forge.ParseProjectID(t[0])
-	return project, told.Intents, err
 }

@@ -7,14 +7,8 @@ import (
 	forge "github.com/pfl-forge/pfl-forge"
 )
 
-// CloudEvents are written and read in version 1.0, in the structured JSON format.
-const (
-	cloudEventsVersion = "1.0"
-	// submitType is the type of events that ask for an intent.
-	submitType = "io.pfl-forge.intent.submit.v1"
-	// publishedType is the type of events that tell what became of one.
-	publishedType = "io.pfl-forge.intent.%s.v1"
-)
+// submitType is the type of events that ask for an intent.
+const submitType = "io.pfl-forge.intent.submit.v1"
 
 // readIntentObject reads what a system may say of an intent. Further fields are the
 // caller's.
@@ -94,16 +88,4 @@ func readCloudEvent(o *jsonObject) request {
 	data.text("actor", &r.intent.Origin.Actor)
 	r.intent.Origin.System, r.intent.Origin.EventID = source, id
 	return r
-}
-
-// cloudEvent is an event as it is published.
-type cloudEvent[T any] struct {
-	SpecVersion string    `json:"specversion"`
-	ID          string    `json:"id"`
-	Source      string    `json:"source"`
-	Type        string    `json:"type"`
-	Subject     string    `json:"subject"`
-	Time        time.Time `json:"time"`
-	ContentType string    `json:"datacontenttype"`
-	Data        T         `json:"data"`
 }

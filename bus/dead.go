@@ -5,15 +5,8 @@ import (
 	"encoding/json"
 	"fmt"
 	"strconv"
-	"strings"
 	"time"
-
-	"github.com/nats-io/nats.go"
-	"github.com/nats-io/nats.go/jetstream"
 )
-
-// excerptSize bounds what a dead letter shows of a message, in bytes.
-const excerptSize = 1024
 
 // DeadLetter is a message that nobody could handle.
 type DeadLetter struct {
@@ -93,36 +86,4 @@ func readDead(m stored) (DeadLetter, error) {
 		advisory.Reason = fmt.Sprintf("given up after %d deliveries", advisory.Deliveries)
 	}
 	return DeadLetter{Stream: advisory.Stream, Seq: advisory.Seq, Reason: advisory.Reason, At: at}, nil
-}
-
-// bury puts a copy of a message's beginning among the dead letters, once.
-func (c *Conn) bury(ctx context.Context, stream string, m stored, reason string) error {
-	return c.buryAs(ctx, stream+"/"+strconv.FormatUint(m.Seq, 10), stream, m, reason)
-}
-
-// buryAs is bury for a message that is in no stream, too. The id tells it from
-// others.
-func (c *Conn) buryAs(ctx context.Context, id, stream string, m stored, reason string) error {
-	msg := nats.NewMsg(deadSubject(stream))
-	msg.Data = m.Data[:min(len(m.Data), excerptSize)]
-	msg.Header.Set(jetstream.MsgIDHeader, id)
-	msg.Header.Set(headerStream, stream)
-	msg.Header.Set(headerSequence, strconv.FormatUint(m.Seq, 10))
-	msg.Header.Set(headerSubject, m.Subject)
-	msg.Header.Set(headerReason, oneLine(reason))
-	ack, err := c.publish(ctx, msg)
-	if err != nil {
-		return err
-	}
-	if !ack.Duplicate {
-		c.log.Error("cannot handle a message; it is among the dead letters",
-			"stream", stream, "seq", m.Seq, "subject", m.Subject, "reason", reason)
-	}
-	return nil
-}
-
-// oneLine makes a header's value out of any text.
-func oneLine(s string) string {
-	s = strings.Join(strings.Fields(strings.ToValidUTF8(s, "?")), " ")
-	return s[:min(len(s), 400)]
 }

@@ -2,45 +2,16 @@ package bus
 
 import (
 	"errors"
-	"fmt"
 	"time"
 
 	"github.com/nats-io/nats.go/jetstream"
-
-	"github.com/pfl-forge/pfl-forge/bus/codec"
 )
-
-// UnknownError says that a message says something that this version does not
-// know; it comes from a newer one.
-type UnknownError = codec.UnknownError
-
-// GarbageError says that bytes are no message.
-type GarbageError = codec.GarbageError
 
 // ErrConflict says that a machine's journal went on since it was read.
 var ErrConflict = errors.New("the journal has a newer record")
 
-// ErrNoRuling says that an event is stored, but nobody has decided on it yet;
-// it is decided when a runner gets to it.
-var ErrNoRuling = errors.New("accepted, but not decided yet")
-
 // ErrNotFound says that a machine has no journal.
 var ErrNotFound = errors.New("not found")
-
-// ErrNoRunner says that no runner has ever worked with a server: its streams are
-// missing.
-var ErrNoRunner = errors.New("no runner has been here yet: start forge-runner, with this server")
-
-// TooLargeError says that a message is larger than the server takes.
-type TooLargeError struct {
-	Subject string
-	Size    int   // bytes
-	Limit   int64 // bytes
-}
-
-func (e *TooLargeError) Error() string {
-	return fmt.Sprintf("a message of %d bytes for %s is larger than the server's limit of %d; raise its max_payload", e.Size, e.Subject, e.Limit)
-}
 
 // retryError and terminateError are what a handler can return besides nil.
 type retryError struct {

@@ -252,3 +252,15 @@ func (c *eventConsumers) settle(id string) {
 	defer c.mu.Unlock()
 	delete(c.failures, id)
 }
+
+// eventConsumer is the one that all runners share.
+func eventConsumer(filter string) jetstream.ConsumerConfig {
+	return jetstream.ConsumerConfig{
+		Durable:       "runner",
+		FilterSubject: filter,
+		AckPolicy:     jetstream.AckExplicitPolicy,
+		AckWait:       ackWait,
+		MaxDeliver:    -1, // a runner counts failures itself, because a retry that it asks for is none
+		MaxAckPending: 2000,
+	}
+}

@@ -1,13 +1,13 @@
 package bus
 
 import (
+	"time"
+
 	"context"
 	"errors"
 	"fmt"
 
 	"github.com/nats-io/nats.go/jetstream"
-
-	forge "github.com/pfl-forge/pfl-forge"
 )
 
 // Ping returns nil when the server answers.
@@ -29,32 +29,20 @@ func (b *Bus) Prepared(ctx context.Context) error {
 	return err
 }
 
-// Ready returns nil when commands of a step can reach a replica: its consumer
-// and the one that all replicas share are there.
-func (cs *Commands) Ready(ctx context.Context, step forge.Step, replica forge.ReplicaID) error {
-	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
-	defer cancel()
-	for _, r := range []forge.ReplicaID{"", replica} {
-		cfg, err := commandConsumer(step, r, 0)
-		if err != nil {
-			return err
-		}
-		if _, err := cs.conn.js.Consumer(ctx, streamCommands, cfg.Durable); err != nil {
-			return fmt.Errorf("consumer %s: %w", cfg.Durable, err)
-		}
+// Close lets what is under way finish and closes the connection. Consumers have
+// to be stopped before.
+func (b *Bus) Close() {
+	if err := b.conn.nc.Drain(); err != nil {
+		b.conn.nc.Close()
 	}
-	return nil
+	select {
+	case <-b.conn.closed:
+	case <-time.After(requestTimeout):
+		b.conn.nc.Close()
+		<-b.conn.closed
+	}
 }
 
-// Ready returns nil when events can reach a runner: the consumers that all
-// runners share are there.
-func (es *Events) Ready(ctx context.Context) error {
-	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
-	defer cancel()
-	for _, stream := range []string{streamIntents, streamWakes} {
-		if _, err := es.conn.js.Consumer(ctx, stream, eventConsumer("").Durable); err != nil {
-			return fmt.Errorf("consumer of %s: %w", stream, err)
-		}
-	}
-	return nil
-}
+// ErrNoRunner says that no runner has ever worked with a server: its streams are
+// missing.
+var ErrNoRunner = errors.New("no runner has been here yet: start forge-runner, with this server")

@@ -71,3 +71,16 @@ func (es *Events) Reclaim(ctx context.Context) error {
 	}
 	return nil
 }
+
+// Ready returns nil when events can reach a runner: the consumers that all
+// runners share are there.
+func (es *Events) Ready(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
+	defer cancel()
+	for _, stream := range []string{streamIntents, streamWakes} {
+		if _, err := es.conn.js.Consumer(ctx, stream, eventConsumer("").Durable); err != nil {
+			return fmt.Errorf("consumer of %s: %w", stream, err)
+		}
+	}
+	return nil
+}

@@ -229,3 +229,27 @@ func (ls *Leases) HandBack(ctx context.Context, h LeaseHolder, steps ...forge.St
 	}
 	return nil
 }
+
+// AtWork returns the intents of a project on which some replica works just now, or did a
+// moment ago, each with a step of that work.
+func (ls *Leases) AtWork(ctx context.Context, project forge.ProjectID) (map[forge.IntentID]forge.Step, error) {
+	filter, err := leasesIn(project)
+	if err != nil {
+		return nil, fmt.Errorf("look for leases: %w", err)
+	}
+	found, err := ls.conn.lasts(ctx, streamLeases, filter)
+	if err != nil {
+		return nil, fmt.Errorf("look for leases: %w", err)
+	}
+	at := map[forge.IntentID]forge.Step{}
+	for _, m := range found {
+		var r leaseRecord
+		if json.Unmarshal(m.Data, &r) != nil || r.Replica == "" {
+			continue
+		}
+		if step, of, err := parseLeaseSubject(m.Subject); err == nil {
+			at[of.Intent] = step
+		}
+	}
+	return at, nil
+}

@@ -8,6 +8,7 @@ import (
 
 	forge "github.com/pfl-forge/pfl-forge"
 	"github.com/pfl-forge/pfl-forge/bus/codec"
+	forgev1 "github.com/pfl-forge/pfl-forge/proto/forge/v1"
 )
 
 // Control tells the workers that have an intent's checkouts and agents what is
@@ -23,6 +24,8 @@ type Control struct {
 type Live struct {
 	conn *Conn
 }
+
+var controls = codec.Must[Control](&forgev1.Control{})
 
 // Progress tells everybody who watches how an attempt goes. It is not stored;
 // an error only says that the message is wrong or the bus closed.

@@ -1,6 +1,8 @@
 package bus
 
 import (
+	"encoding/base64"
+
 	"fmt"
 	"strconv"
 	"strings"
@@ -125,4 +127,14 @@ func (n ObjectName) matches(other ObjectName) bool {
 		}
 	}
 	return true
+}
+
+// named is the reverse of bucket.meta; false if the subject names no object of this bucket.
+func named(b bucket, subject string) (ObjectName, bool) {
+	path, err := base64.URLEncoding.DecodeString(strings.TrimPrefix(subject, "$O."+string(b)+".M."))
+	if err != nil {
+		return ObjectName{}, false
+	}
+	name, err := parseObjectName(string(path))
+	return name, err == nil && name.bucket() == b
 }

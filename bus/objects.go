@@ -267,7 +267,7 @@ func (o *Objects) List(ctx context.Context, like ObjectName) ([]ObjectInfo, erro
 	var list []ObjectInfo
 	for _, at := range buckets {
 		all, err := o.conn.lastsWhere(ctx, at.stream(), at.metas(), func(subject string) bool {
-			name, ok := at.named(subject)
+			name, ok := named(at, subject)
 			return ok && like.matches(name)
 		})
 		if err != nil {
@@ -278,7 +278,7 @@ func (o *Objects) List(ctx context.Context, like ObjectName) ([]ObjectInfo, erro
 			if err := json.Unmarshal(m.Data, &info); err != nil || info.Deleted {
 				continue
 			}
-			if name, ok := at.named(m.Subject); ok {
+			if name, ok := named(at, m.Subject); ok {
 				list = append(list, ObjectInfo{name, int64(info.Size), info.Metadata})
 			}
 		}

@@ -9,7 +9,6 @@ import (
 	"time"
 
 	"github.com/nats-io/nats.go"
-	"github.com/nats-io/nats.go/jetstream"
 
 	forge "github.com/pfl-forge/pfl-forge"
 )
@@ -44,36 +43,9 @@ func ChangeKinds() []ChangeKind {
 	}
 }
 
-const (
-	streamEvents = "FORGE_EVENTS"
-	// keepEvents is how long a follower may be away.
-	keepEvents = 30 * day
-	// maxEvents bounds them, in bytes, where an operator has not chosen another bound: some
-	// 60,000 changes.
-	maxEvents = 64 << 20
-	// headerPosition says which change of which record a message tells:
-	// <journal sequence>/<index>. The last message's is how far the publishing has come.
-	headerPosition = "Forge-Position"
-)
-
-// publications declares the stream of changes. A single server does not wait for the
-// disk there: what a power cut takes is published again, because the stream itself says
-// how far it has come.
-func publications(replicas int) jetstream.StreamConfig {
-	cfg := jetstream.StreamConfig{
-		Name:        streamEvents,
-		Description: "changes of intents, as CloudEvents, for everybody to follow; made from the journals",
-		Subjects:    []string{"forge.event.*.*.*"},
-		MaxAge:      keepEvents,
-		MaxBytes:    maxEvents, // the oldest goes first
-		DenyDelete:  true,
-		DenyPurge:   true,
-	}
-	if replicas <= 1 {
-		cfg.PersistMode = jetstream.AsyncPersistMode
-	}
-	return cfg
-}
+// headerPosition says which change of which record a message tells:
+// <journal sequence>/<index>. The last message's is how far the publishing has come.
+const headerPosition = "Forge-Position"
 
 // State is an intent as others are told of it, in lists and with every change.
 type State struct {

@@ -15,26 +15,9 @@ import (
 )
 
 const (
-	streamRefusals = "FORGE_REFUSALS"
 	// refusalType is the type of events that tell why a submission was refused.
 	refusalType = "io.pfl-forge.submission.refused.v1"
-	maxRefusals = 8 << 20
 )
-
-// refusals declares the stream in which systems are told what was refused. It is none of
-// the changes of intents: there is no intent.
-func refusals() jetstream.StreamConfig {
-	return jetstream.StreamConfig{
-		Name:        streamRefusals,
-		Description: "submissions of other systems that were refused, as CloudEvents, with the reasons",
-		Subjects:    []string{"forge.refusal.*.*"},
-		MaxAge:      keepEvents,
-		MaxBytes:    maxRefusals, // the oldest goes first
-		Duplicates:  duplicates,
-		DenyDelete:  true,
-		DenyPurge:   true,
-	}
-}
 
 // Refusal is the data of an event about a submission that was refused.
 type Refusal struct {

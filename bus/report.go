@@ -12,20 +12,6 @@ import (
 	forge "github.com/pfl-forge/pfl-forge"
 )
 
-// Results are stored nowhere but in the journal: a worker asks a runner to decide
-// on its result, and keeps the result until the runner answers that the decision is
-// journaled. An answer has one of headerDecided, headerAgain and headerReason, which
-// says that nobody will ever decide on it.
-const (
-	headerDelivery = "Forge-Delivery" // of a result: how often it was sent, counted from 1
-	headerDecided  = "Forge-Decided"  // the decision is journaled, and its effects are dispatched
-	headerAgain    = "Forge-Again"    // not decided; send it again after this long
-)
-
-// answerTimeout is how long the first answer may take. Under load the next ones may
-// take longer.
-const answerTimeout = 5 * time.Second
-
 // RefusedError says that a runner cannot decide on a result, ever. It is among the
 // dead letters.
 type RefusedError struct{ Reason string }
@@ -108,37 +94,3 @@ func (rs *Results) report(ctx context.Context, r *forge.Result, delivery int) er
 		}
 	}
 }
-
-// ask sends a request and returns its answer. It waits for a connection, and fails
-// when that is lost, since the answer may be lost with it.
-func (c *Conn) ask(ctx context.Context, m *nats.Msg, timeout time.Duration) (*nats.Msg, error) {
-	connection := c.connection.Load()
-	if !c.nc.IsConnected() {
-		select {
-		case <-connection.Done():
-			connection = c.connection.Load()
-		case <-c.closed:
-			return nil, nats.ErrConnectionClosed
-		case <-ctx.Done():
-			return nil, ctx.Err()
-		}
-	}
-	ctx, cancel := context.WithTimeout(ctx, timeout)
-	defer cancel()
-	defer context.AfterFunc(connection, cancel)()
-	return c.nc.RequestMsgWithContext(ctx, m)
-}
-
-// connection ends when the bus has connected anew.
-type connection struct {
-	context.Context //nolint:containedctx // its end is all that it is
-	end             context.CancelFunc
-}
-
-func newConnection() *connection {
-	ctx, cancel := context.WithCancel(context.Background())
-	return &connection{ctx, cancel}
-}
-
-// reconnected begins a new connection and ends the one before.
-func (c *Conn) reconnected() { c.connection.Swap(newConnection()).end() }

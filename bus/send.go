@@ -83,33 +83,6 @@ func (ss *Submissions) intentMessage(ev *forge.Event) (*nats.Msg, error) {
 	return m, nil
 }
 
-// store publishes a message that carries an id until it is durable or ctx ends.
-// With the id, trying again cannot store it twice.
-func (c *Conn) store(ctx context.Context, m *nats.Msg) (*jetstream.PubAck, error) {
-	for attempt := 0; ; attempt++ {
-		ack, err := c.publish(ctx, m)
-		var refused *jetstream.APIError
-		switch {
-		case err == nil:
-			ack.Duplicate = ack.Duplicate && attempt == 0 // or it is our own one before
-			return ack, nil
-		case errors.As(err, &refused) && refused.Code < 500, errors.Is(err, nats.ErrConnectionClosed):
-			return nil, err
-		}
-		c.log.Warn("could not store a message; trying again", "subject", m.Subject, "error", err)
-		if sleep(ctx, backoff(attempt)) != nil {
-			return nil, err
-		}
-	}
-}
-
-// publish tries once.
-func (c *Conn) publish(ctx context.Context, m *nats.Msg) (*jetstream.PubAck, error) {
-	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
-	defer cancel()
-	ack, err := c.js.PublishMsg(ctx, m)
-	if err != nil {
-		return nil, fmt.Errorf("publish on %s: %w", m.Subject, err)
-	}
-	return ack, nil
-}
+// ErrNoRuling says that an event is stored, but nobody has decided on it yet;
+// it is decided when a runner gets to it.
+var ErrNoRuling = errors.New("accepted, but not decided yet")

@@ -385,3 +385,12 @@ func tokens(s, prefix string, n int) ([]string, error) {
 	}
 	return t, nil
 }
+
+// TranscriptFilter says which transcripts; empty fields match everything.
+type TranscriptFilter struct {
+	Project forge.ProjectID
+	Intent  forge.IntentID
+	Task    forge.TaskID
+	Step    forge.Step
+	Number  int // of the attempt
+}

@@ -21,13 +21,6 @@ import (
 	"github.com/pfl-forge/pfl-forge/internal/slug"
 )
 
-// Content types of submissions. Without one, JSON is told from protobuf by how it
-// begins.
-const (
-	typeJSON        = "application/json"
-	typeCloudEvents = "application/cloudevents+json"
-)
-
 // typesProtobuf are what senders call protobuf.
 var typesProtobuf = []string{"application/protobuf", "application/x-protobuf", "application/vnd.google.protobuf", "application/octet-stream"}
 

@@ -5,10 +5,7 @@ import (
 	"errors"
 	"fmt"
 
-	"google.golang.org/protobuf/encoding/protowire"
-
 	forge "github.com/pfl-forge/pfl-forge"
-	forgev1 "github.com/pfl-forge/pfl-forge/proto/forge/v1"
 )
 
 // Summaries returns what lists show of every intent of a project, or of all
@@ -97,31 +94,4 @@ func (j *Journal) summaryOf(ctx context.Context, last stored) (forge.Summary, er
 		return s, fmt.Errorf("read %s: %w", last.Subject, ErrNotFound)
 	}
 	return s, err
-}
-
-var summaryField = (&forgev1.Record{}).ProtoReflect().Descriptor().Fields().ByName("summary").Number()
-
-// readSummary decodes nothing of a record but its summary, which is a small part
-// of it.
-func readSummary(record []byte) (forge.Summary, error) {
-	var summary []byte
-	for rest := record; len(rest) > 0; {
-		number, typ, n := protowire.ConsumeTag(rest)
-		if n < 0 {
-			return forge.Summary{}, garbage("Record", "%w", protowire.ParseError(n))
-		}
-		value := rest[n:]
-		size := protowire.ConsumeFieldValue(number, typ, value)
-		if size < 0 {
-			return forge.Summary{}, garbage("Record", "%w", protowire.ParseError(size))
-		}
-		if number == summaryField && typ == protowire.BytesType {
-			summary, _ = protowire.ConsumeBytes(value)
-		}
-		rest = value[size:]
-	}
-	if summary == nil {
-		return forge.Summary{}, garbage("Record", "summary is missing")
-	}
-	return summaries.Unmarshal(summary)
 }

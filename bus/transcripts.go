@@ -11,15 +11,6 @@ import (
 	forge "github.com/pfl-forge/pfl-forge"
 )
 
-const (
-	streamTranscripts = "FORGE_TRANSCRIPTS"
-
-	// maxTranscripts bounds all transcripts together, in bytes, where an operator
-	// has not chosen another bound.
-	maxTranscripts  = 1 << 30
-	keepTranscripts = 30 * day
-)
-
 // Transcripts appends to and reads what agents and commands did in attempts, line by line.
 // What is older than the stream keeps is in the object store.
 type Transcripts struct {
@@ -40,15 +31,6 @@ func (ts *Transcripts) Append(ctx context.Context, to forge.Key, a forge.Attempt
 	m.Header.Set(jetstream.MsgIDHeader, transcriptID+id)
 	_, err = ts.conn.store(ctx, m)
 	return err
-}
-
-// TranscriptFilter says which transcripts; empty fields match everything.
-type TranscriptFilter struct {
-	Project forge.ProjectID
-	Intent  forge.IntentID
-	Task    forge.TaskID
-	Step    forge.Step
-	Number  int // of the attempt
 }
 
 // TranscriptFollower is told what is in transcripts, and then what is added. An

@@ -98,3 +98,39 @@ func (cs *Commands) Consume(ctx context.Context, cfg WorkConfig, handle func(con
 	w.running.Wait()
 	return nil
 }
+
+// Ready returns nil when commands of a step can reach a replica: its consumer
+// and the one that all replicas share are there.
+func (cs *Commands) Ready(ctx context.Context, step forge.Step, replica forge.ReplicaID) error {
+	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
+	defer cancel()
+	for _, r := range []forge.ReplicaID{"", replica} {
+		cfg, err := commandConsumer(step, r, 0)
+		if err != nil {
+			return err
+		}
+		if _, err := cs.conn.js.Consumer(ctx, streamCommands, cfg.Durable); err != nil {
+			return fmt.Errorf("consumer %s: %w", cfg.Durable, err)
+		}
+	}
+	return nil
+}
+
+// commandConsumer is the one that all replicas of a step share; with a replica,
+// that replica's own.
+func commandConsumer(step forge.Step, replica forge.ReplicaID, limit int) (jetstream.ConsumerConfig, error) {
+	filter, err := commandsFor(step, replica)
+	cfg := jetstream.ConsumerConfig{
+		Durable:       string(step),
+		FilterSubject: filter,
+		AckPolicy:     jetstream.AckExplicitPolicy,
+		AckWait:       ackWait,
+		MaxDeliver:    -1,
+		MaxAckPending: limit,
+	}
+	if replica != "" {
+		cfg.Durable += "-on-" + string(replica)
+		cfg.InactiveThreshold = forgetReplica
+	}
+	return cfg, err
+}

@@ -4,35 +4,11 @@ import (
 	"cmp"
 	"fmt"
 	"reflect"
-	"strings"
 
-	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
 
 	forge "github.com/pfl-forge/pfl-forge"
 	"github.com/pfl-forge/pfl-forge/bus/codec"
-	forgev1 "github.com/pfl-forge/pfl-forge/proto/forge/v1"
-)
-
-// Headers of our own.
-const (
-	headerReply       = "Forge-Reply" // where the sender of an event waits for the ruling
-	headerContentType = "Content-Type"
-	headerReason      = "Forge-Reason"   // dead letters: why
-	headerStream      = "Forge-Stream"   // dead letters: the stream that it was in
-	headerSubject     = "Forge-Subject"  // dead letters: where it was
-	headerSequence    = "Forge-Sequence" // dead letters: its sequence there
-)
-
-var (
-	events    = codec.Must[forge.Event](&forgev1.Event{})
-	commands  = codec.Must[forge.Command](&forgev1.Command{})
-	results   = codec.Must[forge.Result](&forgev1.Result{})
-	records   = codec.Must[forge.Record](&forgev1.Record{})
-	summaries = codec.Must[forge.Summary](&forgev1.Summary{})
-	rulings   = codec.Must[forge.Ruling](&forgev1.Ruling{})
-	progress  = codec.Must[forge.Progress](&forgev1.Progress{})
-	controls  = codec.Must[Control](&forgev1.Control{})
 )
 
 // verb returns what a person's or system's event asks for: a token of the event's
@@ -149,82 +125,4 @@ func complete(ev *forge.Event, from sender) {
 	in.Project = cmp.Or(in.Project, from.project)
 	ev.To.Intent = cmp.Or(ev.To.Intent, in.ID)
 	in.ID = cmp.Or(in.ID, ev.To.Intent)
-}
-
-// readResult reads a worker's result as the event that it is.
-func readResult(subject string, data []byte) (forge.Event, error) {
-	r, err := results.Unmarshal(data)
-	if err != nil {
-		return forge.Event{}, err
-	}
-	step, key, err := parseResultSubject(subject)
-	if err != nil {
-		return forge.Event{}, garbage("Result", "%w", err)
-	}
-	if r.Attempt.Step != step || r.To != key {
-		return forge.Event{}, garbage("Result", "it was sent for %s of %s, but is of %s of %s", step, key, r.Attempt.Step, r.To)
-	}
-	return forge.Event{ID: resultID(&r), To: r.Machine(), Message: &r}, nil
-}
-
-// resultID is the same for every repetition of a result. Two claims of an
-// attempt, and two replicas that both took the same claim, make two results.
-func resultID(r *forge.Result) string {
-	id := strings.Join([]string{"result", string(r.To.Project), string(r.To.Intent), r.Attempt.String(), string(r.Replica)}, "/")
-	if r.IsStart() {
-		id += "/started"
-	}
-	return id
-}
-
-// readWake reads a fired timer or another machine's event.
-func readWake(m jetstream.Msg) (forge.Event, error) {
-	ev, err := events.Unmarshal(m.Data())
-	if err != nil {
-		return ev, err
-	}
-	if want, err := wakeSubject(ev.To); err != nil || want != m.Subject() {
-		return ev, garbage("Event", "it was sent to %s, but is for %q", m.Subject(), ev.To)
-	}
-	return ev, nil
-}
-
-// readCommand reads a command. What the subject says is returned also with an
-// error, if the subject is one.
-func readCommand(m jetstream.Msg) (forge.Command, error) {
-	return parseCommand(m.Subject(), m.Data())
-}
-
-func parseCommand(subject string, data []byte) (forge.Command, error) {
-	said, err := parseCommandSubject(subject)
-	if err != nil {
-		return forge.Command{}, garbage("Command", "%w", err)
-	}
-	c, err := commands.Unmarshal(data)
-	if err != nil {
-		return said, err
-	}
-	if c.To != said.To || c.Attempt != said.Attempt || c.Replica != said.Replica {
-		return said, garbage("Command", "it was sent to %s, but is %s", subject, c.ID())
-	}
-	if !c.HasInput() {
-		return said, garbage("Command", "its input is not one of step %s", c.Attempt.Step)
-	}
-	return c, nil
-}
-
-func garbage(message, format string, args ...any) error {
-	return &GarbageError{Message: message, Err: fmt.Errorf(format, args...)}
-}
-
-// headerRoom is what the headers of a message take at most, in bytes. The
-// server's limit is on both together.
-const headerRoom = 4 << 10
-
-// message returns a message, or a *TooLargeError.
-func (c *Conn) message(subject string, data []byte) (*nats.Msg, error) {
-	if limit := c.nc.MaxPayload(); limit > 0 && int64(len(data)) > limit-headerRoom {
-		return nil, &TooLargeError{Subject: subject, Size: len(data), Limit: limit}
-	}
-	return &nats.Msg{Subject: subject, Data: data, Header: nats.Header{}}, nil
 }

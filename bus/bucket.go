@@ -2,7 +2,6 @@ package bus
 
 import (
 	"encoding/base64"
-	"strings"
 
 	"github.com/nats-io/nats.go/jetstream"
 )
@@ -30,22 +29,14 @@ const (
 	keepStoredTranscripts = 90 * day
 )
 
-func (b bucket) stream() string              { return "OBJ_" + string(b) }
+func (b bucket) stream() string { return "OBJ_" + string(b) }
+
 func (b bucket) chunk(content string) string { return "$O." + string(b) + ".C." + content }
-func (b bucket) metas() string               { return "$O." + string(b) + ".M.>" }
+
+func (b bucket) metas() string { return "$O." + string(b) + ".M.>" }
 
 func (b bucket) meta(path string) string {
 	return "$O." + string(b) + ".M." + base64.URLEncoding.EncodeToString([]byte(path))
-}
-
-// named is the reverse of meta; false if the subject names no object of this bucket.
-func (b bucket) named(subject string) (ObjectName, bool) {
-	path, err := base64.URLEncoding.DecodeString(strings.TrimPrefix(subject, "$O."+string(b)+".M."))
-	if err != nil {
-		return ObjectName{}, false
-	}
-	name, err := parseObjectName(string(path))
-	return name, err == nil && name.bucket() == b
 }
 
 // forgetsOldest says that objects may lose their content to newer ones.
