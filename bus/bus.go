@@ -33,24 +33,23 @@ func Connect(ctx context.Context, cfg Config) (*Bus, error) {
 	if err != nil {
 		return nil, err
 	}
-	journals := &Journal{conn: c}
-	results := &Results{conn: c}
-	live := &Live{conn: c}
-	leases := &Leases{conn: c}
-	submissions := &Submissions{conn: c, journal: journals}
+	log := newJournal(c)
+	results, leases := newResults(c), newLeases(c)
+	messages := newLive(c)
+	submissions := newSubmissions(c, log)
 	return &Bus{
 		conn: c, stalledAfter: stalledAfter,
-		Journal:     journals,
-		Events:      &Events{conn: c, submissions: submissions},
-		Effects:     &Effects{conn: c, live: live},
-		Changes:     &Changes{conn: c},
-		Commands:    &Commands{conn: c, journal: journals, results: results, leases: leases},
+		Journal:     log,
+		Events:      newEvents(c, submissions),
+		Effects:     newEffects(c, messages),
+		Changes:     newChanges(c),
+		Commands:    newCommands(c, log, results, leases),
 		Results:     results,
 		Leases:      leases,
 		Submissions: submissions,
-		Leftovers:   &Leftovers{conn: c},
-		Live:        live,
-		Transcripts: &Transcripts{conn: c},
-		Objects:     &Objects{conn: c, most: MaxObject},
+		Leftovers:   newLeftovers(c),
+		Live:        messages,
+		Transcripts: newTranscripts(c),
+		Objects:     newObjects(c),
 	}, nil
 }

@@ -27,6 +27,11 @@ type Changes struct {
 	conn *Conn
 }
 
+// newChanges returns the Changes of a connection.
+func newChanges(c *Conn) *Changes {
+	return &Changes{conn: c}
+}
+
 func (c FollowerConfig) source() (source, error) {
 	if _, err := forge.ParseReplicaID(c.Name); err != nil {
 		return source{}, fmt.Errorf("name of a follower: %w", err)
@@ -44,7 +49,7 @@ func (c FollowerConfig) source() (source, error) {
 		if !slices.Contains(ChangeKinds(), what) {
 			return source{}, fmt.Errorf("%q is no change of an intent", what)
 		}
-		subject, err := publishedOf("", what)
+		subject, err := publishedOf("", string(what))
 		if err != nil {
 			return source{}, err
 		}
@@ -121,7 +126,7 @@ func readTold(m jetstream.Msg) (*DeliveredChange, error) {
 	t := &DeliveredChange{ID: ev.ID, At: ev.Time, Change: ev.Data, Event: m.Data(), msg: m}
 	key := forge.Key{Project: t.Project, Intent: t.Intent}
 	for _, what := range ChangeKinds() {
-		if s, err := publishedSubject(key, what); err == nil && s == m.Subject() {
+		if s, err := publishedSubject(key, string(what)); err == nil && s == m.Subject() {
 			t.Kind = what
 			return t, nil
 		}

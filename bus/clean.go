@@ -80,6 +80,11 @@ type Leftovers struct {
 	conn *Conn
 }
 
+// newLeftovers returns the Leftovers of a connection.
+func newLeftovers(c *Conn) *Leftovers {
+	return &Leftovers{conn: c}
+}
+
 // Clean asks an implementer to remove what intents left. The person is who asks. Errors:
 // ErrNoImplementer, ErrNotAllowed, and what the implementer says. It can be called again
 // whatever became of the call before.

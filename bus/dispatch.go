@@ -18,6 +18,11 @@ type Effects struct {
 	live *Live
 }
 
+// newEffects returns the Effects of a connection.
+func newEffects(c *Conn, l *Live) *Effects {
+	return &Effects{conn: c, live: l}
+}
+
 // Dispatch makes the effects of a machine's decision happen, and returns when
 // they are stored. It may be called again with the same effects, at any time: a
 // command that is there already stays as it is, a timer is set again, and an

@@ -37,6 +37,11 @@ type Events struct {
 	submissions *Submissions
 }
 
+// newEvents returns the Events of a connection.
+func newEvents(c *Conn, ss *Submissions) *Events {
+	return &Events{conn: c, submissions: ss}
+}
+
 // Respond tells the sender of the event what was decided, if it waits for that.
 // It is called once the decision is journaled; when it fails, the sender only
 // has to wait in vain.

@@ -17,6 +17,11 @@ type Journal struct {
 	conn *Conn
 }
 
+// newJournal returns the Journal of a connection.
+func newJournal(c *Conn) *Journal {
+	return &Journal{conn: c}
+}
+
 // journalStream is the stream that a journal's subject, or a filter of such, is of.
 func journalStream(subject string) string {
 	if strings.HasPrefix(subject, "forge.project.") {

@@ -1,6 +1,8 @@
 package bus
 
 import (
+	"strings"
+
 	"context"
 	"encoding/json"
 	"errors"
@@ -61,6 +63,11 @@ type leaseRecord struct {
 // Leases gives out the right to work on a task to one replica at a time.
 type Leases struct {
 	conn *Conn
+}
+
+// newLeases returns the Leases of a connection.
+func newLeases(c *Conn) *Leases {
+	return &Leases{conn: c}
 }
 
 // Acquire waits until nobody has the lease on what a command is about: the step
@@ -252,4 +259,9 @@ func (ls *Leases) AtWork(ctx context.Context, project forge.ProjectID) (map[forg
 		}
 	}
 	return at, nil
+}
+
+// isAck reports whether a subject is where the server is told about a command.
+func isAck(s string) bool {
+	return strings.HasPrefix(s, "$JS.ACK.") && strings.Contains(s, "."+streamCommands+".")
 }

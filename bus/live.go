@@ -25,6 +25,11 @@ type Live struct {
 	conn *Conn
 }
 
+// newLive returns the Live of a connection.
+func newLive(c *Conn) *Live {
+	return &Live{conn: c}
+}
+
 var controls = codec.Must[Control](&forgev1.Control{})
 
 // Progress tells everybody who watches how an attempt goes. It is not stored;

@@ -47,6 +47,11 @@ type Objects struct {
 	most uint64
 }
 
+// newObjects returns the Objects of a connection.
+func newObjects(c *Conn) *Objects {
+	return &Objects{conn: c, most: MaxObject}
+}
+
 // place is where an object is.
 type place struct {
 	bucket

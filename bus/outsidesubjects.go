@@ -11,8 +11,8 @@ import (
 // happens, and ask what is answered at once.
 
 // publishedSubject is where a change of an intent is told to everybody.
-func publishedSubject(k forge.Key, what ChangeKind) (string, error) {
-	return "forge.event." + string(k.Project) + "." + string(k.Intent) + "." + string(what), checkIntent(k)
+func publishedSubject(k forge.Key, kind string) (string, error) {
+	return "forge.event." + string(k.Project) + "." + string(k.Intent) + "." + kind, checkIntent(k)
 }
 
 // refusalSubject is where a system is told what was refused; without a name, those that
@@ -27,12 +27,12 @@ func refusalSubject(p forge.ProjectID, system string) (string, error) {
 }
 
 // publishedOf matches what is told of a project, or of all if it is empty.
-func publishedOf(p forge.ProjectID, what ChangeKind) (string, error) {
+func publishedOf(p forge.ProjectID, kind string) (string, error) {
 	t, err := projectToken(p)
-	if what == "" {
-		what = "*"
+	if kind == "" {
+		kind = "*"
 	}
-	return "forge.event." + t + ".*." + string(what), err
+	return "forge.event." + t + ".*." + kind, err
 }
 
 // The endpoints that answer at once, of every project.

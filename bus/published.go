@@ -210,7 +210,7 @@ func (p position) String() string {
 
 // message returns a change as it is published. It is the same for every runner.
 func (c change) message(at position, now *forge.Summary, origin Origin) (*nats.Msg, error) {
-	subject, err := publishedSubject(now.Key, c.what)
+	subject, err := publishedSubject(now.Key, string(c.what))
 	if err != nil {
 		return nil, err
 	}

@@ -21,6 +21,11 @@ type Results struct {
 	conn *Conn
 }
 
+// newResults returns the Results of a connection.
+func newResults(c *Conn) *Results {
+	return &Results{conn: c}
+}
+
 func (e *RefusedError) Error() string { return "the runner refuses the result: " + e.Reason }
 
 // Publish hands a worker's result to a runner, and returns when what it

@@ -17,6 +17,11 @@ type Submissions struct {
 	journal *Journal
 }
 
+// newSubmissions returns the Submissions of a connection.
+func newSubmissions(c *Conn, j *Journal) *Submissions {
+	return &Submissions{conn: c, journal: j}
+}
+
 // Send stores what a person asks for, and returns when it is durable. The event's
 // Actor is that person. It needs an ID; sending it again changes nothing.
 func (ss *Submissions) Send(ctx context.Context, ev forge.Event) error {

@@ -206,11 +206,6 @@ func leasesOf(step forge.Step) (string, error) {
 	return "forge.lease." + string(step) + ".*.*.*", err
 }
 
-// isAck reports whether a subject is where the server is told about a command.
-func isAck(s string) bool {
-	return strings.HasPrefix(s, "$JS.ACK.") && strings.Contains(s, "."+streamCommands+".")
-}
-
 func wakeSubject(k forge.Key) (string, error) {
 	s := "forge.wake." + string(k.Project)
 	if !k.IsProject() {

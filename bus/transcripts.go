@@ -17,6 +17,11 @@ type Transcripts struct {
 	conn *Conn
 }
 
+// newTranscripts returns the Transcripts of a connection.
+func newTranscripts(c *Conn) *Transcripts {
+	return &Transcripts{conn: c}
+}
+
 // Append stores lines of an attempt's transcript, whole ones, and returns
 // when they are durable or ctx ends. With the same id it can be called again.
 func (ts *Transcripts) Append(ctx context.Context, to forge.Key, a forge.Attempt, id string, lines []byte) error {

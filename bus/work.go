@@ -39,6 +39,11 @@ type Commands struct {
 	leases  *Leases
 }
 
+// newCommands returns the Commands of a connection.
+func newCommands(c *Conn, j *Journal, rs *Results, ls *Leases) *Commands {
+	return &Commands{conn: c, journal: j, results: rs, leases: ls}
+}
+
 // Free lets the next command begin while this one's handler goes on, with nothing
 // left to do but to wait for a runner.
 func (j *Job) Free() { j.free() }
