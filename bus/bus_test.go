@@ -13,6 +13,8 @@ import (
 	forge "github.com/pfl-forge/pfl-forge"
 	"github.com/pfl-forge/pfl-forge/bus"
 	"github.com/pfl-forge/pfl-forge/bus/bustest"
+	"github.com/pfl-forge/pfl-forge/bus/decide"
+	"github.com/pfl-forge/pfl-forge/bus/work"
 	"github.com/pfl-forge/pfl-forge/internal/wait"
 )
 
@@ -25,12 +27,12 @@ func submit(k forge.Key) forge.Event {
 }
 
 // serve runs a runner until the test ends.
-func serve(t testing.TB, b *bus.Bus, handle func(context.Context, *bus.Delivery) error) {
+func serve(t testing.TB, b *bus.Bus, handle func(context.Context, *decide.Delivery) error) {
 	t.Helper()
-	serveWith(t, b, bus.EventConfig{}, handle)
+	serveWith(t, b, decide.Config{}, handle)
 }
 
-func serveWith(t testing.TB, b *bus.Bus, cfg bus.EventConfig, handle func(context.Context, *bus.Delivery) error) {
+func serveWith(t testing.TB, b *bus.Bus, cfg decide.Config, handle func(context.Context, *decide.Delivery) error) {
 	t.Helper()
 	ctx, cancel := context.WithCancel(context.Background())
 	done := make(chan struct{})
@@ -44,7 +46,7 @@ func serveWith(t testing.TB, b *bus.Bus, cfg bus.EventConfig, handle func(contex
 func TestAsk(t *testing.T) {
 	ctx := wait.Context(t)
 	b := bustest.Start(t)
-	serve(t, b, func(_ context.Context, d *bus.Delivery) error {
+	serve(t, b, func(_ context.Context, d *decide.Delivery) error {
 		d.Respond(forge.Ruling{EventID: d.Event.ID, Decision: forge.Applied, Intent: d.Event.To.Intent})
 		return nil
 	})
@@ -72,8 +74,8 @@ func TestHealth(t *testing.T) {
 		t.Error("without a worker there is one")
 	}
 	stop := make(chan struct{})
-	serve(t, b, func(context.Context, *bus.Delivery) error { <-stop; return nil })
-	work(t, b, bus.WorkConfig{}, func(context.Context, *bus.Job) error { return nil })
+	serve(t, b, func(context.Context, *decide.Delivery) error { <-stop; return nil })
+	consume(t, b, work.Config{}, func(context.Context, *work.Job) error { return nil })
 	wait.Until(t, "a worker is there", func() bool { return b.Commands.Ready(ctx, forge.StepAnalyze, "a") == nil })
 	wait.Until(t, "the bus is idle", func() bool { idle, err := b.Events.Idle(ctx); return idle && err == nil })
 	if err := b.Submissions.Send(ctx, submit(key)); err != nil {
@@ -159,7 +161,7 @@ func TestTokenChanges(t *testing.T) {
 
 func BenchmarkAsk(b *testing.B) {
 	bs := bustest.Start(b)
-	serve(b, bs, func(_ context.Context, d *bus.Delivery) error {
+	serve(b, bs, func(_ context.Context, d *decide.Delivery) error {
 		d.Respond(forge.Ruling{Decision: forge.Applied})
 		return nil
 	})

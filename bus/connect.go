@@ -9,6 +9,9 @@ import (
 
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
+
+	"github.com/pfl-forge/pfl-forge/bus/internal/conn"
+	"github.com/pfl-forge/pfl-forge/bus/internal/wire"
 )
 
 // reconnectDelay bounds the pause between two attempts to connect anew. It is less
@@ -33,63 +36,63 @@ type Config struct {
 }
 
 // dial connects to the server, and tries for as long as Connect says.
-func dial(ctx context.Context, cfg Config) (*Conn, error) {
-	c := newConn(cfg.Logger, cfg.Replicas)
+func dial(ctx context.Context, cfg Config) (*conn.Conn, error) {
+	c := conn.New(cfg.Logger, cfg.Replicas)
 	opts, err := options(c, cfg)
 	if err != nil {
 		return nil, err
 	}
 	for attempt := 0; ; attempt++ {
-		c.nc, err = nats.Connect(cfg.URL, opts...)
+		c.NC, err = nats.Connect(cfg.URL, opts...)
 		if err == nil {
 			break
 		}
 		if !errors.Is(err, nats.ErrNoServers) && !errors.Is(err, nats.ErrTimeout) {
 			return nil, fmt.Errorf("connect to the NATS server: %w", err)
 		}
-		if waitErr := sleep(ctx, backoff(attempt)); waitErr != nil {
+		if waitErr := conn.Sleep(ctx, conn.Backoff(attempt)); waitErr != nil {
 			return nil, fmt.Errorf("connect to the NATS server: %w", err)
 		}
 	}
-	c.js, err = jetstream.New(c.nc,
-		jetstream.WithDefaultTimeout(requestTimeout),
-		jetstream.WithPublishAsyncTimeout(requestTimeout))
+	c.JS, err = jetstream.New(c.NC,
+		jetstream.WithDefaultTimeout(conn.RequestTimeout),
+		jetstream.WithPublishAsyncTimeout(conn.RequestTimeout))
 	if err != nil {
-		c.nc.Close()
+		c.NC.Close()
 		return nil, fmt.Errorf("set up JetStream: %w", err)
 	}
 	return c, nil
 }
 
-func options(c *Conn, cfg Config) ([]nats.Option, error) {
+func options(c *conn.Conn, cfg Config) ([]nats.Option, error) {
 	opts := []nats.Option{
 		nats.Name(cfg.Name),
 		nats.Timeout(2 * time.Second),
 		nats.PingInterval(20 * time.Second),
 		nats.MaxReconnects(-1),
-		nats.CustomReconnectDelay(func(attempts int) time.Duration { return min(backoff(attempts), reconnectDelay) }),
+		nats.CustomReconnectDelay(func(attempts int) time.Duration { return min(conn.Backoff(attempts), reconnectDelay) }),
 		nats.IgnoreAuthErrorAbort(), // credentials may be mended while we try
 		nats.DisconnectErrHandler(func(_ *nats.Conn, err error) {
 			if err != nil {
-				c.log.Warn("lost the connection to the NATS server", "error", err)
+				c.Log.Warn("lost the connection to the NATS server", "error", err)
 			}
 		}),
 		nats.ReconnectHandler(func(*nats.Conn) {
-			c.log.Info("connected to the NATS server again")
-			c.reconnected()
-			c.poke()
+			c.Log.Info("connected to the NATS server again")
+			c.Reconnected()
+			c.Poke()
 		}),
 		nats.ErrorHandler(func(_ *nats.Conn, sub *nats.Subscription, err error) {
 			subject := ""
 			if sub != nil {
 				subject = sub.Subject
 			}
-			c.log.Error("the NATS server reports an error", "subject", subject, "error", err)
+			c.Log.Error("the NATS server reports an error", "subject", subject, "error", err)
 		}),
-		nats.ClosedHandler(func(*nats.Conn) { close(c.closed) }),
+		nats.ClosedHandler(func(*nats.Conn) { close(c.Closed) }),
 	}
 	if cfg.InboxPrefix != "" {
-		if inboxOnly(cfg.InboxPrefix) == "" {
+		if wire.InboxOnly(cfg.InboxPrefix) == "" {
 			return nil, fmt.Errorf("inbox prefix %q does not begin with _INBOX", cfg.InboxPrefix)
 		}
 		opts = append(opts, nats.CustomInboxPrefix(cfg.InboxPrefix))
@@ -101,7 +104,7 @@ func options(c *Conn, cfg Config) ([]nats.Option, error) {
 		opts = append(opts, nats.TokenHandler(func() string {
 			token, err := cfg.ReadToken()
 			if err != nil {
-				c.log.Error("cannot read the token; trying again", "error", err)
+				c.Log.Error("cannot read the token; trying again", "error", err)
 			}
 			return token
 		}))

@@ -6,6 +6,10 @@ import (
 	"fmt"
 	"strconv"
 	"time"
+
+	"github.com/pfl-forge/pfl-forge/bus/internal/conn"
+	"github.com/pfl-forge/pfl-forge/bus/internal/streams"
+	"github.com/pfl-forge/pfl-forge/bus/internal/wire"
 )
 
 // DeadLetter is a message that nobody could handle.
@@ -27,10 +31,10 @@ func (b *Bus) Dead(ctx context.Context) ([]DeadLetter, error) {
 	var list []DeadLetter
 	known := map[place]int{}
 	// The server's advisory and our own copy are about the same message.
-	_, err := b.conn.each(ctx, streamDead, ">", func(m stored) error {
+	_, err := b.conn.Each(ctx, streams.Dead, ">", func(m conn.Stored) error {
 		d, err := readDead(m)
 		if err != nil {
-			b.conn.log.Warn("cannot read a dead letter", "subject", m.Subject, "error", err)
+			b.conn.Log.Warn("cannot read a dead letter", "subject", m.Subject, "error", err)
 			return nil
 		}
 		if d.withdrawn() {
@@ -58,18 +62,18 @@ func (b *Bus) Dead(ctx context.Context) ([]DeadLetter, error) {
 // withdrawn reports whether it is only a command that was taken back while a worker
 // was at it, as when its intent is cancelled.
 func (d *DeadLetter) withdrawn() bool {
-	return d.Stream == streamCommands && d.Reason == "Unacknowledged message was deleted"
+	return d.Stream == streams.Commands && d.Reason == "Unacknowledged message was deleted"
 }
 
-func readDead(m stored) (DeadLetter, error) {
+func readDead(m conn.Stored) (DeadLetter, error) {
 	at, err := time.Parse(time.RFC3339Nano, m.Header.Get("Nats-Time-Stamp"))
 	if err != nil {
 		return DeadLetter{}, err
 	}
-	if reason := m.Header.Get(headerReason); reason != "" {
-		seq, err := strconv.ParseUint(m.Header.Get(headerSequence), 10, 64)
+	if reason := m.Header.Get(wire.HeaderReason); reason != "" {
+		seq, err := strconv.ParseUint(m.Header.Get(wire.HeaderSequence), 10, 64)
 		return DeadLetter{
-			Stream: m.Header.Get(headerStream), Seq: seq, Subject: m.Header.Get(headerSubject),
+			Stream: m.Header.Get(wire.HeaderStream), Seq: seq, Subject: m.Header.Get(wire.HeaderSubject),
 			Reason: reason, At: at, Excerpt: m.Data,
 		}, err
 	}

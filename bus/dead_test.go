@@ -9,8 +9,8 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 
 	forge "github.com/pfl-forge/pfl-forge"
-	"github.com/pfl-forge/pfl-forge/bus"
 	"github.com/pfl-forge/pfl-forge/bus/bustest"
+	"github.com/pfl-forge/pfl-forge/bus/work"
 	"github.com/pfl-forge/pfl-forge/internal/wait"
 )
 
@@ -58,7 +58,7 @@ func TestWithdrawn(t *testing.T) {
 	b := s.Connect(t)
 	dispatch(t, b, command(1))
 	took, release := make(chan struct{}, 1), make(chan struct{})
-	work(t, b, bus.WorkConfig{}, func(context.Context, *bus.Job) error {
+	consume(t, b, work.Config{}, func(context.Context, *work.Job) error {
 		took <- struct{}{}
 		<-release
 		return nil

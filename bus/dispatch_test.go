@@ -10,6 +10,8 @@ import (
 	forge "github.com/pfl-forge/pfl-forge"
 	"github.com/pfl-forge/pfl-forge/bus"
 	"github.com/pfl-forge/pfl-forge/bus/bustest"
+	"github.com/pfl-forge/pfl-forge/bus/live"
+	"github.com/pfl-forge/pfl-forge/bus/work"
 	"github.com/pfl-forge/pfl-forge/internal/wait"
 )
 
@@ -19,8 +21,8 @@ func command(n int) forge.Command {
 	}
 }
 
-// work serves a worker until the test ends.
-func work(t testing.TB, b *bus.Bus, cfg bus.WorkConfig, handle func(context.Context, *bus.Job) error) {
+// consume serves a worker until the test ends.
+func consume(t testing.TB, b *bus.Bus, cfg work.Config, handle func(context.Context, *work.Job) error) {
 	t.Helper()
 	if cfg.Step == "" {
 		cfg.Step = forge.StepAnalyze
@@ -53,7 +55,7 @@ func TestDispatchTwice(t *testing.T) {
 		t.Fatal(err)
 	}
 	jobs := make(chan int, 10)
-	work(t, b, bus.WorkConfig{}, func(_ context.Context, j *bus.Job) error {
+	consume(t, b, work.Config{}, func(_ context.Context, j *work.Job) error {
 		jobs <- j.Command.Attempt.Number
 		return nil
 	})
@@ -75,7 +77,7 @@ func TestDispatchOverGarbage(t *testing.T) {
 	}
 	seen := collect(t, b)
 	jobs := make(chan int, 10)
-	work(t, b, bus.WorkConfig{}, func(ctx context.Context, j *bus.Job) error {
+	consume(t, b, work.Config{}, func(ctx context.Context, j *work.Job) error {
 		jobs <- j.Command.Attempt.Number
 		return b.Results.Publish(ctx, forge.Result{To: j.Command.To, Attempt: j.Command.Attempt, Replica: "a"})
 	})
@@ -181,8 +183,8 @@ func TestEndForgets(t *testing.T) {
 	if err := b.Effects.Dispatch(ctx, key, eff); err != nil {
 		t.Fatal(err)
 	}
-	told := make(chan bus.Control, 1)
-	if err := b.Live.FollowControl(ctx, func(c bus.Control) { told <- c }); err != nil {
+	told := make(chan live.Control, 1)
+	if err := b.Live.FollowControl(ctx, func(c live.Control) { told <- c }); err != nil {
 		t.Fatal(err)
 	}
 	end := forge.Effects{Ended: true, Cancels: []forge.Attempt{own.Attempt}, ReleasedTasks: []forge.TaskID{"fix-login-001"}}
@@ -194,7 +196,7 @@ func TestEndForgets(t *testing.T) {
 		t.Errorf("the workers are told %+v", c)
 	}
 	jobs := make(chan string, 10)
-	work(t, b, bus.WorkConfig{}, func(_ context.Context, j *bus.Job) error {
+	consume(t, b, work.Config{}, func(_ context.Context, j *work.Job) error {
 		jobs <- j.Command.ID()
 		return nil
 	})

@@ -1,46 +1,35 @@
 package bus
 
 import (
-	"errors"
 	"time"
 
-	"github.com/nats-io/nats.go/jetstream"
+	"github.com/pfl-forge/pfl-forge/bus/internal/conn"
+	"github.com/pfl-forge/pfl-forge/bus/internal/wire"
 )
 
-// ErrConflict says that a machine's journal went on since it was read.
-var ErrConflict = errors.New("the journal has a newer record")
+// UnknownError is returned for a message that says something this version does not know.
+// The message comes from a newer version.
+type UnknownError = wire.UnknownError
 
-// ErrNotFound says that a machine has no journal.
-var ErrNotFound = errors.New("not found")
+// GarbageError is returned for bytes that are no message.
+type GarbageError = wire.GarbageError
 
-// retryError and terminateError are what a handler can return besides nil.
-type retryError struct {
-	after time.Duration
-	err   error
-}
+// TooLargeError is returned for a message that is larger than the server takes. Nothing
+// was stored.
+type TooLargeError = conn.TooLargeError
 
-func (e *retryError) Error() string { return e.err.Error() }
-func (e *retryError) Unwrap() error { return e.err }
+// ErrConflict is returned when a machine's journal went on since it was read. Nothing was
+// written: load again, and decide again.
+var ErrConflict = conn.ErrConflict
 
-type terminateError struct{ reason string }
+// ErrNotFound is returned for a machine without a journal, and for an object that is not
+// there.
+var ErrNotFound = conn.ErrNotFound
 
-func (e *terminateError) Error() string { return e.reason }
+// Retry returns an error with which a handler of events or commands has its message
+// delivered again after a while, as often as it takes: the message is not at fault.
+func Retry(after time.Duration, err error) error { return conn.Retry(after, err) }
 
-// Retry is returned by a handler to have a message delivered again after a
-// while, as often as it takes: the message is not at fault.
-func Retry(after time.Duration, err error) error { return &retryError{after, err} }
-
-// Terminate is returned by a handler to put a message among the dead letters.
-func Terminate(reason string) error { return &terminateError{reason} }
-
-// wrongSequence reports whether a publish was refused because its subject's
-// last sequence is another one. settled is false when that is a message that is
-// still on its way and may yet fail.
-func wrongSequence(err error) (refused, settled bool) {
-	var api *jetstream.APIError
-	if !errors.As(err, &api) {
-		return false, false
-	}
-	settled = api.ErrorCode == jetstream.JSErrCodeStreamWrongLastSequence
-	return settled || api.ErrorCode == jetstream.JSErrCodeStreamWrongLastSequenceConstant, settled
-}
+// Terminate returns an error with which a handler of events or commands puts its message
+// among the dead letters.
+func Terminate(reason string) error { return conn.Terminate(reason) }

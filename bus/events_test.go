@@ -14,6 +14,8 @@ import (
 	forge "github.com/pfl-forge/pfl-forge"
 	"github.com/pfl-forge/pfl-forge/bus"
 	"github.com/pfl-forge/pfl-forge/bus/bustest"
+	"github.com/pfl-forge/pfl-forge/bus/decide"
+	"github.com/pfl-forge/pfl-forge/bus/requests"
 	"github.com/pfl-forge/pfl-forge/internal/wait"
 )
 
@@ -28,7 +30,7 @@ func result(claim int, replica forge.ReplicaID) forge.Result {
 func collect(t testing.TB, b *bus.Bus) <-chan forge.Event {
 	t.Helper()
 	seen := make(chan forge.Event, 1000)
-	serve(t, b, func(_ context.Context, d *bus.Delivery) error {
+	serve(t, b, func(_ context.Context, d *decide.Delivery) error {
 		seen <- d.Event
 		return nil
 	})
@@ -45,7 +47,7 @@ func TestDuplicates(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if _, err := b.Submissions.Ask(ctx, submit(key)); !errors.Is(err, bus.ErrNoRuling) {
+	if _, err := b.Submissions.Ask(ctx, submit(key)); !errors.Is(err, requests.ErrNoRuling) {
 		t.Errorf("asking what was sent before: %v", err)
 	}
 	if err := b.Submissions.Send(ctx, forge.Event{ID: "last", To: key, Message: &forge.Cancel{}}); err != nil {
@@ -81,7 +83,7 @@ func TestRetryIsUnlimited(t *testing.T) {
 	const retries = 20 // more than errors are allowed
 	var n atomic.Int32
 	done := make(chan struct{})
-	serve(t, b, func(_ context.Context, d *bus.Delivery) error {
+	serve(t, b, func(_ context.Context, d *decide.Delivery) error {
 		if n.Add(1) <= retries {
 			return bus.Retry(time.Millisecond, errors.New("no journal"))
 		}
@@ -104,7 +106,7 @@ func TestPoison(t *testing.T) {
 	ctx := wait.Context(t)
 	b := bustest.Start(t)
 	good := make(chan struct{})
-	serveWith(t, b, bus.EventConfig{MaxErrors: 2}, func(_ context.Context, d *bus.Delivery) error {
+	serveWith(t, b, decide.Config{MaxErrors: 2}, func(_ context.Context, d *decide.Delivery) error {
 		switch d.Event.To.Intent {
 		case "errors":
 			return errors.New("cannot")
@@ -163,7 +165,7 @@ func TestOrderOfPeople(t *testing.T) {
 	slow := make(chan struct{})
 	other := make(chan struct{})
 	order := make(chan string, 10)
-	serve(t, b, func(_ context.Context, d *bus.Delivery) error {
+	serve(t, b, func(_ context.Context, d *decide.Delivery) error {
 		if d.Event.To != key {
 			close(other)
 			return nil
@@ -351,12 +353,12 @@ func TestNoRuling(t *testing.T) {
 	b := bustest.Start(t)
 	ctx, cancel := context.WithCancel(wait.Context(t))
 	stored := make(chan struct{})
-	serve(t, b, func(context.Context, *bus.Delivery) error {
+	serve(t, b, func(context.Context, *decide.Delivery) error {
 		close(stored)
 		return nil // and nobody is told
 	})
 	go func() { <-stored; cancel() }()
-	if _, err := b.Submissions.Ask(ctx, submit(key)); !errors.Is(err, bus.ErrNoRuling) {
+	if _, err := b.Submissions.Ask(ctx, submit(key)); !errors.Is(err, requests.ErrNoRuling) {
 		t.Errorf("got %v, want ErrNoRuling", err)
 	}
 }
@@ -387,7 +389,7 @@ func TestRunnersShare(t *testing.T) {
 	const n = 300
 	seen := make(chan string, 2*n)
 	for range 3 {
-		serve(t, s.Connect(t), func(_ context.Context, d *bus.Delivery) error {
+		serve(t, s.Connect(t), func(_ context.Context, d *decide.Delivery) error {
 			seen <- d.Event.ID
 			return nil
 		})

@@ -1,9 +1,6 @@
 package bus
 
-import (
-	"context"
-	"time"
-)
+import "time"
 
 // HeldResults is how long workers get before commands are dispatched again.
 const HeldResults = heldResults
@@ -12,13 +9,4 @@ const HeldResults = heldResults
 func (b *Bus) StalledAfter(d time.Duration) { b.stalledAfter = d }
 
 // AnswerTimeout makes the publishing of results less patient with runners.
-func (b *Bus) AnswerTimeout(d time.Duration) { b.conn.answerTimeout = d }
-
-// PurgeLeases has the server forget every lease.
-func (b *Bus) PurgeLeases(ctx context.Context) error {
-	s, err := b.conn.js.Stream(ctx, streamLeases)
-	if err != nil {
-		return err
-	}
-	return s.Purge(ctx)
-}
+func (b *Bus) AnswerTimeout(d time.Duration) { b.conn.AnswerTimeout = d }

@@ -8,21 +8,24 @@ import (
 	"fmt"
 
 	"github.com/nats-io/nats.go/jetstream"
+
+	"github.com/pfl-forge/pfl-forge/bus/internal/conn"
+	"github.com/pfl-forge/pfl-forge/bus/internal/streams"
 )
 
 // Ping returns nil when the server answers.
 func (b *Bus) Ping(ctx context.Context) error {
-	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
+	ctx, cancel := context.WithTimeout(ctx, conn.RequestTimeout)
 	defer cancel()
-	if !b.conn.nc.IsConnected() {
-		return fmt.Errorf("not connected to a NATS server: %s", b.conn.nc.Status())
+	if !b.conn.NC.IsConnected() {
+		return fmt.Errorf("not connected to a NATS server: %s", b.conn.NC.Status())
 	}
-	return b.conn.nc.FlushWithContext(ctx)
+	return b.conn.NC.FlushWithContext(ctx)
 }
 
 // Prepared returns nil when a runner has made the streams, else ErrNoRunner.
 func (b *Bus) Prepared(ctx context.Context) error {
-	_, err := b.conn.js.Stream(ctx, streamJournal)
+	_, err := b.conn.JS.Stream(ctx, streams.Journal)
 	if errors.Is(err, jetstream.ErrStreamNotFound) {
 		return ErrNoRunner
 	}
@@ -32,14 +35,14 @@ func (b *Bus) Prepared(ctx context.Context) error {
 // Close lets what is under way finish and closes the connection. Consumers have
 // to be stopped before.
 func (b *Bus) Close() {
-	if err := b.conn.nc.Drain(); err != nil {
-		b.conn.nc.Close()
+	if err := b.conn.NC.Drain(); err != nil {
+		b.conn.NC.Close()
 	}
 	select {
-	case <-b.conn.closed:
-	case <-time.After(requestTimeout):
-		b.conn.nc.Close()
-		<-b.conn.closed
+	case <-b.conn.Closed:
+	case <-time.After(conn.RequestTimeout):
+		b.conn.NC.Close()
+		<-b.conn.Closed
 	}
 }
 

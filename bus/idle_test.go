@@ -10,6 +10,7 @@ import (
 	forge "github.com/pfl-forge/pfl-forge"
 	"github.com/pfl-forge/pfl-forge/bus"
 	"github.com/pfl-forge/pfl-forge/bus/bustest"
+	"github.com/pfl-forge/pfl-forge/bus/decide"
 	"github.com/pfl-forge/pfl-forge/internal/wait"
 )
 
@@ -30,7 +31,7 @@ func TestIdleAndReclaim(t *testing.T) {
 	var deliveries atomic.Int32
 	var consumers sync.WaitGroup
 	consumers.Go(func() {
-		b.Events.Consume(ctx, bus.EventConfig{Timeout: time.Minute}, func(context.Context, *bus.Delivery) error {
+		b.Events.Consume(ctx, decide.Config{Timeout: time.Minute}, func(context.Context, *decide.Delivery) error {
 			taken <- struct{}{}
 			if deliveries.Add(1) == 1 {
 				<-stuck

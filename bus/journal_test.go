@@ -16,6 +16,7 @@ import (
 	forge "github.com/pfl-forge/pfl-forge"
 	"github.com/pfl-forge/pfl-forge/bus"
 	"github.com/pfl-forge/pfl-forge/bus/bustest"
+	"github.com/pfl-forge/pfl-forge/bus/journal"
 	"github.com/pfl-forge/pfl-forge/internal/wait"
 )
 
@@ -324,7 +325,7 @@ func TestFollow(t *testing.T) {
 	caught := make(chan struct{})
 	ended := make(chan error, 1)
 	go func() {
-		ended <- b.Journal.Follow(following, "shop", 4, bus.Follower{
+		ended <- b.Journal.Follow(following, "shop", 4, journal.Follower{
 			Record: to(intents), Project: to(projects),
 			CaughtUp: func() error { close(caught); return nil },
 		})
@@ -364,11 +365,11 @@ func TestFollowEmpty(t *testing.T) {
 	ctx := wait.Context(t)
 	b := bustest.Start(t)
 	enough := errors.New("enough")
-	err := b.Journal.Follow(ctx, "shop", 0, bus.Follower{CaughtUp: func() error { return enough }})
+	err := b.Journal.Follow(ctx, "shop", 0, journal.Follower{CaughtUp: func() error { return enough }})
 	if !errors.Is(err, enough) {
 		t.Errorf("got %v, want the error of the follower", err)
 	}
-	both := bus.Follower{Project: func(forge.Key, uint64, forge.Record) error { return nil }, CaughtUp: func() error { return enough }}
+	both := journal.Follower{Project: func(forge.Key, uint64, forge.Record) error { return nil }, CaughtUp: func() error { return enough }}
 	if err := b.Journal.Follow(ctx, "shop", 0, both); !errors.Is(err, enough) {
 		t.Errorf("got %v, want the error of the follower of both", err)
 	}

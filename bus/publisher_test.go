@@ -17,6 +17,7 @@ import (
 	forge "github.com/pfl-forge/pfl-forge"
 	"github.com/pfl-forge/pfl-forge/bus"
 	"github.com/pfl-forge/pfl-forge/bus/bustest"
+	"github.com/pfl-forge/pfl-forge/bus/changes"
 	"github.com/pfl-forge/pfl-forge/internal/wait"
 )
 
@@ -141,10 +142,10 @@ func (k *book) life() []string {
 	k.become(func(s *forge.Summary) { s.Waiting, s.Tasks, s.TasksDone, s.Status = "", nil, 1, forge.StatusDone })
 	k.become(func(s *forge.Summary) { s.Idle = true })
 	var want []string
-	for _, w := range []bus.ChangeKind{
-		bus.ChangeSubmitted, bus.ChangeWaiting, bus.ChangeResumed, bus.ChangePlanned, bus.ChangeWaiting, bus.ChangePlanned, bus.ChangeWaiting,
-		bus.ChangeApproved, bus.ChangeExecuting, bus.ChangeTaskFailed, bus.ChangeBlocked, bus.ChangeResumed, bus.ChangeExecuting, bus.ChangeIterated, bus.ChangeWaiting,
-		bus.ChangeTaskDone, bus.ChangeDone,
+	for _, w := range []changes.Kind{
+		changes.Submitted, changes.Waiting, changes.Resumed, changes.Planned, changes.Waiting, changes.Planned, changes.Waiting,
+		changes.Approved, changes.Executing, changes.KindTaskFailed, changes.Blocked, changes.Resumed, changes.Executing, changes.Iterated, changes.Waiting,
+		changes.KindTaskDone, changes.Done,
 	} {
 		want = append(want, string(k.key.Intent)+"."+string(w))
 	}

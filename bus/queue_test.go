@@ -10,8 +10,8 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 
 	forge "github.com/pfl-forge/pfl-forge"
-	"github.com/pfl-forge/pfl-forge/bus"
 	"github.com/pfl-forge/pfl-forge/bus/bustest"
+	"github.com/pfl-forge/pfl-forge/bus/work"
 	"github.com/pfl-forge/pfl-forge/internal/testsize"
 	"github.com/pfl-forge/pfl-forge/internal/wait"
 )
@@ -44,7 +44,7 @@ func TestCommandsGo(t *testing.T) {
 	own.Replica, lost.Replica = "a", "gone"
 	dispatch(t, b, command(1), own, lost)
 	started, finish := make(chan struct{}, 2), make(chan struct{})
-	work(t, b, bus.WorkConfig{Parallel: 2}, func(context.Context, *bus.Job) error {
+	consume(t, b, work.Config{Parallel: 2}, func(context.Context, *work.Job) error {
 		started <- struct{}{}
 		<-finish
 		return nil
@@ -77,7 +77,7 @@ func TestNoPause(t *testing.T) {
 	b, js := s.Connect(t), jetStream(t, raw(t, s))
 	all := int64(testsize.Of(1500, 5000))
 	var dispatched, taken atomic.Int64
-	work(t, b, bus.WorkConfig{Parallel: 64}, func(context.Context, *bus.Job) error {
+	consume(t, b, work.Config{Parallel: 64}, func(context.Context, *work.Job) error {
 		taken.Add(1)
 		return nil
 	})

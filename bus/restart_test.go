@@ -13,6 +13,7 @@ import (
 	forge "github.com/pfl-forge/pfl-forge"
 	"github.com/pfl-forge/pfl-forge/bus"
 	"github.com/pfl-forge/pfl-forge/bus/bustest"
+	"github.com/pfl-forge/pfl-forge/bus/work"
 	"github.com/pfl-forge/pfl-forge/internal/wait"
 )
 
@@ -24,7 +25,7 @@ func TestRestart(t *testing.T) {
 	b := s.Connect(t)
 	seen := collect(t, b)
 	jobs := make(chan int, 100)
-	work(t, s.Connect(t), bus.WorkConfig{}, func(_ context.Context, j *bus.Job) error {
+	consume(t, s.Connect(t), work.Config{}, func(_ context.Context, j *work.Job) error {
 		jobs <- j.Command.Attempt.Number
 		return nil
 	})

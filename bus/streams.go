@@ -7,12 +7,15 @@ import (
 	"reflect"
 
 	"github.com/nats-io/nats.go/jetstream"
+
+	"github.com/pfl-forge/pfl-forge/bus/internal/conn"
+	"github.com/pfl-forge/pfl-forge/bus/internal/streams"
 )
 
 // Ensure makes the streams that are missing, and changes those that differ from
 // what this version declares.
 func (b *Bus) Ensure(ctx context.Context) error {
-	for _, cfg := range streams(b.conn.replicas) {
+	for _, cfg := range streams.All(b.conn.Replicas) {
 		if err := b.ensureStream(ctx, cfg); err != nil {
 			return fmt.Errorf("ensure stream %s: %w", cfg.Name, err)
 		}
@@ -21,22 +24,22 @@ func (b *Bus) Ensure(ctx context.Context) error {
 }
 
 func (b *Bus) ensureStream(ctx context.Context, cfg jetstream.StreamConfig) error {
-	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
+	ctx, cancel := context.WithTimeout(ctx, conn.RequestTimeout)
 	defer cancel()
-	s, err := b.conn.js.Stream(ctx, cfg.Name)
+	s, err := b.conn.JS.Stream(ctx, cfg.Name)
 	if errors.Is(err, jetstream.ErrStreamNotFound) {
 		err = b.createStream(ctx, cfg)
 		if !errors.Is(err, jetstream.ErrStreamNameAlreadyInUse) {
 			return err
 		}
-		s, err = b.conn.js.Stream(ctx, cfg.Name) // another one was faster
+		s, err = b.conn.JS.Stream(ctx, cfg.Name) // another one was faster
 	}
 	if err != nil {
 		return err
 	}
 	have := s.CachedInfo().Config
 	if want := merged(have, cfg); !reflect.DeepEqual(have, want) {
-		_, err = b.conn.js.UpdateStream(ctx, want)
+		_, err = b.conn.JS.UpdateStream(ctx, want)
 	}
 	return err
 }
@@ -45,7 +48,7 @@ func (b *Bus) ensureStream(ctx context.Context, cfg jetstream.StreamConfig) erro
 // no room for it: what is bounded is nothing that work depends on, transcripts that have
 // ended least of all.
 func leastBytes(stream string) int64 {
-	if stream == bucketTranscripts.stream() {
+	if stream == streams.BucketTranscripts.Stream() {
 		return 4 << 20
 	}
 	return 64 << 20
@@ -54,14 +57,14 @@ func leastBytes(stream string) int64 {
 func (b *Bus) createStream(ctx context.Context, cfg jetstream.StreamConfig) error {
 	least := leastBytes(cfg.Name)
 	for {
-		_, err := b.conn.js.CreateStream(ctx, cfg)
+		_, err := b.conn.JS.CreateStream(ctx, cfg)
 		var refused *jetstream.APIError
 		small := errors.As(err, &refused) && (refused.ErrorCode == storageExceeded || refused.ErrorCode == accountExceeded)
 		if !small || cfg.MaxBytes <= least {
 			return err
 		}
 		cfg.MaxBytes = max(cfg.MaxBytes/2, least)
-		b.conn.log.Warn("the server has little room; a stream gets less", "stream", cfg.Name, "max_bytes", cfg.MaxBytes)
+		b.conn.Log.Warn("the server has little room; a stream gets less", "stream", cfg.Name, "max_bytes", cfg.MaxBytes)
 	}
 }
 

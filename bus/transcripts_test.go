@@ -10,8 +10,9 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	forge "github.com/pfl-forge/pfl-forge"
-	"github.com/pfl-forge/pfl-forge/bus"
 	"github.com/pfl-forge/pfl-forge/bus/bustest"
+	"github.com/pfl-forge/pfl-forge/bus/subjects"
+	"github.com/pfl-forge/pfl-forge/bus/transcripts"
 	"github.com/pfl-forge/pfl-forge/internal/wait"
 )
 
@@ -48,7 +49,7 @@ func TestTranscripts(t *testing.T) {
 	defer stop()
 	ended := make(chan error, 1)
 	go func() {
-		ended <- b.Transcripts.Follow(following, bus.TranscriptFilter{Project: "shop", Intent: "fix-login"}, 0, time.Time{}, bus.TranscriptFollower{
+		ended <- b.Transcripts.Follow(following, subjects.TranscriptFilter{Project: "shop", Intent: "fix-login"}, 0, time.Time{}, transcripts.Follower{
 			Lines: func(to forge.Key, a forge.Attempt, _ uint64, lines []byte) error {
 				got <- fmt.Sprintf("%s %s %s", to, a, lines)
 				return nil
@@ -73,7 +74,7 @@ func TestTranscripts(t *testing.T) {
 	if err := wait.For(t, ended); err != nil {
 		t.Error(err)
 	}
-	for filter, want := range map[bus.TranscriptFilter]uint64{
+	for filter, want := range map[subjects.TranscriptFilter]uint64{
 		{Project: "shop"}: 6, {Project: "blog"}: 0, {Intent: "other"}: 3, {Task: "fix-login-001", Number: 1}: 2, {Step: forge.StepAnalyze}: 1,
 	} {
 		seq, lines, err := b.Transcripts.Last(ctx, filter)
@@ -99,7 +100,7 @@ func TestTranscriptsSince(t *testing.T) {
 	add("after")
 	enough := errors.New("enough")
 	var got []string
-	err := b.Transcripts.Follow(ctx, bus.TranscriptFilter{}, 0, middle, bus.TranscriptFollower{
+	err := b.Transcripts.Follow(ctx, subjects.TranscriptFilter{}, 0, middle, transcripts.Follower{
 		Lines: func(_ forge.Key, _ forge.Attempt, _ uint64, lines []byte) error {
 			got = append(got, string(lines))
 			return nil
@@ -125,10 +126,10 @@ func TestTranscriptRefused(t *testing.T) {
 	if err := b.Transcripts.Append(ctx, key.ProjectKey(), try("", 1), "1", nil); err == nil {
 		t.Error("a project has a transcript")
 	}
-	if err := b.Transcripts.Follow(ctx, bus.TranscriptFilter{Intent: ">"}, 0, time.Time{}, bus.TranscriptFollower{}); err == nil {
+	if err := b.Transcripts.Follow(ctx, subjects.TranscriptFilter{Intent: ">"}, 0, time.Time{}, transcripts.Follower{}); err == nil {
 		t.Error("a wildcard is an intent")
 	}
-	if _, _, err := b.Transcripts.Last(ctx, bus.TranscriptFilter{Task: ">"}); err == nil {
+	if _, _, err := b.Transcripts.Last(ctx, subjects.TranscriptFilter{Task: ">"}); err == nil {
 		t.Error("a wildcard is a task")
 	}
 }

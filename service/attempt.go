@@ -12,6 +12,8 @@ import (
 
 	"github.com/pfl-forge/pfl-forge"
 	"github.com/pfl-forge/pfl-forge/bus"
+	"github.com/pfl-forge/pfl-forge/bus/live"
+	"github.com/pfl-forge/pfl-forge/bus/work"
 )
 
 const (
@@ -30,7 +32,7 @@ type attempt struct {
 }
 
 // take does one command. nil means that it is done with, an error that it is not.
-func (r *run) take(ctx context.Context, h Handler, job *bus.Job) error {
+func (r *run) take(ctx context.Context, h Handler, job *work.Job) error {
 	a := r.attempt(job.Command)
 	if !r.add(a) {
 		return bus.Retry(runningElsewhere, errors.New("it runs already"))
@@ -70,7 +72,7 @@ func (r *run) take(ctx context.Context, h Handler, job *bus.Job) error {
 	wanted = wanted && !errors.Is(cause, ErrNotWanted)
 	switch {
 	case takenAway(ctx, cause):
-		return bus.ErrLeaseLost
+		return work.ErrLeaseLost
 	case res.Usage != (forge.Usage{}): // what it cost is a fact, and is counted before anybody goes on
 		if errors.Is(cause, ErrDraining) && res.Failure() != nil {
 			res.Output = &forge.Failure{Reason: forge.FailInterrupted, Message: "the service ended; what the agent did so far is kept"}
@@ -196,7 +198,7 @@ func (a *attempt) askNow() {
 
 // concerns says whether a control message is about this attempt. A project's is about
 // attempts of all intents of its project.
-func (a *attempt) concerns(c bus.Control) bool {
+func (a *attempt) concerns(c live.Control) bool {
 	if c.To.Project != a.cmd.To.Project || !c.To.IsProject() && c.To.Intent != a.cmd.To.Intent {
 		return false
 	}

@@ -11,6 +11,8 @@ import (
 	"github.com/pfl-forge/pfl-forge"
 	"github.com/pfl-forge/pfl-forge/bus"
 	"github.com/pfl-forge/pfl-forge/bus/bustest"
+	"github.com/pfl-forge/pfl-forge/bus/decide"
+	"github.com/pfl-forge/pfl-forge/bus/live"
 	"github.com/pfl-forge/pfl-forge/internal/wait"
 	"github.com/pfl-forge/pfl-forge/service"
 )
@@ -41,7 +43,7 @@ func absentRunner(t *testing.T, b *bus.Bus) *runner {
 func (r *runner) decide() {
 	r.t.Helper()
 	background(r.t, func(ctx context.Context) {
-		r.bus.Events.Consume(ctx, bus.EventConfig{}, func(_ context.Context, d *bus.Delivery) error {
+		r.bus.Events.Consume(ctx, decide.Config{}, func(_ context.Context, d *decide.Delivery) error {
 			r.results <- *forge.As[*forge.Result](d.Event.Message)
 			return nil
 		})
@@ -253,8 +255,8 @@ func TestWrongControlChangesNothing(t *testing.T) {
 	r := newRunner(t, b)
 	h := newBlocked()
 	w := worker(t, b, h.do)
-	seen := make(chan bus.Control, 10)
-	w.OnControl = func(c bus.Control) { seen <- c }
+	seen := make(chan live.Control, 10)
+	w.OnControl = func(c live.Control) { seen <- c }
 	run(t, w)
 	r.start(analyze(1))
 	wait.For(t, h.began)

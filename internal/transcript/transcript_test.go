@@ -19,6 +19,8 @@ import (
 	"github.com/pfl-forge/pfl-forge"
 	"github.com/pfl-forge/pfl-forge/bus"
 	"github.com/pfl-forge/pfl-forge/bus/bustest"
+	"github.com/pfl-forge/pfl-forge/bus/subjects"
+	"github.com/pfl-forge/pfl-forge/bus/transcripts"
 	"github.com/pfl-forge/pfl-forge/internal/transcript"
 	"github.com/pfl-forge/pfl-forge/internal/wait"
 )
@@ -39,7 +41,7 @@ func stored(t *testing.T, b *bus.Bus) []transcript.Line {
 	ctx := wait.Context(t)
 	end := errors.New("end")
 	var lines []transcript.Line
-	err := b.Transcripts.Follow(ctx, bus.TranscriptFilter{Task: "fix-001"}, 0, time.Time{}, bus.TranscriptFollower{
+	err := b.Transcripts.Follow(ctx, subjects.TranscriptFilter{Task: "fix-001"}, 0, time.Time{}, transcripts.Follower{
 		Lines: func(_ forge.Key, _ forge.Attempt, _ uint64, text []byte) error {
 			lines = append(lines, transcript.Parse(text)...)
 			return nil

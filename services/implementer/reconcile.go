@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"github.com/pfl-forge/pfl-forge"
-	"github.com/pfl-forge/pfl-forge/bus"
+	"github.com/pfl-forge/pfl-forge/bus/live"
 	"github.com/pfl-forge/pfl-forge/git"
 	"github.com/pfl-forge/pfl-forge/repository"
 )
@@ -111,7 +111,7 @@ func (i *Implementer) report(ctx context.Context, r *repository.Repository, list
 
 // release gives back the checkouts of tasks that ended, and the commits that this
 // process kept for them.
-func (i *Implementer) release(ctx context.Context, c bus.Control) {
+func (i *Implementer) release(ctx context.Context, c live.Control) {
 	r, err := i.repos.Get(c.To.Project)
 	if err != nil {
 		return // another process serves it
@@ -127,7 +127,7 @@ func (i *Implementer) release(ctx context.Context, c bus.Control) {
 }
 
 // releaseCommits forgets what this process kept of tasks: their heads, and merges.
-func (i *Implementer) releaseCommits(ctx context.Context, r *repository.Repository, c bus.Control) error {
+func (i *Implementer) releaseCommits(ctx context.Context, r *repository.Repository, c live.Control) error {
 	var heads, merged []git.Name
 	for _, id := range c.Released {
 		head, merge := i.gaveUp(taskKey{c.To.Project, id})

@@ -11,8 +11,9 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/pfl-forge/pfl-forge"
-	"github.com/pfl-forge/pfl-forge/bus"
 	"github.com/pfl-forge/pfl-forge/bus/bustest"
+	"github.com/pfl-forge/pfl-forge/bus/decide"
+	"github.com/pfl-forge/pfl-forge/bus/live"
 	"github.com/pfl-forge/pfl-forge/git"
 	"github.com/pfl-forge/pfl-forge/git/gittest"
 	"github.com/pfl-forge/pfl-forge/internal/wait"
@@ -25,7 +26,7 @@ func (w *world) results() <-chan forge.Result {
 	w.t.Helper()
 	c := make(chan forge.Result, 100)
 	w.background(func(ctx context.Context) error {
-		w.bus.Events.Consume(ctx, bus.EventConfig{}, func(_ context.Context, d *bus.Delivery) error {
+		w.bus.Events.Consume(ctx, decide.Config{}, func(_ context.Context, d *decide.Delivery) error {
 			c <- *forge.As[*forge.Result](d.Event.Message)
 			return nil
 		})
@@ -199,7 +200,7 @@ func TestReleaseOfAFailedTaskThatMerged(t *testing.T) {
 	results := w.results()
 	merged := w.diedAfterMoving()
 	w.intent(forge.StatusCancelled, failed)
-	w.imp.release(t.Context(), bus.Control{
+	w.imp.release(t.Context(), live.Control{
 		To: forge.Key{Project: repotest.Project, Intent: "fix"}, Released: []forge.TaskID{"fix-001"},
 	})
 	if r := wait.For(t, results); forge.As[*forge.MergeResult](r.Output) == nil || forge.As[*forge.MergeResult](r.Output).Commit != string(merged) {

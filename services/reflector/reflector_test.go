@@ -8,8 +8,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/pfl-forge/pfl-forge"
-	"github.com/pfl-forge/pfl-forge/bus"
 	"github.com/pfl-forge/pfl-forge/bus/bustest"
+	"github.com/pfl-forge/pfl-forge/bus/decide"
 	"github.com/pfl-forge/pfl-forge/git/gittest"
 	"github.com/pfl-forge/pfl-forge/internal/wait"
 	"github.com/pfl-forge/pfl-forge/repository/repotest"
@@ -46,7 +46,7 @@ func TestReflectWithoutAModel(t *testing.T) {
 		})
 	}()
 	results := make(chan forge.Result, 1)
-	go b.Events.Consume(ctx, bus.EventConfig{}, func(_ context.Context, d *bus.Delivery) error {
+	go b.Events.Consume(ctx, decide.Config{}, func(_ context.Context, d *decide.Delivery) error {
 		results <- *forge.As[*forge.Result](d.Event.Message)
 		return nil
 	})

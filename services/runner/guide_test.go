@@ -14,8 +14,8 @@ import (
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
 
-	"github.com/pfl-forge/pfl-forge/bus"
 	"github.com/pfl-forge/pfl-forge/bus/bustest"
+	"github.com/pfl-forge/pfl-forge/bus/changes"
 	"github.com/pfl-forge/pfl-forge/internal/wait"
 )
 
@@ -150,7 +150,7 @@ func TestGuideFollows(t *testing.T) {
 	var got []string
 	errEnough := errors.New("enough")
 	err = followChanges(ctx, nc, func(what string, event []byte) error {
-		var ev struct{ Data bus.Change }
+		var ev struct{ Data changes.Change }
 		if err := json.Unmarshal(event, &ev); err != nil {
 			return err
 		}
@@ -168,7 +168,7 @@ func TestGuideFollows(t *testing.T) {
 // The page lists every change, with the same words as the code.
 func TestGuideIsComplete(t *testing.T) {
 	page := guide(t)
-	for _, what := range bus.ChangeKinds() {
+	for _, what := range changes.Kinds() {
 		if !strings.Contains(page, "\n| `"+string(what)+"` | ") {
 			t.Errorf("the page does not have %s", what)
 		}
@@ -177,7 +177,7 @@ func TestGuideIsComplete(t *testing.T) {
 	table, _, _ = strings.Cut(table, "\n\n")
 	for _, m := range regexp.MustCompile("(?m)^\\| `([a-z-]+)` \\| ").FindAllStringSubmatch(table, -1) {
 		found := false
-		for _, what := range bus.ChangeKinds() {
+		for _, what := range changes.Kinds() {
 			found = found || string(what) == m[1]
 		}
 		if !found {

@@ -15,6 +15,7 @@ import (
 	"github.com/pfl-forge/pfl-forge"
 	"github.com/pfl-forge/pfl-forge/bus"
 	"github.com/pfl-forge/pfl-forge/bus/bustest"
+	"github.com/pfl-forge/pfl-forge/bus/journal"
 	"github.com/pfl-forge/pfl-forge/internal/wait"
 	"github.com/pfl-forge/pfl-forge/services/runner"
 	"github.com/pfl-forge/pfl-forge/services/runner/machine"
@@ -30,7 +31,7 @@ func await(t testing.TB, b *bus.Bus, status forge.Status, ids ...forge.IntentID)
 	for _, id := range ids {
 		missing[id] = true
 	}
-	err := b.Journal.Follow(ctx, project, 0, bus.Follower{Record: func(key forge.Key, _ uint64, rec forge.Record) error {
+	err := b.Journal.Follow(ctx, project, 0, journal.Follower{Record: func(key forge.Key, _ uint64, rec forge.Record) error {
 		moved()
 		if s := rec.Summary; s.Idle && s.Status == status && s.Status.Ended() || s.Idle && s.Status == status && s.Waiting != "" {
 			delete(missing, key.Intent)
@@ -146,7 +147,7 @@ func TestNewerJournalHoldsNobodyUp(t *testing.T) {
 // awaitOpen returns when an intent waits for a worker.
 func awaitOpen(t *testing.T, b *bus.Bus, id forge.IntentID) {
 	t.Helper()
-	err := b.Journal.Follow(t.Context(), project, 0, bus.Follower{Record: func(key forge.Key, _ uint64, rec forge.Record) error {
+	err := b.Journal.Follow(t.Context(), project, 0, journal.Follower{Record: func(key forge.Key, _ uint64, rec forge.Record) error {
 		if key.Intent == id && len(rec.Summary.Open) > 0 {
 			return errSeen
 		}
@@ -207,7 +208,7 @@ func TestDamagedJournalIsLeftAlone(t *testing.T) {
 }
 
 // journalOf is the bus as a machine's journal.
-type journalOf struct{ *bus.Journal }
+type journalOf struct{ *journal.Journal }
 
 // forget deletes the first message of a journal.
 func forget(t *testing.T, s *bustest.Server, subject string) {

@@ -17,6 +17,7 @@ import (
 	"github.com/pfl-forge/pfl-forge"
 	"github.com/pfl-forge/pfl-forge/bus"
 	"github.com/pfl-forge/pfl-forge/bus/bustest"
+	"github.com/pfl-forge/pfl-forge/bus/requests"
 	"github.com/pfl-forge/pfl-forge/internal/wait"
 	"github.com/pfl-forge/pfl-forge/services/runner"
 )
@@ -173,7 +174,7 @@ func TestRefusalsAreTold(t *testing.T) {
 		}
 		var ev struct {
 			Type string
-			Data bus.Refusal
+			Data requests.Refusal
 		}
 		if err := json.Unmarshal(m.Data(), &ev); err != nil || ev.Type != "io.pfl-forge.submission.refused.v1" {
 			t.Fatal(err, string(m.Data()))

@@ -12,6 +12,7 @@ import (
 
 	"github.com/pfl-forge/pfl-forge"
 	"github.com/pfl-forge/pfl-forge/bus"
+	"github.com/pfl-forge/pfl-forge/bus/requests"
 	"github.com/pfl-forge/pfl-forge/git"
 	"github.com/pfl-forge/pfl-forge/services/runner/machine"
 	"github.com/pfl-forge/pfl-forge/workspace"
@@ -161,7 +162,7 @@ func (d *desk) ask(ctx context.Context, ev forge.Event) (forge.Ruling, error) {
 	ctx, cancel := context.WithTimeout(ctx, rulingTimeout)
 	defer cancel()
 	r, err := d.bus.Submissions.Ask(ctx, ev)
-	if errors.Is(err, bus.ErrNoRuling) && ctx.Err() == nil {
+	if errors.Is(err, requests.ErrNoRuling) && ctx.Err() == nil {
 		ev.ID += "/" + nuid.Next()
 		r, err = d.bus.Submissions.Ask(ctx, ev)
 	}

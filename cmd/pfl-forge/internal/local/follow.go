@@ -7,6 +7,7 @@ import (
 
 	"github.com/pfl-forge/pfl-forge"
 	"github.com/pfl-forge/pfl-forge/bus"
+	"github.com/pfl-forge/pfl-forge/bus/journal"
 	"github.com/pfl-forge/pfl-forge/services/runner/machine"
 	"github.com/pfl-forge/pfl-forge/workspace"
 )
@@ -57,7 +58,7 @@ func (w *watch) run(ctx context.Context) error {
 		return err
 	}
 	live := false
-	return w.bus.Journal.Follow(ctx, w.project, 0, bus.Follower{
+	return w.bus.Journal.Follow(ctx, w.project, 0, journal.Follower{
 		Record: func(key forge.Key, seq uint64, rec forge.Record) error {
 			before, after := w.views.apply(key, seq, &rec)
 			if live {

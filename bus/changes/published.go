@@ -1,0 +1,232 @@
+package changes
+
+import (
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/nats-io/nats.go"
+
+	forge "github.com/pfl-forge/pfl-forge"
+	"github.com/pfl-forge/pfl-forge/bus/internal/wire"
+	"github.com/pfl-forge/pfl-forge/bus/subjects"
+)
+
+// ChangeKind names a change of an intent that followers are told of. It is the last token
+// of the change's subject.
+type Kind string
+
+// The changes: a closed set.
+const (
+	Submitted      Kind = "submitted"   // it is accepted
+	Planned        Kind = "planned"     // it is known what is to be done
+	Waiting        Kind = "waiting"     // a person has to do something: see data.waiting
+	Approved       Kind = "approved"    // a person let it go on
+	Resumed        Kind = "resumed"     // it goes on after an answer, a retry, or whatever else it waited for
+	Executing      Kind = "executing"   // work on its tasks begins
+	Iterated       Kind = "iterated"    // an iteration towards a goal is over, and another one begins: see data.goal
+	KindTaskDone   Kind = "task-done"   // the change of data.task is on the base branch
+	KindTaskFailed Kind = "task-failed" // data.task is given up
+	Done           Kind = "done"        // all of it is done
+	Blocked        Kind = "blocked"     // a part of it, or what it depends on, failed
+	Error          Kind = "error"       // all of it failed
+	Rejected       Kind = "rejected"    // a person refused it
+	Cancelled      Kind = "cancelled"   // a person stopped it
+)
+
+// ChangeKinds lists the changes.
+func Kinds() []Kind {
+	return []Kind{
+		Submitted, Planned, Waiting, Approved, Resumed, Executing, Iterated, KindTaskDone, KindTaskFailed,
+		Done, Blocked, Error, Rejected, Cancelled,
+	}
+}
+
+// headerPosition says which change of which record a message tells:
+// <journal sequence>/<index>. The last message's is how far the publishing has come.
+const headerPosition = "Forge-Position"
+
+// State is an intent as others are told of it, in lists and with every change.
+type State struct {
+	Project   forge.ProjectID `json:"project"`
+	Intent    forge.IntentID  `json:"intent"`
+	Title     string          `json:"title"`
+	Type      string          `json:"type,omitempty"`
+	Source    forge.Source    `json:"source"`
+	Risk      forge.Risk      `json:"risk,omitempty"`
+	Status    forge.Status    `json:"status"`
+	Waiting   forge.Waiting   `json:"waiting,omitempty"`  // what a person has to do
+	Reason    string          `json:"reason,omitempty"`   // why it waits or failed
+	Activity  string          `json:"activity,omitempty"` // what goes on
+	Plan      string          `json:"plan,omitempty"`     // what an approval has to name
+	Priority  int             `json:"priority,omitempty"`
+	Parent    forge.IntentID  `json:"parent,omitempty"`    // the intent that it is a part of
+	Requester string          `json:"requester,omitempty"` // who wanted it
+	Approver  string          `json:"approver,omitempty"`  // who approved it
+	Run       int             `json:"run"`                 // counted from 1; a retry is another one
+	Tasks     int             `json:"tasks"`
+	TasksDone int             `json:"tasks_done"`
+	CostUSD   float64         `json:"cost_usd"`
+	Goal      *Goal           `json:"goal,omitempty"` // of an intent with criteria
+	CreatedAt time.Time       `json:"created_at"`
+	UpdatedAt time.Time       `json:"updated_at"`
+}
+
+// Goal is how far a goal is, as others are told of it.
+type Goal struct {
+	Criteria      int              `json:"criteria"`
+	Met           int              `json:"met"`             // of them, as the last judgment says
+	Iteration     int              `json:"iteration"`       // the newest, counted from 1, over all runs
+	Used          int              `json:"iterations_used"` // by this run
+	MaxIterations int              `json:"max_iterations"`
+	Status        forge.LoopStatus `json:"status,omitempty"` // how the loop ended
+}
+
+func goalOf(g *forge.GoalSummary) *Goal {
+	if g == nil {
+		return nil
+	}
+	return &Goal{Criteria: g.Criteria, Met: g.Met, Iteration: g.Iteration, Used: g.Used, MaxIterations: g.Most, Status: g.Status}
+}
+
+func StateOf(s *forge.Summary) State {
+	return State{
+		Project: s.Key.Project, Intent: s.Key.Intent, Title: Cut(s.Title), Type: Cut(s.Type), Source: s.Source, Risk: s.Risk,
+		Status: s.Status, Waiting: s.Waiting, Reason: Cut(s.Reason), Activity: Cut(s.Activity), Plan: s.Plan, Priority: s.Priority,
+		Parent: s.Parent, Requester: Cut(s.Requester), Approver: Cut(s.Approver), Run: s.Run, Tasks: s.TaskCount, TasksDone: s.TasksDone, CostUSD: s.Usage.CostUSD,
+		Goal: goalOf(s.Goal), CreatedAt: s.CreatedAt.UTC(), UpdatedAt: s.UpdatedAt.UTC(),
+	}
+}
+
+// maxPublished bounds each text that is published, in bytes.
+const maxPublished = 4000
+
+// cut returns the beginning of a text that is too long.
+func Cut(s string) string {
+	if len(s) <= maxPublished {
+		return s
+	}
+	return strings.ToValidUTF8(s[:maxPublished], "") + "…"
+}
+
+// Origin is who wanted an intent, as others are told of it.
+type Origin struct {
+	System  string `json:"system,omitempty"`
+	EventID string `json:"event_id,omitempty"`
+	Actor   string `json:"actor,omitempty"`
+}
+
+// Task is a task as others are told of it.
+type Task struct {
+	ID     forge.TaskID     `json:"id"`
+	Title  string           `json:"title"`
+	Status forge.TaskStatus `json:"status"`
+	Detail string           `json:"detail,omitempty"` // why it failed
+}
+
+// Change is the data of a published event.
+type Change struct {
+	State
+	Origin Origin `json:"origin"`
+	Task   *Task  `json:"task,omitempty"` // with task-done and task-failed
+}
+
+// change is a Change that is not told yet.
+type change struct {
+	what Kind
+	task *Task
+}
+
+// changes returns what happened between two decisions on an intent. There is none
+// before the first.
+func changes(before, now *forge.Summary) (list []change) {
+	add := func(is bool, what Kind) {
+		if is {
+			list = append(list, change{what: what})
+		}
+	}
+	first := before == nil
+	if first {
+		before = &forge.Summary{}
+	}
+	ended := now.Status.Ended()
+	waits := now.Waiting != "" && now.Waiting != forge.WaitingFailed
+	add(first, Submitted)
+	add(before.TaskCount+len(before.Children) == 0 && now.TaskCount+len(now.Children) > 0 ||
+		now.Status == forge.StatusProposed && now.Plan != "" && now.Plan != before.Plan, Planned)
+	add(before.Waiting == forge.WaitingApproval && now.Waiting != forge.WaitingApproval && !ended, Approved)
+	add(before.Waiting != "" && before.Waiting != forge.WaitingApproval && now.Waiting == "" && !ended, Resumed)
+	add(now.Status == forge.StatusExecuting && before.Status != forge.StatusExecuting, Executing)
+	add(iterated(before.Goal, now.Goal), Iterated)
+	list = append(list, taskChanges(before, now)...)
+	add(waits && (now.Waiting != before.Waiting || now.Plan != before.Plan), Waiting)
+	add(ended && (now.Status != before.Status || now.Run != before.Run), Kind(now.Status))
+	return list
+}
+
+// iterated reports whether another iteration of a goal follows one that has ended.
+func iterated(before, now *forge.GoalSummary) bool {
+	return before != nil && now != nil && before.Iteration > 0 && now.Iteration > before.Iteration
+}
+
+// taskChanges compares the tasks under way: one that is done is only counted.
+func taskChanges(before, now *forge.Summary) (list []change) {
+	done := now.TasksDone - before.TasksDone
+	for _, t := range before.Tasks {
+		gone := !slices.ContainsFunc(now.Tasks, func(n forge.TaskSummary) bool { return n.ID == t.ID })
+		if gone && done > 0 && t.Status != forge.TaskFailed {
+			done--
+			list = append(list, change{KindTaskDone, &Task{ID: t.ID, Title: Cut(t.Title), Status: forge.TaskDone}})
+		}
+	}
+	for _, t := range now.Tasks {
+		known := slices.ContainsFunc(before.Tasks, func(b forge.TaskSummary) bool { return b.ID == t.ID && b.Status == forge.TaskFailed })
+		if t.Status == forge.TaskFailed && !known {
+			list = append(list, change{KindTaskFailed, &Task{ID: t.ID, Title: Cut(t.Title), Status: t.Status, Detail: Cut(t.Detail)}})
+		}
+	}
+	return list
+}
+
+// position is how far the publishing has come.
+type position struct {
+	seq   uint64 // of a record
+	index int    // of a change in it
+}
+
+func parsePosition(s string) (p position, err error) {
+	var n int
+	n, err = fmt.Sscanf(s, "%d/%d", &p.seq, &p.index)
+	if err != nil || n != 2 || p.String() != s {
+		return p, fmt.Errorf("%q is no position", s)
+	}
+	return p, nil
+}
+
+func (p position) String() string {
+	return strconv.FormatUint(p.seq, 10) + "/" + strconv.Itoa(p.index)
+}
+
+// message returns a change as it is published. It is the same for every runner.
+func (c change) message(at position, now *forge.Summary, origin Origin) (*nats.Msg, error) {
+	subject, err := subjects.Change(now.Key, string(c.what))
+	if err != nil {
+		return nil, err
+	}
+	id := fmt.Sprintf("%s/%s/%s-%s", now.Key.Project, now.Key.Intent, at, c.what)
+	body, err := json.Marshal(CloudEvent[Change]{
+		SpecVersion: CloudEventsVersion, ID: id, Source: "/pfl-forge/" + string(now.Key.Project), Type: fmt.Sprintf(publishedType, c.what),
+		Subject: string(now.Key.Intent), Time: now.UpdatedAt.UTC(), ContentType: wire.TypeJSON,
+		Data: Change{State: StateOf(now), Origin: origin, Task: c.task},
+	})
+	if err != nil {
+		return nil, err
+	}
+	m := &nats.Msg{Subject: subject, Data: body, Header: nats.Header{}}
+	m.Header.Set(wire.HeaderContentType, wire.TypeCloudEvents)
+	m.Header.Set(headerPosition, at.String())
+	return m, nil
+}
