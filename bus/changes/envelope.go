@@ -11,7 +11,7 @@ const (
 	publishedType = "io.pfl-forge.intent.%s.v1"
 )
 
-// cloudEvent is an event as it is published.
+// CloudEvent is an event as it is published.
 type CloudEvent[T any] struct {
 	SpecVersion string    `json:"specversion"`
 	ID          string    `json:"id"`

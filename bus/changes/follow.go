@@ -19,18 +19,18 @@ import (
 // changes that it missed are.
 const forgetFollower = streams.KeepEvents
 
-// FollowerConfig says who follows the changes of intents, and which.
+// Follower says who follows the changes of intents, and which.
 type Follower struct {
 	Name  string // an id; under the same name a follower goes on where it was
 	Whats []Kind // empty: all
 }
 
-// Changes publishes what happens to intents, and lets anybody follow it.
+// Stream publishes what happens to intents, and lets anybody follow it.
 type Stream struct {
 	conn *conn.Conn
 }
 
-// newChanges returns the Changes of a connection.
+// New returns the Changes of a connection.
 func New(c *conn.Conn) *Stream {
 	return &Stream{conn: c}
 }
@@ -107,7 +107,7 @@ func (ch *Stream) Behind(ctx context.Context, name string) (int, error) {
 	return int(info.NumPending) + info.NumAckPending, nil
 }
 
-// DeliveredChange is a change that a follower got. It comes again unless Done or Drop is called
+// Delivered is a change that a follower got. It comes again unless Done or Drop is called
 // within 30 seconds, or Hold.
 type Delivered struct {
 	Change

@@ -15,7 +15,7 @@ import (
 	"github.com/pfl-forge/pfl-forge/bus/subjects"
 )
 
-// ChangeKind names a change of an intent that followers are told of. It is the last token
+// Kind names a change of an intent that followers are told of. It is the last token
 // of the change's subject.
 type Kind string
 
@@ -37,7 +37,7 @@ const (
 	Cancelled      Kind = "cancelled"   // a person stopped it
 )
 
-// ChangeKinds lists the changes.
+// Kinds lists the changes.
 func Kinds() []Kind {
 	return []Kind{
 		Submitted, Planned, Waiting, Approved, Resumed, Executing, Iterated, KindTaskDone, KindTaskFailed,
@@ -104,7 +104,7 @@ func StateOf(s *forge.Summary) State {
 // maxPublished bounds each text that is published, in bytes.
 const maxPublished = 4000
 
-// cut returns the beginning of a text that is too long.
+// Cut returns the beginning of a text that is too long.
 func Cut(s string) string {
 	if len(s) <= maxPublished {
 		return s

@@ -23,7 +23,7 @@ type Effects struct {
 	live *live.Messages
 }
 
-// newEffects returns the Effects of a connection.
+// NewEffects returns the Effects of a connection.
 func NewEffects(c *conn.Conn, l *live.Messages) *Effects {
 	return &Effects{conn: c, live: l}
 }

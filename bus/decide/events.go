@@ -17,7 +17,7 @@ import (
 	"github.com/pfl-forge/pfl-forge/bus/requests"
 )
 
-// EventConfig says how a runner takes its events.
+// Config says how a runner takes its events.
 type Config struct {
 	Concurrency int           // handlers at the same time; 0 means 64
 	Timeout     time.Duration // of one handler; 0 means 20 s. It must end before the event is delivered again, after 30 s
@@ -41,7 +41,7 @@ type Events struct {
 	submissions *requests.Submissions
 }
 
-// newEvents returns the Events of a connection.
+// NewEvents returns the Events of a connection.
 func NewEvents(c *conn.Conn, ss *requests.Submissions) *Events {
 	return &Events{conn: c, submissions: ss}
 }

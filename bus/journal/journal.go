@@ -21,7 +21,7 @@ type Journal struct {
 	conn *conn.Conn
 }
 
-// newJournal returns the Journal of a connection.
+// New returns the Journal of a connection.
 func New(c *conn.Conn) *Journal {
 	return &Journal{conn: c}
 }

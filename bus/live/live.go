@@ -23,12 +23,12 @@ type Control struct {
 	Ended    bool            // the intent's run is over
 }
 
-// Live sends and follows messages that are not stored: who is not connected misses them.
+// Messages sends and follows messages that are not stored: who is not connected misses them.
 type Messages struct {
 	conn *conn.Conn
 }
 
-// newLive returns the Live of a connection.
+// New returns the Live of a connection.
 func New(c *conn.Conn) *Messages {
 	return &Messages{conn: c}
 }

@@ -12,7 +12,7 @@ import (
 	"github.com/pfl-forge/pfl-forge/bus/subjects"
 )
 
-// ObjectKind says what an object is.
+// Kind says what an object is.
 type Kind string
 
 // The kinds of objects.
@@ -21,7 +21,7 @@ const (
 	Transcript Kind = "transcript" // what happened in an attempt: NDJSON, gzip
 )
 
-// ObjectName names an object.
+// Name names an object.
 type Name struct {
 	Project forge.ProjectID
 	Intent  forge.IntentID
@@ -57,7 +57,7 @@ func (n Name) bucket() streams.Bucket {
 	return streams.BucketObjects
 }
 
-// ObjectInfo is what is known of an object.
+// Info is what is known of an object.
 type Info struct {
 	Name
 	Size  int64             // bytes
@@ -96,7 +96,7 @@ func (n Name) path() (string, error) {
 	return strings.Join([]string{string(n.Project), string(n.Intent), task, string(n.Kind), id}, "/"), nil
 }
 
-// parseObjectName is the reverse of path.
+// parseName is the reverse of path.
 func parseName(path string) (Name, error) {
 	t := strings.Split(path, "/")
 	if len(t) != 5 {

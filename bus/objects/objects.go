@@ -21,7 +21,7 @@ import (
 )
 
 const (
-	// MaxObject bounds an object, in bytes.
+	// MaxSize bounds an object, in bytes.
 	MaxSize = 64 << 20
 
 	objectChunk   = 128 << 10
@@ -30,13 +30,13 @@ const (
 	storeFull = 10077
 )
 
-// ErrObjectTooLarge says that an object has more than MaxObject bytes.
+// ErrTooLarge says that an object has more than MaxObject bytes.
 var ErrTooLarge = fmt.Errorf("the object is larger than %d MiB", MaxSize>>20)
 
-// ErrObjectsFull says that an object store has reached its bound.
+// ErrFull says that an object store has reached its bound.
 var ErrFull = errors.New("the object store is full")
 
-// Objects reads and writes the object stores: each kind of object has its place in one of
+// Store reads and writes the object stores: each kind of object has its place in one of
 // them. Several goroutines may use it.
 //
 // The layout is that of NATS object stores, so that other clients read them. The client is
@@ -50,7 +50,7 @@ type Store struct {
 	most uint64
 }
 
-// newObjects returns the Objects of a connection.
+// New returns the Objects of a connection.
 func New(c *conn.Conn) *Store {
 	return &Store{conn: c, most: MaxSize}
 }

@@ -83,7 +83,7 @@ type Leftovers struct {
 	conn *conn.Conn
 }
 
-// newLeftovers returns the Leftovers of a connection.
+// NewLeftovers returns the Leftovers of a connection.
 func NewLeftovers(c *conn.Conn) *Leftovers {
 	return &Leftovers{conn: c}
 }

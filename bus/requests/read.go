@@ -25,7 +25,7 @@ var verbs = func() map[reflect.Type]string {
 	return byType
 }()
 
-// readIntent reads an event from FORGE_INTENTS.
+// ReadIntent reads an event from FORGE_INTENTS.
 func ReadIntent(m jetstream.Msg) (forge.Event, error) {
 	from, err := subjects.ParseIntent(m.Subject())
 	if err != nil {

@@ -29,7 +29,7 @@ type Refusal struct {
 	Errors  []RefusedField  `json:"errors"`
 }
 
-// refused tells a system why its submission was refused, once for each message.
+// TellRefusal tells a system why its submission was refused, once for each message.
 func (ss *Submissions) TellRefusal(ctx context.Context, m jetstream.Msg, why Refusal) error {
 	from, ok := systemOf(m.Subject())
 	if !ok {
@@ -66,7 +66,7 @@ func systemOf(subject string) (subjects.Sender, bool) {
 	return from, err == nil && !from.Person
 }
 
-// refusalOf says why what cannot be read was refused, and whose it is as far as it says.
+// RefusalOf says why what cannot be read was refused, and whose it is as far as it says.
 func RefusalOf(err error) Refusal {
 	wrong, ok := errors.AsType[*SubmissionError](err)
 	if !ok {
@@ -79,7 +79,7 @@ func RefusalOf(err error) Refusal {
 	return r
 }
 
-// rejected is what a submission's sender is told of a ruling; nil if it is no refusal.
+// Rejected is what a submission's sender is told of a ruling; nil if it is no refusal.
 func Rejected(ev *forge.Event, r forge.Ruling) *Refusal {
 	submit := forge.As[*forge.Submit](ev.Message)
 	if r.Decision != forge.Refused || submit == nil || submit.Intent.Source != forge.SourceSystem {

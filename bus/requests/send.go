@@ -21,7 +21,7 @@ type Submissions struct {
 	journal *journal.Journal
 }
 
-// newSubmissions returns the Submissions of a connection.
+// NewSubmissions returns the Submissions of a connection.
 func NewSubmissions(c *conn.Conn, j *journal.Journal) *Submissions {
 	return &Submissions{conn: c, journal: j}
 }

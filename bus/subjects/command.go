@@ -17,7 +17,7 @@ func ofProject(c *forge.Command) bool {
 	return r.Machine().IsProject()
 }
 
-// commandSubject names a single command: it is published on a subject of its
+// Command names a single command: it is published on a subject of its
 // own, so that publishing it again is refused.
 func Command(c *forge.Command) (string, error) {
 	if _, err := forge.ParseStep(string(c.Attempt.Step)); err != nil {
@@ -50,7 +50,7 @@ func Command(c *forge.Command) (string, error) {
 	}, "."), nil
 }
 
-// parseCommandSubject returns what a command's subject says about it.
+// ParseCommand returns what a command's subject says about it.
 func ParseCommand(s string) (c forge.Command, err error) {
 	t := strings.Split(s, ".")
 	switch {
@@ -83,7 +83,7 @@ func ParseCommand(s string) (c forge.Command, err error) {
 	return c, nil
 }
 
-// commandsOf matches every command that an intent issued.
+// CommandsOf matches every command that an intent issued.
 func CommandsOf(k forge.Key) []string {
 	return []string{
 		fmt.Sprintf("forge.command.*.any.%s.%s.>", k.Project, k.Intent),
@@ -91,7 +91,7 @@ func CommandsOf(k forge.Key) []string {
 	}
 }
 
-// commandsFor matches the commands of a step that a replica alone may take, or,
+// CommandsFor matches the commands of a step that a replica alone may take, or,
 // if replica is empty, that any may take.
 func CommandsFor(step forge.Step, replica forge.ReplicaID) (string, error) {
 	if _, err := forge.ParseStep(string(step)); err != nil {

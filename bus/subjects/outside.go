@@ -10,12 +10,12 @@ import (
 // The subjects in this file are those on which other systems and people are told what
 // happens, and ask what is answered at once.
 
-// publishedSubject is where a change of an intent is told to everybody.
+// Change is where a change of an intent is told to everybody.
 func Change(k forge.Key, kind string) (string, error) {
 	return "forge.event." + string(k.Project) + "." + string(k.Intent) + "." + kind, CheckIntent(k)
 }
 
-// refusalSubject is where a system is told what was refused; without a name, those that
+// Refusal is where a system is told what was refused; without a name, those that
 // said none.
 func Refusal(p forge.ProjectID, system string) (string, error) {
 	name := None
@@ -26,7 +26,7 @@ func Refusal(p forge.ProjectID, system string) (string, error) {
 	return "forge.refusal." + string(p) + "." + name, err
 }
 
-// publishedOf matches what is told of a project, or of all if it is empty.
+// Changes matches what is told of a project, or of all if it is empty.
 func Changes(p forge.ProjectID, kind string) (string, error) {
 	t, err := projectToken(p)
 	if kind == "" {
@@ -45,7 +45,7 @@ const (
 	VerbClean     = "clean"
 )
 
-// parseAPISubject returns whom a request comes from: nobody that is named, a system, or,
+// ParseAPI returns whom a request comes from: nobody that is named, a system, or,
 // of what only people may ask for, a person.
 func ParseAPI(s string) (Sender, error) {
 	rest, ok := strings.CutPrefix(s, "forge.api.")
@@ -59,7 +59,7 @@ func ParseAPI(s string) (Sender, error) {
 	return from, err
 }
 
-// cleanSubject is where a person asks for what intents left to be removed. Only that
+// Clean is where a person asks for what intents left to be removed. Only that
 // person is to be allowed to publish there.
 func Clean(p forge.ProjectID, person string) (string, error) {
 	if len(person) > maxSender {
@@ -69,16 +69,16 @@ func Clean(p forge.ProjectID, person string) (string, error) {
 	return "forge.api." + string(p) + ".by." + escape(person) + "." + VerbClean, err
 }
 
-// cleanedSubject is where replicas are told whose commits are gone from the origin.
+// Cleaned is where replicas are told whose commits are gone from the origin.
 func Cleaned(p forge.ProjectID) (string, error) {
 	_, err := forge.ParseProjectID(string(p))
 	return "forge.cleaned." + string(p), err
 }
 
-// everyCleaned matches that of all projects.
+// EveryCleaned matches that of all projects.
 const EveryCleaned = "forge.cleaned.*"
 
-// submissionSubject is where systems ask for intents.
+// Submission is where systems ask for intents.
 func Submission(p forge.ProjectID) (string, error) {
 	t, err := forge.ParseProjectID(string(p))
 	return "forge.intent." + string(t) + ".submit", err

@@ -37,7 +37,7 @@ import (
 //	forge.api.<project>.by.<escaped person>.clean                                   not stored
 //	forge.cleaned.<project>                                                         not stored
 
-// none stands for an empty token; no id starts with a hyphen.
+// None stands for an empty token; no id starts with a hyphen.
 const None = "-"
 
 func CheckKey(k forge.Key) error {
@@ -62,7 +62,7 @@ func CheckIntent(k forge.Key) error {
 // maxSender bounds the name of a person or system in a subject, in bytes.
 const maxSender = 200
 
-// personSubject is where a person asks for something. Only that person is to be
+// Personal is where a person asks for something. Only that person is to be
 // allowed to publish there.
 func Personal(k forge.Key, person, verb string) (string, error) {
 	check := CheckIntent
@@ -78,7 +78,7 @@ func Personal(k forge.Key, person, verb string) (string, error) {
 // forProjects are the wishes that can be about a whole project.
 var forProjects = map[string]bool{"cancel": true, "pause": true, "resume": true, "reflect": true}
 
-// sender is what a subject of FORGE_INTENTS says about who sent what.
+// Sender is what a subject of FORGE_INTENTS says about who sent what.
 type Sender struct {
 	Project forge.ProjectID
 	Verb    string
@@ -132,7 +132,7 @@ const (
 	EveryProject = "forge.project.*"
 )
 
-// intentJournals and laneJournals match the journals of a project, or of every
+// IntentJournals and laneJournals match the journals of a project, or of every
 // project if it is empty.
 func IntentJournals(p forge.ProjectID) (string, error) {
 	t, err := projectToken(p)
@@ -185,7 +185,7 @@ func Lease(intent forge.Key, task forge.TaskID, step forge.Step) (string, error)
 	return strings.Join([]string{"forge.lease", string(step), string(intent.Project), string(intent.Intent), of}, "."), CheckIntent(intent)
 }
 
-// leasesIn matches every lease on something of a project.
+// LeasesIn matches every lease on something of a project.
 func LeasesIn(p forge.ProjectID) (string, error) {
 	_, err := forge.ParseProjectID(string(p))
 	return "forge.lease.*." + string(p) + ".*.*", err
@@ -200,7 +200,7 @@ func ParseLease(s string) (step forge.Step, k forge.Key, err error) {
 	return forge.Step(t[0]), k, CheckIntent(k)
 }
 
-// leasesOf matches every lease on a step.
+// LeasesOf matches every lease on a step.
 func LeasesOf(step forge.Step) (string, error) {
 	_, err := forge.ParseStep(string(step))
 	return "forge.lease." + string(step) + ".*.*.*", err
@@ -218,7 +218,7 @@ func Timer(t *forge.Timer) (string, error) {
 	return Timers(t.To, escape(t.Key)), CheckKey(t.To)
 }
 
-// timersOf is the subject of a machine's timer, or with a wildcard those of all
+// Timers is the subject of a machine's timer, or with a wildcard those of all
 // of them.
 func Timers(k forge.Key, key string) string {
 	return "forge.timer." + string(k.Project) + "." + intentToken(k) + "." + key
@@ -286,7 +286,7 @@ func ProgressIn(p forge.ProjectID) (string, error) {
 	return "forge.progress." + t + ".*", err
 }
 
-// transcriptSubject names the transcript of an attempt.
+// Transcript names the transcript of an attempt.
 func Transcript(to forge.Key, a forge.Attempt) (string, error) {
 	if err := CheckIntent(to); err != nil {
 		return "", err
@@ -304,7 +304,7 @@ func Transcript(to forge.Key, a forge.Attempt) (string, error) {
 	return strings.Join(t, "."), err
 }
 
-// transcriptsLike matches transcripts.
+// Transcripts matches transcripts.
 func Transcripts(f TranscriptFilter) (string, error) {
 	t := []string{"forge", "transcript", "*", "*", "*", "*", "*", "*"}
 	var errs []error
@@ -360,10 +360,10 @@ func Control(k forge.Key) (string, error) {
 	return "forge.control." + string(k.Project) + "." + intentToken(k), CheckKey(k)
 }
 
-// everyResult matches the results of all workers.
+// EveryResult matches the results of all workers.
 const EveryResult = "forge.result.*.*.*"
 
-// deadSubject is where a stream's dead letters are, or, if it is empty, those of
+// Dead is where a stream's dead letters are, or, if it is empty, those of
 // results.
 func Dead(stream string) string {
 	if stream == "" {

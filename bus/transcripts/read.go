@@ -19,7 +19,7 @@ import (
 // transcriptID begins the message ids of transcripts.
 const transcriptID = "transcript/"
 
-// TranscriptBatch is lines of a transcript as they were appended.
+// Batch is lines of a transcript as they were appended.
 type Batch struct {
 	ID    string // under which they were appended
 	Seq   uint64

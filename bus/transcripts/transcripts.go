@@ -14,13 +14,13 @@ import (
 	"github.com/pfl-forge/pfl-forge/bus/subjects"
 )
 
-// Transcripts appends to and reads what agents and commands did in attempts, line by line.
+// Stream appends to and reads what agents and commands did in attempts, line by line.
 // What is older than the stream keeps is in the object store.
 type Stream struct {
 	conn *conn.Conn
 }
 
-// newTranscripts returns the Transcripts of a connection.
+// New returns the Transcripts of a connection.
 func New(c *conn.Conn) *Stream {
 	return &Stream{conn: c}
 }
@@ -41,7 +41,7 @@ func (ts *Stream) Append(ctx context.Context, to forge.Key, a forge.Attempt, id 
 	return err
 }
 
-// TranscriptFollower is told what is in transcripts, and then what is added. An
+// Follower is told what is in transcripts, and then what is added. An
 // error of either function ends Follow with that error.
 type Follower struct {
 	// Lines is called with lines as they were appended, in order.

@@ -68,7 +68,7 @@ type Leases struct {
 	conn *conn.Conn
 }
 
-// newLeases returns the Leases of a connection.
+// NewLeases returns the Leases of a connection.
 func NewLeases(c *conn.Conn) *Leases {
 	return &Leases{conn: c}
 }

@@ -25,7 +25,7 @@ type Results struct {
 	conn *conn.Conn
 }
 
-// newResults returns the Results of a connection.
+// NewResults returns the Results of a connection.
 func NewResults(c *conn.Conn) *Results {
 	return &Results{conn: c}
 }

@@ -14,7 +14,7 @@ import (
 	"github.com/pfl-forge/pfl-forge/bus/subjects"
 )
 
-// WorkConfig says which commands a replica of a worker takes.
+// Config says which commands a replica of a worker takes.
 type Config struct {
 	Step     forge.Step
 	Replica  forge.ReplicaID
@@ -43,7 +43,7 @@ type Commands struct {
 	leases  *Leases
 }
 
-// newCommands returns the Commands of a connection.
+// NewCommands returns the Commands of a connection.
 func NewCommands(c *conn.Conn, j *journal.Journal, rs *Results, ls *Leases) *Commands {
 	return &Commands{conn: c, journal: j, results: rs, leases: ls}
 }

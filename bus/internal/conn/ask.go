@@ -11,7 +11,7 @@ import (
 // take longer.
 const answerTimeout = 5 * time.Second
 
-// ask sends a request and returns its answer. It waits for a connection, and fails
+// Ask sends a request and returns its answer. It waits for a connection, and fails
 // when that is lost, since the answer may be lost with it.
 func (c *Conn) Ask(ctx context.Context, m *nats.Msg, timeout time.Duration) (*nats.Msg, error) {
 	connection := c.connection.Load()
@@ -42,5 +42,5 @@ func newConnection() *connection {
 	return &connection{ctx, cancel}
 }
 
-// reconnected begins a new connection and ends the one before.
+// Reconnected begins a new connection and ends the one before.
 func (c *Conn) Reconnected() { c.connection.Swap(newConnection()).end() }

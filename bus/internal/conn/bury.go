@@ -15,12 +15,12 @@ import (
 // excerptSize bounds what a dead letter shows of a message, in bytes.
 const excerptSize = 1024
 
-// bury puts a copy of a message's beginning among the dead letters, once.
+// Bury puts a copy of a message's beginning among the dead letters, once.
 func (c *Conn) Bury(ctx context.Context, stream string, m Stored, reason string) error {
 	return c.BuryAs(ctx, stream+"/"+strconv.FormatUint(m.Seq, 10), stream, m, reason)
 }
 
-// buryAs is bury for a message that is in no stream, too. The id tells it from
+// BuryAs is bury for a message that is in no stream, too. The id tells it from
 // others.
 func (c *Conn) BuryAs(ctx context.Context, id, stream string, m Stored, reason string) error {
 	msg := nats.NewMsg(subjects.Dead(stream))
@@ -41,11 +41,11 @@ func (c *Conn) BuryAs(ctx context.Context, id, stream string, m Stored, reason s
 	return nil
 }
 
-// parkTime is how long a message of a newer version waits for a consumer that
+// ParkTime is how long a message of a newer version waits for a consumer that
 // understands it, until it is offered again.
 const ParkTime = 30 * time.Second
 
-// terminate copies a message to the dead letters and then ends its delivery.
+// Terminate copies a message to the dead letters and then ends its delivery.
 func (c *Conn) Terminate(ctx context.Context, stream string, m jetstream.Msg, reason string) error {
 	if err := c.buryMsg(ctx, stream, m, reason); err != nil {
 		return err
@@ -53,7 +53,7 @@ func (c *Conn) Terminate(ctx context.Context, stream string, m jetstream.Msg, re
 	return m.TermWithReason(wire.OneLine(reason))
 }
 
-// park tells of a message among the dead letters and has it delivered again
+// Park tells of a message among the dead letters and has it delivered again
 // later.
 func (c *Conn) Park(ctx context.Context, stream string, m jetstream.Msg, reason error) error {
 	if err := c.buryMsg(ctx, stream, m, "waits for a newer version: "+reason.Error()); err != nil {
@@ -62,7 +62,7 @@ func (c *Conn) Park(ctx context.Context, stream string, m jetstream.Msg, reason 
 	return Again(m, ParkTime)
 }
 
-// again has a message delivered again after a while, 0 standing for at once.
+// Again has a message delivered again after a while, 0 standing for at once.
 func Again(m jetstream.Msg, after time.Duration) error {
 	if after <= 0 {
 		return m.Nak()

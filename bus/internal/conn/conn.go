@@ -10,7 +10,7 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 )
 
-// requestTimeout bounds one round trip to the server. Callers that pass a
+// RequestTimeout bounds one round trip to the server. Callers that pass a
 // context with a later deadline wait longer by trying again.
 const RequestTimeout = 5 * time.Second
 
@@ -29,7 +29,7 @@ type Conn struct {
 	AnswerTimeout time.Duration // see there
 }
 
-// newConn returns what is to be connected. A nil logger logs nothing.
+// New returns what is to be connected. A nil logger logs nothing.
 func New(log *slog.Logger, replicas int) *Conn {
 	c := &Conn{
 		Log: log, Replicas: replicas,
@@ -43,7 +43,7 @@ func New(log *slog.Logger, replicas int) *Conn {
 	return c
 }
 
-// poke asks Guard to look at once.
+// Poke asks Guard to look at once.
 func (c *Conn) Poke() {
 	select {
 	case c.Changed <- struct{}{}:
@@ -51,7 +51,7 @@ func (c *Conn) Poke() {
 	}
 }
 
-// backoff is how long to wait after a number of failures: 20 ms, then longer,
+// Backoff is how long to wait after a number of failures: 20 ms, then longer,
 // up to 2 s.
 func Backoff(failures int) time.Duration {
 	return min(20*time.Millisecond<<min(failures, 10), 2*time.Second)

@@ -11,14 +11,14 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 )
 
-// source is a consumer of a stream.
+// Source is a consumer of a stream.
 type Source struct {
 	Stream string
 	Config jetstream.ConsumerConfig
 	Ahead  int // how many messages the server may send before they are asked for
 }
 
-// pull gives a source's messages to take, one after the other, until ctx ends.
+// Pull gives a source's messages to take, one after the other, until ctx ends.
 // The consumer is made when it is missing, also when it, or its stream, gets
 // lost on the way. What the server sent ahead when ctx ends is given back.
 func (c *Conn) Pull(ctx context.Context, src Source, take func(jetstream.Msg)) {
@@ -98,7 +98,7 @@ func (c *Conn) alive(ctx context.Context, cons jetstream.Consumer) error {
 	return nil
 }
 
-// ensureConsumer looks first: whoever may only consume is not allowed to make
+// EnsureConsumer looks first: whoever may only consume is not allowed to make
 // consumers.
 func (c *Conn) EnsureConsumer(ctx context.Context, src Source) (jetstream.Consumer, error) {
 	ctx, cancel := context.WithTimeout(ctx, RequestTimeout)

@@ -13,7 +13,7 @@ var ErrConflict = errors.New("the journal has a newer record")
 // ErrNotFound says that a machine has no journal.
 var ErrNotFound = errors.New("not found")
 
-// retryError and terminateError are what a handler can return besides nil.
+// RetryError and terminateError are what a handler can return besides nil.
 type RetryError struct {
 	After time.Duration
 	err   error
@@ -33,7 +33,7 @@ func Retry(after time.Duration, err error) error { return &RetryError{after, err
 // Terminate is returned by a handler to put a message among the dead letters.
 func Terminate(reason string) error { return &TerminateError{reason} }
 
-// wrongSequence reports whether a publish was refused because its subject's
+// WrongSequence reports whether a publish was refused because its subject's
 // last sequence is another one. settled is false when that is a message that is
 // still on its way and may yet fail.
 func WrongSequence(err error) (refused, settled bool) {

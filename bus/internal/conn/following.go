@@ -12,7 +12,7 @@ import (
 // look is taken why.
 const silence = 3 * time.Second
 
-// following reads a stream and goes on live, across the consumers that it needs.
+// Following reads a stream and goes on live, across the consumers that it needs.
 type Following struct {
 	Conn       *Conn
 	Stream     string
@@ -26,7 +26,7 @@ type Following struct {
 	failed  error // of take or reachedEnd
 }
 
-// follow returns nil when ctx ends, and an error of one of its functions.
+// Follow returns nil when ctx ends, and an error of one of its functions.
 func (f *Following) Follow(ctx context.Context) error {
 	for attempt := 0; ctx.Err() == nil; attempt++ {
 		err := f.once(ctx)

@@ -21,7 +21,7 @@ func (e *TooLargeError) Error() string {
 // server's limit is on both together.
 const headerRoom = 4 << 10
 
-// message returns a message, or a *TooLargeError.
+// Message returns a message, or a *TooLargeError.
 func (c *Conn) Message(subject string, data []byte) (*nats.Msg, error) {
 	if limit := c.NC.MaxPayload(); limit > 0 && int64(len(data)) > limit-headerRoom {
 		return nil, &TooLargeError{Subject: subject, Size: len(data), Limit: limit}

@@ -15,10 +15,10 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 )
 
-// batchSize is how many messages one request reads.
+// BatchSize is how many messages one request reads.
 const BatchSize = 500
 
-// stored is a message as it is in a stream.
+// Stored is a message as it is in a stream.
 type Stored struct {
 	Subject string      `json:"subject"`
 	Seq     uint64      `json:"seq"`
@@ -26,7 +26,7 @@ type Stored struct {
 	Header  nats.Header `json:"-"` // only of get and when it is followed
 }
 
-// patiently calls f, which can be called again, until it is answered or ctx
+// Patiently calls f, which can be called again, until it is answered or ctx
 // ends, but not for ever: while a stream has no leader, nobody answers.
 func Patiently(ctx context.Context, f func(context.Context) error) error {
 	for attempt := 1; ; attempt++ {
@@ -39,14 +39,14 @@ func Patiently(ctx context.Context, f func(context.Context) error) error {
 	}
 }
 
-// unanswered reports whether an error only says that there was no answer.
+// Unanswered reports whether an error only says that there was no answer.
 func Unanswered(err error) bool {
 	var api *jetstream.APIError
 	return errors.Is(err, context.DeadlineExceeded) || errors.Is(err, nats.ErrTimeout) ||
 		errors.Is(err, nats.ErrNoResponders) || errors.As(err, &api) && api.Code == 503
 }
 
-// api calls the JetStream API, as $JS.API.<name>. The call has to be one that
+// API calls the JetStream API, as $JS.API.<name>. The call has to be one that
 // can be repeated.
 func (c *Conn) API(ctx context.Context, name string, request, response any) error {
 	data, err := json.Marshal(request)
@@ -75,7 +75,7 @@ func (c *Conn) API(ctx context.Context, name string, request, response any) erro
 	return nil
 }
 
-// last returns the last message on a subject, or ErrNotFound. It asks the
+// Last returns the last message on a subject, or ErrNotFound. It asks the
 // stream's leader: what was acknowledged is seen.
 func (c *Conn) Last(ctx context.Context, stream, subject string) (Stored, error) {
 	var reply struct {
@@ -90,7 +90,7 @@ func (c *Conn) Last(ctx context.Context, stream, subject string) (Stored, error)
 	return reply.Message, err
 }
 
-// each calls do with every message on a subject, in order, and returns the last
+// Each calls do with every message on a subject, in order, and returns the last
 // sequence. It reads from any replica: the newest messages may be missing.
 func (c *Conn) Each(ctx context.Context, stream, subject string, do func(Stored) error) (uint64, error) {
 	var last uint64
@@ -107,14 +107,14 @@ func (c *Conn) Each(ctx context.Context, stream, subject string, do func(Stored)
 	}
 }
 
-// lasts returns the last message of every subject that a filter matches, as of
+// Lasts returns the last message of every subject that a filter matches, as of
 // when it was called, in the order of the subjects. Where no runner has made the
 // stream yet, there is none.
 func (c *Conn) Lasts(ctx context.Context, stream, filter string) ([]Stored, error) {
 	return c.LastsWhere(ctx, stream, filter, func(string) bool { return true })
 }
 
-// lastsWhere is lasts of the subjects that are wanted.
+// LastsWhere is lasts of the subjects that are wanted.
 func (c *Conn) LastsWhere(ctx context.Context, stream, filter string, wanted func(subject string) bool) ([]Stored, error) {
 	var state jetstream.StreamState
 	err := Patiently(ctx, func(ctx context.Context) error {
@@ -190,7 +190,7 @@ type answer struct {
 	upTo uint64 // of a request for last messages: how far the replica has got
 }
 
-// get makes one request for several messages. What it has given to do when it
+// Get makes one request for several messages. What it has given to do when it
 // fails is in the answer.
 func (c *Conn) Get(ctx context.Context, stream string, request map[string]any, do func(Stored) error) (a answer, err error) {
 	data, err := json.Marshal(request)
@@ -230,7 +230,7 @@ func (c *Conn) Get(ctx context.Context, stream string, request map[string]any, d
 	}
 }
 
-// number reads a header that the server sets; 0 if it did not.
+// Number reads a header that the server sets; 0 if it did not.
 func Number(m *nats.Msg, header string) uint64 {
 	n, err := strconv.ParseUint(Stamp(m, header), 10, 64)
 	if err != nil {
@@ -239,7 +239,7 @@ func Number(m *nats.Msg, header string) uint64 {
 	return n
 }
 
-// stamp is what the server itself says in a header: it comes after what the
+// Stamp is what the server itself says in a header: it comes after what the
 // publisher may have put there.
 func Stamp(m *nats.Msg, header string) string {
 	values := m.Header.Values(header)

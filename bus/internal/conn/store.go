@@ -9,7 +9,7 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 )
 
-// store publishes a message that carries an id until it is durable or ctx ends.
+// Store publishes a message that carries an id until it is durable or ctx ends.
 // With the id, trying again cannot store it twice.
 func (c *Conn) Store(ctx context.Context, m *nats.Msg) (*jetstream.PubAck, error) {
 	for attempt := 0; ; attempt++ {
@@ -29,7 +29,7 @@ func (c *Conn) Store(ctx context.Context, m *nats.Msg) (*jetstream.PubAck, error
 	}
 }
 
-// publish tries once.
+// Publish tries once.
 func (c *Conn) Publish(ctx context.Context, m *nats.Msg) (*jetstream.PubAck, error) {
 	ctx, cancel := context.WithTimeout(ctx, RequestTimeout)
 	defer cancel()

@@ -6,7 +6,7 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 )
 
-// bucket is an object store. Its stream has the form that NATS clients know, so that
+// Bucket is an object store. Its stream has the form that NATS clients know, so that
 // the nats command line reads it.
 //
 //	$O.<bucket>.C.<content>      a chunk
@@ -39,7 +39,7 @@ func (b Bucket) Meta(path string) string {
 	return "$O." + string(b) + ".M." + base64.URLEncoding.EncodeToString([]byte(path))
 }
 
-// forgetsOldest says that objects may lose their content to newer ones.
+// ForgetsOldest says that objects may lose their content to newer ones.
 func (b Bucket) ForgetsOldest() bool { return b == BucketTranscripts }
 
 func (b Bucket) declare(description string) jetstream.StreamConfig {

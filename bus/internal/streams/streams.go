@@ -10,7 +10,7 @@ import (
 
 const (
 	Events = "FORGE_EVENTS"
-	// keepEvents is how long a follower may be away.
+	// KeepEvents is how long a follower may be away.
 	KeepEvents = 30 * day
 	// maxEvents bounds them, in bytes, where an operator has not chosen another bound: some
 	// 60,000 changes.
@@ -78,14 +78,14 @@ const (
 	// duplicates is how long a message id is remembered. It spares work; it is
 	// not what correctness rests on.
 	duplicates = 10 * time.Minute
-	// ackWait is after how long a message counts as lost with its consumer.
+	// AckWait is after how long a message counts as lost with its consumer.
 	AckWait = 30 * time.Second
-	// forgetReplica is after how long a replica that is gone loses its consumer.
+	// ForgetReplica is after how long a replica that is gone loses its consumer.
 	// Its commands were given to others long before.
 	ForgetReplica = day
 )
 
-// streams declares every stream.
+// All declares every stream.
 func All(replicas int) []jetstream.StreamConfig {
 	list := []jetstream.StreamConfig{
 		{

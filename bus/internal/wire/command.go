@@ -7,7 +7,7 @@ import (
 	"github.com/pfl-forge/pfl-forge/bus/subjects"
 )
 
-// readCommand reads a command. What the subject says is returned also with an
+// ReadCommand reads a command. What the subject says is returned also with an
 // error, if the subject is one.
 func ReadCommand(m jetstream.Msg) (forge.Command, error) {
 	return ParseCommand(m.Subject(), m.Data())

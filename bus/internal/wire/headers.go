@@ -4,7 +4,7 @@ import (
 	"strings"
 )
 
-// oneLine makes a header's value out of any text.
+// OneLine makes a header's value out of any text.
 func OneLine(s string) string {
 	s = strings.Join(strings.Fields(strings.ToValidUTF8(s, "?")), " ")
 	return s[:min(len(s), 400)]
@@ -20,7 +20,7 @@ const (
 	HeaderSequence    = "Forge-Sequence" // dead letters: its sequence there
 )
 
-// inboxOnly returns a subject that a sender wants to be answered on if it is an inbox,
+// InboxOnly returns a subject that a sender wants to be answered on if it is an inbox,
 // or else nothing. What runners may publish, senders may not: an answer on a subject of
 // the server's or of ours would be more than an answer.
 func InboxOnly(subject string) string {

@@ -9,7 +9,7 @@ import (
 
 var summaryField = (&forgev1.Record{}).ProtoReflect().Descriptor().Fields().ByName("summary").Number()
 
-// readSummary decodes nothing of a record but its summary, which is a small part
+// ReadSummary decodes nothing of a record but its summary, which is a small part
 // of it.
 func ReadSummary(record []byte) (forge.Summary, error) {
 	var summary []byte
