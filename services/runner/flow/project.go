@@ -140,9 +140,6 @@ func (p *Project) decide(ev *forge.Event) (forge.Decision, error) {
 		return p.state.Scheduler.CancelAll(&p.out, m.Reason)
 	case *forge.Reflect:
 		return p.state.Reflection.Request()
-	case *forge.Submit, *forge.Edit, *forge.Approve, *forge.Reject, *forge.Answer, *forge.Retry, *forge.Forecast, *forge.Admitted,
-		*forge.DependencyEnded, *forge.Reserved, *forge.Landed, *forge.Funded, *forge.Child, *forge.Reflected:
-		// Those are for intents.
 	}
 	return rule.Refuse("the event says nothing that a lane knows")
 }

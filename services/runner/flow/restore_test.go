@@ -53,7 +53,7 @@ func TestRestoredIntent(t *testing.T) {
 	for seed := range uint64(15) {
 		rng := rand.New(rand.NewPCG(seed, 3))
 		key := forge.Key{Project: "p", Intent: "a"}
-		s, p := NewIntent(key), NewProject(key.Lane())
+		s, p := NewIntent(key), NewProject(key.ProjectKey())
 		for i := range 200 {
 			ev := anyEvent(rng, s, p)
 			ev.ID, ev.To, ev.At = fmt.Sprint(i), key, time.Unix(int64(i), 0).UTC()

@@ -1,5 +1,5 @@
 // Package rule names the rules that adjust a flow, as the history has them, and has
-// the table of consequences for each reason of a failure. Every rule is explained to people in
+// what is done about each reason of a failure. Every rule is explained to people in
 // one line, and shown by a script in testdata/scripts; tests see to both.
 package rule
 
