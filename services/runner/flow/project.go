@@ -140,8 +140,11 @@ func (p *Project) decide(ev *forge.Event) (forge.Decision, error) {
 		return p.state.Scheduler.CancelAll(&p.out, m.Reason)
 	case *forge.Reflect:
 		return p.state.Reflection.Request()
+	case *forge.Submit, *forge.Edit, *forge.Approve, *forge.Reject, *forge.Answer, *forge.Retry, *forge.OverlapChanged, *forge.RunAdmitted,
+		*forge.DependencyEnded, *forge.FilesLocked, *forge.MergeEnded, *forge.BudgetReserved, *forge.ChildChanged, *forge.RunReflected:
+		// Those are for intents.
 	}
-	return rule.Refuse("the event says nothing that a lane knows")
+	return rule.Refuse("the event says nothing that a project knows")
 }
 
 // Pending returns every effect that has to be in force. Of the answers, only those
@@ -180,7 +183,7 @@ func (p *Project) Summary() forge.Summary {
 		s.Open = append(s.Open, r.Attempt())
 	}
 	if m := p.state.Queue.Current; m != nil {
-		s.Activity = fmt.Sprintf("integrating %s", m.Task)
+		s.Activity = fmt.Sprintf("merging %s", m.Task)
 		if !m.IsPaused() {
 			s.Open = append(s.Open, m.Attempt())
 		}

@@ -119,7 +119,7 @@ func describe(ev *forge.Event) (string, Tone) {
 	case *forge.Result:
 		return result(m)
 	case *forge.MergeEnded:
-		return landed(m)
+		return merged(m)
 	case *forge.DependencyEnded:
 		return dependency(m)
 	case *forge.FilesLocked:
@@ -241,18 +241,18 @@ func review(r *forge.Review) (string, Tone) {
 	return text, Bad
 }
 
-func landed(l *forge.MergeEnded) (string, Tone) {
+func merged(l *forge.MergeEnded) (string, Tone) {
 	switch {
 	case l.Failure != nil:
-		return fmt.Sprintf("integrate failed (%s): %s", l.Failure.Reason, l.Failure.Message), Bad
+		return fmt.Sprintf("merge failed (%s): %s", l.Failure.Reason, l.Failure.Message), Bad
 	case l.Result == nil:
 		return "", Plain
 	}
 	switch l.Result.Outcome {
 	case forge.MergeDone:
-		return "integrated as " + ShortCommit(l.Result.Commit), Good
+		return "merged as " + ShortCommit(l.Result.Commit), Good
 	case forge.MergeConflict:
-		return "conflicts with what landed since, in " + files(l.Result.Files), Bad
+		return "conflicts with what was merged since, in " + files(l.Result.Files), Bad
 	case forge.MergeVerifyFailed:
 		return "verify failed on the moved base", Bad
 	case forge.MergePatchChanged:

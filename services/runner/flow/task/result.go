@@ -161,7 +161,7 @@ func (t *Task) AnsweredMerge(x *Turn, m *forge.MergeResult) {
 			Why: fmt.Sprintf("your working tree is in the way: %s. Commit, stash or finish that, then: pfl-forge retry %s", files, x.Intent.ID),
 		})
 	default:
-		t.CannotMerge(x, fmt.Sprintf("the integration ended in %q, which this version does not know", m.Outcome))
+		t.CannotMerge(x, fmt.Sprintf("the merge ended in %q, which this version does not know", m.Outcome))
 	}
 }
 

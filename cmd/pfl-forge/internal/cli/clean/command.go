@@ -22,7 +22,7 @@ import (
 
 const cleanHelp = `Remove what intents left that are done, rejected or cancelled: the commits of their
 attempts under refs/forge/<intent>, checkouts, the state and conversations of agents,
-whole transcripts, files in .forge/logs. What landed stays, and so does what history, show
+whole transcripts, files in .forge/logs. What was merged stays, and so does what history, show
 and costs tell; what agents and commands did, line by line, ends by itself after 30 days.
 
 What failed can be retried and is left alone; cancel it first. While a run goes on, it
@@ -41,9 +41,9 @@ type flags struct {
 
 // cleaned lists the things that an intent left, as programs read it.
 type cleaned struct {
-	ID      forge.IntentID `json:"id"              yaml:"id"`
-	Status  forge.Status   `json:"status"          yaml:"status"`
-	EndedAt time.Time      `json:"ended_at"        yaml:"ended_at"`
+	ID      forge.IntentID `json:"id"       yaml:"id"`
+	Status  forge.Status   `json:"status"   yaml:"status"`
+	EndedAt time.Time      `json:"ended_at" yaml:"ended_at"`
 
 	// Refs counts the commits of attempts that refs keep, and Paths are files and folders.
 	// With --server only the number of refs is known.
@@ -51,12 +51,12 @@ type cleaned struct {
 	Paths []string `json:"paths,omitempty" yaml:"paths,omitempty"`
 
 	// Bytes is the size of Paths; with --server that of stored sessions and transcripts.
-	Bytes    int64 `json:"bytes"           yaml:"bytes"`
-	Sessions int   `json:"sessions"        yaml:"sessions"`
-	Logs     int   `json:"transcripts"     yaml:"transcripts"`
+	Bytes    int64 `json:"bytes"       yaml:"bytes"`
+	Sessions int   `json:"sessions"    yaml:"sessions"`
+	Logs     int   `json:"transcripts" yaml:"transcripts"`
 
 	// Removed is false if it only would be removed, or could not be.
-	Removed bool `json:"removed"         yaml:"removed"`
+	Removed bool `json:"removed" yaml:"removed"`
 }
 
 // Command returns the command clean.

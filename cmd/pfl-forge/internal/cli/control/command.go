@@ -62,8 +62,8 @@ func CancelCommand(a *kit.App) *cobra.Command {
 	var said pending.Said
 	cmd := &cobra.Command{
 		Use:   "cancel <id>...",
-		Short: "stop intents or tasks for good; what is integrated stays",
-		Long: "Stop intents or tasks for good. What is integrated stays; the commits of all attempts are kept until `pfl-forge clean`.\n" +
+		Short: "stop intents or tasks for good; what is merged stays",
+		Long: "Stop intents or tasks for good. What is merged stays; the commits of all attempts are kept until `pfl-forge clean`.\n" +
 			"With --all everything that is under way in the project is cancelled, after a question.",
 		Example:           "  pfl-forge cancel reset-link --reason \"not now\"\n  pfl-forge cancel reset-link-002\n  pfl-forge cancel --all",
 		ValidArgsFunction: target.IntentsAndTasks(a, 0),

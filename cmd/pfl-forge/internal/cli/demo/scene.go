@@ -52,11 +52,11 @@ func (e *evidence) scenes() []Scene {
 		look        func(*stage)
 	}{
 		{"all of them", "intents are worked on in parallel", (*stage).parallel},
-		{"handbook", "tasks that depend on others wait until those have landed", (*stage).dependentTasks},
+		{"handbook", "tasks that depend on others wait until those are merged", (*stage).dependentTasks},
 		{"tidy-languages", "one intent, a task for each file", (*stage).fanOut},
 		{"glossary", "a review rejects, the second attempt is approved", (*stage).rejected},
 		{"language-spanish", "verify fails, the second attempt repairs it", (*stage).repaired},
-		{"changelog-*", "two changes to the same lines: the later one is made again, both land", (*stage).conflict},
+		{"changelog-*", "two changes to the same lines: the later one is made again, both merge", (*stage).conflict},
 		{"name-the-program", "a question to a person", (*stage).question},
 		{"remove-legacy", "too risky to go on without a person", (*stage).approval},
 	}
@@ -97,7 +97,7 @@ func (s *stage) done(id forge.IntentID, tasks int) *forge.View {
 	s.expect(len(v.History) == 1, "%s should have one finished run, and has %d", id, len(v.History))
 	for i := range v.Tasks {
 		t := &v.Tasks[i]
-		s.expect(s.landed(t.Commit), "commit %q of %s should be on %s", t.Commit, t.ID, branch)
+		s.expect(s.merged(t.Commit), "commit %q of %s should be on %s", t.Commit, t.ID, branch)
 		s.expect(s.exists(fmt.Sprintf(".forge/work/%s.yaml", t.ID)), ".forge/work/%s.yaml should be there", t.ID)
 	}
 	s.expect(s.exists(fmt.Sprintf(".forge/knowledge/history/%s-1.yaml", id)), ".forge/knowledge/history/%s-1.yaml should be there", id)

@@ -24,7 +24,7 @@ import (
 const help = `A goal is a task with criteria. An agent works on it, another one sums up what it did, and
 a third one, which has no tools, judges every criterion from the change itself. That is an
 iteration. Iterations follow, each knowing what the ones before tried, until every
-criterion is met, and the change lands, or until they are used up.`
+criterion is met, and the change merges, or until they are used up.`
 
 // Command returns the command goal with those below it.
 func Command(a *kit.App) *cobra.Command {

@@ -74,7 +74,7 @@ func (w *walk) diff(ctx context.Context, e *pending.Decision) (step, error) {
 		shown++
 	}
 	if shown == 0 {
-		w.app.Say("every change has landed already: pfl-forge show %s", e.ID)
+		w.app.Say("every change is merged already: pfl-forge show %s", e.ID)
 	}
 	return stay, nil
 }

@@ -57,6 +57,7 @@ type Need struct {
 // NeedKind is a way to ask for input.
 type NeedKind int
 
+// The ways to ask for input.
 const (
 	NeedNothing NeedKind = iota // it is sent at once
 	NeedText                    // a line of text, which may be empty
@@ -145,7 +146,7 @@ var Cancel = &Choice{
 	Key: 'c', Name: "cancel", Done: "cancelled",
 	Fits: Waits,
 	Needs: func(s *forge.Summary) Need {
-		return Need{Kind: NeedYes, Prompt: "cancel " + string(s.Key.Intent) + "? What is integrated stays."}
+		return Need{Kind: NeedYes, Prompt: "cancel " + string(s.Key.Intent) + "? What is merged stays."}
 	},
 	Sure: func(s *forge.Summary) string { return fmt.Sprintf("cancel %s?", s.Key.Intent) },
 	typed: func(s *forge.Summary) []string {
