@@ -21,11 +21,11 @@ import (
 // branch, which moves by one change at a time: a change lands when the one before has
 // been written down. What it cannot do faster, nobody can on this server.
 type reference struct {
-	nc    *nats.Conn
-	js    jetstream.JetStream
-	meet  *meeting
+	nc     *nats.Conn
+	js     jetstream.JetStream
+	meet   *meeting
 	states []projectState
-	stop  []func()
+	stop   []func()
 }
 
 // projectState is one project's.
