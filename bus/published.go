@@ -23,7 +23,7 @@ const (
 	WhatSubmitted  What = "submitted"   // it is accepted
 	WhatPlanned    What = "planned"     // it is known what is to be done
 	WhatWaiting    What = "waiting"     // a person has to do something: see data.waiting
-	WhatApproved   What = "approved"    // a person let it go on
+	WhatApproved   What = "approved"    // a person resumed it
 	WhatResumed    What = "resumed"     // it goes on after an answer, a retry, or whatever else it waited for
 	WhatExecuting  What = "executing"   // work on its tasks begins
 	WhatIterated   What = "iterated"    // an iteration towards a goal is over, and another one begins: see data.goal

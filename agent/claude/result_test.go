@@ -74,7 +74,7 @@ func TestResultClauses(t *testing.T) {
 		},
 		{"session in use", "echo 'Error: Session ID x is already in use.' >&2; exit 1", forge.FailLostSession, "already in use"},
 		{"unknown flag", "echo \"error: unknown option '--json-schema'\" >&2; exit 1", forge.FailCLITooOld, "update it"},
-		{"kill -9", "kill -9 $$", forge.FailKilled, "signal 9; perhaps the machine is short of memory"},
+		{"kill -9", "kill -9 $$", forge.FailKilled, "signal 9; the machine may be short of memory"},
 		{"segmentation fault", "kill -SEGV $$", forge.FailKilled, "signal 11"},
 		{"flood", "yes", forge.FailOutputLimit, ""},
 	} {

@@ -225,7 +225,7 @@ func (c *cleaning) keep(id forge.IntentID, why string) {
 
 // remove removes what the chosen intents left.
 func (c *cleaning) remove(ctx context.Context) {
-	c.without(c.tellLandings(ctx), "what it may have landed cannot be told to a runner")
+	c.without(c.tellLandings(ctx), "cannot report to a runner what may have been merged")
 	c.without(c.sweep(ctx), "commits of it stay at the origin")
 	c.crash("swept")
 	c.without(c.forget(ctx), "conversations or transcripts of it stay")

@@ -82,7 +82,7 @@ func (i *Implementer) try(ctx context.Context, j *repository.Job, base, head git
 		return nil, err
 	}
 	if !wanted {
-		return nil, agent.Fail(forge.FailKilled, "nobody waits for this landing any more")
+		return nil, agent.Fail(forge.FailKilled, "the merge was cancelled")
 	}
 	return i.move(ctx, j, r)
 }

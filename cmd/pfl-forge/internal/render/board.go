@@ -24,7 +24,7 @@ type Board struct {
 	intents map[forge.Key]forge.Summary
 	running map[string]*attempt
 	recent  []Line
-	idle    bool // no run goes on
+	idle    bool // idle
 	message string
 	all     bool // also those that are over
 	chosen  forge.IntentID
@@ -51,7 +51,7 @@ func (b *Board) State(all []forge.Summary) {
 // Notice shows a message that is about no intent.
 func (b *Board) Notice(text string) { b.change(func() { b.message = term.Line(text) }) }
 
-// Idle sets whether no run goes on.
+// Idle sets whether idle.
 func (b *Board) Idle(idle bool) {
 	b.change(func() {
 		b.idle = idle

@@ -45,7 +45,7 @@ func (b *Board) Draw(columns, rows int, now time.Time, style Style, prompt strin
 		lines = append(lines, r.paint(Cut(r.text, columns)))
 	}
 	if len(body) == 0 {
-		lines = append(lines, style.Faint(Cut("no intent is open", columns)))
+		lines = append(lines, style.Faint(Cut("no open intents", columns)))
 	}
 	for len(lines) < rows-2-recent {
 		lines = append(lines, "")
@@ -70,7 +70,7 @@ func (b *Board) title(now time.Time) string {
 	}
 	parts = append(parts, now.Local().Format(time.TimeOnly))
 	if b.idle {
-		parts = append(parts, "no run goes on")
+		parts = append(parts, "idle")
 	}
 	if b.message != "" {
 		parts = append(parts, b.message)
@@ -80,7 +80,7 @@ func (b *Board) title(now time.Time) string {
 
 // keys says what a person can do.
 func (b *Board) keys(list []forge.Summary, marked int) string {
-	parts := []string{"up/down choose", "tab next that waits", "enter show", "l log"}
+	parts := []string{"up/down select", "tab next waiting", "enter show", "l log"}
 	if marked >= 0 {
 		parts = append(parts, b.key(&list[marked]))
 	}
@@ -116,7 +116,7 @@ func (b *Board) rows(list []forge.Summary, depths []int, marked int, now time.Ti
 		for _, t := range s.Tasks {
 			for _, o := range t.Overlaps {
 				all = append(all, row{
-					fmt.Sprintf("      ! %s does not merge with %s: %s", t.ID, o.TaskID, term.Line(files(o.Files))), style.Attention, i, false,
+					fmt.Sprintf("      ! %s conflicts with %s: %s", t.ID, o.TaskID, term.Line(files(o.Files))), style.Attention, i, false,
 				})
 			}
 		}

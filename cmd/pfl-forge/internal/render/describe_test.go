@@ -61,7 +61,7 @@ func TestLines(t *testing.T) {
 		},
 		"integrated": {
 			landed(forge.Landed{Result: &forge.Integration{Outcome: forge.LandIntegrated, Commit: "0123456789abcdef"}}),
-			Line{Who: "fix-001", Text: "integrated as 0123456789", Tone: Good},
+			Line{Who: "fix-001", Text: "merged as 0123456789", Tone: Good},
 		},
 		"dirty": {
 			landed(forge.Landed{Result: &forge.Integration{Outcome: forge.LandDirty, Files: []string{"a.txt"}}}),
@@ -127,7 +127,7 @@ func TestLines(t *testing.T) {
 		},
 		"reflection failed": {
 			forge.Event{To: key, Message: &forge.Reflected{Step: forge.StepRecord{Step: forge.StepReflect, Outcome: string(forge.FailKilled)}}},
-			Line{Who: "fix", Text: "reflection failed (killed): it was stopped from outside; once that is mended, pfl-forge reflect asks for another one", Tone: Bad},
+			Line{Who: "fix", Text: "reflection failed (killed): something outside pfl-forge stopped it; fix that, then run pfl-forge reflect", Tone: Bad},
 		},
 		"resumed":   {forge.Event{To: key, Message: &forge.Resume{}}, Line{Who: "fix", Text: "resumed"}},
 		"part done": {forge.Event{To: key, Message: &forge.Child{Intent: "part", Status: forge.StatusDone}}, Line{Who: "fix", Text: "part part is done"}},

@@ -90,6 +90,17 @@ func Count(n int, what string) string {
 	return fmt.Sprintf("%d %ss", n, what)
 }
 
+// Risk returns "medium risk" for the risk of an intent; empty for none.
+func Risk(r forge.Risk) string {
+	switch r {
+	case "":
+		return ""
+	case forge.RiskMed:
+		return "medium risk"
+	}
+	return string(r) + " risk"
+}
+
 // Size returns a number of bytes: 812 B, 12.3 KiB, 4.1 GiB.
 func Size(n int64) string {
 	if n < 1024 {

@@ -48,13 +48,13 @@ func Command(a *kit.App) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:     "status",
 		Aliases: []string{"ls", "list"},
-		Short:   "list the intents and how far they are",
+		Short:   "list the intents and their progress",
 		Example: "  pfl-forge status\n  pfl-forge status --watch\n  pfl-forge status -o json",
 		Args:    kit.NoArgs,
 		RunE:    func(cmd *cobra.Command, _ []string) error { return status(cmd.Context(), a, &f) },
 	}
 	kit.OutputFlag(cmd, &f.format)
-	cmd.Flags().BoolVarP(&f.watch, "watch", "w", false, "go on and show what happens, until nothing is left to do")
+	cmd.Flags().BoolVarP(&f.watch, "watch", "w", false, "keep showing what happens, until nothing is left to do")
 	return cmd
 }
 
@@ -83,13 +83,13 @@ func status(ctx context.Context, a *kit.App, f *flags) error {
 	}
 	if t.Bus != nil && !t.Owner {
 		if err := running(ctx, t, all, doc.Intents); err != nil {
-			a.Say("cannot tell what running attempts have used: %v", err)
+			a.Say("cannot read the usage of running attempts: %v", err)
 		}
 	}
 	if t.Repo != nil && !t.Remote {
 		doc.Drafts = t.Repo.Drafts()
 		if doc.Problems, err = t.Repo.Problems(); err != nil {
-			a.Say("cannot read what is wrong with your files: %v", err)
+			a.Say("cannot read the problems with your files: %v", err)
 		}
 	}
 	names := kit.Names(all, func(s *forge.Summary) string { return string(s.Key.Intent) })
@@ -102,7 +102,7 @@ func printText(a *kit.App, t *target.Target, f *flags, doc *Document, all []forg
 	if len(all) == 0 {
 		a.Say("no intents yet")
 		if t.Repo != nil && !t.Remote && t.Repo.Forgotten() {
-			a.Say("%s", a.Style(a.Err).Bad("there are intents in .forge/intents that the store knows nothing of: .forge/nats was removed; ask for them again"))
+			a.Say("%s", a.Style(a.Err).Bad(".forge/intents has intents that the store does not know: .forge/nats was removed; create them again"))
 		}
 	} else if err := Table(a, all, depths, f.format == render.Wide); err != nil {
 		return err
@@ -121,7 +121,7 @@ func printText(a *kit.App, t *target.Target, f *flags, doc *Document, all []forg
 		a.Say("%s", a.Style(a.Err).Bad(kit.Safe(doc.Problems[i].Error())))
 	}
 	if doc.Dead > 0 {
-		a.Say("%s that nobody could handle: `pfl-forge doctor` shows them", render.Count(doc.Dead, "message"))
+		a.Say("%s that could not be handled; see `pfl-forge doctor`", render.Count(doc.Dead, "message"))
 	}
 	switch {
 	case doc.Counts.Waiting+doc.Counts.Failed > 0:
@@ -146,7 +146,7 @@ func sayMore(a *kit.App, list []document.Item) {
 				a.Say("  %s is %s", t.ID, document.HowToResume(&list[i], t.ID))
 			}
 			for _, o := range t.Overlaps {
-				a.Say("  %s does not merge with %s as it is: %s", t.ID, o.Task, term.Line(strings.Join(o.Files, ", ")))
+				a.Say("  %s conflicts with %s: %s", t.ID, o.Task, term.Line(strings.Join(o.Files, ", ")))
 			}
 		}
 	}
