@@ -45,7 +45,7 @@ func (s person) asked(ev *forge.Event) (forge.Decision, error) {
 		}
 		return s.stop(control.Cancel, forge.StatusCancelled, m.Reason)
 	default:
-		return rule.Refuse("the event says nothing that an intent knows")
+		return rule.Refuse("the event has no message that an intent takes")
 	}
 }
 
@@ -69,7 +69,7 @@ func (s answers) told(ev *forge.Event) (forge.Decision, error) {
 	case *forge.Forecast:
 		return s.overlapped(m)
 	default:
-		return rule.Refuse("the event says nothing that an intent knows")
+		return rule.Refuse("the event has no message that an intent takes")
 	}
 }
 
@@ -150,7 +150,7 @@ func (s *Intent) tellChild(c *plan.Child, ev forge.Event) {
 func (s answers) locked(r *forge.Reserved) (forge.Decision, error) {
 	t := s.Tasks.Find(r.Task)
 	if t == nil || t.Stage != task.Locking || r.Number != t.Requests {
-		return rule.Ignore("task %s does not wait for precedence", r.Task)
+		return rule.Ignore("task %s does not wait for file locks", r.Task)
 	}
 	s.Dispatch.Outbox.Answered(taskKey(t))
 	s.tasks(func(x *task.Turn) { t.AnsweredLock(x, r.Granted) })
@@ -163,18 +163,18 @@ func (s answers) merged(m *forge.Landed) (forge.Decision, error) {
 	t := s.Tasks.Find(m.Task)
 	switch {
 	case t == nil || m.Number > t.Requests || t.Stage == task.Done:
-		return rule.Ignore("task %s does not wait for landing %d", m.Task, m.Number)
+		return rule.Ignore("task %s does not wait for merge %d", m.Task, m.Number)
 	case t.Stage == task.Merging && m.Number == t.Requests:
 	case m.Result != nil && m.Result.Outcome == forge.LandIntegrated:
 		s.tasks(func(x *task.Turn) { t.MergedLate(x, m.Result) })
 		return forge.Applied, nil
 	default:
-		return rule.Ignore("task %s does not wait for landing %d", m.Task, m.Number)
+		return rule.Ignore("task %s does not wait for merge %d", m.Task, m.Number)
 	}
 	s.Dispatch.Outbox.Answered(taskKey(t))
 	if m.Failure != nil {
 		s.History.Merged(s.now, t.ID, t.Merges, string(m.Failure.Reason))
-		s.tasks(func(x *task.Turn) { t.CannotMerge(x, "the change could not be integrated: "+m.Failure.Message) })
+		s.tasks(func(x *task.Turn) { t.CannotMerge(x, "the change could not be merged: "+m.Failure.Message) })
 		return forge.Applied, nil
 	}
 	s.History.Merged(s.now, t.ID, t.Merges, string(m.Result.Outcome))
@@ -187,7 +187,7 @@ func (s answers) budgeted(f *forge.Funded) (forge.Decision, error) {
 	known := false
 	s.commands(func(x *dispatch.Turn) { known = s.Dispatch.Answered(x, f) })
 	if !known {
-		return rule.Ignore("attempt %s does not wait for money", f.Attempt)
+		return rule.Ignore("attempt %s does not wait for budget", f.Attempt)
 	}
 	return forge.Applied, nil
 }

@@ -141,7 +141,7 @@ func (p *Project) decide(ev *forge.Event) (forge.Decision, error) {
 	case *forge.Reflect:
 		return p.state.Reflection.Request()
 	}
-	return rule.Refuse("the event says nothing that a lane knows")
+	return rule.Refuse("the event has no message that a project takes")
 }
 
 // Pending returns every effect that has to be in force. Of the answers, only those
@@ -180,7 +180,7 @@ func (p *Project) Summary() forge.Summary {
 		s.Open = append(s.Open, r.Attempt())
 	}
 	if m := p.state.Queue.Current; m != nil {
-		s.Activity = fmt.Sprintf("integrating %s", m.Task)
+		s.Activity = fmt.Sprintf("merging %s", m.Task)
 		if !m.IsPaused() {
 			s.Open = append(s.Open, m.Attempt())
 		}

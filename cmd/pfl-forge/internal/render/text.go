@@ -74,6 +74,8 @@ func Doing(s *forge.Summary) string {
 	switch {
 	case s.Waiting == forge.WaitingFailed:
 		return s.Reason
+	case s.Waiting == forge.WaitingClarification && s.Reason != "":
+		return s.Reason // it counts the questions
 	case s.Waiting != "" && s.Reason != "":
 		return s.Activity + ": " + s.Reason
 	case s.Activity != "":

@@ -50,7 +50,7 @@ func whyNothing(t *Task, recipe string, im *forge.Implementation) string {
 			why += "\n\n" + note
 		}
 	case recipe != "":
-		why = fmt.Sprintf("Recipe %q changed nothing. Where that is fine, say allow_empty: true in it.", recipe)
+		why = fmt.Sprintf("Recipe %q changed nothing. If that is fine, set allow_empty: true in it.", recipe)
 	}
 	if im.Leftover != "" {
 		why += " Changes that were not committed are kept as " + im.Leftover + "."
@@ -161,7 +161,7 @@ func (t *Task) AnsweredMerge(x *Turn, m *forge.Integration) {
 			Why: fmt.Sprintf("your working tree is in the way: %s. Commit, stash or finish that, then: pfl-forge retry %s", files, x.Intent.ID),
 		})
 	default:
-		t.CannotMerge(x, fmt.Sprintf("the integration ended in %q, which this version does not know", m.Outcome))
+		t.CannotMerge(x, fmt.Sprintf("the merge ended in %q, which this version does not know", m.Outcome))
 	}
 }
 

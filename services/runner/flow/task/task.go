@@ -256,7 +256,7 @@ func (t *Task) Again(x *Turn, step forge.Step) {
 func (t *Task) merge(x *Turn) {
 	t.Merges++
 	if t.Merges > maxMerges {
-		t.fail(x, fmt.Sprintf("the base branch moved %d times while the change was being landed", maxMerges))
+		t.fail(x, fmt.Sprintf("the base branch moved %d times while the change was being merged", maxMerges))
 		return
 	}
 	t.Requests++
@@ -269,7 +269,7 @@ func (t *Task) merge(x *Turn) {
 func (t *Task) lock(x *Turn, in Input) {
 	t.Requests++
 	t.Stage = Locking
-	t.Feedback = "The change conflicted with what landed meanwhile in: " + strings.Join(in.Conflicts, ", ") +
+	t.Feedback = "The change conflicted with what was merged meanwhile in: " + strings.Join(in.Conflicts, ", ") +
 		". Make it again, on top of the present base branch."
 	all := slices.Clone(in.Conflicts)
 	for _, f := range in.Files {

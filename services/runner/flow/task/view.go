@@ -15,7 +15,7 @@ func (t *Task) Summary(s Strategy) forge.TaskSummary {
 	case Merging:
 		sum.Step = forge.StepIntegrate
 	case Locking:
-		sum.Detail = "waits for precedence after a conflict"
+		sum.Detail = "first in the queue, after a conflict"
 	default:
 	}
 	for _, o := range t.Overlaps {
