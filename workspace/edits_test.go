@@ -101,7 +101,7 @@ func TestEdits(t *testing.T) {
 		}},
 		{"no revision", "revision: 7\n", "", []string{
 			"36: revision: is missing: it is the file's last line, so the file may be cut off " +
-				"(if it is not, add the line revision: 7; or remove the file to have it written again)",
+				"(if it is complete, add the line revision: 7; or remove the file to have it written again)",
 		}},
 		{"a question more", "tasks:", "  - question: Why?\n    answer: because\ntasks:", []string{
 			"26: clarifications: questions cannot be added or removed" + undo,
@@ -222,7 +222,7 @@ func TestRefusedEditsStay(t *testing.T) {
 	ruled[1].Decision, ruled[1].Reason = forge.Refused, "the plan is another one now"
 	want := []Problem{{
 		Path: ".forge/intents/fix-login.yaml", Line: 9, Field: "status", Reason: "the plan is another one now",
-		Hint: "title was taken in; " + undo,
+		Hint: "title was imported; " + undo,
 	}}
 	got, err := d.Decided(inputs[0], ruled)
 	if err != nil {

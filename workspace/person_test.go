@@ -117,7 +117,7 @@ func TestFilesInThePlaceOfAnIntents(t *testing.T) {
 			"sign-in.yaml: there is no intent sign-in (remove it; to ask for a new intent, write .forge/intent-drafts/sign-in.md)",
 		}},
 		{"another intent's", func(d *desk) { d.put(fixLogin, d.text("intents/other.yaml")) }, []string{
-			"fix-login.yaml:22: origin: is another intent's; this file is the intent fix-login " +
+			"fix-login.yaml:22: origin: is the id of another intent; this file is intent fix-login " +
 				"(undo the rename, or remove the file to have it written again)",
 		}},
 		{"a link", func(d *desk) {

@@ -46,7 +46,7 @@ func Lines(before, after *forge.Summary, rec *forge.Record) []Line {
 		}
 	}
 	if text, tone := turned(before, after); text != "" {
-		lines = append(lines, Line{At: after.UpdatedAt, Who: string(after.Key.Intent), Text: term.Line(text), Tone: tone})
+		lines = append(lines, Line{At: after.UpdatedAt, Who: string(after.Key.Intent), Text: term.Line(FromNow(text, after.UpdatedAt)), Tone: tone})
 	}
 	return lines
 }

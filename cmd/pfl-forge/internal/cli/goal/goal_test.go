@@ -72,7 +72,7 @@ func TestGoOn(t *testing.T) {
 		}
 	}
 	plain := &forge.View{Intent: forge.Intent{ID: "plain"}}
-	if _, _, err := onlyGoals(goOn(&pending.Said{}))(plain); err == nil || !strings.Contains(err.Error(), "plain is no goal") {
+	if _, _, err := onlyGoals(goOn(&pending.Said{}))(plain); err == nil || !strings.Contains(err.Error(), "plain is not a goal") {
 		t.Errorf("an intent without criteria: %v", err)
 	}
 }

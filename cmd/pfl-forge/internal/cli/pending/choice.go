@@ -9,7 +9,7 @@ import (
 	"github.com/pfl-forge/pfl-forge"
 	"github.com/pfl-forge/pfl-forge/cmd/pfl-forge/internal/cli/document"
 	"github.com/pfl-forge/pfl-forge/cmd/pfl-forge/internal/render"
-	"github.com/pfl-forge/pfl-forge/internal/term"
+	"github.com/pfl-forge/pfl-forge/cmd/pfl-forge/internal/cli/kit"
 )
 
 // Choice is one thing that a person can do about an intent. There is one of each, below;
@@ -203,7 +203,7 @@ func waits(list ...forge.Waiting) func(*forge.Summary) bool {
 // named returns an intent's title in quotes, as a question to a person names it; its id if it
 // has no title.
 func named(s *forge.Summary) string {
-	if title := term.Line(s.Title); title != "" {
+	if title := kit.Safe(s.Title); title != "" {
 		return `"` + title + `"`
 	}
 	return string(s.Key.Intent)
