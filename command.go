@@ -94,7 +94,7 @@ type Started struct{}
 // Outputs lists a value of every type of output, with zero fields.
 func Outputs() []Output {
 	return []Output{
-		&Started{}, &Failure{}, &Analysis{}, &Implementation{}, &Rebase{}, &Review{}, &Integration{}, &Reflection{},
+		&Started{}, &Failure{}, &Analysis{}, &Implementation{}, &Rebase{}, &Review{}, &MergeResult{}, &Reflection{},
 		&Audit{}, &Observed{}, &Abstraction{}, &Intake{}, &Summarization{}, &Judgment{},
 	}
 }
@@ -105,7 +105,7 @@ func (*Analysis) isOutput()       {}
 func (*Implementation) isOutput() {}
 func (*Rebase) isOutput()         {}
 func (*Review) isOutput()         {}
-func (*Integration) isOutput()    {}
+func (*MergeResult) isOutput()    {}
 func (*Reflection) isOutput()     {}
 func (*Audit) isOutput()          {}
 func (*Observed) isOutput()       {}
@@ -123,8 +123,8 @@ func (r *Result) IsStart() bool { return As[*Started](r.Output) != nil }
 // Machine returns the key of the machine that decides on the result:
 // integrations and reflections belong to the lane, everything else to the intent.
 func (r *Result) Machine() Key {
-	if r.Attempt.Step == StepIntegrate || r.Attempt.Step == StepReflect {
-		return r.To.Lane()
+	if r.Attempt.Step == StepMerge || r.Attempt.Step == StepReflect {
+		return r.To.ProjectKey()
 	}
 	return r.To
 }
@@ -153,8 +153,8 @@ func (r *Result) Answers() bool {
 		return r.Attempt.Step == StepSummarize
 	case *Judgment:
 		return r.Attempt.Step == StepJudge
-	case *Integration:
-		return r.Attempt.Step == StepIntegrate
+	case *MergeResult:
+		return r.Attempt.Step == StepMerge
 	case *Reflection:
 		return r.Attempt.Step == StepReflect
 	case nil, *Started, *Failure:
@@ -283,21 +283,21 @@ type VerifyReport struct {
 }
 
 // LandOutcome is how an integration ended.
-type LandOutcome string
+type MergeOutcome string
 
 // The outcomes of an integration.
 const (
-	LandIntegrated   LandOutcome = "integrated"
-	LandConflict     LandOutcome = "conflict"      // with what landed since
-	LandVerifyFailed LandOutcome = "verify_failed" // on the moved base
-	LandChanged      LandOutcome = "changed"       // the rebased patch is another one: review it again
-	LandDirty        LandOutcome = "dirty"         // a person's uncommitted changes are in the way
+	MergeDone   MergeOutcome = "merged"
+	MergeConflict     MergeOutcome = "conflict"      // with what landed since
+	MergeVerifyFailed MergeOutcome = "verify_failed" // on the moved base
+	MergePatchChanged      MergeOutcome = "changed"       // the rebased patch is another one: review it again
+	MergeDirty        MergeOutcome = "dirty"         // a person's uncommitted changes are in the way
 )
 
 // Integration is the output of a merge that was tried.
-type Integration struct {
+type MergeResult struct {
 	// Outcome says whether the commit is on the base branch, and otherwise why not.
-	Outcome LandOutcome
+	Outcome MergeOutcome
 	// Commit is the commit on the base branch; empty unless it was merged.
 	Commit string
 	// Parent is the parent of Commit.

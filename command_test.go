@@ -12,10 +12,10 @@ func TestHasInput(t *testing.T) {
 	takes := map[forge.Step]forge.Input{
 		forge.StepAnalyze: &forge.AnalyzeInput{}, forge.StepArchitect: &forge.AnalyzeInput{}, forge.StepIntake: &forge.AnalyzeInput{},
 		forge.StepAudit: &forge.ObserveInput{}, forge.StepObserve: &forge.ObserveInput{}, forge.StepAbstract: &forge.AbstractInput{},
-		forge.StepImplement: &forge.ImplementInput{}, forge.StepExecute: &forge.ImplementInput{Goal: &forge.Loop{}},
+		forge.StepImplement: &forge.ImplementInput{}, forge.StepExecute: &forge.ImplementInput{Goal: &forge.GoalContext{}},
 		forge.StepRebase: &forge.RebaseInput{}, forge.StepReview: &forge.ReviewInput{},
 		forge.StepSummarize: &forge.IterationInput{}, forge.StepJudge: &forge.IterationInput{},
-		forge.StepIntegrate: &forge.MergeInput{Land: &forge.Land{}}, forge.StepReflect: &forge.ReflectInput{},
+		forge.StepMerge: &forge.MergeInput{Land: &forge.QueueMerge{}}, forge.StepReflect: &forge.ReflectInput{},
 	}
 	for step, want := range takes {
 		c := forge.Command{Attempt: forge.Attempt{Step: step}}
@@ -31,7 +31,7 @@ func TestHasInput(t *testing.T) {
 			}
 		}
 	}
-	for step, in := range map[forge.Step]forge.Input{forge.StepExecute: &forge.ImplementInput{}, forge.StepIntegrate: &forge.MergeInput{}} {
+	for step, in := range map[forge.Step]forge.Input{forge.StepExecute: &forge.ImplementInput{}, forge.StepMerge: &forge.MergeInput{}} {
 		if c := (forge.Command{Attempt: forge.Attempt{Step: step}, Input: in}); c.HasInput() {
 			t.Errorf("%s: the input is empty", step)
 		}
@@ -40,11 +40,11 @@ func TestHasInput(t *testing.T) {
 
 // TestInputOfAnotherStep checks that what a command does not have reads as zero.
 func TestInputOfAnotherStep(t *testing.T) {
-	c := forge.Command{Input: &forge.ImplementInput{Feedback: "no", Goal: &forge.Loop{Iteration: 2}}}
+	c := forge.Command{Input: &forge.ImplementInput{Feedback: "no", Goal: &forge.GoalContext{Iteration: 2}}}
 	if c.Implement().Feedback != "no" || c.Goal().Iteration != 2 || c.Analyze().PolicyOnly || c.Review().Reviews != nil || c.Merge().Land != nil {
 		t.Errorf("%+v", c)
 	}
-	c.Input = &forge.IterationInput{Goal: forge.Loop{Iteration: 3}}
+	c.Input = &forge.IterationInput{Goal: forge.GoalContext{Iteration: 3}}
 	if c.Implement().Feedback != "" || c.Goal().Iteration != 3 {
 		t.Errorf("%+v", c)
 	}

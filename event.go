@@ -28,7 +28,7 @@ type Submit struct {
 	Intent Intent
 	// Vouched says that a person approved the parent intent with this one in its
 	// plan, so that the child needs no approval of its own. Only the rules set it.
-	Vouched bool
+	Preapproved bool
 }
 
 // Edit changes fields of an intent that is still proposed. A nil field stays as
@@ -123,7 +123,7 @@ type TimerFired struct {
 
 // Enter asks the project to admit a run: the first one of an intent, or the next
 // one after a retry.
-type Enter struct {
+type AdmitRun struct {
 	// Run is the run that asks, from 1.
 	Run int
 	// Title is the intent's title.
@@ -142,7 +142,7 @@ type Enter struct {
 }
 
 // Admitted lets a run begin, and describes what else is under way.
-type Admitted struct {
+type RunAdmitted struct {
 	// Run is the run that may begin.
 	Run int
 	// Active are the other intents that have not ended, at most 50.
@@ -179,7 +179,7 @@ type ActiveIntent struct {
 
 // Planned tells the project what an intent is going to do, and which intents it
 // waits for.
-type Planned struct {
+type RunPlanned struct {
 	// Run is the run whose plan it is.
 	Run int
 	// RelevantFiles are the paths that the plan names.
@@ -210,7 +210,7 @@ type DependencyEnded struct {
 
 // Reserve asks for the lock on files after a conflict: until the task is merged
 // or withdraws, no other task of the project merges a change to them.
-type Reserve struct {
+type LockFiles struct {
 	// Run is the run that asks.
 	Run int
 	// Task is the task that lost the conflict.
@@ -224,7 +224,7 @@ type Reserve struct {
 }
 
 // Reserved answers Reserve.
-type Reserved struct {
+type FilesLocked struct {
 	// Task is the task that asked.
 	Task TaskID
 	// Number is the request that this answers.
@@ -235,7 +235,7 @@ type Reserved struct {
 }
 
 // Land puts exactly one commit into the merge queue.
-type Land struct {
+type QueueMerge struct {
 	// Run is the run that asks.
 	Run int
 	// Task is the task whose change it is.
@@ -257,20 +257,20 @@ type Land struct {
 }
 
 // Landed answers Land. Exactly one of Result and Failure is set.
-type Landed struct {
+type MergeEnded struct {
 	// Task is the task that asked.
 	Task TaskID
 	// Number is the request that this answers.
 	Number int
 	// Result is the outcome of the merge; nil if it could not be tried.
-	Result *Integration
+	Result *MergeResult
 	// Failure is why the merge could not be tried; otherwise nil.
 	Failure *Failure
 }
 
 // Withdraw takes back what a task asked of its project, and releases its file
 // lock.
-type Withdraw struct {
+type WithdrawRequests struct {
 	// Run is the run that asked.
 	Run int
 	// Task is the task whose requests are void.
@@ -280,7 +280,7 @@ type Withdraw struct {
 }
 
 // End tells the project that a run of an intent ended.
-type End struct {
+type RunEnded struct {
 	// Run is the run that ended.
 	Run int
 	// Number counts the ends of the intent, from 1. A run that ended can end
@@ -316,7 +316,7 @@ type ReflectOn struct {
 }
 
 // Child tells a parent how far a child intent is.
-type Child struct {
+type ChildChanged struct {
 	// Intent is the child.
 	Intent IntentID
 	// Run is the child's newest run.
@@ -328,7 +328,7 @@ type Child struct {
 }
 
 // Reflected tells an intent what a reflection made of its run or observations.
-type Reflected struct {
+type RunReflected struct {
 	// Run is the run that was reflected upon.
 	Run int
 	// Step records the reflection, with what it cost.
@@ -343,7 +343,7 @@ type Reflected struct {
 
 // Forecast tells an intent that the newest changes of one of its tasks and of
 // another intent's task do not merge, or that they do again.
-type Forecast struct {
+type OverlapChanged struct {
 	// TaskID is the task of the intent that is told.
 	TaskID TaskID
 	// Other is the other task and the files in conflict; without files the two
@@ -354,7 +354,7 @@ type Forecast struct {
 }
 
 // Spend asks the project to reserve money for one call of an agent.
-type Spend struct {
+type ReserveBudget struct {
 	// Run is the run that asks.
 	Run int
 	// Number counts the intent's messages about money, from 1.
@@ -371,7 +371,7 @@ type Spend struct {
 }
 
 // Funded answers Spend.
-type Funded struct {
+type BudgetReserved struct {
 	// Attempt is the attempt that the money is for.
 	Attempt Attempt
 	// USD bounds the cost of the call, in US dollars; 0 if the budget is used up.
@@ -382,7 +382,7 @@ type Funded struct {
 
 // Settle tells the project what an intent has spent, and releases what was
 // reserved before for attempts that are not open any more.
-type Settle struct {
+type CommitBudget struct {
 	// Number counts the intent's messages about money, from 1.
 	Number int
 	// SpentUSD is the cost of all runs of the intent so far, in US dollars. It

@@ -353,7 +353,7 @@ type Evaluation struct {
 }
 
 // Loop describes a goal and its iterations so far, for the steps of an iteration.
-type Loop struct {
+type GoalContext struct {
 	// Iteration counts from 1, over all runs of the goal.
 	Iteration int
 	// Left is how many iterations may follow this one.

@@ -66,7 +66,7 @@ type ImplementInput struct {
 	// Overlaps are the tasks under way that this one does not merge with.
 	Overlaps []Overlap
 	// Goal describes the goal, for execute. Nil for implement.
-	Goal *Loop
+	Goal *GoalContext
 }
 
 // RebaseInput is the input of rebase: the task says it all.
@@ -84,7 +84,7 @@ type ReviewInput struct {
 // IterationInput is the input of summarize and judge.
 type IterationInput struct {
 	// Goal describes the goal and the iteration's execution.
-	Goal Loop
+	Goal GoalContext
 	// Verify is the report on the iteration's commit. Nil where
 	// none are configured or nothing was changed.
 	Verify *VerifyReport
@@ -93,7 +93,7 @@ type IterationInput struct {
 // MergeInput is the input of integrate.
 type MergeInput struct {
 	// Land is the request of the intent's state machine: the commit to merge.
-	Land *Land
+	Land *QueueMerge
 }
 
 // ReflectInput is the input of reflect.
@@ -128,7 +128,7 @@ func (c *Command) HasInput() bool {
 	case *IterationInput:
 		return c.Attempt.Step == StepSummarize || c.Attempt.Step == StepJudge
 	case *MergeInput:
-		return c.Attempt.Step == StepIntegrate && in.Land != nil
+		return c.Attempt.Step == StepMerge && in.Land != nil
 	case *ReflectInput:
 		return c.Attempt.Step == StepReflect
 	case nil:
@@ -163,7 +163,7 @@ func (c *Command) Reflect() ReflectInput { return input[ReflectInput](c) }
 
 // Goal returns what the steps of a goal's iteration are told of it, or nil if the
 // step is none of them.
-func (c *Command) Goal() *Loop {
+func (c *Command) Goal() *GoalContext {
 	switch in := c.Input.(type) {
 	case *ImplementInput:
 		return in.Goal

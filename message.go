@@ -59,25 +59,25 @@ func Messages() []MessageSpec {
 		{&Result{}, PartyWorker, PartyIntent, "", "Attempt", "reports what an attempt found; merges and reflections are reported to the project"},
 		{&TimerFired{}, PartyTimer, PartyIntent, "", "Key and At", "says that the time of a timer has come"},
 
-		{&Enter{}, PartyIntent, PartyProject, "", "Run", "asks the project to admit a run"},
-		{&Admitted{}, PartyProject, PartyIntent, "", "Run", "lets a run begin, and describes the others"},
-		{&Planned{}, PartyIntent, PartyProject, "", "Run", "describes the plan and its dependencies"},
+		{&AdmitRun{}, PartyIntent, PartyProject, "", "Run", "asks the project to admit a run"},
+		{&RunAdmitted{}, PartyProject, PartyIntent, "", "Run", "lets a run begin, and describes the others"},
+		{&RunPlanned{}, PartyIntent, PartyProject, "", "Run", "describes the plan and its dependencies"},
 		{&DependencyEnded{}, PartyProject, PartyIntent, "", "Run and Intent", "says how an intent ended that this one waits for"},
-		{&Child{}, PartyProject, PartyIntent, "", "Intent, Run and Number", "says that a child intent began or ended"},
-		{&End{}, PartyIntent, PartyProject, "", "Run and Number", "says that a run ended"},
+		{&ChildChanged{}, PartyProject, PartyIntent, "", "Intent, Run and Number", "says that a child intent began or ended"},
+		{&RunEnded{}, PartyIntent, PartyProject, "", "Run and Number", "says that a run ended"},
 
-		{&Reserve{}, PartyIntent, PartyProject, "", "Task and Number", "asks for the lock on files after a conflict"},
-		{&Reserved{}, PartyProject, PartyIntent, "", "Task and Number", "answers the request for a file lock"},
-		{&Land{}, PartyIntent, PartyProject, "", "Task and Number", "puts one verified and reviewed commit into the merge queue"},
-		{&Landed{}, PartyProject, PartyIntent, "", "Task and Number", "says what became of the merge"},
-		{&Withdraw{}, PartyIntent, PartyProject, "", "Task and Number", "takes back a task's requests to the project"},
+		{&LockFiles{}, PartyIntent, PartyProject, "", "Task and Number", "asks for the lock on files after a conflict"},
+		{&FilesLocked{}, PartyProject, PartyIntent, "", "Task and Number", "answers the request for a file lock"},
+		{&QueueMerge{}, PartyIntent, PartyProject, "", "Task and Number", "puts one verified and reviewed commit into the merge queue"},
+		{&MergeEnded{}, PartyProject, PartyIntent, "", "Task and Number", "says what became of the merge"},
+		{&WithdrawRequests{}, PartyIntent, PartyProject, "", "Task and Number", "takes back a task's requests to the project"},
 
-		{&Spend{}, PartyIntent, PartyProject, "", "Attempt and Number", "asks to reserve money for a call"},
-		{&Funded{}, PartyProject, PartyIntent, "", "Attempt", "grants or denies money for a call"},
-		{&Settle{}, PartyIntent, PartyProject, "", "Number", "commits what was spent and releases the rest"},
+		{&ReserveBudget{}, PartyIntent, PartyProject, "", "Attempt and Number", "asks to reserve money for a call"},
+		{&BudgetReserved{}, PartyProject, PartyIntent, "", "Attempt", "grants or denies money for a call"},
+		{&CommitBudget{}, PartyIntent, PartyProject, "", "Number", "commits what was spent and releases the rest"},
 
-		{&Reflected{}, PartyProject, PartyIntent, "", "Step.Attempt", "says what a reflection made of a run"},
-		{&Forecast{}, PartyIntent, PartyIntent, "", "Number", "says that two tasks under way do not merge, or do again"},
+		{&RunReflected{}, PartyProject, PartyIntent, "", "Step.Attempt", "says what a reflection made of a run"},
+		{&OverlapChanged{}, PartyIntent, PartyIntent, "", "Number", "says that two tasks under way do not merge, or do again"},
 	}
 }
 
@@ -93,22 +93,22 @@ func (*Resume) isMessage()          {}
 func (*Reflect) isMessage()         {}
 func (*Result) isMessage()          {}
 func (*TimerFired) isMessage()      {}
-func (*Enter) isMessage()           {}
-func (*Admitted) isMessage()        {}
-func (*Planned) isMessage()         {}
+func (*AdmitRun) isMessage()           {}
+func (*RunAdmitted) isMessage()        {}
+func (*RunPlanned) isMessage()         {}
 func (*DependencyEnded) isMessage() {}
-func (*Child) isMessage()           {}
-func (*End) isMessage()             {}
-func (*Reserve) isMessage()         {}
-func (*Reserved) isMessage()        {}
-func (*Land) isMessage()            {}
-func (*Landed) isMessage()          {}
-func (*Withdraw) isMessage()        {}
-func (*Spend) isMessage()           {}
-func (*Funded) isMessage()          {}
-func (*Settle) isMessage()          {}
-func (*Reflected) isMessage()       {}
-func (*Forecast) isMessage()        {}
+func (*ChildChanged) isMessage()           {}
+func (*RunEnded) isMessage()             {}
+func (*LockFiles) isMessage()         {}
+func (*FilesLocked) isMessage()        {}
+func (*QueueMerge) isMessage()            {}
+func (*MergeEnded) isMessage()          {}
+func (*WithdrawRequests) isMessage()        {}
+func (*ReserveBudget) isMessage()           {}
+func (*BudgetReserved) isMessage()          {}
+func (*CommitBudget) isMessage()          {}
+func (*RunReflected) isMessage()       {}
+func (*OverlapChanged) isMessage()        {}
 
 // As returns v as a T, or the zero T (nil for a pointer) if v is something else.
 // It is for code that cares about one type of message, input or output; what

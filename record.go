@@ -32,12 +32,12 @@ type Effects struct {
 	Timers []Timer
 	// Notes are events for other state machines of the project, repeated after a
 	// crash until they are answered or superseded.
-	Notes []Event
+	Outbox []Event
 	// Cancels are attempts whose results are not needed any more. Workers stop them
 	// and keep what was done.
 	Cancels []Attempt
 	// Released are tasks that have ended: their checkouts and sessions can go.
-	Released []TaskID
+	ReleasedTasks []TaskID
 	// Ended says that the run of the intent is over: commands of it that no worker
 	// has taken can be forgotten.
 	Ended bool
@@ -45,8 +45,8 @@ type Effects struct {
 
 // Empty reports whether nothing has to happen.
 func (e *Effects) Empty() bool {
-	return len(e.Commands) == 0 && len(e.Timers) == 0 && len(e.Notes) == 0 &&
-		len(e.Cancels) == 0 && len(e.Released) == 0 && !e.Ended
+	return len(e.Commands) == 0 && len(e.Timers) == 0 && len(e.Outbox) == 0 &&
+		len(e.Cancels) == 0 && len(e.ReleasedTasks) == 0 && !e.Ended
 }
 
 // Timer sends a TimerFired event to its state machine at a point in time. Setting
@@ -112,7 +112,7 @@ type Summary struct {
 	Open []Attempt
 	// Settled says that no worker, timer or other state machine will change
 	// anything by itself: the intent has ended or waits for a person.
-	Settled bool
+	Idle bool
 	// Usage sums up the consumption of all agent calls of all runs.
 	Usage Usage
 	// CreatedAt is when the intent was submitted.
@@ -165,7 +165,7 @@ type View struct {
 	History      []History // one per finished run
 	Observations []Observation
 	Audit        *Audit   // of an intent of type audit
-	Parts        []Intent // that it is taken apart into, as they are submitted
+	Children        []Intent // that it is taken apart into, as they are submitted
 	Goal         *GoalView
 	Seq          uint64 // of the last journal record in it
 }

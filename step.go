@@ -20,7 +20,7 @@ const (
 	StepImplement Step = "implement"
 	StepRebase    Step = "rebase" // includes the verify commands
 	StepReview    Step = "review"
-	StepIntegrate Step = "integrate"
+	StepMerge Step = "merge"
 	StepReflect   Step = "reflect"
 	StepIntake    Step = "intake"    // intents with criteria: makes a task and criteria of a goal, or asks
 	StepExecute   Step = "execute"   // takes the place of implement: one iteration towards a goal
@@ -32,7 +32,7 @@ const (
 func Steps() []Step {
 	return []Step{
 		StepAnalyze, StepArchitect, StepAudit, StepObserve, StepAbstract,
-		StepImplement, StepRebase, StepReview, StepIntegrate, StepReflect,
+		StepImplement, StepRebase, StepReview, StepMerge, StepReflect,
 		StepIntake, StepExecute, StepSummarize, StepJudge,
 	}
 }
@@ -55,13 +55,13 @@ type Key struct {
 }
 
 // Lane returns the key of the project's lane.
-func (k Key) Lane() Key { return Key{Project: k.Project} }
+func (k Key) ProjectKey() Key { return Key{Project: k.Project} }
 
 // IsLane reports whether the key names a project's lane.
-func (k Key) IsLane() bool { return k.Intent == "" }
+func (k Key) IsProject() bool { return k.Intent == "" }
 
 func (k Key) String() string {
-	if k.IsLane() {
+	if k.IsProject() {
 		return string(k.Project)
 	}
 	return string(k.Project) + "/" + string(k.Intent)

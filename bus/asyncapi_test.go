@@ -122,7 +122,7 @@ func asyncAPI() doc {
 	message("refusal", typeCloudEvents, "refusal")
 	channel("refusal", "forge.refusal.{project}.{system}", "Tells why a submission was refused. Stored in "+streamRefusals+".", "refusal")
 	operation("refusal", "send", "refusal", "")
-	for _, what := range Whats() {
+	for _, what := range ChangeKinds() {
 		name := "intent-" + string(what)
 		schemas[name] = envelope(doc{"type": "string", "const": "io.pfl-forge.intent." + string(what) + ".v1"}, ref("schemas", "change"), published...)
 		message(name, typeCloudEvents, name)
@@ -410,8 +410,8 @@ func TestDescribedSubjects(t *testing.T) {
 			}
 		default:
 			var want string
-			what := What(subject[strings.LastIndexByte(subject, '.')+1:])
-			if want, err = publishedSubject(forge.Key{Project: "shop", Intent: "a"}, what); err == nil && (want != subject || !slices.Contains(Whats(), what)) {
+			what := ChangeKind(subject[strings.LastIndexByte(subject, '.')+1:])
+			if want, err = publishedSubject(forge.Key{Project: "shop", Intent: "a"}, what); err == nil && (want != subject || !slices.Contains(ChangeKinds(), what)) {
 				t.Errorf("%s: nothing is published on %s", name, subject)
 			}
 		}

@@ -19,7 +19,7 @@ const forgetFollower = keepEvents
 // FollowerConfig says who follows the changes of intents, and which.
 type FollowerConfig struct {
 	Name  string // an id; under the same name a follower goes on where it was
-	Whats []What // empty: all
+	Whats []ChangeKind // empty: all
 }
 
 func (c FollowerConfig) source() (source, error) {
@@ -36,7 +36,7 @@ func (c FollowerConfig) source() (source, error) {
 		InactiveThreshold: forgetFollower,
 	}
 	for _, what := range c.Whats {
-		if !slices.Contains(Whats(), what) {
+		if !slices.Contains(ChangeKinds(), what) {
 			return source{}, fmt.Errorf("%q is no change of an intent", what)
 		}
 		subject, err := publishedOf("", what)
@@ -63,7 +63,7 @@ func (b *Bus) AddFollower(ctx context.Context, cfg FollowerConfig) error {
 
 // FollowChanges gives a follower's changes to take, one after the other, until ctx
 // ends. Several processes that follow under one name share them.
-func (b *Bus) FollowChanges(ctx context.Context, cfg FollowerConfig, take func(*Told)) error {
+func (b *Bus) FollowChanges(ctx context.Context, cfg FollowerConfig, take func(*DeliveredChange)) error {
 	src, err := cfg.source()
 	if err != nil {
 		return fmt.Errorf("follow changes: %w", err)
@@ -96,11 +96,11 @@ func (b *Bus) Behind(ctx context.Context, name string) (int, error) {
 
 // Told is a change that a follower got. It comes again unless Done or Drop is called
 // within 30 seconds, or Hold.
-type Told struct {
+type DeliveredChange struct {
 	Change
 
 	ID    string // the same whenever the change is told
-	What  What
+	Kind  ChangeKind
 	At    time.Time
 	Event []byte // the CloudEvent, as it was published
 
@@ -108,16 +108,16 @@ type Told struct {
 	msg jetstream.Msg
 }
 
-func readTold(m jetstream.Msg) (*Told, error) {
+func readTold(m jetstream.Msg) (*DeliveredChange, error) {
 	var ev cloudEvent[Change]
 	if err := json.Unmarshal(m.Data(), &ev); err != nil {
 		return nil, fmt.Errorf("not a change of an intent: %w", err)
 	}
-	t := &Told{ID: ev.ID, At: ev.Time, Change: ev.Data, Event: m.Data(), msg: m}
+	t := &DeliveredChange{ID: ev.ID, At: ev.Time, Change: ev.Data, Event: m.Data(), msg: m}
 	key := forge.Key{Project: t.Project, Intent: t.Intent}
-	for _, what := range Whats() {
+	for _, what := range ChangeKinds() {
 		if s, err := publishedSubject(key, what); err == nil && s == m.Subject() {
-			t.What = what
+			t.Kind = what
 			return t, nil
 		}
 	}
@@ -125,15 +125,15 @@ func readTold(m jetstream.Msg) (*Told, error) {
 }
 
 // Done says that the change need not come again.
-func (t *Told) Done() error { return t.msg.Ack() }
+func (t *DeliveredChange) Done() error { return t.msg.Ack() }
 
 // Hold says that the follower is at it for 30 more seconds.
-func (t *Told) Hold() error { return t.msg.InProgress() }
+func (t *DeliveredChange) Hold() error { return t.msg.InProgress() }
 
 // Again has the change delivered again at once.
-func (t *Told) Again() error { return t.msg.Nak() }
+func (t *DeliveredChange) Again() error { return t.msg.Nak() }
 
 // Drop puts the change among the dead letters.
-func (t *Told) Drop(ctx context.Context, reason string) error {
+func (t *DeliveredChange) Drop(ctx context.Context, reason string) error {
 	return t.bus.terminate(ctx, streamEvents, t.msg, reason)
 }

@@ -18,7 +18,7 @@ func TestFollowers(t *testing.T) {
 	ctx := wait.Context(t)
 	b := bustest.Start(t)
 	tellChanges(t, b)
-	cfg := bus.FollowerConfig{Name: "chat", Whats: []bus.What{bus.WhatDone, bus.WhatBlocked}}
+	cfg := bus.FollowerConfig{Name: "chat", Whats: []bus.ChangeKind{bus.ChangeDone, bus.ChangeBlocked}}
 	if err := b.AddFollower(ctx, cfg); err != nil {
 		t.Fatal(err)
 	}
@@ -26,11 +26,11 @@ func TestFollowers(t *testing.T) {
 	var got []string
 	for range 2 {
 		following, stop := context.WithCancel(ctx)
-		err := b.FollowChanges(following, cfg, func(told *bus.Told) {
+		err := b.FollowChanges(following, cfg, func(told *bus.DeliveredChange) {
 			if len(got) == 3 {
 				t.Error("one more came")
 			}
-			got = append(got, told.ID+" "+string(told.What)+" "+string(told.Status)+" "+told.Origin.EventID)
+			got = append(got, told.ID+" "+string(told.Kind)+" "+string(told.Status)+" "+told.Origin.EventID)
 			if err := told.Done(); err != nil {
 				t.Error(err)
 			}
@@ -51,7 +51,7 @@ func TestFollowers(t *testing.T) {
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Error(diff)
 	}
-	for _, bad := range []bus.FollowerConfig{{Name: ""}, {Name: "a.b"}, {Name: "a", Whats: []bus.What{"exploded"}}} {
+	for _, bad := range []bus.FollowerConfig{{Name: ""}, {Name: "a.b"}, {Name: "a", Whats: []bus.ChangeKind{"exploded"}}} {
 		if err := b.AddFollower(ctx, bad); err == nil {
 			t.Errorf("%+v was added", bad)
 		}

@@ -10,11 +10,11 @@ import (
 
 // laneMark stands before the intent in the subject of a command that the lane of the
 // project issued: the end of the intent removes its own commands, and not those.
-const laneMark = "_"
+const projectMark = "_"
 
 func ofLane(c *forge.Command) bool {
 	r := forge.Result{To: c.To, Attempt: c.Attempt}
-	return r.Machine().IsLane()
+	return r.Machine().IsProject()
 }
 
 // commandSubject names a single command: it is published on a subject of its
@@ -42,7 +42,7 @@ func commandSubject(c *forge.Command) (string, error) {
 	}
 	intent := string(c.To.Intent)
 	if ofLane(c) {
-		intent = laneMark + intent
+		intent = projectMark + intent
 	}
 	return strings.Join([]string{
 		"forge.command", string(c.Attempt.Step), whom, string(c.To.Project), intent,
@@ -64,7 +64,7 @@ func parseCommandSubject(s string) (c forge.Command, err error) {
 	default:
 		return c, fmt.Errorf("%q is no command's subject", s)
 	}
-	c.To = forge.Key{Project: forge.ProjectID(t[1]), Intent: forge.IntentID(strings.TrimPrefix(t[2], laneMark))}
+	c.To = forge.Key{Project: forge.ProjectID(t[1]), Intent: forge.IntentID(strings.TrimPrefix(t[2], projectMark))}
 	if t[3] != none {
 		c.Attempt.Task = forge.TaskID(t[3])
 	}

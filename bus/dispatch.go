@@ -20,7 +20,7 @@ func (b *Bus) Dispatch(ctx context.Context, key forge.Key, eff forge.Effects) er
 	if err := checkKey(key); err != nil {
 		return fmt.Errorf("dispatch: %w", err)
 	}
-	if eff.Ended && !key.IsLane() {
+	if eff.Ended && !key.IsProject() {
 		if err := b.forget(ctx, key); err != nil {
 			return fmt.Errorf("dispatch for %s: %w", key, err)
 		}
@@ -32,10 +32,10 @@ func (b *Bus) Dispatch(ctx context.Context, key forge.Key, eff forge.Effects) er
 	if err := b.storeAll(ctx, list); err != nil {
 		return fmt.Errorf("dispatch for %s: %w", key, err)
 	}
-	if len(eff.Cancels) == 0 && len(eff.Released) == 0 && !eff.Ended {
+	if len(eff.Cancels) == 0 && len(eff.ReleasedTasks) == 0 && !eff.Ended {
 		return nil
 	}
-	return b.control(Control{To: key, Cancels: eff.Cancels, Released: eff.Released, Ended: eff.Ended})
+	return b.control(Control{To: key, Cancels: eff.Cancels, Released: eff.ReleasedTasks, Ended: eff.Ended})
 }
 
 // forget removes an ended intent's commands and timers.
@@ -51,7 +51,7 @@ func (b *Bus) forget(ctx context.Context, key forge.Key) error {
 
 // outbox returns the messages that effects become.
 func (b *Bus) outbox(eff *forge.Effects) ([]*nats.Msg, error) {
-	list := make([]*nats.Msg, 0, len(eff.Commands)+len(eff.Timers)+len(eff.Notes))
+	list := make([]*nats.Msg, 0, len(eff.Commands)+len(eff.Timers)+len(eff.Outbox))
 	add := func(m *nats.Msg, err error) error {
 		list = append(list, m)
 		return err
@@ -66,9 +66,9 @@ func (b *Bus) outbox(eff *forge.Effects) ([]*nats.Msg, error) {
 			return nil, fmt.Errorf("timer %q: %w", eff.Timers[i].Key, err)
 		}
 	}
-	for i := range eff.Notes {
-		if err := add(b.wakeMessage(&eff.Notes[i])); err != nil {
-			return nil, fmt.Errorf("event %q: %w", eff.Notes[i].ID, err)
+	for i := range eff.Outbox {
+		if err := add(b.wakeMessage(&eff.Outbox[i])); err != nil {
+			return nil, fmt.Errorf("event %q: %w", eff.Outbox[i].ID, err)
 		}
 	}
 	return list, nil

@@ -128,7 +128,7 @@ func timersFire(t *testing.T, unit time.Duration) (inTime bool) {
 	timers := []forge.Timer{
 		at(key, "past", -time.Hour),
 		at(key, "replaced", time.Hour),
-		at(key.Lane(), "a.b/*", 3*unit),
+		at(key.ProjectKey(), "a.b/*", 3*unit),
 		at(key, "gone", 7*unit),
 		at(key, "replaced", 5*unit),
 	}
@@ -148,7 +148,7 @@ func timersFire(t *testing.T, unit time.Duration) (inTime bool) {
 		if time.Now().Before(now.Add(due)) {
 			t.Errorf("%s came too early", ev.ID)
 		}
-		if lane := forge.As[*forge.TimerFired](ev.Message).Key == "a.b/*"; lane != ev.To.IsLane() {
+		if lane := forge.As[*forge.TimerFired](ev.Message).Key == "a.b/*"; lane != ev.To.IsProject() {
 			t.Errorf("%s went to %s", ev.ID, ev.To)
 		}
 		if forge.As[*forge.TimerFired](ev.Message).Key == "replaced" { // the end of the intent's run takes its other timer away
@@ -185,7 +185,7 @@ func TestEndForgets(t *testing.T) {
 	if err := b.FollowControl(ctx, func(c bus.Control) { told <- c }); err != nil {
 		t.Fatal(err)
 	}
-	end := forge.Effects{Ended: true, Cancels: []forge.Attempt{own.Attempt}, Released: []forge.TaskID{"fix-login-001"}}
+	end := forge.Effects{Ended: true, Cancels: []forge.Attempt{own.Attempt}, ReleasedTasks: []forge.TaskID{"fix-login-001"}}
 	if err := b.Dispatch(ctx, key, end); err != nil {
 		t.Fatal(err)
 	}

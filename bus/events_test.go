@@ -287,8 +287,8 @@ func TestGarbage(t *testing.T) {
 	if err := b.PublishResult(ctx, result(1, "a")); err != nil {
 		t.Fatal(err)
 	}
-	note := forge.Event{ID: "enter", To: key.Lane(), Message: &forge.Enter{Run: 1}}
-	if err := b.Dispatch(ctx, key, forge.Effects{Notes: []forge.Event{note}}); err != nil {
+	note := forge.Event{ID: "enter", To: key.ProjectKey(), Message: &forge.AdmitRun{Run: 1}}
+	if err := b.Dispatch(ctx, key, forge.Effects{Outbox: []forge.Event{note}}); err != nil {
 		t.Fatal(err)
 	}
 	for range 3 {
@@ -368,7 +368,7 @@ func TestSendRefuses(t *testing.T) {
 		"no id":      {To: key, Message: &forge.Cancel{}},
 		"nothing":    {ID: "x", To: key},
 		"a timer":    {ID: "x", To: key, Message: &forge.TimerFired{}},
-		"the lane":   {ID: "x", To: key.Lane(), Message: &forge.Approve{}},
+		"the lane":   {ID: "x", To: key.ProjectKey(), Message: &forge.Approve{}},
 		"a name":     {ID: "x", To: key, Actor: strings.Repeat("a", 201), Message: &forge.Cancel{}},
 		"wildcard":   {ID: "x", To: forge.Key{Project: "*", Intent: "a"}, Message: &forge.Cancel{}},
 		"no message": {ID: "x", To: key},

@@ -24,7 +24,7 @@ type Follower struct {
 	// Lane, if not nil, is called with every record of the lanes, from the first, in
 	// order; between those and the intents' there is none. It is not called while Record
 	// is.
-	Lane func(key forge.Key, seq uint64, rec forge.Record) error
+	Project func(key forge.Key, seq uint64, rec forge.Record) error
 	// CaughtUp, if not nil, is called once: when the records that there were at
 	// the start have been seen.
 	CaughtUp func() error
@@ -38,13 +38,13 @@ func (b *Bus) Follow(ctx context.Context, project forge.ProjectID, from uint64, 
 	if err != nil {
 		return fmt.Errorf("follow journals: %w", err)
 	}
-	lanes, err := laneJournals(project)
+	lanes, err := projectJournals(project)
 	if err != nil {
 		return fmt.Errorf("follow journals: %w", err)
 	}
 	parts := []*following{b.followRecords(intents, from, f.Record)}
-	if f.Lane != nil {
-		parts = append(parts, b.followRecords(lanes, 0, f.Lane))
+	if f.Project != nil {
+		parts = append(parts, b.followRecords(lanes, 0, f.Project))
 	}
 	if err := together(ctx, parts, f.CaughtUp); err != nil {
 		return fmt.Errorf("follow journals: %w", err)

@@ -43,8 +43,8 @@ func TestIdleAndReclaim(t *testing.T) {
 	defer release()
 	awaitIdle(t, b)
 
-	note := forge.Event{ID: "enter", To: key.Lane(), Message: &forge.Enter{Run: 1}}
-	if err := b.Dispatch(t.Context(), key, forge.Effects{Notes: []forge.Event{note}}); err != nil {
+	note := forge.Event{ID: "enter", To: key.ProjectKey(), Message: &forge.AdmitRun{Run: 1}}
+	if err := b.Dispatch(t.Context(), key, forge.Effects{Outbox: []forge.Event{note}}); err != nil {
 		t.Fatal(err)
 	}
 	<-taken

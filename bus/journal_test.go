@@ -54,7 +54,7 @@ func TestJournal(t *testing.T) {
 	}
 	var last uint64
 	for n := range 3 {
-		for _, k := range []forge.Key{key, key.Lane()} {
+		for _, k := range []forge.Key{key, key.ProjectKey()} {
 			_, seq, err := b.Load(ctx, k)
 			if err != nil {
 				t.Fatal(err)
@@ -64,11 +64,11 @@ func TestJournal(t *testing.T) {
 			}
 		}
 	}
-	recs, seq, err := b.Load(ctx, key.Lane())
-	if err != nil || seq != last || len(recs) != 3 || recs[2].Events[0].ID != "e2" || recs[0].Events[0].To != key.Lane() {
+	recs, seq, err := b.Load(ctx, key.ProjectKey())
+	if err != nil || seq != last || len(recs) != 3 || recs[2].Events[0].ID != "e2" || recs[0].Events[0].To != key.ProjectKey() {
 		t.Errorf("got %+v, %d, %v; want three records up to %d", recs, seq, err, last)
 	}
-	if got, err := b.Last(ctx, key.Lane()); err != nil || got != last {
+	if got, err := b.Last(ctx, key.ProjectKey()); err != nil || got != last {
 		t.Errorf("last is %d, %v, want %d", got, err, last)
 	}
 	if got, err := b.Last(ctx, forge.Key{Project: "shop", Intent: "other"}); err != nil || got != 0 {
@@ -238,7 +238,7 @@ func TestSummaries(t *testing.T) {
 		return forge.Key{Project: "shop", Intent: forge.IntentID(fmt.Sprintf("intent-%04d", i%n))}
 	})
 	other := forge.Key{Project: "other", Intent: "intent-0001"}
-	for _, k := range []forge.Key{other, other.Lane(), key.Lane()} {
+	for _, k := range []forge.Key{other, other.ProjectKey(), key.ProjectKey()} {
 		if _, err := b.Append(ctx, k, 0, record(k, 0)); err != nil {
 			t.Fatal(err)
 		}
@@ -257,10 +257,10 @@ func TestSummaries(t *testing.T) {
 	if list, err = b.Summaries(ctx, ""); err != nil || len(list) != n+1 {
 		t.Errorf("all projects have %d summaries, %v", len(list), err)
 	}
-	if list, err = b.LaneSummaries(ctx, ""); err != nil || len(list) != 2 {
+	if list, err = b.ProjectSummaries(ctx, ""); err != nil || len(list) != 2 {
 		t.Errorf("all projects have %d lanes, %v", len(list), err)
 	}
-	if list, err = b.LaneSummaries(ctx, "shop"); err != nil || len(list) != 1 || list[0].Key != key.Lane() {
+	if list, err = b.ProjectSummaries(ctx, "shop"); err != nil || len(list) != 1 || list[0].Key != key.ProjectKey() {
 		t.Errorf("the project has lanes %+v, %v", list, err)
 	}
 	if list, err = b.Summaries(ctx, "empty"); err != nil || len(list) != 0 {
@@ -275,8 +275,8 @@ func TestWanted(t *testing.T) {
 	ctx := wait.Context(t)
 	b := bustest.Start(t)
 	review := forge.Attempt{Task: "fix-login-001", Step: forge.StepReview, Number: 1, Claim: 2}
-	land := forge.Attempt{Task: "fix-login-001", Step: forge.StepIntegrate, Number: 1, Claim: 1}
-	for k, a := range map[forge.Key]forge.Attempt{key: review, key.Lane(): land} {
+	land := forge.Attempt{Task: "fix-login-001", Step: forge.StepMerge, Number: 1, Claim: 1}
+	for k, a := range map[forge.Key]forge.Attempt{key: review, key.ProjectKey(): land} {
 		rec := record(k, 0)
 		rec.Summary.Open = []forge.Attempt{a}
 		if _, err := b.Append(ctx, k, 0, rec); err != nil {
@@ -307,14 +307,14 @@ func TestFollow(t *testing.T) {
 	b := s.Connect(t)
 	fill(t, b, 10, func(int) forge.Key { return key })
 	following, stop := context.WithCancel(ctx)
-	lane := key.Lane()
+	lane := key.ProjectKey()
 	if _, err := b.Append(ctx, lane, 0, record(lane, 0)); err != nil {
 		t.Fatal(err)
 	}
 	intents, lanes := make(chan uint64, 100), make(chan uint64, 100)
 	to := func(seqs chan uint64) func(forge.Key, uint64, forge.Record) error {
 		return func(k forge.Key, seq uint64, rec forge.Record) error {
-			if rec.Summary.Key != k || k.IsLane() != (seqs == lanes) {
+			if rec.Summary.Key != k || k.IsProject() != (seqs == lanes) {
 				t.Errorf("record %d of %s came as one of %s", seq, rec.Summary.Key, k)
 			}
 			seqs <- seq
@@ -325,7 +325,7 @@ func TestFollow(t *testing.T) {
 	ended := make(chan error, 1)
 	go func() {
 		ended <- b.Follow(following, "shop", 4, bus.Follower{
-			Record: to(intents), Lane: to(lanes),
+			Record: to(intents), Project: to(lanes),
 			CaughtUp: func() error { close(caught); return nil },
 		})
 	}()
@@ -368,7 +368,7 @@ func TestFollowEmpty(t *testing.T) {
 	if !errors.Is(err, enough) {
 		t.Errorf("got %v, want the error of the follower", err)
 	}
-	both := bus.Follower{Lane: func(forge.Key, uint64, forge.Record) error { return nil }, CaughtUp: func() error { return enough }}
+	both := bus.Follower{Project: func(forge.Key, uint64, forge.Record) error { return nil }, CaughtUp: func() error { return enough }}
 	if err := b.Follow(ctx, "shop", 0, both); !errors.Is(err, enough) {
 		t.Errorf("got %v, want the error of the follower of both", err)
 	}

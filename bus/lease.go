@@ -33,7 +33,7 @@ const (
 var ErrLeaseLost = errors.New("cut off for too long: another replica may have taken over")
 
 // Holder is who holds leases: a replica in one of its lives.
-type Holder struct {
+type LeaseHolder struct {
 	Replica forge.ReplicaID
 	Life    string // differs from life to life of the process
 }
@@ -61,7 +61,7 @@ type leaseRecord struct {
 // AcquireLease waits until nobody has the lease on what a command is about: the step
 // of its task, whichever attempt of it. A former life of the holder's replica is
 // nobody: what it ran has ended before this one began.
-func (b *Bus) AcquireLease(ctx context.Context, job *Job, h Holder) (*Lease, error) {
+func (b *Bus) AcquireLease(ctx context.Context, job *Job, h LeaseHolder) (*Lease, error) {
 	cmd := &job.Command
 	subject, err := leaseSubject(cmd.To, cmd.Attempt.Task, cmd.Attempt.Step)
 	if err != nil {
@@ -94,7 +94,7 @@ func (b *Bus) AcquireLease(ctx context.Context, job *Job, h Holder) (*Lease, err
 
 // look notes the sequence of the last message, and reports whether nobody has the
 // lease.
-func (l *Lease) look(ctx context.Context, h Holder) (bool, error) {
+func (l *Lease) look(ctx context.Context, h LeaseHolder) (bool, error) {
 	m, err := l.bus.last(ctx, streamLeases, l.subject)
 	if errors.Is(err, ErrNotFound) {
 		l.seq = 0
@@ -202,7 +202,7 @@ func (l *Lease) Release(ctx context.Context) {
 
 // HandBack has the server send the commands at once that a former life of a replica
 // had taken, instead of when it finds out by itself.
-func (b *Bus) HandBack(ctx context.Context, h Holder, steps ...forge.Step) error {
+func (b *Bus) HandBack(ctx context.Context, h LeaseHolder, steps ...forge.Step) error {
 	for _, step := range steps {
 		filter, err := leasesOf(step)
 		if err != nil {

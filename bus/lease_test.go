@@ -20,7 +20,7 @@ func leaseJob() *bus.Job {
 
 func acquire(t *testing.T, b *bus.Bus, replica forge.ReplicaID, life string) *bus.Lease {
 	t.Helper()
-	l, err := b.AcquireLease(wait.Context(t), leaseJob(), bus.Holder{Replica: replica, Life: life})
+	l, err := b.AcquireLease(wait.Context(t), leaseJob(), bus.LeaseHolder{Replica: replica, Life: life})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -32,14 +32,14 @@ func TestLease(t *testing.T) {
 	b := bustest.Start(t)
 	one := acquire(t, b, "a", "1")
 	soon := wait.Briefly(t, 100*time.Millisecond)
-	for _, h := range []bus.Holder{{Replica: "b", Life: "1"}, {Replica: "a", Life: "1"}} {
+	for _, h := range []bus.LeaseHolder{{Replica: "b", Life: "1"}, {Replica: "a", Life: "1"}} {
 		if _, err := b.AcquireLease(soon, leaseJob(), h); !errors.Is(err, context.DeadlineExceeded) {
 			t.Errorf("%v: %v", h, err)
 		}
 	}
 	other := leaseJob()
 	other.Command.Attempt.Task = "fix-002"
-	if _, err := b.AcquireLease(wait.Context(t), other, bus.Holder{Replica: "b", Life: "1"}); err != nil {
+	if _, err := b.AcquireLease(wait.Context(t), other, bus.LeaseHolder{Replica: "b", Life: "1"}); err != nil {
 		t.Errorf("another task: %v", err)
 	}
 	if err := errors.Join(one.Held(), one.Renew(t.Context())); err != nil {
@@ -111,7 +111,7 @@ func TestHandBack(t *testing.T) {
 	go func() {
 		done <- b.ConsumeCommands(ctx, bus.WorkConfig{Step: forge.StepImplement, Replica: "a", Parallel: 2}, func(ctx context.Context, job *bus.Job) error {
 			if job.Attempt == 1 {
-				if _, err := b.AcquireLease(ctx, job, bus.Holder{Replica: "a", Life: "1"}); err != nil {
+				if _, err := b.AcquireLease(ctx, job, bus.LeaseHolder{Replica: "a", Life: "1"}); err != nil {
 					t.Error(err)
 				}
 			}
@@ -123,7 +123,7 @@ func TestHandBack(t *testing.T) {
 	if n := <-deliveries; n != 1 {
 		t.Errorf("delivery %d", n)
 	}
-	for _, h := range []bus.Holder{{Replica: "a", Life: "1"}, {Replica: "b", Life: "2"}, {Replica: "a", Life: "2"}} {
+	for _, h := range []bus.LeaseHolder{{Replica: "a", Life: "1"}, {Replica: "b", Life: "2"}, {Replica: "a", Life: "2"}} {
 		if len(deliveries) > 0 {
 			t.Error("it was handed back by somebody else")
 		}

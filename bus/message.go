@@ -54,7 +54,7 @@ func readIntent(m jetstream.Msg) (forge.Event, error) {
 		return forge.Event{}, garbage("Event", "%w", err)
 	}
 	if from.person {
-		return readWish(m, from)
+		return readPersonal(m, from)
 	}
 	meta, err := m.Metadata()
 	if err != nil {
@@ -69,7 +69,7 @@ func readIntent(m jetstream.Msg) (forge.Event, error) {
 
 // readWish reads what a person asks for. It may leave out what the subject says
 // anyway, and may be JSON.
-func readWish(m jetstream.Msg, from sender) (forge.Event, error) {
+func readPersonal(m jetstream.Msg, from sender) (forge.Event, error) {
 	read := events.Unmarshal
 	if m.Headers().Get(headerContentType) == typeJSON || codec.LooksLikeJSON(m.Data()) {
 		read = events.ParseJSON
@@ -97,7 +97,7 @@ func readWish(m jetstream.Msg, from sender) (forge.Event, error) {
 	number := 0
 	switch m := ev.Message.(type) {
 	case *forge.Submit:
-		if err := checkWished(&ev, m); err != nil {
+		if err := checkPersonalSubmit(&ev, m); err != nil {
 			return ev, err
 		}
 	case *forge.Pause:
@@ -109,14 +109,14 @@ func readWish(m jetstream.Msg, from sender) (forge.Event, error) {
 	if number != 0 {
 		return ev, wrong(from.verb+".number", "is not for a sender to say; leave it out")
 	}
-	if _, err := wishSubject(ev.To, from.name, from.verb); err != nil {
+	if _, err := personSubject(ev.To, from.name, from.verb); err != nil {
 		return ev, garbage("Event", "%w", err)
 	}
 	return ev, nil
 }
 
 // checkWished checks what a person submits.
-func checkWished(ev *forge.Event, submit *forge.Submit) error {
+func checkPersonalSubmit(ev *forge.Event, submit *forge.Submit) error {
 	in := &submit.Intent
 	if in.Project != ev.To.Project {
 		return garbage("Event", "it was sent to project %q, but submits to %q", ev.To.Project, in.Project)

@@ -74,6 +74,6 @@ func (b *Bus) attended(ctx context.Context, c *forge.Command) (bool, error) {
 		return false, err
 	}
 	l := &Lease{bus: b, subject: subject}
-	free, err := l.look(ctx, Holder{})
+	free, err := l.look(ctx, LeaseHolder{})
 	return !free, err
 }

@@ -11,7 +11,7 @@ import (
 // happens, and ask what is answered at once.
 
 // publishedSubject is where a change of an intent is told to everybody.
-func publishedSubject(k forge.Key, what What) (string, error) {
+func publishedSubject(k forge.Key, what ChangeKind) (string, error) {
 	return "forge.event." + string(k.Project) + "." + string(k.Intent) + "." + string(what), checkIntent(k)
 }
 
@@ -27,7 +27,7 @@ func refusalSubject(p forge.ProjectID, system string) (string, error) {
 }
 
 // publishedOf matches what is told of a project, or of all if it is empty.
-func publishedOf(p forge.ProjectID, what What) (string, error) {
+func publishedOf(p forge.ProjectID, what ChangeKind) (string, error) {
 	t, err := projectToken(p)
 	if what == "" {
 		what = "*"

@@ -16,31 +16,31 @@ import (
 
 // What names a change of an intent that everybody may follow. It is the last token
 // of the change's subject.
-type What string
+type ChangeKind string
 
 // The changes: a closed set.
 const (
-	WhatSubmitted  What = "submitted"   // it is accepted
-	WhatPlanned    What = "planned"     // it is known what is to be done
-	WhatWaiting    What = "waiting"     // a person has to do something: see data.waiting
-	WhatApproved   What = "approved"    // a person resumed it
-	WhatResumed    What = "resumed"     // it goes on after an answer, a retry, or whatever else it waited for
-	WhatExecuting  What = "executing"   // work on its tasks begins
-	WhatIterated   What = "iterated"    // an iteration towards a goal is over, and another one begins: see data.goal
-	WhatTaskDone   What = "task-done"   // the change of data.task is on the base branch
-	WhatTaskFailed What = "task-failed" // data.task is given up
-	WhatDone       What = "done"        // all of it is done
-	WhatBlocked    What = "blocked"     // a part of it, or what it depends on, failed
-	WhatError      What = "error"       // all of it failed
-	WhatRejected   What = "rejected"    // a person refused it
-	WhatCancelled  What = "cancelled"   // a person stopped it
+	ChangeSubmitted  ChangeKind = "submitted"   // it is accepted
+	ChangePlanned    ChangeKind = "planned"     // it is known what is to be done
+	ChangeWaiting    ChangeKind = "waiting"     // a person has to do something: see data.waiting
+	ChangeApproved   ChangeKind = "approved"    // a person approved it
+	ChangeResumed    ChangeKind = "resumed"     // it goes on after an answer, a retry, or whatever else it waited for
+	ChangeExecuting  ChangeKind = "executing"   // work on its tasks begins
+	ChangeIterated   ChangeKind = "iterated"    // an iteration towards a goal is over, and another one begins: see data.goal
+	ChangeTaskDone   ChangeKind = "task-done"   // the change of data.task is on the base branch
+	ChangeTaskFailed ChangeKind = "task-failed" // data.task is given up
+	ChangeDone       ChangeKind = "done"        // all of it is done
+	ChangeBlocked    ChangeKind = "blocked"     // a part of it, or what it depends on, failed
+	ChangeError      ChangeKind = "error"       // all of it failed
+	ChangeRejected   ChangeKind = "rejected"    // a person refused it
+	ChangeCancelled  ChangeKind = "cancelled"   // a person stopped it
 )
 
 // Whats lists the changes.
-func Whats() []What {
-	return []What{
-		WhatSubmitted, WhatPlanned, WhatWaiting, WhatApproved, WhatResumed, WhatExecuting, WhatIterated, WhatTaskDone, WhatTaskFailed,
-		WhatDone, WhatBlocked, WhatError, WhatRejected, WhatCancelled,
+func ChangeKinds() []ChangeKind {
+	return []ChangeKind{
+		ChangeSubmitted, ChangePlanned, ChangeWaiting, ChangeApproved, ChangeResumed, ChangeExecuting, ChangeIterated, ChangeTaskDone, ChangeTaskFailed,
+		ChangeDone, ChangeBlocked, ChangeError, ChangeRejected, ChangeCancelled,
 	}
 }
 
@@ -162,14 +162,14 @@ type Change struct {
 
 // change is a Change that is not told yet.
 type change struct {
-	what What
+	what ChangeKind
 	task *Task
 }
 
 // changes returns what happened between two decisions on an intent. There is none
 // before the first.
 func changes(before, now *forge.Summary) (list []change) {
-	add := func(is bool, what What) {
+	add := func(is bool, what ChangeKind) {
 		if is {
 			list = append(list, change{what: what})
 		}
@@ -180,16 +180,16 @@ func changes(before, now *forge.Summary) (list []change) {
 	}
 	ended := now.Status.Ended()
 	waits := now.Waiting != "" && now.Waiting != forge.WaitingFailed
-	add(first, WhatSubmitted)
+	add(first, ChangeSubmitted)
 	add(before.TaskCount+len(before.Children) == 0 && now.TaskCount+len(now.Children) > 0 ||
-		now.Status == forge.StatusProposed && now.Plan != "" && now.Plan != before.Plan, WhatPlanned)
-	add(before.Waiting == forge.WaitingApproval && now.Waiting != forge.WaitingApproval && !ended, WhatApproved)
-	add(before.Waiting != "" && before.Waiting != forge.WaitingApproval && now.Waiting == "" && !ended, WhatResumed)
-	add(now.Status == forge.StatusExecuting && before.Status != forge.StatusExecuting, WhatExecuting)
-	add(iterated(before.Goal, now.Goal), WhatIterated)
+		now.Status == forge.StatusProposed && now.Plan != "" && now.Plan != before.Plan, ChangePlanned)
+	add(before.Waiting == forge.WaitingApproval && now.Waiting != forge.WaitingApproval && !ended, ChangeApproved)
+	add(before.Waiting != "" && before.Waiting != forge.WaitingApproval && now.Waiting == "" && !ended, ChangeResumed)
+	add(now.Status == forge.StatusExecuting && before.Status != forge.StatusExecuting, ChangeExecuting)
+	add(iterated(before.Goal, now.Goal), ChangeIterated)
 	list = append(list, taskChanges(before, now)...)
-	add(waits && (now.Waiting != before.Waiting || now.Plan != before.Plan), WhatWaiting)
-	add(ended && (now.Status != before.Status || now.Run != before.Run), What(now.Status))
+	add(waits && (now.Waiting != before.Waiting || now.Plan != before.Plan), ChangeWaiting)
+	add(ended && (now.Status != before.Status || now.Run != before.Run), ChangeKind(now.Status))
 	return list
 }
 
@@ -205,13 +205,13 @@ func taskChanges(before, now *forge.Summary) (list []change) {
 		gone := !slices.ContainsFunc(now.Tasks, func(n forge.TaskSummary) bool { return n.ID == t.ID })
 		if gone && done > 0 && t.Status != forge.TaskFailed {
 			done--
-			list = append(list, change{WhatTaskDone, &Task{ID: t.ID, Title: cut(t.Title), Status: forge.TaskDone}})
+			list = append(list, change{ChangeTaskDone, &Task{ID: t.ID, Title: cut(t.Title), Status: forge.TaskDone}})
 		}
 	}
 	for _, t := range now.Tasks {
 		known := slices.ContainsFunc(before.Tasks, func(b forge.TaskSummary) bool { return b.ID == t.ID && b.Status == forge.TaskFailed })
 		if t.Status == forge.TaskFailed && !known {
-			list = append(list, change{WhatTaskFailed, &Task{ID: t.ID, Title: cut(t.Title), Status: t.Status, Detail: cut(t.Detail)}})
+			list = append(list, change{ChangeTaskFailed, &Task{ID: t.ID, Title: cut(t.Title), Status: t.Status, Detail: cut(t.Detail)}})
 		}
 	}
 	return list

@@ -349,7 +349,7 @@ func (r *publishing) one(ctx context.Context, request map[string]any) (m stored,
 }
 
 func (r *publishing) remember(key forge.Key, k *knownIntent, now forge.Summary) {
-	if now.Settled && now.Status.Ended() {
+	if now.Idle && now.Status.Ended() {
 		delete(r.known, key)
 		return
 	}

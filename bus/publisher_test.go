@@ -139,12 +139,12 @@ func (k *book) life() []string {
 	})
 	k.become(func(s *forge.Summary) { s.Waiting = forge.WaitingBudget })
 	k.become(func(s *forge.Summary) { s.Waiting, s.Tasks, s.TasksDone, s.Status = "", nil, 1, forge.StatusDone })
-	k.become(func(s *forge.Summary) { s.Settled = true })
+	k.become(func(s *forge.Summary) { s.Idle = true })
 	var want []string
-	for _, w := range []bus.What{
-		bus.WhatSubmitted, bus.WhatWaiting, bus.WhatResumed, bus.WhatPlanned, bus.WhatWaiting, bus.WhatPlanned, bus.WhatWaiting,
-		bus.WhatApproved, bus.WhatExecuting, bus.WhatTaskFailed, bus.WhatBlocked, bus.WhatResumed, bus.WhatExecuting, bus.WhatIterated, bus.WhatWaiting,
-		bus.WhatTaskDone, bus.WhatDone,
+	for _, w := range []bus.ChangeKind{
+		bus.ChangeSubmitted, bus.ChangeWaiting, bus.ChangeResumed, bus.ChangePlanned, bus.ChangeWaiting, bus.ChangePlanned, bus.ChangeWaiting,
+		bus.ChangeApproved, bus.ChangeExecuting, bus.ChangeTaskFailed, bus.ChangeBlocked, bus.ChangeResumed, bus.ChangeExecuting, bus.ChangeIterated, bus.ChangeWaiting,
+		bus.ChangeTaskDone, bus.ChangeDone,
 	} {
 		want = append(want, string(k.key.Intent)+"."+string(w))
 	}

@@ -40,9 +40,9 @@ func TestRestart(t *testing.T) {
 				return errors.New("not yet") // it is called again
 			}
 			rebuilt <- struct{}{}
-			note := forge.Event{ID: "enter", To: key.Lane(), Message: &forge.Enter{Run: int(n)}}
+			note := forge.Event{ID: "enter", To: key.ProjectKey(), Message: &forge.AdmitRun{Run: int(n)}}
 			return b.Dispatch(ctx, key, forge.Effects{
-				Commands: []forge.Command{command(int(n))}, Notes: []forge.Event{note},
+				Commands: []forge.Command{command(int(n))}, Outbox: []forge.Event{note},
 			})
 		})
 	}()
@@ -51,7 +51,7 @@ func TestRestart(t *testing.T) {
 	if got := wait.For(t, jobs); got != 1 {
 		t.Errorf("took command %d", got)
 	}
-	if ev := wait.For(t, seen); forge.As[*forge.Enter](ev.Message) == nil || forge.As[*forge.Enter](ev.Message).Run != 1 {
+	if ev := wait.For(t, seen); forge.As[*forge.AdmitRun](ev.Message) == nil || forge.As[*forge.AdmitRun](ev.Message).Run != 1 {
 		t.Errorf("got %+v", ev)
 	}
 	if _, err := b.Append(ctx, key, 0, record(key, 0)); err != nil {
@@ -66,7 +66,7 @@ func TestRestart(t *testing.T) {
 	if got := wait.For(t, jobs); got != 3 {
 		t.Errorf("took command %d", got)
 	}
-	if ev := wait.For(t, seen); forge.As[*forge.Enter](ev.Message) == nil || forge.As[*forge.Enter](ev.Message).Run != 3 {
+	if ev := wait.For(t, seen); forge.As[*forge.AdmitRun](ev.Message) == nil || forge.As[*forge.AdmitRun](ev.Message).Run != 3 {
 		t.Errorf("got %+v", ev)
 	}
 	if recs, seq, err := b.Load(ctx, key); err != nil || len(recs) != 1 || seq != 1 {

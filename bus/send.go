@@ -60,7 +60,7 @@ func (b *Bus) intentMessage(ev *forge.Event) (*nats.Msg, error) {
 	if v == "" || ev.ID == "" {
 		return nil, errors.New("send event: it needs an id and something that a person can ask for")
 	}
-	subject, err := wishSubject(ev.To, ev.Actor, v)
+	subject, err := personSubject(ev.To, ev.Actor, v)
 	if err != nil {
 		return nil, fmt.Errorf("send event: %w", err)
 	}

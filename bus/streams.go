@@ -16,7 +16,7 @@ import (
 const (
 	streamIntents  = "FORGE_INTENTS"
 	streamJournal  = "FORGE_JOURNAL"
-	streamLanes    = "FORGE_LANES"
+	streamProjects    = "FORGE_LANES"
 	streamCommands = "FORGE_COMMANDS"
 	streamWakes    = "FORGE_WAKES"
 	streamLeases   = "FORGE_LEASES"
@@ -57,9 +57,9 @@ func streams(replicas int) []jetstream.StreamConfig {
 			AllowDirect: true,
 		},
 		{
-			Name:        streamLanes, // what a lane decides waits for no intent's turn to be written
+			Name:        streamProjects, // what a lane decides waits for no intent's turn to be written
 			Description: "every decision of a lane, in order: the truth, too",
-			Subjects:    []string{everyLane},
+			Subjects:    []string{everyProject},
 			AllowDirect: true,
 		},
 		{

@@ -44,7 +44,7 @@ func checkKey(k forge.Key) error {
 	if _, err := forge.ParseProjectID(string(k.Project)); err != nil {
 		return err
 	}
-	if k.IsLane() {
+	if k.IsProject() {
 		return nil
 	}
 	_, err := forge.ParseIntentID(string(k.Intent))
@@ -64,9 +64,9 @@ const maxSender = 200
 
 // wishSubject is where a person asks for something. Only that person is to be
 // allowed to publish there.
-func wishSubject(k forge.Key, person, verb string) (string, error) {
+func personSubject(k forge.Key, person, verb string) (string, error) {
 	check := checkIntent
-	if k.IsLane() && forLanes[verb] {
+	if k.IsProject() && forLanes[verb] {
 		check = checkKey
 	}
 	if len(person) > maxSender {
@@ -107,7 +107,7 @@ func parseIntentSubject(s string) (sender, error) {
 }
 
 func journalSubject(k forge.Key) (string, error) {
-	if k.IsLane() {
+	if k.IsProject() {
 		return "forge.lane." + string(k.Project), checkKey(k)
 	}
 	return "forge.journal." + string(k.Project) + "." + string(k.Intent), checkKey(k)
@@ -129,7 +129,7 @@ func parseJournalSubject(s string) (forge.Key, error) {
 // everyJournal matches the journals of all intents, everyLane those of all lanes.
 const (
 	everyJournal = "forge.journal.*.*"
-	everyLane    = "forge.lane.*"
+	everyProject    = "forge.lane.*"
 )
 
 // intentJournals and laneJournals match the journals of a project, or of every
@@ -139,7 +139,7 @@ func intentJournals(p forge.ProjectID) (string, error) {
 	return "forge.journal." + t + ".*", err
 }
 
-func laneJournals(p forge.ProjectID) (string, error) {
+func projectJournals(p forge.ProjectID) (string, error) {
 	t, err := projectToken(p)
 	return "forge.lane." + t, err
 }
@@ -213,7 +213,7 @@ func isAck(s string) bool {
 
 func wakeSubject(k forge.Key) (string, error) {
 	s := "forge.wake." + string(k.Project)
-	if !k.IsLane() {
+	if !k.IsProject() {
 		s += "." + string(k.Intent)
 	}
 	return s, checkKey(k)
@@ -276,7 +276,7 @@ func unescape(token string) (string, error) {
 }
 
 func intentToken(k forge.Key) string {
-	if k.IsLane() {
+	if k.IsProject() {
 		return none
 	}
 	return string(k.Intent)

@@ -24,7 +24,7 @@ func TestCommandSubjects(t *testing.T) {
 			"forge.command.implement.on.impl-0.shop.fix-login.fix-login-001.3.1",
 		},
 		{
-			forge.Command{To: to, Attempt: forge.Attempt{Task: "fix-login-001", Step: forge.StepIntegrate, Number: 1, Claim: 1}},
+			forge.Command{To: to, Attempt: forge.Attempt{Task: "fix-login-001", Step: forge.StepMerge, Number: 1, Claim: 1}},
 			"forge.command.integrate.any.shop._fix-login.fix-login-001.1.1",
 		},
 	} {
@@ -43,7 +43,7 @@ func TestCommandSubjects(t *testing.T) {
 			}
 		}
 		want := 1
-		if tt.cmd.Attempt.Step == forge.StepIntegrate {
+		if tt.cmd.Attempt.Step == forge.StepMerge {
 			want = 0 // the end of an intent does not remove what is the lane's
 		}
 		if matched != want {
@@ -78,7 +78,7 @@ func TestHostileIDs(t *testing.T) {
 		intent := forge.Key{Project: "p", Intent: forge.IntentID(bad)}
 		at := forge.Attempt{Step: forge.StepReview, Number: 1, Claim: 1}
 		for name, build := range map[string]func(forge.Key) (string, error){
-			"intent":   func(k forge.Key) (string, error) { return wishSubject(k, "ada", "submit") },
+			"intent":   func(k forge.Key) (string, error) { return personSubject(k, "ada", "submit") },
 			"result":   func(k forge.Key) (string, error) { return resultSubject(&forge.Result{To: k, Attempt: at}) },
 			"command":  func(k forge.Key) (string, error) { return commandSubject(&forge.Command{To: k, Attempt: at}) },
 			"progress": progressSubject,

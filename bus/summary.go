@@ -22,8 +22,8 @@ func (b *Bus) Summaries(ctx context.Context, project forge.ProjectID) ([]forge.S
 }
 
 // LaneSummaries is Summaries for lanes.
-func (b *Bus) LaneSummaries(ctx context.Context, project forge.ProjectID) ([]forge.Summary, error) {
-	filter, err := laneJournals(project)
+func (b *Bus) ProjectSummaries(ctx context.Context, project forge.ProjectID) ([]forge.Summary, error) {
+	filter, err := projectJournals(project)
 	if err != nil {
 		return nil, fmt.Errorf("list lanes: %w", err)
 	}

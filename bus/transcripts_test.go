@@ -122,7 +122,7 @@ func TestTranscriptRefused(t *testing.T) {
 			t.Errorf("%s: appended", what)
 		}
 	}
-	if err := b.AppendTranscript(ctx, key.Lane(), try("", 1), "1", nil); err == nil {
+	if err := b.AppendTranscript(ctx, key.ProjectKey(), try("", 1), "1", nil); err == nil {
 		t.Error("a lane has a transcript")
 	}
 	if err := b.FollowTranscripts(ctx, bus.TranscriptFilter{Intent: ">"}, 0, time.Time{}, bus.TranscriptFollower{}); err == nil {

@@ -37,9 +37,9 @@ const (
 func Kinds() []Kind { return []Kind{KindWaiting, KindBudget, KindFailed, KindDone} }
 
 // kindOf returns the kind of a change; empty if nobody is notified of it.
-func kindOf(t *bus.Told) Kind {
-	switch t.What {
-	case bus.WhatWaiting:
+func kindOf(t *bus.DeliveredChange) Kind {
+	switch t.Kind {
+	case bus.ChangeWaiting:
 		switch t.Waiting {
 		case forge.WaitingBudget:
 			return KindBudget
@@ -48,9 +48,9 @@ func kindOf(t *bus.Told) Kind {
 		default:
 			return KindWaiting
 		}
-	case bus.WhatBlocked, bus.WhatError:
+	case bus.ChangeBlocked, bus.ChangeError:
 		return KindFailed
-	case bus.WhatDone:
+	case bus.ChangeDone:
 		return KindDone
 	default:
 		return ""

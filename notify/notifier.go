@@ -70,8 +70,8 @@ func (t *Target) followerConfig() bus.FollowerConfig {
 		if len(t.On) > 0 && !slices.Contains(t.On, kind) {
 			continue
 		}
-		for _, what := range map[Kind][]bus.What{
-			KindWaiting: {bus.WhatWaiting}, KindBudget: {bus.WhatWaiting}, KindFailed: {bus.WhatBlocked, bus.WhatError}, KindDone: {bus.WhatDone},
+		for _, what := range map[Kind][]bus.ChangeKind{
+			KindWaiting: {bus.ChangeWaiting}, KindBudget: {bus.ChangeWaiting}, KindFailed: {bus.ChangeBlocked, bus.ChangeError}, KindDone: {bus.ChangeDone},
 		}[kind] {
 			if !slices.Contains(cfg.Whats, what) {
 				cfg.Whats = append(cfg.Whats, what)
@@ -82,7 +82,7 @@ func (t *Target) followerConfig() bus.FollowerConfig {
 }
 
 // matches reports whether a target is to be notified of a change.
-func (t *Target) matches(c *bus.Told) bool {
+func (t *Target) matches(c *bus.DeliveredChange) bool {
 	return kindOf(c) != "" && (len(t.On) == 0 || slices.Contains(t.On, kindOf(c))) && (len(t.Projects) == 0 || slices.Contains(t.Projects, c.Project))
 }
 
@@ -98,7 +98,7 @@ type worker struct {
 	mu sync.Mutex
 	// queue holds the changes that are not acknowledged, in their order. Those of the message
 	// that is being delivered are at its beginning.
-	queue []*bus.Told
+	queue []*bus.DeliveredChange
 
 	// window is the beginning of the present window, and sent counts its messages. Only run uses
 	// them.
@@ -132,7 +132,7 @@ func (w *worker) run(ctx context.Context) {
 }
 
 // enqueue puts a change into the queue, or acknowledges it if the target does not want it.
-func (w *worker) enqueue(t *bus.Told) {
+func (w *worker) enqueue(t *bus.DeliveredChange) {
 	if !w.target.matches(t) {
 		if err := t.Done(); err != nil {
 			w.Log.Debug("cannot report that a change is not wanted", "error", err)
@@ -166,7 +166,7 @@ func (w *worker) keepClaimed(ctx context.Context) {
 }
 
 // queued returns a copy of the queue.
-func (w *worker) queued() []*bus.Told {
+func (w *worker) queued() []*bus.DeliveredChange {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return slices.Clone(w.queue)
@@ -186,7 +186,7 @@ func (w *worker) waitForWork(ctx context.Context) bool {
 
 // nextBatch returns the changes of the next message, which are at the beginning of the queue:
 // one, or, when the window has had its number of messages, all that come until it is over.
-func (w *worker) nextBatch(ctx context.Context) []*bus.Told {
+func (w *worker) nextBatch(ctx context.Context) []*bus.DeliveredChange {
 	if time.Since(w.window) >= w.target.Window {
 		w.window, w.sent = time.Now(), 0
 	}
@@ -203,7 +203,7 @@ func (w *worker) nextBatch(ctx context.Context) []*bus.Told {
 // so many attempts, and removes them from the queue. They become dead letters if no further
 // attempt makes sense. It returns an error, and leaves the queue as it is, if the message
 // should be tried again later.
-func (w *worker) deliver(ctx context.Context, list []*bus.Told, limit int) error {
+func (w *worker) deliver(ctx context.Context, list []*bus.DeliveredChange, limit int) error {
 	m := messageOf(list[0])
 	if len(list) > 1 {
 		var err error

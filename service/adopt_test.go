@@ -20,7 +20,7 @@ func TestCommandOfAReplicaThatIsGone(t *testing.T) {
 	gone, held := analyze(1), analyze(2)
 	gone.Replica, held.Replica = "w2", "w3"
 	held.To.Intent = "other"
-	holding, err := b.AcquireLease(wait.Context(t), &bus.Job{Command: held}, bus.Holder{Replica: "w3", Life: "1"})
+	holding, err := b.AcquireLease(wait.Context(t), &bus.Job{Command: held}, bus.LeaseHolder{Replica: "w3", Life: "1"})
 	if err != nil {
 		t.Fatal(err)
 	}

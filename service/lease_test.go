@@ -48,7 +48,7 @@ func TestAttemptThatWasTakenOver(t *testing.T) {
 // leaseOf is the lease on the analysis, as the next life of a replica takes it.
 func leaseOf(t *testing.T, b *bus.Bus, replica forge.ReplicaID) *bus.Lease {
 	t.Helper()
-	l, err := b.AcquireLease(wait.Context(t), &bus.Job{Command: analyze(1)}, bus.Holder{Replica: replica, Life: "next"})
+	l, err := b.AcquireLease(wait.Context(t), &bus.Job{Command: analyze(1)}, bus.LeaseHolder{Replica: replica, Life: "next"})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -150,7 +150,7 @@ func (w *Worker) recheck() time.Duration {
 // run is one Run.
 type run struct {
 	*Worker
-	life bus.Holder
+	life bus.LeaseHolder
 	ctx  context.Context //nolint:containedctx // ends when nothing new is to be started
 
 	mu       sync.Mutex

@@ -174,8 +174,8 @@ func (w *Workspace) WriteState(summaries []forge.Summary) ([]Problem, error) {
 func (w *Workspace) state(summaries []forge.Summary) ([]byte, error) {
 	paused := false
 	sorted := slices.DeleteFunc(slices.Clone(summaries), func(s forge.Summary) bool {
-		paused = paused || s.Key.IsLane() && s.Waiting == forge.WaitingPaused
-		return s.Key.IsLane()
+		paused = paused || s.Key.IsProject() && s.Waiting == forge.WaitingPaused
+		return s.Key.IsProject()
 	})
 	slices.SortFunc(sorted, func(a, b forge.Summary) int { return cmp.Compare(a.Key.Intent, b.Key.Intent) })
 	if w.overview == nil {

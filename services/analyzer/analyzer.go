@@ -57,7 +57,7 @@ func (a *Analyzer) Run(ctx context.Context, w *service.Worker) error {
 	var background sync.WaitGroup
 	defer background.Wait()
 	w.OnControl = func(c bus.Control) {
-		if c.Ended && !c.To.IsLane() {
+		if c.Ended && !c.To.IsProject() {
 			background.Go(func() { a.forget(ctx, c.To) })
 		}
 	}

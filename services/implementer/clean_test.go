@@ -230,7 +230,7 @@ func TestCleanKeeps(t *testing.T) {
 	key := forge.Key{Project: repotest.Project, Intent: "fix"}
 	attempt := forge.Attempt{Task: "fix-001", Step: forge.StepImplement, Number: 1, Claim: 1}
 	lands := func() {
-		w.want(forge.Command{Attempt: forge.Attempt{Task: "fix-001", Step: forge.StepIntegrate, Number: 1, Claim: 1}})
+		w.want(forge.Command{Attempt: forge.Attempt{Task: "fix-001", Step: forge.StepMerge, Number: 1, Claim: 1}})
 	}
 	var lease *bus.Lease
 	for _, c := range []struct {
@@ -248,7 +248,7 @@ func TestCleanKeeps(t *testing.T) {
 		{forge.StatusCancelled, nil, func() {
 			w.want()
 			var err error
-			lease, err = w.bus.AcquireLease(t.Context(), &bus.Job{Command: forge.Command{To: key, Attempt: attempt}}, bus.Holder{Replica: "w9", Life: "1"})
+			lease, err = w.bus.AcquireLease(t.Context(), &bus.Job{Command: forge.Command{To: key, Attempt: attempt}}, bus.LeaseHolder{Replica: "w9", Life: "1"})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -288,7 +288,7 @@ func TestRetryAfterClean(t *testing.T) {
 	if second.Commits != 2 {
 		t.Fatalf("got %+v", second)
 	}
-	if got := two.lands(landing(1, two.rebased(second))); got.Outcome != forge.LandIntegrated || two.repo.Show("main", "new.txt") != "x" {
+	if got := two.lands(landing(1, two.rebased(second))); got.Outcome != forge.MergeDone || two.repo.Show("main", "new.txt") != "x" {
 		t.Errorf("got %+v", got)
 	}
 
@@ -365,7 +365,7 @@ func TestCleanTellsWhatLanded(t *testing.T) {
 	w.want() // the lane has heard of it
 	w.intent(forge.StatusCancelled, failed)
 	w.clean(bus.CleanRequest{})
-	if r := wait.For(t, results); forge.As[*forge.Integration](r.Output) == nil || forge.As[*forge.Integration](r.Output).Commit != string(landed) {
+	if r := wait.For(t, results); forge.As[*forge.MergeResult](r.Output) == nil || forge.As[*forge.MergeResult](r.Output).Commit != string(landed) {
 		t.Errorf("got %+v", r)
 	}
 	if left := w.refs(""); len(left) > 0 {

@@ -27,7 +27,7 @@ func goal(iteration int) forge.Command {
 	c := command(forge.StepExecute, iteration)
 	c.Session = agent.NewSessionID()
 	c.Task.Criteria = []string{"new.txt is there"}
-	input(&c).Goal = &forge.Loop{Iteration: iteration, Left: 10 - iteration, Criteria: c.Task.Criteria}
+	input(&c).Goal = &forge.GoalContext{Iteration: iteration, Left: 10 - iteration, Criteria: c.Task.Criteria}
 	return c
 }
 

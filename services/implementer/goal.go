@@ -21,7 +21,7 @@ const (
 type toldGoal struct {
 	told
 
-	Loop      *forge.Loop
+	Loop      *forge.GoalContext
 	Criteria  string
 	Summaries []iteration // oldest first
 	Left      int         // of them, which are not shown
@@ -47,7 +47,7 @@ type judged struct {
 // tellGoal says what an agent is told of an iteration, which begins as a conversation of
 // its own without that one was lost.
 func tellGoal(cmd *forge.Command, b briefing) *toldGoal {
-	l := cmp.Or(cmd.Goal(), &forge.Loop{})
+	l := cmp.Or(cmd.Goal(), &forge.GoalContext{})
 	t := &toldGoal{
 		told: tell(cmd, b), Loop: l, Criteria: numbered(l.Criteria), Judged: judgment(l.Judgment, &cmd.Task), Knowledge: knowledge(l.Knowledge),
 	}

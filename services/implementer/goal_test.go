@@ -17,7 +17,7 @@ func iterate(n int) *forge.Command {
 	c.Attempt.Step = forge.StepExecute
 	c.Task.Steps, c.Task.RelevantFiles = nil, []string{"form.go"}
 	c.Task.Criteria = []string{"The form\nworks.", "A test shows it." + injection}
-	input(c).Goal = &forge.Loop{Iteration: n, Left: 10 - n, Criteria: c.Task.Criteria}
+	input(c).Goal = &forge.GoalContext{Iteration: n, Left: 10 - n, Criteria: c.Task.Criteria}
 	return c
 }
 

@@ -55,7 +55,7 @@ func (i *Implementer) Handlers() []service.Handler {
 		{Step: forge.StepImplement, Agent: true, Do: i.implement},
 		{Step: forge.StepExecute, Agent: true, Do: i.implement},
 		{Step: forge.StepRebase, Lease: true, Do: i.rebase},
-		{Step: forge.StepIntegrate, Lease: true, Regardless: true, Do: i.integrate},
+		{Step: forge.StepMerge, Lease: true, Regardless: true, Do: i.integrate},
 	}
 }
 

@@ -47,7 +47,7 @@ func (i *Implementer) land(ctx context.Context, j *repository.Job) error {
 	if err != nil {
 		return err
 	}
-	if j.Result.Output, err = i.earlier(ctx, j, base); err != nil || forge.As[*forge.Integration](j.Result.Output) != nil {
+	if j.Result.Output, err = i.earlier(ctx, j, base); err != nil || forge.As[*forge.MergeResult](j.Result.Output) != nil {
 		return err
 	}
 	for range maxMoves {
@@ -64,9 +64,9 @@ func (i *Implementer) land(ctx context.Context, j *repository.Job) error {
 
 // try lands the change on the present tip, or says what is in the way. ErrMoved
 // means that the tip is not the present one any more.
-func (i *Implementer) try(ctx context.Context, j *repository.Job, base, head git.OID) (*forge.Integration, error) {
+func (i *Implementer) try(ctx context.Context, j *repository.Job, base, head git.OID) (*forge.MergeResult, error) {
 	l := j.Command.Merge().Land
-	r := &forge.Integration{Outcome: forge.LandIntegrated, Commit: l.Head, Parent: l.Base, Tree: l.Tree, PatchID: l.PatchID}
+	r := &forge.MergeResult{Outcome: forge.MergeDone, Commit: l.Head, Parent: l.Base, Tree: l.Tree, PatchID: l.PatchID}
 	if j.Tip != base {
 		moved, err := i.onto(ctx, j, base, head)
 		if err != nil {
@@ -88,22 +88,22 @@ func (i *Implementer) try(ctx context.Context, j *repository.Job, base, head git
 }
 
 // obstacle says why a change that was put on a new tip cannot be landed there.
-func obstacle(moved *forge.Rebase, patch string) *forge.Integration {
+func obstacle(moved *forge.Rebase, patch string) *forge.MergeResult {
 	switch {
 	case moved.Head == moved.Base: // all of it is there already, so there is nothing to review
 		return nil
 	case len(moved.Conflicts) > 0:
-		return &forge.Integration{Outcome: forge.LandConflict, Files: moved.Conflicts}
+		return &forge.MergeResult{Outcome: forge.MergeConflict, Files: moved.Conflicts}
 	case moved.Verify != nil && !moved.Verify.Passed:
-		return &forge.Integration{Outcome: forge.LandVerifyFailed, Verify: moved.Verify, Candidate: moved}
+		return &forge.MergeResult{Outcome: forge.MergeVerifyFailed, Verify: moved.Verify, Candidate: moved}
 	case moved.PatchID != patch:
-		return &forge.Integration{Outcome: forge.LandChanged, Candidate: moved}
+		return &forge.MergeResult{Outcome: forge.MergePatchChanged, Candidate: moved}
 	}
 	return nil
 }
 
 // move writes the landing down, and moves the base branch.
-func (i *Implementer) move(ctx context.Context, j *repository.Job, r *forge.Integration) (*forge.Integration, error) {
+func (i *Implementer) move(ctx context.Context, j *repository.Job, r *forge.MergeResult) (*forge.MergeResult, error) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), moving)
 	defer cancel()
 	l := git.Landing{
@@ -120,10 +120,10 @@ func (i *Implementer) move(ctx context.Context, j *repository.Job, r *forge.Inte
 	}
 	_, err = j.Store.Integrate(ctx, base, l.Parent, l.Commit)
 	if overlap, ok := errors.AsType[*git.OverlapError](err); ok {
-		return &forge.Integration{Outcome: forge.LandDirty, Files: overlap.Files}, nil
+		return &forge.MergeResult{Outcome: forge.MergeDirty, Files: overlap.Files}, nil
 	}
 	if errors.Is(err, git.ErrInProgress) {
-		return &forge.Integration{Outcome: forge.LandDirty, Files: []string{"a git operation that is not finished"}}, nil
+		return &forge.MergeResult{Outcome: forge.MergeDirty, Files: []string{"a git operation that is not finished"}}, nil
 	}
 	if err != nil {
 		return nil, err

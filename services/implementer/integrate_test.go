@@ -56,7 +56,7 @@ func TestLand(t *testing.T) {
 	w := newWorld(t)
 	rb := w.ready("new.txt", "x")
 	got := w.lands(landing(1, rb))
-	want := &forge.Integration{Outcome: forge.LandIntegrated, Commit: rb.Head, Parent: rb.Base, Tree: rb.Tree, PatchID: rb.PatchID}
+	want := &forge.MergeResult{Outcome: forge.MergeDone, Commit: rb.Head, Parent: rb.Base, Tree: rb.Tree, PatchID: rb.PatchID}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Error(diff)
 	}
@@ -73,7 +73,7 @@ func TestLandOnAMovedTip(t *testing.T) {
 	rb := w.ready("new.txt", "x")
 	tip := w.repo.Commit("somebody else", map[string]string{"b.txt": "c\n"})
 	got := w.lands(landing(1, rb))
-	if got.Outcome != forge.LandIntegrated || got.Parent != string(tip) || got.PatchID != rb.PatchID ||
+	if got.Outcome != forge.MergeDone || got.Parent != string(tip) || got.PatchID != rb.PatchID ||
 		got.Commit != string(w.repo.Head("main")) || got.Tree != w.repo.Git("rev-parse", "main^{tree}") {
 		t.Errorf("got %+v", got)
 	}
@@ -86,7 +86,7 @@ func TestLandInConflict(t *testing.T) {
 	w := newWorld(t)
 	rb := w.ready("a.txt", "mine")
 	tip := w.repo.Commit("somebody else", map[string]string{"a.txt": "1\n2\n3\n4\n5\n6\n7\ntheirs\n"})
-	want := &forge.Integration{Outcome: forge.LandConflict, Files: []string{"a.txt"}}
+	want := &forge.MergeResult{Outcome: forge.MergeConflict, Files: []string{"a.txt"}}
 	if diff := cmp.Diff(want, w.lands(landing(1, rb))); diff != "" || w.repo.Head("main") != tip {
 		t.Error(diff)
 	}
@@ -99,14 +99,14 @@ func TestLandOfAChangedPatch(t *testing.T) {
 	rb := w.rebased(im)
 	tip := w.repo.Commit("one of them", map[string]string{"one.txt": "one\n"})
 	got := w.lands(landing(1, rb))
-	if got.Outcome != forge.LandChanged || got.Candidate == nil || got.Candidate.Base != string(tip) || w.repo.Head("main") != tip {
+	if got.Outcome != forge.MergePatchChanged || got.Candidate == nil || got.Candidate.Base != string(tip) || w.repo.Head("main") != tip {
 		t.Fatalf("got %+v", got)
 	}
 	if diff := cmp.Diff([]string{"two.txt"}, got.Candidate.Files); diff != "" || got.Candidate.Verify == nil {
 		t.Errorf("%+v\n%s", got.Candidate, diff)
 	}
 	second := w.lands(landing(2, got.Candidate))
-	if second.Outcome != forge.LandIntegrated || w.repo.Head("main^") != tip {
+	if second.Outcome != forge.MergeDone || w.repo.Head("main^") != tip {
 		t.Errorf("got %+v", second)
 	}
 }
@@ -117,7 +117,7 @@ func TestLandOfWhatIsThereAlready(t *testing.T) {
 	rb := w.ready("new.txt", "x")
 	tip := w.repo.Commit("the same", map[string]string{"new.txt": "x\n"})
 	got := w.lands(landing(1, rb))
-	if got.Outcome != forge.LandIntegrated || got.Commit != string(tip) || w.repo.Head("main") != tip {
+	if got.Outcome != forge.MergeDone || got.Commit != string(tip) || w.repo.Head("main") != tip {
 		t.Errorf("got %+v", got)
 	}
 }
@@ -136,8 +136,8 @@ func TestAMoveIsNotCutOff(t *testing.T) {
 	c := landing(1, rb)
 	w.want(c)
 	r := w.imp.integrate(ctx, c, silent)
-	if r.Failure() != nil || forge.As[*forge.Integration](r.Output).Outcome != forge.LandIntegrated || w.repo.Head("main") != git.OID(rb.Head) {
-		t.Errorf("got %+v, %+v", r.Failure(), forge.As[*forge.Integration](r.Output))
+	if r.Failure() != nil || forge.As[*forge.MergeResult](r.Output).Outcome != forge.MergeDone || w.repo.Head("main") != git.OID(rb.Head) {
+		t.Errorf("got %+v, %+v", r.Failure(), forge.As[*forge.MergeResult](r.Output))
 	}
 }
 
@@ -148,7 +148,7 @@ func TestLandThatDoesNotVerifyOnTheMovedTip(t *testing.T) {
 	strict := strings.Replace(settings, "verify:", "verify:\n  - test ! -e new.txt", 1)
 	tip := w.repo.Commit("forbid it", map[string]string{"pfl-forge.yaml": strict})
 	got := w.lands(landing(1, rb))
-	if got.Outcome != forge.LandVerifyFailed || got.Verify == nil || got.Verify.Command != "test ! -e new.txt" || got.Candidate == nil {
+	if got.Outcome != forge.MergeVerifyFailed || got.Verify == nil || got.Verify.Command != "test ! -e new.txt" || got.Candidate == nil {
 		t.Errorf("got %+v", got)
 	}
 	if w.repo.Head("main") != tip {
@@ -160,7 +160,7 @@ func TestLandWaitsForAPersonsFiles(t *testing.T) {
 	w := newWorld(t)
 	rb := w.ready("a.txt", "mine")
 	w.repo.Write("a.txt", "edited\n")
-	want := &forge.Integration{Outcome: forge.LandDirty, Files: []string{"a.txt"}}
+	want := &forge.MergeResult{Outcome: forge.MergeDirty, Files: []string{"a.txt"}}
 	if diff := cmp.Diff(want, w.lands(landing(1, rb))); diff != "" {
 		t.Error(diff)
 	}
@@ -168,7 +168,7 @@ func TestLandWaitsForAPersonsFiles(t *testing.T) {
 		t.Error("it landed")
 	}
 	w.repo.Git("checkout", "-q", "--", "a.txt")
-	if got := w.lands(landing(2, rb)); got.Outcome != forge.LandIntegrated {
+	if got := w.lands(landing(2, rb)); got.Outcome != forge.MergeDone {
 		t.Errorf("got %+v", got)
 	}
 }
@@ -180,7 +180,7 @@ func TestLandWaitsForAPersonsMerge(t *testing.T) {
 	w.repo.Commit("side", map[string]string{"side.txt": "s\n"})
 	w.repo.Git("checkout", "-q", "main")
 	w.repo.Git("merge", "-q", "--no-ff", "--no-commit", "side")
-	if got := w.lands(landing(1, rb)); got.Outcome != forge.LandDirty || len(got.Files) != 1 {
+	if got := w.lands(landing(1, rb)); got.Outcome != forge.MergeDirty || len(got.Files) != 1 {
 		t.Errorf("got %+v", got)
 	}
 }
@@ -207,7 +207,7 @@ func TestDeathBeforeTheBranchMoves(t *testing.T) {
 		t.Fatal("it did not stop there")
 	}
 	w.repo.Commit("somebody else", map[string]string{"b.txt": "c\n"})
-	if got := w.lands(c); got.Outcome != forge.LandIntegrated || w.repo.Show("main", "b.txt") != "c" || w.repo.Show("main", "new.txt") != "x" {
+	if got := w.lands(c); got.Outcome != forge.MergeDone || w.repo.Show("main", "b.txt") != "c" || w.repo.Show("main", "new.txt") != "x" {
 		t.Errorf("got %+v", got)
 	}
 }
@@ -230,11 +230,11 @@ func TestDeathAfterTheBranchMoved(t *testing.T) {
 		}
 		c.Attempt.Claim = 2
 		r := w.imp.integrate(t.Context(), c, silent)
-		want := &forge.Integration{
-			Outcome: forge.LandIntegrated, Commit: string(landed), Parent: string(w.repo.Head("main~2")),
+		want := &forge.MergeResult{
+			Outcome: forge.MergeDone, Commit: string(landed), Parent: string(w.repo.Head("main~2")),
 			Tree: w.repo.Git("rev-parse", "main^^{tree}"), PatchID: first.PatchID,
 		}
-		if diff := cmp.Diff(want, forge.As[*forge.Integration](r.Output)); diff != "" || r.Failure() != nil {
+		if diff := cmp.Diff(want, forge.As[*forge.MergeResult](r.Output)); diff != "" || r.Failure() != nil {
 			t.Errorf("wanted %t: %+v\n%s", wanted, r.Failure(), diff)
 		}
 		if w.repo.Head("main") != tip {
@@ -246,12 +246,12 @@ func TestDeathAfterTheBranchMoved(t *testing.T) {
 // A landing of the task that the change was made on top of is no landing of it.
 func TestAnEarlierLandingBelowTheChangeDoesNotCount(t *testing.T) {
 	w := newWorld(t)
-	if got := w.lands(landing(1, w.ready("new.txt", "x"))); got.Outcome != forge.LandIntegrated {
+	if got := w.lands(landing(1, w.ready("new.txt", "x"))); got.Outcome != forge.MergeDone {
 		t.Fatalf("got %+v", got)
 	}
 	again := recipe(2, "write", "FILE", "other.txt", "TEXT", "y")
 	rb := w.rebased(w.implemented(again))
-	if got := w.lands(landing(2, rb)); got.Outcome != forge.LandIntegrated || got.Commit != rb.Head || w.repo.Show("main", "other.txt") != "y" {
+	if got := w.lands(landing(2, rb)); got.Outcome != forge.MergeDone || got.Commit != rb.Head || w.repo.Show("main", "other.txt") != "y" {
 		t.Errorf("got %+v", got)
 	}
 }

@@ -11,7 +11,7 @@ import (
 // earlier returns what an earlier try to land the task has come to, if it moved the
 // base branch, and nil otherwise. A commit that the change was made on top of is
 // none of it: the change came later.
-func (i *Implementer) earlier(ctx context.Context, j *repository.Job, base git.OID) (*forge.Integration, error) {
+func (i *Implementer) earlier(ctx context.Context, j *repository.Job, base git.OID) (*forge.MergeResult, error) {
 	all, err := j.Store.Landings(ctx, j.Intent())
 	if err != nil {
 		return nil, err
@@ -48,7 +48,7 @@ func landed(ctx context.Context, r *repository.Repository, l git.Landing, tip gi
 }
 
 // integrated reports a landing that is on the base branch.
-func integrated(ctx context.Context, r *repository.Repository, l git.Landing) (*forge.Integration, error) {
+func integrated(ctx context.Context, r *repository.Repository, l git.Landing) (*forge.MergeResult, error) {
 	tree, err := r.Store.Tree(ctx, l.Commit)
 	if err != nil {
 		return nil, err
@@ -57,7 +57,7 @@ func integrated(ctx context.Context, r *repository.Repository, l git.Landing) (*
 	if err != nil {
 		return nil, err
 	}
-	return &forge.Integration{
-		Outcome: forge.LandIntegrated, Commit: string(l.Commit), Parent: string(l.Parent), Tree: string(tree), PatchID: patch,
+	return &forge.MergeResult{
+		Outcome: forge.MergeDone, Commit: string(l.Commit), Parent: string(l.Parent), Tree: string(tree), PatchID: patch,
 	}, nil
 }

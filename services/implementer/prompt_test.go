@@ -145,7 +145,7 @@ func TestMessage(t *testing.T) {
 func BenchmarkFixedPrompt(b *testing.B) {
 	for role, cmd := range map[agent.Role]*forge.Command{
 		agent.RoleImplement: {},
-		agent.RoleExecute:   {Attempt: forge.Attempt{Step: forge.StepExecute}, Input: &forge.ImplementInput{Goal: &forge.Loop{}}},
+		agent.RoleExecute:   {Attempt: forge.Attempt{Step: forge.StepExecute}, Input: &forge.ImplementInput{Goal: &forge.GoalContext{}}},
 	} {
 		b.Run(string(role), func(b *testing.B) {
 			var system, text string

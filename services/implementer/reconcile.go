@@ -97,7 +97,7 @@ func (i *Implementer) report(ctx context.Context, r *repository.Repository, list
 		// Claim 0 is nobody's, so the result is not taken for one that was published.
 		err = i.bus.PublishResult(ctx, forge.Result{
 			To:        forge.Key{Project: r.Project, Intent: forge.IntentID(l.Intent)},
-			Attempt:   forge.Attempt{Task: forge.TaskID(l.Task), Step: forge.StepIntegrate, Number: l.Number},
+			Attempt:   forge.Attempt{Task: forge.TaskID(l.Task), Step: forge.StepMerge, Number: l.Number},
 			Replica:   i.id,
 			StartedAt: time.Now().UTC(),
 			Output:    fact,

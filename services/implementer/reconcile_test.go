@@ -81,10 +81,10 @@ func TestReconcileReportsWhatADeadProcessLanded(t *testing.T) {
 		}
 	}
 	r := wait.For(t, results)
-	if r.To.Intent != "fix" || r.Attempt.Task != "fix-001" || r.Attempt.Step != forge.StepIntegrate || r.Attempt.Number != 3 || r.Replica != "w1" {
+	if r.To.Intent != "fix" || r.Attempt.Task != "fix-001" || r.Attempt.Step != forge.StepMerge || r.Attempt.Number != 3 || r.Replica != "w1" {
 		t.Errorf("got %+v", r)
 	}
-	if i := forge.As[*forge.Integration](r.Output); i == nil || i.Outcome != forge.LandIntegrated || i.Commit != string(landed) || i.Parent != string(w.repo.Head("main^")) {
+	if i := forge.As[*forge.MergeResult](r.Output); i == nil || i.Outcome != forge.MergeDone || i.Commit != string(landed) || i.Parent != string(w.repo.Head("main^")) {
 		t.Errorf("got %+v", i)
 	}
 	if len(w.refs("/land/")) != 1 {
@@ -181,12 +181,12 @@ func TestWorker(t *testing.T) {
 	c := command(forge.StepRebase, 1)
 	c.Task.Base, c.Task.Head = im.Base, im.Head
 	rb := forge.As[*forge.Rebase](do(c).Output)
-	land := forge.As[*forge.Integration](do(landing(1, rb)).Output)
-	if land.Outcome != forge.LandIntegrated || w.repo.Head("main") != git.OID(land.Commit) {
+	land := forge.As[*forge.MergeResult](do(landing(1, rb)).Output)
+	if land.Outcome != forge.MergeDone || w.repo.Head("main") != git.OID(land.Commit) {
 		t.Fatalf("got %+v", land)
 	}
 	w.intent(forge.StatusDone)
-	w.dispatch(key, forge.Effects{Released: []forge.TaskID{"fix-001"}})
+	w.dispatch(key, forge.Effects{ReleasedTasks: []forge.TaskID{"fix-001"}})
 	wait.Until(t, "the checkout and the landing are given back", func() bool {
 		return !exists(filepath.Join(w.repo.Dir, ".forge", "worktrees", "fix-001")) && len(w.refs("/land/")) == 0
 	})
@@ -202,7 +202,7 @@ func TestReleaseOfAFailedTaskThatLanded(t *testing.T) {
 	w.imp.release(t.Context(), bus.Control{
 		To: forge.Key{Project: repotest.Project, Intent: "fix"}, Released: []forge.TaskID{"fix-001"},
 	})
-	if r := wait.For(t, results); forge.As[*forge.Integration](r.Output) == nil || forge.As[*forge.Integration](r.Output).Commit != string(landed) {
+	if r := wait.For(t, results); forge.As[*forge.MergeResult](r.Output) == nil || forge.As[*forge.MergeResult](r.Output).Commit != string(landed) {
 		t.Errorf("got %+v", r)
 	}
 	if len(w.refs("/land/")) != 0 {
@@ -240,8 +240,8 @@ func TestReplicas(t *testing.T) {
 	}
 	c.Attempt.Claim = 2
 	got := one.imp.integrate(t.Context(), c, silent)
-	if got.Failure() != nil || forge.As[*forge.Integration](got.Output).Commit != string(origin.Head("main")) || forge.As[*forge.Integration](got.Output).Outcome != forge.LandIntegrated {
-		t.Errorf("got %+v, %+v", got.Failure(), forge.As[*forge.Integration](got.Output))
+	if got.Failure() != nil || forge.As[*forge.MergeResult](got.Output).Commit != string(origin.Head("main")) || forge.As[*forge.MergeResult](got.Output).Outcome != forge.MergeDone {
+		t.Errorf("got %+v, %+v", got.Failure(), forge.As[*forge.MergeResult](got.Output))
 	}
 
 	results := one.results()
@@ -249,7 +249,7 @@ func TestReplicas(t *testing.T) {
 	if err := one.imp.reconcile(t.Context(), one.repository()); err != nil {
 		t.Fatal(err)
 	}
-	if diff := cmp.Diff(forge.As[*forge.Integration](got.Output), forge.As[*forge.Integration](wait.For(t, results).Output)); diff != "" {
+	if diff := cmp.Diff(forge.As[*forge.MergeResult](got.Output), forge.As[*forge.MergeResult](wait.For(t, results).Output)); diff != "" {
 		t.Error(diff)
 	}
 	if left := origin.Git("for-each-ref", "refs/forge/fix/fix-001/land"); left != "" {
@@ -273,8 +273,8 @@ func TestReplicasRace(t *testing.T) {
 		}
 	}
 	got := two.imp.integrate(t.Context(), c, silent)
-	if got.Failure() != nil || forge.As[*forge.Integration](got.Output).Parent != string(other) || origin.Head("main^") != other {
-		t.Errorf("got %+v, %+v", got.Failure(), forge.As[*forge.Integration](got.Output))
+	if got.Failure() != nil || forge.As[*forge.MergeResult](got.Output).Parent != string(other) || origin.Head("main^") != other {
+		t.Errorf("got %+v, %+v", got.Failure(), forge.As[*forge.MergeResult](got.Output))
 	}
 	if origin.Show("main", "b.txt") != "c" || origin.Show("main", "new.txt") != "x" {
 		t.Error("a change got lost")

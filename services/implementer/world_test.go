@@ -127,8 +127,8 @@ func (w *world) rebased(im *forge.Implementation) *forge.Rebase {
 func landing(number int, rb *forge.Rebase) forge.Command {
 	return forge.Command{
 		To:      forge.Key{Project: repotest.Project, Intent: "fix"},
-		Attempt: forge.Attempt{Task: "fix-001", Step: forge.StepIntegrate, Number: number, Claim: 1},
-		Input: &forge.MergeInput{Land: &forge.Land{
+		Attempt: forge.Attempt{Task: "fix-001", Step: forge.StepMerge, Number: number, Claim: 1},
+		Input: &forge.MergeInput{Land: &forge.QueueMerge{
 			Run: 1, Task: "fix-001", Number: number, Base: rb.Base, Head: rb.Head, Tree: rb.Tree, PatchID: rb.PatchID, Files: rb.Files,
 		}},
 	}
@@ -164,14 +164,14 @@ func (w *world) ready(file, text string) *forge.Rebase {
 }
 
 // lands has a change landed, with the lane waiting for it.
-func (w *world) lands(c forge.Command) *forge.Integration {
+func (w *world) lands(c forge.Command) *forge.MergeResult {
 	w.t.Helper()
 	w.want(c)
 	r := w.imp.integrate(w.t.Context(), c, silent)
 	if r.Failure() != nil {
 		w.t.Fatalf("%s: %s", r.Failure().Reason, r.Failure().Message)
 	}
-	return forge.As[*forge.Integration](r.Output)
+	return forge.As[*forge.MergeResult](r.Output)
 }
 
 // refs lists the hidden refs of the intent that hold a word.
@@ -191,7 +191,7 @@ func fails(t *testing.T, r forge.Result, reason forge.FailureReason, message str
 	if r.Failure() == nil || r.Failure().Reason != reason || !strings.Contains(r.Failure().Message, message) {
 		t.Errorf("got %+v, want %s: ...%s...", r.Failure(), reason, message)
 	}
-	if forge.As[*forge.Implementation](r.Output) != nil || forge.As[*forge.Rebase](r.Output) != nil || forge.As[*forge.Integration](r.Output) != nil {
+	if forge.As[*forge.Implementation](r.Output) != nil || forge.As[*forge.Rebase](r.Output) != nil || forge.As[*forge.MergeResult](r.Output) != nil {
 		t.Error("a failure comes with a payload")
 	}
 }

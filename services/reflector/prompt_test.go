@@ -80,7 +80,7 @@ func TestPrompts(t *testing.T) {
 	short := &forge.Command{Intent: forge.Intent{Title: "Find skills"}, Input: &forge.AbstractInput{Patterns: []forge.Pattern{{Name: "Keys", Description: "A key is added."}}}}
 	golden(t, "abstract-short", abstractPrompt, newDraft(short, nil))
 	golden(t, "summarize", summarizePrompt, iterated())
-	first := forge.Loop{
+	first := forge.GoalContext{
 		Iteration: 1, Criteria: []string{"The report says why"}, Execution: &forge.Execution{Status: forge.ExecutionError, Output: "No access."},
 	}
 	golden(t, "summarize-short", summarizePrompt, &iteration{Command: &forge.Command{Intent: forge.Intent{Title: "Look"}}, Goal: first})
@@ -91,7 +91,7 @@ func iterated() *iteration {
 	return &iteration{
 		Command: &forge.Command{Intent: forge.Intent{Title: "Mend the cart" + injection}},
 		Verify:  &forge.VerifyReport{Command: "make test", Output: "FAIL cart_test.go:3\n" + injection},
-		Goal: forge.Loop{
+		Goal: forge.GoalContext{
 			Iteration: 3, Criteria: []string{"It adds up" + injection, "A test shows it"},
 			Summaries: []forge.ExecutionSummary{{Iteration: 2, Result: forge.ExecutionFailure, Approach: "By hand." + injection, Reason: "No time." + injection}},
 			Knowledge: []forge.Knowledge{{Content: "Sums are in cents." + injection}},
@@ -144,7 +144,7 @@ func TestPromptsFit(t *testing.T) {
 
 // What every call costs before it says anything.
 func BenchmarkFixedPrompt(b *testing.B) {
-	nothing := &iteration{Command: &forge.Command{}, Goal: forge.Loop{Execution: &forge.Execution{}}}
+	nothing := &iteration{Command: &forge.Command{}, Goal: forge.GoalContext{Execution: &forge.Execution{}}}
 	for role, of := range map[agent.Role]struct {
 		p    *prompt.Template
 		data any

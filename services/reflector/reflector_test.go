@@ -27,13 +27,13 @@ func TestReflectWithoutAModel(t *testing.T) {
 			Observations: []forge.Observation{{ID: "a", Content: "new"}, {ID: "b", Content: "newer"}},
 		},
 	}
-	if _, err := b.Append(t.Context(), key.Lane(), 0, forge.Record{
+	if _, err := b.Append(t.Context(), key.ProjectKey(), 0, forge.Record{
 		Effects: forge.Effects{Commands: []forge.Command{cmd}},
-		Summary: forge.Summary{Key: key.Lane(), Open: []forge.Attempt{cmd.Attempt}},
+		Summary: forge.Summary{Key: key.ProjectKey(), Open: []forge.Attempt{cmd.Attempt}},
 	}); err != nil {
 		t.Fatal(err)
 	}
-	if err := b.Dispatch(t.Context(), key.Lane(), forge.Effects{Commands: []forge.Command{cmd}}); err != nil {
+	if err := b.Dispatch(t.Context(), key.ProjectKey(), forge.Effects{Commands: []forge.Command{cmd}}); err != nil {
 		t.Fatal(err)
 	}
 	ctx, stop := context.WithCancel(t.Context())

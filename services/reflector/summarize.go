@@ -26,7 +26,7 @@ var summarizePrompt = prompt.New("summarize.md", summarizeText)
 type iteration struct {
 	*forge.Command
 
-	Goal   forge.Loop
+	Goal   forge.GoalContext
 	Verify *forge.VerifyReport
 	Files  []string // of the change so far
 }

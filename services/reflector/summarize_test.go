@@ -19,7 +19,7 @@ import (
 func iterated() forge.Command {
 	c := command(forge.StepSummarize)
 	c.Attempt.Task = "tidy-001"
-	c.Input = &forge.IterationInput{Goal: forge.Loop{
+	c.Input = &forge.IterationInput{Goal: forge.GoalContext{
 		Iteration: 3, Criteria: []string{"a.txt is short"},
 		Summaries: []forge.ExecutionSummary{{Iteration: 2, Approach: "Another one.", Result: forge.ExecutionFailure}},
 		Knowledge: []forge.Knowledge{{Content: "Known before."}},

@@ -16,7 +16,7 @@ func towards() *forge.Command {
 	cmd := command()
 	cmd.Intent.Goal = &forge.GoalOptions{JudgePrompt: "Look at the tests first.\n" + injection}
 	cmd.Task = forge.Task{Plan: "Mend the form.\nTest it.", Base: "0", Head: "1"}
-	cmd.Input = &forge.IterationInput{Verify: cmd.Review().Verify, Goal: forge.Loop{
+	cmd.Input = &forge.IterationInput{Verify: cmd.Review().Verify, Goal: forge.GoalContext{
 		Iteration: 3, Criteria: []string{"It says why\n" + injection, "A test shows it"},
 		Summaries: []forge.ExecutionSummary{
 			{Iteration: 2, Reason: "the one before"},
@@ -57,7 +57,7 @@ func TestJudgePrompt(t *testing.T) {
 func TestJudgePromptOfALargeChange(t *testing.T) {
 	in := &forge.IterationInput{
 		Verify: &forge.VerifyReport{Command: "make test", Output: "FAIL\n"},
-		Goal:   forge.Loop{Iteration: 1, Criteria: []string{"It is larger"}, Summaries: []forge.ExecutionSummary{{Iteration: 0}}},
+		Goal:   forge.GoalContext{Iteration: 1, Criteria: []string{"It is larger"}, Summaries: []forge.ExecutionSummary{{Iteration: 0}}},
 	}
 	cmd := &forge.Command{Intent: forge.Intent{Title: "Grow"}, Task: forge.Task{Plan: "Grow.", Base: "0", Head: "1"}, Input: in}
 	g := newGoal(cmd, []string{"make test"})
@@ -78,7 +78,7 @@ func TestJudgePromptOfALargeChange(t *testing.T) {
 
 func TestJudgePromptWithoutAChange(t *testing.T) {
 	cmd := &forge.Command{
-		Intent: forge.Intent{Title: "Explain"}, Input: &forge.IterationInput{Goal: forge.Loop{
+		Intent: forge.Intent{Title: "Explain"}, Input: &forge.IterationInput{Goal: forge.GoalContext{
 			Iteration: 1, Criteria: []string{"The report names every caller"},
 			Execution: &forge.Execution{Status: forge.ExecutionSuccess, Output: "Nobody calls it."},
 		}},

@@ -51,7 +51,7 @@ func goalWorld(t *testing.T, others ...agent.Agent) (gittest.Repo, func(forge.Co
 func goalCommand(r gittest.Repo, criteria ...string) forge.Command {
 	c := command(r, "", "")
 	c.Attempt.Step, c.Session = forge.StepJudge, "00000000-0000-4000-8000-000000000000"
-	c.Input = &forge.IterationInput{Verify: &forge.VerifyReport{Passed: true}, Goal: forge.Loop{
+	c.Input = &forge.IterationInput{Verify: &forge.VerifyReport{Passed: true}, Goal: forge.GoalContext{
 		Iteration: 1, Criteria: criteria, Execution: &forge.Execution{Status: forge.ExecutionSuccess, Output: "I say that it is done."},
 	}}
 	return c

@@ -161,7 +161,7 @@ func place(id string, projects int) int {
 // follow notes the ends of a project's intents.
 func (f *forgeSystem) follow(ctx context.Context, p forge.ProjectID) {
 	_ = f.bus.Follow(ctx, p, 0, bus.Follower{Record: func(key forge.Key, _ uint64, rec forge.Record) error {
-		if !key.IsLane() && rec.Summary.Status == forge.StatusDone && rec.Summary.Settled {
+		if !key.IsProject() && rec.Summary.Status == forge.StatusDone && rec.Summary.Idle {
 			f.meet.arrive(string(key.Intent))
 		}
 		return nil

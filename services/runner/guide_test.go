@@ -168,7 +168,7 @@ func TestGuideFollows(t *testing.T) {
 // The page lists every change, with the same words as the code.
 func TestGuideIsComplete(t *testing.T) {
 	page := guide(t)
-	for _, what := range bus.Whats() {
+	for _, what := range bus.ChangeKinds() {
 		if !strings.Contains(page, "\n| `"+string(what)+"` | ") {
 			t.Errorf("the page does not have %s", what)
 		}
@@ -177,7 +177,7 @@ func TestGuideIsComplete(t *testing.T) {
 	table, _, _ = strings.Cut(table, "\n\n")
 	for _, m := range regexp.MustCompile("(?m)^\\| `([a-z-]+)` \\| ").FindAllStringSubmatch(table, -1) {
 		found := false
-		for _, what := range bus.Whats() {
+		for _, what := range bus.ChangeKinds() {
 			found = found || string(what) == m[1]
 		}
 		if !found {

@@ -59,8 +59,8 @@ func succeed(c forge.Command) forge.Result {
 		r.Output = &forge.Rebase{Base: commit, Head: commit, Tree: commit, PatchID: commit, Files: []string{string(c.Task.ID)}}
 	case forge.StepReview:
 		r.Output = &forge.Review{TaskID: c.Task.ID, Head: c.Task.Head, Verdict: forge.VerdictApproved}
-	case forge.StepIntegrate:
-		r.Output = &forge.Integration{Outcome: forge.LandIntegrated, Commit: commit, Parent: commit, Tree: commit}
+	case forge.StepMerge:
+		r.Output = &forge.MergeResult{Outcome: forge.MergeDone, Commit: commit, Parent: commit, Tree: commit}
 	case forge.StepReflect:
 		r.Output = &forge.Reflection{}
 	default: // nobody asks for others here

@@ -126,7 +126,7 @@ func (r *runner) recover(ctx context.Context) error {
 // open lists the machines that may wait for something, as far as it can be read.
 func (r *runner) open(ctx context.Context) (map[forge.Key]bool, error) {
 	keys := map[forge.Key]bool{}
-	lanes, err := r.bus.LaneSummaries(ctx, "")
+	lanes, err := r.bus.ProjectSummaries(ctx, "")
 	failures := []error{err}
 	for _, lane := range lanes {
 		keys[lane.Key] = true
@@ -142,7 +142,7 @@ func (r *runner) open(ctx context.Context) (map[forge.Key]bool, error) {
 	}
 	intents, err := r.bus.Summaries(ctx, "")
 	for _, s := range intents {
-		if !s.Settled || !s.Status.Ended() {
+		if !s.Idle || !s.Status.Ended() {
 			keys[s.Key] = true
 		}
 	}

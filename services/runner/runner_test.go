@@ -32,7 +32,7 @@ func await(t testing.TB, b *bus.Bus, status forge.Status, ids ...forge.IntentID)
 	}
 	err := b.Follow(ctx, project, 0, bus.Follower{Record: func(key forge.Key, _ uint64, rec forge.Record) error {
 		moved()
-		if s := rec.Summary; s.Settled && s.Status == status && s.Status.Ended() || s.Settled && s.Status == status && s.Waiting != "" {
+		if s := rec.Summary; s.Idle && s.Status == status && s.Status.Ended() || s.Idle && s.Status == status && s.Waiting != "" {
 			delete(missing, key.Intent)
 		}
 		if len(missing) == 0 {

@@ -87,7 +87,7 @@ func allDone(t testing.TB, b *bus.Bus, least int) map[forge.IntentID]*forge.Summ
 	open := map[forge.IntentID]bool{}
 	err := b.Follow(ctx, project, 0, bus.Follower{Record: func(key forge.Key, _ uint64, rec forge.Record) error {
 		moved()
-		if key.IsLane() {
+		if key.IsProject() {
 			return nil
 		}
 		known[key.Intent] = &rec.Summary

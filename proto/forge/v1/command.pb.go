@@ -1099,7 +1099,7 @@ type ImplementInput struct {
 	xxx_hidden_Feedback    *string                `protobuf:"bytes,3,opt,name=feedback"`
 	xxx_hidden_Reviews     *[]*Review             `protobuf:"bytes,4,rep,name=reviews"`
 	xxx_hidden_Overlaps    *[]*Overlap            `protobuf:"bytes,5,rep,name=overlaps"`
-	xxx_hidden_Goal        *Loop                  `protobuf:"bytes,6,opt,name=goal"`
+	xxx_hidden_Goal        *GoalContext           `protobuf:"bytes,6,opt,name=goal"`
 	XXX_raceDetectHookData protoimpl.RaceDetectHookData
 	XXX_presence           [1]uint32
 	unknownFields          protoimpl.UnknownFields
@@ -1173,7 +1173,7 @@ func (x *ImplementInput) GetOverlaps() []*Overlap {
 	return nil
 }
 
-func (x *ImplementInput) GetGoal() *Loop {
+func (x *ImplementInput) GetGoal() *GoalContext {
 	if x != nil {
 		return x.xxx_hidden_Goal
 	}
@@ -1203,7 +1203,7 @@ func (x *ImplementInput) SetOverlaps(v []*Overlap) {
 	x.xxx_hidden_Overlaps = &v
 }
 
-func (x *ImplementInput) SetGoal(v *Loop) {
+func (x *ImplementInput) SetGoal(v *GoalContext) {
 	x.xxx_hidden_Goal = v
 }
 
@@ -1268,7 +1268,7 @@ type ImplementInput_builder struct {
 	// Tasks under way that this one does not merge with.
 	Overlaps []*Overlap
 	// execute: the goal so far.
-	Goal *Loop
+	Goal *GoalContext
 }
 
 func (b0 ImplementInput_builder) Build() *ImplementInput {
@@ -1427,7 +1427,7 @@ func (b0 ReviewInput_builder) Build() *ReviewInput {
 // IterationInput is the input of summarize and judge.
 type IterationInput struct {
 	state             protoimpl.MessageState `protogen:"opaque.v1"`
-	xxx_hidden_Goal   *Loop                  `protobuf:"bytes,1,opt,name=goal"`
+	xxx_hidden_Goal   *GoalContext           `protobuf:"bytes,1,opt,name=goal"`
 	xxx_hidden_Verify *VerifyReport          `protobuf:"bytes,2,opt,name=verify"`
 	unknownFields     protoimpl.UnknownFields
 	sizeCache         protoimpl.SizeCache
@@ -1458,7 +1458,7 @@ func (x *IterationInput) ProtoReflect() protoreflect.Message {
 	return mi.MessageOf(x)
 }
 
-func (x *IterationInput) GetGoal() *Loop {
+func (x *IterationInput) GetGoal() *GoalContext {
 	if x != nil {
 		return x.xxx_hidden_Goal
 	}
@@ -1472,7 +1472,7 @@ func (x *IterationInput) GetVerify() *VerifyReport {
 	return nil
 }
 
-func (x *IterationInput) SetGoal(v *Loop) {
+func (x *IterationInput) SetGoal(v *GoalContext) {
 	x.xxx_hidden_Goal = v
 }
 
@@ -1506,7 +1506,7 @@ type IterationInput_builder struct {
 	_ [0]func() // Prevents comparability and use of unkeyed literals for the builder.
 
 	// The goal so far.
-	Goal *Loop
+	Goal *GoalContext
 	// What the verify commands said; unset where none are configured or nothing was
 	// changed.
 	Verify *VerifyReport
@@ -1523,10 +1523,10 @@ func (b0 IterationInput_builder) Build() *IterationInput {
 
 // MergeInput is the input of integrate.
 type MergeInput struct {
-	state           protoimpl.MessageState `protogen:"opaque.v1"`
-	xxx_hidden_Land *Land                  `protobuf:"bytes,1,opt,name=land"`
-	unknownFields   protoimpl.UnknownFields
-	sizeCache       protoimpl.SizeCache
+	state                 protoimpl.MessageState `protogen:"opaque.v1"`
+	xxx_hidden_QueueMerge *QueueMerge            `protobuf:"bytes,1,opt,name=queue_merge,json=queueMerge"`
+	unknownFields         protoimpl.UnknownFields
+	sizeCache             protoimpl.SizeCache
 }
 
 func (x *MergeInput) Reset() {
@@ -1554,40 +1554,40 @@ func (x *MergeInput) ProtoReflect() protoreflect.Message {
 	return mi.MessageOf(x)
 }
 
-func (x *MergeInput) GetLand() *Land {
+func (x *MergeInput) GetQueueMerge() *QueueMerge {
 	if x != nil {
-		return x.xxx_hidden_Land
+		return x.xxx_hidden_QueueMerge
 	}
 	return nil
 }
 
-func (x *MergeInput) SetLand(v *Land) {
-	x.xxx_hidden_Land = v
+func (x *MergeInput) SetQueueMerge(v *QueueMerge) {
+	x.xxx_hidden_QueueMerge = v
 }
 
-func (x *MergeInput) HasLand() bool {
+func (x *MergeInput) HasQueueMerge() bool {
 	if x == nil {
 		return false
 	}
-	return x.xxx_hidden_Land != nil
+	return x.xxx_hidden_QueueMerge != nil
 }
 
-func (x *MergeInput) ClearLand() {
-	x.xxx_hidden_Land = nil
+func (x *MergeInput) ClearQueueMerge() {
+	x.xxx_hidden_QueueMerge = nil
 }
 
 type MergeInput_builder struct {
 	_ [0]func() // Prevents comparability and use of unkeyed literals for the builder.
 
 	// What to merge.
-	Land *Land
+	QueueMerge *QueueMerge
 }
 
 func (b0 MergeInput_builder) Build() *MergeInput {
 	m0 := &MergeInput{}
 	b, x := &b0, m0
 	_, _ = b, x
-	x.xxx_hidden_Land = b.Land
+	x.xxx_hidden_QueueMerge = b.QueueMerge
 	return m0
 }
 
@@ -1750,24 +1750,25 @@ const file_forge_v1_command_proto_rawDesc = "" +
 	"\x04past\x18\x01 \x03(\v2\x11.forge.v1.PastRunR\x04past\x129\n" +
 	"\fobservations\x18\x02 \x03(\v2\x15.forge.v1.ObservationR\fobservations\">\n" +
 	"\rAbstractInput\x12-\n" +
-	"\bpatterns\x18\x01 \x03(\v2\x11.forge.v1.PatternR\bpatterns\"\xdd\x01\n" +
+	"\bpatterns\x18\x01 \x03(\v2\x11.forge.v1.PatternR\bpatterns\"\xe4\x01\n" +
 	"\x0eImplementInput\x12\x1a\n" +
 	"\bcontinue\x18\x01 \x01(\bR\bcontinue\x12\x14\n" +
 	"\x05fresh\x18\x02 \x01(\bR\x05fresh\x12\x1a\n" +
 	"\bfeedback\x18\x03 \x01(\tR\bfeedback\x12*\n" +
 	"\areviews\x18\x04 \x03(\v2\x10.forge.v1.ReviewR\areviews\x12-\n" +
-	"\boverlaps\x18\x05 \x03(\v2\x11.forge.v1.OverlapR\boverlaps\x12\"\n" +
-	"\x04goal\x18\x06 \x01(\v2\x0e.forge.v1.LoopR\x04goal\"\r\n" +
+	"\boverlaps\x18\x05 \x03(\v2\x11.forge.v1.OverlapR\boverlaps\x12)\n" +
+	"\x04goal\x18\x06 \x01(\v2\x15.forge.v1.GoalContextR\x04goal\"\r\n" +
 	"\vRebaseInput\"i\n" +
 	"\vReviewInput\x12.\n" +
 	"\x06verify\x18\x01 \x01(\v2\x16.forge.v1.VerifyReportR\x06verify\x12*\n" +
-	"\areviews\x18\x02 \x03(\v2\x10.forge.v1.ReviewR\areviews\"d\n" +
-	"\x0eIterationInput\x12\"\n" +
-	"\x04goal\x18\x01 \x01(\v2\x0e.forge.v1.LoopR\x04goal\x12.\n" +
-	"\x06verify\x18\x02 \x01(\v2\x16.forge.v1.VerifyReportR\x06verify\"0\n" +
+	"\areviews\x18\x02 \x03(\v2\x10.forge.v1.ReviewR\areviews\"k\n" +
+	"\x0eIterationInput\x12)\n" +
+	"\x04goal\x18\x01 \x01(\v2\x15.forge.v1.GoalContextR\x04goal\x12.\n" +
+	"\x06verify\x18\x02 \x01(\v2\x16.forge.v1.VerifyReportR\x06verify\"C\n" +
 	"\n" +
-	"MergeInput\x12\"\n" +
-	"\x04land\x18\x01 \x01(\v2\x0e.forge.v1.LandR\x04land\"\xd7\x01\n" +
+	"MergeInput\x125\n" +
+	"\vqueue_merge\x18\x01 \x01(\v2\x14.forge.v1.QueueMergeR\n" +
+	"queueMerge\"\xd7\x01\n" +
 	"\fReflectInput\x12+\n" +
 	"\ahistory\x18\x01 \x01(\v2\x11.forge.v1.HistoryR\ahistory\x12/\n" +
 	"\thistories\x18\x02 \x03(\v2\x11.forge.v1.HistoryR\thistories\x129\n" +
@@ -1796,9 +1797,9 @@ var file_forge_v1_command_proto_goTypes = []any{
 	(*Pattern)(nil),        // 17: forge.v1.Pattern
 	(*Review)(nil),         // 18: forge.v1.Review
 	(*Overlap)(nil),        // 19: forge.v1.Overlap
-	(*Loop)(nil),           // 20: forge.v1.Loop
+	(*GoalContext)(nil),    // 20: forge.v1.GoalContext
 	(*VerifyReport)(nil),   // 21: forge.v1.VerifyReport
-	(*Land)(nil),           // 22: forge.v1.Land
+	(*QueueMerge)(nil),     // 22: forge.v1.QueueMerge
 	(*History)(nil),        // 23: forge.v1.History
 	(*Proposal)(nil),       // 24: forge.v1.Proposal
 }
@@ -1823,12 +1824,12 @@ var file_forge_v1_command_proto_depIdxs = []int32{
 	17, // 17: forge.v1.AbstractInput.patterns:type_name -> forge.v1.Pattern
 	18, // 18: forge.v1.ImplementInput.reviews:type_name -> forge.v1.Review
 	19, // 19: forge.v1.ImplementInput.overlaps:type_name -> forge.v1.Overlap
-	20, // 20: forge.v1.ImplementInput.goal:type_name -> forge.v1.Loop
+	20, // 20: forge.v1.ImplementInput.goal:type_name -> forge.v1.GoalContext
 	21, // 21: forge.v1.ReviewInput.verify:type_name -> forge.v1.VerifyReport
 	18, // 22: forge.v1.ReviewInput.reviews:type_name -> forge.v1.Review
-	20, // 23: forge.v1.IterationInput.goal:type_name -> forge.v1.Loop
+	20, // 23: forge.v1.IterationInput.goal:type_name -> forge.v1.GoalContext
 	21, // 24: forge.v1.IterationInput.verify:type_name -> forge.v1.VerifyReport
-	22, // 25: forge.v1.MergeInput.land:type_name -> forge.v1.Land
+	22, // 25: forge.v1.MergeInput.queue_merge:type_name -> forge.v1.QueueMerge
 	23, // 26: forge.v1.ReflectInput.history:type_name -> forge.v1.History
 	23, // 27: forge.v1.ReflectInput.histories:type_name -> forge.v1.History
 	16, // 28: forge.v1.ReflectInput.observations:type_name -> forge.v1.Observation

@@ -176,10 +176,10 @@ func (x *Event) GetTimer() *TimerFired {
 	return nil
 }
 
-func (x *Event) GetAdmitted() *Admitted {
+func (x *Event) GetRunAdmitted() *RunAdmitted {
 	if x != nil {
-		if x, ok := x.xxx_hidden_Message.(*event_Admitted); ok {
-			return x.Admitted
+		if x, ok := x.xxx_hidden_Message.(*event_RunAdmitted); ok {
+			return x.RunAdmitted
 		}
 	}
 	return nil
@@ -194,100 +194,100 @@ func (x *Event) GetDependencyEnded() *DependencyEnded {
 	return nil
 }
 
-func (x *Event) GetReserved() *Reserved {
+func (x *Event) GetFilesLocked() *FilesLocked {
 	if x != nil {
-		if x, ok := x.xxx_hidden_Message.(*event_Reserved); ok {
-			return x.Reserved
+		if x, ok := x.xxx_hidden_Message.(*event_FilesLocked); ok {
+			return x.FilesLocked
 		}
 	}
 	return nil
 }
 
-func (x *Event) GetLanded() *Landed {
+func (x *Event) GetMergeEnded() *MergeEnded {
 	if x != nil {
-		if x, ok := x.xxx_hidden_Message.(*event_Landed); ok {
-			return x.Landed
+		if x, ok := x.xxx_hidden_Message.(*event_MergeEnded); ok {
+			return x.MergeEnded
 		}
 	}
 	return nil
 }
 
-func (x *Event) GetEnter() *Enter {
+func (x *Event) GetAdmitRun() *AdmitRun {
 	if x != nil {
-		if x, ok := x.xxx_hidden_Message.(*event_Enter); ok {
-			return x.Enter
+		if x, ok := x.xxx_hidden_Message.(*event_AdmitRun); ok {
+			return x.AdmitRun
 		}
 	}
 	return nil
 }
 
-func (x *Event) GetPlanned() *Planned {
+func (x *Event) GetRunPlanned() *RunPlanned {
 	if x != nil {
-		if x, ok := x.xxx_hidden_Message.(*event_Planned); ok {
-			return x.Planned
+		if x, ok := x.xxx_hidden_Message.(*event_RunPlanned); ok {
+			return x.RunPlanned
 		}
 	}
 	return nil
 }
 
-func (x *Event) GetReserve() *Reserve {
+func (x *Event) GetLockFiles() *LockFiles {
 	if x != nil {
-		if x, ok := x.xxx_hidden_Message.(*event_Reserve); ok {
-			return x.Reserve
+		if x, ok := x.xxx_hidden_Message.(*event_LockFiles); ok {
+			return x.LockFiles
 		}
 	}
 	return nil
 }
 
-func (x *Event) GetLand() *Land {
+func (x *Event) GetQueueMerge() *QueueMerge {
 	if x != nil {
-		if x, ok := x.xxx_hidden_Message.(*event_Land); ok {
-			return x.Land
+		if x, ok := x.xxx_hidden_Message.(*event_QueueMerge); ok {
+			return x.QueueMerge
 		}
 	}
 	return nil
 }
 
-func (x *Event) GetWithdraw() *Withdraw {
+func (x *Event) GetWithdrawRequests() *WithdrawRequests {
 	if x != nil {
-		if x, ok := x.xxx_hidden_Message.(*event_Withdraw); ok {
-			return x.Withdraw
+		if x, ok := x.xxx_hidden_Message.(*event_WithdrawRequests); ok {
+			return x.WithdrawRequests
 		}
 	}
 	return nil
 }
 
-func (x *Event) GetEnd() *End {
+func (x *Event) GetRunEnded() *RunEnded {
 	if x != nil {
-		if x, ok := x.xxx_hidden_Message.(*event_End); ok {
-			return x.End
+		if x, ok := x.xxx_hidden_Message.(*event_RunEnded); ok {
+			return x.RunEnded
 		}
 	}
 	return nil
 }
 
-func (x *Event) GetFunded() *Funded {
+func (x *Event) GetBudgetReserved() *BudgetReserved {
 	if x != nil {
-		if x, ok := x.xxx_hidden_Message.(*event_Funded); ok {
-			return x.Funded
+		if x, ok := x.xxx_hidden_Message.(*event_BudgetReserved); ok {
+			return x.BudgetReserved
 		}
 	}
 	return nil
 }
 
-func (x *Event) GetSpend() *Spend {
+func (x *Event) GetReserveBudget() *ReserveBudget {
 	if x != nil {
-		if x, ok := x.xxx_hidden_Message.(*event_Spend); ok {
-			return x.Spend
+		if x, ok := x.xxx_hidden_Message.(*event_ReserveBudget); ok {
+			return x.ReserveBudget
 		}
 	}
 	return nil
 }
 
-func (x *Event) GetSettle() *Settle {
+func (x *Event) GetCommitBudget() *CommitBudget {
 	if x != nil {
-		if x, ok := x.xxx_hidden_Message.(*event_Settle); ok {
-			return x.Settle
+		if x, ok := x.xxx_hidden_Message.(*event_CommitBudget); ok {
+			return x.CommitBudget
 		}
 	}
 	return nil
@@ -320,28 +320,28 @@ func (x *Event) GetReflect() *Reflect {
 	return nil
 }
 
-func (x *Event) GetChild() *Child {
+func (x *Event) GetChildChanged() *ChildChanged {
 	if x != nil {
-		if x, ok := x.xxx_hidden_Message.(*event_Child); ok {
-			return x.Child
+		if x, ok := x.xxx_hidden_Message.(*event_ChildChanged); ok {
+			return x.ChildChanged
 		}
 	}
 	return nil
 }
 
-func (x *Event) GetReflected() *Reflected {
+func (x *Event) GetRunReflected() *RunReflected {
 	if x != nil {
-		if x, ok := x.xxx_hidden_Message.(*event_Reflected); ok {
-			return x.Reflected
+		if x, ok := x.xxx_hidden_Message.(*event_RunReflected); ok {
+			return x.RunReflected
 		}
 	}
 	return nil
 }
 
-func (x *Event) GetForecast() *Forecast {
+func (x *Event) GetOverlapChanged() *OverlapChanged {
 	if x != nil {
-		if x, ok := x.xxx_hidden_Message.(*event_Forecast); ok {
-			return x.Forecast
+		if x, ok := x.xxx_hidden_Message.(*event_OverlapChanged); ok {
+			return x.OverlapChanged
 		}
 	}
 	return nil
@@ -437,12 +437,12 @@ func (x *Event) SetTimer(v *TimerFired) {
 	x.xxx_hidden_Message = &event_Timer{v}
 }
 
-func (x *Event) SetAdmitted(v *Admitted) {
+func (x *Event) SetRunAdmitted(v *RunAdmitted) {
 	if v == nil {
 		x.xxx_hidden_Message = nil
 		return
 	}
-	x.xxx_hidden_Message = &event_Admitted{v}
+	x.xxx_hidden_Message = &event_RunAdmitted{v}
 }
 
 func (x *Event) SetDependencyEnded(v *DependencyEnded) {
@@ -453,92 +453,92 @@ func (x *Event) SetDependencyEnded(v *DependencyEnded) {
 	x.xxx_hidden_Message = &event_DependencyEnded{v}
 }
 
-func (x *Event) SetReserved(v *Reserved) {
+func (x *Event) SetFilesLocked(v *FilesLocked) {
 	if v == nil {
 		x.xxx_hidden_Message = nil
 		return
 	}
-	x.xxx_hidden_Message = &event_Reserved{v}
+	x.xxx_hidden_Message = &event_FilesLocked{v}
 }
 
-func (x *Event) SetLanded(v *Landed) {
+func (x *Event) SetMergeEnded(v *MergeEnded) {
 	if v == nil {
 		x.xxx_hidden_Message = nil
 		return
 	}
-	x.xxx_hidden_Message = &event_Landed{v}
+	x.xxx_hidden_Message = &event_MergeEnded{v}
 }
 
-func (x *Event) SetEnter(v *Enter) {
+func (x *Event) SetAdmitRun(v *AdmitRun) {
 	if v == nil {
 		x.xxx_hidden_Message = nil
 		return
 	}
-	x.xxx_hidden_Message = &event_Enter{v}
+	x.xxx_hidden_Message = &event_AdmitRun{v}
 }
 
-func (x *Event) SetPlanned(v *Planned) {
+func (x *Event) SetRunPlanned(v *RunPlanned) {
 	if v == nil {
 		x.xxx_hidden_Message = nil
 		return
 	}
-	x.xxx_hidden_Message = &event_Planned{v}
+	x.xxx_hidden_Message = &event_RunPlanned{v}
 }
 
-func (x *Event) SetReserve(v *Reserve) {
+func (x *Event) SetLockFiles(v *LockFiles) {
 	if v == nil {
 		x.xxx_hidden_Message = nil
 		return
 	}
-	x.xxx_hidden_Message = &event_Reserve{v}
+	x.xxx_hidden_Message = &event_LockFiles{v}
 }
 
-func (x *Event) SetLand(v *Land) {
+func (x *Event) SetQueueMerge(v *QueueMerge) {
 	if v == nil {
 		x.xxx_hidden_Message = nil
 		return
 	}
-	x.xxx_hidden_Message = &event_Land{v}
+	x.xxx_hidden_Message = &event_QueueMerge{v}
 }
 
-func (x *Event) SetWithdraw(v *Withdraw) {
+func (x *Event) SetWithdrawRequests(v *WithdrawRequests) {
 	if v == nil {
 		x.xxx_hidden_Message = nil
 		return
 	}
-	x.xxx_hidden_Message = &event_Withdraw{v}
+	x.xxx_hidden_Message = &event_WithdrawRequests{v}
 }
 
-func (x *Event) SetEnd(v *End) {
+func (x *Event) SetRunEnded(v *RunEnded) {
 	if v == nil {
 		x.xxx_hidden_Message = nil
 		return
 	}
-	x.xxx_hidden_Message = &event_End{v}
+	x.xxx_hidden_Message = &event_RunEnded{v}
 }
 
-func (x *Event) SetFunded(v *Funded) {
+func (x *Event) SetBudgetReserved(v *BudgetReserved) {
 	if v == nil {
 		x.xxx_hidden_Message = nil
 		return
 	}
-	x.xxx_hidden_Message = &event_Funded{v}
+	x.xxx_hidden_Message = &event_BudgetReserved{v}
 }
 
-func (x *Event) SetSpend(v *Spend) {
+func (x *Event) SetReserveBudget(v *ReserveBudget) {
 	if v == nil {
 		x.xxx_hidden_Message = nil
 		return
 	}
-	x.xxx_hidden_Message = &event_Spend{v}
+	x.xxx_hidden_Message = &event_ReserveBudget{v}
 }
 
-func (x *Event) SetSettle(v *Settle) {
+func (x *Event) SetCommitBudget(v *CommitBudget) {
 	if v == nil {
 		x.xxx_hidden_Message = nil
 		return
 	}
-	x.xxx_hidden_Message = &event_Settle{v}
+	x.xxx_hidden_Message = &event_CommitBudget{v}
 }
 
 func (x *Event) SetPause(v *Pause) {
@@ -565,28 +565,28 @@ func (x *Event) SetReflect(v *Reflect) {
 	x.xxx_hidden_Message = &event_Reflect{v}
 }
 
-func (x *Event) SetChild(v *Child) {
+func (x *Event) SetChildChanged(v *ChildChanged) {
 	if v == nil {
 		x.xxx_hidden_Message = nil
 		return
 	}
-	x.xxx_hidden_Message = &event_Child{v}
+	x.xxx_hidden_Message = &event_ChildChanged{v}
 }
 
-func (x *Event) SetReflected(v *Reflected) {
+func (x *Event) SetRunReflected(v *RunReflected) {
 	if v == nil {
 		x.xxx_hidden_Message = nil
 		return
 	}
-	x.xxx_hidden_Message = &event_Reflected{v}
+	x.xxx_hidden_Message = &event_RunReflected{v}
 }
 
-func (x *Event) SetForecast(v *Forecast) {
+func (x *Event) SetOverlapChanged(v *OverlapChanged) {
 	if v == nil {
 		x.xxx_hidden_Message = nil
 		return
 	}
-	x.xxx_hidden_Message = &event_Forecast{v}
+	x.xxx_hidden_Message = &event_OverlapChanged{v}
 }
 
 func (x *Event) HasId() bool {
@@ -696,11 +696,11 @@ func (x *Event) HasTimer() bool {
 	return ok
 }
 
-func (x *Event) HasAdmitted() bool {
+func (x *Event) HasRunAdmitted() bool {
 	if x == nil {
 		return false
 	}
-	_, ok := x.xxx_hidden_Message.(*event_Admitted)
+	_, ok := x.xxx_hidden_Message.(*event_RunAdmitted)
 	return ok
 }
 
@@ -712,91 +712,91 @@ func (x *Event) HasDependencyEnded() bool {
 	return ok
 }
 
-func (x *Event) HasReserved() bool {
+func (x *Event) HasFilesLocked() bool {
 	if x == nil {
 		return false
 	}
-	_, ok := x.xxx_hidden_Message.(*event_Reserved)
+	_, ok := x.xxx_hidden_Message.(*event_FilesLocked)
 	return ok
 }
 
-func (x *Event) HasLanded() bool {
+func (x *Event) HasMergeEnded() bool {
 	if x == nil {
 		return false
 	}
-	_, ok := x.xxx_hidden_Message.(*event_Landed)
+	_, ok := x.xxx_hidden_Message.(*event_MergeEnded)
 	return ok
 }
 
-func (x *Event) HasEnter() bool {
+func (x *Event) HasAdmitRun() bool {
 	if x == nil {
 		return false
 	}
-	_, ok := x.xxx_hidden_Message.(*event_Enter)
+	_, ok := x.xxx_hidden_Message.(*event_AdmitRun)
 	return ok
 }
 
-func (x *Event) HasPlanned() bool {
+func (x *Event) HasRunPlanned() bool {
 	if x == nil {
 		return false
 	}
-	_, ok := x.xxx_hidden_Message.(*event_Planned)
+	_, ok := x.xxx_hidden_Message.(*event_RunPlanned)
 	return ok
 }
 
-func (x *Event) HasReserve() bool {
+func (x *Event) HasLockFiles() bool {
 	if x == nil {
 		return false
 	}
-	_, ok := x.xxx_hidden_Message.(*event_Reserve)
+	_, ok := x.xxx_hidden_Message.(*event_LockFiles)
 	return ok
 }
 
-func (x *Event) HasLand() bool {
+func (x *Event) HasQueueMerge() bool {
 	if x == nil {
 		return false
 	}
-	_, ok := x.xxx_hidden_Message.(*event_Land)
+	_, ok := x.xxx_hidden_Message.(*event_QueueMerge)
 	return ok
 }
 
-func (x *Event) HasWithdraw() bool {
+func (x *Event) HasWithdrawRequests() bool {
 	if x == nil {
 		return false
 	}
-	_, ok := x.xxx_hidden_Message.(*event_Withdraw)
+	_, ok := x.xxx_hidden_Message.(*event_WithdrawRequests)
 	return ok
 }
 
-func (x *Event) HasEnd() bool {
+func (x *Event) HasRunEnded() bool {
 	if x == nil {
 		return false
 	}
-	_, ok := x.xxx_hidden_Message.(*event_End)
+	_, ok := x.xxx_hidden_Message.(*event_RunEnded)
 	return ok
 }
 
-func (x *Event) HasFunded() bool {
+func (x *Event) HasBudgetReserved() bool {
 	if x == nil {
 		return false
 	}
-	_, ok := x.xxx_hidden_Message.(*event_Funded)
+	_, ok := x.xxx_hidden_Message.(*event_BudgetReserved)
 	return ok
 }
 
-func (x *Event) HasSpend() bool {
+func (x *Event) HasReserveBudget() bool {
 	if x == nil {
 		return false
 	}
-	_, ok := x.xxx_hidden_Message.(*event_Spend)
+	_, ok := x.xxx_hidden_Message.(*event_ReserveBudget)
 	return ok
 }
 
-func (x *Event) HasSettle() bool {
+func (x *Event) HasCommitBudget() bool {
 	if x == nil {
 		return false
 	}
-	_, ok := x.xxx_hidden_Message.(*event_Settle)
+	_, ok := x.xxx_hidden_Message.(*event_CommitBudget)
 	return ok
 }
 
@@ -824,27 +824,27 @@ func (x *Event) HasReflect() bool {
 	return ok
 }
 
-func (x *Event) HasChild() bool {
+func (x *Event) HasChildChanged() bool {
 	if x == nil {
 		return false
 	}
-	_, ok := x.xxx_hidden_Message.(*event_Child)
+	_, ok := x.xxx_hidden_Message.(*event_ChildChanged)
 	return ok
 }
 
-func (x *Event) HasReflected() bool {
+func (x *Event) HasRunReflected() bool {
 	if x == nil {
 		return false
 	}
-	_, ok := x.xxx_hidden_Message.(*event_Reflected)
+	_, ok := x.xxx_hidden_Message.(*event_RunReflected)
 	return ok
 }
 
-func (x *Event) HasForecast() bool {
+func (x *Event) HasOverlapChanged() bool {
 	if x == nil {
 		return false
 	}
-	_, ok := x.xxx_hidden_Message.(*event_Forecast)
+	_, ok := x.xxx_hidden_Message.(*event_OverlapChanged)
 	return ok
 }
 
@@ -924,8 +924,8 @@ func (x *Event) ClearTimer() {
 	}
 }
 
-func (x *Event) ClearAdmitted() {
-	if _, ok := x.xxx_hidden_Message.(*event_Admitted); ok {
+func (x *Event) ClearRunAdmitted() {
+	if _, ok := x.xxx_hidden_Message.(*event_RunAdmitted); ok {
 		x.xxx_hidden_Message = nil
 	}
 }
@@ -936,68 +936,68 @@ func (x *Event) ClearDependencyEnded() {
 	}
 }
 
-func (x *Event) ClearReserved() {
-	if _, ok := x.xxx_hidden_Message.(*event_Reserved); ok {
+func (x *Event) ClearFilesLocked() {
+	if _, ok := x.xxx_hidden_Message.(*event_FilesLocked); ok {
 		x.xxx_hidden_Message = nil
 	}
 }
 
-func (x *Event) ClearLanded() {
-	if _, ok := x.xxx_hidden_Message.(*event_Landed); ok {
+func (x *Event) ClearMergeEnded() {
+	if _, ok := x.xxx_hidden_Message.(*event_MergeEnded); ok {
 		x.xxx_hidden_Message = nil
 	}
 }
 
-func (x *Event) ClearEnter() {
-	if _, ok := x.xxx_hidden_Message.(*event_Enter); ok {
+func (x *Event) ClearAdmitRun() {
+	if _, ok := x.xxx_hidden_Message.(*event_AdmitRun); ok {
 		x.xxx_hidden_Message = nil
 	}
 }
 
-func (x *Event) ClearPlanned() {
-	if _, ok := x.xxx_hidden_Message.(*event_Planned); ok {
+func (x *Event) ClearRunPlanned() {
+	if _, ok := x.xxx_hidden_Message.(*event_RunPlanned); ok {
 		x.xxx_hidden_Message = nil
 	}
 }
 
-func (x *Event) ClearReserve() {
-	if _, ok := x.xxx_hidden_Message.(*event_Reserve); ok {
+func (x *Event) ClearLockFiles() {
+	if _, ok := x.xxx_hidden_Message.(*event_LockFiles); ok {
 		x.xxx_hidden_Message = nil
 	}
 }
 
-func (x *Event) ClearLand() {
-	if _, ok := x.xxx_hidden_Message.(*event_Land); ok {
+func (x *Event) ClearQueueMerge() {
+	if _, ok := x.xxx_hidden_Message.(*event_QueueMerge); ok {
 		x.xxx_hidden_Message = nil
 	}
 }
 
-func (x *Event) ClearWithdraw() {
-	if _, ok := x.xxx_hidden_Message.(*event_Withdraw); ok {
+func (x *Event) ClearWithdrawRequests() {
+	if _, ok := x.xxx_hidden_Message.(*event_WithdrawRequests); ok {
 		x.xxx_hidden_Message = nil
 	}
 }
 
-func (x *Event) ClearEnd() {
-	if _, ok := x.xxx_hidden_Message.(*event_End); ok {
+func (x *Event) ClearRunEnded() {
+	if _, ok := x.xxx_hidden_Message.(*event_RunEnded); ok {
 		x.xxx_hidden_Message = nil
 	}
 }
 
-func (x *Event) ClearFunded() {
-	if _, ok := x.xxx_hidden_Message.(*event_Funded); ok {
+func (x *Event) ClearBudgetReserved() {
+	if _, ok := x.xxx_hidden_Message.(*event_BudgetReserved); ok {
 		x.xxx_hidden_Message = nil
 	}
 }
 
-func (x *Event) ClearSpend() {
-	if _, ok := x.xxx_hidden_Message.(*event_Spend); ok {
+func (x *Event) ClearReserveBudget() {
+	if _, ok := x.xxx_hidden_Message.(*event_ReserveBudget); ok {
 		x.xxx_hidden_Message = nil
 	}
 }
 
-func (x *Event) ClearSettle() {
-	if _, ok := x.xxx_hidden_Message.(*event_Settle); ok {
+func (x *Event) ClearCommitBudget() {
+	if _, ok := x.xxx_hidden_Message.(*event_CommitBudget); ok {
 		x.xxx_hidden_Message = nil
 	}
 }
@@ -1020,20 +1020,20 @@ func (x *Event) ClearReflect() {
 	}
 }
 
-func (x *Event) ClearChild() {
-	if _, ok := x.xxx_hidden_Message.(*event_Child); ok {
+func (x *Event) ClearChildChanged() {
+	if _, ok := x.xxx_hidden_Message.(*event_ChildChanged); ok {
 		x.xxx_hidden_Message = nil
 	}
 }
 
-func (x *Event) ClearReflected() {
-	if _, ok := x.xxx_hidden_Message.(*event_Reflected); ok {
+func (x *Event) ClearRunReflected() {
+	if _, ok := x.xxx_hidden_Message.(*event_RunReflected); ok {
 		x.xxx_hidden_Message = nil
 	}
 }
 
-func (x *Event) ClearForecast() {
-	if _, ok := x.xxx_hidden_Message.(*event_Forecast); ok {
+func (x *Event) ClearOverlapChanged() {
+	if _, ok := x.xxx_hidden_Message.(*event_OverlapChanged); ok {
 		x.xxx_hidden_Message = nil
 	}
 }
@@ -1048,25 +1048,25 @@ const Event_Retry_case case_Event_Message = 10
 const Event_Cancel_case case_Event_Message = 11
 const Event_Result_case case_Event_Message = 12
 const Event_Timer_case case_Event_Message = 13
-const Event_Admitted_case case_Event_Message = 14
+const Event_RunAdmitted_case case_Event_Message = 14
 const Event_DependencyEnded_case case_Event_Message = 15
-const Event_Reserved_case case_Event_Message = 16
-const Event_Landed_case case_Event_Message = 17
-const Event_Enter_case case_Event_Message = 18
-const Event_Planned_case case_Event_Message = 19
-const Event_Reserve_case case_Event_Message = 20
-const Event_Land_case case_Event_Message = 21
-const Event_Withdraw_case case_Event_Message = 22
-const Event_End_case case_Event_Message = 23
-const Event_Funded_case case_Event_Message = 24
-const Event_Spend_case case_Event_Message = 25
-const Event_Settle_case case_Event_Message = 26
+const Event_FilesLocked_case case_Event_Message = 16
+const Event_MergeEnded_case case_Event_Message = 17
+const Event_AdmitRun_case case_Event_Message = 18
+const Event_RunPlanned_case case_Event_Message = 19
+const Event_LockFiles_case case_Event_Message = 20
+const Event_QueueMerge_case case_Event_Message = 21
+const Event_WithdrawRequests_case case_Event_Message = 22
+const Event_RunEnded_case case_Event_Message = 23
+const Event_BudgetReserved_case case_Event_Message = 24
+const Event_ReserveBudget_case case_Event_Message = 25
+const Event_CommitBudget_case case_Event_Message = 26
 const Event_Pause_case case_Event_Message = 27
 const Event_Resume_case case_Event_Message = 28
 const Event_Reflect_case case_Event_Message = 29
-const Event_Child_case case_Event_Message = 30
-const Event_Reflected_case case_Event_Message = 31
-const Event_Forecast_case case_Event_Message = 32
+const Event_ChildChanged_case case_Event_Message = 30
+const Event_RunReflected_case case_Event_Message = 31
+const Event_OverlapChanged_case case_Event_Message = 32
 
 func (x *Event) WhichMessage() case_Event_Message {
 	if x == nil {
@@ -1091,44 +1091,44 @@ func (x *Event) WhichMessage() case_Event_Message {
 		return Event_Result_case
 	case *event_Timer:
 		return Event_Timer_case
-	case *event_Admitted:
-		return Event_Admitted_case
+	case *event_RunAdmitted:
+		return Event_RunAdmitted_case
 	case *event_DependencyEnded:
 		return Event_DependencyEnded_case
-	case *event_Reserved:
-		return Event_Reserved_case
-	case *event_Landed:
-		return Event_Landed_case
-	case *event_Enter:
-		return Event_Enter_case
-	case *event_Planned:
-		return Event_Planned_case
-	case *event_Reserve:
-		return Event_Reserve_case
-	case *event_Land:
-		return Event_Land_case
-	case *event_Withdraw:
-		return Event_Withdraw_case
-	case *event_End:
-		return Event_End_case
-	case *event_Funded:
-		return Event_Funded_case
-	case *event_Spend:
-		return Event_Spend_case
-	case *event_Settle:
-		return Event_Settle_case
+	case *event_FilesLocked:
+		return Event_FilesLocked_case
+	case *event_MergeEnded:
+		return Event_MergeEnded_case
+	case *event_AdmitRun:
+		return Event_AdmitRun_case
+	case *event_RunPlanned:
+		return Event_RunPlanned_case
+	case *event_LockFiles:
+		return Event_LockFiles_case
+	case *event_QueueMerge:
+		return Event_QueueMerge_case
+	case *event_WithdrawRequests:
+		return Event_WithdrawRequests_case
+	case *event_RunEnded:
+		return Event_RunEnded_case
+	case *event_BudgetReserved:
+		return Event_BudgetReserved_case
+	case *event_ReserveBudget:
+		return Event_ReserveBudget_case
+	case *event_CommitBudget:
+		return Event_CommitBudget_case
 	case *event_Pause:
 		return Event_Pause_case
 	case *event_Resume:
 		return Event_Resume_case
 	case *event_Reflect:
 		return Event_Reflect_case
-	case *event_Child:
-		return Event_Child_case
-	case *event_Reflected:
-		return Event_Reflected_case
-	case *event_Forecast:
-		return Event_Forecast_case
+	case *event_ChildChanged:
+		return Event_ChildChanged_case
+	case *event_RunReflected:
+		return Event_RunReflected_case
+	case *event_OverlapChanged:
+		return Event_OverlapChanged_case
 	default:
 		return Event_Message_not_set_case
 	}
@@ -1167,44 +1167,44 @@ type Event_builder struct {
 	Result *Result
 	// From a clock.
 	Timer *TimerFired
-	// From the lane: the intent may start.
-	Admitted *Admitted
-	// From the lane: an awaited intent ended.
+	// From the project: the intent may start.
+	RunAdmitted *RunAdmitted
+	// From the project: an awaited intent ended.
 	DependencyEnded *DependencyEnded
-	// From the lane: answers reserve.
-	Reserved *Reserved
-	// From the lane: answers land.
-	Landed *Landed
-	// To the lane: asks for admission.
-	Enter *Enter
-	// To the lane: what an intent is going to do.
-	Planned *Planned
-	// To the lane: asks for precedence on files.
-	Reserve *Reserve
-	// To the lane: asks for an integration.
-	Land *Land
-	// To the lane: takes back what was asked.
-	Withdraw *Withdraw
-	// To the lane: a run ended.
-	End *End
-	// From the lane: answers spend.
-	Funded *Funded
-	// To the lane: asks for money for a call.
-	Spend *Spend
-	// To the lane: what calls cost.
-	Settle *Settle
+	// From the project: answers reserve.
+	FilesLocked *FilesLocked
+	// From the project: answers land.
+	MergeEnded *MergeEnded
+	// To the project: asks for admission.
+	AdmitRun *AdmitRun
+	// To the project: what an intent is going to do.
+	RunPlanned *RunPlanned
+	// To the project: asks for precedence on files.
+	LockFiles *LockFiles
+	// To the project: asks for an integration.
+	QueueMerge *QueueMerge
+	// To the project: takes back what was asked.
+	WithdrawRequests *WithdrawRequests
+	// To the project: a run ended.
+	RunEnded *RunEnded
+	// From the project: answers spend.
+	BudgetReserved *BudgetReserved
+	// To the project: asks for money for a call.
+	ReserveBudget *ReserveBudget
+	// To the project: what calls cost.
+	CommitBudget *CommitBudget
 	// From a person: stops agents for a while.
 	Pause *Pause
 	// From a person: goes on with what was paused.
 	Resume *Resume
-	// From a person, to the lane: reflect now.
+	// From a person, to the project: reflect now.
 	Reflect *Reflect
-	// From the lane: what became of a part of the intent.
-	Child *Child
-	// From the lane: a run was reflected upon.
-	Reflected *Reflected
+	// From the project: what became of a part of the intent.
+	ChildChanged *ChildChanged
+	// From the project: a run was reflected upon.
+	RunReflected *RunReflected
 	// From another intent: two tasks do not merge.
-	Forecast *Forecast
+	OverlapChanged *OverlapChanged
 	// -- end of xxx_hidden_Message
 }
 
@@ -1249,44 +1249,44 @@ func (b0 Event_builder) Build() *Event {
 	if b.Timer != nil {
 		x.xxx_hidden_Message = &event_Timer{b.Timer}
 	}
-	if b.Admitted != nil {
-		x.xxx_hidden_Message = &event_Admitted{b.Admitted}
+	if b.RunAdmitted != nil {
+		x.xxx_hidden_Message = &event_RunAdmitted{b.RunAdmitted}
 	}
 	if b.DependencyEnded != nil {
 		x.xxx_hidden_Message = &event_DependencyEnded{b.DependencyEnded}
 	}
-	if b.Reserved != nil {
-		x.xxx_hidden_Message = &event_Reserved{b.Reserved}
+	if b.FilesLocked != nil {
+		x.xxx_hidden_Message = &event_FilesLocked{b.FilesLocked}
 	}
-	if b.Landed != nil {
-		x.xxx_hidden_Message = &event_Landed{b.Landed}
+	if b.MergeEnded != nil {
+		x.xxx_hidden_Message = &event_MergeEnded{b.MergeEnded}
 	}
-	if b.Enter != nil {
-		x.xxx_hidden_Message = &event_Enter{b.Enter}
+	if b.AdmitRun != nil {
+		x.xxx_hidden_Message = &event_AdmitRun{b.AdmitRun}
 	}
-	if b.Planned != nil {
-		x.xxx_hidden_Message = &event_Planned{b.Planned}
+	if b.RunPlanned != nil {
+		x.xxx_hidden_Message = &event_RunPlanned{b.RunPlanned}
 	}
-	if b.Reserve != nil {
-		x.xxx_hidden_Message = &event_Reserve{b.Reserve}
+	if b.LockFiles != nil {
+		x.xxx_hidden_Message = &event_LockFiles{b.LockFiles}
 	}
-	if b.Land != nil {
-		x.xxx_hidden_Message = &event_Land{b.Land}
+	if b.QueueMerge != nil {
+		x.xxx_hidden_Message = &event_QueueMerge{b.QueueMerge}
 	}
-	if b.Withdraw != nil {
-		x.xxx_hidden_Message = &event_Withdraw{b.Withdraw}
+	if b.WithdrawRequests != nil {
+		x.xxx_hidden_Message = &event_WithdrawRequests{b.WithdrawRequests}
 	}
-	if b.End != nil {
-		x.xxx_hidden_Message = &event_End{b.End}
+	if b.RunEnded != nil {
+		x.xxx_hidden_Message = &event_RunEnded{b.RunEnded}
 	}
-	if b.Funded != nil {
-		x.xxx_hidden_Message = &event_Funded{b.Funded}
+	if b.BudgetReserved != nil {
+		x.xxx_hidden_Message = &event_BudgetReserved{b.BudgetReserved}
 	}
-	if b.Spend != nil {
-		x.xxx_hidden_Message = &event_Spend{b.Spend}
+	if b.ReserveBudget != nil {
+		x.xxx_hidden_Message = &event_ReserveBudget{b.ReserveBudget}
 	}
-	if b.Settle != nil {
-		x.xxx_hidden_Message = &event_Settle{b.Settle}
+	if b.CommitBudget != nil {
+		x.xxx_hidden_Message = &event_CommitBudget{b.CommitBudget}
 	}
 	if b.Pause != nil {
 		x.xxx_hidden_Message = &event_Pause{b.Pause}
@@ -1297,14 +1297,14 @@ func (b0 Event_builder) Build() *Event {
 	if b.Reflect != nil {
 		x.xxx_hidden_Message = &event_Reflect{b.Reflect}
 	}
-	if b.Child != nil {
-		x.xxx_hidden_Message = &event_Child{b.Child}
+	if b.ChildChanged != nil {
+		x.xxx_hidden_Message = &event_ChildChanged{b.ChildChanged}
 	}
-	if b.Reflected != nil {
-		x.xxx_hidden_Message = &event_Reflected{b.Reflected}
+	if b.RunReflected != nil {
+		x.xxx_hidden_Message = &event_RunReflected{b.RunReflected}
 	}
-	if b.Forecast != nil {
-		x.xxx_hidden_Message = &event_Forecast{b.Forecast}
+	if b.OverlapChanged != nil {
+		x.xxx_hidden_Message = &event_OverlapChanged{b.OverlapChanged}
 	}
 	return m0
 }
@@ -1368,69 +1368,69 @@ type event_Timer struct {
 	Timer *TimerFired `protobuf:"bytes,13,opt,name=timer,oneof"`
 }
 
-type event_Admitted struct {
-	// From the lane: the intent may start.
-	Admitted *Admitted `protobuf:"bytes,14,opt,name=admitted,oneof"`
+type event_RunAdmitted struct {
+	// From the project: the intent may start.
+	RunAdmitted *RunAdmitted `protobuf:"bytes,14,opt,name=run_admitted,json=runAdmitted,oneof"`
 }
 
 type event_DependencyEnded struct {
-	// From the lane: an awaited intent ended.
+	// From the project: an awaited intent ended.
 	DependencyEnded *DependencyEnded `protobuf:"bytes,15,opt,name=dependency_ended,json=dependencyEnded,oneof"`
 }
 
-type event_Reserved struct {
-	// From the lane: answers reserve.
-	Reserved *Reserved `protobuf:"bytes,16,opt,name=reserved,oneof"`
+type event_FilesLocked struct {
+	// From the project: answers reserve.
+	FilesLocked *FilesLocked `protobuf:"bytes,16,opt,name=files_locked,json=filesLocked,oneof"`
 }
 
-type event_Landed struct {
-	// From the lane: answers land.
-	Landed *Landed `protobuf:"bytes,17,opt,name=landed,oneof"`
+type event_MergeEnded struct {
+	// From the project: answers land.
+	MergeEnded *MergeEnded `protobuf:"bytes,17,opt,name=merge_ended,json=mergeEnded,oneof"`
 }
 
-type event_Enter struct {
-	// To the lane: asks for admission.
-	Enter *Enter `protobuf:"bytes,18,opt,name=enter,oneof"`
+type event_AdmitRun struct {
+	// To the project: asks for admission.
+	AdmitRun *AdmitRun `protobuf:"bytes,18,opt,name=admit_run,json=admitRun,oneof"`
 }
 
-type event_Planned struct {
-	// To the lane: what an intent is going to do.
-	Planned *Planned `protobuf:"bytes,19,opt,name=planned,oneof"`
+type event_RunPlanned struct {
+	// To the project: what an intent is going to do.
+	RunPlanned *RunPlanned `protobuf:"bytes,19,opt,name=run_planned,json=runPlanned,oneof"`
 }
 
-type event_Reserve struct {
-	// To the lane: asks for precedence on files.
-	Reserve *Reserve `protobuf:"bytes,20,opt,name=reserve,oneof"`
+type event_LockFiles struct {
+	// To the project: asks for precedence on files.
+	LockFiles *LockFiles `protobuf:"bytes,20,opt,name=lock_files,json=lockFiles,oneof"`
 }
 
-type event_Land struct {
-	// To the lane: asks for an integration.
-	Land *Land `protobuf:"bytes,21,opt,name=land,oneof"`
+type event_QueueMerge struct {
+	// To the project: asks for an integration.
+	QueueMerge *QueueMerge `protobuf:"bytes,21,opt,name=queue_merge,json=queueMerge,oneof"`
 }
 
-type event_Withdraw struct {
-	// To the lane: takes back what was asked.
-	Withdraw *Withdraw `protobuf:"bytes,22,opt,name=withdraw,oneof"`
+type event_WithdrawRequests struct {
+	// To the project: takes back what was asked.
+	WithdrawRequests *WithdrawRequests `protobuf:"bytes,22,opt,name=withdraw_requests,json=withdrawRequests,oneof"`
 }
 
-type event_End struct {
-	// To the lane: a run ended.
-	End *End `protobuf:"bytes,23,opt,name=end,oneof"`
+type event_RunEnded struct {
+	// To the project: a run ended.
+	RunEnded *RunEnded `protobuf:"bytes,23,opt,name=run_ended,json=runEnded,oneof"`
 }
 
-type event_Funded struct {
-	// From the lane: answers spend.
-	Funded *Funded `protobuf:"bytes,24,opt,name=funded,oneof"`
+type event_BudgetReserved struct {
+	// From the project: answers spend.
+	BudgetReserved *BudgetReserved `protobuf:"bytes,24,opt,name=budget_reserved,json=budgetReserved,oneof"`
 }
 
-type event_Spend struct {
-	// To the lane: asks for money for a call.
-	Spend *Spend `protobuf:"bytes,25,opt,name=spend,oneof"`
+type event_ReserveBudget struct {
+	// To the project: asks for money for a call.
+	ReserveBudget *ReserveBudget `protobuf:"bytes,25,opt,name=reserve_budget,json=reserveBudget,oneof"`
 }
 
-type event_Settle struct {
-	// To the lane: what calls cost.
-	Settle *Settle `protobuf:"bytes,26,opt,name=settle,oneof"`
+type event_CommitBudget struct {
+	// To the project: what calls cost.
+	CommitBudget *CommitBudget `protobuf:"bytes,26,opt,name=commit_budget,json=commitBudget,oneof"`
 }
 
 type event_Pause struct {
@@ -1444,23 +1444,23 @@ type event_Resume struct {
 }
 
 type event_Reflect struct {
-	// From a person, to the lane: reflect now.
+	// From a person, to the project: reflect now.
 	Reflect *Reflect `protobuf:"bytes,29,opt,name=reflect,oneof"`
 }
 
-type event_Child struct {
-	// From the lane: what became of a part of the intent.
-	Child *Child `protobuf:"bytes,30,opt,name=child,oneof"`
+type event_ChildChanged struct {
+	// From the project: what became of a part of the intent.
+	ChildChanged *ChildChanged `protobuf:"bytes,30,opt,name=child_changed,json=childChanged,oneof"`
 }
 
-type event_Reflected struct {
-	// From the lane: a run was reflected upon.
-	Reflected *Reflected `protobuf:"bytes,31,opt,name=reflected,oneof"`
+type event_RunReflected struct {
+	// From the project: a run was reflected upon.
+	RunReflected *RunReflected `protobuf:"bytes,31,opt,name=run_reflected,json=runReflected,oneof"`
 }
 
-type event_Forecast struct {
+type event_OverlapChanged struct {
 	// From another intent: two tasks do not merge.
-	Forecast *Forecast `protobuf:"bytes,32,opt,name=forecast,oneof"`
+	OverlapChanged *OverlapChanged `protobuf:"bytes,32,opt,name=overlap_changed,json=overlapChanged,oneof"`
 }
 
 func (*event_Submit) isEvent_Message() {}
@@ -1481,31 +1481,31 @@ func (*event_Result) isEvent_Message() {}
 
 func (*event_Timer) isEvent_Message() {}
 
-func (*event_Admitted) isEvent_Message() {}
+func (*event_RunAdmitted) isEvent_Message() {}
 
 func (*event_DependencyEnded) isEvent_Message() {}
 
-func (*event_Reserved) isEvent_Message() {}
+func (*event_FilesLocked) isEvent_Message() {}
 
-func (*event_Landed) isEvent_Message() {}
+func (*event_MergeEnded) isEvent_Message() {}
 
-func (*event_Enter) isEvent_Message() {}
+func (*event_AdmitRun) isEvent_Message() {}
 
-func (*event_Planned) isEvent_Message() {}
+func (*event_RunPlanned) isEvent_Message() {}
 
-func (*event_Reserve) isEvent_Message() {}
+func (*event_LockFiles) isEvent_Message() {}
 
-func (*event_Land) isEvent_Message() {}
+func (*event_QueueMerge) isEvent_Message() {}
 
-func (*event_Withdraw) isEvent_Message() {}
+func (*event_WithdrawRequests) isEvent_Message() {}
 
-func (*event_End) isEvent_Message() {}
+func (*event_RunEnded) isEvent_Message() {}
 
-func (*event_Funded) isEvent_Message() {}
+func (*event_BudgetReserved) isEvent_Message() {}
 
-func (*event_Spend) isEvent_Message() {}
+func (*event_ReserveBudget) isEvent_Message() {}
 
-func (*event_Settle) isEvent_Message() {}
+func (*event_CommitBudget) isEvent_Message() {}
 
 func (*event_Pause) isEvent_Message() {}
 
@@ -1513,17 +1513,17 @@ func (*event_Resume) isEvent_Message() {}
 
 func (*event_Reflect) isEvent_Message() {}
 
-func (*event_Child) isEvent_Message() {}
+func (*event_ChildChanged) isEvent_Message() {}
 
-func (*event_Reflected) isEvent_Message() {}
+func (*event_RunReflected) isEvent_Message() {}
 
-func (*event_Forecast) isEvent_Message() {}
+func (*event_OverlapChanged) isEvent_Message() {}
 
 // Submit asks for an intent.
 type Submit struct {
 	state                  protoimpl.MessageState `protogen:"opaque.v1"`
 	xxx_hidden_Intent      *Intent                `protobuf:"bytes,1,opt,name=intent"`
-	xxx_hidden_Vouched     bool                   `protobuf:"varint,2,opt,name=vouched"`
+	xxx_hidden_Preapproved bool                   `protobuf:"varint,2,opt,name=preapproved"`
 	XXX_raceDetectHookData protoimpl.RaceDetectHookData
 	XXX_presence           [1]uint32
 	unknownFields          protoimpl.UnknownFields
@@ -1562,9 +1562,9 @@ func (x *Submit) GetIntent() *Intent {
 	return nil
 }
 
-func (x *Submit) GetVouched() bool {
+func (x *Submit) GetPreapproved() bool {
 	if x != nil {
-		return x.xxx_hidden_Vouched
+		return x.xxx_hidden_Preapproved
 	}
 	return false
 }
@@ -1573,8 +1573,8 @@ func (x *Submit) SetIntent(v *Intent) {
 	x.xxx_hidden_Intent = v
 }
 
-func (x *Submit) SetVouched(v bool) {
-	x.xxx_hidden_Vouched = v
+func (x *Submit) SetPreapproved(v bool) {
+	x.xxx_hidden_Preapproved = v
 	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 1, 2)
 }
 
@@ -1585,7 +1585,7 @@ func (x *Submit) HasIntent() bool {
 	return x.xxx_hidden_Intent != nil
 }
 
-func (x *Submit) HasVouched() bool {
+func (x *Submit) HasPreapproved() bool {
 	if x == nil {
 		return false
 	}
@@ -1596,9 +1596,9 @@ func (x *Submit) ClearIntent() {
 	x.xxx_hidden_Intent = nil
 }
 
-func (x *Submit) ClearVouched() {
+func (x *Submit) ClearPreapproved() {
 	protoimpl.X.ClearPresent(&(x.XXX_presence[0]), 1)
-	x.xxx_hidden_Vouched = false
+	x.xxx_hidden_Preapproved = false
 }
 
 type Submit_builder struct {
@@ -1607,7 +1607,7 @@ type Submit_builder struct {
 	// The intent.
 	Intent *Intent
 	// A person approved the larger intent that this one is a part of.
-	Vouched *bool
+	Preapproved *bool
 }
 
 func (b0 Submit_builder) Build() *Submit {
@@ -1615,9 +1615,9 @@ func (b0 Submit_builder) Build() *Submit {
 	b, x := &b0, m0
 	_, _ = b, x
 	x.xxx_hidden_Intent = b.Intent
-	if b.Vouched != nil {
+	if b.Preapproved != nil {
 		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 1, 2)
-		x.xxx_hidden_Vouched = *b.Vouched
+		x.xxx_hidden_Preapproved = *b.Preapproved
 	}
 	return m0
 }
@@ -2455,7 +2455,7 @@ type Pause_builder struct {
 	Reason *string
 	// A task; empty: the whole intent.
 	Task *string
-	// From the lane, for the whole project: of its pauses, from 1.
+	// From the project, for the whole project: of its pauses, from 1.
 	Number *int32
 }
 
@@ -2569,7 +2569,7 @@ type Resume_builder struct {
 
 	// A task; empty: the whole intent.
 	Task *string
-	// From the lane: of the pause that is over.
+	// From the project: of the pause that is over.
 	Number *int32
 }
 
@@ -2737,8 +2737,8 @@ func (b0 TimerFired_builder) Build() *TimerFired {
 	return m0
 }
 
-// Enter asks the lane to admit an intent, or, after a retry, to re-admit it.
-type Enter struct {
+// AdmitRun asks the project to admit an intent, or, after a retry, to re-admit it.
+type AdmitRun struct {
 	state                  protoimpl.MessageState `protogen:"opaque.v1"`
 	xxx_hidden_Run         int32                  `protobuf:"varint,1,opt,name=run"`
 	xxx_hidden_Title       *string                `protobuf:"bytes,2,opt,name=title"`
@@ -2753,20 +2753,20 @@ type Enter struct {
 	sizeCache              protoimpl.SizeCache
 }
 
-func (x *Enter) Reset() {
-	*x = Enter{}
+func (x *AdmitRun) Reset() {
+	*x = AdmitRun{}
 	mi := &file_forge_v1_event_proto_msgTypes[12]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
 
-func (x *Enter) String() string {
+func (x *AdmitRun) String() string {
 	return protoimpl.X.MessageStringOf(x)
 }
 
-func (*Enter) ProtoMessage() {}
+func (*AdmitRun) ProtoMessage() {}
 
-func (x *Enter) ProtoReflect() protoreflect.Message {
+func (x *AdmitRun) ProtoReflect() protoreflect.Message {
 	mi := &file_forge_v1_event_proto_msgTypes[12]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
@@ -2778,14 +2778,14 @@ func (x *Enter) ProtoReflect() protoreflect.Message {
 	return mi.MessageOf(x)
 }
 
-func (x *Enter) GetRun() int32 {
+func (x *AdmitRun) GetRun() int32 {
 	if x != nil {
 		return x.xxx_hidden_Run
 	}
 	return 0
 }
 
-func (x *Enter) GetTitle() string {
+func (x *AdmitRun) GetTitle() string {
 	if x != nil {
 		if x.xxx_hidden_Title != nil {
 			return *x.xxx_hidden_Title
@@ -2795,7 +2795,7 @@ func (x *Enter) GetTitle() string {
 	return ""
 }
 
-func (x *Enter) GetType() string {
+func (x *AdmitRun) GetType() string {
 	if x != nil {
 		if x.xxx_hidden_Type != nil {
 			return *x.xxx_hidden_Type
@@ -2805,7 +2805,7 @@ func (x *Enter) GetType() string {
 	return ""
 }
 
-func (x *Enter) GetParent() string {
+func (x *AdmitRun) GetParent() string {
 	if x != nil {
 		if x.xxx_hidden_Parent != nil {
 			return *x.xxx_hidden_Parent
@@ -2815,7 +2815,7 @@ func (x *Enter) GetParent() string {
 	return ""
 }
 
-func (x *Enter) GetSource() Source {
+func (x *AdmitRun) GetSource() Source {
 	if x != nil {
 		if protoimpl.X.Present(&(x.XXX_presence[0]), 4) {
 			return x.xxx_hidden_Source
@@ -2824,140 +2824,140 @@ func (x *Enter) GetSource() Source {
 	return Source_SOURCE_UNSPECIFIED
 }
 
-func (x *Enter) GetGeneration() int32 {
+func (x *AdmitRun) GetGeneration() int32 {
 	if x != nil {
 		return x.xxx_hidden_Generation
 	}
 	return 0
 }
 
-func (x *Enter) GetGoal() bool {
+func (x *AdmitRun) GetGoal() bool {
 	if x != nil {
 		return x.xxx_hidden_Goal
 	}
 	return false
 }
 
-func (x *Enter) SetRun(v int32) {
+func (x *AdmitRun) SetRun(v int32) {
 	x.xxx_hidden_Run = v
 	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 0, 7)
 }
 
-func (x *Enter) SetTitle(v string) {
+func (x *AdmitRun) SetTitle(v string) {
 	x.xxx_hidden_Title = &v
 	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 1, 7)
 }
 
-func (x *Enter) SetType(v string) {
+func (x *AdmitRun) SetType(v string) {
 	x.xxx_hidden_Type = &v
 	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 2, 7)
 }
 
-func (x *Enter) SetParent(v string) {
+func (x *AdmitRun) SetParent(v string) {
 	x.xxx_hidden_Parent = &v
 	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 3, 7)
 }
 
-func (x *Enter) SetSource(v Source) {
+func (x *AdmitRun) SetSource(v Source) {
 	x.xxx_hidden_Source = v
 	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 4, 7)
 }
 
-func (x *Enter) SetGeneration(v int32) {
+func (x *AdmitRun) SetGeneration(v int32) {
 	x.xxx_hidden_Generation = v
 	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 5, 7)
 }
 
-func (x *Enter) SetGoal(v bool) {
+func (x *AdmitRun) SetGoal(v bool) {
 	x.xxx_hidden_Goal = v
 	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 6, 7)
 }
 
-func (x *Enter) HasRun() bool {
+func (x *AdmitRun) HasRun() bool {
 	if x == nil {
 		return false
 	}
 	return protoimpl.X.Present(&(x.XXX_presence[0]), 0)
 }
 
-func (x *Enter) HasTitle() bool {
+func (x *AdmitRun) HasTitle() bool {
 	if x == nil {
 		return false
 	}
 	return protoimpl.X.Present(&(x.XXX_presence[0]), 1)
 }
 
-func (x *Enter) HasType() bool {
+func (x *AdmitRun) HasType() bool {
 	if x == nil {
 		return false
 	}
 	return protoimpl.X.Present(&(x.XXX_presence[0]), 2)
 }
 
-func (x *Enter) HasParent() bool {
+func (x *AdmitRun) HasParent() bool {
 	if x == nil {
 		return false
 	}
 	return protoimpl.X.Present(&(x.XXX_presence[0]), 3)
 }
 
-func (x *Enter) HasSource() bool {
+func (x *AdmitRun) HasSource() bool {
 	if x == nil {
 		return false
 	}
 	return protoimpl.X.Present(&(x.XXX_presence[0]), 4)
 }
 
-func (x *Enter) HasGeneration() bool {
+func (x *AdmitRun) HasGeneration() bool {
 	if x == nil {
 		return false
 	}
 	return protoimpl.X.Present(&(x.XXX_presence[0]), 5)
 }
 
-func (x *Enter) HasGoal() bool {
+func (x *AdmitRun) HasGoal() bool {
 	if x == nil {
 		return false
 	}
 	return protoimpl.X.Present(&(x.XXX_presence[0]), 6)
 }
 
-func (x *Enter) ClearRun() {
+func (x *AdmitRun) ClearRun() {
 	protoimpl.X.ClearPresent(&(x.XXX_presence[0]), 0)
 	x.xxx_hidden_Run = 0
 }
 
-func (x *Enter) ClearTitle() {
+func (x *AdmitRun) ClearTitle() {
 	protoimpl.X.ClearPresent(&(x.XXX_presence[0]), 1)
 	x.xxx_hidden_Title = nil
 }
 
-func (x *Enter) ClearType() {
+func (x *AdmitRun) ClearType() {
 	protoimpl.X.ClearPresent(&(x.XXX_presence[0]), 2)
 	x.xxx_hidden_Type = nil
 }
 
-func (x *Enter) ClearParent() {
+func (x *AdmitRun) ClearParent() {
 	protoimpl.X.ClearPresent(&(x.XXX_presence[0]), 3)
 	x.xxx_hidden_Parent = nil
 }
 
-func (x *Enter) ClearSource() {
+func (x *AdmitRun) ClearSource() {
 	protoimpl.X.ClearPresent(&(x.XXX_presence[0]), 4)
 	x.xxx_hidden_Source = Source_SOURCE_UNSPECIFIED
 }
 
-func (x *Enter) ClearGeneration() {
+func (x *AdmitRun) ClearGeneration() {
 	protoimpl.X.ClearPresent(&(x.XXX_presence[0]), 5)
 	x.xxx_hidden_Generation = 0
 }
 
-func (x *Enter) ClearGoal() {
+func (x *AdmitRun) ClearGoal() {
 	protoimpl.X.ClearPresent(&(x.XXX_presence[0]), 6)
 	x.xxx_hidden_Goal = false
 }
 
-type Enter_builder struct {
+type AdmitRun_builder struct {
 	_ [0]func() // Prevents comparability and use of unkeyed literals for the builder.
 
 	// The intent's run, counted from 1.
@@ -2976,8 +2976,8 @@ type Enter_builder struct {
 	Goal *bool
 }
 
-func (b0 Enter_builder) Build() *Enter {
-	m0 := &Enter{}
+func (b0 AdmitRun_builder) Build() *AdmitRun {
+	m0 := &AdmitRun{}
 	b, x := &b0, m0
 	_, _ = b, x
 	if b.Run != nil {
@@ -3011,8 +3011,8 @@ func (b0 Enter_builder) Build() *Enter {
 	return m0
 }
 
-// Admitted lets an intent start, and tells what else is going on.
-type Admitted struct {
+// RunAdmitted lets an intent start, and tells what else is going on.
+type RunAdmitted struct {
 	state                  protoimpl.MessageState `protogen:"opaque.v1"`
 	xxx_hidden_Run         int32                  `protobuf:"varint,1,opt,name=run"`
 	xxx_hidden_Active      *[]*ActiveIntent       `protobuf:"bytes,2,rep,name=active"`
@@ -3028,20 +3028,20 @@ type Admitted struct {
 	sizeCache              protoimpl.SizeCache
 }
 
-func (x *Admitted) Reset() {
-	*x = Admitted{}
+func (x *RunAdmitted) Reset() {
+	*x = RunAdmitted{}
 	mi := &file_forge_v1_event_proto_msgTypes[13]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
 
-func (x *Admitted) String() string {
+func (x *RunAdmitted) String() string {
 	return protoimpl.X.MessageStringOf(x)
 }
 
-func (*Admitted) ProtoMessage() {}
+func (*RunAdmitted) ProtoMessage() {}
 
-func (x *Admitted) ProtoReflect() protoreflect.Message {
+func (x *RunAdmitted) ProtoReflect() protoreflect.Message {
 	mi := &file_forge_v1_event_proto_msgTypes[13]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
@@ -3053,14 +3053,14 @@ func (x *Admitted) ProtoReflect() protoreflect.Message {
 	return mi.MessageOf(x)
 }
 
-func (x *Admitted) GetRun() int32 {
+func (x *RunAdmitted) GetRun() int32 {
 	if x != nil {
 		return x.xxx_hidden_Run
 	}
 	return 0
 }
 
-func (x *Admitted) GetActive() []*ActiveIntent {
+func (x *RunAdmitted) GetActive() []*ActiveIntent {
 	if x != nil {
 		if x.xxx_hidden_Active != nil {
 			return *x.xxx_hidden_Active
@@ -3069,14 +3069,14 @@ func (x *Admitted) GetActive() []*ActiveIntent {
 	return nil
 }
 
-func (x *Admitted) GetBudget() *Budget {
+func (x *RunAdmitted) GetBudget() *Budget {
 	if x != nil {
 		return x.xxx_hidden_Budget
 	}
 	return nil
 }
 
-func (x *Admitted) GetPast() []*PastRun {
+func (x *RunAdmitted) GetPast() []*PastRun {
 	if x != nil {
 		if x.xxx_hidden_Past != nil {
 			return *x.xxx_hidden_Past
@@ -3085,21 +3085,21 @@ func (x *Admitted) GetPast() []*PastRun {
 	return nil
 }
 
-func (x *Admitted) GetPaused() int32 {
+func (x *RunAdmitted) GetPaused() int32 {
 	if x != nil {
 		return x.xxx_hidden_Paused
 	}
 	return 0
 }
 
-func (x *Admitted) GetResumed() int32 {
+func (x *RunAdmitted) GetResumed() int32 {
 	if x != nil {
 		return x.xxx_hidden_Resumed
 	}
 	return 0
 }
 
-func (x *Admitted) GetUnread() []*Observation {
+func (x *RunAdmitted) GetUnread() []*Observation {
 	if x != nil {
 		if x.xxx_hidden_Unread != nil {
 			return *x.xxx_hidden_Unread
@@ -3108,7 +3108,7 @@ func (x *Admitted) GetUnread() []*Observation {
 	return nil
 }
 
-func (x *Admitted) GetKnowledge() []*Knowledge {
+func (x *RunAdmitted) GetKnowledge() []*Knowledge {
 	if x != nil {
 		if x.xxx_hidden_Knowledge != nil {
 			return *x.xxx_hidden_Knowledge
@@ -3117,96 +3117,96 @@ func (x *Admitted) GetKnowledge() []*Knowledge {
 	return nil
 }
 
-func (x *Admitted) SetRun(v int32) {
+func (x *RunAdmitted) SetRun(v int32) {
 	x.xxx_hidden_Run = v
 	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 0, 8)
 }
 
-func (x *Admitted) SetActive(v []*ActiveIntent) {
+func (x *RunAdmitted) SetActive(v []*ActiveIntent) {
 	x.xxx_hidden_Active = &v
 }
 
-func (x *Admitted) SetBudget(v *Budget) {
+func (x *RunAdmitted) SetBudget(v *Budget) {
 	x.xxx_hidden_Budget = v
 }
 
-func (x *Admitted) SetPast(v []*PastRun) {
+func (x *RunAdmitted) SetPast(v []*PastRun) {
 	x.xxx_hidden_Past = &v
 }
 
-func (x *Admitted) SetPaused(v int32) {
+func (x *RunAdmitted) SetPaused(v int32) {
 	x.xxx_hidden_Paused = v
 	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 4, 8)
 }
 
-func (x *Admitted) SetResumed(v int32) {
+func (x *RunAdmitted) SetResumed(v int32) {
 	x.xxx_hidden_Resumed = v
 	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 5, 8)
 }
 
-func (x *Admitted) SetUnread(v []*Observation) {
+func (x *RunAdmitted) SetUnread(v []*Observation) {
 	x.xxx_hidden_Unread = &v
 }
 
-func (x *Admitted) SetKnowledge(v []*Knowledge) {
+func (x *RunAdmitted) SetKnowledge(v []*Knowledge) {
 	x.xxx_hidden_Knowledge = &v
 }
 
-func (x *Admitted) HasRun() bool {
+func (x *RunAdmitted) HasRun() bool {
 	if x == nil {
 		return false
 	}
 	return protoimpl.X.Present(&(x.XXX_presence[0]), 0)
 }
 
-func (x *Admitted) HasBudget() bool {
+func (x *RunAdmitted) HasBudget() bool {
 	if x == nil {
 		return false
 	}
 	return x.xxx_hidden_Budget != nil
 }
 
-func (x *Admitted) HasPaused() bool {
+func (x *RunAdmitted) HasPaused() bool {
 	if x == nil {
 		return false
 	}
 	return protoimpl.X.Present(&(x.XXX_presence[0]), 4)
 }
 
-func (x *Admitted) HasResumed() bool {
+func (x *RunAdmitted) HasResumed() bool {
 	if x == nil {
 		return false
 	}
 	return protoimpl.X.Present(&(x.XXX_presence[0]), 5)
 }
 
-func (x *Admitted) ClearRun() {
+func (x *RunAdmitted) ClearRun() {
 	protoimpl.X.ClearPresent(&(x.XXX_presence[0]), 0)
 	x.xxx_hidden_Run = 0
 }
 
-func (x *Admitted) ClearBudget() {
+func (x *RunAdmitted) ClearBudget() {
 	x.xxx_hidden_Budget = nil
 }
 
-func (x *Admitted) ClearPaused() {
+func (x *RunAdmitted) ClearPaused() {
 	protoimpl.X.ClearPresent(&(x.XXX_presence[0]), 4)
 	x.xxx_hidden_Paused = 0
 }
 
-func (x *Admitted) ClearResumed() {
+func (x *RunAdmitted) ClearResumed() {
 	protoimpl.X.ClearPresent(&(x.XXX_presence[0]), 5)
 	x.xxx_hidden_Resumed = 0
 }
 
-type Admitted_builder struct {
+type RunAdmitted_builder struct {
 	_ [0]func() // Prevents comparability and use of unkeyed literals for the builder.
 
 	// The intent's run, counted from 1.
 	Run *int32
 	// The project's other active intents.
 	Active []*ActiveIntent
-	// Of the project, as far as the lane knows it.
+	// Of the project, as far as the project knows it.
 	Budget *Budget
 	// Earlier runs of the project, the most relevant first.
 	Past []*PastRun
@@ -3220,8 +3220,8 @@ type Admitted_builder struct {
 	Knowledge []*Knowledge
 }
 
-func (b0 Admitted_builder) Build() *Admitted {
-	m0 := &Admitted{}
+func (b0 RunAdmitted_builder) Build() *RunAdmitted {
+	m0 := &RunAdmitted{}
 	b, x := &b0, m0
 	_, _ = b, x
 	if b.Run != nil {
@@ -3440,8 +3440,8 @@ func (b0 ActiveIntent_builder) Build() *ActiveIntent {
 	return m0
 }
 
-// Planned tells the lane what an intent is going to do and whom it waits for.
-type Planned struct {
+// RunPlanned tells the project what an intent is going to do and whom it waits for.
+type RunPlanned struct {
 	state                    protoimpl.MessageState `protogen:"opaque.v1"`
 	xxx_hidden_Run           int32                  `protobuf:"varint,1,opt,name=run"`
 	xxx_hidden_RelevantFiles []string               `protobuf:"bytes,2,rep,name=relevant_files,json=relevantFiles"`
@@ -3455,20 +3455,20 @@ type Planned struct {
 	sizeCache                protoimpl.SizeCache
 }
 
-func (x *Planned) Reset() {
-	*x = Planned{}
+func (x *RunPlanned) Reset() {
+	*x = RunPlanned{}
 	mi := &file_forge_v1_event_proto_msgTypes[15]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
 
-func (x *Planned) String() string {
+func (x *RunPlanned) String() string {
 	return protoimpl.X.MessageStringOf(x)
 }
 
-func (*Planned) ProtoMessage() {}
+func (*RunPlanned) ProtoMessage() {}
 
-func (x *Planned) ProtoReflect() protoreflect.Message {
+func (x *RunPlanned) ProtoReflect() protoreflect.Message {
 	mi := &file_forge_v1_event_proto_msgTypes[15]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
@@ -3480,21 +3480,21 @@ func (x *Planned) ProtoReflect() protoreflect.Message {
 	return mi.MessageOf(x)
 }
 
-func (x *Planned) GetRun() int32 {
+func (x *RunPlanned) GetRun() int32 {
 	if x != nil {
 		return x.xxx_hidden_Run
 	}
 	return 0
 }
 
-func (x *Planned) GetRelevantFiles() []string {
+func (x *RunPlanned) GetRelevantFiles() []string {
 	if x != nil {
 		return x.xxx_hidden_RelevantFiles
 	}
 	return nil
 }
 
-func (x *Planned) GetPlan() string {
+func (x *RunPlanned) GetPlan() string {
 	if x != nil {
 		if x.xxx_hidden_Plan != nil {
 			return *x.xxx_hidden_Plan
@@ -3504,89 +3504,89 @@ func (x *Planned) GetPlan() string {
 	return ""
 }
 
-func (x *Planned) GetDependsOn() []string {
+func (x *RunPlanned) GetDependsOn() []string {
 	if x != nil {
 		return x.xxx_hidden_DependsOn
 	}
 	return nil
 }
 
-func (x *Planned) GetBudget() *Budget {
+func (x *RunPlanned) GetBudget() *Budget {
 	if x != nil {
 		return x.xxx_hidden_Budget
 	}
 	return nil
 }
 
-func (x *Planned) GetChildren() []string {
+func (x *RunPlanned) GetChildren() []string {
 	if x != nil {
 		return x.xxx_hidden_Children
 	}
 	return nil
 }
 
-func (x *Planned) SetRun(v int32) {
+func (x *RunPlanned) SetRun(v int32) {
 	x.xxx_hidden_Run = v
 	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 0, 6)
 }
 
-func (x *Planned) SetRelevantFiles(v []string) {
+func (x *RunPlanned) SetRelevantFiles(v []string) {
 	x.xxx_hidden_RelevantFiles = v
 }
 
-func (x *Planned) SetPlan(v string) {
+func (x *RunPlanned) SetPlan(v string) {
 	x.xxx_hidden_Plan = &v
 	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 2, 6)
 }
 
-func (x *Planned) SetDependsOn(v []string) {
+func (x *RunPlanned) SetDependsOn(v []string) {
 	x.xxx_hidden_DependsOn = v
 }
 
-func (x *Planned) SetBudget(v *Budget) {
+func (x *RunPlanned) SetBudget(v *Budget) {
 	x.xxx_hidden_Budget = v
 }
 
-func (x *Planned) SetChildren(v []string) {
+func (x *RunPlanned) SetChildren(v []string) {
 	x.xxx_hidden_Children = v
 }
 
-func (x *Planned) HasRun() bool {
+func (x *RunPlanned) HasRun() bool {
 	if x == nil {
 		return false
 	}
 	return protoimpl.X.Present(&(x.XXX_presence[0]), 0)
 }
 
-func (x *Planned) HasPlan() bool {
+func (x *RunPlanned) HasPlan() bool {
 	if x == nil {
 		return false
 	}
 	return protoimpl.X.Present(&(x.XXX_presence[0]), 2)
 }
 
-func (x *Planned) HasBudget() bool {
+func (x *RunPlanned) HasBudget() bool {
 	if x == nil {
 		return false
 	}
 	return x.xxx_hidden_Budget != nil
 }
 
-func (x *Planned) ClearRun() {
+func (x *RunPlanned) ClearRun() {
 	protoimpl.X.ClearPresent(&(x.XXX_presence[0]), 0)
 	x.xxx_hidden_Run = 0
 }
 
-func (x *Planned) ClearPlan() {
+func (x *RunPlanned) ClearPlan() {
 	protoimpl.X.ClearPresent(&(x.XXX_presence[0]), 2)
 	x.xxx_hidden_Plan = nil
 }
 
-func (x *Planned) ClearBudget() {
+func (x *RunPlanned) ClearBudget() {
 	x.xxx_hidden_Budget = nil
 }
 
-type Planned_builder struct {
+type RunPlanned_builder struct {
 	_ [0]func() // Prevents comparability and use of unkeyed literals for the builder.
 
 	// The intent's run, counted from 1.
@@ -3603,8 +3603,8 @@ type Planned_builder struct {
 	Children []string
 }
 
-func (b0 Planned_builder) Build() *Planned {
-	m0 := &Planned{}
+func (b0 RunPlanned_builder) Build() *RunPlanned {
+	m0 := &RunPlanned{}
 	b, x := &b0, m0
 	_, _ = b, x
 	if b.Run != nil {
@@ -3782,9 +3782,9 @@ func (b0 DependencyEnded_builder) Build() *DependencyEnded {
 	return m0
 }
 
-// Reserve asks for precedence on files after a conflict: until the task landed
+// LockFiles asks for precedence on files after a conflict: until the task landed
 // or withdrew, no sibling lands a change to them.
-type Reserve struct {
+type LockFiles struct {
 	state                  protoimpl.MessageState `protogen:"opaque.v1"`
 	xxx_hidden_Run         int32                  `protobuf:"varint,1,opt,name=run"`
 	xxx_hidden_Task        *string                `protobuf:"bytes,2,opt,name=task"`
@@ -3797,20 +3797,20 @@ type Reserve struct {
 	sizeCache              protoimpl.SizeCache
 }
 
-func (x *Reserve) Reset() {
-	*x = Reserve{}
+func (x *LockFiles) Reset() {
+	*x = LockFiles{}
 	mi := &file_forge_v1_event_proto_msgTypes[17]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
 
-func (x *Reserve) String() string {
+func (x *LockFiles) String() string {
 	return protoimpl.X.MessageStringOf(x)
 }
 
-func (*Reserve) ProtoMessage() {}
+func (*LockFiles) ProtoMessage() {}
 
-func (x *Reserve) ProtoReflect() protoreflect.Message {
+func (x *LockFiles) ProtoReflect() protoreflect.Message {
 	mi := &file_forge_v1_event_proto_msgTypes[17]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
@@ -3822,14 +3822,14 @@ func (x *Reserve) ProtoReflect() protoreflect.Message {
 	return mi.MessageOf(x)
 }
 
-func (x *Reserve) GetRun() int32 {
+func (x *LockFiles) GetRun() int32 {
 	if x != nil {
 		return x.xxx_hidden_Run
 	}
 	return 0
 }
 
-func (x *Reserve) GetTask() string {
+func (x *LockFiles) GetTask() string {
 	if x != nil {
 		if x.xxx_hidden_Task != nil {
 			return *x.xxx_hidden_Task
@@ -3839,94 +3839,94 @@ func (x *Reserve) GetTask() string {
 	return ""
 }
 
-func (x *Reserve) GetNumber() int32 {
+func (x *LockFiles) GetNumber() int32 {
 	if x != nil {
 		return x.xxx_hidden_Number
 	}
 	return 0
 }
 
-func (x *Reserve) GetConflicts() []string {
+func (x *LockFiles) GetConflicts() []string {
 	if x != nil {
 		return x.xxx_hidden_Conflicts
 	}
 	return nil
 }
 
-func (x *Reserve) GetFiles() []string {
+func (x *LockFiles) GetFiles() []string {
 	if x != nil {
 		return x.xxx_hidden_Files
 	}
 	return nil
 }
 
-func (x *Reserve) SetRun(v int32) {
+func (x *LockFiles) SetRun(v int32) {
 	x.xxx_hidden_Run = v
 	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 0, 5)
 }
 
-func (x *Reserve) SetTask(v string) {
+func (x *LockFiles) SetTask(v string) {
 	x.xxx_hidden_Task = &v
 	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 1, 5)
 }
 
-func (x *Reserve) SetNumber(v int32) {
+func (x *LockFiles) SetNumber(v int32) {
 	x.xxx_hidden_Number = v
 	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 2, 5)
 }
 
-func (x *Reserve) SetConflicts(v []string) {
+func (x *LockFiles) SetConflicts(v []string) {
 	x.xxx_hidden_Conflicts = v
 }
 
-func (x *Reserve) SetFiles(v []string) {
+func (x *LockFiles) SetFiles(v []string) {
 	x.xxx_hidden_Files = v
 }
 
-func (x *Reserve) HasRun() bool {
+func (x *LockFiles) HasRun() bool {
 	if x == nil {
 		return false
 	}
 	return protoimpl.X.Present(&(x.XXX_presence[0]), 0)
 }
 
-func (x *Reserve) HasTask() bool {
+func (x *LockFiles) HasTask() bool {
 	if x == nil {
 		return false
 	}
 	return protoimpl.X.Present(&(x.XXX_presence[0]), 1)
 }
 
-func (x *Reserve) HasNumber() bool {
+func (x *LockFiles) HasNumber() bool {
 	if x == nil {
 		return false
 	}
 	return protoimpl.X.Present(&(x.XXX_presence[0]), 2)
 }
 
-func (x *Reserve) ClearRun() {
+func (x *LockFiles) ClearRun() {
 	protoimpl.X.ClearPresent(&(x.XXX_presence[0]), 0)
 	x.xxx_hidden_Run = 0
 }
 
-func (x *Reserve) ClearTask() {
+func (x *LockFiles) ClearTask() {
 	protoimpl.X.ClearPresent(&(x.XXX_presence[0]), 1)
 	x.xxx_hidden_Task = nil
 }
 
-func (x *Reserve) ClearNumber() {
+func (x *LockFiles) ClearNumber() {
 	protoimpl.X.ClearPresent(&(x.XXX_presence[0]), 2)
 	x.xxx_hidden_Number = 0
 }
 
-type Reserve_builder struct {
+type LockFiles_builder struct {
 	_ [0]func() // Prevents comparability and use of unkeyed literals for the builder.
 
 	// The intent's run, counted from 1.
 	Run *int32
 	// The task.
 	Task *string
-	// Of the task's requests to the lane, from 1.
+	// Of the task's requests to the project, from 1.
 	Number *int32
 	// The files that conflicted.
 	Conflicts []string
@@ -3934,8 +3934,8 @@ type Reserve_builder struct {
 	Files []string
 }
 
-func (b0 Reserve_builder) Build() *Reserve {
-	m0 := &Reserve{}
+func (b0 LockFiles_builder) Build() *LockFiles {
+	m0 := &LockFiles{}
 	b, x := &b0, m0
 	_, _ = b, x
 	if b.Run != nil {
@@ -3955,8 +3955,8 @@ func (b0 Reserve_builder) Build() *Reserve {
 	return m0
 }
 
-// Reserved answers Reserve.
-type Reserved struct {
+// FilesLocked answers Reserve.
+type FilesLocked struct {
 	state                  protoimpl.MessageState `protogen:"opaque.v1"`
 	xxx_hidden_Task        *string                `protobuf:"bytes,1,opt,name=task"`
 	xxx_hidden_Number      int32                  `protobuf:"varint,2,opt,name=number"`
@@ -3967,20 +3967,20 @@ type Reserved struct {
 	sizeCache              protoimpl.SizeCache
 }
 
-func (x *Reserved) Reset() {
-	*x = Reserved{}
+func (x *FilesLocked) Reset() {
+	*x = FilesLocked{}
 	mi := &file_forge_v1_event_proto_msgTypes[18]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
 
-func (x *Reserved) String() string {
+func (x *FilesLocked) String() string {
 	return protoimpl.X.MessageStringOf(x)
 }
 
-func (*Reserved) ProtoMessage() {}
+func (*FilesLocked) ProtoMessage() {}
 
-func (x *Reserved) ProtoReflect() protoreflect.Message {
+func (x *FilesLocked) ProtoReflect() protoreflect.Message {
 	mi := &file_forge_v1_event_proto_msgTypes[18]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
@@ -3992,7 +3992,7 @@ func (x *Reserved) ProtoReflect() protoreflect.Message {
 	return mi.MessageOf(x)
 }
 
-func (x *Reserved) GetTask() string {
+func (x *FilesLocked) GetTask() string {
 	if x != nil {
 		if x.xxx_hidden_Task != nil {
 			return *x.xxx_hidden_Task
@@ -4002,85 +4002,85 @@ func (x *Reserved) GetTask() string {
 	return ""
 }
 
-func (x *Reserved) GetNumber() int32 {
+func (x *FilesLocked) GetNumber() int32 {
 	if x != nil {
 		return x.xxx_hidden_Number
 	}
 	return 0
 }
 
-func (x *Reserved) GetGranted() bool {
+func (x *FilesLocked) GetGranted() bool {
 	if x != nil {
 		return x.xxx_hidden_Granted
 	}
 	return false
 }
 
-func (x *Reserved) SetTask(v string) {
+func (x *FilesLocked) SetTask(v string) {
 	x.xxx_hidden_Task = &v
 	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 0, 3)
 }
 
-func (x *Reserved) SetNumber(v int32) {
+func (x *FilesLocked) SetNumber(v int32) {
 	x.xxx_hidden_Number = v
 	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 1, 3)
 }
 
-func (x *Reserved) SetGranted(v bool) {
+func (x *FilesLocked) SetGranted(v bool) {
 	x.xxx_hidden_Granted = v
 	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 2, 3)
 }
 
-func (x *Reserved) HasTask() bool {
+func (x *FilesLocked) HasTask() bool {
 	if x == nil {
 		return false
 	}
 	return protoimpl.X.Present(&(x.XXX_presence[0]), 0)
 }
 
-func (x *Reserved) HasNumber() bool {
+func (x *FilesLocked) HasNumber() bool {
 	if x == nil {
 		return false
 	}
 	return protoimpl.X.Present(&(x.XXX_presence[0]), 1)
 }
 
-func (x *Reserved) HasGranted() bool {
+func (x *FilesLocked) HasGranted() bool {
 	if x == nil {
 		return false
 	}
 	return protoimpl.X.Present(&(x.XXX_presence[0]), 2)
 }
 
-func (x *Reserved) ClearTask() {
+func (x *FilesLocked) ClearTask() {
 	protoimpl.X.ClearPresent(&(x.XXX_presence[0]), 0)
 	x.xxx_hidden_Task = nil
 }
 
-func (x *Reserved) ClearNumber() {
+func (x *FilesLocked) ClearNumber() {
 	protoimpl.X.ClearPresent(&(x.XXX_presence[0]), 1)
 	x.xxx_hidden_Number = 0
 }
 
-func (x *Reserved) ClearGranted() {
+func (x *FilesLocked) ClearGranted() {
 	protoimpl.X.ClearPresent(&(x.XXX_presence[0]), 2)
 	x.xxx_hidden_Granted = false
 }
 
-type Reserved_builder struct {
+type FilesLocked_builder struct {
 	_ [0]func() // Prevents comparability and use of unkeyed literals for the builder.
 
 	// The task.
 	Task *string
-	// Of the task's requests to the lane, from 1.
+	// Of the task's requests to the project, from 1.
 	Number *int32
 	// False when a task that already had precedence conflicts again with somebody
 	// from outside.
 	Granted *bool
 }
 
-func (b0 Reserved_builder) Build() *Reserved {
-	m0 := &Reserved{}
+func (b0 FilesLocked_builder) Build() *FilesLocked {
+	m0 := &FilesLocked{}
 	b, x := &b0, m0
 	_, _ = b, x
 	if b.Task != nil {
@@ -4098,8 +4098,8 @@ func (b0 Reserved_builder) Build() *Reserved {
 	return m0
 }
 
-// Land asks the lane to integrate exactly this commit.
-type Land struct {
+// QueueMerge asks the project to integrate exactly this commit.
+type QueueMerge struct {
 	state                  protoimpl.MessageState `protogen:"opaque.v1"`
 	xxx_hidden_Run         int32                  `protobuf:"varint,1,opt,name=run"`
 	xxx_hidden_Task        *string                `protobuf:"bytes,2,opt,name=task"`
@@ -4116,20 +4116,20 @@ type Land struct {
 	sizeCache              protoimpl.SizeCache
 }
 
-func (x *Land) Reset() {
-	*x = Land{}
+func (x *QueueMerge) Reset() {
+	*x = QueueMerge{}
 	mi := &file_forge_v1_event_proto_msgTypes[19]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
 
-func (x *Land) String() string {
+func (x *QueueMerge) String() string {
 	return protoimpl.X.MessageStringOf(x)
 }
 
-func (*Land) ProtoMessage() {}
+func (*QueueMerge) ProtoMessage() {}
 
-func (x *Land) ProtoReflect() protoreflect.Message {
+func (x *QueueMerge) ProtoReflect() protoreflect.Message {
 	mi := &file_forge_v1_event_proto_msgTypes[19]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
@@ -4141,14 +4141,14 @@ func (x *Land) ProtoReflect() protoreflect.Message {
 	return mi.MessageOf(x)
 }
 
-func (x *Land) GetRun() int32 {
+func (x *QueueMerge) GetRun() int32 {
 	if x != nil {
 		return x.xxx_hidden_Run
 	}
 	return 0
 }
 
-func (x *Land) GetTask() string {
+func (x *QueueMerge) GetTask() string {
 	if x != nil {
 		if x.xxx_hidden_Task != nil {
 			return *x.xxx_hidden_Task
@@ -4158,14 +4158,14 @@ func (x *Land) GetTask() string {
 	return ""
 }
 
-func (x *Land) GetNumber() int32 {
+func (x *QueueMerge) GetNumber() int32 {
 	if x != nil {
 		return x.xxx_hidden_Number
 	}
 	return 0
 }
 
-func (x *Land) GetBase() string {
+func (x *QueueMerge) GetBase() string {
 	if x != nil {
 		if x.xxx_hidden_Base != nil {
 			return *x.xxx_hidden_Base
@@ -4175,7 +4175,7 @@ func (x *Land) GetBase() string {
 	return ""
 }
 
-func (x *Land) GetHead() string {
+func (x *QueueMerge) GetHead() string {
 	if x != nil {
 		if x.xxx_hidden_Head != nil {
 			return *x.xxx_hidden_Head
@@ -4185,7 +4185,7 @@ func (x *Land) GetHead() string {
 	return ""
 }
 
-func (x *Land) GetTree() string {
+func (x *QueueMerge) GetTree() string {
 	if x != nil {
 		if x.xxx_hidden_Tree != nil {
 			return *x.xxx_hidden_Tree
@@ -4195,7 +4195,7 @@ func (x *Land) GetTree() string {
 	return ""
 }
 
-func (x *Land) GetPatchId() string {
+func (x *QueueMerge) GetPatchId() string {
 	if x != nil {
 		if x.xxx_hidden_PatchId != nil {
 			return *x.xxx_hidden_PatchId
@@ -4205,14 +4205,14 @@ func (x *Land) GetPatchId() string {
 	return ""
 }
 
-func (x *Land) GetFiles() []string {
+func (x *QueueMerge) GetFiles() []string {
 	if x != nil {
 		return x.xxx_hidden_Files
 	}
 	return nil
 }
 
-func (x *Land) GetTitle() string {
+func (x *QueueMerge) GetTitle() string {
 	if x != nil {
 		if x.xxx_hidden_Title != nil {
 			return *x.xxx_hidden_Title
@@ -4222,154 +4222,154 @@ func (x *Land) GetTitle() string {
 	return ""
 }
 
-func (x *Land) SetRun(v int32) {
+func (x *QueueMerge) SetRun(v int32) {
 	x.xxx_hidden_Run = v
 	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 0, 9)
 }
 
-func (x *Land) SetTask(v string) {
+func (x *QueueMerge) SetTask(v string) {
 	x.xxx_hidden_Task = &v
 	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 1, 9)
 }
 
-func (x *Land) SetNumber(v int32) {
+func (x *QueueMerge) SetNumber(v int32) {
 	x.xxx_hidden_Number = v
 	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 2, 9)
 }
 
-func (x *Land) SetBase(v string) {
+func (x *QueueMerge) SetBase(v string) {
 	x.xxx_hidden_Base = &v
 	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 3, 9)
 }
 
-func (x *Land) SetHead(v string) {
+func (x *QueueMerge) SetHead(v string) {
 	x.xxx_hidden_Head = &v
 	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 4, 9)
 }
 
-func (x *Land) SetTree(v string) {
+func (x *QueueMerge) SetTree(v string) {
 	x.xxx_hidden_Tree = &v
 	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 5, 9)
 }
 
-func (x *Land) SetPatchId(v string) {
+func (x *QueueMerge) SetPatchId(v string) {
 	x.xxx_hidden_PatchId = &v
 	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 6, 9)
 }
 
-func (x *Land) SetFiles(v []string) {
+func (x *QueueMerge) SetFiles(v []string) {
 	x.xxx_hidden_Files = v
 }
 
-func (x *Land) SetTitle(v string) {
+func (x *QueueMerge) SetTitle(v string) {
 	x.xxx_hidden_Title = &v
 	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 8, 9)
 }
 
-func (x *Land) HasRun() bool {
+func (x *QueueMerge) HasRun() bool {
 	if x == nil {
 		return false
 	}
 	return protoimpl.X.Present(&(x.XXX_presence[0]), 0)
 }
 
-func (x *Land) HasTask() bool {
+func (x *QueueMerge) HasTask() bool {
 	if x == nil {
 		return false
 	}
 	return protoimpl.X.Present(&(x.XXX_presence[0]), 1)
 }
 
-func (x *Land) HasNumber() bool {
+func (x *QueueMerge) HasNumber() bool {
 	if x == nil {
 		return false
 	}
 	return protoimpl.X.Present(&(x.XXX_presence[0]), 2)
 }
 
-func (x *Land) HasBase() bool {
+func (x *QueueMerge) HasBase() bool {
 	if x == nil {
 		return false
 	}
 	return protoimpl.X.Present(&(x.XXX_presence[0]), 3)
 }
 
-func (x *Land) HasHead() bool {
+func (x *QueueMerge) HasHead() bool {
 	if x == nil {
 		return false
 	}
 	return protoimpl.X.Present(&(x.XXX_presence[0]), 4)
 }
 
-func (x *Land) HasTree() bool {
+func (x *QueueMerge) HasTree() bool {
 	if x == nil {
 		return false
 	}
 	return protoimpl.X.Present(&(x.XXX_presence[0]), 5)
 }
 
-func (x *Land) HasPatchId() bool {
+func (x *QueueMerge) HasPatchId() bool {
 	if x == nil {
 		return false
 	}
 	return protoimpl.X.Present(&(x.XXX_presence[0]), 6)
 }
 
-func (x *Land) HasTitle() bool {
+func (x *QueueMerge) HasTitle() bool {
 	if x == nil {
 		return false
 	}
 	return protoimpl.X.Present(&(x.XXX_presence[0]), 8)
 }
 
-func (x *Land) ClearRun() {
+func (x *QueueMerge) ClearRun() {
 	protoimpl.X.ClearPresent(&(x.XXX_presence[0]), 0)
 	x.xxx_hidden_Run = 0
 }
 
-func (x *Land) ClearTask() {
+func (x *QueueMerge) ClearTask() {
 	protoimpl.X.ClearPresent(&(x.XXX_presence[0]), 1)
 	x.xxx_hidden_Task = nil
 }
 
-func (x *Land) ClearNumber() {
+func (x *QueueMerge) ClearNumber() {
 	protoimpl.X.ClearPresent(&(x.XXX_presence[0]), 2)
 	x.xxx_hidden_Number = 0
 }
 
-func (x *Land) ClearBase() {
+func (x *QueueMerge) ClearBase() {
 	protoimpl.X.ClearPresent(&(x.XXX_presence[0]), 3)
 	x.xxx_hidden_Base = nil
 }
 
-func (x *Land) ClearHead() {
+func (x *QueueMerge) ClearHead() {
 	protoimpl.X.ClearPresent(&(x.XXX_presence[0]), 4)
 	x.xxx_hidden_Head = nil
 }
 
-func (x *Land) ClearTree() {
+func (x *QueueMerge) ClearTree() {
 	protoimpl.X.ClearPresent(&(x.XXX_presence[0]), 5)
 	x.xxx_hidden_Tree = nil
 }
 
-func (x *Land) ClearPatchId() {
+func (x *QueueMerge) ClearPatchId() {
 	protoimpl.X.ClearPresent(&(x.XXX_presence[0]), 6)
 	x.xxx_hidden_PatchId = nil
 }
 
-func (x *Land) ClearTitle() {
+func (x *QueueMerge) ClearTitle() {
 	protoimpl.X.ClearPresent(&(x.XXX_presence[0]), 8)
 	x.xxx_hidden_Title = nil
 }
 
-type Land_builder struct {
+type QueueMerge_builder struct {
 	_ [0]func() // Prevents comparability and use of unkeyed literals for the builder.
 
 	// The intent's run, counted from 1.
 	Run *int32
 	// The task.
 	Task *string
-	// Of the task's requests to the lane, from 1.
+	// Of the task's requests to the project, from 1.
 	Number *int32
 	// The parent that head was reviewed and verified on.
 	Base *string
@@ -4385,8 +4385,8 @@ type Land_builder struct {
 	Title *string
 }
 
-func (b0 Land_builder) Build() *Land {
-	m0 := &Land{}
+func (b0 QueueMerge_builder) Build() *QueueMerge {
+	m0 := &QueueMerge{}
 	b, x := &b0, m0
 	_, _ = b, x
 	if b.Run != nil {
@@ -4425,12 +4425,12 @@ func (b0 Land_builder) Build() *Land {
 	return m0
 }
 
-// Landed answers Land.
-type Landed struct {
+// MergeEnded answers Land.
+type MergeEnded struct {
 	state                  protoimpl.MessageState `protogen:"opaque.v1"`
 	xxx_hidden_Task        *string                `protobuf:"bytes,1,opt,name=task"`
 	xxx_hidden_Number      int32                  `protobuf:"varint,2,opt,name=number"`
-	xxx_hidden_Result      *Integration           `protobuf:"bytes,3,opt,name=result"`
+	xxx_hidden_Result      *MergeResult           `protobuf:"bytes,3,opt,name=result"`
 	xxx_hidden_Failure     *Failure               `protobuf:"bytes,4,opt,name=failure"`
 	XXX_raceDetectHookData protoimpl.RaceDetectHookData
 	XXX_presence           [1]uint32
@@ -4438,20 +4438,20 @@ type Landed struct {
 	sizeCache              protoimpl.SizeCache
 }
 
-func (x *Landed) Reset() {
-	*x = Landed{}
+func (x *MergeEnded) Reset() {
+	*x = MergeEnded{}
 	mi := &file_forge_v1_event_proto_msgTypes[20]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
 
-func (x *Landed) String() string {
+func (x *MergeEnded) String() string {
 	return protoimpl.X.MessageStringOf(x)
 }
 
-func (*Landed) ProtoMessage() {}
+func (*MergeEnded) ProtoMessage() {}
 
-func (x *Landed) ProtoReflect() protoreflect.Message {
+func (x *MergeEnded) ProtoReflect() protoreflect.Message {
 	mi := &file_forge_v1_event_proto_msgTypes[20]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
@@ -4463,7 +4463,7 @@ func (x *Landed) ProtoReflect() protoreflect.Message {
 	return mi.MessageOf(x)
 }
 
-func (x *Landed) GetTask() string {
+func (x *MergeEnded) GetTask() string {
 	if x != nil {
 		if x.xxx_hidden_Task != nil {
 			return *x.xxx_hidden_Task
@@ -4473,106 +4473,106 @@ func (x *Landed) GetTask() string {
 	return ""
 }
 
-func (x *Landed) GetNumber() int32 {
+func (x *MergeEnded) GetNumber() int32 {
 	if x != nil {
 		return x.xxx_hidden_Number
 	}
 	return 0
 }
 
-func (x *Landed) GetResult() *Integration {
+func (x *MergeEnded) GetResult() *MergeResult {
 	if x != nil {
 		return x.xxx_hidden_Result
 	}
 	return nil
 }
 
-func (x *Landed) GetFailure() *Failure {
+func (x *MergeEnded) GetFailure() *Failure {
 	if x != nil {
 		return x.xxx_hidden_Failure
 	}
 	return nil
 }
 
-func (x *Landed) SetTask(v string) {
+func (x *MergeEnded) SetTask(v string) {
 	x.xxx_hidden_Task = &v
 	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 0, 4)
 }
 
-func (x *Landed) SetNumber(v int32) {
+func (x *MergeEnded) SetNumber(v int32) {
 	x.xxx_hidden_Number = v
 	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 1, 4)
 }
 
-func (x *Landed) SetResult(v *Integration) {
+func (x *MergeEnded) SetResult(v *MergeResult) {
 	x.xxx_hidden_Result = v
 }
 
-func (x *Landed) SetFailure(v *Failure) {
+func (x *MergeEnded) SetFailure(v *Failure) {
 	x.xxx_hidden_Failure = v
 }
 
-func (x *Landed) HasTask() bool {
+func (x *MergeEnded) HasTask() bool {
 	if x == nil {
 		return false
 	}
 	return protoimpl.X.Present(&(x.XXX_presence[0]), 0)
 }
 
-func (x *Landed) HasNumber() bool {
+func (x *MergeEnded) HasNumber() bool {
 	if x == nil {
 		return false
 	}
 	return protoimpl.X.Present(&(x.XXX_presence[0]), 1)
 }
 
-func (x *Landed) HasResult() bool {
+func (x *MergeEnded) HasResult() bool {
 	if x == nil {
 		return false
 	}
 	return x.xxx_hidden_Result != nil
 }
 
-func (x *Landed) HasFailure() bool {
+func (x *MergeEnded) HasFailure() bool {
 	if x == nil {
 		return false
 	}
 	return x.xxx_hidden_Failure != nil
 }
 
-func (x *Landed) ClearTask() {
+func (x *MergeEnded) ClearTask() {
 	protoimpl.X.ClearPresent(&(x.XXX_presence[0]), 0)
 	x.xxx_hidden_Task = nil
 }
 
-func (x *Landed) ClearNumber() {
+func (x *MergeEnded) ClearNumber() {
 	protoimpl.X.ClearPresent(&(x.XXX_presence[0]), 1)
 	x.xxx_hidden_Number = 0
 }
 
-func (x *Landed) ClearResult() {
+func (x *MergeEnded) ClearResult() {
 	x.xxx_hidden_Result = nil
 }
 
-func (x *Landed) ClearFailure() {
+func (x *MergeEnded) ClearFailure() {
 	x.xxx_hidden_Failure = nil
 }
 
-type Landed_builder struct {
+type MergeEnded_builder struct {
 	_ [0]func() // Prevents comparability and use of unkeyed literals for the builder.
 
 	// The task.
 	Task *string
-	// Of the task's requests to the lane, from 1.
+	// Of the task's requests to the project, from 1.
 	Number *int32
 	// What became of it; unset if failure is set.
-	Result *Integration
+	Result *MergeResult
 	// Why it could not be tried.
 	Failure *Failure
 }
 
-func (b0 Landed_builder) Build() *Landed {
-	m0 := &Landed{}
+func (b0 MergeEnded_builder) Build() *MergeEnded {
+	m0 := &MergeEnded{}
 	b, x := &b0, m0
 	_, _ = b, x
 	if b.Task != nil {
@@ -4588,9 +4588,9 @@ func (b0 Landed_builder) Build() *Landed {
 	return m0
 }
 
-// Withdraw takes back what a task asked of the lane, up to and including the
+// WithdrawRequests takes back what a task asked of the project, up to and including the
 // request with that number, and gives up its precedence.
-type Withdraw struct {
+type WithdrawRequests struct {
 	state                  protoimpl.MessageState `protogen:"opaque.v1"`
 	xxx_hidden_Run         int32                  `protobuf:"varint,1,opt,name=run"`
 	xxx_hidden_Task        *string                `protobuf:"bytes,2,opt,name=task"`
@@ -4601,20 +4601,20 @@ type Withdraw struct {
 	sizeCache              protoimpl.SizeCache
 }
 
-func (x *Withdraw) Reset() {
-	*x = Withdraw{}
+func (x *WithdrawRequests) Reset() {
+	*x = WithdrawRequests{}
 	mi := &file_forge_v1_event_proto_msgTypes[21]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
 
-func (x *Withdraw) String() string {
+func (x *WithdrawRequests) String() string {
 	return protoimpl.X.MessageStringOf(x)
 }
 
-func (*Withdraw) ProtoMessage() {}
+func (*WithdrawRequests) ProtoMessage() {}
 
-func (x *Withdraw) ProtoReflect() protoreflect.Message {
+func (x *WithdrawRequests) ProtoReflect() protoreflect.Message {
 	mi := &file_forge_v1_event_proto_msgTypes[21]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
@@ -4626,14 +4626,14 @@ func (x *Withdraw) ProtoReflect() protoreflect.Message {
 	return mi.MessageOf(x)
 }
 
-func (x *Withdraw) GetRun() int32 {
+func (x *WithdrawRequests) GetRun() int32 {
 	if x != nil {
 		return x.xxx_hidden_Run
 	}
 	return 0
 }
 
-func (x *Withdraw) GetTask() string {
+func (x *WithdrawRequests) GetTask() string {
 	if x != nil {
 		if x.xxx_hidden_Task != nil {
 			return *x.xxx_hidden_Task
@@ -4643,77 +4643,77 @@ func (x *Withdraw) GetTask() string {
 	return ""
 }
 
-func (x *Withdraw) GetNumber() int32 {
+func (x *WithdrawRequests) GetNumber() int32 {
 	if x != nil {
 		return x.xxx_hidden_Number
 	}
 	return 0
 }
 
-func (x *Withdraw) SetRun(v int32) {
+func (x *WithdrawRequests) SetRun(v int32) {
 	x.xxx_hidden_Run = v
 	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 0, 3)
 }
 
-func (x *Withdraw) SetTask(v string) {
+func (x *WithdrawRequests) SetTask(v string) {
 	x.xxx_hidden_Task = &v
 	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 1, 3)
 }
 
-func (x *Withdraw) SetNumber(v int32) {
+func (x *WithdrawRequests) SetNumber(v int32) {
 	x.xxx_hidden_Number = v
 	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 2, 3)
 }
 
-func (x *Withdraw) HasRun() bool {
+func (x *WithdrawRequests) HasRun() bool {
 	if x == nil {
 		return false
 	}
 	return protoimpl.X.Present(&(x.XXX_presence[0]), 0)
 }
 
-func (x *Withdraw) HasTask() bool {
+func (x *WithdrawRequests) HasTask() bool {
 	if x == nil {
 		return false
 	}
 	return protoimpl.X.Present(&(x.XXX_presence[0]), 1)
 }
 
-func (x *Withdraw) HasNumber() bool {
+func (x *WithdrawRequests) HasNumber() bool {
 	if x == nil {
 		return false
 	}
 	return protoimpl.X.Present(&(x.XXX_presence[0]), 2)
 }
 
-func (x *Withdraw) ClearRun() {
+func (x *WithdrawRequests) ClearRun() {
 	protoimpl.X.ClearPresent(&(x.XXX_presence[0]), 0)
 	x.xxx_hidden_Run = 0
 }
 
-func (x *Withdraw) ClearTask() {
+func (x *WithdrawRequests) ClearTask() {
 	protoimpl.X.ClearPresent(&(x.XXX_presence[0]), 1)
 	x.xxx_hidden_Task = nil
 }
 
-func (x *Withdraw) ClearNumber() {
+func (x *WithdrawRequests) ClearNumber() {
 	protoimpl.X.ClearPresent(&(x.XXX_presence[0]), 2)
 	x.xxx_hidden_Number = 0
 }
 
-type Withdraw_builder struct {
+type WithdrawRequests_builder struct {
 	_ [0]func() // Prevents comparability and use of unkeyed literals for the builder.
 
 	// The intent's run, counted from 1.
 	Run *int32
 	// The task.
 	Task *string
-	// Of the task's requests to the lane, from 1.
+	// Of the task's requests to the project, from 1.
 	Number *int32
 }
 
-func (b0 Withdraw_builder) Build() *Withdraw {
-	m0 := &Withdraw{}
+func (b0 WithdrawRequests_builder) Build() *WithdrawRequests {
+	m0 := &WithdrawRequests{}
 	b, x := &b0, m0
 	_, _ = b, x
 	if b.Run != nil {
@@ -4731,8 +4731,8 @@ func (b0 Withdraw_builder) Build() *Withdraw {
 	return m0
 }
 
-// End tells the lane that a run of an intent ended.
-type End struct {
+// RunEnded tells the project that a run of an intent ended.
+type RunEnded struct {
 	state                  protoimpl.MessageState `protogen:"opaque.v1"`
 	xxx_hidden_Run         int32                  `protobuf:"varint,1,opt,name=run"`
 	xxx_hidden_Status      Status                 `protobuf:"varint,2,opt,name=status,enum=forge.v1.Status"`
@@ -4750,20 +4750,20 @@ type End struct {
 	sizeCache              protoimpl.SizeCache
 }
 
-func (x *End) Reset() {
-	*x = End{}
+func (x *RunEnded) Reset() {
+	*x = RunEnded{}
 	mi := &file_forge_v1_event_proto_msgTypes[22]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
 
-func (x *End) String() string {
+func (x *RunEnded) String() string {
 	return protoimpl.X.MessageStringOf(x)
 }
 
-func (*End) ProtoMessage() {}
+func (*RunEnded) ProtoMessage() {}
 
-func (x *End) ProtoReflect() protoreflect.Message {
+func (x *RunEnded) ProtoReflect() protoreflect.Message {
 	mi := &file_forge_v1_event_proto_msgTypes[22]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
@@ -4775,14 +4775,14 @@ func (x *End) ProtoReflect() protoreflect.Message {
 	return mi.MessageOf(x)
 }
 
-func (x *End) GetRun() int32 {
+func (x *RunEnded) GetRun() int32 {
 	if x != nil {
 		return x.xxx_hidden_Run
 	}
 	return 0
 }
 
-func (x *End) GetStatus() Status {
+func (x *RunEnded) GetStatus() Status {
 	if x != nil {
 		if protoimpl.X.Present(&(x.XXX_presence[0]), 1) {
 			return x.xxx_hidden_Status
@@ -4791,35 +4791,35 @@ func (x *End) GetStatus() Status {
 	return Status_STATUS_UNSPECIFIED
 }
 
-func (x *End) GetNumber() int32 {
+func (x *RunEnded) GetNumber() int32 {
 	if x != nil {
 		return x.xxx_hidden_Number
 	}
 	return 0
 }
 
-func (x *End) GetSpentUsd() float64 {
+func (x *RunEnded) GetSpentUsd() float64 {
 	if x != nil {
 		return x.xxx_hidden_SpentUsd
 	}
 	return 0
 }
 
-func (x *End) GetPast() *PastRun {
+func (x *RunEnded) GetPast() *PastRun {
 	if x != nil {
 		return x.xxx_hidden_Past
 	}
 	return nil
 }
 
-func (x *End) GetReflect() *ReflectOn {
+func (x *RunEnded) GetReflect() *ReflectOn {
 	if x != nil {
 		return x.xxx_hidden_Reflect
 	}
 	return nil
 }
 
-func (x *End) GetObserved() []*Observation {
+func (x *RunEnded) GetObserved() []*Observation {
 	if x != nil {
 		if x.xxx_hidden_Observed != nil {
 			return *x.xxx_hidden_Observed
@@ -4828,7 +4828,7 @@ func (x *End) GetObserved() []*Observation {
 	return nil
 }
 
-func (x *End) GetParent() string {
+func (x *RunEnded) GetParent() string {
 	if x != nil {
 		if x.xxx_hidden_Parent != nil {
 			return *x.xxx_hidden_Parent
@@ -4838,7 +4838,7 @@ func (x *End) GetParent() string {
 	return ""
 }
 
-func (x *End) GetKnowledge() []*Knowledge {
+func (x *RunEnded) GetKnowledge() []*Knowledge {
 	if x != nil {
 		if x.xxx_hidden_Knowledge != nil {
 			return *x.xxx_hidden_Knowledge
@@ -4847,141 +4847,141 @@ func (x *End) GetKnowledge() []*Knowledge {
 	return nil
 }
 
-func (x *End) GetApplied() []string {
+func (x *RunEnded) GetApplied() []string {
 	if x != nil {
 		return x.xxx_hidden_Applied
 	}
 	return nil
 }
 
-func (x *End) SetRun(v int32) {
+func (x *RunEnded) SetRun(v int32) {
 	x.xxx_hidden_Run = v
 	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 0, 10)
 }
 
-func (x *End) SetStatus(v Status) {
+func (x *RunEnded) SetStatus(v Status) {
 	x.xxx_hidden_Status = v
 	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 1, 10)
 }
 
-func (x *End) SetNumber(v int32) {
+func (x *RunEnded) SetNumber(v int32) {
 	x.xxx_hidden_Number = v
 	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 2, 10)
 }
 
-func (x *End) SetSpentUsd(v float64) {
+func (x *RunEnded) SetSpentUsd(v float64) {
 	x.xxx_hidden_SpentUsd = v
 	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 3, 10)
 }
 
-func (x *End) SetPast(v *PastRun) {
+func (x *RunEnded) SetPast(v *PastRun) {
 	x.xxx_hidden_Past = v
 }
 
-func (x *End) SetReflect(v *ReflectOn) {
+func (x *RunEnded) SetReflect(v *ReflectOn) {
 	x.xxx_hidden_Reflect = v
 }
 
-func (x *End) SetObserved(v []*Observation) {
+func (x *RunEnded) SetObserved(v []*Observation) {
 	x.xxx_hidden_Observed = &v
 }
 
-func (x *End) SetParent(v string) {
+func (x *RunEnded) SetParent(v string) {
 	x.xxx_hidden_Parent = &v
 	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 7, 10)
 }
 
-func (x *End) SetKnowledge(v []*Knowledge) {
+func (x *RunEnded) SetKnowledge(v []*Knowledge) {
 	x.xxx_hidden_Knowledge = &v
 }
 
-func (x *End) SetApplied(v []string) {
+func (x *RunEnded) SetApplied(v []string) {
 	x.xxx_hidden_Applied = v
 }
 
-func (x *End) HasRun() bool {
+func (x *RunEnded) HasRun() bool {
 	if x == nil {
 		return false
 	}
 	return protoimpl.X.Present(&(x.XXX_presence[0]), 0)
 }
 
-func (x *End) HasStatus() bool {
+func (x *RunEnded) HasStatus() bool {
 	if x == nil {
 		return false
 	}
 	return protoimpl.X.Present(&(x.XXX_presence[0]), 1)
 }
 
-func (x *End) HasNumber() bool {
+func (x *RunEnded) HasNumber() bool {
 	if x == nil {
 		return false
 	}
 	return protoimpl.X.Present(&(x.XXX_presence[0]), 2)
 }
 
-func (x *End) HasSpentUsd() bool {
+func (x *RunEnded) HasSpentUsd() bool {
 	if x == nil {
 		return false
 	}
 	return protoimpl.X.Present(&(x.XXX_presence[0]), 3)
 }
 
-func (x *End) HasPast() bool {
+func (x *RunEnded) HasPast() bool {
 	if x == nil {
 		return false
 	}
 	return x.xxx_hidden_Past != nil
 }
 
-func (x *End) HasReflect() bool {
+func (x *RunEnded) HasReflect() bool {
 	if x == nil {
 		return false
 	}
 	return x.xxx_hidden_Reflect != nil
 }
 
-func (x *End) HasParent() bool {
+func (x *RunEnded) HasParent() bool {
 	if x == nil {
 		return false
 	}
 	return protoimpl.X.Present(&(x.XXX_presence[0]), 7)
 }
 
-func (x *End) ClearRun() {
+func (x *RunEnded) ClearRun() {
 	protoimpl.X.ClearPresent(&(x.XXX_presence[0]), 0)
 	x.xxx_hidden_Run = 0
 }
 
-func (x *End) ClearStatus() {
+func (x *RunEnded) ClearStatus() {
 	protoimpl.X.ClearPresent(&(x.XXX_presence[0]), 1)
 	x.xxx_hidden_Status = Status_STATUS_UNSPECIFIED
 }
 
-func (x *End) ClearNumber() {
+func (x *RunEnded) ClearNumber() {
 	protoimpl.X.ClearPresent(&(x.XXX_presence[0]), 2)
 	x.xxx_hidden_Number = 0
 }
 
-func (x *End) ClearSpentUsd() {
+func (x *RunEnded) ClearSpentUsd() {
 	protoimpl.X.ClearPresent(&(x.XXX_presence[0]), 3)
 	x.xxx_hidden_SpentUsd = 0
 }
 
-func (x *End) ClearPast() {
+func (x *RunEnded) ClearPast() {
 	x.xxx_hidden_Past = nil
 }
 
-func (x *End) ClearReflect() {
+func (x *RunEnded) ClearReflect() {
 	x.xxx_hidden_Reflect = nil
 }
 
-func (x *End) ClearParent() {
+func (x *RunEnded) ClearParent() {
 	protoimpl.X.ClearPresent(&(x.XXX_presence[0]), 7)
 	x.xxx_hidden_Parent = nil
 }
 
-type End_builder struct {
+type RunEnded_builder struct {
 	_ [0]func() // Prevents comparability and use of unkeyed literals for the builder.
 
 	// The intent's run, counted from 1.
@@ -5007,8 +5007,8 @@ type End_builder struct {
 	Applied []string
 }
 
-func (b0 End_builder) Build() *End {
-	m0 := &End{}
+func (b0 RunEnded_builder) Build() *RunEnded {
+	m0 := &RunEnded{}
 	b, x := &b0, m0
 	_, _ = b, x
 	if b.Run != nil {
@@ -5160,7 +5160,7 @@ func (b0 ReflectOn_builder) Build() *ReflectOn {
 	return m0
 }
 
-type Child struct {
+type ChildChanged struct {
 	state                  protoimpl.MessageState `protogen:"opaque.v1"`
 	xxx_hidden_Intent      *string                `protobuf:"bytes,1,opt,name=intent"`
 	xxx_hidden_Run         int32                  `protobuf:"varint,2,opt,name=run"`
@@ -5172,20 +5172,20 @@ type Child struct {
 	sizeCache              protoimpl.SizeCache
 }
 
-func (x *Child) Reset() {
-	*x = Child{}
+func (x *ChildChanged) Reset() {
+	*x = ChildChanged{}
 	mi := &file_forge_v1_event_proto_msgTypes[24]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
 
-func (x *Child) String() string {
+func (x *ChildChanged) String() string {
 	return protoimpl.X.MessageStringOf(x)
 }
 
-func (*Child) ProtoMessage() {}
+func (*ChildChanged) ProtoMessage() {}
 
-func (x *Child) ProtoReflect() protoreflect.Message {
+func (x *ChildChanged) ProtoReflect() protoreflect.Message {
 	mi := &file_forge_v1_event_proto_msgTypes[24]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
@@ -5197,7 +5197,7 @@ func (x *Child) ProtoReflect() protoreflect.Message {
 	return mi.MessageOf(x)
 }
 
-func (x *Child) GetIntent() string {
+func (x *ChildChanged) GetIntent() string {
 	if x != nil {
 		if x.xxx_hidden_Intent != nil {
 			return *x.xxx_hidden_Intent
@@ -5207,21 +5207,21 @@ func (x *Child) GetIntent() string {
 	return ""
 }
 
-func (x *Child) GetRun() int32 {
+func (x *ChildChanged) GetRun() int32 {
 	if x != nil {
 		return x.xxx_hidden_Run
 	}
 	return 0
 }
 
-func (x *Child) GetNumber() int32 {
+func (x *ChildChanged) GetNumber() int32 {
 	if x != nil {
 		return x.xxx_hidden_Number
 	}
 	return 0
 }
 
-func (x *Child) GetStatus() Status {
+func (x *ChildChanged) GetStatus() Status {
 	if x != nil {
 		if protoimpl.X.Present(&(x.XXX_presence[0]), 3) {
 			return x.xxx_hidden_Status
@@ -5230,75 +5230,75 @@ func (x *Child) GetStatus() Status {
 	return Status_STATUS_UNSPECIFIED
 }
 
-func (x *Child) SetIntent(v string) {
+func (x *ChildChanged) SetIntent(v string) {
 	x.xxx_hidden_Intent = &v
 	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 0, 4)
 }
 
-func (x *Child) SetRun(v int32) {
+func (x *ChildChanged) SetRun(v int32) {
 	x.xxx_hidden_Run = v
 	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 1, 4)
 }
 
-func (x *Child) SetNumber(v int32) {
+func (x *ChildChanged) SetNumber(v int32) {
 	x.xxx_hidden_Number = v
 	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 2, 4)
 }
 
-func (x *Child) SetStatus(v Status) {
+func (x *ChildChanged) SetStatus(v Status) {
 	x.xxx_hidden_Status = v
 	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 3, 4)
 }
 
-func (x *Child) HasIntent() bool {
+func (x *ChildChanged) HasIntent() bool {
 	if x == nil {
 		return false
 	}
 	return protoimpl.X.Present(&(x.XXX_presence[0]), 0)
 }
 
-func (x *Child) HasRun() bool {
+func (x *ChildChanged) HasRun() bool {
 	if x == nil {
 		return false
 	}
 	return protoimpl.X.Present(&(x.XXX_presence[0]), 1)
 }
 
-func (x *Child) HasNumber() bool {
+func (x *ChildChanged) HasNumber() bool {
 	if x == nil {
 		return false
 	}
 	return protoimpl.X.Present(&(x.XXX_presence[0]), 2)
 }
 
-func (x *Child) HasStatus() bool {
+func (x *ChildChanged) HasStatus() bool {
 	if x == nil {
 		return false
 	}
 	return protoimpl.X.Present(&(x.XXX_presence[0]), 3)
 }
 
-func (x *Child) ClearIntent() {
+func (x *ChildChanged) ClearIntent() {
 	protoimpl.X.ClearPresent(&(x.XXX_presence[0]), 0)
 	x.xxx_hidden_Intent = nil
 }
 
-func (x *Child) ClearRun() {
+func (x *ChildChanged) ClearRun() {
 	protoimpl.X.ClearPresent(&(x.XXX_presence[0]), 1)
 	x.xxx_hidden_Run = 0
 }
 
-func (x *Child) ClearNumber() {
+func (x *ChildChanged) ClearNumber() {
 	protoimpl.X.ClearPresent(&(x.XXX_presence[0]), 2)
 	x.xxx_hidden_Number = 0
 }
 
-func (x *Child) ClearStatus() {
+func (x *ChildChanged) ClearStatus() {
 	protoimpl.X.ClearPresent(&(x.XXX_presence[0]), 3)
 	x.xxx_hidden_Status = Status_STATUS_UNSPECIFIED
 }
 
-type Child_builder struct {
+type ChildChanged_builder struct {
 	_ [0]func() // Prevents comparability and use of unkeyed literals for the builder.
 
 	// The part.
@@ -5311,8 +5311,8 @@ type Child_builder struct {
 	Status *Status
 }
 
-func (b0 Child_builder) Build() *Child {
-	m0 := &Child{}
+func (b0 ChildChanged_builder) Build() *ChildChanged {
+	m0 := &ChildChanged{}
 	b, x := &b0, m0
 	_, _ = b, x
 	if b.Intent != nil {
@@ -5334,7 +5334,7 @@ func (b0 Child_builder) Build() *Child {
 	return m0
 }
 
-type Reflected struct {
+type RunReflected struct {
 	state                  protoimpl.MessageState `protogen:"opaque.v1"`
 	xxx_hidden_Run         int32                  `protobuf:"varint,1,opt,name=run"`
 	xxx_hidden_Step        *StepRecord            `protobuf:"bytes,2,opt,name=step"`
@@ -5347,20 +5347,20 @@ type Reflected struct {
 	sizeCache              protoimpl.SizeCache
 }
 
-func (x *Reflected) Reset() {
-	*x = Reflected{}
+func (x *RunReflected) Reset() {
+	*x = RunReflected{}
 	mi := &file_forge_v1_event_proto_msgTypes[25]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
 
-func (x *Reflected) String() string {
+func (x *RunReflected) String() string {
 	return protoimpl.X.MessageStringOf(x)
 }
 
-func (*Reflected) ProtoMessage() {}
+func (*RunReflected) ProtoMessage() {}
 
-func (x *Reflected) ProtoReflect() protoreflect.Message {
+func (x *RunReflected) ProtoReflect() protoreflect.Message {
 	mi := &file_forge_v1_event_proto_msgTypes[25]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
@@ -5372,28 +5372,28 @@ func (x *Reflected) ProtoReflect() protoreflect.Message {
 	return mi.MessageOf(x)
 }
 
-func (x *Reflected) GetRun() int32 {
+func (x *RunReflected) GetRun() int32 {
 	if x != nil {
 		return x.xxx_hidden_Run
 	}
 	return 0
 }
 
-func (x *Reflected) GetStep() *StepRecord {
+func (x *RunReflected) GetStep() *StepRecord {
 	if x != nil {
 		return x.xxx_hidden_Step
 	}
 	return nil
 }
 
-func (x *Reflected) GetRead() []string {
+func (x *RunReflected) GetRead() []string {
 	if x != nil {
 		return x.xxx_hidden_Read
 	}
 	return nil
 }
 
-func (x *Reflected) GetProposed() []*Proposal {
+func (x *RunReflected) GetProposed() []*Proposal {
 	if x != nil {
 		if x.xxx_hidden_Proposed != nil {
 			return *x.xxx_hidden_Proposed
@@ -5402,7 +5402,7 @@ func (x *Reflected) GetProposed() []*Proposal {
 	return nil
 }
 
-func (x *Reflected) GetDropped() []*Adjustment {
+func (x *RunReflected) GetDropped() []*Adjustment {
 	if x != nil {
 		if x.xxx_hidden_Dropped != nil {
 			return *x.xxx_hidden_Dropped
@@ -5411,51 +5411,51 @@ func (x *Reflected) GetDropped() []*Adjustment {
 	return nil
 }
 
-func (x *Reflected) SetRun(v int32) {
+func (x *RunReflected) SetRun(v int32) {
 	x.xxx_hidden_Run = v
 	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 0, 5)
 }
 
-func (x *Reflected) SetStep(v *StepRecord) {
+func (x *RunReflected) SetStep(v *StepRecord) {
 	x.xxx_hidden_Step = v
 }
 
-func (x *Reflected) SetRead(v []string) {
+func (x *RunReflected) SetRead(v []string) {
 	x.xxx_hidden_Read = v
 }
 
-func (x *Reflected) SetProposed(v []*Proposal) {
+func (x *RunReflected) SetProposed(v []*Proposal) {
 	x.xxx_hidden_Proposed = &v
 }
 
-func (x *Reflected) SetDropped(v []*Adjustment) {
+func (x *RunReflected) SetDropped(v []*Adjustment) {
 	x.xxx_hidden_Dropped = &v
 }
 
-func (x *Reflected) HasRun() bool {
+func (x *RunReflected) HasRun() bool {
 	if x == nil {
 		return false
 	}
 	return protoimpl.X.Present(&(x.XXX_presence[0]), 0)
 }
 
-func (x *Reflected) HasStep() bool {
+func (x *RunReflected) HasStep() bool {
 	if x == nil {
 		return false
 	}
 	return x.xxx_hidden_Step != nil
 }
 
-func (x *Reflected) ClearRun() {
+func (x *RunReflected) ClearRun() {
 	protoimpl.X.ClearPresent(&(x.XXX_presence[0]), 0)
 	x.xxx_hidden_Run = 0
 }
 
-func (x *Reflected) ClearStep() {
+func (x *RunReflected) ClearStep() {
 	x.xxx_hidden_Step = nil
 }
 
-type Reflected_builder struct {
+type RunReflected_builder struct {
 	_ [0]func() // Prevents comparability and use of unkeyed literals for the builder.
 
 	// The run that was reflected upon.
@@ -5470,8 +5470,8 @@ type Reflected_builder struct {
 	Dropped []*Adjustment
 }
 
-func (b0 Reflected_builder) Build() *Reflected {
-	m0 := &Reflected{}
+func (b0 RunReflected_builder) Build() *RunReflected {
+	m0 := &RunReflected{}
 	b, x := &b0, m0
 	_, _ = b, x
 	if b.Run != nil {
@@ -5485,7 +5485,7 @@ func (b0 Reflected_builder) Build() *Reflected {
 	return m0
 }
 
-type Forecast struct {
+type OverlapChanged struct {
 	state                  protoimpl.MessageState `protogen:"opaque.v1"`
 	xxx_hidden_TaskId      *string                `protobuf:"bytes,1,opt,name=task_id,json=taskId"`
 	xxx_hidden_Other       *Overlap               `protobuf:"bytes,2,opt,name=other"`
@@ -5496,20 +5496,20 @@ type Forecast struct {
 	sizeCache              protoimpl.SizeCache
 }
 
-func (x *Forecast) Reset() {
-	*x = Forecast{}
+func (x *OverlapChanged) Reset() {
+	*x = OverlapChanged{}
 	mi := &file_forge_v1_event_proto_msgTypes[26]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
 
-func (x *Forecast) String() string {
+func (x *OverlapChanged) String() string {
 	return protoimpl.X.MessageStringOf(x)
 }
 
-func (*Forecast) ProtoMessage() {}
+func (*OverlapChanged) ProtoMessage() {}
 
-func (x *Forecast) ProtoReflect() protoreflect.Message {
+func (x *OverlapChanged) ProtoReflect() protoreflect.Message {
 	mi := &file_forge_v1_event_proto_msgTypes[26]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
@@ -5521,7 +5521,7 @@ func (x *Forecast) ProtoReflect() protoreflect.Message {
 	return mi.MessageOf(x)
 }
 
-func (x *Forecast) GetTaskId() string {
+func (x *OverlapChanged) GetTaskId() string {
 	if x != nil {
 		if x.xxx_hidden_TaskId != nil {
 			return *x.xxx_hidden_TaskId
@@ -5531,70 +5531,70 @@ func (x *Forecast) GetTaskId() string {
 	return ""
 }
 
-func (x *Forecast) GetOther() *Overlap {
+func (x *OverlapChanged) GetOther() *Overlap {
 	if x != nil {
 		return x.xxx_hidden_Other
 	}
 	return nil
 }
 
-func (x *Forecast) GetNumber() int32 {
+func (x *OverlapChanged) GetNumber() int32 {
 	if x != nil {
 		return x.xxx_hidden_Number
 	}
 	return 0
 }
 
-func (x *Forecast) SetTaskId(v string) {
+func (x *OverlapChanged) SetTaskId(v string) {
 	x.xxx_hidden_TaskId = &v
 	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 0, 3)
 }
 
-func (x *Forecast) SetOther(v *Overlap) {
+func (x *OverlapChanged) SetOther(v *Overlap) {
 	x.xxx_hidden_Other = v
 }
 
-func (x *Forecast) SetNumber(v int32) {
+func (x *OverlapChanged) SetNumber(v int32) {
 	x.xxx_hidden_Number = v
 	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 2, 3)
 }
 
-func (x *Forecast) HasTaskId() bool {
+func (x *OverlapChanged) HasTaskId() bool {
 	if x == nil {
 		return false
 	}
 	return protoimpl.X.Present(&(x.XXX_presence[0]), 0)
 }
 
-func (x *Forecast) HasOther() bool {
+func (x *OverlapChanged) HasOther() bool {
 	if x == nil {
 		return false
 	}
 	return x.xxx_hidden_Other != nil
 }
 
-func (x *Forecast) HasNumber() bool {
+func (x *OverlapChanged) HasNumber() bool {
 	if x == nil {
 		return false
 	}
 	return protoimpl.X.Present(&(x.XXX_presence[0]), 2)
 }
 
-func (x *Forecast) ClearTaskId() {
+func (x *OverlapChanged) ClearTaskId() {
 	protoimpl.X.ClearPresent(&(x.XXX_presence[0]), 0)
 	x.xxx_hidden_TaskId = nil
 }
 
-func (x *Forecast) ClearOther() {
+func (x *OverlapChanged) ClearOther() {
 	x.xxx_hidden_Other = nil
 }
 
-func (x *Forecast) ClearNumber() {
+func (x *OverlapChanged) ClearNumber() {
 	protoimpl.X.ClearPresent(&(x.XXX_presence[0]), 2)
 	x.xxx_hidden_Number = 0
 }
 
-type Forecast_builder struct {
+type OverlapChanged_builder struct {
 	_ [0]func() // Prevents comparability and use of unkeyed literals for the builder.
 
 	// The task of the intent that is told.
@@ -5605,8 +5605,8 @@ type Forecast_builder struct {
 	Number *int32
 }
 
-func (b0 Forecast_builder) Build() *Forecast {
-	m0 := &Forecast{}
+func (b0 OverlapChanged_builder) Build() *OverlapChanged {
+	m0 := &OverlapChanged{}
 	b, x := &b0, m0
 	_, _ = b, x
 	if b.TaskId != nil {
@@ -5621,8 +5621,8 @@ func (b0 Forecast_builder) Build() *Forecast {
 	return m0
 }
 
-// Spend asks the lane to set money aside for one call of an agent.
-type Spend struct {
+// ReserveBudget asks the project to set money aside for one call of an agent.
+type ReserveBudget struct {
 	state                  protoimpl.MessageState `protogen:"opaque.v1"`
 	xxx_hidden_Run         int32                  `protobuf:"varint,1,opt,name=run"`
 	xxx_hidden_Attempt     *Attempt               `protobuf:"bytes,2,opt,name=attempt"`
@@ -5636,20 +5636,20 @@ type Spend struct {
 	sizeCache              protoimpl.SizeCache
 }
 
-func (x *Spend) Reset() {
-	*x = Spend{}
+func (x *ReserveBudget) Reset() {
+	*x = ReserveBudget{}
 	mi := &file_forge_v1_event_proto_msgTypes[27]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
 
-func (x *Spend) String() string {
+func (x *ReserveBudget) String() string {
 	return protoimpl.X.MessageStringOf(x)
 }
 
-func (*Spend) ProtoMessage() {}
+func (*ReserveBudget) ProtoMessage() {}
 
-func (x *Spend) ProtoReflect() protoreflect.Message {
+func (x *ReserveBudget) ProtoReflect() protoreflect.Message {
 	mi := &file_forge_v1_event_proto_msgTypes[27]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
@@ -5661,147 +5661,147 @@ func (x *Spend) ProtoReflect() protoreflect.Message {
 	return mi.MessageOf(x)
 }
 
-func (x *Spend) GetRun() int32 {
+func (x *ReserveBudget) GetRun() int32 {
 	if x != nil {
 		return x.xxx_hidden_Run
 	}
 	return 0
 }
 
-func (x *Spend) GetAttempt() *Attempt {
+func (x *ReserveBudget) GetAttempt() *Attempt {
 	if x != nil {
 		return x.xxx_hidden_Attempt
 	}
 	return nil
 }
 
-func (x *Spend) GetBudget() *Budget {
+func (x *ReserveBudget) GetBudget() *Budget {
 	if x != nil {
 		return x.xxx_hidden_Budget
 	}
 	return nil
 }
 
-func (x *Spend) GetUsd() float64 {
+func (x *ReserveBudget) GetUsd() float64 {
 	if x != nil {
 		return x.xxx_hidden_Usd
 	}
 	return 0
 }
 
-func (x *Spend) GetNumber() int32 {
+func (x *ReserveBudget) GetNumber() int32 {
 	if x != nil {
 		return x.xxx_hidden_Number
 	}
 	return 0
 }
 
-func (x *Spend) GetBegun() bool {
+func (x *ReserveBudget) GetBegun() bool {
 	if x != nil {
 		return x.xxx_hidden_Begun
 	}
 	return false
 }
 
-func (x *Spend) SetRun(v int32) {
+func (x *ReserveBudget) SetRun(v int32) {
 	x.xxx_hidden_Run = v
 	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 0, 6)
 }
 
-func (x *Spend) SetAttempt(v *Attempt) {
+func (x *ReserveBudget) SetAttempt(v *Attempt) {
 	x.xxx_hidden_Attempt = v
 }
 
-func (x *Spend) SetBudget(v *Budget) {
+func (x *ReserveBudget) SetBudget(v *Budget) {
 	x.xxx_hidden_Budget = v
 }
 
-func (x *Spend) SetUsd(v float64) {
+func (x *ReserveBudget) SetUsd(v float64) {
 	x.xxx_hidden_Usd = v
 	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 3, 6)
 }
 
-func (x *Spend) SetNumber(v int32) {
+func (x *ReserveBudget) SetNumber(v int32) {
 	x.xxx_hidden_Number = v
 	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 4, 6)
 }
 
-func (x *Spend) SetBegun(v bool) {
+func (x *ReserveBudget) SetBegun(v bool) {
 	x.xxx_hidden_Begun = v
 	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 5, 6)
 }
 
-func (x *Spend) HasRun() bool {
+func (x *ReserveBudget) HasRun() bool {
 	if x == nil {
 		return false
 	}
 	return protoimpl.X.Present(&(x.XXX_presence[0]), 0)
 }
 
-func (x *Spend) HasAttempt() bool {
+func (x *ReserveBudget) HasAttempt() bool {
 	if x == nil {
 		return false
 	}
 	return x.xxx_hidden_Attempt != nil
 }
 
-func (x *Spend) HasBudget() bool {
+func (x *ReserveBudget) HasBudget() bool {
 	if x == nil {
 		return false
 	}
 	return x.xxx_hidden_Budget != nil
 }
 
-func (x *Spend) HasUsd() bool {
+func (x *ReserveBudget) HasUsd() bool {
 	if x == nil {
 		return false
 	}
 	return protoimpl.X.Present(&(x.XXX_presence[0]), 3)
 }
 
-func (x *Spend) HasNumber() bool {
+func (x *ReserveBudget) HasNumber() bool {
 	if x == nil {
 		return false
 	}
 	return protoimpl.X.Present(&(x.XXX_presence[0]), 4)
 }
 
-func (x *Spend) HasBegun() bool {
+func (x *ReserveBudget) HasBegun() bool {
 	if x == nil {
 		return false
 	}
 	return protoimpl.X.Present(&(x.XXX_presence[0]), 5)
 }
 
-func (x *Spend) ClearRun() {
+func (x *ReserveBudget) ClearRun() {
 	protoimpl.X.ClearPresent(&(x.XXX_presence[0]), 0)
 	x.xxx_hidden_Run = 0
 }
 
-func (x *Spend) ClearAttempt() {
+func (x *ReserveBudget) ClearAttempt() {
 	x.xxx_hidden_Attempt = nil
 }
 
-func (x *Spend) ClearBudget() {
+func (x *ReserveBudget) ClearBudget() {
 	x.xxx_hidden_Budget = nil
 }
 
-func (x *Spend) ClearUsd() {
+func (x *ReserveBudget) ClearUsd() {
 	protoimpl.X.ClearPresent(&(x.XXX_presence[0]), 3)
 	x.xxx_hidden_Usd = 0
 }
 
-func (x *Spend) ClearNumber() {
+func (x *ReserveBudget) ClearNumber() {
 	protoimpl.X.ClearPresent(&(x.XXX_presence[0]), 4)
 	x.xxx_hidden_Number = 0
 }
 
-func (x *Spend) ClearBegun() {
+func (x *ReserveBudget) ClearBegun() {
 	protoimpl.X.ClearPresent(&(x.XXX_presence[0]), 5)
 	x.xxx_hidden_Begun = false
 }
 
-type Spend_builder struct {
+type ReserveBudget_builder struct {
 	_ [0]func() // Prevents comparability and use of unkeyed literals for the builder.
 
 	// The intent's run, counted from 1.
@@ -5818,8 +5818,8 @@ type Spend_builder struct {
 	Begun *bool
 }
 
-func (b0 Spend_builder) Build() *Spend {
-	m0 := &Spend{}
+func (b0 ReserveBudget_builder) Build() *ReserveBudget {
+	m0 := &ReserveBudget{}
 	b, x := &b0, m0
 	_, _ = b, x
 	if b.Run != nil {
@@ -5843,8 +5843,8 @@ func (b0 Spend_builder) Build() *Spend {
 	return m0
 }
 
-// Funded answers Spend.
-type Funded struct {
+// BudgetReserved answers Spend.
+type BudgetReserved struct {
 	state                  protoimpl.MessageState `protogen:"opaque.v1"`
 	xxx_hidden_Attempt     *Attempt               `protobuf:"bytes,1,opt,name=attempt"`
 	xxx_hidden_Usd         float64                `protobuf:"fixed64,2,opt,name=usd"`
@@ -5855,20 +5855,20 @@ type Funded struct {
 	sizeCache              protoimpl.SizeCache
 }
 
-func (x *Funded) Reset() {
-	*x = Funded{}
+func (x *BudgetReserved) Reset() {
+	*x = BudgetReserved{}
 	mi := &file_forge_v1_event_proto_msgTypes[28]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
 
-func (x *Funded) String() string {
+func (x *BudgetReserved) String() string {
 	return protoimpl.X.MessageStringOf(x)
 }
 
-func (*Funded) ProtoMessage() {}
+func (*BudgetReserved) ProtoMessage() {}
 
-func (x *Funded) ProtoReflect() protoreflect.Message {
+func (x *BudgetReserved) ProtoReflect() protoreflect.Message {
 	mi := &file_forge_v1_event_proto_msgTypes[28]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
@@ -5880,21 +5880,21 @@ func (x *Funded) ProtoReflect() protoreflect.Message {
 	return mi.MessageOf(x)
 }
 
-func (x *Funded) GetAttempt() *Attempt {
+func (x *BudgetReserved) GetAttempt() *Attempt {
 	if x != nil {
 		return x.xxx_hidden_Attempt
 	}
 	return nil
 }
 
-func (x *Funded) GetUsd() float64 {
+func (x *BudgetReserved) GetUsd() float64 {
 	if x != nil {
 		return x.xxx_hidden_Usd
 	}
 	return 0
 }
 
-func (x *Funded) GetReason() string {
+func (x *BudgetReserved) GetReason() string {
 	if x != nil {
 		if x.xxx_hidden_Reason != nil {
 			return *x.xxx_hidden_Reason
@@ -5904,56 +5904,56 @@ func (x *Funded) GetReason() string {
 	return ""
 }
 
-func (x *Funded) SetAttempt(v *Attempt) {
+func (x *BudgetReserved) SetAttempt(v *Attempt) {
 	x.xxx_hidden_Attempt = v
 }
 
-func (x *Funded) SetUsd(v float64) {
+func (x *BudgetReserved) SetUsd(v float64) {
 	x.xxx_hidden_Usd = v
 	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 1, 3)
 }
 
-func (x *Funded) SetReason(v string) {
+func (x *BudgetReserved) SetReason(v string) {
 	x.xxx_hidden_Reason = &v
 	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 2, 3)
 }
 
-func (x *Funded) HasAttempt() bool {
+func (x *BudgetReserved) HasAttempt() bool {
 	if x == nil {
 		return false
 	}
 	return x.xxx_hidden_Attempt != nil
 }
 
-func (x *Funded) HasUsd() bool {
+func (x *BudgetReserved) HasUsd() bool {
 	if x == nil {
 		return false
 	}
 	return protoimpl.X.Present(&(x.XXX_presence[0]), 1)
 }
 
-func (x *Funded) HasReason() bool {
+func (x *BudgetReserved) HasReason() bool {
 	if x == nil {
 		return false
 	}
 	return protoimpl.X.Present(&(x.XXX_presence[0]), 2)
 }
 
-func (x *Funded) ClearAttempt() {
+func (x *BudgetReserved) ClearAttempt() {
 	x.xxx_hidden_Attempt = nil
 }
 
-func (x *Funded) ClearUsd() {
+func (x *BudgetReserved) ClearUsd() {
 	protoimpl.X.ClearPresent(&(x.XXX_presence[0]), 1)
 	x.xxx_hidden_Usd = 0
 }
 
-func (x *Funded) ClearReason() {
+func (x *BudgetReserved) ClearReason() {
 	protoimpl.X.ClearPresent(&(x.XXX_presence[0]), 2)
 	x.xxx_hidden_Reason = nil
 }
 
-type Funded_builder struct {
+type BudgetReserved_builder struct {
 	_ [0]func() // Prevents comparability and use of unkeyed literals for the builder.
 
 	// The attempt that makes the call.
@@ -5964,8 +5964,8 @@ type Funded_builder struct {
 	Reason *string
 }
 
-func (b0 Funded_builder) Build() *Funded {
-	m0 := &Funded{}
+func (b0 BudgetReserved_builder) Build() *BudgetReserved {
+	m0 := &BudgetReserved{}
 	b, x := &b0, m0
 	_, _ = b, x
 	x.xxx_hidden_Attempt = b.Attempt
@@ -5980,9 +5980,9 @@ func (b0 Funded_builder) Build() *Funded {
 	return m0
 }
 
-// Settle tells the lane what an intent has spent, and gives back what was set
+// CommitBudget tells the project what an intent has spent, and gives back what was set
 // aside before it for attempts that are not open any more.
-type Settle struct {
+type CommitBudget struct {
 	state                  protoimpl.MessageState `protogen:"opaque.v1"`
 	xxx_hidden_Number      int32                  `protobuf:"varint,1,opt,name=number"`
 	xxx_hidden_SpentUsd    float64                `protobuf:"fixed64,2,opt,name=spent_usd,json=spentUsd"`
@@ -5993,20 +5993,20 @@ type Settle struct {
 	sizeCache              protoimpl.SizeCache
 }
 
-func (x *Settle) Reset() {
-	*x = Settle{}
+func (x *CommitBudget) Reset() {
+	*x = CommitBudget{}
 	mi := &file_forge_v1_event_proto_msgTypes[29]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
 
-func (x *Settle) String() string {
+func (x *CommitBudget) String() string {
 	return protoimpl.X.MessageStringOf(x)
 }
 
-func (*Settle) ProtoMessage() {}
+func (*CommitBudget) ProtoMessage() {}
 
-func (x *Settle) ProtoReflect() protoreflect.Message {
+func (x *CommitBudget) ProtoReflect() protoreflect.Message {
 	mi := &file_forge_v1_event_proto_msgTypes[29]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
@@ -6018,21 +6018,21 @@ func (x *Settle) ProtoReflect() protoreflect.Message {
 	return mi.MessageOf(x)
 }
 
-func (x *Settle) GetNumber() int32 {
+func (x *CommitBudget) GetNumber() int32 {
 	if x != nil {
 		return x.xxx_hidden_Number
 	}
 	return 0
 }
 
-func (x *Settle) GetSpentUsd() float64 {
+func (x *CommitBudget) GetSpentUsd() float64 {
 	if x != nil {
 		return x.xxx_hidden_SpentUsd
 	}
 	return 0
 }
 
-func (x *Settle) GetOpen() []*Attempt {
+func (x *CommitBudget) GetOpen() []*Attempt {
 	if x != nil {
 		if x.xxx_hidden_Open != nil {
 			return *x.xxx_hidden_Open
@@ -6041,45 +6041,45 @@ func (x *Settle) GetOpen() []*Attempt {
 	return nil
 }
 
-func (x *Settle) SetNumber(v int32) {
+func (x *CommitBudget) SetNumber(v int32) {
 	x.xxx_hidden_Number = v
 	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 0, 3)
 }
 
-func (x *Settle) SetSpentUsd(v float64) {
+func (x *CommitBudget) SetSpentUsd(v float64) {
 	x.xxx_hidden_SpentUsd = v
 	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 1, 3)
 }
 
-func (x *Settle) SetOpen(v []*Attempt) {
+func (x *CommitBudget) SetOpen(v []*Attempt) {
 	x.xxx_hidden_Open = &v
 }
 
-func (x *Settle) HasNumber() bool {
+func (x *CommitBudget) HasNumber() bool {
 	if x == nil {
 		return false
 	}
 	return protoimpl.X.Present(&(x.XXX_presence[0]), 0)
 }
 
-func (x *Settle) HasSpentUsd() bool {
+func (x *CommitBudget) HasSpentUsd() bool {
 	if x == nil {
 		return false
 	}
 	return protoimpl.X.Present(&(x.XXX_presence[0]), 1)
 }
 
-func (x *Settle) ClearNumber() {
+func (x *CommitBudget) ClearNumber() {
 	protoimpl.X.ClearPresent(&(x.XXX_presence[0]), 0)
 	x.xxx_hidden_Number = 0
 }
 
-func (x *Settle) ClearSpentUsd() {
+func (x *CommitBudget) ClearSpentUsd() {
 	protoimpl.X.ClearPresent(&(x.XXX_presence[0]), 1)
 	x.xxx_hidden_SpentUsd = 0
 }
 
-type Settle_builder struct {
+type CommitBudget_builder struct {
 	_ [0]func() // Prevents comparability and use of unkeyed literals for the builder.
 
 	// Counts the intent's messages about money, from 1.
@@ -6090,8 +6090,8 @@ type Settle_builder struct {
 	Open []*Attempt
 }
 
-func (b0 Settle_builder) Build() *Settle {
-	m0 := &Settle{}
+func (b0 CommitBudget_builder) Build() *CommitBudget {
+	m0 := &CommitBudget{}
 	b, x := &b0, m0
 	_, _ = b, x
 	if b.Number != nil {
@@ -6110,8 +6110,7 @@ var File_forge_v1_event_proto protoreflect.FileDescriptor
 
 const file_forge_v1_event_proto_rawDesc = "" +
 	"\n" +
-	"\x14forge/v1/event.proto\x12\bforge.v1\x1a\x16forge/v1/failure.proto\x1a\x13forge/v1/goal.proto\x1a\x15forge/v1/intent.proto\x1a\x18forge/v1/knowledge.proto\x1a\x15forge/v1/result.proto\x1a\x13forge/v1/step.proto\x1a\x13forge/v1/task.proto\x1a!google/protobuf/go_features.proto\x1a\x1fgoogle/protobuf/timestamp.proto\"\xfa\n" +
-	"\n" +
+	"\x14forge/v1/event.proto\x12\bforge.v1\x1a\x16forge/v1/failure.proto\x1a\x13forge/v1/goal.proto\x1a\x15forge/v1/intent.proto\x1a\x18forge/v1/knowledge.proto\x1a\x15forge/v1/result.proto\x1a\x13forge/v1/step.proto\x1a\x13forge/v1/task.proto\x1a!google/protobuf/go_features.proto\x1a\x1fgoogle/protobuf/timestamp.proto\"\xea\f\n" +
 	"\x05Event\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\tR\x02id\x12\x1d\n" +
 	"\x02to\x18\x02 \x01(\v2\r.forge.v1.KeyR\x02to\x12*\n" +
@@ -6126,30 +6125,34 @@ const file_forge_v1_event_proto_rawDesc = "" +
 	" \x01(\v2\x0f.forge.v1.RetryH\x00R\x05retry\x12*\n" +
 	"\x06cancel\x18\v \x01(\v2\x10.forge.v1.CancelH\x00R\x06cancel\x12*\n" +
 	"\x06result\x18\f \x01(\v2\x10.forge.v1.ResultH\x00R\x06result\x12,\n" +
-	"\x05timer\x18\r \x01(\v2\x14.forge.v1.TimerFiredH\x00R\x05timer\x120\n" +
-	"\badmitted\x18\x0e \x01(\v2\x12.forge.v1.AdmittedH\x00R\badmitted\x12F\n" +
-	"\x10dependency_ended\x18\x0f \x01(\v2\x19.forge.v1.DependencyEndedH\x00R\x0fdependencyEnded\x120\n" +
-	"\breserved\x18\x10 \x01(\v2\x12.forge.v1.ReservedH\x00R\breserved\x12*\n" +
-	"\x06landed\x18\x11 \x01(\v2\x10.forge.v1.LandedH\x00R\x06landed\x12'\n" +
-	"\x05enter\x18\x12 \x01(\v2\x0f.forge.v1.EnterH\x00R\x05enter\x12-\n" +
-	"\aplanned\x18\x13 \x01(\v2\x11.forge.v1.PlannedH\x00R\aplanned\x12-\n" +
-	"\areserve\x18\x14 \x01(\v2\x11.forge.v1.ReserveH\x00R\areserve\x12$\n" +
-	"\x04land\x18\x15 \x01(\v2\x0e.forge.v1.LandH\x00R\x04land\x120\n" +
-	"\bwithdraw\x18\x16 \x01(\v2\x12.forge.v1.WithdrawH\x00R\bwithdraw\x12!\n" +
-	"\x03end\x18\x17 \x01(\v2\r.forge.v1.EndH\x00R\x03end\x12*\n" +
-	"\x06funded\x18\x18 \x01(\v2\x10.forge.v1.FundedH\x00R\x06funded\x12'\n" +
-	"\x05spend\x18\x19 \x01(\v2\x0f.forge.v1.SpendH\x00R\x05spend\x12*\n" +
-	"\x06settle\x18\x1a \x01(\v2\x10.forge.v1.SettleH\x00R\x06settle\x12'\n" +
+	"\x05timer\x18\r \x01(\v2\x14.forge.v1.TimerFiredH\x00R\x05timer\x12:\n" +
+	"\frun_admitted\x18\x0e \x01(\v2\x15.forge.v1.RunAdmittedH\x00R\vrunAdmitted\x12F\n" +
+	"\x10dependency_ended\x18\x0f \x01(\v2\x19.forge.v1.DependencyEndedH\x00R\x0fdependencyEnded\x12:\n" +
+	"\ffiles_locked\x18\x10 \x01(\v2\x15.forge.v1.FilesLockedH\x00R\vfilesLocked\x127\n" +
+	"\vmerge_ended\x18\x11 \x01(\v2\x14.forge.v1.MergeEndedH\x00R\n" +
+	"mergeEnded\x121\n" +
+	"\tadmit_run\x18\x12 \x01(\v2\x12.forge.v1.AdmitRunH\x00R\badmitRun\x127\n" +
+	"\vrun_planned\x18\x13 \x01(\v2\x14.forge.v1.RunPlannedH\x00R\n" +
+	"runPlanned\x124\n" +
+	"\n" +
+	"lock_files\x18\x14 \x01(\v2\x13.forge.v1.LockFilesH\x00R\tlockFiles\x127\n" +
+	"\vqueue_merge\x18\x15 \x01(\v2\x14.forge.v1.QueueMergeH\x00R\n" +
+	"queueMerge\x12I\n" +
+	"\x11withdraw_requests\x18\x16 \x01(\v2\x1a.forge.v1.WithdrawRequestsH\x00R\x10withdrawRequests\x121\n" +
+	"\trun_ended\x18\x17 \x01(\v2\x12.forge.v1.RunEndedH\x00R\brunEnded\x12C\n" +
+	"\x0fbudget_reserved\x18\x18 \x01(\v2\x18.forge.v1.BudgetReservedH\x00R\x0ebudgetReserved\x12@\n" +
+	"\x0ereserve_budget\x18\x19 \x01(\v2\x17.forge.v1.ReserveBudgetH\x00R\rreserveBudget\x12=\n" +
+	"\rcommit_budget\x18\x1a \x01(\v2\x16.forge.v1.CommitBudgetH\x00R\fcommitBudget\x12'\n" +
 	"\x05pause\x18\x1b \x01(\v2\x0f.forge.v1.PauseH\x00R\x05pause\x12*\n" +
 	"\x06resume\x18\x1c \x01(\v2\x10.forge.v1.ResumeH\x00R\x06resume\x12-\n" +
-	"\areflect\x18\x1d \x01(\v2\x11.forge.v1.ReflectH\x00R\areflect\x12'\n" +
-	"\x05child\x18\x1e \x01(\v2\x0f.forge.v1.ChildH\x00R\x05child\x123\n" +
-	"\treflected\x18\x1f \x01(\v2\x13.forge.v1.ReflectedH\x00R\treflected\x120\n" +
-	"\bforecast\x18  \x01(\v2\x12.forge.v1.ForecastH\x00R\bforecastB\t\n" +
-	"\amessage\"L\n" +
+	"\areflect\x18\x1d \x01(\v2\x11.forge.v1.ReflectH\x00R\areflect\x12=\n" +
+	"\rchild_changed\x18\x1e \x01(\v2\x16.forge.v1.ChildChangedH\x00R\fchildChanged\x12=\n" +
+	"\rrun_reflected\x18\x1f \x01(\v2\x16.forge.v1.RunReflectedH\x00R\frunReflected\x12C\n" +
+	"\x0foverlap_changed\x18  \x01(\v2\x18.forge.v1.OverlapChangedH\x00R\x0eoverlapChangedB\t\n" +
+	"\amessage\"T\n" +
 	"\x06Submit\x12(\n" +
-	"\x06intent\x18\x01 \x01(\v2\x10.forge.v1.IntentR\x06intent\x12\x18\n" +
-	"\avouched\x18\x02 \x01(\bR\avouched\"h\n" +
+	"\x06intent\x18\x01 \x01(\v2\x10.forge.v1.IntentR\x06intent\x12 \n" +
+	"\vpreapproved\x18\x02 \x01(\bR\vpreapproved\"h\n" +
 	"\x04Edit\x12\x14\n" +
 	"\x05title\x18\x01 \x01(\tR\x05title\x12\x12\n" +
 	"\x04body\x18\x02 \x01(\tR\x04body\x12\x12\n" +
@@ -6181,8 +6184,8 @@ const file_forge_v1_event_proto_rawDesc = "" +
 	"\n" +
 	"TimerFired\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12*\n" +
-	"\x02at\x18\x02 \x01(\v2\x1a.google.protobuf.TimestampR\x02at\"\xb9\x01\n" +
-	"\x05Enter\x12\x10\n" +
+	"\x02at\x18\x02 \x01(\v2\x1a.google.protobuf.TimestampR\x02at\"\xbc\x01\n" +
+	"\bAdmitRun\x12\x10\n" +
 	"\x03run\x18\x01 \x01(\x05R\x03run\x12\x14\n" +
 	"\x05title\x18\x02 \x01(\tR\x05title\x12\x12\n" +
 	"\x04type\x18\x03 \x01(\tR\x04type\x12\x16\n" +
@@ -6191,8 +6194,8 @@ const file_forge_v1_event_proto_rawDesc = "" +
 	"\n" +
 	"generation\x18\x06 \x01(\x05R\n" +
 	"generation\x12\x12\n" +
-	"\x04goal\x18\a \x01(\bR\x04goal\"\xb1\x02\n" +
-	"\bAdmitted\x12\x10\n" +
+	"\x04goal\x18\a \x01(\bR\x04goal\"\xb4\x02\n" +
+	"\vRunAdmitted\x12\x10\n" +
 	"\x03run\x18\x01 \x01(\x05R\x03run\x12.\n" +
 	"\x06active\x18\x02 \x03(\v2\x16.forge.v1.ActiveIntentR\x06active\x12(\n" +
 	"\x06budget\x18\x03 \x01(\v2\x10.forge.v1.BudgetR\x06budget\x12%\n" +
@@ -6206,8 +6209,9 @@ const file_forge_v1_event_proto_rawDesc = "" +
 	"\x05title\x18\x02 \x01(\tR\x05title\x12(\n" +
 	"\x06status\x18\x03 \x01(\x0e2\x10.forge.v1.StatusR\x06status\x12%\n" +
 	"\x0erelevant_files\x18\x04 \x03(\tR\rrelevantFiles\x12\x12\n" +
-	"\x04plan\x18\x05 \x01(\tR\x04plan\"\xbb\x01\n" +
-	"\aPlanned\x12\x10\n" +
+	"\x04plan\x18\x05 \x01(\tR\x04plan\"\xbe\x01\n" +
+	"\n" +
+	"RunPlanned\x12\x10\n" +
 	"\x03run\x18\x01 \x01(\x05R\x03run\x12%\n" +
 	"\x0erelevant_files\x18\x02 \x03(\tR\rrelevantFiles\x12\x12\n" +
 	"\x04plan\x18\x03 \x01(\tR\x04plan\x12\x1d\n" +
@@ -6219,18 +6223,19 @@ const file_forge_v1_event_proto_rawDesc = "" +
 	"\x03run\x18\x01 \x01(\x05R\x03run\x12\x16\n" +
 	"\x06intent\x18\x02 \x01(\tR\x06intent\x12(\n" +
 	"\x06status\x18\x03 \x01(\x0e2\x10.forge.v1.StatusR\x06status\x12\x14\n" +
-	"\x05cycle\x18\x04 \x03(\tR\x05cycle\"{\n" +
-	"\aReserve\x12\x10\n" +
+	"\x05cycle\x18\x04 \x03(\tR\x05cycle\"}\n" +
+	"\tLockFiles\x12\x10\n" +
 	"\x03run\x18\x01 \x01(\x05R\x03run\x12\x12\n" +
 	"\x04task\x18\x02 \x01(\tR\x04task\x12\x16\n" +
 	"\x06number\x18\x03 \x01(\x05R\x06number\x12\x1c\n" +
 	"\tconflicts\x18\x04 \x03(\tR\tconflicts\x12\x14\n" +
-	"\x05files\x18\x05 \x03(\tR\x05files\"P\n" +
-	"\bReserved\x12\x12\n" +
+	"\x05files\x18\x05 \x03(\tR\x05files\"S\n" +
+	"\vFilesLocked\x12\x12\n" +
 	"\x04task\x18\x01 \x01(\tR\x04task\x12\x16\n" +
 	"\x06number\x18\x02 \x01(\x05R\x06number\x12\x18\n" +
-	"\agranted\x18\x03 \x01(\bR\agranted\"\xc7\x01\n" +
-	"\x04Land\x12\x10\n" +
+	"\agranted\x18\x03 \x01(\bR\agranted\"\xcd\x01\n" +
+	"\n" +
+	"QueueMerge\x12\x10\n" +
 	"\x03run\x18\x01 \x01(\x05R\x03run\x12\x12\n" +
 	"\x04task\x18\x02 \x01(\tR\x04task\x12\x16\n" +
 	"\x06number\x18\x03 \x01(\x05R\x06number\x12\x12\n" +
@@ -6239,17 +6244,18 @@ const file_forge_v1_event_proto_rawDesc = "" +
 	"\x04tree\x18\x06 \x01(\tR\x04tree\x12\x19\n" +
 	"\bpatch_id\x18\a \x01(\tR\apatchId\x12\x14\n" +
 	"\x05files\x18\b \x03(\tR\x05files\x12\x14\n" +
-	"\x05title\x18\t \x01(\tR\x05title\"\x90\x01\n" +
-	"\x06Landed\x12\x12\n" +
+	"\x05title\x18\t \x01(\tR\x05title\"\x94\x01\n" +
+	"\n" +
+	"MergeEnded\x12\x12\n" +
 	"\x04task\x18\x01 \x01(\tR\x04task\x12\x16\n" +
 	"\x06number\x18\x02 \x01(\x05R\x06number\x12-\n" +
-	"\x06result\x18\x03 \x01(\v2\x15.forge.v1.IntegrationR\x06result\x12+\n" +
-	"\afailure\x18\x04 \x01(\v2\x11.forge.v1.FailureR\afailure\"H\n" +
-	"\bWithdraw\x12\x10\n" +
+	"\x06result\x18\x03 \x01(\v2\x15.forge.v1.MergeResultR\x06result\x12+\n" +
+	"\afailure\x18\x04 \x01(\v2\x11.forge.v1.FailureR\afailure\"P\n" +
+	"\x10WithdrawRequests\x12\x10\n" +
 	"\x03run\x18\x01 \x01(\x05R\x03run\x12\x12\n" +
 	"\x04task\x18\x02 \x01(\tR\x04task\x12\x16\n" +
-	"\x06number\x18\x03 \x01(\x05R\x06number\"\xe4\x02\n" +
-	"\x03End\x12\x10\n" +
+	"\x06number\x18\x03 \x01(\x05R\x06number\"\xe9\x02\n" +
+	"\bRunEnded\x12\x10\n" +
 	"\x03run\x18\x01 \x01(\x05R\x03run\x12(\n" +
 	"\x06status\x18\x02 \x01(\x0e2\x10.forge.v1.StatusR\x06status\x12\x16\n" +
 	"\x06number\x18\x03 \x01(\x05R\x06number\x12\x1b\n" +
@@ -6264,34 +6270,34 @@ const file_forge_v1_event_proto_rawDesc = "" +
 	"\tReflectOn\x12(\n" +
 	"\x06intent\x18\x01 \x01(\v2\x10.forge.v1.IntentR\x06intent\x12+\n" +
 	"\ahistory\x18\x02 \x01(\v2\x11.forge.v1.HistoryR\ahistory\x122\n" +
-	"\x06policy\x18\x03 \x01(\v2\x1a.forge.v1.ReflectionPolicyR\x06policy\"s\n" +
-	"\x05Child\x12\x16\n" +
+	"\x06policy\x18\x03 \x01(\v2\x1a.forge.v1.ReflectionPolicyR\x06policy\"z\n" +
+	"\fChildChanged\x12\x16\n" +
 	"\x06intent\x18\x01 \x01(\tR\x06intent\x12\x10\n" +
 	"\x03run\x18\x02 \x01(\x05R\x03run\x12\x16\n" +
 	"\x06number\x18\x03 \x01(\x05R\x06number\x12(\n" +
-	"\x06status\x18\x04 \x01(\x0e2\x10.forge.v1.StatusR\x06status\"\xbb\x01\n" +
-	"\tReflected\x12\x10\n" +
+	"\x06status\x18\x04 \x01(\x0e2\x10.forge.v1.StatusR\x06status\"\xbe\x01\n" +
+	"\fRunReflected\x12\x10\n" +
 	"\x03run\x18\x01 \x01(\x05R\x03run\x12(\n" +
 	"\x04step\x18\x02 \x01(\v2\x14.forge.v1.StepRecordR\x04step\x12\x12\n" +
 	"\x04read\x18\x03 \x03(\tR\x04read\x12.\n" +
 	"\bproposed\x18\x04 \x03(\v2\x12.forge.v1.ProposalR\bproposed\x12.\n" +
-	"\adropped\x18\x05 \x03(\v2\x14.forge.v1.AdjustmentR\adropped\"d\n" +
-	"\bForecast\x12\x17\n" +
+	"\adropped\x18\x05 \x03(\v2\x14.forge.v1.AdjustmentR\adropped\"j\n" +
+	"\x0eOverlapChanged\x12\x17\n" +
 	"\atask_id\x18\x01 \x01(\tR\x06taskId\x12'\n" +
 	"\x05other\x18\x02 \x01(\v2\x11.forge.v1.OverlapR\x05other\x12\x16\n" +
-	"\x06number\x18\x03 \x01(\x05R\x06number\"\xb0\x01\n" +
-	"\x05Spend\x12\x10\n" +
+	"\x06number\x18\x03 \x01(\x05R\x06number\"\xb8\x01\n" +
+	"\rReserveBudget\x12\x10\n" +
 	"\x03run\x18\x01 \x01(\x05R\x03run\x12+\n" +
 	"\aattempt\x18\x02 \x01(\v2\x11.forge.v1.AttemptR\aattempt\x12(\n" +
 	"\x06budget\x18\x03 \x01(\v2\x10.forge.v1.BudgetR\x06budget\x12\x10\n" +
 	"\x03usd\x18\x04 \x01(\x01R\x03usd\x12\x16\n" +
 	"\x06number\x18\x05 \x01(\x05R\x06number\x12\x14\n" +
-	"\x05begun\x18\x06 \x01(\bR\x05begun\"_\n" +
-	"\x06Funded\x12+\n" +
+	"\x05begun\x18\x06 \x01(\bR\x05begun\"g\n" +
+	"\x0eBudgetReserved\x12+\n" +
 	"\aattempt\x18\x01 \x01(\v2\x11.forge.v1.AttemptR\aattempt\x12\x10\n" +
 	"\x03usd\x18\x02 \x01(\x01R\x03usd\x12\x16\n" +
-	"\x06reason\x18\x03 \x01(\tR\x06reason\"d\n" +
-	"\x06Settle\x12\x16\n" +
+	"\x06reason\x18\x03 \x01(\tR\x06reason\"j\n" +
+	"\fCommitBudget\x12\x16\n" +
 	"\x06number\x18\x01 \x01(\x05R\x06number\x12\x1b\n" +
 	"\tspent_usd\x18\x02 \x01(\x01R\bspentUsd\x12%\n" +
 	"\x04open\x18\x03 \x03(\v2\x11.forge.v1.AttemptR\x04openB?Z5github.com/pfl-forge/pfl-forge/proto/forge/v1;forgev1\x92\x03\x05\xd2>\x02\x10\x03b\beditionsp\xe8\a"
@@ -6310,24 +6316,24 @@ var file_forge_v1_event_proto_goTypes = []any{
 	(*Resume)(nil),                // 9: forge.v1.Resume
 	(*Reflect)(nil),               // 10: forge.v1.Reflect
 	(*TimerFired)(nil),            // 11: forge.v1.TimerFired
-	(*Enter)(nil),                 // 12: forge.v1.Enter
-	(*Admitted)(nil),              // 13: forge.v1.Admitted
+	(*AdmitRun)(nil),              // 12: forge.v1.AdmitRun
+	(*RunAdmitted)(nil),           // 13: forge.v1.RunAdmitted
 	(*ActiveIntent)(nil),          // 14: forge.v1.ActiveIntent
-	(*Planned)(nil),               // 15: forge.v1.Planned
+	(*RunPlanned)(nil),            // 15: forge.v1.RunPlanned
 	(*DependencyEnded)(nil),       // 16: forge.v1.DependencyEnded
-	(*Reserve)(nil),               // 17: forge.v1.Reserve
-	(*Reserved)(nil),              // 18: forge.v1.Reserved
-	(*Land)(nil),                  // 19: forge.v1.Land
-	(*Landed)(nil),                // 20: forge.v1.Landed
-	(*Withdraw)(nil),              // 21: forge.v1.Withdraw
-	(*End)(nil),                   // 22: forge.v1.End
+	(*LockFiles)(nil),             // 17: forge.v1.LockFiles
+	(*FilesLocked)(nil),           // 18: forge.v1.FilesLocked
+	(*QueueMerge)(nil),            // 19: forge.v1.QueueMerge
+	(*MergeEnded)(nil),            // 20: forge.v1.MergeEnded
+	(*WithdrawRequests)(nil),      // 21: forge.v1.WithdrawRequests
+	(*RunEnded)(nil),              // 22: forge.v1.RunEnded
 	(*ReflectOn)(nil),             // 23: forge.v1.ReflectOn
-	(*Child)(nil),                 // 24: forge.v1.Child
-	(*Reflected)(nil),             // 25: forge.v1.Reflected
-	(*Forecast)(nil),              // 26: forge.v1.Forecast
-	(*Spend)(nil),                 // 27: forge.v1.Spend
-	(*Funded)(nil),                // 28: forge.v1.Funded
-	(*Settle)(nil),                // 29: forge.v1.Settle
+	(*ChildChanged)(nil),          // 24: forge.v1.ChildChanged
+	(*RunReflected)(nil),          // 25: forge.v1.RunReflected
+	(*OverlapChanged)(nil),        // 26: forge.v1.OverlapChanged
+	(*ReserveBudget)(nil),         // 27: forge.v1.ReserveBudget
+	(*BudgetReserved)(nil),        // 28: forge.v1.BudgetReserved
+	(*CommitBudget)(nil),          // 29: forge.v1.CommitBudget
 	(*Key)(nil),                   // 30: forge.v1.Key
 	(*timestamppb.Timestamp)(nil), // 31: google.protobuf.Timestamp
 	(*Result)(nil),                // 32: forge.v1.Result
@@ -6339,7 +6345,7 @@ var file_forge_v1_event_proto_goTypes = []any{
 	(*Observation)(nil),           // 38: forge.v1.Observation
 	(*Knowledge)(nil),             // 39: forge.v1.Knowledge
 	(Status)(0),                   // 40: forge.v1.Status
-	(*Integration)(nil),           // 41: forge.v1.Integration
+	(*MergeResult)(nil),           // 41: forge.v1.MergeResult
 	(*Failure)(nil),               // 42: forge.v1.Failure
 	(*History)(nil),               // 43: forge.v1.History
 	(*ReflectionPolicy)(nil),      // 44: forge.v1.ReflectionPolicy
@@ -6361,56 +6367,56 @@ var file_forge_v1_event_proto_depIdxs = []int32{
 	7,  // 8: forge.v1.Event.cancel:type_name -> forge.v1.Cancel
 	32, // 9: forge.v1.Event.result:type_name -> forge.v1.Result
 	11, // 10: forge.v1.Event.timer:type_name -> forge.v1.TimerFired
-	13, // 11: forge.v1.Event.admitted:type_name -> forge.v1.Admitted
+	13, // 11: forge.v1.Event.run_admitted:type_name -> forge.v1.RunAdmitted
 	16, // 12: forge.v1.Event.dependency_ended:type_name -> forge.v1.DependencyEnded
-	18, // 13: forge.v1.Event.reserved:type_name -> forge.v1.Reserved
-	20, // 14: forge.v1.Event.landed:type_name -> forge.v1.Landed
-	12, // 15: forge.v1.Event.enter:type_name -> forge.v1.Enter
-	15, // 16: forge.v1.Event.planned:type_name -> forge.v1.Planned
-	17, // 17: forge.v1.Event.reserve:type_name -> forge.v1.Reserve
-	19, // 18: forge.v1.Event.land:type_name -> forge.v1.Land
-	21, // 19: forge.v1.Event.withdraw:type_name -> forge.v1.Withdraw
-	22, // 20: forge.v1.Event.end:type_name -> forge.v1.End
-	28, // 21: forge.v1.Event.funded:type_name -> forge.v1.Funded
-	27, // 22: forge.v1.Event.spend:type_name -> forge.v1.Spend
-	29, // 23: forge.v1.Event.settle:type_name -> forge.v1.Settle
+	18, // 13: forge.v1.Event.files_locked:type_name -> forge.v1.FilesLocked
+	20, // 14: forge.v1.Event.merge_ended:type_name -> forge.v1.MergeEnded
+	12, // 15: forge.v1.Event.admit_run:type_name -> forge.v1.AdmitRun
+	15, // 16: forge.v1.Event.run_planned:type_name -> forge.v1.RunPlanned
+	17, // 17: forge.v1.Event.lock_files:type_name -> forge.v1.LockFiles
+	19, // 18: forge.v1.Event.queue_merge:type_name -> forge.v1.QueueMerge
+	21, // 19: forge.v1.Event.withdraw_requests:type_name -> forge.v1.WithdrawRequests
+	22, // 20: forge.v1.Event.run_ended:type_name -> forge.v1.RunEnded
+	28, // 21: forge.v1.Event.budget_reserved:type_name -> forge.v1.BudgetReserved
+	27, // 22: forge.v1.Event.reserve_budget:type_name -> forge.v1.ReserveBudget
+	29, // 23: forge.v1.Event.commit_budget:type_name -> forge.v1.CommitBudget
 	8,  // 24: forge.v1.Event.pause:type_name -> forge.v1.Pause
 	9,  // 25: forge.v1.Event.resume:type_name -> forge.v1.Resume
 	10, // 26: forge.v1.Event.reflect:type_name -> forge.v1.Reflect
-	24, // 27: forge.v1.Event.child:type_name -> forge.v1.Child
-	25, // 28: forge.v1.Event.reflected:type_name -> forge.v1.Reflected
-	26, // 29: forge.v1.Event.forecast:type_name -> forge.v1.Forecast
+	24, // 27: forge.v1.Event.child_changed:type_name -> forge.v1.ChildChanged
+	25, // 28: forge.v1.Event.run_reflected:type_name -> forge.v1.RunReflected
+	26, // 29: forge.v1.Event.overlap_changed:type_name -> forge.v1.OverlapChanged
 	33, // 30: forge.v1.Submit.intent:type_name -> forge.v1.Intent
 	34, // 31: forge.v1.Edit.risk:type_name -> forge.v1.Risk
 	31, // 32: forge.v1.TimerFired.at:type_name -> google.protobuf.Timestamp
-	35, // 33: forge.v1.Enter.source:type_name -> forge.v1.Source
-	14, // 34: forge.v1.Admitted.active:type_name -> forge.v1.ActiveIntent
-	36, // 35: forge.v1.Admitted.budget:type_name -> forge.v1.Budget
-	37, // 36: forge.v1.Admitted.past:type_name -> forge.v1.PastRun
-	38, // 37: forge.v1.Admitted.unread:type_name -> forge.v1.Observation
-	39, // 38: forge.v1.Admitted.knowledge:type_name -> forge.v1.Knowledge
+	35, // 33: forge.v1.AdmitRun.source:type_name -> forge.v1.Source
+	14, // 34: forge.v1.RunAdmitted.active:type_name -> forge.v1.ActiveIntent
+	36, // 35: forge.v1.RunAdmitted.budget:type_name -> forge.v1.Budget
+	37, // 36: forge.v1.RunAdmitted.past:type_name -> forge.v1.PastRun
+	38, // 37: forge.v1.RunAdmitted.unread:type_name -> forge.v1.Observation
+	39, // 38: forge.v1.RunAdmitted.knowledge:type_name -> forge.v1.Knowledge
 	40, // 39: forge.v1.ActiveIntent.status:type_name -> forge.v1.Status
-	36, // 40: forge.v1.Planned.budget:type_name -> forge.v1.Budget
+	36, // 40: forge.v1.RunPlanned.budget:type_name -> forge.v1.Budget
 	40, // 41: forge.v1.DependencyEnded.status:type_name -> forge.v1.Status
-	41, // 42: forge.v1.Landed.result:type_name -> forge.v1.Integration
-	42, // 43: forge.v1.Landed.failure:type_name -> forge.v1.Failure
-	40, // 44: forge.v1.End.status:type_name -> forge.v1.Status
-	37, // 45: forge.v1.End.past:type_name -> forge.v1.PastRun
-	23, // 46: forge.v1.End.reflect:type_name -> forge.v1.ReflectOn
-	38, // 47: forge.v1.End.observed:type_name -> forge.v1.Observation
-	39, // 48: forge.v1.End.knowledge:type_name -> forge.v1.Knowledge
+	41, // 42: forge.v1.MergeEnded.result:type_name -> forge.v1.MergeResult
+	42, // 43: forge.v1.MergeEnded.failure:type_name -> forge.v1.Failure
+	40, // 44: forge.v1.RunEnded.status:type_name -> forge.v1.Status
+	37, // 45: forge.v1.RunEnded.past:type_name -> forge.v1.PastRun
+	23, // 46: forge.v1.RunEnded.reflect:type_name -> forge.v1.ReflectOn
+	38, // 47: forge.v1.RunEnded.observed:type_name -> forge.v1.Observation
+	39, // 48: forge.v1.RunEnded.knowledge:type_name -> forge.v1.Knowledge
 	33, // 49: forge.v1.ReflectOn.intent:type_name -> forge.v1.Intent
 	43, // 50: forge.v1.ReflectOn.history:type_name -> forge.v1.History
 	44, // 51: forge.v1.ReflectOn.policy:type_name -> forge.v1.ReflectionPolicy
-	40, // 52: forge.v1.Child.status:type_name -> forge.v1.Status
-	45, // 53: forge.v1.Reflected.step:type_name -> forge.v1.StepRecord
-	46, // 54: forge.v1.Reflected.proposed:type_name -> forge.v1.Proposal
-	47, // 55: forge.v1.Reflected.dropped:type_name -> forge.v1.Adjustment
-	48, // 56: forge.v1.Forecast.other:type_name -> forge.v1.Overlap
-	49, // 57: forge.v1.Spend.attempt:type_name -> forge.v1.Attempt
-	36, // 58: forge.v1.Spend.budget:type_name -> forge.v1.Budget
-	49, // 59: forge.v1.Funded.attempt:type_name -> forge.v1.Attempt
-	49, // 60: forge.v1.Settle.open:type_name -> forge.v1.Attempt
+	40, // 52: forge.v1.ChildChanged.status:type_name -> forge.v1.Status
+	45, // 53: forge.v1.RunReflected.step:type_name -> forge.v1.StepRecord
+	46, // 54: forge.v1.RunReflected.proposed:type_name -> forge.v1.Proposal
+	47, // 55: forge.v1.RunReflected.dropped:type_name -> forge.v1.Adjustment
+	48, // 56: forge.v1.OverlapChanged.other:type_name -> forge.v1.Overlap
+	49, // 57: forge.v1.ReserveBudget.attempt:type_name -> forge.v1.Attempt
+	36, // 58: forge.v1.ReserveBudget.budget:type_name -> forge.v1.Budget
+	49, // 59: forge.v1.BudgetReserved.attempt:type_name -> forge.v1.Attempt
+	49, // 60: forge.v1.CommitBudget.open:type_name -> forge.v1.Attempt
 	61, // [61:61] is the sub-list for method output_type
 	61, // [61:61] is the sub-list for method input_type
 	61, // [61:61] is the sub-list for extension type_name
@@ -6440,25 +6446,25 @@ func file_forge_v1_event_proto_init() {
 		(*event_Cancel)(nil),
 		(*event_Result)(nil),
 		(*event_Timer)(nil),
-		(*event_Admitted)(nil),
+		(*event_RunAdmitted)(nil),
 		(*event_DependencyEnded)(nil),
-		(*event_Reserved)(nil),
-		(*event_Landed)(nil),
-		(*event_Enter)(nil),
-		(*event_Planned)(nil),
-		(*event_Reserve)(nil),
-		(*event_Land)(nil),
-		(*event_Withdraw)(nil),
-		(*event_End)(nil),
-		(*event_Funded)(nil),
-		(*event_Spend)(nil),
-		(*event_Settle)(nil),
+		(*event_FilesLocked)(nil),
+		(*event_MergeEnded)(nil),
+		(*event_AdmitRun)(nil),
+		(*event_RunPlanned)(nil),
+		(*event_LockFiles)(nil),
+		(*event_QueueMerge)(nil),
+		(*event_WithdrawRequests)(nil),
+		(*event_RunEnded)(nil),
+		(*event_BudgetReserved)(nil),
+		(*event_ReserveBudget)(nil),
+		(*event_CommitBudget)(nil),
 		(*event_Pause)(nil),
 		(*event_Resume)(nil),
 		(*event_Reflect)(nil),
-		(*event_Child)(nil),
-		(*event_Reflected)(nil),
-		(*event_Forecast)(nil),
+		(*event_ChildChanged)(nil),
+		(*event_RunReflected)(nil),
+		(*event_OverlapChanged)(nil),
 	}
 	type x struct{}
 	out := protoimpl.TypeBuilder{

@@ -2102,8 +2102,8 @@ func (b0 Evaluation_builder) Build() *Evaluation {
 	return m0
 }
 
-// Loop is what the steps of an iteration are told of their goal.
-type Loop struct {
+// GoalContext is what the steps of an iteration are told of their goal.
+type GoalContext struct {
 	state                  protoimpl.MessageState `protogen:"opaque.v1"`
 	xxx_hidden_Iteration   int32                  `protobuf:"varint,1,opt,name=iteration"`
 	xxx_hidden_Left        int32                  `protobuf:"varint,2,opt,name=left"`
@@ -2118,20 +2118,20 @@ type Loop struct {
 	sizeCache              protoimpl.SizeCache
 }
 
-func (x *Loop) Reset() {
-	*x = Loop{}
+func (x *GoalContext) Reset() {
+	*x = GoalContext{}
 	mi := &file_forge_v1_goal_proto_msgTypes[9]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
 
-func (x *Loop) String() string {
+func (x *GoalContext) String() string {
 	return protoimpl.X.MessageStringOf(x)
 }
 
-func (*Loop) ProtoMessage() {}
+func (*GoalContext) ProtoMessage() {}
 
-func (x *Loop) ProtoReflect() protoreflect.Message {
+func (x *GoalContext) ProtoReflect() protoreflect.Message {
 	mi := &file_forge_v1_goal_proto_msgTypes[9]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
@@ -2143,28 +2143,28 @@ func (x *Loop) ProtoReflect() protoreflect.Message {
 	return mi.MessageOf(x)
 }
 
-func (x *Loop) GetIteration() int32 {
+func (x *GoalContext) GetIteration() int32 {
 	if x != nil {
 		return x.xxx_hidden_Iteration
 	}
 	return 0
 }
 
-func (x *Loop) GetLeft() int32 {
+func (x *GoalContext) GetLeft() int32 {
 	if x != nil {
 		return x.xxx_hidden_Left
 	}
 	return 0
 }
 
-func (x *Loop) GetCriteria() []string {
+func (x *GoalContext) GetCriteria() []string {
 	if x != nil {
 		return x.xxx_hidden_Criteria
 	}
 	return nil
 }
 
-func (x *Loop) GetSummaries() []*ExecutionSummary {
+func (x *GoalContext) GetSummaries() []*ExecutionSummary {
 	if x != nil {
 		if x.xxx_hidden_Summaries != nil {
 			return *x.xxx_hidden_Summaries
@@ -2173,7 +2173,7 @@ func (x *Loop) GetSummaries() []*ExecutionSummary {
 	return nil
 }
 
-func (x *Loop) GetKnowledge() []*Knowledge {
+func (x *GoalContext) GetKnowledge() []*Knowledge {
 	if x != nil {
 		if x.xxx_hidden_Knowledge != nil {
 			return *x.xxx_hidden_Knowledge
@@ -2182,97 +2182,97 @@ func (x *Loop) GetKnowledge() []*Knowledge {
 	return nil
 }
 
-func (x *Loop) GetJudgment() *Judgment {
+func (x *GoalContext) GetJudgment() *Judgment {
 	if x != nil {
 		return x.xxx_hidden_Judgment
 	}
 	return nil
 }
 
-func (x *Loop) GetExecution() *Execution {
+func (x *GoalContext) GetExecution() *Execution {
 	if x != nil {
 		return x.xxx_hidden_Execution
 	}
 	return nil
 }
 
-func (x *Loop) SetIteration(v int32) {
+func (x *GoalContext) SetIteration(v int32) {
 	x.xxx_hidden_Iteration = v
 	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 0, 7)
 }
 
-func (x *Loop) SetLeft(v int32) {
+func (x *GoalContext) SetLeft(v int32) {
 	x.xxx_hidden_Left = v
 	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 1, 7)
 }
 
-func (x *Loop) SetCriteria(v []string) {
+func (x *GoalContext) SetCriteria(v []string) {
 	x.xxx_hidden_Criteria = v
 }
 
-func (x *Loop) SetSummaries(v []*ExecutionSummary) {
+func (x *GoalContext) SetSummaries(v []*ExecutionSummary) {
 	x.xxx_hidden_Summaries = &v
 }
 
-func (x *Loop) SetKnowledge(v []*Knowledge) {
+func (x *GoalContext) SetKnowledge(v []*Knowledge) {
 	x.xxx_hidden_Knowledge = &v
 }
 
-func (x *Loop) SetJudgment(v *Judgment) {
+func (x *GoalContext) SetJudgment(v *Judgment) {
 	x.xxx_hidden_Judgment = v
 }
 
-func (x *Loop) SetExecution(v *Execution) {
+func (x *GoalContext) SetExecution(v *Execution) {
 	x.xxx_hidden_Execution = v
 }
 
-func (x *Loop) HasIteration() bool {
+func (x *GoalContext) HasIteration() bool {
 	if x == nil {
 		return false
 	}
 	return protoimpl.X.Present(&(x.XXX_presence[0]), 0)
 }
 
-func (x *Loop) HasLeft() bool {
+func (x *GoalContext) HasLeft() bool {
 	if x == nil {
 		return false
 	}
 	return protoimpl.X.Present(&(x.XXX_presence[0]), 1)
 }
 
-func (x *Loop) HasJudgment() bool {
+func (x *GoalContext) HasJudgment() bool {
 	if x == nil {
 		return false
 	}
 	return x.xxx_hidden_Judgment != nil
 }
 
-func (x *Loop) HasExecution() bool {
+func (x *GoalContext) HasExecution() bool {
 	if x == nil {
 		return false
 	}
 	return x.xxx_hidden_Execution != nil
 }
 
-func (x *Loop) ClearIteration() {
+func (x *GoalContext) ClearIteration() {
 	protoimpl.X.ClearPresent(&(x.XXX_presence[0]), 0)
 	x.xxx_hidden_Iteration = 0
 }
 
-func (x *Loop) ClearLeft() {
+func (x *GoalContext) ClearLeft() {
 	protoimpl.X.ClearPresent(&(x.XXX_presence[0]), 1)
 	x.xxx_hidden_Left = 0
 }
 
-func (x *Loop) ClearJudgment() {
+func (x *GoalContext) ClearJudgment() {
 	x.xxx_hidden_Judgment = nil
 }
 
-func (x *Loop) ClearExecution() {
+func (x *GoalContext) ClearExecution() {
 	x.xxx_hidden_Execution = nil
 }
 
-type Loop_builder struct {
+type GoalContext_builder struct {
 	_ [0]func() // Prevents comparability and use of unkeyed literals for the builder.
 
 	// Counted from 1, over all runs of the goal.
@@ -2292,8 +2292,8 @@ type Loop_builder struct {
 	Execution *Execution
 }
 
-func (b0 Loop_builder) Build() *Loop {
-	m0 := &Loop{}
+func (b0 GoalContext_builder) Build() *GoalContext {
+	m0 := &GoalContext{}
 	b, x := &b0, m0
 	_, _ = b, x
 	if b.Iteration != nil {
@@ -2392,8 +2392,8 @@ const file_forge_v1_goal_proto_rawDesc = "" +
 	"\bevidence\x18\x03 \x01(\tR\bevidence\x12\x1e\n" +
 	"\n" +
 	"confidence\x18\x04 \x01(\x01R\n" +
-	"confidence\"\xa4\x02\n" +
-	"\x04Loop\x12\x1c\n" +
+	"confidence\"\xab\x02\n" +
+	"\vGoalContext\x12\x1c\n" +
 	"\titeration\x18\x01 \x01(\x05R\titeration\x12\x12\n" +
 	"\x04left\x18\x02 \x01(\x05R\x04left\x12\x1a\n" +
 	"\bcriteria\x18\x03 \x03(\tR\bcriteria\x128\n" +
@@ -2443,7 +2443,7 @@ var file_forge_v1_goal_proto_goTypes = []any{
 	(*Knowledge)(nil),             // 10: forge.v1.Knowledge
 	(*Judgment)(nil),              // 11: forge.v1.Judgment
 	(*Evaluation)(nil),            // 12: forge.v1.Evaluation
-	(*Loop)(nil),                  // 13: forge.v1.Loop
+	(*GoalContext)(nil),           // 13: forge.v1.GoalContext
 	(*Clarification)(nil),         // 14: forge.v1.Clarification
 	(Risk)(0),                     // 15: forge.v1.Risk
 	(Complexity)(0),               // 16: forge.v1.Complexity
@@ -2465,10 +2465,10 @@ var file_forge_v1_goal_proto_depIdxs = []int32{
 	2,  // 12: forge.v1.Knowledge.confidence:type_name -> forge.v1.Confidence
 	17, // 13: forge.v1.Knowledge.created_at:type_name -> google.protobuf.Timestamp
 	12, // 14: forge.v1.Judgment.evaluations:type_name -> forge.v1.Evaluation
-	7,  // 15: forge.v1.Loop.summaries:type_name -> forge.v1.ExecutionSummary
-	10, // 16: forge.v1.Loop.knowledge:type_name -> forge.v1.Knowledge
-	11, // 17: forge.v1.Loop.judgment:type_name -> forge.v1.Judgment
-	5,  // 18: forge.v1.Loop.execution:type_name -> forge.v1.Execution
+	7,  // 15: forge.v1.GoalContext.summaries:type_name -> forge.v1.ExecutionSummary
+	10, // 16: forge.v1.GoalContext.knowledge:type_name -> forge.v1.Knowledge
+	11, // 17: forge.v1.GoalContext.judgment:type_name -> forge.v1.Judgment
+	5,  // 18: forge.v1.GoalContext.execution:type_name -> forge.v1.Execution
 	19, // [19:19] is the sub-list for method output_type
 	19, // [19:19] is the sub-list for method input_type
 	19, // [19:19] is the sub-list for extension type_name

@@ -758,7 +758,7 @@ func (x *Control) ClearEnded() {
 type Control_builder struct {
 	_ [0]func() // Prevents comparability and use of unkeyed literals for the builder.
 
-	// The intent, or the lane.
+	// The intent, or the project.
 	To *Key
 	// Running attempts that nobody waits for any more.
 	Cancels []*Attempt

@@ -202,17 +202,17 @@ func (b0 Record_builder) Build() *Record {
 
 // Effects is what must happen because of a decision.
 type Effects struct {
-	state                  protoimpl.MessageState `protogen:"opaque.v1"`
-	xxx_hidden_Commands    *[]*Command            `protobuf:"bytes,1,rep,name=commands"`
-	xxx_hidden_Timers      *[]*Timer              `protobuf:"bytes,2,rep,name=timers"`
-	xxx_hidden_Notes       *[]*Event              `protobuf:"bytes,3,rep,name=notes"`
-	xxx_hidden_Cancels     *[]*Attempt            `protobuf:"bytes,4,rep,name=cancels"`
-	xxx_hidden_Released    []string               `protobuf:"bytes,5,rep,name=released"`
-	xxx_hidden_Ended       bool                   `protobuf:"varint,6,opt,name=ended"`
-	XXX_raceDetectHookData protoimpl.RaceDetectHookData
-	XXX_presence           [1]uint32
-	unknownFields          protoimpl.UnknownFields
-	sizeCache              protoimpl.SizeCache
+	state                    protoimpl.MessageState `protogen:"opaque.v1"`
+	xxx_hidden_Commands      *[]*Command            `protobuf:"bytes,1,rep,name=commands"`
+	xxx_hidden_Timers        *[]*Timer              `protobuf:"bytes,2,rep,name=timers"`
+	xxx_hidden_Outbox        *[]*Event              `protobuf:"bytes,3,rep,name=outbox"`
+	xxx_hidden_Cancels       *[]*Attempt            `protobuf:"bytes,4,rep,name=cancels"`
+	xxx_hidden_ReleasedTasks []string               `protobuf:"bytes,5,rep,name=released_tasks,json=releasedTasks"`
+	xxx_hidden_Ended         bool                   `protobuf:"varint,6,opt,name=ended"`
+	XXX_raceDetectHookData   protoimpl.RaceDetectHookData
+	XXX_presence             [1]uint32
+	unknownFields            protoimpl.UnknownFields
+	sizeCache                protoimpl.SizeCache
 }
 
 func (x *Effects) Reset() {
@@ -258,10 +258,10 @@ func (x *Effects) GetTimers() []*Timer {
 	return nil
 }
 
-func (x *Effects) GetNotes() []*Event {
+func (x *Effects) GetOutbox() []*Event {
 	if x != nil {
-		if x.xxx_hidden_Notes != nil {
-			return *x.xxx_hidden_Notes
+		if x.xxx_hidden_Outbox != nil {
+			return *x.xxx_hidden_Outbox
 		}
 	}
 	return nil
@@ -276,9 +276,9 @@ func (x *Effects) GetCancels() []*Attempt {
 	return nil
 }
 
-func (x *Effects) GetReleased() []string {
+func (x *Effects) GetReleasedTasks() []string {
 	if x != nil {
-		return x.xxx_hidden_Released
+		return x.xxx_hidden_ReleasedTasks
 	}
 	return nil
 }
@@ -298,16 +298,16 @@ func (x *Effects) SetTimers(v []*Timer) {
 	x.xxx_hidden_Timers = &v
 }
 
-func (x *Effects) SetNotes(v []*Event) {
-	x.xxx_hidden_Notes = &v
+func (x *Effects) SetOutbox(v []*Event) {
+	x.xxx_hidden_Outbox = &v
 }
 
 func (x *Effects) SetCancels(v []*Attempt) {
 	x.xxx_hidden_Cancels = &v
 }
 
-func (x *Effects) SetReleased(v []string) {
-	x.xxx_hidden_Released = v
+func (x *Effects) SetReleasedTasks(v []string) {
+	x.xxx_hidden_ReleasedTasks = v
 }
 
 func (x *Effects) SetEnded(v bool) {
@@ -335,11 +335,11 @@ type Effects_builder struct {
 	// Timers to set.
 	Timers []*Timer
 	// Events to other machines.
-	Notes []*Event
+	Outbox []*Event
 	// Running attempts that nobody waits for any more.
 	Cancels []*Attempt
 	// Tasks whose checkouts are not needed any more.
-	Released []string
+	ReleasedTasks []string
 	// The intent's run is over: its commands can be forgotten.
 	Ended *bool
 }
@@ -350,9 +350,9 @@ func (b0 Effects_builder) Build() *Effects {
 	_, _ = b, x
 	x.xxx_hidden_Commands = &b.Commands
 	x.xxx_hidden_Timers = &b.Timers
-	x.xxx_hidden_Notes = &b.Notes
+	x.xxx_hidden_Outbox = &b.Outbox
 	x.xxx_hidden_Cancels = &b.Cancels
-	x.xxx_hidden_Released = b.Released
+	x.xxx_hidden_ReleasedTasks = b.ReleasedTasks
 	if b.Ended != nil {
 		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 5, 6)
 		x.xxx_hidden_Ended = *b.Ended
@@ -511,7 +511,7 @@ type Summary struct {
 	xxx_hidden_TaskCount   int32                  `protobuf:"varint,14,opt,name=task_count,json=taskCount"`
 	xxx_hidden_TasksDone   int32                  `protobuf:"varint,15,opt,name=tasks_done,json=tasksDone"`
 	xxx_hidden_Open        *[]*Attempt            `protobuf:"bytes,16,rep,name=open"`
-	xxx_hidden_Settled     bool                   `protobuf:"varint,17,opt,name=settled"`
+	xxx_hidden_Idle        bool                   `protobuf:"varint,17,opt,name=idle"`
 	xxx_hidden_Usage       *Usage                 `protobuf:"bytes,18,opt,name=usage"`
 	xxx_hidden_CreatedAt   *timestamppb.Timestamp `protobuf:"bytes,19,opt,name=created_at,json=createdAt"`
 	xxx_hidden_UpdatedAt   *timestamppb.Timestamp `protobuf:"bytes,20,opt,name=updated_at,json=updatedAt"`
@@ -690,9 +690,9 @@ func (x *Summary) GetOpen() []*Attempt {
 	return nil
 }
 
-func (x *Summary) GetSettled() bool {
+func (x *Summary) GetIdle() bool {
 	if x != nil {
-		return x.xxx_hidden_Settled
+		return x.xxx_hidden_Idle
 	}
 	return false
 }
@@ -841,8 +841,8 @@ func (x *Summary) SetOpen(v []*Attempt) {
 	x.xxx_hidden_Open = &v
 }
 
-func (x *Summary) SetSettled(v bool) {
-	x.xxx_hidden_Settled = v
+func (x *Summary) SetIdle(v bool) {
+	x.xxx_hidden_Idle = v
 	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 16, 25)
 }
 
@@ -979,7 +979,7 @@ func (x *Summary) HasTasksDone() bool {
 	return protoimpl.X.Present(&(x.XXX_presence[0]), 14)
 }
 
-func (x *Summary) HasSettled() bool {
+func (x *Summary) HasIdle() bool {
 	if x == nil {
 		return false
 	}
@@ -1104,9 +1104,9 @@ func (x *Summary) ClearTasksDone() {
 	x.xxx_hidden_TasksDone = 0
 }
 
-func (x *Summary) ClearSettled() {
+func (x *Summary) ClearIdle() {
 	protoimpl.X.ClearPresent(&(x.XXX_presence[0]), 16)
-	x.xxx_hidden_Settled = false
+	x.xxx_hidden_Idle = false
 }
 
 func (x *Summary) ClearUsage() {
@@ -1177,7 +1177,7 @@ type Summary_builder struct {
 	// Attempts whose results are still wanted.
 	Open []*Attempt
 	// Nothing can go on without a person.
-	Settled *bool
+	Idle *bool
 	// What its agents consumed so far.
 	Usage *Usage
 	// When the intent was made.
@@ -1255,9 +1255,9 @@ func (b0 Summary_builder) Build() *Summary {
 		x.xxx_hidden_TasksDone = *b.TasksDone
 	}
 	x.xxx_hidden_Open = &b.Open
-	if b.Settled != nil {
+	if b.Idle != nil {
 		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 16, 25)
-		x.xxx_hidden_Settled = *b.Settled
+		x.xxx_hidden_Idle = *b.Idle
 	}
 	x.xxx_hidden_Usage = b.Usage
 	x.xxx_hidden_CreatedAt = b.CreatedAt
@@ -1960,18 +1960,18 @@ const file_forge_v1_record_proto_rawDesc = "" +
 	"\x06Record\x12'\n" +
 	"\x06events\x18\x01 \x03(\v2\x0f.forge.v1.EventR\x06events\x12+\n" +
 	"\aeffects\x18\x02 \x01(\v2\x11.forge.v1.EffectsR\aeffects\x12+\n" +
-	"\asummary\x18\x03 \x01(\v2\x11.forge.v1.SummaryR\asummary\"\xe7\x01\n" +
+	"\asummary\x18\x03 \x01(\v2\x11.forge.v1.SummaryR\asummary\"\xf4\x01\n" +
 	"\aEffects\x12-\n" +
 	"\bcommands\x18\x01 \x03(\v2\x11.forge.v1.CommandR\bcommands\x12'\n" +
-	"\x06timers\x18\x02 \x03(\v2\x0f.forge.v1.TimerR\x06timers\x12%\n" +
-	"\x05notes\x18\x03 \x03(\v2\x0f.forge.v1.EventR\x05notes\x12+\n" +
-	"\acancels\x18\x04 \x03(\v2\x11.forge.v1.AttemptR\acancels\x12\x1a\n" +
-	"\breleased\x18\x05 \x03(\tR\breleased\x12\x14\n" +
+	"\x06timers\x18\x02 \x03(\v2\x0f.forge.v1.TimerR\x06timers\x12'\n" +
+	"\x06outbox\x18\x03 \x03(\v2\x0f.forge.v1.EventR\x06outbox\x12+\n" +
+	"\acancels\x18\x04 \x03(\v2\x11.forge.v1.AttemptR\acancels\x12%\n" +
+	"\x0ereleased_tasks\x18\x05 \x03(\tR\rreleasedTasks\x12\x14\n" +
 	"\x05ended\x18\x06 \x01(\bR\x05ended\"d\n" +
 	"\x05Timer\x12\x1d\n" +
 	"\x02to\x18\x01 \x01(\v2\r.forge.v1.KeyR\x02to\x12\x10\n" +
 	"\x03key\x18\x02 \x01(\tR\x03key\x12*\n" +
-	"\x02at\x18\x03 \x01(\v2\x1a.google.protobuf.TimestampR\x02at\"\xe9\x06\n" +
+	"\x02at\x18\x03 \x01(\v2\x1a.google.protobuf.TimestampR\x02at\"\xe3\x06\n" +
 	"\aSummary\x12\x1f\n" +
 	"\x03key\x18\x01 \x01(\v2\r.forge.v1.KeyR\x03key\x12\x14\n" +
 	"\x05title\x18\x02 \x01(\tR\x05title\x12\x12\n" +
@@ -1991,8 +1991,8 @@ const file_forge_v1_record_proto_rawDesc = "" +
 	"task_count\x18\x0e \x01(\x05R\ttaskCount\x12\x1d\n" +
 	"\n" +
 	"tasks_done\x18\x0f \x01(\x05R\ttasksDone\x12%\n" +
-	"\x04open\x18\x10 \x03(\v2\x11.forge.v1.AttemptR\x04open\x12\x18\n" +
-	"\asettled\x18\x11 \x01(\bR\asettled\x12%\n" +
+	"\x04open\x18\x10 \x03(\v2\x11.forge.v1.AttemptR\x04open\x12\x12\n" +
+	"\x04idle\x18\x11 \x01(\bR\x04idle\x12%\n" +
 	"\x05usage\x18\x12 \x01(\v2\x0f.forge.v1.UsageR\x05usage\x129\n" +
 	"\n" +
 	"created_at\x18\x13 \x01(\v2\x1a.google.protobuf.TimestampR\tcreatedAt\x129\n" +
@@ -2063,7 +2063,7 @@ var file_forge_v1_record_proto_depIdxs = []int32{
 	4,  // 2: forge.v1.Record.summary:type_name -> forge.v1.Summary
 	9,  // 3: forge.v1.Effects.commands:type_name -> forge.v1.Command
 	3,  // 4: forge.v1.Effects.timers:type_name -> forge.v1.Timer
-	8,  // 5: forge.v1.Effects.notes:type_name -> forge.v1.Event
+	8,  // 5: forge.v1.Effects.outbox:type_name -> forge.v1.Event
 	10, // 6: forge.v1.Effects.cancels:type_name -> forge.v1.Attempt
 	11, // 7: forge.v1.Timer.to:type_name -> forge.v1.Key
 	12, // 8: forge.v1.Timer.at:type_name -> google.protobuf.Timestamp

@@ -23,63 +23,63 @@ const (
 	_ = protoimpl.EnforceVersion(protoimpl.MaxVersion - 20)
 )
 
-// LandOutcome is how an integration ended.
-type LandOutcome int32
+// MergeOutcome is how an integration ended.
+type MergeOutcome int32
 
 const (
 	// Not said.
-	LandOutcome_LAND_OUTCOME_UNSPECIFIED LandOutcome = 0
+	MergeOutcome_MERGE_OUTCOME_UNSPECIFIED MergeOutcome = 0
 	// The commit is on the base branch.
-	LandOutcome_LAND_OUTCOME_INTEGRATED LandOutcome = 1
+	MergeOutcome_MERGE_OUTCOME_MERGED MergeOutcome = 1
 	// It conflicts with what landed since.
-	LandOutcome_LAND_OUTCOME_CONFLICT LandOutcome = 2
+	MergeOutcome_MERGE_OUTCOME_CONFLICT MergeOutcome = 2
 	// The verify commands fail on the moved base.
-	LandOutcome_LAND_OUTCOME_VERIFY_FAILED LandOutcome = 3
+	MergeOutcome_MERGE_OUTCOME_VERIFY_FAILED MergeOutcome = 3
 	// The rebased patch is another one: review it again.
-	LandOutcome_LAND_OUTCOME_CHANGED LandOutcome = 4
+	MergeOutcome_MERGE_OUTCOME_CHANGED MergeOutcome = 4
 	// A person's uncommitted changes are in the way.
-	LandOutcome_LAND_OUTCOME_DIRTY LandOutcome = 5
+	MergeOutcome_MERGE_OUTCOME_DIRTY MergeOutcome = 5
 )
 
-// Enum value maps for LandOutcome.
+// Enum value maps for MergeOutcome.
 var (
-	LandOutcome_name = map[int32]string{
-		0: "LAND_OUTCOME_UNSPECIFIED",
-		1: "LAND_OUTCOME_INTEGRATED",
-		2: "LAND_OUTCOME_CONFLICT",
-		3: "LAND_OUTCOME_VERIFY_FAILED",
-		4: "LAND_OUTCOME_CHANGED",
-		5: "LAND_OUTCOME_DIRTY",
+	MergeOutcome_name = map[int32]string{
+		0: "MERGE_OUTCOME_UNSPECIFIED",
+		1: "MERGE_OUTCOME_MERGED",
+		2: "MERGE_OUTCOME_CONFLICT",
+		3: "MERGE_OUTCOME_VERIFY_FAILED",
+		4: "MERGE_OUTCOME_CHANGED",
+		5: "MERGE_OUTCOME_DIRTY",
 	}
-	LandOutcome_value = map[string]int32{
-		"LAND_OUTCOME_UNSPECIFIED":   0,
-		"LAND_OUTCOME_INTEGRATED":    1,
-		"LAND_OUTCOME_CONFLICT":      2,
-		"LAND_OUTCOME_VERIFY_FAILED": 3,
-		"LAND_OUTCOME_CHANGED":       4,
-		"LAND_OUTCOME_DIRTY":         5,
+	MergeOutcome_value = map[string]int32{
+		"MERGE_OUTCOME_UNSPECIFIED":   0,
+		"MERGE_OUTCOME_MERGED":        1,
+		"MERGE_OUTCOME_CONFLICT":      2,
+		"MERGE_OUTCOME_VERIFY_FAILED": 3,
+		"MERGE_OUTCOME_CHANGED":       4,
+		"MERGE_OUTCOME_DIRTY":         5,
 	}
 )
 
-func (x LandOutcome) Enum() *LandOutcome {
-	p := new(LandOutcome)
+func (x MergeOutcome) Enum() *MergeOutcome {
+	p := new(MergeOutcome)
 	*p = x
 	return p
 }
 
-func (x LandOutcome) String() string {
+func (x MergeOutcome) String() string {
 	return protoimpl.X.EnumStringOf(x.Descriptor(), protoreflect.EnumNumber(x))
 }
 
-func (LandOutcome) Descriptor() protoreflect.EnumDescriptor {
+func (MergeOutcome) Descriptor() protoreflect.EnumDescriptor {
 	return file_forge_v1_result_proto_enumTypes[0].Descriptor()
 }
 
-func (LandOutcome) Type() protoreflect.EnumType {
+func (MergeOutcome) Type() protoreflect.EnumType {
 	return &file_forge_v1_result_proto_enumTypes[0]
 }
 
-func (x LandOutcome) Number() protoreflect.EnumNumber {
+func (x MergeOutcome) Number() protoreflect.EnumNumber {
 	return protoreflect.EnumNumber(x)
 }
 
@@ -267,10 +267,10 @@ func (x *Result) GetReview() *Review {
 	return nil
 }
 
-func (x *Result) GetIntegration() *Integration {
+func (x *Result) GetMergeResult() *MergeResult {
 	if x != nil {
-		if x, ok := x.xxx_hidden_Output.(*result_Integration); ok {
-			return x.Integration
+		if x, ok := x.xxx_hidden_Output.(*result_MergeResult); ok {
+			return x.MergeResult
 		}
 	}
 	return nil
@@ -438,12 +438,12 @@ func (x *Result) SetReview(v *Review) {
 	x.xxx_hidden_Output = &result_Review{v}
 }
 
-func (x *Result) SetIntegration(v *Integration) {
+func (x *Result) SetMergeResult(v *MergeResult) {
 	if v == nil {
 		x.xxx_hidden_Output = nil
 		return
 	}
-	x.xxx_hidden_Output = &result_Integration{v}
+	x.xxx_hidden_Output = &result_MergeResult{v}
 }
 
 func (x *Result) SetReflection(v *Reflection) {
@@ -624,11 +624,11 @@ func (x *Result) HasReview() bool {
 	return ok
 }
 
-func (x *Result) HasIntegration() bool {
+func (x *Result) HasMergeResult() bool {
 	if x == nil {
 		return false
 	}
-	_, ok := x.xxx_hidden_Output.(*result_Integration)
+	_, ok := x.xxx_hidden_Output.(*result_MergeResult)
 	return ok
 }
 
@@ -775,8 +775,8 @@ func (x *Result) ClearReview() {
 	}
 }
 
-func (x *Result) ClearIntegration() {
-	if _, ok := x.xxx_hidden_Output.(*result_Integration); ok {
+func (x *Result) ClearMergeResult() {
+	if _, ok := x.xxx_hidden_Output.(*result_MergeResult); ok {
 		x.xxx_hidden_Output = nil
 	}
 }
@@ -834,7 +834,7 @@ const Result_Analysis_case case_Result_Output = 13
 const Result_Implementation_case case_Result_Output = 14
 const Result_Rebase_case case_Result_Output = 15
 const Result_Review_case case_Result_Output = 16
-const Result_Integration_case case_Result_Output = 17
+const Result_MergeResult_case case_Result_Output = 17
 const Result_Reflection_case case_Result_Output = 18
 const Result_Audit_case case_Result_Output = 19
 const Result_Observed_case case_Result_Output = 20
@@ -860,8 +860,8 @@ func (x *Result) WhichOutput() case_Result_Output {
 		return Result_Rebase_case
 	case *result_Review:
 		return Result_Review_case
-	case *result_Integration:
-		return Result_Integration_case
+	case *result_MergeResult:
+		return Result_MergeResult_case
 	case *result_Reflection:
 		return Result_Reflection_case
 	case *result_Audit:
@@ -921,7 +921,7 @@ type Result_builder struct {
 	// review.
 	Review *Review
 	// integrate.
-	Integration *Integration
+	MergeResult *MergeResult
 	// reflect.
 	Reflection *Reflection
 	// audit.
@@ -985,8 +985,8 @@ func (b0 Result_builder) Build() *Result {
 	if b.Review != nil {
 		x.xxx_hidden_Output = &result_Review{b.Review}
 	}
-	if b.Integration != nil {
-		x.xxx_hidden_Output = &result_Integration{b.Integration}
+	if b.MergeResult != nil {
+		x.xxx_hidden_Output = &result_MergeResult{b.MergeResult}
 	}
 	if b.Reflection != nil {
 		x.xxx_hidden_Output = &result_Reflection{b.Reflection}
@@ -1058,9 +1058,9 @@ type result_Review struct {
 	Review *Review `protobuf:"bytes,16,opt,name=review,oneof"`
 }
 
-type result_Integration struct {
+type result_MergeResult struct {
 	// integrate.
-	Integration *Integration `protobuf:"bytes,17,opt,name=integration,oneof"`
+	MergeResult *MergeResult `protobuf:"bytes,17,opt,name=merge_result,json=mergeResult,oneof"`
 }
 
 type result_Reflection struct {
@@ -1110,7 +1110,7 @@ func (*result_Rebase) isResult_Output() {}
 
 func (*result_Review) isResult_Output() {}
 
-func (*result_Integration) isResult_Output() {}
+func (*result_MergeResult) isResult_Output() {}
 
 func (*result_Reflection) isResult_Output() {}
 
@@ -2728,10 +2728,10 @@ func (b0 VerifyReport_builder) Build() *VerifyReport {
 	return m0
 }
 
-// Integration is what became of a landing.
-type Integration struct {
+// MergeResult is what became of a landing.
+type MergeResult struct {
 	state                  protoimpl.MessageState `protogen:"opaque.v1"`
-	xxx_hidden_Outcome     LandOutcome            `protobuf:"varint,1,opt,name=outcome,enum=forge.v1.LandOutcome"`
+	xxx_hidden_Outcome     MergeOutcome           `protobuf:"varint,1,opt,name=outcome,enum=forge.v1.MergeOutcome"`
 	xxx_hidden_Commit      *string                `protobuf:"bytes,2,opt,name=commit"`
 	xxx_hidden_Parent      *string                `protobuf:"bytes,3,opt,name=parent"`
 	xxx_hidden_Tree        *string                `protobuf:"bytes,4,opt,name=tree"`
@@ -2745,20 +2745,20 @@ type Integration struct {
 	sizeCache              protoimpl.SizeCache
 }
 
-func (x *Integration) Reset() {
-	*x = Integration{}
+func (x *MergeResult) Reset() {
+	*x = MergeResult{}
 	mi := &file_forge_v1_result_proto_msgTypes[8]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
 
-func (x *Integration) String() string {
+func (x *MergeResult) String() string {
 	return protoimpl.X.MessageStringOf(x)
 }
 
-func (*Integration) ProtoMessage() {}
+func (*MergeResult) ProtoMessage() {}
 
-func (x *Integration) ProtoReflect() protoreflect.Message {
+func (x *MergeResult) ProtoReflect() protoreflect.Message {
 	mi := &file_forge_v1_result_proto_msgTypes[8]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
@@ -2770,16 +2770,16 @@ func (x *Integration) ProtoReflect() protoreflect.Message {
 	return mi.MessageOf(x)
 }
 
-func (x *Integration) GetOutcome() LandOutcome {
+func (x *MergeResult) GetOutcome() MergeOutcome {
 	if x != nil {
 		if protoimpl.X.Present(&(x.XXX_presence[0]), 0) {
 			return x.xxx_hidden_Outcome
 		}
 	}
-	return LandOutcome_LAND_OUTCOME_UNSPECIFIED
+	return MergeOutcome_MERGE_OUTCOME_UNSPECIFIED
 }
 
-func (x *Integration) GetCommit() string {
+func (x *MergeResult) GetCommit() string {
 	if x != nil {
 		if x.xxx_hidden_Commit != nil {
 			return *x.xxx_hidden_Commit
@@ -2789,7 +2789,7 @@ func (x *Integration) GetCommit() string {
 	return ""
 }
 
-func (x *Integration) GetParent() string {
+func (x *MergeResult) GetParent() string {
 	if x != nil {
 		if x.xxx_hidden_Parent != nil {
 			return *x.xxx_hidden_Parent
@@ -2799,7 +2799,7 @@ func (x *Integration) GetParent() string {
 	return ""
 }
 
-func (x *Integration) GetTree() string {
+func (x *MergeResult) GetTree() string {
 	if x != nil {
 		if x.xxx_hidden_Tree != nil {
 			return *x.xxx_hidden_Tree
@@ -2809,7 +2809,7 @@ func (x *Integration) GetTree() string {
 	return ""
 }
 
-func (x *Integration) GetPatchId() string {
+func (x *MergeResult) GetPatchId() string {
 	if x != nil {
 		if x.xxx_hidden_PatchId != nil {
 			return *x.xxx_hidden_PatchId
@@ -2819,151 +2819,151 @@ func (x *Integration) GetPatchId() string {
 	return ""
 }
 
-func (x *Integration) GetFiles() []string {
+func (x *MergeResult) GetFiles() []string {
 	if x != nil {
 		return x.xxx_hidden_Files
 	}
 	return nil
 }
 
-func (x *Integration) GetVerify() *VerifyReport {
+func (x *MergeResult) GetVerify() *VerifyReport {
 	if x != nil {
 		return x.xxx_hidden_Verify
 	}
 	return nil
 }
 
-func (x *Integration) GetCandidate() *Rebase {
+func (x *MergeResult) GetCandidate() *Rebase {
 	if x != nil {
 		return x.xxx_hidden_Candidate
 	}
 	return nil
 }
 
-func (x *Integration) SetOutcome(v LandOutcome) {
+func (x *MergeResult) SetOutcome(v MergeOutcome) {
 	x.xxx_hidden_Outcome = v
 	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 0, 8)
 }
 
-func (x *Integration) SetCommit(v string) {
+func (x *MergeResult) SetCommit(v string) {
 	x.xxx_hidden_Commit = &v
 	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 1, 8)
 }
 
-func (x *Integration) SetParent(v string) {
+func (x *MergeResult) SetParent(v string) {
 	x.xxx_hidden_Parent = &v
 	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 2, 8)
 }
 
-func (x *Integration) SetTree(v string) {
+func (x *MergeResult) SetTree(v string) {
 	x.xxx_hidden_Tree = &v
 	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 3, 8)
 }
 
-func (x *Integration) SetPatchId(v string) {
+func (x *MergeResult) SetPatchId(v string) {
 	x.xxx_hidden_PatchId = &v
 	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 4, 8)
 }
 
-func (x *Integration) SetFiles(v []string) {
+func (x *MergeResult) SetFiles(v []string) {
 	x.xxx_hidden_Files = v
 }
 
-func (x *Integration) SetVerify(v *VerifyReport) {
+func (x *MergeResult) SetVerify(v *VerifyReport) {
 	x.xxx_hidden_Verify = v
 }
 
-func (x *Integration) SetCandidate(v *Rebase) {
+func (x *MergeResult) SetCandidate(v *Rebase) {
 	x.xxx_hidden_Candidate = v
 }
 
-func (x *Integration) HasOutcome() bool {
+func (x *MergeResult) HasOutcome() bool {
 	if x == nil {
 		return false
 	}
 	return protoimpl.X.Present(&(x.XXX_presence[0]), 0)
 }
 
-func (x *Integration) HasCommit() bool {
+func (x *MergeResult) HasCommit() bool {
 	if x == nil {
 		return false
 	}
 	return protoimpl.X.Present(&(x.XXX_presence[0]), 1)
 }
 
-func (x *Integration) HasParent() bool {
+func (x *MergeResult) HasParent() bool {
 	if x == nil {
 		return false
 	}
 	return protoimpl.X.Present(&(x.XXX_presence[0]), 2)
 }
 
-func (x *Integration) HasTree() bool {
+func (x *MergeResult) HasTree() bool {
 	if x == nil {
 		return false
 	}
 	return protoimpl.X.Present(&(x.XXX_presence[0]), 3)
 }
 
-func (x *Integration) HasPatchId() bool {
+func (x *MergeResult) HasPatchId() bool {
 	if x == nil {
 		return false
 	}
 	return protoimpl.X.Present(&(x.XXX_presence[0]), 4)
 }
 
-func (x *Integration) HasVerify() bool {
+func (x *MergeResult) HasVerify() bool {
 	if x == nil {
 		return false
 	}
 	return x.xxx_hidden_Verify != nil
 }
 
-func (x *Integration) HasCandidate() bool {
+func (x *MergeResult) HasCandidate() bool {
 	if x == nil {
 		return false
 	}
 	return x.xxx_hidden_Candidate != nil
 }
 
-func (x *Integration) ClearOutcome() {
+func (x *MergeResult) ClearOutcome() {
 	protoimpl.X.ClearPresent(&(x.XXX_presence[0]), 0)
-	x.xxx_hidden_Outcome = LandOutcome_LAND_OUTCOME_UNSPECIFIED
+	x.xxx_hidden_Outcome = MergeOutcome_MERGE_OUTCOME_UNSPECIFIED
 }
 
-func (x *Integration) ClearCommit() {
+func (x *MergeResult) ClearCommit() {
 	protoimpl.X.ClearPresent(&(x.XXX_presence[0]), 1)
 	x.xxx_hidden_Commit = nil
 }
 
-func (x *Integration) ClearParent() {
+func (x *MergeResult) ClearParent() {
 	protoimpl.X.ClearPresent(&(x.XXX_presence[0]), 2)
 	x.xxx_hidden_Parent = nil
 }
 
-func (x *Integration) ClearTree() {
+func (x *MergeResult) ClearTree() {
 	protoimpl.X.ClearPresent(&(x.XXX_presence[0]), 3)
 	x.xxx_hidden_Tree = nil
 }
 
-func (x *Integration) ClearPatchId() {
+func (x *MergeResult) ClearPatchId() {
 	protoimpl.X.ClearPresent(&(x.XXX_presence[0]), 4)
 	x.xxx_hidden_PatchId = nil
 }
 
-func (x *Integration) ClearVerify() {
+func (x *MergeResult) ClearVerify() {
 	x.xxx_hidden_Verify = nil
 }
 
-func (x *Integration) ClearCandidate() {
+func (x *MergeResult) ClearCandidate() {
 	x.xxx_hidden_Candidate = nil
 }
 
-type Integration_builder struct {
+type MergeResult_builder struct {
 	_ [0]func() // Prevents comparability and use of unkeyed literals for the builder.
 
 	// How it ended.
-	Outcome *LandOutcome
+	Outcome *MergeOutcome
 	// The commit on the base branch.
 	Commit *string
 	// Its parent.
@@ -2980,8 +2980,8 @@ type Integration_builder struct {
 	Candidate *Rebase
 }
 
-func (b0 Integration_builder) Build() *Integration {
-	m0 := &Integration{}
+func (b0 MergeResult_builder) Build() *MergeResult {
+	m0 := &MergeResult{}
 	b, x := &b0, m0
 	_, _ = b, x
 	if b.Outcome != nil {
@@ -3774,7 +3774,7 @@ var File_forge_v1_result_proto protoreflect.FileDescriptor
 
 const file_forge_v1_result_proto_rawDesc = "" +
 	"\n" +
-	"\x15forge/v1/result.proto\x12\bforge.v1\x1a\x16forge/v1/failure.proto\x1a\x13forge/v1/goal.proto\x1a\x15forge/v1/intent.proto\x1a\x18forge/v1/knowledge.proto\x1a\x13forge/v1/step.proto\x1a\x13forge/v1/task.proto\x1a\x1egoogle/protobuf/duration.proto\x1a!google/protobuf/go_features.proto\x1a\x1fgoogle/protobuf/timestamp.proto\"\x90\t\n" +
+	"\x15forge/v1/result.proto\x12\bforge.v1\x1a\x16forge/v1/failure.proto\x1a\x13forge/v1/goal.proto\x1a\x15forge/v1/intent.proto\x1a\x18forge/v1/knowledge.proto\x1a\x13forge/v1/step.proto\x1a\x13forge/v1/task.proto\x1a\x1egoogle/protobuf/duration.proto\x1a!google/protobuf/go_features.proto\x1a\x1fgoogle/protobuf/timestamp.proto\"\x91\t\n" +
 	"\x06Result\x12\x1d\n" +
 	"\x02to\x18\x01 \x01(\v2\r.forge.v1.KeyR\x02to\x12+\n" +
 	"\aattempt\x18\x02 \x01(\v2\x11.forge.v1.AttemptR\aattempt\x12\x18\n" +
@@ -3793,8 +3793,8 @@ const file_forge_v1_result_proto_rawDesc = "" +
 	"\banalysis\x18\r \x01(\v2\x12.forge.v1.AnalysisH\x00R\banalysis\x12B\n" +
 	"\x0eimplementation\x18\x0e \x01(\v2\x18.forge.v1.ImplementationH\x00R\x0eimplementation\x12*\n" +
 	"\x06rebase\x18\x0f \x01(\v2\x10.forge.v1.RebaseH\x00R\x06rebase\x12*\n" +
-	"\x06review\x18\x10 \x01(\v2\x10.forge.v1.ReviewH\x00R\x06review\x129\n" +
-	"\vintegration\x18\x11 \x01(\v2\x15.forge.v1.IntegrationH\x00R\vintegration\x126\n" +
+	"\x06review\x18\x10 \x01(\v2\x10.forge.v1.ReviewH\x00R\x06review\x12:\n" +
+	"\fmerge_result\x18\x11 \x01(\v2\x15.forge.v1.MergeResultH\x00R\vmergeResult\x126\n" +
 	"\n" +
 	"reflection\x18\x12 \x01(\v2\x14.forge.v1.ReflectionH\x00R\n" +
 	"reflection\x12'\n" +
@@ -3865,9 +3865,9 @@ const file_forge_v1_result_proto_rawDesc = "" +
 	"\fVerifyReport\x12\x16\n" +
 	"\x06passed\x18\x01 \x01(\bR\x06passed\x12\x18\n" +
 	"\acommand\x18\x02 \x01(\tR\acommand\x12\x16\n" +
-	"\x06output\x18\x03 \x01(\tR\x06output\"\x93\x02\n" +
-	"\vIntegration\x12/\n" +
-	"\aoutcome\x18\x01 \x01(\x0e2\x15.forge.v1.LandOutcomeR\aoutcome\x12\x16\n" +
+	"\x06output\x18\x03 \x01(\tR\x06output\"\x94\x02\n" +
+	"\vMergeResult\x120\n" +
+	"\aoutcome\x18\x01 \x01(\x0e2\x16.forge.v1.MergeOutcomeR\aoutcome\x12\x16\n" +
 	"\x06commit\x18\x02 \x01(\tR\x06commit\x12\x16\n" +
 	"\x06parent\x18\x03 \x01(\tR\x06parent\x12\x12\n" +
 	"\x04tree\x18\x04 \x01(\tR\x04tree\x12\x19\n" +
@@ -3906,19 +3906,19 @@ const file_forge_v1_result_proto_rawDesc = "" +
 	"\vproject_usd\x18\x02 \x01(\x01R\n" +
 	"projectUsd\x12\x17\n" +
 	"\aday_usd\x18\x03 \x01(\x01R\x06dayUsd\x12\x19\n" +
-	"\bcall_usd\x18\x04 \x01(\x01R\acallUsd*\xb5\x01\n" +
-	"\vLandOutcome\x12\x1c\n" +
-	"\x18LAND_OUTCOME_UNSPECIFIED\x10\x00\x12\x1b\n" +
-	"\x17LAND_OUTCOME_INTEGRATED\x10\x01\x12\x19\n" +
-	"\x15LAND_OUTCOME_CONFLICT\x10\x02\x12\x1e\n" +
-	"\x1aLAND_OUTCOME_VERIFY_FAILED\x10\x03\x12\x18\n" +
-	"\x14LAND_OUTCOME_CHANGED\x10\x04\x12\x16\n" +
-	"\x12LAND_OUTCOME_DIRTY\x10\x05B?Z5github.com/pfl-forge/pfl-forge/proto/forge/v1;forgev1\x92\x03\x05\xd2>\x02\x10\x03b\beditionsp\xe8\a"
+	"\bcall_usd\x18\x04 \x01(\x01R\acallUsd*\xb8\x01\n" +
+	"\fMergeOutcome\x12\x1d\n" +
+	"\x19MERGE_OUTCOME_UNSPECIFIED\x10\x00\x12\x18\n" +
+	"\x14MERGE_OUTCOME_MERGED\x10\x01\x12\x1a\n" +
+	"\x16MERGE_OUTCOME_CONFLICT\x10\x02\x12\x1f\n" +
+	"\x1bMERGE_OUTCOME_VERIFY_FAILED\x10\x03\x12\x19\n" +
+	"\x15MERGE_OUTCOME_CHANGED\x10\x04\x12\x17\n" +
+	"\x13MERGE_OUTCOME_DIRTY\x10\x05B?Z5github.com/pfl-forge/pfl-forge/proto/forge/v1;forgev1\x92\x03\x05\xd2>\x02\x10\x03b\beditionsp\xe8\a"
 
 var file_forge_v1_result_proto_enumTypes = make([]protoimpl.EnumInfo, 1)
 var file_forge_v1_result_proto_msgTypes = make([]protoimpl.MessageInfo, 13)
 var file_forge_v1_result_proto_goTypes = []any{
-	(LandOutcome)(0),              // 0: forge.v1.LandOutcome
+	(MergeOutcome)(0),             // 0: forge.v1.MergeOutcome
 	(*Result)(nil),                // 1: forge.v1.Result
 	(*Started)(nil),               // 2: forge.v1.Started
 	(*Analysis)(nil),              // 3: forge.v1.Analysis
@@ -3927,7 +3927,7 @@ var file_forge_v1_result_proto_goTypes = []any{
 	(*Implementation)(nil),        // 6: forge.v1.Implementation
 	(*Rebase)(nil),                // 7: forge.v1.Rebase
 	(*VerifyReport)(nil),          // 8: forge.v1.VerifyReport
-	(*Integration)(nil),           // 9: forge.v1.Integration
+	(*MergeResult)(nil),           // 9: forge.v1.MergeResult
 	(*Reflection)(nil),            // 10: forge.v1.Reflection
 	(*Policy)(nil),                // 11: forge.v1.Policy
 	(*ReflectionPolicy)(nil),      // 12: forge.v1.ReflectionPolicy
@@ -3967,7 +3967,7 @@ var file_forge_v1_result_proto_depIdxs = []int32{
 	6,  // 9: forge.v1.Result.implementation:type_name -> forge.v1.Implementation
 	7,  // 10: forge.v1.Result.rebase:type_name -> forge.v1.Rebase
 	21, // 11: forge.v1.Result.review:type_name -> forge.v1.Review
-	9,  // 12: forge.v1.Result.integration:type_name -> forge.v1.Integration
+	9,  // 12: forge.v1.Result.merge_result:type_name -> forge.v1.MergeResult
 	10, // 13: forge.v1.Result.reflection:type_name -> forge.v1.Reflection
 	22, // 14: forge.v1.Result.audit:type_name -> forge.v1.Audit
 	23, // 15: forge.v1.Result.observed:type_name -> forge.v1.Observed
@@ -3988,9 +3988,9 @@ var file_forge_v1_result_proto_depIdxs = []int32{
 	33, // 30: forge.v1.Implementation.overlaps:type_name -> forge.v1.Overlap
 	8,  // 31: forge.v1.Rebase.verify:type_name -> forge.v1.VerifyReport
 	33, // 32: forge.v1.Rebase.overlaps:type_name -> forge.v1.Overlap
-	0,  // 33: forge.v1.Integration.outcome:type_name -> forge.v1.LandOutcome
-	8,  // 34: forge.v1.Integration.verify:type_name -> forge.v1.VerifyReport
-	7,  // 35: forge.v1.Integration.candidate:type_name -> forge.v1.Rebase
+	0,  // 33: forge.v1.MergeResult.outcome:type_name -> forge.v1.MergeOutcome
+	8,  // 34: forge.v1.MergeResult.verify:type_name -> forge.v1.VerifyReport
+	7,  // 35: forge.v1.MergeResult.candidate:type_name -> forge.v1.Rebase
 	34, // 36: forge.v1.Reflection.proposals:type_name -> forge.v1.Intent
 	17, // 37: forge.v1.Policy.retry_backoff:type_name -> google.protobuf.Duration
 	17, // 38: forge.v1.Policy.claim_timeout:type_name -> google.protobuf.Duration
@@ -4022,7 +4022,7 @@ func file_forge_v1_result_proto_init() {
 		(*result_Implementation)(nil),
 		(*result_Rebase)(nil),
 		(*result_Review)(nil),
-		(*result_Integration)(nil),
+		(*result_MergeResult)(nil),
 		(*result_Reflection)(nil),
 		(*result_Audit)(nil),
 		(*result_Observed)(nil),

@@ -36,7 +36,7 @@ const (
 	// Judge the change.
 	Step_STEP_REVIEW Step = 4
 	// Land the change on the base branch.
-	Step_STEP_INTEGRATE Step = 5
+	Step_STEP_MERGE Step = 5
 	// Propose intents from what was observed.
 	Step_STEP_REFLECT Step = 6
 	// Look deeper than an analysis that was not sufficient.
@@ -65,7 +65,7 @@ var (
 		2:  "STEP_IMPLEMENT",
 		3:  "STEP_REBASE",
 		4:  "STEP_REVIEW",
-		5:  "STEP_INTEGRATE",
+		5:  "STEP_MERGE",
 		6:  "STEP_REFLECT",
 		7:  "STEP_ARCHITECT",
 		8:  "STEP_AUDIT",
@@ -82,7 +82,7 @@ var (
 		"STEP_IMPLEMENT":   2,
 		"STEP_REBASE":      3,
 		"STEP_REVIEW":      4,
-		"STEP_INTEGRATE":   5,
+		"STEP_MERGE":       5,
 		"STEP_REFLECT":     6,
 		"STEP_ARCHITECT":   7,
 		"STEP_AUDIT":       8,
@@ -117,7 +117,7 @@ func (x Step) Number() protoreflect.EnumNumber {
 	return protoreflect.EnumNumber(x)
 }
 
-// Key names a state machine: an intent or, with an empty intent, the lane of a
+// Key names a state machine: an intent or, with an empty intent, the project of a
 // project.
 type Key struct {
 	state                  protoimpl.MessageState `protogen:"opaque.v1"`
@@ -213,7 +213,7 @@ type Key_builder struct {
 
 	// The project's id.
 	Project *string
-	// The intent's id; empty names the project's lane.
+	// The intent's id; empty names the project.
 	Intent *string
 }
 
@@ -419,14 +419,15 @@ const file_forge_v1_step_proto_rawDesc = "" +
 	"\x04task\x18\x01 \x01(\tR\x04task\x12\"\n" +
 	"\x04step\x18\x02 \x01(\x0e2\x0e.forge.v1.StepR\x04step\x12\x16\n" +
 	"\x06number\x18\x03 \x01(\x05R\x06number\x12\x14\n" +
-	"\x05claim\x18\x04 \x01(\x05R\x05claim*\x9a\x02\n" +
+	"\x05claim\x18\x04 \x01(\x05R\x05claim*\x96\x02\n" +
 	"\x04Step\x12\x14\n" +
 	"\x10STEP_UNSPECIFIED\x10\x00\x12\x10\n" +
 	"\fSTEP_ANALYZE\x10\x01\x12\x12\n" +
 	"\x0eSTEP_IMPLEMENT\x10\x02\x12\x0f\n" +
 	"\vSTEP_REBASE\x10\x03\x12\x0f\n" +
-	"\vSTEP_REVIEW\x10\x04\x12\x12\n" +
-	"\x0eSTEP_INTEGRATE\x10\x05\x12\x10\n" +
+	"\vSTEP_REVIEW\x10\x04\x12\x0e\n" +
+	"\n" +
+	"STEP_MERGE\x10\x05\x12\x10\n" +
 	"\fSTEP_REFLECT\x10\x06\x12\x12\n" +
 	"\x0eSTEP_ARCHITECT\x10\a\x12\x0e\n" +
 	"\n" +

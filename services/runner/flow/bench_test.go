@@ -36,7 +36,7 @@ func reviewing(b *testing.B) *Intent {
 	policy.MaxReviewRetries = 1 << 40
 	for _, ev := range []forge.Event{
 		{Message: &forge.Submit{Intent: forge.Intent{Title: "t", Body: "b", Source: forge.SourceHuman}}},
-		{Message: &forge.Admitted{Run: 1}},
+		{Message: &forge.RunAdmitted{Run: 1}},
 		{Message: &forge.Result{
 			Attempt: forge.Attempt{Step: forge.StepAnalyze, Number: 1, Claim: 1},
 			Output:  &forge.Analysis{Risk: forge.RiskLow, Policy: &policy, Tasks: []forge.TaskPlan{{Title: "one"}}},

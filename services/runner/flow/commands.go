@@ -54,7 +54,7 @@ func (s *Intent) carryOut(e task.Effect) {
 	case task.TellOverlap:
 		s.tellOverlap(e)
 	case task.Release:
-		s.eff.Released = append(s.eff.Released, e.Task)
+		s.eff.ReleasedTasks = append(s.eff.ReleasedTasks, e.Task)
 	case task.Next:
 		course{s}.next()
 	}

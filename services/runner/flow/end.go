@@ -52,14 +52,14 @@ func (s course) ended() history.Ended {
 }
 
 // end numbers the message about an end: a run that ended may end otherwise.
-func (s course) end() *forge.End {
+func (s course) end() *forge.RunEnded {
 	s.Ends++
-	return &forge.End{Run: s.Run, Number: s.Ends, Status: s.Intent.Status, SpentUSD: s.History.Usage.CostUSD, Parent: s.Intent.Parent}
+	return &forge.RunEnded{Run: s.Run, Number: s.Ends, Status: s.Intent.Status, SpentUSD: s.History.Usage.CostUSD, Parent: s.Intent.Parent}
 }
 
 // tellEnd sends it in place of every other message: after its end, a run asks for
 // nothing.
-func (s course) tellEnd(end *forge.End) {
+func (s course) tellEnd(end *forge.RunEnded) {
 	s.Dispatch.Outbox.Messages = nil
 	s.tell(endKey, end.Number, false, forge.Event{Message: end})
 }

@@ -82,7 +82,7 @@ func words(list []string) []string {
 	return out
 }
 
-func describeLoop(l *forge.Loop) string {
+func describeLoop(l *forge.GoalContext) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, " iteration %d, %d left", l.Iteration, l.Left)
 	for i := range l.Summaries {

@@ -52,21 +52,21 @@ func (s person) asked(ev *forge.Event) (forge.Decision, error) {
 // told routes a message of another machine.
 func (s answers) told(ev *forge.Event) (forge.Decision, error) {
 	switch m := ev.Message.(type) {
-	case *forge.Admitted:
+	case *forge.RunAdmitted:
 		return s.admitted(m)
 	case *forge.DependencyEnded:
 		return s.dependencyEnded(m)
-	case *forge.Reserved:
+	case *forge.FilesLocked:
 		return s.locked(m)
-	case *forge.Landed:
+	case *forge.MergeEnded:
 		return s.merged(m)
-	case *forge.Funded:
+	case *forge.BudgetReserved:
 		return s.budgeted(m)
-	case *forge.Child:
+	case *forge.ChildChanged:
 		return s.childChanged(m)
-	case *forge.Reflected:
+	case *forge.RunReflected:
 		return s.reflected(m)
-	case *forge.Forecast:
+	case *forge.OverlapChanged:
 		return s.overlapped(m)
 	default:
 		return rule.Refuse("the event has no message that an intent takes")
@@ -99,7 +99,7 @@ func (s course) enter() {
 	s.History.Started = s.now
 	s.Dispatch.Outbox.Answered(endKey)
 	in := &s.Intent
-	s.tell(enterKey, s.Run, true, forge.Event{Message: &forge.Enter{
+	s.tell(enterKey, s.Run, true, forge.Event{Message: &forge.AdmitRun{
 		Run: s.Run, Title: in.Title, Type: in.Type, Parent: in.Parent, Source: in.Source, Generation: in.Generation, Goal: in.IsGoal(),
 	}})
 }
@@ -112,19 +112,19 @@ func (s *Intent) request(t *task.Task, reply bool, ev forge.Event) {
 // mergeOf asks to merge exactly what was verified and approved.
 func mergeOf(run int, t *task.Task) forge.Event {
 	c := t.Candidate
-	return forge.Event{Message: &forge.Land{
+	return forge.Event{Message: &forge.QueueMerge{
 		Run: run, Task: t.ID, Number: t.Requests, Base: c.Base, Head: c.Head, Tree: c.Tree, PatchID: c.PatchID, Files: c.Files, Title: t.Title,
 	}}
 }
 
 // lockOf asks for the lock of the files of a change that conflicted.
 func lockOf(run int, e task.AskLock) forge.Event {
-	return forge.Event{Message: &forge.Reserve{Run: run, Task: e.Task.ID, Number: e.Task.Requests, Conflicts: e.Conflicts, Files: e.Files}}
+	return forge.Event{Message: &forge.LockFiles{Run: run, Task: e.Task.ID, Number: e.Task.Requests, Conflicts: e.Conflicts, Files: e.Files}}
 }
 
 // withdrawalOf takes back all that a task asked, up to its newest request.
 func withdrawalOf(run int, t *task.Task) forge.Event {
-	return forge.Event{Message: &forge.Withdraw{Run: run, Task: t.ID, Number: t.Requests}}
+	return forge.Event{Message: &forge.WithdrawRequests{Run: run, Task: t.ID, Number: t.Requests}}
 }
 
 // tellOverlap tells another intent that a task of it does not merge with one of this.
@@ -132,7 +132,7 @@ func (s *Intent) tellOverlap(e task.TellOverlap) {
 	key := fmt.Sprintf("overlap/%s/%s", e.Other.TaskID, e.To)
 	s.Dispatch.Outbox.Send(&s.eff, outbox.Message{Key: key, Event: forge.Event{
 		ID: fmt.Sprintf("%s/%d", key, e.Number), To: forge.Key{Project: s.key.Project, Intent: e.To.Intent()},
-		Actor: string(s.key.Intent), Message: &forge.Forecast{TaskID: e.To, Other: e.Other, Number: e.Number},
+		Actor: string(s.key.Intent), Message: &forge.OverlapChanged{TaskID: e.To, Other: e.Other, Number: e.Number},
 	}})
 }
 
@@ -147,7 +147,7 @@ func (s *Intent) tellChild(c *plan.Child, ev forge.Event) {
 }
 
 // locked takes the project's answer to a task's request for a file lock.
-func (s answers) locked(r *forge.Reserved) (forge.Decision, error) {
+func (s answers) locked(r *forge.FilesLocked) (forge.Decision, error) {
 	t := s.Tasks.Find(r.Task)
 	if t == nil || t.Stage != task.Locking || r.Number != t.Requests {
 		return rule.Ignore("task %s does not wait for file locks", r.Task)
@@ -159,13 +159,13 @@ func (s answers) locked(r *forge.Reserved) (forge.Decision, error) {
 
 // merged takes the project's answer to a task's request to merge. That a merge was
 // made counts also when the task has given it up.
-func (s answers) merged(m *forge.Landed) (forge.Decision, error) {
+func (s answers) merged(m *forge.MergeEnded) (forge.Decision, error) {
 	t := s.Tasks.Find(m.Task)
 	switch {
 	case t == nil || m.Number > t.Requests || t.Stage == task.Done:
 		return rule.Ignore("task %s does not wait for merge %d", m.Task, m.Number)
 	case t.Stage == task.Merging && m.Number == t.Requests:
-	case m.Result != nil && m.Result.Outcome == forge.LandIntegrated:
+	case m.Result != nil && m.Result.Outcome == forge.MergeDone:
 		s.tasks(func(x *task.Turn) { t.MergedLate(x, m.Result) })
 		return forge.Applied, nil
 	default:
@@ -183,7 +183,7 @@ func (s answers) merged(m *forge.Landed) (forge.Decision, error) {
 }
 
 // budgeted takes the project's answer to a request for budget.
-func (s answers) budgeted(f *forge.Funded) (forge.Decision, error) {
+func (s answers) budgeted(f *forge.BudgetReserved) (forge.Decision, error) {
 	known := false
 	s.commands(func(x *dispatch.Turn) { known = s.Dispatch.Answered(x, f) })
 	if !known {
@@ -193,13 +193,13 @@ func (s answers) budgeted(f *forge.Funded) (forge.Decision, error) {
 }
 
 // overlapped takes an overlap that a task of another intent has found.
-func (s answers) overlapped(f *forge.Forecast) (decision forge.Decision, err error) {
+func (s answers) overlapped(f *forge.OverlapChanged) (decision forge.Decision, err error) {
 	s.tasks(func(x *task.Turn) { decision, err = s.Tasks.Overlapped(x, f) })
 	return decision, err
 }
 
 // reflected takes the results of a reflection on a run.
-func (s answers) reflected(r *forge.Reflected) (forge.Decision, error) {
+func (s answers) reflected(r *forge.RunReflected) (forge.Decision, error) {
 	before := s.History.Usage.CostUSD
 	decision, err := s.History.Reflected(s.now, s.key.Intent, r)
 	if s.History.Usage.CostUSD > before {

@@ -31,7 +31,7 @@ func (s person) submit(m *forge.Submit, at time.Time) (forge.Decision, error) {
 		return forge.Refused, &forge.FieldError{Field: "id", Reason: "is taken by another intent; choose another one"}
 	}
 	s.Intent = in
-	s.Plan.Gate.Declared, s.Plan.Gate.Vouched = in.Risk, m.Vouched
+	s.Plan.Gate.Declared, s.Plan.Gate.Vouched = in.Risk, m.Preapproved
 	s.Foreign = in.Source == forge.SourceSystem
 	s.Plan.Step = plan.FirstStep(&in)
 	course(s).enter()

@@ -95,7 +95,7 @@ func (p *Project) Step(ev forge.Event) (forge.Effects, forge.Ruling) {
 		r.Reason = err.Error()
 	}
 	eff := p.eff
-	eff.Notes = p.events(p.out)
+	eff.Outbox = p.events(p.out)
 	p.eff, p.out, p.now = forge.Effects{}, nil, time.Time{}
 	return eff, r
 }
@@ -109,21 +109,21 @@ func (p *Project) decide(ev *forge.Event) (forge.Decision, error) {
 	}
 	from := forge.IntentID(ev.Actor) // a message from an intent carries its id
 	switch m := ev.Message.(type) {
-	case *forge.Enter:
+	case *forge.AdmitRun:
 		return p.enter(from, m)
-	case *forge.Planned:
+	case *forge.RunPlanned:
 		return p.planned(from, m)
-	case *forge.End:
+	case *forge.RunEnded:
 		return p.end(from, m)
-	case *forge.Reserve:
+	case *forge.LockFiles:
 		return p.lockFiles(from, m)
-	case *forge.Land:
+	case *forge.QueueMerge:
 		return p.merge(from, m)
-	case *forge.Withdraw:
+	case *forge.WithdrawRequests:
 		return p.withdraw(from, m)
-	case *forge.Spend:
+	case *forge.ReserveBudget:
 		return p.reserveBudget(from, m)
-	case *forge.Settle:
+	case *forge.CommitBudget:
 		return p.state.Ledger.Commit(&p.out, from, m, p.now)
 	case *forge.Result:
 		if m.Attempt.Step == forge.StepReflect {
@@ -162,7 +162,7 @@ func (p *Project) Pending() forge.Effects {
 	p.state.Ledger.Repeat(&out)
 	p.state.Scheduler.Repeat(&out)
 	p.state.Reflection.Repeat(&out)
-	e.Notes = p.events(out)
+	e.Outbox = p.events(out)
 	return e
 }
 
@@ -170,7 +170,7 @@ func (p *Project) Pending() forge.Effects {
 func (p *Project) Summary() forge.Summary {
 	paused := p.state.Scheduler.Paused
 	s := forge.Summary{
-		Key: p.key, Settled: p.state.Queue.Current == nil && p.state.Reflection.IsIdle(paused), UpdatedAt: p.state.UpdatedAt,
+		Key: p.key, Idle: p.state.Queue.Current == nil && p.state.Reflection.IsIdle(paused), UpdatedAt: p.state.UpdatedAt,
 	}
 	if paused {
 		s.Waiting, s.Activity = forge.WaitingPaused, "paused"

@@ -13,7 +13,7 @@ import (
 // Project. They keep nothing themselves.
 
 // enter admits a run of an intent, or answers once more.
-func (p *Project) enter(id forge.IntentID, m *forge.Enter) (forge.Decision, error) {
+func (p *Project) enter(id forge.IntentID, m *forge.AdmitRun) (forge.Decision, error) {
 	d, err := p.state.Scheduler.Enter(id, m)
 	if d == forge.Applied {
 		p.state.Reflection.Entered(id)
@@ -27,7 +27,7 @@ func (p *Project) enter(id forge.IntentID, m *forge.Enter) (forge.Decision, erro
 
 // brief fills in the facts that an intent is told when it is admitted and that the
 // scheduler does not know.
-func (p *Project) brief(in *scheduler.Intent, a *forge.Admitted) {
+func (p *Project) brief(in *scheduler.Intent, a *forge.RunAdmitted) {
 	a.Budget = p.state.Ledger.Limits
 	a.Past = p.state.Knowledge.RelevantRuns(in.Title, in.Type)
 	if in.Goal {
@@ -40,7 +40,7 @@ func (p *Project) brief(in *scheduler.Intent, a *forge.Admitted) {
 
 // planned keeps a plan, or answers once more. The budget counts before children
 // are told of it.
-func (p *Project) planned(id forge.IntentID, m *forge.Planned) (forge.Decision, error) {
+func (p *Project) planned(id forge.IntentID, m *forge.RunPlanned) (forge.Decision, error) {
 	d, err := p.state.Scheduler.Plan(id, m)
 	if d == forge.Applied {
 		p.state.Ledger.Limits = m.Budget
@@ -52,7 +52,7 @@ func (p *Project) planned(id forge.IntentID, m *forge.Planned) (forge.Decision, 
 }
 
 // end takes back everything that an intent holds and wakes those that wait for it.
-func (p *Project) end(id forge.IntentID, m *forge.End) (forge.Decision, error) {
+func (p *Project) end(id forge.IntentID, m *forge.RunEnded) (forge.Decision, error) {
 	d, err := p.state.Scheduler.End(&p.out, id, m)
 	if d != forge.Applied {
 		return d, err
@@ -68,7 +68,7 @@ func (p *Project) end(id forge.IntentID, m *forge.End) (forge.Decision, error) {
 }
 
 // lockFiles asks for the lock on files for a task of an active run.
-func (p *Project) lockFiles(id forge.IntentID, m *forge.Reserve) (forge.Decision, error) {
+func (p *Project) lockFiles(id forge.IntentID, m *forge.LockFiles) (forge.Decision, error) {
 	if !p.state.Scheduler.IsActive(id, m.Run) {
 		return notActive(id, m.Run)
 	}
@@ -78,7 +78,7 @@ func (p *Project) lockFiles(id forge.IntentID, m *forge.Reserve) (forge.Decision
 }
 
 // merge queues a change of a task of an active run.
-func (p *Project) merge(id forge.IntentID, m *forge.Land) (forge.Decision, error) {
+func (p *Project) merge(id forge.IntentID, m *forge.QueueMerge) (forge.Decision, error) {
 	if !p.state.Scheduler.IsActive(id, m.Run) {
 		return notActive(id, m.Run)
 	}
@@ -88,7 +88,7 @@ func (p *Project) merge(id forge.IntentID, m *forge.Land) (forge.Decision, error
 }
 
 // withdraw takes back the requests of a task of an active run.
-func (p *Project) withdraw(id forge.IntentID, m *forge.Withdraw) (forge.Decision, error) {
+func (p *Project) withdraw(id forge.IntentID, m *forge.WithdrawRequests) (forge.Decision, error) {
 	if !p.state.Scheduler.IsActive(id, m.Run) {
 		return mergequeue.NotInForce(m)
 	}
@@ -98,7 +98,7 @@ func (p *Project) withdraw(id forge.IntentID, m *forge.Withdraw) (forge.Decision
 }
 
 // reserveBudget asks for budget for one call of an active run.
-func (p *Project) reserveBudget(id forge.IntentID, m *forge.Spend) (forge.Decision, error) {
+func (p *Project) reserveBudget(id forge.IntentID, m *forge.ReserveBudget) (forge.Decision, error) {
 	if !p.state.Scheduler.IsActive(id, m.Run) {
 		return notActive(id, m.Run)
 	}

@@ -18,16 +18,16 @@ func TestRestoredProject(t *testing.T) {
 	for seed := range uint64(15) {
 		rng := rand.New(rand.NewPCG(seed, 2))
 		key := forge.Key{Project: "p", Intent: "a"}
-		s, p := NewIntent(key), NewProject(key.Lane())
+		s, p := NewIntent(key), NewProject(key.ProjectKey())
 		for i := range 200 {
 			ev := anyEvent(rng, s, p)
-			ev.ID, ev.To, ev.At = fmt.Sprint(i), key.Lane(), time.Unix(int64(i)*3600, 0).UTC()
+			ev.ID, ev.To, ev.At = fmt.Sprint(i), key.ProjectKey(), time.Unix(int64(i)*3600, 0).UTC()
 			ev.Actor = string(rune('a' + rng.IntN(3)))
 			snapshot, err := p.Snapshot()
 			if err != nil {
 				t.Fatal(err)
 			}
-			again, err := RestoreProject(key.Lane(), snapshot)
+			again, err := RestoreProject(key.ProjectKey(), snapshot)
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -20,7 +20,7 @@ func (s *Intent) adjust(name string, id forge.TaskID, format string, args ...any
 
 // admitted starts the run: with the first step of its flow, or, when a retry
 // follows a plan that stands, with that plan.
-func (s answers) admitted(a *forge.Admitted) (forge.Decision, error) {
+func (s answers) admitted(a *forge.RunAdmitted) (forge.Decision, error) {
 	if s.Phase != control.Entering || a.Run != s.Run {
 		return rule.Ignore("the intent does not wait for admission to run %d", a.Run)
 	}
@@ -204,7 +204,7 @@ const maxPlannedFiles = 100
 // project the plan.
 func (s course) await() {
 	missing := s.Plan.Depends.Ask()
-	s.tell(plannedKey, s.Run, false, forge.Event{Message: &forge.Planned{
+	s.tell(plannedKey, s.Run, false, forge.Event{Message: &forge.RunPlanned{
 		Run: s.Run, Plan: plan.Titles(s.Tasks.Tasks, s.Plan.Children), Budget: s.Policy.Budget,
 		Children: s.Plan.Children.IDs(), RelevantFiles: s.Tasks.Files(maxPlannedFiles), DependsOn: missing,
 	}})
@@ -287,7 +287,7 @@ func (s course) split() {
 			in := c.Intent
 			in.CreatedAt = s.now
 			in.BudgetUSD = s.share(len(children))
-			s.tellChild(c, forge.Event{Message: &forge.Submit{Intent: in, Vouched: s.Plan.Gate.Approved || s.Plan.Gate.Vouched}})
+			s.tellChild(c, forge.Event{Message: &forge.Submit{Intent: in, Preapproved: s.Plan.Gate.Approved || s.Plan.Gate.Vouched}})
 		case c.Status.Failed():
 			c.Status = ""
 			s.tellChild(c, forge.Event{Message: &forge.Retry{Instructions: s.Instructions}})
@@ -306,7 +306,7 @@ func (s course) share(children int) float64 {
 }
 
 // childChanged takes the news that a child began or ended.
-func (s answers) childChanged(c *forge.Child) (forge.Decision, error) {
+func (s answers) childChanged(c *forge.ChildChanged) (forge.Decision, error) {
 	children := s.Plan.Children
 	child, err := children.Changed(s.key.Intent, c)
 	if err != nil {

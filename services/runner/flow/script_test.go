@@ -211,7 +211,7 @@ func (s *script) send(ev forge.Event) forge.Decision {
 	ev.At = s.now
 	var eff forge.Effects
 	var ruling forge.Ruling
-	if ev.To.IsLane() {
+	if ev.To.IsProject() {
 		eff, ruling = s.lane.Step(ev)
 	} else {
 		m := s.intents[ev.To.Intent]
@@ -247,10 +247,10 @@ func (s *script) perform(eff forge.Effects) {
 	for _, a := range eff.Cancels {
 		s.print("> stop %s", a)
 	}
-	if len(eff.Released) > 0 {
-		s.print("> release %v", eff.Released)
+	if len(eff.ReleasedTasks) > 0 {
+		s.print("> release %v", eff.ReleasedTasks)
 	}
-	s.notes = append(s.notes, eff.Notes...)
+	s.notes = append(s.notes, eff.Outbox...)
 }
 
 func (s *script) deliver() {

@@ -18,7 +18,7 @@ func TestSnapshots(t *testing.T) {
 		t.Helper()
 		s := newScript()
 		s.after = func(to forge.Key) {
-			if to.IsLane() {
+			if to.IsProject() {
 				s.lane = copyOfProject(t, to, s.lane)
 				return
 			}

@@ -20,8 +20,8 @@ func FuzzTotal(f *testing.F) {
 	f.Fuzz(func(t *testing.T, seed uint64) {
 		rng := rand.New(rand.NewPCG(seed, 1))
 		key := forge.Key{Project: "p", Intent: "a"}
-		s, l := NewIntent(key), NewProject(key.Lane())
-		s2, l2 := NewIntent(key), NewProject(key.Lane())
+		s, l := NewIntent(key), NewProject(key.ProjectKey())
+		s2, l2 := NewIntent(key), NewProject(key.ProjectKey())
 		at := time.Unix(0, 0).UTC()
 		for i := range 200 {
 			ev := anyEvent(rng, s, l)
@@ -33,7 +33,7 @@ func FuzzTotal(f *testing.F) {
 			if !reflect.DeepEqual(s, s2) {
 				t.Fatalf("event %d of the intent, %s: %+v", i, ruling.Decision, ev)
 			}
-			ev.To = key.Lane()
+			ev.To = key.ProjectKey()
 			ev.Actor = string(rune('a' + rng.IntN(3)))
 			_, ruling = l.Step(ev)
 			if ruling.Decision == forge.Applied {
@@ -81,40 +81,40 @@ func anyEvent(rng *rand.Rand, s *Intent, l *Project) forge.Event {
 		}
 		return forge.Event{Message: &forge.TimerFired{Key: word}}
 	case 7:
-		return forge.Event{Message: &forge.Admitted{Run: n, Knowledge: []forge.Knowledge{{ID: "b/k1", Content: word}}[:rng.IntN(2)]}}
+		return forge.Event{Message: &forge.RunAdmitted{Run: n, Knowledge: []forge.Knowledge{{ID: "b/k1", Content: word}}[:rng.IntN(2)]}}
 	case 8:
 		return forge.Event{Message: &forge.DependencyEnded{Run: n, Intent: "b", Status: forge.Status(word)}}
 	case 9:
-		return forge.Event{Message: &forge.Reserved{Task: task, Number: n, Granted: rng.IntN(2) == 0}}
+		return forge.Event{Message: &forge.FilesLocked{Task: task, Number: n, Granted: rng.IntN(2) == 0}}
 	case 10:
-		return forge.Event{Message: &forge.Landed{Task: task, Number: n, Result: &forge.Integration{Outcome: forge.LandIntegrated, Commit: word}}}
+		return forge.Event{Message: &forge.MergeEnded{Task: task, Number: n, Result: &forge.MergeResult{Outcome: forge.MergeDone, Commit: word}}}
 	case 11:
-		return forge.Event{Message: &forge.Enter{Run: n}}
+		return forge.Event{Message: &forge.AdmitRun{Run: n}}
 	case 12:
-		return forge.Event{Message: &forge.Planned{Run: n, DependsOn: []forge.IntentID{"a", "b", "c"}[:rng.IntN(4)]}}
+		return forge.Event{Message: &forge.RunPlanned{Run: n, DependsOn: []forge.IntentID{"a", "b", "c"}[:rng.IntN(4)]}}
 	case 13:
-		return forge.Event{Message: &forge.Land{Run: n, Task: task, Number: rng.IntN(6), Files: []string{word}}}
+		return forge.Event{Message: &forge.QueueMerge{Run: n, Task: task, Number: rng.IntN(6), Files: []string{word}}}
 	case 14:
-		return forge.Event{Message: &forge.Reserve{Run: n, Task: task, Number: rng.IntN(6), Conflicts: []string{word}, Files: []string{word}}}
+		return forge.Event{Message: &forge.LockFiles{Run: n, Task: task, Number: rng.IntN(6), Conflicts: []string{word}, Files: []string{word}}}
 	case 15:
 		if rng.IntN(2) == 0 {
-			return forge.Event{Message: &forge.Withdraw{Run: n, Task: task, Number: rng.IntN(6)}}
+			return forge.Event{Message: &forge.WithdrawRequests{Run: n, Task: task, Number: rng.IntN(6)}}
 		}
-		return forge.Event{Message: &forge.End{Run: n, Number: rng.IntN(6), Status: forge.StatusDone}}
+		return forge.Event{Message: &forge.RunEnded{Run: n, Number: rng.IntN(6), Status: forge.StatusDone}}
 	case 16:
 		return forge.Event{}
 	case 17:
-		f := &forge.Funded{Attempt: forge.Attempt{Task: task, Step: forge.StepReview, Number: n, Claim: 1}, USD: float64(n), Reason: word}
+		f := &forge.BudgetReserved{Attempt: forge.Attempt{Task: task, Step: forge.StepReview, Number: n, Claim: 1}, USD: float64(n), Reason: word}
 		if len(s.Dispatch.Waiting) > 0 && rng.IntN(4) > 0 {
 			f.Attempt = s.Dispatch.Waiting[rng.IntN(len(s.Dispatch.Waiting))].Command.Attempt
 		}
 		return forge.Event{Message: f}
 	case 18:
-		return forge.Event{Message: &forge.Spend{
+		return forge.Event{Message: &forge.ReserveBudget{
 			Run: n, Number: rng.IntN(6), Attempt: forge.Attempt{Task: task, Number: n}, Budget: anyBudget(rng), USD: float64(rng.IntN(3)),
 		}}
 	case 19:
-		return forge.Event{Message: &forge.Settle{Number: rng.IntN(6), SpentUSD: float64(n), Open: []forge.Attempt{{Task: task, Number: n}}}}
+		return forge.Event{Message: &forge.CommitBudget{Number: rng.IntN(6), SpentUSD: float64(n), Open: []forge.Attempt{{Task: task, Number: n}}}}
 	}
 	switch rng.IntN(16) {
 	case 0:
@@ -122,13 +122,13 @@ func anyEvent(rng *rand.Rand, s *Intent, l *Project) forge.Event {
 	case 1:
 		return forge.Event{Message: &forge.Resume{Task: anyTask(rng, task), Number: rng.IntN(2) * n}}
 	case 2:
-		return forge.Event{Message: &forge.Child{Intent: anyPart(rng, s), Run: n, Number: rng.IntN(3), Status: anyStatus(rng)}}
+		return forge.Event{Message: &forge.ChildChanged{Intent: anyPart(rng, s), Run: n, Number: rng.IntN(3), Status: anyStatus(rng)}}
 	case 3:
-		return forge.Event{Message: &forge.Reflected{
+		return forge.Event{Message: &forge.RunReflected{
 			Run: n, Step: forge.StepRecord{Step: forge.StepReflect, Attempt: n}, Read: []string{"a/1", "a/2"}[:rng.IntN(3)],
 		}}
 	case 4:
-		return forge.Event{Message: &forge.Forecast{TaskID: task, Other: forge.Overlap{TaskID: "b-001", Files: []string{word}[:rng.IntN(2)]}}}
+		return forge.Event{Message: &forge.OverlapChanged{TaskID: task, Other: forge.Overlap{TaskID: "b-001", Files: []string{word}[:rng.IntN(2)]}}}
 	case 5:
 		return forge.Event{Message: &forge.Reflect{}}
 	case 6:
@@ -136,15 +136,15 @@ func anyEvent(rng *rand.Rand, s *Intent, l *Project) forge.Event {
 			return forge.Event{Message: &forge.Cancel{Task: task}}
 		}
 	case 7:
-		return forge.Event{Message: &forge.End{
+		return forge.Event{Message: &forge.RunEnded{
 			Run: n, Number: rng.IntN(6), Status: anyStatus(rng), Parent: forge.IntentID(word), Past: &forge.PastRun{Title: "fix it"},
 			Reflect: &forge.ReflectOn{Policy: forge.DefaultPolicy().Reflection}, Observed: []forge.Observation{{ID: "a/1"}},
 			Knowledge: []forge.Knowledge{{ID: "a/k1", Content: word}}[:rng.IntN(2)], Applied: []string{"a/k1"}[:rng.IntN(2)],
 		}}
 	case 8:
-		return forge.Event{Message: &forge.Enter{Run: n, Title: "fix that", Parent: forge.IntentID(word), Goal: rng.IntN(2) == 0}}
+		return forge.Event{Message: &forge.AdmitRun{Run: n, Title: "fix that", Parent: forge.IntentID(word), Goal: rng.IntN(2) == 0}}
 	case 9:
-		return forge.Event{Message: &forge.Planned{Run: n, Children: []forge.IntentID{"a", "b", "x"}[:rng.IntN(4)]}}
+		return forge.Event{Message: &forge.RunPlanned{Run: n, Children: []forge.IntentID{"a", "b", "x"}[:rng.IntN(4)]}}
 	}
 	return forge.Event{Message: anyResult(rng, s, l, task, word)}
 }
@@ -231,9 +231,9 @@ func anyResult(rng *rand.Rand, s *Intent, l *Project, task forge.TaskID, word st
 		if t := s.Tasks.Find(r.Attempt.Task); t != nil && rng.IntN(3) > 0 {
 			forge.As[*forge.Review](r.Output).Head = t.Head
 		}
-	case forge.StepIntegrate:
-		r.Output = &forge.Integration{Outcome: []forge.LandOutcome{
-			forge.LandIntegrated, forge.LandChanged, forge.LandConflict, forge.LandDirty, forge.LandVerifyFailed, "?",
+	case forge.StepMerge:
+		r.Output = &forge.MergeResult{Outcome: []forge.MergeOutcome{
+			forge.MergeDone, forge.MergePatchChanged, forge.MergeConflict, forge.MergeDirty, forge.MergeVerifyFailed, "?",
 		}[rng.IntN(6)]}
 	case forge.StepIntake, forge.StepExecute, forge.StepSummarize, forge.StepJudge:
 		anyProgress(rng, s, r, word)

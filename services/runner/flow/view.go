@@ -20,7 +20,7 @@ func (s *Intent) Summary() forge.Summary {
 	sum := forge.Summary{
 		Key: s.key, Title: in.Title, Type: in.Type, Status: in.Status, Risk: in.Risk,
 		Source: in.Source, Priority: in.Priority, Run: s.Run, Reason: s.Reason, Plan: s.Plan.Gate.Hash,
-		Open: s.Dispatch.Outbox.Attempts(), Settled: s.Dispatch.Outbox.Idle(), Usage: s.History.Usage,
+		Open: s.Dispatch.Outbox.Attempts(), Idle: s.Dispatch.Outbox.Idle(), Usage: s.History.Usage,
 		CreatedAt: in.CreatedAt, UpdatedAt: s.Updated,
 		Parent: in.Parent, Requester: cmp.Or(in.Origin.Actor, in.Origin.System), Approver: s.Plan.Gate.Approver,
 		Children: s.Plan.Children.Summaries(), Goal: s.Goal.Summary(in, s.goalTask(), s.Phase == control.Closed),
@@ -105,7 +105,7 @@ func (s *Intent) View() forge.View {
 	}
 	v.Goal = s.Goal.View(&s.Intent, s.goalTask(), s.Phase == control.Closed, s.Reason)
 	for _, c := range s.Plan.Children {
-		v.Parts = append(v.Parts, c.Intent)
+		v.Children = append(v.Children, c.Intent)
 	}
 	return v
 }

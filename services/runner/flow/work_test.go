@@ -102,16 +102,16 @@ func (s *script) answer(t *testing.T, r *forge.Result, c forge.Command, d *datad
 		if d.HasArg("of-another-commit") {
 			forge.As[*forge.Review](r.Output).Head = "something-else"
 		}
-	case forge.StepIntegrate:
-		r.Output = &forge.Integration{Outcome: forge.LandOutcome(arg("outcome")), Files: files}
-		switch forge.As[*forge.Integration](r.Output).Outcome {
-		case "", forge.LandIntegrated:
-			forge.As[*forge.Integration](r.Output).Outcome, forge.As[*forge.Integration](r.Output).Commit, forge.As[*forge.Integration](r.Output).Parent = forge.LandIntegrated, commit("landed"), commit("tip")
-		case forge.LandVerifyFailed:
-			forge.As[*forge.Integration](r.Output).Verify = &forge.VerifyReport{Command: "make test", Output: "FAIL"}
-		case forge.LandChanged:
-			forge.As[*forge.Integration](r.Output).Candidate = &forge.Rebase{Base: "main2", Head: commit("again"), PatchID: commit("other"), Files: files}
-		case forge.LandConflict, forge.LandDirty:
+	case forge.StepMerge:
+		r.Output = &forge.MergeResult{Outcome: forge.MergeOutcome(arg("outcome")), Files: files}
+		switch forge.As[*forge.MergeResult](r.Output).Outcome {
+		case "", forge.MergeDone:
+			forge.As[*forge.MergeResult](r.Output).Outcome, forge.As[*forge.MergeResult](r.Output).Commit, forge.As[*forge.MergeResult](r.Output).Parent = forge.MergeDone, commit("landed"), commit("tip")
+		case forge.MergeVerifyFailed:
+			forge.As[*forge.MergeResult](r.Output).Verify = &forge.VerifyReport{Command: "make test", Output: "FAIL"}
+		case forge.MergePatchChanged:
+			forge.As[*forge.MergeResult](r.Output).Candidate = &forge.Rebase{Base: "main2", Head: commit("again"), PatchID: commit("other"), Files: files}
+		case forge.MergeConflict, forge.MergeDirty:
 		}
 	case forge.StepReflect:
 		r.Output = &forge.Reflection{}
@@ -261,16 +261,16 @@ func describeCommand(c forge.Command) string {
 
 func describeNote(n forge.Event) string {
 	from := "lane to " + string(n.To.Intent)
-	if n.To.IsLane() {
+	if n.To.IsProject() {
 		from = n.Actor + " to lane"
 	} else if n.Actor != "" {
 		from = n.Actor + " to " + string(n.To.Intent)
 	}
 	what := ""
 	switch m := n.Message.(type) {
-	case *forge.Enter:
+	case *forge.AdmitRun:
 		what = fmt.Sprintf("enter run %d", m.Run)
-	case *forge.Admitted:
+	case *forge.RunAdmitted:
 		what = "admitted"
 		if m.Paused > 0 {
 			what += ", paused"
@@ -285,14 +285,14 @@ func describeNote(n forge.Event) string {
 		what = fmt.Sprintf("pause %d", m.Number)
 	case *forge.Resume:
 		what = fmt.Sprintf("resume %d", m.Number)
-	case *forge.Child:
+	case *forge.ChildChanged:
 		what = fmt.Sprintf("%s run %d is %s, end %d", m.Intent, m.Run, m.Status, m.Number)
-	case *forge.Reflected:
+	case *forge.RunReflected:
 		r := m
 		what = fmt.Sprintf("reflected on run %d: %s, read %v, proposed %v, dropped %v", r.Run, r.Step.Outcome, r.Read, r.Proposed, details(r.Dropped))
-	case *forge.Forecast:
+	case *forge.OverlapChanged:
 		what = fmt.Sprintf("%s does not merge with %s: %v", m.TaskID, m.Other.TaskID, m.Other.Files)
-	case *forge.Planned:
+	case *forge.RunPlanned:
 		what = fmt.Sprintf("planned, after %v", m.DependsOn)
 		if m.Children != nil {
 			what += fmt.Sprintf(", parts %v", m.Children)
@@ -302,20 +302,20 @@ func describeNote(n forge.Event) string {
 		if m.Cycle != nil {
 			what = fmt.Sprintf("cycle %v", m.Cycle)
 		}
-	case *forge.Reserve:
+	case *forge.LockFiles:
 		what = fmt.Sprintf("%s wants precedence on %v", m.Task, m.Files)
-	case *forge.Reserved:
+	case *forge.FilesLocked:
 		what = fmt.Sprintf("%s has precedence: %t", m.Task, m.Granted)
-	case *forge.Land:
+	case *forge.QueueMerge:
 		what = fmt.Sprintf("land %s", m.Head)
-	case *forge.Landed:
+	case *forge.MergeEnded:
 		what = fmt.Sprintf("%s could not be integrated", m.Task)
 		if m.Result != nil {
 			what = fmt.Sprintf("%s %s", m.Task, m.Result.Outcome)
 		}
-	case *forge.Withdraw:
+	case *forge.WithdrawRequests:
 		what = fmt.Sprintf("%s withdraws", m.Task)
-	case *forge.End:
+	case *forge.RunEnded:
 		what = fmt.Sprintf("run %d ended %s", m.Run, m.Status)
 		if m.Knowledge != nil || m.Applied != nil {
 			what += fmt.Sprintf(", found out %d, applied %v", len(m.Knowledge), m.Applied)
@@ -323,11 +323,11 @@ func describeNote(n forge.Event) string {
 		if m.SpentUSD > 0 {
 			what += fmt.Sprintf(", spent $%.2f", m.SpentUSD)
 		}
-	case *forge.Spend:
+	case *forge.ReserveBudget:
 		what = fmt.Sprintf("wants $%.2f for %s", m.USD, m.Attempt)
-	case *forge.Settle:
+	case *forge.CommitBudget:
 		what = fmt.Sprintf("spent $%.2f, open %v", m.SpentUSD, m.Open)
-	case *forge.Funded:
+	case *forge.BudgetReserved:
 		what = fmt.Sprintf("$%.2f for %s %s", m.USD, m.Attempt, m.Reason)
 	}
 	return from + ": " + what

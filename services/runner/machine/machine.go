@@ -37,7 +37,7 @@ type Machine interface {
 
 // New returns the machine of a key, in the state before any event.
 func New(key forge.Key) Machine {
-	if key.IsLane() {
+	if key.IsProject() {
 		return flow.NewProject(key)
 	}
 	return flow.NewIntent(key)
@@ -167,7 +167,7 @@ func (d *Driver) evict(key forge.Key, s *slot) {
 		if len(d.slots) <= d.limit {
 			return
 		}
-		if !other.busy && k != key && !k.IsLane() {
+		if !other.busy && k != key && !k.IsProject() {
 			delete(d.slots, k)
 		}
 	}
@@ -309,8 +309,8 @@ func (d *Driver) Recover(ctx context.Context, key forge.Key) error {
 func Merge(to *forge.Effects, eff forge.Effects) {
 	to.Commands = append(to.Commands, eff.Commands...)
 	to.Timers = append(to.Timers, eff.Timers...)
-	to.Notes = append(to.Notes, eff.Notes...)
+	to.Outbox = append(to.Outbox, eff.Outbox...)
 	to.Cancels = append(to.Cancels, eff.Cancels...)
-	to.Released = append(to.Released, eff.Released...)
+	to.ReleasedTasks = append(to.ReleasedTasks, eff.ReleasedTasks...)
 	to.Ended = to.Ended || eff.Ended
 }

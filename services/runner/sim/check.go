@@ -40,7 +40,7 @@ func (w *world) checkEnded() error {
 		switch {
 		case len(w.journal[key]) == 0:
 			return fmt.Errorf("%s was submitted and is not known", id)
-		case !s.Settled || len(s.Open) > 0:
+		case !s.Idle || len(s.Open) > 0:
 			return fmt.Errorf("%s never settles: %s", id, w.state())
 		case !s.Status.Ended():
 			return fmt.Errorf("%s neither ended nor waits for a person: %s", id, w.state())
@@ -65,7 +65,7 @@ func (w *world) checkEnded() error {
 		}
 	}
 	lane := w.summary(forge.Key{Project: project})
-	if !lane.Settled || len(lane.Open) > 0 {
+	if !lane.Idle || len(lane.Open) > 0 {
 		return fmt.Errorf("the lane never settles: %s", w.state())
 	}
 	return nil
@@ -78,7 +78,7 @@ func (w *world) intents() []forge.Key {
 		keys = append(keys, forge.Key{Project: project, Intent: id})
 	}
 	for _, key := range w.keys {
-		if !key.IsLane() && !slices.Contains(keys, key) {
+		if !key.IsProject() && !slices.Contains(keys, key) {
 			keys = append(keys, key)
 		}
 	}
@@ -147,17 +147,17 @@ func (w *world) checkDecidedOnce() error {
 func decisionOn(r *forge.Result, open map[forge.Attempt]bool) string {
 	a := r.Attempt
 	switch {
-	case a.Step != forge.StepIntegrate && !open[a]:
+	case a.Step != forge.StepMerge && !open[a]:
 		return "" // it only tells its costs
-	case a.Step != forge.StepIntegrate:
+	case a.Step != forge.StepMerge:
 		a.Claim = 0
-	case isIntegrated(forge.As[*forge.Integration](r.Output)):
+	case isIntegrated(forge.As[*forge.MergeResult](r.Output)):
 		return "" // a fact, whatever was decided: see checkCommits
 	}
 	return a.String() // the lane repeats a landing as a new claim
 }
 
-func isIntegrated(i *forge.Integration) bool { return i != nil && i.Outcome == forge.LandIntegrated }
+func isIntegrated(i *forge.MergeResult) bool { return i != nil && i.Outcome == forge.MergeDone }
 
 // checkCommits: every commit of ours on the base branch has one integration,
 // was reviewed, and was verified on its parent.
@@ -171,7 +171,7 @@ func (w *world) checkCommits() error {
 					continue
 				}
 				switch out := r.Output.(type) {
-				case *forge.Integration:
+				case *forge.MergeResult:
 					if isIntegrated(out) {
 						integrated[out.Commit]++
 					}

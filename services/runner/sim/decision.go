@@ -10,7 +10,7 @@ import (
 // checkDecision holds a decision against what was known when it was taken: what
 // needs a person's approval, another intent or another task is not begun before.
 func (w *world) checkDecision(key forge.Key, rec *forge.Record) error {
-	if key.IsLane() {
+	if key.IsProject() {
 		return nil
 	}
 	know := w.known[key]
@@ -86,7 +86,7 @@ func (k *knowledge) learnPause(ev *forge.Event) {
 		if k.resume = max(k.resume, m.Number); m.Number == 0 {
 			k.paused = false
 		}
-	case *forge.Admitted:
+	case *forge.RunAdmitted:
 		k.pauses, k.resume = max(k.pauses, m.Paused), max(k.resume, m.Resumed)
 	case *forge.Retry:
 		k.paused = false
@@ -111,7 +111,7 @@ func (k *knowledge) learn(key forge.Key, ev *forge.Event) error {
 	k.learnPause(ev)
 	switch m := ev.Message.(type) {
 	case *forge.Submit:
-		k.system = m.Intent.Source == forge.SourceSystem && !m.Vouched
+		k.system = m.Intent.Source == forge.SourceSystem && !m.Preapproved
 		k.declaredRisk = m.Intent.Risk
 		k.risky = k.declaredRisk.Rank() > forge.RiskLow.Rank()
 		for _, d := range m.Intent.DependsOn {
@@ -122,8 +122,8 @@ func (k *knowledge) learn(key forge.Key, ev *forge.Event) error {
 			return fmt.Errorf("%s: plan %q was approved, but it is %q", key, p, k.plan)
 		}
 		k.approved = true
-	case *forge.Landed:
-		if m.Result != nil && m.Result.Outcome == forge.LandIntegrated {
+	case *forge.MergeEnded:
+		if m.Result != nil && m.Result.Outcome == forge.MergeDone {
 			k.done[m.Task] = true
 		}
 	case *forge.Result:

@@ -28,7 +28,7 @@ func TestDuplicatesChangeNothing(t *testing.T) {
 					if _, ruling := m.Step(again); ruling.Decision == forge.Applied {
 						t.Fatalf("seed %d: %s, record %d: %s is applied twice", seed, key, n, describe(again))
 					}
-					if !key.IsLane() && !reflect.DeepEqual(m, same) {
+					if !key.IsProject() && !reflect.DeepEqual(m, same) {
 						t.Fatalf("seed %d: %s, record %d: %s changes the state although it is not applied", seed, key, n, describe(again))
 					}
 				}

@@ -67,7 +67,7 @@ func (w *world) raise(s *forge.Summary, willing bool) *forge.Retry {
 // agentStep reports whether a command calls an agent.
 func agentStep(c *forge.Command) bool {
 	s := c.Attempt.Step
-	return !c.Analyze().PolicyOnly && s != forge.StepRebase && s != forge.StepIntegrate && s != forge.StepReflect
+	return !c.Analyze().PolicyOnly && s != forge.StepRebase && s != forge.StepMerge && s != forge.StepReflect
 }
 
 // spend stops a call that wants more than it may have.
@@ -103,7 +103,7 @@ func (w *world) checkMoney() error {
 		asked := map[forge.Attempt]bool{}
 		for _, rec := range w.journal[key] {
 			for _, ev := range rec.Events {
-				if f := forge.As[*forge.Funded](ev.Message); f != nil && f.USD > 0 {
+				if f := forge.As[*forge.BudgetReserved](ev.Message); f != nil && f.USD > 0 {
 					asked[f.Attempt] = true
 				}
 				if r := forge.As[*forge.Result](ev.Message); r != nil && r.Usage.CostUSD > 0 {
@@ -120,8 +120,8 @@ func (w *world) checkMoney() error {
 		return fmt.Errorf("$%.2f were spent of a budget of $%.2f, beside $%.2f before it was known", granted, limit, unasked)
 	}
 	lane := forge.Key{Project: project}
-	for _, n := range machine.Fold(lane, w.journal[lane]).Pending().Notes {
-		if f := forge.As[*forge.Funded](n.Message); f != nil && f.USD > 0 {
+	for _, n := range machine.Fold(lane, w.journal[lane]).Pending().Outbox {
+		if f := forge.As[*forge.BudgetReserved](n.Message); f != nil && f.USD > 0 {
 			return fmt.Errorf("$%.2f are still set aside for %s of %s", f.USD, f.Attempt, n.To)
 		}
 	}

@@ -102,7 +102,7 @@ func (w *world) help(willing bool) bool {
 
 // resumption goes on with what is paused, all of it or one task.
 func (w *world) resumption(s *forge.Summary) *forge.Resume {
-	if s.Key.IsLane() {
+	if s.Key.IsProject() {
 		return &forge.Resume{}
 	}
 	for _, t := range s.Tasks {
@@ -120,7 +120,7 @@ func (w *world) meddle() bool {
 	}
 	key := w.keys[w.rng.IntN(len(w.keys))]
 	ev := forge.Event{To: key}
-	if key.IsLane() {
+	if key.IsProject() {
 		switch w.rng.IntN(8) {
 		case 0:
 			ev.Message = &forge.Cancel{Reason: "stop it all"}
@@ -198,7 +198,7 @@ func describe(ev forge.Event) string {
 		return fmt.Sprintf("pause %d %s", m.Number, m.Task)
 	case *forge.Resume:
 		return fmt.Sprintf("resume %d %s", m.Number, m.Task)
-	case *forge.Child:
+	case *forge.ChildChanged:
 		return fmt.Sprintf("part %s: run %d %s, end %d", m.Intent, m.Run, m.Status, m.Number)
 	default:
 		return ev.ID
@@ -220,7 +220,7 @@ func describeResult(r *forge.Result) string {
 		return fmt.Sprintf("%s on %s, conflicts %v", out.Head, out.Base, out.Conflicts)
 	case *forge.Review:
 		return string(out.Verdict) + " " + out.Head
-	case *forge.Integration:
+	case *forge.MergeResult:
 		return string(out.Outcome) + " " + out.Commit
 	case *forge.Reflection:
 		return fmt.Sprintf("%d proposals, read %v", len(out.Proposals), out.Read)

@@ -35,7 +35,7 @@ func (w *world) take() bool {
 	c := free[w.rng.IntN(len(free))]
 	if !w.wanted(&c.Command) {
 		w.log("worker drops %s: nobody wants it", c.ID())
-		if n := w.repo.landed(c.Attempt.Task); n != nil && c.Attempt.Step == forge.StepIntegrate {
+		if n := w.repo.landed(c.Attempt.Task); n != nil && c.Attempt.Step == forge.StepMerge {
 			w.report(c, &forge.Result{Output: integrated(n)}) // whoever had it died after the push
 		}
 		c.acked = true
@@ -104,7 +104,7 @@ func (w *world) report(c *command, r *forge.Result) {
 
 // perform does the work of a command, well or badly.
 func (w *world) perform(c *forge.Command) *forge.Result {
-	if n := w.repo.landed(c.Attempt.Task); n != nil && c.Attempt.Step == forge.StepIntegrate {
+	if n := w.repo.landed(c.Attempt.Task); n != nil && c.Attempt.Step == forge.StepMerge {
 		return &forge.Result{Output: integrated(n)}
 	}
 	if r := w.trouble(c); r != nil {
@@ -126,7 +126,7 @@ func (w *world) perform(c *forge.Command) *forge.Result {
 			rv.Verdict, rv.Issues = forge.VerdictRejected, []string{"not good"}
 		}
 		return &forge.Result{Output: &rv}
-	case forge.StepIntegrate:
+	case forge.StepMerge:
 		return w.integrate(c)
 	case forge.StepReflect:
 		return &forge.Result{Output: w.reflection(c)}
@@ -277,19 +277,19 @@ func (w *world) candidate(n commit) *forge.Rebase {
 func (w *world) integrate(c *forge.Command) *forge.Result {
 	land := c.Merge().Land
 	if w.chance(15) {
-		return &forge.Result{Output: &forge.Integration{Outcome: forge.LandDirty, Files: land.Files}}
+		return &forge.Result{Output: &forge.MergeResult{Outcome: forge.MergeDirty, Files: land.Files}}
 	}
 	head := w.repo.heads[land.Head]
 	if conflicts := w.repo.conflicts(head); len(conflicts) > 0 {
-		return &forge.Result{Output: &forge.Integration{Outcome: forge.LandConflict, Files: conflicts}}
+		return &forge.Result{Output: &forge.MergeResult{Outcome: forge.MergeConflict, Files: conflicts}}
 	}
 	if head.parent != w.repo.tip() {
 		rb := w.candidate(w.repo.rebase(head, w.chance(5)))
 		switch {
 		case !rb.Verify.Passed:
-			return &forge.Result{Output: &forge.Integration{Outcome: forge.LandVerifyFailed, Verify: rb.Verify, Candidate: rb}}
+			return &forge.Result{Output: &forge.MergeResult{Outcome: forge.MergeVerifyFailed, Verify: rb.Verify, Candidate: rb}}
 		case rb.PatchID != land.PatchID:
-			return &forge.Result{Output: &forge.Integration{Outcome: forge.LandChanged, Candidate: rb}}
+			return &forge.Result{Output: &forge.MergeResult{Outcome: forge.MergePatchChanged, Candidate: rb}}
 		}
 		head = w.repo.heads[rb.Head]
 	}
@@ -301,8 +301,8 @@ func (w *world) integrate(c *forge.Command) *forge.Result {
 	return &forge.Result{Output: integrated(&head)}
 }
 
-func integrated(c *commit) *forge.Integration {
-	return &forge.Integration{Outcome: forge.LandIntegrated, Commit: c.id, Parent: c.parent, PatchID: c.patch}
+func integrated(c *commit) *forge.MergeResult {
+	return &forge.MergeResult{Outcome: forge.MergeDone, Commit: c.id, Parent: c.parent, PatchID: c.patch}
 }
 
 // reconcile is what an integrator does at its start: it reports what it finds

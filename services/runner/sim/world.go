@@ -151,7 +151,7 @@ func (w *world) Dispatch(_ context.Context, key forge.Key, eff forge.Effects) er
 		w.point()
 		w.arm(t)
 	}
-	for _, n := range eff.Notes {
+	for _, n := range eff.Outbox {
 		w.point()
 		w.inputs = append(w.inputs, &input{Event: n})
 	}
@@ -182,7 +182,7 @@ func (w *world) arm(t forge.Timer) {
 func (w *world) purge(key forge.Key) {
 	kept := w.commands[:0]
 	for _, c := range w.commands {
-		if c.To == key && c.Attempt.Step != forge.StepIntegrate && c.Attempt.Step != forge.StepReflect {
+		if c.To == key && c.Attempt.Step != forge.StepMerge && c.Attempt.Step != forge.StepReflect {
 			delete(w.issued, c.ID())
 			continue
 		}

@@ -124,7 +124,7 @@ func isStep(s string, task bool) bool {
 		return false
 	}
 	ofTask := slices.Contains([]forge.Step{
-		forge.StepImplement, forge.StepRebase, forge.StepReview, forge.StepIntegrate, forge.StepExecute, forge.StepSummarize, forge.StepJudge,
+		forge.StepImplement, forge.StepRebase, forge.StepReview, forge.StepMerge, forge.StepExecute, forge.StepSummarize, forge.StepJudge,
 	}, step)
 	return ofTask == task
 }

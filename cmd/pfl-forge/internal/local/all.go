@@ -32,7 +32,7 @@ func LoadAll(ctx context.Context, b *bus.Bus, project forge.ProjectID) ([]forge.
 	}
 	var list []forge.View
 	for key, f := range all.machines {
-		if intent, ok := f.machine.(*flow.Intent); ok && f.lost == nil && !key.IsLane() {
+		if intent, ok := f.machine.(*flow.Intent); ok && f.lost == nil && !key.IsProject() {
 			v := intent.View()
 			v.Seq = f.seq
 			list = append(list, v)

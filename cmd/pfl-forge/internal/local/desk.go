@@ -206,7 +206,7 @@ func (d *desk) writeSince(ctx context.Context, since time.Time) error {
 			return err
 		}
 	}
-	lanes, err := d.bus.LaneSummaries(ctx, d.repo.Project)
+	lanes, err := d.bus.ProjectSummaries(ctx, d.repo.Project)
 	if err != nil {
 		return err
 	}

@@ -66,7 +66,7 @@ func (w *watch) run(ctx context.Context) error {
 			w.poke()
 			return nil
 		},
-		Lane: func(key forge.Key, seq uint64, rec forge.Record) error {
+		Project: func(key forge.Key, seq uint64, rec forge.Record) error {
 			w.views.apply(key, seq, &rec)
 			w.poke()
 			return nil
@@ -130,7 +130,7 @@ func (w *watch) settled() bool {
 	known := false
 	for i := range all {
 		known = known || all[i].Key.Intent == w.only
-		if w.concerns(all[i].Key) && !all[i].Settled {
+		if w.concerns(all[i].Key) && !all[i].Idle {
 			return false
 		}
 	}
@@ -140,7 +140,7 @@ func (w *watch) settled() bool {
 // concerns says whether a machine is waited for. The lanes always are: they land, and
 // look back at what ended.
 func (w *watch) concerns(key forge.Key) bool {
-	return w.only == "" || key.IsLane() || key.Intent == w.only
+	return w.only == "" || key.IsProject() || key.Intent == w.only
 }
 
 // current says whether every machine that is waited for is settled by its last decision,
@@ -155,7 +155,7 @@ func (w *watch) current(ctx context.Context) (bool, error) {
 		if !w.concerns(all[i].Key) {
 			continue
 		}
-		if !all[i].Settled && !slices.Contains(damaged, all[i].Key) || !w.views.shows(&all[i]) {
+		if !all[i].Idle && !slices.Contains(damaged, all[i].Key) || !w.views.shows(&all[i]) {
 			return false, nil
 		}
 	}
@@ -182,7 +182,7 @@ func (w *watch) last(ctx context.Context) ([]forge.Summary, error) {
 	if err != nil {
 		return nil, err
 	}
-	lanes, err := w.bus.LaneSummaries(ctx, w.project)
+	lanes, err := w.bus.ProjectSummaries(ctx, w.project)
 	return append(intents, lanes...), err
 }
 

@@ -45,7 +45,7 @@ func (f *folded) summary() forge.Summary {
 		return f.machine.Summary()
 	}
 	s := *f.lost
-	s.Settled, s.Open, s.Reason = true, nil, machine.ErrDamaged.Error()
+	s.Idle, s.Open, s.Reason = true, nil, machine.ErrDamaged.Error()
 	return s
 }
 
@@ -112,7 +112,7 @@ func (v *views) seqs() (map[forge.IntentID]uint64, int) {
 	defer v.mu.Unlock()
 	seqs := make(map[forge.IntentID]uint64, len(v.machines))
 	for key, f := range v.machines {
-		if !key.IsLane() {
+		if !key.IsProject() {
 			seqs[key.Intent] = f.seq
 		}
 	}
@@ -140,8 +140,8 @@ func (v *views) summaries() (intents []forge.Summary, settled bool) {
 	settled = true
 	for key, f := range v.machines {
 		s := f.summary()
-		settled = settled && s.Settled
-		if !key.IsLane() {
+		settled = settled && s.Idle
+		if !key.IsProject() {
 			intents = append(intents, s)
 		}
 	}
@@ -155,7 +155,7 @@ func (v *views) lanes() []forge.Summary {
 	defer v.mu.Unlock()
 	var lanes []forge.Summary
 	for key, f := range v.machines {
-		if key.IsLane() {
+		if key.IsProject() {
 			lanes = append(lanes, f.summary())
 		}
 	}

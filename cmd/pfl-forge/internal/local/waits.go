@@ -76,17 +76,17 @@ func (w *waits) reasons(all []forge.Summary) string {
 	var open, others []string
 	for i := range all {
 		s := &all[i]
-		if s.Settled {
+		if s.Idle {
 			continue
 		}
 		for _, a := range s.Open {
 			begun := w.begun[attemptOf(s.Key, a)]
-			if begun && !s.Key.IsLane() && a.Step != forge.StepRebase {
+			if begun && !s.Key.IsProject() && a.Step != forge.StepRebase {
 				return ""
 			}
 			open = append(open, attemptReason(s, a, begun))
 		}
-		if len(s.Open) == 0 && s.Activity != "" && !s.Key.IsLane() {
+		if len(s.Open) == 0 && s.Activity != "" && !s.Key.IsProject() {
 			others = append(others, string(s.Key.Intent)+" "+s.Activity)
 		}
 	}
@@ -101,7 +101,7 @@ func (w *waits) reasons(all []forge.Summary) string {
 
 func attemptReason(s *forge.Summary, a forge.Attempt, begun bool) string {
 	what := "the project is " + s.Activity
-	if !s.Key.IsLane() {
+	if !s.Key.IsProject() {
 		who := string(s.Key.Intent)
 		if a.Task != "" {
 			who = string(a.Task)
@@ -119,7 +119,7 @@ func workerOf(s forge.Step) string {
 	switch s {
 	case forge.StepReview, forge.StepJudge:
 		return "the reviewer"
-	case forge.StepImplement, forge.StepExecute, forge.StepRebase, forge.StepIntegrate:
+	case forge.StepImplement, forge.StepExecute, forge.StepRebase, forge.StepMerge:
 		return "the implementer"
 	case forge.StepReflect, forge.StepAbstract, forge.StepSummarize:
 		return "the reflector"

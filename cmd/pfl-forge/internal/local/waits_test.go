@@ -28,8 +28,8 @@ func TestWaits(t *testing.T) {
 		{Key: forge.Key{Project: "shop", Intent: "two"}, Activity: "waits for one"},
 	}
 	reflecting := []forge.Summary{
-		{Key: one, Status: forge.StatusDone, Settled: true},
-		{Key: one.Lane(), Activity: "reflecting on one", Open: []forge.Attempt{reflect}},
+		{Key: one, Status: forge.StatusDone, Idle: true},
+		{Key: one.ProjectKey(), Activity: "reflecting on one", Open: []forge.Attempt{reflect}},
 	}
 	later := time.Now().Add(time.Hour)
 

@@ -67,7 +67,7 @@ func (b *Board) Decided(before, after *forge.Summary, rec *forge.Record) {
 	b.change(func() {
 		b.intents[after.Key] = *after
 		for id, a := range b.running {
-			if a.To == after.Key && a.Attempt.Step != forge.StepIntegrate && !after.Wants(a.Attempt) {
+			if a.To == after.Key && a.Attempt.Step != forge.StepMerge && !after.Wants(a.Attempt) {
 				delete(b.running, id)
 			}
 		}

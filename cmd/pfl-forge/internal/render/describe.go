@@ -56,15 +56,15 @@ func who(ev *forge.Event) string {
 	switch m := ev.Message.(type) {
 	case *forge.Result:
 		task = m.Attempt.Task
-	case *forge.Landed:
+	case *forge.MergeEnded:
 		task = m.Task
-	case *forge.Reserved:
+	case *forge.FilesLocked:
 		task = m.Task
 	case *forge.Pause:
 		task = m.Task
 	case *forge.Resume:
 		task = m.Task
-	case *forge.Forecast:
+	case *forge.OverlapChanged:
 		task = m.TaskID
 	case *forge.Cancel:
 		task = m.Task
@@ -110,19 +110,19 @@ func describe(ev *forge.Event) (string, Tone) {
 		return "paused" + by(ev) + because(m.Reason), Attention
 	case *forge.Resume:
 		return "resumed" + by(ev), Plain
-	case *forge.Child:
+	case *forge.ChildChanged:
 		return part(m), Plain
-	case *forge.Forecast:
+	case *forge.OverlapChanged:
 		return forecast(m), Plain
-	case *forge.Reflected:
+	case *forge.RunReflected:
 		return reflected(m)
 	case *forge.Result:
 		return result(m)
-	case *forge.Landed:
+	case *forge.MergeEnded:
 		return landed(m)
 	case *forge.DependencyEnded:
 		return dependency(m)
-	case *forge.Reserved:
+	case *forge.FilesLocked:
 		if m.Granted {
 			return "first in the queue now, after a conflict", Plain
 		}
@@ -166,7 +166,7 @@ func result(r *forge.Result) (string, Tone) {
 		if len(out.Proposals) > 0 {
 			text = Count(len(out.Proposals), "proposal")
 		}
-	case nil, *forge.Started, *forge.Integration: // a merge is told when its intent hears of it
+	case nil, *forge.Started, *forge.MergeResult: // a merge is told when its intent hears of it
 	}
 	if text == "" {
 		return "", Plain
@@ -241,7 +241,7 @@ func review(r *forge.Review) (string, Tone) {
 	return text, Bad
 }
 
-func landed(l *forge.Landed) (string, Tone) {
+func landed(l *forge.MergeEnded) (string, Tone) {
 	switch {
 	case l.Failure != nil:
 		return fmt.Sprintf("merge failed (%s): %s", l.Failure.Reason, l.Failure.Message), Bad
@@ -249,21 +249,21 @@ func landed(l *forge.Landed) (string, Tone) {
 		return "", Plain
 	}
 	switch l.Result.Outcome {
-	case forge.LandIntegrated:
+	case forge.MergeDone:
 		return "merged as " + ShortCommit(l.Result.Commit), Good
-	case forge.LandConflict:
+	case forge.MergeConflict:
 		return "conflicts with what was merged since, in " + files(l.Result.Files), Bad
-	case forge.LandVerifyFailed:
+	case forge.MergeVerifyFailed:
 		return "verify failed on the new base", Bad
-	case forge.LandChanged:
+	case forge.MergePatchChanged:
 		return "the base branch moved and the change with it: it is reviewed again", Plain
-	case forge.LandDirty:
+	case forge.MergeDirty:
 		return "your working tree is in the way: " + files(l.Result.Files), Attention
 	}
 	return string(l.Result.Outcome), Plain
 }
 
-func reflected(r *forge.Reflected) (string, Tone) {
+func reflected(r *forge.RunReflected) (string, Tone) {
 	if o := r.Step.Outcome; o != "" && o != "ok" {
 		text := "reflection failed (" + o + ")"
 		if why, ok := ReasonOf(o); ok {
@@ -281,14 +281,14 @@ func reflected(r *forge.Reflected) (string, Tone) {
 	return "reflection proposed " + files(ids), Plain
 }
 
-func part(c *forge.Child) string {
+func part(c *forge.ChildChanged) string {
 	if !c.Status.Ended() {
 		return ""
 	}
 	return fmt.Sprintf("child intent %s is %s", c.Intent, c.Status)
 }
 
-func forecast(f *forge.Forecast) string {
+func forecast(f *forge.OverlapChanged) string {
 	if len(f.Other.Files) == 0 {
 		return ""
 	}

@@ -17,7 +17,7 @@ func TestLines(t *testing.T) {
 		}
 		return forge.Event{To: key, Message: &r}
 	}
-	landed := func(l forge.Landed) forge.Event {
+	landed := func(l forge.MergeEnded) forge.Event {
 		l.Task = "fix-001"
 		return forge.Event{To: key, Message: &l}
 	}
@@ -60,11 +60,11 @@ func TestLines(t *testing.T) {
 			Line{Who: "fix", Text: "analyze: nothing to do: it is there (1.5s)"},
 		},
 		"integrated": {
-			landed(forge.Landed{Result: &forge.Integration{Outcome: forge.LandIntegrated, Commit: "0123456789abcdef"}}),
+			landed(forge.MergeEnded{Result: &forge.MergeResult{Outcome: forge.MergeDone, Commit: "0123456789abcdef"}}),
 			Line{Who: "fix-001", Text: "merged as 0123456789", Tone: Good},
 		},
 		"dirty": {
-			landed(forge.Landed{Result: &forge.Integration{Outcome: forge.LandDirty, Files: []string{"a.txt"}}}),
+			landed(forge.MergeEnded{Result: &forge.MergeResult{Outcome: forge.MergeDirty, Files: []string{"a.txt"}}}),
 			Line{Who: "fix-001", Text: "your working tree is in the way: a.txt", Tone: Attention},
 		},
 		"cycle": {
@@ -122,17 +122,17 @@ func TestLines(t *testing.T) {
 			Line{Who: "fix-001", Text: "paused by Ada: lunch", Tone: Attention},
 		},
 		"reflected": {
-			forge.Event{To: key, Message: &forge.Reflected{Proposed: []forge.Proposal{{ID: "a"}, {ID: "b"}}}},
+			forge.Event{To: key, Message: &forge.RunReflected{Proposed: []forge.Proposal{{ID: "a"}, {ID: "b"}}}},
 			Line{Who: "fix", Text: "reflection proposed a, b"},
 		},
 		"reflection failed": {
-			forge.Event{To: key, Message: &forge.Reflected{Step: forge.StepRecord{Step: forge.StepReflect, Outcome: string(forge.FailKilled)}}},
+			forge.Event{To: key, Message: &forge.RunReflected{Step: forge.StepRecord{Step: forge.StepReflect, Outcome: string(forge.FailKilled)}}},
 			Line{Who: "fix", Text: "reflection failed (killed): something outside pfl-forge stopped it; fix that, then run pfl-forge reflect", Tone: Bad},
 		},
 		"resumed":   {forge.Event{To: key, Message: &forge.Resume{}}, Line{Who: "fix", Text: "resumed"}},
-		"part done": {forge.Event{To: key, Message: &forge.Child{Intent: "part", Status: forge.StatusDone}}, Line{Who: "fix", Text: "child intent part is done"}},
+		"part done": {forge.Event{To: key, Message: &forge.ChildChanged{Intent: "part", Status: forge.StatusDone}}, Line{Who: "fix", Text: "child intent part is done"}},
 		"overlap": {
-			forge.Event{To: key, Message: &forge.Forecast{TaskID: "fix-001", Other: forge.Overlap{TaskID: "zoo-001", Files: []string{"a"}}}},
+			forge.Event{To: key, Message: &forge.OverlapChanged{TaskID: "fix-001", Other: forge.Overlap{TaskID: "zoo-001", Files: []string{"a"}}}},
 			Line{Who: "fix-001", Text: "conflicts with zoo-001: a"},
 		},
 	} {
@@ -150,10 +150,10 @@ func TestLinesOfNothing(t *testing.T) {
 	for name, ev := range map[string]forge.Event{
 		"claimed":  {To: key, Message: &forge.Result{To: key, Attempt: attempts(forge.StepImplement, 1), Output: &forge.Started{}}},
 		"timer":    {To: key, Message: &forge.TimerFired{Key: "x"}},
-		"admitted": {To: key, Message: &forge.Admitted{}},
-		"silence":  {To: key, Message: &forge.Reflected{Step: forge.StepRecord{Outcome: "ok"}}},
-		"a part":   {To: key, Message: &forge.Child{Intent: "part", Status: forge.StatusProposed}},
-		"merges":   {To: key, Message: &forge.Forecast{TaskID: "fix-001", Other: forge.Overlap{TaskID: "zoo-001"}}},
+		"admitted": {To: key, Message: &forge.RunAdmitted{}},
+		"silence":  {To: key, Message: &forge.RunReflected{Step: forge.StepRecord{Outcome: "ok"}}},
+		"a part":   {To: key, Message: &forge.ChildChanged{Intent: "part", Status: forge.StatusProposed}},
+		"merges":   {To: key, Message: &forge.OverlapChanged{TaskID: "fix-001", Other: forge.Overlap{TaskID: "zoo-001"}}},
 	} {
 		if got := Lines(&forge.Summary{Key: key}, &forge.Summary{Key: key}, &forge.Record{Events: []forge.Event{ev}}); len(got) > 0 {
 			t.Errorf("%s: %v, want nothing", name, got)

@@ -128,7 +128,7 @@ func (l *Live) Decided(before, after *forge.Summary, rec *forge.Record) {
 	defer l.mu.Unlock()
 	l.intents[after.Key] = *after
 	for id, a := range l.running {
-		over := a.To == after.Key && a.Attempt.Step != forge.StepIntegrate && !after.Wants(a.Attempt)
+		over := a.To == after.Key && a.Attempt.Step != forge.StepMerge && !after.Wants(a.Attempt)
 		if over {
 			delete(l.running, id)
 		}
@@ -164,7 +164,7 @@ func (l *Live) Progress(p forge.Progress) {
 }
 
 func worthALine(s forge.Step) bool {
-	return s != forge.StepRebase && s != forge.StepIntegrate && s != forge.StepReflect
+	return s != forge.StepRebase && s != forge.StepMerge && s != forge.StepReflect
 }
 
 // Subject returns the id of the task that progress is about, or of the intent.

@@ -116,7 +116,7 @@ func (l *Ledger) Reserve(out *outbox.Messages, c Call, now time.Time) (forge.Dec
 
 // Commit books the total that an intent has spent, and releases the reservations
 // of attempts that are not open any more. A total is safe to repeat.
-func (l *Ledger) Commit(out *outbox.Messages, id forge.IntentID, st *forge.Settle, now time.Time) (forge.Decision, error) {
+func (l *Ledger) Commit(out *outbox.Messages, id forge.IntentID, st *forge.CommitBudget, now time.Time) (forge.Decision, error) {
 	a, known := l.Accounts[id]
 	if !known || st.Number <= a.Number {
 		return rule.Ignore("what %q has spent is known already", id)
@@ -248,5 +248,5 @@ func (l *Ledger) Repeat(out *outbox.Messages) {
 
 func (c *Call) answer(out *outbox.Messages) {
 	out.Add(c.Intent, "funded/"+string(c.Intent)+"/"+c.Attempt.String(),
-		&forge.Funded{Attempt: c.Attempt, USD: c.USD, Reason: c.Refusal})
+		&forge.BudgetReserved{Attempt: c.Attempt, USD: c.USD, Reason: c.Refusal})
 }

@@ -36,7 +36,7 @@ func reserve(id forge.IntentID, number int, usd float64, underWay bool) func(*bu
 
 func commit(id forge.IntentID, number int, spent float64, open ...forge.Attempt) func(*budget.Ledger, *outbox.Messages) forge.Decision {
 	return func(l *budget.Ledger, out *outbox.Messages) forge.Decision {
-		d, _ := l.Commit(out, id, &forge.Settle{Number: number, SpentUSD: spent, Open: open}, time.Unix(0, 0))
+		d, _ := l.Commit(out, id, &forge.CommitBudget{Number: number, SpentUSD: spent, Open: open}, time.Unix(0, 0))
 		return d
 	}
 }
@@ -69,7 +69,7 @@ func TestLedger(t *testing.T) {
 			var out outbox.Messages
 			got := []string{string(s.do(l, &out))}
 			for _, m := range out {
-				f := forge.As[*forge.Funded](m.Message)
+				f := forge.As[*forge.BudgetReserved](m.Message)
 				text := fmt.Sprintf("%s #%d $%.2f", m.Intent, f.Attempt.Number, f.USD)
 				if f.USD == 0 {
 					text = fmt.Sprintf("%s #%d refused", m.Intent, f.Attempt.Number)

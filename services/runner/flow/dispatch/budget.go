@@ -86,7 +86,7 @@ func (s *State) reserved() float64 {
 
 // Answered takes the project's answer for a call that waits, and reports whether
 // there is one.
-func (s *State) Answered(x *Turn, f *forge.Funded) bool {
+func (s *State) Answered(x *Turn, f *forge.BudgetReserved) bool {
 	i := slices.IndexFunc(s.Waiting, func(w Call) bool { return w.Asked && w.Command.Attempt == f.Attempt })
 	if i < 0 {
 		return false
@@ -140,7 +140,7 @@ func (s *State) ask(x *Turn, c *forge.Command, usd float64) {
 	s.Messages++
 	s.Outbox.SendToProject(x.Effects, outbox.Project{
 		From: x.Key, Key: reserveKey(c.Attempt), Number: s.Messages, Reply: true,
-		Event: forge.Event{Message: &forge.Spend{
+		Event: forge.Event{Message: &forge.ReserveBudget{
 			Run: x.Run, Number: s.Messages, Attempt: c.Attempt, Budget: x.Budget, USD: usd, Begun: begun(c),
 		}},
 	})
@@ -159,6 +159,6 @@ func (s *State) Commit(x *Turn) {
 	}
 	s.Outbox.SendToProject(x.Effects, outbox.Project{
 		From: x.Key, Key: "settle", Number: s.Messages,
-		Event: forge.Event{Message: &forge.Settle{Number: s.Messages, SpentUSD: x.SpentUSD, Open: open}},
+		Event: forge.Event{Message: &forge.CommitBudget{Number: s.Messages, SpentUSD: x.SpentUSD, Open: open}},
 	})
 }

@@ -9,8 +9,8 @@ import (
 )
 
 // Loop returns the part of a command that describes the goal. A rebase has none.
-func (g Strategy) Loop(t *task.Task, step forge.Step) forge.Loop {
-	l := forge.Loop{
+func (g Strategy) Loop(t *task.Task, step forge.Step) forge.GoalContext {
+	l := forge.GoalContext{
 		Iteration: len(g.Iterations), Left: g.Options.Iterations() - g.Used, Criteria: t.Criteria,
 		Summaries: g.summaries(g.Options.History()),
 	}

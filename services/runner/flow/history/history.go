@@ -66,7 +66,7 @@ func (s *State) Step(now time.Time, r *forge.Result) {
 // Merged records the outcome of a merge. The project issued that step and has its
 // costs.
 func (s *State) Merged(now time.Time, task forge.TaskID, attempt int, outcome string) {
-	s.Steps = append(s.Steps, forge.StepRecord{Step: forge.StepIntegrate, TaskID: task, Attempt: attempt, At: now, Outcome: outcome})
+	s.Steps = append(s.Steps, forge.StepRecord{Step: forge.StepMerge, TaskID: task, Attempt: attempt, At: now, Outcome: outcome})
 }
 
 // Correct replaces the outcome of the newest step.

@@ -80,7 +80,7 @@ func Lesson(h *forge.History, files []string) *forge.PastRun {
 
 // Reflected adds the results of a reflection to the run that it was about, and marks
 // the observations that it read.
-func (s *State) Reflected(now time.Time, id forge.IntentID, r *forge.Reflected) (forge.Decision, error) {
+func (s *State) Reflected(now time.Time, id forge.IntentID, r *forge.RunReflected) (forge.Decision, error) {
 	i := slices.IndexFunc(s.Runs, func(h forge.History) bool { return h.Run == r.Run })
 	if i < 0 {
 		if !slices.ContainsFunc(s.Observations, func(o forge.Observation) bool { return !o.Processed && slices.Contains(r.Read, o.ID) }) {
@@ -102,7 +102,7 @@ func (s *State) Reflected(now time.Time, id forge.IntentID, r *forge.Reflected) 
 }
 
 // reflectedOn adds to a run's record what a reflection made of it.
-func reflectedOn(h *forge.History, now time.Time, r *forge.Reflected) {
+func reflectedOn(h *forge.History, now time.Time, r *forge.RunReflected) {
 	h.StepResults = append(slices.Clip(h.StepResults), r.Step)
 	if !slices.Contains(h.Flow, forge.StepReflect) {
 		h.Flow = append(slices.Clip(h.Flow), forge.StepReflect)

@@ -42,7 +42,7 @@ type Run struct {
 
 // Learn keeps the lessons of a run that ended. Knowledge that is there already is
 // kept once, with the higher confidence.
-func (s *State) Learn(e *forge.End) {
+func (s *State) Learn(e *forge.RunEnded) {
 	if e.Past != nil {
 		s.Runs = rule.Last(append(s.Runs, Run{PastRun: *e.Past, Words: SortedWords(e.Past.Title)}), maxRuns)
 	}

@@ -47,9 +47,9 @@ func TestLearnKeepsWhatHelps(t *testing.T) {
 	for i := range maxKnowledge {
 		found = append(found, forge.Knowledge{ID: fmt.Sprint(i), Content: fmt.Sprint("thing ", i), Confidence: forge.ConfidenceMedium})
 	}
-	s.Learn(&forge.End{Knowledge: found, Applied: []string{"0", "0", "unknown"}})
+	s.Learn(&forge.RunEnded{Knowledge: found, Applied: []string{"0", "0", "unknown"}})
 	before := s.Known
-	s.Learn(&forge.End{Knowledge: []forge.Knowledge{
+	s.Learn(&forge.RunEnded{Knowledge: []forge.Knowledge{
 		{ID: "again", Content: "THING 2", Confidence: forge.ConfidenceHigh},
 		{ID: "unsure", Content: "x", Confidence: forge.ConfidenceLow},
 		{ID: "new", Content: "y"},

@@ -11,7 +11,7 @@ import (
 // Lock asks for the lock on the files of a change that lost a conflict. It is
 // denied to a task that held a lock which no other task can have broken. A
 // request that was answered is answered again.
-func (s *State) Lock(out *outbox.Messages, id forge.IntentID, r *forge.Reserve) (forge.Decision, error) {
+func (s *State) Lock(out *outbox.Messages, id forge.IntentID, r *forge.LockFiles) (forge.Decision, error) {
 	t := s.task(id, r.Task)
 	if r.Number <= t.Number {
 		s.repeatLock(out, id, r, t)
@@ -37,7 +37,7 @@ func (s *State) Lock(out *outbox.Messages, id forge.IntentID, r *forge.Reserve) 
 	return forge.Applied, nil
 }
 
-func (s *State) repeatLock(out *outbox.Messages, id forge.IntentID, r *forge.Reserve, t *Task) {
+func (s *State) repeatLock(out *outbox.Messages, id forge.IntentID, r *forge.LockFiles, t *Task) {
 	switch {
 	case r.Number != t.Number:
 	case t.Denied == r.Number:
@@ -50,7 +50,7 @@ func (s *State) repeatLock(out *outbox.Messages, id forge.IntentID, r *forge.Res
 // Merge queues a commit. A newer request takes the place of the task's older one.
 // A change that turned out to be merged already is answered at once, and so is a
 // request that was answered before.
-func (s *State) Merge(out *outbox.Messages, id forge.IntentID, r *forge.Land) (forge.Decision, error) {
+func (s *State) Merge(out *outbox.Messages, id forge.IntentID, r *forge.QueueMerge) (forge.Decision, error) {
 	t := s.task(id, r.Task)
 	if r.Number <= t.Number {
 		if t.Answer != nil && t.Answer.Number == r.Number {
@@ -74,7 +74,7 @@ func (s *State) Merge(out *outbox.Messages, id forge.IntentID, r *forge.Land) (f
 
 // Withdraw takes back what a task of an active run asked for, and releases its
 // lock. A request up to that number which arrives later is void as well.
-func (s *State) Withdraw(id forge.IntentID, w *forge.Withdraw) (forge.Decision, error) {
+func (s *State) Withdraw(id forge.IntentID, w *forge.WithdrawRequests) (forge.Decision, error) {
 	t := s.task(id, w.Task)
 	if w.Number < t.Number || t.Withdrawn == w.Number {
 		return NotInForce(w)
@@ -86,7 +86,7 @@ func (s *State) Withdraw(id forge.IntentID, w *forge.Withdraw) (forge.Decision, 
 }
 
 // NotInForce is the decision on withdrawing what is not in force any more.
-func NotInForce(w *forge.Withdraw) (forge.Decision, error) {
+func NotInForce(w *forge.WithdrawRequests) (forge.Decision, error) {
 	return rule.Ignore("request %d of %s is not in force", w.Number, w.Task)
 }
 

@@ -12,15 +12,15 @@ import (
 // requests and its lock are released when it is merged, and when it waits for a
 // person's files, so that other tasks do not wait with it. With any other outcome
 // the task continues and keeps its lock.
-var afterMerge = map[forge.LandOutcome]struct {
+var afterMerge = map[forge.MergeOutcome]struct {
 	release bool // its requests and its lock
 	moved   bool // the base branch has the change now
 }{
-	forge.LandIntegrated:   {release: true, moved: true},
-	forge.LandDirty:        {release: true},
-	forge.LandConflict:     {},
-	forge.LandChanged:      {},
-	forge.LandVerifyFailed: {},
+	forge.MergeDone:   {release: true, moved: true},
+	forge.MergeDirty:        {release: true},
+	forge.MergeConflict:     {},
+	forge.MergePatchChanged:      {},
+	forge.MergeVerifyFailed: {},
 }
 
 // Result takes a worker's report on the merge that is under way and answers the
@@ -42,16 +42,16 @@ func (s *State) Result(out *outbox.Messages, r *forge.Result, now time.Time) (re
 		m.Errors++
 		return m.RetryAt, forge.Applied, nil
 	}
-	answer := &forge.Landed{Task: m.Task, Number: m.Number, Failure: f}
+	answer := &forge.MergeEnded{Task: m.Task, Number: m.Number, Failure: f}
 	if f == nil {
-		answer.Result = forge.As[*forge.Integration](r.Output)
+		answer.Result = forge.As[*forge.MergeResult](r.Output)
 	}
 	s.close(out, answer)
 	return time.Time{}, forge.Applied, nil
 }
 
 // close ends the merge that is under way and answers the task.
-func (s *State) close(out *outbox.Messages, answer *forge.Landed) {
+func (s *State) close(out *outbox.Messages, answer *forge.MergeEnded) {
 	r := s.Current.Request
 	s.Current = nil
 	if answer.Result != nil {
@@ -85,14 +85,14 @@ func (s *State) late(out *outbox.Messages, r *forge.Result) (forge.Decision, err
 	if t == nil || r.Attempt.Number > t.Number || r.Attempt.Number < 1 {
 		return rule.Ignore("attempt %s is not open", r.Attempt)
 	}
-	in := forge.As[*forge.Integration](r.Output)
-	if t.merged() || in == nil || in.Outcome != forge.LandIntegrated {
+	in := forge.As[*forge.MergeResult](r.Output)
+	if t.merged() || in == nil || in.Outcome != forge.MergeDone {
 		if t.Answer != nil && t.Answer.Number == r.Attempt.Number {
 			answerMerge(out, id, t.Answer)
 		}
 		return rule.Ignore("attempt %s is not open", r.Attempt)
 	}
-	t.Answer = &forge.Landed{Task: task, Number: r.Attempt.Number, Result: in}
+	t.Answer = &forge.MergeEnded{Task: task, Number: r.Attempt.Number, Result: in}
 	if s.Current != nil && s.Current.Task == task {
 		s.Current = nil
 	}

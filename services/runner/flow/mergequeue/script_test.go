@@ -65,11 +65,11 @@ func (q *queue) play(t *testing.T, d *datadriven.TestData) string {
 	var err error
 	switch d.Cmd {
 	case "lock":
-		decision, err = q.state.Lock(&out, id, &forge.Reserve{Task: task, Number: number, Conflicts: list("conflicts"), Files: list("files")})
+		decision, err = q.state.Lock(&out, id, &forge.LockFiles{Task: task, Number: number, Conflicts: list("conflicts"), Files: list("files")})
 	case "merge":
-		decision, err = q.state.Merge(&out, id, &forge.Land{Task: task, Number: number, Files: list("files")})
+		decision, err = q.state.Merge(&out, id, &forge.QueueMerge{Task: task, Number: number, Files: list("files")})
 	case "withdraw":
-		decision, err = q.state.Withdraw(id, &forge.Withdraw{Task: task, Number: number})
+		decision, err = q.state.Withdraw(id, &forge.WithdrawRequests{Task: task, Number: number})
 	case "forget":
 		q.state.Forget(forge.IntentID(task))
 	case "pause":
@@ -77,14 +77,14 @@ func (q *queue) play(t *testing.T, d *datadriven.TestData) string {
 	case "resume":
 		q.paused = false
 	case "result":
-		r := &forge.Result{To: forge.Key{Intent: id}, Attempt: forge.Attempt{Task: task, Step: forge.StepIntegrate, Number: number, Claim: 1}}
+		r := &forge.Result{To: forge.Key{Intent: id}, Attempt: forge.Attempt{Task: task, Step: forge.StepMerge, Number: number, Claim: 1}}
 		if m := q.state.Current; m != nil && m.Task == task {
 			r.Attempt = m.Attempt()
 		}
 		if reason := list("fails"); reason != nil {
 			r.Output = &forge.Failure{Reason: forge.FailureReason(reason[0])}
 		} else if d.HasArg("outcome") {
-			r.Output = &forge.Integration{Outcome: forge.LandOutcome(list("outcome")[0])}
+			r.Output = &forge.MergeResult{Outcome: forge.MergeOutcome(list("outcome")[0])}
 		}
 		var retryAt time.Time
 		retryAt, decision, err = q.state.Result(&out, r, q.now)
@@ -128,12 +128,12 @@ func (q *queue) reload(t *testing.T) {
 
 func describe(m forge.Message) string {
 	switch m := m.(type) {
-	case *forge.Reserved:
+	case *forge.FilesLocked:
 		if m.Granted {
 			return fmt.Sprintf("%s has the lock, request %d", m.Task, m.Number)
 		}
 		return fmt.Sprintf("%s is denied the lock, request %d", m.Task, m.Number)
-	case *forge.Landed:
+	case *forge.MergeEnded:
 		if m.Failure != nil {
 			return fmt.Sprintf("%s failed: %s, request %d", m.Task, m.Failure.Reason, m.Number)
 		}

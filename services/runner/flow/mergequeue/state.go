@@ -30,7 +30,7 @@ type Task struct {
 	// Files are the paths of the change that was to be merged last.
 	Files []string
 	// Answer is the newest answer to a request to merge; nil before the first.
-	Answer *forge.Landed
+	Answer *forge.MergeEnded
 	// Denied is the number of the newest request for a lock that was denied.
 	Denied int
 	// Withdrawn is the number of the newest request that was withdrawn.
@@ -38,7 +38,7 @@ type Task struct {
 }
 
 func (t *Task) merged() bool {
-	return t.Answer != nil && t.Answer.Result != nil && t.Answer.Result.Outcome == forge.LandIntegrated
+	return t.Answer != nil && t.Answer.Result != nil && t.Answer.Result.Outcome == forge.MergeDone
 }
 
 // Request is a task's request for a merge or for a file lock.
@@ -52,7 +52,7 @@ type Request struct {
 	// AllFiles says that the lock is on every file.
 	AllFiles bool
 	// Change is the commit to merge; nil for a lock.
-	Change *forge.Land
+	Change *forge.QueueMerge
 	// MergedSince are the files that other tasks merged since the lock was given.
 	MergedSince []string
 }
@@ -70,7 +70,7 @@ type Merge struct {
 
 // Attempt returns the attempt that the worker's result has to be about.
 func (m *Merge) Attempt() forge.Attempt {
-	return forge.Attempt{Task: m.Task, Step: forge.StepIntegrate, Number: m.Number, Claim: m.Claim}
+	return forge.Attempt{Task: m.Task, Step: forge.StepMerge, Number: m.Number, Claim: m.Claim}
 }
 
 // TimerKey returns the key of the timer that fires at RetryAt.
@@ -125,9 +125,9 @@ func (s *State) Repeat(out *outbox.Messages) {
 }
 
 func answerLock(out *outbox.Messages, id forge.IntentID, t forge.TaskID, number int, granted bool) {
-	out.Add(id, fmt.Sprintf("reserved/%s/%d", t, number), &forge.Reserved{Task: t, Number: number, Granted: granted})
+	out.Add(id, fmt.Sprintf("reserved/%s/%d", t, number), &forge.FilesLocked{Task: t, Number: number, Granted: granted})
 }
 
-func answerMerge(out *outbox.Messages, id forge.IntentID, answer *forge.Landed) {
+func answerMerge(out *outbox.Messages, id forge.IntentID, answer *forge.MergeEnded) {
 	out.Add(id, fmt.Sprintf("landed/%s/%d", answer.Task, answer.Number), answer)
 }

@@ -115,7 +115,7 @@ func (o *State) Attempts() []forge.Attempt {
 func (o *State) Effects() forge.Effects {
 	e := forge.Effects{Commands: slices.Clone(o.Commands), Timers: slices.Clone(o.Timers)}
 	for i := range o.Messages {
-		e.Notes = append(e.Notes, o.Messages[i].Event)
+		e.Outbox = append(e.Outbox, o.Messages[i].Event)
 	}
 	return e
 }
@@ -139,5 +139,5 @@ func (o *State) Arm(eff *forge.Effects, t forge.Timer) {
 func (o *State) Send(eff *forge.Effects, m Message) {
 	o.Answered(m.Key)
 	o.Messages = append(o.Messages, m)
-	eff.Notes = append(eff.Notes, m.Event)
+	eff.Outbox = append(eff.Outbox, m.Event)
 }

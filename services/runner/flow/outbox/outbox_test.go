@@ -39,15 +39,15 @@ func TestReplace(t *testing.T) {
 	at := time.Unix(0, 0).UTC()
 	for i := range 2 {
 		s.Arm(&eff, forge.Timer{Key: "park/1", At: at.Add(time.Duration(i))})
-		s.SendToProject(&eff, Project{From: forge.Key{Project: "p", Intent: "a"}, Key: "end", Number: i, Event: forge.Event{Message: &forge.End{}}})
+		s.SendToProject(&eff, Project{From: forge.Key{Project: "p", Intent: "a"}, Key: "end", Number: i, Event: forge.Event{Message: &forge.RunEnded{}}})
 	}
 	if len(s.Timers) != 1 || s.HasTimerAt("park/1", at) || !s.HasTimerAt("park/1", at.Add(1)) {
 		t.Errorf("the timers are %v", s.Timers)
 	}
-	if len(s.Messages) != 1 || s.Messages[0].Event.ID != "a/end/1" || !s.Messages[0].Event.To.IsLane() {
+	if len(s.Messages) != 1 || s.Messages[0].Event.ID != "a/end/1" || !s.Messages[0].Event.To.IsProject() {
 		t.Errorf("the messages are %v", s.Messages)
 	}
-	if len(eff.Timers) != 2 || len(eff.Notes) != 2 || s.Idle() {
+	if len(eff.Timers) != 2 || len(eff.Outbox) != 2 || s.Idle() {
 		t.Errorf("the effects are %+v", eff)
 	}
 	s.CancelTimer("park/1")

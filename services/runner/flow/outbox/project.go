@@ -20,7 +20,7 @@ type Project struct {
 func (o *State) SendToProject(eff *forge.Effects, p Project) {
 	ev := p.Event
 	ev.ID = fmt.Sprintf("%s/%s/%d", p.From.Intent, p.Key, p.Number)
-	ev.To = p.From.Lane()
+	ev.To = p.From.ProjectKey()
 	ev.Actor = string(p.From.Intent)
 	o.Send(eff, Message{Key: p.Key, Reply: p.Reply, Event: ev})
 }

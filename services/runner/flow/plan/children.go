@@ -121,7 +121,7 @@ func (l Children) IDs() []forge.IntentID {
 
 // Changed applies news of a child of parent, and returns the child. On an
 // error, which says why, nothing has changed.
-func (l Children) Changed(parent forge.IntentID, c *forge.Child) (*Child, error) {
+func (l Children) Changed(parent forge.IntentID, c *forge.ChildChanged) (*Child, error) {
 	i := slices.IndexFunc(l, func(x *Child) bool { return x.Intent.ID == c.Intent })
 	if i < 0 {
 		return nil, fmt.Errorf("%q is not a child intent of %q", c.Intent, parent)

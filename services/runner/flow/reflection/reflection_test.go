@@ -30,8 +30,8 @@ func surroundings(at time.Time) *reflection.Context {
 }
 
 // ended is a run that ended, of an intent so many reflections away from a person.
-func ended(generation int, observed ...string) *forge.End {
-	e := &forge.End{Reflect: &forge.ReflectOn{
+func ended(generation int, observed ...string) *forge.RunEnded {
+	e := &forge.RunEnded{Reflect: &forge.ReflectOn{
 		Intent:  forge.Intent{Generation: generation, Source: forge.SourceHuman},
 		History: forge.History{Run: 1},
 		Policy:  forge.ReflectionPolicy{MaxGeneration: 2, ProposalsATime: 2, ProposalsADay: 3},
@@ -65,7 +65,7 @@ func reflect(t *testing.T, s *reflection.State, at time.Time, read []string, tit
 		switch m := m.Message.(type) {
 		case *forge.Submit:
 			submitted = append(submitted, &m.Intent)
-		case *forge.Reflected:
+		case *forge.RunReflected:
 			for _, a := range m.Dropped {
 				dropped = append(dropped, a.Detail)
 			}
@@ -99,7 +99,7 @@ func TestProposals(t *testing.T) {
 // What was read is not read again, and what comes from another system needs approval.
 func TestForeignObservations(t *testing.T) {
 	s := &reflection.State{}
-	s.Ended("s", &forge.End{Observed: ended(0, "s/1", "s/2").Observed})
+	s.Ended("s", &forge.RunEnded{Observed: ended(0, "s/1", "s/2").Observed})
 	s.Ended("a", ended(0, "a/1"))
 	in, _ := reflect(t, s, now, []string{"s/2", "unknown/1"}, "mend the shop")
 	if len(in) != 1 || in[0].Risk != forge.RiskMed {
@@ -166,7 +166,7 @@ func TestFailures(t *testing.T) {
 				t.Errorf("%s twice: %s", reason, got)
 			}
 		}
-		if f := forge.As[*forge.Reflected](out[0].Message); f.Step.Outcome != string(reason) {
+		if f := forge.As[*forge.RunReflected](out[0].Message); f.Step.Outcome != string(reason) {
 			t.Errorf("%s: the intent is told %q", reason, f.Step.Outcome)
 		}
 	}

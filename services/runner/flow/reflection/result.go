@@ -152,7 +152,7 @@ func (s *State) reportAll(
 ) {
 	told := map[forge.IntentID]bool{}
 	for i, r := range runs {
-		rep := forge.Reflected{Run: r.On.History.Run, Step: step, Read: readOf(read, r.Intent)}
+		rep := forge.RunReflected{Run: r.On.History.Run, Step: step, Read: readOf(read, r.Intent)}
 		if i == 0 {
 			rep.Proposed, rep.Dropped = proposed, dropped
 		} else {
@@ -168,7 +168,7 @@ func (s *State) reportAll(
 		owner := ownerOf(id)
 		if in, ok := c.Intent(owner); ok && !told[owner] {
 			told[owner] = true
-			s.report(out, owner, &forge.Reflected{Run: in.Run, Step: step, Read: readOf(read, owner)})
+			s.report(out, owner, &forge.RunReflected{Run: in.Run, Step: step, Read: readOf(read, owner)})
 		}
 	}
 }

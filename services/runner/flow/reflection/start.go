@@ -29,7 +29,7 @@ func (s *State) IsDue(paused bool) bool { return s.Current == nil && !paused && 
 // them.
 func (s *State) Skip(out *outbox.Messages, refusal string, c *Context) {
 	for _, r := range s.Runs {
-		s.report(out, r.Intent, &forge.Reflected{
+		s.report(out, r.Intent, &forge.RunReflected{
 			Run:     r.On.History.Run,
 			Step:    forge.StepRecord{Step: forge.StepReflect, Attempt: s.Number + 1, Outcome: string(forge.FailBudget), At: c.Now},
 			Dropped: []forge.Adjustment{{Rule: rule.Budget, Detail: "not reflected on: " + refusal, At: c.Now}},

@@ -92,7 +92,7 @@ type Proposal struct {
 // Report tells an intent that a reflection has read its run or observations.
 type Report struct {
 	Intent    forge.IntentID
-	Reflected *forge.Reflected
+	Reflected *forge.RunReflected
 }
 
 // Context gives a step the facts from outside of this package that it needs.
@@ -112,7 +112,7 @@ type Intent struct {
 }
 
 // Ended keeps a run and its observations for the next reflection.
-func (s *State) Ended(id forge.IntentID, e *forge.End) {
+func (s *State) Ended(id forge.IntentID, e *forge.RunEnded) {
 	s.Entered(id)
 	s.Unread = rule.Last(append(slices.Clip(s.Unread), e.Observed...), maxUnread)
 	if e.Reflect == nil {
@@ -161,7 +161,7 @@ func submit(out *outbox.Messages, in *forge.Intent) {
 }
 
 // report tells an intent about a reflection, and keeps that for a while.
-func (s *State) report(out *outbox.Messages, id forge.IntentID, r *forge.Reflected) {
+func (s *State) report(out *outbox.Messages, id forge.IntentID, r *forge.RunReflected) {
 	rep := Report{Intent: id, Reflected: r}
 	rep.send(out)
 	s.Reports = rule.Last(append(slices.Clip(s.Reports), rep), maxReports)

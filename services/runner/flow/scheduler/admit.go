@@ -14,11 +14,11 @@ const maxActive = 50
 
 // Briefing fills in the facts from the other parts of the project that an intent is
 // told when it is admitted: budget, earlier runs, knowledge, observations.
-type Briefing func(*Intent, *forge.Admitted)
+type Briefing func(*Intent, *forge.RunAdmitted)
 
 // Enter keeps that a run of an intent asks for admission. It is ignored when that
 // run is known; then Admit repeats the answers, if the run is active.
-func (s *State) Enter(id forge.IntentID, e *forge.Enter) (forge.Decision, error) {
+func (s *State) Enter(id forge.IntentID, e *forge.AdmitRun) (forge.Decision, error) {
 	in := s.Intents[id]
 	next := &Intent{
 		Run: e.Run, Active: true, Status: forge.StatusProposed, Title: e.Title, Type: e.Type,
@@ -54,7 +54,7 @@ func (s *State) admit(out *outbox.Messages, id forge.IntentID, in *Intent, brief
 	if p := s.active(in.Parent); p != nil && !slices.Contains(p.Children, id) {
 		return
 	}
-	a := forge.Admitted{Run: in.Run}
+	a := forge.RunAdmitted{Run: in.Run}
 	if s.Paused {
 		a.Paused = s.Pauses
 	} else {
@@ -78,7 +78,7 @@ func (s *State) admit(out *outbox.Messages, id forge.IntentID, in *Intent, brief
 
 // Plan keeps an intent's plan. It is ignored when the plan is known;
 // then Connect repeats the answers.
-func (s *State) Plan(id forge.IntentID, p *forge.Planned) (forge.Decision, error) {
+func (s *State) Plan(id forge.IntentID, p *forge.RunPlanned) (forge.Decision, error) {
 	if !s.IsActive(id, p.Run) {
 		return rule.Ignore("run %d of %q is not active", p.Run, id)
 	}
@@ -94,7 +94,7 @@ func (s *State) Plan(id forge.IntentID, p *forge.Planned) (forge.Decision, error
 // Connect admits the children of an intent, and answers for each intent that it
 // depends on: at once if that one has ended, does not exist or waits for this one;
 // otherwise when it ends.
-func (s *State) Connect(out *outbox.Messages, id forge.IntentID, p *forge.Planned, brief Briefing) {
+func (s *State) Connect(out *outbox.Messages, id forge.IntentID, p *forge.RunPlanned, brief Briefing) {
 	s.connectChildren(out, id, brief)
 	for _, d := range p.DependsOn {
 		if cycle := s.cycle(id, d); cycle != nil {
@@ -145,7 +145,7 @@ func (s *State) cycle(id, d forge.IntentID) []forge.IntentID {
 
 // End keeps that a run ended. When that is known already, those that wait for it
 // are told again.
-func (s *State) End(out *outbox.Messages, id forge.IntentID, e *forge.End) (forge.Decision, error) {
+func (s *State) End(out *outbox.Messages, id forge.IntentID, e *forge.RunEnded) (forge.Decision, error) {
 	in := s.Intents[id]
 	if in == nil {
 		in = &Intent{} // it ended before its entry arrived, which is of no use any more

@@ -54,7 +54,7 @@ func (s *State) tellParent(out *outbox.Messages, id forge.IntentID) {
 	if in == nil || in.Parent == "" || s.Intents[in.Parent] == nil {
 		return
 	}
-	c := forge.Child{Intent: id, Run: in.Run, Status: in.Status}
+	c := forge.ChildChanged{Intent: id, Run: in.Run, Status: in.Status}
 	if !in.Active {
 		c.Number = in.Ends
 	}

@@ -57,25 +57,25 @@ func play(t *testing.T, s *scheduler.State, d *datadriven.TestData) string {
 	if len(d.CmdArgs) > 0 {
 		id = forge.IntentID(d.CmdArgs[0].Key)
 	}
-	brief := func(in *scheduler.Intent, a *forge.Admitted) { a.Past = []forge.PastRun{{Title: in.Title}} }
+	brief := func(in *scheduler.Intent, a *forge.RunAdmitted) { a.Past = []forge.PastRun{{Title: in.Title}} }
 	var out outbox.Messages
 	var decision forge.Decision
 	var err error
 	switch d.Cmd {
 	case "enter":
-		e := &forge.Enter{Run: number("run"), Title: "title of " + string(id), Parent: forge.IntentID(value("parent"))}
+		e := &forge.AdmitRun{Run: number("run"), Title: "title of " + string(id), Parent: forge.IntentID(value("parent"))}
 		decision, err = s.Enter(id, e)
 		if s.IsActive(id, e.Run) {
 			s.Admit(&out, id, brief)
 		}
 	case "plan":
-		p := &forge.Planned{Run: number("run"), DependsOn: ids("after"), Children: ids("children")}
+		p := &forge.RunPlanned{Run: number("run"), DependsOn: ids("after"), Children: ids("children")}
 		decision, err = s.Plan(id, p)
 		if s.IsActive(id, p.Run) {
 			s.Connect(&out, id, p, brief)
 		}
 	case "end":
-		decision, err = s.End(&out, id, &forge.End{
+		decision, err = s.End(&out, id, &forge.RunEnded{
 			Run: number("run"), Number: number("end"), Status: forge.Status(value("status")), Parent: forge.IntentID(value("parent")),
 		})
 		if decision == forge.Applied {
@@ -103,7 +103,7 @@ func play(t *testing.T, s *scheduler.State, d *datadriven.TestData) string {
 
 func describe(m forge.Message) string {
 	switch m := m.(type) {
-	case *forge.Admitted:
+	case *forge.RunAdmitted:
 		text := fmt.Sprintf("run %d is admitted", m.Run)
 		for _, a := range m.Active {
 			text += fmt.Sprintf(", beside %s (%s)", a.ID, a.Status)
@@ -117,7 +117,7 @@ func describe(m forge.Message) string {
 			return fmt.Sprintf("%s waits for you: %v", m.Intent, m.Cycle)
 		}
 		return fmt.Sprintf("%s ended %q", m.Intent, m.Status)
-	case *forge.Child:
+	case *forge.ChildChanged:
 		return fmt.Sprintf("child %s, run %d, end %d: %s", m.Intent, m.Run, m.Number, m.Status)
 	case *forge.Cancel:
 		return "cancel: " + m.Reason

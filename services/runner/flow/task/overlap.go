@@ -95,7 +95,7 @@ func (t *Task) PendingOverlaps() []forge.Overlap {
 }
 
 // Overlapped takes an overlap that a task of another intent has found.
-func (s *Set) Overlapped(x *Turn, f *forge.Forecast) (forge.Decision, error) {
+func (s *Set) Overlapped(x *Turn, f *forge.OverlapChanged) (forge.Decision, error) {
 	t, key := s.Find(f.TaskID), string(f.Other.TaskID)+" "+string(f.TaskID)
 	if t == nil || t.Ended() || f.Number <= s.Heard[key] {
 		return rule.Ignore("%s and %s are known to be as they are", f.TaskID, f.Other.TaskID)

@@ -141,20 +141,20 @@ func (t *Task) AnsweredLock(x *Turn, granted bool) {
 }
 
 // AnsweredMerge takes the outcome of the merge that the task asked for.
-func (t *Task) AnsweredMerge(x *Turn, m *forge.Integration) {
+func (t *Task) AnsweredMerge(x *Turn, m *forge.MergeResult) {
 	switch m.Outcome {
-	case forge.LandIntegrated:
+	case forge.MergeDone:
 		merged(t, m)
 		t.step(x, Input{On: Merged})
-	case forge.LandConflict:
+	case forge.MergeConflict:
 		t.step(x, Input{On: Conflict, Conflicts: m.Files, Files: t.Candidate.Files})
-	case forge.LandVerifyFailed:
+	case forge.MergeVerifyFailed:
 		t.step(x, Input{On: VerifyFailed, Feedback: VerifyFeedback(m.Verify)})
-	case forge.LandChanged:
+	case forge.MergePatchChanged:
 		t.Candidate = m.Candidate
 		t.Base, t.Head = m.Candidate.Base, m.Candidate.Head
 		t.step(x, Input{On: Changed, Detail: "the rebased change is not the one that was reviewed"})
-	case forge.LandDirty:
+	case forge.MergeDirty:
 		files := strings.Join(m.Files, ", ")
 		t.step(x, Input{
 			On: FilesInTheWay, Detail: files,
@@ -170,13 +170,13 @@ func (t *Task) CannotMerge(x *Turn, why string) { t.step(x, Input{On: MergeFaile
 
 // MergedLate takes a merge that had been given up: the change is on the base
 // branch, so the task is done whatever was decided meanwhile.
-func (t *Task) MergedLate(x *Turn, m *forge.Integration) {
+func (t *Task) MergedLate(x *Turn, m *forge.MergeResult) {
 	merged(t, m)
 	t.step(x, Input{On: MergedLate, Detail: m.Commit})
 }
 
 // merged notes the commit of a task on the base branch.
-func merged(t *Task, m *forge.Integration) { t.Base, t.Head, t.Commit = m.Parent, m.Commit, m.Commit }
+func merged(t *Task, m *forge.MergeResult) { t.Base, t.Head, t.Commit = m.Parent, m.Commit, m.Commit }
 
 // FilesMoved asks for the merge again after a person's files were in its way.
 func (t *Task) FilesMoved(x *Turn) { t.step(x, Input{On: FilesMoved}) }

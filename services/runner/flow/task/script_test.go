@@ -121,14 +121,14 @@ func (s *script) happen(t *testing.T, x *task.Turn, one *task.Task, d *datadrive
 		}
 		return g.Judged(x, one, j)
 	case "merged":
-		m := &forge.Integration{Outcome: forge.LandIntegrated, Commit: "commit", Parent: "tip", Files: []string{"main.go"}}
+		m := &forge.MergeResult{Outcome: forge.MergeDone, Commit: "commit", Parent: "tip", Files: []string{"main.go"}}
 		if len(d.CmdArgs) > 0 {
-			m.Outcome = forge.LandOutcome(d.CmdArgs[0].Key)
+			m.Outcome = forge.MergeOutcome(d.CmdArgs[0].Key)
 			m.Verify, m.Candidate = &forge.VerifyReport{Command: "make test"}, one.Candidate
 		}
 		one.AnsweredMerge(x, m)
 	case "merged-late":
-		one.MergedLate(x, &forge.Integration{Outcome: forge.LandIntegrated, Commit: "commit"})
+		one.MergedLate(x, &forge.MergeResult{Outcome: forge.MergeDone, Commit: "commit"})
 	case "locked":
 		one.AnsweredLock(x, !d.HasArg("refused"))
 	case "clear":

@@ -13,7 +13,7 @@ func (t *Task) Summary(s Strategy) forge.TaskSummary {
 	}
 	switch t.Stage {
 	case Merging:
-		sum.Step = forge.StepIntegrate
+		sum.Step = forge.StepMerge
 	case Locking:
 		sum.Detail = "first in the queue, after a conflict"
 	default:

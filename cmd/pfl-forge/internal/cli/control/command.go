@@ -120,7 +120,7 @@ func ReflectCommand(a *kit.App) *cobra.Command {
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return target.Once(cmd.Context(), a, func(t *target.Target) error {
 				b := pending.Batch{App: a, GoesOn: true}
-				b.Send(cmd.Context(), t, "reflection", "requested", forge.Event{To: t.Key("").Lane(), Message: &forge.Reflect{}})
+				b.Send(cmd.Context(), t, "reflection", "requested", forge.Event{To: t.Key("").ProjectKey(), Message: &forge.Reflect{}})
 				return b.End(t)
 			})
 		},

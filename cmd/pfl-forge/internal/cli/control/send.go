@@ -62,7 +62,7 @@ func send(ctx context.Context, t *target.Target, b *pending.Batch, who string, v
 		b.Fail(err)
 		return
 	}
-	to := t.Key("").Lane()
+	to := t.Key("").ProjectKey()
 	if v != nil {
 		to = t.Key(v.Intent.ID)
 	}

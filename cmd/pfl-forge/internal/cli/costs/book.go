@@ -58,7 +58,7 @@ func Read(ctx context.Context, b *bus.Bus, project forge.ProjectID) (*Book, erro
 
 // Add adds the next record of an intent's journal; those of lanes say nothing.
 func (b *Book) Add(key forge.Key, rec *forge.Record) {
-	if key.IsLane() {
+	if key.IsProject() {
 		return
 	}
 	if b.machines == nil {
@@ -87,7 +87,7 @@ func (b *Book) event(key forge.Key, m machine.Machine, ev *forge.Event) {
 		b.Limits[key] = m.BudgetUSD
 	}
 	r := forge.As[*forge.Result](ev.Message)
-	if forge.As[*forge.Reflected](ev.Message) != nil {
+	if forge.As[*forge.RunReflected](ev.Message) != nil {
 		b.reflected(key, m, ev)
 		return
 	}
@@ -125,7 +125,7 @@ func (b *Book) reflected(key forge.Key, m machine.Machine, ev *forge.Event) {
 	if after.Usage == before.Usage {
 		return
 	}
-	s := forge.As[*forge.Reflected](ev.Message).Step
+	s := forge.As[*forge.RunReflected](ev.Message).Step
 	b.Attempts = append(b.Attempts, Attempt{
 		Attempt: forge.Attempt{Step: s.Step, Number: s.Attempt, Claim: 1}, Key: key, Outcome: s.Outcome,
 		Agent: s.Agent, Model: s.Model, Session: s.Session, Duration: s.Duration, Usage: s.Usage, At: ev.At,

@@ -39,7 +39,7 @@ func (s *till) serve(_ context.Context, c forge.Command, _ service.Progress) for
 	r := answer(&c)
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if c.Attempt.Step == forge.StepRebase || c.Attempt.Step == forge.StepIntegrate {
+	if c.Attempt.Step == forge.StepRebase || c.Attempt.Step == forge.StepMerge {
 		return r
 	}
 	n := rand.Int64N(1000)
@@ -78,8 +78,8 @@ func answer(c *forge.Command) forge.Result {
 		r.Output = &forge.Rebase{Base: commit, Head: commit, Tree: commit, PatchID: commit, Files: []string{string(c.Task.ID)}}
 	case forge.StepReview:
 		r.Output = &forge.Review{TaskID: c.Task.ID, Head: c.Task.Head, Verdict: forge.VerdictApproved}
-	case forge.StepIntegrate:
-		r.Output = &forge.Integration{Outcome: forge.LandIntegrated, Commit: commit, Parent: commit, Tree: commit}
+	case forge.StepMerge:
+		r.Output = &forge.MergeResult{Outcome: forge.MergeDone, Commit: commit, Parent: commit, Tree: commit}
 	case forge.StepReflect:
 		r.Output = &forge.Reflection{}
 	default: // no intent here takes another step
@@ -173,11 +173,11 @@ func settle(t *testing.T, b *bus.Bus, intents int) {
 	settled, reflected := map[forge.IntentID]bool{}, map[forge.IntentID]bool{}
 	err := b.Follow(ctx, project, 0, bus.Follower{Record: func(key forge.Key, _ uint64, rec forge.Record) error {
 		moved()
-		if !key.IsLane() {
-			settled[key.Intent] = rec.Summary.Settled && rec.Summary.Status.Ended()
+		if !key.IsProject() {
+			settled[key.Intent] = rec.Summary.Idle && rec.Summary.Status.Ended()
 		}
 		for i := range rec.Events {
-			if forge.As[*forge.Reflected](rec.Events[i].Message) != nil {
+			if forge.As[*forge.RunReflected](rec.Events[i].Message) != nil {
 				reflected[key.Intent] = true
 			}
 		}

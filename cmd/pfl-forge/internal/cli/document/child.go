@@ -25,8 +25,8 @@ type Child struct {
 // PlanChildren adds to the children of an intent what its plan says of them.
 func (i *Item) PlanChildren(v *forge.View) {
 	for k := range i.Children {
-		for n := range v.Parts {
-			if p := &v.Parts[n]; p.ID == i.Children[k].ID {
+		for n := range v.Children {
+			if p := &v.Children[n]; p.ID == i.Children[k].ID {
 				i.Children[k].Body, i.Children[k].Risk, i.Children[k].DependsOn = p.Body, p.Risk, p.DependsOn
 			}
 		}

@@ -125,7 +125,7 @@ func timelineText(e *happened, began time.Time, style render.Style) string {
 		}
 	}
 	outcome := fmt.Sprintf("%-14s", term.Line(e.Outcome))
-	if e.Outcome != "ok" && e.Outcome != string(forge.LandIntegrated) {
+	if e.Outcome != "ok" && e.Outcome != string(forge.MergeDone) {
 		outcome = style.Bad(outcome)
 	}
 	step := render.StepName(forge.Attempt{Step: e.Step, Number: e.Attempt})

@@ -146,7 +146,7 @@ func (r *Reader) record(key forge.Key, seq uint64, rec *forge.Record) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.journal = seq + 1
-	if key.IsLane() || r.query.Intent != "" && key.Intent != r.query.Intent {
+	if key.IsProject() || r.query.Intent != "" && key.Intent != r.query.Intent {
 		return
 	}
 	for _, e := range r.fold(key, rec) {
@@ -253,7 +253,7 @@ func (r *Reader) Settled() bool {
 		return false
 	}
 	s := m.Summary()
-	return s.Settled
+	return s.Idle
 }
 
 // complete reports whether the intent is settled and everything of it is shown.

@@ -43,7 +43,7 @@ func evidenceOf(records []forge.Record) map[forge.TaskID]*evidence {
 					of().rebased(out)
 				default:
 				}
-			case *forge.Landed:
+			case *forge.MergeEnded:
 				if m.Result != nil && m.Result.Candidate != nil {
 					of(m.Task).rebased(m.Result.Candidate)
 				}

@@ -18,7 +18,7 @@ func TestEvidence(t *testing.T) {
 	failed := &forge.VerifyReport{Command: "make test", Output: "no"}
 	rebased := of("a-001", forge.Result{Output: &forge.Rebase{Files: []string{"one.go", "two.go"}, Verify: failed}})
 	conflict := of("a-001", forge.Result{Output: &forge.Rebase{Conflicts: []string{"one.go"}}})
-	landed := forge.Event{Message: &forge.Landed{Task: "a-002", Result: &forge.Integration{Candidate: &forge.Rebase{Files: []string{"x"}, Verify: failed}}}}
+	landed := forge.Event{Message: &forge.MergeEnded{Task: "a-002", Result: &forge.MergeResult{Candidate: &forge.Rebase{Files: []string{"x"}, Verify: failed}}}}
 	for name, c := range map[string]struct {
 		events []forge.Event
 		want   map[forge.TaskID]*evidence

@@ -14,7 +14,7 @@ import (
 func TestPlannedParts(t *testing.T) {
 	v := &forge.View{
 		Summary: forge.Summary{Children: []forge.ChildSummary{{ID: "shop-price", Title: "Price"}, {ID: "shop-total", Title: "Total", Status: forge.StatusDone}}},
-		Parts: []forge.Intent{
+		Children: []forge.Intent{
 			{ID: "shop-price", Title: "Price", Body: "What it\x1b[31m costs.", Risk: forge.RiskMed, DependsOn: []forge.IntentID{"shop-list"}},
 			{ID: "shop-total", Title: "Total", Body: "All of it."},
 		},

@@ -194,7 +194,7 @@ func paused(ctx context.Context, t *target.Target) (bool, error) {
 	if t.Bus == nil {
 		return false, nil
 	}
-	lanes, err := t.Bus.LaneSummaries(ctx, t.Project)
+	lanes, err := t.Bus.ProjectSummaries(ctx, t.Project)
 	for i := range lanes {
 		if lanes[i].Waiting == forge.WaitingPaused {
 			return true, err
