@@ -18,9 +18,9 @@ type Command struct {
 	// task's checkout and session. Empty if any worker of the step may.
 	Replica ReplicaID
 	// Intent is the intent as it was when the command was issued. Zero for
-	// integrate.
+	// merge.
 	Intent Intent
-	// Task is the task as it was when the command was issued. Zero for integrate,
+	// Task is the task as it was when the command was issued. Zero for merge,
 	// reflect, and the steps that are about the intent as a whole.
 	Task Task
 	// Session is the id of the agent's session, chosen before any process starts, so
@@ -121,7 +121,7 @@ func (r *Result) Failure() *Failure { return As[*Failure](r.Output) }
 func (r *Result) IsStart() bool { return As[*Started](r.Output) != nil }
 
 // Machine returns the key of the machine that decides on the result:
-// integrations and reflections belong to the lane, everything else to the intent.
+// merges and reflections belong to the project, everything else to the intent.
 func (r *Result) Machine() Key {
 	if r.Attempt.Step == StepMerge || r.Attempt.Step == StepReflect {
 		return r.To.ProjectKey()
@@ -282,19 +282,19 @@ type VerifyReport struct {
 	Output string
 }
 
-// LandOutcome is how an integration ended.
+// MergeOutcome is how a merge ended.
 type MergeOutcome string
 
-// The outcomes of an integration.
+// The outcomes of a merge.
 const (
-	MergeDone   MergeOutcome = "merged"
-	MergeConflict     MergeOutcome = "conflict"      // with what landed since
+	MergeDone         MergeOutcome = "merged"
+	MergeConflict     MergeOutcome = "conflict"      // with what was merged since
 	MergeVerifyFailed MergeOutcome = "verify_failed" // on the moved base
-	MergePatchChanged      MergeOutcome = "changed"       // the rebased patch is another one: review it again
+	MergePatchChanged MergeOutcome = "changed"       // the rebased patch is another one: review it again
 	MergeDirty        MergeOutcome = "dirty"         // a person's uncommitted changes are in the way
 )
 
-// Integration is the output of a merge that was tried.
+// Merge is the output of a merge that was tried.
 type MergeResult struct {
 	// Outcome says whether the commit is on the base branch, and otherwise why not.
 	Outcome MergeOutcome

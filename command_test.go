@@ -15,7 +15,7 @@ func TestHasInput(t *testing.T) {
 		forge.StepImplement: &forge.ImplementInput{}, forge.StepExecute: &forge.ImplementInput{Goal: &forge.GoalContext{}},
 		forge.StepRebase: &forge.RebaseInput{}, forge.StepReview: &forge.ReviewInput{},
 		forge.StepSummarize: &forge.IterationInput{}, forge.StepJudge: &forge.IterationInput{},
-		forge.StepMerge: &forge.MergeInput{Land: &forge.QueueMerge{}}, forge.StepReflect: &forge.ReflectInput{},
+		forge.StepMerge: &forge.MergeInput{Change: &forge.QueueMerge{}}, forge.StepReflect: &forge.ReflectInput{},
 	}
 	for step, want := range takes {
 		c := forge.Command{Attempt: forge.Attempt{Step: step}}
@@ -41,7 +41,7 @@ func TestHasInput(t *testing.T) {
 // TestInputOfAnotherStep checks that what a command does not have reads as zero.
 func TestInputOfAnotherStep(t *testing.T) {
 	c := forge.Command{Input: &forge.ImplementInput{Feedback: "no", Goal: &forge.GoalContext{Iteration: 2}}}
-	if c.Implement().Feedback != "no" || c.Goal().Iteration != 2 || c.Analyze().PolicyOnly || c.Review().Reviews != nil || c.Merge().Land != nil {
+	if c.Implement().Feedback != "no" || c.Goal().Iteration != 2 || c.Analyze().PolicyOnly || c.Review().Reviews != nil || c.Merge().Change != nil {
 		t.Errorf("%+v", c)
 	}
 	c.Input = &forge.IterationInput{Goal: forge.GoalContext{Iteration: 3}}

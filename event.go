@@ -26,7 +26,7 @@ type Event struct {
 type Submit struct {
 	// Intent is the request. Its ID and Project are those of the event.
 	Intent Intent
-	// Vouched says that a person approved the parent intent with this one in its
+	// Preapproved says that a person approved the parent intent with this one in its
 	// plan, so that the child needs no approval of its own. Only the rules set it.
 	Preapproved bool
 }
@@ -121,7 +121,7 @@ type TimerFired struct {
 	At time.Time
 }
 
-// Enter asks the project to admit a run: the first one of an intent, or the next
+// AdmitRun asks the project to admit a run: the first one of an intent, or the next
 // one after a retry.
 type AdmitRun struct {
 	// Run is the run that asks, from 1.
@@ -141,7 +141,7 @@ type AdmitRun struct {
 	Goal bool
 }
 
-// Admitted lets a run begin, and describes what else is under way.
+// RunAdmitted lets a run begin, and describes what else is under way.
 type RunAdmitted struct {
 	// Run is the run that may begin.
 	Run int
@@ -177,7 +177,7 @@ type ActiveIntent struct {
 	Plan string
 }
 
-// Planned tells the project what an intent is going to do, and which intents it
+// RunPlanned tells the project what an intent is going to do, and which intents it
 // waits for.
 type RunPlanned struct {
 	// Run is the run whose plan it is.
@@ -208,7 +208,7 @@ type DependencyEnded struct {
 	Cycle []IntentID
 }
 
-// Reserve asks for the lock on files after a conflict: until the task is merged
+// LockFiles asks for the lock on files after a conflict: until the task is merged
 // or withdraws, no other task of the project merges a change to them.
 type LockFiles struct {
 	// Run is the run that asks.
@@ -223,7 +223,7 @@ type LockFiles struct {
 	Files []string
 }
 
-// Reserved answers Reserve.
+// FilesLocked answers LockFiles.
 type FilesLocked struct {
 	// Task is the task that asked.
 	Task TaskID
@@ -234,7 +234,7 @@ type FilesLocked struct {
 	Granted bool
 }
 
-// Land puts exactly one commit into the merge queue.
+// QueueMerge puts exactly one commit into the merge queue.
 type QueueMerge struct {
 	// Run is the run that asks.
 	Run int
@@ -256,7 +256,7 @@ type QueueMerge struct {
 	Title string
 }
 
-// Landed answers Land. Exactly one of Result and Failure is set.
+// MergeEnded answers QueueMerge. Exactly one of Result and Failure is set.
 type MergeEnded struct {
 	// Task is the task that asked.
 	Task TaskID
@@ -268,7 +268,7 @@ type MergeEnded struct {
 	Failure *Failure
 }
 
-// Withdraw takes back what a task asked of its project, and releases its file
+// WithdrawRequests takes back what a task asked of its project, and releases its file
 // lock.
 type WithdrawRequests struct {
 	// Run is the run that asked.
@@ -279,7 +279,7 @@ type WithdrawRequests struct {
 	Number int
 }
 
-// End tells the project that a run of an intent ended.
+// RunEnded tells the project that a run of an intent ended.
 type RunEnded struct {
 	// Run is the run that ended.
 	Run int
@@ -315,7 +315,7 @@ type ReflectOn struct {
 	Policy ReflectionPolicy
 }
 
-// Child tells a parent how far a child intent is.
+// ChildChanged tells a parent how far a child intent is.
 type ChildChanged struct {
 	// Intent is the child.
 	Intent IntentID
@@ -327,7 +327,7 @@ type ChildChanged struct {
 	Status Status
 }
 
-// Reflected tells an intent what a reflection made of its run or observations.
+// RunReflected tells an intent what a reflection made of its run or observations.
 type RunReflected struct {
 	// Run is the run that was reflected upon.
 	Run int
@@ -341,7 +341,7 @@ type RunReflected struct {
 	Dropped []Adjustment
 }
 
-// Forecast tells an intent that the newest changes of one of its tasks and of
+// OverlapChanged tells an intent that the newest changes of one of its tasks and of
 // another intent's task do not merge, or that they do again.
 type OverlapChanged struct {
 	// TaskID is the task of the intent that is told.
@@ -353,7 +353,7 @@ type OverlapChanged struct {
 	Number int
 }
 
-// Spend asks the project to reserve money for one call of an agent.
+// ReserveBudget asks the project to reserve money for one call of an agent.
 type ReserveBudget struct {
 	// Run is the run that asks.
 	Run int
@@ -370,7 +370,7 @@ type ReserveBudget struct {
 	Begun bool
 }
 
-// Funded answers Spend.
+// BudgetReserved answers ReserveBudget.
 type BudgetReserved struct {
 	// Attempt is the attempt that the money is for.
 	Attempt Attempt
@@ -380,7 +380,7 @@ type BudgetReserved struct {
 	Reason string
 }
 
-// Settle tells the project what an intent has spent, and releases what was
+// CommitBudget tells the project what an intent has spent, and releases what was
 // reserved before for attempts that are not open any more.
 type CommitBudget struct {
 	// Number counts the intent's messages about money, from 1.

@@ -352,7 +352,7 @@ type Evaluation struct {
 	Confidence float64
 }
 
-// Loop describes a goal and its iterations so far, for the steps of an iteration.
+// GoalContext describes a goal and its iterations so far, for the steps of an iteration.
 type GoalContext struct {
 	// Iteration counts from 1, over all runs of the goal.
 	Iteration int

@@ -90,10 +90,10 @@ type IterationInput struct {
 	Verify *VerifyReport
 }
 
-// MergeInput is the input of integrate.
+// MergeInput is the input of merge.
 type MergeInput struct {
-	// Land is the request of the intent's state machine: the commit to merge.
-	Land *QueueMerge
+	// Change is the request of the intent's state machine: the commit to merge.
+	Change *QueueMerge
 }
 
 // ReflectInput is the input of reflect.
@@ -128,7 +128,7 @@ func (c *Command) HasInput() bool {
 	case *IterationInput:
 		return c.Attempt.Step == StepSummarize || c.Attempt.Step == StepJudge
 	case *MergeInput:
-		return c.Attempt.Step == StepMerge && in.Land != nil
+		return c.Attempt.Step == StepMerge && in.Change != nil
 	case *ReflectInput:
 		return c.Attempt.Step == StepReflect
 	case nil:
@@ -155,7 +155,7 @@ func (c *Command) Review() ReviewInput { return input[ReviewInput](c) }
 // Iteration returns the input of summarize and judge.
 func (c *Command) Iteration() IterationInput { return input[IterationInput](c) }
 
-// Merge returns the input of integrate.
+// Merge returns the input of merge.
 func (c *Command) Merge() MergeInput { return input[MergeInput](c) }
 
 // Reflect returns the input of reflect.

@@ -30,13 +30,13 @@ type Effects struct {
 	Commands []Command
 	// Timers are set, or set again if there is one under the same key.
 	Timers []Timer
-	// Notes are events for other state machines of the project, repeated after a
+	// Outbox are events for other state machines of the project, repeated after a
 	// crash until they are answered or superseded.
 	Outbox []Event
 	// Cancels are attempts whose results are not needed any more. Workers stop them
 	// and keep what was done.
 	Cancels []Attempt
-	// Released are tasks that have ended: their checkouts and sessions can go.
+	// ReleasedTasks are tasks that have ended: their checkouts and sessions can go.
 	ReleasedTasks []TaskID
 	// Ended says that the run of the intent is over: commands of it that no worker
 	// has taken can be forgotten.
@@ -110,7 +110,7 @@ type Summary struct {
 	TasksDone int
 	// Open are the attempts whose results are still wanted.
 	Open []Attempt
-	// Settled says that no worker, timer or other state machine will change
+	// Idle says that no worker, timer or other state machine will change
 	// anything by itself: the intent has ended or waits for a person.
 	Idle bool
 	// Usage sums up the consumption of all agent calls of all runs.
@@ -165,7 +165,7 @@ type View struct {
 	History      []History // one per finished run
 	Observations []Observation
 	Audit        *Audit   // of an intent of type audit
-	Children        []Intent // that it is taken apart into, as they are submitted
+	Children     []Intent // that it is taken apart into, as they are submitted
 	Goal         *GoalView
 	Seq          uint64 // of the last journal record in it
 }

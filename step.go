@@ -9,7 +9,7 @@ import (
 // its commands and results travel on.
 type Step string
 
-// The steps. A default flow runs analyze, implement, rebase, review, integrate and
+// The steps. A default flow runs analyze, implement, rebase, review, merge and
 // reflect; the rest take the place of analyze where they are named.
 const (
 	StepAnalyze   Step = "analyze"
@@ -20,7 +20,7 @@ const (
 	StepImplement Step = "implement"
 	StepRebase    Step = "rebase" // includes the verify commands
 	StepReview    Step = "review"
-	StepMerge Step = "merge"
+	StepMerge     Step = "merge"
 	StepReflect   Step = "reflect"
 	StepIntake    Step = "intake"    // intents with criteria: makes a task and criteria of a goal, or asks
 	StepExecute   Step = "execute"   // takes the place of implement: one iteration towards a goal
@@ -47,17 +47,17 @@ func ParseStep(s string) (Step, error) {
 	return "", fmt.Errorf("unknown step %q", s)
 }
 
-// Key names a state machine: an intent, or, with an empty Intent, the lane of
+// Key names a state machine: an intent, or, with an empty Intent, the project of
 // a project.
 type Key struct {
 	Project ProjectID
 	Intent  IntentID
 }
 
-// Lane returns the key of the project's lane.
+// Project returns the key of the project.
 func (k Key) ProjectKey() Key { return Key{Project: k.Project} }
 
-// IsLane reports whether the key names a project's lane.
+// IsProject reports whether the key names a project.
 func (k Key) IsProject() bool { return k.Intent == "" }
 
 func (k Key) String() string {

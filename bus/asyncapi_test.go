@@ -162,7 +162,7 @@ func protoSchema(typ reflect.Type) doc {
 	properties := doc{}
 	for f := range typ.Fields() {
 		if f.Name == "Number" {
-			continue // the lane's
+			continue // the project's
 		}
 		words := strings.Split(strings.ToLower(wordEnd.ReplaceAllString(f.Name, "${1}_$2")), "_")
 		for i := range words[1:] {

@@ -18,7 +18,7 @@ const forgetFollower = keepEvents
 
 // FollowerConfig says who follows the changes of intents, and which.
 type FollowerConfig struct {
-	Name  string // an id; under the same name a follower goes on where it was
+	Name  string       // an id; under the same name a follower goes on where it was
 	Whats []ChangeKind // empty: all
 }
 
@@ -94,7 +94,7 @@ func (b *Bus) Behind(ctx context.Context, name string) (int, error) {
 	return int(info.NumPending) + info.NumAckPending, nil
 }
 
-// Told is a change that a follower got. It comes again unless Done or Drop is called
+// DeliveredChange is a change that a follower got. It comes again unless Done or Drop is called
 // within 30 seconds, or Hold.
 type DeliveredChange struct {
 	Change

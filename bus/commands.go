@@ -8,11 +8,11 @@ import (
 	forge "github.com/pfl-forge/pfl-forge"
 )
 
-// laneMark stands before the intent in the subject of a command that the lane of the
+// projectMark stands before the intent in the subject of a command that the project of the
 // project issued: the end of the intent removes its own commands, and not those.
 const projectMark = "_"
 
-func ofLane(c *forge.Command) bool {
+func ofProject(c *forge.Command) bool {
 	r := forge.Result{To: c.To, Attempt: c.Attempt}
 	return r.Machine().IsProject()
 }
@@ -41,7 +41,7 @@ func commandSubject(c *forge.Command) (string, error) {
 		whom = "on." + string(c.Replica)
 	}
 	intent := string(c.To.Intent)
-	if ofLane(c) {
+	if ofProject(c) {
 		intent = projectMark + intent
 	}
 	return strings.Join([]string{

@@ -148,7 +148,7 @@ func timersFire(t *testing.T, unit time.Duration) (inTime bool) {
 		if time.Now().Before(now.Add(due)) {
 			t.Errorf("%s came too early", ev.ID)
 		}
-		if lane := forge.As[*forge.TimerFired](ev.Message).Key == "a.b/*"; lane != ev.To.IsProject() {
+		if project := forge.As[*forge.TimerFired](ev.Message).Key == "a.b/*"; project != ev.To.IsProject() {
 			t.Errorf("%s went to %s", ev.ID, ev.To)
 		}
 		if forge.As[*forge.TimerFired](ev.Message).Key == "replaced" { // the end of the intent's run takes its other timer away

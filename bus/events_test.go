@@ -242,7 +242,7 @@ func TestGarbage(t *testing.T) {
 		{"forge.intent.shop.by.ada.submit", `{"id": "x", "submit": {"intent": {"id": "a", "colour": "red"}}}`, "unknown field"},
 		{"forge.intent.shop.by.ada.submit", `{"id": "x", "submit": {"intent": {"id": "a", "risk": "RISK_HUGE"}}}`, "RISK_HUGE"},
 		{"forge.intent.shop.by.ada.submit", `{"id": "x", "to": {"intent": "a"}, "approve": {}}`, `sent as "submit", but holds "approve"`},
-		{"forge.intent.shop.by.ada.landed", `{"id": "x", "to": {"intent": "a"}, "landed": {}}`, `holds ""`},
+		{"forge.intent.shop.by.ada.merged", `{"id": "x", "to": {"intent": "a"}, "merged": {}}`, `holds ""`},
 		{"forge.intent.shop.by.ada.submit", `{"id": "x", "submit": {"intent": {"id": "A*"}}}`, "only a-z"},
 		{"forge.intent.shop.by.ada.submit", `{"id": "x", "submit": {"intent": {}}}`, "is empty"},
 		{"forge.intent.shop.by.ada.submit", `{"submit": {"intent": {"id": "a"}}}`, "id is missing"},
@@ -365,14 +365,14 @@ func TestSendRefuses(t *testing.T) {
 	ctx := wait.Context(t)
 	b := bustest.Start(t)
 	for name, ev := range map[string]forge.Event{
-		"no id":      {To: key, Message: &forge.Cancel{}},
-		"nothing":    {ID: "x", To: key},
-		"a timer":    {ID: "x", To: key, Message: &forge.TimerFired{}},
-		"the lane":   {ID: "x", To: key.ProjectKey(), Message: &forge.Approve{}},
-		"a name":     {ID: "x", To: key, Actor: strings.Repeat("a", 201), Message: &forge.Cancel{}},
-		"wildcard":   {ID: "x", To: forge.Key{Project: "*", Intent: "a"}, Message: &forge.Cancel{}},
-		"no message": {ID: "x", To: key},
-		"enum":       {ID: "x", To: key, Message: &forge.Edit{Risk: new(forge.Risk("huge"))}},
+		"no id":       {To: key, Message: &forge.Cancel{}},
+		"nothing":     {ID: "x", To: key},
+		"a timer":     {ID: "x", To: key, Message: &forge.TimerFired{}},
+		"the project": {ID: "x", To: key.ProjectKey(), Message: &forge.Approve{}},
+		"a name":      {ID: "x", To: key, Actor: strings.Repeat("a", 201), Message: &forge.Cancel{}},
+		"wildcard":    {ID: "x", To: forge.Key{Project: "*", Intent: "a"}, Message: &forge.Cancel{}},
+		"no message":  {ID: "x", To: key},
+		"enum":        {ID: "x", To: key, Message: &forge.Edit{Risk: new(forge.Risk("huge"))}},
 	} {
 		if err := b.Send(ctx, ev); err == nil {
 			t.Errorf("%s was sent", name)

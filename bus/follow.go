@@ -21,7 +21,7 @@ const silence = 3 * time.Second
 type Follower struct {
 	// Record is called with every record of the intents, in order.
 	Record func(key forge.Key, seq uint64, rec forge.Record) error
-	// Lane, if not nil, is called with every record of the lanes, from the first, in
+	// Project, if not nil, is called with every record of the projects, from the first, in
 	// order; between those and the intents' there is none. It is not called while Record
 	// is.
 	Project func(key forge.Key, seq uint64, rec forge.Record) error
@@ -38,13 +38,13 @@ func (b *Bus) Follow(ctx context.Context, project forge.ProjectID, from uint64, 
 	if err != nil {
 		return fmt.Errorf("follow journals: %w", err)
 	}
-	lanes, err := projectJournals(project)
+	projects, err := projectJournals(project)
 	if err != nil {
 		return fmt.Errorf("follow journals: %w", err)
 	}
 	parts := []*following{b.followRecords(intents, from, f.Record)}
 	if f.Project != nil {
-		parts = append(parts, b.followRecords(lanes, 0, f.Project))
+		parts = append(parts, b.followRecords(projects, 0, f.Project))
 	}
 	if err := together(ctx, parts, f.CaughtUp); err != nil {
 		return fmt.Errorf("follow journals: %w", err)

@@ -13,7 +13,7 @@ import (
 
 // journalStream is the stream that a journal's subject, or a filter of such, is of.
 func journalStream(subject string) string {
-	if strings.HasPrefix(subject, "forge.lane.") {
+	if strings.HasPrefix(subject, "forge.project.") {
 		return streamProjects
 	}
 	return streamJournal

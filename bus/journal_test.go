@@ -258,10 +258,10 @@ func TestSummaries(t *testing.T) {
 		t.Errorf("all projects have %d summaries, %v", len(list), err)
 	}
 	if list, err = b.ProjectSummaries(ctx, ""); err != nil || len(list) != 2 {
-		t.Errorf("all projects have %d lanes, %v", len(list), err)
+		t.Errorf("all projects have %d projects, %v", len(list), err)
 	}
 	if list, err = b.ProjectSummaries(ctx, "shop"); err != nil || len(list) != 1 || list[0].Key != key.ProjectKey() {
-		t.Errorf("the project has lanes %+v, %v", list, err)
+		t.Errorf("the project has projects %+v, %v", list, err)
 	}
 	if list, err = b.Summaries(ctx, "empty"); err != nil || len(list) != 0 {
 		t.Errorf("a project without intents has %+v, %v", list, err)
@@ -275,8 +275,8 @@ func TestWanted(t *testing.T) {
 	ctx := wait.Context(t)
 	b := bustest.Start(t)
 	review := forge.Attempt{Task: "fix-login-001", Step: forge.StepReview, Number: 1, Claim: 2}
-	land := forge.Attempt{Task: "fix-login-001", Step: forge.StepMerge, Number: 1, Claim: 1}
-	for k, a := range map[forge.Key]forge.Attempt{key: review, key.ProjectKey(): land} {
+	merge := forge.Attempt{Task: "fix-login-001", Step: forge.StepMerge, Number: 1, Claim: 1}
+	for k, a := range map[forge.Key]forge.Attempt{key: review, key.ProjectKey(): merge} {
 		rec := record(k, 0)
 		rec.Summary.Open = []forge.Attempt{a}
 		if _, err := b.Append(ctx, k, 0, rec); err != nil {
@@ -291,7 +291,7 @@ func TestWanted(t *testing.T) {
 		want bool
 	}{
 		{key, review, true},
-		{key, land, true},
+		{key, merge, true},
 		{key, stale, false},
 		{forge.Key{Project: "shop", Intent: "other"}, review, false},
 	} {
@@ -307,14 +307,14 @@ func TestFollow(t *testing.T) {
 	b := s.Connect(t)
 	fill(t, b, 10, func(int) forge.Key { return key })
 	following, stop := context.WithCancel(ctx)
-	lane := key.ProjectKey()
-	if _, err := b.Append(ctx, lane, 0, record(lane, 0)); err != nil {
+	project := key.ProjectKey()
+	if _, err := b.Append(ctx, project, 0, record(project, 0)); err != nil {
 		t.Fatal(err)
 	}
-	intents, lanes := make(chan uint64, 100), make(chan uint64, 100)
+	intents, projects := make(chan uint64, 100), make(chan uint64, 100)
 	to := func(seqs chan uint64) func(forge.Key, uint64, forge.Record) error {
 		return func(k forge.Key, seq uint64, rec forge.Record) error {
-			if rec.Summary.Key != k || k.IsProject() != (seqs == lanes) {
+			if rec.Summary.Key != k || k.IsProject() != (seqs == projects) {
 				t.Errorf("record %d of %s came as one of %s", seq, rec.Summary.Key, k)
 			}
 			seqs <- seq
@@ -325,19 +325,19 @@ func TestFollow(t *testing.T) {
 	ended := make(chan error, 1)
 	go func() {
 		ended <- b.Follow(following, "shop", 4, bus.Follower{
-			Record: to(intents), Project: to(lanes),
+			Record: to(intents), Project: to(projects),
 			CaughtUp: func() error { close(caught); return nil },
 		})
 	}()
 	wait.For(t, caught)
-	if len(intents) != 7 || len(lanes) != 1 {
-		t.Fatalf("caught up after %d records of intents and %d of lanes, want 7 and 1", len(intents), len(lanes))
+	if len(intents) != 7 || len(projects) != 1 {
+		t.Fatalf("caught up after %d records of intents and %d of projects, want 7 and 1", len(intents), len(projects))
 	}
 	s.Restart(t)
 	for _, next := range []struct {
 		key forge.Key
 		seq uint64
-	}{{key, 10}, {lane, 1}} {
+	}{{key, 10}, {project, 1}} {
 		for {
 			if _, err := b.Append(ctx, next.key, next.seq, record(next.key, 1)); err == nil || errors.Is(err, bus.ErrConflict) {
 				break
@@ -350,8 +350,8 @@ func TestFollow(t *testing.T) {
 		}
 	}
 	for want := uint64(1); want <= 2; want++ {
-		if got := wait.For(t, lanes); got != want {
-			t.Fatalf("got record %d of the lane, want %d", got, want)
+		if got := wait.For(t, projects); got != want {
+			t.Fatalf("got record %d of the project, want %d", got, want)
 		}
 	}
 	stop()

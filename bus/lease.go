@@ -32,7 +32,7 @@ const (
 // holder was cut off for too long.
 var ErrLeaseLost = errors.New("cut off for too long: another replica may have taken over")
 
-// Holder is who holds leases: a replica in one of its lives.
+// LeaseHolder is who holds leases: a replica in one of its lives.
 type LeaseHolder struct {
 	Replica forge.ReplicaID
 	Life    string // differs from life to life of the process

@@ -67,7 +67,7 @@ func readIntent(m jetstream.Msg) (forge.Event, error) {
 	}.read()
 }
 
-// readWish reads what a person asks for. It may leave out what the subject says
+// readPersonal reads what a person asks for. It may leave out what the subject says
 // anyway, and may be JSON.
 func readPersonal(m jetstream.Msg, from sender) (forge.Event, error) {
 	read := events.Unmarshal
@@ -115,7 +115,7 @@ func readPersonal(m jetstream.Msg, from sender) (forge.Event, error) {
 	return ev, nil
 }
 
-// checkWished checks what a person submits.
+// checkPersonalSubmit checks what a person submits.
 func checkPersonalSubmit(ev *forge.Event, submit *forge.Submit) error {
 	in := &submit.Intent
 	if in.Project != ev.To.Project {

@@ -136,7 +136,7 @@ func TestPublisherMayOnlySubmit(t *testing.T) {
 		"forge.intent.shop.submit", "forge.intent.bank.from.scanner.submit", "forge.intent.shop.from.ci.submit", "forge.intent.shop.by.ada.approve",
 		"forge.intent.shop.by.scanner.submit", "forge.api.shop.submit", "forge.api.shop.list", "forge.api.shop.show", "forge.event.shop.a.done",
 		"forge.api.shop.by.scanner.clean", "forge.api.shop.by.ada.clean", "forge.cleaned.shop",
-		"forge.journal.shop.a", "forge.lane.shop", "forge.command.analyze.any.shop.a.-.1.1", "forge.wake.shop.a", "forge.timer.shop.a.x",
+		"forge.journal.shop.a", "forge.project.shop", "forge.command.analyze.any.shop.a.-.1.1", "forge.wake.shop.a", "forge.timer.shop.a.x",
 		"forge.result.analyze.shop.a", "forge.control.shop.a", "$SRV.PING", "$JS.API.INFO", "$JS.API.STREAM.MSG.GET.FORGE_INTENTS",
 		"$JS.API.STREAM.DELETE.FORGE_JOURNAL", "$JS.API.CONSUMER.CREATE.FORGE_EVENTS.scanner.forge.event.shop.>",
 	} {
@@ -274,7 +274,7 @@ func TestPersonSpeaksForThemselves(t *testing.T) {
 	nc, refused := as(t, s, "ada")
 	for _, subject := range []string{
 		"forge.intent.shop.by.bob.approve", "forge.intent.bank.by.ada.approve", "forge.intent.shop.submit", "forge.intent.shop.from.ci.submit",
-		"forge.journal.shop.fix-login", "forge.lane.shop", "forge.event.shop.a.done", "forge.api.bank.list", "forge.control.shop.a",
+		"forge.journal.shop.fix-login", "forge.project.shop", "forge.event.shop.a.done", "forge.api.bank.list", "forge.control.shop.a",
 		"forge.api.shop.by.bob.clean", "forge.api.bank.by.ada.clean", "forge.cleaned.shop",
 		"$JS.API.STREAM.DELETE.FORGE_JOURNAL", "$JS.API.STREAM.PURGE.FORGE_JOURNAL", "$JS.API.STREAM.UPDATE.FORGE_JOURNAL",
 		"$JS.API.CONSUMER.DELETE.FORGE_INTENTS.runner", "$SRV.PING",

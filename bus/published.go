@@ -14,7 +14,7 @@ import (
 	forge "github.com/pfl-forge/pfl-forge"
 )
 
-// What names a change of an intent that everybody may follow. It is the last token
+// ChangeKind names a change of an intent that followers are told of. It is the last token
 // of the change's subject.
 type ChangeKind string
 
@@ -36,7 +36,7 @@ const (
 	ChangeCancelled  ChangeKind = "cancelled"   // a person stopped it
 )
 
-// Whats lists the changes.
+// ChangeKinds lists the changes.
 func ChangeKinds() []ChangeKind {
 	return []ChangeKind{
 		ChangeSubmitted, ChangePlanned, ChangeWaiting, ChangeApproved, ChangeResumed, ChangeExecuting, ChangeIterated, ChangeTaskDone, ChangeTaskFailed,

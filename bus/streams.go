@@ -16,7 +16,7 @@ import (
 const (
 	streamIntents  = "FORGE_INTENTS"
 	streamJournal  = "FORGE_JOURNAL"
-	streamProjects    = "FORGE_LANES"
+	streamProjects = "FORGE_PROJECTS"
 	streamCommands = "FORGE_COMMANDS"
 	streamWakes    = "FORGE_WAKES"
 	streamLeases   = "FORGE_LEASES"
@@ -57,8 +57,8 @@ func streams(replicas int) []jetstream.StreamConfig {
 			AllowDirect: true,
 		},
 		{
-			Name:        streamProjects, // what a lane decides waits for no intent's turn to be written
-			Description: "every decision of a lane, in order: the truth, too",
+			Name:        streamProjects, // what a project decides waits for no intent's turn to be written
+			Description: "every decision of a project, in order: the truth, too",
 			Subjects:    []string{everyProject},
 			AllowDirect: true,
 		},

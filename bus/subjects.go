@@ -18,7 +18,7 @@ import (
 //	forge.intent.<project>.from.<escaped system>.submit                             FORGE_INTENTS, from one system alone
 //	forge.intent.<project>.by.<escaped person>.<verb>                               FORGE_INTENTS, from one person
 //	forge.journal.<project>.<intent>                                                FORGE_JOURNAL
-//	forge.lane.<project>                                                            FORGE_LANES
+//	forge.project.<project>                                                            FORGE_PROJECTS
 //	forge.result.<step>.<project>.<intent>                                          not stored
 //	forge.command.<step>.any.<project>.<intent>.<task or ->.<number>.<claim>        FORGE_COMMANDS
 //	forge.command.<step>.on.<replica>.<project>.<intent>.<task or ->.<number>.<claim>
@@ -62,11 +62,11 @@ func checkIntent(k forge.Key) error {
 // maxSender bounds the name of a person or system in a subject, in bytes.
 const maxSender = 200
 
-// wishSubject is where a person asks for something. Only that person is to be
+// personSubject is where a person asks for something. Only that person is to be
 // allowed to publish there.
 func personSubject(k forge.Key, person, verb string) (string, error) {
 	check := checkIntent
-	if k.IsProject() && forLanes[verb] {
+	if k.IsProject() && forProjects[verb] {
 		check = checkKey
 	}
 	if len(person) > maxSender {
@@ -75,8 +75,8 @@ func personSubject(k forge.Key, person, verb string) (string, error) {
 	return "forge.intent." + string(k.Project) + ".by." + escape(person) + "." + verb, check(k)
 }
 
-// forLanes are the wishes that can be about a whole project.
-var forLanes = map[string]bool{"cancel": true, "pause": true, "resume": true, "reflect": true}
+// forProjects are the wishes that can be about a whole project.
+var forProjects = map[string]bool{"cancel": true, "pause": true, "resume": true, "reflect": true}
 
 // sender is what a subject of FORGE_INTENTS says about who sent what.
 type sender struct {
@@ -108,13 +108,13 @@ func parseIntentSubject(s string) (sender, error) {
 
 func journalSubject(k forge.Key) (string, error) {
 	if k.IsProject() {
-		return "forge.lane." + string(k.Project), checkKey(k)
+		return "forge.project." + string(k.Project), checkKey(k)
 	}
 	return "forge.journal." + string(k.Project) + "." + string(k.Intent), checkKey(k)
 }
 
 func parseJournalSubject(s string) (forge.Key, error) {
-	if project, ok := strings.CutPrefix(s, "forge.lane."); ok {
+	if project, ok := strings.CutPrefix(s, "forge.project."); ok {
 		k := forge.Key{Project: forge.ProjectID(project)}
 		return k, checkKey(k)
 	}
@@ -126,10 +126,10 @@ func parseJournalSubject(s string) (forge.Key, error) {
 	return k, checkIntent(k)
 }
 
-// everyJournal matches the journals of all intents, everyLane those of all lanes.
+// everyJournal matches the journals of all intents, everyProject those of all projects.
 const (
 	everyJournal = "forge.journal.*.*"
-	everyProject    = "forge.lane.*"
+	everyProject = "forge.project.*"
 )
 
 // intentJournals and laneJournals match the journals of a project, or of every
@@ -141,7 +141,7 @@ func intentJournals(p forge.ProjectID) (string, error) {
 
 func projectJournals(p forge.ProjectID) (string, error) {
 	t, err := projectToken(p)
-	return "forge.lane." + t, err
+	return "forge.project." + t, err
 }
 
 func projectToken(p forge.ProjectID) (string, error) {

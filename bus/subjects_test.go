@@ -25,7 +25,7 @@ func TestCommandSubjects(t *testing.T) {
 		},
 		{
 			forge.Command{To: to, Attempt: forge.Attempt{Task: "fix-login-001", Step: forge.StepMerge, Number: 1, Claim: 1}},
-			"forge.command.integrate.any.shop._fix-login.fix-login-001.1.1",
+			"forge.command.merge.any.shop._fix-login.fix-login-001.1.1",
 		},
 	} {
 		got, err := commandSubject(&tt.cmd)
@@ -44,7 +44,7 @@ func TestCommandSubjects(t *testing.T) {
 		}
 		want := 1
 		if tt.cmd.Attempt.Step == forge.StepMerge {
-			want = 0 // the end of an intent does not remove what is the lane's
+			want = 0 // the end of an intent does not remove what is the project's
 		}
 		if matched != want {
 			t.Errorf("%d filters of the intent match %q, want %d", matched, got, want)
@@ -59,7 +59,7 @@ func TestCommandSubjects(t *testing.T) {
 func TestJournalSubjects(t *testing.T) {
 	for want, key := range map[string]forge.Key{
 		"forge.journal.shop.fix-login": {Project: "shop", Intent: "fix-login"},
-		"forge.lane.shop":              {Project: "shop"},
+		"forge.project.shop":           {Project: "shop"},
 	} {
 		got, err := journalSubject(key)
 		if err != nil || got != want {
@@ -111,7 +111,7 @@ func TestHostileIDs(t *testing.T) {
 
 func FuzzParseSubjects(f *testing.F) {
 	f.Add("forge.command.review.on.r.p.i.i-001.1.1")
-	f.Add("forge.lane.p")
+	f.Add("forge.project.p")
 	f.Fuzz(func(t *testing.T, s string) {
 		if c, err := parseCommandSubject(s); err == nil {
 			if again, err := commandSubject(&c); err != nil || again != s {

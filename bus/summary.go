@@ -21,11 +21,11 @@ func (b *Bus) Summaries(ctx context.Context, project forge.ProjectID) ([]forge.S
 	return b.lastSummaries(ctx, filter)
 }
 
-// LaneSummaries is Summaries for lanes.
+// ProjectSummaries is Summaries for projects.
 func (b *Bus) ProjectSummaries(ctx context.Context, project forge.ProjectID) ([]forge.Summary, error) {
 	filter, err := projectJournals(project)
 	if err != nil {
-		return nil, fmt.Errorf("list lanes: %w", err)
+		return nil, fmt.Errorf("list projects: %w", err)
 	}
 	return b.lastSummaries(ctx, filter)
 }

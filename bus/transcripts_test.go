@@ -123,7 +123,7 @@ func TestTranscriptRefused(t *testing.T) {
 		}
 	}
 	if err := b.AppendTranscript(ctx, key.ProjectKey(), try("", 1), "1", nil); err == nil {
-		t.Error("a lane has a transcript")
+		t.Error("a project has a transcript")
 	}
 	if err := b.FollowTranscripts(ctx, bus.TranscriptFilter{Intent: ">"}, 0, time.Time{}, bus.TranscriptFollower{}); err == nil {
 		t.Error("a wildcard is an intent")

@@ -91,7 +91,7 @@ func median(list []time.Duration) float64 {
 }
 
 // BenchmarkRebase compares a conflict-free Rebase of one commit with git rebase in a worktree of the same repository.
-// "integrate" adds Keep and Integrate of a branch that is not checked out.
+// "merge" adds Keep and Merge of a branch that is not checked out.
 func BenchmarkRebase(b *testing.B) {
 	r, main, later := bigRepo(b)
 	s := r.store()
@@ -112,12 +112,12 @@ func BenchmarkRebase(b *testing.B) {
 		}
 		took := time.Since(start)
 		ours = append(ours, took)
-		r.git("update-ref", "refs/heads/lane", string(later))
+		r.git("update-ref", "refs/heads/project", string(later))
 		start = time.Now()
 		if _, err := s.Keep(b.Context(), newest("t"), got.Head); err != nil {
 			b.Fatal(err)
 		}
-		if _, err := s.Integrate(b.Context(), "lane", later, got.Head); err != nil {
+		if _, err := s.Merge(b.Context(), "project", later, got.Head); err != nil {
 			b.Fatal(err)
 		}
 		whole = append(whole, took+time.Since(start))
@@ -132,8 +132,8 @@ func BenchmarkRebase(b *testing.B) {
 		b.StartTimer()
 	}
 	b.ReportMetric(median(ours), "rebase-ms")
-	b.ReportMetric(median(whole), "with-integrate-ms")
+	b.ReportMetric(median(whole), "with-merge-ms")
 	b.ReportMetric(median(theirs), "git-rebase-ms")
 	b.ReportMetric(median(ours)/median(theirs), "ratio")
-	b.ReportMetric(median(whole)/median(theirs), "ratio-with-integrate")
+	b.ReportMetric(median(whole)/median(theirs), "ratio-with-merge")
 }

@@ -165,7 +165,7 @@ func TestCancelled(t *testing.T) {
 		t.Error(err)
 	}
 	next := r.proposal(map[string]string{"a": "b\n"})
-	if _, err := s.Integrate(ctx, "main", base, next); !errors.Is(err, context.Canceled) || r.head("main") != base {
+	if _, err := s.Merge(ctx, "main", base, next); !errors.Is(err, context.Canceled) || r.head("main") != base {
 		t.Error(err)
 	}
 	if _, _, err := s.Diff(ctx, base, next, 100); !errors.Is(err, context.Canceled) {

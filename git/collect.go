@@ -119,7 +119,7 @@ func (s *Store) complete(ctx context.Context, commit, have OID) bool {
 	return err == nil
 }
 
-// examine fills in the facts about start..Head and refuses what may not be integrated.
+// examine fills in the facts about start..Head and refuses what may not be merged.
 func (c *Checkout) examine(ctx context.Context, got *Collected) error {
 	s := c.pool.store
 	var err error

@@ -29,15 +29,15 @@
 // written as a file where git keeps refs as files. Sweep lets go of those of intents.
 //
 // What a task under way comes to now is refs/forge/_heads/<task>, which is pushed together with that: Forecast compares
-// changes that have not landed with each other.
+// changes that are not merged with each other.
 //
 // # How the base branch moves
 //
-// Only by Integrate: fast-forward, from exactly the expected commit to exactly the reviewed one. Towards an origin it is a
+// Only by Merge: fast-forward, from exactly the expected commit to exactly the reviewed one. Towards an origin it is a
 // push with a lease. In a person's repository it is one git ref transaction: while it is prepared, git has locked
 // the branch and HEAD at the expected value and we have locked the index; then their files and index follow, with
 // git's own two-way merge, and then the transaction commits. If this process dies, git aborts the transaction;
-// what was already written to files is recorded in pfl-forge/move.json and put back by the next Integrate or OpenLocal, where
+// what was already written to files is recorded in pfl-forge/move.json and put back by the next Merge or OpenLocal, where
 // it is what we wrote. A lock file that is left is removed only when its content proves that it is ours.
 //
 // Git processes inherit the lock that they run under. After a kill -9 of the service, its successor waits for

@@ -57,7 +57,7 @@ func (e *Error) Error() string {
 
 func (e *Error) Unwrap() error { return e.Err }
 
-// OverlapError reports uncommitted work of a person that is in the way of an integration. Nothing was changed.
+// OverlapError reports uncommitted work of a person that is in the way of a merge. Nothing was changed.
 type OverlapError struct {
 	WorkTree string   // the person's working tree
 	Files    []string // at least one, sorted

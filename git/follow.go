@@ -10,7 +10,7 @@ import (
 	"time"
 )
 
-// move describes one integration. It is on the disk as pfl-forge/move.json while the integration goes on.
+// move describes one merge. It is on the disk as pfl-forge/move.json while the merge goes on.
 type move struct {
 	Branch   Branch `json:"branch"`
 	Old      OID    `json:"old"`

@@ -78,11 +78,11 @@ func (s *Store) packedRefs() ([]byte, error) {
 	return b, ignoreMissing(err)
 }
 
-// Forget deletes the refs of landings, and of the heads of tasks that are not under way any more, here and at the origin.
+// Forget deletes the refs of merges, and of the heads of tasks that are not under way any more, here and at the origin.
 // Refs that are gone already are ignored.
-func (s *Store) Forget(ctx context.Context, landings []Landing, tasks ...Name) error {
+func (s *Store) Forget(ctx context.Context, merges []PendingMerge, tasks ...Name) error {
 	var refs []string
-	for _, l := range landings {
+	for _, l := range merges {
 		if err := l.validate(); err != nil {
 			return err
 		}

@@ -87,7 +87,7 @@ func TestPlantedConfigurationNeverRuns(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := s.Integrate(ctx, "main", onto, rebased.Head); err != nil {
+	if _, err := s.Merge(ctx, "main", onto, rebased.Head); err != nil {
 		t.Fatal(err)
 	}
 	if err := c.Release(); err != nil {

@@ -51,16 +51,16 @@ func TestJourney(t *testing.T) {
 	if err != nil || id != rebased.PatchID {
 		t.Fatalf("patch id %s (%v), rebased %s", id, err, rebased.PatchID)
 	}
-	done, err := s.Integrate(ctx, "main", onto, rebased.Head)
-	if err != nil || done.AlreadyIntegrated || done.WorkTree != r.dir {
-		t.Fatalf("integrate: %+v, %v", done, err)
+	done, err := s.Merge(ctx, "main", onto, rebased.Head)
+	if err != nil || done.AlreadyMerged || done.WorkTree != r.dir {
+		t.Fatalf("merge: %+v, %v", done, err)
 	}
 	if r.head("main") != rebased.Head || r.read("a.txt") != "1\n2\nthree\n" || r.git("status", "--porcelain") != "" {
 		t.Fatalf("the person's files did not follow: %s", r.git("status", "--porcelain"))
 	}
-	again, err := s.Integrate(ctx, "main", onto, rebased.Head)
-	if err != nil || !again.AlreadyIntegrated {
-		t.Fatalf("integrate again: %+v, %v", again, err)
+	again, err := s.Merge(ctx, "main", onto, rebased.Head)
+	if err != nil || !again.AlreadyMerged {
+		t.Fatalf("merge again: %+v, %v", again, err)
 	}
 	if err := c.Release(); err != nil {
 		t.Fatal(err)

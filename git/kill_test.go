@@ -30,8 +30,8 @@ func TestMain(m *testing.M) {
 
 // victims are what the process does with a repository until it is killed.
 var victims = map[string]func(dir string, args []string){
-	"integrate": victimIntegrates,
-	"work":      func(dir string, args []string) { victimWorks(dir, args[0]) },
+	"merge": victimMerges,
+	"work":  func(dir string, args []string) { victimWorks(dir, args[0]) },
 }
 
 func fatal(err error) {
@@ -41,13 +41,13 @@ func fatal(err error) {
 	}
 }
 
-// victimIntegrates moves main along a chain of commits, from where it is.
-func victimIntegrates(dir string, chain []string) {
+// victimMerges moves main along a chain of commits, from where it is.
+func victimMerges(dir string, chain []string) {
 	ctx := context.Background()
 	s, err := git.OpenLocal(ctx, git.LocalConfig{Path: dir})
 	fatal(err)
 	for i := range len(chain) - 1 {
-		_, err := s.Integrate(ctx, "main", git.OID(chain[i]), git.OID(chain[i+1]))
+		_, err := s.Merge(ctx, "main", git.OID(chain[i]), git.OID(chain[i+1]))
 		fatal(err)
 	}
 }
@@ -119,7 +119,7 @@ func (v victim) kill(withChildren bool) {
 
 // Killed at any moment, with or without its git, the branch is at one of the commits, and the person's
 // files are those of that commit, with the person's own changes, after the next opening.
-func TestKilledIntegration(t *testing.T) {
+func TestKilledMerge(t *testing.T) {
 	const length, files = 6, 120
 	rounds := testsize.Of(3, 12)
 	rng := rand.New(rand.NewPCG(1, 2))
@@ -150,7 +150,7 @@ func TestKilledIntegration(t *testing.T) {
 			r.git("reset", "-q", "--hard", chain[0])
 			r.git("stash", "pop", "-q")
 		}
-		v := startVictim(t, "integrate", append([]string{r.dir}, chain[at(chain, r.head("main")):]...)...)
+		v := startVictim(t, "merge", append([]string{r.dir}, chain[at(chain, r.head("main")):]...)...)
 		moment := wait.Moment(rng, 20*time.Millisecond, 200*time.Millisecond)
 		go func() { <-moment; v.kill(round%2 == 0) }()
 		_ = v.cmd.Wait()

@@ -25,7 +25,7 @@ type origin struct {
 }
 
 // OpenOrigin opens the clone at cfg.Dir and fetches. It never writes outside of cfg.Dir, except by Keep,
-// Sweep and Integrate, which push.
+// Sweep and Merge, which push.
 func OpenOrigin(ctx context.Context, cfg OriginConfig) (*Store, error) {
 	if err := checkURL(cfg.URL); err != nil {
 		return nil, err

@@ -59,26 +59,26 @@ func TestOriginJourney(t *testing.T) {
 	}
 	onto := person.commit("a person's", map[string]string{"p": "p\n"})
 	person.git("push", "-q", "origin", "main")
-	if _, err := two.Integrate(ctx, "main", base, got.Head); !errors.Is(err, git.ErrMoved) || bare.head("main") != onto {
+	if _, err := two.Merge(ctx, "main", base, got.Head); !errors.Is(err, git.ErrMoved) || bare.head("main") != onto {
 		t.Fatal(err)
 	}
 	rebased, err := two.Rebase(ctx, base, got.Head, onto) // the refusal fetched
 	if err != nil {
 		t.Fatal(err)
 	}
-	if res, err := two.Integrate(ctx, "main", onto, rebased.Head); err != nil || res.AlreadyIntegrated || bare.head("main") != rebased.Head {
+	if res, err := two.Merge(ctx, "main", onto, rebased.Head); err != nil || res.AlreadyMerged || bare.head("main") != rebased.Head {
 		t.Fatalf("%+v, %v", res, err)
 	}
 	if head, err := two.Head(ctx, "main"); err != nil || head != rebased.Head {
 		t.Fatal(head, err)
 	}
-	if res, err := two.Integrate(ctx, "main", onto, rebased.Head); err != nil || !res.AlreadyIntegrated {
+	if res, err := two.Merge(ctx, "main", onto, rebased.Head); err != nil || !res.AlreadyMerged {
 		t.Fatalf("again: %+v, %v", res, err)
 	}
 	if err := one.Fetch(ctx); err != nil {
 		t.Fatal(err)
 	}
-	if res, err := one.Integrate(ctx, "main", onto, rebased.Head); err != nil || !res.AlreadyIntegrated {
+	if res, err := one.Merge(ctx, "main", onto, rebased.Head); err != nil || !res.AlreadyMerged {
 		t.Fatalf("by the other one: %+v, %v", res, err)
 	}
 	if err := two.Sweep(ctx, "intent"); err != nil || bare.git("for-each-ref", "refs/forge") != "" {
@@ -87,8 +87,8 @@ func TestOriginJourney(t *testing.T) {
 	bare.git("fsck", "--strict")
 }
 
-// What is on the origin's branch has landed, also when our copy of the branch cannot follow.
-func TestOriginLandsBesideABrokenClone(t *testing.T) {
+// What is on the origin's branch is merged, also when our copy of the branch cannot follow.
+func TestOriginMergesBesideABrokenClone(t *testing.T) {
 	ctx := t.Context()
 	bare, _ := newOrigin(t, map[string]string{"a": "a\n"})
 	dir := filepath.Join(t.TempDir(), "clone.git")
@@ -103,7 +103,7 @@ func TestOriginLandsBesideABrokenClone(t *testing.T) {
 	lock := filepath.Join(dir, "refs/heads/main.lock") // of a git that was killed
 	must(t, os.MkdirAll(filepath.Dir(lock), 0o755))
 	must(t, os.WriteFile(lock, nil, 0o600))
-	if _, err := s.Integrate(ctx, "main", base, head); err != nil || bare.head("main") != head {
+	if _, err := s.Merge(ctx, "main", base, head); err != nil || bare.head("main") != head {
 		t.Fatal(err)
 	}
 }
@@ -123,7 +123,7 @@ func TestOriginPushRace(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		wg.Go(func() { _, results[i] = s.Integrate(ctx, "main", base, head) })
+		wg.Go(func() { _, results[i] = s.Merge(ctx, "main", base, head) })
 	}
 	wg.Wait()
 	won := 0

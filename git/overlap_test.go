@@ -16,9 +16,9 @@ import (
 	"pgregory.net/rapid"
 )
 
-// Whatever a person has in their working tree, an integration either goes through and leaves all of it as it
+// Whatever a person has in their working tree, a merge either goes through and leaves all of it as it
 // was, or is refused and changes nothing.
-func TestIntegrateNeverTouchesAPersonsWork(t *testing.T) {
+func TestMergeNeverTouchesAPersonsWork(t *testing.T) {
 	testsize.Checks(t, 10, 40)
 	r := newRepo(t, map[string]string{"x": "x\n"})
 	r.write(".git/info/exclude", "ignored\n")
@@ -34,7 +34,7 @@ func TestIntegrateNeverTouchesAPersonsWork(t *testing.T) {
 		personEdits(rt, r)
 		disk, index := r.disk(), r.git("ls-files", "-s")
 
-		_, err := s.Integrate(t.Context(), "main", r.head("base"), r.head("next"))
+		_, err := s.Merge(t.Context(), "main", r.head("base"), r.head("next"))
 		after := r.disk()
 		if _, overlap := errors.AsType[*git.OverlapError](err); overlap {
 			refused++

@@ -267,7 +267,7 @@ func TestOddPaths(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := s.Integrate(ctx, "main", onto, rebased.Head); err != nil || odd.read("a b/ü:\"q\"") != "y\n" {
+	if _, err := s.Merge(ctx, "main", onto, rebased.Head); err != nil || odd.read("a b/ü:\"q\"") != "y\n" {
 		t.Fatal(err)
 	}
 }

@@ -12,9 +12,9 @@ import (
 	"time"
 )
 
-// Repair undoes an integration that a crash cut off while a person's files were following, unless the branch had
+// Repair undoes a merge that a crash cut off while a person's files were following, unless the branch had
 // moved already. Nothing is lost: a file is put back only when what is there is what we wrote, whole or in part.
-// OpenLocal and Integrate do it by themselves.
+// OpenLocal and Merge do it by themselves.
 func (s *Store) Repair(ctx context.Context) error {
 	if s.origin != nil {
 		return nil

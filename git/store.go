@@ -33,7 +33,7 @@ type LocalConfig struct {
 	Identity  Identity // who commits what the service makes; default pfl-forge
 }
 
-// OpenLocal opens the repository that contains cfg.Path and repairs an integration that was cut off.
+// OpenLocal opens the repository that contains cfg.Path and repairs a merge that was cut off.
 // Errors: ErrNotRepository, ErrBare, ErrUnsupported. Inspect says more.
 func OpenLocal(ctx context.Context, cfg LocalConfig) (*Store, error) {
 	path, err := filepath.Abs(cfg.Path)

@@ -180,7 +180,7 @@ func TestShallowRepository(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := s.Integrate(t.Context(), "main", base, got.Head); err != nil || shallow.read("a") != "c\n" {
+	if _, err := s.Merge(t.Context(), "main", base, got.Head); err != nil || shallow.read("a") != "c\n" {
 		t.Fatal(err)
 	}
 	if _, err := os.Stat(filepath.Join(shallow.dir, ".git/shallow")); err != nil {

@@ -18,7 +18,7 @@ const (
 	sweepTries = 3
 )
 
-// Hidden maps each intent to its hidden refs: those of kept commits, of landings, and of its tasks' heads.
+// Hidden maps each intent to its hidden refs: those of kept commits, of merges, and of its tasks' heads.
 type Hidden map[Name][]string
 
 // HiddenRefs returns the hidden refs of all intents: in a distributed store those at the origin, as it is now.

@@ -19,7 +19,7 @@ func keepsHidden(t *testing.T, s *git.Store, at git.OID, intents ...git.Name) {
 		if _, err := s.Keep(t.Context(), a, at); err != nil {
 			t.Fatal(err)
 		}
-		must(t, s.KeepLanding(t.Context(), git.Landing{Intent: intent, Task: a.Task, Number: 1, Parent: at, Commit: at}))
+		must(t, s.KeepPendingMerge(t.Context(), git.PendingMerge{Intent: intent, Task: a.Task, Number: 1, Parent: at, Commit: at}))
 	}
 }
 
@@ -33,7 +33,7 @@ func wantHidden(t *testing.T, what string, got git.Hidden, err error, want ...gi
 		counts[name] = len(refs)
 	}
 	for _, name := range want {
-		wanted[name] = 3 // a commit, a landing, a head
+		wanted[name] = 3 // a commit, a merge, a head
 	}
 	if diff := cmp.Diff(wanted, counts); diff != "" {
 		t.Errorf("%s: %s", what, diff)

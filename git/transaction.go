@@ -70,7 +70,7 @@ type transaction struct {
 }
 
 func (s *Store) beginTransaction(ctx context.Context, m move, hold []*os.File) (*transaction, error) {
-	args := []string{"update-ref", "-m", "pfl-forge: integrate " + m.New.Short(), "--stdin"}
+	args := []string{"update-ref", "-m", "pfl-forge: merge " + m.New.Short(), "--stdin"}
 	// Once begun it is finished: cancelling may not leave it half done.
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 2*moveTimeout)
 	c := command{dir: m.GitDir, gitDir: m.GitDir, env: s.identityEnv(), hold: hold}

@@ -10,7 +10,7 @@ import (
 )
 
 // TestOpenLocalFindsTheFiles opens repositories whose git directory is not the working tree's .git. A wrong
-// answer would leave the person's files behind, as if they had deleted what was integrated.
+// answer would leave the person's files behind, as if they had deleted what was merged.
 func TestOpenLocalFindsTheFiles(t *testing.T) {
 	open := func(dir string) (*git.Store, error) { return git.OpenLocal(t.Context(), git.LocalConfig{Path: dir}) }
 	finds := func(dir, want string) *git.Store {
@@ -32,7 +32,7 @@ func TestOpenLocalFindsTheFiles(t *testing.T) {
 		lib.git("checkout", "-q", "-b", "other")
 		next := lib.commit("next", map[string]string{"new": "new\n"})
 		lib.git("checkout", "-q", "main")
-		if _, err := s.Integrate(t.Context(), "main", base, next); err != nil {
+		if _, err := s.Merge(t.Context(), "main", base, next); err != nil {
 			t.Fatal(err)
 		}
 		if got := lib.git("status", "--short"); got != "" || lib.read("new") != "new\n" {

@@ -116,7 +116,7 @@ func (r *Repository) inspect(ctx context.Context, b git.Branch) (*config.Project
 	return r.Config(ctx, tip)
 }
 
-// Base returns the branch where changes land. It stays what it was found to be
+// Base returns the branch where changes merge. It stays what it was found to be
 // first, also when a person switches branches.
 func (r *Repository) Base(ctx context.Context) (git.Branch, error) {
 	r.mu.Lock()

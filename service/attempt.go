@@ -194,7 +194,7 @@ func (a *attempt) askNow() {
 	}
 }
 
-// concerns says whether a control message is about this attempt. A lane's is about
+// concerns says whether a control message is about this attempt. A project's is about
 // attempts of all intents of its project.
 func (a *attempt) concerns(c bus.Control) bool {
 	if c.To.Project != a.cmd.To.Project || !c.To.IsProject() && c.To.Intent != a.cmd.To.Intent {

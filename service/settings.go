@@ -15,7 +15,7 @@ import (
 )
 
 // A setting can be given as a flag or in the environment. This table is all there
-// is: parsing, precedence, errors and the help text are made from it.
+// is: parsing, file lock, errors and the help text are made from it.
 type setting struct {
 	flag, env string
 	value     string // placeholder in the help text

@@ -185,7 +185,7 @@ func TestUnwantedCommandIsNotStarted(t *testing.T) {
 	}
 }
 
-// TestRegardlessReportsFacts: that a commit landed is true, whoever waits for it.
+// TestRegardlessReportsFacts: that a commit merged is true, whoever waits for it.
 func TestRegardlessReportsFacts(t *testing.T) {
 	b := bustest.Start(t)
 	r := newRunner(t, b)

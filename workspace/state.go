@@ -159,7 +159,7 @@ func (w *Workspace) StateWritten() bool {
 }
 
 // WriteState writes state.yaml: every intent and all its tasks, sorted by id,
-// after the files of the intents were written. Of a lane's summary only whether
+// after the files of the intents were written. Of a project's summary only whether
 // the project is paused counts.
 func (w *Workspace) WriteState(summaries []forge.Summary) ([]Problem, error) {
 	w.mu.Lock()

@@ -39,12 +39,12 @@ func TestStateHasAllTasks(t *testing.T) {
 			d := newDesk(t)
 			v, other := whole(), sample().Summary
 			other.Key.Intent, other.Tasks = "123", nil
-			lane := forge.Summary{Key: forge.Key{Project: "demo"}, Waiting: forge.WaitingPaused}
+			project := forge.Summary{Key: forge.Key{Project: "demo"}, Waiting: forge.WaitingPaused}
 			d.write(v)
 			if want := d.state(v.Summary, other); strings.Contains(want, "\npaused: true") {
 				t.Errorf("nothing is paused:\n%s", want)
 			}
-			want := d.state(v.Summary, other, lane)
+			want := d.state(v.Summary, other, project)
 			if !strings.HasPrefix(want, "format: 2\npaused: true\nintents:\n") {
 				t.Errorf("it is paused:\n%s", want)
 			}
@@ -57,7 +57,7 @@ func TestStateHasAllTasks(t *testing.T) {
 				}
 			}
 			tt.next(d)
-			if got := d.state(v.Summary, other, lane); got != want {
+			if got := d.state(v.Summary, other, project); got != want {
 				t.Errorf("written again:\n%s\nwant\n%s", got, want)
 			}
 			v.Tasks[0].Status, v.Summary.Tasks = forge.TaskDone, nil

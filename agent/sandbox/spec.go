@@ -76,7 +76,7 @@ func (s Spec) With(mounts ...Mount) Spec {
 	return s
 }
 
-// rank returns the precedence among kinds for one path.
+// rank returns the lock among kinds for one path.
 func (k Kind) rank() int { return slices.Index([]Kind{Link, ReadOnly, Writable, Hidden}, k) }
 
 // mountPlan returns the mounts in the order in which they have to be made, outer ones

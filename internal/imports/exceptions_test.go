@@ -56,7 +56,6 @@ var exceptions = []exception{
 	{"riddles", "services/runner/sim", 16, beforeRule},
 	{"riddles", "workspace", 33, beforeRule},
 	{"riddles", "workspace/schematest", 2, beforeRule},
-	{"riddles", "services/runner/flow/rule", 1, beforeRule},
 
 	{"docs", ".", 118, beforeRule},
 	{"docs", "services/runner/machine", 4, beforeRule},

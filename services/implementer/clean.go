@@ -20,7 +20,7 @@ import (
 const (
 	// cleaningLock has one request to clean after the other.
 	cleaningLock = "cleaning"
-	// telling is how long it may take to tell a runner what landed.
+	// telling is how long it may take to tell a runner what was merged.
 	telling = 10 * time.Second
 )
 
@@ -118,16 +118,16 @@ func (c *cleaning) look(ctx context.Context) (err error) {
 }
 
 // atWork finds out on which intents somebody works, whatever the journal says of them:
-// an agent that is not wanted any more takes a moment to end, and so does a landing.
+// an agent that is not wanted any more takes a moment to end, and so does a merge.
 func (c *cleaning) atWork(ctx context.Context) (err error) {
 	if c.busy, err = c.bus.AtWork(ctx, c.repo.Project); err != nil {
 		return err
 	}
-	lane, err := c.bus.Summary(ctx, forge.Key{Project: c.repo.Project})
+	project, err := c.bus.Summary(ctx, forge.Key{Project: c.repo.Project})
 	if err != nil && !errors.Is(err, bus.ErrNotFound) {
 		return err
 	}
-	for _, a := range lane.Open {
+	for _, a := range project.Open {
 		c.busy[a.Task.Intent()] = a.Step
 	}
 	return nil
@@ -225,10 +225,10 @@ func (c *cleaning) keep(id forge.IntentID, why string) {
 
 // remove removes what the chosen intents left.
 func (c *cleaning) remove(ctx context.Context) {
-	c.without(c.tellLandings(ctx), "cannot report to a runner what may have been merged")
+	c.without(c.reportMerges(ctx), "cannot report to a runner what may have been merged")
 	c.without(c.sweep(ctx), "commits of it stay at the origin")
 	c.crash("swept")
-	c.without(c.forget(ctx), "conversations or transcripts of it stay")
+	c.without(c.forget(ctx), "sessions or transcripts of it stay")
 	var gone []forge.IntentID
 	for _, s := range c.chosen {
 		gone = append(gone, s.Key.Intent)
@@ -257,33 +257,33 @@ func (c *cleaning) without(wrong map[forge.IntentID]error, what string) {
 	})
 }
 
-// tellLandings reports what may have landed without anybody having been told, because the
+// reportMerges reports what may have been merged without anybody having been told, because the
 // refs that say so are going to be removed.
-func (c *cleaning) tellLandings(ctx context.Context) map[forge.IntentID]error {
+func (c *cleaning) reportMerges(ctx context.Context) map[forge.IntentID]error {
 	wrong := map[forge.IntentID]error{}
 	for _, s := range c.chosen {
 		id := s.Key.Intent
-		if slices.ContainsFunc(c.refs[git.Name(id)], func(ref string) bool { return strings.Contains(ref, "/land/") }) {
-			wrong[id] = c.tellLanding(ctx, s)
+		if slices.ContainsFunc(c.refs[git.Name(id)], func(ref string) bool { return strings.Contains(ref, "/merge/") }) {
+			wrong[id] = c.reportMerge(ctx, s)
 		}
 	}
 	return wrong
 }
 
-func (c *cleaning) tellLanding(ctx context.Context, s *forge.Summary) error {
+func (c *cleaning) reportMerge(ctx context.Context, s *forge.Summary) error {
 	ctx, cancel := context.WithTimeout(ctx, telling)
 	defer cancel()
-	unlock, err := c.repo.Lock(ctx, landingLock)
+	unlock, err := c.repo.Lock(ctx, mergeLock)
 	if err != nil {
 		return err
 	}
 	defer unlock()
-	all, err := c.repo.Store.Landings(ctx, git.Name(s.Key.Intent))
+	all, err := c.repo.Store.PendingMerges(ctx, git.Name(s.Key.Intent))
 	if err != nil {
 		return err
 	}
-	// Of a task that is done the landing is known; those that are not are in the summary.
-	unsure := slices.DeleteFunc(all, func(l git.Landing) bool {
+	// Of a task that is done the merge is known; those that are not are in the summary.
+	unsure := slices.DeleteFunc(all, func(l git.PendingMerge) bool {
 		return !slices.ContainsFunc(s.Tasks, func(t forge.TaskSummary) bool { return t.ID == forge.TaskID(l.Task) })
 	})
 	return c.report(ctx, c.repo, unsure)

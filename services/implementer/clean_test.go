@@ -229,7 +229,7 @@ func TestCleanKeeps(t *testing.T) {
 	w.became("other", forge.StatusDone, longAgo)
 	key := forge.Key{Project: repotest.Project, Intent: "fix"}
 	attempt := forge.Attempt{Task: "fix-001", Step: forge.StepImplement, Number: 1, Claim: 1}
-	lands := func() {
+	merges := func() {
 		w.want(forge.Command{Attempt: forge.Attempt{Task: "fix-001", Step: forge.StepMerge, Number: 1, Claim: 1}})
 	}
 	var lease *bus.Lease
@@ -244,7 +244,7 @@ func TestCleanKeeps(t *testing.T) {
 		{forge.StatusExecuting, nil, nil, "is executing: it has not ended"},
 		{forge.StatusProposed, nil, nil, "is proposed: it has not ended"},
 		{forge.StatusCancelled, []forge.Attempt{attempt}, nil, "is cancelled, but its implement has not ended yet: try again in a moment"},
-		{forge.StatusCancelled, nil, lands, "is cancelled, but its integrate is just ending: try again in half a minute"},
+		{forge.StatusCancelled, nil, merges, "is cancelled, but its merge is just ending: try again in half a minute"},
 		{forge.StatusCancelled, nil, func() {
 			w.want()
 			var err error
@@ -274,7 +274,7 @@ func TestCleanKeeps(t *testing.T) {
 	}
 }
 
-// A failed intent that somebody tried to clean is retried, in another replica, and lands.
+// A failed intent that somebody tried to clean is retried, in another replica, and is merged.
 // Of one that was given up and cleaned, nobody has the commits any more.
 func TestRetryAfterClean(t *testing.T) {
 	one, two := sharing(t)
@@ -288,7 +288,7 @@ func TestRetryAfterClean(t *testing.T) {
 	if second.Commits != 2 {
 		t.Fatalf("got %+v", second)
 	}
-	if got := two.lands(landing(1, two.rebased(second))); got.Outcome != forge.MergeDone || two.repo.Show("main", "new.txt") != "x" {
+	if got := two.merges(merge(1, two.rebased(second))); got.Outcome != forge.MergeDone || two.repo.Show("main", "new.txt") != "x" {
 		t.Errorf("got %+v", got)
 	}
 
@@ -356,16 +356,16 @@ func TestTwoClean(t *testing.T) {
 	}
 }
 
-// A change landed, its replica died before it told, and the task was given up: that it
-// landed is told before the refs go that say so.
-func TestCleanTellsWhatLanded(t *testing.T) {
+// A change merged, its replica died before it told, and the task was given up: that it
+// merged is told before the refs go that say so.
+func TestCleanTellsWhatMerged(t *testing.T) {
 	w := newWorld(t)
 	results := w.results()
-	landed := w.diedAfterMoving()
-	w.want() // the lane has heard of it
+	merged := w.diedAfterMoving()
+	w.want() // the project has heard of it
 	w.intent(forge.StatusCancelled, failed)
 	w.clean(bus.CleanRequest{})
-	if r := wait.For(t, results); forge.As[*forge.MergeResult](r.Output) == nil || forge.As[*forge.MergeResult](r.Output).Commit != string(landed) {
+	if r := wait.For(t, results); forge.As[*forge.MergeResult](r.Output) == nil || forge.As[*forge.MergeResult](r.Output).Commit != string(merged) {
 		t.Errorf("got %+v", r)
 	}
 	if left := w.refs(""); len(left) > 0 {

@@ -76,7 +76,7 @@ func TestGoalPrompts(t *testing.T) {
 		"conflict": {
 			with(later(), func(c *forge.Command) {
 				in := input(c)
-				in.Fresh, in.Feedback, in.Overlaps = true, "The change conflicted with what landed meanwhile in: form.go.", nil
+				in.Fresh, in.Feedback, in.Overlaps = true, "The change conflicted with what was merged meanwhile in: form.go.", nil
 			}),
 			briefing{opening: repository.OpenNew, checks: checks},
 		},

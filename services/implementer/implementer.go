@@ -1,5 +1,5 @@
 // Package implementer is the implementer service: it has tasks implemented, puts
-// their changes on the tip of the base branch, and lands them there.
+// their changes on the tip of the base branch, and is merged them there.
 package implementer
 
 import (
@@ -13,7 +13,7 @@ import (
 	"github.com/pfl-forge/pfl-forge/service"
 )
 
-// Implementer does the steps implement, execute, rebase and integrate.
+// Implementer does the steps implement, execute, rebase and merge.
 type Implementer struct {
 	repos *repository.Set
 	bus   *bus.Bus
@@ -21,7 +21,7 @@ type Implementer struct {
 	id    forge.ReplicaID
 
 	mu    sync.Mutex
-	kept  map[taskKey]bool // tasks with heads that this process kept; true: and landings
+	kept  map[taskKey]bool // tasks with heads that this process kept; true: and merges
 	tidy  sync.WaitGroup
 	crash func(point string) // tests stop here as a crash would
 	ready func()
@@ -55,11 +55,11 @@ func (i *Implementer) Handlers() []service.Handler {
 		{Step: forge.StepImplement, Agent: true, Do: i.implement},
 		{Step: forge.StepExecute, Agent: true, Do: i.implement},
 		{Step: forge.StepRebase, Lease: true, Do: i.rebase},
-		{Step: forge.StepMerge, Lease: true, Regardless: true, Do: i.integrate},
+		{Step: forge.StepMerge, Lease: true, Regardless: true, Do: i.merge},
 	}
 }
 
-// Run reports what a former life landed and did not tell, gives back what it need
+// Run reports what a former life merged and did not tell, gives back what it need
 // not keep, and has the worker, which was made with Handlers, work until ctx ends.
 func (i *Implementer) Run(ctx context.Context, w *service.Worker) error {
 	if err := i.repos.Prepare(ctx, i.reconcile); err != nil {

@@ -70,7 +70,7 @@ func TestPrompts(t *testing.T) {
 		"conflict": {
 			with(rejected(), func(c *forge.Command) {
 				in := input(c)
-				in.Fresh, in.Feedback = true, "The change conflicted with what landed meanwhile in: form.go."
+				in.Fresh, in.Feedback = true, "The change conflicted with what was merged meanwhile in: form.go."
 			}),
 			briefing{opening: repository.OpenNew, checks: checks},
 		},

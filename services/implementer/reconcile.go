@@ -12,9 +12,9 @@ import (
 	"github.com/pfl-forge/pfl-forge/repository"
 )
 
-// reconcile brings what is known and what is there together at the start: landings
+// reconcile brings what is known and what is there together at the start: merges
 // on the base branch are reported, because whoever made them may have died before
-// that, and checkouts and landings of tasks that ended are given back.
+// that, and checkouts and merges of tasks that ended are given back.
 func (i *Implementer) reconcile(ctx context.Context, r *repository.Repository) error {
 	if err := rescueAll(ctx, r); err != nil {
 		return err
@@ -45,15 +45,15 @@ func (i *Implementer) reconcile(ctx context.Context, r *repository.Repository) e
 	if err := r.SweepSessions(ctx, keep); err != nil {
 		return err
 	}
-	all, err := r.Store.Landings(ctx, "")
+	all, err := r.Store.PendingMerges(ctx, "")
 	if err != nil {
 		return err
 	}
-	all = slices.DeleteFunc(all, func(l git.Landing) bool { return !known[forge.IntentID(l.Intent)] })
+	all = slices.DeleteFunc(all, func(l git.PendingMerge) bool { return !known[forge.IntentID(l.Intent)] })
 	if err := i.report(ctx, r, all); err != nil {
 		return err
 	}
-	all = slices.DeleteFunc(all, func(l git.Landing) bool { return open[forge.TaskID(l.Task)] })
+	all = slices.DeleteFunc(all, func(l git.PendingMerge) bool { return open[forge.TaskID(l.Task)] })
 	i.forgetHeads(ctx, r, heads, open)
 	return r.Store.Forget(ctx, all)
 }
@@ -72,9 +72,9 @@ func (i *Implementer) forgetHeads(ctx context.Context, r *repository.Repository,
 	}
 }
 
-// report publishes the landings that are on the base branch. The lane ignores what
+// report publishes the merges that are on the base branch. The project ignores what
 // it knows.
-func (i *Implementer) report(ctx context.Context, r *repository.Repository, list []git.Landing) error {
+func (i *Implementer) report(ctx context.Context, r *repository.Repository, list []git.PendingMerge) error {
 	if len(list) == 0 {
 		return nil
 	}
@@ -83,14 +83,14 @@ func (i *Implementer) report(ctx context.Context, r *repository.Repository, list
 		return err
 	}
 	for _, l := range list {
-		on, err := landed(ctx, r, l, tip)
+		on, err := isMerged(ctx, r, l, tip)
 		if err != nil {
 			return err
 		}
 		if !on {
 			continue
 		}
-		fact, err := integrated(ctx, r, l)
+		fact, err := mergeResult(ctx, r, l)
 		if err != nil {
 			return err
 		}
@@ -126,22 +126,22 @@ func (i *Implementer) release(ctx context.Context, c bus.Control) {
 	}
 }
 
-// releaseCommits forgets what this process kept of tasks: their heads, and landings.
+// releaseCommits forgets what this process kept of tasks: their heads, and merges.
 func (i *Implementer) releaseCommits(ctx context.Context, r *repository.Repository, c bus.Control) error {
-	var heads, landed []git.Name
+	var heads, merged []git.Name
 	for _, id := range c.Released {
-		head, landing := i.gaveUp(taskKey{c.To.Project, id})
+		head, merge := i.gaveUp(taskKey{c.To.Project, id})
 		if head {
 			heads = append(heads, git.Name(id))
 		}
-		if landing {
-			landed = append(landed, git.Name(id))
+		if merge {
+			merged = append(merged, git.Name(id))
 		}
 	}
-	if len(landed) == 0 {
+	if len(merged) == 0 {
 		return r.Store.Forget(ctx, nil, heads...)
 	}
-	unlock, err := r.Lock(ctx, landingLock) // a landing that is under way comes first
+	unlock, err := r.Lock(ctx, mergeLock) // a merge that is under way comes first
 	if err != nil {
 		return err
 	}
@@ -150,13 +150,13 @@ func (i *Implementer) releaseCommits(ctx context.Context, r *repository.Reposito
 	if err != nil {
 		return err
 	}
-	all, err := r.Store.Landings(ctx, git.Name(c.To.Intent))
+	all, err := r.Store.PendingMerges(ctx, git.Name(c.To.Intent))
 	if err != nil {
 		return err
 	}
-	all = slices.DeleteFunc(all, func(l git.Landing) bool { return !slices.Contains(landed, l.Task) })
-	// Of a task that is done the landing is known; one that failed may have landed all the same.
-	unsure := slices.DeleteFunc(slices.Clone(all), func(l git.Landing) bool {
+	all = slices.DeleteFunc(all, func(l git.PendingMerge) bool { return !slices.Contains(merged, l.Task) })
+	// Of a task that is done the merge is known; one that failed may have been merged all the same.
+	unsure := slices.DeleteFunc(slices.Clone(all), func(l git.PendingMerge) bool {
 		return !slices.ContainsFunc(summary.Tasks, func(t forge.TaskSummary) bool { return t.ID == forge.TaskID(l.Task) })
 	})
 	if err := i.report(ctx, r, unsure); err != nil {
@@ -165,17 +165,17 @@ func (i *Implementer) releaseCommits(ctx context.Context, r *repository.Reposito
 	return r.Store.Forget(ctx, all, heads...)
 }
 
-// forgetFormer deletes landings that bear the task's name before it was ever
+// forgetFormer deletes merges that bear the task's name before it was ever
 // implemented: they are of an intent of the same name, in a journal that is gone.
 func (i *Implementer) forgetFormer(ctx context.Context, j *repository.Job) error {
 	if j.Command.Attempt.Number > 1 {
 		return nil
 	}
-	all, err := j.Store.Landings(ctx, j.Intent())
+	all, err := j.Store.PendingMerges(ctx, j.Intent())
 	if err != nil {
 		return err
 	}
-	all = slices.DeleteFunc(all, func(l git.Landing) bool { return l.Task != j.Task() })
+	all = slices.DeleteFunc(all, func(l git.PendingMerge) bool { return l.Task != j.Task() })
 	return j.Store.Forget(ctx, all)
 }
 
@@ -185,18 +185,18 @@ type taskKey struct {
 	task    forge.TaskID
 }
 
-// keeps notes that this process kept the head of a task, or, if landing, also that.
-func (i *Implementer) keeps(k taskKey, landing bool) {
+// keeps notes that this process kept the head of a task, or, if merge, also that.
+func (i *Implementer) keeps(k taskKey, merge bool) {
 	i.mu.Lock()
 	defer i.mu.Unlock()
-	i.kept[k] = i.kept[k] || landing
+	i.kept[k] = i.kept[k] || merge
 }
 
 // gaveUp reports once what this process kept of a task.
-func (i *Implementer) gaveUp(k taskKey) (head, landing bool) {
+func (i *Implementer) gaveUp(k taskKey) (head, merge bool) {
 	i.mu.Lock()
 	defer i.mu.Unlock()
-	landing, head = i.kept[k]
+	merge, head = i.kept[k]
 	delete(i.kept, k)
-	return head, landing
+	return head, merge
 }

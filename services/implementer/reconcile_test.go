@@ -63,17 +63,17 @@ var (
 // diedAfterMoving leaves a change on main that nobody was told of.
 func (w *world) diedAfterMoving() git.OID {
 	w.t.Helper()
-	c := landing(3, w.ready("new.txt", "x"))
+	c := merge(3, w.ready("new.txt", "x"))
 	w.want(c)
 	w.crashAt("moved")
-	dies(w.t, func() { w.imp.integrate(w.t.Context(), c, silent) })
+	dies(w.t, func() { w.imp.merge(w.t.Context(), c, silent) })
 	return w.repo.Head("main")
 }
 
-func TestReconcileReportsWhatADeadProcessLanded(t *testing.T) {
+func TestReconcileReportsWhatADeadProcessMerged(t *testing.T) {
 	w := newWorld(t)
 	results := w.results()
-	landed := w.diedAfterMoving()
+	merged := w.diedAfterMoving()
 	w.intent(forge.StatusExecuting, underWay)
 	for range 2 { // as often as it starts, until the task has ended
 		if err := w.imp.reconcile(t.Context(), w.repository()); err != nil {
@@ -84,22 +84,22 @@ func TestReconcileReportsWhatADeadProcessLanded(t *testing.T) {
 	if r.To.Intent != "fix" || r.Attempt.Task != "fix-001" || r.Attempt.Step != forge.StepMerge || r.Attempt.Number != 3 || r.Replica != "w1" {
 		t.Errorf("got %+v", r)
 	}
-	if i := forge.As[*forge.MergeResult](r.Output); i == nil || i.Outcome != forge.MergeDone || i.Commit != string(landed) || i.Parent != string(w.repo.Head("main^")) {
+	if i := forge.As[*forge.MergeResult](r.Output); i == nil || i.Outcome != forge.MergeDone || i.Commit != string(merged) || i.Parent != string(w.repo.Head("main^")) {
 		t.Errorf("got %+v", i)
 	}
-	if len(w.refs("/land/")) != 1 {
-		t.Error("the landing of a task under way is forgotten")
+	if len(w.refs("/merge/")) != 1 {
+		t.Error("the merge of a task under way is forgotten")
 	}
 	w.intent(forge.StatusDone)
 	if err := w.imp.reconcile(t.Context(), w.repository()); err != nil {
 		t.Fatal(err)
 	}
-	if len(w.refs("/land/")) != 0 {
-		t.Error("the landing of a task that ended is kept")
+	if len(w.refs("/merge/")) != 0 {
+		t.Error("the merge of a task that ended is kept")
 	}
 }
 
-// Landings of intents that the journal does not know are of a former journal.
+// PendingMerges of intents that the journal does not know are of a former journal.
 func TestReconcileLeavesUnknownIntentsAlone(t *testing.T) {
 	w := newWorld(t)
 	results := w.results()
@@ -120,7 +120,7 @@ func TestReconcileLeavesUnknownIntentsAlone(t *testing.T) {
 
 	// When an intent of that name begins, they are forgotten.
 	w.implemented(recipe(1, "write", "FILE", "other.txt", "TEXT", "y"))
-	if left := w.refs("/land/"); len(left) != 0 {
+	if left := w.refs("/merge/"); len(left) != 0 {
 		t.Errorf("kept %q", left)
 	}
 }
@@ -181,37 +181,37 @@ func TestWorker(t *testing.T) {
 	c := command(forge.StepRebase, 1)
 	c.Task.Base, c.Task.Head = im.Base, im.Head
 	rb := forge.As[*forge.Rebase](do(c).Output)
-	land := forge.As[*forge.MergeResult](do(landing(1, rb)).Output)
-	if land.Outcome != forge.MergeDone || w.repo.Head("main") != git.OID(land.Commit) {
-		t.Fatalf("got %+v", land)
+	merge := forge.As[*forge.MergeResult](do(merge(1, rb)).Output)
+	if merge.Outcome != forge.MergeDone || w.repo.Head("main") != git.OID(merge.Commit) {
+		t.Fatalf("got %+v", merge)
 	}
 	w.intent(forge.StatusDone)
 	w.dispatch(key, forge.Effects{ReleasedTasks: []forge.TaskID{"fix-001"}})
-	wait.Until(t, "the checkout and the landing are given back", func() bool {
-		return !exists(filepath.Join(w.repo.Dir, ".forge", "worktrees", "fix-001")) && len(w.refs("/land/")) == 0
+	wait.Until(t, "the checkout and the merge are given back", func() bool {
+		return !exists(filepath.Join(w.repo.Dir, ".forge", "worktrees", "fix-001")) && len(w.refs("/merge/")) == 0
 	})
 }
 
-// A task is cancelled while its change lands: that it landed is reported before the
-// landing is forgotten.
-func TestReleaseOfAFailedTaskThatLanded(t *testing.T) {
+// A task is cancelled while its change is merged: that it merged is reported before the
+// merge is forgotten.
+func TestReleaseOfAFailedTaskThatMerged(t *testing.T) {
 	w := newWorld(t)
 	results := w.results()
-	landed := w.diedAfterMoving()
+	merged := w.diedAfterMoving()
 	w.intent(forge.StatusCancelled, failed)
 	w.imp.release(t.Context(), bus.Control{
 		To: forge.Key{Project: repotest.Project, Intent: "fix"}, Released: []forge.TaskID{"fix-001"},
 	})
-	if r := wait.For(t, results); forge.As[*forge.MergeResult](r.Output) == nil || forge.As[*forge.MergeResult](r.Output).Commit != string(landed) {
+	if r := wait.For(t, results); forge.As[*forge.MergeResult](r.Output) == nil || forge.As[*forge.MergeResult](r.Output).Commit != string(merged) {
 		t.Errorf("got %+v", r)
 	}
-	if len(w.refs("/land/")) != 0 {
-		t.Error("the landing is kept")
+	if len(w.refs("/merge/")) != 0 {
+		t.Error("the merge is kept")
 	}
 }
 
 // Two replicas, each with its own clone: one implements, the other goes on, and a
-// landing of one that died is known to the other.
+// merge of one that died is known to the other.
 func TestReplicas(t *testing.T) {
 	r := gittest.New(t, map[string]string{"pfl-forge.yaml": settings, "b.txt": "b\n"})
 	origin := gittest.At(t, r.Origin())
@@ -231,15 +231,15 @@ func TestReplicas(t *testing.T) {
 	person := gittest.At(t, r.Dir)
 	person.Commit("somebody else", map[string]string{"b.txt": "c\n"})
 	person.Git("push", "-q", origin.Dir, "main")
-	c := landing(1, rb)
+	c := merge(1, rb)
 	two.want(c)
 	two.crashAt("moved")
-	dies(t, func() { two.imp.integrate(t.Context(), c, silent) })
+	dies(t, func() { two.imp.merge(t.Context(), c, silent) })
 	if origin.Show("main", "new.txt") != "one\ntwo" || origin.Show("main", "b.txt") != "c" {
-		t.Fatal("it did not land at the origin")
+		t.Fatal("it did not be merged at the origin")
 	}
 	c.Attempt.Claim = 2
-	got := one.imp.integrate(t.Context(), c, silent)
+	got := one.imp.merge(t.Context(), c, silent)
 	if got.Failure() != nil || forge.As[*forge.MergeResult](got.Output).Commit != string(origin.Head("main")) || forge.As[*forge.MergeResult](got.Output).Outcome != forge.MergeDone {
 		t.Errorf("got %+v, %+v", got.Failure(), forge.As[*forge.MergeResult](got.Output))
 	}
@@ -252,19 +252,19 @@ func TestReplicas(t *testing.T) {
 	if diff := cmp.Diff(forge.As[*forge.MergeResult](got.Output), forge.As[*forge.MergeResult](wait.For(t, results).Output)); diff != "" {
 		t.Error(diff)
 	}
-	if left := origin.Git("for-each-ref", "refs/forge/fix/fix-001/land"); left != "" {
+	if left := origin.Git("for-each-ref", "refs/forge/fix/fix-001/merge"); left != "" {
 		t.Errorf("the origin keeps %q", left)
 	}
 }
 
-// Two replicas land at once: one moves the branch first, the other follows on top.
+// Two replicas merge at once: one moves the branch first, the other follows on top.
 func TestReplicasRace(t *testing.T) {
 	r := gittest.New(t, map[string]string{"pfl-forge.yaml": settings, "b.txt": "b\n"})
 	origin := gittest.At(t, r.Origin())
 	b := bustest.Start(t)
 	one := worldOn(t, origin, repotest.Clone(t, origin.Dir), b)
 	two := worldOn(t, origin, repotest.Clone(t, origin.Dir), b)
-	c := landing(1, one.ready("new.txt", "x"))
+	c := merge(1, one.ready("new.txt", "x"))
 	other := r.Commit("somebody else", map[string]string{"b.txt": "c\n"})
 	two.want(c)
 	two.imp.crash = func(at string) {
@@ -272,7 +272,7 @@ func TestReplicasRace(t *testing.T) {
 			r.Git("push", "-q", origin.Dir, "main")
 		}
 	}
-	got := two.imp.integrate(t.Context(), c, silent)
+	got := two.imp.merge(t.Context(), c, silent)
 	if got.Failure() != nil || forge.As[*forge.MergeResult](got.Output).Parent != string(other) || origin.Head("main^") != other {
 		t.Errorf("got %+v, %+v", got.Failure(), forge.As[*forge.MergeResult](got.Output))
 	}

@@ -30,7 +30,7 @@ recipes:
   link: {run: 'ln -s /etc/passwd here'}
 `
 
-// world is a repository with an implementer, and a bus on which a lane wants what the
+// world is a repository with an implementer, and a bus on which a project wants what the
 // test says.
 type world struct {
 	t    *testing.T
@@ -123,26 +123,26 @@ func (w *world) rebased(im *forge.Implementation) *forge.Rebase {
 	return forge.As[*forge.Rebase](r.Output)
 }
 
-// landing is the command to land what was rebased.
-func landing(number int, rb *forge.Rebase) forge.Command {
+// merge is the command to be merged what was rebased.
+func merge(number int, rb *forge.Rebase) forge.Command {
 	return forge.Command{
 		To:      forge.Key{Project: repotest.Project, Intent: "fix"},
 		Attempt: forge.Attempt{Task: "fix-001", Step: forge.StepMerge, Number: number, Claim: 1},
-		Input: &forge.MergeInput{Land: &forge.QueueMerge{
+		Input: &forge.MergeInput{Change: &forge.QueueMerge{
 			Run: 1, Task: "fix-001", Number: number, Base: rb.Base, Head: rb.Head, Tree: rb.Tree, PatchID: rb.PatchID, Files: rb.Files,
 		}},
 	}
 }
 
-// want journals that the lane waits for just these attempts.
+// want journals that the project waits for just these attempts.
 func (w *world) want(open ...forge.Command) {
 	w.t.Helper()
-	lane := forge.Key{Project: repotest.Project}
-	rec := forge.Record{Summary: forge.Summary{Key: lane}}
+	project := forge.Key{Project: repotest.Project}
+	rec := forge.Record{Summary: forge.Summary{Key: project}}
 	for _, c := range open {
 		rec.Summary.Open = append(rec.Summary.Open, c.Attempt)
 	}
-	w.journal(lane, rec)
+	w.journal(project, rec)
 }
 
 func (w *world) journal(key forge.Key, rec forge.Record) {
@@ -157,17 +157,17 @@ func (w *world) journal(key forge.Key, rec forge.Record) {
 	}
 }
 
-// ready makes a change to a file and takes it to where it can be landed.
+// ready makes a change to a file and takes it to where it can be merged.
 func (w *world) ready(file, text string) *forge.Rebase {
 	w.t.Helper()
 	return w.rebased(w.implemented(recipe(1, "write", "FILE", file, "TEXT", text)))
 }
 
-// lands has a change landed, with the lane waiting for it.
-func (w *world) lands(c forge.Command) *forge.MergeResult {
+// is merged has a change merged, with the project waiting for it.
+func (w *world) merges(c forge.Command) *forge.MergeResult {
 	w.t.Helper()
 	w.want(c)
-	r := w.imp.integrate(w.t.Context(), c, silent)
+	r := w.imp.merge(w.t.Context(), c, silent)
 	if r.Failure() != nil {
 		w.t.Fatalf("%s: %s", r.Failure().Reason, r.Failure().Message)
 	}

@@ -43,7 +43,7 @@ func TestWrite(t *testing.T) {
 	}
 
 	// It goes the way of every change, and then there is nothing left to do.
-	if rb := w.rebased(im); len(rb.Conflicts) > 0 || w.lands(landing(1, rb)).Outcome != forge.MergeDone {
+	if rb := w.rebased(im); len(rb.Conflicts) > 0 || w.merges(merge(1, rb)).Outcome != forge.MergeDone {
 		t.Errorf("got %+v", rb)
 	}
 	again := w.implemented(writing(1, skill, "Use forms.\n"))

@@ -126,18 +126,18 @@ func (r *runner) recover(ctx context.Context) error {
 // open lists the machines that may wait for something, as far as it can be read.
 func (r *runner) open(ctx context.Context) (map[forge.Key]bool, error) {
 	keys := map[forge.Key]bool{}
-	lanes, err := r.bus.ProjectSummaries(ctx, "")
+	projects, err := r.bus.ProjectSummaries(ctx, "")
 	failures := []error{err}
-	for _, lane := range lanes {
-		keys[lane.Key] = true
-		records, _, err := r.bus.Load(ctx, lane.Key)
+	for _, project := range projects {
+		keys[project.Key] = true
+		records, _, err := r.bus.Load(ctx, project.Key)
 		if err != nil {
-			failures = append(failures, r.leave(lane.Key, err))
+			failures = append(failures, r.leave(project.Key, err))
 			continue
 		}
-		// An intent that ended is among them if the lane was not told yet.
-		for _, id := range machine.Fold(lane.Key, records).(*flow.Project).Active() {
-			keys[forge.Key{Project: lane.Key.Project, Intent: id}] = true
+		// An intent that ended is among them if the project was not told yet.
+		for _, id := range machine.Fold(project.Key, records).(*flow.Project).Active() {
+			keys[forge.Key{Project: project.Key.Project, Intent: id}] = true
 		}
 	}
 	intents, err := r.bus.Summaries(ctx, "")

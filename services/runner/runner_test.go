@@ -135,7 +135,7 @@ func TestNewerJournalHoldsNobodyUp(t *testing.T) {
 	awaitOpen(t, first, "two")
 	stop()
 	<-ended
-	extend(t, s, "forge.lane.old")
+	extend(t, s, "forge.project.old")
 
 	s.Restart(t) // the commands are gone
 	b := s.Connect(t)

@@ -21,7 +21,8 @@ const (
 	_ = protoimpl.EnforceVersion(protoimpl.MaxVersion - 20)
 )
 
-// Command tells a worker to do one attempt of one step.
+// Command tells a worker to do one attempt of one step. The state machine of
+// the intent issues it; merges and reflections are issued by the project's.
 type Command struct {
 	state                    protoimpl.MessageState `protogen:"opaque.v1"`
 	xxx_hidden_To            *Key                   `protobuf:"bytes,1,opt,name=to"`
@@ -626,26 +627,34 @@ func (x *Command) WhichInput() case_Command_Input {
 type Command_builder struct {
 	_ [0]func() // Prevents comparability and use of unkeyed literals for the builder.
 
-	// The intent that it is for.
+	// to is the intent that the command is for, also where the project's state
+	// machine issued it.
 	To *Key
-	// The attempt to make.
+	// attempt is the attempt to make. The result repeats it, and is only decided
+	// on while that attempt is open.
 	Attempt *Attempt
-	// The replica that has the checkout and the session; empty: any.
+	// replica is the one worker that may take the command, because it has the
+	// task's checkout and session. Empty if any worker of the step may.
 	Replica *string
-	// The intent; unset for integrate.
+	// intent is the intent as it was when the command was issued. Zero for merge.
 	Intent *Intent
-	// The task; unset for integrate, reflect and the steps of the intent as a whole.
+	// task is the task as it was when the command was issued. Zero for merge,
+	// reflect, and the steps that are about the intent as a whole.
 	Task *Task
-	// The agent's session, named before any process starts; empty where no agent is
-	// called.
+	// session is the id of the agent's session, chosen before any process starts,
+	// so that a session outlives the process. Empty where no agent is called.
 	Session *string
-	// The session exists. A worker that finds its file resumes it in any case.
+	// resume says that an earlier attempt began the session. A worker that finds
+	// the session's file resumes it in any case.
 	Resume *bool
-	// Agents that are at a limit now.
+	// limited_agents are the agents that have reached a limit of their provider.
+	// The worker calls another one if the project's configuration lists one.
 	LimitedAgents []string
-	// What this call may cost, in US dollars; 0: nothing was set aside for it.
+	// budget_usd bounds the cost of the call, in US dollars. 0 if nothing was
+	// reserved for it; the worker then goes by the project's configuration.
 	BudgetUsd *float64
-	// What a person said on retry.
+	// instructions were given by a person with a retry of the intent. Empty if
+	// nothing.
 	Instructions *string
 	// What the step works on besides the intent and the task.
 
@@ -664,7 +673,7 @@ type Command_builder struct {
 	Review *ReviewInput
 	// summarize, judge.
 	Iteration *IterationInput
-	// integrate.
+	// merge.
 	Merge *MergeInput
 	// reflect.
 	Reflect *ReflectInput
@@ -780,7 +789,7 @@ type command_Iteration struct {
 }
 
 type command_Merge struct {
-	// integrate.
+	// merge.
 	Merge *MergeInput `protobuf:"bytes,18,opt,name=merge,oneof"`
 }
 
@@ -925,13 +934,15 @@ func (x *AnalyzeInput) ClearInsufficient() {
 type AnalyzeInput_builder struct {
 	_ [0]func() // Prevents comparability and use of unkeyed literals for the builder.
 
-	// Report the policy and call no agent.
+	// policy_only asks for the project's policy and nothing else: no agent is
+	// called.
 	PolicyOnly *bool
-	// The other intents under way in the project.
+	// active describes the other intents under way in the project.
 	Active []*ActiveIntent
-	// Earlier runs, the most relevant first.
+	// past are earlier runs of the project, the most relevant first.
 	Past []*PastRun
-	// architect: why the analysis was not sufficient.
+	// insufficient says why the analysis before was not sufficient. Only
+	// architect has it.
 	Insufficient *string
 }
 
@@ -952,7 +963,8 @@ func (b0 AnalyzeInput_builder) Build() *AnalyzeInput {
 	return m0
 }
 
-// ObserveInput is the input of audit and observe. An audit is given none of it.
+// ObserveInput is the input of audit and observe. An audit is given none of it:
+// it looks at the repository alone.
 type ObserveInput struct {
 	state                   protoimpl.MessageState `protogen:"opaque.v1"`
 	xxx_hidden_Past         *[]*PastRun            `protobuf:"bytes,1,rep,name=past"`
@@ -1015,9 +1027,10 @@ func (x *ObserveInput) SetObservations(v []*Observation) {
 type ObserveInput_builder struct {
 	_ [0]func() // Prevents comparability and use of unkeyed literals for the builder.
 
-	// Earlier runs, the most relevant first.
+	// past are earlier runs of the project, the most relevant first.
 	Past []*PastRun
-	// The project's that no reflection has read yet, oldest first.
+	// observations are the project's that no reflection has read yet, oldest
+	// first.
 	Observations []*Observation
 }
 
@@ -1079,7 +1092,7 @@ func (x *AbstractInput) SetPatterns(v []*Pattern) {
 type AbstractInput_builder struct {
 	_ [0]func() // Prevents comparability and use of unkeyed literals for the builder.
 
-	// What observe found.
+	// patterns are the findings of observe.
 	Patterns []*Pattern
 }
 
@@ -1257,17 +1270,19 @@ func (x *ImplementInput) ClearGoal() {
 type ImplementInput_builder struct {
 	_ [0]func() // Prevents comparability and use of unkeyed literals for the builder.
 
-	// Go on in the tree that the attempt before left, uncommitted files included.
+	// continue says to go on in the working tree that the attempt before left,
+	// uncommitted files included.
 	Continue *bool
-	// Start over from the base branch's tip.
+	// fresh says to start over from the tip of the base branch.
 	Fresh *bool
-	// What was wrong with the attempt before.
+	// feedback says why the attempt before was not accepted. Empty if it is the
+	// first.
 	Feedback *string
-	// The reviews so far, oldest first.
+	// reviews are those of the task so far, oldest first.
 	Reviews []*Review
-	// Tasks under way that this one does not merge with.
+	// overlaps are the tasks under way that this one does not merge with.
 	Overlaps []*Overlap
-	// execute: the goal so far.
+	// goal describes the goal, for execute. Nil for implement.
 	Goal *GoalContext
 }
 
@@ -1409,9 +1424,10 @@ func (x *ReviewInput) ClearVerify() {
 type ReviewInput_builder struct {
 	_ [0]func() // Prevents comparability and use of unkeyed literals for the builder.
 
-	// What the verify commands said; unset where none are configured.
+	// verify is the report on the commit to review. Nil where none are
+	// configured.
 	Verify *VerifyReport
-	// The reviews so far, oldest first.
+	// reviews are those of the task so far, oldest first.
 	Reviews []*Review
 }
 
@@ -1505,10 +1521,10 @@ func (x *IterationInput) ClearVerify() {
 type IterationInput_builder struct {
 	_ [0]func() // Prevents comparability and use of unkeyed literals for the builder.
 
-	// The goal so far.
+	// goal describes the goal and the iteration's execution.
 	Goal *GoalContext
-	// What the verify commands said; unset where none are configured or nothing was
-	// changed.
+	// verify is the report on the iteration's commit. Nil where none are
+	// configured or nothing was changed.
 	Verify *VerifyReport
 }
 
@@ -1521,12 +1537,12 @@ func (b0 IterationInput_builder) Build() *IterationInput {
 	return m0
 }
 
-// MergeInput is the input of integrate.
+// MergeInput is the input of merge.
 type MergeInput struct {
-	state                 protoimpl.MessageState `protogen:"opaque.v1"`
-	xxx_hidden_QueueMerge *QueueMerge            `protobuf:"bytes,1,opt,name=queue_merge,json=queueMerge"`
-	unknownFields         protoimpl.UnknownFields
-	sizeCache             protoimpl.SizeCache
+	state             protoimpl.MessageState `protogen:"opaque.v1"`
+	xxx_hidden_Change *QueueMerge            `protobuf:"bytes,1,opt,name=change"`
+	unknownFields     protoimpl.UnknownFields
+	sizeCache         protoimpl.SizeCache
 }
 
 func (x *MergeInput) Reset() {
@@ -1554,40 +1570,40 @@ func (x *MergeInput) ProtoReflect() protoreflect.Message {
 	return mi.MessageOf(x)
 }
 
-func (x *MergeInput) GetQueueMerge() *QueueMerge {
+func (x *MergeInput) GetChange() *QueueMerge {
 	if x != nil {
-		return x.xxx_hidden_QueueMerge
+		return x.xxx_hidden_Change
 	}
 	return nil
 }
 
-func (x *MergeInput) SetQueueMerge(v *QueueMerge) {
-	x.xxx_hidden_QueueMerge = v
+func (x *MergeInput) SetChange(v *QueueMerge) {
+	x.xxx_hidden_Change = v
 }
 
-func (x *MergeInput) HasQueueMerge() bool {
+func (x *MergeInput) HasChange() bool {
 	if x == nil {
 		return false
 	}
-	return x.xxx_hidden_QueueMerge != nil
+	return x.xxx_hidden_Change != nil
 }
 
-func (x *MergeInput) ClearQueueMerge() {
-	x.xxx_hidden_QueueMerge = nil
+func (x *MergeInput) ClearChange() {
+	x.xxx_hidden_Change = nil
 }
 
 type MergeInput_builder struct {
 	_ [0]func() // Prevents comparability and use of unkeyed literals for the builder.
 
-	// What to merge.
-	QueueMerge *QueueMerge
+	// change is the request of the intent's state machine: the commit to merge.
+	Change *QueueMerge
 }
 
 func (b0 MergeInput_builder) Build() *MergeInput {
 	m0 := &MergeInput{}
 	b, x := &b0, m0
 	_, _ = b, x
-	x.xxx_hidden_QueueMerge = b.QueueMerge
+	x.xxx_hidden_Change = b.Change
 	return m0
 }
 
@@ -1691,13 +1707,15 @@ func (x *ReflectInput) ClearHistory() {
 type ReflectInput_builder struct {
 	_ [0]func() // Prevents comparability and use of unkeyed literals for the builder.
 
-	// The run to reflect on.
+	// history is the run to reflect on.
 	History *History
-	// Further runs that ended since the reflection before.
+	// histories are further runs that ended since the reflection before.
 	Histories []*History
-	// The project's that no reflection has read yet, oldest first.
+	// observations are the project's that no reflection has read yet, oldest
+	// first.
 	Observations []*Observation
-	// What was proposed before, oldest first.
+	// proposed are the proposals of earlier reflections and what became of them,
+	// oldest first.
 	Proposed []*Proposal
 }
 
@@ -1764,11 +1782,10 @@ const file_forge_v1_command_proto_rawDesc = "" +
 	"\areviews\x18\x02 \x03(\v2\x10.forge.v1.ReviewR\areviews\"k\n" +
 	"\x0eIterationInput\x12)\n" +
 	"\x04goal\x18\x01 \x01(\v2\x15.forge.v1.GoalContextR\x04goal\x12.\n" +
-	"\x06verify\x18\x02 \x01(\v2\x16.forge.v1.VerifyReportR\x06verify\"C\n" +
+	"\x06verify\x18\x02 \x01(\v2\x16.forge.v1.VerifyReportR\x06verify\":\n" +
 	"\n" +
-	"MergeInput\x125\n" +
-	"\vqueue_merge\x18\x01 \x01(\v2\x14.forge.v1.QueueMergeR\n" +
-	"queueMerge\"\xd7\x01\n" +
+	"MergeInput\x12,\n" +
+	"\x06change\x18\x01 \x01(\v2\x14.forge.v1.QueueMergeR\x06change\"\xd7\x01\n" +
 	"\fReflectInput\x12+\n" +
 	"\ahistory\x18\x01 \x01(\v2\x11.forge.v1.HistoryR\ahistory\x12/\n" +
 	"\thistories\x18\x02 \x03(\v2\x11.forge.v1.HistoryR\thistories\x129\n" +
@@ -1829,7 +1846,7 @@ var file_forge_v1_command_proto_depIdxs = []int32{
 	18, // 22: forge.v1.ReviewInput.reviews:type_name -> forge.v1.Review
 	20, // 23: forge.v1.IterationInput.goal:type_name -> forge.v1.GoalContext
 	21, // 24: forge.v1.IterationInput.verify:type_name -> forge.v1.VerifyReport
-	22, // 25: forge.v1.MergeInput.queue_merge:type_name -> forge.v1.QueueMerge
+	22, // 25: forge.v1.MergeInput.change:type_name -> forge.v1.QueueMerge
 	23, // 26: forge.v1.ReflectInput.history:type_name -> forge.v1.History
 	23, // 27: forge.v1.ReflectInput.histories:type_name -> forge.v1.History
 	16, // 28: forge.v1.ReflectInput.observations:type_name -> forge.v1.Observation

@@ -22,7 +22,9 @@ const (
 	_ = protoimpl.EnforceVersion(protoimpl.MaxVersion - 20)
 )
 
-// Event is the input of a state machine: what happened, as data.
+// Event is the input of a state machine: one thing that happened, as data.
+// Deciding the same event twice has no second effect: a machine recognises it
+// by its ID, or by the numbers that its message carries.
 type Event struct {
 	state                  protoimpl.MessageState `protogen:"opaque.v1"`
 	xxx_hidden_Id          *string                `protobuf:"bytes,1,opt,name=id"`
@@ -1137,14 +1139,17 @@ func (x *Event) WhichMessage() case_Event_Message {
 type Event_builder struct {
 	_ [0]func() // Prevents comparability and use of unkeyed literals for the builder.
 
-	// Unique among the events that its sender ever makes, so that a redelivery is
-	// recognised.
+	// id is unique among the events that its sender ever makes. A redelivered
+	// event has the ID of the first delivery. Never empty.
 	Id *string
-	// The machine that decides.
+	// to is the state machine that decides on the event.
 	To *Key
-	// When it was first seen.
+	// at is when a runner first read the event, in UTC. It is the only clock that
+	// rules have. Zero until then.
 	At *timestamppb.Timestamp
-	// The person or system behind it, if any.
+	// actor is the person or system behind the event. For a message that an
+	// intent sends to its project it is the intent's id. Empty for results,
+	// timers and what a project sends.
 	Actor *string
 	// What happened.
 
@@ -1173,15 +1178,15 @@ type Event_builder struct {
 	DependencyEnded *DependencyEnded
 	// From the project: answers reserve.
 	FilesLocked *FilesLocked
-	// From the project: answers land.
+	// From the project: answers merge.
 	MergeEnded *MergeEnded
 	// To the project: asks for admission.
 	AdmitRun *AdmitRun
 	// To the project: what an intent is going to do.
 	RunPlanned *RunPlanned
-	// To the project: asks for precedence on files.
+	// To the project: asks for the lock on files.
 	LockFiles *LockFiles
-	// To the project: asks for an integration.
+	// To the project: asks for a merge.
 	QueueMerge *QueueMerge
 	// To the project: takes back what was asked.
 	WithdrawRequests *WithdrawRequests
@@ -1384,7 +1389,7 @@ type event_FilesLocked struct {
 }
 
 type event_MergeEnded struct {
-	// From the project: answers land.
+	// From the project: answers merge.
 	MergeEnded *MergeEnded `protobuf:"bytes,17,opt,name=merge_ended,json=mergeEnded,oneof"`
 }
 
@@ -1399,12 +1404,12 @@ type event_RunPlanned struct {
 }
 
 type event_LockFiles struct {
-	// To the project: asks for precedence on files.
+	// To the project: asks for the lock on files.
 	LockFiles *LockFiles `protobuf:"bytes,20,opt,name=lock_files,json=lockFiles,oneof"`
 }
 
 type event_QueueMerge struct {
-	// To the project: asks for an integration.
+	// To the project: asks for a merge.
 	QueueMerge *QueueMerge `protobuf:"bytes,21,opt,name=queue_merge,json=queueMerge,oneof"`
 }
 
@@ -1604,9 +1609,11 @@ func (x *Submit) ClearPreapproved() {
 type Submit_builder struct {
 	_ [0]func() // Prevents comparability and use of unkeyed literals for the builder.
 
-	// The intent.
+	// intent is the request. Its ID and Project are those of the event.
 	Intent *Intent
-	// A person approved the larger intent that this one is a part of.
+	// preapproved says that a person approved the parent intent with this one in
+	// its plan, so that the child needs no approval of its own. Only the rules
+	// set it.
 	Preapproved *bool
 }
 
@@ -1622,7 +1629,8 @@ func (b0 Submit_builder) Build() *Submit {
 	return m0
 }
 
-// Edit changes fields of an intent; unset fields stay as they are.
+// Edit changes fields of an intent that is still proposed. A nil field stays as
+// it is.
 type Edit struct {
 	state                  protoimpl.MessageState `protogen:"opaque.v1"`
 	xxx_hidden_Title       *string                `protobuf:"bytes,1,opt,name=title"`
@@ -1770,13 +1778,14 @@ func (x *Edit) ClearRisk() {
 type Edit_builder struct {
 	_ [0]func() // Prevents comparability and use of unkeyed literals for the builder.
 
-	// The new title.
+	// title is the new title.
 	Title *string
-	// The new body.
+	// body is the new text. It discards a plan that was made of the old one.
 	Body *string
-	// The new type.
+	// type is the new type.
 	Type *string
-	// The new risk.
+	// risk is the new declared risk. The judged risk still counts if it is
+	// higher.
 	Risk *Risk
 }
 
@@ -1803,7 +1812,7 @@ func (b0 Edit_builder) Build() *Edit {
 	return m0
 }
 
-// Approve lets an intent that waits for a person go on.
+// Approve lets an intent that waits for approval continue.
 type Approve struct {
 	state                  protoimpl.MessageState `protogen:"opaque.v1"`
 	xxx_hidden_Plan        *string                `protobuf:"bytes,1,opt,name=plan"`
@@ -1868,7 +1877,9 @@ func (x *Approve) ClearPlan() {
 type Approve_builder struct {
 	_ [0]func() // Prevents comparability and use of unkeyed literals for the builder.
 
-	// The hash of the plan that was approved; empty approves the present one.
+	// plan is the hash of the plan, or of the changes, that was approved. An
+	// approval of another one than the present is refused; empty approves the
+	// present one.
 	Plan *string
 }
 
@@ -1948,7 +1959,7 @@ func (x *Reject) ClearReason() {
 type Reject_builder struct {
 	_ [0]func() // Prevents comparability and use of unkeyed literals for the builder.
 
-	// Why.
+	// reason is shown with the intent.
 	Reason *string
 }
 
@@ -1963,7 +1974,8 @@ func (b0 Reject_builder) Build() *Reject {
 	return m0
 }
 
-// Answer answers one question.
+// Answer answers one question. When the last open question is answered, the
+// step that asked continues in the same session.
 type Answer struct {
 	state                  protoimpl.MessageState `protogen:"opaque.v1"`
 	xxx_hidden_Index       int32                  `protobuf:"varint,1,opt,name=index"`
@@ -2081,12 +2093,12 @@ func (x *Answer) ClearAnswer() {
 type Answer_builder struct {
 	_ [0]func() // Prevents comparability and use of unkeyed literals for the builder.
 
-	// The question, counted from 0.
+	// index is the question's place among the intent's clarifications, from 0.
 	Index *int32
-	// Repeats the question's text, so that a stale answer is refused; empty skips
-	// that check.
+	// question repeats the question's text, so that an answer to an older
+	// question is refused; empty skips that check.
 	Question *string
-	// The answer.
+	// answer is the answer, not empty.
 	Answer *string
 }
 
@@ -2199,9 +2211,9 @@ func (x *Retry) ClearBudgetUsd() {
 type Retry_builder struct {
 	_ [0]func() // Prevents comparability and use of unkeyed literals for the builder.
 
-	// What to do differently.
+	// instructions are given to every agent that works on the intent from now on.
 	Instructions *string
-	// The intent's new budget, in US dollars; 0: as it was.
+	// budget_usd is the intent's new budget in US dollars; 0 leaves it as it was.
 	BudgetUsd *float64
 }
 
@@ -2220,7 +2232,7 @@ func (b0 Retry_builder) Build() *Retry {
 	return m0
 }
 
-// Cancel stops an intent. The commits that landed stay.
+// Cancel stops an intent, or one task of it. Commits that were merged stay.
 type Cancel struct {
 	state                  protoimpl.MessageState `protogen:"opaque.v1"`
 	xxx_hidden_Reason      *string                `protobuf:"bytes,1,opt,name=reason"`
@@ -2313,9 +2325,9 @@ func (x *Cancel) ClearTask() {
 type Cancel_builder struct {
 	_ [0]func() // Prevents comparability and use of unkeyed literals for the builder.
 
-	// Why.
+	// reason is shown with the intent.
 	Reason *string
-	// A task; empty: the whole intent.
+	// task is the task to stop; empty stops the whole intent.
 	Task *string
 }
 
@@ -2334,6 +2346,7 @@ func (b0 Cancel_builder) Build() *Cancel {
 	return m0
 }
 
+// Pause stops agents and keeps what they did, until a Resume.
 type Pause struct {
 	state                  protoimpl.MessageState `protogen:"opaque.v1"`
 	xxx_hidden_Reason      *string                `protobuf:"bytes,1,opt,name=reason"`
@@ -2451,11 +2464,12 @@ func (x *Pause) ClearNumber() {
 type Pause_builder struct {
 	_ [0]func() // Prevents comparability and use of unkeyed literals for the builder.
 
-	// Why.
+	// reason is shown with the intent.
 	Reason *string
-	// A task; empty: the whole intent.
+	// task is the task to pause; empty pauses the whole intent.
 	Task *string
-	// From the project, for the whole project: of its pauses, from 1.
+	// number counts the project's pauses, from 1, in a pause that a project sends
+	// to its intents. 0 in a pause by a person.
 	Number *int32
 }
 
@@ -2478,6 +2492,7 @@ func (b0 Pause_builder) Build() *Pause {
 	return m0
 }
 
+// Resume continues what was paused.
 type Resume struct {
 	state                  protoimpl.MessageState `protogen:"opaque.v1"`
 	xxx_hidden_Task        *string                `protobuf:"bytes,1,opt,name=task"`
@@ -2567,9 +2582,10 @@ func (x *Resume) ClearNumber() {
 type Resume_builder struct {
 	_ [0]func() // Prevents comparability and use of unkeyed literals for the builder.
 
-	// A task; empty: the whole intent.
+	// task is the task to continue; empty continues the whole intent.
 	Task *string
-	// From the project: of the pause that is over.
+	// number is the number of the project's pause that is over, in what a project
+	// sends to its intents. 0 in what a person sends.
 	Number *int32
 }
 
@@ -2719,9 +2735,10 @@ func (x *TimerFired) ClearAt() {
 type TimerFired_builder struct {
 	_ [0]func() // Prevents comparability and use of unkeyed literals for the builder.
 
-	// The timer.
+	// key is the timer's key within its state machine.
 	Key *string
-	// When it was to fire; a timer that was set anew is another one.
+	// at is when the timer was to fire. A timer that was set again has another
+	// time, so the older firing changes nothing.
 	At *timestamppb.Timestamp
 }
 
@@ -2737,7 +2754,8 @@ func (b0 TimerFired_builder) Build() *TimerFired {
 	return m0
 }
 
-// AdmitRun asks the project to admit an intent, or, after a retry, to re-admit it.
+// AdmitRun asks the project to admit a run: the first one of an intent, or the
+// next one after a retry.
 type AdmitRun struct {
 	state                  protoimpl.MessageState `protogen:"opaque.v1"`
 	xxx_hidden_Run         int32                  `protobuf:"varint,1,opt,name=run"`
@@ -2960,19 +2978,20 @@ func (x *AdmitRun) ClearGoal() {
 type AdmitRun_builder struct {
 	_ [0]func() // Prevents comparability and use of unkeyed literals for the builder.
 
-	// The intent's run, counted from 1.
+	// run is the run that asks, from 1.
 	Run *int32
-	// The intent's title.
+	// title is the intent's title.
 	Title *string
-	// Its type.
+	// type is the intent's type.
 	Type *string
-	// The intent that it is a part of, if any.
+	// parent is the intent that this one is a child of; empty if it is none.
 	Parent *string
-	// Where it comes from.
+	// source is where the intent comes from.
 	Source *Source
-	// How many reflections lie between it and what a person wanted.
+	// generation counts the reflections between the intent and what a person
+	// wanted.
 	Generation *int32
-	// It has criteria.
+	// goal says that the intent is a goal and wants the project's knowledge.
 	Goal *bool
 }
 
@@ -3011,7 +3030,7 @@ func (b0 AdmitRun_builder) Build() *AdmitRun {
 	return m0
 }
 
-// RunAdmitted lets an intent start, and tells what else is going on.
+// RunAdmitted lets a run begin, and describes what else is under way.
 type RunAdmitted struct {
 	state                  protoimpl.MessageState `protogen:"opaque.v1"`
 	xxx_hidden_Run         int32                  `protobuf:"varint,1,opt,name=run"`
@@ -3202,21 +3221,24 @@ func (x *RunAdmitted) ClearResumed() {
 type RunAdmitted_builder struct {
 	_ [0]func() // Prevents comparability and use of unkeyed literals for the builder.
 
-	// The intent's run, counted from 1.
+	// run is the run that may begin.
 	Run *int32
-	// The project's other active intents.
+	// active are the other intents that have not ended, at most 50.
 	Active []*ActiveIntent
-	// Of the project, as far as the project knows it.
+	// budget is the project's budget as the newest analysis of any intent read
+	// it.
 	Budget *Budget
-	// Earlier runs of the project, the most relevant first.
+	// past are earlier runs of the project, the most relevant first.
 	Past []*PastRun
-	// The number of the project's pause, if it is paused.
+	// paused is the number of the project's pause if it is paused; otherwise 0.
 	Paused *int32
-	// The number of the project's newest pause that is over.
+	// resumed is the number of the newest pause that is over; 0 if none is.
 	Resumed *int32
-	// observe: observations that no reflection has read.
+	// unread are observations that no reflection has read. Set for intents of
+	// type skill_extraction only.
 	Unread []*Observation
-	// For a goal: what the project knows, the most relevant first.
+	// knowledge comes from the project's goals, the most relevant first. Set for
+	// goals only.
 	Knowledge []*Knowledge
 }
 
@@ -3244,7 +3266,8 @@ func (b0 RunAdmitted_builder) Build() *RunAdmitted {
 	return m0
 }
 
-// ActiveIntent is what an analysis is told of another intent of the project.
+// ActiveIntent describes an intent that is under way, for the analyses of
+// others.
 type ActiveIntent struct {
 	state                    protoimpl.MessageState `protogen:"opaque.v1"`
 	xxx_hidden_Id            *string                `protobuf:"bytes,1,opt,name=id"`
@@ -3404,15 +3427,15 @@ func (x *ActiveIntent) ClearPlan() {
 type ActiveIntent_builder struct {
 	_ [0]func() // Prevents comparability and use of unkeyed literals for the builder.
 
-	// The intent's id.
+	// id names the other intent.
 	Id *string
-	// Its title.
+	// title is its title.
 	Title *string
-	// How far it has come.
+	// status is proposed until its plan is known, then approved.
 	Status *Status
-	// Paths that it is about.
+	// relevant_files are the paths that its plan names; nil before there is one.
 	RelevantFiles []string
-	// What it is going to do.
+	// plan sums its plan up; empty before there is one.
 	Plan *string
 }
 
@@ -3440,7 +3463,8 @@ func (b0 ActiveIntent_builder) Build() *ActiveIntent {
 	return m0
 }
 
-// RunPlanned tells the project what an intent is going to do and whom it waits for.
+// RunPlanned tells the project what an intent is going to do, and which intents
+// it waits for.
 type RunPlanned struct {
 	state                    protoimpl.MessageState `protogen:"opaque.v1"`
 	xxx_hidden_Run           int32                  `protobuf:"varint,1,opt,name=run"`
@@ -3589,17 +3613,18 @@ func (x *RunPlanned) ClearBudget() {
 type RunPlanned_builder struct {
 	_ [0]func() // Prevents comparability and use of unkeyed literals for the builder.
 
-	// The intent's run, counted from 1.
+	// run is the run whose plan it is.
 	Run *int32
-	// Paths that it is about.
+	// relevant_files are the paths that the plan names.
 	RelevantFiles []string
-	// What it is going to do.
+	// plan sums the plan up for analyses of other intents.
 	Plan *string
-	// Intents that have to be done before.
+	// depends_on are the intents that have to be done before. Each is answered
+	// with DependencyEnded when it ends, at once if it has ended already.
 	DependsOn []string
-	// Of the project, as its analysis read it.
+	// budget is the project's budget as this analysis read it.
 	Budget *Budget
-	// The intents that it is taken apart into.
+	// children are the intents that this one was split into.
 	Children []string
 }
 
@@ -3622,8 +3647,8 @@ func (b0 RunPlanned_builder) Build() *RunPlanned {
 	return m0
 }
 
-// DependencyEnded tells a waiting intent how an intent that it depends on
-// ended.
+// DependencyEnded tells a waiting intent how an intent ended that it depends
+// on.
 type DependencyEnded struct {
 	state                  protoimpl.MessageState `protogen:"opaque.v1"`
 	xxx_hidden_Run         int32                  `protobuf:"varint,1,opt,name=run"`
@@ -3752,13 +3777,14 @@ func (x *DependencyEnded) ClearStatus() {
 type DependencyEnded_builder struct {
 	_ [0]func() // Prevents comparability and use of unkeyed literals for the builder.
 
-	// The run of the intent that waits, counted from 1.
+	// run is the run that waits.
 	Run *int32
-	// The intent that ended.
+	// intent is the dependency.
 	Intent *string
-	// How it ended; unset if there is no such intent.
+	// status is how it ended. Empty means that there is no such intent.
 	Status *Status
-	// Set when the dependency can never end, because it waits for this one.
+	// cycle is the path from the waiting intent back to itself, set when the
+	// dependency can never end because it waits for this one.
 	Cycle []string
 }
 
@@ -3782,8 +3808,8 @@ func (b0 DependencyEnded_builder) Build() *DependencyEnded {
 	return m0
 }
 
-// LockFiles asks for precedence on files after a conflict: until the task landed
-// or withdrew, no sibling lands a change to them.
+// LockFiles asks for the lock on files after a conflict: until the task is
+// merged or withdraws, no other task of the project merges a change to them.
 type LockFiles struct {
 	state                  protoimpl.MessageState `protogen:"opaque.v1"`
 	xxx_hidden_Run         int32                  `protobuf:"varint,1,opt,name=run"`
@@ -3922,15 +3948,15 @@ func (x *LockFiles) ClearNumber() {
 type LockFiles_builder struct {
 	_ [0]func() // Prevents comparability and use of unkeyed literals for the builder.
 
-	// The intent's run, counted from 1.
+	// run is the run that asks.
 	Run *int32
-	// The task.
+	// task is the task that lost the conflict.
 	Task *string
-	// Of the task's requests to the project, from 1.
+	// number counts the task's requests to the project, from 1.
 	Number *int32
-	// The files that conflicted.
+	// conflicts are the paths that conflicted.
 	Conflicts []string
-	// All files of the change, the conflicting ones included.
+	// files are all paths of the change, those of Conflicts included.
 	Files []string
 }
 
@@ -3955,7 +3981,7 @@ func (b0 LockFiles_builder) Build() *LockFiles {
 	return m0
 }
 
-// FilesLocked answers Reserve.
+// FilesLocked answers LockFiles.
 type FilesLocked struct {
 	state                  protoimpl.MessageState `protogen:"opaque.v1"`
 	xxx_hidden_Task        *string                `protobuf:"bytes,1,opt,name=task"`
@@ -4070,12 +4096,12 @@ func (x *FilesLocked) ClearGranted() {
 type FilesLocked_builder struct {
 	_ [0]func() // Prevents comparability and use of unkeyed literals for the builder.
 
-	// The task.
+	// task is the task that asked.
 	Task *string
-	// Of the task's requests to the project, from 1.
+	// number is the request that this answers.
 	Number *int32
-	// False when a task that already had precedence conflicts again with somebody
-	// from outside.
+	// granted is false when the task held a lock and lost a conflict all the
+	// same: then only a change from outside pfl-forge can be the cause.
 	Granted *bool
 }
 
@@ -4098,7 +4124,7 @@ func (b0 FilesLocked_builder) Build() *FilesLocked {
 	return m0
 }
 
-// QueueMerge asks the project to integrate exactly this commit.
+// QueueMerge puts exactly one commit into the merge queue.
 type QueueMerge struct {
 	state                  protoimpl.MessageState `protogen:"opaque.v1"`
 	xxx_hidden_Run         int32                  `protobuf:"varint,1,opt,name=run"`
@@ -4365,23 +4391,23 @@ func (x *QueueMerge) ClearTitle() {
 type QueueMerge_builder struct {
 	_ [0]func() // Prevents comparability and use of unkeyed literals for the builder.
 
-	// The intent's run, counted from 1.
+	// run is the run that asks.
 	Run *int32
-	// The task.
+	// task is the task whose change it is.
 	Task *string
-	// Of the task's requests to the project, from 1.
+	// number counts the task's requests to the project, from 1.
 	Number *int32
-	// The parent that head was reviewed and verified on.
+	// base is the commit on which Head was verified and reviewed.
 	Base *string
-	// The commit.
+	// head is the commit to merge.
 	Head *string
-	// Its tree.
+	// tree is the tree of Head.
 	Tree *string
-	// Identifies the patch.
+	// patch_id identifies the change, whatever it is based on.
 	PatchId *string
-	// Paths that changed.
+	// files are the paths that the change touches.
 	Files []string
-	// The task's title.
+	// title is the title of the merged commit.
 	Title *string
 }
 
@@ -4425,7 +4451,7 @@ func (b0 QueueMerge_builder) Build() *QueueMerge {
 	return m0
 }
 
-// MergeEnded answers Land.
+// MergeEnded answers QueueMerge. Exactly one of Result and Failure is set.
 type MergeEnded struct {
 	state                  protoimpl.MessageState `protogen:"opaque.v1"`
 	xxx_hidden_Task        *string                `protobuf:"bytes,1,opt,name=task"`
@@ -4561,13 +4587,13 @@ func (x *MergeEnded) ClearFailure() {
 type MergeEnded_builder struct {
 	_ [0]func() // Prevents comparability and use of unkeyed literals for the builder.
 
-	// The task.
+	// task is the task that asked.
 	Task *string
-	// Of the task's requests to the project, from 1.
+	// number is the request that this answers.
 	Number *int32
-	// What became of it; unset if failure is set.
+	// result is the outcome of the merge; nil if it could not be tried.
 	Result *MergeResult
-	// Why it could not be tried.
+	// failure is why the merge could not be tried; otherwise nil.
 	Failure *Failure
 }
 
@@ -4588,8 +4614,8 @@ func (b0 MergeEnded_builder) Build() *MergeEnded {
 	return m0
 }
 
-// WithdrawRequests takes back what a task asked of the project, up to and including the
-// request with that number, and gives up its precedence.
+// WithdrawRequests takes back what a task asked of its project, and releases
+// its file lock.
 type WithdrawRequests struct {
 	state                  protoimpl.MessageState `protogen:"opaque.v1"`
 	xxx_hidden_Run         int32                  `protobuf:"varint,1,opt,name=run"`
@@ -4704,11 +4730,11 @@ func (x *WithdrawRequests) ClearNumber() {
 type WithdrawRequests_builder struct {
 	_ [0]func() // Prevents comparability and use of unkeyed literals for the builder.
 
-	// The intent's run, counted from 1.
+	// run is the run that asked.
 	Run *int32
-	// The task.
+	// task is the task whose requests are void.
 	Task *string
-	// Of the task's requests to the project, from 1.
+	// number is the newest request that is void; those before it are, too.
 	Number *int32
 }
 
@@ -4984,26 +5010,27 @@ func (x *RunEnded) ClearParent() {
 type RunEnded_builder struct {
 	_ [0]func() // Prevents comparability and use of unkeyed literals for the builder.
 
-	// The intent's run, counted from 1.
+	// run is the run that ended.
 	Run *int32
-	// How it ended.
+	// status is how the run ended.
 	Status *Status
-	// Counts the ends of the intent from 1; a run that ended may end otherwise,
-	// when a person cancels it.
+	// number counts the ends of the intent, from 1. A run that ended can end
+	// otherwise later, when a person cancels the intent.
 	Number *int32
-	// What the intent has spent in all its runs, in US dollars.
+	// spent_usd is the cost of all runs of the intent so far, in US dollars.
 	SpentUsd *float64
-	// What others may learn from the run.
+	// past sums the run up for later analyses; nil if it has nothing to teach.
 	Past *PastRun
-	// What a reflection reads; unset if nothing is to be reflected upon.
+	// reflect holds the data for a reflection; nil if the run is not to be
+	// reflected upon.
 	Reflect *ReflectOn
-	// What was observed in this run.
+	// observed are the observations of the run.
 	Observed []*Observation
-	// The intent that it is a part of, if any.
+	// parent is the intent that this one is a child of; empty if it is none.
 	Parent *string
-	// Found in this run.
+	// knowledge was found out by the goal in this run.
 	Knowledge []*Knowledge
-	// The ids of knowledge that helped in this run, once for each execution.
+	// applied are the ids of knowledge that helped, once for each execution.
 	Applied []string
 }
 
@@ -5039,6 +5066,8 @@ func (b0 RunEnded_builder) Build() *RunEnded {
 	return m0
 }
 
+// ReflectOn is the material of a reflection on one run, besides its
+// observations.
 type ReflectOn struct {
 	state              protoimpl.MessageState `protogen:"opaque.v1"`
 	xxx_hidden_Intent  *Intent                `protobuf:"bytes,1,opt,name=intent"`
@@ -5142,11 +5171,11 @@ func (x *ReflectOn) ClearPolicy() {
 type ReflectOn_builder struct {
 	_ [0]func() // Prevents comparability and use of unkeyed literals for the builder.
 
-	// The intent.
+	// intent is the intent as it was when the run ended.
 	Intent *Intent
-	// The run.
+	// history is the record of the run.
 	History *History
-	// What reflection may add.
+	// policy bounds what may be proposed.
 	Policy *ReflectionPolicy
 }
 
@@ -5160,6 +5189,7 @@ func (b0 ReflectOn_builder) Build() *ReflectOn {
 	return m0
 }
 
+// ChildChanged tells a parent how far a child intent is.
 type ChildChanged struct {
 	state                  protoimpl.MessageState `protogen:"opaque.v1"`
 	xxx_hidden_Intent      *string                `protobuf:"bytes,1,opt,name=intent"`
@@ -5301,13 +5331,14 @@ func (x *ChildChanged) ClearStatus() {
 type ChildChanged_builder struct {
 	_ [0]func() // Prevents comparability and use of unkeyed literals for the builder.
 
-	// The part.
+	// intent is the child.
 	Intent *string
-	// Its run, counted from 1.
+	// run is the child's newest run.
 	Run *int32
-	// Of its newest end; 0: it has begun.
+	// number is the number of the newest end in that run; 0 while it is under
+	// way.
 	Number *int32
-	// How it ended; proposed when it has begun.
+	// status is how the run ended; proposed while it is under way.
 	Status *Status
 }
 
@@ -5334,6 +5365,8 @@ func (b0 ChildChanged_builder) Build() *ChildChanged {
 	return m0
 }
 
+// RunReflected tells an intent what a reflection made of its run or
+// observations.
 type RunReflected struct {
 	state                  protoimpl.MessageState `protogen:"opaque.v1"`
 	xxx_hidden_Run         int32                  `protobuf:"varint,1,opt,name=run"`
@@ -5458,15 +5491,15 @@ func (x *RunReflected) ClearStep() {
 type RunReflected_builder struct {
 	_ [0]func() // Prevents comparability and use of unkeyed literals for the builder.
 
-	// The run that was reflected upon.
+	// run is the run that was reflected upon.
 	Run *int32
-	// What it took.
+	// step records the reflection, with what it cost.
 	Step *StepRecord
-	// The ids of the intent's own observations that were read.
+	// read are the ids of the intent's own observations that were read.
 	Read []string
-	// What was proposed.
+	// proposed are the intents that were proposed.
 	Proposed []*Proposal
-	// Proposals that were not submitted, and why.
+	// dropped are the proposals that were not submitted, each with its reason.
 	Dropped []*Adjustment
 }
 
@@ -5485,6 +5518,8 @@ func (b0 RunReflected_builder) Build() *RunReflected {
 	return m0
 }
 
+// OverlapChanged tells an intent that the newest changes of one of its tasks
+// and of another intent's task do not merge, or that they do again.
 type OverlapChanged struct {
 	state                  protoimpl.MessageState `protogen:"opaque.v1"`
 	xxx_hidden_TaskId      *string                `protobuf:"bytes,1,opt,name=task_id,json=taskId"`
@@ -5597,11 +5632,12 @@ func (x *OverlapChanged) ClearNumber() {
 type OverlapChanged_builder struct {
 	_ [0]func() // Prevents comparability and use of unkeyed literals for the builder.
 
-	// The task of the intent that is told.
+	// task_id is the task of the intent that is told.
 	TaskId *string
-	// The other task; no files: they merge again.
+	// other is the other task and the files in conflict; without files the two
+	// merge again.
 	Other *Overlap
-	// Of what the other task has told, counted from 1.
+	// number counts what the other task has reported, from 1.
 	Number *int32
 }
 
@@ -5621,7 +5657,7 @@ func (b0 OverlapChanged_builder) Build() *OverlapChanged {
 	return m0
 }
 
-// ReserveBudget asks the project to set money aside for one call of an agent.
+// ReserveBudget asks the project to reserve money for one call of an agent.
 type ReserveBudget struct {
 	state                  protoimpl.MessageState `protogen:"opaque.v1"`
 	xxx_hidden_Run         int32                  `protobuf:"varint,1,opt,name=run"`
@@ -5804,17 +5840,18 @@ func (x *ReserveBudget) ClearBegun() {
 type ReserveBudget_builder struct {
 	_ [0]func() // Prevents comparability and use of unkeyed literals for the builder.
 
-	// The intent's run, counted from 1.
+	// run is the run that asks.
 	Run *int32
-	// The attempt that makes the call.
+	// attempt is the attempt that the call is for.
 	Attempt *Attempt
-	// As the intent knows it.
+	// budget is the budget as the intent knows it.
 	Budget *Budget
-	// How much, in US dollars.
+	// usd is the amount, in US dollars.
 	Usd *float64
-	// Counts the intent's messages about money, from 1.
+	// number counts the intent's messages about money, from 1.
 	Number *int32
-	// The call goes on with work that is under way, and comes before what is not.
+	// begun says that the call continues work that is under way. It comes before
+	// calls that begin something.
 	Begun *bool
 }
 
@@ -5843,7 +5880,7 @@ func (b0 ReserveBudget_builder) Build() *ReserveBudget {
 	return m0
 }
 
-// BudgetReserved answers Spend.
+// BudgetReserved answers ReserveBudget.
 type BudgetReserved struct {
 	state                  protoimpl.MessageState `protogen:"opaque.v1"`
 	xxx_hidden_Attempt     *Attempt               `protobuf:"bytes,1,opt,name=attempt"`
@@ -5956,11 +5993,11 @@ func (x *BudgetReserved) ClearReason() {
 type BudgetReserved_builder struct {
 	_ [0]func() // Prevents comparability and use of unkeyed literals for the builder.
 
-	// The attempt that makes the call.
+	// attempt is the attempt that the money is for.
 	Attempt *Attempt
-	// What it may cost, in US dollars; 0 with a reason if the budget is used up.
+	// usd bounds the cost of the call, in US dollars; 0 if the budget is used up.
 	Usd *float64
-	// Why there is no money, and what to do.
+	// reason says why there is no money, and what to do; empty if there is.
 	Reason *string
 }
 
@@ -5980,8 +6017,8 @@ func (b0 BudgetReserved_builder) Build() *BudgetReserved {
 	return m0
 }
 
-// CommitBudget tells the project what an intent has spent, and gives back what was set
-// aside before it for attempts that are not open any more.
+// CommitBudget tells the project what an intent has spent, and releases what
+// was reserved before for attempts that are not open any more.
 type CommitBudget struct {
 	state                  protoimpl.MessageState `protogen:"opaque.v1"`
 	xxx_hidden_Number      int32                  `protobuf:"varint,1,opt,name=number"`
@@ -6082,11 +6119,12 @@ func (x *CommitBudget) ClearSpentUsd() {
 type CommitBudget_builder struct {
 	_ [0]func() // Prevents comparability and use of unkeyed literals for the builder.
 
-	// Counts the intent's messages about money, from 1.
+	// number counts the intent's messages about money, from 1.
 	Number *int32
-	// What the intent has spent in all its runs, in US dollars.
+	// spent_usd is the cost of all runs of the intent so far, in US dollars. It
+	// never shrinks, so a message that comes late changes nothing.
 	SpentUsd *float64
-	// The attempts that are still open.
+	// open are the attempts that still need what is reserved for them.
 	Open []*Attempt
 }
 

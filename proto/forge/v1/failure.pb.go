@@ -150,7 +150,7 @@ func (x FailureReason) Number() protoreflect.EnumNumber {
 	return protoreflect.EnumNumber(x)
 }
 
-// Failure is why an attempt did not do its job.
+// Failure says why an attempt did not do its job.
 type Failure struct {
 	state                  protoimpl.MessageState `protogen:"opaque.v1"`
 	xxx_hidden_Reason      FailureReason          `protobuf:"varint,1,opt,name=reason,enum=forge.v1.FailureReason"`
@@ -265,11 +265,12 @@ func (x *Failure) ClearUntil() {
 type Failure_builder struct {
 	_ [0]func() // Prevents comparability and use of unkeyed literals for the builder.
 
-	// Names the rule that follows.
+	// reason is one of the closed set of reasons. It decides what follows.
 	Reason *FailureReason
-	// For a person: what happened and what to do next.
+	// message says what happened and what to do next, for a person.
 	Message *string
-	// When to try again; unset if not known.
+	// until is when it is worth trying again, for rate_limited and quota; zero if
+	// that is not known.
 	Until *timestamppb.Timestamp
 }
 

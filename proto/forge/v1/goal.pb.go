@@ -242,7 +242,7 @@ func (x LoopStatus) Number() protoreflect.EnumNumber {
 	return protoreflect.EnumNumber(x)
 }
 
-// Intake is what intake made of a goal: a task and criteria, or questions.
+// Intake is the answer of intake: a task and criteria, or questions.
 type Intake struct {
 	state                     protoimpl.MessageState `protogen:"opaque.v1"`
 	xxx_hidden_Task           *string                `protobuf:"bytes,1,opt,name=task"`
@@ -455,21 +455,22 @@ func (x *Intake) ClearComplexity() {
 type Intake_builder struct {
 	_ [0]func() // Prevents comparability and use of unkeyed literals for the builder.
 
-	// What is to be done.
+	// task says what to do, for the executing agent.
 	Task *string
-	// When it is done.
+	// criteria are those of the goal, each in words that can be judged.
 	Criteria []string
-	// Questions to a person; asked when not empty.
+	// clarifications are questions to a person. If there are any, nothing else of
+	// the intake counts.
 	Clarifications []*Clarification
-	// For a person.
+	// notes are for a person.
 	Notes *string
-	// The judged type.
+	// type is the judged type.
 	Type *string
-	// The judged risk.
+	// risk is the judged risk.
 	Risk *Risk
-	// How hard it is.
+	// complexity picks the model.
 	Complexity *Complexity
-	// Paths that it is about.
+	// relevant_files are paths that the goal is about.
 	RelevantFiles []string
 }
 
@@ -503,8 +504,8 @@ func (b0 Intake_builder) Build() *Intake {
 	return m0
 }
 
-// Execution is what an executing agent reports of an iteration, and what was seen
-// of its work.
+// Execution is the executing agent's report of an iteration, with the measured
+// metadata of its work.
 type Execution struct {
 	state                   protoimpl.MessageState `protogen:"opaque.v1"`
 	xxx_hidden_Status       ExecutionStatus        `protobuf:"varint,1,opt,name=status,enum=forge.v1.ExecutionStatus"`
@@ -695,21 +696,21 @@ func (x *Execution) ClearMetadata() {
 type Execution_builder struct {
 	_ [0]func() // Prevents comparability and use of unkeyed literals for the builder.
 
-	// How it ended.
+	// status is how it ended, in the agent's words.
 	Status *ExecutionStatus
-	// What was done.
+	// output is the agent's report.
 	Output *string
-	// Paths that were made or changed.
+	// artifacts are paths that the agent names as results.
 	Artifacts []string
-	// How it was done.
+	// approach says how the agent went about it.
 	Approach *string
-	// The approach, in a few tags.
+	// strategy_tags are the agent's own key words.
 	StrategyTags []string
-	// What was found out.
+	// discoveries are facts that the agent found out.
 	Discoveries []string
-	// The ids of knowledge that helped.
+	// applied are the ids of knowledge that helped.
 	Applied []string
-	// What was seen.
+	// metadata is measured, not reported.
 	Metadata *SummaryMetadata
 }
 
@@ -737,6 +738,8 @@ func (b0 Execution_builder) Build() *Execution {
 	return m0
 }
 
+// SummaryMetadata holds what was measured of an execution. Only StrategyTags
+// are the agent's own words.
 type SummaryMetadata struct {
 	state                    protoimpl.MessageState `protogen:"opaque.v1"`
 	xxx_hidden_ToolsUsed     []string               `protobuf:"bytes,1,rep,name=tools_used,json=toolsUsed"`
@@ -862,15 +865,15 @@ func (x *SummaryMetadata) ClearTokensUsed() {
 type SummaryMetadata_builder struct {
 	_ [0]func() // Prevents comparability and use of unkeyed literals for the builder.
 
-	// Such as Edit, or Bash(go test).
+	// tools_used are names such as Edit or Bash(go test), each once, sorted.
 	ToolsUsed []string
-	// Paths.
+	// files_modified are the paths that the iteration changed.
 	FilesModified []string
-	// Of an attempt that failed.
+	// error_type is a FailureReason or verify_failed; empty if nothing failed.
 	ErrorType *string
-	// In and out.
+	// tokens_used are input and output tokens together.
 	TokensUsed *int64
-	// The agent's.
+	// strategy_tags are the agent's own key words.
 	StrategyTags []string
 }
 
@@ -892,7 +895,7 @@ func (b0 SummaryMetadata_builder) Build() *SummaryMetadata {
 	return m0
 }
 
-// ExecutionSummary sums up an iteration, for those that follow.
+// ExecutionSummary sums an iteration up, for those that follow.
 type ExecutionSummary struct {
 	state                  protoimpl.MessageState `protogen:"opaque.v1"`
 	xxx_hidden_Iteration   int32                  `protobuf:"varint,1,opt,name=iteration"`
@@ -1118,21 +1121,21 @@ func (x *ExecutionSummary) ClearAt() {
 type ExecutionSummary_builder struct {
 	_ [0]func() // Prevents comparability and use of unkeyed literals for the builder.
 
-	// Counted from 1, over all runs of the goal.
+	// iteration counts from 1, over all runs of the goal.
 	Iteration *int32
-	// How it was tried.
+	// approach says how the iteration went about it.
 	Approach *string
-	// How it ended.
+	// result is how the execution ended.
 	Result *ExecutionStatus
-	// Why it ended so.
+	// reason says why.
 	Reason *string
-	// Paths that were made or changed.
+	// artifacts are paths of results.
 	Artifacts []string
-	// What was seen.
+	// metadata is measured.
 	Metadata *SummaryMetadata
-	// What is left to do.
+	// next is the suggested continuation; nil if there is none.
 	Next *NextAction
-	// When it was summed up.
+	// at is when the iteration was summed up, in UTC.
 	At *timestamppb.Timestamp
 }
 
@@ -1163,6 +1166,7 @@ func (b0 ExecutionSummary_builder) Build() *ExecutionSummary {
 	return m0
 }
 
+// NextAction is the work that an iteration leaves to the next one.
 type NextAction struct {
 	state                      protoimpl.MessageState `protogen:"opaque.v1"`
 	xxx_hidden_SuggestedAction *string                `protobuf:"bytes,1,opt,name=suggested_action,json=suggestedAction"`
@@ -1279,13 +1283,13 @@ func (x *NextAction) ClearPartialProgress() {
 type NextAction_builder struct {
 	_ [0]func() // Prevents comparability and use of unkeyed literals for the builder.
 
-	// What to do next.
+	// suggested_action says what to do next.
 	SuggestedAction *string
-	// What is in the way.
+	// blockers are in the way of that.
 	Blockers []string
-	// What is done already.
+	// partial_progress says how far the work is.
 	PartialProgress *string
-	// What is not done yet.
+	// pending_items are not begun.
 	PendingItems []string
 }
 
@@ -1306,6 +1310,7 @@ func (b0 NextAction_builder) Build() *NextAction {
 	return m0
 }
 
+// Summarization is the answer of summarize.
 type Summarization struct {
 	state                protoimpl.MessageState `protogen:"opaque.v1"`
 	xxx_hidden_Summary   *ExecutionSummary      `protobuf:"bytes,1,opt,name=summary"`
@@ -1377,9 +1382,9 @@ func (x *Summarization) ClearSummary() {
 type Summarization_builder struct {
 	_ [0]func() // Prevents comparability and use of unkeyed literals for the builder.
 
-	// The summary.
+	// summary sums the iteration up.
 	Summary *ExecutionSummary
-	// What others can use.
+	// knowledge can be of use to others.
 	Knowledge []*Knowledge
 }
 
@@ -1392,7 +1397,7 @@ func (b0 Summarization_builder) Build() *Summarization {
 	return m0
 }
 
-// Knowledge is what a goal's iterations found out that others can use.
+// Knowledge is a finding of a goal's iterations that others can use.
 type Knowledge struct {
 	state                   protoimpl.MessageState `protogen:"opaque.v1"`
 	xxx_hidden_Id           *string                `protobuf:"bytes,1,opt,name=id"`
@@ -1671,23 +1676,23 @@ func (x *Knowledge) ClearCreatedAt() {
 type Knowledge_builder struct {
 	_ [0]func() // Prevents comparability and use of unkeyed literals for the builder.
 
-	// Unique within the project, once it is journaled.
+	// id is unique within the project. It is set when the knowledge is journaled.
 	Id *string
-	// What it is about.
+	// type is the kind of finding.
 	Type *KnowledgeType
-	// Such as error_handling, testing.
+	// category is a key word such as error_handling or testing.
 	Category *string
-	// What is known.
+	// content is the finding.
 	Content *string
-	// A path, with lines if they matter.
+	// example_file is a path, with lines if they matter.
 	ExampleFile *string
-	// The goal that it was found in.
+	// source_task is the title of the goal that found it.
 	SourceTask *string
-	// How certain it is.
+	// confidence is how certain it is.
 	Confidence *Confidence
-	// Executions that it helped.
+	// applied_count counts the executions that it helped.
 	AppliedCount *int32
-	// When it was found.
+	// created_at is when it was journaled, in UTC.
 	CreatedAt *timestamppb.Timestamp
 }
 
@@ -1891,15 +1896,15 @@ func (x *Judgment) ClearNextAction() {
 type Judgment_builder struct {
 	_ [0]func() // Prevents comparability and use of unkeyed literals for the builder.
 
-	// The commit that was judged; empty if the goal has changed nothing.
+	// head is the commit that was judged; empty if the goal has changed nothing.
 	Head *string
-	// Every criterion is met.
+	// complete says that every criterion is met.
 	Complete *bool
-	// One for each criterion.
+	// evaluations has one entry for each criterion, in their order.
 	Evaluations []*Evaluation
-	// For a person.
+	// reason sums the judgment up.
 	Reason *string
-	// What to do where it is not complete.
+	// next_action says what to do next where the goal is not reached.
 	NextAction *string
 }
 
@@ -1927,6 +1932,7 @@ func (b0 Judgment_builder) Build() *Judgment {
 	return m0
 }
 
+// Evaluation is the verdict on one criterion.
 type Evaluation struct {
 	state                  protoimpl.MessageState `protogen:"opaque.v1"`
 	xxx_hidden_Criterion   *string                `protobuf:"bytes,1,opt,name=criterion"`
@@ -2069,13 +2075,13 @@ func (x *Evaluation) ClearConfidence() {
 type Evaluation_builder struct {
 	_ [0]func() // Prevents comparability and use of unkeyed literals for the builder.
 
-	// The criterion's text.
+	// criterion repeats the criterion's text.
 	Criterion *string
-	// Whether it is met.
+	// met says whether it is met.
 	Met *bool
-	// What that rests on.
+	// evidence says why.
 	Evidence *string
-	// 0 to 1.
+	// confidence is how certain the judge is, 0 to 1.
 	Confidence *float64
 }
 
@@ -2102,7 +2108,8 @@ func (b0 Evaluation_builder) Build() *Evaluation {
 	return m0
 }
 
-// GoalContext is what the steps of an iteration are told of their goal.
+// GoalContext describes a goal and its iterations so far, for the steps of an
+// iteration.
 type GoalContext struct {
 	state                  protoimpl.MessageState `protogen:"opaque.v1"`
 	xxx_hidden_Iteration   int32                  `protobuf:"varint,1,opt,name=iteration"`
@@ -2275,20 +2282,21 @@ func (x *GoalContext) ClearExecution() {
 type GoalContext_builder struct {
 	_ [0]func() // Prevents comparability and use of unkeyed literals for the builder.
 
-	// Counted from 1, over all runs of the goal.
+	// iteration counts from 1, over all runs of the goal.
 	Iteration *int32
-	// Iterations that may follow this one.
+	// left is how many iterations may follow this one.
 	Left *int32
-	// When it is done.
+	// criteria are those of the goal.
 	Criteria []string
-	// The newest, and before them the newest of those that failed; oldest first. judge:
-	// this iteration's only.
+	// summaries are the newest ones, and before them the newest of iterations
+	// that failed; oldest first. For judge: that of this iteration only.
 	Summaries []*ExecutionSummary
-	// execute, summarize: what is known already.
+	// knowledge is known already. Empty for judge.
 	Knowledge []*Knowledge
-	// execute: the last one.
+	// judgment is the last one, for execute; otherwise nil.
 	Judgment *Judgment
-	// summarize, judge: what was done.
+	// execution is that of this iteration, for summarize and judge; otherwise
+	// nil.
 	Execution *Execution
 }
 

@@ -198,7 +198,9 @@ func (x Status) Number() protoreflect.EnumNumber {
 	return protoreflect.EnumNumber(x)
 }
 
-// Intent is a change that somebody wants.
+// Intent is the request for a change. It is the document that people, systems
+// and reflections write; what pfl-forge makes of it is in Task, Summary and
+// History.
 type Intent struct {
 	state                     protoimpl.MessageState `protogen:"opaque.v1"`
 	xxx_hidden_Id             *string                `protobuf:"bytes,1,opt,name=id"`
@@ -771,51 +773,62 @@ func (x *Intent) ClearGoal() {
 type Intent_builder struct {
 	_ [0]func() // Prevents comparability and use of unkeyed literals for the builder.
 
-	// Unique within the project: a-z, 0-9 and -, at most 64.
+	// id names the intent within its project. Whoever submits it chooses the id;
+	// for what other systems submit it follows from Origin.
 	Id *string
-	// The project's id.
+	// project is the repository that is to change.
 	Project *string
-	// One line.
+	// title is one line.
 	Title *string
-	// What is wanted, in prose.
+	// body describes the wanted change, in Markdown.
 	Body *string
-	// feature, fix, refactor, test, audit, ...: an open set; empty until judged.
+	// type says which flow the intent takes: audit and skill_extraction have
+	// their own, any other one (feature, fix, refactor, test, ...) takes the
+	// default. Empty until an analysis judges it.
 	Type *string
-	// Where it comes from.
+	// source is where the intent comes from.
 	Source *Source
-	// The highest of what was declared and what was judged.
+	// risk is the higher of what was declared and what an analysis judged. Empty
+	// until then.
 	Risk *Risk
-	// How far it has come.
+	// status is how far the intent is. Only the rules set it.
 	Status *Status
-	// The intent that this one is a part of, if any.
+	// parent is the intent that this one is a child of; empty if it is none.
 	Parent *string
-	// The intents that have to be done before.
+	// depends_on are intents of the project that have to be done before tasks
+	// begin.
 	DependsOn []string
-	// Questions to a person, and the answers.
+	// clarifications are the questions that were asked, in order, with the
+	// answers.
 	Clarifications []*Clarification
-	// Completion criteria; they make it a goal.
+	// criteria make the intent a goal: it is done when each of them is met.
 	Criteria []string
-	// Free labels.
+	// labels are for people and systems to find intents by. No rule reads them.
 	Labels []string
-	// Higher goes first.
+	// priority orders lists; higher is more urgent.
 	Priority *int32
-	// Who published it.
+	// origin says who published the intent.
 	Origin *Origin
-	// The agent back end; empty means the project's default.
+	// agent is the back end that works on the intent; empty for the project's
+	// choice.
 	Agent *string
-	// The most that its agents may cost; 0 means the project's default.
+	// budget_usd bounds the cost of all runs of the intent, in US dollars; 0 for
+	// the project's default.
 	BudgetUsd *float64
-	// A named recipe of the repository.
+	// recipe is the recipe of the repository that makes the change; empty if
+	// agents make it.
 	Recipe *string
-	// Values of the recipe's parameters.
+	// with are the values of the recipe's parameters, by name.
 	With map[string]string
-	// When it was made.
+	// created_at is when the intent was submitted, in UTC.
 	CreatedAt *timestamppb.Timestamp
-	// How many parents are above it.
+	// depth counts the intents above it: 0 without a parent.
 	Depth *int32
-	// How many reflections lie between it and what a person or system wanted.
+	// generation counts the reflections between the intent and what a person or
+	// system wanted.
 	Generation *int32
-	// How an intent with criteria is worked on.
+	// goal says how a goal is worked on; nil for the defaults, and without
+	// Criteria.
 	Goal *GoalOptions
 }
 
@@ -894,6 +907,8 @@ func (b0 Intent_builder) Build() *Intent {
 	return m0
 }
 
+// GoalOptions says how an intent with criteria is worked on. The zero value of
+// each field stands for its default.
 type GoalOptions struct {
 	state                     protoimpl.MessageState `protogen:"opaque.v1"`
 	xxx_hidden_MaxIterations  int32                  `protobuf:"varint,1,opt,name=max_iterations,json=maxIterations"`
@@ -1185,25 +1200,32 @@ func (x *GoalOptions) ClearLogDir() {
 type GoalOptions_builder struct {
 	_ [0]func() // Prevents comparability and use of unkeyed literals for the builder.
 
-	// 1 to 100; 0: 10.
+	// max_iterations bounds the iterations of one run, 1 to 100; 0 stands for
+	// DefaultIterations.
 	MaxIterations *int32
-	// How many of the newest summaries an execution is told, 1 to 20; 0: 5.
+	// history_context is how many of the newest summaries an execution gets, 1 to
+	// 20; 0 stands for DefaultHistoryContext.
 	HistoryContext *int32
-	// The executing agent's; empty: the project's.
+	// model is the model of the executing agent; empty for the project's.
 	Model *string
-	// The executing agent's, of those that the project allows; empty: all of them.
+	// tools are those of the executing agent, among those that the project
+	// allows; empty for all of them.
 	Tools []string
-	// Added to the executing agent's; people only.
+	// system_prompt is added to the executing agent's.
 	SystemPrompt *string
-	// Added to the judge's; people only.
+	// judge_prompt is added to the judge's.
 	JudgePrompt *string
-	// Of the summaries, below .e8/.
+	// history_file is the path of the summaries below .e8/; empty stands for
+	// DefaultHistoryFile.
 	HistoryFile *string
-	// Below .e8/.
+	// knowledge_file is the path of the knowledge below .e8/; empty stands for
+	// DefaultKnowledgeFile.
 	KnowledgeFile *string
-	// Keep what the executing agent's program printed.
+	// raw_log keeps the output of the executing agent's program, in a file for
+	// each iteration.
 	RawLog *bool
-	// Where, below .e8/.
+	// log_dir is the directory of those files below .e8/; empty stands for
+	// DefaultLogDir.
 	LogDir *string
 }
 
@@ -1251,7 +1273,7 @@ func (b0 GoalOptions_builder) Build() *GoalOptions {
 	return m0
 }
 
-// Clarification is a question to a person.
+// Clarification is a question to a person, and its answer.
 type Clarification struct {
 	state                       protoimpl.MessageState `protogen:"opaque.v1"`
 	xxx_hidden_Question         *string                `protobuf:"bytes,1,opt,name=question"`
@@ -1412,15 +1434,15 @@ func (x *Clarification) ClearAnswer() {
 type Clarification_builder struct {
 	_ [0]func() // Prevents comparability and use of unkeyed literals for the builder.
 
-	// The question.
+	// question is one question.
 	Question *string
-	// Why it is asked.
+	// context says why it is asked.
 	Context *string
-	// Answers to choose from.
+	// suggested_answers are answers to choose from; any other one counts, too.
 	SuggestedAnswers []string
-	// The recipe parameter that the answer fills, if any.
+	// param is the recipe parameter that the answer fills; empty if none.
 	Param *string
-	// Unset means not answered; the empty string is an answer.
+	// answer is nil until the question is answered.
 	Answer *string
 }
 
@@ -1448,8 +1470,8 @@ func (b0 Clarification_builder) Build() *Clarification {
 	return m0
 }
 
-// Origin says who published an intent. The same system and event id are the
-// same intent, however far apart they arrive.
+// Origin says who published an intent. Two intents with the same System and
+// EventID are one intent, however far apart they arrive.
 type Origin struct {
 	state                  protoimpl.MessageState `protogen:"opaque.v1"`
 	xxx_hidden_System      *string                `protobuf:"bytes,1,opt,name=system"`
@@ -1570,11 +1592,12 @@ func (x *Origin) ClearActor() {
 type Origin_builder struct {
 	_ [0]func() // Prevents comparability and use of unkeyed literals for the builder.
 
-	// The publishing system.
+	// system is the publisher, such as draft or the name of a CI system.
 	System *string
-	// That system's own id of the event.
+	// event_id is the publisher's own id of what it published.
 	EventId *string
-	// The person or account behind it.
+	// actor is the person or account behind it; empty if the publisher does not
+	// say.
 	Actor *string
 }
 

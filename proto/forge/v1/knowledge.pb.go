@@ -22,6 +22,7 @@ const (
 	_ = protoimpl.EnforceVersion(protoimpl.MaxVersion - 20)
 )
 
+// PastRun is a finished run, as far as later analyses learn from it.
 type PastRun struct {
 	state                  protoimpl.MessageState `protogen:"opaque.v1"`
 	xxx_hidden_IntentId    *string                `protobuf:"bytes,1,opt,name=intent_id,json=intentId"`
@@ -269,23 +270,23 @@ func (x *PastRun) ClearAt() {
 type PastRun_builder struct {
 	_ [0]func() // Prevents comparability and use of unkeyed literals for the builder.
 
-	// The intent's id.
+	// intent_id is the intent.
 	IntentId *string
-	// Counted from 1.
+	// run is the run, from 1.
 	Run *int32
-	// The intent's title.
+	// title is the intent's title.
 	Title *string
-	// The intent's type.
+	// type is the intent's type.
 	Type *string
-	// How it ended.
+	// outcome is how the run ended.
 	Outcome *Outcome
-	// Why it failed, for a person.
+	// reason says why it failed; empty if it did not.
 	Reason *string
-	// Paths that it was about.
+	// files are the paths that it was about.
 	Files []string
-	// The rules of the adjustments that were made.
+	// rules are the names of the adjustments that were made.
 	Rules []string
-	// When it ended.
+	// at is when it ended, in UTC.
 	At *timestamppb.Timestamp
 }
 
@@ -323,6 +324,7 @@ func (b0 PastRun_builder) Build() *PastRun {
 	return m0
 }
 
+// Proposal is an intent that a reflection proposed.
 type Proposal struct {
 	state                  protoimpl.MessageState `protogen:"opaque.v1"`
 	xxx_hidden_Id          *string                `protobuf:"bytes,1,opt,name=id"`
@@ -442,11 +444,11 @@ func (x *Proposal) ClearStatus() {
 type Proposal_builder struct {
 	_ [0]func() // Prevents comparability and use of unkeyed literals for the builder.
 
-	// The intent's id.
+	// id is the proposed intent.
 	Id *string
-	// Its title.
+	// title is its title.
 	Title *string
-	// What became of it.
+	// status is how far it is by now.
 	Status *Status
 }
 
@@ -469,6 +471,7 @@ func (b0 Proposal_builder) Build() *Proposal {
 	return m0
 }
 
+// Audit is the report of an audit. Its findings are observations as well.
 type Audit struct {
 	state                  protoimpl.MessageState `protogen:"opaque.v1"`
 	xxx_hidden_Summary     *string                `protobuf:"bytes,1,opt,name=summary"`
@@ -547,9 +550,9 @@ func (x *Audit) ClearSummary() {
 type Audit_builder struct {
 	_ [0]func() // Prevents comparability and use of unkeyed literals for the builder.
 
-	// For a person.
+	// summary sums the report up.
 	Summary *string
-	// Tests, design, conventions, debt, documentation.
+	// areas are the areas that were looked at.
 	Areas []*AuditArea
 }
 
@@ -565,6 +568,8 @@ func (b0 Audit_builder) Build() *Audit {
 	return m0
 }
 
+// AuditArea is one of the five areas that an audit looks at: tests, design,
+// conventions, debt, documentation.
 type AuditArea struct {
 	state                  protoimpl.MessageState `protogen:"opaque.v1"`
 	xxx_hidden_Name        *string                `protobuf:"bytes,1,opt,name=name"`
@@ -671,11 +676,11 @@ func (x *AuditArea) ClearSummary() {
 type AuditArea_builder struct {
 	_ [0]func() // Prevents comparability and use of unkeyed literals for the builder.
 
-	// The area's name.
+	// name is the area's name.
 	Name *string
-	// For a person.
+	// summary sums the findings up.
 	Summary *string
-	// What could be better.
+	// findings are possible improvements, in the order of the report.
 	Findings []*Finding
 }
 
@@ -695,6 +700,7 @@ func (b0 AuditArea_builder) Build() *AuditArea {
 	return m0
 }
 
+// Finding is one thing that could be better.
 type Finding struct {
 	state                  protoimpl.MessageState `protogen:"opaque.v1"`
 	xxx_hidden_Title       *string                `protobuf:"bytes,1,opt,name=title"`
@@ -828,13 +834,13 @@ func (x *Finding) ClearSeverity() {
 type Finding_builder struct {
 	_ [0]func() // Prevents comparability and use of unkeyed literals for the builder.
 
-	// One line.
+	// title is one line.
 	Title *string
-	// What is wrong, and what would be better.
+	// detail says what is wrong and what would be better.
 	Detail *string
-	// How much harm it does as it is.
+	// severity is how much harm it does as it is.
 	Severity *Risk
-	// What it rests on.
+	// evidence shows where.
 	Evidence []*Evidence
 }
 
@@ -858,6 +864,8 @@ func (b0 Finding_builder) Build() *Finding {
 	return m0
 }
 
+// Observed is the answer of observe: patterns in a project's history. Exactly
+// one field is set.
 type Observed struct {
 	state                   protoimpl.MessageState `protogen:"opaque.v1"`
 	xxx_hidden_Patterns     *[]*Pattern            `protobuf:"bytes,1,rep,name=patterns"`
@@ -936,9 +944,9 @@ func (x *Observed) ClearNothingFound() {
 type Observed_builder struct {
 	_ [0]func() // Prevents comparability and use of unkeyed literals for the builder.
 
-	// What was seen at least twice.
+	// patterns were seen at least twice each.
 	Patterns []*Pattern
-	// Why there are no patterns; then the intent is done.
+	// nothing_found says why there are none; the intent is done then.
 	NothingFound *string
 }
 
@@ -954,6 +962,7 @@ func (b0 Observed_builder) Build() *Observed {
 	return m0
 }
 
+// Pattern is something that was seen at least twice.
 type Pattern struct {
 	state                  protoimpl.MessageState `protogen:"opaque.v1"`
 	xxx_hidden_Name        *string                `protobuf:"bytes,1,opt,name=name"`
@@ -1060,11 +1069,11 @@ func (x *Pattern) ClearDescription() {
 type Pattern_builder struct {
 	_ [0]func() // Prevents comparability and use of unkeyed literals for the builder.
 
-	// A name for it.
+	// name is a short name.
 	Name *string
-	// What comes back, and when.
+	// description says what comes back, and when.
 	Description *string
-	// Where it was seen.
+	// evidence shows where it was seen.
 	Evidence []*Evidence
 }
 
@@ -1084,6 +1093,8 @@ func (b0 Pattern_builder) Build() *Pattern {
 	return m0
 }
 
+// Abstraction is the answer of abstract: skills made of patterns. Exactly one
+// field is set.
 type Abstraction struct {
 	state                  protoimpl.MessageState `protogen:"opaque.v1"`
 	xxx_hidden_Skills      *[]*Skill              `protobuf:"bytes,1,rep,name=skills"`
@@ -1162,9 +1173,9 @@ func (x *Abstraction) ClearNothingNew() {
 type Abstraction_builder struct {
 	_ [0]func() // Prevents comparability and use of unkeyed literals for the builder.
 
-	// Drafts.
+	// skills are the drafts.
 	Skills []*Skill
-	// Why there is no skill; then the intent is done.
+	// nothing_new says why there is none; the intent is done then.
 	NothingNew *string
 }
 
@@ -1180,6 +1191,7 @@ func (b0 Abstraction_builder) Build() *Abstraction {
 	return m0
 }
 
+// Skill is the draft of a SKILL.md.
 type Skill struct {
 	state                  protoimpl.MessageState `protogen:"opaque.v1"`
 	xxx_hidden_Name        *string                `protobuf:"bytes,1,opt,name=name"`
@@ -1300,11 +1312,11 @@ func (x *Skill) ClearBody() {
 type Skill_builder struct {
 	_ [0]func() // Prevents comparability and use of unkeyed literals for the builder.
 
-	// Some words with hyphens.
+	// name is made of lower-case words and hyphens.
 	Name *string
-	// One line: when to use it.
+	// description says in one line when to use the skill.
 	Description *string
-	// Markdown.
+	// body is Markdown.
 	Body *string
 }
 

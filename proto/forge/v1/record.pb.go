@@ -86,8 +86,10 @@ func (x Waiting) Number() protoreflect.EnumNumber {
 	return protoreflect.EnumNumber(x)
 }
 
-// Record is one message of a machine's journal: the events that were decided,
-// and everything that has to happen because of them.
+// Record is one message of a journal: the events that were decided together,
+// and everything that has to happen because of them. Decision and outbox are
+// one write, so that a crash cannot come between them. Folding the records of a
+// journal in their order gives the state of its machine.
 type Record struct {
 	state              protoimpl.MessageState `protogen:"opaque.v1"`
 	xxx_hidden_Events  *[]*Event              `protobuf:"bytes,1,rep,name=events"`
@@ -182,11 +184,13 @@ func (x *Record) ClearSummary() {
 type Record_builder struct {
 	_ [0]func() // Prevents comparability and use of unkeyed literals for the builder.
 
-	// In the order in which they were decided.
+	// events are the events that were applied, in the order of their decisions.
+	// At least one; events that were ignored or refused are not journaled.
 	Events []*Event
-	// What has to happen.
+	// effects are those of all Events together. They happen after the record is
+	// stored, and again after a crash.
 	Effects *Effects
-	// The state after the last event.
+	// summary is of the state after the last event.
 	Summary *Summary
 }
 
@@ -200,7 +204,10 @@ func (b0 Record_builder) Build() *Record {
 	return m0
 }
 
-// Effects is what must happen because of a decision.
+// Effects are the consequences of a decision, as data. Each effect may happen
+// more than once: its identity is a function of the decision, so that whoever
+// receives it recognises a repetition. The kinds may happen in any order;
+// within a kind the order is kept.
 type Effects struct {
 	state                    protoimpl.MessageState `protogen:"opaque.v1"`
 	xxx_hidden_Commands      *[]*Command            `protobuf:"bytes,1,rep,name=commands"`
@@ -330,17 +337,22 @@ func (x *Effects) ClearEnded() {
 type Effects_builder struct {
 	_ [0]func() // Prevents comparability and use of unkeyed literals for the builder.
 
-	// Attempts to start.
+	// commands are attempts for workers. One is not issued again while a worker
+	// has it.
 	Commands []*Command
-	// Timers to set.
+	// timers are set, or set again if there is one under the same key.
 	Timers []*Timer
-	// Events to other machines.
+	// outbox are events for other state machines of the project, repeated after a
+	// crash until they are answered or superseded.
 	Outbox []*Event
-	// Running attempts that nobody waits for any more.
+	// cancels are attempts whose results are not needed any more. Workers stop
+	// them and keep what was done.
 	Cancels []*Attempt
-	// Tasks whose checkouts are not needed any more.
+	// released_tasks are tasks that have ended: their checkouts and sessions can
+	// go.
 	ReleasedTasks []string
-	// The intent's run is over: its commands can be forgotten.
+	// ended says that the run of the intent is over: commands of it that no
+	// worker has taken can be forgotten.
 	Ended *bool
 }
 
@@ -360,7 +372,8 @@ func (b0 Effects_builder) Build() *Effects {
 	return m0
 }
 
-// Timer sends a TimerFired event to its machine at a point in time.
+// Timer sends a TimerFired event to its state machine at a point in time.
+// Setting a timer again under the same key replaces it.
 type Timer struct {
 	state                  protoimpl.MessageState `protogen:"opaque.v1"`
 	xxx_hidden_To          *Key                   `protobuf:"bytes,1,opt,name=to"`
@@ -471,11 +484,11 @@ func (x *Timer) ClearAt() {
 type Timer_builder struct {
 	_ [0]func() // Prevents comparability and use of unkeyed literals for the builder.
 
-	// The machine.
+	// to is the state machine that set it.
 	To *Key
-	// Setting a timer again under the same key replaces it.
+	// key names the timer within the machine.
 	Key *string
-	// When it fires.
+	// at is when it fires, in UTC.
 	At *timestamppb.Timestamp
 }
 
@@ -492,7 +505,9 @@ func (b0 Timer_builder) Build() *Timer {
 	return m0
 }
 
-// Summary is a machine's state as lists show it.
+// Summary is the state of an intent as lists show it; of a project only Key,
+// Waiting, Activity, Open, Settled and UpdatedAt are set. The last record of a
+// journal carries the present one.
 type Summary struct {
 	state                  protoimpl.MessageState `protogen:"opaque.v1"`
 	xxx_hidden_Key         *Key                   `protobuf:"bytes,1,opt,name=key"`
@@ -1143,56 +1158,60 @@ func (x *Summary) ClearGoal() {
 type Summary_builder struct {
 	_ [0]func() // Prevents comparability and use of unkeyed literals for the builder.
 
-	// The machine.
+	// key names the state machine.
 	Key *Key
-	// The intent's title.
+	// title is the intent's title.
 	Title *string
-	// The intent's type.
+	// type is the intent's type; empty until it is judged.
 	Type *string
-	// How far it has come.
+	// status is how far the intent is.
 	Status *Status
-	// The highest of what was declared and what was judged.
+	// risk is the higher of the declared and the judged risk.
 	Risk *Risk
-	// Where it comes from.
+	// source is where the intent comes from.
 	Source *Source
-	// Higher goes first.
+	// priority is the intent's own; higher is more urgent.
 	Priority *int32
-	// Counted from 1.
+	// run is the newest run, from 1.
 	Run *int32
-	// What it waits for a person to do.
+	// waiting names the kind of decision that a person has to take; empty if
+	// none.
 	Waiting *Waiting
-	// Why it waits or failed, for a person.
+	// reason says, for a person, why the intent waits or failed.
 	Reason *string
-	// What goes on, for a person.
+	// activity says, for a person, what is going on, such as "waits for fix-
+	// login".
 	Activity *string
-	// The hash of the plan that an approval approves.
+	// plan is the hash of the plan that an approval approves; empty without a
+	// plan.
 	Plan *string
-	// The tasks that are under way, waiting or failed; the others are only
+	// tasks are those that are under way, waiting or failed. Others are only
 	// counted.
 	Tasks []*TaskSummary
-	// How many tasks there are.
+	// task_count is how many tasks the plan has.
 	TaskCount *int32
-	// How many of them are done.
+	// tasks_done is how many of them are done.
 	TasksDone *int32
-	// Attempts whose results are still wanted.
+	// open are the attempts whose results are still wanted.
 	Open []*Attempt
-	// Nothing can go on without a person.
+	// idle says that no worker, timer or other state machine will change anything
+	// by itself: the intent has ended or waits for a person.
 	Idle *bool
-	// What its agents consumed so far.
+	// usage sums up the consumption of all agent calls of all runs.
 	Usage *Usage
-	// When the intent was made.
+	// created_at is when the intent was submitted.
 	CreatedAt *timestamppb.Timestamp
-	// When something was last decided.
+	// updated_at is when the newest event was decided.
 	UpdatedAt *timestamppb.Timestamp
-	// The intent that it is a part of, if any.
+	// parent is the intent that this one is a child of; empty if it is none.
 	Parent *string
-	// Its own parts.
+	// children are the intents that this one was split into.
 	Children []*ChildSummary
-	// Who wanted it.
+	// requester is the person or system that wanted the intent.
 	Requester *string
-	// Who approved it, if that was needed.
+	// approver is the person who approved it; empty if that was not needed.
 	Approver *string
-	// Of a goal.
+	// goal is how far a goal is; nil for other intents.
 	Goal *GoalSummary
 }
 
@@ -1279,7 +1298,7 @@ func (b0 Summary_builder) Build() *Summary {
 	return m0
 }
 
-// GoalSummary is how far a goal is.
+// GoalSummary is how far a goal is, as lists show it.
 type GoalSummary struct {
 	state                  protoimpl.MessageState `protogen:"opaque.v1"`
 	xxx_hidden_Iteration   int32                  `protobuf:"varint,1,opt,name=iteration"`
@@ -1513,6 +1532,7 @@ func (b0 GoalSummary_builder) Build() *GoalSummary {
 	return m0
 }
 
+// ChildSummary is a part of an intent as lists show it.
 type ChildSummary struct {
 	state                  protoimpl.MessageState `protogen:"opaque.v1"`
 	xxx_hidden_Id          *string                `protobuf:"bytes,1,opt,name=id"`

@@ -23,7 +23,7 @@ const (
 	_ = protoimpl.EnforceVersion(protoimpl.MaxVersion - 20)
 )
 
-// MergeOutcome is how an integration ended.
+// MergeOutcome is how a merge ended.
 type MergeOutcome int32
 
 const (
@@ -31,7 +31,7 @@ const (
 	MergeOutcome_MERGE_OUTCOME_UNSPECIFIED MergeOutcome = 0
 	// The commit is on the base branch.
 	MergeOutcome_MERGE_OUTCOME_MERGED MergeOutcome = 1
-	// It conflicts with what landed since.
+	// It conflicts with what was merged since.
 	MergeOutcome_MERGE_OUTCOME_CONFLICT MergeOutcome = 2
 	// The verify commands fail on the moved base.
 	MergeOutcome_MERGE_OUTCOME_VERIFY_FAILED MergeOutcome = 3
@@ -83,7 +83,8 @@ func (x MergeOutcome) Number() protoreflect.EnumNumber {
 	return protoreflect.EnumNumber(x)
 }
 
-// Result is what a worker reports of one attempt.
+// Result is what a worker reports of one attempt: facts, from which the rules
+// decide what follows.
 type Result struct {
 	state                   protoimpl.MessageState `protogen:"opaque.v1"`
 	xxx_hidden_To           *Key                   `protobuf:"bytes,1,opt,name=to"`
@@ -884,25 +885,27 @@ func (x *Result) WhichOutput() case_Result_Output {
 type Result_builder struct {
 	_ [0]func() // Prevents comparability and use of unkeyed literals for the builder.
 
-	// The intent that the command was for.
+	// to is the intent that the command was for.
 	To *Key
-	// The attempt that was made.
+	// attempt is the attempt that the command asked for. A result whose attempt
+	// is not open any more changes nothing but the costs.
 	Attempt *Attempt
-	// The replica that made it.
+	// replica is the worker that made the attempt.
 	Replica *string
-	// When it started.
+	// started_at is when the worker began, in UTC.
 	StartedAt *timestamppb.Timestamp
-	// How long it took.
+	// duration is how long the attempt took. Zero in the report that it started.
 	Duration *durationpb.Duration
-	// The agent back end.
+	// agent is the back end that was called, such as claude; empty if none was.
 	Agent *string
-	// The model.
+	// model is the model that the back end used; empty if none was called.
 	Model *string
-	// The agent's session.
+	// session is the agent's session that the attempt was in. It can be resumed.
 	Session *string
-	// What it consumed.
+	// usage sums up the consumption of all agent calls of the attempt, those that
+	// failed included.
 	Usage *Usage
-	// What the agent noticed.
+	// observations were made by the agent in passing, at most 50.
 	Observations []*Observation
 	// That it began, a failure, or what the step made.
 
@@ -920,7 +923,7 @@ type Result_builder struct {
 	Rebase *Rebase
 	// review.
 	Review *Review
-	// integrate.
+	// merge.
 	MergeResult *MergeResult
 	// reflect.
 	Reflection *Reflection
@@ -937,7 +940,8 @@ type Result_builder struct {
 	// judge.
 	Judgment *Judgment
 	// -- end of xxx_hidden_Output
-	// audit, observe, intake: the project's policy.
+	// policy is the project's own, as the attempt read it. Audit, observe and
+	// intake set it; an analysis carries its own. Nil otherwise.
 	Policy *Policy
 }
 
@@ -1059,7 +1063,7 @@ type result_Review struct {
 }
 
 type result_MergeResult struct {
-	// integrate.
+	// merge.
 	MergeResult *MergeResult `protobuf:"bytes,17,opt,name=merge_result,json=mergeResult,oneof"`
 }
 
@@ -1170,7 +1174,8 @@ func (b0 Started_builder) Build() *Started {
 	return m0
 }
 
-// Analysis is what analyze found.
+// Analysis is the answer of analyze and architect: tasks, or child intents, or
+// questions, or that there is nothing to do, or that it takes a deeper look.
 type Analysis struct {
 	state                     protoimpl.MessageState `protogen:"opaque.v1"`
 	xxx_hidden_Tasks          *[]*TaskPlan           `protobuf:"bytes,1,rep,name=tasks"`
@@ -1423,25 +1428,27 @@ func (x *Analysis) ClearInsufficient() {
 type Analysis_builder struct {
 	_ [0]func() // Prevents comparability and use of unkeyed literals for the builder.
 
-	// The tasks.
+	// tasks are the plan, in an order in which they can be done.
 	Tasks []*TaskPlan
-	// Questions to a person; asked when not empty.
+	// clarifications are questions to a person. If there are any, nothing else of
+	// the analysis counts.
 	Clarifications []*Clarification
-	// The judged type.
+	// type is the judged type of the intent.
 	Type *string
-	// The judged risk.
+	// risk is the judged risk.
 	Risk *Risk
-	// Intents that have to be done before.
+	// depends_on are other intents of the project that have to be done before.
 	DependsOn []string
-	// Why there is nothing to do; then there are no tasks.
+	// nothing_to_do says why there is nothing to do; then there are no tasks.
 	NothingToDo *string
-	// The project's policy.
+	// policy is the project's own, as the analysis read it.
 	Policy *Policy
-	// The commit of the base branch that was read.
+	// base is the commit of the base branch that was read.
 	Base *string
-	// The parts that the intent is to be taken apart into; then there are no tasks.
+	// children are the intents to split this one into; then there are no tasks.
 	Children []*ChildPlan
-	// analyze: why a deeper look is needed.
+	// insufficient says why a deeper look is needed; empty otherwise, and always
+	// for architect.
 	Insufficient *string
 }
 
@@ -1477,6 +1484,7 @@ func (b0 Analysis_builder) Build() *Analysis {
 	return m0
 }
 
+// ChildPlan is a child intent before it has an id.
 type ChildPlan struct {
 	state                  protoimpl.MessageState `protogen:"opaque.v1"`
 	xxx_hidden_Name        *string                `protobuf:"bytes,1,opt,name=name"`
@@ -1664,17 +1672,17 @@ func (x *ChildPlan) ClearRisk() {
 type ChildPlan_builder struct {
 	_ [0]func() // Prevents comparability and use of unkeyed literals for the builder.
 
-	// Unique within the analysis.
+	// name is unique within an analysis. Empty stands for the child's number.
 	Name *string
-	// One line.
+	// title is one line.
 	Title *string
-	// What is wanted, in prose.
+	// body is the text of the intent.
 	Body *string
-	// The intent's type.
+	// type is the intent's type.
 	Type *string
-	// The judged risk.
+	// risk is the declared risk.
 	Risk *Risk
-	// Names of the parts that have to be done before.
+	// depends_on are names of children that have to be done before.
 	DependsOn []string
 }
 
@@ -1969,25 +1977,25 @@ func (x *TaskPlan) ClearWrite() {
 type TaskPlan_builder struct {
 	_ [0]func() // Prevents comparability and use of unkeyed literals for the builder.
 
-	// Unique within the analysis.
+	// name is unique within an analysis. Empty stands for the task's number.
 	Name *string
-	// One line.
+	// title is one line.
 	Title *string
-	// What to do.
+	// plan says what to do, for the agent that does it.
 	Plan *string
-	// Paths that it is about.
+	// relevant_files are paths that the task is about.
 	RelevantFiles []string
-	// Implementation steps.
+	// steps are the implementation steps, in order.
 	Steps []string
-	// What else helps to do it.
+	// context holds facts that the implementation needs.
 	Context *string
-	// How hard it is.
+	// complexity picks the model.
 	Complexity *Complexity
-	// Names of the tasks that have to be done before.
+	// depends_on are names of tasks that have to be merged before.
 	DependsOn []string
-	// The line of a recipe's each that it stands for, if any.
+	// item is the line of a recipe's each that the task stands for.
 	Item *string
-	// A file to write instead of calling an agent.
+	// write is a file to write instead of calling an agent; nil otherwise.
 	Write *FileWrite
 }
 
@@ -2026,7 +2034,7 @@ func (b0 TaskPlan_builder) Build() *TaskPlan {
 	return m0
 }
 
-// Implementation is what implement left.
+// Implementation is the output of implement and execute.
 type Implementation struct {
 	state                  protoimpl.MessageState `protogen:"opaque.v1"`
 	xxx_hidden_Base        *string                `protobuf:"bytes,1,opt,name=base"`
@@ -2274,23 +2282,25 @@ func (x *Implementation) ClearExecution() {
 type Implementation_builder struct {
 	_ [0]func() // Prevents comparability and use of unkeyed literals for the builder.
 
-	// The commit that head was made on.
+	// base is the commit that the attempt began on.
 	Base *string
-	// The last commit.
+	// head is the branch's newest commit; Base if nothing was committed.
 	Head *string
-	// New commits on top of base.
+	// commits counts the commits on top of Base.
 	Commits *int32
-	// Paths that changed.
+	// files are the paths that differ between Base and Head.
 	Files []string
-	// The commit that keeps what the agent did not commit; empty if nothing.
+	// leftover is a commit that keeps uncommitted changes; empty if there were
+	// none.
 	Leftover *string
-	// For a person.
+	// summary is the agent's own report. It decides nothing.
 	Summary *string
-	// Nothing had to be changed, and the recipe says that this is fine.
+	// unchanged says that nothing had to be changed, and that the recipe allows
+	// it.
 	Unchanged *bool
-	// execute: what the agent reports.
+	// execution is set by execute only.
 	Execution *Execution
-	// Tasks under way that it does not merge with.
+	// overlaps are tasks under way whose newest changes do not merge with Head.
 	Overlaps []*Overlap
 }
 
@@ -2328,7 +2338,8 @@ func (b0 Implementation_builder) Build() *Implementation {
 	return m0
 }
 
-// Rebase is the change, put on the base branch's tip and verified there.
+// Rebase is a change that was put on the tip of the base branch and verified
+// there.
 type Rebase struct {
 	state                  protoimpl.MessageState `protogen:"opaque.v1"`
 	xxx_hidden_Base        *string                `protobuf:"bytes,1,opt,name=base"`
@@ -2538,21 +2549,21 @@ func (x *Rebase) ClearVerify() {
 type Rebase_builder struct {
 	_ [0]func() // Prevents comparability and use of unkeyed literals for the builder.
 
-	// The tip.
+	// base is the tip of the base branch.
 	Base *string
-	// The rebased commit.
+	// head is the change as one commit on Base.
 	Head *string
-	// Its tree.
+	// tree is the tree of Head: exactly this was verified.
 	Tree *string
-	// Identifies the patch, wherever it is applied.
+	// patch_id identifies the change, whatever it is based on.
 	PatchId *string
-	// Paths that changed.
+	// files are the paths that the change touches.
 	Files []string
-	// Paths in conflict; when not empty, nothing was rebased.
+	// conflicts are the paths in conflict. If there are any, nothing was rebased.
 	Conflicts []string
-	// What the verify commands said; unset where none are configured.
+	// verify is the report of the verify commands; nil if none are configured.
 	Verify *VerifyReport
-	// Tasks under way that it does not merge with.
+	// overlaps are tasks under way whose newest changes do not merge with Head.
 	Overlaps []*Overlap
 }
 
@@ -2583,7 +2594,7 @@ func (b0 Rebase_builder) Build() *Rebase {
 	return m0
 }
 
-// VerifyReport is what the verify commands said.
+// VerifyReport is the result of the project's verify commands on one tree.
 type VerifyReport struct {
 	state                  protoimpl.MessageState `protogen:"opaque.v1"`
 	xxx_hidden_Passed      bool                   `protobuf:"varint,1,opt,name=passed"`
@@ -2701,11 +2712,11 @@ func (x *VerifyReport) ClearOutput() {
 type VerifyReport_builder struct {
 	_ [0]func() // Prevents comparability and use of unkeyed literals for the builder.
 
-	// All of them exited 0.
+	// passed says that every command exited with 0.
 	Passed *bool
-	// The one that failed.
+	// command is the first one that failed; empty if all passed.
 	Command *string
-	// Its output.
+	// output is the end of that command's output.
 	Output *string
 }
 
@@ -2728,7 +2739,7 @@ func (b0 VerifyReport_builder) Build() *VerifyReport {
 	return m0
 }
 
-// MergeResult is what became of a landing.
+// Merge is the output of a merge that was tried.
 type MergeResult struct {
 	state                  protoimpl.MessageState `protogen:"opaque.v1"`
 	xxx_hidden_Outcome     MergeOutcome           `protobuf:"varint,1,opt,name=outcome,enum=forge.v1.MergeOutcome"`
@@ -2962,21 +2973,24 @@ func (x *MergeResult) ClearCandidate() {
 type MergeResult_builder struct {
 	_ [0]func() // Prevents comparability and use of unkeyed literals for the builder.
 
-	// How it ended.
+	// outcome says whether the commit is on the base branch, and otherwise why
+	// not.
 	Outcome *MergeOutcome
-	// The commit on the base branch.
+	// commit is the commit on the base branch; empty unless it was merged.
 	Commit *string
-	// Its parent.
+	// parent is the parent of Commit.
 	Parent *string
-	// Its tree.
+	// tree is the tree of Commit.
 	Tree *string
-	// Identifies the patch.
+	// patch_id identifies the change.
 	PatchId *string
-	// Paths in conflict, or dirty.
+	// files are the paths in conflict, or those of a person's uncommitted changes
+	// that are in the way.
 	Files []string
-	// What the verify commands said.
+	// verify is the report on the moved base; nil if the base had not moved.
 	Verify *VerifyReport
-	// changed, verify_failed: the rebased change.
+	// candidate is the change on the moved base, if it has to be reviewed or
+	// implemented again; otherwise nil.
 	Candidate *Rebase
 }
 
@@ -3010,7 +3024,7 @@ func (b0 MergeResult_builder) Build() *MergeResult {
 	return m0
 }
 
-// Reflection is what reflect proposes and which observations it read.
+// Reflection is the answer of reflect.
 type Reflection struct {
 	state                protoimpl.MessageState `protogen:"opaque.v1"`
 	xxx_hidden_Proposals *[]*Intent             `protobuf:"bytes,1,rep,name=proposals"`
@@ -3071,9 +3085,10 @@ func (x *Reflection) SetRead(v []string) {
 type Reflection_builder struct {
 	_ [0]func() // Prevents comparability and use of unkeyed literals for the builder.
 
-	// Proposed intents.
+	// proposals are intents that the reflection proposes. The ID of each is the
+	// spelling of its title, from which the rules derive the intent's id.
 	Proposals []*Intent
-	// The ids of the observations that were read.
+	// read are the ids of the observations that were read.
 	Read []string
 }
 
@@ -3431,6 +3446,7 @@ func (b0 Policy_builder) Build() *Policy {
 	return m0
 }
 
+// ReflectionPolicy bounds what reflection adds to the work by itself.
 type ReflectionPolicy struct {
 	state                     protoimpl.MessageState `protogen:"opaque.v1"`
 	xxx_hidden_Off            bool                   `protobuf:"varint,1,opt,name=off"`

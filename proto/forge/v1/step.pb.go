@@ -117,8 +117,8 @@ func (x Step) Number() protoreflect.EnumNumber {
 	return protoreflect.EnumNumber(x)
 }
 
-// Key names a state machine: an intent or, with an empty intent, the project of a
-// project.
+// Key names a state machine: an intent, or, with an empty Intent, the project
+// of a project.
 type Key struct {
 	state                  protoimpl.MessageState `protogen:"opaque.v1"`
 	xxx_hidden_Project     *string                `protobuf:"bytes,1,opt,name=project"`
@@ -232,7 +232,8 @@ func (b0 Key_builder) Build() *Key {
 	return m0
 }
 
-// Attempt identifies one attempt of one step.
+// Attempt identifies one attempt of one step. Claim fences re-issues of the
+// same attempt to other replicas: of two claims, only the newer one counts.
 type Attempt struct {
 	state                  protoimpl.MessageState `protogen:"opaque.v1"`
 	xxx_hidden_Task        *string                `protobuf:"bytes,1,opt,name=task"`

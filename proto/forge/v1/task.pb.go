@@ -83,9 +83,9 @@ const (
 	TaskStatus_TASK_STATUS_UNSPECIFIED TaskStatus = 0
 	// Not started.
 	TaskStatus_TASK_STATUS_PENDING TaskStatus = 1
-	// Under way, up to its landing.
+	// Under way, up to its merge.
 	TaskStatus_TASK_STATUS_IMPLEMENTING TaskStatus = 2
-	// Landed, or nothing had to be done.
+	// Merged, or nothing had to be done.
 	TaskStatus_TASK_STATUS_DONE TaskStatus = 3
 	// Given up.
 	TaskStatus_TASK_STATUS_FAILED TaskStatus = 4
@@ -137,7 +137,7 @@ type Verdict int32
 const (
 	// Not said.
 	Verdict_VERDICT_UNSPECIFIED Verdict = 0
-	// The change may land.
+	// The change may be merged.
 	Verdict_VERDICT_APPROVED Verdict = 1
 	// The change has to be made again, by the issues.
 	Verdict_VERDICT_REJECTED Verdict = 2
@@ -287,7 +287,8 @@ func (x Outcome) Number() protoreflect.EnumNumber {
 	return protoreflect.EnumNumber(x)
 }
 
-// Task is one unit of implementation: one branch, one reviewed change.
+// Task is one unit of implementation: one branch, one reviewed change, one
+// commit on the base branch.
 type Task struct {
 	state                    protoimpl.MessageState `protogen:"opaque.v1"`
 	xxx_hidden_Id            *string                `protobuf:"bytes,1,opt,name=id"`
@@ -782,43 +783,44 @@ func (x *Task) ClearWrite() {
 type Task_builder struct {
 	_ [0]func() // Prevents comparability and use of unkeyed literals for the builder.
 
-	// The intent's id, a hyphen and three digits or more.
+	// id is the intent's id and a number.
 	Id *string
-	// The intent that it belongs to.
+	// intent_id is the intent that the task belongs to.
 	IntentId *string
-	// One line.
+	// title is one line; it becomes the title of the merged commit.
 	Title *string
-	// What to do.
+	// plan says what to do, for the agent that does it.
 	Plan *string
-	// Paths that it is about.
+	// relevant_files are paths that the plan names. The change may touch others.
 	RelevantFiles []string
-	// Implementation steps.
+	// steps are the implementation steps of the plan, in order.
 	Steps []string
-	// What else helps to do it.
+	// context holds facts from the analysis that the implementation needs.
 	Context *string
-	// How hard it is.
+	// complexity picks the model.
 	Complexity *Complexity
-	// Tasks of the same intent that have to be done before.
+	// depends_on are tasks of the same intent that have to be merged before.
 	DependsOn []string
-	// How far it has come.
+	// status is how far the task is. Only the rules set it.
 	Status *TaskStatus
-	// The recipe's name of the task, if any.
+	// name is the recipe's name of the task; empty without a recipe.
 	Name *string
-	// The line of a recipe's each that it stands for, if any.
+	// item is the line of the recipe's each that the task stands for; empty
+	// without one.
 	Item *string
-	// Implementations so far.
+	// attempts counts the implementations that were begun.
 	Attempts *int32
-	// The commit that head was made on.
+	// base is the commit that Head was made on.
 	Base *string
-	// The last commit produced.
+	// head is the last commit that the task produced.
 	Head *string
-	// The commit on the base branch, once integrated.
+	// commit is the task's commit on the base branch; empty until it is merged.
 	Commit *string
-	// Why it failed, or why it waits.
+	// failure says, for a person, why the task failed or waits.
 	Failure *string
-	// A file to write instead of calling an agent.
+	// write is a file to write instead of calling an agent; nil otherwise.
 	Write *FileWrite
-	// Of a goal's task: when it is done.
+	// criteria are those of a goal's task; nil otherwise.
 	Criteria []string
 }
 
@@ -890,6 +892,7 @@ func (b0 Task_builder) Build() *Task {
 	return m0
 }
 
+// FileWrite is a whole file that a task writes without calling an agent.
 type FileWrite struct {
 	state                  protoimpl.MessageState `protogen:"opaque.v1"`
 	xxx_hidden_Path        *string                `protobuf:"bytes,1,opt,name=path"`
@@ -982,9 +985,9 @@ func (x *FileWrite) ClearContent() {
 type FileWrite_builder struct {
 	_ [0]func() // Prevents comparability and use of unkeyed literals for the builder.
 
-	// Below the repository's root.
+	// path is below the repository's root.
 	Path *string
-	// All of it.
+	// content is the whole file.
 	Content *string
 }
 
@@ -1003,6 +1006,7 @@ func (b0 FileWrite_builder) Build() *FileWrite {
 	return m0
 }
 
+// Overlap names a task whose newest change does not merge with another task's.
 type Overlap struct {
 	state                  protoimpl.MessageState `protogen:"opaque.v1"`
 	xxx_hidden_TaskId      *string                `protobuf:"bytes,1,opt,name=task_id,json=taskId"`
@@ -1079,9 +1083,9 @@ func (x *Overlap) ClearTaskId() {
 type Overlap_builder struct {
 	_ [0]func() // Prevents comparability and use of unkeyed literals for the builder.
 
-	// The other task.
+	// task_id is the other task.
 	TaskId *string
-	// Paths in conflict.
+	// files are the paths in conflict.
 	Files []string
 }
 
@@ -1097,7 +1101,7 @@ func (b0 Overlap_builder) Build() *Overlap {
 	return m0
 }
 
-// Review is a verdict on one exact head commit of a task.
+// Review is a verdict on one exact commit of a task.
 type Review struct {
 	state                  protoimpl.MessageState `protogen:"opaque.v1"`
 	xxx_hidden_TaskId      *string                `protobuf:"bytes,1,opt,name=task_id,json=taskId"`
@@ -1289,19 +1293,21 @@ func (x *Review) ClearCreatedAt() {
 type Review_builder struct {
 	_ [0]func() // Prevents comparability and use of unkeyed literals for the builder.
 
-	// The task's id.
+	// task_id is the task that was reviewed.
 	TaskId *string
-	// The implementation attempt that was read.
+	// attempt is the implementation that was read, from 1.
 	Attempt *int32
-	// The commit that was read.
+	// head is the commit that was read. A review of another commit counts for
+	// nothing.
 	Head *string
-	// The verdict.
+	// verdict approves or rejects the commit.
 	Verdict *Verdict
-	// What has to be mended.
+	// issues say what has to change; at least one in a rejection, none in an
+	// approval.
 	Issues []string
-	// What could be better, also on approval.
+	// suggestions say what could be better. They do not hold an approval back.
 	Suggestions []string
-	// When it was given.
+	// created_at is when the review was decided on, in UTC.
 	CreatedAt *timestamppb.Timestamp
 }
 
@@ -1331,7 +1337,7 @@ func (b0 Review_builder) Build() *Review {
 	return m0
 }
 
-// Evidence is what an observation rests on.
+// Evidence supports an observation.
 type Evidence struct {
 	state                  protoimpl.MessageState `protogen:"opaque.v1"`
 	xxx_hidden_Type        EvidenceType           `protobuf:"varint,1,opt,name=type,enum=forge.v1.EvidenceType"`
@@ -1423,9 +1429,9 @@ func (x *Evidence) ClearRef() {
 type Evidence_builder struct {
 	_ [0]func() // Prevents comparability and use of unkeyed literals for the builder.
 
-	// What ref is.
+	// type says what Ref refers to.
 	Type *EvidenceType
-	// A path, a skill, a history record.
+	// ref is a path, a skill's name, or the id of a history record.
 	Ref *string
 }
 
@@ -1444,7 +1450,8 @@ func (b0 Evidence_builder) Build() *Evidence {
 	return m0
 }
 
-// Observation is something that an agent noticed while it worked.
+// Observation is something that an agent noticed while it worked. Reflection
+// reads it.
 type Observation struct {
 	state                  protoimpl.MessageState `protogen:"opaque.v1"`
 	xxx_hidden_Content     *string                `protobuf:"bytes,1,opt,name=content"`
@@ -1654,19 +1661,20 @@ func (x *Observation) ClearId() {
 type Observation_builder struct {
 	_ [0]func() // Prevents comparability and use of unkeyed literals for the builder.
 
-	// What was noticed.
+	// content is the observation itself, at most 2,000 bytes.
 	Content *string
-	// What it rests on.
+	// evidence supports it.
 	Evidence []*Evidence
-	// The step that noticed it.
+	// source is the step in which it was noticed.
 	Source *Step
-	// The intent that was worked on.
+	// intent_id is the intent that was worked on.
 	IntentId *string
-	// Whether reflect has read it.
+	// processed says that a reflection has read it.
 	Processed *bool
-	// When it was noticed.
+	// created_at is when it was journaled, in UTC.
 	CreatedAt *timestamppb.Timestamp
-	// Unique within the project, once it is journaled.
+	// id is unique within the project. It is set when the observation is
+	// journaled.
 	Id *string
 }
 
@@ -1699,7 +1707,7 @@ func (b0 Observation_builder) Build() *Observation {
 	return m0
 }
 
-// Usage is what agent calls consumed.
+// Usage is the consumption of agent calls.
 type Usage struct {
 	state                       protoimpl.MessageState `protogen:"opaque.v1"`
 	xxx_hidden_InputTokens      int64                  `protobuf:"varint,1,opt,name=input_tokens,json=inputTokens"`
@@ -1911,19 +1919,19 @@ func (x *Usage) ClearCalls() {
 type Usage_builder struct {
 	_ [0]func() // Prevents comparability and use of unkeyed literals for the builder.
 
-	// Tokens read.
+	// input_tokens are tokens that were sent and not cached.
 	InputTokens *int64
-	// Tokens written.
+	// output_tokens are tokens that models wrote.
 	OutputTokens *int64
-	// Tokens read from the cache.
+	// cache_read_tokens are tokens that were read from a model's cache.
 	CacheReadTokens *int64
-	// Tokens written to the cache.
+	// cache_write_tokens are tokens that were written to a model's cache.
 	CacheWriteTokens *int64
-	// In US dollars.
+	// cost_usd is the price, in US dollars.
 	CostUsd *float64
-	// The agent's turns.
+	// turns are the messages of models.
 	Turns *int64
-	// Calls of an agent.
+	// calls are the calls of agent programs.
 	Calls *int64
 }
 
@@ -1962,7 +1970,7 @@ func (b0 Usage_builder) Build() *Usage {
 	return m0
 }
 
-// StepRecord is one decided attempt of a step, for the history.
+// StepRecord is one decided attempt of a step.
 type StepRecord struct {
 	state                  protoimpl.MessageState `protogen:"opaque.v1"`
 	xxx_hidden_Step        Step                   `protobuf:"varint,1,opt,name=step,enum=forge.v1.Step"`
@@ -2260,25 +2268,25 @@ func (x *StepRecord) ClearAt() {
 type StepRecord_builder struct {
 	_ [0]func() // Prevents comparability and use of unkeyed literals for the builder.
 
-	// The step.
+	// step is the step that was attempted.
 	Step *Step
-	// The task, if it is a step of one.
+	// task_id is the task; empty for a step of the whole intent.
 	TaskId *string
-	// Counted from 1.
+	// attempt is the attempt's number, from 1.
 	Attempt *int32
-	// "ok", "rejected", "conflict", or the reason of a failure.
+	// outcome is "ok", "rejected", "conflict" and the like, or a FailureReason.
 	Outcome *string
-	// How long it took.
+	// duration is how long the worker took.
 	Duration *durationpb.Duration
-	// The agent's session.
+	// session is the agent's session; empty if no agent was called.
 	Session *string
-	// The agent back end.
+	// agent is the back end; empty if none was called.
 	Agent *string
-	// The model.
+	// model is the model; empty if none was called.
 	Model *string
-	// What it consumed.
+	// usage is the attempt's consumption.
 	Usage *Usage
-	// When it was decided.
+	// at is when the result was decided on, in UTC.
 	At *timestamppb.Timestamp
 }
 
@@ -2320,8 +2328,7 @@ func (b0 StepRecord_builder) Build() *StepRecord {
 	return m0
 }
 
-// Adjustment is a change that the runner made to the flow, and the rule behind
-// it.
+// Adjustment is a change that the rules made to the flow.
 type Adjustment struct {
 	state                  protoimpl.MessageState `protogen:"opaque.v1"`
 	xxx_hidden_Rule        *string                `protobuf:"bytes,1,opt,name=rule"`
@@ -2465,13 +2472,13 @@ func (x *Adjustment) ClearAt() {
 type Adjustment_builder struct {
 	_ [0]func() // Prevents comparability and use of unkeyed literals for the builder.
 
-	// The rule's name.
+	// rule names the rule that made it.
 	Rule *string
-	// The task that it is about, if any.
+	// task_id is the task that it is about; empty for the whole intent.
 	TaskId *string
-	// For a person.
+	// detail says what it was about, for a person.
 	Detail *string
-	// When it was made.
+	// at is when it was made, in UTC.
 	At *timestamppb.Timestamp
 }
 
@@ -2850,33 +2857,33 @@ func (x *History) ClearStartedAt() {
 type History_builder struct {
 	_ [0]func() // Prevents comparability and use of unkeyed literals for the builder.
 
-	// The intent's id.
+	// intent_id is the intent.
 	IntentId *string
-	// Counted from 1.
+	// run is the run, from 1.
 	Run *int32
-	// The intent's type.
+	// intent_type is the intent's type when the run ended.
 	IntentType *string
-	// The intent's risk.
+	// intent_risk is the intent's risk when the run ended.
 	IntentRisk *Risk
-	// The intent's source.
+	// source is where the intent came from.
 	Source *Source
-	// The intent's title.
+	// title is the intent's title.
 	Title *string
-	// The steps that ran, in order, each once.
+	// flow are the steps that ran, in order, each once.
 	Flow []Step
-	// What the runner changed about the flow.
+	// adjustments are the changes of the flow, in order.
 	Adjustments []*Adjustment
-	// Every decided attempt.
+	// step_results are the attempts that were decided, in order.
 	StepResults []*StepRecord
-	// How it ended.
+	// outcome is how the run ended.
 	Outcome *Outcome
-	// Why it failed, for a person.
+	// failure_reason says why it failed; empty if it did not.
 	FailureReason *string
-	// What the agents noticed.
+	// observations are those of the run.
 	Observations []*Observation
-	// When it ended.
+	// created_at is when the run ended, in UTC.
 	CreatedAt *timestamppb.Timestamp
-	// When it started.
+	// started_at is when the run was admitted, in UTC.
 	StartedAt *timestamppb.Timestamp
 }
 

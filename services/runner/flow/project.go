@@ -140,6 +140,9 @@ func (p *Project) decide(ev *forge.Event) (forge.Decision, error) {
 		return p.state.Scheduler.CancelAll(&p.out, m.Reason)
 	case *forge.Reflect:
 		return p.state.Reflection.Request()
+	case *forge.Submit, *forge.Edit, *forge.Approve, *forge.Reject, *forge.Answer, *forge.Retry, *forge.OverlapChanged, *forge.RunAdmitted,
+		*forge.DependencyEnded, *forge.FilesLocked, *forge.MergeEnded, *forge.BudgetReserved, *forge.ChildChanged, *forge.RunReflected:
+		// Those are for intents.
 	}
 	return rule.Refuse("the event has no message that a project takes")
 }

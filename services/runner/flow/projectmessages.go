@@ -19,7 +19,7 @@ func (p *Project) events(out outbox.Messages) []forge.Event {
 	}
 	list := make([]forge.Event, len(out))
 	for i, m := range out {
-		list[i] = forge.Event{ID: "lane/" + m.ID, To: forge.Key{Project: p.key.Project, Intent: m.Intent}, Message: m.Message}
+		list[i] = forge.Event{ID: "project/" + m.ID, To: forge.Key{Project: p.key.Project, Intent: m.Intent}, Message: m.Message}
 	}
 	return list
 }
@@ -28,7 +28,7 @@ func (p *Project) events(out outbox.Messages) []forge.Event {
 func (p *Project) mergeCommand(m *mergequeue.Merge) forge.Command {
 	return forge.Command{
 		To: forge.Key{Project: p.key.Project, Intent: m.Intent}, Attempt: m.Attempt(),
-		Input: &forge.MergeInput{Land: m.Change},
+		Input: &forge.MergeInput{Change: m.Change},
 	}
 }
 

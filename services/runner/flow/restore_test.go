@@ -46,3 +46,37 @@ func TestRestoredProject(t *testing.T) {
 		}
 	}
 }
+
+// TestRestoredIntent tells an intent anything in any order. Before every event it is
+// written out and read back; the copy decides as the original.
+func TestRestoredIntent(t *testing.T) {
+	for seed := range uint64(15) {
+		rng := rand.New(rand.NewPCG(seed, 3))
+		key := forge.Key{Project: "p", Intent: "a"}
+		s, p := NewIntent(key), NewProject(key.ProjectKey())
+		for i := range 200 {
+			ev := anyEvent(rng, s, p)
+			ev.ID, ev.To, ev.At = fmt.Sprint(i), key, time.Unix(int64(i), 0).UTC()
+			snapshot, err := s.Snapshot()
+			if err != nil {
+				t.Fatal(err)
+			}
+			again, err := RestoreIntent(key, snapshot)
+			if err != nil {
+				t.Fatal(err)
+			}
+			want, wantRuling := s.Step(ev)
+			got, ruling := again.Step(ev)
+			if diff := cmp.Diff(want, got, cmpopts.EquateEmpty()); diff != "" {
+				t.Fatalf("seed %d, effects of event %d, %+v (-intent +restored):\n%s", seed, i, ev, diff)
+			}
+			if diff := cmp.Diff(wantRuling, ruling); diff != "" {
+				t.Fatalf("seed %d, ruling on event %d, %+v (-intent +restored):\n%s", seed, i, ev, diff)
+			}
+			if diff := cmp.Diff(s.View(), again.View(), cmpopts.EquateEmpty()); diff != "" {
+				t.Fatalf("seed %d, view after event %d, %+v (-intent +restored):\n%s", seed, i, ev, diff)
+			}
+			s = again
+		}
+	}
+}

@@ -35,7 +35,7 @@ func TestScripts(t *testing.T) {
 type script struct {
 	now     time.Time
 	start   time.Time
-	lane    *flow.Project
+	project *flow.Project
 	intents map[forge.IntentID]*flow.Intent
 	ids     []forge.IntentID
 	open    []forge.Command
@@ -51,7 +51,7 @@ type script struct {
 func newScript() *script {
 	start := time.Date(2030, 1, 1, 0, 0, 0, 0, time.UTC)
 	return &script{
-		now: start, start: start, lane: flow.NewProject(forge.Key{Project: "web"}),
+		now: start, start: start, project: flow.NewProject(forge.Key{Project: "web"}),
 		intents: map[forge.IntentID]*flow.Intent{}, aliases: map[string]forge.IntentID{},
 	}
 }
@@ -212,7 +212,7 @@ func (s *script) send(ev forge.Event) forge.Decision {
 	var eff forge.Effects
 	var ruling forge.Ruling
 	if ev.To.IsProject() {
-		eff, ruling = s.lane.Step(ev)
+		eff, ruling = s.project.Step(ev)
 	} else {
 		m := s.intents[ev.To.Intent]
 		if m == nil {

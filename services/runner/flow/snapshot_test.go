@@ -19,7 +19,7 @@ func TestSnapshots(t *testing.T) {
 		s := newScript()
 		s.after = func(to forge.Key) {
 			if to.IsProject() {
-				s.lane = copyOfProject(t, to, s.lane)
+				s.project = copyOfProject(t, to, s.project)
 				return
 			}
 			s.intents[to.Intent] = copyOf(t, to, s.intents[to.Intent])

@@ -40,10 +40,10 @@ func FuzzTotal(f *testing.F) {
 				l2.Step(ev)
 			}
 			if got, want := l.Summary(), l2.Summary(); !reflect.DeepEqual(got, want) {
-				t.Fatalf("event %d of the lane, %s: %+v\n%+v\n%+v", i, ruling.Decision, ev, got, want)
+				t.Fatalf("event %d of the project, %s: %+v\n%+v\n%+v", i, ruling.Decision, ev, got, want)
 			}
 			if got, want := l.Pending(), l2.Pending(); !reflect.DeepEqual(got, want) {
-				t.Fatalf("event %d of the lane, %s: %+v\n%+v\n%+v", i, ruling.Decision, ev, got, want)
+				t.Fatalf("event %d of the project, %s: %+v\n%+v\n%+v", i, ruling.Decision, ev, got, want)
 			}
 		}
 	})

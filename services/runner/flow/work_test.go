@@ -106,7 +106,7 @@ func (s *script) answer(t *testing.T, r *forge.Result, c forge.Command, d *datad
 		r.Output = &forge.MergeResult{Outcome: forge.MergeOutcome(arg("outcome")), Files: files}
 		switch forge.As[*forge.MergeResult](r.Output).Outcome {
 		case "", forge.MergeDone:
-			forge.As[*forge.MergeResult](r.Output).Outcome, forge.As[*forge.MergeResult](r.Output).Commit, forge.As[*forge.MergeResult](r.Output).Parent = forge.MergeDone, commit("landed"), commit("tip")
+			forge.As[*forge.MergeResult](r.Output).Outcome, forge.As[*forge.MergeResult](r.Output).Commit, forge.As[*forge.MergeResult](r.Output).Parent = forge.MergeDone, commit("merged"), commit("tip")
 		case forge.MergeVerifyFailed:
 			forge.As[*forge.MergeResult](r.Output).Verify = &forge.VerifyReport{Command: "make test", Output: "FAIL"}
 		case forge.MergePatchChanged:
@@ -244,8 +244,8 @@ func describeCommand(c forge.Command) string {
 	if c.Task.Write != nil {
 		fmt.Fprintf(&b, " writing %s", c.Task.Write.Path)
 	}
-	if land := c.Merge().Land; land != nil {
-		fmt.Fprintf(&b, " commit %s", land.Head)
+	if merge := c.Merge().Change; merge != nil {
+		fmt.Fprintf(&b, " commit %s", merge.Head)
 	}
 	if implement.Feedback != "" {
 		fmt.Fprintf(&b, " feedback %q", implement.Feedback)
@@ -260,9 +260,9 @@ func describeCommand(c forge.Command) string {
 }
 
 func describeNote(n forge.Event) string {
-	from := "lane to " + string(n.To.Intent)
+	from := "project to " + string(n.To.Intent)
 	if n.To.IsProject() {
-		from = n.Actor + " to lane"
+		from = n.Actor + " to project"
 	} else if n.Actor != "" {
 		from = n.Actor + " to " + string(n.To.Intent)
 	}
@@ -303,13 +303,13 @@ func describeNote(n forge.Event) string {
 			what = fmt.Sprintf("cycle %v", m.Cycle)
 		}
 	case *forge.LockFiles:
-		what = fmt.Sprintf("%s wants precedence on %v", m.Task, m.Files)
+		what = fmt.Sprintf("%s wants a file lock on %v", m.Task, m.Files)
 	case *forge.FilesLocked:
-		what = fmt.Sprintf("%s has precedence: %t", m.Task, m.Granted)
+		what = fmt.Sprintf("%s has a file lock: %t", m.Task, m.Granted)
 	case *forge.QueueMerge:
-		what = fmt.Sprintf("land %s", m.Head)
+		what = fmt.Sprintf("merge %s", m.Head)
 	case *forge.MergeEnded:
-		what = fmt.Sprintf("%s could not be integrated", m.Task)
+		what = fmt.Sprintf("%s could not be merged", m.Task)
 		if m.Result != nil {
 			what = fmt.Sprintf("%s %s", m.Task, m.Result.Outcome)
 		}

@@ -157,7 +157,7 @@ func (d *Driver) Decide(ctx context.Context, ev forge.Event, again bool) (forge.
 	return c.ruling, c.err
 }
 
-// evict bounds the memory: a machine can always be folded again. Lanes stay: there is
+// evict bounds the memory: a machine can always be folded again. Projects stay: there is
 // one a project, and its journal is as long as all that ever happened in it.
 func (d *Driver) evict(key forge.Key, s *slot) {
 	if s.machine == nil {

@@ -64,9 +64,9 @@ func (w *world) checkEnded() error {
 			}
 		}
 	}
-	lane := w.summary(forge.Key{Project: project})
-	if !lane.Idle || len(lane.Open) > 0 {
-		return fmt.Errorf("the lane never settles: %s", w.state())
+	project := w.summary(forge.Key{Project: project})
+	if !project.Idle || len(project.Open) > 0 {
+		return fmt.Errorf("the project never settles: %s", w.state())
 	}
 	return nil
 }
@@ -151,18 +151,18 @@ func decisionOn(r *forge.Result, open map[forge.Attempt]bool) string {
 		return "" // it only tells its costs
 	case a.Step != forge.StepMerge:
 		a.Claim = 0
-	case isIntegrated(forge.As[*forge.MergeResult](r.Output)):
+	case isMerged(forge.As[*forge.MergeResult](r.Output)):
 		return "" // a fact, whatever was decided: see checkCommits
 	}
-	return a.String() // the lane repeats a landing as a new claim
+	return a.String() // the project repeats a merge as a new claim
 }
 
-func isIntegrated(i *forge.MergeResult) bool { return i != nil && i.Outcome == forge.MergeDone }
+func isMerged(i *forge.MergeResult) bool { return i != nil && i.Outcome == forge.MergeDone }
 
-// checkCommits: every commit of ours on the base branch has one integration,
+// checkCommits: every commit of ours on the base branch has one merge,
 // was reviewed, and was verified on its parent.
 func (w *world) checkCommits() error {
-	integrated, approved := map[string]int{}, map[string]bool{}
+	merges, approved := map[string]int{}, map[string]bool{}
 	for _, key := range w.keys {
 		for _, rec := range w.journal[key] {
 			for _, ev := range rec.Events {
@@ -172,8 +172,8 @@ func (w *world) checkCommits() error {
 				}
 				switch out := r.Output.(type) {
 				case *forge.MergeResult:
-					if isIntegrated(out) {
-						integrated[out.Commit]++
+					if isMerged(out) {
+						merges[out.Commit]++
 					}
 				case *forge.Review:
 					if out.Verdict == forge.VerdictApproved {
@@ -188,7 +188,7 @@ func (w *world) checkCommits() error {
 			}
 		}
 	}
-	landed := map[forge.TaskID]bool{}
+	merged := map[forge.TaskID]bool{}
 	for i, c := range w.repo.main {
 		if c.task == "" {
 			continue
@@ -196,16 +196,16 @@ func (w *world) checkCommits() error {
 		switch {
 		case c.parent != w.repo.main[i-1].id:
 			return fmt.Errorf("commit %s is not on its parent", c.id)
-		case integrated[c.id] != 1:
-			return fmt.Errorf("commit %s of %s has %d integrations", c.id, c.task, integrated[c.id])
+		case merges[c.id] != 1:
+			return fmt.Errorf("commit %s of %s has %d merges", c.id, c.task, merges[c.id])
 		case !approved[c.patch]:
 			return fmt.Errorf("commit %s of %s was not approved", c.id, c.task)
 		case w.workers.verified[c.id] != c.parent:
 			return fmt.Errorf("commit %s of %s was not verified on its parent", c.id, c.task)
-		case landed[c.task]:
-			return fmt.Errorf("task %s landed twice", c.task)
+		case merged[c.task]:
+			return fmt.Errorf("task %s merged twice", c.task)
 		}
-		landed[c.task] = true
+		merged[c.task] = true
 	}
 	return nil
 }

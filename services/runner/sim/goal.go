@@ -60,7 +60,7 @@ func (w *world) judgment(c *forge.Command) *forge.Judgment {
 	return j
 }
 
-// reached reports whether a judgment lets a change land.
+// reached reports whether a judgment lets a change merge.
 func reached(j *forge.Judgment) bool {
 	if j == nil || !j.Complete || len(j.Evaluations) != 2 {
 		return false

@@ -119,8 +119,8 @@ func (w *world) checkMoney() error {
 	if limit := w.money.budget.ProjectUSD; limit > 0 && granted > limit*overrun+unasked {
 		return fmt.Errorf("$%.2f were spent of a budget of $%.2f, beside $%.2f before it was known", granted, limit, unasked)
 	}
-	lane := forge.Key{Project: project}
-	for _, n := range machine.Fold(lane, w.journal[lane]).Pending().Outbox {
+	project := forge.Key{Project: project}
+	for _, n := range machine.Fold(project, w.journal[project]).Pending().Outbox {
 		if f := forge.As[*forge.BudgetReserved](n.Message); f != nil && f.USD > 0 {
 			return fmt.Errorf("$%.2f are still set aside for %s of %s", f.USD, f.Attempt, n.To)
 		}

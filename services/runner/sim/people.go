@@ -72,9 +72,9 @@ func (w *world) help(willing bool) bool {
 			waiting = append(waiting, s)
 		}
 	}
-	lane := forge.Key{Project: project}
-	if willing && w.summary(lane).Waiting == forge.WaitingPaused {
-		w.person(forge.Event{To: lane, Message: &forge.Resume{}}) // before anything else: intents cannot go on alone
+	project := forge.Key{Project: project}
+	if willing && w.summary(project).Waiting == forge.WaitingPaused {
+		w.person(forge.Event{To: project, Message: &forge.Resume{}}) // before anything else: intents cannot go on alone
 		return true
 	}
 	if len(waiting) == 0 {

@@ -15,7 +15,7 @@ type commit struct {
 	task   forge.TaskID // empty: somebody else's
 	patch  string
 	parent string
-	by     forge.Attempt // the landing that made it
+	by     forge.Attempt // the merge that made it
 }
 
 // repo models a base branch. Two changes conflict if they touch one file.
@@ -102,8 +102,8 @@ func (r *repo) push(c commit) bool {
 	return true
 }
 
-// landed returns the commit of a task on the base branch, if there is one.
-func (r *repo) landed(task forge.TaskID) *commit {
+// merged returns the commit of a task on the base branch, if there is one.
+func (r *repo) merged(task forge.TaskID) *commit {
 	i := slices.IndexFunc(r.main, func(c commit) bool { return c.task == task })
 	if i < 0 {
 		return nil

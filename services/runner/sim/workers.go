@@ -35,8 +35,8 @@ func (w *world) take() bool {
 	c := free[w.rng.IntN(len(free))]
 	if !w.wanted(&c.Command) {
 		w.log("worker drops %s: nobody wants it", c.ID())
-		if n := w.repo.landed(c.Attempt.Task); n != nil && c.Attempt.Step == forge.StepMerge {
-			w.report(c, &forge.Result{Output: integrated(n)}) // whoever had it died after the push
+		if n := w.repo.merged(c.Attempt.Task); n != nil && c.Attempt.Step == forge.StepMerge {
+			w.report(c, &forge.Result{Output: merged(n)}) // whoever had it died after the push
 		}
 		c.acked = true
 		return true
@@ -104,8 +104,8 @@ func (w *world) report(c *command, r *forge.Result) {
 
 // perform does the work of a command, well or badly.
 func (w *world) perform(c *forge.Command) *forge.Result {
-	if n := w.repo.landed(c.Attempt.Task); n != nil && c.Attempt.Step == forge.StepMerge {
-		return &forge.Result{Output: integrated(n)}
+	if n := w.repo.merged(c.Attempt.Task); n != nil && c.Attempt.Step == forge.StepMerge {
+		return &forge.Result{Output: merged(n)}
 	}
 	if r := w.trouble(c); r != nil {
 		return r
@@ -127,7 +127,7 @@ func (w *world) perform(c *forge.Command) *forge.Result {
 		}
 		return &forge.Result{Output: &rv}
 	case forge.StepMerge:
-		return w.integrate(c)
+		return w.merge(c)
 	case forge.StepReflect:
 		return &forge.Result{Output: w.reflection(c)}
 	case forge.StepAudit, forge.StepObserve, forge.StepAbstract:
@@ -274,12 +274,12 @@ func (w *world) candidate(n commit) *forge.Rebase {
 	return rb
 }
 
-func (w *world) integrate(c *forge.Command) *forge.Result {
-	land := c.Merge().Land
+func (w *world) merge(c *forge.Command) *forge.Result {
+	merge := c.Merge().Change
 	if w.chance(15) {
-		return &forge.Result{Output: &forge.MergeResult{Outcome: forge.MergeDirty, Files: land.Files}}
+		return &forge.Result{Output: &forge.MergeResult{Outcome: forge.MergeDirty, Files: merge.Files}}
 	}
-	head := w.repo.heads[land.Head]
+	head := w.repo.heads[merge.Head]
 	if conflicts := w.repo.conflicts(head); len(conflicts) > 0 {
 		return &forge.Result{Output: &forge.MergeResult{Outcome: forge.MergeConflict, Files: conflicts}}
 	}
@@ -288,7 +288,7 @@ func (w *world) integrate(c *forge.Command) *forge.Result {
 		switch {
 		case !rb.Verify.Passed:
 			return &forge.Result{Output: &forge.MergeResult{Outcome: forge.MergeVerifyFailed, Verify: rb.Verify, Candidate: rb}}
-		case rb.PatchID != land.PatchID:
+		case rb.PatchID != merge.PatchID:
 			return &forge.Result{Output: &forge.MergeResult{Outcome: forge.MergePatchChanged, Candidate: rb}}
 		}
 		head = w.repo.heads[rb.Head]
@@ -298,10 +298,10 @@ func (w *world) integrate(c *forge.Command) *forge.Result {
 	}
 	head.by = c.Attempt
 	w.repo.push(head)
-	return &forge.Result{Output: integrated(&head)}
+	return &forge.Result{Output: merged(&head)}
 }
 
-func integrated(c *commit) *forge.MergeResult {
+func merged(c *commit) *forge.MergeResult {
 	return &forge.MergeResult{Outcome: forge.MergeDone, Commit: c.id, Parent: c.parent, PatchID: c.patch}
 }
 
@@ -312,7 +312,7 @@ func (w *world) reconcile() {
 		if c := &w.repo.main[i]; c.task != "" {
 			intent := forge.IntentID(string(c.task)[:len(c.task)-4])
 			cmd := &command{Command: forge.Command{To: forge.Key{Project: project, Intent: intent}, Attempt: c.by}}
-			w.report(cmd, &forge.Result{Output: integrated(c)})
+			w.report(cmd, &forge.Result{Output: merged(c)})
 		}
 	}
 }

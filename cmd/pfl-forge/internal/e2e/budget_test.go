@@ -75,7 +75,7 @@ func TestBudgetRace(t *testing.T) {
 	r.must(0, "retry", "race")
 	r.must(3, "run")
 	if after := len(r.subjects()); after <= before+1 {
-		t.Errorf("main had %d commits and has %d: nothing landed for more money\n%s", before, after, r.must(0, "show", "race").stdout)
+		t.Errorf("main had %d commits and has %d: nothing merged for more money\n%s", before, after, r.must(0, "show", "race").stdout)
 	}
 	if spent := r.spent("race"); spent > 2.4+6*perCall {
 		t.Errorf("$%.3f were spent of a pool of $2.40", spent)

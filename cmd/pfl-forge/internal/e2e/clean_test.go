@@ -11,7 +11,7 @@ import (
 	"github.com/pfl-forge/pfl-forge/internal/wait"
 )
 
-// cleaning has recipes whose changes land, or not: late is approved at its fourth attempt, which is the first one of a retry.
+// cleaning has recipes whose changes merge, or not: late is approved at its fourth attempt, which is the first one of a retry.
 var cleaning = map[string]string{
 	"log.txt": "begin\n",
 	"pfl-forge.yaml": `base_branch: main
@@ -63,7 +63,7 @@ func TestCleanDistributed(t *testing.T) {
 	c.says(c.forge("run"), 2, "late-001")
 	c.keeps("late", "never")
 	if r := c.clone(); strings.TrimSpace(r.read("late.txt")) != "4" {
-		t.Errorf("what was retried did not land: %q", r.read("late.txt"))
+		t.Errorf("what was retried did not be merged: %q", r.read("late.txt"))
 	}
 
 	c.says(c.forge("cancel", "never"), 0)

@@ -73,7 +73,7 @@ func TestGarbageOnEverySubject(t *testing.T) {
 // that there is not.
 func subjectsOf(project string) []string {
 	list := []string{
-		"forge.lane." + project, "forge.wake." + project, "forge.timer." + project + ".-.x",
+		"forge.project." + project, "forge.wake." + project, "forge.timer." + project + ".-.x",
 		"forge.epoch.commands", "forge.epoch.wakes", "forge.control." + project + ".-",
 		"forge.dead.intents", "forge.dead.results",
 		"$JS.EVENT.ADVISORY.CONSUMER.MAX_DELIVERIES.FORGE_RESULTS.runner",
@@ -88,7 +88,7 @@ func subjectsOf(project string) []string {
 			"forge.journal."+project+"."+intent, "forge.wake."+project+"."+intent, "forge.timer."+project+"."+intent+".park",
 			"forge.progress."+project+"."+intent, "forge.control."+project+"."+intent,
 		)
-		for _, step := range []string{"analyze", "implement", "rebase", "review", "integrate", "reflect", "nonsense"} {
+		for _, step := range []string{"analyze", "implement", "rebase", "review", "merge", "reflect", "nonsense"} {
 			list = append(list,
 				"forge.result."+step+"."+project+"."+intent,
 				"forge.command."+step+".any."+project+"."+intent+".-.1.1",
@@ -97,7 +97,7 @@ func subjectsOf(project string) []string {
 			)
 		}
 	}
-	return append(list, "forge.journal.UPPER.x", "forge.lane.UPPER", "forge.result.x.UPPER.y", "forge.wake.UPPER", "forge.command.x", "forge.intent.UPPER.submit")
+	return append(list, "forge.journal.UPPER.x", "forge.project.UPPER", "forge.result.x.UPPER.y", "forge.wake.UPPER", "forge.command.x", "forge.intent.UPPER.submit")
 }
 
 // connectTo connects to the server of a repository in which a run goes on.

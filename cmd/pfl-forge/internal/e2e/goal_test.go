@@ -91,7 +91,7 @@ type goalStatus struct {
 
 // TestClaudeGoal drives the real CLI, on a scripted model, through a goal that takes a
 // question and two iterations, and through one that is never reached. What is judged
-// complete lands as one commit; what is not changes nothing.
+// complete is merged as one commit; what is not changes nothing.
 func TestClaudeGoal(t *testing.T) {
 	cli := agenttest.ClaudeCLI(t)
 	model := agenttest.NewServer(t)
@@ -140,7 +140,7 @@ func TestClaudeGoal(t *testing.T) {
 		t.Errorf("goal status: %+v", s)
 	}
 	if got := r.subjects(); len(got) != 2 {
-		t.Errorf("main has %q; what is not reached must not land", got)
+		t.Errorf("main has %q; what is not reached must not be merged", got)
 	}
 	told := slices.ContainsFunc(model.Requests("claude"), func(q agenttest.Request) bool {
 		return strings.Contains(q.System, "You work towards a goal") && bytes.Contains(q.Body, []byte("Never enough")) &&

@@ -18,7 +18,7 @@ type hostile struct {
 	run   string   // OUT is a folder of the test, which nothing may be written to but pid files
 	check string   // the recipe's check, if it has one
 	more  string   // further keys of the recipe
-	says  []string // what the inbox says; empty when the work lands
+	says  []string // what the inbox says; empty when the work is merged
 }
 
 // planted makes git run a canary in whatever uses the checkout's .git.
@@ -129,12 +129,12 @@ func TestHostileRecipes(t *testing.T) {
 	before := snapshot(r)
 
 	failing := []string{"link-then-write"}
-	landing := []string{"good-0", "good-1", "good-2"}
+	merge := []string{"good-0", "good-1", "good-2"}
 	for _, h := range hostiles {
 		if r.draft(h.name, "recipe: "+h.name); len(h.says) > 0 {
 			failing = append(failing, h.name)
 		} else {
-			landing = append(landing, h.name)
+			merge = append(merge, h.name)
 		}
 	}
 	r.draft("link-then-write", "recipe: link-then-write")
@@ -143,7 +143,7 @@ func TestHostileRecipes(t *testing.T) {
 	}
 	r.must(2, "run")
 
-	r.wantStatus("done", landing...)
+	r.wantStatus("done", merge...)
 	box := r.inbox()
 	if got := slices.Sorted(maps.Keys(box)); !slices.Equal(got, slices.Sorted(slices.Values(failing))) {
 		t.Errorf("in the inbox: %v; want %v", got, failing)
@@ -155,10 +155,10 @@ func TestHostileRecipes(t *testing.T) {
 	}
 	e := box["link-then-write"]
 	contains(t, "the entry of link-then-write", e.said(), "symbolic link out of the tree")
-	if n, want := len(r.subjects()), len(landing)+1; n != want {
+	if n, want := len(r.subjects()), len(merge)+1; n != want {
 		t.Errorf("main has %d commits, want %d:\n%s", n, want, strings.Join(r.subjects(), "\n"))
 	}
-	checkLanded(r)
+	checkMerged(r)
 	for what, was := range before {
 		if now := snapshot(r)[what]; now != was {
 			t.Errorf("%s of the person's repository changed:\n%s\nwas:\n%s", what, now, was)
@@ -168,8 +168,8 @@ func TestHostileRecipes(t *testing.T) {
 	r.tidy()
 }
 
-// checkLanded looks at what came to main, and makes git look at it.
-func checkLanded(r *repo) {
+// checkMerged looks at what came to main, and makes git look at it.
+func checkMerged(r *repo) {
 	r.t.Helper()
 	got := strings.Fields(r.git("ls-tree", "-r", "--name-only", "main"))
 	want := []string{

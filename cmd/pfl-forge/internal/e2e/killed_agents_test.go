@@ -72,7 +72,7 @@ func (o *outages) kill(ctx context.Context) {
 		case <-wait.Moment(rng, 40*time.Millisecond, 60*time.Millisecond):
 			continue
 		}
-		if d.moment == atReview && away != nil { // it has the precedence
+		if d.moment == atReview && away != nil { // it has the lock
 			away.end(o)
 			away = nil
 		}

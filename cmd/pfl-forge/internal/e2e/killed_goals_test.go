@@ -56,7 +56,7 @@ agents:
 `}
 
 // TestKilledGoals kills run -9 at random moments of goals' iterations, and then lets one
-// run be: each goal has landed once, no iteration was counted twice, and each is told
+// run be: each goal is merged once, no iteration was counted twice, and each is told
 // once.
 func TestKilledGoals(t *testing.T) {
 	kills := testsize.Of(4, 30)
@@ -110,14 +110,14 @@ func TestKilledGoals(t *testing.T) {
 			}
 		}
 	}
-	landed := 0
+	merged := 0
 	for _, s := range r.subjects() {
 		if strings.HasPrefix(s, "A line of file-") {
-			landed++
+			merged++
 		}
 	}
-	if landed != len(names) {
-		t.Errorf("%d changes landed: %q", landed, r.subjects())
+	if merged != len(names) {
+		t.Errorf("%d changes merged: %q", merged, r.subjects())
 	}
 	r.tidy()
 }

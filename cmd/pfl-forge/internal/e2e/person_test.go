@@ -58,7 +58,7 @@ func uncommittedWork() []uncommitted {
 }
 
 // What a person has not committed is never touched: an intent that needs the same
-// file waits, says so, and lands once the person has committed and says retry.
+// file waits, says so, and is merged once the person has committed and says retry.
 func TestUncommittedWork(t *testing.T) {
 	t.Parallel()
 	files := map[string]string{".gitignore": "/.forge/\n", "pfl-forge.yaml": `recipes:
@@ -164,7 +164,7 @@ func TestCommitMeanwhile(t *testing.T) {
 	}
 }
 
-// Main moves after the rebase, while the project's commands verify it: what lands
+// Main moves after the rebase, while the project's commands verify it: what is merged
 // was verified on top of the person's commit.
 func TestCommitWhileVerifying(t *testing.T) {
 	t.Parallel()
@@ -223,7 +223,7 @@ func TestOtherBranchMeanwhile(t *testing.T) {
 	}
 }
 
-// A merge that a person has not finished when an intent lands: it waits.
+// A merge that a person has not finished when an intent is merged: it waits.
 func TestUnfinishedMergeMeanwhile(t *testing.T) {
 	t.Parallel()
 	gate := filepath.Join(t.TempDir(), "gate")

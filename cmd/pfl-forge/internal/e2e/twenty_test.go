@@ -49,7 +49,7 @@ func checkAppended(t *testing.T, r *repo, file string, lines []string) {
 	}
 }
 
-// Twenty intents that change one place conflict with each other. All land, each
+// Twenty intents that change one place conflict with each other. All merge, each
 // once, and none is handed to a person.
 func TestTwentyIntentsOneFile(t *testing.T) {
 	intents := testsize.Of(6, 20)

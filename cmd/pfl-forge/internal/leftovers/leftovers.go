@@ -1,6 +1,6 @@
 // Package leftovers finds and removes what intents left that are over: hidden refs,
 // checkouts, agents' state and sessions, logs and whole transcripts. What the journal says
-// of them, and what landed, stays; transcripts line by line end by themselves.
+// of them, and what was merged, stays; transcripts line by line end by themselves.
 package leftovers
 
 import (

@@ -206,9 +206,9 @@ func (d *desk) writeSince(ctx context.Context, since time.Time) error {
 			return err
 		}
 	}
-	lanes, err := d.bus.ProjectSummaries(ctx, d.repo.Project)
+	projects, err := d.bus.ProjectSummaries(ctx, d.repo.Project)
 	if err != nil {
 		return err
 	}
-	return d.overview(append(all, lanes...))
+	return d.overview(append(all, projects...))
 }

@@ -95,7 +95,7 @@ func damage(key forge.Key) workspace.Problem {
 // explain tells what is waited for, once nothing was to be seen for a while.
 func (w *watch) explain() {
 	all, _ := w.views.summaries()
-	w.observer.tell(time.Now(), append(all, w.views.lanes()...))
+	w.observer.tell(time.Now(), append(all, w.views.projects()...))
 }
 
 // poke says that something changed.
@@ -126,7 +126,7 @@ func (w *watch) settled() bool {
 	if w.only == "" {
 		return settled
 	}
-	all = append(all, w.views.lanes()...)
+	all = append(all, w.views.projects()...)
 	known := false
 	for i := range all {
 		known = known || all[i].Key.Intent == w.only
@@ -137,7 +137,7 @@ func (w *watch) settled() bool {
 	return known
 }
 
-// concerns says whether a machine is waited for. The lanes always are: they land, and
+// concerns says whether a machine is waited for. The projects always are: they merge, and
 // look back at what ended.
 func (w *watch) concerns(key forge.Key) bool {
 	return w.only == "" || key.IsProject() || key.Intent == w.only
@@ -182,8 +182,8 @@ func (w *watch) last(ctx context.Context) ([]forge.Summary, error) {
 	if err != nil {
 		return nil, err
 	}
-	lanes, err := w.bus.ProjectSummaries(ctx, w.project)
-	return append(intents, lanes...), err
+	projects, err := w.bus.ProjectSummaries(ctx, w.project)
+	return append(intents, projects...), err
 }
 
 // pause waits for a change, or for a while; at least for some time, so that many

@@ -226,7 +226,7 @@ func (r *run) write() error {
 	}
 	r.written = records
 	all, _ := r.watch.views.summaries()
-	return r.desk.overview(append(all, r.watch.views.lanes()...))
+	return r.desk.overview(append(all, r.watch.views.projects()...))
 }
 
 // finish has everything decided that the workers reported, and written.

@@ -149,17 +149,17 @@ func (v *views) summaries() (intents []forge.Summary, settled bool) {
 	return intents, settled
 }
 
-// lanes returns the summaries of the lanes.
-func (v *views) lanes() []forge.Summary {
+// projects returns the summaries of the projects.
+func (v *views) projects() []forge.Summary {
 	v.mu.Lock()
 	defer v.mu.Unlock()
-	var lanes []forge.Summary
+	var projects []forge.Summary
 	for key, f := range v.machines {
 		if key.IsProject() {
-			lanes = append(lanes, f.summary())
+			projects = append(projects, f.summary())
 		}
 	}
-	return lanes
+	return projects
 }
 
 // shows says whether a machine's last decision is in the views.

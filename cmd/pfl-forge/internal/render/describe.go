@@ -119,7 +119,7 @@ func describe(ev *forge.Event) (string, Tone) {
 	case *forge.Result:
 		return result(m)
 	case *forge.MergeEnded:
-		return landed(m)
+		return merged(m)
 	case *forge.DependencyEnded:
 		return dependency(m)
 	case *forge.FilesLocked:
@@ -241,7 +241,7 @@ func review(r *forge.Review) (string, Tone) {
 	return text, Bad
 }
 
-func landed(l *forge.MergeEnded) (string, Tone) {
+func merged(l *forge.MergeEnded) (string, Tone) {
 	switch {
 	case l.Failure != nil:
 		return fmt.Sprintf("merge failed (%s): %s", l.Failure.Reason, l.Failure.Message), Bad

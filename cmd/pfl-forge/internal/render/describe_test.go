@@ -17,7 +17,7 @@ func TestLines(t *testing.T) {
 		}
 		return forge.Event{To: key, Message: &r}
 	}
-	landed := func(l forge.MergeEnded) forge.Event {
+	merged := func(l forge.MergeEnded) forge.Event {
 		l.Task = "fix-001"
 		return forge.Event{To: key, Message: &l}
 	}
@@ -59,12 +59,12 @@ func TestLines(t *testing.T) {
 			result(forge.Result{Attempt: forge.Attempt{Step: forge.StepAnalyze, Number: 1}, Output: &forge.Analysis{NothingToDo: "it is there"}}),
 			Line{Who: "fix", Text: "analyze: nothing to do: it is there (1.5s)"},
 		},
-		"integrated": {
-			landed(forge.MergeEnded{Result: &forge.MergeResult{Outcome: forge.MergeDone, Commit: "0123456789abcdef"}}),
+		"merged": {
+			merged(forge.MergeEnded{Result: &forge.MergeResult{Outcome: forge.MergeDone, Commit: "0123456789abcdef"}}),
 			Line{Who: "fix-001", Text: "merged as 0123456789", Tone: Good},
 		},
 		"dirty": {
-			landed(forge.MergeEnded{Result: &forge.MergeResult{Outcome: forge.MergeDirty, Files: []string{"a.txt"}}}),
+			merged(forge.MergeEnded{Result: &forge.MergeResult{Outcome: forge.MergeDirty, Files: []string{"a.txt"}}}),
 			Line{Who: "fix-001", Text: "your working tree is in the way: a.txt", Tone: Attention},
 		},
 		"cycle": {

@@ -89,7 +89,7 @@ func TestReasonOf(t *testing.T) {
 		"fix-001: review: invalid_output: not JSON: {}": "invalid_output",
 		"analyze: missing_cli: exec: \"claude\": no":    "missing_cli",
 		"config: a: b": "config",
-		"the change could not be integrated: no: a: auth": "",
+		"the change could not be merged: no: a: auth": "",
 		"the auth: module": "",
 		"":                 "",
 	} {

@@ -21,7 +21,7 @@ var rules = map[string]string{
 	"reimplement":      "a conflict; implemented again from a fresh checkout, first in the queue",
 	"escalate":         "a conflict although it was first in the queue; a person has to look",
 	"review-again":     "the rebased change differs from the one that was reviewed",
-	"landed-late":      "a merge that was given up turned out to have happened",
+	"merged-late":      "a merge that was given up turned out to have happened",
 	"protected-paths":  "the change touches protected paths; a person must approve it too",
 	"approved":         "a person approved",
 	"wait-for-files":   "uncommitted changes of a person are in the way",

@@ -1,4 +1,4 @@
-// The implementer service makes changes and lands them.
+// The implementer service makes changes and is merged them.
 package main
 
 import (

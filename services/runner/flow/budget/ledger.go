@@ -58,7 +58,7 @@ type Account struct {
 // Call is a call of an agent that costs something.
 type Call struct {
 	Intent forge.IntentID
-	// Number is the number of the message that asked for it; see forge.Spend.
+	// Number is the number of the message that asked for it; see forge.ReserveBudget.
 	Number  int
 	Attempt forge.Attempt
 	// Limits are the budgets as the intent knows them.

@@ -45,7 +45,7 @@ func (t *Task) merged() bool {
 type Request struct {
 	Intent forge.IntentID
 	Task   forge.TaskID
-	// Number counts the task's requests; see forge.Land.
+	// Number counts the task's requests; see forge.QueueMerge.
 	Number int
 	// Files are the paths of the change.
 	Files []string
@@ -74,7 +74,7 @@ func (m *Merge) Attempt() forge.Attempt {
 }
 
 // TimerKey returns the key of the timer that fires at RetryAt.
-func (m *Merge) TimerKey() string { return "land/" + string(m.Task) }
+func (m *Merge) TimerKey() string { return "merge/" + string(m.Task) }
 
 // IsPaused reports whether the merge waits to be tried again.
 func (m *Merge) IsPaused() bool { return !m.RetryAt.IsZero() }
@@ -129,5 +129,5 @@ func answerLock(out *outbox.Messages, id forge.IntentID, t forge.TaskID, number 
 }
 
 func answerMerge(out *outbox.Messages, id forge.IntentID, answer *forge.MergeEnded) {
-	out.Add(id, fmt.Sprintf("landed/%s/%d", answer.Task, answer.Number), answer)
+	out.Add(id, fmt.Sprintf("merged/%s/%d", answer.Task, answer.Number), answer)
 }

@@ -9,7 +9,7 @@ type ToIntent struct {
 	// ID names the message within the project; the same decision always makes the
 	// same id, so that the receiver recognises a repetition.
 	ID string
-	// Message is sent, such as *forge.Admitted.
+	// Message is sent, such as *forge.RunAdmitted.
 	Message forge.Message
 }
 

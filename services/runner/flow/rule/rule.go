@@ -1,5 +1,5 @@
 // Package rule names the rules that adjust a flow, as the history has them, and has
-// what is done about each reason of a failure. Every rule is explained to people in
+// the table of consequences for each reason of a failure. Every rule is explained to people in
 // one line, and shown by a script in testdata/scripts; tests see to both.
 package rule
 
@@ -20,10 +20,10 @@ const (
 	EmptyAttempt    = "empty-attempt"   // nothing was committed: once more, saying so
 	Rework          = "rework"          // review rejected: the same session, with the feedback
 	VerifyFailed    = "verify-failed"   // as a rejection, with the command's output
-	Reimplement     = "reimplement"     // conflict: fresh checkout, same plan, with precedence
-	Escalate        = "escalate"        // conflict in spite of precedence: a person
+	Reimplement     = "reimplement"     // conflict: fresh checkout, same plan, with a file lock
+	Escalate        = "escalate"        // conflict although it had the file lock: a person
 	ReviewAgain     = "review-again"    // rebasing changed the patch
-	LandedLate      = "landed-late"     // a landing that was given up turned out to have been made
+	MergedLate      = "merged-late"     // a merge that was given up turned out to have been made
 	Protected       = "protected-paths" // approved by review, and a person has to look as well
 	Approved        = "approved"        // by a person
 	Dirty           = "wait-for-files"  // a person's uncommitted changes are in the way

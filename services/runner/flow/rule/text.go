@@ -14,8 +14,8 @@ func Refuse(format string, args ...any) (forge.Decision, error) {
 	return forge.Refused, fmt.Errorf(format, args...)
 }
 
-// Ignore returns the decision on an event that changes nothing: it is known, or
-// it is not needed any more.
+// Ignore returns the decision on an event that changes nothing: it is known, or it
+// is not waited for any more.
 func Ignore(format string, args ...any) (forge.Decision, error) {
 	return forge.Ignored, fmt.Errorf(format, args...)
 }

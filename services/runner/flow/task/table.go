@@ -173,7 +173,7 @@ var Merges = Table{
 	{From: Locking, On: LockRefused, To: Failed, Rule: rule.Escalate},
 	{From: Any, On: NoBudget, To: OverBudget, Rule: rule.Budget},
 	{From: OverBudget, On: BudgetRaised, To: Any},
-	{From: Any, On: MergedLate, To: Done, Rule: rule.LandedLate},
+	{From: Any, On: MergedLate, To: Done, Rule: rule.MergedLate},
 	{From: Any, On: Cancelled, To: Failed},
 	{From: Any, On: GaveUp, To: Failed},
 }

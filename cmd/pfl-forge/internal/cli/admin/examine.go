@@ -36,7 +36,7 @@ func examine(ctx context.Context, a *kit.App) []finding {
 	} else {
 		found = append(found,
 			finding{"repository", healthy, fmt.Sprintf("%s, project %s, base branch %s", repo.Root, repo.Project, base.Branch), ""},
-			checkConfig(a, base))
+			checkConfig(base))
 		found = append(found, checkAgents(ctx, base.Config)...)
 	}
 	if err == nil {
@@ -61,7 +61,7 @@ func checkGit(ctx context.Context) finding {
 }
 
 // checkConfig says which configuration counts. One that cannot be read is found before.
-func checkConfig(a *kit.App, base *local.Base) finding {
+func checkConfig(base *local.Base) finding {
 	if base.Stored == nil {
 		return finding{
 			"configuration", healthy, fmt.Sprintf("no %s on %s: using the defaults", config.FileName, base.Branch),

@@ -17,8 +17,8 @@ import (
 type asked struct {
 	document.Question `yaml:",inline"`
 
-	Intent forge.IntentID `json:"intent"  yaml:"intent"`
-	Title  string         `json:"title"   yaml:"title"`
+	Intent forge.IntentID `json:"intent" yaml:"intent"`
+	Title  string         `json:"title"  yaml:"title"`
 
 	// Command is how to answer it, as it is typed in a shell.
 	Command string `json:"command" yaml:"command"`

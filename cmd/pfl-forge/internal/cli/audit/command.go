@@ -90,7 +90,7 @@ func audit(ctx context.Context, a *kit.App, args []string, f *flags) error {
 		}
 	}
 	intent := auditOf(of, f)
-	if err := create.Prepare(ctx, a, t, intent); err != nil {
+	if err := create.Prepare(ctx, t, intent); err != nil {
 		return err
 	}
 	admin.WarnAgents(ctx, a, t, intent, "an audit", "cannot audit", forge.StepAudit)

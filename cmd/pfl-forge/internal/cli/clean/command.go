@@ -41,9 +41,9 @@ type flags struct {
 
 // cleaned lists the things that an intent left, as programs read it.
 type cleaned struct {
-	ID      forge.IntentID `json:"id"              yaml:"id"`
-	Status  forge.Status   `json:"status"          yaml:"status"`
-	EndedAt time.Time      `json:"ended_at"        yaml:"ended_at"`
+	ID      forge.IntentID `json:"id"       yaml:"id"`
+	Status  forge.Status   `json:"status"   yaml:"status"`
+	EndedAt time.Time      `json:"ended_at" yaml:"ended_at"`
 
 	// Refs counts the commits of attempts that refs keep, and Paths are files and folders.
 	// With --server only the number of refs is known.
@@ -51,12 +51,12 @@ type cleaned struct {
 	Paths []string `json:"paths,omitempty" yaml:"paths,omitempty"`
 
 	// Bytes is the size of Paths; with --server that of stored sessions and transcripts.
-	Bytes    int64 `json:"bytes"           yaml:"bytes"`
-	Sessions int   `json:"sessions"        yaml:"sessions"`
-	Logs     int   `json:"transcripts"     yaml:"transcripts"`
+	Bytes    int64 `json:"bytes"       yaml:"bytes"`
+	Sessions int   `json:"sessions"    yaml:"sessions"`
+	Logs     int   `json:"transcripts" yaml:"transcripts"`
 
 	// Removed is false if it only would be removed, or could not be.
-	Removed bool `json:"removed"         yaml:"removed"`
+	Removed bool `json:"removed" yaml:"removed"`
 }
 
 // Command returns the command clean.

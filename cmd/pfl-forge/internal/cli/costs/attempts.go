@@ -14,17 +14,17 @@ import (
 // AttemptDetail is an attempt that has ended, with what it used, as programs read it.
 type AttemptDetail struct {
 	// Task is the task that it worked on; empty if it was about the whole intent.
-	Task    forge.TaskID `json:"task,omitempty"     yaml:"task,omitempty"`
-	Step    forge.Step   `json:"step"               yaml:"step"`
-	Attempt int          `json:"attempt"            yaml:"attempt"`
+	Task    forge.TaskID `json:"task,omitempty" yaml:"task,omitempty"`
+	Step    forge.Step   `json:"step"           yaml:"step"`
+	Attempt int          `json:"attempt"        yaml:"attempt"`
 
 	// Outcome is ok, rejected, another verdict, or the name of a failure.
-	Outcome string `json:"outcome"            yaml:"outcome"`
+	Outcome string `json:"outcome" yaml:"outcome"`
 
 	// Agent, Model and Session are empty if no agent was called, such as for a rebase.
-	Agent   string `json:"agent,omitempty"    yaml:"agent,omitempty"`
-	Model   string `json:"model,omitempty"    yaml:"model,omitempty"`
-	Session string `json:"session,omitempty"  yaml:"session,omitempty"`
+	Agent   string `json:"agent,omitempty"   yaml:"agent,omitempty"`
+	Model   string `json:"model,omitempty"   yaml:"model,omitempty"`
+	Session string `json:"session,omitempty" yaml:"session,omitempty"`
 
 	// Seconds is its duration; the others add up the usage of its calls.
 	Seconds          float64   `json:"seconds"            yaml:"seconds"`

@@ -56,7 +56,7 @@ func Read(ctx context.Context, b *bus.Bus, project forge.ProjectID) (*Book, erro
 	return book, err
 }
 
-// Add adds the next record of an intent's journal; those of lanes say nothing.
+// Add adds the next record of an intent's journal; those of projects say nothing.
 func (b *Book) Add(key forge.Key, rec *forge.Record) {
 	if key.IsProject() {
 		return
@@ -117,7 +117,7 @@ func (b *Book) event(key forge.Key, m machine.Machine, ev *forge.Event) {
 	b.Attempts = append(b.Attempts, a)
 }
 
-// reflected counts a reflection, whose result is the lane's, where an intent is told of it.
+// reflected counts a reflection, whose result is the project's, where an intent is told of it.
 func (b *Book) reflected(key forge.Key, m machine.Machine, ev *forge.Event) {
 	before := m.Summary()
 	m.Step(*ev)

@@ -93,7 +93,7 @@ func create(ctx context.Context, a *kit.App, args []string, f *flags) error {
 		return err
 	}
 	defer t.Close()
-	if err := Prepare(ctx, a, t, intent); err != nil {
+	if err := Prepare(ctx, t, intent); err != nil {
 		return err
 	}
 	if intent.Recipe != "" && len(intent.Criteria) > 0 {

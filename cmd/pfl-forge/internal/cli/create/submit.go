@@ -30,7 +30,7 @@ func New(title, body string) *forge.Intent {
 
 // Prepare completes an intent for a project, with a free id if it has none, and checks
 // everything about it that can be known before it is submitted.
-func Prepare(ctx context.Context, a *kit.App, t *target.Target, i *forge.Intent) error {
+func Prepare(ctx context.Context, t *target.Target, i *forge.Intent) error {
 	all, err := t.Summaries(ctx)
 	if err != nil {
 		return err
@@ -39,7 +39,7 @@ func Prepare(ctx context.Context, a *kit.App, t *target.Target, i *forge.Intent)
 	if err := place(i, all); err != nil {
 		return err
 	}
-	return checkIntent(ctx, a, t, i)
+	return checkIntent(ctx, t, i)
 }
 
 // place gives an intent a free id if it has none, and refuses one that depends on intents
@@ -82,7 +82,7 @@ func freeID(title string, taken map[forge.IntentID]bool) forge.IntentID {
 
 // checkIntent returns the first mistake in an intent that can be known before it is
 // submitted: without a repository the names of recipes and agents cannot.
-func checkIntent(ctx context.Context, a *kit.App, t *target.Target, i *forge.Intent) error {
+func checkIntent(ctx context.Context, t *target.Target, i *forge.Intent) error {
 	if e := i.Validate(); e != nil {
 		return kit.Usage(e)
 	}

@@ -22,7 +22,7 @@ type demoDoc struct {
 	Waiting []demoWaiting `json:"waiting" yaml:"waiting"`
 
 	// Next are commands for when those of Waiting are done.
-	Next []string `json:"next"    yaml:"next"`
+	Next []string `json:"next" yaml:"next"`
 }
 
 // demoScene is one thing that the demo shows, and how what happened differs from the plan.
@@ -50,7 +50,7 @@ type demoWaiting struct {
 func demoDocOf(dir string, took time.Duration, r *Report, by kit.Invocation) *demoDoc {
 	doc := &demoDoc{Dir: dir, OK: r.OK(), Seconds: float64(took.Milliseconds()) / 1000, Waiting: []demoWaiting{}}
 	for _, s := range r.Scenes {
-		doc.Scenes = append(doc.Scenes, demoScene{s.Name, s.Shows, s.Fact, s.Differs})
+		doc.Scenes = append(doc.Scenes, demoScene(s))
 	}
 	for _, l := range r.Log {
 		doc.Commits = append(doc.Commits, demoCommit{l.Commit, l.Subject})

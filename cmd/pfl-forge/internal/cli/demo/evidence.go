@@ -60,8 +60,8 @@ func (e *evidence) exists(name string) bool {
 	return err == nil
 }
 
-// landed reports whether a commit is on the branch.
-func (e *evidence) landed(commit string) bool {
+// merged reports whether a commit is on the branch.
+func (e *evidence) merged(commit string) bool {
 	return slices.ContainsFunc(e.log, func(l git.LogLine) bool { return string(l.Commit) == commit })
 }
 

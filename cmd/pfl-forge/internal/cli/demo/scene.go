@@ -97,7 +97,7 @@ func (s *stage) done(id forge.IntentID, tasks int) *forge.View {
 	s.expect(len(v.History) == 1, "%s should have one finished run, and has %d", id, len(v.History))
 	for i := range v.Tasks {
 		t := &v.Tasks[i]
-		s.expect(s.landed(t.Commit), "commit %q of %s should be on %s", t.Commit, t.ID, branch)
+		s.expect(s.merged(t.Commit), "commit %q of %s should be on %s", t.Commit, t.ID, branch)
 		s.expect(s.exists(fmt.Sprintf(".forge/work/%s.yaml", t.ID)), ".forge/work/%s.yaml should be there", t.ID)
 	}
 	s.expect(s.exists(fmt.Sprintf(".forge/knowledge/history/%s-1.yaml", id)), ".forge/knowledge/history/%s-1.yaml should be there", id)

@@ -33,7 +33,7 @@ type Item struct {
 
 	Priority int `json:"priority,omitempty" yaml:"priority,omitempty"`
 
-	Progress `yaml:",inline"`
+	Progress `yaml:",inline"` //nolint:embeddedstructfieldcheck // its place is that of its fields in the output
 
 	// Tokens and CostUSD add up the attempts that have ended.
 	Tokens  int64   `json:"tokens"   yaml:"tokens"`

@@ -100,7 +100,7 @@ func pursueNew(ctx context.Context, a *kit.App, args []string, f *runFlags) erro
 		return err
 	}
 	defer t.Close()
-	if err := create.Prepare(ctx, a, t, intent); err != nil {
+	if err := create.Prepare(ctx, t, intent); err != nil {
 		return err
 	}
 	var base *local.Base

@@ -14,11 +14,11 @@ import (
 
 // Options are the settings of a goal, as programs read them: in the words of drafts.
 type Options struct {
-	MaxIterations int `json:"max_iterations"                 yaml:"max_iterations"`
+	MaxIterations int `json:"max_iterations" yaml:"max_iterations"`
 
 	// HistoryContext is the number of past iterations that the prompt of the next one has.
-	HistoryContext int    `json:"history_context_size"           yaml:"history_context_size"`
-	Model          string `json:"model,omitempty"                yaml:"model,omitempty"`
+	HistoryContext int    `json:"history_context_size" yaml:"history_context_size"`
+	Model          string `json:"model,omitempty"      yaml:"model,omitempty"`
 
 	// Tools are those that the agent may use, of those that the project allows; empty: all of
 	// these.
@@ -28,9 +28,9 @@ type Options struct {
 
 	// HistoryFile, KnowledgeFile and LogDir are paths in the repository. LogDir is empty if
 	// raw logs are not kept.
-	HistoryFile   string `json:"history"                        yaml:"history"`
-	KnowledgeFile string `json:"knowledge"                      yaml:"knowledge"`
-	LogDir        string `json:"raw_log_dir,omitempty"          yaml:"raw_log_dir,omitempty"` // empty: nothing is kept there
+	HistoryFile   string `json:"history"               yaml:"history"`
+	KnowledgeFile string `json:"knowledge"             yaml:"knowledge"`
+	LogDir        string `json:"raw_log_dir,omitempty" yaml:"raw_log_dir,omitempty"` // empty: nothing is kept there
 }
 
 // OptionsOf returns the options of a goal with their defaults filled in; nil for none.
@@ -62,7 +62,7 @@ type Document struct {
 	Reason       string        `json:"reason,omitempty"   yaml:"reason,omitempty"`
 	Activity     string        `json:"activity,omitempty" yaml:"activity,omitempty"`
 
-	Counts `yaml:",inline"`
+	Counts `yaml:",inline"` //nolint:embeddedstructfieldcheck // its place is that of its fields in the output
 
 	Criteria   []document.Evaluation `json:"criteria"          yaml:"criteria"`       // as the last judgment says
 	Judgment   *judgment             `json:"final_judgment"    yaml:"final_judgment"` // the last one; nil before the first
@@ -99,12 +99,12 @@ type Files struct {
 // judgment says whether a goal is reached.
 type judgment struct {
 	// Head is the commit that was judged; empty if the iteration made none.
-	Head string `json:"head,omitempty"                  yaml:"head,omitempty"`
+	Head string `json:"head,omitempty" yaml:"head,omitempty"`
 
 	// Complete says that every criterion is met, each as its evaluation says.
-	Complete    bool                  `json:"is_complete"                     yaml:"is_complete"`
-	Evaluations []document.Evaluation `json:"evaluations"                     yaml:"evaluations"`
-	Reason      string                `json:"overall_reason"                  yaml:"overall_reason"`
+	Complete    bool                  `json:"is_complete"    yaml:"is_complete"`
+	Evaluations []document.Evaluation `json:"evaluations"    yaml:"evaluations"`
+	Reason      string                `json:"overall_reason" yaml:"overall_reason"`
 
 	// NextAction is the judge's advice for the next iteration.
 	NextAction string `json:"suggested_next_action,omitempty" yaml:"suggested_next_action,omitempty"`
@@ -113,10 +113,10 @@ type judgment struct {
 // iteration is one turn of a goal: an execution, and the judgment on it.
 type iteration struct {
 	// Number counts the iterations of all runs from 1.
-	Number int `json:"iteration"                yaml:"iteration"`
+	Number int `json:"iteration" yaml:"iteration"`
 
 	// Head is the last commit of the iteration; empty if it made none.
-	Head string `json:"head,omitempty"           yaml:"head,omitempty"`
+	Head string `json:"head,omitempty" yaml:"head,omitempty"`
 
 	// Approach to Next are from the summary of the iteration, and empty before there is one.
 	// An empty Result means that it goes on, or was cut off.
@@ -131,17 +131,17 @@ type iteration struct {
 	Next         *nextAction           `json:"next,omitempty"           yaml:"next,omitempty"`
 
 	// Judged says that a judgment was made; Met is how many criteria are met by it.
-	Judged   bool      `json:"judged"                   yaml:"judged"`
-	Met      int       `json:"criteria_met"             yaml:"criteria_met"`
-	Judgment *judgment `json:"judgment,omitempty"       yaml:"judgment,omitempty"`
+	Judged   bool      `json:"judged"             yaml:"judged"`
+	Met      int       `json:"criteria_met"       yaml:"criteria_met"`
+	Judgment *judgment `json:"judgment,omitempty" yaml:"judgment,omitempty"`
 
 	// Tokens and CostUSD add up its attempts: the executions, and those that followed from
 	// them.
-	Tokens  int64   `json:"tokens"                   yaml:"tokens"`
-	CostUSD float64 `json:"cost_usd"                 yaml:"cost_usd"`
+	Tokens  int64   `json:"tokens"   yaml:"tokens"`
+	CostUSD float64 `json:"cost_usd" yaml:"cost_usd"`
 
 	// At is the time of its summary; nil before that.
-	At *time.Time `json:"timestamp,omitempty"      yaml:"timestamp,omitempty"`
+	At *time.Time `json:"timestamp,omitempty" yaml:"timestamp,omitempty"`
 }
 
 // nextAction is the work that an iteration left, in its own words.
@@ -162,7 +162,7 @@ type knowledge struct {
 	Confidence  forge.Confidence    `json:"confidence"             yaml:"confidence"`
 
 	// Applied counts the iterations whose prompts had it.
-	Applied int `json:"applied_count"          yaml:"applied_count"`
+	Applied int `json:"applied_count" yaml:"applied_count"`
 }
 
 // The statuses of a goal that has not ended; the others are those of forge.LoopStatus.

@@ -13,14 +13,14 @@ import (
 
 // pastRun is a finished run of an intent in a list, as programs read it.
 type pastRun struct {
-	Intent forge.IntentID `json:"intent"           yaml:"intent"`
+	Intent forge.IntentID `json:"intent" yaml:"intent"`
 
 	// Run counts the runs of the intent from 1: each retry begins another one.
-	Run    int          `json:"run"              yaml:"run"`
-	Title  string       `json:"title"            yaml:"title"`
-	Type   string       `json:"type,omitempty"   yaml:"type,omitempty"`
-	Risk   forge.Risk   `json:"risk,omitempty"   yaml:"risk,omitempty"`
-	Source forge.Source `json:"source"           yaml:"source"`
+	Run    int          `json:"run"            yaml:"run"`
+	Title  string       `json:"title"          yaml:"title"`
+	Type   string       `json:"type,omitempty" yaml:"type,omitempty"`
+	Risk   forge.Risk   `json:"risk,omitempty" yaml:"risk,omitempty"`
+	Source forge.Source `json:"source"         yaml:"source"`
 
 	// Outcome is the end of the run, and Reason explains one that is no success.
 	Outcome     forge.Outcome `json:"outcome"          yaml:"outcome"`
@@ -35,9 +35,9 @@ type pastRun struct {
 	CostUSD float64  `json:"cost_usd"         yaml:"cost_usd"`
 
 	// Seconds is the time from the begin of its first attempt to its end.
-	Seconds   float64   `json:"seconds"          yaml:"seconds"`
-	StartedAt time.Time `json:"started_at"       yaml:"started_at"`
-	EndedAt   time.Time `json:"ended_at"         yaml:"ended_at"`
+	Seconds   float64   `json:"seconds"    yaml:"seconds"`
+	StartedAt time.Time `json:"started_at" yaml:"started_at"`
+	EndedAt   time.Time `json:"ended_at"   yaml:"ended_at"`
 }
 
 // pastDetail is one finished run, as programs read it.
@@ -46,12 +46,12 @@ type pastDetail struct {
 
 	// Goal is the progress of a goal. It is set for the newest run only, and nil for an intent
 	// without criteria.
-	Goal *document.GoalProgress `json:"goal,omitempty"         yaml:"goal,omitempty"`
-	Flow []forge.Step           `json:"flow"                   yaml:"flow"` // in order, each once
+	Goal *document.GoalProgress `json:"goal,omitempty" yaml:"goal,omitempty"`
+	Flow []forge.Step           `json:"flow"           yaml:"flow"` // in order, each once
 
 	// Timeline has the attempts and adjustments in the order of time; of what was decided
 	// together, the attempt comes before what followed from it.
-	Timeline []happened `json:"timeline"               yaml:"timeline"`
+	Timeline []happened `json:"timeline" yaml:"timeline"`
 
 	// Observations are things that agents noticed beside their work in this run.
 	Observations []observation `json:"observations,omitempty" yaml:"observations,omitempty"`
@@ -60,10 +60,10 @@ type pastDetail struct {
 // happened is an entry of a timeline: an attempt, or if it has a Rule an adjustment of the
 // flow.
 type happened struct {
-	At time.Time `json:"at"                 yaml:"at"`
+	At time.Time `json:"at" yaml:"at"`
 
 	// Task is the task that it is about; empty if it is about the whole intent.
-	Task forge.TaskID `json:"task,omitempty"     yaml:"task,omitempty"`
+	Task forge.TaskID `json:"task,omitempty" yaml:"task,omitempty"`
 
 	// Step to CostUSD are of an attempt: which one, how it ended, who made it, and what it
 	// used. Outcome is ok, rejected, another verdict, or the name of a failure.
@@ -79,15 +79,15 @@ type happened struct {
 
 	// Rule to Detail are of an adjustment: the name of the rule behind it, what that rule
 	// does, and what it did here.
-	Rule   string `json:"rule,omitempty"     yaml:"rule,omitempty"`
-	Means  string `json:"means,omitempty"    yaml:"means,omitempty"` // what the rule does
-	Detail string `json:"detail,omitempty"   yaml:"detail,omitempty"`
+	Rule   string `json:"rule,omitempty"   yaml:"rule,omitempty"`
+	Means  string `json:"means,omitempty"  yaml:"means,omitempty"` // what the rule does
+	Detail string `json:"detail,omitempty" yaml:"detail,omitempty"`
 }
 
 // observation is something that an agent noticed.
 type observation struct {
-	Content string `json:"content"            yaml:"content"`
-	Source  string `json:"source"             yaml:"source"`
+	Content string `json:"content" yaml:"content"`
+	Source  string `json:"source"  yaml:"source"`
 
 	// Evidence has entries such as "file: main.go".
 	Evidence  []string `json:"evidence,omitempty" yaml:"evidence,omitempty"`

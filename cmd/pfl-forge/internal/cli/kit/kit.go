@@ -22,12 +22,13 @@ import (
 // App is one call of the program: its streams, its environment, and the flags that every
 // command has.
 type App struct {
+	Where
+
 	In     io.Reader                // standard input
 	Out    io.Writer                // for data
 	Err    io.Writer                // for everything else
 	Getenv func(name string) string // reads the environment; tests give their own
 
-	Where
 	Verbose bool // log to Err, everything from debug level on
 }
 

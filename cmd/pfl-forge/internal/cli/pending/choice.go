@@ -59,6 +59,7 @@ type Need struct {
 // NeedKind is a way to ask for input.
 type NeedKind int
 
+// The ways to ask for input.
 const (
 	NeedNothing NeedKind = iota // it is sent at once
 	NeedText                    // a line of text, which may be empty

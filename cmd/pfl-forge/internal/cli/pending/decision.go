@@ -29,12 +29,12 @@ type Decision struct {
 
 	// Criteria are those of a goal as its last judgment says. Judged says that there is a
 	// judgment.
-	Criteria []document.Evaluation `json:"criteria,omitempty"  yaml:"criteria,omitempty"`
-	Judged   bool                  `json:"judged,omitempty"    yaml:"judged,omitempty"` // there is a judgment
-	Commands []string              `json:"commands"            yaml:"commands"`         // what can be done, as it is typed
+	Criteria []document.Evaluation `json:"criteria,omitempty" yaml:"criteria,omitempty"`
+	Judged   bool                  `json:"judged,omitempty"   yaml:"judged,omitempty"` // there is a judgment
+	Commands []string              `json:"commands"           yaml:"commands"`         // what can be done, as it is typed
 
 	// Work are the tasks of the plan.
-	Work []Task `json:"plan_tasks"          yaml:"plan_tasks"`
+	Work []Task `json:"plan_tasks" yaml:"plan_tasks"`
 
 	// Questions are all that were asked about the intent, also those that are answered.
 	Questions []document.Question `json:"questions,omitempty" yaml:"questions,omitempty"`
@@ -42,14 +42,14 @@ type Decision struct {
 
 // Task is a task of a plan, and what came of it so far.
 type Task struct {
-	ID     forge.TaskID     `json:"id"                 yaml:"id"`
-	Title  string           `json:"title"              yaml:"title"`
-	Status forge.TaskStatus `json:"status"             yaml:"status"`
+	ID     forge.TaskID     `json:"id"     yaml:"id"`
+	Title  string           `json:"title"  yaml:"title"`
+	Status forge.TaskStatus `json:"status" yaml:"status"`
 
 	// Plan, Steps and Files are from the analysis: Files are those that it expects to change.
-	Plan  string   `json:"plan,omitempty"     yaml:"plan,omitempty"`
-	Steps []string `json:"steps,omitempty"    yaml:"steps,omitempty"`
-	Files []string `json:"files,omitempty"    yaml:"files,omitempty"` // that it is expected to change
+	Plan  string   `json:"plan,omitempty"  yaml:"plan,omitempty"`
+	Steps []string `json:"steps,omitempty" yaml:"steps,omitempty"`
+	Files []string `json:"files,omitempty" yaml:"files,omitempty"` // that it is expected to change
 
 	// Paused says that the task is paused, by itself or with its intent.
 	Paused   bool `json:"paused,omitempty"   yaml:"paused,omitempty"`
@@ -57,20 +57,20 @@ type Task struct {
 
 	// Changed are the files that its last attempt changed, and Verify is the outcome of
 	// the verify commands on that change; nil if they did not run.
-	Changed []string  `json:"changed,omitempty"  yaml:"changed,omitempty"`
-	Verify  *Verified `json:"verify,omitempty"   yaml:"verify,omitempty"`
+	Changed []string  `json:"changed,omitempty" yaml:"changed,omitempty"`
+	Verify  *Verified `json:"verify,omitempty"  yaml:"verify,omitempty"`
 
 	// Failure explains why it failed, and Issues are those that its last review rejected it
 	// for. Issues is empty once
 	// it is done.
-	Failure string            `json:"failure,omitempty"  yaml:"failure,omitempty"`
-	Issues  []string          `json:"issues,omitempty"   yaml:"issues,omitempty"` // of the last review, if it rejected
-	Reviews []document.Review `json:"reviews,omitempty"  yaml:"reviews,omitempty"`
+	Failure string            `json:"failure,omitempty" yaml:"failure,omitempty"`
+	Issues  []string          `json:"issues,omitempty"  yaml:"issues,omitempty"` // of the last review, if it rejected
+	Reviews []document.Review `json:"reviews,omitempty" yaml:"reviews,omitempty"`
 }
 
 // Verified is the outcome of the verify commands on a task's last change.
 type Verified struct {
-	Passed bool `json:"passed"            yaml:"passed"`
+	Passed bool `json:"passed" yaml:"passed"`
 
 	// Command is the one that failed, with what it printed; both are empty if all passed.
 	Command string `json:"command,omitempty" yaml:"command,omitempty"`

@@ -18,7 +18,7 @@ func TestEvidence(t *testing.T) {
 	failed := &forge.VerifyReport{Command: "make test", Output: "no"}
 	rebased := of("a-001", forge.Result{Output: &forge.Rebase{Files: []string{"one.go", "two.go"}, Verify: failed}})
 	conflict := of("a-001", forge.Result{Output: &forge.Rebase{Conflicts: []string{"one.go"}}})
-	landed := forge.Event{Message: &forge.MergeEnded{Task: "a-002", Result: &forge.MergeResult{Candidate: &forge.Rebase{Files: []string{"x"}, Verify: failed}}}}
+	merged := forge.Event{Message: &forge.MergeEnded{Task: "a-002", Result: &forge.MergeResult{Candidate: &forge.Rebase{Files: []string{"x"}, Verify: failed}}}}
 	for name, c := range map[string]struct {
 		events []forge.Event
 		want   map[forge.TaskID]*evidence
@@ -28,7 +28,7 @@ func TestEvidence(t *testing.T) {
 		"verified":    {[]forge.Event{implemented, rebased}, map[forge.TaskID]*evidence{"a-001": {[]string{"one.go", "two.go"}, failed}}},
 		"again":       {[]forge.Event{implemented, rebased, implemented}, map[forge.TaskID]*evidence{"a-001": {Files: []string{"one.go"}}}},
 		"conflict":    {[]forge.Event{implemented, conflict}, map[forge.TaskID]*evidence{"a-001": {Files: []string{"one.go"}}}},
-		"landing":     {[]forge.Event{landed}, map[forge.TaskID]*evidence{"a-002": {[]string{"x"}, failed}}},
+		"merge":       {[]forge.Event{merged}, map[forge.TaskID]*evidence{"a-002": {[]string{"x"}, failed}}},
 	} {
 		var records []forge.Record
 		for _, ev := range c.events {

@@ -15,15 +15,15 @@ type Intent struct {
 	document.Item `yaml:",inline"`
 
 	// What was asked for, as it was asked for.
-	Body      string              `json:"body"                   yaml:"body"`
-	DependsOn []forge.IntentID    `json:"depends_on,omitempty"   yaml:"depends_on,omitempty"`
-	Labels    []string            `json:"labels,omitempty"       yaml:"labels,omitempty"`
-	Agent     string              `json:"agent,omitempty"        yaml:"agent,omitempty"`
-	Recipe    string              `json:"recipe,omitempty"       yaml:"recipe,omitempty"`
-	With      map[string]string   `json:"with,omitempty"         yaml:"with,omitempty"`
-	Criteria  []string            `json:"criteria,omitempty"     yaml:"criteria,omitempty"`
-	Loop      *goalview.Document  `json:"loop,omitempty"         yaml:"loop,omitempty"` // nil if it is no goal
-	Questions []document.Question `json:"questions,omitempty"    yaml:"questions,omitempty"`
+	Body      string              `json:"body"                 yaml:"body"`
+	DependsOn []forge.IntentID    `json:"depends_on,omitempty" yaml:"depends_on,omitempty"`
+	Labels    []string            `json:"labels,omitempty"     yaml:"labels,omitempty"`
+	Agent     string              `json:"agent,omitempty"      yaml:"agent,omitempty"`
+	Recipe    string              `json:"recipe,omitempty"     yaml:"recipe,omitempty"`
+	With      map[string]string   `json:"with,omitempty"       yaml:"with,omitempty"`
+	Criteria  []string            `json:"criteria,omitempty"   yaml:"criteria,omitempty"`
+	Loop      *goalview.Document  `json:"loop,omitempty"       yaml:"loop,omitempty"` // nil if it is no goal
+	Questions []document.Question `json:"questions,omitempty"  yaml:"questions,omitempty"`
 
 	// What became of it.
 	Work         []Task          `json:"work"                   yaml:"work"`
@@ -35,17 +35,17 @@ type Intent struct {
 
 // runDetail is a finished run of an intent.
 type runDetail struct {
-	Run     int           `json:"run"                   yaml:"run"`
-	Outcome forge.Outcome `json:"outcome"               yaml:"outcome"`
-	Reason  string        `json:"reason,omitempty"      yaml:"reason,omitempty"`
+	Run     int           `json:"run"              yaml:"run"`
+	Outcome forge.Outcome `json:"outcome"          yaml:"outcome"`
+	Reason  string        `json:"reason,omitempty" yaml:"reason,omitempty"`
 
 	// Adjustments are the changes of the flow, each the name of its rule with a task and
 	// details.
 	Adjustments []string `json:"adjustments,omitempty" yaml:"adjustments,omitempty"`
 
 	// Steps counts the attempts that ended in the run.
-	Steps int       `json:"steps"                 yaml:"steps"`
-	At    time.Time `json:"at"                    yaml:"at"`
+	Steps int       `json:"steps" yaml:"steps"`
+	At    time.Time `json:"at"    yaml:"at"`
 }
 
 // intentOf returns the document of an intent, without the iterations of a goal.

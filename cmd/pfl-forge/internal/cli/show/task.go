@@ -19,10 +19,10 @@ const maxDiff = 256 << 10
 
 // Task is everything about a task, as programs read it.
 type Task struct {
-	ID     forge.TaskID     `json:"id"                   yaml:"id"`
-	Title  string           `json:"title"                yaml:"title"`
-	Status forge.TaskStatus `json:"status"               yaml:"status"`
-	Plan   string           `json:"plan,omitempty"       yaml:"plan,omitempty"`
+	ID     forge.TaskID     `json:"id"             yaml:"id"`
+	Title  string           `json:"title"          yaml:"title"`
+	Status forge.TaskStatus `json:"status"         yaml:"status"`
+	Plan   string           `json:"plan,omitempty" yaml:"plan,omitempty"`
 
 	// Item is the item of a recipe's list that the task is about, such as a file.
 	Item      string         `json:"item,omitempty"       yaml:"item,omitempty"`
@@ -35,13 +35,13 @@ type Task struct {
 	Paused    bool           `json:"paused,omitempty"     yaml:"paused,omitempty"`
 
 	// Failure is why it failed; Why explains the reason that Failure names, if it names one.
-	Failure string            `json:"failure,omitempty"    yaml:"failure,omitempty"`
-	Why     *document.Failure `json:"why,omitempty"        yaml:"why,omitempty"` // what Failure means
+	Failure string            `json:"failure,omitempty" yaml:"failure,omitempty"`
+	Why     *document.Failure `json:"why,omitempty"     yaml:"why,omitempty"` // what Failure means
 
 	// History and Diff are set only of a task that is shown alone.
-	History []costs.AttemptDetail `json:"history,omitempty"    yaml:"history,omitempty"`
-	Reviews []document.Review     `json:"reviews,omitempty"    yaml:"reviews,omitempty"`
-	Diff    string                `json:"diff,omitempty"       yaml:"diff,omitempty"` // only of a task that is shown alone
+	History []costs.AttemptDetail `json:"history,omitempty" yaml:"history,omitempty"`
+	Reviews []document.Review     `json:"reviews,omitempty" yaml:"reviews,omitempty"`
+	Diff    string                `json:"diff,omitempty"    yaml:"diff,omitempty"` // only of a task that is shown alone
 }
 
 // TaskOf returns the document of a task, without its attempts and its change.

@@ -22,16 +22,16 @@ import (
 
 // Document is the answer of status, as programs read it.
 type Document struct {
-	Project forge.ProjectID `json:"project"            yaml:"project"`
+	Project forge.ProjectID `json:"project" yaml:"project"`
 
 	// Paused says that the project is paused as a whole.
-	Paused  bool            `json:"paused,omitempty"   yaml:"paused,omitempty"`
-	Intents []document.Item `json:"intents"            yaml:"intents"`
-	Counts  render.Counts   `json:"counts"             yaml:"counts"`
-	Drafts  int             `json:"drafts"             yaml:"drafts"` // that wait for the next run
+	Paused  bool            `json:"paused,omitempty" yaml:"paused,omitempty"`
+	Intents []document.Item `json:"intents"          yaml:"intents"`
+	Counts  render.Counts   `json:"counts"           yaml:"counts"`
+	Drafts  int             `json:"drafts"           yaml:"drafts"` // that wait for the next run
 
 	// Dead counts the messages that no replica could handle; doctor shows them.
-	Dead int `json:"dead_letters"       yaml:"dead_letters"`
+	Dead int `json:"dead_letters" yaml:"dead_letters"`
 
 	// Problems are the mistakes in files that a person wrote. They are of the
 	// repository, and so never of an organisation's project.
@@ -194,9 +194,9 @@ func paused(ctx context.Context, t *target.Target) (bool, error) {
 	if t.Bus == nil {
 		return false, nil
 	}
-	lanes, err := t.Bus.ProjectSummaries(ctx, t.Project)
-	for i := range lanes {
-		if lanes[i].Waiting == forge.WaitingPaused {
+	projects, err := t.Bus.ProjectSummaries(ctx, t.Project)
+	for i := range projects {
+		if projects[i].Waiting == forge.WaitingPaused {
 			return true, err
 		}
 	}

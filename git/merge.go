@@ -10,15 +10,15 @@ import (
 	"time"
 )
 
-// Integration reports an Integrate that succeeded.
-type Integration struct {
-	Head              OID    // of the branch afterwards
-	AlreadyIntegrated bool   // the branch contained the commit before
-	WorkTree          string // the person's working tree whose files followed, or empty
+// Merge reports an Merge that succeeded.
+type Merge struct {
+	Head          OID    // of the branch afterwards
+	AlreadyMerged bool   // the branch contained the commit before
+	WorkTree      string // the person's working tree whose files followed, or empty
 }
 
-// Integrate moves a branch from exactly old to exactly next, fast-forward only. Doing it again is a success with
-// AlreadyIntegrated.
+// Merge moves a branch from exactly old to exactly next, fast-forward only. Doing it again is a success with
+// AlreadyMerged.
 //
 // In a local store, when a person has the branch checked out, their files and index follow, and work that they
 // have not committed is never touched: if it is in the way, nothing changes (*OverlapError). In a distributed store the
@@ -26,27 +26,27 @@ type Integration struct {
 //
 // Errors: ErrMoved; *OverlapError; ErrInProgress (a rebase, merge, ... of the person on this branch); ErrBusy;
 // ErrNoBranch; *WorkError (Rewritten when next does not descend from old).
-func (s *Store) Integrate(ctx context.Context, b Branch, old, next OID) (Integration, error) {
+func (s *Store) Merge(ctx context.Context, b Branch, old, next OID) (Merge, error) {
 	if _, err := ParseBranch(string(b)); err != nil {
-		return Integration{}, err
+		return Merge{}, err
 	}
-	var res Integration
+	var res Merge
 	err := s.locked(ctx, func(hold []*os.File) (err error) {
 		if s.origin != nil {
-			res, err = s.integrateOrigin(ctx, b, old, next)
+			res, err = s.mergeAtOrigin(ctx, b, old, next)
 			return err
 		}
 		if err := s.repair(ctx, hold); err != nil {
 			return err
 		}
-		res, err = s.integrateLocal(ctx, move{Branch: b, Old: old, New: next}, hold)
+		res, err = s.mergeLocally(ctx, move{Branch: b, Old: old, New: next}, hold)
 		return err
 	})
 	return res, err
 }
 
-// integrateLocal repeats tryLocal while another git holds a lock or switches branches, for a third of the lock wait.
-func (s *Store) integrateLocal(ctx context.Context, m move, hold []*os.File) (Integration, error) {
+// mergeLocally repeats tryLocal while another git holds a lock or switches branches, for a third of the lock wait.
+func (s *Store) mergeLocally(ctx context.Context, m move, hold []*os.File) (Merge, error) {
 	deadline := time.Now().Add(s.busyWait())
 	var busy error
 	for wait := 5 * time.Millisecond; ; wait = min(2*wait, 200*time.Millisecond) {
@@ -64,14 +64,14 @@ func (s *Store) integrateLocal(ctx context.Context, m move, hold []*os.File) (In
 	}
 }
 
-func (s *Store) tryLocal(ctx context.Context, m move, hold []*os.File) (Integration, error) {
+func (s *Store) tryLocal(ctx context.Context, m move, hold []*os.File) (Merge, error) {
 	if m.Old == m.New {
 		return s.alreadyThere(ctx, m)
 	}
 	var on []workTreeInfo
 	for _, w := range s.workTrees() {
 		if w.rebasing(m.Branch) || w.on(m.Branch) && w.operation() != "" {
-			return Integration{}, fmt.Errorf("%s: %s: %w", w.path, w.operation(), ErrInProgress)
+			return Merge{}, fmt.Errorf("%s: %s: %w", w.path, w.operation(), ErrInProgress)
 		}
 		if w.on(m.Branch) {
 			on = append(on, w)
@@ -89,9 +89,9 @@ func (s *Store) tryLocal(ctx context.Context, m move, hold []*os.File) (Integrat
 		return s.alreadyThere(ctx, m)
 	}
 	if err != nil {
-		return Integration{}, err
+		return Merge{}, err
 	}
-	return Integration{Head: m.New, WorkTree: m.WorkTree}, nil
+	return Merge{Head: m.New, WorkTree: m.WorkTree}, nil
 }
 
 // move announces a move, does it, and removes the announcement. A move that fails half-way is undone at once.
@@ -111,56 +111,56 @@ func (s *Store) move(ctx context.Context, m move, hold []*os.File) error {
 	return os.Remove(s.moveFile())
 }
 
-func several(m move, on []workTreeInfo) (Integration, error) {
-	return Integration{}, fmt.Errorf("branch %s is checked out in %s and %s: switch one of them: %w",
+func several(m move, on []workTreeInfo) (Merge, error) {
+	return Merge{}, fmt.Errorf("branch %s is checked out in %s and %s: switch one of them: %w",
 		m.Branch, on[0].path, on[1].path, ErrInProgress)
 }
 
-// alreadyThere decides what it means that the branch is not at the expected commit: AlreadyIntegrated, or ErrMoved.
-func (s *Store) alreadyThere(ctx context.Context, m move) (Integration, error) {
+// alreadyThere decides what it means that the branch is not at the expected commit: AlreadyMerged, or ErrMoved.
+func (s *Store) alreadyThere(ctx context.Context, m move) (Merge, error) {
 	head, err := s.Head(ctx, m.Branch)
 	if err != nil {
-		return Integration{}, err
+		return Merge{}, err
 	}
 	return s.compare(ctx, m, head)
 }
 
-func (s *Store) compare(ctx context.Context, m move, head OID) (Integration, error) {
+func (s *Store) compare(ctx context.Context, m move, head OID) (Merge, error) {
 	contains, err := s.IsAncestor(ctx, m.New, head)
 	if err != nil {
-		return Integration{}, err
+		return Merge{}, err
 	}
 	if contains {
-		return Integration{Head: head, AlreadyIntegrated: true}, nil
+		return Merge{Head: head, AlreadyMerged: true}, nil
 	}
-	return Integration{}, fmt.Errorf("branch %s is at %s, not at %s: %w", m.Branch, head.Short(), m.Old.Short(), ErrMoved)
+	return Merge{}, fmt.Errorf("branch %s is at %s, not at %s: %w", m.Branch, head.Short(), m.Old.Short(), ErrMoved)
 }
 
-// integrateOrigin pushes with a lease. Whatever the push said, what the origin has then is the answer.
-func (s *Store) integrateOrigin(ctx context.Context, b Branch, old, next OID) (Integration, error) {
+// mergeAtOrigin pushes with a lease. Whatever the push said, what the origin has then is the answer.
+func (s *Store) mergeAtOrigin(ctx context.Context, b Branch, old, next OID) (Merge, error) {
 	m := move{Branch: b, Old: old, New: next}
 	if err := s.descends(ctx, old, next); err != nil {
-		return Integration{}, err
+		return Merge{}, err
 	}
 	out, err := run(ctx, s.transport(), "push", "--porcelain", "--no-verify", "--no-follow-tags",
 		"--force-with-lease="+b.ref()+":"+string(old), "--end-of-options", s.origin.url, string(next)+":"+b.ref())
 	switch {
 	case err == nil && !bytes.Contains(out, []byte("\n=\t")): // not "up to date"
-		// It landed, whatever becomes of our copy of the branch: the next fetch brings that.
+		// It merged, whatever becomes of our copy of the branch: the next fetch brings that.
 		_, _ = s.refs(ctx, "update-ref", b.ref(), string(next))
-		return Integration{Head: next}, nil
+		return Merge{Head: next}, nil
 	case err != nil:
 		head, e := s.remoteHead(ctx, b)
 		if e != nil || head == old {
-			return Integration{}, errors.Join(err, e)
+			return Merge{}, errors.Join(err, e)
 		}
 	}
 	if err := s.fetch(ctx, "+"+b.ref()+":"+b.ref()); err != nil {
-		return Integration{}, err
+		return Merge{}, err
 	}
 	head, err := s.Head(ctx, b)
 	if err != nil {
-		return Integration{}, err
+		return Merge{}, err
 	}
 	return s.compare(ctx, m, head)
 }

@@ -52,10 +52,10 @@ func TestRebaseReportsWhatVerifySays(t *testing.T) {
 	}
 }
 
-func TestLand(t *testing.T) {
+func TestMerge(t *testing.T) {
 	w := newWorld(t)
 	rb := w.ready("new.txt", "x")
-	got := w.lands(landing(1, rb))
+	got := w.merges(merge(1, rb))
 	want := &forge.MergeResult{Outcome: forge.MergeDone, Commit: rb.Head, Parent: rb.Base, Tree: rb.Tree, PatchID: rb.PatchID}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Error(diff)
@@ -68,11 +68,11 @@ func TestLand(t *testing.T) {
 	}
 }
 
-func TestLandOnAMovedTip(t *testing.T) {
+func TestMergeOnAMovedTip(t *testing.T) {
 	w := newWorld(t)
 	rb := w.ready("new.txt", "x")
 	tip := w.repo.Commit("somebody else", map[string]string{"b.txt": "c\n"})
-	got := w.lands(landing(1, rb))
+	got := w.merges(merge(1, rb))
 	if got.Outcome != forge.MergeDone || got.Parent != string(tip) || got.PatchID != rb.PatchID ||
 		got.Commit != string(w.repo.Head("main")) || got.Tree != w.repo.Git("rev-parse", "main^{tree}") {
 		t.Errorf("got %+v", got)
@@ -82,41 +82,41 @@ func TestLandOnAMovedTip(t *testing.T) {
 	}
 }
 
-func TestLandInConflict(t *testing.T) {
+func TestMergeInConflict(t *testing.T) {
 	w := newWorld(t)
 	rb := w.ready("a.txt", "mine")
 	tip := w.repo.Commit("somebody else", map[string]string{"a.txt": "1\n2\n3\n4\n5\n6\n7\ntheirs\n"})
 	want := &forge.MergeResult{Outcome: forge.MergeConflict, Files: []string{"a.txt"}}
-	if diff := cmp.Diff(want, w.lands(landing(1, rb))); diff != "" || w.repo.Head("main") != tip {
+	if diff := cmp.Diff(want, w.merges(merge(1, rb))); diff != "" || w.repo.Head("main") != tip {
 		t.Error(diff)
 	}
 }
 
-// Part of the change has landed meanwhile: what is left is another patch.
-func TestLandOfAChangedPatch(t *testing.T) {
+// Part of the change is merged meanwhile: what is left is another patch.
+func TestMergeOfAChangedPatch(t *testing.T) {
 	w := newWorld(t)
 	im := w.implemented(recipe(1, "commits"))
 	rb := w.rebased(im)
 	tip := w.repo.Commit("one of them", map[string]string{"one.txt": "one\n"})
-	got := w.lands(landing(1, rb))
+	got := w.merges(merge(1, rb))
 	if got.Outcome != forge.MergePatchChanged || got.Candidate == nil || got.Candidate.Base != string(tip) || w.repo.Head("main") != tip {
 		t.Fatalf("got %+v", got)
 	}
 	if diff := cmp.Diff([]string{"two.txt"}, got.Candidate.Files); diff != "" || got.Candidate.Verify == nil {
 		t.Errorf("%+v\n%s", got.Candidate, diff)
 	}
-	second := w.lands(landing(2, got.Candidate))
+	second := w.merges(merge(2, got.Candidate))
 	if second.Outcome != forge.MergeDone || w.repo.Head("main^") != tip {
 		t.Errorf("got %+v", second)
 	}
 }
 
 // Somebody else made the same change meanwhile: there is nothing left to do.
-func TestLandOfWhatIsThereAlready(t *testing.T) {
+func TestMergeOfWhatIsThereAlready(t *testing.T) {
 	w := newWorld(t)
 	rb := w.ready("new.txt", "x")
 	tip := w.repo.Commit("the same", map[string]string{"new.txt": "x\n"})
-	got := w.lands(landing(1, rb))
+	got := w.merges(merge(1, rb))
 	if got.Outcome != forge.MergeDone || got.Commit != string(tip) || w.repo.Head("main") != tip {
 		t.Errorf("got %+v", got)
 	}
@@ -133,134 +133,134 @@ func TestAMoveIsNotCutOff(t *testing.T) {
 			cancel()
 		}
 	}
-	c := landing(1, rb)
+	c := merge(1, rb)
 	w.want(c)
-	r := w.imp.integrate(ctx, c, silent)
+	r := w.imp.merge(ctx, c, silent)
 	if r.Failure() != nil || forge.As[*forge.MergeResult](r.Output).Outcome != forge.MergeDone || w.repo.Head("main") != git.OID(rb.Head) {
 		t.Errorf("got %+v, %+v", r.Failure(), forge.As[*forge.MergeResult](r.Output))
 	}
 }
 
-// The change is fine by itself, and so is what landed meanwhile; together they are not.
-func TestLandThatDoesNotVerifyOnTheMovedTip(t *testing.T) {
+// The change is fine by itself, and so is what was merged meanwhile; together they are not.
+func TestMergeThatDoesNotVerifyOnTheMovedTip(t *testing.T) {
 	w := newWorld(t)
 	rb := w.ready("new.txt", "x")
 	strict := strings.Replace(settings, "verify:", "verify:\n  - test ! -e new.txt", 1)
 	tip := w.repo.Commit("forbid it", map[string]string{"pfl-forge.yaml": strict})
-	got := w.lands(landing(1, rb))
+	got := w.merges(merge(1, rb))
 	if got.Outcome != forge.MergeVerifyFailed || got.Verify == nil || got.Verify.Command != "test ! -e new.txt" || got.Candidate == nil {
 		t.Errorf("got %+v", got)
 	}
 	if w.repo.Head("main") != tip {
-		t.Error("it landed")
+		t.Error("it merged")
 	}
 }
 
-func TestLandWaitsForAPersonsFiles(t *testing.T) {
+func TestMergeWaitsForAPersonsFiles(t *testing.T) {
 	w := newWorld(t)
 	rb := w.ready("a.txt", "mine")
 	w.repo.Write("a.txt", "edited\n")
 	want := &forge.MergeResult{Outcome: forge.MergeDirty, Files: []string{"a.txt"}}
-	if diff := cmp.Diff(want, w.lands(landing(1, rb))); diff != "" {
+	if diff := cmp.Diff(want, w.merges(merge(1, rb))); diff != "" {
 		t.Error(diff)
 	}
 	if w.repo.Head("main") != git.OID(rb.Base) {
-		t.Error("it landed")
+		t.Error("it merged")
 	}
 	w.repo.Git("checkout", "-q", "--", "a.txt")
-	if got := w.lands(landing(2, rb)); got.Outcome != forge.MergeDone {
+	if got := w.merges(merge(2, rb)); got.Outcome != forge.MergeDone {
 		t.Errorf("got %+v", got)
 	}
 }
 
-func TestLandWaitsForAPersonsMerge(t *testing.T) {
+func TestMergeWaitsForAPersonsMerge(t *testing.T) {
 	w := newWorld(t)
 	rb := w.ready("new.txt", "x")
 	w.repo.Git("checkout", "-q", "-b", "side")
 	w.repo.Commit("side", map[string]string{"side.txt": "s\n"})
 	w.repo.Git("checkout", "-q", "main")
 	w.repo.Git("merge", "-q", "--no-ff", "--no-commit", "side")
-	if got := w.lands(landing(1, rb)); got.Outcome != forge.MergeDirty || len(got.Files) != 1 {
+	if got := w.merges(merge(1, rb)); got.Outcome != forge.MergeDirty || len(got.Files) != 1 {
 		t.Errorf("got %+v", got)
 	}
 }
 
-func TestNotWantedIsNotLanded(t *testing.T) {
+func TestNotWantedIsNotMerged(t *testing.T) {
 	w := newWorld(t)
 	rb := w.ready("new.txt", "x")
 	w.want()
-	fails(t, w.imp.integrate(t.Context(), landing(1, rb), silent), forge.FailKilled, "nobody waits")
-	if w.repo.Head("main") != git.OID(rb.Base) || len(w.refs("/land/")) != 0 {
-		t.Error("it landed")
+	fails(t, w.imp.merge(t.Context(), merge(1, rb), silent), forge.FailKilled, "nobody waits")
+	if w.repo.Head("main") != git.OID(rb.Base) || len(w.refs("/merge/")) != 0 {
+		t.Error("it merged")
 	}
 }
 
-// The process dies between writing the landing down and moving the branch.
+// The process dies between writing the merge down and moving the branch.
 func TestDeathBeforeTheBranchMoves(t *testing.T) {
 	w := newWorld(t)
 	rb := w.ready("new.txt", "x")
-	c := landing(1, rb)
+	c := merge(1, rb)
 	w.want(c)
 	w.crashAt("kept")
-	dies(t, func() { w.imp.integrate(t.Context(), c, silent) })
-	if w.repo.Head("main") != git.OID(rb.Base) || len(w.refs("/land/")) != 1 {
+	dies(t, func() { w.imp.merge(t.Context(), c, silent) })
+	if w.repo.Head("main") != git.OID(rb.Base) || len(w.refs("/merge/")) != 1 {
 		t.Fatal("it did not stop there")
 	}
 	w.repo.Commit("somebody else", map[string]string{"b.txt": "c\n"})
-	if got := w.lands(c); got.Outcome != forge.MergeDone || w.repo.Show("main", "b.txt") != "c" || w.repo.Show("main", "new.txt") != "x" {
+	if got := w.merges(c); got.Outcome != forge.MergeDone || w.repo.Show("main", "b.txt") != "c" || w.repo.Show("main", "new.txt") != "x" {
 		t.Errorf("got %+v", got)
 	}
 }
 
 // The process dies after moving the branch: whoever gets the command says what
-// became of it, wanted or not, and lands nothing twice.
+// became of it, wanted or not, and is merged nothing twice.
 func TestDeathAfterTheBranchMoved(t *testing.T) {
 	for _, wanted := range []bool{true, false} {
 		w := newWorld(t)
 		first := w.ready("new.txt", "x")
 		w.repo.Commit("somebody else", map[string]string{"b.txt": "c\n"})
-		c := landing(1, first)
+		c := merge(1, first)
 		w.want(c)
 		w.crashAt("moved")
-		dies(t, func() { w.imp.integrate(t.Context(), c, silent) })
-		landed := w.repo.Head("main")
+		dies(t, func() { w.imp.merge(t.Context(), c, silent) })
+		merged := w.repo.Head("main")
 		tip := w.repo.Commit("and more", map[string]string{"b.txt": "d\n"})
 		if !wanted {
 			w.want()
 		}
 		c.Attempt.Claim = 2
-		r := w.imp.integrate(t.Context(), c, silent)
+		r := w.imp.merge(t.Context(), c, silent)
 		want := &forge.MergeResult{
-			Outcome: forge.MergeDone, Commit: string(landed), Parent: string(w.repo.Head("main~2")),
+			Outcome: forge.MergeDone, Commit: string(merged), Parent: string(w.repo.Head("main~2")),
 			Tree: w.repo.Git("rev-parse", "main^^{tree}"), PatchID: first.PatchID,
 		}
 		if diff := cmp.Diff(want, forge.As[*forge.MergeResult](r.Output)); diff != "" || r.Failure() != nil {
 			t.Errorf("wanted %t: %+v\n%s", wanted, r.Failure(), diff)
 		}
 		if w.repo.Head("main") != tip {
-			t.Error("it landed twice")
+			t.Error("it merged twice")
 		}
 	}
 }
 
-// A landing of the task that the change was made on top of is no landing of it.
-func TestAnEarlierLandingBelowTheChangeDoesNotCount(t *testing.T) {
+// A merge of the task that the change was made on top of is no merge of it.
+func TestAnEarlierMergeBelowTheChangeDoesNotCount(t *testing.T) {
 	w := newWorld(t)
-	if got := w.lands(landing(1, w.ready("new.txt", "x"))); got.Outcome != forge.MergeDone {
+	if got := w.merges(merge(1, w.ready("new.txt", "x"))); got.Outcome != forge.MergeDone {
 		t.Fatalf("got %+v", got)
 	}
 	again := recipe(2, "write", "FILE", "other.txt", "TEXT", "y")
 	rb := w.rebased(w.implemented(again))
-	if got := w.lands(landing(2, rb)); got.Outcome != forge.MergeDone || got.Commit != rb.Head || w.repo.Show("main", "other.txt") != "y" {
+	if got := w.merges(merge(2, rb)); got.Outcome != forge.MergeDone || got.Commit != rb.Head || w.repo.Show("main", "other.txt") != "y" {
 		t.Errorf("got %+v", got)
 	}
 }
 
-func TestLandNeedsCommits(t *testing.T) {
+func TestMergeNeedsCommits(t *testing.T) {
 	w := newWorld(t)
-	c := landing(1, &forge.Rebase{Base: "main", Head: "HEAD"})
+	c := merge(1, &forge.Rebase{Base: "main", Head: "HEAD"})
 	w.want(c)
-	fails(t, w.imp.integrate(t.Context(), c, silent), forge.FailInvalidOutput, "base")
+	fails(t, w.imp.merge(t.Context(), c, silent), forge.FailInvalidOutput, "base")
 	c.Input = &forge.MergeInput{}
-	fails(t, w.imp.integrate(t.Context(), c, silent), forge.FailInvalidOutput, "what to land")
+	fails(t, w.imp.merge(t.Context(), c, silent), forge.FailInvalidOutput, "what to be merged")
 }

@@ -9,7 +9,7 @@ import (
 	"github.com/pfl-forge/pfl-forge/git"
 )
 
-func TestLandings(t *testing.T) {
+func TestMerges(t *testing.T) {
 	r := newRepo(t, map[string]string{"a": "a\n"})
 	first := r.head("main")
 	second := r.commit("second", map[string]string{"a": "b\n"})
@@ -20,31 +20,31 @@ func TestLandings(t *testing.T) {
 	}
 	for name, s := range map[string]*git.Store{"local": r.store(), "clone": clone} {
 		t.Run(name, func(t *testing.T) {
-			landing := func(intent, task git.Name, n int) git.Landing {
-				return git.Landing{Intent: intent, Task: task, Number: n, Parent: first, Commit: second}
+			merge := func(intent, task git.Name, n int) git.PendingMerge {
+				return git.PendingMerge{Intent: intent, Task: task, Number: n, Parent: first, Commit: second}
 			}
-			one, two, other := landing("fix", "fix-001", 1), landing("fix", "fix-001", 2), landing("other", "other-001", 1)
-			for _, l := range []git.Landing{one, two, two, other} {
-				if err := s.KeepLanding(t.Context(), l); err != nil {
+			one, two, other := merge("fix", "fix-001", 1), merge("fix", "fix-001", 2), merge("other", "other-001", 1)
+			for _, l := range []git.PendingMerge{one, two, two, other} {
+				if err := s.KeepPendingMerge(t.Context(), l); err != nil {
 					t.Fatal(err)
 				}
 			}
 			if _, err := s.Keep(t.Context(), git.Attempt{Intent: "fix", Task: "fix-001", Number: 1}, second); err != nil {
 				t.Fatal(err)
 			}
-			want := func(intent git.Name, want ...git.Landing) {
+			want := func(intent git.Name, want ...git.PendingMerge) {
 				t.Helper()
-				got, err := s.Landings(t.Context(), intent)
+				got, err := s.PendingMerges(t.Context(), intent)
 				if diff := cmp.Diff(want, got); diff != "" || err != nil {
 					t.Errorf("%v\n%s", err, diff)
 				}
 			}
 			want("", one, two, other)
 			want("fix", one, two)
-			if err := s.Forget(t.Context(), []git.Landing{one, other}); err != nil {
+			if err := s.Forget(t.Context(), []git.PendingMerge{one, other}); err != nil {
 				t.Fatal(err)
 			}
-			if err := s.Forget(t.Context(), []git.Landing{one, two}); err != nil {
+			if err := s.Forget(t.Context(), []git.PendingMerge{one, two}); err != nil {
 				t.Errorf("deleting once more: %v", err)
 			}
 			want("")
@@ -58,18 +58,18 @@ func TestLandings(t *testing.T) {
 	}
 }
 
-func TestLandingsAreChecked(t *testing.T) {
+func TestMergesAreChecked(t *testing.T) {
 	s := newRepo(t, map[string]string{"a": "a\n"}).store()
-	for _, l := range []git.Landing{
+	for _, l := range []git.PendingMerge{
 		{Intent: "fix", Task: "fix-001", Number: 1, Parent: "HEAD", Commit: "HEAD"},
 		{Intent: "../x", Task: "fix-001", Number: 1},
 		{Intent: "fix", Task: "fix-001"},
 	} {
-		if s.KeepLanding(t.Context(), l) == nil || s.Forget(t.Context(), []git.Landing{l}) == nil {
+		if s.KeepPendingMerge(t.Context(), l) == nil || s.Forget(t.Context(), []git.PendingMerge{l}) == nil {
 			t.Errorf("%+v is taken", l)
 		}
 	}
-	if _, err := s.Landings(t.Context(), "a*"); err == nil {
+	if _, err := s.PendingMerges(t.Context(), "a*"); err == nil {
 		t.Error("a pattern is taken for an intent")
 	}
 }

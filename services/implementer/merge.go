@@ -13,36 +13,36 @@ import (
 )
 
 const (
-	// maxMoves bounds how often one landing starts over because the base branch
+	// maxMoves bounds how often one merge starts over because the base branch
 	// moved under it.
 	maxMoves = 5
 	// moving is how long it may take to move the base branch. Once begun it is not
 	// cut off, because nobody would know what became of it.
 	moving = 5 * time.Minute
-	// landingLock serialises the landings of a repository.
-	landingLock = "landing"
+	// mergeLock serialises the merges of a repository.
+	mergeLock = "merge"
 )
 
-func (i *Implementer) integrate(ctx context.Context, cmd forge.Command, progress service.Progress) forge.Result {
+func (i *Implementer) merge(ctx context.Context, cmd forge.Command, progress service.Progress) forge.Result {
 	return i.repos.Do(ctx, &cmd, progress, func(ctx context.Context, j *repository.Job) error {
-		if cmd.Merge().Land == nil {
-			return agent.Fail(forge.FailInvalidOutput, "the command does not say what to land")
+		if cmd.Merge().Change == nil {
+			return agent.Fail(forge.FailInvalidOutput, "the command does not say what to be merged")
 		}
-		unlock, err := j.Lock(ctx, landingLock)
+		unlock, err := j.Lock(ctx, mergeLock)
 		if err != nil {
 			return err
 		}
 		defer unlock()
-		return i.land(ctx, j)
+		return i.moveBase(ctx, j)
 	})
 }
 
-// land moves the base branch to the change, unless an earlier try has done so.
-func (i *Implementer) land(ctx context.Context, j *repository.Job) error {
-	if err := j.Refresh(ctx); err != nil { // others may have landed while this one waited
+// moveBase moves the base branch to the change, unless an earlier try has done so.
+func (i *Implementer) moveBase(ctx context.Context, j *repository.Job) error {
+	if err := j.Refresh(ctx); err != nil { // others may have merged while this one waited
 		return err
 	}
-	l := j.Command.Merge().Land
+	l := j.Command.Merge().Change
 	base, head, err := change(ctx, j, l.Base, l.Head)
 	if err != nil {
 		return err
@@ -59,13 +59,13 @@ func (i *Implementer) land(ctx context.Context, j *repository.Job) error {
 			return err
 		}
 	}
-	return agent.Fail(forge.FailRepository, "the base branch moved %d times while the change was being landed: try again when it is quieter", maxMoves)
+	return agent.Fail(forge.FailRepository, "the base branch moved %d times while the change was being merged: try again when it is quieter", maxMoves)
 }
 
-// try lands the change on the present tip, or says what is in the way. ErrMoved
+// try is merged the change on the present tip, or says what is in the way. ErrMoved
 // means that the tip is not the present one any more.
 func (i *Implementer) try(ctx context.Context, j *repository.Job, base, head git.OID) (*forge.MergeResult, error) {
-	l := j.Command.Merge().Land
+	l := j.Command.Merge().Change
 	r := &forge.MergeResult{Outcome: forge.MergeDone, Commit: l.Head, Parent: l.Base, Tree: l.Tree, PatchID: l.PatchID}
 	if j.Tip != base {
 		moved, err := i.onto(ctx, j, base, head)
@@ -87,7 +87,7 @@ func (i *Implementer) try(ctx context.Context, j *repository.Job, base, head git
 	return i.move(ctx, j, r)
 }
 
-// obstacle says why a change that was put on a new tip cannot be landed there.
+// obstacle says why a change that was put on a new tip cannot be merged there.
 func obstacle(moved *forge.Rebase, patch string) *forge.MergeResult {
 	switch {
 	case moved.Head == moved.Base: // all of it is there already, so there is nothing to review
@@ -102,14 +102,14 @@ func obstacle(moved *forge.Rebase, patch string) *forge.MergeResult {
 	return nil
 }
 
-// move writes the landing down, and moves the base branch.
+// move writes the merge down, and moves the base branch.
 func (i *Implementer) move(ctx context.Context, j *repository.Job, r *forge.MergeResult) (*forge.MergeResult, error) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), moving)
 	defer cancel()
-	l := git.Landing{
+	l := git.PendingMerge{
 		Intent: j.Intent(), Task: j.Task(), Number: j.Command.Attempt.Number, Parent: git.OID(r.Parent), Commit: git.OID(r.Commit),
 	}
-	if err := j.Store.KeepLanding(ctx, l); err != nil {
+	if err := j.Store.KeepPendingMerge(ctx, l); err != nil {
 		return nil, err
 	}
 	i.keeps(taskKey{j.Command.To.Project, j.Command.Attempt.Task}, true)
@@ -118,7 +118,7 @@ func (i *Implementer) move(ctx context.Context, j *repository.Job, r *forge.Merg
 	if err != nil {
 		return nil, err
 	}
-	_, err = j.Store.Integrate(ctx, base, l.Parent, l.Commit)
+	_, err = j.Store.Merge(ctx, base, l.Parent, l.Commit)
 	if overlap, ok := errors.AsType[*git.OverlapError](err); ok {
 		return &forge.MergeResult{Outcome: forge.MergeDirty, Files: overlap.Files}, nil
 	}

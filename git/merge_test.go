@@ -24,7 +24,7 @@ func (r repo) proposal(files map[string]string) git.OID {
 	return o
 }
 
-func TestIntegrateKeepsUncommittedWork(t *testing.T) {
+func TestMergeKeepsUncommittedWork(t *testing.T) {
 	files := map[string]string{"a": "a\n", "b": "b\n", "dir/c": "c\n"}
 	for _, tc := range []struct {
 		name    string
@@ -63,7 +63,7 @@ func TestIntegrateKeepsUncommittedWork(t *testing.T) {
 			old, next := r.head("main"), r.proposal(tc.change)
 			tc.do(r)
 			before := r.git("status", "--porcelain", "-uall") + r.git("diff") + r.git("diff", "--cached")
-			_, err := r.store().Integrate(t.Context(), "main", old, next)
+			_, err := r.store().Merge(t.Context(), "main", old, next)
 			if tc.overlap != nil {
 				var o *git.OverlapError
 				if !errors.As(err, &o) || !slices.Equal(o.Files, tc.overlap) || r.head("main") != old {
@@ -96,22 +96,22 @@ func (r repo) noLocks() {
 	}
 }
 
-func TestIntegrateRefuses(t *testing.T) {
+func TestMergeRefuses(t *testing.T) {
 	r := newRepo(t, map[string]string{"a": "a\n"})
 	s := r.store()
 	ctx := t.Context()
 	old, next := r.head("main"), r.proposal(map[string]string{"a": "b\n"})
 	side := r.proposal(map[string]string{"a": "side\n"})
 
-	if _, err := s.Integrate(ctx, "none", old, next); !errors.Is(err, git.ErrNoBranch) {
+	if _, err := s.Merge(ctx, "none", old, next); !errors.Is(err, git.ErrNoBranch) {
 		t.Error(err)
 	}
 	var w *git.WorkError
-	if _, err := s.Integrate(ctx, "main", side, next); !errors.As(err, &w) || w.Fault != git.Rewritten {
+	if _, err := s.Merge(ctx, "main", side, next); !errors.As(err, &w) || w.Fault != git.Rewritten {
 		t.Error(err)
 	}
 	moved := r.commit("a person's", map[string]string{"p": "p\n"})
-	if _, err := s.Integrate(ctx, "main", old, next); !errors.Is(err, git.ErrMoved) || r.head("main") != moved {
+	if _, err := s.Merge(ctx, "main", old, next); !errors.Is(err, git.ErrMoved) || r.head("main") != moved {
 		t.Error(err)
 	}
 	r.git("checkout", "-q", "-b", "topic", string(side))
@@ -132,25 +132,25 @@ func TestIntegrateRefuses(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := s.Integrate(ctx, "main", head, onto.Head); !errors.Is(err, git.ErrInProgress) || r.head("main") != head {
+	if _, err := s.Merge(ctx, "main", head, onto.Head); !errors.Is(err, git.ErrInProgress) || r.head("main") != head {
 		t.Error(err)
 	}
 	r.noLocks()
 }
 
-func TestIntegrateElsewhere(t *testing.T) {
+func TestMergeElsewhere(t *testing.T) {
 	r := newRepo(t, map[string]string{"a": "a\n"})
 	s := r.store()
 	old, next := r.head("main"), r.proposal(map[string]string{"a": "b\n"})
 	r.git("checkout", "-q", "-b", "topic")
 	r.write("a", "mine\n")
-	if res, err := s.Integrate(t.Context(), "main", old, next); err != nil || res.WorkTree != "" || r.read("a") != "mine\n" {
+	if res, err := s.Merge(t.Context(), "main", old, next); err != nil || res.WorkTree != "" || r.read("a") != "mine\n" {
 		t.Fatalf("a branch that is not checked out: %+v, %v", res, err)
 	}
 	linked := r.at(filepath.Join(t.TempDir(), "linked"))
 	r.git("worktree", "add", "-q", linked.dir, "main")
 	third := linked.at(linked.dir).proposal(map[string]string{"a": "c\n"})
-	res, err := s.Integrate(t.Context(), "main", next, third)
+	res, err := s.Merge(t.Context(), "main", next, third)
 	if err != nil || res.WorkTree != linked.dir || linked.read("a") != "c\n" || linked.git("status", "--porcelain") != "" {
 		t.Fatalf("a linked working tree: %+v, %v", res, err)
 	}
@@ -159,14 +159,14 @@ func TestIntegrateElsewhere(t *testing.T) {
 	}
 }
 
-func TestIntegrateWaitsForAPersonsLock(t *testing.T) {
+func TestMergeWaitsForAPersonsLock(t *testing.T) {
 	r := newRepo(t, map[string]string{"a": "a\n"})
 	s := r.store()
 	old, next := r.head("main"), r.proposal(map[string]string{"a": "b\n"})
 	lock := filepath.Join(r.dir, ".git", "index.lock")
 	r.write(".git/index.lock", "")
 	ctx := wait.Briefly(t, 50*time.Millisecond)
-	if _, err := s.Integrate(ctx, "main", old, next); !errors.Is(err, git.ErrBusy) || r.head("main") != old {
+	if _, err := s.Merge(ctx, "main", old, next); !errors.Is(err, git.ErrBusy) || r.head("main") != old {
 		t.Fatal(err)
 	}
 	if _, err := os.Stat(lock); err != nil {
@@ -174,7 +174,7 @@ func TestIntegrateWaitsForAPersonsLock(t *testing.T) {
 	}
 	var wg sync.WaitGroup
 	wg.Go(func() {
-		if _, err := s.Integrate(t.Context(), "main", old, next); err != nil {
+		if _, err := s.Merge(t.Context(), "main", old, next); err != nil {
 			t.Error(err)
 		}
 	})
@@ -183,12 +183,12 @@ func TestIntegrateWaitsForAPersonsLock(t *testing.T) {
 	}
 	wg.Wait()
 	if r.head("main") != next {
-		t.Fatal("not integrated")
+		t.Fatal("not merged")
 	}
 }
 
-// People commit while integrations go on: every commit of either is on main in the end, and the files are clean.
-func TestIntegrateAgainstAPerson(t *testing.T) {
+// People commit while merges go on: every commit of either is on main in the end, and the files are clean.
+func TestMergeAgainstAPerson(t *testing.T) {
 	r := newRepo(t, map[string]string{"a": "a\n"})
 	s := r.store()
 	ctx := t.Context()
@@ -215,7 +215,7 @@ func TestIntegrateAgainstAPerson(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		_, err = s.Integrate(ctx, "main", head, onto.Head)
+		_, err = s.Merge(ctx, "main", head, onto.Head)
 		if errors.Is(err, git.ErrMoved) || errors.Is(err, git.ErrBusy) {
 			continue
 		}

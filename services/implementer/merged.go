@@ -8,11 +8,11 @@ import (
 	"github.com/pfl-forge/pfl-forge/repository"
 )
 
-// earlier returns what an earlier try to land the task has come to, if it moved the
+// earlier returns what an earlier try to merge the task came to, if it moved the
 // base branch, and nil otherwise. A commit that the change was made on top of is
 // none of it: the change came later.
 func (i *Implementer) earlier(ctx context.Context, j *repository.Job, base git.OID) (*forge.MergeResult, error) {
-	all, err := j.Store.Landings(ctx, j.Intent())
+	all, err := j.Store.PendingMerges(ctx, j.Intent())
 	if err != nil {
 		return nil, err
 	}
@@ -20,7 +20,7 @@ func (i *Implementer) earlier(ctx context.Context, j *repository.Job, base git.O
 		if l.Task != j.Task() {
 			continue
 		}
-		on, err := landed(ctx, j.Repository, l, j.Tip)
+		on, err := isMerged(ctx, j.Repository, l, j.Tip)
 		if err != nil {
 			return nil, err
 		}
@@ -32,23 +32,23 @@ func (i *Implementer) earlier(ctx context.Context, j *repository.Job, base git.O
 			return nil, err
 		}
 		if !before {
-			return integrated(ctx, j.Repository, l)
+			return mergeResult(ctx, j.Repository, l)
 		}
 	}
-	return nil, nil //nolint:nilnil // it has not landed
+	return nil, nil //nolint:nilnil // it is not merged
 }
 
-// landed reports whether a landing is on the base branch, whose tip is given. A
+// isMerged reports whether a merge is on the base branch, whose tip is given. A
 // commit that is not here cannot be.
-func landed(ctx context.Context, r *repository.Repository, l git.Landing, tip git.OID) (bool, error) {
+func isMerged(ctx context.Context, r *repository.Repository, l git.PendingMerge, tip git.OID) (bool, error) {
 	if !r.Store.Has(ctx, l.Commit) {
 		return false, nil
 	}
 	return r.Store.IsAncestor(ctx, l.Commit, tip)
 }
 
-// integrated reports a landing that is on the base branch.
-func integrated(ctx context.Context, r *repository.Repository, l git.Landing) (*forge.MergeResult, error) {
+// mergeResult reports a merge that is on the base branch.
+func mergeResult(ctx context.Context, r *repository.Repository, l git.PendingMerge) (*forge.MergeResult, error) {
 	tree, err := r.Store.Tree(ctx, l.Commit)
 	if err != nil {
 		return nil, err
