@@ -23,7 +23,7 @@ const (
 	ChangeSubmitted  ChangeKind = "submitted"   // it is accepted
 	ChangePlanned    ChangeKind = "planned"     // it is known what is to be done
 	ChangeWaiting    ChangeKind = "waiting"     // a person has to do something: see data.waiting
-	ChangeApproved   ChangeKind = "approved"    // a person let it go on
+	ChangeApproved   ChangeKind = "approved"    // a person approved it
 	ChangeResumed    ChangeKind = "resumed"     // it goes on after an answer, a retry, or whatever else it waited for
 	ChangeExecuting  ChangeKind = "executing"   // work on its tasks begins
 	ChangeIterated   ChangeKind = "iterated"    // an iteration towards a goal is over, and another one begins: see data.goal
