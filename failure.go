@@ -10,7 +10,7 @@ type FailureReason string
 const (
 	FailTimeout       FailureReason = "timeout"        // wall clock
 	FailIdle          FailureReason = "idle"           // no output for too long
-	FailOutputLimit   FailureReason = "output_limit"   // it printed more than it may
+	FailOutputLimit   FailureReason = "output_limit"   // it exceeded its output limit
 	FailCrashed       FailureReason = "crashed"        // exit status, signal, or a panic of the worker
 	FailInvalidOutput FailureReason = "invalid_output" // the answer is not what the schema says
 	FailAuth          FailureReason = "auth"
@@ -29,7 +29,7 @@ const (
 	FailInterrupted   FailureReason = "interrupted" // its service ended
 	FailUnsafe        FailureReason = "unsafe"      // the change reaches out of its tree, or into what agents may not touch
 	FailConfig        FailureReason = "config"      // pfl-forge.yaml or the recipe is at fault: a person has to mend it
-	FailRepository    FailureReason = "repository"  // git or the disk said no
+	FailRepository    FailureReason = "repository"  // git or the disk reported an error
 )
 
 // Failure says why an attempt did not do its job.

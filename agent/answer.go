@@ -222,7 +222,7 @@ func checkApproval(a Review) error {
 		}
 	}
 	if len(a.Issues) > 0 {
-		return invalid("verdict is approved, but there are issues; what need not be mended is a suggestion")
+		return invalid("verdict is approved, but there are issues; put what need not be fixed into suggestions")
 	}
 	return nil
 }

@@ -45,7 +45,7 @@ func AsFailure(err error) *Failure {
 	case errors.As(err, &f):
 		return f
 	case errors.Is(err, process.ErrSandbox):
-		return Fail(forge.FailSandbox, "%v; pfl-forge doctor says what this machine offers", err)
+		return Fail(forge.FailSandbox, "%v; see pfl-forge doctor for what this machine offers", err)
 	case errors.Is(err, process.ErrWall):
 		return Fail(forge.FailTimeout, "%v", err)
 	case errors.Is(err, process.ErrIdle):

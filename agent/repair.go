@@ -29,12 +29,12 @@ func RunWithRepair(ctx context.Context, call Call, sink func(Event), once RunFun
 		return out, f
 	}
 	if sink != nil {
-		sink(Event{Kind: EventText, Text: "asked to mend its answer: " + short(f.Message)})
+		sink(Event{Kind: EventText, Text: "asked to correct its answer: " + short(f.Message)})
 	}
 	second, err := once(ctx, again, offsetUsage(out, sink))
 	f2 := checkOutcome(&call, &second, err)
 	if f2 != nil && (f2.Reason == forge.FailInvalidOutput || f2.Reason == forge.FailLostSession) {
-		f2 = Fail(forge.FailInvalidOutput, "%s; asked to mend it: %s", f.Message, f2.Message)
+		f2 = Fail(forge.FailInvalidOutput, "%s; after a correction: %s", f.Message, f2.Message)
 	}
 	return mergeOutcomes(out, second), asError(f2)
 }

@@ -110,7 +110,7 @@ func Load(path string) (*Config, error) {
 	case !info.Mode().IsRegular() || info.Size() > strictyaml.DefaultMaxBytes:
 		return nil, fmt.Errorf("notifications: %s is not a regular file of at most %d bytes", path, strictyaml.DefaultMaxBytes)
 	case info.Mode().Perm()&0o022 != 0:
-		return nil, fmt.Errorf("notifications: %s says what to run, and others than its owner may write to it: chmod go-w %s", path, path)
+		return nil, fmt.Errorf("notifications: %s names a command to run, and other users can write to it: chmod go-w %s", path, path)
 	}
 	data, err := os.ReadFile(path)
 	if err != nil {
@@ -179,7 +179,7 @@ func (c *checker) fail(field, format string, args ...any) {
 // target checks a target and fills in its defaults. at is its path in the file.
 func (c *checker) target(at string, t *Target) {
 	if _, err := forge.ParseReplicaID(followerName(t.Name)); err != nil {
-		c.fail(at, "is no name: only a-z, 0-9 and - are allowed, at most %d of them", forge.MaxIDLength-len(followerName("")))
+		c.fail(at, "is not a valid name: only a-z, 0-9 and - are allowed, at most %d of them", forge.MaxIDLength-len(followerName("")))
 	}
 	for i, kind := range t.On {
 		if !slices.Contains(Kinds(), kind) {
@@ -238,7 +238,7 @@ func (c *checker) destination(at string, t *Target) {
 		}
 	}
 	if t.SecretFile != "" && len(t.Command) > 0 {
-		c.fail(at+".secret_file", "is for webhooks; a command reads what it needs itself")
+		c.fail(at+".secret_file", "is for webhooks; a command reads its own secrets")
 	}
 }
 

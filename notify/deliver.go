@@ -113,7 +113,7 @@ func (t *Target) post(ctx context.Context, client *http.Client, m message) error
 func newRequest(ctx context.Context, address, secret string, m message, now time.Time) (*http.Request, error) {
 	r, err := http.NewRequestWithContext(ctx, http.MethodPost, address, bytes.NewReader(m.event))
 	if err != nil {
-		return nil, &permanentError{errors.New("the webhook is no URL")}
+		return nil, &permanentError{errors.New("the webhook is not a URL")}
 	}
 	r.Header.Set("Content-Type", "application/cloudevents+json")
 	r.Header.Set("User-Agent", "pfl-forge")

@@ -43,7 +43,7 @@ func line(t *changes.Delivered) string {
 	case KindWaiting:
 		what = "waits for you (" + string(t.Waiting) + ")"
 	case KindBudget:
-		what = "has no money to go on"
+		what = "is out of budget"
 	case KindFailed:
 		what = "failed"
 	case KindDone:

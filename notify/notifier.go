@@ -114,7 +114,7 @@ func (w *worker) run(ctx context.Context) {
 	var wg sync.WaitGroup
 	wg.Go(func() {
 		if err := w.Bus.Changes.Follow(following, w.target.followerConfig(), w.enqueue); err != nil {
-			w.Log.Error("a target of notifications is not told", "target", w.target.Name, "error", err)
+			w.Log.Error("a notification target failed", "target", w.target.Name, "error", err)
 		}
 	})
 	wg.Go(func() { w.keepClaimed(following) })
@@ -136,7 +136,7 @@ func (w *worker) run(ctx context.Context) {
 func (w *worker) enqueue(t *changes.Delivered) {
 	if !w.target.matches(t) {
 		if err := t.Done(); err != nil {
-			w.Log.Debug("cannot say that a change is not wanted", "error", err)
+			w.Log.Debug("cannot report that a change is not wanted", "error", err)
 		}
 		return
 	}

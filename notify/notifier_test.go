@@ -331,7 +331,7 @@ func TestConfigErrors(t *testing.T) {
 		"notifications: {a: {webhook: 'https://x', command: [b]}}":               "needs one of",
 		"notifications: {a: {webhook: 'ftp://secret'}}":                          "is not a URL that begins with",
 		"notifications: {a: {webhok: x}}":                                        "webhook",
-		"notifications: {A: {webhook: 'https://x'}}":                             "is no name",
+		"notifications: {A: {webhook: 'https://x'}}":                             "is not a valid name",
 		"notifications: {a: {webhook: 'https://x', on: [boom]}}":                 `is "boom"; it can be`,
 		"notifications: {a: {webhook: 'https://x', projects: [A]}}":              "only a-z",
 		"notifications: {a: {webhook: 'https://x', most: -1}}":                   "it can be 1 to 1000",

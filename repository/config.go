@@ -44,7 +44,7 @@ func (r *Repository) Config(ctx context.Context, at git.OID) (*config.Project, e
 		return nil, fmt.Errorf("read %s: %w", config.FileName, err)
 	default:
 		if p, err = config.Parse(data); err != nil {
-			return nil, agent.Fail(forge.FailConfig, "%s at %s is wrong; mend it on the base branch, then retry:\n%v", config.FileName, at.Short(), err)
+			return nil, agent.Fail(forge.FailConfig, "%s at %s is wrong; fix it on the base branch, then retry:\n%v", config.FileName, at.Short(), err)
 		}
 	}
 	r.configs.mu.Lock()

@@ -86,7 +86,7 @@ func (j *Job) confine(ctx context.Context, p place) (*sandbox.Spec, error) {
 		}
 		if policy.Sandbox == config.SandboxRequire || spec.Network == sandbox.NetworkNone {
 			return nil, agent.Fail(forge.FailSandbox,
-				"%v; pfl-forge doctor says what this machine offers. Allow it user namespaces, or change policy in %s", err, config.FileName)
+				"%v; see pfl-forge doctor for what this machine offers. Allow it user namespaces, or change policy in %s", err, config.FileName)
 		}
 		c.warn.Do(func() { j.host.Log.Warn("agents and commands run without a sandbox", "reason", err) })
 		return nil, nil //nolint:nilnil // as said in policy.sandbox

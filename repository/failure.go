@@ -11,7 +11,7 @@ import (
 )
 
 // Failure says why an attempt did not do its job: what an agent reports, what is
-// wrong with its work, that somebody stopped it, or that git or the disk said no.
+// wrong with its work, that somebody stopped it, or that git or the disk reported an error.
 func Failure(err error) *forge.Failure {
 	if f, ok := errors.AsType[*agent.Failure](err); ok {
 		return &f.Failure

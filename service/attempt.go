@@ -75,7 +75,7 @@ func (r *run) take(ctx context.Context, h Handler, job *work.Job) error {
 		return work.ErrLeaseLost
 	case res.Usage != (forge.Usage{}): // what it cost is a fact, and is counted before anybody goes on
 		if errors.Is(cause, ErrDraining) && res.Failure() != nil {
-			res.Output = &forge.Failure{Reason: forge.FailInterrupted, Message: "the service ended; what the agent did so far is kept"}
+			res.Output = &forge.Failure{Reason: forge.FailInterrupted, Message: "stopped; the work so far is kept"}
 		}
 	case !wanted && (!h.Regardless || res.Failure() != nil):
 		a.log.Info("drop a result that is not wanted")

@@ -33,7 +33,7 @@ func (c *comparison) approval() *forge.Approve {
 		plan = c.mine.Plan
 	}
 	if known := c.based || plan != ""; !known || plan != c.now.Plan {
-		c.refuse("status", fmt.Sprintf("read it with pfl-forge show %s, then run pfl-forge approve %s, or just remove the edit", id, id),
+		c.refuse("status", fmt.Sprintf("read it with pfl-forge show %s, then run pfl-forge approve %s, or undo the edit", id, id),
 			"the plan changed since this version of the file was written")
 		return nil
 	}

@@ -54,7 +54,7 @@ func (c *frontCheck) words() {
 	}{
 		{"title", c.front.Title, checkTitle, ""},
 		{"type", c.front.Type, checkType, "such as feature, fix, refactor, test or audit"},
-		{"risk", c.front.Risk, checkRisk, "leave it out to have it judged"},
+		{"risk", c.front.Risk, checkRisk, "omit it to let the analysis choose"},
 		{"agent", c.front.Agent, checkLine, ""},
 		{"recipe", c.front.Recipe, checkLine, ""},
 	} {
@@ -68,7 +68,7 @@ func (c *frontCheck) dependencies(self forge.IntentID) {
 	for n, d := range c.front.DependsOn {
 		field := fmt.Sprintf("depends_on[%d]", n)
 		if _, err := forge.ParseIntentID(d); err != nil {
-			hint := "name intents by their ids"
+			hint := "give the ids of intents"
 			if slug.Foreign(d) {
 				hint += "; that of " + d + ".md is " + slug.Named(unnamed, d)
 			}
@@ -128,7 +128,7 @@ func checkType(s string) string {
 	if typeName.MatchString(s) {
 		return ""
 	}
-	return fmt.Sprintf("is %q; a type is one lower-case word", s)
+	return fmt.Sprintf("is %q; a type must be one lower-case word", s)
 }
 
 func checkRisk(s string) string {

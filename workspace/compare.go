@@ -51,8 +51,8 @@ func (c *comparison) run() []forge.Event {
 		}
 	}
 	if approve := c.approval(); approve != nil && edit.Body != nil {
-		c.refuse("status", "leave it as it is until there is a plan of the new body",
-			"cannot be approved together with another body: the plan is of the one before")
+		c.refuse("status", "leave the status as it is until there is a plan for the new body",
+			"cannot be approved together with a changed body: the plan is for the old one")
 	} else if approve != nil {
 		add("status", forge.Event{Message: approve})
 	}
@@ -74,8 +74,8 @@ func (c *comparison) foreign() bool {
 		reflect.DeepEqual(c.mine.Origin, c.now.Origin) {
 		return false
 	}
-	c.refuse("origin", "give it back its name, or remove it to have this one written again",
-		"is another intent's; this file is the intent %s", c.in.Intent)
+	c.refuse("origin", "undo the rename, or remove the file to have it written again",
+		"is the id of another intent; this file is intent %s", c.in.Intent)
 	return true
 }
 
@@ -126,7 +126,7 @@ func (c *comparison) fixed() {
 func (c *comparison) settled(field string, b, m any) {
 	if c.changed(field, b, m) {
 		c.refuse(field, undo+"; or cancel the intent and write another draft",
-			"cannot be changed any more: what the goal is was said when it was submitted")
+			"cannot be changed: goals are fixed when they are submitted")
 	}
 }
 

@@ -28,7 +28,7 @@ func CheckDependencies(drafts []Input, known map[forge.IntentID][]forge.IntentID
 			if missing := g.missing(id); missing != "" && !g.refused[id] && !g.again[id] {
 				reason, hint := fmt.Sprintf("there is no intent %s", missing), "correct the id, or write that draft too"
 				if _, drafted := g.drafts[missing]; drafted {
-					reason, hint = fmt.Sprintf("waits for %s, which is refused", missing), "mend that draft first"
+					reason, hint = fmt.Sprintf("waits for %s, which is refused", missing), "fix that draft first"
 				}
 				problems = append(problems, g.refuse(id, missing, reason, hint))
 				again = true

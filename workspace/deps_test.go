@@ -31,8 +31,8 @@ func TestCheckDependencies(t *testing.T) {
 		{"on a cycle", "a: b, b: c, c: b, d: a", "", "", []string{
 			"b.md:4: depends_on[0]: waits for itself: b -> c -> b (remove one of these dependencies)",
 			"c.md:4: depends_on[0]: waits for itself: c -> b -> c (remove one of these dependencies)",
-			"a.md:4: depends_on[0]: waits for b, which is refused (mend that draft first)",
-			"d.md:4: depends_on[0]: waits for a, which is refused (mend that draft first)",
+			"a.md:4: depends_on[0]: waits for b, which is refused (fix that draft first)",
+			"d.md:4: depends_on[0]: waits for a, which is refused (fix that draft first)",
 		}},
 		{"again", "a: b", "a: c, c", "a", nil}, // what its submission means is not decided here
 		{"on a draft of an intent that is there", "a, b: a", "a: c, c", "a b", nil},

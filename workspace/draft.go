@@ -127,7 +127,7 @@ func (w *Workspace) parseDraft(in *Input, data []byte, written time.Time) (*forg
 	if strings.TrimSpace(doc.body) == "" {
 		return nil, []Problem{{
 			Path: in.Path, Line: doc.bodyLine, Field: "body", Reason: "is empty",
-			Hint: "say below the front matter what should change, and why",
+			Hint: "describe the change below the front matter, and why it is needed",
 		}}
 	}
 	intent := front.intent(id, doc.body)

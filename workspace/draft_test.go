@@ -21,7 +21,7 @@ func TestDrafts(t *testing.T) {
 		want             []string // problems
 	}{
 		{"unclosed front matter", "x.md", "---\ntype: fix\n\ntext\n", []string{
-			"x.md:1: opens its front matter with --- but never closes it (add a line of --- between the YAML and the text)",
+			"x.md:1: opens its front matter with --- but does not close it (add a line of --- between the YAML and the text)",
 		}},
 		{"broken front matter", "x.md", "---\ntype: [fix\n---\ntext\n", []string{
 			"x.md:2: is not valid YAML: did not find expected ',' or ']'",
@@ -33,10 +33,10 @@ func TestDrafts(t *testing.T) {
 			"x.md:2: id: unknown key; known keys are agent, budget_usd, criteria, depends_on, goal, labels, priority, recipe, risk, title, type, with",
 		}},
 		{"empty body", "x.md", "---\ntype: fix\nrecipe: format\n---\n\n \n", []string{
-			"x.md:5: body: is empty (say below the front matter what should change, and why)",
+			"x.md:5: body: is empty (describe the change below the front matter, and why it is needed)",
 		}},
 		{"empty file", "x.md", "", []string{
-			"x.md:1: body: is empty (say below the front matter what should change, and why)",
+			"x.md:1: body: is empty (describe the change below the front matter, and why it is needed)",
 		}},
 		{"not UTF-8", "x.md", "one\ntwo \xff\n", []string{
 			"x.md:2: is not UTF-8 (save the file as UTF-8 text)",
@@ -94,13 +94,13 @@ func TestDrafts(t *testing.T) {
 			`x.md:2: priority: must be a whole number, not "010"`,
 		}},
 		{"risk", "x.md", "---\nrisk: medium\n---\ntext\n", []string{
-			`x.md:2: risk: is "medium"; it can be low, med or high (leave it out to have it judged)`,
+			`x.md:2: risk: is "medium"; it can be low, med or high (omit it to let the analysis choose)`,
 		}},
 		{"empty risk", "x.md", "---\nrisk:\n---\ntext\n", []string{
 			`x.md:2: risk: must not be empty; give a value or leave the key out`,
 		}},
 		{"type", "x.md", "---\ntype: Big Fix\n---\ntext\n", []string{
-			`x.md:2: type: is "Big Fix"; a type is one lower-case word (such as feature, fix, refactor, test or audit)`,
+			`x.md:2: type: is "Big Fix"; a type must be one lower-case word (such as feature, fix, refactor, test or audit)`,
 		}},
 		{"title", "x.md", "---\ntitle: \"a\\nb\"\n---\ntext\n", []string{
 			"x.md:2: title: holds the control character U+000A; it must be one line of text",
@@ -109,7 +109,7 @@ func TestDrafts(t *testing.T) {
 			"x.md:2: depends_on[1]: names the intent itself (remove it)",
 		}},
 		{"depends on no id", "x.md", "---\ndepends_on:\n  - a\n  - ../b\n  - a\n---\ntext\n", []string{
-			`x.md:4: depends_on[1]: "../b" holds '.' at position 1; only a-z, 0-9 and - are allowed (name intents by their ids)`,
+			`x.md:4: depends_on[1]: "../b" holds '.' at position 1; only a-z, 0-9 and - are allowed (give the ids of intents)`,
 			"x.md:5: depends_on[2]: names a a second time (remove it)",
 		}},
 		{"negative budget", "x.md", "---\nbudget_usd: -1\n---\ntext\n", []string{

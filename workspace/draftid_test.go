@@ -113,7 +113,7 @@ func TestDraftsInAnyLanguageRefused(t *testing.T) {
 	want := []string{
 		"é\x01.md: id: \"é\\x01\" holds 'é' at position 1; only a-z, 0-9 and - are allowed (" + hint + ")",
 		"é\xff.md: id: \"é\\xff\" holds 'é' at position 1; only a-z, 0-9 and - are allowed (" + hint + ")",
-		`変更.md:2: depends_on[0]: "登录" holds '登' at position 1; only a-z, 0-9 and - are allowed (name intents by their ids; that of 登录.md is deng-lu)`,
+		`変更.md:2: depends_on[0]: "登录" holds '登' at position 1; only a-z, 0-9 and - are allowed (give the ids of intents; that of 登录.md is deng-lu)`,
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Error(diff)

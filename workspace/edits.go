@@ -90,7 +90,7 @@ func (w *Workspace) edit(ctx context.Context, rel string, current func(forge.Int
 
 func (w *Workspace) viewOf(in *Input, current func(forge.IntentID) (forge.View, bool)) (forge.View, []Problem) {
 	if _, err := forge.ParseIntentID(string(in.Intent)); err != nil {
-		return forge.View{}, []Problem{in.problem("id", reasonOf(err), "the file's name is the intent's id; remove it, and write new intents to "+shown(draftsDir))}
+		return forge.View{}, []Problem{in.problem("id", reasonOf(err), "the file's name is the intent's id; remove it, and write new intents into "+shown(draftsDir))}
 	}
 	view, ok := current(in.Intent)
 	if !ok {
@@ -145,13 +145,13 @@ func (w *Workspace) compare(in *Input, data []byte, view *forge.View) (*Input, [
 	}
 	if line := conflictMarker(data); line > 0 {
 		return nil, []Problem{{
-			Path: in.Path, Line: line, Reason: "holds the marks of a merge conflict",
-			Hint: "choose one side and remove the marks",
+			Path: in.Path, Line: line, Reason: "contains merge conflict markers",
+			Hint: "resolve the conflict and remove the markers",
 		}}, nil
 	}
 	mine, pos, err := decodeIntent(data)
 	if err != nil {
-		return nil, problemsOf(in.Path, "mend it, or remove the file to have it written again", err), nil
+		return nil, problemsOf(in.Path, "fix it, or remove the file to have it written again", err), nil
 	}
 	now, err := presentDoc(view)
 	if err != nil {
@@ -188,7 +188,7 @@ func (in *Input) incomplete(data []byte, now int64) Problem {
 	return Problem{
 		Path: in.Path, Line: 1 + bytes.Count(bytes.TrimRight(data, "\r\n"), []byte("\n")), Field: "revision",
 		Reason: "is missing: it is the file's last line, so the file may be cut off",
-		Hint:   fmt.Sprintf("if it is not, add the line revision: %d; or remove the file to have it written again", now),
+		Hint:   fmt.Sprintf("if it is complete, add the line revision: %d; or remove the file to have it written again", now),
 	}
 }
 

@@ -39,7 +39,7 @@ func TestEdits(t *testing.T) {
 	const undo = " (undo it, or remove the file to have it written again)"
 	const fixed = "cannot be changed here; title, body, type, risk, answers and status: approved can" + undo
 	const status = "9: status: can only be set to approved here; it is proposed "
-	const mend = " (mend it, or remove the file to have it written again)"
+	const mend = " (fix it, or remove the file to have it written again)"
 	const between = "type: fix\nsource: human\nrisk: med\n"
 	const open = "question: Old accounts too?\n    answer: null"
 	for _, tt := range []struct {
@@ -74,7 +74,7 @@ func TestEdits(t *testing.T) {
 			"1: title: holds the control character U+001B; it must be one line of text" + undo,
 		}},
 		{"no body", "body: |\n  Addresses are not checked.\n\n  They should be.\n", "body: ' '\n", []string{"2: body: is empty" + undo}},
-		{"type of two words", "type: fix", "type: A fix", []string{`6: type: is "A fix"; a type is one lower-case word` + undo}},
+		{"type of two words", "type: fix", "type: A fix", []string{`6: type: is "A fix"; a type must be one lower-case word` + undo}},
 		{"depends_on", "- add-tests", "- other", []string{"14: depends_on: " + fixed}},
 		{"tasks", "- fix-login-001", "- fix-login-002", []string{"35: tasks: " + fixed}},
 		{"created_at", "created_at: 2026", "created_at: 1970", []string{"24: created_at: " + fixed}},
@@ -88,7 +88,7 @@ func TestEdits(t *testing.T) {
 		{"not UTF-8", "They should", "They \xff should", []string{"5: is not UTF-8" + mend}},
 		{"alias", "title: Mend the login check", "title: &a Mend", []string{"1: title: has an anchor (&a); anchors are not allowed" + mend}},
 		{"conflict markers", "type: fix\n", "<<<<<<< mine\ntype: fix\n=======\ntype: test\n>>>>>>> theirs\n", []string{
-			"6: holds the marks of a merge conflict (choose one side and remove the marks)",
+			"6: contains merge conflict markers (resolve the conflict and remove the markers)",
 		}},
 		{"an answer taken back", "answer: RFC 5322", "answer: null", []string{"31: clarifications[0].answer: an answer cannot be taken back" + undo}},
 		{"a blank answer", open, "question: Old accounts too?\n    answer: ' '", []string{"33: clarifications[1].answer: is empty (write the answer, or null)"}},
@@ -96,12 +96,12 @@ func TestEdits(t *testing.T) {
 			"32: clarifications[1].question: cannot be changed; only the answer can" + undo,
 		}},
 		{"approval and another body", "should be.\n" + between + "status: proposed", "must be.\n" + between + "status: approved", []string{
-			"9: status: cannot be approved together with another body: the plan is of the one before " +
-				"(leave it as it is until there is a plan of the new body)",
+			"9: status: cannot be approved together with a changed body: the plan is for the old one " +
+				"(leave the status as it is until there is a plan for the new body)",
 		}},
 		{"no revision", "revision: 7\n", "", []string{
 			"36: revision: is missing: it is the file's last line, so the file may be cut off " +
-				"(if it is not, add the line revision: 7; or remove the file to have it written again)",
+				"(if it is complete, add the line revision: 7; or remove the file to have it written again)",
 		}},
 		{"a question more", "tasks:", "  - question: Why?\n    answer: because\ntasks:", []string{
 			"26: clarifications: questions cannot be added or removed" + undo,
@@ -222,7 +222,7 @@ func TestRefusedEditsStay(t *testing.T) {
 	ruled[1].Decision, ruled[1].Reason = forge.Refused, "the plan is another one now"
 	want := []Problem{{
 		Path: ".forge/intents/fix-login.yaml", Line: 9, Field: "status", Reason: "the plan is another one now",
-		Hint: "title was taken in; " + undo,
+		Hint: "title was imported; " + undo,
 	}}
 	got, err := d.Decided(inputs[0], ruled)
 	if err != nil {
@@ -260,7 +260,7 @@ func TestIntentFilesThatAreNone(t *testing.T) {
 	inputs, problems := d.edits(v)
 	want := []string{
 		`Fix-Login.yaml: id: "Fix-Login" holds 'F' at position 1; only a-z, 0-9 and - are allowed ` +
-			"(the file's name is the intent's id; remove it, and write new intents to .forge/intent-drafts)",
+			"(the file's name is the intent's id; remove it, and write new intents into .forge/intent-drafts)",
 		"fifo.yaml: is a named pipe, not a regular file (put a regular file in its place, or remove it)",
 		"unknown.yaml: there is no intent unknown (remove it; to ask for a new intent, write .forge/intent-drafts/unknown.md)",
 	}

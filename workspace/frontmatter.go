@@ -44,7 +44,7 @@ func splitDraft(data []byte) (doc document, line int, reason string) {
 		}
 		front.WriteString(l)
 	}
-	return doc, 1, "opens its front matter with --- but never closes it"
+	return doc, 1, "opens its front matter with --- but does not close it"
 }
 
 // badLine returns the first line that is bad, counted from 1, or 0.

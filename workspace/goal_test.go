@@ -127,7 +127,7 @@ func TestGoalRefusedByTheRules(t *testing.T) {
 }
 
 func TestGoalCannotBeEdited(t *testing.T) {
-	const fixed = "cannot be changed any more: what the goal is was said when it was submitted " +
+	const fixed = "cannot be changed: goals are fixed when they are submitted " +
 		"(undo it, or remove the file to have it written again; or cancel the intent and write another draft)"
 	for _, tt := range []struct {
 		name, old, text string

@@ -52,9 +52,9 @@ func (in *Input) refused(event int, r forge.Ruling, taken []string) Problem {
 			hint = "the file's name makes the id " + string(in.Intent)
 		}
 	case len(taken) > 0:
-		hint = strings.Join(taken, ", ") + " was taken in; " + undo
+		hint = strings.Join(taken, ", ") + " was imported; " + undo
 	case len(in.Events) > 1:
-		hint = "nothing of this version was taken in; " + undo
+		hint = "nothing of this version was imported; " + undo
 	default:
 		hint = undo
 	}

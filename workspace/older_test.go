@@ -133,7 +133,7 @@ func TestEditsThatChangeBeforeTheyAreDecided(t *testing.T) {
 
 func TestApprovals(t *testing.T) {
 	const readIt = "status: the plan changed since this version of the file was written " +
-		"(read it with pfl-forge show fix-login, then run pfl-forge approve fix-login, or just remove the edit)"
+		"(read it with pfl-forge show fix-login, then run pfl-forge approve fix-login, or undo the edit)"
 	for _, tt := range []struct {
 		name   string
 		change func(*desk, *forge.View)

@@ -117,8 +117,8 @@ func TestFilesInThePlaceOfAnIntents(t *testing.T) {
 			"sign-in.yaml: there is no intent sign-in (remove it; to ask for a new intent, write .forge/intent-drafts/sign-in.md)",
 		}},
 		{"another intent's", func(d *desk) { d.put(fixLogin, d.text("intents/other.yaml")) }, []string{
-			"fix-login.yaml:22: origin: is another intent's; this file is the intent fix-login " +
-				"(give it back its name, or remove it to have this one written again)",
+			"fix-login.yaml:22: origin: is the id of another intent; this file is intent fix-login " +
+				"(undo the rename, or remove the file to have it written again)",
 		}},
 		{"a link", func(d *desk) {
 			d.rename(fixLogin, "mine.yaml")
@@ -136,7 +136,7 @@ func TestFilesInThePlaceOfAnIntents(t *testing.T) {
 			"fix-login.yaml: is 4194305 bytes long; at most 4194304 are allowed (shorten it)",
 		}},
 		{"a second document", func(d *desk) { d.replace(fixLogin, "revision:", "---\nrevision:") }, []string{
-			"fix-login.yaml:37: holds a second document; only one is allowed (mend it, or remove the file to have it written again)",
+			"fix-login.yaml:37: holds a second document; only one is allowed (fix it, or remove the file to have it written again)",
 		}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {

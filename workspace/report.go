@@ -17,7 +17,7 @@ var auditAreas = []string{"tests", "design", "conventions", "debt", "documentati
 // The same audit always makes the same bytes.
 func Report(i *forge.Intent, a *forge.Audit) []byte {
 	var b bytes.Buffer
-	fmt.Fprintf(&b, "# %s\n\nAudit %s, asked for on %s.\n", term.Line(i.Title), i.ID, i.CreatedAt.UTC().Format("2006-01-02"))
+	fmt.Fprintf(&b, "# %s\n\nAudit %s, requested on %s.\n", term.Line(i.Title), i.ID, i.CreatedAt.UTC().Format("2006-01-02"))
 	paragraph(&b, a.Summary)
 	areas := reportAreas(a)
 	b.WriteString("\n| area | findings | high | med | low |\n|---|---|---|---|---|\n")

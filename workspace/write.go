@@ -188,8 +188,8 @@ func (w *Workspace) plan(t target) (*replacement, *Problem, error) {
 		return r, nil, err
 	}
 	return r, &Problem{
-		Path: shown(t.rel), Reason: "was changed by hand, but nothing reads changes of this file; it was written anew",
-		Hint: "your version is " + shown(kept),
+		Path: shown(t.rel), Reason: "edits to this file have no effect; it was restored",
+		Hint: "your copy: " + shown(kept),
 	}, nil
 }
 

@@ -247,8 +247,8 @@ func TestChangesThatNobodyReadsAreKept(t *testing.T) {
 	}
 	for i, text := range []string{"status: done\n", "intents: none\n"} {
 		p := problems[i]
-		const reason = "was changed by hand, but nothing reads changes of this file; it was written anew"
-		kept, ok := strings.CutPrefix(p.Hint, "your version is .forge/")
+		const reason = "edits to this file have no effect; it was restored"
+		kept, ok := strings.CutPrefix(p.Hint, "your copy: .forge/")
 		if p.Reason != reason || !ok || d.text(kept) != text {
 			t.Errorf("got problem %v", p)
 		}

@@ -37,7 +37,7 @@ func (t *outputReader) checkSuccess() *agent.Failure {
 	r := t.result
 	switch {
 	case r.NumTurns == 0 && strings.HasPrefix(r.Result, "Unknown command"):
-		return agent.Fail(forge.FailCrashed, "the prompt was taken for a command: %s", r.Result)
+		return agent.Fail(forge.FailCrashed, "the CLI took the prompt for a command: %s", r.Result)
 	case r.StopReason == "refusal":
 		return refusedFailure(r.Result)
 	case len(r.StructuredOutput) > 0:
@@ -47,19 +47,19 @@ func (t *outputReader) checkSuccess() *agent.Failure {
 	case r.StopReason == "pause_turn", r.StopReason == "model_context_window_exceeded":
 		return agent.Fail(forge.FailInvalidOutput, "the model stopped before it was done (%s); it said: %s", r.StopReason, term.Short(r.Result, maxText))
 	case strings.TrimSpace(r.Result) == "":
-		return agent.Fail(forge.FailInvalidOutput, "the agent ended without a word")
+		return agent.Fail(forge.FailInvalidOutput, "the agent ended without an answer")
 	}
 	return nil
 }
 
 // refusedFailure returns the failure of a request that the model declined.
 func refusedFailure(said string) *agent.Failure {
-	return agent.Fail(forge.FailRefused, "the model declined; put the request in other words, or choose another model: %s", said)
+	return agent.Fail(forge.FailRefused, "the model refused; rephrase the request, or choose another model: %s", said)
 }
 
 // tooLongFailure returns the failure of a reply that exceeds the model's output limit.
 func tooLongFailure(said string) *agent.Failure {
-	return agent.Fail(forge.FailInvalidOutput, "its reply was longer than the model can give: %s", said)
+	return agent.Fail(forge.FailInvalidOutput, "its reply was too long for the model: %s", said)
 }
 
 // noResult returns the failure of a call whose output has no result message. code is
@@ -69,13 +69,13 @@ func (t *outputReader) noResult(code int, stderr string) *agent.Failure {
 	case contains(stderr, "no conversation found", "is already in use"):
 		return agent.Fail(forge.FailLostSession, "%s", stderr)
 	case contains(stderr, "unknown option", "unknown argument"):
-		return agent.Fail(forge.FailCLITooOld, "this version of Claude Code does not know how it was called; update it with %s: %s", install, stderr)
+		return agent.Fail(forge.FailCLITooOld, "this version of Claude Code does not support an option that pfl-forge uses; update it with %s: %s", install, stderr)
 	case contains(stderr, "api key", "not logged in", "/login"):
 		return authFailure(stderr)
 	case code > 128:
 		return killedFailure(code - 128)
 	case t.garbage > 0:
-		return agent.Fail(forge.FailCrashed, "it ended with status %d, without a result, and printed what is no message: %q; %s", code, t.firstGarbage, stderr)
+		return agent.Fail(forge.FailCrashed, "it ended with status %d, without a result, and printed something that is not a message: %q; %s", code, t.firstGarbage, stderr)
 	}
 	return agent.Fail(forge.FailCrashed, "it ended with status %d and without a result, as when it is interrupted; %s", code, stderr)
 }
@@ -83,9 +83,9 @@ func (t *outputReader) noResult(code int, stderr string) *agent.Failure {
 // killedFailure returns the failure of a CLI that was killed by a signal which this
 // service did not send.
 func killedFailure(signal int) *agent.Failure {
-	why := "something else on the machine ended it"
+	why := "something else on the machine stopped it"
 	if signal == 9 {
-		why = "perhaps the machine is short of memory"
+		why = "the machine may be short of memory"
 	}
 	return agent.Fail(forge.FailKilled, "it was killed by signal %d; %s", signal, why)
 }
@@ -121,7 +121,7 @@ func (t *outputReader) classify(said string, code int) *agent.Failure {
 // budgetFailure returns the failure of a call that was stopped by its budget, whether
 // the CLI, the gateway or pfl-forge stopped it.
 func (t *outputReader) budgetFailure(said string) *agent.Failure {
-	return agent.Fail(forge.FailBudget, "it was stopped after $%.2f of the $%.2f that this call may cost; what it did so far is kept: %s",
+	return agent.Fail(forge.FailBudget, "it was stopped after $%.2f of the $%.2f reserved for this call; the work so far is kept: %s",
 		t.usage().CostUSD, t.budget, said)
 }
 
@@ -139,17 +139,17 @@ func (t *outputReader) apiError(status int, said string, code int) *agent.Failur
 	case contains(said, "budget of this call is used up"):
 		return t.budgetFailure(said)
 	case is("billing_error"), contains(said, "usage limit", "hit your", "out of usage", "credit balance", "quota"):
-		return agent.FailUntil(forge.FailQuota, t.limitEnd(said, time.Now()), "the account has used up what it may: %s", said)
+		return agent.FailUntil(forge.FailQuota, t.limitEnd(said, time.Now()), "the account's usage limit is reached: %s", said)
 	case is("authentication_failed oauth_org_not_allowed"), status == 401, status == 403,
 		contains(said, "invalid api key", "not logged in", "/login"):
 		return authFailure(said)
 	case is("rate_limit"), status == 429:
-		return agent.FailUntil(forge.FailRateLimited, t.limitEnd(said, time.Now()), "the model takes no more requests for now: %s", said)
+		return agent.FailUntil(forge.FailRateLimited, t.limitEnd(said, time.Now()), "the model accepts no more requests for now: %s", said)
 	case is("model_not_found"), status == 404:
 		return agent.Fail(forge.FailConfig, "the model is not known; set models in pfl-forge.yaml: %s", said)
 	case is("overloaded server_error"), status >= 500,
 		contains(said, "overloaded", "connection error", "connection closed", "unable to connect", "timed out", "malformed response"):
-		return agent.Fail(forge.FailOverloaded, "the model is overloaded or out of reach: %s", said)
+		return agent.Fail(forge.FailOverloaded, "the model is overloaded or unreachable: %s", said)
 	case code > 128:
 		return killedFailure(code - 128)
 	}

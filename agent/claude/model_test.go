@@ -36,7 +36,7 @@ func TestModelFailures(t *testing.T) {
 		{"refusal", reply(agenttest.Reply{Text: "I cannot do that.", StopReason: "refusal"}), forge.FailRefused, "in other words"},
 		{"reply too long", reply(agenttest.Reply{Text: "and so on", StopReason: "max_tokens"}), forge.FailInvalidOutput, "longer than the model can give"},
 		{"pause", reply(agenttest.Reply{Text: "hm", StopReason: "pause_turn"}), forge.FailInvalidOutput, "before it was done"},
-		{"nothing", agenttest.Say(""), forge.FailInvalidOutput, "without a word"},
+		{"nothing", agenttest.Say(""), forge.FailInvalidOutput, "without an answer"},
 		{"hangs in the stream", reply(agenttest.Reply{Text: "x", Fault: agenttest.HangMiddle}), forge.FailIdle, "(3s)"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {

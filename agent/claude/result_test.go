@@ -33,8 +33,8 @@ func TestResultClauses(t *testing.T) {
 		{"exit by a signal", say(good) + "; kill -TERM $$", forge.FailKilled, "signal 15"},
 		{"no output", "exit 0", forge.FailCrashed, "it ended with status 0 and without a result"},
 		{"only a start", say(`{"type":"system","subtype":"init","model":"m"}`), forge.FailCrashed, "without a result"},
-		{"garbage", "echo '{\"type\":'; echo why >&2", forge.FailCrashed, `printed what is no message: "{\"type\":"; why`},
-		{"cut off", "printf '%s' '" + good[:100] + "'", forge.FailCrashed, "printed what is no message"},
+		{"garbage", "echo '{\"type\":'; echo why >&2", forge.FailCrashed, `printed something that is not a message: "{\"type\":"; why`},
+		{"cut off", "printf '%s' '" + good[:100] + "'", forge.FailCrashed, "printed something that is not a message"},
 		{"is_error", failed(`"result":"API Error: 503 no"`), forge.FailOverloaded, "503"},
 		{"is_error with status 0", but(`"is_error":false`, `"is_error":true,"result":"odd"`), forge.FailCrashed, "odd"},
 		{"401", failed(`"api_error_status":401`), forge.FailAuth, "set ANTHROPIC_API_KEY"},
@@ -55,16 +55,16 @@ func TestResultClauses(t *testing.T) {
 		{"budget of a gateway", failed(`"result":"API Error: 400 the budget of this call is used up"`), forge.FailBudget, "is kept"},
 		{"budget", but("success", "error_max_budget_usd") + "; exit 1", forge.FailBudget, "after $0.50"},
 		{"no is_error", but(`"is_error":false,`, ``), forge.FailCrashed, ""},
-		{"odd is_error", but(`"is_error":false`, `"is_error":"no"`), forge.FailCrashed, "no message"},
+		{"odd is_error", but(`"is_error":false`, `"is_error":"no"`), forge.FailCrashed, "not a message"},
 		{"subtype", but("success", "error_during_execution"), forge.FailCrashed, "interrupted"},
 		{"unknown subtype", but("success", "error_of_a_later_version"), forge.FailCrashed, "error_of_a_later_version"},
-		{"no answer", but("structured_output", "other"), forge.FailInvalidOutput, "without a word"},
+		{"no answer", but("structured_output", "other"), forge.FailInvalidOutput, "without an answer"},
 		{"no structured answer", but(`"structured_output":{"verdict":"approved"}`, `"result":"fine"`), forge.FailInvalidOutput, "it said: fine"},
 		{"null for an answer", but(`{"verdict":"approved"}`, `null,"result":"fine"`), forge.FailInvalidOutput, "it said: fine"},
 		{"refusal", but(`"num_turns"`, `"stop_reason":"refusal","num_turns"`), forge.FailRefused, ""},
 		{
 			"taken for a command", say(`{"type":"result","subtype":"success","is_error":false,"num_turns":0,"result":"Unknown command: /x"}`),
-			forge.FailCrashed, "taken for a command",
+			forge.FailCrashed, "took the prompt for a command",
 		},
 		{"lost session", "echo 'No conversation found with session ID: x' >&2; exit 1", forge.FailLostSession, ""},
 		{
@@ -74,7 +74,7 @@ func TestResultClauses(t *testing.T) {
 		},
 		{"session in use", "echo 'Error: Session ID x is already in use.' >&2; exit 1", forge.FailLostSession, "already in use"},
 		{"unknown flag", "echo \"error: unknown option '--json-schema'\" >&2; exit 1", forge.FailCLITooOld, "update it"},
-		{"kill -9", "kill -9 $$", forge.FailKilled, "signal 9; perhaps the machine is short of memory"},
+		{"kill -9", "kill -9 $$", forge.FailKilled, "signal 9; the machine may be short of memory"},
 		{"segmentation fault", "kill -SEGV $$", forge.FailKilled, "signal 11"},
 		{"flood", "yes", forge.FailOutputLimit, ""},
 	} {
@@ -126,5 +126,5 @@ func TestQuotaSaysUntilWhen(t *testing.T) {
 
 func TestEmptyTextIsNoSuccess(t *testing.T) {
 	_, err := script(t, `echo '{"type":"result","subtype":"success","is_error":false,"result":" "}'`, func(c *agent.Call) { c.Schema = nil })
-	mustFail(t, err, forge.FailInvalidOutput, "without a word")
+	mustFail(t, err, forge.FailInvalidOutput, "without an answer")
 }

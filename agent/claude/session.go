@@ -29,12 +29,12 @@ func findSession(settings string, want agent.Session) (session, error) {
 		return session{id: agent.NewSessionID()}, nil
 	}
 	if !agent.IsSessionID(want.ID) {
-		return session{}, agent.Fail(forge.FailLostSession, "session %q is none of this agent", want.ID)
+		return session{}, agent.Fail(forge.FailLostSession, "session %q does not belong to this agent", want.ID)
 	}
 	file := sessionFile(settings, want.ID)
 	switch {
 	case want.Resume && file == "":
-		return session{id: want.ID}, agent.Fail(forge.FailLostSession, "session %q is not on this replica any more", want.ID)
+		return session{id: want.ID}, agent.Fail(forge.FailLostSession, "session %q is no longer on this replica", want.ID)
 	case want.Resume:
 		return session{id: want.ID, file: file}, nil
 	case file != "":

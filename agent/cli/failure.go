@@ -38,7 +38,7 @@ func Classify(status int, said string) *agent.Failure {
 	}
 	switch {
 	case Contains(said, "unexpected argument", "unknown argument", "unknown option", "unrecognized option", "unknown feature flag"):
-		return agent.Fail(forge.FailCLITooOld, "it does not know how it was called, so it is of another version than this pfl-forge needs: %s", said)
+		return agent.Fail(forge.FailCLITooOld, "it does not support an option that pfl-forge uses, so its version does not fit: %s", said)
 	case Contains(said, "context window", "context_length", "context length", "prompt is too long", "input token count", "maximum context"):
 		return agent.Fail(forge.FailPromptTooLong, "%s", said)
 	case Contains(said, "content_filter", "content policy", "usage policy", "safety", "prohibited_content", "cyber_policy", "flagged"):

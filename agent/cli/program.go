@@ -169,7 +169,7 @@ func (p *Program) runOnce(ctx context.Context, call agent.Call, sink func(agent.
 		return out, err
 	}
 	if !p.CanRun(&call) {
-		return out, agent.Fail(forge.FailConfig, "nothing keeps %s from writing here, so it cannot %s; choose another agent for that role in %s",
+		return out, agent.Fail(forge.FailConfig, "%s cannot be kept from writing here, so it cannot %s; choose another agent for that role in %s",
 			p.About.Backend, call.Role, config.FileName)
 	}
 	turn, err := p.newTurn(&call)
@@ -228,7 +228,7 @@ func (p *Program) runUnchanged(ctx context.Context, t *Turn, run func() (agent.O
 		return out, err
 	}
 	if after, stateErr := p.CheckoutState(ctx, t); stateErr != nil || after != before {
-		return out, agent.Fail(forge.FailUnsafe, "%s changed the checkout, and was only to read", p.About.Backend)
+		return out, agent.Fail(forge.FailUnsafe, "%s changed the checkout, although it was only allowed to read", p.About.Backend)
 	}
 	return out, err
 }

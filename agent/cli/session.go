@@ -26,14 +26,14 @@ func linkPath(state, id string) string { return filepath.Join(state, "forge-"+id
 // unknown or malformed id is FailLostSession.
 func findSession(state string, s agent.Session) (string, error) {
 	if s.ID != "" && !agent.IsSessionID(s.ID) {
-		return "", agent.Fail(forge.FailLostSession, "session %q is none of this agent", s.ID)
+		return "", agent.Fail(forge.FailLostSession, "session %q does not belong to this agent", s.ID)
 	}
 	if !s.Resume {
 		return "", nil
 	}
 	native, err := nativeSession(state, s.ID)
 	if err != nil {
-		return "", agent.Fail(forge.FailLostSession, "session %q is not on this replica any more", s.ID)
+		return "", agent.Fail(forge.FailLostSession, "session %q is no longer on this replica", s.ID)
 	}
 	return native, nil
 }

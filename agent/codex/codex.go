@@ -114,7 +114,7 @@ func withoutFeatures(call *agent.Call) ([]string, error) {
 		return []string{"shell_tool", "unified_exec"}, nil
 	case !call.ReadOnly && !slices.Contains(call.Tools, "Bash"):
 		return nil, agent.Fail(forge.FailConfig,
-			"codex does everything by commands, and cannot be limited to %s; allow Bash without parentheses, or choose another agent in %s",
+			"codex works through commands only, and cannot be limited to %s; allow Bash without parentheses, or choose another agent in %s",
 			strings.Join(call.Tools, ", "), config.FileName)
 	}
 	return nil, nil

@@ -123,7 +123,7 @@ func TestFailures(t *testing.T) {
 		{"quota", `echo '{"type":"result","error":{"reason":"quota","message":"spent",` + until + `}}'`, forge.FailQuota, "spent"},
 		{"unknown reason", `echo '{"type":"result","error":{"reason":"tired","message":"no more"}}'`, forge.FailCrashed, "no more"},
 		{"signal", "kill -9 $$", forge.FailCrashed, "status 137"},
-		{"writes", "touch planted; echo '" + good + "'", forge.FailUnsafe, "ours changed the checkout, and was only to read"},
+		{"writes", "touch planted; echo '" + good + "'", forge.FailUnsafe, "ours changed the checkout, although it was only allowed to read"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
@@ -155,7 +155,7 @@ func TestWithoutCheckout(t *testing.T) {
 
 func TestRefused(t *testing.T) {
 	for name, change := range map[string]func(*agent.Call, *config.AgentConfig){
-		"nothing keeps ours from writing": func(_ *agent.Call, c *config.AgentConfig) { c.ReadOnly = false },
+		"ours cannot be kept from writing": func(_ *agent.Call, c *config.AgentConfig) { c.ReadOnly = false },
 		"which is in the checkout": func(call *agent.Call, c *config.AgentConfig) {
 			conformance.Write(t, filepath.Join(call.Dir, "tools", "agent"), "x")
 			c.Command = append(c.Command, "tools/agent")

@@ -24,7 +24,7 @@ const (
 	Submitted      Kind = "submitted"   // it is accepted
 	Planned        Kind = "planned"     // it is known what is to be done
 	Waiting        Kind = "waiting"     // a person has to do something: see data.waiting
-	Approved       Kind = "approved"    // a person let it go on
+	Approved       Kind = "approved"    // a person approved it
 	Resumed        Kind = "resumed"     // it goes on after an answer, a retry, or whatever else it waited for
 	Executing      Kind = "executing"   // work on its tasks begins
 	Iterated       Kind = "iterated"    // an iteration towards a goal is over, and another one begins: see data.goal

@@ -104,7 +104,7 @@ func TestClaudeArchitect(t *testing.T) {
 		t.Errorf("told %s", asked.LastUser)
 	}
 	if last := requests[len(requests)-1]; !strings.Contains(string(last.Body), "there are tasks and children") {
-		t.Errorf("it was not asked to mend its answer: %s", last.LastUser)
+		t.Errorf("it was not asked to correct its answer: %s", last.LastUser)
 	}
 	for _, r := range requests {
 		for _, tool := range r.Tools {

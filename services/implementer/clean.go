@@ -227,10 +227,10 @@ func (c *cleaning) keep(id forge.IntentID, why string) {
 
 // remove removes what the chosen intents left.
 func (c *cleaning) remove(ctx context.Context) {
-	c.without(c.reportMerges(ctx), "what it may are merged cannot be told to a runner")
+	c.without(c.reportMerges(ctx), "cannot report to a runner what may have been merged")
 	c.without(c.sweep(ctx), "commits of it stay at the origin")
 	c.crash("swept")
-	c.without(c.forget(ctx), "conversations or transcripts of it stay")
+	c.without(c.forget(ctx), "sessions or transcripts of it stay")
 	var gone []forge.IntentID
 	for _, s := range c.chosen {
 		gone = append(gone, s.Key.Intent)
@@ -259,7 +259,7 @@ func (c *cleaning) without(wrong map[forge.IntentID]error, what string) {
 	})
 }
 
-// reportMerges reports what may are merged without anybody having been told, because the
+// reportMerges reports what may have been merged without anybody having been told, because the
 // refs that say so are going to be removed.
 func (c *cleaning) reportMerges(ctx context.Context) map[forge.IntentID]error {
 	wrong := map[forge.IntentID]error{}

@@ -39,7 +39,7 @@ func (i *Implementer) merge(ctx context.Context, cmd forge.Command, progress ser
 
 // moveBase moves the base branch to the change, unless an earlier try has done so.
 func (i *Implementer) moveBase(ctx context.Context, j *repository.Job) error {
-	if err := j.Refresh(ctx); err != nil { // others may are merged while this one waited
+	if err := j.Refresh(ctx); err != nil { // others may have merged while this one waited
 		return err
 	}
 	l := j.Command.Merge().Change
@@ -82,7 +82,7 @@ func (i *Implementer) try(ctx context.Context, j *repository.Job, base, head git
 		return nil, err
 	}
 	if !wanted {
-		return nil, agent.Fail(forge.FailKilled, "nobody waits for this merge any more")
+		return nil, agent.Fail(forge.FailKilled, "the merge was cancelled")
 	}
 	return i.move(ctx, j, r)
 }

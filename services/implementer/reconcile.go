@@ -155,7 +155,7 @@ func (i *Implementer) releaseCommits(ctx context.Context, r *repository.Reposito
 		return err
 	}
 	all = slices.DeleteFunc(all, func(l git.PendingMerge) bool { return !slices.Contains(merged, l.Task) })
-	// Of a task that is done the merge is known; one that failed may are merged all the same.
+	// Of a task that is done the merge is known; one that failed may have been merged all the same.
 	unsure := slices.DeleteFunc(slices.Clone(all), func(l git.PendingMerge) bool {
 		return !slices.ContainsFunc(summary.Tasks, func(t forge.TaskSummary) bool { return t.ID == forge.TaskID(l.Task) })
 	})

@@ -68,6 +68,6 @@ func TestClaudeAbstracts(t *testing.T) {
 	}
 	requests := model.Requests("model")
 	if last := requests[len(requests)-1]; !strings.Contains(string(last.Body), "there is such a skill") {
-		t.Errorf("it was not asked to mend its answer: %s", last.LastUser)
+		t.Errorf("it was not asked to correct its answer: %s", last.LastUser)
 	}
 }

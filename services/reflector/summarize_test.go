@@ -159,7 +159,7 @@ func TestClaudeSummarizes(t *testing.T) {
 		t.Errorf("told %s", first.LastUser)
 	}
 	if last := requests[len(requests)-1]; !strings.Contains(string(last.Body), "next.suggested_action is empty") {
-		t.Errorf("it was not asked to mend its answer: %s", last.LastUser)
+		t.Errorf("it was not asked to correct its answer: %s", last.LastUser)
 	}
 	for _, tool := range requests[0].Tools {
 		if tool != "StructuredOutput" {

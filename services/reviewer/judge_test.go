@@ -157,7 +157,7 @@ func TestClaudeJudges(t *testing.T) {
 		t.Errorf("told %s", first.LastUser)
 	}
 	if last := requests[len(requests)-1]; !strings.Contains(string(last.Body), "evaluations lacks criterion 2: It says") {
-		t.Errorf("it was not asked to mend its answer: %s", last.LastUser)
+		t.Errorf("it was not asked to correct its answer: %s", last.LastUser)
 	}
 	for _, tool := range requests[0].Tools {
 		if tool != "StructuredOutput" {

@@ -134,7 +134,7 @@ func (s *Intent) decide(ev *forge.Event) (forge.Decision, error) {
 		return person{s}.submit(m, ev.At)
 	}
 	if s.Phase == control.None {
-		return rule.Refuse("there is no intent %q; `pfl-forge status` lists those that exist", s.key.Intent)
+		return rule.Refuse("there is no intent %q; see `pfl-forge status`", s.key.Intent)
 	}
 	if personal(ev) {
 		if s.Decided[ev.ID] {

@@ -45,7 +45,7 @@ func (s person) asked(ev *forge.Event) (forge.Decision, error) {
 		}
 		return s.stop(control.Cancel, forge.StatusCancelled, m.Reason)
 	default:
-		return rule.Refuse("the event says nothing that an intent knows")
+		return rule.Refuse("the event has no message that an intent takes")
 	}
 }
 
@@ -69,7 +69,7 @@ func (s answers) told(ev *forge.Event) (forge.Decision, error) {
 	case *forge.OverlapChanged:
 		return s.overlapped(m)
 	default:
-		return rule.Refuse("the event says nothing that an intent knows")
+		return rule.Refuse("the event has no message that an intent takes")
 	}
 }
 
@@ -150,7 +150,7 @@ func (s *Intent) tellChild(c *plan.Child, ev forge.Event) {
 func (s answers) locked(r *forge.FilesLocked) (forge.Decision, error) {
 	t := s.Tasks.Find(r.Task)
 	if t == nil || t.Stage != task.Locking || r.Number != t.Requests {
-		return rule.Ignore("task %s does not wait for a file lock", r.Task)
+		return rule.Ignore("task %s does not wait for file locks", r.Task)
 	}
 	s.Dispatch.Outbox.Answered(taskKey(t))
 	s.tasks(func(x *task.Turn) { t.AnsweredLock(x, r.Granted) })
@@ -187,7 +187,7 @@ func (s answers) budgeted(f *forge.BudgetReserved) (forge.Decision, error) {
 	known := false
 	s.commands(func(x *dispatch.Turn) { known = s.Dispatch.Answered(x, f) })
 	if !known {
-		return rule.Ignore("attempt %s does not wait for money", f.Attempt)
+		return rule.Ignore("attempt %s does not wait for budget", f.Attempt)
 	}
 	return forge.Applied, nil
 }

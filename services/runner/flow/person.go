@@ -62,7 +62,7 @@ func (s person) edit(e *forge.Edit) (forge.Decision, error) {
 		return decision, err
 	}
 	if e.Body != nil && s.Tasks.Begun() {
-		return rule.Refuse("work on the intent has begun; make a new intent for another text")
+		return rule.Refuse("work on the intent has started; create a new intent instead")
 	}
 	in, declared := s.Intent, s.Plan.Gate.Declared
 	if e.Title != nil {
@@ -146,7 +146,7 @@ func (s person) answer(a *forge.Answer) (forge.Decision, error) {
 	c := in.Clarifications[a.Index]
 	switch {
 	case a.Question != "" && a.Question != c.Question:
-		return rule.Refuse("question %d is another one by now: %q", a.Index+1, c.Question)
+		return rule.Refuse("question %d has changed, it is now: %q", a.Index+1, c.Question)
 	case c.Answer != nil && *c.Answer == a.Answer:
 		return rule.Ignore("question %d has that answer already", a.Index+1)
 	case c.Answer != nil:
@@ -214,7 +214,7 @@ func (s person) retry(r *forge.Retry) (forge.Decision, error) {
 		s.retryRun(r)
 		return forge.Applied, nil
 	case s.Pause.Whole():
-		return rule.Refuse("the intent is paused; go on with it first: pfl-forge resume %s", s.key.Intent)
+		return rule.Refuse("the intent is paused; resume it first: pfl-forge resume %s", s.key.Intent)
 	case s.Policy.Reading && *r == forge.Retry{}:
 		return rule.Ignore("the project's policy is being read again already")
 	case s.Policy.Reading:
@@ -358,7 +358,7 @@ func (s person) mayResume(r *forge.Resume) (forge.Decision, error) {
 		return rule.Refuse("task %q is not paused", r.Task)
 	case r.Task != "":
 	case !s.Pause.Person && s.Pause.ByProject():
-		return rule.Refuse("the whole project is paused; go on with it: pfl-forge resume --all")
+		return rule.Refuse("the whole project is paused; resume it: pfl-forge resume --all")
 	case !s.Pause.Person && len(s.Pause.Tasks) == 0:
 		return rule.Refuse("the intent is not paused")
 	}

@@ -144,7 +144,7 @@ func (p *Project) decide(ev *forge.Event) (forge.Decision, error) {
 		*forge.DependencyEnded, *forge.FilesLocked, *forge.MergeEnded, *forge.BudgetReserved, *forge.ChildChanged, *forge.RunReflected:
 		// Those are for intents.
 	}
-	return rule.Refuse("the event says nothing that a project knows")
+	return rule.Refuse("the event has no message that a project takes")
 }
 
 // Pending returns every effect that has to be in force. Of the answers, only those

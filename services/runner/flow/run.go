@@ -99,8 +99,8 @@ func (s course) follow(a forge.Attempt, o *plan.Outcome) {
 	case len(o.Questions) > 0:
 		plan.Ask(&s.Intent, o.Questions)
 		s.Phase = control.Asking
-		s.Reason = fmt.Sprintf("%d question(s) to answer", len(o.Questions))
-		s.adjust(rule.Clarify, "", "%d question(s)", len(o.Questions))
+		s.Reason = rule.Count(len(o.Questions), "question") + " to answer"
+		s.adjust(rule.Clarify, "", "%s", rule.Count(len(o.Questions), "question"))
 	case o.Next != "":
 		if o.Next == forge.StepArchitect {
 			s.adjust(rule.Architect, "", "%s", rule.FirstLine(o.Why))

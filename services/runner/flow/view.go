@@ -10,6 +10,7 @@ import (
 	"github.com/pfl-forge/pfl-forge/services/runner/flow/control"
 	"github.com/pfl-forge/pfl-forge/services/runner/flow/dispatch"
 	"github.com/pfl-forge/pfl-forge/services/runner/flow/plan"
+	"github.com/pfl-forge/pfl-forge/services/runner/flow/rule"
 	"github.com/pfl-forge/pfl-forge/services/runner/flow/task"
 )
 
@@ -54,19 +55,19 @@ func (s view) waiting() (forge.Waiting, string) {
 	case s.Intent.Status.Failed():
 		return forge.WaitingFailed, ""
 	case s.Phase == control.Asking:
-		return forge.WaitingClarification, "waits for answers"
+		return forge.WaitingClarification, "needs your answers"
 	case s.Phase == control.Approval:
-		return forge.WaitingApproval, "waits for approval"
+		return forge.WaitingApproval, "needs your approval"
 	case s.Tasks.Has(task.Protected):
-		return forge.WaitingApproval, "waits for approval of its changes"
+		return forge.WaitingApproval, "needs your approval of its changes"
 	case s.Phase != control.Closed && s.Pause.Whole():
 		return forge.WaitingPaused, "paused"
 	case s.Tasks.Has(task.Waiting):
 		return forge.WaitingDirty, "waits for your files"
 	case s.overBudgetNow() && !s.Policy.Reading:
-		return forge.WaitingBudget, "waits for money"
+		return forge.WaitingBudget, "waits for budget"
 	case len(s.Dispatch.Held) > 0:
-		return forge.WaitingPaused, fmt.Sprintf("%d task(s) paused", len(s.Dispatch.Held))
+		return forge.WaitingPaused, rule.Count(len(s.Dispatch.Held), "task") + " paused"
 	}
 	return "", s.activity()
 }
@@ -76,7 +77,7 @@ func (s view) activity() string {
 	parked := s.Dispatch.Outbox.Earliest(dispatch.ParkPrefix)
 	switch {
 	case s.Phase == control.Children:
-		return fmt.Sprintf("%d of %d parts done", s.Plan.Children.Done(), len(s.Plan.Children))
+		return fmt.Sprintf("%d of %d child intents done", s.Plan.Children.Done(), len(s.Plan.Children))
 	case s.Phase == control.Depending:
 		return "waits for " + plan.JoinIDs(s.Plan.Depends.Open(), ", ")
 	case len(s.Dispatch.Outbox.Commands) == 0 && !parked.IsZero():

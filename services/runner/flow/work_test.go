@@ -303,7 +303,7 @@ func describeNote(n forge.Event) string {
 			what = fmt.Sprintf("cycle %v", m.Cycle)
 		}
 	case *forge.LockFiles:
-		what = fmt.Sprintf("%s wants file lock on %v", m.Task, m.Files)
+		what = fmt.Sprintf("%s wants a file lock on %v", m.Task, m.Files)
 	case *forge.FilesLocked:
 		what = fmt.Sprintf("%s has a file lock: %t", m.Task, m.Granted)
 	case *forge.QueueMerge:

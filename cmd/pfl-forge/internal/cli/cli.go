@@ -69,7 +69,7 @@ func interruptible(errs io.Writer) (context.Context, func()) {
 			select {
 			case <-signals:
 				if ctx.Err() != nil {
-					fmt.Fprintln(errs, "pfl-forge: ended at once; the next run goes on")
+					fmt.Fprintln(errs, "pfl-forge: Stopped. The next run picks up where this one left off.")
 					os.Exit(int(kit.ExitInterrupted))
 				}
 				cancel(kit.ErrInterrupted)

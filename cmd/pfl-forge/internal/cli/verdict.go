@@ -58,7 +58,7 @@ func flagError(cmd *cobra.Command, err error) error {
 	case errors.Is(number, strconv.ErrRange):
 		return kit.Usage(fmt.Errorf("%s: is out of range", what))
 	}
-	return kit.Usage(fmt.Errorf("%s: is no number", what))
+	return kit.Usage(fmt.Errorf("%s: is not a number", what))
 }
 
 var together = regexp.MustCompile(`^if any flags in the group \[.*\] are set none of the others can be; \[(.*)\] were all set$`)

@@ -49,7 +49,7 @@ func TestCleanDistributed(t *testing.T) {
 	c.says(c.forge("clean", "late"), 1, "late is error and can be retried: cancel it first")
 	c.says(c.forge("clean", "append-00", "risky"), 1, "risky is proposed: it has not ended")
 	c.says(c.forge("clean", "nobody"), 1, "there is no intent nobody")
-	c.says(c.forge("clean", "--older-than", "1h"), 0, "there is nothing to remove")
+	c.says(c.forge("clean", "--older-than", "1h"), 0, "nothing to remove")
 	c.keeps("append-00", "append-01", "append-02", "late", "never")
 
 	c.says(c.forge("clean", "append-00", "-o", "json"), 0, `"id": "append-00"`, `"removed": true`)
@@ -70,7 +70,7 @@ func TestCleanDistributed(t *testing.T) {
 	c.says(c.forge("clean"), 0, "late\tdone\t", "never\tcancelled\t", "freed ")
 	c.keeps()
 	c.says(c.forge("retry", "never"), 1, "the intent is cancelled")
-	c.says(c.forge("clean"), 0, "there is nothing to remove")
+	c.says(c.forge("clean"), 0, "nothing to remove")
 	c.says(c.forge("approve", "risky"), 0)
 	c.says(c.forge("run"), 0)
 	c.keeps("risky")

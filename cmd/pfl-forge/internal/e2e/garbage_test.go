@@ -51,8 +51,8 @@ func TestGarbageOnEverySubject(t *testing.T) {
 	r.must(0, "create", "late", "-t", "Late", "--recipe", "good")
 	// One of each kind that somebody reads: an event, a result, a command, a wake.
 	run.until("the dead letters are shown", func() bool { return r.status().Dead >= 4*want })
-	contains(t, "doctor", r.must(0, "doctor").stdout, "messages that nobody could handle", "FORGE_")
-	contains(t, "status", r.must(0, "status").stderr, "messages that nobody could handle")
+	contains(t, "doctor", r.must(0, "doctor").stdout, "messages that could not be handled", "FORGE_")
+	contains(t, "status", r.must(0, "status").stderr, "messages that could not be handled")
 
 	write(t, gate, "")
 	run.wait(0)

@@ -25,7 +25,7 @@ func guide(r agenttest.Request) agenttest.Reply {
 		return run("pfl-forge approve risky")
 	case strings.Contains(r.LastResult, "risky approved"):
 		return agenttest.Say("that is done")(r)
-	case strings.Contains(r.LastResult, "waits for approval, risk high"):
+	case strings.Contains(r.LastResult, "needs your approval: high risk"):
 		return agenttest.Say("it wants your word")(r)
 	}
 	return run("pfl-forge inbox --list")

@@ -41,7 +41,7 @@ func TestTwoRuns(t *testing.T) {
 	r.draft("slow", "recipe: gated")
 	first := r.start("run")
 	first.until("the recipe runs", func() bool { return exists(gate + ".slow.1") })
-	holder := fmt.Sprintf("a run goes on here already, in process %d since ", first.cmd.Process.Pid)
+	holder := fmt.Sprintf("already running (process %d, since ", first.cmd.Process.Pid)
 	refused := r.must(1, "run", "--no-join")
 	contains(t, "the second run", refused.stderr, holder)
 	second := r.start("run")

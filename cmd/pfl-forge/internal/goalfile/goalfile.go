@@ -86,15 +86,15 @@ func (f *file) check(pos *strictyaml.Positions) strictyaml.Errors {
 	fail := func(field, format string, args ...any) { errs = append(errs, pos.Errorf(field, format, args...)) }
 	switch {
 	case !pos.Has("task"):
-		fail("task", "is missing; say what is to be done")
+		fail("task", "is missing; describe the task")
 	case strings.TrimSpace(f.Task) == "":
-		fail("task", "is empty; say what is to be done")
+		fail("task", "is empty; describe the task")
 	}
 	switch {
 	case !pos.Has("criteria"):
-		fail("criteria", "is missing; say what has to hold in the end, one criterion at least")
+		fail("criteria", "is missing; give at least one condition that must hold in the end")
 	case len(f.Criteria) == 0:
-		fail("criteria", "is empty; say what has to hold in the end, one criterion at least")
+		fail("criteria", "is empty; give at least one condition that must hold in the end")
 	}
 	for _, n := range []struct {
 		field string
@@ -106,7 +106,7 @@ func (f *file) check(pos *strictyaml.Positions) strictyaml.Errors {
 		}
 	}
 	if m := f.Claude.Model; m != nil && *m == "" {
-		fail("claude_options.model", "is empty; leave it out to use the project's")
+		fail("claude_options.model", "is empty; omit it to use the project's")
 	}
 	if !slices.Contains([]string{"text", "json", streamJSON}, f.Claude.OutputFormat) {
 		fail("claude_options.output_format", "is %q; it can be %s", f.Claude.OutputFormat, formats)
@@ -124,11 +124,11 @@ func (f *file) goal() *Goal {
 		RawLog: f.Logging.RawLog, LogDir: clean(f.Logging.RawLogDir),
 	}}
 	if f.Claude.OutputFormat != streamJSON {
-		g.Notices = append(g.Notices, fmt.Sprintf("claude_options.output_format: %s has no effect: what an agent does is read from its stream of events",
+		g.Notices = append(g.Notices, fmt.Sprintf("claude_options.output_format: %s has no effect: pfl-forge reads the agent's event stream",
 			f.Claude.OutputFormat))
 	}
 	if !f.Claude.Verbose {
-		g.Notices = append(g.Notices, "claude_options.verbose: false has no effect: what an agent does is read from its stream of events")
+		g.Notices = append(g.Notices, "claude_options.verbose: false has no effect: pfl-forge reads the agent's event stream")
 	}
 	return g
 }

@@ -55,8 +55,8 @@ func TestGood(t *testing.T) {
 		"what the runner decides itself": {
 			"task: a\ncriteria: [b]\nclaude_options: {output_format: json, verbose: false}\n",
 			goalfile.Goal{Task: "a", Criteria: []string{"b"}, Notices: []string{
-				"claude_options.output_format: json has no effect: what an agent does is read from its stream of events",
-				"claude_options.verbose: false has no effect: what an agent does is read from its stream of events",
+				"claude_options.output_format: json has no effect: pfl-forge reads the agent's event stream",
+				"claude_options.verbose: false has no effect: pfl-forge reads the agent's event stream",
 			}},
 		},
 	} {
@@ -72,16 +72,16 @@ func TestGood(t *testing.T) {
 func TestBad(t *testing.T) {
 	const (
 		ok         = "task: a\ncriteria: [b]\n"
-		noTask     = "task: is missing; say what is to be done"
-		noCriteria = "criteria: is missing; say what has to hold in the end, one criterion at least"
+		noTask     = "task: is missing; describe the task"
+		noCriteria = "criteria: is missing; give at least one condition that must hold in the end"
 	)
 	long := strings.Repeat("x", forge.MaxBody+1)
 	for text, want := range map[string]string{
 		"":                                                "task.yaml: " + noTask + "\ntask.yaml: " + noCriteria,
 		"task: a\n":                                       "task.yaml:1: " + noCriteria,
 		"criteria: [a]\n":                                 "task.yaml:1: " + noTask,
-		"task: ' '\ncriteria: [a]\n":                      "task.yaml:1: task: is empty; say what is to be done",
-		"task: a\ncriteria: []\n":                         "task.yaml:2: criteria: is empty; say what has to hold in the end, one criterion at least",
+		"task: ' '\ncriteria: [a]\n":                      "task.yaml:1: task: is empty; describe the task",
+		"task: a\ncriteria: []\n":                         "task.yaml:2: criteria: is empty; give at least one condition that must hold in the end",
 		"task: a\ncriteria: b\n":                          `task.yaml:2: criteria: must be a list, not "b"`,
 		"task: a\ncriteria: [b, '']\n":                    "task.yaml:2: criteria[1]: is empty",
 		"task:\n  - a\ncriteria: [b]\n":                   "task.yaml:2: task: must be a single value, not a list",

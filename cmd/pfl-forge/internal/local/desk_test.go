@@ -75,7 +75,7 @@ func TestSaveIsTakenInAsAWhole(t *testing.T) {
 	before := loaded(t, repo)
 	change(t, repo, "intents/one.yaml", "title: Do it", "title: Do that", "status: proposed", "status: approved")
 	o := runOnce(t, repo)
-	if len(o.Problems) != 1 || o.Problems[0].Field != "status" || !strings.Contains(o.Problems[0].Hint, "nothing of this version was taken in") {
+	if len(o.Problems) != 1 || o.Problems[0].Field != "status" || !strings.Contains(o.Problems[0].Hint, "nothing of this version was imported") {
 		t.Errorf("problems %v", o.Problems)
 	}
 	if after := loaded(t, repo); after.Seq != before.Seq || after.Intent.Title != "Do it" {

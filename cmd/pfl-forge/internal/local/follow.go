@@ -89,7 +89,7 @@ func (w *watch) run(ctx context.Context) error {
 func damage(key forge.Key) workspace.Problem {
 	return workspace.Problem{
 		Path: storeDir, Field: key.String(), Reason: machine.ErrDamaged.Error(),
-		Hint: "without one, move " + storeDir + " away and ask again for what is not done",
+		Hint: "without a backup, move " + storeDir + " away and create the unfinished intents again",
 	}
 }
 

@@ -13,7 +13,7 @@ import (
 )
 
 // ErrEnded says that the process that was followed ended before everything was done.
-var ErrEnded = errors.New("the run that this one followed ended before everything was done; run again to go on")
+var ErrEnded = errors.New("the other run ended before everything was done; run again to continue")
 
 // Follow tells the observer what others work on, until nothing can go on without a
 // person or ctx ends. It changes nothing. If only names an intent, it is that one that
@@ -59,7 +59,7 @@ func follow(ctx context.Context, w *watch, gone func(context.Context) bool, log 
 	defer func() {
 		stop()
 		if err := <-ended; err != nil {
-			log.Debug("the view of the journals ended", "err", err)
+			log.Debug("following the journals ended", "err", err)
 		}
 	}()
 	for {
@@ -78,7 +78,7 @@ func follow(ctx context.Context, w *watch, gone func(context.Context) bool, log 
 		select {
 		case err := <-ended:
 			ended <- err
-			return outcome, fmt.Errorf("the view of the journals: %w", err)
+			return outcome, fmt.Errorf("following the journals: %w", err)
 		default:
 		}
 		if !w.complete() {

@@ -104,7 +104,7 @@ func (r *Repository) base(ctx context.Context, branch git.Branch) (*Base, error)
 	}
 	b.Config, err = config.Parse(b.Stored)
 	if err != nil {
-		return nil, fmt.Errorf("%w (as committed on %s: mend it and commit)", err, branch)
+		return nil, fmt.Errorf("%w (as committed on %s: fix it and commit)", err, branch)
 	}
 	return b, nil
 }

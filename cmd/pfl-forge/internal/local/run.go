@@ -76,7 +76,7 @@ func (r *run) run(ctx context.Context) (*Outcome, error) {
 	staying, leave := context.WithCancel(context.WithoutCancel(ctx))
 	defer r.parts.Wait()
 	defer leave()
-	r.part(staying, "the view of the journals", r.watch.run)
+	r.part(staying, "following the journals", r.watch.run)
 	ready := r.session.startRunner(staying, runner.Config{Serve: true, Notify: r.Notify})
 	for _, c := range []<-chan struct{}{ready, r.watch.caughtUp} {
 		select {
@@ -187,7 +187,7 @@ func (r *run) carry(ctx context.Context) (int, error) {
 	case ctx.Err() != nil:
 		return edited, nil //nolint:nilerr // the end of ctx is what the loop looks at
 	case errors.Is(err, requests.ErrNoRuling):
-		r.Log.Warn("the runner is slow; looking at your files again", "err", err)
+		r.Log.Warn("the runner is slow; reading your files again", "err", err)
 		return edited + 1, nil
 	}
 	return edited, fmt.Errorf("reading your files: %w", err)

@@ -207,7 +207,7 @@ func (s *Session) Close(ctx context.Context) {
 	if s.desk != nil {
 		s.waitIdle(ctx)
 		if err := s.desk.writeSince(ctx, s.since); err != nil {
-			s.log.Warn("cannot bring the files up to date; the next run does it", "err", err)
+			s.log.Warn("cannot update the files; the next run will", "err", err)
 		}
 	}
 	s.stop()

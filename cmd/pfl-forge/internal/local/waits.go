@@ -67,7 +67,7 @@ func (w *waits) tell(now time.Time, all []forge.Summary) {
 	}
 	w.mu.Unlock()
 	if text != "" {
-		w.Notice("nothing new yet: " + text)
+		w.Notice("still waiting: " + text)
 	}
 }
 

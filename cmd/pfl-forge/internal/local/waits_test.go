@@ -46,10 +46,10 @@ func TestWaits(t *testing.T) {
 	w.tell(later, reflecting[:1])
 
 	want := []string{
-		"nothing new yet: waits for the implementer: implement of one-001",
-		"nothing new yet: waits for the reflector: the project is reflecting on one",
-		"nothing new yet: the project is reflecting on one",
-		"nothing new yet: two waits for one",
+		"still waiting: waits for the implementer: implement of one-001",
+		"still waiting: waits for the reflector: the project is reflecting on one",
+		"still waiting: the project is reflecting on one",
+		"still waiting: two waits for one",
 	}
 	if !slices.Equal(got.lines, want) {
 		t.Errorf("told %q, want %q", got.lines, want)

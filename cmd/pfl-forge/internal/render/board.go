@@ -1,6 +1,7 @@
 package render
 
 import (
+	"maps"
 	"slices"
 	"strings"
 	"sync"
@@ -24,7 +25,7 @@ type Board struct {
 	intents map[forge.Key]forge.Summary
 	running map[string]*attempt
 	recent  []Line
-	idle    bool // no run goes on
+	idle    bool // idle
 	message string
 	all     bool // also those that are over
 	chosen  forge.IntentID
@@ -51,7 +52,7 @@ func (b *Board) State(all []forge.Summary) {
 // Notice shows a message that is about no intent.
 func (b *Board) Notice(text string) { b.change(func() { b.message = term.Line(text) }) }
 
-// Idle sets whether no run goes on.
+// Idle sets whether idle.
 func (b *Board) Idle(idle bool) {
 	b.change(func() {
 		b.idle = idle
@@ -161,37 +162,34 @@ func (b *Board) mark(list []forge.Summary) int {
 	return i
 }
 
-// attempts returns those that run of an intent, the one that began first at first. Of
-// those that began before anybody watched, only the names are known.
-func (b *Board) attempts(s *forge.Summary) []*attempt {
-	var list []*attempt
-	for _, a := range b.running {
-		if a.To == s.Key {
-			list = append(list, a)
-		}
+// attempts returns those that run, the one that began first at first. What only waits for
+// a worker is not among them.
+func (b *Board) attempts() []*attempt {
+	if b.idle {
+		return nil
 	}
-	for _, open := range s.Open {
-		if !slices.ContainsFunc(list, func(a *attempt) bool { return a.Attempt == open }) {
-			list = append(list, &attempt{Progress: forge.Progress{To: s.Key, Attempt: open}})
-		}
-	}
+	list := slices.Collect(maps.Values(b.running))
 	slices.SortFunc(list, func(x, y *attempt) int {
 		if c := x.began.Compare(y.began); c != 0 {
 			return c
 		}
-		return strings.Compare(x.Attempt.String(), y.Attempt.String())
+		return strings.Compare(x.To.String()+x.Attempt.String(), y.To.String()+y.Attempt.String())
 	})
 	return list
 }
 
-// countRunning counts the attempts that run.
-func (b *Board) countRunning() int {
+// countQueued counts the attempts that wait for a worker.
+func (b *Board) countQueued() int {
 	if b.idle {
 		return 0
 	}
 	n := 0
-	for _, s := range b.intents {
-		n += len(b.attempts(&s))
+	for key, s := range b.intents {
+		for _, a := range s.Open {
+			if b.running[key.String()+"/"+a.String()] == nil {
+				n++
+			}
+		}
 	}
 	return n
 }

@@ -41,10 +41,12 @@ func TestBoard(t *testing.T) {
 		}),
 		open("part", func(s *forge.Summary) {
 			s.Parent, s.TaskCount, s.TasksDone, s.Usage.CostUSD = "big", 3, 1, 0.5
-			s.Open = []forge.Attempt{{Task: "part-002", Step: forge.StepImplement, Number: 2, Claim: 1}}
+			s.Open = []forge.Attempt{
+				{Task: "part-002", Step: forge.StepImplement, Number: 2, Claim: 1}, {Task: "part-003", Step: forge.StepImplement, Number: 1, Claim: 1},
+			}
 			s.Tasks = []forge.TaskSummary{{ID: "part-002", Overlaps: []forge.Overlap{{TaskID: "zoo-001", Files: []string{"a.go"}}}}}
 		}),
-		open("zoo", func(s *forge.Summary) { s.Waiting, s.Activity = forge.WaitingApproval, "waits for approval" }),
+		open("zoo", func(s *forge.Summary) { s.Waiting, s.Activity = forge.WaitingApproval, "needs your approval" }),
 		open("over", func(s *forge.Summary) { s.Status = forge.StatusDone }),
 	)
 	b.Progress(forge.Progress{
@@ -53,13 +55,15 @@ func TestBoard(t *testing.T) {
 		Usage: forge.Usage{InputTokens: 1200, CostUSD: 0.25}, At: noon.Add(-90 * time.Second),
 	})
 	want := []string{
-		"pfl-forge  shop   2 open, 1 waits for you, 1 done   1 running   1.2k tokens, $0.75   12:00:00",
+		"pfl-forge  shop   1 of 3   2 open, 1 waits for you, 1 done   1 running   1 queued   1.2k tokens, $0.75   12:00:00",
 		"",
-		"> big           executing    1/2     1h00m           Title of big",
-		"    part        executing    1/3     1h00m    $0.50  Title of part",
-		"      part-002                  implement 2  claude        1m  1.2k  $0.25  Edit main.go",
-		"      ! part-002 does not merge with zoo-001: a.go",
-		"  zoo           executing      -     1h00m           waits for approval",
+		"  part-002                  implement 2  claude        1m  1.2k  $0.25  Edit main.go",
+		"",
+		"  ID            STATUS     TASKS    AGE     COST  TITLE         NOW",
+		"> big           executing    1/2  1h00m           Title of big",
+		"    part        executing    1/3  1h00m    $0.50  Title of part",
+		"      ! part-002 conflicts with zoo-001: a.go",
+		"  zoo           executing      -  1h00m           Title of zoo  needs your approval",
 	}
 	at := noon.In(time.Local)
 	got := b.Draw(120, 20, at, Style{}, "")

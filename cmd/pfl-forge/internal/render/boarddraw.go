@@ -2,10 +2,11 @@ package render
 
 // The rules of this view:
 //
-//   - The first line counts, the last one says which keys there are; between them is the
-//     list of intents, and below it, if there is room, what happened last.
-//   - An intent is one line: mark, id, status, tasks, age, cost, what goes on. Under it is a line for
-//     each attempt that runs, and one for each conflict that is foreseen.
+//   - The first line counts, the last one says which keys there are; between them are, from
+//     the top, the attempts that run, the list of intents under a header, and, if there is
+//     room, what happened last.
+//   - An intent is one line: mark, id, status, tasks, age, cost, title, and what it does or
+//     waits for. Under it is a line for each conflict that is foreseen.
 //   - What does not fit is cut, never wrapped. What waits for a person has the colour of
 //     attention, and says so in words.
 
@@ -13,6 +14,8 @@ import (
 	"fmt"
 	"strings"
 	"time"
+
+	"github.com/mattn/go-runewidth"
 
 	"github.com/pfl-forge/pfl-forge"
 	"github.com/pfl-forge/pfl-forge/internal/term"
@@ -36,16 +39,26 @@ func (b *Board) Draw(columns, rows int, now time.Time, style Style, prompt strin
 	}
 	list, depths := b.listed()
 	marked := b.mark(list)
-	lines := []string{style.Bold(Cut(b.title(now), columns)), ""}
+	lines := []string{style.Bold(Cut(b.title(now, len(list), marked), columns)), ""}
 	room := rows - 4 // title, two empty lines, keys
 	recent := min(len(b.recent), room/3)
-	body := b.rows(list, depths, marked, now, style)
+	if room >= minRoom {
+		for _, line := range b.atWork(room/4, now) {
+			lines = append(lines, Cut(line, columns))
+		}
+	}
+	body := b.rows(list, depths, marked, columns, now, style)
+	if room >= minRoom {
+		lines = append(lines, style.Faint(Cut(body[0].text, columns)))
+	}
+	body = body[1:]
+	room -= len(lines) - 2
 	shown := b.window(body, marked, room-recent)
 	for _, r := range shown {
 		lines = append(lines, r.paint(Cut(r.text, columns)))
 	}
 	if len(body) == 0 {
-		lines = append(lines, style.Faint(Cut("no intent is open", columns)))
+		lines = append(lines, style.Faint(Cut("no open intents", columns)))
 	}
 	for len(lines) < rows-2-recent {
 		lines = append(lines, "")
@@ -61,16 +74,43 @@ func (b *Board) Draw(columns, rows int, now time.Time, style Style, prompt strin
 	return append(lines[:rows-1], style.Faint(Cut(b.keys(list, marked), columns)))
 }
 
-// title is the first line.
-func (b *Board) title(now time.Time) string {
-	parts := []string{"pfl-forge  " + string(b.project), Tally(b.summaries()), fmt.Sprintf("%d running", b.countRunning())}
+// minRoom is how many lines there must be for more than the list of intents.
+const minRoom = 6
+
+// atWork returns lines for the attempts that run, at most so many, and an empty one after
+// them.
+func (b *Board) atWork(most int, now time.Time) []string {
+	list := b.attempts()
+	if len(list) == 0 {
+		return nil
+	}
+	var lines []string
+	for _, a := range list[:min(most, len(list))] {
+		lines = append(lines, "  "+a.boardLine(now))
+	}
+	if more := len(list) - len(lines); more > 0 {
+		lines[len(lines)-1] = fmt.Sprintf("  and %d more", more+1)
+	}
+	return append(lines, "")
+}
+
+// title is the first line. It has the position of the mark in a list of so many intents.
+func (b *Board) title(now time.Time, intents, marked int) string {
+	parts := []string{"pfl-forge  " + string(b.project)}
+	if intents > 0 {
+		parts = append(parts, fmt.Sprintf("%d of %d", marked+1, intents))
+	}
+	parts = append(parts, Tally(b.summaries()), fmt.Sprintf("%d running", len(b.attempts())))
+	if n := b.countQueued(); n > 0 {
+		parts = append(parts, fmt.Sprintf("%d queued", n))
+	}
 	used := b.used()
 	if text := Consumed(&used); text != "" {
 		parts = append(parts, text)
 	}
 	parts = append(parts, now.Local().Format(time.TimeOnly))
 	if b.idle {
-		parts = append(parts, "no run goes on")
+		parts = append(parts, "idle")
 	}
 	if b.message != "" {
 		parts = append(parts, b.message)
@@ -80,19 +120,23 @@ func (b *Board) title(now time.Time) string {
 
 // keys says what a person can do.
 func (b *Board) keys(list []forge.Summary, marked int) string {
-	parts := []string{"up/down choose", "tab next that waits", "enter show", "l log"}
+	parts := []string{"up/down select", "tab next waiting", "enter show", "l log"}
 	if marked >= 0 {
 		parts = append(parts, b.key(&list[marked]))
 	}
 	return strings.Join(append(parts, "o all/open", "q quit"), "   ")
 }
 
-func (b *Board) rows(list []forge.Summary, depths []int, marked int, now time.Time, style Style) []row {
-	wide := 12
+// rows returns the header of the list, and the list.
+func (b *Board) rows(list []forge.Summary, depths []int, marked, columns int, now time.Time, style Style) []row {
+	wide, title := 12, len("TITLE")
 	for i := range list {
 		wide = max(wide, 2*depths[i]+len(list[i].Key.Intent))
+		title = max(title, runewidth.StringWidth(term.Line(list[i].Title)))
 	}
-	var all []row
+	title = min(title, max((columns-wide-45)/2, minColumn))
+	header := fmt.Sprintf("  %-*s  %-9s  %5s  %5s  %7s  %-*s  %s", wide, "ID", "STATUS", "TASKS", "AGE", "COST", title, "TITLE", "NOW")
+	all := []row{{header, plain, -1, false}}
 	for i := range list {
 		s := &list[i]
 		mark := "  "
@@ -100,23 +144,17 @@ func (b *Board) rows(list []forge.Summary, depths []int, marked int, now time.Ti
 			mark = "> "
 		}
 		id := strings.Repeat("  ", depths[i]) + string(s.Key.Intent)
-		text := fmt.Sprintf("%s%-*s  %-9s  %5s  %5s  %7s  %s", mark, wide, id, s.Status, share(s), Age(now.Sub(s.CreatedAt)),
-			Cost(s.Usage.CostUSD), term.Line(whatGoesOn(s)))
+		text := fmt.Sprintf("%s%-*s  %-9s  %5s  %5s  %7s  %s  %s", mark, wide, id, s.Status, share(s), Age(now.Sub(s.CreatedAt)),
+			Cost(s.Usage.CostUSD), runewidth.FillRight(Cut(term.Line(s.Title), title), title), term.Line(FromNow(doing(s), now)))
 		paint := func(text string) string { return style.Status(s, text) }
 		if i == marked {
 			paint = func(text string) string { return style.Marked(style.Status(s, text)) }
 		}
 		all = append(all, row{text, paint, i, true})
-		for _, a := range b.attempts(s) {
-			if b.idle {
-				break
-			}
-			all = append(all, row{"      " + a.boardLine(now), plain, i, false})
-		}
 		for _, t := range s.Tasks {
 			for _, o := range t.Overlaps {
 				all = append(all, row{
-					fmt.Sprintf("      ! %s does not merge with %s: %s", t.ID, o.TaskID, term.Line(files(o.Files))), style.Attention, i, false,
+					fmt.Sprintf("      ! %s conflicts with %s: %s", t.ID, o.TaskID, term.Line(files(o.Files))), style.Attention, i, false,
 				})
 			}
 		}
@@ -141,13 +179,6 @@ func share(s *forge.Summary) string {
 		return "-"
 	}
 	return fmt.Sprintf("%d/%d", s.TasksDone, s.TaskCount)
-}
-
-func whatGoesOn(s *forge.Summary) string {
-	if text := Doing(s); text != "" {
-		return text
-	}
-	return s.Title
 }
 
 func (a *attempt) boardLine(now time.Time) string {

@@ -46,7 +46,7 @@ func Lines(before, after *forge.Summary, rec *forge.Record) []Line {
 		}
 	}
 	if text, tone := turned(before, after); text != "" {
-		lines = append(lines, Line{At: after.UpdatedAt, Who: string(after.Key.Intent), Text: term.Line(text), Tone: tone})
+		lines = append(lines, Line{At: after.UpdatedAt, Who: string(after.Key.Intent), Text: term.Line(FromNow(text, after.UpdatedAt)), Tone: tone})
 	}
 	return lines
 }
@@ -124,7 +124,7 @@ func describe(ev *forge.Event) (string, Tone) {
 		return dependency(m)
 	case *forge.FilesLocked:
 		if m.Granted {
-			return "goes first now, after a conflict", Plain
+			return "first in the queue now, after a conflict", Plain
 		}
 	default: // what machines tell each other is not for people
 	}
@@ -195,7 +195,7 @@ func analysis(a *forge.Analysis) string {
 	case a.Insufficient != "":
 		return "not sufficient: " + a.Insufficient
 	case len(a.Children) > 0:
-		return Count(len(a.Children), "part")
+		return Count(len(a.Children), "child intent")
 	}
 	return Count(len(a.Tasks), "task")
 }
@@ -254,9 +254,9 @@ func merged(l *forge.MergeEnded) (string, Tone) {
 	case forge.MergeConflict:
 		return "conflicts with what was merged since, in " + files(l.Result.Files), Bad
 	case forge.MergeVerifyFailed:
-		return "verify failed on the moved base", Bad
+		return "verify failed on the new base", Bad
 	case forge.MergePatchChanged:
-		return "the base moved and the change with it: it is reviewed again", Plain
+		return "the base branch moved and the change with it: it is reviewed again", Plain
 	case forge.MergeDirty:
 		return "your working tree is in the way: " + files(l.Result.Files), Attention
 	}
@@ -267,7 +267,7 @@ func reflected(r *forge.RunReflected) (string, Tone) {
 	if o := r.Step.Outcome; o != "" && o != "ok" {
 		text := "reflection failed (" + o + ")"
 		if why, ok := ReasonOf(o); ok {
-			text += ": " + why.Meaning + "; once that is mended, pfl-forge reflect asks for another one"
+			text += ": " + why.Meaning + "; fix that, then run pfl-forge reflect"
 		}
 		return text, Bad
 	}
@@ -285,22 +285,22 @@ func part(c *forge.ChildChanged) string {
 	if !c.Status.Ended() {
 		return ""
 	}
-	return fmt.Sprintf("part %s is %s", c.Intent, c.Status)
+	return fmt.Sprintf("child intent %s is %s", c.Intent, c.Status)
 }
 
 func forecast(f *forge.OverlapChanged) string {
 	if len(f.Other.Files) == 0 {
 		return ""
 	}
-	return fmt.Sprintf("does not merge with %s as it is: %s", f.Other.TaskID, files(f.Other.Files))
+	return fmt.Sprintf("conflicts with %s: %s", f.Other.TaskID, files(f.Other.Files))
 }
 
 func dependency(d *forge.DependencyEnded) (string, Tone) {
 	switch {
 	case len(d.Cycle) > 0:
-		return fmt.Sprintf("%s waits for this intent too", d.Intent), Bad
+		return fmt.Sprintf("%s depends on this intent too", d.Intent), Bad
 	case d.Status == "":
-		return fmt.Sprintf("there is no intent %s to wait for", d.Intent), Bad
+		return fmt.Sprintf("intent %s, which it depends on, does not exist", d.Intent), Bad
 	}
 	return fmt.Sprintf("%s is %s", d.Intent, d.Status), Plain
 }

@@ -69,7 +69,7 @@ func TestLines(t *testing.T) {
 		},
 		"cycle": {
 			forge.Event{To: key, Message: &forge.DependencyEnded{Intent: "other", Cycle: []forge.IntentID{"fix", "other"}}},
-			Line{Who: "fix", Text: "other waits for this intent too", Tone: Bad},
+			Line{Who: "fix", Text: "other depends on this intent too", Tone: Bad},
 		},
 		"taken in": {
 			result(forge.Result{Attempt: forge.Attempt{Step: forge.StepIntake, Number: 1}, Output: &forge.Intake{Criteria: []string{"a"}}}),
@@ -91,7 +91,7 @@ func TestLines(t *testing.T) {
 			result(forge.Result{Attempt: attempts(forge.StepSummarize, 1), Output: &forge.Summarization{
 				Summary: forge.ExecutionSummary{Result: forge.ExecutionSuccess, Approach: "an\nindex"}, Knowledge: make([]forge.Knowledge, 2),
 			}}),
-			Line{Who: "fix-001", Text: "summarize: success: an index, 2 things found out (1.5s)"},
+			Line{Who: "fix-001", Text: "summarize: success: an index, 2 new findings (1.5s)"},
 		},
 		"judged": {
 			result(forge.Result{Attempt: attempts(forge.StepJudge, 1), Output: &forge.Judgment{
@@ -105,7 +105,7 @@ func TestLines(t *testing.T) {
 		},
 		"taken apart": {
 			result(forge.Result{Attempt: forge.Attempt{Step: forge.StepArchitect, Number: 1}, Output: &forge.Analysis{Children: make([]forge.ChildPlan, 2)}}),
-			Line{Who: "fix", Text: "architect: 2 parts (1.5s)"},
+			Line{Who: "fix", Text: "architect: 2 child intents (1.5s)"},
 		},
 		"insufficient": {
 			result(forge.Result{Attempt: forge.Attempt{Step: forge.StepAnalyze, Number: 1}, Output: &forge.Analysis{Insufficient: "two ways"}}),
@@ -127,13 +127,13 @@ func TestLines(t *testing.T) {
 		},
 		"reflection failed": {
 			forge.Event{To: key, Message: &forge.RunReflected{Step: forge.StepRecord{Step: forge.StepReflect, Outcome: string(forge.FailKilled)}}},
-			Line{Who: "fix", Text: "reflection failed (killed): it was stopped from outside; once that is mended, pfl-forge reflect asks for another one", Tone: Bad},
+			Line{Who: "fix", Text: "reflection failed (killed): something outside pfl-forge stopped it; fix that, then run pfl-forge reflect", Tone: Bad},
 		},
 		"resumed":   {forge.Event{To: key, Message: &forge.Resume{}}, Line{Who: "fix", Text: "resumed"}},
-		"part done": {forge.Event{To: key, Message: &forge.ChildChanged{Intent: "part", Status: forge.StatusDone}}, Line{Who: "fix", Text: "part part is done"}},
+		"part done": {forge.Event{To: key, Message: &forge.ChildChanged{Intent: "part", Status: forge.StatusDone}}, Line{Who: "fix", Text: "child intent part is done"}},
 		"overlap": {
 			forge.Event{To: key, Message: &forge.OverlapChanged{TaskID: "fix-001", Other: forge.Overlap{TaskID: "zoo-001", Files: []string{"a"}}}},
-			Line{Who: "fix-001", Text: "does not merge with zoo-001 as it is: a"},
+			Line{Who: "fix-001", Text: "conflicts with zoo-001: a"},
 		},
 	} {
 		got := Lines(&forge.Summary{Key: key}, &forge.Summary{Key: key}, &forge.Record{Events: []forge.Event{test.event}})
@@ -163,10 +163,10 @@ func TestLinesOfNothing(t *testing.T) {
 
 func TestLinesOfTurns(t *testing.T) {
 	for want, after := range map[string]forge.Summary{
-		"done ($1.00)":                  {Status: forge.StatusDone, Usage: forge.Usage{CostUSD: 1}},
-		"blocked: a task failed":        {Status: forge.StatusBlocked, Waiting: forge.WaitingFailed, Reason: "a task failed"},
-		"waits for approval: high risk": {Status: forge.StatusProposed, Waiting: forge.WaitingApproval, Activity: "waits for approval", Reason: "high risk"},
-		"waits for other":               {Status: forge.StatusProposed, Activity: "waits for other"},
+		"done ($1.00)":                   {Status: forge.StatusDone, Usage: forge.Usage{CostUSD: 1}},
+		"blocked: a task failed":         {Status: forge.StatusBlocked, Waiting: forge.WaitingFailed, Reason: "a task failed"},
+		"needs your approval: high risk": {Status: forge.StatusProposed, Waiting: forge.WaitingApproval, Activity: "needs your approval", Reason: "high risk"},
+		"waits for other":                {Status: forge.StatusProposed, Activity: "waits for other"},
 	} {
 		after.Key = key
 		got := Lines(&forge.Summary{Key: key, Status: forge.StatusProposed}, &after, &forge.Record{})

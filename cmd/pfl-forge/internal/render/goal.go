@@ -51,7 +51,7 @@ func summarization(s *forge.Summarization) string {
 		text += ": " + term.Short(s.Summary.Approach, longestWord)
 	}
 	if n := len(s.Knowledge); n > 0 {
-		text += fmt.Sprintf(", %s found out", Count(n, "thing"))
+		text += fmt.Sprintf(", %s", Count(n, "new finding"))
 	}
 	return text
 }

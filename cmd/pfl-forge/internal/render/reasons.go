@@ -16,7 +16,7 @@ type Reason struct {
 
 const (
 	again  = "tries again after a pause"
-	goesOn = "tries again after a pause, in the same session and tree"
+	goesOn = "tries again after a pause, in the same session and checkout"
 	inbox  = "waits in the inbox"
 )
 
@@ -26,27 +26,27 @@ func Reasons() []Reason { return reasons }
 // reasons is in the order of forge's constants.
 var reasons = []Reason{
 	{
-		forge.FailTimeout, "it ran longer than it may",
+		forge.FailTimeout, "it exceeded its time limit",
 		goesOn,
 		"raise the step's entry of timeouts in pfl-forge.yaml, or make the task smaller, then retry",
 	},
 	{
 		forge.FailIdle, "it printed nothing for too long",
 		goesOn,
-		"look at the end of its transcript (pfl-forge logs); raise timeouts.idle if it was at work, then retry",
+		"look at the end of its transcript (pfl-forge logs); raise timeouts.idle if it was still working, then retry",
 	},
 	{
-		forge.FailOutputLimit, "it printed more than it may",
+		forge.FailOutputLimit, "it exceeded its output limit",
 		goesOn,
-		"make the command or the agent's task less talkative, then retry",
+		"make the command print less, or the agent's task smaller, then retry",
 	},
 	{
-		forge.FailCrashed, "it ended with an error",
+		forge.FailCrashed, "it failed",
 		goesOn,
-		"look at its transcript (pfl-forge logs); mend what it stumbled over, then retry",
+		"see pfl-forge logs for the cause, fix it, then retry",
 	},
 	{
-		forge.FailInvalidOutput, "its answer is not what was asked for, also after one correction",
+		forge.FailInvalidOutput, "its answer did not have the required form, even after one correction",
 		goesOn,
 		"retry, with instructions or with another model",
 	},
@@ -57,12 +57,12 @@ var reasons = []Reason{
 	},
 	{
 		forge.FailRateLimited, "too many requests for now",
-		"waits until it is let in again; spends no retry",
+		"waits until requests are accepted again; uses no retry",
 		"wait, lower parallel_workers, or add a fallback agent",
 	},
 	{
 		forge.FailQuota, "the account's quota is used up",
-		"turns to a fallback agent, or waits for the reset; spends no retry",
+		"switches to a fallback agent, or waits for the reset; uses no retry",
 		"wait for the reset, raise the quota, or add a fallback agent; then retry",
 	},
 	{
@@ -71,69 +71,69 @@ var reasons = []Reason{
 		"retry later",
 	},
 	{
-		forge.FailRefused, "the model declined to do it",
+		forge.FailRefused, "the model refused",
 		inbox,
-		"say it otherwise: retry --with 'instructions', or cancel",
+		"rephrase it: retry --with 'instructions', or cancel",
 	},
 	{
-		forge.FailMaxTurns, "it took more turns than it may",
+		forge.FailMaxTurns, "it reached its limit of turns",
 		goesOn,
-		"make the task smaller, or retry --with 'instructions' to go straight to it",
+		"make the task smaller, or narrow it: retry --with 'instructions'",
 	},
 	{
-		forge.FailBudget, "it would cost more than its budget",
-		"goes on while more may be spent, then waits in the inbox",
-		"raise the budget: retry --budget USD, or budget in pfl-forge.yaml; what was done is kept",
+		forge.FailBudget, "it would exceed its budget",
+		"continues while there is budget left, then waits in the inbox",
+		"raise the budget: retry --budget USD, or budget in pfl-forge.yaml; the work so far is kept",
 	},
 	{
-		forge.FailLostSession, "the agent's conversation is gone",
-		"begins a new one, told of what was before",
+		forge.FailLostSession, "the agent's session is gone",
+		"starts a new session with a summary of the last one",
 		"retry",
 	},
 	{
 		forge.FailMissingCLI, "the agent's program is not installed where the worker runs",
 		inbox,
-		"install it, or choose another agent in pfl-forge.yaml, then retry; pfl-forge doctor tells what is there",
+		"install it, or choose another agent in pfl-forge.yaml, then retry; pfl-forge doctor lists what is installed",
 	},
 	{
 		forge.FailCLITooOld, "the agent's program is too old",
 		inbox,
-		"update it, then retry; pfl-forge doctor tells what is needed",
+		"update it, then retry; pfl-forge doctor says which version is needed",
 	},
 	{
-		forge.FailSandbox, "a sandbox is demanded and cannot be had on this machine",
+		forge.FailSandbox, "policy requires a sandbox, and this machine has none",
 		inbox,
-		"run the worker where there is one, or set policy.sandbox to auto; pfl-forge doctor tells what is missing",
+		"run the worker where there is one, or set policy.sandbox to auto; pfl-forge doctor says what is missing",
 	},
 	{
-		forge.FailPromptTooLong, "the conversation does not fit into the model",
-		"begins a new one, told of what was before",
+		forge.FailPromptTooLong, "the session is too long for the model",
+		"starts a new session with a summary of the last one",
 		"make the task smaller, or choose a model with more context, then retry",
 	},
 	{
-		forge.FailKilled, "it was stopped from outside",
+		forge.FailKilled, "something outside pfl-forge stopped it",
 		goesOn,
 		"retry",
 	},
 	{
-		forge.FailInterrupted, "its service ended while it worked",
-		"goes on at once, in the same session and tree; it counts for nothing",
+		forge.FailInterrupted, "its service stopped while it was working",
+		"continues at once, in the same session and checkout; does not count as an attempt",
 		"nothing",
 	},
 	{
-		forge.FailUnsafe, "its change reaches out of its tree, or into what it may not touch",
+		forge.FailUnsafe, "its change touches files that it must not change",
 		again,
-		"look at the change; retry --with 'instructions' to stay clear of that, or cancel",
+		"look at the change; retry --with 'instructions' to avoid those files, or cancel",
 	},
 	{
 		forge.FailConfig, "pfl-forge.yaml or the recipe is wrong",
 		inbox,
-		"mend it on the base branch and commit, then retry",
+		"fix it on the base branch, commit, then retry",
 	},
 	{
-		forge.FailRepository, "git or the disk said no",
+		forge.FailRepository, "git or the disk reported an error",
 		goesOn,
-		"mend what the message says: the origin, its credentials, the disk; then retry",
+		"fix what the message names (the origin, its credentials, the disk), then retry",
 	},
 }
 

@@ -19,6 +19,7 @@ const minColumn = 12
 type Columns struct {
 	Header []string
 	Shrink int // index of the column that gives way
+	Also   int // index of another one that gives way as well, as long as it is the wider one; 0 if none does
 	rows   [][]string
 }
 
@@ -66,8 +67,15 @@ func (c *Columns) widths(most int) []int {
 		}
 		total += widths[i]
 	}
-	if over := total - most; over > 0 {
-		widths[c.Shrink] = max(widths[c.Shrink]-over, minColumn)
+	for over := total - most; over > 0; over-- {
+		i := c.Shrink
+		if c.Also > 0 && widths[c.Also] >= widths[i] {
+			i = c.Also
+		}
+		if widths[i] <= minColumn {
+			break
+		}
+		widths[i]--
 	}
 	return widths
 }

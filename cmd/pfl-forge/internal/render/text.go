@@ -2,7 +2,9 @@ package render
 
 import (
 	"fmt"
+	"regexp"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/pfl-forge/pfl-forge"
@@ -70,10 +72,14 @@ func Consumed(u *forge.Usage) string {
 }
 
 // Doing returns what goes on with an intent, or what it waits for, for a list.
-func Doing(s *forge.Summary) string {
+func Doing(s *forge.Summary) string { return FromNow(doing(s), time.Now()) }
+
+func doing(s *forge.Summary) string {
 	switch {
 	case s.Waiting == forge.WaitingFailed:
 		return s.Reason
+	case s.Waiting == forge.WaitingClarification && s.Reason != "":
+		return s.Reason // it counts the questions
 	case s.Waiting != "" && s.Reason != "":
 		return s.Activity + ": " + s.Reason
 	case s.Activity != "":
@@ -82,12 +88,44 @@ func Doing(s *forge.Summary) string {
 	return s.Reason
 }
 
+var momentUTC = regexp.MustCompile(`\b(?:at|until) (\d{4}-\d\d-\d\d)[ T](\d\d:\d\d:\d\d)(?: UTC|Z)`)
+
+// FromNow returns a text of a machine with durations instead of its points in time: "tries
+// again in 5m" instead of "tries again at 2026-03-01 12:00:00 UTC". What is past is "now".
+func FromNow(text string, now time.Time) string {
+	return momentUTC.ReplaceAllStringFunc(text, func(found string) string {
+		parts := momentUTC.FindStringSubmatch(found)
+		at, err := time.Parse(time.DateTime, parts[1]+" "+parts[2])
+		switch left := at.Sub(now); {
+		case err != nil:
+			return found
+		case left <= 0:
+			return "now"
+		case strings.HasPrefix(found, "until"):
+			return "for another " + Age(left)
+		default:
+			return "in " + Age(left)
+		}
+	})
+}
+
 // Count returns "1 task" or "3 tasks".
 func Count(n int, what string) string {
 	if n == 1 {
 		return "1 " + what
 	}
 	return fmt.Sprintf("%d %ss", n, what)
+}
+
+// Risk returns "medium risk" for the risk of an intent; empty for none.
+func Risk(r forge.Risk) string {
+	switch r {
+	case "":
+		return ""
+	case forge.RiskMed:
+		return "medium risk"
+	}
+	return string(r) + " risk"
 }
 
 // Size returns a number of bytes: 812 B, 12.3 KiB, 4.1 GiB.

@@ -56,3 +56,17 @@ func TestTally(t *testing.T) {
 		t.Errorf("Tally of none = %q", got)
 	}
 }
+
+func TestFromNow(t *testing.T) {
+	now := time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
+	for text, want := range map[string]string{
+		"tries again at 2026-03-01 12:05:30 UTC":              "tries again in 5m",
+		"tries again at 2026-03-01 11:59:00 UTC":              "tries again now",
+		"claude is at its limit until 2026-03-01T15:12:00Z":   "claude is at its limit for another 3h12m",
+		"it was 2026-03-01 12:05:30 UTC, at least in the log": "it was 2026-03-01 12:05:30 UTC, at least in the log",
+	} {
+		if got := FromNow(text, now); got != want {
+			t.Errorf("%q: %q, want %q", text, got, want)
+		}
+	}
+}

@@ -92,9 +92,9 @@ func (l *Ledger) Reserve(out *outbox.Messages, c Call, now time.Time) (forge.Dec
 	a := l.Accounts[c.Intent]
 	switch {
 	case slices.ContainsFunc(l.Waiting, same):
-		return rule.Ignore("%s waits for money already", c.Attempt)
+		return rule.Ignore("%s waits for budget already", c.Attempt)
 	case c.Number <= a.Number && !slices.Contains(a.Open, c.Attempt):
-		return rule.Ignore("%s is settled already", c.Attempt)
+		return rule.Ignore("%s is accounted for already", c.Attempt)
 	}
 	for _, list := range [][]Call{l.Reserved, l.Refused} {
 		if i := slices.IndexFunc(list, same); i >= 0 {

@@ -124,7 +124,7 @@ var Table = []Row{
 	{Cancel, anywhere, forge.Applied, ""},
 
 	{CancelTask, atWork, forge.Applied, ""},
-	{CancelTask, anywhere, forge.Refused, "the intent is {status}; a task can be cancelled while tasks are under way"},
+	{CancelTask, anywhere, forge.Refused, "the intent is {status}; a task can be cancelled only while tasks are in progress"},
 
 	{Pause, closed, forge.Refused, "the intent is {status} already"},
 	{Pause, anywhere, forge.Applied, ""},
@@ -140,7 +140,7 @@ var Table = []Row{
 func Find(v Verb, in Place) Row {
 	i := slices.IndexFunc(Table, func(r Row) bool { return r.Verb == v && slices.Contains(r.In, in) })
 	if i < 0 {
-		return Row{Verb: v, Decision: forge.Refused, Words: "this version does not know what that means"}
+		return Row{Verb: v, Decision: forge.Refused, Words: "this version does not know this request"}
 	}
 	return Table[i]
 }

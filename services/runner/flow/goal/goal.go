@@ -142,7 +142,7 @@ func (g Strategy) Begin(x *task.Turn, t *task.Task, row task.Row, in task.Input)
 // usedUp ends the goal in this run, and returns why.
 func (g Strategy) usedUp(x *task.Turn, t *task.Task, most int) string {
 	g.Maxed = true
-	why := fmt.Sprintf("the goal is not reached, and its %d iteration(s) are used up", most)
+	why := "the goal is not reached after " + rule.Count(most, "iteration")
 	if j := g.newest().Judgment; j != nil && !j.Complete {
 		why += fmt.Sprintf(": %d of %d criteria are met", met(j), len(t.Criteria))
 	} else if t.Feedback != "" {
@@ -170,7 +170,7 @@ func (g Strategy) Executed(x *task.Turn, t *task.Task, im *forge.Implementation,
 	g.Leftover = ""
 	if l := im.Leftover; l != "" {
 		g.Leftover = "Changes that were not committed are not part of the change. They are kept as commit " + l +
-			"; take what is needed over with git cherry-pick or git checkout, and commit it."
+			"; restore what you need with git cherry-pick or git checkout, and commit it."
 	}
 	t.Feedback = g.Leftover
 	g.Execution = bounded(im.Execution)

@@ -66,7 +66,7 @@ func Analyzed(p *Parent, step forge.Step, a *forge.Analysis) Outcome {
 	case err != nil:
 		return Outcome{Err: err}
 	case len(tasks) > 0 && len(children) > 0:
-		return Outcome{Err: errors.New("the analysis has both tasks and parts; it can have one or the other")}
+		return Outcome{Err: errors.New("the analysis has both tasks and child intents; it can have one or the other")}
 	case len(tasks) == 0 && len(children) == 0 && a.NothingToDo == "":
 		return Outcome{Err: errors.New("the analysis found neither tasks nor questions")}
 	}

@@ -45,9 +45,9 @@ func (p *Parent) split(plans []forge.ChildPlan) (Children, error) {
 	case len(plans) == 0:
 		return nil, nil
 	case p.Intent.Depth >= p.MaxDepth:
-		return nil, fmt.Errorf("the intent may not be taken apart any further (policy.max_depth is %d): plan tasks instead", p.MaxDepth)
+		return nil, fmt.Errorf("the intent may not be split any further (policy.max_depth is %d): plan tasks instead", p.MaxDepth)
 	case len(plans) > maxChildren:
-		return nil, fmt.Errorf("the analysis has %d parts; at most %d are allowed", len(plans), maxChildren)
+		return nil, fmt.Errorf("the analysis has %d child intents; at most %d are allowed", len(plans), maxChildren)
 	}
 	names, ids, err := p.names(plans)
 	if err != nil {
@@ -59,12 +59,12 @@ func (p *Parent) split(plans []forge.ChildPlan) (Children, error) {
 		for _, d := range plans[i].DependsOn {
 			id, ok := ids[d]
 			if !ok {
-				return nil, fmt.Errorf("part %q depends on %q, which is no part of this plan", plans[i].Title, d)
+				return nil, fmt.Errorf("child intent %q depends on %q, which is not in this plan", plans[i].Title, d)
 			}
 			in.DependsOn = append(in.DependsOn, id)
 		}
 		if e := in.Validate(); e != nil {
-			return nil, fmt.Errorf("part %q: %w", names[i], e)
+			return nil, fmt.Errorf("child intent %q: %w", names[i], e)
 		}
 		children = append(children, &Child{Intent: in})
 	}
@@ -75,7 +75,7 @@ func (p *Parent) split(plans []forge.ChildPlan) (Children, error) {
 		for i, c := range stuck {
 			titles[i] = c.Intent.Title
 		}
-		return nil, fmt.Errorf("these parts wait for each other: %s", strings.Join(titles, ", "))
+		return nil, fmt.Errorf("these child intents wait for each other: %s", strings.Join(titles, ", "))
 	}
 	return children, nil
 }
@@ -89,7 +89,7 @@ func (p *Parent) names(plans []forge.ChildPlan) ([]string, map[string]forge.Inte
 			name = strconv.Itoa(i + 1)
 		}
 		if _, dup := ids[name]; dup {
-			return nil, nil, fmt.Errorf("two parts are named %q", name)
+			return nil, nil, fmt.Errorf("two child intents are named %q", name)
 		}
 		names[i] = name
 		ids[name] = forge.NewDerivedID(rule.Shorten(string(p.Intent.ID), 30)+" "+name, string(p.Intent.Project), string(p.Intent.ID),
@@ -124,7 +124,7 @@ func (l Children) IDs() []forge.IntentID {
 func (l Children) Changed(parent forge.IntentID, c *forge.ChildChanged) (*Child, error) {
 	i := slices.IndexFunc(l, func(x *Child) bool { return x.Intent.ID == c.Intent })
 	if i < 0 {
-		return nil, fmt.Errorf("%q is no part of %q", c.Intent, parent)
+		return nil, fmt.Errorf("%q is not a child intent of %q", c.Intent, parent)
 	}
 	child := l[i]
 	if c.Run < child.Run || c.Run == child.Run && c.Number <= child.Ends {
@@ -157,7 +157,7 @@ func (l Children) Done() int {
 func (l Children) Reason() string {
 	for _, c := range l {
 		if c.Status != forge.StatusDone {
-			return fmt.Sprintf("its part %q ended %s", c.Intent.ID, c.Status)
+			return fmt.Sprintf("its child intent %q ended %s", c.Intent.ID, c.Status)
 		}
 	}
 	return ""

@@ -68,7 +68,7 @@ func (l Dependencies) Ended(d *forge.DependencyEnded) (name, why string) {
 	case len(d.Cycle) > 0:
 		return rule.Cycle, "the intents wait for each other: " + JoinIDs(d.Cycle, " -> ")
 	case d.Status == "":
-		return rule.BlockDependency, fmt.Sprintf("it depends on %q, and there is no such intent", d.Intent)
+		return rule.BlockDependency, fmt.Sprintf("it depends on %q, which does not exist", d.Intent)
 	case d.Status != forge.StatusDone:
 		l[i].Status = d.Status
 		return rule.BlockDependency, fmt.Sprintf("it depends on %q, which ended %s", d.Intent, d.Status)

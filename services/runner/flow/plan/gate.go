@@ -42,13 +42,21 @@ func (g *Gate) NeedsApproval(in *forge.Intent, trusted []string, reworded string
 	origin := in.Origin.System
 	switch {
 	case in.Risk.Rank() > forge.RiskLow.Rank():
-		return fmt.Sprintf("risk is %s", in.Risk)
+		return riskWords(in.Risk)
 	case reworded != "":
-		return fmt.Sprintf("its criteria were put in other words, such as %q", rule.FirstLine(reworded))
+		return fmt.Sprintf("its criteria were reworded, such as %q", rule.FirstLine(reworded))
 	case in.Source == forge.SourceSystem && !g.Vouched && !slices.Contains(trusted, origin):
-		return fmt.Sprintf("it comes from %q, which may not run unapproved (policy.trusted_origins)", origin)
+		return fmt.Sprintf("it comes from %q, which needs approval (policy.trusted_origins)", origin)
 	}
 	return ""
+}
+
+// riskWords returns a risk as a person reads it: "medium risk".
+func riskWords(r forge.Risk) string {
+	if r == forge.RiskMed {
+		return "medium risk"
+	}
+	return string(r) + " risk"
 }
 
 // Hash names a plan.

@@ -27,17 +27,17 @@ func TestOutcomes(t *testing.T) {
 		{"two of a name", analyzed(p, forge.Analysis{Tasks: []forge.TaskPlan{{Name: "x"}, {Name: "x"}}}), `two tasks are named "x"`},
 		{
 			"unknown dependency", analyzed(p, forge.Analysis{Tasks: []forge.TaskPlan{{Title: "x", DependsOn: []string{"y"}}}}),
-			`task "x" depends on "y", which is no task of this plan`,
+			`task "x" depends on "y", which is not in this plan`,
 		},
 		{"a circle", analyzed(p, forge.Analysis{Tasks: []forge.TaskPlan{{Name: "x", DependsOn: []string{"x"}}}}), "these tasks wait for each other: a-001"},
 		{"children", analyzed(p, forge.Analysis{Children: []forge.ChildPlan{child}}), "0 task(s), 1 child(ren)"},
 		{
 			"tasks and children", analyzed(p, forge.Analysis{Tasks: []forge.TaskPlan{{}}, Children: []forge.ChildPlan{child}}),
-			"the analysis has both tasks and parts; it can have one or the other",
+			"the analysis has both tasks and child intents; it can have one or the other",
 		},
 		{
 			"too deep", analyzed(deep, forge.Analysis{Children: []forge.ChildPlan{child}}),
-			"the intent may not be taken apart any further (policy.max_depth is 1): plan tasks instead",
+			"the intent may not be split any further (policy.max_depth is 1): plan tasks instead",
 		},
 		{"an audit", Audited(&forge.Audit{}), "ends"},
 		{"patterns", Observed(&forge.Observed{Patterns: []forge.Pattern{{}}}), "next abstract"},

@@ -33,7 +33,7 @@ func tasksOf(intent forge.IntentID, plans []forge.TaskPlan) ([]*task.Task, error
 		for _, d := range p.DependsOn {
 			id, ok := ids[d]
 			if !ok {
-				return nil, fmt.Errorf("task %q depends on %q, which is no task of this plan", p.Title, d)
+				return nil, fmt.Errorf("task %q depends on %q, which is not in this plan", p.Title, d)
 			}
 			t.DependsOn = append(t.DependsOn, id)
 		}

@@ -117,7 +117,7 @@ func (s *State) objection(in *forge.Intent, from descent, proposed int) string {
 	case slices.ContainsFunc(s.Proposals, func(p Proposal) bool { return p.ID == in.ID }):
 		return "it was proposed before, as " + string(in.ID)
 	case from.generation > s.Policy.MaxGeneration:
-		return fmt.Sprintf("it would be %d reflections away from what a person wanted; reflection.max_generation is %d", from.generation, s.Policy.MaxGeneration)
+		return fmt.Sprintf("it would be %d reflections away from what a person asked for; reflection.max_generation is %d", from.generation, s.Policy.MaxGeneration)
 	case proposed >= s.Policy.ProposalsATime:
 		return fmt.Sprintf("reflection.proposals_a_time is %d", s.Policy.ProposalsATime)
 	case s.Today >= s.Policy.ProposalsADay:

@@ -14,7 +14,7 @@ func (s *State) Request() (forge.Decision, error) {
 	case s.Requested:
 		return rule.Ignore("a reflection is waiting already")
 	case s.Last == nil:
-		return rule.Refuse("there is nothing to reflect upon: no run of an intent has ended, or reflection is off (reflection.enabled)")
+		return rule.Refuse("nothing to reflect on: no run of an intent has ended, or reflection is off (reflection.enabled)")
 	}
 	s.Requested = true
 	return forge.Applied, nil
@@ -32,7 +32,7 @@ func (s *State) Skip(out *outbox.Messages, refusal string, c *Context) {
 		s.report(out, r.Intent, &forge.RunReflected{
 			Run:     r.On.History.Run,
 			Step:    forge.StepRecord{Step: forge.StepReflect, Attempt: s.Number + 1, Outcome: string(forge.FailBudget), At: c.Now},
-			Dropped: []forge.Adjustment{{Rule: rule.Budget, Detail: "not reflected upon: " + refusal, At: c.Now}},
+			Dropped: []forge.Adjustment{{Rule: rule.Budget, Detail: "not reflected on: " + refusal, At: c.Now}},
 		})
 	}
 	s.Number++

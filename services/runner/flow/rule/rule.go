@@ -21,7 +21,7 @@ const (
 	Rework          = "rework"          // review rejected: the same session, with the feedback
 	VerifyFailed    = "verify-failed"   // as a rejection, with the command's output
 	Reimplement     = "reimplement"     // conflict: fresh checkout, same plan, with a file lock
-	Escalate        = "escalate"        // conflict in spite of file lock: a person
+	Escalate        = "escalate"        // conflict although it had the file lock: a person
 	ReviewAgain     = "review-again"    // rebasing changed the patch
 	MergedLate      = "merged-late"     // a merge that was given up turned out to have been made
 	Protected       = "protected-paths" // approved by review, and a person has to look as well

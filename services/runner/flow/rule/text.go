@@ -34,6 +34,14 @@ func FirstLine(text string) string {
 	return line
 }
 
+// Count returns "1 task" or "3 tasks".
+func Count(n int, noun string) string {
+	if n == 1 {
+		return "1 " + noun
+	}
+	return fmt.Sprintf("%d %ss", n, noun)
+}
+
 // Shorten returns at most so many bytes of a text.
 func Shorten(text string, most int) string {
 	if len(text) > most {

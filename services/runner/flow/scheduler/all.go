@@ -11,7 +11,7 @@ import (
 // CancelAll cancels every active intent because a person wants it.
 func (s *State) CancelAll(out *outbox.Messages, reason string) (forge.Decision, error) {
 	if len(s.Active) == 0 {
-		return rule.Refuse("nothing is under way in the project")
+		return rule.Refuse("nothing is in progress in the project")
 	}
 	if reason == "" {
 		reason = "everything in the project was cancelled"

@@ -74,7 +74,7 @@ func (s *State) cancelChildren(out *outbox.Messages, id forge.IntentID) {
 // not.
 func (s *State) cancelReason(in *Intent) string {
 	if p := s.Intents[in.Parent]; p != nil && in.Parent != "" && stoppedByPerson(p.Status) {
-		return fmt.Sprintf("%q, of which it is a part, was %s", in.Parent, p.Status)
+		return fmt.Sprintf("its parent %q was %s", in.Parent, p.Status)
 	}
 	return in.CancelReason
 }

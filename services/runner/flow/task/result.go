@@ -50,7 +50,7 @@ func whyNothing(t *Task, recipe string, im *forge.Implementation) string {
 			why += "\n\n" + note
 		}
 	case recipe != "":
-		why = fmt.Sprintf("Recipe %q changed nothing. Where that is fine, say allow_empty: true in it.", recipe)
+		why = fmt.Sprintf("Recipe %q changed nothing. If that is fine, set allow_empty: true in it.", recipe)
 	}
 	if im.Leftover != "" {
 		why += " Changes that were not committed are kept as " + im.Leftover + "."

@@ -15,7 +15,7 @@ func (t *Task) Summary(s Strategy) forge.TaskSummary {
 	case Merging:
 		sum.Step = forge.StepMerge
 	case Locking:
-		sum.Detail = "waits for a file lock after a conflict"
+		sum.Detail = "first in the queue, after a conflict"
 	default:
 	}
 	for _, o := range t.Overlaps {

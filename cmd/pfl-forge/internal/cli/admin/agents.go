@@ -74,9 +74,9 @@ func checkAgents(ctx context.Context, cfg *config.Project) []finding {
 		switch {
 		case c.Problem != nil:
 			f.Health, f.Detail = warning, strings.TrimSpace(c.Version+" "+c.Problem.Message)
-			f.Hint = "recipes can be used without it"
+			f.Hint = "recipes work without it"
 		case c.Version == "":
-			f.Detail = "its program is there"
+			f.Detail = "program found"
 		}
 		found = append(found, f)
 	}

@@ -39,8 +39,8 @@ func DoctorCommand(a *kit.App) *cobra.Command {
 	var format render.Format
 	cmd := &cobra.Command{
 		Use:   "doctor",
-		Short: "check everything that a run needs",
-		Long:  "Check everything that a run needs. The exit code is 1 if something does not work.",
+		Short: "check that this machine has everything a run needs",
+		Long:  "Check that this machine has everything a run needs. The exit code is 1 if something does not work.",
 		Args:  kit.NoArgs,
 		RunE:  func(cmd *cobra.Command, _ []string) error { return doctor(cmd.Context(), a, format) },
 	}

@@ -55,7 +55,7 @@ func checkGit(ctx context.Context) finding {
 	}
 	var major, minor int
 	if _, err := fmt.Sscanf(version, "%d.%d", &major, &minor); err == nil && (major < 2 || major == 2 && minor < 38) {
-		return finding{"git", broken, version, "install git 2.38 or newer: rebasing without a checkout needs it"}
+		return finding{"git", broken, version, "install git 2.38 or newer: rebasing without a checkout requires it"}
 	}
 	return finding{"git", healthy, version, ""}
 }
@@ -64,8 +64,8 @@ func checkGit(ctx context.Context) finding {
 func checkConfig(base *local.Base) finding {
 	if base.Stored == nil {
 		return finding{
-			"configuration", healthy, fmt.Sprintf("no %s on %s: the defaults hold", config.FileName, base.Branch),
-			"pfl-forge init writes one to start from",
+			"configuration", healthy, fmt.Sprintf("no %s on %s: using the defaults", config.FileName, base.Branch),
+			"run pfl-forge init to create one",
 		}
 	}
 	detail := fmt.Sprintf("%s on %s: %s, %s to verify", config.FileName, base.Branch,
@@ -83,9 +83,9 @@ func checkDisk(root string) finding {
 	detail := fmt.Sprintf("%.1f GiB free", float64(free)/(1<<30))
 	switch {
 	case free < leastDisk:
-		return finding{"disk", broken, detail, "make room: nothing can be stored soon"}
+		return finding{"disk", broken, detail, "free some space: the disk is almost full"}
 	case free < enoughDisk:
-		return finding{"disk", warning, detail, "make room: checkouts and the store grow"}
+		return finding{"disk", warning, detail, "free some space: checkouts and the store will grow"}
 	}
 	return finding{"disk", healthy, detail, ""}
 }

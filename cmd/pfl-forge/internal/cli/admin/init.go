@@ -16,8 +16,8 @@ func InitCommand(a *kit.App) *cobra.Command {
 	return &cobra.Command{
 		Use:   "init",
 		Short: "prepare this repository: pfl-forge.yaml, a folder for drafts",
-		Long: "Write a pfl-forge.yaml in which everything is commented out, and the .forge folder with an example of a draft.\n" +
-			"What is there already stays as it is.",
+		Long: "Write a pfl-forge.yaml with everything commented out, and a .forge folder with an example draft.\n" +
+			"Existing files are not changed.",
 		Args: kit.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error { return prepare(cmd.Context(), a) },
 	}
@@ -44,9 +44,9 @@ func prepare(ctx context.Context, a *kit.App) error {
 		fmt.Fprintf(a.Out, "%s\n", path)
 	}
 	if len(made) == 0 {
-		a.Say("everything is there already")
+		a.Say("nothing to do: all files exist already")
 	}
-	a.Say("next: say in pfl-forge.yaml how a change is verified, and commit it: runs read the committed version\n" +
+	a.Say("next: set verify in pfl-forge.yaml and commit it (runs read the committed version)\n" +
 		"then: write .forge/intent-drafts/<id>.md, or use pfl-forge create; and pfl-forge run")
 	return nil
 }

@@ -23,16 +23,16 @@ func isolation(ctx context.Context, a *kit.App, cfg *config.Project) []finding {
 func checkSandbox(ctx context.Context, policy *config.Policy) []finding {
 	if policy.Sandbox == config.SandboxOff {
 		return []finding{{
-			"sandbox", warning, "turned off by policy.sandbox: agents and commands can read what you can read, and reach what you can reach", "",
+			"sandbox", warning, "turned off by policy.sandbox: agents and commands have the same access to files and network as you", "",
 		}}
 	}
 	if err := process.Probe(ctx, sandbox.NetworkFull); err != nil {
 		f := finding{
-			"sandbox", warning, fmt.Sprintf("%v: agents and commands run without", err),
-			"allow user namespaces: see what keeps them from this user, such as a sysctl, AppArmor, or the container's seccomp profile",
+			"sandbox", warning, fmt.Sprintf("%v: agents and commands run without a sandbox", err),
+			"allow user namespaces for this user (a sysctl, AppArmor, or the container's seccomp profile may block them)",
 		}
 		if policy.Sandbox == config.SandboxRequire {
-			f.Health, f.Detail = broken, fmt.Sprintf("%v, and policy.sandbox requires it: nothing runs", err)
+			f.Health, f.Detail = broken, fmt.Sprintf("%v, and policy.sandbox requires one: nothing runs", err)
 		}
 		return []finding{f}
 	}
@@ -41,7 +41,7 @@ func checkSandbox(ctx context.Context, policy *config.Policy) []finding {
 	}
 	network := finding{"network", healthy, fmt.Sprintf("agents: %s; recipes and verify commands: %s", policy.Network, policy.CommandNetwork), ""}
 	if !sandbox.HidesAbstractSockets() {
-		network.Detail += "; with full, abstract sockets can be reached (Linux 6.12 hides them)"
+		network.Detail += "; with full, abstract sockets are reachable (Linux 6.12 hides them)"
 	}
 	if err := process.Probe(ctx, sandbox.NetworkNone); err != nil {
 		network.Detail, network.Health = fmt.Sprintf("%s; it cannot be restricted here: %v", network.Detail, err), warning
@@ -57,7 +57,7 @@ func checkProcesses() finding {
 	if how := process.LimitedBy(); how != "" {
 		return finding{"processes", healthy, fmt.Sprintf("at most %d at once per command, %s", sandbox.DefaultProcesses, how), ""}
 	}
-	return finding{"processes", warning, "nothing limits how many processes a command may start; all of them end with it", ""}
+	return finding{"processes", warning, "the number of processes a command may start is not limited; all of them end with it", ""}
 }
 
 // providers names for each back end that goes through the gateway whose models it uses.
@@ -83,12 +83,12 @@ func checkKey(a *kit.App, cfg *config.Project) finding {
 	}
 	switch {
 	case len(names) > 0 && (found || providers[cfg.Agent] == ""):
-		return finding{"model key", healthy, strings.Join(names, "; ") + ". Stays in this process: an agent gets a token for its call", ""}
+		return finding{"model key", healthy, strings.Join(names, "; ") + ". It stays in this process: an agent gets a token for each call", ""}
 	case providers[cfg.Agent] == "":
-		return finding{"model key", healthy, "none in the environment, and " + cfg.Agent + " needs none of ours", ""}
+		return finding{"model key", healthy, "no API key set; agent \"" + cfg.Agent + "\" does not need one", ""}
 	}
 	return finding{
-		"model key", warning, "none in the environment that is good for " + cfg.Agent,
+		"model key", warning, "no API key set for agent \"" + cfg.Agent + "\"",
 		"set " + strings.Join(gateway.Keys(providers[cfg.Agent]), " or "),
 	}
 }

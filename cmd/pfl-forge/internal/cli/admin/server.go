@@ -17,7 +17,7 @@ import (
 func examineServer(ctx context.Context, a *kit.App) []finding {
 	t, err := target.Reader(ctx, a)
 	if errors.Is(err, bus.ErrNoRunner) {
-		return []finding{{"server", healthy, "connected", ""}, {"runner", broken, err.Error(), "nothing can be asked for before"}}
+		return []finding{{"server", healthy, "connected", ""}, {"runner", broken, err.Error(), "a run cannot start before"}}
 	}
 	if err != nil {
 		return []finding{{"server", broken, err.Error(), ""}}
@@ -32,7 +32,7 @@ func examineServer(ctx context.Context, a *kit.App) []finding {
 		detail = "connected, project " + string(t.Project)
 	case !t.Owner:
 		pid, since := t.Session.Holder()
-		detail = fmt.Sprintf("a run goes on in process %d since %s", pid, since.Local().Format(time.DateTime))
+		detail = fmt.Sprintf("running (process %d, since %s)", pid, since.Local().Format(time.DateTime))
 	}
 	found := []finding{{"server", healthy, detail, ""}}
 	if err := ping(ctx, t); err != nil {
@@ -51,8 +51,8 @@ func checkDead(ctx context.Context, t *target.Target) []finding {
 		return []finding{{"dead letters", healthy, "none", ""}}
 	}
 	found := []finding{{
-		"dead letters", warning, render.Count(len(dead), "message") + " that nobody could handle",
-		"they change nothing; they are forgotten after 90 days",
+		"dead letters", warning, render.Count(len(dead), "message") + " that could not be handled",
+		"they have no effect, and are removed after 90 days",
 	}}
 	for i := range dead[max(0, len(dead)-shownDead):] {
 		d := &dead[max(0, len(dead)-shownDead)+i]
@@ -68,7 +68,7 @@ func ping(ctx context.Context, t *target.Target) error {
 		return t.Session.Healthy(ctx)
 	}
 	if t.Bus == nil {
-		return errors.New("there is no connection")
+		return errors.New("no connection")
 	}
 	return t.Bus.Ping(ctx)
 }

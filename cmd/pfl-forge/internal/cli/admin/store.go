@@ -41,13 +41,13 @@ func checkWritable(root string) finding {
 		}
 	}
 	if refused == 0 {
-		return finding{"folder", healthy, workspace.Dir + " can be written", ""}
+		return finding{"folder", healthy, workspace.Dir + " is writable", ""}
 	}
 	detail := first
 	if refused > 1 {
 		detail += fmt.Sprintf(", and %s more", render.Count(refused-1, "file"))
 	}
-	return finding{"folder", broken, detail, "a run has to write there: give " + workspace.Dir + " back to yourself (chown, chmod), or run as its owner"}
+	return finding{"folder", broken, detail, "a run writes there: give " + workspace.Dir + " back to your user (chown, chmod), or run as its owner"}
 }
 
 // checkFolder notes a folder, and the folders in it, that cannot be written.
@@ -74,7 +74,7 @@ func checkFolder(dir string, note func(path, why string)) {
 // checkTree notes the files below a folder that cannot be written. That it is missing is all right.
 func checkTree(dir string, note func(path, why string)) {
 	if info, err := os.Stat(dir); err == nil && !info.IsDir() {
-		note(dir, "is no folder")
+		note(dir, "is not a folder")
 		return
 	}
 	_ = filepath.WalkDir(dir, func(path string, _ fs.DirEntry, err error) error {

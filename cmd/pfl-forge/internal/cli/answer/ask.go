@@ -34,7 +34,7 @@ func askAll(ctx context.Context, a *kit.App, c *console.Console, ids []forge.Int
 		}
 	}
 	if skipped > 0 {
-		a.Say("%s left open", render.Count(skipped, "question"))
+		a.Say("%s still open", render.Count(skipped, "question"))
 		return nil
 	}
 	return target.Once(ctx, a, func(t *target.Target) error {
@@ -103,11 +103,11 @@ func showQuestion(a *kit.App, id forge.IntentID, title string, q *document.Quest
 	for i, s := range q.Suggested {
 		fmt.Fprintf(a.Out, "  %d. %s\n", i+1, term.Line(s))
 	}
-	how := "type an answer"
+	how := "Type your answer."
 	if len(q.Suggested) > 0 {
-		how = "type a number or an answer of your own"
+		how = "Type a number or your own answer."
 	}
-	fmt.Fprintln(a.Out, style.Faint("  "+how+"; nothing leaves it open, Ctrl-D ends"))
+	fmt.Fprintln(a.Out, style.Faint("  "+how+" Enter skips, Ctrl-D quits."))
 }
 
 // chosen returns the answer that was typed; a number stands for what was suggested.

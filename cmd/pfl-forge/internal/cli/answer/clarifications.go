@@ -30,9 +30,9 @@ func ClarificationsCommand(a *kit.App) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:     "clarifications",
 		Aliases: []string{"questions"},
-		Short:   "list every question that is open",
-		Long: "List every question that is open, of all intents, with what you should know for an answer and answers to choose from.\n" +
-			"On a terminal `pfl-forge answer` asks them one by one.",
+		Short:   "list all open questions",
+		Long: "List the open questions of all intents, with background and suggested answers.\n" +
+			"On a terminal, `pfl-forge answer` asks them one at a time.",
 		Args: kit.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error { return clarifications(cmd.Context(), a, format) },
 	}
@@ -54,7 +54,7 @@ func clarifications(ctx context.Context, a *kit.App, format render.Format) error
 	names := kit.Names(list, func(q *asked) string { return fmt.Sprintf("%s\t%d", q.Intent, q.Number) })
 	return a.Print(format, list, names, func() error {
 		if len(list) == 0 {
-			a.Say("no question is open")
+			a.Say("no open questions")
 		}
 		for i := range list {
 			q := &list[i]

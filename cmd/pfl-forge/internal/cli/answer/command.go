@@ -27,9 +27,9 @@ func Command(a *kit.App) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "answer [<id>] [<number>] [<answer>]",
 		Short: "answer the questions of intents, or list them",
-		Long: "Answer a question of an intent. The number may be left out when only one question is open.\n" +
-			"Without an answer a terminal asks the open questions one at a time, those of all intents if there is no id;\n" +
-			"elsewhere the questions of the intent are listed.",
+		Long: "Answer a question of an intent. The number can be omitted when only one question is open.\n" +
+			"Without an answer, a terminal asks the open questions one at a time (of all intents if no id is given);\n" +
+			"elsewhere the intent's questions are listed.",
 		Example: "  pfl-forge answer\n  pfl-forge answer rename-user\n" +
 			"  pfl-forge answer rename-user Account\n  pfl-forge answer rename-user 2 \"not the tests\"",
 		Args:              kit.Between(0, 3, ""),
@@ -80,7 +80,7 @@ func answerAt(ctx context.Context, a *kit.App, c *console.Console, args []string
 	case len(ids) > 0:
 		return askAll(ctx, a, c, ids)
 	case len(args) == 0:
-		a.Say("no question is open")
+		a.Say("no open questions")
 		return nil
 	}
 	id, err := forge.ParseIntentID(args[0])
@@ -106,7 +106,7 @@ func questions(ctx context.Context, a *kit.App, id forge.IntentID, format render
 	case format.Data():
 		return format.Write(a.Out, list)
 	case len(list) == 0:
-		a.Say("%s asks nothing", id)
+		a.Say("%s has no open questions", id)
 	}
 	for _, q := range list {
 		document.PrintQuestion(a, &q, "")
@@ -154,7 +154,7 @@ func chooseQuestion(i *forge.Intent, args []string) (int, string, error) {
 	if len(args) == 2 {
 		n, err := strconv.Atoi(args[0])
 		if err != nil || n < 1 {
-			return 0, "", kit.Usage(fmt.Errorf("%q is no number of a question; quote an answer of several words", args[0]))
+			return 0, "", kit.Usage(fmt.Errorf("%q is not the number of a question; quote an answer of several words", args[0]))
 		}
 		if n > len(i.Clarifications) {
 			return 0, "", fmt.Errorf("question %d does not exist; `pfl-forge answer %s` lists the questions", n, i.ID)
@@ -166,13 +166,13 @@ func chooseQuestion(i *forge.Intent, args []string) (int, string, error) {
 		switch {
 		case c.Answer != nil:
 		case open >= 0:
-			return 0, "", fmt.Errorf("several questions are open: say which one is answered; `pfl-forge answer %s` lists them", i.ID)
+			return 0, "", fmt.Errorf("several questions are open: give the number; `pfl-forge answer %s` lists them", i.ID)
 		default:
 			open = n
 		}
 	}
 	if open < 0 {
-		return 0, "", errors.New(string(i.ID) + ": no question is open")
+		return 0, "", errors.New(string(i.ID) + ": no open questions")
 	}
 	return open, args[0], nil
 }

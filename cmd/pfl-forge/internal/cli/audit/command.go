@@ -22,11 +22,11 @@ import (
 	"github.com/pfl-forge/pfl-forge/workspace"
 )
 
-const auditHelp = `Ask for an audit: an agent reads the repository, or what is below a path, and writes
-down what it finds in five areas: tests, design, conventions, debt, documentation. It
-changes nothing. What it finds are observations, too, which reflections read.
+const auditHelp = `Audit the repository: an agent reads it, or what is below a path, and reports its
+findings in five areas: tests, design, conventions, debt, documentation. It changes
+nothing. Its findings are also observations, which reflections read.
 
-With --report print what an audit found, the last one if there is no id. The same is in
+With --report, print the findings of an audit, by default the last one. They are also in
 .forge/reports/<id>.md.`
 
 // flags are the flags of audit.
@@ -43,7 +43,7 @@ func Command(a *kit.App) *cobra.Command {
 	var f flags
 	cmd := &cobra.Command{
 		Use:   "audit [<path>]",
-		Short: "have the repository looked at, or print what was found",
+		Short: "audit the repository, or print the last audit",
 		Long:  auditHelp,
 		Example: "  pfl-forge audit\n  pfl-forge audit services/api --question \"is every handler tested?\"\n" +
 			"  pfl-forge audit --report\n  pfl-forge audit --report audit-services-api",
@@ -62,10 +62,10 @@ func Command(a *kit.App) *cobra.Command {
 		},
 	}
 	set := cmd.Flags()
-	set.BoolVar(&f.report, "report", false, "print what an audit found, by its id")
-	set.StringVarP(&f.question, "question", "q", "", "what you want to know")
-	set.StringVar(&f.agent, "agent", "", "the back end")
-	set.Float64Var(&f.budget, "budget", 0, "most that agents may spend on it, in US `dollars`")
+	set.BoolVar(&f.report, "report", false, "print the findings of an audit, by its id")
+	set.StringVarP(&f.question, "question", "q", "", "a question for the audit to answer")
+	set.StringVar(&f.agent, "agent", "", "the agent back end")
+	set.Float64Var(&f.budget, "budget", 0, "spending limit for its agents, in US `dollars`")
 	set.BoolVar(&f.dryRun, "dry-run", false, "print the intent and submit nothing")
 	kit.OutputFlag(cmd, &f.format)
 	cmd.MarkFlagsMutuallyExclusive("report", "question")
@@ -164,9 +164,9 @@ func auditReport(ctx context.Context, a *kit.App, args []string, format render.F
 	case err != nil:
 		return err
 	case v.Intent.Type != forge.TypeAudit:
-		return fmt.Errorf("%s is no audit; `pfl-forge show %s` shows it", id, id)
+		return fmt.Errorf("%s is not an audit; see `pfl-forge show %s`", id, id)
 	case v.Audit == nil:
-		return fmt.Errorf("%s has found nothing yet, it is %s; `pfl-forge show %s` says how far it is", id, v.Summary.Status, id)
+		return fmt.Errorf("%s has no findings yet, it is %s; see `pfl-forge show %s`", id, v.Summary.Status, id)
 	}
 	return a.Print(format, document.AuditOf(v), []string{string(id)}, func() error {
 		fmt.Fprintln(a.Out, kit.Safe(string(workspace.Report(&v.Intent, v.Audit))))
@@ -195,7 +195,7 @@ func chooseAudit(ctx context.Context, t *target.Target, args []string) (forge.In
 		}
 	}
 	if last == nil {
-		return "", errors.New("no audit is done yet; pfl-forge audit asks for one")
+		return "", errors.New("no audit has finished yet; start one with `pfl-forge audit`")
 	}
 	return last.Key.Intent, nil
 }

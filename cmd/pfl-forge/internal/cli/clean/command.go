@@ -20,17 +20,17 @@ import (
 	"github.com/pfl-forge/pfl-forge/cmd/pfl-forge/internal/render"
 )
 
-const cleanHelp = `Remove what intents left that are done, rejected or cancelled: the commits of their
-attempts under refs/forge/<intent>, checkouts, the state and conversations of agents,
-whole transcripts, files in .forge/logs. What was merged stays, and so does what history, show
-and costs tell; what agents and commands did, line by line, ends by itself after 30 days.
+const cleanHelp = `Remove the leftovers of intents that are done, rejected or cancelled: the commits of
+their attempts under refs/forge/<intent>, checkouts, the state and sessions of agents,
+whole transcripts, files in .forge/logs. Merged changes stay, and so does everything that
+history, show and costs print. Transcript lines expire on their own after 30 days.
 
-What failed can be retried and is left alone; cancel it first. While a run goes on, it
-sees to checkouts and agents' state by itself.
+Failed intents can be retried and are left alone; cancel them first. A run in progress
+removes checkouts and agents' state itself.
 
-With --server an implementer does it, at the git origin and in the object stores. What
-still ends there, such as an agent that was just cancelled, is kept and named; clean
-again a moment later.`
+With --server an implementer does it, at the git origin and in the object stores. Anything
+that is still stopping there, such as an agent that was just cancelled, is kept and listed;
+clean again a moment later.`
 
 // flags are the flags of clean.
 type flags struct {
@@ -64,15 +64,15 @@ func Command(a *kit.App) *cobra.Command {
 	var f flags
 	cmd := &cobra.Command{
 		Use:               "clean [<id>...]",
-		Short:             "remove what finished intents left",
+		Short:             "remove the leftovers of finished intents",
 		Long:              cleanHelp,
 		Example:           "  pfl-forge clean --dry-run\n  pfl-forge clean --older-than 30d\n  pfl-forge clean reset-link",
 		ValidArgsFunction: target.Intents(a, leftovers.Over, 0),
 		RunE:              func(cmd *cobra.Command, args []string) error { return clean(cmd.Context(), a, args, &f) },
 	}
 	set := cmd.Flags()
-	set.BoolVarP(&f.dryRun, "dry-run", "n", false, "say what would be removed, and remove nothing")
-	set.StringVar(&f.older, "older-than", "", "only of intents that ended so long ago: a `duration` such as 12h or 30d")
+	set.BoolVarP(&f.dryRun, "dry-run", "n", false, "print what would be removed, and remove nothing")
+	set.StringVar(&f.older, "older-than", "", "only of intents that ended at least this long ago: a `duration` such as 12h or 30d")
 	kit.OutputFlag(cmd, &f.format)
 	return cmd
 }
@@ -89,7 +89,7 @@ func parseAge(s string) (time.Duration, error) {
 	}
 	d, err := time.ParseDuration(s)
 	if err != nil || d < 0 {
-		return 0, fmt.Errorf("%q is no duration such as 12h or 30d", s)
+		return 0, fmt.Errorf("%q is not a duration such as 12h or 30d", s)
 	}
 	return d, nil
 }
@@ -204,7 +204,7 @@ func printCleaned(a *kit.App, f *flags, list []cleaned) error {
 	names := kit.Names(list, func(c *cleaned) string { return string(c.ID) })
 	return a.Print(f.format, list, names, func() error {
 		if len(list) == 0 {
-			a.Say("there is nothing to remove")
+			a.Say("nothing to remove")
 			return nil
 		}
 		return printTable(a, f, list)
@@ -241,6 +241,6 @@ func printTable(a *kit.App, f *flags, list []cleaned) error {
 	if a.Remote() {
 		of, frees = "sessions and transcripts", "git gc at the origin"
 	}
-	a.Say("%s %s of %s, and %s; %s frees what only those held", did, render.Size(bytes), of, render.Count(refs, "ref"), frees)
+	a.Say("%s %s of %s, and %s (run %s to free their commits)", did, render.Size(bytes), of, render.Count(refs, "ref"), frees)
 	return nil
 }

@@ -19,7 +19,7 @@ func approveAll(ctx context.Context, a *kit.App, yes bool) error {
 	if ok {
 		defer c.Close()
 	} else if !yes {
-		return kit.Usage(errors.New("--all asks on a terminal, and there is none: give --yes, or the ids"))
+		return kit.Usage(errors.New("--all asks for confirmation, and there is no terminal: give --yes, or the ids"))
 	}
 	list, err := approvable(ctx, a)
 	if err != nil {
@@ -38,7 +38,7 @@ func approveAll(ctx context.Context, a *kit.App, yes bool) error {
 		return err
 	}
 	if !yes {
-		sure, err := a.Confirm(ctx, c, "approve "+render.Count(len(list), "plan")+"?")
+		sure, err := a.Confirm(ctx, c, "Approve "+render.Count(len(list), "plan")+"?")
 		if err != nil || !sure {
 			return err
 		}

@@ -25,9 +25,9 @@ func PauseCommand(a *kit.App) *cobra.Command {
 	var said pending.Said
 	cmd := &cobra.Command{
 		Use:   "pause <id>...",
-		Short: "stop agents and keep what they did, until you resume",
-		Long: "Stop the agents of intents or tasks, within seconds, and keep what they did, until you resume. With --all those of the\n" +
-			"whole project stop, and nothing new begins.",
+		Short: "stop agents and keep their work, until you resume",
+		Long: "Stop the agents of intents or tasks within seconds, and keep their work, until you resume. With --all, stop the agents of\n" +
+			"the whole project, and start nothing new.",
 		Example:           "  pfl-forge pause reset-link\n  pfl-forge pause reset-link-002\n  pfl-forge pause --all",
 		ValidArgsFunction: target.IntentsAndTasks(a, 0),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -35,7 +35,7 @@ func PauseCommand(a *kit.App) *cobra.Command {
 		},
 	}
 	cmd.Flags().BoolVar(&all, "all", false, "the whole project")
-	cmd.Flags().StringVar(&said.Text, "reason", "", "why, for the history")
+	cmd.Flags().StringVar(&said.Text, "reason", "", "`reason` for the history")
 	return cmd
 }
 
@@ -44,8 +44,8 @@ func ResumeCommand(a *kit.App) *cobra.Command {
 	var all bool
 	cmd := &cobra.Command{
 		Use:               "resume <id>...",
-		Short:             "go on with what is paused",
-		Long:              "Go on with intents or tasks that are paused, where they stopped. With --all the whole project goes on.",
+		Short:             "continue what is paused",
+		Long:              "Continue paused intents or tasks where they stopped. With --all, continue the whole project.",
 		Example:           "  pfl-forge resume reset-link\n  pfl-forge resume --all",
 		ValidArgsFunction: target.IntentsAndTasks(a, 0),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -62,9 +62,9 @@ func CancelCommand(a *kit.App) *cobra.Command {
 	var said pending.Said
 	cmd := &cobra.Command{
 		Use:   "cancel <id>...",
-		Short: "stop intents or tasks for good; what is merged stays",
-		Long: "Stop intents or tasks for good. What is merged stays; the commits of all attempts are kept until `pfl-forge clean`.\n" +
-			"With --all everything that is under way in the project is cancelled, after a question.",
+		Short: "stop intents or tasks for good; merged changes stay",
+		Long: "Stop intents or tasks for good. Merged changes stay; the commits of all attempts are kept until `pfl-forge clean`.\n" +
+			"With --all, cancel everything in progress in the project, after confirmation.",
 		Example:           "  pfl-forge cancel reset-link --reason \"not now\"\n  pfl-forge cancel reset-link-002\n  pfl-forge cancel --all",
 		ValidArgsFunction: target.IntentsAndTasks(a, 0),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -77,9 +77,9 @@ func CancelCommand(a *kit.App) *cobra.Command {
 			return Send(cmd.Context(), a, args, &Request{All: all, Choose: Always(pending.Cancel, &said)})
 		},
 	}
-	cmd.Flags().BoolVar(&all, "all", false, "everything in the project; asks first")
+	cmd.Flags().BoolVar(&all, "all", false, "everything in the project, after confirmation")
 	cmd.Flags().BoolVarP(&yes, "yes", "y", false, "with --all: do not ask")
-	cmd.Flags().StringVar(&said.Text, "reason", "", "why, for the history")
+	cmd.Flags().StringVar(&said.Text, "reason", "", "`reason` for the history")
 	return cmd
 }
 
@@ -87,7 +87,7 @@ func CancelCommand(a *kit.App) *cobra.Command {
 func sureToCancel(ctx context.Context, a *kit.App) (bool, error) {
 	c, ok := a.Terminal()
 	if !ok {
-		return false, kit.Usage(errors.New("--all asks on a terminal, and there is none: give --yes, or the ids"))
+		return false, kit.Usage(errors.New("--all asks for confirmation, and there is no terminal: give --yes, or the ids"))
 	}
 	defer c.Close()
 	t, err := target.Reader(ctx, a)
@@ -105,22 +105,22 @@ func sureToCancel(ctx context.Context, a *kit.App) (bool, error) {
 			open++
 		}
 	}
-	return a.Confirm(ctx, c, fmt.Sprintf("cancel %s?", render.Count(open, "intent")))
+	return a.Confirm(ctx, c, fmt.Sprintf("Cancel %s? Merged changes stay.", render.Count(open, "intent")))
 }
 
 // ReflectCommand returns the command that asks for a reflection now.
 func ReflectCommand(a *kit.App) *cobra.Command {
 	return &cobra.Command{
 		Use:   "reflect",
-		Short: "look back at what happened and propose what to do about it",
-		Long: "Have the observations read that no reflection has read yet, in the light of what happened, and get intents proposed.\n" +
-			"That happens by itself after each intent; this asks for it now. What is proposed is in `pfl-forge status` and, unless its\n" +
-			"risk is low, in the inbox.",
+		Short: "review finished work and propose improvements",
+		Long: "Have an agent read the new observations and the history, and propose intents.\n" +
+			"This happens automatically after each intent; the command asks for it now. Proposals are listed by `pfl-forge status` and,\n" +
+			"unless their risk is low, by the inbox.",
 		Args: kit.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return target.Once(cmd.Context(), a, func(t *target.Target) error {
 				b := pending.Batch{App: a, GoesOn: true}
-				b.Send(cmd.Context(), t, "reflection", "asked for", forge.Event{To: t.Key("").ProjectKey(), Message: &forge.Reflect{}})
+				b.Send(cmd.Context(), t, "reflection", "requested", forge.Event{To: t.Key("").ProjectKey(), Message: &forge.Reflect{}})
 				return b.End(t)
 			})
 		},

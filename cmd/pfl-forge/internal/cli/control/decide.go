@@ -17,16 +17,16 @@ func ApproveCommand(a *kit.App) *cobra.Command {
 	var all, yes bool
 	cmd := &cobra.Command{
 		Use:   "approve <id>...",
-		Short: "let intents that wait for approval go on",
-		Long: "Let intents that wait for approval go on with the plan that they have.\n" +
-			"With --plan exactly that plan is approved, as the inbox shows it; if it has changed since, nothing happens.\n" +
-			"With --all everything that waits for approval is listed and, after a question, approved as listed.",
+		Short: "approve intents that wait for approval",
+		Long: "Approve the current plans of intents that wait for approval.\n" +
+			"With --plan, approve exactly that plan, as the inbox shows it; if it has changed since, nothing happens.\n" +
+			"With --all, list everything that waits for approval and, after confirmation, approve it as listed.",
 		Example:           "  pfl-forge approve reset-link\n  pfl-forge approve reset-link --plan 714fe29f3703\n  pfl-forge approve --all",
 		ValidArgsFunction: target.Intents(a, pending.Approve.Fits, 0),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if all {
 				if len(args) > 0 || plan != "" {
-					return kit.Usage(errors.New("--all goes without ids and without --plan"))
+					return kit.Usage(errors.New("--all takes no ids and no --plan"))
 				}
 				return approveAll(cmd.Context(), a, yes)
 			}
@@ -34,13 +34,13 @@ func ApproveCommand(a *kit.App) *cobra.Command {
 				return kit.Usage(kit.Missing("the id of an intent"))
 			}
 			if plan != "" && len(args) > 1 {
-				return kit.Usage(errors.New("--plan names the plan of one intent"))
+				return kit.Usage(errors.New("--plan takes exactly one intent"))
 			}
 			return decide(cmd.Context(), a, args, pending.Approve, pending.Said{Plan: plan})
 		},
 	}
-	cmd.Flags().StringVar(&plan, "plan", "", "`hash` of the plan that is approved")
-	cmd.Flags().BoolVar(&all, "all", false, "everything that waits for approval; asks first")
+	cmd.Flags().StringVar(&plan, "plan", "", "`hash` of the plan to approve")
+	cmd.Flags().BoolVar(&all, "all", false, "everything that waits for approval, after confirmation")
 	cmd.Flags().BoolVarP(&yes, "yes", "y", false, "with --all: do not ask")
 	return cmd
 }
@@ -50,14 +50,14 @@ func RejectCommand(a *kit.App) *cobra.Command {
 	var said pending.Said
 	cmd := &cobra.Command{
 		Use:               "reject <id>...",
-		Short:             "end intents that wait for you, because they are not wanted",
+		Short:             "reject intents that wait for you",
 		Args:              kit.AtLeast(1, "the id of an intent"),
 		ValidArgsFunction: target.Intents(a, pending.Waits, 0),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return decide(cmd.Context(), a, args, pending.Reject, said)
 		},
 	}
-	cmd.Flags().StringVar(&said.Text, "reason", "", "why, for the history")
+	cmd.Flags().StringVar(&said.Text, "reason", "", "`reason` for the history")
 	return cmd
 }
 
@@ -66,8 +66,8 @@ func RetryCommand(a *kit.App) *cobra.Command {
 	var said pending.Said
 	cmd := &cobra.Command{
 		Use:   "retry <id>...",
-		Short: "run what failed, or waits for your files or for money, again",
-		Long: "Run what failed, or waits for your files or for money, again. An intent that waits for money or for approval goes on by the\n" +
+		Short: "retry what failed or is waiting for you",
+		Long: "Retry what failed, or what waits for your files or for budget. An intent that waits for budget or approval then follows the\n" +
 			"project's policy as it is now on the base branch.",
 		Args:              kit.AtLeast(1, "the id of an intent"),
 		ValidArgsFunction: target.Intents(a, pending.Retry.Fits, 0),
@@ -76,7 +76,7 @@ func RetryCommand(a *kit.App) *cobra.Command {
 		},
 	}
 	cmd.Flags().StringVar(&said.Text, "with", "", "`instructions` for the agents")
-	cmd.Flags().Float64Var(&said.BudgetUSD, "budget", 0, "what the intent may cost in all from now on, in `USD`")
+	cmd.Flags().Float64Var(&said.BudgetUSD, "budget", 0, "new total budget of the intent, in `USD`")
 	return cmd
 }
 

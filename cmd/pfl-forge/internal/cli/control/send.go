@@ -33,7 +33,7 @@ type Request struct {
 func Send(ctx context.Context, a *kit.App, args []string, r *Request) error {
 	switch {
 	case r.All && len(args) > 0:
-		return kit.Usage(errors.New("--all goes without ids"))
+		return kit.Usage(errors.New("--all takes no ids"))
 	case !r.All && len(args) == 0:
 		return kit.Usage(kit.Missing("the id of an intent or a task"))
 	}

@@ -14,11 +14,11 @@ import (
 	"github.com/pfl-forge/pfl-forge/cmd/pfl-forge/internal/render"
 )
 
-const costsHelp = `Show where the money went: tokens, calls, time and US dollars of every attempt that
-called an agent, added up from the journals. What runs now counts when it ends;
-pfl-forge status --watch shows it until then.
+const costsHelp = `Show what agents cost: tokens, calls, time and US dollars of every attempt that called
+an agent, added up from the journals. Attempts in progress count when they end;
+pfl-forge status --watch shows them until then.
 
-Budgets of pfl-forge.yaml and of intents are shown with what is left of them.`
+Budgets of pfl-forge.yaml and of intents are shown with the amount left.`
 
 // flags are the flags of costs.
 type flags struct {
@@ -31,7 +31,7 @@ func Command(a *kit.App) *cobra.Command {
 	var f flags
 	cmd := &cobra.Command{
 		Use:     "costs",
-		Short:   "show where the money went",
+		Short:   "show what agents cost",
 		Long:    costsHelp,
 		Example: "  pfl-forge costs\n  pfl-forge costs --by day --since 168h\n  pfl-forge costs --by model -o json",
 		Args:    kit.NoArgs,
@@ -43,8 +43,8 @@ func Command(a *kit.App) *cobra.Command {
 	}
 	set := cmd.Flags()
 	set.StringVar(&f.by, "by", string(ByIntent), "a row for each `what`: "+strings.Join(bys, ", "))
-	set.StringVar(&f.since, "since", "", "only what ended later: a `time` such as 24h or 2026-03-01")
-	set.StringVar(&f.until, "until", "", "only what ended before a `time`")
+	set.StringVar(&f.since, "since", "", "only attempts that ended after a `time` such as 24h or 2026-03-01")
+	set.StringVar(&f.until, "until", "", "only attempts that ended before a `time`")
 	_ = cmd.RegisterFlagCompletionFunc("by", cobra.FixedCompletions(bys, cobra.ShellCompDirectiveNoFileComp))
 	kit.OutputFlag(cmd, &f.format)
 	return cmd
@@ -83,7 +83,7 @@ func costs(ctx context.Context, a *kit.App, f *flags) error {
 	names := kit.Names(rep.Rows, func(r *Row) string { return r.Key })
 	return a.Print(f.format, rep, names, func() error {
 		if len(rep.Rows) == 0 {
-			a.Say("no agent was called%s", within(&q))
+			a.Say("no agent calls%s", within(&q))
 			return nil
 		}
 		return printTable(a, &rep)
@@ -95,7 +95,7 @@ func within(q *Query) string {
 	if q.Since.IsZero() && q.Until.IsZero() {
 		return ""
 	}
-	return " in that time"
+	return " in this period"
 }
 
 // printTable prints a report as a table, and what is left of budgets.

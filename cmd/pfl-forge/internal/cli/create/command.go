@@ -44,7 +44,7 @@ func Command(a *kit.App) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "create [<id>]",
 		Short: "ask for a change",
-		Long:  "Ask for a change. It is stored at once and worked on by the next run, or by the one that is going on.",
+		Long:  "Ask for a change. It is stored at once, and worked on by the next run or the one in progress.",
 		Example: `  pfl-forge create --title "Add a password reset link" --body "Below the login form."
   pfl-forge create reset-link -f reset-link.md --risk low
   pfl-forge create --title "Format the code" --recipe gofmt
@@ -54,19 +54,19 @@ func Command(a *kit.App) *cobra.Command {
 		RunE: func(cmd *cobra.Command, args []string) error { return create(cmd.Context(), a, args, &f) },
 	}
 	set := cmd.Flags()
-	set.StringVarP(&f.title, "title", "t", "", "one line; the first line of the text if left out")
+	set.StringVarP(&f.title, "title", "t", "", "one line; default: the first line of the text")
 	set.StringVarP(&f.body, "body", "b", "", "what should change, and why")
 	set.StringVarP(&f.file, "file", "f", "", "read the text from a `file`, or from standard input with -")
-	set.StringVar(&f.kind, "type", "", "feature, fix, refactor, test, audit, ...; judged if left out")
-	set.StringVar(&f.risk, "risk", "", "low, med or high; judged if left out")
-	set.StringSliceVar(&f.dependsOn, "depends-on", nil, "`ids` of intents that must be done before")
-	set.StringArrayVar(&f.criteria, "criterion", nil, "`what` must hold in the end, which makes it a goal; may be repeated")
+	set.StringVar(&f.kind, "type", "", "feature, fix, refactor, test, audit, ...; default: chosen by the analysis")
+	set.StringVar(&f.risk, "risk", "", "low, med or high; default: chosen by the analysis")
+	set.StringSliceVar(&f.dependsOn, "depends-on", nil, "`ids` of intents that must be done first")
+	set.StringArrayVar(&f.criteria, "criterion", nil, "a `condition` that must hold in the end, which makes the intent a goal; may be repeated")
 	set.StringVar(&f.recipe, "recipe", "", "`name` of a recipe of pfl-forge.yaml that makes the change")
 	set.StringArrayVar(&f.with, "with", nil, "`NAME=VALUE` of a parameter of the recipe; may be repeated")
-	set.IntVar(&f.priority, "priority", 0, "a number to sort by; it does not change the order of work")
-	set.StringSliceVar(&f.labels, "label", nil, "`labels` to find it by")
-	set.StringVar(&f.agent, "agent", "", "the back end: "+strings.Join(config.Agents(), ", ")+", or one of the project's own")
-	set.Float64Var(&f.budget, "budget", 0, "most that agents may spend on it, in US `dollars`")
+	set.IntVar(&f.priority, "priority", 0, "a number to sort by; does not change the order of work")
+	set.StringSliceVar(&f.labels, "label", nil, "`labels` to find the intent by")
+	set.StringVar(&f.agent, "agent", "", "the agent back end: "+strings.Join(config.Agents(), ", ")+", or one of the project's own")
+	set.Float64Var(&f.budget, "budget", 0, "spending limit for its agents, in US `dollars`")
 	set.BoolVar(&f.dryRun, "dry-run", false, "print the intent and submit nothing")
 	kit.OutputFlag(cmd, &f.format)
 	cmd.MarkFlagsMutuallyExclusive("body", "file")
@@ -116,7 +116,7 @@ func intent(a *kit.App, f *flags) (*forge.Intent, error) {
 		title = FirstLine(body)
 	}
 	if title == "" {
-		return nil, kit.Usage(errors.New("--title is missing, and so is a text to take it from (--body or --file)"))
+		return nil, kit.Usage(errors.New("--title is missing, and there is no text to take it from (--body or --file)"))
 	}
 	if strings.TrimSpace(body) == "" {
 		body = title + "\n"
@@ -146,7 +146,7 @@ func text(a *kit.App, f *flags) (string, error) {
 			return "", fmt.Errorf("--file: %w", err)
 		}
 		if !info.Mode().IsRegular() {
-			return "", fmt.Errorf("--file: %s is no regular file; use --file - to read from a pipe", f.file)
+			return "", fmt.Errorf("--file: %s is not a regular file; use --file - to read from a pipe", f.file)
 		}
 		file, err := os.Open(f.file)
 		if err != nil {

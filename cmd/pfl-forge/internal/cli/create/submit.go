@@ -53,7 +53,7 @@ func place(i *forge.Intent, all []forge.Summary) error {
 	case i.ID == "":
 		i.ID = freeID(i.Title, taken)
 	case taken[i.ID]:
-		return fmt.Errorf("id: %s is taken by another intent; choose another one, or leave it out", i.ID)
+		return fmt.Errorf("id: %s is taken by another intent; choose another one, or omit it", i.ID)
 	}
 	for _, d := range i.DependsOn {
 		if _, err := forge.ParseIntentID(string(d)); err != nil {
@@ -124,7 +124,7 @@ func Submit(ctx context.Context, a *kit.App, t *target.Target, i *forge.Intent, 
 		return err
 	}
 	if !decided {
-		a.Say("accepted; no runner has decided yet")
+		a.Say("accepted; waiting for a runner to decide")
 	}
 	a.Say("%s", t.Next())
 	return nil

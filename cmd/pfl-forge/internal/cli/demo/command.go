@@ -22,15 +22,15 @@ func Command(a *kit.App) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "demo",
 		Short: "run the whole pipeline on a small repository made for it",
-		Long: `Make a small repository with recipes and drafts, run the whole pipeline on it, and
-look whether everything went as planned. The repository stays; two intents in it
-wait for you.
+		Long: `Create a small repository with recipes and drafts, run the whole pipeline on it, and
+check that everything went as planned. The repository stays; two intents in it wait
+for you.
 
 Exit codes: 0 everything went as planned, 1 something did not, 130 interrupted.`,
 		Args: kit.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error { return demo(cmd.Context(), a, dir, format) },
 	}
-	cmd.Flags().StringVar(&dir, "dir", "", "the `folder` for the repository, which must be empty or not exist; a temporary one if left out")
+	cmd.Flags().StringVar(&dir, "dir", "", "the `folder` for the repository, which must be empty or not exist; default: a temporary one")
 	kit.OutputFlag(cmd, &format)
 	return cmd
 }
@@ -38,7 +38,7 @@ Exit codes: 0 everything went as planned, 1 something did not, 130 interrupted.`
 // demo makes a repository, runs everything in it, and prints whether it went as planned.
 func demo(ctx context.Context, a *kit.App, dir string, format render.Format) error {
 	if a.Remote() {
-		return kit.Usage(errors.New("the demo makes a repository of its own: leave out --server and --context"))
+		return kit.Usage(errors.New("the demo creates its own repository: omit --server and --context"))
 	}
 	var err error
 	if dir == "" {
@@ -64,7 +64,7 @@ func demo(ctx context.Context, a *kit.App, dir string, format render.Format) err
 		return err
 	}
 	if o.Interrupted {
-		a.Say("interrupted; the repository stays: %s", dir)
+		a.Say("interrupted; the repository is kept: %s", dir)
 		return run.Outcome(o)
 	}
 	report, err := Examine(ctx, repo, a.Log())
@@ -78,7 +78,7 @@ func demo(ctx context.Context, a *kit.App, dir string, format render.Format) err
 		printDemo(a, doc)
 	}
 	if err == nil && !doc.OK {
-		err = fmt.Errorf("not everything went as planned; the repository stays: %s", dir)
+		err = fmt.Errorf("not everything went as planned; the repository is kept: %s", dir)
 	}
 	return err
 }
@@ -112,7 +112,7 @@ func printDemo(a *kit.App, doc *demoDoc) {
 	for _, c := range doc.Next {
 		fmt.Fprintf(a.Out, "    %s\n", c)
 	}
-	fmt.Fprintf(a.Out, "\nThe repository stays: %s\n\n", doc.Dir)
+	fmt.Fprintf(a.Out, "\nThe repository is kept: %s\n\n", doc.Dir)
 	for _, l := range demoFiles {
 		fmt.Fprintf(a.Out, "  %-36s %s\n", l.path, style.Faint(l.what))
 	}
@@ -121,9 +121,9 @@ func printDemo(a *kit.App, doc *demoDoc) {
 // demoFiles names the files in which the demo can be looked at.
 var demoFiles = []struct{ path, what string }{
 	{"pfl-forge.yaml", "the recipes, and how a change is verified"},
-	{".forge/intent-drafts/imported/", "what was asked for"},
-	{".forge/intents/<id>.yaml", "every intent: edit an answer or the status here, it counts"},
+	{".forge/intent-drafts/imported/", "the drafts that were imported"},
+	{".forge/intents/<id>.yaml", "one file per intent: edit answers or the status here"},
 	{".forge/reviews/glossary-001-1.yaml", "the review that rejected"},
-	{".forge/knowledge/history/", "every step of every run, and the rules that changed its course"},
-	{".forge/state.yaml", "everything at a glance, for scripts"},
+	{".forge/knowledge/history/", "every step of every run, and the rules that changed its flow"},
+	{".forge/state.yaml", "an overview for scripts"},
 }

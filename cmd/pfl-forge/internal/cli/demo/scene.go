@@ -56,9 +56,9 @@ func (e *evidence) scenes() []Scene {
 		{"tidy-languages", "one intent, a task for each file", (*stage).fanOut},
 		{"glossary", "a review rejects, the second attempt is approved", (*stage).rejected},
 		{"language-spanish", "verify fails, the second attempt repairs it", (*stage).repaired},
-		{"changelog-*", "two changes to the same lines: the later one is made again, both merge", (*stage).conflict},
+		{"changelog-*", "two changes to the same lines: the later one is made again, both are merged", (*stage).conflict},
 		{"name-the-program", "a question to a person", (*stage).question},
-		{"remove-legacy", "too risky to go on without a person", (*stage).approval},
+		{"remove-legacy", "too risky to continue without approval", (*stage).approval},
 	}
 	scenes := make([]Scene, len(list))
 	for i, l := range list {

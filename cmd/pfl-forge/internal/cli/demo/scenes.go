@@ -27,7 +27,7 @@ func (s *stage) dependentTasks() {
 	last := v.Tasks[2]
 	s.expect(len(last.DependsOn) == 2, "%s should depend on two tasks, and depends on %v", last.ID, last.DependsOn)
 	for _, t := range v.Tasks[:2] {
-		s.expect(s.before(t.Commit, last.Commit), "%s should are merged before %s", t.ID, last.ID)
+		s.expect(s.before(t.Commit, last.Commit), "%s should have been merged before %s", t.ID, last.ID)
 	}
 	s.content("handbook/README.md", "# Handbook\n\n- [Usage](usage.md)\n- [Languages](languages.md)\n")
 	s.Fact = fmt.Sprintf("%s after %s and %s", last.ID, v.Tasks[0].ID, v.Tasks[1].ID)
@@ -98,7 +98,7 @@ func (s *stage) approval() {
 	v := s.waits("remove-legacy", forge.WaitingApproval)
 	s.expect(len(v.Tasks) == 1, "the plan should have one task, and has %d", len(v.Tasks))
 	s.expect(s.exists("legacy/hello.sh"), "legacy/hello.sh should still be there")
-	s.Fact = "waits for approval: " + v.Summary.Reason
+	s.Fact = "needs your approval: " + v.Summary.Reason
 }
 
 func lastLine(s string) string {

@@ -1,11 +1,14 @@
 package document
 
 import (
+	"cmp"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/pfl-forge/pfl-forge"
 	"github.com/pfl-forge/pfl-forge/cmd/pfl-forge/internal/cli/kit"
+	"github.com/pfl-forge/pfl-forge/cmd/pfl-forge/internal/render"
 )
 
 // Item is an intent in a list, as programs read it: who wants what, how far it is, and
@@ -140,23 +143,23 @@ func HowToResume(i *Item, id forge.TaskID) string {
 	return "paused; next: pfl-forge resume " + string(id)
 }
 
-// Why returns in a line why an intent waits for a person, such as "waits for approval,
-// risk high: it touches the login".
+// Why returns in a line why an intent waits for a person, such as "needs your
+// approval (high risk): it touches the login".
 func (i *Item) Why() string {
 	reason := kit.Safe(i.Reason)
 	switch i.Waiting {
 	case forge.WaitingApproval:
-		text := "waits for approval"
-		if i.Risk != "" {
-			text += ", risk " + string(i.Risk)
+		text := "needs your approval"
+		if i.Risk != "" && !strings.Contains(reason, "risk") {
+			text += " (" + render.Risk(i.Risk) + ")"
 		}
 		return kit.WithReason(text, reason)
 	case forge.WaitingClarification:
-		return "waits for answers"
+		return cmp.Or(reason, "needs your answers")
 	case forge.WaitingDirty:
 		return kit.WithReason("waits for your files", reason)
 	case forge.WaitingBudget:
-		return kit.WithReason("waits for money", reason)
+		return kit.WithReason("waits for budget", reason)
 	case forge.WaitingPaused:
 		return kit.WithReason("is paused", reason)
 	case forge.WaitingFailed:

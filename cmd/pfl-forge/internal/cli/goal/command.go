@@ -21,16 +21,16 @@ import (
 	"github.com/pfl-forge/pfl-forge/cmd/pfl-forge/internal/render"
 )
 
-const help = `A goal is a task with criteria. An agent works on it, another one sums up what it did, and
-a third one, which has no tools, judges every criterion from the change itself. That is an
-iteration. Iterations follow, each knowing what the ones before tried, until every
-criterion is met, and the change merges, or until they are used up.`
+const help = `A goal is a task with criteria. One agent works on it, another one summarizes the work,
+and a third one, without tools, judges every criterion from the change itself. That is one
+iteration. Each iteration knows what the earlier ones tried. They end when every criterion
+is met and the change is merged, or when no iterations are left.`
 
 // Command returns the command goal with those below it.
 func Command(a *kit.App) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "goal",
-		Short: "work on something until its criteria are met",
+		Short: "work on a task until its criteria are met",
 		Long:  help,
 		Args:  kit.KnownCommand,
 		RunE:  func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
@@ -99,7 +99,7 @@ func cancelCommand(a *kit.App) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:               "cancel <id>...",
 		Short:             "stop goals for good",
-		Long:              "Stop goals for good. The commits of all iterations, and what they found out, are kept.",
+		Long:              "Stop goals for good. The commits and findings of all iterations are kept.",
 		Example:           "  pfl-forge goal cancel reset-link --reason \"not now\"",
 		Args:              kit.AtLeast(1, "the id of a goal"),
 		ValidArgsFunction: target.Intents(a, isGoal, 0),
@@ -108,7 +108,7 @@ func cancelCommand(a *kit.App) *cobra.Command {
 			return control.Send(cmd.Context(), a, args, &r)
 		},
 	}
-	cmd.Flags().StringVar(&said.Text, "reason", "", "why, for the history")
+	cmd.Flags().StringVar(&said.Text, "reason", "", "`reason` for the history")
 	kit.OutputFlag(cmd, &r.Format)
 	return cmd
 }
@@ -119,9 +119,9 @@ func resumeCommand(a *kit.App) *cobra.Command {
 	var r control.Request
 	cmd := &cobra.Command{
 		Use:   "resume <id>...",
-		Short: "go on with goals that are paused or ended without success",
-		Long: "Go on with goals. One that is paused goes on where it stopped. One that used up its iterations, failed, or waits for money or\n" +
-			"for your files, gets as many iterations once more; it remembers those that it had.",
+		Short: "continue goals that are paused or ended without success",
+		Long: "Continue goals. A paused goal continues where it stopped. A goal that used up its iterations, failed, or waits for budget or\n" +
+			"for your files gets the same number of iterations again, and remembers the earlier ones.",
 		Example:           "  pfl-forge goal resume reset-link\n  pfl-forge goal resume reset-link --with \"the mailer has a test double\"",
 		Args:              kit.AtLeast(1, "the id of a goal"),
 		ValidArgsFunction: target.Intents(a, func(s *forge.Summary) bool { return isGoal(s) && pending.Waits(s) }, 0),
@@ -131,7 +131,7 @@ func resumeCommand(a *kit.App) *cobra.Command {
 		},
 	}
 	cmd.Flags().StringVar(&said.Text, "with", "", "`instructions` for the agents")
-	cmd.Flags().Float64Var(&said.BudgetUSD, "budget", 0, "what the goal may cost in all from now on, in `USD`")
+	cmd.Flags().Float64Var(&said.BudgetUSD, "budget", 0, "new total budget of the goal, in `USD`")
 	kit.OutputFlag(cmd, &r.Format)
 	return cmd
 }
@@ -154,7 +154,7 @@ func goOn(said *pending.Said) control.Chooser {
 		id, s := v.Intent.ID, &v.Summary
 		switch {
 		case pending.Resume.Fits(s) && *said != (pending.Said{}):
-			return nil, *said, fmt.Errorf("%s: is paused, and goes on as it was: leave out --with and --budget", id)
+			return nil, *said, fmt.Errorf("%s: is paused, and continues unchanged: omit --with and --budget", id)
 		case pending.Resume.Fits(s):
 			return pending.Resume, *said, nil
 		case pending.Approve.Fits(s), pending.Answer.Fits(s):
@@ -168,5 +168,5 @@ func goOn(said *pending.Said) control.Chooser {
 
 // notGoal returns the error for an intent without criteria.
 func notGoal(id forge.IntentID) error {
-	return fmt.Errorf("%s is no goal, it has no criteria; `pfl-forge show %s` shows it, `pfl-forge goal list` lists the goals", id, id)
+	return fmt.Errorf("%s is not a goal: it has no criteria; see `pfl-forge show %s`, or `pfl-forge goal list` for the goals", id, id)
 }

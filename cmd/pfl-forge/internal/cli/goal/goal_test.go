@@ -39,7 +39,7 @@ func TestGoOn(t *testing.T) {
 		want    string // of the event, or of the error
 	}{
 		"paused":                {forge.WaitingPaused, pending.Said{}, "resume"},
-		"paused, with a hint":   {forge.WaitingPaused, pending.Said{Text: "x"}, "search: is paused, and goes on as it was: leave out --with and --budget"},
+		"paused, with a hint":   {forge.WaitingPaused, pending.Said{Text: "x"}, "search: is paused, and continues unchanged: omit --with and --budget"},
 		"failed":                {forge.WaitingFailed, pending.Said{Text: "x"}, "retry x"},
 		"waits for money":       {forge.WaitingBudget, pending.Said{BudgetUSD: 2}, "retry "},
 		"waits for approval":    {forge.WaitingApproval, pending.Said{}, "search: iteration 3 of 5, 1 of 2 criteria met; `pfl-forge approve search`"},
@@ -72,7 +72,7 @@ func TestGoOn(t *testing.T) {
 		}
 	}
 	plain := &forge.View{Intent: forge.Intent{ID: "plain"}}
-	if _, _, err := onlyGoals(goOn(&pending.Said{}))(plain); err == nil || !strings.Contains(err.Error(), "plain is no goal") {
+	if _, _, err := onlyGoals(goOn(&pending.Said{}))(plain); err == nil || !strings.Contains(err.Error(), "plain is not a goal") {
 		t.Errorf("an intent without criteria: %v", err)
 	}
 }

@@ -31,7 +31,7 @@ func listCommand(a *kit.App) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:     "list",
 		Aliases: []string{"ls"},
-		Short:   "list the goals and how far they are",
+		Short:   "list the goals and their progress",
 		Example: "  pfl-forge goal list\n  pfl-forge goal list -o json",
 		Args:    kit.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -90,7 +90,7 @@ func printList(a *kit.App, all []forge.Summary, format render.Format) error {
 	return a.Print(format, list, names, func() error {
 		if len(list) == 0 {
 			a.Say("no goals yet")
-			a.Say(`next: pfl-forge goal run "what is to be done" --criterion "what holds in the end"`)
+			a.Say(`next: pfl-forge goal run "the task" --criterion "a condition that must hold in the end"`)
 			return nil
 		}
 		return printTable(a, list, all, format == render.Wide)

@@ -27,9 +27,9 @@ func readGoal(a *kit.App, args []string, f *runFlags) (*goalfile.Goal, error) {
 	if len(f.criteria) > 0 {
 		switch {
 		case len(args) == 0:
-			return nil, kit.Usage(kit.Missing("the text that the criteria are about"))
+			return nil, kit.Usage(kit.Missing("the text"))
 		case slices.Contains([]string{".yaml", ".yml"}, filepath.Ext(args[0])):
-			return nil, kit.Usage(fmt.Errorf("--criterion goes with a text; those of %s stand in it", args[0]))
+			return nil, kit.Usage(fmt.Errorf("--criterion needs a text; %s has its own criteria", args[0]))
 		}
 		return &goalfile.Goal{Task: args[0], Criteria: f.criteria}, nil
 	}
@@ -43,11 +43,11 @@ func readGoal(a *kit.App, args []string, f *runFlags) (*goalfile.Goal, error) {
 	info, err := os.Stat(name)
 	switch {
 	case err != nil && len(args) == 0:
-		return nil, kit.Usage(fmt.Errorf("there is no %s here; name a file, or give a text and --criterion", goalfile.Name))
+		return nil, kit.Usage(fmt.Errorf("there is no %s here; give a file, or a text and --criterion", goalfile.Name))
 	case err != nil:
-		return nil, kit.Usage(fmt.Errorf("%s: no such file; a text needs --criterion, one at least", name))
+		return nil, kit.Usage(fmt.Errorf("%s: no such file; a text needs at least one --criterion", name))
 	case !info.Mode().IsRegular():
-		return nil, fmt.Errorf("%s is no regular file; use - to read from a pipe", name)
+		return nil, fmt.Errorf("%s is not a regular file; use - to read from a pipe", name)
 	}
 	file, err := os.Open(name)
 	if err != nil {
@@ -70,7 +70,7 @@ func parseGoal(name string, from io.Reader) (*goalfile.Goal, error) {
 func intentOf(g *goalfile.Goal, f *runFlags) (*forge.Intent, error) {
 	title := create.FirstLine(g.Task)
 	if title == "" {
-		return nil, kit.Usage(errors.New("the text is empty; say what is to be done"))
+		return nil, kit.Usage(errors.New("the text is empty; describe the task"))
 	}
 	if f.maxIterations > 0 {
 		g.Options.MaxIterations = f.maxIterations
@@ -117,12 +117,12 @@ func checkTools(a *kit.App, wanted, allowed []string) error {
 	left := len(wanted)
 	for _, want := range wanted {
 		if !slices.ContainsFunc(allowed, func(tool string) bool { return name(tool) == name(want) }) {
-			a.Say("claude_options.allowed_tools: %s has no effect: worker_tools in %s do not have it", kit.Safe(want), config.FileName)
+			a.Say("claude_options.allowed_tools: %s has no effect: it is not in worker_tools of %s", kit.Safe(want), config.FileName)
 			left--
 		}
 	}
 	if len(wanted) > 0 && left == 0 {
-		return fmt.Errorf("claude_options.allowed_tools: has none of worker_tools in %s, which are %s", config.FileName, strings.Join(allowed, ", "))
+		return fmt.Errorf("claude_options.allowed_tools: has none of the worker_tools of %s (%s)", config.FileName, strings.Join(allowed, ", "))
 	}
 	return nil
 }

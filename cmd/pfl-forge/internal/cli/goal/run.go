@@ -19,12 +19,12 @@ import (
 	"github.com/pfl-forge/pfl-forge/config"
 )
 
-const runHelp = `Work on a goal until every criterion is met, or its iterations are used up, and show what
-happens. What else can go on here goes on meanwhile; the command ends when the goal can go
-on no more. With --server it asks an organisation's pfl-forge for it, and follows.
+const runHelp = `Work on a goal until every criterion is met or no iterations are left, and show the
+progress. Other work continues meanwhile; the command ends when the goal is finished or
+waits for you. With --server, submit the goal to an organisation's pfl-forge and follow it.
 
-The goal is a file, task.yaml in the repository's folder if none is named and - for standard
-input, or a text with --criterion, once for each.
+The goal is a file (default: task.yaml in the repository's folder; - is standard input), or
+a text with one --criterion for each condition.
 
 Exit codes: 0 every criterion is met, 1 usage or internal error, 2 the iterations are used
 up, or it ended with an error or was cancelled, 3 it waits for a person, 130 interrupted.`
@@ -45,7 +45,7 @@ type runFlags struct {
 func runCommand(a *kit.App) *cobra.Command {
 	var f runFlags
 	cmd := &cobra.Command{
-		Use:   "run [<task.yaml> | <text> --criterion <what holds in the end>...]",
+		Use:   "run [<task.yaml> | <text> --criterion <condition>...]",
 		Short: "work on a goal until every criterion is met",
 		Long:  runHelp,
 		Example: `  pfl-forge goal run
@@ -66,14 +66,14 @@ func runCommand(a *kit.App) *cobra.Command {
 		},
 	}
 	flags := cmd.Flags()
-	flags.StringArrayVar(&f.criteria, "criterion", nil, "`what` must hold in the end, for a text; may be repeated")
-	flags.IntVar(&f.maxIterations, "max-iterations", 0, "most iterations, 1 to 100; that of the file, or 10, if left out")
-	flags.StringVar(&f.model, "model", "", "of the agent that works on it; the project's if left out")
-	flags.StringVar(&f.id, "id", "", "of the goal; made of the text's first line if left out")
-	flags.StringVar(&f.agent, "agent", "", "the back end: "+strings.Join(config.Agents(), ", ")+", or one of the project's own")
-	flags.StringVar(&f.risk, "risk", "", "low, med or high; judged if left out")
-	flags.Float64Var(&f.budget, "budget", 0, "most that agents may spend on it, in US `dollars`")
-	flags.BoolVarP(&f.detach, "detach", "d", false, "ask for it, and leave the work to the next run or the one that goes on")
+	flags.StringArrayVar(&f.criteria, "criterion", nil, "a `condition` that must hold in the end, with a text; may be repeated")
+	flags.IntVar(&f.maxIterations, "max-iterations", 0, "maximum number of iterations, 1 to 100; default: the file's, or 10")
+	flags.StringVar(&f.model, "model", "", "model of the agent that works on it; default: the project's")
+	flags.StringVar(&f.id, "id", "", "id of the goal; default: made from the text's first line")
+	flags.StringVar(&f.agent, "agent", "", "the agent back end: "+strings.Join(config.Agents(), ", ")+", or one of the project's own")
+	flags.StringVar(&f.risk, "risk", "", "low, med or high; default: chosen by the analysis")
+	flags.Float64Var(&f.budget, "budget", 0, "spending limit for its agents, in US `dollars`")
+	flags.BoolVarP(&f.detach, "detach", "d", false, "submit the goal, and leave the work to the next run or the one in progress")
 	flags.BoolVar(&f.dryRun, "dry-run", false, "print the intent and submit nothing")
 	kit.OutputFlag(cmd, &f.format)
 	cmd.MarkFlagsMutuallyExclusive("detach", "dry-run")
@@ -138,7 +138,7 @@ func submit(ctx context.Context, a *kit.App, t *target.Target, i *forge.Intent, 
 		case err != nil:
 			return "", err
 		case id != "":
-			a.Say("%s asks for the same and is under way: going on with it (--id asks for another one)", a.Style(a.Err).Bold(string(id)))
+			a.Say("%s asks for the same and is in progress: continuing it (use --id to create another one)", a.Style(a.Err).Bold(string(id)))
 			return id, nil
 		}
 	}

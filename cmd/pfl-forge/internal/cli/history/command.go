@@ -19,11 +19,11 @@ import (
 	"github.com/pfl-forge/pfl-forge/cmd/pfl-forge/internal/render"
 )
 
-const historyHelp = `List the finished runs of all intents, the newest first. With the id of an intent show
-its last run, or that of --run, as a timeline: every attempt with its duration, agent,
+const historyHelp = `List the finished runs of all intents, newest first. With the id of an intent, show its
+last run, or the one given by --run, as a timeline: every attempt with its duration, agent,
 model, session and cost, and every adjustment of the flow with the rule behind it.
 
-An intent has another run after each retry.`
+Each retry of an intent is another run.`
 
 // flags are the flags of history.
 type flags struct {
@@ -49,7 +49,7 @@ func Command(a *kit.App) *cobra.Command {
 			}
 			for _, name := range []string{"intent", "type", "outcome", "agent", "since", "limit"} {
 				if cmd.Flags().Changed(name) {
-					return kit.Usage(fmt.Errorf("--%s is for the list; leave out the id", name))
+					return kit.Usage(fmt.Errorf("--%s is for the list; omit the id", name))
 				}
 			}
 			return historyOf(cmd.Context(), a, args[0], &f)
@@ -57,13 +57,13 @@ func Command(a *kit.App) *cobra.Command {
 	}
 	outcomes := []string{string(forge.OutcomeSuccess), string(forge.OutcomeFailed), string(forge.OutcomeEscalated)}
 	set := cmd.Flags()
-	set.StringVar(&f.intent, "intent", "", "only runs of this intent, by its `id`")
-	set.StringVar(&f.kind, "type", "", "only of intents of a `type` such as fix")
-	set.StringVar(&f.outcome, "outcome", "", "only those that ended so: "+strings.Join(outcomes, ", "))
-	set.StringVar(&f.agent, "agent", "", "only those in which this agent worked, by its `name`")
-	set.StringVar(&f.since, "since", "", "only what ended later: a `time` such as 24h or 2026-03-01")
-	set.IntVar(&f.limit, "limit", 50, "at most so many, 0 for all")
-	set.IntVar(&f.run, "run", 0, "the run to show, by its `number`; the last one if left out")
+	set.StringVar(&f.intent, "intent", "", "only runs of the intent with this `id`")
+	set.StringVar(&f.kind, "type", "", "only runs of intents of a `type` such as fix")
+	set.StringVar(&f.outcome, "outcome", "", "only runs with this outcome: "+strings.Join(outcomes, ", "))
+	set.StringVar(&f.agent, "agent", "", "only runs in which the agent with this `name` worked")
+	set.StringVar(&f.since, "since", "", "only runs that ended after a `time` such as 24h or 2026-03-01")
+	set.IntVar(&f.limit, "limit", 50, "at most this many runs, 0 for all")
+	set.IntVar(&f.run, "run", 0, "the `number` of the run to show; default: the last one")
 	_ = cmd.RegisterFlagCompletionFunc("outcome", cobra.FixedCompletions(outcomes, cobra.ShellCompDirectiveNoFileComp))
 	_ = cmd.RegisterFlagCompletionFunc("intent", target.Intents(a, target.AnyIntent, 0))
 	kit.OutputFlag(cmd, &f.format)
@@ -136,7 +136,7 @@ func history(ctx context.Context, a *kit.App, f *flags) error {
 // printTable prints finished runs, each in a row, and how many more there are.
 func printTable(a *kit.App, list []pastRun, more int, wide bool) error {
 	if len(list) == 0 {
-		a.Say("no run has ended yet, or none that fits")
+		a.Say("no finished runs match")
 		return nil
 	}
 	columns := render.Columns{Header: []string{"ENDED", "INTENT", "RUN", "OUTCOME", "TIME", "STEPS", "CHANGES", "COST", "TITLE"}, Shrink: 8}

@@ -53,7 +53,7 @@ func historyOf(ctx context.Context, a *kit.App, arg string, f *flags) error {
 func chooseRun(v *forge.View, run int) (*forge.History, error) {
 	id := v.Intent.ID
 	if len(v.History) == 0 {
-		return nil, fmt.Errorf("no run of %s has ended yet; `pfl-forge show %s` says how far it is", id, id)
+		return nil, fmt.Errorf("no run of %s has ended yet; see `pfl-forge show %s`", id, id)
 	}
 	if run == 0 {
 		return &v.History[len(v.History)-1], nil

@@ -39,7 +39,7 @@ func TestTimeline(t *testing.T) {
 	want := []string{
 		"      +10s                            analyze      ok                 10s",
 		"    +1m30s  fix-001                   review 2     rejected         1m15s  claude, opus, 41.2k tokens, $0.19, session 0123",
-		"    +1m30s  fix-001                   -> rework: the review rejected; the same session goes on with its feedback (no test)",
+		"    +1m30s  fix-001                   -> rework: the review rejected the change; the same session continues with its feedback (no test)",
 		"    +1m35s                            -> of-tomorrow",
 	}
 	if strings.Join(got, "\n") != strings.Join(want, "\n") {

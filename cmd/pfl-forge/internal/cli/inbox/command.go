@@ -22,12 +22,12 @@ import (
 	"github.com/pfl-forge/pfl-forge/internal/term"
 )
 
-const inboxHelp = `Show what waits for you: why, what you can do, and what a decision needs.
+const inboxHelp = `Show what waits for you: why, what you can do, and what you need for a decision.
 
-On a terminal it goes through the entries one by one, and a key decides: a approves, r
+On a terminal it goes through the entries one at a time, and a key decides: a approves, r
 rejects, e answers, t tries again with instructions, u resumes, c cancels; d shows the
-change, p the plan, v the output of verify, l the log; n goes to the next entry, q ends.
-Elsewhere, and with --list or --output, it prints them.`
+change, p the plan, v the output of verify, l the log; n goes to the next entry, q quits.
+Elsewhere, and with --list or --output, it prints the list.`
 
 // Command returns the command inbox.
 func Command(a *kit.App) *cobra.Command {
@@ -35,7 +35,7 @@ func Command(a *kit.App) *cobra.Command {
 	var lines bool
 	cmd := &cobra.Command{
 		Use:     "inbox",
-		Short:   "go through what waits for you, why, and what you can do",
+		Short:   "go through everything that waits for you",
 		Long:    inboxHelp,
 		Example: "  pfl-forge inbox\n  pfl-forge inbox --list\n  pfl-forge inbox -o json",
 		Args:    kit.NoArgs,
@@ -47,7 +47,7 @@ func Command(a *kit.App) *cobra.Command {
 			return list(cmd.Context(), a, format)
 		},
 	}
-	cmd.Flags().BoolVar(&lines, "list", false, "print them, also on a terminal")
+	cmd.Flags().BoolVar(&lines, "list", false, "print the list, even on a terminal")
 	kit.OutputFlag(cmd, &format)
 	return cmd
 }
@@ -120,7 +120,7 @@ func printRequest(a *kit.App, e *pending.Decision) {
 			parts = append(parts, part)
 		}
 	}
-	fmt.Fprintf(a.Out, "  asked for %s ago (%s)\n", render.Age(time.Since(e.CreatedAt)), strings.Join(parts, ", "))
+	fmt.Fprintf(a.Out, "  created %s ago (%s)\n", render.Age(time.Since(e.CreatedAt)), strings.Join(parts, ", "))
 }
 
 // maxNames bounds how many files a line names.

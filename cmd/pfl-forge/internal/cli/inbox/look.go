@@ -17,7 +17,7 @@ import (
 // plan prints the whole plan, and the reviews so far.
 func (w *walk) plan(_ context.Context, e *pending.Decision) (step, error) {
 	if len(e.Children) > 0 {
-		w.app.Heading(render.Count(len(e.Children), "part"))
+		w.app.Heading(render.Count(len(e.Children), "child intent"))
 		for i := range e.Children {
 			document.PrintChild(w.app, &e.Children[i])
 		}
@@ -63,7 +63,7 @@ func (w *walk) diff(ctx context.Context, e *pending.Decision) (step, error) {
 			continue
 		}
 		if t.Repo == nil {
-			return stay, fmt.Errorf("there is no repository here to show the change of %s from: give --repo", d.ID)
+			return stay, fmt.Errorf("the change of %s cannot be shown without a repository: give --repo", d.ID)
 		}
 		text, err := show.Diff(ctx, t, &d)
 		if err != nil {
@@ -74,7 +74,7 @@ func (w *walk) diff(ctx context.Context, e *pending.Decision) (step, error) {
 		shown++
 	}
 	if shown == 0 {
-		w.app.Say("every change is merged already: pfl-forge show %s", e.ID)
+		w.app.Say("all changes are already merged: pfl-forge show %s", e.ID)
 	}
 	return stay, nil
 }

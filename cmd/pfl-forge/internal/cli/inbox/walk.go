@@ -81,7 +81,7 @@ func through(ctx context.Context, a *kit.App, c *console.Console) error {
 			break
 		}
 		if n == len(ids)-1 {
-			a.Say("that was the last one")
+			a.Say("that was the last entry")
 		}
 	}
 	if w.goesOn != "" {
@@ -154,7 +154,7 @@ func (w *walk) ask(ctx context.Context, d *pending.Decision) (step, error) {
 		after, err := chosen.do(ctx, d)
 		switch {
 		case errors.Is(err, io.EOF):
-			w.app.Say("left as it is")
+			w.app.Say("not changed")
 		case errors.Is(err, console.ErrInterrupted), ctx.Err() != nil:
 			return quit, err
 		case err != nil:
@@ -230,6 +230,6 @@ func (w *walk) answer(ctx context.Context, d *pending.Decision) (step, error) {
 	if err != nil || left > 0 {
 		return stay, err
 	}
-	w.app.Say("%s has all answers", d.ID)
+	w.app.Say("%s: all questions answered", d.ID)
 	return next, nil
 }

@@ -13,7 +13,7 @@ import (
 func Missing(what string) error { return fmt.Errorf("%s is missing", what) }
 
 // surplus returns the error for the first argument that a command has no use for.
-func surplus(arg string) error { return fmt.Errorf("%q is one argument too many", arg) }
+func surplus(arg string) error { return fmt.Errorf("unexpected argument %q", arg) }
 
 // NoArgs is the check of a command that takes no arguments.
 func NoArgs(_ *cobra.Command, args []string) error {

@@ -17,9 +17,9 @@ func (a *App) Terminal() (*console.Console, bool) {
 }
 
 // Confirm asks a question that is answered with the key y or n, and waits until one of
-// them is pressed. Escape is n; Ctrl-C is ExitInterrupted.
+// them is pressed. Escape and Enter are n; Ctrl-C is ExitInterrupted.
 func (a *App) Confirm(ctx context.Context, c *console.Console, question string) (bool, error) {
-	fmt.Fprintf(a.Out, "%s [y/n] ", question)
+	fmt.Fprintf(a.Out, "%s [y/N] ", question)
 	for {
 		k, err := c.Key(ctx)
 		switch {
@@ -29,7 +29,7 @@ func (a *App) Confirm(ctx context.Context, c *console.Console, question string) 
 		case k.Is('y'), k.Is('Y'):
 			fmt.Fprintln(a.Out, "yes")
 			return true, nil
-		case k.Is('n'), k.Is('N'), k.Name == console.Escape:
+		case k.Is('n'), k.Is('N'), k.Name == console.Escape, k.Name == console.Enter:
 			fmt.Fprintln(a.Out, "no")
 			return false, nil
 		}

@@ -19,5 +19,5 @@ func ParseSince(s string, now time.Time) (time.Time, error) {
 			return t, nil
 		}
 	}
-	return time.Time{}, fmt.Errorf("%q is no duration such as 10m, and no time such as 2026-03-01T12:00:00Z or 2026-03-01", s)
+	return time.Time{}, fmt.Errorf("%q is neither a duration such as 10m nor a time such as 2026-03-01T12:00:00Z or 2026-03-01", s)
 }

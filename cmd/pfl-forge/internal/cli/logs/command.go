@@ -15,9 +15,9 @@ import (
 	"github.com/pfl-forge/pfl-forge/cmd/pfl-forge/internal/cli/target"
 )
 
-const logsHelp = `Show what happened to an intent, a task, or all of them: what was decided, and what
-agents and commands did in each attempt. With -f go on with what happens, also in
-attempts that begin later, until the intent is settled, the run ends, or Ctrl-C.
+const logsHelp = `Show what happened to an intent, a task, or all of them: the decisions, and what agents
+and commands did in each attempt. With -f, keep following, including attempts that start
+later, until the intent ends or waits for you, the run ends, or Ctrl-C.
 
 With -o ndjson each line is an object with at, project, intent, task, step, attempt,
 claim, replica, kind, agent, text and usage, as far as it has them. kind is decided
@@ -46,7 +46,7 @@ func Command(a *kit.App) *cobra.Command {
 	var f flags
 	cmd := &cobra.Command{
 		Use:   "logs [<id>]",
-		Short: "show what happened, and with -f what happens",
+		Short: "show what happened, or follow it with -f",
 		Long:  logsHelp,
 		Example: "  pfl-forge logs reset-link\n  pfl-forge logs -f reset-link-001\n" +
 			"  pfl-forge logs --since 10m --step review\n  pfl-forge logs -f -o ndjson",
@@ -55,8 +55,8 @@ func Command(a *kit.App) *cobra.Command {
 		RunE:              func(cmd *cobra.Command, args []string) error { return logs(cmd.Context(), a, args, &f) },
 	}
 	set := cmd.Flags()
-	set.BoolVarP(&f.follow, "follow", "f", false, "go on, until the intent is settled, the run ends, or Ctrl-C")
-	set.StringVar(&f.since, "since", "", "only what is newer: a `time` such as 10m, 2h or 2026-03-01T12:00:00Z")
+	set.BoolVarP(&f.follow, "follow", "f", false, "keep following, until the intent ends or waits for you, the run ends, or Ctrl-C")
+	set.StringVar(&f.since, "since", "", "only what is newer than a `time` such as 10m, 2h or 2026-03-01T12:00:00Z")
 	set.StringVar(&f.step, "step", "", "only of this `step`: "+strings.Join(stepNames(), ", "))
 	set.IntVar(&f.attempt, "attempt", 0, "only of the attempts with this `number`")
 	set.StringVarP(&f.output, "output", "o", formatLines, "table, ndjson, json, yaml")
@@ -97,7 +97,7 @@ func (f *flags) query(now time.Time) (Query, error) {
 	case !slices.Contains(formats, f.output):
 		return q, kit.Usage(fmt.Errorf("--output: can be %s", strings.Join(formats, ", ")))
 	case f.follow && (f.output == formatJSON || f.output == formatYAML):
-		return q, kit.Usage(fmt.Errorf("-o %s has an end, and -f none: use -o ndjson", f.output))
+		return q, kit.Usage(fmt.Errorf("-o %s cannot be used with -f: use -o ndjson", f.output))
 	}
 	return q, nil
 }
@@ -144,7 +144,7 @@ func readLogs(ctx context.Context, a *kit.App, t **target.Target, r *Reader, fol
 		if err := r.Read(ctx, (*t).Bus, false); err != nil || !follow || one && r.Settled() {
 			return err
 		}
-		return errors.New("nothing goes on here, so there is nothing to follow; leave out -f, or start `pfl-forge run` in another terminal")
+		return errors.New("nothing is running here, so there is nothing to follow; omit -f, or start `pfl-forge run` in another terminal")
 	}
 	following, stop := context.WithCancel(ctx)
 	defer stop()

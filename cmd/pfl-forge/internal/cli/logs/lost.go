@@ -40,7 +40,7 @@ func (r *Reader) Incomplete() error {
 	if r.lost.err == nil {
 		return nil
 	}
-	return fmt.Errorf("transcripts that the stream has lost are not shown: %w", r.lost.err)
+	return fmt.Errorf("some transcripts were lost by the store and are not shown: %w", r.lost.err)
 }
 
 // readLost reads the transcripts that the stream has lost, all or in part, one at a time:

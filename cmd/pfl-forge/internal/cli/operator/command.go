@@ -19,12 +19,12 @@ import (
 	"github.com/pfl-forge/pfl-forge/cmd/pfl-forge/internal/render"
 )
 
-const operatorHelp = `Talk to Claude Code about the repository's intents. It is told how things stand and what
-waits for you, has nothing but Bash, and drives pfl-forge for you: it looks without
-asking, and asks you at the terminal before it runs anything else.
+const operatorHelp = `Talk to Claude Code about the repository's intents. It knows the current state and what
+waits for you, has no tool but Bash, and runs pfl-forge for you: it reads without asking,
+and asks you at the terminal before it runs anything else.
 
-It is your own claude, with your login; what the repository's settings say does not
-count. The exit code is that of claude.`
+It is your own claude, with your login; the repository's settings are ignored. The exit
+code is that of claude.`
 
 // flags are the flags of operator.
 type flags struct {
@@ -53,8 +53,8 @@ func Command(a *kit.App) *cobra.Command {
 			return operator(cmd.Context(), a, strings.Join(args, " "), &f)
 		},
 	}
-	cmd.Flags().StringVar(&f.model, "model", "", "the model, as claude knows it; claude's default if left out")
-	cmd.Flags().BoolVar(&f.print, "print", false, "print what would be run, and run nothing")
+	cmd.Flags().StringVar(&f.model, "model", "", "the model, as claude names it; default: claude's own")
+	cmd.Flags().BoolVar(&f.print, "print", false, "print the command, and run nothing")
 	kit.OutputFlag(cmd, &f.format)
 	return cmd
 }
@@ -63,17 +63,17 @@ func Command(a *kit.App) *cobra.Command {
 // stand.
 func operator(ctx context.Context, a *kit.App, first string, f *flags) error {
 	if a.Remote() {
-		return kit.Usage(errors.New("the operator works in a repository: leave out --server and --context"))
+		return kit.Usage(errors.New("the operator works in a repository: omit --server and --context"))
 	}
 	c, ok := a.Terminal()
 	if ok {
 		c.Close()
 	} else if !f.print {
-		return errors.New("the operator is a conversation and needs a terminal; --print shows what would be run")
+		return errors.New("the operator needs a terminal; --print shows the command")
 	}
 	claude, found := lookUp(a, "claude")
 	if !found && !f.print {
-		return errors.New("claude is not in PATH: install Claude Code, or use the other commands; pfl-forge doctor says what is there")
+		return errors.New("claude is not in PATH: install Claude Code, or use the other commands; pfl-forge doctor lists what is installed")
 	}
 	situation, dir, err := situation(ctx, a)
 	if err != nil {

@@ -8,6 +8,8 @@ import (
 
 	"github.com/pfl-forge/pfl-forge"
 	"github.com/pfl-forge/pfl-forge/cmd/pfl-forge/internal/cli/document"
+	"github.com/pfl-forge/pfl-forge/cmd/pfl-forge/internal/render"
+	"github.com/pfl-forge/pfl-forge/cmd/pfl-forge/internal/cli/kit"
 )
 
 // Choice is one thing that a person can do about an intent. There is one of each, below;
@@ -71,7 +73,7 @@ var Approve = &Choice{
 	Fits:  waits(forge.WaitingApproval),
 	Needs: nothing,
 	Sure: func(s *forge.Summary) string {
-		return fmt.Sprintf("approve %s, risk %s, %d tasks, plan %s?", s.Key.Intent, s.Risk, s.TaskCount, s.Plan)
+		return fmt.Sprintf("Approve %s (%s, %s, plan %s)?", named(s), render.Risk(s.Risk), render.Count(s.TaskCount, "task"), s.Plan)
 	},
 	typed: func(s *forge.Summary) []string {
 		line := "pfl-forge approve " + string(s.Key.Intent)
@@ -99,10 +101,10 @@ var Answer = &Choice{
 
 // Retry runs an intent again that failed, or that waits for files or for money.
 var Retry = &Choice{
-	Key: 't', Name: "try again", Done: "retried", GoesOn: true,
+	Key: 't', Name: "retry", Done: "retried", GoesOn: true,
 	Fits:  waits(forge.WaitingFailed, forge.WaitingDirty, forge.WaitingBudget),
 	Needs: retryNeeds,
-	Sure:  func(s *forge.Summary) string { return fmt.Sprintf("try %s again?", s.Key.Intent) },
+	Sure:  func(s *forge.Summary) string { return "Retry " + named(s) + "?" },
 	typed: retryTyped,
 	message: func(said Said) forge.Message {
 		return &forge.Retry{Instructions: said.Text, BudgetUSD: said.BudgetUSD}
@@ -129,9 +131,9 @@ var Reject = &Choice{
 	Key: 'r', Name: "reject", Done: "rejected",
 	Fits: waits(forge.WaitingApproval, forge.WaitingClarification, forge.WaitingFailed),
 	Needs: func(*forge.Summary) Need {
-		return Need{NeedText, "why (Ctrl-D: leave it)? ", func(text string) (Said, error) { return Said{Text: text}, nil }}
+		return Need{NeedText, "Reason (Ctrl-D to cancel): ", func(text string) (Said, error) { return Said{Text: text}, nil }}
 	},
-	Sure: func(s *forge.Summary) string { return fmt.Sprintf("reject %s?", s.Key.Intent) },
+	Sure: func(s *forge.Summary) string { return "Reject " + named(s) + "?" },
 	typed: func(s *forge.Summary) []string {
 		if s.Waiting == forge.WaitingFailed {
 			return nil // cancelling is suggested
@@ -146,9 +148,9 @@ var Cancel = &Choice{
 	Key: 'c', Name: "cancel", Done: "cancelled",
 	Fits: Waits,
 	Needs: func(s *forge.Summary) Need {
-		return Need{Kind: NeedYes, Prompt: "cancel " + string(s.Key.Intent) + "? What is merged stays."}
+		return Need{Kind: NeedYes, Prompt: "Cancel " + named(s) + "? Merged changes stay."}
 	},
-	Sure: func(s *forge.Summary) string { return fmt.Sprintf("cancel %s?", s.Key.Intent) },
+	Sure: func(s *forge.Summary) string { return "Cancel " + named(s) + "?" },
 	typed: func(s *forge.Summary) []string {
 		if s.Waiting == forge.WaitingApproval || s.Waiting == forge.WaitingClarification {
 			return nil // rejecting is suggested
@@ -166,7 +168,7 @@ var Pause = &Choice{
 	Key: 'p', Name: "pause", Done: "paused",
 	Fits:  func(s *forge.Summary) bool { return !s.Status.Ended() && s.Waiting != forge.WaitingPaused },
 	Needs: nothing,
-	Sure:  func(s *forge.Summary) string { return fmt.Sprintf("pause %s?", s.Key.Intent) },
+	Sure:  func(s *forge.Summary) string { return "Pause " + named(s) + "?" },
 	typed: func(*forge.Summary) []string { return nil },
 	message: func(said Said) forge.Message {
 		return &forge.Pause{Reason: said.Text, Task: said.Task}
@@ -199,6 +201,15 @@ func waits(list ...forge.Waiting) func(*forge.Summary) bool {
 	return func(s *forge.Summary) bool { return slices.Contains(list, s.Waiting) }
 }
 
+// named returns an intent's title in quotes, as a question to a person names it; its id if it
+// has no title.
+func named(s *forge.Summary) string {
+	if title := kit.Safe(s.Title); title != "" {
+		return `"` + title + `"`
+	}
+	return string(s.Key.Intent)
+}
+
 func nothing(*forge.Summary) Need { return Need{Kind: NeedNothing} }
 
 func unasked(*forge.Summary) string { return "" }
@@ -206,10 +217,10 @@ func unasked(*forge.Summary) string { return "" }
 // retryNeeds asks for money where that is missing, and for instructions elsewhere.
 func retryNeeds(s *forge.Summary) Need {
 	if s.Waiting == forge.WaitingBudget {
-		return Need{NeedText, "what it may cost in all, in US dollars (nothing: as the project says now; Ctrl-D: leave it)? ", parseBudget}
+		return Need{NeedText, "New total budget in US dollars (Enter for the project's default, Ctrl-D to cancel): ", parseBudget}
 	}
 	return Need{
-		NeedText, "instructions, if any (Ctrl-D: leave it)? ",
+		NeedText, "Instructions, if any (Ctrl-D to cancel): ",
 		func(text string) (Said, error) { return Said{Text: text}, nil },
 	}
 }
@@ -221,7 +232,7 @@ func parseBudget(text string) (Said, error) {
 	}
 	usd, err := strconv.ParseFloat(strings.TrimPrefix(text, "$"), 64)
 	if err != nil || !(usd > 0) || usd > 1e6 {
-		return Said{}, fmt.Errorf("%q is no amount of US dollars", text)
+		return Said{}, fmt.Errorf("%q is not an amount of US dollars", text)
 	}
 	return Said{BudgetUSD: usd}, nil
 }

@@ -36,17 +36,17 @@ func TestChoices(t *testing.T) {
 		},
 		"files": {
 			forge.Summary{Waiting: forge.WaitingDirty, Tasks: tasks[:1]},
-			"t try again  c cancel",
+			"t retry  c cancel",
 			"git commit or git stash, then retry x; cancel x; show x; show x-001",
 		},
 		"money": {
 			forge.Summary{Waiting: forge.WaitingBudget, Tasks: tasks},
-			"t try again  c cancel",
+			"t retry  c cancel",
 			"retry x --budget USD; cancel x; show x",
 		},
 		"money of the project": {
 			forge.Summary{Waiting: forge.WaitingBudget, Reason: "budget.daily_usd is used up"},
-			"t try again  c cancel",
+			"t retry  c cancel",
 			"raise the budget in pfl-forge.yaml and commit it, then retry x; cancel x; show x",
 		},
 		"paused": {
@@ -61,12 +61,12 @@ func TestChoices(t *testing.T) {
 		},
 		"failed": {
 			forge.Summary{Waiting: forge.WaitingFailed, Tasks: tasks},
-			"t try again  r reject  c cancel",
+			"t retry  r reject  c cancel",
 			"retry x; retry x --with 'instructions'; cancel x; show x; show x-001; show x-002; show x-003",
 		},
 		"failed, of a goal": {
 			forge.Summary{Waiting: forge.WaitingFailed, Goal: goal, Tasks: tasks[:1]},
-			"t try again  r reject  c cancel",
+			"t retry  r reject  c cancel",
 			"goal resume x; goal resume x --with 'instructions'; goal cancel x; goal status x; show x-001",
 		},
 	} {

@@ -22,7 +22,7 @@ func Report(a *kit.App, who, done string, r forge.Ruling) error {
 	case forge.Refused:
 		return fmt.Errorf("%s: %s", who, r.Reason)
 	default:
-		fmt.Fprintf(a.Out, "%s accepted; no runner has decided yet\n", who)
+		fmt.Fprintf(a.Out, "%s accepted; waiting for a runner to decide\n", who)
 	}
 	return nil
 }

@@ -26,7 +26,7 @@ import (
 // Options is how to run. The zero value is the command without flags.
 type Options struct {
 	Only   forge.IntentID // end when this intent can go on no more; empty: when nothing can
-	NoJoin bool           // fail if a run goes on here already, instead of showing it
+	NoJoin bool           // fail if a run is already active here, instead of showing it
 
 	watch  bool // go on when nothing is left to do
 	dryRun bool
@@ -38,23 +38,23 @@ func Command(a *kit.App) *cobra.Command {
 	var f Options
 	cmd := &cobra.Command{
 		Use:   "run",
-		Short: "work on everything that can go on without you",
-		Long: `Import the drafts, work on everything that can go on without a person, and stop.
+		Short: "work on everything that does not need you",
+		Long: `Import the drafts, work on everything that does not need a person, and stop.
 
-Ctrl-C ends the agents and keeps their work; the next run goes on. A second Ctrl-C
-ends at once. If a run goes on here already, this one shows it; with --server it
+Ctrl-C stops the agents and keeps their work; the next run continues. A second Ctrl-C
+stops at once. If a run is already active here, this one shows it; with --server it
 shows what an organisation's pfl-forge works on.
 
-Exit codes: 0 all done, 1 usage or internal error, 2 something is blocked or ended
-with an error, 3 nothing failed but something waits for a person (or a file of
-theirs was refused), 130 interrupted.`,
+Exit codes: 0 all done, 1 usage or internal error, 2 something is blocked or failed, 3
+nothing failed but something waits for a person (or one of their files was refused),
+130 interrupted.`,
 		Args: kit.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error { return run(cmd.Context(), a, &f) },
 	}
 	flags := cmd.Flags()
-	flags.BoolVar(&f.dryRun, "dry-run", false, "say what would be imported and worked on, and change nothing")
-	flags.BoolVar(&f.watch, "watch", false, "go on when nothing is left to do, until Ctrl-C")
-	flags.BoolVar(&f.NoJoin, "no-join", false, "fail if a run goes on here already")
+	flags.BoolVar(&f.dryRun, "dry-run", false, "print what would be imported and worked on, and change nothing")
+	flags.BoolVar(&f.watch, "watch", false, "keep running and wait for new work (stop with Ctrl-C)")
+	flags.BoolVar(&f.NoJoin, "no-join", false, "fail if a run is already active here")
 	kit.OutputFlag(cmd, &f.format)
 	cmd.MarkFlagsMutuallyExclusive("dry-run", "watch")
 	return cmd
@@ -87,7 +87,7 @@ func run(ctx context.Context, a *kit.App, f *Options) error {
 // runRemote shows what an organisation's pfl-forge works on.
 func runRemote(ctx context.Context, a *kit.App, f *Options) error {
 	if f.dryRun || f.watch || f.NoJoin {
-		return kit.Usage(errors.New("with --server a run is only shown: leave out --dry-run, --watch and --no-join"))
+		return kit.Usage(errors.New("with --server a run is only shown: omit --dry-run, --watch and --no-join"))
 	}
 	t, err := target.Connect(ctx, a)
 	if err != nil {
@@ -108,8 +108,8 @@ func NoticeConfig(a *kit.App, repo *local.Repository, base *local.Base) {
 	switch {
 	case err != nil && base.Stored == nil, bytes.Equal(mine, base.Stored):
 	case base.Stored == nil:
-		a.Say("%s is not committed on %s: it has no effect, the defaults hold", config.FileName, base.Branch)
+		a.Say("%s is not committed on %s: it has no effect, the defaults apply", config.FileName, base.Branch)
 	default:
-		a.Say("%s differs from the one committed on %s, which counts", config.FileName, base.Branch)
+		a.Say("%s differs from the committed one on %s; the committed one is used", config.FileName, base.Branch)
 	}
 }

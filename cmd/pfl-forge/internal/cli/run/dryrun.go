@@ -57,7 +57,7 @@ func dryRun(ctx context.Context, a *kit.App, repo *local.Repository, base *local
 		printPlan(a, &p)
 	}
 	if err == nil && len(p.Problems) > 0 {
-		err = errors.New("some drafts are refused; mend them, nothing else is held up")
+		err = errors.New("some drafts are refused; fix them (nothing else is held up)")
 	}
 	return err
 }
@@ -90,6 +90,6 @@ func printPlan(a *kit.App, p *plan) {
 		a.Say("%s", kit.Safe(p.Problems[i].Error()))
 	}
 	if len(p.Import)+len(p.Work)+len(p.Problems) == 0 {
-		a.Say("there is nothing to do")
+		a.Say("nothing to do")
 	}
 }

@@ -41,9 +41,9 @@ func Outcome(o *local.Outcome) error {
 // SayInterrupted says what becomes of the work after Ctrl-C.
 func SayInterrupted(a *kit.App, o *local.Outcome) {
 	if o.Joined {
-		a.Say("no longer shown; the run goes on in the other process")
+		a.Say("Stopped watching; the other process is still running.")
 	} else {
-		a.Say("interrupted; work is kept, the next run goes on")
+		a.Say("Interrupted. Nothing is lost; `pfl-forge run` continues.")
 	}
 }
 

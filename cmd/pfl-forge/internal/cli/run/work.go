@@ -54,7 +54,7 @@ func Work(ctx context.Context, a *kit.App, repo *local.Repository, base *local.B
 			return o, err
 		}
 		if f.NoJoin {
-			return nil, fmt.Errorf("%s; wait for it, or leave out --no-join to watch it", holder(held))
+			return nil, fmt.Errorf("%s; wait for it, or omit --no-join to watch it", holder(held))
 		}
 		live.Notice(holder(held) + "; showing it")
 		o, err = local.Join(ctx, repo, f.Only, live, log)
@@ -62,13 +62,13 @@ func Work(ctx context.Context, a *kit.App, repo *local.Repository, base *local.B
 		if !ended || ctx.Err() != nil {
 			return o, err
 		}
-		live.Notice("that run has just ended; going on")
+		live.Notice("that run has just ended; continuing here")
 	}
 }
 
 // holder returns who runs already, and since when.
 func holder(h *natsd.HeldError) string {
-	return fmt.Sprintf("a run goes on here already, in process %d since %s", h.PID, h.Since.Local().Format(time.TimeOnly))
+	return fmt.Sprintf("already running (process %d, since %s)", h.PID, h.Since.Local().Format(time.TimeOnly))
 }
 
 // runLog returns the logger of a run, to a file or with --verbose to standard error, and

@@ -34,7 +34,7 @@ func printIntent(a *kit.App, d *Intent) error {
 	a.Field("source", string(d.Source))
 	a.Field("asked by", kit.Safe(d.Requester))
 	a.Field("approved by", kit.Safe(d.Approver))
-	a.Field("part of", string(d.Parent))
+	a.Field("parent", string(d.Parent))
 	a.Field("depends on", document.JoinIDs(d.DependsOn))
 	a.Field("labels", kit.Safe(strings.Join(d.Labels, ", ")))
 	a.Field("recipe", kit.Safe(d.Recipe+parameters(d.With)))
@@ -53,7 +53,7 @@ func printIntent(a *kit.App, d *Intent) error {
 		}
 	}
 	if len(d.Children) > 0 {
-		a.Heading("parts")
+		a.Heading("child intents")
 		for i := range d.Children {
 			document.PrintChild(a, &d.Children[i])
 		}
@@ -124,7 +124,7 @@ func printActive(a *kit.App, d *Intent, id forge.TaskID) {
 			fmt.Fprintln(a.Out, "      "+document.HowToResume(&d.Item, t.ID))
 		}
 		for _, o := range t.Overlaps {
-			fmt.Fprintf(a.Out, "      does not merge with %s as it is: %s\n", o.Task, term.Line(strings.Join(o.Files, ", ")))
+			fmt.Fprintf(a.Out, "      conflicts with %s: %s\n", o.Task, term.Line(strings.Join(o.Files, ", ")))
 		}
 	}
 }

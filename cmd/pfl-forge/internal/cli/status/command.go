@@ -4,6 +4,8 @@ package status
 
 import (
 	"context"
+	"errors"
+	"fmt"
 	"slices"
 	"strings"
 
@@ -40,6 +42,8 @@ type Document struct {
 type flags struct {
 	format render.Format
 	watch  bool
+	limit  int // intents of a page; 0: all; below 0: as many as suit the output
+	page   int // counted from 1
 }
 
 // Command returns the command status.
@@ -48,18 +52,23 @@ func Command(a *kit.App) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:     "status",
 		Aliases: []string{"ls", "list"},
-		Short:   "list the intents and how far they are",
+		Short:   "list the intents and their progress",
 		Example: "  pfl-forge status\n  pfl-forge status --watch\n  pfl-forge status -o json",
 		Args:    kit.NoArgs,
 		RunE:    func(cmd *cobra.Command, _ []string) error { return status(cmd.Context(), a, &f) },
 	}
 	kit.OutputFlag(cmd, &f.format)
-	cmd.Flags().BoolVarP(&f.watch, "watch", "w", false, "go on and show what happens, until nothing is left to do")
+	cmd.Flags().BoolVarP(&f.watch, "watch", "w", false, "keep showing what happens, until nothing is left to do")
+	cmd.Flags().IntVar(&f.limit, "limit", -1, "at most this many intents, 0 for all; default: all, on a terminal 40")
+	cmd.Flags().IntVar(&f.page, "page", 1, "the `number` of the page to show, with a limit")
 	return cmd
 }
 
 // status prints the list once, or follows what happens.
 func status(ctx context.Context, a *kit.App, f *flags) error {
+	if f.page < 1 {
+		return kit.Usage(errors.New("--page: pages are counted from 1"))
+	}
 	t, err := target.Reader(ctx, a)
 	if err != nil {
 		return err
@@ -76,20 +85,20 @@ func status(ctx context.Context, a *kit.App, f *flags) error {
 	if err != nil {
 		return err
 	}
-	all, depths := render.Tree(all)
+	all, depths := openFirst(render.Tree(all))
 	doc := Document{Project: t.Project, Intents: document.Items(all), Counts: render.CountIntents(all), Dead: len(dead)}
 	if doc.Paused, err = paused(ctx, t); err != nil {
 		return err
 	}
 	if t.Bus != nil && !t.Owner {
 		if err := running(ctx, t, all, doc.Intents); err != nil {
-			a.Say("cannot tell what running attempts have used: %v", err)
+			a.Say("cannot read the usage of running attempts: %v", err)
 		}
 	}
 	if t.Repo != nil && !t.Remote {
 		doc.Drafts = t.Repo.Drafts()
 		if doc.Problems, err = t.Repo.Problems(); err != nil {
-			a.Say("cannot read what is wrong with your files: %v", err)
+			a.Say("cannot read the problems with your files: %v", err)
 		}
 	}
 	names := kit.Names(all, func(s *forge.Summary) string { return string(s.Key.Intent) })
@@ -102,12 +111,17 @@ func printText(a *kit.App, t *target.Target, f *flags, doc *Document, all []forg
 	if len(all) == 0 {
 		a.Say("no intents yet")
 		if t.Repo != nil && !t.Remote && t.Repo.Forgotten() {
-			a.Say("%s", a.Style(a.Err).Bad("there are intents in .forge/intents that the store knows nothing of: .forge/nats was removed; ask for them again"))
+			a.Say("%s", a.Style(a.Err).Bad(".forge/intents has intents that the store does not know: .forge/nats was removed; create them again"))
 		}
-	} else if err := Table(a, all, depths, f.format == render.Wide); err != nil {
-		return err
-	}
-	if len(all) > 0 {
+	} else {
+		sayRunning(a, doc.Intents)
+		first, end := window(len(all), f.limitOf(a), f.page)
+		if err := Table(a, all[first:end], depths[first:end], f.format == render.Wide); err != nil {
+			return err
+		}
+		if text := f.position(first, end, len(all)); text != "" {
+			a.Say("%s", text)
+		}
 		a.Say("%s", render.Tally(all))
 	}
 	if doc.Paused {
@@ -121,7 +135,7 @@ func printText(a *kit.App, t *target.Target, f *flags, doc *Document, all []forg
 		a.Say("%s", a.Style(a.Err).Bad(kit.Safe(doc.Problems[i].Error())))
 	}
 	if doc.Dead > 0 {
-		a.Say("%s that nobody could handle: `pfl-forge doctor` shows them", render.Count(doc.Dead, "message"))
+		a.Say("%s that could not be handled; see `pfl-forge doctor`", render.Count(doc.Dead, "message"))
 	}
 	switch {
 	case doc.Counts.Waiting+doc.Counts.Failed > 0:
@@ -134,19 +148,33 @@ func printText(a *kit.App, t *target.Target, f *flags, doc *Document, all []forg
 	return nil
 }
 
-// sayMore says what a row has no room for: what runs, what is paused, what does not merge,
-// and what failures mean.
-func sayMore(a *kit.App, list []document.Item) {
+// sayRunning says what agents do right now, an attempt a line.
+func sayRunning(a *kit.App, list []document.Item) {
+	n := 0
+	for i := range list {
+		n += len(list[i].Running)
+	}
+	if n == 0 {
+		return
+	}
+	a.Say("%s", a.Style(a.Err).Bold(fmt.Sprintf("%d running now:", n)))
 	for i := range list {
 		for j := range list[i].Running {
 			a.Say("  %s", &list[i].Running[j])
 		}
+	}
+}
+
+// sayMore says what a row has no room for: what is paused, what conflicts, and what
+// failures mean.
+func sayMore(a *kit.App, list []document.Item) {
+	for i := range list {
 		for _, t := range list[i].Active {
 			if t.Paused && !list[i].PausedWhole() {
 				a.Say("  %s is %s", t.ID, document.HowToResume(&list[i], t.ID))
 			}
 			for _, o := range t.Overlaps {
-				a.Say("  %s does not merge with %s as it is: %s", t.ID, o.Task, term.Line(strings.Join(o.Files, ", ")))
+				a.Say("  %s conflicts with %s: %s", t.ID, o.Task, term.Line(strings.Join(o.Files, ", ")))
 			}
 		}
 	}

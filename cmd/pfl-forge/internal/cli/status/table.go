@@ -10,12 +10,12 @@ import (
 	"github.com/pfl-forge/pfl-forge/cmd/pfl-forge/internal/render"
 )
 
-// Table prints intents, a row for each. Depths, if there are any, say how far each is below
+// Table prints intents, a row for each: which it is, and what it does or waits for. Depths, if there are any, say how far each is below
 // the intent that it was split off from, which a terminal shows by an indent.
 func Table(a *kit.App, all []forge.Summary, depths []int, wide bool) error {
-	columns := render.Columns{Header: []string{"ID", "STATUS", "TASKS", "AGE", "NOW"}, Shrink: 4}
+	columns := render.Columns{Header: []string{"ID", "STATUS", "TASKS", "AGE", "TITLE", "NOW"}, Shrink: 5, Also: 4}
 	if wide {
-		columns.Header = append(columns.Header, "RISK", "TYPE", "SOURCE", "PARENT", "RUN", "TOKENS", "COST", "TITLE")
+		columns.Header = append(columns.Header, "RISK", "TYPE", "SOURCE", "PARENT", "RUN", "TOKENS", "COST")
 	}
 	now := time.Now()
 	for i := range all {
@@ -31,10 +31,10 @@ func Table(a *kit.App, all []forge.Summary, depths []int, wide bool) error {
 		if i < len(depths) && kit.Width(a.Out) > 0 {
 			id = strings.Repeat("- ", depths[i]) + id
 		}
-		row := []string{id, string(s.Status), tasks, render.Age(now.Sub(s.CreatedAt)), Doing(s)}
+		row := []string{id, string(s.Status), tasks, render.Age(now.Sub(s.CreatedAt)), s.Title, render.Doing(s)}
 		if wide {
 			row = append(row, string(s.Risk), s.Type, string(s.Source), string(s.Parent), fmt.Sprint(s.Run),
-				render.Tokens(s.Usage.InputTokens+s.Usage.OutputTokens), render.Cost(s.Usage.CostUSD), s.Title)
+				render.Tokens(s.Usage.InputTokens+s.Usage.OutputTokens), render.Cost(s.Usage.CostUSD))
 		}
 		columns.Add(row...)
 	}

@@ -16,7 +16,7 @@ func follow(ctx context.Context, a *kit.App, t *target.Target, f *flags) error {
 		return kit.Usage(errors.New("--watch shows text; for programs there is `pfl-forge logs -f -o ndjson`"))
 	}
 	if t.Owner || t.Bus == nil {
-		return errors.New("nothing goes on here; start it with `pfl-forge run`, or watch with `pfl-forge run --watch`")
+		return errors.New("nothing is running here; start it with `pfl-forge run`, or with `pfl-forge run --watch`")
 	}
 	all, err := t.Summaries(ctx)
 	if err != nil {

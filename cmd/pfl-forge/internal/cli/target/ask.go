@@ -28,7 +28,7 @@ func (t *Target) Ask(ctx context.Context, ev forge.Event) (forge.Ruling, error) 
 	case errors.Is(err, requests.ErrNoRuling):
 		return forge.Ruling{EventID: ev.ID}, nil
 	case err != nil && t.Session != nil && t.Session.Gone(context.WithoutCancel(ctx)):
-		return r, errors.New("the run that was going on has just ended; try again")
+		return r, errors.New("the active run has just ended; try again")
 	}
 	return r, err
 }
@@ -41,5 +41,5 @@ func (t *Target) Next() string {
 	case t.Owner:
 		return "next: pfl-forge run"
 	}
-	return "the run that is going on takes it up"
+	return "the active run picks it up"
 }

@@ -42,7 +42,7 @@ func connection(a *kit.App) (bus.Config, error) {
 // $XDG_CONFIG_HOME/nats/context/<name>.json.
 func natsContext(a *kit.App, name string) (bus.Config, error) {
 	if name != filepath.Base(name) || name == ".." || name == "." {
-		return bus.Config{}, kit.Usage(fmt.Errorf("--context: %q is no name of a NATS context", name))
+		return bus.Config{}, kit.Usage(fmt.Errorf("--context: %q is not a valid name of a NATS context", name))
 	}
 	home := a.Getenv("XDG_CONFIG_HOME")
 	if home == "" {

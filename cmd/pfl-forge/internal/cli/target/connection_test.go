@@ -43,7 +43,7 @@ func TestConnection(t *testing.T) {
 		"empty token":      {kit.Where{Server: "nats://a:1", TokenFile: empty}, bus.Config{}, "is empty"},
 		"no token":         {kit.Where{Server: "nats://a:1", TokenFile: home + "/none"}, bus.Config{}, "--token-file"},
 		"unknown context":  {kit.Where{Context: "none"}, bus.Config{}, "there is no NATS context none"},
-		"outside":          {kit.Where{Context: "../org"}, bus.Config{}, "no name of a NATS context"},
+		"outside":          {kit.Where{Context: "../org"}, bus.Config{}, "not a valid name of a NATS context"},
 		"password":         {kit.Where{Context: "password"}, bus.Config{}, "use a token"},
 		"context, no url":  {kit.Where{Context: "empty"}, bus.Config{}, "has no url"},
 		"context, garbage": {kit.Where{Context: "broken"}, bus.Config{}, "broken.json"},

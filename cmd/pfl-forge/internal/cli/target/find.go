@@ -71,5 +71,5 @@ func (t *Target) View(ctx context.Context, id forge.IntentID) (*forge.View, erro
 
 // NoIntent returns the error for the id of an intent that does not exist.
 func NoIntent(id forge.IntentID) error {
-	return fmt.Errorf("there is no intent %s; `pfl-forge status` lists those that exist", id)
+	return fmt.Errorf("there is no intent %s; see `pfl-forge status`", id)
 }

@@ -117,7 +117,7 @@ func Connect(ctx context.Context, a *kit.App) (*Target, error) {
 		}
 	}
 	if t.Project == "" {
-		return nil, kit.Usage(errors.New("--project is missing: which of the organisation's projects is this about?"))
+		return nil, kit.Usage(errors.New("--project is missing: give the id of one of the organisation's projects"))
 	}
 	cfg.Name, cfg.Logger = "pfl-forge/"+t.Actor, a.Log()
 	ctx, cancel := context.WithTimeout(ctx, connectTimeout)

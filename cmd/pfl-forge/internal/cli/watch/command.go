@@ -21,12 +21,12 @@ import (
 	"github.com/pfl-forge/pfl-forge/natsd"
 )
 
-const watchHelp = `Show live, on the whole terminal, the intents and their parts, what runs and what it
-costs, conflicts that are foreseen, and what happened last.
+const watchHelp = `Show a live view of the intents and their children, the running attempts and their cost,
+expected conflicts, and the latest events.
 
-Keys: up and down choose an intent, tab goes to the next one that waits for you, enter
-shows it, l shows its log; a approves, e answers, t tries again, p pauses, u resumes; o
-shows also what is over; q ends. Nothing else ends because the view does.`
+Keys: up and down select an intent, tab selects the next one that waits for you, enter
+shows it, l shows its log; a approves, e answers, t retries, p pauses, u resumes; o also
+shows finished intents; q quits. Quitting the view stops nothing else.`
 
 // lookAgain is the interval of looking whether a run has begun.
 const lookAgain = time.Second
@@ -35,7 +35,7 @@ const lookAgain = time.Second
 func Command(a *kit.App) *cobra.Command {
 	return &cobra.Command{
 		Use:   "watch",
-		Short: "show live what goes on, on the whole terminal",
+		Short: "show a live view on the whole terminal",
 		Long:  watchHelp,
 		Args:  kit.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {

@@ -120,7 +120,7 @@ func (w *watching) choose(ctx context.Context, s *forge.Summary, c *pending.Choi
 
 // confirm asks a question in place of the keys.
 func (w *watching) confirm(ctx context.Context, question string) (bool, error) {
-	w.prompt = question + " [y/n]"
+	w.prompt = question + " [y/N]"
 	defer func() { w.prompt = "" }()
 	for {
 		columns, rows := w.screen.Size()
@@ -150,7 +150,7 @@ func (w *watching) aside(ctx context.Context, read bool, do func() error) error 
 			left, read = nil, true
 		}
 		if read {
-			fmt.Fprint(w.app.Out, w.app.Style(w.app.Out).Faint("\nany key goes back "))
+			fmt.Fprint(w.app.Out, w.app.Style(w.app.Out).Faint("\npress any key to go back "))
 			if _, err := w.screen.Key(ctx); err != nil && !errors.Is(err, io.EOF) {
 				left = err
 			}

@@ -13,9 +13,9 @@ func TestKeyFor(t *testing.T) {
 		forge.WaitingApproval:      "a approve",
 		forge.WaitingClarification: "e answer",
 		forge.WaitingPaused:        "u resume",
-		forge.WaitingFailed:        "t try again",
-		forge.WaitingDirty:         "t try again",
-		forge.WaitingBudget:        "t try again",
+		forge.WaitingFailed:        "t retry",
+		forge.WaitingDirty:         "t retry",
+		forge.WaitingBudget:        "t retry",
 	} {
 		if got := keyFor(&forge.Summary{Waiting: waiting}); got != want {
 			t.Errorf("waiting %q: %q, want %q", waiting, got, want)
