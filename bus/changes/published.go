@@ -92,6 +92,7 @@ func goalOf(g *forge.GoalSummary) *Goal {
 	return &Goal{Criteria: g.Criteria, Met: g.Met, Iteration: g.Iteration, Used: g.Used, MaxIterations: g.Most, Status: g.Status}
 }
 
+// StateOf returns what others are told of an intent, from its summary.
 func StateOf(s *forge.Summary) State {
 	return State{
 		Project: s.Key.Project, Intent: s.Key.Intent, Title: Cut(s.Title), Type: Cut(s.Type), Source: s.Source, Risk: s.Risk,

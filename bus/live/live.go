@@ -61,6 +61,7 @@ func (l *Messages) FollowControl(ctx context.Context, do func(Control)) error {
 	return followLive(ctx, l.conn, "forge.control.*.*", controls, do)
 }
 
+// Control tells the workers that have an intent's checkouts what is not needed any more.
 func (l *Messages) Control(c Control) error {
 	subject, err := subjects.Control(c.To)
 	if err != nil {

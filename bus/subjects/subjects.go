@@ -40,6 +40,7 @@ import (
 // None stands for an empty token; no id starts with a hyphen.
 const None = "-"
 
+// CheckKey returns an error unless the key is that of an intent or a project.
 func CheckKey(k forge.Key) error {
 	if _, err := forge.ParseProjectID(string(k.Project)); err != nil {
 		return err
@@ -51,6 +52,7 @@ func CheckKey(k forge.Key) error {
 	return err
 }
 
+// CheckIntent returns an error unless the key is that of an intent.
 func CheckIntent(k forge.Key) error {
 	if err := CheckKey(k); err != nil {
 		return err
@@ -87,6 +89,7 @@ type Sender struct {
 	Name    string // of the person or system, if named
 }
 
+// ParseIntent returns what a subject of FORGE_INTENTS says about its sender.
 func ParseIntent(s string) (Sender, error) {
 	rest, ok := strings.CutPrefix(s, "forge.intent.")
 	t := strings.Split(rest, ".")
@@ -106,6 +109,7 @@ func ParseIntent(s string) (Sender, error) {
 	return from, err
 }
 
+// Journal returns the subject of a machine's journal.
 func Journal(k forge.Key) (string, error) {
 	if k.IsProject() {
 		return "forge.project." + string(k.Project), CheckKey(k)
@@ -113,6 +117,7 @@ func Journal(k forge.Key) (string, error) {
 	return "forge.journal." + string(k.Project) + "." + string(k.Intent), CheckKey(k)
 }
 
+// ParseJournal is the reverse of Journal.
 func ParseJournal(s string) (forge.Key, error) {
 	if project, ok := strings.CutPrefix(s, "forge.project."); ok {
 		k := forge.Key{Project: forge.ProjectID(project)}
@@ -139,6 +144,8 @@ func IntentJournals(p forge.ProjectID) (string, error) {
 	return "forge.journal." + t + ".*", err
 }
 
+// ProjectJournals returns the filter for the journal of a project's own machine, or of all
+// projects' if it is empty.
 func ProjectJournals(p forge.ProjectID) (string, error) {
 	t, err := projectToken(p)
 	return "forge.project." + t, err
@@ -152,6 +159,7 @@ func projectToken(p forge.ProjectID) (string, error) {
 	return string(p), err
 }
 
+// Result returns the subject on which a worker asks a runner to decide on a result.
 func Result(r *forge.Result) (string, error) {
 	if _, err := forge.ParseStep(string(r.Attempt.Step)); err != nil {
 		return "", err
@@ -159,6 +167,7 @@ func Result(r *forge.Result) (string, error) {
 	return strings.Join([]string{"forge.result", string(r.Attempt.Step), string(r.To.Project), string(r.To.Intent)}, "."), CheckIntent(r.To)
 }
 
+// ParseResult is the reverse of Result.
 func ParseResult(s string) (step forge.Step, k forge.Key, err error) {
 	t, err := Tokens(s, "forge.result.", 3)
 	if err != nil {
@@ -171,6 +180,8 @@ func ParseResult(s string) (step forge.Step, k forge.Key, err error) {
 	return step, k, CheckIntent(k)
 }
 
+// Lease returns the subject of the lease on a step of a task, or of an intent if task is
+// empty.
 func Lease(intent forge.Key, task forge.TaskID, step forge.Step) (string, error) {
 	if _, err := forge.ParseStep(string(step)); err != nil {
 		return "", err
@@ -191,6 +202,7 @@ func LeasesIn(p forge.ProjectID) (string, error) {
 	return "forge.lease.*." + string(p) + ".*.*", err
 }
 
+// ParseLease returns the step and the intent of a lease.
 func ParseLease(s string) (step forge.Step, k forge.Key, err error) {
 	t, err := Tokens(s, "forge.lease.", 4)
 	if err != nil {
@@ -206,6 +218,7 @@ func LeasesOf(step forge.Step) (string, error) {
 	return "forge.lease." + string(step) + ".*.*.*", err
 }
 
+// Wake returns the subject on which a machine gets timers and events of other machines.
 func Wake(k forge.Key) (string, error) {
 	s := "forge.wake." + string(k.Project)
 	if !k.IsProject() {
@@ -214,6 +227,7 @@ func Wake(k forge.Key) (string, error) {
 	return s, CheckKey(k)
 }
 
+// Timer returns the subject of a schedule; setting a timer again replaces it.
 func Timer(t *forge.Timer) (string, error) {
 	return Timers(t.To, escape(t.Key)), CheckKey(t.To)
 }
@@ -277,10 +291,12 @@ func intentToken(k forge.Key) string {
 	return string(k.Intent)
 }
 
+// Progress returns the subject on which the attempts of an intent tell how they go.
 func Progress(k forge.Key) (string, error) {
 	return "forge.progress." + string(k.Project) + "." + string(k.Intent), CheckIntent(k)
 }
 
+// ProgressIn returns the filter for the progress in a project, or in all if it is empty.
 func ProgressIn(p forge.ProjectID) (string, error) {
 	t, err := projectToken(p)
 	return "forge.progress." + t + ".*", err
@@ -334,6 +350,7 @@ func Transcripts(f TranscriptFilter) (string, error) {
 	return strings.Join(t, "."), errors.Join(errs...)
 }
 
+// ParseTranscript is the reverse of Transcript.
 func ParseTranscript(s string) (to forge.Key, a forge.Attempt, err error) {
 	t, err := Tokens(s, "forge.transcript.", 6)
 	if err != nil {
@@ -356,6 +373,7 @@ func ParseTranscript(s string) (to forge.Key, a forge.Attempt, err error) {
 	return to, a, nil
 }
 
+// Control returns the subject on which workers are told what is not needed any more.
 func Control(k forge.Key) (string, error) {
 	return "forge.control." + string(k.Project) + "." + intentToken(k), CheckKey(k)
 }
@@ -372,6 +390,7 @@ func Dead(stream string) string {
 	return "forge.dead." + strings.ToLower(strings.TrimPrefix(stream, "FORGE_"))
 }
 
+// Tokens returns the tokens of a subject after a prefix, if there are n of them.
 func Tokens(s, prefix string, n int) ([]string, error) {
 	rest, ok := strings.CutPrefix(s, prefix)
 	t := strings.Split(rest, ".")

@@ -57,6 +57,7 @@ func Backoff(failures int) time.Duration {
 	return min(20*time.Millisecond<<min(failures, 10), 2*time.Second)
 }
 
+// Sleep returns after a while, or with the error of ctx when that ends before.
 func Sleep(ctx context.Context, d time.Duration) error {
 	t := time.NewTimer(d)
 	defer t.Stop()

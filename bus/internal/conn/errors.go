@@ -22,6 +22,7 @@ type RetryError struct {
 func (e *RetryError) Error() string { return e.err.Error() }
 func (e *RetryError) Unwrap() error { return e.err }
 
+// TerminateError puts a message among the dead letters; see Terminate.
 type TerminateError struct{ Reason string }
 
 func (e *TerminateError) Error() string { return e.Reason }

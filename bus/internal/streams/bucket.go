@@ -14,7 +14,9 @@ import (
 type Bucket string
 
 const (
-	BucketObjects     Bucket = "FORGE"
+	// BucketObjects holds files that workers hand on to one another.
+	BucketObjects Bucket = "FORGE"
+	// BucketTranscripts holds whole transcripts.
 	BucketTranscripts Bucket = "FORGE_TRANSCRIPTS"
 )
 
@@ -29,12 +31,16 @@ const (
 	keepStoredTranscripts = 90 * day
 )
 
+// Stream returns the name of the bucket's stream.
 func (b Bucket) Stream() string { return "OBJ_" + string(b) }
 
+// Chunk returns the subject of the chunks of a content, or of all with a wildcard.
 func (b Bucket) Chunk(content string) string { return "$O." + string(b) + ".C." + content }
 
+// Metas returns the filter that matches the names of all objects.
 func (b Bucket) Metas() string { return "$O." + string(b) + ".M.>" }
 
+// Meta returns the subject of the message that names an object.
 func (b Bucket) Meta(path string) string {
 	return "$O." + string(b) + ".M." + base64.URLEncoding.EncodeToString([]byte(path))
 }

@@ -9,6 +9,7 @@ import (
 )
 
 const (
+	// Events is the stream of changes, for everybody to follow.
 	Events = "FORGE_EVENTS"
 	// KeepEvents is how long a follower may be away.
 	KeepEvents = 30 * day
@@ -52,6 +53,7 @@ func refusals() jetstream.StreamConfig {
 }
 
 const (
+	// Refusals is the stream in which systems are told what was refused.
 	Refusals = "FORGE_REFUSALS"
 	// maxRefusals bounds them, in bytes.
 	maxRefusals = 8 << 20
@@ -69,8 +71,10 @@ const (
 )
 
 const (
+	// EpochCommands is the subject of the mark that the stream of commands has been rebuilt.
 	EpochCommands = "forge.epoch.commands"
-	EpochWakes    = "forge.epoch.wakes"
+	// EpochWakes is the subject of the mark that the stream of wakes has been rebuilt.
+	EpochWakes = "forge.epoch.wakes"
 )
 
 const (
@@ -174,6 +178,7 @@ func advisories() []string {
 }
 
 const (
+	// Transcripts is the stream of what agents did, line by line.
 	Transcripts = "FORGE_TRANSCRIPTS"
 
 	// maxTranscripts bounds all transcripts together, in bytes, where an operator

@@ -16,15 +16,22 @@ type UnknownError = codec.UnknownError
 type GarbageError = codec.GarbageError
 
 var (
-	Events    = codec.Must[forge.Event](&forgev1.Event{})
-	Commands  = codec.Must[forge.Command](&forgev1.Command{})
-	Results   = codec.Must[forge.Result](&forgev1.Result{})
+	// Events is the codec of forge.Event.
+	Events = codec.Must[forge.Event](&forgev1.Event{})
+	// Commands is the codec of forge.Command.
+	Commands = codec.Must[forge.Command](&forgev1.Command{})
+	// Results is the codec of forge.Result.
+	Results = codec.Must[forge.Result](&forgev1.Result{})
+	// Records is the codec of forge.Record.
 	Records   = codec.Must[forge.Record](&forgev1.Record{})
 	summaries = codec.Must[forge.Summary](&forgev1.Summary{})
-	Rulings   = codec.Must[forge.Ruling](&forgev1.Ruling{})
-	Progress  = codec.Must[forge.Progress](&forgev1.Progress{})
+	// Rulings is the codec of forge.Ruling.
+	Rulings = codec.Must[forge.Ruling](&forgev1.Ruling{})
+	// Progress is the codec of forge.Progress.
+	Progress = codec.Must[forge.Progress](&forgev1.Progress{})
 )
 
+// Garbage returns a *GarbageError that says which message it is about, and why.
 func Garbage(message, format string, args ...any) error {
 	return &GarbageError{Message: message, Err: fmt.Errorf(format, args...)}
 }

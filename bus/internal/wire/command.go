@@ -13,6 +13,8 @@ func ReadCommand(m jetstream.Msg) (forge.Command, error) {
 	return ParseCommand(m.Subject(), m.Data())
 }
 
+// ParseCommand reads a command and compares it with its subject. It returns what the
+// subject says also with an error, if the subject is a command's.
 func ParseCommand(subject string, data []byte) (forge.Command, error) {
 	said, err := subjects.ParseCommand(subject)
 	if err != nil {
