@@ -28,7 +28,7 @@ type Config struct {
 	Creds     string // path of a credentials file
 	NKey      string // path of a file with an nkey seed
 	Name      string // of the connection, for the server's operator
-	// InboxPrefix is what answers come on, if the account may not listen on _INBOX.>; it
+	// InboxPrefix begins the subjects of answers, if the account may not listen on _INBOX.>; it
 	// begins with _INBOX.
 	InboxPrefix string
 	Replicas    int // of every stream: 1 on a single server, 3 on a cluster; 0 leaves existing streams as they are

@@ -12,7 +12,7 @@ import (
 	"github.com/pfl-forge/pfl-forge/bus/internal/wire"
 )
 
-// DeadLetter is a message that nobody could handle.
+// DeadLetter is a message that could not be handled.
 type DeadLetter struct {
 	Stream  string // empty for a result, which is in none
 	Seq     uint64 // in the stream; the message may still be there

@@ -9,7 +9,7 @@
 //	Effects      a runner makes happen what was decided             (package decide)
 //	Changes      everybody follows what happens to intents
 //	Commands     a worker takes what it has to do                   (package work)
-//	Leases       a worker makes sure that nobody else does it       (package work)
+//	Leases       a worker holds the right to work on a task          (package work)
 //	Results      a worker hands in what came of it                  (package work)
 //	Submissions  people and systems ask for something               (package requests)
 //	Leftovers    people have removed what finished intents left     (package requests)

@@ -132,7 +132,7 @@ func (e *stalledError) Unwrap() error { return e.err }
 
 // unstall deletes a stream in memory that does not answer, so that it is made
 // again. It does nothing while the journal does not answer either: then the
-// cluster is what is missing.
+// cluster is missing.
 func (b *Bus) unstall(ctx context.Context, stream string) error {
 	if _, err := b.conn.Last(ctx, streams.Journal, subjects.EveryJournal); err != nil && !errors.Is(err, conn.ErrNotFound) {
 		return err

@@ -1,11 +1,10 @@
 package bus
 
 import (
-	"time"
-
 	"context"
 	"errors"
 	"fmt"
+	"time"
 
 	"github.com/nats-io/nats.go/jetstream"
 
@@ -32,7 +31,7 @@ func (b *Bus) Prepared(ctx context.Context) error {
 	return err
 }
 
-// Close lets what is under way finish and closes the connection. Consumers have
+// Close closes the connection when calls under way have finished. Consumers have
 // to be stopped before.
 func (b *Bus) Close() {
 	if err := b.conn.NC.Drain(); err != nil {

@@ -25,7 +25,7 @@ type Follower struct {
 	Whats []Kind // empty: all
 }
 
-// Stream publishes what happens to intents, and lets anybody follow it.
+// Stream publishes changes of intents, and gives them to followers.
 type Stream struct {
 	conn *conn.Conn
 }

@@ -92,7 +92,7 @@ func goalOf(g *forge.GoalSummary) *Goal {
 	return &Goal{Criteria: g.Criteria, Met: g.Met, Iteration: g.Iteration, Used: g.Used, MaxIterations: g.Most, Status: g.Status}
 }
 
-// StateOf returns what others are told of an intent, from its summary.
+// StateOf makes the public document of an intent from its summary.
 func StateOf(s *forge.Summary) State {
 	return State{
 		Project: s.Key.Project, Intent: s.Key.Intent, Title: Cut(s.Title), Type: Cut(s.Type), Source: s.Source, Risk: s.Risk,
@@ -141,7 +141,7 @@ type change struct {
 	task *Task
 }
 
-// changes returns what happened between two decisions on an intent. There is none
+// changes returns the changes between two decisions on an intent. There is none
 // before the first.
 func changes(before, now *forge.Summary) (list []change) {
 	add := func(is bool, what Kind) {

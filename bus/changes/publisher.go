@@ -205,7 +205,7 @@ type publishing struct {
 	waiting chan confirmation
 }
 
-// knownIntent is what is remembered of an intent.
+// knownIntent keeps the last state of an intent in memory.
 type knownIntent struct {
 	last   forge.Summary
 	origin Origin
@@ -217,7 +217,7 @@ type confirmation struct {
 	future jetstream.PubAckFuture
 }
 
-// confirm notes what is confirmed, and returns an error of the server.
+// confirm notes confirmations, and returns an error of the server.
 func (r *publishing) confirm(ctx context.Context, told *atomic.Uint64) error {
 	for {
 		var c confirmation
@@ -293,7 +293,7 @@ func (r *publishing) await(ctx context.Context, c confirmation) error {
 	}
 }
 
-// recall returns what is known of an intent before a record: nothing, if that is its
+// recall returns the state of an intent before a record: nothing, if that is its
 // first.
 func (r *publishing) recall(ctx context.Context, key forge.Key, m conn.Stored, now *forge.Summary) (*knownIntent, *forge.Summary, error) {
 	if k := r.known[key]; k != nil {
@@ -322,7 +322,7 @@ func (r *publishing) recall(ctx context.Context, key forge.Key, m conn.Stored, n
 	return k, &k.last, nil
 }
 
-// firstRecord returns what a journal's first record says of its intent, if the record
+// firstRecord reads the origin of an intent from its journal's first record, if the record
 // is that.
 func firstRecord(data []byte) (*knownIntent, bool) {
 	rec, err := wire.Records.Unmarshal(data)

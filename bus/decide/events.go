@@ -107,7 +107,7 @@ type input struct {
 	stream  string
 	filter  string
 	read    func(jetstream.Msg) (forge.Event, error)
-	people  bool // anybody may write to it
+	people  bool // people and systems may write to it
 	ordered bool // per machine
 }
 
@@ -160,7 +160,7 @@ func (c *eventConsumers) take(ctx context.Context, in input, m jetstream.Msg) {
 
 var open = func() chan struct{} { c := make(chan struct{}); close(c); return c }()
 
-// queue returns what an event has to wait for, and what to call after it.
+// queue returns a channel that an event has to wait for, and a function to call after it.
 func (c *eventConsumers) queue(in input, key forge.Key) (before chan struct{}, after func()) {
 	if !in.ordered {
 		return open, func() {}

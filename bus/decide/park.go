@@ -29,7 +29,7 @@ func (c *eventConsumers) unreadable(ctx context.Context, in input, m jetstream.M
 	}
 }
 
-// refusal is what the sender of what cannot be read is told.
+// refusal returns the ruling for the sender of a message that cannot be read.
 func refusal(err error) forge.Ruling {
 	r := forge.Ruling{Decision: forge.Refused, Reason: err.Error()}
 	if wrong, ok := errors.AsType[*requests.SubmissionError](err); ok {

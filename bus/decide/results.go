@@ -77,7 +77,7 @@ func (c *eventConsumers) oneResult(ctx context.Context, m *nats.Msg, ev forge.Ev
 	}
 }
 
-// unreadableResult settles what is no result, or one of a newer version, which is
+// unreadableResult settles a message that is no result, or one of a newer version, which is
 // sent again until a runner understands it.
 func (c *eventConsumers) unreadableResult(ctx context.Context, m *nats.Msg, err error) {
 	if _, ok := errors.AsType[*wire.UnknownError](err); !ok {

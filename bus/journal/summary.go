@@ -11,7 +11,7 @@ import (
 	"github.com/pfl-forge/pfl-forge/bus/subjects"
 )
 
-// Summaries returns what lists show of every intent of a project, or of all
+// Summaries returns the summaries of every intent of a project, or of all
 // projects if it is empty, in the order of their keys.
 func (j *Journal) Summaries(ctx context.Context, project forge.ProjectID) ([]forge.Summary, error) {
 	filter, err := subjects.IntentJournals(project)
@@ -30,7 +30,7 @@ func (j *Journal) ProjectSummaries(ctx context.Context, project forge.ProjectID)
 	return j.lastSummaries(ctx, filter)
 }
 
-// Summary returns what lists show of one machine, as of its last decision, or
+// Summary returns the summary of one machine, as of its last decision, or
 // ErrNotFound.
 func (j *Journal) Summary(ctx context.Context, key forge.Key) (forge.Summary, error) {
 	subject, err := subjects.Journal(key)

@@ -18,7 +18,7 @@ import (
 // not needed any more. It is not stored: who was not there asks Wanted.
 type Control struct {
 	To       forge.Key
-	Cancels  []forge.Attempt // running attempts that nobody waits for
+	Cancels  []forge.Attempt // running attempts whose results are not wanted
 	Released []forge.TaskID  // tasks whose checkouts are not needed
 	Ended    bool            // the intent's run is over
 }

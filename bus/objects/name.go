@@ -2,7 +2,6 @@ package objects
 
 import (
 	"encoding/base64"
-
 	"fmt"
 	"strconv"
 	"strings"
@@ -57,7 +56,7 @@ func (n Name) bucket() streams.Bucket {
 	return streams.BucketObjects
 }
 
-// Info is what is known of an object.
+// Info describes an object without its content.
 type Info struct {
 	Name
 	Size  int64             // bytes

@@ -63,8 +63,8 @@ type place struct {
 
 func (p place) meta() string { return p.Bucket.Meta(p.path) }
 
-// Put stores what r has under a name, in place of what was there; if it fails,
-// that stays. Errors: ErrObjectTooLarge, ErrObjectsFull, and those of r.
+// Put stores the content of r under a name, in place of what was there; if it fails,
+// that stays. Errors: ErrTooLarge, ErrFull, and those of r.
 func (o *Store) Put(ctx context.Context, name Name, r io.Reader) error {
 	return o.do(ctx, "put", name, func(ctx context.Context, at place) error {
 		before, _, err := o.info(ctx, at)
@@ -115,7 +115,7 @@ func (o *Store) do(ctx context.Context, what string, name Name, do func(context.
 	return nil
 }
 
-// writing is what becomes of an object.
+// writing says how an object is replaced.
 type writing struct {
 	before  string  // the content that there was; empty: none
 	seq     *uint64 // if not nil: only if the last message of its name is this one
@@ -124,7 +124,7 @@ type writing struct {
 }
 
 // put makes the content complete before the name points to it. With ErrConflict
-// somebody else was faster, and nothing is changed.
+// another writer was faster, and nothing is changed.
 func (o *Store) put(ctx context.Context, at place, w writing) error {
 	info := jetstream.ObjectInfo{
 		ObjectMeta: jetstream.ObjectMeta{Name: at.path, Metadata: w.about}, Bucket: string(at.Bucket), NUID: rand.Text(),
@@ -167,7 +167,7 @@ func (o *Store) point(ctx context.Context, at place, info *jetstream.ObjectInfo,
 	return err
 }
 
-// content stores what r has, and notes in info what that is.
+// content stores the content of r in chunks, and fills in info.
 func (o *Store) content(ctx context.Context, at place, info *jetstream.ObjectInfo, r io.Reader) error {
 	digest := sha256.New()
 	for {
@@ -215,7 +215,7 @@ func (o *Store) publish(ctx context.Context, at streams.Bucket, m *nats.Msg) err
 }
 
 // get returns the content of an object, and the sequence of the message that names it.
-// It reads again when somebody replaces the object meanwhile.
+// It reads again when another writer replaces the object meanwhile.
 func (o *Store) get(ctx context.Context, at place) (info jetstream.ObjectInfo, seq uint64, content []byte, err error) {
 	for before := ""; ; before = info.NUID {
 		if info, seq, err = o.info(ctx, at); err != nil {
@@ -241,7 +241,7 @@ func (o *Store) get(ctx context.Context, at place) (info jetstream.ObjectInfo, s
 	}
 }
 
-// info returns what is known of an object, and the sequence of the message that says
+// info returns the description of an object, and the sequence of the message that says
 // so, which is not 0 where another client has deleted the object. Error: ErrNotFound.
 func (o *Store) info(ctx context.Context, at place) (info jetstream.ObjectInfo, seq uint64, err error) {
 	m, err := o.conn.Last(ctx, at.Stream(), at.meta())

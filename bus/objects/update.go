@@ -33,7 +33,7 @@ func (o *Store) Read(ctx context.Context, name Name) (*Object, error) {
 }
 
 // Update replaces an object by what change makes of it; nil stands for none, and as an
-// answer for no change. It is called again when somebody else was faster: nobody's update
+// answer for no change. It is called again when another writer was faster: no update
 // is lost. Errors: those of Put and of change, and ErrConflict when others go on and on.
 func (o *Store) Update(ctx context.Context, name Name, change func(before *Object) (*Object, error)) error {
 	return o.do(ctx, "update", name, func(ctx context.Context, at place) error {

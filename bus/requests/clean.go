@@ -27,11 +27,11 @@ const (
 	cleanWait  = time.Minute
 	// cleansAtOnce is how many requests a replica has taken: it does one after the other.
 	cleansAtOnce = 4
-	// cleanService is what the service is called among a server's micro services.
+	// cleanService names the service among a server's micro services.
 	cleanService = "pfl-forge-implementer"
 )
 
-// ErrNoImplementer says that nobody is there who could clean.
+// ErrNoImplementer says that no implementer answers.
 var ErrNoImplementer = errors.New("no implementer answers: start forge-implementer with this server and project, then clean again")
 
 // CleanRequest asks for what intents left to be removed: commits of their attempts at the
@@ -40,7 +40,7 @@ type CleanRequest struct {
 	Intents []forge.IntentID // these, at most MaxClean; none: all that are over and left something
 	Before  time.Time        // of all: only those that ended before; zero: whenever
 	After   forge.IntentID   // of all: those after this one, to go on after Next
-	DryRun  bool             // only say what would be removed
+	DryRun  bool             // only list, and remove nothing
 }
 
 // cleanRequest is how it is sent.
@@ -55,11 +55,11 @@ type cleanRequest struct {
 type Cleaned struct {
 	Intents []CleanedIntent `json:"intents"`        // that left something
 	Kept    []KeptIntent    `json:"kept,omitempty"` // whose leftovers are still there, or a part of them
-	// Next is what to ask for with after to clean more; empty if there is no more.
+	// Next is the id to ask for with after to clean more; empty if there is no more.
 	Next forge.IntentID `json:"next,omitempty"`
 }
 
-// CleanedIntent is what an intent left.
+// CleanedIntent counts the leftovers of an intent.
 type CleanedIntent struct {
 	ID       forge.IntentID `json:"id"`
 	Status   forge.Status   `json:"status"`
@@ -162,7 +162,7 @@ func said(m *nats.Msg) string {
 }
 
 // request makes a request of a micro service. Error: ErrNoImplementer, and ErrNotAllowed, which the server
-// tells beside the request: without asking it would look as if nobody answered.
+// tells beside the request: without asking it would look like a missing answer.
 func (lo *Leftovers) request(ctx context.Context, subject string, data []byte) (*nats.Msg, error) {
 	inbox := lo.conn.NC.NewInbox()
 	sub, err := lo.conn.NC.SubscribeSync(inbox)
@@ -189,7 +189,7 @@ func (lo *Leftovers) request(ctx context.Context, subject string, data []byte) (
 // ErrNotAllowed says that the server does not let this account do something.
 var ErrNotAllowed = errors.New("the NATS server does not permit it to this account")
 
-// Cleaner removes what intents left, for a person. An error is told to that person: that
+// Cleaner removes the leftovers of intents, for a person. An error is told to that person: that
 // of a *forge.FieldError as a mistake in the request.
 type Cleaner func(ctx context.Context, project forge.ProjectID, person string, req CleanRequest) (Cleaned, error)
 

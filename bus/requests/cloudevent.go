@@ -12,7 +12,7 @@ import (
 // submitType is the type of events that ask for an intent.
 const submitType = "io.pfl-forge.intent.submit.v1"
 
-// readIntentObject reads what a system may say of an intent. Further fields are the
+// readIntentObject reads the fields of an intent that a system may set. Further fields are the
 // caller's.
 func readIntentObject(o *jsonObject, further ...string) forge.Intent {
 	var in forge.Intent

@@ -24,7 +24,7 @@ import (
 )
 
 const (
-	// serviceName is what the service is called among a server's micro services.
+	// serviceName names the service among a server's micro services.
 	serviceName = "pfl-forge"
 	// serviceVersion is of the requests and answers.
 	serviceVersion = "1.0.0"
@@ -45,7 +45,7 @@ type Accepted struct {
 	Result string `json:"result"`
 }
 
-// Refused answers what cannot be.
+// Refused answers a request that is refused.
 type Refused struct {
 	Errors []RefusedField `json:"errors"`
 }
@@ -59,7 +59,7 @@ type RefusedField struct {
 // Listed answers a request for a list.
 type Listed struct {
 	Intents []changes.State `json:"intents"`
-	// Next is what to ask for with after to get more; empty if there is no more.
+	// Next is the id to ask for with after to get more; empty if there is no more.
 	Next forge.IntentID `json:"next,omitempty"`
 }
 

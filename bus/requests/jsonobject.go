@@ -13,7 +13,7 @@ import (
 	forge "github.com/pfl-forge/pfl-forge"
 )
 
-// jsonObject is a JSON object that somebody else wrote. What is wrong with it is
+// jsonObject is a JSON object from outside. What is wrong with it is
 // noted by field, and reading goes on, so that all of it is told at once.
 type jsonObject struct {
 	path   string // of the object, with a dot at its end; empty at the top

@@ -13,7 +13,7 @@ import (
 	"github.com/pfl-forge/pfl-forge/bus/subjects"
 )
 
-// verb returns what a person's or system's event asks for: a token of the event's
+// verb returns the verb of a person's or system's event: a token of the event's
 // subject. It is empty for events that people do not send.
 func verb(ev *forge.Event) string { return verbs[reflect.TypeOf(ev.Message)] }
 
@@ -45,7 +45,7 @@ func ReadIntent(m jetstream.Msg) (forge.Event, error) {
 	}.read()
 }
 
-// readPersonal reads what a person asks for. It may leave out what the subject says
+// readPersonal reads the event of a person. It may leave out what the subject says
 // anyway, and may be JSON.
 func readPersonal(m jetstream.Msg, from subjects.Sender) (forge.Event, error) {
 	read := wire.Events.Unmarshal
@@ -93,7 +93,7 @@ func readPersonal(m jetstream.Msg, from subjects.Sender) (forge.Event, error) {
 	return ev, nil
 }
 
-// checkPersonalSubmit checks what a person submits.
+// checkPersonalSubmit checks the intent that a person submits.
 func checkPersonalSubmit(ev *forge.Event, submit *forge.Submit) error {
 	in := &submit.Intent
 	if in.Project != ev.To.Project {

@@ -79,7 +79,7 @@ func RefusalOf(err error) Refusal {
 	return r
 }
 
-// Rejected is what a submission's sender is told of a ruling; nil if it is no refusal.
+// Rejected returns the refusal for a submission's sender; nil if the ruling is none.
 func Rejected(ev *forge.Event, r forge.Ruling) *Refusal {
 	submit := forge.As[*forge.Submit](ev.Message)
 	if r.Decision != forge.Refused || submit == nil || submit.Intent.Source != forge.SourceSystem {

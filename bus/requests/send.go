@@ -15,7 +15,7 @@ import (
 	"github.com/pfl-forge/pfl-forge/bus/subjects"
 )
 
-// Submissions carries what people and other systems ask for to the runners.
+// Submissions carries requests of people and other systems to the runners.
 type Submissions struct {
 	conn    *conn.Conn
 	journal *journal.Journal
@@ -26,7 +26,7 @@ func NewSubmissions(c *conn.Conn, j *journal.Journal) *Submissions {
 	return &Submissions{conn: c, journal: j}
 }
 
-// Send stores what a person asks for, and returns when it is durable. The event's
+// Send stores the event of a person, and returns when it is durable. The event's
 // Actor is that person. It needs an ID; sending it again changes nothing.
 func (ss *Submissions) Send(ctx context.Context, ev forge.Event) error {
 	m, err := ss.intentMessage(&ev)
@@ -92,6 +92,6 @@ func (ss *Submissions) intentMessage(ev *forge.Event) (*nats.Msg, error) {
 	return m, nil
 }
 
-// ErrNoRuling says that an event is stored, but nobody has decided on it yet;
+// ErrNoRuling says that an event is stored, but no runner has decided on it yet;
 // it is decided when a runner gets to it.
 var ErrNoRuling = errors.New("accepted, but not decided yet")

@@ -23,7 +23,7 @@ import (
 	"github.com/pfl-forge/pfl-forge/internal/slug"
 )
 
-// typesProtobuf are what senders call protobuf.
+// typesProtobuf lists the content types that mean protobuf.
 var typesProtobuf = []string{"application/protobuf", "application/x-protobuf", "application/vnd.google.protobuf", "application/octet-stream"}
 
 // notOneOf is told of what is in none of the formats. Most senders write JSON.
@@ -57,7 +57,7 @@ func wrongs(errs []forge.FieldError) *SubmissionError {
 	return &SubmissionError{Fields: errs}
 }
 
-// submission is what a system sent, and what is known of how it came.
+// submission holds the message of a system, and how it came.
 type submission struct {
 	from        subjects.Sender
 	contentType string

@@ -50,7 +50,7 @@ func Command(c *forge.Command) (string, error) {
 	}, "."), nil
 }
 
-// ParseCommand returns what a command's subject says about it.
+// ParseCommand returns the command's fields that its subject holds.
 func ParseCommand(s string) (c forge.Command, err error) {
 	t := strings.Split(s, ".")
 	switch {

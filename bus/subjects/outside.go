@@ -26,7 +26,7 @@ func Refusal(p forge.ProjectID, system string) (string, error) {
 	return "forge.refusal." + string(p) + "." + name, err
 }
 
-// Changes matches what is told of a project, or of all if it is empty.
+// Changes returns the filter for a kind of changes, or all, in a project, or in all.
 func Changes(p forge.ProjectID, kind string) (string, error) {
 	t, err := projectToken(p)
 	if kind == "" {
@@ -45,7 +45,7 @@ const (
 	VerbClean     = "clean"
 )
 
-// ParseAPI returns whom a request comes from: nobody that is named, a system, or,
+// ParseAPI returns whom a request comes from: an unnamed sender, a system, or,
 // of what only people may ask for, a person.
 func ParseAPI(s string) (Sender, error) {
 	rest, ok := strings.CutPrefix(s, "forge.api.")

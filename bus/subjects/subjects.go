@@ -80,7 +80,7 @@ func Personal(k forge.Key, person, verb string) (string, error) {
 // forProjects are the wishes that can be about a whole project.
 var forProjects = map[string]bool{"cancel": true, "pause": true, "resume": true, "reflect": true}
 
-// Sender is what a subject of FORGE_INTENTS says about who sent what.
+// Sender holds the parts of a subject of FORGE_INTENTS: who sent which event.
 type Sender struct {
 	Project forge.ProjectID
 	Verb    string
@@ -89,7 +89,7 @@ type Sender struct {
 	Name    string // of the person or system, if named
 }
 
-// ParseIntent returns what a subject of FORGE_INTENTS says about its sender.
+// ParseIntent returns the sender in a subject of FORGE_INTENTS.
 func ParseIntent(s string) (Sender, error) {
 	rest, ok := strings.CutPrefix(s, "forge.intent.")
 	t := strings.Split(rest, ".")

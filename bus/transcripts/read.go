@@ -27,7 +27,7 @@ type Batch struct {
 	Lines []byte
 }
 
-// Read returns what the stream has of an attempt, of all its claims, in
+// Read returns the stored lines of an attempt, of all its claims, in
 // order: everything that was appended before it was called.
 func (ts *Stream) Read(ctx context.Context, to forge.Key, a forge.Attempt) ([]Batch, error) {
 	filter, err := subjects.Transcripts(subjects.TranscriptFilter{Project: to.Project, Intent: to.Intent, Task: a.Task, Step: a.Step, Number: a.Number})

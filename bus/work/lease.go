@@ -1,13 +1,12 @@
 package work
 
 import (
-	"strings"
-
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"strconv"
+	"strings"
 	"sync"
 	"time"
 
@@ -21,19 +20,19 @@ import (
 )
 
 const (
-	// leaseTTL is after how long the server forgets a lease that nobody renews.
+	// leaseTTL is after how long the server forgets a lease that is not renewed.
 	leaseTTL = 30 * time.Second
 	// LeaseRenewal is how often a holder renews it, at the least.
 	LeaseRenewal = 5 * time.Second
 	// LeaseGrace is how long a holder goes on after the last renewal that the server
 	// confirmed. It is less than leaseTTL, so what the holder started has ended before
-	// anybody else begins.
+	// another replica begins.
 	LeaseGrace = 24 * time.Second
-	// leasePoll is how often somebody who waits for a lease looks.
+	// leasePoll is how often a replica that waits for a lease looks.
 	leasePoll = 500 * time.Millisecond
 )
 
-// ErrLeaseLost says that somebody else may do what a lease was for, because its
+// ErrLeaseLost says that another replica may do what a lease was for, because its
 // holder was cut off for too long.
 var ErrLeaseLost = errors.New("cut off for too long: another replica may have taken over")
 
@@ -56,7 +55,7 @@ type Lease struct {
 	lost    bool
 }
 
-// leaseRecord is what the server keeps of a lease. A released one has no replica.
+// leaseRecord is the message that a lease consists of. A released one has no replica.
 type leaseRecord struct {
 	Replica forge.ReplicaID `json:"replica,omitempty"`
 	Life    string          `json:"life,omitempty"`
@@ -73,9 +72,9 @@ func NewLeases(c *conn.Conn) *Leases {
 	return &Leases{conn: c}
 }
 
-// Acquire waits until nobody has the lease on what a command is about: the step
-// of its task, whichever attempt of it. A former life of the holder's replica is
-// nobody: what it ran has ended before this one began.
+// Acquire waits until the lease is free on what a command is about: the step
+// of its task, whichever attempt of it. A lease of the holder's replica from
+// before its restart counts as free: what it ran has ended before this one began.
 func (ls *Leases) Acquire(ctx context.Context, job *Job, h LeaseHolder) (*Lease, error) {
 	cmd := &job.Command
 	subject, err := subjects.Lease(cmd.To, cmd.Attempt.Task, cmd.Attempt.Step)
@@ -107,8 +106,8 @@ func (ls *Leases) Acquire(ctx context.Context, job *Job, h LeaseHolder) (*Lease,
 	}
 }
 
-// look notes the sequence of the last message, and reports whether nobody has the
-// lease.
+// look notes the sequence of the last message, and reports whether the lease
+// is free.
 func (l *Lease) look(ctx context.Context, h LeaseHolder) (bool, error) {
 	m, err := l.leases.conn.Last(ctx, streams.Leases, l.subject)
 	if errors.Is(err, conn.ErrNotFound) {
@@ -141,7 +140,7 @@ func (l *Lease) publish(ctx context.Context, data []byte, ttl time.Duration) err
 	return err
 }
 
-// Held returns ErrLeaseLost if the lease may have gone to somebody else. Whoever
+// Held returns ErrLeaseLost if the lease may have gone to another replica. Whoever
 // has one asks before every effect.
 func (l *Lease) Held() error {
 	l.mu.Lock()
@@ -154,7 +153,7 @@ func (l *Lease) Held() error {
 }
 
 // Keep renews the lease now and then until ctx ends, and returns ErrLeaseLost if that did not
-// succeed for LeaseGrace, or somebody else has it.
+// succeed for LeaseGrace, or another replica has it.
 func (l *Lease) Keep(ctx context.Context, every time.Duration) error {
 	tick := time.NewTicker(every)
 	defer tick.Stop()
@@ -215,8 +214,8 @@ func (l *Lease) Release(ctx context.Context) {
 	}
 }
 
-// HandBack has the server send the commands at once that a former life of a replica
-// had taken, instead of when it finds out by itself.
+// HandBack has the server send the commands at once that a replica had taken before
+// it restarted, instead of when it finds out by itself.
 func (ls *Leases) HandBack(ctx context.Context, h LeaseHolder, steps ...forge.Step) error {
 	for _, step := range steps {
 		filter, err := subjects.LeasesOf(step)

@@ -15,8 +15,8 @@ import (
 )
 
 // Unattended returns the commands of a step that are addressed to other replicas than
-// this one, and on which nobody works just now: a replica may not have got there yet,
-// or be gone for good. Nobody else is told that they are done with.
+// this one, and on which no replica works just now: a replica may not have got there yet,
+// or be gone for good. No other replica is told that they are done with.
 func (cs *Commands) Unattended(ctx context.Context, step forge.Step, me forge.ReplicaID) ([]*Job, error) {
 	waiting, err := cs.addressed(ctx, step)
 	if err != nil {

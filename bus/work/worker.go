@@ -152,7 +152,7 @@ func (w *worker) unreadable(work context.Context, m jetstream.Msg, said forge.Co
 	}
 }
 
-// fail ends a command that nobody can carry out. Its machine is told, because it
+// fail ends a command that cannot be carried out. Its machine is told, because it
 // would wait for ever.
 func (w *worker) fail(ctx context.Context, m jetstream.Msg, said forge.Command, reason string) error {
 	if said.To.Intent != "" {

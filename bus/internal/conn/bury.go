@@ -12,7 +12,7 @@ import (
 	"github.com/pfl-forge/pfl-forge/bus/subjects"
 )
 
-// excerptSize bounds what a dead letter shows of a message, in bytes.
+// excerptSize bounds the excerpt of a message in a dead letter, in bytes.
 const excerptSize = 1024
 
 // Bury puts a copy of a message's beginning among the dead letters, once.

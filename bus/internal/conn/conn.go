@@ -29,7 +29,7 @@ type Conn struct {
 	AnswerTimeout time.Duration // see there
 }
 
-// New returns what is to be connected. A nil logger logs nothing.
+// New returns a Conn that is not connected yet. A nil logger logs nothing.
 func New(log *slog.Logger, replicas int) *Conn {
 	c := &Conn{
 		Log: log, Replicas: replicas,

@@ -13,7 +13,7 @@ var ErrConflict = errors.New("the journal has a newer record")
 // ErrNotFound says that a machine has no journal.
 var ErrNotFound = errors.New("not found")
 
-// RetryError and terminateError are what a handler can return besides nil.
+// RetryError and TerminateError are the errors by which a handler decides on redelivery.
 type RetryError struct {
 	After time.Duration
 	err   error

@@ -17,7 +17,7 @@ func (e *TooLargeError) Error() string {
 	return fmt.Sprintf("a message of %d bytes for %s is larger than the server's limit of %d; raise its max_payload", e.Size, e.Subject, e.Limit)
 }
 
-// headerRoom is what the headers of a message take at most, in bytes. The
+// headerRoom bounds the headers of a message, in bytes. The
 // server's limit is on both together.
 const headerRoom = 4 << 10
 

@@ -27,7 +27,7 @@ type Stored struct {
 }
 
 // Patiently calls f, which can be called again, until it is answered or ctx
-// ends, but not for ever: while a stream has no leader, nobody answers.
+// ends, but not for ever: while a stream has no leader, there is no answer.
 func Patiently(ctx context.Context, f func(context.Context) error) error {
 	for attempt := 1; ; attempt++ {
 		try, cancel := context.WithTimeout(ctx, time.Duration(attempt)*time.Second)
@@ -183,7 +183,7 @@ func (c *Conn) lastOf(ctx context.Context, stream string, subjects []string, upT
 	}
 }
 
-// answer is what the server says at the end of several messages.
+// answer holds the end of a reply that has several messages.
 type answer struct {
 	Last uint64 // the sequence of the last message; 0 if there was none
 	More bool   // messages are left
@@ -239,7 +239,7 @@ func Number(m *nats.Msg, header string) uint64 {
 	return n
 }
 
-// Stamp is what the server itself says in a header: it comes after what the
+// Stamp returns the value of a header that the server itself set: it comes after what the
 // publisher may have put there.
 func Stamp(m *nats.Msg, header string) string {
 	values := m.Header.Values(header)

@@ -21,8 +21,8 @@ const (
 )
 
 const (
-	// maxObjects bounds what workers hand on, in bytes, where an operator has not
-	// chosen another bound, and keepObjects how long an object stays that nobody deletes.
+	// maxObjects bounds the files that workers hand on, in bytes, where an operator has not
+	// chosen another bound, and keepObjects how long an object stays that is not deleted.
 	maxObjects  = 4 << 30
 	keepObjects = 30 * day
 

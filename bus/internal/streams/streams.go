@@ -166,7 +166,7 @@ func All(replicas int) []jetstream.StreamConfig {
 	return list
 }
 
-// advisories are what the server says about messages that were given up.
+// advisories returns the subjects on which the server reports messages that were given up.
 func advisories() []string {
 	var subjects []string
 	for _, s := range []string{Intents, Commands, Wakes} {

@@ -32,8 +32,8 @@ func InboxOnly(subject string) string {
 
 // Results are stored nowhere but in the journal: a worker asks a runner to decide
 // on its result, and keeps the result until the runner answers that the decision is
-// journaled. An answer has one of headerDecided, headerAgain and headerReason, which
-// says that nobody will ever decide on it.
+// journaled. An answer has one of HeaderDecided, HeaderAgain and HeaderReason, which
+// says that no runner will ever decide on it.
 const (
 	HeaderDelivery = "Forge-Delivery" // of a result: how often it was sent, counted from 1
 	HeaderDecided  = "Forge-Decided"  // the decision is journaled, and its effects are dispatched
