@@ -7,13 +7,12 @@
 package forgev1
 
 import (
-	reflect "reflect"
-	unsafe "unsafe"
-
 	protoreflect "google.golang.org/protobuf/reflect/protoreflect"
 	protoimpl "google.golang.org/protobuf/runtime/protoimpl"
 	_ "google.golang.org/protobuf/types/gofeaturespb"
 	timestamppb "google.golang.org/protobuf/types/known/timestamppb"
+	reflect "reflect"
+	unsafe "unsafe"
 )
 
 const (
@@ -310,7 +309,7 @@ func (x *Intent) GetType() string {
 
 func (x *Intent) GetSource() Source {
 	if x != nil {
-		if protoimpl.X.Present(&x.XXX_presence[0], 5) {
+		if protoimpl.X.Present(&(x.XXX_presence[0]), 5) {
 			return x.xxx_hidden_Source
 		}
 	}
@@ -319,7 +318,7 @@ func (x *Intent) GetSource() Source {
 
 func (x *Intent) GetRisk() Risk {
 	if x != nil {
-		if protoimpl.X.Present(&x.XXX_presence[0], 6) {
+		if protoimpl.X.Present(&(x.XXX_presence[0]), 6) {
 			return x.xxx_hidden_Risk
 		}
 	}
@@ -328,7 +327,7 @@ func (x *Intent) GetRisk() Risk {
 
 func (x *Intent) GetStatus() Status {
 	if x != nil {
-		if protoimpl.X.Present(&x.XXX_presence[0], 7) {
+		if protoimpl.X.Present(&(x.XXX_presence[0]), 7) {
 			return x.xxx_hidden_Status
 		}
 	}
@@ -453,47 +452,47 @@ func (x *Intent) GetGoal() *GoalOptions {
 
 func (x *Intent) SetId(v string) {
 	x.xxx_hidden_Id = &v
-	protoimpl.X.SetPresent(&x.XXX_presence[0], 0, 23)
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 0, 23)
 }
 
 func (x *Intent) SetProject(v string) {
 	x.xxx_hidden_Project = &v
-	protoimpl.X.SetPresent(&x.XXX_presence[0], 1, 23)
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 1, 23)
 }
 
 func (x *Intent) SetTitle(v string) {
 	x.xxx_hidden_Title = &v
-	protoimpl.X.SetPresent(&x.XXX_presence[0], 2, 23)
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 2, 23)
 }
 
 func (x *Intent) SetBody(v string) {
 	x.xxx_hidden_Body = &v
-	protoimpl.X.SetPresent(&x.XXX_presence[0], 3, 23)
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 3, 23)
 }
 
 func (x *Intent) SetType(v string) {
 	x.xxx_hidden_Type = &v
-	protoimpl.X.SetPresent(&x.XXX_presence[0], 4, 23)
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 4, 23)
 }
 
 func (x *Intent) SetSource(v Source) {
 	x.xxx_hidden_Source = v
-	protoimpl.X.SetPresent(&x.XXX_presence[0], 5, 23)
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 5, 23)
 }
 
 func (x *Intent) SetRisk(v Risk) {
 	x.xxx_hidden_Risk = v
-	protoimpl.X.SetPresent(&x.XXX_presence[0], 6, 23)
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 6, 23)
 }
 
 func (x *Intent) SetStatus(v Status) {
 	x.xxx_hidden_Status = v
-	protoimpl.X.SetPresent(&x.XXX_presence[0], 7, 23)
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 7, 23)
 }
 
 func (x *Intent) SetParent(v string) {
 	x.xxx_hidden_Parent = &v
-	protoimpl.X.SetPresent(&x.XXX_presence[0], 8, 23)
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 8, 23)
 }
 
 func (x *Intent) SetDependsOn(v []string) {
@@ -514,7 +513,7 @@ func (x *Intent) SetLabels(v []string) {
 
 func (x *Intent) SetPriority(v int32) {
 	x.xxx_hidden_Priority = v
-	protoimpl.X.SetPresent(&x.XXX_presence[0], 13, 23)
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 13, 23)
 }
 
 func (x *Intent) SetOrigin(v *Origin) {
@@ -523,17 +522,17 @@ func (x *Intent) SetOrigin(v *Origin) {
 
 func (x *Intent) SetAgent(v string) {
 	x.xxx_hidden_Agent = &v
-	protoimpl.X.SetPresent(&x.XXX_presence[0], 15, 23)
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 15, 23)
 }
 
 func (x *Intent) SetBudgetUsd(v float64) {
 	x.xxx_hidden_BudgetUsd = v
-	protoimpl.X.SetPresent(&x.XXX_presence[0], 16, 23)
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 16, 23)
 }
 
 func (x *Intent) SetRecipe(v string) {
 	x.xxx_hidden_Recipe = &v
-	protoimpl.X.SetPresent(&x.XXX_presence[0], 17, 23)
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 17, 23)
 }
 
 func (x *Intent) SetWith(v map[string]string) {
@@ -546,12 +545,12 @@ func (x *Intent) SetCreatedAt(v *timestamppb.Timestamp) {
 
 func (x *Intent) SetDepth(v int32) {
 	x.xxx_hidden_Depth = v
-	protoimpl.X.SetPresent(&x.XXX_presence[0], 20, 23)
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 20, 23)
 }
 
 func (x *Intent) SetGeneration(v int32) {
 	x.xxx_hidden_Generation = v
-	protoimpl.X.SetPresent(&x.XXX_presence[0], 21, 23)
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 21, 23)
 }
 
 func (x *Intent) SetGoal(v *GoalOptions) {
@@ -562,70 +561,70 @@ func (x *Intent) HasId() bool {
 	if x == nil {
 		return false
 	}
-	return protoimpl.X.Present(&x.XXX_presence[0], 0)
+	return protoimpl.X.Present(&(x.XXX_presence[0]), 0)
 }
 
 func (x *Intent) HasProject() bool {
 	if x == nil {
 		return false
 	}
-	return protoimpl.X.Present(&x.XXX_presence[0], 1)
+	return protoimpl.X.Present(&(x.XXX_presence[0]), 1)
 }
 
 func (x *Intent) HasTitle() bool {
 	if x == nil {
 		return false
 	}
-	return protoimpl.X.Present(&x.XXX_presence[0], 2)
+	return protoimpl.X.Present(&(x.XXX_presence[0]), 2)
 }
 
 func (x *Intent) HasBody() bool {
 	if x == nil {
 		return false
 	}
-	return protoimpl.X.Present(&x.XXX_presence[0], 3)
+	return protoimpl.X.Present(&(x.XXX_presence[0]), 3)
 }
 
 func (x *Intent) HasType() bool {
 	if x == nil {
 		return false
 	}
-	return protoimpl.X.Present(&x.XXX_presence[0], 4)
+	return protoimpl.X.Present(&(x.XXX_presence[0]), 4)
 }
 
 func (x *Intent) HasSource() bool {
 	if x == nil {
 		return false
 	}
-	return protoimpl.X.Present(&x.XXX_presence[0], 5)
+	return protoimpl.X.Present(&(x.XXX_presence[0]), 5)
 }
 
 func (x *Intent) HasRisk() bool {
 	if x == nil {
 		return false
 	}
-	return protoimpl.X.Present(&x.XXX_presence[0], 6)
+	return protoimpl.X.Present(&(x.XXX_presence[0]), 6)
 }
 
 func (x *Intent) HasStatus() bool {
 	if x == nil {
 		return false
 	}
-	return protoimpl.X.Present(&x.XXX_presence[0], 7)
+	return protoimpl.X.Present(&(x.XXX_presence[0]), 7)
 }
 
 func (x *Intent) HasParent() bool {
 	if x == nil {
 		return false
 	}
-	return protoimpl.X.Present(&x.XXX_presence[0], 8)
+	return protoimpl.X.Present(&(x.XXX_presence[0]), 8)
 }
 
 func (x *Intent) HasPriority() bool {
 	if x == nil {
 		return false
 	}
-	return protoimpl.X.Present(&x.XXX_presence[0], 13)
+	return protoimpl.X.Present(&(x.XXX_presence[0]), 13)
 }
 
 func (x *Intent) HasOrigin() bool {
@@ -639,21 +638,21 @@ func (x *Intent) HasAgent() bool {
 	if x == nil {
 		return false
 	}
-	return protoimpl.X.Present(&x.XXX_presence[0], 15)
+	return protoimpl.X.Present(&(x.XXX_presence[0]), 15)
 }
 
 func (x *Intent) HasBudgetUsd() bool {
 	if x == nil {
 		return false
 	}
-	return protoimpl.X.Present(&x.XXX_presence[0], 16)
+	return protoimpl.X.Present(&(x.XXX_presence[0]), 16)
 }
 
 func (x *Intent) HasRecipe() bool {
 	if x == nil {
 		return false
 	}
-	return protoimpl.X.Present(&x.XXX_presence[0], 17)
+	return protoimpl.X.Present(&(x.XXX_presence[0]), 17)
 }
 
 func (x *Intent) HasCreatedAt() bool {
@@ -667,14 +666,14 @@ func (x *Intent) HasDepth() bool {
 	if x == nil {
 		return false
 	}
-	return protoimpl.X.Present(&x.XXX_presence[0], 20)
+	return protoimpl.X.Present(&(x.XXX_presence[0]), 20)
 }
 
 func (x *Intent) HasGeneration() bool {
 	if x == nil {
 		return false
 	}
-	return protoimpl.X.Present(&x.XXX_presence[0], 21)
+	return protoimpl.X.Present(&(x.XXX_presence[0]), 21)
 }
 
 func (x *Intent) HasGoal() bool {
@@ -685,52 +684,52 @@ func (x *Intent) HasGoal() bool {
 }
 
 func (x *Intent) ClearId() {
-	protoimpl.X.ClearPresent(&x.XXX_presence[0], 0)
+	protoimpl.X.ClearPresent(&(x.XXX_presence[0]), 0)
 	x.xxx_hidden_Id = nil
 }
 
 func (x *Intent) ClearProject() {
-	protoimpl.X.ClearPresent(&x.XXX_presence[0], 1)
+	protoimpl.X.ClearPresent(&(x.XXX_presence[0]), 1)
 	x.xxx_hidden_Project = nil
 }
 
 func (x *Intent) ClearTitle() {
-	protoimpl.X.ClearPresent(&x.XXX_presence[0], 2)
+	protoimpl.X.ClearPresent(&(x.XXX_presence[0]), 2)
 	x.xxx_hidden_Title = nil
 }
 
 func (x *Intent) ClearBody() {
-	protoimpl.X.ClearPresent(&x.XXX_presence[0], 3)
+	protoimpl.X.ClearPresent(&(x.XXX_presence[0]), 3)
 	x.xxx_hidden_Body = nil
 }
 
 func (x *Intent) ClearType() {
-	protoimpl.X.ClearPresent(&x.XXX_presence[0], 4)
+	protoimpl.X.ClearPresent(&(x.XXX_presence[0]), 4)
 	x.xxx_hidden_Type = nil
 }
 
 func (x *Intent) ClearSource() {
-	protoimpl.X.ClearPresent(&x.XXX_presence[0], 5)
+	protoimpl.X.ClearPresent(&(x.XXX_presence[0]), 5)
 	x.xxx_hidden_Source = Source_SOURCE_UNSPECIFIED
 }
 
 func (x *Intent) ClearRisk() {
-	protoimpl.X.ClearPresent(&x.XXX_presence[0], 6)
+	protoimpl.X.ClearPresent(&(x.XXX_presence[0]), 6)
 	x.xxx_hidden_Risk = Risk_RISK_UNSPECIFIED
 }
 
 func (x *Intent) ClearStatus() {
-	protoimpl.X.ClearPresent(&x.XXX_presence[0], 7)
+	protoimpl.X.ClearPresent(&(x.XXX_presence[0]), 7)
 	x.xxx_hidden_Status = Status_STATUS_UNSPECIFIED
 }
 
 func (x *Intent) ClearParent() {
-	protoimpl.X.ClearPresent(&x.XXX_presence[0], 8)
+	protoimpl.X.ClearPresent(&(x.XXX_presence[0]), 8)
 	x.xxx_hidden_Parent = nil
 }
 
 func (x *Intent) ClearPriority() {
-	protoimpl.X.ClearPresent(&x.XXX_presence[0], 13)
+	protoimpl.X.ClearPresent(&(x.XXX_presence[0]), 13)
 	x.xxx_hidden_Priority = 0
 }
 
@@ -739,17 +738,17 @@ func (x *Intent) ClearOrigin() {
 }
 
 func (x *Intent) ClearAgent() {
-	protoimpl.X.ClearPresent(&x.XXX_presence[0], 15)
+	protoimpl.X.ClearPresent(&(x.XXX_presence[0]), 15)
 	x.xxx_hidden_Agent = nil
 }
 
 func (x *Intent) ClearBudgetUsd() {
-	protoimpl.X.ClearPresent(&x.XXX_presence[0], 16)
+	protoimpl.X.ClearPresent(&(x.XXX_presence[0]), 16)
 	x.xxx_hidden_BudgetUsd = 0
 }
 
 func (x *Intent) ClearRecipe() {
-	protoimpl.X.ClearPresent(&x.XXX_presence[0], 17)
+	protoimpl.X.ClearPresent(&(x.XXX_presence[0]), 17)
 	x.xxx_hidden_Recipe = nil
 }
 
@@ -758,12 +757,12 @@ func (x *Intent) ClearCreatedAt() {
 }
 
 func (x *Intent) ClearDepth() {
-	protoimpl.X.ClearPresent(&x.XXX_presence[0], 20)
+	protoimpl.X.ClearPresent(&(x.XXX_presence[0]), 20)
 	x.xxx_hidden_Depth = 0
 }
 
 func (x *Intent) ClearGeneration() {
-	protoimpl.X.ClearPresent(&x.XXX_presence[0], 21)
+	protoimpl.X.ClearPresent(&(x.XXX_presence[0]), 21)
 	x.xxx_hidden_Generation = 0
 }
 
@@ -838,39 +837,39 @@ func (b0 Intent_builder) Build() *Intent {
 	b, x := &b0, m0
 	_, _ = b, x
 	if b.Id != nil {
-		protoimpl.X.SetPresentNonAtomic(&x.XXX_presence[0], 0, 23)
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 0, 23)
 		x.xxx_hidden_Id = b.Id
 	}
 	if b.Project != nil {
-		protoimpl.X.SetPresentNonAtomic(&x.XXX_presence[0], 1, 23)
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 1, 23)
 		x.xxx_hidden_Project = b.Project
 	}
 	if b.Title != nil {
-		protoimpl.X.SetPresentNonAtomic(&x.XXX_presence[0], 2, 23)
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 2, 23)
 		x.xxx_hidden_Title = b.Title
 	}
 	if b.Body != nil {
-		protoimpl.X.SetPresentNonAtomic(&x.XXX_presence[0], 3, 23)
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 3, 23)
 		x.xxx_hidden_Body = b.Body
 	}
 	if b.Type != nil {
-		protoimpl.X.SetPresentNonAtomic(&x.XXX_presence[0], 4, 23)
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 4, 23)
 		x.xxx_hidden_Type = b.Type
 	}
 	if b.Source != nil {
-		protoimpl.X.SetPresentNonAtomic(&x.XXX_presence[0], 5, 23)
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 5, 23)
 		x.xxx_hidden_Source = *b.Source
 	}
 	if b.Risk != nil {
-		protoimpl.X.SetPresentNonAtomic(&x.XXX_presence[0], 6, 23)
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 6, 23)
 		x.xxx_hidden_Risk = *b.Risk
 	}
 	if b.Status != nil {
-		protoimpl.X.SetPresentNonAtomic(&x.XXX_presence[0], 7, 23)
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 7, 23)
 		x.xxx_hidden_Status = *b.Status
 	}
 	if b.Parent != nil {
-		protoimpl.X.SetPresentNonAtomic(&x.XXX_presence[0], 8, 23)
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 8, 23)
 		x.xxx_hidden_Parent = b.Parent
 	}
 	x.xxx_hidden_DependsOn = b.DependsOn
@@ -878,30 +877,30 @@ func (b0 Intent_builder) Build() *Intent {
 	x.xxx_hidden_Criteria = b.Criteria
 	x.xxx_hidden_Labels = b.Labels
 	if b.Priority != nil {
-		protoimpl.X.SetPresentNonAtomic(&x.XXX_presence[0], 13, 23)
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 13, 23)
 		x.xxx_hidden_Priority = *b.Priority
 	}
 	x.xxx_hidden_Origin = b.Origin
 	if b.Agent != nil {
-		protoimpl.X.SetPresentNonAtomic(&x.XXX_presence[0], 15, 23)
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 15, 23)
 		x.xxx_hidden_Agent = b.Agent
 	}
 	if b.BudgetUsd != nil {
-		protoimpl.X.SetPresentNonAtomic(&x.XXX_presence[0], 16, 23)
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 16, 23)
 		x.xxx_hidden_BudgetUsd = *b.BudgetUsd
 	}
 	if b.Recipe != nil {
-		protoimpl.X.SetPresentNonAtomic(&x.XXX_presence[0], 17, 23)
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 17, 23)
 		x.xxx_hidden_Recipe = b.Recipe
 	}
 	x.xxx_hidden_With = b.With
 	x.xxx_hidden_CreatedAt = b.CreatedAt
 	if b.Depth != nil {
-		protoimpl.X.SetPresentNonAtomic(&x.XXX_presence[0], 20, 23)
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 20, 23)
 		x.xxx_hidden_Depth = *b.Depth
 	}
 	if b.Generation != nil {
-		protoimpl.X.SetPresentNonAtomic(&x.XXX_presence[0], 21, 23)
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 21, 23)
 		x.xxx_hidden_Generation = *b.Generation
 	}
 	x.xxx_hidden_Goal = b.Goal
@@ -1043,17 +1042,17 @@ func (x *GoalOptions) GetLogDir() string {
 
 func (x *GoalOptions) SetMaxIterations(v int32) {
 	x.xxx_hidden_MaxIterations = v
-	protoimpl.X.SetPresent(&x.XXX_presence[0], 0, 10)
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 0, 10)
 }
 
 func (x *GoalOptions) SetHistoryContext(v int32) {
 	x.xxx_hidden_HistoryContext = v
-	protoimpl.X.SetPresent(&x.XXX_presence[0], 1, 10)
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 1, 10)
 }
 
 func (x *GoalOptions) SetModel(v string) {
 	x.xxx_hidden_Model = &v
-	protoimpl.X.SetPresent(&x.XXX_presence[0], 2, 10)
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 2, 10)
 }
 
 func (x *GoalOptions) SetTools(v []string) {
@@ -1062,139 +1061,139 @@ func (x *GoalOptions) SetTools(v []string) {
 
 func (x *GoalOptions) SetSystemPrompt(v string) {
 	x.xxx_hidden_SystemPrompt = &v
-	protoimpl.X.SetPresent(&x.XXX_presence[0], 4, 10)
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 4, 10)
 }
 
 func (x *GoalOptions) SetJudgePrompt(v string) {
 	x.xxx_hidden_JudgePrompt = &v
-	protoimpl.X.SetPresent(&x.XXX_presence[0], 5, 10)
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 5, 10)
 }
 
 func (x *GoalOptions) SetHistoryFile(v string) {
 	x.xxx_hidden_HistoryFile = &v
-	protoimpl.X.SetPresent(&x.XXX_presence[0], 6, 10)
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 6, 10)
 }
 
 func (x *GoalOptions) SetKnowledgeFile(v string) {
 	x.xxx_hidden_KnowledgeFile = &v
-	protoimpl.X.SetPresent(&x.XXX_presence[0], 7, 10)
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 7, 10)
 }
 
 func (x *GoalOptions) SetRawLog(v bool) {
 	x.xxx_hidden_RawLog = v
-	protoimpl.X.SetPresent(&x.XXX_presence[0], 8, 10)
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 8, 10)
 }
 
 func (x *GoalOptions) SetLogDir(v string) {
 	x.xxx_hidden_LogDir = &v
-	protoimpl.X.SetPresent(&x.XXX_presence[0], 9, 10)
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 9, 10)
 }
 
 func (x *GoalOptions) HasMaxIterations() bool {
 	if x == nil {
 		return false
 	}
-	return protoimpl.X.Present(&x.XXX_presence[0], 0)
+	return protoimpl.X.Present(&(x.XXX_presence[0]), 0)
 }
 
 func (x *GoalOptions) HasHistoryContext() bool {
 	if x == nil {
 		return false
 	}
-	return protoimpl.X.Present(&x.XXX_presence[0], 1)
+	return protoimpl.X.Present(&(x.XXX_presence[0]), 1)
 }
 
 func (x *GoalOptions) HasModel() bool {
 	if x == nil {
 		return false
 	}
-	return protoimpl.X.Present(&x.XXX_presence[0], 2)
+	return protoimpl.X.Present(&(x.XXX_presence[0]), 2)
 }
 
 func (x *GoalOptions) HasSystemPrompt() bool {
 	if x == nil {
 		return false
 	}
-	return protoimpl.X.Present(&x.XXX_presence[0], 4)
+	return protoimpl.X.Present(&(x.XXX_presence[0]), 4)
 }
 
 func (x *GoalOptions) HasJudgePrompt() bool {
 	if x == nil {
 		return false
 	}
-	return protoimpl.X.Present(&x.XXX_presence[0], 5)
+	return protoimpl.X.Present(&(x.XXX_presence[0]), 5)
 }
 
 func (x *GoalOptions) HasHistoryFile() bool {
 	if x == nil {
 		return false
 	}
-	return protoimpl.X.Present(&x.XXX_presence[0], 6)
+	return protoimpl.X.Present(&(x.XXX_presence[0]), 6)
 }
 
 func (x *GoalOptions) HasKnowledgeFile() bool {
 	if x == nil {
 		return false
 	}
-	return protoimpl.X.Present(&x.XXX_presence[0], 7)
+	return protoimpl.X.Present(&(x.XXX_presence[0]), 7)
 }
 
 func (x *GoalOptions) HasRawLog() bool {
 	if x == nil {
 		return false
 	}
-	return protoimpl.X.Present(&x.XXX_presence[0], 8)
+	return protoimpl.X.Present(&(x.XXX_presence[0]), 8)
 }
 
 func (x *GoalOptions) HasLogDir() bool {
 	if x == nil {
 		return false
 	}
-	return protoimpl.X.Present(&x.XXX_presence[0], 9)
+	return protoimpl.X.Present(&(x.XXX_presence[0]), 9)
 }
 
 func (x *GoalOptions) ClearMaxIterations() {
-	protoimpl.X.ClearPresent(&x.XXX_presence[0], 0)
+	protoimpl.X.ClearPresent(&(x.XXX_presence[0]), 0)
 	x.xxx_hidden_MaxIterations = 0
 }
 
 func (x *GoalOptions) ClearHistoryContext() {
-	protoimpl.X.ClearPresent(&x.XXX_presence[0], 1)
+	protoimpl.X.ClearPresent(&(x.XXX_presence[0]), 1)
 	x.xxx_hidden_HistoryContext = 0
 }
 
 func (x *GoalOptions) ClearModel() {
-	protoimpl.X.ClearPresent(&x.XXX_presence[0], 2)
+	protoimpl.X.ClearPresent(&(x.XXX_presence[0]), 2)
 	x.xxx_hidden_Model = nil
 }
 
 func (x *GoalOptions) ClearSystemPrompt() {
-	protoimpl.X.ClearPresent(&x.XXX_presence[0], 4)
+	protoimpl.X.ClearPresent(&(x.XXX_presence[0]), 4)
 	x.xxx_hidden_SystemPrompt = nil
 }
 
 func (x *GoalOptions) ClearJudgePrompt() {
-	protoimpl.X.ClearPresent(&x.XXX_presence[0], 5)
+	protoimpl.X.ClearPresent(&(x.XXX_presence[0]), 5)
 	x.xxx_hidden_JudgePrompt = nil
 }
 
 func (x *GoalOptions) ClearHistoryFile() {
-	protoimpl.X.ClearPresent(&x.XXX_presence[0], 6)
+	protoimpl.X.ClearPresent(&(x.XXX_presence[0]), 6)
 	x.xxx_hidden_HistoryFile = nil
 }
 
 func (x *GoalOptions) ClearKnowledgeFile() {
-	protoimpl.X.ClearPresent(&x.XXX_presence[0], 7)
+	protoimpl.X.ClearPresent(&(x.XXX_presence[0]), 7)
 	x.xxx_hidden_KnowledgeFile = nil
 }
 
 func (x *GoalOptions) ClearRawLog() {
-	protoimpl.X.ClearPresent(&x.XXX_presence[0], 8)
+	protoimpl.X.ClearPresent(&(x.XXX_presence[0]), 8)
 	x.xxx_hidden_RawLog = false
 }
 
 func (x *GoalOptions) ClearLogDir() {
-	protoimpl.X.ClearPresent(&x.XXX_presence[0], 9)
+	protoimpl.X.ClearPresent(&(x.XXX_presence[0]), 9)
 	x.xxx_hidden_LogDir = nil
 }
 
@@ -1235,40 +1234,40 @@ func (b0 GoalOptions_builder) Build() *GoalOptions {
 	b, x := &b0, m0
 	_, _ = b, x
 	if b.MaxIterations != nil {
-		protoimpl.X.SetPresentNonAtomic(&x.XXX_presence[0], 0, 10)
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 0, 10)
 		x.xxx_hidden_MaxIterations = *b.MaxIterations
 	}
 	if b.HistoryContext != nil {
-		protoimpl.X.SetPresentNonAtomic(&x.XXX_presence[0], 1, 10)
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 1, 10)
 		x.xxx_hidden_HistoryContext = *b.HistoryContext
 	}
 	if b.Model != nil {
-		protoimpl.X.SetPresentNonAtomic(&x.XXX_presence[0], 2, 10)
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 2, 10)
 		x.xxx_hidden_Model = b.Model
 	}
 	x.xxx_hidden_Tools = b.Tools
 	if b.SystemPrompt != nil {
-		protoimpl.X.SetPresentNonAtomic(&x.XXX_presence[0], 4, 10)
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 4, 10)
 		x.xxx_hidden_SystemPrompt = b.SystemPrompt
 	}
 	if b.JudgePrompt != nil {
-		protoimpl.X.SetPresentNonAtomic(&x.XXX_presence[0], 5, 10)
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 5, 10)
 		x.xxx_hidden_JudgePrompt = b.JudgePrompt
 	}
 	if b.HistoryFile != nil {
-		protoimpl.X.SetPresentNonAtomic(&x.XXX_presence[0], 6, 10)
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 6, 10)
 		x.xxx_hidden_HistoryFile = b.HistoryFile
 	}
 	if b.KnowledgeFile != nil {
-		protoimpl.X.SetPresentNonAtomic(&x.XXX_presence[0], 7, 10)
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 7, 10)
 		x.xxx_hidden_KnowledgeFile = b.KnowledgeFile
 	}
 	if b.RawLog != nil {
-		protoimpl.X.SetPresentNonAtomic(&x.XXX_presence[0], 8, 10)
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 8, 10)
 		x.xxx_hidden_RawLog = *b.RawLog
 	}
 	if b.LogDir != nil {
-		protoimpl.X.SetPresentNonAtomic(&x.XXX_presence[0], 9, 10)
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 9, 10)
 		x.xxx_hidden_LogDir = b.LogDir
 	}
 	return m0
@@ -1362,12 +1361,12 @@ func (x *Clarification) GetAnswer() string {
 
 func (x *Clarification) SetQuestion(v string) {
 	x.xxx_hidden_Question = &v
-	protoimpl.X.SetPresent(&x.XXX_presence[0], 0, 5)
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 0, 5)
 }
 
 func (x *Clarification) SetContext(v string) {
 	x.xxx_hidden_Context = &v
-	protoimpl.X.SetPresent(&x.XXX_presence[0], 1, 5)
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 1, 5)
 }
 
 func (x *Clarification) SetSuggestedAnswers(v []string) {
@@ -1376,59 +1375,59 @@ func (x *Clarification) SetSuggestedAnswers(v []string) {
 
 func (x *Clarification) SetParam(v string) {
 	x.xxx_hidden_Param = &v
-	protoimpl.X.SetPresent(&x.XXX_presence[0], 3, 5)
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 3, 5)
 }
 
 func (x *Clarification) SetAnswer(v string) {
 	x.xxx_hidden_Answer = &v
-	protoimpl.X.SetPresent(&x.XXX_presence[0], 4, 5)
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 4, 5)
 }
 
 func (x *Clarification) HasQuestion() bool {
 	if x == nil {
 		return false
 	}
-	return protoimpl.X.Present(&x.XXX_presence[0], 0)
+	return protoimpl.X.Present(&(x.XXX_presence[0]), 0)
 }
 
 func (x *Clarification) HasContext() bool {
 	if x == nil {
 		return false
 	}
-	return protoimpl.X.Present(&x.XXX_presence[0], 1)
+	return protoimpl.X.Present(&(x.XXX_presence[0]), 1)
 }
 
 func (x *Clarification) HasParam() bool {
 	if x == nil {
 		return false
 	}
-	return protoimpl.X.Present(&x.XXX_presence[0], 3)
+	return protoimpl.X.Present(&(x.XXX_presence[0]), 3)
 }
 
 func (x *Clarification) HasAnswer() bool {
 	if x == nil {
 		return false
 	}
-	return protoimpl.X.Present(&x.XXX_presence[0], 4)
+	return protoimpl.X.Present(&(x.XXX_presence[0]), 4)
 }
 
 func (x *Clarification) ClearQuestion() {
-	protoimpl.X.ClearPresent(&x.XXX_presence[0], 0)
+	protoimpl.X.ClearPresent(&(x.XXX_presence[0]), 0)
 	x.xxx_hidden_Question = nil
 }
 
 func (x *Clarification) ClearContext() {
-	protoimpl.X.ClearPresent(&x.XXX_presence[0], 1)
+	protoimpl.X.ClearPresent(&(x.XXX_presence[0]), 1)
 	x.xxx_hidden_Context = nil
 }
 
 func (x *Clarification) ClearParam() {
-	protoimpl.X.ClearPresent(&x.XXX_presence[0], 3)
+	protoimpl.X.ClearPresent(&(x.XXX_presence[0]), 3)
 	x.xxx_hidden_Param = nil
 }
 
 func (x *Clarification) ClearAnswer() {
-	protoimpl.X.ClearPresent(&x.XXX_presence[0], 4)
+	protoimpl.X.ClearPresent(&(x.XXX_presence[0]), 4)
 	x.xxx_hidden_Answer = nil
 }
 
@@ -1452,20 +1451,20 @@ func (b0 Clarification_builder) Build() *Clarification {
 	b, x := &b0, m0
 	_, _ = b, x
 	if b.Question != nil {
-		protoimpl.X.SetPresentNonAtomic(&x.XXX_presence[0], 0, 5)
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 0, 5)
 		x.xxx_hidden_Question = b.Question
 	}
 	if b.Context != nil {
-		protoimpl.X.SetPresentNonAtomic(&x.XXX_presence[0], 1, 5)
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 1, 5)
 		x.xxx_hidden_Context = b.Context
 	}
 	x.xxx_hidden_SuggestedAnswers = b.SuggestedAnswers
 	if b.Param != nil {
-		protoimpl.X.SetPresentNonAtomic(&x.XXX_presence[0], 3, 5)
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 3, 5)
 		x.xxx_hidden_Param = b.Param
 	}
 	if b.Answer != nil {
-		protoimpl.X.SetPresentNonAtomic(&x.XXX_presence[0], 4, 5)
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 4, 5)
 		x.xxx_hidden_Answer = b.Answer
 	}
 	return m0
@@ -1541,52 +1540,52 @@ func (x *Origin) GetActor() string {
 
 func (x *Origin) SetSystem(v string) {
 	x.xxx_hidden_System = &v
-	protoimpl.X.SetPresent(&x.XXX_presence[0], 0, 3)
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 0, 3)
 }
 
 func (x *Origin) SetEventId(v string) {
 	x.xxx_hidden_EventId = &v
-	protoimpl.X.SetPresent(&x.XXX_presence[0], 1, 3)
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 1, 3)
 }
 
 func (x *Origin) SetActor(v string) {
 	x.xxx_hidden_Actor = &v
-	protoimpl.X.SetPresent(&x.XXX_presence[0], 2, 3)
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 2, 3)
 }
 
 func (x *Origin) HasSystem() bool {
 	if x == nil {
 		return false
 	}
-	return protoimpl.X.Present(&x.XXX_presence[0], 0)
+	return protoimpl.X.Present(&(x.XXX_presence[0]), 0)
 }
 
 func (x *Origin) HasEventId() bool {
 	if x == nil {
 		return false
 	}
-	return protoimpl.X.Present(&x.XXX_presence[0], 1)
+	return protoimpl.X.Present(&(x.XXX_presence[0]), 1)
 }
 
 func (x *Origin) HasActor() bool {
 	if x == nil {
 		return false
 	}
-	return protoimpl.X.Present(&x.XXX_presence[0], 2)
+	return protoimpl.X.Present(&(x.XXX_presence[0]), 2)
 }
 
 func (x *Origin) ClearSystem() {
-	protoimpl.X.ClearPresent(&x.XXX_presence[0], 0)
+	protoimpl.X.ClearPresent(&(x.XXX_presence[0]), 0)
 	x.xxx_hidden_System = nil
 }
 
 func (x *Origin) ClearEventId() {
-	protoimpl.X.ClearPresent(&x.XXX_presence[0], 1)
+	protoimpl.X.ClearPresent(&(x.XXX_presence[0]), 1)
 	x.xxx_hidden_EventId = nil
 }
 
 func (x *Origin) ClearActor() {
-	protoimpl.X.ClearPresent(&x.XXX_presence[0], 2)
+	protoimpl.X.ClearPresent(&(x.XXX_presence[0]), 2)
 	x.xxx_hidden_Actor = nil
 }
 
@@ -1607,15 +1606,15 @@ func (b0 Origin_builder) Build() *Origin {
 	b, x := &b0, m0
 	_, _ = b, x
 	if b.System != nil {
-		protoimpl.X.SetPresentNonAtomic(&x.XXX_presence[0], 0, 3)
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 0, 3)
 		x.xxx_hidden_System = b.System
 	}
 	if b.EventId != nil {
-		protoimpl.X.SetPresentNonAtomic(&x.XXX_presence[0], 1, 3)
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 1, 3)
 		x.xxx_hidden_EventId = b.EventId
 	}
 	if b.Actor != nil {
-		protoimpl.X.SetPresentNonAtomic(&x.XXX_presence[0], 2, 3)
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 2, 3)
 		x.xxx_hidden_Actor = b.Actor
 	}
 	return m0
@@ -1702,22 +1701,19 @@ const file_forge_v1_intent_proto_rawDesc = "" +
 	"\x0fSTATUS_REJECTED\x10\a\x12\x14\n" +
 	"\x10STATUS_CANCELLED\x10\bB?Z5github.com/pfl-forge/pfl-forge/proto/forge/v1;forgev1\x92\x03\x05\xd2>\x02\x10\x03b\beditionsp\xe8\a"
 
-var (
-	file_forge_v1_intent_proto_enumTypes = make([]protoimpl.EnumInfo, 3)
-	file_forge_v1_intent_proto_msgTypes  = make([]protoimpl.MessageInfo, 5)
-	file_forge_v1_intent_proto_goTypes   = []any{
-		Source(0),                     // 0: forge.v1.Source
-		Risk(0),                       // 1: forge.v1.Risk
-		Status(0),                     // 2: forge.v1.Status
-		(*Intent)(nil),                // 3: forge.v1.Intent
-		(*GoalOptions)(nil),           // 4: forge.v1.GoalOptions
-		(*Clarification)(nil),         // 5: forge.v1.Clarification
-		(*Origin)(nil),                // 6: forge.v1.Origin
-		nil,                           // 7: forge.v1.Intent.WithEntry
-		(*timestamppb.Timestamp)(nil), // 8: google.protobuf.Timestamp
-	}
-)
-
+var file_forge_v1_intent_proto_enumTypes = make([]protoimpl.EnumInfo, 3)
+var file_forge_v1_intent_proto_msgTypes = make([]protoimpl.MessageInfo, 5)
+var file_forge_v1_intent_proto_goTypes = []any{
+	(Source)(0),                   // 0: forge.v1.Source
+	(Risk)(0),                     // 1: forge.v1.Risk
+	(Status)(0),                   // 2: forge.v1.Status
+	(*Intent)(nil),                // 3: forge.v1.Intent
+	(*GoalOptions)(nil),           // 4: forge.v1.GoalOptions
+	(*Clarification)(nil),         // 5: forge.v1.Clarification
+	(*Origin)(nil),                // 6: forge.v1.Origin
+	nil,                           // 7: forge.v1.Intent.WithEntry
+	(*timestamppb.Timestamp)(nil), // 8: google.protobuf.Timestamp
+}
 var file_forge_v1_intent_proto_depIdxs = []int32{
 	0, // 0: forge.v1.Intent.source:type_name -> forge.v1.Source
 	1, // 1: forge.v1.Intent.risk:type_name -> forge.v1.Risk

@@ -7,13 +7,12 @@
 package forgev1
 
 import (
-	reflect "reflect"
-	unsafe "unsafe"
-
 	protoreflect "google.golang.org/protobuf/reflect/protoreflect"
 	protoimpl "google.golang.org/protobuf/runtime/protoimpl"
 	_ "google.golang.org/protobuf/types/gofeaturespb"
 	timestamppb "google.golang.org/protobuf/types/known/timestamppb"
+	reflect "reflect"
+	unsafe "unsafe"
 )
 
 const (
@@ -320,18 +319,18 @@ func (x *Effects) SetReleasedTasks(v []string) {
 
 func (x *Effects) SetEnded(v bool) {
 	x.xxx_hidden_Ended = v
-	protoimpl.X.SetPresent(&x.XXX_presence[0], 5, 6)
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 5, 6)
 }
 
 func (x *Effects) HasEnded() bool {
 	if x == nil {
 		return false
 	}
-	return protoimpl.X.Present(&x.XXX_presence[0], 5)
+	return protoimpl.X.Present(&(x.XXX_presence[0]), 5)
 }
 
 func (x *Effects) ClearEnded() {
-	protoimpl.X.ClearPresent(&x.XXX_presence[0], 5)
+	protoimpl.X.ClearPresent(&(x.XXX_presence[0]), 5)
 	x.xxx_hidden_Ended = false
 }
 
@@ -367,7 +366,7 @@ func (b0 Effects_builder) Build() *Effects {
 	x.xxx_hidden_Cancels = &b.Cancels
 	x.xxx_hidden_ReleasedTasks = b.ReleasedTasks
 	if b.Ended != nil {
-		protoimpl.X.SetPresentNonAtomic(&x.XXX_presence[0], 5, 6)
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 5, 6)
 		x.xxx_hidden_Ended = *b.Ended
 	}
 	return m0
@@ -441,7 +440,7 @@ func (x *Timer) SetTo(v *Key) {
 
 func (x *Timer) SetKey(v string) {
 	x.xxx_hidden_Key = &v
-	protoimpl.X.SetPresent(&x.XXX_presence[0], 1, 3)
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 1, 3)
 }
 
 func (x *Timer) SetAt(v *timestamppb.Timestamp) {
@@ -459,7 +458,7 @@ func (x *Timer) HasKey() bool {
 	if x == nil {
 		return false
 	}
-	return protoimpl.X.Present(&x.XXX_presence[0], 1)
+	return protoimpl.X.Present(&(x.XXX_presence[0]), 1)
 }
 
 func (x *Timer) HasAt() bool {
@@ -474,7 +473,7 @@ func (x *Timer) ClearTo() {
 }
 
 func (x *Timer) ClearKey() {
-	protoimpl.X.ClearPresent(&x.XXX_presence[0], 1)
+	protoimpl.X.ClearPresent(&(x.XXX_presence[0]), 1)
 	x.xxx_hidden_Key = nil
 }
 
@@ -499,7 +498,7 @@ func (b0 Timer_builder) Build() *Timer {
 	_, _ = b, x
 	x.xxx_hidden_To = b.To
 	if b.Key != nil {
-		protoimpl.X.SetPresentNonAtomic(&x.XXX_presence[0], 1, 3)
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 1, 3)
 		x.xxx_hidden_Key = b.Key
 	}
 	x.xxx_hidden_At = b.At
@@ -596,7 +595,7 @@ func (x *Summary) GetType() string {
 
 func (x *Summary) GetStatus() Status {
 	if x != nil {
-		if protoimpl.X.Present(&x.XXX_presence[0], 3) {
+		if protoimpl.X.Present(&(x.XXX_presence[0]), 3) {
 			return x.xxx_hidden_Status
 		}
 	}
@@ -605,7 +604,7 @@ func (x *Summary) GetStatus() Status {
 
 func (x *Summary) GetRisk() Risk {
 	if x != nil {
-		if protoimpl.X.Present(&x.XXX_presence[0], 4) {
+		if protoimpl.X.Present(&(x.XXX_presence[0]), 4) {
 			return x.xxx_hidden_Risk
 		}
 	}
@@ -614,7 +613,7 @@ func (x *Summary) GetRisk() Risk {
 
 func (x *Summary) GetSource() Source {
 	if x != nil {
-		if protoimpl.X.Present(&x.XXX_presence[0], 5) {
+		if protoimpl.X.Present(&(x.XXX_presence[0]), 5) {
 			return x.xxx_hidden_Source
 		}
 	}
@@ -637,7 +636,7 @@ func (x *Summary) GetRun() int32 {
 
 func (x *Summary) GetWaiting() Waiting {
 	if x != nil {
-		if protoimpl.X.Present(&x.XXX_presence[0], 8) {
+		if protoimpl.X.Present(&(x.XXX_presence[0]), 8) {
 			return x.xxx_hidden_Waiting
 		}
 	}
@@ -786,57 +785,57 @@ func (x *Summary) SetKey(v *Key) {
 
 func (x *Summary) SetTitle(v string) {
 	x.xxx_hidden_Title = &v
-	protoimpl.X.SetPresent(&x.XXX_presence[0], 1, 25)
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 1, 25)
 }
 
 func (x *Summary) SetType(v string) {
 	x.xxx_hidden_Type = &v
-	protoimpl.X.SetPresent(&x.XXX_presence[0], 2, 25)
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 2, 25)
 }
 
 func (x *Summary) SetStatus(v Status) {
 	x.xxx_hidden_Status = v
-	protoimpl.X.SetPresent(&x.XXX_presence[0], 3, 25)
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 3, 25)
 }
 
 func (x *Summary) SetRisk(v Risk) {
 	x.xxx_hidden_Risk = v
-	protoimpl.X.SetPresent(&x.XXX_presence[0], 4, 25)
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 4, 25)
 }
 
 func (x *Summary) SetSource(v Source) {
 	x.xxx_hidden_Source = v
-	protoimpl.X.SetPresent(&x.XXX_presence[0], 5, 25)
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 5, 25)
 }
 
 func (x *Summary) SetPriority(v int32) {
 	x.xxx_hidden_Priority = v
-	protoimpl.X.SetPresent(&x.XXX_presence[0], 6, 25)
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 6, 25)
 }
 
 func (x *Summary) SetRun(v int32) {
 	x.xxx_hidden_Run = v
-	protoimpl.X.SetPresent(&x.XXX_presence[0], 7, 25)
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 7, 25)
 }
 
 func (x *Summary) SetWaiting(v Waiting) {
 	x.xxx_hidden_Waiting = v
-	protoimpl.X.SetPresent(&x.XXX_presence[0], 8, 25)
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 8, 25)
 }
 
 func (x *Summary) SetReason(v string) {
 	x.xxx_hidden_Reason = &v
-	protoimpl.X.SetPresent(&x.XXX_presence[0], 9, 25)
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 9, 25)
 }
 
 func (x *Summary) SetActivity(v string) {
 	x.xxx_hidden_Activity = &v
-	protoimpl.X.SetPresent(&x.XXX_presence[0], 10, 25)
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 10, 25)
 }
 
 func (x *Summary) SetPlan(v string) {
 	x.xxx_hidden_Plan = &v
-	protoimpl.X.SetPresent(&x.XXX_presence[0], 11, 25)
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 11, 25)
 }
 
 func (x *Summary) SetTasks(v []*TaskSummary) {
@@ -845,12 +844,12 @@ func (x *Summary) SetTasks(v []*TaskSummary) {
 
 func (x *Summary) SetTaskCount(v int32) {
 	x.xxx_hidden_TaskCount = v
-	protoimpl.X.SetPresent(&x.XXX_presence[0], 13, 25)
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 13, 25)
 }
 
 func (x *Summary) SetTasksDone(v int32) {
 	x.xxx_hidden_TasksDone = v
-	protoimpl.X.SetPresent(&x.XXX_presence[0], 14, 25)
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 14, 25)
 }
 
 func (x *Summary) SetOpen(v []*Attempt) {
@@ -859,7 +858,7 @@ func (x *Summary) SetOpen(v []*Attempt) {
 
 func (x *Summary) SetIdle(v bool) {
 	x.xxx_hidden_Idle = v
-	protoimpl.X.SetPresent(&x.XXX_presence[0], 16, 25)
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 16, 25)
 }
 
 func (x *Summary) SetUsage(v *Usage) {
@@ -876,7 +875,7 @@ func (x *Summary) SetUpdatedAt(v *timestamppb.Timestamp) {
 
 func (x *Summary) SetParent(v string) {
 	x.xxx_hidden_Parent = &v
-	protoimpl.X.SetPresent(&x.XXX_presence[0], 20, 25)
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 20, 25)
 }
 
 func (x *Summary) SetChildren(v []*ChildSummary) {
@@ -885,12 +884,12 @@ func (x *Summary) SetChildren(v []*ChildSummary) {
 
 func (x *Summary) SetRequester(v string) {
 	x.xxx_hidden_Requester = &v
-	protoimpl.X.SetPresent(&x.XXX_presence[0], 22, 25)
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 22, 25)
 }
 
 func (x *Summary) SetApprover(v string) {
 	x.xxx_hidden_Approver = &v
-	protoimpl.X.SetPresent(&x.XXX_presence[0], 23, 25)
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 23, 25)
 }
 
 func (x *Summary) SetGoal(v *GoalSummary) {
@@ -908,98 +907,98 @@ func (x *Summary) HasTitle() bool {
 	if x == nil {
 		return false
 	}
-	return protoimpl.X.Present(&x.XXX_presence[0], 1)
+	return protoimpl.X.Present(&(x.XXX_presence[0]), 1)
 }
 
 func (x *Summary) HasType() bool {
 	if x == nil {
 		return false
 	}
-	return protoimpl.X.Present(&x.XXX_presence[0], 2)
+	return protoimpl.X.Present(&(x.XXX_presence[0]), 2)
 }
 
 func (x *Summary) HasStatus() bool {
 	if x == nil {
 		return false
 	}
-	return protoimpl.X.Present(&x.XXX_presence[0], 3)
+	return protoimpl.X.Present(&(x.XXX_presence[0]), 3)
 }
 
 func (x *Summary) HasRisk() bool {
 	if x == nil {
 		return false
 	}
-	return protoimpl.X.Present(&x.XXX_presence[0], 4)
+	return protoimpl.X.Present(&(x.XXX_presence[0]), 4)
 }
 
 func (x *Summary) HasSource() bool {
 	if x == nil {
 		return false
 	}
-	return protoimpl.X.Present(&x.XXX_presence[0], 5)
+	return protoimpl.X.Present(&(x.XXX_presence[0]), 5)
 }
 
 func (x *Summary) HasPriority() bool {
 	if x == nil {
 		return false
 	}
-	return protoimpl.X.Present(&x.XXX_presence[0], 6)
+	return protoimpl.X.Present(&(x.XXX_presence[0]), 6)
 }
 
 func (x *Summary) HasRun() bool {
 	if x == nil {
 		return false
 	}
-	return protoimpl.X.Present(&x.XXX_presence[0], 7)
+	return protoimpl.X.Present(&(x.XXX_presence[0]), 7)
 }
 
 func (x *Summary) HasWaiting() bool {
 	if x == nil {
 		return false
 	}
-	return protoimpl.X.Present(&x.XXX_presence[0], 8)
+	return protoimpl.X.Present(&(x.XXX_presence[0]), 8)
 }
 
 func (x *Summary) HasReason() bool {
 	if x == nil {
 		return false
 	}
-	return protoimpl.X.Present(&x.XXX_presence[0], 9)
+	return protoimpl.X.Present(&(x.XXX_presence[0]), 9)
 }
 
 func (x *Summary) HasActivity() bool {
 	if x == nil {
 		return false
 	}
-	return protoimpl.X.Present(&x.XXX_presence[0], 10)
+	return protoimpl.X.Present(&(x.XXX_presence[0]), 10)
 }
 
 func (x *Summary) HasPlan() bool {
 	if x == nil {
 		return false
 	}
-	return protoimpl.X.Present(&x.XXX_presence[0], 11)
+	return protoimpl.X.Present(&(x.XXX_presence[0]), 11)
 }
 
 func (x *Summary) HasTaskCount() bool {
 	if x == nil {
 		return false
 	}
-	return protoimpl.X.Present(&x.XXX_presence[0], 13)
+	return protoimpl.X.Present(&(x.XXX_presence[0]), 13)
 }
 
 func (x *Summary) HasTasksDone() bool {
 	if x == nil {
 		return false
 	}
-	return protoimpl.X.Present(&x.XXX_presence[0], 14)
+	return protoimpl.X.Present(&(x.XXX_presence[0]), 14)
 }
 
 func (x *Summary) HasIdle() bool {
 	if x == nil {
 		return false
 	}
-	return protoimpl.X.Present(&x.XXX_presence[0], 16)
+	return protoimpl.X.Present(&(x.XXX_presence[0]), 16)
 }
 
 func (x *Summary) HasUsage() bool {
@@ -1027,21 +1026,21 @@ func (x *Summary) HasParent() bool {
 	if x == nil {
 		return false
 	}
-	return protoimpl.X.Present(&x.XXX_presence[0], 20)
+	return protoimpl.X.Present(&(x.XXX_presence[0]), 20)
 }
 
 func (x *Summary) HasRequester() bool {
 	if x == nil {
 		return false
 	}
-	return protoimpl.X.Present(&x.XXX_presence[0], 22)
+	return protoimpl.X.Present(&(x.XXX_presence[0]), 22)
 }
 
 func (x *Summary) HasApprover() bool {
 	if x == nil {
 		return false
 	}
-	return protoimpl.X.Present(&x.XXX_presence[0], 23)
+	return protoimpl.X.Present(&(x.XXX_presence[0]), 23)
 }
 
 func (x *Summary) HasGoal() bool {
@@ -1056,72 +1055,72 @@ func (x *Summary) ClearKey() {
 }
 
 func (x *Summary) ClearTitle() {
-	protoimpl.X.ClearPresent(&x.XXX_presence[0], 1)
+	protoimpl.X.ClearPresent(&(x.XXX_presence[0]), 1)
 	x.xxx_hidden_Title = nil
 }
 
 func (x *Summary) ClearType() {
-	protoimpl.X.ClearPresent(&x.XXX_presence[0], 2)
+	protoimpl.X.ClearPresent(&(x.XXX_presence[0]), 2)
 	x.xxx_hidden_Type = nil
 }
 
 func (x *Summary) ClearStatus() {
-	protoimpl.X.ClearPresent(&x.XXX_presence[0], 3)
+	protoimpl.X.ClearPresent(&(x.XXX_presence[0]), 3)
 	x.xxx_hidden_Status = Status_STATUS_UNSPECIFIED
 }
 
 func (x *Summary) ClearRisk() {
-	protoimpl.X.ClearPresent(&x.XXX_presence[0], 4)
+	protoimpl.X.ClearPresent(&(x.XXX_presence[0]), 4)
 	x.xxx_hidden_Risk = Risk_RISK_UNSPECIFIED
 }
 
 func (x *Summary) ClearSource() {
-	protoimpl.X.ClearPresent(&x.XXX_presence[0], 5)
+	protoimpl.X.ClearPresent(&(x.XXX_presence[0]), 5)
 	x.xxx_hidden_Source = Source_SOURCE_UNSPECIFIED
 }
 
 func (x *Summary) ClearPriority() {
-	protoimpl.X.ClearPresent(&x.XXX_presence[0], 6)
+	protoimpl.X.ClearPresent(&(x.XXX_presence[0]), 6)
 	x.xxx_hidden_Priority = 0
 }
 
 func (x *Summary) ClearRun() {
-	protoimpl.X.ClearPresent(&x.XXX_presence[0], 7)
+	protoimpl.X.ClearPresent(&(x.XXX_presence[0]), 7)
 	x.xxx_hidden_Run = 0
 }
 
 func (x *Summary) ClearWaiting() {
-	protoimpl.X.ClearPresent(&x.XXX_presence[0], 8)
+	protoimpl.X.ClearPresent(&(x.XXX_presence[0]), 8)
 	x.xxx_hidden_Waiting = Waiting_WAITING_UNSPECIFIED
 }
 
 func (x *Summary) ClearReason() {
-	protoimpl.X.ClearPresent(&x.XXX_presence[0], 9)
+	protoimpl.X.ClearPresent(&(x.XXX_presence[0]), 9)
 	x.xxx_hidden_Reason = nil
 }
 
 func (x *Summary) ClearActivity() {
-	protoimpl.X.ClearPresent(&x.XXX_presence[0], 10)
+	protoimpl.X.ClearPresent(&(x.XXX_presence[0]), 10)
 	x.xxx_hidden_Activity = nil
 }
 
 func (x *Summary) ClearPlan() {
-	protoimpl.X.ClearPresent(&x.XXX_presence[0], 11)
+	protoimpl.X.ClearPresent(&(x.XXX_presence[0]), 11)
 	x.xxx_hidden_Plan = nil
 }
 
 func (x *Summary) ClearTaskCount() {
-	protoimpl.X.ClearPresent(&x.XXX_presence[0], 13)
+	protoimpl.X.ClearPresent(&(x.XXX_presence[0]), 13)
 	x.xxx_hidden_TaskCount = 0
 }
 
 func (x *Summary) ClearTasksDone() {
-	protoimpl.X.ClearPresent(&x.XXX_presence[0], 14)
+	protoimpl.X.ClearPresent(&(x.XXX_presence[0]), 14)
 	x.xxx_hidden_TasksDone = 0
 }
 
 func (x *Summary) ClearIdle() {
-	protoimpl.X.ClearPresent(&x.XXX_presence[0], 16)
+	protoimpl.X.ClearPresent(&(x.XXX_presence[0]), 16)
 	x.xxx_hidden_Idle = false
 }
 
@@ -1138,17 +1137,17 @@ func (x *Summary) ClearUpdatedAt() {
 }
 
 func (x *Summary) ClearParent() {
-	protoimpl.X.ClearPresent(&x.XXX_presence[0], 20)
+	protoimpl.X.ClearPresent(&(x.XXX_presence[0]), 20)
 	x.xxx_hidden_Parent = nil
 }
 
 func (x *Summary) ClearRequester() {
-	protoimpl.X.ClearPresent(&x.XXX_presence[0], 22)
+	protoimpl.X.ClearPresent(&(x.XXX_presence[0]), 22)
 	x.xxx_hidden_Requester = nil
 }
 
 func (x *Summary) ClearApprover() {
-	protoimpl.X.ClearPresent(&x.XXX_presence[0], 23)
+	protoimpl.X.ClearPresent(&(x.XXX_presence[0]), 23)
 	x.xxx_hidden_Approver = nil
 }
 
@@ -1222,77 +1221,77 @@ func (b0 Summary_builder) Build() *Summary {
 	_, _ = b, x
 	x.xxx_hidden_Key = b.Key
 	if b.Title != nil {
-		protoimpl.X.SetPresentNonAtomic(&x.XXX_presence[0], 1, 25)
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 1, 25)
 		x.xxx_hidden_Title = b.Title
 	}
 	if b.Type != nil {
-		protoimpl.X.SetPresentNonAtomic(&x.XXX_presence[0], 2, 25)
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 2, 25)
 		x.xxx_hidden_Type = b.Type
 	}
 	if b.Status != nil {
-		protoimpl.X.SetPresentNonAtomic(&x.XXX_presence[0], 3, 25)
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 3, 25)
 		x.xxx_hidden_Status = *b.Status
 	}
 	if b.Risk != nil {
-		protoimpl.X.SetPresentNonAtomic(&x.XXX_presence[0], 4, 25)
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 4, 25)
 		x.xxx_hidden_Risk = *b.Risk
 	}
 	if b.Source != nil {
-		protoimpl.X.SetPresentNonAtomic(&x.XXX_presence[0], 5, 25)
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 5, 25)
 		x.xxx_hidden_Source = *b.Source
 	}
 	if b.Priority != nil {
-		protoimpl.X.SetPresentNonAtomic(&x.XXX_presence[0], 6, 25)
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 6, 25)
 		x.xxx_hidden_Priority = *b.Priority
 	}
 	if b.Run != nil {
-		protoimpl.X.SetPresentNonAtomic(&x.XXX_presence[0], 7, 25)
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 7, 25)
 		x.xxx_hidden_Run = *b.Run
 	}
 	if b.Waiting != nil {
-		protoimpl.X.SetPresentNonAtomic(&x.XXX_presence[0], 8, 25)
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 8, 25)
 		x.xxx_hidden_Waiting = *b.Waiting
 	}
 	if b.Reason != nil {
-		protoimpl.X.SetPresentNonAtomic(&x.XXX_presence[0], 9, 25)
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 9, 25)
 		x.xxx_hidden_Reason = b.Reason
 	}
 	if b.Activity != nil {
-		protoimpl.X.SetPresentNonAtomic(&x.XXX_presence[0], 10, 25)
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 10, 25)
 		x.xxx_hidden_Activity = b.Activity
 	}
 	if b.Plan != nil {
-		protoimpl.X.SetPresentNonAtomic(&x.XXX_presence[0], 11, 25)
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 11, 25)
 		x.xxx_hidden_Plan = b.Plan
 	}
 	x.xxx_hidden_Tasks = &b.Tasks
 	if b.TaskCount != nil {
-		protoimpl.X.SetPresentNonAtomic(&x.XXX_presence[0], 13, 25)
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 13, 25)
 		x.xxx_hidden_TaskCount = *b.TaskCount
 	}
 	if b.TasksDone != nil {
-		protoimpl.X.SetPresentNonAtomic(&x.XXX_presence[0], 14, 25)
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 14, 25)
 		x.xxx_hidden_TasksDone = *b.TasksDone
 	}
 	x.xxx_hidden_Open = &b.Open
 	if b.Idle != nil {
-		protoimpl.X.SetPresentNonAtomic(&x.XXX_presence[0], 16, 25)
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 16, 25)
 		x.xxx_hidden_Idle = *b.Idle
 	}
 	x.xxx_hidden_Usage = b.Usage
 	x.xxx_hidden_CreatedAt = b.CreatedAt
 	x.xxx_hidden_UpdatedAt = b.UpdatedAt
 	if b.Parent != nil {
-		protoimpl.X.SetPresentNonAtomic(&x.XXX_presence[0], 20, 25)
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 20, 25)
 		x.xxx_hidden_Parent = b.Parent
 	}
 	x.xxx_hidden_Children = &b.Children
 	if b.Requester != nil {
-		protoimpl.X.SetPresentNonAtomic(&x.XXX_presence[0], 22, 25)
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 22, 25)
 		x.xxx_hidden_Requester = b.Requester
 	}
 	if b.Approver != nil {
-		protoimpl.X.SetPresentNonAtomic(&x.XXX_presence[0], 23, 25)
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 23, 25)
 		x.xxx_hidden_Approver = b.Approver
 	}
 	x.xxx_hidden_Goal = b.Goal
@@ -1376,7 +1375,7 @@ func (x *GoalSummary) GetMet() int32 {
 
 func (x *GoalSummary) GetStatus() LoopStatus {
 	if x != nil {
-		if protoimpl.X.Present(&x.XXX_presence[0], 5) {
+		if protoimpl.X.Present(&(x.XXX_presence[0]), 5) {
 			return x.xxx_hidden_Status
 		}
 	}
@@ -1385,103 +1384,103 @@ func (x *GoalSummary) GetStatus() LoopStatus {
 
 func (x *GoalSummary) SetIteration(v int32) {
 	x.xxx_hidden_Iteration = v
-	protoimpl.X.SetPresent(&x.XXX_presence[0], 0, 6)
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 0, 6)
 }
 
 func (x *GoalSummary) SetMost(v int32) {
 	x.xxx_hidden_Most = v
-	protoimpl.X.SetPresent(&x.XXX_presence[0], 1, 6)
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 1, 6)
 }
 
 func (x *GoalSummary) SetUsed(v int32) {
 	x.xxx_hidden_Used = v
-	protoimpl.X.SetPresent(&x.XXX_presence[0], 2, 6)
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 2, 6)
 }
 
 func (x *GoalSummary) SetCriteria(v int32) {
 	x.xxx_hidden_Criteria = v
-	protoimpl.X.SetPresent(&x.XXX_presence[0], 3, 6)
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 3, 6)
 }
 
 func (x *GoalSummary) SetMet(v int32) {
 	x.xxx_hidden_Met = v
-	protoimpl.X.SetPresent(&x.XXX_presence[0], 4, 6)
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 4, 6)
 }
 
 func (x *GoalSummary) SetStatus(v LoopStatus) {
 	x.xxx_hidden_Status = v
-	protoimpl.X.SetPresent(&x.XXX_presence[0], 5, 6)
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 5, 6)
 }
 
 func (x *GoalSummary) HasIteration() bool {
 	if x == nil {
 		return false
 	}
-	return protoimpl.X.Present(&x.XXX_presence[0], 0)
+	return protoimpl.X.Present(&(x.XXX_presence[0]), 0)
 }
 
 func (x *GoalSummary) HasMost() bool {
 	if x == nil {
 		return false
 	}
-	return protoimpl.X.Present(&x.XXX_presence[0], 1)
+	return protoimpl.X.Present(&(x.XXX_presence[0]), 1)
 }
 
 func (x *GoalSummary) HasUsed() bool {
 	if x == nil {
 		return false
 	}
-	return protoimpl.X.Present(&x.XXX_presence[0], 2)
+	return protoimpl.X.Present(&(x.XXX_presence[0]), 2)
 }
 
 func (x *GoalSummary) HasCriteria() bool {
 	if x == nil {
 		return false
 	}
-	return protoimpl.X.Present(&x.XXX_presence[0], 3)
+	return protoimpl.X.Present(&(x.XXX_presence[0]), 3)
 }
 
 func (x *GoalSummary) HasMet() bool {
 	if x == nil {
 		return false
 	}
-	return protoimpl.X.Present(&x.XXX_presence[0], 4)
+	return protoimpl.X.Present(&(x.XXX_presence[0]), 4)
 }
 
 func (x *GoalSummary) HasStatus() bool {
 	if x == nil {
 		return false
 	}
-	return protoimpl.X.Present(&x.XXX_presence[0], 5)
+	return protoimpl.X.Present(&(x.XXX_presence[0]), 5)
 }
 
 func (x *GoalSummary) ClearIteration() {
-	protoimpl.X.ClearPresent(&x.XXX_presence[0], 0)
+	protoimpl.X.ClearPresent(&(x.XXX_presence[0]), 0)
 	x.xxx_hidden_Iteration = 0
 }
 
 func (x *GoalSummary) ClearMost() {
-	protoimpl.X.ClearPresent(&x.XXX_presence[0], 1)
+	protoimpl.X.ClearPresent(&(x.XXX_presence[0]), 1)
 	x.xxx_hidden_Most = 0
 }
 
 func (x *GoalSummary) ClearUsed() {
-	protoimpl.X.ClearPresent(&x.XXX_presence[0], 2)
+	protoimpl.X.ClearPresent(&(x.XXX_presence[0]), 2)
 	x.xxx_hidden_Used = 0
 }
 
 func (x *GoalSummary) ClearCriteria() {
-	protoimpl.X.ClearPresent(&x.XXX_presence[0], 3)
+	protoimpl.X.ClearPresent(&(x.XXX_presence[0]), 3)
 	x.xxx_hidden_Criteria = 0
 }
 
 func (x *GoalSummary) ClearMet() {
-	protoimpl.X.ClearPresent(&x.XXX_presence[0], 4)
+	protoimpl.X.ClearPresent(&(x.XXX_presence[0]), 4)
 	x.xxx_hidden_Met = 0
 }
 
 func (x *GoalSummary) ClearStatus() {
-	protoimpl.X.ClearPresent(&x.XXX_presence[0], 5)
+	protoimpl.X.ClearPresent(&(x.XXX_presence[0]), 5)
 	x.xxx_hidden_Status = LoopStatus_LOOP_STATUS_UNSPECIFIED
 }
 
@@ -1507,27 +1506,27 @@ func (b0 GoalSummary_builder) Build() *GoalSummary {
 	b, x := &b0, m0
 	_, _ = b, x
 	if b.Iteration != nil {
-		protoimpl.X.SetPresentNonAtomic(&x.XXX_presence[0], 0, 6)
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 0, 6)
 		x.xxx_hidden_Iteration = *b.Iteration
 	}
 	if b.Most != nil {
-		protoimpl.X.SetPresentNonAtomic(&x.XXX_presence[0], 1, 6)
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 1, 6)
 		x.xxx_hidden_Most = *b.Most
 	}
 	if b.Used != nil {
-		protoimpl.X.SetPresentNonAtomic(&x.XXX_presence[0], 2, 6)
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 2, 6)
 		x.xxx_hidden_Used = *b.Used
 	}
 	if b.Criteria != nil {
-		protoimpl.X.SetPresentNonAtomic(&x.XXX_presence[0], 3, 6)
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 3, 6)
 		x.xxx_hidden_Criteria = *b.Criteria
 	}
 	if b.Met != nil {
-		protoimpl.X.SetPresentNonAtomic(&x.XXX_presence[0], 4, 6)
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 4, 6)
 		x.xxx_hidden_Met = *b.Met
 	}
 	if b.Status != nil {
-		protoimpl.X.SetPresentNonAtomic(&x.XXX_presence[0], 5, 6)
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 5, 6)
 		x.xxx_hidden_Status = *b.Status
 	}
 	return m0
@@ -1592,7 +1591,7 @@ func (x *ChildSummary) GetTitle() string {
 
 func (x *ChildSummary) GetStatus() Status {
 	if x != nil {
-		if protoimpl.X.Present(&x.XXX_presence[0], 2) {
+		if protoimpl.X.Present(&(x.XXX_presence[0]), 2) {
 			return x.xxx_hidden_Status
 		}
 	}
@@ -1601,52 +1600,52 @@ func (x *ChildSummary) GetStatus() Status {
 
 func (x *ChildSummary) SetId(v string) {
 	x.xxx_hidden_Id = &v
-	protoimpl.X.SetPresent(&x.XXX_presence[0], 0, 3)
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 0, 3)
 }
 
 func (x *ChildSummary) SetTitle(v string) {
 	x.xxx_hidden_Title = &v
-	protoimpl.X.SetPresent(&x.XXX_presence[0], 1, 3)
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 1, 3)
 }
 
 func (x *ChildSummary) SetStatus(v Status) {
 	x.xxx_hidden_Status = v
-	protoimpl.X.SetPresent(&x.XXX_presence[0], 2, 3)
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 2, 3)
 }
 
 func (x *ChildSummary) HasId() bool {
 	if x == nil {
 		return false
 	}
-	return protoimpl.X.Present(&x.XXX_presence[0], 0)
+	return protoimpl.X.Present(&(x.XXX_presence[0]), 0)
 }
 
 func (x *ChildSummary) HasTitle() bool {
 	if x == nil {
 		return false
 	}
-	return protoimpl.X.Present(&x.XXX_presence[0], 1)
+	return protoimpl.X.Present(&(x.XXX_presence[0]), 1)
 }
 
 func (x *ChildSummary) HasStatus() bool {
 	if x == nil {
 		return false
 	}
-	return protoimpl.X.Present(&x.XXX_presence[0], 2)
+	return protoimpl.X.Present(&(x.XXX_presence[0]), 2)
 }
 
 func (x *ChildSummary) ClearId() {
-	protoimpl.X.ClearPresent(&x.XXX_presence[0], 0)
+	protoimpl.X.ClearPresent(&(x.XXX_presence[0]), 0)
 	x.xxx_hidden_Id = nil
 }
 
 func (x *ChildSummary) ClearTitle() {
-	protoimpl.X.ClearPresent(&x.XXX_presence[0], 1)
+	protoimpl.X.ClearPresent(&(x.XXX_presence[0]), 1)
 	x.xxx_hidden_Title = nil
 }
 
 func (x *ChildSummary) ClearStatus() {
-	protoimpl.X.ClearPresent(&x.XXX_presence[0], 2)
+	protoimpl.X.ClearPresent(&(x.XXX_presence[0]), 2)
 	x.xxx_hidden_Status = Status_STATUS_UNSPECIFIED
 }
 
@@ -1666,15 +1665,15 @@ func (b0 ChildSummary_builder) Build() *ChildSummary {
 	b, x := &b0, m0
 	_, _ = b, x
 	if b.Id != nil {
-		protoimpl.X.SetPresentNonAtomic(&x.XXX_presence[0], 0, 3)
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 0, 3)
 		x.xxx_hidden_Id = b.Id
 	}
 	if b.Title != nil {
-		protoimpl.X.SetPresentNonAtomic(&x.XXX_presence[0], 1, 3)
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 1, 3)
 		x.xxx_hidden_Title = b.Title
 	}
 	if b.Status != nil {
-		protoimpl.X.SetPresentNonAtomic(&x.XXX_presence[0], 2, 3)
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 2, 3)
 		x.xxx_hidden_Status = *b.Status
 	}
 	return m0
@@ -1744,7 +1743,7 @@ func (x *TaskSummary) GetTitle() string {
 
 func (x *TaskSummary) GetStatus() TaskStatus {
 	if x != nil {
-		if protoimpl.X.Present(&x.XXX_presence[0], 2) {
+		if protoimpl.X.Present(&(x.XXX_presence[0]), 2) {
 			return x.xxx_hidden_Status
 		}
 	}
@@ -1753,7 +1752,7 @@ func (x *TaskSummary) GetStatus() TaskStatus {
 
 func (x *TaskSummary) GetStep() Step {
 	if x != nil {
-		if protoimpl.X.Present(&x.XXX_presence[0], 3) {
+		if protoimpl.X.Present(&(x.XXX_presence[0]), 3) {
 			return x.xxx_hidden_Step
 		}
 	}
@@ -1795,37 +1794,37 @@ func (x *TaskSummary) GetOverlaps() []*Overlap {
 
 func (x *TaskSummary) SetId(v string) {
 	x.xxx_hidden_Id = &v
-	protoimpl.X.SetPresent(&x.XXX_presence[0], 0, 8)
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 0, 8)
 }
 
 func (x *TaskSummary) SetTitle(v string) {
 	x.xxx_hidden_Title = &v
-	protoimpl.X.SetPresent(&x.XXX_presence[0], 1, 8)
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 1, 8)
 }
 
 func (x *TaskSummary) SetStatus(v TaskStatus) {
 	x.xxx_hidden_Status = v
-	protoimpl.X.SetPresent(&x.XXX_presence[0], 2, 8)
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 2, 8)
 }
 
 func (x *TaskSummary) SetStep(v Step) {
 	x.xxx_hidden_Step = v
-	protoimpl.X.SetPresent(&x.XXX_presence[0], 3, 8)
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 3, 8)
 }
 
 func (x *TaskSummary) SetAttempt(v int32) {
 	x.xxx_hidden_Attempt = v
-	protoimpl.X.SetPresent(&x.XXX_presence[0], 4, 8)
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 4, 8)
 }
 
 func (x *TaskSummary) SetDetail(v string) {
 	x.xxx_hidden_Detail = &v
-	protoimpl.X.SetPresent(&x.XXX_presence[0], 5, 8)
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 5, 8)
 }
 
 func (x *TaskSummary) SetPaused(v bool) {
 	x.xxx_hidden_Paused = v
-	protoimpl.X.SetPresent(&x.XXX_presence[0], 6, 8)
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 6, 8)
 }
 
 func (x *TaskSummary) SetOverlaps(v []*Overlap) {
@@ -1836,83 +1835,83 @@ func (x *TaskSummary) HasId() bool {
 	if x == nil {
 		return false
 	}
-	return protoimpl.X.Present(&x.XXX_presence[0], 0)
+	return protoimpl.X.Present(&(x.XXX_presence[0]), 0)
 }
 
 func (x *TaskSummary) HasTitle() bool {
 	if x == nil {
 		return false
 	}
-	return protoimpl.X.Present(&x.XXX_presence[0], 1)
+	return protoimpl.X.Present(&(x.XXX_presence[0]), 1)
 }
 
 func (x *TaskSummary) HasStatus() bool {
 	if x == nil {
 		return false
 	}
-	return protoimpl.X.Present(&x.XXX_presence[0], 2)
+	return protoimpl.X.Present(&(x.XXX_presence[0]), 2)
 }
 
 func (x *TaskSummary) HasStep() bool {
 	if x == nil {
 		return false
 	}
-	return protoimpl.X.Present(&x.XXX_presence[0], 3)
+	return protoimpl.X.Present(&(x.XXX_presence[0]), 3)
 }
 
 func (x *TaskSummary) HasAttempt() bool {
 	if x == nil {
 		return false
 	}
-	return protoimpl.X.Present(&x.XXX_presence[0], 4)
+	return protoimpl.X.Present(&(x.XXX_presence[0]), 4)
 }
 
 func (x *TaskSummary) HasDetail() bool {
 	if x == nil {
 		return false
 	}
-	return protoimpl.X.Present(&x.XXX_presence[0], 5)
+	return protoimpl.X.Present(&(x.XXX_presence[0]), 5)
 }
 
 func (x *TaskSummary) HasPaused() bool {
 	if x == nil {
 		return false
 	}
-	return protoimpl.X.Present(&x.XXX_presence[0], 6)
+	return protoimpl.X.Present(&(x.XXX_presence[0]), 6)
 }
 
 func (x *TaskSummary) ClearId() {
-	protoimpl.X.ClearPresent(&x.XXX_presence[0], 0)
+	protoimpl.X.ClearPresent(&(x.XXX_presence[0]), 0)
 	x.xxx_hidden_Id = nil
 }
 
 func (x *TaskSummary) ClearTitle() {
-	protoimpl.X.ClearPresent(&x.XXX_presence[0], 1)
+	protoimpl.X.ClearPresent(&(x.XXX_presence[0]), 1)
 	x.xxx_hidden_Title = nil
 }
 
 func (x *TaskSummary) ClearStatus() {
-	protoimpl.X.ClearPresent(&x.XXX_presence[0], 2)
+	protoimpl.X.ClearPresent(&(x.XXX_presence[0]), 2)
 	x.xxx_hidden_Status = TaskStatus_TASK_STATUS_UNSPECIFIED
 }
 
 func (x *TaskSummary) ClearStep() {
-	protoimpl.X.ClearPresent(&x.XXX_presence[0], 3)
+	protoimpl.X.ClearPresent(&(x.XXX_presence[0]), 3)
 	x.xxx_hidden_Step = Step_STEP_UNSPECIFIED
 }
 
 func (x *TaskSummary) ClearAttempt() {
-	protoimpl.X.ClearPresent(&x.XXX_presence[0], 4)
+	protoimpl.X.ClearPresent(&(x.XXX_presence[0]), 4)
 	x.xxx_hidden_Attempt = 0
 }
 
 func (x *TaskSummary) ClearDetail() {
-	protoimpl.X.ClearPresent(&x.XXX_presence[0], 5)
+	protoimpl.X.ClearPresent(&(x.XXX_presence[0]), 5)
 	x.xxx_hidden_Detail = nil
 }
 
 func (x *TaskSummary) ClearPaused() {
-	protoimpl.X.ClearPresent(&x.XXX_presence[0], 6)
+	protoimpl.X.ClearPresent(&(x.XXX_presence[0]), 6)
 	x.xxx_hidden_Paused = false
 }
 
@@ -1942,31 +1941,31 @@ func (b0 TaskSummary_builder) Build() *TaskSummary {
 	b, x := &b0, m0
 	_, _ = b, x
 	if b.Id != nil {
-		protoimpl.X.SetPresentNonAtomic(&x.XXX_presence[0], 0, 8)
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 0, 8)
 		x.xxx_hidden_Id = b.Id
 	}
 	if b.Title != nil {
-		protoimpl.X.SetPresentNonAtomic(&x.XXX_presence[0], 1, 8)
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 1, 8)
 		x.xxx_hidden_Title = b.Title
 	}
 	if b.Status != nil {
-		protoimpl.X.SetPresentNonAtomic(&x.XXX_presence[0], 2, 8)
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 2, 8)
 		x.xxx_hidden_Status = *b.Status
 	}
 	if b.Step != nil {
-		protoimpl.X.SetPresentNonAtomic(&x.XXX_presence[0], 3, 8)
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 3, 8)
 		x.xxx_hidden_Step = *b.Step
 	}
 	if b.Attempt != nil {
-		protoimpl.X.SetPresentNonAtomic(&x.XXX_presence[0], 4, 8)
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 4, 8)
 		x.xxx_hidden_Attempt = *b.Attempt
 	}
 	if b.Detail != nil {
-		protoimpl.X.SetPresentNonAtomic(&x.XXX_presence[0], 5, 8)
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 5, 8)
 		x.xxx_hidden_Detail = b.Detail
 	}
 	if b.Paused != nil {
-		protoimpl.X.SetPresentNonAtomic(&x.XXX_presence[0], 6, 8)
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 6, 8)
 		x.xxx_hidden_Paused = *b.Paused
 	}
 	x.xxx_hidden_Overlaps = &b.Overlaps
@@ -2053,34 +2052,31 @@ const file_forge_v1_record_proto_rawDesc = "" +
 	"\x0eWAITING_BUDGET\x10\x05\x12\x12\n" +
 	"\x0eWAITING_PAUSED\x10\x06B?Z5github.com/pfl-forge/pfl-forge/proto/forge/v1;forgev1\x92\x03\x05\xd2>\x02\x10\x03b\beditionsp\xe8\a"
 
-var (
-	file_forge_v1_record_proto_enumTypes = make([]protoimpl.EnumInfo, 1)
-	file_forge_v1_record_proto_msgTypes  = make([]protoimpl.MessageInfo, 7)
-	file_forge_v1_record_proto_goTypes   = []any{
-		Waiting(0),                    // 0: forge.v1.Waiting
-		(*Record)(nil),                // 1: forge.v1.Record
-		(*Effects)(nil),               // 2: forge.v1.Effects
-		(*Timer)(nil),                 // 3: forge.v1.Timer
-		(*Summary)(nil),               // 4: forge.v1.Summary
-		(*GoalSummary)(nil),           // 5: forge.v1.GoalSummary
-		(*ChildSummary)(nil),          // 6: forge.v1.ChildSummary
-		(*TaskSummary)(nil),           // 7: forge.v1.TaskSummary
-		(*Event)(nil),                 // 8: forge.v1.Event
-		(*Command)(nil),               // 9: forge.v1.Command
-		(*Attempt)(nil),               // 10: forge.v1.Attempt
-		(*Key)(nil),                   // 11: forge.v1.Key
-		(*timestamppb.Timestamp)(nil), // 12: google.protobuf.Timestamp
-		Status(0),                     // 13: forge.v1.Status
-		Risk(0),                       // 14: forge.v1.Risk
-		Source(0),                     // 15: forge.v1.Source
-		(*Usage)(nil),                 // 16: forge.v1.Usage
-		LoopStatus(0),                 // 17: forge.v1.LoopStatus
-		TaskStatus(0),                 // 18: forge.v1.TaskStatus
-		Step(0),                       // 19: forge.v1.Step
-		(*Overlap)(nil),               // 20: forge.v1.Overlap
-	}
-)
-
+var file_forge_v1_record_proto_enumTypes = make([]protoimpl.EnumInfo, 1)
+var file_forge_v1_record_proto_msgTypes = make([]protoimpl.MessageInfo, 7)
+var file_forge_v1_record_proto_goTypes = []any{
+	(Waiting)(0),                  // 0: forge.v1.Waiting
+	(*Record)(nil),                // 1: forge.v1.Record
+	(*Effects)(nil),               // 2: forge.v1.Effects
+	(*Timer)(nil),                 // 3: forge.v1.Timer
+	(*Summary)(nil),               // 4: forge.v1.Summary
+	(*GoalSummary)(nil),           // 5: forge.v1.GoalSummary
+	(*ChildSummary)(nil),          // 6: forge.v1.ChildSummary
+	(*TaskSummary)(nil),           // 7: forge.v1.TaskSummary
+	(*Event)(nil),                 // 8: forge.v1.Event
+	(*Command)(nil),               // 9: forge.v1.Command
+	(*Attempt)(nil),               // 10: forge.v1.Attempt
+	(*Key)(nil),                   // 11: forge.v1.Key
+	(*timestamppb.Timestamp)(nil), // 12: google.protobuf.Timestamp
+	(Status)(0),                   // 13: forge.v1.Status
+	(Risk)(0),                     // 14: forge.v1.Risk
+	(Source)(0),                   // 15: forge.v1.Source
+	(*Usage)(nil),                 // 16: forge.v1.Usage
+	(LoopStatus)(0),               // 17: forge.v1.LoopStatus
+	(TaskStatus)(0),               // 18: forge.v1.TaskStatus
+	(Step)(0),                     // 19: forge.v1.Step
+	(*Overlap)(nil),               // 20: forge.v1.Overlap
+}
 var file_forge_v1_record_proto_depIdxs = []int32{
 	8,  // 0: forge.v1.Record.events:type_name -> forge.v1.Event
 	2,  // 1: forge.v1.Record.effects:type_name -> forge.v1.Effects
