@@ -109,7 +109,7 @@ func TestReflectSpellsTitles(t *testing.T) {
 		{"title": "🚀", "body": "b", "type": "test", "risk": "low"}]}`}
 	_, r := world(t, map[string]string{"a.txt": "a\n"}, p)
 	c := command(forge.StepReflect)
-	forge.As[*forge.ReflectInput](c.Input).Observations = []forge.Observation{{ID: "o1", Content: "A trap."}}
+	c.Input = &forge.ReflectInput{Observations: []forge.Observation{{ID: "o1", Content: "A trap."}}}
 	got := do(t, r, c)
 	want := []forge.Intent{
 		{ID: "bian-geng-woshi-su", Title: "変更を試す", Body: "b", Type: "test", Risk: forge.RiskLow},
