@@ -163,7 +163,7 @@ func isMerged(i *forge.MergeResult) bool { return i != nil && i.Outcome == forge
 // checkCommits: every commit of ours on the base branch has one merge,
 // was reviewed, and was verified on its parent.
 func (w *world) checkCommits() error {
-	merges, approved := w.reported()
+	merges, approved := reported(w)
 	merged := map[forge.TaskID]bool{}
 	for i, c := range w.repo.main {
 		if c.task == "" {
@@ -186,11 +186,11 @@ func (w *world) checkCommits() error {
 	return nil
 }
 
-// reported returns what the results in the journals say: how often each commit was
-// merged, and which patches a review or a judgment approved.
-func (w *world) reported() (merges map[string]int, approved map[string]bool) {
+// reported returns how often each commit was merged, and which patches a review or
+// a judgment approved, by the results in the journals.
+func reported(w *world) (merges map[string]int, approved map[string]bool) {
 	merges, approved = map[string]int{}, map[string]bool{}
-	for r := range w.results() {
+	for r := range results(w) {
 		switch out := r.Output.(type) {
 		case *forge.MergeResult:
 			if isMerged(out) {
@@ -211,7 +211,7 @@ func (w *world) reported() (merges map[string]int, approved map[string]bool) {
 }
 
 // results yields every result in the journals.
-func (w *world) results() iter.Seq[*forge.Result] {
+func results(w *world) iter.Seq[*forge.Result] {
 	return func(yield func(*forge.Result) bool) {
 		for _, key := range w.keys {
 			for _, rec := range w.journal[key] {
