@@ -43,8 +43,8 @@ type Intent struct {
 	Goal *GoalOptions
 	// Labels are for people and systems to find intents by. No rule reads them.
 	Labels []string
-	// Priority orders lists; higher is more urgent.
-	Priority int
+	// Attributes are for people to sort and find intents by in lists.
+	Attributes
 	// Origin says who published the intent.
 	Origin Origin
 	// Agent is the back end that works on the intent; empty for the project's
@@ -60,6 +60,14 @@ type Intent struct {
 	With map[string]string
 	// CreatedAt is when the intent was submitted, in UTC.
 	CreatedAt time.Time
+}
+
+// Attributes are the fields of an intent that lists show as they were submitted. No
+// rule reads them, and child intents have their parent's. An intent embeds them and
+// its Summary has a copy, so that a field added here is in both.
+type Attributes struct {
+	// Priority orders lists; higher is more urgent.
+	Priority int
 }
 
 // NeedsClarification reports whether some question is not answered yet.

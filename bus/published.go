@@ -12,6 +12,7 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 
 	forge "github.com/pfl-forge/pfl-forge"
+	"github.com/pfl-forge/pfl-forge/document"
 )
 
 // ChangeKind names a change of an intent that followers are told of. It is the last token
@@ -77,28 +78,28 @@ func publications(replicas int) jetstream.StreamConfig {
 
 // State is an intent as others are told of it, in lists and with every change.
 type State struct {
-	Project   forge.ProjectID `json:"project"`
-	Intent    forge.IntentID  `json:"intent"`
-	Title     string          `json:"title"`
-	Type      string          `json:"type,omitempty"`
-	Source    forge.Source    `json:"source"`
-	Risk      forge.Risk      `json:"risk,omitempty"`
-	Status    forge.Status    `json:"status"`
-	Waiting   forge.Waiting   `json:"waiting,omitempty"`  // what a person has to do
-	Reason    string          `json:"reason,omitempty"`   // why it waits or failed
-	Activity  string          `json:"activity,omitempty"` // what goes on
-	Plan      string          `json:"plan,omitempty"`     // what an approval has to name
-	Priority  int             `json:"priority,omitempty"`
-	Parent    forge.IntentID  `json:"parent,omitempty"`    // the intent that it is a part of
-	Requester string          `json:"requester,omitempty"` // who wanted it
-	Approver  string          `json:"approver,omitempty"`  // who approved it
-	Run       int             `json:"run"`                 // counted from 1; a retry is another one
-	Tasks     int             `json:"tasks"`
-	TasksDone int             `json:"tasks_done"`
-	CostUSD   float64         `json:"cost_usd"`
-	Goal      *Goal           `json:"goal,omitempty"` // of an intent with criteria
-	CreatedAt time.Time       `json:"created_at"`
-	UpdatedAt time.Time       `json:"updated_at"`
+	Project  forge.ProjectID `json:"project"`
+	Intent   forge.IntentID  `json:"intent"`
+	Title    string          `json:"title"`
+	Type     string          `json:"type,omitempty"`
+	Source   forge.Source    `json:"source"`
+	Risk     forge.Risk      `json:"risk,omitempty"`
+	Status   forge.Status    `json:"status"`
+	Waiting  forge.Waiting   `json:"waiting,omitempty"`  // what a person has to do
+	Reason   string          `json:"reason,omitempty"`   // why it waits or failed
+	Activity string          `json:"activity,omitempty"` // what goes on
+	Plan     string          `json:"plan,omitempty"`     // what an approval has to name
+	document.Attributes
+	Parent    forge.IntentID `json:"parent,omitempty"`    // the intent that it is a part of
+	Requester string         `json:"requester,omitempty"` // who wanted it
+	Approver  string         `json:"approver,omitempty"`  // who approved it
+	Run       int            `json:"run"`                 // counted from 1; a retry is another one
+	Tasks     int            `json:"tasks"`
+	TasksDone int            `json:"tasks_done"`
+	CostUSD   float64        `json:"cost_usd"`
+	Goal      *Goal          `json:"goal,omitempty"` // of an intent with criteria
+	CreatedAt time.Time      `json:"created_at"`
+	UpdatedAt time.Time      `json:"updated_at"`
 }
 
 // Goal is how far a goal is, as others are told of it.
@@ -121,7 +122,7 @@ func goalOf(g *forge.GoalSummary) *Goal {
 func stateOf(s *forge.Summary) State {
 	return State{
 		Project: s.Key.Project, Intent: s.Key.Intent, Title: cut(s.Title), Type: cut(s.Type), Source: s.Source, Risk: s.Risk,
-		Status: s.Status, Waiting: s.Waiting, Reason: cut(s.Reason), Activity: cut(s.Activity), Plan: s.Plan, Priority: s.Priority,
+		Status: s.Status, Waiting: s.Waiting, Reason: cut(s.Reason), Activity: cut(s.Activity), Plan: s.Plan, Attributes: document.Attributes(s.Attributes),
 		Parent: s.Parent, Requester: cut(s.Requester), Approver: cut(s.Approver), Run: s.Run, Tasks: s.TaskCount, TasksDone: s.TasksDone, CostUSD: s.Usage.CostUSD,
 		Goal: goalOf(s.Goal), CreatedAt: s.CreatedAt.UTC(), UpdatedAt: s.UpdatedAt.UTC(),
 	}

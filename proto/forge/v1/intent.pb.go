@@ -907,6 +907,83 @@ func (b0 Intent_builder) Build() *Intent {
 	return m0
 }
 
+// Attributes are the fields of an Intent that its Summary has, too.
+type Attributes struct {
+	state                  protoimpl.MessageState `protogen:"opaque.v1"`
+	xxx_hidden_Priority    int32                  `protobuf:"varint,1,opt,name=priority"`
+	XXX_raceDetectHookData protoimpl.RaceDetectHookData
+	XXX_presence           [1]uint32
+	unknownFields          protoimpl.UnknownFields
+	sizeCache              protoimpl.SizeCache
+}
+
+func (x *Attributes) Reset() {
+	*x = Attributes{}
+	mi := &file_forge_v1_intent_proto_msgTypes[1]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Attributes) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Attributes) ProtoMessage() {}
+
+func (x *Attributes) ProtoReflect() protoreflect.Message {
+	mi := &file_forge_v1_intent_proto_msgTypes[1]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+func (x *Attributes) GetPriority() int32 {
+	if x != nil {
+		return x.xxx_hidden_Priority
+	}
+	return 0
+}
+
+func (x *Attributes) SetPriority(v int32) {
+	x.xxx_hidden_Priority = v
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 0, 1)
+}
+
+func (x *Attributes) HasPriority() bool {
+	if x == nil {
+		return false
+	}
+	return protoimpl.X.Present(&(x.XXX_presence[0]), 0)
+}
+
+func (x *Attributes) ClearPriority() {
+	protoimpl.X.ClearPresent(&(x.XXX_presence[0]), 0)
+	x.xxx_hidden_Priority = 0
+}
+
+type Attributes_builder struct {
+	_ [0]func() // Prevents comparability and use of unkeyed literals for the builder.
+
+	// priority orders lists; higher is more urgent.
+	Priority *int32
+}
+
+func (b0 Attributes_builder) Build() *Attributes {
+	m0 := &Attributes{}
+	b, x := &b0, m0
+	_, _ = b, x
+	if b.Priority != nil {
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 0, 1)
+		x.xxx_hidden_Priority = *b.Priority
+	}
+	return m0
+}
+
 // GoalOptions says how an intent with criteria is worked on. The zero value of
 // each field stands for its default.
 type GoalOptions struct {
@@ -929,7 +1006,7 @@ type GoalOptions struct {
 
 func (x *GoalOptions) Reset() {
 	*x = GoalOptions{}
-	mi := &file_forge_v1_intent_proto_msgTypes[1]
+	mi := &file_forge_v1_intent_proto_msgTypes[2]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -941,7 +1018,7 @@ func (x *GoalOptions) String() string {
 func (*GoalOptions) ProtoMessage() {}
 
 func (x *GoalOptions) ProtoReflect() protoreflect.Message {
-	mi := &file_forge_v1_intent_proto_msgTypes[1]
+	mi := &file_forge_v1_intent_proto_msgTypes[2]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1289,7 +1366,7 @@ type Clarification struct {
 
 func (x *Clarification) Reset() {
 	*x = Clarification{}
-	mi := &file_forge_v1_intent_proto_msgTypes[2]
+	mi := &file_forge_v1_intent_proto_msgTypes[3]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1301,7 +1378,7 @@ func (x *Clarification) String() string {
 func (*Clarification) ProtoMessage() {}
 
 func (x *Clarification) ProtoReflect() protoreflect.Message {
-	mi := &file_forge_v1_intent_proto_msgTypes[2]
+	mi := &file_forge_v1_intent_proto_msgTypes[3]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1485,7 +1562,7 @@ type Origin struct {
 
 func (x *Origin) Reset() {
 	*x = Origin{}
-	mi := &file_forge_v1_intent_proto_msgTypes[3]
+	mi := &file_forge_v1_intent_proto_msgTypes[4]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1497,7 +1574,7 @@ func (x *Origin) String() string {
 func (*Origin) ProtoMessage() {}
 
 func (x *Origin) ProtoReflect() protoreflect.Message {
-	mi := &file_forge_v1_intent_proto_msgTypes[3]
+	mi := &file_forge_v1_intent_proto_msgTypes[4]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1657,7 +1734,10 @@ const file_forge_v1_intent_proto_rawDesc = "" +
 	"\x04goal\x18\x17 \x01(\v2\x15.forge.v1.GoalOptionsR\x04goal\x1a7\n" +
 	"\tWithEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
-	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\"\xcd\x02\n" +
+	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\"(\n" +
+	"\n" +
+	"Attributes\x12\x1a\n" +
+	"\bpriority\x18\x01 \x01(\x05R\bpriority\"\xcd\x02\n" +
 	"\vGoalOptions\x12%\n" +
 	"\x0emax_iterations\x18\x01 \x01(\x05R\rmaxIterations\x12'\n" +
 	"\x0fhistory_context\x18\x02 \x01(\x05R\x0ehistoryContext\x12\x14\n" +
@@ -1702,27 +1782,28 @@ const file_forge_v1_intent_proto_rawDesc = "" +
 	"\x10STATUS_CANCELLED\x10\bB?Z5github.com/pfl-forge/pfl-forge/proto/forge/v1;forgev1\x92\x03\x05\xd2>\x02\x10\x03b\beditionsp\xe8\a"
 
 var file_forge_v1_intent_proto_enumTypes = make([]protoimpl.EnumInfo, 3)
-var file_forge_v1_intent_proto_msgTypes = make([]protoimpl.MessageInfo, 5)
+var file_forge_v1_intent_proto_msgTypes = make([]protoimpl.MessageInfo, 6)
 var file_forge_v1_intent_proto_goTypes = []any{
 	(Source)(0),                   // 0: forge.v1.Source
 	(Risk)(0),                     // 1: forge.v1.Risk
 	(Status)(0),                   // 2: forge.v1.Status
 	(*Intent)(nil),                // 3: forge.v1.Intent
-	(*GoalOptions)(nil),           // 4: forge.v1.GoalOptions
-	(*Clarification)(nil),         // 5: forge.v1.Clarification
-	(*Origin)(nil),                // 6: forge.v1.Origin
-	nil,                           // 7: forge.v1.Intent.WithEntry
-	(*timestamppb.Timestamp)(nil), // 8: google.protobuf.Timestamp
+	(*Attributes)(nil),            // 4: forge.v1.Attributes
+	(*GoalOptions)(nil),           // 5: forge.v1.GoalOptions
+	(*Clarification)(nil),         // 6: forge.v1.Clarification
+	(*Origin)(nil),                // 7: forge.v1.Origin
+	nil,                           // 8: forge.v1.Intent.WithEntry
+	(*timestamppb.Timestamp)(nil), // 9: google.protobuf.Timestamp
 }
 var file_forge_v1_intent_proto_depIdxs = []int32{
 	0, // 0: forge.v1.Intent.source:type_name -> forge.v1.Source
 	1, // 1: forge.v1.Intent.risk:type_name -> forge.v1.Risk
 	2, // 2: forge.v1.Intent.status:type_name -> forge.v1.Status
-	5, // 3: forge.v1.Intent.clarifications:type_name -> forge.v1.Clarification
-	6, // 4: forge.v1.Intent.origin:type_name -> forge.v1.Origin
-	7, // 5: forge.v1.Intent.with:type_name -> forge.v1.Intent.WithEntry
-	8, // 6: forge.v1.Intent.created_at:type_name -> google.protobuf.Timestamp
-	4, // 7: forge.v1.Intent.goal:type_name -> forge.v1.GoalOptions
+	6, // 3: forge.v1.Intent.clarifications:type_name -> forge.v1.Clarification
+	7, // 4: forge.v1.Intent.origin:type_name -> forge.v1.Origin
+	8, // 5: forge.v1.Intent.with:type_name -> forge.v1.Intent.WithEntry
+	9, // 6: forge.v1.Intent.created_at:type_name -> google.protobuf.Timestamp
+	5, // 7: forge.v1.Intent.goal:type_name -> forge.v1.GoalOptions
 	8, // [8:8] is the sub-list for method output_type
 	8, // [8:8] is the sub-list for method input_type
 	8, // [8:8] is the sub-list for extension type_name
@@ -1741,7 +1822,7 @@ func file_forge_v1_intent_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_forge_v1_intent_proto_rawDesc), len(file_forge_v1_intent_proto_rawDesc)),
 			NumEnums:      3,
-			NumMessages:   5,
+			NumMessages:   6,
 			NumExtensions: 0,
 			NumServices:   0,
 		},
