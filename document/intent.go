@@ -100,20 +100,20 @@ type Family struct {
 	Children   []string `edit:"itself"   schema:"intent"    yaml:"children,omitempty"` // its parts
 }
 
-// Origin is who published the intent of a file.
+// Origin is who published an intent. Files always have system and event_id.
 type Origin struct {
-	System  string `yaml:"system"`          // the publisher
-	EventID string `yaml:"event_id"`        // the publisher's own name of it; the same one is never a second intent
-	Actor   string `yaml:"actor,omitempty"` // the person or account behind it
+	System  string `json:"system,omitempty"   yaml:"system"`          // the publisher
+	EventID string `json:"event_id,omitempty" yaml:"event_id"`        // the publisher's own name of it; the same one is never a second intent
+	Actor   string `json:"actor,omitempty"    yaml:"actor,omitempty"` // the person or account behind it
 }
 
-// Clarification is a question in an intent's file.
+// Clarification is a question about an intent; without an answer it waits for one.
 type Clarification struct {
-	Question         string   `yaml:"question"`                                  // what has to be known
-	Context          string   `yaml:"context,omitempty"`                         // what one should know to answer it
-	SuggestedAnswers []string `yaml:"suggested_answers,omitempty"`               // others are allowed
-	Param            string   `yaml:"param,omitempty"`                           // the recipe's parameter that the answer fills
-	Answer           *string  `schema:"scalar"                    yaml:"answer"` // null: not answered yet; write the answer here
+	Question         string   `json:"question"                    yaml:"question"`                                  // what has to be known
+	Context          string   `json:"context,omitempty"           yaml:"context,omitempty"`                         // what one should know to answer it
+	SuggestedAnswers []string `json:"suggested_answers,omitempty" yaml:"suggested_answers,omitempty"`               // others are allowed
+	Param            string   `json:"-"                           yaml:"param,omitempty"`                           // the recipe's parameter that the answer fills
+	Answer           *string  `json:"answer,omitempty"            schema:"scalar"                    yaml:"answer"` // null: not answered yet; write the answer here
 }
 
 // IntentOf returns the file of an intent, without a revision.
@@ -133,10 +133,10 @@ func IntentOf(v *forge.View) Intent {
 		d.Parent = new(string(i.Parent))
 	}
 	if i.Origin != (forge.Origin{}) {
-		d.Origin = &Origin{i.Origin.System, i.Origin.EventID, i.Origin.Actor}
+		d.Origin = new(Origin(i.Origin))
 	}
 	for _, c := range i.Clarifications {
-		d.Clarifications = append(d.Clarifications, Clarification{c.Question, c.Context, c.SuggestedAnswers, c.Param, c.Answer})
+		d.Clarifications = append(d.Clarifications, Clarification(c))
 	}
 	for _, child := range s.Children {
 		d.Children = append(d.Children, string(child.ID))
