@@ -1,6 +1,9 @@
 package forge
 
-import "time"
+import (
+	"math"
+	"time"
+)
 
 // Intent is the request for a change. It is the document that people, systems
 // and reflections write; what pfl-forge makes of it is in Task, Summary and
@@ -68,6 +71,14 @@ type Intent struct {
 type Attributes struct {
 	// Priority orders lists; higher is more urgent.
 	Priority int
+}
+
+// validate returns the first thing that is wrong with the attributes, or nil.
+func (a *Attributes) validate() *FieldError {
+	if a.Priority < math.MinInt32 || a.Priority > math.MaxInt32 {
+		return &FieldError{"priority", "is out of range"}
+	}
+	return nil
 }
 
 // NeedsClarification reports whether some question is not answered yet.

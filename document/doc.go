@@ -2,7 +2,7 @@
 // write about intents: which documents there are, the names of their fields in JSON and
 // YAML, and who may set which field.
 //
-// # Fields that somebody sets
+// # Fields that can be set
 //
 // Fields is a table with one row for each field of an intent that a person or a system
 // may set when it is submitted. Four readers go by it and have no list of their own: the

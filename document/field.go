@@ -6,6 +6,12 @@ import (
 	"github.com/pfl-forge/pfl-forge"
 )
 
+// Attributes are the fields that lists show as they were submitted. The fields are those
+// of forge.Attributes, so one converts to the other.
+type Attributes struct {
+	Priority int `json:"priority,omitempty" yaml:"priority,omitempty"` // for people
+}
+
 // Setter is a set of those who submit intents.
 type Setter int
 

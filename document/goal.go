@@ -17,8 +17,8 @@ type GoalOptions struct {
 	SystemPrompt   string   `yaml:"append_system_prompt,omitempty"` // added to the executing agent's
 	JudgePrompt    string   `yaml:"judgment_prompt,omitempty"`      // added to the judge's
 	History        string   `yaml:"history,omitempty"`              // the file of summaries; .e8/history.jsonl if left out
-	Knowledge      string   `yaml:"knowledge,omitempty"`            // the file of what was found out; .e8/knowledge.jsonl if left out
-	RawLog         bool     `yaml:"raw_log,omitempty"`              // keep what the executing agent did, in a file for each iteration
+	Knowledge      string   `yaml:"knowledge,omitempty"`            // the file of knowledge; .e8/knowledge.jsonl if left out
+	RawLog         bool     `yaml:"raw_log,omitempty"`              // keep the output of the executing agent, in a file for each iteration
 	RawLogDir      string   `yaml:"raw_log_dir,omitempty"`          // of those files; .e8/logs if left out
 }
 

@@ -8,12 +8,6 @@ import (
 	"github.com/pfl-forge/pfl-forge"
 )
 
-// Attributes are the fields that lists show as they were submitted. The fields are those
-// of forge.Attributes, so one converts to the other.
-type Attributes struct {
-	Priority int `json:"priority,omitempty" yaml:"priority,omitempty"` // for people
-}
-
 // Settings are how an intent is to be worked on and found, as it was submitted.
 type Settings struct {
 	Labels     []string `json:"labels,omitempty" yaml:"labels,omitempty"` // for people
@@ -68,7 +62,7 @@ type Intent struct {
 	Body           string `edit:"own"    yaml:"body"`                      // what should change, and why
 	Type           string `edit:"own"    schema:"type"        yaml:"type"` // such as feature, fix, audit; empty until it is judged
 	Source         string `schema:"Source" yaml:"source"`                  // where it comes from
-	Risk           string `edit:"own"    schema:"Risk"        yaml:"risk"` // the highest of what was declared and judged
+	Risk           string `edit:"own"    schema:"Risk"        yaml:"risk"` // the higher of the declared and the judged one
 	Standing       `yaml:",inline"`
 	Family         `yaml:",inline"`
 	DependsOn      []string     `schema:"intent" yaml:"depends_on,omitempty"` // what has to be done before
@@ -96,7 +90,7 @@ type Standing struct {
 type Family struct {
 	Parent     *string  `schema:"intent" yaml:"parent"`                                // the intent that it is a part of
 	Depth      int      `yaml:"depth,omitempty"`                                       // how many parents are above it
-	Generation int      `yaml:"generation,omitempty"`                                  // reflections between it and what somebody wanted
+	Generation int      `yaml:"generation,omitempty"`                                  // reflections between it and the intent of a person or system
 	Children   []string `edit:"itself"   schema:"intent"    yaml:"children,omitempty"` // its parts
 }
 
