@@ -10,12 +10,12 @@ import (
 
 // Settings are how an intent is to be worked on and found, as it was submitted.
 type Settings struct {
-	Labels     []string `json:"labels,omitempty" yaml:"labels,omitempty"` // for people
+	Labels     []string `json:"labels,omitempty"     yaml:"labels,omitempty"` // for people
 	Attributes `yaml:",inline"`
-	Agent      string            `json:"agent,omitempty"      yaml:"agent,omitempty"`                 // the back end, if not the project's
-	BudgetUSD  float64           `json:"budget_usd,omitempty" yaml:"budget_usd,omitempty"`            // the most that it may cost, if not the project's
-	Recipe     string            `json:"recipe,omitempty"     yaml:"recipe,omitempty"`                // a recipe of pfl-forge.yaml
-	With       map[string]string `json:"with,omitempty"       schema:"scalar"  yaml:"with,omitempty"` // values of the recipe's parameters
+	Agent      string            `json:"agent,omitempty"      yaml:"agent,omitempty"`                            // the back end, if not the project's
+	BudgetUSD  float64           `json:"budget_usd,omitempty" yaml:"budget_usd,omitempty"`                       // the most that it may cost, if not the project's
+	Recipe     string            `json:"recipe,omitempty"     yaml:"recipe,omitempty"`                           // a recipe of pfl-forge.yaml
+	With       map[string]string `json:"with,omitempty"       schema:"scalar"             yaml:"with,omitempty"` // values of the recipe's parameters
 }
 
 // SettingsOf returns the settings of an intent.
@@ -58,40 +58,40 @@ func (d *Draft) Intent() forge.Intent {
 //	itself  it changes by itself
 //	-       it is fixed
 type Intent struct {
-	Title          string `edit:"own"    yaml:"title"`                     // one line
-	Body           string `edit:"own"    yaml:"body"`                      // what should change, and why
-	Type           string `edit:"own"    schema:"type"        yaml:"type"` // such as feature, fix, audit; empty until it is judged
-	Source         string `schema:"Source" yaml:"source"`                  // where it comes from
-	Risk           string `edit:"own"    schema:"Risk"        yaml:"risk"` // the higher of the declared and the judged one
+	Title          string `edit:"own"              yaml:"title"`                            // one line
+	Body           string `edit:"own"              yaml:"body"`                             // what should change, and why
+	Type           string `edit:"own"              schema:"type"               yaml:"type"` // such as feature, fix, audit; empty until it is judged
+	Source         string `schema:"Source"         yaml:"source"`                           // where it comes from
+	Risk           string `edit:"own"              schema:"Risk"               yaml:"risk"` // the higher of the declared and the judged one
 	Standing       `yaml:",inline"`
 	Family         `yaml:",inline"`
-	DependsOn      []string     `schema:"intent" yaml:"depends_on,omitempty"` // what has to be done before
-	Criteria       []string     `edit:"goal"   yaml:"criteria,omitempty"`     // what has to hold in the end
-	Goal           *GoalOptions `edit:"goal"   yaml:"goal,omitempty"`         // how the criteria are reached
+	DependsOn      []string     `schema:"intent"         yaml:"depends_on,omitempty"` // what has to be done before
+	Criteria       []string     `edit:"goal"             yaml:"criteria,omitempty"`   // what has to hold in the end
+	Goal           *GoalOptions `edit:"goal"             yaml:"goal,omitempty"`       // how the criteria are reached
 	Settings       `yaml:",inline"`
-	Origin         *Origin         `yaml:"origin,omitempty"`                             // who published it
-	Requester      string          `edit:"itself" yaml:"requester,omitempty"`            // who wanted it
-	Approver       string          `edit:"itself" yaml:"approver,omitempty"`             // who approved it
-	CreatedAt      time.Time       `yaml:"created_at"`                                   // when it was submitted
-	Clarifications []Clarification `edit:"own"    yaml:"clarifications"`                 // questions; one without an answer makes it wait
-	Tasks          []string        `edit:"itself" schema:"task"  yaml:"tasks,omitempty"` // what it was made of
-	Plan           string          `edit:"itself" yaml:"plan,omitempty"`                 // what an approval approves
-	Revision       int64           `edit:"own"    yaml:"revision,omitempty"`             // of this version; last, so that a torn copy has none
+	Origin         *Origin         `yaml:"origin,omitempty"`                                                    // who published it
+	Requester      string          `edit:"itself"           yaml:"requester,omitempty"`                         // who wanted it
+	Approver       string          `edit:"itself"           yaml:"approver,omitempty"`                          // who approved it
+	CreatedAt      time.Time       `yaml:"created_at"`                                                          // when it was submitted
+	Clarifications []Clarification `edit:"own"              yaml:"clarifications"`                              // questions; one without an answer makes it wait
+	Tasks          []string        `edit:"itself"           schema:"task"               yaml:"tasks,omitempty"` // what it was made of
+	Plan           string          `edit:"itself"           yaml:"plan,omitempty"`                              // what an approval approves
+	Revision       int64           `edit:"own"              yaml:"revision,omitempty"`                          // of this version; last, so that a torn copy has none
 }
 
 // Standing is how far the intent of a file is.
 type Standing struct {
-	Status  string `edit:"own"    schema:"Status"  yaml:"status"`            // may be set to approved when it waits for approval
-	Waiting string `edit:"itself" schema:"Waiting" yaml:"waiting,omitempty"` // what it waits for a person to do
-	Reason  string `edit:"itself" yaml:"reason,omitempty"`                   // why it waits or failed
+	Status  string `edit:"own"    schema:"Status"         yaml:"status"`            // may be set to approved when it waits for approval
+	Waiting string `edit:"itself" schema:"Waiting"        yaml:"waiting,omitempty"` // what it waits for a person to do
+	Reason  string `edit:"itself" yaml:"reason,omitempty"`                          // why it waits or failed
 }
 
 // Family names the intents above and below the intent of a file.
 type Family struct {
-	Parent     *string  `schema:"intent" yaml:"parent"`                                // the intent that it is a part of
-	Depth      int      `yaml:"depth,omitempty"`                                       // how many parents are above it
-	Generation int      `yaml:"generation,omitempty"`                                  // reflections between it and the intent of a person or system
-	Children   []string `edit:"itself"   schema:"intent"    yaml:"children,omitempty"` // its parts
+	Parent     *string  `schema:"intent"             yaml:"parent"`                             // the intent that it is a part of
+	Depth      int      `yaml:"depth,omitempty"`                                                // how many parents are above it
+	Generation int      `yaml:"generation,omitempty"`                                           // reflections between it and the intent of a person or system
+	Children   []string `edit:"itself"               schema:"intent" yaml:"children,omitempty"` // its parts
 }
 
 // Origin is who published an intent. Files always have system and event_id.
@@ -106,8 +106,8 @@ type Clarification struct {
 	Question         string   `json:"question"                    yaml:"question"`                                  // what has to be known
 	Context          string   `json:"context,omitempty"           yaml:"context,omitempty"`                         // what one should know to answer it
 	SuggestedAnswers []string `json:"suggested_answers,omitempty" yaml:"suggested_answers,omitempty"`               // others are allowed
-	Param            string   `json:"-"                           yaml:"param,omitempty"`                           // the recipe's parameter that the answer fills
-	Answer           *string  `json:"answer,omitempty"            schema:"scalar"                    yaml:"answer"` // null: not answered yet; write the answer here
+	Param            string   `json:"-"                           yaml:"param,omitempty"`                           // recipe parameter that the answer fills
+	Answer           *string  `json:"answer,omitempty"            schema:"scalar"                    yaml:"answer"` // null: no answer yet; write it here
 }
 
 // IntentOf returns the file of an intent, without a revision.
