@@ -2,7 +2,9 @@ package forge
 
 import (
 	"math"
+	"strings"
 	"time"
+	"unicode"
 )
 
 // Intent is the request for a change. It is the document that people, systems
@@ -71,12 +73,26 @@ type Intent struct {
 type Attributes struct {
 	// Priority orders lists; higher is more urgent.
 	Priority int
+	// Team names the people that the intent belongs to, in one line of at most MaxTeam
+	// bytes; empty for none.
+	Team string
 }
+
+// MaxTeam bounds the name of a team, in bytes.
+const MaxTeam = 100
 
 // validate returns the first thing that is wrong with the attributes, or nil.
 func (a *Attributes) validate() *FieldError {
 	if a.Priority < math.MinInt32 || a.Priority > math.MaxInt32 {
 		return &FieldError{"priority", "is out of range"}
+	}
+	if a.Team != "" {
+		if e := validText("team", a.Team, MaxTeam); e != nil {
+			return e
+		}
+	}
+	if strings.ContainsFunc(a.Team, unicode.IsControl) {
+		return &FieldError{"team", "holds a control character; it must be one line of text"}
 	}
 	return nil
 }

@@ -9,7 +9,8 @@ import (
 // Attributes are the fields that lists show as they were submitted. The fields are those
 // of forge.Attributes, so one converts to the other.
 type Attributes struct {
-	Priority int `json:"priority,omitempty" yaml:"priority,omitempty"` // for people
+	Priority int    `json:"priority,omitempty" yaml:"priority,omitempty"` // for people
+	Team     string `json:"team,omitempty"     yaml:"team,omitempty"`     // who it belongs to
 }
 
 // Setter is a set of those who submit intents.
@@ -171,6 +172,11 @@ var fields = []Field{
 		Name: "priority", By: Everybody, Of: func(i *forge.Intent) any { return &i.Priority },
 		Flag:  Flag{Name: "priority", Help: "a number to sort by; does not change the order of work"},
 		Guide: "a number; shown, and without effect on the order so far", Absent: "0",
+	},
+	{
+		Name: "team", By: Everybody, Of: func(i *forge.Intent) any { return &i.Team }, Check: CheckLine, Max: forge.MaxTeam,
+		Flag:  Flag{Name: "team", Help: "the team that it belongs to"},
+		Guide: "the team that it belongs to, at most 100 bytes; shown in lists", Absent: "none",
 	},
 	{
 		Name: "agent", By: Everybody, Of: func(i *forge.Intent) any { return &i.Agent }, Check: CheckLine,

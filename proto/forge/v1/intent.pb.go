@@ -226,6 +226,7 @@ type Intent struct {
 	xxx_hidden_Depth          int32                  `protobuf:"varint,21,opt,name=depth"`
 	xxx_hidden_Generation     int32                  `protobuf:"varint,22,opt,name=generation"`
 	xxx_hidden_Goal           *GoalOptions           `protobuf:"bytes,23,opt,name=goal"`
+	xxx_hidden_Team           *string                `protobuf:"bytes,24,opt,name=team"`
 	XXX_raceDetectHookData    protoimpl.RaceDetectHookData
 	XXX_presence              [1]uint32
 	unknownFields             protoimpl.UnknownFields
@@ -450,49 +451,59 @@ func (x *Intent) GetGoal() *GoalOptions {
 	return nil
 }
 
+func (x *Intent) GetTeam() string {
+	if x != nil {
+		if x.xxx_hidden_Team != nil {
+			return *x.xxx_hidden_Team
+		}
+		return ""
+	}
+	return ""
+}
+
 func (x *Intent) SetId(v string) {
 	x.xxx_hidden_Id = &v
-	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 0, 23)
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 0, 24)
 }
 
 func (x *Intent) SetProject(v string) {
 	x.xxx_hidden_Project = &v
-	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 1, 23)
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 1, 24)
 }
 
 func (x *Intent) SetTitle(v string) {
 	x.xxx_hidden_Title = &v
-	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 2, 23)
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 2, 24)
 }
 
 func (x *Intent) SetBody(v string) {
 	x.xxx_hidden_Body = &v
-	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 3, 23)
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 3, 24)
 }
 
 func (x *Intent) SetType(v string) {
 	x.xxx_hidden_Type = &v
-	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 4, 23)
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 4, 24)
 }
 
 func (x *Intent) SetSource(v Source) {
 	x.xxx_hidden_Source = v
-	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 5, 23)
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 5, 24)
 }
 
 func (x *Intent) SetRisk(v Risk) {
 	x.xxx_hidden_Risk = v
-	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 6, 23)
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 6, 24)
 }
 
 func (x *Intent) SetStatus(v Status) {
 	x.xxx_hidden_Status = v
-	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 7, 23)
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 7, 24)
 }
 
 func (x *Intent) SetParent(v string) {
 	x.xxx_hidden_Parent = &v
-	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 8, 23)
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 8, 24)
 }
 
 func (x *Intent) SetDependsOn(v []string) {
@@ -513,7 +524,7 @@ func (x *Intent) SetLabels(v []string) {
 
 func (x *Intent) SetPriority(v int32) {
 	x.xxx_hidden_Priority = v
-	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 13, 23)
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 13, 24)
 }
 
 func (x *Intent) SetOrigin(v *Origin) {
@@ -522,17 +533,17 @@ func (x *Intent) SetOrigin(v *Origin) {
 
 func (x *Intent) SetAgent(v string) {
 	x.xxx_hidden_Agent = &v
-	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 15, 23)
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 15, 24)
 }
 
 func (x *Intent) SetBudgetUsd(v float64) {
 	x.xxx_hidden_BudgetUsd = v
-	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 16, 23)
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 16, 24)
 }
 
 func (x *Intent) SetRecipe(v string) {
 	x.xxx_hidden_Recipe = &v
-	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 17, 23)
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 17, 24)
 }
 
 func (x *Intent) SetWith(v map[string]string) {
@@ -545,16 +556,21 @@ func (x *Intent) SetCreatedAt(v *timestamppb.Timestamp) {
 
 func (x *Intent) SetDepth(v int32) {
 	x.xxx_hidden_Depth = v
-	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 20, 23)
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 20, 24)
 }
 
 func (x *Intent) SetGeneration(v int32) {
 	x.xxx_hidden_Generation = v
-	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 21, 23)
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 21, 24)
 }
 
 func (x *Intent) SetGoal(v *GoalOptions) {
 	x.xxx_hidden_Goal = v
+}
+
+func (x *Intent) SetTeam(v string) {
+	x.xxx_hidden_Team = &v
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 23, 24)
 }
 
 func (x *Intent) HasId() bool {
@@ -683,6 +699,13 @@ func (x *Intent) HasGoal() bool {
 	return x.xxx_hidden_Goal != nil
 }
 
+func (x *Intent) HasTeam() bool {
+	if x == nil {
+		return false
+	}
+	return protoimpl.X.Present(&(x.XXX_presence[0]), 23)
+}
+
 func (x *Intent) ClearId() {
 	protoimpl.X.ClearPresent(&(x.XXX_presence[0]), 0)
 	x.xxx_hidden_Id = nil
@@ -770,6 +793,11 @@ func (x *Intent) ClearGoal() {
 	x.xxx_hidden_Goal = nil
 }
 
+func (x *Intent) ClearTeam() {
+	protoimpl.X.ClearPresent(&(x.XXX_presence[0]), 23)
+	x.xxx_hidden_Team = nil
+}
+
 type Intent_builder struct {
 	_ [0]func() // Prevents comparability and use of unkeyed literals for the builder.
 
@@ -830,6 +858,9 @@ type Intent_builder struct {
 	// goal says how a goal is worked on; nil for the defaults, and without
 	// Criteria.
 	Goal *GoalOptions
+	// team names the people that the intent belongs to, in one line; empty for
+	// none.
+	Team *string
 }
 
 func (b0 Intent_builder) Build() *Intent {
@@ -837,39 +868,39 @@ func (b0 Intent_builder) Build() *Intent {
 	b, x := &b0, m0
 	_, _ = b, x
 	if b.Id != nil {
-		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 0, 23)
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 0, 24)
 		x.xxx_hidden_Id = b.Id
 	}
 	if b.Project != nil {
-		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 1, 23)
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 1, 24)
 		x.xxx_hidden_Project = b.Project
 	}
 	if b.Title != nil {
-		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 2, 23)
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 2, 24)
 		x.xxx_hidden_Title = b.Title
 	}
 	if b.Body != nil {
-		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 3, 23)
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 3, 24)
 		x.xxx_hidden_Body = b.Body
 	}
 	if b.Type != nil {
-		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 4, 23)
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 4, 24)
 		x.xxx_hidden_Type = b.Type
 	}
 	if b.Source != nil {
-		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 5, 23)
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 5, 24)
 		x.xxx_hidden_Source = *b.Source
 	}
 	if b.Risk != nil {
-		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 6, 23)
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 6, 24)
 		x.xxx_hidden_Risk = *b.Risk
 	}
 	if b.Status != nil {
-		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 7, 23)
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 7, 24)
 		x.xxx_hidden_Status = *b.Status
 	}
 	if b.Parent != nil {
-		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 8, 23)
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 8, 24)
 		x.xxx_hidden_Parent = b.Parent
 	}
 	x.xxx_hidden_DependsOn = b.DependsOn
@@ -877,33 +908,37 @@ func (b0 Intent_builder) Build() *Intent {
 	x.xxx_hidden_Criteria = b.Criteria
 	x.xxx_hidden_Labels = b.Labels
 	if b.Priority != nil {
-		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 13, 23)
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 13, 24)
 		x.xxx_hidden_Priority = *b.Priority
 	}
 	x.xxx_hidden_Origin = b.Origin
 	if b.Agent != nil {
-		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 15, 23)
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 15, 24)
 		x.xxx_hidden_Agent = b.Agent
 	}
 	if b.BudgetUsd != nil {
-		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 16, 23)
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 16, 24)
 		x.xxx_hidden_BudgetUsd = *b.BudgetUsd
 	}
 	if b.Recipe != nil {
-		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 17, 23)
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 17, 24)
 		x.xxx_hidden_Recipe = b.Recipe
 	}
 	x.xxx_hidden_With = b.With
 	x.xxx_hidden_CreatedAt = b.CreatedAt
 	if b.Depth != nil {
-		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 20, 23)
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 20, 24)
 		x.xxx_hidden_Depth = *b.Depth
 	}
 	if b.Generation != nil {
-		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 21, 23)
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 21, 24)
 		x.xxx_hidden_Generation = *b.Generation
 	}
 	x.xxx_hidden_Goal = b.Goal
+	if b.Team != nil {
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 23, 24)
+		x.xxx_hidden_Team = b.Team
+	}
 	return m0
 }
 
@@ -911,6 +946,7 @@ func (b0 Intent_builder) Build() *Intent {
 type Attributes struct {
 	state                  protoimpl.MessageState `protogen:"opaque.v1"`
 	xxx_hidden_Priority    int32                  `protobuf:"varint,1,opt,name=priority"`
+	xxx_hidden_Team        *string                `protobuf:"bytes,2,opt,name=team"`
 	XXX_raceDetectHookData protoimpl.RaceDetectHookData
 	XXX_presence           [1]uint32
 	unknownFields          protoimpl.UnknownFields
@@ -949,9 +985,24 @@ func (x *Attributes) GetPriority() int32 {
 	return 0
 }
 
+func (x *Attributes) GetTeam() string {
+	if x != nil {
+		if x.xxx_hidden_Team != nil {
+			return *x.xxx_hidden_Team
+		}
+		return ""
+	}
+	return ""
+}
+
 func (x *Attributes) SetPriority(v int32) {
 	x.xxx_hidden_Priority = v
-	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 0, 1)
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 0, 2)
+}
+
+func (x *Attributes) SetTeam(v string) {
+	x.xxx_hidden_Team = &v
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 1, 2)
 }
 
 func (x *Attributes) HasPriority() bool {
@@ -961,9 +1012,21 @@ func (x *Attributes) HasPriority() bool {
 	return protoimpl.X.Present(&(x.XXX_presence[0]), 0)
 }
 
+func (x *Attributes) HasTeam() bool {
+	if x == nil {
+		return false
+	}
+	return protoimpl.X.Present(&(x.XXX_presence[0]), 1)
+}
+
 func (x *Attributes) ClearPriority() {
 	protoimpl.X.ClearPresent(&(x.XXX_presence[0]), 0)
 	x.xxx_hidden_Priority = 0
+}
+
+func (x *Attributes) ClearTeam() {
+	protoimpl.X.ClearPresent(&(x.XXX_presence[0]), 1)
+	x.xxx_hidden_Team = nil
 }
 
 type Attributes_builder struct {
@@ -971,6 +1034,9 @@ type Attributes_builder struct {
 
 	// priority orders lists; higher is more urgent.
 	Priority *int32
+	// team names the people that the intent belongs to, in one line; empty for
+	// none.
+	Team *string
 }
 
 func (b0 Attributes_builder) Build() *Attributes {
@@ -978,8 +1044,12 @@ func (b0 Attributes_builder) Build() *Attributes {
 	b, x := &b0, m0
 	_, _ = b, x
 	if b.Priority != nil {
-		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 0, 1)
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 0, 2)
 		x.xxx_hidden_Priority = *b.Priority
+	}
+	if b.Team != nil {
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 1, 2)
+		x.xxx_hidden_Team = b.Team
 	}
 	return m0
 }
@@ -1701,7 +1771,7 @@ var File_forge_v1_intent_proto protoreflect.FileDescriptor
 
 const file_forge_v1_intent_proto_rawDesc = "" +
 	"\n" +
-	"\x15forge/v1/intent.proto\x12\bforge.v1\x1a!google/protobuf/go_features.proto\x1a\x1fgoogle/protobuf/timestamp.proto\"\xac\x06\n" +
+	"\x15forge/v1/intent.proto\x12\bforge.v1\x1a!google/protobuf/go_features.proto\x1a\x1fgoogle/protobuf/timestamp.proto\"\xc0\x06\n" +
 	"\x06Intent\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\tR\x02id\x12\x18\n" +
 	"\aproject\x18\x02 \x01(\tR\aproject\x12\x14\n" +
@@ -1731,13 +1801,15 @@ const file_forge_v1_intent_proto_rawDesc = "" +
 	"\n" +
 	"generation\x18\x16 \x01(\x05R\n" +
 	"generation\x12)\n" +
-	"\x04goal\x18\x17 \x01(\v2\x15.forge.v1.GoalOptionsR\x04goal\x1a7\n" +
+	"\x04goal\x18\x17 \x01(\v2\x15.forge.v1.GoalOptionsR\x04goal\x12\x12\n" +
+	"\x04team\x18\x18 \x01(\tR\x04team\x1a7\n" +
 	"\tWithEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
-	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\"(\n" +
+	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\"<\n" +
 	"\n" +
 	"Attributes\x12\x1a\n" +
-	"\bpriority\x18\x01 \x01(\x05R\bpriority\"\xcd\x02\n" +
+	"\bpriority\x18\x01 \x01(\x05R\bpriority\x12\x12\n" +
+	"\x04team\x18\x02 \x01(\tR\x04team\"\xcd\x02\n" +
 	"\vGoalOptions\x12%\n" +
 	"\x0emax_iterations\x18\x01 \x01(\x05R\rmaxIterations\x12'\n" +
 	"\x0fhistory_context\x18\x02 \x01(\x05R\x0ehistoryContext\x12\x14\n" +
