@@ -58,6 +58,12 @@ var allowLists = []allowList{
 		reason: "the rules are tested without a server, a repository or an agent",
 	},
 	{
+		packages: []string{"./document"},
+		may:      []string{"std", "."},
+		never:    []string{"log/...", "net/...", "os/..."},
+		reason:   "the names that people and systems rely on; every reader and writer imports it, so it imports none of them",
+	},
+	{
 		packages: []string{"./cmd/pfl-forge/internal/cli/kit"},
 		may: []string{
 			"std", ".", "./internal/term", "./cmd/pfl-forge/internal/console", "./cmd/pfl-forge/internal/render",
@@ -68,7 +74,7 @@ var allowLists = []allowList{
 	{
 		packages: []string{"./cmd/pfl-forge/internal/cli/document"},
 		may: []string{
-			"std", ".", "./internal/term", "./internal/transcript", "./cmd/pfl-forge/internal/render", "./cmd/pfl-forge/internal/cli/kit",
+			"std", ".", "./internal/term", "./internal/transcript", "./document", "./cmd/pfl-forge/internal/render", "./cmd/pfl-forge/internal/cli/kit",
 		},
 		reason: "a document is made of what was read; it reads nothing itself, and no command prints in its own words what another one prints, too",
 	},
