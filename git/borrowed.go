@@ -12,7 +12,7 @@ const maxBorrowed = 5
 // ObjectDirs returns the directories whose objects checkouts borrow: the repository's own,
 // and those that it borrows from itself. They are what a checkout needs outside of it.
 func (s *Store) ObjectDirs() []string {
-	dirs := []string{s.objects()}
+	dirs := []string{s.ObjectDir()}
 	for i := 0; i < len(dirs) && i < maxBorrowed; i++ {
 		raw, err := os.ReadFile(filepath.Join(dirs[i], "info", "alternates"))
 		if err != nil {

@@ -11,8 +11,8 @@ import (
 
 // checkCommits looks at everything that each of the commits adds, also what a later one removes again: all of
 // it would become history of the base branch. Errors: *WorkError (Unsafe, Oversized).
-func (s *Store) checkCommits(ctx context.Context, commits []OID, limits Limits) error {
-	c := s.plumb()
+func (db *Database) checkCommits(ctx context.Context, commits []OID, limits Limits) error {
+	c := db.ObjectCommand()
 	var in bytes.Buffer
 	for _, o := range commits {
 		fmt.Fprintln(&in, o)
@@ -40,10 +40,10 @@ func (s *Store) checkCommits(ctx context.Context, commits []OID, limits Limits) 
 			blobs = append(blobs, e)
 		}
 	}
-	if err := s.checkSizes(ctx, append(blobs, links...), limits); err != nil {
+	if err := db.checkSizes(ctx, append(blobs, links...), limits); err != nil {
 		return err
 	}
-	return s.checkLinks(ctx, links)
+	return db.checkLinks(ctx, links)
 }
 
 // entry is one added or changed path of a commit.
@@ -82,11 +82,11 @@ func looksLikeGit(name string) bool {
 	return n == ".git" || n == "git~1"
 }
 
-func (s *Store) checkSizes(ctx context.Context, blobs []entry, limits Limits) error {
+func (db *Database) checkSizes(ctx context.Context, blobs []entry, limits Limits) error {
 	if len(blobs) == 0 {
 		return nil
 	}
-	c := s.plumb()
+	c := db.ObjectCommand()
 	var in bytes.Buffer
 	for _, b := range blobs {
 		fmt.Fprintln(&in, b.oid)
@@ -111,9 +111,9 @@ func (s *Store) checkSizes(ctx context.Context, blobs []entry, limits Limits) er
 }
 
 // checkLinks reads the symbolic links and refuses those that point out of the tree.
-func (s *Store) checkLinks(ctx context.Context, links []entry) error {
+func (db *Database) checkLinks(ctx context.Context, links []entry) error {
 	for _, l := range links {
-		out, err := run(ctx, s.plumb(), "cat-file", "blob", l.oid)
+		out, err := run(ctx, db.ObjectCommand(), "cat-file", "blob", l.oid)
 		if err != nil {
 			return err
 		}
@@ -145,4 +145,14 @@ func leavesTree(link, target string) bool {
 		}
 	}
 	return false
+}
+
+const (
+	forgeDir     = ".forge"
+	excludeForge = "/" + forgeDir + "/\n"
+)
+
+func isForge(p string) bool {
+	top, _, _ := strings.Cut(p, "/")
+	return strings.EqualFold(top, forgeDir)
 }

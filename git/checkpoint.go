@@ -16,7 +16,7 @@ type Checkpoint struct {
 }
 
 // checkpointRef returns the ref under which Checkpoint keeps the attempt's last saved working tree.
-func (a Attempt) checkpointRef() string { return a.prefix() + "checkpoint" }
+func checkpointRef(a Attempt) string { return a.prefix() + "checkpoint" }
 
 // Checkpoint saves the commits and files of a checkout while its agent works, as Keep keeps commits; since is the
 // one before, or the zero value. Nothing is written when nothing changed. A fault of the work at this moment is a *WorkError,
@@ -41,7 +41,7 @@ func (c *Checkout) Checkpoint(ctx context.Context, a Attempt, since Checkpoint) 
 		return since, err
 	}
 	if now.Last != since.Last {
-		kept = append(kept, Kept{Ref: a.checkpointRef(), OID: now.Last})
+		kept = append(kept, Kept{Ref: checkpointRef(a), OID: now.Last})
 	}
 	if len(kept) == 0 {
 		return now, nil
@@ -66,7 +66,7 @@ func (c *Checkout) checkpointHead(ctx context.Context, since OID) (OID, error) {
 	}
 	s := c.pool.store
 	if !s.complete(ctx, head, c.start) {
-		if err := s.importCommit(ctx, agent, head, c.start, c.pool.limits); err != nil {
+		if err := c.importCommit(ctx, agent, head); err != nil {
 			return "", err
 		}
 	}
@@ -91,7 +91,7 @@ func (c *Checkout) checkpointTree(ctx context.Context, now *Checkpoint, since Ch
 		before = []OID{since.Last}
 	}
 	now.Tree = snap.tree
-	now.Work, err = c.commitTree(snap.tree, now.Head, c.pool.store.identity.orDefault(), "Work of "+string(c.name)+" under way\n", before...)
+	now.Work, err = c.commitTree(snap.tree, now.Head, c.pool.store.Identity(), "Work of "+string(c.name)+" under way\n", before...)
 	now.Last = now.Work
 	return err
 }

@@ -82,7 +82,7 @@ func (c *Checkout) collectHead(ctx context.Context, a Attempt, got *Collected) e
 	}
 	if head != c.start {
 		if !s.complete(ctx, head, c.start) {
-			if err := s.importCommit(ctx, agent, head, c.start, c.pool.limits); err != nil {
+			if err := c.importCommit(ctx, agent, head); err != nil {
 				return err
 			}
 		}
@@ -103,20 +103,17 @@ func (c *Checkout) collectStray(ctx context.Context, agent *agentGit, head OID, 
 	if err != nil || stray == head || s.complete(ctx, stray, c.start) {
 		return err
 	}
-	if err := s.importCommit(ctx, agent, stray, c.start, c.pool.limits); err != nil {
+	if err := c.importCommit(ctx, agent, stray); err != nil {
 		return err
 	}
 	got.Stray = stray
 	return nil
 }
 
-// complete returns whether the store has a commit and all objects that it needs and have does not.
-func (s *Store) complete(ctx context.Context, commit, have OID) bool {
-	if !s.Has(ctx, commit) {
-		return false
-	}
-	_, err := run(ctx, s.plumb(), "rev-list", "--objects", "--quiet", string(commit), "^"+string(have))
-	return err == nil
+// importCommit brings a commit of the agent into the store.
+func (c *Checkout) importCommit(ctx context.Context, agent *agentGit, commit OID) error {
+	limits := c.pool.limits
+	return c.pool.store.Import(ctx, commit, c.start, limits, func(to string) error { return agent.copyObjects(to, limits) })
 }
 
 // examine fills in the facts about start..Head and refuses what may not be merged.
@@ -126,7 +123,7 @@ func (c *Checkout) examine(ctx context.Context, got *Collected) error {
 	if got.Tree, err = s.Tree(ctx, got.Head); err != nil {
 		return err
 	}
-	if err := s.descends(ctx, c.start, got.Head); err != nil {
+	if err := s.Descends(ctx, c.start, got.Head); err != nil {
 		return err
 	}
 	r := s.readObjects(ctx)
@@ -158,15 +155,15 @@ func (c *Checkout) leftover(ctx context.Context, head OID) (OID, error) {
 	if err != nil || snap.tree == "" {
 		return "", err
 	}
-	id := c.pool.store.identity.orDefault()
+	id := c.pool.store.Identity()
 	return c.commitTree(snap.tree, head, id, "Uncommitted work of "+string(c.name)+"\n")
 }
 
 func (c *Checkout) commitTree(tree, parent OID, author Identity, message string, more ...OID) (OID, error) {
 	s := c.pool.store
 	now := fmt.Sprintf("%d +0000", time.Now().Unix())
-	author, committer := author.orDefault(), s.identity.orDefault()
-	return writeCommit(s.objects(), commitData{
+	author, committer := author.orDefault(), s.Identity()
+	return writeCommit(s.ObjectDir(), commitData{
 		tree: tree, parents: append([]OID{parent}, more...), message: message,
 		author:    fmt.Sprintf("%s <%s> %s", author.Name, author.Email, now),
 		committer: fmt.Sprintf("%s <%s> %s", committer.Name, committer.Email, now),
@@ -194,7 +191,7 @@ func (c *Checkout) CommitAll(ctx context.Context, message string, author Identit
 		return "", err
 	}
 	if !s.complete(ctx, head, c.start) {
-		if err := s.importCommit(ctx, agent, head, c.start, c.pool.limits); err != nil {
+		if err := c.importCommit(ctx, agent, head); err != nil {
 			return "", err
 		}
 	}

@@ -12,14 +12,14 @@ import (
 //
 // Error: *WorkError (Unsafe, Oversized): the path belongs to git or to the service, is a directory or a link, or has a
 // file or a link on its way.
-func (s *Store) CommitFile(ctx context.Context, on OID, path Path, content []byte, message string) (OID, error) {
+func (db *Database) CommitFile(ctx context.Context, on OID, path Path, content []byte, message string) (OID, error) {
 	if err := (entry{mode: "100644", path: string(path)}).check(); err != nil {
 		return "", err
 	}
 	if most := (Limits{}).orDefault().Blob; int64(len(content)) > most {
 		return "", &WorkError{Fault: Oversized, Path: string(path), Detail: fmt.Sprintf("has %d bytes, more than %d", len(content), most)}
 	}
-	w := fileWriter{store: s, objects: s.readObjects(ctx), path: path, content: content}
+	w := fileWriter{db: db, objects: db.readObjects(ctx), path: path, content: content}
 	defer w.objects.close()
 	parent, err := w.objects.commit(on)
 	if err != nil {
@@ -29,15 +29,15 @@ func (s *Store) CommitFile(ctx context.Context, on OID, path Path, content []byt
 	if err != nil || tree == parent.tree {
 		return on, err
 	}
-	by := fmt.Sprintf("%s <%s> %d +0000", s.identity.orDefault().Name, s.identity.orDefault().Email, time.Now().Unix())
-	return writeCommit(s.objects(), commitData{
+	by := fmt.Sprintf("%s <%s> %d +0000", db.Identity().Name, db.Identity().Email, time.Now().Unix())
+	return writeCommit(db.ObjectDir(), commitData{
 		tree: tree, parents: []OID{on}, author: by, committer: by, message: cleanMessage(message),
 	}, true)
 }
 
 // fileWriter makes the trees that have a file.
 type fileWriter struct {
-	store   *Store
+	db      *Database
 	objects *objectReader
 	path    Path
 	content []byte
@@ -68,7 +68,7 @@ func (w *fileWriter) put(tree OID, at []string) (OID, error) {
 		return tree, err
 	}
 	entries[at[0]] = e
-	return writeObject(w.store.objects(), "tree", encodeTree(entries), true)
+	return writeObject(w.db.ObjectDir(), "tree", encodeTree(entries), true)
 }
 
 func (w *fileWriter) file(old treeEntry, is bool) (treeEntry, error) {
@@ -78,7 +78,7 @@ func (w *fileWriter) file(old treeEntry, is bool) (treeEntry, error) {
 			return old, w.unsafe("is a directory, a link or a submodule, and not a file")
 		}
 	}
-	o, err := writeObject(w.store.objects(), "blob", w.content, true)
+	o, err := writeObject(w.db.ObjectDir(), "blob", w.content, true)
 	return treeEntry{mode, string(o)}, err
 }
 
@@ -92,4 +92,14 @@ func (w *fileWriter) directory(old treeEntry, is bool, rest []string) (treeEntry
 
 func (w *fileWriter) unsafe(detail string) error {
 	return &WorkError{Fault: Unsafe, Path: string(w.path), Detail: detail}
+}
+
+// cleanMessage returns a valid commit message made of any text.
+func cleanMessage(m string) string {
+	const most = 64 << 10
+	m = strings.ReplaceAll(strings.ToValidUTF8(m[:min(len(m), most)], "?"), "\x00", "")
+	if m = strings.TrimSpace(m); m == "" {
+		m = "Change"
+	}
+	return m + "\n"
 }

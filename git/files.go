@@ -1,6 +1,7 @@
 package git
 
 import (
+	"errors"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -105,6 +106,13 @@ func removeAllIn(dir string) error {
 	entries, err := os.ReadDir(dir)
 	for _, e := range entries {
 		_ = removeAll(filepath.Join(dir, e.Name()))
+	}
+	return err
+}
+
+func ignoreMissing(err error) error {
+	if errors.Is(err, os.ErrNotExist) {
+		return nil
 	}
 	return err
 }

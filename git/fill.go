@@ -18,7 +18,7 @@ type files struct {
 
 // command returns a git command on the files that uses this index and no .git of the working tree.
 func (f files) command() command {
-	k := f.pool.store.plumb()
+	k := f.pool.store.ObjectCommand()
 	k.dir = f.dir
 	k.env = append(k.env, "GIT_WORK_TREE="+f.dir, "GIT_INDEX_FILE="+f.index)
 	k.hold = []*os.File{f.pool.lock}

@@ -34,18 +34,6 @@ func moveObjects(files []string, objects string) error {
 	return nil
 }
 
-func flush(name string, last bool) error {
-	f, err := os.Open(name)
-	if err != nil {
-		return err
-	}
-	defer f.Close()
-	if last {
-		return f.Sync()
-	}
-	return writeOut(f)
-}
-
 func looseObjects(dir string) ([]string, error) {
 	fans, err := os.ReadDir(dir)
 	if err != nil {

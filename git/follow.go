@@ -28,47 +28,45 @@ const (
 	moveTimeout = 10 * time.Minute // for files to follow, with whatever filters the person has
 )
 
-func (s *Store) busyWait() time.Duration { return s.lockWait / 3 }
-
-func (s *Store) moveFile() string { return filepath.Join(s.common, "pfl-forge", "move.json") }
+func (repo *Repository) moveFile() string { return repo.Own("move.json") }
 
 // moveWorkTree moves a branch that is checked out, with the files. Everything that another git could change is
 // locked before anything is looked at: the index by index.lock, which carries our mark, the branch and HEAD by the ref
 // transaction. Files are written with an index of our own; then it takes the index's place; then the ref moves. A crash
 // in between leaves move.json, and repair puts the files back.
-func (s *Store) moveWorkTree(ctx context.Context, m move, hold []*os.File) error {
+func (repo *Repository) moveWorkTree(ctx context.Context, m move, hold []*os.File) error {
 	unlock, err := lockIndex(m.GitDir)
 	if err != nil {
 		return err
 	}
 	defer unlock()
-	return s.moveRef(ctx, m, hold, func() error {
+	return repo.moveRef(ctx, m, hold, func() error {
 		w := workTreeInfo{path: m.WorkTree, gitDir: m.GitDir, head: readHEAD(m.GitDir)}
 		if !w.on(m.Branch) {
 			return fmt.Errorf("%s has switched branches: %w", m.WorkTree, ErrBusy)
 		}
-		return s.moveFiles(ctx, m, hold)
+		return repo.moveFiles(ctx, m, hold)
 	})
 }
 
 // announce writes the move to the disk before anything is locked or changed, so that repair can undo it after a crash.
-func (s *Store) announce(m move) error {
+func (repo *Repository) announce(m move) error {
 	b, err := json.Marshal(m)
 	if err != nil {
 		return err
 	}
 	if m.Files {
-		return writeDurable(s.moveFile(), b)
+		return writeDurable(repo.moveFile(), b)
 	}
-	// Its name is durable before the locks that it tells of are: both are one file system's.
-	next := s.moveFile() + ".next"
+	// Its name is durable before the locks that it tells of are: both are one file system'repo.
+	next := repo.moveFile() + ".next"
 	if err := errors.Join(writeFile(next, b), flush(next, true)); err != nil {
 		return err
 	}
-	return os.Rename(next, s.moveFile())
+	return os.Rename(next, repo.moveFile())
 }
 
-func (s *Store) moveFiles(ctx context.Context, m move, hold []*os.File) error {
+func (repo *Repository) moveFiles(ctx context.Context, m move, hold []*os.File) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), moveTimeout)
 	defer cancel()
 	if err := takeIndex(m.GitDir); err != nil {
@@ -80,12 +78,12 @@ func (s *Store) moveFiles(ctx context.Context, m move, hold []*os.File) error {
 	if _, err := run(ctx, k, "update-index", "-q", "--refresh"); err != nil && exitCode(err) != 1 {
 		return err
 	}
-	changed, err := s.overlap(ctx, m, k)
+	changed, err := repo.overlap(ctx, m, k)
 	if err != nil {
 		return err
 	}
 	m.Files = true
-	if err := s.announce(m); err != nil {
+	if err := repo.announce(m); err != nil {
 		return err
 	}
 	if _, err := run(ctx, k, "read-tree", "-m", "-u", string(m.Old), string(m.New)); err != nil {

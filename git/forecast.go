@@ -24,23 +24,23 @@ type Clash struct {
 // Conflicts that a task has with base alone are not counted. Tasks that cannot be compared are left out: those whose commit is
 // not in the store or belongs to another history. When ctx ends, it returns what it has found so far with the error. No
 // checkout is needed, nothing is changed, and git is asked only about files that both sides change.
-func (s *Store) Forecast(ctx context.Context, base, head OID, tasks []TaskHead) ([]Clash, error) {
+func (db *Database) Forecast(ctx context.Context, base, head OID, tasks []TaskHead) ([]Clash, error) {
 	if len(tasks) == 0 || base == head {
 		return nil, nil
 	}
-	scratch, err := os.MkdirTemp(s.quarantine(), "forecast-")
+	scratch, err := os.MkdirTemp(db.quarantine(), "forecast-")
 	if err != nil {
 		return nil, err
 	}
 	defer func() { _ = os.RemoveAll(scratch) }()
 	f := forecast{
-		replay: replay{store: s, scratch: scratch, fresh: filepath.Join(scratch, "new")},
+		replay: replay{db: db, scratch: scratch, fresh: filepath.Join(scratch, "new")},
 		line:   map[OID]OID{}, trees: map[OID]map[string]treeEntry{},
 	}
 	if err := os.Mkdir(f.fresh, 0o700); err != nil {
 		return nil, err
 	}
-	f.objects = s.readObjects(ctx, f.fresh)
+	f.objects = db.readObjects(ctx, f.fresh)
 	defer f.objects.close()
 	if f.base, err = f.objects.commit(base); err != nil {
 		return nil, err
@@ -151,13 +151,13 @@ func inConflict(err error) ([]string, error) {
 
 // files lists what the change itself touches.
 func (f *forecast) files(ctx context.Context) ([]string, error) {
-	return names(run(ctx, f.store.plumb(), "diff-tree", "-r", "-z", "--name-only", "--no-renames", string(f.base.oid), string(f.head.oid)))
+	return names(run(ctx, f.db.ObjectCommand(), "diff-tree", "-r", "-z", "--name-only", "--no-renames", string(f.base.oid), string(f.head.oid)))
 }
 
 // mergeCommits has git merge two commits, and find their base itself. The result is in p.fresh.
 func (p *replay) mergeCommits(ctx context.Context, left, right OID) (OID, error) {
-	c := p.store.plumb()
-	c.env = []string{"GIT_OBJECT_DIRECTORY=" + p.fresh, alternates(p.store.objects(), p.scratch)}
+	c := p.db.ObjectCommand()
+	c.env = []string{"GIT_OBJECT_DIRECTORY=" + p.fresh, alternates(p.db.ObjectDir(), p.scratch)}
 	c.config = []string{"core.fsync=none"} // flush does it
 	var out bytes.Buffer
 	c.stdout = &out
@@ -171,4 +171,10 @@ func (p *replay) mergeCommits(ctx context.Context, left, right OID) (OID, error)
 		return "", err
 	}
 	return ParseOID(fields[0])
+}
+
+// TaskHead is a task under way and the newest commit that was kept for it.
+type TaskHead struct {
+	Task   Name
+	Commit OID
 }

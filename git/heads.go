@@ -17,12 +17,6 @@ const headsPrefix = "refs/forge/_heads/"
 // allHeads is the ref specification that fetches all of them.
 const allHeads = "+" + headsPrefix + "*:" + headsPrefix + "*"
 
-// TaskHead is a task under way and the newest commit that was kept for it.
-type TaskHead struct {
-	Task   Name
-	Commit OID
-}
-
 func (k Kept) isHead() bool { return strings.HasPrefix(k.Ref, headsPrefix) }
 
 // TaskHeads returns the newest head of every task under way, sorted by task: those that were kept as Newest and not
@@ -31,7 +25,7 @@ func (s *Store) TaskHeads(ctx context.Context) ([]TaskHead, error) {
 	var packed []byte
 	var err error
 	if s.hasRefTable() {
-		packed, err = s.refs(ctx, "for-each-ref", "--format=%(objectname) %(refname)", headsPrefix)
+		packed, err = s.Git(ctx, "for-each-ref", "--format=%(objectname) %(refname)", headsPrefix)
 	} else {
 		packed, err = s.packedRefs()
 	}
@@ -45,9 +39,9 @@ func (s *Store) TaskHeads(ctx context.Context) ([]TaskHead, error) {
 			addHead(heads, task, oid)
 		}
 	}
-	entries, _ := os.ReadDir(filepath.Join(s.common, headsPrefix)) // which come before packed ones, and need not be there
+	entries, _ := os.ReadDir(filepath.Join(s.Dir(), headsPrefix)) // which come before packed ones, and need not be there
 	for _, e := range entries {
-		if oid, err := os.ReadFile(filepath.Join(s.common, headsPrefix, e.Name())); err == nil {
+		if oid, err := os.ReadFile(filepath.Join(s.Dir(), headsPrefix, e.Name())); err == nil {
 			addHead(heads, e.Name(), strings.TrimSpace(string(oid)))
 		}
 	}
@@ -70,11 +64,11 @@ func addHead(heads map[Name]OID, task, oid string) {
 	}
 }
 
-func (s *Store) hasRefTable() bool { return exists(filepath.Join(s.common, "reftable")) }
+func (s *Store) hasRefTable() bool { return exists(filepath.Join(s.Dir(), "reftable")) }
 
 // packedRefs returns the content of packed-refs, the file of refs that have no file of their own; empty if there is none.
 func (s *Store) packedRefs() ([]byte, error) {
-	b, err := os.ReadFile(filepath.Join(s.common, "packed-refs"))
+	b, err := os.ReadFile(filepath.Join(s.Dir(), "packed-refs"))
 	return b, ignoreMissing(err)
 }
 
@@ -97,7 +91,7 @@ func (s *Store) Forget(ctx context.Context, merges []PendingMerge, tasks ...Name
 	if len(refs) == 0 {
 		return nil
 	}
-	return s.locked(ctx, func(hold []*os.File) error {
+	return s.Locked(ctx, func(hold []*os.File) error {
 		if s.origin != nil {
 			args := []string{"push", "-q", "--no-verify", "--end-of-options", s.origin.url}
 			for _, r := range refs {
@@ -114,7 +108,7 @@ func (s *Store) Forget(ctx context.Context, merges []PendingMerge, tasks ...Name
 // linkHead makes the file of a head by linking that of a kept ref, which is durable: git would fail on a file that a power
 // cut left half written.
 func (s *Store) linkHead(kept, head string) error {
-	aside := filepath.Join(filepath.Dir(s.hub), "head-"+filepath.Base(head))
+	aside := s.Own("head-" + filepath.Base(head))
 	if err := ignoreMissing(os.Remove(aside)); err != nil {
 		return err
 	}
@@ -134,7 +128,7 @@ func (s *Store) deleteHere(ctx context.Context, refs []string, hold []*os.File) 
 	var in bytes.Buffer
 	for _, r := range refs {
 		if (Kept{Ref: r}).isHead() && !s.hasRefTable() && !bytes.Contains(packed, []byte(" "+r+"\n")) {
-			if err := ignoreMissing(os.Remove(filepath.Join(s.common, r))); err != nil {
+			if err := ignoreMissing(os.Remove(filepath.Join(s.Dir(), r))); err != nil {
 				return err
 			}
 			continue
@@ -144,7 +138,8 @@ func (s *Store) deleteHere(ctx context.Context, refs []string, hold []*os.File) 
 	if in.Len() == 0 {
 		return nil
 	}
-	c := command{dir: s.common, gitDir: s.common, env: s.identityEnv(), stdin: &in, hold: hold}
+	c := s.RefCommand()
+	c.stdin, c.hold = &in, hold
 	_, err = run(ctx, c, "update-ref", "--no-deref", "--stdin")
 	return err
 }

@@ -17,32 +17,32 @@ type workTreeInfo struct {
 
 // Inspect checks that the repository can be worked on with base as its base branch, and returns the base's head.
 // Errors: ErrNoCommit, ErrInProgress, ErrDetached, ErrNoBranch.
-func (s *Store) Inspect(ctx context.Context, base Branch) (OID, error) {
-	if s.workTree != "" {
-		w := workTreeInfo{path: s.workTree, gitDir: s.common, head: readHEAD(s.common)}
+func (repo *Repository) Inspect(ctx context.Context, base Branch) (OID, error) {
+	if repo.workTree != "" {
+		w := workTreeInfo{path: repo.workTree, gitDir: repo.common, head: readHEAD(repo.common)}
 		if op := w.operation(); op != "" {
-			return "", fmt.Errorf("%s: %s: %w", s.workTree, op, ErrInProgress)
+			return "", fmt.Errorf("%s: %s: %w", repo.workTree, op, ErrInProgress)
 		}
 		if !strings.HasPrefix(w.head, "ref: ") {
-			return "", fmt.Errorf("%s: %w", s.workTree, ErrDetached)
+			return "", fmt.Errorf("%s: %w", repo.workTree, ErrDetached)
 		}
 	}
-	head, err := s.Head(ctx, base)
+	head, err := repo.Head(ctx, base)
 	if err == nil {
 		return head, nil
 	}
-	if out, e := s.refs(ctx, "rev-list", "-n1", "--all"); e == nil && len(out) == 0 {
-		return "", fmt.Errorf("%s: %w", s.common, ErrNoCommit)
+	if out, e := repo.Git(ctx, "rev-list", "-n1", "--all"); e == nil && len(out) == 0 {
+		return "", fmt.Errorf("%s: %w", repo.common, ErrNoCommit)
 	}
 	return "", err
 }
 
 // CurrentBranch returns the branch that the person's main working tree, or a bare repository's HEAD, is on.
 // It need not exist yet. Error: ErrDetached.
-func (s *Store) CurrentBranch() (Branch, error) {
-	name, ok := strings.CutPrefix(readHEAD(s.common), "ref: refs/heads/")
+func (repo *Repository) CurrentBranch() (Branch, error) {
+	name, ok := strings.CutPrefix(readHEAD(repo.common), "ref: refs/heads/")
 	if !ok {
-		return "", fmt.Errorf("%s: %w", s.common, ErrDetached)
+		return "", fmt.Errorf("%s: %w", repo.common, ErrDetached)
 	}
 	return ParseBranch(name)
 }
@@ -81,14 +81,14 @@ func mainWorkTree(ctx context.Context, path, common string) (string, error) {
 }
 
 // workTrees lists the person's working trees that exist on the disk.
-func (s *Store) workTrees() []workTreeInfo {
+func (repo *Repository) workTrees() []workTreeInfo {
 	var all []workTreeInfo
-	if s.workTree != "" {
-		all = append(all, workTreeInfo{path: s.workTree, gitDir: s.common, head: readHEAD(s.common)})
+	if repo.workTree != "" {
+		all = append(all, workTreeInfo{path: repo.workTree, gitDir: repo.common, head: readHEAD(repo.common)})
 	}
-	linked, _ := os.ReadDir(filepath.Join(s.common, "worktrees"))
+	linked, _ := os.ReadDir(filepath.Join(repo.common, "worktrees"))
 	for _, e := range linked {
-		dir := filepath.Join(s.common, "worktrees", e.Name())
+		dir := filepath.Join(repo.common, "worktrees", e.Name())
 		b, err := os.ReadFile(filepath.Join(dir, "gitdir"))
 		if err != nil {
 			continue

@@ -15,8 +15,8 @@ type LogLine struct {
 
 // Log lists the newest commits of a branch's own line of history, newest first, at
 // most limit of them.
-func (s *Store) Log(ctx context.Context, head OID, limit int) ([]LogLine, error) {
-	out, err := run(ctx, s.plumb(), "log", "--first-parent", "--no-show-signature", "--format=%H %s",
+func (db *Database) Log(ctx context.Context, head OID, limit int) ([]LogLine, error) {
+	out, err := run(ctx, db.ObjectCommand(), "log", "--first-parent", "--no-show-signature", "--format=%H %s",
 		"--max-count="+strconv.Itoa(limit), string(head), "--")
 	if err != nil {
 		return nil, err

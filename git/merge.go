@@ -1,12 +1,10 @@
 package git
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
 	"os"
-	"strings"
 	"time"
 )
 
@@ -26,31 +24,27 @@ type Merge struct {
 //
 // Errors: ErrMoved; *OverlapError; ErrInProgress (a rebase, merge, ... of the person on this branch); ErrBusy;
 // ErrNoBranch; *WorkError (Rewritten when next does not descend from old).
-func (s *Store) Merge(ctx context.Context, b Branch, old, next OID) (Merge, error) {
+func (repo *Repository) Merge(ctx context.Context, b Branch, old, next OID) (Merge, error) {
 	if _, err := ParseBranch(string(b)); err != nil {
 		return Merge{}, err
 	}
 	var res Merge
-	err := s.locked(ctx, func(hold []*os.File) (err error) {
-		if s.origin != nil {
-			res, err = s.mergeAtOrigin(ctx, b, old, next)
+	err := repo.Locked(ctx, func(hold []*os.File) (err error) {
+		if err := repo.repair(ctx, hold); err != nil {
 			return err
 		}
-		if err := s.repair(ctx, hold); err != nil {
-			return err
-		}
-		res, err = s.mergeLocally(ctx, move{Branch: b, Old: old, New: next}, hold)
+		res, err = repo.mergeLocally(ctx, move{Branch: b, Old: old, New: next}, hold)
 		return err
 	})
 	return res, err
 }
 
 // mergeLocally repeats tryLocal while another git holds a lock or switches branches, for a third of the lock wait.
-func (s *Store) mergeLocally(ctx context.Context, m move, hold []*os.File) (Merge, error) {
-	deadline := time.Now().Add(s.busyWait())
+func (repo *Repository) mergeLocally(ctx context.Context, m move, hold []*os.File) (Merge, error) {
+	deadline := time.Now().Add(lockWait / 3)
 	var busy error
 	for wait := 5 * time.Millisecond; ; wait = min(2*wait, 200*time.Millisecond) {
-		res, err := s.tryLocal(ctx, m, hold)
+		res, err := repo.tryLocal(ctx, m, hold)
 		if err != nil && ctx.Err() != nil {
 			return res, errors.Join(busy, err)
 		}
@@ -58,18 +52,18 @@ func (s *Store) mergeLocally(ctx context.Context, m move, hold []*os.File) (Merg
 			return res, err
 		}
 		busy = err
-		if err := sleep(ctx, wait); err != nil {
+		if err := Pause(ctx, wait); err != nil {
 			return res, errors.Join(busy, err)
 		}
 	}
 }
 
-func (s *Store) tryLocal(ctx context.Context, m move, hold []*os.File) (Merge, error) {
+func (repo *Repository) tryLocal(ctx context.Context, m move, hold []*os.File) (Merge, error) {
 	if m.Old == m.New {
-		return s.alreadyThere(ctx, m)
+		return repo.alreadyThere(ctx, m)
 	}
 	var on []workTreeInfo
-	for _, w := range s.workTrees() {
+	for _, w := range repo.workTrees() {
 		if w.rebasing(m.Branch) || w.on(m.Branch) && w.operation() != "" {
 			return Merge{}, fmt.Errorf("%s: %s: %w", w.path, w.operation(), ErrInProgress)
 		}
@@ -77,16 +71,16 @@ func (s *Store) tryLocal(ctx context.Context, m move, hold []*os.File) (Merge, e
 			on = append(on, w)
 		}
 	}
-	m.GitDir = s.common
+	m.GitDir = repo.common
 	if len(on) > 1 {
 		return several(m, on)
 	}
 	if len(on) == 1 {
 		m.WorkTree, m.GitDir = on[0].path, on[0].gitDir
 	}
-	err := s.move(ctx, m, hold)
+	err := repo.move(ctx, m, hold)
 	if errors.Is(err, ErrMoved) {
-		return s.alreadyThere(ctx, m)
+		return repo.alreadyThere(ctx, m)
 	}
 	if err != nil {
 		return Merge{}, err
@@ -95,20 +89,20 @@ func (s *Store) tryLocal(ctx context.Context, m move, hold []*os.File) (Merge, e
 }
 
 // move announces a move, does it, and removes the announcement. A move that fails half-way is undone at once.
-func (s *Store) move(ctx context.Context, m move, hold []*os.File) error {
-	if err := s.announce(m); err != nil {
+func (repo *Repository) move(ctx context.Context, m move, hold []*os.File) error {
+	if err := repo.announce(m); err != nil {
 		return err
 	}
 	var err error
 	if m.WorkTree == "" {
-		err = s.moveRef(ctx, m, hold, func() error { return nil })
+		err = repo.moveRef(ctx, m, hold, func() error { return nil })
 	} else {
-		err = s.moveWorkTree(ctx, m, hold)
+		err = repo.moveWorkTree(ctx, m, hold)
 	}
 	if err != nil {
-		return errors.Join(err, s.repair(context.WithoutCancel(ctx), hold))
+		return errors.Join(err, repo.repair(context.WithoutCancel(ctx), hold))
 	}
-	return os.Remove(s.moveFile())
+	return os.Remove(repo.moveFile())
 }
 
 func several(m move, on []workTreeInfo) (Merge, error) {
@@ -117,62 +111,23 @@ func several(m move, on []workTreeInfo) (Merge, error) {
 }
 
 // alreadyThere decides what it means that the branch is not at the expected commit: AlreadyMerged, or ErrMoved.
-func (s *Store) alreadyThere(ctx context.Context, m move) (Merge, error) {
-	head, err := s.Head(ctx, m.Branch)
+func (repo *Repository) alreadyThere(ctx context.Context, m move) (Merge, error) {
+	head, err := repo.Head(ctx, m.Branch)
 	if err != nil {
 		return Merge{}, err
 	}
-	return s.compare(ctx, m, head)
+	return repo.Compare(ctx, m.Branch, m.Old, m.New, head)
 }
 
-func (s *Store) compare(ctx context.Context, m move, head OID) (Merge, error) {
-	contains, err := s.IsAncestor(ctx, m.New, head)
+// Compare says what it means for the merge of old..next that the branch is at head: AlreadyMerged if that contains next,
+// otherwise ErrMoved.
+func (repo *Repository) Compare(ctx context.Context, b Branch, old, next, head OID) (Merge, error) {
+	contains, err := repo.IsAncestor(ctx, next, head)
 	if err != nil {
 		return Merge{}, err
 	}
 	if contains {
 		return Merge{Head: head, AlreadyMerged: true}, nil
 	}
-	return Merge{}, fmt.Errorf("branch %s is at %s, not at %s: %w", m.Branch, head.Short(), m.Old.Short(), ErrMoved)
-}
-
-// mergeAtOrigin pushes with a lease. Whatever the push said, what the origin has then is the answer.
-func (s *Store) mergeAtOrigin(ctx context.Context, b Branch, old, next OID) (Merge, error) {
-	m := move{Branch: b, Old: old, New: next}
-	if err := s.descends(ctx, old, next); err != nil {
-		return Merge{}, err
-	}
-	out, err := run(ctx, s.transport(), "push", "--porcelain", "--no-verify", "--no-follow-tags",
-		"--force-with-lease="+b.ref()+":"+string(old), "--end-of-options", s.origin.url, string(next)+":"+b.ref())
-	switch {
-	case err == nil && !bytes.Contains(out, []byte("\n=\t")): // not "up to date"
-		// It merged, whatever becomes of our copy of the branch: the next fetch brings that.
-		_, _ = s.refs(ctx, "update-ref", b.ref(), string(next))
-		return Merge{Head: next}, nil
-	case err != nil:
-		head, e := s.remoteHead(ctx, b)
-		if e != nil || head == old {
-			return Merge{}, errors.Join(err, e)
-		}
-	}
-	if err := s.fetch(ctx, "+"+b.ref()+":"+b.ref()); err != nil {
-		return Merge{}, err
-	}
-	head, err := s.Head(ctx, b)
-	if err != nil {
-		return Merge{}, err
-	}
-	return s.compare(ctx, m, head)
-}
-
-func (s *Store) remoteHead(ctx context.Context, b Branch) (OID, error) {
-	out, err := run(ctx, s.transport(), "ls-remote", "-q", "--refs", "--", s.origin.url, b.ref())
-	if err != nil {
-		return "", err
-	}
-	oid, _, _ := strings.Cut(string(out), "\t")
-	if oid == "" {
-		return "", fmt.Errorf("branch %s: %w", b, ErrNoBranch)
-	}
-	return ParseOID(oid)
+	return Merge{}, fmt.Errorf("branch %s is at %s, not at %s: %w", b, head.Short(), old.Short(), ErrMoved)
 }

@@ -34,17 +34,17 @@ func OpenOrigin(ctx context.Context, cfg OriginConfig) (*Store, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &Store{common: dir, origin: &origin{url: cfg.URL, env: cfg.Env}, identity: cfg.Identity.orDefault()}
+	s := &Store{Repository: NewRepository(dir, cfg.Identity), origin: &origin{url: cfg.URL, env: cfg.Env}}
 	if err := os.MkdirAll(filepath.Dir(dir), 0o755); err != nil {
 		return nil, err
 	}
-	lock, err := lockFile(ctx, dir+".lock")
+	lock, err := LockFile(ctx, dir+".lock")
 	if err != nil {
 		return nil, err
 	}
 	defer lock.Close()
 	if s.intact(ctx) {
-		err = errors.Join(s.setup(ctx), s.Fetch(ctx))
+		err = errors.Join(s.Setup(ctx), s.Fetch(ctx))
 		if err == nil || ctx.Err() != nil {
 			return s, err
 		}
@@ -74,41 +74,39 @@ func checkURL(raw string) error {
 // intact returns whether the clone can be used as it is. It returns false in any doubt: a clone holds nothing that the origin
 // does not have once Keep has returned.
 func (s *Store) intact(ctx context.Context) bool {
-	if _, err := s.refs(ctx, "rev-parse", "--git-dir"); err != nil {
+	if _, err := s.Git(ctx, "rev-parse", "--git-dir"); err != nil {
 		return false
 	}
-	_, err := s.refs(ctx, "rev-list", "-n1", "--all", "--")
+	_, err := s.Git(ctx, "rev-list", "-n1", "--all", "--")
 	return err == nil
 }
 
 // clone builds the repository aside and moves it into place, so a half-made one is never opened.
 func (s *Store) clone(ctx context.Context, hold []*os.File) error {
-	final := s.common
-	aside := fmt.Sprintf("%s.old-%d", final, time.Now().UnixNano())
-	s.common = final + ".new"
-	defer func() { s.common = final }()
-	if err := removeAll(s.common); err != nil {
+	final := s.Dir()
+	old := fmt.Sprintf("%s.old-%d", final, time.Now().UnixNano())
+	made := &Store{Repository: NewRepository(final+".new", s.Identity()), origin: s.origin}
+	if err := removeAll(made.Dir()); err != nil {
 		return err
 	}
-	if _, err := run(ctx, command{hold: hold}, "init", "-q", "--bare", "--template=", "--", s.common); err != nil {
+	if _, err := run(ctx, command{hold: hold}, "init", "-q", "--bare", "--template=", "--", made.Dir()); err != nil {
 		return err
 	}
-	if err := s.fetch(ctx, "+refs/heads/*:refs/heads/*", "+refs/forge/*:refs/forge/*"); err != nil {
+	if err := made.fetch(ctx, "+refs/heads/*:refs/heads/*", "+refs/forge/*:refs/forge/*"); err != nil {
 		return err
 	}
 	if exists(final) {
-		if err := os.Rename(final, aside); err != nil {
+		if err := os.Rename(final, old); err != nil {
 			return err
 		}
 	}
-	if err := os.Rename(s.common, final); err != nil {
+	if err := os.Rename(made.Dir(), final); err != nil {
 		return err
 	}
-	if err := errors.Join(syncDir(filepath.Dir(final)), removeAll(aside)); err != nil {
+	if err := errors.Join(syncDir(filepath.Dir(final)), removeAll(old)); err != nil {
 		return err
 	}
-	s.common = final
-	return s.setup(ctx)
+	return s.Setup(ctx)
 }
 
 // Fetch brings the branches of the origin, and the heads of tasks, up to date. In a local store it does nothing.
@@ -116,7 +114,7 @@ func (s *Store) Fetch(ctx context.Context) error {
 	if s.origin == nil {
 		return nil
 	}
-	return s.locked(ctx, func([]*os.File) error { return s.fetch(ctx, "--prune", "+refs/heads/*:refs/heads/*", allHeads) })
+	return s.Locked(ctx, func([]*os.File) error { return s.fetch(ctx, "--prune", "+refs/heads/*:refs/heads/*", allHeads) })
 }
 
 // FetchIntent brings the kept commits of an intent, so that a replica can go on with another one's work.
@@ -129,7 +127,7 @@ func (s *Store) FetchIntent(ctx context.Context, intent Name) error {
 		return err
 	}
 	spec := "+" + intentPrefix(intent) + "*:" + intentPrefix(intent) + "*"
-	return s.locked(ctx, func([]*os.File) error { return s.fetch(ctx, spec) })
+	return s.Locked(ctx, func([]*os.File) error { return s.fetch(ctx, spec) })
 }
 
 // fetch takes a ref specification, which may have "--prune" before it.
@@ -145,14 +143,16 @@ func (s *Store) fetch(ctx context.Context, specs ...string) error {
 
 // transport returns a command that may talk to the origin.
 func (s *Store) transport() command {
-	env := append(s.identityEnv(), s.origin.env...)
+	c := s.RefCommand()
+	c.env = append(c.env, s.origin.env...)
 	if sock, ok := os.LookupEnv("SSH_AUTH_SOCK"); ok {
-		env = append(env, "SSH_AUTH_SOCK="+sock)
+		c.env = append(c.env, "SSH_AUTH_SOCK="+sock)
 	}
-	return command{dir: s.common, gitDir: s.common, env: env, config: []string{
+	c.config = []string{
 		"protocol.file.allow=always", "protocol.ssh.allow=always", "protocol.https.allow=always",
 		"protocol.http.allow=always", "fetch.fsckObjects=true", "fetch.unpackLimit=1000",
-	}}
+	}
+	return c
 }
 
 // publish pushes kept commits to the origin. Their names hold their object names, so nothing is overwritten.

@@ -8,17 +8,16 @@ import (
 	"path/filepath"
 	"regexp"
 	"slices"
-	"strings"
 )
 
 // overlap returns the paths that a move changes, or an *OverlapError if uncommitted work of the person is in the way. It is
 // stricter than git, which overwrites ignored files, restores deleted ones, and loses staged changes where a file takes the
 // place of a directory.
-func (s *Store) overlap(ctx context.Context, m move, k command) ([]string, error) {
+func (repo *Repository) overlap(ctx context.Context, m move, k command) ([]string, error) {
 	list := func(c command, args ...string) (paths []string, err error) {
 		return names(run(ctx, c, append(args, "-z")...))
 	}
-	changed, err := list(s.plumb(), "diff-tree", "-r", "--name-only", "--no-renames", string(m.Old), string(m.New))
+	changed, err := list(repo.ObjectCommand(), "diff-tree", "-r", "--name-only", "--no-renames", string(m.Old), string(m.New))
 	if err != nil {
 		return nil, err
 	}
@@ -37,7 +36,7 @@ func (s *Store) overlap(ctx context.Context, m move, k command) ([]string, error
 	if err != nil {
 		return nil, err
 	}
-	added, err := list(s.plumb(), "diff-tree", "-r", "--name-only", "--no-renames", "--diff-filter=A", string(m.Old), string(m.New))
+	added, err := list(repo.ObjectCommand(), "diff-tree", "-r", "--name-only", "--no-renames", "--diff-filter=A", string(m.Old), string(m.New))
 	if err != nil {
 		return nil, err
 	}
@@ -49,11 +48,11 @@ func (s *Store) overlap(ctx context.Context, m move, k command) ([]string, error
 		}
 		files = append(files, untracked(found, tracked, staged)...)
 	}
-	return changed, s.verdict(ctx, m, k, files)
+	return changed, repo.verdict(ctx, m, k, files)
 }
 
 // verdict returns an OverlapError for the files. If there are none, it asks git whether the move would succeed.
-func (s *Store) verdict(ctx context.Context, m move, k command, files []string) error {
+func (repo *Repository) verdict(ctx context.Context, m move, k command, files []string) error {
 	if len(files) == 0 {
 		_, err := run(ctx, k, "read-tree", "-m", "-u", "-n", string(m.Old), string(m.New))
 		quoted := quotedPath.FindStringSubmatch(stderrOf(err))
@@ -122,12 +121,4 @@ func (m move) onDisk(paths []string) []string {
 		})
 	}
 	return found
-}
-
-// names splits the NUL-separated output of a command.
-func names(out []byte, err error) ([]string, error) {
-	if err != nil || len(out) == 0 {
-		return nil, err
-	}
-	return strings.Split(strings.TrimRight(string(out), "\x00"), "\x00"), nil
 }

@@ -12,9 +12,9 @@ import (
 
 // PatchID returns a hash of the change between two commits. It is the same for the same change elsewhere in history, with
 // other line numbers. Unlike that of git patch-id it depends on white space and on the content of binary files.
-func (s *Store) PatchID(ctx context.Context, base, head OID) (string, error) {
+func (db *Database) PatchID(ctx context.Context, base, head OID) (string, error) {
 	var trees [2]OID
-	r := s.readObjects(ctx)
+	r := db.readObjects(ctx)
 	defer r.close()
 	for i, o := range []OID{base, head} {
 		c, err := r.commit(o)
@@ -23,7 +23,7 @@ func (s *Store) PatchID(ctx context.Context, base, head OID) (string, error) {
 		}
 		trees[i] = c.tree
 	}
-	p := s.beginPatch(ctx)
+	p := db.beginPatch(ctx)
 	defer p.cancel()
 	return p.between(trees[0], trees[1], func() error { return nil })
 }
@@ -36,10 +36,10 @@ type patch struct {
 }
 
 // beginPatch starts it; more are object directories to read from, beside the store's. It ends by between or cancel.
-func (s *Store) beginPatch(ctx context.Context, more ...string) *patch {
+func (db *Database) beginPatch(ctx context.Context, more ...string) *patch {
 	r, w := io.Pipe()
 	p := &patch{in: w, sum: patchLines{sum: sha256.New()}, done: make(chan error, 1)}
-	c := s.plumb()
+	c := db.ObjectCommand()
 	if len(more) > 0 {
 		c.env = append(c.env, alternates(more...))
 	}

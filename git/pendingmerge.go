@@ -71,7 +71,7 @@ func (s *Store) PendingMerges(ctx context.Context, intent Name) ([]PendingMerge,
 	var out []byte
 	var err error
 	if s.origin == nil {
-		out, err = s.refs(ctx, "for-each-ref", "--format=%(objectname)%09%(refname)", under)
+		out, err = s.Git(ctx, "for-each-ref", "--format=%(objectname)%09%(refname)", under)
 	} else {
 		out, err = run(ctx, s.transport(), "ls-remote", "-q", "--refs", "--", s.origin.url, under+"*/merge/*")
 	}

@@ -72,7 +72,7 @@ func NewPool(ctx context.Context, cfg PoolConfig) (*Pool, error) {
 			return nil, err
 		}
 	}
-	if p.lock, err = lockFile(ctx, filepath.Join(dir, ".lock")); err != nil {
+	if p.lock, err = LockFile(ctx, filepath.Join(dir, ".lock")); err != nil {
 		return nil, err
 	}
 	if err := p.repair(); err != nil {

@@ -8,11 +8,6 @@ import (
 	"path/filepath"
 )
 
-const (
-	forgeDir     = ".forge"
-	excludeForge = "/" + forgeDir + "/\n"
-)
-
 // Prepare makes a checkout for a task, on branch forge/<task> at a commit. It re-uses a finished checkout when
 // there is one; one of the same name is started over. Nothing that an agent left in it is there any more: not
 // its .git, no ignored or untracked file, no repository inside, no mark in an index.
@@ -161,9 +156,9 @@ func (c *Checkout) freshGit() error {
 			return err
 		}
 	}
-	id := c.pool.store.identity.orDefault()
+	id := c.pool.store.Identity()
 	files := map[string]string{
-		"objects/info/alternates": c.pool.store.objects() + "\n",
+		"objects/info/alternates": c.pool.store.ObjectDir() + "\n",
 		"info/exclude":            excludeForge,
 		"HEAD":                    string(c.start) + "\n",
 		"config": "[core]\n\trepositoryformatversion = 0\n\tfilemode = true\n\tbare = false\n\tlogallrefupdates = true\n" +
@@ -173,7 +168,7 @@ func (c *Checkout) freshGit() error {
 		files["HEAD"] = "ref: " + c.branch.ref() + "\n"
 		files[c.branch.ref()] = string(c.head) + "\n"
 	}
-	if b, err := os.ReadFile(filepath.Join(c.pool.store.hub, "shallow")); err == nil {
+	if b := c.pool.store.Shallow(); b != nil {
 		files["shallow"] = string(b)
 	}
 	for name, content := range files {
@@ -182,11 +177,4 @@ func (c *Checkout) freshGit() error {
 		}
 	}
 	return copyIndex(c.own("index"), filepath.Join(git, "index"))
-}
-
-func ignoreMissing(err error) error {
-	if errors.Is(err, os.ErrNotExist) {
-		return nil
-	}
-	return err
 }

@@ -19,6 +19,7 @@ type Limits struct {
 	Objects int   // new objects, or files [100,000]
 }
 
+// OrDefault returns the limits with the defaults for what is zero.
 func (l Limits) orDefault() Limits {
 	if l.Bytes <= 0 {
 		l.Bytes = 256 << 20
@@ -32,21 +33,20 @@ func (l Limits) orDefault() Limits {
 	return l
 }
 
-func (s *Store) quarantine() string { return filepath.Join(s.hub, "quarantine") }
-
 // looseLimit is the largest number of imported objects that are stored as loose objects; more are stored as one pack.
 const looseLimit = 200
 
-// importCommit brings an agent's commit, with everything that it needs and the store lacks, into the store: a
-// copy of the agent's object files is packed by a git that sees nothing else of the agent's, and the pack is
-// unpacked with the checks that a server makes of a push. Nothing is in the store before all of it is checked.
-func (s *Store) importCommit(ctx context.Context, a *agentGit, commit, have OID, limits Limits) error {
-	dir, err := os.MkdirTemp(s.quarantine(), "import-")
+// Import brings an agent's commit, with everything that it needs and the database lacks, into the database; have is a commit
+// that is there. copyObjects copies the agent's object files to a directory of ours. They are packed by a git that sees
+// nothing else of the agent's, and the pack is unpacked with the checks that a server makes of a push. Nothing is in the
+// database before all of it is checked. Errors: *WorkError (Damaged, Oversized).
+func (db *Database) Import(ctx context.Context, commit, have OID, limits Limits, copyObjects func(to string) error) error {
+	dir, err := os.MkdirTemp(db.quarantine(), "import-")
 	if err != nil {
 		return err
 	}
 	defer func() { _ = os.RemoveAll(dir) }()
-	if err := a.copyObjects(dir, limits); err != nil {
+	if err := copyObjects(dir); err != nil {
 		return err
 	}
 	pack, err := os.Create(filepath.Join(dir, "import.pack"))
@@ -54,17 +54,17 @@ func (s *Store) importCommit(ctx context.Context, a *agentGit, commit, have OID,
 		return err
 	}
 	defer pack.Close()
-	c := s.plumb()
+	c := db.ObjectCommand()
 	c.env = append(c.env, alternates(dir))
 	c.stdin = strings.NewReader(fmt.Sprintf("%s\n^%s\n", commit, have))
 	c.stdout = pack
 	if _, err := run(ctx, c, "pack-objects", "--revs", "--stdout", "-q", "--delta-base-offset"); err != nil {
 		return brokenObjects(ctx, err)
 	}
-	return s.unpack(ctx, pack, limits)
+	return db.unpack(ctx, pack, limits)
 }
 
-func (s *Store) unpack(ctx context.Context, pack *os.File, limits Limits) error {
+func (db *Database) unpack(ctx context.Context, pack *os.File, limits Limits) error {
 	var header [12]byte
 	if _, err := pack.ReadAt(header[:], 0); err != nil {
 		return err
@@ -81,7 +81,7 @@ func (s *Store) unpack(ctx context.Context, pack *os.File, limits Limits) error 
 		args = []string{"index-pack", "--stdin", "--strict"}
 	}
 	args = append(args, "--max-input-size="+strconv.FormatInt(limits.Bytes, 10))
-	c := s.plumb()
+	c := db.ObjectCommand()
 	c.stdin = pack
 	if _, err := run(ctx, c, args...); err != nil {
 		return brokenObjects(ctx, err)

@@ -8,30 +8,9 @@ import (
 	"strings"
 )
 
-// Head returns the commit at the tip of a branch, as last fetched. Error: ErrNoBranch.
-func (s *Store) Head(ctx context.Context, b Branch) (OID, error) {
-	o, err := s.resolve(ctx, b.ref())
-	if errors.Is(err, ErrNotFound) {
-		return "", fmt.Errorf("branch %s: %w", b, ErrNoBranch)
-	}
-	return o, err
-}
-
-// resolve returns the commit that a full ref name leads to. Error: ErrNotFound.
-func (s *Store) resolve(ctx context.Context, ref string) (OID, error) {
-	out, err := s.refs(ctx, "rev-parse", "--verify", "--quiet", "--end-of-options", ref+"^{commit}")
-	if exitCode(err) == 1 {
-		return "", fmt.Errorf("%s: %w", ref, ErrNotFound)
-	}
-	if err != nil {
-		return "", err
-	}
-	return ParseOID(strings.TrimSpace(string(out)))
-}
-
 // Has returns whether a commit and its root tree are in the store.
-func (s *Store) Has(ctx context.Context, o OID) bool {
-	r := s.readObjects(ctx)
+func (db *Database) Has(ctx context.Context, o OID) bool {
+	r := db.readObjects(ctx)
 	defer r.close()
 	c, err := r.commit(o)
 	if err == nil {
@@ -41,8 +20,8 @@ func (s *Store) Has(ctx context.Context, o OID) bool {
 }
 
 // Tree returns the tree of a commit. Error: ErrNotFound.
-func (s *Store) Tree(ctx context.Context, commit OID) (OID, error) {
-	r := s.readObjects(ctx)
+func (db *Database) Tree(ctx context.Context, commit OID) (OID, error) {
+	r := db.readObjects(ctx)
 	defer r.close()
 	c, err := r.commit(commit)
 	return c.tree, err
@@ -50,8 +29,8 @@ func (s *Store) Tree(ctx context.Context, commit OID) (OID, error) {
 
 // ReadFile returns the content of a regular file in a commit, at most limit bytes.
 // Errors: ErrNotFound, also when the path is a directory or a symbolic link; ErrTooLarge.
-func (s *Store) ReadFile(ctx context.Context, commit OID, p Path, limit int) ([]byte, error) {
-	r := s.readObjects(ctx)
+func (db *Database) ReadFile(ctx context.Context, commit OID, p Path, limit int) ([]byte, error) {
+	r := db.readObjects(ctx)
 	defer r.close()
 	c, err := r.commit(commit)
 	if err != nil {
@@ -74,8 +53,8 @@ func (s *Store) ReadFile(ctx context.Context, commit OID, p Path, limit int) ([]
 }
 
 // IsAncestor returns whether commit a is b or one of its ancestors.
-func (s *Store) IsAncestor(ctx context.Context, a, b OID) (bool, error) {
-	_, err := run(ctx, s.plumb(), "merge-base", "--is-ancestor", string(a), string(b))
+func (db *Database) IsAncestor(ctx context.Context, a, b OID) (bool, error) {
+	_, err := run(ctx, db.ObjectCommand(), "merge-base", "--is-ancestor", string(a), string(b))
 	if exitCode(err) == 1 {
 		return false, nil
 	}
@@ -91,8 +70,8 @@ type FileChange struct {
 }
 
 // Changes lists what differs between two commits, sorted by path. Renames appear as a deletion and an addition.
-func (s *Store) Changes(ctx context.Context, base, head OID) ([]FileChange, error) {
-	out, err := run(ctx, s.plumb(), "diff-tree", "-r", "-z", "--no-renames", "--numstat", string(base), string(head))
+func (db *Database) Changes(ctx context.Context, base, head OID) ([]FileChange, error) {
+	out, err := run(ctx, db.ObjectCommand(), "diff-tree", "-r", "-z", "--no-renames", "--numstat", string(base), string(head))
 	if err != nil {
 		return nil, err
 	}
@@ -115,8 +94,8 @@ func (s *Store) Changes(ctx context.Context, base, head OID) ([]FileChange, erro
 
 // Diff returns the patch between two commits. When it is longer than limit bytes it is cut at the end of a
 // line and truncated is true.
-func (s *Store) Diff(ctx context.Context, base, head OID, limit int) (patch []byte, truncated bool, err error) {
-	c := s.plumb()
+func (db *Database) Diff(ctx context.Context, base, head OID, limit int) (patch []byte, truncated bool, err error) {
+	c := db.ObjectCommand()
 	c.limit = limit
 	out, err := run(ctx, c, "diff-tree", "-r", "-p", "--no-ext-diff", "--no-textconv", "-M", string(base), string(head))
 	if errors.Is(err, ErrTooLarge) {
@@ -126,8 +105,8 @@ func (s *Store) Diff(ctx context.Context, base, head OID, limit int) (patch []by
 }
 
 // Commits returns how many commits head has that base does not.
-func (s *Store) Commits(ctx context.Context, base, head OID) (int, error) {
-	out, err := run(ctx, s.plumb(), "rev-list", "--count", string(head), "^"+string(base))
+func (db *Database) Commits(ctx context.Context, base, head OID) (int, error) {
+	out, err := run(ctx, db.ObjectCommand(), "rev-list", "--count", string(head), "^"+string(base))
 	if err != nil {
 		return 0, err
 	}
@@ -142,4 +121,13 @@ func notFound(err error) error {
 		return errors.Join(ErrNotFound, err)
 	}
 	return err
+}
+
+// complete returns whether the database has a commit and all objects that it needs and have does not.
+func (db *Database) complete(ctx context.Context, commit, have OID) bool {
+	if !db.Has(ctx, commit) {
+		return false
+	}
+	_, err := run(ctx, db.ObjectCommand(), "rev-list", "--objects", "--quiet", string(commit), "^"+string(have))
+	return err == nil
 }

@@ -1,12 +1,10 @@
 package git
 
 import (
-	"bufio"
 	"context"
 	"errors"
 	"fmt"
 	"io"
-	"os/exec"
 	"slices"
 	"sync"
 	"time"
@@ -15,10 +13,10 @@ import (
 // objectReader reads objects through running git processes of the store, and, for what those do not see, through one of
 // its own. It serves one call and is not safe for concurrent use.
 type objectReader struct {
-	store *Store
-	ctx   context.Context //nolint:containedctx // of the call that the reader lives in
-	more  []string        // object directories beside the store's
-	own   *catFile        // sees more as well; nil until it is needed
+	db   *Database
+	ctx  context.Context //nolint:containedctx // of the call that the reader lives in
+	more []string        // object directories beside the store's
+	own  *catFile        // sees more as well; nil until it is needed
 }
 
 const (
@@ -28,8 +26,8 @@ const (
 )
 
 // readObjects reads from the store, and from more object directories.
-func (s *Store) readObjects(ctx context.Context, more ...string) *objectReader {
-	return &objectReader{store: s, ctx: ctx, more: more}
+func (db *Database) readObjects(ctx context.Context, more ...string) *objectReader {
+	return &objectReader{db: db, ctx: ctx, more: more}
 }
 
 func (r *objectReader) close() {
@@ -57,13 +55,13 @@ func (r *objectReader) read(o OID, kind string, limit int) ([]byte, error) {
 // shared asks a process of the store.
 func (r *objectReader) shared(o OID, kind string, limit int) ([]byte, error) {
 	for {
-		c, used, err := r.store.readers.take(r.store)
+		c, used, err := r.db.readers.take(r.db)
 		if err != nil {
 			return nil, err
 		}
 		raw, err := c.read(r.ctx, o, kind, limit)
 		if !c.broken {
-			r.store.readers.give(c)
+			r.db.readers.give(c)
 			return raw, err
 		}
 		c.close()
@@ -78,7 +76,7 @@ func (r *objectReader) shared(o OID, kind string, limit int) ([]byte, error) {
 func (r *objectReader) beside(o OID, kind string, limit int) ([]byte, error) {
 	if r.own == nil || r.own.broken {
 		r.close()
-		c := r.store.plumb()
+		c := r.db.ObjectCommand()
 		c.env = append(c.env, alternates(r.more...))
 		var err error
 		if r.own, err = startCatFile(c); err != nil {
@@ -121,36 +119,25 @@ func (r *objectReader) chain(base, head OID) ([]commitData, error) {
 // catFile is a running git cat-file --batch. It reads what is in the object directory at the time of the question, also
 // objects and packs that came after its start.
 type catFile struct {
-	cmd    *exec.Cmd
-	in     io.WriteCloser
-	out    *bufio.Reader
+	git    *Process
 	broken bool // it has to be closed: question and answer do not match any more
 }
 
 // startCatFile starts a process that lives until it is closed, or until this process ends.
 func startCatFile(c command) (*catFile, error) {
 	c.dir = "/" // while it waits, it must not keep the repository's file system busy
-	cmd := c.prepare(context.Background(), []string{"cat-file", "--batch"})
-	in, err := cmd.StdinPipe()
+	p, err := c.Start(context.Background(), "cat-file", "--batch")
 	if err != nil {
 		return nil, err
 	}
-	out, err := cmd.StdoutPipe()
-	if err != nil {
-		return nil, err
-	}
-	if err := cmd.Start(); err != nil {
-		return nil, err
-	}
-	return &catFile{cmd: cmd, in: in, out: bufio.NewReader(out)}, nil
+	return &catFile{git: p}, nil
 }
 
 func (c *catFile) close() {
-	_ = c.in.Close()
 	if c.broken { // it may be in the middle of an answer
-		_ = c.cmd.Process.Kill()
+		c.git.Kill()
 	}
-	_ = c.cmd.Wait()
+	_ = c.git.Wait()
 }
 
 // read returns an object's content. Errors: ErrNotFound, also when it is of another kind; ErrTooLarge beside it when it is
@@ -159,7 +146,7 @@ func (c *catFile) read(ctx context.Context, o OID, kind string, limit int) ([]by
 	if err := context.Cause(ctx); err != nil {
 		return nil, err
 	}
-	done := context.AfterFunc(ctx, func() { _ = c.cmd.Process.Kill() })
+	done := context.AfterFunc(ctx, func() { c.git.Kill() })
 	raw, err := c.ask(o, kind, limit)
 	if !done() {
 		c.broken = true
@@ -170,10 +157,10 @@ func (c *catFile) read(ctx context.Context, o OID, kind string, limit int) ([]by
 
 func (c *catFile) ask(o OID, kind string, limit int) ([]byte, error) {
 	c.broken = true
-	if _, err := io.WriteString(c.in, string(o)+"\n"); err != nil {
+	if _, err := io.WriteString(c.git.In, string(o)+"\n"); err != nil {
 		return nil, err
 	}
-	header, err := c.out.ReadString('\n')
+	header, err := c.git.Out.ReadString('\n')
 	if err != nil {
 		return nil, err
 	}
@@ -187,7 +174,7 @@ func (c *catFile) ask(o OID, kind string, limit int) ([]byte, error) {
 		return nil, fmt.Errorf("%w: %w", ErrNotFound, ErrTooLarge) // and the content is never read
 	}
 	raw := make([]byte, size+1)
-	if _, err := io.ReadFull(c.out, raw); err != nil {
+	if _, err := io.ReadFull(c.git.Out, raw); err != nil {
 		return nil, err
 	}
 	c.broken = false
@@ -205,7 +192,7 @@ type catFiles struct {
 }
 
 // take returns a process that nobody else asks meanwhile, and whether it was used before.
-func (p *catFiles) take(s *Store) (c *catFile, used bool, err error) {
+func (p *catFiles) take(db *Database) (c *catFile, used bool, err error) {
 	p.mu.Lock()
 	if n := len(p.idle); n > 0 {
 		c = p.idle[n-1]
@@ -215,7 +202,7 @@ func (p *catFiles) take(s *Store) (c *catFile, used bool, err error) {
 	if c != nil {
 		return c, true, nil
 	}
-	c, err = startCatFile(s.plumb())
+	c, err = startCatFile(db.ObjectCommand())
 	return c, false, err
 }
 

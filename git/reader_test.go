@@ -6,13 +6,14 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"strings"
 	"sync"
 	"testing"
 )
 
-// objectsOf makes a repository with objects of all kinds, and returns a store of it and what it holds.
-func objectsOf(t *testing.T) (s *Store, git func(args ...string) string, all map[OID][2]string) {
+// objectsOf makes a repository with objects of all kinds, and returns a database of it and what it holds.
+func objectsOf(t *testing.T) (db *Database, git func(args ...string) string, all map[OID][2]string) {
 	t.Helper()
 	dir := t.TempDir()
 	git = func(args ...string) string {
@@ -52,19 +53,19 @@ func objectsOf(t *testing.T) (s *Store, git func(args ...string) string, all map
 		all[OID(o)] = [2]string{kind, body[:size]}
 		rest = body[size+1:]
 	}
-	s, err := OpenLocal(t.Context(), LocalConfig{Path: dir})
-	if err != nil {
+	db = NewDatabase(filepath.Join(dir, ".git"), Identity{})
+	if err := db.WriteHub(); err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(s.Close)
-	return s, git, all
+	t.Cleanup(db.Close)
+	return db, git, all
 }
 
 // Loose and packed objects, before and after they are packed, by several calls at once.
 func TestReadObjects(t *testing.T) {
-	s, git, all := objectsOf(t)
+	db, git, all := objectsOf(t)
 	check := func() {
-		r := s.readObjects(t.Context())
+		r := db.readObjects(t.Context())
 		defer r.close()
 		for o, want := range all {
 			if got, err := r.read(o, want[0], 1<<20); err != nil || string(got) != want[1] {
@@ -92,14 +93,14 @@ func TestReadObjects(t *testing.T) {
 		wg.Go(check)
 	}
 	wg.Wait()
-	if n := len(s.readers.idle); n == 0 || n > maxIdle {
+	if n := len(db.readers.idle); n == 0 || n > maxIdle {
 		t.Errorf("%d processes wait", n)
 	}
 }
 
 // A process that went wrong, or was killed, is not asked again.
 func TestReadersAreReplaced(t *testing.T) {
-	s, git, all := objectsOf(t)
+	db, git, all := objectsOf(t)
 	var large, commit OID
 	for o, want := range all {
 		if want[0] == "blob" {
@@ -109,7 +110,7 @@ func TestReadersAreReplaced(t *testing.T) {
 			commit = o
 		}
 	}
-	r := s.readObjects(t.Context())
+	r := db.readObjects(t.Context())
 	defer r.close()
 	for what, spoil := range map[string]func(){
 		"too large": func() {
@@ -120,19 +121,19 @@ func TestReadersAreReplaced(t *testing.T) {
 		"cancelled": func() {
 			ctx, cancel := context.WithCancel(t.Context())
 			cancel()
-			late := s.readObjects(ctx)
+			late := db.readObjects(ctx)
 			defer late.close()
 			if _, err := late.read(commit, "commit", 1<<20); !errors.Is(err, context.Canceled) {
 				t.Error(err)
 			}
 		},
 		"killed": func() {
-			for _, c := range s.readers.idle {
-				_ = c.cmd.Process.Kill()
-				_, _ = c.out.Peek(1) // until it has ended
+			for _, c := range db.readers.idle {
+				c.git.Kill()
+				_, _ = c.git.Out.Peek(1) // until it has ended
 			}
 		},
-		"idle": s.Close,
+		"idle": db.Close,
 	} {
 		if _, err := r.commit(commit); err != nil {
 			t.Fatal(err)

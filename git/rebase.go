@@ -24,19 +24,19 @@ type Rebased struct {
 // time of the original, so the same rebase gives the same commits. The caller Keeps the result.
 //
 // Errors: *ConflictError; *WorkError (Rewritten when base is no ancestor of head, Merged, Oversized).
-func (s *Store) Rebase(ctx context.Context, base, head, onto OID) (Rebased, error) {
-	scratch, err := os.MkdirTemp(s.quarantine(), "rebase-")
+func (db *Database) Rebase(ctx context.Context, base, head, onto OID) (Rebased, error) {
+	scratch, err := os.MkdirTemp(db.quarantine(), "rebase-")
 	if err != nil {
 		return Rebased{}, err
 	}
 	defer func() { _ = os.RemoveAll(scratch) }()
-	p := replay{store: s, scratch: scratch, fresh: filepath.Join(scratch, "new")}
-	p.objects = s.readObjects(ctx, p.fresh)
+	p := replay{db: db, scratch: scratch, fresh: filepath.Join(scratch, "new")}
+	p.objects = db.readObjects(ctx, p.fresh)
 	defer p.objects.close()
 	if err := os.Mkdir(p.fresh, 0o700); err != nil {
 		return Rebased{}, err
 	}
-	patch := s.beginPatch(ctx, p.fresh) // while this git starts, the commits are copied
+	patch := db.beginPatch(ctx, p.fresh) // while this git starts, the commits are copied
 	defer patch.cancel()
 	from, err := p.objects.commit(base)
 	if err != nil {
@@ -63,17 +63,17 @@ func (s *Store) Rebase(ctx context.Context, base, head, onto OID) (Rebased, erro
 	if err != nil {
 		return Rebased{}, err
 	}
-	return Rebased{Head: tip.oid, Tree: tip.tree, PatchID: id, Commits: kept}, moveObjects(p.files, s.objects())
+	return Rebased{Head: tip.oid, Tree: tip.tree, PatchID: id, Commits: kept}, moveObjects(p.files, db.ObjectDir())
 }
 
 // descends returns nil if head is base or descends from it. Error: *WorkError (Rewritten).
-func (s *Store) descends(ctx context.Context, base, head OID) error {
-	r := s.readObjects(ctx)
+func (db *Database) Descends(ctx context.Context, base, head OID) error {
+	r := db.readObjects(ctx)
 	defer r.close()
 	if c, err := r.commit(head); err == nil && len(c.parents) == 1 && c.parents[0] == base { // most often it is one commit
 		return nil
 	}
-	ok, err := s.IsAncestor(ctx, base, head)
+	ok, err := db.IsAncestor(ctx, base, head)
 	if err == nil && !ok {
 		return rewritten(base)
 	}
@@ -86,7 +86,7 @@ func rewritten(base OID) error {
 
 // replay is a running rebase. New objects go to a directory of its own, and into the store when all of them are made.
 type replay struct {
-	store   *Store
+	db      *Database
 	objects *objectReader
 	scratch string
 	fresh   string   // the object directory of what it makes
@@ -100,7 +100,7 @@ func (p *replay) flush() (err error) {
 
 // run picks each commit on top of tip and returns the new tip and how many commits it took.
 func (p *replay) run(ctx context.Context, commits []commitData, base OID, tip commitData) (commitData, int, error) {
-	id := p.store.identity.orDefault()
+	id := p.db.Identity()
 	kept := 0
 	for _, c := range commits {
 		tree, err := p.mergeTrees(ctx, base, tip.tree, c.tree)

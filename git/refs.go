@@ -44,7 +44,8 @@ func (s *Store) keep(ctx context.Context, kept ...Kept) error {
 		fmt.Fprintf(&in, "update %s %s\n", k.Ref, k.OID)
 	}
 	if !s.keepFiles(ctx, here) {
-		c := command{dir: s.common, gitDir: s.common, env: s.identityEnv(), stdin: &in}
+		c := s.RefCommand()
+		c.stdin = &in
 		if _, err := run(ctx, c, "update-ref", "--no-deref", "--stdin"); err != nil {
 			return err
 		}
@@ -68,17 +69,17 @@ func (s *Store) keepFiles(ctx context.Context, kept []Kept) bool {
 		}
 	}
 	for _, k := range kept {
-		path := filepath.Join(s.common, k.Ref)
+		path := filepath.Join(s.Dir(), k.Ref)
 		if os.MkdirAll(filepath.Dir(path), 0o777) != nil {
 			return false
 		}
 		if k.isHead() { // Keep comes with the same commit before it
-			if s.linkHead(filepath.Join(s.common, kept[0].Ref), path) != nil {
+			if s.linkHead(filepath.Join(s.Dir(), kept[0].Ref), path) != nil {
 				return false
 			}
 			continue
 		}
-		if placeFile(path, filepath.Dir(s.hub), []byte(k.OID+"\n"), true) != nil || os.Chmod(path, 0o644) != nil {
+		if placeFile(path, s.Own(""), []byte(k.OID+"\n"), true) != nil || os.Chmod(path, 0o644) != nil {
 			return false
 		}
 	}
@@ -87,7 +88,7 @@ func (s *Store) keepFiles(ctx context.Context, kept []Kept) bool {
 
 // List returns every kept commit of an intent, sorted by ref.
 func (s *Store) List(ctx context.Context, intent Name) ([]Kept, error) {
-	out, err := s.refs(ctx, "for-each-ref", "--format=%(objectname) %(refname)", intentPrefix(intent))
+	out, err := s.Git(ctx, "for-each-ref", "--format=%(objectname) %(refname)", intentPrefix(intent))
 	if err != nil {
 		return nil, err
 	}

@@ -15,52 +15,49 @@ import (
 // Repair undoes a merge that a crash cut off while a person's files were following, unless the branch had
 // moved already. Nothing is lost: a file is put back only when what is there is what we wrote, whole or in part.
 // OpenLocal and Merge do it by themselves.
-func (s *Store) Repair(ctx context.Context) error {
-	if s.origin != nil {
-		return nil
-	}
-	torn := exists(s.moveFile())
-	for _, w := range s.workTrees() {
+func (repo *Repository) Repair(ctx context.Context) error {
+	torn := exists(repo.moveFile())
+	for _, w := range repo.workTrees() {
 		torn = torn || isMarked(filepath.Join(w.gitDir, indexLock))
 	}
 	if !torn {
 		return nil
 	}
-	return s.locked(ctx, func(hold []*os.File) error { return s.repair(ctx, hold) })
+	return repo.Locked(ctx, func(hold []*os.File) error { return repo.repair(ctx, hold) })
 }
 
 // repair runs under the lock, which every git of ours inherits: so none of them is alive any more, and every lock
 // file that is provably ours is stale.
-func (s *Store) repair(ctx context.Context, hold []*os.File) error {
-	for _, w := range s.workTrees() {
+func (repo *Repository) repair(ctx context.Context, hold []*os.File) error {
+	for _, w := range repo.workTrees() {
 		if path := filepath.Join(w.gitDir, indexLock); isMarked(path) {
 			_ = os.Remove(path)
 			_ = os.Remove(filepath.Join(w.gitDir, ownIndex))
 		}
 	}
-	b, err := os.ReadFile(s.moveFile())
+	b, err := os.ReadFile(repo.moveFile())
 	if errors.Is(err, os.ErrNotExist) {
 		return nil
 	}
 	var m move
 	if err != nil || json.Unmarshal(b, &m) != nil || !isDir(m.GitDir) {
-		return errors.Join(err, os.Remove(s.moveFile()))
+		return errors.Join(err, os.Remove(repo.moveFile()))
 	}
-	m.removeLocks(s.common)
+	m.removeLocks(repo.common)
 	w := workTreeInfo{path: m.WorkTree, gitDir: m.GitDir, head: readHEAD(m.GitDir)}
-	head, err := s.Head(ctx, m.Branch)
+	head, err := repo.Head(ctx, m.Branch)
 	if err != nil && !errors.Is(err, ErrNoBranch) {
 		return err
 	}
 	if !m.Files || head != m.Old || !isDir(m.WorkTree) || !w.on(m.Branch) {
-		return os.Remove(s.moveFile()) // nothing had begun, or it was done, or a person has gone on since
+		return os.Remove(repo.moveFile()) // nothing had begun, or it was done, or a person has gone on since
 	}
 	unlock, err := lockIndex(m.GitDir)
 	if err != nil {
 		return err
 	}
 	defer unlock()
-	return s.rollBack(ctx, m, hold)
+	return repo.rollBack(ctx, m, hold)
 }
 
 func isMarked(lock string) bool {
@@ -90,14 +87,9 @@ func neverFilled(lock string) bool {
 // staleAfter is longer than any git needs between making a lock file and filling it.
 const staleAfter = 2 * time.Second
 
-// change is one path that differs between two trees. A mode of zeros means that the path is not there.
-type change struct {
-	oldMode, newMode, oldOID, newOID, path string
-}
-
 // rollBack puts index and files back to the old commit where they are ours, and forgets the move.
-func (s *Store) rollBack(ctx context.Context, m move, hold []*os.File) error {
-	changes, err := s.changesOf(ctx, m)
+func (repo *Repository) rollBack(ctx context.Context, m move, hold []*os.File) error {
+	changes, err := repo.changesOf(ctx, m)
 	if err != nil {
 		return err
 	}
@@ -107,7 +99,7 @@ func (s *Store) rollBack(ctx context.Context, m move, hold []*os.File) error {
 	own := filepath.Join(m.GitDir, ownIndex)
 	defer func() { _ = os.Remove(own) }()
 	k := m.person(hold)
-	ours, err := s.written(ctx, m, k, changes)
+	ours, err := repo.written(ctx, m, k, changes)
 	if err != nil {
 		return err
 	}
@@ -129,25 +121,11 @@ func (s *Store) rollBack(ctx context.Context, m move, hold []*os.File) error {
 	if err := os.Rename(own, filepath.Join(m.GitDir, "index")); err != nil {
 		return err
 	}
-	return os.Remove(s.moveFile())
+	return os.Remove(repo.moveFile())
 }
 
-func (s *Store) changesOf(ctx context.Context, m move) ([]change, error) {
-	return rawChanges(run(ctx, s.plumb(), "diff-tree", "-r", "-z", "--raw", "--no-renames", "--no-abbrev", string(m.Old), string(m.New)))
-}
-
-// rawChanges reads the output of a raw diff.
-func rawChanges(out []byte, err error) ([]change, error) {
-	f, err := names(out, err)
-	var all []change
-	for i := 0; i+1 < len(f); i += 2 {
-		meta := strings.Fields(strings.TrimPrefix(f[i], ":"))
-		if len(meta) != 5 {
-			return nil, fmt.Errorf("diff-tree: cannot read %q", clip(f[i]))
-		}
-		all = append(all, change{oldMode: meta[0], newMode: meta[1], oldOID: meta[2], newOID: meta[3], path: f[i+1]})
-	}
-	return all, err
+func (repo *Repository) changesOf(ctx context.Context, m move) ([]change, error) {
+	return rawChanges(run(ctx, repo.ObjectCommand(), "diff-tree", "-r", "-z", "--raw", "--no-renames", "--no-abbrev", string(m.Old), string(m.New)))
 }
 
 // resetEntries sets the index entries that equal the new commit back to the old one. Other entries are the person's.

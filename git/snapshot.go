@@ -158,11 +158,6 @@ func first(a, b *WorkError) *WorkError {
 	return b
 }
 
-func isForge(p string) bool {
-	top, _, _ := strings.Cut(p, "/")
-	return strings.EqualFold(top, forgeDir)
-}
-
 // advance moves the checkout to a commit that the service made: the index becomes its own, and the agent gets a new .git.
 func (c *Checkout) advance(commit OID, index string) error {
 	if err := os.Rename(index, c.own("index")); err != nil {
@@ -176,14 +171,4 @@ func (c *Checkout) advance(commit OID, index string) error {
 		return err
 	}
 	return c.save()
-}
-
-// cleanMessage returns a valid commit message made of any text.
-func cleanMessage(m string) string {
-	const most = 64 << 10
-	m = strings.ReplaceAll(strings.ToValidUTF8(m[:min(len(m), most)], "?"), "\x00", "")
-	if m = strings.TrimSpace(m); m == "" {
-		m = "Change"
-	}
-	return m + "\n"
 }

@@ -14,8 +14,8 @@ import (
 // The same commits give the same result. The caller Keeps it.
 //
 // Errors: *WorkError (Rewritten when base is no ancestor of head, Merged, Oversized).
-func (s *Store) Squash(ctx context.Context, base, head OID) (OID, error) {
-	r := s.readObjects(ctx)
+func (db *Database) Squash(ctx context.Context, base, head OID) (OID, error) {
+	r := db.readObjects(ctx)
 	defer r.close()
 	chain, err := r.chain(base, head)
 	if err != nil {
@@ -28,11 +28,11 @@ func (s *Store) Squash(ctx context.Context, base, head OID) (OID, error) {
 	if len(chain) == 1 && printable(last.message) == last.message && printable(last.author) == last.author {
 		return head, nil
 	}
-	id := s.identity.orDefault()
+	id := db.Identity()
 	last.parents = []OID{base}
 	last.committer = id.Name + " <" + id.Email + "> " + when(last.committer)
 	last.author, last.message = printable(last.author), printable(joinMessages(chain))
-	return writeCommit(s.objects(), last, true)
+	return writeCommit(db.ObjectDir(), last, true)
 }
 
 // printable returns s without the characters that could control a terminal.

@@ -35,7 +35,7 @@ func (s *Store) HiddenRefs(ctx context.Context) (Hidden, error) {
 
 // HiddenHere returns the hidden refs of the repository on this machine, which in a distributed store is a clone.
 func (s *Store) HiddenHere(ctx context.Context) (Hidden, error) {
-	out, err := s.refs(ctx, "for-each-ref", "--format=%(objectname)%09%(refname)", "refs/forge/")
+	out, err := s.Git(ctx, "for-each-ref", "--format=%(objectname)%09%(refname)", "refs/forge/")
 	if err != nil {
 		return nil, err
 	}
@@ -119,7 +119,7 @@ func (s *Store) pushDeletions(ctx context.Context, refs []string) error {
 
 // SweepHere is Sweep without the origin.
 func (s *Store) SweepHere(ctx context.Context, intents ...Name) error {
-	return s.locked(ctx, func(hold []*os.File) error {
+	return s.Locked(ctx, func(hold []*os.File) error {
 		all, err := s.HiddenHere(ctx)
 		if err != nil {
 			return err
@@ -131,7 +131,8 @@ func (s *Store) SweepHere(ctx context.Context, intents ...Name) error {
 		if in.Len() == 0 {
 			return nil
 		}
-		c := command{dir: s.common, gitDir: s.common, env: s.identityEnv(), stdin: &in, hold: hold}
+		c := s.RefCommand()
+		c.stdin, c.hold = &in, hold
 		_, err = run(ctx, c, "update-ref", "--no-deref", "--stdin")
 		return err
 	})

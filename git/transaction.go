@@ -1,13 +1,11 @@
 package git
 
 import (
-	"bufio"
 	"context"
 	"errors"
 	"fmt"
 	"io"
 	"os"
-	"os/exec"
 	"strings"
 )
 
@@ -16,17 +14,17 @@ import (
 // of a person can come between. When while fails, or this process dies, git aborts the transaction.
 //
 // That the new commit descends from the old is found out while git prepares. Error: *WorkError (Rewritten).
-func (s *Store) moveRef(ctx context.Context, m move, hold []*os.File, while func() error) error {
+func (repo *Repository) moveRef(ctx context.Context, m move, hold []*os.File, while func() error) error {
 	if err := context.Cause(ctx); err != nil {
 		return err
 	}
 	descends := make(chan error, 1)
-	go func() { descends <- s.descends(ctx, m.Old, m.New) }()
-	tx, err := s.beginTransaction(ctx, m, hold)
+	go func() { descends <- repo.Descends(ctx, m.Old, m.New) }()
+	tx, err := repo.beginTransaction(ctx, m, hold)
 	if err == nil {
 		err = tx.say("start", "update "+m.Branch.ref()+" "+string(m.New)+" "+string(m.Old), "prepare")
 		if err != nil {
-			err = s.whyNotPrepared(ctx, m, tx.abort(err))
+			err = repo.whyNotPrepared(ctx, m, tx.abort(err))
 			tx = nil
 		}
 	}
@@ -46,8 +44,8 @@ func (s *Store) moveRef(ctx context.Context, m move, hold []*os.File, while func
 }
 
 // whyNotPrepared returns ErrMoved if the branch has moved, and ErrBusy if somebody holds its lock.
-func (s *Store) whyNotPrepared(ctx context.Context, m move, err error) error {
-	head, e := s.Head(ctx, m.Branch)
+func (repo *Repository) whyNotPrepared(ctx context.Context, m move, err error) error {
+	head, e := repo.Head(ctx, m.Branch)
 	switch {
 	case ctx.Err() != nil || e != nil:
 		return errors.Join(err, e)
@@ -61,50 +59,33 @@ func (s *Store) whyNotPrepared(ctx context.Context, m move, err error) error {
 
 // transaction is a running git update-ref --stdin.
 type transaction struct {
-	cmd    *exec.Cmd
-	in     io.WriteCloser
-	out    *bufio.Reader
-	stderr *tail
+	git    *Process
 	cancel context.CancelFunc
-	args   []string
 }
 
-func (s *Store) beginTransaction(ctx context.Context, m move, hold []*os.File) (*transaction, error) {
-	args := []string{"update-ref", "-m", "pfl-forge: merge " + m.New.Short(), "--stdin"}
+func (repo *Repository) beginTransaction(ctx context.Context, m move, hold []*os.File) (*transaction, error) {
 	// Once begun it is finished: cancelling may not leave it half done.
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 2*moveTimeout)
-	c := command{dir: m.GitDir, gitDir: m.GitDir, env: s.identityEnv(), hold: hold}
-	tx := &transaction{cmd: c.prepare(ctx, args), stderr: &tail{limit: maxStderr}, cancel: cancel, args: args}
-	tx.cmd.Stderr = tx.stderr
-	in, err := tx.cmd.StdinPipe()
+	c := command{dir: m.GitDir, gitDir: m.GitDir, env: repo.committer(), hold: hold}
+	p, err := c.Start(ctx, "update-ref", "-m", "pfl-forge: merge "+m.New.Short(), "--stdin")
 	if err != nil {
 		cancel()
 		return nil, err
 	}
-	out, err := tx.cmd.StdoutPipe()
-	if err != nil {
-		cancel()
-		return nil, err
-	}
-	tx.in, tx.out = in, bufio.NewReader(out)
-	if err := tx.cmd.Start(); err != nil {
-		cancel()
-		return nil, err
-	}
-	return tx, nil
+	return &transaction{git: p, cancel: cancel}, nil
 }
 
 // say sends commands and waits for git's "ok" to those that are answered.
 func (t *transaction) say(lines ...string) error {
 	for _, l := range lines {
-		if _, err := io.WriteString(t.in, l+"\n"); err != nil {
+		if _, err := io.WriteString(t.git.In, l+"\n"); err != nil {
 			return err
 		}
 		verb, _, _ := strings.Cut(l, " ")
 		if verb == "update" {
 			continue
 		}
-		answer, err := t.out.ReadString('\n')
+		answer, err := t.git.Out.ReadString('\n')
 		if err != nil {
 			return err
 		}
@@ -121,19 +102,14 @@ func (t *transaction) end(verb string) error {
 		return t.abort(err)
 	}
 	defer t.cancel()
-	_ = t.in.Close()
-	if err := t.cmd.Wait(); err != nil {
-		return commandError(context.Background(), t.args, t.stderr, err)
-	}
-	return nil
+	return t.git.Wait()
 }
 
 // abort closes git's input, at which it lets go of its locks, and returns what it complained about.
 func (t *transaction) abort(err error) error {
 	defer t.cancel()
-	_ = t.in.Close()
-	if e := t.cmd.Wait(); e != nil {
-		return commandError(context.Background(), t.args, t.stderr, e)
+	if e := t.git.Wait(); e != nil {
+		return e
 	}
 	return err
 }

@@ -12,7 +12,7 @@ import (
 
 // written returns the changes whose file on the disk is what the move writes: the new content, the beginning
 // of it, or nothing where a file was to be deleted or replaced. What else is there is the person's.
-func (s *Store) written(ctx context.Context, m move, k command, changes []change) ([]change, error) {
+func (repo *Repository) written(ctx context.Context, m move, k command, changes []change) ([]change, error) {
 	var ours []change
 	for _, c := range changes {
 		full := filepath.Join(m.WorkTree, c.path)
@@ -26,7 +26,7 @@ func (s *Store) written(ctx context.Context, m move, k command, changes []change
 		if err != nil {
 			continue // below a file: not ours to touch
 		}
-		same, err := s.sameContent(ctx, k, c, full, info)
+		same, err := repo.sameContent(ctx, k, c, full, info)
 		if err != nil {
 			return nil, err
 		}
@@ -37,11 +37,11 @@ func (s *Store) written(ctx context.Context, m move, k command, changes []change
 	return ours, nil
 }
 
-func (s *Store) sameContent(ctx context.Context, k command, c change, full string, info fs.FileInfo) (bool, error) {
+func (repo *Repository) sameContent(ctx context.Context, k command, c change, full string, info fs.FileInfo) (bool, error) {
 	if strings.Trim(c.newMode, "0") == "" {
 		return false, nil
 	}
-	blob, err := run(ctx, s.plumb(), "cat-file", "blob", c.newOID)
+	blob, err := run(ctx, repo.ObjectCommand(), "cat-file", "blob", c.newOID)
 	if err != nil {
 		return false, err
 	}
@@ -56,7 +56,7 @@ func (s *Store) sameContent(ctx context.Context, k command, c change, full strin
 	if bytes.HasPrefix(blob, content) {
 		return true, nil
 	}
-	// With the person's filters and line endings the file is not the blob.
+	// With the person'repo filters and line endings the file is not the blob.
 	k.stdin = bytes.NewReader(content)
 	out, err := run(ctx, k, "hash-object", "--stdin", "--path="+c.path)
 	return err == nil && string(bytes.TrimSpace(out)) == c.newOID, err

@@ -14,12 +14,3 @@ func Version(ctx context.Context) (string, error) {
 	}
 	return strings.TrimPrefix(strings.TrimSpace(string(out)), "git version "), nil
 }
-
-// UserName returns the user.name of the person's configuration, or "" if it is not set.
-func (s *Store) UserName(ctx context.Context) string {
-	out, err := run(ctx, command{dir: s.common, gitDir: s.common, personal: true}, "config", "--get", "user.name")
-	if err != nil {
-		return ""
-	}
-	return strings.TrimSpace(string(out))
-}
