@@ -8,7 +8,7 @@ import (
 
 // Version returns the version of the git program, such as "2.39.5".
 func Version(ctx context.Context) (string, error) {
-	out, err := run(ctx, command{dir: os.TempDir()}, "version")
+	out, err := Run(ctx, Command{Dir: os.TempDir()}, "version")
 	if err != nil {
 		return "", err
 	}
