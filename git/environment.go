@@ -75,6 +75,8 @@ type Identity struct {
 	Email string
 }
 
+// OrDefault returns the identity without characters that git does not allow in one; pfl-forge when the name or address is
+// missing.
 func (id Identity) OrDefault() Identity {
 	if id.Name == "" || id.Email == "" {
 		return Identity{Name: "pfl-forge", Email: "pfl-forge@localhost"}
@@ -82,7 +84,7 @@ func (id Identity) OrDefault() Identity {
 	return Identity{Name: identityText(id.Name), Email: identityText(id.Email)}
 }
 
-// identityText drops what would break an identity line or a configuration value.
+// identityText drops the characters that would break an identity line or a configuration value.
 func identityText(s string) string {
 	s = strings.Map(func(r rune) rune {
 		if r < ' ' || r == 0x7f || strings.ContainsRune("<>\"\\", r) {

@@ -82,6 +82,7 @@ func ParseBranch(s string) (Branch, error) {
 // TaskBranch returns the branch that a task's agent works on, forge/<task>.
 func TaskBranch(task Name) Branch { return Branch("forge/" + string(task)) }
 
+// Ref returns the full ref name, refs/heads/<branch>.
 func (b Branch) Ref() string { return "refs/heads/" + string(b) }
 
 // Path is a slash-separated path inside a tree, clean and relative. Make one with ParsePath.
@@ -96,6 +97,7 @@ func ParsePath(s string) (Path, error) {
 	return Path(s), nil
 }
 
+// Clip returns the first 80 bytes of a text that stands in an error message.
 func Clip(s string) string {
 	if len(s) > 80 {
 		return s[:80] + "..."

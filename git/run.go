@@ -96,7 +96,7 @@ func ExitCode(err error) int {
 	return -1
 }
 
-// Stderr returns what a failed command wrote to standard error.
+// Stderr returns the standard error of a failed command.
 func Stderr(err error) string {
 	if e, ok := errors.AsType[*Error](err); ok {
 		return e.Stderr

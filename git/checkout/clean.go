@@ -57,7 +57,7 @@ type cleaner struct {
 	group  errgroup.Group
 }
 
-// walk looks at a directory, and at those below it as soon as somebody is free.
+// walk looks at a directory, and at those below it as soon as a goroutine is free.
 func (w *cleaner) walk(dir string) error {
 	d, err := os.Open(filepath.Join(w.root, dir))
 	if err != nil {

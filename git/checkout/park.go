@@ -26,7 +26,7 @@ func (c *Checkout) Park() error {
 	return p.trim()
 }
 
-// trim throws checkouts away that nobody uses, until there are no more than the pool may keep.
+// trim throws away checkouts that are not in use, until there are no more than the pool may keep.
 func (p *Pool) trim() error {
 	for {
 		p.mu.Lock()

@@ -22,11 +22,11 @@ type PoolConfig struct {
 	Dir    string         // one directory per checkout in it; one Pool at a time
 	Store  *store.Store   // where objects come from and go to
 	Max    int            // how many checkouts to keep on the disk, default 8; more only while more are in use
-	Limits objects.Limits // of what an attempt may bring in
-	Log    *slog.Logger   // for what is repaired or given up in the background; default none
+	Limits objects.Limits // on the objects that an attempt may bring in
+	Log    *slog.Logger   // gets repairs and failures in the background; default none
 }
 
-// Pool makes private checkouts, re-uses finished ones, and removes what nobody needs.
+// Pool makes private checkouts, re-uses finished ones, and removes the others.
 //
 // A checkout is in use from Prepare, Reopen or Recover until Park or Release. Park leaves it as it is, for Reopen and Recover
 // to find; when the pool is full and another checkout is needed, that takes the tree of the one that was parked longest ago.

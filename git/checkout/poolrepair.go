@@ -75,7 +75,7 @@ func (p *Pool) repairOwn(name string) error {
 	return nil
 }
 
-// unmountForeign takes away what an agent has mounted in a checkout, before anybody reads or writes there.
+// unmountForeign unmounts the mounts of an agent in a checkout, before the service reads or writes there.
 func (p *Pool) unmountForeign(name git.Name) error {
 	mounts, err := mountsBelow(p.path(string(name)))
 	if err != nil || len(mounts) == 0 {

@@ -24,7 +24,7 @@ func (p *Pool) View(ctx context.Context, name git.Name, at git.OID) (*Checkout, 
 	return p.prepare(ctx, &Checkout{pool: p, name: name, start: at, head: at})
 }
 
-// Reopen returns the checkout of a task as its agent left it, if head is what was last collected from it and
+// Reopen returns the checkout of a task as its agent left it, if head was the last commit collected from it and
 // the branch is still there. Otherwise it returns ErrMissing: Prepare it then.
 func (p *Pool) Reopen(task git.Name, head git.OID) (*Checkout, error) {
 	if p.isClosed() {

@@ -77,7 +77,7 @@ func (c *Checkout) writeTree(ctx context.Context, head git.OID, snap *snapshot) 
 	return nil
 }
 
-// stageable turns what ls-files found into the files to stage: not our own directory, the files of a
+// stageable returns the files to stage of those that ls-files found: not our own directory, the files of a
 // repository inside instead of a link to it, and nothing above the limits. skipped tells the first of these.
 func (c *Checkout) stageable(found []string) (paths []string, skipped *git.WorkError, err error) {
 	total := c.pool.limits.Bytes

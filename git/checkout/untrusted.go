@@ -135,7 +135,7 @@ func (a *agentGit) head() (git.OID, git.Branch, error) {
 
 var objectFile = regexp.MustCompile(`^([0-9a-f]{2}/[0-9a-f]{38}|pack/pack-[0-9a-f]{40}\.(pack|idx))$`)
 
-// copyObjects copies what git would take for objects, and nothing else: no alternates, no commit graph,
+// copyObjects copies the files that git would take for objects, and nothing else: no alternates, no commit graph,
 // no bitmap, no promisor mark, nothing that a link points to.
 func (a *agentGit) copyObjects(to string, limits objects.Limits) error {
 	const top = ".git/objects"

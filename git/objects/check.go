@@ -70,7 +70,7 @@ func (e entry) check() error {
 	return nil
 }
 
-// looksLikeGit recognises what some file system takes for .git. git's own checks know the same and more; this
+// looksLikeGit says whether some file system takes the name for .git. git's own checks know the same and more; this
 // one names the path.
 func looksLikeGit(name string) bool {
 	n := strings.ToLower(strings.TrimRight(name, " ."))
@@ -150,10 +150,13 @@ func leavesTree(link, target string) bool {
 }
 
 const (
-	ForgeDir     = ".forge"
+	// ForgeDir is the directory of a working tree in which the service and the agent exchange files. It is never committed.
+	ForgeDir = ".forge"
+	// ExcludeForge is the line of info/exclude that has git ignore ForgeDir.
 	ExcludeForge = "/" + ForgeDir + "/\n"
 )
 
+// IsForge says whether a path is in the directory of the service, or is that directory.
 func IsForge(p string) bool {
 	top, _, _ := strings.Cut(p, "/")
 	return strings.EqualFold(top, ForgeDir)

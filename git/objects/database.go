@@ -51,7 +51,7 @@ func (db *Database) WriteHub() error {
 	return db.sweepQuarantine()
 }
 
-// sweepQuarantine removes what killed processes left; another process may be using what is young.
+// sweepQuarantine removes the directories of killed processes. Another process may be using a young one.
 func (db *Database) sweepQuarantine() error {
 	entries, err := os.ReadDir(db.quarantine())
 	for _, e := range entries {
@@ -78,7 +78,7 @@ func (db *Database) Shallow() []byte {
 // Close they end by themselves soon after the last call, or with this process.
 func (db *Database) Close() { db.readers.end() }
 
-// Identity returns who commits what the service makes.
+// Identity returns the committer of the commits that the service makes.
 func (db *Database) Identity() git.Identity { return db.identity }
 
 // ObjectDir returns the directory of the repository's own objects.

@@ -70,12 +70,13 @@ func (d Commit) encode() []byte {
 	return b.Bytes()
 }
 
+// WriteCommit stores a commit as writeObject does, and returns its name.
 func WriteCommit(objects string, d Commit, durable bool) (git.OID, error) {
 	return writeObject(objects, "commit", d.encode(), durable)
 }
 
 // writeObject stores a loose object in an object directory. A durable one is on the disk when it returns; others are for
-// directories that nobody reads before flushLoose.
+// directories that are not read before flushLoose.
 func writeObject(objects, kind string, body []byte, durable bool) (git.OID, error) {
 	raw := append(fmt.Appendf(nil, "%s %d\x00", kind, len(body)), body...)
 	o := nameOf(raw)
@@ -86,7 +87,7 @@ func writeObject(objects, kind string, body []byte, durable bool) (git.OID, erro
 	if err := os.MkdirAll(filepath.Dir(path), 0o777); err != nil {
 		return "", err
 	}
-	if !durable { // nobody looks there before it is all there
+	if !durable { // the directory is not read before all of it is there
 		return o, os.WriteFile(path, deflate(raw), 0o444)
 	}
 	if err := disk.WriteDurable(path, deflate(raw)); err != nil {

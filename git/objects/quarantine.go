@@ -14,7 +14,7 @@ import (
 	"github.com/pfl-forge/pfl-forge/git"
 )
 
-// Limits bound what one attempt may bring in. Zero fields have the defaults in brackets.
+// Limits bound the objects that one attempt may bring in. Zero fields have the defaults in brackets.
 type Limits struct {
 	Bytes   int64 // of all new objects, compressed [256 MiB]
 	Blob    int64 // of one file [32 MiB]

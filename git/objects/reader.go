@@ -27,11 +27,12 @@ const (
 	idleTime  = 10 * time.Second
 )
 
-// NewReader reads from the store, and from more object directories.
+// NewReader returns a reader of the database and of more object directories, for one call. The caller closes it.
 func (db *Database) NewReader(ctx context.Context, more ...string) *Reader {
 	return &Reader{db: db, ctx: ctx, more: more}
 }
 
+// Close ends the reader and the process of its own, if it has one.
 func (r *Reader) Close() {
 	if r.own != nil {
 		r.own.close()
@@ -186,14 +187,14 @@ func (c *catFile) ask(o git.OID, kind string, limit int) ([]byte, error) {
 	return raw[:size], nil
 }
 
-// catFiles are the processes of a store that wait for the next call. They end when nobody has asked for a while.
+// catFiles are the processes of a store that wait for the next call. They end after a while without questions.
 type catFiles struct {
 	mu    sync.Mutex
 	idle  []*catFile
 	timer *time.Timer
 }
 
-// take returns a process that nobody else asks meanwhile, and whether it was used before.
+// take returns a process that is asked by this caller only, and whether it was used before.
 func (p *catFiles) take(db *Database) (c *catFile, used bool, err error) {
 	p.mu.Lock()
 	if n := len(p.idle); n > 0 {

@@ -68,7 +68,7 @@ func (db *Database) Rebase(ctx context.Context, base, head, onto git.OID) (Rebas
 	return Rebased{Head: tip.OID, Tree: tip.Tree, PatchID: id, Commits: kept}, moveObjects(p.files, db.ObjectDir())
 }
 
-// descends returns nil if head is base or descends from it. Error: *WorkError (Rewritten).
+// Descends returns nil if head is base or descends from it. Error: *WorkError (Rewritten).
 func (db *Database) Descends(ctx context.Context, base, head git.OID) error {
 	r := db.NewReader(ctx)
 	defer r.Close()

@@ -19,7 +19,7 @@ func (e treeEntry) isTree() bool { return strings.TrimLeft(e.mode, "0") == "4000
 
 func (e treeEntry) isFile() bool { return strings.HasPrefix(e.mode, "100") }
 
-// entry returns what a directory has under a name; the zero value if that is nothing, or dir is no directory.
+// entry returns the entry that a directory has under a name; the zero value if that is nothing, or dir is no directory.
 func (r *Reader) entry(dir treeEntry, name string) (treeEntry, error) {
 	if !dir.isTree() {
 		return treeEntry{}, nil
@@ -39,7 +39,7 @@ func (r *Reader) entry(dir treeEntry, name string) (treeEntry, error) {
 // one side only, or by both alike. It gives up when an entry was removed, changed its kind, or was changed by both in
 // different ways: git merge-tree handles those, with renames and conflicts.
 //
-// The result is what git would make in spite of renames. A renamed file that the other side also changed, and a file that
+// git would make the same of them, in spite of renames. A renamed file that the other side also changed, and a file that
 // the other side added to a renamed directory, both show as an entry that was removed or differs on both sides.
 type treeMerger struct {
 	objects *Reader

@@ -17,6 +17,7 @@ type Attempt struct {
 	Newest bool
 }
 
+// Prefix returns the ref prefix of everything that is kept of the attempt.
 func (a Attempt) Prefix() string {
 	return fmt.Sprintf("%s%s/%d/", intentPrefix(a.Intent), a.Task, a.Number)
 }
@@ -27,6 +28,7 @@ func (a Attempt) KeptRef(o git.OID) string { return a.Prefix() + o.Short() }
 // LeftoverRef returns the ref under which Collect keeps uncommitted work that it saved as commit o.
 func (a Attempt) LeftoverRef(o git.OID) string { return a.Prefix() + "leftover-" + o.Short() }
 
+// Validate returns an error unless the names are valid and the number is positive.
 func (a Attempt) Validate() error {
 	if _, err := git.ParseName(string(a.Intent)); err != nil {
 		return fmt.Errorf("intent: %w", err)

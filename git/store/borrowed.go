@@ -10,7 +10,7 @@ import (
 const maxBorrowed = 5
 
 // ObjectDirs returns the directories whose objects checkouts borrow: the repository's own,
-// and those that it borrows from itself. They are what a checkout needs outside of it.
+// and those that it borrows from itself. A checkout needs nothing else outside of it.
 func (s *Store) ObjectDirs() []string {
 	dirs := []string{s.ObjectDir()}
 	for i := 0; i < len(dirs) && i < maxBorrowed; i++ {

@@ -16,10 +16,10 @@ import (
 // AlreadyMerged.
 //
 // In a local store, when a person has the branch checked out, their files and index follow, and work that they
-// have not committed is never touched: if it is in the way, nothing changes (*OverlapError). In a distributed store the
+// have not committed is never touched: if it is in the way, nothing changes (*UncommittedError). In a distributed store the
 // origin decides, by a push with a lease.
 //
-// Errors: ErrMoved; *OverlapError; ErrInProgress (a rebase, merge, ... of the person on this branch); ErrBusy;
+// Errors: ErrMoved; *UncommittedError; ErrInProgress (a rebase, merge, ... of the person on this branch); ErrBusy;
 // ErrNoBranch; *WorkError (Rewritten when next does not descend from old).
 func (s *Store) Merge(ctx context.Context, b git.Branch, old, next git.OID) (res worktree.Merge, err error) {
 	if s.origin == nil {

@@ -20,7 +20,7 @@ type OriginConfig struct {
 	URL      string       // ssh, https, file, or an absolute path
 	Dir      string       // of the bare clone; made when absent, discarded and cloned again when broken
 	Env      []string     // for transports, such as GIT_SSH_COMMAND=... or GIT_ASKPASS=...
-	Identity git.Identity // who commits what the service makes; default pfl-forge
+	Identity git.Identity // the committer of the commits that the service makes; default pfl-forge
 }
 
 type origin struct {

@@ -31,6 +31,8 @@ func (s *Store) Keep(ctx context.Context, a Attempt, commit git.OID) (Kept, erro
 	return k, s.KeepAll(ctx, k, Kept{Ref: headsPrefix + string(a.Task), OID: commit})
 }
 
+// KeepAll makes commits reachable under refs of the caller's choice, with the promises of Keep. A head of a task comes with the
+// same commit before it.
 func (s *Store) KeepAll(ctx context.Context, kept ...Kept) error {
 	var in bytes.Buffer
 	var here []Kept
@@ -57,7 +59,7 @@ func (s *Store) KeepAll(ctx context.Context, kept ...Kept) error {
 }
 
 // keepFiles writes the refs as the files that git keeps them in, durable. That saves a process, and needs no lock: a kept
-// ref has its commit's name, so nobody gives it another value; and a head that gets lost, because git packs refs at this
+// ref has its commit's name, so it never gets another value; and a head that gets lost, because git packs refs at this
 // very moment, is made up for by the task's next one. It returns false when git has to do it: for commits that are not in the
 // store, for refs in a table, and when anything goes wrong.
 func (s *Store) keepFiles(ctx context.Context, kept []Kept) bool {

@@ -22,7 +22,7 @@ type Store struct {
 type LocalConfig struct {
 	Path      string       // a directory in the working tree, or a bare repository
 	AllowBare bool         // a bare repository is good enough
-	Identity  git.Identity // who commits what the service makes; default pfl-forge
+	Identity  git.Identity // the committer of the commits that the service makes; default pfl-forge
 }
 
 // OpenLocal opens the repository that contains cfg.Path and repairs a merge that was cut off.

@@ -16,7 +16,7 @@ import (
 const (
 	// refsAtOnce is how many refs one push deletes: their names are its arguments.
 	refsAtOnce = 500
-	// sweepTries is how often Sweep begins anew when somebody else deletes at the same time.
+	// sweepTries is how often Sweep begins anew when another process deletes at the same time.
 	sweepTries = 3
 )
 

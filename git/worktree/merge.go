@@ -10,7 +10,7 @@ import (
 	"github.com/pfl-forge/pfl-forge/git"
 )
 
-// Merge reports an Merge that succeeded.
+// Merge reports a merge that succeeded.
 type Merge struct {
 	Head          git.OID // of the branch afterwards
 	AlreadyMerged bool    // the branch contained the commit before
@@ -18,13 +18,10 @@ type Merge struct {
 }
 
 // Merge moves a branch from exactly old to exactly next, fast-forward only. Doing it again is a success with
-// AlreadyMerged.
+// AlreadyMerged. When a person has the branch checked out, their files and index follow. Work that they have not committed is
+// never touched: if it is in the way, nothing changes.
 //
-// In a local store, when a person has the branch checked out, their files and index follow, and work that they
-// have not committed is never touched: if it is in the way, nothing changes (*OverlapError). In a distributed store the
-// origin decides, by a push with a lease.
-//
-// Errors: ErrMoved; *OverlapError; ErrInProgress (a rebase, merge, ... of the person on this branch); ErrBusy;
+// Errors: ErrMoved; *UncommittedError; ErrInProgress (a rebase, merge, ... of the person on this branch); ErrBusy;
 // ErrNoBranch; *WorkError (Rewritten when next does not descend from old).
 func (repo *Repository) Merge(ctx context.Context, b git.Branch, old, next git.OID) (Merge, error) {
 	if _, err := git.ParseBranch(string(b)); err != nil {

@@ -16,7 +16,7 @@ import (
 )
 
 // Repair undoes a merge that a crash cut off while a person's files were following, unless the branch had
-// moved already. Nothing is lost: a file is put back only when what is there is what we wrote, whole or in part.
+// moved already. Nothing is lost: a file is put back only when it has the content that we wrote, whole or in part.
 // OpenLocal and Merge do it by themselves.
 func (repo *Repository) Repair(ctx context.Context) error {
 	torn := disk.Exists(repo.moveFile())
@@ -68,7 +68,7 @@ func isMarked(lock string) bool {
 	return err == nil && string(b) == lockMark
 }
 
-// removeLocks removes what a git of ours that was killed itself left: the branch's lock has the commit that
+// removeLocks removes the locks of a git of ours that was killed: the branch's lock has the commit that
 // only we were about to write, or nothing yet; HEAD.lock was made with it.
 func (m move) removeLocks(common string) {
 	_ = os.Remove(filepath.Join(m.GitDir, ownIndex+".lock"))

@@ -45,7 +45,7 @@ func (repo *Repository) moveRef(ctx context.Context, m move, hold []*os.File, wh
 	return tx.end("commit")
 }
 
-// whyNotPrepared returns ErrMoved if the branch has moved, and ErrBusy if somebody holds its lock.
+// whyNotPrepared returns ErrMoved if the branch has moved, and ErrBusy if another process holds its lock.
 func (repo *Repository) whyNotPrepared(ctx context.Context, m move, err error) error {
 	head, e := repo.Head(ctx, m.Branch)
 	switch {

@@ -12,7 +12,7 @@ import (
 	"github.com/pfl-forge/pfl-forge/git"
 )
 
-// written returns the changes whose file on the disk is what the move writes: the new content, the beginning
+// written returns the changes whose file on the disk has content of the move: all of it, the beginning
 // of it, or nothing where a file was to be deleted or replaced. What else is there is the person's.
 func (repo *Repository) written(ctx context.Context, m move, k git.Command, changes []git.RawChange) ([]git.RawChange, error) {
 	var ours []git.RawChange

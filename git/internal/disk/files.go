@@ -9,12 +9,12 @@ import (
 )
 
 // WriteFile replaces the file at path as a whole: a reader or a crash sees the old or the new content.
-// It is not flushed: use writeDurable for what must survive a power cut.
+// It is not flushed: use WriteDurable for what must survive a power cut.
 func WriteFile(path string, content []byte) error {
 	return Place(path, filepath.Dir(path), content, false)
 }
 
-// WriteDurable is writeFile, on the disk when it returns.
+// WriteDurable does the same as WriteFile, and the content is on the disk when it returns.
 func WriteDurable(path string, content []byte) error {
 	return Place(path, filepath.Dir(path), content, true)
 }
@@ -65,6 +65,7 @@ func CopyIndex(from, to string) error {
 	return os.Chtimes(to, time.Time{}, info.ModTime())
 }
 
+// SyncDir makes the names in a directory durable.
 func SyncDir(dir string) error {
 	d, err := os.Open(dir)
 	if err != nil {
@@ -80,6 +81,7 @@ func IsDir(path string) bool {
 	return err == nil && info.IsDir()
 }
 
+// Exists says whether there is anything at path, a broken symbolic link too.
 func Exists(path string) bool {
 	_, err := os.Lstat(path)
 	return err == nil
@@ -110,6 +112,7 @@ func removeAllIn(dir string) error {
 	return err
 }
 
+// IgnoreMissing returns nil if err says that a file does not exist, and otherwise err.
 func IgnoreMissing(err error) error {
 	if errors.Is(err, os.ErrNotExist) {
 		return nil

@@ -12,11 +12,11 @@ import (
 	"github.com/pfl-forge/pfl-forge/git"
 )
 
-// maxBehind limits how many commits of the base branch Forecast reads to find where a task left it. A task that is further
+// maxBehind limits how many commits of the base branch Overlaps reads to find where a task left it. A task that is further
 // behind is compared by git merge-tree.
 const maxBehind = 200
 
-// Overlap names a task under way whose change does not merge with the one that Forecast was asked about.
+// Overlap names a task under way whose change does not merge with the one that Overlaps was asked about.
 type Overlap struct {
 	Task  git.Name
 	Files []string // in conflict, sorted
@@ -68,7 +68,7 @@ func (db *Database) Overlaps(ctx context.Context, base, head git.OID, tasks []Ta
 	return found, nil
 }
 
-// overlaps is a running Forecast.
+// overlaps is one call of Overlaps.
 type overlaps struct {
 	replay
 
@@ -151,7 +151,7 @@ func inConflict(err error) ([]string, error) {
 	return nil, err
 }
 
-// files lists what the change itself touches.
+// files lists the paths that the change itself touches.
 func (f *overlaps) files(ctx context.Context) ([]string, error) {
 	return git.SplitNUL(git.Run(ctx, f.db.ObjectCommand(), "diff-tree", "-r", "-z", "--name-only", "--no-renames", string(f.base.OID), string(f.head.OID)))
 }

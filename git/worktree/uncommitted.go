@@ -12,7 +12,7 @@ import (
 	"github.com/pfl-forge/pfl-forge/git"
 )
 
-// overlap returns the paths that a move changes, or an *OverlapError if uncommitted work of the person is in the way. It is
+// overlap returns the paths that a move changes, or a *UncommittedError if uncommitted work of the person is in the way. It is
 // stricter than git, which overwrites ignored files, restores deleted ones, and loses staged changes where a file takes the
 // place of a directory.
 func (repo *Repository) overlap(ctx context.Context, m move, k git.Command) ([]string, error) {
@@ -53,7 +53,7 @@ func (repo *Repository) overlap(ctx context.Context, m move, k git.Command) ([]s
 	return changed, repo.verdict(ctx, m, k, files)
 }
 
-// verdict returns an OverlapError for the files. If there are none, it asks git whether the move would succeed.
+// verdict returns an UncommittedError for the files. If there are none, it asks git whether the move would succeed.
 func (repo *Repository) verdict(ctx context.Context, m move, k git.Command, files []string) error {
 	if len(files) == 0 {
 		_, err := git.Run(ctx, k, "read-tree", "-m", "-u", "-n", string(m.Old), string(m.New))
