@@ -64,7 +64,7 @@ func hideSecrets(secrets *redact.Redactor, answer bus.Cleaned, err error) (bus.C
 type cleaning struct {
 	*Implementer
 	repo    *repository.Repository
-	refs    store.Hidden                          // at the origin
+	refs    store.Hidden                        // at the origin
 	objects map[forge.IntentID][]bus.ObjectInfo // conversations and transcripts
 	busy    map[forge.IntentID]forge.Step       // on which somebody works
 	chosen  []*forge.Summary                    // what is to be cleaned

@@ -82,10 +82,10 @@ type work struct {
 	*repository.Job
 	checkout *checkout.Checkout
 	note     *note
-	fresh    bool           // the checkout has to be set up
-	touched  bool           // an earlier delivery has left something in it
-	moved    bool           // rebuilt from what was saved
-	damaged  bool           // what is in the checkout could not be saved as a whole
+	fresh    bool                // the checkout has to be set up
+	touched  bool                // an earlier delivery has left something in it
+	moved    bool                // rebuilt from what was saved
+	damaged  bool                // what is in the checkout could not be saved as a whole
 	saved    checkout.Checkpoint // while the agent works
 }
 

@@ -16,7 +16,7 @@ import (
 type Report struct {
 	Scenes []Scene
 	Log    []objects.LogLine // of the branch, newest first
-	Views  []forge.View  // of all intents, sorted by id
+	Views  []forge.View      // of all intents, sorted by id
 }
 
 // OK reports whether everything went as planned.
