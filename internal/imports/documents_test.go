@@ -16,6 +16,7 @@ var (
 	namedTest    = regexp.MustCompile(`\b(?:Test|Fuzz)[A-Z][A-Za-z0-9]+\b`)
 	declaredTest = regexp.MustCompile(`(?m)^func ((?:Test|Fuzz)\w+)\(`)
 	namedMake    = regexp.MustCompile("`make ([a-z-]+)")
+	namedFile    = regexp.MustCompile("`((?:\\.ci|agent|bus|cmd|config|docs|flow|git|internal|natsd|notify|proto|repository|service|services|tools|workspace)/[A-Za-z0-9_./-]+)`")
 	makeTarget   = regexp.MustCompile(`(?m)^([a-z-]+):`)
 )
 
@@ -58,9 +59,27 @@ func TestDocuments(t *testing.T) {
 				t.Errorf("%s names make %s, which is no target", path, m[1])
 			}
 		}
+		for _, m := range namedFile.FindAllStringSubmatch(text, -1) {
+			checkFile(t, root, path, m[1])
+		}
 		for _, m := range documentLink.FindAllStringSubmatch(fence.ReplaceAllString(text, ""), -1) {
 			checkLink(t, documents, path, m[1])
 		}
+	}
+}
+
+// checkFile checks one path from the root that a document names. flow stands for the
+// package of the rules. Decisions name what there was when they were taken.
+func checkFile(t *testing.T, root, from, name string) {
+	t.Helper()
+	if filepath.Base(filepath.Dir(from)) == "adr" {
+		return
+	}
+	if rest, ok := strings.CutPrefix(name, "flow/"); ok {
+		name = "services/runner/flow/" + rest
+	}
+	if _, err := os.Stat(filepath.Join(root, name)); err != nil {
+		t.Errorf("%s names %s: %v", from, name, err)
 	}
 }
 
