@@ -16,8 +16,9 @@ var (
 	namedTest    = regexp.MustCompile(`\b(?:Test|Fuzz)[A-Z][A-Za-z0-9]+\b`)
 	declaredTest = regexp.MustCompile(`(?m)^func ((?:Test|Fuzz)\w+)\(`)
 	namedMake    = regexp.MustCompile("`make ([a-z-]+)")
-	namedFile    = regexp.MustCompile("`((?:\\.ci|agent|bus|cmd|config|docs|flow|git|internal|natsd|notify|proto|repository|service|services|tools|workspace)/[A-Za-z0-9_./-]+)`")
-	makeTarget   = regexp.MustCompile(`(?m)^([a-z-]+):`)
+	namedFile    = regexp.MustCompile("`((?:\\.ci|agent|bus|cmd|config|docs|document|flow|git|internal|natsd|notify|proto|repository|" +
+		"services?|tools|workspace)/[A-Za-z0-9_./-]+)`")
+	makeTarget = regexp.MustCompile(`(?m)^([a-z-]+):`)
 )
 
 // TestDocuments checks that what documents refer to exists: files, headings, tests and
