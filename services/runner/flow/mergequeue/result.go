@@ -16,10 +16,10 @@ var afterMerge = map[forge.MergeOutcome]struct {
 	release bool // its requests and its lock
 	moved   bool // the base branch has the change now
 }{
-	forge.MergeDone:   {release: true, moved: true},
+	forge.MergeDone:         {release: true, moved: true},
 	forge.MergeDirty:        {release: true},
 	forge.MergeConflict:     {},
-	forge.MergePatchChanged:      {},
+	forge.MergePatchChanged: {},
 	forge.MergeVerifyFailed: {},
 }
 
