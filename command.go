@@ -287,14 +287,14 @@ type MergeOutcome string
 
 // The outcomes of a merge.
 const (
-	MergeDone         MergeOutcome = "merged"
+	MergeDone         MergeOutcome = "merged"        // the commit is on the base branch
 	MergeConflict     MergeOutcome = "conflict"      // with what was merged since
 	MergeVerifyFailed MergeOutcome = "verify_failed" // on the moved base
 	MergePatchChanged MergeOutcome = "changed"       // the rebased patch is another one: review it again
 	MergeDirty        MergeOutcome = "dirty"         // a person's uncommitted changes are in the way
 )
 
-// Merge is the output of a merge that was tried.
+// MergeResult is the output of a merge that was tried.
 type MergeResult struct {
 	// Outcome says whether the commit is on the base branch, and otherwise why not.
 	Outcome MergeOutcome

@@ -81,34 +81,34 @@ func Messages() []MessageSpec {
 	}
 }
 
-func (*Submit) isMessage()          {}
-func (*Edit) isMessage()            {}
-func (*Approve) isMessage()         {}
-func (*Reject) isMessage()          {}
-func (*Answer) isMessage()          {}
-func (*Retry) isMessage()           {}
-func (*Cancel) isMessage()          {}
-func (*Pause) isMessage()           {}
-func (*Resume) isMessage()          {}
-func (*Reflect) isMessage()         {}
-func (*Result) isMessage()          {}
-func (*TimerFired) isMessage()      {}
-func (*AdmitRun) isMessage()           {}
-func (*RunAdmitted) isMessage()        {}
-func (*RunPlanned) isMessage()         {}
-func (*DependencyEnded) isMessage() {}
-func (*ChildChanged) isMessage()           {}
-func (*RunEnded) isMessage()             {}
-func (*LockFiles) isMessage()         {}
-func (*FilesLocked) isMessage()        {}
-func (*QueueMerge) isMessage()            {}
-func (*MergeEnded) isMessage()          {}
-func (*WithdrawRequests) isMessage()        {}
-func (*ReserveBudget) isMessage()           {}
-func (*BudgetReserved) isMessage()          {}
-func (*CommitBudget) isMessage()          {}
-func (*RunReflected) isMessage()       {}
-func (*OverlapChanged) isMessage()        {}
+func (*Submit) isMessage()           {}
+func (*Edit) isMessage()             {}
+func (*Approve) isMessage()          {}
+func (*Reject) isMessage()           {}
+func (*Answer) isMessage()           {}
+func (*Retry) isMessage()            {}
+func (*Cancel) isMessage()           {}
+func (*Pause) isMessage()            {}
+func (*Resume) isMessage()           {}
+func (*Reflect) isMessage()          {}
+func (*Result) isMessage()           {}
+func (*TimerFired) isMessage()       {}
+func (*AdmitRun) isMessage()         {}
+func (*RunAdmitted) isMessage()      {}
+func (*RunPlanned) isMessage()       {}
+func (*DependencyEnded) isMessage()  {}
+func (*ChildChanged) isMessage()     {}
+func (*RunEnded) isMessage()         {}
+func (*LockFiles) isMessage()        {}
+func (*FilesLocked) isMessage()      {}
+func (*QueueMerge) isMessage()       {}
+func (*MergeEnded) isMessage()       {}
+func (*WithdrawRequests) isMessage() {}
+func (*ReserveBudget) isMessage()    {}
+func (*BudgetReserved) isMessage()   {}
+func (*CommitBudget) isMessage()     {}
+func (*RunReflected) isMessage()     {}
+func (*OverlapChanged) isMessage()   {}
 
 // As returns v as a T, or the zero T (nil for a pointer) if v is something else.
 // It is for code that cares about one type of message, input or output; what

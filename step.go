@@ -47,17 +47,18 @@ func ParseStep(s string) (Step, error) {
 	return "", fmt.Errorf("unknown step %q", s)
 }
 
-// Key names a state machine: an intent, or, with an empty Intent, the project of
-// a project.
+// Key names a state machine.
 type Key struct {
+	// Project is the project.
 	Project ProjectID
-	Intent  IntentID
+	// Intent is the intent; empty names the state machine of the project itself.
+	Intent IntentID
 }
 
-// Project returns the key of the project.
+// ProjectKey returns the key of the project's state machine.
 func (k Key) ProjectKey() Key { return Key{Project: k.Project} }
 
-// IsProject reports whether the key names a project.
+// IsProject reports whether the key names the state machine of a project.
 func (k Key) IsProject() bool { return k.Intent == "" }
 
 func (k Key) String() string {

@@ -135,7 +135,7 @@ func TestSubmissionErrors(t *testing.T) {
 			`{"submit": {"intent": {"title": "t", "body": "b", "parent": "p", "status": "STATUS_APPROVED", "origin": {"system": "s"}}}}`,
 			`parent: is not for a sender to say; leave it out; status: is not for a sender`,
 		},
-		{`{"submit": {"vouched": true, "intent": {"title": "t"}}}`, `submit.vouched: is not for a sender to say`},
+		{`{"submit": {"preapproved": true, "intent": {"title": "t"}}}`, `submit.preapproved: is not for a sender to say`},
 		{
 			`{"submit": {"intent": {"title": "t", "depth": 3, "generation": 1}}}`,
 			`depth: is not for a sender to say; leave it out; generation: is not`,

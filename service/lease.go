@@ -22,7 +22,9 @@ func Held(ctx context.Context) error {
 }
 
 // holder names this life of the replica.
-func (w *Worker) holder() bus.LeaseHolder { return bus.LeaseHolder{Replica: w.Replica, Life: rand.Text()} }
+func (w *Worker) holder() bus.LeaseHolder {
+	return bus.LeaseHolder{Replica: w.Replica, Life: rand.Text()}
+}
 
 // handBack gives up what a former life had taken. It can wait: the server finds out.
 func (r *run) handBack(ctx context.Context) {

@@ -21,25 +21,25 @@ import (
 // branch, which moves by one change at a time: a change lands when the one before has
 // been written down. What it cannot do faster, nobody can on this server.
 type reference struct {
-	nc    *nats.Conn
-	js    jetstream.JetStream
-	meet  *meeting
-	lanes []lane
-	stop  []func()
+	nc     *nats.Conn
+	js     jetstream.JetStream
+	meet   *meeting
+	states []projectState
+	stop   []func()
 }
 
-// lane is one project's.
-type lane struct {
+// projectState is one project's.
+type projectState struct {
 	waiting chan chan error // who waits for a decision
 	queue   chan string     // intents that wait for their turn to land
 	landed  chan struct{}   // one has landed, and that is written down
 }
 
-func (r *reference) lane(id string) *lane { return &r.lanes[place(id, len(r.lanes))] }
+func (r *reference) state(id string) *projectState { return &r.states[place(id, len(r.states))] }
 
 // chain is what follows from what, as the rules of flow have it: each message
 // leads to the writes on its right. J is a decision in the intent's journal, L
-// one in the lane's; c: is a command, whose worker answers with r:; w: is an
+// one in the project's; c: is a command, whose worker answers with r:; w: is an
 // event between machines.
 var chain = map[string][]string{
 	"submit":      {"J", "w:enter"},
@@ -81,9 +81,9 @@ func newReference(b testing.TB, s *natsd.Server, projects int) *reference {
 			b.Fatal(err)
 		}
 	}
-	r := &reference{nc: nc, js: js, meet: newMeeting(), lanes: make([]lane, projects)}
-	for i := range r.lanes {
-		r.lanes[i] = lane{waiting: make(chan chan error, 1000), queue: make(chan string, 10_000), landed: make(chan struct{})}
+	r := &reference{nc: nc, js: js, meet: newMeeting(), states: make([]projectState, projects)}
+	for i := range r.states {
+		r.states[i] = projectState{waiting: make(chan chan error, 1000), queue: make(chan string, 10_000), landed: make(chan struct{})}
 	}
 	r.consume(b, "REF_INTENTS", "ref.submit.>", r.decide)
 	r.answer(b, nc)
@@ -98,16 +98,16 @@ func newReference(b testing.TB, s *natsd.Server, projects int) *reference {
 	})
 	ctx, cancel := context.WithCancel(context.Background())
 	b.Cleanup(cancel)
-	for i := range r.lanes {
+	for i := range r.states {
 		go r.decideForAll(ctx, i)
 		go r.landOneByOne(ctx, i)
 	}
 	return r
 }
 
-// decideForAll is the lane: what waits for it shares a write, as ours does.
+// decideForAll is the project: what waits for it shares a write, as ours does.
 func (r *reference) decideForAll(ctx context.Context, n int) {
-	l := &r.lanes[n]
+	l := &r.states[n]
 	for {
 		var batch []chan error
 		select {
@@ -133,7 +133,7 @@ func (r *reference) decideForAll(ctx context.Context, n int) {
 
 // landOneByOne has the next change landed when the one before is written down.
 func (r *reference) landOneByOne(ctx context.Context, n int) {
-	l := &r.lanes[n]
+	l := &r.states[n]
 	for {
 		select {
 		case id := <-l.queue:
@@ -231,7 +231,7 @@ func (r *reference) decide(ctx context.Context, what, id string) error {
 			return err
 		}
 		if what == "r:integrate" && kind == "L" {
-			r.lane(id).landed <- struct{}{}
+			r.state(id).landed <- struct{}{}
 		}
 	}
 	if what == "r:reflect" {
@@ -244,10 +244,10 @@ func (r *reference) write(ctx context.Context, kind, name, id string) error {
 	switch {
 	case kind == "L":
 		done := make(chan error, 1)
-		r.lane(id).waiting <- done
+		r.state(id).waiting <- done
 		return <-done
 	case kind == "c" && name == "integrate":
-		r.lane(id).queue <- id
+		r.state(id).queue <- id
 		return nil
 	}
 	return r.publish(ctx, kind, name, id)
