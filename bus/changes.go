@@ -10,6 +10,7 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 
 	forge "github.com/pfl-forge/pfl-forge"
+	"github.com/pfl-forge/pfl-forge/document"
 )
 
 // forgetFollower is after how long a follower that is gone is forgotten: by then the
@@ -97,7 +98,7 @@ func (b *Bus) Behind(ctx context.Context, name string) (int, error) {
 // DeliveredChange is a change that a follower got. It comes again unless Done or Drop is called
 // within 30 seconds, or Hold.
 type DeliveredChange struct {
-	Change
+	document.Change
 
 	ID    string // the same whenever the change is told
 	Kind  ChangeKind
@@ -109,7 +110,7 @@ type DeliveredChange struct {
 }
 
 func readTold(m jetstream.Msg) (*DeliveredChange, error) {
-	var ev cloudEvent[Change]
+	var ev cloudEvent[document.Change]
 	if err := json.Unmarshal(m.Data(), &ev); err != nil {
 		return nil, fmt.Errorf("not a change of an intent: %w", err)
 	}

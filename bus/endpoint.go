@@ -17,6 +17,7 @@ import (
 	"github.com/nats-io/nuid"
 
 	forge "github.com/pfl-forge/pfl-forge"
+	"github.com/pfl-forge/pfl-forge/document"
 )
 
 const (
@@ -50,33 +51,6 @@ type Refused struct {
 type RefusedField struct {
 	Field  string `json:"field,omitempty"`
 	Reason string `json:"reason"`
-}
-
-// Listed answers a request for a list.
-type Listed struct {
-	Intents []State `json:"intents"`
-	// Next is what to ask for with after to get more; empty if there is no more.
-	Next forge.IntentID `json:"next,omitempty"`
-}
-
-// Detail answers a request for one intent.
-type Detail struct {
-	State
-	Body      string           `json:"body"`
-	Origin    Origin           `json:"origin"`
-	DependsOn []forge.IntentID `json:"depends_on,omitempty"`
-	Labels    []string         `json:"labels,omitempty"`
-	Questions []Question       `json:"questions,omitempty"`
-	TaskList  []Task           `json:"task_list,omitempty"`
-}
-
-// Question is a clarification as others are told of it; without an answer it waits
-// for one.
-type Question struct {
-	Question         string   `json:"question"`
-	Context          string   `json:"context,omitempty"`
-	SuggestedAnswers []string `json:"suggested_answers,omitempty"`
-	Answer           *string  `json:"answer,omitempty"`
 }
 
 // ServeConfig says what requests are answered from.
@@ -302,7 +276,7 @@ func (e *endpoints) list(ctx context.Context, from sender, r micro.Request) (any
 	if err != nil {
 		return nil, err
 	}
-	result := Listed{Intents: []State{}}
+	result := document.Listed{Intents: []document.State{}}
 	for i := range all {
 		s := &all[i]
 		if strings.Compare(string(s.Key.Intent), after) <= 0 ||
@@ -314,7 +288,7 @@ func (e *endpoints) list(ctx context.Context, from sender, r micro.Request) (any
 			result.Next = result.Intents[limit-1].Intent
 			break
 		}
-		result.Intents = append(result.Intents, stateOf(s))
+		result.Intents = append(result.Intents, document.StateOf(s))
 	}
 	return result, nil
 }
@@ -339,23 +313,7 @@ func (e *endpoints) show(ctx context.Context, from sender, r micro.Request) (any
 	if err != nil {
 		return nil, err
 	}
-	return detailOf(&v), nil
-}
-
-func detailOf(v *forge.View) Detail {
-	o := v.Intent.Origin
-	d := Detail{
-		State: stateOf(&v.Summary), Body: v.Intent.Body, Origin: Origin{o.System, o.EventID, o.Actor},
-		DependsOn: v.Intent.DependsOn, Labels: v.Intent.Labels,
-	}
-	for _, c := range v.Intent.Clarifications {
-		d.Questions = append(d.Questions, Question{c.Question, c.Context, c.SuggestedAnswers, c.Answer})
-	}
-	for i := range v.Tasks {
-		t := &v.Tasks[i]
-		d.TaskList = append(d.TaskList, Task{ID: t.ID, Title: t.Title, Status: t.Status, Detail: t.Failure})
-	}
-	return d
+	return document.DetailOf(&v), nil
 }
 
 // readRequest reads a request, which may be empty.

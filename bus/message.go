@@ -11,6 +11,7 @@ import (
 
 	forge "github.com/pfl-forge/pfl-forge"
 	"github.com/pfl-forge/pfl-forge/bus/codec"
+	"github.com/pfl-forge/pfl-forge/document"
 	forgev1 "github.com/pfl-forge/pfl-forge/proto/forge/v1"
 )
 
@@ -130,7 +131,7 @@ func checkPersonalSubmit(ev *forge.Event, submit *forge.Submit) error {
 	if in.Source == forge.SourceReflection {
 		return wrong("source", "is not for a sender to say; leave it out")
 	}
-	errs := append(beyond(*submit, "", map[string]bool{"Intent": true}), beyond(*in, "", ofPersons)...)
+	errs := append(beyond(*submit, "", "Intent"), beyond(undecided(*in, document.Persons), "")...)
 	if len(errs) > 0 {
 		return wrongs(errs)
 	}

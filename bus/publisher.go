@@ -13,6 +13,7 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 
 	forge "github.com/pfl-forge/pfl-forge"
+	"github.com/pfl-forge/pfl-forge/document"
 )
 
 const (
@@ -204,7 +205,7 @@ type publishing struct {
 // knownIntent is what is remembered of an intent.
 type knownIntent struct {
 	last   forge.Summary
-	origin Origin
+	origin document.Origin
 }
 
 // confirmation is awaited of the server; without a future there was nothing to tell.
@@ -266,7 +267,7 @@ func (r *publishing) take(ctx context.Context, m stored) error {
 	return r.await(ctx, confirmation{seq: m.Seq})
 }
 
-func (r *publishing) tell(ctx context.Context, c change, at position, now *forge.Summary, origin Origin) error {
+func (r *publishing) tell(ctx context.Context, c change, at position, now *forge.Summary, origin document.Origin) error {
 	m, err := c.message(at, now, origin)
 	if err != nil {
 		return err
@@ -330,7 +331,7 @@ func firstRecord(data []byte) (*knownIntent, bool) {
 		return &knownIntent{}, false
 	}
 	o := submit.Intent.Origin
-	return &knownIntent{origin: Origin{System: cut(o.System), EventID: cut(o.EventID), Actor: cut(o.Actor)}}, true
+	return &knownIntent{origin: document.Origin{System: document.Cut(o.System), EventID: document.Cut(o.EventID), Actor: document.Cut(o.Actor)}}, true
 }
 
 // one reads one message of the journal.

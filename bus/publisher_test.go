@@ -143,8 +143,8 @@ func (k *book) life() []string {
 	var want []string
 	for _, w := range []bus.ChangeKind{
 		bus.ChangeSubmitted, bus.ChangeWaiting, bus.ChangeResumed, bus.ChangePlanned, bus.ChangeWaiting, bus.ChangePlanned, bus.ChangeWaiting,
-		bus.ChangeApproved, bus.ChangeExecuting, bus.ChangeTaskFailed, bus.ChangeBlocked, bus.ChangeResumed, bus.ChangeExecuting, bus.ChangeIterated, bus.ChangeWaiting,
-		bus.ChangeTaskDone, bus.ChangeDone,
+		bus.ChangeApproved, bus.ChangeExecuting, bus.ChangeTaskFailed, bus.ChangeBlocked, bus.ChangeResumed, bus.ChangeExecuting, bus.ChangeIterated,
+		bus.ChangeWaiting, bus.ChangeTaskDone, bus.ChangeDone,
 	} {
 		want = append(want, string(k.key.Intent)+"."+string(w))
 	}

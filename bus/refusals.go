@@ -12,6 +12,7 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 
 	forge "github.com/pfl-forge/pfl-forge"
+	"github.com/pfl-forge/pfl-forge/document"
 )
 
 const (
@@ -39,7 +40,7 @@ func refusals() jetstream.StreamConfig {
 // Refusal is the data of an event about a submission that was refused.
 type Refusal struct {
 	Project forge.ProjectID `json:"project"`
-	Origin  Origin          `json:"origin"` // as far as it can be read
+	Origin  document.Origin `json:"origin"` // as far as it can be read
 	Errors  []RefusedField  `json:"errors"`
 }
 
@@ -62,7 +63,7 @@ func (b *Bus) refused(ctx context.Context, m jetstream.Msg, why Refusal) error {
 	id := fmt.Sprintf("%s/refused/%d", from.project, meta.Sequence.Stream)
 	data, err := json.Marshal(cloudEvent[Refusal]{
 		SpecVersion: cloudEventsVersion, ID: id, Source: "/pfl-forge/" + string(from.project), Type: refusalType,
-		Subject: cut(why.Origin.EventID), Time: time.Now().UTC(), ContentType: typeJSON, Data: why,
+		Subject: document.Cut(why.Origin.EventID), Time: time.Now().UTC(), ContentType: typeJSON, Data: why,
 	})
 	if err != nil {
 		return err
@@ -84,11 +85,11 @@ func systemOf(subject string) (sender, bool) {
 func refusalOf(err error) Refusal {
 	wrong, ok := errors.AsType[*SubmissionError](err)
 	if !ok {
-		return Refusal{Errors: []RefusedField{{Reason: cut(err.Error())}}}
+		return Refusal{Errors: []RefusedField{{Reason: document.Cut(err.Error())}}}
 	}
-	r := Refusal{Origin: Origin{System: cut(wrong.origin.System), EventID: cut(wrong.origin.EventID), Actor: cut(wrong.origin.Actor)}}
+	r := Refusal{Origin: document.Origin{System: document.Cut(wrong.origin.System), EventID: document.Cut(wrong.origin.EventID), Actor: document.Cut(wrong.origin.Actor)}}
 	for _, f := range wrong.Fields {
-		r.Errors = append(r.Errors, RefusedField{f.Field, cut(f.Reason)})
+		r.Errors = append(r.Errors, RefusedField{f.Field, document.Cut(f.Reason)})
 	}
 	return r
 }
@@ -100,5 +101,5 @@ func rejected(ev *forge.Event, r forge.Ruling) *Refusal {
 		return nil
 	}
 	o := submit.Intent.Origin
-	return &Refusal{Origin: Origin{o.System, o.EventID, o.Actor}, Errors: []RefusedField{refusedField(r)}}
+	return &Refusal{Origin: document.Origin(o), Errors: []RefusedField{refusedField(r)}}
 }
