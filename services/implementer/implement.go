@@ -124,6 +124,7 @@ func (w *work) run(ctx context.Context) error {
 func (w *work) heard(answer []byte) (observations []forge.Observation, err error) {
 	if !isExecute(w.Command) {
 		w.note.Summary, observations, err = agent.ParseImplementation(answer)
+		w.note.NotNeeded = agent.NotNeeded(answer)
 		return observations, err
 	}
 	e, observations, err := agent.ParseExecution(answer)
@@ -154,7 +155,7 @@ func (i *Implementer) collect(ctx context.Context, w *work) error {
 		Base: string(w.note.Base), Head: string(got.Head), Leftover: string(got.Leftover), Summary: w.note.Summary,
 	}
 	if r, ok := w.Recipe(); recipe && ok && got.Head == w.note.Base {
-		im.Unchanged = r.AllowEmpty
+		im.Unchanged = r.AllowEmpty || w.note.NotNeeded
 	}
 	added := got.Head != w.note.From // or nothing to the attempt before
 	if added || isExecute(w.Command) && got.Head != w.note.Base {
