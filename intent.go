@@ -1,6 +1,11 @@
 package forge
 
-import "time"
+import (
+	"math"
+	"strings"
+	"time"
+	"unicode"
+)
 
 // Intent is the request for a change. It is the document that people, systems
 // and reflections write; what pfl-forge makes of it is in Task, Summary and
@@ -43,8 +48,8 @@ type Intent struct {
 	Goal *GoalOptions
 	// Labels are for people and systems to find intents by. No rule reads them.
 	Labels []string
-	// Priority orders lists; higher is more urgent.
-	Priority int
+	// Attributes are for people to sort and find intents by in lists.
+	Attributes
 	// Origin says who published the intent.
 	Origin Origin
 	// Agent is the back end that works on the intent; empty for the project's
@@ -60,6 +65,36 @@ type Intent struct {
 	With map[string]string
 	// CreatedAt is when the intent was submitted, in UTC.
 	CreatedAt time.Time
+}
+
+// Attributes are the fields of an intent that lists show as they were submitted. No
+// rule reads them, and child intents have their parent's. An intent embeds them and
+// its Summary has a copy, so that a field added here is in both.
+type Attributes struct {
+	// Priority orders lists; higher is more urgent.
+	Priority int
+	// Team names the people that the intent belongs to, in one line of at most MaxTeam
+	// bytes; empty for none.
+	Team string
+}
+
+// MaxTeam bounds the name of a team, in bytes.
+const MaxTeam = 100
+
+// validate returns the first thing that is wrong with the attributes, or nil.
+func (a *Attributes) validate() *FieldError {
+	if a.Priority < math.MinInt32 || a.Priority > math.MaxInt32 {
+		return &FieldError{"priority", "is out of range"}
+	}
+	if a.Team != "" {
+		if e := validText("team", a.Team, MaxTeam); e != nil {
+			return e
+		}
+	}
+	if strings.ContainsFunc(a.Team, unicode.IsControl) {
+		return &FieldError{"team", "holds a control character; it must be one line of text"}
+	}
+	return nil
 }
 
 // NeedsClarification reports whether some question is not answered yet.

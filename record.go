@@ -89,8 +89,8 @@ type Summary struct {
 	Risk Risk
 	// Source is where the intent comes from.
 	Source Source
-	// Priority is the intent's own; higher is more urgent.
-	Priority int
+	// Attributes are the intent's own.
+	Attributes Attributes
 	// Run is the newest run, from 1.
 	Run int
 	// Waiting names the kind of decision that a person has to take; empty if none.

@@ -49,6 +49,9 @@ func (i *Intent) Validate() *FieldError {
 	if i.Source != SourceHuman && i.Source != SourceReflection && i.Source != SourceSystem {
 		return &FieldError{"source", fmt.Sprintf("is %q; it can be human, reflection or system", i.Source)}
 	}
+	if e := i.Attributes.validate(); e != nil {
+		return e
+	}
 	if i.BudgetUSD < 0 || i.BudgetUSD != i.BudgetUSD {
 		return &FieldError{"budget_usd", "must be a positive amount"}
 	}

@@ -87,6 +87,10 @@ type Question struct {
 type Implementation struct {
 	Summary      string        `json:"summary"`
 	Observations []Observation `json:"observations,omitempty"`
+
+	// NotNeeded says that nothing had to be changed. Only recipes say it, whose check passed
+	// although their command changed nothing; a model is not asked.
+	NotNeeded bool `json:"not_needed,omitempty"`
 }
 
 // Review is the answer of a review call.
@@ -187,6 +191,12 @@ func ParseImplementation(answer []byte) (string, []forge.Observation, error) {
 	}
 	obs, err := observations(a.Observations, forge.StepImplement)
 	return a.Summary, obs, err
+}
+
+// NotNeeded reports whether a recipe's answer says that nothing had to be changed.
+func NotNeeded(answer []byte) bool {
+	var a Implementation
+	return decode(answer, &a) == nil && a.NotNeeded
 }
 
 // ParseReview returns the verdict, issues and suggestions of a review call, or a

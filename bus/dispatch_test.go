@@ -90,7 +90,8 @@ func TestDispatchOverGarbage(t *testing.T) {
 	if got := wait.For(t, jobs); got != 1 {
 		t.Errorf("took command %d, want 1", got)
 	}
-	if got := wait.For(t, seen); forge.As[*forge.Result](got.Message) == nil || forge.As[*forge.Result](got.Message).Failure() != nil {
+	got := wait.For(t, seen)
+	if r := forge.As[*forge.Result](got.Message); r == nil || r.Failure() != nil {
 		t.Errorf("got %+v, want the result of the command", got)
 	}
 }
@@ -142,18 +143,19 @@ func timersFire(t *testing.T, unit time.Duration) (inTime bool) {
 	ids := map[string]bool{}
 	for range 3 {
 		ev := wait.For(t, seen)
-		if forge.As[*forge.TimerFired](ev.Message) == nil || ids[ev.ID] {
+		fired := forge.As[*forge.TimerFired](ev.Message)
+		if fired == nil || ids[ev.ID] {
 			t.Fatalf("got %+v", ev)
 		}
 		ids[ev.ID] = true
-		due := map[string]time.Duration{"a.b/*": 3 * unit, "replaced": 5 * unit}[forge.As[*forge.TimerFired](ev.Message).Key]
+		due := map[string]time.Duration{"a.b/*": 3 * unit, "replaced": 5 * unit}[fired.Key]
 		if time.Now().Before(now.Add(due)) {
 			t.Errorf("%s came too early", ev.ID)
 		}
-		if project := forge.As[*forge.TimerFired](ev.Message).Key == "a.b/*"; project != ev.To.IsProject() {
+		if project := fired.Key == "a.b/*"; project != ev.To.IsProject() {
 			t.Errorf("%s went to %s", ev.ID, ev.To)
 		}
-		if forge.As[*forge.TimerFired](ev.Message).Key == "replaced" { // the end of the intent's run takes its other timer away
+		if fired.Key == "replaced" { // the end of the intent's run takes its other timer away
 			if err := b.Effects.Dispatch(ctx, key, forge.Effects{Ended: true}); err != nil {
 				t.Fatal(err)
 			}

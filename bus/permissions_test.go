@@ -93,8 +93,8 @@ func decider(ctx context.Context, t *testing.T, b *bus.Bus) <-chan forge.Event {
 	}
 	seen := make(chan forge.Event, 100)
 	serve(t, b, func(ctx context.Context, d *decide.Delivery) error {
-		if forge.As[*forge.Submit](d.Event.Message) != nil {
-			in := forge.As[*forge.Submit](d.Event.Message).Intent
+		if submit := forge.As[*forge.Submit](d.Event.Message); submit != nil {
+			in := submit.Intent
 			_, err := b.Journal.Append(ctx, d.Event.To, 0, forge.Record{Events: []forge.Event{d.Event}, Summary: forge.Summary{
 				Key: d.Event.To, Title: in.Title, Status: forge.StatusProposed, Source: in.Source, Run: 1,
 			}})
@@ -129,7 +129,9 @@ func TestPublisherMayOnlySubmit(t *testing.T) {
 	if _, err := nc.RequestWithContext(ctx, "forge.intent.shop.from.scanner.submit", []byte(finding)); err != nil {
 		t.Fatal(err)
 	}
-	if ev := wait.For(t, seen); forge.As[*forge.Submit](ev.Message) == nil || forge.As[*forge.Submit](ev.Message).Intent.Source != forge.SourceSystem || forge.As[*forge.Submit](ev.Message).Intent.Origin.System != "scanner" {
+	ev := wait.For(t, seen)
+	submit := forge.As[*forge.Submit](ev.Message)
+	if submit == nil || submit.Intent.Source != forge.SourceSystem || submit.Intent.Origin.System != "scanner" {
 		t.Errorf("got %+v", ev)
 	}
 	wait.Until(t, "somebody answers", func() bool {

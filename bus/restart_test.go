@@ -52,7 +52,8 @@ func TestRestart(t *testing.T) {
 	if got := wait.For(t, jobs); got != 1 {
 		t.Errorf("took command %d", got)
 	}
-	if ev := wait.For(t, seen); forge.As[*forge.AdmitRun](ev.Message) == nil || forge.As[*forge.AdmitRun](ev.Message).Run != 1 {
+	ev := wait.For(t, seen)
+	if admit := forge.As[*forge.AdmitRun](ev.Message); admit == nil || admit.Run != 1 {
 		t.Errorf("got %+v", ev)
 	}
 	if _, err := b.Journal.Append(ctx, key, 0, record(key, 0)); err != nil {
@@ -67,7 +68,8 @@ func TestRestart(t *testing.T) {
 	if got := wait.For(t, jobs); got != 3 {
 		t.Errorf("took command %d", got)
 	}
-	if ev := wait.For(t, seen); forge.As[*forge.AdmitRun](ev.Message) == nil || forge.As[*forge.AdmitRun](ev.Message).Run != 3 {
+	ev = wait.For(t, seen)
+	if admit := forge.As[*forge.AdmitRun](ev.Message); admit == nil || admit.Run != 3 {
 		t.Errorf("got %+v", ev)
 	}
 	if recs, seq, err := b.Journal.Load(ctx, key); err != nil || len(recs) != 1 || seq != 1 {

@@ -224,19 +224,21 @@ func TestGarbageCommand(t *testing.T) {
 		return nil
 	})
 	ev := wait.For(t, seen)
-	if forge.As[*forge.Result](ev.Message) == nil || forge.As[*forge.Result](ev.Message).Failure() == nil || forge.As[*forge.Result](ev.Message).Attempt != (forge.Attempt{Step: forge.StepAnalyze, Number: 7, Claim: 1}) {
+	if r := forge.As[*forge.Result](ev.Message); r == nil || r.Failure() == nil || r.Attempt != (forge.Attempt{Step: forge.StepAnalyze, Number: 7, Claim: 1}) {
 		t.Errorf("the machine is told %+v", ev)
 	}
 	wrong := command(3)
 	wrong.Input = &forge.ReviewInput{}
 	dispatch(t, b, wrong)
-	if ev = wait.For(t, seen); forge.As[*forge.Result](ev.Message).Failure() == nil || forge.As[*forge.Result](ev.Message).Attempt.Number != 3 {
+	ev = wait.For(t, seen)
+	if r := forge.As[*forge.Result](ev.Message); r.Failure() == nil || r.Attempt.Number != 3 {
 		t.Errorf("of a command with another step's input, the machine is told %+v", ev)
 	}
 	dispatch(t, b, command(1), command(2))
 	wait.For(t, jobs)
 	wait.For(t, jobs)
-	if ev = wait.For(t, seen); forge.As[*forge.Result](ev.Message).Failure() == nil || forge.As[*forge.Result](ev.Message).Attempt.Number != 2 {
+	ev = wait.For(t, seen)
+	if r := forge.As[*forge.Result](ev.Message); r.Failure() == nil || r.Attempt.Number != 2 {
 		t.Errorf("the machine is told %+v", ev)
 	}
 	deadLetters(ctx, t, b, 4)

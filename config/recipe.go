@@ -29,7 +29,8 @@ type Recipe struct {
 	Each string `yaml:"each"`
 	// Tasks stand in place of Run.
 	Tasks []RecipeTask `yaml:"tasks"`
-	// AllowEmpty lets a run that changes nothing count as done. Otherwise it is an error.
+	// AllowEmpty lets a run that changes nothing count as done also where there is no check,
+	// or it does not pass. Otherwise that is an error.
 	AllowEmpty bool `yaml:"allow_empty"`
 	// Timeout bounds each command. 0 means that of the step (see [Timeouts]).
 	Timeout time.Duration `yaml:"timeout"`

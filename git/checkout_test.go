@@ -10,6 +10,8 @@ import (
 	"testing"
 
 	"github.com/pfl-forge/pfl-forge/git"
+	"github.com/pfl-forge/pfl-forge/git/checkout"
+	"github.com/pfl-forge/pfl-forge/git/objects"
 )
 
 func TestForgeFilesAreNeverCommitted(t *testing.T) {
@@ -135,11 +137,11 @@ func TestPackedBranch(t *testing.T) {
 
 func TestLimitsOnWhatComesIn(t *testing.T) {
 	r := newRepo(t, map[string]string{"a": "a\n"})
-	for name, limits := range map[string]git.Limits{
+	for name, limits := range map[string]objects.Limits{
 		"bytes":   {Bytes: 300},
 		"objects": {Objects: 5},
 	} {
-		p, err := git.NewPool(t.Context(), git.PoolConfig{Dir: filepath.Join(t.TempDir(), "w"), Store: r.store(), Limits: limits})
+		p, err := checkout.NewPool(t.Context(), checkout.PoolConfig{Dir: filepath.Join(t.TempDir(), "w"), Store: r.store(), Limits: limits})
 		must(t, err)
 		c, agent := prepare(t, p, "t", r.head("main"))
 		for _, f := range []string{"1", "2", "3", "4"} {

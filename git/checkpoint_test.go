@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/pfl-forge/pfl-forge/git"
+	"github.com/pfl-forge/pfl-forge/git/checkout"
 )
 
 // What an agent does is saved while it works, and another replica goes on from there.
@@ -17,13 +18,13 @@ func TestCheckpoint(t *testing.T) {
 	r.git("clone", "-q", "--bare", r.dir, origin)
 	one := openOrigin(t, origin, filepath.Join(t.TempDir(), "clone"))
 	c, agent := prepare(t, newPool(t, one), "t", r.head("main"))
-	save := func(since git.Checkpoint) git.Checkpoint {
+	save := func(since checkout.Checkpoint) checkout.Checkpoint {
 		t.Helper()
 		now, err := c.Checkpoint(t.Context(), attempt("t"), since)
 		must(t, err)
 		return now
 	}
-	first := save(git.Checkpoint{})
+	first := save(checkout.Checkpoint{})
 	if first.Head != r.head("main") || first.Last != "" || first.Work != "" {
 		t.Errorf("an untouched checkout: %+v", first)
 	}
@@ -73,7 +74,7 @@ func TestCheckpointOfBadWork(t *testing.T) {
 	r := newRepo(t, map[string]string{"a": "a\n"})
 	c, agent := prepare(t, newPool(t, r.store()), "t", r.head("main"))
 	agent.write("a", "b\n")
-	good, err := c.Checkpoint(t.Context(), attempt("t"), git.Checkpoint{})
+	good, err := c.Checkpoint(t.Context(), attempt("t"), checkout.Checkpoint{})
 	must(t, err)
 	agent.git("add", "a")
 	agent.git("commit", "-q", "--amend", "-m", "rewritten")

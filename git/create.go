@@ -8,19 +8,19 @@ import (
 // Create makes a repository in a directory that exists, on branch b, with one
 // commit of everything that is there and not ignored.
 func Create(ctx context.Context, dir string, b Branch, message string, by Identity) (OID, error) {
-	by = by.orDefault()
-	c := command{dir: dir, config: []string{"user.name=" + by.Name, "user.email=" + by.Email}}
-	if _, err := run(ctx, c, "init", "--quiet", "--template=", "--initial-branch="+string(b)); err != nil {
+	by = by.OrDefault()
+	c := Command{Dir: dir, Config: []string{"user.name=" + by.Name, "user.email=" + by.Email}}
+	if _, err := Run(ctx, c, "init", "--quiet", "--template=", "--initial-branch="+string(b)); err != nil {
 		return "", fmt.Errorf("make a repository in %s: %w", dir, err)
 	}
-	c.gitDir, c.env = ".git", []string{"GIT_WORK_TREE=."}
-	if _, err := run(ctx, c, "add", "--all"); err != nil {
+	c.GitDir, c.Env = ".git", []string{"GIT_WORK_TREE=."}
+	if _, err := Run(ctx, c, "add", "--all"); err != nil {
 		return "", err
 	}
-	if _, err := run(ctx, c, "commit", "--quiet", "--message="+message); err != nil {
+	if _, err := Run(ctx, c, "commit", "--quiet", "--message="+message); err != nil {
 		return "", err
 	}
-	out, err := run(ctx, c, "rev-parse", "--verify", "HEAD^{commit}")
+	out, err := Run(ctx, c, "rev-parse", "--verify", "HEAD^{commit}")
 	if err != nil {
 		return "", err
 	}

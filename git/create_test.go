@@ -7,6 +7,8 @@ import (
 
 	"github.com/pfl-forge/pfl-forge/git"
 	"github.com/pfl-forge/pfl-forge/git/gittest"
+	"github.com/pfl-forge/pfl-forge/git/objects"
+	"github.com/pfl-forge/pfl-forge/git/store"
 )
 
 func TestCreateAndLog(t *testing.T) {
@@ -32,12 +34,12 @@ func TestCreateAndLog(t *testing.T) {
 	r.Git("config", "user.name", "A Person")
 	r.Git("config", "user.email", "person@example.org")
 	second := r.Commit("the second: done", map[string]string{"more.txt": "more\n"})
-	store, err := git.OpenLocal(t.Context(), git.LocalConfig{Path: filepath.Join(dir, "folder")})
+	store, err := store.OpenLocal(t.Context(), store.LocalConfig{Path: filepath.Join(dir, "folder")})
 	if err != nil {
 		t.Fatal(err)
 	}
 	lines, err := store.Log(t.Context(), second, 10)
-	if err != nil || len(lines) != 2 || lines[0] != (git.LogLine{Commit: second, Subject: "the second: done"}) || lines[1].Commit != first {
+	if err != nil || len(lines) != 2 || lines[0] != (objects.LogLine{Commit: second, Subject: "the second: done"}) || lines[1].Commit != first {
 		t.Errorf("log %v, %v", lines, err)
 	}
 	if lines, err = store.Log(t.Context(), second, 1); err != nil || len(lines) != 1 {

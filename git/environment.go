@@ -32,30 +32,30 @@ var private = []string{
 }
 
 // arguments puts the configuration in front of the command. No transport is allowed unless the call asks for it.
-func (c command) arguments(args []string) []string {
-	full := make([]string, 0, 2*(len(hermetic)+len(private)+len(c.config)+1)+len(args)+1)
+func (c Command) arguments(args []string) []string {
+	full := make([]string, 0, 2*(len(hermetic)+len(private)+len(c.Config)+1)+len(args)+1)
 	add := func(list []string) {
 		for _, kv := range list {
 			full = append(full, "-c", kv)
 		}
 	}
 	add(hermetic)
-	if !c.personal {
+	if !c.Personal {
 		add(private)
 	}
 	full = append(full, "-c", "protocol.allow=never")
-	add(c.config)
+	add(c.Config)
 	full = append(full, "--no-replace-objects", "--literal-pathspecs")
 	return append(full, args...)
 }
 
 // environment is built from nothing: of the parent's variables only those that find programs, homes and
 // credentials pass.
-func (c command) environment() []string {
+func (c Command) environment() []string {
 	env := []string{
 		"LC_ALL=C", "TZ=UTC", "GIT_TERMINAL_PROMPT=0", "GIT_EDITOR=false", "GIT_PAGER=cat", "GIT_OPTIONAL_LOCKS=0",
 	}
-	if !c.personal {
+	if !c.Personal {
 		env = append(env, "GIT_CONFIG_NOSYSTEM=1", "GIT_CONFIG_GLOBAL=/dev/null", "GIT_ATTR_NOSYSTEM=1")
 	}
 	for _, key := range []string{"PATH", "HOME", "TMPDIR", "XDG_CONFIG_HOME"} {
@@ -63,10 +63,10 @@ func (c command) environment() []string {
 			env = append(env, key+"="+v)
 		}
 	}
-	if c.gitDir != "" {
-		env = append(env, "GIT_DIR="+c.gitDir)
+	if c.GitDir != "" {
+		env = append(env, "GIT_DIR="+c.GitDir)
 	}
-	return append(env, c.env...)
+	return append(env, c.Env...)
 }
 
 // Identity is the name and address of an author or committer.
@@ -75,21 +75,23 @@ type Identity struct {
 	Email string
 }
 
-func (id Identity) orDefault() Identity {
+// OrDefault returns the identity without characters that git does not allow in one; pfl-forge when the name or address is
+// missing.
+func (id Identity) OrDefault() Identity {
 	if id.Name == "" || id.Email == "" {
 		return Identity{Name: "pfl-forge", Email: "pfl-forge@localhost"}
 	}
 	return Identity{Name: identityText(id.Name), Email: identityText(id.Email)}
 }
 
-// identityText drops what would break an identity line or a configuration value.
+// identityText drops the characters that would break an identity line or a configuration value.
 func identityText(s string) string {
 	s = strings.Map(func(r rune) rune {
 		if r < ' ' || r == 0x7f || strings.ContainsRune("<>\"\\", r) {
 			return -1
 		}
 		return r
-	}, clip(s))
+	}, Clip(s))
 	if s = strings.TrimSpace(s); s == "" {
 		return "unknown"
 	}

@@ -57,13 +57,13 @@ func (e *Error) Error() string {
 
 func (e *Error) Unwrap() error { return e.Err }
 
-// OverlapError reports uncommitted work of a person that is in the way of a merge. Nothing was changed.
-type OverlapError struct {
+// UncommittedError reports uncommitted work of a person that is in the way of a merge. Nothing was changed.
+type UncommittedError struct {
 	WorkTree string   // the person's working tree
 	Files    []string // at least one, sorted
 }
 
-func (e *OverlapError) Error() string {
+func (e *UncommittedError) Error() string {
 	return fmt.Sprintf("uncommitted changes in %s: commit or stash them", list(e.Files))
 }
 
@@ -98,7 +98,7 @@ type WorkError struct {
 
 func (e *WorkError) Error() string {
 	if e.Path != "" {
-		return fmt.Sprintf("%s work: %q %s", e.Fault, clip(e.Path), e.Detail)
+		return fmt.Sprintf("%s work: %q %s", e.Fault, Clip(e.Path), e.Detail)
 	}
 	return fmt.Sprintf("%s work: %s", e.Fault, e.Detail)
 }

@@ -13,6 +13,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/pfl-forge/pfl-forge/git"
+	"github.com/pfl-forge/pfl-forge/git/objects"
 	"github.com/pfl-forge/pfl-forge/internal/testsize"
 )
 
@@ -55,19 +56,19 @@ func TestForecast(t *testing.T) {
 		"a commit that is not here":      {other: "0123456789012345678901234567890123456789"},
 		"a history that has no business": {other: oid(t, r.git("commit-tree", "-m", "root", string(first)+"^{tree}"))},
 	} {
-		got, err := s.Forecast(t.Context(), landed, mine, []git.TaskHead{{Task: "t", Commit: tt.other}})
-		var want []git.Clash
+		got, err := s.Overlaps(t.Context(), landed, mine, []objects.TaskHead{{Task: "t", Commit: tt.other}})
+		var want []objects.Overlap
 		if tt.files != nil {
-			want = []git.Clash{{Task: "t", Files: tt.files}}
+			want = []objects.Overlap{{Task: "t", Files: tt.files}}
 		}
 		if diff := cmp.Diff(want, got); diff != "" || err != nil {
 			t.Errorf("%s: %v\n%s", name, err, diff)
 		}
 	}
 	clash := on(landed, map[string]string{"new": "theirs\n"})
-	tasks := []git.TaskHead{{Task: "x", Commit: clash}, {Task: "y", Commit: landed}, {Task: "z", Commit: clash}}
+	tasks := []objects.TaskHead{{Task: "x", Commit: clash}, {Task: "y", Commit: landed}, {Task: "z", Commit: clash}}
 	before := r.git("count-objects", "-v")
-	got, err := s.Forecast(t.Context(), landed, mine, tasks)
+	got, err := s.Overlaps(t.Context(), landed, mine, tasks)
 	if after := r.git("count-objects", "-v"); after != before {
 		t.Errorf("it leaves objects:\n%s\nand there were\n%s", after, before)
 	}
@@ -76,7 +77,7 @@ func TestForecast(t *testing.T) {
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	if _, err := s.Forecast(ctx, landed, mine, tasks); err == nil {
+	if _, err := s.Overlaps(ctx, landed, mine, tasks); err == nil {
 		t.Error("it does not stop")
 	}
 }
@@ -89,7 +90,7 @@ func TestForecastEqualsGit(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		base := drawBase(rt)
 		r.fastImport(base, drawLine(rt, "ours", base.trees[0]), drawLine(rt, "theirs", base.trees[0]))
-		got, err := s.Forecast(t.Context(), r.head("base"), r.head("ours"), []git.TaskHead{{Task: "t", Commit: r.head("theirs")}})
+		got, err := s.Overlaps(t.Context(), r.head("base"), r.head("ours"), []objects.TaskHead{{Task: "t", Commit: r.head("theirs")}})
 		if err != nil {
 			rt.Fatal(err)
 		}
@@ -124,14 +125,14 @@ func BenchmarkForecast(b *testing.B) {
 		"together": func(int) string { return file },
 	} {
 		b.Run(name, func(b *testing.B) {
-			var tasks []git.TaskHead
+			var tasks []objects.TaskHead
 			for n := range 8 {
-				tasks = append(tasks, git.TaskHead{Task: "t", Commit: on(main, of(n), fmt.Sprintf("package p\n\nvar work = %d\n", n+1))})
+				tasks = append(tasks, objects.TaskHead{Task: "t", Commit: on(main, of(n), fmt.Sprintf("package p\n\nvar work = %d\n", n+1))})
 			}
 			var took []time.Duration
 			for b.Loop() {
 				start := time.Now()
-				clashes, err := s.Forecast(b.Context(), later, head, tasks)
+				clashes, err := s.Overlaps(b.Context(), later, head, tasks)
 				if err != nil || len(clashes) > 0 != (name == "together") {
 					b.Fatal(clashes, err)
 				}

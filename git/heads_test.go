@@ -7,19 +7,21 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/pfl-forge/pfl-forge/git"
+	"github.com/pfl-forge/pfl-forge/git/objects"
+	"github.com/pfl-forge/pfl-forge/git/store"
 )
 
 // newest is an attempt whose head others are compared with.
-func newest(task string) git.Attempt {
+func newest(task string) store.Attempt {
 	a := attempt(task)
 	a.Newest = true
 	return a
 }
 
-func wantHeads(t *testing.T, s *git.Store, want ...git.TaskHead) {
+func wantHeads(t *testing.T, s *store.Store, want ...objects.TaskHead) {
 	t.Helper()
 	got, err := s.TaskHeads(t.Context())
-	if diff := cmp.Diff(append([]git.TaskHead{}, want...), got); diff != "" || err != nil {
+	if diff := cmp.Diff(append([]objects.TaskHead{}, want...), got); diff != "" || err != nil {
 		t.Errorf("%v\n%s", err, diff)
 	}
 }
@@ -30,7 +32,7 @@ func TestTaskHeads(t *testing.T) {
 	s := r.store()
 	wantHeads(t, s)
 	one, two := r.commit("one", map[string]string{"a": "b\n"}), r.commit("two", map[string]string{"a": "c\n"})
-	keep := func(a git.Attempt, at git.OID) {
+	keep := func(a store.Attempt, at git.OID) {
 		t.Helper()
 		if _, err := s.Keep(ctx, a, at); err != nil {
 			t.Fatal(err)
@@ -39,35 +41,35 @@ func TestTaskHeads(t *testing.T) {
 	keep(newest("x-001"), one)
 	keep(newest("y-001"), one)
 	keep(attempt("z-001"), one) // an attempt that was cut off
-	wantHeads(t, s, git.TaskHead{Task: "x-001", Commit: one}, git.TaskHead{Task: "y-001", Commit: one})
+	wantHeads(t, s, objects.TaskHead{Task: "x-001", Commit: one}, objects.TaskHead{Task: "y-001", Commit: one})
 	keep(newest("x-001"), two)
 	keep(newest("x-001"), two)
-	wantHeads(t, s, git.TaskHead{Task: "x-001", Commit: two}, git.TaskHead{Task: "y-001", Commit: one})
+	wantHeads(t, s, objects.TaskHead{Task: "x-001", Commit: two}, objects.TaskHead{Task: "y-001", Commit: one})
 	if r.head("refs/forge/_heads/x-001") != two {
 		t.Error("git does not see it")
 	}
 
 	r.git("gc", "-q") // a person's
-	wantHeads(t, s, git.TaskHead{Task: "x-001", Commit: two}, git.TaskHead{Task: "y-001", Commit: one})
+	wantHeads(t, s, objects.TaskHead{Task: "x-001", Commit: two}, objects.TaskHead{Task: "y-001", Commit: one})
 	keep(newest("x-001"), one) // of a packed commit
 	three := r.commit("three", map[string]string{"a": "d\n"})
 	keep(newest("y-001"), three)
-	wantHeads(t, s, git.TaskHead{Task: "x-001", Commit: one}, git.TaskHead{Task: "y-001", Commit: three})
+	wantHeads(t, s, objects.TaskHead{Task: "x-001", Commit: one}, objects.TaskHead{Task: "y-001", Commit: three})
 	for range 2 {
 		if err := s.Forget(ctx, nil, "x-001", "gone-001"); err != nil {
 			t.Fatal(err)
 		}
-		wantHeads(t, s, git.TaskHead{Task: "y-001", Commit: three})
+		wantHeads(t, s, objects.TaskHead{Task: "y-001", Commit: three})
 	}
 	keep(newest("x-001"), three)
 	if err := s.Forget(ctx, nil, "x-001", "y-001"); err != nil {
 		t.Fatal(err)
 	}
 	wantHeads(t, s)
-	keep(git.Attempt{Intent: "fix", Task: "fix-001", Number: 1, Newest: true}, one)
-	keep(git.Attempt{Intent: "fix-it", Task: "fix-it-001", Number: 1, Newest: true}, one)
+	keep(store.Attempt{Intent: "fix", Task: "fix-001", Number: 1, Newest: true}, one)
+	keep(store.Attempt{Intent: "fix-it", Task: "fix-it-001", Number: 1, Newest: true}, one)
 	must(t, s.Sweep(ctx, "fix"))
-	wantHeads(t, s, git.TaskHead{Task: "fix-it-001", Commit: one})
+	wantHeads(t, s, objects.TaskHead{Task: "fix-it-001", Commit: one})
 	if s.Forget(ctx, nil, "../x") == nil {
 		t.Error("a path is taken for a task")
 	}
@@ -88,16 +90,16 @@ func TestTaskHeadsOfOthers(t *testing.T) {
 		t.Fatal(err)
 	}
 	wantHeads(t, two)
-	for _, s := range []*git.Store{two, one} {
+	for _, s := range []*store.Store{two, one} {
 		must(t, s.Fetch(ctx))
-		wantHeads(t, s, git.TaskHead{Task: "t", Commit: got.Head})
+		wantHeads(t, s, objects.TaskHead{Task: "t", Commit: got.Head})
 		if !s.Has(ctx, got.Head) {
 			t.Error("its commit is not there")
 		}
 	}
 	third := openOrigin(t, bare.dir, filepath.Join(t.TempDir(), "third.git"))
-	wantHeads(t, third, git.TaskHead{Task: "t", Commit: got.Head})
-	for _, s := range []*git.Store{two, one} {
+	wantHeads(t, third, objects.TaskHead{Task: "t", Commit: got.Head})
+	for _, s := range []*store.Store{two, one} {
 		must(t, s.Forget(ctx, nil, "t"))
 		wantHeads(t, s)
 	}

@@ -9,6 +9,8 @@ import (
 	"testing"
 
 	"github.com/pfl-forge/pfl-forge/git"
+	"github.com/pfl-forge/pfl-forge/git/checkout"
+	"github.com/pfl-forge/pfl-forge/git/objects"
 )
 
 // plant makes every kind of configuration that runs something when git is called in dir, and returns the file
@@ -252,8 +254,8 @@ func TestCollectRefusesUnsafePaths(t *testing.T) {
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			r := newRepo(t, map[string]string{"a": "a\n", "d/b": "b\n"})
-			p, err := git.NewPool(t.Context(), git.PoolConfig{
-				Dir: filepath.Join(t.TempDir(), "w"), Store: r.store(), Limits: git.Limits{Blob: 1 << 20},
+			p, err := checkout.NewPool(t.Context(), checkout.PoolConfig{
+				Dir: filepath.Join(t.TempDir(), "w"), Store: r.store(), Limits: objects.Limits{Blob: 1 << 20},
 			})
 			if err != nil {
 				t.Fatal(err)

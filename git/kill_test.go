@@ -15,6 +15,8 @@ import (
 	"time"
 
 	"github.com/pfl-forge/pfl-forge/git"
+	"github.com/pfl-forge/pfl-forge/git/checkout"
+	"github.com/pfl-forge/pfl-forge/git/store"
 	"github.com/pfl-forge/pfl-forge/internal/testsize"
 	"github.com/pfl-forge/pfl-forge/internal/wait"
 )
@@ -44,7 +46,7 @@ func fatal(err error) {
 // victimMerges moves main along a chain of commits, from where it is.
 func victimMerges(dir string, chain []string) {
 	ctx := context.Background()
-	s, err := git.OpenLocal(ctx, git.LocalConfig{Path: dir})
+	s, err := store.OpenLocal(ctx, store.LocalConfig{Path: dir})
 	fatal(err)
 	for i := range len(chain) - 1 {
 		_, err := s.Merge(ctx, "main", git.OID(chain[i]), git.OID(chain[i+1]))
@@ -55,9 +57,9 @@ func victimMerges(dir string, chain []string) {
 // victimWorks does task after task and prints what it collected.
 func victimWorks(dir, pool string) {
 	ctx := context.Background()
-	s, err := git.OpenLocal(ctx, git.LocalConfig{Path: dir})
+	s, err := store.OpenLocal(ctx, store.LocalConfig{Path: dir})
 	fatal(err)
-	p, err := git.NewPool(ctx, git.PoolConfig{Dir: pool, Store: s})
+	p, err := checkout.NewPool(ctx, checkout.PoolConfig{Dir: pool, Store: s})
 	fatal(err)
 	head, err := s.Head(ctx, "main")
 	fatal(err)
@@ -69,10 +71,10 @@ func victimWorks(dir, pool string) {
 		_, err = c.CommitAll(ctx, "work", git.Identity{})
 		fatal(err)
 		fatal(os.WriteFile(filepath.Join(c.Dir(), "left"), []byte(fmt.Sprint(i)), 0o600))
-		got, err := c.Collect(ctx, git.Attempt{Intent: "intent", Task: task, Number: 1})
+		got, err := c.Collect(ctx, store.Attempt{Intent: "intent", Task: task, Number: 1})
 		fatal(err)
 		fmt.Println(got.Ref, got.Head)
-		fmt.Println(git.Attempt{Intent: "intent", Task: task, Number: 1}.LeftoverRef(got.Leftover), got.Leftover)
+		fmt.Println(store.Attempt{Intent: "intent", Task: task, Number: 1}.LeftoverRef(got.Leftover), got.Leftover)
 		switch i % 3 {
 		case 0:
 			fatal(c.Release())

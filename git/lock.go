@@ -10,14 +10,10 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// LockFile takes an exclusive lock on a file, which it makes, and waits for it until ctx ends: ErrBusy. Closing
-// the file releases it.
-func LockFile(ctx context.Context, path string) (*os.File, error) { return lockFile(ctx, path) }
-
-// lockFile takes an exclusive flock on path, creating the file. It waits until ctx ends.
+// LockFile takes an exclusive flock on path, creating the file. It waits until ctx ends. Error: ErrBusy.
 // Children that inherit the returned file keep the lock for as long as they live, so after a kill -9 the
 // next holder waits for the orphaned git process instead of racing it. Closing the file releases the lock.
-func lockFile(ctx context.Context, path string) (*os.File, error) {
+func LockFile(ctx context.Context, path string) (*os.File, error) {
 	f, err := os.OpenFile(path, os.O_CREATE|os.O_RDWR, 0o600)
 	if err != nil {
 		return nil, err
@@ -31,15 +27,15 @@ func lockFile(ctx context.Context, path string) (*os.File, error) {
 			_ = f.Close()
 			return nil, fmt.Errorf("lock %s: %w", path, err)
 		}
-		if err := sleep(ctx, wait); err != nil {
+		if err := Pause(ctx, wait); err != nil {
 			_ = f.Close()
 			return nil, fmt.Errorf("lock %s: %w: %w", path, ErrBusy, err)
 		}
 	}
 }
 
-// sleep waits for d or the end of ctx.
-func sleep(ctx context.Context, d time.Duration) error {
+// Pause waits for d, or until ctx ends, and then returns why.
+func Pause(ctx context.Context, d time.Duration) error {
 	t := time.NewTimer(d)
 	defer t.Stop()
 	select {

@@ -11,6 +11,8 @@ import (
 	"time"
 
 	"github.com/pfl-forge/pfl-forge/git"
+	"github.com/pfl-forge/pfl-forge/git/checkout"
+	"github.com/pfl-forge/pfl-forge/git/store"
 	"github.com/pfl-forge/pfl-forge/internal/wait"
 )
 
@@ -65,7 +67,7 @@ func TestMergeKeepsUncommittedWork(t *testing.T) {
 			before := r.git("status", "--porcelain", "-uall") + r.git("diff") + r.git("diff", "--cached")
 			_, err := r.store().Merge(t.Context(), "main", old, next)
 			if tc.overlap != nil {
-				var o *git.OverlapError
+				var o *git.UncommittedError
 				if !errors.As(err, &o) || !slices.Equal(o.Files, tc.overlap) || r.head("main") != old {
 					t.Fatalf("error %v, main moved: %v", err, r.head("main") != old)
 				}
@@ -242,9 +244,9 @@ func TestMergeAgainstAPerson(t *testing.T) {
 }
 
 // commitOn makes another commit of ours, through a checkout.
-func commitOn(t *testing.T, s *git.Store, at git.OID, n int) git.OID {
+func commitOn(t *testing.T, s *store.Store, at git.OID, n int) git.OID {
 	t.Helper()
-	p, err := git.NewPool(t.Context(), git.PoolConfig{Dir: filepath.Join(t.TempDir(), "w"), Store: s})
+	p, err := checkout.NewPool(t.Context(), checkout.PoolConfig{Dir: filepath.Join(t.TempDir(), "w"), Store: s})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -9,7 +9,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"github.com/pfl-forge/pfl-forge/git"
+	"github.com/pfl-forge/pfl-forge/git/checkout"
 )
 
 // mayMount skips a test where this process may not mount.
@@ -53,7 +53,7 @@ func TestHostileMounts(t *testing.T) {
 			t.Run(tc.name+", "+back, func(t *testing.T) {
 				r := newRepo(t, map[string]string{"a": "a\n", "dir/b": "b\n", "dir/deep/c": "c\n"})
 				must(t, os.WriteFile(filepath.Join(outside, "precious"), []byte("mine\n"), 0o600))
-				p := poolWith(t, r.store(), git.PoolConfig{Max: 1})
+				p := poolWith(t, r.store(), checkout.PoolConfig{Max: 1})
 				base := r.head("main")
 				c, agent := prepare(t, p, "t", base)
 				agent.write("planted", "x\n")
@@ -78,7 +78,7 @@ func TestHostileMounts(t *testing.T) {
 					must(t, c.Park())
 				case "crash":
 					must(t, p.Close())
-					p = poolWith(t, r.store(), git.PoolConfig{Dir: filepath.Dir(c.Dir()), Max: 1})
+					p = poolWith(t, r.store(), checkout.PoolConfig{Dir: filepath.Dir(c.Dir()), Max: 1})
 					must(t, p.Retire("t"))
 				}
 				if mounted(t, c.Dir()) {

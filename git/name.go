@@ -14,11 +14,11 @@ type OID string
 // ParseOID validates s as a full object name.
 func ParseOID(s string) (OID, error) {
 	if len(s) != 40 {
-		return "", fmt.Errorf("object name %q: want 40 hexadecimal digits", clip(s))
+		return "", fmt.Errorf("object name %q: want 40 hexadecimal digits", Clip(s))
 	}
 	for i := range len(s) {
 		if c := s[i]; (c < '0' || c > '9') && (c < 'a' || c > 'f') {
-			return "", fmt.Errorf("object name %q: want 40 lower-case hexadecimal digits", clip(s))
+			return "", fmt.Errorf("object name %q: want 40 lower-case hexadecimal digits", Clip(s))
 		}
 	}
 	if strings.Trim(s, "0") == "" {
@@ -38,12 +38,12 @@ type Name string
 // ParseName validates s as a Name.
 func ParseName(s string) (Name, error) {
 	if s == "" || len(s) > 80 {
-		return "", fmt.Errorf("name %q: want 1 to 80 characters", clip(s))
+		return "", fmt.Errorf("name %q: want 1 to 80 characters", Clip(s))
 	}
 	for i := range len(s) {
 		c := s[i]
 		if (c < 'a' || c > 'z') && (c < '0' || c > '9') && (c != '-' || i == 0) {
-			return "", fmt.Errorf("name %q: want a lower-case letter or digit, then letters, digits and -", clip(s))
+			return "", fmt.Errorf("name %q: want a lower-case letter or digit, then letters, digits and -", Clip(s))
 		}
 	}
 	return Name(s), nil
@@ -74,7 +74,7 @@ func ParseBranch(s string) (Branch, error) {
 		}
 	}
 	if reason != "" {
-		return "", fmt.Errorf("branch %q: %s", clip(s), reason)
+		return "", fmt.Errorf("branch %q: %s", Clip(s), reason)
 	}
 	return Branch(s), nil
 }
@@ -82,7 +82,8 @@ func ParseBranch(s string) (Branch, error) {
 // TaskBranch returns the branch that a task's agent works on, forge/<task>.
 func TaskBranch(task Name) Branch { return Branch("forge/" + string(task)) }
 
-func (b Branch) ref() string { return "refs/heads/" + string(b) }
+// Ref returns the full ref name, refs/heads/<branch>.
+func (b Branch) Ref() string { return "refs/heads/" + string(b) }
 
 // Path is a slash-separated path inside a tree, clean and relative. Make one with ParsePath.
 type Path string
@@ -91,48 +92,13 @@ type Path string
 func ParsePath(s string) (Path, error) {
 	if s == "" || len(s) > 4096 || path.Clean(s) != s || path.IsAbs(s) || s == "." || s == ".." || strings.HasPrefix(s, "../") ||
 		strings.ContainsFunc(s, unicode.IsControl) {
-		return "", fmt.Errorf("path %q: want a clean relative path", clip(s))
+		return "", fmt.Errorf("path %q: want a clean relative path", Clip(s))
 	}
 	return Path(s), nil
 }
 
-// Attempt names one try of one task. The commits that it made are kept under refs/forge/<intent>/<task>/<number>/.
-type Attempt struct {
-	Intent Name
-	Task   Name
-	Number int // 1, 2, ...
-
-	// Newest has Keep and Collect publish the head that they keep as the task's newest as well: TaskHeads returns it
-	// until Forget.
-	Newest bool
-}
-
-func (a Attempt) prefix() string {
-	return fmt.Sprintf("%s%s/%d/", intentPrefix(a.Intent), a.Task, a.Number)
-}
-
-// KeptRef returns the ref under which Keep keeps commit o of the attempt: refs/forge/<intent>/<task>/<attempt>/<first 12 digits>.
-func (a Attempt) KeptRef(o OID) string { return a.prefix() + o.Short() }
-
-// LeftoverRef returns the ref under which Collect keeps uncommitted work that it saved as commit o.
-func (a Attempt) LeftoverRef(o OID) string { return a.prefix() + "leftover-" + o.Short() }
-
-func (a Attempt) validate() error {
-	if _, err := ParseName(string(a.Intent)); err != nil {
-		return fmt.Errorf("intent: %w", err)
-	}
-	if _, err := ParseName(string(a.Task)); err != nil {
-		return fmt.Errorf("task: %w", err)
-	}
-	if a.Number < 1 {
-		return fmt.Errorf("attempt %d: want 1 or more", a.Number)
-	}
-	return nil
-}
-
-func intentPrefix(intent Name) string { return "refs/forge/" + string(intent) + "/" }
-
-func clip(s string) string {
+// Clip returns the first 80 bytes of a text that stands in an error message.
+func Clip(s string) string {
 	if len(s) > 80 {
 		return s[:80] + "..."
 	}

@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/pfl-forge/pfl-forge/git"
+	"github.com/pfl-forge/pfl-forge/git/store"
 )
 
 // newOrigin makes a bare repository with the files on main, and a person's clone of it.
@@ -22,9 +23,9 @@ func newOrigin(t *testing.T, files map[string]string) (bare, person repo) {
 	return bare, person
 }
 
-func openOrigin(t *testing.T, url, dir string) *git.Store {
+func openOrigin(t *testing.T, url, dir string) *store.Store {
 	t.Helper()
-	s, err := git.OpenOrigin(t.Context(), git.OriginConfig{URL: url, Dir: dir})
+	s, err := store.OpenOrigin(t.Context(), store.OriginConfig{URL: url, Dir: dir})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -186,7 +187,7 @@ func TestOriginCloneIsReplacedWhenBroken(t *testing.T) {
 		})
 	}
 	for _, url := range []string{"", "-u", "ext::sh -c id", "--upload-pack=x", "ssh://-oProxyCommand=x/y", "relative"} {
-		if _, err := git.OpenOrigin(t.Context(), git.OriginConfig{URL: url, Dir: filepath.Join(t.TempDir(), "c")}); err == nil {
+		if _, err := store.OpenOrigin(t.Context(), store.OriginConfig{URL: url, Dir: filepath.Join(t.TempDir(), "c")}); err == nil {
 			t.Errorf("%q was accepted", url)
 		}
 	}

@@ -36,7 +36,7 @@ func TestMergeNeverTouchesAPersonsWork(t *testing.T) {
 
 		_, err := s.Merge(t.Context(), "main", r.head("base"), r.head("next"))
 		after := r.disk()
-		if _, overlap := errors.AsType[*git.OverlapError](err); overlap {
+		if _, overlap := errors.AsType[*git.UncommittedError](err); overlap {
 			refused++
 			if !maps.Equal(disk, after) || index != r.git("ls-files", "-s") || r.head("main") != r.head("base") {
 				rt.Fatalf("refused (%v), but changed %v to %v", err, disk, after)

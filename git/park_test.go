@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/pfl-forge/pfl-forge/git"
+	"github.com/pfl-forge/pfl-forge/git/checkout"
 )
 
 // treesOf lists the working trees of a pool by their inodes.
@@ -28,7 +29,7 @@ func treesOf(t *testing.T, dir string) []string {
 }
 
 // park does a task's work, collects it, and gives the checkout back.
-func park(t *testing.T, p *git.Pool, task string, at git.OID) git.OID {
+func park(t *testing.T, p *checkout.Pool, task string, at git.OID) git.OID {
 	t.Helper()
 	c, agent := prepare(t, p, task, at)
 	agent.write("a", task+"\n")
@@ -45,7 +46,7 @@ func park(t *testing.T, p *git.Pool, task string, at git.OID) git.OID {
 func TestCollectedTasksShareTrees(t *testing.T) {
 	r := newRepo(t, map[string]string{"a": "a\n", ".gitignore": "cache/\n"})
 	dir := filepath.Join(t.TempDir(), "w")
-	p := poolWith(t, r.store(), git.PoolConfig{Dir: dir, Max: 2})
+	p := poolWith(t, r.store(), checkout.PoolConfig{Dir: dir, Max: 2})
 	var first []string
 	heads := map[string]git.OID{}
 	for i := range 6 {
@@ -82,8 +83,8 @@ func TestCollectedTasksShareTrees(t *testing.T) {
 func TestPoolGoesBeyondItsBound(t *testing.T) {
 	r := newRepo(t, map[string]string{"a": "a\n"})
 	dir := filepath.Join(t.TempDir(), "w")
-	p := poolWith(t, r.store(), git.PoolConfig{Dir: dir, Max: 2})
-	var used []*git.Checkout
+	p := poolWith(t, r.store(), checkout.PoolConfig{Dir: dir, Max: 2})
+	var used []*checkout.Checkout
 	for i := range 4 {
 		c, _ := prepare(t, p, fmt.Sprintf("t%d", i), r.head("main"))
 		used = append(used, c)
@@ -104,7 +105,7 @@ func TestPoolGoesBeyondItsBound(t *testing.T) {
 func TestParkedStays(t *testing.T) {
 	r := newRepo(t, map[string]string{"a": "a\n", ".gitignore": "cache/\n"})
 	dir, base := filepath.Join(t.TempDir(), "w"), r.head("main")
-	cfg := git.PoolConfig{Dir: dir, Max: 3}
+	cfg := checkout.PoolConfig{Dir: dir, Max: 3}
 	p := poolWith(t, r.store(), cfg)
 	old, again := park(t, p, "old", base), park(t, p, "again", base)
 	c, agent := prepare(t, p, "cut-off", base)
@@ -125,7 +126,7 @@ func TestParkedStays(t *testing.T) {
 	must(t, p.Close())
 
 	// With a smaller bound, those go that nobody uses.
-	p = poolWith(t, r.store(), git.PoolConfig{Dir: dir, Max: 1})
+	p = poolWith(t, r.store(), checkout.PoolConfig{Dir: dir, Max: 1})
 	if got := entries(t, dir); !slices.Equal(got, []string{"again", "cut-off", "last", "next"}) {
 		t.Errorf("checkouts %q", got)
 	}
@@ -141,7 +142,7 @@ func TestParkedStays(t *testing.T) {
 func TestParkedIsTakenOrReopened(t *testing.T) {
 	r := newRepo(t, map[string]string{"a": "a\n", ".gitignore": "cache/\n"})
 	base := r.head("main")
-	p := poolWith(t, r.store(), git.PoolConfig{Max: 1})
+	p := poolWith(t, r.store(), checkout.PoolConfig{Max: 1})
 	for i := range 10 {
 		task := fmt.Sprintf("t%d", i)
 		head := park(t, p, task, base)

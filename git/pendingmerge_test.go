@@ -7,6 +7,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/pfl-forge/pfl-forge/git"
+	"github.com/pfl-forge/pfl-forge/git/store"
 )
 
 func TestMerges(t *testing.T) {
@@ -14,25 +15,25 @@ func TestMerges(t *testing.T) {
 	first := r.head("main")
 	second := r.commit("second", map[string]string{"a": "b\n"})
 	r.git("clone", "-q", "--bare", r.dir, r.dir+".git")
-	clone, err := git.OpenOrigin(t.Context(), git.OriginConfig{URL: r.dir + ".git", Dir: t.TempDir() + "/clone"})
+	clone, err := store.OpenOrigin(t.Context(), store.OriginConfig{URL: r.dir + ".git", Dir: t.TempDir() + "/clone"})
 	if err != nil {
 		t.Fatal(err)
 	}
-	for name, s := range map[string]*git.Store{"local": r.store(), "clone": clone} {
+	for name, s := range map[string]*store.Store{"local": r.store(), "clone": clone} {
 		t.Run(name, func(t *testing.T) {
-			merge := func(intent, task git.Name, n int) git.PendingMerge {
-				return git.PendingMerge{Intent: intent, Task: task, Number: n, Parent: first, Commit: second}
+			merge := func(intent, task git.Name, n int) store.PendingMerge {
+				return store.PendingMerge{Intent: intent, Task: task, Number: n, Parent: first, Commit: second}
 			}
 			one, two, other := merge("fix", "fix-001", 1), merge("fix", "fix-001", 2), merge("other", "other-001", 1)
-			for _, l := range []git.PendingMerge{one, two, two, other} {
+			for _, l := range []store.PendingMerge{one, two, two, other} {
 				if err := s.KeepPendingMerge(t.Context(), l); err != nil {
 					t.Fatal(err)
 				}
 			}
-			if _, err := s.Keep(t.Context(), git.Attempt{Intent: "fix", Task: "fix-001", Number: 1}, second); err != nil {
+			if _, err := s.Keep(t.Context(), store.Attempt{Intent: "fix", Task: "fix-001", Number: 1}, second); err != nil {
 				t.Fatal(err)
 			}
-			want := func(intent git.Name, want ...git.PendingMerge) {
+			want := func(intent git.Name, want ...store.PendingMerge) {
 				t.Helper()
 				got, err := s.PendingMerges(t.Context(), intent)
 				if diff := cmp.Diff(want, got); diff != "" || err != nil {
@@ -41,10 +42,10 @@ func TestMerges(t *testing.T) {
 			}
 			want("", one, two, other)
 			want("fix", one, two)
-			if err := s.Forget(t.Context(), []git.PendingMerge{one, other}); err != nil {
+			if err := s.Forget(t.Context(), []store.PendingMerge{one, other}); err != nil {
 				t.Fatal(err)
 			}
-			if err := s.Forget(t.Context(), []git.PendingMerge{one, two}); err != nil {
+			if err := s.Forget(t.Context(), []store.PendingMerge{one, two}); err != nil {
 				t.Errorf("deleting once more: %v", err)
 			}
 			want("")
@@ -60,12 +61,12 @@ func TestMerges(t *testing.T) {
 
 func TestMergesAreChecked(t *testing.T) {
 	s := newRepo(t, map[string]string{"a": "a\n"}).store()
-	for _, l := range []git.PendingMerge{
+	for _, l := range []store.PendingMerge{
 		{Intent: "fix", Task: "fix-001", Number: 1, Parent: "HEAD", Commit: "HEAD"},
 		{Intent: "../x", Task: "fix-001", Number: 1},
 		{Intent: "fix", Task: "fix-001"},
 	} {
-		if s.KeepPendingMerge(t.Context(), l) == nil || s.Forget(t.Context(), []git.PendingMerge{l}) == nil {
+		if s.KeepPendingMerge(t.Context(), l) == nil || s.Forget(t.Context(), []store.PendingMerge{l}) == nil {
 			t.Errorf("%+v is taken", l)
 		}
 	}
@@ -80,7 +81,7 @@ func TestDefaultBranch(t *testing.T) {
 	if got, err := r.store().DefaultBranch(t.Context()); got != "trunk" || err != nil {
 		t.Errorf("%q, %v", got, err)
 	}
-	clone, err := git.OpenOrigin(t.Context(), git.OriginConfig{URL: r.dir, Dir: t.TempDir() + "/clone"})
+	clone, err := store.OpenOrigin(t.Context(), store.OriginConfig{URL: r.dir, Dir: t.TempDir() + "/clone"})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -13,6 +13,8 @@ import (
 	"time"
 
 	"github.com/pfl-forge/pfl-forge/git"
+	"github.com/pfl-forge/pfl-forge/git/checkout"
+	"github.com/pfl-forge/pfl-forge/git/store"
 	"github.com/pfl-forge/pfl-forge/internal/wait"
 )
 
@@ -36,7 +38,7 @@ func TestWarmCheckoutIsClean(t *testing.T) {
 	r := newRepo(t, map[string]string{
 		".gitignore": "*.log\nnode_modules/\n", "a": "a\n", "dir/b": "b\n", "dir/deep/c": "c\n", "x/y": "y\n",
 	})
-	p := poolWith(t, r.store(), git.PoolConfig{})
+	p := poolWith(t, r.store(), checkout.PoolConfig{})
 	c, agent := prepare(t, p, "one", r.head("main"))
 	inode := inodeOf(t, filepath.Join(c.Dir(), "dir"))
 	agent.write("a.log", "ignored\n")
@@ -136,7 +138,7 @@ func TestReopen(t *testing.T) {
 	}
 	agent.write("a", "c\n")
 	agent.git("commit", "-qam", "more")
-	second, err := again.Collect(t.Context(), git.Attempt{Intent: "intent", Task: "t", Number: 2})
+	second, err := again.Collect(t.Context(), store.Attempt{Intent: "intent", Task: "t", Number: 2})
 	if err != nil || second.Commits != 2 {
 		t.Fatalf("second attempt: %+v, %v", second, err)
 	}
@@ -172,7 +174,7 @@ func TestViewIsDetached(t *testing.T) {
 func TestSweepAndClose(t *testing.T) {
 	r := newRepo(t, map[string]string{"a": "a\n"})
 	dir := filepath.Join(t.TempDir(), "w")
-	p, err := git.NewPool(t.Context(), git.PoolConfig{Dir: dir, Store: r.store(), Max: 2})
+	p, err := checkout.NewPool(t.Context(), checkout.PoolConfig{Dir: dir, Store: r.store(), Max: 2})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -186,7 +188,7 @@ func TestSweepAndClose(t *testing.T) {
 		t.Fatalf("checkouts %q", got)
 	}
 	ctx := wait.Briefly(t, 20*time.Millisecond)
-	if _, err := git.NewPool(ctx, git.PoolConfig{Dir: dir, Store: r.store()}); !errors.Is(err, git.ErrBusy) {
+	if _, err := checkout.NewPool(ctx, checkout.PoolConfig{Dir: dir, Store: r.store()}); !errors.Is(err, git.ErrBusy) {
 		t.Fatalf("a second pool: %v", err)
 	}
 	if err := p.Close(); err != nil {
@@ -278,7 +280,7 @@ func TestPoolRepairs(t *testing.T) {
 		t.Run(lose, func(t *testing.T) {
 			r := newRepo(t, map[string]string{"a": "a\n", "d/b": "b\n"})
 			dir := filepath.Join(t.TempDir(), "w")
-			p := poolWith(t, r.store(), git.PoolConfig{Dir: dir})
+			p := poolWith(t, r.store(), checkout.PoolConfig{Dir: dir})
 			prepare(t, p, "t", r.head("main"))
 			old, _ := prepare(t, p, "old", r.head("main"))
 			if err := old.Release(); err != nil {
@@ -297,7 +299,7 @@ func TestPoolRepairs(t *testing.T) {
 			if exists(filepath.Join(dir, ".own/t")) {
 				r.at(dir).write(".own/t/index.lock", "")
 			}
-			p = poolWith(t, r.store(), git.PoolConfig{Dir: dir})
+			p = poolWith(t, r.store(), checkout.PoolConfig{Dir: dir})
 			for _, name := range []string{"t", "u", "v"} {
 				if _, agent := prepare(t, p, name, r.head("main")); agent.git("status", "--porcelain", "--ignored") != "" {
 					t.Errorf("%s is not clean", name)

@@ -8,6 +8,8 @@ import (
 	"testing"
 
 	"github.com/pfl-forge/pfl-forge/git"
+	"github.com/pfl-forge/pfl-forge/git/checkout"
+	"github.com/pfl-forge/pfl-forge/git/store"
 )
 
 // repo is a person's repository, driven by real git.
@@ -116,9 +118,9 @@ func (r repo) head(rev string) git.OID {
 	return oid(r.t, r.git("rev-parse", "--verify", rev))
 }
 
-func (r repo) store() *git.Store {
+func (r repo) store() *store.Store {
 	r.t.Helper()
-	s, err := git.OpenLocal(r.t.Context(), git.LocalConfig{Path: r.dir, AllowBare: true})
+	s, err := store.OpenLocal(r.t.Context(), store.LocalConfig{Path: r.dir, AllowBare: true})
 	if err != nil {
 		r.t.Fatal(err)
 	}
@@ -134,22 +136,22 @@ func oid(t testing.TB, s string) git.OID {
 	return o
 }
 
-func newPool(t testing.TB, s *git.Store) *git.Pool {
+func newPool(t testing.TB, s *store.Store) *checkout.Pool {
 	t.Helper()
 	return poolAt(t, s, filepath.Join(t.TempDir(), "worktrees"))
 }
 
-func poolAt(t testing.TB, s *git.Store, dir string) *git.Pool {
+func poolAt(t testing.TB, s *store.Store, dir string) *checkout.Pool {
 	t.Helper()
-	return poolWith(t, s, git.PoolConfig{Dir: dir})
+	return poolWith(t, s, checkout.PoolConfig{Dir: dir})
 }
 
-func poolWith(t testing.TB, s *git.Store, cfg git.PoolConfig) *git.Pool {
+func poolWith(t testing.TB, s *store.Store, cfg checkout.PoolConfig) *checkout.Pool {
 	t.Helper()
 	if cfg.Store = s; cfg.Dir == "" {
 		cfg.Dir = filepath.Join(t.TempDir(), "worktrees")
 	}
-	p, err := git.NewPool(t.Context(), cfg)
+	p, err := checkout.NewPool(t.Context(), cfg)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -162,7 +164,7 @@ func poolWith(t testing.TB, s *git.Store, cfg git.PoolConfig) *git.Pool {
 }
 
 // prepare makes a checkout of a commit for a task, and returns it and the repository in it.
-func prepare(t testing.TB, p *git.Pool, task string, at git.OID) (*git.Checkout, repo) {
+func prepare(t testing.TB, p *checkout.Pool, task string, at git.OID) (*checkout.Checkout, repo) {
 	t.Helper()
 	c, err := p.Prepare(t.Context(), git.Name(task), at)
 	if err != nil {
@@ -171,6 +173,6 @@ func prepare(t testing.TB, p *git.Pool, task string, at git.OID) (*git.Checkout,
 	return c, repo{t: t, dir: c.Dir()}
 }
 
-func attempt(task string) git.Attempt {
-	return git.Attempt{Intent: "intent", Task: git.Name(task), Number: 1}
+func attempt(task string) store.Attempt {
+	return store.Attempt{Intent: "intent", Task: git.Name(task), Number: 1}
 }

@@ -17,22 +17,22 @@ const (
 	killDelay = 3 * time.Second // from the polite signal to the hard one
 )
 
-// command configures one git call. The zero value of each field is the default.
-type command struct {
-	dir      string   // the working directory
-	gitDir   string   // GIT_DIR; empty only while a repository is being discovered
-	env      []string // more environment, after the hermetic one
-	config   []string // more -c key=value
-	personal bool     // with the person's own configuration, for their own working tree
-	stdin    io.Reader
-	stdout   io.Writer  // where the output goes; the call then returns no bytes
-	limit    int        // of the returned bytes
-	hold     []*os.File // locks that must stay held until git has exited, even if this process dies
+// Command configures one git call. The zero value of each field is the default.
+type Command struct {
+	Dir      string   // the working directory
+	GitDir   string   // GIT_DIR; empty only while a repository is being discovered
+	Env      []string // more environment, after the hermetic one
+	Config   []string // more -c key=value
+	Personal bool     // with the person's own configuration, for their own working tree
+	Stdin    io.Reader
+	Stdout   io.Writer  // where the output goes; the call then returns no bytes
+	Limit    int        // of the returned bytes
+	Hold     []*os.File // locks that must stay held until git has exited, even if this process dies
 }
 
-// run executes git and returns its standard output. Any other exit code than 0 is an *Error.
-func run(ctx context.Context, c command, args ...string) ([]byte, error) {
-	limit := c.limit
+// Run executes git and returns its standard output. Any other exit code than 0 is an *Error.
+func Run(ctx context.Context, c Command, args ...string) ([]byte, error) {
+	limit := c.Limit
 	if limit == 0 {
 		limit = maxOutput
 	}
@@ -42,8 +42,8 @@ func run(ctx context.Context, c command, args ...string) ([]byte, error) {
 	out.full = cancel
 	cmd := c.prepare(ctx, args)
 	cmd.Stdout = out
-	if c.stdout != nil {
-		cmd.Stdout = c.stdout
+	if c.Stdout != nil {
+		cmd.Stdout = c.Stdout
 	}
 	stderr := &tail{limit: maxStderr}
 	cmd.Stderr = stderr
@@ -76,28 +76,28 @@ func commandError(ctx context.Context, args []string, stderr *tail, err error) e
 
 // prepare makes the process in a group of its own, so that a terminal's Ctrl-C does not reach it and
 // cancellation reaches its children. SIGTERM first: git then removes its lock files.
-func (c command) prepare(ctx context.Context, args []string) *exec.Cmd {
+func (c Command) prepare(ctx context.Context, args []string) *exec.Cmd {
 	cmd := exec.CommandContext(ctx, "git", c.arguments(args)...)
-	cmd.Dir = c.dir
+	cmd.Dir = c.Dir
 	cmd.Env = c.environment()
-	cmd.Stdin = c.stdin
-	cmd.ExtraFiles = c.hold
+	cmd.Stdin = c.Stdin
+	cmd.ExtraFiles = c.Hold
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	cmd.WaitDelay = killDelay
 	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGTERM) }
 	return cmd
 }
 
-// exitCode returns the exit code of a failed command, or -1.
-func exitCode(err error) int {
+// ExitCode returns the exit code of a failed command, or -1.
+func ExitCode(err error) int {
 	if e, ok := errors.AsType[*Error](err); ok {
 		return e.ExitCode
 	}
 	return -1
 }
 
-// stderrOf returns what a failed command wrote to standard error.
-func stderrOf(err error) string {
+// Stderr returns the standard error of a failed command.
+func Stderr(err error) string {
 	if e, ok := errors.AsType[*Error](err); ok {
 		return e.Stderr
 	}

@@ -9,11 +9,13 @@ import (
 	"testing"
 
 	"github.com/pfl-forge/pfl-forge/git"
+	"github.com/pfl-forge/pfl-forge/git/objects"
+	"github.com/pfl-forge/pfl-forge/git/store"
 )
 
 func TestOpenLocalSaysWhatIsWrong(t *testing.T) {
 	ctx := t.Context()
-	open := func(dir string) (*git.Store, error) { return git.OpenLocal(ctx, git.LocalConfig{Path: dir}) }
+	open := func(dir string) (*store.Store, error) { return store.OpenLocal(ctx, store.LocalConfig{Path: dir}) }
 	if _, err := open(t.TempDir()); !errors.Is(err, git.ErrNotRepository) {
 		t.Error(err)
 	}
@@ -24,7 +26,7 @@ func TestOpenLocalSaysWhatIsWrong(t *testing.T) {
 	if _, err := open(bare.dir); !errors.Is(err, git.ErrBare) {
 		t.Error(err)
 	}
-	if s, err := git.OpenLocal(ctx, git.LocalConfig{Path: bare.dir, AllowBare: true}); err != nil || s.WorkTree() != "" {
+	if s, err := store.OpenLocal(ctx, store.LocalConfig{Path: bare.dir, AllowBare: true}); err != nil || s.WorkTree() != "" {
 		t.Error(err)
 	}
 	fresh := repo{t: t, dir: t.TempDir()}
@@ -98,7 +100,7 @@ func TestDiffAndChanges(t *testing.T) {
 	head := r.commit("change", map[string]string{"a": "1\nzwei\n3\n", "b": "", "bin": "\x00\x01", "tab\tname": "n\n"})
 	s := r.store()
 	got, err := s.Changes(t.Context(), base, head)
-	want := []git.FileChange{
+	want := []objects.FileChange{
 		{Path: "a", Added: 2, Deleted: 1},
 		{Path: "b", Deleted: 1},
 		{Path: "bin", Binary: true},

@@ -10,20 +10,21 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/pfl-forge/pfl-forge/git"
+	"github.com/pfl-forge/pfl-forge/git/store"
 )
 
-func keepsHidden(t *testing.T, s *git.Store, at git.OID, intents ...git.Name) {
+func keepsHidden(t *testing.T, s *store.Store, at git.OID, intents ...git.Name) {
 	t.Helper()
 	for _, intent := range intents {
-		a := git.Attempt{Intent: intent, Task: intent + "-001", Number: 1, Newest: true}
+		a := store.Attempt{Intent: intent, Task: intent + "-001", Number: 1, Newest: true}
 		if _, err := s.Keep(t.Context(), a, at); err != nil {
 			t.Fatal(err)
 		}
-		must(t, s.KeepPendingMerge(t.Context(), git.PendingMerge{Intent: intent, Task: a.Task, Number: 1, Parent: at, Commit: at}))
+		must(t, s.KeepPendingMerge(t.Context(), store.PendingMerge{Intent: intent, Task: a.Task, Number: 1, Parent: at, Commit: at}))
 	}
 }
 
-func wantHidden(t *testing.T, what string, got git.Hidden, err error, want ...git.Name) {
+func wantHidden(t *testing.T, what string, got store.Hidden, err error, want ...git.Name) {
 	t.Helper()
 	if err != nil {
 		t.Fatalf("%s: %v", what, err)
@@ -59,7 +60,7 @@ func TestSweep(t *testing.T) {
 // Two clones sweep at the same time; each is rid of it then, and so is the origin. A third one drops its own.
 func TestSweepAtAnOrigin(t *testing.T) {
 	bare, _ := newOrigin(t, map[string]string{"a": "a\n"})
-	replica := func(name string) *git.Store { return openOrigin(t, bare.dir, filepath.Join(t.TempDir(), name)) }
+	replica := func(name string) *store.Store { return openOrigin(t, bare.dir, filepath.Join(t.TempDir(), name)) }
 	one, two, three := replica("one.git"), replica("two.git"), replica("three.git")
 	tip, err := one.Head(t.Context(), "main")
 	must(t, err)
@@ -69,7 +70,7 @@ func TestSweepAtAnOrigin(t *testing.T) {
 	must(t, three.Fetch(t.Context()))
 	errs := make([]error, 2)
 	var both sync.WaitGroup
-	for i, s := range []*git.Store{one, two} {
+	for i, s := range []*store.Store{one, two} {
 		both.Go(func() { errs[i] = s.Sweep(t.Context(), "fix", "more") })
 	}
 	both.Wait()
@@ -79,7 +80,7 @@ func TestSweepAtAnOrigin(t *testing.T) {
 	got, err := one.HiddenRefs(t.Context())
 	wantHidden(t, "the origin", got, err, "other")
 	must(t, three.SweepHere(t.Context(), "fix", "more"))
-	for _, s := range []*git.Store{one, three} {
+	for _, s := range []*store.Store{one, three} {
 		got, err := s.HiddenHere(t.Context())
 		if len(got["fix"])+len(got["more"]) > 0 || err != nil {
 			t.Errorf("a clone keeps %v, %v", got, err)

@@ -7,13 +7,17 @@ import (
 	"testing"
 
 	"github.com/pfl-forge/pfl-forge/git"
+	"github.com/pfl-forge/pfl-forge/git/checkout"
+	"github.com/pfl-forge/pfl-forge/git/store"
 )
 
 // TestOpenLocalFindsTheFiles opens repositories whose git directory is not the working tree's .git. A wrong
 // answer would leave the person's files behind, as if they had deleted what was merged.
 func TestOpenLocalFindsTheFiles(t *testing.T) {
-	open := func(dir string) (*git.Store, error) { return git.OpenLocal(t.Context(), git.LocalConfig{Path: dir}) }
-	finds := func(dir, want string) *git.Store {
+	open := func(dir string) (*store.Store, error) {
+		return store.OpenLocal(t.Context(), store.LocalConfig{Path: dir})
+	}
+	finds := func(dir, want string) *store.Store {
 		t.Helper()
 		s, err := open(dir)
 		if err != nil || s.WorkTree() != want {
@@ -75,7 +79,7 @@ func TestPoolTakesNoOtherDirectory(t *testing.T) {
 	if err := os.MkdirAll(precious, 0o700); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := git.NewPool(t.Context(), git.PoolConfig{Dir: dir, Store: s}); !errors.Is(err, git.ErrForeign) {
+	if _, err := checkout.NewPool(t.Context(), checkout.PoolConfig{Dir: dir, Store: s}); !errors.Is(err, git.ErrForeign) {
 		t.Errorf("took a directory that is not its own: %v", err)
 	}
 	if entries, err := os.ReadDir(dir); err != nil || len(entries) != 1 {
@@ -85,7 +89,7 @@ func TestPoolTakesNoOtherDirectory(t *testing.T) {
 		t.Fatal(err)
 	}
 	for range 2 { // an empty one, and then its own
-		p, err := git.NewPool(t.Context(), git.PoolConfig{Dir: dir, Store: s})
+		p, err := checkout.NewPool(t.Context(), checkout.PoolConfig{Dir: dir, Store: s})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -7,10 +7,11 @@ import (
 	"github.com/pfl-forge/pfl-forge/agent"
 	"github.com/pfl-forge/pfl-forge/config"
 	"github.com/pfl-forge/pfl-forge/git"
+	"github.com/pfl-forge/pfl-forge/git/checkout"
 )
 
 // View makes a checkout of a commit for reading. done gives it back.
-func (j *Job) View(ctx context.Context, purpose string, commit git.OID) (c *git.Checkout, done func(), err error) {
+func (j *Job) View(ctx context.Context, purpose string, commit git.OID) (c *checkout.Checkout, done func(), err error) {
 	name := j.viewName(purpose)
 	unlock, err := j.Lock(ctx, string(name))
 	if err != nil {
@@ -30,7 +31,7 @@ func (j *Job) View(ctx context.Context, purpose string, commit git.OID) (c *git.
 
 // SetUp runs the project's worktree_setup commands in a fresh checkout. One that
 // fails is a failure of the machine or the network: it is worth another try.
-func (j *Job) SetUp(ctx context.Context, c *git.Checkout) error {
+func (j *Job) SetUp(ctx context.Context, c *checkout.Checkout) error {
 	report, err := j.commands(ctx, c, j.Config.WorktreeSetup, config.NetworkFull)
 	if err != nil || report.Passed {
 		return err

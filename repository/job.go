@@ -8,6 +8,8 @@ import (
 	"github.com/pfl-forge/pfl-forge/agent"
 	"github.com/pfl-forge/pfl-forge/config"
 	"github.com/pfl-forge/pfl-forge/git"
+	"github.com/pfl-forge/pfl-forge/git/objects"
+	"github.com/pfl-forge/pfl-forge/git/store"
 	"github.com/pfl-forge/pfl-forge/service"
 )
 
@@ -51,8 +53,8 @@ func (j *Job) Intent() git.Name { return git.Name(j.Command.To.Intent) }
 func (j *Job) Task() git.Name { return git.Name(j.Command.Attempt.Task) }
 
 // GitAttempt is what commits of this attempt are kept under.
-func (j *Job) GitAttempt() git.Attempt {
-	return git.Attempt{Intent: j.Intent(), Task: j.Task(), Number: j.Command.Attempt.Number}
+func (j *Job) GitAttempt() store.Attempt {
+	return store.Attempt{Intent: j.Intent(), Task: j.Task(), Number: j.Command.Attempt.Number}
 }
 
 // Recipe returns the recipe that the intent names; false if there is no such.
@@ -71,7 +73,7 @@ func OID(field, commit string) (git.OID, error) {
 }
 
 // Files lists the paths of changes.
-func Files(changes []git.FileChange) []string {
+func Files(changes []objects.FileChange) []string {
 	var list []string
 	for _, c := range changes {
 		list = append(list, c.Path)

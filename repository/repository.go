@@ -12,13 +12,15 @@ import (
 	"github.com/pfl-forge/pfl-forge/agent"
 	"github.com/pfl-forge/pfl-forge/config"
 	"github.com/pfl-forge/pfl-forge/git"
+	"github.com/pfl-forge/pfl-forge/git/checkout"
+	"github.com/pfl-forge/pfl-forge/git/store"
 )
 
 // Repository is one project's repository. It is safe for concurrent use.
 type Repository struct {
 	Project forge.ProjectID
-	Store   *git.Store
-	Pool    *git.Pool
+	Store   *store.Store
+	Pool    *checkout.Pool
 
 	host    *Host
 	dir     string // state of this repository
@@ -39,9 +41,9 @@ func open(ctx context.Context, host *Host, src Source) (*Repository, error) {
 	}
 	var err error
 	if src.Path != "" {
-		r.Store, err = git.OpenLocal(ctx, git.LocalConfig{Path: src.Path})
+		r.Store, err = store.OpenLocal(ctx, store.LocalConfig{Path: src.Path})
 	} else {
-		r.Store, err = git.OpenOrigin(ctx, git.OriginConfig{URL: src.URL, Dir: filepath.Join(r.dir, "clone.git")})
+		r.Store, err = store.OpenOrigin(ctx, store.OriginConfig{URL: src.URL, Dir: filepath.Join(r.dir, "clone.git")})
 	}
 	if err != nil {
 		return nil, err
@@ -55,7 +57,7 @@ func open(ctx context.Context, host *Host, src Source) (*Repository, error) {
 	if err != nil {
 		return nil, err
 	}
-	r.Pool, err = git.NewPool(ctx, git.PoolConfig{
+	r.Pool, err = checkout.NewPool(ctx, checkout.PoolConfig{
 		Dir: r.worktrees(cfg), Store: r.Store, Max: 2 * cfg.ParallelWorkers, Log: host.Log.With("project", r.Project),
 	})
 	if err != nil {

@@ -10,6 +10,7 @@ import (
 	"github.com/pfl-forge/pfl-forge/agent"
 	"github.com/pfl-forge/pfl-forge/config"
 	"github.com/pfl-forge/pfl-forge/git"
+	"github.com/pfl-forge/pfl-forge/git/checkout"
 )
 
 // maxVerifyOutput bounds how much of a command's output is reported, in bytes.
@@ -34,7 +35,7 @@ func (j *Job) Verify(ctx context.Context, commit git.OID) (*forge.VerifyReport, 
 }
 
 // commands runs command lines of pfl-forge.yaml until one fails.
-func (j *Job) commands(ctx context.Context, c *git.Checkout, lines []string, network config.Network) (*forge.VerifyReport, error) {
+func (j *Job) commands(ctx context.Context, c *checkout.Checkout, lines []string, network config.Network) (*forge.VerifyReport, error) {
 	scratch, remove, err := j.host.scratch()
 	if err != nil {
 		return nil, err

@@ -180,9 +180,10 @@ func TestSecretsStay(t *testing.T) {
 }
 
 func readable(r forge.Result) string {
-	text := fmt.Sprintf("%+v %+v %+v", r, forge.As[*forge.Analysis](r.Output), r.Failure())
-	if forge.As[*forge.Analysis](r.Output) != nil {
-		text += *forge.As[*forge.Analysis](r.Output).Clarifications[0].Answer
+	analysis := forge.As[*forge.Analysis](r.Output)
+	text := fmt.Sprintf("%+v %+v %+v", r, analysis, r.Failure())
+	if analysis != nil {
+		text += *analysis.Clarifications[0].Answer
 	}
 	return text
 }

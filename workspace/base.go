@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/pfl-forge/pfl-forge"
+	"github.com/pfl-forge/pfl-forge/document"
 )
 
 // basesKept is how many versions of an intent's file an edit can be based on:
@@ -51,10 +52,10 @@ func (w *Workspace) pruneBases(dir string) error {
 }
 
 // base returns the version that a person's edit started from, if it is still known.
-func (w *Workspace) base(id forge.IntentID, revision int64) (intentDoc, bool) {
+func (w *Workspace) base(id forge.IntentID, revision int64) (document.Intent, bool) {
 	data, _, err := w.read(baseFile(id, revision), maxIntentBytes)
 	if err != nil {
-		return intentDoc{}, false
+		return document.Intent{}, false
 	}
 	d, _, err := decodeIntent(data)
 	return d, err == nil && d.Revision == revision

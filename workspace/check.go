@@ -3,32 +3,31 @@ package workspace
 import (
 	"errors"
 	"fmt"
-	"regexp"
 	"slices"
 	"strings"
-	"unicode"
 
 	"github.com/pfl-forge/pfl-forge"
 	"github.com/pfl-forge/pfl-forge/config"
+	"github.com/pfl-forge/pfl-forge/document"
 	"github.com/pfl-forge/pfl-forge/internal/slug"
 	"github.com/pfl-forge/pfl-forge/internal/strictyaml"
 )
 
-var typeName = regexp.MustCompile(`^[a-z][a-z0-9_-]{0,63}$`)
-
 // frontCheck finds values that are well-formed YAML, but make no sense.
 type frontCheck struct {
 	in       *Input
-	front    *frontMatter
+	front    *document.Draft
+	intent   *forge.Intent // as the front matter has it
 	pos      *strictyaml.Positions
 	problems []Problem
 }
 
-func checkFront(in *Input, f *frontMatter, i *forge.Intent, pos *strictyaml.Positions) []Problem {
-	c := frontCheck{in: in, front: f, pos: pos}
-	c.words()
+func checkFront(in *Input, f *document.Draft, i *forge.Intent, pos *strictyaml.Positions) []Problem {
+	said := f.Intent()
+	c := frontCheck{in: in, front: f, intent: &said, pos: pos}
+	c.texts()
 	c.dependencies(i.ID)
-	c.lists()
+	c.parameters()
 	c.goal()
 	if len(c.problems) == 0 {
 		if e := i.Validate(); e != nil {
@@ -46,20 +45,19 @@ func (c *frontCheck) refuse(field, reason, hint string) {
 	}
 }
 
-func (c *frontCheck) words() {
-	for _, f := range []struct {
-		field, value string
-		check        func(string) string
-		hint         string
-	}{
-		{"title", c.front.Title, checkTitle, ""},
-		{"type", c.front.Type, checkType, "such as feature, fix, refactor, test or audit"},
-		{"risk", c.front.Risk, checkRisk, "omit it to let the analysis choose"},
-		{"agent", c.front.Agent, checkLine, ""},
-		{"recipe", c.front.Recipe, checkLine, ""},
-	} {
-		if c.pos.Has(f.field) {
-			c.refuse(f.field, f.check(f.value), f.hint)
+// texts checks the texts that were given, and the entries of lists.
+func (c *frontCheck) texts() {
+	for _, f := range document.FieldsBy(document.Persons) {
+		if f.Check == nil || !c.pos.Has(f.Name) {
+			continue
+		}
+		texts, list := f.Entries(c.intent)
+		for n, s := range texts {
+			name := f.Name
+			if list {
+				name = fmt.Sprintf("%s[%d]", f.Name, n)
+			}
+			c.refuse(name, f.Check(s), f.Hint)
 		}
 	}
 }
@@ -81,13 +79,7 @@ func (c *frontCheck) dependencies(self forge.IntentID) {
 	}
 }
 
-func (c *frontCheck) lists() {
-	for n, s := range c.front.Criteria {
-		c.refuse(fmt.Sprintf("criteria[%d]", n), checkBody(s), "")
-	}
-	for n, s := range c.front.Labels {
-		c.refuse(fmt.Sprintf("labels[%d]", n), checkLine(s), "")
-	}
+func (c *frontCheck) parameters() {
 	for name, v := range c.front.With {
 		if err := config.CheckParamName(name); err != nil {
 			c.refuse("with."+name, err.Error(), "")
@@ -102,52 +94,6 @@ func byLine(a, b Problem) int {
 		return a.Line - b.Line
 	}
 	return strings.Compare(a.Field, b.Field)
-}
-
-func checkTitle(s string) string {
-	if len(s) > forge.MaxTitle {
-		return fmt.Sprintf("has %d bytes; at most %d are allowed", len(s), forge.MaxTitle)
-	}
-	return checkLine(s)
-}
-
-// checkLine wants one line of text.
-func checkLine(s string) string {
-	if strings.TrimSpace(s) == "" {
-		return "is empty"
-	}
-	for _, r := range s {
-		if unicode.IsControl(r) {
-			return fmt.Sprintf("holds the control character %U; it must be one line of text", r)
-		}
-	}
-	return ""
-}
-
-func checkType(s string) string {
-	if typeName.MatchString(s) {
-		return ""
-	}
-	return fmt.Sprintf("is %q; a type must be one lower-case word", s)
-}
-
-func checkRisk(s string) string {
-	if forge.Risk(s).Rank() == 0 {
-		return fmt.Sprintf("is %q; it can be low, med or high", s)
-	}
-	return ""
-}
-
-func checkBody(s string) string {
-	switch {
-	case strings.TrimSpace(s) == "":
-		return "is empty"
-	case strings.ContainsRune(s, 0):
-		return "holds a NUL character"
-	case len(s) > forge.MaxBody:
-		return fmt.Sprintf("has %d bytes; at most %d are allowed", len(s), forge.MaxBody)
-	}
-	return ""
 }
 
 // reasonOf returns why a text is no id, without naming it again.

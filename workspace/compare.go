@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/pfl-forge/pfl-forge"
+	"github.com/pfl-forge/pfl-forge/document"
 	"github.com/pfl-forge/pfl-forge/internal/strictyaml"
 )
 
@@ -16,11 +17,11 @@ import (
 // in the present state already is done.
 type comparison struct {
 	in    *Input
-	base  intentDoc
+	base  document.Intent
 	based bool // base is the version that the edit started from, not just the present one
 	stale bool // that version is not known any more: it differs from the present one, who knows where
-	mine  intentDoc
-	now   intentDoc
+	mine  document.Intent
+	now   document.Intent
 	pos   *strictyaml.Positions
 	view  *forge.View
 
@@ -79,45 +80,26 @@ func (c *comparison) foreign() bool {
 	return true
 }
 
-// fixed refuses changes of what a person cannot change here. A key that was
+// fixed refuses changes of fields that a person cannot change here. A key that was
 // taken out is no change: it comes back.
 func (c *comparison) fixed() {
-	b, m := &c.base, &c.mine
-	c.settled("criteria", b.Criteria, m.Criteria)
-	base := b.Goal.values()
-	for field, mine := range m.Goal.values() {
-		c.settled(field, base[field], mine)
+	c.settled("criteria", c.base.Criteria, c.mine.Criteria)
+	goal := c.base.Goal.Values()
+	for field, mine := range c.mine.Goal.Values() {
+		c.settled(field, goal[field], mine)
 	}
-	for _, f := range []struct {
-		field string
-		b, m  any
-	}{
-		{"source", b.Source, m.Source},
-		{"parent", b.Parent, m.Parent},
-		{"depth", b.Depth, m.Depth},
-		{"generation", b.Generation, m.Generation},
-		{"depends_on", b.DependsOn, m.DependsOn},
-		{"labels", b.Labels, m.Labels},
-		{"priority", b.Priority, m.Priority},
-		{"agent", b.Agent, m.Agent},
-		{"budget_usd", b.BudgetUSD, m.BudgetUSD},
-		{"recipe", b.Recipe, m.Recipe},
-		{"with", b.With, m.With},
-		{"origin", b.Origin, m.Origin},
-		{"created_at", b.CreatedAt.Format(time.RFC3339Nano), m.CreatedAt.UTC().Format(time.RFC3339Nano)},
-		{"waiting", b.Waiting, m.Waiting}, // from here on: what changes by itself
-		{"reason", b.Reason, m.Reason},
-		{"children", b.Children, m.Children},
-		{"requester", b.Requester, m.Requester},
-		{"approver", b.Approver, m.Approver},
-		{"tasks", b.Tasks, m.Tasks},
-		{"plan", b.Plan, m.Plan},
-	} {
-		if c.stale && f.field == "waiting" {
-			return
+	mine := c.mine.Values()
+	for i, b := range c.base.Values() {
+		switch b.Edit {
+		case document.EditOwn, document.EditGoal:
+			continue
+		case document.EditItself:
+			if c.stale {
+				continue
+			}
 		}
-		if c.changed(f.field, f.b, f.m) {
-			c.refuse(f.field, undo, "cannot be changed here; title, body, type, risk, answers and status: approved can")
+		if c.changed(b.Name, b.Value, mine[i].Value) {
+			c.refuse(b.Name, undo, "cannot be changed here; title, body, type, risk, answers and status: approved can")
 		}
 	}
 }
@@ -131,10 +113,17 @@ func (c *comparison) settled(field string, b, m any) {
 }
 
 func (c *comparison) changed(field string, b, m any) bool {
-	return c.pos.Has(field) && !reflect.DeepEqual(b, m) && !(isEmpty(b) && isEmpty(m))
+	return c.pos.Has(field) && !equal(b, m) && !(isEmpty(b) && isEmpty(m))
 }
 
 const undo = "undo it, or remove the file to have it written again"
+
+func equal(a, b any) bool {
+	if t, ok := a.(time.Time); ok {
+		return t.Equal(b.(time.Time))
+	}
+	return reflect.DeepEqual(a, b)
+}
 
 func isEmpty(v any) bool {
 	r := reflect.ValueOf(v)
@@ -143,35 +132,23 @@ func isEmpty(v any) bool {
 
 // edit returns the changed texts and the first field that is one of them.
 func (c *comparison) edit() (edit forge.Edit, first string) {
-	for _, f := range []struct {
-		field           string
-		base, mine, now string
-		check           func(string) string
-		to              **string
-	}{
-		{"title", c.base.Title, c.mine.Title, c.now.Title, checkTitle, &edit.Title},
-		{"body", c.base.Body, c.mine.Body, c.now.Body, checkBody, &edit.Body},
-		{"type", c.base.Type, c.mine.Type, c.now.Type, checkType, &edit.Type},
-		{"risk", c.base.Risk, c.mine.Risk, c.now.Risk, checkRisk, nil},
-	} {
-		if !c.pos.Has(f.field) || f.mine == f.base || f.mine == f.now {
+	base, mine, now := c.base.Texts(), c.mine.Texts(), c.now.Texts()
+	for _, f := range document.Fields() {
+		text := mine[f.Name]
+		if f.Edit == nil || !c.pos.Has(f.Name) || text == base[f.Name] || text == now[f.Name] {
 			continue
 		}
-		if !c.based && f.mine == "" && f.field != "title" && f.field != "body" {
+		if !c.based && text == "" && f.Name != "title" && f.Name != "body" {
 			continue // from before it was judged
 		}
-		if reason := f.check(f.mine); reason != "" {
-			c.refuse(f.field, undo, "%s", reason)
+		if reason := f.Check(text); reason != "" {
+			c.refuse(f.Name, undo, "%s", reason)
 			continue
 		}
 		if first == "" {
-			first = f.field
+			first = f.Name
 		}
-		if f.to == nil {
-			edit.Risk = new(forge.Risk(f.mine))
-		} else {
-			*f.to = new(f.mine)
-		}
+		f.Edit(&edit, text)
 	}
 	return edit, first
 }
@@ -222,7 +199,7 @@ func (c *comparison) answer(i int) *forge.Answer {
 		c.refuse(field+"answer", "write the answer, or null", "is empty")
 		return nil
 	}
-	if reason := checkBody(*m.Answer); reason != "" {
+	if reason := document.CheckText(*m.Answer); reason != "" {
 		c.refuse(field+"answer", "", "%s", reason)
 		return nil
 	}

@@ -13,6 +13,7 @@ import (
 	"golang.org/x/text/unicode/norm"
 
 	"github.com/pfl-forge/pfl-forge"
+	"github.com/pfl-forge/pfl-forge/document"
 	"github.com/pfl-forge/pfl-forge/internal/slug"
 	"github.com/pfl-forge/pfl-forge/internal/strictyaml"
 )
@@ -20,22 +21,6 @@ import (
 // draftSystem is the origin of intents that come from files. Together with the
 // draft's path and content it makes the import of a draft repeatable.
 const draftSystem = "workspace"
-
-// frontMatter is what the head of a draft may say.
-type frontMatter struct {
-	Title     string            `yaml:"title"`                        // one line; without it the first line of the text
-	Type      string            `schema:"type"     yaml:"type"`       // such as feature, fix, refactor, test, audit; judged if left out
-	Risk      string            `schema:"Risk"     yaml:"risk"`       // at least this; judged if left out
-	Criteria  []string          `yaml:"criteria"`                     // what has to hold in the end; makes it a goal
-	Goal      *goalDoc          `yaml:"goal"`                         // how the criteria are reached
-	DependsOn []string          `schema:"intent"   yaml:"depends_on"` // what has to be done before: names of files, without .md
-	Labels    []string          `yaml:"labels"`                       // for people
-	Priority  int               `yaml:"priority"`                     // for people
-	Agent     string            `yaml:"agent"`                        // the back end, if not the project's
-	BudgetUSD float64           `yaml:"budget_usd"`                   // the most that it may cost, if not the project's
-	Recipe    string            `yaml:"recipe"`                       // a recipe of pfl-forge.yaml
-	With      map[string]string `schema:"scalar"   yaml:"with"`       // values of the recipe's parameters
-}
 
 // Drafts reads intent-drafts/*.md: each as an input with one Submit event, or
 // as problems. Drafts whose submission was refused are problems until their
@@ -119,7 +104,7 @@ func (w *Workspace) parseDraft(in *Input, data []byte, written time.Time) (*forg
 	if reason != "" {
 		return nil, []Problem{{Path: in.Path, Line: line, Reason: reason, Hint: draftHint(reason)}}
 	}
-	var front frontMatter
+	var front document.Draft
 	pos, err := strictyaml.Decode(doc.front, &front, strictyaml.Options{FirstLine: doc.frontLine})
 	if err != nil {
 		return nil, problemsOf(in.Path, "", err)
@@ -130,50 +115,45 @@ func (w *Workspace) parseDraft(in *Input, data []byte, written time.Time) (*forg
 			Hint: "describe the change below the front matter, and why it is needed",
 		}}
 	}
-	intent := front.intent(id, doc.body)
+	intent := draftIntent(&front, id, doc.body)
 	intent.Project, intent.CreatedAt = w.project, written.UTC().Truncate(time.Second)
 	intent.Origin = forge.Origin{System: draftSystem, EventID: norm.NFC.String(in.rel) + "@" + in.content.String(), Actor: w.actor}
-	in.lines = front.lines(pos, doc.bodyLine)
+	in.lines = draftLines(&front, pos, doc.bodyLine)
 	problems := checkFront(in, &front, intent, pos)
 	return intent, problems
 }
 
-func (f *frontMatter) intent(id forge.IntentID, body string) *forge.Intent {
-	i := &forge.Intent{
-		ID: id, Title: f.Title, Body: strings.Trim(body, "\n") + "\n",
-		Type: f.Type, Risk: forge.Risk(f.Risk), Source: forge.SourceHuman, Status: forge.StatusProposed,
-		Criteria: f.Criteria, Goal: f.Goal.options(), Labels: f.Labels, Priority: f.Priority,
-		Agent: f.Agent, BudgetUSD: f.BudgetUSD, Recipe: f.Recipe, With: f.With,
-	}
-	for _, d := range f.DependsOn {
-		i.DependsOn = append(i.DependsOn, forge.IntentID(d))
-	}
+// draftIntent returns the intent that a draft asks for.
+func draftIntent(f *document.Draft, id forge.IntentID, body string) *forge.Intent {
+	i := f.Intent()
+	i.ID, i.Body, i.Source, i.Status = id, strings.Trim(body, "\n")+"\n", forge.SourceHuman, forge.StatusProposed
 	if i.Title == "" {
 		i.Title = titleOf(body)
 	}
-	return i
+	return &i
 }
 
-// lines says where each field stands that something can be wrong with.
-func (f *frontMatter) lines(pos *strictyaml.Positions, body int) map[string]int {
+// draftLines says where each field stands that something can be wrong with.
+func draftLines(f *document.Draft, pos *strictyaml.Positions, body int) map[string]int {
 	lines := map[string]int{"body": body}
 	note := func(field string) {
 		if pos.Has(field) {
 			lines[field] = pos.Errorf(field, "").Line
 		}
 	}
-	for _, field := range []string{"title", "type", "risk", "criteria", "goal", "depends_on", "labels", "agent", "budget_usd", "recipe", "with"} {
-		note(field)
-	}
-	for field, n := range map[string]int{"criteria": len(f.Criteria), "depends_on": len(f.DependsOn), "labels": len(f.Labels)} {
-		for i := range n {
-			note(fmt.Sprintf("%s[%d]", field, i))
+	said := f.Intent()
+	for _, field := range document.FieldsBy(document.Persons) {
+		note(field.Name)
+		if texts, list := field.Entries(&said); list {
+			for i := range texts {
+				note(fmt.Sprintf("%s[%d]", field.Name, i))
+			}
 		}
 	}
 	for name := range f.With {
 		note("with." + name)
 	}
-	for field, value := range f.Goal.values() {
+	for field, value := range f.Goal.Values() {
 		note(field)
 		if list, ok := value.([]string); ok {
 			for i := range list {

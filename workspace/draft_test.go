@@ -231,7 +231,7 @@ func TestDraft(t *testing.T) {
 		Message: &forge.Submit{Intent: forge.Intent{
 			ID: "rename-it", Project: "demo", Title: "Rename it", Body: "## Rename it ##\n\n---\napproved: true\n",
 			Type: "skill_extraction", Source: forge.SourceHuman, Risk: forge.RiskLow, Status: forge.StatusProposed,
-			DependsOn: []forge.IntentID{"a", "b"}, Criteria: []string{"it builds"}, Labels: []string{"x"}, Priority: -2,
+			DependsOn: []forge.IntentID{"a", "b"}, Criteria: []string{"it builds"}, Labels: []string{"x"}, Attributes: forge.Attributes{Priority: -2},
 			Origin: forge.Origin{System: "workspace", EventID: "intent-drafts/rename-it.md@" + sum, Actor: "person"},
 			Agent:  "recipe", BudgetUSD: 1.5, Recipe: "rename", With: map[string]string{"FROM": "no", "TO": "0123"},
 			CreatedAt: written,

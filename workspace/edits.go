@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/pfl-forge/pfl-forge"
+	"github.com/pfl-forge/pfl-forge/document"
 )
 
 // Edits reads the files of intents that hold something else than what was
@@ -194,7 +195,7 @@ func (in *Input) incomplete(data []byte, now int64) Problem {
 
 // rewriteLater has the intent written again if its files lack something, or if
 // this one does not say what is true. A person's comments may stay until then.
-func (w *Workspace) rewriteLater(in *Input, mine, now intentDoc, view *forge.View) error {
+func (w *Workspace) rewriteLater(in *Input, mine, now document.Intent, view *forge.View) error {
 	mine.Revision, now.Revision = 0, 0
 	a, err := encodeIntent(mine)
 	if err != nil {
@@ -211,8 +212,8 @@ func (w *Workspace) rewriteLater(in *Input, mine, now intentDoc, view *forge.Vie
 }
 
 // presentDoc is the file as it would be written now, as a person would read it.
-func presentDoc(view *forge.View) (intentDoc, error) {
-	doc := intentDocOf(view)
+func presentDoc(view *forge.View) (document.Intent, error) {
+	doc := document.IntentOf(view)
 	doc.Revision = int64(view.Seq)
 	data, err := encodeIntent(doc)
 	if err != nil {

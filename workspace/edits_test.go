@@ -31,8 +31,9 @@ func describe(e forge.Event) string {
 		return fmt.Sprintf("answer %d %q: %q", m.Index, m.Question, m.Answer)
 	case *forge.Approve:
 		return "approve " + m.Plan
+	default:
+		return "something else"
 	}
-	return "something else"
 }
 
 func TestEdits(t *testing.T) {

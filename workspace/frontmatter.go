@@ -9,8 +9,8 @@ import (
 
 const fence = "---"
 
-// document is a draft, taken apart.
-type document struct {
+// draftText is a draft, taken apart.
+type draftText struct {
 	front     []byte // the YAML between the fences; nil if there are none
 	body      string
 	bodyLine  int // of the body's first line, counted from 1
@@ -19,7 +19,7 @@ type document struct {
 
 // splitDraft separates the front matter from the body. It accepts a byte order
 // mark and the line ends of any system. The line is that of the problem.
-func splitDraft(data []byte) (doc document, line int, reason string) {
+func splitDraft(data []byte) (doc draftText, line int, reason string) {
 	data = bytes.TrimPrefix(data, []byte("\ufeff"))
 	if line := badLine(data, func(b []byte) bool { return !utf8.Valid(b) }); line > 0 {
 		return doc, line, "is not UTF-8"
@@ -31,9 +31,9 @@ func splitDraft(data []byte) (doc document, line int, reason string) {
 	text = strings.ReplaceAll(text, "\r", "\n")
 	first, rest, _ := strings.Cut(text, "\n")
 	if strings.TrimRight(first, " \t") != fence {
-		return document{body: text, bodyLine: 1}, 0, ""
+		return draftText{body: text, bodyLine: 1}, 0, ""
 	}
-	doc = document{frontLine: 2, bodyLine: 2}
+	doc = draftText{frontLine: 2, bodyLine: 2}
 	var front strings.Builder
 	for l := range strings.Lines(rest) {
 		doc.bodyLine++

@@ -58,7 +58,7 @@ func TestGoalOfADraft(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if diff := cmp.Diff(wholeGoal(), doc.Goal.options()); diff != "" {
+	if diff := cmp.Diff(wholeGoal(), doc.Goal.Options()); diff != "" {
 		t.Errorf("read back (-want +got):\n%s", diff)
 	}
 }

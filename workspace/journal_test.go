@@ -41,36 +41,39 @@ func (j *journal) change(v *forge.View) {
 func (j *journal) decide(e forge.Event) forge.Ruling {
 	r := forge.Ruling{EventID: e.ID, Intent: e.To.Intent, Decision: forge.Applied}
 	v := j.views[e.To.Intent]
-	switch {
-	case j.seen[e.ID]:
+	if j.seen[e.ID] {
 		r.Decision = forge.Ignored
 		return r
-	case forge.As[*forge.Submit](e.Message) != nil && v != nil:
-		r.Decision, r.Reason = forge.Refused, "there is such an intent already"
-		if v.Intent.Origin == forge.As[*forge.Submit](e.Message).Intent.Origin {
-			r.Decision = forge.Ignored
+	}
+	switch m := e.Message.(type) {
+	case *forge.Submit:
+		if v != nil {
+			r.Decision, r.Reason = forge.Refused, "there is such an intent already"
+			if v.Intent.Origin == m.Intent.Origin {
+				r.Decision = forge.Ignored
+			}
+			return r
 		}
-		return r
-	case forge.As[*forge.Submit](e.Message) != nil:
-		v = &forge.View{Intent: forge.As[*forge.Submit](e.Message).Intent}
+		v = &forge.View{Intent: m.Intent}
 		v.Summary = forge.Summary{Key: e.To, Status: forge.StatusProposed, Waiting: forge.WaitingApproval, Plan: "p1"}
 		v.Intent.Clarifications = []forge.Clarification{{Question: "Which?"}}
 		j.views[e.To.Intent] = v
 		j.titles = append(j.titles, v.Intent.Title)
-	case forge.As[*forge.Edit](e.Message) != nil:
-		if forge.As[*forge.Edit](e.Message).Title != nil {
-			v.Intent.Title = *forge.As[*forge.Edit](e.Message).Title
+	case *forge.Edit:
+		if m.Title != nil {
+			v.Intent.Title = *m.Title
 			j.titles = append(j.titles, v.Intent.Title)
 		}
-	case forge.As[*forge.Answer](e.Message) != nil:
+	case *forge.Answer:
 		v.Intent.Clarifications = slices.Clone(v.Intent.Clarifications)
-		v.Intent.Clarifications[forge.As[*forge.Answer](e.Message).Index].Answer = &forge.As[*forge.Answer](e.Message).Answer
-	case forge.As[*forge.Approve](e.Message) != nil:
-		if forge.As[*forge.Approve](e.Message).Plan != v.Summary.Plan {
+		v.Intent.Clarifications[m.Index].Answer = &m.Answer
+	case *forge.Approve:
+		if m.Plan != v.Summary.Plan {
 			r.Decision, r.Reason = forge.Refused, "the plan is another one now"
 			return r
 		}
 		v.Summary.Status, v.Summary.Waiting, v.Summary.Plan = forge.StatusExecuting, "", ""
+	default: // a person writes no others in files
 	}
 	j.seen[e.ID] = true
 	j.change(v)

@@ -5,6 +5,7 @@ import (
 	"path"
 
 	"github.com/pfl-forge/pfl-forge"
+	"github.com/pfl-forge/pfl-forge/document"
 	"github.com/pfl-forge/pfl-forge/internal/strictyaml"
 )
 
@@ -27,7 +28,7 @@ func targets(v *forge.View) ([]target, error) {
 		list = append(list, target{rel: rel, content: content})
 		return nil
 	}
-	if err := add(intentFile(v.Intent.ID), intentDocOf(v)); err != nil {
+	if err := add(intentFile(v.Intent.ID), document.IntentOf(v)); err != nil {
 		return nil, err
 	}
 	list[0].revision, list[0].edits = int64(v.Seq), true

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/pfl-forge/pfl-forge"
+	"github.com/pfl-forge/pfl-forge/document"
 	"github.com/pfl-forge/pfl-forge/internal/testsize"
 	"pgregory.net/rapid"
 )
@@ -48,7 +49,7 @@ func TestFilesReadBackAsTheyWere(t *testing.T) {
 			}
 			v.Intent.Clarifications = append(v.Intent.Clarifications, c)
 		}
-		doc := intentDocOf(&v)
+		doc := document.IntentOf(&v)
 		doc.Revision = int64(v.Seq)
 		data, err := encodeIntent(doc)
 		if err != nil {

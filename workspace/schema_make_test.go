@@ -27,7 +27,7 @@ type schemaMaker struct {
 func newSchemaMaker(t *testing.T) *schemaMaker {
 	t.Helper()
 	g := &schemaMaker{comments: map[string]map[string]string{}, words: map[string][]any{}}
-	for _, dir := range []string{".", "../config", ".."} {
+	for _, dir := range []string{".", "../document", "../config", ".."} {
 		names, err := filepath.Glob(filepath.Join(dir, "*.go"))
 		if err != nil || len(names) == 0 {
 			t.Fatalf("%s: %v", dir, err)
@@ -58,7 +58,7 @@ func (g *schemaMaker) read(d *ast.GenDecl) {
 				fields := map[string]string{}
 				for _, f := range str.Fields.List {
 					for _, name := range f.Names {
-						fields[name.Name] = strings.TrimSpace(f.Comment.Text())
+						fields[name.Name] = description(f, name.Name)
 					}
 				}
 				if g.comments[s.Name.Name] == nil { // this package's before those of others
@@ -75,6 +75,21 @@ func (g *schemaMaker) read(d *ast.GenDecl) {
 			}
 		}
 	}
+}
+
+// description is the comment behind a field, or else the one above it, with the key in
+// place of the field's name.
+func description(f *ast.Field, name string) string {
+	if text := strings.TrimSpace(f.Comment.Text()); text != "" || f.Tag == nil {
+		return text
+	}
+	tag, _ := strconv.Unquote(f.Tag.Value)
+	key, _, _ := strings.Cut(reflect.StructTag(tag).Get("yaml"), ",")
+	text := strings.Join(strings.Fields(f.Doc.Text()), " ")
+	if rest, ok := strings.CutPrefix(text, name+" "); ok && key != "" {
+		return key + " " + rest
+	}
+	return text
 }
 
 // scalars is what people write where text is read, and YAML takes for something else.
@@ -94,12 +109,12 @@ var below = map[string]any{"type": "string", "pattern": `^\.e8/[A-Za-z0-9._/-]+$
 
 // narrower are fields that take less than their types say.
 var narrower = map[string]map[string]any{
-	"Policy.Network":         {"type": "string", "enum": []any{"full", "model"}},
-	"Policy.CommandNetwork":  {"type": "string", "enum": []any{"full", "none"}},
-	"Param.Default":          {"type": scalars},
-	"goalDoc.MaxIterations":  {"type": "integer", "minimum": 1, "maximum": forge.MaxIterations},
-	"goalDoc.HistoryContext": {"type": "integer", "minimum": 1, "maximum": forge.MaxHistoryContext},
-	"goalDoc.History":        below, "goalDoc.Knowledge": below, "goalDoc.RawLogDir": below,
+	"Policy.Network":             {"type": "string", "enum": []any{"full", "model"}},
+	"Policy.CommandNetwork":      {"type": "string", "enum": []any{"full", "none"}},
+	"Param.Default":              {"type": scalars},
+	"GoalOptions.MaxIterations":  {"type": "integer", "minimum": 1, "maximum": forge.MaxIterations},
+	"GoalOptions.HistoryContext": {"type": "integer", "minimum": 1, "maximum": forge.MaxHistoryContext},
+	"GoalOptions.History":        below, "GoalOptions.Knowledge": below, "GoalOptions.RawLogDir": below,
 	"historyLine.Type":      {"type": "string", "enum": []any{"summary"}},
 	"historyLine.Iteration": {"type": "integer", "minimum": 1},
 	"Param.Name":            {"type": "string", "pattern": "^[A-Za-z_][A-Za-z0-9_]*$"},

@@ -13,6 +13,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/pfl-forge/pfl-forge/config"
+	"github.com/pfl-forge/pfl-forge/document"
 )
 
 // schemaKinds are the kinds of files, and what reads or writes them.
@@ -21,7 +22,7 @@ var schemaKinds = []struct {
 	doc         any
 	byHand      bool // a person writes it: everything is optional, and null is as good as nothing
 }{
-	{"intent", ".forge/intents/<id>.yaml: an intent; title, body, type, risk, answers and status: approved may be edited", intentDoc{}, false},
+	{"intent", ".forge/intents/<id>.yaml: an intent; title, body, type, risk, answers and status: approved may be edited", document.Intent{}, false},
 	{"task", ".forge/work/<task>.yaml: a task of an intent", taskDoc{}, false},
 	{"review", ".forge/reviews/<task>-<attempt>.yaml: a verdict on one commit of a task", reviewDoc{}, false},
 	{"observations", ".forge/observations.yaml: what agents noticed", []observationDoc{}, false},
@@ -30,7 +31,7 @@ var schemaKinds = []struct {
 	{"goal-history", "a line of .e8/history.jsonl: an iteration of a goal, summed up", historyLine{}, false},
 	{"goal-knowledge", "a line of .e8/knowledge.jsonl: something that a goal found out", knowledgeLine{}, false},
 	{"problems", ".forge/problems.json: what is wrong with files that a person wrote", []Problem{}, false},
-	{"draft", ".forge/intent-drafts/<id>.md: the front matter of a draft", frontMatter{}, true},
+	{"draft", ".forge/intent-drafts/<id>.md: the front matter of a draft", document.Draft{}, true},
 	{"pfl-forge", "pfl-forge.yaml: what pfl-forge does in this repository", config.Project{}, true},
 }
 

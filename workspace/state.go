@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/pfl-forge/pfl-forge"
+	"github.com/pfl-forge/pfl-forge/document"
 	"github.com/pfl-forge/pfl-forge/internal/strictyaml"
 )
 
@@ -34,26 +35,26 @@ type stateDoc struct {
 
 // intentRow is an intent as lists show it.
 type intentRow struct {
-	ID        string    `schema:"intent"            yaml:"id"`
-	Title     string    `yaml:"title"`
-	Type      string    `schema:"type"              yaml:"type,omitempty"`
-	Source    string    `schema:"Source"            yaml:"source"`
-	Risk      string    `schema:"Risk"              yaml:"risk,omitempty"`
-	Status    string    `schema:"Status"            yaml:"status"`
-	Waiting   string    `schema:"Waiting"           yaml:"waiting,omitempty"` // what it waits for a person to do
-	Reason    string    `yaml:"reason,omitempty"`                             // why it waits or failed
-	Activity  string    `yaml:"activity,omitempty"`                           // what goes on
-	Priority  int       `yaml:"priority,omitempty"`
-	Run       int       `yaml:"run,omitempty"`                                 // from 1
-	Parent    string    `schema:"intent"            yaml:"parent,omitempty"`   // the intent that it is a part of
-	Children  []string  `schema:"intent"            yaml:"children,omitempty"` // its parts
-	Requester string    `yaml:"requester,omitempty"`                           // who wanted it
-	Approver  string    `yaml:"approver,omitempty"`                            // who approved it
-	Goal      *goalRow  `yaml:"goal,omitempty"`                                // how far it is, if it is one
-	Tasks     []taskRow `yaml:"tasks"`                                         // all of them
-	Usage     usageDoc  `yaml:",inline"`
-	CreatedAt time.Time `yaml:"created_at"`
-	UpdatedAt time.Time `yaml:"updated_at"` // when something was decided last
+	ID                  string `schema:"intent"            yaml:"id"`
+	Title               string `yaml:"title"`
+	Type                string `schema:"type"              yaml:"type,omitempty"`
+	Source              string `schema:"Source"            yaml:"source"`
+	Risk                string `schema:"Risk"              yaml:"risk,omitempty"`
+	Status              string `schema:"Status"            yaml:"status"`
+	Waiting             string `schema:"Waiting"           yaml:"waiting,omitempty"` // what it waits for a person to do
+	Reason              string `yaml:"reason,omitempty"`                             // why it waits or failed
+	Activity            string `yaml:"activity,omitempty"`                           // what goes on
+	document.Attributes `yaml:",inline"`
+	Run                 int       `yaml:"run,omitempty"`                                 // from 1
+	Parent              string    `schema:"intent"            yaml:"parent,omitempty"`   // the intent that it is a part of
+	Children            []string  `schema:"intent"            yaml:"children,omitempty"` // its parts
+	Requester           string    `yaml:"requester,omitempty"`                           // who wanted it
+	Approver            string    `yaml:"approver,omitempty"`                            // who approved it
+	Goal                *goalRow  `yaml:"goal,omitempty"`                                // how far it is, if it is one
+	Tasks               []taskRow `yaml:"tasks"`                                         // all of them
+	Usage               usageDoc  `yaml:",inline"`
+	CreatedAt           time.Time `yaml:"created_at"`
+	UpdatedAt           time.Time `yaml:"updated_at"` // when something was decided last
 }
 
 // goalRow is how far a goal is, as lists show it.
@@ -95,7 +96,7 @@ func intentRowOf(s *forge.Summary, tasks []taskRow) intentRow {
 	d := intentRow{
 		ID: string(s.Key.Intent), Title: s.Title, Type: s.Type, Source: string(s.Source), Risk: string(s.Risk),
 		Status: string(s.Status), Waiting: string(s.Waiting), Reason: s.Reason, Activity: s.Activity,
-		Priority: s.Priority, Run: s.Run, Parent: string(s.Parent), Requester: s.Requester, Approver: s.Approver,
+		Attributes: document.Attributes(s.Attributes), Run: s.Run, Parent: string(s.Parent), Requester: s.Requester, Approver: s.Approver,
 		Goal: goalRowOf(s.Goal), Tasks: []taskRow{}, Usage: usageDocOf(s.Usage),
 		CreatedAt: s.CreatedAt.UTC(), UpdatedAt: s.UpdatedAt.UTC(),
 	}

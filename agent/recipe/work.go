@@ -10,9 +10,10 @@ import (
 	"github.com/pfl-forge/pfl-forge/internal/term"
 )
 
-// implement runs the command of the call's task.
+// implement runs the command of the call's task. If that changes nothing and the check passes
+// all the same, the answer says that no change was needed.
 func (r *invocation) implement(ctx context.Context) (agent.Implementation, string, error) {
-	command, _, err := r.commands()
+	command, check, err := r.commands()
 	if err != nil {
 		return agent.Implementation{}, "", err
 	}
@@ -23,7 +24,23 @@ func (r *invocation) implement(ctx context.Context) (agent.Implementation, strin
 	if !res.OK() {
 		return agent.Implementation{}, res.Output, agent.Fail(forge.FailCrashed, "%s", exitMessage(command, res))
 	}
-	return agent.Implementation{Summary: "Ran recipe " + r.call.Recipe.Name + ": " + term.Line(command)}, res.Output, nil
+	answer := agent.Implementation{Summary: "Ran recipe " + r.call.Recipe.Name + ": " + term.Line(command)}
+	answer.NotNeeded, err = r.notNeeded(ctx, check)
+	return answer, res.Output, err
+}
+
+// notNeeded reports whether the checkout has no change and passes the check. Without a check
+// nothing tells that the repository is as the recipe wants it.
+func (r *invocation) notNeeded(ctx context.Context, check string) (bool, error) {
+	if check == "" {
+		return false, nil
+	}
+	for _, command := range []string{`test -z "$(git status --porcelain)"`, check} {
+		if res, err := r.shell(ctx, command, nil); err != nil || !res.OK() {
+			return false, err
+		}
+	}
+	return true, nil
 }
 
 // review runs the check of the call's task.

@@ -13,6 +13,7 @@ import (
 	"github.com/pfl-forge/pfl-forge/bus/internal/conn"
 	"github.com/pfl-forge/pfl-forge/bus/internal/streams"
 	"github.com/pfl-forge/pfl-forge/bus/subjects"
+	"github.com/pfl-forge/pfl-forge/document"
 )
 
 // forgetFollower is after how long a follower that is gone is forgotten: by then the
@@ -110,7 +111,7 @@ func (ch *Stream) Behind(ctx context.Context, name string) (int, error) {
 // Delivered is a change that a follower got. It comes again unless Done or Drop is called
 // within 30 seconds, or Hold.
 type Delivered struct {
-	Change
+	document.Change
 
 	ID    string // the same whenever the change is told
 	Kind  Kind
@@ -122,7 +123,7 @@ type Delivered struct {
 }
 
 func readTold(m jetstream.Msg) (*Delivered, error) {
-	var ev CloudEvent[Change]
+	var ev CloudEvent[document.Change]
 	if err := json.Unmarshal(m.Data(), &ev); err != nil {
 		return nil, fmt.Errorf("not a change of an intent: %w", err)
 	}

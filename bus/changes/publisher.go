@@ -17,6 +17,7 @@ import (
 	"github.com/pfl-forge/pfl-forge/bus/internal/streams"
 	"github.com/pfl-forge/pfl-forge/bus/internal/wire"
 	"github.com/pfl-forge/pfl-forge/bus/subjects"
+	"github.com/pfl-forge/pfl-forge/document"
 )
 
 const (
@@ -208,7 +209,7 @@ type publishing struct {
 // knownIntent keeps the last state of an intent in memory.
 type knownIntent struct {
 	last   forge.Summary
-	origin Origin
+	origin document.Origin
 }
 
 // confirmation is awaited of the server; without a future there was nothing to tell.
@@ -270,7 +271,7 @@ func (r *publishing) take(ctx context.Context, m conn.Stored) error {
 	return r.await(ctx, confirmation{seq: m.Seq})
 }
 
-func (r *publishing) tell(ctx context.Context, c change, at position, now *forge.Summary, origin Origin) error {
+func (r *publishing) tell(ctx context.Context, c change, at position, now *forge.Summary, origin document.Origin) error {
 	m, err := c.message(at, now, origin)
 	if err != nil {
 		return err
@@ -334,7 +335,7 @@ func firstRecord(data []byte) (*knownIntent, bool) {
 		return &knownIntent{}, false
 	}
 	o := submit.Intent.Origin
-	return &knownIntent{origin: Origin{System: Cut(o.System), EventID: Cut(o.EventID), Actor: Cut(o.Actor)}}, true
+	return &knownIntent{origin: document.Origin{System: document.Cut(o.System), EventID: document.Cut(o.EventID), Actor: document.Cut(o.Actor)}}, true
 }
 
 // one reads one message of the journal.

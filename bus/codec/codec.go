@@ -8,7 +8,8 @@
 // is an enum on the wire has the values ENUM_NAME_VALUE, and is empty for
 // ENUM_NAME_UNSPECIFIED; a pointer is nil where a field is unset; a zero value
 // is unset; a sealed interface is a oneof, in which each of its types is a
-// message of the same name.
+// message of the same name; the fields of an embedded struct are fields of the
+// message of the struct around it.
 package codec
 
 import (

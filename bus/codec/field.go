@@ -35,7 +35,7 @@ func (p *structPlan) append(b []byte, v reflect.Value) ([]byte, error) {
 	for _, f := range p.fields {
 		before := len(b)
 		var err error
-		if b, err = f.append(b, v.Field(f.index)); err != nil {
+		if b, err = f.append(b, v.FieldByIndex(f.index)); err != nil {
 			return nil, &fieldError{string(f.name), err}
 		}
 		if len(b) == before {
@@ -75,7 +75,7 @@ func (p *structPlan) consume(d *decoder, b []byte, v reflect.Value) error {
 			return &fieldError{string(f.name), errAlternatives}
 		}
 		seen |= f.oneof
-		n, err := f.consume(d, typ, b, v.Field(f.index))
+		n, err := f.consume(d, typ, b, v.FieldByIndex(f.index))
 		if err != nil {
 			return &fieldError{string(f.name), err}
 		}
@@ -246,8 +246,8 @@ func (f mapField) accepts(t protowire.Type) bool { return t == protowire.BytesTy
 
 // entryPlan reads the entries of maps.
 var entryPlan = &structPlan{name: "MapEntry", byNumber: []*fieldPlan{
-	1: {field: plainField{1, stringValue{}}, index: 0, name: "key"},
-	2: {field: plainField{2, stringValue{}}, index: 1, name: "value"},
+	1: {field: plainField{1, stringValue{}}, index: []int{0}, name: "key"},
+	2: {field: plainField{2, stringValue{}}, index: []int{1}, name: "value"},
 }}
 
 func (f mapField) consume(d *decoder, _ protowire.Type, b []byte, v reflect.Value) (int, error) {

@@ -25,7 +25,7 @@ type structPlan struct {
 // fieldPlan is one field on both sides.
 type fieldPlan struct {
 	field
-	index int // in the struct
+	index []int // in the struct, through those that it embeds
 	name  protoreflect.Name
 	oneof uint64 // a bit per oneof of the message; 0 outside of any
 }
@@ -42,10 +42,12 @@ func (p planner) structOf(t reflect.Type, md protoreflect.MessageDescriptor) (*s
 	}
 	plan := &structPlan{name: md.Name()}
 	p[t] = plan
-	for i := range t.NumField() {
-		f := t.Field(i)
+	for _, f := range reflect.VisibleFields(t) {
+		if f.Anonymous {
+			continue // its fields follow
+		}
 		if f.Type.Kind() == reflect.Interface {
-			if err := p.union(plan, f, i, md); err != nil {
+			if err := p.union(plan, f, md); err != nil {
 				return nil, fmt.Errorf("%s.%s: %w", t, f.Name, err)
 			}
 			continue
@@ -58,7 +60,7 @@ func (p planner) structOf(t reflect.Type, md protoreflect.MessageDescriptor) (*s
 		if err != nil {
 			return nil, fmt.Errorf("%s.%s: %w", t, f.Name, err)
 		}
-		fp := &fieldPlan{field: conv, index: i, name: fd.Name()}
+		fp := &fieldPlan{field: conv, index: f.Index, name: fd.Name()}
 		if o := fd.ContainingOneof(); o != nil {
 			fp.oneof = 1 << o.Index()
 		}
@@ -75,7 +77,7 @@ func (p planner) structOf(t reflect.Type, md protoreflect.MessageDescriptor) (*s
 
 // union plans a field whose type is a sealed interface: each of its types is a
 // message of the same name in the oneof that is named as the field.
-func (p planner) union(plan *structPlan, f reflect.StructField, index int, md protoreflect.MessageDescriptor) error {
+func (p planner) union(plan *structPlan, f reflect.StructField, md protoreflect.MessageDescriptor) error {
 	oneof := md.Oneofs().ByName(protoreflect.Name(snake(f.Name)))
 	if oneof == nil {
 		return fmt.Errorf("message %s has no oneof %s", md.Name(), snake(f.Name))
@@ -101,7 +103,7 @@ func (p planner) union(plan *structPlan, f reflect.StructField, index int, md pr
 			return err
 		}
 		plan.add(fd.Number(), &fieldPlan{
-			field: unionField{fd.Number(), t, structValue{elem}}, index: index, name: fd.Name(), oneof: 1 << oneof.Index(),
+			field: unionField{fd.Number(), t, structValue{elem}}, index: f.Index, name: fd.Name(), oneof: 1 << oneof.Index(),
 		})
 	}
 	return nil

@@ -52,8 +52,7 @@ func fill(r *rand.Rand, v reflect.Value) {
 }
 
 func fillStruct(r *rand.Rand, v reflect.Value) {
-	for i := range v.NumField() {
-		f := v.Field(i)
+	for _, f := range v.Fields() {
 		if f.Kind() == reflect.Interface {
 			fillUnion(r, f)
 		} else if r.IntN(2) == 0 {

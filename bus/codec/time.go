@@ -11,8 +11,8 @@ import (
 // spanPlan reads and writes what google.protobuf.Timestamp and Duration look
 // like.
 var spanPlan = func() *structPlan {
-	seconds := &fieldPlan{field: plainField{1, intValue{bits: 64}}, index: 0, name: "seconds"}
-	nanos := &fieldPlan{field: plainField{2, intValue{bits: 32}}, index: 1, name: "nanos"}
+	seconds := &fieldPlan{field: plainField{1, intValue{bits: 64}}, index: []int{0}, name: "seconds"}
+	nanos := &fieldPlan{field: plainField{2, intValue{bits: 32}}, index: []int{1}, name: "nanos"}
 	return &structPlan{
 		name: "Timestamp or Duration", fields: []*fieldPlan{seconds, nanos},
 		byNumber: []*fieldPlan{1: seconds, 2: nanos},

@@ -2,6 +2,7 @@ package requests
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"flag"
 	"os"
@@ -17,6 +18,7 @@ import (
 	"github.com/pfl-forge/pfl-forge/bus/internal/streams"
 	"github.com/pfl-forge/pfl-forge/bus/internal/wire"
 	"github.com/pfl-forge/pfl-forge/bus/subjects"
+	"github.com/pfl-forge/pfl-forge/document"
 	"github.com/pfl-forge/pfl-forge/internal/strictyaml"
 )
 
@@ -76,7 +78,7 @@ func asyncAPI() doc {
 		messages[name] = doc{"contentType": contentType, "payload": ref("schemas", schema)}
 	}
 	for name, v := range map[string]any{
-		"accepted": Accepted{}, "refused": Refused{}, "listed": Listed{}, "detail": Detail{}, "change": changes.Change{},
+		"accepted": Accepted{}, "refused": Refused{}, "listed": document.Listed{}, "detail": document.Detail{}, "change": document.Change{},
 	} {
 		schemas[name] = schemaOf(reflect.TypeOf(v))
 	}
@@ -201,7 +203,7 @@ func TestWishSchemas(t *testing.T) {
 }
 
 // published are the attributes of a published event.
-var published = jsonNames(reflect.TypeFor[changes.CloudEvent[changes.Change]]())
+var published = jsonNames(reflect.TypeFor[changes.CloudEvent[document.Change]]())
 
 func envelope(kind, data doc, required ...string) doc {
 	text := doc{"type": "string"}
@@ -216,16 +218,11 @@ func listOf(item doc) doc { return doc{"type": "array", "items": item} }
 // submissionSchema is what may be said of an intent.
 func submissionSchema(further ...string) doc {
 	text := func(most int) doc { return doc{"type": "string", "minLength": 1, "maxLength": most} }
-	names := func() doc { d := listOf(doc{"type": "string"}); d["maxItems"] = forge.MaxListLength; return d }
-	properties := doc{
-		"title": text(forge.MaxTitle), "body": text(forge.MaxBody), "type": doc{"type": "string"},
-		"risk":       doc{"type": "string", "enum": []string{"low", "med", "high"}},
-		"source":     doc{"type": "string", "const": "system"},
-		"depends_on": names(), "criteria": names(), "labels": names(),
-		"priority": doc{"type": "integer"}, "agent": doc{"type": "string"}, "budget_usd": doc{"type": "number", "minimum": 0},
-		"recipe": doc{"type": "string"}, "with": doc{"type": "object", "additionalProperties": doc{"type": "string"}},
-		"project": doc{"type": "string"},
+	properties := doc{"project": doc{"type": "string"}}
+	for _, f := range document.FieldsBy(document.Systems) {
+		properties[f.Name] = fieldSchema(&f)
 	}
+	properties["source"] = doc{"type": "string", "const": string(forge.SourceSystem)}
 	for _, name := range further {
 		switch name {
 		case "origin":
@@ -237,6 +234,30 @@ func submissionSchema(further ...string) doc {
 		}
 	}
 	return doc{"type": "object", "additionalProperties": false, "required": []string{"title", "body"}, "properties": properties}
+}
+
+// fieldSchema is the JSON Schema of a field in a submission.
+func fieldSchema(f *document.Field) doc {
+	switch f.Of(&forge.Intent{}).(type) {
+	case *int:
+		return doc{"type": "integer"}
+	case *float64:
+		return doc{"type": "number", "minimum": 0}
+	case *[]string, *[]forge.IntentID:
+		list := listOf(doc{"type": "string"})
+		list["maxItems"] = forge.MaxListLength
+		return list
+	case *map[string]string:
+		return doc{"type": "object", "additionalProperties": doc{"type": "string"}}
+	}
+	schema := doc{"type": "string"}
+	if f.Max > 0 {
+		schema["minLength"], schema["maxLength"] = 1, f.Max
+	}
+	if f.Words != nil {
+		schema["enum"] = f.Words
+	}
+	return schema
 }
 
 // enums are the closed sets of values.
@@ -287,7 +308,9 @@ func fields(typ reflect.Type, do func(name string, optional bool, f reflect.Stru
 			continue
 		}
 		name, options, _ := strings.Cut(f.Tag.Get("json"), ",")
-		do(name, options == "omitempty", f)
+		if name != "-" {
+			do(name, options == "omitempty", f)
+		}
 	}
 }
 
@@ -310,7 +333,7 @@ func TestSubmissionSchema(t *testing.T) {
 			if format == "JSON" {
 				members["origin"] = `{"system": "s"}`
 			}
-			members[name] = examples[name]
+			members[name] = cmp.Or(examples[name], `"x"`)
 			var list []string
 			for field, value := range members {
 				list = append(list, `"`+field+`": `+value)
@@ -360,7 +383,7 @@ func TestGuideEvents(t *testing.T) {
 			sameFields[changes.CloudEvent[Refusal]](t, m[1])
 		case bytes.Contains(m[1], []byte("specversion")):
 			found["change"]++
-			sameFields[changes.CloudEvent[changes.Change]](t, m[1])
+			sameFields[changes.CloudEvent[document.Change]](t, m[1])
 		}
 	}
 	if found["refusal"] != 1 || found["change"] != 1 {

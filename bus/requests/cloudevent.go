@@ -7,6 +7,7 @@ import (
 	forge "github.com/pfl-forge/pfl-forge"
 	"github.com/pfl-forge/pfl-forge/bus/changes"
 	"github.com/pfl-forge/pfl-forge/bus/internal/wire"
+	"github.com/pfl-forge/pfl-forge/document"
 )
 
 // submitType is the type of events that ask for an intent.
@@ -16,26 +17,12 @@ const submitType = "io.pfl-forge.intent.submit.v1"
 // caller's.
 func readIntentObject(o *jsonObject, further ...string) forge.Intent {
 	var in forge.Intent
-	o.text("title", &in.Title)
-	o.text("body", &in.Body)
-	o.text("type", &in.Type)
-	o.text("risk", (*string)(&in.Risk))
-	o.text("source", (*string)(&in.Source))
-	var depends []string
-	o.list("depends_on", &depends)
-	for _, id := range depends {
-		in.DependsOn = append(in.DependsOn, forge.IntentID(id))
+	var known []string
+	for _, f := range document.FieldsBy(document.Systems) {
+		o.read(f.Name, f.Of(&in), f.Kind())
+		known = append(known, f.Name)
 	}
-	o.list("criteria", &in.Criteria)
-	o.list("labels", &in.Labels)
-	o.whole("priority", &in.Priority)
-	o.text("agent", &in.Agent)
-	o.amount("budget_usd", &in.BudgetUSD)
-	o.text("recipe", &in.Recipe)
-	o.read("with", &in.With, "an object with strings")
-	o.only(append([]string{
-		"title", "body", "type", "risk", "source", "depends_on", "criteria", "labels", "priority", "agent", "budget_usd", "recipe", "with",
-	}, further...)...)
+	o.only(append(known, further...)...)
 	return in
 }
 

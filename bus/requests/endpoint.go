@@ -17,10 +17,10 @@ import (
 	"github.com/nats-io/nuid"
 
 	forge "github.com/pfl-forge/pfl-forge"
-	"github.com/pfl-forge/pfl-forge/bus/changes"
 	"github.com/pfl-forge/pfl-forge/bus/internal/conn"
 	"github.com/pfl-forge/pfl-forge/bus/internal/wire"
 	"github.com/pfl-forge/pfl-forge/bus/subjects"
+	"github.com/pfl-forge/pfl-forge/document"
 )
 
 const (
@@ -54,33 +54,6 @@ type Refused struct {
 type RefusedField struct {
 	Field  string `json:"field,omitempty"`
 	Reason string `json:"reason"`
-}
-
-// Listed answers a request for a list.
-type Listed struct {
-	Intents []changes.State `json:"intents"`
-	// Next is the id to ask for with after to get more; empty if there is no more.
-	Next forge.IntentID `json:"next,omitempty"`
-}
-
-// Detail answers a request for one intent.
-type Detail struct {
-	changes.State
-	Body      string           `json:"body"`
-	Origin    changes.Origin   `json:"origin"`
-	DependsOn []forge.IntentID `json:"depends_on,omitempty"`
-	Labels    []string         `json:"labels,omitempty"`
-	Questions []Question       `json:"questions,omitempty"`
-	TaskList  []changes.Task   `json:"task_list,omitempty"`
-}
-
-// Question is a clarification as others are told of it; without an answer it waits
-// for one.
-type Question struct {
-	Question         string   `json:"question"`
-	Context          string   `json:"context,omitempty"`
-	SuggestedAnswers []string `json:"suggested_answers,omitempty"`
-	Answer           *string  `json:"answer,omitempty"`
 }
 
 // ServeConfig says what requests are answered from.
@@ -307,7 +280,7 @@ func (e *endpoints) list(ctx context.Context, from subjects.Sender, r micro.Requ
 	if err != nil {
 		return nil, err
 	}
-	result := Listed{Intents: []changes.State{}}
+	result := document.Listed{Intents: []document.State{}}
 	for i := range all {
 		s := &all[i]
 		if strings.Compare(string(s.Key.Intent), after) <= 0 ||
@@ -319,7 +292,7 @@ func (e *endpoints) list(ctx context.Context, from subjects.Sender, r micro.Requ
 			result.Next = result.Intents[limit-1].Intent
 			break
 		}
-		result.Intents = append(result.Intents, changes.StateOf(s))
+		result.Intents = append(result.Intents, document.StateOf(s))
 	}
 	return result, nil
 }
@@ -344,23 +317,7 @@ func (e *endpoints) show(ctx context.Context, from subjects.Sender, r micro.Requ
 	if err != nil {
 		return nil, err
 	}
-	return detailOf(&v), nil
-}
-
-func detailOf(v *forge.View) Detail {
-	o := v.Intent.Origin
-	d := Detail{
-		State: changes.StateOf(&v.Summary), Body: v.Intent.Body, Origin: changes.Origin{System: o.System, EventID: o.EventID, Actor: o.Actor},
-		DependsOn: v.Intent.DependsOn, Labels: v.Intent.Labels,
-	}
-	for _, c := range v.Intent.Clarifications {
-		d.Questions = append(d.Questions, Question{c.Question, c.Context, c.SuggestedAnswers, c.Answer})
-	}
-	for i := range v.Tasks {
-		t := &v.Tasks[i]
-		d.TaskList = append(d.TaskList, changes.Task{ID: t.ID, Title: t.Title, Status: t.Status, Detail: t.Failure})
-	}
-	return d
+	return document.DetailOf(&v), nil
 }
 
 // readRequest reads a request, which may be empty.

@@ -67,12 +67,11 @@ func (o *jsonObject) read(field string, into any, kind string) {
 	}
 }
 
-func (o *jsonObject) text(field string, into *string)    { o.read(field, into, "a string") }
-func (o *jsonObject) list(field string, into *[]string)  { o.read(field, into, "a list of strings") }
-func (o *jsonObject) whole(field string, into *int)      { o.read(field, into, "a whole number") }
-func (o *jsonObject) amount(field string, into *float64) { o.read(field, into, "a number") }
-func (o *jsonObject) has(field string) bool              { return o.values[field] != nil }
-func (o *jsonObject) hasAny(fields ...string) bool       { return slices.ContainsFunc(fields, o.has) }
+func (o *jsonObject) text(field string, into *string)   { o.read(field, into, "a string") }
+func (o *jsonObject) list(field string, into *[]string) { o.read(field, into, "a list of strings") }
+func (o *jsonObject) whole(field string, into *int)     { o.read(field, into, "a whole number") }
+func (o *jsonObject) has(field string) bool             { return o.values[field] != nil }
+func (o *jsonObject) hasAny(fields ...string) bool      { return slices.ContainsFunc(fields, o.has) }
 
 func (o *jsonObject) object(field string) (*jsonObject, bool) {
 	value, ok := o.values[field]

@@ -11,6 +11,7 @@ import (
 	"github.com/pfl-forge/pfl-forge/bus/codec"
 	"github.com/pfl-forge/pfl-forge/bus/internal/wire"
 	"github.com/pfl-forge/pfl-forge/bus/subjects"
+	"github.com/pfl-forge/pfl-forge/document"
 )
 
 // verb returns the verb of a person's or system's event: a token of the event's
@@ -108,7 +109,7 @@ func checkPersonalSubmit(ev *forge.Event, submit *forge.Submit) error {
 	if in.Source == forge.SourceReflection {
 		return wrong("source", "is not for a sender to say; leave it out")
 	}
-	errs := append(beyond(*submit, "", map[string]bool{"Intent": true}), beyond(*in, "", ofPersons)...)
+	errs := append(beyond(*submit, "", "Intent"), beyond(undecided(*in, document.Persons), "")...)
 	if len(errs) > 0 {
 		return wrongs(errs)
 	}

@@ -15,6 +15,7 @@ import (
 	"github.com/pfl-forge/pfl-forge/bus/changes"
 	"github.com/pfl-forge/pfl-forge/bus/internal/wire"
 	"github.com/pfl-forge/pfl-forge/bus/subjects"
+	"github.com/pfl-forge/pfl-forge/document"
 )
 
 const (
@@ -25,7 +26,7 @@ const (
 // Refusal is the data of an event about a submission that was refused.
 type Refusal struct {
 	Project forge.ProjectID `json:"project"`
-	Origin  changes.Origin  `json:"origin"` // as far as it can be read
+	Origin  document.Origin `json:"origin"` // as far as it can be read
 	Errors  []RefusedField  `json:"errors"`
 }
 
@@ -48,7 +49,7 @@ func (ss *Submissions) TellRefusal(ctx context.Context, m jetstream.Msg, why Ref
 	id := fmt.Sprintf("%s/refused/%d", from.Project, meta.Sequence.Stream)
 	data, err := json.Marshal(changes.CloudEvent[Refusal]{
 		SpecVersion: changes.CloudEventsVersion, ID: id, Source: "/pfl-forge/" + string(from.Project), Type: refusalType,
-		Subject: changes.Cut(why.Origin.EventID), Time: time.Now().UTC(), ContentType: wire.TypeJSON, Data: why,
+		Subject: document.Cut(why.Origin.EventID), Time: time.Now().UTC(), ContentType: wire.TypeJSON, Data: why,
 	})
 	if err != nil {
 		return err
@@ -70,11 +71,11 @@ func systemOf(subject string) (subjects.Sender, bool) {
 func RefusalOf(err error) Refusal {
 	wrong, ok := errors.AsType[*SubmissionError](err)
 	if !ok {
-		return Refusal{Errors: []RefusedField{{Reason: changes.Cut(err.Error())}}}
+		return Refusal{Errors: []RefusedField{{Reason: document.Cut(err.Error())}}}
 	}
-	r := Refusal{Origin: changes.Origin{System: changes.Cut(wrong.origin.System), EventID: changes.Cut(wrong.origin.EventID), Actor: changes.Cut(wrong.origin.Actor)}}
+	r := Refusal{Origin: document.Origin{System: document.Cut(wrong.origin.System), EventID: document.Cut(wrong.origin.EventID), Actor: document.Cut(wrong.origin.Actor)}}
 	for _, f := range wrong.Fields {
-		r.Errors = append(r.Errors, RefusedField{f.Field, changes.Cut(f.Reason)})
+		r.Errors = append(r.Errors, RefusedField{f.Field, document.Cut(f.Reason)})
 	}
 	return r
 }
@@ -86,5 +87,5 @@ func Rejected(ev *forge.Event, r forge.Ruling) *Refusal {
 		return nil
 	}
 	o := submit.Intent.Origin
-	return &Refusal{Origin: changes.Origin{System: o.System, EventID: o.EventID, Actor: o.Actor}, Errors: []RefusedField{refusedField(r)}}
+	return &Refusal{Origin: document.Origin(o), Errors: []RefusedField{refusedField(r)}}
 }

@@ -7,12 +7,12 @@ import (
 	"encoding/base32"
 	"errors"
 	"fmt"
-	"maps"
 	"mime"
 	"reflect"
 	"regexp"
 	"slices"
 	"strings"
+	"time"
 	"unicode"
 	"unicode/utf8"
 
@@ -20,6 +20,7 @@ import (
 	"github.com/pfl-forge/pfl-forge/bus/codec"
 	"github.com/pfl-forge/pfl-forge/bus/internal/wire"
 	"github.com/pfl-forge/pfl-forge/bus/subjects"
+	"github.com/pfl-forge/pfl-forge/document"
 	"github.com/pfl-forge/pfl-forge/internal/slug"
 )
 
@@ -156,7 +157,7 @@ func submitted(ev forge.Event, err error) (request, error) {
 	}
 	submit := forge.As[*forge.Submit](ev.Message)
 	in := submit.Intent
-	errs := beyond(*submit, "submit.", map[string]bool{"Intent": true})
+	errs := beyond(*submit, "submit.", "Intent")
 	if ev.To.Intent != "" && in.ID != "" && ev.To.Intent != in.ID {
 		errs = append(errs, forge.FieldError{Field: "to.intent", Reason: fmt.Sprintf("is %q, but it submits %q", ev.To.Intent, in.ID)})
 	}
@@ -180,7 +181,7 @@ func (s submission) place(r *request) (errs []forge.FieldError) {
 		note("source", "is %q; what comes this way is from a system", in.Source)
 	}
 	in.Source = forge.SourceSystem
-	errs = append(errs, beyond(*in, "", ofSystems)...)
+	errs = append(errs, beyond(undecided(*in, document.Systems), "")...)
 	if in.Project != "" && in.Project != s.from.Project {
 		note("project", "is %q, but it was sent to %q", in.Project, s.from.Project)
 	}
@@ -241,29 +242,27 @@ func badName(s string) string {
 	return ""
 }
 
-// What a submission may say of an intent. Everything else is decided here, also
-// what the vocabulary gains later.
-var (
-	ofSystems = map[string]bool{
-		"ID": true, "Project": true, "Title": true, "Body": true, "Type": true, "Source": true, "Risk": true, "DependsOn": true,
-		"Criteria": true, "Labels": true, "Priority": true, "Origin": true, "Agent": true, "BudgetUSD": true, "Recipe": true, "With": true,
+// undecided returns the fields of an intent that the sender may not set.
+// Everything else is decided here, also what the vocabulary gains later.
+func undecided(in forge.Intent, by document.Setter) forge.Intent {
+	for _, f := range document.FieldsBy(by) {
+		reflect.ValueOf(f.Of(&in)).Elem().SetZero()
 	}
-	ofPersons = func() map[string]bool {
-		m := maps.Clone(ofSystems)
-		m["Status"], m["CreatedAt"] = true, true // as they are at the beginning
-		m["Goal"] = true
-		return m
-	}()
-)
+	in.ID, in.Project, in.Origin = "", "", forge.Origin{}
+	if by == document.Persons {
+		in.Status, in.CreatedAt = "", time.Time{} // as they are at the beginning
+	}
+	return in
+}
 
 var wordEnd = regexp.MustCompile(`([a-z])([A-Z])`)
 
 // beyond returns the fields of a struct that are set and are not allowed.
-func beyond(v any, path string, allowed map[string]bool) (errs []forge.FieldError) {
+func beyond(v any, path string, allowed ...string) (errs []forge.FieldError) {
 	of := reflect.ValueOf(v)
-	for i := range of.NumField() {
-		if name := of.Type().Field(i).Name; !allowed[name] && !of.Field(i).IsZero() {
-			field := path + strings.ToLower(wordEnd.ReplaceAllString(name, "${1}_$2"))
+	for _, f := range reflect.VisibleFields(of.Type()) {
+		if !f.Anonymous && !slices.Contains(allowed, f.Name) && !of.FieldByIndex(f.Index).IsZero() {
+			field := path + strings.ToLower(wordEnd.ReplaceAllString(f.Name, "${1}_$2"))
 			errs = append(errs, forge.FieldError{Field: field, Reason: "is not for a sender to say; leave it out"})
 		}
 	}

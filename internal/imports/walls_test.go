@@ -47,6 +47,21 @@ var allowLists = []allowList{
 		reason:   "what a subject looks like is known without a connection, and without the wire format",
 	},
 	{
+		packages: []string{"./git"},
+		may:      []string{"std", "golang.org/x/sys/unix"},
+		reason:   "it runs git and names what git works on; every package below stands on it",
+	},
+	{
+		packages: []string{"./git/objects"},
+		may:      []string{"std", "./git", "./git/internal/disk", "./internal/term"},
+		reason:   "objects have no refs, working trees or origins",
+	},
+	{
+		packages: []string{"./git/worktree"},
+		may:      []string{"std", "./git", "./git/internal/disk", "./git/objects"},
+		reason:   "the person's repository knows nothing of agents and their checkouts",
+	},
+	{
 		packages: []string{"./services/runner/flow/..."},
 		may:      []string{"std", ".", "./services/runner/flow/..."},
 		never:    []string{"crypto/rand", "log/...", "math/rand/...", "net/...", "os/...", "sync/...", "syscall"},
@@ -63,6 +78,12 @@ var allowLists = []allowList{
 		reason: "the rules are tested without a server, a repository or an agent",
 	},
 	{
+		packages: []string{"./document"},
+		may:      []string{"std", "."},
+		never:    []string{"log/...", "net/...", "os/..."},
+		reason:   "the names that people and systems rely on; every reader and writer imports it, so it imports none of them",
+	},
+	{
 		packages: []string{"./cmd/pfl-forge/internal/cli/kit"},
 		may: []string{
 			"std", ".", "./internal/term", "./cmd/pfl-forge/internal/console", "./cmd/pfl-forge/internal/render",
@@ -73,7 +94,7 @@ var allowLists = []allowList{
 	{
 		packages: []string{"./cmd/pfl-forge/internal/cli/document"},
 		may: []string{
-			"std", ".", "./internal/term", "./internal/transcript", "./cmd/pfl-forge/internal/render", "./cmd/pfl-forge/internal/cli/kit",
+			"std", ".", "./internal/term", "./internal/transcript", "./document", "./cmd/pfl-forge/internal/render", "./cmd/pfl-forge/internal/cli/kit",
 		},
 		reason: "a document is made of what was read; it reads nothing itself, and no command prints in its own words what another one prints, too",
 	},
@@ -126,7 +147,7 @@ var restrictions = []restriction{
 	},
 	{
 		imports:  []string{"os/exec"},
-		packages: []string{"./git/...", "./agent/...", "./cmd/pfl-forge/internal/console/consoletest"},
+		packages: []string{"./git", "./git/gittest", "./agent/...", "./cmd/pfl-forge/internal/console/consoletest"},
 		reason:   "processes are started where their arguments, environment and end are looked after",
 	},
 	{

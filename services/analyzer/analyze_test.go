@@ -101,8 +101,9 @@ func TestMissingParametersBecomeQuestions(t *testing.T) {
 	c.Intent.With = map[string]string{"TO": "bar"}
 	c.Intent.Clarifications = []forge.Clarification{{Param: "FROM", Answer: &answer}}
 	got = analyze(t, a, c)
-	if got.Failure() != nil || len(forge.As[*forge.Analysis](got.Output).Tasks) != 1 || !strings.Contains(forge.As[*forge.Analysis](got.Output).Tasks[0].Plan, "FROM: foo\nTO: bar") {
-		t.Errorf("%+v, %+v", got.Failure(), forge.As[*forge.Analysis](got.Output))
+	out := forge.As[*forge.Analysis](got.Output)
+	if got.Failure() != nil || len(out.Tasks) != 1 || !strings.Contains(out.Tasks[0].Plan, "FROM: foo\nTO: bar") {
+		t.Errorf("%+v, %+v", got.Failure(), out)
 	}
 }
 
@@ -137,8 +138,9 @@ func TestFailures(t *testing.T) {
 	fails := func(c forge.Command, reason forge.FailureReason, message string) {
 		t.Helper()
 		got := analyze(t, a, c)
-		if got.Failure() == nil || got.Failure().Reason != reason || !strings.Contains(got.Failure().Message, message) || forge.As[*forge.Analysis](got.Output) != nil {
-			t.Errorf("got %+v, %+v; want %s: ...%s...", got.Failure(), forge.As[*forge.Analysis](got.Output), reason, message)
+		failure, out := got.Failure(), forge.As[*forge.Analysis](got.Output)
+		if failure == nil || failure.Reason != reason || !strings.Contains(failure.Message, message) || out != nil {
+			t.Errorf("got %+v, %+v; want %s: ...%s...", failure, out, reason, message)
 		}
 	}
 	fails(command("renam"), forge.FailConfig, `did you mean "rename"?`)
@@ -236,8 +238,9 @@ func TestPolicyOnly(t *testing.T) {
 	c := command("")
 	c.Input = &forge.AnalyzeInput{PolicyOnly: true}
 	got := analyze(t, a, c)
-	if got.Failure() != nil || forge.As[*forge.Analysis](got.Output).Policy.MaxReviewRetries != 5 || forge.As[*forge.Analysis](got.Output).Base != string(r.Head("main")) || got.Agent != "" || len(s.calls) > 0 {
-		t.Errorf("%+v, %+v, %d calls", got.Failure(), forge.As[*forge.Analysis](got.Output), len(s.calls))
+	out := forge.As[*forge.Analysis](got.Output)
+	if got.Failure() != nil || out.Policy.MaxReviewRetries != 5 || out.Base != string(r.Head("main")) || got.Agent != "" || len(s.calls) > 0 {
+		t.Errorf("%+v, %+v, %d calls", got.Failure(), out, len(s.calls))
 	}
 }
 

@@ -90,14 +90,16 @@ func TestClaudeArchitect(t *testing.T) {
 	))
 	_, _, a := world(t, cli)
 	first := analyze(t, a, command(""))
-	if first.Failure() != nil || forge.As[*forge.Analysis](first.Output).Insufficient != "No idea who calls it." {
-		t.Fatalf("%+v, %+v", first.Failure(), forge.As[*forge.Analysis](first.Output))
+	shallow := forge.As[*forge.Analysis](first.Output)
+	if first.Failure() != nil || shallow.Insufficient != "No idea who calls it." {
+		t.Fatalf("%+v, %+v", first.Failure(), shallow)
 	}
 	c := step(forge.StepArchitect)
-	c.Input = &forge.AnalyzeInput{Insufficient: forge.As[*forge.Analysis](first.Output).Insufficient}
+	c.Input = &forge.AnalyzeInput{Insufficient: shallow.Insufficient}
 	got := analyze(t, a, c)
-	if got.Failure() != nil || len(forge.As[*forge.Analysis](got.Output).Children) != 2 || forge.As[*forge.Analysis](got.Output).Children[1].DependsOn[0] != "api" || got.Session == first.Session {
-		t.Fatalf("%+v, %+v", got.Failure(), forge.As[*forge.Analysis](got.Output))
+	out := forge.As[*forge.Analysis](got.Output)
+	if got.Failure() != nil || len(out.Children) != 2 || out.Children[1].DependsOn[0] != "api" || got.Session == first.Session {
+		t.Fatalf("%+v, %+v", got.Failure(), out)
 	}
 	requests := model.Requests("model")
 	if asked := requests[1]; !strings.Contains(asked.System, "You are the architect") || !strings.Contains(asked.LastUser, "No idea who calls it.") {
@@ -131,11 +133,13 @@ func TestClaudeAuditsAndObserves(t *testing.T) {
 	))
 	_, _, a := world(t, cli)
 	got := analyze(t, a, step(forge.StepAudit))
-	if got.Failure() != nil || forge.As[*forge.Audit](got.Output).Summary != "Fine." || len(got.Observations) != 1 || got.Observations[0].Source != forge.StepAudit {
+	audit := forge.As[*forge.Audit](got.Output)
+	if got.Failure() != nil || audit.Summary != "Fine." || len(got.Observations) != 1 || got.Observations[0].Source != forge.StepAudit {
 		t.Errorf("%+v, %+v", got, got.Failure())
 	}
 	got = analyze(t, a, step(forge.StepObserve))
-	if got.Failure() != nil || forge.As[*forge.Observed](got.Output).NothingFound != "Seen once." || len(forge.As[*forge.Observed](got.Output).Patterns) > 0 {
+	observed := forge.As[*forge.Observed](got.Output)
+	if got.Failure() != nil || observed.NothingFound != "Seen once." || len(observed.Patterns) > 0 {
 		t.Errorf("%+v, %+v", got, got.Failure())
 	}
 }

@@ -48,7 +48,8 @@ func TestIntakeNeedsAModel(t *testing.T) {
 	r, _, a := world(t)
 	r.Commit("recipes only", map[string]string{"pfl-forge.yaml": "agent: recipe\n"})
 	got := analyze(t, a, goal("It is done"))
-	if got.Failure() == nil || got.Failure().Reason != forge.FailConfig || !strings.Contains(got.Failure().Message, "roles.analyze") || forge.As[*forge.Intake](got.Output) != nil {
+	failure := got.Failure()
+	if failure == nil || failure.Reason != forge.FailConfig || !strings.Contains(failure.Message, "roles.analyze") || forge.As[*forge.Intake](got.Output) != nil {
 		t.Errorf("%+v", got)
 	}
 	c := goal("It is done")

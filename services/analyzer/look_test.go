@@ -60,12 +60,13 @@ func TestAudit(t *testing.T) {
 	if diff := cmp.Diff(wantNoticed, got.Observations, cmpopts.IgnoreFields(forge.Observation{}, "CreatedAt")); diff != "" {
 		t.Error(diff)
 	}
-	found := forge.As[*forge.Audit](got.Output).Areas[0].Findings[0]
+	audit := forge.As[*forge.Audit](got.Output)
+	found := audit.Areas[0].Findings[0]
 	if diff := cmp.Diff(evidence, found.Evidence); diff != "" || found.Severity != forge.RiskMed {
-		t.Errorf("%+v\n%s", forge.As[*forge.Audit](got.Output), diff)
+		t.Errorf("%+v\n%s", audit, diff)
 	}
 	design := forge.AuditArea{Name: "design", Summary: "s (Left out, because no place that they name exists: 1.)"}
-	if diff := cmp.Diff(design, forge.As[*forge.Audit](got.Output).Areas[1]); diff != "" {
+	if diff := cmp.Diff(design, audit.Areas[1]); diff != "" {
 		t.Error(diff)
 	}
 	if got.Policy == nil || got.Policy.MaxReviewRetries != 5 || forge.As[*forge.Analysis](got.Output) != nil {
@@ -101,8 +102,9 @@ func TestObserve(t *testing.T) {
 		Observations: []forge.Observation{{ID: "o1", Content: "A trap."}},
 	}
 	got := analyze(t, a, c)
-	if got.Failure() != nil || forge.As[*forge.Observed](got.Output) == nil || got.Policy == nil || len(forge.As[*forge.Observed](got.Output).Patterns) != 1 || forge.As[*forge.Observed](got.Output).Patterns[0].Evidence[0].Ref != "a.txt" {
-		t.Fatalf("%+v, %+v", got.Failure(), forge.As[*forge.Observed](got.Output))
+	out := forge.As[*forge.Observed](got.Output)
+	if got.Failure() != nil || out == nil || got.Policy == nil || len(out.Patterns) != 1 || out.Patterns[0].Evidence[0].Ref != "a.txt" {
+		t.Fatalf("%+v, %+v", got.Failure(), out)
 	}
 	if len(got.Observations) != 1 || got.Observations[0].Source != forge.StepObserve {
 		t.Errorf("noticed %+v", got.Observations)
@@ -114,8 +116,9 @@ func TestObserve(t *testing.T) {
 
 	p.answer = `{"patterns": [{"name": "n", "description": "d", "evidence": [{"type": "file", "ref": "a.txt"}, {"type": "file", "ref": "DIR/a.txt"}]}]}`
 	got = analyze(t, a, c)
-	if got.Failure() != nil || len(forge.As[*forge.Observed](got.Output).Patterns) > 0 || forge.As[*forge.Observed](got.Output).NothingFound != "of 1 patterns, none can be seen in two places that exist" {
-		t.Errorf("%+v, %+v", got.Failure(), forge.As[*forge.Observed](got.Output))
+	out = forge.As[*forge.Observed](got.Output)
+	if got.Failure() != nil || len(out.Patterns) > 0 || out.NothingFound != "of 1 patterns, none can be seen in two places that exist" {
+		t.Errorf("%+v, %+v", got.Failure(), out)
 	}
 }
 
@@ -126,10 +129,11 @@ func TestArchitect(t *testing.T) {
 	c := step(forge.StepArchitect)
 	c.Input = &forge.AnalyzeInput{Insufficient: "Nobody says who calls a."}
 	got := analyze(t, a, c)
-	if got.Failure() != nil || forge.As[*forge.Analysis](got.Output).Base != string(r.Head("main")) || forge.As[*forge.Analysis](got.Output).Policy == nil {
-		t.Fatalf("%+v, %+v", got.Failure(), forge.As[*forge.Analysis](got.Output))
+	out := forge.As[*forge.Analysis](got.Output)
+	if got.Failure() != nil || out.Base != string(r.Head("main")) || out.Policy == nil {
+		t.Fatalf("%+v, %+v", got.Failure(), out)
 	}
-	if diff := cmp.Diff([]string{"a.txt"}, forge.As[*forge.Analysis](got.Output).Tasks[0].RelevantFiles); diff != "" || got.Observations[0].Source != forge.StepArchitect {
+	if diff := cmp.Diff([]string{"a.txt"}, out.Tasks[0].RelevantFiles); diff != "" || got.Observations[0].Source != forge.StepArchitect {
 		t.Errorf("%+v\n%s", got.Observations, diff)
 	}
 	call := p.calls[0]
@@ -148,8 +152,9 @@ func TestPartsAreOfBoundedDepth(t *testing.T) {
 	for _, s := range []forge.Step{forge.StepAnalyze, forge.StepArchitect} {
 		c := step(s)
 		c.Intent.Depth = 2
-		if got := analyze(t, a, c); got.Failure() != nil || len(forge.As[*forge.Analysis](got.Output).Children) != 2 {
-			t.Errorf("%s: %+v, %+v", s, got.Failure(), forge.As[*forge.Analysis](got.Output))
+		got := analyze(t, a, c)
+		if out := forge.As[*forge.Analysis](got.Output); got.Failure() != nil || len(out.Children) != 2 {
+			t.Errorf("%s: %+v, %+v", s, got.Failure(), out)
 		}
 		call := p.calls[len(p.calls)-1]
 		if call.Check != nil || !strings.Contains(call.System, "children") || !strings.Contains(string(call.Schema), "children") {

@@ -63,7 +63,10 @@ type other struct {
 // prompts returns who the agent is, and what it has to do: something new, or, in a
 // conversation that goes on, what has been answered since.
 func prompts(cmd *forge.Command, c *config.Project, resumes bool) (system, text string, err error) {
-	q := question{Command: cmd, history: newHistory(cmd), Insufficient: cmd.Analyze().Insufficient, Parts: mayTakeApart(cmd, c), Checks: strings.Join(c.Verify, "\n")}
+	q := question{
+		Command: cmd, history: newHistory(cmd), Insufficient: cmd.Analyze().Insufficient,
+		Parts: mayTakeApart(cmd, c), Checks: strings.Join(c.Verify, "\n"),
+	}
 	q.Answers = slices.DeleteFunc(slices.Clone(cmd.Intent.Clarifications), func(c forge.Clarification) bool { return c.Answer == nil })
 	q.Others, q.More = others(cmd)
 	t := templates[cmd.Attempt.Step]

@@ -14,6 +14,7 @@ import (
 	"github.com/pfl-forge/pfl-forge/bus/objects"
 	"github.com/pfl-forge/pfl-forge/bus/requests"
 	"github.com/pfl-forge/pfl-forge/git"
+	"github.com/pfl-forge/pfl-forge/git/store"
 	"github.com/pfl-forge/pfl-forge/internal/redact"
 	"github.com/pfl-forge/pfl-forge/repository"
 	"github.com/pfl-forge/pfl-forge/service"
@@ -65,7 +66,7 @@ func hideSecrets(secrets *redact.Redactor, answer requests.Cleaned, err error) (
 type cleaning struct {
 	*Implementer
 	repo    *repository.Repository
-	refs    git.Hidden                        // at the origin
+	refs    store.Hidden                      // at the origin
 	objects map[forge.IntentID][]objects.Info // conversations and transcripts
 	busy    map[forge.IntentID]forge.Step     // on which somebody works
 	chosen  []*forge.Summary                  // what is to be cleaned
@@ -285,7 +286,7 @@ func (c *cleaning) reportMerge(ctx context.Context, s *forge.Summary) error {
 		return err
 	}
 	// Of a task that is done the merge is known; those that are not are in the summary.
-	unsure := slices.DeleteFunc(all, func(l git.PendingMerge) bool {
+	unsure := slices.DeleteFunc(all, func(l store.PendingMerge) bool {
 		return !slices.ContainsFunc(s.Tasks, func(t forge.TaskSummary) bool { return t.ID == forge.TaskID(l.Task) })
 	})
 	return c.report(ctx, c.repo, unsure)

@@ -367,7 +367,8 @@ func TestCleanTellsWhatMerged(t *testing.T) {
 	w.want() // the project has heard of it
 	w.intent(forge.StatusCancelled, failed)
 	w.clean(requests.CleanRequest{})
-	if r := wait.For(t, results); forge.As[*forge.MergeResult](r.Output) == nil || forge.As[*forge.MergeResult](r.Output).Commit != string(merged) {
+	r := wait.For(t, results)
+	if out := forge.As[*forge.MergeResult](r.Output); out == nil || out.Commit != string(merged) {
 		t.Errorf("got %+v", r)
 	}
 	if left := w.refs(""); len(left) > 0 {

@@ -6,6 +6,7 @@ import (
 
 	"github.com/pfl-forge/pfl-forge"
 	"github.com/pfl-forge/pfl-forge/git"
+	"github.com/pfl-forge/pfl-forge/git/checkout"
 	"github.com/pfl-forge/pfl-forge/repository"
 )
 
@@ -14,7 +15,7 @@ import (
 func isExecute(c *forge.Command) bool { return c.Attempt.Step == forge.StepExecute }
 
 // execution is what the agent answered, with what was seen of its work.
-func (w *work) execution(ctx context.Context, got *git.Collected) (*forge.Execution, error) {
+func (w *work) execution(ctx context.Context, got *checkout.Collected) (*forge.Execution, error) {
 	e := *w.note.Execution
 	files, err := w.modified(ctx, got)
 	if err != nil {
@@ -30,7 +31,7 @@ func tokens(u forge.Usage) int64 { return u.InputTokens + u.OutputTokens }
 
 // modified lists the files that changed since the attempt, or those that it continues,
 // began, committed or not; sorted.
-func (w *work) modified(ctx context.Context, got *git.Collected) ([]string, error) {
+func (w *work) modified(ctx context.Context, got *checkout.Collected) ([]string, error) {
 	var list []string
 	for _, step := range [][2]git.OID{{w.note.From, got.Head}, {got.Head, got.Leftover}} {
 		if step[1] == "" || step[0] == step[1] {

@@ -9,6 +9,7 @@ import (
 	"github.com/pfl-forge/pfl-forge"
 	"github.com/pfl-forge/pfl-forge/bus"
 	"github.com/pfl-forge/pfl-forge/git"
+	"github.com/pfl-forge/pfl-forge/git/objects"
 	"github.com/pfl-forge/pfl-forge/repository"
 )
 
@@ -27,13 +28,13 @@ func (i *Implementer) forecast(ctx context.Context, j *repository.Job, base, hea
 	ctx, cancel := context.WithTimeout(ctx, forecasting)
 	defer cancel()
 	others, err := j.Store.TaskHeads(ctx)
-	others = slices.DeleteFunc(others, func(h git.TaskHead) bool { return h.Task == j.Task() })
+	others = slices.DeleteFunc(others, func(h objects.TaskHead) bool { return h.Task == j.Task() })
 	if len(others) == 0 && err == nil {
 		return nil
 	}
-	var clashes []git.Clash
+	var clashes []objects.Overlap
 	if err == nil {
-		clashes, err = j.Store.Forecast(ctx, base, head, others)
+		clashes, err = j.Store.Overlaps(ctx, base, head, others)
 	}
 	if err != nil {
 		i.log.Warn("cannot tell all tasks that a change does not merge with; the next step looks again", "attempt", j.Command.ID(), "error", err)

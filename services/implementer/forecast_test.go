@@ -8,8 +8,8 @@ import (
 	"github.com/pfl-forge/pfl-forge"
 	"github.com/pfl-forge/pfl-forge/bus/bustest"
 	"github.com/pfl-forge/pfl-forge/bus/live"
-	"github.com/pfl-forge/pfl-forge/git"
 	"github.com/pfl-forge/pfl-forge/git/gittest"
+	"github.com/pfl-forge/pfl-forge/git/store"
 	"github.com/pfl-forge/pfl-forge/repository/repotest"
 )
 
@@ -101,7 +101,7 @@ func TestTasksThatDoNotMergeAreFound(t *testing.T) {
 // heads lists the tasks whose heads are known where everybody finds them.
 func (w *world) heads() []string {
 	w.t.Helper()
-	s, err := git.OpenLocal(w.t.Context(), git.LocalConfig{Path: w.repo.Dir, AllowBare: true})
+	s, err := store.OpenLocal(w.t.Context(), store.LocalConfig{Path: w.repo.Dir, AllowBare: true})
 	if err != nil {
 		w.t.Fatal(err)
 	}
@@ -142,7 +142,7 @@ func TestReconcileForgetsHeads(t *testing.T) {
 	w.begins("failed", "c.txt", "1")
 	w.says("ended", forge.StatusCancelled, forge.TaskImplementing)
 	w.says("failed", forge.StatusExecuting, forge.TaskFailed)
-	if _, err := w.repository().Store.Keep(t.Context(), git.Attempt{Intent: "gone", Task: "gone-001", Number: 1, Newest: true}, w.repo.Head("main")); err != nil {
+	if _, err := w.repository().Store.Keep(t.Context(), store.Attempt{Intent: "gone", Task: "gone-001", Number: 1, Newest: true}, w.repo.Head("main")); err != nil {
 		t.Fatal(err)
 	}
 	if err := w.imp.reconcile(t.Context(), w.repository()); err != nil {

@@ -80,9 +80,12 @@ func TestGoalPrompts(t *testing.T) {
 			}),
 			briefing{opening: repository.OpenNew, checks: checks},
 		},
-		"lost":    {later(), briefing{opening: repository.OpenLost, commits: commitsSoFar, checks: checks}},
-		"resumed": {with(later(), func(c *forge.Command) { input(c).Continue = true }), briefing{opening: repository.OpenResume, commits: commitsSoFar, checks: checks}},
-		"moved":   {iterate(1), briefing{opening: repository.OpenResume, cutOff: true, moved: true}},
+		"lost": {later(), briefing{opening: repository.OpenLost, commits: commitsSoFar, checks: checks}},
+		"resumed": {
+			with(later(), func(c *forge.Command) { input(c).Continue = true }),
+			briefing{opening: repository.OpenResume, commits: commitsSoFar, checks: checks},
+		},
+		"moved": {iterate(1), briefing{opening: repository.OpenResume, cutOff: true, moved: true}},
 	} {
 		system, text, err := render(p.cmd, p.b)
 		if err != nil {

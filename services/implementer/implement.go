@@ -8,6 +8,7 @@ import (
 	"github.com/pfl-forge/pfl-forge"
 	"github.com/pfl-forge/pfl-forge/agent"
 	"github.com/pfl-forge/pfl-forge/git"
+	"github.com/pfl-forge/pfl-forge/git/checkout"
 	"github.com/pfl-forge/pfl-forge/repository"
 	"github.com/pfl-forge/pfl-forge/service"
 )
@@ -79,13 +80,13 @@ func (w *work) report() error {
 // work is an attempt under way in its checkout.
 type work struct {
 	*repository.Job
-	checkout *git.Checkout
+	checkout *checkout.Checkout
 	note     *note
-	fresh    bool           // the checkout has to be set up
-	touched  bool           // an earlier delivery has left something in it
-	moved    bool           // rebuilt from what was saved
-	damaged  bool           // what is in the checkout could not be saved as a whole
-	saved    git.Checkpoint // while the agent works
+	fresh    bool                // the checkout has to be set up
+	touched  bool                // an earlier delivery has left something in it
+	moved    bool                // rebuilt from what was saved
+	damaged  bool                // what is in the checkout could not be saved as a whole
+	saved    checkout.Checkpoint // while the agent works
 }
 
 // run has the agent do its work.
@@ -123,6 +124,7 @@ func (w *work) run(ctx context.Context) error {
 func (w *work) heard(answer []byte) (observations []forge.Observation, err error) {
 	if !isExecute(w.Command) {
 		w.note.Summary, observations, err = agent.ParseImplementation(answer)
+		w.note.NotNeeded = agent.NotNeeded(answer)
 		return observations, err
 	}
 	e, observations, err := agent.ParseExecution(answer)
@@ -153,7 +155,7 @@ func (i *Implementer) collect(ctx context.Context, w *work) error {
 		Base: string(w.note.Base), Head: string(got.Head), Leftover: string(got.Leftover), Summary: w.note.Summary,
 	}
 	if r, ok := w.Recipe(); recipe && ok && got.Head == w.note.Base {
-		im.Unchanged = r.AllowEmpty
+		im.Unchanged = r.AllowEmpty || w.note.NotNeeded
 	}
 	added := got.Head != w.note.From // or nothing to the attempt before
 	if added || isExecute(w.Command) && got.Head != w.note.Base {
@@ -174,7 +176,7 @@ func (i *Implementer) collect(ctx context.Context, w *work) error {
 
 // measure fills in what the task's commits come to, of which a checkout that began
 // with some of them knows only its own.
-func (w *work) measure(ctx context.Context, im *forge.Implementation, got *git.Collected) (err error) {
+func (w *work) measure(ctx context.Context, im *forge.Implementation, got *checkout.Collected) (err error) {
 	changes := got.Changes
 	im.Commits = got.Commits
 	if w.checkout.Start() != w.note.Base {

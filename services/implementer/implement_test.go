@@ -183,15 +183,15 @@ func TestRedeliveryAfterTheAgentEndedOnlyReports(t *testing.T) {
 	w.crashAt("ended")
 	dies(t, func() { w.implement(c) })
 	r := w.implement(c)
-	if r.Failure() != nil || forge.As[*forge.Implementation](r.Output).Commits != 1 || w.repo.Show(forge.As[*forge.Implementation](r.Output).Head, "new.txt") != "once" {
+	first := forge.As[*forge.Implementation](r.Output)
+	if r.Failure() != nil || first.Commits != 1 || w.repo.Show(first.Head, "new.txt") != "once" {
 		t.Fatalf("got %+v", r)
 	}
 	if r.Agent != "recipe" || r.Usage.Calls != 1 {
 		t.Errorf("what the agent used is lost: %+v", r)
 	}
-	first := forge.As[*forge.Implementation](r.Output)
-	if r := w.implement(c); cmp.Diff(first, forge.As[*forge.Implementation](r.Output)) != "" {
-		t.Errorf("a further delivery says %+v", forge.As[*forge.Implementation](r.Output))
+	if again := forge.As[*forge.Implementation](w.implement(c).Output); cmp.Diff(first, again) != "" {
+		t.Errorf("a further delivery says %+v", again)
 	}
 }
 

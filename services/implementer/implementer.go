@@ -1,5 +1,5 @@
 // Package implementer is the implementer service: it has tasks implemented, puts
-// their changes on the tip of the base branch, and is merged them there.
+// their changes on the tip of the base branch, and merges them there.
 package implementer
 
 import (

@@ -8,6 +8,7 @@ import (
 	"github.com/pfl-forge/pfl-forge"
 	"github.com/pfl-forge/pfl-forge/agent"
 	"github.com/pfl-forge/pfl-forge/git"
+	"github.com/pfl-forge/pfl-forge/git/store"
 	"github.com/pfl-forge/pfl-forge/repository"
 	"github.com/pfl-forge/pfl-forge/service"
 )
@@ -106,7 +107,7 @@ func obstacle(moved *forge.Rebase, patch string) *forge.MergeResult {
 func (i *Implementer) move(ctx context.Context, j *repository.Job, r *forge.MergeResult) (*forge.MergeResult, error) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), moving)
 	defer cancel()
-	l := git.PendingMerge{
+	l := store.PendingMerge{
 		Intent: j.Intent(), Task: j.Task(), Number: j.Command.Attempt.Number, Parent: git.OID(r.Parent), Commit: git.OID(r.Commit),
 	}
 	if err := j.Store.KeepPendingMerge(ctx, l); err != nil {
@@ -119,7 +120,7 @@ func (i *Implementer) move(ctx context.Context, j *repository.Job, r *forge.Merg
 		return nil, err
 	}
 	_, err = j.Store.Merge(ctx, base, l.Parent, l.Commit)
-	if overlap, ok := errors.AsType[*git.OverlapError](err); ok {
+	if overlap, ok := errors.AsType[*git.UncommittedError](err); ok {
 		return &forge.MergeResult{Outcome: forge.MergeDirty, Files: overlap.Files}, nil
 	}
 	if errors.Is(err, git.ErrInProgress) {

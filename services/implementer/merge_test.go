@@ -136,8 +136,8 @@ func TestAMoveIsNotCutOff(t *testing.T) {
 	c := merge(1, rb)
 	w.want(c)
 	r := w.imp.merge(ctx, c, silent)
-	if r.Failure() != nil || forge.As[*forge.MergeResult](r.Output).Outcome != forge.MergeDone || w.repo.Head("main") != git.OID(rb.Head) {
-		t.Errorf("got %+v, %+v", r.Failure(), forge.As[*forge.MergeResult](r.Output))
+	if out := forge.As[*forge.MergeResult](r.Output); r.Failure() != nil || out.Outcome != forge.MergeDone || w.repo.Head("main") != git.OID(rb.Head) {
+		t.Errorf("got %+v, %+v", r.Failure(), out)
 	}
 }
 

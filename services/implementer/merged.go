@@ -5,6 +5,7 @@ import (
 
 	"github.com/pfl-forge/pfl-forge"
 	"github.com/pfl-forge/pfl-forge/git"
+	"github.com/pfl-forge/pfl-forge/git/store"
 	"github.com/pfl-forge/pfl-forge/repository"
 )
 
@@ -40,7 +41,7 @@ func (i *Implementer) earlier(ctx context.Context, j *repository.Job, base git.O
 
 // isMerged reports whether a merge is on the base branch, whose tip is given. A
 // commit that is not here cannot be.
-func isMerged(ctx context.Context, r *repository.Repository, l git.PendingMerge, tip git.OID) (bool, error) {
+func isMerged(ctx context.Context, r *repository.Repository, l store.PendingMerge, tip git.OID) (bool, error) {
 	if !r.Store.Has(ctx, l.Commit) {
 		return false, nil
 	}
@@ -48,7 +49,7 @@ func isMerged(ctx context.Context, r *repository.Repository, l git.PendingMerge,
 }
 
 // mergeResult reports a merge that is on the base branch.
-func mergeResult(ctx context.Context, r *repository.Repository, l git.PendingMerge) (*forge.MergeResult, error) {
+func mergeResult(ctx context.Context, r *repository.Repository, l store.PendingMerge) (*forge.MergeResult, error) {
 	tree, err := r.Store.Tree(ctx, l.Commit)
 	if err != nil {
 		return nil, err

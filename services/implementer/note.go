@@ -34,10 +34,11 @@ type note struct {
 	Ended       bool             `json:"ended,omitempty"`       // the agent ended by itself
 	GivenBack   bool             `json:"given_back,omitempty"`  // the checkout may be gone: all that is needed of it is in this note, and in the store
 	Summary     string           `json:"summary,omitempty"`
-	Execution   *forge.Execution `json:"execution,omitempty"` // what it answered
-	Tools       []string         `json:"tools,omitempty"`     // that it used, each once, sorted; of an execution
-	Result      forge.Result     `json:"result,omitzero"`     // what the agent used; without an Output
-	Failure     *forge.Failure   `json:"failure,omitempty"`   // of an attempt that ended in one
+	NotNeeded   bool             `json:"not_needed,omitempty"` // a recipe said that nothing had to be changed
+	Execution   *forge.Execution `json:"execution,omitempty"`  // what it answered
+	Tools       []string         `json:"tools,omitempty"`      // that it used, each once, sorted; of an execution
+	Result      forge.Result     `json:"result,omitzero"`      // what the agent used; without an Output
+	Failure     *forge.Failure   `json:"failure,omitempty"`    // of an attempt that ended in one
 	// Implementation is what is reported, once the checkout is given back.
 	Implementation *forge.Implementation `json:"implementation,omitempty"`
 }

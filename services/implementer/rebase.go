@@ -6,6 +6,7 @@ import (
 
 	"github.com/pfl-forge/pfl-forge"
 	"github.com/pfl-forge/pfl-forge/git"
+	"github.com/pfl-forge/pfl-forge/git/store"
 	"github.com/pfl-forge/pfl-forge/repository"
 	"github.com/pfl-forge/pfl-forge/service"
 )
@@ -66,7 +67,7 @@ func (i *Implementer) onto(ctx context.Context, j *repository.Job, base, head gi
 }
 
 // newest is what a commit is kept under that the task comes to now.
-func (i *Implementer) newest(j *repository.Job) git.Attempt {
+func (i *Implementer) newest(j *repository.Job) store.Attempt {
 	i.keeps(taskKey{j.Command.To.Project, j.Command.Attempt.Task}, false)
 	a := j.GitAttempt()
 	a.Newest = true

@@ -9,6 +9,8 @@ import (
 	"github.com/pfl-forge/pfl-forge"
 	"github.com/pfl-forge/pfl-forge/bus/live"
 	"github.com/pfl-forge/pfl-forge/git"
+	"github.com/pfl-forge/pfl-forge/git/objects"
+	"github.com/pfl-forge/pfl-forge/git/store"
 	"github.com/pfl-forge/pfl-forge/repository"
 )
 
@@ -49,18 +51,18 @@ func (i *Implementer) reconcile(ctx context.Context, r *repository.Repository) e
 	if err != nil {
 		return err
 	}
-	all = slices.DeleteFunc(all, func(l git.PendingMerge) bool { return !known[forge.IntentID(l.Intent)] })
+	all = slices.DeleteFunc(all, func(l store.PendingMerge) bool { return !known[forge.IntentID(l.Intent)] })
 	if err := i.report(ctx, r, all); err != nil {
 		return err
 	}
-	all = slices.DeleteFunc(all, func(l git.PendingMerge) bool { return open[forge.TaskID(l.Task)] })
+	all = slices.DeleteFunc(all, func(l store.PendingMerge) bool { return open[forge.TaskID(l.Task)] })
 	i.forgetHeads(ctx, r, heads, open)
 	return r.Store.Forget(ctx, all)
 }
 
 // forgetHeads forgets the heads of tasks that are not open. One that stays does no harm
 // but to be looked at.
-func (i *Implementer) forgetHeads(ctx context.Context, r *repository.Repository, heads []git.TaskHead, open map[forge.TaskID]bool) {
+func (i *Implementer) forgetHeads(ctx context.Context, r *repository.Repository, heads []objects.TaskHead, open map[forge.TaskID]bool) {
 	var over []git.Name
 	for _, h := range heads {
 		if !open[forge.TaskID(h.Task)] {
@@ -74,7 +76,7 @@ func (i *Implementer) forgetHeads(ctx context.Context, r *repository.Repository,
 
 // report publishes the merges that are on the base branch. The project ignores what
 // it knows.
-func (i *Implementer) report(ctx context.Context, r *repository.Repository, list []git.PendingMerge) error {
+func (i *Implementer) report(ctx context.Context, r *repository.Repository, list []store.PendingMerge) error {
 	if len(list) == 0 {
 		return nil
 	}
@@ -154,9 +156,9 @@ func (i *Implementer) releaseCommits(ctx context.Context, r *repository.Reposito
 	if err != nil {
 		return err
 	}
-	all = slices.DeleteFunc(all, func(l git.PendingMerge) bool { return !slices.Contains(merged, l.Task) })
+	all = slices.DeleteFunc(all, func(l store.PendingMerge) bool { return !slices.Contains(merged, l.Task) })
 	// Of a task that is done the merge is known; one that failed may have been merged all the same.
-	unsure := slices.DeleteFunc(slices.Clone(all), func(l git.PendingMerge) bool {
+	unsure := slices.DeleteFunc(slices.Clone(all), func(l store.PendingMerge) bool {
 		return !slices.ContainsFunc(summary.Tasks, func(t forge.TaskSummary) bool { return t.ID == forge.TaskID(l.Task) })
 	})
 	if err := i.report(ctx, r, unsure); err != nil {
@@ -175,7 +177,7 @@ func (i *Implementer) forgetFormer(ctx context.Context, j *repository.Job) error
 	if err != nil {
 		return err
 	}
-	all = slices.DeleteFunc(all, func(l git.PendingMerge) bool { return l.Task != j.Task() })
+	all = slices.DeleteFunc(all, func(l store.PendingMerge) bool { return l.Task != j.Task() })
 	return j.Store.Forget(ctx, all)
 }
 

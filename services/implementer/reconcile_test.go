@@ -85,8 +85,9 @@ func TestReconcileReportsWhatADeadProcessMerged(t *testing.T) {
 	if r.To.Intent != "fix" || r.Attempt.Task != "fix-001" || r.Attempt.Step != forge.StepMerge || r.Attempt.Number != 3 || r.Replica != "w1" {
 		t.Errorf("got %+v", r)
 	}
-	if i := forge.As[*forge.MergeResult](r.Output); i == nil || i.Outcome != forge.MergeDone || i.Commit != string(merged) || i.Parent != string(w.repo.Head("main^")) {
-		t.Errorf("got %+v", i)
+	out := forge.As[*forge.MergeResult](r.Output)
+	if out == nil || out.Outcome != forge.MergeDone || out.Commit != string(merged) || out.Parent != string(w.repo.Head("main^")) {
+		t.Errorf("got %+v", out)
 	}
 	if len(w.refs("/merge/")) != 1 {
 		t.Error("the merge of a task under way is forgotten")
@@ -203,7 +204,8 @@ func TestReleaseOfAFailedTaskThatMerged(t *testing.T) {
 	w.imp.release(t.Context(), live.Control{
 		To: forge.Key{Project: repotest.Project, Intent: "fix"}, Released: []forge.TaskID{"fix-001"},
 	})
-	if r := wait.For(t, results); forge.As[*forge.MergeResult](r.Output) == nil || forge.As[*forge.MergeResult](r.Output).Commit != string(merged) {
+	r := wait.For(t, results)
+	if out := forge.As[*forge.MergeResult](r.Output); out == nil || out.Commit != string(merged) {
 		t.Errorf("got %+v", r)
 	}
 	if len(w.refs("/merge/")) != 0 {
@@ -241,8 +243,9 @@ func TestReplicas(t *testing.T) {
 	}
 	c.Attempt.Claim = 2
 	got := one.imp.merge(t.Context(), c, silent)
-	if got.Failure() != nil || forge.As[*forge.MergeResult](got.Output).Commit != string(origin.Head("main")) || forge.As[*forge.MergeResult](got.Output).Outcome != forge.MergeDone {
-		t.Errorf("got %+v, %+v", got.Failure(), forge.As[*forge.MergeResult](got.Output))
+	out := forge.As[*forge.MergeResult](got.Output)
+	if got.Failure() != nil || out.Commit != string(origin.Head("main")) || out.Outcome != forge.MergeDone {
+		t.Errorf("got %+v, %+v", got.Failure(), out)
 	}
 
 	results := one.results()
@@ -250,7 +253,7 @@ func TestReplicas(t *testing.T) {
 	if err := one.imp.reconcile(t.Context(), one.repository()); err != nil {
 		t.Fatal(err)
 	}
-	if diff := cmp.Diff(forge.As[*forge.MergeResult](got.Output), forge.As[*forge.MergeResult](wait.For(t, results).Output)); diff != "" {
+	if diff := cmp.Diff(out, forge.As[*forge.MergeResult](wait.For(t, results).Output)); diff != "" {
 		t.Error(diff)
 	}
 	if left := origin.Git("for-each-ref", "refs/forge/fix/fix-001/merge"); left != "" {
@@ -274,8 +277,8 @@ func TestReplicasRace(t *testing.T) {
 		}
 	}
 	got := two.imp.merge(t.Context(), c, silent)
-	if got.Failure() != nil || forge.As[*forge.MergeResult](got.Output).Parent != string(other) || origin.Head("main^") != other {
-		t.Errorf("got %+v, %+v", got.Failure(), forge.As[*forge.MergeResult](got.Output))
+	if out := forge.As[*forge.MergeResult](got.Output); got.Failure() != nil || out.Parent != string(other) || origin.Head("main^") != other {
+		t.Errorf("got %+v, %+v", got.Failure(), out)
 	}
 	if origin.Show("main", "b.txt") != "c" || origin.Show("main", "new.txt") != "x" {
 		t.Error("a change got lost")

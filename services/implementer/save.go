@@ -10,6 +10,7 @@ import (
 
 	"github.com/pfl-forge/pfl-forge"
 	"github.com/pfl-forge/pfl-forge/git"
+	"github.com/pfl-forge/pfl-forge/git/store"
 	"github.com/pfl-forge/pfl-forge/repository"
 	"github.com/pfl-forge/pfl-forge/service"
 )
@@ -118,7 +119,7 @@ func rescue(ctx context.Context, r *repository.Repository, task git.Name, n *not
 	if err != nil {
 		return err
 	}
-	_, err = c.Collect(ctx, git.Attempt{Intent: git.Name(n.Intent), Task: task, Number: n.Number})
+	_, err = c.Collect(ctx, store.Attempt{Intent: git.Name(n.Intent), Task: task, Number: n.Number})
 	if _, fault := errors.AsType[*git.WorkError](err); fault {
 		return nil
 	}

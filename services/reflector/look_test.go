@@ -109,7 +109,7 @@ func TestReflectSpellsTitles(t *testing.T) {
 		{"title": "🚀", "body": "b", "type": "test", "risk": "low"}]}`}
 	_, r := world(t, map[string]string{"a.txt": "a\n"}, p)
 	c := command(forge.StepReflect)
-	forge.As[*forge.ReflectInput](c.Input).Observations = []forge.Observation{{ID: "o1", Content: "A trap."}}
+	c.Input = &forge.ReflectInput{Observations: []forge.Observation{{ID: "o1", Content: "A trap."}}}
 	got := do(t, r, c)
 	want := []forge.Intent{
 		{ID: "bian-geng-woshi-su", Title: "変更を試す", Body: "b", Type: "test", Risk: forge.RiskLow},
@@ -131,8 +131,8 @@ func TestReflectReadsWhatItIsShown(t *testing.T) {
 		in.Observations = append(in.Observations, forge.Observation{ID: fmt.Sprintf("o-%d-", i), Content: strings.Repeat("é", 1000)})
 	}
 	got := do(t, r, c)
-	if got.Failure() != nil || len(forge.As[*forge.Reflection](got.Output).Read) != 49 || forge.As[*forge.Reflection](got.Output).Read[48] != "o-48-" {
-		t.Fatalf("%+v, %+v", got.Failure(), forge.As[*forge.Reflection](got.Output))
+	if out := forge.As[*forge.Reflection](got.Output); got.Failure() != nil || len(out.Read) != 49 || out.Read[48] != "o-48-" {
+		t.Fatalf("%+v, %+v", got.Failure(), out)
 	}
 	if told := p.calls[0].Prompt; !strings.Contains(told, "o-48-") || strings.Contains(told, "o-49-") {
 		t.Error("what was read is not what was shown")
@@ -167,7 +167,8 @@ func TestReflectOff(t *testing.T) {
 		History:      &forge.History{IntentID: "tidy", Run: 1, StepResults: []forge.StepRecord{{Step: forge.StepAnalyze, Agent: "codex"}}},
 		Observations: []forge.Observation{{ID: "o1", Content: "A trap."}},
 	}
-	if got := do(t, r, c); got.Failure() != nil || forge.As[*forge.Reflection](got.Output) == nil || len(forge.As[*forge.Reflection](got.Output).Read) != 0 || len(p.calls) != 0 {
+	got := do(t, r, c)
+	if out := forge.As[*forge.Reflection](got.Output); got.Failure() != nil || out == nil || len(out.Read) != 0 || len(p.calls) != 0 {
 		t.Errorf("%+v, %d calls", got, len(p.calls))
 	}
 }

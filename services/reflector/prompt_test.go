@@ -77,7 +77,10 @@ func TestPrompts(t *testing.T) {
 	golden(t, "reflect-short", reflectPrompt, newLookBack(&forge.Command{Input: &forge.ReflectInput{Observations: hostileReflect().Observations[1:]}}, 1))
 	known := []skill{{Name: "adding" + injection, Description: "When" + injection}, {Name: "bare"}}
 	golden(t, "abstract", abstractPrompt, newDraft(hostile(hostileAbstract()), known))
-	short := &forge.Command{Intent: forge.Intent{Title: "Find skills"}, Input: &forge.AbstractInput{Patterns: []forge.Pattern{{Name: "Keys", Description: "A key is added."}}}}
+	short := &forge.Command{
+		Intent: forge.Intent{Title: "Find skills"},
+		Input:  &forge.AbstractInput{Patterns: []forge.Pattern{{Name: "Keys", Description: "A key is added."}}},
+	}
 	golden(t, "abstract-short", abstractPrompt, newDraft(short, nil))
 	golden(t, "summarize", summarizePrompt, iterated())
 	first := forge.GoalContext{

@@ -67,10 +67,11 @@ func TestSummarize(t *testing.T) {
 		},
 	}
 	times := cmp.Options{cmpopts.IgnoreFields(forge.Knowledge{}, "CreatedAt"), cmpopts.IgnoreFields(forge.ExecutionSummary{}, "At")}
-	if diff := cmp.Diff(want, forge.As[*forge.Summarization](got.Output), times); diff != "" || got.Failure() != nil || got.Agent != "claude" {
+	out := forge.As[*forge.Summarization](got.Output)
+	if diff := cmp.Diff(want, out, times); diff != "" || got.Failure() != nil || got.Agent != "claude" {
 		t.Errorf("%+v\n%s", got, diff)
 	}
-	if forge.As[*forge.Summarization](got.Output).Summary.At.IsZero() || forge.As[*forge.Summarization](got.Output).Knowledge[0].CreatedAt.IsZero() {
+	if out.Summary.At.IsZero() || out.Knowledge[0].CreatedAt.IsZero() {
 		t.Error("nobody knows when")
 	}
 	call := p.calls[0]
@@ -90,8 +91,9 @@ func TestSummarizeWithoutAChange(t *testing.T) {
 	p := &parrot{answer: summary}
 	_, ref := world(t, map[string]string{"gone.txt": "here\n"}, p)
 	got := do(t, ref, iterated())
-	if got.Failure() != nil || forge.As[*forge.Summarization](got.Output).Summary.Result != forge.ExecutionSuccess || forge.As[*forge.Summarization](got.Output).Knowledge[1].ExampleFile != "gone.txt" {
-		t.Fatalf("%+v, %+v", got.Failure(), forge.As[*forge.Summarization](got.Output))
+	out := forge.As[*forge.Summarization](got.Output)
+	if got.Failure() != nil || out.Summary.Result != forge.ExecutionSuccess || out.Knowledge[1].ExampleFile != "gone.txt" {
+		t.Fatalf("%+v, %+v", got.Failure(), out)
 	}
 	if told := p.calls[0].Prompt; !strings.Contains(told, "No file differs from the base branch.") || !strings.Contains(told, "No command of the project ran") {
 		t.Errorf("told %s", told)
@@ -119,7 +121,8 @@ func TestSummarizeFailures(t *testing.T) {
 	fails := func(c forge.Command, reason forge.FailureReason, message string) {
 		t.Helper()
 		got := do(t, ref, c)
-		if got.Failure() == nil || got.Failure().Reason != reason || !strings.Contains(got.Failure().Message, message) || forge.As[*forge.Summarization](got.Output) != nil {
+		failure := got.Failure()
+		if failure == nil || failure.Reason != reason || !strings.Contains(failure.Message, message) || forge.As[*forge.Summarization](got.Output) != nil {
 			t.Errorf("got %+v", got.Failure())
 		}
 	}

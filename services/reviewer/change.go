@@ -7,6 +7,8 @@ import (
 	"strings"
 
 	"github.com/pfl-forge/pfl-forge/git"
+	"github.com/pfl-forge/pfl-forge/git/checkout"
+	"github.com/pfl-forge/pfl-forge/git/objects"
 	"github.com/pfl-forge/pfl-forge/repository"
 )
 
@@ -18,7 +20,7 @@ const (
 
 // look reads the change of a task, and puts what is too large for a prompt into the
 // checkout, for the agent to read there.
-func look(ctx context.Context, j *repository.Job, view *git.Checkout, base, head git.OID) (*change, error) {
+func look(ctx context.Context, j *repository.Job, view *checkout.Checkout, base, head git.OID) (*change, error) {
 	patch, truncated, err := j.Store.Diff(ctx, base, head, maxPatch)
 	if err != nil {
 		return nil, err
@@ -54,7 +56,7 @@ func unshown(changed []string, files []filePatch) []string {
 }
 
 // since finds out which files of the change are not as the last review read them.
-func (c *change) since(ctx context.Context, j *repository.Job, head git.OID, changed []git.FileChange) error {
+func (c *change) since(ctx context.Context, j *repository.Job, head git.OID, changed []objects.FileChange) error {
 	last, err := git.ParseOID(c.Last())
 	if err != nil || !j.Store.Has(ctx, last) {
 		return nil //nolint:nilerr // then nobody can say
@@ -75,7 +77,7 @@ func (c *change) since(ctx context.Context, j *repository.Job, head git.OID, cha
 
 // write puts the parts where the agent that looks at the checkout can read them,
 // and nothing commits them.
-func (c *change) write(view *git.Checkout) error {
+func (c *change) write(view *checkout.Checkout) error {
 	for _, p := range c.Parts {
 		if err := view.WriteFile(p.name, []byte(p.text)); err != nil {
 			return fmt.Errorf("show a large change: %w", err)

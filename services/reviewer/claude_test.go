@@ -60,8 +60,8 @@ func TestClaudeReadsALargeChange(t *testing.T) {
 	r.Commit("much", map[string]string{"much.txt": b.String(), "long.txt": strings.Repeat("x", 5000) + "the end of a long line"})
 	r.Git("checkout", "-q", "main")
 	got := review(command(r, "", ""))
-	if got.Failure() != nil || forge.As[*forge.Review](got.Output).Verdict != forge.VerdictApproved {
-		t.Fatalf("%+v, %+v", got.Failure(), forge.As[*forge.Review](got.Output))
+	if out := forge.As[*forge.Review](got.Output); got.Failure() != nil || out.Verdict != forge.VerdictApproved {
+		t.Fatalf("%+v, %+v", got.Failure(), out)
 	}
 	var read strings.Builder
 	for _, q := range model.Requests("model") {

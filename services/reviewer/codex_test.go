@@ -43,8 +43,8 @@ func TestCodexReadsALargeChange(t *testing.T) {
 	c := command(r, "", "")
 	c.Intent.Agent = "codex"
 	got := review(c)
-	if got.Failure() != nil || forge.As[*forge.Review](got.Output).Verdict != forge.VerdictApproved {
-		t.Fatalf("%+v, %+v", got.Failure(), forge.As[*forge.Review](got.Output))
+	if out := forge.As[*forge.Review](got.Output); got.Failure() != nil || out.Verdict != forge.VerdictApproved {
+		t.Fatalf("%+v, %+v", got.Failure(), out)
 	}
 	read := ""
 	for _, q := range model.Requests("model") {

@@ -71,7 +71,8 @@ func TestJudge(t *testing.T) {
 			{Criterion: "A test shows it", Evidence: "no test", Confidence: 0.9},
 		},
 	}
-	if diff := cmp.Diff(want, forge.As[*forge.Judgment](got.Output)); diff != "" || got.Failure() != nil || got.Agent != "claude" || got.Model != "m1" || forge.As[*forge.Review](got.Output) != nil {
+	if diff := cmp.Diff(want, forge.As[*forge.Judgment](got.Output)); diff != "" || forge.As[*forge.Review](got.Output) != nil ||
+		got.Failure() != nil || got.Agent != "claude" || got.Model != "m1" {
 		t.Errorf("%+v\n%s", got, diff)
 	}
 	call := o.calls[0]
@@ -100,8 +101,8 @@ func TestJudgeWithoutAChange(t *testing.T) {
 	c := goalCommand(r, "The report says what a.txt is for")
 	c.Task.Base, c.Task.Head, forge.As[*forge.IterationInput](c.Input).Verify = "", "", nil
 	got := judge(c)
-	if got.Failure() != nil || forge.As[*forge.Judgment](got.Output).Head != "" || !forge.As[*forge.Judgment](got.Output).Complete {
-		t.Errorf("%+v, %+v", got.Failure(), forge.As[*forge.Judgment](got.Output))
+	if out := forge.As[*forge.Judgment](got.Output); got.Failure() != nil || out.Head != "" || !out.Complete {
+		t.Errorf("%+v, %+v", got.Failure(), out)
 	}
 	if !strings.Contains(o.calls[0].Prompt, "Nothing was changed: there is no commit") {
 		t.Errorf("told %s", o.calls[0].Prompt)
@@ -114,7 +115,8 @@ func TestJudgeFailures(t *testing.T) {
 	fails := func(c forge.Command, reason forge.FailureReason, message string) {
 		t.Helper()
 		got := judge(c)
-		if got.Failure() == nil || got.Failure().Reason != reason || !strings.Contains(got.Failure().Message, message) || forge.As[*forge.Judgment](got.Output) != nil {
+		failure := got.Failure()
+		if failure == nil || failure.Reason != reason || !strings.Contains(failure.Message, message) || forge.As[*forge.Judgment](got.Output) != nil {
 			t.Errorf("got %+v", got.Failure())
 		}
 	}
@@ -180,8 +182,8 @@ func TestCodexJudges(t *testing.T) {
 	c := goalCommand(r, "There is a b.txt")
 	c.Intent.Agent = "codex"
 	got := judge(c)
-	if got.Failure() != nil || forge.As[*forge.Judgment](got.Output).Complete || forge.As[*forge.Judgment](got.Output).NextAction != "Meet criterion 1: none" {
-		t.Fatalf("%+v, %+v", got.Failure(), forge.As[*forge.Judgment](got.Output))
+	if out := forge.As[*forge.Judgment](got.Output); got.Failure() != nil || out.Complete || out.NextAction != "Meet criterion 1: none" {
+		t.Fatalf("%+v, %+v", got.Failure(), out)
 	}
 	requests := model.Requests("model")
 	if saw := requests[len(requests)-1].LastResult; saw != "unsupported call: exec_command" {

@@ -7,6 +7,7 @@ import (
 	"github.com/pfl-forge/pfl-forge"
 	"github.com/pfl-forge/pfl-forge/agent"
 	"github.com/pfl-forge/pfl-forge/git"
+	"github.com/pfl-forge/pfl-forge/git/checkout"
 	"github.com/pfl-forge/pfl-forge/repository"
 	"github.com/pfl-forge/pfl-forge/service"
 )
@@ -70,7 +71,7 @@ func ask(ctx context.Context, j *repository.Job, base, head git.OID) (agent.Outc
 }
 
 // describe says what there is to judge, and where to read it.
-func describe(ctx context.Context, j *repository.Job, view *git.Checkout, base, head git.OID, call *agent.Call) error {
+func describe(ctx context.Context, j *repository.Job, view *checkout.Checkout, base, head git.OID, call *agent.Call) error {
 	c, err := look(ctx, j, view, base, head)
 	if err != nil {
 		return err

@@ -82,8 +82,10 @@ func TestFailures(t *testing.T) {
 	r, review := world(t)
 	fails := func(c forge.Command, reason forge.FailureReason, message string) {
 		t.Helper()
-		if got := review(c); got.Failure() == nil || got.Failure().Reason != reason || !strings.Contains(got.Failure().Message, message) || forge.As[*forge.Review](got.Output) != nil {
-			t.Errorf("got %+v", got.Failure())
+		got := review(c)
+		failure := got.Failure()
+		if failure == nil || failure.Reason != reason || !strings.Contains(failure.Message, message) || forge.As[*forge.Review](got.Output) != nil {
+			t.Errorf("got %+v", failure)
 		}
 	}
 	c := command(r, "checked", "")

@@ -16,6 +16,7 @@ import (
 
 	"github.com/pfl-forge/pfl-forge/bus/bustest"
 	"github.com/pfl-forge/pfl-forge/bus/changes"
+	"github.com/pfl-forge/pfl-forge/document"
 	"github.com/pfl-forge/pfl-forge/internal/wait"
 )
 
@@ -150,7 +151,7 @@ func TestGuideFollows(t *testing.T) {
 	var got []string
 	errEnough := errors.New("enough")
 	err = followChanges(ctx, nc, func(what string, event []byte) error {
-		var ev struct{ Data changes.Change }
+		var ev struct{ Data document.Change }
 		if err := json.Unmarshal(event, &ev); err != nil {
 			return err
 		}

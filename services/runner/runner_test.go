@@ -89,8 +89,8 @@ func TestDecisionTooLargeToRecord(t *testing.T) {
 	}
 	startWith(t, b, 4, func(c forge.Command) forge.Result {
 		r := succeed(c)
-		if forge.As[*forge.Analysis](r.Output) != nil {
-			forge.As[*forge.Analysis](r.Output).Tasks = huge // in the event once, in the commands once more
+		if out := forge.As[*forge.Analysis](r.Output); out != nil {
+			out.Tasks = huge // in the event once, in the commands once more
 		}
 		return r
 	})

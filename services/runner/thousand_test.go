@@ -53,23 +53,24 @@ func playTree(t testing.TB, b *bus.Bus, roots int) map[forge.IntentID]*forge.Sum
 	t.Helper()
 	startWith(t, b, 32, func(c forge.Command) forge.Result {
 		r := succeed(c)
-		if forge.As[*forge.Analysis](r.Output) != nil && c.Intent.Depth < 2 && pick(string(c.To.Intent), 3) == 0 {
-			forge.As[*forge.Analysis](r.Output).Tasks = nil
+		if out := forge.As[*forge.Analysis](r.Output); out != nil && c.Intent.Depth < 2 && pick(string(c.To.Intent), 3) == 0 {
+			out.Tasks = nil
 			for i := range 2 + pick(string(c.To.Intent)+"/n", 3) {
 				p := forge.ChildPlan{Name: fmt.Sprint(i), Title: fmt.Sprintf("part %d", i), Body: "do it", Risk: forge.RiskLow}
 				if i > 0 && pick(string(c.To.Intent)+fmt.Sprint(i), 2) == 0 {
 					p.DependsOn = []string{fmt.Sprint(i - 1)}
 				}
-				forge.As[*forge.Analysis](r.Output).Children = append(forge.As[*forge.Analysis](r.Output).Children, p)
+				out.Children = append(out.Children, p)
 			}
 		}
 		return r
 	})
 	for i := range roots {
 		ev := submission(forge.IntentID(fmt.Sprintf("intent-%d", i)))
+		in := &forge.As[*forge.Submit](ev.Message).Intent
 		for k := range pick(fmt.Sprint(i), 3) {
 			if d := pick(fmt.Sprintf("%d/%d", i, k), roots); d < i { // towards older ones: no cycle
-				forge.As[*forge.Submit](ev.Message).Intent.DependsOn = append(forge.As[*forge.Submit](ev.Message).Intent.DependsOn, forge.IntentID(fmt.Sprintf("intent-%d", d)))
+				in.DependsOn = append(in.DependsOn, forge.IntentID(fmt.Sprintf("intent-%d", d)))
 			}
 		}
 		if err := b.Submissions.Send(t.Context(), ev); err != nil {

@@ -226,6 +226,7 @@ type Intent struct {
 	xxx_hidden_Depth          int32                  `protobuf:"varint,21,opt,name=depth"`
 	xxx_hidden_Generation     int32                  `protobuf:"varint,22,opt,name=generation"`
 	xxx_hidden_Goal           *GoalOptions           `protobuf:"bytes,23,opt,name=goal"`
+	xxx_hidden_Team           *string                `protobuf:"bytes,24,opt,name=team"`
 	XXX_raceDetectHookData    protoimpl.RaceDetectHookData
 	XXX_presence              [1]uint32
 	unknownFields             protoimpl.UnknownFields
@@ -450,49 +451,59 @@ func (x *Intent) GetGoal() *GoalOptions {
 	return nil
 }
 
+func (x *Intent) GetTeam() string {
+	if x != nil {
+		if x.xxx_hidden_Team != nil {
+			return *x.xxx_hidden_Team
+		}
+		return ""
+	}
+	return ""
+}
+
 func (x *Intent) SetId(v string) {
 	x.xxx_hidden_Id = &v
-	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 0, 23)
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 0, 24)
 }
 
 func (x *Intent) SetProject(v string) {
 	x.xxx_hidden_Project = &v
-	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 1, 23)
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 1, 24)
 }
 
 func (x *Intent) SetTitle(v string) {
 	x.xxx_hidden_Title = &v
-	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 2, 23)
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 2, 24)
 }
 
 func (x *Intent) SetBody(v string) {
 	x.xxx_hidden_Body = &v
-	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 3, 23)
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 3, 24)
 }
 
 func (x *Intent) SetType(v string) {
 	x.xxx_hidden_Type = &v
-	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 4, 23)
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 4, 24)
 }
 
 func (x *Intent) SetSource(v Source) {
 	x.xxx_hidden_Source = v
-	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 5, 23)
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 5, 24)
 }
 
 func (x *Intent) SetRisk(v Risk) {
 	x.xxx_hidden_Risk = v
-	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 6, 23)
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 6, 24)
 }
 
 func (x *Intent) SetStatus(v Status) {
 	x.xxx_hidden_Status = v
-	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 7, 23)
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 7, 24)
 }
 
 func (x *Intent) SetParent(v string) {
 	x.xxx_hidden_Parent = &v
-	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 8, 23)
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 8, 24)
 }
 
 func (x *Intent) SetDependsOn(v []string) {
@@ -513,7 +524,7 @@ func (x *Intent) SetLabels(v []string) {
 
 func (x *Intent) SetPriority(v int32) {
 	x.xxx_hidden_Priority = v
-	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 13, 23)
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 13, 24)
 }
 
 func (x *Intent) SetOrigin(v *Origin) {
@@ -522,17 +533,17 @@ func (x *Intent) SetOrigin(v *Origin) {
 
 func (x *Intent) SetAgent(v string) {
 	x.xxx_hidden_Agent = &v
-	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 15, 23)
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 15, 24)
 }
 
 func (x *Intent) SetBudgetUsd(v float64) {
 	x.xxx_hidden_BudgetUsd = v
-	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 16, 23)
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 16, 24)
 }
 
 func (x *Intent) SetRecipe(v string) {
 	x.xxx_hidden_Recipe = &v
-	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 17, 23)
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 17, 24)
 }
 
 func (x *Intent) SetWith(v map[string]string) {
@@ -545,16 +556,21 @@ func (x *Intent) SetCreatedAt(v *timestamppb.Timestamp) {
 
 func (x *Intent) SetDepth(v int32) {
 	x.xxx_hidden_Depth = v
-	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 20, 23)
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 20, 24)
 }
 
 func (x *Intent) SetGeneration(v int32) {
 	x.xxx_hidden_Generation = v
-	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 21, 23)
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 21, 24)
 }
 
 func (x *Intent) SetGoal(v *GoalOptions) {
 	x.xxx_hidden_Goal = v
+}
+
+func (x *Intent) SetTeam(v string) {
+	x.xxx_hidden_Team = &v
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 23, 24)
 }
 
 func (x *Intent) HasId() bool {
@@ -683,6 +699,13 @@ func (x *Intent) HasGoal() bool {
 	return x.xxx_hidden_Goal != nil
 }
 
+func (x *Intent) HasTeam() bool {
+	if x == nil {
+		return false
+	}
+	return protoimpl.X.Present(&(x.XXX_presence[0]), 23)
+}
+
 func (x *Intent) ClearId() {
 	protoimpl.X.ClearPresent(&(x.XXX_presence[0]), 0)
 	x.xxx_hidden_Id = nil
@@ -770,6 +793,11 @@ func (x *Intent) ClearGoal() {
 	x.xxx_hidden_Goal = nil
 }
 
+func (x *Intent) ClearTeam() {
+	protoimpl.X.ClearPresent(&(x.XXX_presence[0]), 23)
+	x.xxx_hidden_Team = nil
+}
+
 type Intent_builder struct {
 	_ [0]func() // Prevents comparability and use of unkeyed literals for the builder.
 
@@ -830,6 +858,9 @@ type Intent_builder struct {
 	// goal says how a goal is worked on; nil for the defaults, and without
 	// Criteria.
 	Goal *GoalOptions
+	// team names the people that the intent belongs to, in one line; empty for
+	// none.
+	Team *string
 }
 
 func (b0 Intent_builder) Build() *Intent {
@@ -837,39 +868,39 @@ func (b0 Intent_builder) Build() *Intent {
 	b, x := &b0, m0
 	_, _ = b, x
 	if b.Id != nil {
-		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 0, 23)
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 0, 24)
 		x.xxx_hidden_Id = b.Id
 	}
 	if b.Project != nil {
-		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 1, 23)
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 1, 24)
 		x.xxx_hidden_Project = b.Project
 	}
 	if b.Title != nil {
-		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 2, 23)
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 2, 24)
 		x.xxx_hidden_Title = b.Title
 	}
 	if b.Body != nil {
-		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 3, 23)
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 3, 24)
 		x.xxx_hidden_Body = b.Body
 	}
 	if b.Type != nil {
-		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 4, 23)
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 4, 24)
 		x.xxx_hidden_Type = b.Type
 	}
 	if b.Source != nil {
-		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 5, 23)
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 5, 24)
 		x.xxx_hidden_Source = *b.Source
 	}
 	if b.Risk != nil {
-		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 6, 23)
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 6, 24)
 		x.xxx_hidden_Risk = *b.Risk
 	}
 	if b.Status != nil {
-		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 7, 23)
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 7, 24)
 		x.xxx_hidden_Status = *b.Status
 	}
 	if b.Parent != nil {
-		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 8, 23)
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 8, 24)
 		x.xxx_hidden_Parent = b.Parent
 	}
 	x.xxx_hidden_DependsOn = b.DependsOn
@@ -877,33 +908,149 @@ func (b0 Intent_builder) Build() *Intent {
 	x.xxx_hidden_Criteria = b.Criteria
 	x.xxx_hidden_Labels = b.Labels
 	if b.Priority != nil {
-		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 13, 23)
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 13, 24)
 		x.xxx_hidden_Priority = *b.Priority
 	}
 	x.xxx_hidden_Origin = b.Origin
 	if b.Agent != nil {
-		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 15, 23)
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 15, 24)
 		x.xxx_hidden_Agent = b.Agent
 	}
 	if b.BudgetUsd != nil {
-		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 16, 23)
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 16, 24)
 		x.xxx_hidden_BudgetUsd = *b.BudgetUsd
 	}
 	if b.Recipe != nil {
-		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 17, 23)
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 17, 24)
 		x.xxx_hidden_Recipe = b.Recipe
 	}
 	x.xxx_hidden_With = b.With
 	x.xxx_hidden_CreatedAt = b.CreatedAt
 	if b.Depth != nil {
-		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 20, 23)
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 20, 24)
 		x.xxx_hidden_Depth = *b.Depth
 	}
 	if b.Generation != nil {
-		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 21, 23)
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 21, 24)
 		x.xxx_hidden_Generation = *b.Generation
 	}
 	x.xxx_hidden_Goal = b.Goal
+	if b.Team != nil {
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 23, 24)
+		x.xxx_hidden_Team = b.Team
+	}
+	return m0
+}
+
+// Attributes are the fields of an Intent that its Summary has, too.
+type Attributes struct {
+	state                  protoimpl.MessageState `protogen:"opaque.v1"`
+	xxx_hidden_Priority    int32                  `protobuf:"varint,1,opt,name=priority"`
+	xxx_hidden_Team        *string                `protobuf:"bytes,2,opt,name=team"`
+	XXX_raceDetectHookData protoimpl.RaceDetectHookData
+	XXX_presence           [1]uint32
+	unknownFields          protoimpl.UnknownFields
+	sizeCache              protoimpl.SizeCache
+}
+
+func (x *Attributes) Reset() {
+	*x = Attributes{}
+	mi := &file_forge_v1_intent_proto_msgTypes[1]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Attributes) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Attributes) ProtoMessage() {}
+
+func (x *Attributes) ProtoReflect() protoreflect.Message {
+	mi := &file_forge_v1_intent_proto_msgTypes[1]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+func (x *Attributes) GetPriority() int32 {
+	if x != nil {
+		return x.xxx_hidden_Priority
+	}
+	return 0
+}
+
+func (x *Attributes) GetTeam() string {
+	if x != nil {
+		if x.xxx_hidden_Team != nil {
+			return *x.xxx_hidden_Team
+		}
+		return ""
+	}
+	return ""
+}
+
+func (x *Attributes) SetPriority(v int32) {
+	x.xxx_hidden_Priority = v
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 0, 2)
+}
+
+func (x *Attributes) SetTeam(v string) {
+	x.xxx_hidden_Team = &v
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 1, 2)
+}
+
+func (x *Attributes) HasPriority() bool {
+	if x == nil {
+		return false
+	}
+	return protoimpl.X.Present(&(x.XXX_presence[0]), 0)
+}
+
+func (x *Attributes) HasTeam() bool {
+	if x == nil {
+		return false
+	}
+	return protoimpl.X.Present(&(x.XXX_presence[0]), 1)
+}
+
+func (x *Attributes) ClearPriority() {
+	protoimpl.X.ClearPresent(&(x.XXX_presence[0]), 0)
+	x.xxx_hidden_Priority = 0
+}
+
+func (x *Attributes) ClearTeam() {
+	protoimpl.X.ClearPresent(&(x.XXX_presence[0]), 1)
+	x.xxx_hidden_Team = nil
+}
+
+type Attributes_builder struct {
+	_ [0]func() // Prevents comparability and use of unkeyed literals for the builder.
+
+	// priority orders lists; higher is more urgent.
+	Priority *int32
+	// team names the people that the intent belongs to, in one line; empty for
+	// none.
+	Team *string
+}
+
+func (b0 Attributes_builder) Build() *Attributes {
+	m0 := &Attributes{}
+	b, x := &b0, m0
+	_, _ = b, x
+	if b.Priority != nil {
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 0, 2)
+		x.xxx_hidden_Priority = *b.Priority
+	}
+	if b.Team != nil {
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 1, 2)
+		x.xxx_hidden_Team = b.Team
+	}
 	return m0
 }
 
@@ -929,7 +1076,7 @@ type GoalOptions struct {
 
 func (x *GoalOptions) Reset() {
 	*x = GoalOptions{}
-	mi := &file_forge_v1_intent_proto_msgTypes[1]
+	mi := &file_forge_v1_intent_proto_msgTypes[2]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -941,7 +1088,7 @@ func (x *GoalOptions) String() string {
 func (*GoalOptions) ProtoMessage() {}
 
 func (x *GoalOptions) ProtoReflect() protoreflect.Message {
-	mi := &file_forge_v1_intent_proto_msgTypes[1]
+	mi := &file_forge_v1_intent_proto_msgTypes[2]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1289,7 +1436,7 @@ type Clarification struct {
 
 func (x *Clarification) Reset() {
 	*x = Clarification{}
-	mi := &file_forge_v1_intent_proto_msgTypes[2]
+	mi := &file_forge_v1_intent_proto_msgTypes[3]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1301,7 +1448,7 @@ func (x *Clarification) String() string {
 func (*Clarification) ProtoMessage() {}
 
 func (x *Clarification) ProtoReflect() protoreflect.Message {
-	mi := &file_forge_v1_intent_proto_msgTypes[2]
+	mi := &file_forge_v1_intent_proto_msgTypes[3]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1485,7 +1632,7 @@ type Origin struct {
 
 func (x *Origin) Reset() {
 	*x = Origin{}
-	mi := &file_forge_v1_intent_proto_msgTypes[3]
+	mi := &file_forge_v1_intent_proto_msgTypes[4]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1497,7 +1644,7 @@ func (x *Origin) String() string {
 func (*Origin) ProtoMessage() {}
 
 func (x *Origin) ProtoReflect() protoreflect.Message {
-	mi := &file_forge_v1_intent_proto_msgTypes[3]
+	mi := &file_forge_v1_intent_proto_msgTypes[4]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1624,7 +1771,7 @@ var File_forge_v1_intent_proto protoreflect.FileDescriptor
 
 const file_forge_v1_intent_proto_rawDesc = "" +
 	"\n" +
-	"\x15forge/v1/intent.proto\x12\bforge.v1\x1a!google/protobuf/go_features.proto\x1a\x1fgoogle/protobuf/timestamp.proto\"\xac\x06\n" +
+	"\x15forge/v1/intent.proto\x12\bforge.v1\x1a!google/protobuf/go_features.proto\x1a\x1fgoogle/protobuf/timestamp.proto\"\xc0\x06\n" +
 	"\x06Intent\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\tR\x02id\x12\x18\n" +
 	"\aproject\x18\x02 \x01(\tR\aproject\x12\x14\n" +
@@ -1654,10 +1801,15 @@ const file_forge_v1_intent_proto_rawDesc = "" +
 	"\n" +
 	"generation\x18\x16 \x01(\x05R\n" +
 	"generation\x12)\n" +
-	"\x04goal\x18\x17 \x01(\v2\x15.forge.v1.GoalOptionsR\x04goal\x1a7\n" +
+	"\x04goal\x18\x17 \x01(\v2\x15.forge.v1.GoalOptionsR\x04goal\x12\x12\n" +
+	"\x04team\x18\x18 \x01(\tR\x04team\x1a7\n" +
 	"\tWithEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
-	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\"\xcd\x02\n" +
+	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\"<\n" +
+	"\n" +
+	"Attributes\x12\x1a\n" +
+	"\bpriority\x18\x01 \x01(\x05R\bpriority\x12\x12\n" +
+	"\x04team\x18\x02 \x01(\tR\x04team\"\xcd\x02\n" +
 	"\vGoalOptions\x12%\n" +
 	"\x0emax_iterations\x18\x01 \x01(\x05R\rmaxIterations\x12'\n" +
 	"\x0fhistory_context\x18\x02 \x01(\x05R\x0ehistoryContext\x12\x14\n" +
@@ -1702,27 +1854,28 @@ const file_forge_v1_intent_proto_rawDesc = "" +
 	"\x10STATUS_CANCELLED\x10\bB?Z5github.com/pfl-forge/pfl-forge/proto/forge/v1;forgev1\x92\x03\x05\xd2>\x02\x10\x03b\beditionsp\xe8\a"
 
 var file_forge_v1_intent_proto_enumTypes = make([]protoimpl.EnumInfo, 3)
-var file_forge_v1_intent_proto_msgTypes = make([]protoimpl.MessageInfo, 5)
+var file_forge_v1_intent_proto_msgTypes = make([]protoimpl.MessageInfo, 6)
 var file_forge_v1_intent_proto_goTypes = []any{
 	(Source)(0),                   // 0: forge.v1.Source
 	(Risk)(0),                     // 1: forge.v1.Risk
 	(Status)(0),                   // 2: forge.v1.Status
 	(*Intent)(nil),                // 3: forge.v1.Intent
-	(*GoalOptions)(nil),           // 4: forge.v1.GoalOptions
-	(*Clarification)(nil),         // 5: forge.v1.Clarification
-	(*Origin)(nil),                // 6: forge.v1.Origin
-	nil,                           // 7: forge.v1.Intent.WithEntry
-	(*timestamppb.Timestamp)(nil), // 8: google.protobuf.Timestamp
+	(*Attributes)(nil),            // 4: forge.v1.Attributes
+	(*GoalOptions)(nil),           // 5: forge.v1.GoalOptions
+	(*Clarification)(nil),         // 6: forge.v1.Clarification
+	(*Origin)(nil),                // 7: forge.v1.Origin
+	nil,                           // 8: forge.v1.Intent.WithEntry
+	(*timestamppb.Timestamp)(nil), // 9: google.protobuf.Timestamp
 }
 var file_forge_v1_intent_proto_depIdxs = []int32{
 	0, // 0: forge.v1.Intent.source:type_name -> forge.v1.Source
 	1, // 1: forge.v1.Intent.risk:type_name -> forge.v1.Risk
 	2, // 2: forge.v1.Intent.status:type_name -> forge.v1.Status
-	5, // 3: forge.v1.Intent.clarifications:type_name -> forge.v1.Clarification
-	6, // 4: forge.v1.Intent.origin:type_name -> forge.v1.Origin
-	7, // 5: forge.v1.Intent.with:type_name -> forge.v1.Intent.WithEntry
-	8, // 6: forge.v1.Intent.created_at:type_name -> google.protobuf.Timestamp
-	4, // 7: forge.v1.Intent.goal:type_name -> forge.v1.GoalOptions
+	6, // 3: forge.v1.Intent.clarifications:type_name -> forge.v1.Clarification
+	7, // 4: forge.v1.Intent.origin:type_name -> forge.v1.Origin
+	8, // 5: forge.v1.Intent.with:type_name -> forge.v1.Intent.WithEntry
+	9, // 6: forge.v1.Intent.created_at:type_name -> google.protobuf.Timestamp
+	5, // 7: forge.v1.Intent.goal:type_name -> forge.v1.GoalOptions
 	8, // [8:8] is the sub-list for method output_type
 	8, // [8:8] is the sub-list for method input_type
 	8, // [8:8] is the sub-list for extension type_name
@@ -1741,7 +1894,7 @@ func file_forge_v1_intent_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_forge_v1_intent_proto_rawDesc), len(file_forge_v1_intent_proto_rawDesc)),
 			NumEnums:      3,
-			NumMessages:   5,
+			NumMessages:   6,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

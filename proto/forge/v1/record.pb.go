@@ -516,7 +516,7 @@ type Summary struct {
 	xxx_hidden_Status      Status                 `protobuf:"varint,4,opt,name=status,enum=forge.v1.Status"`
 	xxx_hidden_Risk        Risk                   `protobuf:"varint,5,opt,name=risk,enum=forge.v1.Risk"`
 	xxx_hidden_Source      Source                 `protobuf:"varint,6,opt,name=source,enum=forge.v1.Source"`
-	xxx_hidden_Priority    int32                  `protobuf:"varint,7,opt,name=priority"`
+	xxx_hidden_Attributes  *Attributes            `protobuf:"bytes,26,opt,name=attributes"`
 	xxx_hidden_Run         int32                  `protobuf:"varint,8,opt,name=run"`
 	xxx_hidden_Waiting     Waiting                `protobuf:"varint,9,opt,name=waiting,enum=forge.v1.Waiting"`
 	xxx_hidden_Reason      *string                `protobuf:"bytes,10,opt,name=reason"`
@@ -620,11 +620,11 @@ func (x *Summary) GetSource() Source {
 	return Source_SOURCE_UNSPECIFIED
 }
 
-func (x *Summary) GetPriority() int32 {
+func (x *Summary) GetAttributes() *Attributes {
 	if x != nil {
-		return x.xxx_hidden_Priority
+		return x.xxx_hidden_Attributes
 	}
-	return 0
+	return nil
 }
 
 func (x *Summary) GetRun() int32 {
@@ -808,9 +808,8 @@ func (x *Summary) SetSource(v Source) {
 	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 5, 25)
 }
 
-func (x *Summary) SetPriority(v int32) {
-	x.xxx_hidden_Priority = v
-	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 6, 25)
+func (x *Summary) SetAttributes(v *Attributes) {
+	x.xxx_hidden_Attributes = v
 }
 
 func (x *Summary) SetRun(v int32) {
@@ -938,11 +937,11 @@ func (x *Summary) HasSource() bool {
 	return protoimpl.X.Present(&(x.XXX_presence[0]), 5)
 }
 
-func (x *Summary) HasPriority() bool {
+func (x *Summary) HasAttributes() bool {
 	if x == nil {
 		return false
 	}
-	return protoimpl.X.Present(&(x.XXX_presence[0]), 6)
+	return x.xxx_hidden_Attributes != nil
 }
 
 func (x *Summary) HasRun() bool {
@@ -1079,9 +1078,8 @@ func (x *Summary) ClearSource() {
 	x.xxx_hidden_Source = Source_SOURCE_UNSPECIFIED
 }
 
-func (x *Summary) ClearPriority() {
-	protoimpl.X.ClearPresent(&(x.XXX_presence[0]), 6)
-	x.xxx_hidden_Priority = 0
+func (x *Summary) ClearAttributes() {
+	x.xxx_hidden_Attributes = nil
 }
 
 func (x *Summary) ClearRun() {
@@ -1170,8 +1168,8 @@ type Summary_builder struct {
 	Risk *Risk
 	// source is where the intent comes from.
 	Source *Source
-	// priority is the intent's own; higher is more urgent.
-	Priority *int32
+	// attributes are the intent's own.
+	Attributes *Attributes
 	// run is the newest run, from 1.
 	Run *int32
 	// waiting names the kind of decision that a person has to take; empty if
@@ -1240,10 +1238,7 @@ func (b0 Summary_builder) Build() *Summary {
 		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 5, 25)
 		x.xxx_hidden_Source = *b.Source
 	}
-	if b.Priority != nil {
-		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 6, 25)
-		x.xxx_hidden_Priority = *b.Priority
-	}
+	x.xxx_hidden_Attributes = b.Attributes
 	if b.Run != nil {
 		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 7, 25)
 		x.xxx_hidden_Run = *b.Run
@@ -1991,15 +1986,17 @@ const file_forge_v1_record_proto_rawDesc = "" +
 	"\x05Timer\x12\x1d\n" +
 	"\x02to\x18\x01 \x01(\v2\r.forge.v1.KeyR\x02to\x12\x10\n" +
 	"\x03key\x18\x02 \x01(\tR\x03key\x12*\n" +
-	"\x02at\x18\x03 \x01(\v2\x1a.google.protobuf.TimestampR\x02at\"\xe3\x06\n" +
+	"\x02at\x18\x03 \x01(\v2\x1a.google.protobuf.TimestampR\x02at\"\x8d\a\n" +
 	"\aSummary\x12\x1f\n" +
 	"\x03key\x18\x01 \x01(\v2\r.forge.v1.KeyR\x03key\x12\x14\n" +
 	"\x05title\x18\x02 \x01(\tR\x05title\x12\x12\n" +
 	"\x04type\x18\x03 \x01(\tR\x04type\x12(\n" +
 	"\x06status\x18\x04 \x01(\x0e2\x10.forge.v1.StatusR\x06status\x12\"\n" +
 	"\x04risk\x18\x05 \x01(\x0e2\x0e.forge.v1.RiskR\x04risk\x12(\n" +
-	"\x06source\x18\x06 \x01(\x0e2\x10.forge.v1.SourceR\x06source\x12\x1a\n" +
-	"\bpriority\x18\a \x01(\x05R\bpriority\x12\x10\n" +
+	"\x06source\x18\x06 \x01(\x0e2\x10.forge.v1.SourceR\x06source\x124\n" +
+	"\n" +
+	"attributes\x18\x1a \x01(\v2\x14.forge.v1.AttributesR\n" +
+	"attributes\x12\x10\n" +
 	"\x03run\x18\b \x01(\x05R\x03run\x12+\n" +
 	"\awaiting\x18\t \x01(\x0e2\x11.forge.v1.WaitingR\awaiting\x12\x16\n" +
 	"\x06reason\x18\n" +
@@ -2022,7 +2019,7 @@ const file_forge_v1_record_proto_rawDesc = "" +
 	"\bchildren\x18\x16 \x03(\v2\x16.forge.v1.ChildSummaryR\bchildren\x12\x1c\n" +
 	"\trequester\x18\x17 \x01(\tR\trequester\x12\x1a\n" +
 	"\bapprover\x18\x18 \x01(\tR\bapprover\x12)\n" +
-	"\x04goal\x18\x19 \x01(\v2\x15.forge.v1.GoalSummaryR\x04goal\"\xaf\x01\n" +
+	"\x04goal\x18\x19 \x01(\v2\x15.forge.v1.GoalSummaryR\x04goalJ\x04\b\a\x10\bR\bpriority\"\xaf\x01\n" +
 	"\vGoalSummary\x12\x1c\n" +
 	"\titeration\x18\x01 \x01(\x05R\titeration\x12\x12\n" +
 	"\x04most\x18\x02 \x01(\x05R\x04most\x12\x12\n" +
@@ -2071,11 +2068,12 @@ var file_forge_v1_record_proto_goTypes = []any{
 	(Status)(0),                   // 13: forge.v1.Status
 	(Risk)(0),                     // 14: forge.v1.Risk
 	(Source)(0),                   // 15: forge.v1.Source
-	(*Usage)(nil),                 // 16: forge.v1.Usage
-	(LoopStatus)(0),               // 17: forge.v1.LoopStatus
-	(TaskStatus)(0),               // 18: forge.v1.TaskStatus
-	(Step)(0),                     // 19: forge.v1.Step
-	(*Overlap)(nil),               // 20: forge.v1.Overlap
+	(*Attributes)(nil),            // 16: forge.v1.Attributes
+	(*Usage)(nil),                 // 17: forge.v1.Usage
+	(LoopStatus)(0),               // 18: forge.v1.LoopStatus
+	(TaskStatus)(0),               // 19: forge.v1.TaskStatus
+	(Step)(0),                     // 20: forge.v1.Step
+	(*Overlap)(nil),               // 21: forge.v1.Overlap
 }
 var file_forge_v1_record_proto_depIdxs = []int32{
 	8,  // 0: forge.v1.Record.events:type_name -> forge.v1.Event
@@ -2091,24 +2089,25 @@ var file_forge_v1_record_proto_depIdxs = []int32{
 	13, // 10: forge.v1.Summary.status:type_name -> forge.v1.Status
 	14, // 11: forge.v1.Summary.risk:type_name -> forge.v1.Risk
 	15, // 12: forge.v1.Summary.source:type_name -> forge.v1.Source
-	0,  // 13: forge.v1.Summary.waiting:type_name -> forge.v1.Waiting
-	7,  // 14: forge.v1.Summary.tasks:type_name -> forge.v1.TaskSummary
-	10, // 15: forge.v1.Summary.open:type_name -> forge.v1.Attempt
-	16, // 16: forge.v1.Summary.usage:type_name -> forge.v1.Usage
-	12, // 17: forge.v1.Summary.created_at:type_name -> google.protobuf.Timestamp
-	12, // 18: forge.v1.Summary.updated_at:type_name -> google.protobuf.Timestamp
-	6,  // 19: forge.v1.Summary.children:type_name -> forge.v1.ChildSummary
-	5,  // 20: forge.v1.Summary.goal:type_name -> forge.v1.GoalSummary
-	17, // 21: forge.v1.GoalSummary.status:type_name -> forge.v1.LoopStatus
-	13, // 22: forge.v1.ChildSummary.status:type_name -> forge.v1.Status
-	18, // 23: forge.v1.TaskSummary.status:type_name -> forge.v1.TaskStatus
-	19, // 24: forge.v1.TaskSummary.step:type_name -> forge.v1.Step
-	20, // 25: forge.v1.TaskSummary.overlaps:type_name -> forge.v1.Overlap
-	26, // [26:26] is the sub-list for method output_type
-	26, // [26:26] is the sub-list for method input_type
-	26, // [26:26] is the sub-list for extension type_name
-	26, // [26:26] is the sub-list for extension extendee
-	0,  // [0:26] is the sub-list for field type_name
+	16, // 13: forge.v1.Summary.attributes:type_name -> forge.v1.Attributes
+	0,  // 14: forge.v1.Summary.waiting:type_name -> forge.v1.Waiting
+	7,  // 15: forge.v1.Summary.tasks:type_name -> forge.v1.TaskSummary
+	10, // 16: forge.v1.Summary.open:type_name -> forge.v1.Attempt
+	17, // 17: forge.v1.Summary.usage:type_name -> forge.v1.Usage
+	12, // 18: forge.v1.Summary.created_at:type_name -> google.protobuf.Timestamp
+	12, // 19: forge.v1.Summary.updated_at:type_name -> google.protobuf.Timestamp
+	6,  // 20: forge.v1.Summary.children:type_name -> forge.v1.ChildSummary
+	5,  // 21: forge.v1.Summary.goal:type_name -> forge.v1.GoalSummary
+	18, // 22: forge.v1.GoalSummary.status:type_name -> forge.v1.LoopStatus
+	13, // 23: forge.v1.ChildSummary.status:type_name -> forge.v1.Status
+	19, // 24: forge.v1.TaskSummary.status:type_name -> forge.v1.TaskStatus
+	20, // 25: forge.v1.TaskSummary.step:type_name -> forge.v1.Step
+	21, // 26: forge.v1.TaskSummary.overlaps:type_name -> forge.v1.Overlap
+	27, // [27:27] is the sub-list for method output_type
+	27, // [27:27] is the sub-list for method input_type
+	27, // [27:27] is the sub-list for extension type_name
+	27, // [27:27] is the sub-list for extension extendee
+	0,  // [0:27] is the sub-list for field type_name
 }
 
 func init() { file_forge_v1_record_proto_init() }

@@ -8,18 +8,20 @@ import (
 	"go/token"
 	"os"
 	"path/filepath"
+	"reflect"
 	"strconv"
 	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/pfl-forge/pfl-forge"
 	"github.com/pfl-forge/pfl-forge/services/runner/flow/goal"
 	"github.com/pfl-forge/pfl-forge/services/runner/flow/task"
 )
 
-// TestDiagrams compares the diagrams of docs/ARCHITECTURE.md with the tables that they
-// show. After a change of a table, run with -rewrite.
+// TestDiagrams compares the diagrams and the table of messages of docs/ARCHITECTURE.md
+// with the code that they show. After a change of a table, run with -rewrite.
 func TestDiagrams(t *testing.T) {
 	const name = "../../../docs/ARCHITECTURE.md"
 	data, err := os.ReadFile(name)
@@ -27,21 +29,22 @@ func TestDiagrams(t *testing.T) {
 		t.Fatal(err)
 	}
 	text := string(data)
-	for _, d := range []struct {
-		name  string
-		table task.Table
-	}{{"task", task.Changes}, {"goal", goal.Table}} {
-		begin, end := fmt.Sprintf("<!-- diagram: %s -->\n", d.name), "<!-- end of diagram -->"
+	for _, d := range []struct{ name, want string }{
+		{"diagram: task", diagram(task.Changes)},
+		{"diagram: goal", diagram(ownRows(t, goal.Table))},
+		{"table: messages", messageTable()},
+	} {
+		kind, _, _ := strings.Cut(d.name, ":")
+		begin, end := fmt.Sprintf("<!-- %s -->\n", d.name), fmt.Sprintf("<!-- end of %s -->", kind)
 		before, rest, ok := strings.Cut(text, begin)
 		old, after, ends := strings.Cut(rest, end)
 		if !ok || !ends {
-			t.Fatalf("%s has no place for the diagram %q", name, d.name)
+			t.Fatalf("%s has no place for the %s", name, d.name)
 		}
-		diagram := "\n```mermaid\n" + d.table.Mermaid() + "```\n\n"
 		if flag.Lookup("rewrite").Value.String() == "true" {
-			text = before + begin + diagram + end + after
-		} else if diff := cmp.Diff(old, diagram); diff != "" {
-			t.Errorf("the diagram %q of %s is not what the table has (-rewrite):\n%s", d.name, name, diff)
+			text = before + begin + d.want + end + after
+		} else if diff := cmp.Diff(old, d.want); diff != "" {
+			t.Errorf("the %s of %s differs from the code (-rewrite):\n%s", d.name, name, diff)
 		}
 	}
 	if text != string(data) {
@@ -49,6 +52,29 @@ func TestDiagrams(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
+}
+
+// ownRows returns the rows of a table without task.Merges, with which it ends.
+func ownRows(t *testing.T, table task.Table) task.Table {
+	t.Helper()
+	own := len(table) - len(task.Merges)
+	if diff := cmp.Diff(task.Merges, table[own:]); diff != "" {
+		t.Errorf("a table does not end with task.Merges:\n%s", diff)
+	}
+	return table[:own]
+}
+
+func diagram(t task.Table) string { return "\n```mermaid\n" + t.Mermaid() + "```\n\n" }
+
+// messageTable returns forge.Messages as a table.
+func messageTable() string {
+	var b strings.Builder
+	b.WriteString("\n| message | from | to | a repetition has the same | it |\n|---|---|---|---|---|\n")
+	for _, m := range forge.Messages() {
+		fmt.Fprintf(&b, "| `%s` | %s | %s | %s | %s |\n", reflect.TypeOf(m.Message).Elem().Name(), m.From, m.To, m.Once, m.About)
+	}
+	b.WriteString("\n")
+	return b.String()
 }
 
 // Every stage can be reached and left, and of each stage and happening there is one

@@ -7,7 +7,8 @@
 //
 //     control   what a person may ask, where
 //     plan      what comes before the tasks: analysis, questions, approval, dependencies, children
-//     task      one task: the table of stages; overlaps; protected paths
+//     task      one task: the table of stages, Changes in task/table.go, says where it goes after
+//     a review, a verify, a conflict; overlaps; protected paths
 //     goal      the strategy of a goal's task: iterations
 //     retry     what follows an attempt that failed; rule has the table of reasons
 //     dispatch  commands: held while there is a pause, waiting for budget, open, withdrawn

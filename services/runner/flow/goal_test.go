@@ -17,30 +17,33 @@ func (s *script) towards(t *testing.T, r *forge.Result, c forge.Command, d *data
 	t.Helper()
 	switch forge.Step(d.Cmd) {
 	case forge.StepIntake:
-		r.Output = &forge.Intake{Task: "what to do", Criteria: words(list("criteria")), Risk: forge.Risk(arg("risk")), Type: "feature"}
+		out := &forge.Intake{Task: "what to do", Criteria: words(list("criteria")), Risk: forge.Risk(arg("risk")), Type: "feature"}
+		r.Output = out
 		for _, q := range list("ask") {
-			forge.As[*forge.Intake](r.Output).Clarifications = append(forge.As[*forge.Intake](r.Output).Clarifications, forge.Clarification{Question: q})
+			out.Clarifications = append(out.Clarifications, forge.Clarification{Question: q})
 		}
 		r.Policy = policyOf(arg, list)
 	case forge.StepExecute:
-		r.Output = &forge.Implementation{
+		out := &forge.Implementation{
 			Base: "main", Head: fmt.Sprintf("head-%s-%d", c.Attempt.Task, c.Attempt.Number), Commits: 1, Leftover: arg("leftover"),
 			Execution: &forge.Execution{
 				Status: forge.ExecutionSuccess, Output: "it is done", Approach: "straight", Applied: list("applied"),
 				Metadata: forge.SummaryMetadata{TokensUsed: 100},
 			},
 		}
+		r.Output = out
 		if v := arg("status"); v != "" {
-			forge.As[*forge.Implementation](r.Output).Execution.Status = forge.ExecutionStatus(v)
+			out.Execution.Status = forge.ExecutionStatus(v)
 		}
 		if d.HasArg("nothing") {
-			forge.As[*forge.Implementation](r.Output).Head, forge.As[*forge.Implementation](r.Output).Commits = "main", 0
+			out.Head, out.Commits = "main", 0
 		}
 	case forge.StepSummarize:
 		e := c.Goal().Execution
-		r.Output = &forge.Summarization{Summary: forge.ExecutionSummary{Approach: e.Approach, Result: e.Status, Reason: "so it is"}}
+		out := &forge.Summarization{Summary: forge.ExecutionSummary{Approach: e.Approach, Result: e.Status, Reason: "so it is"}}
+		r.Output = out
 		for _, k := range words(list("found")) {
-			forge.As[*forge.Summarization](r.Output).Knowledge = append(forge.As[*forge.Summarization](r.Output).Knowledge, forge.Knowledge{
+			out.Knowledge = append(out.Knowledge, forge.Knowledge{
 				Type: forge.KnowledgeDiscovery, Category: "testing", Content: k, Confidence: forge.ConfidenceMedium,
 			})
 		}

@@ -20,22 +20,22 @@ import (
 // that it is about, tells a part what it has to know of another one, and makes
 // effects of what they return:
 //
-//	             first       then
-//	Enter        scheduler   reflection, ledger, scheduler (asks ledger, knowledge, reflection)
-//	Planned      scheduler   ledger, scheduler (asks ledger, knowledge, reflection)
-//	End          scheduler   knowledge, reflection, scheduler, queue, ledger, scheduler, queue
-//	Reserve      queue       if the scheduler says that the run is active
-//	Land         queue       the same
-//	Withdraw     queue       the same
-//	Spend        ledger      the same
-//	Settle       ledger
-//	Result       queue       of a merge
-//	Result       reflection  of a reflection (asks scheduler); ledger when it has ended
-//	TimerFired   queue
-//	Pause        scheduler
-//	Resume       scheduler   queue
-//	Cancel       scheduler
-//	Reflect      reflection
+//	                  first       then
+//	AdmitRun          scheduler   reflection, ledger, scheduler (asks ledger, knowledge, reflection)
+//	RunPlanned        scheduler   ledger, scheduler (asks ledger, knowledge, reflection)
+//	RunEnded          scheduler   knowledge, reflection, scheduler, queue, ledger, scheduler, queue
+//	LockFiles         queue       if the scheduler says that the run is active
+//	QueueMerge        queue       the same
+//	WithdrawRequests  queue       the same
+//	ReserveBudget     ledger      the same
+//	CommitBudget      ledger
+//	Result            queue       of a merge
+//	Result            reflection  of a reflection (asks scheduler); ledger when it has ended
+//	TimerFired        queue
+//	Pause             scheduler
+//	Resume            scheduler   queue
+//	Cancel            scheduler
+//	Reflect           reflection
 //
 // After an event that can let a merge start, the queue starts the next one. After
 // every event that was applied, the reflection that is due is started if the

@@ -194,21 +194,24 @@ func anyResult(rng *rand.Rand, s *Intent, l *Project, task forge.TaskID, word st
 	}
 	switch r.Attempt.Step {
 	case forge.StepAnalyze, forge.StepArchitect:
-		r.Output = &forge.Analysis{Risk: forge.Risk(word), Tasks: []forge.TaskPlan{{Name: "x"}, {Name: word, DependsOn: []string{"x"}}, {}}[:rng.IntN(4)]}
+		out := &forge.Analysis{Risk: forge.Risk(word), Tasks: []forge.TaskPlan{{Name: "x"}, {Name: word, DependsOn: []string{"x"}}, {}}[:rng.IntN(4)]}
+		r.Output = out
 		if rng.IntN(3) == 0 {
 			p := forge.DefaultPolicy()
 			p.Budget, p.Fallbacks = anyBudget(rng), rng.IntN(3)
-			forge.As[*forge.Analysis](r.Output).Policy = &p
+			out.Policy = &p
 		}
 		if rng.IntN(5) == 0 {
-			forge.As[*forge.Analysis](r.Output).Clarifications = []forge.Clarification{{Question: word}}
+			out.Clarifications = []forge.Clarification{{Question: word}}
 		}
 		if rng.IntN(5) == 0 {
-			forge.As[*forge.Analysis](r.Output).Tasks, forge.As[*forge.Analysis](r.Output).Insufficient = nil, word
+			out.Tasks, out.Insufficient = nil, word
 		}
 		if rng.IntN(5) == 0 {
-			forge.As[*forge.Analysis](r.Output).Tasks = nil
-			forge.As[*forge.Analysis](r.Output).Children = []forge.ChildPlan{{Name: "x", Title: "t", Body: "b"}, {Name: word, Title: "t", Body: "b", DependsOn: []string{"x"}}}[:rng.IntN(3)]
+			out.Tasks = nil
+			out.Children = []forge.ChildPlan{
+				{Name: "x", Title: "t", Body: "b"}, {Name: word, Title: "t", Body: "b", DependsOn: []string{"x"}},
+			}[:rng.IntN(3)]
 		}
 	case forge.StepAudit:
 		r.Output = &forge.Audit{Summary: word}
@@ -219,17 +222,19 @@ func anyResult(rng *rand.Rand, s *Intent, l *Project, task forge.TaskID, word st
 	case forge.StepImplement:
 		r.Output = &forge.Implementation{Commits: rng.IntN(2), Head: word}
 	case forge.StepRebase:
-		r.Output = &forge.Rebase{Head: word, Files: []string{word}}
+		out := &forge.Rebase{Head: word, Files: []string{word}}
+		r.Output = out
 		if rng.IntN(4) == 0 {
-			forge.As[*forge.Rebase](r.Output).Overlaps = []forge.Overlap{{TaskID: []forge.TaskID{"a-001", "a-002", "b-001"}[rng.IntN(3)], Files: []string{word}}}
+			out.Overlaps = []forge.Overlap{{TaskID: []forge.TaskID{"a-001", "a-002", "b-001"}[rng.IntN(3)], Files: []string{word}}}
 		}
 		if rng.IntN(3) == 0 {
-			forge.As[*forge.Rebase](r.Output).Conflicts = []string{word}
+			out.Conflicts = []string{word}
 		}
 	case forge.StepReview:
-		r.Output = &forge.Review{TaskID: r.Attempt.Task, Head: word, Verdict: []forge.Verdict{forge.VerdictApproved, forge.VerdictRejected, "maybe"}[rng.IntN(3)]}
+		out := &forge.Review{TaskID: r.Attempt.Task, Head: word, Verdict: []forge.Verdict{forge.VerdictApproved, forge.VerdictRejected, "maybe"}[rng.IntN(3)]}
+		r.Output = out
 		if t := s.Tasks.Find(r.Attempt.Task); t != nil && rng.IntN(3) > 0 {
-			forge.As[*forge.Review](r.Output).Head = t.Head
+			out.Head = t.Head
 		}
 	case forge.StepMerge:
 		r.Output = &forge.MergeResult{Outcome: []forge.MergeOutcome{
@@ -248,20 +253,22 @@ func anyProgress(rng *rand.Rand, s *Intent, r *forge.Result, word string) {
 	t := s.goalTask()
 	switch r.Attempt.Step {
 	case forge.StepIntake:
-		r.Output = &forge.Intake{Task: "t", Criteria: []string{"one", word}[:rng.IntN(3)], Risk: forge.Risk(word)}
+		out := &forge.Intake{Task: "t", Criteria: []string{"one", word}[:rng.IntN(3)], Risk: forge.Risk(word)}
+		r.Output = out
 		if rng.IntN(5) == 0 {
-			forge.As[*forge.Intake](r.Output).Clarifications = []forge.Clarification{{Question: word}}
+			out.Clarifications = []forge.Clarification{{Question: word}}
 		}
 	case forge.StepExecute:
 		r.Output = &forge.Implementation{Base: "b", Head: []string{"b", word}[rng.IntN(2)], Leftover: word, Execution: &forge.Execution{}}
 	case forge.StepSummarize:
 		r.Output = &forge.Summarization{Knowledge: []forge.Knowledge{{Content: word}}[:rng.IntN(2)]}
 	default:
-		r.Output = &forge.Judgment{Head: word, Complete: rng.IntN(2) == 0}
+		out := &forge.Judgment{Head: word, Complete: rng.IntN(2) == 0}
+		r.Output = out
 		if t != nil && rng.IntN(3) > 0 {
-			forge.As[*forge.Judgment](r.Output).Head = goal.JudgedHead(t)
+			out.Head = goal.JudgedHead(t)
 			for _, c := range t.Criteria {
-				forge.As[*forge.Judgment](r.Output).Evaluations = append(forge.As[*forge.Judgment](r.Output).Evaluations, forge.Evaluation{Criterion: c, Met: rng.IntN(3) > 0})
+				out.Evaluations = append(out.Evaluations, forge.Evaluation{Criterion: c, Met: rng.IntN(3) > 0})
 			}
 		}
 	}

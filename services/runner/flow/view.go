@@ -19,7 +19,7 @@ func (s *Intent) Summary() forge.Summary {
 	in := &s.Intent
 	sum := forge.Summary{
 		Key: s.key, Title: in.Title, Type: in.Type, Status: in.Status, Risk: in.Risk,
-		Source: in.Source, Priority: in.Priority, Run: s.Run, Reason: s.Reason, Plan: s.Plan.Gate.Hash,
+		Source: in.Source, Attributes: in.Attributes, Run: s.Run, Reason: s.Reason, Plan: s.Plan.Gate.Hash,
 		Open: s.Dispatch.Outbox.Attempts(), Idle: s.Dispatch.Outbox.Idle(), Usage: s.History.Usage,
 		CreatedAt: in.CreatedAt, UpdatedAt: s.Updated,
 		Parent: in.Parent, Requester: cmp.Or(in.Origin.Actor, in.Origin.System), Approver: s.Plan.Gate.Approver,

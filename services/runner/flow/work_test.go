@@ -69,71 +69,79 @@ func (s *script) answer(t *testing.T, r *forge.Result, c forge.Command, d *datad
 	commit := func(kind string) string { return fmt.Sprintf("%s-%s-%d", kind, c.Attempt.Task, c.Attempt.Number) }
 	switch forge.Step(d.Cmd) {
 	case forge.StepAnalyze, forge.StepArchitect:
-		r.Output = analysisOf(arg, list)
+		out := analysisOf(arg, list)
 		if c.Analyze().PolicyOnly {
-			r.Output = &forge.Analysis{Policy: forge.As[*forge.Analysis](r.Output).Policy}
+			out = &forge.Analysis{Policy: out.Policy}
 		}
+		r.Output = out
 	case forge.StepImplement:
 		n := 1
 		if v := arg("commits"); v != "" {
 			n, _ = strconv.Atoi(v)
 		}
-		r.Output = &forge.Implementation{
+		out := &forge.Implementation{
 			Base: "main", Head: commit("head"), Commits: n, Files: files,
 			Unchanged: d.HasArg("unchanged"), Leftover: arg("leftover"),
 		}
+		r.Output = out
 		for _, o := range list("overlaps") {
-			forge.As[*forge.Implementation](r.Output).Overlaps = append(forge.As[*forge.Implementation](r.Output).Overlaps, forge.Overlap{TaskID: forge.TaskID(o), Files: files})
+			out.Overlaps = append(out.Overlaps, forge.Overlap{TaskID: forge.TaskID(o), Files: files})
 		}
 	case forge.StepRebase:
-		r.Output = &forge.Rebase{Conflicts: list("conflicts"), Files: files}
+		out := &forge.Rebase{Conflicts: list("conflicts"), Files: files}
+		r.Output = out
 		for _, o := range list("overlaps") {
-			forge.As[*forge.Rebase](r.Output).Overlaps = append(forge.As[*forge.Rebase](r.Output).Overlaps, forge.Overlap{TaskID: forge.TaskID(o), Files: files})
+			out.Overlaps = append(out.Overlaps, forge.Overlap{TaskID: forge.TaskID(o), Files: files})
 		}
-		if forge.As[*forge.Rebase](r.Output).Conflicts == nil {
-			forge.As[*forge.Rebase](r.Output).Base, forge.As[*forge.Rebase](r.Output).Head, forge.As[*forge.Rebase](r.Output).Tree, forge.As[*forge.Rebase](r.Output).PatchID = "main", commit("rebased"), commit("tree"), commit("patch")
-			forge.As[*forge.Rebase](r.Output).Verify = &forge.VerifyReport{Passed: !d.HasArg("broken"), Command: "make test", Output: "FAIL"}
+		if out.Conflicts == nil {
+			out.Base, out.Head, out.Tree, out.PatchID = "main", commit("rebased"), commit("tree"), commit("patch")
+			out.Verify = &forge.VerifyReport{Passed: !d.HasArg("broken"), Command: "make test", Output: "FAIL"}
 		}
 	case forge.StepReview:
-		r.Output = &forge.Review{TaskID: c.Task.ID, Head: c.Task.Head, Verdict: forge.VerdictApproved}
+		out := &forge.Review{TaskID: c.Task.ID, Head: c.Task.Head, Verdict: forge.VerdictApproved}
+		r.Output = out
 		if d.HasArg("rejected") {
-			forge.As[*forge.Review](r.Output).Verdict, forge.As[*forge.Review](r.Output).Issues = forge.VerdictRejected, []string{"a test is missing"}
+			out.Verdict, out.Issues = forge.VerdictRejected, []string{"a test is missing"}
 		}
 		if d.HasArg("of-another-commit") {
-			forge.As[*forge.Review](r.Output).Head = "something-else"
+			out.Head = "something-else"
 		}
 	case forge.StepMerge:
-		r.Output = &forge.MergeResult{Outcome: forge.MergeOutcome(arg("outcome")), Files: files}
-		switch forge.As[*forge.MergeResult](r.Output).Outcome {
+		out := &forge.MergeResult{Outcome: forge.MergeOutcome(arg("outcome")), Files: files}
+		r.Output = out
+		switch out.Outcome {
 		case "", forge.MergeDone:
-			forge.As[*forge.MergeResult](r.Output).Outcome, forge.As[*forge.MergeResult](r.Output).Commit, forge.As[*forge.MergeResult](r.Output).Parent = forge.MergeDone, commit("merged"), commit("tip")
+			out.Outcome, out.Commit, out.Parent = forge.MergeDone, commit("merged"), commit("tip")
 		case forge.MergeVerifyFailed:
-			forge.As[*forge.MergeResult](r.Output).Verify = &forge.VerifyReport{Command: "make test", Output: "FAIL"}
+			out.Verify = &forge.VerifyReport{Command: "make test", Output: "FAIL"}
 		case forge.MergePatchChanged:
-			forge.As[*forge.MergeResult](r.Output).Candidate = &forge.Rebase{Base: "main2", Head: commit("again"), PatchID: commit("other"), Files: files}
+			out.Candidate = &forge.Rebase{Base: "main2", Head: commit("again"), PatchID: commit("other"), Files: files}
 		case forge.MergeConflict, forge.MergeDirty:
 		}
 	case forge.StepReflect:
-		r.Output = &forge.Reflection{}
+		out := &forge.Reflection{}
+		r.Output = out
 		for _, title := range list("proposes") {
-			forge.As[*forge.Reflection](r.Output).Proposals = append(forge.As[*forge.Reflection](r.Output).Proposals, forge.Intent{
+			out.Proposals = append(out.Proposals, forge.Intent{
 				ID: forge.IntentID(arg("spelled")), Title: strings.ReplaceAll(title, "-", " "), Body: "body", Type: "fix", Risk: forge.Risk(arg("risk")),
 			})
 		}
 		for _, o := range c.Reflect().Observations {
-			forge.As[*forge.Reflection](r.Output).Read = append(forge.As[*forge.Reflection](r.Output).Read, o.ID)
+			out.Read = append(out.Read, o.ID)
 		}
 	case forge.StepAudit:
 		r.Output, r.Policy = &forge.Audit{Summary: "all is well"}, policyOf(arg, list)
 	case forge.StepObserve:
-		r.Output = &forge.Observed{NothingFound: arg("nothing")}
+		out := &forge.Observed{NothingFound: arg("nothing")}
+		r.Output = out
 		for _, name := range list("patterns") {
-			forge.As[*forge.Observed](r.Output).Patterns = append(forge.As[*forge.Observed](r.Output).Patterns, forge.Pattern{Name: name})
+			out.Patterns = append(out.Patterns, forge.Pattern{Name: name})
 		}
 	case forge.StepAbstract:
-		r.Output = &forge.Abstraction{NothingNew: arg("nothing")}
+		out := &forge.Abstraction{NothingNew: arg("nothing")}
+		r.Output = out
 		for _, name := range list("skills") {
-			forge.As[*forge.Abstraction](r.Output).Skills = append(forge.As[*forge.Abstraction](r.Output).Skills, forge.Skill{Name: name, Description: "When to use it", Body: "How"})
+			out.Skills = append(out.Skills, forge.Skill{Name: name, Description: "When to use it", Body: "How"})
 		}
 	default:
 		if !s.towards(t, r, c, d, arg, list) {
@@ -329,6 +337,8 @@ func describeNote(n forge.Event) string {
 		what = fmt.Sprintf("spent $%.2f, open %v", m.SpentUSD, m.Open)
 	case *forge.BudgetReserved:
 		what = fmt.Sprintf("$%.2f for %s %s", m.USD, m.Attempt, m.Reason)
+	case *forge.Answer, *forge.Approve, *forge.Edit, *forge.Reflect, *forge.Reject, *forge.Result, *forge.TimerFired:
+		what = fmt.Sprintf("%T, which no machine sends", m)
 	}
 	return from + ": " + what
 }

@@ -2,6 +2,7 @@ package sim
 
 import (
 	"fmt"
+	"iter"
 	"reflect"
 	"slices"
 
@@ -162,32 +163,7 @@ func isMerged(i *forge.MergeResult) bool { return i != nil && i.Outcome == forge
 // checkCommits: every commit of ours on the base branch has one merge,
 // was reviewed, and was verified on its parent.
 func (w *world) checkCommits() error {
-	merges, approved := map[string]int{}, map[string]bool{}
-	for _, key := range w.keys {
-		for _, rec := range w.journal[key] {
-			for _, ev := range rec.Events {
-				r := forge.As[*forge.Result](ev.Message)
-				if r == nil {
-					continue
-				}
-				switch out := r.Output.(type) {
-				case *forge.MergeResult:
-					if isMerged(out) {
-						merges[out.Commit]++
-					}
-				case *forge.Review:
-					if out.Verdict == forge.VerdictApproved {
-						approved[w.repo.heads[out.Head].patch] = true
-					}
-				case *forge.Judgment:
-					if reached(out) {
-						approved[w.repo.heads[out.Head].patch] = true
-					}
-				default:
-				}
-			}
-		}
-	}
+	merges, approved := reported(w)
 	merged := map[forge.TaskID]bool{}
 	for i, c := range w.repo.main {
 		if c.task == "" {
@@ -208,6 +184,45 @@ func (w *world) checkCommits() error {
 		merged[c.task] = true
 	}
 	return nil
+}
+
+// reported returns how often each commit was merged, and which patches a review or
+// a judgment approved, by the results in the journals.
+func reported(w *world) (merges map[string]int, approved map[string]bool) {
+	merges, approved = map[string]int{}, map[string]bool{}
+	for r := range results(w) {
+		switch out := r.Output.(type) {
+		case *forge.MergeResult:
+			if isMerged(out) {
+				merges[out.Commit]++
+			}
+		case *forge.Review:
+			if out.Verdict == forge.VerdictApproved {
+				approved[w.repo.heads[out.Head].patch] = true
+			}
+		case *forge.Judgment:
+			if reached(out) {
+				approved[w.repo.heads[out.Head].patch] = true
+			}
+		default:
+		}
+	}
+	return merges, approved
+}
+
+// results yields every result in the journals.
+func results(w *world) iter.Seq[*forge.Result] {
+	return func(yield func(*forge.Result) bool) {
+		for _, key := range w.keys {
+			for _, rec := range w.journal[key] {
+				for _, ev := range rec.Events {
+					if r := forge.As[*forge.Result](ev.Message); r != nil && !yield(r) {
+						return
+					}
+				}
+			}
+		}
+	}
 }
 
 // checkBounds: retries are bounded, and a task has one command at a time.

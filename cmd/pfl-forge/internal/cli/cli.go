@@ -52,7 +52,7 @@ func Main(args []string, in io.Reader, out, errs io.Writer, getenv func(string) 
 	}
 	code, message := verdict(ctx, called, err)
 	if message != "" {
-		fmt.Fprintf(errs, "pfl-forge: %s\n", kit.Safe(message))
+		fmt.Fprintf(errs, "pfl-forge: %s\n", a.Pasted(kit.Safe(message)))
 	}
 	return int(code)
 }

@@ -38,7 +38,13 @@ func newRoot(a *kit.App) *cobra.Command {
 		SilenceErrors: true,
 		SilenceUsage:  true,
 		Args:          kit.KnownCommand,
-		RunE:          func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
+		PersistentPreRun: func(*cobra.Command, []string) {
+			a.Remember()
+			if name := a.Complete(a.Getenv); name != "" {
+				a.Say("using the selected NATS context %s", kit.Safe(name))
+			}
+		},
+		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
 	root.SetFlagErrorFunc(flagError)
 	a.AddFlags(root)

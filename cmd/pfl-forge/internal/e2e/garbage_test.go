@@ -97,7 +97,9 @@ func subjectsOf(project string) []string {
 			)
 		}
 	}
-	return append(list, "forge.journal.UPPER.x", "forge.project.UPPER", "forge.result.x.UPPER.y", "forge.wake.UPPER", "forge.command.x", "forge.intent.UPPER.submit")
+	return append(list,
+		"forge.journal.UPPER.x", "forge.project.UPPER", "forge.result.x.UPPER.y", "forge.wake.UPPER", "forge.command.x", "forge.intent.UPPER.submit",
+	)
 }
 
 // connectTo connects to the server of a repository in which a run goes on.

@@ -16,6 +16,7 @@ import (
 	"github.com/pfl-forge/pfl-forge/bus"
 	"github.com/pfl-forge/pfl-forge/bus/objects"
 	"github.com/pfl-forge/pfl-forge/git"
+	"github.com/pfl-forge/pfl-forge/git/store"
 )
 
 // Over reports whether an intent is over for good: it cannot be retried any more.
@@ -49,7 +50,7 @@ func (r *Rest) Empty() bool {
 // Places names the stores and folders in which intents leave something.
 type Places struct {
 	Bus   *bus.Bus
-	Store *git.Store
+	Store *store.Store
 	Dirs  []string // folders with something for each task or attempt, absolute
 }
 

@@ -49,11 +49,11 @@ func wordsOf(ev *forge.Event) []string {
 			}
 		}
 	}
-	if forge.As[*forge.Answer](ev.Message) != nil {
-		words = append(words, forge.As[*forge.Answer](ev.Message).Answer)
+	if answer := forge.As[*forge.Answer](ev.Message); answer != nil {
+		words = append(words, answer.Answer)
 	}
-	if forge.As[*forge.Submit](ev.Message) != nil {
-		words = append(words, forge.As[*forge.Submit](ev.Message).Intent.Body)
+	if submit := forge.As[*forge.Submit](ev.Message); submit != nil {
+		words = append(words, submit.Intent.Body)
 	}
 	return words
 }

@@ -12,6 +12,7 @@ import (
 	"github.com/pfl-forge/pfl-forge"
 	"github.com/pfl-forge/pfl-forge/config"
 	"github.com/pfl-forge/pfl-forge/git"
+	"github.com/pfl-forge/pfl-forge/git/store"
 	"github.com/pfl-forge/pfl-forge/internal/slug"
 	"github.com/pfl-forge/pfl-forge/workspace"
 )
@@ -24,7 +25,7 @@ type Repository struct {
 	Root    string // of the main working tree, absolute
 	Project forge.ProjectID
 	Actor   string // the person, as git or the system names them
-	Store   *git.Store
+	Store   *store.Store
 }
 
 // OpenRepository returns the repository around a directory. Its errors say what to
@@ -33,7 +34,7 @@ func OpenRepository(ctx context.Context, dir string) (*Repository, error) {
 	if info, err := os.Stat(dir); errors.Is(err, fs.ErrNotExist) || err == nil && !info.IsDir() {
 		return nil, fmt.Errorf("%s: no such folder", dir)
 	}
-	store, err := git.OpenLocal(ctx, git.LocalConfig{Path: dir})
+	store, err := store.OpenLocal(ctx, store.LocalConfig{Path: dir})
 	if err != nil {
 		return nil, explain(err)
 	}

@@ -137,8 +137,8 @@ func TestLines(t *testing.T) {
 		},
 	} {
 		got := Lines(&forge.Summary{Key: key}, &forge.Summary{Key: key}, &forge.Record{Events: []forge.Event{test.event}})
-		if forge.As[*forge.Result](test.event.Message) != nil {
-			test.want.Attempt = forge.As[*forge.Result](test.event.Message).Attempt
+		if r := forge.As[*forge.Result](test.event.Message); r != nil {
+			test.want.Attempt = r.Attempt
 		}
 		if diff := cmp.Diff([]Line{test.want}, got); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", name, diff)

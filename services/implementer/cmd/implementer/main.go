@@ -1,4 +1,4 @@
-// The implementer service makes changes and is merged them.
+// The implementer service makes changes and merges them.
 package main
 
 import (

@@ -105,7 +105,7 @@ func (p *Parent) child(id forge.IntentID, c *forge.ChildPlan) forge.Intent {
 	return forge.Intent{
 		ID: id, Project: in.Project, Title: c.Title, Body: c.Body, Type: c.Type, Source: in.Source, Risk: c.Risk,
 		Parent: in.ID, Depth: in.Depth + 1, Generation: in.Generation,
-		Labels: in.Labels, Priority: in.Priority, Agent: in.Agent,
+		Labels: in.Labels, Attributes: in.Attributes, Agent: in.Agent,
 		Origin: forge.Origin{System: in.Origin.System, EventID: "part/" + string(id), Actor: in.Origin.Actor},
 	}
 }

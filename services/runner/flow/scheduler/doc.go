@@ -12,11 +12,11 @@
 //	                   |       +------------- Enter (a retry) -----------+
 //	                   +---------------------- End --------------------->+
 //
-//	Enter  Admitted to the intent, unless it is a child whose parent's plan is not
-//	       known yet; Child to its parent
-//	Plan   Admitted to its children that wait for that; DependencyEnded for what has
+//	Enter  RunAdmitted to the intent, unless it is a child whose parent's plan is not
+//	       known yet; ChildChanged to its parent
+//	Plan   RunAdmitted to its children that wait for that; DependencyEnded for what has
 //	       ended already, what does not exist, and what waits for the intent itself
-//	End    DependencyEnded to those that wait for it; Child to its parent; Cancel to
+//	End    DependencyEnded to those that wait for it; ChildChanged to its parent; Cancel to
 //	       its children if a person stopped it
 //
 // Each of the three has two halves, so that the other parts of a project can act

@@ -80,9 +80,14 @@ func (t *Task) Rebased(x *Turn, rb *forge.Rebase) {
 	t.step(x, Input{On: VerifyFailed, Feedback: VerifyFeedback(rb.Verify)})
 }
 
-// VerifyFeedback returns the feedback on a change that failed to verify.
+// VerifyFeedback returns the feedback on a change that failed to verify. Its first line, which
+// is all that lists show of it, has the line of the output that matters most.
 func VerifyFeedback(v *forge.VerifyReport) string {
-	return fmt.Sprintf("%q failed after the change was put on the present base branch:\n%s", v.Command, v.Output)
+	text := fmt.Sprintf("%q failed after the change was put on the present base branch:\n%s", v.Command, v.Output)
+	if cause := rule.Cause(v.Output); cause != "" {
+		return "verify failed: " + cause + "\n" + text
+	}
+	return text
 }
 
 // Reviewed takes a review. It returns why that is none of this change; then

@@ -81,21 +81,30 @@ func (b *Book) Add(key forge.Key, rec *forge.Record) {
 // event counts the attempts that the state machine counts: one that is reported twice, or
 // that costs nothing, does not count.
 func (b *Book) event(key forge.Key, m machine.Machine, ev *forge.Event) {
-	if m := forge.As[*forge.Submit](ev.Message); m != nil && m.Intent.BudgetUSD > 0 {
-		b.Limits[key] = m.Intent.BudgetUSD
-	}
-	if m := forge.As[*forge.Retry](ev.Message); m != nil && m.BudgetUSD > 0 {
-		b.Limits[key] = m.BudgetUSD
-	}
-	r := forge.As[*forge.Result](ev.Message)
-	if forge.As[*forge.RunReflected](ev.Message) != nil {
-		b.reflected(key, m, ev)
+	switch msg := ev.Message.(type) {
+	case *forge.Submit:
+		if msg.Intent.BudgetUSD > 0 {
+			b.Limits[key] = msg.Intent.BudgetUSD
+		}
+	case *forge.Retry:
+		if msg.BudgetUSD > 0 {
+			b.Limits[key] = msg.BudgetUSD
+		}
+	case *forge.RunReflected:
+		b.reflected(key, m, ev, &msg.Step)
 		return
+	case *forge.Result:
+		if !msg.IsStart() {
+			b.result(key, m, ev, msg)
+			return
+		}
+	default:
 	}
-	if r == nil || r.IsStart() {
-		m.Step(*ev)
-		return
-	}
+	m.Step(*ev)
+}
+
+// result counts an attempt that ended.
+func (b *Book) result(key forge.Key, m machine.Machine, ev *forge.Event, r *forge.Result) {
 	before := m.Summary()
 	m.Step(*ev)
 	after := m.Summary()
@@ -119,14 +128,13 @@ func (b *Book) event(key forge.Key, m machine.Machine, ev *forge.Event) {
 }
 
 // reflected counts a reflection, whose result is the project's, where an intent is told of it.
-func (b *Book) reflected(key forge.Key, m machine.Machine, ev *forge.Event) {
+func (b *Book) reflected(key forge.Key, m machine.Machine, ev *forge.Event, s *forge.StepRecord) {
 	before := m.Summary()
 	m.Step(*ev)
 	after := m.Summary()
 	if after.Usage == before.Usage {
 		return
 	}
-	s := forge.As[*forge.RunReflected](ev.Message).Step
 	b.Attempts = append(b.Attempts, Attempt{
 		Attempt: forge.Attempt{Step: s.Step, Number: s.Attempt, Claim: 1}, Key: key, Outcome: s.Outcome,
 		Agent: s.Agent, Model: s.Model, Session: s.Session, Duration: s.Duration, Usage: s.Usage, At: ev.At,

@@ -49,11 +49,10 @@ func (s *till) serve(_ context.Context, c forge.Command, _ service.Progress) for
 	}
 	r.Agent, r.Model, r.Session = "claude", []string{"m1", "m2"}[rand.IntN(2)], "s"
 	s.calls++
-	switch {
-	case forge.As[*forge.Review](r.Output) != nil && s.calls%5 == 0:
-		forge.As[*forge.Review](r.Output).Verdict, forge.As[*forge.Review](r.Output).Issues = forge.VerdictRejected, []string{"no"}
+	switch review := forge.As[*forge.Review](r.Output); {
+	case review != nil && s.calls%5 == 0:
+		review.Verdict, review.Issues = forge.VerdictRejected, []string{"no"}
 	case s.calls%7 == 0 && forge.As[*forge.Analysis](r.Output) == nil && forge.As[*forge.Reflection](r.Output) == nil:
-		r.Output, r.Output = nil, nil
 		r.Output = &forge.Failure{Reason: forge.FailCrashed, Message: "exit status 1"}
 	}
 	s.taken = s.taken.Add(r.Usage)

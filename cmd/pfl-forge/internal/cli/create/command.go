@@ -17,7 +17,6 @@ import (
 	"github.com/pfl-forge/pfl-forge/cmd/pfl-forge/internal/cli/kit"
 	"github.com/pfl-forge/pfl-forge/cmd/pfl-forge/internal/cli/target"
 	"github.com/pfl-forge/pfl-forge/cmd/pfl-forge/internal/render"
-	"github.com/pfl-forge/pfl-forge/config"
 	"github.com/pfl-forge/pfl-forge/internal/term"
 )
 
@@ -26,16 +25,10 @@ const originSystem = "cli"
 
 // flags are the flags of create: what a person says about an intent.
 type flags struct {
-	title, body, file string
-	kind, risk        string
-	recipe, agent     string
-	with              []string
-	dependsOn, labels []string
-	criteria          []string
-	priority          int
-	budget            float64
-	dryRun            bool
-	format            render.Format
+	Fields
+	file   string
+	dryRun bool
+	format render.Format
 }
 
 // Command returns the command create.
@@ -54,24 +47,11 @@ func Command(a *kit.App) *cobra.Command {
 		RunE: func(cmd *cobra.Command, args []string) error { return create(cmd.Context(), a, args, &f) },
 	}
 	set := cmd.Flags()
-	set.StringVarP(&f.title, "title", "t", "", "one line; default: the first line of the text")
-	set.StringVarP(&f.body, "body", "b", "", "what should change, and why")
+	f.Add(cmd)
 	set.StringVarP(&f.file, "file", "f", "", "read the text from a `file`, or from standard input with -")
-	set.StringVar(&f.kind, "type", "", "feature, fix, refactor, test, audit, ...; default: chosen by the analysis")
-	set.StringVar(&f.risk, "risk", "", "low, med or high; default: chosen by the analysis")
-	set.StringSliceVar(&f.dependsOn, "depends-on", nil, "`ids` of intents that must be done first")
-	set.StringArrayVar(&f.criteria, "criterion", nil, "a `condition` that must hold in the end, which makes the intent a goal; may be repeated")
-	set.StringVar(&f.recipe, "recipe", "", "`name` of a recipe of pfl-forge.yaml that makes the change")
-	set.StringArrayVar(&f.with, "with", nil, "`NAME=VALUE` of a parameter of the recipe; may be repeated")
-	set.IntVar(&f.priority, "priority", 0, "a number to sort by; does not change the order of work")
-	set.StringSliceVar(&f.labels, "label", nil, "`labels` to find the intent by")
-	set.StringVar(&f.agent, "agent", "", "the agent back end: "+strings.Join(config.Agents(), ", ")+", or one of the project's own")
-	set.Float64Var(&f.budget, "budget", 0, "spending limit for its agents, in US `dollars`")
 	set.BoolVar(&f.dryRun, "dry-run", false, "print the intent and submit nothing")
 	kit.OutputFlag(cmd, &f.format)
 	cmd.MarkFlagsMutuallyExclusive("body", "file")
-	_ = cmd.RegisterFlagCompletionFunc("risk", cobra.FixedCompletions([]string{"low", "med", "high"}, cobra.ShellCompDirectiveNoFileComp))
-	_ = cmd.RegisterFlagCompletionFunc("agent", cobra.FixedCompletions(config.Agents(), cobra.ShellCompDirectiveNoFileComp))
 	_ = cmd.RegisterFlagCompletionFunc("depends-on", target.Intents(a, target.AnyIntent, 0))
 	_ = cmd.RegisterFlagCompletionFunc("recipe", target.Recipes(a))
 	return cmd
@@ -111,7 +91,11 @@ func intent(a *kit.App, f *flags) (*forge.Intent, error) {
 	if err != nil {
 		return nil, err
 	}
-	title := f.title
+	said, err := f.Intent()
+	if err != nil {
+		return nil, err
+	}
+	title := said.Title
 	if title == "" {
 		title = FirstLine(body)
 	}
@@ -121,23 +105,13 @@ func intent(a *kit.App, f *flags) (*forge.Intent, error) {
 	if strings.TrimSpace(body) == "" {
 		body = title + "\n"
 	}
-	with, err := values(f.with)
-	if err != nil {
-		return nil, err
-	}
-	i := New(title, body)
-	i.Type, i.Risk, i.Criteria, i.Labels, i.Priority = f.kind, forge.Risk(f.risk), f.criteria, f.labels, f.priority
-	i.BudgetUSD, i.Agent, i.Recipe, i.With = f.budget, f.agent, f.recipe, with
-	for _, d := range f.dependsOn {
-		i.DependsOn = append(i.DependsOn, forge.IntentID(d))
-	}
-	return i, nil
+	return complete(said, title, body), nil
 }
 
 // text returns the body: of --body, of a file, or of standard input.
 func text(a *kit.App, f *flags) (string, error) {
 	if f.file == "" {
-		return f.body, nil
+		return f.intent.Body, nil
 	}
 	from := a.In
 	if f.file != "-" {
@@ -174,23 +148,4 @@ func FirstLine(body string) string {
 		}
 	}
 	return ""
-}
-
-// values parses the values of a recipe's parameters, each as NAME=VALUE.
-func values(list []string) (map[string]string, error) {
-	with := map[string]string{}
-	for _, entry := range list {
-		name, value, ok := strings.Cut(entry, "=")
-		if !ok {
-			return nil, kit.Usage(fmt.Errorf("--with %q is not NAME=VALUE", entry))
-		}
-		if err := config.CheckParamName(name); err != nil {
-			return nil, kit.Usage(fmt.Errorf("--with %s: %w", name, err))
-		}
-		if _, twice := with[name]; twice {
-			return nil, kit.Usage(fmt.Errorf("--with %s is given twice", name))
-		}
-		with[name] = value
-	}
-	return with, nil
 }

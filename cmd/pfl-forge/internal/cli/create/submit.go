@@ -16,16 +16,21 @@ import (
 	"github.com/pfl-forge/pfl-forge/cmd/pfl-forge/internal/cli/target"
 	"github.com/pfl-forge/pfl-forge/cmd/pfl-forge/internal/local"
 	"github.com/pfl-forge/pfl-forge/cmd/pfl-forge/internal/render"
+	"github.com/pfl-forge/pfl-forge/document"
 	"github.com/pfl-forge/pfl-forge/internal/slug"
 )
 
 // New returns an intent as this program asks for it, with a title, a text and nothing
 // else. Prepare adds the rest.
 func New(title, body string) *forge.Intent {
-	return &forge.Intent{
-		Title: title, Body: body, Source: forge.SourceHuman, Status: forge.StatusProposed,
-		Origin: forge.Origin{System: originSystem, EventID: nuid.Next()}, CreatedAt: time.Now().UTC(),
-	}
+	return complete(forge.Intent{}, title, body)
+}
+
+// complete adds to the fields that were given those that every intent of this program has.
+func complete(i forge.Intent, title, body string) *forge.Intent {
+	i.Title, i.Body, i.Source, i.Status = title, body, forge.SourceHuman, forge.StatusProposed
+	i.Origin, i.CreatedAt = forge.Origin{System: originSystem, EventID: nuid.Next()}, time.Now().UTC()
+	return &i
 }
 
 // Prepare completes an intent for a project, with a free id if it has none, and checks
@@ -132,21 +137,16 @@ func Submit(ctx context.Context, a *kit.App, t *target.Target, i *forge.Intent, 
 
 // created is an intent that was or would be submitted, as programs read it.
 type created struct {
-	ID        forge.IntentID    `json:"id"                   yaml:"id"`
-	Project   forge.ProjectID   `json:"project"              yaml:"project"`
-	Title     string            `json:"title"                yaml:"title"`
-	Type      string            `json:"type,omitempty"       yaml:"type,omitempty"`
-	Risk      forge.Risk        `json:"risk,omitempty"       yaml:"risk,omitempty"`
-	DependsOn []forge.IntentID  `json:"depends_on,omitempty" yaml:"depends_on,omitempty"`
-	Labels    []string          `json:"labels,omitempty"     yaml:"labels,omitempty"`
-	Priority  int               `json:"priority,omitempty"   yaml:"priority,omitempty"`
-	Agent     string            `json:"agent,omitempty"      yaml:"agent,omitempty"`
-	Budget    float64           `json:"budget_usd,omitempty" yaml:"budget_usd,omitempty"`
-	Recipe    string            `json:"recipe,omitempty"     yaml:"recipe,omitempty"`
-	With      map[string]string `json:"with,omitempty"       yaml:"with,omitempty"`
-	Criteria  []string          `json:"criteria,omitempty"   yaml:"criteria,omitempty"`
-	Goal      *goalview.Options `json:"goal,omitempty"       yaml:"goal,omitempty"`
-	Body      string            `json:"body"                 yaml:"body"`
+	ID                forge.IntentID   `json:"id"                   yaml:"id"`
+	Project           forge.ProjectID  `json:"project"              yaml:"project"`
+	Title             string           `json:"title"                yaml:"title"`
+	Type              string           `json:"type,omitempty"       yaml:"type,omitempty"`
+	Risk              forge.Risk       `json:"risk,omitempty"       yaml:"risk,omitempty"`
+	DependsOn         []forge.IntentID `json:"depends_on,omitempty" yaml:"depends_on,omitempty"`
+	document.Settings `yaml:",inline"`
+	Criteria          []string          `json:"criteria,omitempty"   yaml:"criteria,omitempty"`
+	Goal              *goalview.Options `json:"goal,omitempty"       yaml:"goal,omitempty"`
+	Body              string            `json:"body"                 yaml:"body"`
 }
 
 // Print prints an intent that was not submitted, or not yet: as YAML unless the format is another
@@ -160,7 +160,6 @@ func Print(a *kit.App, i *forge.Intent, format render.Format) error {
 		format = render.YAML
 	}
 	return format.Write(a.Out, created{
-		i.ID, i.Project, i.Title, i.Type, i.Risk, i.DependsOn, i.Labels, i.Priority, i.Agent, i.BudgetUSD, i.Recipe, i.With,
-		i.Criteria, goalview.OptionsOf(i.Goal), i.Body,
+		i.ID, i.Project, i.Title, i.Type, i.Risk, i.DependsOn, document.SettingsOf(i), i.Criteria, goalview.OptionsOf(i.Goal), i.Body,
 	})
 }

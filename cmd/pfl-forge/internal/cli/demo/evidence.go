@@ -11,14 +11,14 @@ import (
 
 	"github.com/pfl-forge/pfl-forge"
 	"github.com/pfl-forge/pfl-forge/cmd/pfl-forge/internal/local"
-	"github.com/pfl-forge/pfl-forge/git"
+	"github.com/pfl-forge/pfl-forge/git/objects"
 )
 
 // evidence are the traces of a run: the journals, the branch and the files.
 type evidence struct {
 	root  string
 	views map[forge.IntentID]forge.View
-	log   []git.LogLine
+	log   []objects.LogLine
 }
 
 func collect(ctx context.Context, repo *local.Repository, log *slog.Logger) (*evidence, error) {
@@ -62,13 +62,13 @@ func (e *evidence) exists(name string) bool {
 
 // merged reports whether a commit is on the branch.
 func (e *evidence) merged(commit string) bool {
-	return slices.ContainsFunc(e.log, func(l git.LogLine) bool { return string(l.Commit) == commit })
+	return slices.ContainsFunc(e.log, func(l objects.LogLine) bool { return string(l.Commit) == commit })
 }
 
 // before reports whether a commit is on the branch below another one.
 func (e *evidence) before(a, b string) bool {
 	at := func(commit string) int {
-		return slices.IndexFunc(e.log, func(l git.LogLine) bool { return string(l.Commit) == commit })
+		return slices.IndexFunc(e.log, func(l objects.LogLine) bool { return string(l.Commit) == commit })
 	}
 	return at(b) >= 0 && at(b) < at(a)
 }

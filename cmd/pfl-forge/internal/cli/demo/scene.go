@@ -9,14 +9,14 @@ import (
 
 	"github.com/pfl-forge/pfl-forge"
 	"github.com/pfl-forge/pfl-forge/cmd/pfl-forge/internal/local"
-	"github.com/pfl-forge/pfl-forge/git"
+	"github.com/pfl-forge/pfl-forge/git/objects"
 )
 
 // Report is the outcome of the demo.
 type Report struct {
 	Scenes []Scene
-	Log    []git.LogLine // of the branch, newest first
-	Views  []forge.View  // of all intents, sorted by id
+	Log    []objects.LogLine // of the branch, newest first
+	Views  []forge.View      // of all intents, sorted by id
 }
 
 // OK reports whether everything went as planned.

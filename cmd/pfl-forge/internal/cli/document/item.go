@@ -9,6 +9,7 @@ import (
 	"github.com/pfl-forge/pfl-forge"
 	"github.com/pfl-forge/pfl-forge/cmd/pfl-forge/internal/cli/kit"
 	"github.com/pfl-forge/pfl-forge/cmd/pfl-forge/internal/render"
+	"github.com/pfl-forge/pfl-forge/document"
 )
 
 // Item is an intent in a list, as programs read it: who wants what, how far it is, and
@@ -31,7 +32,7 @@ type Item struct {
 	Parent   forge.IntentID `json:"parent,omitempty"   yaml:"parent,omitempty"`
 	Children []Child        `json:"children,omitempty" yaml:"children,omitempty"`
 
-	Priority int `json:"priority,omitempty" yaml:"priority,omitempty"`
+	document.Attributes `yaml:",inline"`
 
 	Progress `yaml:",inline"` //nolint:embeddedstructfieldcheck // its place is that of its fields in the output
 
@@ -95,7 +96,7 @@ type Overlap struct {
 func ItemOf(s *forge.Summary) Item {
 	i := Item{
 		ID: s.Key.Intent, Title: s.Title, Type: s.Type, Status: s.Status, Risk: s.Risk, Source: s.Source,
-		Requester: s.Requester, Approver: s.Approver, Parent: s.Parent, Priority: s.Priority,
+		Requester: s.Requester, Approver: s.Approver, Parent: s.Parent, Attributes: document.Attributes(s.Attributes),
 		Progress: Progress{
 			Run: s.Run, Waiting: s.Waiting, Reason: s.Reason, Failures: failuresOf(s), Activity: s.Activity, Plan: s.Plan,
 			Tasks: s.TaskCount, TasksDone: s.TasksDone, Goal: GoalProgressOf(s.Goal),

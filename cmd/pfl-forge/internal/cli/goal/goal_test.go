@@ -58,13 +58,14 @@ func TestGoOn(t *testing.T) {
 			got = err.Error()
 		} else {
 			ev := choice.Event(v.Summary.Key, said)
+			retry := forge.As[*forge.Retry](ev.Message)
 			switch {
 			case choice.Done != "resumed":
 				t.Errorf("%s: is %s", name, choice.Done)
 			case forge.As[*forge.Resume](ev.Message) != nil:
 				got = "resume"
-			case forge.As[*forge.Retry](ev.Message) != nil:
-				got = "retry " + forge.As[*forge.Retry](ev.Message).Instructions
+			case retry != nil:
+				got = "retry " + retry.Instructions
 			}
 		}
 		if got != c.want {

@@ -81,10 +81,13 @@ func intentOf(g *goalfile.Goal, f *runFlags) (*forge.Intent, error) {
 			return nil, kit.Usage(fmt.Errorf("--model: %s", e.Reason))
 		}
 	}
+	said, err := f.fields.Intent()
+	if err != nil {
+		return nil, err
+	}
 	i := create.New(title, g.Task)
-	i.Risk, i.Criteria, i.Goal, i.Agent, i.BudgetUSD = forge.Risk(f.risk), g.Criteria, &g.Options, f.agent, f.budget
+	i.Risk, i.Criteria, i.Goal, i.Agent, i.BudgetUSD = said.Risk, g.Criteria, &g.Options, said.Agent, said.BudgetUSD
 	if f.id != "" {
-		var err error
 		if i.ID, err = forge.ParseIntentID(f.id); err != nil {
 			return nil, kit.Usage(fmt.Errorf("--id: %w", err))
 		}

@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"slices"
-	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -16,7 +15,6 @@ import (
 	"github.com/pfl-forge/pfl-forge/cmd/pfl-forge/internal/cli/target"
 	"github.com/pfl-forge/pfl-forge/cmd/pfl-forge/internal/local"
 	"github.com/pfl-forge/pfl-forge/cmd/pfl-forge/internal/render"
-	"github.com/pfl-forge/pfl-forge/config"
 )
 
 const runHelp = `Work on a goal until every criterion is met or no iterations are left, and show the
@@ -34,9 +32,8 @@ type runFlags struct {
 	criteria       []string
 	maxIterations  int
 	model          string
-	id, agent      string
-	risk           string
-	budget         float64
+	id             string
+	fields         create.Fields
 	detach, dryRun bool
 	format         render.Format
 }
@@ -70,15 +67,11 @@ func runCommand(a *kit.App) *cobra.Command {
 	flags.IntVar(&f.maxIterations, "max-iterations", 0, "maximum number of iterations, 1 to 100; default: the file's, or 10")
 	flags.StringVar(&f.model, "model", "", "model of the agent that works on it; default: the project's")
 	flags.StringVar(&f.id, "id", "", "id of the goal; default: made from the text's first line")
-	flags.StringVar(&f.agent, "agent", "", "the agent back end: "+strings.Join(config.Agents(), ", ")+", or one of the project's own")
-	flags.StringVar(&f.risk, "risk", "", "low, med or high; default: chosen by the analysis")
-	flags.Float64Var(&f.budget, "budget", 0, "spending limit for its agents, in US `dollars`")
+	f.fields.Add(cmd, "agent", "risk", "budget_usd")
 	flags.BoolVarP(&f.detach, "detach", "d", false, "submit the goal, and leave the work to the next run or the one in progress")
 	flags.BoolVar(&f.dryRun, "dry-run", false, "print the intent and submit nothing")
 	kit.OutputFlag(cmd, &f.format)
 	cmd.MarkFlagsMutuallyExclusive("detach", "dry-run")
-	_ = cmd.RegisterFlagCompletionFunc("risk", cobra.FixedCompletions([]string{"low", "med", "high"}, cobra.ShellCompDirectiveNoFileComp))
-	_ = cmd.RegisterFlagCompletionFunc("agent", cobra.FixedCompletions(config.Agents(), cobra.ShellCompDirectiveNoFileComp))
 	return cmd
 }
 

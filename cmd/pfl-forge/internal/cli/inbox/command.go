@@ -74,7 +74,7 @@ func list(ctx context.Context, a *kit.App, format render.Format) error {
 			}
 			printDecision(a, d)
 			for _, c := range d.Commands {
-				fmt.Fprintf(a.Out, "  > %s\n", c)
+				fmt.Fprintf(a.Out, "  > %s\n", a.Pasted(c))
 			}
 		}
 		return nil

@@ -41,6 +41,8 @@ type Where struct {
 	TokenFile string // file with a NATS token
 	Creds     string // file with NATS credentials
 	Project   string // id of the organisation's project; empty: the one that Dir is
+
+	typed string // the flags that were typed, each after a space
 }
 
 // Remote reports whether a command is about an organisation's pfl-forge, and not about
@@ -51,7 +53,7 @@ func (w *Where) Remote() bool { return w.Server != "" || w.Context != "" }
 func (a *App) AddFlags(root *cobra.Command) {
 	flags := root.PersistentFlags()
 	flags.StringVarP(&a.Dir, "repo", "C", ".", "the `folder` of the repository")
-	flags.StringVar(&a.Server, "server", "", "`URL` of an organisation's NATS server, instead of the repository's own")
+	flags.StringVar(&a.Server, "server", "", "`URL` of an organisation's NATS server, instead of the repository's own; default: $FORGE_SERVER")
 	flags.StringVar(&a.Context, "context", "", "`name` of a NATS context to connect with, instead of --server")
 	flags.StringVar(&a.TokenFile, "token-file", "", "`file` that holds a NATS token, with --server")
 	flags.StringVar(&a.Creds, "creds", "", "`file` with NATS credentials, with --server")
@@ -71,7 +73,7 @@ func (a *App) Log() *slog.Logger {
 }
 
 // Say prints a line for a person to standard error: a hint, a warning, what comes next.
-// It is never part of a command's data.
+// It is never part of a command's data. Commands in it can be pasted.
 func (a *App) Say(format string, args ...any) {
-	fmt.Fprintf(a.Err, format+"\n", args...)
+	fmt.Fprintln(a.Err, a.Pasted(fmt.Sprintf(format, args...)))
 }

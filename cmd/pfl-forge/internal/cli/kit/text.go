@@ -45,6 +45,6 @@ func (a *App) Commands(list []string) {
 	}
 	a.Heading("what you can do")
 	for _, c := range list {
-		fmt.Fprintf(a.Out, "  > %s\n", c)
+		fmt.Fprintf(a.Out, "  > %s\n", a.Pasted(c))
 	}
 }

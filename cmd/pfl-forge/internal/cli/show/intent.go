@@ -94,7 +94,7 @@ func printAuditNotice(a *kit.App, d *Intent) {
 	for _, area := range d.Audit.Areas {
 		fmt.Fprintf(a.Out, "  %s: %s\n", term.Line(area.Name), render.Count(len(area.Findings), "finding"))
 	}
-	fmt.Fprintf(a.Out, "  > pfl-forge audit --report %s\n", d.ID)
+	fmt.Fprintf(a.Out, "  > %s\n", a.Pasted("pfl-forge audit --report "+string(d.ID)))
 }
 
 // printCriteria prints the criteria of an intent, and how far it is with them if it is a

@@ -44,11 +44,7 @@ func natsContext(a *kit.App, name string) (bus.Config, error) {
 	if name != filepath.Base(name) || name == ".." || name == "." {
 		return bus.Config{}, kit.Usage(fmt.Errorf("--context: %q is not a valid name of a NATS context", name))
 	}
-	home := a.Getenv("XDG_CONFIG_HOME")
-	if home == "" {
-		home = filepath.Join(a.Getenv("HOME"), ".config")
-	}
-	file := filepath.Join(home, "nats", "context", name+".json")
+	file := filepath.Join(kit.NATSConfig(a.Getenv), "context", name+".json")
 	text, err := os.ReadFile(file)
 	if errors.Is(err, fs.ErrNotExist) {
 		return bus.Config{}, fmt.Errorf("--context: there is no NATS context %s (%s)", name, file)

@@ -12,6 +12,7 @@ import (
 	"errors"
 	"fmt"
 	"os/user"
+	"regexp"
 	"time"
 
 	"github.com/pfl-forge/pfl-forge"
@@ -123,15 +124,20 @@ func Connect(ctx context.Context, a *kit.App) (*Target, error) {
 	ctx, cancel := context.WithTimeout(ctx, connectTimeout)
 	defer cancel()
 	if t.Bus, err = bus.Connect(ctx, cfg); err != nil {
-		return nil, err
+		return nil, fmt.Errorf("%s: %w", withoutSecrets(cfg.URL), err)
 	}
 	if err := t.Bus.Prepared(ctx); errors.Is(err, bus.ErrNoRunner) {
 		t.Bus.Close()
-		return nil, err
+		return nil, fmt.Errorf("%s: %w", withoutSecrets(cfg.URL), err)
 	}
 	t.close = t.Bus.Close
 	return t, nil
 }
+
+var userInfo = regexp.MustCompile(`://[^/@,]*@`)
+
+// withoutSecrets returns the URLs of servers without users and passwords.
+func withoutSecrets(urls string) string { return userInfo.ReplaceAllString(urls, "://") }
 
 // Key returns the key of an intent of the project.
 func (t *Target) Key(id forge.IntentID) forge.Key {

@@ -1,0 +1,92 @@
+package create
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/pfl-forge/pfl-forge"
+	"github.com/pfl-forge/pfl-forge/cmd/pfl-forge/internal/cli/kit"
+	"github.com/pfl-forge/pfl-forge/config"
+	"github.com/pfl-forge/pfl-forge/document"
+)
+
+// Fields are flags for fields of an intent, as document.Fields describes them.
+type Fields struct {
+	intent    forge.Intent
+	dependsOn []string
+	with      []string
+}
+
+// Add adds the flags of the named fields to a command, of all fields if none is named.
+func (f *Fields) Add(cmd *cobra.Command, names ...string) {
+	for _, field := range document.FieldsBy(document.Persons) {
+		if field.Flag.Name != "" && (len(names) == 0 || slices.Contains(names, field.Name)) {
+			f.add(cmd, &field)
+		}
+	}
+}
+
+func (f *Fields) add(cmd *cobra.Command, field *document.Field) {
+	set, flag := cmd.Flags(), field.Flag
+	help := strings.ReplaceAll(flag.Help, "{agents}", strings.Join(config.Agents(), ", "))
+	list := set.StringArrayVar
+	if flag.Commas {
+		list = set.StringSliceVar
+	}
+	words := field.Words
+	switch to := field.Of(&f.intent).(type) {
+	case *string:
+		set.StringVarP(to, flag.Name, flag.Short, "", help)
+		if to == &f.intent.Agent {
+			words = config.Agents()
+		}
+	case *int:
+		set.IntVar(to, flag.Name, 0, help)
+	case *float64:
+		set.Float64Var(to, flag.Name, 0, help)
+	case *[]string:
+		list(to, flag.Name, nil, help)
+	case *[]forge.IntentID:
+		list(&f.dependsOn, flag.Name, nil, help)
+	case *map[string]string:
+		list(&f.with, flag.Name, nil, help)
+	default:
+		panic(fmt.Sprintf("no flag can set %T", to))
+	}
+	if words != nil {
+		_ = cmd.RegisterFlagCompletionFunc(flag.Name, cobra.FixedCompletions(words, cobra.ShellCompDirectiveNoFileComp))
+	}
+}
+
+// Intent returns an intent with the fields that were given, and no others.
+func (f *Fields) Intent() (forge.Intent, error) {
+	i := f.intent
+	for _, d := range f.dependsOn {
+		i.DependsOn = append(i.DependsOn, forge.IntentID(d))
+	}
+	var err error
+	i.With, err = values(f.with)
+	return i, err
+}
+
+// values parses the values of a recipe's parameters, each as NAME=VALUE.
+func values(list []string) (map[string]string, error) {
+	with := map[string]string{}
+	for _, entry := range list {
+		name, value, ok := strings.Cut(entry, "=")
+		if !ok {
+			return nil, kit.Usage(fmt.Errorf("--with %q is not NAME=VALUE", entry))
+		}
+		if err := config.CheckParamName(name); err != nil {
+			return nil, kit.Usage(fmt.Errorf("--with %s: %w", name, err))
+		}
+		if _, twice := with[name]; twice {
+			return nil, kit.Usage(fmt.Errorf("--with %s is given twice", name))
+		}
+		with[name] = value
+	}
+	return with, nil
+}

@@ -1,0 +1,109 @@
+package kit
+
+import (
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+)
+
+// Complete fills in from the environment what the flags leave open: FORGE_SERVER or
+// FORGE_CONTEXT, and with either of them FORGE_PROJECT, FORGE_TOKEN_FILE and FORGE_CREDS.
+// Outside of a repository the context counts that `nats context select` has remembered, of
+// which it returns the name.
+func (w *Where) Complete(getenv func(string) string) (remembered string) {
+	if !w.Remote() {
+		w.Server = getenv("FORGE_SERVER")
+	}
+	if !w.Remote() {
+		w.Context = getenv("FORGE_CONTEXT")
+	}
+	if !w.Remote() && !inRepository(w.Dir) {
+		remembered = selectedContext(getenv)
+		w.Context = remembered
+	}
+	if !w.Remote() {
+		return ""
+	}
+	if w.Project == "" {
+		w.Project = getenv("FORGE_PROJECT")
+	}
+	if w.TokenFile == "" && w.Creds == "" {
+		w.TokenFile, w.Creds = getenv("FORGE_TOKEN_FILE"), getenv("FORGE_CREDS")
+	}
+	return remembered
+}
+
+// NATSConfig returns the folder in which the nats command line keeps its contexts.
+func NATSConfig(getenv func(string) string) string {
+	home := getenv("XDG_CONFIG_HOME")
+	if home == "" {
+		home = filepath.Join(getenv("HOME"), ".config")
+	}
+	return filepath.Join(home, "nats")
+}
+
+// selectedContext returns the name of the context that is selected, empty if none is.
+func selectedContext(getenv func(string) string) string {
+	name, err := os.ReadFile(filepath.Join(NATSConfig(getenv), "context.txt"))
+	if err != nil {
+		return ""
+	}
+	return strings.TrimSpace(string(name))
+}
+
+// inRepository reports whether a folder looks like one of a repository. What a repository is
+// git decides later.
+func inRepository(dir string) bool {
+	dir, err := filepath.Abs(dir)
+	if err != nil {
+		return true
+	}
+	for {
+		for _, name := range []string{".git", "HEAD"} {
+			if _, err := os.Lstat(filepath.Join(dir, name)); err == nil {
+				return true
+			}
+		}
+		up := filepath.Dir(dir)
+		if up == dir {
+			return false
+		}
+		dir = up
+	}
+}
+
+// suggested matches a command in a text, up to its first word.
+var suggested = regexp.MustCompile(`\bpfl-forge (init|create|goal|audit|run|reflect|operator|status|watch|inbox|clarifications|answer|show|logs|` +
+	`costs|history|approve|reject|retry|pause|resume|cancel|clean|doctor)\b`)
+
+// Pasted returns a text in which every command of this program has the flags that say which
+// project it is about, as far as they were typed, so that it can be pasted.
+func (w *Where) Pasted(text string) string {
+	if w.typed == "" {
+		return text
+	}
+	return suggested.ReplaceAllString(text, "pfl-forge"+strings.ReplaceAll(w.typed, "$", "$$")+" $1")
+}
+
+// PastedAll is Pasted for each text of a list.
+func (w *Where) PastedAll(list []string) []string {
+	all := make([]string, len(list))
+	for i, text := range list {
+		all[i] = w.Pasted(text)
+	}
+	return all
+}
+
+// Remember notes which flags were typed, for Pasted. It is called before Complete.
+func (w *Where) Remember() {
+	w.typed = ""
+	for _, f := range []struct{ name, value, initial string }{
+		{"-C", w.Dir, "."}, {"--server", w.Server, ""}, {"--context", w.Context, ""}, {"--token-file", w.TokenFile, ""},
+		{"--creds", w.Creds, ""}, {"--project", w.Project, ""},
+	} {
+		if f.value != f.initial {
+			w.typed += " " + f.name + " " + Quote(f.value)
+		}
+	}
+}

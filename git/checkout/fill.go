@@ -1,0 +1,82 @@
+package checkout
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"strings"
+
+	"github.com/pfl-forge/pfl-forge/git"
+)
+
+// files is a working tree together with the index that the service wrote for it.
+type files struct {
+	pool  *Pool
+	dir   string
+	index string
+}
+
+// command returns a git command on the files that uses this index and no .git of the working tree.
+func (f files) command() git.Command {
+	k := f.pool.store.ObjectCommand()
+	k.Dir = f.dir
+	k.Env = append(k.Env, "GIT_WORK_TREE="+f.dir, "GIT_INDEX_FILE="+f.index)
+	k.Hold = []*os.File{f.pool.lock}
+	return k
+}
+
+// fill checks a commit out into an empty directory, or, if used, into one that was filled before and has been worked in.
+// After a crash at any point it can be called again.
+func (f files) fill(ctx context.Context, at git.OID, used bool) error {
+	k := f.command()
+	k.Config = []string{"checkout.workers=0", "core.fsync=none"} // files that a crash makes us write again anyway
+	if used {
+		return f.follow(ctx, k, at)
+	}
+	_, err := git.Run(ctx, k, "read-tree", "--reset", "-u", string(at))
+	return err
+}
+
+// follow brings files to another commit. While git updates the index, one walk over the tree compares every file with it and
+// removes what it does not have; then git writes the files that differ.
+func (f files) follow(ctx context.Context, k git.Command, at git.OID) error {
+	var index indexFile
+	read := make(chan error, 1)
+	go func() {
+		var err error
+		index, err = readIndex(f.index)
+		read <- err
+	}()
+	changes, err := git.RawChanges(git.Run(ctx, k, "diff-index", "--cached", "-R", "-z", "--raw", "--no-renames", "--no-abbrev", string(at)))
+	if err := errors.Join(<-read, err); err != nil {
+		return err
+	}
+	if err := index.apply(changes); err != nil {
+		return err
+	}
+	moved := make(chan error, 1)
+	go func() { moved <- updateIndex(ctx, k, changes) }()
+	stale, err := f.clean(index)
+	if err := errors.Join(err, <-moved); err != nil || len(stale) == 0 {
+		return err
+	}
+	k.Stdin = strings.NewReader(strings.Join(stale, "\x00"))
+	_, err = git.Run(ctx, k, "checkout-index", "-q", "-f", "-u", "-z", "--stdin")
+	return err
+}
+
+// updateIndex applies the changes to the index and leaves the files alone.
+func updateIndex(ctx context.Context, k git.Command, changes []git.RawChange) error {
+	if len(changes) == 0 {
+		return nil
+	}
+	var in bytes.Buffer
+	for _, c := range changes {
+		fmt.Fprintf(&in, "%s %s\t%s\x00", c.NewMode, c.NewOID, c.Path)
+	}
+	k.Stdin = &in
+	_, err := git.Run(ctx, k, "update-index", "-z", "--index-info")
+	return err
+}

@@ -1,0 +1,184 @@
+package checkout
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+
+	"github.com/pfl-forge/pfl-forge/git"
+	"github.com/pfl-forge/pfl-forge/git/internal/disk"
+	"github.com/pfl-forge/pfl-forge/git/objects"
+)
+
+// Prepare makes a checkout for a task, on branch forge/<task> at a commit. It re-uses a finished checkout when
+// there is one; one of the same name is started over. Nothing that an agent left in it is there any more: not
+// its .git, no ignored or untracked file, no repository inside, no mark in an index.
+func (p *Pool) Prepare(ctx context.Context, task git.Name, at git.OID) (*Checkout, error) {
+	return p.prepare(ctx, &Checkout{pool: p, name: task, branch: git.TaskBranch(task), start: at, head: at})
+}
+
+// View makes a checkout of a commit for reading, with a detached HEAD. It shares names with those of Prepare.
+func (p *Pool) View(ctx context.Context, name git.Name, at git.OID) (*Checkout, error) {
+	return p.prepare(ctx, &Checkout{pool: p, name: name, start: at, head: at})
+}
+
+// Reopen returns the checkout of a task as its agent left it, if head was the last commit collected from it and
+// the branch is still there. Otherwise it returns ErrMissing: Prepare it then.
+func (p *Pool) Reopen(task git.Name, head git.OID) (*Checkout, error) {
+	if p.isClosed() {
+		return nil, git.ErrClosed
+	}
+	if _, err := git.ParseName(string(task)); err != nil {
+		return nil, err
+	}
+	c, undo, err := p.resume(task)
+	if err != nil {
+		return nil, err
+	}
+	err = c.reopen(head)
+	if err == nil {
+		err = c.inUse()
+	}
+	if err != nil {
+		undo()
+		return nil, err
+	}
+	return c, nil
+}
+
+// reopen returns ErrMissing unless the checkout is at head, for us and for its agent.
+func (c *Checkout) reopen(head git.OID) error {
+	if c.head != head {
+		return fmt.Errorf("checkout %s at %s: %w", c.name, head.Short(), git.ErrMissing)
+	}
+	if err := c.pool.unmountForeign(c.name); err != nil {
+		return err
+	}
+	a, err := openAgentGit(c.Dir())
+	if err != nil {
+		return fmt.Errorf("checkout %s: %w: %w", c.name, git.ErrMissing, err)
+	}
+	defer a.close()
+	if got, on, err := a.head(); err != nil || got != head || on != c.branch {
+		return fmt.Errorf("checkout %s: its branch is elsewhere: %w", c.name, git.ErrMissing)
+	}
+	return nil
+}
+
+func (p *Pool) isClosed() bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.closed
+}
+
+func (p *Pool) prepare(ctx context.Context, c *Checkout) (*Checkout, error) {
+	if p.isClosed() {
+		return nil, git.ErrClosed
+	}
+	if _, err := git.ParseName(string(c.name)); err != nil {
+		return nil, err
+	}
+	p.mu.Lock()
+	p.parked[string(c.name)] = 0
+	p.mu.Unlock()
+	made, err := p.make(ctx, c)
+	if err != nil && !disk.IsDir(c.Dir()) {
+		p.forget(string(c.name))
+	}
+	return made, err
+}
+
+// make fills a checkout whose name is in use from now on.
+func (p *Pool) make(ctx context.Context, c *Checkout) (*Checkout, error) {
+	if !p.store.Has(ctx, c.start) {
+		if err := context.Cause(ctx); err != nil {
+			return nil, err
+		}
+		return nil, fmt.Errorf("commit %s: %w", c.start, git.ErrNotFound)
+	}
+	reuse := disk.IsDir(c.Dir()) && disk.Exists(c.own("index"))
+	if reuse {
+		if err := unmountAll(c.Dir()); err != nil {
+			return nil, err
+		}
+	} else {
+		if err := p.discard(string(c.name)); err != nil {
+			return nil, err
+		}
+		var err error
+		if reuse, err = p.take(string(c.name)); err != nil {
+			return nil, err
+		}
+	}
+	if reuse {
+		err := c.fill(ctx, true)
+		if err == nil {
+			return c, nil
+		}
+		if ctx.Err() != nil {
+			return nil, err
+		}
+		p.log.Warn("a warm checkout cannot be used", "checkout", c.name, "error", err)
+		if err := p.discard(string(c.name)); err != nil {
+			return nil, err
+		}
+	}
+	for _, dir := range []string{c.Dir(), c.own("")} {
+		if err := os.Mkdir(dir, 0o755); err != nil {
+			return nil, err
+		}
+	}
+	return c, c.fill(ctx, false)
+}
+
+// fill makes the working tree equal the start commit. It can be cut off anywhere and done again.
+func (c *Checkout) fill(ctx context.Context, used bool) error {
+	if err := errors.Join(disk.IgnoreMissing(os.Remove(c.own("state.json"))), disk.IgnoreMissing(os.Remove(c.own("index.lock")))); err != nil {
+		return err
+	}
+	if used {
+		if err := c.pool.throw(filepath.Join(c.Dir(), ".git")); err != nil {
+			return err
+		}
+	}
+	if err := c.files().fill(ctx, c.start, used); err != nil {
+		return err
+	}
+	if err := c.freshGit(); err != nil {
+		return err
+	}
+	return c.save()
+}
+
+// freshGit writes the .git that the agent works with. It borrows the store's objects; everything in it is new.
+func (c *Checkout) freshGit() error {
+	git := filepath.Join(c.Dir(), ".git")
+	for _, d := range []string{"objects/info", "objects/pack", "refs/heads/forge", "refs/tags", "info"} {
+		if err := os.MkdirAll(filepath.Join(git, d), 0o755); err != nil {
+			return err
+		}
+	}
+	id := c.pool.store.Identity()
+	files := map[string]string{
+		"objects/info/alternates": c.pool.store.ObjectDir() + "\n",
+		"info/exclude":            objects.ExcludeForge,
+		"HEAD":                    string(c.start) + "\n",
+		"config": "[core]\n\trepositoryformatversion = 0\n\tfilemode = true\n\tbare = false\n\tlogallrefupdates = true\n" +
+			"[user]\n\tname = \"" + id.Name + "\"\n\temail = \"" + id.Email + "\"\n[gc]\n\tauto = 0\n",
+	}
+	if c.branch != "" {
+		files["HEAD"] = "ref: " + c.branch.Ref() + "\n"
+		files[c.branch.Ref()] = string(c.head) + "\n"
+	}
+	if b := c.pool.store.Shallow(); b != nil {
+		files["shallow"] = string(b)
+	}
+	for name, content := range files {
+		if err := os.WriteFile(filepath.Join(git, name), []byte(content), 0o644); err != nil {
+			return err
+		}
+	}
+	return disk.CopyIndex(c.own("index"), filepath.Join(git, "index"))
+}

@@ -1,0 +1,107 @@
+package objects
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/pfl-forge/pfl-forge/git"
+)
+
+// CommitFile commits one file on top of a commit, without a checkout, and returns the new commit; the same one if the
+// file is as it should be. What is executable stays so. The caller Keeps the result.
+//
+// Error: *WorkError (Unsafe, Oversized): the path belongs to git or to the service, is a directory or a link, or has a
+// file or a link on its way.
+func (db *Database) CommitFile(ctx context.Context, on git.OID, path git.Path, content []byte, message string) (git.OID, error) {
+	if err := (entry{mode: "100644", path: string(path)}).check(); err != nil {
+		return "", err
+	}
+	if most := (Limits{}).OrDefault().Blob; int64(len(content)) > most {
+		return "", &git.WorkError{Fault: git.Oversized, Path: string(path), Detail: fmt.Sprintf("has %d bytes, more than %d", len(content), most)}
+	}
+	w := fileWriter{db: db, objects: db.NewReader(ctx), path: path, content: content}
+	defer w.objects.Close()
+	parent, err := w.objects.Commit(on)
+	if err != nil {
+		return "", err
+	}
+	tree, err := w.put(parent.Tree, strings.Split(string(path), "/"))
+	if err != nil || tree == parent.Tree {
+		return on, err
+	}
+	by := fmt.Sprintf("%s <%s> %d +0000", db.Identity().Name, db.Identity().Email, time.Now().Unix())
+	return WriteCommit(db.ObjectDir(), Commit{
+		Tree: tree, Parents: []git.OID{on}, Author: by, Committer: by, Message: CleanMessage(message),
+	}, true)
+}
+
+// fileWriter makes the trees that have a file.
+type fileWriter struct {
+	db      *Database
+	objects *Reader
+	path    git.Path
+	content []byte
+}
+
+// put returns a tree in which the file is at a place below; an empty one stands for a directory that is not there.
+func (w *fileWriter) put(tree git.OID, at []string) (git.OID, error) {
+	entries := map[string]treeEntry{}
+	if tree != "" {
+		raw, err := w.objects.read(tree, "tree", maxTree)
+		if err != nil {
+			return "", err
+		}
+		var ok bool
+		if entries, ok = parseTree(raw); !ok {
+			return "", fmt.Errorf("tree %s cannot be read", tree)
+		}
+	}
+	old, is := entries[at[0]]
+	var e treeEntry
+	var err error
+	if len(at) == 1 {
+		e, err = w.file(old, is)
+	} else {
+		e, err = w.directory(old, is, at[1:])
+	}
+	if err != nil || e == old {
+		return tree, err
+	}
+	entries[at[0]] = e
+	return writeObject(w.db.ObjectDir(), "tree", encodeTree(entries), true)
+}
+
+func (w *fileWriter) file(old treeEntry, is bool) (treeEntry, error) {
+	mode := "100644"
+	if is {
+		if mode = old.mode; !old.isFile() {
+			return old, w.unsafe("is a directory, a link or a submodule, and not a file")
+		}
+	}
+	o, err := writeObject(w.db.ObjectDir(), "blob", w.content, true)
+	return treeEntry{mode, string(o)}, err
+}
+
+func (w *fileWriter) directory(old treeEntry, is bool, rest []string) (treeEntry, error) {
+	if is && !old.isTree() {
+		return old, w.unsafe("has a file, a link or a submodule on its way")
+	}
+	o, err := w.put(git.OID(old.oid), rest)
+	return treeEntry{"40000", string(o)}, err
+}
+
+func (w *fileWriter) unsafe(detail string) error {
+	return &git.WorkError{Fault: git.Unsafe, Path: string(w.path), Detail: detail}
+}
+
+// CleanMessage returns a valid commit message made of any text.
+func CleanMessage(m string) string {
+	const most = 64 << 10
+	m = strings.ReplaceAll(strings.ToValidUTF8(m[:min(len(m), most)], "?"), "\x00", "")
+	if m = strings.TrimSpace(m); m == "" {
+		m = "Change"
+	}
+	return m + "\n"
+}

@@ -1,0 +1,91 @@
+package objects
+
+import (
+	"os"
+	"path/filepath"
+	"time"
+
+	"github.com/pfl-forge/pfl-forge/git"
+	"github.com/pfl-forge/pfl-forge/git/internal/disk"
+)
+
+// Database is the object database of a repository: it reads objects and makes new ones, and knows no refs. Its methods are
+// safe for concurrent use, also by several processes.
+type Database struct {
+	common   string // the repository's git directory
+	hub      string // our own git directory, which reads and writes the repository's objects and nothing else of it
+	identity git.Identity
+	readers  catFiles
+}
+
+// NewDatabase returns the object database of the repository with this git directory. WriteHub comes before any other method.
+func NewDatabase(gitDir string, committer git.Identity) *Database {
+	return &Database{common: gitDir, hub: filepath.Join(gitDir, "pfl-forge", "hub.git"), identity: committer.OrDefault()}
+}
+
+const hubConfig = "[core]\n\trepositoryformatversion = 0\n\tfilemode = true\n\tbare = true\n"
+
+// WriteHub makes the git directory under which commands on objects run, and removes what killed processes left in its
+// quarantine. Nothing in it changes what git shows to a person.
+func (db *Database) WriteHub() error {
+	for _, dir := range []string{"refs/heads", "info", "quarantine"} {
+		if err := os.MkdirAll(filepath.Join(db.hub, dir), 0o700); err != nil {
+			return err
+		}
+	}
+	files := map[string]string{
+		"HEAD":         "ref: refs/heads/none\n",
+		"config":       hubConfig,
+		"info/exclude": ExcludeForge,
+	}
+	if b, err := os.ReadFile(filepath.Join(db.common, "shallow")); err == nil {
+		files["shallow"] = string(b)
+	} else if err := disk.IgnoreMissing(os.Remove(filepath.Join(db.hub, "shallow"))); err != nil {
+		return err
+	}
+	for name, content := range files {
+		if err := disk.WriteFile(filepath.Join(db.hub, name), []byte(content)); err != nil {
+			return err
+		}
+	}
+	return db.sweepQuarantine()
+}
+
+// sweepQuarantine removes the directories of killed processes. Another process may be using a young one.
+func (db *Database) sweepQuarantine() error {
+	entries, err := os.ReadDir(db.quarantine())
+	for _, e := range entries {
+		if info, err := e.Info(); err == nil && time.Since(info.ModTime()) > 24*time.Hour {
+			_ = disk.RemoveAll(filepath.Join(db.quarantine(), e.Name()))
+		}
+	}
+	return err
+}
+
+// quarantine returns the directory for objects that are not, or not yet, in the database.
+func (db *Database) quarantine() string { return filepath.Join(db.hub, "quarantine") }
+
+// Shallow returns the list of commits at which a shallow clone ends; nil when the repository has all of its history.
+func (db *Database) Shallow() []byte {
+	b, err := os.ReadFile(filepath.Join(db.hub, "shallow"))
+	if err != nil {
+		return nil
+	}
+	return b
+}
+
+// Close ends the git processes that wait for the next call. A Database that is used afterwards starts them again. Without
+// Close they end by themselves soon after the last call, or with this process.
+func (db *Database) Close() { db.readers.end() }
+
+// Identity returns the committer of the commits that the service makes.
+func (db *Database) Identity() git.Identity { return db.identity }
+
+// ObjectDir returns the directory of the repository's own objects.
+func (db *Database) ObjectDir() string { return filepath.Join(db.common, "objects") }
+
+// ObjectCommand returns a command on objects alone. No ref, configuration, hook, graft or attribute file of the repository
+// has an effect on it.
+func (db *Database) ObjectCommand() git.Command {
+	return git.Command{Dir: db.hub, GitDir: db.hub, Env: []string{"GIT_OBJECT_DIRECTORY=" + db.ObjectDir()}}
+}

@@ -1,0 +1,36 @@
+package objects
+
+import (
+	"context"
+	"fmt"
+	"strconv"
+	"strings"
+
+	"github.com/pfl-forge/pfl-forge/git"
+)
+
+// LogLine is a commit as git log --oneline shows it.
+type LogLine struct {
+	Commit  git.OID
+	Subject string // as its author wrote it: make it safe before it is shown
+}
+
+// Log lists the newest commits of a branch's own line of history, newest first, at
+// most limit of them.
+func (db *Database) Log(ctx context.Context, head git.OID, limit int) ([]LogLine, error) {
+	out, err := git.Run(ctx, db.ObjectCommand(), "log", "--first-parent", "--no-show-signature", "--format=%H %s",
+		"--max-count="+strconv.Itoa(limit), string(head), "--")
+	if err != nil {
+		return nil, err
+	}
+	var list []LogLine
+	for line := range strings.Lines(string(out)) {
+		name, subject, _ := strings.Cut(strings.TrimSuffix(line, "\n"), " ")
+		commit, err := git.ParseOID(name)
+		if err != nil {
+			return nil, fmt.Errorf("git log: %w", err)
+		}
+		list = append(list, LogLine{commit, subject})
+	}
+	return list, nil
+}

@@ -1,0 +1,116 @@
+package objects
+
+import (
+	"bytes"
+	"context"
+	"encoding/binary"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+
+	"github.com/pfl-forge/pfl-forge/git"
+)
+
+// Limits bound the objects that one attempt may bring in. Zero fields have the defaults in brackets.
+type Limits struct {
+	Bytes   int64 // of all new objects, compressed [256 MiB]
+	Blob    int64 // of one file [32 MiB]
+	Objects int   // new objects, or files [100,000]
+}
+
+// OrDefault returns the limits with the defaults for what is zero.
+func (l Limits) OrDefault() Limits {
+	if l.Bytes <= 0 {
+		l.Bytes = 256 << 20
+	}
+	if l.Blob <= 0 {
+		l.Blob = 32 << 20
+	}
+	if l.Objects <= 0 {
+		l.Objects = 100_000
+	}
+	return l
+}
+
+// looseLimit is the largest number of imported objects that are stored as loose objects; more are stored as one pack.
+const looseLimit = 200
+
+// Import brings an agent's commit, with everything that it needs and the database lacks, into the database; have is a commit
+// that is there. copyObjects copies the agent's object files to a directory of ours. They are packed by a git that sees
+// nothing else of the agent's, and the pack is unpacked with the checks that a server makes of a push. Nothing is in the
+// database before all of it is checked. Errors: *WorkError (Damaged, Oversized).
+func (db *Database) Import(ctx context.Context, commit, have git.OID, limits Limits, copyObjects func(to string) error) error {
+	dir, err := os.MkdirTemp(db.quarantine(), "import-")
+	if err != nil {
+		return err
+	}
+	defer func() { _ = os.RemoveAll(dir) }()
+	if err := copyObjects(dir); err != nil {
+		return err
+	}
+	pack, err := os.Create(filepath.Join(dir, "import.pack"))
+	if err != nil {
+		return err
+	}
+	defer pack.Close()
+	c := db.ObjectCommand()
+	c.Env = append(c.Env, alternates(dir))
+	c.Stdin = strings.NewReader(fmt.Sprintf("%s\n^%s\n", commit, have))
+	c.Stdout = pack
+	if _, err := git.Run(ctx, c, "pack-objects", "--revs", "--stdout", "-q", "--delta-base-offset"); err != nil {
+		return brokenObjects(ctx, err)
+	}
+	return db.unpack(ctx, pack, limits)
+}
+
+func (db *Database) unpack(ctx context.Context, pack *os.File, limits Limits) error {
+	var header [12]byte
+	if _, err := pack.ReadAt(header[:], 0); err != nil {
+		return err
+	}
+	objects := binary.BigEndian.Uint32(header[8:])
+	if objects > uint32(limits.Objects) {
+		return &git.WorkError{Fault: git.Oversized, Detail: fmt.Sprintf("%d new objects, more than %d", objects, limits.Objects)}
+	}
+	if _, err := pack.Seek(0, io.SeekStart); err != nil {
+		return err
+	}
+	args := []string{"unpack-objects", "-q", "--strict"}
+	if objects > looseLimit {
+		args = []string{"index-pack", "--stdin", "--strict"}
+	}
+	args = append(args, "--max-input-size="+strconv.FormatInt(limits.Bytes, 10))
+	c := db.ObjectCommand()
+	c.Stdin = pack
+	if _, err := git.Run(ctx, c, args...); err != nil {
+		return brokenObjects(ctx, err)
+	}
+	return nil
+}
+
+// brokenObjects returns a *WorkError if the agent's objects made git fail, and err if the machine did.
+func brokenObjects(ctx context.Context, err error) error {
+	if ctx.Err() != nil || git.ExitCode(err) < 0 {
+		return err
+	}
+	detail := string(bytes.TrimSpace([]byte(git.Stderr(err))))
+	if strings.Contains(detail, "No space left") || strings.Contains(detail, "Read-only file system") {
+		return err
+	}
+	if strings.Contains(detail, "exceeds maximum") {
+		return &git.WorkError{Fault: git.Oversized, Detail: detail}
+	}
+	return &git.WorkError{Fault: git.Damaged, Detail: "its objects do not pass the checks: " + detail}
+}
+
+// alternates returns the environment variable that has a command read objects from more directories.
+func alternates(dirs ...string) string {
+	quoted := make([]string, len(dirs))
+	for i, d := range dirs {
+		quoted[i] = `"` + strings.NewReplacer(`\`, `\\`, `"`, `\"`).Replace(d) + `"` // so that a colon does not split it
+	}
+	return "GIT_ALTERNATE_OBJECT_DIRECTORIES=" + strings.Join(quoted, ":")
+}

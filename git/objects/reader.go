@@ -1,0 +1,236 @@
+package objects
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/pfl-forge/pfl-forge/git"
+)
+
+// Reader reads objects through running git processes of the store, and, for what those do not see, through one of
+// its own. It serves one call and is not safe for concurrent use.
+type Reader struct {
+	db   *Database
+	ctx  context.Context //nolint:containedctx // of the call that the reader lives in
+	more []string        // object directories beside the store's
+	own  *catFile        // sees more as well; nil until it is needed
+}
+
+const (
+	maxCommit = 1 << 20 // bytes of one commit object
+	maxIdle   = 2       // processes of a store that wait for the next call
+	idleTime  = 10 * time.Second
+)
+
+// NewReader returns a reader of the database and of more object directories, for one call. The caller closes it.
+func (db *Database) NewReader(ctx context.Context, more ...string) *Reader {
+	return &Reader{db: db, ctx: ctx, more: more}
+}
+
+// Close ends the reader and the process of its own, if it has one.
+func (r *Reader) Close() {
+	if r.own != nil {
+		r.own.close()
+	}
+}
+
+// read returns an object's content. Errors: ErrNotFound, also when it is of another kind; ErrTooLarge beside it when it is
+// larger than limit bytes.
+func (r *Reader) read(o git.OID, kind string, limit int) ([]byte, error) {
+	if _, err := git.ParseOID(string(o)); err != nil {
+		return nil, err
+	}
+	raw, err := r.shared(o, kind, limit)
+	if errors.Is(err, git.ErrNotFound) && len(r.more) > 0 {
+		raw, err = r.beside(o, kind, limit)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("%s %s: %w", kind, o, err)
+	}
+	return raw, nil
+}
+
+// shared asks a process of the store.
+func (r *Reader) shared(o git.OID, kind string, limit int) ([]byte, error) {
+	for {
+		c, used, err := r.db.readers.take(r.db)
+		if err != nil {
+			return nil, err
+		}
+		raw, err := c.read(r.ctx, o, kind, limit)
+		if !c.broken {
+			r.db.readers.give(c)
+			return raw, err
+		}
+		c.close()
+		if !used || r.ctx.Err() != nil || errors.Is(err, git.ErrTooLarge) {
+			return raw, err
+		}
+		// It had ended while it was idle: ask another one.
+	}
+}
+
+// beside asks the process of this call.
+func (r *Reader) beside(o git.OID, kind string, limit int) ([]byte, error) {
+	if r.own == nil || r.own.broken {
+		r.Close()
+		c := r.db.ObjectCommand()
+		c.Env = append(c.Env, alternates(r.more...))
+		var err error
+		if r.own, err = startCatFile(c); err != nil {
+			return nil, err
+		}
+	}
+	return r.own.read(r.ctx, o, kind, limit)
+}
+
+// Commit reads one. Error: ErrNotFound, also when it is no commit.
+func (r *Reader) Commit(o git.OID) (Commit, error) {
+	raw, err := r.read(o, "commit", maxCommit)
+	if err != nil {
+		return Commit{}, err
+	}
+	return parseCommit(o, string(raw)), nil
+}
+
+// Chain reads the commits base..head, oldest first, and makes sure that they form one line from base.
+func (r *Reader) Chain(base, head git.OID) ([]Commit, error) {
+	var chain []Commit
+	for at := head; at != base; {
+		c, err := r.Commit(at)
+		switch {
+		case err != nil:
+			return nil, err
+		case len(c.Parents) > 1:
+			return nil, &git.WorkError{Fault: git.Merged, Detail: "commit " + at.Short() + " is a merge"}
+		case len(c.Parents) == 0:
+			return nil, rewritten(base)
+		case len(chain) == maxCommits:
+			return nil, &git.WorkError{Fault: git.Oversized, Detail: fmt.Sprintf("more than %d commits since %s", maxCommits, base.Short())}
+		}
+		chain, at = append(chain, c), c.Parents[0]
+	}
+	slices.Reverse(chain)
+	return chain, nil
+}
+
+// catFile is a running git cat-file --batch. It reads what is in the object directory at the time of the question, also
+// objects and packs that came after its start.
+type catFile struct {
+	git    *git.Process
+	broken bool // it has to be closed: question and answer do not match any more
+}
+
+// startCatFile starts a process that lives until it is closed, or until this process ends.
+func startCatFile(c git.Command) (*catFile, error) {
+	c.Dir = "/" // while it waits, it must not keep the repository's file system busy
+	p, err := c.Start(context.Background(), "cat-file", "--batch")
+	if err != nil {
+		return nil, err
+	}
+	return &catFile{git: p}, nil
+}
+
+func (c *catFile) close() {
+	if c.broken { // it may be in the middle of an answer
+		c.git.Kill()
+	}
+	_ = c.git.Wait()
+}
+
+// read returns an object's content. Errors: ErrNotFound, also when it is of another kind; ErrTooLarge beside it when it is
+// larger than limit bytes.
+func (c *catFile) read(ctx context.Context, o git.OID, kind string, limit int) ([]byte, error) {
+	if err := context.Cause(ctx); err != nil {
+		return nil, err
+	}
+	done := context.AfterFunc(ctx, func() { c.git.Kill() })
+	raw, err := c.ask(o, kind, limit)
+	if !done() {
+		c.broken = true
+		return nil, context.Cause(ctx)
+	}
+	return raw, err
+}
+
+func (c *catFile) ask(o git.OID, kind string, limit int) ([]byte, error) {
+	c.broken = true
+	if _, err := io.WriteString(c.git.In, string(o)+"\n"); err != nil {
+		return nil, err
+	}
+	header, err := c.git.Out.ReadString('\n')
+	if err != nil {
+		return nil, err
+	}
+	var name, is string
+	var size int
+	if _, err := fmt.Sscan(header, &name, &is, &size); err != nil { // "<name> missing"
+		c.broken = false
+		return nil, git.ErrNotFound
+	}
+	if size > limit {
+		return nil, fmt.Errorf("%w: %w", git.ErrNotFound, git.ErrTooLarge) // and the content is never read
+	}
+	raw := make([]byte, size+1)
+	if _, err := io.ReadFull(c.git.Out, raw); err != nil {
+		return nil, err
+	}
+	c.broken = false
+	if is != kind {
+		return nil, git.ErrNotFound
+	}
+	return raw[:size], nil
+}
+
+// catFiles are the processes of a store that wait for the next call. They end after a while without questions.
+type catFiles struct {
+	mu    sync.Mutex
+	idle  []*catFile
+	timer *time.Timer
+}
+
+// take returns a process that is asked by this caller only, and whether it was used before.
+func (p *catFiles) take(db *Database) (c *catFile, used bool, err error) {
+	p.mu.Lock()
+	if n := len(p.idle); n > 0 {
+		c = p.idle[n-1]
+		p.idle = p.idle[:n-1]
+	}
+	p.mu.Unlock()
+	if c != nil {
+		return c, true, nil
+	}
+	c, err = startCatFile(db.ObjectCommand())
+	return c, false, err
+}
+
+// give returns a process to those that wait.
+func (p *catFiles) give(c *catFile) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if len(p.idle) == maxIdle {
+		go c.close()
+		return
+	}
+	p.idle = append(p.idle, c)
+	if p.timer == nil {
+		p.timer = time.AfterFunc(idleTime, p.end)
+	}
+	p.timer.Reset(idleTime)
+}
+
+// end closes the processes that wait.
+func (p *catFiles) end() {
+	p.mu.Lock()
+	idle := p.idle
+	p.idle = nil
+	p.mu.Unlock()
+	for _, c := range idle {
+		c.close()
+	}
+}

@@ -1,0 +1,149 @@
+package store
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/pfl-forge/pfl-forge/git"
+	"github.com/pfl-forge/pfl-forge/git/internal/disk"
+	"github.com/pfl-forge/pfl-forge/git/objects"
+)
+
+// headsPrefix is the ref prefix of the newest head of each task under way. No intent can have the name _heads.
+const headsPrefix = "refs/forge/_heads/"
+
+// allHeads is the ref specification that fetches all of them.
+const allHeads = "+" + headsPrefix + "*:" + headsPrefix + "*"
+
+func (k Kept) isHead() bool { return strings.HasPrefix(k.Ref, headsPrefix) }
+
+// TaskHeads returns the newest head of every task under way, sorted by task: those that were kept as Newest and not
+// forgotten since. In a distributed store they are those that the origin had at the last Fetch.
+func (s *Store) TaskHeads(ctx context.Context) ([]objects.TaskHead, error) {
+	var packed []byte
+	var err error
+	if s.hasRefTable() {
+		packed, err = s.Git(ctx, "for-each-ref", "--format=%(objectname) %(refname)", headsPrefix)
+	} else {
+		packed, err = s.packedRefs()
+	}
+	if err != nil {
+		return nil, err
+	}
+	heads := map[git.Name]git.OID{}
+	for line := range bytes.Lines(packed) {
+		oid, ref, _ := strings.Cut(strings.TrimSuffix(string(line), "\n"), " ")
+		if task, ok := strings.CutPrefix(ref, headsPrefix); ok {
+			addHead(heads, task, oid)
+		}
+	}
+	entries, _ := os.ReadDir(filepath.Join(s.Dir(), headsPrefix)) // which come before packed ones, and need not be there
+	for _, e := range entries {
+		if oid, err := os.ReadFile(filepath.Join(s.Dir(), headsPrefix, e.Name())); err == nil {
+			addHead(heads, e.Name(), strings.TrimSpace(string(oid)))
+		}
+	}
+	list := make([]objects.TaskHead, 0, len(heads))
+	for task, oid := range heads {
+		list = append(list, objects.TaskHead{Task: task, Commit: oid})
+	}
+	slices.SortFunc(list, func(a, b objects.TaskHead) int { return strings.Compare(string(a.Task), string(b.Task)) })
+	return list, nil
+}
+
+// addHead adds a head unless its name or object name is malformed, as those of git's lock files are.
+func addHead(heads map[git.Name]git.OID, task, oid string) {
+	name, err := git.ParseName(task)
+	if err != nil {
+		return
+	}
+	if o, err := git.ParseOID(oid); err == nil {
+		heads[name] = o
+	}
+}
+
+func (s *Store) hasRefTable() bool { return disk.Exists(filepath.Join(s.Dir(), "reftable")) }
+
+// packedRefs returns the content of packed-refs, the file of refs that have no file of their own; empty if there is none.
+func (s *Store) packedRefs() ([]byte, error) {
+	b, err := os.ReadFile(filepath.Join(s.Dir(), "packed-refs"))
+	return b, disk.IgnoreMissing(err)
+}
+
+// Forget deletes the refs of merges, and of the heads of tasks that are not under way any more, here and at the origin.
+// Refs that are gone already are ignored.
+func (s *Store) Forget(ctx context.Context, merges []PendingMerge, tasks ...git.Name) error {
+	var refs []string
+	for _, l := range merges {
+		if err := l.validate(); err != nil {
+			return err
+		}
+		refs = append(refs, l.ref())
+	}
+	for _, t := range tasks {
+		if _, err := git.ParseName(string(t)); err != nil {
+			return err
+		}
+		refs = append(refs, headsPrefix+string(t))
+	}
+	if len(refs) == 0 {
+		return nil
+	}
+	return s.Locked(ctx, func(hold []*os.File) error {
+		if s.origin != nil {
+			args := []string{"push", "-q", "--no-verify", "--end-of-options", s.origin.url}
+			for _, r := range refs {
+				args = append(args, ":"+r)
+			}
+			if _, err := git.Run(ctx, s.transport(), args...); err != nil {
+				return err
+			}
+		}
+		return s.deleteHere(ctx, refs, hold)
+	})
+}
+
+// linkHead makes the file of a head by linking that of a kept ref, which is durable: git would fail on a file that a power
+// cut left half written.
+func (s *Store) linkHead(kept, head string) error {
+	aside := s.Own("head-" + filepath.Base(head))
+	if err := disk.IgnoreMissing(os.Remove(aside)); err != nil {
+		return err
+	}
+	if err := os.Link(kept, aside); err != nil {
+		return err
+	}
+	return errors.Join(os.Rename(aside, head), disk.IgnoreMissing(os.Remove(aside))) // which stays if it was the same file before
+}
+
+// deleteHere deletes refs in this repository. The file of a head is removed without git, which saves a process: no other
+// process writes to it.
+func (s *Store) deleteHere(ctx context.Context, refs []string, hold []*os.File) error {
+	packed, err := s.packedRefs()
+	if err != nil {
+		return err
+	}
+	var in bytes.Buffer
+	for _, r := range refs {
+		if (Kept{Ref: r}).isHead() && !s.hasRefTable() && !bytes.Contains(packed, []byte(" "+r+"\n")) {
+			if err := disk.IgnoreMissing(os.Remove(filepath.Join(s.Dir(), r))); err != nil {
+				return err
+			}
+			continue
+		}
+		fmt.Fprintf(&in, "delete %s\n", r)
+	}
+	if in.Len() == 0 {
+		return nil
+	}
+	c := s.RefCommand()
+	c.Stdin, c.Hold = &in, hold
+	_, err = git.Run(ctx, c, "update-ref", "--no-deref", "--stdin")
+	return err
+}

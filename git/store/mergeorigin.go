@@ -1,0 +1,85 @@
+package store
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"strings"
+
+	"github.com/pfl-forge/pfl-forge/git"
+	"github.com/pfl-forge/pfl-forge/git/worktree"
+)
+
+// Merge moves a branch from exactly old to exactly next, fast-forward only. Doing it again is a success with
+// AlreadyMerged.
+//
+// In a local store, when a person has the branch checked out, their files and index follow, and work that they
+// have not committed is never touched: if it is in the way, nothing changes (*UncommittedError). In a distributed store the
+// origin decides, by a push with a lease.
+//
+// Errors: ErrMoved; *UncommittedError; ErrInProgress (a rebase, merge, ... of the person on this branch); ErrBusy;
+// ErrNoBranch; *WorkError (Rewritten when next does not descend from old).
+func (s *Store) Merge(ctx context.Context, b git.Branch, old, next git.OID) (res worktree.Merge, err error) {
+	if s.origin == nil {
+		return s.Repository.Merge(ctx, b, old, next)
+	}
+	if _, err := git.ParseBranch(string(b)); err != nil {
+		return worktree.Merge{}, err
+	}
+	err = s.Locked(ctx, func([]*os.File) error {
+		res, err = s.mergeAtOrigin(ctx, b, old, next)
+		return err
+	})
+	return res, err
+}
+
+// Repair undoes a merge that a crash cut off while a person's files were following, as Merge and OpenLocal do by themselves.
+// In a distributed store it does nothing.
+func (s *Store) Repair(ctx context.Context) error {
+	if s.origin != nil {
+		return nil
+	}
+	return s.Repository.Repair(ctx)
+}
+
+// mergeAtOrigin pushes with a lease. Whatever the push said, what the origin has then is the answer.
+func (s *Store) mergeAtOrigin(ctx context.Context, b git.Branch, old, next git.OID) (worktree.Merge, error) {
+	if err := s.Descends(ctx, old, next); err != nil {
+		return worktree.Merge{}, err
+	}
+	out, err := git.Run(ctx, s.transport(), "push", "--porcelain", "--no-verify", "--no-follow-tags",
+		"--force-with-lease="+b.Ref()+":"+string(old), "--end-of-options", s.origin.url, string(next)+":"+b.Ref())
+	switch {
+	case err == nil && !bytes.Contains(out, []byte("\n=\t")): // not "up to date"
+		// It merged, whatever becomes of our copy of the branch: the next fetch brings that.
+		_, _ = s.Git(ctx, "update-ref", b.Ref(), string(next))
+		return worktree.Merge{Head: next}, nil
+	case err != nil:
+		head, e := s.remoteHead(ctx, b)
+		if e != nil || head == old {
+			return worktree.Merge{}, errors.Join(err, e)
+		}
+	}
+	if err := s.fetch(ctx, "+"+b.Ref()+":"+b.Ref()); err != nil {
+		return worktree.Merge{}, err
+	}
+	head, err := s.Head(ctx, b)
+	if err != nil {
+		return worktree.Merge{}, err
+	}
+	return s.Compare(ctx, b, old, next, head)
+}
+
+func (s *Store) remoteHead(ctx context.Context, b git.Branch) (git.OID, error) {
+	out, err := git.Run(ctx, s.transport(), "ls-remote", "-q", "--refs", "--", s.origin.url, b.Ref())
+	if err != nil {
+		return "", err
+	}
+	oid, _, _ := strings.Cut(string(out), "\t")
+	if oid == "" {
+		return "", fmt.Errorf("branch %s: %w", b, git.ErrNoBranch)
+	}
+	return git.ParseOID(oid)
+}

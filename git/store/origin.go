@@ -1,0 +1,173 @@
+package store
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/url"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/pfl-forge/pfl-forge/git"
+	"github.com/pfl-forge/pfl-forge/git/internal/disk"
+	"github.com/pfl-forge/pfl-forge/git/worktree"
+)
+
+// OriginConfig says how to open a service's own clone of an origin.
+type OriginConfig struct {
+	URL      string       // ssh, https, file, or an absolute path
+	Dir      string       // of the bare clone; made when absent, discarded and cloned again when broken
+	Env      []string     // for transports, such as GIT_SSH_COMMAND=... or GIT_ASKPASS=...
+	Identity git.Identity // the committer of the commits that the service makes; default pfl-forge
+}
+
+type origin struct {
+	url string
+	env []string
+}
+
+// OpenOrigin opens the clone at cfg.Dir and fetches. It never writes outside of cfg.Dir, except by Keep,
+// Sweep and Merge, which push.
+func OpenOrigin(ctx context.Context, cfg OriginConfig) (*Store, error) {
+	if err := checkURL(cfg.URL); err != nil {
+		return nil, err
+	}
+	dir, err := filepath.Abs(cfg.Dir)
+	if err != nil {
+		return nil, err
+	}
+	s := &Store{Repository: worktree.NewRepository(dir, cfg.Identity), origin: &origin{url: cfg.URL, env: cfg.Env}}
+	if err := os.MkdirAll(filepath.Dir(dir), 0o755); err != nil {
+		return nil, err
+	}
+	lock, err := git.LockFile(ctx, dir+".lock")
+	if err != nil {
+		return nil, err
+	}
+	defer lock.Close()
+	if s.intact(ctx) {
+		err = errors.Join(s.Setup(ctx), s.Fetch(ctx))
+		if err == nil || ctx.Err() != nil {
+			return s, err
+		}
+	}
+	// A git that was killed may have left locks in the clone, which nobody removes: a new one takes its place,
+	// unless the origin cannot be read.
+	return s, s.clone(ctx, []*os.File{lock})
+}
+
+// checkURL keeps out what git would read as an option or as a helper to run.
+func checkURL(raw string) error {
+	u, err := url.Parse(raw)
+	switch {
+	case strings.HasPrefix(raw, "/"):
+		return nil
+	case strings.HasPrefix(raw, "-") || strings.Contains(raw, "::"):
+	case err == nil && (u.Scheme == "https" || u.Scheme == "http" || u.Scheme == "ssh" || u.Scheme == "file"):
+		if !strings.HasPrefix(u.Host, "-") {
+			return nil
+		}
+	case err != nil && strings.Contains(raw, "@") && strings.Contains(raw, ":"): // user@host:path
+		return nil
+	}
+	return fmt.Errorf("origin %q: want an ssh, https or file address, or an absolute path", git.Clip(raw))
+}
+
+// intact returns whether the clone can be used as it is. It returns false in any doubt: a clone holds nothing that the origin
+// does not have once Keep has returned.
+func (s *Store) intact(ctx context.Context) bool {
+	if _, err := s.Git(ctx, "rev-parse", "--git-dir"); err != nil {
+		return false
+	}
+	_, err := s.Git(ctx, "rev-list", "-n1", "--all", "--")
+	return err == nil
+}
+
+// clone builds the repository aside and moves it into place, so a half-made one is never opened.
+func (s *Store) clone(ctx context.Context, hold []*os.File) error {
+	final := s.Dir()
+	old := fmt.Sprintf("%s.old-%d", final, time.Now().UnixNano())
+	made := &Store{Repository: worktree.NewRepository(final+".new", s.Identity()), origin: s.origin}
+	if err := disk.RemoveAll(made.Dir()); err != nil {
+		return err
+	}
+	if _, err := git.Run(ctx, git.Command{Hold: hold}, "init", "-q", "--bare", "--template=", "--", made.Dir()); err != nil {
+		return err
+	}
+	if err := made.fetch(ctx, "+refs/heads/*:refs/heads/*", "+refs/forge/*:refs/forge/*"); err != nil {
+		return err
+	}
+	if disk.Exists(final) {
+		if err := os.Rename(final, old); err != nil {
+			return err
+		}
+	}
+	if err := os.Rename(made.Dir(), final); err != nil {
+		return err
+	}
+	if err := errors.Join(disk.SyncDir(filepath.Dir(final)), disk.RemoveAll(old)); err != nil {
+		return err
+	}
+	return s.Setup(ctx)
+}
+
+// Fetch brings the branches of the origin, and the heads of tasks, up to date. In a local store it does nothing.
+func (s *Store) Fetch(ctx context.Context) error {
+	if s.origin == nil {
+		return nil
+	}
+	return s.Locked(ctx, func([]*os.File) error { return s.fetch(ctx, "--prune", "+refs/heads/*:refs/heads/*", allHeads) })
+}
+
+// FetchIntent brings the kept commits of an intent, so that a replica can go on with another one's work.
+// In a local store it does nothing.
+func (s *Store) FetchIntent(ctx context.Context, intent git.Name) error {
+	if s.origin == nil {
+		return nil
+	}
+	if _, err := git.ParseName(string(intent)); err != nil {
+		return err
+	}
+	spec := "+" + intentPrefix(intent) + "*:" + intentPrefix(intent) + "*"
+	return s.Locked(ctx, func([]*os.File) error { return s.fetch(ctx, spec) })
+}
+
+// fetch takes a ref specification, which may have "--prune" before it.
+func (s *Store) fetch(ctx context.Context, specs ...string) error {
+	args := []string{"fetch", "-q", "--no-tags", "--no-write-fetch-head", "--no-auto-maintenance", "--no-recurse-submodules"}
+	if specs[0] == "--prune" {
+		args, specs = append(args, "--prune"), specs[1:]
+	}
+	args = append(append(args, "--end-of-options", s.origin.url), specs...)
+	_, err := git.Run(ctx, s.transport(), args...)
+	return err
+}
+
+// transport returns a command that may talk to the origin.
+func (s *Store) transport() git.Command {
+	c := s.RefCommand()
+	c.Env = append(c.Env, s.origin.env...)
+	if sock, ok := os.LookupEnv("SSH_AUTH_SOCK"); ok {
+		c.Env = append(c.Env, "SSH_AUTH_SOCK="+sock)
+	}
+	c.Config = []string{
+		"protocol.file.allow=always", "protocol.ssh.allow=always", "protocol.https.allow=always",
+		"protocol.http.allow=always", "fetch.fsckObjects=true", "fetch.unpackLimit=1000",
+	}
+	return c
+}
+
+// publish pushes kept commits to the origin. Their names hold their object names, so nothing is overwritten.
+func (s *Store) publish(ctx context.Context, kept []Kept) error {
+	if s.origin == nil || len(kept) == 0 {
+		return nil
+	}
+	args := []string{"push", "-q", "--no-verify", "--no-follow-tags", "--end-of-options", s.origin.url}
+	for _, k := range kept {
+		args = append(args, fmt.Sprintf("+%s:%s", k.OID, k.Ref))
+	}
+	_, err := git.Run(ctx, s.transport(), args...)
+	return err
+}

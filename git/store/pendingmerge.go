@@ -1,0 +1,91 @@
+package store
+
+import (
+	"context"
+	"fmt"
+	"strconv"
+	"strings"
+
+	"github.com/pfl-forge/pfl-forge/git"
+)
+
+// PendingMerge records one try to move a branch from Parent to Commit for a task. It is kept before the branch moves, so that
+// after a crash the commit on the branch can be attributed to its task.
+type PendingMerge struct {
+	Intent git.Name
+	Task   git.Name
+	Number int // of the task's merges: 1, 2, ...
+	Parent git.OID
+	Commit git.OID
+}
+
+// ref is refs/forge/<intent>/<task>/merge/<number>/<parent>.
+func (l PendingMerge) ref() string {
+	return fmt.Sprintf("%s%s/merge/%d/%s", intentPrefix(l.Intent), l.Task, l.Number, l.Parent)
+}
+
+func parsePendingMerge(ref, commit string) (PendingMerge, error) {
+	bad := fmt.Errorf("%s: is not a merge", git.Clip(ref))
+	f := strings.Split(ref, "/")
+	if len(f) != 7 || f[4] != "merge" {
+		return PendingMerge{}, bad
+	}
+	number, err := strconv.Atoi(f[5])
+	if err != nil {
+		return PendingMerge{}, bad
+	}
+	l := PendingMerge{Intent: git.Name(f[2]), Task: git.Name(f[3]), Number: number, Parent: git.OID(f[6]), Commit: git.OID(commit)}
+	if l.validate() != nil || l.ref() != ref {
+		return PendingMerge{}, bad
+	}
+	return l, nil
+}
+
+func (l PendingMerge) validate() error {
+	if err := (Attempt{Intent: l.Intent, Task: l.Task, Number: l.Number}).Validate(); err != nil {
+		return err
+	}
+	if _, err := git.ParseOID(string(l.Parent)); err != nil {
+		return err
+	}
+	_, err := git.ParseOID(string(l.Commit))
+	return err
+}
+
+// KeepPendingMerge stores a merge as a ref, in a distributed store at the origin too, and returns when it is durable.
+func (s *Store) KeepPendingMerge(ctx context.Context, l PendingMerge) error {
+	if err := l.validate(); err != nil {
+		return err
+	}
+	return s.KeepAll(ctx, Kept{Ref: l.ref(), OID: l.Commit})
+}
+
+// PendingMerges returns the merges that are kept of an intent, or of all if it is empty, in a distributed store those at
+// the origin. Their commits need not be in the store.
+func (s *Store) PendingMerges(ctx context.Context, intent git.Name) ([]PendingMerge, error) {
+	under := "refs/forge/"
+	if intent != "" {
+		if _, err := git.ParseName(string(intent)); err != nil {
+			return nil, err
+		}
+		under = intentPrefix(intent)
+	}
+	var out []byte
+	var err error
+	if s.origin == nil {
+		out, err = s.Git(ctx, "for-each-ref", "--format=%(objectname)%09%(refname)", under)
+	} else {
+		out, err = git.Run(ctx, s.transport(), "ls-remote", "-q", "--refs", "--", s.origin.url, under+"*/merge/*")
+	}
+	if err != nil {
+		return nil, err
+	}
+	var list []PendingMerge
+	for line := range strings.Lines(string(out)) {
+		commit, ref, _ := strings.Cut(strings.TrimSuffix(line, "\n"), "\t")
+		if l, err := parsePendingMerge(ref, commit); err == nil {
+			list = append(list, l)
+		}
+	}
+	return list, nil
+}

@@ -1,0 +1,106 @@
+package store
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/pfl-forge/pfl-forge/git"
+	"github.com/pfl-forge/pfl-forge/git/internal/disk"
+)
+
+// Kept names a commit and the hidden ref that keeps it.
+type Kept struct {
+	Ref string
+	OID git.OID
+}
+
+// Keep makes the commit reachable under the attempt's hidden ref, and in a distributed store publishes it to the origin. It
+// returns when that is durable, so callers keep a commit before they name it anywhere. Keeping it again changes nothing.
+func (s *Store) Keep(ctx context.Context, a Attempt, commit git.OID) (Kept, error) {
+	if err := a.Validate(); err != nil {
+		return Kept{}, err
+	}
+	k := Kept{Ref: a.KeptRef(commit), OID: commit}
+	if !a.Newest {
+		return k, s.KeepAll(ctx, k)
+	}
+	return k, s.KeepAll(ctx, k, Kept{Ref: headsPrefix + string(a.Task), OID: commit})
+}
+
+// KeepAll makes commits reachable under refs of the caller's choice, with the promises of Keep. A head of a task comes with the
+// same commit before it.
+func (s *Store) KeepAll(ctx context.Context, kept ...Kept) error {
+	var in bytes.Buffer
+	var here []Kept
+	r := s.NewReader(ctx)
+	defer r.Close()
+	for _, k := range kept {
+		if _, err := git.ParseOID(string(k.OID)); err != nil {
+			return err
+		}
+		if k.isHead() && s.origin != nil {
+			continue // it comes with the next fetch, which would fail had it changed under its hands
+		}
+		here = append(here, k)
+		fmt.Fprintf(&in, "update %s %s\n", k.Ref, k.OID)
+	}
+	if !s.keepFiles(ctx, here) {
+		c := s.RefCommand()
+		c.Stdin = &in
+		if _, err := git.Run(ctx, c, "update-ref", "--no-deref", "--stdin"); err != nil {
+			return err
+		}
+	}
+	return s.publish(ctx, kept)
+}
+
+// keepFiles writes the refs as the files that git keeps them in, durable. That saves a process, and needs no lock: a kept
+// ref has its commit's name, so it never gets another value; and a head that gets lost, because git packs refs at this
+// very moment, is made up for by the task's next one. It returns false when git has to do it: for commits that are not in the
+// store, for refs in a table, and when anything goes wrong.
+func (s *Store) keepFiles(ctx context.Context, kept []Kept) bool {
+	if s.hasRefTable() {
+		return false
+	}
+	r := s.NewReader(ctx)
+	defer r.Close()
+	for _, k := range kept {
+		if _, err := r.Commit(k.OID); err != nil {
+			return false
+		}
+	}
+	for _, k := range kept {
+		path := filepath.Join(s.Dir(), k.Ref)
+		if os.MkdirAll(filepath.Dir(path), 0o777) != nil {
+			return false
+		}
+		if k.isHead() { // Keep comes with the same commit before it
+			if s.linkHead(filepath.Join(s.Dir(), kept[0].Ref), path) != nil {
+				return false
+			}
+			continue
+		}
+		if disk.Place(path, s.Own(""), []byte(k.OID+"\n"), true) != nil || os.Chmod(path, 0o644) != nil {
+			return false
+		}
+	}
+	return true
+}
+
+// List returns every kept commit of an intent, sorted by ref.
+func (s *Store) List(ctx context.Context, intent git.Name) ([]Kept, error) {
+	out, err := s.Git(ctx, "for-each-ref", "--format=%(objectname) %(refname)", intentPrefix(intent))
+	if err != nil {
+		return nil, err
+	}
+	var list []Kept
+	for line := range strings.Lines(string(out)) {
+		oid, ref, _ := strings.Cut(strings.TrimSuffix(line, "\n"), " ")
+		list = append(list, Kept{Ref: ref, OID: git.OID(oid)})
+	}
+	return list, nil
+}

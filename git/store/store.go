@@ -1,0 +1,46 @@
+package store
+
+import (
+	"context"
+	"fmt"
+	"path/filepath"
+
+	"github.com/pfl-forge/pfl-forge/git"
+	"github.com/pfl-forge/pfl-forge/git/worktree"
+)
+
+// Store is a service's repository. Opened by OpenLocal it is the person's own repository, origin and object
+// store at once; opened by OpenOrigin it is a bare clone that belongs to the service. Its methods are safe
+// for concurrent use, also by several processes.
+type Store struct {
+	*worktree.Repository
+
+	origin *origin // nil in the person's own repository
+}
+
+// LocalConfig configures OpenLocal.
+type LocalConfig struct {
+	Path      string       // a directory in the working tree, or a bare repository
+	AllowBare bool         // a bare repository is good enough
+	Identity  git.Identity // the committer of the commits that the service makes; default pfl-forge
+}
+
+// OpenLocal opens the repository that contains cfg.Path and repairs a merge that was cut off.
+// Errors: ErrNotRepository, ErrBare, ErrUnsupported. Inspect says more.
+func OpenLocal(ctx context.Context, cfg LocalConfig) (*Store, error) {
+	path, err := filepath.Abs(cfg.Path)
+	if err != nil {
+		return nil, err
+	}
+	repo, err := worktree.Discover(ctx, path, cfg.Identity)
+	if err != nil {
+		return nil, err
+	}
+	if repo.WorkTree() == "" && !cfg.AllowBare {
+		return nil, fmt.Errorf("%s: %w", path, git.ErrBare)
+	}
+	if err := repo.Setup(ctx); err != nil {
+		return nil, err
+	}
+	return &Store{Repository: repo}, repo.Repair(ctx)
+}

@@ -1,0 +1,141 @@
+package worktree
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/pfl-forge/pfl-forge/git"
+	"github.com/pfl-forge/pfl-forge/git/objects"
+)
+
+// lockWait is how long a change of the repository waits for another process of ours.
+const lockWait = 30 * time.Second
+
+// Repository is a repository with the branches and working trees of a person, if it has any. Its methods are safe for
+// concurrent use, also by several processes.
+type Repository struct {
+	*objects.Database
+
+	common   string // refs, objects, configuration
+	workTree string // the working tree that belongs to it, empty when bare
+
+	mu sync.Mutex // serialises Locked within the process; the flock does it between processes
+}
+
+// NewRepository returns the bare repository with this git directory. It touches nothing; Setup comes before any other method.
+func NewRepository(gitDir string, committer git.Identity) *Repository {
+	return &Repository{Database: objects.NewDatabase(gitDir, committer), common: gitDir}
+}
+
+// Discover finds the repository around path, or at path when it is a bare one. Error: ErrNotRepository.
+func Discover(ctx context.Context, path string, committer git.Identity) (*Repository, error) {
+	query := []string{"rev-parse", "--path-format=absolute", "--is-bare-repository", "--git-common-dir"}
+	out, err := git.Run(ctx, git.Command{Dir: path}, query...)
+	if err != nil && git.ExitCode(err) == 128 {
+		out, err = git.Run(ctx, git.Command{Dir: path, GitDir: path}, query...)
+	}
+	bare, common, found := strings.Cut(strings.TrimSuffix(string(out), "\n"), "\n") // a path may hold a newline
+	if err != nil || !found {
+		if ctx.Err() != nil {
+			return nil, err
+		}
+		return nil, fmt.Errorf("%s: %w", path, errors.Join(git.ErrNotRepository, err))
+	}
+	repo := NewRepository(common, committer)
+	if bare == "true" {
+		return repo, nil
+	}
+	repo.workTree, err = mainWorkTree(ctx, path, common)
+	return repo, err
+}
+
+// Setup checks the repository's format and makes the hub. Nothing in here changes what git shows to a person.
+// Error: ErrUnsupported.
+func (repo *Repository) Setup(ctx context.Context) error {
+	for _, key := range []string{"extensions.partialClone", "extensions.objectFormat"} {
+		out, err := repo.Git(ctx, "config", "--default", "", "--get", key)
+		if err != nil {
+			return err
+		}
+		if v := strings.TrimSpace(string(out)); v != "" && v != "sha1" {
+			return fmt.Errorf("%s: %s is %s: %w", repo.common, key, v, git.ErrUnsupported)
+		}
+	}
+	return repo.WriteHub()
+}
+
+// Dir returns the git directory of the repository, the common one of all its working trees.
+func (repo *Repository) Dir() string { return repo.common }
+
+// WorkTree returns the path of the person's main working tree, or "" in a bare repository or a clone of the service.
+func (repo *Repository) WorkTree() string { return repo.workTree }
+
+// Own returns the path of a file that the service keeps about the repository.
+func (repo *Repository) Own(name string) string { return filepath.Join(repo.common, "pfl-forge", name) }
+
+// Git runs a command on the repository itself, under the configuration of the person whose it is.
+func (repo *Repository) Git(ctx context.Context, args ...string) ([]byte, error) {
+	return git.Run(ctx, repo.RefCommand(), args...)
+}
+
+// RefCommand returns a command on the repository's refs. Reflogs name the service.
+func (repo *Repository) RefCommand() git.Command {
+	return git.Command{Dir: repo.common, GitDir: repo.common, Env: repo.committer()}
+}
+
+// committer returns the environment that names the service as the committer.
+func (repo *Repository) committer() []string {
+	id := repo.Identity()
+	return []string{"GIT_COMMITTER_NAME=" + id.Name, "GIT_COMMITTER_EMAIL=" + id.Email}
+}
+
+// Locked calls fn while this process is the only one of ours that changes the repository as a whole. A git process that is
+// to inherit the lock gets hold. Error: ErrBusy.
+func (repo *Repository) Locked(ctx context.Context, fn func(hold []*os.File) error) error {
+	repo.mu.Lock()
+	defer repo.mu.Unlock()
+	wait, cancel := context.WithTimeout(ctx, lockWait)
+	defer cancel()
+	f, err := git.LockFile(wait, repo.Own("lock"))
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	return fn([]*os.File{f})
+}
+
+// Head returns the commit at the tip of a branch, as last fetched. Error: ErrNoBranch.
+func (repo *Repository) Head(ctx context.Context, b git.Branch) (git.OID, error) {
+	o, err := repo.resolve(ctx, b.Ref())
+	if errors.Is(err, git.ErrNotFound) {
+		return "", fmt.Errorf("branch %s: %w", b, git.ErrNoBranch)
+	}
+	return o, err
+}
+
+// resolve returns the commit that a full ref name leads to. Error: ErrNotFound.
+func (repo *Repository) resolve(ctx context.Context, ref string) (git.OID, error) {
+	out, err := repo.Git(ctx, "rev-parse", "--verify", "--quiet", "--end-of-options", ref+"^{commit}")
+	if git.ExitCode(err) == 1 {
+		return "", fmt.Errorf("%s: %w", ref, git.ErrNotFound)
+	}
+	if err != nil {
+		return "", err
+	}
+	return git.ParseOID(strings.TrimSpace(string(out)))
+}
+
+// UserName returns the user.name of the person's configuration, or "" if it is not set.
+func (repo *Repository) UserName(ctx context.Context) string {
+	out, err := git.Run(ctx, git.Command{Dir: repo.common, GitDir: repo.common, Personal: true}, "config", "--get", "user.name")
+	if err != nil {
+		return ""
+	}
+	return strings.TrimSpace(string(out))
+}

@@ -1,0 +1,133 @@
+package imports
+
+import (
+	"io/fs"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+)
+
+var (
+	documentLink = regexp.MustCompile(`\]\(([^)\s]+)\)`)
+	heading      = regexp.MustCompile(`(?m)^#+ (.+)$`)
+	fence        = regexp.MustCompile("(?ms)^```.*?^```$")
+	namedTest    = regexp.MustCompile(`\b(?:Test|Fuzz)[A-Z][A-Za-z0-9]+\b`)
+	declaredTest = regexp.MustCompile(`(?m)^func ((?:Test|Fuzz)\w+)\(`)
+	namedMake    = regexp.MustCompile("`make ([a-z-]+)")
+	namedFile    = regexp.MustCompile("`((?:\\.ci|agent|bus|cmd|config|docs|document|flow|git|internal|natsd|notify|proto|repository|" +
+		"services?|tools|workspace)/[A-Za-z0-9_./-]+)`")
+	makeTarget = regexp.MustCompile(`(?m)^([a-z-]+):`)
+)
+
+// TestDocuments checks that what documents refer to exists: files, headings, tests and
+// targets of make.
+func TestDocuments(t *testing.T) {
+	const root = "../.."
+	documents, tests := map[string]string{}, map[string]bool{}
+	err := filepath.WalkDir(root, func(path string, d fs.DirEntry, err error) error {
+		switch name := d.Name(); {
+		case err != nil:
+			return err
+		case d.IsDir() && (name == "testdata" || name == "bin" || name == "demo" || path != root && strings.HasPrefix(name, ".")):
+			return fs.SkipDir
+		case filepath.Ext(name) == ".md" && filepath.Base(filepath.Dir(path)) != "prompts":
+			documents[path] = readDocument(t, path)
+		case strings.HasSuffix(name, "_test.go"):
+			for _, m := range declaredTest.FindAllStringSubmatch(readDocument(t, path), -1) {
+				tests[m[1]] = true
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	tests["TestX"] = true // stands for any
+	targets := map[string]bool{}
+	for _, m := range makeTarget.FindAllStringSubmatch(readDocument(t, filepath.Join(root, "Makefile")), -1) {
+		targets[m[1]] = true
+	}
+	for path, text := range documents {
+		for _, m := range namedTest.FindAllString(text, -1) {
+			if !tests[m] {
+				t.Errorf("%s names %s, which is no test", path, m)
+			}
+		}
+		for _, m := range namedMake.FindAllStringSubmatch(text, -1) {
+			if !targets[m[1]] {
+				t.Errorf("%s names make %s, which is no target", path, m[1])
+			}
+		}
+		for _, m := range namedFile.FindAllStringSubmatch(text, -1) {
+			checkFile(t, root, path, m[1])
+		}
+		for _, m := range documentLink.FindAllStringSubmatch(fence.ReplaceAllString(text, ""), -1) {
+			checkLink(t, documents, path, m[1])
+		}
+	}
+}
+
+// checkFile checks one path from the root that a document names. flow stands for the
+// package of the rules. Decisions name what there was when they were taken.
+func checkFile(t *testing.T, root, from, name string) {
+	t.Helper()
+	if filepath.Base(filepath.Dir(from)) == "adr" {
+		return
+	}
+	if rest, ok := strings.CutPrefix(name, "flow/"); ok {
+		name = "services/runner/flow/" + rest
+	}
+	if _, err := os.Stat(filepath.Join(root, name)); err != nil {
+		t.Errorf("%s names %s: %v", from, name, err)
+	}
+}
+
+// checkLink checks one link of a document. Addresses on the net are left alone.
+func checkLink(t *testing.T, documents map[string]string, from, link string) {
+	t.Helper()
+	if strings.Contains(link, "://") {
+		return
+	}
+	name, anchor, _ := strings.Cut(link, "#")
+	to := filepath.Join(filepath.Dir(from), name)
+	if name == "" {
+		to = from
+	}
+	if _, err := os.Stat(to); err != nil {
+		t.Errorf("%s links to %s: %v", from, link, err)
+		return
+	}
+	if anchor == "" {
+		return
+	}
+	for _, h := range heading.FindAllStringSubmatch(documents[to], -1) {
+		if anchorOf(h[1]) == anchor {
+			return
+		}
+	}
+	t.Errorf("%s links to %s, and there is no such heading", from, link)
+}
+
+// anchorOf returns the anchor of a heading, as GitHub makes it.
+func anchorOf(heading string) string {
+	return strings.Map(func(r rune) rune {
+		switch {
+		case r == ' ':
+			return '-'
+		case strings.ContainsRune("`.,:;?!'’\"()/<>*&+@=", r):
+			return -1
+		}
+		return r
+	}, strings.ToLower(heading))
+}
+
+func readDocument(t *testing.T, path string) string {
+	t.Helper()
+	data, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(data)
+}
