@@ -242,7 +242,7 @@ func badName(s string) string {
 	return ""
 }
 
-// undecided returns the fields of an intent that the sender may not set.
+// undecided returns the intent with every field that its sender may set cleared.
 // Everything else is decided here, also what the vocabulary gains later.
 func undecided(in forge.Intent, by document.Setter) forge.Intent {
 	for _, f := range document.FieldsBy(by) {
