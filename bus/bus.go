@@ -2,188 +2,64 @@ package bus
 
 import (
 	"context"
-	"errors"
-	"fmt"
-	"log/slog"
-	"sync/atomic"
 	"time"
 
-	"github.com/nats-io/nats.go"
-	"github.com/nats-io/nats.go/jetstream"
+	"github.com/pfl-forge/pfl-forge/bus/changes"
+	"github.com/pfl-forge/pfl-forge/bus/decide"
+	"github.com/pfl-forge/pfl-forge/bus/internal/conn"
+	"github.com/pfl-forge/pfl-forge/bus/journal"
+	"github.com/pfl-forge/pfl-forge/bus/live"
+	"github.com/pfl-forge/pfl-forge/bus/objects"
+	"github.com/pfl-forge/pfl-forge/bus/requests"
+	"github.com/pfl-forge/pfl-forge/bus/transcripts"
+	"github.com/pfl-forge/pfl-forge/bus/work"
 )
 
-// requestTimeout bounds one round trip to the server. Callers that pass a
-// context with a later deadline wait longer by trying again.
-const requestTimeout = 5 * time.Second
-
-// reconnectDelay bounds the pause between two attempts to connect anew. It is less
-// than Guard waits for results that workers hold.
-const reconnectDelay = 500 * time.Millisecond
-
-// Config says how to reach the server. At most one of Token, ReadToken, Creds and
-// NKey is set.
-type Config struct {
-	URL   string // nats://host:port, several separated by commas
-	Token string
-	// ReadToken is asked for the token before each connection, so that it may change.
-	ReadToken func() (string, error)
-	Creds     string // path of a credentials file
-	NKey      string // path of a file with an nkey seed
-	Name      string // of the connection, for the server's operator
-	// InboxPrefix is what answers come on, if the account may not listen on _INBOX.>; it
-	// begins with _INBOX.
-	InboxPrefix string
-	Replicas    int // of every stream: 1 on a single server, 3 on a cluster; 0 leaves existing streams as they are
-	Logger      *slog.Logger
-}
-
-// Bus is a connection. It is safe for concurrent use, and reconnects by itself
-// for as long as it takes.
+// Bus is a connection to the server, divided into doors by what their users need. It is
+// safe for concurrent use, and reconnects by itself for as long as it takes.
 type Bus struct {
-	nc       *nats.Conn
-	js       jetstream.JetStream
-	log      *slog.Logger
-	replicas int
-	changed  chan struct{} // holds an element after a reconnect, for Guard
-	appended chan struct{} // holds an element after a journal went on, for PublishChanges
-	closed   chan struct{}
+	conn         *conn.Conn
+	stalledAfter time.Duration // see there
 
-	connection atomic.Pointer[connection] // the present one
-
-	stalledAfter  time.Duration // see there
-	answerTimeout time.Duration // see there
+	Journal     *journal.Journal      // the machines' journals, and the summaries in them
+	Events      *decide.Events        // a runner's side: what machines have to decide on
+	Effects     *decide.Effects       // a runner's side: what follows from decisions
+	Changes     *changes.Stream       // what happens to intents, for everybody to follow
+	Commands    *work.Commands        // a worker's side: what it has to do
+	Results     *work.Results         // a worker's side: what came of it
+	Leases      *work.Leases          // the right to work on a task
+	Submissions *requests.Submissions // what people and systems ask for
+	Leftovers   *requests.Leftovers   // what finished intents left, and its removal
+	Live        *live.Messages        // messages that are not stored: progress and the like
+	Transcripts *transcripts.Stream   // what agents and commands did, line by line
+	Objects     *objects.Store        // files that workers hand on to one another
 }
 
 // Connect returns a connected bus. While the server cannot be reached it tries
 // again until ctx ends; refused credentials are an error at once. No error names
 // the URL, which may hold a password.
 func Connect(ctx context.Context, cfg Config) (*Bus, error) {
-	b := &Bus{
-		log: cfg.Logger, replicas: cfg.Replicas,
-		changed: make(chan struct{}, 1), appended: make(chan struct{}, 1), closed: make(chan struct{}),
-		stalledAfter: stalledAfter, answerTimeout: answerTimeout,
-	}
-	b.connection.Store(newConnection())
-	if b.log == nil {
-		b.log = slog.New(slog.DiscardHandler)
-	}
-	opts, err := b.options(cfg)
+	c, err := dial(ctx, cfg)
 	if err != nil {
 		return nil, err
 	}
-	for attempt := 0; ; attempt++ {
-		b.nc, err = nats.Connect(cfg.URL, opts...)
-		if err == nil {
-			break
-		}
-		if !errors.Is(err, nats.ErrNoServers) && !errors.Is(err, nats.ErrTimeout) {
-			return nil, fmt.Errorf("connect to the NATS server: %w", err)
-		}
-		if waitErr := sleep(ctx, backoff(attempt)); waitErr != nil {
-			return nil, fmt.Errorf("connect to the NATS server: %w", err)
-		}
-	}
-	b.js, err = jetstream.New(b.nc,
-		jetstream.WithDefaultTimeout(requestTimeout),
-		jetstream.WithPublishAsyncTimeout(requestTimeout))
-	if err != nil {
-		b.nc.Close()
-		return nil, fmt.Errorf("set up JetStream: %w", err)
-	}
-	return b, nil
-}
-
-func (b *Bus) options(cfg Config) ([]nats.Option, error) {
-	opts := []nats.Option{
-		nats.Name(cfg.Name),
-		nats.Timeout(2 * time.Second),
-		nats.PingInterval(20 * time.Second),
-		nats.MaxReconnects(-1),
-		nats.CustomReconnectDelay(func(attempts int) time.Duration { return min(backoff(attempts), reconnectDelay) }),
-		nats.IgnoreAuthErrorAbort(), // credentials may be mended while we try
-		nats.DisconnectErrHandler(func(_ *nats.Conn, err error) {
-			if err != nil {
-				b.log.Warn("lost the connection to the NATS server", "error", err)
-			}
-		}),
-		nats.ReconnectHandler(func(*nats.Conn) {
-			b.log.Info("connected to the NATS server again")
-			b.reconnected()
-			b.poke()
-		}),
-		nats.ErrorHandler(func(_ *nats.Conn, sub *nats.Subscription, err error) {
-			subject := ""
-			if sub != nil {
-				subject = sub.Subject
-			}
-			b.log.Error("the NATS server reports an error", "subject", subject, "error", err)
-		}),
-		nats.ClosedHandler(func(*nats.Conn) { close(b.closed) }),
-	}
-	if cfg.InboxPrefix != "" {
-		if inboxOnly(cfg.InboxPrefix) == "" {
-			return nil, fmt.Errorf("inbox prefix %q does not begin with _INBOX", cfg.InboxPrefix)
-		}
-		opts = append(opts, nats.CustomInboxPrefix(cfg.InboxPrefix))
-	}
-	switch {
-	case cfg.Token != "":
-		opts = append(opts, nats.Token(cfg.Token))
-	case cfg.ReadToken != nil:
-		opts = append(opts, nats.TokenHandler(func() string {
-			token, err := cfg.ReadToken()
-			if err != nil {
-				b.log.Error("cannot read the token; trying again", "error", err)
-			}
-			return token
-		}))
-	case cfg.Creds != "":
-		opts = append(opts, nats.UserCredentials(cfg.Creds))
-	case cfg.NKey != "":
-		opt, err := nats.NkeyOptionFromSeed(cfg.NKey)
-		if err != nil {
-			return nil, fmt.Errorf("read the nkey seed: %w", err)
-		}
-		opts = append(opts, opt)
-	}
-	return opts, nil
-}
-
-// Close lets what is under way finish and closes the connection. Consumers have
-// to be stopped before.
-func (b *Bus) Close() {
-	if err := b.nc.Drain(); err != nil {
-		b.nc.Close()
-	}
-	select {
-	case <-b.closed:
-	case <-time.After(requestTimeout):
-		b.nc.Close()
-		<-b.closed
-	}
-}
-
-// poke asks Guard to look at once.
-func (b *Bus) poke() {
-	select {
-	case b.changed <- struct{}{}:
-	default:
-	}
-}
-
-// backoff is how long to wait after a number of failures: 20 ms, then longer,
-// up to 2 s.
-func backoff(failures int) time.Duration {
-	return min(20*time.Millisecond<<min(failures, 10), 2*time.Second)
-}
-
-func sleep(ctx context.Context, d time.Duration) error {
-	t := time.NewTimer(d)
-	defer t.Stop()
-	select {
-	case <-ctx.Done():
-		return ctx.Err()
-	case <-t.C:
-		return nil
-	}
+	log := journal.New(c)
+	results, leases := work.NewResults(c), work.NewLeases(c)
+	messages := live.New(c)
+	submissions := requests.NewSubmissions(c, log)
+	return &Bus{
+		conn: c, stalledAfter: stalledAfter,
+		Journal:     log,
+		Events:      decide.NewEvents(c, submissions),
+		Effects:     decide.NewEffects(c, messages),
+		Changes:     changes.New(c),
+		Commands:    work.NewCommands(c, log, results, leases),
+		Results:     results,
+		Leases:      leases,
+		Submissions: submissions,
+		Leftovers:   requests.NewLeftovers(c),
+		Live:        messages,
+		Transcripts: transcripts.New(c),
+		Objects:     objects.New(c),
+	}, nil
 }

@@ -13,6 +13,8 @@ import (
 	forge "github.com/pfl-forge/pfl-forge"
 	"github.com/pfl-forge/pfl-forge/bus"
 	"github.com/pfl-forge/pfl-forge/bus/bustest"
+	"github.com/pfl-forge/pfl-forge/bus/decide"
+	"github.com/pfl-forge/pfl-forge/bus/work"
 	"github.com/pfl-forge/pfl-forge/internal/wait"
 )
 
@@ -25,18 +27,18 @@ func submit(k forge.Key) forge.Event {
 }
 
 // serve runs a runner until the test ends.
-func serve(t testing.TB, b *bus.Bus, handle func(context.Context, *bus.Delivery) error) {
+func serve(t testing.TB, b *bus.Bus, handle func(context.Context, *decide.Delivery) error) {
 	t.Helper()
-	serveWith(t, b, bus.EventConfig{}, handle)
+	serveWith(t, b, decide.Config{}, handle)
 }
 
-func serveWith(t testing.TB, b *bus.Bus, cfg bus.EventConfig, handle func(context.Context, *bus.Delivery) error) {
+func serveWith(t testing.TB, b *bus.Bus, cfg decide.Config, handle func(context.Context, *decide.Delivery) error) {
 	t.Helper()
 	ctx, cancel := context.WithCancel(context.Background())
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
-		b.ConsumeEvents(ctx, cfg, handle)
+		b.Events.Consume(ctx, cfg, handle)
 	}()
 	t.Cleanup(func() { cancel(); <-done })
 }
@@ -44,11 +46,11 @@ func serveWith(t testing.TB, b *bus.Bus, cfg bus.EventConfig, handle func(contex
 func TestAsk(t *testing.T) {
 	ctx := wait.Context(t)
 	b := bustest.Start(t)
-	serve(t, b, func(_ context.Context, d *bus.Delivery) error {
+	serve(t, b, func(_ context.Context, d *decide.Delivery) error {
 		d.Respond(forge.Ruling{EventID: d.Event.ID, Decision: forge.Applied, Intent: d.Event.To.Intent})
 		return nil
 	})
-	got, err := b.Ask(ctx, submit(key))
+	got, err := b.Submissions.Ask(ctx, submit(key))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -65,25 +67,25 @@ func TestHealth(t *testing.T) {
 	if err := b.Ping(ctx); err != nil {
 		t.Error(err)
 	}
-	if idle, err := b.Idle(ctx); err != nil || idle {
+	if idle, err := b.Events.Idle(ctx); err != nil || idle {
 		t.Errorf("without a runner it is idle: %v, %v", idle, err)
 	}
-	if err := b.Consuming(ctx, forge.StepAnalyze, "a"); err == nil {
+	if err := b.Commands.Ready(ctx, forge.StepAnalyze, "a"); err == nil {
 		t.Error("without a worker there is one")
 	}
 	stop := make(chan struct{})
-	serve(t, b, func(context.Context, *bus.Delivery) error { <-stop; return nil })
-	work(t, b, bus.WorkConfig{}, func(context.Context, *bus.Job) error { return nil })
-	wait.Until(t, "a worker is there", func() bool { return b.Consuming(ctx, forge.StepAnalyze, "a") == nil })
-	wait.Until(t, "the bus is idle", func() bool { idle, err := b.Idle(ctx); return idle && err == nil })
-	if err := b.Send(ctx, submit(key)); err != nil {
+	serve(t, b, func(context.Context, *decide.Delivery) error { <-stop; return nil })
+	consume(t, b, work.Config{}, func(context.Context, *work.Job) error { return nil })
+	wait.Until(t, "a worker is there", func() bool { return b.Commands.Ready(ctx, forge.StepAnalyze, "a") == nil })
+	wait.Until(t, "the bus is idle", func() bool { idle, err := b.Events.Idle(ctx); return idle && err == nil })
+	if err := b.Submissions.Send(ctx, submit(key)); err != nil {
 		t.Fatal(err)
 	}
-	if idle, err := b.Idle(ctx); err != nil || idle {
+	if idle, err := b.Events.Idle(ctx); err != nil || idle {
 		t.Errorf("with an event to decide on it is idle: %v, %v", idle, err)
 	}
 	close(stop)
-	wait.Until(t, "the bus is idle", func() bool { idle, err := b.Idle(ctx); return idle && err == nil })
+	wait.Until(t, "the bus is idle", func() bool { idle, err := b.Events.Idle(ctx); return idle && err == nil })
 }
 
 func TestToken(t *testing.T) {
@@ -108,7 +110,7 @@ func TestToken(t *testing.T) {
 	if err := b.Ping(ctx); err == nil {
 		t.Error("a closed bus answers")
 	}
-	if err := b.Send(ctx, submit(key)); err == nil {
+	if err := b.Submissions.Send(ctx, submit(key)); err == nil {
 		t.Error("a closed bus sends")
 	}
 	if _, err := bus.Connect(ctx, bus.Config{URL: s.ClientURL(), Token: "wrong"}); err == nil || ctx.Err() != nil {
@@ -159,7 +161,7 @@ func TestTokenChanges(t *testing.T) {
 
 func BenchmarkAsk(b *testing.B) {
 	bs := bustest.Start(b)
-	serve(b, bs, func(_ context.Context, d *bus.Delivery) error {
+	serve(b, bs, func(_ context.Context, d *decide.Delivery) error {
 		d.Respond(forge.Ruling{Decision: forge.Applied})
 		return nil
 	})
@@ -168,7 +170,7 @@ func BenchmarkAsk(b *testing.B) {
 		n++
 		ev := submit(key)
 		ev.ID = fmt.Sprint(n)
-		if _, err := bs.Ask(context.Background(), ev); err != nil {
+		if _, err := bs.Submissions.Ask(context.Background(), ev); err != nil {
 			b.Fatal(err)
 		}
 	}

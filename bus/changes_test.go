@@ -8,8 +8,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	forge "github.com/pfl-forge/pfl-forge"
-	"github.com/pfl-forge/pfl-forge/bus"
 	"github.com/pfl-forge/pfl-forge/bus/bustest"
+	"github.com/pfl-forge/pfl-forge/bus/changes"
 	"github.com/pfl-forge/pfl-forge/internal/wait"
 )
 
@@ -18,15 +18,15 @@ func TestFollowers(t *testing.T) {
 	ctx := wait.Context(t)
 	b := bustest.Start(t)
 	tellChanges(t, b)
-	cfg := bus.FollowerConfig{Name: "chat", Whats: []bus.ChangeKind{bus.ChangeDone, bus.ChangeBlocked}}
-	if err := b.AddFollower(ctx, cfg); err != nil {
+	cfg := changes.Follower{Name: "chat", Whats: []changes.Kind{changes.Done, changes.Blocked}}
+	if err := b.Changes.AddFollower(ctx, cfg); err != nil {
 		t.Fatal(err)
 	}
 	newBook(t, b, "a").life()
 	var got []string
 	for range 2 {
 		following, stop := context.WithCancel(ctx)
-		err := b.FollowChanges(following, cfg, func(told *bus.DeliveredChange) {
+		err := b.Changes.Follow(following, cfg, func(told *changes.Delivered) {
 			if len(got) == 3 {
 				t.Error("one more came")
 			}
@@ -51,8 +51,8 @@ func TestFollowers(t *testing.T) {
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Error(diff)
 	}
-	for _, bad := range []bus.FollowerConfig{{Name: ""}, {Name: "a.b"}, {Name: "a", Whats: []bus.ChangeKind{"exploded"}}} {
-		if err := b.AddFollower(ctx, bad); err == nil {
+	for _, bad := range []changes.Follower{{Name: ""}, {Name: "a.b"}, {Name: "a", Whats: []changes.Kind{"exploded"}}} {
+		if err := b.Changes.AddFollower(ctx, bad); err == nil {
 			t.Errorf("%+v was added", bad)
 		}
 	}

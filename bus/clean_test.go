@@ -16,17 +16,18 @@ import (
 	forge "github.com/pfl-forge/pfl-forge"
 	"github.com/pfl-forge/pfl-forge/bus"
 	"github.com/pfl-forge/pfl-forge/bus/bustest"
+	"github.com/pfl-forge/pfl-forge/bus/requests"
 	"github.com/pfl-forge/pfl-forge/internal/wait"
 )
 
 // cleaner is an implementer that cleans as the function says, until it is stopped or the
 // test ends.
-func cleaner(t *testing.T, b *bus.Bus, clean bus.Cleaner) (stop func()) {
+func cleaner(t *testing.T, b *bus.Bus, clean requests.Cleaner) (stop func()) {
 	t.Helper()
 	ctx, cancel := context.WithCancel(context.Background())
 	var running sync.WaitGroup
 	running.Go(func() {
-		if err := b.ServeClean(ctx, clean); err != nil {
+		if err := b.Leftovers.Serve(ctx, clean); err != nil {
 			t.Error(err)
 		}
 	})
@@ -36,11 +37,11 @@ func cleaner(t *testing.T, b *bus.Bus, clean bus.Cleaner) (stop func()) {
 }
 
 // cleans asks until somebody is there to answer.
-func cleans(ctx context.Context, t *testing.T, b *bus.Bus, person string, req bus.CleanRequest) (got bus.Cleaned, err error) {
+func cleans(ctx context.Context, t *testing.T, b *bus.Bus, person string, req requests.CleanRequest) (got requests.Cleaned, err error) {
 	t.Helper()
 	wait.Until(t, "an implementer answers", func() bool {
-		got, err = b.Clean(ctx, "shop", person, req)
-		return !errors.Is(err, bus.ErrNoImplementer)
+		got, err = b.Leftovers.Clean(ctx, "shop", person, req)
+		return !errors.Is(err, requests.ErrNoImplementer)
 	})
 	return got, err
 }
@@ -49,25 +50,25 @@ func TestClean(t *testing.T) {
 	ctx := wait.Context(t)
 	s := bustest.StartServer(t)
 	b := s.Connect(t)
-	if _, err := b.Clean(ctx, "shop", "ada", bus.CleanRequest{}); !errors.Is(err, bus.ErrNoImplementer) {
+	if _, err := b.Leftovers.Clean(ctx, "shop", "ada", requests.CleanRequest{}); !errors.Is(err, requests.ErrNoImplementer) {
 		t.Errorf("without an implementer: %v", err)
 	}
-	want := bus.Cleaned{
-		Intents: []bus.CleanedIntent{{ID: "a", Status: forge.StatusDone, EndedAt: time.Unix(5, 0).UTC(), Refs: 2, Sessions: 1, Bytes: 7, Removed: true}},
-		Kept:    []bus.KeptIntent{{ID: "b", Reason: "is blocked"}}, Next: "b",
+	want := requests.Cleaned{
+		Intents: []requests.CleanedIntent{{ID: "a", Status: forge.StatusDone, EndedAt: time.Unix(5, 0).UTC(), Refs: 2, Sessions: 1, Bytes: 7, Removed: true}},
+		Kept:    []requests.KeptIntent{{ID: "b", Reason: "is blocked"}}, Next: "b",
 	}
 	var asked atomic.Int32
 	for range 2 { // who share the requests
-		cleaner(t, s.Connect(t), func(_ context.Context, p forge.ProjectID, person string, req bus.CleanRequest) (bus.Cleaned, error) {
+		cleaner(t, s.Connect(t), func(_ context.Context, p forge.ProjectID, person string, req requests.CleanRequest) (requests.Cleaned, error) {
 			asked.Add(1)
-			expected := bus.CleanRequest{Intents: []forge.IntentID{"a", "b"}, Before: time.Unix(9, 5).UTC(), After: "0", DryRun: true}
+			expected := requests.CleanRequest{Intents: []forge.IntentID{"a", "b"}, Before: time.Unix(9, 5).UTC(), After: "0", DryRun: true}
 			if diff := cmp.Diff(expected, req); diff != "" || p != "shop" || person != "ada@example.com" {
 				t.Errorf("%s of %s asks for %s", person, p, diff)
 			}
 			return want, nil
 		})
 	}
-	req := bus.CleanRequest{Intents: []forge.IntentID{"a", "b"}, Before: time.Unix(9, 5), After: "0", DryRun: true}
+	req := requests.CleanRequest{Intents: []forge.IntentID{"a", "b"}, Before: time.Unix(9, 5), After: "0", DryRun: true}
 	got, err := cleans(ctx, t, b, "ada@example.com", req)
 	if diff := cmp.Diff(want, got); diff != "" || err != nil || asked.Load() != 1 {
 		t.Errorf("%v, asked %d\n%s", err, asked.Load(), diff)
@@ -81,44 +82,44 @@ func TestCleanRefuses(t *testing.T) {
 	b := bustest.Start(t)
 	fault := errors.New("the origin\nis away " + strings.Repeat("x", 1000))
 	entered := make(chan struct{})
-	stop := cleaner(t, b, func(ctx context.Context, _ forge.ProjectID, _ string, req bus.CleanRequest) (bus.Cleaned, error) {
+	stop := cleaner(t, b, func(ctx context.Context, _ forge.ProjectID, _ string, req requests.CleanRequest) (requests.Cleaned, error) {
 		switch {
 		case req.After == "wait":
 			close(entered)
 			<-ctx.Done()
-			return bus.Cleaned{}, ctx.Err()
+			return requests.Cleaned{}, ctx.Err()
 		case req.After != "":
-			return bus.Cleaned{}, &forge.FieldError{Reason: "project is not served here"}
+			return requests.Cleaned{}, &forge.FieldError{Reason: "project is not served here"}
 		case req.DryRun:
-			return bus.Cleaned{}, fault
+			return requests.Cleaned{}, fault
 		}
-		var many bus.Cleaned
-		for n := range 3 * bus.MaxClean {
+		var many requests.Cleaned
+		for n := range 3 * requests.MaxClean {
 			id := forge.IntentID(fmt.Sprintf("i%d", n))
-			many.Intents = append(many.Intents, bus.CleanedIntent{ID: id, Status: forge.StatusDone})
-			many.Kept = append(many.Kept, bus.KeptIntent{ID: id, Reason: fault.Error()})
+			many.Intents = append(many.Intents, requests.CleanedIntent{ID: id, Status: forge.StatusDone})
+			many.Kept = append(many.Kept, requests.KeptIntent{ID: id, Reason: fault.Error()})
 		}
 		return many, nil
 	})
-	got, err := cleans(ctx, t, b, "ada", bus.CleanRequest{})
-	if err != nil || len(got.Intents) != bus.MaxClean || len(got.Kept) != bus.MaxClean || len(got.Kept[0].Reason) > 500 {
+	got, err := cleans(ctx, t, b, "ada", requests.CleanRequest{})
+	if err != nil || len(got.Intents) != requests.MaxClean || len(got.Kept) != requests.MaxClean || len(got.Kept[0].Reason) > 500 {
 		t.Errorf("an answer without bounds: %d and %d; %v", len(got.Intents), len(got.Kept), err)
 	}
 	for _, c := range []struct {
-		req  bus.CleanRequest
+		req  requests.CleanRequest
 		want string
 	}{
-		{bus.CleanRequest{DryRun: true}, "the origin is away"},
-		{bus.CleanRequest{After: "x"}, "project is not served here"},
-		{bus.CleanRequest{Intents: make([]forge.IntentID, bus.MaxClean+1)}, "intents has 101; at most 100"},
-		{bus.CleanRequest{Intents: []forge.IntentID{"../x"}}, "intents[0]"},
+		{requests.CleanRequest{DryRun: true}, "the origin is away"},
+		{requests.CleanRequest{After: "x"}, "project is not served here"},
+		{requests.CleanRequest{Intents: make([]forge.IntentID, requests.MaxClean+1)}, "intents has 101; at most 100"},
+		{requests.CleanRequest{Intents: []forge.IntentID{"../x"}}, "intents[0]"},
 	} {
-		if _, err := b.Clean(ctx, "shop", "ada", c.req); err == nil || !strings.Contains(err.Error(), c.want) || len(err.Error()) > 20_000 {
+		if _, err := b.Leftovers.Clean(ctx, "shop", "ada", c.req); err == nil || !strings.Contains(err.Error(), c.want) || len(err.Error()) > 20_000 {
 			t.Errorf("got %v, want ...%s...", err, c.want)
 		}
 	}
 	for _, wrong := range []string{"*", "a.b", ""} {
-		if _, err := b.Clean(ctx, forge.ProjectID(wrong), "ada", bus.CleanRequest{}); err == nil || errors.Is(err, bus.ErrNoImplementer) {
+		if _, err := b.Leftovers.Clean(ctx, forge.ProjectID(wrong), "ada", requests.CleanRequest{}); err == nil || errors.Is(err, requests.ErrNoImplementer) {
 			t.Errorf("project %q: %v", wrong, err)
 		}
 	}
@@ -126,30 +127,13 @@ func TestCleanRefuses(t *testing.T) {
 	// An implementer that ends says so.
 	answered := make(chan error, 1)
 	go func() {
-		_, err := b.Clean(ctx, "shop", "ada", bus.CleanRequest{After: "wait"})
+		_, err := b.Leftovers.Clean(ctx, "shop", "ada", requests.CleanRequest{After: "wait"})
 		answered <- err
 	}()
 	wait.For(t, entered)
 	stop()
 	if err := wait.For(t, answered); err == nil || !strings.Contains(err.Error(), "is being stopped: ask again") {
 		t.Errorf("got %v", err)
-	}
-}
-
-// Who works on what is known from the leases.
-func TestAtWork(t *testing.T) {
-	b := bustest.Start(t)
-	l := acquire(t, b, "a", "1")
-	got, err := b.AtWork(t.Context(), key.Project)
-	if diff := cmp.Diff(map[forge.IntentID]forge.Step{key.Intent: forge.StepImplement}, got); diff != "" || err != nil {
-		t.Errorf("%v\n%s", err, diff)
-	}
-	if got, err := b.AtWork(t.Context(), "bank"); len(got) > 0 || err != nil {
-		t.Errorf("got %v, %v", got, err)
-	}
-	l.Release(t.Context())
-	if got, err := b.AtWork(t.Context(), key.Project); len(got) > 0 || err != nil {
-		t.Errorf("a lease that was released: %v, %v", got, err)
 	}
 }
 
@@ -163,7 +147,7 @@ func TestTellCleaned(t *testing.T) {
 		Intents []forge.IntentID
 	}
 	got := make(chan told, 10)
-	if err := other.FollowCleaned(ctx, func(p forge.ProjectID, ids []forge.IntentID) { got <- told{p, ids} }); err != nil {
+	if err := other.Live.FollowCleaned(ctx, func(p forge.ProjectID, ids []forge.IntentID) { got <- told{p, ids} }); err != nil {
 		t.Fatal(err)
 	}
 	nc, err := nats.Connect(s.URL())
@@ -179,13 +163,13 @@ func TestTellCleaned(t *testing.T) {
 	if err := nc.FlushWithContext(ctx); err != nil {
 		t.Fatal(err)
 	}
-	if err := b.TellCleaned("shop", []forge.IntentID{"a", "b"}); err != nil {
+	if err := b.Live.TellCleaned("shop", []forge.IntentID{"a", "b"}); err != nil {
 		t.Fatal(err)
 	}
 	if diff := cmp.Diff(told{"shop", []forge.IntentID{"a", "b"}}, wait.For(t, got)); diff != "" {
 		t.Error(diff)
 	}
-	if b.TellCleaned("a.b", []forge.IntentID{"a"}) == nil {
+	if b.Live.TellCleaned("a.b", []forge.IntentID{"a"}) == nil {
 		t.Error("a project that is none")
 	}
 }

@@ -95,7 +95,7 @@ func TestCluster(t *testing.T) {
 		Timers:   []forge.Timer{{To: key, Key: "t", At: time.Now()}},
 	}
 	for _, b := range buses {
-		if err := b.Dispatch(ctx, key, eff); err != nil {
+		if err := b.Effects.Dispatch(ctx, key, eff); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -106,10 +106,10 @@ func TestCluster(t *testing.T) {
 		t.Errorf("a result that a worker told when a server went: %v", err)
 	}
 	for _, b := range buses {
-		if recs, last, err := b.Load(ctx, key); err != nil || len(recs) != 5 || last != seq {
+		if recs, last, err := b.Journal.Load(ctx, key); err != nil || len(recs) != 5 || last != seq {
 			t.Errorf("the journal has %d records up to %d, %v", len(recs), last, err)
 		}
-		if list, err := b.Summaries(ctx, ""); err != nil || len(list) != 1 {
+		if list, err := b.Journal.Summaries(ctx, ""); err != nil || len(list) != 1 {
 			t.Errorf("the list is %+v, %v", list, err)
 		}
 	}
@@ -171,7 +171,7 @@ func TestStalled(t *testing.T) {
 	}
 	wait.For(t, rebuilt)
 	timers := forge.Effects{Timers: []forge.Timer{{To: key, Key: "t", At: time.Now()}}}
-	if err := b.Dispatch(ctx, key, timers); err != nil {
+	if err := b.Effects.Dispatch(ctx, key, timers); err != nil {
 		t.Error(err)
 	}
 }
@@ -183,7 +183,7 @@ func race(ctx context.Context, t *testing.T, buses []*bus.Bus, seq uint64, round
 	var wg sync.WaitGroup
 	for i := range 50 {
 		wg.Go(func() {
-			_, err := buses[i%len(buses)].Append(ctx, key, seq, record(key, i))
+			_, err := buses[i%len(buses)].Journal.Append(ctx, key, seq, record(key, i))
 			if err == nil {
 				wins.Add(1)
 			} else if !errors.Is(err, bus.ErrConflict) {
@@ -195,7 +195,7 @@ func race(ctx context.Context, t *testing.T, buses []*bus.Bus, seq uint64, round
 	if wins.Load() != 1 {
 		t.Fatalf("round %d has %d winners", round, wins.Load())
 	}
-	last, err := buses[0].Last(ctx, key)
+	last, err := buses[0].Journal.Last(ctx, key)
 	if err != nil {
 		t.Fatal(err)
 	}

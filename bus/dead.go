@@ -5,17 +5,14 @@ import (
 	"encoding/json"
 	"fmt"
 	"strconv"
-	"strings"
 	"time"
 
-	"github.com/nats-io/nats.go"
-	"github.com/nats-io/nats.go/jetstream"
+	"github.com/pfl-forge/pfl-forge/bus/internal/conn"
+	"github.com/pfl-forge/pfl-forge/bus/internal/streams"
+	"github.com/pfl-forge/pfl-forge/bus/internal/wire"
 )
 
-// excerptSize bounds what a dead letter shows of a message, in bytes.
-const excerptSize = 1024
-
-// DeadLetter is a message that nobody could handle.
+// DeadLetter is a message that could not be handled.
 type DeadLetter struct {
 	Stream  string // empty for a result, which is in none
 	Seq     uint64 // in the stream; the message may still be there
@@ -34,10 +31,10 @@ func (b *Bus) Dead(ctx context.Context) ([]DeadLetter, error) {
 	var list []DeadLetter
 	known := map[place]int{}
 	// The server's advisory and our own copy are about the same message.
-	_, err := b.each(ctx, streamDead, ">", func(m stored) error {
+	_, err := b.conn.Each(ctx, streams.Dead, ">", func(m conn.Stored) error {
 		d, err := readDead(m)
 		if err != nil {
-			b.log.Warn("cannot read a dead letter", "subject", m.Subject, "error", err)
+			b.conn.Log.Warn("cannot read a dead letter", "subject", m.Subject, "error", err)
 			return nil
 		}
 		if d.withdrawn() {
@@ -65,18 +62,18 @@ func (b *Bus) Dead(ctx context.Context) ([]DeadLetter, error) {
 // withdrawn reports whether it is only a command that was taken back while a worker
 // was at it, as when its intent is cancelled.
 func (d *DeadLetter) withdrawn() bool {
-	return d.Stream == streamCommands && d.Reason == "Unacknowledged message was deleted"
+	return d.Stream == streams.Commands && d.Reason == "Unacknowledged message was deleted"
 }
 
-func readDead(m stored) (DeadLetter, error) {
+func readDead(m conn.Stored) (DeadLetter, error) {
 	at, err := time.Parse(time.RFC3339Nano, m.Header.Get("Nats-Time-Stamp"))
 	if err != nil {
 		return DeadLetter{}, err
 	}
-	if reason := m.Header.Get(headerReason); reason != "" {
-		seq, err := strconv.ParseUint(m.Header.Get(headerSequence), 10, 64)
+	if reason := m.Header.Get(wire.HeaderReason); reason != "" {
+		seq, err := strconv.ParseUint(m.Header.Get(wire.HeaderSequence), 10, 64)
 		return DeadLetter{
-			Stream: m.Header.Get(headerStream), Seq: seq, Subject: m.Header.Get(headerSubject),
+			Stream: m.Header.Get(wire.HeaderStream), Seq: seq, Subject: m.Header.Get(wire.HeaderSubject),
 			Reason: reason, At: at, Excerpt: m.Data,
 		}, err
 	}
@@ -93,36 +90,4 @@ func readDead(m stored) (DeadLetter, error) {
 		advisory.Reason = fmt.Sprintf("given up after %d deliveries", advisory.Deliveries)
 	}
 	return DeadLetter{Stream: advisory.Stream, Seq: advisory.Seq, Reason: advisory.Reason, At: at}, nil
-}
-
-// bury puts a copy of a message's beginning among the dead letters, once.
-func (b *Bus) bury(ctx context.Context, stream string, m stored, reason string) error {
-	return b.buryAs(ctx, stream+"/"+strconv.FormatUint(m.Seq, 10), stream, m, reason)
-}
-
-// buryAs is bury for a message that is in no stream, too. The id tells it from
-// others.
-func (b *Bus) buryAs(ctx context.Context, id, stream string, m stored, reason string) error {
-	msg := nats.NewMsg(deadSubject(stream))
-	msg.Data = m.Data[:min(len(m.Data), excerptSize)]
-	msg.Header.Set(jetstream.MsgIDHeader, id)
-	msg.Header.Set(headerStream, stream)
-	msg.Header.Set(headerSequence, strconv.FormatUint(m.Seq, 10))
-	msg.Header.Set(headerSubject, m.Subject)
-	msg.Header.Set(headerReason, oneLine(reason))
-	ack, err := b.publish(ctx, msg)
-	if err != nil {
-		return err
-	}
-	if !ack.Duplicate {
-		b.log.Error("cannot handle a message; it is among the dead letters",
-			"stream", stream, "seq", m.Seq, "subject", m.Subject, "reason", reason)
-	}
-	return nil
-}
-
-// oneLine makes a header's value out of any text.
-func oneLine(s string) string {
-	s = strings.Join(strings.Fields(strings.ToValidUTF8(s, "?")), " ")
-	return s[:min(len(s), 400)]
 }

@@ -9,8 +9,8 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 
 	forge "github.com/pfl-forge/pfl-forge"
-	"github.com/pfl-forge/pfl-forge/bus"
 	"github.com/pfl-forge/pfl-forge/bus/bustest"
+	"github.com/pfl-forge/pfl-forge/bus/work"
 	"github.com/pfl-forge/pfl-forge/internal/wait"
 )
 
@@ -20,7 +20,7 @@ func TestGivenUp(t *testing.T) {
 	ctx := wait.Context(t)
 	s := bustest.StartServer(t)
 	b := s.Connect(t)
-	if err := b.Send(ctx, submit(key)); err != nil {
+	if err := b.Submissions.Send(ctx, submit(key)); err != nil {
 		t.Fatal(err)
 	}
 	cons, err := jetStream(t, raw(t, s)).CreateConsumer(ctx, "FORGE_INTENTS", jetstream.ConsumerConfig{
@@ -58,14 +58,14 @@ func TestWithdrawn(t *testing.T) {
 	b := s.Connect(t)
 	dispatch(t, b, command(1))
 	took, release := make(chan struct{}, 1), make(chan struct{})
-	work(t, b, bus.WorkConfig{}, func(context.Context, *bus.Job) error {
+	consume(t, b, work.Config{}, func(context.Context, *work.Job) error {
 		took <- struct{}{}
 		<-release
 		return nil
 	})
 	defer close(release)
 	wait.For(t, took)
-	if err := b.Dispatch(ctx, key, forge.Effects{Ended: true}); err != nil {
+	if err := b.Effects.Dispatch(ctx, key, forge.Effects{Ended: true}); err != nil {
 		t.Fatal(err)
 	}
 	js := jetStream(t, raw(t, s))

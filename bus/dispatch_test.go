@@ -10,6 +10,8 @@ import (
 	forge "github.com/pfl-forge/pfl-forge"
 	"github.com/pfl-forge/pfl-forge/bus"
 	"github.com/pfl-forge/pfl-forge/bus/bustest"
+	"github.com/pfl-forge/pfl-forge/bus/live"
+	"github.com/pfl-forge/pfl-forge/bus/work"
 	"github.com/pfl-forge/pfl-forge/internal/wait"
 )
 
@@ -19,8 +21,8 @@ func command(n int) forge.Command {
 	}
 }
 
-// work serves a worker until the test ends.
-func work(t testing.TB, b *bus.Bus, cfg bus.WorkConfig, handle func(context.Context, *bus.Job) error) {
+// consume serves a worker until the test ends.
+func consume(t testing.TB, b *bus.Bus, cfg work.Config, handle func(context.Context, *work.Job) error) {
 	t.Helper()
 	if cfg.Step == "" {
 		cfg.Step = forge.StepAnalyze
@@ -32,7 +34,7 @@ func work(t testing.TB, b *bus.Bus, cfg bus.WorkConfig, handle func(context.Cont
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
-		if err := b.ConsumeCommands(ctx, cfg, handle); err != nil {
+		if err := b.Commands.Consume(ctx, cfg, handle); err != nil {
 			t.Error(err)
 		}
 	}()
@@ -44,16 +46,16 @@ func TestDispatchTwice(t *testing.T) {
 	b := bustest.Start(t)
 	eff := forge.Effects{Commands: []forge.Command{command(1), command(2)}}
 	for range 3 {
-		if err := b.Dispatch(ctx, key, eff); err != nil {
+		if err := b.Effects.Dispatch(ctx, key, eff); err != nil {
 			t.Fatal(err)
 		}
 	}
 	last := command(3)
-	if err := b.Dispatch(ctx, key, forge.Effects{Commands: []forge.Command{last}}); err != nil {
+	if err := b.Effects.Dispatch(ctx, key, forge.Effects{Commands: []forge.Command{last}}); err != nil {
 		t.Fatal(err)
 	}
 	jobs := make(chan int, 10)
-	work(t, b, bus.WorkConfig{}, func(_ context.Context, j *bus.Job) error {
+	consume(t, b, work.Config{}, func(_ context.Context, j *work.Job) error {
 		jobs <- j.Command.Attempt.Number
 		return nil
 	})
@@ -75,13 +77,13 @@ func TestDispatchOverGarbage(t *testing.T) {
 	}
 	seen := collect(t, b)
 	jobs := make(chan int, 10)
-	work(t, b, bus.WorkConfig{}, func(ctx context.Context, j *bus.Job) error {
+	consume(t, b, work.Config{}, func(ctx context.Context, j *work.Job) error {
 		jobs <- j.Command.Attempt.Number
-		return b.PublishResult(ctx, forge.Result{To: j.Command.To, Attempt: j.Command.Attempt, Replica: "a"})
+		return b.Results.Publish(ctx, forge.Result{To: j.Command.To, Attempt: j.Command.Attempt, Replica: "a"})
 	})
 	deadLetters(ctx, t, b, 2)
 	for range 2 {
-		if err := b.Dispatch(ctx, key, forge.Effects{Commands: []forge.Command{command(1)}}); err != nil {
+		if err := b.Effects.Dispatch(ctx, key, forge.Effects{Commands: []forge.Command{command(1)}}); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -102,7 +104,7 @@ func TestDispatchMany(t *testing.T) {
 		eff.Commands = append(eff.Commands, command(n+1))
 	}
 	start := time.Now()
-	if err := b.Dispatch(ctx, key, eff); err != nil {
+	if err := b.Effects.Dispatch(ctx, key, eff); err != nil {
 		t.Fatal(err)
 	}
 	t.Logf("%d commands in %v", len(eff.Commands), time.Since(start))
@@ -134,7 +136,7 @@ func timersFire(t *testing.T, unit time.Duration) (inTime bool) {
 		at(key, "replaced", 5*unit),
 	}
 	for _, tm := range timers {
-		if err := b.Dispatch(ctx, key, forge.Effects{Timers: []forge.Timer{tm}}); err != nil {
+		if err := b.Effects.Dispatch(ctx, key, forge.Effects{Timers: []forge.Timer{tm}}); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -154,7 +156,7 @@ func timersFire(t *testing.T, unit time.Duration) (inTime bool) {
 			t.Errorf("%s went to %s", ev.ID, ev.To)
 		}
 		if fired.Key == "replaced" { // the end of the intent's run takes its other timer away
-			if err := b.Dispatch(ctx, key, forge.Effects{Ended: true}); err != nil {
+			if err := b.Effects.Dispatch(ctx, key, forge.Effects{Ended: true}); err != nil {
 				t.Fatal(err)
 			}
 			if time.Since(now) > 7*unit {
@@ -163,7 +165,7 @@ func timersFire(t *testing.T, unit time.Duration) (inTime bool) {
 		}
 	}
 	later := at(key, "later", 9*unit)
-	if err := b.Dispatch(ctx, key, forge.Effects{Timers: []forge.Timer{later}}); err != nil {
+	if err := b.Effects.Dispatch(ctx, key, forge.Effects{Timers: []forge.Timer{later}}); err != nil {
 		t.Fatal(err)
 	}
 	if ev := wait.For(t, seen); forge.As[*forge.TimerFired](ev.Message).Key != "later" {
@@ -180,15 +182,15 @@ func TestEndForgets(t *testing.T) {
 	own := command(2)
 	own.Replica = "a"
 	eff := forge.Effects{Commands: []forge.Command{command(1), own, other}}
-	if err := b.Dispatch(ctx, key, eff); err != nil {
+	if err := b.Effects.Dispatch(ctx, key, eff); err != nil {
 		t.Fatal(err)
 	}
-	told := make(chan bus.Control, 1)
-	if err := b.FollowControl(ctx, func(c bus.Control) { told <- c }); err != nil {
+	told := make(chan live.Control, 1)
+	if err := b.Live.FollowControl(ctx, func(c live.Control) { told <- c }); err != nil {
 		t.Fatal(err)
 	}
 	end := forge.Effects{Ended: true, Cancels: []forge.Attempt{own.Attempt}, ReleasedTasks: []forge.TaskID{"fix-login-001"}}
-	if err := b.Dispatch(ctx, key, end); err != nil {
+	if err := b.Effects.Dispatch(ctx, key, end); err != nil {
 		t.Fatal(err)
 	}
 	c := wait.For(t, told)
@@ -196,7 +198,7 @@ func TestEndForgets(t *testing.T) {
 		t.Errorf("the workers are told %+v", c)
 	}
 	jobs := make(chan string, 10)
-	work(t, b, bus.WorkConfig{}, func(_ context.Context, j *bus.Job) error {
+	consume(t, b, work.Config{}, func(_ context.Context, j *work.Job) error {
 		jobs <- j.Command.ID()
 		return nil
 	})
@@ -204,7 +206,7 @@ func TestEndForgets(t *testing.T) {
 	if got := wait.For(t, jobs); got != other.ID() {
 		t.Errorf("took %s", got)
 	}
-	if err := b.Dispatch(ctx, key, eff); err != nil {
+	if err := b.Effects.Dispatch(ctx, key, eff); err != nil {
 		t.Fatal(err)
 	}
 	got := wait.For(t, jobs) + " " + wait.For(t, jobs)
@@ -217,12 +219,12 @@ func TestProgress(t *testing.T) {
 	ctx, cancel := context.WithCancel(wait.Context(t))
 	b := bustest.Start(t)
 	got := make(chan forge.Progress, 10)
-	if err := b.FollowProgress(ctx, "shop", func(p forge.Progress) { got <- p }); err != nil {
+	if err := b.Live.FollowProgress(ctx, "shop", func(p forge.Progress) { got <- p }); err != nil {
 		t.Fatal(err)
 	}
 	at := forge.Attempt{Step: forge.StepReview, Number: 1, Claim: 1}
 	for i, k := range []forge.Key{{Project: "bank", Intent: "x"}, key} {
-		if err := b.Progress(forge.Progress{To: k, Attempt: at, Kind: forge.ProgressText, Text: fmt.Sprint(i)}); err != nil {
+		if err := b.Live.Progress(forge.Progress{To: k, Attempt: at, Kind: forge.ProgressText, Text: fmt.Sprint(i)}); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -1,75 +1,35 @@
 package bus
 
 import (
-	"errors"
-	"fmt"
 	"time"
 
-	"github.com/nats-io/nats.go/jetstream"
-
-	"github.com/pfl-forge/pfl-forge/bus/codec"
+	"github.com/pfl-forge/pfl-forge/bus/internal/conn"
+	"github.com/pfl-forge/pfl-forge/bus/internal/wire"
 )
 
-// UnknownError says that a message says something that this version does not
-// know; it comes from a newer one.
-type UnknownError = codec.UnknownError
+// UnknownError is returned for a message that says something this version does not know.
+// The message comes from a newer version.
+type UnknownError = wire.UnknownError
 
-// GarbageError says that bytes are no message.
-type GarbageError = codec.GarbageError
+// GarbageError is returned for bytes that are no message.
+type GarbageError = wire.GarbageError
 
-// ErrConflict says that a machine's journal went on since it was read.
-var ErrConflict = errors.New("the journal has a newer record")
+// TooLargeError is returned for a message that is larger than the server takes. Nothing
+// was stored.
+type TooLargeError = conn.TooLargeError
 
-// ErrNoRuling says that an event is stored, but nobody has decided on it yet;
-// it is decided when a runner gets to it.
-var ErrNoRuling = errors.New("accepted, but not decided yet")
+// ErrConflict is returned when a machine's journal went on since it was read. Nothing was
+// written: load again, and decide again.
+var ErrConflict = conn.ErrConflict
 
-// ErrNotFound says that a machine has no journal.
-var ErrNotFound = errors.New("not found")
+// ErrNotFound is returned for a machine without a journal, and for an object that is not
+// there.
+var ErrNotFound = conn.ErrNotFound
 
-// ErrNoRunner says that no runner has ever worked with a server: its streams are
-// missing.
-var ErrNoRunner = errors.New("no runner has been here yet: start forge-runner, with this server")
+// Retry returns an error with which a handler of events or commands has its message
+// delivered again after a while, as often as it takes: the message is not at fault.
+func Retry(after time.Duration, err error) error { return conn.Retry(after, err) }
 
-// TooLargeError says that a message is larger than the server takes.
-type TooLargeError struct {
-	Subject string
-	Size    int   // bytes
-	Limit   int64 // bytes
-}
-
-func (e *TooLargeError) Error() string {
-	return fmt.Sprintf("a message of %d bytes for %s is larger than the server's limit of %d; raise its max_payload", e.Size, e.Subject, e.Limit)
-}
-
-// retryError and terminateError are what a handler can return besides nil.
-type retryError struct {
-	after time.Duration
-	err   error
-}
-
-func (e *retryError) Error() string { return e.err.Error() }
-func (e *retryError) Unwrap() error { return e.err }
-
-type terminateError struct{ reason string }
-
-func (e *terminateError) Error() string { return e.reason }
-
-// Retry is returned by a handler to have a message delivered again after a
-// while, as often as it takes: the message is not at fault.
-func Retry(after time.Duration, err error) error { return &retryError{after, err} }
-
-// Terminate is returned by a handler to put a message among the dead letters.
-func Terminate(reason string) error { return &terminateError{reason} }
-
-// wrongSequence reports whether a publish was refused because its subject's
-// last sequence is another one. settled is false when that is a message that is
-// still on its way and may yet fail.
-func wrongSequence(err error) (refused, settled bool) {
-	var api *jetstream.APIError
-	if !errors.As(err, &api) {
-		return false, false
-	}
-	settled = api.ErrorCode == jetstream.JSErrCodeStreamWrongLastSequence
-	return settled || api.ErrorCode == jetstream.JSErrCodeStreamWrongLastSequenceConstant, settled
-}
+// Terminate returns an error with which a handler of events or commands puts its message
+// among the dead letters.
+func Terminate(reason string) error { return conn.Terminate(reason) }

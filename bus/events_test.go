@@ -14,6 +14,8 @@ import (
 	forge "github.com/pfl-forge/pfl-forge"
 	"github.com/pfl-forge/pfl-forge/bus"
 	"github.com/pfl-forge/pfl-forge/bus/bustest"
+	"github.com/pfl-forge/pfl-forge/bus/decide"
+	"github.com/pfl-forge/pfl-forge/bus/requests"
 	"github.com/pfl-forge/pfl-forge/internal/wait"
 )
 
@@ -28,7 +30,7 @@ func result(claim int, replica forge.ReplicaID) forge.Result {
 func collect(t testing.TB, b *bus.Bus) <-chan forge.Event {
 	t.Helper()
 	seen := make(chan forge.Event, 1000)
-	serve(t, b, func(_ context.Context, d *bus.Delivery) error {
+	serve(t, b, func(_ context.Context, d *decide.Delivery) error {
 		seen <- d.Event
 		return nil
 	})
@@ -41,14 +43,14 @@ func TestDuplicates(t *testing.T) {
 	started := result(1, "a")
 	started.Output = &forge.Started{}
 	for range 3 {
-		if err := b.Send(ctx, submit(key)); err != nil {
+		if err := b.Submissions.Send(ctx, submit(key)); err != nil {
 			t.Fatal(err)
 		}
 	}
-	if _, err := b.Ask(ctx, submit(key)); !errors.Is(err, bus.ErrNoRuling) {
+	if _, err := b.Submissions.Ask(ctx, submit(key)); !errors.Is(err, requests.ErrNoRuling) {
 		t.Errorf("asking what was sent before: %v", err)
 	}
-	if err := b.Send(ctx, forge.Event{ID: "last", To: key, Message: &forge.Cancel{}}); err != nil {
+	if err := b.Submissions.Send(ctx, forge.Event{ID: "last", To: key, Message: &forge.Cancel{}}); err != nil {
 		t.Fatal(err)
 	}
 	seen := collect(t, b)
@@ -59,7 +61,7 @@ func TestDuplicates(t *testing.T) {
 	// A result that comes again is the same event to the rules, which know it.
 	for range 2 {
 		for _, r := range []forge.Result{started, result(1, "a"), result(1, "b"), result(2, "a")} {
-			if err := b.PublishResult(ctx, r); err != nil {
+			if err := b.Results.Publish(ctx, r); err != nil {
 				t.Fatal(err)
 			}
 			counts[wait.For(t, seen).ID]++
@@ -81,7 +83,7 @@ func TestRetryIsUnlimited(t *testing.T) {
 	const retries = 20 // more than errors are allowed
 	var n atomic.Int32
 	done := make(chan struct{})
-	serve(t, b, func(_ context.Context, d *bus.Delivery) error {
+	serve(t, b, func(_ context.Context, d *decide.Delivery) error {
 		if n.Add(1) <= retries {
 			return bus.Retry(time.Millisecond, errors.New("no journal"))
 		}
@@ -91,7 +93,7 @@ func TestRetryIsUnlimited(t *testing.T) {
 		close(done)
 		return nil
 	})
-	if err := b.Send(ctx, submit(key)); err != nil {
+	if err := b.Submissions.Send(ctx, submit(key)); err != nil {
 		t.Fatal(err)
 	}
 	wait.For(t, done)
@@ -104,7 +106,7 @@ func TestPoison(t *testing.T) {
 	ctx := wait.Context(t)
 	b := bustest.Start(t)
 	good := make(chan struct{})
-	serveWith(t, b, bus.EventConfig{MaxErrors: 2}, func(_ context.Context, d *bus.Delivery) error {
+	serveWith(t, b, decide.Config{MaxErrors: 2}, func(_ context.Context, d *decide.Delivery) error {
 		switch d.Event.To.Intent {
 		case "errors":
 			return errors.New("cannot")
@@ -117,7 +119,7 @@ func TestPoison(t *testing.T) {
 		return nil
 	})
 	for _, id := range []forge.IntentID{"errors", "panics", "terminates"} {
-		if err := b.Send(ctx, submit(forge.Key{Project: "shop", Intent: id})); err != nil {
+		if err := b.Submissions.Send(ctx, submit(forge.Key{Project: "shop", Intent: id})); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -127,7 +129,7 @@ func TestPoison(t *testing.T) {
 			t.Errorf("dead letter of event %d is %+v, want %q", i+1, d, want)
 		}
 	}
-	if err := b.Send(ctx, submit(key)); err != nil {
+	if err := b.Submissions.Send(ctx, submit(key)); err != nil {
 		t.Fatal(err)
 	}
 	wait.For(t, good)
@@ -163,7 +165,7 @@ func TestOrderOfPeople(t *testing.T) {
 	slow := make(chan struct{})
 	other := make(chan struct{})
 	order := make(chan string, 10)
-	serve(t, b, func(_ context.Context, d *bus.Delivery) error {
+	serve(t, b, func(_ context.Context, d *decide.Delivery) error {
 		if d.Event.To != key {
 			close(other)
 			return nil
@@ -180,7 +182,7 @@ func TestOrderOfPeople(t *testing.T) {
 		{ID: "approve", To: key, Message: &forge.Approve{}},
 		submit(forge.Key{Project: "shop", Intent: "other"}),
 	} {
-		if err := b.Send(ctx, ev); err != nil {
+		if err := b.Submissions.Send(ctx, ev); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -281,14 +283,14 @@ func TestGarbage(t *testing.T) {
 			break
 		}
 	}
-	if err := b.Send(ctx, submit(key)); err != nil {
+	if err := b.Submissions.Send(ctx, submit(key)); err != nil {
 		t.Fatal(err)
 	}
-	if err := b.PublishResult(ctx, result(1, "a")); err != nil {
+	if err := b.Results.Publish(ctx, result(1, "a")); err != nil {
 		t.Fatal(err)
 	}
 	note := forge.Event{ID: "enter", To: key.ProjectKey(), Message: &forge.AdmitRun{Run: 1}}
-	if err := b.Dispatch(ctx, key, forge.Effects{Outbox: []forge.Event{note}}); err != nil {
+	if err := b.Effects.Dispatch(ctx, key, forge.Effects{Outbox: []forge.Event{note}}); err != nil {
 		t.Fatal(err)
 	}
 	for range 3 {
@@ -337,7 +339,7 @@ func TestNewerResult(t *testing.T) {
 	if after, err := time.ParseDuration(answer.Header.Get("Forge-Again")); err != nil || after <= 0 {
 		t.Errorf("its worker is told %v", answer.Header)
 	}
-	if err := b.PublishResult(ctx, result(1, "a")); err != nil {
+	if err := b.Results.Publish(ctx, result(1, "a")); err != nil {
 		t.Fatal(err)
 	}
 	wait.For(t, seen)
@@ -351,12 +353,12 @@ func TestNoRuling(t *testing.T) {
 	b := bustest.Start(t)
 	ctx, cancel := context.WithCancel(wait.Context(t))
 	stored := make(chan struct{})
-	serve(t, b, func(context.Context, *bus.Delivery) error {
+	serve(t, b, func(context.Context, *decide.Delivery) error {
 		close(stored)
 		return nil // and nobody is told
 	})
 	go func() { <-stored; cancel() }()
-	if _, err := b.Ask(ctx, submit(key)); !errors.Is(err, bus.ErrNoRuling) {
+	if _, err := b.Submissions.Ask(ctx, submit(key)); !errors.Is(err, requests.ErrNoRuling) {
 		t.Errorf("got %v, want ErrNoRuling", err)
 	}
 }
@@ -374,7 +376,7 @@ func TestSendRefuses(t *testing.T) {
 		"no message":  {ID: "x", To: key},
 		"enum":        {ID: "x", To: key, Message: &forge.Edit{Risk: new(forge.Risk("huge"))}},
 	} {
-		if err := b.Send(ctx, ev); err == nil {
+		if err := b.Submissions.Send(ctx, ev); err == nil {
 			t.Errorf("%s was sent", name)
 		}
 	}
@@ -387,14 +389,14 @@ func TestRunnersShare(t *testing.T) {
 	const n = 300
 	seen := make(chan string, 2*n)
 	for range 3 {
-		serve(t, s.Connect(t), func(_ context.Context, d *bus.Delivery) error {
+		serve(t, s.Connect(t), func(_ context.Context, d *decide.Delivery) error {
 			seen <- d.Event.ID
 			return nil
 		})
 	}
 	b := s.Connect(t)
 	for i := range n {
-		if err := b.Send(ctx, submit(forge.Key{Project: "shop", Intent: forge.IntentID(fmt.Sprint("i", i))})); err != nil {
+		if err := b.Submissions.Send(ctx, submit(forge.Key{Project: "shop", Intent: forge.IntentID(fmt.Sprint("i", i))})); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -1,9 +1,6 @@
 package bus
 
-import (
-	"context"
-	"time"
-)
+import "time"
 
 // HeldResults is how long workers get before commands are dispatched again.
 const HeldResults = heldResults
@@ -12,22 +9,4 @@ const HeldResults = heldResults
 func (b *Bus) StalledAfter(d time.Duration) { b.stalledAfter = d }
 
 // AnswerTimeout makes the publishing of results less patient with runners.
-func (b *Bus) AnswerTimeout(d time.Duration) { b.answerTimeout = d }
-
-// Renew renews a lease now.
-func (l *Lease) Renew(ctx context.Context) error { return l.renew(ctx) }
-
-// Age makes a lease look as if it was renewed last so long ago.
-func (l *Lease) Age(d time.Duration) { l.renewed = time.Now().Add(-d) }
-
-// PurgeLeases has the server forget every lease.
-func (b *Bus) PurgeLeases(ctx context.Context) error {
-	s, err := b.js.Stream(ctx, streamLeases)
-	if err != nil {
-		return err
-	}
-	return s.Purge(ctx)
-}
-
-// Limit makes the object store take less.
-func (o *Objects) Limit(bytes uint64) { o.most = bytes }
+func (b *Bus) AnswerTimeout(d time.Duration) { b.conn.AnswerTimeout = d }

@@ -9,6 +9,10 @@ import (
 
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
+
+	"github.com/pfl-forge/pfl-forge/bus/internal/conn"
+	"github.com/pfl-forge/pfl-forge/bus/internal/streams"
+	"github.com/pfl-forge/pfl-forge/bus/subjects"
 )
 
 const (
@@ -24,7 +28,7 @@ const (
 )
 
 // memoryStreams are the streams whose content is made again, and their marks.
-var memoryStreams = map[string]string{streamCommands: epochCommands, streamWakes: epochWakes}
+var memoryStreams = map[string]string{streams.Commands: streams.EpochCommands, streams.Wakes: streams.EpochWakes}
 
 // Guard keeps commands, timers and events between machines in force until ctx
 // ends. Their streams are in memory, because everything in them follows from the
@@ -46,9 +50,9 @@ func (b *Bus) Guard(ctx context.Context, rebuild func(context.Context) error) {
 				err = errors.Join(err, b.unstall(ctx, stalled.stream))
 			}
 			if ctx.Err() == nil {
-				b.log.Error("cannot restore what is under way; trying again", "error", err)
+				b.conn.Log.Error("cannot restore what is under way; trying again", "error", err)
 			}
-			_ = sleep(ctx, backoff(attempt))
+			_ = conn.Sleep(ctx, conn.Backoff(attempt))
 			attempt++
 			continue
 		}
@@ -56,7 +60,7 @@ func (b *Bus) Guard(ctx context.Context, rebuild func(context.Context) error) {
 		select {
 		case <-ctx.Done():
 		case <-tick.C:
-		case <-b.changed:
+		case <-b.conn.Changed:
 		}
 	}
 }
@@ -75,9 +79,9 @@ func (b *Bus) guard(ctx context.Context, rebuilt *bool, rebuild func(context.Con
 		return nil
 	}
 	if kept := slices.DeleteFunc(slices.Clone(gone), inMemory); *rebuilt && len(kept) > 0 {
-		b.log.Error("streams are gone; they are made again, without what they held", "streams", kept)
+		b.conn.Log.Error("streams are gone; they are made again, without what they held", "streams", kept)
 	}
-	if *rebuilt && len(lost) > 0 && sleep(ctx, heldResults) != nil {
+	if *rebuilt && len(lost) > 0 && conn.Sleep(ctx, heldResults) != nil {
 		return ctx.Err()
 	}
 	if err := b.Ensure(ctx); err != nil {
@@ -89,8 +93,8 @@ func (b *Bus) guard(ctx context.Context, rebuilt *bool, rebuild func(context.Con
 	for _, mark := range lost {
 		m := nats.NewMsg(mark)
 		m.Header.Set(jetstream.ExpectedLastSubjSeqHeader, "0")
-		_, err := b.publish(ctx, m)
-		if refused, _ := wrongSequence(err); err != nil && !refused {
+		_, err := b.conn.Publish(ctx, m)
+		if refused, _ := conn.WrongSequence(err); err != nil && !refused {
 			return err
 		}
 	}
@@ -102,13 +106,13 @@ func (b *Bus) guard(ctx context.Context, rebuilt *bool, rebuild func(context.Con
 func (b *Bus) lost(ctx context.Context) ([]string, error) {
 	var marks []string
 	for stream, mark := range memoryStreams {
-		_, err := b.last(ctx, stream, mark)
+		_, err := b.conn.Last(ctx, stream, mark)
 		var refused *jetstream.APIError
 		missing := errors.As(err, &refused) && refused.ErrorCode == jetstream.JSErrCodeStreamNotFound
 		switch {
-		case errors.Is(err, ErrNotFound) || missing:
+		case errors.Is(err, conn.ErrNotFound) || missing:
 			marks = append(marks, mark)
-		case unanswered(err):
+		case conn.Unanswered(err):
 			return nil, &stalledError{stream, err}
 		case err != nil:
 			return nil, err
@@ -128,15 +132,15 @@ func (e *stalledError) Unwrap() error { return e.err }
 
 // unstall deletes a stream in memory that does not answer, so that it is made
 // again. It does nothing while the journal does not answer either: then the
-// cluster is what is missing.
+// cluster is missing.
 func (b *Bus) unstall(ctx context.Context, stream string) error {
-	if _, err := b.last(ctx, streamJournal, everyJournal); err != nil && !errors.Is(err, ErrNotFound) {
+	if _, err := b.conn.Last(ctx, streams.Journal, subjects.EveryJournal); err != nil && !errors.Is(err, conn.ErrNotFound) {
 		return err
 	}
-	b.log.Error("a stream in memory has no leader; it is made again", "stream", stream)
-	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
+	b.conn.Log.Error("a stream in memory has no leader; it is made again", "stream", stream)
+	ctx, cancel := context.WithTimeout(ctx, conn.RequestTimeout)
 	defer cancel()
-	err := b.js.DeleteStream(ctx, stream)
+	err := b.conn.JS.DeleteStream(ctx, stream)
 	if errors.Is(err, jetstream.ErrStreamNotFound) {
 		return nil
 	}
@@ -147,10 +151,10 @@ func inMemory(stream string) bool { return memoryStreams[stream] != "" }
 
 // gone returns the names of the streams that are missing.
 func (b *Bus) gone(ctx context.Context) ([]string, error) {
-	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
+	ctx, cancel := context.WithTimeout(ctx, conn.RequestTimeout)
 	defer cancel()
 	there := map[string]bool{}
-	list := b.js.StreamNames(ctx)
+	list := b.conn.JS.StreamNames(ctx)
 	for name := range list.Name() {
 		there[name] = true
 	}
@@ -158,7 +162,7 @@ func (b *Bus) gone(ctx context.Context) ([]string, error) {
 		return nil, fmt.Errorf("list streams: %w", err)
 	}
 	var missing []string
-	for _, cfg := range streams(b.replicas) {
+	for _, cfg := range streams.All(b.conn.Replicas) {
 		if !there[cfg.Name] {
 			missing = append(missing, cfg.Name)
 		}

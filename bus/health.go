@@ -4,57 +4,47 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"time"
 
 	"github.com/nats-io/nats.go/jetstream"
 
-	forge "github.com/pfl-forge/pfl-forge"
+	"github.com/pfl-forge/pfl-forge/bus/internal/conn"
+	"github.com/pfl-forge/pfl-forge/bus/internal/streams"
 )
 
 // Ping returns nil when the server answers.
 func (b *Bus) Ping(ctx context.Context) error {
-	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
+	ctx, cancel := context.WithTimeout(ctx, conn.RequestTimeout)
 	defer cancel()
-	if !b.nc.IsConnected() {
-		return fmt.Errorf("not connected to a NATS server: %s", b.nc.Status())
+	if !b.conn.NC.IsConnected() {
+		return fmt.Errorf("not connected to a NATS server: %s", b.conn.NC.Status())
 	}
-	return b.nc.FlushWithContext(ctx)
+	return b.conn.NC.FlushWithContext(ctx)
 }
 
 // Prepared returns nil when a runner has made the streams, else ErrNoRunner.
 func (b *Bus) Prepared(ctx context.Context) error {
-	_, err := b.js.Stream(ctx, streamJournal)
+	_, err := b.conn.JS.Stream(ctx, streams.Journal)
 	if errors.Is(err, jetstream.ErrStreamNotFound) {
 		return ErrNoRunner
 	}
 	return err
 }
 
-// Consuming returns nil when commands of a step can reach a replica: its consumer
-// and the one that all replicas share are there.
-func (b *Bus) Consuming(ctx context.Context, step forge.Step, replica forge.ReplicaID) error {
-	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
-	defer cancel()
-	for _, r := range []forge.ReplicaID{"", replica} {
-		cfg, err := commandConsumer(step, r, 0)
-		if err != nil {
-			return err
-		}
-		if _, err := b.js.Consumer(ctx, streamCommands, cfg.Durable); err != nil {
-			return fmt.Errorf("consumer %s: %w", cfg.Durable, err)
-		}
+// Close closes the connection when calls under way have finished. Consumers have
+// to be stopped before.
+func (b *Bus) Close() {
+	if err := b.conn.NC.Drain(); err != nil {
+		b.conn.NC.Close()
 	}
-	return nil
+	select {
+	case <-b.conn.Closed:
+	case <-time.After(conn.RequestTimeout):
+		b.conn.NC.Close()
+		<-b.conn.Closed
+	}
 }
 
-// Deciding returns nil when events can reach a runner: the consumers that all
-// runners share are there.
-func (b *Bus) Deciding(ctx context.Context) error {
-	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
-	defer cancel()
-	for _, stream := range []string{streamIntents, streamWakes} {
-		if _, err := b.js.Consumer(ctx, stream, eventConsumer("").Durable); err != nil {
-			return fmt.Errorf("consumer of %s: %w", stream, err)
-		}
-	}
-	return nil
-}
+// ErrNoRunner says that no runner has ever worked with a server: its streams are
+// missing.
+var ErrNoRunner = errors.New("no runner has been here yet: start forge-runner, with this server")

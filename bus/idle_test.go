@@ -10,6 +10,7 @@ import (
 	forge "github.com/pfl-forge/pfl-forge"
 	"github.com/pfl-forge/pfl-forge/bus"
 	"github.com/pfl-forge/pfl-forge/bus/bustest"
+	"github.com/pfl-forge/pfl-forge/bus/decide"
 	"github.com/pfl-forge/pfl-forge/internal/wait"
 )
 
@@ -17,10 +18,10 @@ import (
 // is delivered again at once when somebody says that no runner is left.
 func TestIdleAndReclaim(t *testing.T) {
 	b := bustest.Start(t)
-	if idle, err := b.Idle(t.Context()); idle || err != nil {
+	if idle, err := b.Events.Idle(t.Context()); idle || err != nil {
 		t.Fatalf("before any runner: %t, %v", idle, err)
 	}
-	if err := b.Reclaim(t.Context()); err != nil {
+	if err := b.Events.Reclaim(t.Context()); err != nil {
 		t.Fatalf("before any runner: %v", err)
 	}
 
@@ -30,7 +31,7 @@ func TestIdleAndReclaim(t *testing.T) {
 	var deliveries atomic.Int32
 	var consumers sync.WaitGroup
 	consumers.Go(func() {
-		b.ConsumeEvents(ctx, bus.EventConfig{Timeout: time.Minute}, func(context.Context, *bus.Delivery) error {
+		b.Events.Consume(ctx, decide.Config{Timeout: time.Minute}, func(context.Context, *decide.Delivery) error {
 			taken <- struct{}{}
 			if deliveries.Add(1) == 1 {
 				<-stuck
@@ -44,14 +45,14 @@ func TestIdleAndReclaim(t *testing.T) {
 	awaitIdle(t, b)
 
 	note := forge.Event{ID: "enter", To: key.ProjectKey(), Message: &forge.AdmitRun{Run: 1}}
-	if err := b.Dispatch(t.Context(), key, forge.Effects{Outbox: []forge.Event{note}}); err != nil {
+	if err := b.Effects.Dispatch(t.Context(), key, forge.Effects{Outbox: []forge.Event{note}}); err != nil {
 		t.Fatal(err)
 	}
 	<-taken
-	if idle, err := b.Idle(t.Context()); idle || err != nil {
+	if idle, err := b.Events.Idle(t.Context()); idle || err != nil {
 		t.Fatalf("while an event is being handled: %t, %v", idle, err)
 	}
-	if err := b.Reclaim(t.Context()); err != nil {
+	if err := b.Events.Reclaim(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	wait.For(t, taken) // it is delivered again
@@ -61,7 +62,7 @@ func TestIdleAndReclaim(t *testing.T) {
 func awaitIdle(t *testing.T, b *bus.Bus) {
 	t.Helper()
 	wait.Until(t, "the bus is idle", func() bool {
-		idle, err := b.Idle(t.Context())
+		idle, err := b.Events.Idle(t.Context())
 		if err != nil {
 			t.Fatal(err)
 		}

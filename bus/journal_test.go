@@ -16,6 +16,7 @@ import (
 	forge "github.com/pfl-forge/pfl-forge"
 	"github.com/pfl-forge/pfl-forge/bus"
 	"github.com/pfl-forge/pfl-forge/bus/bustest"
+	"github.com/pfl-forge/pfl-forge/bus/journal"
 	"github.com/pfl-forge/pfl-forge/internal/wait"
 )
 
@@ -49,32 +50,32 @@ func put(t testing.TB, nc *nats.Conn, subject string, data []byte) {
 func TestJournal(t *testing.T) {
 	ctx := wait.Context(t)
 	b := bustest.Start(t)
-	if recs, seq, err := b.Load(ctx, key); err != nil || len(recs) != 0 || seq != 0 {
+	if recs, seq, err := b.Journal.Load(ctx, key); err != nil || len(recs) != 0 || seq != 0 {
 		t.Fatalf("an empty journal is %v, %d, %v", recs, seq, err)
 	}
 	var last uint64
 	for n := range 3 {
 		for _, k := range []forge.Key{key, key.ProjectKey()} {
-			_, seq, err := b.Load(ctx, k)
+			_, seq, err := b.Journal.Load(ctx, k)
 			if err != nil {
 				t.Fatal(err)
 			}
-			if last, err = b.Append(ctx, k, seq, record(k, n)); err != nil {
+			if last, err = b.Journal.Append(ctx, k, seq, record(k, n)); err != nil {
 				t.Fatal(err)
 			}
 		}
 	}
-	recs, seq, err := b.Load(ctx, key.ProjectKey())
+	recs, seq, err := b.Journal.Load(ctx, key.ProjectKey())
 	if err != nil || seq != last || len(recs) != 3 || recs[2].Events[0].ID != "e2" || recs[0].Events[0].To != key.ProjectKey() {
 		t.Errorf("got %+v, %d, %v; want three records up to %d", recs, seq, err, last)
 	}
-	if got, err := b.Last(ctx, key.ProjectKey()); err != nil || got != last {
+	if got, err := b.Journal.Last(ctx, key.ProjectKey()); err != nil || got != last {
 		t.Errorf("last is %d, %v, want %d", got, err, last)
 	}
-	if got, err := b.Last(ctx, forge.Key{Project: "shop", Intent: "other"}); err != nil || got != 0 {
+	if got, err := b.Journal.Last(ctx, forge.Key{Project: "shop", Intent: "other"}); err != nil || got != 0 {
 		t.Errorf("last of an empty journal is %d, %v", got, err)
 	}
-	if _, err := b.Append(ctx, key, 0, record(key, 9)); !errors.Is(err, bus.ErrConflict) {
+	if _, err := b.Journal.Append(ctx, key, 0, record(key, 9)); !errors.Is(err, bus.ErrConflict) {
 		t.Errorf("appending to what was read as empty: %v", err)
 	}
 }
@@ -91,7 +92,7 @@ func TestAppendRace(t *testing.T) {
 		var wg sync.WaitGroup
 		for i := range racers {
 			wg.Go(func() {
-				n, err := buses[i%len(buses)].Append(ctx, key, seq, record(key, i))
+				n, err := buses[i%len(buses)].Journal.Append(ctx, key, seq, record(key, i))
 				switch {
 				case err == nil:
 					wins.Add(1)
@@ -107,7 +108,7 @@ func TestAppendRace(t *testing.T) {
 		}
 		seq = won.Load()
 	}
-	if recs, last, err := buses[0].Load(ctx, key); err != nil || len(recs) != rounds || last != seq {
+	if recs, last, err := buses[0].Journal.Load(ctx, key); err != nil || len(recs) != rounds || last != seq {
 		t.Errorf("the journal has %d records up to %d, %v", len(recs), last, err)
 	}
 }
@@ -118,7 +119,7 @@ func TestLoadLong(t *testing.T) {
 	const n = 5000
 	fill(t, b, n, func(int) forge.Key { return key })
 	start := time.Now()
-	recs, _, err := b.Load(ctx, key)
+	recs, _, err := b.Journal.Load(ctx, key)
 	if err != nil || len(recs) != n {
 		t.Fatalf("loaded %d, %v", len(recs), err)
 	}
@@ -136,7 +137,7 @@ func fill(t testing.TB, b *bus.Bus, n int, key func(int) forge.Key) {
 	seqs := map[forge.Key]uint64{}
 	for i := range n {
 		k := key(i)
-		seq, err := b.Append(context.Background(), k, seqs[k], record(k, i))
+		seq, err := b.Journal.Append(context.Background(), k, seqs[k], record(k, i))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -148,25 +149,25 @@ func TestGarbageInJournal(t *testing.T) {
 	ctx := wait.Context(t)
 	s := bustest.StartServer(t)
 	b := s.Connect(t)
-	if _, err := b.Append(ctx, key, 0, record(key, 0)); err != nil {
+	if _, err := b.Journal.Append(ctx, key, 0, record(key, 0)); err != nil {
 		t.Fatal(err)
 	}
 	put(t, raw(t, s), "forge.journal.shop.fix-login", []byte("\xff\xff not a record"))
 	for range 2 {
-		recs, seq, err := b.Load(ctx, key)
+		recs, seq, err := b.Journal.Load(ctx, key)
 		if err != nil || len(recs) != 1 || seq != 2 {
 			t.Fatalf("got %d records up to %d, %v; want one, and the garbage counted", len(recs), seq, err)
 		}
 	}
 	put(t, raw(t, s), "forge.journal.shop.nobody", nil)
 	want := record(key, 0).Summary
-	if sum, err := b.Summary(ctx, key); err != nil || sum.Key != want.Key || sum.Status != want.Status {
+	if sum, err := b.Journal.Summary(ctx, key); err != nil || sum.Key != want.Key || sum.Status != want.Status {
 		t.Errorf("the summary is %+v, %v; want that of the record before the garbage", sum, err)
 	}
-	if list, err := b.Summaries(ctx, key.Project); err != nil || len(list) != 1 || list[0].Key != want.Key {
+	if list, err := b.Journal.Summaries(ctx, key.Project); err != nil || len(list) != 1 || list[0].Key != want.Key {
 		t.Errorf("the list is %+v, %v", list, err)
 	}
-	if _, err := b.Append(ctx, key, 2, record(key, 1)); err != nil {
+	if _, err := b.Journal.Append(ctx, key, 2, record(key, 1)); err != nil {
 		t.Errorf("the machine cannot go on: %v", err)
 	}
 	dead, err := b.Dead(ctx)
@@ -183,7 +184,7 @@ func TestForgedHeaders(t *testing.T) {
 	s := bustest.StartServer(t)
 	b := s.Connect(t)
 	for n := range 2 {
-		if _, err := b.Append(ctx, key, uint64(n), record(key, n)); err != nil {
+		if _, err := b.Journal.Append(ctx, key, uint64(n), record(key, n)); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -193,10 +194,10 @@ func TestForgedHeaders(t *testing.T) {
 	if _, err := jetStream(t, raw(t, s)).PublishMsg(ctx, forged); err != nil {
 		t.Fatal(err)
 	}
-	if recs, seq, err := b.Load(ctx, key); err != nil || len(recs) != 2 || seq != 3 {
+	if recs, seq, err := b.Journal.Load(ctx, key); err != nil || len(recs) != 2 || seq != 3 {
 		t.Errorf("got %d records up to %d, %v", len(recs), seq, err)
 	}
-	if list, err := b.Summaries(ctx, key.Project); err != nil || len(list) != 1 || list[0].Key != key {
+	if list, err := b.Journal.Summaries(ctx, key.Project); err != nil || len(list) != 1 || list[0].Key != key {
 		t.Errorf("the list is %+v, %v", list, err)
 	}
 }
@@ -208,7 +209,7 @@ func TestNewerJournal(t *testing.T) {
 	b := s.Connect(t)
 	put(t, raw(t, s), "forge.journal.shop.fix-login", []byte("\xf8\x3f\x01")) // field 1023
 	var unknown *bus.UnknownError
-	if _, _, err := b.Load(ctx, key); !errors.As(err, &unknown) {
+	if _, _, err := b.Journal.Load(ctx, key); !errors.As(err, &unknown) {
 		t.Errorf("got %v, want an UnknownError", err)
 	}
 }
@@ -220,12 +221,12 @@ func TestTooLarge(t *testing.T) {
 	for _, size := range []int{8 << 20, 8<<20 - 1000} {
 		rec.Summary.Reason = strings.Repeat("x", size)
 		var large *bus.TooLargeError
-		if _, err := b.Append(ctx, key, 0, rec); !errors.As(err, &large) {
+		if _, err := b.Journal.Append(ctx, key, 0, rec); !errors.As(err, &large) {
 			t.Errorf("got %v, want a TooLargeError", err)
 		}
 	}
 	rec.Summary.Reason = strings.Repeat("x", 8<<20-5000)
-	if _, err := b.Append(ctx, key, 0, rec); err != nil {
+	if _, err := b.Journal.Append(ctx, key, 0, rec); err != nil {
 		t.Error(err)
 	}
 }
@@ -239,12 +240,12 @@ func TestSummaries(t *testing.T) {
 	})
 	other := forge.Key{Project: "other", Intent: "intent-0001"}
 	for _, k := range []forge.Key{other, other.ProjectKey(), key.ProjectKey()} {
-		if _, err := b.Append(ctx, k, 0, record(k, 0)); err != nil {
+		if _, err := b.Journal.Append(ctx, k, 0, record(k, 0)); err != nil {
 			t.Fatal(err)
 		}
 	}
 	start := time.Now()
-	list, err := b.Summaries(ctx, "shop")
+	list, err := b.Journal.Summaries(ctx, "shop")
 	if err != nil || len(list) != n {
 		t.Fatalf("got %d summaries, %v", len(list), err)
 	}
@@ -254,19 +255,19 @@ func TestSummaries(t *testing.T) {
 			t.Fatalf("summary %d is of %s, %q, want %q", i, s.Key, s.Title, want)
 		}
 	}
-	if list, err = b.Summaries(ctx, ""); err != nil || len(list) != n+1 {
+	if list, err = b.Journal.Summaries(ctx, ""); err != nil || len(list) != n+1 {
 		t.Errorf("all projects have %d summaries, %v", len(list), err)
 	}
-	if list, err = b.ProjectSummaries(ctx, ""); err != nil || len(list) != 2 {
+	if list, err = b.Journal.ProjectSummaries(ctx, ""); err != nil || len(list) != 2 {
 		t.Errorf("all projects have %d projects, %v", len(list), err)
 	}
-	if list, err = b.ProjectSummaries(ctx, "shop"); err != nil || len(list) != 1 || list[0].Key != key.ProjectKey() {
+	if list, err = b.Journal.ProjectSummaries(ctx, "shop"); err != nil || len(list) != 1 || list[0].Key != key.ProjectKey() {
 		t.Errorf("the project has projects %+v, %v", list, err)
 	}
-	if list, err = b.Summaries(ctx, "empty"); err != nil || len(list) != 0 {
+	if list, err = b.Journal.Summaries(ctx, "empty"); err != nil || len(list) != 0 {
 		t.Errorf("a project without intents has %+v, %v", list, err)
 	}
-	if _, err := b.Summary(ctx, key); !errors.Is(err, bus.ErrNotFound) {
+	if _, err := b.Journal.Summary(ctx, key); !errors.Is(err, bus.ErrNotFound) {
 		t.Errorf("the summary of nothing: %v", err)
 	}
 }
@@ -279,7 +280,7 @@ func TestWanted(t *testing.T) {
 	for k, a := range map[forge.Key]forge.Attempt{key: review, key.ProjectKey(): merge} {
 		rec := record(k, 0)
 		rec.Summary.Open = []forge.Attempt{a}
-		if _, err := b.Append(ctx, k, 0, rec); err != nil {
+		if _, err := b.Journal.Append(ctx, k, 0, rec); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -295,7 +296,7 @@ func TestWanted(t *testing.T) {
 		{key, stale, false},
 		{forge.Key{Project: "shop", Intent: "other"}, review, false},
 	} {
-		if got, err := b.Wanted(ctx, tt.key, tt.a); err != nil || got != tt.want {
+		if got, err := b.Journal.Wanted(ctx, tt.key, tt.a); err != nil || got != tt.want {
 			t.Errorf("%s of %s is wanted: %v, %v", tt.a, tt.key, got, err)
 		}
 	}
@@ -308,7 +309,7 @@ func TestFollow(t *testing.T) {
 	fill(t, b, 10, func(int) forge.Key { return key })
 	following, stop := context.WithCancel(ctx)
 	project := key.ProjectKey()
-	if _, err := b.Append(ctx, project, 0, record(project, 0)); err != nil {
+	if _, err := b.Journal.Append(ctx, project, 0, record(project, 0)); err != nil {
 		t.Fatal(err)
 	}
 	intents, projects := make(chan uint64, 100), make(chan uint64, 100)
@@ -324,7 +325,7 @@ func TestFollow(t *testing.T) {
 	caught := make(chan struct{})
 	ended := make(chan error, 1)
 	go func() {
-		ended <- b.Follow(following, "shop", 4, bus.Follower{
+		ended <- b.Journal.Follow(following, "shop", 4, journal.Follower{
 			Record: to(intents), Project: to(projects),
 			CaughtUp: func() error { close(caught); return nil },
 		})
@@ -339,7 +340,7 @@ func TestFollow(t *testing.T) {
 		seq uint64
 	}{{key, 10}, {project, 1}} {
 		for {
-			if _, err := b.Append(ctx, next.key, next.seq, record(next.key, 1)); err == nil || errors.Is(err, bus.ErrConflict) {
+			if _, err := b.Journal.Append(ctx, next.key, next.seq, record(next.key, 1)); err == nil || errors.Is(err, bus.ErrConflict) {
 				break
 			}
 		}
@@ -364,12 +365,12 @@ func TestFollowEmpty(t *testing.T) {
 	ctx := wait.Context(t)
 	b := bustest.Start(t)
 	enough := errors.New("enough")
-	err := b.Follow(ctx, "shop", 0, bus.Follower{CaughtUp: func() error { return enough }})
+	err := b.Journal.Follow(ctx, "shop", 0, journal.Follower{CaughtUp: func() error { return enough }})
 	if !errors.Is(err, enough) {
 		t.Errorf("got %v, want the error of the follower", err)
 	}
-	both := bus.Follower{Project: func(forge.Key, uint64, forge.Record) error { return nil }, CaughtUp: func() error { return enough }}
-	if err := b.Follow(ctx, "shop", 0, both); !errors.Is(err, enough) {
+	both := journal.Follower{Project: func(forge.Key, uint64, forge.Record) error { return nil }, CaughtUp: func() error { return enough }}
+	if err := b.Journal.Follow(ctx, "shop", 0, both); !errors.Is(err, enough) {
 		t.Errorf("got %v, want the error of the follower of both", err)
 	}
 }
@@ -380,7 +381,7 @@ func BenchmarkSummaries(b *testing.B) {
 		return forge.Key{Project: "shop", Intent: forge.IntentID(fmt.Sprint("i", i))}
 	})
 	for b.Loop() {
-		if _, err := bs.Summaries(context.Background(), "shop"); err != nil {
+		if _, err := bs.Journal.Summaries(context.Background(), "shop"); err != nil {
 			b.Fatal(err)
 		}
 	}
@@ -390,7 +391,7 @@ func BenchmarkLoad(b *testing.B) {
 	bs := bustest.Start(b)
 	fill(b, bs, 12, func(int) forge.Key { return key })
 	for b.Loop() {
-		if _, _, err := bs.Load(context.Background(), key); err != nil {
+		if _, _, err := bs.Journal.Load(context.Background(), key); err != nil {
 			b.Fatal(err)
 		}
 	}
@@ -401,7 +402,7 @@ func BenchmarkAppend(b *testing.B) {
 	var seq uint64
 	for b.Loop() {
 		var err error
-		if seq, err = bs.Append(context.Background(), key, seq, record(key, 1)); err != nil {
+		if seq, err = bs.Journal.Append(context.Background(), key, seq, record(key, 1)); err != nil {
 			b.Fatal(err)
 		}
 	}
@@ -411,7 +412,7 @@ func BenchmarkWanted(b *testing.B) {
 	bs := bustest.Start(b)
 	fill(b, bs, 1, func(int) forge.Key { return key })
 	for b.Loop() {
-		if _, err := bs.Wanted(context.Background(), key, forge.Attempt{Step: forge.StepAnalyze}); err != nil {
+		if _, err := bs.Journal.Wanted(context.Background(), key, forge.Attempt{Step: forge.StepAnalyze}); err != nil {
 			b.Fatal(err)
 		}
 	}

@@ -17,6 +17,13 @@ import (
 
 	forge "github.com/pfl-forge/pfl-forge"
 	"github.com/pfl-forge/pfl-forge/bus"
+	"github.com/pfl-forge/pfl-forge/bus/changes"
+	"github.com/pfl-forge/pfl-forge/bus/decide"
+	"github.com/pfl-forge/pfl-forge/bus/journal"
+	"github.com/pfl-forge/pfl-forge/bus/objects"
+	"github.com/pfl-forge/pfl-forge/bus/requests"
+	"github.com/pfl-forge/pfl-forge/bus/subjects"
+	"github.com/pfl-forge/pfl-forge/bus/transcripts"
 	"github.com/pfl-forge/pfl-forge/internal/wait"
 )
 
@@ -85,10 +92,10 @@ func decider(ctx context.Context, t *testing.T, b *bus.Bus) <-chan forge.Event {
 		t.Fatal(err)
 	}
 	seen := make(chan forge.Event, 100)
-	serve(t, b, func(ctx context.Context, d *bus.Delivery) error {
+	serve(t, b, func(ctx context.Context, d *decide.Delivery) error {
 		if submit := forge.As[*forge.Submit](d.Event.Message); submit != nil {
 			in := submit.Intent
-			_, err := b.Append(ctx, d.Event.To, 0, forge.Record{Events: []forge.Event{d.Event}, Summary: forge.Summary{
+			_, err := b.Journal.Append(ctx, d.Event.To, 0, forge.Record{Events: []forge.Event{d.Event}, Summary: forge.Summary{
 				Key: d.Event.To, Title: in.Title, Status: forge.StatusProposed, Source: in.Source, Run: 1,
 			}})
 			if err != nil && !errors.Is(err, bus.ErrConflict) {
@@ -103,7 +110,7 @@ func decider(ctx context.Context, t *testing.T, b *bus.Bus) <-chan forge.Event {
 	ending, cancel := context.WithCancel(context.Background())
 	var running sync.WaitGroup
 	running.Go(func() {
-		err := b.Serve(ending, bus.ServeConfig{View: func(context.Context, forge.Key) (forge.View, error) { return forge.View{}, nil }})
+		err := b.Submissions.Serve(ending, requests.ServeConfig{View: func(context.Context, forge.Key) (forge.View, error) { return forge.View{}, nil }})
 		if err != nil {
 			t.Error(err)
 		}
@@ -195,10 +202,10 @@ func TestFollowerMayOnlyFollow(t *testing.T) {
 	s := guardedServer(t)
 	b := connectAs(ctx, t, s, "runner", "RUNNER")
 	decider(ctx, t, b)
-	if err := b.AddFollower(ctx, bus.FollowerConfig{Name: "tracker"}); err != nil {
+	if err := b.Changes.AddFollower(ctx, changes.Follower{Name: "tracker"}); err != nil {
 		t.Fatal(err)
 	}
-	if err := b.Send(ctx, submit(key)); err != nil {
+	if err := b.Submissions.Send(ctx, submit(key)); err != nil {
 		t.Fatal(err)
 	}
 	nc, refused := as(t, s, "tracker")
@@ -210,7 +217,7 @@ func TestFollowerMayOnlyFollow(t *testing.T) {
 		t.Fatal(err)
 	}
 	wait.Until(t, "the follower has it all", func() bool {
-		behind, err := b.Behind(ctx, "tracker")
+		behind, err := b.Changes.Behind(ctx, "tracker")
 		return err == nil && behind == 0
 	})
 	if len(refused) > 0 {
@@ -237,39 +244,39 @@ func TestPersonSpeaksForThemselves(t *testing.T) {
 	b := connectAs(ctx, t, s, "ada", "ADA")
 	ev := submit(key)
 	ev.Actor = "ada"
-	if r, err := b.Ask(ctx, ev); err != nil || r.Decision != forge.Applied {
+	if r, err := b.Submissions.Ask(ctx, ev); err != nil || r.Decision != forge.Applied {
 		t.Fatal(r, err)
 	}
 	if ev := wait.For(t, seen); ev.Actor != "ada" || forge.As[*forge.Submit](ev.Message).Intent.Source != forge.SourceHuman {
 		t.Errorf("got %+v", ev)
 	}
-	if r, err := b.Ask(ctx, forge.Event{ID: "a", To: key, Actor: "ada", Message: &forge.Approve{}}); err != nil || r.Decision != forge.Applied {
+	if r, err := b.Submissions.Ask(ctx, forge.Event{ID: "a", To: key, Actor: "ada", Message: &forge.Approve{}}); err != nil || r.Decision != forge.Applied {
 		t.Fatal(r, err)
 	}
-	if all, err := b.Summaries(ctx, "shop"); err != nil || len(all) != 1 {
+	if all, err := b.Journal.Summaries(ctx, "shop"); err != nil || len(all) != 1 {
 		t.Errorf("status: %v, %v", all, err)
 	}
-	if _, _, err := b.Load(ctx, key); err != nil {
+	if _, _, err := b.Journal.Load(ctx, key); err != nil {
 		t.Errorf("show: %v", err)
 	}
 	if _, err := b.Dead(ctx); err != nil {
 		t.Errorf("doctor: %v", err)
 	}
-	if _, err := b.Idle(ctx); err != nil {
+	if _, err := b.Events.Idle(ctx); err != nil {
 		t.Errorf("run: %v", err)
 	}
 	readsTranscripts(ctx, t, runner, b)
-	cleaner(t, runner, func(_ context.Context, _ forge.ProjectID, person string, _ bus.CleanRequest) (bus.Cleaned, error) {
-		return bus.Cleaned{Next: forge.IntentID(person)}, nil
+	cleaner(t, runner, func(_ context.Context, _ forge.ProjectID, person string, _ requests.CleanRequest) (requests.Cleaned, error) {
+		return requests.Cleaned{Next: forge.IntentID(person)}, nil
 	})
-	if got, err := cleans(ctx, t, b, "ada", bus.CleanRequest{}); err != nil || got.Next != "ada" {
+	if got, err := cleans(ctx, t, b, "ada", requests.CleanRequest{}); err != nil || got.Next != "ada" {
 		t.Errorf("clean: %v, %v", got, err)
 	}
-	if _, err := b.Clean(ctx, "shop", "bob", bus.CleanRequest{}); !errors.Is(err, bus.ErrNotAllowed) {
+	if _, err := b.Leftovers.Clean(ctx, "shop", "bob", requests.CleanRequest{}); !errors.Is(err, requests.ErrNotAllowed) {
 		t.Errorf("clean for somebody else: %v", err)
 	}
 	enough := errors.New("enough")
-	if err := b.Follow(ctx, "shop", 0, bus.Follower{Record: func(forge.Key, uint64, forge.Record) error { return enough }}); !errors.Is(err, enough) {
+	if err := b.Journal.Follow(ctx, "shop", 0, journal.Follower{Record: func(forge.Key, uint64, forge.Record) error { return enough }}); !errors.Is(err, enough) {
 		t.Errorf("run: %v", err)
 	}
 
@@ -290,7 +297,7 @@ func TestPersonSpeaksForThemselves(t *testing.T) {
 	bob := ev
 	bob.Actor, bob.ID = "bob", "b"
 	short := wait.Briefly(t, 300*time.Millisecond)
-	if err := b.Send(short, bob); err == nil {
+	if err := b.Submissions.Send(short, bob); err == nil {
 		t.Error("she could speak for somebody else")
 	}
 	if len(seen) > 1 {
@@ -302,29 +309,29 @@ func TestPersonSpeaksForThemselves(t *testing.T) {
 func readsTranscripts(ctx context.Context, t *testing.T, worker, person *bus.Bus) {
 	t.Helper()
 	a := try("fix-login-001", 1)
-	whole := bus.TranscriptName(key, a)
-	if err := worker.AppendTranscript(ctx, key, a, "w/0", []byte("1\n")); err != nil {
+	whole := objects.TranscriptName(key, a)
+	if err := worker.Transcripts.Append(ctx, key, a, "w/0", []byte("1\n")); err != nil {
 		t.Fatal(err)
 	}
-	if err := worker.Objects().Put(ctx, whole, strings.NewReader("1\n")); err != nil {
+	if err := worker.Objects.Put(ctx, whole, strings.NewReader("1\n")); err != nil {
 		t.Fatal(err)
 	}
-	if seq, _, err := person.LastTranscript(ctx, bus.TranscriptFilter{}); err != nil || seq != 1 {
+	if seq, _, err := person.Transcripts.Last(ctx, subjects.TranscriptFilter{}); err != nil || seq != 1 {
 		t.Errorf("logs: %d, %v", seq, err)
 	}
-	if seq, _, err := person.OldestTranscript(ctx); err != nil || seq != 1 {
+	if seq, _, err := person.Transcripts.Oldest(ctx); err != nil || seq != 1 {
 		t.Errorf("logs: %d, %v", seq, err)
 	}
 	enough := errors.New("enough")
-	if err := person.FollowTranscripts(ctx, bus.TranscriptFilter{}, 0, time.Time{}, bus.TranscriptFollower{
+	if err := person.Transcripts.Follow(ctx, subjects.TranscriptFilter{}, 0, time.Time{}, transcripts.Follower{
 		Lines: func(forge.Key, forge.Attempt, uint64, []byte) error { return enough },
 	}); !errors.Is(err, enough) {
 		t.Errorf("logs: %v", err)
 	}
-	if list, err := person.Objects().List(ctx, bus.ObjectName{Kind: bus.ObjectTranscript}); err != nil || len(list) != 1 {
+	if list, err := person.Objects.List(ctx, objects.Name{Kind: objects.Transcript}); err != nil || len(list) != 1 {
 		t.Errorf("logs: %v, %v", list, err)
 	}
-	if got, err := person.Objects().Read(ctx, whole); err != nil || string(got.Content) != "1\n" {
+	if got, err := person.Objects.Read(ctx, whole); err != nil || string(got.Content) != "1\n" {
 		t.Errorf("logs: %v, %v", got, err)
 	}
 }

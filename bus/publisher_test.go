@@ -17,6 +17,7 @@ import (
 	forge "github.com/pfl-forge/pfl-forge"
 	"github.com/pfl-forge/pfl-forge/bus"
 	"github.com/pfl-forge/pfl-forge/bus/bustest"
+	"github.com/pfl-forge/pfl-forge/bus/changes"
 	"github.com/pfl-forge/pfl-forge/internal/wait"
 )
 
@@ -45,13 +46,13 @@ func (k *book) write(ev forge.Event) {
 	k.now.UpdatedAt = time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
 	rec := forge.Record{Events: []forge.Event{ev}, Summary: k.now}
 	wait.Until(k.t, "the record is written", func() bool {
-		seq, err := k.bus.Append(k.t.Context(), k.key, k.seq, rec)
+		seq, err := k.bus.Journal.Append(k.t.Context(), k.key, k.seq, rec)
 		if err == nil {
 			k.seq = seq
 			return true
 		}
 		// A server went, and it is not known whether the record is written.
-		last, lastErr := k.bus.Last(k.t.Context(), k.key)
+		last, lastErr := k.bus.Journal.Last(k.t.Context(), k.key)
 		if lastErr != nil || last <= k.seq {
 			k.t.Log(err)
 			return false
@@ -77,7 +78,7 @@ func tellChanges(t testing.TB, b *bus.Bus) (stop func()) {
 	t.Helper()
 	ctx, cancel := context.WithCancel(context.Background())
 	var running sync.WaitGroup
-	running.Go(func() { b.PublishChanges(ctx) })
+	running.Go(func() { b.Changes.Publish(ctx) })
 	stop = func() { cancel(); running.Wait() }
 	t.Cleanup(stop)
 	return stop
@@ -141,10 +142,10 @@ func (k *book) life() []string {
 	k.become(func(s *forge.Summary) { s.Waiting, s.Tasks, s.TasksDone, s.Status = "", nil, 1, forge.StatusDone })
 	k.become(func(s *forge.Summary) { s.Idle = true })
 	var want []string
-	for _, w := range []bus.ChangeKind{
-		bus.ChangeSubmitted, bus.ChangeWaiting, bus.ChangeResumed, bus.ChangePlanned, bus.ChangeWaiting, bus.ChangePlanned, bus.ChangeWaiting,
-		bus.ChangeApproved, bus.ChangeExecuting, bus.ChangeTaskFailed, bus.ChangeBlocked, bus.ChangeResumed, bus.ChangeExecuting, bus.ChangeIterated,
-		bus.ChangeWaiting, bus.ChangeTaskDone, bus.ChangeDone,
+	for _, w := range []changes.Kind{
+		changes.Submitted, changes.Waiting, changes.Resumed, changes.Planned, changes.Waiting, changes.Planned, changes.Waiting,
+		changes.Approved, changes.Executing, changes.KindTaskFailed, changes.Blocked, changes.Resumed, changes.Executing, changes.Iterated, changes.Waiting,
+		changes.KindTaskDone, changes.Done,
 	} {
 		want = append(want, string(k.key.Intent)+"."+string(w))
 	}

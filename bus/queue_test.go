@@ -10,8 +10,8 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 
 	forge "github.com/pfl-forge/pfl-forge"
-	"github.com/pfl-forge/pfl-forge/bus"
 	"github.com/pfl-forge/pfl-forge/bus/bustest"
+	"github.com/pfl-forge/pfl-forge/bus/work"
 	"github.com/pfl-forge/pfl-forge/internal/testsize"
 	"github.com/pfl-forge/pfl-forge/internal/wait"
 )
@@ -44,7 +44,7 @@ func TestCommandsGo(t *testing.T) {
 	own.Replica, lost.Replica = "a", "gone"
 	dispatch(t, b, command(1), own, lost)
 	started, finish := make(chan struct{}, 2), make(chan struct{})
-	work(t, b, bus.WorkConfig{Parallel: 2}, func(context.Context, *bus.Job) error {
+	consume(t, b, work.Config{Parallel: 2}, func(context.Context, *work.Job) error {
 		started <- struct{}{}
 		<-finish
 		return nil
@@ -57,7 +57,7 @@ func TestCommandsGo(t *testing.T) {
 	}
 	close(finish)
 	wait.Until(t, "one command is stored", func() bool { return commandsStored(ctx, t, nc) == 1 })
-	if err := b.Dispatch(ctx, key, forge.Effects{Ended: true}); err != nil {
+	if err := b.Effects.Dispatch(ctx, key, forge.Effects{Ended: true}); err != nil {
 		t.Fatal(err)
 	}
 	if n := commandsStored(ctx, t, nc); n != 0 {
@@ -77,12 +77,12 @@ func TestNoPause(t *testing.T) {
 	b, js := s.Connect(t), jetStream(t, raw(t, s))
 	all := int64(testsize.Of(1500, 5000))
 	var dispatched, taken atomic.Int64
-	work(t, b, bus.WorkConfig{Parallel: 64}, func(context.Context, *bus.Job) error {
+	consume(t, b, work.Config{Parallel: 64}, func(context.Context, *work.Job) error {
 		taken.Add(1)
 		return nil
 	})
 	go func() {
-		for dispatched.Load() < all && b.Dispatch(ctx, key, forge.Effects{Commands: []forge.Command{command(int(dispatched.Load()) + 1)}}) == nil {
+		for dispatched.Load() < all && b.Effects.Dispatch(ctx, key, forge.Effects{Commands: []forge.Command{command(int(dispatched.Load()) + 1)}}) == nil {
 			dispatched.Add(1)
 		}
 	}()

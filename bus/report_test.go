@@ -11,13 +11,15 @@ import (
 	forge "github.com/pfl-forge/pfl-forge"
 	"github.com/pfl-forge/pfl-forge/bus"
 	"github.com/pfl-forge/pfl-forge/bus/bustest"
+	"github.com/pfl-forge/pfl-forge/bus/decide"
+	"github.com/pfl-forge/pfl-forge/bus/work"
 	"github.com/pfl-forge/pfl-forge/internal/wait"
 )
 
 // publish hands a result over in the background, and tells when that is done.
 func publish(ctx context.Context, b *bus.Bus, r forge.Result) <-chan error {
 	done := make(chan error, 1)
-	go func() { done <- b.PublishResult(ctx, r) }()
+	go func() { done <- b.Results.Publish(ctx, r) }()
 	return done
 }
 
@@ -28,7 +30,7 @@ func TestResultIsPublishedWhenItIsDecided(t *testing.T) {
 	b := bustest.Start(t)
 	deciding, decided := make(chan struct{}), make(chan struct{})
 	var tries atomic.Int32
-	serve(t, b, func(_ context.Context, d *bus.Delivery) error {
+	serve(t, b, func(_ context.Context, d *decide.Delivery) error {
 		if n := tries.Add(1); d.Attempt != int(n) {
 			t.Errorf("try %d says that it is %d", n, d.Attempt)
 		}
@@ -64,7 +66,7 @@ func TestRunnerDiesWithAResult(t *testing.T) {
 	first := s.Connect(t)
 	go func() {
 		defer close(dead)
-		first.ConsumeEvents(dying, bus.EventConfig{Timeout: time.Minute}, func(context.Context, *bus.Delivery) error {
+		first.Events.Consume(dying, decide.Config{Timeout: time.Minute}, func(context.Context, *decide.Delivery) error {
 			took <- struct{}{}
 			<-never
 			return errors.New("it is dead")
@@ -75,7 +77,7 @@ func TestRunnerDiesWithAResult(t *testing.T) {
 	wait.For(t, took)
 	die() // it takes no more, and says nothing of what it took
 	attempts := make(chan int, 10)
-	serve(t, s.Connect(t), func(_ context.Context, d *bus.Delivery) error {
+	serve(t, s.Connect(t), func(_ context.Context, d *decide.Delivery) error {
 		attempts <- d.Attempt
 		return nil
 	})
@@ -97,7 +99,7 @@ func TestResultOutlivesTheServer(t *testing.T) {
 	var once atomic.Bool
 	release := make(chan struct{})
 	defer close(release)
-	serveWith(t, b, bus.EventConfig{Timeout: time.Minute}, func(context.Context, *bus.Delivery) error {
+	serveWith(t, b, decide.Config{Timeout: time.Minute}, func(context.Context, *decide.Delivery) error {
 		if once.CompareAndSwap(false, true) {
 			close(first)
 			<-release // its answer is never heard
@@ -119,10 +121,10 @@ func TestResultOutlivesTheServer(t *testing.T) {
 func TestRefusedResult(t *testing.T) {
 	ctx := wait.Context(t)
 	b := bustest.Start(t)
-	serve(t, b, func(context.Context, *bus.Delivery) error { return bus.Terminate("the journal is damaged") })
+	serve(t, b, func(context.Context, *decide.Delivery) error { return bus.Terminate("the journal is damaged") })
 	for range 2 {
-		err := b.PublishResult(ctx, result(1, "a"))
-		if refused, ok := errors.AsType[*bus.RefusedError](err); !ok || refused.Reason != "the journal is damaged" {
+		err := b.Results.Publish(ctx, result(1, "a"))
+		if refused, ok := errors.AsType[*work.RefusedError](err); !ok || refused.Reason != "the journal is damaged" {
 			t.Errorf("got %v", err)
 		}
 	}
@@ -135,7 +137,7 @@ func TestRefusedResult(t *testing.T) {
 func TestResultWithoutARunner(t *testing.T) {
 	b := bustest.Start(t)
 	ctx := wait.Briefly(t, 50*time.Millisecond)
-	if err := b.PublishResult(ctx, result(1, "a")); err == nil {
+	if err := b.Results.Publish(ctx, result(1, "a")); err == nil {
 		t.Error("nobody decided on it")
 	}
 }

@@ -13,6 +13,7 @@ import (
 	forge "github.com/pfl-forge/pfl-forge"
 	"github.com/pfl-forge/pfl-forge/bus"
 	"github.com/pfl-forge/pfl-forge/bus/bustest"
+	"github.com/pfl-forge/pfl-forge/bus/work"
 	"github.com/pfl-forge/pfl-forge/internal/wait"
 )
 
@@ -24,7 +25,7 @@ func TestRestart(t *testing.T) {
 	b := s.Connect(t)
 	seen := collect(t, b)
 	jobs := make(chan int, 100)
-	work(t, s.Connect(t), bus.WorkConfig{}, func(_ context.Context, j *bus.Job) error {
+	consume(t, s.Connect(t), work.Config{}, func(_ context.Context, j *work.Job) error {
 		jobs <- j.Command.Attempt.Number
 		return nil
 	})
@@ -41,7 +42,7 @@ func TestRestart(t *testing.T) {
 			}
 			rebuilt <- struct{}{}
 			note := forge.Event{ID: "enter", To: key.ProjectKey(), Message: &forge.AdmitRun{Run: int(n)}}
-			return b.Dispatch(ctx, key, forge.Effects{
+			return b.Effects.Dispatch(ctx, key, forge.Effects{
 				Commands: []forge.Command{command(int(n))}, Outbox: []forge.Event{note},
 			})
 		})
@@ -55,7 +56,7 @@ func TestRestart(t *testing.T) {
 	if admit := forge.As[*forge.AdmitRun](ev.Message); admit == nil || admit.Run != 1 {
 		t.Errorf("got %+v", ev)
 	}
-	if _, err := b.Append(ctx, key, 0, record(key, 0)); err != nil {
+	if _, err := b.Journal.Append(ctx, key, 0, record(key, 0)); err != nil {
 		t.Fatal(err)
 	}
 	restarted := time.Now()
@@ -71,10 +72,10 @@ func TestRestart(t *testing.T) {
 	if admit := forge.As[*forge.AdmitRun](ev.Message); admit == nil || admit.Run != 3 {
 		t.Errorf("got %+v", ev)
 	}
-	if recs, seq, err := b.Load(ctx, key); err != nil || len(recs) != 1 || seq != 1 {
+	if recs, seq, err := b.Journal.Load(ctx, key); err != nil || len(recs) != 1 || seq != 1 {
 		t.Errorf("the journal has %d records up to %d, %v", len(recs), seq, err)
 	}
-	if err := b.PublishResult(ctx, result(1, "a")); err != nil {
+	if err := b.Results.Publish(ctx, result(1, "a")); err != nil {
 		t.Fatal(err)
 	}
 	if ev := wait.For(t, seen); forge.As[*forge.Result](ev.Message) == nil {
@@ -90,7 +91,7 @@ func TestStreamsGone(t *testing.T) {
 	b := s.Connect(t)
 	js := jetStream(t, raw(t, s))
 	seen := collect(t, b)
-	wait.Until(t, "a runner decides", func() bool { return b.Deciding(ctx) == nil })
+	wait.Until(t, "a runner decides", func() bool { return b.Events.Ready(ctx) == nil })
 	rebuilt, hold := make(chan struct{}, 100), make(chan struct{})
 	guarding, stop := context.WithCancel(ctx)
 	guarded := make(chan struct{})
@@ -109,13 +110,13 @@ func TestStreamsGone(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if err := b.Deciding(ctx); err == nil {
+	if err := b.Events.Ready(ctx); err == nil {
 		t.Error("events reach a runner through a stream that is gone")
 	}
 	close(hold)
 	wait.For(t, rebuilt)
-	wait.Until(t, "a runner decides", func() bool { return b.Deciding(ctx) == nil })
-	if err := b.Send(ctx, submit(key)); err != nil {
+	wait.Until(t, "a runner decides", func() bool { return b.Events.Ready(ctx) == nil })
+	if err := b.Submissions.Send(ctx, submit(key)); err != nil {
 		t.Fatal(err)
 	}
 	if ev := wait.For(t, seen); forge.As[*forge.Submit](ev.Message) == nil {
@@ -134,8 +135,8 @@ func TestSendWhileDown(t *testing.T) {
 	b := s.Connect(t)
 	s.Stop()
 	sent := make(chan error, 2)
-	go func() { sent <- b.Send(ctx, submit(key)) }()
-	go func() { sent <- b.PublishResult(ctx, result(1, "a")) }()
+	go func() { sent <- b.Submissions.Send(ctx, submit(key)) }()
+	go func() { sent <- b.Results.Publish(ctx, result(1, "a")) }()
 	s.Start(t)
 	seen := collect(t, b)
 	for range 2 {
@@ -175,7 +176,7 @@ func TestEnsure(t *testing.T) {
 	ctx := wait.Context(t)
 	s := bustest.StartServer(t)
 	b := s.Connect(t)
-	if _, err := b.Append(ctx, key, 0, record(key, 0)); err != nil {
+	if _, err := b.Journal.Append(ctx, key, 0, record(key, 0)); err != nil {
 		t.Fatal(err)
 	}
 	js := jetStream(t, raw(t, s))
@@ -195,7 +196,7 @@ func TestEnsure(t *testing.T) {
 	if after["FORGE_INTENTS"].MaxAge != before["FORGE_INTENTS"].MaxAge || after["FORGE_INTENTS"].Duplicates != before["FORGE_INTENTS"].Duplicates {
 		t.Errorf("the stream stayed as it was: %+v", after["FORGE_INTENTS"])
 	}
-	if recs, _, err := b.Load(ctx, key); err != nil || len(recs) != 1 {
+	if recs, _, err := b.Journal.Load(ctx, key); err != nil || len(recs) != 1 {
 		t.Errorf("the journal has %d records, %v", len(recs), err)
 	}
 }

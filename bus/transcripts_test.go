@@ -10,8 +10,9 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	forge "github.com/pfl-forge/pfl-forge"
-	"github.com/pfl-forge/pfl-forge/bus"
 	"github.com/pfl-forge/pfl-forge/bus/bustest"
+	"github.com/pfl-forge/pfl-forge/bus/subjects"
+	"github.com/pfl-forge/pfl-forge/bus/transcripts"
 	"github.com/pfl-forge/pfl-forge/internal/wait"
 )
 
@@ -30,7 +31,7 @@ func TestTranscripts(t *testing.T) {
 		t.Helper()
 		n++
 		for range 2 { // the second time is a repetition
-			if err := b.AppendTranscript(ctx, forge.Key{Project: "shop", Intent: intent}, a, fmt.Sprint(n), fmt.Appendf(nil, "%d\n", n)); err != nil {
+			if err := b.Transcripts.Append(ctx, forge.Key{Project: "shop", Intent: intent}, a, fmt.Sprint(n), fmt.Appendf(nil, "%d\n", n)); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -48,7 +49,7 @@ func TestTranscripts(t *testing.T) {
 	defer stop()
 	ended := make(chan error, 1)
 	go func() {
-		ended <- b.FollowTranscripts(following, bus.TranscriptFilter{Project: "shop", Intent: "fix-login"}, 0, time.Time{}, bus.TranscriptFollower{
+		ended <- b.Transcripts.Follow(following, subjects.TranscriptFilter{Project: "shop", Intent: "fix-login"}, 0, time.Time{}, transcripts.Follower{
 			Lines: func(to forge.Key, a forge.Attempt, _ uint64, lines []byte) error {
 				got <- fmt.Sprintf("%s %s %s", to, a, lines)
 				return nil
@@ -73,10 +74,10 @@ func TestTranscripts(t *testing.T) {
 	if err := wait.For(t, ended); err != nil {
 		t.Error(err)
 	}
-	for filter, want := range map[bus.TranscriptFilter]uint64{
+	for filter, want := range map[subjects.TranscriptFilter]uint64{
 		{Project: "shop"}: 6, {Project: "blog"}: 0, {Intent: "other"}: 3, {Task: "fix-login-001", Number: 1}: 2, {Step: forge.StepAnalyze}: 1,
 	} {
-		seq, lines, err := b.LastTranscript(ctx, filter)
+		seq, lines, err := b.Transcripts.Last(ctx, filter)
 		if err != nil || seq != want || want > 0 && string(lines) != fmt.Sprintf("%d\n", want) {
 			t.Errorf("the last of %+v is %d, %q, %v; want %d", filter, seq, lines, err, want)
 		}
@@ -89,7 +90,7 @@ func TestTranscriptsSince(t *testing.T) {
 	b := bustest.Start(t)
 	add := func(id string) {
 		t.Helper()
-		if err := b.AppendTranscript(ctx, key, try("fix-login-001", 1), id, []byte(id)); err != nil {
+		if err := b.Transcripts.Append(ctx, key, try("fix-login-001", 1), id, []byte(id)); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -99,7 +100,7 @@ func TestTranscriptsSince(t *testing.T) {
 	add("after")
 	enough := errors.New("enough")
 	var got []string
-	err := b.FollowTranscripts(ctx, bus.TranscriptFilter{}, 0, middle, bus.TranscriptFollower{
+	err := b.Transcripts.Follow(ctx, subjects.TranscriptFilter{}, 0, middle, transcripts.Follower{
 		Lines: func(_ forge.Key, _ forge.Attempt, _ uint64, lines []byte) error {
 			got = append(got, string(lines))
 			return nil
@@ -118,17 +119,17 @@ func TestTranscriptRefused(t *testing.T) {
 		"step": {Step: "x.y", Number: 1, Claim: 1}, "no step": {Number: 1, Claim: 1},
 		"task": {Task: "*", Step: forge.StepAnalyze, Number: 1, Claim: 1}, "number": {Step: forge.StepAnalyze, Claim: 1},
 	} {
-		if err := b.AppendTranscript(ctx, key, a, "1", nil); err == nil {
+		if err := b.Transcripts.Append(ctx, key, a, "1", nil); err == nil {
 			t.Errorf("%s: appended", what)
 		}
 	}
-	if err := b.AppendTranscript(ctx, key.ProjectKey(), try("", 1), "1", nil); err == nil {
+	if err := b.Transcripts.Append(ctx, key.ProjectKey(), try("", 1), "1", nil); err == nil {
 		t.Error("a project has a transcript")
 	}
-	if err := b.FollowTranscripts(ctx, bus.TranscriptFilter{Intent: ">"}, 0, time.Time{}, bus.TranscriptFollower{}); err == nil {
+	if err := b.Transcripts.Follow(ctx, subjects.TranscriptFilter{Intent: ">"}, 0, time.Time{}, transcripts.Follower{}); err == nil {
 		t.Error("a wildcard is an intent")
 	}
-	if _, _, err := b.LastTranscript(ctx, bus.TranscriptFilter{Task: ">"}); err == nil {
+	if _, _, err := b.Transcripts.Last(ctx, subjects.TranscriptFilter{Task: ">"}); err == nil {
 		t.Error("a wildcard is a task")
 	}
 }

@@ -10,12 +10,13 @@ import (
 	forge "github.com/pfl-forge/pfl-forge"
 	"github.com/pfl-forge/pfl-forge/bus"
 	"github.com/pfl-forge/pfl-forge/bus/bustest"
+	"github.com/pfl-forge/pfl-forge/bus/work"
 	"github.com/pfl-forge/pfl-forge/internal/wait"
 )
 
 func dispatch(t testing.TB, b *bus.Bus, list ...forge.Command) {
 	t.Helper()
-	if err := b.Dispatch(wait.Context(t), key, forge.Effects{Commands: list}); err != nil {
+	if err := b.Effects.Dispatch(wait.Context(t), key, forge.Effects{Commands: list}); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -28,7 +29,7 @@ func TestOwnCommands(t *testing.T) {
 	}
 	jobs := make(chan taken, 10)
 	for _, replica := range []forge.ReplicaID{"a", "b"} {
-		work(t, b, bus.WorkConfig{Replica: replica}, func(_ context.Context, j *bus.Job) error {
+		consume(t, b, work.Config{Replica: replica}, func(_ context.Context, j *work.Job) error {
 			jobs <- taken{replica, j.Command.Attempt.Number}
 			return nil
 		})
@@ -50,7 +51,7 @@ func TestParallel(t *testing.T) {
 	var running atomic.Int32
 	started := make(chan int, 10)
 	finish := make(chan struct{})
-	work(t, b, bus.WorkConfig{Replica: "a", Parallel: 2}, func(_ context.Context, j *bus.Job) error {
+	consume(t, b, work.Config{Replica: "a", Parallel: 2}, func(_ context.Context, j *work.Job) error {
 		if running.Add(1) > 2 {
 			t.Error("more than two at the same time")
 		}
@@ -66,7 +67,7 @@ func TestParallel(t *testing.T) {
 	own.Replica = "a"
 	dispatch(t, b, command(3), own)
 	elsewhere := make(chan int, 10)
-	work(t, b, bus.WorkConfig{Replica: "b"}, func(_ context.Context, j *bus.Job) error {
+	consume(t, b, work.Config{Replica: "b"}, func(_ context.Context, j *work.Job) error {
 		elsewhere <- j.Command.Attempt.Number
 		return nil
 	})
@@ -85,7 +86,7 @@ func TestLimit(t *testing.T) {
 	var running, most atomic.Int32
 	done := make(chan struct{}, 20)
 	for _, replica := range []forge.ReplicaID{"a", "b", "c"} {
-		work(t, b, bus.WorkConfig{Replica: replica, Parallel: 5, Limit: 2}, func(context.Context, *bus.Job) error {
+		consume(t, b, work.Config{Replica: replica, Parallel: 5, Limit: 2}, func(context.Context, *work.Job) error {
 			n := running.Add(1)
 			most.Store(max(most.Load(), n))
 			defer running.Add(-1)
@@ -110,10 +111,10 @@ func TestWorkAgain(t *testing.T) {
 	attempts := make(chan int, 10)
 	rec := record(key, 0)
 	rec.Summary.Open = []forge.Attempt{command(1).Attempt}
-	if _, err := b.Append(ctx, key, 0, rec); err != nil {
+	if _, err := b.Journal.Append(ctx, key, 0, rec); err != nil {
 		t.Fatal(err)
 	}
-	work(t, b, bus.WorkConfig{}, func(_ context.Context, j *bus.Job) error {
+	consume(t, b, work.Config{}, func(_ context.Context, j *work.Job) error {
 		attempts <- j.Attempt
 		if wanted, err := j.Wanted(ctx); err != nil || !wanted {
 			t.Errorf("the command is wanted: %v, %v", wanted, err)
@@ -140,7 +141,7 @@ func TestStop(t *testing.T) {
 	started := make(chan struct{})
 	ended := make(chan error, 1)
 	go func() {
-		ended <- b.ConsumeCommands(stopping, bus.WorkConfig{Step: forge.StepAnalyze, Replica: "a"}, func(ctx context.Context, _ *bus.Job) error {
+		ended <- b.Commands.Consume(stopping, work.Config{Step: forge.StepAnalyze, Replica: "a"}, func(ctx context.Context, _ *work.Job) error {
 			close(started)
 			<-ctx.Done()
 			return ctx.Err()
@@ -153,7 +154,7 @@ func TestStop(t *testing.T) {
 		t.Fatal(err)
 	}
 	again := make(chan int, 1)
-	work(t, b, bus.WorkConfig{Replica: "b"}, func(_ context.Context, j *bus.Job) error {
+	consume(t, b, work.Config{Replica: "b"}, func(_ context.Context, j *work.Job) error {
 		again <- j.Attempt
 		return nil
 	})
@@ -173,8 +174,8 @@ func TestDrain(t *testing.T) {
 	ended := make(chan error, 1)
 	var n atomic.Int32
 	go func() {
-		cfg := bus.WorkConfig{Step: forge.StepAnalyze, Replica: "a", Parallel: 2, Drain: drain}
-		ended <- b.ConsumeCommands(ctx, cfg, func(ctx context.Context, _ *bus.Job) error {
+		cfg := work.Config{Step: forge.StepAnalyze, Replica: "a", Parallel: 2, Drain: drain}
+		ended <- b.Commands.Consume(ctx, cfg, func(ctx context.Context, _ *work.Job) error {
 			n.Add(1)
 			close(started)
 			<-finish
@@ -185,7 +186,7 @@ func TestDrain(t *testing.T) {
 	wait.For(t, started)
 	close(drain)
 	others := make(chan int, 10)
-	work(t, b, bus.WorkConfig{Replica: "b"}, func(_ context.Context, j *bus.Job) error {
+	consume(t, b, work.Config{Replica: "b"}, func(_ context.Context, j *work.Job) error {
 		others <- j.Command.Attempt.Number
 		return nil
 	})
@@ -209,13 +210,13 @@ func TestGarbageCommand(t *testing.T) {
 	nc := raw(t, s)
 	waits := record(key, 0)
 	waits.Summary.Open = []forge.Attempt{{Step: forge.StepAnalyze, Number: 7, Claim: 1}, {Step: forge.StepAnalyze, Number: 3, Claim: 1}}
-	if _, err := b.Append(ctx, key, 0, waits); err != nil {
+	if _, err := b.Journal.Append(ctx, key, 0, waits); err != nil {
 		t.Fatal(err)
 	}
 	put(t, nc, "forge.command.analyze.any.shop.fix-login.-.7.1", []byte("\xff\xff"))
 	put(t, nc, "forge.command.analyze.any.shop", []byte("\xff\xff"))
 	jobs := make(chan int, 10)
-	work(t, b, bus.WorkConfig{}, func(_ context.Context, j *bus.Job) error {
+	consume(t, b, work.Config{}, func(_ context.Context, j *work.Job) error {
 		jobs <- j.Command.Attempt.Number
 		if j.Command.Attempt.Number == 2 {
 			return bus.Terminate("no such thing")

@@ -12,7 +12,7 @@ import (
 	"time"
 
 	"github.com/pfl-forge/pfl-forge"
-	"github.com/pfl-forge/pfl-forge/bus"
+	"github.com/pfl-forge/pfl-forge/bus/changes"
 	"github.com/pfl-forge/pfl-forge/internal/strictyaml"
 )
 
@@ -37,9 +37,9 @@ const (
 func Kinds() []Kind { return []Kind{KindWaiting, KindBudget, KindFailed, KindDone} }
 
 // kindOf returns the kind of a change; empty if nobody is notified of it.
-func kindOf(t *bus.DeliveredChange) Kind {
+func kindOf(t *changes.Delivered) Kind {
 	switch t.Kind {
-	case bus.ChangeWaiting:
+	case changes.Waiting:
 		switch t.Waiting {
 		case forge.WaitingBudget:
 			return KindBudget
@@ -48,9 +48,9 @@ func kindOf(t *bus.DeliveredChange) Kind {
 		default:
 			return KindWaiting
 		}
-	case bus.ChangeBlocked, bus.ChangeError:
+	case changes.Blocked, changes.Error:
 		return KindFailed
-	case bus.ChangeDone:
+	case changes.Done:
 		return KindDone
 	default:
 		return ""

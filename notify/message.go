@@ -8,7 +8,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/pfl-forge/pfl-forge/bus"
+	"github.com/pfl-forge/pfl-forge/bus/changes"
 	"github.com/pfl-forge/pfl-forge/internal/term"
 )
 
@@ -23,20 +23,20 @@ type message struct {
 	// event is the CloudEvent, as JSON.
 	event []byte
 	// changes are acknowledged once the message is delivered.
-	changes []*bus.DeliveredChange
+	changes []*changes.Delivered
 }
 
 // kindDigest is the kind of a message about several changes.
 const kindDigest = "more"
 
 // messageOf returns the notification of one change. Its event is the one that was published.
-func messageOf(t *bus.DeliveredChange) message {
-	return message{id: t.ID, kind: string(kindOf(t)), text: line(t), event: t.Event, changes: []*bus.DeliveredChange{t}}
+func messageOf(t *changes.Delivered) message {
+	return message{id: t.ID, kind: string(kindOf(t)), text: line(t), event: t.Event, changes: []*changes.Delivered{t}}
 }
 
 // line returns a change as one line for a person. Escape sequences in titles and reasons,
 // which others wrote, are removed.
-func line(t *bus.DeliveredChange) string {
+func line(t *changes.Delivered) string {
 	name := fmt.Sprintf("%s/%s", t.Project, t.Intent)
 	what := ""
 	switch kindOf(t) {
@@ -50,7 +50,7 @@ func line(t *bus.DeliveredChange) string {
 		what = "is done"
 	}
 	text := name + " " + what + ": " + t.Title
-	if t.Reason != "" && t.Kind != bus.ChangeDone {
+	if t.Reason != "" && t.Kind != changes.Done {
 		text += " (" + t.Reason + ")"
 	}
 	return term.Short(term.Line(text), maxText)
@@ -76,7 +76,7 @@ const maxDigestEvents = 20
 
 // digestOf returns the notification of changes that came too fast, of which there is at least
 // one. The oldest change and their number make its id.
-func digestOf(list []*bus.DeliveredChange, now time.Time) (message, error) {
+func digestOf(list []*changes.Delivered, now time.Time) (message, error) {
 	data := digest{Count: len(list), Kinds: map[string]int{}}
 	for _, t := range list {
 		data.Kinds[string(kindOf(t))]++

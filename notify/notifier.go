@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/pfl-forge/pfl-forge/bus"
+	"github.com/pfl-forge/pfl-forge/bus/changes"
 )
 
 const (
@@ -40,7 +41,7 @@ type Notifier struct {
 // published from now on, also those before Run. It may be called again.
 func (n *Notifier) Prepare(ctx context.Context) error {
 	for i := range n.Config.Targets {
-		if err := n.Bus.AddFollower(ctx, n.Config.Targets[i].followerConfig()); err != nil {
+		if err := n.Bus.Changes.AddFollower(ctx, n.Config.Targets[i].followerConfig()); err != nil {
 			return fmt.Errorf("notifications: %w", err)
 		}
 	}
@@ -64,14 +65,14 @@ func (n *Notifier) Run(ctx context.Context) {
 
 // followerConfig returns the follower of a target, with a filter for the changes that its
 // kinds are made of.
-func (t *Target) followerConfig() bus.FollowerConfig {
-	cfg := bus.FollowerConfig{Name: followerName(t.Name)}
+func (t *Target) followerConfig() changes.Follower {
+	cfg := changes.Follower{Name: followerName(t.Name)}
 	for _, kind := range Kinds() {
 		if len(t.On) > 0 && !slices.Contains(t.On, kind) {
 			continue
 		}
-		for _, what := range map[Kind][]bus.ChangeKind{
-			KindWaiting: {bus.ChangeWaiting}, KindBudget: {bus.ChangeWaiting}, KindFailed: {bus.ChangeBlocked, bus.ChangeError}, KindDone: {bus.ChangeDone},
+		for _, what := range map[Kind][]changes.Kind{
+			KindWaiting: {changes.Waiting}, KindBudget: {changes.Waiting}, KindFailed: {changes.Blocked, changes.Error}, KindDone: {changes.Done},
 		}[kind] {
 			if !slices.Contains(cfg.Whats, what) {
 				cfg.Whats = append(cfg.Whats, what)
@@ -82,7 +83,7 @@ func (t *Target) followerConfig() bus.FollowerConfig {
 }
 
 // matches reports whether a target is to be notified of a change.
-func (t *Target) matches(c *bus.DeliveredChange) bool {
+func (t *Target) matches(c *changes.Delivered) bool {
 	return kindOf(c) != "" && (len(t.On) == 0 || slices.Contains(t.On, kindOf(c))) && (len(t.Projects) == 0 || slices.Contains(t.Projects, c.Project))
 }
 
@@ -98,7 +99,7 @@ type worker struct {
 	mu sync.Mutex
 	// queue holds the changes that are not acknowledged, in their order. Those of the message
 	// that is being delivered are at its beginning.
-	queue []*bus.DeliveredChange
+	queue []*changes.Delivered
 
 	// window is the beginning of the present window, and sent counts its messages. Only run uses
 	// them.
@@ -112,7 +113,7 @@ func (w *worker) run(ctx context.Context) {
 	following, leave := context.WithCancel(context.WithoutCancel(ctx))
 	var wg sync.WaitGroup
 	wg.Go(func() {
-		if err := w.Bus.FollowChanges(following, w.target.followerConfig(), w.enqueue); err != nil {
+		if err := w.Bus.Changes.Follow(following, w.target.followerConfig(), w.enqueue); err != nil {
 			w.Log.Error("a notification target failed", "target", w.target.Name, "error", err)
 		}
 	})
@@ -132,7 +133,7 @@ func (w *worker) run(ctx context.Context) {
 }
 
 // enqueue puts a change into the queue, or acknowledges it if the target does not want it.
-func (w *worker) enqueue(t *bus.DeliveredChange) {
+func (w *worker) enqueue(t *changes.Delivered) {
 	if !w.target.matches(t) {
 		if err := t.Done(); err != nil {
 			w.Log.Debug("cannot report that a change is not wanted", "error", err)
@@ -166,7 +167,7 @@ func (w *worker) keepClaimed(ctx context.Context) {
 }
 
 // queued returns a copy of the queue.
-func (w *worker) queued() []*bus.DeliveredChange {
+func (w *worker) queued() []*changes.Delivered {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return slices.Clone(w.queue)
@@ -186,7 +187,7 @@ func (w *worker) waitForWork(ctx context.Context) bool {
 
 // nextBatch returns the changes of the next message, which are at the beginning of the queue:
 // one, or, when the window has had its number of messages, all that come until it is over.
-func (w *worker) nextBatch(ctx context.Context) []*bus.DeliveredChange {
+func (w *worker) nextBatch(ctx context.Context) []*changes.Delivered {
 	if time.Since(w.window) >= w.target.Window {
 		w.window, w.sent = time.Now(), 0
 	}
@@ -203,7 +204,7 @@ func (w *worker) nextBatch(ctx context.Context) []*bus.DeliveredChange {
 // so many attempts, and removes them from the queue. They become dead letters if no further
 // attempt makes sense. It returns an error, and leaves the queue as it is, if the message
 // should be tried again later.
-func (w *worker) deliver(ctx context.Context, list []*bus.DeliveredChange, limit int) error {
+func (w *worker) deliver(ctx context.Context, list []*changes.Delivered, limit int) error {
 	m := messageOf(list[0])
 	if len(list) > 1 {
 		var err error
@@ -270,7 +271,7 @@ func (w *worker) flush(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(ctx, flushTimeout)
 	defer cancel()
 	for ctx.Err() == nil {
-		behind, err := w.Bus.Behind(ctx, followerName(w.target.Name))
+		behind, err := w.Bus.Changes.Behind(ctx, followerName(w.target.Name))
 		list := w.queued()
 		if err != nil || behind > len(list) && sleep(ctx, 5*time.Millisecond) == nil {
 			if err != nil {

@@ -38,7 +38,7 @@ func newWorld(t *testing.T) *world {
 	b := bustest.Start(t)
 	ctx, cancel := context.WithCancel(context.Background())
 	var running sync.WaitGroup
-	running.Go(func() { b.PublishChanges(ctx) })
+	running.Go(func() { b.Changes.Publish(ctx) })
 	t.Cleanup(func() { cancel(); running.Wait() })
 	return &world{t: t, bus: b}
 }
@@ -57,7 +57,7 @@ func (w *world) intent(project string, status forge.Status, waiting forge.Waitin
 			UpdatedAt: time.Now(), CreatedAt: time.Now(),
 		},
 	}
-	if _, err := w.bus.Append(w.t.Context(), key, 0, rec); err != nil {
+	if _, err := w.bus.Journal.Append(w.t.Context(), key, 0, rec); err != nil {
 		w.t.Fatal(err)
 	}
 	return string(key.Intent)
@@ -206,7 +206,7 @@ func TestRateLimit(t *testing.T) {
 	}
 	w.intent("shop", forge.StatusBlocked, forge.WaitingFailed)
 	for { // all are published
-		if behind, err := w.bus.Behind(t.Context(), "notify-chat"); err != nil {
+		if behind, err := w.bus.Changes.Behind(t.Context(), "notify-chat"); err != nil {
 			t.Fatal(err)
 		} else if behind == 31 {
 			break

@@ -20,7 +20,7 @@ func (s *Set) FollowCleaned(ctx context.Context, b *bus.Bus) error {
 			s.host.Log.Warn("cannot let go of what cleaned intents left; the next start does", "project", project, "error", err)
 		}
 	}
-	err := b.FollowCleaned(ctx, func(project forge.ProjectID, intents []forge.IntentID) {
+	err := b.Live.FollowCleaned(ctx, func(project forge.ProjectID, intents []forge.IntentID) {
 		r, err := s.Get(project)
 		if err != nil {
 			return // another process serves it
@@ -42,7 +42,7 @@ func areOver(ctx context.Context, b *bus.Bus, project forge.ProjectID, intents [
 	var over []forge.IntentID
 	var errs []error
 	for _, id := range intents {
-		summary, err := b.Summary(ctx, forge.Key{Project: project, Intent: id})
+		summary, err := b.Journal.Summary(ctx, forge.Key{Project: project, Intent: id})
 		if err != nil && !errors.Is(err, bus.ErrNotFound) {
 			errs = append(errs, err)
 		}

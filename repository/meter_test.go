@@ -12,6 +12,7 @@ import (
 	"github.com/pfl-forge/pfl-forge/agent"
 	"github.com/pfl-forge/pfl-forge/bus"
 	"github.com/pfl-forge/pfl-forge/bus/bustest"
+	"github.com/pfl-forge/pfl-forge/bus/objects"
 	"github.com/pfl-forge/pfl-forge/git/gittest"
 	"github.com/pfl-forge/pfl-forge/internal/wait"
 	"github.com/pfl-forge/pfl-forge/repository"
@@ -95,16 +96,16 @@ func (w *wanderer) Run(_ context.Context, _ agent.Call, sink func(agent.Event)) 
 // the one that ends it: what they had saved, once.
 func TestTakenOverLivesCount(t *testing.T) {
 	origin := gittest.New(t, map[string]string{"pfl-forge.yaml": "agent: claude\n"}).Origin()
-	objects := bustest.Start(t).Objects()
-	name := bus.ObjectName{Project: repotest.Project, Intent: "fix", Kind: bus.ObjectSession}
+	store := bustest.Start(t).Objects
+	name := objects.Name{Project: repotest.Project, Intent: "fix", Kind: objects.Session}
 	w := &wanderer{t: t, saved: func() string {
 		var b bytes.Buffer
-		if err := objects.Get(t.Context(), name, &b); err != nil && !errors.Is(err, bus.ErrNotFound) {
+		if err := store.Get(t.Context(), name, &b); err != nil && !errors.Is(err, bus.ErrNotFound) {
 			t.Error(err)
 		}
 		return b.String()
 	}}
-	one, two := repotest.Replica(t, origin, objects, w), repotest.Replica(t, origin, objects, w)
+	one, two := repotest.Replica(t, origin, store, w), repotest.Replica(t, origin, store, w)
 	for i, life := range []struct {
 		host          *repository.Set
 		number, claim int

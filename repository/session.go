@@ -14,6 +14,8 @@ import (
 	"github.com/pfl-forge/pfl-forge"
 	"github.com/pfl-forge/pfl-forge/agent"
 	"github.com/pfl-forge/pfl-forge/bus"
+	"github.com/pfl-forge/pfl-forge/bus/objects"
+	"github.com/pfl-forge/pfl-forge/bus/work"
 	"github.com/pfl-forge/pfl-forge/config"
 	"github.com/pfl-forge/pfl-forge/service"
 )
@@ -67,12 +69,12 @@ func (j *Job) keepsSessions() bool {
 	return ok && err == nil
 }
 
-func (j *Job) sessionObject() bus.ObjectName {
+func (j *Job) sessionObject() objects.Name {
 	return sessionObject(j.Command.To, j.Command.Attempt.Task)
 }
 
-func sessionObject(intent forge.Key, task forge.TaskID) bus.ObjectName {
-	return bus.ObjectName{Project: intent.Project, Intent: intent.Intent, Task: task, Kind: bus.ObjectSession}
+func sessionObject(intent forge.Key, task forge.TaskID) objects.Name {
+	return objects.Name{Project: intent.Project, Intent: intent.Intent, Task: task, Kind: objects.Session}
 }
 
 // FetchSession brings the command's conversation to a state directory if another
@@ -142,7 +144,7 @@ func (j *Job) SaveSession(ctx context.Context, stateDir string, note []byte) {
 	if err == nil {
 		err = j.storeSession(ctx, stateDir, files, note)
 	}
-	if err != nil && !errors.Is(err, bus.ErrLeaseLost) {
+	if err != nil && !errors.Is(err, work.ErrLeaseLost) {
 		j.host.Log.Warn("a session cannot be handed on", "attempt", j.Command.ID(), "error", err)
 	}
 }
@@ -157,7 +159,7 @@ func (j *Job) loadSession(stateDir string) ([]sessionFile, error) {
 		return nil, err
 	}
 	files, err := readSession(stateDir, names)
-	if errors.Is(err, bus.ErrObjectTooLarge) {
+	if errors.Is(err, objects.ErrTooLarge) {
 		j.host.Log.Warn("a session is too large to be handed on", "session", j.Command.Session)
 		return nil, nil
 	}
@@ -202,14 +204,14 @@ func (r *Repository) SweepSessions(ctx context.Context, keep func(forge.IntentID
 	if r.host.Objects == nil {
 		return nil
 	}
-	list, err := r.host.Objects.List(ctx, bus.ObjectName{Project: r.Project, Kind: bus.ObjectSession})
+	list, err := r.host.Objects.List(ctx, objects.Name{Project: r.Project, Kind: objects.Session})
 	if err != nil {
 		return err
 	}
 	var errs []error
 	for _, o := range list {
 		if !keep(o.Intent, o.Task) {
-			errs = append(errs, r.host.Objects.Delete(ctx, o.ObjectName))
+			errs = append(errs, r.host.Objects.Delete(ctx, o.Name))
 		}
 	}
 	return errors.Join(errs...)

@@ -11,8 +11,8 @@ import (
 
 	"github.com/pfl-forge/pfl-forge"
 	"github.com/pfl-forge/pfl-forge/agent"
-	"github.com/pfl-forge/pfl-forge/bus"
 	"github.com/pfl-forge/pfl-forge/bus/bustest"
+	"github.com/pfl-forge/pfl-forge/bus/objects"
 	"github.com/pfl-forge/pfl-forge/git/gittest"
 	"github.com/pfl-forge/pfl-forge/internal/wait"
 	"github.com/pfl-forge/pfl-forge/repository"
@@ -64,9 +64,9 @@ type host struct {
 	set *repository.Set
 }
 
-func newHost(t *testing.T, origin string, objects *bus.Objects, a agent.Agent) *host {
+func newHost(t *testing.T, origin string, store *objects.Store, a agent.Agent) *host {
 	t.Helper()
-	return &host{t, repotest.Replica(t, origin, objects, a)}
+	return &host{t, repotest.Replica(t, origin, store, a)}
 }
 
 // job does work on a conversation.
@@ -111,12 +111,12 @@ func (h *host) say(what, note string, resume bool) (opening repository.Opening, 
 	return opening, noted, said
 }
 
-func hosts(t *testing.T) (one, two *host, a *talker, objects *bus.Objects) {
+func hosts(t *testing.T) (one, two *host, a *talker, store *objects.Store) {
 	t.Helper()
 	origin := gittest.New(t, map[string]string{"pfl-forge.yaml": "agent: claude\n"}).Origin()
-	objects = bustest.Start(t).Objects()
+	store = bustest.Start(t).Objects
 	a = &talker{}
-	return newHost(t, origin, objects, a), newHost(t, origin, objects, a), a, objects
+	return newHost(t, origin, store, a), newHost(t, origin, store, a), a, store
 }
 
 // A conversation goes on wherever it was last.
@@ -151,14 +151,14 @@ func TestConversationMoves(t *testing.T) {
 // What nobody has any more begins again under its own name: whether its files are
 // gone, or its agent does not know them.
 func TestConversationIsLost(t *testing.T) {
-	one, _, a, objects := hosts(t)
+	one, _, a, store := hosts(t)
 	one.say("a", "", false)
 	a.loses.Store(true)
 	if opening, _, said := one.say("b", "", true); opening != repository.OpenLost || said != "b" {
 		t.Errorf("%s: %q", opening, said)
 	}
-	name := bus.ObjectName{Project: repotest.Project, Intent: "fix", Task: "fix-001", Kind: bus.ObjectSession}
-	if err := objects.Put(t.Context(), name, strings.NewReader("garbage")); err != nil {
+	name := objects.Name{Project: repotest.Project, Intent: "fix", Task: "fix-001", Kind: objects.Session}
+	if err := store.Put(t.Context(), name, strings.NewReader("garbage")); err != nil {
 		t.Fatal(err)
 	}
 	if opening, _, said := one.say("c", "", true); opening != repository.OpenLost || said != "c" {

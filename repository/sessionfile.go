@@ -13,7 +13,7 @@ import (
 	"path"
 	"path/filepath"
 
-	"github.com/pfl-forge/pfl-forge/bus"
+	"github.com/pfl-forge/pfl-forge/bus/objects"
 )
 
 // maxSession bounds the files of a session, in bytes before they are compressed. One
@@ -50,7 +50,7 @@ func readSession(dir string, files []string) ([]sessionFile, error) {
 			return nil, err
 		}
 		if left -= int64(len(data)); left < 0 {
-			return nil, fmt.Errorf("session: %w", bus.ErrObjectTooLarge)
+			return nil, fmt.Errorf("session: %w", objects.ErrTooLarge)
 		}
 		list = append(list, sessionFile{name, data})
 	}

@@ -13,7 +13,7 @@ import (
 	"github.com/pfl-forge/pfl-forge/agent"
 	"github.com/pfl-forge/pfl-forge/agent/gateway"
 	"github.com/pfl-forge/pfl-forge/agent/process"
-	"github.com/pfl-forge/pfl-forge/bus"
+	"github.com/pfl-forge/pfl-forge/bus/objects"
 	"github.com/pfl-forge/pfl-forge/config"
 	"github.com/pfl-forge/pfl-forge/git"
 	"github.com/pfl-forge/pfl-forge/service"
@@ -34,8 +34,8 @@ type Host struct {
 	RequireSandbox bool
 	Gateway        *gateway.Gateway // by which agents reach their models, closed with the Set; nil: they reach them by themselves
 
-	Objects *bus.Objects // where sessions are handed on to other replicas; nil: nowhere
-	id      string       // of StateDir
+	Objects *objects.Store // where sessions are handed on to other replicas; nil: nowhere
+	id      string         // of StateDir
 
 	confinement *confinement
 }

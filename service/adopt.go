@@ -5,7 +5,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/pfl-forge/pfl-forge/bus"
+	"github.com/pfl-forge/pfl-forge/bus/work"
 )
 
 // patience is how many times in a row nobody may be seen to work on a command that is
@@ -29,7 +29,7 @@ func (r *run) adopt(ctx context.Context, h Handler) {
 			return
 		case <-t.C:
 		}
-		list, err := r.Bus.Unattended(ctx, h.Step, r.Replica)
+		list, err := r.Bus.Commands.Unattended(ctx, h.Step, r.Replica)
 		if err != nil {
 			r.Log.Debug("cannot look for commands that nobody works on", "error", err)
 			continue
@@ -46,7 +46,7 @@ func (r *run) adopt(ctx context.Context, h Handler) {
 	}
 }
 
-func (r *run) adoptOne(ctx context.Context, h Handler, job *bus.Job) {
+func (r *run) adoptOne(ctx context.Context, h Handler, job *work.Job) {
 	log := r.attempt(job.Command).log
 	log.Warn("take over what another replica has begun", "from", string(job.Command.Replica))
 	if err := r.take(ctx, h, job); err != nil {

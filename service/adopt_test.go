@@ -6,8 +6,8 @@ import (
 	"time"
 
 	"github.com/pfl-forge/pfl-forge"
-	"github.com/pfl-forge/pfl-forge/bus"
 	"github.com/pfl-forge/pfl-forge/bus/bustest"
+	"github.com/pfl-forge/pfl-forge/bus/work"
 	"github.com/pfl-forge/pfl-forge/internal/wait"
 	"github.com/pfl-forge/pfl-forge/service"
 )
@@ -20,7 +20,7 @@ func TestCommandOfAReplicaThatIsGone(t *testing.T) {
 	gone, held := analyze(1), analyze(2)
 	gone.Replica, held.Replica = "w2", "w3"
 	held.To.Intent = "other"
-	holding, err := b.AcquireLease(wait.Context(t), &bus.Job{Command: held}, bus.LeaseHolder{Replica: "w3", Life: "1"})
+	holding, err := b.Leases.Acquire(wait.Context(t), &work.Job{Command: held}, work.LeaseHolder{Replica: "w3", Life: "1"})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -12,6 +12,8 @@ import (
 
 	"github.com/pfl-forge/pfl-forge"
 	"github.com/pfl-forge/pfl-forge/bus"
+	"github.com/pfl-forge/pfl-forge/bus/live"
+	"github.com/pfl-forge/pfl-forge/bus/work"
 )
 
 const (
@@ -30,7 +32,7 @@ type attempt struct {
 }
 
 // take does one command. nil means that it is done with, an error that it is not.
-func (r *run) take(ctx context.Context, h Handler, job *bus.Job) error {
+func (r *run) take(ctx context.Context, h Handler, job *work.Job) error {
 	a := r.attempt(job.Command)
 	if !r.add(a) {
 		return bus.Retry(runningElsewhere, errors.New("it runs already"))
@@ -70,7 +72,7 @@ func (r *run) take(ctx context.Context, h Handler, job *bus.Job) error {
 	wanted = wanted && !errors.Is(cause, ErrNotWanted)
 	switch {
 	case takenAway(ctx, cause):
-		return bus.ErrLeaseLost
+		return work.ErrLeaseLost
 	case res.Usage != (forge.Usage{}): // what it cost is a fact, and is counted before anybody goes on
 		if errors.Is(cause, ErrDraining) && res.Failure() != nil {
 			res.Output = &forge.Failure{Reason: forge.FailInterrupted, Message: "stopped; the work so far is kept"}
@@ -108,7 +110,7 @@ func (a *attempt) claim(ctx context.Context) error {
 	if a.cmd.Replica == "" {
 		return nil
 	}
-	return a.run.Bus.PublishResult(ctx, forge.Result{
+	return a.run.Bus.Results.Publish(ctx, forge.Result{
 		To: a.cmd.To, Attempt: a.cmd.Attempt, Replica: a.run.Replica, StartedAt: time.Now().UTC(), Output: &forge.Started{},
 	})
 }
@@ -176,7 +178,7 @@ func (a *attempt) watch(ctx context.Context, cancel context.CancelCauseFunc) {
 		case <-a.ask:
 		case <-t.C:
 		}
-		wanted, err := a.run.Bus.Wanted(ctx, a.cmd.To, a.cmd.Attempt)
+		wanted, err := a.run.Bus.Journal.Wanted(ctx, a.cmd.To, a.cmd.Attempt)
 		if err != nil && ctx.Err() == nil {
 			a.log.Warn("cannot ask whether the attempt is wanted; going on", "err", err)
 		}
@@ -196,7 +198,7 @@ func (a *attempt) askNow() {
 
 // concerns says whether a control message is about this attempt. A project's is about
 // attempts of all intents of its project.
-func (a *attempt) concerns(c bus.Control) bool {
+func (a *attempt) concerns(c live.Control) bool {
 	if c.To.Project != a.cmd.To.Project || !c.To.IsProject() && c.To.Intent != a.cmd.To.Intent {
 		return false
 	}

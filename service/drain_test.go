@@ -254,7 +254,7 @@ func TestProgressIsAddressedAndBounded(t *testing.T) {
 	b := bustest.Start(t)
 	r := newRunner(t, b)
 	seen := make(chan forge.Progress, 1000)
-	if err := b.FollowProgress(wait.Context(t), "", func(p forge.Progress) { seen <- p }); err != nil {
+	if err := b.Live.FollowProgress(wait.Context(t), "", func(p forge.Progress) { seen <- p }); err != nil {
 		t.Fatal(err)
 	}
 	run(t, worker(t, b, func(_ context.Context, _ forge.Command, progress service.Progress) forge.Result {

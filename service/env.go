@@ -32,7 +32,7 @@ func (e *Env) Worker(handlers ...Handler) *Worker {
 	}
 	for _, h := range handlers {
 		e.Health.Add("commands", func(ctx context.Context) error {
-			return e.Bus.Consuming(ctx, h.Step, e.Config.Replica)
+			return e.Bus.Commands.Ready(ctx, h.Step, e.Config.Replica)
 		})
 	}
 	return &Worker{

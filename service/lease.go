@@ -6,7 +6,7 @@ import (
 	"errors"
 
 	"github.com/pfl-forge/pfl-forge"
-	"github.com/pfl-forge/pfl-forge/bus"
+	"github.com/pfl-forge/pfl-forge/bus/work"
 )
 
 type leaseKey struct{}
@@ -15,15 +15,15 @@ type leaseKey struct{}
 // replica, because this one was stopped or cut off for long. Work asks before every
 // effect that others see.
 func Held(ctx context.Context) error {
-	if l, ok := ctx.Value(leaseKey{}).(*bus.Lease); ok {
+	if l, ok := ctx.Value(leaseKey{}).(*work.Lease); ok {
 		return l.Held()
 	}
 	return nil
 }
 
 // holder names this life of the replica.
-func (w *Worker) holder() bus.LeaseHolder {
-	return bus.LeaseHolder{Replica: w.Replica, Life: rand.Text()}
+func (w *Worker) holder() work.LeaseHolder {
+	return work.LeaseHolder{Replica: w.Replica, Life: rand.Text()}
 }
 
 // handBack gives up what a former life had taken. It can wait: the server finds out.
@@ -34,14 +34,14 @@ func (r *run) handBack(ctx context.Context) {
 			steps = append(steps, h.Step)
 		}
 	}
-	if err := r.Bus.HandBack(ctx, r.life, steps...); err != nil && ctx.Err() == nil {
+	if err := r.Bus.Leases.HandBack(ctx, r.life, steps...); err != nil && ctx.Err() == nil {
 		r.Log.Warn("commands that a former life had taken come again later", "error", err)
 	}
 }
 
 // lease waits until no other replica works on the task, and keeps it so until
 // release. The context that it returns ends when another one may have begun.
-func (a *attempt) lease(ctx context.Context, h Handler, job *bus.Job) (_ context.Context, release func(), err error) {
+func (a *attempt) lease(ctx context.Context, h Handler, job *work.Job) (_ context.Context, release func(), err error) {
 	if !a.run.leased(h) {
 		return ctx, func() {}, nil
 	}
@@ -54,7 +54,7 @@ func (a *attempt) lease(ctx context.Context, h Handler, job *bus.Job) (_ context
 		case <-waiting.Done():
 		}
 	}()
-	l, err := a.run.Bus.AcquireLease(waiting, job, a.run.life)
+	l, err := a.run.Bus.Leases.Acquire(waiting, job, a.run.life)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -62,7 +62,7 @@ func (a *attempt) lease(ctx context.Context, h Handler, job *bus.Job) (_ context
 	kept := make(chan struct{})
 	go func() {
 		defer close(kept)
-		if err := l.Keep(ctx, min(a.run.recheck(), bus.LeaseRenewal)); err != nil {
+		if err := l.Keep(ctx, min(a.run.recheck(), work.LeaseRenewal)); err != nil {
 			a.log.Warn("end an attempt that another replica may have taken over", "error", err)
 			cancel(err)
 		}
@@ -76,5 +76,5 @@ func (a *attempt) lease(ctx context.Context, h Handler, job *bus.Job) (_ context
 
 // takenAway reports whether an attempt ended because its lease was lost.
 func takenAway(ctx context.Context, cause error) bool {
-	return errors.Is(cause, bus.ErrLeaseLost) || Held(ctx) != nil
+	return errors.Is(cause, work.ErrLeaseLost) || Held(ctx) != nil
 }

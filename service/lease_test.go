@@ -9,6 +9,7 @@ import (
 	"github.com/pfl-forge/pfl-forge"
 	"github.com/pfl-forge/pfl-forge/bus"
 	"github.com/pfl-forge/pfl-forge/bus/bustest"
+	"github.com/pfl-forge/pfl-forge/bus/work"
 	"github.com/pfl-forge/pfl-forge/internal/wait"
 	"github.com/pfl-forge/pfl-forge/service"
 )
@@ -32,10 +33,10 @@ func TestAttemptThatWasTakenOver(t *testing.T) {
 	wait.For(t, old.began)
 
 	again := leaseOf(t, b, w.Replica)
-	if err := wait.For(t, cut); !errors.Is(err, bus.ErrLeaseLost) {
+	if err := wait.For(t, cut); !errors.Is(err, work.ErrLeaseLost) {
 		t.Errorf("it ends because of %v", err)
 	}
-	if err := wait.For(t, held); !errors.Is(err, bus.ErrLeaseLost) {
+	if err := wait.For(t, held); !errors.Is(err, work.ErrLeaseLost) {
 		t.Errorf("it thinks that it goes on: %v", err)
 	}
 	again.Release(t.Context())
@@ -46,9 +47,9 @@ func TestAttemptThatWasTakenOver(t *testing.T) {
 }
 
 // leaseOf is the lease on the analysis, as the next life of a replica takes it.
-func leaseOf(t *testing.T, b *bus.Bus, replica forge.ReplicaID) *bus.Lease {
+func leaseOf(t *testing.T, b *bus.Bus, replica forge.ReplicaID) *work.Lease {
 	t.Helper()
-	l, err := b.AcquireLease(wait.Context(t), &bus.Job{Command: analyze(1)}, bus.LeaseHolder{Replica: replica, Life: "next"})
+	l, err := b.Leases.Acquire(wait.Context(t), &work.Job{Command: analyze(1)}, work.LeaseHolder{Replica: replica, Life: "next"})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -71,7 +72,7 @@ func TestKilledWithALease(t *testing.T) {
 	next.Handlers[0].Lease, next.Shared = true, true
 	run(t, next) // the former life tells the server nothing, as after a kill
 	wait.For(t, second.began)
-	if err := wait.For(t, first.causes); !errors.Is(err, bus.ErrLeaseLost) {
+	if err := wait.For(t, first.causes); !errors.Is(err, work.ErrLeaseLost) {
 		t.Errorf("it ends because of %v", err)
 	}
 	close(second.released)

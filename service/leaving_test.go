@@ -19,6 +19,8 @@ import (
 	"github.com/pfl-forge/pfl-forge"
 	"github.com/pfl-forge/pfl-forge/bus"
 	"github.com/pfl-forge/pfl-forge/bus/bustest"
+	"github.com/pfl-forge/pfl-forge/bus/subjects"
+	"github.com/pfl-forge/pfl-forge/bus/transcripts"
 	"github.com/pfl-forge/pfl-forge/internal/redact"
 	"github.com/pfl-forge/pfl-forge/internal/transcript"
 	"github.com/pfl-forge/pfl-forge/internal/wait"
@@ -30,7 +32,7 @@ func kept(t *testing.T, b *bus.Bus) []transcript.Line {
 	t.Helper()
 	end := errors.New("end")
 	var lines []transcript.Line
-	err := b.FollowTranscripts(wait.Context(t), bus.TranscriptFilter{}, 0, time.Time{}, bus.TranscriptFollower{
+	err := b.Transcripts.Follow(wait.Context(t), subjects.TranscriptFilter{}, 0, time.Time{}, transcripts.Follower{
 		Lines: func(_ forge.Key, _ forge.Attempt, _ uint64, text []byte) error {
 			lines = append(lines, transcript.Parse(text)...)
 			return nil
@@ -141,7 +143,7 @@ func TestSecretsStay(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			b, logs := bustest.Start(t), t.TempDir()
 			var told, log buffer
-			if err := b.FollowProgress(t.Context(), "", func(p forge.Progress) { fmt.Fprintf(&told, "%+v\n", p) }); err != nil {
+			if err := b.Live.FollowProgress(t.Context(), "", func(p forge.Progress) { fmt.Fprintf(&told, "%+v\n", p) }); err != nil {
 				t.Fatal(err)
 			}
 			r := newRunner(t, b)

@@ -14,6 +14,7 @@ import (
 
 	"github.com/pfl-forge/pfl-forge"
 	"github.com/pfl-forge/pfl-forge/bus"
+	"github.com/pfl-forge/pfl-forge/bus/work"
 )
 
 const (
@@ -68,7 +69,7 @@ func (o *Outbox) put(res forge.Result) *parcel {
 }
 
 func (o *Outbox) write(res forge.Result) (*parcel, error) {
-	data, err := bus.MarshalResult(res)
+	data, err := work.MarshalResult(res)
 	if err != nil {
 		return nil, err
 	}
@@ -189,7 +190,7 @@ func readParcel(content []byte) (forge.Result, error) {
 	case uint64(size) > uint64(len(data)) || crc32.ChecksumIEEE(data[:size]) != sum:
 		return forge.Result{}, errors.New("it is cut off")
 	}
-	return bus.UnmarshalResult(data[:size])
+	return work.UnmarshalResult(data[:size])
 }
 
 func (l *letter) remove(log *slog.Logger) {

@@ -38,7 +38,7 @@ type teller struct {
 }
 
 func (a *attempt) teller() *teller {
-	cfg := transcript.Config{Bus: a.run.Bus, Dir: a.run.LogDir, Log: a.log}
+	cfg := transcript.Config{Bus: a.run.Bus.Transcripts, Dir: a.run.LogDir, Log: a.log}
 	return &teller{
 		attempt: a, transcript: transcript.New(cfg, a.cmd.To, a.cmd.Attempt), streams: map[forge.ProgressKind]*redact.Stream{},
 	}
@@ -57,7 +57,7 @@ func (t *teller) tell(p forge.Progress) {
 		return
 	}
 	p.Text = cut(p.Text, maxProgressText)
-	if err := a.run.Bus.Progress(p); err != nil {
+	if err := a.run.Bus.Live.Progress(p); err != nil {
 		a.log.Debug("progress is lost", "err", err)
 	}
 }

@@ -42,12 +42,12 @@ func (a *attempt) report(ctx context.Context, res forge.Result) error {
 }
 
 func (a *attempt) publish(ctx context.Context, res forge.Result) error {
-	err := a.run.Bus.PublishResult(ctx, res)
+	err := a.run.Bus.Results.Publish(ctx, res)
 	if err == nil || ctx.Err() != nil {
 		return err
 	}
 	a.log.Error("the result cannot be published", "err", err)
-	err = a.run.Bus.PublishResult(ctx, unpublishable(res, err))
+	err = a.run.Bus.Results.Publish(ctx, unpublishable(res, err))
 	if err == nil || ctx.Err() != nil {
 		return err
 	}
@@ -78,7 +78,7 @@ func (r *run) deliver(ctx context.Context, wait *sync.WaitGroup) {
 			if added {
 				defer r.remove(a)
 			}
-			err := r.Bus.RepublishResult(ctx, l.result)
+			err := r.Bus.Results.Republish(ctx, l.result)
 			if ctx.Err() != nil && err != nil {
 				return // the next start goes on
 			}

@@ -16,6 +16,7 @@ import (
 	"github.com/pfl-forge/pfl-forge"
 	"github.com/pfl-forge/pfl-forge/bus"
 	"github.com/pfl-forge/pfl-forge/bus/bustest"
+	"github.com/pfl-forge/pfl-forge/bus/objects"
 	"github.com/pfl-forge/pfl-forge/internal/transcript"
 	"github.com/pfl-forge/pfl-forge/internal/wait"
 	"github.com/pfl-forge/pfl-forge/service"
@@ -24,7 +25,7 @@ import (
 // whole returns the transcript of an attempt that is in the object store.
 func whole(t *testing.T, b *bus.Bus, a forge.Attempt) []transcript.Line {
 	t.Helper()
-	o, err := b.Objects().Read(wait.Context(t), bus.TranscriptName(key, a))
+	o, err := b.Objects.Read(wait.Context(t), objects.TranscriptName(key, a))
 	if errors.Is(err, bus.ErrNotFound) {
 		return nil
 	}
@@ -109,7 +110,7 @@ func TestWholeTranscript(t *testing.T) {
 	r.start(analyze(4))
 	r.result()
 	same(t, b, analyze(4).Attempt)
-	if list, err := b.Objects().List(t.Context(), bus.ObjectName{}); err != nil || len(list) != 4 {
+	if list, err := b.Objects.List(t.Context(), objects.Name{}); err != nil || len(list) != 4 {
 		t.Errorf("an attempt that said nothing has an object too: %v, %v", list, err)
 	}
 }
@@ -120,7 +121,7 @@ func TestWholeTranscriptAfterKill(t *testing.T) {
 	b := bustest.Start(t)
 	r := newRunner(t, b)
 	for _, n := range []int{1, 2} { // before anything is stored as a whole
-		life := transcript.New(transcript.Config{Bus: b, Log: slog.New(slog.DiscardHandler)}, key, analyze(n).Attempt)
+		life := transcript.New(transcript.Config{Bus: b.Transcripts, Log: slog.New(slog.DiscardHandler)}, key, analyze(n).Attempt)
 		life.Add(transcript.Of(&forge.Progress{To: key, Attempt: analyze(n).Attempt, Replica: "w2", Kind: forge.ProgressText, Text: "first"}))
 		life.Close()
 	}

@@ -10,6 +10,8 @@ import (
 
 	"github.com/pfl-forge/pfl-forge"
 	"github.com/pfl-forge/pfl-forge/bus"
+	"github.com/pfl-forge/pfl-forge/bus/live"
+	"github.com/pfl-forge/pfl-forge/bus/work"
 	"github.com/pfl-forge/pfl-forge/internal/redact"
 )
 
@@ -77,7 +79,7 @@ type Worker struct {
 	LogDir string
 	// OnControl, if set, is told what is not needed any more, such as checkouts.
 	// It must not block.
-	OnControl func(bus.Control)
+	OnControl func(live.Control)
 }
 
 // Run works until ctx ends, then drains: it takes nothing new, gives running
@@ -90,7 +92,7 @@ func (w *Worker) Run(ctx context.Context) error {
 	jobs, abort := context.WithCancelCause(context.WithoutCancel(ctx))
 	defer abort(nil)
 	r := &run{Worker: w, ctx: ctx, life: w.holder(), attempts: map[string]*attempt{}}
-	if err := w.Bus.FollowControl(jobs, r.control); err != nil {
+	if err := w.Bus.Live.FollowControl(jobs, r.control); err != nil {
 		return err
 	}
 	done := make(chan struct{})
@@ -106,9 +108,9 @@ func (w *Worker) Run(ctx context.Context) error {
 	errs := make([]error, len(w.Handlers))
 	for i, h := range w.Handlers {
 		steps.Go(func() {
-			cfg := bus.WorkConfig{Step: h.Step, Replica: w.Replica, Parallel: w.Parallel, Drain: ctx.Done()}
+			cfg := work.Config{Step: h.Step, Replica: w.Replica, Parallel: w.Parallel, Drain: ctx.Done()}
 			steps.Go(func() { r.adopt(jobs, h) })
-			errs[i] = w.Bus.ConsumeCommands(jobs, cfg, func(ctx context.Context, job *bus.Job) error { return r.take(ctx, h, job) })
+			errs[i] = w.Bus.Commands.Consume(jobs, cfg, func(ctx context.Context, job *work.Job) error { return r.take(ctx, h, job) })
 		})
 	}
 	steps.Wait()
@@ -150,7 +152,7 @@ func (w *Worker) recheck() time.Duration {
 // run is one Run.
 type run struct {
 	*Worker
-	life bus.LeaseHolder
+	life work.LeaseHolder
 	ctx  context.Context //nolint:containedctx // ends when nothing new is to be started
 
 	mu       sync.Mutex
@@ -177,7 +179,7 @@ func (r *run) graceOver(done <-chan struct{}) bool {
 
 // control makes the attempts that somebody says are not wanted ask for themselves.
 // It comes before the next recheck, and a wrong one changes nothing.
-func (r *run) control(c bus.Control) {
+func (r *run) control(c live.Control) {
 	r.mu.Lock()
 	for _, a := range r.attempts {
 		if a.concerns(c) {

@@ -11,6 +11,8 @@ import (
 	"github.com/pfl-forge/pfl-forge"
 	"github.com/pfl-forge/pfl-forge/bus"
 	"github.com/pfl-forge/pfl-forge/bus/bustest"
+	"github.com/pfl-forge/pfl-forge/bus/decide"
+	"github.com/pfl-forge/pfl-forge/bus/live"
 	"github.com/pfl-forge/pfl-forge/internal/wait"
 	"github.com/pfl-forge/pfl-forge/service"
 )
@@ -41,7 +43,7 @@ func absentRunner(t *testing.T, b *bus.Bus) *runner {
 func (r *runner) decide() {
 	r.t.Helper()
 	background(r.t, func(ctx context.Context) {
-		r.bus.ConsumeEvents(ctx, bus.EventConfig{}, func(_ context.Context, d *bus.Delivery) error {
+		r.bus.Events.Consume(ctx, decide.Config{}, func(_ context.Context, d *decide.Delivery) error {
 			r.results <- *forge.As[*forge.Result](d.Event.Message)
 			return nil
 		})
@@ -68,7 +70,7 @@ func analyze(n int) forge.Command {
 func (r *runner) want(open ...forge.Command) {
 	r.t.Helper()
 	ctx := wait.Context(r.t)
-	seq, err := r.bus.Last(ctx, key)
+	seq, err := r.bus.Journal.Last(ctx, key)
 	if err != nil {
 		r.t.Fatal(err)
 	}
@@ -76,14 +78,14 @@ func (r *runner) want(open ...forge.Command) {
 	for _, c := range open {
 		rec.Summary.Open = append(rec.Summary.Open, c.Attempt)
 	}
-	if _, err := r.bus.Append(ctx, key, seq, rec); err != nil {
+	if _, err := r.bus.Journal.Append(ctx, key, seq, rec); err != nil {
 		r.t.Fatal(err)
 	}
 }
 
 func (r *runner) dispatch(eff forge.Effects) {
 	r.t.Helper()
-	if err := r.bus.Dispatch(wait.Context(r.t), key, eff); err != nil {
+	if err := r.bus.Effects.Dispatch(wait.Context(r.t), key, eff); err != nil {
 		r.t.Fatal(err)
 	}
 }
@@ -253,8 +255,8 @@ func TestWrongControlChangesNothing(t *testing.T) {
 	r := newRunner(t, b)
 	h := newBlocked()
 	w := worker(t, b, h.do)
-	seen := make(chan bus.Control, 10)
-	w.OnControl = func(c bus.Control) { seen <- c }
+	seen := make(chan live.Control, 10)
+	w.OnControl = func(c live.Control) { seen <- c }
 	run(t, w)
 	r.start(analyze(1))
 	wait.For(t, h.began)

@@ -54,7 +54,7 @@ func fill(b *testing.B, dir string, n int) {
 	for i := range n {
 		id := forge.IntentID(fmt.Sprintf("intent-%04d", i))
 		group.Go(func() error {
-			_, err := s.Bus.Ask(ctx, forge.Event{ID: string(id), To: forge.Key{Project: repo.Project, Intent: id}, Message: &forge.Submit{
+			_, err := s.Bus.Submissions.Ask(ctx, forge.Event{ID: string(id), To: forge.Key{Project: repo.Project, Intent: id}, Message: &forge.Submit{
 				Intent: forge.Intent{Title: "Change something", Body: "As it says", Source: forge.SourceHuman},
 			}})
 			return err

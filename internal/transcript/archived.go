@@ -8,6 +8,8 @@ import (
 
 	"github.com/pfl-forge/pfl-forge"
 	"github.com/pfl-forge/pfl-forge/bus"
+	"github.com/pfl-forge/pfl-forge/bus/objects"
+	"github.com/pfl-forge/pfl-forge/bus/subjects"
 )
 
 // Archived is the transcript of an attempt in the object store.
@@ -19,18 +21,18 @@ type Archived struct {
 	// Began and Until are the times of the first and the last line.
 	Began, Until time.Time
 
-	name  bus.ObjectName
+	name  objects.Name
 	about about
 }
 
 // FindArchived returns the archived transcripts that match a filter and of which the stream
 // may have lost the beginning or all, the oldest first. Others can be read from the stream.
-func FindArchived(ctx context.Context, b *bus.Bus, like bus.TranscriptFilter) ([]*Archived, error) {
-	first, stored, err := b.OldestTranscript(ctx)
+func FindArchived(ctx context.Context, b *bus.Bus, like subjects.TranscriptFilter) ([]*Archived, error) {
+	first, stored, err := b.Transcripts.Oldest(ctx)
 	if err != nil {
 		return nil, fmt.Errorf("look for transcripts: %w", err)
 	}
-	all, err := b.Objects().List(ctx, bus.ObjectName{Project: like.Project, Intent: like.Intent, Task: like.Task, Kind: bus.ObjectTranscript})
+	all, err := b.Objects.List(ctx, objects.Name{Project: like.Project, Intent: like.Intent, Task: like.Task, Kind: objects.Transcript})
 	if err != nil {
 		return nil, err
 	}
@@ -40,7 +42,7 @@ func FindArchived(ctx context.Context, b *bus.Bus, like bus.TranscriptFilter) ([
 		if !ok || like.Step != "" && a.Step != like.Step || like.Number > 0 && a.Number != like.Number {
 			continue
 		}
-		k := &Archived{To: forge.Key{Project: o.Project, Intent: o.Intent}, Attempt: a, name: o.ObjectName}
+		k := &Archived{To: forge.Key{Project: o.Project, Intent: o.Intent}, Attempt: a, name: o.Name}
 		if k.about, err = parseAbout(o.About); err != nil {
 			continue // another program's
 		}
@@ -58,7 +60,7 @@ func FindArchived(ctx context.Context, b *bus.Bus, like bus.TranscriptFilter) ([
 // claim of the attempt ended meanwhile; from then on Has answers for just these lines. The
 // error is bus.ErrNotFound if the transcript had to make room for newer ones.
 func (k *Archived) Read(ctx context.Context, b *bus.Bus) ([]Line, error) {
-	o, err := b.Objects().Read(ctx, k.name)
+	o, err := b.Objects.Read(ctx, k.name)
 	if err != nil {
 		return nil, err
 	}

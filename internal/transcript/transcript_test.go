@@ -19,6 +19,8 @@ import (
 	"github.com/pfl-forge/pfl-forge"
 	"github.com/pfl-forge/pfl-forge/bus"
 	"github.com/pfl-forge/pfl-forge/bus/bustest"
+	"github.com/pfl-forge/pfl-forge/bus/subjects"
+	"github.com/pfl-forge/pfl-forge/bus/transcripts"
 	"github.com/pfl-forge/pfl-forge/internal/transcript"
 	"github.com/pfl-forge/pfl-forge/internal/wait"
 )
@@ -39,7 +41,7 @@ func stored(t *testing.T, b *bus.Bus) []transcript.Line {
 	ctx := wait.Context(t)
 	end := errors.New("end")
 	var lines []transcript.Line
-	err := b.FollowTranscripts(ctx, bus.TranscriptFilter{Task: "fix-001"}, 0, time.Time{}, bus.TranscriptFollower{
+	err := b.Transcripts.Follow(ctx, subjects.TranscriptFilter{Task: "fix-001"}, 0, time.Time{}, transcripts.Follower{
 		Lines: func(_ forge.Key, _ forge.Attempt, _ uint64, text []byte) error {
 			lines = append(lines, transcript.Parse(text)...)
 			return nil
@@ -54,7 +56,7 @@ func stored(t *testing.T, b *bus.Bus) []transcript.Line {
 
 func TestWriter(t *testing.T) {
 	b, dir := bustest.Start(t), filepath.Join(t.TempDir(), "logs")
-	cfg := transcript.Config{Bus: b, Dir: dir, Log: slog.New(slog.DiscardHandler)}
+	cfg := transcript.Config{Bus: b.Transcripts, Dir: dir, Log: slog.New(slog.DiscardHandler)}
 	usage := line(forge.ProgressUsage, "")
 	usage.Usage = &transcript.Usage{InputTokens: 5, CostUSD: 0.25, Calls: 1}
 	want := []transcript.Line{line(forge.ProgressStarted, ""), line(forge.ProgressText, "a <b> \"c\""), usage, line(forge.ProgressEnded, "ok")}
@@ -88,7 +90,7 @@ func TestWriter(t *testing.T) {
 // TestNothing checks that an attempt of which nothing is told leaves nothing.
 func TestNothing(t *testing.T) {
 	b, dir := bustest.Start(t), t.TempDir()
-	w := transcript.New(transcript.Config{Bus: b, Dir: dir, Log: slog.New(slog.DiscardHandler)}, to, attempt)
+	w := transcript.New(transcript.Config{Bus: b.Transcripts, Dir: dir, Log: slog.New(slog.DiscardHandler)}, to, attempt)
 	w.Add(line(forge.ProgressStarted, ""))
 	w.Add(line(forge.ProgressEnded, "ok"))
 	w.Close()
@@ -104,7 +106,7 @@ func TestNothing(t *testing.T) {
 // known of it.
 func TestFailedAtOnce(t *testing.T) {
 	b := bustest.Start(t)
-	w := transcript.New(transcript.Config{Bus: b, Log: slog.New(slog.DiscardHandler)}, to, attempt)
+	w := transcript.New(transcript.Config{Bus: b.Transcripts, Log: slog.New(slog.DiscardHandler)}, to, attempt)
 	want := []transcript.Line{line(forge.ProgressStarted, ""), line(forge.ProgressEnded, "auth")}
 	for _, l := range want {
 		w.Add(l)
@@ -118,7 +120,7 @@ func TestFailedAtOnce(t *testing.T) {
 // sink stores everything.
 type sink struct{ text []byte }
 
-func (s *sink) AppendTranscript(_ context.Context, _ forge.Key, _ forge.Attempt, _ string, lines []byte) error {
+func (s *sink) Append(_ context.Context, _ forge.Key, _ forge.Attempt, _ string, lines []byte) error {
 	s.text = append(s.text, lines...)
 	return nil
 }
@@ -190,7 +192,7 @@ type flaky struct {
 	called chan struct{} // holds an element for each batch that is known to be stored
 }
 
-func (f *flaky) AppendTranscript(_ context.Context, _ forge.Key, _ forge.Attempt, id string, lines []byte) error {
+func (f *flaky) Append(_ context.Context, _ forge.Key, _ forge.Attempt, id string, lines []byte) error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if f.calls++; f.stored[id] == "" {
@@ -244,7 +246,7 @@ func TestLink(t *testing.T) {
 	if err := os.Symlink(elsewhere, filepath.Join(dir, "fix-001-implement-2.ndjson")); err != nil {
 		t.Fatal(err)
 	}
-	w := transcript.New(transcript.Config{Bus: b, Dir: dir, Log: slog.New(slog.DiscardHandler)}, to, attempt)
+	w := transcript.New(transcript.Config{Bus: b.Transcripts, Dir: dir, Log: slog.New(slog.DiscardHandler)}, to, attempt)
 	w.Add(line(forge.ProgressText, "x"))
 	w.Close()
 	if _, err := os.Stat(elsewhere); !errors.Is(err, os.ErrNotExist) {

@@ -14,6 +14,8 @@ import (
 
 	"github.com/pfl-forge/pfl-forge"
 	"github.com/pfl-forge/pfl-forge/bus"
+	"github.com/pfl-forge/pfl-forge/bus/objects"
+	"github.com/pfl-forge/pfl-forge/bus/transcripts"
 )
 
 // MaxWhole bounds an archived transcript, which has all claims of an attempt, in bytes before
@@ -43,11 +45,11 @@ type about struct {
 // attempt without a transcript gets no object. Store can be repeated, and several workers may
 // call it at the same time.
 func Store(ctx context.Context, b *bus.Bus, to forge.Key, a forge.Attempt) error {
-	batches, err := b.ReadTranscript(ctx, to, a)
+	batches, err := b.Transcripts.Read(ctx, to, a)
 	if err != nil || len(batches) == 0 {
 		return err
 	}
-	return b.Objects().Update(ctx, bus.TranscriptName(to, a), func(before *bus.Object) (*bus.Object, error) {
+	return b.Objects.Update(ctx, objects.TranscriptName(to, a), func(before *objects.Object) (*objects.Object, error) {
 		w := &whole{}
 		if before != nil {
 			if w, err = unpack(before); err != nil {
@@ -69,7 +71,7 @@ type whole struct {
 }
 
 // unpack returns the transcript in an object; it is the reverse of pack.
-func unpack(o *bus.Object) (*whole, error) {
+func unpack(o *objects.Object) (*whole, error) {
 	w := &whole{}
 	var err error
 	if w.about, err = parseAbout(o.About); err != nil {
@@ -106,7 +108,7 @@ func parseAbout(notes map[string]string) (a about, err error) {
 }
 
 // add appends the batches that the transcript does not have, and reports whether there was any.
-func (w *whole) add(batches []bus.TranscriptBatch) bool {
+func (w *whole) add(batches []transcripts.Batch) bool {
 	added := false
 	for _, b := range batches {
 		if w.has(b.ID) {
@@ -146,7 +148,7 @@ func batchOf(id string) (writer string, n int) {
 }
 
 // pack returns the object of a transcript, with the newest lines up to so many bytes.
-func (w *whole) pack(most int) (*bus.Object, error) {
+func (w *whole) pack(most int) (*objects.Object, error) {
 	if over := len(w.text) - most; over > 0 {
 		end := over + bytes.IndexByte(w.text[over-1:], '\n') // a whole line ends there
 		w.LeftOut += bytes.Count(w.text[:end], []byte("\n"))
@@ -167,7 +169,7 @@ func (w *whole) pack(most int) (*bus.Object, error) {
 	_, writeErr := zip.Write(w.text)
 	known, encodeErr := json.Marshal(w.about)
 	err = errors.Join(err, writeErr, zip.Close(), encodeErr)
-	return &bus.Object{About: map[string]string{aboutKey: string(known)}, Content: out.Bytes()}, err
+	return &objects.Object{About: map[string]string{aboutKey: string(known)}, Content: out.Bytes()}, err
 }
 
 // ends returns the first and the last line of a text.

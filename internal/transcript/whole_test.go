@@ -15,12 +15,14 @@ import (
 	"github.com/pfl-forge/pfl-forge"
 	"github.com/pfl-forge/pfl-forge/bus"
 	"github.com/pfl-forge/pfl-forge/bus/bustest"
+	"github.com/pfl-forge/pfl-forge/bus/objects"
+	"github.com/pfl-forge/pfl-forge/bus/subjects"
 	"github.com/pfl-forge/pfl-forge/internal/transcript"
 )
 
 // tell writes lines of the attempt, in a delivery of its own.
 func tell(b *bus.Bus, lines ...transcript.Line) {
-	w := transcript.New(transcript.Config{Bus: b, Log: slog.New(slog.DiscardHandler)}, to, attempt)
+	w := transcript.New(transcript.Config{Bus: b.Transcripts, Log: slog.New(slog.DiscardHandler)}, to, attempt)
 	for _, l := range lines {
 		w.Add(l)
 	}
@@ -46,7 +48,7 @@ func store(t *testing.T, b *bus.Bus) {
 func object(t *testing.T, b *bus.Bus) []byte {
 	t.Helper()
 	var packed bytes.Buffer
-	if err := b.Objects().Get(t.Context(), bus.TranscriptName(to, attempt), &packed); err != nil {
+	if err := b.Objects.Get(t.Context(), objects.TranscriptName(to, attempt), &packed); err != nil {
 		t.Fatal(err)
 	}
 	zip, err := gzip.NewReader(&packed)
@@ -66,7 +68,7 @@ func TestStore(t *testing.T) {
 	s := bustest.StartServer(t)
 	b := s.Connect(t)
 	store(t, b) // there is nothing
-	if list, err := b.Objects().List(t.Context(), bus.ObjectName{}); err != nil || len(list) != 0 {
+	if list, err := b.Objects.List(t.Context(), objects.Name{}); err != nil || len(list) != 0 {
 		t.Fatalf("an attempt without a transcript has %v, %v", list, err)
 	}
 	tell(b, texts(0, 30, strings.Repeat(" word", 1000))...) // some batches
@@ -82,7 +84,7 @@ func TestStore(t *testing.T) {
 	if diff := cmp.Diff(want, transcript.Parse(object(t, b))); diff != "" || len(want) != 30+4*3 {
 		t.Fatalf("%d lines: %s", len(want), diff)
 	}
-	lost, err := transcript.FindArchived(t.Context(), b, bus.TranscriptFilter{Project: to.Project})
+	lost, err := transcript.FindArchived(t.Context(), b, subjects.TranscriptFilter{Project: to.Project})
 	if err != nil || len(lost) != 0 {
 		t.Errorf("the stream has lost %v, %v", lost, err)
 	}
@@ -96,7 +98,7 @@ func TestStore(t *testing.T) {
 	if diff := cmp.Diff(append(want, more...), transcript.Parse(object(t, b))); diff != "" {
 		t.Error(diff)
 	}
-	for filter, n := range map[bus.TranscriptFilter]int{
+	for filter, n := range map[subjects.TranscriptFilter]int{
 		{Project: to.Project}: 1, {Task: attempt.Task, Step: attempt.Step, Number: attempt.Number}: 1,
 		{Project: "blog"}: 0, {Step: forge.StepReview}: 0, {Number: 3}: 0,
 	} {
@@ -104,7 +106,7 @@ func TestStore(t *testing.T) {
 			t.Errorf("%+v: the stream has lost %v, %v", filter, lost, err)
 		}
 	}
-	lost, err = transcript.FindArchived(t.Context(), b, bus.TranscriptFilter{})
+	lost, err = transcript.FindArchived(t.Context(), b, subjects.TranscriptFilter{})
 	if err != nil || len(lost) != 1 {
 		t.Fatal(lost, err)
 	}
@@ -112,7 +114,7 @@ func TestStore(t *testing.T) {
 	if diff := cmp.Diff(append(want, more...), lines); diff != "" || err != nil {
 		t.Error(diff, err)
 	}
-	batches, err := b.ReadTranscript(t.Context(), to, attempt)
+	batches, err := b.Transcripts.Read(t.Context(), to, attempt)
 	if err != nil || len(batches) != 1 || !lost[0].Has(batches[0].ID) || lost[0].Has("another/0") {
 		t.Errorf("it does not know %v, %v", batches, err)
 	}
@@ -156,7 +158,7 @@ func TestLostBeginning(t *testing.T) {
 	store(t, b)
 	for keep := int64(3); keep >= 0; keep-- {
 		s.Forget(t, "FORGE_TRANSCRIPTS", max(keep, 1))
-		lost, err := transcript.FindArchived(t.Context(), b, bus.TranscriptFilter{})
+		lost, err := transcript.FindArchived(t.Context(), b, subjects.TranscriptFilter{})
 		if err != nil || (len(lost) > 0) != (keep < 3) {
 			t.Errorf("with %d of 3 in the stream: %v, %v", keep, lost, err)
 		}

@@ -33,11 +33,11 @@ const (
 // OutcomeOK is the text of the last line of an attempt that did its job.
 const OutcomeOK = "ok"
 
-// Appender is the part of a bus.Bus that a Writer needs.
+// Appender is the part of bus.Transcripts that a Writer needs.
 type Appender interface {
-	// AppendTranscript stores whole lines of an attempt. A call with an id that was stored
+	// Append stores whole lines of an attempt. A call with an id that was stored
 	// before changes nothing, so that it can be repeated after an error.
-	AppendTranscript(ctx context.Context, to forge.Key, a forge.Attempt, id string, lines []byte) error
+	Append(ctx context.Context, to forge.Key, a forge.Attempt, id string, lines []byte) error
 }
 
 // Config says where transcripts are kept. Bus and Log are required.
@@ -215,7 +215,7 @@ func (o *output) store(timeout time.Duration) bool {
 	ctx, cancel := context.WithTimeout(context.Background(), timeout)
 	defer cancel()
 	for o.next() {
-		if err := o.w.cfg.Bus.AppendTranscript(ctx, o.w.to, o.w.attempt, batchID(o.w.id, o.n), o.batch); err != nil {
+		if err := o.w.cfg.Bus.Append(ctx, o.w.to, o.w.attempt, batchID(o.w.id, o.n), o.batch); err != nil {
 			o.w.cfg.Log.Warn("cannot store a part of a transcript; trying again", "attempt", o.w.attempt.String(), "error", err)
 			return false
 		}

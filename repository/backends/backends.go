@@ -18,7 +18,7 @@ import (
 	"github.com/pfl-forge/pfl-forge/agent/opencode"
 	"github.com/pfl-forge/pfl-forge/agent/process"
 	"github.com/pfl-forge/pfl-forge/agent/recipe"
-	"github.com/pfl-forge/pfl-forge/bus"
+	"github.com/pfl-forge/pfl-forge/bus/work"
 	"github.com/pfl-forge/pfl-forge/config"
 	"github.com/pfl-forge/pfl-forge/repository"
 	"github.com/pfl-forge/pfl-forge/service"
@@ -69,8 +69,8 @@ func Open(ctx context.Context, env *service.Env) (*repository.Set, error) {
 	host := Host(env.Config.StateDir, env.Log)
 	host.RequireSandbox = env.Config.RequireSandbox
 	if env.Bus != nil {
-		host.Objects = env.Bus.Objects()
-		host.Owner.EndWhenStopped(bus.LeaseGrace)
+		host.Objects = env.Bus.Objects
+		host.Owner.EndWhenStopped(work.LeaseGrace)
 	}
 	set, err := repository.OpenSet(ctx, host, sources)
 	if err == nil && env.Bus != nil {

@@ -9,7 +9,7 @@ import (
 	"github.com/pfl-forge/pfl-forge/agent"
 	"github.com/pfl-forge/pfl-forge/agent/process"
 	"github.com/pfl-forge/pfl-forge/agent/recipe"
-	"github.com/pfl-forge/pfl-forge/bus"
+	"github.com/pfl-forge/pfl-forge/bus/objects"
 	"github.com/pfl-forge/pfl-forge/repository"
 )
 
@@ -52,7 +52,7 @@ func openHost(t testing.TB, host repository.Host, src repository.Source, others 
 }
 
 // Replica is Clone, and hands sessions on to other replicas.
-func Replica(t testing.TB, url string, objects *bus.Objects, others ...agent.Agent) *repository.Set {
+func Replica(t testing.TB, url string, objects *objects.Store, others ...agent.Agent) *repository.Set {
 	t.Helper()
 	return openHost(t, repository.Host{StateDir: t.TempDir(), Objects: objects}, repository.Source{Project: Project, URL: url}, others...)
 }

@@ -262,7 +262,7 @@ func TestSessionsEndWithTheirIntent(t *testing.T) {
 	over, tidy, other := dir("over"), dir("tidy"), dir("other")
 	journal := func(id forge.IntentID, status forge.Status) {
 		key := forge.Key{Project: repotest.Project, Intent: id}
-		if _, err := b.Append(t.Context(), key, 0, forge.Record{Summary: forge.Summary{Key: key, Status: status}}); err != nil {
+		if _, err := b.Journal.Append(t.Context(), key, 0, forge.Record{Summary: forge.Summary{Key: key, Status: status}}); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -278,7 +278,7 @@ func TestSessionsEndWithTheirIntent(t *testing.T) {
 	gone := func(dir string) bool { _, err := os.Stat(dir); return errors.Is(err, os.ErrNotExist) }
 	ended := forge.Effects{Ended: true}
 	wait.Until(t, "sessions of intents that ended are gone", func() bool {
-		if err := b.Dispatch(t.Context(), forge.Key{Project: repotest.Project, Intent: "tidy"}, ended); err != nil {
+		if err := b.Effects.Dispatch(t.Context(), forge.Key{Project: repotest.Project, Intent: "tidy"}, ended); err != nil {
 			t.Fatal(err)
 		}
 		return gone(over) && gone(tidy)

@@ -11,6 +11,7 @@ import (
 
 	"github.com/pfl-forge/pfl-forge"
 	"github.com/pfl-forge/pfl-forge/bus"
+	"github.com/pfl-forge/pfl-forge/bus/live"
 	"github.com/pfl-forge/pfl-forge/repository"
 	"github.com/pfl-forge/pfl-forge/service"
 )
@@ -56,7 +57,7 @@ func (a *Analyzer) Run(ctx context.Context, w *service.Worker) error {
 	}
 	var background sync.WaitGroup
 	defer background.Wait()
-	w.OnControl = func(c bus.Control) {
+	w.OnControl = func(c live.Control) {
 		if c.Ended && !c.To.IsProject() {
 			background.Go(func() { a.forget(ctx, c.To) })
 		}
@@ -78,7 +79,7 @@ func (a *Analyzer) forget(ctx context.Context, intent forge.Key) {
 
 // sweep removes the sessions of intents that ended while nobody listened.
 func (a *Analyzer) sweep(ctx context.Context, b *bus.Bus, r *repository.Repository) error {
-	summaries, err := b.Summaries(ctx, r.Project)
+	summaries, err := b.Journal.Summaries(ctx, r.Project)
 	if err != nil {
 		return err
 	}

@@ -11,6 +11,8 @@ import (
 	"github.com/pfl-forge/pfl-forge"
 	"github.com/pfl-forge/pfl-forge/agent"
 	"github.com/pfl-forge/pfl-forge/bus"
+	"github.com/pfl-forge/pfl-forge/bus/objects"
+	"github.com/pfl-forge/pfl-forge/bus/requests"
 	"github.com/pfl-forge/pfl-forge/git"
 	"github.com/pfl-forge/pfl-forge/git/store"
 	"github.com/pfl-forge/pfl-forge/internal/redact"
@@ -34,7 +36,7 @@ func (i *Implementer) serveCleaning(ctx context.Context, w *service.Worker) (sto
 	}
 	ctx, stop = context.WithCancel(ctx)
 	i.tidy.Go(func() {
-		err := i.bus.ServeClean(ctx, func(ctx context.Context, project forge.ProjectID, person string, req bus.CleanRequest) (bus.Cleaned, error) {
+		err := i.bus.Leftovers.Serve(ctx, func(ctx context.Context, project forge.ProjectID, person string, req requests.CleanRequest) (requests.Cleaned, error) {
 			i.log.Info("clean", "project", project, "person", person, "dry_run", req.DryRun)
 			answer, err := i.clean(ctx, project, req)
 			return hideSecrets(w.Secrets, answer, err)
@@ -47,7 +49,7 @@ func (i *Implementer) serveCleaning(ctx context.Context, w *service.Worker) (sto
 }
 
 // hideSecrets takes them out of what git says.
-func hideSecrets(secrets *redact.Redactor, answer bus.Cleaned, err error) (bus.Cleaned, error) {
+func hideSecrets(secrets *redact.Redactor, answer requests.Cleaned, err error) (requests.Cleaned, error) {
 	if secrets == nil {
 		return answer, err
 	}
@@ -64,31 +66,31 @@ func hideSecrets(secrets *redact.Redactor, answer bus.Cleaned, err error) (bus.C
 type cleaning struct {
 	*Implementer
 	repo    *repository.Repository
-	refs    store.Hidden                        // at the origin
-	objects map[forge.IntentID][]bus.ObjectInfo // conversations and transcripts
-	busy    map[forge.IntentID]forge.Step       // on which somebody works
-	chosen  []*forge.Summary                    // what is to be cleaned
-	answer  bus.Cleaned
+	refs    store.Hidden                      // at the origin
+	objects map[forge.IntentID][]objects.Info // conversations and transcripts
+	busy    map[forge.IntentID]forge.Step     // on which somebody works
+	chosen  []*forge.Summary                  // what is to be cleaned
+	answer  requests.Cleaned
 }
 
 // clean removes what intents left that are over: hidden refs at the origin and
 // conversations and transcripts in the object store; and it tells all replicas to let go of what is
 // theirs. Each part is found by looking for it, so what a request leaves that is cut off,
 // the next one removes.
-func (i *Implementer) clean(ctx context.Context, project forge.ProjectID, req bus.CleanRequest) (bus.Cleaned, error) {
+func (i *Implementer) clean(ctx context.Context, project forge.ProjectID, req requests.CleanRequest) (requests.Cleaned, error) {
 	r, err := i.repos.Get(project)
 	if f, ok := errors.AsType[*agent.Failure](err); ok {
-		return bus.Cleaned{}, &forge.FieldError{Reason: f.Message}
+		return requests.Cleaned{}, &forge.FieldError{Reason: f.Message}
 	}
 	if err != nil {
-		return bus.Cleaned{}, err
+		return requests.Cleaned{}, err
 	}
 	unlock, err := r.Lock(ctx, cleaningLock)
 	if err != nil {
-		return bus.Cleaned{}, err
+		return requests.Cleaned{}, err
 	}
 	defer unlock()
-	c := &cleaning{Implementer: i, repo: r, answer: bus.Cleaned{Intents: []bus.CleanedIntent{}}}
+	c := &cleaning{Implementer: i, repo: r, answer: requests.Cleaned{Intents: []requests.CleanedIntent{}}}
 	if err := c.look(ctx); err != nil {
 		return c.answer, err
 	}
@@ -107,11 +109,11 @@ func (c *cleaning) look(ctx context.Context) (err error) {
 	if c.refs, err = c.repo.Store.HiddenRefs(ctx); err != nil {
 		return fmt.Errorf("list what the origin keeps: %w", err)
 	}
-	all, err := c.bus.Objects().List(ctx, bus.ObjectName{Project: c.repo.Project})
+	all, err := c.bus.Objects.List(ctx, objects.Name{Project: c.repo.Project})
 	if err != nil {
 		return err
 	}
-	c.objects = map[forge.IntentID][]bus.ObjectInfo{}
+	c.objects = map[forge.IntentID][]objects.Info{}
 	for _, o := range all {
 		c.objects[o.Intent] = append(c.objects[o.Intent], o)
 	}
@@ -121,10 +123,10 @@ func (c *cleaning) look(ctx context.Context) (err error) {
 // atWork finds out on which intents somebody works, whatever the journal says of them:
 // an agent that is not wanted any more takes a moment to end, and so does a merge.
 func (c *cleaning) atWork(ctx context.Context) (err error) {
-	if c.busy, err = c.bus.AtWork(ctx, c.repo.Project); err != nil {
+	if c.busy, err = c.bus.Leases.AtWork(ctx, c.repo.Project); err != nil {
 		return err
 	}
-	project, err := c.bus.Summary(ctx, forge.Key{Project: c.repo.Project})
+	project, err := c.bus.Journal.Summary(ctx, forge.Key{Project: c.repo.Project})
 	if err != nil && !errors.Is(err, bus.ErrNotFound) {
 		return err
 	}
@@ -135,8 +137,8 @@ func (c *cleaning) atWork(ctx context.Context) (err error) {
 }
 
 // choose finds the intents that are to be cleaned, and says why others are not.
-func (c *cleaning) choose(ctx context.Context, req *bus.CleanRequest) error {
-	all, err := c.bus.Summaries(ctx, c.repo.Project)
+func (c *cleaning) choose(ctx context.Context, req *requests.CleanRequest) error {
+	all, err := c.bus.Journal.Summaries(ctx, c.repo.Project)
 	if err != nil {
 		return err
 	}
@@ -148,10 +150,10 @@ func (c *cleaning) choose(ctx context.Context, req *bus.CleanRequest) error {
 		known[all[n].Key.Intent] = &all[n]
 	}
 	ids := c.candidates(all, req)
-	if len(ids) > bus.MaxClean {
-		c.answer.Next = ids[bus.MaxClean-1]
+	if len(ids) > requests.MaxClean {
+		c.answer.Next = ids[requests.MaxClean-1]
 	}
-	for _, id := range ids[:min(len(ids), bus.MaxClean)] {
+	for _, id := range ids[:min(len(ids), requests.MaxClean)] {
 		s := known[id]
 		if s == nil {
 			c.keep(id, "is no intent of this project")
@@ -170,14 +172,14 @@ func (c *cleaning) choose(ctx context.Context, req *bus.CleanRequest) error {
 }
 
 // found says what an intent left.
-func (c *cleaning) found(s *forge.Summary) bus.CleanedIntent {
+func (c *cleaning) found(s *forge.Summary) requests.CleanedIntent {
 	id := s.Key.Intent
-	found := bus.CleanedIntent{
+	found := requests.CleanedIntent{
 		ID: id, Status: s.Status, EndedAt: s.UpdatedAt, Refs: len(c.refs[git.Name(id)]),
 	}
 	for _, o := range c.objects[id] {
 		found.Bytes += o.Size
-		if o.Kind == bus.ObjectSession {
+		if o.Kind == objects.Session {
 			found.Sessions++
 		} else {
 			found.Transcripts++
@@ -188,7 +190,7 @@ func (c *cleaning) found(s *forge.Summary) bus.CleanedIntent {
 
 // candidates are the intents that a request names, or all that are over and left
 // something, in the order of their ids, one more than an answer holds.
-func (c *cleaning) candidates(all []forge.Summary, req *bus.CleanRequest) []forge.IntentID {
+func (c *cleaning) candidates(all []forge.Summary, req *requests.CleanRequest) []forge.IntentID {
 	if len(req.Intents) > 0 {
 		ids := slices.Clone(req.Intents)
 		slices.Sort(ids)
@@ -203,7 +205,7 @@ func (c *cleaning) candidates(all []forge.Summary, req *bus.CleanRequest) []forg
 		}
 	}
 	slices.Sort(ids)
-	return ids[:min(len(ids), bus.MaxClean+1)]
+	return ids[:min(len(ids), requests.MaxClean+1)]
 }
 
 // left reports whether there is something of an intent.
@@ -221,7 +223,7 @@ func (c *cleaning) needed(s *forge.Summary) string {
 }
 
 func (c *cleaning) keep(id forge.IntentID, why string) {
-	c.answer.Kept = append(c.answer.Kept, bus.KeptIntent{ID: id, Reason: why})
+	c.answer.Kept = append(c.answer.Kept, requests.KeptIntent{ID: id, Reason: why})
 }
 
 // remove removes what the chosen intents left.
@@ -238,7 +240,7 @@ func (c *cleaning) remove(ctx context.Context) {
 		one := &c.answer.Intents[n]
 		one.Removed = slices.Contains(gone, one.ID)
 	}
-	err := errors.Join(c.bus.TellCleaned(c.repo.Project, gone), c.repo.Drop(ctx, gone...))
+	err := errors.Join(c.bus.Live.TellCleaned(c.repo.Project, gone), c.repo.Drop(ctx, gone...))
 	if err != nil && ctx.Err() == nil {
 		c.log.Warn("cannot let go of what cleaned intents left; the next start does", "project", c.repo.Project, "error", err)
 	}
@@ -316,7 +318,7 @@ func (c *cleaning) forget(ctx context.Context) map[forge.IntentID]error {
 	wrong := map[forge.IntentID]error{}
 	for _, s := range c.chosen {
 		for _, o := range c.objects[s.Key.Intent] {
-			if err := c.bus.Objects().Delete(ctx, o.ObjectName); err != nil {
+			if err := c.bus.Objects.Delete(ctx, o.Name); err != nil {
 				wrong[s.Key.Intent] = err
 			}
 		}

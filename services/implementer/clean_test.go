@@ -14,8 +14,10 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/pfl-forge/pfl-forge"
-	"github.com/pfl-forge/pfl-forge/bus"
 	"github.com/pfl-forge/pfl-forge/bus/bustest"
+	"github.com/pfl-forge/pfl-forge/bus/objects"
+	"github.com/pfl-forge/pfl-forge/bus/requests"
+	buswork "github.com/pfl-forge/pfl-forge/bus/work"
 	"github.com/pfl-forge/pfl-forge/git"
 	"github.com/pfl-forge/pfl-forge/git/gittest"
 	"github.com/pfl-forge/pfl-forge/internal/wait"
@@ -27,8 +29,8 @@ func sharing(t *testing.T) (one, two *world) {
 	t.Helper()
 	r := gittest.New(t, map[string]string{"pfl-forge.yaml": settings, "a.txt": "a\n"})
 	origin, b := gittest.At(t, r.Origin()), bustest.Start(t)
-	one = worldOn(t, origin, repotest.Replica(t, origin.Dir, b.Objects()), b)
-	two = worldOn(t, origin, repotest.Replica(t, origin.Dir, b.Objects()), b)
+	one = worldOn(t, origin, repotest.Replica(t, origin.Dir, b.Objects), b)
+	two = worldOn(t, origin, repotest.Replica(t, origin.Dir, b.Objects), b)
 	return one, two
 }
 
@@ -45,12 +47,12 @@ func (w *world) leaves(intents ...forge.IntentID) {
 	w.t.Helper()
 	for _, id := range intents {
 		w.implemented(ofIntent(id, recipe(1, "write", "FILE", string(id)+".txt", "TEXT", "x")))
-		session := bus.ObjectName{Project: repotest.Project, Intent: id, Task: forge.NewTaskID(id, 1), Kind: bus.ObjectSession}
-		transcript := bus.TranscriptName(
+		session := objects.Name{Project: repotest.Project, Intent: id, Task: forge.NewTaskID(id, 1), Kind: objects.Session}
+		transcript := objects.TranscriptName(
 			forge.Key{Project: repotest.Project, Intent: id}, forge.Attempt{Task: session.Task, Step: forge.StepImplement, Number: 1},
 		)
-		for _, name := range []bus.ObjectName{session, transcript} {
-			if err := w.bus.Objects().Put(w.t.Context(), name, bytes.NewReader([]byte("hello"))); err != nil {
+		for _, name := range []objects.Name{session, transcript} {
+			if err := w.bus.Objects.Put(w.t.Context(), name, bytes.NewReader([]byte("hello"))); err != nil {
 				w.t.Fatal(err)
 			}
 		}
@@ -68,7 +70,7 @@ func (w *world) became(id forge.IntentID, status forge.Status, ended time.Time, 
 	w.journal(key, forge.Record{Summary: s})
 }
 
-func (w *world) clean(req bus.CleanRequest) bus.Cleaned {
+func (w *world) clean(req requests.CleanRequest) requests.Cleaned {
 	w.t.Helper()
 	got, err := w.imp.clean(w.t.Context(), repotest.Project, req)
 	if err != nil {
@@ -88,7 +90,7 @@ func (w *world) left() []string {
 		}
 		list = append(list, id)
 	}
-	objects, err := w.bus.Objects().List(w.t.Context(), bus.ObjectName{Project: repotest.Project})
+	objects, err := w.bus.Objects.List(w.t.Context(), objects.Name{Project: repotest.Project})
 	if err != nil {
 		w.t.Fatal(err)
 	}
@@ -156,23 +158,23 @@ func TestClean(t *testing.T) {
 	one.became("more", forge.StatusCancelled, longAgo)
 	one.became("fix-001", forge.StatusRejected, time.Now())
 	one.became("failed", forge.StatusBlocked, longAgo)
-	clean := func(req bus.CleanRequest) (got bus.Cleaned) {
+	clean := func(req requests.CleanRequest) (got requests.Cleaned) {
 		wait.Until(t, "somebody answers", func() bool {
 			var err error
-			got, err = one.bus.Clean(t.Context(), repotest.Project, "ada", req)
-			if err != nil && !errors.Is(err, bus.ErrNoImplementer) {
+			got, err = one.bus.Leftovers.Clean(t.Context(), repotest.Project, "ada", req)
+			if err != nil && !errors.Is(err, requests.ErrNoImplementer) {
 				t.Fatal(err)
 			}
 			return err == nil
 		})
 		return got
 	}
-	req := bus.CleanRequest{Before: longAgo.Add(time.Hour), DryRun: true}
-	found := func(removed bool) bus.Cleaned {
-		one := bus.CleanedIntent{ID: "fix", Status: forge.StatusDone, EndedAt: longAgo, Refs: 2, Sessions: 1, Transcripts: 1, Bytes: 10, Removed: removed}
+	req := requests.CleanRequest{Before: longAgo.Add(time.Hour), DryRun: true}
+	found := func(removed bool) requests.Cleaned {
+		one := requests.CleanedIntent{ID: "fix", Status: forge.StatusDone, EndedAt: longAgo, Refs: 2, Sessions: 1, Transcripts: 1, Bytes: 10, Removed: removed}
 		other := one
 		other.ID, other.Status = "more", forge.StatusCancelled
-		return bus.Cleaned{Intents: []bus.CleanedIntent{one, other}}
+		return requests.Cleaned{Intents: []requests.CleanedIntent{one, other}}
 	}
 	if diff := cmp.Diff(found(false), clean(req)); diff != "" || len(one.left()) != 5 {
 		t.Errorf("a dry run: %s, left %q", diff, one.left())
@@ -191,10 +193,10 @@ func TestClean(t *testing.T) {
 	if got := clean(req); len(got.Intents)+len(got.Kept) > 0 {
 		t.Errorf("it is cleaned twice: %+v", got)
 	}
-	if _, err := one.bus.Summary(t.Context(), forge.Key{Project: repotest.Project, Intent: "fix"}); err != nil {
+	if _, err := one.bus.Journal.Summary(t.Context(), forge.Key{Project: repotest.Project, Intent: "fix"}); err != nil {
 		t.Errorf("the journal: %v", err)
 	}
-	if _, err := one.bus.Clean(t.Context(), "bank", "ada", req); err == nil || !strings.Contains(err.Error(), `project "bank" is not served here`) {
+	if _, err := one.bus.Leftovers.Clean(t.Context(), "bank", "ada", req); err == nil || !strings.Contains(err.Error(), `project "bank" is not served here`) {
 		t.Errorf("got %v", err)
 	}
 }
@@ -208,7 +210,7 @@ func TestReplicaLetsGoAtItsStart(t *testing.T) {
 	}
 	one.became("fix", forge.StatusDone, longAgo)
 	one.became("other", forge.StatusExecuting, longAgo)
-	one.clean(bus.CleanRequest{})
+	one.clean(requests.CleanRequest{})
 	if err := one.repository().Store.Sweep(t.Context(), "gone"); err != nil { // by somebody, of an intent that nobody knows
 		t.Fatal(err)
 	}
@@ -232,7 +234,7 @@ func TestCleanKeeps(t *testing.T) {
 	merges := func() {
 		w.want(forge.Command{Attempt: forge.Attempt{Task: "fix-001", Step: forge.StepMerge, Number: 1, Claim: 1}})
 	}
-	var lease *bus.Lease
+	var lease *buswork.Lease
 	for _, c := range []struct {
 		status forge.Status
 		open   []forge.Attempt
@@ -248,7 +250,7 @@ func TestCleanKeeps(t *testing.T) {
 		{forge.StatusCancelled, nil, func() {
 			w.want()
 			var err error
-			lease, err = w.bus.AcquireLease(t.Context(), &bus.Job{Command: forge.Command{To: key, Attempt: attempt}}, bus.LeaseHolder{Replica: "w9", Life: "1"})
+			lease, err = w.bus.Leases.Acquire(t.Context(), &buswork.Job{Command: forge.Command{To: key, Attempt: attempt}}, buswork.LeaseHolder{Replica: "w9", Life: "1"})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -258,9 +260,9 @@ func TestCleanKeeps(t *testing.T) {
 		if c.begin != nil {
 			c.begin()
 		}
-		got := w.clean(bus.CleanRequest{Intents: []forge.IntentID{"fix", "nobody"}})
-		kept := []bus.KeptIntent{{ID: "fix", Reason: c.want}, {ID: "nobody", Reason: "is no intent of this project"}}
-		want := bus.Cleaned{Intents: []bus.CleanedIntent{}, Kept: kept}
+		got := w.clean(requests.CleanRequest{Intents: []forge.IntentID{"fix", "nobody"}})
+		kept := []requests.KeptIntent{{ID: "fix", Reason: c.want}, {ID: "nobody", Reason: "is no intent of this project"}}
+		want := requests.Cleaned{Intents: []requests.CleanedIntent{}, Kept: kept}
 		if diff := cmp.Diff(want, got); diff != "" {
 			t.Errorf("%s: %s", c.status, diff)
 		}
@@ -269,7 +271,7 @@ func TestCleanKeeps(t *testing.T) {
 		}
 	}
 	lease.Release(t.Context())
-	if got := w.clean(bus.CleanRequest{}); len(got.Kept) > 0 || len(w.left()) > 0 {
+	if got := w.clean(requests.CleanRequest{}); len(got.Kept) > 0 || len(w.left()) > 0 {
 		t.Errorf("got %+v, left %q", got, w.left())
 	}
 }
@@ -280,8 +282,8 @@ func TestRetryAfterClean(t *testing.T) {
 	one, two := sharing(t)
 	first := one.implemented(recipe(1, "write", "FILE", "new.txt", "TEXT", "x"))
 	one.became("fix", forge.StatusBlocked, longAgo)
-	one.clean(bus.CleanRequest{Intents: []forge.IntentID{"fix"}})
-	one.clean(bus.CleanRequest{})
+	one.clean(requests.CleanRequest{Intents: []forge.IntentID{"fix"}})
+	one.clean(requests.CleanRequest{})
 	retried := recipe(2, "write", "FILE", "more.txt", "TEXT", "y")
 	retried.Task.Base, retried.Task.Head = first.Base, first.Head
 	second := two.implemented(retried)
@@ -294,7 +296,7 @@ func TestRetryAfterClean(t *testing.T) {
 
 	other := one.implemented(ofIntent("other", recipe(1, "write", "FILE", "other.txt", "TEXT", "x")))
 	one.became("other", forge.StatusCancelled, longAgo)
-	one.clean(bus.CleanRequest{Intents: []forge.IntentID{"other"}})
+	one.clean(requests.CleanRequest{Intents: []forge.IntentID{"other"}})
 	late := ofIntent("other", recipe(2, "write", "FILE", "late.txt", "TEXT", "y"))
 	late.Task.Base, late.Task.Head = other.Base, other.Head
 	fails(t, two.implement(late), forge.FailRepository, "not found")
@@ -312,11 +314,11 @@ func TestCleanGoesOn(t *testing.T) {
 	one.became("fix", forge.StatusDone, longAgo)
 	one.became("other", forge.StatusExecuting, longAgo)
 	one.crashAt("swept")
-	dies(t, func() { _, _ = one.imp.clean(t.Context(), repotest.Project, bus.CleanRequest{}) })
+	dies(t, func() { _, _ = one.imp.clean(t.Context(), repotest.Project, requests.CleanRequest{}) })
 	if len(one.refs("fix")) != 0 || len(one.left()) != 2 {
 		t.Fatalf("it did not stop there: %q", one.left())
 	}
-	got := two.clean(bus.CleanRequest{})
+	got := two.clean(requests.CleanRequest{})
 	if len(got.Intents) != 1 || got.Intents[0].Refs != 0 || got.Intents[0].Sessions != 1 || !got.Intents[0].Removed {
 		t.Errorf("got %+v", got)
 	}
@@ -335,13 +337,13 @@ func TestTwoClean(t *testing.T) {
 	}
 	one.became("other", forge.StatusExecuting, longAgo)
 	type outcome struct {
-		got bus.Cleaned
+		got requests.Cleaned
 		err error
 	}
 	outcomes := make(chan outcome, 2)
 	for _, w := range []*world{one, two} {
 		go func() {
-			got, err := w.imp.clean(t.Context(), repotest.Project, bus.CleanRequest{})
+			got, err := w.imp.clean(t.Context(), repotest.Project, requests.CleanRequest{})
 			outcomes <- outcome{got, err}
 		}()
 	}
@@ -364,7 +366,7 @@ func TestCleanTellsWhatMerged(t *testing.T) {
 	merged := w.diedAfterMoving()
 	w.want() // the project has heard of it
 	w.intent(forge.StatusCancelled, failed)
-	w.clean(bus.CleanRequest{})
+	w.clean(requests.CleanRequest{})
 	r := wait.For(t, results)
 	if out := forge.As[*forge.MergeResult](r.Output); out == nil || out.Commit != string(merged) {
 		t.Errorf("got %+v", r)
@@ -378,20 +380,20 @@ func TestCleanTellsWhatMerged(t *testing.T) {
 func TestCleanInParts(t *testing.T) {
 	w, _ := sharing(t)
 	tip := w.repo.Head("main")
-	for n := range bus.MaxClean + 3 {
+	for n := range requests.MaxClean + 3 {
 		id := forge.IntentID(fmt.Sprintf("i%03d", n))
 		w.repo.Git("update-ref", "refs/forge/"+string(id)+"/"+string(id)+"-001/1/"+tip.Short(), string(tip))
 		w.became(id, forge.StatusDone, longAgo)
 	}
-	first := w.clean(bus.CleanRequest{DryRun: true})
-	if len(first.Intents) != bus.MaxClean || first.Next != "i099" || first.Intents[0].ID != "i000" {
+	first := w.clean(requests.CleanRequest{DryRun: true})
+	if len(first.Intents) != requests.MaxClean || first.Next != "i099" || first.Intents[0].ID != "i000" {
 		t.Errorf("got %d, next %q", len(first.Intents), first.Next)
 	}
-	second := w.clean(bus.CleanRequest{After: first.Next})
+	second := w.clean(requests.CleanRequest{After: first.Next})
 	if len(second.Intents) != 3 || second.Next != "" || !second.Intents[2].Removed {
 		t.Errorf("got %+v", second)
 	}
-	if rest := w.clean(bus.CleanRequest{}); len(rest.Intents) != bus.MaxClean || rest.Next != "" || len(w.left()) > 0 {
+	if rest := w.clean(requests.CleanRequest{}); len(rest.Intents) != requests.MaxClean || rest.Next != "" || len(w.left()) > 0 {
 		t.Errorf("got %d, next %q, left %q", len(rest.Intents), rest.Next, w.left())
 	}
 	if exists(filepath.Join(w.repo.Dir, "refs", "forge", "i000")) {

@@ -57,7 +57,7 @@ func (i *Implementer) underWay(ctx context.Context, r *repository.Repository, ta
 	if err != nil {
 		return false
 	}
-	s, err := i.bus.Summary(ctx, forge.Key{Project: r.Project, Intent: id.Intent()})
+	s, err := i.bus.Journal.Summary(ctx, forge.Key{Project: r.Project, Intent: id.Intent()})
 	if err != nil && !errors.Is(err, bus.ErrNotFound) {
 		i.log.Warn("cannot ask how far a task has come", "task", id, "error", err)
 		return false

@@ -6,8 +6,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/pfl-forge/pfl-forge"
-	"github.com/pfl-forge/pfl-forge/bus"
 	"github.com/pfl-forge/pfl-forge/bus/bustest"
+	"github.com/pfl-forge/pfl-forge/bus/live"
 	"github.com/pfl-forge/pfl-forge/git/gittest"
 	"github.com/pfl-forge/pfl-forge/git/store"
 	"github.com/pfl-forge/pfl-forge/repository/repotest"
@@ -88,7 +88,7 @@ func TestTasksThatDoNotMergeAreFound(t *testing.T) {
 			wantOverlaps(t, two.overlaps("theirs", theirs))
 			wantOverlaps(t, one.overlaps("apart", apart))
 			two.says("theirs", forge.StatusExecuting, forge.TaskDone)
-			released := bus.Control{To: forge.Key{Project: repotest.Project, Intent: "theirs"}, Released: []forge.TaskID{"theirs-001"}}
+			released := live.Control{To: forge.Key{Project: repotest.Project, Intent: "theirs"}, Released: []forge.TaskID{"theirs-001"}}
 			one.imp.release(t.Context(), released)
 			two.imp.release(t.Context(), released)
 			if refs := one.heads(); cmp.Diff([]string{"apart-001"}, refs) != "" {

@@ -9,6 +9,7 @@ import (
 
 	"github.com/pfl-forge/pfl-forge"
 	"github.com/pfl-forge/pfl-forge/bus"
+	"github.com/pfl-forge/pfl-forge/bus/live"
 	"github.com/pfl-forge/pfl-forge/repository"
 	"github.com/pfl-forge/pfl-forge/service"
 )
@@ -68,7 +69,7 @@ func (i *Implementer) Run(ctx context.Context, w *service.Worker) error {
 	i.ready()
 	defer i.tidy.Wait()
 	defer i.serveCleaning(ctx, w)()
-	w.OnControl = func(c bus.Control) {
+	w.OnControl = func(c live.Control) {
 		if len(c.Released) > 0 {
 			i.tidy.Go(func() { i.release(ctx, c) })
 		}

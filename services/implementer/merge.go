@@ -78,7 +78,7 @@ func (i *Implementer) try(ctx context.Context, j *repository.Job, base, head git
 		}
 		r.Commit, r.Parent, r.Tree = moved.Head, moved.Base, moved.Tree
 	}
-	wanted, err := i.bus.Wanted(ctx, j.Command.To, j.Command.Attempt)
+	wanted, err := i.bus.Journal.Wanted(ctx, j.Command.To, j.Command.Attempt)
 	if err != nil {
 		return nil, err
 	}

@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"github.com/pfl-forge/pfl-forge"
-	"github.com/pfl-forge/pfl-forge/bus"
+	"github.com/pfl-forge/pfl-forge/bus/live"
 	"github.com/pfl-forge/pfl-forge/git"
 	"github.com/pfl-forge/pfl-forge/git/objects"
 	"github.com/pfl-forge/pfl-forge/git/store"
@@ -25,7 +25,7 @@ func (i *Implementer) reconcile(ctx context.Context, r *repository.Repository) e
 	if err != nil {
 		return err
 	}
-	summaries, err := i.bus.Summaries(ctx, r.Project)
+	summaries, err := i.bus.Journal.Summaries(ctx, r.Project)
 	if err != nil {
 		return err
 	}
@@ -97,7 +97,7 @@ func (i *Implementer) report(ctx context.Context, r *repository.Repository, list
 			return err
 		}
 		// Claim 0 is nobody's, so the result is not taken for one that was published.
-		err = i.bus.PublishResult(ctx, forge.Result{
+		err = i.bus.Results.Publish(ctx, forge.Result{
 			To:        forge.Key{Project: r.Project, Intent: forge.IntentID(l.Intent)},
 			Attempt:   forge.Attempt{Task: forge.TaskID(l.Task), Step: forge.StepMerge, Number: l.Number},
 			Replica:   i.id,
@@ -113,7 +113,7 @@ func (i *Implementer) report(ctx context.Context, r *repository.Repository, list
 
 // release gives back the checkouts of tasks that ended, and the commits that this
 // process kept for them.
-func (i *Implementer) release(ctx context.Context, c bus.Control) {
+func (i *Implementer) release(ctx context.Context, c live.Control) {
 	r, err := i.repos.Get(c.To.Project)
 	if err != nil {
 		return // another process serves it
@@ -129,7 +129,7 @@ func (i *Implementer) release(ctx context.Context, c bus.Control) {
 }
 
 // releaseCommits forgets what this process kept of tasks: their heads, and merges.
-func (i *Implementer) releaseCommits(ctx context.Context, r *repository.Repository, c bus.Control) error {
+func (i *Implementer) releaseCommits(ctx context.Context, r *repository.Repository, c live.Control) error {
 	var heads, merged []git.Name
 	for _, id := range c.Released {
 		head, merge := i.gaveUp(taskKey{c.To.Project, id})
@@ -148,7 +148,7 @@ func (i *Implementer) releaseCommits(ctx context.Context, r *repository.Reposito
 		return err
 	}
 	defer unlock()
-	summary, err := i.bus.Summary(ctx, c.To)
+	summary, err := i.bus.Journal.Summary(ctx, c.To)
 	if err != nil {
 		return err
 	}

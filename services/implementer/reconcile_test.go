@@ -11,8 +11,9 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/pfl-forge/pfl-forge"
-	"github.com/pfl-forge/pfl-forge/bus"
 	"github.com/pfl-forge/pfl-forge/bus/bustest"
+	"github.com/pfl-forge/pfl-forge/bus/decide"
+	"github.com/pfl-forge/pfl-forge/bus/live"
 	"github.com/pfl-forge/pfl-forge/git"
 	"github.com/pfl-forge/pfl-forge/git/gittest"
 	"github.com/pfl-forge/pfl-forge/internal/wait"
@@ -25,7 +26,7 @@ func (w *world) results() <-chan forge.Result {
 	w.t.Helper()
 	c := make(chan forge.Result, 100)
 	w.background(func(ctx context.Context) error {
-		w.bus.ConsumeEvents(ctx, bus.EventConfig{}, func(_ context.Context, d *bus.Delivery) error {
+		w.bus.Events.Consume(ctx, decide.Config{}, func(_ context.Context, d *decide.Delivery) error {
 			c <- *forge.As[*forge.Result](d.Event.Message)
 			return nil
 		})
@@ -112,7 +113,7 @@ func TestReconcileLeavesUnknownIntentsAlone(t *testing.T) {
 		To: forge.Key{Project: repotest.Project, Intent: "marker"}, Attempt: forge.Attempt{Step: forge.StepAnalyze, Number: 1, Claim: 1},
 		Replica: "w1", Output: &forge.Analysis{NothingToDo: "x"},
 	}
-	if err := w.bus.PublishResult(t.Context(), marker); err != nil {
+	if err := w.bus.Results.Publish(t.Context(), marker); err != nil {
 		t.Fatal(err)
 	}
 	if r := wait.For(t, results); r.Attempt != marker.Attempt {
@@ -154,7 +155,7 @@ func (w *world) worker() *service.Worker {
 
 func (w *world) dispatch(key forge.Key, eff forge.Effects) {
 	w.t.Helper()
-	if err := w.bus.Dispatch(w.t.Context(), key, eff); err != nil {
+	if err := w.bus.Effects.Dispatch(w.t.Context(), key, eff); err != nil {
 		w.t.Fatal(err)
 	}
 }
@@ -200,7 +201,7 @@ func TestReleaseOfAFailedTaskThatMerged(t *testing.T) {
 	results := w.results()
 	merged := w.diedAfterMoving()
 	w.intent(forge.StatusCancelled, failed)
-	w.imp.release(t.Context(), bus.Control{
+	w.imp.release(t.Context(), live.Control{
 		To: forge.Key{Project: repotest.Project, Intent: "fix"}, Released: []forge.TaskID{"fix-001"},
 	})
 	r := wait.For(t, results)

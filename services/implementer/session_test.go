@@ -11,8 +11,9 @@ import (
 
 	"github.com/pfl-forge/pfl-forge"
 	"github.com/pfl-forge/pfl-forge/agent/agenttest"
-	"github.com/pfl-forge/pfl-forge/bus"
 	"github.com/pfl-forge/pfl-forge/bus/bustest"
+	"github.com/pfl-forge/pfl-forge/bus/live"
+	"github.com/pfl-forge/pfl-forge/bus/objects"
 	"github.com/pfl-forge/pfl-forge/git/gittest"
 	"github.com/pfl-forge/pfl-forge/repository/repotest"
 )
@@ -25,8 +26,8 @@ func replicas(t *testing.T, scenario agenttest.Scenario) (one, two *world, model
 	r := gittest.New(t, map[string]string{"pfl-forge.yaml": settings, "a.txt": "a\n"})
 	origin := gittest.At(t, r.Origin())
 	b := bustest.Start(t)
-	one = worldOn(t, origin, repotest.Replica(t, origin.Dir, b.Objects(), cli), b)
-	two = worldOn(t, origin, repotest.Replica(t, origin.Dir, b.Objects(), cli), b)
+	one = worldOn(t, origin, repotest.Replica(t, origin.Dir, b.Objects, cli), b)
+	two = worldOn(t, origin, repotest.Replica(t, origin.Dir, b.Objects, cli), b)
 	return one, two, model
 }
 
@@ -149,7 +150,7 @@ func TestSessionsEndWithTheirTask(t *testing.T) {
 	one, _, _ := replicas(t, agenttest.Steps(writes("new.txt"), commits("one"), agenttest.Answer(object{"summary": "wrote it"})))
 	one.implemented(asked(1))
 	stored := func() int {
-		list, err := one.bus.Objects().List(t.Context(), bus.ObjectName{Project: repotest.Project, Intent: "fix"})
+		list, err := one.bus.Objects.List(t.Context(), objects.Name{Project: repotest.Project, Intent: "fix"})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -168,7 +169,7 @@ func TestSessionsEndWithTheirTask(t *testing.T) {
 	}
 	again := asked(2)
 	one.implemented(again)
-	one.imp.release(t.Context(), bus.Control{
+	one.imp.release(t.Context(), live.Control{
 		To: forge.Key{Project: repotest.Project, Intent: "fix"}, Released: []forge.TaskID{"fix-001"},
 	})
 	if stored() != 0 {

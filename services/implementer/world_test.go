@@ -148,11 +148,11 @@ func (w *world) want(open ...forge.Command) {
 func (w *world) journal(key forge.Key, rec forge.Record) {
 	w.t.Helper()
 	ctx := wait.Context(w.t)
-	seq, err := w.bus.Last(ctx, key)
+	seq, err := w.bus.Journal.Last(ctx, key)
 	if err != nil {
 		w.t.Fatal(err)
 	}
-	if _, err := w.bus.Append(ctx, key, seq, rec); err != nil {
+	if _, err := w.bus.Journal.Append(ctx, key, seq, rec); err != nil {
 		w.t.Fatal(err)
 	}
 }

@@ -8,8 +8,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/pfl-forge/pfl-forge"
-	"github.com/pfl-forge/pfl-forge/bus"
 	"github.com/pfl-forge/pfl-forge/bus/bustest"
+	"github.com/pfl-forge/pfl-forge/bus/decide"
 	"github.com/pfl-forge/pfl-forge/git/gittest"
 	"github.com/pfl-forge/pfl-forge/internal/wait"
 	"github.com/pfl-forge/pfl-forge/repository/repotest"
@@ -27,13 +27,13 @@ func TestReflectWithoutAModel(t *testing.T) {
 			Observations: []forge.Observation{{ID: "a", Content: "new"}, {ID: "b", Content: "newer"}},
 		},
 	}
-	if _, err := b.Append(t.Context(), key.ProjectKey(), 0, forge.Record{
+	if _, err := b.Journal.Append(t.Context(), key.ProjectKey(), 0, forge.Record{
 		Effects: forge.Effects{Commands: []forge.Command{cmd}},
 		Summary: forge.Summary{Key: key.ProjectKey(), Open: []forge.Attempt{cmd.Attempt}},
 	}); err != nil {
 		t.Fatal(err)
 	}
-	if err := b.Dispatch(t.Context(), key.ProjectKey(), forge.Effects{Commands: []forge.Command{cmd}}); err != nil {
+	if err := b.Effects.Dispatch(t.Context(), key.ProjectKey(), forge.Effects{Commands: []forge.Command{cmd}}); err != nil {
 		t.Fatal(err)
 	}
 	ctx, stop := context.WithCancel(t.Context())
@@ -46,7 +46,7 @@ func TestReflectWithoutAModel(t *testing.T) {
 		})
 	}()
 	results := make(chan forge.Result, 1)
-	go b.ConsumeEvents(ctx, bus.EventConfig{}, func(_ context.Context, d *bus.Delivery) error {
+	go b.Events.Consume(ctx, decide.Config{}, func(_ context.Context, d *decide.Delivery) error {
 		results <- *forge.As[*forge.Result](d.Event.Message)
 		return nil
 	})

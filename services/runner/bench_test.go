@@ -14,6 +14,8 @@ import (
 
 	"github.com/pfl-forge/pfl-forge"
 	"github.com/pfl-forge/pfl-forge/bus"
+	"github.com/pfl-forge/pfl-forge/bus/journal"
+	"github.com/pfl-forge/pfl-forge/bus/work"
 	"github.com/pfl-forge/pfl-forge/natsd"
 	"github.com/pfl-forge/pfl-forge/service"
 	"github.com/pfl-forge/pfl-forge/services/runner"
@@ -84,11 +86,11 @@ func bareWorkers(ctx context.Context, _ testing.TB, conn *bus.Bus, meet *meeting
 	var group sync.WaitGroup
 	for _, step := range forge.Steps() {
 		group.Go(func() {
-			_ = conn.ConsumeCommands(ctx, bus.WorkConfig{Step: step, Replica: "noop", Parallel: 64}, func(ctx context.Context, j *bus.Job) error {
+			_ = conn.Commands.Consume(ctx, work.Config{Step: step, Replica: "noop", Parallel: 64}, func(ctx context.Context, j *work.Job) error {
 				id := string(j.Command.To.Intent)
 				meet.received(id, string(step))
 				meet.done(id, string(step))
-				return conn.PublishResult(ctx, succeed(j.Command))
+				return conn.Results.Publish(ctx, succeed(j.Command))
 			})
 		})
 	}
@@ -160,7 +162,7 @@ func place(id string, projects int) int {
 
 // follow notes the ends of a project's intents.
 func (f *forgeSystem) follow(ctx context.Context, p forge.ProjectID) {
-	_ = f.bus.Follow(ctx, p, 0, bus.Follower{Record: func(key forge.Key, _ uint64, rec forge.Record) error {
+	_ = f.bus.Journal.Follow(ctx, p, 0, journal.Follower{Record: func(key forge.Key, _ uint64, rec forge.Record) error {
 		if !key.IsProject() && rec.Summary.Status == forge.StatusDone && rec.Summary.Idle {
 			f.meet.arrive(string(key.Intent))
 		}
@@ -172,7 +174,7 @@ func (f *forgeSystem) submit(ctx context.Context, id forge.IntentID) error {
 	ev := submission(id)
 	ev.To.Project = projectOf(place(string(id), f.projects))
 	forge.As[*forge.Submit](ev.Message).Intent.Project = ev.To.Project
-	return f.bus.Send(ctx, ev)
+	return f.bus.Submissions.Send(ctx, ev)
 }
 
 func (f *forgeSystem) wait(id forge.IntentID) time.Time { return f.meet.wait(string(id)) }

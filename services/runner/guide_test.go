@@ -14,8 +14,8 @@ import (
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
 
-	"github.com/pfl-forge/pfl-forge/bus"
 	"github.com/pfl-forge/pfl-forge/bus/bustest"
+	"github.com/pfl-forge/pfl-forge/bus/changes"
 	"github.com/pfl-forge/pfl-forge/document"
 	"github.com/pfl-forge/pfl-forge/internal/wait"
 )
@@ -84,7 +84,7 @@ func TestGuide(t *testing.T) {
 	}
 	want := map[string]bool{"finding-4711": true, "finding-4712": true, "finding-4713": true, "finding-4714": true}
 	wait.Until(t, "all findings are intents", func() bool {
-		all, err := b.Summaries(t.Context(), "shop")
+		all, err := b.Journal.Summaries(t.Context(), "shop")
 		if err != nil {
 			t.Fatal(want, err)
 		}
@@ -169,7 +169,7 @@ func TestGuideFollows(t *testing.T) {
 // The page lists every change, with the same words as the code.
 func TestGuideIsComplete(t *testing.T) {
 	page := guide(t)
-	for _, what := range bus.ChangeKinds() {
+	for _, what := range changes.Kinds() {
 		if !strings.Contains(page, "\n| `"+string(what)+"` | ") {
 			t.Errorf("the page does not have %s", what)
 		}
@@ -178,7 +178,7 @@ func TestGuideIsComplete(t *testing.T) {
 	table, _, _ = strings.Cut(table, "\n\n")
 	for _, m := range regexp.MustCompile("(?m)^\\| `([a-z-]+)` \\| ").FindAllStringSubmatch(table, -1) {
 		found := false
-		for _, what := range bus.ChangeKinds() {
+		for _, what := range changes.Kinds() {
 			found = found || string(what) == m[1]
 		}
 		if !found {

@@ -48,7 +48,7 @@ func TestHeldResultComesFirst(t *testing.T) {
 		}
 		group.Go(func() error { return w.Run(ctx) })
 	}
-	if ruling, err := b.Ask(t.Context(), submission("one")); err != nil || ruling.Decision != forge.Applied {
+	if ruling, err := b.Submissions.Ask(t.Context(), submission("one")); err != nil || ruling.Decision != forge.Applied {
 		t.Fatal(ruling, err)
 	}
 	<-began

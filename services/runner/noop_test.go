@@ -9,6 +9,7 @@ import (
 
 	"github.com/pfl-forge/pfl-forge"
 	"github.com/pfl-forge/pfl-forge/bus"
+	"github.com/pfl-forge/pfl-forge/bus/work"
 	"github.com/pfl-forge/pfl-forge/services/runner"
 )
 
@@ -39,8 +40,8 @@ func startWith(t testing.TB, b *bus.Bus, parallel int, answer func(forge.Command
 	<-ready
 	for _, step := range forge.Steps() {
 		group.Go(func() error {
-			return b.ConsumeCommands(ctx, bus.WorkConfig{Step: step, Replica: "noop", Parallel: parallel}, func(ctx context.Context, j *bus.Job) error {
-				return b.PublishResult(ctx, answer(j.Command))
+			return b.Commands.Consume(ctx, work.Config{Step: step, Replica: "noop", Parallel: parallel}, func(ctx context.Context, j *work.Job) error {
+				return b.Results.Publish(ctx, answer(j.Command))
 			})
 		})
 	}

@@ -94,15 +94,15 @@ func TestOriginIsOneIntent(t *testing.T) {
 	if err := sending.Wait(); err != nil {
 		t.Fatal(err)
 	}
-	wait.Moving(t, "the runners are done", func() bool { idle, err := b.Idle(t.Context()); return err == nil && idle }, func() int {
+	wait.Moving(t, "the runners are done", func() bool { idle, err := b.Events.Idle(t.Context()); return err == nil && idle }, func() int {
 		moved()
-		all, _ := b.Summaries(t.Context(), "")
+		all, _ := b.Journal.Summaries(t.Context(), "")
 		return len(all)
 	})
 	for _, stop := range stops {
 		stop()
 	}
-	all, err := b.Summaries(ctx, "")
+	all, err := b.Journal.Summaries(ctx, "")
 	if err != nil || len(all) != distinct {
 		t.Errorf("there are %d intents, %v; want %d", len(all), err, distinct)
 	}

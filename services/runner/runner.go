@@ -17,6 +17,8 @@ import (
 
 	"github.com/pfl-forge/pfl-forge"
 	"github.com/pfl-forge/pfl-forge/bus"
+	"github.com/pfl-forge/pfl-forge/bus/decide"
+	"github.com/pfl-forge/pfl-forge/bus/journal"
 	"github.com/pfl-forge/pfl-forge/notify"
 	"github.com/pfl-forge/pfl-forge/services/runner/flow"
 	"github.com/pfl-forge/pfl-forge/services/runner/machine"
@@ -47,7 +49,7 @@ func Run(ctx context.Context, cfg Config) error {
 	r := &runner{
 		bus: cfg.Bus,
 		log: cfg.Log,
-		driver: machine.NewDriver(journal{cfg.Bus}, cfg.Bus, func() time.Time {
+		driver: machine.NewDriver(ledger{cfg.Bus.Journal}, cfg.Bus.Effects, func() time.Time {
 			return time.Now().UTC()
 		}, cachedMachines),
 	}
@@ -70,7 +72,7 @@ func Run(ctx context.Context, cfg Config) error {
 	if cfg.Serve {
 		serving.Go(func() { r.serve(ctx) })
 	}
-	cfg.Bus.ConsumeEvents(ctx, bus.EventConfig{Concurrency: cfg.Concurrency}, r.handle)
+	cfg.Bus.Events.Consume(ctx, decide.Config{Concurrency: cfg.Concurrency}, r.handle)
 	<-guarded
 	serving.Wait()
 	told()
@@ -84,7 +86,7 @@ type runner struct {
 }
 
 // handle decides on one event and tells its sender.
-func (r *runner) handle(ctx context.Context, d *bus.Delivery) error {
+func (r *runner) handle(ctx context.Context, d *decide.Delivery) error {
 	ruling, err := r.driver.Decide(ctx, d.Event, d.Attempt > 1)
 	if errors.Is(err, machine.ErrDamaged) {
 		return bus.Terminate(err.Error())
@@ -126,11 +128,11 @@ func (r *runner) recover(ctx context.Context) error {
 // open lists the machines that may wait for something, as far as it can be read.
 func (r *runner) open(ctx context.Context) (map[forge.Key]bool, error) {
 	keys := map[forge.Key]bool{}
-	projects, err := r.bus.ProjectSummaries(ctx, "")
+	projects, err := r.bus.Journal.ProjectSummaries(ctx, "")
 	failures := []error{err}
 	for _, project := range projects {
 		keys[project.Key] = true
-		records, _, err := r.bus.Load(ctx, project.Key)
+		records, _, err := r.bus.Journal.Load(ctx, project.Key)
 		if err != nil {
 			failures = append(failures, r.leave(project.Key, err))
 			continue
@@ -140,7 +142,7 @@ func (r *runner) open(ctx context.Context) (map[forge.Key]bool, error) {
 			keys[forge.Key{Project: project.Key.Project, Intent: id}] = true
 		}
 	}
-	intents, err := r.bus.Summaries(ctx, "")
+	intents, err := r.bus.Journal.Summaries(ctx, "")
 	for _, s := range intents {
 		if !s.Idle || !s.Status.Ended() {
 			keys[s.Key] = true
@@ -163,11 +165,11 @@ func (r *runner) leave(key forge.Key, err error) error {
 	return err
 }
 
-// journal gives the bus's journal the shape that package machine asks for.
-type journal struct{ *bus.Bus }
+// ledger gives the bus's journal the shape that package machine asks for.
+type ledger struct{ *journal.Journal }
 
-func (j journal) Append(ctx context.Context, key forge.Key, expected uint64, rec forge.Record) (uint64, error) {
-	seq, err := j.Bus.Append(ctx, key, expected, rec)
+func (j ledger) Append(ctx context.Context, key forge.Key, expected uint64, rec forge.Record) (uint64, error) {
+	seq, err := j.Journal.Append(ctx, key, expected, rec)
 	if errors.Is(err, bus.ErrConflict) {
 		return 0, machine.ErrConflict
 	}

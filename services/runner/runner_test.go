@@ -15,6 +15,7 @@ import (
 	"github.com/pfl-forge/pfl-forge"
 	"github.com/pfl-forge/pfl-forge/bus"
 	"github.com/pfl-forge/pfl-forge/bus/bustest"
+	"github.com/pfl-forge/pfl-forge/bus/journal"
 	"github.com/pfl-forge/pfl-forge/internal/wait"
 	"github.com/pfl-forge/pfl-forge/services/runner"
 	"github.com/pfl-forge/pfl-forge/services/runner/machine"
@@ -30,7 +31,7 @@ func await(t testing.TB, b *bus.Bus, status forge.Status, ids ...forge.IntentID)
 	for _, id := range ids {
 		missing[id] = true
 	}
-	err := b.Follow(ctx, project, 0, bus.Follower{Record: func(key forge.Key, _ uint64, rec forge.Record) error {
+	err := b.Journal.Follow(ctx, project, 0, journal.Follower{Record: func(key forge.Key, _ uint64, rec forge.Record) error {
 		moved()
 		if s := rec.Summary; s.Idle && s.Status == status && s.Status.Ended() || s.Idle && s.Status == status && s.Waiting != "" {
 			delete(missing, key.Intent)
@@ -41,7 +42,7 @@ func await(t testing.TB, b *bus.Bus, status forge.Status, ids ...forge.IntentID)
 		return nil
 	}})
 	if !errors.Is(err, errSeen) {
-		list, _ := b.Summaries(t.Context(), project)
+		list, _ := b.Journal.Summaries(t.Context(), project)
 		t.Fatalf("%d intents never became %s: %v\n%+v", len(missing), status, err, list)
 	}
 }
@@ -53,7 +54,7 @@ func TestIntentsEndDone(t *testing.T) {
 	for i := range 20 {
 		id := forge.IntentID(fmt.Sprintf("intent-%d", i))
 		ids = append(ids, id)
-		ruling, err := b.Ask(t.Context(), submission(id))
+		ruling, err := b.Submissions.Ask(t.Context(), submission(id))
 		if err != nil || ruling.Decision != forge.Applied {
 			t.Fatalf("submitting %s: %+v, %v", id, ruling, err)
 		}
@@ -65,13 +66,13 @@ func TestSubmissionIsOneIntent(t *testing.T) {
 	b := bustest.Start(t)
 	start(t, b, 1)
 	for range 3 {
-		if err := b.Send(t.Context(), submission("one")); err != nil {
+		if err := b.Submissions.Send(t.Context(), submission("one")); err != nil {
 			t.Fatal(err)
 		}
 	}
 	other := submission("one")
 	other.ID, forge.As[*forge.Submit](other.Message).Intent.Origin.EventID = "another", "another"
-	ruling, err := b.Ask(t.Context(), other)
+	ruling, err := b.Submissions.Ask(t.Context(), other)
 	if err != nil || ruling.Decision != forge.Refused || ruling.Field != "id" {
 		t.Errorf("a second intent of the same id: %+v, %v; want it refused for its id", ruling, err)
 	}
@@ -93,11 +94,11 @@ func TestDecisionTooLargeToRecord(t *testing.T) {
 		}
 		return r
 	})
-	if ruling, err := b.Ask(t.Context(), submission("huge")); err != nil || ruling.Decision != forge.Applied {
+	if ruling, err := b.Submissions.Ask(t.Context(), submission("huge")); err != nil || ruling.Decision != forge.Applied {
 		t.Fatal(ruling, err)
 	}
 	await(t, b, forge.StatusError, "huge")
-	s, err := b.Summary(t.Context(), forge.Key{Project: project, Intent: "huge"})
+	s, err := b.Journal.Summary(t.Context(), forge.Key{Project: project, Intent: "huge"})
 	if err != nil || !strings.Contains(s.Reason, "too large") {
 		t.Errorf("the reason is %q, %v; want it to say that the answer is too large", s.Reason, err)
 	}
@@ -106,7 +107,7 @@ func TestDecisionTooLargeToRecord(t *testing.T) {
 func TestPersonIsToldWhatCannotBe(t *testing.T) {
 	b := bustest.Start(t)
 	start(t, b, 1)
-	ruling, err := b.Ask(t.Context(), forge.Event{
+	ruling, err := b.Submissions.Ask(t.Context(), forge.Event{
 		ID: "a", To: forge.Key{Project: project, Intent: "nobody"}, Message: &forge.Approve{},
 	})
 	if err != nil || ruling.Decision != forge.Refused || ruling.Reason == "" {
@@ -128,7 +129,7 @@ func TestNewerJournalHoldsNobodyUp(t *testing.T) {
 	old := submission("one")
 	old.To.Project, forge.As[*forge.Submit](old.Message).Intent.Project = "old", "old"
 	for _, ev := range []forge.Event{old, submission("two")} {
-		if ruling, err := first.Ask(t.Context(), ev); err != nil || ruling.Decision != forge.Applied {
+		if ruling, err := first.Submissions.Ask(t.Context(), ev); err != nil || ruling.Decision != forge.Applied {
 			t.Fatal(ruling, err)
 		}
 	}
@@ -146,7 +147,7 @@ func TestNewerJournalHoldsNobodyUp(t *testing.T) {
 // awaitOpen returns when an intent waits for a worker.
 func awaitOpen(t *testing.T, b *bus.Bus, id forge.IntentID) {
 	t.Helper()
-	err := b.Follow(t.Context(), project, 0, bus.Follower{Record: func(key forge.Key, _ uint64, rec forge.Record) error {
+	err := b.Journal.Follow(t.Context(), project, 0, journal.Follower{Record: func(key forge.Key, _ uint64, rec forge.Record) error {
 		if key.Intent == id && len(rec.Summary.Open) > 0 {
 			return errSeen
 		}
@@ -181,19 +182,19 @@ func TestDamagedJournalIsLeftAlone(t *testing.T) {
 	s := bustest.StartServer(t)
 	b := s.Connect(t)
 	start(t, b, 1)
-	if ruling, err := b.Ask(t.Context(), submission("one")); err != nil || ruling.Decision != forge.Applied {
+	if ruling, err := b.Submissions.Ask(t.Context(), submission("one")); err != nil || ruling.Decision != forge.Applied {
 		t.Fatal(ruling, err)
 	}
 	await(t, b, forge.StatusDone, "one")
 	key := forge.Key{Project: project, Intent: "one"}
-	before, err := b.Last(t.Context(), key)
+	before, err := b.Journal.Last(t.Context(), key)
 	if err != nil {
 		t.Fatal(err)
 	}
 	forget(t, s, "forge.journal.web.one")
 
 	fresh := s.Connect(t)
-	driver := machine.NewDriver(journalOf{fresh}, fresh, time.Now, 1)
+	driver := machine.NewDriver(journalOf{fresh.Journal}, fresh.Effects, time.Now, 1)
 	_, err = driver.Decide(t.Context(), forge.Event{ID: "x", To: key, Message: &forge.Cancel{}}, false)
 	if !errors.Is(err, machine.ErrDamaged) {
 		t.Errorf("deciding on it: %v", err)
@@ -201,13 +202,13 @@ func TestDamagedJournalIsLeftAlone(t *testing.T) {
 	if err := driver.Recover(t.Context(), key); !errors.Is(err, machine.ErrDamaged) {
 		t.Errorf("recovering it: %v", err)
 	}
-	if after, err := b.Last(t.Context(), key); err != nil || after != before {
+	if after, err := b.Journal.Last(t.Context(), key); err != nil || after != before {
 		t.Errorf("its journal went on from %d to %d, %v", before, after, err)
 	}
 }
 
 // journalOf is the bus as a machine's journal.
-type journalOf struct{ *bus.Bus }
+type journalOf struct{ *journal.Journal }
 
 // forget deletes the first message of a journal.
 func forget(t *testing.T, s *bustest.Server, subject string) {

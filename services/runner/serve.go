@@ -5,13 +5,14 @@ import (
 
 	"github.com/pfl-forge/pfl-forge"
 	"github.com/pfl-forge/pfl-forge/bus"
+	"github.com/pfl-forge/pfl-forge/bus/requests"
 	"github.com/pfl-forge/pfl-forge/services/runner/flow"
 	"github.com/pfl-forge/pfl-forge/services/runner/machine"
 )
 
 // view returns everything that is known of an intent, or bus.ErrNotFound.
 func (r *runner) view(ctx context.Context, key forge.Key) (forge.View, error) {
-	records, seq, err := r.bus.Load(ctx, key)
+	records, seq, err := r.bus.Journal.Load(ctx, key)
 	if err != nil {
 		return forge.View{}, err
 	}
@@ -26,7 +27,7 @@ func (r *runner) view(ctx context.Context, key forge.Key) (forge.View, error) {
 // serve answers other systems' requests until ctx ends. That nobody can be asked does not
 // keep anybody from deciding.
 func (r *runner) serve(ctx context.Context) {
-	if err := r.bus.Serve(ctx, bus.ServeConfig{View: r.view}); err != nil {
+	if err := r.bus.Submissions.Serve(ctx, requests.ServeConfig{View: r.view}); err != nil {
 		r.log.Error("requests of other systems are not answered; their submissions to the stream are", "error", err)
 	}
 }

@@ -17,6 +17,7 @@ import (
 	"github.com/pfl-forge/pfl-forge"
 	"github.com/pfl-forge/pfl-forge/bus"
 	"github.com/pfl-forge/pfl-forge/bus/bustest"
+	"github.com/pfl-forge/pfl-forge/bus/requests"
 	"github.com/pfl-forge/pfl-forge/internal/wait"
 	"github.com/pfl-forge/pfl-forge/services/runner"
 )
@@ -173,7 +174,7 @@ func TestRefusalsAreTold(t *testing.T) {
 		}
 		var ev struct {
 			Type string
-			Data bus.Refusal
+			Data requests.Refusal
 		}
 		if err := json.Unmarshal(m.Data(), &ev); err != nil || ev.Type != "io.pfl-forge.submission.refused.v1" {
 			t.Fatal(err, string(m.Data()))
@@ -205,7 +206,7 @@ func TestLifeIsTold(t *testing.T) {
 	if _, err := js.Publish(t.Context(), "forge.intent.web.submit", fmt.Appendf(nil, scan, 1)); err != nil {
 		t.Fatal(err)
 	}
-	if ruling, err := b.Ask(t.Context(), submission("one")); err != nil || ruling.Decision != forge.Applied {
+	if ruling, err := b.Submissions.Ask(t.Context(), submission("one")); err != nil || ruling.Decision != forge.Applied {
 		t.Fatal(ruling, err)
 	}
 	await(t, b, forge.StatusDone, "one")

@@ -21,7 +21,7 @@ func tell(ctx context.Context, cfg *Config) (finish func()) {
 			notifying = until(ctx, n.Run)
 		}
 	}
-	publishing := until(ctx, cfg.Bus.PublishChanges)
+	publishing := until(ctx, cfg.Bus.Changes.Publish)
 	return func() {
 		publishing()
 		notifying()

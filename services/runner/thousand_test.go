@@ -9,6 +9,7 @@ import (
 	"github.com/pfl-forge/pfl-forge"
 	"github.com/pfl-forge/pfl-forge/bus"
 	"github.com/pfl-forge/pfl-forge/bus/bustest"
+	"github.com/pfl-forge/pfl-forge/bus/journal"
 	"github.com/pfl-forge/pfl-forge/internal/testsize"
 	"github.com/pfl-forge/pfl-forge/internal/wait"
 )
@@ -72,7 +73,7 @@ func playTree(t testing.TB, b *bus.Bus, roots int) map[forge.IntentID]*forge.Sum
 				in.DependsOn = append(in.DependsOn, forge.IntentID(fmt.Sprintf("intent-%d", d)))
 			}
 		}
-		if err := b.Send(t.Context(), ev); err != nil {
+		if err := b.Submissions.Send(t.Context(), ev); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -86,7 +87,7 @@ func allDone(t testing.TB, b *bus.Bus, least int) map[forge.IntentID]*forge.Summ
 	ctx, moved := wait.WhileMoving(t)
 	known := map[forge.IntentID]*forge.Summary{}
 	open := map[forge.IntentID]bool{}
-	err := b.Follow(ctx, project, 0, bus.Follower{Record: func(key forge.Key, _ uint64, rec forge.Record) error {
+	err := b.Journal.Follow(ctx, project, 0, journal.Follower{Record: func(key forge.Key, _ uint64, rec forge.Record) error {
 		moved()
 		if key.IsProject() {
 			return nil

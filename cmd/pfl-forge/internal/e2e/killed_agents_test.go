@@ -12,7 +12,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/pfl-forge/pfl-forge/bus"
+	"github.com/pfl-forge/pfl-forge/bus/objects"
 	"github.com/pfl-forge/pfl-forge/internal/testsize"
 	"github.com/pfl-forge/pfl-forge/internal/wait"
 )
@@ -146,7 +146,7 @@ func (o *outages) prepare(d due) {
 	}
 	o.mu.Unlock()
 	o.until("what the agents said is stored", func() bool {
-		list, err := o.store.List(o.t.Context(), bus.ObjectName{Project: project, Kind: bus.ObjectSession})
+		list, err := o.store.List(o.t.Context(), objects.Name{Project: project, Kind: objects.Session})
 		if err != nil {
 			return false
 		}

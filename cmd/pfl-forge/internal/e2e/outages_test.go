@@ -13,6 +13,7 @@ import (
 
 	"github.com/pfl-forge/pfl-forge/agent/agenttest"
 	"github.com/pfl-forge/pfl-forge/bus"
+	"github.com/pfl-forge/pfl-forge/bus/objects"
 	"github.com/pfl-forge/pfl-forge/internal/wait"
 )
 
@@ -55,7 +56,7 @@ type due struct {
 type outages struct {
 	t     *testing.T
 	c     *cluster
-	store *bus.Objects
+	store *objects.Store
 	dues  chan due
 
 	mu     sync.Mutex
@@ -89,7 +90,7 @@ func newOutages(t *testing.T, intents, kills int) *outages {
 		t.Fatal(err)
 	}
 	t.Cleanup(b.Close)
-	o.store = b.Objects()
+	o.store = b.Objects
 	return o
 }
 

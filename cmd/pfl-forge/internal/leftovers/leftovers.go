@@ -14,6 +14,7 @@ import (
 
 	"github.com/pfl-forge/pfl-forge"
 	"github.com/pfl-forge/pfl-forge/bus"
+	"github.com/pfl-forge/pfl-forge/bus/objects"
 	"github.com/pfl-forge/pfl-forge/git"
 	"github.com/pfl-forge/pfl-forge/git/store"
 )
@@ -24,17 +25,17 @@ func Over(s *forge.Summary) bool { return s.Needed() == "" }
 // Rest lists the refs, files and objects that an intent left.
 type Rest struct {
 	Key     forge.Key
-	Refs    int              // commits of attempts, under refs/forge/<intent>
-	Paths   []string         // files and folders, absolute
-	Bytes   int64            // of Paths
-	Objects []bus.ObjectName // stored conversations and transcripts
+	Refs    int            // commits of attempts, under refs/forge/<intent>
+	Paths   []string       // files and folders, absolute
+	Bytes   int64          // of Paths
+	Objects []objects.Name // stored conversations and transcripts
 }
 
 // Sessions counts the stored conversations.
 func (r *Rest) Sessions() int {
 	n := 0
 	for _, o := range r.Objects {
-		if o.Kind == bus.ObjectSession {
+		if o.Kind == objects.Session {
 			n++
 		}
 	}
@@ -65,12 +66,12 @@ func (p *Places) Find(ctx context.Context, key forge.Key) (*Rest, error) {
 		return nil, err
 	}
 	r.Refs = len(kept)
-	objects, err := p.Bus.Objects().List(ctx, bus.ObjectName{Project: key.Project, Intent: key.Intent})
+	objects, err := p.Bus.Objects.List(ctx, objects.Name{Project: key.Project, Intent: key.Intent})
 	if err != nil {
 		return nil, err
 	}
 	for _, o := range objects {
-		r.Objects = append(r.Objects, o.ObjectName)
+		r.Objects = append(r.Objects, o.Name)
 	}
 	for _, dir := range p.Dirs {
 		if err := r.look(dir); err != nil {
@@ -157,7 +158,7 @@ func (p *Places) Remove(ctx context.Context, r *Rest) error {
 		errs = append(errs, p.Store.Sweep(ctx, git.Name(r.Key.Intent)))
 	}
 	for _, name := range r.Objects {
-		errs = append(errs, p.Bus.Objects().Delete(ctx, name))
+		errs = append(errs, p.Bus.Objects.Delete(ctx, name))
 	}
 	for _, path := range r.Paths {
 		errs = append(errs, removeAll(path))

@@ -5,6 +5,7 @@ import (
 
 	"github.com/pfl-forge/pfl-forge"
 	"github.com/pfl-forge/pfl-forge/bus"
+	"github.com/pfl-forge/pfl-forge/bus/journal"
 	"github.com/pfl-forge/pfl-forge/services/runner/flow"
 )
 
@@ -14,7 +15,7 @@ func LoadAll(ctx context.Context, b *bus.Bus, project forge.ProjectID) ([]forge.
 	all := newViews()
 	following, stop := context.WithCancel(ctx)
 	defer stop()
-	err := b.Follow(following, project, 0, bus.Follower{
+	err := b.Journal.Follow(following, project, 0, journal.Follower{
 		Record: func(key forge.Key, seq uint64, rec forge.Record) error {
 			all.apply(key, seq, &rec)
 			return nil

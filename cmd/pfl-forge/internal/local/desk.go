@@ -12,6 +12,7 @@ import (
 
 	"github.com/pfl-forge/pfl-forge"
 	"github.com/pfl-forge/pfl-forge/bus"
+	"github.com/pfl-forge/pfl-forge/bus/requests"
 	"github.com/pfl-forge/pfl-forge/git"
 	"github.com/pfl-forge/pfl-forge/services/runner/machine"
 	"github.com/pfl-forge/pfl-forge/workspace"
@@ -135,7 +136,7 @@ func (d *desk) submit(ctx context.Context, in workspace.Input) ([]workspace.Prob
 // returns how many of them have something to say, or which one is refused, and why.
 func (d *desk) rehearse(ctx context.Context, in workspace.Input) (int, *forge.Ruling, error) {
 	key := d.key(in.Intent)
-	records, _, err := d.bus.Load(ctx, key)
+	records, _, err := d.bus.Journal.Load(ctx, key)
 	if err != nil {
 		return 0, nil, err
 	}
@@ -160,10 +161,10 @@ func (d *desk) rehearse(ctx context.Context, in workspace.Input) (int, *forge.Ru
 func (d *desk) ask(ctx context.Context, ev forge.Event) (forge.Ruling, error) {
 	ctx, cancel := context.WithTimeout(ctx, rulingTimeout)
 	defer cancel()
-	r, err := d.bus.Ask(ctx, ev)
-	if errors.Is(err, bus.ErrNoRuling) && ctx.Err() == nil {
+	r, err := d.bus.Submissions.Ask(ctx, ev)
+	if errors.Is(err, requests.ErrNoRuling) && ctx.Err() == nil {
 		ev.ID += "/" + nuid.Next()
-		r, err = d.bus.Ask(ctx, ev)
+		r, err = d.bus.Submissions.Ask(ctx, ev)
 	}
 	return r, err
 }
@@ -190,7 +191,7 @@ func (d *desk) overview(all []forge.Summary) error {
 // writeSince brings the files of what changed since then, and those that a person
 // removed or changed, up to date.
 func (d *desk) writeSince(ctx context.Context, since time.Time) error {
-	all, err := d.bus.Summaries(ctx, d.repo.Project)
+	all, err := d.bus.Journal.Summaries(ctx, d.repo.Project)
 	if err != nil {
 		return err
 	}
@@ -206,7 +207,7 @@ func (d *desk) writeSince(ctx context.Context, since time.Time) error {
 			return err
 		}
 	}
-	projects, err := d.bus.ProjectSummaries(ctx, d.repo.Project)
+	projects, err := d.bus.Journal.ProjectSummaries(ctx, d.repo.Project)
 	if err != nil {
 		return err
 	}

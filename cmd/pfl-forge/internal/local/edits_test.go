@@ -129,7 +129,7 @@ func agree(t *testing.T, repo *Repository) {
 		t.Fatal(err)
 	}
 	defer func() { _ = files.Close() }()
-	all, err := s.Bus.Summaries(t.Context(), repo.Project)
+	all, err := s.Bus.Journal.Summaries(t.Context(), repo.Project)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -7,6 +7,7 @@ import (
 
 	"github.com/pfl-forge/pfl-forge"
 	"github.com/pfl-forge/pfl-forge/bus"
+	"github.com/pfl-forge/pfl-forge/bus/journal"
 	"github.com/pfl-forge/pfl-forge/services/runner/machine"
 	"github.com/pfl-forge/pfl-forge/workspace"
 )
@@ -53,11 +54,11 @@ func newWatch(b *bus.Bus, project forge.ProjectID, observer Observer) *watch {
 
 // run follows until ctx ends.
 func (w *watch) run(ctx context.Context) error {
-	if err := w.bus.FollowProgress(ctx, w.project, w.observer.Progress); err != nil {
+	if err := w.bus.Live.FollowProgress(ctx, w.project, w.observer.Progress); err != nil {
 		return err
 	}
 	live := false
-	return w.bus.Follow(ctx, w.project, 0, bus.Follower{
+	return w.bus.Journal.Follow(ctx, w.project, 0, journal.Follower{
 		Record: func(key forge.Key, seq uint64, rec forge.Record) error {
 			before, after := w.views.apply(key, seq, &rec)
 			if live {
@@ -113,7 +114,7 @@ func (w *watch) quiet(ctx context.Context) (bool, error) {
 	if !w.settled() {
 		return false, nil
 	}
-	if idle, err := w.bus.Idle(ctx); !idle || err != nil {
+	if idle, err := w.bus.Events.Idle(ctx); !idle || err != nil {
 		return false, err
 	}
 	return w.current(ctx)
@@ -178,11 +179,11 @@ func (w *watch) shown(ctx context.Context) (bool, error) {
 
 // last returns the summaries of all machines from the journals.
 func (w *watch) last(ctx context.Context) ([]forge.Summary, error) {
-	intents, err := w.bus.Summaries(ctx, w.project)
+	intents, err := w.bus.Journal.Summaries(ctx, w.project)
 	if err != nil {
 		return nil, err
 	}
-	projects, err := w.bus.ProjectSummaries(ctx, w.project)
+	projects, err := w.bus.Journal.ProjectSummaries(ctx, w.project)
 	return append(intents, projects...), err
 }
 

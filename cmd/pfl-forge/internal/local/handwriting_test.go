@@ -235,7 +235,7 @@ func (p *person) command(s *sheet) bool {
 	default:
 		return false
 	}
-	r, err := p.commands.Bus.Ask(p.t.Context(), ev)
+	r, err := p.commands.Bus.Submissions.Ask(p.t.Context(), ev)
 	p.must(err)
 	if r.Decision != forge.Applied {
 		p.t.Errorf("%s: %+v", e, r)

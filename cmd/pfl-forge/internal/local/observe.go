@@ -10,6 +10,7 @@ import (
 
 	"github.com/pfl-forge/pfl-forge"
 	"github.com/pfl-forge/pfl-forge/bus"
+	"github.com/pfl-forge/pfl-forge/bus/subjects"
 	"github.com/pfl-forge/pfl-forge/internal/transcript"
 	"github.com/pfl-forge/pfl-forge/workspace"
 )
@@ -50,7 +51,7 @@ func tellBegun(ctx context.Context, b *bus.Bus, all []forge.Summary, observer Ob
 			if left--; left < 0 {
 				return
 			}
-			_, text, err := b.LastTranscript(ctx, bus.TranscriptFilter{
+			_, text, err := b.Transcripts.Last(ctx, subjects.TranscriptFilter{
 				Project: all[i].Key.Project, Intent: all[i].Key.Intent, Task: a.Task, Step: a.Step, Number: a.Number,
 			})
 			if err != nil {

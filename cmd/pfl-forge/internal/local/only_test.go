@@ -19,7 +19,7 @@ func TestOnly(t *testing.T) {
 		t.Fatal(err)
 	}
 	for id, recipe := range map[forge.IntentID]string{"one": "touch", "two": "forever"} {
-		if r, err := s.Bus.Ask(t.Context(), submission(repo, id, recipe)); err != nil || r.Decision != forge.Applied {
+		if r, err := s.Bus.Submissions.Ask(t.Context(), submission(repo, id, recipe)); err != nil || r.Decision != forge.Applied {
 			t.Fatalf("ruling %+v, %v", r, err)
 		}
 	}

@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"github.com/pfl-forge/pfl-forge"
-	"github.com/pfl-forge/pfl-forge/bus"
+	"github.com/pfl-forge/pfl-forge/bus/requests"
 	"github.com/pfl-forge/pfl-forge/notify"
 	"github.com/pfl-forge/pfl-forge/services/runner"
 	"github.com/pfl-forge/pfl-forge/workspace"
@@ -186,7 +186,7 @@ func (r *run) carry(ctx context.Context) (int, error) {
 		return edited, nil
 	case ctx.Err() != nil:
 		return edited, nil //nolint:nilerr // the end of ctx is what the loop looks at
-	case errors.Is(err, bus.ErrNoRuling):
+	case errors.Is(err, requests.ErrNoRuling):
 		r.Log.Warn("the runner is slow; reading your files again", "err", err)
 		return edited + 1, nil
 	}

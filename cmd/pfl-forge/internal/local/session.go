@@ -185,7 +185,7 @@ func (s *Session) decide(ctx context.Context) error {
 // force again.
 func (s *Session) startRunner(ctx context.Context, cfg runner.Config) <-chan struct{} {
 	// Nobody else decides here: what a runner took that was killed can come at once.
-	if err := s.Bus.Reclaim(ctx); err != nil {
+	if err := s.Bus.Events.Reclaim(ctx); err != nil {
 		s.log.Warn("events that were being decided on come later", "err", err)
 	}
 	ready := make(chan struct{})
@@ -224,7 +224,7 @@ func (s *Session) Close(ctx context.Context) {
 // waitIdle waits until what follows from a decision is decided as well.
 func (s *Session) waitIdle(ctx context.Context) {
 	for {
-		idle, err := s.Bus.Idle(ctx)
+		idle, err := s.Bus.Events.Idle(ctx)
 		if idle || err != nil {
 			return
 		}

@@ -111,7 +111,7 @@ func TestCommandsTakeTurns(t *testing.T) {
 				return
 			}
 			defer s.Close(t.Context())
-			r, err := s.Bus.Ask(t.Context(), submission(repo, forge.IntentID(fmt.Sprint("intent-", i)), ""))
+			r, err := s.Bus.Submissions.Ask(t.Context(), submission(repo, forge.IntentID(fmt.Sprint("intent-", i)), ""))
 			if err != nil || r.Decision != forge.Applied {
 				t.Errorf("ruling %+v, %v", r, err)
 			}
@@ -123,7 +123,7 @@ func TestCommandsTakeTurns(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer s.Close(t.Context())
-	intents, err := s.Bus.Summaries(t.Context(), repo.Project)
+	intents, err := s.Bus.Journal.Summaries(t.Context(), repo.Project)
 	if err != nil || len(intents) != n || !s.Owner() {
 		t.Errorf("%d intents, %v, owner %t", len(intents), err, s.Owner())
 	}
@@ -202,7 +202,7 @@ func TestOnlyOneRun(t *testing.T) {
 	if s.Owner() || s.Gone(t.Context()) {
 		t.Errorf("owner %t, gone %t", s.Owner(), s.Gone(t.Context()))
 	}
-	if r, err := s.Bus.Ask(t.Context(), submission(repo, "one", "touch")); err != nil || r.Decision != forge.Applied {
+	if r, err := s.Bus.Submissions.Ask(t.Context(), submission(repo, "one", "touch")); err != nil || r.Decision != forge.Applied {
 		t.Fatalf("ruling %+v, %v", r, err)
 	}
 	joined, err := Join(t.Context(), repo, "", quietly{}, logger(t))
@@ -242,7 +242,7 @@ func TestDraftThatWasSentBefore(t *testing.T) {
 	if err != nil || len(inputs) != 1 || len(problems) != 0 {
 		t.Fatalf("%d drafts, %v, %v", len(inputs), problems, err)
 	}
-	if _, err := s.Bus.Ask(t.Context(), inputs[0].Events[0]); err != nil {
+	if _, err := s.Bus.Submissions.Ask(t.Context(), inputs[0].Events[0]); err != nil {
 		t.Fatal(err)
 	}
 	n, err := s.desk.drafts(t.Context(), func() map[forge.IntentID][]forge.IntentID { return map[forge.IntentID][]forge.IntentID{} })
@@ -252,7 +252,7 @@ func TestDraftThatWasSentBefore(t *testing.T) {
 	if _, err := os.Stat(path); !errors.Is(err, os.ErrNotExist) {
 		t.Errorf("the draft is still there: %v", err)
 	}
-	records, _, err := s.Bus.Load(t.Context(), forge.Key{Project: repo.Project, Intent: "draft"})
+	records, _, err := s.Bus.Journal.Load(t.Context(), forge.Key{Project: repo.Project, Intent: "draft"})
 	submits := 0
 	for i := range records {
 		for k := range records[i].Events {

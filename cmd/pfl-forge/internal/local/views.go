@@ -14,7 +14,7 @@ import (
 
 // Load returns everything that is known of an intent. Error: bus.ErrNotFound.
 func Load(ctx context.Context, b *bus.Bus, key forge.Key) (forge.View, error) {
-	records, seq, err := b.Load(ctx, key)
+	records, seq, err := b.Journal.Load(ctx, key)
 	if err != nil {
 		return forge.View{}, err
 	}

@@ -11,7 +11,7 @@ import (
 
 func main() {
 	service.Main("runner", func(ctx context.Context, env *service.Env) error {
-		env.Health.Add("events", env.Bus.Deciding)
+		env.Health.Add("events", env.Bus.Events.Ready)
 		cfg := runner.Config{Bus: env.Bus, Log: env.Log, Serve: true}
 		if env.Config.Notifications != "" {
 			var err error

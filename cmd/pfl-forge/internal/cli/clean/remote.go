@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"github.com/pfl-forge/pfl-forge"
-	"github.com/pfl-forge/pfl-forge/bus"
+	"github.com/pfl-forge/pfl-forge/bus/requests"
 	"github.com/pfl-forge/pfl-forge/cmd/pfl-forge/internal/cli/kit"
 	"github.com/pfl-forge/pfl-forge/cmd/pfl-forge/internal/cli/target"
 	"github.com/pfl-forge/pfl-forge/internal/term"
@@ -44,7 +44,7 @@ func cleanRemote(ctx context.Context, a *kit.App, t *target.Target, ids []forge.
 	}
 	for req := range cleanRequests(ids, before, f.dryRun) {
 		for {
-			answer, err := t.Bus.Clean(ctx, t.Project, t.Actor, req)
+			answer, err := t.Bus.Leftovers.Clean(ctx, t.Project, t.Actor, req)
 			if err != nil {
 				errs = append(errs, err)
 				return end()
@@ -65,14 +65,14 @@ func cleanRemote(ctx context.Context, a *kit.App, t *target.Target, ids []forge.
 }
 
 // cleanRequests yields the requests for some intents, or one for all.
-func cleanRequests(ids []forge.IntentID, before time.Time, dryRun bool) func(func(bus.CleanRequest) bool) {
-	return func(yield func(bus.CleanRequest) bool) {
+func cleanRequests(ids []forge.IntentID, before time.Time, dryRun bool) func(func(requests.CleanRequest) bool) {
+	return func(yield func(requests.CleanRequest) bool) {
 		if len(ids) == 0 {
-			yield(bus.CleanRequest{Before: before, DryRun: dryRun})
+			yield(requests.CleanRequest{Before: before, DryRun: dryRun})
 			return
 		}
-		for some := range slices.Chunk(ids, bus.MaxClean) {
-			if !yield(bus.CleanRequest{Intents: some, DryRun: dryRun}) {
+		for some := range slices.Chunk(ids, requests.MaxClean) {
+			if !yield(requests.CleanRequest{Intents: some, DryRun: dryRun}) {
 				return
 			}
 		}
@@ -80,7 +80,7 @@ func cleanRequests(ids []forge.IntentID, before time.Time, dryRun bool) func(fun
 }
 
 // cleanedOf returns the document of an implementer's answer about one intent.
-func cleanedOf(c *bus.CleanedIntent) cleaned {
+func cleanedOf(c *requests.CleanedIntent) cleaned {
 	return cleaned{
 		ID: c.ID, Status: c.Status, EndedAt: c.EndedAt, Refs: c.Refs, Bytes: c.Bytes, Sessions: c.Sessions, Logs: c.Transcripts, Removed: c.Removed,
 	}

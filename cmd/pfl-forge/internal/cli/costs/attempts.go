@@ -39,7 +39,7 @@ type AttemptDetail struct {
 
 // Attempts returns every attempt of an intent that has ended, in that order.
 func Attempts(ctx context.Context, t *target.Target, id forge.IntentID) ([]AttemptDetail, error) {
-	records, _, err := t.Bus.Load(ctx, t.Key(id))
+	records, _, err := t.Bus.Journal.Load(ctx, t.Key(id))
 	if err != nil {
 		return nil, err
 	}

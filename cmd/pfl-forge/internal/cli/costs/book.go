@@ -11,6 +11,7 @@ import (
 
 	"github.com/pfl-forge/pfl-forge"
 	"github.com/pfl-forge/pfl-forge/bus"
+	"github.com/pfl-forge/pfl-forge/bus/journal"
 	"github.com/pfl-forge/pfl-forge/services/runner/machine"
 )
 
@@ -43,7 +44,7 @@ func Read(ctx context.Context, b *bus.Bus, project forge.ProjectID) (*Book, erro
 	book := new(Book)
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()
-	err := b.Follow(ctx, project, 0, bus.Follower{
+	err := b.Journal.Follow(ctx, project, 0, journal.Follower{
 		Record: func(key forge.Key, _ uint64, rec forge.Record) error {
 			book.Add(key, &rec)
 			return nil

@@ -15,6 +15,7 @@ import (
 	"github.com/pfl-forge/pfl-forge"
 	"github.com/pfl-forge/pfl-forge/bus"
 	"github.com/pfl-forge/pfl-forge/bus/bustest"
+	"github.com/pfl-forge/pfl-forge/bus/journal"
 	"github.com/pfl-forge/pfl-forge/cmd/pfl-forge/internal/cli/costs"
 	"github.com/pfl-forge/pfl-forge/internal/wait"
 	"github.com/pfl-forge/pfl-forge/service"
@@ -103,7 +104,7 @@ func TestTotals(t *testing.T) {
 	const intents = 8
 	for i := range intents {
 		id := forge.IntentID(fmt.Sprintf("intent-%d", i))
-		ruling, err := b.Ask(ctx, forge.Event{ID: "e-" + string(id), To: forge.Key{Project: project, Intent: id}, Message: &forge.Submit{
+		ruling, err := b.Submissions.Ask(ctx, forge.Event{ID: "e-" + string(id), To: forge.Key{Project: project, Intent: id}, Message: &forge.Submit{
 			Intent: forge.Intent{ID: id, Project: project, Title: "Title of " + string(id), Body: "do it", Source: forge.SourceHuman},
 		}})
 		if err != nil || ruling.Decision != forge.Applied {
@@ -170,7 +171,7 @@ func settle(t *testing.T, b *bus.Bus, intents int) {
 	ctx, moved := wait.WhileMoving(t)
 	done := errors.New("done")
 	settled, reflected := map[forge.IntentID]bool{}, map[forge.IntentID]bool{}
-	err := b.Follow(ctx, project, 0, bus.Follower{Record: func(key forge.Key, _ uint64, rec forge.Record) error {
+	err := b.Journal.Follow(ctx, project, 0, journal.Follower{Record: func(key forge.Key, _ uint64, rec forge.Record) error {
 		moved()
 		if !key.IsProject() {
 			settled[key.Intent] = rec.Summary.Idle && rec.Summary.Status.Ended()

@@ -27,7 +27,7 @@ func collect(ctx context.Context, repo *local.Repository, log *slog.Logger) (*ev
 		return nil, err
 	}
 	defer s.Close(ctx)
-	all, err := s.Bus.Summaries(ctx, repo.Project)
+	all, err := s.Bus.Journal.Summaries(ctx, repo.Project)
 	if err != nil {
 		return nil, err
 	}

@@ -10,6 +10,7 @@ import (
 	"github.com/pfl-forge/pfl-forge"
 	"github.com/pfl-forge/pfl-forge/bus"
 	"github.com/pfl-forge/pfl-forge/bus/bustest"
+	"github.com/pfl-forge/pfl-forge/bus/objects"
 	"github.com/pfl-forge/pfl-forge/cmd/pfl-forge/internal/cli/logs"
 	"github.com/pfl-forge/pfl-forge/internal/transcript"
 )
@@ -117,10 +118,10 @@ func TestLostAndNotKept(t *testing.T) {
 	s.DeleteStream(t, "FORGE_TRANSCRIPTS")
 	s.Connect(t)
 	w.tell("one", 2)
-	err := b.Objects().Update(t.Context(), bus.TranscriptName(forge.Key{Project: project, Intent: "one"}, forge.Attempt{
+	err := b.Objects.Update(t.Context(), objects.TranscriptName(forge.Key{Project: project, Intent: "one"}, forge.Attempt{
 		Task: "one-001", Step: forge.StepImplement, Number: 1,
-	}), func(o *bus.Object) (*bus.Object, error) {
-		return &bus.Object{About: o.About, Content: []byte("rubbish")}, nil
+	}), func(o *objects.Object) (*objects.Object, error) {
+		return &objects.Object{About: o.About, Content: []byte("rubbish")}, nil
 	})
 	if err != nil {
 		t.Fatal(err)

@@ -33,7 +33,7 @@ func sayIncomplete(a *kit.App, r *Reader) {
 
 // Timeline prints the decisions on an intent, as the section of a description.
 func Timeline(ctx context.Context, a *kit.App, t *target.Target, id forge.IntentID) error {
-	records, _, err := t.Bus.Load(ctx, t.Key(id))
+	records, _, err := t.Bus.Journal.Load(ctx, t.Key(id))
 	if err != nil {
 		return err
 	}

@@ -11,6 +11,9 @@ import (
 
 	"github.com/pfl-forge/pfl-forge"
 	"github.com/pfl-forge/pfl-forge/bus"
+	"github.com/pfl-forge/pfl-forge/bus/journal"
+	"github.com/pfl-forge/pfl-forge/bus/subjects"
+	"github.com/pfl-forge/pfl-forge/bus/transcripts"
 	"github.com/pfl-forge/pfl-forge/cmd/pfl-forge/internal/render"
 	"github.com/pfl-forge/pfl-forge/internal/transcript"
 	"github.com/pfl-forge/pfl-forge/services/runner/machine"
@@ -36,8 +39,8 @@ type Query struct {
 	Since   time.Time
 }
 
-func (q *Query) filter() bus.TranscriptFilter {
-	return bus.TranscriptFilter{Project: q.Project, Intent: q.Intent, Task: q.Task, Step: q.Step, Number: q.Attempt}
+func (q *Query) filter() subjects.TranscriptFilter {
+	return subjects.TranscriptFilter{Project: q.Project, Intent: q.Intent, Task: q.Task, Step: q.Step, Number: q.Attempt}
 }
 
 // wants reports whether an entry is asked for. Of entries that are about no attempt,
@@ -87,7 +90,7 @@ func (r *Reader) Read(ctx context.Context, b *bus.Bus, follow bool) error {
 		return err
 	}
 	r.readLost(ctx, b)
-	last, _, err := b.LastTranscript(ctx, r.query.filter())
+	last, _, err := b.Transcripts.Last(ctx, r.query.filter())
 	if err != nil {
 		return err
 	}
@@ -115,7 +118,7 @@ func (r *Reader) Read(ctx context.Context, b *bus.Bus, follow bool) error {
 }
 
 func (r *Reader) readJournals(ctx context.Context, b *bus.Bus, caughtUp func()) error {
-	return b.Follow(ctx, r.query.Project, r.journal, bus.Follower{
+	return b.Journal.Follow(ctx, r.query.Project, r.journal, journal.Follower{
 		Record: func(key forge.Key, seq uint64, rec forge.Record) error {
 			r.record(key, seq, &rec)
 			return nil
@@ -128,7 +131,7 @@ func (r *Reader) readJournals(ctx context.Context, b *bus.Bus, caughtUp func()) 
 }
 
 func (r *Reader) readTranscripts(ctx context.Context, b *bus.Bus, caughtUp func()) error {
-	return b.FollowTranscripts(ctx, r.query.filter(), r.lines, r.query.Since, bus.TranscriptFollower{
+	return b.Transcripts.Follow(ctx, r.query.filter(), r.lines, r.query.Since, transcripts.Follower{
 		Lines: func(_ forge.Key, _ forge.Attempt, seq uint64, text []byte) error {
 			r.take(seq, transcript.Parse(text))
 			return nil
@@ -264,6 +267,6 @@ func (r *Reader) complete(ctx context.Context, b *bus.Bus) bool {
 	if !live || !r.Settled() {
 		return false
 	}
-	last, _, err := b.LastTranscript(ctx, r.query.filter())
+	last, _, err := b.Transcripts.Last(ctx, r.query.filter())
 	return err == nil && last < next
 }

@@ -43,9 +43,9 @@ func (w *writer) decide(id forge.IntentID, n int) {
 	w.t.Helper()
 	key := forge.Key{Project: project, Intent: id}
 	rec := forge.Record{Events: []forge.Event{event(id, n)}, Summary: forge.Summary{Key: key, Status: forge.StatusExecuting}}
-	seq, err := w.bus.Last(w.t.Context(), key)
+	seq, err := w.bus.Journal.Last(w.t.Context(), key)
 	if err == nil {
-		_, err = w.bus.Append(w.t.Context(), key, seq, rec)
+		_, err = w.bus.Journal.Append(w.t.Context(), key, seq, rec)
 	}
 	if err != nil {
 		w.t.Error(err)
@@ -56,7 +56,7 @@ func (w *writer) tell(id forge.IntentID, n int) {
 	w.t.Helper()
 	k := forge.Key{Project: project, Intent: id}
 	a := forge.Attempt{Task: forge.NewTaskID(id, 1), Step: forge.StepImplement, Number: 1 + n%2, Claim: 1}
-	t := transcript.New(transcript.Config{Bus: w.bus, Log: slog.New(slog.DiscardHandler)}, k, a)
+	t := transcript.New(transcript.Config{Bus: w.bus.Transcripts, Log: slog.New(slog.DiscardHandler)}, k, a)
 	t.Add(transcript.Of(&forge.Progress{To: k, Attempt: a, Kind: forge.ProgressText, Text: fmt.Sprint(n), At: began.Add(time.Duration(n) * time.Second)}))
 	t.Close()
 }

@@ -15,7 +15,7 @@ type evidence struct {
 
 // readEvidence returns the evidence about the tasks of an intent.
 func readEvidence(ctx context.Context, t *target.Target, id forge.IntentID) (map[forge.TaskID]*evidence, error) {
-	records, _, err := t.Bus.Load(ctx, t.Key(id))
+	records, _, err := t.Bus.Journal.Load(ctx, t.Key(id))
 	if err != nil {
 		return nil, err
 	}

@@ -194,7 +194,7 @@ func paused(ctx context.Context, t *target.Target) (bool, error) {
 	if t.Bus == nil {
 		return false, nil
 	}
-	projects, err := t.Bus.ProjectSummaries(ctx, t.Project)
+	projects, err := t.Bus.Journal.ProjectSummaries(ctx, t.Project)
 	for i := range projects {
 		if projects[i].Waiting == forge.WaitingPaused {
 			return true, err

@@ -4,7 +4,7 @@ import (
 	"context"
 
 	"github.com/pfl-forge/pfl-forge"
-	"github.com/pfl-forge/pfl-forge/bus"
+	"github.com/pfl-forge/pfl-forge/bus/subjects"
 	"github.com/pfl-forge/pfl-forge/cmd/pfl-forge/internal/cli/document"
 	"github.com/pfl-forge/pfl-forge/cmd/pfl-forge/internal/cli/target"
 	"github.com/pfl-forge/pfl-forge/internal/transcript"
@@ -22,10 +22,10 @@ func running(ctx context.Context, t *target.Target, all []forge.Summary, list []
 			if left--; left < 0 {
 				return nil
 			}
-			like := bus.TranscriptFilter{
+			like := subjects.TranscriptFilter{
 				Project: all[i].Key.Project, Intent: all[i].Key.Intent, Task: a.Task, Step: a.Step, Number: a.Number,
 			}
-			_, lines, err := t.Bus.LastTranscript(ctx, like)
+			_, lines, err := t.Bus.Transcripts.Last(ctx, like)
 			if err != nil {
 				return err
 			}

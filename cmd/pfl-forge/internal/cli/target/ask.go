@@ -8,7 +8,7 @@ import (
 	"github.com/nats-io/nuid"
 
 	"github.com/pfl-forge/pfl-forge"
-	"github.com/pfl-forge/pfl-forge/bus"
+	"github.com/pfl-forge/pfl-forge/bus/requests"
 	"github.com/pfl-forge/pfl-forge/internal/term"
 )
 
@@ -22,10 +22,10 @@ func (t *Target) Ask(ctx context.Context, ev forge.Event) (forge.Ruling, error) 
 	ev.ID, ev.Actor = nuid.Next(), t.Actor
 	ctx, cancel := context.WithTimeout(ctx, askTimeout)
 	defer cancel()
-	r, err := t.Bus.Ask(ctx, ev)
+	r, err := t.Bus.Submissions.Ask(ctx, ev)
 	r.Reason = term.Line(r.Reason)
 	switch {
-	case errors.Is(err, bus.ErrNoRuling):
+	case errors.Is(err, requests.ErrNoRuling):
 		return forge.Ruling{EventID: ev.ID}, nil
 	case err != nil && t.Session != nil && t.Session.Gone(context.WithoutCancel(ctx)):
 		return r, errors.New("the active run has just ended; try again")

@@ -52,7 +52,7 @@ func (t *Target) Summaries(ctx context.Context) ([]forge.Summary, error) {
 	if t.Bus == nil {
 		return nil, nil
 	}
-	all, err := t.Bus.Summaries(ctx, t.Project)
+	all, err := t.Bus.Journal.Summaries(ctx, t.Project)
 	slices.SortFunc(all, func(a, b forge.Summary) int { return strings.Compare(string(a.Key.Intent), string(b.Key.Intent)) })
 	return all, err
 }

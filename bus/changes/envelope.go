@@ -1,0 +1,24 @@
+package changes
+
+import (
+	"time"
+)
+
+// CloudEvents are written and read in version 1.0, in the structured JSON format.
+const (
+	CloudEventsVersion = "1.0"
+	// publishedType is the type of events that tell what became of one.
+	publishedType = "io.pfl-forge.intent.%s.v1"
+)
+
+// CloudEvent is an event as it is published.
+type CloudEvent[T any] struct {
+	SpecVersion string    `json:"specversion"`
+	ID          string    `json:"id"`
+	Source      string    `json:"source"`
+	Type        string    `json:"type"`
+	Subject     string    `json:"subject"`
+	Time        time.Time `json:"time"`
+	ContentType string    `json:"datacontenttype"`
+	Data        T         `json:"data"`
+}

@@ -1,0 +1,153 @@
+package changes
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/nats-io/nats.go/jetstream"
+
+	forge "github.com/pfl-forge/pfl-forge"
+	"github.com/pfl-forge/pfl-forge/bus/internal/conn"
+	"github.com/pfl-forge/pfl-forge/bus/internal/streams"
+	"github.com/pfl-forge/pfl-forge/bus/subjects"
+	"github.com/pfl-forge/pfl-forge/document"
+)
+
+// forgetFollower is after how long a follower that is gone is forgotten: by then the
+// changes that it missed are.
+const forgetFollower = streams.KeepEvents
+
+// Follower says who follows the changes of intents, and which.
+type Follower struct {
+	Name  string // an id; under the same name a follower goes on where it was
+	Whats []Kind // empty: all
+}
+
+// Stream publishes changes of intents, and gives them to followers.
+type Stream struct {
+	conn *conn.Conn
+}
+
+// New returns the Changes of a connection.
+func New(c *conn.Conn) *Stream {
+	return &Stream{conn: c}
+}
+
+func (c Follower) source() (conn.Source, error) {
+	if _, err := forge.ParseReplicaID(c.Name); err != nil {
+		return conn.Source{}, fmt.Errorf("name of a follower: %w", err)
+	}
+	cfg := jetstream.ConsumerConfig{
+		Durable:           c.Name,
+		DeliverPolicy:     jetstream.DeliverNewPolicy,
+		AckPolicy:         jetstream.AckExplicitPolicy,
+		AckWait:           streams.AckWait,
+		MaxDeliver:        -1,
+		MaxAckPending:     1000,
+		InactiveThreshold: forgetFollower,
+	}
+	for _, what := range c.Whats {
+		if !slices.Contains(Kinds(), what) {
+			return conn.Source{}, fmt.Errorf("%q is no change of an intent", what)
+		}
+		subject, err := subjects.Changes("", string(what))
+		if err != nil {
+			return conn.Source{}, err
+		}
+		cfg.FilterSubjects = append(cfg.FilterSubjects, subject)
+	}
+	return conn.Source{Stream: streams.Events, Config: cfg, Ahead: 100}, nil
+}
+
+// AddFollower makes a follower known, so that it gets every change from now on, also
+// while it is away.
+func (ch *Stream) AddFollower(ctx context.Context, cfg Follower) error {
+	src, err := cfg.source()
+	if err == nil {
+		_, err = ch.conn.EnsureConsumer(ctx, src)
+	}
+	if err != nil {
+		return fmt.Errorf("add follower %s: %w", cfg.Name, err)
+	}
+	return nil
+}
+
+// Follow gives a follower's changes to take, one after the other, until ctx
+// ends. Several processes that follow under one name share them.
+func (ch *Stream) Follow(ctx context.Context, cfg Follower, take func(*Delivered)) error {
+	src, err := cfg.source()
+	if err != nil {
+		return fmt.Errorf("follow changes: %w", err)
+	}
+	ch.conn.Pull(ctx, src, func(m jetstream.Msg) {
+		t, err := readTold(m)
+		if err != nil {
+			if err := ch.conn.Terminate(ctx, streams.Events, m, err.Error()); err != nil {
+				ch.conn.Log.Warn("cannot put a message aside; it comes again", "subject", m.Subject(), "error", err)
+			}
+			return
+		}
+		t.conn = ch.conn
+		take(t)
+	})
+	return nil
+}
+
+// Behind returns how many changes a follower has not done with.
+func (ch *Stream) Behind(ctx context.Context, name string) (int, error) {
+	ctx, cancel := context.WithTimeout(ctx, conn.RequestTimeout)
+	defer cancel()
+	cons, err := ch.conn.JS.Consumer(ctx, streams.Events, name)
+	if err != nil {
+		return 0, fmt.Errorf("look for follower %s: %w", name, err)
+	}
+	info := cons.CachedInfo()
+	return int(info.NumPending) + info.NumAckPending, nil
+}
+
+// Delivered is a change that a follower got. It comes again unless Done or Drop is called
+// within 30 seconds, or Hold.
+type Delivered struct {
+	document.Change
+
+	ID    string // the same whenever the change is told
+	Kind  Kind
+	At    time.Time
+	Event []byte // the CloudEvent, as it was published
+
+	conn *conn.Conn
+	msg  jetstream.Msg
+}
+
+func readTold(m jetstream.Msg) (*Delivered, error) {
+	var ev CloudEvent[document.Change]
+	if err := json.Unmarshal(m.Data(), &ev); err != nil {
+		return nil, fmt.Errorf("not a change of an intent: %w", err)
+	}
+	t := &Delivered{ID: ev.ID, At: ev.Time, Change: ev.Data, Event: m.Data(), msg: m}
+	key := forge.Key{Project: t.Project, Intent: t.Intent}
+	for _, what := range Kinds() {
+		if s, err := subjects.Change(key, string(what)); err == nil && s == m.Subject() {
+			t.Kind = what
+			return t, nil
+		}
+	}
+	return nil, fmt.Errorf("it was sent to %s, but is about %s", m.Subject(), key)
+}
+
+// Done says that the change need not come again.
+func (t *Delivered) Done() error { return t.msg.Ack() }
+
+// Hold says that the follower is at it for 30 more seconds.
+func (t *Delivered) Hold() error { return t.msg.InProgress() }
+
+// Again has the change delivered again at once.
+func (t *Delivered) Again() error { return t.msg.Nak() }
+
+// Drop puts the change among the dead letters.
+func (t *Delivered) Drop(ctx context.Context, reason string) error {
+	return t.conn.Terminate(ctx, streams.Events, t.msg, reason)
+}

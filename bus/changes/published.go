@@ -1,0 +1,146 @@
+package changes
+
+import (
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strconv"
+
+	"github.com/nats-io/nats.go"
+
+	forge "github.com/pfl-forge/pfl-forge"
+	"github.com/pfl-forge/pfl-forge/bus/internal/wire"
+	"github.com/pfl-forge/pfl-forge/bus/subjects"
+	"github.com/pfl-forge/pfl-forge/document"
+)
+
+// Kind names a change of an intent that followers are told of. It is the last token
+// of the change's subject.
+type Kind string
+
+// The changes: a closed set.
+const (
+	Submitted      Kind = "submitted"   // it is accepted
+	Planned        Kind = "planned"     // it is known what is to be done
+	Waiting        Kind = "waiting"     // a person has to do something: see data.waiting
+	Approved       Kind = "approved"    // a person approved it
+	Resumed        Kind = "resumed"     // it goes on after an answer, a retry, or whatever else it waited for
+	Executing      Kind = "executing"   // work on its tasks begins
+	Iterated       Kind = "iterated"    // an iteration towards a goal is over, and another one begins: see data.goal
+	KindTaskDone   Kind = "task-done"   // the change of data.task is on the base branch
+	KindTaskFailed Kind = "task-failed" // data.task is given up
+	Done           Kind = "done"        // all of it is done
+	Blocked        Kind = "blocked"     // a part of it, or what it depends on, failed
+	Error          Kind = "error"       // all of it failed
+	Rejected       Kind = "rejected"    // a person refused it
+	Cancelled      Kind = "cancelled"   // a person stopped it
+)
+
+// Kinds lists the changes.
+func Kinds() []Kind {
+	return []Kind{
+		Submitted, Planned, Waiting, Approved, Resumed, Executing, Iterated, KindTaskDone, KindTaskFailed,
+		Done, Blocked, Error, Rejected, Cancelled,
+	}
+}
+
+// headerPosition says which change of which record a message tells:
+// <journal sequence>/<index>. The last message's is how far the publishing has come.
+const headerPosition = "Forge-Position"
+
+// change is a Change that is not told yet.
+type change struct {
+	what Kind
+	task *document.TaskState
+}
+
+// changes returns the changes between two decisions on an intent. There is none
+// before the first.
+func changes(before, now *forge.Summary) (list []change) {
+	add := func(is bool, what Kind) {
+		if is {
+			list = append(list, change{what: what})
+		}
+	}
+	first := before == nil
+	if first {
+		before = &forge.Summary{}
+	}
+	ended := now.Status.Ended()
+	waits := now.Waiting != "" && now.Waiting != forge.WaitingFailed
+	add(first, Submitted)
+	add(before.TaskCount+len(before.Children) == 0 && now.TaskCount+len(now.Children) > 0 ||
+		now.Status == forge.StatusProposed && now.Plan != "" && now.Plan != before.Plan, Planned)
+	add(before.Waiting == forge.WaitingApproval && now.Waiting != forge.WaitingApproval && !ended, Approved)
+	add(before.Waiting != "" && before.Waiting != forge.WaitingApproval && now.Waiting == "" && !ended, Resumed)
+	add(now.Status == forge.StatusExecuting && before.Status != forge.StatusExecuting, Executing)
+	add(iterated(before.Goal, now.Goal), Iterated)
+	list = append(list, taskChanges(before, now)...)
+	add(waits && (now.Waiting != before.Waiting || now.Plan != before.Plan), Waiting)
+	add(ended && (now.Status != before.Status || now.Run != before.Run), Kind(now.Status))
+	return list
+}
+
+// iterated reports whether another iteration of a goal follows one that has ended.
+func iterated(before, now *forge.GoalSummary) bool {
+	return before != nil && now != nil && before.Iteration > 0 && now.Iteration > before.Iteration
+}
+
+// taskChanges compares the tasks under way: one that is done is only counted.
+func taskChanges(before, now *forge.Summary) (list []change) {
+	done := now.TasksDone - before.TasksDone
+	for _, t := range before.Tasks {
+		gone := !slices.ContainsFunc(now.Tasks, func(n forge.TaskSummary) bool { return n.ID == t.ID })
+		if gone && done > 0 && t.Status != forge.TaskFailed {
+			done--
+			list = append(list, change{KindTaskDone, &document.TaskState{ID: t.ID, Title: document.Cut(t.Title), Status: forge.TaskDone}})
+		}
+	}
+	for _, t := range now.Tasks {
+		known := slices.ContainsFunc(before.Tasks, func(b forge.TaskSummary) bool { return b.ID == t.ID && b.Status == forge.TaskFailed })
+		if t.Status == forge.TaskFailed && !known {
+			list = append(list, change{KindTaskFailed, &document.TaskState{ID: t.ID, Title: document.Cut(t.Title), Status: t.Status, Detail: document.Cut(t.Detail)}})
+		}
+	}
+	return list
+}
+
+// position is how far the publishing has come.
+type position struct {
+	seq   uint64 // of a record
+	index int    // of a change in it
+}
+
+func parsePosition(s string) (p position, err error) {
+	var n int
+	n, err = fmt.Sscanf(s, "%d/%d", &p.seq, &p.index)
+	if err != nil || n != 2 || p.String() != s {
+		return p, fmt.Errorf("%q is no position", s)
+	}
+	return p, nil
+}
+
+func (p position) String() string {
+	return strconv.FormatUint(p.seq, 10) + "/" + strconv.Itoa(p.index)
+}
+
+// message returns a change as it is published. It is the same for every runner.
+func (c change) message(at position, now *forge.Summary, origin document.Origin) (*nats.Msg, error) {
+	subject, err := subjects.Change(now.Key, string(c.what))
+	if err != nil {
+		return nil, err
+	}
+	id := fmt.Sprintf("%s/%s/%s-%s", now.Key.Project, now.Key.Intent, at, c.what)
+	body, err := json.Marshal(CloudEvent[document.Change]{
+		SpecVersion: CloudEventsVersion, ID: id, Source: "/pfl-forge/" + string(now.Key.Project), Type: fmt.Sprintf(publishedType, c.what),
+		Subject: string(now.Key.Intent), Time: now.UpdatedAt.UTC(), ContentType: wire.TypeJSON,
+		Data: document.Change{State: document.StateOf(now), Origin: origin, Task: c.task},
+	})
+	if err != nil {
+		return nil, err
+	}
+	m := &nats.Msg{Subject: subject, Data: body, Header: nats.Header{}}
+	m.Header.Set(wire.HeaderContentType, wire.TypeCloudEvents)
+	m.Header.Set(headerPosition, at.String())
+	return m, nil
+}

@@ -1,0 +1,121 @@
+package bus
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"time"
+
+	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
+
+	"github.com/pfl-forge/pfl-forge/bus/internal/conn"
+	"github.com/pfl-forge/pfl-forge/bus/internal/wire"
+)
+
+// reconnectDelay bounds the pause between two attempts to connect anew. It is less
+// than Guard waits for results that workers hold.
+const reconnectDelay = 500 * time.Millisecond
+
+// Config says how to reach the server. At most one of Token, ReadToken, Creds and
+// NKey is set.
+type Config struct {
+	URL   string // nats://host:port, several separated by commas
+	Token string
+	// ReadToken is asked for the token before each connection, so that it may change.
+	ReadToken func() (string, error)
+	Creds     string // path of a credentials file
+	NKey      string // path of a file with an nkey seed
+	Name      string // of the connection, for the server's operator
+	// InboxPrefix begins the subjects of answers, if the account may not listen on _INBOX.>; it
+	// begins with _INBOX.
+	InboxPrefix string
+	Replicas    int // of every stream: 1 on a single server, 3 on a cluster; 0 leaves existing streams as they are
+	Logger      *slog.Logger
+}
+
+// dial connects to the server, and tries for as long as Connect says.
+func dial(ctx context.Context, cfg Config) (*conn.Conn, error) {
+	c := conn.New(cfg.Logger, cfg.Replicas)
+	opts, err := options(c, cfg)
+	if err != nil {
+		return nil, err
+	}
+	for attempt := 0; ; attempt++ {
+		c.NC, err = nats.Connect(cfg.URL, opts...)
+		if err == nil {
+			break
+		}
+		if !errors.Is(err, nats.ErrNoServers) && !errors.Is(err, nats.ErrTimeout) {
+			return nil, fmt.Errorf("connect to the NATS server: %w", err)
+		}
+		if waitErr := conn.Sleep(ctx, conn.Backoff(attempt)); waitErr != nil {
+			return nil, fmt.Errorf("connect to the NATS server: %w", err)
+		}
+	}
+	c.JS, err = jetstream.New(c.NC,
+		jetstream.WithDefaultTimeout(conn.RequestTimeout),
+		jetstream.WithPublishAsyncTimeout(conn.RequestTimeout))
+	if err != nil {
+		c.NC.Close()
+		return nil, fmt.Errorf("set up JetStream: %w", err)
+	}
+	return c, nil
+}
+
+func options(c *conn.Conn, cfg Config) ([]nats.Option, error) {
+	opts := []nats.Option{
+		nats.Name(cfg.Name),
+		nats.Timeout(2 * time.Second),
+		nats.PingInterval(20 * time.Second),
+		nats.MaxReconnects(-1),
+		nats.CustomReconnectDelay(func(attempts int) time.Duration { return min(conn.Backoff(attempts), reconnectDelay) }),
+		nats.IgnoreAuthErrorAbort(), // credentials may be mended while we try
+		nats.DisconnectErrHandler(func(_ *nats.Conn, err error) {
+			if err != nil {
+				c.Log.Warn("lost the connection to the NATS server", "error", err)
+			}
+		}),
+		nats.ReconnectHandler(func(*nats.Conn) {
+			c.Log.Info("connected to the NATS server again")
+			c.Reconnected()
+			c.Poke()
+		}),
+		nats.ErrorHandler(func(_ *nats.Conn, sub *nats.Subscription, err error) {
+			subject := ""
+			if sub != nil {
+				subject = sub.Subject
+			}
+			c.Log.Error("the NATS server reports an error", "subject", subject, "error", err)
+		}),
+		nats.ClosedHandler(func(*nats.Conn) { close(c.Closed) }),
+	}
+	if cfg.InboxPrefix != "" {
+		if wire.InboxOnly(cfg.InboxPrefix) == "" {
+			return nil, fmt.Errorf("inbox prefix %q does not begin with _INBOX", cfg.InboxPrefix)
+		}
+		opts = append(opts, nats.CustomInboxPrefix(cfg.InboxPrefix))
+	}
+	switch {
+	case cfg.Token != "":
+		opts = append(opts, nats.Token(cfg.Token))
+	case cfg.ReadToken != nil:
+		opts = append(opts, nats.TokenHandler(func() string {
+			token, err := cfg.ReadToken()
+			if err != nil {
+				c.Log.Error("cannot read the token; trying again", "error", err)
+			}
+			return token
+		}))
+	case cfg.Creds != "":
+		opts = append(opts, nats.UserCredentials(cfg.Creds))
+	case cfg.NKey != "":
+		opt, err := nats.NkeyOptionFromSeed(cfg.NKey)
+		if err != nil {
+			return nil, fmt.Errorf("read the nkey seed: %w", err)
+		}
+		opts = append(opts, opt)
+	}
+	return opts, nil
+}

@@ -1,0 +1,197 @@
+package decide
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
+
+	forge "github.com/pfl-forge/pfl-forge"
+	"github.com/pfl-forge/pfl-forge/bus/internal/conn"
+	"github.com/pfl-forge/pfl-forge/bus/internal/streams"
+	"github.com/pfl-forge/pfl-forge/bus/internal/wire"
+	"github.com/pfl-forge/pfl-forge/bus/live"
+	"github.com/pfl-forge/pfl-forge/bus/subjects"
+)
+
+// Effects makes the effects of machines' decisions happen.
+type Effects struct {
+	conn *conn.Conn
+	live *live.Messages
+}
+
+// NewEffects returns the Effects of a connection.
+func NewEffects(c *conn.Conn, l *live.Messages) *Effects {
+	return &Effects{conn: c, live: l}
+}
+
+// Dispatch makes the effects of a machine's decision happen, and returns when
+// they are stored. It may be called again with the same effects, at any time: a
+// command that is there already stays as it is, a timer is set again, and an
+// event to another machine is recognised by that machine.
+func (ef *Effects) Dispatch(ctx context.Context, key forge.Key, eff forge.Effects) error {
+	if err := subjects.CheckKey(key); err != nil {
+		return fmt.Errorf("dispatch: %w", err)
+	}
+	if eff.Ended && !key.IsProject() {
+		if err := ef.forget(ctx, key); err != nil {
+			return fmt.Errorf("dispatch for %s: %w", key, err)
+		}
+	}
+	list, err := ef.outbox(&eff)
+	if err != nil {
+		return fmt.Errorf("dispatch for %s: %w", key, err)
+	}
+	if err := ef.storeAll(ctx, list); err != nil {
+		return fmt.Errorf("dispatch for %s: %w", key, err)
+	}
+	if len(eff.Cancels) == 0 && len(eff.ReleasedTasks) == 0 && !eff.Ended {
+		return nil
+	}
+	return ef.live.Control(live.Control{To: key, Cancels: eff.Cancels, Released: eff.ReleasedTasks, Ended: eff.Ended})
+}
+
+// forget removes an ended intent's commands and timers.
+func (ef *Effects) forget(ctx context.Context, key forge.Key) error {
+	var done struct{}
+	for _, filter := range subjects.CommandsOf(key) {
+		if err := ef.conn.API(ctx, "STREAM.PURGE."+streams.Commands, map[string]string{"filter": filter}, &done); err != nil {
+			return err
+		}
+	}
+	return ef.conn.API(ctx, "STREAM.PURGE."+streams.Wakes, map[string]string{"filter": subjects.Timers(key, "*")}, &done)
+}
+
+// outbox returns the messages that effects become.
+func (ef *Effects) outbox(eff *forge.Effects) ([]*nats.Msg, error) {
+	list := make([]*nats.Msg, 0, len(eff.Commands)+len(eff.Timers)+len(eff.Outbox))
+	add := func(m *nats.Msg, err error) error {
+		list = append(list, m)
+		return err
+	}
+	for i := range eff.Commands {
+		if err := add(ef.commandMessage(&eff.Commands[i])); err != nil {
+			return nil, fmt.Errorf("command %s: %w", eff.Commands[i].ID(), err)
+		}
+	}
+	for i := range eff.Timers {
+		if err := add(ef.timerMessage(&eff.Timers[i])); err != nil {
+			return nil, fmt.Errorf("timer %q: %w", eff.Timers[i].Key, err)
+		}
+	}
+	for i := range eff.Outbox {
+		if err := add(ef.wakeMessage(&eff.Outbox[i])); err != nil {
+			return nil, fmt.Errorf("event %q: %w", eff.Outbox[i].ID, err)
+		}
+	}
+	return list, nil
+}
+
+func (ef *Effects) commandMessage(c *forge.Command) (*nats.Msg, error) {
+	subject, err := subjects.Command(c)
+	if err != nil {
+		return nil, err
+	}
+	data, err := wire.Commands.Marshal(c)
+	if err != nil {
+		return nil, err
+	}
+	m, err := ef.conn.Message(subject, data)
+	if err == nil {
+		m.Header.Set(jetstream.ExpectedLastSubjSeqHeader, "0")
+	}
+	return m, err
+}
+
+// timerMessage is a schedule: at its time, the server puts its payload on the
+// machine's wake subject.
+func (ef *Effects) timerMessage(t *forge.Timer) (*nats.Msg, error) {
+	subject, err := subjects.Timer(t)
+	if err != nil {
+		return nil, err
+	}
+	target, err := subjects.Wake(t.To)
+	if err != nil {
+		return nil, err
+	}
+	at := t.At.UTC().Format(time.RFC3339Nano)
+	data, err := wire.Events.Marshal(&forge.Event{
+		ID: "timer/" + t.To.String() + "/" + t.Key + "/" + at, To: t.To, Message: &forge.TimerFired{Key: t.Key, At: t.At},
+	})
+	if err != nil {
+		return nil, err
+	}
+	m, err := ef.conn.Message(subject, data)
+	if err == nil {
+		m.Header.Set(jetstream.ScheduleHeader, "@at "+at)
+		m.Header.Set(jetstream.ScheduleTargetHeader, target)
+	}
+	return m, err
+}
+
+func (ef *Effects) wakeMessage(ev *forge.Event) (*nats.Msg, error) {
+	subject, err := subjects.Wake(ev.To)
+	if err != nil {
+		return nil, err
+	}
+	data, err := wire.Events.Marshal(ev)
+	if err != nil {
+		return nil, err
+	}
+	return ef.conn.Message(subject, data)
+}
+
+// storeAll publishes all messages at once and waits for all to be stored. One
+// that must be the first on its subject, and is not, is stored already.
+func (ef *Effects) storeAll(ctx context.Context, list []*nats.Msg) error {
+	futures := make([]jetstream.PubAckFuture, 0, len(list))
+	var errs []error
+	for _, m := range list {
+		f, err := ef.conn.JS.PublishMsgAsync(m, jetstream.WithStallWait(conn.RequestTimeout))
+		if err != nil {
+			errs = append(errs, fmt.Errorf("publish on %s: %w", m.Subject, err))
+			break
+		}
+		futures = append(futures, f)
+	}
+	for _, f := range futures {
+		select {
+		case <-f.Ok():
+		case err := <-f.Err():
+			if _, settled := conn.WrongSequence(err); settled {
+				err = ef.taken(ctx, f.Msg())
+			}
+			if err != nil {
+				errs = append(errs, fmt.Errorf("publish on %s: %w", f.Msg().Subject, err))
+			}
+		case <-ctx.Done():
+			return errors.Join(append(errs, ctx.Err())...)
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// taken looks at what is on a command's subject already. That is the command
+// itself; garbage, which no worker can take, makes way for it.
+func (ef *Effects) taken(ctx context.Context, m *nats.Msg) error {
+	there, err := ef.conn.Last(ctx, streams.Commands, m.Subject)
+	if errors.Is(err, conn.ErrNotFound) {
+		return nil // the intent ended meanwhile
+	}
+	if err != nil {
+		return err
+	}
+	_, err = wire.ParseCommand(there.Subject, there.Data)
+	if _, ok := errors.AsType[*wire.GarbageError](err); !ok {
+		return nil
+	}
+	m.Header.Set(jetstream.ExpectedLastSubjSeqHeader, fmt.Sprint(there.Seq))
+	_, err = ef.conn.Publish(ctx, m)
+	if refused, _ := conn.WrongSequence(err); refused { // another runner was faster
+		return nil
+	}
+	return err
+}

@@ -1,0 +1,49 @@
+package decide
+
+import (
+	"strings"
+
+	"github.com/nats-io/nats.go/jetstream"
+
+	forge "github.com/pfl-forge/pfl-forge"
+	"github.com/pfl-forge/pfl-forge/bus/internal/wire"
+	"github.com/pfl-forge/pfl-forge/bus/subjects"
+)
+
+// readResult reads a worker's result as the event that it is.
+func readResult(subject string, data []byte) (forge.Event, error) {
+	r, err := wire.Results.Unmarshal(data)
+	if err != nil {
+		return forge.Event{}, err
+	}
+	step, key, err := subjects.ParseResult(subject)
+	if err != nil {
+		return forge.Event{}, wire.Garbage("Result", "%w", err)
+	}
+	if r.Attempt.Step != step || r.To != key {
+		return forge.Event{}, wire.Garbage("Result", "it was sent for %s of %s, but is of %s of %s", step, key, r.Attempt.Step, r.To)
+	}
+	return forge.Event{ID: resultID(&r), To: r.Machine(), Message: &r}, nil
+}
+
+// resultID is the same for every repetition of a result. Two claims of an
+// attempt, and two replicas that both took the same claim, make two results.
+func resultID(r *forge.Result) string {
+	id := strings.Join([]string{"result", string(r.To.Project), string(r.To.Intent), r.Attempt.String(), string(r.Replica)}, "/")
+	if r.IsStart() {
+		id += "/started"
+	}
+	return id
+}
+
+// readWake reads a fired timer or another machine's event.
+func readWake(m jetstream.Msg) (forge.Event, error) {
+	ev, err := wire.Events.Unmarshal(m.Data())
+	if err != nil {
+		return ev, err
+	}
+	if want, err := subjects.Wake(ev.To); err != nil || want != m.Subject() {
+		return ev, wire.Garbage("Event", "it was sent to %s, but is for %q", m.Subject(), ev.To)
+	}
+	return ev, nil
+}

@@ -1,0 +1,120 @@
+package decide
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"time"
+
+	"github.com/nats-io/nats.go"
+
+	forge "github.com/pfl-forge/pfl-forge"
+	"github.com/pfl-forge/pfl-forge/bus/internal/conn"
+	"github.com/pfl-forge/pfl-forge/bus/internal/wire"
+	"github.com/pfl-forge/pfl-forge/bus/subjects"
+)
+
+// resultsWaiting bounds the results that wait in a runner for a free handler, in
+// messages and in bytes. One that is dropped is sent again.
+const (
+	resultsWaiting = 10_000
+	resultsBytes   = 256 << 20
+)
+
+// takeResults gives the handler what workers report, until ctx ends. Each goes to
+// one of the runners.
+func (c *eventConsumers) takeResults(ctx context.Context) {
+	closed := make(chan struct{})
+	sub, err := c.events.conn.NC.QueueSubscribe(subjects.EveryResult, "runner", func(m *nats.Msg) { c.takeResult(ctx, m) })
+	if err == nil {
+		err = sub.SetPendingLimits(resultsWaiting, resultsBytes)
+	}
+	if err != nil { // the bus is closed
+		c.events.conn.Log.Error("cannot take results", "error", err)
+		return
+	}
+	sub.SetClosedHandler(func(string) { close(closed) })
+	<-ctx.Done()
+	if c.events.conn.NC.IsConnected() && sub.Drain() == nil {
+		<-closed // what came before the end is answered
+		return
+	}
+	_ = sub.Unsubscribe()
+}
+
+// takeResult starts the handling of a result, and waits for nothing but a slot.
+func (c *eventConsumers) takeResult(ctx context.Context, m *nats.Msg) {
+	select {
+	case c.slots <- struct{}{}:
+	case <-ctx.Done():
+		c.answer(m, wire.HeaderAgain, "0s") // another runner takes it
+		return
+	}
+	work := context.WithoutCancel(ctx)
+	c.running.Go(func() {
+		defer func() { <-c.slots }()
+		ev, err := readResult(m.Subject, m.Data)
+		if err != nil {
+			c.unreadableResult(work, m, err)
+			return
+		}
+		c.oneResult(work, m, ev)
+	})
+}
+
+// oneResult handles a result, and says to its worker what became of it.
+func (c *eventConsumers) oneResult(ctx context.Context, m *nats.Msg, ev forge.Event) {
+	d := &Delivery{Event: ev, Attempt: max(1, int(conn.Number(m, wire.HeaderDelivery))), StoredAt: time.Now(), conn: c.events.conn}
+	err := c.call(ctx, d)
+	switch after, reason := c.outcome(ev.ID, &ev, err); {
+	case err == nil:
+		c.answer(m, wire.HeaderDecided, "true")
+	case reason != "":
+		c.refuse(ctx, m, reason)
+	default:
+		c.answer(m, wire.HeaderAgain, after.String())
+	}
+}
+
+// unreadableResult settles a message that is no result, or one of a newer version, which is
+// sent again until a runner understands it.
+func (c *eventConsumers) unreadableResult(ctx context.Context, m *nats.Msg, err error) {
+	if _, ok := errors.AsType[*wire.UnknownError](err); !ok {
+		c.refuse(ctx, m, err.Error())
+		return
+	}
+	if err := c.events.buryResult(ctx, m, "waits for a newer version: "+err.Error()); err != nil {
+		c.events.conn.Log.Warn("cannot tell of a result of a newer version", "subject", m.Subject, "error", err)
+	}
+	c.answer(m, wire.HeaderAgain, conn.ParkTime.String())
+}
+
+// refuse puts a result among the dead letters. Unless that succeeds, it comes again.
+func (c *eventConsumers) refuse(ctx context.Context, m *nats.Msg, reason string) {
+	if err := c.events.buryResult(ctx, m, reason); err != nil {
+		c.events.conn.Log.Warn("cannot put a result aside; it comes again", "subject", m.Subject, "error", err)
+		c.answer(m, wire.HeaderAgain, "1s")
+		return
+	}
+	c.answer(m, wire.HeaderReason, wire.OneLine(reason))
+}
+
+// answer tells a worker what became of its result. One that does not hear it asks
+// again.
+func (c *eventConsumers) answer(m *nats.Msg, header, value string) {
+	if wire.InboxOnly(m.Reply) == "" {
+		return
+	}
+	answer := nats.NewMsg(m.Reply)
+	answer.Header.Set(header, value)
+	if err := c.events.conn.NC.PublishMsg(answer); err != nil {
+		c.events.conn.Log.Warn("cannot answer a worker", "subject", m.Subject, "error", err)
+	}
+}
+
+// buryResult puts a copy of a result's beginning among the dead letters, once.
+func (es *Events) buryResult(ctx context.Context, m *nats.Msg, reason string) error {
+	sum := sha256.Sum256(append([]byte(m.Subject+"\n"), m.Data...))
+	return es.conn.BuryAs(ctx, "results/"+hex.EncodeToString(sum[:16]), "", conn.Stored{Subject: m.Subject, Data: m.Data}, reason)
+}

@@ -1,0 +1,70 @@
+package conn
+
+import (
+	"context"
+	"log/slog"
+	"sync/atomic"
+	"time"
+
+	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
+)
+
+// RequestTimeout bounds one round trip to the server. Callers that pass a
+// context with a later deadline wait longer by trying again.
+const RequestTimeout = 5 * time.Second
+
+// Conn is the connection that the doors of a bus share.
+type Conn struct {
+	NC       *nats.Conn
+	JS       jetstream.JetStream
+	Log      *slog.Logger
+	Replicas int
+	Changed  chan struct{} // holds an element after a reconnect, for Guard
+	Appended chan struct{} // holds an element after a journal went on, for Changes.Publish
+	Closed   chan struct{}
+
+	connection atomic.Pointer[connection] // the present one
+
+	AnswerTimeout time.Duration // see there
+}
+
+// New returns a Conn that is not connected yet. A nil logger logs nothing.
+func New(log *slog.Logger, replicas int) *Conn {
+	c := &Conn{
+		Log: log, Replicas: replicas,
+		Changed: make(chan struct{}, 1), Appended: make(chan struct{}, 1), Closed: make(chan struct{}),
+		AnswerTimeout: answerTimeout,
+	}
+	c.connection.Store(newConnection())
+	if c.Log == nil {
+		c.Log = slog.New(slog.DiscardHandler)
+	}
+	return c
+}
+
+// Poke asks Guard to look at once.
+func (c *Conn) Poke() {
+	select {
+	case c.Changed <- struct{}{}:
+	default:
+	}
+}
+
+// Backoff is how long to wait after a number of failures: 20 ms, then longer,
+// up to 2 s.
+func Backoff(failures int) time.Duration {
+	return min(20*time.Millisecond<<min(failures, 10), 2*time.Second)
+}
+
+// Sleep returns after a while, or with the error of ctx when that ends before.
+func Sleep(ctx context.Context, d time.Duration) error {
+	t := time.NewTimer(d)
+	defer t.Stop()
+	select {
+	case <-ctx.Done():
+		return ctx.Err()
+	case <-t.C:
+		return nil
+	}
+}

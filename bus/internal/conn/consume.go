@@ -1,0 +1,122 @@
+package conn
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
+)
+
+// Source is a consumer of a stream.
+type Source struct {
+	Stream string
+	Config jetstream.ConsumerConfig
+	Ahead  int // how many messages the server may send before they are asked for
+}
+
+// Pull gives a source's messages to take, one after the other, until ctx ends.
+// The consumer is made when it is missing, also when it, or its stream, gets
+// lost on the way. What the server sent ahead when ctx ends is given back.
+func (c *Conn) Pull(ctx context.Context, src Source, take func(jetstream.Msg)) {
+	for attempt := 0; ctx.Err() == nil; attempt++ {
+		began := time.Now()
+		if err := c.pullOnce(ctx, src, take); err != nil && ctx.Err() == nil {
+			c.Log.Warn("cannot consume; trying again", "stream", src.Stream, "consumer", src.Config.Durable, "error", err)
+			c.Poke()
+		}
+		if time.Since(began) > 10*time.Second {
+			attempt = 0
+		}
+		_ = Sleep(ctx, Backoff(attempt))
+	}
+}
+
+func (c *Conn) pullOnce(ctx context.Context, src Source, take func(jetstream.Msg)) error {
+	cons, err := c.EnsureConsumer(ctx, src)
+	if err != nil {
+		return err
+	}
+	it, err := cons.Messages(jetstream.PullMaxMessages(src.Ahead),
+		jetstream.PullExpiry(5*time.Second), jetstream.PullHeartbeat(time.Second))
+	if err != nil {
+		return err
+	}
+	defer it.Stop()
+	defer context.AfterFunc(ctx, func() {
+		if c.NC.IsConnected() {
+			it.Drain()
+		} else {
+			it.Stop() // a drain would wait long for a server that is away
+		}
+	})()
+	for ctx.Err() == nil || src.Ahead > 1 { // with one at a time, none was sent ahead
+		m, err := next(it)
+		switch {
+		case errors.Is(err, jetstream.ErrNoHeartbeat):
+			if err := c.alive(ctx, cons); err != nil {
+				return err
+			}
+		case err != nil:
+			return err
+		case ctx.Err() != nil:
+			_ = m.Nak()
+		default:
+			take(m)
+		}
+	}
+	return nil
+}
+
+// nudge is after how long the client is made to look once more whether it has to
+// ask for a message.
+const nudge = 10 * time.Millisecond
+
+// next returns the next message. When a message comes before the client is through
+// with asking for it, the client does not ask for the one after, and would find that
+// out only when the heartbeats are missing, seconds later.
+func next(it jetstream.MessagesContext) (jetstream.Msg, error) {
+	m, err := it.Next(jetstream.NextMaxWait(nudge))
+	if errors.Is(err, nats.ErrTimeout) {
+		return it.Next()
+	}
+	return m, err
+}
+
+// alive returns an error if a consumer is gone for good. That the server cannot
+// be asked is none: the connection comes back, and the iterator goes on.
+func (c *Conn) alive(ctx context.Context, cons jetstream.Consumer) error {
+	ctx, cancel := context.WithTimeout(ctx, RequestTimeout)
+	defer cancel()
+	_, err := cons.Info(ctx)
+	if errors.Is(err, jetstream.ErrConsumerNotFound) || errors.Is(err, jetstream.ErrStreamNotFound) {
+		return err
+	}
+	return nil
+}
+
+// EnsureConsumer looks first: whoever may only consume is not allowed to make
+// consumers.
+func (c *Conn) EnsureConsumer(ctx context.Context, src Source) (jetstream.Consumer, error) {
+	ctx, cancel := context.WithTimeout(ctx, RequestTimeout)
+	defer cancel()
+	cons, err := c.JS.Consumer(ctx, src.Stream, src.Config.Durable)
+	if err == nil {
+		have := cons.CachedInfo().Config
+		if have.MaxAckPending == src.Config.MaxAckPending && have.AckWait == src.Config.AckWait &&
+			have.FilterSubject == src.Config.FilterSubject && slices.Equal(have.FilterSubjects, src.Config.FilterSubjects) &&
+			have.InactiveThreshold == src.Config.InactiveThreshold {
+			return cons, nil
+		}
+	} else if !errors.Is(err, jetstream.ErrConsumerNotFound) {
+		return nil, fmt.Errorf("look for consumer: %w", err)
+	}
+	cons, err = c.JS.CreateOrUpdateConsumer(ctx, src.Stream, src.Config)
+	if err != nil {
+		return nil, fmt.Errorf("make consumer: %w", err)
+	}
+	return cons, nil
+}

@@ -1,0 +1,250 @@
+package conn
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
+)
+
+// BatchSize is how many messages one request reads.
+const BatchSize = 500
+
+// Stored is a message as it is in a stream.
+type Stored struct {
+	Subject string      `json:"subject"`
+	Seq     uint64      `json:"seq"`
+	Data    []byte      `json:"data"`
+	Header  nats.Header `json:"-"` // only of get and when it is followed
+}
+
+// Patiently calls f, which can be called again, until it is answered or ctx
+// ends, but not for ever: while a stream has no leader, there is no answer.
+func Patiently(ctx context.Context, f func(context.Context) error) error {
+	for attempt := 1; ; attempt++ {
+		try, cancel := context.WithTimeout(ctx, time.Duration(attempt)*time.Second)
+		err := f(try)
+		cancel()
+		if err == nil || attempt == 5 || !Unanswered(err) || Sleep(ctx, Backoff(attempt)) != nil {
+			return err
+		}
+	}
+}
+
+// Unanswered reports whether an error only says that there was no answer.
+func Unanswered(err error) bool {
+	var api *jetstream.APIError
+	return errors.Is(err, context.DeadlineExceeded) || errors.Is(err, nats.ErrTimeout) ||
+		errors.Is(err, nats.ErrNoResponders) || errors.As(err, &api) && api.Code == 503
+}
+
+// API calls the JetStream API, as $JS.API.<name>. The call has to be one that
+// can be repeated.
+func (c *Conn) API(ctx context.Context, name string, request, response any) error {
+	data, err := json.Marshal(request)
+	if err != nil {
+		return err
+	}
+	err = Patiently(ctx, func(ctx context.Context) error {
+		reply, err := c.NC.RequestWithContext(ctx, "$JS.API."+name, data)
+		if err != nil {
+			return err
+		}
+		var failed struct {
+			Error *jetstream.APIError `json:"error"`
+		}
+		if err := json.Unmarshal(reply.Data, &failed); err != nil {
+			return err
+		}
+		if failed.Error != nil {
+			return failed.Error
+		}
+		return json.Unmarshal(reply.Data, response)
+	})
+	if err != nil {
+		return fmt.Errorf("call %s: %w", name, err)
+	}
+	return nil
+}
+
+// Last returns the last message on a subject, or ErrNotFound. It asks the
+// stream's leader: what was acknowledged is seen.
+func (c *Conn) Last(ctx context.Context, stream, subject string) (Stored, error) {
+	var reply struct {
+		Message Stored `json:"message"`
+	}
+	request := map[string]string{"last_by_subj": subject}
+	err := c.API(ctx, "STREAM.MSG.GET."+stream, request, &reply)
+	var refused *jetstream.APIError
+	if errors.As(err, &refused) && refused.ErrorCode == jetstream.JSErrCodeMessageNotFound {
+		return Stored{}, fmt.Errorf("read %s: %w", subject, ErrNotFound)
+	}
+	return reply.Message, err
+}
+
+// Each calls do with every message on a subject, in order, and returns the last
+// sequence. It reads from any replica: the newest messages may be missing.
+func (c *Conn) Each(ctx context.Context, stream, subject string, do func(Stored) error) (uint64, error) {
+	var last uint64
+	for {
+		var a answer
+		err := Patiently(ctx, func(ctx context.Context) (err error) {
+			a, err = c.Get(ctx, stream, map[string]any{"seq": last + 1, "batch": BatchSize, "next_by_subj": subject}, do)
+			last = max(last, a.Last)
+			return err
+		})
+		if err != nil || !a.More {
+			return last, err
+		}
+	}
+}
+
+// Lasts returns the last message of every subject that a filter matches, as of
+// when it was called, in the order of the subjects. Where no runner has made the
+// stream yet, there is none.
+func (c *Conn) Lasts(ctx context.Context, stream, filter string) ([]Stored, error) {
+	return c.LastsWhere(ctx, stream, filter, func(string) bool { return true })
+}
+
+// LastsWhere is lasts of the subjects that are wanted.
+func (c *Conn) LastsWhere(ctx context.Context, stream, filter string, wanted func(subject string) bool) ([]Stored, error) {
+	var state jetstream.StreamState
+	err := Patiently(ctx, func(ctx context.Context) error {
+		s, err := c.JS.Stream(ctx, stream)
+		if err != nil {
+			return err
+		}
+		info, err := s.Info(ctx, jetstream.WithSubjectFilter(filter))
+		if err == nil {
+			state = info.State
+		}
+		return err
+	})
+	if errors.Is(err, jetstream.ErrStreamNotFound) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	subjects := slices.DeleteFunc(slices.Sorted(maps.Keys(state.Subjects)), func(s string) bool { return !wanted(s) })
+	list := make([]Stored, 0, len(subjects))
+	for chunk := range slices.Chunk(subjects, BatchSize) {
+		part, err := c.lastOf(ctx, stream, chunk, state.LastSeq)
+		if err != nil {
+			return nil, err
+		}
+		list = append(list, part...)
+	}
+	slices.SortFunc(list, func(a, b Stored) int { return strings.Compare(a.Subject, b.Subject) })
+	return list, nil
+}
+
+// lastOf returns the last message of each subject, from a replica that has all
+// messages up to a sequence.
+func (c *Conn) lastOf(ctx context.Context, stream string, subjects []string, upTo uint64) ([]Stored, error) {
+	ctx, cancel := context.WithTimeout(ctx, 4*RequestTimeout)
+	defer cancel()
+	var list []Stored
+	for attempt := 0; ; attempt++ {
+		var part []Stored
+		var a answer
+		err := Patiently(ctx, func(ctx context.Context) (err error) {
+			part = nil
+			a, err = c.Get(ctx, stream, map[string]any{"multi_last": subjects, "batch": BatchSize}, func(m Stored) error {
+				part = append(part, m)
+				return nil
+			})
+			return err
+		})
+		if err != nil {
+			return nil, err
+		}
+		if a.upTo < upTo { // it answers from behind, or everything was purged
+			if err := Sleep(ctx, Backoff(attempt)); err != nil {
+				return nil, fmt.Errorf("no replica has message %d: %w", upTo, err)
+			}
+			continue
+		}
+		list = append(list, part...)
+		if !a.More {
+			return list, nil
+		}
+		subjects = slices.DeleteFunc(slices.Clone(subjects), func(s string) bool {
+			return slices.ContainsFunc(part, func(m Stored) bool { return m.Subject == s })
+		})
+	}
+}
+
+// answer holds the end of a reply that has several messages.
+type answer struct {
+	Last uint64 // the sequence of the last message; 0 if there was none
+	More bool   // messages are left
+	upTo uint64 // of a request for last messages: how far the replica has got
+}
+
+// Get makes one request for several messages. What it has given to do when it
+// fails is in the answer.
+func (c *Conn) Get(ctx context.Context, stream string, request map[string]any, do func(Stored) error) (a answer, err error) {
+	data, err := json.Marshal(request)
+	if err != nil {
+		return a, err
+	}
+	inbox := c.NC.NewInbox()
+	sub, err := c.NC.SubscribeSync(inbox)
+	if err != nil {
+		return a, err
+	}
+	defer func() { _ = sub.Unsubscribe() }()
+	if err := c.NC.PublishRequest("$JS.API.DIRECT.GET."+stream, inbox, data); err != nil {
+		return a, err
+	}
+	for {
+		m, err := sub.NextMsgWithContext(ctx)
+		if err != nil {
+			return a, err
+		}
+		switch status := m.Header.Get("Status"); status {
+		case "":
+		case "204": // the end
+			left := Number(m, "Nats-Num-Pending")
+			a.More, a.upTo = left > 0, Number(m, "Nats-UpTo-Sequence")
+			return a, nil
+		case "404":
+			return a, nil
+		default:
+			return a, fmt.Errorf("the server answers %s %s", status, m.Header.Get("Description"))
+		}
+		seq := Number(m, "Nats-Sequence")
+		if err := do(Stored{Subject: Stamp(m, "Nats-Subject"), Seq: seq, Data: m.Data, Header: m.Header}); err != nil {
+			return a, err
+		}
+		a.Last = seq
+	}
+}
+
+// Number reads a header that the server sets; 0 if it did not.
+func Number(m *nats.Msg, header string) uint64 {
+	n, err := strconv.ParseUint(Stamp(m, header), 10, 64)
+	if err != nil {
+		return 0
+	}
+	return n
+}
+
+// Stamp returns the value of a header that the server itself set: it comes after what the
+// publisher may have put there.
+func Stamp(m *nats.Msg, header string) string {
+	values := m.Header.Values(header)
+	if len(values) == 0 {
+		return ""
+	}
+	return values[len(values)-1]
+}

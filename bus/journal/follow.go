@@ -1,0 +1,107 @@
+package journal
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+
+	forge "github.com/pfl-forge/pfl-forge"
+	"github.com/pfl-forge/pfl-forge/bus/internal/conn"
+	"github.com/pfl-forge/pfl-forge/bus/subjects"
+)
+
+// Follower is told what is in the journals, and then what comes in. An error of
+// either function ends Follow with that error.
+type Follower struct {
+	// Record is called with every record of the intents, in order.
+	Record func(key forge.Key, seq uint64, rec forge.Record) error
+	// Project, if not nil, is called with every record of the projects, from the first, in
+	// order; between those and the intents' there is none. It is not called while Record
+	// is.
+	Project func(key forge.Key, seq uint64, rec forge.Record) error
+	// CaughtUp, if not nil, is called once: when the records that there were at
+	// the start have been seen.
+	CaughtUp func() error
+}
+
+// Follow reads the journals of a project, or of all projects if it is empty,
+// those of intents from a sequence on, 0 or 1 standing for the first, and goes on live
+// until ctx ends. Then it returns nil. It outlives restarts of the server.
+func (j *Journal) Follow(ctx context.Context, project forge.ProjectID, from uint64, f Follower) error {
+	intents, err := subjects.IntentJournals(project)
+	if err != nil {
+		return fmt.Errorf("follow journals: %w", err)
+	}
+	projects, err := subjects.ProjectJournals(project)
+	if err != nil {
+		return fmt.Errorf("follow journals: %w", err)
+	}
+	parts := []*conn.Following{j.followRecords(intents, from, f.Record)}
+	if f.Project != nil {
+		parts = append(parts, j.followRecords(projects, 0, f.Project))
+	}
+	if err := together(ctx, parts, f.CaughtUp); err != nil {
+		return fmt.Errorf("follow journals: %w", err)
+	}
+	return nil
+}
+
+func (j *Journal) followRecords(filter string, from uint64, do func(forge.Key, uint64, forge.Record) error) *conn.Following {
+	return &conn.Following{
+		Conn: j.conn, Stream: journalStream(filter), Filters: []string{filter}, Next: max(from, 1),
+		Take: func(ctx context.Context, m conn.Stored) error { return j.takeRecord(ctx, m, do) },
+	}
+}
+
+// together follows several streams at the same time, and calls one function at a time.
+// caughtUp, if not nil, is called when all have caught up.
+func together(ctx context.Context, parts []*conn.Following, caughtUp func() error) error {
+	var group sync.WaitGroup
+	var calls sync.Mutex
+	ctx, stop := context.WithCancelCause(ctx)
+	defer stop(nil)
+	behind := len(parts)
+	for _, f := range parts {
+		take := f.Take
+		f.Take = func(ctx context.Context, m conn.Stored) error {
+			calls.Lock()
+			defer calls.Unlock()
+			if ctx.Err() != nil {
+				return ctx.Err()
+			}
+			return take(ctx, m)
+		}
+		f.ReachedEnd = func() error {
+			calls.Lock()
+			defer calls.Unlock()
+			if behind--; behind > 0 || caughtUp == nil || ctx.Err() != nil {
+				return nil
+			}
+			return caughtUp()
+		}
+		group.Go(func() {
+			if err := f.Follow(ctx); err != nil {
+				stop(err)
+			}
+		})
+	}
+	group.Wait()
+	if err := context.Cause(ctx); err != nil && !errors.Is(err, ctx.Err()) {
+		return err
+	}
+	return nil
+}
+
+// takeRecord hands a record on, if it is one.
+func (j *Journal) takeRecord(ctx context.Context, m conn.Stored, do func(forge.Key, uint64, forge.Record) error) error {
+	rec, ok, err := j.record(ctx, m)
+	if err != nil || !ok {
+		return err
+	}
+	key, err := subjects.ParseJournal(m.Subject)
+	if err != nil {
+		return err
+	}
+	return do(key, m.Seq, rec)
+}

@@ -1,0 +1,100 @@
+package journal
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	forge "github.com/pfl-forge/pfl-forge"
+	"github.com/pfl-forge/pfl-forge/bus/internal/conn"
+	"github.com/pfl-forge/pfl-forge/bus/internal/wire"
+	"github.com/pfl-forge/pfl-forge/bus/subjects"
+)
+
+// Summaries returns the summaries of every intent of a project, or of all
+// projects if it is empty, in the order of their keys.
+func (j *Journal) Summaries(ctx context.Context, project forge.ProjectID) ([]forge.Summary, error) {
+	filter, err := subjects.IntentJournals(project)
+	if err != nil {
+		return nil, fmt.Errorf("list intents: %w", err)
+	}
+	return j.lastSummaries(ctx, filter)
+}
+
+// ProjectSummaries is Summaries for projects.
+func (j *Journal) ProjectSummaries(ctx context.Context, project forge.ProjectID) ([]forge.Summary, error) {
+	filter, err := subjects.ProjectJournals(project)
+	if err != nil {
+		return nil, fmt.Errorf("list projects: %w", err)
+	}
+	return j.lastSummaries(ctx, filter)
+}
+
+// Summary returns the summary of one machine, as of its last decision, or
+// ErrNotFound.
+func (j *Journal) Summary(ctx context.Context, key forge.Key) (forge.Summary, error) {
+	subject, err := subjects.Journal(key)
+	if err != nil {
+		return forge.Summary{}, fmt.Errorf("read summary: %w", err)
+	}
+	m, err := j.conn.Last(ctx, journalStream(subject), subject)
+	if err != nil {
+		return forge.Summary{}, err
+	}
+	return j.summaryOf(ctx, m)
+}
+
+// Wanted reports whether the result of an intent's attempt would still be
+// decided on. Whoever has a command asks before it starts an agent.
+func (j *Journal) Wanted(ctx context.Context, intent forge.Key, a forge.Attempt) (bool, error) {
+	r := forge.Result{To: intent, Attempt: a}
+	s, err := j.Summary(ctx, r.Machine())
+	if errors.Is(err, conn.ErrNotFound) {
+		return false, nil
+	}
+	return s.Wants(a), err
+}
+
+func (j *Journal) lastSummaries(ctx context.Context, filter string) ([]forge.Summary, error) {
+	found, err := j.conn.Lasts(ctx, journalStream(filter), filter)
+	if err != nil {
+		return nil, fmt.Errorf("list %s: %w", filter, err)
+	}
+	list := make([]forge.Summary, 0, len(found))
+	for _, m := range found {
+		s, err := j.summaryOf(ctx, m)
+		if errors.Is(err, conn.ErrNotFound) {
+			continue
+		}
+		if err != nil {
+			return nil, fmt.Errorf("list %s: %w", m.Subject, err)
+		}
+		list = append(list, s)
+	}
+	return list, nil
+}
+
+// summaryOf reads the summary of a journal's last message. Where that is garbage,
+// it is put among the dead letters, and the record before it counts; ErrNotFound
+// means that there is none.
+func (j *Journal) summaryOf(ctx context.Context, last conn.Stored) (forge.Summary, error) {
+	s, err := wire.ReadSummary(last.Data)
+	if _, ok := errors.AsType[*wire.GarbageError](err); !ok {
+		return s, err
+	}
+	found := false
+	_, err = j.conn.Each(ctx, journalStream(last.Subject), last.Subject, func(m conn.Stored) error {
+		one, err := wire.ReadSummary(m.Data)
+		if _, ok := errors.AsType[*wire.GarbageError](err); ok {
+			return j.conn.Bury(ctx, journalStream(m.Subject), m, err.Error())
+		}
+		if err == nil {
+			s, found = one, true
+		}
+		return err
+	})
+	if err == nil && !found {
+		return s, fmt.Errorf("read %s: %w", last.Subject, conn.ErrNotFound)
+	}
+	return s, err
+}

@@ -1,0 +1,83 @@
+package live
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"slices"
+
+	"github.com/nats-io/nats.go"
+
+	forge "github.com/pfl-forge/pfl-forge"
+	"github.com/pfl-forge/pfl-forge/bus/internal/conn"
+	"github.com/pfl-forge/pfl-forge/bus/subjects"
+)
+
+// mostCleaned bounds the intents in a message: as many as a request to clean names.
+const mostCleaned = 100
+
+// cleanedMessage tells replicas what is gone from the origin.
+type cleanedMessage struct {
+	Intents []forge.IntentID `json:"intents"`
+}
+
+// TellCleaned tells all replicas that commits of some intents are gone from the project's
+// origin. It is not stored.
+func (l *Messages) TellCleaned(project forge.ProjectID, intents []forge.IntentID) error {
+	subject, err := subjects.Cleaned(project)
+	if err != nil {
+		return fmt.Errorf("tell what is cleaned: %w", err)
+	}
+	for some := range slices.Chunk(intents, mostCleaned) {
+		data, err := json.Marshal(cleanedMessage{some})
+		if err != nil {
+			return err
+		}
+		if err := l.conn.NC.Publish(subject, data); err != nil {
+			return fmt.Errorf("publish on %s: %w", subject, err)
+		}
+	}
+	return nil
+}
+
+// FollowCleaned calls do with what TellCleaned tells of all projects, one after the
+// other, from when it returns until ctx ends.
+func (l *Messages) FollowCleaned(ctx context.Context, do func(forge.ProjectID, []forge.IntentID)) error {
+	sub, err := l.conn.NC.Subscribe(subjects.EveryCleaned, func(m *nats.Msg) {
+		project, intents, err := parseCleaned(m)
+		if err != nil {
+			l.conn.Log.Warn("ignored a live message", "subject", m.Subject, "error", err)
+			return
+		}
+		do(project, intents)
+	})
+	if err != nil {
+		return fmt.Errorf("follow %s: %w", subjects.EveryCleaned, err)
+	}
+	context.AfterFunc(ctx, func() { _ = sub.Unsubscribe() })
+	flush, cancel := context.WithTimeout(ctx, conn.RequestTimeout)
+	defer cancel()
+	if err := l.conn.NC.FlushWithContext(flush); err != nil {
+		_ = sub.Unsubscribe()
+		return fmt.Errorf("follow %s: %w", subjects.EveryCleaned, err)
+	}
+	return nil
+}
+
+func parseCleaned(m *nats.Msg) (forge.ProjectID, []forge.IntentID, error) {
+	t, err := subjects.Tokens(m.Subject, "forge.cleaned.", 1)
+	if err != nil {
+		return "", nil, err
+	}
+	var told cleanedMessage
+	if err := json.Unmarshal(m.Data, &told); err != nil {
+		return "", nil, err
+	}
+	for _, id := range told.Intents {
+		if _, err := forge.ParseIntentID(string(id)); err != nil {
+			return "", nil, err
+		}
+	}
+	project, err := forge.ParseProjectID(t[0])
+	return project, told.Intents, err
+}

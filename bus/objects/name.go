@@ -1,0 +1,141 @@
+package objects
+
+import (
+	"encoding/base64"
+	"fmt"
+	"strconv"
+	"strings"
+
+	forge "github.com/pfl-forge/pfl-forge"
+	"github.com/pfl-forge/pfl-forge/bus/internal/streams"
+	"github.com/pfl-forge/pfl-forge/bus/subjects"
+)
+
+// Kind says what an object is.
+type Kind string
+
+// The kinds of objects.
+const (
+	Session    Kind = "session"    // what an agent needs to go on with a conversation
+	Transcript Kind = "transcript" // what happened in an attempt: NDJSON, gzip
+)
+
+// Name names an object.
+type Name struct {
+	Project forge.ProjectID
+	Intent  forge.IntentID
+	Task    forge.TaskID // empty: of the whole intent
+	Kind    Kind
+	ID      string // tells several of a kind apart, such as a session's id; shaped as an intent's id, or empty
+}
+
+// TranscriptName names the transcript of an attempt, of all its claims.
+func TranscriptName(to forge.Key, a forge.Attempt) Name {
+	return Name{
+		Project: to.Project, Intent: to.Intent, Task: a.Task, Kind: Transcript, ID: fmt.Sprintf("%s-%d", a.Step, a.Number),
+	}
+}
+
+// Attempt returns the attempt whose transcript it is; false if it is none.
+func (n Name) Attempt() (a forge.Attempt, ok bool) {
+	i := max(strings.LastIndexByte(n.ID, '-'), 0)
+	step, err := forge.ParseStep(n.ID[:i])
+	if err != nil {
+		return a, false
+	}
+	a = forge.Attempt{Task: n.Task, Step: step}
+	a.Number, err = strconv.Atoi(n.ID[i+1:])
+	return a, err == nil && a.Number > 0 && n == TranscriptName(forge.Key{Project: n.Project, Intent: n.Intent}, a)
+}
+
+// bucket is where objects of the kind are.
+func (n Name) bucket() streams.Bucket {
+	if n.Kind == Transcript {
+		return streams.BucketTranscripts
+	}
+	return streams.BucketObjects
+}
+
+// Info describes an object without its content.
+type Info struct {
+	Name
+	Size  int64             // bytes
+	About map[string]string // what its writer noted
+}
+
+// path is the name in the bucket, or an error if a part is no id.
+//
+//	<project>/<intent>/<task or ->/<kind>/<id or ->
+func (n Name) path() (string, error) {
+	if err := subjects.CheckIntent(forge.Key{Project: n.Project, Intent: n.Intent}); err != nil {
+		return "", err
+	}
+	task, id := subjects.None, subjects.None
+	if n.Task != "" {
+		if _, err := forge.ParseTaskID(string(n.Task)); err != nil {
+			return "", err
+		}
+		task = string(n.Task)
+	}
+	switch n.Kind {
+	case Session:
+	case Transcript:
+		if _, ok := n.Attempt(); !ok {
+			return "", fmt.Errorf("%q names no attempt's transcript", n.ID)
+		}
+	default:
+		return "", fmt.Errorf("unknown kind of object %q", n.Kind)
+	}
+	if n.ID != "" {
+		if _, err := forge.ParseIntentID(n.ID); err != nil {
+			return "", fmt.Errorf("object: %w", err)
+		}
+		id = n.ID
+	}
+	return strings.Join([]string{string(n.Project), string(n.Intent), task, string(n.Kind), id}, "/"), nil
+}
+
+// parseName is the reverse of path.
+func parseName(path string) (Name, error) {
+	t := strings.Split(path, "/")
+	if len(t) != 5 {
+		return Name{}, fmt.Errorf("%q names no object", path)
+	}
+	n := Name{Project: forge.ProjectID(t[0]), Intent: forge.IntentID(t[1]), Kind: Kind(t[3])}
+	if t[2] != subjects.None {
+		n.Task = forge.TaskID(t[2])
+	}
+	if t[4] != subjects.None {
+		n.ID = t[4]
+	}
+	again, err := n.path()
+	if err == nil && again != path {
+		err = fmt.Errorf("%q names no object", path)
+	}
+	return n, err
+}
+
+func (n Name) fields() []string {
+	return []string{string(n.Project), string(n.Intent), string(n.Task), string(n.Kind), n.ID}
+}
+
+// matches reports whether every field that is set is that of the other name.
+func (n Name) matches(other Name) bool {
+	theirs := other.fields()
+	for i, field := range n.fields() {
+		if field != "" && field != theirs[i] {
+			return false
+		}
+	}
+	return true
+}
+
+// named is the reverse of bucket.meta; false if the subject names no object of this bucket.
+func named(b streams.Bucket, subject string) (Name, bool) {
+	path, err := base64.URLEncoding.DecodeString(strings.TrimPrefix(subject, "$O."+string(b)+".M."))
+	if err != nil {
+		return Name{}, false
+	}
+	name, err := parseName(string(path))
+	return name, err == nil && name.bucket() == b
+}

@@ -1,0 +1,449 @@
+package requests
+
+import (
+	"bytes"
+	"cmp"
+	"encoding/json"
+	"flag"
+	"os"
+	"reflect"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	forge "github.com/pfl-forge/pfl-forge"
+	"github.com/pfl-forge/pfl-forge/bus/changes"
+	"github.com/pfl-forge/pfl-forge/bus/internal/streams"
+	"github.com/pfl-forge/pfl-forge/bus/internal/wire"
+	"github.com/pfl-forge/pfl-forge/bus/subjects"
+	"github.com/pfl-forge/pfl-forge/document"
+	"github.com/pfl-forge/pfl-forge/internal/strictyaml"
+)
+
+var rewrite = flag.Bool("rewrite", false, "write docs/asyncapi.yaml anew")
+
+type doc = map[string]any
+
+// TestAsyncAPI makes docs/asyncapi.yaml of the code, and compares. With -rewrite it writes
+// the file.
+func TestAsyncAPI(t *testing.T) {
+	const file = "../../docs/asyncapi.yaml"
+	want, err := strictyaml.Encode(asyncAPI())
+	if err != nil {
+		t.Fatal(err)
+	}
+	want = append([]byte("# Made of the code: go test ./bus -run AsyncAPI -rewrite\n"), want...)
+	if *rewrite {
+		if err := os.WriteFile(file, want, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	got, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !bytes.Equal(got, want) {
+		t.Error("docs/asyncapi.yaml is not what the code does: go test ./bus -run AsyncAPI -rewrite, and look at the difference")
+	}
+}
+
+// asyncAPI describes what other systems send and get.
+func asyncAPI() doc {
+	messages, schemas := doc{}, doc{}
+	channels, operations := doc{}, doc{}
+	ref := func(kind, name string) doc { return doc{"$ref": "#/components/" + kind + "/" + name} }
+	channel := func(name, address, about string, list ...string) {
+		params, refs := doc{}, doc{}
+		for _, p := range regexp.MustCompile(`\{(\w+)\}`).FindAllStringSubmatch(address, -1) {
+			params[p[1]] = doc{"description": parameters[p[1]]}
+		}
+		for _, m := range list {
+			refs[m] = ref("messages", m)
+		}
+		channels[name] = doc{"address": address, "description": about, "parameters": params, "messages": refs}
+	}
+	operation := func(name, action, at, reply string) {
+		op := doc{"action": action, "channel": doc{"$ref": "#/channels/" + at}}
+		if reply != "" {
+			op["reply"] = doc{
+				"address": doc{"location": "$message.header#/reply"},
+				"channel": doc{"$ref": "#/channels/" + reply},
+			}
+		}
+		operations[name] = op
+	}
+	message := func(name, contentType, schema string) {
+		messages[name] = doc{"contentType": contentType, "payload": ref("schemas", schema)}
+	}
+	for name, v := range map[string]any{
+		"accepted": Accepted{}, "refused": Refused{}, "listed": document.Listed{}, "detail": document.Detail{}, "change": document.Change{},
+	} {
+		schemas[name] = schemaOf(reflect.TypeOf(v))
+	}
+	schemas["submission"] = submissionSchema("id", "origin")
+	data := submissionSchema("actor")
+	schemas["submissionEvent"] = envelope(doc{"type": "string", "const": submitType}, data, "source", "id", "type", "specversion", "data")
+	message("submission", wire.TypeJSON, "submission")
+	message("submissionEvent", wire.TypeCloudEvents, "submissionEvent")
+	for _, name := range []string{"accepted", "refused", "listed", "detail"} {
+		message(name, wire.TypeJSON, name)
+	}
+	schemas["list"] = doc{"type": "object", "additionalProperties": false, "properties": doc{
+		"status": listOf(doc{"type": "string"}), "waiting": listOf(doc{"type": "string"}), "after": doc{"type": "string"},
+		"limit": doc{"type": "integer", "minimum": 1, "maximum": mostListed, "default": listed},
+	}}
+	schemas["show"] = doc{"type": "object", "additionalProperties": false, "required": []string{"intent"}, "properties": doc{"intent": doc{"type": "string"}}}
+	message("list", wire.TypeJSON, "list")
+	message("show", wire.TypeJSON, "show")
+
+	channel("submit", "forge.intent.{project}.submit", "Ask for an intent. Stored in "+streams.Intents+".", "submission", "submissionEvent")
+	channel("submitFrom", "forge.intent.{project}.from.{system}.submit", "Ask for an intent, for senders that may speak for themselves only.",
+		"submission", "submissionEvent")
+	channel("request", "forge.api.{project}.submit", "Ask for an intent, and be answered at once.", "submission", "submissionEvent")
+	channel("requestFrom", "forge.api.{project}.from.{system}.submit", "The same, for senders that may speak for themselves only.",
+		"submission", "submissionEvent")
+	channel("list", "forge.api.{project}.list", "Ask for a project's intents.", "list")
+	channel("show", "forge.api.{project}.show", "Ask for everything that is known of an intent.", "show")
+	channels["answer"] = doc{"address": nil, "description": "The inbox of the request.", "messages": doc{
+		"accepted": ref("messages", "accepted"), "refused": ref("messages", "refused"), "listed": ref("messages", "listed"), "detail": ref("messages", "detail"),
+	}}
+	for verb, wish := range wishes {
+		name := "person-" + verb
+		schemas[name] = doc{"type": "object", "required": []string{"id", "to", verb}, "properties": doc{
+			"id": doc{"type": "string"}, "to": doc{"type": "object", "properties": doc{"intent": doc{"type": "string"}}}, verb: protoSchema(wish),
+		}}
+		message(name, wire.TypeJSON, name)
+		channel(name, "forge.intent.{project}.by.{person}."+verb, "What a person asks for. Stored in "+streams.Intents+".", name)
+		operation(name, "receive", name, "")
+	}
+	for _, name := range []string{"submit", "submitFrom"} {
+		operation(name, "receive", name, "")
+	}
+	for _, name := range []string{"request", "requestFrom", "list", "show"} {
+		operation(name, "receive", name, "answer")
+	}
+	schemas["refusal"] = envelope(doc{"type": "string", "const": refusalType}, schemaOf(reflect.TypeFor[Refusal]()), published...)
+	message("refusal", wire.TypeCloudEvents, "refusal")
+	channel("refusal", "forge.refusal.{project}.{system}", "Tells why a submission was refused. Stored in "+streams.Refusals+".", "refusal")
+	operation("refusal", "send", "refusal", "")
+	for _, what := range changes.Kinds() {
+		name := "intent-" + string(what)
+		schemas[name] = envelope(doc{"type": "string", "const": "io.pfl-forge.intent." + string(what) + ".v1"}, ref("schemas", "change"), published...)
+		message(name, wire.TypeCloudEvents, name)
+		channel(name, "forge.event.{project}.{intent}."+string(what), "Tells a change. Stored in "+streams.Events+".", name)
+		operation(name, "send", name, "")
+	}
+	return doc{
+		"asyncapi": "3.0.0",
+		"info": doc{
+			"title": "pfl-forge", "version": serviceVersion,
+			"description": "Ask for changes of repositories, and follow what becomes of them. See guide-systems.md.",
+		},
+		"defaultContentType": wire.TypeJSON,
+		"servers":            doc{"nats": doc{"host": "nats.example.com:4222", "protocol": "nats"}},
+		"channels":           channels,
+		"operations":         operations,
+		"components":         doc{"messages": messages, "schemas": schemas},
+	}
+}
+
+var parameters = map[string]string{
+	"project": "The name that the operator gave to a repository.",
+	"intent":  "The intent's id.",
+	"person":  "The person who asks; what is not a letter, a digit or a hyphen is = and two hexadecimal digits.",
+	"system":  "The system that sends it; what is not a letter, a digit or a hyphen is = and two hexadecimal digits.",
+}
+
+// wishes are what people ask for of an intent that exists.
+var wishes = map[string]reflect.Type{
+	"edit": reflect.TypeFor[forge.Edit](), "approve": reflect.TypeFor[forge.Approve](), "reject": reflect.TypeFor[forge.Reject](),
+	"answer": reflect.TypeFor[forge.Answer](), "retry": reflect.TypeFor[forge.Retry](), "cancel": reflect.TypeFor[forge.Cancel](),
+	"pause": reflect.TypeFor[forge.Pause](), "resume": reflect.TypeFor[forge.Resume](), "reflect": reflect.TypeFor[forge.Reflect](),
+}
+
+// protoSchema is the JSON Schema of a message in protobuf's JSON.
+func protoSchema(typ reflect.Type) doc {
+	properties := doc{}
+	for f := range typ.Fields() {
+		if f.Name == "Number" {
+			continue // the project's
+		}
+		words := strings.Split(strings.ToLower(wordEnd.ReplaceAllString(f.Name, "${1}_$2")), "_")
+		for i := range words[1:] {
+			words[i+1] = strings.ToUpper(words[i+1][:1]) + words[i+1][1:]
+		}
+		schema := schemaOf(f.Type)
+		if f.Type == reflect.TypeFor[*forge.Risk]() {
+			schema = doc{"type": "string", "enum": []string{"RISK_LOW", "RISK_MED", "RISK_HIGH"}}
+		}
+		properties[strings.Join(words, "")] = schema
+	}
+	return doc{"type": "object", "properties": properties}
+}
+
+// What a person's messages are described as is what is read.
+func TestWishSchemas(t *testing.T) {
+	for name, typ := range wishes {
+		members := []string{}
+		for field, schema := range protoSchema(typ)["properties"].(doc) {
+			value := map[any]string{"string": `"x"`, "integer": "1", "number": "1.5"}[schema.(doc)["type"]]
+			if list, ok := schema.(doc)["enum"].([]string); ok {
+				value = `"` + list[0] + `"`
+			}
+			members = append(members, `"`+field+`": `+value)
+		}
+		data := `{"id": "x", "to": {"intent": "a"}, "` + name + `": {` + strings.Join(members, ", ") + `}}`
+		ev, err := wire.Events.ParseJSON([]byte(data))
+		if err != nil || verb(&ev) != name {
+			t.Errorf("%s: %q, %v", data, verb(&ev), err)
+		}
+	}
+}
+
+// published are the attributes of a published event.
+var published = jsonNames(reflect.TypeFor[changes.CloudEvent[document.Change]]())
+
+func envelope(kind, data doc, required ...string) doc {
+	text := doc{"type": "string"}
+	return doc{"type": "object", "required": required, "properties": doc{
+		"specversion": doc{"type": "string", "const": changes.CloudEventsVersion}, "id": text, "source": text, "type": kind, "subject": text,
+		"time": doc{"type": "string", "format": "date-time"}, "datacontenttype": doc{"type": "string", "const": wire.TypeJSON}, "data": data,
+	}}
+}
+
+func listOf(item doc) doc { return doc{"type": "array", "items": item} }
+
+// submissionSchema is what may be said of an intent.
+func submissionSchema(further ...string) doc {
+	text := func(most int) doc { return doc{"type": "string", "minLength": 1, "maxLength": most} }
+	properties := doc{"project": doc{"type": "string"}}
+	for _, f := range document.FieldsBy(document.Systems) {
+		properties[f.Name] = fieldSchema(&f)
+	}
+	properties["source"] = doc{"type": "string", "const": string(forge.SourceSystem)}
+	for _, name := range further {
+		switch name {
+		case "origin":
+			properties[name] = doc{"type": "object", "additionalProperties": false, "properties": doc{
+				"system": text(maxOrigin), "event_id": text(maxOrigin), "actor": text(maxOrigin),
+			}}
+		default:
+			properties[name] = doc{"type": "string"}
+		}
+	}
+	return doc{"type": "object", "additionalProperties": false, "required": []string{"title", "body"}, "properties": properties}
+}
+
+// fieldSchema is the JSON Schema of a field in a submission.
+func fieldSchema(f *document.Field) doc {
+	switch f.Of(&forge.Intent{}).(type) {
+	case *int:
+		return doc{"type": "integer"}
+	case *float64:
+		return doc{"type": "number", "minimum": 0}
+	case *[]string, *[]forge.IntentID:
+		list := listOf(doc{"type": "string"})
+		list["maxItems"] = forge.MaxListLength
+		return list
+	case *map[string]string:
+		return doc{"type": "object", "additionalProperties": doc{"type": "string"}}
+	}
+	schema := doc{"type": "string"}
+	if f.Max > 0 {
+		schema["minLength"], schema["maxLength"] = 1, f.Max
+	}
+	if f.Words != nil {
+		schema["enum"] = f.Words
+	}
+	return schema
+}
+
+// enums are the closed sets of values.
+var enums = map[reflect.Type][]string{
+	reflect.TypeFor[forge.Source]():     {"human", "reflection", "system"},
+	reflect.TypeFor[forge.Risk]():       {"low", "med", "high"},
+	reflect.TypeFor[forge.Status]():     allStatuses,
+	reflect.TypeFor[forge.Waiting]():    allWaiting,
+	reflect.TypeFor[forge.TaskStatus](): {string(forge.TaskPending), string(forge.TaskImplementing), string(forge.TaskDone), string(forge.TaskFailed)},
+}
+
+// schemaOf is the JSON Schema of a type that is written.
+func schemaOf(typ reflect.Type) doc {
+	switch {
+	case typ == reflect.TypeFor[time.Time]():
+		return doc{"type": "string", "format": "date-time"}
+	case enums[typ] != nil:
+		return doc{"type": "string", "enum": enums[typ]}
+	}
+	switch typ.Kind() {
+	case reflect.Pointer:
+		return schemaOf(typ.Elem())
+	case reflect.Slice:
+		return listOf(schemaOf(typ.Elem()))
+	case reflect.Int:
+		return doc{"type": "integer"}
+	case reflect.Float64:
+		return doc{"type": "number"}
+	case reflect.Struct:
+		properties, required := doc{}, []string{}
+		fields(typ, func(name string, optional bool, f reflect.StructField) {
+			properties[name] = schemaOf(f.Type)
+			if !optional {
+				required = append(required, name)
+			}
+		})
+		return doc{"type": "object", "properties": properties, "required": required}
+	default:
+		return doc{"type": "string"}
+	}
+}
+
+// fields calls do with every field as it is in JSON.
+func fields(typ reflect.Type, do func(name string, optional bool, f reflect.StructField)) {
+	for f := range typ.Fields() {
+		if f.Anonymous {
+			fields(f.Type, do)
+			continue
+		}
+		name, options, _ := strings.Cut(f.Tag.Get("json"), ",")
+		if name != "-" {
+			do(name, options == "omitempty", f)
+		}
+	}
+}
+
+func jsonNames(typ reflect.Type) (names []string) {
+	fields(typ, func(name string, _ bool, _ reflect.StructField) { names = append(names, name) })
+	return names
+}
+
+// What the schema of a submission allows is what is read, and nothing else is.
+func TestSubmissionSchema(t *testing.T) {
+	examples := map[string]string{
+		"title": `"t"`, "body": `"b"`, "type": `"fix"`, "risk": `"low"`, "source": `"system"`, "depends_on": `["a"]`, "criteria": `["c"]`, "labels": `["l"]`,
+		"priority": `1`, "agent": `"claude"`, "budget_usd": `1.5`, "recipe": `"r"`, "with": `{"A": "b"}`, "project": `"shop"`,
+		"origin": `{"system": "s", "event_id": "1", "actor": "ada"}`, "actor": `"ada"`, "id": `"mine"`,
+	}
+	for format, further := range map[string][]string{"JSON": {"id", "origin"}, "CloudEvents": {"actor"}} {
+		schema := submissionSchema(further...)["properties"].(doc)
+		for name := range schema {
+			members := map[string]string{"title": examples["title"], "body": examples["body"]}
+			if format == "JSON" {
+				members["origin"] = `{"system": "s"}`
+			}
+			members[name] = cmp.Or(examples[name], `"x"`)
+			var list []string
+			for field, value := range members {
+				list = append(list, `"`+field+`": `+value)
+			}
+			data := "{" + strings.Join(list, ", ") + "}"
+			if format == "CloudEvents" {
+				data = `{"specversion": "1.0", "type": "` + submitType + `", "source": "s", "id": "1", "data": ` + data + `}`
+			}
+			if _, err := (submission{from: shop, data: []byte(data)}).read(); err != nil {
+				t.Errorf("%s: %s: %v", format, name, err)
+			}
+		}
+		data := `{"nonsense": 1}`
+		if format == "CloudEvents" {
+			data = `{"specversion": "1.0", "type": "` + submitType + `", "source": "s", "id": "1", "data": ` + data + `}`
+		}
+		_, err := submission{from: shop, data: []byte(data)}.read()
+		if err == nil {
+			t.Fatal("nonsense is read")
+		}
+		_, known, _ := strings.Cut(err.Error(), "what is: ")
+		known, _, _ = strings.Cut(known, ";")
+		allowed := strings.Split(known, ", ")
+		slices.Sort(allowed)
+		var described []string
+		for name := range schema {
+			described = append(described, name)
+		}
+		slices.Sort(described)
+		if !slices.Equal(allowed, described) {
+			t.Errorf("%s: what is read is %v, what is described %v", format, allowed, described)
+		}
+	}
+}
+
+// The events in the guide have the fields of the code, and those alone.
+func TestGuideEvents(t *testing.T) {
+	page, err := os.ReadFile("../../docs/guide-systems.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	found := map[string]int{}
+	for _, m := range regexp.MustCompile("(?ms)^```json\n(.*?)^```$").FindAllSubmatch(page, -1) {
+		switch {
+		case bytes.Contains(m[1], []byte(refusalType)):
+			found["refusal"]++
+			sameFields[changes.CloudEvent[Refusal]](t, m[1])
+		case bytes.Contains(m[1], []byte("specversion")):
+			found["change"]++
+			sameFields[changes.CloudEvent[document.Change]](t, m[1])
+		}
+	}
+	if found["refusal"] != 1 || found["change"] != 1 {
+		t.Errorf("in the page are %v", found)
+	}
+}
+
+// sameFields reads a text and writes it again.
+func sameFields[T any](t *testing.T, text []byte) {
+	t.Helper()
+	var v T
+	d := json.NewDecoder(bytes.NewReader(text))
+	d.DisallowUnknownFields()
+	if err := d.Decode(&v); err != nil {
+		t.Error(err)
+	}
+	again, err := json.Marshal(v)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var want, got map[string]any
+	if err := json.Unmarshal(text, &want); err != nil {
+		t.Fatal(err)
+	}
+	if err := json.Unmarshal(again, &got); err != nil {
+		t.Fatal(err)
+	}
+	if !reflect.DeepEqual(got, want) {
+		t.Errorf("the page has %v, the code %v", want, got)
+	}
+}
+
+// Every subject of the description is one that is read or written.
+func TestDescribedSubjects(t *testing.T) {
+	for name, one := range asyncAPI()["channels"].(doc) {
+		address, ok := one.(doc)["address"].(string)
+		if !ok {
+			continue
+		}
+		subject := strings.NewReplacer("{project}", "shop", "{system}", "ci", "{intent}", "a", "{person}", "ada").Replace(address)
+		var err error
+		switch {
+		case strings.HasPrefix(subject, "forge.intent."):
+			_, err = subjects.ParseIntent(subject)
+		case strings.HasPrefix(subject, "forge.api."):
+			_, err = subjects.ParseAPI(subject)
+		case strings.HasPrefix(subject, "forge.refusal."):
+			var want string
+			if want, err = subjects.Refusal("shop", "ci"); want != subject {
+				t.Errorf("%s: nothing is published on %s", name, subject)
+			}
+		default:
+			var want string
+			what := changes.Kind(subject[strings.LastIndexByte(subject, '.')+1:])
+			if want, err = subjects.Change(forge.Key{Project: "shop", Intent: "a"}, string(what)); err == nil && (want != subject || !slices.Contains(changes.Kinds(), what)) {
+				t.Errorf("%s: nothing is published on %s", name, subject)
+			}
+		}
+		if err != nil {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}

@@ -1,0 +1,287 @@
+package requests
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/micro"
+
+	forge "github.com/pfl-forge/pfl-forge"
+	"github.com/pfl-forge/pfl-forge/bus/internal/conn"
+	"github.com/pfl-forge/pfl-forge/bus/internal/wire"
+	"github.com/pfl-forge/pfl-forge/bus/subjects"
+)
+
+const (
+	// MaxClean is how many intents a request to clean names at most, and how many an
+	// answer tells of.
+	MaxClean = 100
+	// cleanLimit is how long an implementer takes for a request, cleanWait how long its
+	// sender waits.
+	cleanLimit = 45 * time.Second
+	cleanWait  = time.Minute
+	// cleansAtOnce is how many requests a replica has taken: it does one after the other.
+	cleansAtOnce = 4
+	// cleanService names the service among a server's micro services.
+	cleanService = "pfl-forge-implementer"
+)
+
+// ErrNoImplementer says that no implementer answers.
+var ErrNoImplementer = errors.New("no implementer answers: start forge-implementer with this server and project, then clean again")
+
+// CleanRequest asks for what intents left to be removed: commits of their attempts at the
+// origin, agents' conversations, and whole transcripts.
+type CleanRequest struct {
+	Intents []forge.IntentID // these, at most MaxClean; none: all that are over and left something
+	Before  time.Time        // of all: only those that ended before; zero: whenever
+	After   forge.IntentID   // of all: those after this one, to go on after Next
+	DryRun  bool             // only list, and remove nothing
+}
+
+// cleanRequest is how it is sent.
+type cleanRequest struct {
+	Intents []forge.IntentID `json:"intents,omitempty"`
+	Before  time.Time        `json:"before,omitzero"`
+	After   forge.IntentID   `json:"after,omitempty"`
+	DryRun  bool             `json:"dry_run,omitempty"`
+}
+
+// Cleaned answers a request to clean, with at most MaxClean intents.
+type Cleaned struct {
+	Intents []CleanedIntent `json:"intents"`        // that left something
+	Kept    []KeptIntent    `json:"kept,omitempty"` // whose leftovers are still there, or a part of them
+	// Next is the id to ask for with after to clean more; empty if there is no more.
+	Next forge.IntentID `json:"next,omitempty"`
+}
+
+// CleanedIntent counts the leftovers of an intent.
+type CleanedIntent struct {
+	ID       forge.IntentID `json:"id"`
+	Status   forge.Status   `json:"status"`
+	EndedAt  time.Time      `json:"ended_at"`
+	Refs     int            `json:"refs"`
+	Sessions int            `json:"sessions"`
+	// Transcripts are whole ones, of attempts that have ended.
+	Transcripts int   `json:"transcripts"`
+	Bytes       int64 `json:"bytes"`   // of sessions and transcripts
+	Removed     bool  `json:"removed"` // false: it would be
+}
+
+// KeptIntent is an intent that was not cleaned.
+type KeptIntent struct {
+	ID     forge.IntentID `json:"id"`
+	Reason string         `json:"reason"` // to go after the id
+}
+
+// Leftovers asks implementers to remove what finished intents left, and serves such requests.
+type Leftovers struct {
+	conn *conn.Conn
+}
+
+// NewLeftovers returns the Leftovers of a connection.
+func NewLeftovers(c *conn.Conn) *Leftovers {
+	return &Leftovers{conn: c}
+}
+
+// Clean asks an implementer to remove what intents left. The person is who asks. Errors:
+// ErrNoImplementer, ErrNotAllowed, and what the implementer says. It can be called again
+// whatever became of the call before.
+func (lo *Leftovers) Clean(ctx context.Context, project forge.ProjectID, person string, req CleanRequest) (Cleaned, error) {
+	answer, err := lo.clean(ctx, project, person, req)
+	if err != nil {
+		return answer, fmt.Errorf("clean: %w", err)
+	}
+	return answer, nil
+}
+
+func (lo *Leftovers) clean(ctx context.Context, project forge.ProjectID, person string, req CleanRequest) (answer Cleaned, err error) {
+	subject, err := subjects.Clean(project, person)
+	if err != nil {
+		return answer, err
+	}
+	data, err := json.Marshal(cleanRequest(req))
+	if err != nil {
+		return answer, err
+	}
+	ctx, cancel := context.WithTimeout(ctx, cleanWait)
+	defer cancel()
+	m, err := lo.request(ctx, subject, data)
+	if errors.Is(err, context.DeadlineExceeded) {
+		return answer, errors.New("no answer in time; what is removed stays removed: ask again")
+	}
+	if err != nil {
+		return answer, err
+	}
+	if code := m.Header.Get(micro.ErrorCodeHeader); code != "" {
+		return answer, errors.New(said(m))
+	}
+	if err := json.Unmarshal(m.Data, &answer); err != nil {
+		return answer, err
+	}
+	return answer, answer.check()
+}
+
+// check makes sure of what is going to be printed.
+func (c *Cleaned) check() error {
+	var errs []error
+	id := func(id forge.IntentID) {
+		_, err := forge.ParseIntentID(string(id))
+		errs = append(errs, err)
+	}
+	for i := range c.Intents {
+		id(c.Intents[i].ID)
+		if s := c.Intents[i].Status; !s.Ended() {
+			errs = append(errs, fmt.Errorf("status %q", s))
+		}
+	}
+	for i := range c.Kept {
+		id(c.Kept[i].ID)
+	}
+	if err := errors.Join(errs...); err != nil {
+		return fmt.Errorf("the answer is malformed: %w", err)
+	}
+	return nil
+}
+
+// said is why a micro service refused a request.
+func said(m *nats.Msg) string {
+	var r Refused
+	if json.Unmarshal(m.Data, &r) != nil || len(r.Errors) == 0 {
+		return m.Header.Get(micro.ErrorHeader)
+	}
+	var reasons []string
+	for _, e := range r.Errors {
+		reasons = append(reasons, strings.TrimSpace(e.Field+" "+e.Reason))
+	}
+	return strings.Join(reasons, "; ")
+}
+
+// request makes a request of a micro service. Error: ErrNoImplementer, and ErrNotAllowed, which the server
+// tells beside the request: without asking it would look like a missing answer.
+func (lo *Leftovers) request(ctx context.Context, subject string, data []byte) (*nats.Msg, error) {
+	inbox := lo.conn.NC.NewInbox()
+	sub, err := lo.conn.NC.SubscribeSync(inbox)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = sub.Unsubscribe() }()
+	if err := lo.conn.NC.PublishRequest(subject, inbox, data); err != nil {
+		return nil, err
+	}
+	if err := lo.conn.NC.FlushWithContext(ctx); err != nil {
+		return nil, err
+	}
+	if err := lo.conn.NC.LastError(); errors.Is(err, nats.ErrPermissionViolation) && strings.Contains(err.Error(), subject) {
+		return nil, fmt.Errorf("%w: publishing on %s", ErrNotAllowed, subject)
+	}
+	m, err := sub.NextMsgWithContext(ctx)
+	if errors.Is(err, nats.ErrNoResponders) || err == nil && len(m.Data) == 0 && m.Header.Get("Status") == "503" {
+		return nil, ErrNoImplementer
+	}
+	return m, err
+}
+
+// ErrNotAllowed says that the server does not let this account do something.
+var ErrNotAllowed = errors.New("the NATS server does not permit it to this account")
+
+// Cleaner removes the leftovers of intents, for a person. An error is told to that person: that
+// of a *forge.FieldError as a mistake in the request.
+type Cleaner func(ctx context.Context, project forge.ProjectID, person string, req CleanRequest) (Cleaned, error)
+
+// Serve answers people's requests to clean until ctx ends, which ends what is under
+// way too. Several processes share the requests.
+func (lo *Leftovers) Serve(ctx context.Context, clean Cleaner) error {
+	e := &endpoints{conn: lo.conn, slots: make(chan struct{}, cleansAtOnce), limit: cleanLimit}
+	svc, err := micro.AddService(lo.conn.NC, micro.Config{
+		Name: cleanService, Version: serviceVersion, Description: "remove what finished intents left",
+	})
+	if err != nil {
+		return fmt.Errorf("serve requests: %w", err)
+	}
+	err = svc.AddEndpoint(subjects.VerbClean, e.handler(ctx, e.cleaning(ctx, clean)), micro.WithEndpointSubject(subjects.ApiClean),
+		micro.WithEndpointMetadata(map[string]string{"request": "intents, before, after, dry_run, all optional; answers intents, kept, next"}))
+	if err != nil {
+		return errors.Join(fmt.Errorf("serve %s: %w", subjects.VerbClean, err), svc.Stop())
+	}
+	<-ctx.Done()
+	err = svc.Stop()
+	e.running.Wait()
+	if err != nil && !errors.Is(err, nats.ErrConnectionClosed) {
+		return fmt.Errorf("end the service: %w", err)
+	}
+	return nil
+}
+
+func (e *endpoints) cleaning(serving context.Context, clean Cleaner) answering {
+	return func(ctx context.Context, from subjects.Sender, r micro.Request) (any, error) {
+		req, err := readCleanRequest(r.Data())
+		if err != nil {
+			return nil, err
+		}
+		ctx, cancel := context.WithCancelCause(ctx)
+		defer cancel(nil)
+		defer context.AfterFunc(serving, func() { cancel(errors.New("this implementer is being stopped: ask again")) })()
+		answer, err := clean(ctx, from.Project, from.Name, req)
+		if cause := context.Cause(ctx); err != nil && cause != nil && !errors.Is(cause, context.DeadlineExceeded) {
+			err = cause
+		}
+		if field, ok := errors.AsType[*forge.FieldError](err); ok {
+			return nil, bad(field.Field, "%s", field.Reason)
+		}
+		if err != nil {
+			e.conn.Log.Warn("cannot clean", "project", from.Project, "person", from.Name, "error", err)
+			return nil, &errCode{"500", []RefusedField{{Reason: wire.OneLine(err.Error())}}}
+		}
+		answer.bound()
+		return answer, nil
+	}
+}
+
+// bound keeps an answer within what a message holds.
+func (c *Cleaned) bound() {
+	c.Intents = c.Intents[:min(len(c.Intents), MaxClean)]
+	c.Kept = c.Kept[:min(len(c.Kept), MaxClean)]
+	for i := range c.Kept {
+		c.Kept[i].Reason = wire.OneLine(c.Kept[i].Reason)
+	}
+}
+
+func readCleanRequest(data []byte) (CleanRequest, error) {
+	var req CleanRequest
+	var ids []string
+	var before, after string
+	err := readRequest(data, func(o *jsonObject) {
+		o.list("intents", &ids)
+		o.text("before", &before)
+		o.text("after", &after)
+		o.read("dry_run", &req.DryRun, "true or false")
+		o.only("intents", "before", "after", "dry_run")
+		if len(ids) > MaxClean {
+			o.note("intents", fmt.Sprintf("has %d; at most %d are allowed", len(ids), MaxClean))
+		}
+		for i, id := range ids {
+			parsed, err := forge.ParseIntentID(id)
+			if err != nil {
+				o.note(fmt.Sprintf("intents[%d]", i), err.Error())
+			}
+			req.Intents = append(req.Intents, parsed)
+		}
+		var err error
+		if before != "" {
+			if req.Before, err = time.Parse(time.RFC3339Nano, before); err != nil {
+				o.note("before", "is no time such as 2026-11-20T10:00:00Z")
+			}
+		}
+		if after != "" {
+			if req.After, err = forge.ParseIntentID(after); err != nil {
+				o.note("after", err.Error())
+			}
+		}
+	})
+	return req, err
+}

@@ -1,0 +1,342 @@
+package requests
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
+	"github.com/nats-io/nats.go/micro"
+	"github.com/nats-io/nuid"
+
+	forge "github.com/pfl-forge/pfl-forge"
+	"github.com/pfl-forge/pfl-forge/bus/internal/conn"
+	"github.com/pfl-forge/pfl-forge/bus/internal/wire"
+	"github.com/pfl-forge/pfl-forge/bus/subjects"
+	"github.com/pfl-forge/pfl-forge/document"
+)
+
+const (
+	// serviceName names the service among a server's micro services.
+	serviceName = "pfl-forge"
+	// serviceVersion is of the requests and answers.
+	serviceVersion = "1.0.0"
+	// rulingWait is how long a submission waits for a runner's decision.
+	rulingWait = 5 * time.Second
+	// requestsAtOnce bounds the requests that are answered at the same time.
+	requestsAtOnce = 64
+	// listed and mostListed are how many intents a list has, unless or at most.
+	listed, mostListed = 100, 500
+)
+
+// Accepted answers a submission.
+type Accepted struct {
+	Project forge.ProjectID `json:"project"`
+	Intent  forge.IntentID  `json:"intent"`
+	// Result is new, known (the same event was submitted before), or accepted (it is
+	// stored, and no runner has decided yet).
+	Result string `json:"result"`
+}
+
+// Refused answers a request that is refused.
+type Refused struct {
+	Errors []RefusedField `json:"errors"`
+}
+
+// RefusedField is one reason. An empty field stands for all of the request.
+type RefusedField struct {
+	Field  string `json:"field,omitempty"`
+	Reason string `json:"reason"`
+}
+
+// ServeConfig says what requests are answered from.
+type ServeConfig struct {
+	// View returns everything that is known of an intent, or ErrNotFound.
+	View func(context.Context, forge.Key) (forge.View, error)
+}
+
+// Serve answers other systems' requests at once, until ctx ends: submit, list, show, as
+// a NATS micro service. Several processes share the requests.
+func (ss *Submissions) Serve(ctx context.Context, cfg ServeConfig) error {
+	e := &endpoints{conn: ss.conn, submissions: ss, cfg: cfg, slots: make(chan struct{}, requestsAtOnce), limit: 2 * conn.RequestTimeout}
+	svc, err := micro.AddService(ss.conn.NC, micro.Config{
+		Name: serviceName, Version: serviceVersion, Description: "ask for changes of repositories, and look at them",
+	})
+	if err != nil {
+		return fmt.Errorf("serve requests: %w", err)
+	}
+	for _, one := range []struct {
+		name, subject, about string
+		answer               answering
+	}{
+		{"submit", subjects.ApiSubmit, "an intent, as JSON, a CloudEvent or protobuf; answers project, intent, result", e.submit},
+		{"submit-from", subjects.ApiSubmitFrom, "submit, for systems that may speak for themselves only", e.submit},
+		{"list", subjects.ApiList, "status, waiting, limit, after, all optional; answers intents, next", e.list},
+		{"show", subjects.ApiShow, "intent; answers everything that is known of it", e.show},
+	} {
+		err := svc.AddEndpoint(one.name, e.handler(ctx, one.answer), micro.WithEndpointSubject(one.subject),
+			micro.WithEndpointMetadata(map[string]string{"request": one.about}))
+		if err != nil {
+			return errors.Join(fmt.Errorf("serve %s: %w", one.name, err), svc.Stop())
+		}
+	}
+	<-ctx.Done()
+	err = svc.Stop()
+	e.running.Wait()
+	if err != nil && !errors.Is(err, nats.ErrConnectionClosed) {
+		return fmt.Errorf("end the service: %w", err)
+	}
+	return nil
+}
+
+type endpoints struct {
+	conn        *conn.Conn
+	submissions *Submissions
+	cfg         ServeConfig
+	slots       chan struct{}
+	limit       time.Duration // for an answer
+	running     sync.WaitGroup
+}
+
+// answering returns the answer to a request, or an *errCode.
+type answering func(context.Context, subjects.Sender, micro.Request) (any, error)
+
+// errCode is an error that says which kind it is, as HTTP does.
+type errCode struct {
+	code   string
+	fields []RefusedField
+}
+
+func (e *errCode) Error() string { return e.fields[0].Reason }
+
+func bad(field, format string, args ...any) error {
+	return &errCode{"400", []RefusedField{{field, fmt.Sprintf(format, args...)}}}
+}
+
+// handler answers requests whose sender can be answered in an inbox, several at once.
+func (e *endpoints) handler(serving context.Context, answer answering) micro.Handler {
+	return micro.HandlerFunc(func(r micro.Request) {
+		if wire.InboxOnly(r.Reply()) == "" {
+			e.conn.Log.Warn("ignored a request whose sender wants no answer in an inbox", "subject", r.Subject())
+			return
+		}
+		select {
+		case e.slots <- struct{}{}:
+		case <-serving.Done():
+			return
+		}
+		e.running.Go(func() {
+			defer func() { <-e.slots }()
+			ctx, cancel := context.WithTimeout(context.WithoutCancel(serving), e.limit)
+			defer cancel()
+			from, err := subjects.ParseAPI(r.Subject())
+			var result any
+			if err == nil {
+				result, err = answer(ctx, from, r)
+			} else {
+				err = bad("", "%v", err)
+			}
+			if err = e.respond(r, result, err); err != nil {
+				e.conn.Log.Warn("cannot answer a request", "subject", r.Subject(), "error", err)
+			}
+		})
+	})
+}
+
+func (e *endpoints) respond(r micro.Request, result any, err error) error {
+	if err == nil {
+		return r.RespondJSON(result)
+	}
+	code := &errCode{"500", []RefusedField{{Reason: "the request cannot be answered now; try again"}}}
+	if known, ok := errors.AsType[*errCode](err); ok {
+		code = known
+	} else {
+		e.conn.Log.Error("cannot answer a request", "subject", r.Subject(), "error", err)
+	}
+	data, err := json.Marshal(Refused{Errors: code.fields})
+	if err != nil {
+		return err
+	}
+	return r.Error(code.code, wire.OneLine(code.Error()), data)
+}
+
+// submit stores an intent and says what was decided.
+func (e *endpoints) submit(ctx context.Context, from subjects.Sender, r micro.Request) (any, error) {
+	header := r.Headers()
+	ev, err := submission{
+		from: from, contentType: header.Get(wire.HeaderContentType), data: r.Data(),
+		fallback: cmp.Or(header.Get(jetstream.MsgIDHeader), nuid.Next()),
+	}.read()
+	if wrong, ok := errors.AsType[*SubmissionError](err); ok {
+		refused := &errCode{code: "400"}
+		for _, f := range wrong.Fields {
+			refused.fields = append(refused.fields, RefusedField{f.Field, f.Reason})
+		}
+		return nil, refused
+	}
+	if err != nil {
+		return nil, err
+	}
+	subject, err := subjects.Submission(from.Project)
+	if err != nil {
+		return nil, err
+	}
+	id := ev.To.Intent
+	m, err := e.submissions.again(ev, subject)
+	if err != nil {
+		return nil, bad("", "%v", err)
+	}
+	ctx, cancel := context.WithTimeout(ctx, rulingWait)
+	defer cancel()
+	ruling, err := e.submissions.decided(ctx, m)
+	result := Accepted{Project: from.Project, Intent: id, Result: "new"}
+	switch {
+	case errors.Is(err, ErrNoRuling):
+		result.Result = "accepted"
+	case err != nil:
+		return nil, err
+	case ruling.Decision == forge.Refused:
+		return nil, &errCode{"409", []RefusedField{refusedField(ruling)}}
+	case ruling.Decision == forge.Ignored:
+		result.Result = "known"
+	}
+	return result, nil
+}
+
+func refusedField(r forge.Ruling) RefusedField {
+	return RefusedField{r.Field, strings.TrimPrefix(r.Reason, r.Field+": ")}
+}
+
+// again returns a submission as a message that is read to the same event.
+func (ss *Submissions) again(ev forge.Event, subject string) (*nats.Msg, error) {
+	in := forge.As[*forge.Submit](ev.Message).Intent
+	if in.ID == originID(in.Project, in.Origin) {
+		in.ID, ev.To.Intent = "", "" // it follows from the origin
+	} else {
+		in.Origin.EventID = "" // it follows from the id
+	}
+	ev.Message = &forge.Submit{Intent: in}
+	data, err := wire.Events.Marshal(&ev)
+	if err != nil {
+		return nil, err
+	}
+	m, err := ss.conn.Message(subject, data)
+	if err == nil {
+		m.Header.Set(jetstream.MsgIDHeader, "api/"+nuid.Next())
+	}
+	return m, err
+}
+
+// What a list can be asked for.
+var (
+	allStatuses = []string{
+		string(forge.StatusProposed), string(forge.StatusApproved), string(forge.StatusExecuting), string(forge.StatusDone),
+		string(forge.StatusBlocked), string(forge.StatusError), string(forge.StatusRejected), string(forge.StatusCancelled),
+	}
+	allWaiting = []string{
+		string(forge.WaitingApproval), string(forge.WaitingClarification), string(forge.WaitingFailed), string(forge.WaitingDirty),
+		string(forge.WaitingBudget), string(forge.WaitingPaused),
+	}
+)
+
+// oneOf notes the first value that is none of those that there are.
+func oneOf(o *jsonObject, field string, values, known []string) {
+	for _, v := range values {
+		if !slices.Contains(known, v) {
+			o.note(field, fmt.Sprintf("is %q; it can be %s", v, strings.Join(known, ", ")))
+			return
+		}
+	}
+}
+
+// list lists the intents of a project by their ids.
+func (e *endpoints) list(ctx context.Context, from subjects.Sender, r micro.Request) (any, error) {
+	var statuses, waiting []string
+	var after string
+	limit := listed
+	err := readRequest(r.Data(), func(o *jsonObject) {
+		o.list("status", &statuses)
+		o.list("waiting", &waiting)
+		o.text("after", &after)
+		o.whole("limit", &limit)
+		o.only("status", "waiting", "after", "limit")
+		if limit < 1 || limit > mostListed {
+			o.note("limit", fmt.Sprintf("is %d; it can be 1 to %d", limit, mostListed))
+		}
+		oneOf(o, "status", statuses, allStatuses)
+		oneOf(o, "waiting", waiting, allWaiting)
+	})
+	if err != nil {
+		return nil, err
+	}
+	all, err := e.submissions.journal.Summaries(ctx, from.Project)
+	if err != nil {
+		return nil, err
+	}
+	result := document.Listed{Intents: []document.State{}}
+	for i := range all {
+		s := &all[i]
+		if strings.Compare(string(s.Key.Intent), after) <= 0 ||
+			len(statuses) > 0 && !slices.Contains(statuses, string(s.Status)) ||
+			len(waiting) > 0 && !slices.Contains(waiting, string(s.Waiting)) {
+			continue
+		}
+		if len(result.Intents) == limit {
+			result.Next = result.Intents[limit-1].Intent
+			break
+		}
+		result.Intents = append(result.Intents, document.StateOf(s))
+	}
+	return result, nil
+}
+
+// show tells everything that is known of an intent.
+func (e *endpoints) show(ctx context.Context, from subjects.Sender, r micro.Request) (any, error) {
+	var id string
+	err := readRequest(r.Data(), func(o *jsonObject) {
+		o.text("intent", &id)
+		o.only("intent")
+		if _, err := forge.ParseIntentID(id); err != nil {
+			o.note("intent", err.Error())
+		}
+	})
+	if err != nil {
+		return nil, err
+	}
+	v, err := e.cfg.View(ctx, forge.Key{Project: from.Project, Intent: forge.IntentID(id)})
+	if errors.Is(err, conn.ErrNotFound) {
+		return nil, &errCode{"404", []RefusedField{{"intent", fmt.Sprintf("there is no intent %q in project %q", id, from.Project)}}}
+	}
+	if err != nil {
+		return nil, err
+	}
+	return document.DetailOf(&v), nil
+}
+
+// readRequest reads a request, which may be empty.
+func readRequest(data []byte, read func(*jsonObject)) error {
+	if len(data) == 0 {
+		data = []byte("{}")
+	}
+	var errs []forge.FieldError
+	o, err := readObject(data, "", &errs)
+	if err != nil {
+		return bad("", "%v", err)
+	}
+	read(&o)
+	refused := &errCode{code: "400"}
+	for _, f := range errs {
+		refused.fields = append(refused.fields, RefusedField{f.Field, f.Reason})
+	}
+	if len(errs) > 0 {
+		return refused
+	}
+	return nil
+}

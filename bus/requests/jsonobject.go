@@ -1,0 +1,96 @@
+package requests
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"slices"
+	"strings"
+
+	forge "github.com/pfl-forge/pfl-forge"
+)
+
+// jsonObject is a JSON object from outside. What is wrong with it is
+// noted by field, and reading goes on, so that all of it is told at once.
+type jsonObject struct {
+	path   string // of the object, with a dot at its end; empty at the top
+	values map[string]json.RawMessage
+	errs   *[]forge.FieldError
+}
+
+// readObject takes an object apart. Names are exact, and each comes once.
+func readObject(data []byte, path string, errs *[]forge.FieldError) (jsonObject, error) {
+	o := jsonObject{path: path, values: map[string]json.RawMessage{}, errs: errs}
+	d := json.NewDecoder(bytes.NewReader(data))
+	if t, err := d.Token(); err != nil || t != json.Delim('{') {
+		return o, errors.New("is not a JSON object")
+	}
+	for d.More() {
+		name, err := d.Token()
+		if err != nil {
+			return o, fmt.Errorf("is not JSON: %w", err)
+		}
+		var value json.RawMessage
+		if err := d.Decode(&value); err != nil {
+			return o, fmt.Errorf("is not JSON: %w", err)
+		}
+		key, _ := name.(string)
+		if _, twice := o.values[key]; twice {
+			o.note(key, "is given twice")
+		}
+		o.values[key] = value
+	}
+	if _, err := d.Token(); err != nil {
+		return o, fmt.Errorf("is not JSON: %w", err)
+	}
+	if _, err := d.Token(); !errors.Is(err, io.EOF) {
+		return o, errors.New("has something after its end")
+	}
+	return o, nil
+}
+
+func (o *jsonObject) note(field, reason string) {
+	*o.errs = append(*o.errs, forge.FieldError{Field: o.path + field, Reason: reason})
+}
+
+// read puts a field's value where it belongs. What is absent or null stays as it is.
+func (o *jsonObject) read(field string, into any, kind string) {
+	value, ok := o.values[field]
+	if !ok || string(value) == "null" {
+		return
+	}
+	if err := json.Unmarshal(value, into); err != nil {
+		o.note(field, "is not "+kind)
+	}
+}
+
+func (o *jsonObject) text(field string, into *string)   { o.read(field, into, "a string") }
+func (o *jsonObject) list(field string, into *[]string) { o.read(field, into, "a list of strings") }
+func (o *jsonObject) whole(field string, into *int)     { o.read(field, into, "a whole number") }
+func (o *jsonObject) has(field string) bool             { return o.values[field] != nil }
+func (o *jsonObject) hasAny(fields ...string) bool      { return slices.ContainsFunc(fields, o.has) }
+
+func (o *jsonObject) object(field string) (*jsonObject, bool) {
+	value, ok := o.values[field]
+	if !ok || string(value) == "null" {
+		return nil, false
+	}
+	inner, err := readObject(value, o.path+field+".", o.errs)
+	if err != nil {
+		o.note(field, err.Error())
+		return nil, false
+	}
+	return &inner, true
+}
+
+// only notes the fields that are not among the known ones.
+func (o *jsonObject) only(known ...string) {
+	for _, field := range slices.Sorted(maps.Keys(o.values)) {
+		if !slices.Contains(known, field) {
+			o.note(field, "is not known; what is: "+strings.Join(known, ", "))
+		}
+	}
+}

@@ -1,0 +1,131 @@
+package requests
+
+import (
+	"cmp"
+	"fmt"
+	"reflect"
+
+	"github.com/nats-io/nats.go/jetstream"
+
+	forge "github.com/pfl-forge/pfl-forge"
+	"github.com/pfl-forge/pfl-forge/bus/codec"
+	"github.com/pfl-forge/pfl-forge/bus/internal/wire"
+	"github.com/pfl-forge/pfl-forge/bus/subjects"
+	"github.com/pfl-forge/pfl-forge/document"
+)
+
+// verb returns the verb of a person's or system's event: a token of the event's
+// subject. It is empty for events that people do not send.
+func verb(ev *forge.Event) string { return verbs[reflect.TypeOf(ev.Message)] }
+
+var verbs = func() map[reflect.Type]string {
+	byType := map[reflect.Type]string{}
+	for _, spec := range forge.Messages() {
+		byType[reflect.TypeOf(spec.Message)] = spec.Verb
+	}
+	return byType
+}()
+
+// ReadIntent reads an event from FORGE_INTENTS.
+func ReadIntent(m jetstream.Msg) (forge.Event, error) {
+	from, err := subjects.ParseIntent(m.Subject())
+	if err != nil {
+		return forge.Event{}, wire.Garbage("Event", "%w", err)
+	}
+	if from.Person {
+		return readPersonal(m, from)
+	}
+	meta, err := m.Metadata()
+	if err != nil {
+		return forge.Event{}, err
+	}
+	header := m.Headers()
+	return submission{
+		from: from, contentType: header.Get(wire.HeaderContentType), data: m.Data(),
+		fallback: cmp.Or(header.Get(jetstream.MsgIDHeader), fmt.Sprintf("%d@%d", meta.Sequence.Stream, meta.Timestamp.UnixNano())),
+	}.read()
+}
+
+// readPersonal reads the event of a person. It may leave out what the subject says
+// anyway, and may be JSON.
+func readPersonal(m jetstream.Msg, from subjects.Sender) (forge.Event, error) {
+	read := wire.Events.Unmarshal
+	if m.Headers().Get(wire.HeaderContentType) == wire.TypeJSON || codec.LooksLikeJSON(m.Data()) {
+		read = wire.Events.ParseJSON
+	}
+	ev, err := read(m.Data())
+	if err != nil {
+		return ev, err
+	}
+	if got := verb(&ev); got != from.Verb {
+		return ev, wire.Garbage("Event", "it was sent as %q, but holds %q", from.Verb, got)
+	}
+	complete(&ev, from)
+	if ev.ID == "" {
+		ev.ID = m.Headers().Get(jetstream.MsgIDHeader)
+	}
+	if ev.ID == "" {
+		return ev, wire.Garbage("Event", "id is missing")
+	}
+	if ev.Actor != from.Name {
+		return ev, wire.Garbage("Event", "it was sent by %q, but says that it is from %q", from.Name, ev.Actor)
+	}
+	if ev.To.Project != from.Project {
+		return ev, wire.Garbage("Event", "it was sent to project %q, but is for %q", from.Project, ev.To.Project)
+	}
+	number := 0
+	switch m := ev.Message.(type) {
+	case *forge.Submit:
+		if err := checkPersonalSubmit(&ev, m); err != nil {
+			return ev, err
+		}
+	case *forge.Pause:
+		number = m.Number
+	case *forge.Resume:
+		number = m.Number
+	default:
+	}
+	if number != 0 {
+		return ev, wrong(from.Verb+".number", "is not for a sender to say; leave it out")
+	}
+	if _, err := subjects.Personal(ev.To, from.Name, from.Verb); err != nil {
+		return ev, wire.Garbage("Event", "%w", err)
+	}
+	return ev, nil
+}
+
+// checkPersonalSubmit checks the intent that a person submits.
+func checkPersonalSubmit(ev *forge.Event, submit *forge.Submit) error {
+	in := &submit.Intent
+	if in.Project != ev.To.Project {
+		return wire.Garbage("Event", "it was sent to project %q, but submits to %q", ev.To.Project, in.Project)
+	}
+	if in.ID != ev.To.Intent {
+		return wire.Garbage("Event", "it submits intent %q, but is for %q", in.ID, ev.To.Intent)
+	}
+	if in.Source == "" {
+		in.Source = forge.SourceHuman
+	}
+	if in.Source == forge.SourceReflection {
+		return wrong("source", "is not for a sender to say; leave it out")
+	}
+	errs := append(beyond(*submit, "", "Intent"), beyond(undecided(*in, document.Persons), "")...)
+	if len(errs) > 0 {
+		return wrongs(errs)
+	}
+	return nil
+}
+
+// complete fills in what an event's subject and its payload say twice.
+func complete(ev *forge.Event, from subjects.Sender) {
+	ev.To.Project = cmp.Or(ev.To.Project, from.Project)
+	ev.Actor = cmp.Or(ev.Actor, from.Name)
+	submit := forge.As[*forge.Submit](ev.Message)
+	if submit == nil {
+		return
+	}
+	in := &submit.Intent
+	in.Project = cmp.Or(in.Project, from.Project)
+	ev.To.Intent = cmp.Or(ev.To.Intent, in.ID)
+	in.ID = cmp.Or(in.ID, ev.To.Intent)
+}

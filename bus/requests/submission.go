@@ -1,0 +1,270 @@
+package requests
+
+import (
+	"bytes"
+	"cmp"
+	"crypto/sha256"
+	"encoding/base32"
+	"errors"
+	"fmt"
+	"mime"
+	"reflect"
+	"regexp"
+	"slices"
+	"strings"
+	"time"
+	"unicode"
+	"unicode/utf8"
+
+	forge "github.com/pfl-forge/pfl-forge"
+	"github.com/pfl-forge/pfl-forge/bus/codec"
+	"github.com/pfl-forge/pfl-forge/bus/internal/wire"
+	"github.com/pfl-forge/pfl-forge/bus/subjects"
+	"github.com/pfl-forge/pfl-forge/document"
+	"github.com/pfl-forge/pfl-forge/internal/slug"
+)
+
+// typesProtobuf lists the content types that mean protobuf.
+var typesProtobuf = []string{"application/protobuf", "application/x-protobuf", "application/vnd.google.protobuf", "application/octet-stream"}
+
+// notOneOf is told of what is in none of the formats. Most senders write JSON.
+const notOneOf = "is neither a JSON object nor a protobuf Event"
+
+// maxOrigin bounds the names in an origin, in bytes.
+const maxOrigin = 500
+
+// SubmissionError says what is wrong with a submission, field by field.
+type SubmissionError struct {
+	Fields []forge.FieldError
+
+	origin forge.Origin // as far as it can be read
+}
+
+func (e *SubmissionError) Error() string {
+	var list []string
+	for _, f := range e.Fields {
+		list = append(list, strings.TrimPrefix(f.Error(), ": "))
+	}
+	return strings.Join(list, "; ")
+}
+
+func wrong(field, reason string) *SubmissionError {
+	return wrongs([]forge.FieldError{{Field: field, Reason: reason}})
+}
+
+// wrongs puts errors in the order of their fields.
+func wrongs(errs []forge.FieldError) *SubmissionError {
+	slices.SortFunc(errs, func(a, b forge.FieldError) int { return strings.Compare(a.Field, b.Field) })
+	return &SubmissionError{Fields: errs}
+}
+
+// submission holds the message of a system, and how it came.
+type submission struct {
+	from        subjects.Sender
+	contentType string
+	data        []byte
+	fallback    string // identifies the message itself, when it says nothing that does
+}
+
+// request is a submission that was read, but not checked.
+type request struct {
+	intent forge.Intent
+	own    string // the id that the message gives itself, if it does
+}
+
+// read returns the event that a submission is, or a *SubmissionError. The intent's
+// id follows from its origin, so the same event of a system is the same intent in
+// whatever format, and however often and late it comes.
+func (s submission) read() (forge.Event, error) {
+	r, err := s.parse()
+	if wrong, ok := errors.AsType[*SubmissionError](err); ok {
+		wrong.origin = r.intent.Origin
+	}
+	if err != nil {
+		return forge.Event{}, err
+	}
+	errs := s.place(&r)
+	in := r.intent
+	if e := in.Validate(); e != nil && len(errs) == 0 {
+		errs = append(errs, *e)
+	}
+	if len(errs) > 0 {
+		wrong := wrongs(errs)
+		wrong.origin = in.Origin
+		return forge.Event{}, wrong
+	}
+	return forge.Event{
+		ID: "submit/" + string(in.ID), To: forge.Key{Project: in.Project, Intent: in.ID},
+		Actor: cmp.Or(in.Origin.Actor, in.Origin.System), Message: &forge.Submit{Intent: in},
+	}, nil
+}
+
+// parse reads any of the formats.
+func (s submission) parse() (request, error) {
+	kind, _, err := mime.ParseMediaType(s.contentType)
+	if s.contentType != "" && err != nil {
+		return request{}, wrong("Content-Type", err.Error())
+	}
+	binary := slices.Contains(typesProtobuf, kind)
+	if kind != "" && kind != wire.TypeJSON && kind != wire.TypeCloudEvents && !binary {
+		return request{}, wrong("Content-Type", fmt.Sprintf("is %q; it can be %s, %s or %s, or be left out", kind, wire.TypeJSON, wire.TypeCloudEvents, typesProtobuf[0]))
+	}
+	if len(s.data) == 0 {
+		return request{}, wrong("", "is empty; it is to be the intent, as a JSON object or a protobuf Event")
+	}
+	if binary || kind == "" && !codec.LooksLikeJSON(s.data) {
+		ev, err := wire.Events.Unmarshal(s.data)
+		if _, garbage := errors.AsType[*wire.GarbageError](err); garbage || err != nil && isText(s.data) {
+			err = errors.New(notOneOf)
+		}
+		return submitted(ev, err)
+	}
+	var errs []forge.FieldError
+	o, err := readObject(s.data, "", &errs)
+	if err != nil {
+		return request{}, wrong("", err.Error())
+	}
+	var r request
+	switch {
+	case kind == wire.TypeCloudEvents || o.has("specversion"):
+		r = readCloudEvent(&o)
+	case o.hasAny("submit", "to"): // an Event of the .proto files
+		return submitted(wire.Events.ParseJSON(s.data))
+	default:
+		r.intent = readIntentObject(&o, "id", "project", "origin")
+		o.text("id", (*string)(&r.intent.ID))
+		o.text("project", (*string)(&r.intent.Project))
+		readOrigin(&o, &r.intent.Origin)
+	}
+	if len(errs) > 0 {
+		return r, wrongs(errs)
+	}
+	return r, nil
+}
+
+// isText reports whether data is text, so that what it is as protobuf tells its sender nothing.
+func isText(data []byte) bool {
+	return utf8.Valid(data) && !bytes.ContainsFunc(data, func(r rune) bool { return unicode.IsControl(r) && !unicode.IsSpace(r) })
+}
+
+// submitted returns the intent of an event that is a submission.
+func submitted(ev forge.Event, err error) (request, error) {
+	if err != nil {
+		return request{}, wrong("", err.Error())
+	}
+	if got := verb(&ev); got != "submit" {
+		return request{}, wrong("", fmt.Sprintf("it was sent as %q, but holds %q", "submit", got))
+	}
+	submit := forge.As[*forge.Submit](ev.Message)
+	in := submit.Intent
+	errs := beyond(*submit, "submit.", "Intent")
+	if ev.To.Intent != "" && in.ID != "" && ev.To.Intent != in.ID {
+		errs = append(errs, forge.FieldError{Field: "to.intent", Reason: fmt.Sprintf("is %q, but it submits %q", ev.To.Intent, in.ID)})
+	}
+	if ev.To.Project != "" && in.Project != "" && ev.To.Project != in.Project {
+		errs = append(errs, forge.FieldError{Field: "to.project", Reason: fmt.Sprintf("is %q, but it submits to %q", ev.To.Project, in.Project)})
+	}
+	if len(errs) > 0 {
+		return request{}, wrongs(errs)
+	}
+	in.ID, in.Project = cmp.Or(in.ID, ev.To.Intent), cmp.Or(in.Project, ev.To.Project)
+	return request{intent: in, own: ev.ID}, nil
+}
+
+// place says whose intent it is, and checks what the sender is not to decide.
+func (s submission) place(r *request) (errs []forge.FieldError) {
+	in := &r.intent
+	note := func(field, format string, args ...any) {
+		errs = append(errs, forge.FieldError{Field: field, Reason: fmt.Sprintf(format, args...)})
+	}
+	if in.Source != "" && in.Source != forge.SourceSystem {
+		note("source", "is %q; what comes this way is from a system", in.Source)
+	}
+	in.Source = forge.SourceSystem
+	errs = append(errs, beyond(undecided(*in, document.Systems), "")...)
+	if in.Project != "" && in.Project != s.from.Project {
+		note("project", "is %q, but it was sent to %q", in.Project, s.from.Project)
+	}
+	in.Project = s.from.Project
+	origin := &in.Origin
+	switch {
+	case !s.from.Named || origin.System == s.from.Name:
+	case origin.System == "":
+		origin.System = s.from.Name
+	default:
+		note("origin.system", "is %q, but its sender may speak for %q only", origin.System, s.from.Name)
+	}
+	if origin.System == "" {
+		note("origin.system", "is empty; say which system sends this")
+	}
+	if in.ID != "" && origin.EventID != "" {
+		note("id", "follows from origin; leave one of them out")
+	}
+	origin.EventID = cmp.Or(origin.EventID, string(in.ID), r.own, s.fallback)
+	for field, text := range map[string]string{"origin.actor": origin.Actor, "origin.event_id": origin.EventID, "origin.system": origin.System} {
+		if reason := badName(text); reason != "" {
+			note(field, "%s", reason)
+		}
+	}
+	if in.ID == "" && len(errs) == 0 {
+		in.ID = originID(in.Project, *origin)
+	}
+	return errs
+}
+
+// originID returns the id of an intent that an event of a system asks for.
+func originID(p forge.ProjectID, o forge.Origin) forge.IntentID {
+	const readable, unique = 20, 16
+	h := sha256.New()
+	for _, part := range []string{string(p), o.System, o.EventID} {
+		fmt.Fprintf(h, "%d:%s", len(part), part)
+	}
+	sum := strings.ToLower(base32.HexEncoding.WithPadding(base32.NoPadding).EncodeToString(h.Sum(nil)))[:unique]
+	name := slug.Make(o.EventID)
+	if len(name) > readable {
+		name = name[:readable]
+	}
+	if name = strings.Trim(name, "-"); name != "" {
+		name += "-"
+	}
+	return forge.IntentID(name + sum)
+}
+
+func badName(s string) string {
+	switch {
+	case len(s) > maxOrigin:
+		return fmt.Sprintf("has %d bytes; at most %d are allowed", len(s), maxOrigin)
+	case !utf8.ValidString(s):
+		return "is not valid UTF-8"
+	case strings.ContainsFunc(s, unicode.IsControl):
+		return "holds a control character"
+	}
+	return ""
+}
+
+// undecided returns the fields of an intent that the sender may not set.
+// Everything else is decided here, also what the vocabulary gains later.
+func undecided(in forge.Intent, by document.Setter) forge.Intent {
+	for _, f := range document.FieldsBy(by) {
+		reflect.ValueOf(f.Of(&in)).Elem().SetZero()
+	}
+	in.ID, in.Project, in.Origin = "", "", forge.Origin{}
+	if by == document.Persons {
+		in.Status, in.CreatedAt = "", time.Time{} // as they are at the beginning
+	}
+	return in
+}
+
+var wordEnd = regexp.MustCompile(`([a-z])([A-Z])`)
+
+// beyond returns the fields of a struct that are set and are not allowed.
+func beyond(v any, path string, allowed ...string) (errs []forge.FieldError) {
+	of := reflect.ValueOf(v)
+	for _, f := range reflect.VisibleFields(of.Type()) {
+		if !f.Anonymous && !slices.Contains(allowed, f.Name) && !of.FieldByIndex(f.Index).IsZero() {
+			field := path + strings.ToLower(wordEnd.ReplaceAllString(f.Name, "${1}_$2"))
+			errs = append(errs, forge.FieldError{Field: field, Reason: "is not for a sender to say; leave it out"})
+		}
+	}
+	return errs
+}

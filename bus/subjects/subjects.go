@@ -1,0 +1,410 @@
+package subjects
+
+import (
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+	"unicode/utf8"
+
+	forge "github.com/pfl-forge/pfl-forge"
+)
+
+// Every subject is built and taken apart in this file, commands.go or outsidesubjects.go,
+// and nowhere else. A builder fails when an id is not one, so that no text of anybody becomes a
+// token, a wildcard or several tokens.
+//
+//	forge.intent.<project>.submit                                                   FORGE_INTENTS, from systems
+//	forge.intent.<project>.from.<escaped system>.submit                             FORGE_INTENTS, from one system alone
+//	forge.intent.<project>.by.<escaped person>.<verb>                               FORGE_INTENTS, from one person
+//	forge.journal.<project>.<intent>                                                FORGE_JOURNAL
+//	forge.project.<project>                                                            FORGE_PROJECTS
+//	forge.result.<step>.<project>.<intent>                                          not stored
+//	forge.command.<step>.any.<project>.<intent>.<task or ->.<number>.<claim>        FORGE_COMMANDS
+//	forge.command.<step>.on.<replica>.<project>.<intent>.<task or ->.<number>.<claim>
+//	forge.wake.<project>[.<intent>]                                                 FORGE_WAKES
+//	forge.timer.<project>.<intent or ->.<escaped key>                               FORGE_WAKES
+//	forge.epoch.<commands or wakes>                                                 either memory stream
+//	forge.lease.<step>.<project>.<intent>.<task or ->                               FORGE_LEASES
+//	forge.transcript.<project>.<intent>.<task or ->.<step>.<number>.<claim>         FORGE_TRANSCRIPTS
+//	forge.dead.<stream>                                                             FORGE_DEAD
+//	forge.progress.<project>.<intent>                                               not stored
+//	forge.control.<project>.<intent or ->                                           not stored
+//	forge.event.<project>.<intent>.<what>                                           FORGE_EVENTS
+//	forge.refusal.<project>.<escaped system or ->                                   FORGE_REFUSALS
+//	forge.api.<project>.<submit, list or show>                                      not stored
+//	forge.api.<project>.from.<escaped system>.submit                                not stored
+//	forge.api.<project>.by.<escaped person>.clean                                   not stored
+//	forge.cleaned.<project>                                                         not stored
+
+// None stands for an empty token; no id starts with a hyphen.
+const None = "-"
+
+// CheckKey returns an error unless the key is that of an intent or a project.
+func CheckKey(k forge.Key) error {
+	if _, err := forge.ParseProjectID(string(k.Project)); err != nil {
+		return err
+	}
+	if k.IsProject() {
+		return nil
+	}
+	_, err := forge.ParseIntentID(string(k.Intent))
+	return err
+}
+
+// CheckIntent returns an error unless the key is that of an intent.
+func CheckIntent(k forge.Key) error {
+	if err := CheckKey(k); err != nil {
+		return err
+	}
+	_, err := forge.ParseIntentID(string(k.Intent))
+	return err
+}
+
+// maxSender bounds the name of a person or system in a subject, in bytes.
+const maxSender = 200
+
+// Personal is where a person asks for something. Only that person is to be
+// allowed to publish there.
+func Personal(k forge.Key, person, verb string) (string, error) {
+	check := CheckIntent
+	if k.IsProject() && forProjects[verb] {
+		check = CheckKey
+	}
+	if len(person) > maxSender {
+		return "", fmt.Errorf("a person's name has %d bytes; at most %d are allowed", len(person), maxSender)
+	}
+	return "forge.intent." + string(k.Project) + ".by." + escape(person) + "." + verb, check(k)
+}
+
+// forProjects are the wishes that can be about a whole project.
+var forProjects = map[string]bool{"cancel": true, "pause": true, "resume": true, "reflect": true}
+
+// Sender holds the parts of a subject of FORGE_INTENTS: who sent which event.
+type Sender struct {
+	Project forge.ProjectID
+	Verb    string
+	Person  bool   // otherwise a system
+	Named   bool   // the subject says who it is
+	Name    string // of the person or system, if named
+}
+
+// ParseIntent returns the sender in a subject of FORGE_INTENTS.
+func ParseIntent(s string) (Sender, error) {
+	rest, ok := strings.CutPrefix(s, "forge.intent.")
+	t := strings.Split(rest, ".")
+	if !ok || len(t) != 2 && len(t) != 4 {
+		return Sender{}, fmt.Errorf("%q is no subject of an intent", s)
+	}
+	project, err := forge.ParseProjectID(t[0])
+	from := Sender{Project: project, Verb: t[len(t)-1]}
+	if err != nil || len(t) == 2 {
+		return from, err
+	}
+	from.Named, from.Person = true, t[1] == "by"
+	if t[1] != "by" && t[1] != "from" {
+		return from, fmt.Errorf("%q is no subject of an intent", s)
+	}
+	from.Name, err = unescape(t[2])
+	return from, err
+}
+
+// Journal returns the subject of a machine's journal.
+func Journal(k forge.Key) (string, error) {
+	if k.IsProject() {
+		return "forge.project." + string(k.Project), CheckKey(k)
+	}
+	return "forge.journal." + string(k.Project) + "." + string(k.Intent), CheckKey(k)
+}
+
+// ParseJournal is the reverse of Journal.
+func ParseJournal(s string) (forge.Key, error) {
+	if project, ok := strings.CutPrefix(s, "forge.project."); ok {
+		k := forge.Key{Project: forge.ProjectID(project)}
+		return k, CheckKey(k)
+	}
+	t, err := Tokens(s, "forge.journal.", 2)
+	if err != nil {
+		return forge.Key{}, err
+	}
+	k := forge.Key{Project: forge.ProjectID(t[0]), Intent: forge.IntentID(t[1])}
+	return k, CheckIntent(k)
+}
+
+// everyJournal matches the journals of all intents, everyProject those of all projects.
+const (
+	EveryJournal = "forge.journal.*.*"
+	EveryProject = "forge.project.*"
+)
+
+// IntentJournals and laneJournals match the journals of a project, or of every
+// project if it is empty.
+func IntentJournals(p forge.ProjectID) (string, error) {
+	t, err := projectToken(p)
+	return "forge.journal." + t + ".*", err
+}
+
+// ProjectJournals returns the filter for the journal of a project's own machine, or of all
+// projects' if it is empty.
+func ProjectJournals(p forge.ProjectID) (string, error) {
+	t, err := projectToken(p)
+	return "forge.project." + t, err
+}
+
+func projectToken(p forge.ProjectID) (string, error) {
+	if p == "" {
+		return "*", nil
+	}
+	_, err := forge.ParseProjectID(string(p))
+	return string(p), err
+}
+
+// Result returns the subject on which a worker asks a runner to decide on a result.
+func Result(r *forge.Result) (string, error) {
+	if _, err := forge.ParseStep(string(r.Attempt.Step)); err != nil {
+		return "", err
+	}
+	return strings.Join([]string{"forge.result", string(r.Attempt.Step), string(r.To.Project), string(r.To.Intent)}, "."), CheckIntent(r.To)
+}
+
+// ParseResult is the reverse of Result.
+func ParseResult(s string) (step forge.Step, k forge.Key, err error) {
+	t, err := Tokens(s, "forge.result.", 3)
+	if err != nil {
+		return "", k, err
+	}
+	if step, err = forge.ParseStep(t[0]); err != nil {
+		return "", k, err
+	}
+	k = forge.Key{Project: forge.ProjectID(t[1]), Intent: forge.IntentID(t[2])}
+	return step, k, CheckIntent(k)
+}
+
+// Lease returns the subject of the lease on a step of a task, or of an intent if task is
+// empty.
+func Lease(intent forge.Key, task forge.TaskID, step forge.Step) (string, error) {
+	if _, err := forge.ParseStep(string(step)); err != nil {
+		return "", err
+	}
+	of := None
+	if task != "" {
+		if _, err := forge.ParseTaskID(string(task)); err != nil {
+			return "", err
+		}
+		of = string(task)
+	}
+	return strings.Join([]string{"forge.lease", string(step), string(intent.Project), string(intent.Intent), of}, "."), CheckIntent(intent)
+}
+
+// LeasesIn matches every lease on something of a project.
+func LeasesIn(p forge.ProjectID) (string, error) {
+	_, err := forge.ParseProjectID(string(p))
+	return "forge.lease.*." + string(p) + ".*.*", err
+}
+
+// ParseLease returns the step and the intent of a lease.
+func ParseLease(s string) (step forge.Step, k forge.Key, err error) {
+	t, err := Tokens(s, "forge.lease.", 4)
+	if err != nil {
+		return "", k, err
+	}
+	k = forge.Key{Project: forge.ProjectID(t[1]), Intent: forge.IntentID(t[2])}
+	return forge.Step(t[0]), k, CheckIntent(k)
+}
+
+// LeasesOf matches every lease on a step.
+func LeasesOf(step forge.Step) (string, error) {
+	_, err := forge.ParseStep(string(step))
+	return "forge.lease." + string(step) + ".*.*.*", err
+}
+
+// Wake returns the subject on which a machine gets timers and events of other machines.
+func Wake(k forge.Key) (string, error) {
+	s := "forge.wake." + string(k.Project)
+	if !k.IsProject() {
+		s += "." + string(k.Intent)
+	}
+	return s, CheckKey(k)
+}
+
+// Timer returns the subject of a schedule; setting a timer again replaces it.
+func Timer(t *forge.Timer) (string, error) {
+	return Timers(t.To, escape(t.Key)), CheckKey(t.To)
+}
+
+// Timers is the subject of a machine's timer, or with a wildcard those of all
+// of them.
+func Timers(k forge.Key, key string) string {
+	return "forge.timer." + string(k.Project) + "." + intentToken(k) + "." + key
+}
+
+// escape makes a token out of a timer's key: what is not a letter, a digit or a
+// hyphen becomes = and two hexadecimal digits.
+func escape(key string) string {
+	var b strings.Builder
+	for i := range len(key) {
+		c := key[i]
+		if c == '-' || c >= '0' && c <= '9' || c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' {
+			b.WriteByte(c)
+		} else {
+			fmt.Fprintf(&b, "=%02x", c)
+		}
+	}
+	if key == "" {
+		return "="
+	}
+	return b.String()
+}
+
+// unescape is the reverse of escape, and takes nothing else.
+func unescape(token string) (string, error) {
+	if token == "=" {
+		return "", nil
+	}
+	var b strings.Builder
+	for rest := token; rest != ""; {
+		if rest[0] != '=' {
+			b.WriteByte(rest[0])
+			rest = rest[1:]
+			continue
+		}
+		if len(rest) < 3 {
+			return "", fmt.Errorf("%q ends within an escape", token)
+		}
+		n, err := strconv.ParseUint(rest[1:3], 16, 8)
+		if err != nil {
+			return "", fmt.Errorf("%q holds an escape that is none", token)
+		}
+		b.WriteByte(byte(n))
+		rest = rest[3:]
+	}
+	if text := b.String(); escape(text) == token && utf8.ValidString(text) {
+		return text, nil
+	}
+	return "", fmt.Errorf("%q is not how a name is escaped", token)
+}
+
+func intentToken(k forge.Key) string {
+	if k.IsProject() {
+		return None
+	}
+	return string(k.Intent)
+}
+
+// Progress returns the subject on which the attempts of an intent tell how they go.
+func Progress(k forge.Key) (string, error) {
+	return "forge.progress." + string(k.Project) + "." + string(k.Intent), CheckIntent(k)
+}
+
+// ProgressIn returns the filter for the progress in a project, or in all if it is empty.
+func ProgressIn(p forge.ProjectID) (string, error) {
+	t, err := projectToken(p)
+	return "forge.progress." + t + ".*", err
+}
+
+// Transcript names the transcript of an attempt.
+func Transcript(to forge.Key, a forge.Attempt) (string, error) {
+	if err := CheckIntent(to); err != nil {
+		return "", err
+	}
+	like := TranscriptFilter{Project: to.Project, Intent: to.Intent, Task: a.Task, Step: a.Step, Number: a.Number}
+	if a.Step == "" || a.Number < 1 || a.Claim < 1 {
+		return "", fmt.Errorf("%s is no attempt", a)
+	}
+	subject, err := Transcripts(like)
+	t := strings.Split(subject, ".")
+	if a.Task == "" {
+		t[4] = None
+	}
+	t[7] = strconv.Itoa(a.Claim)
+	return strings.Join(t, "."), err
+}
+
+// Transcripts matches transcripts.
+func Transcripts(f TranscriptFilter) (string, error) {
+	t := []string{"forge", "transcript", "*", "*", "*", "*", "*", "*"}
+	var errs []error
+	set := func(i int, value string, err error) {
+		t[i] = value
+		errs = append(errs, err)
+	}
+	if f.Project != "" {
+		id, err := forge.ParseProjectID(string(f.Project))
+		set(2, string(id), err)
+	}
+	if f.Intent != "" {
+		id, err := forge.ParseIntentID(string(f.Intent))
+		set(3, string(id), err)
+	}
+	if f.Task != "" {
+		id, err := forge.ParseTaskID(string(f.Task))
+		set(4, string(id), err)
+	}
+	if f.Step != "" {
+		step, err := forge.ParseStep(string(f.Step))
+		set(5, string(step), err)
+	}
+	if f.Number > 0 {
+		set(6, strconv.Itoa(f.Number), nil)
+	}
+	return strings.Join(t, "."), errors.Join(errs...)
+}
+
+// ParseTranscript is the reverse of Transcript.
+func ParseTranscript(s string) (to forge.Key, a forge.Attempt, err error) {
+	t, err := Tokens(s, "forge.transcript.", 6)
+	if err != nil {
+		return to, a, err
+	}
+	to = forge.Key{Project: forge.ProjectID(t[0]), Intent: forge.IntentID(t[1])}
+	a = forge.Attempt{Step: forge.Step(t[3])}
+	if t[2] != None {
+		a.Task = forge.TaskID(t[2])
+	}
+	if a.Number, err = strconv.Atoi(t[4]); err != nil {
+		return to, a, err
+	}
+	if a.Claim, err = strconv.Atoi(t[5]); err != nil {
+		return to, a, err
+	}
+	if again, err := Transcript(to, a); err != nil || again != s {
+		return to, a, fmt.Errorf("%q is no transcript's subject", s)
+	}
+	return to, a, nil
+}
+
+// Control returns the subject on which workers are told what is not needed any more.
+func Control(k forge.Key) (string, error) {
+	return "forge.control." + string(k.Project) + "." + intentToken(k), CheckKey(k)
+}
+
+// EveryResult matches the results of all workers.
+const EveryResult = "forge.result.*.*.*"
+
+// Dead is where a stream's dead letters are, or, if it is empty, those of
+// results.
+func Dead(stream string) string {
+	if stream == "" {
+		return "forge.dead.results"
+	}
+	return "forge.dead." + strings.ToLower(strings.TrimPrefix(stream, "FORGE_"))
+}
+
+// Tokens returns the tokens of a subject after a prefix, if there are n of them.
+func Tokens(s, prefix string, n int) ([]string, error) {
+	rest, ok := strings.CutPrefix(s, prefix)
+	t := strings.Split(rest, ".")
+	if !ok || len(t) != n {
+		return nil, fmt.Errorf("%q is no subject of the shape %s with %d more tokens", s, prefix, n)
+	}
+	return t, nil
+}
+
+// TranscriptFilter says which transcripts; empty fields match everything.
+type TranscriptFilter struct {
+	Project forge.ProjectID
+	Intent  forge.IntentID
+	Task    forge.TaskID
+	Step    forge.Step
+	Number  int // of the attempt
+}

@@ -1,0 +1,83 @@
+package transcripts
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
+
+	forge "github.com/pfl-forge/pfl-forge"
+	"github.com/pfl-forge/pfl-forge/bus/internal/conn"
+	"github.com/pfl-forge/pfl-forge/bus/internal/streams"
+	"github.com/pfl-forge/pfl-forge/bus/subjects"
+)
+
+// transcriptID begins the message ids of transcripts.
+const transcriptID = "transcript/"
+
+// Batch is lines of a transcript as they were appended.
+type Batch struct {
+	ID    string // under which they were appended
+	Seq   uint64
+	At    time.Time // when they were stored
+	Lines []byte
+}
+
+// Read returns the stored lines of an attempt, of all its claims, in
+// order: everything that was appended before it was called.
+func (ts *Stream) Read(ctx context.Context, to forge.Key, a forge.Attempt) ([]Batch, error) {
+	filter, err := subjects.Transcripts(subjects.TranscriptFilter{Project: to.Project, Intent: to.Intent, Task: a.Task, Step: a.Step, Number: a.Number})
+	if err != nil {
+		return nil, fmt.Errorf("read transcript: %w", err)
+	}
+	if a.Task == "" {
+		t := strings.Split(filter, ".")
+		t[4] = subjects.None
+		filter = strings.Join(t, ".")
+	}
+	newest, err := ts.conn.Last(ctx, streams.Transcripts, filter)
+	if errors.Is(err, conn.ErrNotFound) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("read transcript: %w", err)
+	}
+	for attempt := 0; ; attempt++ {
+		var list []Batch
+		last, err := ts.conn.Each(ctx, streams.Transcripts, filter, func(m conn.Stored) error {
+			at, err := time.Parse(time.RFC3339Nano, conn.Stamp(&nats.Msg{Header: m.Header}, "Nats-Time-Stamp"))
+			list = append(list, Batch{batchID(m.Header.Get(jetstream.MsgIDHeader)), m.Seq, at, m.Data})
+			return err
+		})
+		if err != nil || last >= newest.Seq {
+			return list, err
+		}
+		if err := conn.Sleep(ctx, conn.Backoff(attempt)); err != nil { // a replica answered that is behind
+			return nil, fmt.Errorf("read transcript: no replica has message %d: %w", newest.Seq, err)
+		}
+	}
+}
+
+func batchID(header string) string { return strings.TrimPrefix(header, transcriptID) }
+
+// Oldest returns where the stream of transcripts begins: what was appended
+// before is not in it any more. The sequence is 0 if nothing is in it.
+func (ts *Stream) Oldest(ctx context.Context) (seq uint64, at time.Time, err error) {
+	var reply struct {
+		Message struct {
+			Seq  uint64    `json:"seq"`
+			Time time.Time `json:"time"`
+		} `json:"message"`
+	}
+	request := map[string]any{"seq": 1, "next_by_subj": "forge.transcript.>"}
+	err = ts.conn.API(ctx, "STREAM.MSG.GET."+streams.Transcripts, request, &reply)
+	var refused *jetstream.APIError
+	if errors.As(err, &refused) && refused.ErrorCode == jetstream.JSErrCodeMessageNotFound {
+		return 0, time.Time{}, nil
+	}
+	return reply.Message.Seq, reply.Message.Time, err
+}

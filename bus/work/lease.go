@@ -1,0 +1,269 @@
+package work
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
+
+	forge "github.com/pfl-forge/pfl-forge"
+	"github.com/pfl-forge/pfl-forge/bus/internal/conn"
+	"github.com/pfl-forge/pfl-forge/bus/internal/streams"
+	"github.com/pfl-forge/pfl-forge/bus/subjects"
+)
+
+const (
+	// leaseTTL is after how long the server forgets a lease that is not renewed.
+	leaseTTL = 30 * time.Second
+	// LeaseRenewal is how often a holder renews it, at the least.
+	LeaseRenewal = 5 * time.Second
+	// LeaseGrace is how long a holder goes on after the last renewal that the server
+	// confirmed. It is less than leaseTTL, so what the holder started has ended before
+	// another replica begins.
+	LeaseGrace = 24 * time.Second
+	// leasePoll is how often a replica that waits for a lease looks.
+	leasePoll = 500 * time.Millisecond
+)
+
+// ErrLeaseLost says that another replica may do what a lease was for, because its
+// holder was cut off for too long.
+var ErrLeaseLost = errors.New("cut off for too long: another replica may have taken over")
+
+// LeaseHolder is who holds leases: a replica in one of its lives.
+type LeaseHolder struct {
+	Replica forge.ReplicaID
+	Life    string // differs from life to life of the process
+}
+
+// Lease is the right to work on a task, or on the analysis of an intent: while one
+// replica has it, no other one begins. It is safe for concurrent use.
+type Lease struct {
+	leases  *Leases
+	subject string
+	data    []byte
+
+	mu      sync.Mutex
+	seq     uint64
+	renewed time.Time // when the last renewal that was confirmed was sent
+	lost    bool
+}
+
+// leaseRecord is the message that a lease consists of. A released one has no replica.
+type leaseRecord struct {
+	Replica forge.ReplicaID `json:"replica,omitempty"`
+	Life    string          `json:"life,omitempty"`
+	Ack     string          `json:"ack,omitempty"` // where the server is told about the command
+}
+
+// Leases gives out the right to work on a task to one replica at a time.
+type Leases struct {
+	conn *conn.Conn
+}
+
+// NewLeases returns the Leases of a connection.
+func NewLeases(c *conn.Conn) *Leases {
+	return &Leases{conn: c}
+}
+
+// Acquire waits until the lease is free on what a command is about: the step
+// of its task, whichever attempt of it. A lease of the holder's replica from
+// before its restart counts as free: what it ran has ended before this one began.
+func (ls *Leases) Acquire(ctx context.Context, job *Job, h LeaseHolder) (*Lease, error) {
+	cmd := &job.Command
+	subject, err := subjects.Lease(cmd.To, cmd.Attempt.Task, cmd.Attempt.Step)
+	if err != nil {
+		return nil, fmt.Errorf("acquire lease: %w", err)
+	}
+	data, err := json.Marshal(leaseRecord{h.Replica, h.Life, job.ack})
+	if err != nil {
+		return nil, err
+	}
+	l := &Lease{leases: ls, subject: subject, data: data}
+	for {
+		free, err := l.look(ctx, h)
+		if err == nil && free {
+			err = l.publish(ctx, data, leaseTTL)
+			if err == nil {
+				return l, nil
+			}
+			if refused, _ := conn.WrongSequence(err); refused { // somebody was faster
+				err = nil
+			}
+		}
+		if err == nil {
+			err = conn.Sleep(ctx, leasePoll)
+		}
+		if err != nil {
+			return nil, fmt.Errorf("acquire lease: %w", err)
+		}
+	}
+}
+
+// look notes the sequence of the last message, and reports whether the lease
+// is free.
+func (l *Lease) look(ctx context.Context, h LeaseHolder) (bool, error) {
+	m, err := l.leases.conn.Last(ctx, streams.Leases, l.subject)
+	if errors.Is(err, conn.ErrNotFound) {
+		l.seq = 0
+		return true, nil
+	}
+	if err != nil {
+		return false, err
+	}
+	l.seq = m.Seq
+	var r leaseRecord
+	if json.Unmarshal(m.Data, &r) != nil {
+		return true, nil //nolint:nilerr // nobody can renew it
+	}
+	return r.Replica == "" || r.Replica == h.Replica && r.Life != h.Life, nil
+}
+
+// publish writes the lease if its last message is still the known one.
+func (l *Lease) publish(ctx context.Context, data []byte, ttl time.Duration) error {
+	ctx, cancel := context.WithTimeout(ctx, conn.RequestTimeout)
+	defer cancel()
+	m := nats.NewMsg(l.subject)
+	m.Data = data
+	m.Header.Set(jetstream.ExpectedLastSubjSeqHeader, strconv.FormatUint(l.seq, 10))
+	sent := time.Now()
+	ack, err := l.leases.conn.JS.PublishMsg(ctx, m, jetstream.WithMsgTTL(ttl))
+	if err == nil {
+		l.seq, l.renewed = ack.Sequence, sent
+	}
+	return err
+}
+
+// Held returns ErrLeaseLost if the lease may have gone to another replica. Whoever
+// has one asks before every effect.
+func (l *Lease) Held() error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.lost || time.Since(l.renewed) > LeaseGrace {
+		l.lost = true
+		return ErrLeaseLost
+	}
+	return nil
+}
+
+// Keep renews the lease now and then until ctx ends, and returns ErrLeaseLost if that did not
+// succeed for LeaseGrace, or another replica has it.
+func (l *Lease) Keep(ctx context.Context, every time.Duration) error {
+	tick := time.NewTicker(every)
+	defer tick.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-tick.C:
+		}
+		err := l.renew(ctx)
+		if lost := l.Held(); lost != nil {
+			return errors.Join(lost, err)
+		}
+		if err != nil && ctx.Err() == nil {
+			l.leases.conn.Log.Warn("cannot renew a lease; trying again", "lease", l.subject, "error", err)
+		}
+	}
+}
+
+func (l *Lease) renew(ctx context.Context) error {
+	if err := l.Held(); err != nil { // this process may have been stopped for long
+		return err
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	ctx, cancel := context.WithDeadline(ctx, l.renewed.Add(LeaseGrace))
+	defer cancel()
+	err := l.publish(ctx, l.data, leaseTTL)
+	refused, _ := conn.WrongSequence(err)
+	if !refused {
+		return err
+	}
+	m, err := l.leases.conn.Last(ctx, streams.Leases, l.subject)
+	switch {
+	case errors.Is(err, conn.ErrNotFound): // the server has lost it
+		l.seq = 0
+	case err != nil:
+		return err
+	case string(m.Data) != string(l.data):
+		l.lost = true
+		return ErrLeaseLost
+	default: // its confirmation got lost
+		l.seq = m.Seq
+	}
+	return l.publish(ctx, l.data, leaseTTL)
+}
+
+// Release gives the lease back. Without it, others have to wait for its end.
+func (l *Lease) Release(ctx context.Context) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.lost {
+		return
+	}
+	l.lost = true
+	if err := l.publish(ctx, []byte("{}"), time.Second); err != nil {
+		l.leases.conn.Log.Debug("cannot release a lease; it ends by itself", "lease", l.subject, "error", err)
+	}
+}
+
+// HandBack has the server send the commands at once that a replica had taken before
+// it restarted, instead of when it finds out by itself.
+func (ls *Leases) HandBack(ctx context.Context, h LeaseHolder, steps ...forge.Step) error {
+	for _, step := range steps {
+		filter, err := subjects.LeasesOf(step)
+		if err != nil {
+			return fmt.Errorf("hand commands back: %w", err)
+		}
+		found, err := ls.conn.Lasts(ctx, streams.Leases, filter)
+		if err != nil {
+			return fmt.Errorf("hand commands back: %w", err)
+		}
+		for _, m := range found {
+			var r leaseRecord
+			if json.Unmarshal(m.Data, &r) != nil || r.Replica != h.Replica || r.Life == h.Life || !isAck(r.Ack) {
+				continue
+			}
+			if err := ls.conn.NC.Publish(r.Ack, []byte("-NAK")); err != nil {
+				return fmt.Errorf("hand commands back: %w", err)
+			}
+		}
+	}
+	return nil
+}
+
+// AtWork returns the intents of a project on which some replica works just now, or did a
+// moment ago, each with a step of that work.
+func (ls *Leases) AtWork(ctx context.Context, project forge.ProjectID) (map[forge.IntentID]forge.Step, error) {
+	filter, err := subjects.LeasesIn(project)
+	if err != nil {
+		return nil, fmt.Errorf("look for leases: %w", err)
+	}
+	found, err := ls.conn.Lasts(ctx, streams.Leases, filter)
+	if err != nil {
+		return nil, fmt.Errorf("look for leases: %w", err)
+	}
+	at := map[forge.IntentID]forge.Step{}
+	for _, m := range found {
+		var r leaseRecord
+		if json.Unmarshal(m.Data, &r) != nil || r.Replica == "" {
+			continue
+		}
+		if step, of, err := subjects.ParseLease(m.Subject); err == nil {
+			at[of.Intent] = step
+		}
+	}
+	return at, nil
+}
+
+// isAck reports whether a subject is where the server is told about a command.
+func isAck(s string) bool {
+	return strings.HasPrefix(s, "$JS.ACK.") && strings.Contains(s, "."+streams.Commands+".")
+}

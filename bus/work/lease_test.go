@@ -1,0 +1,173 @@
+package work_test
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"go.uber.org/goleak"
+
+	forge "github.com/pfl-forge/pfl-forge"
+	"github.com/pfl-forge/pfl-forge/bus"
+	"github.com/pfl-forge/pfl-forge/bus/bustest"
+	"github.com/pfl-forge/pfl-forge/bus/work"
+	"github.com/pfl-forge/pfl-forge/internal/wait"
+)
+
+var key = forge.Key{Project: "shop", Intent: "fix-login"}
+
+func dispatch(t testing.TB, b *bus.Bus, list ...forge.Command) {
+	t.Helper()
+	if err := b.Effects.Dispatch(wait.Context(t), key, forge.Effects{Commands: list}); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func leaseJob() *work.Job {
+	return &work.Job{Command: forge.Command{
+		To: key, Attempt: forge.Attempt{Task: "fix-001", Step: forge.StepImplement, Number: 1, Claim: 1}, Input: &forge.ImplementInput{},
+	}}
+}
+
+func acquire(t *testing.T, b *bus.Bus, replica forge.ReplicaID, life string) *work.Lease {
+	t.Helper()
+	l, err := b.Leases.Acquire(wait.Context(t), leaseJob(), work.LeaseHolder{Replica: replica, Life: life})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return l
+}
+
+// One replica at a time works on a task; the next one begins when it is done.
+func TestLease(t *testing.T) {
+	b := bustest.Start(t)
+	one := acquire(t, b, "a", "1")
+	soon := wait.Briefly(t, 100*time.Millisecond)
+	for _, h := range []work.LeaseHolder{{Replica: "b", Life: "1"}, {Replica: "a", Life: "1"}} {
+		if _, err := b.Leases.Acquire(soon, leaseJob(), h); !errors.Is(err, context.DeadlineExceeded) {
+			t.Errorf("%v: %v", h, err)
+		}
+	}
+	other := leaseJob()
+	other.Command.Attempt.Task = "fix-002"
+	if _, err := b.Leases.Acquire(wait.Context(t), other, work.LeaseHolder{Replica: "b", Life: "1"}); err != nil {
+		t.Errorf("another task: %v", err)
+	}
+	if err := errors.Join(one.Held(), one.Renew(t.Context())); err != nil {
+		t.Error(err)
+	}
+	one.Release(t.Context())
+	two := acquire(t, b, "b", "1")
+	if err := errors.Join(two.Held(), two.Renew(t.Context())); err != nil {
+		t.Error(err)
+	}
+	if one.Held() == nil {
+		t.Error("a lease that was released is held")
+	}
+}
+
+// A replica that starts again takes its leases over; who thinks that it still has
+// one finds out, and does not disturb the new holder.
+func TestLeaseOfAFormerLife(t *testing.T) {
+	b := bustest.Start(t)
+	old := acquire(t, b, "a", "1")
+	now := acquire(t, b, "a", "2")
+	if err := old.Renew(t.Context()); !errors.Is(err, work.ErrLeaseLost) || old.Held() == nil {
+		t.Errorf("got %v", err)
+	}
+	old.Release(t.Context())
+	if err := errors.Join(now.Held(), now.Renew(t.Context())); err != nil {
+		t.Error(err)
+	}
+}
+
+// A process that was stopped, or cut off, for long notices before it does anything,
+// also when nobody took over.
+func TestLeaseAfterALongPause(t *testing.T) {
+	b := bustest.Start(t)
+	l := acquire(t, b, "a", "1")
+	l.Age(work.LeaseGrace + time.Second)
+	if err := l.Held(); !errors.Is(err, work.ErrLeaseLost) {
+		t.Errorf("got %v", err)
+	}
+	if err := l.Renew(t.Context()); !errors.Is(err, work.ErrLeaseLost) {
+		t.Errorf("got %v", err)
+	}
+}
+
+// The server starts again without what it knew: the holder goes on.
+func TestLeaseThatTheServerLost(t *testing.T) {
+	b := bustest.Start(t)
+	l := acquire(t, b, "a", "1")
+	if err := b.Leases.Purge(wait.Context(t)); err != nil {
+		t.Fatal(err)
+	}
+	if err := errors.Join(l.Renew(t.Context()), l.Held()); err != nil {
+		t.Error(err)
+	}
+	if err := l.Renew(t.Context()); err != nil {
+		t.Error(err)
+	}
+}
+
+// A replica that starts again hands back at once what its former life had taken:
+// the server would take half a minute to find out.
+func TestHandBack(t *testing.T) {
+	b := bustest.Start(t)
+	ctx, cancel := context.WithCancel(wait.Context(t))
+	defer cancel()
+	dispatch(t, b, leaseJob().Command)
+	deliveries := make(chan int, 2)
+	done := make(chan error, 1)
+	go func() {
+		done <- b.Commands.Consume(ctx, work.Config{Step: forge.StepImplement, Replica: "a", Parallel: 2}, func(ctx context.Context, job *work.Job) error {
+			if job.Attempt == 1 {
+				if _, err := b.Leases.Acquire(ctx, job, work.LeaseHolder{Replica: "a", Life: "1"}); err != nil {
+					t.Error(err)
+				}
+			}
+			deliveries <- job.Attempt
+			<-ctx.Done()
+			return ctx.Err()
+		})
+	}()
+	if n := <-deliveries; n != 1 {
+		t.Errorf("delivery %d", n)
+	}
+	for _, h := range []work.LeaseHolder{{Replica: "a", Life: "1"}, {Replica: "b", Life: "2"}, {Replica: "a", Life: "2"}} {
+		if len(deliveries) > 0 {
+			t.Error("it was handed back by somebody else")
+		}
+		if err := b.Leases.HandBack(wait.Context(t), h, forge.StepImplement); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if n := wait.For(t, deliveries); n != 2 {
+		t.Errorf("delivery %d", n)
+	}
+	cancel()
+	if err := <-done; err != nil {
+		t.Error(err)
+	}
+}
+
+// Who works on what is known from the leases.
+func TestAtWork(t *testing.T) {
+	b := bustest.Start(t)
+	l := acquire(t, b, "a", "1")
+	got, err := b.Leases.AtWork(t.Context(), key.Project)
+	if diff := cmp.Diff(map[forge.IntentID]forge.Step{key.Intent: forge.StepImplement}, got); diff != "" || err != nil {
+		t.Errorf("%v\n%s", err, diff)
+	}
+	if got, err := b.Leases.AtWork(t.Context(), "bank"); len(got) > 0 || err != nil {
+		t.Errorf("got %v, %v", got, err)
+	}
+	l.Release(t.Context())
+	if got, err := b.Leases.AtWork(t.Context(), key.Project); len(got) > 0 || err != nil {
+		t.Errorf("a lease that was released: %v, %v", got, err)
+	}
+}
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }

@@ -1,0 +1,105 @@
+package work
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strconv"
+	"time"
+
+	"github.com/nats-io/nats.go"
+
+	forge "github.com/pfl-forge/pfl-forge"
+	"github.com/pfl-forge/pfl-forge/bus/internal/conn"
+	"github.com/pfl-forge/pfl-forge/bus/internal/streams"
+	"github.com/pfl-forge/pfl-forge/bus/internal/wire"
+	"github.com/pfl-forge/pfl-forge/bus/subjects"
+)
+
+// RefusedError says that a runner cannot decide on a result, ever. It is among the
+// dead letters.
+type RefusedError struct{ Reason string }
+
+// Results hands results of workers to runners.
+type Results struct {
+	conn *conn.Conn
+}
+
+// NewResults returns the Results of a connection.
+func NewResults(c *conn.Conn) *Results {
+	return &Results{conn: c}
+}
+
+func (e *RefusedError) Error() string { return "the runner refuses the result: " + e.Reason }
+
+// Publish hands a worker's result to a runner, and returns when what it
+// decided is journaled. It tries for as long as that takes or until ctx ends; doing
+// it again changes nothing. Errors besides ctx's: *TooLargeError, *RefusedError, and
+// what is wrong with the result itself.
+func (rs *Results) Publish(ctx context.Context, r forge.Result) error {
+	return rs.report(ctx, &r, 1)
+}
+
+// Republish is Publish for a result that may have been published
+// before: what a runner that was killed left undone then is done.
+func (rs *Results) Republish(ctx context.Context, r forge.Result) error {
+	return rs.report(ctx, &r, 2)
+}
+
+// MarshalResult returns a result's bytes, to be kept until it is published.
+func MarshalResult(r forge.Result) ([]byte, error) { return wire.Results.Marshal(&r) }
+
+// UnmarshalResult is the inverse of MarshalResult.
+func UnmarshalResult(data []byte) (forge.Result, error) { return wire.Results.Unmarshal(data) }
+
+func (rs *Results) resultMessage(r *forge.Result) (*nats.Msg, error) {
+	subject, err := subjects.Result(r)
+	if err != nil {
+		return nil, fmt.Errorf("publish result: %w", err)
+	}
+	data, err := wire.Results.Marshal(r)
+	if err != nil {
+		return nil, fmt.Errorf("publish result: %w", err)
+	}
+	m, err := rs.conn.Message(subject, data)
+	if err != nil {
+		return nil, fmt.Errorf("publish result: %w", err)
+	}
+	return m, nil
+}
+
+func (rs *Results) report(ctx context.Context, r *forge.Result, delivery int) error {
+	m, err := rs.resultMessage(r)
+	if err != nil {
+		return err
+	}
+	for attempt := 0; ; attempt++ {
+		m.Header.Set(wire.HeaderDelivery, strconv.Itoa(delivery))
+		answer, err := rs.conn.Ask(ctx, m, min(rs.conn.AnswerTimeout<<min(attempt, 3), streams.AckWait))
+		pause := conn.Backoff(attempt)
+		switch {
+		case err == nil:
+			if reason := answer.Header.Get(wire.HeaderReason); reason != "" {
+				return &RefusedError{reason}
+			}
+			if answer.Header.Get(wire.HeaderDecided) != "" {
+				return nil
+			}
+			if again, badErr := time.ParseDuration(answer.Header.Get(wire.HeaderAgain)); badErr == nil {
+				pause = again
+			} // else somebody else answers, such as a stream on the same subject
+			err = errors.New("it is not decided yet")
+		case errors.Is(err, nats.ErrConnectionClosed), ctx.Err() != nil:
+			return fmt.Errorf("publish result: %w", err)
+		}
+		if !errors.Is(err, nats.ErrNoResponders) { // otherwise nobody has got it
+			delivery++
+		}
+		if attempt%30 == 0 {
+			rs.conn.Log.Warn("a result waits for a runner; trying again", "subject", m.Subject, "error", err)
+		}
+		if conn.Sleep(ctx, pause) != nil {
+			return fmt.Errorf("publish result: %w", err)
+		}
+	}
+}

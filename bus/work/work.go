@@ -1,0 +1,145 @@
+package work
+
+import (
+	"context"
+	"fmt"
+	"sync"
+
+	"github.com/nats-io/nats.go/jetstream"
+
+	forge "github.com/pfl-forge/pfl-forge"
+	"github.com/pfl-forge/pfl-forge/bus/internal/conn"
+	"github.com/pfl-forge/pfl-forge/bus/internal/streams"
+	"github.com/pfl-forge/pfl-forge/bus/journal"
+	"github.com/pfl-forge/pfl-forge/bus/subjects"
+)
+
+// Config says which commands a replica of a worker takes.
+type Config struct {
+	Step     forge.Step
+	Replica  forge.ReplicaID
+	Parallel int // commands at the same time in this replica; 0 means 1
+	Limit    int // commands at the same time in all replicas; 0 means 1,000
+	// Drain, when closed, ends the taking of commands. Consume returns
+	// when those that were taken are done with.
+	Drain <-chan struct{}
+}
+
+// Job is a command that a worker has taken. While its handler runs, the bus
+// keeps telling the server so.
+type Job struct {
+	Command  forge.Command
+	Attempt  int // counted from 1; more than 1 means that it was taken before, and not finished
+	commands *Commands
+	ack      string // where the server is told about it
+	free     func()
+}
+
+// Commands gives the commands of a step to the replicas of its worker.
+type Commands struct {
+	conn    *conn.Conn
+	journal *journal.Journal
+	results *Results
+	leases  *Leases
+}
+
+// NewCommands returns the Commands of a connection.
+func NewCommands(c *conn.Conn, j *journal.Journal, rs *Results, ls *Leases) *Commands {
+	return &Commands{conn: c, journal: j, results: rs, leases: ls}
+}
+
+// Free lets the next command begin while this one's handler goes on, with nothing
+// left to do but to wait for a runner.
+func (j *Job) Free() { j.free() }
+
+// Wanted reports whether the command's result would still be decided on. A
+// handler asks before it starts something that costs.
+func (j *Job) Wanted(ctx context.Context) (bool, error) {
+	return j.commands.journal.Wanted(ctx, j.Command.To, j.Command.Attempt)
+}
+
+// Consume gives a handler the commands of a step: those for any replica,
+// and those for this one. It returns when Drain is closed, or ctx ended, and the
+// last handler has returned. The end of ctx reaches the handlers.
+//
+// With nil, returned when the result is published, a command is done with. With
+// any error it comes again, to any replica that may take it: after a while with
+// Retry, after a second otherwise, at once if ctx has ended. With Terminate it
+// goes to the dead letters, and a failure is reported in its place.
+func (cs *Commands) Consume(ctx context.Context, cfg Config, handle func(context.Context, *Job) error) error {
+	if cfg.Parallel == 0 {
+		cfg.Parallel = 1
+	}
+	if cfg.Limit == 0 {
+		cfg.Limit = 1000
+	}
+	if _, err := forge.ParseReplicaID(string(cfg.Replica)); err != nil {
+		return fmt.Errorf("consume commands: %w", err)
+	}
+	shared, err := commandConsumer(cfg.Step, "", cfg.Limit)
+	if err != nil {
+		return fmt.Errorf("consume commands: %w", err)
+	}
+	own, err := commandConsumer(cfg.Step, cfg.Replica, cfg.Limit)
+	if err != nil {
+		return fmt.Errorf("consume commands: %w", err)
+	}
+	w := &worker{commands: cs, cfg: cfg, handle: handle, slots: make(chan struct{}, cfg.Parallel)}
+	taking, stop := context.WithCancel(ctx)
+	defer stop()
+	if cfg.Drain != nil {
+		go func() {
+			select {
+			case <-cfg.Drain:
+				stop()
+			case <-taking.Done():
+			}
+		}()
+	}
+	var pulls sync.WaitGroup
+	pulls.Go(func() {
+		cs.conn.Pull(taking, conn.Source{Stream: streams.Commands, Config: own, Ahead: 1}, func(m jetstream.Msg) { w.takeOwn(ctx, taking.Done(), m) })
+	})
+	pulls.Go(func() {
+		cs.conn.Pull(taking, conn.Source{Stream: streams.Commands, Config: shared, Ahead: 1}, func(m jetstream.Msg) { w.takeShared(ctx, taking.Done(), m) })
+	})
+	pulls.Wait()
+	w.running.Wait()
+	return nil
+}
+
+// Ready returns nil when commands of a step can reach a replica: its consumer
+// and the one that all replicas share are there.
+func (cs *Commands) Ready(ctx context.Context, step forge.Step, replica forge.ReplicaID) error {
+	ctx, cancel := context.WithTimeout(ctx, conn.RequestTimeout)
+	defer cancel()
+	for _, r := range []forge.ReplicaID{"", replica} {
+		cfg, err := commandConsumer(step, r, 0)
+		if err != nil {
+			return err
+		}
+		if _, err := cs.conn.JS.Consumer(ctx, streams.Commands, cfg.Durable); err != nil {
+			return fmt.Errorf("consumer %s: %w", cfg.Durable, err)
+		}
+	}
+	return nil
+}
+
+// commandConsumer is the one that all replicas of a step share; with a replica,
+// that replica's own.
+func commandConsumer(step forge.Step, replica forge.ReplicaID, limit int) (jetstream.ConsumerConfig, error) {
+	filter, err := subjects.CommandsFor(step, replica)
+	cfg := jetstream.ConsumerConfig{
+		Durable:       string(step),
+		FilterSubject: filter,
+		AckPolicy:     jetstream.AckExplicitPolicy,
+		AckWait:       streams.AckWait,
+		MaxDeliver:    -1,
+		MaxAckPending: limit,
+	}
+	if replica != "" {
+		cfg.Durable += "-on-" + string(replica)
+		cfg.InactiveThreshold = streams.ForgetReplica
+	}
+	return cfg, err
+}

@@ -1,0 +1,168 @@
+package work
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"runtime/debug"
+	"sync"
+	"time"
+
+	"github.com/nats-io/nats.go/jetstream"
+
+	forge "github.com/pfl-forge/pfl-forge"
+	"github.com/pfl-forge/pfl-forge/bus/internal/conn"
+	"github.com/pfl-forge/pfl-forge/bus/internal/streams"
+	"github.com/pfl-forge/pfl-forge/bus/internal/wire"
+)
+
+// worker is one Consume.
+type worker struct {
+	commands *Commands
+	cfg      Config
+	handle   func(context.Context, *Job) error
+	slots    chan struct{}
+	running  sync.WaitGroup
+}
+
+// takeShared starts a command that any replica may take, and returns when there
+// is room for another one: a command that has to wait here could run elsewhere.
+func (w *worker) takeShared(ctx context.Context, stop <-chan struct{}, m jetstream.Msg) {
+	select {
+	case w.slots <- struct{}{}:
+		w.start(ctx, m)
+	default: // the last slot went to a command for this replica
+		_ = m.Nak()
+	}
+	select {
+	case w.slots <- struct{}{}:
+		<-w.slots
+	case <-stop:
+	}
+}
+
+// takeOwn starts a command that this replica alone may take, and holds on to it
+// until there is room.
+func (w *worker) takeOwn(ctx context.Context, stop <-chan struct{}, m jetstream.Msg) {
+	release := w.hold(m)
+	defer release()
+	select {
+	case w.slots <- struct{}{}:
+		w.start(ctx, m)
+	case <-stop:
+		_ = m.Nak()
+	}
+}
+
+// hold keeps telling the server that a message is being worked on.
+func (w *worker) hold(m jetstream.Msg) (release func()) {
+	stop := make(chan struct{})
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		tick := time.NewTicker(streams.AckWait / 3)
+		defer tick.Stop()
+		for {
+			select {
+			case <-tick.C:
+				if err := m.InProgress(); err != nil {
+					w.commands.conn.Log.Warn("cannot tell that a command is being worked on", "subject", m.Subject(), "error", err)
+				}
+			case <-stop:
+				return
+			}
+		}
+	}()
+	return func() { close(stop); <-done }
+}
+
+// start handles a command; the slot is taken.
+func (w *worker) start(ctx context.Context, m jetstream.Msg) {
+	w.running.Go(func() {
+		free := sync.OnceFunc(func() { <-w.slots })
+		defer free()
+		cmd, err := wire.ReadCommand(m)
+		if err != nil {
+			w.unreadable(ctx, m, cmd, err)
+			return
+		}
+		release := w.hold(m)
+		err = w.call(ctx, m, cmd, free)
+		release()
+		w.settle(ctx, m, cmd, err)
+	})
+}
+
+func (w *worker) call(ctx context.Context, m jetstream.Msg, cmd forge.Command, free func()) (err error) {
+	meta, err := m.Metadata()
+	if err != nil {
+		return err
+	}
+	defer func() {
+		if p := recover(); p != nil {
+			w.commands.conn.Log.Error("the handler of a command panics", "command", cmd.ID(), "panic", p, "stack", string(debug.Stack()))
+			err = fmt.Errorf("panic: %v", p)
+		}
+	}()
+	return w.handle(ctx, &Job{Command: cmd, Attempt: int(meta.NumDelivered), commands: w.commands, ack: m.Reply(), free: free})
+}
+
+// settle tells the server what became of a command.
+func (w *worker) settle(work context.Context, m jetstream.Msg, cmd forge.Command, err error) {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(work), conn.RequestTimeout)
+	defer cancel()
+	var retry *conn.RetryError
+	var terminate *conn.TerminateError
+	switch {
+	case err == nil:
+		err = m.Ack() // should it get lost, the command comes again and is not wanted
+	case errors.Is(err, ErrLeaseLost):
+		return // another replica may have it; if not, the server finds that out
+	case errors.As(err, &retry):
+		w.commands.conn.Log.Warn("a command has to wait", "command", cmd.ID(), "error", err)
+		err = conn.Again(m, retry.After)
+	case work.Err() != nil:
+		err = m.Nak()
+	case errors.As(err, &terminate):
+		err = w.fail(ctx, m, cmd, terminate.Reason)
+	default:
+		w.commands.conn.Log.Error("a command could not be carried out; it comes again", "command", cmd.ID(), "error", err)
+		err = conn.Again(m, time.Second)
+	}
+	if err != nil {
+		w.commands.conn.Log.Warn("cannot tell the server about a command; it comes again", "command", cmd.ID(), "error", err)
+	}
+}
+
+func (w *worker) unreadable(work context.Context, m jetstream.Msg, said forge.Command, err error) {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(work), conn.RequestTimeout)
+	defer cancel()
+	if _, ok := errors.AsType[*wire.UnknownError](err); ok {
+		err = w.commands.conn.Park(ctx, streams.Commands, m, err)
+	} else {
+		// A result for an attempt that nobody waits for would stand in the way of the
+		// real one.
+		if wanted, e := w.commands.journal.Wanted(ctx, said.To, said.Attempt); e == nil && !wanted {
+			said = forge.Command{}
+		}
+		err = w.fail(ctx, m, said, err.Error())
+	}
+	if err != nil {
+		w.commands.conn.Log.Warn("cannot put a command aside; it comes again", "subject", m.Subject(), "error", err)
+	}
+}
+
+// fail ends a command that cannot be carried out. Its machine is told, because it
+// would wait for ever.
+func (w *worker) fail(ctx context.Context, m jetstream.Msg, said forge.Command, reason string) error {
+	if said.To.Intent != "" {
+		err := w.commands.results.Publish(ctx, forge.Result{
+			To: said.To, Attempt: said.Attempt, Replica: w.cfg.Replica, StartedAt: time.Now().UTC(),
+			Output: &forge.Failure{Reason: forge.FailCrashed, Message: "the command could not be carried out: " + reason},
+		})
+		if err != nil {
+			return err
+		}
+	}
+	return w.commands.conn.Terminate(ctx, streams.Commands, m, reason)
+}
