@@ -30,7 +30,7 @@ func TestDrafts(t *testing.T) {
 			`x.md:3: rsik: unknown key; did you mean "risk"?`,
 		}},
 		{"an id key", "x.md", "---\nid: ../../x\n---\ntext\n", []string{
-			"x.md:2: id: unknown key; known keys are agent, budget_usd, criteria, depends_on, goal, labels, priority, recipe, risk, title, type, with",
+			"x.md:2: id: unknown key; known keys are agent, budget_usd, criteria, depends_on, goal, labels, priority, recipe, risk, team, title, type, with",
 		}},
 		{"empty body", "x.md", "---\ntype: fix\nrecipe: format\n---\n\n \n", []string{
 			"x.md:5: body: is empty (describe the change below the front matter, and why it is needed)",
@@ -73,9 +73,9 @@ func TestDrafts(t *testing.T) {
 			`x.MD: id: the file ends in ".MD", not in .md (` + idForm + "x.md)",
 		}},
 		{"alias bomb", "x.md", aliasBomb, []string{
-			"x.md:2: a: unknown key; known keys are agent, budget_usd, criteria, depends_on, goal, labels, priority, recipe, risk, title, type, with",
-			`x.md:3: b: unknown key; known keys are agent, budget_usd, criteria, depends_on, goal, labels, priority, recipe, risk, title, type, with`,
-			`x.md:4: c: unknown key; known keys are agent, budget_usd, criteria, depends_on, goal, labels, priority, recipe, risk, title, type, with`,
+			"x.md:2: a: unknown key; known keys are agent, budget_usd, criteria, depends_on, goal, labels, priority, recipe, risk, team, title, type, with",
+			`x.md:3: b: unknown key; known keys are agent, budget_usd, criteria, depends_on, goal, labels, priority, recipe, risk, team, title, type, with`,
+			`x.md:4: c: unknown key; known keys are agent, budget_usd, criteria, depends_on, goal, labels, priority, recipe, risk, team, title, type, with`,
 		}},
 		{"alias", "x.md", "---\nlabels: &l [a]\ncriteria: *l\n---\ntext\n", []string{
 			"x.md:2: labels: has an anchor (&l); anchors are not allowed",

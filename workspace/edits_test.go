@@ -146,7 +146,7 @@ func TestEdits(t *testing.T) {
 }
 
 const knownKeys = "agent, approver, body, budget_usd, children, clarifications, created_at, criteria, depends_on, depth, generation, goal, " +
-	"labels, origin, parent, plan, priority, reason, recipe, requester, revision, risk, source, status, tasks, title, type, waiting, with"
+	"labels, origin, parent, plan, priority, reason, recipe, requester, revision, risk, source, status, tasks, team, title, type, waiting, with"
 
 func TestEditsThatAreDecided(t *testing.T) {
 	d := newDesk(t)

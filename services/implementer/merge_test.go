@@ -189,7 +189,7 @@ func TestNotWantedIsNotMerged(t *testing.T) {
 	w := newWorld(t)
 	rb := w.ready("new.txt", "x")
 	w.want()
-	fails(t, w.imp.merge(t.Context(), merge(1, rb), silent), forge.FailKilled, "nobody waits")
+	fails(t, w.imp.merge(t.Context(), merge(1, rb), silent), forge.FailKilled, "was cancelled")
 	if w.repo.Head("main") != git.OID(rb.Base) || len(w.refs("/merge/")) != 0 {
 		t.Error("it merged")
 	}

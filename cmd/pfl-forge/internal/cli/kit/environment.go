@@ -99,8 +99,12 @@ func (w *Where) PastedAll(list []string) []string {
 func (w *Where) Remember() {
 	w.typed = ""
 	for _, f := range []struct{ name, value, initial string }{
-		{"-C", w.Dir, "."}, {"--server", w.Server, ""}, {"--context", w.Context, ""}, {"--token-file", w.TokenFile, ""},
-		{"--creds", w.Creds, ""}, {"--project", w.Project, ""},
+		{"-C", w.Dir, "."},
+		{"--server", w.Server, ""},
+		{"--context", w.Context, ""},
+		{"--token-file", w.TokenFile, ""},
+		{"--creds", w.Creds, ""},
+		{"--project", w.Project, ""},
 	} {
 		if f.value != f.initial {
 			w.typed += " " + f.name + " " + Quote(f.value)
