@@ -438,7 +438,8 @@ func TestDescribedSubjects(t *testing.T) {
 		default:
 			var want string
 			what := changes.Kind(subject[strings.LastIndexByte(subject, '.')+1:])
-			if want, err = subjects.Change(forge.Key{Project: "shop", Intent: "a"}, string(what)); err == nil && (want != subject || !slices.Contains(changes.Kinds(), what)) {
+			want, err = subjects.Change(forge.Key{Project: "shop", Intent: "a"}, string(what))
+			if err == nil && (want != subject || !slices.Contains(changes.Kinds(), what)) {
 				t.Errorf("%s: nothing is published on %s", name, subject)
 			}
 		}

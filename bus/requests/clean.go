@@ -203,7 +203,7 @@ func (lo *Leftovers) Serve(ctx context.Context, clean Cleaner) error {
 	if err != nil {
 		return fmt.Errorf("serve requests: %w", err)
 	}
-	err = svc.AddEndpoint(subjects.VerbClean, e.handler(ctx, e.cleaning(ctx, clean)), micro.WithEndpointSubject(subjects.ApiClean),
+	err = svc.AddEndpoint(subjects.VerbClean, e.handler(ctx, e.cleaning(ctx, clean)), micro.WithEndpointSubject(subjects.APIClean),
 		micro.WithEndpointMetadata(map[string]string{"request": "intents, before, after, dry_run, all optional; answers intents, kept, next"}))
 	if err != nil {
 		return errors.Join(fmt.Errorf("serve %s: %w", subjects.VerbClean, err), svc.Stop())

@@ -76,10 +76,10 @@ func (ss *Submissions) Serve(ctx context.Context, cfg ServeConfig) error {
 		name, subject, about string
 		answer               answering
 	}{
-		{"submit", subjects.ApiSubmit, "an intent, as JSON, a CloudEvent or protobuf; answers project, intent, result", e.submit},
-		{"submit-from", subjects.ApiSubmitFrom, "submit, for systems that may speak for themselves only", e.submit},
-		{"list", subjects.ApiList, "status, waiting, limit, after, all optional; answers intents, next", e.list},
-		{"show", subjects.ApiShow, "intent; answers everything that is known of it", e.show},
+		{"submit", subjects.APISubmit, "an intent, as JSON, a CloudEvent or protobuf; answers project, intent, result", e.submit},
+		{"submit-from", subjects.APISubmitFrom, "submit, for systems that may speak for themselves only", e.submit},
+		{"list", subjects.APIList, "status, waiting, limit, after, all optional; answers intents, next", e.list},
+		{"show", subjects.APIShow, "intent; answers everything that is known of it", e.show},
 	} {
 		err := svc.AddEndpoint(one.name, e.handler(ctx, one.answer), micro.WithEndpointSubject(one.subject),
 			micro.WithEndpointMetadata(map[string]string{"request": one.about}))

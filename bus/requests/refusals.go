@@ -73,7 +73,8 @@ func RefusalOf(err error) Refusal {
 	if !ok {
 		return Refusal{Errors: []RefusedField{{Reason: document.Cut(err.Error())}}}
 	}
-	r := Refusal{Origin: document.Origin{System: document.Cut(wrong.origin.System), EventID: document.Cut(wrong.origin.EventID), Actor: document.Cut(wrong.origin.Actor)}}
+	o := wrong.origin
+	r := Refusal{Origin: document.Origin{System: document.Cut(o.System), EventID: document.Cut(o.EventID), Actor: document.Cut(o.Actor)}}
 	for _, f := range wrong.Fields {
 		r.Errors = append(r.Errors, RefusedField{f.Field, document.Cut(f.Reason)})
 	}

@@ -107,7 +107,8 @@ func (s submission) parse() (request, error) {
 	}
 	binary := slices.Contains(typesProtobuf, kind)
 	if kind != "" && kind != wire.TypeJSON && kind != wire.TypeCloudEvents && !binary {
-		return request{}, wrong("Content-Type", fmt.Sprintf("is %q; it can be %s, %s or %s, or be left out", kind, wire.TypeJSON, wire.TypeCloudEvents, typesProtobuf[0]))
+		return request{}, wrong("Content-Type", fmt.Sprintf("is %q; it can be %s, %s or %s, or be left out",
+			kind, wire.TypeJSON, wire.TypeCloudEvents, typesProtobuf[0]))
 	}
 	if len(s.data) == 0 {
 		return request{}, wrong("", "is empty; it is to be the intent, as a JSON object or a protobuf Event")

@@ -37,11 +37,11 @@ func Changes(p forge.ProjectID, kind string) (string, error) {
 
 // The endpoints that answer at once, of every project.
 const (
-	ApiSubmit     = "forge.api.*.submit"
-	ApiSubmitFrom = "forge.api.*.from.*.submit"
-	ApiList       = "forge.api.*.list"
-	ApiShow       = "forge.api.*.show"
-	ApiClean      = "forge.api.*.by.*." + VerbClean
+	APISubmit     = "forge.api.*.submit"
+	APISubmitFrom = "forge.api.*.from.*.submit"
+	APIList       = "forge.api.*.list"
+	APIShow       = "forge.api.*.show"
+	APIClean      = "forge.api.*.by.*." + VerbClean
 	VerbClean     = "clean"
 )
 

@@ -95,7 +95,7 @@ func (c *Conn) Last(ctx context.Context, stream, subject string) (Stored, error)
 func (c *Conn) Each(ctx context.Context, stream, subject string, do func(Stored) error) (uint64, error) {
 	var last uint64
 	for {
-		var a answer
+		var a Answer
 		err := Patiently(ctx, func(ctx context.Context) (err error) {
 			a, err = c.Get(ctx, stream, map[string]any{"seq": last + 1, "batch": BatchSize, "next_by_subj": subject}, do)
 			last = max(last, a.Last)
@@ -155,7 +155,7 @@ func (c *Conn) lastOf(ctx context.Context, stream string, subjects []string, upT
 	var list []Stored
 	for attempt := 0; ; attempt++ {
 		var part []Stored
-		var a answer
+		var a Answer
 		err := Patiently(ctx, func(ctx context.Context) (err error) {
 			part = nil
 			a, err = c.Get(ctx, stream, map[string]any{"multi_last": subjects, "batch": BatchSize}, func(m Stored) error {
@@ -183,8 +183,8 @@ func (c *Conn) lastOf(ctx context.Context, stream string, subjects []string, upT
 	}
 }
 
-// answer holds the end of a reply that has several messages.
-type answer struct {
+// Answer holds the end of a reply that has several messages.
+type Answer struct {
 	Last uint64 // the sequence of the last message; 0 if there was none
 	More bool   // messages are left
 	upTo uint64 // of a request for last messages: how far the replica has got
@@ -192,7 +192,7 @@ type answer struct {
 
 // Get makes one request for several messages. What it has given to do when it
 // fails is in the answer.
-func (c *Conn) Get(ctx context.Context, stream string, request map[string]any, do func(Stored) error) (a answer, err error) {
+func (c *Conn) Get(ctx context.Context, stream string, request map[string]any, do func(Stored) error) (a Answer, err error) {
 	data, err := json.Marshal(request)
 	if err != nil {
 		return a, err
