@@ -191,7 +191,8 @@ func (ch *Stream) position(ctx context.Context) (at position, length uint64, err
 		if at, err = parsePosition(m.Header.Get(headerPosition)); err == nil {
 			return at, state.LastSeq, nil
 		}
-		ch.conn.Log.Error("somebody else publishes changes of intents; nobody but runners should be allowed to", "stream", streams.Events, "seq", seq, "subject", m.Subject)
+		ch.conn.Log.Error("somebody else publishes changes of intents; nobody but runners should be allowed to",
+			"stream", streams.Events, "seq", seq, "subject", m.Subject)
 	}
 	return at, state.LastSeq, nil
 }
