@@ -13,7 +13,7 @@ type Settings struct {
 	Labels     []string `json:"labels,omitempty"     yaml:"labels,omitempty"` // for people
 	Attributes `yaml:",inline"`
 	Agent      string            `json:"agent,omitempty"      yaml:"agent,omitempty"`                            // the back end, if not the project's
-	BudgetUSD  float64           `json:"budget_usd,omitempty" yaml:"budget_usd,omitempty"`                       // the most that it may cost, if not the project's
+	BudgetUSD  float64           `json:"budget_usd,omitempty" yaml:"budget_usd,omitempty"`                       // bounds its cost, if not the project's
 	Recipe     string            `json:"recipe,omitempty"     yaml:"recipe,omitempty"`                           // a recipe of pfl-forge.yaml
 	With       map[string]string `json:"with,omitempty"       schema:"scalar"             yaml:"with,omitempty"` // values of the recipe's parameters
 }
@@ -76,7 +76,7 @@ type Intent struct {
 	Clarifications []Clarification `edit:"own"              yaml:"clarifications"`                              // questions; one without an answer makes it wait
 	Tasks          []string        `edit:"itself"           schema:"task"               yaml:"tasks,omitempty"` // what it was made of
 	Plan           string          `edit:"itself"           yaml:"plan,omitempty"`                              // what an approval approves
-	Revision       int64           `edit:"own"              yaml:"revision,omitempty"`                          // of this version; last, so that a torn copy has none
+	Revision       int64           `edit:"own"              yaml:"revision,omitempty"`                          // last, so that a torn copy has none
 }
 
 // Standing is how far the intent of a file is.

@@ -91,7 +91,8 @@ func (w *Workspace) edit(ctx context.Context, rel string, current func(forge.Int
 
 func (w *Workspace) viewOf(in *Input, current func(forge.IntentID) (forge.View, bool)) (forge.View, []Problem) {
 	if _, err := forge.ParseIntentID(string(in.Intent)); err != nil {
-		return forge.View{}, []Problem{in.problem("id", reasonOf(err), "the file's name is the intent's id; remove it, and write new intents into "+shown(draftsDir))}
+		hint := "the file's name is the intent's id; remove it, and write new intents into " + shown(draftsDir)
+		return forge.View{}, []Problem{in.problem("id", reasonOf(err), hint)}
 	}
 	view, ok := current(in.Intent)
 	if !ok {

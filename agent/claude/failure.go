@@ -75,7 +75,8 @@ func (t *outputReader) noResult(code int, stderr string) *agent.Failure {
 	case code > 128:
 		return killedFailure(code - 128)
 	case t.garbage > 0:
-		return agent.Fail(forge.FailCrashed, "it ended with status %d, without a result, and printed something that is not a message: %q; %s", code, t.firstGarbage, stderr)
+		return agent.Fail(forge.FailCrashed, "it ended with status %d, without a result, and printed something that is not a message: %q; %s",
+			code, t.firstGarbage, stderr)
 	}
 	return agent.Fail(forge.FailCrashed, "it ended with status %d and without a result, as when it is interrupted; %s", code, stderr)
 }

@@ -250,7 +250,8 @@ func TestCleanKeeps(t *testing.T) {
 		{forge.StatusCancelled, nil, func() {
 			w.want()
 			var err error
-			lease, err = w.bus.Leases.Acquire(t.Context(), &buswork.Job{Command: forge.Command{To: key, Attempt: attempt}}, buswork.LeaseHolder{Replica: "w9", Life: "1"})
+			job := &buswork.Job{Command: forge.Command{To: key, Attempt: attempt}}
+			lease, err = w.bus.Leases.Acquire(t.Context(), job, buswork.LeaseHolder{Replica: "w9", Life: "1"})
 			if err != nil {
 				t.Fatal(err)
 			}

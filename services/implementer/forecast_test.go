@@ -142,7 +142,8 @@ func TestReconcileForgetsHeads(t *testing.T) {
 	w.begins("failed", "c.txt", "1")
 	w.says("ended", forge.StatusCancelled, forge.TaskImplementing)
 	w.says("failed", forge.StatusExecuting, forge.TaskFailed)
-	if _, err := w.repository().Store.Keep(t.Context(), store.Attempt{Intent: "gone", Task: "gone-001", Number: 1, Newest: true}, w.repo.Head("main")); err != nil {
+	gone := store.Attempt{Intent: "gone", Task: "gone-001", Number: 1, Newest: true}
+	if _, err := w.repository().Store.Keep(t.Context(), gone, w.repo.Head("main")); err != nil {
 		t.Fatal(err)
 	}
 	if err := w.imp.reconcile(t.Context(), w.repository()); err != nil {

@@ -109,7 +109,8 @@ func TestWhatReachesTheJudge(t *testing.T) {
 		}},
 		{claims, []string{
 			"Command.Input.Goal.Execution.Status.", "Command.Input.Goal.Execution.Output.", "Command.Input.Goal.Execution.Approach.",
-			"Command.Input.Goal.Execution.Discoveries.", "Command.Input.Goal.Summaries.Result.", "Command.Input.Goal.Summaries.Reason.", "Command.Input.Goal.Summaries.Next.PendingItems.",
+			"Command.Input.Goal.Execution.Discoveries.", "Command.Input.Goal.Summaries.Result.", "Command.Input.Goal.Summaries.Reason.",
+			"Command.Input.Goal.Summaries.Next.PendingItems.",
 			"Command.Input.Goal.Summaries.Next.Blockers.",
 		}},
 	} {

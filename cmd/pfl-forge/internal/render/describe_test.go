@@ -129,8 +129,11 @@ func TestLines(t *testing.T) {
 			forge.Event{To: key, Message: &forge.RunReflected{Step: forge.StepRecord{Step: forge.StepReflect, Outcome: string(forge.FailKilled)}}},
 			Line{Who: "fix", Text: "reflection failed (killed): something outside pfl-forge stopped it; fix that, then run pfl-forge reflect", Tone: Bad},
 		},
-		"resumed":   {forge.Event{To: key, Message: &forge.Resume{}}, Line{Who: "fix", Text: "resumed"}},
-		"part done": {forge.Event{To: key, Message: &forge.ChildChanged{Intent: "part", Status: forge.StatusDone}}, Line{Who: "fix", Text: "child intent part is done"}},
+		"resumed": {forge.Event{To: key, Message: &forge.Resume{}}, Line{Who: "fix", Text: "resumed"}},
+		"part done": {
+			forge.Event{To: key, Message: &forge.ChildChanged{Intent: "part", Status: forge.StatusDone}},
+			Line{Who: "fix", Text: "child intent part is done"},
+		},
 		"overlap": {
 			forge.Event{To: key, Message: &forge.OverlapChanged{TaskID: "fix-001", Other: forge.Overlap{TaskID: "zoo-001", Files: []string{"a"}}}},
 			Line{Who: "fix-001", Text: "conflicts with zoo-001: a"},

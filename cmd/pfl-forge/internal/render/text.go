@@ -124,8 +124,9 @@ func Risk(r forge.Risk) string {
 		return ""
 	case forge.RiskMed:
 		return "medium risk"
+	default:
+		return string(r) + " risk"
 	}
-	return string(r) + " risk"
 }
 
 // Size returns a number of bytes: 812 B, 12.3 KiB, 4.1 GiB.

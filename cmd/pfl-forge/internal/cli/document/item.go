@@ -34,7 +34,7 @@ type Item struct {
 
 	document.Attributes `yaml:",inline"`
 
-	Progress `yaml:",inline"` //nolint:embeddedstructfieldcheck // its place is that of its fields in the output
+	Progress `yaml:",inline"`
 
 	// Tokens and CostUSD add up the attempts that have ended.
 	Tokens  int64   `json:"tokens"   yaml:"tokens"`
