@@ -25,20 +25,20 @@ func (s *Set) FollowCleaned(ctx context.Context, b *bus.Bus) error {
 		if err != nil {
 			return // another process serves it
 		}
-		over, err := areOver(ctx, b, project, intents)
+		over, err := onlyEnded(ctx, b, project, intents)
 		warn(project, errors.Join(err, r.Drop(ctx, over...)))
 	})
 	if err != nil {
 		return err
 	}
 	return s.Prepare(ctx, func(ctx context.Context, r *Repository) error {
-		warn(r.Project, r.dropGone(ctx, b))
+		warn(r.Project, r.dropMissing(ctx, b))
 		return nil
 	})
 }
 
 // areOver leaves out intents that are not over, whoever said that they are cleaned.
-func areOver(ctx context.Context, b *bus.Bus, project forge.ProjectID, intents []forge.IntentID) ([]forge.IntentID, error) {
+func onlyEnded(ctx context.Context, b *bus.Bus, project forge.ProjectID, intents []forge.IntentID) ([]forge.IntentID, error) {
 	var over []forge.IntentID
 	var errs []error
 	for _, id := range intents {
@@ -54,7 +54,7 @@ func areOver(ctx context.Context, b *bus.Bus, project forge.ProjectID, intents [
 }
 
 // dropGone is Drop of the intents that are over, and of which the origin has nothing.
-func (r *Repository) dropGone(ctx context.Context, b *bus.Bus) error {
+func (r *Repository) dropMissing(ctx context.Context, b *bus.Bus) error {
 	here, err := r.Store.HiddenHere(ctx)
 	if err != nil || len(here) == 0 {
 		return err
@@ -70,7 +70,7 @@ func (r *Repository) dropGone(ctx context.Context, b *bus.Bus) error {
 		}
 	}
 	slices.Sort(gone)
-	over, err := areOver(ctx, b, r.Project, gone)
+	over, err := onlyEnded(ctx, b, r.Project, gone)
 	return errors.Join(err, r.Drop(ctx, over...))
 }
 

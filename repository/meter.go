@@ -18,23 +18,23 @@ import (
 // the ledger in a file, or another replica, which gets it with the session. Each host
 // raises entries of its own only, so ledgers are merged entry by entry, and nothing
 // counts twice.
-type ledger struct {
+type usageLedger struct {
 	Attempt string           `json:"attempt"` // without its claim
 	Entries map[string]entry `json:"entries"` // by host and claim
 }
 
 type entry struct {
-	Used forge.Usage `json:"used"`
-	Told int         `json:"told,omitempty"` // the claim whose result tells it; 0: none does yet
+	Used       forge.Usage `json:"used"`
+	ReportedBy int         `json:"told,omitempty"` // the claim whose result tells it; 0: none does yet
 }
 
-func (l *ledger) merge(other *ledger) {
+func (l *usageLedger) merge(other *usageLedger) {
 	if other.Attempt != l.Attempt {
 		return
 	}
 	for key, theirs := range other.Entries {
 		mine := l.Entries[key]
-		l.Entries[key] = entry{mostUsed(mine.Used, theirs.Used), max(mine.Told, theirs.Told)}
+		l.Entries[key] = entry{mostUsed(mine.Used, theirs.Used), max(mine.ReportedBy, theirs.ReportedBy)}
 	}
 }
 
@@ -48,7 +48,7 @@ func mostUsed(a, b forge.Usage) forge.Usage {
 }
 
 // write is best effort: nothing of the work hangs on it.
-func (l *ledger) write(path string) {
+func (l *usageLedger) write(path string) {
 	data, err := json.Marshal(l)
 	if err != nil {
 		return
@@ -61,11 +61,11 @@ func (l *ledger) write(path string) {
 func ledgerPath(stateDir string) string { return filepath.Join(stateDir, "used.json") }
 
 // readLedger returns what a state directory has of the job's attempt.
-func (j *Job) readLedger(stateDir string) *ledger {
+func (j *Job) readLedger(stateDir string) *usageLedger {
 	a := j.Command.Attempt
 	a.Claim = 0 // another claim goes on with the same attempt
-	l := &ledger{Attempt: a.String(), Entries: map[string]entry{}}
-	var found ledger
+	l := &usageLedger{Attempt: a.String(), Entries: map[string]entry{}}
+	var found usageLedger
 	if data, err := os.ReadFile(ledgerPath(stateDir)); err == nil && json.Unmarshal(data, &found) == nil {
 		l.merge(&found)
 	}
@@ -74,7 +74,7 @@ func (j *Job) readLedger(stateDir string) *ledger {
 
 // takeOver adds what another replica has counted of the job's attempt. It is in the
 // result from now on, also if no call is made any more.
-func (j *Job) takeOver(stateDir string, theirs *ledger) {
+func (j *Job) takeOver(stateDir string, theirs *usageLedger) {
 	l := j.readLedger(stateDir)
 	if theirs.Attempt != l.Attempt || os.MkdirAll(stateDir, 0o700) != nil {
 		return
@@ -91,7 +91,7 @@ type meter struct {
 	claim int
 
 	mu     sync.Mutex
-	ledger *ledger
+	ledger *usageLedger
 	ended  forge.Usage // of this host's calls that are over
 }
 
@@ -104,7 +104,7 @@ func (j *Job) meter(stateDir string) *meter {
 	claim := j.Command.Attempt.Claim
 	m := &meter{path: ledgerPath(stateDir), mine: fmt.Sprintf("%s/%d", j.host.id, claim), claim: claim, ledger: j.readLedger(stateDir)}
 	for _, e := range m.ledger.Entries {
-		if e.Told == 0 || e.Told == claim {
+		if e.ReportedBy == 0 || e.ReportedBy == claim {
 			j.Result.Usage = j.Result.Usage.Add(e.Used)
 		}
 	}
@@ -118,7 +118,7 @@ func (m *meter) watch(next func(agent.Event)) func(agent.Event) {
 	return func(e agent.Event) {
 		if e.Kind == agent.EventUsage {
 			m.mu.Lock()
-			m.note(m.ended.Add(e.Usage))
+			m.record(m.ended.Add(e.Usage))
 			m.mu.Unlock()
 		}
 		next(e)
@@ -130,10 +130,10 @@ func (m *meter) end(u forge.Usage) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.ended = m.ended.Add(u)
-	m.note(m.ended)
+	m.record(m.ended)
 }
 
-func (m *meter) note(used forge.Usage) {
+func (m *meter) record(used forge.Usage) {
 	e := m.ledger.Entries[m.mine]
 	e.Used = used
 	m.ledger.Entries[m.mine] = e
@@ -142,7 +142,7 @@ func (m *meter) note(used forge.Usage) {
 
 // told notes that the job's result tells what was used, unless it may not be reported
 // because another replica has the attempt by now.
-func (j *Job) told(ctx context.Context) {
+func (j *Job) markReported(ctx context.Context) {
 	m := j.metered
 	if m == nil || service.Held(ctx) != nil {
 		return
@@ -150,8 +150,8 @@ func (j *Job) told(ctx context.Context) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	for key, e := range m.ledger.Entries {
-		if e.Told == 0 {
-			e.Told = m.claim
+		if e.ReportedBy == 0 {
+			e.ReportedBy = m.claim
 			m.ledger.Entries[key] = e
 		}
 	}

@@ -17,8 +17,8 @@ type project struct {
 	src  Source
 	repo atomic.Pointer[Repository] // nil until it is open
 
-	slot chan struct{} // held by whoever opens and prepares
-	todo []func(context.Context, *Repository) error
+	slot         chan struct{} // held by whoever opens and prepares
+	preparations []func(context.Context, *Repository) error
 }
 
 // Prepare has do called with every repository before the next command of its
@@ -26,11 +26,11 @@ type project struct {
 // finds it. do is called again after an error.
 func (s *Set) Prepare(ctx context.Context, do func(context.Context, *Repository) error) error {
 	for _, p := range s.projects {
-		if err := p.hold(ctx); err != nil {
+		if err := p.acquire(ctx); err != nil {
 			return err
 		}
-		p.todo = append(p.todo, do)
-		p.leave()
+		p.preparations = append(p.preparations, do)
+		p.release()
 		if err := s.try(ctx, p); err != nil {
 			return err
 		}
@@ -55,10 +55,10 @@ func (s *Set) try(ctx context.Context, p *project) error {
 
 // ready returns the repository once it is open and prepared.
 func (s *Set) ready(ctx context.Context, p *project) (*Repository, error) {
-	if err := p.hold(ctx); err != nil {
+	if err := p.acquire(ctx); err != nil {
 		return nil, err
 	}
-	defer p.leave()
+	defer p.release()
 	r := p.repo.Load()
 	if r == nil {
 		var err error
@@ -67,16 +67,16 @@ func (s *Set) ready(ctx context.Context, p *project) (*Repository, error) {
 		}
 		p.repo.Store(r)
 	}
-	for len(p.todo) > 0 {
-		if err := p.todo[0](ctx, r); err != nil {
+	for len(p.preparations) > 0 {
+		if err := p.preparations[0](ctx, r); err != nil {
 			return nil, err
 		}
-		p.todo = p.todo[1:]
+		p.preparations = p.preparations[1:]
 	}
 	return r, nil
 }
 
-func (p *project) hold(ctx context.Context) error {
+func (p *project) acquire(ctx context.Context) error {
 	select {
 	case p.slot <- struct{}{}:
 		return nil
@@ -85,7 +85,7 @@ func (p *project) hold(ctx context.Context) error {
 	}
 }
 
-func (p *project) leave() { <-p.slot }
+func (p *project) release() { <-p.slot }
 
 func notServed(id forge.ProjectID) error {
 	return agent.Fail(forge.FailConfig, "project %q is not served here: add its repository to the service's projects", id)

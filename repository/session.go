@@ -40,7 +40,7 @@ func hostID(stateDir string) (string, error) {
 }
 
 // talks reports whether the command's agent has a conversation, which recipes do not.
-func (j *Job) talks() (agent.Agent, bool, error) {
+func (j *Job) agentWithSession() (agent.Agent, bool, error) {
 	a, err := j.Agent()
 	if err != nil {
 		return nil, false, err
@@ -50,7 +50,7 @@ func (j *Job) talks() (agent.Agent, bool, error) {
 
 // sessionFiles lists the files of the command's conversation in a state directory.
 func (j *Job) sessionFiles(stateDir string) ([]string, error) {
-	a, _, err := j.talks()
+	a, _, err := j.agentWithSession()
 	if err != nil {
 		return nil, err
 	}
@@ -82,7 +82,7 @@ func sessionObject(intent forge.Key, task forge.TaskID) objects.Name {
 // replica's worker noted beside it. Otherwise it returns nil. What the attempt used there
 // counts here from now on.
 func (j *Job) FetchSession(ctx context.Context, stateDir string) (note []byte, err error) {
-	a, talks, err := j.talks()
+	a, talks, err := j.agentWithSession()
 	if err != nil || !talks || j.host.Objects == nil {
 		return nil, err
 	}
@@ -93,7 +93,7 @@ func (j *Job) FetchSession(ctx context.Context, stateDir string) (note []byte, e
 		if head.Host == j.host.id || head.Session != j.Command.Session || head.Agent != a.Name() {
 			return errKnown
 		}
-		note = head.Note
+		note = head.Checkpoint
 		return j.dropSession(stateDir)
 	}
 	r, w := io.Pipe()
@@ -139,7 +139,7 @@ func (j *Job) dropSession(stateDir string) error {
 func (j *Job) SaveSession(ctx context.Context, stateDir string, note []byte) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), saveAtEnd) // also for who goes on with what was stopped
 	defer cancel()
-	j.told(ctx)
+	j.markReported(ctx)
 	files, err := j.loadSession(stateDir)
 	if err == nil {
 		err = j.storeSession(ctx, stateDir, files, note)
@@ -167,11 +167,11 @@ func (j *Job) loadSession(stateDir string) ([]sessionFile, error) {
 }
 
 func (j *Job) storeSession(ctx context.Context, stateDir string, files []sessionFile, note []byte) error {
-	a, talks, err := j.talks()
+	a, talks, err := j.agentWithSession()
 	if err != nil || !talks || j.host.Objects == nil {
 		return err
 	}
-	head := savedSession{Host: j.host.id, Session: j.Command.Session, Agent: a.Name(), Note: note, Used: j.readLedger(stateDir)}
+	head := savedSession{Host: j.host.id, Session: j.Command.Session, Agent: a.Name(), Checkpoint: note, Used: j.readLedger(stateDir)}
 	packed, err := packSession(head, files)
 	if err == nil {
 		err = service.Held(ctx)

@@ -22,11 +22,11 @@ const maxSession = 64 << 20
 
 // savedSession is the head of what is stored of a session, before its files.
 type savedSession struct {
-	Host    string          `json:"host"`           // where it was saved
-	Session string          `json:"session"`        // the conversation's id
-	Agent   string          `json:"agent"`          // whose files these are
-	Note    json.RawMessage `json:"note,omitempty"` // of the worker
-	Used    *ledger         `json:"used,omitempty"` // by the attempt
+	Host       string          `json:"host"`           // where it was saved
+	Session    string          `json:"session"`        // the conversation's id
+	Agent      string          `json:"agent"`          // whose files these are
+	Checkpoint json.RawMessage `json:"note,omitempty"` // of the worker
+	Used       *usageLedger    `json:"used,omitempty"` // by the attempt
 }
 
 const sessionHead = "session.json"

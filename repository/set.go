@@ -156,7 +156,7 @@ func (s *Set) Do(ctx context.Context, cmd *forge.Command, progress service.Progr
 	err := s.begin(ctx, j)
 	if err == nil {
 		err = work(ctx, j)
-		j.told(ctx)
+		j.markReported(ctx)
 	}
 	if err != nil {
 		r := &j.Result

@@ -14,7 +14,7 @@ import (
 const patience = 4
 
 // adopt does what a replica has begun that is gone for good, until ctx ends.
-func (r *run) adopt(ctx context.Context, h Handler) {
+func (r *workerRun) adopt(ctx context.Context, h Handler) {
 	if !h.Agent || !r.Shared {
 		return
 	}
@@ -46,7 +46,7 @@ func (r *run) adopt(ctx context.Context, h Handler) {
 	}
 }
 
-func (r *run) adoptOne(ctx context.Context, h Handler, job *work.Job) {
+func (r *workerRun) adoptOne(ctx context.Context, h Handler, job *work.Job) {
 	log := r.attempt(job.Command).log
 	log.Warn("take over what another replica has begun", "from", string(job.Command.Replica))
 	if err := r.take(ctx, h, job); err != nil {

@@ -25,14 +25,14 @@ const (
 
 // attempt is a command that is being done.
 type attempt struct {
-	run *run
-	cmd forge.Command
-	log *slog.Logger
-	ask chan struct{} // of capacity 1: somebody says that it is not wanted
+	run     *workerRun
+	cmd     forge.Command
+	log     *slog.Logger
+	recheck chan struct{} // of capacity 1: somebody says that it is not wanted
 }
 
 // take does one command. nil means that it is done with, an error that it is not.
-func (r *run) take(ctx context.Context, h Handler, job *work.Job) error {
+func (r *workerRun) take(ctx context.Context, h Handler, job *work.Job) error {
 	a := r.attempt(job.Command)
 	if !r.add(a) {
 		return bus.Retry(runningElsewhere, errors.New("it runs already"))
@@ -89,15 +89,15 @@ func (r *run) take(ctx context.Context, h Handler, job *work.Job) error {
 	return a.report(jobs, res)
 }
 
-func (r *run) attempt(cmd forge.Command) *attempt {
+func (r *workerRun) attempt(cmd forge.Command) *attempt {
 	return &attempt{
-		run: r, cmd: cmd, ask: make(chan struct{}, 1),
+		run: r, cmd: cmd, recheck: make(chan struct{}, 1),
 		log: r.Log.With("intent", cmd.To.String(), "attempt", cmd.Attempt.String()),
 	}
 }
 
 // permit waits for one, if the handler needs it, unless this process is draining.
-func (r *run) permit(h Handler) (pass func(), ok bool) {
+func (r *workerRun) permit(h Handler) (pass func(), ok bool) {
 	if !h.Agent || r.Permits == nil {
 		return func() {}, true
 	}
@@ -122,13 +122,13 @@ func (a *attempt) do(ctx context.Context, h Handler) (forge.Result, error) {
 	watching, stop := context.WithCancel(ctx)
 	var watch sync.WaitGroup
 	watch.Go(func() { a.watch(watching, cancel) })
-	told := a.teller()
+	told := a.newReporter()
 	defer told.end() // before the result is reported: who waits for that finds the transcript complete
 	began := time.Now()
-	told.tell(forge.Progress{Kind: forge.ProgressStarted})
+	told.report(forge.Progress{Kind: forge.ProgressStarted})
 	a.log.Info("start")
 
-	res := withoutSecrets(a.run.redactor(), a.call(ctx, h, told.tell))
+	res := withoutSecrets(a.run.redactor(), a.call(ctx, h, told.report))
 
 	stop()
 	watch.Wait()
@@ -142,7 +142,7 @@ func (a *attempt) do(ctx context.Context, h Handler) (forge.Result, error) {
 	}
 	res.To, res.Attempt, res.Replica = a.cmd.To, a.cmd.Attempt, a.run.Replica
 	res.StartedAt, res.Duration = began.UTC(), time.Since(began)
-	told.tell(forge.Progress{Kind: forge.ProgressEnded, Agent: res.Agent, Usage: res.Usage, Text: outcome(&res)})
+	told.report(forge.Progress{Kind: forge.ProgressEnded, Agent: res.Agent, Usage: res.Usage, Text: outcome(&res)})
 	if f := res.Failure(); f != nil && cause == nil {
 		a.log.Warn("end", "duration", res.Duration, "outcome", f.Reason, "error", f.Message)
 	} else {
@@ -175,7 +175,7 @@ func (a *attempt) watch(ctx context.Context, cancel context.CancelCauseFunc) {
 		select {
 		case <-ctx.Done():
 			return
-		case <-a.ask:
+		case <-a.recheck:
 		case <-t.C:
 		}
 		wanted, err := a.run.Bus.Journal.Wanted(ctx, a.cmd.To, a.cmd.Attempt)
@@ -189,9 +189,9 @@ func (a *attempt) watch(ctx context.Context, cancel context.CancelCauseFunc) {
 	}
 }
 
-func (a *attempt) askNow() {
+func (a *attempt) recheckNow() {
 	select {
-	case a.ask <- struct{}{}:
+	case a.recheck <- struct{}{}:
 	default:
 	}
 }

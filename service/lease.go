@@ -27,14 +27,14 @@ func (w *Worker) holder() work.LeaseHolder {
 }
 
 // handBack gives up what a former life had taken. It can wait: the server finds out.
-func (r *run) handBack(ctx context.Context) {
+func (r *workerRun) handBack(ctx context.Context) {
 	var steps []forge.Step
 	for _, h := range r.Handlers {
 		if r.leased(h) {
 			steps = append(steps, h.Step)
 		}
 	}
-	if err := r.Bus.Leases.HandBack(ctx, r.life, steps...); err != nil && ctx.Err() == nil {
+	if err := r.Bus.Leases.HandBack(ctx, r.holder, steps...); err != nil && ctx.Err() == nil {
 		r.Log.Warn("commands that a former life had taken come again later", "error", err)
 	}
 }
@@ -54,7 +54,7 @@ func (a *attempt) lease(ctx context.Context, h Handler, job *work.Job) (_ contex
 		case <-waiting.Done():
 		}
 	}()
-	l, err := a.run.Bus.Leases.Acquire(waiting, job, a.run.life)
+	l, err := a.run.Bus.Leases.Acquire(waiting, job, a.run.holder)
 	if err != nil {
 		return nil, nil, err
 	}

@@ -48,7 +48,7 @@ func OpenOutbox(dir string, log *slog.Logger) (*Outbox, error) {
 }
 
 // parcel is a result in the outbox. nil is one that could not be kept.
-type parcel struct {
+type entry struct {
 	outbox *Outbox
 	file   *os.File
 	size   int
@@ -56,7 +56,7 @@ type parcel struct {
 }
 
 // put keeps a result. That it cannot is logged, and no reason not to publish it.
-func (o *Outbox) put(res forge.Result) *parcel {
+func (o *Outbox) put(res forge.Result) *entry {
 	if o == nil {
 		return nil
 	}
@@ -68,7 +68,7 @@ func (o *Outbox) put(res forge.Result) *parcel {
 	return p
 }
 
-func (o *Outbox) write(res forge.Result) (*parcel, error) {
+func (o *Outbox) write(res forge.Result) (*entry, error) {
 	data, err := work.MarshalResult(res)
 	if err != nil {
 		return nil, err
@@ -85,7 +85,7 @@ func (o *Outbox) write(res forge.Result) (*parcel, error) {
 		_ = os.Remove(f.Name())
 		return nil, err
 	}
-	p := &parcel{outbox: o, file: f, size: len(data)}
+	p := &entry{outbox: o, file: f, size: len(data)}
 	p.flush = time.AfterFunc(outboxPatience, func() { o.sync(f) })
 	return p, nil
 }
@@ -118,7 +118,7 @@ func (o *Outbox) sync(f *os.File) {
 }
 
 // remove forgets the result: it is journaled, or nobody wants it.
-func (p *parcel) remove() {
+func (p *entry) remove() {
 	if p == nil {
 		return
 	}
@@ -139,13 +139,13 @@ func (p *parcel) remove() {
 }
 
 // letter is a result that a former process left.
-type letter struct {
+type leftover struct {
 	path   string
 	result forge.Result
 }
 
 // left returns the results that former processes left, and removes what holds none.
-func (o *Outbox) left() []letter {
+func (o *Outbox) leftovers() []leftover {
 	if o == nil {
 		return nil
 	}
@@ -153,12 +153,12 @@ func (o *Outbox) left() []letter {
 	if err != nil {
 		o.log.Error("cannot read the outbox: results in it are published by the next start", "err", err)
 	}
-	var list []letter
+	var list []leftover
 	for _, e := range entries {
-		l := letter{path: filepath.Join(o.dir, e.Name())}
+		l := leftover{path: filepath.Join(o.dir, e.Name())}
 		content, err := os.ReadFile(l.path)
 		if err == nil {
-			l.result, err = readParcel(content)
+			l.result, err = readEntry(content)
 		}
 		_, newer := errors.AsType[*bus.UnknownError](err)
 		switch {
@@ -178,7 +178,7 @@ func (o *Outbox) left() []letter {
 
 var errNoResult = errors.New("no result")
 
-func readParcel(content []byte) (forge.Result, error) {
+func readEntry(content []byte) (forge.Result, error) {
 	if len(content) < outboxHeader {
 		return forge.Result{}, errNoResult
 	}
@@ -193,7 +193,7 @@ func readParcel(content []byte) (forge.Result, error) {
 	return work.UnmarshalResult(data[:size])
 }
 
-func (l *letter) remove(log *slog.Logger) {
+func (l *leftover) remove(log *slog.Logger) {
 	if err := os.Remove(l.path); err != nil {
 		log.Warn("cannot remove a file of the outbox", "err", err)
 	}

@@ -28,7 +28,7 @@ type Progress func(forge.Progress)
 
 // teller is where everything passes that an attempt tells while it runs: nothing of
 // it leaves the worker with a secret or a terminal escape in it.
-type teller struct {
+type reporter struct {
 	attempt    *attempt
 	transcript *transcript.Writer
 
@@ -37,15 +37,15 @@ type teller struct {
 	limit   rate
 }
 
-func (a *attempt) teller() *teller {
+func (a *attempt) newReporter() *reporter {
 	cfg := transcript.Config{Bus: a.run.Bus.Transcripts, Dir: a.run.LogDir, Log: a.log}
-	return &teller{
+	return &reporter{
 		attempt: a, transcript: transcript.New(cfg, a.cmd.To, a.cmd.Attempt), streams: map[forge.ProgressKind]*redact.Stream{},
 	}
 }
 
 // tell is a Progress.
-func (t *teller) tell(p forge.Progress) {
+func (t *reporter) report(p forge.Progress) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	a := t.attempt
@@ -63,7 +63,7 @@ func (t *teller) tell(p forge.Progress) {
 }
 
 // end stores what is left to be told, and the whole transcript.
-func (t *teller) end() {
+func (t *reporter) end() {
 	if !t.transcript.Close() {
 		t.attempt.log.Warn("the transcript is not kept as a whole: its last lines could not be stored in time")
 		return
@@ -81,7 +81,7 @@ func (a *attempt) keepTranscript() {
 	}
 }
 
-func (t *teller) stream(k forge.ProgressKind) *redact.Stream {
+func (t *reporter) stream(k forge.ProgressKind) *redact.Stream {
 	s := t.streams[k]
 	if s == nil {
 		s = t.attempt.run.redactor().Stream()

@@ -22,7 +22,7 @@ func (e *Env) secrets() *redact.Redactor {
 	return redact.New(secrets...)
 }
 
-func (r *run) redactor() *redact.Redactor {
+func (r *workerRun) redactor() *redact.Redactor {
 	if r.Secrets != nil {
 		return r.Secrets
 	}

@@ -14,7 +14,7 @@ import (
 
 const (
 	// lastWords is how long a result may take to be journaled when draining is over.
-	lastWords = 3 * time.Second
+	reportGrace = 3 * time.Second
 	// restartTime is how long a command is withheld from others whose result is in
 	// the outbox of a process that ended: it is published when that starts again.
 	restartTime = time.Minute
@@ -27,7 +27,7 @@ func (a *attempt) report(ctx context.Context, res forge.Result) error {
 	if kept != nil {
 		ctx = a.run.ctx // it need not wait for a runner as long as the drain may take
 	}
-	ctx, cancel := outlive(ctx, lastWords)
+	ctx, cancel := outlive(ctx, reportGrace)
 	defer cancel()
 	err := a.publish(ctx, res)
 	if ctx.Err() == nil || err == nil {
@@ -69,8 +69,8 @@ func unpublishable(res forge.Result, err error) forge.Result {
 
 // deliver publishes what a former process left in the outbox, until ctx ends. A
 // command for the same attempt that comes meanwhile finds it running.
-func (r *run) deliver(ctx context.Context, wait *sync.WaitGroup) {
-	for _, l := range r.Outbox.left() {
+func (r *workerRun) deliver(ctx context.Context, wait *sync.WaitGroup) {
+	for _, l := range r.Outbox.leftovers() {
 		a := r.attempt(forge.Command{To: l.result.To, Attempt: l.result.Attempt})
 		a.log.Info("publish a result that a former process left")
 		added := r.add(a)

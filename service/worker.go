@@ -91,7 +91,7 @@ func (w *Worker) Run(ctx context.Context) error {
 	}
 	jobs, abort := context.WithCancelCause(context.WithoutCancel(ctx))
 	defer abort(nil)
-	r := &run{Worker: w, ctx: ctx, life: w.holder(), attempts: map[string]*attempt{}}
+	r := &workerRun{Worker: w, ctx: ctx, holder: w.holder(), attempts: map[string]*attempt{}}
 	if err := w.Bus.Live.FollowControl(jobs, r.control); err != nil {
 		return err
 	}
@@ -150,10 +150,10 @@ func (w *Worker) recheck() time.Duration {
 }
 
 // run is one Run.
-type run struct {
+type workerRun struct {
 	*Worker
-	life work.LeaseHolder
-	ctx  context.Context //nolint:containedctx // ends when nothing new is to be started
+	holder work.LeaseHolder
+	ctx    context.Context //nolint:containedctx // ends when nothing new is to be started
 
 	mu       sync.Mutex
 	attempts map[string]*attempt // those that run, by their command's id
@@ -161,7 +161,7 @@ type run struct {
 
 // graceOver waits until running attempts have had their grace. It is false if they
 // ended before.
-func (r *run) graceOver(done <-chan struct{}) bool {
+func (r *workerRun) graceOver(done <-chan struct{}) bool {
 	select {
 	case <-done:
 		return false
@@ -179,11 +179,11 @@ func (r *run) graceOver(done <-chan struct{}) bool {
 
 // control makes the attempts that somebody says are not wanted ask for themselves.
 // It comes before the next recheck, and a wrong one changes nothing.
-func (r *run) control(c live.Control) {
+func (r *workerRun) control(c live.Control) {
 	r.mu.Lock()
 	for _, a := range r.attempts {
 		if a.concerns(c) {
-			a.askNow()
+			a.recheckNow()
 		}
 	}
 	r.mu.Unlock()
@@ -194,7 +194,7 @@ func (r *run) control(c live.Control) {
 
 // add registers an attempt. It is false if the same one runs already: the server
 // took this process for dead and sent its command again.
-func (r *run) add(a *attempt) bool {
+func (r *workerRun) add(a *attempt) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.attempts[a.cmd.ID()] != nil {
@@ -204,7 +204,7 @@ func (r *run) add(a *attempt) bool {
 	return true
 }
 
-func (r *run) remove(a *attempt) {
+func (r *workerRun) remove(a *attempt) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	delete(r.attempts, a.cmd.ID())

@@ -90,7 +90,7 @@ func seenTwice(j *repository.Job, dir string, o forge.Observed) forge.Observed {
 	return o
 }
 
-func look(ctx context.Context, j *repository.Job, role agent.Role, take answered) error {
+func look(ctx context.Context, j *repository.Job, role agent.Role, take answerFunc) error {
 	if err := j.NeedModel(); err != nil {
 		return err
 	}

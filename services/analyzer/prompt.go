@@ -42,7 +42,7 @@ const (
 )
 
 // question is what an answer is made from.
-type question struct {
+type promptData struct {
 	*forge.Command
 	history
 	Insufficient string // why the analysis before was not sufficient
@@ -63,7 +63,7 @@ type other struct {
 // prompts returns who the agent is, and what it has to do: something new, or, in a
 // conversation that goes on, what has been answered since.
 func prompts(cmd *forge.Command, c *config.Project, resumes bool) (system, text string, err error) {
-	q := question{
+	q := promptData{
 		Command: cmd, history: newHistory(cmd), Insufficient: cmd.Analyze().Insufficient,
 		Parts: mayTakeApart(cmd, c), Checks: strings.Join(c.Verify, "\n"),
 	}

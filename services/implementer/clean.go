@@ -24,7 +24,7 @@ const (
 	// cleaningLock has one request to clean after the other.
 	cleaningLock = "cleaning"
 	// telling is how long it may take to tell a runner what was merged.
-	telling = 10 * time.Second
+	reportTimeout = 10 * time.Second
 )
 
 // serveCleaning removes what intents left when people ask for it, until it is stopped or
@@ -274,7 +274,7 @@ func (c *cleaning) reportMerges(ctx context.Context) map[forge.IntentID]error {
 }
 
 func (c *cleaning) reportMerge(ctx context.Context, s *forge.Summary) error {
-	ctx, cancel := context.WithTimeout(ctx, telling)
+	ctx, cancel := context.WithTimeout(ctx, reportTimeout)
 	defer cancel()
 	unlock, err := c.repo.Lock(ctx, mergeLock)
 	if err != nil {

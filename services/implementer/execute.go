@@ -16,13 +16,13 @@ func isExecute(c *forge.Command) bool { return c.Attempt.Step == forge.StepExecu
 
 // execution is what the agent answered, with what was seen of its work.
 func (w *work) execution(ctx context.Context, got *checkout.Collected) (*forge.Execution, error) {
-	e := *w.note.Execution
+	e := *w.state.Execution
 	files, err := w.modified(ctx, got)
 	if err != nil {
 		return nil, err
 	}
 	e.Metadata = forge.SummaryMetadata{
-		ToolsUsed: w.note.Tools, FilesModified: files, TokensUsed: w.note.Tokens + tokens(w.Result.Usage), StrategyTags: e.StrategyTags,
+		ToolsUsed: w.state.Tools, FilesModified: files, TokensUsed: w.state.Tokens + tokens(w.Result.Usage), StrategyTags: e.StrategyTags,
 	}
 	return &e, nil
 }
@@ -33,7 +33,7 @@ func tokens(u forge.Usage) int64 { return u.InputTokens + u.OutputTokens }
 // began, committed or not; sorted.
 func (w *work) modified(ctx context.Context, got *checkout.Collected) ([]string, error) {
 	var list []string
-	for _, step := range [][2]git.OID{{w.note.From, got.Head}, {got.Head, got.Leftover}} {
+	for _, step := range [][2]git.OID{{w.state.From, got.Head}, {got.Head, got.Leftover}} {
 		if step[1] == "" || step[0] == step[1] {
 			continue
 		}

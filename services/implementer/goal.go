@@ -18,8 +18,8 @@ const (
 )
 
 // toldGoal is what the agent is told of a goal.
-type toldGoal struct {
-	told
+type goalPromptData struct {
+	promptData
 
 	Loop      *forge.GoalContext
 	Criteria  string
@@ -46,18 +46,18 @@ type judged struct {
 
 // tellGoal says what an agent is told of an iteration, which begins as a conversation of
 // its own without that one was lost.
-func tellGoal(cmd *forge.Command, b briefing) *toldGoal {
+func newGoalPromptData(cmd *forge.Command, b promptInput) *goalPromptData {
 	l := cmp.Or(cmd.Goal(), &forge.GoalContext{})
-	t := &toldGoal{
-		told: tell(cmd, b), Loop: l, Criteria: numbered(l.Criteria), Judged: judgment(l.Judgment, &cmd.Task), Knowledge: knowledge(l.Knowledge),
+	t := &goalPromptData{
+		promptData: newPromptData(cmd, b), Loop: l, Criteria: numbered(l.Criteria), Judged: judgment(l.Judgment, &cmd.Task), Knowledge: knowledge(l.Knowledge),
 	}
-	t.Lost = b.opening == repository.OpenLost
+	t.Lost = b.opening == repository.StartLost
 	t.Summaries, t.Left = summaries(l.Summaries)
 	return t
 }
 
 // added is what a person adds to the system prompt.
-func added(goal *forge.GoalOptions) string {
+func personAddition(goal *forge.GoalOptions) string {
 	if goal == nil {
 		return ""
 	}

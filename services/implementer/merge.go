@@ -19,7 +19,7 @@ const (
 	maxMoves = 5
 	// moving is how long it may take to move the base branch. Once begun it is not
 	// cut off, because nobody would know what became of it.
-	moving = 5 * time.Minute
+	moveTimeout = 5 * time.Minute
 	// mergeLock serialises the merges of a repository.
 	mergeLock = "merge"
 )
@@ -48,11 +48,11 @@ func (i *Implementer) moveBase(ctx context.Context, j *repository.Job) error {
 	if err != nil {
 		return err
 	}
-	if j.Result.Output, err = i.earlier(ctx, j, base); err != nil || forge.As[*forge.MergeResult](j.Result.Output) != nil {
+	if j.Result.Output, err = i.earlierMerge(ctx, j, base); err != nil || forge.As[*forge.MergeResult](j.Result.Output) != nil {
 		return err
 	}
 	for range maxMoves {
-		j.Result.Output, err = i.try(ctx, j, base, head)
+		j.Result.Output, err = i.tryMerge(ctx, j, base, head)
 		if !errors.Is(err, git.ErrMoved) {
 			return err
 		}
@@ -65,11 +65,11 @@ func (i *Implementer) moveBase(ctx context.Context, j *repository.Job) error {
 
 // try is merged the change on the present tip, or says what is in the way. ErrMoved
 // means that the tip is not the present one any more.
-func (i *Implementer) try(ctx context.Context, j *repository.Job, base, head git.OID) (*forge.MergeResult, error) {
+func (i *Implementer) tryMerge(ctx context.Context, j *repository.Job, base, head git.OID) (*forge.MergeResult, error) {
 	l := j.Command.Merge().Change
 	r := &forge.MergeResult{Outcome: forge.MergeDone, Commit: l.Head, Parent: l.Base, Tree: l.Tree, PatchID: l.PatchID}
 	if j.Tip != base {
-		moved, err := i.onto(ctx, j, base, head)
+		moved, err := i.rebaseOntoTip(ctx, j, base, head)
 		if err != nil {
 			return nil, err
 		}
@@ -105,7 +105,7 @@ func obstacle(moved *forge.Rebase, patch string) *forge.MergeResult {
 
 // move writes the merge down, and moves the base branch.
 func (i *Implementer) move(ctx context.Context, j *repository.Job, r *forge.MergeResult) (*forge.MergeResult, error) {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), moving)
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), moveTimeout)
 	defer cancel()
 	l := store.PendingMerge{
 		Intent: j.Intent(), Task: j.Task(), Number: j.Command.Attempt.Number, Parent: git.OID(r.Parent), Commit: git.OID(r.Commit),
@@ -113,7 +113,7 @@ func (i *Implementer) move(ctx context.Context, j *repository.Job, r *forge.Merg
 	if err := j.Store.KeepPendingMerge(ctx, l); err != nil {
 		return nil, err
 	}
-	i.keeps(taskKey{j.Command.To.Project, j.Command.Attempt.Task}, true)
+	i.recordKept(taskKey{j.Command.To.Project, j.Command.Attempt.Task}, true)
 	i.crash("kept")
 	base, err := j.Base(ctx)
 	if err != nil {

@@ -12,7 +12,7 @@ import (
 // earlier returns what an earlier try to merge the task came to, if it moved the
 // base branch, and nil otherwise. A commit that the change was made on top of is
 // none of it: the change came later.
-func (i *Implementer) earlier(ctx context.Context, j *repository.Job, base git.OID) (*forge.MergeResult, error) {
+func (i *Implementer) earlierMerge(ctx context.Context, j *repository.Job, base git.OID) (*forge.MergeResult, error) {
 	all, err := j.Store.PendingMerges(ctx, j.Intent())
 	if err != nil {
 		return nil, err

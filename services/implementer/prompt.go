@@ -26,8 +26,8 @@ var (
 )
 
 // briefing is what an implementer's prompt is made from, beside the command.
-type briefing struct {
-	opening     repository.Opening
+type promptInput struct {
+	opening     repository.SessionStart
 	cutOff      bool     // an earlier delivery of this attempt was
 	moved       bool     // to another checkout
 	interrupted git.OID  // keeps work that was cut off and is not in the checkout
@@ -36,7 +36,7 @@ type briefing struct {
 }
 
 // told is what the agent is told.
-type told struct {
+type promptData struct {
 	*forge.Command
 	Feedback    string
 	Steps       string
@@ -77,30 +77,30 @@ func overlaps(list []forge.Overlap) (shown []elsewhere, more int) {
 
 // render returns who the agent is, and what it has to do: a task, an iteration towards a
 // goal, or, in a conversation that goes on, what was wrong.
-func render(cmd *forge.Command, b briefing) (system, text string, err error) {
+func render(cmd *forge.Command, b promptInput) (system, text string, err error) {
 	if cmd.Attempt.Step == forge.StepExecute {
-		system, text, err = fill(executePrompt, b.opening, tellGoal(cmd, b))
-		return system + added(cmd.Intent.Goal), text, err
+		system, text, err = fill(executePrompt, b.opening, newGoalPromptData(cmd, b))
+		return system + personAddition(cmd.Intent.Goal), text, err
 	}
-	t := tell(cmd, b)
+	t := newPromptData(cmd, b)
 	return fill(implementPrompt, b.opening, &t)
 }
 
-func fill(p *prompt.Template, o repository.Opening, data any) (system, text string, err error) {
+func fill(p *prompt.Template, o repository.SessionStart, data any) (system, text string, err error) {
 	if system, err = p.Render("system", nil); err != nil {
 		return "", "", err
 	}
 	part := "prompt"
-	if o == repository.OpenResume {
+	if o == repository.StartResumed {
 		part = "resume"
 	}
 	text, err = p.Render(part, data)
 	return system, text, err
 }
 
-func tell(cmd *forge.Command, b briefing) told {
+func newPromptData(cmd *forge.Command, b promptInput) promptData {
 	in, again := cmd.Implement(), cmd.Attempt.Number > 1
-	t := told{
+	t := promptData{
 		Command: cmd, Feedback: in.Feedback, Interrupted: b.interrupted, Steps: numbered(cmd.Task.Steps),
 		Checks: strings.Join(b.checks, "\n"), Commits: strings.Join(b.commits, "\n"),
 		Stopped: in.Continue, CutOff: b.cutOff, Moved: b.moved,
@@ -109,7 +109,7 @@ func tell(cmd *forge.Command, b briefing) told {
 	}
 	t.Elsewhere, t.More = overlaps(in.Overlaps)
 	t.Answers = slices.DeleteFunc(slices.Clone(cmd.Intent.Clarifications), func(c forge.Clarification) bool { return c.Answer == nil })
-	t.Lost = b.opening == repository.OpenLost || b.opening == repository.OpenNew && again && !t.Again
+	t.Lost = b.opening == repository.StartLost || b.opening == repository.StartNew && again && !t.Again
 	t.Empty = again && t.Commits == "" && b.interrupted == ""
 	if n := len(in.Reviews); n > 0 {
 		if last := &in.Reviews[n-1]; last.Verdict == forge.VerdictRejected {
@@ -139,14 +139,14 @@ const maxCommits = 30
 
 // shownCommits lists what the task has on its branch already.
 func (w *work) shownCommits(ctx context.Context) ([]string, error) {
-	if w.note.From == w.note.Base {
+	if w.state.From == w.state.Base {
 		return nil, nil
 	}
-	n, err := w.Store.Commits(ctx, w.note.Base, w.note.From)
+	n, err := w.Store.Commits(ctx, w.state.Base, w.state.From)
 	if err != nil || n == 0 {
 		return nil, err
 	}
-	log, err := w.Store.Log(ctx, w.note.From, min(n, maxCommits))
+	log, err := w.Store.Log(ctx, w.state.From, min(n, maxCommits))
 	if err != nil {
 		return nil, err
 	}
@@ -158,8 +158,8 @@ func (w *work) shownCommits(ctx context.Context) ([]string, error) {
 }
 
 // prompts returns what the agent is told at the opening of a call.
-func (w *work) prompts(ctx context.Context, o repository.Opening) (system, text string, err error) {
-	b := briefing{opening: o, cutOff: w.touched || w.moved, moved: w.moved, interrupted: w.note.Interrupted, checks: w.Config.Verify}
+func (w *work) prompts(ctx context.Context, o repository.SessionStart) (system, text string, err error) {
+	b := promptInput{opening: o, cutOff: w.touched || w.moved, moved: w.moved, interrupted: w.state.Interrupted, checks: w.Config.Verify}
 	if b.commits, err = w.shownCommits(ctx); err != nil {
 		return "", "", err
 	}

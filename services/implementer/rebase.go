@@ -17,9 +17,9 @@ func (i *Implementer) rebase(ctx context.Context, cmd forge.Command, progress se
 		if err != nil {
 			return err
 		}
-		r, err := i.onto(ctx, j, base, head)
+		r, err := i.rebaseOntoTip(ctx, j, base, head)
 		if err == nil && r.Head != "" && r.Head != r.Base {
-			r.Overlaps = i.forecast(ctx, j, git.OID(r.Base), git.OID(r.Head))
+			r.Overlaps = i.findOverlaps(ctx, j, git.OID(r.Base), git.OID(r.Head))
 		}
 		j.Result.Output = r
 		return err
@@ -40,7 +40,7 @@ func change(ctx context.Context, j *repository.Job, base, head string) (b, h git
 // onto puts a change on the tip of the base branch as one commit, keeps the result,
 // and runs the project's verify commands on it. One commit, because every tree on the
 // base branch is to be one that was verified.
-func (i *Implementer) onto(ctx context.Context, j *repository.Job, base, head git.OID) (*forge.Rebase, error) {
+func (i *Implementer) rebaseOntoTip(ctx context.Context, j *repository.Job, base, head git.OID) (*forge.Rebase, error) {
 	r := &forge.Rebase{Base: string(j.Tip)}
 	head, err := j.Store.Squash(ctx, base, head)
 	if err != nil {
@@ -55,7 +55,7 @@ func (i *Implementer) onto(ctx context.Context, j *repository.Job, base, head gi
 	if err != nil {
 		return nil, err
 	}
-	if _, err := j.Store.Keep(ctx, i.newest(j), got.Head); err != nil {
+	if _, err := j.Store.Keep(ctx, i.newestAttempt(j), got.Head); err != nil {
 		return nil, err
 	}
 	r.Head, r.Tree, r.PatchID = string(got.Head), string(got.Tree), got.PatchID
@@ -67,8 +67,8 @@ func (i *Implementer) onto(ctx context.Context, j *repository.Job, base, head gi
 }
 
 // newest is what a commit is kept under that the task comes to now.
-func (i *Implementer) newest(j *repository.Job) store.Attempt {
-	i.keeps(taskKey{j.Command.To.Project, j.Command.Attempt.Task}, false)
+func (i *Implementer) newestAttempt(j *repository.Job) store.Attempt {
+	i.recordKept(taskKey{j.Command.To.Project, j.Command.Attempt.Task}, false)
 	a := j.GitAttempt()
 	a.Newest = true
 	return a

@@ -132,7 +132,7 @@ func (i *Implementer) release(ctx context.Context, c live.Control) {
 func (i *Implementer) releaseCommits(ctx context.Context, r *repository.Repository, c live.Control) error {
 	var heads, merged []git.Name
 	for _, id := range c.Released {
-		head, merge := i.gaveUp(taskKey{c.To.Project, id})
+		head, merge := i.takeKept(taskKey{c.To.Project, id})
 		if head {
 			heads = append(heads, git.Name(id))
 		}
@@ -169,7 +169,7 @@ func (i *Implementer) releaseCommits(ctx context.Context, r *repository.Reposito
 
 // forgetFormer deletes merges that bear the task's name before it was ever
 // implemented: they are of an intent of the same name, in a journal that is gone.
-func (i *Implementer) forgetFormer(ctx context.Context, j *repository.Job) error {
+func (i *Implementer) forgetNamesakes(ctx context.Context, j *repository.Job) error {
 	if j.Command.Attempt.Number > 1 {
 		return nil
 	}
@@ -188,14 +188,14 @@ type taskKey struct {
 }
 
 // keeps notes that this process kept the head of a task, or, if merge, also that.
-func (i *Implementer) keeps(k taskKey, merge bool) {
+func (i *Implementer) recordKept(k taskKey, merge bool) {
 	i.mu.Lock()
 	defer i.mu.Unlock()
 	i.kept[k] = i.kept[k] || merge
 }
 
 // gaveUp reports once what this process kept of a task.
-func (i *Implementer) gaveUp(k taskKey) (head, merge bool) {
+func (i *Implementer) takeKept(k taskKey) (head, merge bool) {
 	i.mu.Lock()
 	defer i.mu.Unlock()
 	merge, head = i.kept[k]

@@ -16,12 +16,12 @@ import (
 )
 
 // saving is how long an attempt that was stopped may take to save what it has.
-const saving = time.Minute
+const saveTimeout = time.Minute
 
 // checkpoint saves commits and files while the agent works, and returns the note with
 // which another replica goes on from there. What cannot be saved just now, because
 // the work is in a bad state, is left for the next time.
-func (w *work) checkpoint(ctx context.Context) ([]byte, error) {
+func (w *work) saveCheckpoint(ctx context.Context) ([]byte, error) {
 	if err := service.Held(ctx); err != nil {
 		return nil, err
 	}
@@ -30,14 +30,14 @@ func (w *work) checkpoint(ctx context.Context) ([]byte, error) {
 		return nil, fmt.Errorf("save the work: %w", err)
 	}
 	w.saved = now
-	n := *w.note
+	n := *w.state
 	n.Head, n.Work = now.Head, now.Work
 	return json.Marshal(&n)
 }
 
 // store hands the state of the attempt on to whoever goes on with the task.
 func (w *work) store(ctx context.Context) {
-	if data, err := json.Marshal(w.note); err == nil {
+	if data, err := json.Marshal(w.state); err == nil {
 		w.SaveSession(ctx, w.StateDir(string(w.Task())), data)
 	}
 }
@@ -58,8 +58,8 @@ func (i *Implementer) giveBack(w *work) {
 	if w.damaged {
 		return
 	}
-	w.note.GivenBack = true
-	err := w.note.write()
+	w.state.GivenBack = true
+	err := w.state.write()
 	if err == nil {
 		err = w.checkout.Park()
 	}
@@ -72,8 +72,8 @@ func (i *Implementer) giveBack(w *work) {
 func (i *Implementer) giveUp(ctx context.Context, w *work) error {
 	kept, err := w.save(ctx)
 	if err == nil && kept != "" {
-		w.note.Interrupted = kept
-		err = w.note.write()
+		w.state.Interrupted = kept
+		err = w.state.write()
 	}
 	w.store(ctx)
 	if err == nil {
@@ -86,7 +86,7 @@ func (i *Implementer) giveUp(ctx context.Context, w *work) error {
 // commit that has all of it, if there is anything. A fault of the work is no reason
 // to lose the rest of it; but nobody is to build upon it.
 func (w *work) save(ctx context.Context) (git.OID, error) {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), saving)
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), saveTimeout)
 	defer cancel()
 	got, err := w.checkout.Collect(ctx, w.GitAttempt())
 	if _, fault := errors.AsType[*git.WorkError](err); fault {
@@ -96,11 +96,11 @@ func (w *work) save(ctx context.Context) (git.OID, error) {
 	if err != nil {
 		return "", fmt.Errorf("save what the agent left: %w", err)
 	}
-	w.note.Head, w.note.Work = got.Head, got.Leftover
+	w.state.Head, w.state.Work = got.Head, got.Leftover
 	switch {
 	case got.Leftover != "":
 		return got.Leftover, nil // it stands on the commits
-	case got.Head != w.note.From:
+	case got.Head != w.state.From:
 		return got.Head, nil
 	}
 	return "", nil
@@ -108,7 +108,7 @@ func (w *work) save(ctx context.Context) (git.OID, error) {
 
 // rescue keeps what is in the checkout of an attempt that was cut off here, before
 // the checkout is used for something else: others may have gone on with the task.
-func rescue(ctx context.Context, r *repository.Repository, task git.Name, n *note) error {
+func rescue(ctx context.Context, r *repository.Repository, task git.Name, n *checkpoint) error {
 	if n == nil || n.Ended || n.GivenBack || n.Intent == "" {
 		return nil
 	}
@@ -138,7 +138,7 @@ func rescueAll(ctx context.Context, r *repository.Repository) error {
 		if err != nil {
 			continue
 		}
-		n, err := loadNote(notePath(r.StateDir(e.Name())))
+		n, err := loadCheckpoint(checkpointPath(r.StateDir(e.Name())))
 		errs = append(errs, err, rescue(ctx, r, git.Name(id), n))
 	}
 	return errors.Join(errs...)

@@ -32,7 +32,7 @@ func (i *Implementer) write(ctx context.Context, j *repository.Job) error {
 		im.Summary = file.Path + " is as it should be"
 	} else {
 		im.Summary = "wrote " + file.Path
-		if _, err := j.Store.Keep(ctx, i.newest(j), head); err != nil {
+		if _, err := j.Store.Keep(ctx, i.newestAttempt(j), head); err != nil {
 			return err
 		}
 		if im.Commits, err = j.Store.Commits(ctx, base, head); err != nil {

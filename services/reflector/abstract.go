@@ -18,7 +18,7 @@ var abstractText string
 var abstractPrompt = prompt.New("abstract.md", abstractText)
 
 // draft is what skills are made from.
-type draft struct {
+type abstractionData struct {
 	*forge.Command
 
 	Found      []pattern
@@ -32,8 +32,8 @@ type pattern struct {
 	Places []string
 }
 
-func newDraft(cmd *forge.Command, there []skill) *draft {
-	d := &draft{Command: cmd, Skills: there[:min(len(there), maxSkills)]}
+func newAbstractionData(cmd *forge.Command, there []skill) *abstractionData {
+	d := &abstractionData{Command: cmd, Skills: there[:min(len(there), maxSkills)]}
 	d.MoreSkills = len(there) - len(d.Skills)
 	for _, p := range cmd.Abstract().Patterns {
 		d.Found = append(d.Found, pattern{p, places(p.Evidence)})
@@ -56,7 +56,7 @@ func abstract(ctx context.Context, j *repository.Job) error {
 		for i := range there {
 			known = append(known, there[i].Name)
 		}
-		return render(abstractPrompt, newDraft(j.Command, there))
+		return render(abstractPrompt, newAbstractionData(j.Command, there))
 	})
 	if err != nil {
 		return err

@@ -29,7 +29,7 @@ func reflect(ctx context.Context, j *repository.Job) error {
 		j.Result.Output = &forge.Reflection{Read: ids(j.Command.Reflect().Observations)}
 		return nil
 	}
-	l := newLookBack(j.Command, j.Config.Reflection.ProposalsATime)
+	l := newReflectionData(j.Command, j.Config.Reflection.ProposalsATime)
 	var dir string
 	out, err := ask(ctx, j, agent.Call{Role: agent.RoleReflect}, func(d string) (system, text string, err error) {
 		dir = d

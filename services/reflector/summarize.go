@@ -23,7 +23,7 @@ var summarizeText string
 var summarizePrompt = prompt.New("summarize.md", summarizeText)
 
 // iteration is what a summary is made from.
-type iteration struct {
+type summaryData struct {
 	*forge.Command
 
 	Goal   forge.GoalContext
@@ -64,7 +64,7 @@ func summarized(ctx context.Context, j *repository.Job) (forge.Summarization, er
 		Role: agent.RoleSummarize, Schema: agent.SummarizationSchema, Session: agent.Session{ID: cmp.Or(j.Command.Session, agent.NewSessionID())},
 	}
 	in := j.Command.Iteration()
-	if call.System, call.Prompt, err = render(summarizePrompt, &iteration{j.Command, in.Goal, in.Verify, files}); err != nil {
+	if call.System, call.Prompt, err = render(summarizePrompt, &summaryData{j.Command, in.Goal, in.Verify, files}); err != nil {
 		return forge.Summarization{}, err
 	}
 	out, err := j.Run(ctx, call)

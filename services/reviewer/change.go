@@ -20,7 +20,7 @@ const (
 
 // look reads the change of a task, and puts what is too large for a prompt into the
 // checkout, for the agent to read there.
-func look(ctx context.Context, j *repository.Job, view *checkout.Checkout, base, head git.OID) (*change, error) {
+func look(ctx context.Context, j *repository.Job, view *checkout.Checkout, base, head git.OID) (*reviewData, error) {
 	patch, truncated, err := j.Store.Diff(ctx, base, head, maxPatch)
 	if err != nil {
 		return nil, err
@@ -34,7 +34,7 @@ func look(ctx context.Context, j *repository.Job, view *checkout.Checkout, base,
 		files = files[:len(files)-1] // the last one is cut
 	}
 	s := show(files)
-	c := newChange(j.Command, j.Config.Verify)
+	c := newReviewData(j.Command, j.Config.Verify)
 	c.Rules = rules(repository.Files(changed))
 	c.Diff, c.Parts, c.Binary, c.Index = s.diff, s.parts, s.bare, index(s.parts)
 	if truncated {
@@ -56,7 +56,7 @@ func unshown(changed []string, files []filePatch) []string {
 }
 
 // since finds out which files of the change are not as the last review read them.
-func (c *change) since(ctx context.Context, j *repository.Job, head git.OID, changed []objects.FileChange) error {
+func (c *reviewData) since(ctx context.Context, j *repository.Job, head git.OID, changed []objects.FileChange) error {
 	last, err := git.ParseOID(c.Last())
 	if err != nil || !j.Store.Has(ctx, last) {
 		return nil //nolint:nilerr // then nobody can say
@@ -77,7 +77,7 @@ func (c *change) since(ctx context.Context, j *repository.Job, head git.OID, cha
 
 // write puts the parts where the agent that looks at the checkout can read them,
 // and nothing commits them.
-func (c *change) write(view *checkout.Checkout) error {
+func (c *reviewData) write(view *checkout.Checkout) error {
 	for _, p := range c.Parts {
 		if err := view.WriteFile(p.name, []byte(p.text)); err != nil {
 			return fmt.Errorf("show a large change: %w", err)

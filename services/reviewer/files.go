@@ -28,7 +28,7 @@ type file struct {
 
 // read shows the files that the task, or the one who did the work, names: what a criterion
 // asks for may have been there before. The diff has new files already.
-func (g *goal) read(ctx context.Context, j *repository.Job, at git.OID, diff []filePatch) error {
+func (g *judgeData) read(ctx context.Context, j *repository.Job, at git.OID, diff []filePatch) error {
 	names := slices.Clone(j.Command.Task.RelevantFiles)
 	if g.Claim != nil {
 		names = append(names, g.Claim.Artifacts...)

@@ -16,7 +16,7 @@ var judgePrompt = prompt.New("judge.md", judgeText)
 
 // goal is what a judge is shown: what was asked for, what the project's commands said, the
 // change, and, as claims, what the one who made it says.
-type goal struct {
+type judgeData struct {
 	fitted
 
 	Request      forge.Intent
@@ -41,10 +41,10 @@ type criterion struct {
 }
 
 // newGoal returns what of a command a judge is shown.
-func newGoal(cmd *forge.Command, checks []string) *goal {
+func newJudgeData(cmd *forge.Command, checks []string) *judgeData {
 	in := cmd.Iteration()
 	l := in.Goal
-	g := &goal{
+	g := &judgeData{
 		Request: cmd.Intent, Instructions: cmd.Instructions, Task: cmd.Task.Plan, Iteration: l.Iteration,
 		Changed: cmd.Task.Head != "" && cmd.Task.Head != cmd.Task.Base,
 		Verify:  in.Verify, Checks: strings.Join(checks, "\n"), Claim: l.Execution,
@@ -64,7 +64,7 @@ func newGoal(cmd *forge.Command, checks []string) *goal {
 }
 
 // render returns who the agent is, and what it has to judge.
-func (g *goal) render() (system, text string, err error) {
+func (g *judgeData) render() (system, text string, err error) {
 	if system, err = judgePrompt.Render("system", nil); err != nil {
 		return "", "", err
 	}

@@ -54,8 +54,8 @@ func judge(ctx context.Context, j *repository.Job) error {
 }
 
 // reached looks at what a goal's task has changed so far.
-func reached(ctx context.Context, j *repository.Job) (*goal, error) {
-	g := newGoal(j.Command, j.Config.Verify)
+func reached(ctx context.Context, j *repository.Job) (*judgeData, error) {
+	g := newJudgeData(j.Command, j.Config.Verify)
 	if !g.Changed {
 		return g, g.read(ctx, j, j.Tip, nil)
 	}
@@ -74,7 +74,7 @@ func reached(ctx context.Context, j *repository.Job) (*goal, error) {
 }
 
 // look fits the change into the prompt.
-func (g *goal) look(ctx context.Context, j *repository.Job, base, head git.OID) error {
+func (g *judgeData) look(ctx context.Context, j *repository.Job, base, head git.OID) error {
 	patch, truncated, err := j.Store.Diff(ctx, base, head, maxPatch)
 	if err != nil {
 		return err

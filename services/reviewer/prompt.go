@@ -16,7 +16,7 @@ var reviewPrompt = prompt.New("review.md", reviewText)
 
 // change is what a reviewer is shown: what was asked, what the project's commands
 // said, and the code. What its author says about it is not in it.
-type change struct {
+type reviewData struct {
 	Request      forge.Intent
 	Instructions string
 	Title, Plan  string // of the task
@@ -36,9 +36,9 @@ type change struct {
 }
 
 // newChange returns what of a command a reviewer is shown.
-func newChange(cmd *forge.Command, checks []string) *change {
+func newReviewData(cmd *forge.Command, checks []string) *reviewData {
 	in := cmd.Review()
-	c := &change{
+	c := &reviewData{
 		Request: cmd.Intent, Instructions: cmd.Instructions, Title: cmd.Task.Title, Plan: cmd.Task.Plan,
 		Verify: in.Verify, Checks: strings.Join(checks, "\n"), Earlier: in.Reviews,
 	}
@@ -48,7 +48,7 @@ func newChange(cmd *forge.Command, checks []string) *change {
 }
 
 // Last is the head that the last review read; empty if there is none.
-func (c *change) Last() string {
+func (c *reviewData) Last() string {
 	if len(c.Earlier) == 0 {
 		return ""
 	}
@@ -56,7 +56,7 @@ func (c *change) Last() string {
 }
 
 // render returns who the agent is, and what it has to judge.
-func render(c *change) (system, text string, err error) {
+func render(c *reviewData) (system, text string, err error) {
 	if system, err = reviewPrompt.Render("system", nil); err != nil {
 		return "", "", err
 	}

@@ -53,7 +53,7 @@ func Run(ctx context.Context, cfg Config) error {
 			return time.Now().UTC()
 		}, cachedMachines),
 	}
-	told := tell(ctx, &cfg)
+	told := startNotifying(ctx, &cfg)
 	guarded := make(chan struct{})
 	go func() {
 		defer close(guarded)
@@ -117,7 +117,7 @@ func (r *runner) recover(ctx context.Context) error {
 	for _, key := range slices.SortedFunc(maps.Keys(keys), func(a, b forge.Key) int {
 		return strings.Compare(a.String(), b.String())
 	}) {
-		failures = append(failures, r.leave(key, r.driver.Recover(ctx, key)))
+		failures = append(failures, r.skipUnreadable(key, r.driver.Recover(ctx, key)))
 	}
 	if len(keys) > 0 {
 		r.log.Info("recovered", "machines", len(keys))
@@ -134,7 +134,7 @@ func (r *runner) open(ctx context.Context) (map[forge.Key]bool, error) {
 		keys[project.Key] = true
 		records, _, err := r.bus.Journal.Load(ctx, project.Key)
 		if err != nil {
-			failures = append(failures, r.leave(project.Key, err))
+			failures = append(failures, r.skipUnreadable(project.Key, err))
 			continue
 		}
 		// An intent that ended is among them if the project was not told yet.
@@ -153,7 +153,7 @@ func (r *runner) open(ctx context.Context) (map[forge.Key]bool, error) {
 
 // leave turns into a line of the log what trying again does not help: a newer
 // version wrote the journal, or some of it is lost.
-func (r *runner) leave(key forge.Key, err error) error {
+func (r *runner) skipUnreadable(key forge.Key, err error) error {
 	if _, newer := errors.AsType[*bus.UnknownError](err); newer {
 		r.log.Error("a newer version decided on this; it is left alone until a runner of that version is there", "machine", key.String(), "error", err)
 		return nil

@@ -10,7 +10,7 @@ import (
 // tell publishes the changes of intents, and tells people of them, until what it returns
 // is called, which waits until everything is told that was decided before. That people
 // cannot be told does not keep anybody from deciding.
-func tell(ctx context.Context, cfg *Config) (finish func()) {
+func startNotifying(ctx context.Context, cfg *Config) (finish func()) {
 	ctx = context.WithoutCancel(ctx)
 	notifying := func() {}
 	if cfg.Notify != nil && len(cfg.Notify.Targets) > 0 {

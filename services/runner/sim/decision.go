@@ -24,7 +24,7 @@ func (w *world) checkDecision(key forge.Key, rec *forge.Record) error {
 		}
 	}
 	know.plan = rec.Summary.Plan
-	if err := know.isStill(key, rec); err != nil {
+	if err := know.checkPaused(key, rec); err != nil {
 		return err
 	}
 	for _, a := range rec.Effects.Cancels {
@@ -95,7 +95,7 @@ func (k *knowledge) learnPause(ev *forge.Event) {
 }
 
 // isStill: while an intent is paused nothing of it is begun.
-func (k *knowledge) isStill(key forge.Key, rec *forge.Record) error {
+func (k *knowledge) checkPaused(key forge.Key, rec *forge.Record) error {
 	if !k.paused && k.pauses <= k.resume || len(rec.Events) > 1 {
 		return nil
 	}

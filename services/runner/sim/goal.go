@@ -10,7 +10,7 @@ import (
 const maxIterations = 4
 
 // towards does the work of a goal's steps.
-func (w *world) towards(c *forge.Command) *forge.Result {
+func (w *world) goalStep(c *forge.Command) *forge.Result {
 	switch c.Attempt.Step {
 	case forge.StepIntake:
 		in := &forge.Intake{Task: "t", Criteria: []string{"one", "two"}, Risk: forge.RiskLow}

@@ -10,20 +10,20 @@ import (
 type people struct {
 	ids       []forge.IntentID
 	submitted int
-	said      int
+	sent      int
 	outsiders bool // somebody else pushes to the base branch
 }
 
-func (p *people) some(w *world) forge.IntentID {
+func (p *people) anyIntent(w *world) forge.IntentID {
 	if w.rng.IntN(10) == 0 {
 		return "nobody-knows"
 	}
 	return p.ids[w.rng.IntN(len(p.ids))]
 }
 
-func (w *world) person(ev forge.Event) {
-	w.people.said++
-	ev.ID = fmt.Sprintf("person/%d", w.people.said)
+func (w *world) send(ev forge.Event) {
+	w.people.sent++
+	ev.ID = fmt.Sprintf("person/%d", w.people.sent)
 	w.inputs = append(w.inputs, &input{Event: ev})
 	w.log("a person says to %s: %s", ev.To, describe(ev))
 }
@@ -56,9 +56,9 @@ func (w *world) submit() bool {
 		}
 	}
 	ev := forge.Event{To: forge.Key{Project: project, Intent: id}, Message: &forge.Submit{Intent: in}}
-	w.person(ev)
+	w.send(ev)
 	if w.chance(4) {
-		w.person(ev)
+		w.send(ev)
 	}
 	return true
 }
@@ -74,7 +74,7 @@ func (w *world) help(willing bool) bool {
 	}
 	project := forge.Key{Project: project}
 	if willing && w.summary(project).Waiting == forge.WaitingPaused {
-		w.person(forge.Event{To: project, Message: &forge.Resume{}}) // before anything else: intents cannot go on alone
+		w.send(forge.Event{To: project, Message: &forge.Resume{}}) // before anything else: intents cannot go on alone
 		return true
 	}
 	if len(waiting) == 0 {
@@ -96,7 +96,7 @@ func (w *world) help(willing bool) bool {
 	default:
 		ev.Message = &forge.Retry{}
 	}
-	w.person(ev)
+	w.send(ev)
 	return true
 }
 
@@ -131,7 +131,7 @@ func (w *world) meddle() bool {
 		default:
 			ev.Message = &forge.Resume{}
 		}
-		w.person(ev)
+		w.send(ev)
 		return true
 	}
 	task := forge.NewTaskID(key.Intent, 1+w.rng.IntN(3))
@@ -150,7 +150,7 @@ func (w *world) meddle() bool {
 		title := "another title"
 		ev.Message = &forge.Edit{Title: &title}
 	case 2:
-		body := fmt.Sprintf("another body %d", w.people.said)
+		body := fmt.Sprintf("another body %d", w.people.sent)
 		ev.Message = &forge.Edit{Body: &body}
 	case 3:
 		ev.Message = &forge.Approve{Plan: "0123"}
@@ -159,7 +159,7 @@ func (w *world) meddle() bool {
 	default:
 		ev.Message = &forge.Retry{Instructions: "harder"}
 	}
-	w.person(ev)
+	w.send(ev)
 	return true
 }
 

@@ -69,7 +69,7 @@ func (w *world) play() error {
 		if w.deliver() || w.work() || w.take() || w.fire() || w.help(true) {
 			continue
 		}
-		return errors.Join(w.broken, w.check())
+		return errors.Join(w.firstViolation, w.check())
 	}
 	return fmt.Errorf("it does not come to an end: %s", w.state())
 }

@@ -107,7 +107,7 @@ func (w *world) perform(c *forge.Command) *forge.Result {
 	if n := w.repo.merged(c.Attempt.Task); n != nil && c.Attempt.Step == forge.StepMerge {
 		return &forge.Result{Output: merged(n)}
 	}
-	if r := w.trouble(c); r != nil {
+	if r := w.failAttempt(c); r != nil {
 		return r
 	}
 	switch c.Attempt.Step {
@@ -131,14 +131,14 @@ func (w *world) perform(c *forge.Command) *forge.Result {
 	case forge.StepReflect:
 		return &forge.Result{Output: w.reflection(c)}
 	case forge.StepAudit, forge.StepObserve, forge.StepAbstract:
-		return w.look(c)
+		return w.inspect(c)
 	default:
-		return w.towards(c)
+		return w.goalStep(c)
 	}
 }
 
 // trouble is what an attempt comes to that does not do its job.
-func (w *world) trouble(c *forge.Command) *forge.Result {
+func (w *world) failAttempt(c *forge.Command) *forge.Result {
 	if w.chance(12) {
 		reasons := []forge.FailureReason{
 			forge.FailCrashed, forge.FailTimeout, forge.FailLostSession, forge.FailConfig, forge.FailQuota, forge.FailRateLimited,
@@ -160,7 +160,7 @@ func (w *world) trouble(c *forge.Command) *forge.Result {
 }
 
 // look does the steps that look at the project and change nothing.
-func (w *world) look(c *forge.Command) *forge.Result {
+func (w *world) inspect(c *forge.Command) *forge.Result {
 	switch c.Attempt.Step {
 	case forge.StepAudit:
 		return &forge.Result{Output: &forge.Audit{Summary: "fine"}, Policy: w.money.policy()}
@@ -210,7 +210,7 @@ func (w *world) analysis(c *forge.Command) *forge.Analysis {
 		a.Tasks = append(a.Tasks, t)
 	}
 	if w.chance(6) {
-		a.DependsOn = []forge.IntentID{w.people.some(w)}
+		a.DependsOn = []forge.IntentID{w.people.anyIntent(w)}
 	}
 	return a
 }

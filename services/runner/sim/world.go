@@ -24,16 +24,16 @@ type world struct {
 	journal map[forge.Key][]forge.Record
 	keys    []forge.Key // of journal, in the order of their first record
 
-	inputs   []*input // delivered at least once, in any order
-	commands []*command
-	issued   map[string]bool // commands that the stream holds or held
-	timers   []forge.Timer
-	jobs     []*job
-	runners  []*machine.Driver
-	down     []bool // runners that crashed and have not recovered since
-	turn     int    // the runner that takes inputs now
-	crashIn  int    // crash points until the runner crashes; 0: it does not
-	broken   error  // the first decision that must not be
+	inputs         []*input // delivered at least once, in any order
+	commands       []*command
+	issued         map[string]bool // commands that the stream holds or held
+	timers         []forge.Timer
+	jobs           []*job
+	runners        []*machine.Driver
+	down           []bool // runners that crashed and have not recovered since
+	turn           int    // the runner that takes inputs now
+	crashIn        int    // crash points until the runner crashes; 0: it does not
+	firstViolation error  // the first decision that must not be
 
 	known   map[forge.Key]*knowledge
 	repo    repo
@@ -119,8 +119,8 @@ func (w *world) Append(_ context.Context, key forge.Key, expected uint64, rec fo
 	for _, ev := range rec.Events {
 		w.log("decided %s: %s", key, describe(ev))
 	}
-	if err := w.checkDecision(key, &rec); err != nil && w.broken == nil {
-		w.broken = err
+	if err := w.checkDecision(key, &rec); err != nil && w.firstViolation == nil {
+		w.firstViolation = err
 	}
 	w.point()
 	if w.chance(60) {

@@ -39,16 +39,16 @@ type watch struct {
 	bus      *bus.Bus
 	project  forge.ProjectID
 	only     forge.IntentID // the one whose rest is waited for; empty: everything's
-	observer *waits
+	observer *waitNotices
 	views    *views
 	caughtUp chan struct{} // closed when what there was at the start is in views
-	kick     chan struct{} // holds an element after a change
+	changed  chan struct{} // holds an element after a change
 }
 
 func newWatch(b *bus.Bus, project forge.ProjectID, observer Observer) *watch {
 	return &watch{
-		bus: b, project: project, observer: newWaits(observer), views: newViews(),
-		caughtUp: make(chan struct{}), kick: make(chan struct{}, 1),
+		bus: b, project: project, observer: newWaitNotices(observer), views: newViews(),
+		caughtUp: make(chan struct{}), changed: make(chan struct{}, 1),
 	}
 }
 
@@ -64,12 +64,12 @@ func (w *watch) run(ctx context.Context) error {
 			if live {
 				w.observer.Decided(&before, &after, &rec)
 			}
-			w.poke()
+			w.signalChange()
 			return nil
 		},
 		Project: func(key forge.Key, seq uint64, rec forge.Record) error {
 			w.views.apply(key, seq, &rec)
-			w.poke()
+			w.signalChange()
 			return nil
 		},
 		CaughtUp: func() error {
@@ -94,15 +94,15 @@ func damage(key forge.Key) workspace.Problem {
 }
 
 // explain tells what is waited for, once nothing was to be seen for a while.
-func (w *watch) explain() {
+func (w *watch) noticeWaits() {
 	all, _ := w.views.summaries()
-	w.observer.tell(time.Now(), append(all, w.views.projects()...))
+	w.observer.noticeIfQuiet(time.Now(), append(all, w.views.projects()...))
 }
 
 // poke says that something changed.
-func (w *watch) poke() {
+func (w *watch) signalChange() {
 	select {
-	case w.kick <- struct{}{}:
+	case w.changed <- struct{}{}:
 	default:
 	}
 }
@@ -117,7 +117,7 @@ func (w *watch) quiet(ctx context.Context) (bool, error) {
 	if idle, err := w.bus.Events.Idle(ctx); !idle || err != nil {
 		return false, err
 	}
-	return w.current(ctx)
+	return w.settledByJournal(ctx)
 }
 
 // settled says whether nothing that is waited for can go on without a person, as far as
@@ -146,7 +146,7 @@ func (w *watch) concerns(key forge.Key) bool {
 
 // current says whether every machine that is waited for is settled by its last decision,
 // and the views show that decision.
-func (w *watch) current(ctx context.Context) (bool, error) {
+func (w *watch) settledByJournal(ctx context.Context) (bool, error) {
 	all, err := w.last(ctx)
 	if err != nil {
 		return false, err
@@ -164,7 +164,7 @@ func (w *watch) current(ctx context.Context) (bool, error) {
 }
 
 // shown says whether the views show every decision that there is.
-func (w *watch) shown(ctx context.Context) (bool, error) {
+func (w *watch) viewsCurrent(ctx context.Context) (bool, error) {
 	all, err := w.last(ctx)
 	if err != nil {
 		return false, err
@@ -197,7 +197,7 @@ func (w *watch) pause(ctx context.Context, least, most time.Duration) {
 	}
 	select {
 	case <-ctx.Done():
-	case <-w.kick:
+	case <-w.changed:
 	case <-time.After(most):
 	}
 }

@@ -92,7 +92,7 @@ func follow(ctx context.Context, w *watch, gone func(context.Context) bool, log 
 			outcome.Intents, _ = w.views.summaries() // what came in meanwhile
 			return outcome, nil
 		}
-		w.explain()
+		w.noticeWaits()
 	}
 }
 

@@ -22,30 +22,30 @@ func Observe(ctx context.Context, b *bus.Bus, project forge.ProjectID, observer 
 	ctx, stop := context.WithCancel(ctx)
 	defer parts.Wait()
 	defer stop()
-	o := begun{Observer: observer, tell: func(all []forge.Summary) {
-		parts.Go(func() { tellBegun(ctx, b, all, observer) })
+	o := catchUpObserver{Observer: observer, replay: func(all []forge.Summary) {
+		parts.Go(func() { replayTranscripts(ctx, b, all, observer) })
 	}}
 	return newWatch(b, project, o).run(ctx)
 }
 
 // begun is an observer that is also told how attempts went that began before.
-type begun struct {
+type catchUpObserver struct {
 	Observer
-	tell func([]forge.Summary)
+	replay func([]forge.Summary)
 }
 
-func (b begun) State(all []forge.Summary) {
+func (b catchUpObserver) State(all []forge.Summary) {
 	b.Observer.State(all)
-	b.tell(all)
+	b.replay(all)
 }
 
 // maxBegun bounds how many attempts are looked at that began before.
-const maxBegun = 50
+const maxReplayed = 50
 
 // tellBegun tells what the transcripts of attempts that are under way say last. What
 // cannot be read is told when the attempt says something.
-func tellBegun(ctx context.Context, b *bus.Bus, all []forge.Summary, observer Observer) {
-	left := maxBegun
+func replayTranscripts(ctx context.Context, b *bus.Bus, all []forge.Summary, observer Observer) {
+	left := maxReplayed
 	for i := range all {
 		for _, a := range all[i].Open {
 			if left--; left < 0 {

@@ -28,7 +28,7 @@ type problems struct {
 }
 
 // note remembers what was found while the files of an intent were written.
-func (p *problems) note(id forge.IntentID, found []workspace.Problem) {
+func (p *problems) record(id forge.IntentID, found []workspace.Problem) {
 	if p.kept == nil {
 		p.kept = map[forge.IntentID][]workspace.Problem{}
 	}
@@ -43,7 +43,7 @@ func (p *problems) all() []workspace.Problem {
 	return list
 }
 
-func (d *desk) writeProblems() error {
+func (d *filesSync) writeProblems() error {
 	list := d.found.all()
 	name := filepath.Join(d.repo.Root, problemsFile)
 	if len(list) == 0 {

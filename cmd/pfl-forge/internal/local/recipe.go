@@ -41,7 +41,7 @@ func CheckNames(cfg *config.Project, i *forge.Intent) error {
 
 // withNames keeps the inputs whose agents and recipes are as the base branch has them
 // now, and says what is wrong with the others. Where that cannot be read, the analysis says it.
-func (d *desk) withNames(ctx context.Context, inputs []workspace.Input) ([]workspace.Input, []workspace.Problem) {
+func (d *filesSync) withNames(ctx context.Context, inputs []workspace.Input) ([]workspace.Input, []workspace.Problem) {
 	names := func(in workspace.Input) bool {
 		return in.Draft() != nil && (in.Draft().Recipe != "" || in.Draft().Agent != "")
 	}

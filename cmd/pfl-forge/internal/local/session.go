@@ -25,9 +25,9 @@ const (
 )
 
 const (
-	momentPatience = 15 * time.Second      // how long to wait for commands to get out of the way
-	pollStore      = 10 * time.Millisecond // how often to look whether they have
-	settleTime     = 3 * time.Second       // how long the runner of a command may take for what follows from it
+	commandPatience = 15 * time.Second      // how long to wait for commands to get out of the way
+	pollStore       = 10 * time.Millisecond // how often to look whether they have
+	settleTime      = 3 * time.Second       // how long the runner of a command may take for what follows from it
 )
 
 // ErrNoStore says that nothing was ever submitted in a repository.
@@ -42,7 +42,7 @@ type Session struct {
 	server *natsd.Server   // nil if another process runs it
 	holder *natsd.Endpoint // of that process
 	since  time.Time
-	desk   *desk // nil in a reader, and if another process runs the server
+	files  *filesSync // nil in a reader, and if another process runs the server
 	stop   func()
 	runner sync.WaitGroup
 }
@@ -88,7 +88,7 @@ func openRun(ctx context.Context, repo *Repository, log *slog.Logger) (*Session,
 
 // retried tries again while the store is held for a moment, or was just given up.
 func retried(ctx context.Context, try func() (*Session, error)) (*Session, error) {
-	deadline := time.Now().Add(momentPatience)
+	deadline := time.Now().Add(commandPatience)
 	for {
 		s, err := try()
 		held, ok := errors.AsType[*natsd.HeldError](err)
@@ -168,7 +168,7 @@ func (s *Session) Owner() bool { return s.server != nil }
 // decide starts a runner, and takes in what a person wrote into files before.
 func (s *Session) decide(ctx context.Context) error {
 	var err error
-	if s.desk, err = openDesk(s.Bus, s.Repo, s.log); err != nil {
+	if s.files, err = openFilesSync(s.Bus, s.Repo, s.log); err != nil {
 		return err
 	}
 	ready := s.startRunner(ctx, runner.Config{})
@@ -177,7 +177,7 @@ func (s *Session) decide(ctx context.Context) error {
 	case <-ctx.Done():
 		return ctx.Err()
 	}
-	_, err = s.desk.edits(ctx)
+	_, err = s.files.edits(ctx)
 	return err
 }
 
@@ -204,16 +204,16 @@ func (s *Session) startRunner(ctx context.Context, cfg runner.Config) <-chan str
 func (s *Session) Close(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), settleTime)
 	defer cancel()
-	if s.desk != nil {
+	if s.files != nil {
 		s.waitIdle(ctx)
-		if err := s.desk.writeSince(ctx, s.since); err != nil {
+		if err := s.files.writeSince(ctx, s.since); err != nil {
 			s.log.Warn("cannot update the files; the next run will", "err", err)
 		}
 	}
 	s.stop()
 	s.runner.Wait()
-	if s.desk != nil {
-		s.desk.close()
+	if s.files != nil {
+		s.files.close()
 	}
 	s.Bus.Close()
 	if s.server != nil {

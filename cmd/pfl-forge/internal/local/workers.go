@@ -35,10 +35,10 @@ type worker struct {
 	run      func(context.Context, *service.Worker) error
 }
 
-func (r *run) workers(repos *repository.Set) []worker {
+func (r *activeRun) workers(repos *repository.Set) []worker {
 	analyze := analyzer.New(repos, r.Log)
 	implement := implementer.New(implementer.Config{
-		Repositories: repos, Bus: r.session.Bus, Replica: replica, Log: r.Log, Ready: func() { close(r.tidied) },
+		Repositories: repos, Bus: r.session.Bus, Replica: replica, Log: r.Log, Ready: func() { close(r.reconciled) },
 	})
 	review := reviewer.New(repos)
 	reflect := reflector.New(repos)
@@ -53,7 +53,7 @@ func (r *run) workers(repos *repository.Set) []worker {
 // startWorkers starts the workers of every step, which share the permits for
 // agents. It returns what waits until they have handed everything back; they do
 // when ctx ends.
-func (r *run) startWorkers(ctx context.Context) (wait func() error, err error) {
+func (r *activeRun) startWorkers(ctx context.Context) (wait func() error, err error) {
 	host := backends.Host(filepath.Join(r.Repo.Root, workspace.Dir, stateDir), r.Log)
 	repos, err := repository.OpenSet(ctx, host, []repository.Source{{Project: r.Repo.Project, Path: r.Repo.Root}})
 	if err != nil {

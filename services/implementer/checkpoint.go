@@ -18,7 +18,7 @@ import (
 // agent can reach it: how it began, and, once the agent has ended, how that went.
 // An attempt that is delivered again goes on from it, also elsewhere: it is stored
 // with the agent's session.
-type note struct {
+type checkpoint struct {
 	path string
 
 	Intent      forge.IntentID   `json:"intent"`
@@ -43,31 +43,31 @@ type note struct {
 	Implementation *forge.Implementation `json:"implementation,omitempty"`
 }
 
-func newNote(j *repository.Job, base, from git.OID) *note {
-	return &note{
-		path: notePath(j.StateDir(string(j.Task()))), Intent: j.Command.To.Intent, Number: j.Command.Attempt.Number,
+func newCheckpoint(j *repository.Job, base, from git.OID) *checkpoint {
+	return &checkpoint{
+		path: checkpointPath(j.StateDir(string(j.Task()))), Intent: j.Command.To.Intent, Number: j.Command.Attempt.Number,
 		Base: base, From: from,
 	}
 }
 
 // next is the note of an attempt that goes on in the same tree.
-func (n *note) next(j *repository.Job) *note {
-	m := newNote(j, n.Base, n.From)
+func (n *checkpoint) next(j *repository.Job) *checkpoint {
+	m := newCheckpoint(j, n.Base, n.From)
 	m.SetUp, m.Called, m.Head, m.Work, m.Interrupted = n.SetUp, n.Called, n.Head, n.Work, n.Interrupted
 	m.Tools, m.Tokens = n.Tools, n.Tokens+tokens(n.Result.Usage)
 	return m
 }
 
 // answering is the tool by which Claude Code answers. It does no work.
-const answering = "StructuredOutput"
+const answerTool = "StructuredOutput"
 
 // maxTools bounds how many different tools are noted: a program names them as it likes.
 const maxTools = 100
 
 // used notes the tools of a call, also of one that was cut off.
-func (n *note) used(tools map[string]int) error {
+func (n *checkpoint) used(tools map[string]int) error {
 	all := slices.AppendSeq(slices.Clone(n.Tools), maps.Keys(tools))
-	all = slices.DeleteFunc(all, func(name string) bool { return name == answering })
+	all = slices.DeleteFunc(all, func(name string) bool { return name == answerTool })
 	slices.Sort(all)
 	all = slices.Compact(all)
 	n.Tools = all[:min(len(all), maxTools)]
@@ -75,11 +75,11 @@ func (n *note) used(tools map[string]int) error {
 }
 
 // notePath is where the note of a task is, in the directory of its state.
-func notePath(stateDir string) string { return filepath.Join(stateDir, "attempt.json") }
+func checkpointPath(stateDir string) string { return filepath.Join(stateDir, "attempt.json") }
 
 // loadNote returns the note of the task's last attempt in this replica, or nil. One
 // that cannot be read is none: the checkout is then made afresh.
-func loadNote(path string) (*note, error) {
+func loadCheckpoint(path string) (*checkpoint, error) {
 	data, err := os.ReadFile(path)
 	if errors.Is(err, os.ErrNotExist) {
 		return nil, nil //nolint:nilnil // there is none
@@ -87,11 +87,11 @@ func loadNote(path string) (*note, error) {
 	if err != nil {
 		return nil, fmt.Errorf("read what is known of the attempt: %w", err)
 	}
-	return parseNote(path, data), nil
+	return parseCheckpoint(path, data), nil
 }
 
-func parseNote(path string, data []byte) *note {
-	n := &note{path: path}
+func parseCheckpoint(path string, data []byte) *checkpoint {
+	n := &checkpoint{path: path}
 	if json.Unmarshal(data, n) != nil {
 		return nil
 	}
@@ -99,7 +99,7 @@ func parseNote(path string, data []byte) *note {
 }
 
 // end notes how the agent ended.
-func (n *note) end(r *forge.Result, err error) error {
+func (n *checkpoint) end(r *forge.Result, err error) error {
 	n.Ended, n.Result = true, *r
 	n.Result.Output = nil // an interface, which cannot be read back
 	if err != nil {
@@ -109,10 +109,10 @@ func (n *note) end(r *forge.Result, err error) error {
 }
 
 // reported says whether the attempt's work became commits of the task.
-func (n *note) reported() bool { return n.Ended && n.Failure == nil }
+func (n *checkpoint) reported() bool { return n.Ended && n.Failure == nil }
 
 // write makes the note durable.
-func (n *note) write() error {
+func (n *checkpoint) write() error {
 	data, err := json.Marshal(n)
 	if err != nil {
 		return err

@@ -10,41 +10,41 @@ import (
 )
 
 const (
-	silence   = 5 * time.Second // after which a person wonders what is going on
-	mostWaits = 3               // that are named
+	noticeAfter = 5 * time.Second // after which a person wonders what is going on
+	mostWaits   = 3               // that are named
 )
 
 // waits is an observer that also tells what is waited for, once nothing was to be seen
 // for a while.
-type waits struct {
+type waitNotices struct {
 	Observer
 
-	mu    sync.Mutex
-	moved time.Time       // when something was to be seen last
-	begun map[string]bool // attempts that a worker has told of
-	told  string
+	mu         sync.Mutex
+	lastSeen   time.Time       // when something was to be seen last
+	begun      map[string]bool // attempts that a worker has told of
+	lastNotice string
 }
 
-func newWaits(o Observer) *waits {
-	return &waits{Observer: o, moved: time.Now(), begun: map[string]bool{}}
+func newWaitNotices(o Observer) *waitNotices {
+	return &waitNotices{Observer: o, lastSeen: time.Now(), begun: map[string]bool{}}
 }
 
 // Decided implements Observer.
-func (w *waits) Decided(before, after *forge.Summary, rec *forge.Record) {
+func (w *waitNotices) Decided(before, after *forge.Summary, rec *forge.Record) {
 	w.mu.Lock()
-	w.moved = time.Now()
+	w.lastSeen = time.Now()
 	w.mu.Unlock()
 	w.Observer.Decided(before, after, rec)
 }
 
 // Progress implements Observer.
-func (w *waits) Progress(p forge.Progress) {
+func (w *waitNotices) Progress(p forge.Progress) {
 	r := forge.Result{To: p.To, Attempt: p.Attempt}
 	id := attemptOf(r.Machine(), p.Attempt)
 	w.mu.Lock()
 	if p.Kind == forge.ProgressEnded {
 		delete(w.begun, id)
-		w.moved = time.Now()
+		w.lastSeen = time.Now()
 	} else {
 		w.begun[id] = true
 	}
@@ -53,17 +53,17 @@ func (w *waits) Progress(p forge.Progress) {
 }
 
 // tell says what is waited for if it is time to, each thing once.
-func (w *waits) tell(now time.Time, all []forge.Summary) {
+func (w *waitNotices) noticeIfQuiet(now time.Time, all []forge.Summary) {
 	w.mu.Lock()
 	text := ""
-	if now.Sub(w.moved) >= silence {
+	if now.Sub(w.lastSeen) >= noticeAfter {
 		text = w.reasons(all)
 	}
-	if text == w.told {
+	if text == w.lastNotice {
 		text = ""
 	}
 	if text != "" {
-		w.told = text
+		w.lastNotice = text
 	}
 	w.mu.Unlock()
 	if text != "" {
@@ -72,7 +72,7 @@ func (w *waits) tell(now time.Time, all []forge.Summary) {
 }
 
 // reasons says why nothing is to be seen; empty while an agent works, which was told.
-func (w *waits) reasons(all []forge.Summary) string {
+func (w *waitNotices) reasons(all []forge.Summary) string {
 	var open, others []string
 	for i := range all {
 		s := &all[i]

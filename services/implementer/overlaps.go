@@ -16,7 +16,7 @@ import (
 const (
 	// forecasting is how long a forecast may hold up a task. What was found until then
 	// is reported.
-	forecasting = 15 * time.Second
+	overlapTimeout = 15 * time.Second
 
 	maxOverlaps     = 50  // tasks that a rebase is reported not to merge with
 	maxOverlapFiles = 100 // files of each
@@ -24,8 +24,8 @@ const (
 
 // forecast compares the change between two commits with what the other tasks under way
 // come to now. It is a courtesy: without one the task goes on.
-func (i *Implementer) forecast(ctx context.Context, j *repository.Job, base, head git.OID) []forge.Overlap {
-	ctx, cancel := context.WithTimeout(ctx, forecasting)
+func (i *Implementer) findOverlaps(ctx context.Context, j *repository.Job, base, head git.OID) []forge.Overlap {
+	ctx, cancel := context.WithTimeout(ctx, overlapTimeout)
 	defer cancel()
 	others, err := j.Store.TaskHeads(ctx)
 	others = slices.DeleteFunc(others, func(h objects.TaskHead) bool { return h.Task == j.Task() })

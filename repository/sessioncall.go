@@ -11,13 +11,13 @@ import (
 )
 
 // Opening is how a call begins.
-type Opening string
+type SessionStart string
 
 // The openings.
 const (
-	OpenNew    Opening = "new"    // nothing was said before
-	OpenResume Opening = "resume" // the conversation goes on where it was
-	OpenLost   Opening = "lost"   // there was a conversation, and nobody has it any more: another one begins, with a recap
+	StartNew     SessionStart = "new"    // nothing was said before
+	StartResumed SessionStart = "resume" // the conversation goes on where it was
+	StartLost    SessionStart = "lost"   // there was a conversation, and nobody has it any more: another one begins, with a recap
 )
 
 const (
@@ -34,9 +34,9 @@ const (
 )
 
 // Conversation is a call within the command's conversation.
-type Conversation struct {
+type SessionCall struct {
 	// Prompts returns what the agent is told.
-	Prompts func(Opening) (system, prompt string, err error)
+	Prompts func(SessionStart) (system, prompt string, err error)
 	// Begun says that the agent was called in it before, by a delivery that was cut
 	// off, also if its files are gone.
 	Begun bool
@@ -48,47 +48,47 @@ type Conversation struct {
 // Converse makes a call in the command's conversation, whose files are in call's
 // StateDir: it goes on with it if they are there, and begins it otherwise. A
 // conversation that cannot be gone on with is begun again, under the same id.
-func (j *Job) Converse(ctx context.Context, call agent.Call, c Conversation) (agent.Outcome, error) {
+func (j *Job) CallInSession(ctx context.Context, call agent.Call, c SessionCall) (agent.Outcome, error) {
 	files, err := j.sessionFiles(call.StateDir)
 	if err != nil {
 		return agent.Outcome{}, err
 	}
-	opening := OpenNew
+	opening := StartNew
 	switch {
 	case len(files) > 0:
-		opening = OpenResume
+		opening = StartResumed
 	case j.Command.Resume, c.Begun:
-		opening = OpenLost
+		opening = StartLost
 	}
-	out, err := j.say(ctx, call, c, opening)
+	out, err := j.callFrom(ctx, call, c, opening)
 	f, ok := errors.AsType[*agent.Failure](err)
-	if !ok || f.Reason != forge.FailLostSession || opening != OpenResume {
+	if !ok || f.Reason != forge.FailLostSession || opening != StartResumed {
 		return out, err
 	}
 	if err := j.dropSession(call.StateDir); err != nil {
 		return agent.Outcome{}, err
 	}
-	return j.say(ctx, call, c, OpenLost)
+	return j.callFrom(ctx, call, c, StartLost)
 }
 
-func (j *Job) say(ctx context.Context, call agent.Call, c Conversation, o Opening) (out agent.Outcome, err error) {
-	if o == OpenLost {
+func (j *Job) callFrom(ctx context.Context, call agent.Call, c SessionCall, o SessionStart) (out agent.Outcome, err error) {
+	if o == StartLost {
 		j.host.Log.Warn("a session is lost: a new one begins with a recap", "session", j.Command.Session, "attempt", j.Command.ID())
 	}
 	if call.System, call.Prompt, err = c.Prompts(o); err != nil {
 		return agent.Outcome{}, err
 	}
-	call.Session = agent.Session{ID: j.Command.Session, Resume: o == OpenResume}
-	defer j.saveNowAndThen(ctx, call.StateDir, c.Save)()
+	call.Session = agent.Session{ID: j.Command.Session, Resume: o == StartResumed}
+	defer j.saveWhileRunning(ctx, call.StateDir, c.Save)()
 	return j.Run(ctx, call)
 }
 
 // saveNowAndThen stores the conversation while it goes on, until it is stopped.
-func (j *Job) saveNowAndThen(ctx context.Context, stateDir string, save func(context.Context) ([]byte, error)) (stop func()) {
+func (j *Job) saveWhileRunning(ctx context.Context, stateDir string, save func(context.Context) ([]byte, error)) (stop func()) {
 	if save == nil {
 		save = func(context.Context) ([]byte, error) { return nil, nil }
 	}
-	s := saver{job: j, dir: stateDir, note: save, pause: savePause}
+	s := saver{job: j, dir: stateDir, checkpoint: save, pause: savePause}
 	if j.host.Objects == nil {
 		s.pause = saveLocal
 	}
@@ -103,11 +103,11 @@ func (j *Job) saveNowAndThen(ctx context.Context, stateDir string, save func(con
 
 // saver stores a conversation while it goes on.
 type saver struct {
-	job   *Job
-	dir   string
-	note  func(context.Context) ([]byte, error)
-	pause time.Duration
-	seen  string // the fingerprint of what was saved
+	job        *Job
+	dir        string
+	checkpoint func(context.Context) ([]byte, error)
+	pause      time.Duration
+	seen       string // the fingerprint of what was saved
 }
 
 func (s *saver) run(ctx context.Context) {
@@ -146,7 +146,7 @@ func (s *saver) save(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	note, err := s.note(ctx)
+	note, err := s.checkpoint(ctx)
 	if err != nil {
 		return err
 	}

@@ -23,7 +23,7 @@ const rulingTimeout = 10 * time.Second
 
 // desk carries a person's files in and the decisions out. Its methods must not be
 // called by two goroutines at once.
-type desk struct {
+type filesSync struct {
 	files *workspace.Workspace
 	bus   *bus.Bus
 	repo  *Repository
@@ -36,12 +36,12 @@ type desk struct {
 	found problems
 }
 
-func openDesk(b *bus.Bus, repo *Repository, log *slog.Logger) (*desk, error) {
+func openFilesSync(b *bus.Bus, repo *Repository, log *slog.Logger) (*filesSync, error) {
 	files, err := workspace.Open(repo.Root, workspace.Options{Project: repo.Project, Actor: repo.Actor, Log: log})
 	if err != nil {
 		return nil, err
 	}
-	d := &desk{files: files, bus: b, repo: repo, log: log, found: repo.knownProblems()}
+	d := &filesSync{files: files, bus: b, repo: repo, log: log, found: repo.knownProblems()}
 	d.view = func(ctx context.Context, id forge.IntentID) (forge.View, bool) {
 		v, err := Load(ctx, b, d.key(id))
 		return v, err == nil
@@ -49,19 +49,19 @@ func openDesk(b *bus.Bus, repo *Repository, log *slog.Logger) (*desk, error) {
 	return d, nil
 }
 
-func (d *desk) close() {
+func (d *filesSync) close() {
 	if err := d.files.Close(); err != nil {
 		d.log.Warn("cannot close the .forge folder", "err", err)
 	}
 }
 
-func (d *desk) key(id forge.IntentID) forge.Key {
+func (d *filesSync) key(id forge.IntentID) forge.Key {
 	return forge.Key{Project: d.repo.Project, Intent: id}
 }
 
 // edits carries in what a person changed in the files of intents. It returns how
 // many files that were.
-func (d *desk) edits(ctx context.Context) (int, error) {
+func (d *filesSync) edits(ctx context.Context) (int, error) {
 	inputs, found, err := d.files.Edits(ctx, func(id forge.IntentID) (forge.View, bool) { return d.view(ctx, id) })
 	if err != nil {
 		return 0, err
@@ -79,7 +79,7 @@ func (d *desk) edits(ctx context.Context) (int, error) {
 
 // drafts submits the drafts that can be worked on, and returns how many that are.
 // Known tells of the intents that exist.
-func (d *desk) drafts(ctx context.Context, known func() map[forge.IntentID][]forge.IntentID) (int, error) {
+func (d *filesSync) drafts(ctx context.Context, known func() map[forge.IntentID][]forge.IntentID) (int, error) {
 	inputs, found, err := d.files.Drafts(ctx)
 	if err != nil {
 		return 0, err
@@ -107,7 +107,7 @@ func (d *desk) drafts(ctx context.Context, known func() map[forge.IntentID][]for
 
 // submit has the events of a file decided: all of them, or, if one of them would be
 // refused, none.
-func (d *desk) submit(ctx context.Context, in workspace.Input) ([]workspace.Problem, error) {
+func (d *filesSync) submit(ctx context.Context, in workspace.Input) ([]workspace.Problem, error) {
 	if len(in.Events) > 1 {
 		n, refusal, err := d.rehearse(ctx, in)
 		if err != nil {
@@ -120,7 +120,7 @@ func (d *desk) submit(ctx context.Context, in workspace.Input) ([]workspace.Prob
 	}
 	rulings := make([]forge.Ruling, 0, len(in.Events))
 	for _, ev := range in.Events {
-		r, err := d.ask(ctx, ev)
+		r, err := d.decide(ctx, ev)
 		if err != nil {
 			return nil, fmt.Errorf("%s: %w", in.Path, err)
 		}
@@ -134,7 +134,7 @@ func (d *desk) submit(ctx context.Context, in workspace.Input) ([]workspace.Prob
 
 // rehearse takes the decisions on the events of a file on a copy of the intent. It
 // returns how many of them have something to say, or which one is refused, and why.
-func (d *desk) rehearse(ctx context.Context, in workspace.Input) (int, *forge.Ruling, error) {
+func (d *filesSync) rehearse(ctx context.Context, in workspace.Input) (int, *forge.Ruling, error) {
 	key := d.key(in.Intent)
 	records, _, err := d.bus.Journal.Load(ctx, key)
 	if err != nil {
@@ -158,7 +158,7 @@ func (d *desk) rehearse(ctx context.Context, in workspace.Input) (int, *forge.Ru
 // ask returns the ruling on an event. When it was sent before, by a process that
 // did not live to see the ruling, it is sent under another id: the rules know from
 // their state what they did already.
-func (d *desk) ask(ctx context.Context, ev forge.Event) (forge.Ruling, error) {
+func (d *filesSync) decide(ctx context.Context, ev forge.Event) (forge.Ruling, error) {
 	ctx, cancel := context.WithTimeout(ctx, rulingTimeout)
 	defer cancel()
 	r, err := d.bus.Submissions.Ask(ctx, ev)
@@ -170,19 +170,19 @@ func (d *desk) ask(ctx context.Context, ev forge.Event) (forge.Ruling, error) {
 }
 
 // write brings the files of one intent up to date.
-func (d *desk) write(v *forge.View) error {
+func (d *filesSync) write(v *forge.View) error {
 	found, err := d.files.Write(*v)
 	if err != nil {
 		return fmt.Errorf("files of %s: %w", v.Intent.ID, err)
 	}
 	if len(found) > 0 {
-		d.found.note(v.Intent.ID, found)
+		d.found.record(v.Intent.ID, found)
 	}
 	return nil
 }
 
 // overview writes state.yaml.
-func (d *desk) overview(all []forge.Summary) error {
+func (d *filesSync) writeState(all []forge.Summary) error {
 	found, err := d.files.WriteState(all)
 	d.found.state = found
 	return errors.Join(err, d.writeProblems())
@@ -190,7 +190,7 @@ func (d *desk) overview(all []forge.Summary) error {
 
 // writeSince brings the files of what changed since then, and those that a person
 // removed or changed, up to date.
-func (d *desk) writeSince(ctx context.Context, since time.Time) error {
+func (d *filesSync) writeSince(ctx context.Context, since time.Time) error {
 	all, err := d.bus.Journal.Summaries(ctx, d.repo.Project)
 	if err != nil {
 		return err
@@ -211,5 +211,5 @@ func (d *desk) writeSince(ctx context.Context, since time.Time) error {
 	if err != nil {
 		return err
 	}
-	return d.overview(append(all, projects...))
+	return d.writeState(append(all, projects...))
 }

@@ -36,7 +36,7 @@ type reviewFile struct {
 }
 
 // brief writes what the agent, and whoever looks into the checkout, should know.
-func (w *work) brief() error {
+func (w *work) writeTaskFiles() error {
 	c := w.Command
 	t, in := &c.Task, c.Implement()
 	if err := w.writeYAML("task.yaml", taskFile{

@@ -27,16 +27,16 @@ const (
 
 // lookBack is what a reflection is made from. What there is no room for is left for the
 // next one.
-type lookBack struct {
+type reflectionData struct {
 	Most     int // proposals
-	Runs     []run
+	Runs     []pastRun
 	MoreRuns int // that are not shown
 	Noticed  []noticed
 	Proposed []forge.Proposal
 }
 
 // run is one that ended. Course has a line for everything that did not go as it should.
-type run struct {
+type pastRun struct {
 	forge.History
 	Course string
 }
@@ -47,15 +47,15 @@ type noticed struct {
 	Places []string
 }
 
-func newLookBack(cmd *forge.Command, most int) *lookBack {
+func newReflectionData(cmd *forge.Command, most int) *reflectionData {
 	in := cmd.Reflect()
-	l := &lookBack{Most: most, Proposed: in.Proposed[max(0, len(in.Proposed)-maxProposed):]}
+	l := &reflectionData{Most: most, Proposed: in.Proposed[max(0, len(in.Proposed)-maxProposed):]}
 	for _, h := range histories(cmd) {
 		if len(l.Runs) == maxRuns {
 			l.MoreRuns++
 			continue
 		}
-		l.Runs = append(l.Runs, run{h, course(&h)})
+		l.Runs = append(l.Runs, pastRun{h, course(&h)})
 	}
 	room := noticedRoom
 	for _, o := range in.Observations {
@@ -72,7 +72,7 @@ func newLookBack(cmd *forge.Command, most int) *lookBack {
 }
 
 // read returns the ids of what the reflection was shown.
-func (l *lookBack) read() []string {
+func (l *reflectionData) read() []string {
 	var out []string
 	for i := range l.Noticed {
 		out = append(out, l.Noticed[i].ID)
