@@ -13,21 +13,28 @@ import (
 	"github.com/pfl-forge/pfl-forge/service"
 )
 
-// ledger is what an attempt has used so far, wherever it was. A service that is killed
-// cannot report it; whoever goes on with the attempt does: its next life, which finds
-// the ledger in a file, or another replica, which gets it with the session. Each host
-// raises entries of its own only, so ledgers are merged entry by entry, and nothing
-// counts twice.
+// usageLedger is the usage of one attempt across processes and replicas. A service
+// that is killed cannot report it; the process that goes on with the attempt does:
+// after a restart it finds the ledger in a file, another replica gets it with the
+// session. Each host raises only its own entries, so ledgers are merged entry by
+// entry, and nothing is counted twice.
 type usageLedger struct {
-	Attempt string           `json:"attempt"` // without its claim
-	Entries map[string]entry `json:"entries"` // by host and claim
+	// Attempt is the attempt's name without its claim.
+	Attempt string `json:"attempt"`
+	// Entries are by host and claim.
+	Entries map[string]entry `json:"entries"`
 }
 
+// entry is the usage that one host counted under one claim.
 type entry struct {
-	Used       forge.Usage `json:"used"`
-	ReportedBy int         `json:"told,omitempty"` // the claim whose result tells it; 0: none does yet
+	// Used only grows.
+	Used forge.Usage `json:"used"`
+	// ReportedBy is the claim whose result includes it; 0: none does yet.
+	ReportedBy int `json:"told,omitempty"`
 }
 
+// merge takes over the entries of another ledger of the same attempt; of an entry
+// that both have, the larger numbers.
 func (l *usageLedger) merge(other *usageLedger) {
 	if other.Attempt != l.Attempt {
 		return
@@ -47,7 +54,8 @@ func mostUsed(a, b forge.Usage) forge.Usage {
 	}
 }
 
-// write is best effort: nothing of the work hangs on it.
+// write replaces the ledger's file. Errors are ignored: the work does not depend on
+// it.
 func (l *usageLedger) write(path string) {
 	data, err := json.Marshal(l)
 	if err != nil {
@@ -58,9 +66,11 @@ func (l *usageLedger) write(path string) {
 	}
 }
 
+// ledgerPath returns the file of the ledger in a state directory.
 func ledgerPath(stateDir string) string { return filepath.Join(stateDir, "used.json") }
 
-// readLedger returns what a state directory has of the job's attempt.
+// readLedger returns the ledger in a state directory, empty if it is of another
+// attempt. The claim is left out: another claim continues the same attempt.
 func (j *Job) readLedger(stateDir string) *usageLedger {
 	a := j.Command.Attempt
 	a.Claim = 0 // another claim goes on with the same attempt
@@ -72,8 +82,8 @@ func (j *Job) readLedger(stateDir string) *usageLedger {
 	return l
 }
 
-// takeOver adds what another replica has counted of the job's attempt. It is in the
-// result from now on, also if no call is made any more.
+// takeOver merges the ledger of another replica into this one's, and adds it to the
+// result, even if no call is made any more.
 func (j *Job) takeOver(stateDir string, theirs *usageLedger) {
 	l := j.readLedger(stateDir)
 	if theirs.Attempt != l.Attempt || os.MkdirAll(stateDir, 0o700) != nil {
@@ -84,19 +94,24 @@ func (j *Job) takeOver(stateDir string, theirs *usageLedger) {
 	j.meter(stateDir)
 }
 
-// meter counts what the calls of a job use. It is safe for concurrent use.
+// meter counts the usage of a job's calls. It is safe for concurrent use.
 type meter struct {
-	path  string
-	mine  string // key of this host's entry
+	// path is the ledger's file.
+	path string
+	// mine is the key of this host's entry.
+	mine string
+	// claim is that of the job's command.
 	claim int
 
 	mu     sync.Mutex
 	ledger *usageLedger
-	ended  forge.Usage // of this host's calls that are over
+	// ended is the usage of this host's calls that are over.
+	ended forge.Usage
 }
 
-// meter begins to count. At first it adds to the result what was used for the same attempt
-// before, except for what another claim tells in a result of its own.
+// meter returns the job's meter. When it is made, it adds to the result the usage
+// that was counted for the same attempt before, except for entries that another claim
+// has reported.
 func (j *Job) meter(stateDir string) *meter {
 	if j.metered != nil {
 		return j.metered
@@ -113,7 +128,7 @@ func (j *Job) meter(stateDir string) *meter {
 	return m
 }
 
-// watch notes what is used, and passes on what happens.
+// watch returns a sink that records usage events and passes all events on.
 func (m *meter) watch(next func(agent.Event)) func(agent.Event) {
 	return func(e agent.Event) {
 		if e.Kind == agent.EventUsage {
@@ -125,7 +140,7 @@ func (m *meter) watch(next func(agent.Event)) func(agent.Event) {
 	}
 }
 
-// end notes what a call used that is over.
+// end adds the final usage of a call.
 func (m *meter) end(u forge.Usage) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -133,6 +148,7 @@ func (m *meter) end(u forge.Usage) {
 	m.record(m.ended)
 }
 
+// record sets this host's entry and writes the ledger. The caller holds mu.
 func (m *meter) record(used forge.Usage) {
 	e := m.ledger.Entries[m.mine]
 	e.Used = used
@@ -140,8 +156,8 @@ func (m *meter) record(used forge.Usage) {
 	m.ledger.write(m.path)
 }
 
-// told notes that the job's result tells what was used, unless it may not be reported
-// because another replica has the attempt by now.
+// markReported marks the entries that the job's result includes, unless the lease is
+// lost: then the replica that has the attempt now reports them.
 func (j *Job) markReported(ctx context.Context) {
 	m := j.metered
 	if m == nil || service.Held(ctx) != nil {

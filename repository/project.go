@@ -12,18 +12,23 @@ import (
 	"github.com/pfl-forge/pfl-forge/git"
 )
 
-// project is a repository that is opened when that is possible.
+// project is a configured repository, which is opened as soon as its origin can be
+// read.
 type project struct {
-	src  Source
-	repo atomic.Pointer[Repository] // nil until it is open
+	// src is where it is cloned from.
+	src Source
+	// repo is nil until the repository is open.
+	repo atomic.Pointer[Repository]
 
-	slot         chan struct{} // held by whoever opens and prepares
+	// slot holds an element while the project is being opened and prepared.
+	slot chan struct{}
+	// preparations are still to be done before the next command, in order.
 	preparations []func(context.Context, *Repository) error
 }
 
-// Prepare has do called with every repository before the next command of its
-// project: now, or, where the origin cannot be read, by the first command that
-// finds it. do is called again after an error.
+// Prepare has do called once with every repository, before the next command of its
+// project: now, or, where the origin cannot be read, by the first command that finds
+// it. do is called again if it returned an error.
 func (s *Set) Prepare(ctx context.Context, do func(context.Context, *Repository) error) error {
 	for _, p := range s.projects {
 		if err := p.acquire(ctx); err != nil {
@@ -38,8 +43,9 @@ func (s *Set) Prepare(ctx context.Context, do func(context.Context, *Repository)
 	return nil
 }
 
-// try opens and prepares a project, and puts off what has to do with its origin
-// alone: the other projects are served meanwhile.
+// try opens and prepares a project. An error of the origin is only logged: the other
+// projects are served meanwhile, and the next command tries again. Errors of this
+// machine's disk are returned.
 func (s *Set) try(ctx context.Context, p *project) error {
 	_, err := s.ready(ctx, p)
 	if err == nil {
@@ -53,7 +59,7 @@ func (s *Set) try(ctx context.Context, p *project) error {
 	return nil
 }
 
-// ready returns the repository once it is open and prepared.
+// ready returns the repository, after opening it and doing its preparations.
 func (s *Set) ready(ctx context.Context, p *project) (*Repository, error) {
 	if err := p.acquire(ctx); err != nil {
 		return nil, err
@@ -76,6 +82,7 @@ func (s *Set) ready(ctx context.Context, p *project) (*Repository, error) {
 	return r, nil
 }
 
+// acquire waits for the project's slot, or for the end of ctx.
 func (p *project) acquire(ctx context.Context) error {
 	select {
 	case p.slot <- struct{}{}:
@@ -85,8 +92,10 @@ func (p *project) acquire(ctx context.Context) error {
 	}
 }
 
+// release gives the slot back.
 func (p *project) release() { <-p.slot }
 
+// notServed returns the failure for a project that this process has no repository of.
 func notServed(id forge.ProjectID) error {
 	return agent.Fail(forge.FailConfig, "project %q is not served here: add its repository to the service's projects", id)
 }

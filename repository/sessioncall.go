@@ -10,46 +10,55 @@ import (
 	"github.com/pfl-forge/pfl-forge/agent"
 )
 
-// Opening is how a call begins.
+// SessionStart says how a call begins within its session, which decides the prompt.
 type SessionStart string
 
 // The openings.
 const (
-	StartNew     SessionStart = "new"    // nothing was said before
-	StartResumed SessionStart = "resume" // the conversation goes on where it was
-	StartLost    SessionStart = "lost"   // there was a conversation, and nobody has it any more: another one begins, with a recap
+	// StartNew begins a session in which nothing was said before.
+	StartNew SessionStart = "new"
+	// StartResumed goes on in a session whose files are here.
+	StartResumed SessionStart = "resume"
+	// StartLost begins a new session, with a recap, in place of one whose files are
+	// gone.
+	StartLost SessionStart = "lost"
 )
 
 const (
-	// saveWatch is how often somebody looks whether there is something to save.
+	// saveWatch is the interval in which a running call's session is compared with
+	// what was saved.
 	saveWatch = 250 * time.Millisecond
-	// savePause is the least time between two times of saving what an agent does, and
-	// saveShare what part of the time saving may take: one of so many.
+	// savePause is the least time between two saves while the agent works.
 	savePause = 2 * time.Second
+	// saveShare bounds the time that saving takes: at most one part in so many.
 	saveShare = 30
-	// saveAtEnd is how long the last time may take.
+	// saveAtEnd is how long the save at the end of a call may take.
 	saveAtEnd = time.Minute
-	// saveLocal is savePause where the files need not be handed on to anybody.
+	// saveLocal replaces savePause where there is no other replica to hand the
+	// session to.
 	saveLocal = 20 * time.Second
 )
 
-// Conversation is a call within the command's conversation.
+// SessionCall is a call within the session that the command names.
 type SessionCall struct {
-	// Prompts returns what the agent is told.
+	// Prompts returns the system prompt and the prompt for the way in which the call
+	// begins. It may be called twice, if the session turns out to be lost.
 	Prompts func(SessionStart) (system, prompt string, err error)
-	// Begun says that the agent was called in it before, by a delivery that was cut
-	// off, also if its files are gone.
+	// Begun says that an earlier delivery of the attempt called the agent in this
+	// session, even if its files are gone.
 	Begun bool
-	// Save is called now and then while the agent works. It returns what is to be
-	// stored beside the conversation's files, as they were a moment before. May be nil.
+	// Save is called now and then while the agent works, after the session's files
+	// were read. It returns the worker's checkpoint, which is stored with them. May
+	// be nil.
 	Save func(context.Context) (note []byte, err error)
 }
 
-// Converse makes a call in the command's conversation, whose files are in call's
-// StateDir: it goes on with it if they are there, and begins it otherwise. A
-// conversation that cannot be gone on with is begun again, under the same id.
+// CallInSession makes a call in the command's session, whose files are in
+// call.StateDir: it resumes the session if the files are there, and begins it
+// otherwise. A session that the agent cannot resume (forge.FailLostSession) is begun
+// again, under the same id, with StartLost.
 func (j *Job) CallInSession(ctx context.Context, call agent.Call, c SessionCall) (agent.Outcome, error) {
-	files, err := j.sessionFiles(call.StateDir)
+	files, err := j.sessions().files(call.StateDir)
 	if err != nil {
 		return agent.Outcome{}, err
 	}
@@ -65,12 +74,13 @@ func (j *Job) CallInSession(ctx context.Context, call agent.Call, c SessionCall)
 	if !ok || f.Reason != forge.FailLostSession || opening != StartResumed {
 		return out, err
 	}
-	if err := j.dropSession(call.StateDir); err != nil {
+	if err := j.sessions().drop(call.StateDir); err != nil {
 		return agent.Outcome{}, err
 	}
 	return j.callFrom(ctx, call, c, StartLost)
 }
 
+// callFrom makes the call, and saves the session while it runs.
 func (j *Job) callFrom(ctx context.Context, call agent.Call, c SessionCall, o SessionStart) (out agent.Outcome, err error) {
 	if o == StartLost {
 		j.host.Log.Warn("a session is lost: a new one begins with a recap", "session", j.Command.Session, "attempt", j.Command.ID())
@@ -83,7 +93,9 @@ func (j *Job) callFrom(ctx context.Context, call agent.Call, c SessionCall, o Se
 	return j.Run(ctx, call)
 }
 
-// saveNowAndThen stores the conversation while it goes on, until it is stopped.
+// saveWhileRunning stores the session in intervals until stop is called, which waits
+// for a save that is under way. So a replica that is killed loses at most seconds of
+// work.
 func (j *Job) saveWhileRunning(ctx context.Context, stateDir string, save func(context.Context) ([]byte, error)) (stop func()) {
 	if save == nil {
 		save = func(context.Context) ([]byte, error) { return nil, nil }
@@ -101,15 +113,21 @@ func (j *Job) saveWhileRunning(ctx context.Context, stateDir string, save func(c
 	}
 }
 
-// saver stores a conversation while it goes on.
+// saver stores a session while its call runs.
 type saver struct {
-	job        *Job
-	dir        string
+	// job is the attempt that the session belongs to.
+	job *Job
+	// dir is the state directory with the session's files.
+	dir string
+	// checkpoint returns the worker's own state, see SessionCall.Save.
 	checkpoint func(context.Context) ([]byte, error)
-	pause      time.Duration
-	seen       string // the fingerprint of what was saved
+	// pause is the least time between two saves.
+	pause time.Duration
+	// seen is the fingerprint of the files that were saved last.
+	seen string
 }
 
+// run saves until ctx ends. An error is logged and tried again: the call goes on.
 func (s *saver) run(ctx context.Context) {
 	tick := time.NewTicker(saveWatch)
 	defer tick.Stop()
@@ -131,18 +149,19 @@ func (s *saver) run(ctx context.Context) {
 	}
 }
 
-// save stores the conversation if it has changed: first its files, then what the
-// worker has, so that the work is not behind what the agent knows of it.
+// save stores the session if it has changed: the files are read first, then the
+// worker's checkpoint is taken, so that the checkpoint is never behind what the agent
+// remembers.
 func (s *saver) save(ctx context.Context) error {
-	files, err := s.job.sessionFiles(s.dir)
+	files, err := s.job.sessions().files(s.dir)
 	if err != nil {
 		return err
 	}
 	now := fingerprint(s.dir, files)
-	if now == s.seen && (now != "" || s.job.keepsSessions()) {
+	if now == s.seen && (now != "" || s.job.sessions().keeps()) {
 		return nil // nothing was said since; or, of an agent that has no files, nobody knows
 	}
-	content, err := s.job.loadSession(s.dir)
+	content, err := s.job.sessions().load(s.dir)
 	if err != nil {
 		return err
 	}
@@ -150,7 +169,7 @@ func (s *saver) save(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if err := s.job.storeSession(ctx, s.dir, content, note); err != nil {
+	if err := s.job.sessions().put(ctx, s.dir, content, note); err != nil {
 		return err
 	}
 	s.seen = now

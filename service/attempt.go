@@ -17,21 +17,25 @@ import (
 )
 
 const (
-	// runningElsewhere is when a command that already runs here is offered again.
+	// runningElsewhere is the delay until a command that this process is running is
+	// delivered again.
 	runningElsewhere = 15 * time.Second
-	// askAgain is when a command is offered again that nobody could be asked about.
+	// askAgain is the delay until a command is delivered again when the bus did not
+	// answer.
 	askAgain = time.Second
 )
 
-// attempt is a command that is being done.
+// attempt is one command that this process carries out.
 type attempt struct {
-	run     *workerRun
-	cmd     forge.Command
-	log     *slog.Logger
-	recheck chan struct{} // of capacity 1: somebody says that it is not wanted
+	run *workerRun
+	cmd forge.Command
+	log *slog.Logger
+	// recheck has capacity 1; an element makes watch ask at once.
+	recheck chan struct{}
 }
 
-// take does one command. nil means that it is done with, an error that it is not.
+// take carries out one command. nil means that the command is done with, an error
+// that it is to be delivered again, as bus.Retry says.
 func (r *workerRun) take(ctx context.Context, h Handler, job *work.Job) error {
 	a := r.attempt(job.Command)
 	if !r.add(a) {
@@ -39,6 +43,8 @@ func (r *workerRun) take(ctx context.Context, h Handler, job *work.Job) error {
 	}
 	defer r.remove(a)
 	jobs := ctx
+	// The lease is kept until the result is journaled, the permit only while an agent
+	// may run.
 	// The lease is kept until the result is journaled, the permit only while an agent
 	// may run.
 	ctx, release, err := a.lease(jobs, h, job)
@@ -89,6 +95,7 @@ func (r *workerRun) take(ctx context.Context, h Handler, job *work.Job) error {
 	return a.report(jobs, res)
 }
 
+// attempt returns the attempt for a command, not yet begun.
 func (r *workerRun) attempt(cmd forge.Command) *attempt {
 	return &attempt{
 		run: r, cmd: cmd, recheck: make(chan struct{}, 1),
@@ -96,7 +103,8 @@ func (r *workerRun) attempt(cmd forge.Command) *attempt {
 	}
 }
 
-// permit waits for one, if the handler needs it, unless this process is draining.
+// permit waits for a permit if the handler needs one. ok is false if the service
+// drains before there is one. pass gives the permit back, and may be called twice.
 func (r *workerRun) permit(h Handler) (pass func(), ok bool) {
 	if !h.Agent || r.Permits == nil {
 		return func() {}, true
@@ -104,8 +112,8 @@ func (r *workerRun) permit(h Handler) (pass func(), ok bool) {
 	return sync.OnceFunc(r.Permits.release), r.Permits.acquire(r.ctx.Done())
 }
 
-// claim tells that this replica has begun what was addressed to it alone, so that
-// the command is not given to others.
+// claim reports that this replica has begun a command that was addressed to it alone.
+// Otherwise the runner gives the command to other replicas after a while.
 func (a *attempt) claim(ctx context.Context) error {
 	if a.cmd.Replica == "" {
 		return nil
@@ -115,7 +123,9 @@ func (a *attempt) claim(ctx context.Context) error {
 	})
 }
 
-// do runs the handler. The cause says why the attempt was cancelled, if it was.
+// do runs the handler and completes its result. The error is the cause for which the
+// attempt was cancelled: ErrNotWanted, ErrDraining or work.ErrLeaseLost; nil if it
+// ran to its end.
 func (a *attempt) do(ctx context.Context, h Handler) (forge.Result, error) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
@@ -151,6 +161,8 @@ func (a *attempt) do(ctx context.Context, h Handler) (forge.Result, error) {
 	return res, cause
 }
 
+// call runs the handler, and turns a panic into a failure: one bad command must not
+// end the other attempts of the process.
 func (a *attempt) call(ctx context.Context, h Handler, progress Progress) (res forge.Result) {
 	defer func() {
 		v := recover()
@@ -166,8 +178,8 @@ func (a *attempt) call(ctx context.Context, h Handler, progress Progress) (res f
 	return h.Do(ctx, a.cmd, progress)
 }
 
-// watch cancels the attempt when it is not wanted any more. That nobody can be
-// asked is no reason to stop: the next time will tell.
+// watch cancels the attempt when it is not wanted any more. It asks at intervals, and
+// at once after a control message. If the bus does not answer, the attempt goes on.
 func (a *attempt) watch(ctx context.Context, cancel context.CancelCauseFunc) {
 	t := time.NewTicker(a.run.recheck())
 	defer t.Stop()
@@ -189,6 +201,7 @@ func (a *attempt) watch(ctx context.Context, cancel context.CancelCauseFunc) {
 	}
 }
 
+// recheckNow makes watch ask whether the attempt is wanted.
 func (a *attempt) recheckNow() {
 	select {
 	case a.recheck <- struct{}{}:
@@ -196,8 +209,8 @@ func (a *attempt) recheckNow() {
 	}
 }
 
-// concerns says whether a control message is about this attempt. A project's is about
-// attempts of all intents of its project.
+// concerns reports whether a control message is about this attempt. A message of a
+// project concerns the attempts of all its intents.
 func (a *attempt) concerns(c live.Control) bool {
 	if c.To.Project != a.cmd.To.Project || !c.To.IsProject() && c.To.Intent != a.cmd.To.Intent {
 		return false

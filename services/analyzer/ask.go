@@ -7,11 +7,12 @@ import (
 	"github.com/pfl-forge/pfl-forge/repository"
 )
 
-// answered takes an answer, while the directory that the agent saw is still there; empty
-// if it saw none.
+// answerFunc receives an answer while the directory that the agent saw still exists;
+// dir is empty if it saw none.
 type answerFunc func(answer []byte, dir string) error
 
-// ask has the command's agent answer at the tip of the base branch.
+// ask has the command's agent answer a call at the tip of the base branch. An agent
+// reads a checkout; a recipe only if its tasks depend on the files.
 func ask(ctx context.Context, j *repository.Job, call agent.Call, take answerFunc) error {
 	step := j.Command.Attempt.Step
 	call.StateDir = j.StateDir(repository.StateName(j.Command.To.Intent, step))
@@ -39,8 +40,8 @@ func ask(ctx context.Context, j *repository.Job, call agent.Call, take answerFun
 	return take(out.Answer, call.Dir)
 }
 
-// converse makes the call in the step's conversation, which any replica goes on with.
-// Where it is gone, one begins anew, with everything that was answered so far.
+// askInSession makes the call in the step's session, which any replica can resume. If
+// it is lost, a new one begins with everything that was answered so far.
 func askInSession(ctx context.Context, j *repository.Job, call agent.Call) (agent.Outcome, error) {
 	if _, err := j.FetchSession(ctx, call.StateDir); err != nil {
 		return agent.Outcome{}, err
@@ -53,8 +54,8 @@ func askInSession(ctx context.Context, j *repository.Job, call agent.Call) (agen
 	})
 }
 
-// reads reports whether the call looks at files: of recipes only those do whose tasks
-// depend on what is there.
+// reads reports whether the call needs a checkout: of recipes only those whose tasks
+// depend on the files.
 func reads(j *repository.Job, recipe bool) bool {
 	if !recipe {
 		return true

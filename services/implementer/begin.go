@@ -8,10 +8,10 @@ import (
 	"github.com/pfl-forge/pfl-forge/repository"
 )
 
-// begin prepares the checkout of an attempt: a fresh one at the base branch's tip,
-// the one that the attempt before left, or, when an earlier delivery of this very
-// attempt did not report, here or in another replica, the state that it left. Of that
-// nothing is lost.
+// begin prepares the checkout of an attempt: a fresh one at the tip of the base
+// branch, the one that the attempt before left, or, when an earlier delivery of this
+// very attempt did not report, here or in another replica, the state that it left.
+// Nothing of that state is lost.
 func begin(ctx context.Context, j *repository.Job) (*work, error) {
 	old, elsewhere, err := lastCheckpoint(ctx, j)
 	if err != nil {
@@ -40,8 +40,9 @@ func begin(ctx context.Context, j *repository.Job) (*work, error) {
 	return w, w.state.write()
 }
 
-// lastNote returns what is known of the task's last attempt, by whichever replica had
-// it. What this one may have had before that is kept.
+// lastCheckpoint returns the checkpoint of the task's last attempt, by whichever
+// replica had it, and whether that was another one. The work that this replica may
+// have had before is kept in a commit.
 func lastCheckpoint(ctx context.Context, j *repository.Job) (n *checkpoint, elsewhere bool, err error) {
 	mine, err := loadCheckpoint(checkpointPath(j.StateDir(string(j.Task()))))
 	if err != nil {
@@ -57,8 +58,9 @@ func lastCheckpoint(ctx context.Context, j *repository.Job) (n *checkpoint, else
 	return parseCheckpoint(checkpointPath(j.StateDir(string(j.Task()))), theirs), true, nil
 }
 
-// goOn returns the work of an earlier delivery, or of an attempt that this one
-// continues, in its tree. Where that cannot be, it keeps what is there and returns nil.
+// resume returns the work of an earlier delivery, or of an attempt that this one
+// continues, in its tree. Where that is not possible, it keeps what is there and
+// returns nil.
 func resume(ctx context.Context, j *repository.Job, old *checkpoint, elsewhere bool) (*work, error) {
 	w := &work{Job: j, state: old}
 	if old.Number != j.Command.Attempt.Number {
@@ -97,7 +99,8 @@ func resume(ctx context.Context, j *repository.Job, old *checkpoint, elsewhere b
 	return w, errors.Join(err, w.state.write())
 }
 
-// rebuild makes the tree that another replica had, or that was given back, as far as it was saved.
+// rebuild makes the tree that another replica had, or whose checkout was given back,
+// from the commits in which it was saved. It returns nil if they cannot be found.
 func (w *work) rebuild(ctx context.Context) (*work, error) {
 	n := w.state
 	head := n.Head
@@ -130,7 +133,7 @@ func (w *work) rebuild(ctx context.Context) (*work, error) {
 }
 
 // open makes the checkout that the command asks for. again says that what is in it
-// now is not to be built upon.
+// now must not be built upon.
 func open(ctx context.Context, j *repository.Job, again bool) (*work, error) {
 	t := &j.Command.Task
 	if j.Command.Implement().Fresh || t.Head == "" {

@@ -7,8 +7,8 @@ import (
 	"github.com/pfl-forge/pfl-forge/repository"
 )
 
-// call has the agent work in the checkout, in the conversation of the command: on
-// from where the attempt before was, or the delivery that was cut off, or anew.
+// call has the agent work in the checkout, in the command's session: resumed from
+// where the attempt before was, or the delivery that was cut off, or new.
 func (w *work) call(ctx context.Context) (agent.Outcome, error) {
 	call := agent.Call{
 		Role: agent.RoleImplement, Dir: w.checkout.Dir(), Env: w.checkout.Env(), StateDir: w.StateDir(string(w.Task())),

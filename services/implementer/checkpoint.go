@@ -14,35 +14,55 @@ import (
 	"github.com/pfl-forge/pfl-forge/repository"
 )
 
-// note is what an implementer remembers of an attempt beside the checkout, where no
-// agent can reach it: how it began, and, once the agent has ended, how that went.
-// An attempt that is delivered again goes on from it, also elsewhere: it is stored
-// with the agent's session.
+// checkpoint is the implementer's record of an attempt beside the checkout, where no
+// agent can reach it: how the attempt began, and, once the agent has ended, with what
+// result. An attempt that is delivered again goes on from it, in another replica too:
+// it is stored with the agent's session.
 type checkpoint struct {
+	// path is the file that write replaces.
 	path string
 
-	Intent      forge.IntentID   `json:"intent"`
-	Number      int              `json:"number"`                // of the attempt
-	Base        git.OID          `json:"base"`                  // what the task's commits are on top of
-	From        git.OID          `json:"from"`                  // what this attempt began with
-	SetUp       bool             `json:"set_up,omitempty"`      // the checkout is set up
-	Called      bool             `json:"called,omitempty"`      // the agent has been called in the command's conversation
-	Head        git.OID          `json:"head,omitempty"`        // of the branch, as it was saved last
-	Work        git.OID          `json:"work,omitempty"`        // has what was not committed then
-	Tokens      int64            `json:"tokens,omitempty"`      // used by attempts that this one continues
-	Interrupted git.OID          `json:"interrupted,omitempty"` // has work that was cut off and is not in the tree
-	Ended       bool             `json:"ended,omitempty"`       // the agent ended by itself
-	GivenBack   bool             `json:"given_back,omitempty"`  // the checkout may be gone: all that is needed of it is in this note, and in the store
-	Summary     string           `json:"summary,omitempty"`
-	NotNeeded   bool             `json:"not_needed,omitempty"` // a recipe said that nothing had to be changed
-	Execution   *forge.Execution `json:"execution,omitempty"`  // what it answered
-	Tools       []string         `json:"tools,omitempty"`      // that it used, each once, sorted; of an execution
-	Result      forge.Result     `json:"result,omitzero"`      // what the agent used; without an Output
-	Failure     *forge.Failure   `json:"failure,omitempty"`    // of an attempt that ended in one
-	// Implementation is what is reported, once the checkout is given back.
+	// Intent is the id of the task's intent.
+	Intent forge.IntentID `json:"intent"`
+	// Number is that of the attempt.
+	Number int `json:"number"`
+	// Base is the commit that the task's commits are on top of.
+	Base git.OID `json:"base"`
+	// From is the commit that this attempt began with.
+	From git.OID `json:"from"`
+	// SetUp says that worktree_setup ran in the checkout.
+	SetUp bool `json:"set_up,omitempty"`
+	// Called says that the agent has been called in the command's session.
+	Called bool `json:"called,omitempty"`
+	// Head is the branch's commit as it was saved last.
+	Head git.OID `json:"head,omitempty"`
+	// Work is a commit with what was not committed then; empty: nothing.
+	Work git.OID `json:"work,omitempty"`
+	// Tokens were used by attempts that this one continues.
+	Tokens int64 `json:"tokens,omitempty"`
+	// Interrupted is a commit with work that was cut off and is not in the tree.
+	Interrupted git.OID `json:"interrupted,omitempty"`
+	// Ended says that the agent ended by itself, with Result or Failure.
+	Ended bool `json:"ended,omitempty"`
+	// GivenBack says that the checkout may be gone: everything that is needed of it
+	// is here and in the store.
+	GivenBack bool `json:"given_back,omitempty"`
+	// Summary is the agent's own, of an attempt that succeeded.
+	Summary   string `json:"summary,omitempty"`
+	NotNeeded bool   `json:"not_needed,omitempty"` // a recipe said that nothing had to be changed
+	// Execution is the agent's answer in an iteration of a goal.
+	Execution *forge.Execution `json:"execution,omitempty"`
+	// Tools are those that the agent used in an iteration, each once, sorted.
+	Tools []string `json:"tools,omitempty"`
+	// Result has the agent's usage; its Output is not kept.
+	Result forge.Result `json:"result,omitzero"`
+	// Failure is set for an attempt that ended in one.
+	Failure *forge.Failure `json:"failure,omitempty"`
+	// Implementation is the result's output; set once the checkout is given back.
 	Implementation *forge.Implementation `json:"implementation,omitempty"`
 }
 
+// newCheckpoint returns the checkpoint of an attempt that begins with a commit.
 func newCheckpoint(j *repository.Job, base, from git.OID) *checkpoint {
 	return &checkpoint{
 		path: checkpointPath(j.StateDir(string(j.Task()))), Intent: j.Command.To.Intent, Number: j.Command.Attempt.Number,
@@ -50,7 +70,7 @@ func newCheckpoint(j *repository.Job, base, from git.OID) *checkpoint {
 	}
 }
 
-// next is the note of an attempt that goes on in the same tree.
+// next returns the checkpoint of an attempt that continues this one in the same tree.
 func (n *checkpoint) next(j *repository.Job) *checkpoint {
 	m := newCheckpoint(j, n.Base, n.From)
 	m.SetUp, m.Called, m.Head, m.Work, m.Interrupted = n.SetUp, n.Called, n.Head, n.Work, n.Interrupted
@@ -58,13 +78,14 @@ func (n *checkpoint) next(j *repository.Job) *checkpoint {
 	return m
 }
 
-// answering is the tool by which Claude Code answers. It does no work.
+// answerTool is the tool by which Claude Code answers. It does no work, so it is not
+// recorded.
 const answerTool = "StructuredOutput"
 
-// maxTools bounds how many different tools are noted: a program names them as it likes.
+// maxTools bounds how many tools are recorded: programs name them as they like.
 const maxTools = 100
 
-// used notes the tools of a call, also of one that was cut off.
+// used records the tools of a call, including one that was cut off.
 func (n *checkpoint) used(tools map[string]int) error {
 	all := slices.AppendSeq(slices.Clone(n.Tools), maps.Keys(tools))
 	all = slices.DeleteFunc(all, func(name string) bool { return name == answerTool })
@@ -74,11 +95,11 @@ func (n *checkpoint) used(tools map[string]int) error {
 	return n.write()
 }
 
-// notePath is where the note of a task is, in the directory of its state.
+// checkpointPath returns the file of a task's checkpoint in its state directory.
 func checkpointPath(stateDir string) string { return filepath.Join(stateDir, "attempt.json") }
 
-// loadNote returns the note of the task's last attempt in this replica, or nil. One
-// that cannot be read is none: the checkout is then made afresh.
+// loadCheckpoint returns the checkpoint of the task's last attempt in this replica,
+// or nil. One that cannot be parsed counts as none: the checkout is then made anew.
 func loadCheckpoint(path string) (*checkpoint, error) {
 	data, err := os.ReadFile(path)
 	if errors.Is(err, os.ErrNotExist) {
@@ -90,6 +111,7 @@ func loadCheckpoint(path string) (*checkpoint, error) {
 	return parseCheckpoint(path, data), nil
 }
 
+// parseCheckpoint returns nil for data that is not a checkpoint.
 func parseCheckpoint(path string, data []byte) *checkpoint {
 	n := &checkpoint{path: path}
 	if json.Unmarshal(data, n) != nil {
@@ -98,7 +120,7 @@ func parseCheckpoint(path string, data []byte) *checkpoint {
 	return n
 }
 
-// end notes how the agent ended.
+// end records how the agent ended.
 func (n *checkpoint) end(r *forge.Result, err error) error {
 	n.Ended, n.Result = true, *r
 	n.Result.Output = nil // an interface, which cannot be read back
@@ -108,10 +130,10 @@ func (n *checkpoint) end(r *forge.Result, err error) error {
 	return n.write()
 }
 
-// reported says whether the attempt's work became commits of the task.
+// reported returns whether the attempt's work became commits of the task.
 func (n *checkpoint) reported() bool { return n.Ended && n.Failure == nil }
 
-// write makes the note durable.
+// write stores the checkpoint on the disk.
 func (n *checkpoint) write() error {
 	data, err := json.Marshal(n)
 	if err != nil {
@@ -123,7 +145,8 @@ func (n *checkpoint) write() error {
 	return nil
 }
 
-// writeDurable replaces a file as a whole, on the disk.
+// writeDurable replaces a file as a whole; when it returns, the content survives a
+// crash of the machine.
 func writeDurable(path string, data []byte) error {
 	dir := filepath.Dir(path)
 	if err := os.MkdirAll(dir, 0o700); err != nil {

@@ -13,7 +13,7 @@ import (
 	"github.com/pfl-forge/pfl-forge/service"
 )
 
-// implement makes a task's change, or, as execute, an iteration of it.
+// implement carries out the steps implement and execute.
 func (i *Implementer) implement(ctx context.Context, cmd forge.Command, progress service.Progress) forge.Result {
 	return i.repos.Do(ctx, &cmd, progress, func(ctx context.Context, j *repository.Job) error {
 		unlock, err := j.Lock(ctx, string(j.Task()))
@@ -25,8 +25,8 @@ func (i *Implementer) implement(ctx context.Context, cmd forge.Command, progress
 	})
 }
 
-// implementTask takes an attempt from wherever an earlier delivery of it came to an
-// end, to its commits.
+// implementTask continues an attempt from wherever an earlier delivery of it stopped,
+// to its commits.
 func (i *Implementer) implementTask(ctx context.Context, j *repository.Job) error {
 	if err := i.forgetNamesakes(ctx, j); err != nil {
 		return err
@@ -80,16 +80,23 @@ func (w *work) report() error {
 // work is an attempt under way in its checkout.
 type work struct {
 	*repository.Job
+	// checkout is nil only for an attempt that was given back.
 	checkout *checkout.Checkout
-	state    *checkpoint
-	fresh    bool                // the checkout has to be set up
-	touched  bool                // an earlier delivery has left something in it
-	moved    bool                // rebuilt from what was saved
-	damaged  bool                // what is in the checkout could not be saved as a whole
-	saved    checkout.Checkpoint // while the agent works
+	// state is written before and after each thing that must not be done twice.
+	state *checkpoint
+	// fresh says that the checkout has to be set up.
+	fresh bool
+	// touched says that an earlier delivery has left something in it.
+	touched bool
+	// moved says that it was rebuilt from what was saved.
+	moved bool
+	// damaged says that its content could not be saved as a whole.
+	damaged bool
+	// saved is the last checkpoint of the tree while the agent works.
+	saved checkout.Checkpoint
 }
 
-// run has the agent do its work.
+// run sets the checkout up and has the agent do its work.
 func (w *work) run(ctx context.Context) error {
 	if w.fresh {
 		if err := w.SetUp(ctx, w.checkout); err != nil {
@@ -120,7 +127,7 @@ func (w *work) run(ctx context.Context) error {
 	return nil
 }
 
-// heard notes what the agent answered.
+// parseAnswer records the agent's answer and returns its observations.
 func (w *work) parseAnswer(answer []byte) (observations []forge.Observation, err error) {
 	if !isExecute(w.Command) {
 		w.state.Summary, observations, err = agent.ParseImplementation(answer)
@@ -132,7 +139,7 @@ func (w *work) parseAnswer(answer []byte) (observations []forge.Observation, err
 	return observations, err
 }
 
-// collect brings the commits into the repository and reports them.
+// collect brings the commits into the repository and sets the result's output.
 func (i *Implementer) collect(ctx context.Context, w *work) error {
 	recipe, err := w.IsRecipe()
 	if err != nil {

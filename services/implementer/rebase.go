@@ -11,6 +11,7 @@ import (
 	"github.com/pfl-forge/pfl-forge/service"
 )
 
+// rebase carries out the step rebase.
 func (i *Implementer) rebase(ctx context.Context, cmd forge.Command, progress service.Progress) forge.Result {
 	return i.repos.Do(ctx, &cmd, progress, func(ctx context.Context, j *repository.Job) error {
 		base, head, err := change(ctx, j, cmd.Task.Base, cmd.Task.Head)
@@ -37,8 +38,8 @@ func change(ctx context.Context, j *repository.Job, base, head string) (b, h git
 	return b, h, j.Bring(ctx, j.Command.To.Intent, b, h)
 }
 
-// onto puts a change on the tip of the base branch as one commit, keeps the result,
-// and runs the project's verify commands on it. One commit, because every tree on the
+// rebaseOntoTip puts a change on the tip of the base branch as one commit, keeps it,
+// and runs the verify commands on it. It is one commit, because every tree on the
 // base branch is to be one that was verified.
 func (i *Implementer) rebaseOntoTip(ctx context.Context, j *repository.Job, base, head git.OID) (*forge.Rebase, error) {
 	r := &forge.Rebase{Base: string(j.Tip)}
@@ -66,7 +67,8 @@ func (i *Implementer) rebaseOntoTip(ctx context.Context, j *repository.Job, base
 	return r, err
 }
 
-// newest is what a commit is kept under that the task comes to now.
+// newestAttempt returns the name under which the task's newest commit is kept, and
+// remembers that this process keeps it.
 func (i *Implementer) newestAttempt(j *repository.Job) store.Attempt {
 	i.recordKept(taskKey{j.Command.To.Project, j.Command.Attempt.Task}, false)
 	a := j.GitAttempt()
@@ -74,6 +76,7 @@ func (i *Implementer) newestAttempt(j *repository.Job) store.Attempt {
 	return a
 }
 
+// files returns the paths that differ between two commits.
 func files(ctx context.Context, j *repository.Job, base, head git.OID) ([]string, error) {
 	changes, err := j.Store.Changes(ctx, base, head)
 	return repository.Files(changes), err

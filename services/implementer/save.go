@@ -15,12 +15,12 @@ import (
 	"github.com/pfl-forge/pfl-forge/service"
 )
 
-// saving is how long an attempt that was stopped may take to save what it has.
+// saveTimeout bounds how long an attempt that was stopped may take to save its state.
 const saveTimeout = time.Minute
 
-// checkpoint saves commits and files while the agent works, and returns the note with
-// which another replica goes on from there. What cannot be saved just now, because
-// the work is in a bad state, is left for the next time.
+// saveCheckpoint saves commits and files while the agent works, and returns the
+// checkpoint with which another replica can continue from there. A tree that cannot
+// be saved just now is left for the next time.
 func (w *work) saveCheckpoint(ctx context.Context) ([]byte, error) {
 	if err := service.Held(ctx); err != nil {
 		return nil, err
@@ -35,14 +35,15 @@ func (w *work) saveCheckpoint(ctx context.Context) ([]byte, error) {
 	return json.Marshal(&n)
 }
 
-// store hands the state of the attempt on to whoever goes on with the task.
+// store uploads the session with the checkpoint, for the replica that continues the
+// task.
 func (w *work) store(ctx context.Context) {
 	if data, err := json.Marshal(w.state); err == nil {
 		w.SaveSession(ctx, w.StateDir(string(w.Task())), data)
 	}
 }
 
-// handOn saves what an attempt has that was stopped, for its next delivery.
+// handOn saves the state of an attempt that was stopped, for its next delivery.
 func (i *Implementer) handOn(ctx context.Context, w *work) error {
 	_, err := w.save(ctx)
 	w.store(ctx)
@@ -52,8 +53,9 @@ func (i *Implementer) handOn(ctx context.Context, w *work) error {
 	return err
 }
 
-// giveBack lets the pool use the checkout for another task when it needs one. Until then, whoever goes on with this task
-// finds it as it is. Nothing is given back that could not be saved.
+// giveBack lets the pool use the checkout for another task. Until it does, the next
+// attempt of this task finds it as it is. A checkout that could not be saved is not
+// given back.
 func (i *Implementer) giveBack(w *work) {
 	if w.damaged {
 		return
@@ -68,7 +70,7 @@ func (i *Implementer) giveBack(w *work) {
 	}
 }
 
-// giveUp keeps what a failed attempt left, and notes it for the next one.
+// giveUp keeps the work of a failed attempt, and records it for the next one.
 func (i *Implementer) giveUp(ctx context.Context, w *work) error {
 	kept, err := w.save(ctx)
 	if err == nil && kept != "" {
@@ -82,9 +84,9 @@ func (i *Implementer) giveUp(ctx context.Context, w *work) error {
 	return err
 }
 
-// save keeps what an attempt left that did not come to its end, and returns the
-// commit that has all of it, if there is anything. A fault of the work is no reason
-// to lose the rest of it; but nobody is to build upon it.
+// save keeps the attempt's tree in commits, and returns the commit that has all of
+// it; empty if there is nothing. A tree that git refuses is marked as damaged:
+// nothing is built upon it.
 func (w *work) save(ctx context.Context) (git.OID, error) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), saveTimeout)
 	defer cancel()
@@ -106,8 +108,8 @@ func (w *work) save(ctx context.Context) (git.OID, error) {
 	return "", nil
 }
 
-// rescue keeps what is in the checkout of an attempt that was cut off here, before
-// the checkout is used for something else: others may have gone on with the task.
+// rescue keeps the content of a checkout in which an attempt was cut off here, before
+// it is used for something else: another replica may have gone on with the task.
 func rescue(ctx context.Context, r *repository.Repository, task git.Name, n *checkpoint) error {
 	if n == nil || n.Ended || n.GivenBack || n.Intent == "" {
 		return nil
@@ -126,7 +128,7 @@ func rescue(ctx context.Context, r *repository.Repository, task git.Name, n *che
 	return err
 }
 
-// rescueAll is rescue for every attempt that a former life was cut off in.
+// rescueAll rescues every attempt in which the previous process was cut off.
 func rescueAll(ctx context.Context, r *repository.Repository) error {
 	entries, err := os.ReadDir(r.StateDir(""))
 	if err != nil && !errors.Is(err, os.ErrNotExist) {

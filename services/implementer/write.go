@@ -9,8 +9,8 @@ import (
 	"github.com/pfl-forge/pfl-forge/repository"
 )
 
-// write does a task that says itself what is to be in a file: it calls no agent, and
-// needs no checkout. Done again, it makes the same change.
+// write carries out a task that contains the text of a file: it calls no agent and
+// needs no checkout. Repeated, it makes the same change.
 func (i *Implementer) write(ctx context.Context, j *repository.Job) error {
 	file := j.Command.Task.Write
 	path, err := git.ParsePath(file.Path)

@@ -8,12 +8,18 @@ import (
 
 // people submit intents, answer, change their minds, and push to the base branch.
 type people struct {
-	ids       []forge.IntentID
+	// ids are the intents of this run; the first submitted ones are submitted
+	// already.
+	ids []forge.IntentID
+	// submitted counts the intents that were submitted.
 	submitted int
-	sent      int
-	outsiders bool // somebody else pushes to the base branch
+	// sent counts the events, for their ids.
+	sent int
+	// outsiders says that commits of others are pushed to the base branch.
+	outsiders bool
 }
 
+// anyIntent returns one of the intents, or now and then an unknown one.
 func (p *people) anyIntent(w *world) forge.IntentID {
 	if w.rng.IntN(10) == 0 {
 		return "nobody-knows"
@@ -21,6 +27,7 @@ func (p *people) anyIntent(w *world) forge.IntentID {
 	return p.ids[w.rng.IntN(len(p.ids))]
 }
 
+// send puts a person's event on the stream.
 func (w *world) send(ev forge.Event) {
 	w.people.sent++
 	ev.ID = fmt.Sprintf("person/%d", w.people.sent)
@@ -28,7 +35,8 @@ func (w *world) send(ev forge.Event) {
 	w.log("a person says to %s: %s", ev.To, describe(ev))
 }
 
-// submit sends the next intent, now and then twice.
+// submit sends the next intent, now and then twice. It returns false if all are
+// submitted.
 func (w *world) submit() bool {
 	p := &w.people
 	if p.submitted == len(p.ids) {
@@ -63,8 +71,8 @@ func (w *world) submit() bool {
 	return true
 }
 
-// help does what some intent waits for a person to do. willing people never
-// refuse; they are those of the quiet end.
+// help takes a decision that some intent waits for, and returns false if none waits.
+// Willing people never refuse; they are those of the time without faults.
 func (w *world) help(willing bool) bool {
 	var waiting []*forge.Summary
 	for _, key := range w.keys {
@@ -100,7 +108,7 @@ func (w *world) help(willing bool) bool {
 	return true
 }
 
-// resumption goes on with what is paused, all of it or one task.
+// resumption returns the event that resumes what is paused, all of it or one task.
 func (w *world) resumption(s *forge.Summary) *forge.Resume {
 	if s.Key.IsProject() {
 		return &forge.Resume{}
@@ -113,7 +121,7 @@ func (w *world) resumption(s *forge.Summary) *forge.Resume {
 	return &forge.Resume{}
 }
 
-// meddle is what people do unasked.
+// meddle sends something that no intent waits for: an edit, a cancel, a late answer.
 func (w *world) meddle() bool {
 	if len(w.keys) == 0 {
 		return false
@@ -163,7 +171,8 @@ func (w *world) meddle() bool {
 	return true
 }
 
-// pushed is somebody else's commit on the base branch.
+// pushed puts a commit on the base branch that is not ours, and returns false if
+// there is none.
 func (w *world) pushed() bool {
 	if !w.people.outsiders || !w.faults || w.rng.IntN(6) > 0 {
 		return false
@@ -174,6 +183,7 @@ func (w *world) pushed() bool {
 	return true
 }
 
+// describe returns an event in a few words, for the trace.
 func describe(ev forge.Event) string {
 	switch m := ev.Message.(type) {
 	case *forge.Submit:
@@ -205,6 +215,7 @@ func describe(ev forge.Event) string {
 	}
 }
 
+// describeResult returns a result in a few words, for the trace.
 func describeResult(r *forge.Result) string {
 	switch out := r.Output.(type) {
 	case *forge.Failure:

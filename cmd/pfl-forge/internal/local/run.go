@@ -29,7 +29,9 @@ type RunConfig struct {
 	Log      *slog.Logger
 	Watch    bool           // go on when nothing is left to do
 	Only     forge.IntentID // end when this one can go on no more, and take in no drafts; empty: when nothing can
-	Notify   *notify.Config // whom to tell what needs people; nil: nobody
+	// Notify says which people are notified of decisions that wait for them; nil:
+	// none.
+	Notify *notify.Config
 }
 
 // Run works on everything that can go on without a person, and returns when
@@ -58,17 +60,21 @@ func Run(ctx context.Context, cfg RunConfig) (*Outcome, error) {
 	return r.run(ctx)
 }
 
-// run is one Run.
+// activeRun is the state of one call of Run.
 type activeRun struct {
 	RunConfig
-	session    *Session
-	files      *filesSync
-	watch      *watch
-	failed     chan error    // why a part of it ended
-	reconciled chan struct{} // closed once what a former run left has been seen to
+	session *Session
+	files   *filesSync
+	watch   *watch
+	// failed has the error of the first part that ended early.
+	failed chan error
+	// reconciled is closed once what the previous run left has been reported or
+	// removed.
+	reconciled chan struct{}
 	parts      sync.WaitGroup
-	written    int // records that state.yaml shows
-	noticed    map[workspace.Problem]bool
+	// written counts the records that state.yaml shows.
+	written int
+	noticed map[workspace.Problem]bool
 }
 
 func (r *activeRun) run(ctx context.Context) (*Outcome, error) {
@@ -105,7 +111,8 @@ func (r *activeRun) run(ctx context.Context) (*Outcome, error) {
 	return r.outcome(interrupted), err
 }
 
-// part runs something that is to go on until its context ends.
+// part runs do in the background until its context ends; an earlier end fails the
+// run.
 func (r *activeRun) part(ctx context.Context, name string, do func(context.Context) error) {
 	r.parts.Go(func() {
 		if err := do(ctx); err != nil && ctx.Err() == nil {
@@ -121,7 +128,7 @@ func (r *activeRun) fail(err error) {
 	}
 }
 
-// loop carries files in and out until nothing is left to do.
+// loop reads and writes files until nothing is left to do.
 func (r *activeRun) loop(ctx context.Context) error {
 	for ctx.Err() == nil {
 		select {
@@ -153,7 +160,8 @@ func (r *activeRun) loop(ctx context.Context) error {
 	return nil
 }
 
-// whenTidy waits, if need be, until what a former run left has been seen to.
+// waitReconciled waits, if need be, until what the previous run left has been
+// reported or removed. That may bring new work.
 func (r *activeRun) waitReconciled(ctx context.Context) (waited bool, err error) {
 	select {
 	case <-r.reconciled:
@@ -168,8 +176,8 @@ func (r *activeRun) waitReconciled(ctx context.Context) (waited bool, err error)
 	return true, err
 }
 
-// carry takes in what a person wrote and writes what was decided. It returns how
-// many files of a person it took in.
+// syncFiles writes decisions into files and submits a person's files. It returns how
+// many files it submitted.
 func (r *activeRun) syncFiles(ctx context.Context) (int, error) {
 	if err := r.write(); err != nil {
 		return 0, err
@@ -193,7 +201,7 @@ func (r *activeRun) syncFiles(ctx context.Context) (int, error) {
 	return edited, fmt.Errorf("reading your files: %w", err)
 }
 
-// tell shows what is wrong with a person's files, each thing once.
+// noticeProblems reports the problems of a person's files, each once.
 func (r *activeRun) noticeProblems() {
 	now := map[workspace.Problem]bool{}
 	for _, p := range r.files.found.all() {
@@ -205,8 +213,8 @@ func (r *activeRun) noticeProblems() {
 	r.noticed = now
 }
 
-// write brings the files up to date. What a person edited meanwhile is left alone
-// until that is decided.
+// write updates the files. A file that a person edited meanwhile is left alone until
+// the edit is decided on.
 func (r *activeRun) write() error {
 	seqs, records := r.watch.views.seqs()
 	for id, seq := range seqs {
@@ -229,7 +237,7 @@ func (r *activeRun) write() error {
 	return r.files.writeState(append(all, r.watch.views.projects()...))
 }
 
-// finish has everything decided that the workers reported, and written.
+// finish waits until everything that the workers reported is decided and written.
 func (r *activeRun) finish(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, endTime)
 	defer cancel()

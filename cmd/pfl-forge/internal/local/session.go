@@ -20,8 +20,10 @@ const storeDir = ".forge/nats"
 
 // How a process says what it holds the store for.
 const (
-	purposeRun     = "run"     // for long; others connect to it
-	purposeCommand = "command" // for a moment; others wait
+	// purposeRun holds the store for long; other processes connect to it.
+	purposeRun = "run"
+	// purposeCommand holds the store for a moment; other processes wait.
+	purposeCommand = "command"
 )
 
 const (
@@ -30,7 +32,7 @@ const (
 	settleTime      = 3 * time.Second       // how long the runner of a command may take for what follows from it
 )
 
-// ErrNoStore says that nothing was ever submitted in a repository.
+// ErrNoStore is returned where nothing was ever submitted.
 var ErrNoStore = errors.New("no intent was submitted here yet")
 
 // Session is a connection to a repository's server, which may run in this process.
@@ -38,17 +40,20 @@ type Session struct {
 	Bus  *bus.Bus
 	Repo *Repository
 
-	log    *slog.Logger
-	server *natsd.Server   // nil if another process runs it
-	holder *natsd.Endpoint // of that process
+	log *slog.Logger
+	// server is nil if another process runs it.
+	server *natsd.Server
+	// holder is the endpoint of that process.
+	holder *natsd.Endpoint
 	since  time.Time
-	files  *filesSync // nil in a reader, and if another process runs the server
+	// files is nil in a reader, and if another process runs the server.
+	files  *filesSync
 	stop   func()
 	runner sync.WaitGroup
 }
 
-// OpenReader returns a session for looking only. Nothing is decided meanwhile,
-// unless another process does that. Error: ErrNoStore.
+// OpenReader returns a session that only reads. Nothing is decided meanwhile, unless
+// another process does that. Error: ErrNoStore.
 func OpenReader(ctx context.Context, repo *Repository, log *slog.Logger) (*Session, error) {
 	if _, err := os.Stat(filepath.Join(repo.Root, storeDir)); errors.Is(err, os.ErrNotExist) {
 		return nil, ErrNoStore
@@ -145,7 +150,7 @@ func connect(ctx context.Context, e natsd.Endpoint, log *slog.Logger) (*bus.Bus,
 	})
 }
 
-// Healthy says what is wrong with the server, with what to do about it.
+// Healthy returns the server's problem, with the remedy; nil if there is none.
 func (s *Session) Healthy(ctx context.Context) error {
 	if s.server != nil {
 		return s.server.Healthy(ctx)
@@ -162,10 +167,10 @@ func (s *Session) Holder() (pid int, since time.Time) {
 	return s.holder.PID, s.holder.StartedAt
 }
 
-// Owner says whether the server runs in this process.
+// Owner returns whether the server runs in this process.
 func (s *Session) Owner() bool { return s.server != nil }
 
-// decide starts a runner, and takes in what a person wrote into files before.
+// decide starts a runner, and submits what a person wrote into files before.
 func (s *Session) decide(ctx context.Context) error {
 	var err error
 	if s.files, err = openFilesSync(s.Bus, s.Repo, s.log); err != nil {
@@ -181,8 +186,8 @@ func (s *Session) decide(ctx context.Context) error {
 	return err
 }
 
-// startRunner returns what is closed once everything that was under way is in
-// force again.
+// startRunner starts a runner, and returns a channel that is closed once everything
+// that was under way is in force again.
 func (s *Session) startRunner(ctx context.Context, cfg runner.Config) <-chan struct{} {
 	// Nobody else decides here: what a runner took that was killed can come at once.
 	if err := s.Bus.Events.Reclaim(ctx); err != nil {
@@ -221,7 +226,7 @@ func (s *Session) Close(ctx context.Context) {
 	}
 }
 
-// waitIdle waits until what follows from a decision is decided as well.
+// waitIdle waits until the consequences of a decision are decided as well.
 func (s *Session) waitIdle(ctx context.Context) {
 	for {
 		idle, err := s.Bus.Events.Idle(ctx)

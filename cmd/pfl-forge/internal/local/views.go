@@ -26,8 +26,8 @@ func Load(ctx context.Context, b *bus.Bus, key forge.Key) (forge.View, error) {
 	return view, nil
 }
 
-// views is the state of every machine of a project, as its journals say it. It is
-// safe for concurrent use.
+// views folds the journals of every machine of a project. It is safe for concurrent
+// use.
 type views struct {
 	mu       sync.Mutex
 	machines map[forge.Key]*machineView
@@ -37,7 +37,8 @@ type views struct {
 type machineView struct {
 	machine machine.Machine
 	seq     uint64
-	lost    *forge.Summary // the last that is known, if records are missing: then machine is wrong
+	// lost is the last known summary if records are missing; then machine is wrong.
+	lost *forge.Summary
 }
 
 func (f *machineView) summary() forge.Summary {

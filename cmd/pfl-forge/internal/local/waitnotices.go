@@ -10,18 +10,23 @@ import (
 )
 
 const (
-	noticeAfter = 5 * time.Second // after which a person wonders what is going on
-	mostWaits   = 3               // that are named
+	// noticeAfter is the time without a report after which a person is told what is
+	// waited for.
+	noticeAfter = 5 * time.Second
+	// mostWaits bounds how many waits a notice names.
+	mostWaits = 3
 )
 
-// waits is an observer that also tells what is waited for, once nothing was to be seen
-// for a while.
+// waitNotices is an observer that also reports what is waited for, once nothing was
+// reported for a while.
 type waitNotices struct {
 	Observer
 
-	mu         sync.Mutex
-	lastSeen   time.Time       // when something was to be seen last
-	begun      map[string]bool // attempts that a worker has told of
+	mu sync.Mutex
+	// lastSeen is when something was reported last.
+	lastSeen time.Time
+	// begun are attempts that a worker has reported.
+	begun      map[string]bool
 	lastNotice string
 }
 
@@ -52,7 +57,8 @@ func (w *waitNotices) Progress(p forge.Progress) {
 	w.Observer.Progress(p)
 }
 
-// tell says what is waited for if it is time to, each thing once.
+// noticeIfQuiet reports what is waited for if nothing was reported for a while, each
+// notice once.
 func (w *waitNotices) noticeIfQuiet(now time.Time, all []forge.Summary) {
 	w.mu.Lock()
 	text := ""
@@ -71,7 +77,8 @@ func (w *waitNotices) noticeIfQuiet(now time.Time, all []forge.Summary) {
 	}
 }
 
-// reasons says why nothing is to be seen; empty while an agent works, which was told.
+// reasons returns why nothing happens; empty while an agent works, which was
+// reported.
 func (w *waitNotices) reasons(all []forge.Summary) string {
 	var open, others []string
 	for i := range all {

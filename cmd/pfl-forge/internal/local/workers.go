@@ -22,9 +22,9 @@ import (
 
 const (
 	// replica names the workers of a run. There is one run at a time, and the next
-	// one finds the checkouts and sessions of this one.
+	// one finds its checkouts and sessions.
 	replica = forge.ReplicaID("local")
-	// stateDir keeps what agents need from call to call.
+	// stateDir has the state of repositories and agents.
 	stateDir = "host"
 )
 
@@ -50,9 +50,8 @@ func (r *activeRun) workers(repos *repository.Set) []worker {
 	}
 }
 
-// startWorkers starts the workers of every step, which share the permits for
-// agents. It returns what waits until they have handed everything back; they do
-// when ctx ends.
+// startWorkers starts the workers of every step, which share the permits for agents
+// and stop when ctx ends. wait returns when they have handed everything back.
 func (r *activeRun) startWorkers(ctx context.Context) (wait func() error, err error) {
 	host := backends.Host(filepath.Join(r.Repo.Root, workspace.Dir, stateDir), r.Log)
 	repos, err := repository.OpenSet(ctx, host, []repository.Source{{Project: r.Repo.Project, Path: r.Repo.Root}})
