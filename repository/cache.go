@@ -10,19 +10,22 @@ import (
 // Who builds in a project. Each has caches of its own: what a model runs while it
 // works must not be able to forge what verify finds, or what a person builds.
 const (
-	byCommands = "commands" // of pfl-forge.yaml
-	byModels   = "models"
+	// byCommands are caches of the commands in pfl-forge.yaml.
+	byCommands = "commands"
+	// byModels are caches of the programs that a model starts.
+	byModels = "models"
 )
 
-// cacheVariables name directories that an operator has all commands share.
+// cacheVariables name the directories that an operator lets all commands share.
 var cacheVariables = []string{"GOCACHE", "GOMODCACHE", "npm_config_cache"}
 
-// cache is the directory of all these caches.
+// cache returns the directory of one builder's caches.
 func (r *Repository) cache(by string) string { return filepath.Join(r.dir, "cache", by) }
 
-// environment is what processes of a project see beside the basic environment:
-// caches that stay from call to call, because HOME does not, and what the host adds,
-// which wins for commands. What a model runs gets modules from there too, to read.
+// environment returns the variables that processes of a project get beside the basic
+// ones: caches that stay from call to call, because HOME does not, and the host's
+// Env, which wins for commands. A model's processes read downloaded Go modules from
+// the commands' cache, through a file proxy, but cannot write there.
 func (r *Repository) environment(by string, more ...string) []string {
 	dir := r.cache(by)
 	own := []string{
@@ -41,14 +44,14 @@ func (r *Repository) environment(by string, more ...string) []string {
 	return slices.Concat(own, theirs, []string{proxy}, more)
 }
 
-// modules is where the commands' Go modules are kept as they were downloaded, which is
-// what a module proxy offers.
+// modules returns the directory of the commands' downloaded Go modules, in the layout
+// of a module proxy.
 func (r *Repository) modules() string {
 	dir := cmp.Or(r.host.variable("GOMODCACHE"), filepath.Join(r.cache(byCommands), "go-mod"))
 	return filepath.Join(dir, "cache", "download")
 }
 
-// variable returns what Env sets a variable to; "" if it does not.
+// variable returns the value of a variable in Env; "" if it is not set.
 func (h *Host) variable(name string) string {
 	for _, kv := range h.Env {
 		if v, ok := strings.CutPrefix(kv, name+"="); ok {

@@ -38,6 +38,8 @@ func (j *Job) Run(ctx context.Context, call agent.Call) (agent.Outcome, error) {
 	}
 	where := place{dir: call.Dir, readOnly: call.ReadOnly, scratch: scratch, by: byModels, network: j.Config.Policy.Network}
 	if a.Name() == config.AgentRecipe {
+		// A recipe's check may build: its checkout is writable, and what it changes
+		// is thrown away.
 		// A check may build: what it changes is thrown away.
 		where.readOnly, where.by, where.network = false, byCommands, j.Config.Policy.CommandNetwork
 	} else if call.StateDir != "" {
@@ -68,8 +70,9 @@ func (j *Job) Run(ctx context.Context, call agent.Call) (agent.Outcome, error) {
 	return out, err
 }
 
-// configure fills in what the project says about a call of its role, and the models of
-// its back end.
+// configure fills in what the project's configuration says about calls of this role:
+// tools, model, time limits, budget, and for a recipe its name and values. models are
+// those of the chosen back end.
 func (j *Job) configure(call *agent.Call, models config.Models) {
 	c, cmd := j.Config, j.Command
 	spec := agent.Spec(call.Role)
@@ -111,7 +114,8 @@ func (j *Job) configure(call *agent.Call, models config.Models) {
 	}
 }
 
-// values is what the intent gives to its recipe: at first, and as answers.
+// values returns the recipe's parameters: those that the intent was submitted with,
+// overridden by those that a person answered later.
 func (j *Job) values() map[string]string {
 	with := maps.Clone(j.Command.Intent.With)
 	for _, c := range j.Command.Intent.Clarifications {
@@ -125,8 +129,9 @@ func (j *Job) values() map[string]string {
 	return with
 }
 
-// budget is what a call may cost. Before the runner knows of the project's budgets
-// it sets nothing aside: then it is the smallest of them.
+// budget returns how many US dollars a call may cost; 0: no limit. A command of a
+// runner that does not know the project's budgets yet has none reserved: then it is
+// the smallest of the configured limits.
 func budget(cmd *forge.Command, b config.Budget) float64 {
 	if cmd.BudgetUSD > 0 {
 		return cmd.BudgetUSD

@@ -10,7 +10,9 @@ import (
 	"github.com/pfl-forge/pfl-forge/git/checkout"
 )
 
-// View makes a checkout of a commit for reading. done gives it back.
+// View makes a checkout of a commit for reading. It waits while another attempt of
+// the same task uses a view for the same purpose. done gives the checkout back, and
+// must be called.
 func (j *Job) View(ctx context.Context, purpose string, commit git.OID) (c *checkout.Checkout, done func(), err error) {
 	name := j.viewName(purpose)
 	unlock, err := j.Lock(ctx, string(name))
@@ -29,8 +31,9 @@ func (j *Job) View(ctx context.Context, purpose string, commit git.OID) (c *chec
 	}, nil
 }
 
-// SetUp runs the project's worktree_setup commands in a fresh checkout. One that
-// fails is a failure of the machine or the network: it is worth another try.
+// SetUp runs the project's worktree_setup commands in a fresh checkout. A command
+// that fails is reported as forge.FailRepository, which is retried: the cause is the
+// machine or the network, not the change.
 func (j *Job) SetUp(ctx context.Context, c *checkout.Checkout) error {
 	report, err := j.commands(ctx, c, j.Config.WorktreeSetup, config.NetworkFull)
 	if err != nil || report.Passed {

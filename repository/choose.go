@@ -9,10 +9,11 @@ import (
 	"github.com/pfl-forge/pfl-forge/config"
 )
 
-// Agent returns the back end that the command is for. The intent names it, or a recipe,
-// or the project says who does such work. In place of one that is at its limit comes the
-// first of the project's fallbacks that is not, and can do the work; if there is none it
-// is the chosen one all the same, which then says until when.
+// Agent returns the back end that does the command: the one that the intent names,
+// the recipe back end if it names a recipe, or the one that the project configures
+// for the step. If that one is at its limit, the first of the project's fallbacks
+// that is not, is installed and may do the work takes its place. If there is none the
+// chosen one is returned all the same: it reports until when its limit lasts.
 func (j *Job) Agent() (agent.Agent, error) {
 	chosen := j.chosen()
 	if chosen == config.AgentRecipe || !slices.Contains(j.Command.LimitedAgents, chosen) {
@@ -30,8 +31,9 @@ func (j *Job) Agent() (agent.Agent, error) {
 	return j.named(chosen)
 }
 
-// chosen is the name of who is to do it. A reflection is about the whole project, so it is
-// no recipe's because the intent was that ended last.
+// chosen returns the name of the back end before fallbacks. A reflection is about the
+// whole project, so it is never the recipe's only because the intent that ended last
+// used one.
 func (j *Job) chosen() string {
 	in, step := &j.Command.Intent, j.Command.Attempt.Step
 	switch {
@@ -44,20 +46,24 @@ func (j *Job) chosen() string {
 	return j.Config.AgentFor(string(step))
 }
 
-// can reports whether a back end may do the command's work: a program of the project's
-// own may only read where something keeps it from writing.
+// can reports whether a fallback may do the command's step. A program that the
+// project itself defines may do a reading step only if a sandbox, or its own
+// read_only setting, keeps it from writing.
 func (j *Job) can(name string) bool {
 	own := j.Config.Agents[name]
 	return len(own.Command) == 0 || own.ReadOnly || j.Config.Policy.Sandbox != config.SandboxOff ||
 		j.Command.Attempt.Step == forge.StepImplement || j.Command.Attempt.Step == forge.StepExecute
 }
 
-// found reports whether the program of a back end is there, where that can be known.
+// found reports whether the program of a back end is installed; true where that
+// cannot be known before a call.
 func found(a agent.Agent) bool {
 	f, ok := a.(interface{ Found() error })
 	return !ok || f.Found() == nil
 }
 
+// named returns the back end with a name: one of the host's, or one that the project
+// defines. The error is a forge.FailConfig that lists the names there are.
 func (j *Job) named(name string) (agent.Agent, error) {
 	var known []string
 	for _, a := range j.host.Agents {
@@ -79,8 +85,8 @@ func (j *Job) named(name string) (agent.Agent, error) {
 	return nil, agent.Fail(forge.FailConfig, "there is no agent %q here; known are %s", name, strings.Join(known, ", "))
 }
 
-// NeedModel refuses, as a failure for a person to mend, to have the recipe back end do
-// what it cannot.
+// NeedModel returns a forge.FailConfig, for a person to mend, if the command's step
+// was given to the recipe back end, which cannot do it.
 func (j *Job) NeedModel() error {
 	recipe, err := j.IsRecipe()
 	if err != nil || !recipe {

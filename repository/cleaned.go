@@ -11,9 +11,9 @@ import (
 	"github.com/pfl-forge/pfl-forge/git"
 )
 
-// FollowCleaned lets go of what this process has of intents that are cleaned, at the
-// origin by whichever replica, until ctx ends: of those that were cleaned before, and of
-// those that it is told of. What cannot be let go of now goes at the next start.
+// FollowCleaned drops the local state of intents that any replica has cleaned at the
+// origin, until ctx ends: first of those that were cleaned before, then of each that
+// the bus announces. Where that fails it is logged, and done at the next start.
 func (s *Set) FollowCleaned(ctx context.Context, b *bus.Bus) error {
 	warn := func(project forge.ProjectID, err error) {
 		if err != nil && ctx.Err() == nil {
@@ -25,20 +25,21 @@ func (s *Set) FollowCleaned(ctx context.Context, b *bus.Bus) error {
 		if err != nil {
 			return // another process serves it
 		}
-		over, err := areOver(ctx, b, project, intents)
+		over, err := onlyEnded(ctx, b, project, intents)
 		warn(project, errors.Join(err, r.Drop(ctx, over...)))
 	})
 	if err != nil {
 		return err
 	}
 	return s.Prepare(ctx, func(ctx context.Context, r *Repository) error {
-		warn(r.Project, r.dropGone(ctx, b))
+		warn(r.Project, r.dropMissing(ctx, b))
 		return nil
 	})
 }
 
-// areOver leaves out intents that are not over, whoever said that they are cleaned.
-func areOver(ctx context.Context, b *bus.Bus, project forge.ProjectID, intents []forge.IntentID) ([]forge.IntentID, error) {
+// onlyEnded returns the intents that the journal says are over. An announcement is
+// not enough to delete something.
+func onlyEnded(ctx context.Context, b *bus.Bus, project forge.ProjectID, intents []forge.IntentID) ([]forge.IntentID, error) {
 	var over []forge.IntentID
 	var errs []error
 	for _, id := range intents {
@@ -53,8 +54,8 @@ func areOver(ctx context.Context, b *bus.Bus, project forge.ProjectID, intents [
 	return over, errors.Join(errs...)
 }
 
-// dropGone is Drop of the intents that are over, and of which the origin has nothing.
-func (r *Repository) dropGone(ctx context.Context, b *bus.Bus) error {
+// dropMissing drops the intents that are over, and of which the origin keeps nothing.
+func (r *Repository) dropMissing(ctx context.Context, b *bus.Bus) error {
 	here, err := r.Store.HiddenHere(ctx)
 	if err != nil || len(here) == 0 {
 		return err
@@ -70,12 +71,13 @@ func (r *Repository) dropGone(ctx context.Context, b *bus.Bus) error {
 		}
 	}
 	slices.Sort(gone)
-	over, err := areOver(ctx, b, r.Project, gone)
+	over, err := onlyEnded(ctx, b, r.Project, gone)
 	return errors.Join(err, r.Drop(ctx, over...))
 }
 
-// Drop lets go of what this process alone has of intents that are over: hidden refs of
-// its clone, and checkouts and state of their tasks, once nobody works there.
+// Drop removes this process's state of intents that are over: the hidden refs in its
+// clone, and the checkouts and state directories of their tasks. It waits for work
+// that is under way in them.
 func (r *Repository) Drop(ctx context.Context, intents ...forge.IntentID) error {
 	if len(intents) == 0 {
 		return nil

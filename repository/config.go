@@ -14,18 +14,19 @@ import (
 	"github.com/pfl-forge/pfl-forge/git"
 )
 
-// maxConfigs bounds how many commits' configurations are remembered.
+// maxConfigs bounds the cache of parsed configurations.
 const maxConfigs = 64
 
-// configs is what pfl-forge.yaml says at some commits.
+// configs caches pfl-forge.yaml by commit. A commit never changes, so entries are
+// never stale.
 type configs struct {
 	mu   sync.Mutex
 	seen map[git.OID]*config.Project
 }
 
-// Config returns pfl-forge.yaml as it is in a commit, which must be one of the base
-// branch; the defaults if there is none. What is wrong with it is a failure for a
-// person to mend, naming file and line.
+// Config returns the parsed pfl-forge.yaml of a commit, which must be on the base
+// branch, or the defaults if the commit has none. A file that is wrong gives a
+// forge.FailConfig that names file and line, for a person to mend.
 func (r *Repository) Config(ctx context.Context, at git.OID) (*config.Project, error) {
 	r.configs.mu.Lock()
 	p := r.configs.seen[at]
@@ -56,7 +57,7 @@ func (r *Repository) Config(ctx context.Context, at git.OID) (*config.Project, e
 	return p, nil
 }
 
-// Policy is what the flow has to know of a configuration.
+// Policy returns the part of a configuration that the rules of the flow read.
 func Policy(p *config.Project) *forge.Policy {
 	policy := forge.DefaultPolicy()
 	policy.MaxReviewRetries = p.MaxReviewRetries
@@ -71,6 +72,8 @@ func Policy(p *config.Project) *forge.Policy {
 	if policy.Fallbacks = len(p.Fallback); slices.Contains(p.Fallback, p.Agent) {
 		policy.Fallbacks--
 	}
+	// An implementation sets a checkout up, then calls the agent; the replica's own
+	// work is short.
 	// An implementation is set up, then implemented; what a replica does besides is short.
 	const besides = 10 * time.Minute
 	policy.AttemptTimeout = p.Timeouts.Implement + time.Duration(len(p.WorktreeSetup))*p.Timeouts.Verify + besides

@@ -15,7 +15,7 @@ import (
 	"github.com/pfl-forge/pfl-forge/config"
 )
 
-// confinement is what this machine offers, found out when it is asked for first.
+// confinement remembers the machine's sandboxes, and the directories of its system.
 type confinement struct {
 	once   sync.Once
 	system []sandbox.Mount
@@ -27,7 +27,8 @@ type confinement struct {
 	warn sync.Once
 }
 
-// view returns what every command may see, and the home that is not part of it.
+// view returns the mounts of the system's directories, and the person's home
+// directory.
 func (c *confinement) view() (system []sandbox.Mount, home string) {
 	c.once.Do(func() {
 		c.home = os.Getenv("HOME")
@@ -36,8 +37,8 @@ func (c *confinement) view() (system []sandbox.Mount, home string) {
 	return c.system, c.home
 }
 
-// offers really makes a sandbox, once, because no other question to the kernel has a
-// reliable answer. An error says why there is none.
+// offers returns nil if the machine can run a sandbox with this kind of network, and
+// else why not. Each kind is tried once for each process.
 func (c *confinement) offers(ctx context.Context, n sandbox.Network) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -55,18 +56,27 @@ func (c *confinement) offers(ctx context.Context, n sandbox.Network) error {
 	return err
 }
 
-// place is where a command works.
+// place describes where a command runs.
 type place struct {
-	dir      string // the checkout
-	readOnly bool   // it must not change it
-	scratch  string // private to the call
-	state    string // kept from call to call; may be empty
-	by       string // whose caches it uses
-	network  config.Network
+	// dir is its checkout, or its scratch directory if it has none.
+	dir string
+	// readOnly mounts dir read-only.
+	readOnly bool
+	// scratch has HOME and temporary files, private to the call.
+	scratch string
+	// state has the agent's session files; empty: there are none.
+	state string
+	// by selects the caches, byCommands or byModels.
+	by string
+	// network is the access that the policy allows.
+	network config.Network
 }
 
-// confine returns what a command sees of the machine: the system, what it works with, and
-// what the project's configuration grants. It returns nil where there is to be no sandbox.
+// confine returns the sandbox of one command: the system's directories read-only, the
+// directories that it works in, and the paths that the project's configuration
+// grants. It returns nil if the policy turns the sandbox off, or wants one only where
+// the machine offers it and it does not. If one is required and cannot be had, the
+// error is a forge.FailSandbox.
 func (j *Job) confine(ctx context.Context, p place) (*sandbox.Spec, error) {
 	policy := j.Config.Policy
 	if j.host.RequireSandbox {
@@ -104,7 +114,8 @@ func (j *Job) confine(ctx context.Context, p place) (*sandbox.Spec, error) {
 	return &spec, err
 }
 
-// mounts are of the call itself.
+// mounts returns the directories of the call itself. Where a call has no checkout,
+// its scratch directory is also where it works, and stays writable.
 func (p *place) mounts() []sandbox.Mount {
 	kind := sandbox.Writable
 	if p.readOnly && p.dir != p.scratch { // where a call without a checkout works, its HOME is
@@ -123,8 +134,8 @@ func (p *place) mounts() []sandbox.Mount {
 		sandbox.Mount{Path: "/tmp", Kind: sandbox.Writable, To: tmp}, sandbox.Mount{Path: "/var/tmp", Kind: sandbox.Writable, To: tmp})
 }
 
-// private is what nothing may show, also where it is in something that is shown: the
-// service's state, and the repository with what pfl-forge keeps there.
+// private returns the directories that stay hidden even inside of a granted path: the
+// service's state, and the repository with its .forge folder.
 func (j *Job) private() []sandbox.Mount {
 	var out []sandbox.Mount
 	for _, dir := range []string{j.host.StateDir, j.Store.WorkTree(), j.Store.Dir()} {
@@ -135,7 +146,8 @@ func (j *Job) private() []sandbox.Mount {
 	return out
 }
 
-// grants is what the project's configuration adds.
+// grants returns the paths that the project's configuration adds, without those that
+// are private.
 func (j *Job) grants(policy *config.Policy, home string) []sandbox.Mount {
 	var out []sandbox.Mount
 	add := func(path string, kind sandbox.Kind) {
@@ -155,8 +167,9 @@ func (j *Job) grants(policy *config.Policy, home string) []sandbox.Mount {
 	return out
 }
 
-// caches are those of who works. Those that an operator has all commands share are not
-// for what a model runs, except the modules, which it may read.
+// caches returns the builder's caches. Caches that an operator shares among commands
+// are not mounted for what a model runs, except the Go modules, read-only: a model
+// must not be able to change what verify builds from.
 func (j *Job) caches(by string) ([]sandbox.Mount, error) {
 	dirs := []string{j.cache(by)}
 	for _, name := range cacheVariables {
@@ -177,7 +190,8 @@ func (j *Job) caches(by string) ([]sandbox.Mount, error) {
 	return out, nil
 }
 
-// isPrivate reports whether a path leads to what no configuration can grant.
+// isPrivate reports whether a path leads into a directory that no configuration can
+// grant. A path that does not exist counts as private.
 func (j *Job) isPrivate(path string) bool {
 	actual, err := filepath.EvalSymlinks(path)
 	if err != nil {

@@ -10,8 +10,10 @@ import (
 	"github.com/pfl-forge/pfl-forge/internal/term"
 )
 
-// Failure says why an attempt did not do its job: what an agent reports, what is
-// wrong with its work, that somebody stopped it, or that git or the disk reported an error.
+// Failure returns the failure that an attempt reports for an error: the agent's own
+// if it is one, forge.FailUnsafe for work that git refuses, forge.FailKilled if the
+// context ended, and forge.FailRepository for everything else that git or the disk
+// said.
 func Failure(err error) *forge.Failure {
 	if f, ok := errors.AsType[*agent.Failure](err); ok {
 		return &f.Failure

@@ -9,8 +9,9 @@ import (
 	"github.com/pfl-forge/pfl-forge/config"
 )
 
-// configureGoal puts what the goal says of its executing agent in the place of what the
-// project says. chosen: it is nobody who stands in, and may not know the model.
+// configureGoal applies the goal's own model and tools to a call of its executing
+// agent. The model is applied only to the back end that was chosen, because a
+// fallback may not know it.
 func (j *Job) configureGoal(call *agent.Call, chosen bool) (err error) {
 	g := j.Command.Intent.Goal
 	if g == nil {
@@ -25,8 +26,9 @@ func (j *Job) configureGoal(call *agent.Call, chosen bool) (err error) {
 	return err
 }
 
-// goalTools returns those of the tools that are wanted which the project allows too, and
-// for no more than it allows them.
+// goalTools returns those of the wanted tools that the project allows. A restriction
+// such as Bash(go test) of the project stays in force; if nothing is left, that is a
+// forge.FailConfig.
 func goalTools(wanted, allowed []string) ([]string, error) {
 	var out []string
 	for _, want := range wanted {
@@ -48,7 +50,7 @@ func goalTools(wanted, allowed []string) ([]string, error) {
 	return slices.Compact(out), nil
 }
 
-// toolName is the name of a tool without what it may be used for.
+// toolName returns the name of a tool without its restriction in parentheses.
 func toolName(tool string) string {
 	name, _, _ := strings.Cut(tool, "(")
 	return name

@@ -5,19 +5,22 @@ import (
 	"sync"
 )
 
-// locks is a mutex per name.
+// locks is a set of mutexes by name. An entry exists while it is held or waited for.
 type locks struct {
 	mu   sync.Mutex
 	held map[string]*nameLock
 }
 
+// nameLock is the mutex of one name.
 type nameLock struct {
-	slot  chan struct{}
+	// slot holds an element while the lock is held.
+	slot chan struct{}
+	// users counts the holder and those that wait.
 	users int
 }
 
-// Lock waits until nobody else in this process works under the name, such as in
-// the checkout of a task. An error is the cause of the end of ctx.
+// Lock waits until the name is free in this process, such as the checkout of a task,
+// and returns the function that frees it. The error is the cause of the end of ctx.
 func (r *Repository) Lock(ctx context.Context, name string) (unlock func(), err error) {
 	l := &r.locks
 	l.mu.Lock()

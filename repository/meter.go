@@ -13,28 +13,35 @@ import (
 	"github.com/pfl-forge/pfl-forge/service"
 )
 
-// ledger is what an attempt has used so far, wherever it was. A service that is killed
-// cannot report it; whoever goes on with the attempt does: its next life, which finds
-// the ledger in a file, or another replica, which gets it with the session. Each host
-// raises entries of its own only, so ledgers are merged entry by entry, and nothing
-// counts twice.
-type ledger struct {
-	Attempt string           `json:"attempt"` // without its claim
-	Entries map[string]entry `json:"entries"` // by host and claim
+// usageLedger is the usage of one attempt across processes and replicas. A service
+// that is killed cannot report it; the process that goes on with the attempt does:
+// after a restart it finds the ledger in a file, another replica gets it with the
+// session. Each host raises only its own entries, so ledgers are merged entry by
+// entry, and nothing is counted twice.
+type usageLedger struct {
+	// Attempt is the attempt's name without its claim.
+	Attempt string `json:"attempt"`
+	// Entries are by host and claim.
+	Entries map[string]entry `json:"entries"`
 }
 
+// entry is the usage that one host counted under one claim.
 type entry struct {
+	// Used only grows.
 	Used forge.Usage `json:"used"`
-	Told int         `json:"told,omitempty"` // the claim whose result tells it; 0: none does yet
+	// ReportedBy is the claim whose result includes it; 0: none does yet.
+	ReportedBy int `json:"told,omitempty"`
 }
 
-func (l *ledger) merge(other *ledger) {
+// merge takes over the entries of another ledger of the same attempt; of an entry
+// that both have, the larger numbers.
+func (l *usageLedger) merge(other *usageLedger) {
 	if other.Attempt != l.Attempt {
 		return
 	}
 	for key, theirs := range other.Entries {
 		mine := l.Entries[key]
-		l.Entries[key] = entry{mostUsed(mine.Used, theirs.Used), max(mine.Told, theirs.Told)}
+		l.Entries[key] = entry{mostUsed(mine.Used, theirs.Used), max(mine.ReportedBy, theirs.ReportedBy)}
 	}
 }
 
@@ -47,8 +54,9 @@ func mostUsed(a, b forge.Usage) forge.Usage {
 	}
 }
 
-// write is best effort: nothing of the work hangs on it.
-func (l *ledger) write(path string) {
+// write replaces the ledger's file. Errors are ignored: the work does not depend on
+// it.
+func (l *usageLedger) write(path string) {
 	data, err := json.Marshal(l)
 	if err != nil {
 		return
@@ -58,23 +66,25 @@ func (l *ledger) write(path string) {
 	}
 }
 
+// ledgerPath returns the file of the ledger in a state directory.
 func ledgerPath(stateDir string) string { return filepath.Join(stateDir, "used.json") }
 
-// readLedger returns what a state directory has of the job's attempt.
-func (j *Job) readLedger(stateDir string) *ledger {
+// readLedger returns the ledger in a state directory, empty if it is of another
+// attempt. The claim is left out: another claim continues the same attempt.
+func (j *Job) readLedger(stateDir string) *usageLedger {
 	a := j.Command.Attempt
 	a.Claim = 0 // another claim goes on with the same attempt
-	l := &ledger{Attempt: a.String(), Entries: map[string]entry{}}
-	var found ledger
+	l := &usageLedger{Attempt: a.String(), Entries: map[string]entry{}}
+	var found usageLedger
 	if data, err := os.ReadFile(ledgerPath(stateDir)); err == nil && json.Unmarshal(data, &found) == nil {
 		l.merge(&found)
 	}
 	return l
 }
 
-// takeOver adds what another replica has counted of the job's attempt. It is in the
-// result from now on, also if no call is made any more.
-func (j *Job) takeOver(stateDir string, theirs *ledger) {
+// takeOver merges the ledger of another replica into this one's, and adds it to the
+// result, even if no call is made any more.
+func (j *Job) takeOver(stateDir string, theirs *usageLedger) {
 	l := j.readLedger(stateDir)
 	if theirs.Attempt != l.Attempt || os.MkdirAll(stateDir, 0o700) != nil {
 		return
@@ -84,19 +94,24 @@ func (j *Job) takeOver(stateDir string, theirs *ledger) {
 	j.meter(stateDir)
 }
 
-// meter counts what the calls of a job use. It is safe for concurrent use.
+// meter counts the usage of a job's calls. It is safe for concurrent use.
 type meter struct {
-	path  string
-	mine  string // key of this host's entry
+	// path is the ledger's file.
+	path string
+	// mine is the key of this host's entry.
+	mine string
+	// claim is that of the job's command.
 	claim int
 
 	mu     sync.Mutex
-	ledger *ledger
-	ended  forge.Usage // of this host's calls that are over
+	ledger *usageLedger
+	// ended is the usage of this host's calls that are over.
+	ended forge.Usage
 }
 
-// meter begins to count. At first it adds to the result what was used for the same attempt
-// before, except for what another claim tells in a result of its own.
+// meter returns the job's meter. When it is made, it adds to the result the usage
+// that was counted for the same attempt before, except for entries that another claim
+// has reported.
 func (j *Job) meter(stateDir string) *meter {
 	if j.metered != nil {
 		return j.metered
@@ -104,7 +119,7 @@ func (j *Job) meter(stateDir string) *meter {
 	claim := j.Command.Attempt.Claim
 	m := &meter{path: ledgerPath(stateDir), mine: fmt.Sprintf("%s/%d", j.host.id, claim), claim: claim, ledger: j.readLedger(stateDir)}
 	for _, e := range m.ledger.Entries {
-		if e.Told == 0 || e.Told == claim {
+		if e.ReportedBy == 0 || e.ReportedBy == claim {
 			j.Result.Usage = j.Result.Usage.Add(e.Used)
 		}
 	}
@@ -113,36 +128,37 @@ func (j *Job) meter(stateDir string) *meter {
 	return m
 }
 
-// watch notes what is used, and passes on what happens.
+// watch returns a sink that records usage events and passes all events on.
 func (m *meter) watch(next func(agent.Event)) func(agent.Event) {
 	return func(e agent.Event) {
 		if e.Kind == agent.EventUsage {
 			m.mu.Lock()
-			m.note(m.ended.Add(e.Usage))
+			m.record(m.ended.Add(e.Usage))
 			m.mu.Unlock()
 		}
 		next(e)
 	}
 }
 
-// end notes what a call used that is over.
+// end adds the final usage of a call.
 func (m *meter) end(u forge.Usage) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.ended = m.ended.Add(u)
-	m.note(m.ended)
+	m.record(m.ended)
 }
 
-func (m *meter) note(used forge.Usage) {
+// record sets this host's entry and writes the ledger. The caller holds mu.
+func (m *meter) record(used forge.Usage) {
 	e := m.ledger.Entries[m.mine]
 	e.Used = used
 	m.ledger.Entries[m.mine] = e
 	m.ledger.write(m.path)
 }
 
-// told notes that the job's result tells what was used, unless it may not be reported
-// because another replica has the attempt by now.
-func (j *Job) told(ctx context.Context) {
+// markReported marks the entries that the job's result includes, unless the lease is
+// lost: then the replica that has the attempt now reports them.
+func (j *Job) markReported(ctx context.Context) {
 	m := j.metered
 	if m == nil || service.Held(ctx) != nil {
 		return
@@ -150,8 +166,8 @@ func (j *Job) told(ctx context.Context) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	for key, e := range m.ledger.Entries {
-		if e.Told == 0 {
-			e.Told = m.claim
+		if e.ReportedBy == 0 {
+			e.ReportedBy = m.claim
 			m.ledger.Entries[key] = e
 		}
 	}

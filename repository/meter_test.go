@@ -134,8 +134,8 @@ func TestTakenOverLivesCount(t *testing.T) {
 				if _, err := j.FetchSession(ctx, dir); err != nil {
 					return err
 				}
-				_, err := j.Converse(ctx, agent.Call{Role: agent.RoleAnalyze, StateDir: dir}, repository.Conversation{
-					Prompts: func(repository.Opening) (string, string, error) { return "", "", nil },
+				_, err := j.CallInSession(ctx, agent.Call{Role: agent.RoleAnalyze, StateDir: dir}, repository.SessionCall{
+					Prompts: func(repository.SessionStart) (string, string, error) { return "", "", nil },
 				})
 				j.SaveSession(ctx, dir, nil)
 				return err

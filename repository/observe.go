@@ -9,7 +9,8 @@ import (
 	"github.com/pfl-forge/pfl-forge"
 )
 
-// Observe adds what the agent noticed to the result, as noticed by the command's step.
+// Observe adds observations of the agent to the result, with the command's step as
+// their source.
 func (j *Job) Observe(list []forge.Observation, at time.Time) {
 	for _, o := range list {
 		o.Source, o.IntentID, o.CreatedAt = j.Command.Attempt.Step, j.Command.To.Intent, at.UTC()
@@ -18,8 +19,8 @@ func (j *Job) Observe(list []forge.Observation, at time.Time) {
 	}
 }
 
-// Places returns evidence with files named from the repository's root. An agent also
-// names them with the directory that it worked in.
+// Places returns evidence with paths relative to the repository's root. Agents also
+// name files with the directory of their checkout, which is gone later.
 func (j *Job) Places(list []forge.Evidence) []forge.Evidence {
 	out := slices.Clone(list)
 	for i, e := range out {

@@ -7,7 +7,8 @@ import (
 	"github.com/pfl-forge/pfl-forge/agent"
 )
 
-// sink passes on what happens during a call, or a command if no agent is named.
+// sink returns a function that turns an agent's events into progress of the attempt.
+// name is the agent's; empty for commands of pfl-forge.yaml.
 func (j *Job) sink(name string) func(agent.Event) {
 	return func(e agent.Event) {
 		p := forge.Progress{Kind: forge.ProgressText, Text: e.Text, Agent: name, Usage: e.Usage}
@@ -37,8 +38,8 @@ func (j *Job) sink(name string) func(agent.Event) {
 	}
 }
 
-// begun says with which model a call began and in which conversation, as far as the
-// agent tells.
+// begun returns the line that a call begins with: model and session, as far as the
+// agent reports them.
 func begun(e agent.Event) string {
 	text := "began"
 	if e.Model != "" {

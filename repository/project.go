@@ -12,25 +12,30 @@ import (
 	"github.com/pfl-forge/pfl-forge/git"
 )
 
-// project is a repository that is opened when that is possible.
+// project is a configured repository, which is opened as soon as its origin can be
+// read.
 type project struct {
-	src  Source
-	repo atomic.Pointer[Repository] // nil until it is open
+	// src is where it is cloned from.
+	src Source
+	// repo is nil until the repository is open.
+	repo atomic.Pointer[Repository]
 
-	slot chan struct{} // held by whoever opens and prepares
-	todo []func(context.Context, *Repository) error
+	// slot holds an element while the project is being opened and prepared.
+	slot chan struct{}
+	// preparations are still to be done before the next command, in order.
+	preparations []func(context.Context, *Repository) error
 }
 
-// Prepare has do called with every repository before the next command of its
-// project: now, or, where the origin cannot be read, by the first command that
-// finds it. do is called again after an error.
+// Prepare has do called once with every repository, before the next command of its
+// project: now, or, where the origin cannot be read, by the first command that finds
+// it. do is called again if it returned an error.
 func (s *Set) Prepare(ctx context.Context, do func(context.Context, *Repository) error) error {
 	for _, p := range s.projects {
-		if err := p.hold(ctx); err != nil {
+		if err := p.acquire(ctx); err != nil {
 			return err
 		}
-		p.todo = append(p.todo, do)
-		p.leave()
+		p.preparations = append(p.preparations, do)
+		p.release()
 		if err := s.try(ctx, p); err != nil {
 			return err
 		}
@@ -38,8 +43,9 @@ func (s *Set) Prepare(ctx context.Context, do func(context.Context, *Repository)
 	return nil
 }
 
-// try opens and prepares a project, and puts off what has to do with its origin
-// alone: the other projects are served meanwhile.
+// try opens and prepares a project. An error of the origin is only logged: the other
+// projects are served meanwhile, and the next command tries again. Errors of this
+// machine's disk are returned.
 func (s *Set) try(ctx context.Context, p *project) error {
 	_, err := s.ready(ctx, p)
 	if err == nil {
@@ -53,12 +59,12 @@ func (s *Set) try(ctx context.Context, p *project) error {
 	return nil
 }
 
-// ready returns the repository once it is open and prepared.
+// ready returns the repository, after opening it and doing its preparations.
 func (s *Set) ready(ctx context.Context, p *project) (*Repository, error) {
-	if err := p.hold(ctx); err != nil {
+	if err := p.acquire(ctx); err != nil {
 		return nil, err
 	}
-	defer p.leave()
+	defer p.release()
 	r := p.repo.Load()
 	if r == nil {
 		var err error
@@ -67,16 +73,17 @@ func (s *Set) ready(ctx context.Context, p *project) (*Repository, error) {
 		}
 		p.repo.Store(r)
 	}
-	for len(p.todo) > 0 {
-		if err := p.todo[0](ctx, r); err != nil {
+	for len(p.preparations) > 0 {
+		if err := p.preparations[0](ctx, r); err != nil {
 			return nil, err
 		}
-		p.todo = p.todo[1:]
+		p.preparations = p.preparations[1:]
 	}
 	return r, nil
 }
 
-func (p *project) hold(ctx context.Context) error {
+// acquire waits for the project's slot, or for the end of ctx.
+func (p *project) acquire(ctx context.Context) error {
 	select {
 	case p.slot <- struct{}{}:
 		return nil
@@ -85,8 +92,10 @@ func (p *project) hold(ctx context.Context) error {
 	}
 }
 
-func (p *project) leave() { <-p.slot }
+// release gives the slot back.
+func (p *project) release() { <-p.slot }
 
+// notServed returns the failure for a project that this process has no repository of.
 func notServed(id forge.ProjectID) error {
 	return agent.Fail(forge.FailConfig, "project %q is not served here: add its repository to the service's projects", id)
 }

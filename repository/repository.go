@@ -18,19 +18,29 @@ import (
 
 // Repository is one project's repository. It is safe for concurrent use.
 type Repository struct {
+	// Project is the id under which intents know the repository.
 	Project forge.ProjectID
-	Store   *store.Store
-	Pool    *checkout.Pool
+	// Store reads and writes commits and refs.
+	Store *store.Store
+	// Pool has the checkouts of tasks, at most two for each parallel worker.
+	Pool *checkout.Pool
 
-	host    *Host
-	dir     string // state of this repository
+	// host is shared by all repositories of the process.
+	host *Host
+	// dir keeps the clone, the caches and the sessions of this repository.
+	dir     string
 	configs configs
 	locks   locks
 
-	mu   sync.Mutex
-	base git.Branch // empty until it is known
+	mu sync.Mutex
+	// base is the base branch; empty until it is resolved.
+	base git.Branch
 }
 
+// open clones or opens the repository of a source, resolves its base branch, and
+// removes checkouts that belong to no task. A configuration that is wrong is logged
+// and replaced by the defaults: each command is then answered with that failure,
+// until a person mends the file.
 func open(ctx context.Context, host *Host, src Source) (*Repository, error) {
 	if _, err := forge.ParseProjectID(string(src.Project)); err != nil {
 		return nil, err
@@ -70,13 +80,15 @@ func open(ctx context.Context, host *Host, src Source) (*Repository, error) {
 	return r, nil
 }
 
+// isTask reports whether a checkout's name is the id of a task.
 func isTask(name string) bool {
 	_, err := forge.ParseTaskID(name)
 	return err == nil
 }
 
-// worktrees is where checkouts are made: beside a person's files, where they can
-// look into them, or in a service's own directory.
+// worktrees returns the directory of the checkouts: in a person's repository the
+// folder that pfl-forge.yaml names, so that the person can look into it; elsewhere a
+// folder of the state directory.
 func (r *Repository) worktrees(cfg *config.Project) string {
 	switch {
 	case r.Store.WorkTree() == "":
@@ -87,8 +99,8 @@ func (r *Repository) worktrees(cfg *config.Project) string {
 	return filepath.Join(r.Store.WorkTree(), cfg.WorktreeDir)
 }
 
-// resolveBase finds the base branch: the one that pfl-forge.yaml names on the
-// default branch, or the default branch itself. It returns the configuration there.
+// resolveBase sets the base branch: the one that pfl-forge.yaml on the default branch
+// names, or the default branch itself. It returns the configuration at its tip.
 func (r *Repository) resolveBase(ctx context.Context) (*config.Project, error) {
 	base, err := r.Store.DefaultBranch(ctx)
 	if err != nil {
@@ -110,6 +122,8 @@ func (r *Repository) resolveBase(ctx context.Context) (*config.Project, error) {
 	return cfg, nil
 }
 
+// inspect returns the configuration at the tip of a branch, and an error if the
+// branch cannot be worked on.
 func (r *Repository) inspect(ctx context.Context, b git.Branch) (*config.Project, error) {
 	tip, err := r.Store.Inspect(ctx, b)
 	if err != nil {
@@ -118,8 +132,8 @@ func (r *Repository) inspect(ctx context.Context, b git.Branch) (*config.Project
 	return r.Config(ctx, tip)
 }
 
-// Base returns the branch where changes merge. It stays what it was found to be
-// first, also when a person switches branches.
+// Base returns the branch where changes are merged. It does not change after the
+// first call, even when a person switches branches.
 func (r *Repository) Base(ctx context.Context) (git.Branch, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -131,7 +145,7 @@ func (r *Repository) Base(ctx context.Context) (git.Branch, error) {
 	return r.base, nil
 }
 
-// Tip returns the commit that the base branch is at now.
+// Tip fetches, and returns the commit that the base branch is at now.
 func (r *Repository) Tip(ctx context.Context) (git.OID, error) {
 	if err := r.Store.Fetch(ctx); err != nil {
 		return "", err
@@ -143,8 +157,9 @@ func (r *Repository) Tip(ctx context.Context) (git.OID, error) {
 	return r.Store.Head(ctx, base)
 }
 
-// Bring makes sure that commits of an intent are in the store, wherever they were
-// made. An error is git.ErrNotFound if nobody has them.
+// Bring fetches those of an intent's commits that are missing in the store, from
+// wherever another replica pushed them. The error is git.ErrNotFound if the origin
+// does not have one of them either.
 func (r *Repository) Bring(ctx context.Context, intent forge.IntentID, commits ...git.OID) error {
 	var fetched bool
 	for _, c := range commits {
@@ -164,11 +179,12 @@ func (r *Repository) Bring(ctx context.Context, intent forge.IntentID, commits .
 	return nil
 }
 
-// StateDir is a directory that stays between calls of a task, or of an intent's
-// analysis, such as for session files. It is private to this process.
+// StateDir returns the directory in which a task, or a step of an intent, keeps files
+// between calls, such as session files. It may not exist yet. It is private to this
+// process.
 func (r *Repository) StateDir(name string) string { return filepath.Join(r.dir, "state", name) }
 
-// Forget removes what is kept of the names that keep does not want.
+// Forget removes the state directories whose names keep does not accept.
 func (r *Repository) Forget(keep func(name string) bool) error {
 	entries, err := os.ReadDir(r.StateDir(""))
 	if err != nil && !errors.Is(err, os.ErrNotExist) {

@@ -8,8 +8,8 @@ import (
 	"github.com/pfl-forge/pfl-forge/git"
 )
 
-// Retire gives back the checkouts of these names and removes their state, once
-// nobody works under them.
+// Retire gives the checkouts of these tasks back to the pool and removes their state.
+// It waits for work that is under way in them.
 func (r *Repository) Retire(ctx context.Context, names ...string) error {
 	var errs []error
 	for _, name := range names {
@@ -23,15 +23,15 @@ func (r *Repository) Retire(ctx context.Context, names ...string) error {
 	return errors.Join(errs...)
 }
 
-// RetireTasks gives back what is kept of tasks that open does not name, such as
-// after a time in which nobody listened.
+// RetireTasks retires all tasks that open does not have. It is called at the start,
+// for tasks that ended while no worker listened.
 func (r *Repository) RetireTasks(open map[forge.TaskID]bool) error {
 	keep := func(name string) bool { return !isTask(name) || open[forge.TaskID(name)] }
 	return errors.Join(r.Pool.Sweep(keep), r.Forget(keep))
 }
 
-// StateName is the name under which a step of a whole intent keeps its state: each is a
-// conversation of its own. It is no task's.
+// StateName returns the name of the state directory of a step of a whole intent. Each
+// step has a session of its own. No task has such a name.
 func StateName(intent forge.IntentID, step forge.Step) string {
 	return string(intent) + "-" + string(step)
 }

@@ -7,9 +7,10 @@ import (
 	"path/filepath"
 )
 
+// scratchDir is the folder of scratch directories, which is emptied at the start.
 const scratchDir = "scratch"
 
-// scratch makes a directory for one call, and a function that removes it.
+// scratch makes a directory for one call, and returns a function that removes it.
 func (h *Host) scratch() (dir string, remove func(), err error) {
 	parent := filepath.Join(h.StateDir, scratchDir)
 	if err := os.MkdirAll(parent, 0o700); err != nil {
@@ -25,8 +26,8 @@ func (h *Host) scratch() (dir string, remove func(), err error) {
 	}, nil
 }
 
-// removeAll also removes what is in directories that nobody may write to, as
-// module caches make them.
+// removeAll removes a tree, including directories without write permission, such as
+// those of Go's module cache.
 func removeAll(path string) error {
 	if os.RemoveAll(path) == nil {
 		return nil

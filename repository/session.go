@@ -20,8 +20,8 @@ import (
 	"github.com/pfl-forge/pfl-forge/service"
 )
 
-// hostID names a state directory, wherever it is: who finds that it was the last to
-// save a session has its files. It is made when the directory is.
+// hostID returns the id of a state directory, made on first use. A replica that finds
+// this id in a stored session was the last to save it, and so has its files already.
 func hostID(stateDir string) (string, error) {
 	path := filepath.Join(stateDir, "id")
 	id, err := os.ReadFile(path)
@@ -39,50 +39,61 @@ func hostID(stateDir string) (string, error) {
 	return fresh, os.Rename(tmp, path)
 }
 
-// talks reports whether the command's agent has a conversation, which recipes do not.
-func (j *Job) talks() (agent.Agent, bool, error) {
-	a, err := j.Agent()
+// A sessionStore hands the session of a job's command on to other replicas: it reads
+// the files that the agent keeps of it, and puts them into the host's object store.
+type sessionStore struct{ job *Job }
+
+// sessions returns the store of the command's session.
+func (j *Job) sessions() sessionStore { return sessionStore{job: j} }
+
+// agent returns the command's agent, and whether it has a session: recipes do not.
+func (s sessionStore) agent() (agent.Agent, bool, error) {
+	a, err := s.job.Agent()
 	if err != nil {
 		return nil, false, err
 	}
-	return a, j.Command.Session != "" && a.Name() != config.AgentRecipe, nil
+	return a, s.job.Command.Session != "" && a.Name() != config.AgentRecipe, nil
 }
 
-// sessionFiles lists the files of the command's conversation in a state directory.
-func (j *Job) sessionFiles(stateDir string) ([]string, error) {
-	a, _, err := j.talks()
+// files lists the files of the command's session, relative to the state directory;
+// none if the agent keeps no sessions.
+func (s sessionStore) files(stateDir string) ([]string, error) {
+	a, _, err := s.agent()
 	if err != nil {
 		return nil, err
 	}
-	s, ok := a.(agent.Sessions)
+	keeper, ok := a.(agent.Sessions)
 	if !ok {
 		return nil, nil
 	}
-	return s.SessionFiles(stateDir, j.Command.Session)
+	return keeper.SessionFiles(stateDir, s.job.Command.Session)
 }
 
-// keepsSessions reports whether the command's agent has conversations that can be
-// gone on with.
-func (j *Job) keepsSessions() bool {
-	a, err := j.Agent()
+// keeps reports whether the command's agent has sessions that can be resumed.
+func (s sessionStore) keeps() bool {
+	a, err := s.job.Agent()
 	_, ok := a.(agent.Sessions)
 	return ok && err == nil
 }
 
-func (j *Job) sessionObject() objects.Name {
-	return sessionObject(j.Command.To, j.Command.Attempt.Task)
+// object returns the name under which the command's session is stored.
+func (s sessionStore) object() objects.Name {
+	return sessionObject(s.job.Command.To, s.job.Command.Attempt.Task)
 }
 
+// sessionObject returns the name of a task's session in the object store; an empty
+// task stands for the analysis of the intent.
 func sessionObject(intent forge.Key, task forge.TaskID) objects.Name {
 	return objects.Name{Project: intent.Project, Intent: intent.Intent, Task: task, Kind: objects.Session}
 }
 
-// FetchSession brings the command's conversation to a state directory if another
-// replica was the last to have it, in place of what is there, and returns what that
-// replica's worker noted beside it. Otherwise it returns nil. What the attempt used there
-// counts here from now on.
+// FetchSession downloads the command's session into a state directory, in place of
+// the files there, if another replica saved it last, and returns that replica's
+// checkpoint. It returns nil if this process was the last, or if nothing is stored.
+// The usage that the other replica counted for the attempt is added to this job's
+// result.
 func (j *Job) FetchSession(ctx context.Context, stateDir string) (note []byte, err error) {
-	a, talks, err := j.talks()
+	a, talks, err := j.sessions().agent()
 	if err != nil || !talks || j.host.Objects == nil {
 		return nil, err
 	}
@@ -93,13 +104,13 @@ func (j *Job) FetchSession(ctx context.Context, stateDir string) (note []byte, e
 		if head.Host == j.host.id || head.Session != j.Command.Session || head.Agent != a.Name() {
 			return errKnown
 		}
-		note = head.Note
-		return j.dropSession(stateDir)
+		note = head.Checkpoint
+		return j.sessions().drop(stateDir)
 	}
 	r, w := io.Pipe()
 	got := make(chan error, 1)
 	go func() {
-		err := j.host.Objects.Get(ctx, j.sessionObject(), w)
+		err := j.host.Objects.Get(ctx, j.sessions().object(), w)
 		_ = w.CloseWithError(err)
 		got <- err
 	}()
@@ -111,16 +122,16 @@ func (j *Job) FetchSession(ctx context.Context, stateDir string) (note []byte, e
 		return nil, nil
 	case err != nil && (stored == nil || errors.Is(stored, errKnown)):
 		j.host.Log.Warn("the session that another replica left cannot be read", "session", j.Command.Session, "error", err)
-		return nil, j.dropSession(stateDir)
+		return nil, j.sessions().drop(stateDir)
 	case err != nil:
 		return nil, fmt.Errorf("fetch the session: %w", stored)
 	}
 	return note, nil
 }
 
-// dropSession removes the conversation's files, which are of no use.
-func (j *Job) dropSession(stateDir string) error {
-	files, err := j.sessionFiles(stateDir)
+// drop removes the session's files from the state directory.
+func (s sessionStore) drop(stateDir string) error {
+	files, err := s.files(stateDir)
 	if err != nil {
 		return err
 	}
@@ -132,52 +143,56 @@ func (j *Job) dropSession(stateDir string) error {
 	return nil
 }
 
-// SaveSession stores the command's conversation, with what the worker notes beside
-// it, so that any replica can go on with it, unless the attempt may have been given
-// to another one. That it cannot be stored is no reason to fail: the task goes on
-// here, or without its conversation.
+// SaveSession stores the command's session together with the worker's checkpoint, so
+// that any replica can resume it, unless the lease of the attempt is lost. It uses up
+// to a minute even if ctx has ended. A failure is only logged: the task then goes on
+// here, or without its session elsewhere.
 func (j *Job) SaveSession(ctx context.Context, stateDir string, note []byte) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), saveAtEnd) // also for who goes on with what was stopped
 	defer cancel()
-	j.told(ctx)
-	files, err := j.loadSession(stateDir)
+	j.markReported(ctx)
+	files, err := j.sessions().load(stateDir)
 	if err == nil {
-		err = j.storeSession(ctx, stateDir, files, note)
+		err = j.sessions().put(ctx, stateDir, files, note)
 	}
 	if err != nil && !errors.Is(err, work.ErrLeaseLost) {
 		j.host.Log.Warn("a session cannot be handed on", "attempt", j.Command.ID(), "error", err)
 	}
 }
 
-// loadSession reads the files of the command's conversation as they are now.
-func (j *Job) loadSession(stateDir string) ([]sessionFile, error) {
-	if j.host.Objects == nil {
+// load reads the session's files as they are now; nothing if there is no object
+// store, or if they are too large to be stored.
+func (s sessionStore) load(stateDir string) ([]sessionFile, error) {
+	if s.job.host.Objects == nil {
 		return nil, nil
 	}
-	names, err := j.sessionFiles(stateDir)
+	names, err := s.files(stateDir)
 	if err != nil {
 		return nil, err
 	}
 	files, err := readSession(stateDir, names)
 	if errors.Is(err, objects.ErrTooLarge) {
-		j.host.Log.Warn("a session is too large to be handed on", "session", j.Command.Session)
+		s.job.host.Log.Warn("a session is too large to be handed on", "session", s.job.Command.Session)
 		return nil, nil
 	}
 	return files, err
 }
 
-func (j *Job) storeSession(ctx context.Context, stateDir string, files []sessionFile, note []byte) error {
-	a, talks, err := j.talks()
-	if err != nil || !talks || j.host.Objects == nil {
+// put stores the given files with the worker's checkpoint and the attempt's usage. It
+// checks the lease right before the upload, and returns work.ErrLeaseLost if another
+// replica may have the attempt.
+func (s sessionStore) put(ctx context.Context, stateDir string, files []sessionFile, note []byte) error {
+	a, talks, err := s.agent()
+	if err != nil || !talks || s.job.host.Objects == nil {
 		return err
 	}
-	head := savedSession{Host: j.host.id, Session: j.Command.Session, Agent: a.Name(), Note: note, Used: j.readLedger(stateDir)}
+	head := savedSession{Host: s.job.host.id, Session: s.job.Command.Session, Agent: a.Name(), Checkpoint: note, Used: s.job.readLedger(stateDir)}
 	packed, err := packSession(head, files)
 	if err == nil {
 		err = service.Held(ctx)
 	}
 	if err == nil {
-		err = j.host.Objects.Put(ctx, j.sessionObject(), bytes.NewReader(packed))
+		err = s.job.host.Objects.Put(ctx, s.object(), bytes.NewReader(packed))
 	}
 	if err != nil {
 		return fmt.Errorf("save the session: %w", err)
@@ -185,8 +200,8 @@ func (j *Job) storeSession(ctx context.Context, stateDir string, files []session
 	return nil
 }
 
-// ForgetSessions removes what is stored of the conversations of an intent's tasks;
-// the empty one stands for its analysis.
+// ForgetSessions removes the stored sessions of an intent's tasks; the empty task
+// stands for its analysis.
 func (r *Repository) ForgetSessions(ctx context.Context, intent forge.IntentID, tasks ...forge.TaskID) error {
 	if r.host.Objects == nil {
 		return nil
@@ -198,8 +213,9 @@ func (r *Repository) ForgetSessions(ctx context.Context, intent forge.IntentID, 
 	return errors.Join(errs...)
 }
 
-// SweepSessions removes what is stored of conversations that keep does not want, such
-// as after a time in which nobody listened. An empty task stands for an analysis.
+// SweepSessions removes the stored sessions that keep does not accept. It is called
+// at the start, for intents that ended while no worker listened. An empty task stands
+// for an analysis.
 func (r *Repository) SweepSessions(ctx context.Context, keep func(forge.IntentID, forge.TaskID) bool) error {
 	if r.host.Objects == nil {
 		return nil
@@ -217,7 +233,8 @@ func (r *Repository) SweepSessions(ctx context.Context, keep func(forge.IntentID
 	return errors.Join(errs...)
 }
 
-// fingerprint tells whether files have changed.
+// fingerprint returns a text that differs when names, sizes or modification times of
+// files differ.
 func fingerprint(dir string, files []string) string {
 	var b strings.Builder
 	for _, f := range files {

@@ -82,7 +82,7 @@ func (h *host) job(resume bool, work func(context.Context, *repository.Job) erro
 
 // say says something, and returns how the call began, what was noted elsewhere, and
 // what the conversation is then.
-func (h *host) say(what, note string, resume bool) (opening repository.Opening, noted, said string) {
+func (h *host) say(what, note string, resume bool) (opening repository.SessionStart, noted, said string) {
 	h.t.Helper()
 	r := h.job(resume, func(ctx context.Context, j *repository.Job) error {
 		dir := j.StateDir("fix-001")
@@ -91,8 +91,8 @@ func (h *host) say(what, note string, resume bool) (opening repository.Opening, 
 			return err
 		}
 		noted = string(n)
-		_, err = j.Converse(ctx, agent.Call{Role: agent.RoleImplement, StateDir: dir}, repository.Conversation{
-			Prompts: func(o repository.Opening) (string, string, error) {
+		_, err = j.CallInSession(ctx, agent.Call{Role: agent.RoleImplement, StateDir: dir}, repository.SessionCall{
+			Prompts: func(o repository.SessionStart) (string, string, error) {
 				opening = o
 				return "", what, nil
 			},
@@ -124,15 +124,15 @@ func TestConversationMoves(t *testing.T) {
 	one, two, a, _ := hosts(t)
 	steps := []struct {
 		host    *host
-		opening repository.Opening
+		opening repository.SessionStart
 		noted   string
 		said    string
 	}{
-		{one, repository.OpenNew, "", "0"},
-		{one, repository.OpenResume, "", "0 1"},
-		{two, repository.OpenResume, `"1"`, "0 1 2"},
-		{two, repository.OpenResume, "", "0 1 2 3"},
-		{one, repository.OpenResume, `"3"`, "0 1 2 3 4"}, // not what it has itself
+		{one, repository.StartNew, "", "0"},
+		{one, repository.StartResumed, "", "0 1"},
+		{two, repository.StartResumed, `"1"`, "0 1 2"},
+		{two, repository.StartResumed, "", "0 1 2 3"},
+		{one, repository.StartResumed, `"3"`, "0 1 2 3 4"}, // not what it has itself
 	}
 	for i, s := range steps {
 		what := string(rune('0' + i))
@@ -154,14 +154,14 @@ func TestConversationIsLost(t *testing.T) {
 	one, _, a, store := hosts(t)
 	one.say("a", "", false)
 	a.loses.Store(true)
-	if opening, _, said := one.say("b", "", true); opening != repository.OpenLost || said != "b" {
+	if opening, _, said := one.say("b", "", true); opening != repository.StartLost || said != "b" {
 		t.Errorf("%s: %q", opening, said)
 	}
 	name := objects.Name{Project: repotest.Project, Intent: "fix", Task: "fix-001", Kind: objects.Session}
 	if err := store.Put(t.Context(), name, strings.NewReader("garbage")); err != nil {
 		t.Fatal(err)
 	}
-	if opening, _, said := one.say("c", "", true); opening != repository.OpenLost || said != "c" {
+	if opening, _, said := one.say("c", "", true); opening != repository.StartLost || said != "c" {
 		t.Errorf("with garbage in the store: %s: %q", opening, said)
 	}
 }
@@ -183,8 +183,8 @@ func TestConversationIsStoredMeanwhile(t *testing.T) {
 	}
 	r := one.job(false, func(ctx context.Context, j *repository.Job) error {
 		n := 0
-		_, err := j.Converse(ctx, agent.Call{Role: agent.RoleImplement, StateDir: j.StateDir("fix-001")}, repository.Conversation{
-			Prompts: func(repository.Opening) (string, string, error) { return "", "a", nil },
+		_, err := j.CallInSession(ctx, agent.Call{Role: agent.RoleImplement, StateDir: j.StateDir("fix-001")}, repository.SessionCall{
+			Prompts: func(repository.SessionStart) (string, string, error) { return "", "a", nil },
 			Save: func(context.Context) ([]byte, error) {
 				n++
 				saved <- struct{}{}
@@ -200,7 +200,7 @@ func TestConversationIsStoredMeanwhile(t *testing.T) {
 		t.Fatalf("%+v", r.Failure())
 	}
 	a.while = nil
-	if opening, noted, _ := two.say("b", "", false); opening != repository.OpenResume || noted != `"while"` {
+	if opening, noted, _ := two.say("b", "", false); opening != repository.StartResumed || noted != `"while"` {
 		t.Errorf("%s, noted %s", opening, noted)
 	}
 }

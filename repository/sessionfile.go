@@ -16,19 +16,25 @@ import (
 	"github.com/pfl-forge/pfl-forge/bus/objects"
 )
 
-// maxSession bounds the files of a session, in bytes before they are compressed. One
-// that is larger is not handed on: elsewhere, the task goes on without it.
+// maxSession bounds the files of a session, in bytes before compression. A larger
+// session is not stored: another replica then starts with a recap.
 const maxSession = 64 << 20
 
-// savedSession is the head of what is stored of a session, before its files.
+// savedSession is the first entry of a stored session, before its files.
 type savedSession struct {
-	Host    string          `json:"host"`           // where it was saved
-	Session string          `json:"session"`        // the conversation's id
-	Agent   string          `json:"agent"`          // whose files these are
-	Note    json.RawMessage `json:"note,omitempty"` // of the worker
-	Used    *ledger         `json:"used,omitempty"` // by the attempt
+	// Host is the id of the state directory that it was saved from.
+	Host string `json:"host"`
+	// Session is the session's id, as the command has it.
+	Session string `json:"session"`
+	// Agent is the name of the back end that wrote the files.
+	Agent string `json:"agent"`
+	// Checkpoint is the worker's own state, opaque to this package.
+	Checkpoint json.RawMessage `json:"note,omitempty"`
+	// Used is the attempt's usage so far.
+	Used *usageLedger `json:"used,omitempty"`
 }
 
+// sessionHead is the name of the first entry.
 const sessionHead = "session.json"
 
 // sessionFile is a file of a session; its name is relative to the state directory.
@@ -37,7 +43,8 @@ type sessionFile struct {
 	data []byte
 }
 
-// readSession reads files as they are now: their agent may be writing on.
+// readSession reads files of a state directory. The agent may be writing them: one
+// that is gone is skipped, and one that grows is read as far as it was.
 func readSession(dir string, files []string) ([]sessionFile, error) {
 	var list []sessionFile
 	left := int64(maxSession)
@@ -57,6 +64,8 @@ func readSession(dir string, files []string) ([]sessionFile, error) {
 	return list, nil
 }
 
+// readFile reads at most left+1 bytes of a file, so that the caller can tell that it
+// is too long. Links cannot lead out of dir.
 func readFile(dir, name string, left int64) ([]byte, error) {
 	f, err := os.OpenInRoot(dir, name)
 	if err != nil {
@@ -66,7 +75,7 @@ func readFile(dir, name string, left int64) ([]byte, error) {
 	return io.ReadAll(io.LimitReader(f, left+1))
 }
 
-// packSession returns the files behind the head.
+// packSession returns a compressed archive of the head and the files.
 func packSession(head savedSession, files []sessionFile) ([]byte, error) {
 	data, err := json.Marshal(head)
 	if err != nil {
@@ -86,6 +95,7 @@ func packSession(head savedSession, files []sessionFile) ([]byte, error) {
 	return out.Bytes(), err
 }
 
+// addFile adds one entry to an archive.
 func addFile(w *tar.Writer, name string, data []byte) error {
 	if err := w.WriteHeader(&tar.Header{Name: name, Mode: 0o600, Size: int64(len(data))}); err != nil {
 		return err
@@ -94,11 +104,12 @@ func addFile(w *tar.Writer, name string, data []byte) error {
 	return err
 }
 
-// errKnown ends the reading of a session whose files are here already.
+// errKnown ends the download of a session whose files are here already.
 var errKnown = errors.New("the session is known")
 
-// unpackSession reads what packSession wrote. accept sees the head, and prepares the
-// directory, before any file is written; its error ends the reading.
+// unpackSession writes the files of an archive by packSession into dir. accept gets
+// the head before any file is written, and prepares the directory; its error ends the
+// reading. Entries cannot be written outside of dir.
 func unpackSession(r io.Reader, dir string, accept func(savedSession) error) error {
 	zip, err := gzip.NewReader(r)
 	if err != nil {
@@ -142,6 +153,7 @@ func unpackSession(r io.Reader, dir string, accept func(savedSession) error) err
 	}
 }
 
+// unpackFile writes one entry; a name that leads out of the directory is an error.
 func unpackFile(root *os.Root, name string, r io.Reader) error {
 	rel, err := filepath.Rel("files", filepath.FromSlash(name))
 	if err != nil || !filepath.IsLocal(rel) || rel == "." {

@@ -19,45 +19,67 @@ import (
 	"github.com/pfl-forge/pfl-forge/service"
 )
 
-// Host is the process that works on repositories.
+// Host describes the process that works on repositories. It is set up once, before
+// OpenSet.
 type Host struct {
-	StateDir string        // absolute, of this process alone: clones, checkouts, sessions, scratch files
-	Owner    process.Owner // of every process that is started; the agents have the same one
-	Agents   []agent.Agent // the back ends that there are for every project
-	Env      []string      // KEY=VALUE that commands and agents see beside the basic environment, such as GOCACHE
-	Log      *slog.Logger
+	// StateDir is absolute and belongs to this process alone: clones, checkouts,
+	// sessions, scratch files.
+	StateDir string
+	// Owner marks every process that is started, so that the next process of the same
+	// state directory can end them. The agents have the same one.
+	Owner process.Owner
+	// Agents are the back ends that every project can name.
+	Agents []agent.Agent
+	// Env has KEY=VALUE pairs that commands and agents get beside the basic
+	// environment, such as GOCACHE.
+	Env []string
+	// Log receives messages that belong to no attempt's transcript.
+	Log *slog.Logger
 
-	Own func(name string, c config.AgentConfig) agent.Agent // makes a back end of the project's own; nil: there are none
+	// Own makes a back end from an agent that a project's configuration defines; nil:
+	// projects can define none.
+	Own func(name string, c config.AgentConfig) agent.Agent
 
-	// RequireSandbox goes before what projects say: nothing runs without a sandbox, and
-	// they cannot have more shown in it.
+	// RequireSandbox overrides the projects' policy: nothing runs without a sandbox,
+	// and projects cannot mount more paths in it.
 	RequireSandbox bool
-	Gateway        *gateway.Gateway // by which agents reach their models, closed with the Set; nil: they reach them by themselves
+	// Gateway connects sandboxed agents to their models, and is closed with the Set;
+	// nil: they connect by themselves.
+	Gateway *gateway.Gateway
 
-	Objects *objects.Store // where sessions are handed on to other replicas; nil: nowhere
-	id      string         // of StateDir
+	// Objects is where sessions are stored for other replicas; nil: sessions stay on
+	// this machine.
+	Objects *objects.Store
+	// id is that of the state directory, see hostID.
+	id string
 
+	// confinement remembers which sandboxes the machine offers.
 	confinement *confinement
 }
 
-// Source is where a repository is. Either URL or Path is set.
+// Source says where a repository is. Exactly one of URL and Path is set.
 type Source struct {
+	// Project is the id that intents use.
 	Project forge.ProjectID
-	URL     string // of an origin, which is cloned
-	Path    string // of a person's own repository: origin and clone at once
+	// URL is the origin, which is cloned into the state directory.
+	URL string
+	// Path is a person's own repository, which is used in place.
+	Path string
 }
 
-// Set is the repositories of a process. It is safe for concurrent use.
+// Set holds the repositories of a process. It is safe for concurrent use.
 type Set struct {
-	host     Host
-	lock     *os.File // of the state directory
+	host Host
+	// lock is held on the state directory until Close.
+	lock     *os.File
 	projects map[forge.ProjectID]*project
 }
 
-// OpenSet takes the state directory over, once nobody else has it: it ends
-// processes that a former life left running, removes their scratch files, and opens every repository. One whose
-// origin cannot be read does not keep the others waiting: it is opened by its first
-// command that finds the origin. Errors name the project.
+// OpenSet takes over the state directory, after waiting for another process that has
+// it: it ends processes that the previous process left running, removes scratch
+// files, and opens every repository. A repository whose origin cannot be read does
+// not delay the others: its first command opens it. Errors name the project. Close
+// the Set to give the directory up.
 func OpenSet(ctx context.Context, host Host, sources []Source) (*Set, error) {
 	if !filepath.IsAbs(host.StateDir) {
 		return nil, fmt.Errorf("state directory %q is not absolute", host.StateDir)
@@ -67,6 +89,8 @@ func OpenSet(ctx context.Context, host Host, sources []Source) (*Set, error) {
 		return nil, err
 	}
 	host.confinement = &confinement{}
+	// Processes that a command leaves running hold the lock too, and so delay the
+	// next process.
 	host.Owner.Hold(lock) // what a command leaves running keeps the next life waiting, too
 	s := &Set{host: host, lock: lock, projects: map[forge.ProjectID]*project{}}
 	if s.host.id, err = hostID(host.StateDir); err == nil {
@@ -78,8 +102,8 @@ func OpenSet(ctx context.Context, host Host, sources []Source) (*Set, error) {
 	return s, nil
 }
 
-// lockState waits for another process that has the state directory: what runs
-// there is not a former life's.
+// lockState locks the state directory, and waits as long as ctx allows for another
+// process that has it: its agents must not be taken for leftovers.
 func lockState(ctx context.Context, host *Host) (*os.File, error) {
 	if err := os.MkdirAll(host.StateDir, 0o700); err != nil {
 		return nil, err
@@ -95,6 +119,7 @@ func lockState(ctx context.Context, host *Host) (*os.File, error) {
 	return lock, err
 }
 
+// open ends leftover processes, removes scratch files and opens the sources.
 func (s *Set) open(ctx context.Context, sources []Source) error {
 	host := &s.host
 	killed, err := host.Owner.Sweep(ctx)
@@ -117,8 +142,8 @@ func (s *Set) open(ctx context.Context, sources []Source) error {
 	return nil
 }
 
-// Get returns a project's repository, or an error that says that this process does
-// not serve it, or could not open it yet.
+// Get returns a project's repository. The error says that this process does not serve
+// the project, or could not open it yet.
 func (s *Set) Get(id forge.ProjectID) (*Repository, error) {
 	p := s.projects[id]
 	if p == nil {
@@ -130,7 +155,8 @@ func (s *Set) Get(id forge.ProjectID) (*Repository, error) {
 	return nil, agent.Fail(forge.FailRepository, "the repository of project %s is not open yet", id)
 }
 
-// Close lets go of the checkouts, which stay. No job may be under way.
+// Close closes the repositories and gives the state directory up. Checkouts stay on
+// disk. No job may be under way.
 func (s *Set) Close() error {
 	var errs []error
 	for _, p := range s.projects {
@@ -146,8 +172,9 @@ func (s *Set) Close() error {
 	return errors.Join(append(errs, s.lock.Close())...)
 }
 
-// Do does a command on its project's repository. What work reports is the job's
-// Result; its error becomes a Failure, beside what the agent used until then.
+// Do carries out one command: it prepares a Job, calls work with it, and returns the
+// job's Result. An error of work becomes a Failure in the result, which keeps the
+// usage that was counted until then.
 func (s *Set) Do(ctx context.Context, cmd *forge.Command, progress service.Progress, work func(context.Context, *Job) error) forge.Result {
 	if err := checkIDs(cmd); err != nil {
 		return forge.Result{Output: Failure(err)}
@@ -156,7 +183,7 @@ func (s *Set) Do(ctx context.Context, cmd *forge.Command, progress service.Progr
 	err := s.begin(ctx, j)
 	if err == nil {
 		err = work(ctx, j)
-		j.told(ctx)
+		j.markReported(ctx)
 	}
 	if err != nil {
 		r := &j.Result
@@ -165,7 +192,8 @@ func (s *Set) Do(ctx context.Context, cmd *forge.Command, progress service.Progr
 	return j.Result
 }
 
-// checkIDs makes sure of what becomes names of files, branches and refs.
+// checkIDs validates the ids of a command that become names of files, branches and
+// refs.
 func checkIDs(cmd *forge.Command) error {
 	_, err := forge.ParseIntentID(string(cmd.To.Intent))
 	if task := cmd.Attempt.Task; err == nil && task != "" {

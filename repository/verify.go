@@ -13,11 +13,13 @@ import (
 	"github.com/pfl-forge/pfl-forge/git/checkout"
 )
 
-// maxVerifyOutput bounds how much of a command's output is reported, in bytes.
+// maxVerifyOutput bounds the output that is reported of a command, in bytes; the end
+// is kept.
 const maxVerifyOutput = 16 << 10
 
-// Verify runs the project's verify commands on a commit, in a checkout that is set
-// up first. It returns nil where none are configured.
+// Verify runs the project's verify commands on a commit, in a checkout of its own
+// that is set up first. It returns nil if the project configures none. A command that
+// fails or overruns its time limit is part of the report, not an error.
 func (j *Job) Verify(ctx context.Context, commit git.OID) (*forge.VerifyReport, error) {
 	if len(j.Config.Verify) == 0 {
 		return nil, nil //nolint:nilnil // no report is an answer
@@ -27,6 +29,8 @@ func (j *Job) Verify(ctx context.Context, commit git.OID) (*forge.VerifyReport, 
 		return nil, err
 	}
 	defer done()
+	// Setup commands download dependencies, so they have the network; verify commands
+	// have what the policy says.
 	// What sets a checkout up is there to fetch things; what verifies it need not be.
 	if report, err := j.commands(ctx, c, j.Config.WorktreeSetup, config.NetworkFull); err != nil || !report.Passed {
 		return report, err
@@ -34,7 +38,7 @@ func (j *Job) Verify(ctx context.Context, commit git.OID) (*forge.VerifyReport, 
 	return j.commands(ctx, c, j.Config.Verify, j.Config.Policy.CommandNetwork)
 }
 
-// commands runs command lines of pfl-forge.yaml until one fails.
+// commands runs command lines in a checkout, in order, until one fails.
 func (j *Job) commands(ctx context.Context, c *checkout.Checkout, lines []string, network config.Network) (*forge.VerifyReport, error) {
 	scratch, remove, err := j.host.scratch()
 	if err != nil {
@@ -66,13 +70,15 @@ func (j *Job) commands(ctx context.Context, c *checkout.Checkout, lines []string
 	return &forge.VerifyReport{Passed: true}, nil
 }
 
-// overran reports whether a command did not keep to its limits, which is its own
-// fault and not that of the machine.
+// overran reports whether a command exceeded its limits, which is the change's fault
+// and not the machine's.
 func overran(err error) bool {
 	f, ok := errors.AsType[*agent.Failure](err)
 	return ok && (f.Reason == forge.FailTimeout || f.Reason == forge.FailIdle || f.Reason == forge.FailOutputLimit)
 }
 
+// lastBytes returns the end of a text, at most most bytes of valid UTF-8, marked if
+// something is left out.
 func lastBytes(s string, most int) string {
 	if len(s) <= most {
 		return s

@@ -14,11 +14,14 @@ import (
 )
 
 const (
-	maxWorkers    = 256
+	// maxWorkers bounds --workers.
+	maxWorkers = 256
+	// maxSecretFile bounds files with credentials, in bytes.
 	maxSecretFile = 64 << 10
 )
 
-// setServer takes what a NATS client takes, and leaves no doubt about the scheme.
+// setServer accepts a comma-separated list of NATS URLs, and insists on a scheme, so
+// that a connection is never without TLS by mistake.
 func setServer(c *Config, s string) error {
 	for one := range strings.SplitSeq(s, ",") {
 		u, err := url.Parse(strings.TrimSpace(one))
@@ -38,7 +41,7 @@ func setServer(c *Config, s string) error {
 	return nil
 }
 
-// hidePasswords hides the passwords of a list of URLs.
+// hidePasswords returns a list of URLs with the passwords masked, for logs.
 func hidePasswords(servers string) string {
 	list := strings.Split(servers, ",")
 	for i, s := range list {
@@ -78,6 +81,8 @@ func parseProject(s string) (Project, error) {
 	return Project{ID: id, URL: addr}, nil
 }
 
+// checkSecretFile returns an error unless the path is a regular file of a reasonable
+// size.
 func checkSecretFile(path string) error {
 	info, err := os.Stat(path)
 	if err != nil {
@@ -89,6 +94,7 @@ func checkSecretFile(path string) error {
 	return nil
 }
 
+// readToken returns the one line of a token file, without white space around it.
 func readToken(path string) (string, error) {
 	if err := checkSecretFile(path); err != nil {
 		return "", err

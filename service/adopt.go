@@ -8,13 +8,16 @@ import (
 	"github.com/pfl-forge/pfl-forge/bus/work"
 )
 
-// patience is how many times in a row nobody may be seen to work on a command that is
-// addressed to another replica. By then a runner has given it to others if it was not
-// begun, so what is left was begun by a replica that is gone.
+// patience is the number of consecutive looks at which a command that is addressed to
+// another replica must be unattended before this one adopts it. By then a runner has
+// given it to others if it was not begun, so what is left was begun by a replica that
+// is gone.
 const patience = 4
 
-// adopt does what a replica has begun that is gone for good, until ctx ends.
-func (r *run) adopt(ctx context.Context, h Handler) {
+// adopt takes over, until ctx ends, the attempts that a replica began before it went
+// away for good. Only handlers that call an agent are concerned, and only where
+// replicas share commands.
+func (r *workerRun) adopt(ctx context.Context, h Handler) {
 	if !h.Agent || !r.Shared {
 		return
 	}
@@ -46,7 +49,8 @@ func (r *run) adopt(ctx context.Context, h Handler) {
 	}
 }
 
-func (r *run) adoptOne(ctx context.Context, h Handler, job *work.Job) {
+// adoptOne carries out one adopted command.
+func (r *workerRun) adoptOne(ctx context.Context, h Handler, job *work.Job) {
 	log := r.attempt(job.Command).log
 	log.Warn("take over what another replica has begun", "from", string(job.Command.Replica))
 	if err := r.take(ctx, h, job); err != nil {

@@ -32,7 +32,7 @@ func TestCommandOfAReplicaThatIsGone(t *testing.T) {
 		return found()
 	})
 	w.Handlers[0].Agent, w.Shared, w.Recheck = true, true, 20*time.Millisecond
-	run(t, w)
+	workerRun(t, w)
 	if c := wait.For(t, took); c.ID() != gone.ID() {
 		t.Errorf("it took %s", c.ID())
 	}

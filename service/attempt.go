@@ -17,28 +17,34 @@ import (
 )
 
 const (
-	// runningElsewhere is when a command that already runs here is offered again.
+	// runningElsewhere is the delay until a command that this process is running is
+	// delivered again.
 	runningElsewhere = 15 * time.Second
-	// askAgain is when a command is offered again that nobody could be asked about.
+	// askAgain is the delay until a command is delivered again when the bus did not
+	// answer.
 	askAgain = time.Second
 )
 
-// attempt is a command that is being done.
+// attempt is one command that this process carries out.
 type attempt struct {
-	run *run
+	run *workerRun
 	cmd forge.Command
 	log *slog.Logger
-	ask chan struct{} // of capacity 1: somebody says that it is not wanted
+	// recheck has capacity 1; an element makes watch ask at once.
+	recheck chan struct{}
 }
 
-// take does one command. nil means that it is done with, an error that it is not.
-func (r *run) take(ctx context.Context, h Handler, job *work.Job) error {
+// take carries out one command. nil means that the command is done with, an error
+// that it is to be delivered again, as bus.Retry says.
+func (r *workerRun) take(ctx context.Context, h Handler, job *work.Job) error {
 	a := r.attempt(job.Command)
 	if !r.add(a) {
 		return bus.Retry(runningElsewhere, errors.New("it runs already"))
 	}
 	defer r.remove(a)
 	jobs := ctx
+	// The lease is kept until the result is journaled, the permit only while an agent
+	// may run.
 	// The lease is kept until the result is journaled, the permit only while an agent
 	// may run.
 	ctx, release, err := a.lease(jobs, h, job)
@@ -89,23 +95,25 @@ func (r *run) take(ctx context.Context, h Handler, job *work.Job) error {
 	return a.report(jobs, res)
 }
 
-func (r *run) attempt(cmd forge.Command) *attempt {
+// attempt returns the attempt for a command, not yet begun.
+func (r *workerRun) attempt(cmd forge.Command) *attempt {
 	return &attempt{
-		run: r, cmd: cmd, ask: make(chan struct{}, 1),
+		run: r, cmd: cmd, recheck: make(chan struct{}, 1),
 		log: r.Log.With("intent", cmd.To.String(), "attempt", cmd.Attempt.String()),
 	}
 }
 
-// permit waits for one, if the handler needs it, unless this process is draining.
-func (r *run) permit(h Handler) (pass func(), ok bool) {
+// permit waits for a permit if the handler needs one. ok is false if the service
+// drains before there is one. pass gives the permit back, and may be called twice.
+func (r *workerRun) permit(h Handler) (pass func(), ok bool) {
 	if !h.Agent || r.Permits == nil {
 		return func() {}, true
 	}
 	return sync.OnceFunc(r.Permits.release), r.Permits.acquire(r.ctx.Done())
 }
 
-// claim tells that this replica has begun what was addressed to it alone, so that
-// the command is not given to others.
+// claim reports that this replica has begun a command that was addressed to it alone.
+// Otherwise the runner gives the command to other replicas after a while.
 func (a *attempt) claim(ctx context.Context) error {
 	if a.cmd.Replica == "" {
 		return nil
@@ -115,20 +123,22 @@ func (a *attempt) claim(ctx context.Context) error {
 	})
 }
 
-// do runs the handler. The cause says why the attempt was cancelled, if it was.
+// do runs the handler and completes its result. The error is the cause for which the
+// attempt was cancelled: ErrNotWanted, ErrDraining or work.ErrLeaseLost; nil if it
+// ran to its end.
 func (a *attempt) do(ctx context.Context, h Handler) (forge.Result, error) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	watching, stop := context.WithCancel(ctx)
 	var watch sync.WaitGroup
 	watch.Go(func() { a.watch(watching, cancel) })
-	told := a.teller()
+	told := a.newReporter()
 	defer told.end() // before the result is reported: who waits for that finds the transcript complete
 	began := time.Now()
-	told.tell(forge.Progress{Kind: forge.ProgressStarted})
+	told.report(forge.Progress{Kind: forge.ProgressStarted})
 	a.log.Info("start")
 
-	res := withoutSecrets(a.run.redactor(), a.call(ctx, h, told.tell))
+	res := withoutSecrets(a.run.redactor(), a.call(ctx, h, told.report))
 
 	stop()
 	watch.Wait()
@@ -142,7 +152,7 @@ func (a *attempt) do(ctx context.Context, h Handler) (forge.Result, error) {
 	}
 	res.To, res.Attempt, res.Replica = a.cmd.To, a.cmd.Attempt, a.run.Replica
 	res.StartedAt, res.Duration = began.UTC(), time.Since(began)
-	told.tell(forge.Progress{Kind: forge.ProgressEnded, Agent: res.Agent, Usage: res.Usage, Text: outcome(&res)})
+	told.report(forge.Progress{Kind: forge.ProgressEnded, Agent: res.Agent, Usage: res.Usage, Text: outcome(&res)})
 	if f := res.Failure(); f != nil && cause == nil {
 		a.log.Warn("end", "duration", res.Duration, "outcome", f.Reason, "error", f.Message)
 	} else {
@@ -151,6 +161,8 @@ func (a *attempt) do(ctx context.Context, h Handler) (forge.Result, error) {
 	return res, cause
 }
 
+// call runs the handler, and turns a panic into a failure: one bad command must not
+// end the other attempts of the process.
 func (a *attempt) call(ctx context.Context, h Handler, progress Progress) (res forge.Result) {
 	defer func() {
 		v := recover()
@@ -166,8 +178,8 @@ func (a *attempt) call(ctx context.Context, h Handler, progress Progress) (res f
 	return h.Do(ctx, a.cmd, progress)
 }
 
-// watch cancels the attempt when it is not wanted any more. That nobody can be
-// asked is no reason to stop: the next time will tell.
+// watch cancels the attempt when it is not wanted any more. It asks at intervals, and
+// at once after a control message. If the bus does not answer, the attempt goes on.
 func (a *attempt) watch(ctx context.Context, cancel context.CancelCauseFunc) {
 	t := time.NewTicker(a.run.recheck())
 	defer t.Stop()
@@ -175,7 +187,7 @@ func (a *attempt) watch(ctx context.Context, cancel context.CancelCauseFunc) {
 		select {
 		case <-ctx.Done():
 			return
-		case <-a.ask:
+		case <-a.recheck:
 		case <-t.C:
 		}
 		wanted, err := a.run.Bus.Journal.Wanted(ctx, a.cmd.To, a.cmd.Attempt)
@@ -189,15 +201,16 @@ func (a *attempt) watch(ctx context.Context, cancel context.CancelCauseFunc) {
 	}
 }
 
-func (a *attempt) askNow() {
+// recheckNow makes watch ask whether the attempt is wanted.
+func (a *attempt) recheckNow() {
 	select {
-	case a.ask <- struct{}{}:
+	case a.recheck <- struct{}{}:
 	default:
 	}
 }
 
-// concerns says whether a control message is about this attempt. A project's is about
-// attempts of all intents of its project.
+// concerns reports whether a control message is about this attempt. A message of a
+// project concerns the attempts of all its intents.
 func (a *attempt) concerns(c live.Control) bool {
 	if c.To.Project != a.cmd.To.Project || !c.To.IsProject() && c.To.Intent != a.cmd.To.Intent {
 		return false

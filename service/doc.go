@@ -1,4 +1,21 @@
-// Package service is what the main programs of all services share: configuration,
-// the connection, health, an orderly end, and for workers the loop that takes
-// commands and reports results.
+// Package service is the frame of every pfl-forge service.
+//
+// A main program is one call of [Main]: it reads the configuration from flags and
+// environment, connects to NATS, serves /livez and /readyz, and turns the first
+// SIGTERM into the end of a context, the second one into an exit.
+//
+// A service that carries out commands makes a [Worker] with one [Handler] for each
+// step ([Env.Worker]). The worker takes commands from the bus, runs the handler, and
+// publishes exactly one result for each attempt that is still wanted; it decides
+// nothing. What can go wrong is handled here, so that handlers need not know of it:
+//
+// a command that comes twice runs once; another replica with the same commands is
+// kept off by a lease, which is lost if this process was stopped or cut off for long
+// ([Held]); an attempt that is not wanted any more is cancelled; a result is kept
+// in an [Outbox] until it is journaled, so that a killed worker publishes it when it
+// starts again; secrets are redacted from everything that leaves the worker; and
+// while the service drains, running attempts have the drain timeout before they are
+// handed back.
+//
+// Begin with worker.go (the loop) and attempt.go (the life of one attempt).
 package service

@@ -46,7 +46,7 @@ func TestDrainLetsRunningWorkFinish(t *testing.T) {
 	}
 	next := worker(t, b, func(context.Context, forge.Command, service.Progress) forge.Result { return found() })
 	next.Replica = "w2"
-	run(t, next)
+	workerRun(t, next)
 	if got := r.result(); got.Attempt.Number != 2 || got.Replica != "w2" {
 		t.Errorf("got %+v", got)
 	}
@@ -98,7 +98,7 @@ func handedBack(t *testing.T) time.Duration {
 	began := time.Now()
 	next := worker(t, b, func(context.Context, forge.Command, service.Progress) forge.Result { return found() })
 	next.Replica = "w2"
-	run(t, next)
+	workerRun(t, next)
 	if got := r.result(); got.Attempt != analyze(1).Attempt || got.Replica != "w2" || got.Failure() != nil {
 		t.Errorf("got %+v", got)
 	}
@@ -141,7 +141,7 @@ func TestDrainHandsWaitingWorkBack(t *testing.T) {
 	drain()
 	next := worker(t, b, func(context.Context, forge.Command, service.Progress) forge.Result { return found() })
 	next.Replica = "w2"
-	run(t, next)
+	workerRun(t, next)
 	if got := r.result(); got.Attempt.Number != 3-first || got.Replica != "w2" {
 		t.Errorf("got %+v", got)
 	}
@@ -178,7 +178,7 @@ func TestPermitsAreSharedAmongSteps(t *testing.T) {
 		{Step: forge.StepAnalyze, Agent: true, Do: work(found)},
 		{Step: forge.StepReview, Agent: true, Do: work(func() forge.Result { return forge.Result{Output: &forge.Review{Verdict: forge.VerdictApproved}} })},
 	}
-	run(t, w)
+	workerRun(t, w)
 	var all []forge.Command
 	for n := 1; n <= 20; n++ {
 		review := analyze(n)
@@ -204,7 +204,7 @@ func TestServerRestartDuringAnAttempt(t *testing.T) {
 	b := s.Connect(t)
 	r := newRunner(t, b)
 	h := newBlocked()
-	run(t, worker(t, b, h.do))
+	workerRun(t, worker(t, b, h.do))
 	r.start(analyze(1))
 	wait.For(t, h.began)
 	s.Stop()
@@ -227,7 +227,7 @@ func TestSameCommandTwiceRunsOnce(t *testing.T) {
 	b := s.Connect(t)
 	r := newRunner(t, b)
 	h := newBlocked()
-	run(t, worker(t, b, h.do))
+	workerRun(t, worker(t, b, h.do))
 	r.start(analyze(1))
 	wait.For(t, h.began)
 	s.Restart(t)
@@ -257,7 +257,7 @@ func TestProgressIsAddressedAndBounded(t *testing.T) {
 	if err := b.Live.FollowProgress(wait.Context(t), "", func(p forge.Progress) { seen <- p }); err != nil {
 		t.Fatal(err)
 	}
-	run(t, worker(t, b, func(_ context.Context, _ forge.Command, progress service.Progress) forge.Result {
+	workerRun(t, worker(t, b, func(_ context.Context, _ forge.Command, progress service.Progress) forge.Result {
 		for range 500 {
 			progress(forge.Progress{Kind: forge.ProgressOutput, Text: string(make([]byte, 5000))})
 		}

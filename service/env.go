@@ -12,19 +12,25 @@ import (
 	"github.com/pfl-forge/pfl-forge/bus"
 )
 
-// Env is what a service gets from [Main].
+// Env is passed by [Main] to the run function of a service.
 type Env struct {
-	Name   string
+	// Name is the service's, such as "analyzer".
+	Name string
+	// Config has been checked.
 	Config *Config
-	Log    *slog.Logger // carries the service's and the replica's name
-	Health *Health      // add what readiness depends on
-	Bus    *bus.Bus     // connected
+	// Log carries the service's and the replica's name.
+	Log *slog.Logger
+	// Health is served already; add what readiness depends on.
+	Health *Health
+	// Bus is connected, and closed by Main.
+	Bus *bus.Bus
 
+	// stops undo the steps of open, in reverse order.
 	stops []func()
 }
 
-// Worker returns a worker as configured; readiness then depends on its consumers.
-// Without a place for its outbox it works all the same.
+// Worker returns a worker with the service's configuration; readiness then depends on
+// its consumers. If the outbox cannot be opened it works without one.
 func (e *Env) Worker(handlers ...Handler) *Worker {
 	outbox, err := OpenOutbox(filepath.Join(e.Config.StateDir, "outbox", e.Name), e.Log)
 	if err != nil {
@@ -42,8 +48,8 @@ func (e *Env) Worker(handlers ...Handler) *Worker {
 	}
 }
 
-// open starts the health endpoint and connects, for as long as that takes. What it
-// opened before an error, close closes.
+// open starts the health endpoint and connects to NATS, retrying until ctx ends.
+// After an error, close undoes what was done.
 func (e *Env) open(ctx context.Context) error {
 	if e.Config.Listen != "" {
 		_, stop, err := e.Health.serve(ctx, e.Config.Listen, e.Log)
@@ -85,6 +91,7 @@ func (e *Env) open(ctx context.Context) error {
 	return nil
 }
 
+// close disconnects and stops the health endpoint.
 func (e *Env) close() {
 	for _, stop := range slices.Backward(e.stops) {
 		stop()

@@ -12,16 +12,19 @@ import (
 	"time"
 )
 
+// checkTimeout bounds all readiness checks together, and the shutdown of the
+// endpoint.
 const checkTimeout = 2 * time.Second
 
-// Health answers whether a service lives and whether it is ready. It is safe for
-// use by several goroutines.
+// Health answers whether a service lives and whether it is ready. The zero value is
+// ready. It is safe for concurrent use.
 type Health struct {
 	mu       sync.Mutex
 	draining bool
 	checks   []check
 }
 
+// check is one condition of readiness.
 type check struct {
 	name string
 	ask  func(context.Context) error
@@ -35,7 +38,8 @@ func (h *Health) Add(name string, ask func(context.Context) error) {
 	h.checks = append(h.checks, check{name, ask})
 }
 
-// Drain makes the service unready for good: it ends.
+// Drain makes the service unready for good, so that a load balancer sends nothing
+// more.
 func (h *Health) Drain() {
 	h.mu.Lock()
 	defer h.mu.Unlock()

@@ -9,11 +9,12 @@ import (
 	"github.com/pfl-forge/pfl-forge/bus/work"
 )
 
+// leaseKey is the context key of an attempt's lease.
 type leaseKey struct{}
 
-// Held returns an error if the attempt that ctx is of may have been given to another
-// replica, because this one was stopped or cut off for long. Work asks before every
-// effect that others see.
+// Held returns an error if another replica may have been given the attempt of ctx,
+// because this process was stopped or cut off for too long. Handlers call it right
+// before every effect that others see. It returns nil for attempts without a lease.
 func Held(ctx context.Context) error {
 	if l, ok := ctx.Value(leaseKey{}).(*work.Lease); ok {
 		return l.Held()
@@ -26,21 +27,24 @@ func (w *Worker) holder() work.LeaseHolder {
 	return work.LeaseHolder{Replica: w.Replica, Life: rand.Text()}
 }
 
-// handBack gives up what a former life had taken. It can wait: the server finds out.
-func (r *run) handBack(ctx context.Context) {
+// handBack returns the commands that the previous process of this replica had taken,
+// so that they are delivered at once. If it fails the server returns them later by
+// itself.
+func (r *workerRun) handBack(ctx context.Context) {
 	var steps []forge.Step
 	for _, h := range r.Handlers {
 		if r.leased(h) {
 			steps = append(steps, h.Step)
 		}
 	}
-	if err := r.Bus.Leases.HandBack(ctx, r.life, steps...); err != nil && ctx.Err() == nil {
+	if err := r.Bus.Leases.HandBack(ctx, r.holder, steps...); err != nil && ctx.Err() == nil {
 		r.Log.Warn("commands that a former life had taken come again later", "error", err)
 	}
 }
 
-// lease waits until no other replica works on the task, and keeps it so until
-// release. The context that it returns ends when another one may have begun.
+// lease waits until no other replica works on the task, and keeps the lease until
+// release. The returned context ends when the lease is lost. For handlers without
+// leases it returns ctx.
 func (a *attempt) lease(ctx context.Context, h Handler, job *work.Job) (_ context.Context, release func(), err error) {
 	if !a.run.leased(h) {
 		return ctx, func() {}, nil
@@ -54,7 +58,7 @@ func (a *attempt) lease(ctx context.Context, h Handler, job *work.Job) (_ contex
 		case <-waiting.Done():
 		}
 	}()
-	l, err := a.run.Bus.Leases.Acquire(waiting, job, a.run.life)
+	l, err := a.run.Bus.Leases.Acquire(waiting, job, a.run.holder)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -74,7 +78,7 @@ func (a *attempt) lease(ctx context.Context, h Handler, job *work.Job) (_ contex
 	}, nil
 }
 
-// takenAway reports whether an attempt ended because its lease was lost.
+// takenAway reports whether the attempt lost its lease.
 func takenAway(ctx context.Context, cause error) bool {
 	return errors.Is(cause, work.ErrLeaseLost) || Held(ctx) != nil
 }

@@ -28,7 +28,7 @@ func TestAttemptThatWasTakenOver(t *testing.T) {
 		return res
 	})
 	w.Handlers[0].Agent, w.Shared, w.Recheck = true, true, 20*time.Millisecond
-	run(t, w)
+	workerRun(t, w)
 	r.start(analyze(1))
 	wait.For(t, old.began)
 
@@ -64,13 +64,13 @@ func TestKilledWithALease(t *testing.T) {
 	first := newBlocked()
 	killed := worker(t, b, first.do)
 	killed.Handlers[0].Lease, killed.Shared, killed.Parallel, killed.Recheck = true, true, 1, 20*time.Millisecond
-	run(t, killed)
+	workerRun(t, killed)
 	r.start(analyze(1))
 	wait.For(t, first.began)
 	second := newBlocked()
 	next := worker(t, b, second.do)
 	next.Handlers[0].Lease, next.Shared = true, true
-	run(t, next) // the former life tells the server nothing, as after a kill
+	workerRun(t, next) // the former life tells the server nothing, as after a kill
 	wait.For(t, second.began)
 	if err := wait.For(t, first.causes); !errors.Is(err, work.ErrLeaseLost) {
 		t.Errorf("it ends because of %v", err)

@@ -61,7 +61,7 @@ func TestTranscript(t *testing.T) {
 		return res
 	})
 	w.LogDir = logs
-	run(t, w)
+	workerRun(t, w)
 	r.start(analyze(1))
 	r.result()
 	lines := kept(t, b)
@@ -154,7 +154,7 @@ func TestSecretsStay(t *testing.T) {
 				return leak(secret, tell)
 			})
 			w.Secrets, w.LogDir, w.Log = redact.New(canary), logs, slog.New(slog.NewTextHandler(&log, nil))
-			run(t, w)
+			workerRun(t, w)
 			r.start(analyze(1), analyze(2))
 			results := fmt.Sprintf("%s %s", readable(r.result()), readable(r.result()))
 			transcripts := fmt.Sprintf("%+v", kept(t, b))

@@ -19,8 +19,8 @@ const (
 	exitInterrupted = 130
 )
 
-// overtime is how long a service may take to end after its drain timeout: for
-// handing work back, closing and flushing.
+// overtime is how long a service may take to end after its drain timeout: to hand
+// work back, to close and to flush.
 const overtime = 5 * time.Second
 
 // Main is the whole main of a service. It reads the configuration, connects, and
@@ -37,7 +37,7 @@ func Main(name string, run func(ctx context.Context, env *Env) error) {
 	os.Exit(p.main(run))
 }
 
-// process is what a main touches of the world outside.
+// process holds everything that Main uses of the world outside; tests replace it.
 type process struct {
 	name           string
 	args           []string
@@ -47,6 +47,7 @@ type process struct {
 	overtime       time.Duration
 }
 
+// main runs the service and returns the exit code.
 func (p *process) main(run func(context.Context, *Env) error) int {
 	cfg, err := Parse(p.name, p.args, p.getenv)
 	switch {
@@ -71,7 +72,8 @@ func (p *process) main(run func(context.Context, *Env) error) int {
 	})
 }
 
-// supervise runs to the end, or as far as the signals allow.
+// supervise calls run, ends its context at the first signal, and returns without
+// waiting for run at the second one or when the drain timeout is over.
 func (p *process) supervise(log *slog.Logger, cfg *Config, run func(context.Context, *Env) error) int {
 	ctx, drain := context.WithCancel(context.Background())
 	defer drain()
@@ -101,6 +103,8 @@ func (p *process) supervise(log *slog.Logger, cfg *Config, run func(context.Cont
 	}
 }
 
+// exitCode logs how the service ended. A cancelled context is no error while it
+// drains.
 func (p *process) exitCode(log *slog.Logger, err error, draining bool) int {
 	if err == nil || draining && errors.Is(err, context.Canceled) {
 		log.Info("end")
@@ -110,6 +114,7 @@ func (p *process) exitCode(log *slog.Logger, err error, draining bool) int {
 	return exitError
 }
 
+// newLogger returns a logger with the configured level and format.
 func newLogger(w io.Writer, cfg *Config) *slog.Logger {
 	opts := &slog.HandlerOptions{Level: cfg.LogLevel}
 	if cfg.LogFormat == "text" {

@@ -18,28 +18,34 @@ import (
 )
 
 const (
-	// A file begins with the result's length and checksum; zeros: it holds none.
+	// outboxHeader is the length of a file's header, in bytes: the result's length
+	// and its CRC-32. A file that begins with zeros has no result.
 	outboxHeader = 8
-	// outboxKeep is up to which size a file is kept as it is when its result is gone.
+	// outboxKeep is the largest size at which a file keeps its blocks for the next
+	// result.
 	outboxKeep = 64 << 10
-	// outboxPatience is after how long a result that still waits is flushed to the
-	// disk. Until then it survives the end of the process, not that of the machine.
+	// outboxPatience is the age at which a waiting result is flushed to the disk.
+	// Until then it survives the end of the process, but not that of the machine.
 	outboxPatience = time.Second
 )
 
-// Outbox keeps results in files until what they lead to is journaled, so that the
-// work is not done again when the worker is killed before that. One worker owns it.
+// Outbox keeps results in files until they are journaled, so that the work is not
+// done again when the worker is killed in between. It belongs to one worker. A nil
+// Outbox keeps nothing.
 type Outbox struct {
-	dir  string
-	name string // of this process's files
+	dir string
+	// name is the prefix of this process's files.
+	name string
 	log  *slog.Logger
 
-	mu   sync.Mutex
-	made int        // files so far
-	free []*os.File // those without a result
+	mu sync.Mutex
+	// made counts the files so far.
+	made int
+	// free are files without a result, for the next one.
+	free []*os.File
 }
 
-// OpenOutbox makes the directory if it is missing.
+// OpenOutbox returns the outbox in a directory, which it creates if it is missing.
 func OpenOutbox(dir string, log *slog.Logger) (*Outbox, error) {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return nil, fmt.Errorf("outbox: %w", err)
@@ -47,16 +53,20 @@ func OpenOutbox(dir string, log *slog.Logger) (*Outbox, error) {
 	return &Outbox{dir: dir, name: rand.Text()[:8], log: log}, nil
 }
 
-// parcel is a result in the outbox. nil is one that could not be kept.
-type parcel struct {
+// entry is a result in the outbox. A nil entry stands for a result that could not be
+// kept.
+type entry struct {
 	outbox *Outbox
 	file   *os.File
-	size   int
-	flush  *time.Timer
+	// size is the result's length, in bytes.
+	size int
+	// flush fires after outboxPatience.
+	flush *time.Timer
 }
 
-// put keeps a result. That it cannot is logged, and no reason not to publish it.
-func (o *Outbox) put(res forge.Result) *parcel {
+// put stores a result. An error is logged, and nil returned: the result is published
+// all the same.
+func (o *Outbox) put(res forge.Result) *entry {
 	if o == nil {
 		return nil
 	}
@@ -68,7 +78,8 @@ func (o *Outbox) put(res forge.Result) *parcel {
 	return p
 }
 
-func (o *Outbox) write(res forge.Result) (*parcel, error) {
+// write stores a result in a free file and schedules the flush.
+func (o *Outbox) write(res forge.Result) (*entry, error) {
 	data, err := work.MarshalResult(res)
 	if err != nil {
 		return nil, err
@@ -85,13 +96,13 @@ func (o *Outbox) write(res forge.Result) (*parcel, error) {
 		_ = os.Remove(f.Name())
 		return nil, err
 	}
-	p := &parcel{outbox: o, file: f, size: len(data)}
+	p := &entry{outbox: o, file: f, size: len(data)}
 	p.flush = time.AfterFunc(outboxPatience, func() { o.sync(f) })
 	return p, nil
 }
 
-// file returns a file without a result. Files are used again and again: to make and
-// remove one takes longer than everything else.
+// file returns a file without a result. Files are reused, because creating and
+// removing one takes longer than everything else.
 func (o *Outbox) file() (*os.File, error) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -104,6 +115,7 @@ func (o *Outbox) file() (*os.File, error) {
 	return os.OpenFile(filepath.Join(o.dir, fmt.Sprintf("%s-%d", o.name, o.made)), os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
 }
 
+// sync flushes a file and its directory to the disk.
 func (o *Outbox) sync(f *os.File) {
 	err := f.Sync()
 	if err == nil {
@@ -117,8 +129,8 @@ func (o *Outbox) sync(f *os.File) {
 	}
 }
 
-// remove forgets the result: it is journaled, or nobody wants it.
-func (p *parcel) remove() {
+// remove drops the result, which is journaled or not wanted, and frees its file.
+func (p *entry) remove() {
 	if p == nil {
 		return
 	}
@@ -138,14 +150,15 @@ func (p *parcel) remove() {
 	p.outbox.free = append(p.outbox.free, p.file)
 }
 
-// letter is a result that a former process left.
-type letter struct {
+// leftover is a result that a previous process did not get journaled.
+type leftover struct {
 	path   string
 	result forge.Result
 }
 
-// left returns the results that former processes left, and removes what holds none.
-func (o *Outbox) left() []letter {
+// leftovers returns the results that previous processes left, and removes files
+// without one. A result of a newer version is kept for that version.
+func (o *Outbox) leftovers() []leftover {
 	if o == nil {
 		return nil
 	}
@@ -153,12 +166,12 @@ func (o *Outbox) left() []letter {
 	if err != nil {
 		o.log.Error("cannot read the outbox: results in it are published by the next start", "err", err)
 	}
-	var list []letter
+	var list []leftover
 	for _, e := range entries {
-		l := letter{path: filepath.Join(o.dir, e.Name())}
+		l := leftover{path: filepath.Join(o.dir, e.Name())}
 		content, err := os.ReadFile(l.path)
 		if err == nil {
-			l.result, err = readParcel(content)
+			l.result, err = readEntry(content)
 		}
 		_, newer := errors.AsType[*bus.UnknownError](err)
 		switch {
@@ -176,9 +189,12 @@ func (o *Outbox) left() []letter {
 	return list
 }
 
+// errNoResult says that a file was empty, which is the normal state of a free one.
 var errNoResult = errors.New("no result")
 
-func readParcel(content []byte) (forge.Result, error) {
+// readEntry returns the result in a file's content. A file that was cut off while it
+// was written is an error.
+func readEntry(content []byte) (forge.Result, error) {
 	if len(content) < outboxHeader {
 		return forge.Result{}, errNoResult
 	}
@@ -193,13 +209,14 @@ func readParcel(content []byte) (forge.Result, error) {
 	return work.UnmarshalResult(data[:size])
 }
 
-func (l *letter) remove(log *slog.Logger) {
+// remove deletes the file of a result that was published.
+func (l *leftover) remove(log *slog.Logger) {
 	if err := os.Remove(l.path); err != nil {
 		log.Warn("cannot remove a file of the outbox", "err", err)
 	}
 }
 
-// close removes the files without a result.
+// close removes the files without a result. Those with one stay for the next process.
 func (o *Outbox) close() {
 	if o == nil {
 		return

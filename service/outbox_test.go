@@ -92,7 +92,7 @@ func TestDrainWithAResult(t *testing.T) {
 		return found()
 	})
 	next.Outbox = outbox(t, dir)
-	run(t, next)
+	workerRun(t, next)
 	r.decide()
 	if got := r.result(); got.Attempt.Number != 1 || forge.As[*forge.Analysis](got.Output) == nil {
 		t.Errorf("got %+v", got)
@@ -111,7 +111,7 @@ func TestResultsWaitWithoutAPermit(t *testing.T) {
 	})
 	w.Handlers[0].Agent, w.Permits, w.Parallel = true, service.NewPermits(1), 1
 	w.Outbox = outbox(t, t.TempDir())
-	run(t, w)
+	workerRun(t, w)
 	r.start(analyze(1), analyze(2), analyze(3))
 	for range 3 {
 		wait.For(t, began)

@@ -12,7 +12,9 @@ import (
 
 // What [Parse] returns instead of a configuration when a person only asked.
 var (
-	ErrHelp    = flag.ErrHelp
+	// ErrHelp is returned for --help.
+	ErrHelp = flag.ErrHelp
+	// ErrVersion is returned for --version.
 	ErrVersion = errors.New("version requested")
 )
 
@@ -56,8 +58,8 @@ func Parse(service string, args []string, getenv func(string) string) (*Config, 
 	return c, c.check()
 }
 
-// values picks where a setting comes from. An empty flag is a value too: it takes
-// back what the environment says.
+// values returns the texts that a setting has: of its flag, else of its variable,
+// else its default. An empty flag is a value too: it overrides the variable.
 func (s *setting) values(given []string, d defaults) []string {
 	switch env := d.getenv(s.env); {
 	case given != nil:

@@ -132,7 +132,7 @@ func TestProcessDrainsOnSIGTERM(t *testing.T) {
 	}
 	next := worker(t, b, func(context.Context, forge.Command, service.Progress) forge.Result { return found() })
 	next.Replica = "w2"
-	run(t, next)
+	workerRun(t, next)
 	if got := r.result(); got.Replica != "w2" || got.Failure() != nil {
 		t.Errorf("got %+v", got)
 	}

@@ -14,38 +14,45 @@ import (
 )
 
 const (
+	// maxProgressText bounds the text of one message to watchers, in bytes.
 	maxProgressText = 4 << 10
-	progressPerSec  = 20
-	// storeTime is how long a result waits at most until the whole transcript is stored.
+	// progressPerSec bounds the messages to watchers of one attempt.
+	progressPerSec = 20
+	// storeTime is how long a result waits at most until the whole transcript is
+	// stored.
 	storeTime = 3 * time.Second
 )
 
-// Progress tells how an attempt goes: whoever watches, and the transcript. Only
-// Kind, Text, Agent and Usage are read. It never blocks for long and may be called
-// by several goroutines. Who watches is spared what is too much: about twenty
-// messages a second go through. The transcript gets all, within its limits.
+// Progress reports a line of what an attempt does, to watchers and to the transcript.
+// Only Kind, Text, Agent and Usage are read. It never blocks for long and is safe for
+// concurrent use. Watchers get about twenty messages a second, the transcript all of
+// them, within its limits.
 type Progress func(forge.Progress)
 
-// teller is where everything passes that an attempt tells while it runs: nothing of
-// it leaves the worker with a secret or a terminal escape in it.
-type teller struct {
+// reporter receives everything that an attempt reports while it runs, and passes it
+// on without secrets and terminal escapes.
+type reporter struct {
 	attempt    *attempt
 	transcript *transcript.Writer
 
-	mu      sync.Mutex
-	streams map[forge.ProgressKind]*redact.Stream // each kind is a text of its own
-	limit   rate
+	mu sync.Mutex
+	// streams has a redactor for each kind of text, because a secret may be split
+	// over two messages.
+	streams map[forge.ProgressKind]*redact.Stream
+	// limit protects watchers.
+	limit rate
 }
 
-func (a *attempt) teller() *teller {
+// newReporter returns the attempt's reporter; its end must be called.
+func (a *attempt) newReporter() *reporter {
 	cfg := transcript.Config{Bus: a.run.Bus.Transcripts, Dir: a.run.LogDir, Log: a.log}
-	return &teller{
+	return &reporter{
 		attempt: a, transcript: transcript.New(cfg, a.cmd.To, a.cmd.Attempt), streams: map[forge.ProgressKind]*redact.Stream{},
 	}
 }
 
-// tell is a Progress.
-func (t *teller) tell(p forge.Progress) {
+// report implements Progress.
+func (t *reporter) report(p forge.Progress) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	a := t.attempt
@@ -62,8 +69,10 @@ func (t *teller) tell(p forge.Progress) {
 	}
 }
 
-// end stores what is left to be told, and the whole transcript.
-func (t *teller) end() {
+// end flushes the transcript's last lines and stores it as a whole. It comes before
+// the result is published, so that whoever waits for the result finds the transcript
+// complete.
+func (t *reporter) end() {
 	if !t.transcript.Close() {
 		t.attempt.log.Warn("the transcript is not kept as a whole: its last lines could not be stored in time")
 		return
@@ -71,8 +80,8 @@ func (t *teller) end() {
 	t.attempt.keepTranscript()
 }
 
-// keepTranscript stores the whole transcript, of former lives of the attempt too, if
-// there is one. Nothing hangs on it but some seconds.
+// keepTranscript stores the whole transcript, including lines of earlier processes. A
+// failure costs nothing but some seconds: the lines are still in the stream.
 func (a *attempt) keepTranscript() {
 	ctx, cancel := context.WithTimeout(context.Background(), storeTime)
 	defer cancel()
@@ -81,7 +90,8 @@ func (a *attempt) keepTranscript() {
 	}
 }
 
-func (t *teller) stream(k forge.ProgressKind) *redact.Stream {
+// stream returns the redactor of a kind.
+func (t *reporter) stream(k forge.ProgressKind) *redact.Stream {
 	s := t.streams[k]
 	if s == nil {
 		s = t.attempt.run.redactor().Stream()
@@ -90,7 +100,7 @@ func (t *teller) stream(k forge.ProgressKind) *redact.Stream {
 	return s
 }
 
-// cut returns at most n bytes of a text, whole characters.
+// cut returns at most n bytes of a text, without splitting a character.
 func cut(s string, n int) string {
 	if len(s) <= n {
 		return s
@@ -101,12 +111,13 @@ func cut(s string, n int) string {
 	return strings.ToValidUTF8(s[:n], "\uFFFD")
 }
 
-// rate counts within the present second.
+// rate counts messages within the present second.
 type rate struct {
 	since time.Time
 	n     int
 }
 
+// allow counts a message, and reports whether it is within the limit.
 func (r *rate) allow(now time.Time) bool {
 	if now.Sub(r.since) >= time.Second {
 		r.since, r.n = now, 0

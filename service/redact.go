@@ -9,8 +9,8 @@ import (
 	"github.com/pfl-forge/pfl-forge/internal/redact"
 )
 
-// secrets returns a Redactor that knows what is secret in the service's settings and
-// in its environment.
+// secrets returns a Redactor for the secrets in the service's settings and
+// environment.
 func (e *Env) secrets() *redact.Redactor {
 	secrets := append(redact.Environ(os.Environ()), redact.URL(e.Config.Server)...)
 	for _, p := range e.Config.Projects {
@@ -22,24 +22,26 @@ func (e *Env) secrets() *redact.Redactor {
 	return redact.New(secrets...)
 }
 
-func (r *run) redactor() *redact.Redactor {
+// redactor returns the worker's Redactor, or one that only knows the typical forms of
+// secrets.
+func (r *workerRun) redactor() *redact.Redactor {
 	if r.Secrets != nil {
 		return r.Secrets
 	}
 	return &shapes
 }
 
-// shapes knows no secret, only what they look like. It is never changed.
+// shapes knows no secrets, only their typical forms. It is never changed.
 var shapes redact.Redactor
 
 // withoutSecrets returns a result with every text redacted: it goes into the journal,
-// from there into files and prompts.
+// and from there into files and prompts.
 func withoutSecrets(r *redact.Redactor, res forge.Result) forge.Result {
 	texts(reflect.ValueOf(&res).Elem(), r.Text)
 	return res
 }
 
-// texts replaces every string in a value.
+// texts replaces every string in a value, recursively.
 func texts(v reflect.Value, by func(string) string) {
 	switch v.Kind() {
 	case reflect.String:

@@ -21,7 +21,7 @@ func TestRegardless(t *testing.T) {
 		return found()
 	})
 	w.Handlers[0].Regardless = true
-	run(t, w)
+	workerRun(t, w)
 	r.want()
 	r.dispatch(forge.Effects{Commands: []forge.Command{analyze(1)}})
 	r.dispatch(forge.Effects{Commands: []forge.Command{analyze(2)}})

@@ -13,21 +13,24 @@ import (
 )
 
 const (
-	// lastWords is how long a result may take to be journaled when draining is over.
-	lastWords = 3 * time.Second
-	// restartTime is how long a command is withheld from others whose result is in
-	// the outbox of a process that ended: it is published when that starts again.
+	// reportGrace is how long a result may take to be journaled when draining is
+	// over.
+	reportGrace = 3 * time.Second
+	// restartTime is how long a command is withheld from other replicas while its
+	// result is in the outbox of a process that ended: that process publishes it when
+	// it starts again.
 	restartTime = time.Minute
 )
 
-// report has the result decided on, however long that takes: the work is done and
-// must not be done again. A result that cannot be published becomes a failure.
+// report publishes the result and waits until it is journaled, however long that
+// takes: the work is done and must not be done again. With an outbox it waits only
+// until the service drains.
 func (a *attempt) report(ctx context.Context, res forge.Result) error {
 	kept := a.run.Outbox.put(res)
 	if kept != nil {
 		ctx = a.run.ctx // it need not wait for a runner as long as the drain may take
 	}
-	ctx, cancel := outlive(ctx, lastWords)
+	ctx, cancel := outlive(ctx, reportGrace)
 	defer cancel()
 	err := a.publish(ctx, res)
 	if ctx.Err() == nil || err == nil {
@@ -41,6 +44,7 @@ func (a *attempt) report(ctx context.Context, res forge.Result) error {
 	return bus.Retry(restartTime, err)
 }
 
+// publish publishes the result, or, if the bus refuses it, a failure in its place.
 func (a *attempt) publish(ctx context.Context, res forge.Result) error {
 	err := a.run.Bus.Results.Publish(ctx, res)
 	if err == nil || ctx.Err() != nil {
@@ -54,7 +58,8 @@ func (a *attempt) publish(ctx context.Context, res forge.Result) error {
 	return bus.Terminate(fmt.Sprintf("its result cannot be published: %v", err))
 }
 
-// unpublishable is reported in place of a result that cannot be.
+// unpublishable returns the failure that takes the place of a result that the bus
+// refuses.
 func unpublishable(res forge.Result, err error) forge.Result {
 	reason := forge.FailInvalidOutput
 	if _, ok := errors.AsType[*bus.TooLargeError](err); ok {
@@ -67,10 +72,10 @@ func unpublishable(res forge.Result, err error) forge.Result {
 	}
 }
 
-// deliver publishes what a former process left in the outbox, until ctx ends. A
-// command for the same attempt that comes meanwhile finds it running.
-func (r *run) deliver(ctx context.Context, wait *sync.WaitGroup) {
-	for _, l := range r.Outbox.left() {
+// deliver publishes the results that a previous process left in the outbox, until ctx
+// ends. A command for the same attempt that arrives meanwhile finds it running.
+func (r *workerRun) deliver(ctx context.Context, wait *sync.WaitGroup) {
+	for _, l := range r.Outbox.leftovers() {
 		a := r.attempt(forge.Command{To: l.result.To, Attempt: l.result.Attempt})
 		a.log.Info("publish a result that a former process left")
 		added := r.add(a)
@@ -90,7 +95,7 @@ func (r *run) deliver(ctx context.Context, wait *sync.WaitGroup) {
 	}
 }
 
-// outlive returns a context that ends some time after its parent.
+// outlive returns a context that ends d after its parent.
 func outlive(parent context.Context, d time.Duration) (context.Context, context.CancelFunc) {
 	ctx, cancel := context.WithCancel(context.WithoutCancel(parent))
 	stop := context.AfterFunc(parent, func() {
@@ -108,6 +113,7 @@ func outlive(parent context.Context, d time.Duration) (context.Context, context.
 	}
 }
 
+// outcome returns the reason of a failure, or transcript.OutcomeOK.
 func outcome(r *forge.Result) string {
 	if r.Failure() != nil {
 		return string(r.Failure().Reason)

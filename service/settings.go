@@ -14,26 +14,30 @@ import (
 	"github.com/pfl-forge/pfl-forge"
 )
 
-// A setting can be given as a flag or in the environment. This table is all there
-// is: parsing, file lock, errors and the help text are made from it.
+// setting is one setting of a service, given as a flag or in the environment.
+// Parsing, conflicts, errors and the help text are made from this table alone.
 type setting struct {
 	flag, env string
-	value     string // placeholder in the help text
-	usage     string
-	// initial returns the default, as if it had been given; nil: there is none.
+	// value is the placeholder in the help text.
+	value string
+	usage string
+	// initial returns the default as a text; nil: there is none.
 	initial func(d defaults) string
-	set     func(c *Config, s string) error
+	// set parses a text into the configuration.
+	set func(c *Config, s string) error
 	// many settings may be repeated; in the environment, commas separate them.
 	many bool
 }
 
-// defaults is what defaults are made from.
+// defaults has the values that defaults are derived from.
 type defaults struct {
 	service string
 	replica forge.ReplicaID
 	getenv  func(string) string
 }
 
+// settings returns the table, in the order of the help text. StateDir comes after
+// Replica, because its default contains it.
 func settings() []setting {
 	return []setting{
 		{flag: "server", env: "FORGE_SERVER", value: "URL,...", usage: "NATS servers", initial: fixed("nats://127.0.0.1:4222"), set: setServer},
@@ -56,9 +60,10 @@ func settings() []setting {
 	}
 }
 
+// fixed returns a constant default.
 func fixed(s string) func(defaults) string { return func(defaults) string { return s } }
 
-// hostReplica makes an id of the host's name, which in Kubernetes is the pod's.
+// hostReplica derives an id from the host's name, which in Kubernetes is the pod's.
 func hostReplica(defaults) string {
 	name, err := os.Hostname()
 	if err != nil {
@@ -67,7 +72,8 @@ func hostReplica(defaults) string {
 	return forge.Slug(name)
 }
 
-// stateDir keeps copies apart that share a home directory.
+// stateDir returns a directory of this replica's own, so that copies that share a
+// home directory stay apart.
 func stateDir(d defaults) string {
 	base := d.getenv("XDG_STATE_HOME")
 	if !filepath.IsAbs(base) {
@@ -85,6 +91,7 @@ func setReplica(c *Config, s string) (err error) {
 	return err
 }
 
+// setFile returns a setter for the path of a file that must exist.
 func setFile(field func(*Config) *string) func(*Config, string) error {
 	return func(c *Config, s string) error {
 		if err := checkSecretFile(s); err != nil {
@@ -95,12 +102,14 @@ func setFile(field func(*Config) *string) func(*Config, string) error {
 	}
 }
 
+// setTokenFile also reads the token once, to report errors at the start.
 func setTokenFile(c *Config, s string) error {
 	c.TokenFile = s
 	_, err := readToken(s)
 	return err
 }
 
+// addProject adds a repository, and refuses an id that was given before.
 func addProject(c *Config, s string) error {
 	p, err := parseProject(s)
 	if err != nil {
@@ -172,6 +181,7 @@ func setLogLevel(c *Config, s string) error {
 	return nil
 }
 
+// setSandbox maps the modes to RequireSandbox.
 func setSandbox(c *Config, s string) error {
 	if s != "project" && s != "require" {
 		return fmt.Errorf("%q is not project or require", s)

@@ -91,7 +91,7 @@ func TestWholeTranscript(t *testing.T) {
 		return found() // says nothing
 	})
 	w.Parallel, w.Recheck = 1, 20*time.Millisecond
-	run(t, w)
+	workerRun(t, w)
 	r.start(analyze(1))
 	r.result()
 	same(t, b, analyze(1).Attempt)
@@ -130,7 +130,7 @@ func TestWholeTranscriptAfterKill(t *testing.T) {
 		return found()
 	})
 	w.Parallel = 1
-	run(t, w)
+	workerRun(t, w)
 	r.start(analyze(1))
 	r.result()
 	same(t, b, analyze(1).Attempt)
@@ -211,7 +211,7 @@ func TestWholeTranscriptCannotBeKept(t *testing.T) {
 				return found()
 			})
 			w.Log = slog.New(slog.NewTextHandler(&log, nil))
-			run(t, w)
+			workerRun(t, w)
 			harm(t, s)
 			r.start(analyze(1))
 			if got := r.result(); got.Failure() != nil || forge.As[*forge.Analysis](got.Output) == nil {

@@ -17,81 +17,92 @@ import (
 
 // What [context.Cause] of a cancelled attempt says.
 var (
-	// ErrNotWanted means that nobody waits for the result any more.
+	// ErrNotWanted is the cause of an attempt's end when its result is not needed any
+	// more.
 	ErrNotWanted = errors.New("the attempt is not wanted any more")
-	// ErrDraining means that this process ends, and another takes the command.
+	// ErrDraining is the cause of an attempt's end when this process ends; another
+	// replica gets the command.
 	ErrDraining = errors.New("the service is draining")
 )
 
-// defaultRecheck is how often a running attempt makes sure that it is wanted.
+// defaultRecheck is the interval in which a running attempt asks whether it is
+// wanted.
 const defaultRecheck = 10 * time.Second
 
-// Handler does the attempts of one step.
+// Handler carries out the attempts of one step.
 type Handler struct {
+	// Step selects the commands.
 	Step forge.Step
-	// Agent says that an attempt calls an agent: it holds a permit while it runs.
+	// Agent says that an attempt calls an agent, and so holds a permit while it runs,
+	// and a lease where replicas share commands.
 	Agent bool
 	// Lease says that an attempt holds a lease although it calls no agent: no other
-	// replica begins it meanwhile, and a replica that was killed gets it back as soon as
-	// it starts again.
+	// replica begins it meanwhile, and a replica that was killed gets it back as soon
+	// as it starts again.
 	Lease bool
-	// Regardless says that an attempt is done, and what it found reported, also when
-	// nobody waits for it: what it looks for may be a fact all the same. Do then asks
-	// by itself before it changes anything.
+	// Regardless says that an attempt is carried out and its findings are reported
+	// even if they are not wanted: they may be facts, such as a merge that happened.
+	// Do then asks by itself before it changes anything.
 	Regardless bool
-	// Do does one attempt and reports what it found, as facts: the step's payload
-	// or a Failure, and what the agent used. Everything else of the result is
-	// filled in. Do must return soon after ctx ended, with everything that it
+	// Do carries out one attempt and returns its findings: the step's payload or a
+	// Failure, and the agent's usage. All other fields of the result are filled in by
+	// the worker. Do must return soon after ctx ended, with everything that it
 	// started ended too. What it returns then is dropped if the attempt is not
-	// wanted, and so is a Failure when draining: the command goes to another.
+	// wanted, and so is a Failure while the service drains: the command goes to
+	// another replica.
 	Do func(ctx context.Context, cmd forge.Command, progress Progress) forge.Result
 }
 
-// Worker takes the commands of some steps, has them done, and reports one result
-// for each. It decides nothing.
+// Worker takes the commands of its handlers' steps, has them carried out, and reports
+// one result for each. It decides nothing.
 type Worker struct {
-	Bus      *bus.Bus
-	Replica  forge.ReplicaID
-	Log      *slog.Logger
+	// Bus is where commands come from and results go.
+	Bus *bus.Bus
+	// Replica names this worker among all that have the same steps.
+	Replica forge.ReplicaID
+	// Log receives the worker's own events, not those of agents.
+	Log *slog.Logger
+	// Handlers has at most one for each step.
 	Handlers []Handler
-	// Parallel is how many attempts of each step run at the same time, at least 1.
+	// Parallel is the number of attempts of each step that run at the same time, at
+	// least 1.
 	Parallel int
-	// Outbox keeps results until they are journaled; nil: when this process is killed
+	// Outbox keeps results until they are journaled; nil: if this process is killed
 	// with a result, the work is done again.
 	Outbox *Outbox
-	// Permits bounds the agents of all workers that share it; nil means that
-	// Parallel is bound enough.
+	// Permits bounds the agents of all workers that share it; nil: only Parallel
+	// does.
 	Permits *Permits
-	// Shared says that other replicas take the same commands. Then an attempt that
-	// calls an agent, or asks for it, holds a lease, so that no two work on a task at the
-	// same time.
+	// Shared says that other replicas take the same commands. Attempts that call an
+	// agent, or whose handler asks for it, then hold leases, so that no two replicas
+	// work on a task at the same time.
 	Shared bool
 	// Grace is how long running attempts may go on when Run's context ends.
 	Grace time.Duration
-	// Recheck is how often a running attempt makes sure that it is wanted; 0 means
-	// every 10 seconds.
+	// Recheck is the interval in which a running attempt asks whether it is wanted;
+	// 0: every 10 seconds.
 	Recheck time.Duration
-	// Secrets are taken out of everything that leaves the worker, beside what looks
-	// like a secret; nil: none are known.
+	// Secrets are redacted from everything that leaves the worker, beside texts with
+	// the form of a secret; nil: only those are.
 	Secrets *redact.Redactor
-	// LogDir is absolute: transcripts are kept there too, in a file for each attempt;
-	// empty: on the bus alone.
+	// LogDir is an absolute path where transcripts are kept too, one file for each
+	// attempt; empty: they are on the bus alone.
 	LogDir string
-	// OnControl, if set, is told what is not needed any more, such as checkouts.
-	// It must not block.
+	// OnControl, if set, receives control messages, for example to give checkouts
+	// back. It must not block.
 	OnControl func(live.Control)
 }
 
-// Run works until ctx ends, then drains: it takes nothing new, gives running
-// attempts their grace, cancels the rest so that other replicas get their
-// commands, and returns when no handler runs.
+// Run works until ctx ends, then drains: it takes nothing new, gives running attempts
+// their Grace, cancels the rest so that other replicas get their commands, and
+// returns when no handler runs.
 func (w *Worker) Run(ctx context.Context) error {
 	if err := w.check(); err != nil {
 		return err
 	}
 	jobs, abort := context.WithCancelCause(context.WithoutCancel(ctx))
 	defer abort(nil)
-	r := &run{Worker: w, ctx: ctx, life: w.holder(), attempts: map[string]*attempt{}}
+	r := &workerRun{Worker: w, ctx: ctx, holder: w.holder(), attempts: map[string]*attempt{}}
 	if err := w.Bus.Live.FollowControl(jobs, r.control); err != nil {
 		return err
 	}
@@ -119,6 +130,7 @@ func (w *Worker) Run(ctx context.Context) error {
 	return errors.Join(errs...)
 }
 
+// check returns an error if the worker is not set up correctly.
 func (w *Worker) check() error {
 	switch {
 	case w.Bus == nil, w.Log == nil, len(w.Handlers) == 0:
@@ -139,9 +151,10 @@ func (w *Worker) check() error {
 	return nil
 }
 
-// leased says whether attempts of a handler hold leases.
+// leased reports whether attempts of a handler hold leases.
 func (w *Worker) leased(h Handler) bool { return w.Shared && (h.Agent || h.Lease) }
 
+// recheck returns Recheck or its default.
 func (w *Worker) recheck() time.Duration {
 	if w.Recheck == 0 {
 		return defaultRecheck
@@ -149,19 +162,21 @@ func (w *Worker) recheck() time.Duration {
 	return w.Recheck
 }
 
-// run is one Run.
-type run struct {
+// workerRun is the state of one call of Run.
+type workerRun struct {
 	*Worker
-	life work.LeaseHolder
-	ctx  context.Context //nolint:containedctx // ends when nothing new is to be started
+	// holder identifies this process as the owner of leases.
+	holder work.LeaseHolder
+	ctx    context.Context //nolint:containedctx // ends when nothing new is to be started
 
-	mu       sync.Mutex
-	attempts map[string]*attempt // those that run, by their command's id
+	mu sync.Mutex
+	// attempts are those that run, by the id of their command.
+	attempts map[string]*attempt
 }
 
-// graceOver waits until running attempts have had their grace. It is false if they
-// ended before.
-func (r *run) graceOver(done <-chan struct{}) bool {
+// graceOver waits until the running attempts have had their grace, and returns true,
+// or until done is closed, and returns false.
+func (r *workerRun) graceOver(done <-chan struct{}) bool {
 	select {
 	case <-done:
 		return false
@@ -177,13 +192,13 @@ func (r *run) graceOver(done <-chan struct{}) bool {
 	}
 }
 
-// control makes the attempts that somebody says are not wanted ask for themselves.
-// It comes before the next recheck, and a wrong one changes nothing.
-func (r *run) control(c live.Control) {
+// control makes the attempts that a control message names ask at once whether they
+// are wanted. The message itself decides nothing, so a wrong one changes nothing.
+func (r *workerRun) control(c live.Control) {
 	r.mu.Lock()
 	for _, a := range r.attempts {
 		if a.concerns(c) {
-			a.askNow()
+			a.recheckNow()
 		}
 	}
 	r.mu.Unlock()
@@ -192,9 +207,9 @@ func (r *run) control(c live.Control) {
 	}
 }
 
-// add registers an attempt. It is false if the same one runs already: the server
-// took this process for dead and sent its command again.
-func (r *run) add(a *attempt) bool {
+// add registers an attempt. It returns false if the same one runs already, because
+// the server took this process for dead and sent its command again.
+func (r *workerRun) add(a *attempt) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.attempts[a.cmd.ID()] != nil {
@@ -204,7 +219,8 @@ func (r *run) add(a *attempt) bool {
 	return true
 }
 
-func (r *run) remove(a *attempt) {
+// remove ends the registration of an attempt.
+func (r *workerRun) remove(a *attempt) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	delete(r.attempts, a.cmd.ID())

@@ -125,7 +125,7 @@ func worker(t *testing.T, b *bus.Bus, work do) *service.Worker {
 }
 
 // run runs a worker until the test ends.
-func run(t *testing.T, w *service.Worker) {
+func workerRun(t *testing.T, w *service.Worker) {
 	t.Helper()
 	background(t, func(ctx context.Context) {
 		if err := w.Run(ctx); err != nil {
@@ -139,7 +139,7 @@ func found() forge.Result { return forge.Result{Output: &forge.Analysis{NothingT
 func TestResultIsFilledIn(t *testing.T) {
 	b := bustest.Start(t)
 	r := newRunner(t, b)
-	run(t, worker(t, b, func(context.Context, forge.Command, service.Progress) forge.Result {
+	workerRun(t, worker(t, b, func(context.Context, forge.Command, service.Progress) forge.Result {
 		res := found()
 		res.To, res.Replica, res.Agent = forge.Key{Project: "forged"}, "forged", "recipe"
 		return res
@@ -156,7 +156,7 @@ func TestResultIsFilledIn(t *testing.T) {
 func TestOwnCommandIsClaimedFirst(t *testing.T) {
 	b := bustest.Start(t)
 	r := newRunner(t, b)
-	run(t, worker(t, b, func(context.Context, forge.Command, service.Progress) forge.Result { return found() }))
+	workerRun(t, worker(t, b, func(context.Context, forge.Command, service.Progress) forge.Result { return found() }))
 	cmd := analyze(1)
 	cmd.Replica = "w1"
 	r.start(cmd)
@@ -180,7 +180,7 @@ func TestUnwantedCommandIsNotStarted(t *testing.T) {
 		return found()
 	})
 	w.Parallel = 1 // in order
-	run(t, w)
+	workerRun(t, w)
 	r.none()
 	if n := wait.For(t, began); n != 99 {
 		t.Errorf("attempt %d was started", n)
@@ -200,7 +200,7 @@ func TestRegardlessReportsFacts(t *testing.T) {
 		return found()
 	})
 	w.Handlers[0].Regardless, w.Parallel = true, 1 // in order
-	run(t, w)
+	workerRun(t, w)
 	if got := r.result(); got.Attempt.Number != 2 || forge.As[*forge.Analysis](got.Output) == nil {
 		t.Errorf("got %+v", got)
 	}
@@ -239,7 +239,7 @@ func TestControlCancelsAtOnce(t *testing.T) {
 	h := newBlocked()
 	w := worker(t, b, h.do)
 	w.Recheck = time.Hour
-	run(t, w)
+	workerRun(t, w)
 	r.start(analyze(1))
 	wait.For(t, h.began)
 	r.want()
@@ -257,7 +257,7 @@ func TestWrongControlChangesNothing(t *testing.T) {
 	w := worker(t, b, h.do)
 	seen := make(chan live.Control, 10)
 	w.OnControl = func(c live.Control) { seen <- c }
-	run(t, w)
+	workerRun(t, w)
 	r.start(analyze(1))
 	wait.For(t, h.began)
 	r.dispatch(forge.Effects{Cancels: []forge.Attempt{analyze(1).Attempt}}) // but it is still open
@@ -276,7 +276,7 @@ func TestRecheckCancels(t *testing.T) {
 	h := newBlocked()
 	w := worker(t, b, h.do)
 	w.Recheck = 10 * time.Millisecond
-	run(t, w)
+	workerRun(t, w)
 	r.start(analyze(1))
 	wait.For(t, h.began)
 	r.want()
@@ -291,7 +291,7 @@ func TestACancelledAttemptDidNotCrash(t *testing.T) {
 	b := bustest.Start(t)
 	r := newRunner(t, b)
 	began := make(chan int, 1)
-	run(t, worker(t, b, func(ctx context.Context, cmd forge.Command, _ service.Progress) forge.Result {
+	workerRun(t, worker(t, b, func(ctx context.Context, cmd forge.Command, _ service.Progress) forge.Result {
 		began <- cmd.Attempt.Number
 		<-ctx.Done()
 		return forge.Result{
@@ -316,7 +316,7 @@ func TestCostsOfACancelledAttemptAreReported(t *testing.T) {
 	h.usage = forge.Usage{Calls: 1, OutputTokens: 7, CostUSD: 0.5}
 	w := worker(t, b, h.do)
 	w.Recheck = 10 * time.Millisecond
-	run(t, w)
+	workerRun(t, w)
 	r.start(analyze(1))
 	wait.For(t, h.began)
 	r.want()
@@ -328,7 +328,7 @@ func TestCostsOfACancelledAttemptAreReported(t *testing.T) {
 func TestBadHandlersBecomeFailures(t *testing.T) {
 	b := bustest.Start(t)
 	r := newRunner(t, b)
-	run(t, worker(t, b, func(_ context.Context, cmd forge.Command, _ service.Progress) forge.Result {
+	workerRun(t, worker(t, b, func(_ context.Context, cmd forge.Command, _ service.Progress) forge.Result {
 		switch cmd.Attempt.Number {
 		case 1:
 			panic("of no use")

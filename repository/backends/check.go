@@ -19,7 +19,7 @@ import (
 	"github.com/pfl-forge/pfl-forge/config"
 )
 
-// Check is what this machine has of one back end.
+// Check is the result of looking for one back end on this machine.
 type Check struct {
 	Agent   string
 	Version string         // as its program says it; empty for one that was not asked

@@ -9,7 +9,8 @@ import (
 	"github.com/pfl-forge/pfl-forge/repository"
 )
 
-// analyze asks the intent's agent for a plan, or, if it is a second one, an architect.
+// analyze has the intent's agent make a plan; for the step architect, a second plan
+// with a stronger model. A command that only asks for the policy calls no agent.
 func analyze(ctx context.Context, j *repository.Job) error {
 	answer := forge.Analysis{}
 	if !j.Command.Analyze().PolicyOnly {
@@ -35,8 +36,9 @@ func analyze(ctx context.Context, j *repository.Job) error {
 	return nil
 }
 
-// analysisCall is what the command's step may answer: nobody looks deeper than an
-// architect, and parts of parts have an end.
+// analysisCall returns the call for the command's step. The answer may not ask for an
+// architect if it is one, nor divide the request into children beyond the project's
+// depth.
 func analysisCall(j *repository.Job) agent.Call {
 	call := agent.Call{Role: agent.RoleAnalyze, Schema: agent.AnalysisSchema}
 	if j.Command.Attempt.Step == forge.StepArchitect {

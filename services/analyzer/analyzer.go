@@ -16,7 +16,8 @@ import (
 	"github.com/pfl-forge/pfl-forge/service"
 )
 
-// Analyzer does the steps that look at a repository before anything is changed.
+// Analyzer carries out the steps that read a repository before anything is changed:
+// analyze, architect, audit, observe and intake.
 type Analyzer struct {
 	repos *repository.Set
 	log   *slog.Logger
@@ -27,7 +28,7 @@ func New(repos *repository.Set, log *slog.Logger) *Analyzer {
 	return &Analyzer{repos: repos, log: log}
 }
 
-// Handlers is what a worker has to do for it; see Run.
+// Handlers returns the handlers for the worker that is passed to Run.
 func (a *Analyzer) Handlers() []service.Handler {
 	do := func(step forge.Step, work func(context.Context, *repository.Job) error) service.Handler {
 		return service.Handler{Step: step, Agent: true, Do: func(ctx context.Context, cmd forge.Command, progress service.Progress) forge.Result {
@@ -40,7 +41,7 @@ func (a *Analyzer) Handlers() []service.Handler {
 	}
 }
 
-// states returns the names under which the steps of an intent keep their conversations.
+// states returns the names of the state directories of an intent's steps.
 func (a *Analyzer) states(intent forge.IntentID) []string {
 	var names []string
 	for _, h := range a.Handlers() {
@@ -49,7 +50,8 @@ func (a *Analyzer) states(intent forge.IntentID) []string {
 	return names
 }
 
-// Run has the worker, which was made with Handlers, work until ctx ends.
+// Run removes the sessions of intents that ended before, and has the worker, which
+// was made with Handlers, work until ctx ends.
 func (a *Analyzer) Run(ctx context.Context, w *service.Worker) error {
 	err := a.repos.Prepare(ctx, func(ctx context.Context, r *repository.Repository) error { return a.sweep(ctx, w.Bus, r) })
 	if err != nil {
@@ -77,7 +79,7 @@ func (a *Analyzer) forget(ctx context.Context, intent forge.Key) {
 	}
 }
 
-// sweep removes the sessions of intents that ended while nobody listened.
+// sweep removes the sessions of intents that ended before this process listened.
 func (a *Analyzer) sweep(ctx context.Context, b *bus.Bus, r *repository.Repository) error {
 	summaries, err := b.Journal.Summaries(ctx, r.Project)
 	if err != nil {

@@ -7,12 +7,13 @@ import (
 	"github.com/pfl-forge/pfl-forge/repository"
 )
 
-// answered takes an answer, while the directory that the agent saw is still there; empty
-// if it saw none.
-type answered func(answer []byte, dir string) error
+// answerFunc receives an answer while the directory that the agent saw still exists;
+// dir is empty if it saw none.
+type answerFunc func(answer []byte, dir string) error
 
-// ask has the command's agent answer at the tip of the base branch.
-func ask(ctx context.Context, j *repository.Job, call agent.Call, take answered) error {
+// ask has the command's agent answer a call at the tip of the base branch. An agent
+// reads a checkout; a recipe only if its tasks depend on the files.
+func ask(ctx context.Context, j *repository.Job, call agent.Call, take answerFunc) error {
 	step := j.Command.Attempt.Step
 	call.StateDir = j.StateDir(repository.StateName(j.Command.To.Intent, step))
 	recipe, err := j.IsRecipe()
@@ -31,7 +32,7 @@ func ask(ctx context.Context, j *repository.Job, call agent.Call, take answered)
 	if recipe {
 		out, err = j.Run(ctx, call)
 	} else {
-		out, err = converse(ctx, j, call)
+		out, err = askInSession(ctx, j, call)
 	}
 	if err != nil {
 		return err
@@ -39,22 +40,22 @@ func ask(ctx context.Context, j *repository.Job, call agent.Call, take answered)
 	return take(out.Answer, call.Dir)
 }
 
-// converse makes the call in the step's conversation, which any replica goes on with.
-// Where it is gone, one begins anew, with everything that was answered so far.
-func converse(ctx context.Context, j *repository.Job, call agent.Call) (agent.Outcome, error) {
+// askInSession makes the call in the step's session, which any replica can resume. If
+// it is lost, a new one begins with everything that was answered so far.
+func askInSession(ctx context.Context, j *repository.Job, call agent.Call) (agent.Outcome, error) {
 	if _, err := j.FetchSession(ctx, call.StateDir); err != nil {
 		return agent.Outcome{}, err
 	}
 	defer j.SaveSession(ctx, call.StateDir, nil)
-	return j.Converse(ctx, call, repository.Conversation{
-		Prompts: func(o repository.Opening) (system, text string, err error) {
-			return prompts(j.Command, j.Config, o == repository.OpenResume)
+	return j.CallInSession(ctx, call, repository.SessionCall{
+		Prompts: func(o repository.SessionStart) (system, text string, err error) {
+			return prompts(j.Command, j.Config, o == repository.StartResumed)
 		},
 	})
 }
 
-// reads reports whether the call looks at files: of recipes only those do whose tasks
-// depend on what is there.
+// reads reports whether the call needs a checkout: of recipes only those whose tasks
+// depend on the files.
 func reads(j *repository.Job, recipe bool) bool {
 	if !recipe {
 		return true

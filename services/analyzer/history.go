@@ -6,36 +6,45 @@ import (
 	"github.com/pfl-forge/pfl-forge"
 )
 
-// Bounds of what is told of the project's history.
+// Bounds of a prompt.
 const (
-	maxRuns      = 40
-	maxRunFiles  = 20
-	maxNoticed   = 200
-	noticedRoom  = 96 << 10 // bytes of all that was noticed
-	maxNoticeLen = 4 << 10  // bytes of one
-	maxPlaces    = 20       // of one
+	// maxRuns bounds the earlier runs in a prompt.
+	maxRuns = 40
+	// maxRunFiles bounds the files of each.
+	maxRunFiles = 20
+	// maxNoticed bounds the observations in a prompt.
+	maxNoticed = 200
+	// noticedRoom bounds all observations together, in bytes.
+	noticedRoom = 96 << 10
+	// maxNoticeLen bounds one observation, in bytes.
+	maxNoticeLen = 4 << 10
+	// maxPlaces bounds the places of one observation.
+	maxPlaces = 20
 )
 
-// history is what happened before.
+// history is the part of a prompt about earlier runs.
 type history struct {
-	Runs        []pastRun
-	MoreRuns    int // that are not shown
-	Noticed     []noticed
-	MoreNoticed int // that are not shown
+	Runs []pastRun
+	// MoreRuns counts the runs that are not shown.
+	MoreRuns int
+	Noticed  []noticed
+	// MoreNoticed counts the observations that are not shown.
+	MoreNoticed int
 }
 
-// pastRun is a run that ended. Changed names what changed its course.
+// pastRun is a run that ended. Changed names the rules that changed its course.
 type pastRun struct {
 	forge.PastRun
 	Changed string
 }
 
-// noticed is what an agent noticed, and where.
+// noticed is an observation with its places as text.
 type noticed struct {
 	forge.Observation
 	Places []string
 }
 
+// newHistory returns the runs and observations of a command, within the bounds.
 func newHistory(cmd *forge.Command) history {
 	var h history
 	past, observations := cmd.Analyze().Past, []forge.Observation(nil)
@@ -65,7 +74,7 @@ func newHistory(cmd *forge.Command) history {
 	return h
 }
 
-// shown lists evidence, a line for each.
+// shown returns a line for each piece of evidence.
 func shown(list []forge.Evidence) []string {
 	var out []string
 	for _, e := range list[:min(len(list), maxPlaces)] {

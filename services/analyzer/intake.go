@@ -10,7 +10,8 @@ import (
 	"github.com/pfl-forge/pfl-forge/repository"
 )
 
-// intake asks for a task and criteria of an intent that is a goal.
+// intake has the agent state a goal's task and criteria. Criteria that a person gave
+// stay as they are.
 func intake(ctx context.Context, j *repository.Job) error {
 	taken := forge.Intake{}
 	if !j.Command.Analyze().PolicyOnly {

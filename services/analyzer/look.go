@@ -10,7 +10,7 @@ import (
 	"github.com/pfl-forge/pfl-forge/repository"
 )
 
-// audit asks for a report on what the intent says. What was found is noticed as well.
+// audit has the agent report on the project. Each finding is also an observation.
 func audit(ctx context.Context, j *repository.Job) error {
 	var found forge.Audit
 	err := look(ctx, j, agent.RoleAudit, func(answer []byte, dir string) error {
@@ -30,8 +30,8 @@ func audit(ctx context.Context, j *repository.Job) error {
 	return nil
 }
 
-// findings leaves out of an audit what cannot be seen anywhere, and returns each finding
-// as an observation.
+// findings removes findings without an existing place from an audit, and returns the
+// others as observations.
 func findings(j *repository.Job, dir string, a *forge.Audit) []forge.Observation {
 	var list []forge.Observation
 	for i := range a.Areas {
@@ -55,7 +55,7 @@ func findings(j *repository.Job, dir string, a *forge.Audit) []forge.Observation
 	return list
 }
 
-// patterns asks for what comes back in the project's history.
+// patterns has the agent find what recurs in the project's history.
 func patterns(ctx context.Context, j *repository.Job) error {
 	var found forge.Observed
 	err := look(ctx, j, agent.RoleObserve, func(answer []byte, dir string) error {
@@ -75,7 +75,7 @@ func patterns(ctx context.Context, j *repository.Job) error {
 	return nil
 }
 
-// seenTwice leaves out the patterns that cannot be seen in two places.
+// seenTwice removes the patterns that are not seen in two existing places.
 func seenTwice(j *repository.Job, dir string, o forge.Observed) forge.Observed {
 	var kept []forge.Pattern
 	for _, p := range o.Patterns {
@@ -90,7 +90,8 @@ func seenTwice(j *repository.Job, dir string, o forge.Observed) forge.Observed {
 	return o
 }
 
-func look(ctx context.Context, j *repository.Job, role agent.Role, take answered) error {
+// look makes a call that only a model can answer.
+func look(ctx context.Context, j *repository.Job, role agent.Role, take answerFunc) error {
 	if err := j.NeedModel(); err != nil {
 		return err
 	}

@@ -7,9 +7,9 @@ import (
 	"strings"
 )
 
-// inRepository returns paths as they are named from the repository's root, each once.
-// An agent that worked in dir also names them with it. What is not in the repository
-// is left out.
+// inRepository returns paths relative to the repository's root, each once. Agents
+// also name files with the directory of their checkout. Paths outside of the
+// repository are left out.
 func inRepository(dir string, paths []string) []string {
 	var out []string
 	for _, p := range paths {

@@ -8,11 +8,11 @@ import (
 	"github.com/pfl-forge/pfl-forge"
 )
 
-// line is what follows the path in a reference, such as :12, :12-20 or #L12.
+// line matches the end of a reference, such as :12, :12-20 or #L12.
 var line = regexp.MustCompile(`(:[0-9]+([-:,][0-9]+)*|#L[0-9]+(-L[0-9]+)?)$`)
 
-// existing returns the evidence that somebody can look at, each once: what is no file, and
-// files that are in dir.
+// existing returns the evidence that can be looked at, each once: files that exist in
+// dir, and everything that is no file.
 func existing(dir string, list []forge.Evidence) []forge.Evidence {
 	root, err := os.OpenRoot(dir)
 	if err != nil {
@@ -31,6 +31,7 @@ func existing(dir string, list []forge.Evidence) []forge.Evidence {
 	return out
 }
 
+// isIn reports whether a path exists below root.
 func isIn(root *os.Root, path string) bool {
 	_, err := root.Lstat(path)
 	return path != "" && err == nil

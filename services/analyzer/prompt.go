@@ -22,7 +22,8 @@ var templates = map[forge.Step]*prompt.Template{
 	forge.StepIntake:    load("intake.md", "history.md"),
 }
 
-// load panics if a file is wrong, because the files are part of the program.
+// load parses a prompt, and panics if a file is wrong, because the files are part of
+// the program.
 func load(names ...string) *prompt.Template {
 	var text strings.Builder
 	for _, name := range names {
@@ -35,35 +36,42 @@ func load(names ...string) *prompt.Template {
 	return prompt.New(names[0], text.String())
 }
 
-// Bounds of what an analysis is told of other intents.
+// Bounds of a prompt.
 const (
+	// maxOthers bounds the other intents in a prompt.
 	maxOthers = 100
-	maxRoom   = 64 << 10 // bytes of the plans and files of all of them
+	// maxRoom bounds their plans and files together, in bytes.
+	maxRoom = 64 << 10
 )
 
-// question is what an answer is made from.
-type question struct {
+// promptData is the data of the analyzer's prompts.
+type promptData struct {
 	*forge.Command
 	history
-	Insufficient string // why the analysis before was not sufficient
+	// Insufficient is why the analysis before was not sufficient.
+	Insufficient string
 
-	Parts   bool   // the request may be taken apart
-	Checks  string // the project's verify commands
+	// Parts says that the request may be divided into children.
+	Parts bool
+	// Checks are the project's verify commands.
+	Checks  string
 	Answers []forge.Clarification
 	Others  []other
-	More    int // others that are not shown
+	// More counts the other intents that are not shown.
+	More int
 }
 
-// other is another active intent. Cut says that there was no room for its plan and files.
+// other is another active intent. Cut says that there was no room for its plan and
+// files.
 type other struct {
 	forge.ActiveIntent
 	Cut bool
 }
 
-// prompts returns who the agent is, and what it has to do: something new, or, in a
-// conversation that goes on, what has been answered since.
+// prompts returns the system prompt and the prompt: of a new session, or, in one that
+// is resumed, what has been answered since.
 func prompts(cmd *forge.Command, c *config.Project, resumes bool) (system, text string, err error) {
-	q := question{
+	q := promptData{
 		Command: cmd, history: newHistory(cmd), Insufficient: cmd.Analyze().Insufficient,
 		Parts: mayTakeApart(cmd, c), Checks: strings.Join(c.Verify, "\n"),
 	}
@@ -81,12 +89,12 @@ func prompts(cmd *forge.Command, c *config.Project, resumes bool) (system, text 
 	return system, text, err
 }
 
-// mayTakeApart reports whether the parts of the request could be intents.
+// mayTakeApart reports whether the request may be divided into children.
 func mayTakeApart(cmd *forge.Command, c *config.Project) bool {
 	return cmd.Intent.Depth < c.Policy.MaxDepth
 }
 
-// others is what goes on beside this intent, and how much more there is.
+// others returns the other active intents that fit, and how many more there are.
 func others(cmd *forge.Command) (list []other, more int) {
 	room := maxRoom
 	for _, a := range cmd.Analyze().Active {

@@ -8,21 +8,21 @@ import (
 	"github.com/pfl-forge/pfl-forge/repository"
 )
 
-// begin prepares the checkout of an attempt: a fresh one at the base branch's tip,
-// the one that the attempt before left, or, when an earlier delivery of this very
-// attempt did not report, here or in another replica, the state that it left. Of that
-// nothing is lost.
+// begin prepares the checkout of an attempt: a fresh one at the tip of the base
+// branch, the one that the attempt before left, or, when an earlier delivery of this
+// very attempt did not report, here or in another replica, the state that it left.
+// Nothing of that state is lost.
 func begin(ctx context.Context, j *repository.Job) (*work, error) {
-	old, elsewhere, err := lastNote(ctx, j)
+	old, elsewhere, err := lastCheckpoint(ctx, j)
 	if err != nil {
 		return nil, err
 	}
 	again := old != nil && old.Number == j.Command.Attempt.Number
 	if again && old.Ended && old.GivenBack && !elsewhere {
-		return &work{Job: j, note: old}, nil // there is nothing left to do but to report it
+		return &work{Job: j, state: old}, nil // there is nothing left to do but to report it
 	}
 	if again || old != nil && j.Command.Implement().Continue {
-		w, err := goOn(ctx, j, old, elsewhere)
+		w, err := resume(ctx, j, old, elsewhere)
 		if w != nil || err != nil {
 			return w, err
 		}
@@ -32,18 +32,19 @@ func begin(ctx context.Context, j *repository.Job) (*work, error) {
 		return nil, err
 	}
 	if again {
-		w.note.Called, w.moved = old.Called, elsewhere
+		w.state.Called, w.moved = old.Called, elsewhere
 	}
 	if w.fresh && old != nil && !old.reported() {
-		w.note.Interrupted = old.Interrupted
+		w.state.Interrupted = old.Interrupted
 	}
-	return w, w.note.write()
+	return w, w.state.write()
 }
 
-// lastNote returns what is known of the task's last attempt, by whichever replica had
-// it. What this one may have had before that is kept.
-func lastNote(ctx context.Context, j *repository.Job) (n *note, elsewhere bool, err error) {
-	mine, err := loadNote(notePath(j.StateDir(string(j.Task()))))
+// lastCheckpoint returns the checkpoint of the task's last attempt, by whichever
+// replica had it, and whether that was another one. The work that this replica may
+// have had before is kept in a commit.
+func lastCheckpoint(ctx context.Context, j *repository.Job) (n *checkpoint, elsewhere bool, err error) {
+	mine, err := loadCheckpoint(checkpointPath(j.StateDir(string(j.Task()))))
 	if err != nil {
 		return nil, false, err
 	}
@@ -54,15 +55,16 @@ func lastNote(ctx context.Context, j *repository.Job) (n *note, elsewhere bool, 
 	if err := rescue(ctx, j.Repository, j.Task(), mine); err != nil {
 		return nil, false, err
 	}
-	return parseNote(notePath(j.StateDir(string(j.Task()))), theirs), true, nil
+	return parseCheckpoint(checkpointPath(j.StateDir(string(j.Task()))), theirs), true, nil
 }
 
-// goOn returns the work of an earlier delivery, or of an attempt that this one
-// continues, in its tree. Where that cannot be, it keeps what is there and returns nil.
-func goOn(ctx context.Context, j *repository.Job, old *note, elsewhere bool) (*work, error) {
-	w := &work{Job: j, note: old}
+// resume returns the work of an earlier delivery, or of an attempt that this one
+// continues, in its tree. Where that is not possible, it keeps what is there and
+// returns nil.
+func resume(ctx context.Context, j *repository.Job, old *checkpoint, elsewhere bool) (*work, error) {
+	w := &work{Job: j, state: old}
 	if old.Number != j.Command.Attempt.Number {
-		w.note = old.next(j)
+		w.state = old.next(j)
 	}
 	if elsewhere {
 		return w.rebuild(ctx)
@@ -77,10 +79,10 @@ func goOn(ctx context.Context, j *repository.Job, old *note, elsewhere bool) (*w
 		return w.rebuild(ctx)
 	case errors.Is(err, git.ErrMissing):
 		return nil, nil //nolint:nilnil // there is nothing to go on with
-	case err != nil || w.note.Ended:
+	case err != nil || w.state.Ended:
 		return w, err
 	}
-	w.note.GivenBack = false
+	w.state.GivenBack = false
 	kept, err := w.save(ctx)
 	if err != nil {
 		return nil, err
@@ -92,14 +94,15 @@ func goOn(ctx context.Context, j *repository.Job, old *note, elsewhere bool) (*w
 		}
 		return nil, nil //nolint:nilnil // as above
 	}
-	w.fresh = !w.note.SetUp
+	w.fresh = !w.state.SetUp
 	w.touched = kept != ""
-	return w, errors.Join(err, w.note.write())
+	return w, errors.Join(err, w.state.write())
 }
 
-// rebuild makes the tree that another replica had, or that was given back, as far as it was saved.
+// rebuild makes the tree that another replica had, or whose checkout was given back,
+// from the commits in which it was saved. It returns nil if they cannot be found.
 func (w *work) rebuild(ctx context.Context) (*work, error) {
-	n := w.note
+	n := w.state
 	head := n.Head
 	if head == "" {
 		head = n.From
@@ -130,12 +133,12 @@ func (w *work) rebuild(ctx context.Context) (*work, error) {
 }
 
 // open makes the checkout that the command asks for. again says that what is in it
-// now is not to be built upon.
+// now must not be built upon.
 func open(ctx context.Context, j *repository.Job, again bool) (*work, error) {
 	t := &j.Command.Task
 	if j.Command.Implement().Fresh || t.Head == "" {
 		c, err := j.Pool.Prepare(ctx, j.Task(), j.Tip)
-		return &work{Job: j, checkout: c, fresh: true, note: newNote(j, j.Tip, j.Tip)}, err
+		return &work{Job: j, checkout: c, fresh: true, state: newCheckpoint(j, j.Tip, j.Tip)}, err
 	}
 	base, err := repository.OID("base", t.Base)
 	if err != nil {
@@ -145,11 +148,11 @@ func open(ctx context.Context, j *repository.Job, again bool) (*work, error) {
 	if err != nil {
 		return nil, err
 	}
-	w := &work{Job: j, note: newNote(j, base, head)}
+	w := &work{Job: j, state: newCheckpoint(j, base, head)}
 	if !again {
 		w.checkout, err = j.Pool.Reopen(j.Task(), head)
 		if !errors.Is(err, git.ErrMissing) {
-			w.note.SetUp = true
+			w.state.SetUp = true
 			return w, err
 		}
 	}

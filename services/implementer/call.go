@@ -7,8 +7,8 @@ import (
 	"github.com/pfl-forge/pfl-forge/repository"
 )
 
-// call has the agent work in the checkout, in the conversation of the command: on
-// from where the attempt before was, or the delivery that was cut off, or anew.
+// call has the agent work in the checkout, in the command's session: resumed from
+// where the attempt before was, or the delivery that was cut off, or new.
 func (w *work) call(ctx context.Context) (agent.Outcome, error) {
 	call := agent.Call{
 		Role: agent.RoleImplement, Dir: w.checkout.Dir(), Env: w.checkout.Env(), StateDir: w.StateDir(string(w.Task())),
@@ -23,15 +23,15 @@ func (w *work) call(ctx context.Context) (agent.Outcome, error) {
 	if recipe {
 		return w.Run(ctx, call)
 	}
-	return w.Converse(ctx, call, repository.Conversation{
-		Begun: w.note.Called && w.touched,
-		Save:  w.checkpoint,
-		Prompts: func(o repository.Opening) (system, text string, err error) {
+	return w.CallInSession(ctx, call, repository.SessionCall{
+		Begun: w.state.Called && w.touched,
+		Save:  w.saveCheckpoint,
+		Prompts: func(o repository.SessionStart) (system, text string, err error) {
 			if system, text, err = w.prompts(ctx, o); err != nil {
 				return "", "", err
 			}
-			w.note.Called = true
-			return system, text, w.note.write()
+			w.state.Called = true
+			return system, text, w.state.write()
 		},
 	})
 }

@@ -21,15 +21,15 @@ import (
 )
 
 const (
-	// cleaningLock has one request to clean after the other.
+	// cleaningLock lets one request to clean run at a time.
 	cleaningLock = "cleaning"
-	// telling is how long it may take to tell a runner what was merged.
-	telling = 10 * time.Second
+	// reportTimeout bounds how long reporting a merge to a runner may take.
+	reportTimeout = 10 * time.Second
 )
 
-// serveCleaning removes what intents left when people ask for it, until it is stopped or
-// ctx ends. In one process with the command line there is no need to: that has the
-// repository itself.
+// serveCleaning answers people's requests to clean, until stop is called or ctx ends.
+// In one process with the command line it does nothing: that cleans the repository
+// itself.
 func (i *Implementer) serveCleaning(ctx context.Context, w *service.Worker) (stop func()) {
 	if !w.Shared {
 		return func() {}
@@ -48,7 +48,7 @@ func (i *Implementer) serveCleaning(ctx context.Context, w *service.Worker) (sto
 	return stop
 }
 
-// hideSecrets takes them out of what git says.
+// hideSecrets redacts the messages of git in an answer and its error.
 func hideSecrets(secrets *redact.Redactor, answer requests.Cleaned, err error) (requests.Cleaned, error) {
 	if secrets == nil {
 		return answer, err
@@ -65,18 +65,22 @@ func hideSecrets(secrets *redact.Redactor, answer requests.Cleaned, err error) (
 // cleaning is one request to clean.
 type cleaning struct {
 	*Implementer
-	repo    *repository.Repository
-	refs    store.Hidden                      // at the origin
-	objects map[forge.IntentID][]objects.Info // conversations and transcripts
-	busy    map[forge.IntentID]forge.Step     // on which somebody works
-	chosen  []*forge.Summary                  // what is to be cleaned
-	answer  requests.Cleaned
+	repo *repository.Repository
+	// refs are the hidden refs at the origin.
+	refs store.Hidden
+	// objects are stored sessions and transcripts.
+	objects map[forge.IntentID][]objects.Info
+	// busy has the intents that are being worked on, with a step of that work.
+	busy map[forge.IntentID]forge.Step
+	// chosen are the intents that are cleaned.
+	chosen []*forge.Summary
+	answer requests.Cleaned
 }
 
-// clean removes what intents left that are over: hidden refs at the origin and
-// conversations and transcripts in the object store; and it tells all replicas to let go of what is
-// theirs. Each part is found by looking for it, so what a request leaves that is cut off,
-// the next one removes.
+// clean removes the leftovers of ended intents: hidden refs at the origin, and
+// sessions and transcripts in the object store; then it tells all replicas to drop
+// their local state. Each part is found by listing it, so a request that is cut off
+// is completed by the next one.
 func (i *Implementer) clean(ctx context.Context, project forge.ProjectID, req requests.CleanRequest) (requests.Cleaned, error) {
 	r, err := i.repos.Get(project)
 	if f, ok := errors.AsType[*agent.Failure](err); ok {
@@ -103,8 +107,7 @@ func (i *Implementer) clean(ctx context.Context, project forge.ProjectID, req re
 	return c.answer, nil
 }
 
-// look finds out what there is, and who works on what: after that nobody begins to work
-// on an intent that the journal says is over.
+// look lists the refs at the origin and the stored objects.
 func (c *cleaning) look(ctx context.Context) (err error) {
 	if c.refs, err = c.repo.Store.HiddenRefs(ctx); err != nil {
 		return fmt.Errorf("list what the origin keeps: %w", err)
@@ -120,8 +123,9 @@ func (c *cleaning) look(ctx context.Context) (err error) {
 	return nil
 }
 
-// atWork finds out on which intents somebody works, whatever the journal says of them:
-// an agent that is not wanted any more takes a moment to end, and so does a merge.
+// atWork finds the intents that are being worked on, whatever the journal says of
+// them: an agent that is not wanted any more takes a moment to end, and so does a
+// merge.
 func (c *cleaning) atWork(ctx context.Context) (err error) {
 	if c.busy, err = c.bus.Leases.AtWork(ctx, c.repo.Project); err != nil {
 		return err
@@ -136,7 +140,9 @@ func (c *cleaning) atWork(ctx context.Context) (err error) {
 	return nil
 }
 
-// choose finds the intents that are to be cleaned, and says why others are not.
+// choose selects the intents to clean, and records why others are kept. Work is
+// looked up after the summaries: on an intent that was over by then, nothing begins
+// any more.
 func (c *cleaning) choose(ctx context.Context, req *requests.CleanRequest) error {
 	all, err := c.bus.Journal.Summaries(ctx, c.repo.Project)
 	if err != nil {
@@ -171,7 +177,7 @@ func (c *cleaning) choose(ctx context.Context, req *requests.CleanRequest) error
 	return nil
 }
 
-// found says what an intent left.
+// found returns how much an intent left.
 func (c *cleaning) found(s *forge.Summary) requests.CleanedIntent {
 	id := s.Key.Intent
 	found := requests.CleanedIntent{
@@ -188,8 +194,8 @@ func (c *cleaning) found(s *forge.Summary) requests.CleanedIntent {
 	return found
 }
 
-// candidates are the intents that a request names, or all that are over and left
-// something, in the order of their ids, one more than an answer holds.
+// candidates returns the intents that a request names, or all that are over and left
+// something; sorted, one more than an answer holds.
 func (c *cleaning) candidates(all []forge.Summary, req *requests.CleanRequest) []forge.IntentID {
 	if len(req.Intents) > 0 {
 		ids := slices.Clone(req.Intents)
@@ -208,12 +214,13 @@ func (c *cleaning) candidates(all []forge.Summary, req *requests.CleanRequest) [
 	return ids[:min(len(ids), requests.MaxClean+1)]
 }
 
-// left reports whether there is something of an intent.
+// left reports whether an intent left anything.
 func (c *cleaning) left(id forge.IntentID) bool {
 	return len(c.refs[git.Name(id)]) > 0 || len(c.objects[id]) > 0
 }
 
-// needed says why what an intent left may still be needed, or be written to.
+// needed returns why the leftovers of an intent may still be needed or written to;
+// empty if they are not.
 func (c *cleaning) needed(s *forge.Summary) string {
 	why := s.Needed()
 	if step, busy := c.busy[s.Key.Intent]; why == "" && busy {
@@ -222,11 +229,13 @@ func (c *cleaning) needed(s *forge.Summary) string {
 	return why
 }
 
+// keep records that an intent is not cleaned.
 func (c *cleaning) keep(id forge.IntentID, why string) {
 	c.answer.Kept = append(c.answer.Kept, requests.KeptIntent{ID: id, Reason: why})
 }
 
-// remove removes what the chosen intents left.
+// remove removes the leftovers of the chosen intents, and tells all replicas. An
+// intent for which a part fails is kept.
 func (c *cleaning) remove(ctx context.Context) {
 	c.without(c.reportMerges(ctx), "cannot report to a runner what may have been merged")
 	c.without(c.sweep(ctx), "commits of it stay at the origin")
@@ -246,7 +255,8 @@ func (c *cleaning) remove(ctx context.Context) {
 	}
 }
 
-// without leaves out the intents for which something went wrong, and says so.
+// without drops the intents with errors from those that are chosen, and records the
+// errors.
 func (c *cleaning) without(wrong map[forge.IntentID]error, what string) {
 	c.chosen = slices.DeleteFunc(c.chosen, func(s *forge.Summary) bool {
 		err := wrong[s.Key.Intent]
@@ -260,8 +270,8 @@ func (c *cleaning) without(wrong map[forge.IntentID]error, what string) {
 	})
 }
 
-// reportMerges reports what may have been merged without anybody having been told, because the
-// refs that say so are going to be removed.
+// reportMerges reports merges that may not have been reported, because the refs that
+// prove them are about to be removed.
 func (c *cleaning) reportMerges(ctx context.Context) map[forge.IntentID]error {
 	wrong := map[forge.IntentID]error{}
 	for _, s := range c.chosen {
@@ -273,8 +283,10 @@ func (c *cleaning) reportMerges(ctx context.Context) map[forge.IntentID]error {
 	return wrong
 }
 
+// reportMerge reports the pending merges of one intent. Merges of tasks that are done
+// are known already.
 func (c *cleaning) reportMerge(ctx context.Context, s *forge.Summary) error {
-	ctx, cancel := context.WithTimeout(ctx, telling)
+	ctx, cancel := context.WithTimeout(ctx, reportTimeout)
 	defer cancel()
 	unlock, err := c.repo.Lock(ctx, mergeLock)
 	if err != nil {
@@ -292,8 +304,8 @@ func (c *cleaning) reportMerge(ctx context.Context, s *forge.Summary) error {
 	return c.report(ctx, c.repo, unsure)
 }
 
-// sweep deletes the refs of all chosen intents at once. Where that fails, the origin
-// says of which some are left.
+// sweep deletes the refs of all chosen intents in one push. If that fails, the
+// intents with refs left have the error.
 func (c *cleaning) sweep(ctx context.Context) map[forge.IntentID]error {
 	var names []git.Name
 	for _, s := range c.chosen {
@@ -313,7 +325,7 @@ func (c *cleaning) sweep(ctx context.Context) map[forge.IntentID]error {
 	return wrong
 }
 
-// forget removes conversations and transcripts.
+// forget removes stored sessions and transcripts.
 func (c *cleaning) forget(ctx context.Context) map[forge.IntentID]error {
 	wrong := map[forge.IntentID]error{}
 	for _, s := range c.chosen {

@@ -11,53 +11,60 @@ import (
 	"github.com/pfl-forge/pfl-forge/repository"
 )
 
-// Bounds of what an agent is told of the iterations before.
+// Bounds of a prompt.
 const (
-	maxSummaries = 48 << 10 // bytes of all of them
-	maxEntries   = 15       // of one list in a summary
+	// maxSummaries bounds the summaries of earlier iterations in a prompt, in bytes.
+	maxSummaries = 48 << 10
+	// maxEntries bounds each list in a summary.
+	maxEntries = 15
 )
 
-// toldGoal is what the agent is told of a goal.
-type toldGoal struct {
-	told
+// goalPromptData is the data of the prompt of an iteration.
+type goalPromptData struct {
+	promptData
 
-	Loop      *forge.GoalContext
-	Criteria  string
-	Summaries []iteration // oldest first
-	Left      int         // of them, which are not shown
-	Judged    *judged     // nil before the first judgment
+	Loop     *forge.GoalContext
+	Criteria string
+	// Summaries are the newest ones that fit, oldest first.
+	Summaries []iteration
+	// Left counts those that do not fit.
+	Left int
+	// Judged is nil before the first judgment.
+	Judged    *judged
 	Knowledge string
 }
 
-// iteration is one that came before.
+// iteration is an earlier iteration, as the prompt shows it.
 type iteration struct {
 	Number int
 	Result forge.ExecutionStatus
 	Text   string
 }
 
-// judged is the last judgment.
+// judged is the last judgment, as the prompt shows it.
 type judged struct {
 	Met, Of int
-	Old     bool   // it is not of what is on the branch now
-	Text    string // criterion by criterion
-	Next    string
+	// Old says that it was not of the commit that the branch has now.
+	Old bool
+	// Text has a line for each criterion.
+	Text string
+	Next string
 }
 
-// tellGoal says what an agent is told of an iteration, which begins as a conversation of
-// its own without that one was lost.
-func tellGoal(cmd *forge.Command, b briefing) *toldGoal {
+// newGoalPromptData returns the data for an iteration, which begins with a new
+// session without the earlier one being lost.
+func newGoalPromptData(cmd *forge.Command, b promptInput) *goalPromptData {
 	l := cmp.Or(cmd.Goal(), &forge.GoalContext{})
-	t := &toldGoal{
-		told: tell(cmd, b), Loop: l, Criteria: numbered(l.Criteria), Judged: judgment(l.Judgment, &cmd.Task), Knowledge: knowledge(l.Knowledge),
+	t := &goalPromptData{
+		promptData: newPromptData(cmd, b), Loop: l, Criteria: numbered(l.Criteria), Judged: judgment(l.Judgment, &cmd.Task), Knowledge: knowledge(l.Knowledge),
 	}
-	t.Lost = b.opening == repository.OpenLost
+	t.Lost = b.opening == repository.StartLost
 	t.Summaries, t.Left = summaries(l.Summaries)
 	return t
 }
 
-// added is what a person adds to the system prompt.
-func added(goal *forge.GoalOptions) string {
+// personAddition returns the text that a person adds to the system prompt of a goal.
+func personAddition(goal *forge.GoalOptions) string {
 	if goal == nil {
 		return ""
 	}
@@ -68,7 +75,7 @@ func added(goal *forge.GoalOptions) string {
 	return "\nThe person who set this goal adds:\n" + text + "\n"
 }
 
-// summaries returns the newest that there is room for, oldest first.
+// summaries returns the newest summaries that fit, oldest first, and how many do not.
 func summaries(list []forge.ExecutionSummary) (shown []iteration, left int) {
 	room := maxSummaries
 	for i := range slices.Backward(list) {
@@ -82,6 +89,7 @@ func summaries(list []forge.ExecutionSummary) (shown []iteration, left int) {
 	return shown, len(list) - len(shown)
 }
 
+// summary returns one summary as lines of text.
 func summary(s *forge.ExecutionSummary) string {
 	var b strings.Builder
 	say := func(name, text string) {
@@ -109,6 +117,7 @@ func summary(s *forge.ExecutionSummary) string {
 	return b.String()
 }
 
+// judgment returns a judgment for the prompt, nil if there is none.
 func judgment(j *forge.Judgment, t *forge.Task) *judged {
 	if j == nil {
 		return nil
@@ -134,7 +143,7 @@ func judgment(j *forge.Judgment, t *forge.Task) *judged {
 	return out
 }
 
-// knowledge is one piece in a line.
+// knowledge returns one line for each piece of knowledge.
 func knowledge(list []forge.Knowledge) string {
 	var b strings.Builder
 	for _, k := range list {

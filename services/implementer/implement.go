@@ -13,7 +13,7 @@ import (
 	"github.com/pfl-forge/pfl-forge/service"
 )
 
-// implement makes a task's change, or, as execute, an iteration of it.
+// implement carries out the steps implement and execute.
 func (i *Implementer) implement(ctx context.Context, cmd forge.Command, progress service.Progress) forge.Result {
 	return i.repos.Do(ctx, &cmd, progress, func(ctx context.Context, j *repository.Job) error {
 		unlock, err := j.Lock(ctx, string(j.Task()))
@@ -25,10 +25,10 @@ func (i *Implementer) implement(ctx context.Context, cmd forge.Command, progress
 	})
 }
 
-// implementTask takes an attempt from wherever an earlier delivery of it came to an
-// end, to its commits.
+// implementTask continues an attempt from wherever an earlier delivery of it stopped,
+// to its commits.
 func (i *Implementer) implementTask(ctx context.Context, j *repository.Job) error {
-	if err := i.forgetFormer(ctx, j); err != nil {
+	if err := i.forgetNamesakes(ctx, j); err != nil {
 		return err
 	}
 	switch {
@@ -43,21 +43,21 @@ func (i *Implementer) implementTask(ctx context.Context, j *repository.Job) erro
 	if err != nil {
 		return err
 	}
-	if w.note.Ended && w.note.GivenBack {
+	if w.state.Ended && w.state.GivenBack {
 		return w.report()
 	}
-	if !w.note.Ended {
+	if !w.state.Ended {
 		err := w.run(ctx)
 		if ctx.Err() != nil { // it is not over: another delivery goes on
 			return errors.Join(err, i.handOn(ctx, w))
 		}
-		if err := w.note.end(&j.Result, err); err != nil {
+		if err := w.state.end(&j.Result, err); err != nil {
 			return err
 		}
 		i.crash("ended")
 	}
-	j.Result = w.note.Result
-	if f := w.note.Failure; f != nil {
+	j.Result = w.state.Result
+	if f := w.state.Failure; f != nil {
 		return errors.Join(&agent.Failure{Failure: *f}, i.giveUp(ctx, w))
 	}
 	if err := i.collect(ctx, w); err != nil {
@@ -69,50 +69,57 @@ func (i *Implementer) implementTask(ctx context.Context, j *repository.Job) erro
 
 // report reports an attempt whose checkout was given back.
 func (w *work) report() error {
-	w.Result = w.note.Result
-	if f := w.note.Failure; f != nil {
+	w.Result = w.state.Result
+	if f := w.state.Failure; f != nil {
 		return &agent.Failure{Failure: *f}
 	}
-	w.Result.Output = w.note.Implementation
+	w.Result.Output = w.state.Implementation
 	return nil
 }
 
 // work is an attempt under way in its checkout.
 type work struct {
 	*repository.Job
+	// checkout is nil only for an attempt that was given back.
 	checkout *checkout.Checkout
-	note     *note
-	fresh    bool                // the checkout has to be set up
-	touched  bool                // an earlier delivery has left something in it
-	moved    bool                // rebuilt from what was saved
-	damaged  bool                // what is in the checkout could not be saved as a whole
-	saved    checkout.Checkpoint // while the agent works
+	// state is written before and after each thing that must not be done twice.
+	state *checkpoint
+	// fresh says that the checkout has to be set up.
+	fresh bool
+	// touched says that an earlier delivery has left something in it.
+	touched bool
+	// moved says that it was rebuilt from what was saved.
+	moved bool
+	// damaged says that its content could not be saved as a whole.
+	damaged bool
+	// saved is the last checkpoint of the tree while the agent works.
+	saved checkout.Checkpoint
 }
 
-// run has the agent do its work.
+// run sets the checkout up and has the agent do its work.
 func (w *work) run(ctx context.Context) error {
 	if w.fresh {
 		if err := w.SetUp(ctx, w.checkout); err != nil {
 			return err
 		}
-		w.note.SetUp = true
-		if err := w.note.write(); err != nil {
+		w.state.SetUp = true
+		if err := w.state.write(); err != nil {
 			return err
 		}
 	}
-	if err := w.brief(); err != nil {
+	if err := w.writeTaskFiles(); err != nil {
 		return err
 	}
 	out, err := w.call(ctx)
 	if isExecute(w.Command) {
-		if err := w.note.used(out.Tools); err != nil {
+		if err := w.state.used(out.Tools); err != nil {
 			return err
 		}
 	}
 	if err != nil {
 		return err
 	}
-	observations, err := w.heard(out.Answer)
+	observations, err := w.parseAnswer(out.Answer)
 	if err != nil {
 		return err
 	}
@@ -120,19 +127,19 @@ func (w *work) run(ctx context.Context) error {
 	return nil
 }
 
-// heard notes what the agent answered.
-func (w *work) heard(answer []byte) (observations []forge.Observation, err error) {
+// parseAnswer records the agent's answer and returns its observations.
+func (w *work) parseAnswer(answer []byte) (observations []forge.Observation, err error) {
 	if !isExecute(w.Command) {
-		w.note.Summary, observations, err = agent.ParseImplementation(answer)
-		w.note.NotNeeded = agent.NotNeeded(answer)
+		w.state.Summary, observations, err = agent.ParseImplementation(answer)
+		w.state.NotNeeded = agent.NotNeeded(answer)
 		return observations, err
 	}
 	e, observations, err := agent.ParseExecution(answer)
-	w.note.Summary, w.note.Execution = e.Output, &e
+	w.state.Summary, w.state.Execution = e.Output, &e
 	return observations, err
 }
 
-// collect brings the commits into the repository and reports them.
+// collect brings the commits into the repository and sets the result's output.
 func (i *Implementer) collect(ctx context.Context, w *work) error {
 	recipe, err := w.IsRecipe()
 	if err != nil {
@@ -145,31 +152,31 @@ func (i *Implementer) collect(ctx context.Context, w *work) error {
 			return errors.Join(err, saveErr)
 		}
 	}
-	got, err := w.checkout.Collect(ctx, i.newest(w.Job))
+	got, err := w.checkout.Collect(ctx, i.newestAttempt(w.Job))
 	if err != nil {
 		return err
 	}
-	w.note.Head, w.note.Work = got.Head, got.Leftover
+	w.state.Head, w.state.Work = got.Head, got.Leftover
 	w.store(ctx)
 	im := &forge.Implementation{
-		Base: string(w.note.Base), Head: string(got.Head), Leftover: string(got.Leftover), Summary: w.note.Summary,
+		Base: string(w.state.Base), Head: string(got.Head), Leftover: string(got.Leftover), Summary: w.state.Summary,
 	}
-	if r, ok := w.Recipe(); recipe && ok && got.Head == w.note.Base {
-		im.Unchanged = r.AllowEmpty || w.note.NotNeeded
+	if r, ok := w.Recipe(); recipe && ok && got.Head == w.state.Base {
+		im.Unchanged = r.AllowEmpty || w.state.NotNeeded
 	}
-	added := got.Head != w.note.From // or nothing to the attempt before
-	if added || isExecute(w.Command) && got.Head != w.note.Base {
+	added := got.Head != w.state.From // or nothing to the attempt before
+	if added || isExecute(w.Command) && got.Head != w.state.Base {
 		if err := w.measure(ctx, im, &got); err != nil {
 			return err
 		}
-		im.Overlaps = i.forecast(ctx, w.Job, w.note.Base, got.Head)
+		im.Overlaps = i.findOverlaps(ctx, w.Job, w.state.Base, got.Head)
 	}
 	if isExecute(w.Command) {
 		if im.Execution, err = w.execution(ctx, &got); err != nil {
 			return err
 		}
 	}
-	w.note.Implementation = im
+	w.state.Implementation = im
 	w.Result.Output = im
 	return nil
 }
@@ -179,11 +186,11 @@ func (i *Implementer) collect(ctx context.Context, w *work) error {
 func (w *work) measure(ctx context.Context, im *forge.Implementation, got *checkout.Collected) (err error) {
 	changes := got.Changes
 	im.Commits = got.Commits
-	if w.checkout.Start() != w.note.Base {
-		if im.Commits, err = w.Store.Commits(ctx, w.note.Base, got.Head); err != nil {
+	if w.checkout.Start() != w.state.Base {
+		if im.Commits, err = w.Store.Commits(ctx, w.state.Base, got.Head); err != nil {
 			return err
 		}
-		if changes, err = w.Store.Changes(ctx, w.note.Base, got.Head); err != nil {
+		if changes, err = w.Store.Changes(ctx, w.state.Base, got.Head); err != nil {
 			return err
 		}
 	}

@@ -257,7 +257,7 @@ func TestRedeliveryOfADeadAttemptKeepsItsCommits(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	n := note{path: filepath.Join(r.StateDir("fix-001"), "attempt.json"), Number: 1, Base: c.Start(), From: c.Start()}
+	n := checkpoint{path: filepath.Join(r.StateDir("fix-001"), "attempt.json"), Number: 1, Base: c.Start(), From: c.Start()}
 	if err := n.write(); err != nil {
 		t.Fatal(err)
 	}

@@ -1,5 +1,18 @@
-// Package implementer is the implementer service: it has tasks implemented, puts
-// their changes on the tip of the base branch, and merges them there.
+// Package implementer is the implementer service: it has changes made, puts them on
+// the tip of the base branch, and merges them there.
+//
+// [Implementer] has a handler for each of four steps. implement and execute (an
+// iteration of a goal) have an agent work in a checkout and collect its commits; see
+// begin.go for where the checkout comes from, implement.go for the work, save.go and
+// checkpoint.go for how an attempt survives the end of its process or moves to
+// another replica. rebase (rebase.go) makes one commit on the tip of the base branch
+// and verifies it. merge (merge.go, merged.go) moves the base branch to a commit that
+// was verified on exactly its parent; a merge is recorded before it is made, so that
+// it is reported even if the process dies in between.
+//
+// At its start an implementer compares the journal with the repository
+// (reconcile.go); later it gives back what tasks held when they end, and removes what
+// intents left when a person asks for it (clean.go).
 package implementer
 
 import (
@@ -14,28 +27,33 @@ import (
 	"github.com/pfl-forge/pfl-forge/service"
 )
 
-// Implementer does the steps implement, execute, rebase and merge.
+// Implementer carries out the steps implement, execute, rebase and merge. It is safe
+// for concurrent use.
 type Implementer struct {
 	repos *repository.Set
 	bus   *bus.Bus
 	log   *slog.Logger
 	id    forge.ReplicaID
 
-	mu    sync.Mutex
-	kept  map[taskKey]bool // tasks with heads that this process kept; true: and merges
-	tidy  sync.WaitGroup
-	crash func(point string) // tests stop here as a crash would
+	mu sync.Mutex
+	// kept are the tasks whose heads this process kept; true: and a merge.
+	kept map[taskKey]bool
+	// tidy counts background work that Run waits for.
+	tidy sync.WaitGroup
+	// crash is called at points where a crash is instructive; tests end there.
+	crash func(point string)
 	ready func()
 }
 
-// Config is what an implementer needs.
+// Config says what an implementer works with.
 type Config struct {
 	Repositories *repository.Set
 	Bus          *bus.Bus
 	Replica      forge.ReplicaID
 	Log          *slog.Logger
 
-	// Ready, if not nil, is called once what a former life left has been seen to.
+	// Ready, if not nil, is called once, when everything that the previous process
+	// left has been reported or removed.
 	Ready func()
 }
 
@@ -50,7 +68,7 @@ func New(cfg Config) *Implementer {
 	}
 }
 
-// Handlers is what a worker has to do for it; see Run.
+// Handlers returns the handlers for the worker that is passed to Run.
 func (i *Implementer) Handlers() []service.Handler {
 	return []service.Handler{
 		{Step: forge.StepImplement, Agent: true, Do: i.implement},
@@ -60,8 +78,9 @@ func (i *Implementer) Handlers() []service.Handler {
 	}
 }
 
-// Run reports what a former life merged and did not tell, gives back what it need
-// not keep, and has the worker, which was made with Handlers, work until ctx ends.
+// Run reports the merges that the previous process made and did not report, gives
+// back what is not needed any more, and has the worker, which was made with Handlers,
+// work until ctx ends.
 func (i *Implementer) Run(ctx context.Context, w *service.Worker) error {
 	if err := i.repos.Prepare(ctx, i.reconcile); err != nil {
 		return err

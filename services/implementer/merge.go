@@ -14,16 +14,17 @@ import (
 )
 
 const (
-	// maxMoves bounds how often one merge starts over because the base branch
-	// moved under it.
+	// maxMoves bounds how often one merge starts over because the base branch moved
+	// under it.
 	maxMoves = 5
-	// moving is how long it may take to move the base branch. Once begun it is not
-	// cut off, because nobody would know what became of it.
-	moving = 5 * time.Minute
+	// moveTimeout bounds moving the base branch. Once begun it is not cancelled,
+	// because its outcome would be unknown.
+	moveTimeout = 5 * time.Minute
 	// mergeLock serialises the merges of a repository.
 	mergeLock = "merge"
 )
 
+// merge carries out the step merge.
 func (i *Implementer) merge(ctx context.Context, cmd forge.Command, progress service.Progress) forge.Result {
 	return i.repos.Do(ctx, &cmd, progress, func(ctx context.Context, j *repository.Job) error {
 		if cmd.Merge().Change == nil {
@@ -38,8 +39,10 @@ func (i *Implementer) merge(ctx context.Context, cmd forge.Command, progress ser
 	})
 }
 
-// moveBase moves the base branch to the change, unless an earlier try has done so.
+// moveBase moves the base branch to the change, unless an earlier attempt has done
+// so.
 func (i *Implementer) moveBase(ctx context.Context, j *repository.Job) error {
+	// Other changes may have been merged while this one waited for the lock.
 	if err := j.Refresh(ctx); err != nil { // others may have merged while this one waited
 		return err
 	}
@@ -48,11 +51,11 @@ func (i *Implementer) moveBase(ctx context.Context, j *repository.Job) error {
 	if err != nil {
 		return err
 	}
-	if j.Result.Output, err = i.earlier(ctx, j, base); err != nil || forge.As[*forge.MergeResult](j.Result.Output) != nil {
+	if j.Result.Output, err = i.earlierMerge(ctx, j, base); err != nil || forge.As[*forge.MergeResult](j.Result.Output) != nil {
 		return err
 	}
 	for range maxMoves {
-		j.Result.Output, err = i.try(ctx, j, base, head)
+		j.Result.Output, err = i.tryMerge(ctx, j, base, head)
 		if !errors.Is(err, git.ErrMoved) {
 			return err
 		}
@@ -63,13 +66,13 @@ func (i *Implementer) moveBase(ctx context.Context, j *repository.Job) error {
 	return agent.Fail(forge.FailRepository, "the base branch moved %d times while the change was being merged: try again when it is quieter", maxMoves)
 }
 
-// try is merged the change on the present tip, or says what is in the way. ErrMoved
-// means that the tip is not the present one any more.
-func (i *Implementer) try(ctx context.Context, j *repository.Job, base, head git.OID) (*forge.MergeResult, error) {
+// tryMerge merges the change on the present tip, or returns what is in the way.
+// git.ErrMoved says that the tip has moved meanwhile.
+func (i *Implementer) tryMerge(ctx context.Context, j *repository.Job, base, head git.OID) (*forge.MergeResult, error) {
 	l := j.Command.Merge().Change
 	r := &forge.MergeResult{Outcome: forge.MergeDone, Commit: l.Head, Parent: l.Base, Tree: l.Tree, PatchID: l.PatchID}
 	if j.Tip != base {
-		moved, err := i.onto(ctx, j, base, head)
+		moved, err := i.rebaseOntoTip(ctx, j, base, head)
 		if err != nil {
 			return nil, err
 		}
@@ -88,7 +91,8 @@ func (i *Implementer) try(ctx context.Context, j *repository.Job, base, head git
 	return i.move(ctx, j, r)
 }
 
-// obstacle says why a change that was put on a new tip cannot be merged there.
+// obstacle returns why a change that was rebased onto a new tip cannot be merged
+// there; nil if it can.
 func obstacle(moved *forge.Rebase, patch string) *forge.MergeResult {
 	switch {
 	case moved.Head == moved.Base: // all of it is there already, so there is nothing to review
@@ -103,9 +107,10 @@ func obstacle(moved *forge.Rebase, patch string) *forge.MergeResult {
 	return nil
 }
 
-// move writes the merge down, and moves the base branch.
+// move records the merge in the repository, so that it can be reported after a crash,
+// and moves the base branch.
 func (i *Implementer) move(ctx context.Context, j *repository.Job, r *forge.MergeResult) (*forge.MergeResult, error) {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), moving)
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), moveTimeout)
 	defer cancel()
 	l := store.PendingMerge{
 		Intent: j.Intent(), Task: j.Task(), Number: j.Command.Attempt.Number, Parent: git.OID(r.Parent), Commit: git.OID(r.Commit),
@@ -113,7 +118,7 @@ func (i *Implementer) move(ctx context.Context, j *repository.Job, r *forge.Merg
 	if err := j.Store.KeepPendingMerge(ctx, l); err != nil {
 		return nil, err
 	}
-	i.keeps(taskKey{j.Command.To.Project, j.Command.Attempt.Task}, true)
+	i.recordKept(taskKey{j.Command.To.Project, j.Command.Attempt.Task}, true)
 	i.crash("kept")
 	base, err := j.Base(ctx)
 	if err != nil {

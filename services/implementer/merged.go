@@ -9,10 +9,10 @@ import (
 	"github.com/pfl-forge/pfl-forge/repository"
 )
 
-// earlier returns what an earlier try to merge the task came to, if it moved the
-// base branch, and nil otherwise. A commit that the change was made on top of is
-// none of it: the change came later.
-func (i *Implementer) earlier(ctx context.Context, j *repository.Job, base git.OID) (*forge.MergeResult, error) {
+// earlierMerge returns the result of an earlier attempt to merge the task, if it
+// moved the base branch, and nil otherwise. A merge that the change was made on top
+// of does not count: the change came later.
+func (i *Implementer) earlierMerge(ctx context.Context, j *repository.Job, base git.OID) (*forge.MergeResult, error) {
 	all, err := j.Store.PendingMerges(ctx, j.Intent())
 	if err != nil {
 		return nil, err
@@ -39,8 +39,8 @@ func (i *Implementer) earlier(ctx context.Context, j *repository.Job, base git.O
 	return nil, nil //nolint:nilnil // it is not merged
 }
 
-// isMerged reports whether a merge is on the base branch, whose tip is given. A
-// commit that is not here cannot be.
+// isMerged reports whether a merge is on the base branch with the given tip. A commit
+// that is missing here cannot be.
 func isMerged(ctx context.Context, r *repository.Repository, l store.PendingMerge, tip git.OID) (bool, error) {
 	if !r.Store.Has(ctx, l.Commit) {
 		return false, nil
@@ -48,7 +48,7 @@ func isMerged(ctx context.Context, r *repository.Repository, l store.PendingMerg
 	return r.Store.IsAncestor(ctx, l.Commit, tip)
 }
 
-// mergeResult reports a merge that is on the base branch.
+// mergeResult returns the result of a merge that is on the base branch.
 func mergeResult(ctx context.Context, r *repository.Repository, l store.PendingMerge) (*forge.MergeResult, error) {
 	tree, err := r.Store.Tree(ctx, l.Commit)
 	if err != nil {

@@ -15,7 +15,8 @@ import (
 
 var (
 	//go:embed prompts/making.md
-	makingText string // what both have
+	// makingText is shared by both prompts.
+	makingText string
 	//go:embed prompts/implement.md
 	implementText string
 	//go:embed prompts/execute.md
@@ -25,18 +26,23 @@ var (
 	executePrompt   = prompt.New("execute.md", makingText+executeText)
 )
 
-// briefing is what an implementer's prompt is made from, beside the command.
-type briefing struct {
-	opening     repository.Opening
-	cutOff      bool     // an earlier delivery of this attempt was
-	moved       bool     // to another checkout
-	interrupted git.OID  // keeps work that was cut off and is not in the checkout
-	commits     []string // of the task on the branch, newest first
-	checks      []string // the project's verify commands
+// promptInput is the state of an attempt that its prompt shows, beside the command.
+type promptInput struct {
+	opening repository.SessionStart
+	// cutOff says that an earlier delivery of this attempt was cut off.
+	cutOff bool
+	// moved says that it goes on in another checkout.
+	moved bool
+	// interrupted is a commit with work that is not in the checkout.
+	interrupted git.OID
+	// commits are the task's on the branch, newest first.
+	commits []string
+	// checks are the project's verify commands.
+	checks []string
 }
 
-// told is what the agent is told.
-type told struct {
+// promptData is the data of the implementer's prompts.
+type promptData struct {
 	*forge.Command
 	Feedback    string
 	Steps       string
@@ -44,30 +50,42 @@ type told struct {
 	Commits     string
 	Answers     []forge.Clarification
 	Interrupted git.OID
-	Elsewhere   []elsewhere // tasks under way that it does not merge with
-	More        int         // of them, which are not shown
+	// Elsewhere are tasks under way that overlap with this one.
+	Elsewhere []elsewhere
+	// More counts those that are not shown.
+	More int
 
-	Lost     bool // it has to be told what was done before
-	Again    bool // it begins anew, without the change that was made before
-	Stopped  bool // it goes on in what the attempt before left
-	CutOff   bool // it goes on where it was cut off from outside
-	Moved    bool // as far as that was saved
-	Empty    bool // nothing was committed so far
-	Earlier  []forge.Review
-	Rejected *forge.Review // the last review, if that is what it said
-	Reviewed bool          // it was of what is on the branch now
-	Why      string        // what else was wrong with the attempt before
+	// Lost says that the prompt recapitulates what was done before.
+	Lost bool
+	// Again says that the task begins anew, without its earlier change.
+	Again bool
+	// Stopped says that it continues in the tree of the attempt before.
+	Stopped bool
+	// CutOff says that it continues after an interruption from outside.
+	CutOff bool
+	// Moved says that it continues from what was saved of that.
+	Moved bool
+	// Empty says that nothing was committed so far.
+	Empty   bool
+	Earlier []forge.Review
+	// Rejected is the last review, if it rejected the change.
+	Rejected *forge.Review
+	// Reviewed says that it was of the commit that the branch has now.
+	Reviewed bool
+	// Why has the other complaints about the attempt before.
+	Why string
 }
 
-// elsewhere is another task under way, and the files in which it is in the way.
+// elsewhere is another task under way, with the files of the overlap.
 type elsewhere struct {
 	Title string
 	Files []string
 }
 
-// maxElsewhere bounds how many of them an agent is told about.
+// maxElsewhere bounds how many overlaps a prompt shows.
 const maxElsewhere = 20
 
+// overlaps returns the first overlaps for a prompt, and how many more there are.
 func overlaps(list []forge.Overlap) (shown []elsewhere, more int) {
 	for _, o := range list[:min(len(list), maxElsewhere)] {
 		shown = append(shown, elsewhere{Title: "Task " + prompt.Line(string(o.TaskID)) + ":", Files: o.Files})
@@ -75,32 +93,34 @@ func overlaps(list []forge.Overlap) (shown []elsewhere, more int) {
 	return shown, len(list) - len(shown)
 }
 
-// render returns who the agent is, and what it has to do: a task, an iteration towards a
-// goal, or, in a conversation that goes on, what was wrong.
-func render(cmd *forge.Command, b briefing) (system, text string, err error) {
+// render returns the system prompt and the prompt of a call: for a task, for an
+// iteration of a goal, or, in a session that is resumed, what was wrong.
+func render(cmd *forge.Command, b promptInput) (system, text string, err error) {
 	if cmd.Attempt.Step == forge.StepExecute {
-		system, text, err = fill(executePrompt, b.opening, tellGoal(cmd, b))
-		return system + added(cmd.Intent.Goal), text, err
+		system, text, err = fill(executePrompt, b.opening, newGoalPromptData(cmd, b))
+		return system + personAddition(cmd.Intent.Goal), text, err
 	}
-	t := tell(cmd, b)
+	t := newPromptData(cmd, b)
 	return fill(implementPrompt, b.opening, &t)
 }
 
-func fill(p *prompt.Template, o repository.Opening, data any) (system, text string, err error) {
+// fill renders the parts of a template for the way in which the session begins.
+func fill(p *prompt.Template, o repository.SessionStart, data any) (system, text string, err error) {
 	if system, err = p.Render("system", nil); err != nil {
 		return "", "", err
 	}
 	part := "prompt"
-	if o == repository.OpenResume {
+	if o == repository.StartResumed {
 		part = "resume"
 	}
 	text, err = p.Render(part, data)
 	return system, text, err
 }
 
-func tell(cmd *forge.Command, b briefing) told {
+// newPromptData returns the data for a task.
+func newPromptData(cmd *forge.Command, b promptInput) promptData {
 	in, again := cmd.Implement(), cmd.Attempt.Number > 1
-	t := told{
+	t := promptData{
 		Command: cmd, Feedback: in.Feedback, Interrupted: b.interrupted, Steps: numbered(cmd.Task.Steps),
 		Checks: strings.Join(b.checks, "\n"), Commits: strings.Join(b.commits, "\n"),
 		Stopped: in.Continue, CutOff: b.cutOff, Moved: b.moved,
@@ -109,7 +129,7 @@ func tell(cmd *forge.Command, b briefing) told {
 	}
 	t.Elsewhere, t.More = overlaps(in.Overlaps)
 	t.Answers = slices.DeleteFunc(slices.Clone(cmd.Intent.Clarifications), func(c forge.Clarification) bool { return c.Answer == nil })
-	t.Lost = b.opening == repository.OpenLost || b.opening == repository.OpenNew && again && !t.Again
+	t.Lost = b.opening == repository.StartLost || b.opening == repository.StartNew && again && !t.Again
 	t.Empty = again && t.Commits == "" && b.interrupted == ""
 	if n := len(in.Reviews); n > 0 {
 		if last := &in.Reviews[n-1]; last.Verdict == forge.VerdictRejected {
@@ -126,6 +146,7 @@ func tell(cmd *forge.Command, b briefing) told {
 	return t
 }
 
+// numbered returns the steps as a numbered list.
 func numbered(steps []string) string {
 	var b strings.Builder
 	for i, s := range steps {
@@ -134,19 +155,19 @@ func numbered(steps []string) string {
 	return b.String()
 }
 
-// maxCommits bounds how many commits an agent is shown.
+// maxCommits bounds how many commits a prompt shows.
 const maxCommits = 30
 
-// shownCommits lists what the task has on its branch already.
+// shownCommits returns the commits that the task has on its branch already.
 func (w *work) shownCommits(ctx context.Context) ([]string, error) {
-	if w.note.From == w.note.Base {
+	if w.state.From == w.state.Base {
 		return nil, nil
 	}
-	n, err := w.Store.Commits(ctx, w.note.Base, w.note.From)
+	n, err := w.Store.Commits(ctx, w.state.Base, w.state.From)
 	if err != nil || n == 0 {
 		return nil, err
 	}
-	log, err := w.Store.Log(ctx, w.note.From, min(n, maxCommits))
+	log, err := w.Store.Log(ctx, w.state.From, min(n, maxCommits))
 	if err != nil {
 		return nil, err
 	}
@@ -157,9 +178,10 @@ func (w *work) shownCommits(ctx context.Context) ([]string, error) {
 	return list, nil
 }
 
-// prompts returns what the agent is told at the opening of a call.
-func (w *work) prompts(ctx context.Context, o repository.Opening) (system, text string, err error) {
-	b := briefing{opening: o, cutOff: w.touched || w.moved, moved: w.moved, interrupted: w.note.Interrupted, checks: w.Config.Verify}
+// prompts returns the system prompt and the prompt for the way in which the session
+// begins.
+func (w *work) prompts(ctx context.Context, o repository.SessionStart) (system, text string, err error) {
+	b := promptInput{opening: o, cutOff: w.touched || w.moved, moved: w.moved, interrupted: w.state.Interrupted, checks: w.Config.Verify}
 	if b.commits, err = w.shownCommits(ctx); err != nil {
 		return "", "", err
 	}

@@ -61,18 +61,18 @@ func TestPrompts(t *testing.T) {
 	const cut = "0123456789012345678901234567890123456789"
 	for name, p := range map[string]struct {
 		cmd *forge.Command
-		b   briefing
+		b   promptInput
 	}{
-		"first":    {task(1), briefing{opening: repository.OpenNew, checks: checks}},
-		"short":    {&forge.Command{Intent: forge.Intent{Title: "Short"}, Task: forge.Task{Title: "Do it"}}, briefing{opening: repository.OpenNew}},
-		"rejected": {rejected(), briefing{opening: repository.OpenResume, commits: commitsSoFar, checks: checks}},
-		"lost":     {rejected(), briefing{opening: repository.OpenLost, commits: commitsSoFar, checks: checks}},
+		"first":    {task(1), promptInput{opening: repository.StartNew, checks: checks}},
+		"short":    {&forge.Command{Intent: forge.Intent{Title: "Short"}, Task: forge.Task{Title: "Do it"}}, promptInput{opening: repository.StartNew}},
+		"rejected": {rejected(), promptInput{opening: repository.StartResumed, commits: commitsSoFar, checks: checks}},
+		"lost":     {rejected(), promptInput{opening: repository.StartLost, commits: commitsSoFar, checks: checks}},
 		"conflict": {
 			with(rejected(), func(c *forge.Command) {
 				in := input(c)
 				in.Fresh, in.Feedback = true, "The change conflicted with what was merged meanwhile in: form.go."
 			}),
-			briefing{opening: repository.OpenNew, checks: checks},
+			promptInput{opening: repository.StartNew, checks: checks},
 		},
 		"overlapping": {
 			with(rejected(), func(c *forge.Command) {
@@ -81,7 +81,7 @@ func TestPrompts(t *testing.T) {
 					{TaskID: "third-002", Files: []string{"form.go"}},
 				}
 			}),
-			briefing{opening: repository.OpenResume, commits: commitsSoFar, checks: checks},
+			promptInput{opening: repository.StartResumed, commits: commitsSoFar, checks: checks},
 		},
 		"overlapping-anew": {
 			with(task(2), func(c *forge.Command) {
@@ -91,30 +91,30 @@ func TestPrompts(t *testing.T) {
 				}
 				in.Fresh, c.Task.Base, c.Task.Head = true, "b1", "h1"
 			}),
-			briefing{opening: repository.OpenNew, checks: checks},
+			promptInput{opening: repository.StartNew, checks: checks},
 		},
 		"verify": {
 			failed("\"make test\" failed after the change was put on the present base branch:\n" + strings.Repeat("ok\n", 20) + "--- FAIL: TestForm\n" + injection),
-			briefing{opening: repository.OpenResume, commits: commitsSoFar, checks: checks},
+			promptInput{opening: repository.StartResumed, commits: commitsSoFar, checks: checks},
 		},
 		"verify-after-review": {
 			with(rejected(), func(c *forge.Command) { c.Task.Head, input(c).Feedback = "h3", "\"make test\" failed:\nFAIL" }),
-			briefing{opening: repository.OpenResume, commits: commitsSoFar, checks: checks},
+			promptInput{opening: repository.StartResumed, commits: commitsSoFar, checks: checks},
 		},
-		"empty":  {failed("Nothing was committed: the attempt left the branch as it was."), briefing{opening: repository.OpenResume}},
-		"unsafe": {failed("unsafe work: \"link\" leads out of the repository"), briefing{opening: repository.OpenResume}},
+		"empty":  {failed("Nothing was committed: the attempt left the branch as it was."), promptInput{opening: repository.StartResumed}},
+		"unsafe": {failed("unsafe work: \"link\" leads out of the repository"), promptInput{opening: repository.StartResumed}},
 		"stopped": {
 			with(failed("timeout: it ran for more than 30m"), func(c *forge.Command) { input(c).Continue = true }),
-			briefing{opening: repository.OpenResume, commits: commitsSoFar},
+			promptInput{opening: repository.StartResumed, commits: commitsSoFar},
 		},
-		"interrupted": {task(1), briefing{opening: repository.OpenResume, interrupted: cut}},
-		"redelivered": {task(1), briefing{opening: repository.OpenLost, cutOff: true}},
-		"moved":       {task(1), briefing{opening: repository.OpenResume, cutOff: true, moved: true}},
+		"interrupted": {task(1), promptInput{opening: repository.StartResumed, interrupted: cut}},
+		"redelivered": {task(1), promptInput{opening: repository.StartLost, cutOff: true}},
+		"moved":       {task(1), promptInput{opening: repository.StartResumed, cutOff: true, moved: true}},
 		"retried": {
 			with(task(2), func(c *forge.Command) {
 				c.Instructions, input(c).Feedback = "Be quick.", "Be quick.\n\nform.go:1: wrong"
 			}),
-			briefing{opening: repository.OpenNew, interrupted: cut},
+			promptInput{opening: repository.StartNew, interrupted: cut},
 		},
 	} {
 		system, text, err := render(p.cmd, p.b)
@@ -151,7 +151,7 @@ func BenchmarkFixedPrompt(b *testing.B) {
 			var system, text string
 			for b.Loop() {
 				var err error
-				if system, text, err = render(cmd, briefing{opening: repository.OpenNew}); err != nil {
+				if system, text, err = render(cmd, promptInput{opening: repository.StartNew}); err != nil {
 					b.Fatal(err)
 				}
 			}

@@ -11,15 +11,16 @@ import (
 	"github.com/pfl-forge/pfl-forge/service"
 )
 
+// rebase carries out the step rebase.
 func (i *Implementer) rebase(ctx context.Context, cmd forge.Command, progress service.Progress) forge.Result {
 	return i.repos.Do(ctx, &cmd, progress, func(ctx context.Context, j *repository.Job) error {
 		base, head, err := change(ctx, j, cmd.Task.Base, cmd.Task.Head)
 		if err != nil {
 			return err
 		}
-		r, err := i.onto(ctx, j, base, head)
+		r, err := i.rebaseOntoTip(ctx, j, base, head)
 		if err == nil && r.Head != "" && r.Head != r.Base {
-			r.Overlaps = i.forecast(ctx, j, git.OID(r.Base), git.OID(r.Head))
+			r.Overlaps = i.findOverlaps(ctx, j, git.OID(r.Base), git.OID(r.Head))
 		}
 		j.Result.Output = r
 		return err
@@ -37,10 +38,10 @@ func change(ctx context.Context, j *repository.Job, base, head string) (b, h git
 	return b, h, j.Bring(ctx, j.Command.To.Intent, b, h)
 }
 
-// onto puts a change on the tip of the base branch as one commit, keeps the result,
-// and runs the project's verify commands on it. One commit, because every tree on the
+// rebaseOntoTip puts a change on the tip of the base branch as one commit, keeps it,
+// and runs the verify commands on it. It is one commit, because every tree on the
 // base branch is to be one that was verified.
-func (i *Implementer) onto(ctx context.Context, j *repository.Job, base, head git.OID) (*forge.Rebase, error) {
+func (i *Implementer) rebaseOntoTip(ctx context.Context, j *repository.Job, base, head git.OID) (*forge.Rebase, error) {
 	r := &forge.Rebase{Base: string(j.Tip)}
 	head, err := j.Store.Squash(ctx, base, head)
 	if err != nil {
@@ -55,7 +56,7 @@ func (i *Implementer) onto(ctx context.Context, j *repository.Job, base, head gi
 	if err != nil {
 		return nil, err
 	}
-	if _, err := j.Store.Keep(ctx, i.newest(j), got.Head); err != nil {
+	if _, err := j.Store.Keep(ctx, i.newestAttempt(j), got.Head); err != nil {
 		return nil, err
 	}
 	r.Head, r.Tree, r.PatchID = string(got.Head), string(got.Tree), got.PatchID
@@ -66,14 +67,16 @@ func (i *Implementer) onto(ctx context.Context, j *repository.Job, base, head gi
 	return r, err
 }
 
-// newest is what a commit is kept under that the task comes to now.
-func (i *Implementer) newest(j *repository.Job) store.Attempt {
-	i.keeps(taskKey{j.Command.To.Project, j.Command.Attempt.Task}, false)
+// newestAttempt returns the name under which the task's newest commit is kept, and
+// remembers that this process keeps it.
+func (i *Implementer) newestAttempt(j *repository.Job) store.Attempt {
+	i.recordKept(taskKey{j.Command.To.Project, j.Command.Attempt.Task}, false)
 	a := j.GitAttempt()
 	a.Newest = true
 	return a
 }
 
+// files returns the paths that differ between two commits.
 func files(ctx context.Context, j *repository.Job, base, head git.OID) ([]string, error) {
 	changes, err := j.Store.Changes(ctx, base, head)
 	return repository.Files(changes), err

@@ -14,9 +14,9 @@ import (
 	"github.com/pfl-forge/pfl-forge/repository"
 )
 
-// reconcile brings what is known and what is there together at the start: merges
-// on the base branch are reported, because whoever made them may have died before
-// that, and checkouts and merges of tasks that ended are given back.
+// reconcile compares journal and repository at the start: merges on the base branch
+// are reported, because the process that made them may have died before it could, and
+// checkouts and refs of tasks that ended are removed.
 func (i *Implementer) reconcile(ctx context.Context, r *repository.Repository) error {
 	if err := rescueAll(ctx, r); err != nil {
 		return err
@@ -60,8 +60,8 @@ func (i *Implementer) reconcile(ctx context.Context, r *repository.Repository) e
 	return r.Store.Forget(ctx, all)
 }
 
-// forgetHeads forgets the heads of tasks that are not open. One that stays does no harm
-// but to be looked at.
+// forgetHeads deletes the heads of tasks that are not open. An error is only logged:
+// a head that stays costs some time.
 func (i *Implementer) forgetHeads(ctx context.Context, r *repository.Repository, heads []objects.TaskHead, open map[forge.TaskID]bool) {
 	var over []git.Name
 	for _, h := range heads {
@@ -74,8 +74,8 @@ func (i *Implementer) forgetHeads(ctx context.Context, r *repository.Repository,
 	}
 }
 
-// report publishes the merges that are on the base branch. The project ignores what
-// it knows.
+// report publishes the merges that are on the base branch. The project ignores those
+// that it knows.
 func (i *Implementer) report(ctx context.Context, r *repository.Repository, list []store.PendingMerge) error {
 	if len(list) == 0 {
 		return nil
@@ -128,11 +128,12 @@ func (i *Implementer) release(ctx context.Context, c live.Control) {
 	}
 }
 
-// releaseCommits forgets what this process kept of tasks: their heads, and merges.
+// releaseCommits deletes the heads and pending merges that this process kept of
+// released tasks.
 func (i *Implementer) releaseCommits(ctx context.Context, r *repository.Repository, c live.Control) error {
 	var heads, merged []git.Name
 	for _, id := range c.Released {
-		head, merge := i.gaveUp(taskKey{c.To.Project, id})
+		head, merge := i.takeKept(taskKey{c.To.Project, id})
 		if head {
 			heads = append(heads, git.Name(id))
 		}
@@ -167,9 +168,9 @@ func (i *Implementer) releaseCommits(ctx context.Context, r *repository.Reposito
 	return r.Store.Forget(ctx, all, heads...)
 }
 
-// forgetFormer deletes merges that bear the task's name before it was ever
-// implemented: they are of an intent of the same name, in a journal that is gone.
-func (i *Implementer) forgetFormer(ctx context.Context, j *repository.Job) error {
+// forgetNamesakes deletes merges with the name of a task that was never implemented:
+// they belong to an intent of the same name whose journal is gone.
+func (i *Implementer) forgetNamesakes(ctx context.Context, j *repository.Job) error {
 	if j.Command.Attempt.Number > 1 {
 		return nil
 	}
@@ -187,15 +188,16 @@ type taskKey struct {
 	task    forge.TaskID
 }
 
-// keeps notes that this process kept the head of a task, or, if merge, also that.
-func (i *Implementer) keeps(k taskKey, merge bool) {
+// recordKept remembers that this process kept the head of a task, and, if merge, also
+// a merge.
+func (i *Implementer) recordKept(k taskKey, merge bool) {
 	i.mu.Lock()
 	defer i.mu.Unlock()
 	i.kept[k] = i.kept[k] || merge
 }
 
-// gaveUp reports once what this process kept of a task.
-func (i *Implementer) gaveUp(k taskKey) (head, merge bool) {
+// takeKept returns once what this process kept of a task.
+func (i *Implementer) takeKept(k taskKey) (head, merge bool) {
 	i.mu.Lock()
 	defer i.mu.Unlock()
 	merge, head = i.kept[k]

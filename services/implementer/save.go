@@ -15,13 +15,13 @@ import (
 	"github.com/pfl-forge/pfl-forge/service"
 )
 
-// saving is how long an attempt that was stopped may take to save what it has.
-const saving = time.Minute
+// saveTimeout bounds how long an attempt that was stopped may take to save its state.
+const saveTimeout = time.Minute
 
-// checkpoint saves commits and files while the agent works, and returns the note with
-// which another replica goes on from there. What cannot be saved just now, because
-// the work is in a bad state, is left for the next time.
-func (w *work) checkpoint(ctx context.Context) ([]byte, error) {
+// saveCheckpoint saves commits and files while the agent works, and returns the
+// checkpoint with which another replica can continue from there. A tree that cannot
+// be saved just now is left for the next time.
+func (w *work) saveCheckpoint(ctx context.Context) ([]byte, error) {
 	if err := service.Held(ctx); err != nil {
 		return nil, err
 	}
@@ -30,19 +30,20 @@ func (w *work) checkpoint(ctx context.Context) ([]byte, error) {
 		return nil, fmt.Errorf("save the work: %w", err)
 	}
 	w.saved = now
-	n := *w.note
+	n := *w.state
 	n.Head, n.Work = now.Head, now.Work
 	return json.Marshal(&n)
 }
 
-// store hands the state of the attempt on to whoever goes on with the task.
+// store uploads the session with the checkpoint, for the replica that continues the
+// task.
 func (w *work) store(ctx context.Context) {
-	if data, err := json.Marshal(w.note); err == nil {
+	if data, err := json.Marshal(w.state); err == nil {
 		w.SaveSession(ctx, w.StateDir(string(w.Task())), data)
 	}
 }
 
-// handOn saves what an attempt has that was stopped, for its next delivery.
+// handOn saves the state of an attempt that was stopped, for its next delivery.
 func (i *Implementer) handOn(ctx context.Context, w *work) error {
 	_, err := w.save(ctx)
 	w.store(ctx)
@@ -52,14 +53,15 @@ func (i *Implementer) handOn(ctx context.Context, w *work) error {
 	return err
 }
 
-// giveBack lets the pool use the checkout for another task when it needs one. Until then, whoever goes on with this task
-// finds it as it is. Nothing is given back that could not be saved.
+// giveBack lets the pool use the checkout for another task. Until it does, the next
+// attempt of this task finds it as it is. A checkout that could not be saved is not
+// given back.
 func (i *Implementer) giveBack(w *work) {
 	if w.damaged {
 		return
 	}
-	w.note.GivenBack = true
-	err := w.note.write()
+	w.state.GivenBack = true
+	err := w.state.write()
 	if err == nil {
 		err = w.checkout.Park()
 	}
@@ -68,12 +70,12 @@ func (i *Implementer) giveBack(w *work) {
 	}
 }
 
-// giveUp keeps what a failed attempt left, and notes it for the next one.
+// giveUp keeps the work of a failed attempt, and records it for the next one.
 func (i *Implementer) giveUp(ctx context.Context, w *work) error {
 	kept, err := w.save(ctx)
 	if err == nil && kept != "" {
-		w.note.Interrupted = kept
-		err = w.note.write()
+		w.state.Interrupted = kept
+		err = w.state.write()
 	}
 	w.store(ctx)
 	if err == nil {
@@ -82,11 +84,11 @@ func (i *Implementer) giveUp(ctx context.Context, w *work) error {
 	return err
 }
 
-// save keeps what an attempt left that did not come to its end, and returns the
-// commit that has all of it, if there is anything. A fault of the work is no reason
-// to lose the rest of it; but nobody is to build upon it.
+// save keeps the attempt's tree in commits, and returns the commit that has all of
+// it; empty if there is nothing. A tree that git refuses is marked as damaged:
+// nothing is built upon it.
 func (w *work) save(ctx context.Context) (git.OID, error) {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), saving)
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), saveTimeout)
 	defer cancel()
 	got, err := w.checkout.Collect(ctx, w.GitAttempt())
 	if _, fault := errors.AsType[*git.WorkError](err); fault {
@@ -96,19 +98,19 @@ func (w *work) save(ctx context.Context) (git.OID, error) {
 	if err != nil {
 		return "", fmt.Errorf("save what the agent left: %w", err)
 	}
-	w.note.Head, w.note.Work = got.Head, got.Leftover
+	w.state.Head, w.state.Work = got.Head, got.Leftover
 	switch {
 	case got.Leftover != "":
 		return got.Leftover, nil // it stands on the commits
-	case got.Head != w.note.From:
+	case got.Head != w.state.From:
 		return got.Head, nil
 	}
 	return "", nil
 }
 
-// rescue keeps what is in the checkout of an attempt that was cut off here, before
-// the checkout is used for something else: others may have gone on with the task.
-func rescue(ctx context.Context, r *repository.Repository, task git.Name, n *note) error {
+// rescue keeps the content of a checkout in which an attempt was cut off here, before
+// it is used for something else: another replica may have gone on with the task.
+func rescue(ctx context.Context, r *repository.Repository, task git.Name, n *checkpoint) error {
 	if n == nil || n.Ended || n.GivenBack || n.Intent == "" {
 		return nil
 	}
@@ -126,7 +128,7 @@ func rescue(ctx context.Context, r *repository.Repository, task git.Name, n *not
 	return err
 }
 
-// rescueAll is rescue for every attempt that a former life was cut off in.
+// rescueAll rescues every attempt in which the previous process was cut off.
 func rescueAll(ctx context.Context, r *repository.Repository) error {
 	entries, err := os.ReadDir(r.StateDir(""))
 	if err != nil && !errors.Is(err, os.ErrNotExist) {
@@ -138,7 +140,7 @@ func rescueAll(ctx context.Context, r *repository.Repository) error {
 		if err != nil {
 			continue
 		}
-		n, err := loadNote(notePath(r.StateDir(e.Name())))
+		n, err := loadCheckpoint(checkpointPath(r.StateDir(e.Name())))
 		errs = append(errs, err, rescue(ctx, r, git.Name(id), n))
 	}
 	return errors.Join(errs...)

@@ -9,8 +9,8 @@ import (
 	"github.com/pfl-forge/pfl-forge/repository"
 )
 
-// write does a task that says itself what is to be in a file: it calls no agent, and
-// needs no checkout. Done again, it makes the same change.
+// write carries out a task that contains the text of a file: it calls no agent and
+// needs no checkout. Repeated, it makes the same change.
 func (i *Implementer) write(ctx context.Context, j *repository.Job) error {
 	file := j.Command.Task.Write
 	path, err := git.ParsePath(file.Path)
@@ -32,7 +32,7 @@ func (i *Implementer) write(ctx context.Context, j *repository.Job) error {
 		im.Summary = file.Path + " is as it should be"
 	} else {
 		im.Summary = "wrote " + file.Path
-		if _, err := j.Store.Keep(ctx, i.newest(j), head); err != nil {
+		if _, err := j.Store.Keep(ctx, i.newestAttempt(j), head); err != nil {
 			return err
 		}
 		if im.Commits, err = j.Store.Commits(ctx, base, head); err != nil {

@@ -17,23 +17,26 @@ var abstractText string
 
 var abstractPrompt = prompt.New("abstract.md", abstractText)
 
-// draft is what skills are made from.
-type draft struct {
+// abstractionData is the data of the prompt for skills.
+type abstractionData struct {
 	*forge.Command
 
-	Found      []pattern
-	Skills     []skill // that there are
-	MoreSkills int     // that are not shown
+	Found []pattern
+	// Skills are those that the repository has.
+	Skills []skill
+	// MoreSkills counts those that are not shown.
+	MoreSkills int
 }
 
-// pattern is something that comes back, and where it was seen.
+// pattern is something that recurs, with its places as text.
 type pattern struct {
 	forge.Pattern
 	Places []string
 }
 
-func newDraft(cmd *forge.Command, there []skill) *draft {
-	d := &draft{Command: cmd, Skills: there[:min(len(there), maxSkills)]}
+// newAbstractionData returns the data for a command's patterns.
+func newAbstractionData(cmd *forge.Command, there []skill) *abstractionData {
+	d := &abstractionData{Command: cmd, Skills: there[:min(len(there), maxSkills)]}
 	d.MoreSkills = len(there) - len(d.Skills)
 	for _, p := range cmd.Abstract().Patterns {
 		d.Found = append(d.Found, pattern{p, places(p.Evidence)})
@@ -41,7 +44,7 @@ func newDraft(cmd *forge.Command, there []skill) *draft {
 	return d
 }
 
-// abstract asks for skills that say how to do what comes back.
+// abstract has the agent draft skills from patterns.
 func abstract(ctx context.Context, j *repository.Job) error {
 	if err := j.NeedModel(); err != nil {
 		return err
@@ -56,7 +59,7 @@ func abstract(ctx context.Context, j *repository.Job) error {
 		for i := range there {
 			known = append(known, there[i].Name)
 		}
-		return render(abstractPrompt, newDraft(j.Command, there))
+		return render(abstractPrompt, newAbstractionData(j.Command, there))
 	})
 	if err != nil {
 		return err
@@ -70,7 +73,7 @@ func abstract(ctx context.Context, j *repository.Job) error {
 	return nil
 }
 
-// unlike refuses drafts that have the names of skills that there are.
+// unlike returns an error if a draft has the name of an existing skill.
 func unlike(answer []byte, known []string) error {
 	made, _, err := agent.ParseAbstraction(answer)
 	if err != nil {

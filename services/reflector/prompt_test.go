@@ -73,25 +73,25 @@ func golden(t *testing.T, name string, p *prompt.Template, data any) {
 }
 
 func TestPrompts(t *testing.T) {
-	golden(t, "reflect", reflectPrompt, newLookBack(hostile(hostileReflect()), 5))
-	golden(t, "reflect-short", reflectPrompt, newLookBack(&forge.Command{Input: &forge.ReflectInput{Observations: hostileReflect().Observations[1:]}}, 1))
+	golden(t, "reflect", reflectPrompt, newReflectionData(hostile(hostileReflect()), 5))
+	golden(t, "reflect-short", reflectPrompt, newReflectionData(&forge.Command{Input: &forge.ReflectInput{Observations: hostileReflect().Observations[1:]}}, 1))
 	known := []skill{{Name: "adding" + injection, Description: "When" + injection}, {Name: "bare"}}
-	golden(t, "abstract", abstractPrompt, newDraft(hostile(hostileAbstract()), known))
+	golden(t, "abstract", abstractPrompt, newAbstractionData(hostile(hostileAbstract()), known))
 	short := &forge.Command{
 		Intent: forge.Intent{Title: "Find skills"},
 		Input:  &forge.AbstractInput{Patterns: []forge.Pattern{{Name: "Keys", Description: "A key is added."}}},
 	}
-	golden(t, "abstract-short", abstractPrompt, newDraft(short, nil))
+	golden(t, "abstract-short", abstractPrompt, newAbstractionData(short, nil))
 	golden(t, "summarize", summarizePrompt, iterated())
 	first := forge.GoalContext{
 		Iteration: 1, Criteria: []string{"The report says why"}, Execution: &forge.Execution{Status: forge.ExecutionError, Output: "No access."},
 	}
-	golden(t, "summarize-short", summarizePrompt, &iteration{Command: &forge.Command{Intent: forge.Intent{Title: "Look"}}, Goal: first})
+	golden(t, "summarize-short", summarizePrompt, &summaryData{Command: &forge.Command{Intent: forge.Intent{Title: "Look"}}, Goal: first})
 }
 
 // iterated is an iteration in which everybody who can write something is hostile.
-func iterated() *iteration {
-	return &iteration{
+func iterated() *summaryData {
+	return &summaryData{
 		Command: &forge.Command{Intent: forge.Intent{Title: "Mend the cart" + injection}},
 		Verify:  &forge.VerifyReport{Command: "make test", Output: "FAIL cart_test.go:3\n" + injection},
 		Goal: forge.GoalContext{
@@ -127,7 +127,7 @@ func TestPromptsFit(t *testing.T) {
 		in.Proposed = append(in.Proposed, forge.Proposal{Title: fmt.Sprintf("known-%d %s", i, strings.Repeat("x", 400)), Status: forge.StatusDone})
 		known = append(known, skill{Name: fmt.Sprintf("skill-%d", i), Description: strings.Repeat("x", 5000)})
 	}
-	_, text, err := render(reflectPrompt, newLookBack(hostile(in), 5))
+	_, text, err := render(reflectPrompt, newReflectionData(hostile(in), 5))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -139,7 +139,7 @@ func TestPromptsFit(t *testing.T) {
 	if len(text) > 400_000 || strings.Contains(text, "known-499 ") || !strings.Contains(text, "place-19\"") || strings.Contains(text, "place-20\"") {
 		t.Errorf("%d bytes", len(text))
 	}
-	_, text, err = render(abstractPrompt, newDraft(hostile(patterns), known))
+	_, text, err = render(abstractPrompt, newAbstractionData(hostile(patterns), known))
 	if err != nil || len(text) > 100_000 || !strings.Contains(text, "(800 more are not shown.)") || strings.Contains(text, "skill-200") {
 		t.Errorf("%d bytes, %v", len(text), err)
 	}
@@ -147,13 +147,13 @@ func TestPromptsFit(t *testing.T) {
 
 // What every call costs before it says anything.
 func BenchmarkFixedPrompt(b *testing.B) {
-	nothing := &iteration{Command: &forge.Command{}, Goal: forge.GoalContext{Execution: &forge.Execution{}}}
+	nothing := &summaryData{Command: &forge.Command{}, Goal: forge.GoalContext{Execution: &forge.Execution{}}}
 	for role, of := range map[agent.Role]struct {
 		p    *prompt.Template
 		data any
 	}{
-		agent.RoleReflect:   {reflectPrompt, newLookBack(&forge.Command{}, 5)},
-		agent.RoleAbstract:  {abstractPrompt, newDraft(&forge.Command{}, nil)},
+		agent.RoleReflect:   {reflectPrompt, newReflectionData(&forge.Command{}, 5)},
+		agent.RoleAbstract:  {abstractPrompt, newAbstractionData(&forge.Command{}, nil)},
 		agent.RoleSummarize: {summarizePrompt, nothing},
 	} {
 		b.Run(string(role), func(b *testing.B) {

@@ -13,9 +13,10 @@ import (
 	"github.com/pfl-forge/pfl-forge/repository"
 )
 
-// reflect asks what should be done next. Where there is nothing that a model did or
-// noticed, or no model to ask, it reads what there is and proposes nothing. Where it is
-// off, which who asks does not know of a run whose analysis failed, it does not even read.
+// reflect has the agent propose intents. Without a model, or when no model did or
+// noticed anything, it reports everything as read and proposes nothing. If reflection
+// is off it does not even do that: the sender does not know that it is off after a
+// run whose analysis failed.
 func reflect(ctx context.Context, j *repository.Job) error {
 	if !j.Config.Reflection.Enabled {
 		j.Result.Output = &forge.Reflection{}
@@ -29,7 +30,7 @@ func reflect(ctx context.Context, j *repository.Job) error {
 		j.Result.Output = &forge.Reflection{Read: ids(j.Command.Reflect().Observations)}
 		return nil
 	}
-	l := newLookBack(j.Command, j.Config.Reflection.ProposalsATime)
+	l := newReflectionData(j.Command, j.Config.Reflection.ProposalsATime)
 	var dir string
 	out, err := ask(ctx, j, agent.Call{Role: agent.RoleReflect}, func(d string) (system, text string, err error) {
 		dir = d
@@ -66,7 +67,7 @@ func worthwhile(cmd *forge.Command) bool {
 	return false
 }
 
-// histories lists the runs that the command is about, the one that ended last first.
+// histories returns the runs of the command, the one that ended last first.
 func histories(cmd *forge.Command) []forge.History {
 	in := cmd.Reflect()
 	if in.History == nil {
@@ -75,6 +76,7 @@ func histories(cmd *forge.Command) []forge.History {
 	return append([]forge.History{*in.History}, in.Histories...)
 }
 
+// ids returns the ids of observations.
 func ids(list []forge.Observation) []string {
 	var out []string
 	for i := range list {

@@ -13,7 +13,8 @@ import (
 	"github.com/pfl-forge/pfl-forge/service"
 )
 
-// Reflector does the steps reflect, abstract and summarize.
+// Reflector carries out the steps reflect, abstract and summarize. It is safe for
+// concurrent use.
 type Reflector struct {
 	repos *repository.Set
 }
@@ -21,7 +22,7 @@ type Reflector struct {
 // New returns a reflector on these repositories.
 func New(repos *repository.Set) *Reflector { return &Reflector{repos: repos} }
 
-// Handlers is what a worker has to do for it.
+// Handlers returns the handlers for the worker that is passed to Run.
 func (r *Reflector) Handlers() []service.Handler {
 	do := func(step forge.Step, work func(context.Context, *repository.Job) error) service.Handler {
 		return service.Handler{Step: step, Agent: true, Do: func(ctx context.Context, cmd forge.Command, progress service.Progress) forge.Result {
@@ -34,8 +35,9 @@ func (r *Reflector) Handlers() []service.Handler {
 // Run has the worker, which was made with Handlers, work until ctx ends.
 func (r *Reflector) Run(ctx context.Context, w *service.Worker) error { return w.Run(ctx) }
 
-// ask has the command's agent answer at the tip of the base branch. prompts is told the
-// directory that it sees. What is repeated begins anew: its conversation is not kept.
+// ask has the command's agent answer in a checkout of the tip of the base branch;
+// prompts gets its directory. An attempt that is repeated begins a new session: none
+// is kept.
 func ask(ctx context.Context, j *repository.Job, call agent.Call, prompts func(dir string) (system, text string, err error)) (agent.Outcome, error) {
 	view, done, err := j.View(ctx, string(j.Command.Attempt.Step), j.Tip)
 	if err != nil {

@@ -10,20 +10,22 @@ import (
 )
 
 const (
-	// skillsDir is where a repository keeps its skills, each in a directory of its name.
+	// skillsDir is where a repository keeps its skills, each in a directory of its
+	// name.
 	skillsDir = ".claude/skills"
-	// maxSkills bounds how many are shown, and maxSkillHead, in bytes, what is read of each.
-	maxSkills    = 200
+	// maxSkills bounds the skills in a prompt.
+	maxSkills = 200
+	// maxSkillHead bounds how much is read of each, in bytes.
 	maxSkillHead = 8 << 10
 )
 
-// skill is one that the repository has.
+// skill is a skill that the repository has.
 type skill struct {
 	Name        string
 	Description string
 }
 
-// skills lists what a checkout has. Nothing outside of it is read, wherever links lead.
+// skills returns the skills in a checkout. Links cannot lead out of it.
 func skills(dir string) ([]skill, error) {
 	root, err := os.OpenRoot(dir)
 	if err != nil {
@@ -43,8 +45,8 @@ func skills(dir string) ([]skill, error) {
 	return list, nil
 }
 
-// description is what the front matter of a skill says of it; empty if that cannot be
-// told.
+// description returns the description in a skill's front matter; empty if there is
+// none.
 func description(root *os.Root, name string) string {
 	if info, err := root.Stat(name); err != nil || !info.Mode().IsRegular() {
 		return ""

@@ -22,17 +22,19 @@ var summarizeText string
 
 var summarizePrompt = prompt.New("summarize.md", summarizeText)
 
-// iteration is what a summary is made from.
-type iteration struct {
+// summaryData is the data of the prompt for summaries.
+type summaryData struct {
 	*forge.Command
 
 	Goal   forge.GoalContext
 	Verify *forge.VerifyReport
-	Files  []string // of the change so far
+	// Files are those of the change so far.
+	Files []string
 }
 
-// summarize asks what an iteration came to. Where there is no model to ask, its own report
-// is the summary. What was seen of the work is filled in here, and is no agent's word.
+// summarize has the agent sum an iteration up. Without a model, the iteration's own
+// report is the summary. Measured metadata is filled in here, and is never taken from
+// an agent.
 func summarize(ctx context.Context, j *repository.Job) error {
 	execution := j.Command.Iteration().Goal.Execution
 	if execution == nil {
@@ -53,8 +55,8 @@ func summarize(ctx context.Context, j *repository.Job) error {
 	return nil
 }
 
-// summarized asks the command's agent, which sees nothing but the prompt. What is repeated
-// begins anew: its conversation is not kept.
+// summarized asks the command's agent, which sees nothing but the prompt. An attempt
+// that is repeated begins a new session.
 func summarized(ctx context.Context, j *repository.Job) (forge.Summarization, error) {
 	files, head, err := changed(ctx, j)
 	if err != nil {
@@ -64,7 +66,7 @@ func summarized(ctx context.Context, j *repository.Job) (forge.Summarization, er
 		Role: agent.RoleSummarize, Schema: agent.SummarizationSchema, Session: agent.Session{ID: cmp.Or(j.Command.Session, agent.NewSessionID())},
 	}
 	in := j.Command.Iteration()
-	if call.System, call.Prompt, err = render(summarizePrompt, &iteration{j.Command, in.Goal, in.Verify, files}); err != nil {
+	if call.System, call.Prompt, err = render(summarizePrompt, &summaryData{j.Command, in.Goal, in.Verify, files}); err != nil {
 		return forge.Summarization{}, err
 	}
 	out, err := j.Run(ctx, call)
@@ -80,8 +82,8 @@ func summarized(ctx context.Context, j *repository.Job) (forge.Summarization, er
 	return made, err
 }
 
-// changed returns the files of the change so far, and the commit that has it: the tip
-// of the base branch if there is none.
+// changed returns the files of the change so far, and its commit, or the tip of the
+// base branch if there is no change.
 func changed(ctx context.Context, j *repository.Job) ([]string, git.OID, error) {
 	t := &j.Command.Task
 	if t.Head == "" || t.Head == t.Base {
@@ -102,7 +104,7 @@ func changed(ctx context.Context, j *repository.Job) ([]string, git.OID, error) 
 	return repository.Files(changes), head, err
 }
 
-// line is what follows the path in a reference, such as :12, :12-20 or #L12.
+// line matches the end of a reference, such as :12, :12-20 or #L12.
 var line = regexp.MustCompile(`(:[0-9]+([-:,][0-9]+)*|#L[0-9]+(-L[0-9]+)?)$`)
 
 // exists reports whether a commit has the file of a reference.
@@ -115,12 +117,12 @@ func exists(ctx context.Context, j *repository.Job, commit git.OID, ref string) 
 	return err == nil || errors.Is(err, git.ErrTooLarge)
 }
 
-// reported is an execution in its own words.
+// reported returns an iteration's own report as a summary.
 func reported(e *forge.Execution) forge.Summarization {
 	return forge.Summarization{Summary: forge.ExecutionSummary{Approach: e.Approach, Result: e.Status, Reason: e.Output, Artifacts: e.Artifacts}}
 }
 
-// complete adds what was seen, and lets no summary contradict it.
+// complete adds measured metadata, and corrects a summary that contradicts it.
 func complete(s *forge.Summarization, cmd *forge.Command, now time.Time) {
 	in, sum := cmd.Iteration(), &s.Summary
 	e := in.Goal.Execution

@@ -13,14 +13,17 @@ import (
 )
 
 const (
-	maxPatch  = 16 << 20 // bytes of a change that are shown at all
-	maxIndex  = 24 << 10 // bytes of the index in the prompt
+	// maxPatch bounds the part of a change that is shown at all, in bytes.
+	maxPatch = 16 << 20
+	// maxIndex bounds the index in the prompt, in bytes.
+	maxIndex = 24 << 10
+	// indexFile is the file with an index that is longer.
 	indexFile = "change-index.txt"
 )
 
-// look reads the change of a task, and puts what is too large for a prompt into the
+// look reads the change of a task, and writes what is too large for a prompt into the
 // checkout, for the agent to read there.
-func look(ctx context.Context, j *repository.Job, view *checkout.Checkout, base, head git.OID) (*change, error) {
+func look(ctx context.Context, j *repository.Job, view *checkout.Checkout, base, head git.OID) (*reviewData, error) {
 	patch, truncated, err := j.Store.Diff(ctx, base, head, maxPatch)
 	if err != nil {
 		return nil, err
@@ -34,7 +37,7 @@ func look(ctx context.Context, j *repository.Job, view *checkout.Checkout, base,
 		files = files[:len(files)-1] // the last one is cut
 	}
 	s := show(files)
-	c := newChange(j.Command, j.Config.Verify)
+	c := newReviewData(j.Command, j.Config.Verify)
 	c.Rules = rules(repository.Files(changed))
 	c.Diff, c.Parts, c.Binary, c.Index = s.diff, s.parts, s.bare, index(s.parts)
 	if truncated {
@@ -46,7 +49,7 @@ func look(ctx context.Context, j *repository.Job, view *checkout.Checkout, base,
 	return c, c.write(view)
 }
 
-// unshown returns what there is no patch of.
+// unshown returns the changed files that have no patch.
 func unshown(changed []string, files []filePatch) []string {
 	known := map[string]bool{}
 	for _, f := range files {
@@ -55,8 +58,8 @@ func unshown(changed []string, files []filePatch) []string {
 	return slices.DeleteFunc(changed, func(name string) bool { return known[name] })
 }
 
-// since finds out which files of the change are not as the last review read them.
-func (c *change) since(ctx context.Context, j *repository.Job, head git.OID, changed []objects.FileChange) error {
+// since sets the files that differ from what the last review read.
+func (c *reviewData) since(ctx context.Context, j *repository.Job, head git.OID, changed []objects.FileChange) error {
 	last, err := git.ParseOID(c.Last())
 	if err != nil || !j.Store.Has(ctx, last) {
 		return nil //nolint:nilerr // then nobody can say
@@ -75,9 +78,9 @@ func (c *change) since(ctx context.Context, j *repository.Job, head git.OID, cha
 	return nil
 }
 
-// write puts the parts where the agent that looks at the checkout can read them,
-// and nothing commits them.
-func (c *change) write(view *checkout.Checkout) error {
+// write writes the parts of a large change below .forge in the checkout, which git
+// ignores.
+func (c *reviewData) write(view *checkout.Checkout) error {
 	for _, p := range c.Parts {
 		if err := view.WriteFile(p.name, []byte(p.text)); err != nil {
 			return fmt.Errorf("show a large change: %w", err)

@@ -14,21 +14,24 @@ import (
 
 // Bounds of the files that a judge is shown beside the change, in bytes.
 const (
-	maxFiles     = 20 // files
-	maxFile      = 16 << 10
-	maxFilesRoom = 64 << 10 // of all of them
+	// maxFiles bounds the files that a judge is shown beside the change.
+	maxFiles = 20
+	// maxFile bounds each of them, in bytes.
+	maxFile = 16 << 10
+	// maxFilesRoom bounds all of them, in bytes.
+	maxFilesRoom = 64 << 10
 )
 
-// file is one as it is now.
+// file is a file as it is now.
 type file struct {
 	Name string // quoted
 	Text string
 	Cut  bool // it is longer
 }
 
-// read shows the files that the task, or the one who did the work, names: what a criterion
-// asks for may have been there before. The diff has new files already.
-func (g *goal) read(ctx context.Context, j *repository.Job, at git.OID, diff []filePatch) error {
+// read adds the files that the task or its execution names, except those that the
+// diff has as new: a criterion may be met by something that was there before.
+func (g *judgeData) read(ctx context.Context, j *repository.Job, at git.OID, diff []filePatch) error {
 	names := slices.Clone(j.Command.Task.RelevantFiles)
 	if g.Claim != nil {
 		names = append(names, g.Claim.Artifacts...)

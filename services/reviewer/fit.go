@@ -12,21 +12,26 @@ import (
 
 // Bounds of a change that is shown in a prompt only, in bytes unless it says otherwise.
 const (
-	maxFitted   = 192 << 10
-	leastFitted = 2 << 10 // of one file, if any of it is shown
-	maxLeft     = 200     // files that are named as not shown whole
+	// maxFitted bounds the diff in a judge's prompt, in bytes.
+	maxFitted = 192 << 10
+	// leastFitted is the least that is shown of a file, in bytes, if any is.
+	leastFitted = 2 << 10
+	// maxLeft bounds the files that are named as not shown whole.
+	maxLeft = 200
 )
 
-// fitted is as much of a change as a prompt has room for.
+// fitted is as much of a change as fits into a prompt.
 type fitted struct {
-	Diff     string
-	Left     []string // files of which something is left out, and how much is shown
-	MoreLeft int      // of them that are not named
+	Diff string
+	// Left are files that are not shown whole, with how much is.
+	Left []string
+	// MoreLeft counts such files that are not named.
+	MoreLeft int
 	Binary   []string
 }
 
-// fit shows all files of a change, if there is room, else the beginning of the largest. What
-// people write comes first, and makes no room for what tools write.
+// fit returns all files of a change if they fit, else the beginning of the largest.
+// Files that people write come first; generated ones get what room is left.
 func fit(files []filePatch) fitted {
 	var f fitted
 	var written, generated []filePatch
@@ -46,7 +51,7 @@ func fit(files []filePatch) fitted {
 	return f
 }
 
-// add shows files, and returns what room is left.
+// add adds files, and returns the room that is left, in bytes.
 func (f *fitted) add(files []filePatch, room int, note string) int {
 	var b strings.Builder
 	b.WriteString(f.Diff)
@@ -75,6 +80,7 @@ func (f *fitted) leave(paths ...string) {
 	}
 }
 
+// say adds a line about a file that is not shown whole.
 func (f *fitted) say(what string) {
 	if len(f.Left) == maxLeft {
 		f.MoreLeft++
@@ -83,8 +89,8 @@ func (f *fitted) say(what string) {
 	f.Left = append(f.Left, what)
 }
 
-// share is how much each file may have, so that small ones are whole and all together
-// have room.
+// share returns how many bytes each file may have, so that small ones are whole and
+// all together fit.
 func share(files []filePatch, room int) int {
 	var sizes []int
 	for _, p := range files {
@@ -100,8 +106,8 @@ func share(files []filePatch, room int) int {
 	return math.MaxInt
 }
 
-// beginning returns at most so many bytes of a patch, whole lines if there are any; nothing
-// if it is too little to be of use.
+// beginning returns at most most bytes of a patch, in whole lines if there are any;
+// empty if that is too little to be useful.
 func beginning(text string, most int) string {
 	if len(text) <= most {
 		return text

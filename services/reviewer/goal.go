@@ -14,37 +14,41 @@ var judgeText string
 
 var judgePrompt = prompt.New("judge.md", judgeText)
 
-// goal is what a judge is shown: what was asked for, what the project's commands said, the
-// change, and, as claims, what the one who made it says.
-type goal struct {
+// judgeData is the data of a judge's prompt: what was asked for, what the verify
+// commands said, the change, and, as claims, the report of the agent that made it.
+type judgeData struct {
 	fitted
 
 	Request      forge.Intent
 	Instructions string
 	Task         string
-	Judging      string // what a person says about judging
-	Criteria     []criterion
-	Iteration    int
-	Changed      bool
-	Verify       *forge.VerifyReport
-	Checks       string // the commands
-	Rules        []string
-	Files        []file // as they are now
-	Claim        *forge.Execution
-	Summary      *forge.ExecutionSummary // of this iteration
+	// Judging is a person's instruction for judges.
+	Judging   string
+	Criteria  []criterion
+	Iteration int
+	Changed   bool
+	Verify    *forge.VerifyReport
+	// Checks are the verify commands.
+	Checks string
+	Rules  []string
+	// Files are as they are now.
+	Files []file
+	Claim *forge.Execution
+	// Summary is of this iteration.
+	Summary *forge.ExecutionSummary
 }
 
-// criterion is one of a goal's. Numbers count from 1.
+// criterion is one of a goal's criteria. Numbers count from 1.
 type criterion struct {
 	Number int
 	Text   string
 }
 
-// newGoal returns what of a command a judge is shown.
-func newGoal(cmd *forge.Command, checks []string) *goal {
+// newJudgeData returns the data that a command contains.
+func newJudgeData(cmd *forge.Command, checks []string) *judgeData {
 	in := cmd.Iteration()
 	l := in.Goal
-	g := &goal{
+	g := &judgeData{
 		Request: cmd.Intent, Instructions: cmd.Instructions, Task: cmd.Task.Plan, Iteration: l.Iteration,
 		Changed: cmd.Task.Head != "" && cmd.Task.Head != cmd.Task.Base,
 		Verify:  in.Verify, Checks: strings.Join(checks, "\n"), Claim: l.Execution,
@@ -63,8 +67,8 @@ func newGoal(cmd *forge.Command, checks []string) *goal {
 	return g
 }
 
-// render returns who the agent is, and what it has to judge.
-func (g *goal) render() (system, text string, err error) {
+// render returns the system prompt and the prompt.
+func (g *judgeData) render() (system, text string, err error) {
 	if system, err = judgePrompt.Render("system", nil); err != nil {
 		return "", "", err
 	}

@@ -33,7 +33,7 @@ func towards() *forge.Command {
 	return cmd
 }
 
-func judged(t *testing.T, g *goal) string {
+func judged(t *testing.T, g *judgeData) string {
 	t.Helper()
 	_, text, err := g.render()
 	if err != nil {
@@ -43,7 +43,7 @@ func judged(t *testing.T, g *goal) string {
 }
 
 func TestJudgePrompt(t *testing.T) {
-	g := newGoal(towards(), []string{"make"})
+	g := newJudgeData(towards(), []string{"make"})
 	g.fitted, g.Rules = fit(split(small)), []string{"CLAUDE.md"}
 	g.Files = []file{{`"form.go"`, "new " + injection, false}, {`"long.go"`, "long\n", true}}
 	system, text, err := g.render()
@@ -60,18 +60,18 @@ func TestJudgePromptOfALargeChange(t *testing.T) {
 		Goal:   forge.GoalContext{Iteration: 1, Criteria: []string{"It is larger"}, Summaries: []forge.ExecutionSummary{{Iteration: 0}}},
 	}
 	cmd := &forge.Command{Intent: forge.Intent{Title: "Grow"}, Task: forge.Task{Plan: "Grow.", Base: "0", Head: "1"}, Input: in}
-	g := newGoal(cmd, []string{"make test"})
+	g := newJudgeData(cmd, []string{"make test"})
 	g.fitted = fit(split(many(1, 200, "a.go") + many(1, 500_000, "b.go") + many(1, 9000, "go.sum") + "diff --git a/x.png b/x.png\nBinary files differ\n"))
 	g.leave("huge\n.txt")
 	g.MoreLeft = 7
 	_, diff, _ := strings.Cut(g.Diff, "b.go b/b.go\n")
 	prompttest.Golden(t, "judge-large", strings.Replace(judged(t, g), diff, "(and so on)\n", 1))
 	in.Verify, g.fitted = nil, fitted{}
-	g = newGoal(cmd, nil)
+	g = newJudgeData(cmd, nil)
 	if text := judged(t, g); !strings.Contains(text, "\nThe project has no commands that verify a change.") || !strings.Contains(text, "\nIt changes no file.") {
 		t.Error(text)
 	}
-	if text := judged(t, newGoal(cmd, []string{"make"})); !strings.Contains(text, "\nNone of them ran on this commit.") {
+	if text := judged(t, newJudgeData(cmd, []string{"make"})); !strings.Contains(text, "\nNone of them ran on this commit.") {
 		t.Error(text)
 	}
 }
@@ -83,9 +83,9 @@ func TestJudgePromptWithoutAChange(t *testing.T) {
 			Execution: &forge.Execution{Status: forge.ExecutionSuccess, Output: "Nobody calls it."},
 		}},
 	}
-	prompttest.Golden(t, "judge-unchanged", judged(t, newGoal(cmd, []string{"make"})))
+	prompttest.Golden(t, "judge-unchanged", judged(t, newJudgeData(cmd, []string{"make"})))
 	cmd.Task.Base, cmd.Task.Head = "1", "1"
-	if newGoal(cmd, nil).Changed {
+	if newJudgeData(cmd, nil).Changed {
 		t.Error("a head that is the base is a change")
 	}
 }
@@ -97,7 +97,7 @@ func TestWhatReachesTheJudge(t *testing.T) {
 	cmd := &forge.Command{Input: in}
 	fill(reflect.ValueOf(cmd).Elem(), "Command")
 	in.Goal.Summaries[0].Iteration = in.Goal.Iteration
-	facts, claims, _ := strings.Cut(judged(t, newGoal(cmd, nil)), "\n# What the one who did the work says\n")
+	facts, claims, _ := strings.Cut(judged(t, newJudgeData(cmd, nil)), "\n# What the one who did the work says\n")
 	for _, tt := range []struct {
 		text    string
 		allowed []string
@@ -132,7 +132,7 @@ func BenchmarkFixedJudgePrompt(b *testing.B) {
 	var system, text string
 	for b.Loop() {
 		var err error
-		if system, text, err = newGoal(&forge.Command{}, nil).render(); err != nil {
+		if system, text, err = newJudgeData(&forge.Command{}, nil).render(); err != nil {
 			b.Fatal(err)
 		}
 	}

@@ -11,12 +11,13 @@ import (
 	"github.com/pfl-forge/pfl-forge/service"
 )
 
+// judge carries out the step judge.
 func (r *Reviewer) judge(ctx context.Context, cmd forge.Command, progress service.Progress) forge.Result {
 	return r.repos.Do(ctx, &cmd, progress, judge)
 }
 
-// judge asks the intent's agent whether every criterion of a goal is met by the head of
-// its task, or, where it has changed nothing, without a commit.
+// judge has the intent's agent decide whether each criterion of a goal is met by the
+// head of its task, or by the base branch if nothing was changed.
 func judge(ctx context.Context, j *repository.Job) error {
 	if err := j.NeedModel(); err != nil {
 		return err
@@ -53,9 +54,9 @@ func judge(ctx context.Context, j *repository.Job) error {
 	return nil
 }
 
-// reached looks at what a goal's task has changed so far.
-func reached(ctx context.Context, j *repository.Job) (*goal, error) {
-	g := newGoal(j.Command, j.Config.Verify)
+// reached returns the judge's data, with what the task has changed so far.
+func reached(ctx context.Context, j *repository.Job) (*judgeData, error) {
+	g := newJudgeData(j.Command, j.Config.Verify)
 	if !g.Changed {
 		return g, g.read(ctx, j, j.Tip, nil)
 	}
@@ -73,8 +74,8 @@ func reached(ctx context.Context, j *repository.Job) (*goal, error) {
 	return g, g.look(ctx, j, base, head)
 }
 
-// look fits the change into the prompt.
-func (g *goal) look(ctx context.Context, j *repository.Job, base, head git.OID) error {
+// look adds as much of the change as fits.
+func (g *judgeData) look(ctx context.Context, j *repository.Job, base, head git.OID) error {
 	patch, truncated, err := j.Store.Diff(ctx, base, head, maxPatch)
 	if err != nil {
 		return err

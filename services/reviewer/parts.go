@@ -12,10 +12,15 @@ import (
 // larger than what any agent's tools return at once (codex shortens at 10,000 tokens of
 // four bytes), and has no line that they shorten.
 const (
-	maxInline = 96 << 10 // of a diff in the prompt
-	maxPart   = 36 << 10
-	partLines = 1900 // lines
-	maxInPart = 1500 // of one line
+	// maxInline bounds a diff in the prompt, in bytes.
+	maxInline = 96 << 10
+	// maxPart bounds a part, in bytes: no larger than what any agent's tools return
+	// at once (codex shortens at 10,000 tokens of four bytes).
+	maxPart = 36 << 10
+	// partLines bounds the lines of a part.
+	partLines = 1900
+	// maxInPart bounds a line in a part, in bytes: tools shorten longer ones.
+	maxInPart = 1500
 )
 
 // part is a file in which an agent reads a piece of a change.
@@ -23,18 +28,22 @@ type part struct {
 	name  string // below .forge
 	text  string
 	lines int
-	files []string // what is in it
+	// files has a line for each file in it.
+	files []string
 }
 
-// shown is a change as a reviewer gets to see it.
+// shown is a change as a reviewer sees it.
 type shown struct {
-	diff  string   // in the prompt
-	parts []part   // to read, if it is too large for that
-	bare  []string // binary files, of which there is nothing to show
+	// diff is in the prompt.
+	diff string
+	// parts are files to read, if the change is too large for the prompt.
+	parts []part
+	// bare are binary files, which are only named.
+	bare []string
 }
 
-// show divides a change: what people write goes into the prompt if there is room
-// for it, otherwise into parts; what tools write comes last. All of it can be read.
+// show divides a change: files that people write go into the prompt if they fit,
+// otherwise into parts; generated files come last. All of it can be read.
 func show(files []filePatch) shown {
 	var s shown
 	var written, generated []filePatch
@@ -65,6 +74,7 @@ func show(files []filePatch) shown {
 	return s
 }
 
+// join returns the patches as one text.
 func join(files []filePatch) string {
 	var b strings.Builder
 	for _, f := range files {
@@ -73,7 +83,7 @@ func join(files []filePatch) string {
 	return prompt.Visible(b.String())
 }
 
-// packer fills parts.
+// packer fills parts in order.
 type packer struct {
 	parts []part
 	b     strings.Builder
@@ -81,7 +91,7 @@ type packer struct {
 	files []string
 }
 
-// add packs files, each into one part if it fits. note is said of each in the index.
+// add packs files, each into one part if it fits. note follows each in the index.
 func (p *packer) add(files []filePatch, note string) {
 	for _, f := range files {
 		text := wrap(prompt.Visible(f.text))
@@ -106,12 +116,14 @@ func (p *packer) add(files []filePatch, note string) {
 	p.flush()
 }
 
+// put adds a piece to the present part.
 func (p *packer) put(text, what string) {
 	p.b.WriteString(text)
 	p.lines += strings.Count(text, "\n")
 	p.files = append(p.files, what)
 }
 
+// flush ends the present part.
 func (p *packer) flush() {
 	if p.b.Len() == 0 {
 		return
@@ -122,7 +134,7 @@ func (p *packer) flush() {
 	p.lines, p.files = 0, nil
 }
 
-// pieces cuts a patch that is too large for a part: before a hunk if one begins in
+// pieces divides a patch that is too large for a part: before a hunk if one begins in
 // the second half of a piece, otherwise between lines.
 func pieces(text string) []string {
 	const room = maxPart - 2500 // the rest is for the path of what is continued
@@ -147,7 +159,7 @@ func pieces(text string) []string {
 	return append(out, text[start:])
 }
 
-// wrap breaks lines that an agent's Read would shorten.
+// wrap breaks lines that an agent's tools would shorten.
 func wrap(text string) string {
 	var b strings.Builder
 	for line := range strings.Lines(text) {
@@ -164,7 +176,7 @@ func wrap(text string) string {
 	return b.String()
 }
 
-// index says what is in which part.
+// index returns the files of each part.
 func index(parts []part) string {
 	var b strings.Builder
 	for _, p := range parts {

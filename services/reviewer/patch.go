@@ -7,13 +7,14 @@ import (
 	"strings"
 )
 
-// filePatch is what a patch says of one file.
+// filePatch is a patch of one file.
 type filePatch struct {
 	path           string
 	text           string
 	added, deleted int // lines
 	binary         bool
-	generated      bool // by its name, or by what its first lines say
+	// generated is decided by the name, or by the first lines.
+	generated bool
 }
 
 // split returns the files of a patch, in its order.
@@ -33,8 +34,8 @@ func split(patch string) []filePatch {
 	return list
 }
 
-// parse reads the patch of one file. Lines of the file begin with a space, + or -,
-// so nothing in it looks like a header.
+// parse parses the patch of one file. Lines of the file begin with a space, + or -,
+// so none of them looks like a header.
 func parse(text string) filePatch {
 	f := filePatch{text: text}
 	inside := false
@@ -54,6 +55,7 @@ func parse(text string) filePatch {
 	return f
 }
 
+// header reads a line of the header.
 func (f *filePatch) header(line string) {
 	kind, rest, _ := strings.Cut(line, " ")
 	switch kind {
@@ -83,6 +85,7 @@ func samePath(s string) string {
 	return b[min(len("b/"), len(b)):]
 }
 
+// unquote returns a path without git's quotes.
 func unquote(s string) string {
 	if u, err := strconv.Unquote(s); err == nil && s[0] == '"' {
 		return u
@@ -97,6 +100,7 @@ var generatedNames = []string{
 	"*.snap", "*.svg",
 }
 
+// isGenerated reports whether a file's name says that a tool wrote it.
 func isGenerated(name string) bool {
 	for dir := range strings.SplitSeq(path.Dir(name), "/") {
 		if dir == "vendor" || dir == "node_modules" || dir == "third_party" {
@@ -111,6 +115,7 @@ func isGenerated(name string) bool {
 	return false
 }
 
+// mark matches the usual marks of generated files in the first lines of a patch.
 var mark = regexp.MustCompile(`(?m)^[ +].{0,20}(Code generated .{0,200}DO NOT EDIT|@generated)`)
 
 // marked reports whether the first lines of a patch say that the file is generated.

@@ -14,31 +14,37 @@ var reviewText string
 
 var reviewPrompt = prompt.New("review.md", reviewText)
 
-// change is what a reviewer is shown: what was asked, what the project's commands
-// said, and the code. What its author says about it is not in it.
-type change struct {
+// reviewData is the data of a reviewer's prompt: what was asked, what the verify
+// commands said, and the code. What the author says about it is left out.
+type reviewData struct {
 	Request      forge.Intent
 	Instructions string
 	Title, Plan  string // of the task
 	Verify       *forge.VerifyReport
-	Checks       string // the commands
-	Earlier      []forge.Review
-	Since        []string // files that differ from what the last review read
-	Compared     bool     // Since is known
+	// Checks are the verify commands.
+	Checks  string
+	Earlier []forge.Review
+	// Since are files that differ from what the last review read.
+	Since []string
+	// Compared says that Since is known.
+	Compared bool
 
-	Rules    []string // files of the change that tell agents how to work
-	Diff     string
-	Parts    []part
-	Index    string
-	LongList string   // the file that has the whole index, if it is long
+	// Rules are files of the change that instruct agents.
+	Rules []string
+	Diff  string
+	Parts []part
+	Index string
+	// LongList is the file with the whole index, if it is long.
+	LongList string
 	Binary   []string // files
-	Unshown  []string // files that there was no room for
+	// Unshown are files that there was no room for.
+	Unshown []string
 }
 
-// newChange returns what of a command a reviewer is shown.
-func newChange(cmd *forge.Command, checks []string) *change {
+// newReviewData returns the data that a command contains.
+func newReviewData(cmd *forge.Command, checks []string) *reviewData {
 	in := cmd.Review()
-	c := &change{
+	c := &reviewData{
 		Request: cmd.Intent, Instructions: cmd.Instructions, Title: cmd.Task.Title, Plan: cmd.Task.Plan,
 		Verify: in.Verify, Checks: strings.Join(checks, "\n"), Earlier: in.Reviews,
 	}
@@ -47,16 +53,16 @@ func newChange(cmd *forge.Command, checks []string) *change {
 	return c
 }
 
-// Last is the head that the last review read; empty if there is none.
-func (c *change) Last() string {
+// Last returns the head that the last review read; empty if there is none.
+func (c *reviewData) Last() string {
 	if len(c.Earlier) == 0 {
 		return ""
 	}
 	return c.Earlier[len(c.Earlier)-1].Head
 }
 
-// render returns who the agent is, and what it has to judge.
-func render(c *change) (system, text string, err error) {
+// render returns the system prompt and the prompt.
+func render(c *reviewData) (system, text string, err error) {
 	if system, err = reviewPrompt.Render("system", nil); err != nil {
 		return "", "", err
 	}
@@ -64,7 +70,7 @@ func render(c *change) (system, text string, err error) {
 	return system, text, err
 }
 
-// ruleNames are files and directories in which a repository tells agents how to work.
+// ruleNames are files and directories by which repositories instruct agents.
 var ruleNames = []string{
 	"CLAUDE.md", "CLAUDE.local.md", "AGENTS.md", "AGENTS.override.md", "GEMINI.md", "copilot-instructions.md", ".cursorrules", ".windsurfrules",
 	".claude", ".codex", ".gemini", ".opencode", ".cursor",

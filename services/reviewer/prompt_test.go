@@ -11,7 +11,7 @@ import (
 	"github.com/pfl-forge/pfl-forge/agent/prompt/prompttest"
 )
 
-func rendered(t *testing.T, c *change) string {
+func rendered(t *testing.T, c *reviewData) string {
 	t.Helper()
 	_, text, err := render(c)
 	if err != nil {
@@ -45,7 +45,7 @@ func command() *forge.Command {
 const small = "diff --git a/form.go b/form.go\nindex 1..2 100644\n--- a/form.go\n+++ b/form.go\n@@ -1,3 +1,3 @@\n \n \n-old\n+new " + injection
 
 func TestPrompt(t *testing.T) {
-	c := newChange(command(), []string{"make", "go vet ./...\ngo test ./..."})
+	c := newReviewData(command(), []string{"make", "go vet ./...\ngo test ./..."})
 	s := show(split(small))
 	c.Diff, c.Compared, c.Since = s.diff, true, []string{"form.go", "a\n\"b\".go"}
 	c.Rules = rules([]string{"form.go", "docs/claude.md", "CLAUDE.md.txt", ".claude/commands/review.md"})
@@ -64,20 +64,20 @@ func TestPromptOfALargeChange(t *testing.T) {
 			Command: "make test", Output: strings.Repeat("ok: "+strings.Repeat("a test that says much ", 40)+"\n", 100) + "FAIL\n",
 		}},
 	}
-	c := newChange(cmd, []string{"make test"})
+	c := newReviewData(cmd, []string{"make test"})
 	s := show(split(many(40, 5000, "") + many(1, 9000, "go.sum") + "diff --git a/x.png b/x.png\nBinary files a/x.png and b/x.png differ\n"))
 	c.Diff, c.Parts, c.Binary, c.Index = s.diff, s.parts, s.bare, index(s.parts)
 	c.Unshown = []string{"huge.txt"}
 	prompttest.Golden(t, "large", rendered(t, c))
 
 	s = show(split(small + many(1, 200_000, "go.sum")))
-	c = newChange(&forge.Command{Intent: forge.Intent{Title: "Update"}, Task: forge.Task{Title: "Update"}}, nil)
+	c = newReviewData(&forge.Command{Intent: forge.Intent{Title: "Update"}, Task: forge.Task{Title: "Update"}}, nil)
 	c.Diff, c.Parts, c.Index, c.LongList = s.diff, s.parts, index(s.parts), ".forge/change-index.txt"
 	prompttest.Golden(t, "generated", rendered(t, c))
 }
 
 func TestPromptWithoutAChange(t *testing.T) {
-	c := newChange(&forge.Command{
+	c := newReviewData(&forge.Command{
 		Intent: forge.Intent{Title: "Nothing"}, Task: forge.Task{Title: "Nothing"},
 		Input: &forge.ReviewInput{Verify: &forge.VerifyReport{Passed: true}},
 	}, []string{"make"})
@@ -90,7 +90,7 @@ func TestPromptWithoutAChange(t *testing.T) {
 func TestNothingOfTheAuthorReachesTheReviewer(t *testing.T) {
 	cmd := &forge.Command{Input: &forge.ReviewInput{}}
 	fill(reflect.ValueOf(cmd).Elem(), "Command")
-	text := rendered(t, newChange(cmd, nil))
+	text := rendered(t, newReviewData(cmd, nil))
 	allowed := []string{
 		"Command.Intent.Title.", "Command.Intent.Body.", "Command.Intent.Clarifications.Question.", "Command.Intent.Clarifications.Answer.",
 		"Command.Instructions.", "Command.Task.Title.", "Command.Task.Plan.", "Command.Input.Verify.Command.", "Command.Input.Verify.Output.",
@@ -134,8 +134,8 @@ func fill(v reflect.Value, name string) {
 // What every call costs before it says anything.
 func BenchmarkFixedPrompt(b *testing.B) {
 	for role, render := range map[agent.Role]func() (system, text string, err error){
-		agent.RoleReview: func() (system, text string, err error) { return render(newChange(&forge.Command{}, nil)) },
-		agent.RoleJudge:  newGoal(&forge.Command{}, nil).render,
+		agent.RoleReview: func() (system, text string, err error) { return render(newReviewData(&forge.Command{}, nil)) },
+		agent.RoleJudge:  newJudgeData(&forge.Command{}, nil).render,
 	} {
 		b.Run(string(role), func(b *testing.B) {
 			var system, text string

@@ -12,11 +12,12 @@ import (
 	"github.com/pfl-forge/pfl-forge/service"
 )
 
+// review carries out the step review.
 func (r *Reviewer) review(ctx context.Context, cmd forge.Command, progress service.Progress) forge.Result {
 	return r.repos.Do(ctx, &cmd, progress, review)
 }
 
-// review asks the intent's agent for a verdict on the head of the task.
+// review has the intent's agent give a verdict on the head of the task.
 func review(ctx context.Context, j *repository.Job) error {
 	base, err := repository.OID("base", j.Command.Task.Base)
 	if err != nil {
@@ -43,6 +44,8 @@ func review(ctx context.Context, j *repository.Job) error {
 	return nil
 }
 
+// ask makes the call. A review that is repeated begins a new session; a recipe
+// without a check needs no checkout.
 func ask(ctx context.Context, j *repository.Job, base, head git.OID) (agent.Outcome, error) {
 	// A review that is repeated begins anew: its conversation is not kept.
 	call := agent.Call{Role: agent.RoleReview, Schema: agent.ReviewSchema, Session: agent.Session{ID: j.Command.Session}}
@@ -70,7 +73,8 @@ func ask(ctx context.Context, j *repository.Job, base, head git.OID) (agent.Outc
 	return j.Run(ctx, call)
 }
 
-// describe says what there is to judge, and where to read it.
+// describe sets the prompts, and allows turns for reading the parts of a large
+// change.
 func describe(ctx context.Context, j *repository.Job, view *checkout.Checkout, base, head git.OID, call *agent.Call) error {
 	c, err := look(ctx, j, view, base, head)
 	if err != nil {
@@ -83,7 +87,8 @@ func describe(ctx context.Context, j *repository.Job, view *checkout.Checkout, b
 	return err
 }
 
-// turns is what a reviewer has besides one for each part of a large change.
+// turns is the number of turns that a reviewer has besides one for each part of a
+// large change.
 const turns = 100
 
 // checks reports whether the task's recipe has a check to run.

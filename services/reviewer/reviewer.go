@@ -10,7 +10,7 @@ import (
 	"github.com/pfl-forge/pfl-forge/service"
 )
 
-// Reviewer does the steps review and judge.
+// Reviewer carries out the steps review and judge. It is safe for concurrent use.
 type Reviewer struct {
 	repos *repository.Set
 }
@@ -18,7 +18,7 @@ type Reviewer struct {
 // New returns a reviewer on these repositories.
 func New(repos *repository.Set) *Reviewer { return &Reviewer{repos: repos} }
 
-// Handlers is what a worker has to do for it.
+// Handlers returns the handlers for the worker that is passed to Run.
 func (r *Reviewer) Handlers() []service.Handler {
 	return []service.Handler{{Step: forge.StepReview, Agent: true, Do: r.review}, {Step: forge.StepJudge, Agent: true, Do: r.judge}}
 }

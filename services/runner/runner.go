@@ -29,19 +29,26 @@ const cachedMachines = 2048
 
 // Config says what a runner works with.
 type Config struct {
-	Bus         *bus.Bus
-	Log         *slog.Logger
-	Concurrency int // events that are decided on at the same time; 0: the bus's default
-	// Serve has requests of other systems answered.
+	// Bus is connected; Run creates the streams that are missing.
+	Bus *bus.Bus
+	// Log receives decisions at debug level, refusals at info.
+	Log *slog.Logger
+	// Concurrency is the number of events that are decided on at the same time; 0:
+	// the bus's default.
+	Concurrency int
+	// Serve says that this runner answers requests of other systems.
 	Serve bool
-	// Notify, if not nil, says which people are told of what needs them.
+	// Notify says which people are notified of decisions that wait for them; nil:
+	// none.
 	Notify *notify.Config
-	// Ready, if not nil, is called once everything that was under way is in
+	// Ready, if not nil, is called once, when everything that was under way is in
 	// force again.
 	Ready func()
 }
 
-// Run decides until ctx ends, and returns when the last decision is dispatched.
+// Run decides on events until ctx ends, and returns when the last decision is
+// dispatched. Any number of runners may work on one store: the journal lets only one
+// of them win each decision.
 func Run(ctx context.Context, cfg Config) error {
 	if err := cfg.Bus.Ensure(ctx); err != nil {
 		return err
@@ -53,7 +60,7 @@ func Run(ctx context.Context, cfg Config) error {
 			return time.Now().UTC()
 		}, cachedMachines),
 	}
-	told := tell(ctx, &cfg)
+	told := startNotifying(ctx, &cfg)
 	guarded := make(chan struct{})
 	go func() {
 		defer close(guarded)
@@ -79,13 +86,15 @@ func Run(ctx context.Context, cfg Config) error {
 	return nil
 }
 
+// runner is the state of one Run.
 type runner struct {
 	bus    *bus.Bus
 	log    *slog.Logger
 	driver *machine.Driver
 }
 
-// handle decides on one event and tells its sender.
+// handle decides on one event and answers its sender. An event that cannot be decided
+// on is delivered again, later each time.
 func (r *runner) handle(ctx context.Context, d *decide.Delivery) error {
 	ruling, err := r.driver.Decide(ctx, d.Event, d.Attempt > 1)
 	if errors.Is(err, machine.ErrDamaged) {
@@ -109,15 +118,15 @@ func (r *runner) handle(ctx context.Context, d *decide.Delivery) error {
 	return nil
 }
 
-// recover puts in force again what every machine waits for. A machine whose
-// journal cannot be read does not hold up the others.
+// recover dispatches again what every machine waits for. A machine whose journal
+// cannot be read does not delay the others.
 func (r *runner) recover(ctx context.Context) error {
 	keys, err := r.open(ctx)
 	failures := []error{err}
 	for _, key := range slices.SortedFunc(maps.Keys(keys), func(a, b forge.Key) int {
 		return strings.Compare(a.String(), b.String())
 	}) {
-		failures = append(failures, r.leave(key, r.driver.Recover(ctx, key)))
+		failures = append(failures, r.skipUnreadable(key, r.driver.Recover(ctx, key)))
 	}
 	if len(keys) > 0 {
 		r.log.Info("recovered", "machines", len(keys))
@@ -125,7 +134,8 @@ func (r *runner) recover(ctx context.Context) error {
 	return errors.Join(failures...)
 }
 
-// open lists the machines that may wait for something, as far as it can be read.
+// open returns the machines that may wait for something, and the errors for those
+// that could not be read.
 func (r *runner) open(ctx context.Context) (map[forge.Key]bool, error) {
 	keys := map[forge.Key]bool{}
 	projects, err := r.bus.Journal.ProjectSummaries(ctx, "")
@@ -134,7 +144,7 @@ func (r *runner) open(ctx context.Context) (map[forge.Key]bool, error) {
 		keys[project.Key] = true
 		records, _, err := r.bus.Journal.Load(ctx, project.Key)
 		if err != nil {
-			failures = append(failures, r.leave(project.Key, err))
+			failures = append(failures, r.skipUnreadable(project.Key, err))
 			continue
 		}
 		// An intent that ended is among them if the project was not told yet.
@@ -151,9 +161,10 @@ func (r *runner) open(ctx context.Context) (map[forge.Key]bool, error) {
 	return keys, errors.Join(append(failures, err)...)
 }
 
-// leave turns into a line of the log what trying again does not help: a newer
-// version wrote the journal, or some of it is lost.
-func (r *runner) leave(key forge.Key, err error) error {
+// skipUnreadable logs an error that a retry does not mend, and returns nil for it: a
+// newer version wrote the journal, or some of it is lost. It returns other errors
+// unchanged.
+func (r *runner) skipUnreadable(key forge.Key, err error) error {
 	if _, newer := errors.AsType[*bus.UnknownError](err); newer {
 		r.log.Error("a newer version decided on this; it is left alone until a runner of that version is there", "machine", key.String(), "error", err)
 		return nil

@@ -24,8 +24,8 @@ func (r *runner) view(ctx context.Context, key forge.Key) (forge.View, error) {
 	return view, nil
 }
 
-// serve answers other systems' requests until ctx ends. That nobody can be asked does not
-// keep anybody from deciding.
+// serve answers other systems' requests until ctx ends. An error is only logged:
+// decisions go on without it.
 func (r *runner) serve(ctx context.Context) {
 	if err := r.bus.Submissions.Serve(ctx, requests.ServeConfig{View: r.view}); err != nil {
 		r.log.Error("requests of other systems are not answered; their submissions to the stream are", "error", err)

@@ -7,10 +7,10 @@ import (
 	"github.com/pfl-forge/pfl-forge/notify"
 )
 
-// tell publishes the changes of intents, and tells people of them, until what it returns
-// is called, which waits until everything is told that was decided before. That people
-// cannot be told does not keep anybody from deciding.
-func tell(ctx context.Context, cfg *Config) (finish func()) {
+// startNotifying publishes the changes of intents, and notifies people of them, until
+// finish is called, which waits until everything that was decided before is
+// published. Errors are only logged: decisions go on without it.
+func startNotifying(ctx context.Context, cfg *Config) (finish func()) {
 	ctx = context.WithoutCancel(ctx)
 	notifying := func() {}
 	if cfg.Notify != nil && len(cfg.Notify.Targets) > 0 {
@@ -28,7 +28,7 @@ func tell(ctx context.Context, cfg *Config) (finish func()) {
 	}
 }
 
-// until runs f until what it returns is called, which waits for its end.
+// until runs f in the background until finish is called, which waits for its end.
 func until(ctx context.Context, f func(context.Context)) (finish func()) {
 	ctx, cancel := context.WithCancel(ctx)
 	var running sync.WaitGroup

@@ -15,23 +15,30 @@ import (
 	"github.com/pfl-forge/pfl-forge/services/runner/flow"
 )
 
-// ErrConflict is returned by Journal.Append when somebody else appended first.
+// ErrConflict is returned by Journal.Append when another replica appended first.
+// Nothing was written.
 var ErrConflict = errors.New("the journal has a newer decision")
 
 // ErrTooLarge is returned by Journal.Append when the record is larger than the
 // journal takes. Nothing was written.
 var ErrTooLarge = errors.New("the decision is too large to record")
 
-// ErrDamaged means that a machine's journal does not lead to the state that its last
-// record tells of, so nobody knows its state: records are missing, or were decided by
-// rules that are others now.
+// ErrDamaged says that a machine's journal does not lead to the state that its last
+// record contains: records are missing, or were decided by rules that have changed
+// since. Nothing is decided on such a machine.
 var ErrDamaged = errors.New("records of the journal are missing, and the store is damaged: restore it from a backup; " +
 	"or another version of pfl-forge decided them: finish with that version, or begin with an empty store")
 
-// Machine is a pure state machine; flow.Intent and flow.Project are the two kinds.
+// Machine is a pure state machine; flow.Intent and flow.Project are the two kinds. It
+// has no clock and does no I/O.
 type Machine interface {
+	// Step applies an event, and returns the effects and the ruling for its sender. A
+	// refused or ignored event changes nothing.
 	Step(ev forge.Event) (forge.Effects, forge.Ruling)
+	// Pending returns all effects that have to be in force in the present state.
+	// Dispatching them again is safe.
 	Pending() forge.Effects
+	// Summary returns the present state as lists show it.
 	Summary() forge.Summary
 }
 
@@ -54,8 +61,8 @@ func Fold(key forge.Key, records []forge.Record) Machine {
 	return m
 }
 
-// Intact reports whether the records from which a machine was folded are all that
-// there were: the last one says when the last decision was taken.
+// Intact reports whether a machine that was folded from these records is in the state
+// of the last one: its summary says when the last decision was taken.
 func Intact(m Machine, records []forge.Record) bool {
 	n := len(records)
 	return n == 0 || m.Summary().UpdatedAt.Equal(records[n-1].Summary.UpdatedAt)
@@ -73,8 +80,10 @@ type Journal interface {
 	Last(ctx context.Context, key forge.Key) (uint64, error)
 }
 
-// Outbox makes effects happen. Repeating them is safe.
+// Outbox makes effects happen.
 type Outbox interface {
+	// Dispatch sends the effects of a machine. It may be called again with the same
+	// effects, which then changes nothing.
 	Dispatch(ctx context.Context, key forge.Key, eff forge.Effects) error
 }
 
@@ -85,27 +94,33 @@ const maxBatch = 64
 // replica was faster; then the events are handed back for redelivery.
 const conflictRetries = 10
 
-// Driver decides on events. Its methods may be called by many goroutines:
-// events that arrive for a machine while it is busy are decided together and
-// share one durable write.
+// Driver decides on events, with a cache of machines. It is safe for concurrent use:
+// events that arrive for a machine while it is busy are decided together and share
+// one durable write.
 type Driver struct {
 	journal Journal
 	outbox  Outbox
 	clock   func() time.Time
-	limit   int // of cached machines
+	// limit bounds the cached machines.
+	limit int
 
 	mu    sync.Mutex
 	slots map[forge.Key]*slot
 }
 
-// slot is one machine's place: its cached state, and who waits for it.
+// slot is the place of one machine: its cached state, and the events that wait for
+// it.
 type slot struct {
-	machine Machine // nil: not cached
-	seq     uint64
-	busy    bool
-	queue   []*call
+	// machine is nil if it is not cached.
+	machine Machine
+	// seq is the journal sequence that machine is at.
+	seq uint64
+	// busy says that a goroutine is deciding.
+	busy  bool
+	queue []*call
 }
 
+// call is one Decide that waits.
 type call struct {
 	event  forge.Event
 	again  bool
@@ -157,8 +172,8 @@ func (d *Driver) Decide(ctx context.Context, ev forge.Event, again bool) (forge.
 	return c.ruling, c.err
 }
 
-// evict bounds the memory: a machine can always be folded again. Projects stay: there is
-// one a project, and its journal is as long as all that ever happened in it.
+// evict keeps the cache within its limit: a machine can always be folded again.
+// Projects stay: there are few, and their journals are the longest.
 func (d *Driver) evict(key forge.Key, s *slot) {
 	if s.machine == nil {
 		delete(d.slots, key)
@@ -173,6 +188,7 @@ func (d *Driver) evict(key forge.Key, s *slot) {
 	}
 }
 
+// decide decides on a batch, again when another replica was faster.
 func (d *Driver) decide(ctx context.Context, key forge.Key, s *slot, batch []*call) error {
 	for range conflictRetries {
 		err := d.try(ctx, key, s, batch)
@@ -186,8 +202,9 @@ func (d *Driver) decide(ctx context.Context, key forge.Key, s *slot, batch []*ca
 	return fmt.Errorf("deciding on %s: %w", key, ErrConflict)
 }
 
-// shrink decides on the events of a batch one by one. One that is too large by
-// itself is refused, or, if a worker sent it, taken for an answer that is none.
+// shrink decides on the events of a batch one by one. An event whose decision is too
+// large by itself is refused; if it is a worker's result, a failure takes its place,
+// so that the attempt can be repeated.
 func (d *Driver) shrink(ctx context.Context, key forge.Key, s *slot, batch []*call) error {
 	if len(batch) > 1 {
 		for i := range batch {
@@ -267,7 +284,7 @@ func (d *Driver) try(ctx context.Context, key forge.Key, s *slot, batch []*call)
 	return nil
 }
 
-// current makes sure that a decision not to act was not taken on a cached state
+// current returns ErrConflict if a decision not to act was taken on a cached state
 // that another replica has overtaken.
 func (d *Driver) current(ctx context.Context, key forge.Key, s *slot, cached bool) error {
 	if !cached {
@@ -284,8 +301,8 @@ func (d *Driver) current(ctx context.Context, key forge.Key, s *slot, cached boo
 	return nil
 }
 
-// Recover dispatches everything that has to be in force for a machine, because
-// a crash or the loss of a stream may have swallowed it.
+// Recover dispatches everything that has to be in force for a machine, because a
+// crash or the loss of a stream may have swallowed it.
 func (d *Driver) Recover(ctx context.Context, key forge.Key) error {
 	records, _, err := d.journal.Load(ctx, key)
 	if err != nil {
@@ -305,7 +322,7 @@ func (d *Driver) Recover(ctx context.Context, key forge.Key) error {
 	return nil
 }
 
-// Merge adds effects to others, in order.
+// Merge appends effects to others, in order.
 func Merge(to *forge.Effects, eff forge.Effects) {
 	to.Commands = append(to.Commands, eff.Commands...)
 	to.Timers = append(to.Timers, eff.Timers...)

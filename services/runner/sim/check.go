@@ -10,8 +10,11 @@ import (
 	"github.com/pfl-forge/pfl-forge/services/runner/machine"
 )
 
-// check holds the end of a run against the invariants.
-func (w *world) check() error {
+// A checker compares a world with the invariants of the flow.
+type checker struct{ *world }
+
+// check returns the first invariant that does not hold at the end of a run.
+func (w checker) check() error {
 	for _, check := range []func() error{w.checkEnded, w.checkReplay, w.checkDecidedOnce, w.checkCommits, w.checkMoney, w.checkBounds} {
 		if err := check(); err != nil {
 			return err
@@ -20,7 +23,8 @@ func (w *world) check() error {
 	return nil
 }
 
-// checkTasks: with an intent its tasks have ended, and all are done if it is.
+// checkTasks returns an error unless all tasks of an intent that ended have ended
+// too, and are done if it is.
 func checkTasks(v *forge.View) error {
 	for _, t := range v.Tasks {
 		if t.Status != forge.TaskDone && t.Status != forge.TaskFailed {
@@ -33,9 +37,9 @@ func checkTasks(v *forge.View) error {
 	return nil
 }
 
-// checkEnded: once faults stop, every accepted intent ends or waits for a
-// person, saying why; nothing is left open.
-func (w *world) checkEnded() error {
+// checkEnded returns an error unless every accepted intent has ended or waits for a
+// person, with a reason, and nothing is left open.
+func (w checker) checkEnded() error {
 	for _, key := range w.intents() {
 		id, s := key.Intent, w.summary(key)
 		switch {
@@ -72,8 +76,9 @@ func (w *world) checkEnded() error {
 	return nil
 }
 
-// intents are those that people submitted, and those that followed.
-func (w *world) intents() []forge.Key {
+// intents returns the keys of the intents that people submitted, then of those that
+// followed from them.
+func (w checker) intents() []forge.Key {
 	var keys []forge.Key
 	for _, id := range w.people.ids {
 		keys = append(keys, forge.Key{Project: project, Intent: id})
@@ -86,9 +91,10 @@ func (w *world) intents() []forge.Key {
 	return keys
 }
 
-// checkReplay: folding a journal gives the effects that were recorded. It takes as
-// long as a third of a run, so every second seed does it.
-func (w *world) checkReplay() error {
+// checkReplay returns an error unless folding each journal gives the effects and
+// summaries that were recorded. It takes a third of a run, so only every second seed
+// does it.
+func (w checker) checkReplay() error {
 	if w.seed%2 == 1 {
 		return nil
 	}
@@ -111,8 +117,8 @@ func (w *world) checkReplay() error {
 	return nil
 }
 
-// checkDecidedOnce: each attempt of a step has one decision.
-func (w *world) checkDecidedOnce() error {
+// checkDecidedOnce returns an error if an attempt of a step was decided on twice.
+func (w checker) checkDecidedOnce() error {
 	seen := map[string]bool{}
 	for _, key := range w.keys {
 		open := map[forge.Attempt]bool{}
@@ -143,8 +149,9 @@ func (w *world) checkDecidedOnce() error {
 	return nil
 }
 
-// decisionOn names the attempt that a result decides on; empty if it decides
-// nothing. open are the attempts that were issued and not withdrawn.
+// decisionOn returns the name of the attempt that a result decides on; empty if it
+// only reports costs or a fact. open are the attempts that were issued and not
+// withdrawn.
 func decisionOn(r *forge.Result, open map[forge.Attempt]bool) string {
 	a := r.Attempt
 	switch {
@@ -158,12 +165,13 @@ func decisionOn(r *forge.Result, open map[forge.Attempt]bool) string {
 	return a.String() // the project repeats a merge as a new claim
 }
 
+// isMerged reports whether a merge took place.
 func isMerged(i *forge.MergeResult) bool { return i != nil && i.Outcome == forge.MergeDone }
 
-// checkCommits: every commit of ours on the base branch has one merge,
-// was reviewed, and was verified on its parent.
-func (w *world) checkCommits() error {
-	merges, approved := reported(w)
+// checkCommits returns an error unless each of our commits on the base branch has
+// exactly one merge, was approved, and was verified on its parent.
+func (w checker) checkCommits() error {
+	merges, approved := reported(w.world)
 	merged := map[forge.TaskID]bool{}
 	for i, c := range w.repo.main {
 		if c.task == "" {
@@ -225,8 +233,9 @@ func results(w *world) iter.Seq[*forge.Result] {
 	}
 }
 
-// checkBounds: retries are bounded, and a task has one command at a time.
-func (w *world) checkBounds() error {
+// checkBounds returns an error if a task was implemented more often than retries
+// allow, or has two commands at once.
+func (w checker) checkBounds() error {
 	p := forge.DefaultPolicy()
 	most := (max(p.MaxReviewRetries+1, maxIterations) + 3) * (p.MaxAgentRetries + 1) * 2
 	for _, key := range w.keys {
@@ -256,7 +265,7 @@ func (w *world) checkBounds() error {
 	return nil
 }
 
-// openTwice is a task with two commands, if there is one.
+// openTwice returns a task with two open commands; empty if there is none.
 func openTwice(open []forge.Attempt) forge.TaskID {
 	seen := map[forge.TaskID]bool{}
 	for _, a := range open {

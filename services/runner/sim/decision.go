@@ -7,9 +7,10 @@ import (
 	"github.com/pfl-forge/pfl-forge"
 )
 
-// checkDecision holds a decision against what was known when it was taken: what
-// needs a person's approval, another intent or another task is not begun before.
-func (w *world) checkDecision(key forge.Key, rec *forge.Record) error {
+// checkDecision returns an error if a decision begins something too early, given what
+// the journal says up to it: before a person's approval, before a dependency is done,
+// before another task is done, or while the intent is paused.
+func (w checker) checkDecision(key forge.Key, rec *forge.Record) error {
 	if key.IsProject() {
 		return nil
 	}
@@ -24,7 +25,7 @@ func (w *world) checkDecision(key forge.Key, rec *forge.Record) error {
 		}
 	}
 	know.plan = rec.Summary.Plan
-	if err := know.isStill(key, rec); err != nil {
+	if err := know.checkPaused(key, rec); err != nil {
 		return err
 	}
 	for _, a := range rec.Effects.Cancels {
@@ -51,25 +52,37 @@ func (w *world) checkDecision(key forge.Key, rec *forge.Record) error {
 	return nil
 }
 
-// knowledge is what an intent's journal says, read without the rules of flow.
+// knowledge is read from an intent's journal without the rules of flow, so that it
+// can contradict them.
 type knowledge struct {
-	system   bool
+	// system says that the intent was proposed by pfl-forge, and not approved in
+	// advance.
+	system bool
+	// risky says that the plan needs an approval because of its risk.
 	risky    bool
 	approved bool
 
 	declaredRisk forge.Risk
-	plan         string
-	declared     map[forge.IntentID]bool // dependencies that came with it
-	depends      map[forge.IntentID]bool // and those that the last analysis found
-	done         map[forge.TaskID]bool
+	// plan is the id of the present plan.
+	plan string
+	// declared are the dependencies that the intent was submitted with.
+	declared map[forge.IntentID]bool
+	// depends are declared and those that the last analysis found.
+	depends map[forge.IntentID]bool
+	done    map[forge.TaskID]bool
 
-	withdrawn map[forge.Attempt]bool // nobody waits for them
+	// withdrawn are attempts whose results do not count any more.
+	withdrawn map[forge.Attempt]bool
 
-	paused         bool // by a person
-	pauses, resume int  // of the project
+	// paused says that a person paused this intent.
+	paused bool
+	// pauses and resume are the highest numbers of the project's pauses and
+	// resumptions that reached the intent.
+	pauses, resume int
 }
 
-// learnPause notes what is paused.
+// learnPause records pauses and resumptions of the whole intent; those of single
+// tasks are left out.
 func (k *knowledge) learnPause(ev *forge.Event) {
 	switch m := ev.Message.(type) {
 	case *forge.Pause:
@@ -94,8 +107,9 @@ func (k *knowledge) learnPause(ev *forge.Event) {
 	}
 }
 
-// isStill: while an intent is paused nothing of it is begun.
-func (k *knowledge) isStill(key forge.Key, rec *forge.Record) error {
+// checkPaused returns an error if a command was issued while the intent is paused.
+// Reading the policy is allowed.
+func (k *knowledge) checkPaused(key forge.Key, rec *forge.Record) error {
 	if !k.paused && k.pauses <= k.resume || len(rec.Events) > 1 {
 		return nil
 	}
@@ -107,6 +121,8 @@ func (k *knowledge) isStill(key forge.Key, rec *forge.Record) error {
 	return nil
 }
 
+// learn records an event of the intent's journal. It returns an error for an approval
+// of a plan that is not the present one.
 func (k *knowledge) learn(key forge.Key, ev *forge.Event) error {
 	k.learnPause(ev)
 	switch m := ev.Message.(type) {
@@ -135,7 +151,7 @@ func (k *knowledge) learn(key forge.Key, ev *forge.Event) error {
 	return nil
 }
 
-// learnResult notes how risky a plan is and what it waits for.
+// learnResult records a plan's risk and dependencies, and tasks that need no change.
 func (k *knowledge) learnResult(r *forge.Result) {
 	judged := func(risk forge.Risk, after []forge.IntentID) {
 		k.risky = forge.MaxRisk(risk, k.declaredRisk).Rank() > forge.RiskLow.Rank()

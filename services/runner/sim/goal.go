@@ -6,11 +6,11 @@ import (
 	"github.com/pfl-forge/pfl-forge"
 )
 
-// maxIterations bounds the loops of goals.
+// maxIterations bounds the iterations of a goal.
 const maxIterations = 4
 
-// towards does the work of a goal's steps.
-func (w *world) towards(c *forge.Command) *forge.Result {
+// goalStep carries out the steps that only goals have.
+func (w worker) goalStep(c *forge.Command) *forge.Result {
 	switch c.Attempt.Step {
 	case forge.StepIntake:
 		in := &forge.Intake{Task: "t", Criteria: []string{"one", "two"}, Risk: forge.RiskLow}
@@ -48,8 +48,9 @@ func (w *world) towards(c *forge.Command) *forge.Result {
 	}
 }
 
-// judgment is of every criterion, unless the judge is careless.
-func (w *world) judgment(c *forge.Command) *forge.Judgment {
+// judgment judges every criterion; now and then one is missing, as from a careless
+// judge.
+func (w worker) judgment(c *forge.Command) *forge.Judgment {
 	j := &forge.Judgment{Head: c.Task.Head, Complete: true}
 	for _, text := range c.Goal().Criteria {
 		j.Evaluations = append(j.Evaluations, forge.Evaluation{Criterion: text, Met: !w.chance(4)})
@@ -60,7 +61,8 @@ func (w *world) judgment(c *forge.Command) *forge.Judgment {
 	return j
 }
 
-// reached reports whether a judgment lets a change merge.
+// reached reports whether a judgment lets a change merge. Goals here have two
+// criteria.
 func reached(j *forge.Judgment) bool {
 	if j == nil || !j.Complete || len(j.Evaluations) != 2 {
 		return false
@@ -68,7 +70,8 @@ func reached(j *forge.Judgment) bool {
 	return j.Evaluations[0].Met && j.Evaluations[1].Met
 }
 
-// checkGoal: a loop is bounded, and it is completed only if every criterion is met.
+// checkGoal returns an error unless the goal stayed within its iterations, and
+// completed exactly if every criterion is met.
 func checkGoal(g *forge.GoalSummary, status forge.Status) error {
 	switch {
 	case g.Used > g.Most:

@@ -8,17 +8,19 @@ import (
 	"github.com/pfl-forge/pfl-forge/services/runner/machine"
 )
 
-// money is what a project allows its agents: to cost, to turn to others, and to
-// change without a person.
+// money is a project's policy on what its agents may do: budgets, fallback agents,
+// protected paths.
 type money struct {
 	budget    forge.Budget
 	fallbacks int
 	protected []string
 }
 
-// overrun is how much more than it may a call can cost before it is stopped.
+// overrun is the factor by which a call can exceed its budget before it is stopped.
 const overrun = 1.25
 
+// init chooses a policy. Most seeds have no budget, so that the other rules are
+// reached as well.
 func (m *money) init(rng *rand.Rand) {
 	m.fallbacks = rng.IntN(3)
 	if rng.IntN(4) == 0 {
@@ -40,13 +42,15 @@ func (m *money) init(rng *rand.Rand) {
 	}
 }
 
+// policy returns the policy as a result of an analysis carries it.
 func (m *money) policy() *forge.Policy {
 	p := forge.DefaultPolicy()
 	p.Budget, p.Fallbacks, p.ProtectedPaths = m.budget, m.fallbacks, m.protected
 	return &p
 }
 
-// raise is what a person does about a budget that is used up.
+// raise returns a person's retry after a budget was used up. Unwilling people
+// sometimes forget to raise the budget.
 func (w *world) raise(s *forge.Summary, willing bool) *forge.Retry {
 	r := &forge.Retry{}
 	if !willing && w.rng.IntN(3) == 0 {
@@ -64,13 +68,13 @@ func (w *world) raise(s *forge.Summary, willing bool) *forge.Retry {
 	return r
 }
 
-// agentStep reports whether a command calls an agent.
+// agentStep reports whether a command calls an agent, which costs money.
 func agentStep(c *forge.Command) bool {
 	s := c.Attempt.Step
 	return !c.Analyze().PolicyOnly && s != forge.StepRebase && s != forge.StepMerge && s != forge.StepReflect
 }
 
-// spend stops a call that wants more than it may have.
+// spend returns a failure if the call stops at its budget, and nil otherwise.
 func (m *money) spend(w *world, c *forge.Command) *forge.Failure {
 	if !agentStep(c) || c.BudgetUSD == 0 || !w.chance(8) {
 		return nil
@@ -78,7 +82,7 @@ func (m *money) spend(w *world, c *forge.Command) *forge.Failure {
 	return &forge.Failure{Reason: forge.FailBudget, Message: "what was set aside for the call is used up"}
 }
 
-// billed adds what a call cost to its result.
+// billed adds the cost of a call to its result.
 func (w *world) billed(c *forge.Command, r *forge.Result) *forge.Result {
 	if !agentStep(c) {
 		return r
@@ -95,9 +99,10 @@ func (w *world) billed(c *forge.Command, r *forge.Result) *forge.Result {
 	return r
 }
 
-// checkMoney: no pool was overdrawn by more than what calls took beyond what was
-// set aside for them, and nothing is set aside when all is over.
-func (w *world) checkMoney() error {
+// checkMoney returns an error if the project's budget was exceeded by more than calls
+// can overrun what was reserved for them, or if something is still reserved at the
+// end.
+func (w checker) checkMoney() error {
 	var granted, unasked float64
 	for _, key := range w.keys {
 		asked := map[forge.Attempt]bool{}

@@ -8,27 +8,35 @@ import (
 
 // people submit intents, answer, change their minds, and push to the base branch.
 type people struct {
-	ids       []forge.IntentID
+	// ids are the intents of this run; the first submitted ones are submitted
+	// already.
+	ids []forge.IntentID
+	// submitted counts the intents that were submitted.
 	submitted int
-	said      int
-	outsiders bool // somebody else pushes to the base branch
+	// sent counts the events, for their ids.
+	sent int
+	// outsiders says that commits of others are pushed to the base branch.
+	outsiders bool
 }
 
-func (p *people) some(w *world) forge.IntentID {
+// anyIntent returns one of the intents, or now and then an unknown one.
+func (p *people) anyIntent(w *world) forge.IntentID {
 	if w.rng.IntN(10) == 0 {
 		return "nobody-knows"
 	}
 	return p.ids[w.rng.IntN(len(p.ids))]
 }
 
-func (w *world) person(ev forge.Event) {
-	w.people.said++
-	ev.ID = fmt.Sprintf("person/%d", w.people.said)
+// send puts a person's event on the stream.
+func (w *world) send(ev forge.Event) {
+	w.people.sent++
+	ev.ID = fmt.Sprintf("person/%d", w.people.sent)
 	w.inputs = append(w.inputs, &input{Event: ev})
 	w.log("a person says to %s: %s", ev.To, describe(ev))
 }
 
-// submit sends the next intent, now and then twice.
+// submit sends the next intent, now and then twice. It returns false if all are
+// submitted.
 func (w *world) submit() bool {
 	p := &w.people
 	if p.submitted == len(p.ids) {
@@ -56,15 +64,15 @@ func (w *world) submit() bool {
 		}
 	}
 	ev := forge.Event{To: forge.Key{Project: project, Intent: id}, Message: &forge.Submit{Intent: in}}
-	w.person(ev)
+	w.send(ev)
 	if w.chance(4) {
-		w.person(ev)
+		w.send(ev)
 	}
 	return true
 }
 
-// help does what some intent waits for a person to do. willing people never
-// refuse; they are those of the quiet end.
+// help takes a decision that some intent waits for, and returns false if none waits.
+// Willing people never refuse; they are those of the time without faults.
 func (w *world) help(willing bool) bool {
 	var waiting []*forge.Summary
 	for _, key := range w.keys {
@@ -74,7 +82,7 @@ func (w *world) help(willing bool) bool {
 	}
 	project := forge.Key{Project: project}
 	if willing && w.summary(project).Waiting == forge.WaitingPaused {
-		w.person(forge.Event{To: project, Message: &forge.Resume{}}) // before anything else: intents cannot go on alone
+		w.send(forge.Event{To: project, Message: &forge.Resume{}}) // before anything else: intents cannot go on alone
 		return true
 	}
 	if len(waiting) == 0 {
@@ -96,11 +104,11 @@ func (w *world) help(willing bool) bool {
 	default:
 		ev.Message = &forge.Retry{}
 	}
-	w.person(ev)
+	w.send(ev)
 	return true
 }
 
-// resumption goes on with what is paused, all of it or one task.
+// resumption returns the event that resumes what is paused, all of it or one task.
 func (w *world) resumption(s *forge.Summary) *forge.Resume {
 	if s.Key.IsProject() {
 		return &forge.Resume{}
@@ -113,7 +121,7 @@ func (w *world) resumption(s *forge.Summary) *forge.Resume {
 	return &forge.Resume{}
 }
 
-// meddle is what people do unasked.
+// meddle sends something that no intent waits for: an edit, a cancel, a late answer.
 func (w *world) meddle() bool {
 	if len(w.keys) == 0 {
 		return false
@@ -131,7 +139,7 @@ func (w *world) meddle() bool {
 		default:
 			ev.Message = &forge.Resume{}
 		}
-		w.person(ev)
+		w.send(ev)
 		return true
 	}
 	task := forge.NewTaskID(key.Intent, 1+w.rng.IntN(3))
@@ -150,7 +158,7 @@ func (w *world) meddle() bool {
 		title := "another title"
 		ev.Message = &forge.Edit{Title: &title}
 	case 2:
-		body := fmt.Sprintf("another body %d", w.people.said)
+		body := fmt.Sprintf("another body %d", w.people.sent)
 		ev.Message = &forge.Edit{Body: &body}
 	case 3:
 		ev.Message = &forge.Approve{Plan: "0123"}
@@ -159,11 +167,12 @@ func (w *world) meddle() bool {
 	default:
 		ev.Message = &forge.Retry{Instructions: "harder"}
 	}
-	w.person(ev)
+	w.send(ev)
 	return true
 }
 
-// pushed is somebody else's commit on the base branch.
+// pushed puts a commit on the base branch that is not ours, and returns false if
+// there is none.
 func (w *world) pushed() bool {
 	if !w.people.outsiders || !w.faults || w.rng.IntN(6) > 0 {
 		return false
@@ -174,6 +183,7 @@ func (w *world) pushed() bool {
 	return true
 }
 
+// describe returns an event in a few words, for the trace.
 func describe(ev forge.Event) string {
 	switch m := ev.Message.(type) {
 	case *forge.Submit:
@@ -205,6 +215,7 @@ func describe(ev forge.Event) string {
 	}
 }
 
+// describeResult returns a result in a few words, for the trace.
 func describeResult(r *forge.Result) string {
 	switch out := r.Output.(type) {
 	case *forge.Failure:

@@ -8,24 +8,33 @@ import (
 	"github.com/pfl-forge/pfl-forge"
 )
 
-// commit is a change on the base branch.
+// commit is a commit on the base branch, or a candidate for it.
 type commit struct {
-	id     string
-	files  []string
-	task   forge.TaskID // empty: somebody else's
+	id    string
+	files []string
+	// task is empty for commits that others pushed.
+	task forge.TaskID
+	// patch stays the same when a commit is rebased without a change.
 	patch  string
 	parent string
-	by     forge.Attempt // the merge that made it
+	// by is the merge that put it on the base branch.
+	by forge.Attempt
 }
 
 // repo models a base branch. Two changes conflict if they touch one file.
 type repo struct {
-	main  []commit
+	// main is the base branch, oldest commit first.
+	main []commit
+	// files are the names that changes choose from: few, so that conflicts are
+	// frequent.
 	files []string
-	heads map[string]commit // of tasks, by id
-	made  int
+	// heads are the commits that tasks made, by id.
+	heads map[string]commit
+	// made counts the ids.
+	made int
 }
 
+// init makes a base branch with one commit.
 func (r *repo) init(rng *rand.Rand) {
 	r.heads = map[string]commit{}
 	r.main = []commit{{id: "c0"}}
@@ -34,13 +43,16 @@ func (r *repo) init(rng *rand.Rand) {
 	}
 }
 
+// tip returns the id of the last commit of the base branch.
 func (r *repo) tip() string { return r.main[len(r.main)-1].id }
 
+// id returns a new commit id.
 func (r *repo) id() string {
 	r.made++
 	return fmt.Sprintf("c%d", r.made)
 }
 
+// pick returns one or two files to change.
 func (r *repo) pick(rng *rand.Rand) []string {
 	list := []string{r.files[rng.IntN(len(r.files))]}
 	if rng.IntN(3) == 0 {
@@ -51,7 +63,7 @@ func (r *repo) pick(rng *rand.Rand) []string {
 	return list
 }
 
-// change makes a task's commit on the tip.
+// change makes a commit for a task on the tip, which is not on the base branch yet.
 func (r *repo) change(task forge.TaskID, files []string) commit {
 	c := commit{id: r.id(), files: files, task: task, parent: r.tip()}
 	c.patch = "patch-" + c.id
@@ -79,7 +91,8 @@ func (r *repo) conflicts(c commit) []string {
 	return list
 }
 
-// rebase puts a change on the tip. The patch stays what it is unless changed.
+// rebase returns the change on the tip. changed says that its patch changes on the
+// way.
 func (r *repo) rebase(c commit, changed bool) commit {
 	if c.parent == r.tip() && !changed {
 		return c
@@ -93,7 +106,8 @@ func (r *repo) rebase(c commit, changed bool) commit {
 	return n
 }
 
-// push moves the base branch, if its tip is the commit's parent.
+// push moves the base branch to a commit. It returns false if the commit's parent is
+// not the tip.
 func (r *repo) push(c commit) bool {
 	if c.parent != r.tip() {
 		return false
@@ -102,7 +116,7 @@ func (r *repo) push(c commit) bool {
 	return true
 }
 
-// merged returns the commit of a task on the base branch, if there is one.
+// merged returns the commit of a task on the base branch; nil if there is none.
 func (r *repo) merged(task forge.TaskID) *commit {
 	i := slices.IndexFunc(r.main, func(c commit) bool { return c.task == task })
 	if i < 0 {

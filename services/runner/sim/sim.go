@@ -13,17 +13,23 @@ import (
 
 // Failure is an invariant that did not hold.
 type Failure struct {
-	Seed   uint64
+	// Seed repeats the run.
+	Seed uint64
+	// Reason names the invariant and the intent.
 	Reason string
-	Trace  []string // what happened, if it was asked for
+	// Trace has the actions in order, if they were asked for.
+	Trace []string
 }
 
 func (f *Failure) Error() string { return fmt.Sprintf("seed %d: %s", f.Seed, f.Reason) }
 
 // Bounds of one run, in actions.
 const (
+	// faultyActions is the number of actions while things go wrong.
 	faultyActions = 200
-	quietActions  = 5_000
+	// quietActions bounds the actions after that; a run that takes more does not come
+	// to rest.
+	quietActions = 5_000
 )
 
 // Run plays one seed to its end and returns the first violation, or nil.
@@ -37,6 +43,7 @@ func Run(seed uint64, trace bool) *Failure {
 	return nil
 }
 
+// populate chooses the intents, the people and the policy of a run.
 func (w *world) populate() {
 	w.workers.init()
 	for i := range 1 + w.rng.IntN(4) {
@@ -46,11 +53,14 @@ func (w *world) populate() {
 	w.money.init(w.rng)
 }
 
+// init makes the maps.
 func (s *workers) init() {
 	s.files, s.verified = map[forge.TaskID][]string{}, map[string]string{}
 	s.made = map[forge.TaskID]int{}
 }
 
+// play takes the actions with faults, then those without until nothing is left to do,
+// and checks the invariants.
 func (w *world) play() error {
 	for w.steps = 0; w.steps < faultyActions; w.steps++ {
 		w.act()
@@ -69,12 +79,12 @@ func (w *world) play() error {
 		if w.deliver() || w.work() || w.take() || w.fire() || w.help(true) {
 			continue
 		}
-		return errors.Join(w.broken, w.check())
+		return errors.Join(w.firstViolation, checker{w}.check())
 	}
 	return fmt.Errorf("it does not come to an end: %s", w.state())
 }
 
-// act does one thing at random.
+// act takes one action at random. Work is more frequent than people.
 func (w *world) act() {
 	if w.chance(40) && w.crashIn == 0 {
 		w.crashIn = 1 + w.rng.IntN(12)
@@ -103,7 +113,8 @@ func (w *world) act() {
 	}
 }
 
-// deliver gives an input to a runner, which acknowledges it if all went well.
+// deliver gives an input to a runner, which acknowledges it if all went well, and
+// returns false if there is none.
 func (w *world) deliver() bool {
 	if len(w.inputs) == 0 {
 		return false
@@ -144,7 +155,7 @@ func (w *world) deliver() bool {
 	return true
 }
 
-// fire lets time pass until the next timer.
+// fire moves the clock to the next timer, and returns false if there is none.
 func (w *world) fire() bool {
 	if len(w.timers) == 0 {
 		return false
@@ -164,6 +175,7 @@ func (w *world) fire() bool {
 	return true
 }
 
+// state returns a line for each machine, for the messages of failures.
 func (w *world) state() string {
 	var s strings.Builder
 	for _, key := range w.keys {

@@ -8,20 +8,26 @@ import (
 	"github.com/pfl-forge/pfl-forge"
 )
 
-// job is a command in the hands of a worker.
+// job is a command that a worker has.
 type job struct {
 	*command
+	// cancelled says that the worker was told to stop.
 	cancelled bool
 }
 
-// workers remember what they would do, so that a task is of one piece.
+// workers remembers the choices of workers, so that all attempts of a task belong
+// together.
 type workers struct {
-	files    map[forge.TaskID][]string
-	verified map[string]string // head commit -> parent that it was verified on
-	made     map[forge.TaskID]int
+	// files are those that a task changes.
+	files map[forge.TaskID][]string
+	// verified maps a head to the parent that it was verified on.
+	verified map[string]string
+	// made counts the implementations of a task.
+	made map[forge.TaskID]int
 }
 
-// take gives a random command to a worker.
+// take gives a random command to a worker, which drops it if it is not wanted. It
+// returns false if there is none.
 func (w *world) take() bool {
 	var free []*command
 	for _, c := range w.commands {
@@ -53,7 +59,8 @@ func (w *world) take() bool {
 	return true
 }
 
-// work lets a worker finish a job, or die with it.
+// work lets a worker finish a job, or die with it, and returns false if there is
+// none.
 func (w *world) work() bool {
 	if len(w.jobs) == 0 {
 		return false
@@ -74,7 +81,7 @@ func (w *world) work() bool {
 		}))
 		return true
 	}
-	r := w.billed(&j.Command, w.perform(&j.Command))
+	r := w.billed(&j.Command, worker{w}.perform(&j.Command))
 	if w.chance(20) {
 		w.log("worker dies after %s", j.ID())
 		return true
@@ -87,7 +94,7 @@ func (w *world) work() bool {
 	return true
 }
 
-// report publishes a result.
+// report puts a result on the stream.
 func (w *world) report(c *command, r *forge.Result) {
 	r.To, r.Attempt, r.Replica = c.To, c.Attempt, forge.ReplicaID(fmt.Sprintf("r%d", w.rng.IntN(2)))
 	r.Session = c.Session
@@ -102,12 +109,15 @@ func (w *world) report(c *command, r *forge.Result) {
 	w.log("worker reports %s: %s", c.ID(), describeResult(r))
 }
 
-// perform does the work of a command, well or badly.
-func (w *world) perform(c *forge.Command) *forge.Result {
+// A worker carries out the commands of a world.
+type worker struct{ *world }
+
+// perform carries out a command, well or badly, and returns its result.
+func (w worker) perform(c *forge.Command) *forge.Result {
 	if n := w.repo.merged(c.Attempt.Task); n != nil && c.Attempt.Step == forge.StepMerge {
 		return &forge.Result{Output: merged(n)}
 	}
-	if r := w.trouble(c); r != nil {
+	if r := w.failAttempt(c); r != nil {
 		return r
 	}
 	switch c.Attempt.Step {
@@ -131,14 +141,15 @@ func (w *world) perform(c *forge.Command) *forge.Result {
 	case forge.StepReflect:
 		return &forge.Result{Output: w.reflection(c)}
 	case forge.StepAudit, forge.StepObserve, forge.StepAbstract:
-		return w.look(c)
+		return w.inspect(c)
 	default:
-		return w.towards(c)
+		return w.goalStep(c)
 	}
 }
 
-// trouble is what an attempt comes to that does not do its job.
-func (w *world) trouble(c *forge.Command) *forge.Result {
+// failAttempt returns the result of an attempt that fails, and nil if this one does
+// not.
+func (w worker) failAttempt(c *forge.Command) *forge.Result {
 	if w.chance(12) {
 		reasons := []forge.FailureReason{
 			forge.FailCrashed, forge.FailTimeout, forge.FailLostSession, forge.FailConfig, forge.FailQuota, forge.FailRateLimited,
@@ -153,14 +164,14 @@ func (w *world) trouble(c *forge.Command) *forge.Result {
 	if w.chance(40) {
 		return &forge.Result{} // garbage: an answer without an answer
 	}
-	if f := w.money.spend(w, c); f != nil {
+	if f := w.money.spend(w.world, c); f != nil {
 		return &forge.Result{Output: f}
 	}
 	return nil
 }
 
-// look does the steps that look at the project and change nothing.
-func (w *world) look(c *forge.Command) *forge.Result {
+// inspect carries out the steps that read the project and change nothing.
+func (w worker) inspect(c *forge.Command) *forge.Result {
 	switch c.Attempt.Step {
 	case forge.StepAudit:
 		return &forge.Result{Output: &forge.Audit{Summary: "fine"}, Policy: w.money.policy()}
@@ -178,7 +189,8 @@ func (w *world) look(c *forge.Command) *forge.Result {
 	}
 }
 
-func (w *world) analysis(c *forge.Command) *forge.Analysis {
+// analysis returns a plan with tasks or children, questions, or nothing to do.
+func (w worker) analysis(c *forge.Command) *forge.Analysis {
 	a := &forge.Analysis{Risk: forge.RiskLow, Type: "fix", Policy: w.money.policy()}
 	switch {
 	case len(c.Intent.Clarifications) < 2 && w.chance(8):
@@ -210,13 +222,13 @@ func (w *world) analysis(c *forge.Command) *forge.Analysis {
 		a.Tasks = append(a.Tasks, t)
 	}
 	if w.chance(6) {
-		a.DependsOn = []forge.IntentID{w.people.some(w)}
+		a.DependsOn = []forge.IntentID{w.people.anyIntent(w.world)}
 	}
 	return a
 }
 
-// reflection reads what was observed, and now and then proposes something.
-func (w *world) reflection(c *forge.Command) *forge.Reflection {
+// reflection reads some of the observations, and now and then proposes an intent.
+func (w worker) reflection(c *forge.Command) *forge.Reflection {
 	r := &forge.Reflection{}
 	for _, o := range c.Reflect().Observations {
 		if w.rng.IntN(4) > 0 {
@@ -229,7 +241,8 @@ func (w *world) reflection(c *forge.Command) *forge.Reflection {
 	return r
 }
 
-func (w *world) implementation(c *forge.Command) *forge.Implementation {
+// implementation commits a change of the task's files, or now and then nothing.
+func (w worker) implementation(c *forge.Command) *forge.Implementation {
 	id := c.Task.ID
 	if w.workers.files[id] == nil || w.chance(10) {
 		w.workers.files[id] = w.repo.pick(w.rng)
@@ -245,8 +258,8 @@ func (w *world) implementation(c *forge.Command) *forge.Implementation {
 	return im
 }
 
-// overlaps now and then finds a task that a commit does not merge with.
-func (w *world) overlaps(c commit) []forge.Overlap {
+// overlaps now and then names a task that a commit does not merge with.
+func (w worker) overlaps(c commit) []forge.Overlap {
 	if !w.chance(4) {
 		return nil
 	}
@@ -254,15 +267,16 @@ func (w *world) overlaps(c commit) []forge.Overlap {
 	return []forge.Overlap{{TaskID: forge.NewTaskID(id, 1+w.rng.IntN(2)), Files: c.files}}
 }
 
-func (w *world) rebase(c commit) *forge.Rebase {
+// rebase puts a change on the tip and verifies it, or reports the conflict.
+func (w worker) rebase(c commit) *forge.Rebase {
 	if conflicts := w.repo.conflicts(c); len(conflicts) > 0 {
 		return &forge.Rebase{Conflicts: conflicts, Files: c.files}
 	}
 	return w.candidate(w.repo.rebase(c, false))
 }
 
-// candidate verifies a commit where it stands.
-func (w *world) candidate(n commit) *forge.Rebase {
+// candidate verifies a commit where it stands, and remembers its parent if it passes.
+func (w worker) candidate(n commit) *forge.Rebase {
 	rb := &forge.Rebase{
 		Base: n.parent, Head: n.id, Tree: "tree-" + n.id, PatchID: n.patch, Files: n.files,
 		Verify: &forge.VerifyReport{Passed: !w.chance(12), Command: "make test", Output: "it broke"},
@@ -274,7 +288,8 @@ func (w *world) candidate(n commit) *forge.Rebase {
 	return rb
 }
 
-func (w *world) merge(c *forge.Command) *forge.Result {
+// merge moves the base branch, or reports what is in the way.
+func (w worker) merge(c *forge.Command) *forge.Result {
 	merge := c.Merge().Change
 	if w.chance(15) {
 		return &forge.Result{Output: &forge.MergeResult{Outcome: forge.MergeDirty, Files: merge.Files}}
@@ -301,12 +316,13 @@ func (w *world) merge(c *forge.Command) *forge.Result {
 	return &forge.Result{Output: merged(&head)}
 }
 
+// merged returns the result of a merge that took place.
 func merged(c *commit) *forge.MergeResult {
 	return &forge.MergeResult{Outcome: forge.MergeDone, Commit: c.id, Parent: c.parent, PatchID: c.patch}
 }
 
-// reconcile is what an integrator does at its start: it reports what it finds
-// on the base branch, in case it died before it could.
+// reconcile does an implementer's start: it reports the merges on the base branch
+// again, in case it died before it could.
 func (w *world) reconcile() {
 	for i := range w.repo.main {
 		if c := &w.repo.main[i]; c.task != "" {

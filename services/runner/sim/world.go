@@ -12,61 +12,91 @@ import (
 	"github.com/pfl-forge/pfl-forge/services/runner/machine"
 )
 
+// project is the only project of a world.
 const project = "p"
 
-// world is everything around the runners: streams, timers, workers, people and
-// a repository.
+// world models everything around the runners, and plays it in one goroutine. Its parts
+// are embedded: each has its own state, and world's methods are the actions between
+// them. What workers do with a command is in [worker], the invariants are in [checker].
 type world struct {
-	seed    uint64
-	rng     *rand.Rand
-	now     time.Time
-	faults  bool // may things still go wrong?
-	journal map[forge.Key][]forge.Record
-	keys    []forge.Key // of journal, in the order of their first record
-
-	inputs   []*input // delivered at least once, in any order
-	commands []*command
-	issued   map[string]bool // commands that the stream holds or held
-	timers   []forge.Timer
-	jobs     []*job
-	runners  []*machine.Driver
-	down     []bool // runners that crashed and have not recovered since
-	turn     int    // the runner that takes inputs now
-	crashIn  int    // crash points until the runner crashes; 0: it does not
-	broken   error  // the first decision that must not be
+	chaos
+	streams
+	cluster
+	progress
 
 	known   map[forge.Key]*knowledge
 	repo    repo
 	workers workers
 	people  people
 	money   money
-	steps   int
-	bound   int  // of the actions after the faults
-	deep    bool // intents are taken apart also after that
-	trace   []string
-	tracing bool
+	deep    bool // intents are divided into children also after the faults stopped
+}
+
+// chaos decides by chance. The same seed leads to the same run.
+type chaos struct {
+	seed   uint64
+	rng    *rand.Rand
+	now    time.Time // the simulated clock, which only timers move
+	faults bool      // whether things may still go wrong
+}
+
+// streams models the server: journals, events on their way, commands and timers.
+type streams struct {
+	journal map[forge.Key][]forge.Record
+	keys    []forge.Key // of journal, in the order of their first record
+
+	inputs   []*input // delivered at least once, in any order
+	commands []*command
+	issued   map[string]bool // ids of the commands that the stream holds or held
+	timers   []forge.Timer
+	jobs     []*job // commands that workers have
+}
+
+// cluster has the runners, which take events in turn and may crash at any effect.
+type cluster struct {
+	runners []*machine.Driver
+	down    []bool // runners that crashed and have not recovered since
+	turn    int    // index of the runner that takes inputs now
+	crashIn int    // crash points until the runner crashes; 0: it does not
+}
+
+// progress counts and records the actions of a run.
+type progress struct {
+	steps          int
+	bound          int   // most actions after the faults stopped
+	firstViolation error // of the decisions; nil: none broke an invariant
+	trace          []string
+	tracing        bool
 }
 
 // input is an event on a stream.
 type input struct {
 	forge.Event
-	again bool // it was delivered before
+	// again says that it was delivered before.
+	again bool
 }
 
-// command is a command in the stream.
+// command is a command on the stream.
 type command struct {
 	forge.Command
-	leased bool // a worker has it
-	acked  bool
+	// leased says that a worker has it.
+	leased bool
+	// acked says that it is done with.
+	acked bool
 }
 
-// crash is the panic of a runner that dies.
+// crash is the panic with which a runner dies.
 type crash struct{}
 
+// newWorld returns a world with two runners, in which nothing has happened.
 func newWorld(seed uint64) *world {
 	w := &world{
-		seed: seed, rng: rand.New(rand.NewPCG(seed, seed^0x9e3779b97f4a7c15)), now: time.Unix(1_000_000_000, 0).UTC(),
-		faults: true, bound: quietActions, journal: map[forge.Key][]forge.Record{}, known: map[forge.Key]*knowledge{}, issued: map[string]bool{},
+		chaos: chaos{
+			seed: seed, rng: rand.New(rand.NewPCG(seed, seed^0x9e3779b97f4a7c15)), now: time.Unix(1_000_000_000, 0).UTC(), faults: true,
+		},
+		streams:  streams{journal: map[forge.Key][]forge.Record{}, issued: map[string]bool{}},
+		progress: progress{bound: quietActions},
+		known:    map[forge.Key]*knowledge{},
 	}
 	for range 2 {
 		w.runners, w.down = append(w.runners, w.newDriver()), append(w.down, false)
@@ -75,13 +105,15 @@ func newWorld(seed uint64) *world {
 	return w
 }
 
+// newDriver returns a runner that reads the world's journals and has an empty memory.
 func (w *world) newDriver() *machine.Driver {
 	return machine.NewDriver(w, w, func() time.Time { return w.now }, 1000)
 }
 
-// chance reports true once in n times, and never after the faults stopped.
-func (w *world) chance(n int) bool { return w.faults && w.rng.IntN(n) == 0 }
+// chance returns true once in n times, and never after the faults stopped.
+func (c *chaos) chance(n int) bool { return c.faults && c.rng.IntN(n) == 0 }
 
+// log adds a line to the trace.
 func (w *world) log(format string, args ...any) {
 	if w.tracing {
 		w.trace = append(w.trace, fmt.Sprintf("%4d ", w.steps)+fmt.Sprintf(format, args...))
@@ -98,6 +130,7 @@ func (w *world) point() {
 	}
 }
 
+// errLost is returned for a write that took place, but whose answer did not arrive.
 var errLost = errors.New("the answer was lost")
 
 // Load implements machine.Journal.
@@ -119,8 +152,8 @@ func (w *world) Append(_ context.Context, key forge.Key, expected uint64, rec fo
 	for _, ev := range rec.Events {
 		w.log("decided %s: %s", key, describe(ev))
 	}
-	if err := w.checkDecision(key, &rec); err != nil && w.broken == nil {
-		w.broken = err
+	if err := (checker{w}).checkDecision(key, &rec); err != nil && w.firstViolation == nil {
+		w.firstViolation = err
 	}
 	w.point()
 	if w.chance(60) {
@@ -169,29 +202,33 @@ func (w *world) Dispatch(_ context.Context, key forge.Key, eff forge.Effects) er
 	return nil
 }
 
-func (w *world) arm(t forge.Timer) {
-	for i := range w.timers {
-		if w.timers[i].To == t.To && w.timers[i].Key == t.Key {
-			w.timers[i] = t
+// arm sets a timer, in place of one with the same key.
+func (s *streams) arm(t forge.Timer) {
+	for i := range s.timers {
+		if s.timers[i].To == t.To && s.timers[i].Key == t.Key {
+			s.timers[i] = t
 			return
 		}
 	}
-	w.timers = append(w.timers, t)
+	s.timers = append(s.timers, t)
 }
 
-func (w *world) purge(key forge.Key) {
-	kept := w.commands[:0]
-	for _, c := range w.commands {
+// purge removes the commands of an intent that ended, except those that another
+// machine waits for.
+func (s *streams) purge(key forge.Key) {
+	kept := s.commands[:0]
+	for _, c := range s.commands {
 		if c.To == key && c.Attempt.Step != forge.StepMerge && c.Attempt.Step != forge.StepReflect {
-			delete(w.issued, c.ID())
+			delete(s.issued, c.ID())
 			continue
 		}
 		kept = append(kept, c)
 	}
-	w.commands = kept
+	s.commands = kept
 }
 
-// loseMemory is a restart of a server that keeps commands and wakes in memory.
+// loseMemory restarts a server that keeps commands and timers in memory only. Events
+// of people and results survive.
 func (w *world) loseMemory() {
 	w.commands, w.timers = nil, nil
 	clear(w.issued)
@@ -207,12 +244,12 @@ func (w *world) loseMemory() {
 	w.reconcile()
 }
 
-// durable reports whether an event travels on a stream that survives restarts.
+// durable reports whether an event is on a stream that survives restarts.
 func durable(ev forge.Event) bool {
 	return forge.As[*forge.Result](ev.Message) != nil || strings.HasPrefix(ev.ID, "person/")
 }
 
-// recover is what a runner does at its start.
+// recover starts runner n again, until it survives its own start.
 func (w *world) recover(n int) {
 	w.down[n] = false
 	for !w.alive(n, func(d *machine.Driver) error {
@@ -228,8 +265,8 @@ func (w *world) recover(n int) {
 	}
 }
 
-// alive lets a runner do something, and puts a new one in its place if it dies.
-// It reports whether all went well.
+// alive lets runner n do something, and replaces it if it dies. It returns true if it
+// survived and had no error.
 func (w *world) alive(n int, do func(*machine.Driver) error) (ok bool) {
 	defer func() {
 		if p := recover(); p != nil {
@@ -243,9 +280,9 @@ func (w *world) alive(n int, do func(*machine.Driver) error) (ok bool) {
 	return do(w.runners[n]) == nil
 }
 
-// summary is the machine's last summary, as workers and people see it.
-func (w *world) summary(key forge.Key) *forge.Summary {
-	records := w.journal[key]
+// summary returns the machine's last summary, as workers and people see it.
+func (s *streams) summary(key forge.Key) *forge.Summary {
+	records := s.journal[key]
 	if len(records) == 0 {
 		return &forge.Summary{}
 	}
@@ -253,7 +290,7 @@ func (w *world) summary(key forge.Key) *forge.Summary {
 }
 
 // wanted reports whether the result of an attempt would still count.
-func (w *world) wanted(c *forge.Command) bool {
+func (s *streams) wanted(c *forge.Command) bool {
 	r := forge.Result{To: c.To, Attempt: c.Attempt}
-	return w.summary(r.Machine()).Wants(c.Attempt)
+	return s.summary(r.Machine()).Wants(c.Attempt)
 }

@@ -12,43 +12,49 @@ import (
 	"github.com/pfl-forge/pfl-forge/workspace"
 )
 
-// Observer is told what happens, while it happens. Its methods may be called by
-// several goroutines, and must not block for long.
+// Observer receives events while they happen. Its methods may be called concurrently,
+// and must not block for long.
 type Observer interface {
-	// Decided tells of a record of an intent's journal, and of the intent before
-	// and after it. Records that were there at the start are not told.
+	// Decided receives a record of an intent's journal, and the intent before and
+	// after it. Records from before the start are left out.
 	Decided(before, after *forge.Summary, rec *forge.Record)
-	// Progress tells how an attempt goes.
+	// Progress receives a line of an attempt's work.
 	Progress(p forge.Progress)
-	// State tells of every intent, once at the start.
+	// State receives every intent, once at the start.
 	State(all []forge.Summary)
-	// Notice tells a person something else, in one line.
+	// Notice receives a line for the person that is about no intent.
 	Notice(line string)
 }
 
-// Outcome is how things stand at the end of a run.
+// Outcome is the state of the intents at the end of a run.
 type Outcome struct {
-	Intents     []forge.Summary
-	Problems    []workspace.Problem // of a person's files
+	Intents []forge.Summary
+	// Problems are those of a person's files.
+	Problems []workspace.Problem
+	// Interrupted says that the context ended before the work did.
 	Interrupted bool
-	Joined      bool // the run is another process's, and goes on
+	// Joined says that the run is another process's, and goes on.
+	Joined bool
 }
 
-// watch follows the journals of a project.
+// watch follows the journals of a project and folds them into views.
 type watch struct {
-	bus      *bus.Bus
-	project  forge.ProjectID
-	only     forge.IntentID // the one whose rest is waited for; empty: everything's
-	observer *waits
+	bus     *bus.Bus
+	project forge.ProjectID
+	// only is the intent whose end is waited for; empty: all of them.
+	only     forge.IntentID
+	observer *waitNotices
 	views    *views
-	caughtUp chan struct{} // closed when what there was at the start is in views
-	kick     chan struct{} // holds an element after a change
+	// caughtUp is closed when views has everything from before the start.
+	caughtUp chan struct{}
+	// changed holds an element after a change.
+	changed chan struct{}
 }
 
 func newWatch(b *bus.Bus, project forge.ProjectID, observer Observer) *watch {
 	return &watch{
-		bus: b, project: project, observer: newWaits(observer), views: newViews(),
-		caughtUp: make(chan struct{}), kick: make(chan struct{}, 1),
+		bus: b, project: project, observer: newWaitNotices(observer), views: newViews(),
+		caughtUp: make(chan struct{}), changed: make(chan struct{}, 1),
 	}
 }
 
@@ -64,12 +70,12 @@ func (w *watch) run(ctx context.Context) error {
 			if live {
 				w.observer.Decided(&before, &after, &rec)
 			}
-			w.poke()
+			w.signalChange()
 			return nil
 		},
 		Project: func(key forge.Key, seq uint64, rec forge.Record) error {
 			w.views.apply(key, seq, &rec)
-			w.poke()
+			w.signalChange()
 			return nil
 		},
 		CaughtUp: func() error {
@@ -93,23 +99,24 @@ func damage(key forge.Key) workspace.Problem {
 	}
 }
 
-// explain tells what is waited for, once nothing was to be seen for a while.
-func (w *watch) explain() {
+// noticeWaits reports why nothing happens, once nothing has been reported for a
+// while.
+func (w *watch) noticeWaits() {
 	all, _ := w.views.summaries()
-	w.observer.tell(time.Now(), append(all, w.views.projects()...))
+	w.observer.noticeIfQuiet(time.Now(), append(all, w.views.projects()...))
 }
 
-// poke says that something changed.
-func (w *watch) poke() {
+// signalChange wakes pause.
+func (w *watch) signalChange() {
 	select {
-	case w.kick <- struct{}{}:
+	case w.changed <- struct{}{}:
 	default:
 	}
 }
 
-// quiet says whether nothing can go on without a person. The order matters: once
-// no event is left to decide on, only workers, clocks and people can bring a new
-// one, and whoever waits for a worker or a clock is not settled.
+// quiet returns whether nothing can go on without a person. The order matters: once
+// no event is left to decide on, only workers, timers and people can bring a new one,
+// and an intent that waits for a worker or a timer is not idle.
 func (w *watch) quiet(ctx context.Context) (bool, error) {
 	if !w.settled() {
 		return false, nil
@@ -117,11 +124,11 @@ func (w *watch) quiet(ctx context.Context) (bool, error) {
 	if idle, err := w.bus.Events.Idle(ctx); !idle || err != nil {
 		return false, err
 	}
-	return w.current(ctx)
+	return w.settledByJournal(ctx)
 }
 
-// settled says whether nothing that is waited for can go on without a person, as far as
-// the views show.
+// settled returns whether, according to the views, everything that is waited for is
+// idle.
 func (w *watch) settled() bool {
 	all, settled := w.views.summaries()
 	if w.only == "" {
@@ -138,15 +145,15 @@ func (w *watch) settled() bool {
 	return known
 }
 
-// concerns says whether a machine is waited for. The projects always are: they merge, and
-// look back at what ended.
+// concerns returns whether a machine is waited for. Projects always are: they merge,
+// and reflect on what ended.
 func (w *watch) concerns(key forge.Key) bool {
 	return w.only == "" || key.IsProject() || key.Intent == w.only
 }
 
-// current says whether every machine that is waited for is settled by its last decision,
-// and the views show that decision.
-func (w *watch) current(ctx context.Context) (bool, error) {
+// settledByJournal returns whether everything that is waited for is idle by its last
+// decision, and the views include that decision.
+func (w *watch) settledByJournal(ctx context.Context) (bool, error) {
 	all, err := w.last(ctx)
 	if err != nil {
 		return false, err
@@ -163,8 +170,8 @@ func (w *watch) current(ctx context.Context) (bool, error) {
 	return true, nil
 }
 
-// shown says whether the views show every decision that there is.
-func (w *watch) shown(ctx context.Context) (bool, error) {
+// viewsCurrent returns whether the views include every decision.
+func (w *watch) viewsCurrent(ctx context.Context) (bool, error) {
 	all, err := w.last(ctx)
 	if err != nil {
 		return false, err
@@ -187,8 +194,8 @@ func (w *watch) last(ctx context.Context) ([]forge.Summary, error) {
 	return append(intents, projects...), err
 }
 
-// pause waits for a change, or for a while; at least for some time, so that many
-// changes are looked at together.
+// pause waits for a change, at least least, so that many changes are handled
+// together, and at most most.
 func (w *watch) pause(ctx context.Context, least, most time.Duration) {
 	select {
 	case <-ctx.Done():
@@ -197,7 +204,7 @@ func (w *watch) pause(ctx context.Context, least, most time.Duration) {
 	}
 	select {
 	case <-ctx.Done():
-	case <-w.kick:
+	case <-w.changed:
 	case <-time.After(most):
 	}
 }

@@ -12,12 +12,12 @@ import (
 	"github.com/pfl-forge/pfl-forge/natsd"
 )
 
-// ErrEnded says that the process that was followed ended before everything was done.
+// ErrEnded is returned when the process that was followed ended before its work did.
 var ErrEnded = errors.New("the other run ended before everything was done; run again to continue")
 
-// Follow tells the observer what others work on, until nothing can go on without a
-// person or ctx ends. It changes nothing. If only names an intent, it is that one that
-// is waited for.
+// Follow reports to the observer what others work on, until nothing can go on without
+// a person or ctx ends. It changes nothing. If only names an intent, it waits for
+// that one.
 func Follow(
 	ctx context.Context, b *bus.Bus, project forge.ProjectID, only forge.IntentID, observer Observer, log *slog.Logger,
 ) (*Outcome, error) {
@@ -43,7 +43,7 @@ func Join(ctx context.Context, repo *Repository, only forge.IntentID, observer O
 	return outcome, err
 }
 
-// Gone says whether the process that the session is connected to has ended.
+// Gone returns whether the process that the session is connected to has ended.
 func (s *Session) Gone(ctx context.Context) bool {
 	if s.server != nil {
 		return false
@@ -92,11 +92,11 @@ func follow(ctx context.Context, w *watch, gone func(context.Context) bool, log 
 			outcome.Intents, _ = w.views.summaries() // what came in meanwhile
 			return outcome, nil
 		}
-		w.explain()
+		w.noticeWaits()
 	}
 }
 
-// complete says whether what there was at the start is in the views.
+// complete returns whether the views have everything from before the start.
 func (w *watch) complete() bool {
 	select {
 	case <-w.caughtUp:

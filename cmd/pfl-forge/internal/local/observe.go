@@ -15,37 +15,37 @@ import (
 	"github.com/pfl-forge/pfl-forge/workspace"
 )
 
-// Observe tells the observer what others work on until ctx ends, also when nothing can
-// go on without a person. It changes nothing.
+// Observe reports to the observer what others work on until ctx ends, even while
+// nothing can go on without a person. It changes nothing.
 func Observe(ctx context.Context, b *bus.Bus, project forge.ProjectID, observer Observer) error {
 	var parts sync.WaitGroup
 	ctx, stop := context.WithCancel(ctx)
 	defer parts.Wait()
 	defer stop()
-	o := begun{Observer: observer, tell: func(all []forge.Summary) {
-		parts.Go(func() { tellBegun(ctx, b, all, observer) })
+	o := catchUpObserver{Observer: observer, replay: func(all []forge.Summary) {
+		parts.Go(func() { replayTranscripts(ctx, b, all, observer) })
 	}}
 	return newWatch(b, project, o).run(ctx)
 }
 
-// begun is an observer that is also told how attempts went that began before.
-type begun struct {
+// catchUpObserver also replays the progress of attempts that began before the start.
+type catchUpObserver struct {
 	Observer
-	tell func([]forge.Summary)
+	replay func([]forge.Summary)
 }
 
-func (b begun) State(all []forge.Summary) {
+func (b catchUpObserver) State(all []forge.Summary) {
 	b.Observer.State(all)
-	b.tell(all)
+	b.replay(all)
 }
 
-// maxBegun bounds how many attempts are looked at that began before.
-const maxBegun = 50
+// maxReplayed bounds how many attempts are replayed.
+const maxReplayed = 50
 
-// tellBegun tells what the transcripts of attempts that are under way say last. What
-// cannot be read is told when the attempt says something.
-func tellBegun(ctx context.Context, b *bus.Bus, all []forge.Summary, observer Observer) {
-	left := maxBegun
+// replayTranscripts reports the last transcript lines of attempts under way. One that
+// cannot be read is reported with its next line.
+func replayTranscripts(ctx context.Context, b *bus.Bus, all []forge.Summary, observer Observer) {
+	left := maxReplayed
 	for i := range all {
 		for _, a := range all[i].Open {
 			if left--; left < 0 {
@@ -67,8 +67,8 @@ func tellBegun(ctx context.Context, b *bus.Bus, all []forge.Summary, observer Ob
 	}
 }
 
-// progressOf returns what a line of the transcript of an attempt tells; nothing of
-// another claim.
+// progressOf returns a transcript's line as progress of an attempt; false for a line
+// of another claim.
 func progressOf(key forge.Key, a forge.Attempt, l *transcript.Line) (forge.Progress, bool) {
 	p := forge.Progress{To: key, Attempt: a, Replica: l.Replica, Kind: l.Kind, Text: l.Text, Agent: l.Agent}
 	if l.Kind == forge.ProgressStarted {

@@ -14,21 +14,22 @@ import (
 	"github.com/pfl-forge/pfl-forge/workspace"
 )
 
-// problemsFile tells other processes what is wrong with a person's files. It is
-// there only while something is.
+// problemsFile has the problems of a person's files, for other processes. It exists
+// only while there are some.
 const problemsFile = ".forge/problems.json"
 
 var draftsDir = filepath.Join(workspace.Dir, "intent-drafts")
 
-// problems is what is wrong with a person's files, by what they were read for.
+// problems are those of a person's files, by the purpose for which the files were
+// read.
 type problems struct {
 	drafts, edits, state []workspace.Problem
 	kept                 map[forge.IntentID][]workspace.Problem
 	written              []byte
 }
 
-// note remembers what was found while the files of an intent were written.
-func (p *problems) note(id forge.IntentID, found []workspace.Problem) {
+// record sets the problems that were found while the files of an intent were written.
+func (p *problems) record(id forge.IntentID, found []workspace.Problem) {
 	if p.kept == nil {
 		p.kept = map[forge.IntentID][]workspace.Problem{}
 	}
@@ -43,7 +44,7 @@ func (p *problems) all() []workspace.Problem {
 	return list
 }
 
-func (d *desk) writeProblems() error {
+func (d *filesSync) writeProblems() error {
 	list := d.found.all()
 	name := filepath.Join(d.repo.Root, problemsFile)
 	if len(list) == 0 {
@@ -65,8 +66,7 @@ func (d *desk) writeProblems() error {
 	return os.Rename(fresh, name)
 }
 
-// Problems returns what is wrong with a person's files, as of when they were last
-// read.
+// Problems returns the problems of a person's files, as of when they were last read.
 func (r *Repository) Problems() ([]workspace.Problem, error) {
 	text, err := os.ReadFile(filepath.Join(r.Root, problemsFile))
 	if errors.Is(err, fs.ErrNotExist) {
@@ -79,8 +79,8 @@ func (r *Repository) Problems() ([]workspace.Problem, error) {
 	return list, json.Unmarshal(text, &list)
 }
 
-// knownProblems is what was wrong with drafts that are still there: commands other
-// than run do not read drafts.
+// knownProblems returns the recorded problems of drafts that still exist: commands
+// other than run do not read drafts.
 func (r *Repository) knownProblems() problems {
 	var p problems
 	list, _ := r.Problems() // unreadable: written anew
@@ -95,8 +95,8 @@ func (r *Repository) knownProblems() problems {
 	return p
 }
 
-// Forgotten reports whether there are intent files although the store knows of no
-// intent: somebody removed the store.
+// Forgotten reports whether there are intent files although the store has no intent,
+// because the store was removed.
 func (r *Repository) Forgotten() bool {
 	list, err := filepath.Glob(filepath.Join(r.Root, workspace.Dir, "intents", "*.yaml"))
 	return err == nil && len(list) > 0

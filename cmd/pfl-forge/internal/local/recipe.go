@@ -39,9 +39,10 @@ func CheckNames(cfg *config.Project, i *forge.Intent) error {
 	return nil
 }
 
-// withNames keeps the inputs whose agents and recipes are as the base branch has them
-// now, and says what is wrong with the others. Where that cannot be read, the analysis says it.
-func (d *desk) withNames(ctx context.Context, inputs []workspace.Input) ([]workspace.Input, []workspace.Problem) {
+// withNames returns the inputs whose agents and recipes exist on the base branch, and
+// the problems of the others. If the branch cannot be read, the analysis finds the
+// problems.
+func (d *filesSync) withNames(ctx context.Context, inputs []workspace.Input) ([]workspace.Input, []workspace.Problem) {
 	names := func(in workspace.Input) bool {
 		return in.Draft() != nil && (in.Draft().Recipe != "" || in.Draft().Agent != "")
 	}
@@ -55,8 +56,8 @@ func (d *desk) withNames(ctx context.Context, inputs []workspace.Input) ([]works
 	return CheckAllNames(base.Config, inputs)
 }
 
-// CheckAllNames returns the inputs whose agents and recipes can run, and what is wrong
-// with the others.
+// CheckAllNames returns the inputs whose agents and recipes exist, and the problems
+// of the others.
 func CheckAllNames(cfg *config.Project, inputs []workspace.Input) (good []workspace.Input, bad []workspace.Problem) {
 	for _, in := range inputs {
 		if draft := in.Draft(); draft != nil {

@@ -58,13 +58,13 @@ func explain(err error) error {
 	return err
 }
 
-// Base is what a run works on: the base branch, its tip, and what the
-// configuration that is committed there says.
+// Base is the commit that a run works on, with its configuration.
 type Base struct {
 	Branch git.Branch
 	Head   git.OID
 	Config *config.Project
-	Stored []byte // pfl-forge.yaml as committed; nil if there is none
+	// Stored is pfl-forge.yaml as committed; nil if there is none.
+	Stored []byte
 }
 
 // Base checks that the repository can be worked on. The base branch is the one that
@@ -110,9 +110,9 @@ func (r *Repository) base(ctx context.Context, branch git.Branch) (*Base, error)
 	return b, nil
 }
 
-// ReadDrafts returns the drafts that a run would submit, and what is wrong with
-// the others. Known are the intents that exist. It must not be called while
-// another process works here.
+// ReadDrafts returns the drafts that a run would submit, and the problems of the
+// others. known are the intents that exist. No other process may be working in the
+// repository.
 func (r *Repository) ReadDrafts(ctx context.Context, known map[forge.IntentID][]forge.IntentID) ([]workspace.Input, []workspace.Problem, error) {
 	if _, err := os.Lstat(filepath.Join(r.Root, workspace.Dir)); errors.Is(err, fs.ErrNotExist) {
 		return nil, nil, nil

@@ -29,7 +29,9 @@ type RunConfig struct {
 	Log      *slog.Logger
 	Watch    bool           // go on when nothing is left to do
 	Only     forge.IntentID // end when this one can go on no more, and take in no drafts; empty: when nothing can
-	Notify   *notify.Config // whom to tell what needs people; nil: nobody
+	// Notify says which people are notified of decisions that wait for them; nil:
+	// none.
+	Notify *notify.Config
 }
 
 // Run works on everything that can go on without a person, and returns when
@@ -42,36 +44,40 @@ func Run(ctx context.Context, cfg RunConfig) (*Outcome, error) {
 		return nil, err
 	}
 	defer s.Close(ctx)
-	d, err := openDesk(s.Bus, cfg.Repo, cfg.Log)
+	d, err := openFilesSync(s.Bus, cfg.Repo, cfg.Log)
 	if err != nil {
 		return nil, err
 	}
 	defer d.close()
 	d.branch = cfg.Base.Branch
-	r := &run{
-		RunConfig: cfg, session: s, desk: d,
+	r := &activeRun{
+		RunConfig: cfg, session: s, files: d,
 		watch:  newWatch(s.Bus, cfg.Repo.Project, cfg.Observer),
-		failed: make(chan error, 1), tidied: make(chan struct{}), written: -1,
+		failed: make(chan error, 1), reconciled: make(chan struct{}), written: -1,
 	}
 	r.watch.only = cfg.Only
 	d.view = func(_ context.Context, id forge.IntentID) (forge.View, bool) { return r.watch.views.view(d.key(id)) }
 	return r.run(ctx)
 }
 
-// run is one Run.
-type run struct {
+// activeRun is the state of one call of Run.
+type activeRun struct {
 	RunConfig
 	session *Session
-	desk    *desk
+	files   *filesSync
 	watch   *watch
-	failed  chan error    // why a part of it ended
-	tidied  chan struct{} // closed once what a former run left has been seen to
-	parts   sync.WaitGroup
-	written int // records that state.yaml shows
-	told    map[workspace.Problem]bool
+	// failed has the error of the first part that ended early.
+	failed chan error
+	// reconciled is closed once what the previous run left has been reported or
+	// removed.
+	reconciled chan struct{}
+	parts      sync.WaitGroup
+	// written counts the records that state.yaml shows.
+	written int
+	noticed map[workspace.Problem]bool
 }
 
-func (r *run) run(ctx context.Context) (*Outcome, error) {
+func (r *activeRun) run(ctx context.Context) (*Outcome, error) {
 	// What has to outlive the workers ends with this one.
 	staying, leave := context.WithCancel(context.WithoutCancel(ctx))
 	defer r.parts.Wait()
@@ -105,8 +111,9 @@ func (r *run) run(ctx context.Context) (*Outcome, error) {
 	return r.outcome(interrupted), err
 }
 
-// part runs something that is to go on until its context ends.
-func (r *run) part(ctx context.Context, name string, do func(context.Context) error) {
+// part runs do in the background until its context ends; an earlier end fails the
+// run.
+func (r *activeRun) part(ctx context.Context, name string, do func(context.Context) error) {
 	r.parts.Go(func() {
 		if err := do(ctx); err != nil && ctx.Err() == nil {
 			r.fail(fmt.Errorf("%s: %w", name, err))
@@ -114,15 +121,15 @@ func (r *run) part(ctx context.Context, name string, do func(context.Context) er
 	})
 }
 
-func (r *run) fail(err error) {
+func (r *activeRun) fail(err error) {
 	select {
 	case r.failed <- err:
 	default: // the first one says why
 	}
 }
 
-// loop carries files in and out until nothing is left to do.
-func (r *run) loop(ctx context.Context) error {
+// loop reads and writes files until nothing is left to do.
+func (r *activeRun) loop(ctx context.Context) error {
 	for ctx.Err() == nil {
 		select {
 		case err := <-r.failed:
@@ -131,7 +138,7 @@ func (r *run) loop(ctx context.Context) error {
 			return fmt.Errorf("the store cannot be written: %w", r.session.server.Healthy(context.WithoutCancel(ctx)))
 		default:
 		}
-		moved, err := r.carry(ctx)
+		moved, err := r.syncFiles(ctx)
 		if err != nil {
 			return err
 		}
@@ -141,46 +148,47 @@ func (r *run) loop(ctx context.Context) error {
 				r.Log.Warn("cannot ask whether everything is done", "err", err)
 			}
 			if quiet {
-				if waited, err := r.whenTidy(ctx); !waited || err != nil {
+				if waited, err := r.waitReconciled(ctx); !waited || err != nil {
 					return err
 				}
 				continue // it may have found work
 			}
 		}
-		r.watch.explain()
+		r.watch.noticeWaits()
 		r.watch.pause(ctx, writePause, readEvery)
 	}
 	return nil
 }
 
-// whenTidy waits, if need be, until what a former run left has been seen to.
-func (r *run) whenTidy(ctx context.Context) (waited bool, err error) {
+// waitReconciled waits, if need be, until what the previous run left has been
+// reported or removed. That may bring new work.
+func (r *activeRun) waitReconciled(ctx context.Context) (waited bool, err error) {
 	select {
-	case <-r.tidied:
+	case <-r.reconciled:
 		return false, nil
 	default:
 	}
 	select {
-	case <-r.tidied:
+	case <-r.reconciled:
 	case err = <-r.failed:
 	case <-ctx.Done():
 	}
 	return true, err
 }
 
-// carry takes in what a person wrote and writes what was decided. It returns how
-// many files of a person it took in.
-func (r *run) carry(ctx context.Context) (int, error) {
+// syncFiles writes decisions into files and submits a person's files. It returns how
+// many files it submitted.
+func (r *activeRun) syncFiles(ctx context.Context) (int, error) {
 	if err := r.write(); err != nil {
 		return 0, err
 	}
-	edited, err := r.desk.edits(ctx)
+	edited, err := r.files.edits(ctx)
 	if err == nil && r.Only == "" {
 		var submitted int
-		submitted, err = r.desk.drafts(ctx, r.watch.views.known)
+		submitted, err = r.files.drafts(ctx, r.watch.views.known)
 		edited += submitted
 	}
-	r.tell()
+	r.noticeProblems()
 	switch {
 	case err == nil:
 		return edited, nil
@@ -193,61 +201,61 @@ func (r *run) carry(ctx context.Context) (int, error) {
 	return edited, fmt.Errorf("reading your files: %w", err)
 }
 
-// tell shows what is wrong with a person's files, each thing once.
-func (r *run) tell() {
+// noticeProblems reports the problems of a person's files, each once.
+func (r *activeRun) noticeProblems() {
 	now := map[workspace.Problem]bool{}
-	for _, p := range r.desk.found.all() {
+	for _, p := range r.files.found.all() {
 		now[p] = true
-		if !r.told[p] {
+		if !r.noticed[p] {
 			r.Observer.Notice(p.Error())
 		}
 	}
-	r.told = now
+	r.noticed = now
 }
 
-// write brings the files up to date. What a person edited meanwhile is left alone
-// until that is decided.
-func (r *run) write() error {
+// write updates the files. A file that a person edited meanwhile is left alone until
+// the edit is decided on.
+func (r *activeRun) write() error {
 	seqs, records := r.watch.views.seqs()
 	for id, seq := range seqs {
-		if r.desk.files.Projected(id) == seq {
+		if r.files.files.Projected(id) == seq {
 			continue
 		}
-		v, ok := r.watch.views.view(r.desk.key(id))
+		v, ok := r.watch.views.view(r.files.key(id))
 		if !ok {
 			continue
 		}
-		if err := r.desk.write(&v); err != nil {
+		if err := r.files.write(&v); err != nil {
 			return err
 		}
 	}
-	if records == r.written && r.desk.files.StateWritten() {
-		return r.desk.writeProblems()
+	if records == r.written && r.files.files.StateWritten() {
+		return r.files.writeProblems()
 	}
 	r.written = records
 	all, _ := r.watch.views.summaries()
-	return r.desk.overview(append(all, r.watch.views.projects()...))
+	return r.files.writeState(append(all, r.watch.views.projects()...))
 }
 
-// finish has everything decided that the workers reported, and written.
-func (r *run) finish(ctx context.Context) error {
+// finish waits until everything that the workers reported is decided and written.
+func (r *activeRun) finish(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, endTime)
 	defer cancel()
 	r.session.waitIdle(ctx)
 	for ctx.Err() == nil {
-		if shown, err := r.watch.shown(ctx); shown || err != nil {
+		if shown, err := r.watch.viewsCurrent(ctx); shown || err != nil {
 			break
 		}
 		r.watch.pause(ctx, time.Millisecond, writePause)
 	}
 	err := r.write()
-	r.tell()
+	r.noticeProblems()
 	return err
 }
 
-func (r *run) outcome(interrupted bool) *Outcome {
+func (r *activeRun) outcome(interrupted bool) *Outcome {
 	all, _ := r.watch.views.summaries()
-	problems := r.desk.found.all()
+	problems := r.files.found.all()
 	for _, key := range r.watch.views.damaged() {
 		problems = append(problems, damage(key))
 	}

@@ -20,17 +20,19 @@ const storeDir = ".forge/nats"
 
 // How a process says what it holds the store for.
 const (
-	purposeRun     = "run"     // for long; others connect to it
-	purposeCommand = "command" // for a moment; others wait
+	// purposeRun holds the store for long; other processes connect to it.
+	purposeRun = "run"
+	// purposeCommand holds the store for a moment; other processes wait.
+	purposeCommand = "command"
 )
 
 const (
-	momentPatience = 15 * time.Second      // how long to wait for commands to get out of the way
-	pollStore      = 10 * time.Millisecond // how often to look whether they have
-	settleTime     = 3 * time.Second       // how long the runner of a command may take for what follows from it
+	commandPatience = 15 * time.Second      // how long to wait for commands to get out of the way
+	pollStore       = 10 * time.Millisecond // how often to look whether they have
+	settleTime      = 3 * time.Second       // how long the runner of a command may take for what follows from it
 )
 
-// ErrNoStore says that nothing was ever submitted in a repository.
+// ErrNoStore is returned where nothing was ever submitted.
 var ErrNoStore = errors.New("no intent was submitted here yet")
 
 // Session is a connection to a repository's server, which may run in this process.
@@ -38,17 +40,20 @@ type Session struct {
 	Bus  *bus.Bus
 	Repo *Repository
 
-	log    *slog.Logger
-	server *natsd.Server   // nil if another process runs it
-	holder *natsd.Endpoint // of that process
+	log *slog.Logger
+	// server is nil if another process runs it.
+	server *natsd.Server
+	// holder is the endpoint of that process.
+	holder *natsd.Endpoint
 	since  time.Time
-	desk   *desk // nil in a reader, and if another process runs the server
+	// files is nil in a reader, and if another process runs the server.
+	files  *filesSync
 	stop   func()
 	runner sync.WaitGroup
 }
 
-// OpenReader returns a session for looking only. Nothing is decided meanwhile,
-// unless another process does that. Error: ErrNoStore.
+// OpenReader returns a session that only reads. Nothing is decided meanwhile, unless
+// another process does that. Error: ErrNoStore.
 func OpenReader(ctx context.Context, repo *Repository, log *slog.Logger) (*Session, error) {
 	if _, err := os.Stat(filepath.Join(repo.Root, storeDir)); errors.Is(err, os.ErrNotExist) {
 		return nil, ErrNoStore
@@ -88,7 +93,7 @@ func openRun(ctx context.Context, repo *Repository, log *slog.Logger) (*Session,
 
 // retried tries again while the store is held for a moment, or was just given up.
 func retried(ctx context.Context, try func() (*Session, error)) (*Session, error) {
-	deadline := time.Now().Add(momentPatience)
+	deadline := time.Now().Add(commandPatience)
 	for {
 		s, err := try()
 		held, ok := errors.AsType[*natsd.HeldError](err)
@@ -145,7 +150,7 @@ func connect(ctx context.Context, e natsd.Endpoint, log *slog.Logger) (*bus.Bus,
 	})
 }
 
-// Healthy says what is wrong with the server, with what to do about it.
+// Healthy returns the server's problem, with the remedy; nil if there is none.
 func (s *Session) Healthy(ctx context.Context) error {
 	if s.server != nil {
 		return s.server.Healthy(ctx)
@@ -162,13 +167,13 @@ func (s *Session) Holder() (pid int, since time.Time) {
 	return s.holder.PID, s.holder.StartedAt
 }
 
-// Owner says whether the server runs in this process.
+// Owner returns whether the server runs in this process.
 func (s *Session) Owner() bool { return s.server != nil }
 
-// decide starts a runner, and takes in what a person wrote into files before.
+// decide starts a runner, and submits what a person wrote into files before.
 func (s *Session) decide(ctx context.Context) error {
 	var err error
-	if s.desk, err = openDesk(s.Bus, s.Repo, s.log); err != nil {
+	if s.files, err = openFilesSync(s.Bus, s.Repo, s.log); err != nil {
 		return err
 	}
 	ready := s.startRunner(ctx, runner.Config{})
@@ -177,12 +182,12 @@ func (s *Session) decide(ctx context.Context) error {
 	case <-ctx.Done():
 		return ctx.Err()
 	}
-	_, err = s.desk.edits(ctx)
+	_, err = s.files.edits(ctx)
 	return err
 }
 
-// startRunner returns what is closed once everything that was under way is in
-// force again.
+// startRunner starts a runner, and returns a channel that is closed once everything
+// that was under way is in force again.
 func (s *Session) startRunner(ctx context.Context, cfg runner.Config) <-chan struct{} {
 	// Nobody else decides here: what a runner took that was killed can come at once.
 	if err := s.Bus.Events.Reclaim(ctx); err != nil {
@@ -204,16 +209,16 @@ func (s *Session) startRunner(ctx context.Context, cfg runner.Config) <-chan str
 func (s *Session) Close(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), settleTime)
 	defer cancel()
-	if s.desk != nil {
+	if s.files != nil {
 		s.waitIdle(ctx)
-		if err := s.desk.writeSince(ctx, s.since); err != nil {
+		if err := s.files.writeSince(ctx, s.since); err != nil {
 			s.log.Warn("cannot update the files; the next run will", "err", err)
 		}
 	}
 	s.stop()
 	s.runner.Wait()
-	if s.desk != nil {
-		s.desk.close()
+	if s.files != nil {
+		s.files.close()
 	}
 	s.Bus.Close()
 	if s.server != nil {
@@ -221,7 +226,7 @@ func (s *Session) Close(ctx context.Context) {
 	}
 }
 
-// waitIdle waits until what follows from a decision is decided as well.
+// waitIdle waits until the consequences of a decision are decided as well.
 func (s *Session) waitIdle(ctx context.Context) {
 	for {
 		idle, err := s.Bus.Events.Idle(ctx)

@@ -238,14 +238,14 @@ func TestDraftThatWasSentBefore(t *testing.T) {
 	if err := os.WriteFile(path, []byte("A draft\n"), 0o644); err != nil {
 		t.Fatal(err)
 	}
-	inputs, problems, err := s.desk.files.Drafts(t.Context())
+	inputs, problems, err := s.files.files.Drafts(t.Context())
 	if err != nil || len(inputs) != 1 || len(problems) != 0 {
 		t.Fatalf("%d drafts, %v, %v", len(inputs), problems, err)
 	}
 	if _, err := s.Bus.Submissions.Ask(t.Context(), inputs[0].Events[0]); err != nil {
 		t.Fatal(err)
 	}
-	n, err := s.desk.drafts(t.Context(), func() map[forge.IntentID][]forge.IntentID { return map[forge.IntentID][]forge.IntentID{} })
+	n, err := s.files.drafts(t.Context(), func() map[forge.IntentID][]forge.IntentID { return map[forge.IntentID][]forge.IntentID{} })
 	if err != nil || n != 1 {
 		t.Fatalf("%d drafts taken in, %v", n, err)
 	}

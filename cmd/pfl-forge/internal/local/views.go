@@ -26,21 +26,22 @@ func Load(ctx context.Context, b *bus.Bus, key forge.Key) (forge.View, error) {
 	return view, nil
 }
 
-// views is the state of every machine of a project, as its journals say it. It is
-// safe for concurrent use.
+// views folds the journals of every machine of a project. It is safe for concurrent
+// use.
 type views struct {
 	mu       sync.Mutex
-	machines map[forge.Key]*folded
+	machines map[forge.Key]*machineView
 	records  int // that were applied
 }
 
-type folded struct {
+type machineView struct {
 	machine machine.Machine
 	seq     uint64
-	lost    *forge.Summary // the last that is known, if records are missing: then machine is wrong
+	// lost is the last known summary if records are missing; then machine is wrong.
+	lost *forge.Summary
 }
 
-func (f *folded) summary() forge.Summary {
+func (f *machineView) summary() forge.Summary {
 	if f.lost == nil {
 		return f.machine.Summary()
 	}
@@ -49,7 +50,7 @@ func (f *folded) summary() forge.Summary {
 	return s
 }
 
-func newViews() *views { return &views{machines: map[forge.Key]*folded{}} }
+func newViews() *views { return &views{machines: map[forge.Key]*machineView{}} }
 
 // apply adds a record and returns the summaries before and after it; before is
 // zero for the first one.
@@ -58,7 +59,7 @@ func (v *views) apply(key forge.Key, seq uint64, rec *forge.Record) (before, aft
 	defer v.mu.Unlock()
 	f := v.machines[key]
 	if f == nil {
-		f = &folded{machine: machine.New(key)}
+		f = &machineView{machine: machine.New(key)}
 		v.machines[key] = f
 	} else {
 		before = f.summary()

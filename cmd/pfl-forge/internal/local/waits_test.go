@@ -19,7 +19,7 @@ func (n *notices) Notice(line string)                         { n.lines = append
 // A run that shows nothing says what it waits for: once, and not while an agent works.
 func TestWaits(t *testing.T) {
 	var got notices
-	w := newWaits(&got)
+	w := newWaitNotices(&got)
 	one := forge.Key{Project: "shop", Intent: "one"}
 	implement := forge.Attempt{Task: "one-001", Step: forge.StepImplement, Number: 1, Claim: 1}
 	reflect := forge.Attempt{Step: forge.StepReflect, Number: 1, Claim: 1}
@@ -33,17 +33,17 @@ func TestWaits(t *testing.T) {
 	}
 	later := time.Now().Add(time.Hour)
 
-	w.tell(time.Now(), working) // it is too soon
-	w.tell(later, working)
-	w.tell(later, working)
+	w.noticeIfQuiet(time.Now(), working) // it is too soon
+	w.noticeIfQuiet(later, working)
+	w.noticeIfQuiet(later, working)
 	w.Progress(forge.Progress{To: one, Attempt: implement, Kind: forge.ProgressStarted})
-	w.tell(later, working)
+	w.noticeIfQuiet(later, working)
 	w.Progress(forge.Progress{To: one, Attempt: implement, Kind: forge.ProgressEnded})
-	w.tell(later, reflecting)
+	w.noticeIfQuiet(later, reflecting)
 	w.Progress(forge.Progress{To: one, Attempt: reflect, Kind: forge.ProgressText})
-	w.tell(later, reflecting)
-	w.tell(later, working[1:])
-	w.tell(later, reflecting[:1])
+	w.noticeIfQuiet(later, reflecting)
+	w.noticeIfQuiet(later, working[1:])
+	w.noticeIfQuiet(later, reflecting[:1])
 
 	want := []string{
 		"still waiting: waits for the implementer: implement of one-001",

@@ -22,9 +22,9 @@ import (
 
 const (
 	// replica names the workers of a run. There is one run at a time, and the next
-	// one finds the checkouts and sessions of this one.
+	// one finds its checkouts and sessions.
 	replica = forge.ReplicaID("local")
-	// stateDir keeps what agents need from call to call.
+	// stateDir has the state of repositories and agents.
 	stateDir = "host"
 )
 
@@ -35,10 +35,10 @@ type worker struct {
 	run      func(context.Context, *service.Worker) error
 }
 
-func (r *run) workers(repos *repository.Set) []worker {
+func (r *activeRun) workers(repos *repository.Set) []worker {
 	analyze := analyzer.New(repos, r.Log)
 	implement := implementer.New(implementer.Config{
-		Repositories: repos, Bus: r.session.Bus, Replica: replica, Log: r.Log, Ready: func() { close(r.tidied) },
+		Repositories: repos, Bus: r.session.Bus, Replica: replica, Log: r.Log, Ready: func() { close(r.reconciled) },
 	})
 	review := reviewer.New(repos)
 	reflect := reflector.New(repos)
@@ -50,10 +50,9 @@ func (r *run) workers(repos *repository.Set) []worker {
 	}
 }
 
-// startWorkers starts the workers of every step, which share the permits for
-// agents. It returns what waits until they have handed everything back; they do
-// when ctx ends.
-func (r *run) startWorkers(ctx context.Context) (wait func() error, err error) {
+// startWorkers starts the workers of every step, which share the permits for agents
+// and stop when ctx ends. wait returns when they have handed everything back.
+func (r *activeRun) startWorkers(ctx context.Context) (wait func() error, err error) {
 	host := backends.Host(filepath.Join(r.Repo.Root, workspace.Dir, stateDir), r.Log)
 	repos, err := repository.OpenSet(ctx, host, []repository.Source{{Project: r.Repo.Project, Path: r.Repo.Root}})
 	if err != nil {

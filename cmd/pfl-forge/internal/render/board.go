@@ -14,12 +14,14 @@ import (
 // maxRecent bounds how many lines of what happened a Board keeps.
 const maxRecent = 200
 
-// Board is the live view of a project: its intents, the attempts under way, and the last
-// things that happened. It is safe for concurrent use.
+// Board is the live view of a project: its intents, the attempts under way, and the
+// last events. It is safe for concurrent use.
 type Board struct {
 	project forge.ProjectID
 	wake    func()
-	key     func(*forge.Summary) string // what can be done about an intent, such as "a approve"
+	// key returns the action that the board offers for an intent, such as "a
+	// approve".
+	key func(*forge.Summary) string
 
 	mu      sync.Mutex
 	intents map[forge.Key]forge.Summary
@@ -32,8 +34,9 @@ type Board struct {
 	first   int // row of the list that is shown first
 }
 
-// NewBoard returns an empty board. Wake is called when something has changed, and key
-// returns the key, with its name, that the board is to name for the intent that is chosen.
+// NewBoard returns an empty board. wake is called after each change, without a lock
+// held. key returns the key, with its name, that the board shows for the chosen
+// intent.
 func NewBoard(project forge.ProjectID, wake func(), key func(*forge.Summary) string) *Board {
 	return &Board{project: project, wake: wake, key: key, intents: map[forge.Key]forge.Summary{}, running: map[string]*attempt{}}
 }
@@ -78,7 +81,7 @@ func (b *Board) Decided(before, after *forge.Summary, rec *forge.Record) {
 	})
 }
 
-// Progress shows what an attempt does.
+// Progress shows the progress of an attempt.
 func (b *Board) Progress(p forge.Progress) {
 	b.change(func() {
 		id := p.To.String() + "/" + p.Attempt.String()
@@ -162,8 +165,8 @@ func (b *Board) mark(list []forge.Summary) int {
 	return i
 }
 
-// attempts returns those that run, the one that began first at first. What only waits for
-// a worker is not among them.
+// attempts returns the running attempts of an intent, the one that began first at
+// first. Of those that began before the board, only the names are known.
 func (b *Board) attempts() []*attempt {
 	if b.idle {
 		return nil
@@ -194,7 +197,7 @@ func (b *Board) countQueued() int {
 	return n
 }
 
-// used adds up what everything has cost, and what runs now.
+// used returns the usage of all intents and running attempts.
 func (b *Board) used() forge.Usage {
 	var u forge.Usage
 	for _, s := range b.intents {

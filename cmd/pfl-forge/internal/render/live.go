@@ -31,7 +31,8 @@ type Screen struct {
 	Out   io.Writer
 	Width func() int // in cells; 0 or nil: this is no terminal
 	Style Style
-	Quiet bool // nothing but what a person has to know
+	// Quiet suppresses everything but what a person has to know.
+	Quiet bool
 }
 
 func (s *Screen) width() int {
@@ -55,7 +56,7 @@ type Live struct {
 	done    sync.WaitGroup
 }
 
-// attempt is one that runs.
+// attempt is a running attempt, as it was last reported.
 type attempt struct {
 	forge.Progress
 	began time.Time
@@ -90,7 +91,7 @@ func (l *Live) clock() {
 	}
 }
 
-// Close removes what is drawn in place; the lines stay.
+// Close removes the lines that are drawn in place; the others stay.
 func (l *Live) Close() {
 	l.mu.Lock()
 	if l.closed {
@@ -122,7 +123,7 @@ func (l *Live) Notice(text string) {
 	l.print([]string{term.Line(text)})
 }
 
-// Decided shows what a record means.
+// Decided shows a record of an intent's journal.
 func (l *Live) Decided(before, after *forge.Summary, rec *forge.Record) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -71,7 +71,7 @@ func Consumed(u *forge.Usage) string {
 	return tokens + " tokens, " + cost
 }
 
-// Doing returns what goes on with an intent, or what it waits for, for a list.
+// Doing returns an intent's activity, or the reason why it waits, for a list.
 func Doing(s *forge.Summary) string { return FromNow(doing(s), time.Now()) }
 
 func doing(s *forge.Summary) string {

@@ -14,48 +14,59 @@ var reflectText string
 
 var reflectPrompt = prompt.New("reflect.md", reflectText)
 
-// Bounds of what one reflection is told.
+// Bounds of a prompt.
 const (
-	maxRuns       = 20
-	maxCourse     = 60 // lines of one run
-	maxNoticed    = 200
-	noticedRoom   = 96 << 10 // bytes of all that was noticed
-	maxNoticeSize = 4 << 10  // bytes of one
-	maxPlaces     = 20       // of one
-	maxProposed   = 500
+	// maxRuns bounds the runs in a prompt.
+	maxRuns = 20
+	// maxCourse bounds the lines of one run.
+	maxCourse = 60
+	// maxNoticed bounds the observations in a prompt.
+	maxNoticed = 200
+	// noticedRoom bounds all observations together, in bytes.
+	noticedRoom = 96 << 10
+	// maxNoticeSize bounds one observation, in bytes.
+	maxNoticeSize = 4 << 10
+	// maxPlaces bounds the places of one observation.
+	maxPlaces = 20
+	// maxProposed bounds the earlier proposals in a prompt; the newest are shown.
+	maxProposed = 500
 )
 
-// lookBack is what a reflection is made from. What there is no room for is left for the
-// next one.
-type lookBack struct {
-	Most     int // proposals
-	Runs     []run
-	MoreRuns int // that are not shown
+// reflectionData is the data of the prompt for reflections. Observations that do not
+// fit are left for the next one.
+type reflectionData struct {
+	// Most bounds the proposals.
+	Most int
+	Runs []pastRun
+	// MoreRuns counts the runs that are not shown.
+	MoreRuns int
 	Noticed  []noticed
 	Proposed []forge.Proposal
 }
 
-// run is one that ended. Course has a line for everything that did not go as it should.
-type run struct {
+// pastRun is a run that ended. Course has a line for everything that did not go as
+// planned.
+type pastRun struct {
 	forge.History
 	Course string
 }
 
-// noticed is what an agent noticed, and where.
+// noticed is an observation with its places as text.
 type noticed struct {
 	forge.Observation
 	Places []string
 }
 
-func newLookBack(cmd *forge.Command, most int) *lookBack {
+// newReflectionData returns the data for a command, within the bounds.
+func newReflectionData(cmd *forge.Command, most int) *reflectionData {
 	in := cmd.Reflect()
-	l := &lookBack{Most: most, Proposed: in.Proposed[max(0, len(in.Proposed)-maxProposed):]}
+	l := &reflectionData{Most: most, Proposed: in.Proposed[max(0, len(in.Proposed)-maxProposed):]}
 	for _, h := range histories(cmd) {
 		if len(l.Runs) == maxRuns {
 			l.MoreRuns++
 			continue
 		}
-		l.Runs = append(l.Runs, run{h, course(&h)})
+		l.Runs = append(l.Runs, pastRun{h, course(&h)})
 	}
 	room := noticedRoom
 	for _, o := range in.Observations {
@@ -71,8 +82,9 @@ func newLookBack(cmd *forge.Command, most int) *lookBack {
 	return l
 }
 
-// read returns the ids of what the reflection was shown.
-func (l *lookBack) read() []string {
+// read returns the ids of the observations that were shown, which the result reports
+// as read.
+func (l *reflectionData) read() []string {
 	var out []string
 	for i := range l.Noticed {
 		out = append(out, l.Noticed[i].ID)
@@ -80,8 +92,7 @@ func (l *lookBack) read() []string {
 	return out
 }
 
-// course says what did not go as it should in a run: attempts, and what the rules made
-// of them.
+// course returns the failed attempts of a run, and the rules that changed its course.
 func course(h *forge.History) string {
 	var lines []string
 	for _, s := range h.StepResults {
@@ -95,7 +106,7 @@ func course(h *forge.History) string {
 	return strings.Join(lines[:min(len(lines), maxCourse)], "\n")
 }
 
-// places lists evidence, a line for each.
+// places returns a line for each piece of evidence.
 func places(list []forge.Evidence) []string {
 	var out []string
 	for _, e := range list[:min(len(list), maxPlaces)] {
@@ -104,7 +115,7 @@ func places(list []forge.Evidence) []string {
 	return out
 }
 
-// render returns who the agent is, and what it has to do.
+// render returns the system prompt and the prompt.
 func render(t *prompt.Template, data any) (system, text string, err error) {
 	if system, err = t.Render("system", data); err != nil {
 		return "", "", err

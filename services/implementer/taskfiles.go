@@ -9,25 +9,29 @@ import (
 	"github.com/pfl-forge/pfl-forge/internal/term"
 )
 
-// taskFile is .forge/task.yaml in a checkout.
+// taskFile is .forge/task.yaml in a checkout, for the agent and for people who look
+// into it.
 type taskFile struct {
-	ID           string   `yaml:"id"`
-	Intent       string   `yaml:"intent"`
-	Attempt      int      `yaml:"attempt"`
-	Title        string   `yaml:"title"`
-	Plan         string   `yaml:"plan,omitempty"`
-	Steps        []string `yaml:"implementation_steps,omitempty"`
-	Files        []string `yaml:"relevant_files,omitempty"`
-	Context      string   `yaml:"context,omitempty"`
-	Complexity   string   `yaml:"complexity,omitempty"`
-	Item         string   `yaml:"item,omitempty"`
-	Request      string   `yaml:"request,omitempty"` // the intent's own words
-	Instructions string   `yaml:"instructions,omitempty"`
-	Feedback     string   `yaml:"feedback,omitempty"` // on the attempt before
-	Criteria     []string `yaml:"criteria,omitempty"` // of a goal
+	ID         string   `yaml:"id"`
+	Intent     string   `yaml:"intent"`
+	Attempt    int      `yaml:"attempt"`
+	Title      string   `yaml:"title"`
+	Plan       string   `yaml:"plan,omitempty"`
+	Steps      []string `yaml:"implementation_steps,omitempty"`
+	Files      []string `yaml:"relevant_files,omitempty"`
+	Context    string   `yaml:"context,omitempty"`
+	Complexity string   `yaml:"complexity,omitempty"`
+	Item       string   `yaml:"item,omitempty"`
+	// Request is the intent's own text.
+	Request      string `yaml:"request,omitempty"`
+	Instructions string `yaml:"instructions,omitempty"`
+	// Feedback is on the attempt before.
+	Feedback string `yaml:"feedback,omitempty"`
+	// Criteria are those of a goal.
+	Criteria []string `yaml:"criteria,omitempty"`
 }
 
-// reviewFile is .forge/review.yaml in a checkout.
+// reviewFile is .forge/review.yaml in a checkout: the last review of the task.
 type reviewFile struct {
 	Head        string   `yaml:"head"`
 	Verdict     string   `yaml:"verdict"`
@@ -35,8 +39,9 @@ type reviewFile struct {
 	Suggestions []string `yaml:"suggestions,omitempty"`
 }
 
-// brief writes what the agent, and whoever looks into the checkout, should know.
-func (w *work) brief() error {
+// writeTaskFiles writes task.yaml and, if there was a review, review.yaml. git
+// ignores both.
+func (w *work) writeTaskFiles() error {
 	c := w.Command
 	t, in := &c.Task, c.Implement()
 	if err := w.writeYAML("task.yaml", taskFile{
@@ -56,6 +61,7 @@ func (w *work) brief() error {
 	})
 }
 
+// writeYAML writes a file below .forge in the checkout.
 func (w *work) writeYAML(name string, v any) error {
 	data, err := strictyaml.Encode(v)
 	if err != nil {
@@ -64,7 +70,8 @@ func (w *work) writeYAML(name string, v any) error {
 	return w.checkout.WriteFile(name, data)
 }
 
-// message is the commit message of a change that a recipe made.
+// message returns the commit message of a change that a recipe made, with trailers
+// that name intent and task.
 func message(c *forge.Command) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s\n", term.Short(c.Task.Title, 100))

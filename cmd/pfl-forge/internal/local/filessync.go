@@ -18,30 +18,32 @@ import (
 	"github.com/pfl-forge/pfl-forge/workspace"
 )
 
-// rulingTimeout is how long a runner may take to decide on what a file says.
+// rulingTimeout bounds how long a runner may take to decide on an event of a file.
 const rulingTimeout = 10 * time.Second
 
-// desk carries a person's files in and the decisions out. Its methods must not be
-// called by two goroutines at once.
-type desk struct {
+// filesSync turns a person's files into events and decisions into files. It is not
+// safe for concurrent use.
+type filesSync struct {
 	files *workspace.Workspace
 	bus   *bus.Bus
 	repo  *Repository
 	log   *slog.Logger
-	// branch is where the recipes of drafts are; empty: they are not looked at.
+	// branch has the recipes that drafts may name; empty: they are not checked.
 	branch git.Branch
 	// view returns the present view of an intent.
 	view func(context.Context, forge.IntentID) (forge.View, bool)
-	// found is what was wrong with each kind of file when it was last read.
+	// found are the problems of each kind of file when it was last read.
 	found problems
 }
 
-func openDesk(b *bus.Bus, repo *Repository, log *slog.Logger) (*desk, error) {
+// openFilesSync opens the .forge folder, with the problems that other processes
+// found.
+func openFilesSync(b *bus.Bus, repo *Repository, log *slog.Logger) (*filesSync, error) {
 	files, err := workspace.Open(repo.Root, workspace.Options{Project: repo.Project, Actor: repo.Actor, Log: log})
 	if err != nil {
 		return nil, err
 	}
-	d := &desk{files: files, bus: b, repo: repo, log: log, found: repo.knownProblems()}
+	d := &filesSync{files: files, bus: b, repo: repo, log: log, found: repo.knownProblems()}
 	d.view = func(ctx context.Context, id forge.IntentID) (forge.View, bool) {
 		v, err := Load(ctx, b, d.key(id))
 		return v, err == nil
@@ -49,19 +51,19 @@ func openDesk(b *bus.Bus, repo *Repository, log *slog.Logger) (*desk, error) {
 	return d, nil
 }
 
-func (d *desk) close() {
+func (d *filesSync) close() {
 	if err := d.files.Close(); err != nil {
 		d.log.Warn("cannot close the .forge folder", "err", err)
 	}
 }
 
-func (d *desk) key(id forge.IntentID) forge.Key {
+func (d *filesSync) key(id forge.IntentID) forge.Key {
 	return forge.Key{Project: d.repo.Project, Intent: id}
 }
 
-// edits carries in what a person changed in the files of intents. It returns how
-// many files that were.
-func (d *desk) edits(ctx context.Context) (int, error) {
+// edits submits a person's changes to the files of intents, and returns how many
+// files that were.
+func (d *filesSync) edits(ctx context.Context) (int, error) {
 	inputs, found, err := d.files.Edits(ctx, func(id forge.IntentID) (forge.View, bool) { return d.view(ctx, id) })
 	if err != nil {
 		return 0, err
@@ -77,9 +79,9 @@ func (d *desk) edits(ctx context.Context) (int, error) {
 	return len(inputs), d.writeProblems()
 }
 
-// drafts submits the drafts that can be worked on, and returns how many that are.
-// Known tells of the intents that exist.
-func (d *desk) drafts(ctx context.Context, known func() map[forge.IntentID][]forge.IntentID) (int, error) {
+// drafts submits the drafts that are complete, and returns how many. known returns
+// the existing intents with their dependencies.
+func (d *filesSync) drafts(ctx context.Context, known func() map[forge.IntentID][]forge.IntentID) (int, error) {
 	inputs, found, err := d.files.Drafts(ctx)
 	if err != nil {
 		return 0, err
@@ -106,8 +108,8 @@ func (d *desk) drafts(ctx context.Context, known func() map[forge.IntentID][]for
 }
 
 // submit has the events of a file decided: all of them, or, if one of them would be
-// refused, none.
-func (d *desk) submit(ctx context.Context, in workspace.Input) ([]workspace.Problem, error) {
+// refused, none. It returns the problems.
+func (d *filesSync) submit(ctx context.Context, in workspace.Input) ([]workspace.Problem, error) {
 	if len(in.Events) > 1 {
 		n, refusal, err := d.rehearse(ctx, in)
 		if err != nil {
@@ -120,7 +122,7 @@ func (d *desk) submit(ctx context.Context, in workspace.Input) ([]workspace.Prob
 	}
 	rulings := make([]forge.Ruling, 0, len(in.Events))
 	for _, ev := range in.Events {
-		r, err := d.ask(ctx, ev)
+		r, err := d.decide(ctx, ev)
 		if err != nil {
 			return nil, fmt.Errorf("%s: %w", in.Path, err)
 		}
@@ -132,9 +134,9 @@ func (d *desk) submit(ctx context.Context, in workspace.Input) ([]workspace.Prob
 	return d.files.Decided(in, rulings)
 }
 
-// rehearse takes the decisions on the events of a file on a copy of the intent. It
-// returns how many of them have something to say, or which one is refused, and why.
-func (d *desk) rehearse(ctx context.Context, in workspace.Input) (int, *forge.Ruling, error) {
+// rehearse applies the events of a file to a copy of the intent. It returns how many
+// of them are needed, or which one is refused, and why.
+func (d *filesSync) rehearse(ctx context.Context, in workspace.Input) (int, *forge.Ruling, error) {
 	key := d.key(in.Intent)
 	records, _, err := d.bus.Journal.Load(ctx, key)
 	if err != nil {
@@ -155,10 +157,10 @@ func (d *desk) rehearse(ctx context.Context, in workspace.Input) (int, *forge.Ru
 	return len(in.Events), nil, nil
 }
 
-// ask returns the ruling on an event. When it was sent before, by a process that
-// did not live to see the ruling, it is sent under another id: the rules know from
-// their state what they did already.
-func (d *desk) ask(ctx context.Context, ev forge.Event) (forge.Ruling, error) {
+// decide returns the ruling on an event. If a process sent it before, and ended
+// before the ruling, it is sent again under another id: the rules know from their
+// state what they did already.
+func (d *filesSync) decide(ctx context.Context, ev forge.Event) (forge.Ruling, error) {
 	ctx, cancel := context.WithTimeout(ctx, rulingTimeout)
 	defer cancel()
 	r, err := d.bus.Submissions.Ask(ctx, ev)
@@ -169,28 +171,28 @@ func (d *desk) ask(ctx context.Context, ev forge.Event) (forge.Ruling, error) {
 	return r, err
 }
 
-// write brings the files of one intent up to date.
-func (d *desk) write(v *forge.View) error {
+// write updates the files of one intent.
+func (d *filesSync) write(v *forge.View) error {
 	found, err := d.files.Write(*v)
 	if err != nil {
 		return fmt.Errorf("files of %s: %w", v.Intent.ID, err)
 	}
 	if len(found) > 0 {
-		d.found.note(v.Intent.ID, found)
+		d.found.record(v.Intent.ID, found)
 	}
 	return nil
 }
 
-// overview writes state.yaml.
-func (d *desk) overview(all []forge.Summary) error {
+// writeState writes state.yaml.
+func (d *filesSync) writeState(all []forge.Summary) error {
 	found, err := d.files.WriteState(all)
 	d.found.state = found
 	return errors.Join(err, d.writeProblems())
 }
 
-// writeSince brings the files of what changed since then, and those that a person
-// removed or changed, up to date.
-func (d *desk) writeSince(ctx context.Context, since time.Time) error {
+// writeSince updates the files of intents that changed since then, and those that a
+// person removed or changed.
+func (d *filesSync) writeSince(ctx context.Context, since time.Time) error {
 	all, err := d.bus.Journal.Summaries(ctx, d.repo.Project)
 	if err != nil {
 		return err
@@ -211,5 +213,5 @@ func (d *desk) writeSince(ctx context.Context, since time.Time) error {
 	if err != nil {
 		return err
 	}
-	return d.overview(append(all, projects...))
+	return d.writeState(append(all, projects...))
 }

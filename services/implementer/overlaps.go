@@ -14,18 +14,21 @@ import (
 )
 
 const (
-	// forecasting is how long a forecast may hold up a task. What was found until then
-	// is reported.
-	forecasting = 15 * time.Second
+	// overlapTimeout bounds how long the search for overlaps may delay a task. What
+	// was found until then is reported.
+	overlapTimeout = 15 * time.Second
 
-	maxOverlaps     = 50  // tasks that a rebase is reported not to merge with
-	maxOverlapFiles = 100 // files of each
+	// maxOverlaps bounds the tasks that a rebase reports overlaps with.
+	maxOverlaps = 50
+	// maxOverlapFiles bounds the files of each overlap.
+	maxOverlapFiles = 100
 )
 
-// forecast compares the change between two commits with what the other tasks under way
-// come to now. It is a courtesy: without one the task goes on.
-func (i *Implementer) forecast(ctx context.Context, j *repository.Job, base, head git.OID) []forge.Overlap {
-	ctx, cancel := context.WithTimeout(ctx, forecasting)
+// findOverlaps returns the other tasks under way whose present changes do not merge
+// with the change between two commits. An error is only logged: overlaps are a hint,
+// and the task goes on.
+func (i *Implementer) findOverlaps(ctx context.Context, j *repository.Job, base, head git.OID) []forge.Overlap {
+	ctx, cancel := context.WithTimeout(ctx, overlapTimeout)
 	defer cancel()
 	others, err := j.Store.TaskHeads(ctx)
 	others = slices.DeleteFunc(others, func(h objects.TaskHead) bool { return h.Task == j.Task() })
@@ -51,7 +54,8 @@ func (i *Implementer) forecast(ctx context.Context, j *repository.Job, base, hea
 	return list
 }
 
-// underWay makes sure that a task is; the head of one that is not is forgotten.
+// underWay reports whether a task may still change. The head of one that ended is
+// deleted.
 func (i *Implementer) underWay(ctx context.Context, r *repository.Repository, task git.Name) bool {
 	id, err := forge.ParseTaskID(string(task))
 	if err != nil {
@@ -71,7 +75,7 @@ func (i *Implementer) underWay(ctx context.Context, r *repository.Repository, ta
 	return false
 }
 
-// openTask reports whether a task may still change.
+// openTask reports whether a task of an intent may still change.
 func openTask(s *forge.Summary, id forge.TaskID) bool {
 	return !s.Status.Ended() && slices.ContainsFunc(s.Tasks, func(t forge.TaskSummary) bool {
 		return t.ID == id && t.Status != forge.TaskDone && t.Status != forge.TaskFailed

@@ -10,41 +10,46 @@ import (
 )
 
 const (
-	silence   = 5 * time.Second // after which a person wonders what is going on
-	mostWaits = 3               // that are named
+	// noticeAfter is the time without a report after which a person is told what is
+	// waited for.
+	noticeAfter = 5 * time.Second
+	// mostWaits bounds how many waits a notice names.
+	mostWaits = 3
 )
 
-// waits is an observer that also tells what is waited for, once nothing was to be seen
-// for a while.
-type waits struct {
+// waitNotices is an observer that also reports what is waited for, once nothing was
+// reported for a while.
+type waitNotices struct {
 	Observer
 
-	mu    sync.Mutex
-	moved time.Time       // when something was to be seen last
-	begun map[string]bool // attempts that a worker has told of
-	told  string
+	mu sync.Mutex
+	// lastSeen is when something was reported last.
+	lastSeen time.Time
+	// begun are attempts that a worker has reported.
+	begun      map[string]bool
+	lastNotice string
 }
 
-func newWaits(o Observer) *waits {
-	return &waits{Observer: o, moved: time.Now(), begun: map[string]bool{}}
+func newWaitNotices(o Observer) *waitNotices {
+	return &waitNotices{Observer: o, lastSeen: time.Now(), begun: map[string]bool{}}
 }
 
 // Decided implements Observer.
-func (w *waits) Decided(before, after *forge.Summary, rec *forge.Record) {
+func (w *waitNotices) Decided(before, after *forge.Summary, rec *forge.Record) {
 	w.mu.Lock()
-	w.moved = time.Now()
+	w.lastSeen = time.Now()
 	w.mu.Unlock()
 	w.Observer.Decided(before, after, rec)
 }
 
 // Progress implements Observer.
-func (w *waits) Progress(p forge.Progress) {
+func (w *waitNotices) Progress(p forge.Progress) {
 	r := forge.Result{To: p.To, Attempt: p.Attempt}
 	id := attemptOf(r.Machine(), p.Attempt)
 	w.mu.Lock()
 	if p.Kind == forge.ProgressEnded {
 		delete(w.begun, id)
-		w.moved = time.Now()
+		w.lastSeen = time.Now()
 	} else {
 		w.begun[id] = true
 	}
@@ -52,18 +57,19 @@ func (w *waits) Progress(p forge.Progress) {
 	w.Observer.Progress(p)
 }
 
-// tell says what is waited for if it is time to, each thing once.
-func (w *waits) tell(now time.Time, all []forge.Summary) {
+// noticeIfQuiet reports what is waited for if nothing was reported for a while, each
+// notice once.
+func (w *waitNotices) noticeIfQuiet(now time.Time, all []forge.Summary) {
 	w.mu.Lock()
 	text := ""
-	if now.Sub(w.moved) >= silence {
+	if now.Sub(w.lastSeen) >= noticeAfter {
 		text = w.reasons(all)
 	}
-	if text == w.told {
+	if text == w.lastNotice {
 		text = ""
 	}
 	if text != "" {
-		w.told = text
+		w.lastNotice = text
 	}
 	w.mu.Unlock()
 	if text != "" {
@@ -71,8 +77,9 @@ func (w *waits) tell(now time.Time, all []forge.Summary) {
 	}
 }
 
-// reasons says why nothing is to be seen; empty while an agent works, which was told.
-func (w *waits) reasons(all []forge.Summary) string {
+// reasons returns why nothing happens; empty while an agent works, which was
+// reported.
+func (w *waitNotices) reasons(all []forge.Summary) string {
 	var open, others []string
 	for i := range all {
 		s := &all[i]
