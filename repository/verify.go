@@ -77,7 +77,7 @@ func overran(err error) bool {
 	return ok && (f.Reason == forge.FailTimeout || f.Reason == forge.FailIdle || f.Reason == forge.FailOutputLimit)
 }
 
-// lastBytes returns the end of a text, at most most bytes of valid UTF-8, marked if
+// lastBytes returns the end of a text, bounded to most bytes of valid UTF-8, marked if
 // something is left out.
 func lastBytes(s string, most int) string {
 	if len(s) <= most {

@@ -106,7 +106,7 @@ func share(files []filePatch, room int) int {
 	return math.MaxInt
 }
 
-// beginning returns at most most bytes of a patch, in whole lines if there are any;
+// beginning returns the first bytes of a patch, bounded by most, in whole lines if there are any;
 // empty if that is too little to be useful.
 func beginning(text string, most int) string {
 	if len(text) <= most {
