@@ -48,7 +48,7 @@ func (c *Command) ID() string {
 	return strings.Join([]string{string(c.To.Project), string(c.To.Intent), c.Attempt.String()}, "/")
 }
 
-// Result is what a worker reports of one attempt: facts, from which the rules
+// Result is a worker's report of one attempt: facts, from which the rules
 // decide what follows.
 type Result struct {
 	// To is the intent that the command was for.
@@ -288,7 +288,7 @@ type MergeOutcome string
 // The outcomes of a merge.
 const (
 	MergeDone         MergeOutcome = "merged"        // the commit is on the base branch
-	MergeConflict     MergeOutcome = "conflict"      // with what was merged since
+	MergeConflict     MergeOutcome = "conflict"      // with a change that was merged since
 	MergeVerifyFailed MergeOutcome = "verify_failed" // on the moved base
 	MergePatchChanged MergeOutcome = "changed"       // the rebased patch is another one: review it again
 	MergeDirty        MergeOutcome = "dirty"         // a person's uncommitted changes are in the way
@@ -325,36 +325,62 @@ type Reflection struct {
 	Read []string
 }
 
-// Policy is the part of a project's configuration that rules of the flow read.
+// Policy is the part of a project's configuration that the rules read.
 type Policy struct {
-	MaxReviewRetries int           // further implementations after a rejection or an empty attempt
-	MaxAgentRetries  int           // further attempts of a step after an agent's error
-	RetryBackoff     time.Duration // before the first such attempt; doubled for each further one
-	ClaimTimeout     time.Duration // how long a replica may leave its own rework unclaimed
-	AttemptTimeout   time.Duration // after which a replica that began counts as lost
-	TrustedOrigins   []string      // systems whose intents may run unapproved at low risk
-	Budget           Budget
-	Fallbacks        int      // further agents to turn to when one is at a limit
-	ProtectedPaths   []string // a change below these waits for a person, also after an approved review
-	Approvers        []string // who may approve; empty: everybody who may publish an approval
-	MaxDepth         int      // of intents within intents; 0: none is taken apart
-	Reflection       ReflectionPolicy
+	// MaxReviewRetries bounds the further implementations after a rejection, an
+	// empty attempt or a failed verify.
+	MaxReviewRetries int
+	// MaxAgentRetries bounds the further attempts of a step after an agent's error.
+	MaxAgentRetries int
+	// RetryBackoff is the pause before the first such attempt. It doubles for each
+	// further one.
+	RetryBackoff time.Duration
+	// ClaimTimeout is how long a replica may leave its own rework unclaimed before
+	// any replica gets it.
+	ClaimTimeout time.Duration
+	// AttemptTimeout is how long a replica that has begun may be silent before it
+	// counts as lost.
+	AttemptTimeout time.Duration
+	// TrustedOrigins are systems whose intents may run unapproved at low risk.
+	TrustedOrigins []string
+	// Budget bounds the cost of agents.
+	Budget Budget
+	// Fallbacks counts the further agents to turn to when one is at a limit.
+	Fallbacks int
+	// ProtectedPaths are patterns of paths whose changes wait for a person, also
+	// after an approved review.
+	ProtectedPaths []string
+	// Approvers may approve; empty lets everyone approve who may publish it.
+	Approvers []string
+	// MaxDepth bounds the nesting of child intents; 0 allows none.
+	MaxDepth int
+	// Reflection bounds the proposals of reflections.
+	Reflection ReflectionPolicy
 }
 
-// ReflectionPolicy bounds what reflection adds to the work by itself.
+// ReflectionPolicy bounds the work that reflection adds by itself.
 type ReflectionPolicy struct {
-	Off            bool
-	MaxGeneration  int // how many reflections may lie between an intent and what a person wanted
-	ProposalsADay  int // of the project, UTC
+	// Off turns reflection off.
+	Off bool
+	// MaxGeneration bounds the reflections between an intent and the wish of a
+	// person.
+	MaxGeneration int
+	// ProposalsADay bounds the proposals of the project on one day, UTC.
+	ProposalsADay int
+	// ProposalsATime bounds the proposals of one reflection.
 	ProposalsATime int
 }
 
-// Budget bounds what agents may cost, in US dollars; 0: no bound.
+// Budget bounds the cost of agents, in US dollars; 0 is no bound.
 type Budget struct {
-	IntentUSD  float64 // of one intent, in all its runs
-	ProjectUSD float64 // of all intents of the project
-	DayUSD     float64 // of all intents of the project on one day, UTC
-	CallUSD    float64 // what is set aside for one call; 0: DefaultCallUSD
+	// IntentUSD bounds one intent, in all its runs.
+	IntentUSD float64
+	// ProjectUSD bounds all intents of the project.
+	ProjectUSD float64
+	// DayUSD bounds all intents of the project on one day, UTC.
+	DayUSD float64
+	// CallUSD is reserved for one call; 0 stands for DefaultCallUSD.
+	CallUSD float64
 }
 
 // DefaultCallUSD is reserved for one call while a budget is in force, in US dollars.

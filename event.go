@@ -100,7 +100,7 @@ type Pause struct {
 	Number int
 }
 
-// Resume continues what was paused.
+// Resume continues a paused intent or task.
 type Resume struct {
 	// Task is the task to continue; empty continues the whole intent.
 	Task TaskID
@@ -311,7 +311,7 @@ type ReflectOn struct {
 	Intent Intent
 	// History is the record of the run.
 	History History
-	// Policy bounds what may be proposed.
+	// Policy bounds the proposals.
 	Policy ReflectionPolicy
 }
 
@@ -349,7 +349,7 @@ type OverlapChanged struct {
 	// Other is the other task and the files in conflict; without files the two
 	// merge again.
 	Other Overlap
-	// Number counts what the other task has reported, from 1.
+	// Number counts the reports of the other task, from 1.
 	Number int
 }
 

@@ -227,7 +227,7 @@ type Execution struct {
 	Metadata SummaryMetadata
 }
 
-// SummaryMetadata holds what was measured of an execution. Only StrategyTags are
+// SummaryMetadata holds measurements of an execution. Only StrategyTags are
 // the agent's own words.
 type SummaryMetadata struct {
 	// ToolsUsed are names such as Edit or Bash(go test), each once, sorted.
@@ -288,7 +288,7 @@ type KnowledgeType string
 // The types of knowledge.
 const (
 	KnowledgeDiscovery  KnowledgeType = "discovery"  // a fact about the code
-	KnowledgeLesson     KnowledgeType = "lesson"     // learned from what failed
+	KnowledgeLesson     KnowledgeType = "lesson"     // learned from a failure
 	KnowledgePattern    KnowledgeType = "pattern"    // a convention
 	KnowledgeConstraint KnowledgeType = "constraint" // what technology does not allow
 	KnowledgeCodebase   KnowledgeType = "codebase"   // how the code is built
@@ -397,24 +397,35 @@ const (
 	LoopCancelled     LoopStatus = "cancelled"
 )
 
-// GoalSummary is how far a goal is, as lists show it.
+// GoalSummary is the progress of a goal as lists show it.
 type GoalSummary struct {
-	Iteration int // the newest, counted from 1, over all runs of the goal
-	Most      int // iterations that this run may take
-	Used      int // of them
-	Criteria  int
-	Met       int        // criteria, as the last judgment says
-	Status    LoopStatus // how the loop ended; empty while it goes on
+	// Iteration is the newest, counted from 1 over all runs of the goal.
+	Iteration int
+	// Most bounds the iterations of this run.
+	Most int
+	// Used counts the iterations of this run.
+	Used int
+	// Criteria counts the criteria.
+	Criteria int
+	// Met counts the criteria that the last judgment says are met.
+	Met int
+	// Status is how the goal ended; empty while it is worked on.
+	Status LoopStatus
 }
 
-// GoalView is everything that is known of a goal's loop.
+// GoalView is a goal with all its iterations.
 type GoalView struct {
 	GoalSummary
-	Text       []string // the criteria
+	// Text are the criteria.
+	Text []string
+	// Iterations are those of all runs, in order.
 	Iterations []Iteration
-	Knowledge  []Knowledge // found by it
-	Applied    []string    // ids of knowledge that helped, once for each execution
-	Error      string      // why it ended otherwise than completed
+	// Knowledge was found out by the goal.
+	Knowledge []Knowledge
+	// Applied are the ids of knowledge that helped, once for each execution.
+	Applied []string
+	// Error says why it ended otherwise than completed; empty if it did not.
+	Error string
 }
 
 // FinalJudgment is the newest judgment, or nil.

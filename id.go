@@ -27,8 +27,11 @@ type ReplicaID string
 
 // IDError is returned for a text that is not an id.
 type IDError struct {
-	Kind   string // "intent", "project", ...
-	Value  string
+	// Kind is the kind of id: intent, project, task or replica.
+	Kind string
+	// Value is the text that is no id.
+	Value string
+	// Reason says why, to go after the value.
 	Reason string
 }
 

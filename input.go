@@ -161,7 +161,7 @@ func (c *Command) Merge() MergeInput { return input[MergeInput](c) }
 // Reflect returns the input of reflect.
 func (c *Command) Reflect() ReflectInput { return input[ReflectInput](c) }
 
-// Goal returns what the steps of a goal's iteration are told of it, or nil if the
+// Goal returns the goal that a step of an iteration works on, or nil if the
 // step is none of them.
 func (c *Command) Goal() *GoalContext {
 	switch in := c.Input.(type) {

@@ -131,10 +131,13 @@ type Summary struct {
 	Goal *GoalSummary
 }
 
-// ChildSummary is a part of an intent as lists show it.
+// ChildSummary is a child intent as lists show it.
 type ChildSummary struct {
-	ID     IntentID
-	Title  string
+	// ID names the child.
+	ID IntentID
+	// Title is its title.
+	Title string
+	// Status is how far it is; empty until it has begun.
 	Status Status
 }
 
@@ -145,29 +148,46 @@ func (s *Summary) Wants(a Attempt) bool {
 
 // TaskSummary is a task as lists show it.
 type TaskSummary struct {
-	ID      TaskID
-	Title   string
-	Status  TaskStatus
-	Step    Step // empty if none is under way
+	// ID names the task.
+	ID TaskID
+	// Title is its title.
+	Title string
+	// Status is how far it is.
+	Status TaskStatus
+	// Step is under way; empty if none is.
+	Step Step
+	// Attempt is the number of that step's attempt.
 	Attempt int
-	Detail  string // why it failed or waits
-	Paused  bool
-
-	Overlaps []Overlap // tasks under way that it does not merge with
+	// Detail says, for a person, why the task failed or waits.
+	Detail string
+	// Paused says that a person paused the task.
+	Paused bool
+	// Overlaps are tasks under way whose changes do not merge with this one's.
+	Overlaps []Overlap
 }
 
-// View is everything that is known of one intent, for files and people.
+// View is an intent with everything that is known of it, for files and people.
 type View struct {
-	Summary      Summary
-	Intent       Intent
-	Tasks        []Task
-	Reviews      []Review
-	History      []History // one per finished run
+	// Summary is the present state.
+	Summary Summary
+	// Intent is the document.
+	Intent Intent
+	// Tasks are those of the plan, in their order.
+	Tasks []Task
+	// Reviews are those of all tasks, in the order of their decisions.
+	Reviews []Review
+	// History has one record per finished run.
+	History []History
+	// Observations were made by the intent's agents.
 	Observations []Observation
-	Audit        *Audit   // of an intent of type audit
-	Children     []Intent // that it is taken apart into, as they are submitted
-	Goal         *GoalView
-	Seq          uint64 // of the last journal record in it
+	// Audit is the report of an intent of type audit; otherwise nil.
+	Audit *Audit
+	// Children are the child intents as they are submitted.
+	Children []Intent
+	// Goal is set for goals.
+	Goal *GoalView
+	// Seq is the sequence of the last journal record in the view.
+	Seq uint64
 }
 
 // Decision says whether an event was applied.
@@ -182,11 +202,16 @@ const (
 
 // Ruling tells the sender of an event what was decided.
 type Ruling struct {
-	EventID  string
+	// EventID is the id of the event that was decided.
+	EventID string
+	// Decision says whether it was applied.
 	Decision Decision
-	Field    string // what the refusal is about, if it is one field
-	Reason   string // why it was ignored or refused, and what to do instead
-	Intent   IntentID
+	// Field names the field that a refusal is about; empty if it is not one field.
+	Field string
+	// Reason says why the event was ignored or refused, and what to do instead.
+	Reason string
+	// Intent is the intent that the event was for; empty for a project.
+	Intent IntentID
 }
 
 // ProgressKind says what a progress message is about.
@@ -206,12 +231,20 @@ const (
 
 // Progress is a live, unstored message from a running attempt.
 type Progress struct {
-	To      Key
+	// To is the intent.
+	To Key
+	// Attempt is the running attempt.
 	Attempt Attempt
+	// Replica is the worker that runs it.
 	Replica ReplicaID
-	Kind    ProgressKind
-	Text    string
-	Agent   string
-	Usage   Usage
-	At      time.Time
+	// Kind says what Text is.
+	Kind ProgressKind
+	// Text is one piece of text, safe to print.
+	Text string
+	// Agent is the back end.
+	Agent string
+	// Usage is the attempt's consumption so far; zero if it is not known.
+	Usage Usage
+	// At is when it happened, in UTC.
+	At time.Time
 }

@@ -87,10 +87,10 @@ type Review struct {
 	Head string
 	// Verdict approves or rejects the commit.
 	Verdict Verdict
-	// Issues say what has to change; at least one in a rejection, none in an
+	// Issues have to be resolved; at least one in a rejection, none in an
 	// approval.
 	Issues []string
-	// Suggestions say what could be better. They do not hold an approval back.
+	// Suggestions are possible improvements. They do not hold an approval back.
 	Suggestions []string
 	// CreatedAt is when the review was decided on, in UTC.
 	CreatedAt time.Time
