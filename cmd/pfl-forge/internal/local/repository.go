@@ -48,6 +48,10 @@ func OpenRepository(ctx context.Context, dir string) (*Repository, error) {
 	return r, nil
 }
 
+// Close ends the git processes that wait for the next question. Whatever is asked
+// afterwards starts them again.
+func (r *Repository) Close() { r.Store.Close() }
+
 // explain leaves out what git printed when there is a sentence for it.
 func explain(err error) error {
 	for _, known := range []error{git.ErrNotRepository, git.ErrBare} {

@@ -224,6 +224,7 @@ func (s *Session) Close(ctx context.Context) {
 	if s.server != nil {
 		s.server.Shutdown()
 	}
+	s.Repo.Close()
 }
 
 // waitIdle waits until the consequences of a decision are decided as well.

@@ -51,6 +51,7 @@ func newRepository(t *testing.T, files map[string]string) *Repository {
 	if err != nil {
 		t.Fatal(err)
 	}
+	t.Cleanup(repo.Close)
 	return repo
 }
 
@@ -83,8 +84,9 @@ func TestOpenRepository(t *testing.T) {
 	}
 	again, err := OpenRepository(t.Context(), below)
 	if err != nil || again.Root != repo.Root {
-		t.Errorf("from below: %v, %v", again, err)
+		t.Fatalf("from below: %v, %v", again, err)
 	}
+	again.Close()
 }
 
 func TestReaderChangesNothing(t *testing.T) {
