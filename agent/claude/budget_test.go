@@ -27,7 +27,7 @@ func TestBudget(t *testing.T) {
 	})
 	b.call.Limits.BudgetUSD = 0.1
 	out, err := b.run()
-	mustFail(t, err, forge.FailBudget, "of the $0.10 that this call may cost")
+	mustFail(t, err, forge.FailBudget, "of the $0.10 reserved for this call")
 	b.mustCost(out)
 	if u := out.Usage; u.CostUSD < 0.1 || u.CostUSD > 0.15 {
 		t.Errorf("usage %+v", u)

@@ -28,10 +28,10 @@ func TestSessionThatIsLost(t *testing.T) {
 	b := newBench(t, agent.RoleReview, agenttest.Steps(approve))
 	b.call.Session.Resume = true
 	_, err := b.run()
-	mustFail(t, err, forge.FailLostSession, "is not on this replica any more")
+	mustFail(t, err, forge.FailLostSession, "is no longer on this replica")
 	b.call.Session.ID = "../../etc/passwd"
 	_, err = b.run()
-	mustFail(t, err, forge.FailLostSession, "is none of this agent")
+	mustFail(t, err, forge.FailLostSession, "does not belong to this agent")
 	if files := sessionFiles(t, b); len(files) > 0 || claude.SessionFile(b.call.StateDir, b.call.Session.ID) != "" {
 		t.Errorf("its files are %q", files)
 	}
