@@ -32,7 +32,7 @@ func badDrafts() []bad {
 	long := strings.Repeat("a", 65)
 	return []bad{
 		{"broken.md", front + "recipe: [good" + end, "", []string{"YAML"}},
-		{"unclosed.md", front + "recipe: good\n\nPlease.\n", "", []string{"never closes it"}},
+		{"unclosed.md", front + "recipe: good\n\nPlease.\n", "", []string{"does not close it"}},
 		{"unknown-key.md", front + "recipie: good" + end, "recipie", []string{"unknown key", `did you mean "recipe"`}},
 		{"own-id.md", front + "id: ../../x" + end, "id", []string{"unknown key"}},
 		{"own-status.md", front + "recipe: good\nstatus: done" + end, "status", []string{"unknown key"}},
@@ -212,8 +212,8 @@ func TestBadCreate(t *testing.T) {
 		{[]string{"x", "-t", "caf\xe9"}, "title"},
 		{[]string{"x", "-f", filepath.Join(other.dir, "big")}, "more than 65536 bytes"},
 		{[]string{"x", "-f", filepath.Join(other.dir, "bytes")}, "UTF-8"},
-		{[]string{"x", "-f", filepath.Join(other.dir, "pipe")}, "no regular file"},
-		{[]string{"x", "-f", other.dir}, "no regular file"},
+		{[]string{"x", "-f", filepath.Join(other.dir, "pipe")}, "not a regular file"},
+		{[]string{"x", "-f", other.dir}, "not a regular file"},
 	} {
 		got := r.must(1, append([]string{"create"}, c.args...)...)
 		contains(t, fmt.Sprintf("create %.60q", c.args), got.stderr, c.says)

@@ -177,7 +177,7 @@ func TestInterrupt(t *testing.T) {
 		run := r.start("run")
 		run.until("the recipe runs", func() bool { return exists(gate + ".slow.1") })
 		run.signal(os.Interrupt)
-		contains(t, "the run", run.wait(130).stderr, "work is kept")
+		contains(t, "the run", run.wait(130).stderr, "Nothing is lost")
 		if err := syscall.Kill(number(t, gate+".slow.1"), 0); err == nil {
 			t.Error("the agent goes on")
 		}
