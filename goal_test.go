@@ -42,7 +42,12 @@ func TestGoalOptionsAreChecked(t *testing.T) {
 		{func(in *forge.Intent) { in.Goal.LogDir, in.Goal.HistoryFile = ".e8/a", ".e8/a/history.jsonl" }, ""},
 	} {
 		in := forge.Intent{
-			ID: "a", Project: "p", Title: "t", Body: "b", Source: forge.SourceHuman, Criteria: []string{"it holds"}, Goal: &forge.GoalOptions{},
+			ID: "a", Project: "p", Settings: forge.Settings{
+				Title:    "t",
+				Body:     "b",
+				Criteria: []string{"it holds"},
+				Goal:     &forge.GoalOptions{},
+			}, Source: forge.SourceHuman,
 		}
 		tt.change(&in)
 		got := ""

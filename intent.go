@@ -16,19 +16,10 @@ type Intent struct {
 	ID IntentID
 	// Project is the repository that is to change.
 	Project ProjectID
-	// Title is one line.
-	Title string
-	// Body describes the wanted change, in Markdown.
-	Body string
-	// Type says which flow the intent takes: audit and skill_extraction have their
-	// own, any other one (feature, fix, refactor, test, ...) takes the default.
-	// Empty until an analysis judges it.
-	Type string
+	// Settings hold the submitter's values, or what an analysis or an edit made of them.
+	Settings
 	// Source is where the intent comes from.
 	Source Source
-	// Risk is the higher of what was declared and what an analysis judged. Empty
-	// until then.
-	Risk Risk
 	// Status is how far the intent is. Only the rules set it.
 	Status Status
 	// Parent is the intent that this one is a child of; empty if it is none.
@@ -38,10 +29,30 @@ type Intent struct {
 	// Generation counts the reflections between the intent and what a person or
 	// system wanted.
 	Generation int
-	// DependsOn are intents of the project that have to be done before tasks begin.
-	DependsOn []IntentID
 	// Clarifications are the questions that were asked, in order, with the answers.
 	Clarifications []Clarification
+	// Origin says who published the intent.
+	Origin Origin
+	// CreatedAt is when the intent was submitted, in UTC.
+	CreatedAt time.Time
+}
+
+// Settings hold the fields of an intent that its submitter may set. Package document has
+// the table of their names and rules.
+type Settings struct {
+	// Title is one line.
+	Title string
+	// Body describes the wanted change, in Markdown.
+	Body string
+	// Type says which flow the intent takes: audit and skill_extraction have their
+	// own, any other one (feature, fix, refactor, test, ...) takes the default.
+	// Empty until an analysis judges it.
+	Type string
+	// Risk is the higher of what was declared and what an analysis judged. Empty
+	// until then.
+	Risk Risk
+	// DependsOn are intents of the project that have to be done before tasks begin.
+	DependsOn []IntentID
 	// Criteria make the intent a goal: it is done when each of them is met.
 	Criteria []string
 	// Goal says how a goal is worked on; nil for the defaults, and without Criteria.
@@ -50,8 +61,6 @@ type Intent struct {
 	Labels []string
 	// Attributes are for people to sort and find intents by in lists.
 	Attributes
-	// Origin says who published the intent.
-	Origin Origin
 	// Agent is the back end that works on the intent; empty for the project's
 	// choice.
 	Agent string
@@ -63,8 +72,6 @@ type Intent struct {
 	Recipe string
 	// With are the values of the recipe's parameters, by name.
 	With map[string]string
-	// CreatedAt is when the intent was submitted, in UTC.
-	CreatedAt time.Time
 }
 
 // Attributes are the fields of an intent that lists show as they were submitted. No

@@ -91,28 +91,14 @@ type Summary struct {
 	Source Source
 	// Attributes are the intent's own.
 	Attributes Attributes
-	// Run is the newest run, from 1.
-	Run int
+	// RunSummary is how far the newest run is.
+	RunSummary
 	// Waiting names the kind of decision that a person has to take; empty if none.
 	Waiting Waiting
 	// Reason says, for a person, why the intent waits or failed.
 	Reason string
-	// Activity says, for a person, what is going on, such as "waits for fix-login".
-	Activity string
 	// Plan is the hash of the plan that an approval approves; empty without a plan.
 	Plan string
-	// Tasks are those that are under way, waiting or failed. Others are only
-	// counted.
-	Tasks []TaskSummary
-	// TaskCount is how many tasks the plan has.
-	TaskCount int
-	// TasksDone is how many of them are done.
-	TasksDone int
-	// Open are the attempts whose results are still wanted.
-	Open []Attempt
-	// Idle says that no worker, timer or other state machine will change
-	// anything by itself: the intent has ended or waits for a person.
-	Idle bool
 	// Usage sums up the consumption of all agent calls of all runs.
 	Usage Usage
 	// CreatedAt is when the intent was submitted.
@@ -127,6 +113,26 @@ type Summary struct {
 	Requester string
 	// Approver is the person who approved it; empty if that was not needed.
 	Approver string
+}
+
+// RunSummary is how far an intent's newest run is, as lists show it.
+type RunSummary struct {
+	// Run is the newest run, from 1.
+	Run int
+	// Activity says, for a person, what is going on, such as "waits for fix-login".
+	Activity string
+	// Tasks are those that are under way, waiting or failed. Others are only
+	// counted.
+	Tasks []TaskSummary
+	// TaskCount is how many tasks the plan has.
+	TaskCount int
+	// TasksDone is how many of them are done.
+	TasksDone int
+	// Open are the attempts whose results are still wanted.
+	Open []Attempt
+	// Idle says that no worker, timer or other state machine will change
+	// anything by itself: the intent has ended or waits for a person.
+	Idle bool
 	// Goal is how far a goal is; nil for other intents.
 	Goal *GoalSummary
 }

@@ -68,7 +68,7 @@ func TestParseAbstraction(t *testing.T) {
 func TestParseReflection(t *testing.T) {
 	got, obs, err := agent.ParseReflection([]byte(`{"proposals": [{"title": "Test x", "body": "It breaks.", "type": "test", "risk": "low"}],
 		"observations": [{"content": "o"}]}`))
-	want := []forge.Intent{{Title: "Test x", Body: "It breaks.", Type: "test", Risk: forge.RiskLow}}
+	want := []forge.Intent{{Settings: forge.Settings{Title: "Test x", Body: "It breaks.", Type: "test", Risk: forge.RiskLow}}}
 	if diff := cmp.Diff(want, got); diff != "" || err != nil || len(obs) != 1 || obs[0].Source != forge.StepReflect {
 		t.Errorf("%v, %+v\n%s", err, obs, diff)
 	}

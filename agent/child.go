@@ -65,7 +65,7 @@ var typeShape = regexp.MustCompile(`^[a-z][a-z0-9_-]{0,63}$`)
 // parseIntent returns an intent without an id, within the bounds of forge.Intent. list
 // and i locate it in the answer, for the error.
 func parseIntent(list string, i int, title, body, kind, risk string) (forge.Intent, error) {
-	in := forge.Intent{Title: strings.TrimSpace(title), Body: strings.TrimSpace(body), Type: kind, Risk: forge.Risk(risk)}
+	in := forge.Intent{Settings: forge.Settings{Title: strings.TrimSpace(title), Body: strings.TrimSpace(body), Type: kind, Risk: forge.Risk(risk)}}
 	switch {
 	case strings.ContainsFunc(in.Title, unicode.IsControl):
 		return in, invalid("%s[%d].title holds a control character; must be one line", list, i)

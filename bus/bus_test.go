@@ -22,7 +22,9 @@ var key = forge.Key{Project: "shop", Intent: "fix-login"}
 
 func submit(k forge.Key) forge.Event {
 	return forge.Event{ID: "submit-" + string(k.Intent), To: k, Message: &forge.Submit{Intent: forge.Intent{
-		ID: k.Intent, Project: k.Project, Title: "Fix the login", Source: forge.SourceHuman,
+		ID: k.Intent, Project: k.Project, Settings: forge.Settings{
+			Title: "Fix the login",
+		}, Source: forge.SourceHuman,
 	}}}
 }
 

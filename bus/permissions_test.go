@@ -96,7 +96,9 @@ func decider(ctx context.Context, t *testing.T, b *bus.Bus) <-chan forge.Event {
 		if submit := forge.As[*forge.Submit](d.Event.Message); submit != nil {
 			in := submit.Intent
 			_, err := b.Journal.Append(ctx, d.Event.To, 0, forge.Record{Events: []forge.Event{d.Event}, Summary: forge.Summary{
-				Key: d.Event.To, Title: in.Title, Status: forge.StatusProposed, Source: in.Source, Run: 1,
+				Key: d.Event.To, Title: in.Title, Status: forge.StatusProposed, Source: in.Source, RunSummary: forge.RunSummary{
+					Run: 1,
+				},
 			}})
 			if err != nil && !errors.Is(err, bus.ErrConflict) {
 				return err

@@ -33,9 +33,11 @@ type book struct {
 func newBook(t testing.TB, b *bus.Bus, id forge.IntentID) *book {
 	t.Helper()
 	k := &book{t: t, bus: b, key: forge.Key{Project: "shop", Intent: id}}
-	k.now = forge.Summary{Key: k.key, Title: string(id), Status: forge.StatusProposed, Source: forge.SourceSystem, Run: 1}
+	k.now = forge.Summary{Key: k.key, Title: string(id), Status: forge.StatusProposed, Source: forge.SourceSystem, RunSummary: forge.RunSummary{Run: 1}}
 	k.write(forge.Event{ID: "s", To: k.key, Message: &forge.Submit{Intent: forge.Intent{
-		ID: id, Project: "shop", Title: string(id), Body: "b", Source: forge.SourceSystem, Origin: forge.Origin{System: "ci", EventID: "e-" + string(id)},
+		ID: id, Project: "shop", Settings: forge.Settings{
+			Title: string(id), Body: "b",
+		}, Source: forge.SourceSystem, Origin: forge.Origin{System: "ci", EventID: "e-" + string(id)},
 	}}})
 	return k
 }

@@ -15,7 +15,7 @@
 // A document is a struct with json and yaml tags, and a function that makes it of the
 // types of package forge, such as IntentOf. Fields that several documents have are one
 // struct that these embed: Attributes stands in every list, Settings in the documents
-// that say how an intent was submitted. The JSON schemas in workspace/schemas are made of
+// that say how an intent was submitted. The JSON schemas in forgedir/schemas are made of
 // these types, with the comments behind the fields as descriptions, so the comments are
 // written for the reader of a file.
 //
@@ -27,7 +27,7 @@
 //
 //	make generate
 //	go test ./document -rewrite
-//	go test ./workspace -run Schemas -rewrite
+//	go test ./forgedir -run Schemas -rewrite
 //	go test ./bus -run AsyncAPI -rewrite
 //
 // Names are kept and fields are not removed: programs and files of people rely on them.

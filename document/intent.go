@@ -41,7 +41,7 @@ type Draft struct {
 // Intent returns the intent that a draft describes, with the fields of the front matter
 // only.
 func (d *Draft) Intent() forge.Intent {
-	i := forge.Intent{Title: d.Title, Type: d.Type, Risk: forge.Risk(d.Risk), Criteria: d.Criteria, Goal: d.Goal.Options()}
+	i := forge.Intent{Settings: forge.Settings{Title: d.Title, Type: d.Type, Risk: forge.Risk(d.Risk), Criteria: d.Criteria, Goal: d.Goal.Options()}}
 	for _, id := range d.DependsOn {
 		i.DependsOn = append(i.DependsOn, forge.IntentID(id))
 	}

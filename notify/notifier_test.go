@@ -50,10 +50,14 @@ func (w *world) intent(project string, status forge.Status, waiting forge.Waitin
 	key := forge.Key{Project: forge.ProjectID(project), Intent: forge.IntentID(fmt.Sprintf("i%d", w.n))}
 	rec := forge.Record{
 		Events: []forge.Event{{ID: "s", To: key, Message: &forge.Submit{Intent: forge.Intent{
-			ID: key.Intent, Project: key.Project, Title: "t", Source: forge.SourceHuman,
+			ID: key.Intent, Project: key.Project, Settings: forge.Settings{
+				Title: "t",
+			}, Source: forge.SourceHuman,
 		}}}},
 		Summary: forge.Summary{
-			Key: key, Title: "Title\x1b[31m of " + string(key.Intent), Status: status, Waiting: waiting, Reason: "because", Run: 1,
+			Key: key, Title: "Title\x1b[31m of " + string(key.Intent), Status: status, Waiting: waiting, Reason: "because", RunSummary: forge.RunSummary{
+				Run: 1,
+			},
 			UpdatedAt: time.Now(), CreatedAt: time.Now(),
 		},
 	}

@@ -19,7 +19,7 @@
 //   - a package like codex, with About, New, the command line and a Reader, and a test
 //     that runs package conformance;
 //   - its name in package config, next to AgentCodex;
-//   - its entry in Host and check of package repository/backends, and in providers of
+//   - its entry in Host and check of package jobs/backends, and in providers of
 //     the command line's doctor;
 //   - its CLI in AGENT_CLIS of the Makefile, and a row in docs/guide-agents.md;
 //   - if its model has an API of its own: a provider in package gateway, a protocol in

@@ -171,8 +171,12 @@ func record() forge.Record {
 	key := forge.Key{Project: "shop", Intent: "fix-login"}
 	at := forge.Attempt{Task: "fix-login-001", Step: forge.StepImplement, Number: 1, Claim: 1}
 	intent := forge.Intent{
-		ID: key.Intent, Project: key.Project, Title: "Fix the login", Body: "It fails when the name has a space.",
-		Type: "fix", Source: forge.SourceHuman, Risk: forge.RiskLow, Status: forge.StatusExecuting, CreatedAt: now,
+		ID: key.Intent, Project: key.Project, Settings: forge.Settings{
+			Title: "Fix the login",
+			Body:  "It fails when the name has a space.",
+			Type:  "fix",
+			Risk:  forge.RiskLow,
+		}, Source: forge.SourceHuman, Status: forge.StatusExecuting, CreatedAt: now,
 	}
 	return forge.Record{
 		Events: []forge.Event{{ID: "e1", To: key, At: now, Message: &forge.Result{
@@ -186,9 +190,11 @@ func record() forge.Record {
 			Input: &forge.ImplementInput{},
 		}}},
 		Summary: forge.Summary{
-			Key: key, Title: intent.Title, Status: forge.StatusExecuting, Run: 1, CreatedAt: now, UpdatedAt: now,
-			Tasks: []forge.TaskSummary{{ID: at.Task, Title: "Fix it", Status: forge.TaskImplementing, Step: at.Step, Attempt: 1}},
-			Open:  []forge.Attempt{at},
+			Key: key, Title: intent.Title, Status: forge.StatusExecuting, RunSummary: forge.RunSummary{
+				Run:   1,
+				Tasks: []forge.TaskSummary{{ID: at.Task, Title: "Fix it", Status: forge.TaskImplementing, Step: at.Step, Attempt: 1}},
+				Open:  []forge.Attempt{at},
+			}, CreatedAt: now, UpdatedAt: now,
 		},
 	}
 }

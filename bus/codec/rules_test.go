@@ -184,7 +184,7 @@ func TestPresence(t *testing.T) {
 func TestMarshalRefuses(t *testing.T) {
 	c := codec.Must[forge.Event](&forgev1.Event{})
 	for want, ev := range map[string]forge.Event{
-		`submit.intent.risk: "huge" is no Risk`:           {Message: &forge.Submit{Intent: forge.Intent{Risk: "huge"}}},
+		`submit.intent.risk: "huge" is no Risk`:           {Message: &forge.Submit{Intent: forge.Intent{Settings: forge.Settings{Risk: "huge"}}}},
 		"answer.index: 4294967296 does not fit":           {Message: &forge.Answer{Index: 1 << 32}},
 		"after 9999-12-31":                                {At: time.Date(10001, 1, 1, 0, 0, 0, 0, time.UTC)},
 		`result.reflection.proposals.1.source: "x" is no`: {Message: &forge.Result{Output: &forge.Reflection{Proposals: []forge.Intent{{}, {Source: "x"}}}}},
@@ -199,7 +199,7 @@ func TestMarshalRefuses(t *testing.T) {
 // unsendable.
 func TestInvalidText(t *testing.T) {
 	c := codec.Must[forge.Intent](&forgev1.Intent{})
-	data, err := c.Marshal(&forge.Intent{Body: "caf\xc3", Labels: []string{"\xff"}, With: map[string]string{"a\xff": "\xff"}})
+	data, err := c.Marshal(&forge.Intent{Settings: forge.Settings{Body: "caf\xc3", Labels: []string{"\xff"}, With: map[string]string{"a\xff": "\xff"}}})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -47,8 +47,13 @@ func TestFormatsAreOneIntent(t *testing.T) {
 	want := forge.Event{
 		ID: "submit/4711-j85shsagnh7i1g31", To: forge.Key{Project: "shop", Intent: "4711-j85shsagnh7i1g31"}, Actor: "ada",
 		Message: &forge.Submit{Intent: forge.Intent{
-			ID: "4711-j85shsagnh7i1g31", Project: "shop", Title: "Update the parser", Body: "CVE-2026-1", Source: forge.SourceSystem,
-			Risk: forge.RiskLow, DependsOn: []forge.IntentID{"a"}, Origin: forge.Origin{System: "/scanner", EventID: "4711", Actor: "ada"},
+			ID: "4711-j85shsagnh7i1g31", Project: "shop", Settings: forge.Settings{
+				Title:     "Update the parser",
+				Body:      "CVE-2026-1",
+				Risk:      forge.RiskLow,
+				DependsOn: []forge.IntentID{"a"},
+			}, Source: forge.SourceSystem,
+			Origin: forge.Origin{System: "/scanner", EventID: "4711", Actor: "ada"},
 		}},
 	}
 	for name, s := range formats(t) {

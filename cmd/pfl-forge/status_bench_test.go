@@ -55,7 +55,7 @@ func fill(b *testing.B, dir string, n int) {
 		id := forge.IntentID(fmt.Sprintf("intent-%04d", i))
 		group.Go(func() error {
 			_, err := s.Bus.Submissions.Ask(ctx, forge.Event{ID: string(id), To: forge.Key{Project: repo.Project, Intent: id}, Message: &forge.Submit{
-				Intent: forge.Intent{Title: "Change something", Body: "As it says", Source: forge.SourceHuman},
+				Intent: forge.Intent{Settings: forge.Settings{Title: "Change something", Body: "As it says"}, Source: forge.SourceHuman},
 			}})
 			return err
 		})

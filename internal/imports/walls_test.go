@@ -153,30 +153,30 @@ var restrictions = []restriction{
 	{
 		imports: []string{"./internal/wait", "./internal/testsize"},
 		packages: []string{
-			"./agent/agenttest/...", "./agent/prompt/prompttest", "./bus/bustest", "./git/gittest", "./repository/repotest",
+			"./agent/agenttest/...", "./agent/prompt/prompttest", "./bus/bustest", "./git/gittest", "./jobs/repotest",
 			"./cmd/pfl-forge/internal/console/consoletest",
 		},
 		reason: "they are for tests and for what tests share",
 	},
 	{
 		imports:  []string{"./agent/sandbox"},
-		packages: []string{"./agent/...", "./repository/...", "./cmd/pfl-forge/..."},
+		packages: []string{"./agent/...", "./jobs/...", "./cmd/pfl-forge/..."},
 		reason:   "what a command sees of the machine is decided in one place, where calls are started",
 	},
 	{
 		imports:  []string{"./agent/gateway"},
-		packages: []string{"./repository/...", "./cmd/pfl-forge/..."},
+		packages: []string{"./jobs/...", "./cmd/pfl-forge/..."},
 		reason:   "back ends get a token and an address, whoever made them; none of them sees a key",
 	},
 	{
 		imports:  []string{"github.com/santhosh-tekuri/jsonschema/..."},
-		packages: []string{"./workspace/schematest"},
+		packages: []string{"./forgedir/schematest"},
 		tests:    true,
 		reason:   "the program goes by its types; the schemas that are made of them are for others, and checked in one place",
 	},
 	{
-		imports:  []string{"./workspace/schematest"},
-		packages: []string{"./workspace/schematest"},
+		imports:  []string{"./forgedir/schematest"},
+		packages: []string{"./forgedir/schematest"},
 		reason:   "it is for tests",
 	},
 	isolatedModule("./services/analyzer/..."),

@@ -6,12 +6,12 @@ import (
 
 	"github.com/pfl-forge/pfl-forge"
 	"github.com/pfl-forge/pfl-forge/agent"
-	"github.com/pfl-forge/pfl-forge/repository"
+	"github.com/pfl-forge/pfl-forge/jobs"
 )
 
 // analyze has the intent's agent make a plan; for the step architect, a second plan
 // with a stronger model. A command that only asks for the policy calls no agent.
-func analyze(ctx context.Context, j *repository.Job) error {
+func analyze(ctx context.Context, j *jobs.Job) error {
 	answer := forge.Analysis{}
 	if !j.Command.Analyze().PolicyOnly {
 		err := ask(ctx, j, analysisCall(j), func(said []byte, dir string) error {
@@ -31,7 +31,7 @@ func analyze(ctx context.Context, j *repository.Job) error {
 		}
 	}
 	answer.Base = string(j.Tip)
-	answer.Policy = repository.Policy(j.Config)
+	answer.Policy = jobs.Policy(j.Config)
 	j.Result.Output = &answer
 	return nil
 }
@@ -39,7 +39,7 @@ func analyze(ctx context.Context, j *repository.Job) error {
 // analysisCall returns the call for the command's step. The answer may not ask for an
 // architect if it is one, nor divide the request into children beyond the project's
 // depth.
-func analysisCall(j *repository.Job) agent.Call {
+func analysisCall(j *jobs.Job) agent.Call {
 	call := agent.Call{Role: agent.RoleAnalyze, Schema: agent.AnalysisSchema}
 	if j.Command.Attempt.Step == forge.StepArchitect {
 		call.Role, call.Schema = agent.RoleArchitect, agent.ArchitectSchema

@@ -19,8 +19,8 @@ import (
 	"github.com/pfl-forge/pfl-forge/config"
 	"github.com/pfl-forge/pfl-forge/git/gittest"
 	"github.com/pfl-forge/pfl-forge/internal/wait"
-	"github.com/pfl-forge/pfl-forge/repository"
-	"github.com/pfl-forge/pfl-forge/repository/repotest"
+	"github.com/pfl-forge/pfl-forge/jobs"
+	"github.com/pfl-forge/pfl-forge/jobs/repotest"
 	"github.com/pfl-forge/pfl-forge/service"
 	"github.com/pfl-forge/pfl-forge/services/analyzer"
 )
@@ -53,11 +53,11 @@ func command(recipe string) forge.Command {
 	return forge.Command{
 		To:      forge.Key{Project: repotest.Project, Intent: "tidy"},
 		Attempt: forge.Attempt{Step: forge.StepAnalyze, Number: 1, Claim: 1},
-		Intent:  forge.Intent{ID: "tidy", Project: repotest.Project, Title: "Tidy up", Body: "Please.", Recipe: recipe},
+		Intent:  forge.Intent{ID: "tidy", Project: repotest.Project, Settings: forge.Settings{Title: "Tidy up", Body: "Please.", Recipe: recipe}},
 	}
 }
 
-func world(t *testing.T, others ...agent.Agent) (gittest.Repo, *repository.Set, *analyzer.Analyzer) {
+func world(t *testing.T, others ...agent.Agent) (gittest.Repo, *jobs.Set, *analyzer.Analyzer) {
 	t.Helper()
 	r := gittest.New(t, map[string]string{"pfl-forge.yaml": settings, "a.txt": "a\n", "b.txt": "b\n"})
 	set := repotest.Local(t, r.Dir, others...)
@@ -253,7 +253,7 @@ func TestSessionsEndWithTheirIntent(t *testing.T) {
 	}
 	b := bustest.Start(t)
 	dir := func(intent forge.IntentID) string {
-		dir := repo.StateDir(repository.StateName(intent, forge.StepAnalyze))
+		dir := repo.StateDir(jobs.StateName(intent, forge.StepAnalyze))
 		if err := os.MkdirAll(dir, 0o700); err != nil {
 			t.Fatal(err)
 		}

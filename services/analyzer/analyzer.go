@@ -12,25 +12,25 @@ import (
 	"github.com/pfl-forge/pfl-forge"
 	"github.com/pfl-forge/pfl-forge/bus"
 	"github.com/pfl-forge/pfl-forge/bus/live"
-	"github.com/pfl-forge/pfl-forge/repository"
+	"github.com/pfl-forge/pfl-forge/jobs"
 	"github.com/pfl-forge/pfl-forge/service"
 )
 
 // Analyzer carries out the steps that read a repository before anything is changed:
 // analyze, architect, audit, observe and intake.
 type Analyzer struct {
-	repos *repository.Set
+	repos *jobs.Set
 	log   *slog.Logger
 }
 
 // New returns an analyzer on these repositories.
-func New(repos *repository.Set, log *slog.Logger) *Analyzer {
+func New(repos *jobs.Set, log *slog.Logger) *Analyzer {
 	return &Analyzer{repos: repos, log: log}
 }
 
 // Handlers returns the handlers for the worker that is passed to Run.
 func (a *Analyzer) Handlers() []service.Handler {
-	do := func(step forge.Step, work func(context.Context, *repository.Job) error) service.Handler {
+	do := func(step forge.Step, work func(context.Context, *jobs.Job) error) service.Handler {
 		return service.Handler{Step: step, Agent: true, Do: func(ctx context.Context, cmd forge.Command, progress service.Progress) forge.Result {
 			return a.repos.Do(ctx, &cmd, progress, work)
 		}}
@@ -45,7 +45,7 @@ func (a *Analyzer) Handlers() []service.Handler {
 func (a *Analyzer) states(intent forge.IntentID) []string {
 	var names []string
 	for _, h := range a.Handlers() {
-		names = append(names, repository.StateName(intent, h.Step))
+		names = append(names, jobs.StateName(intent, h.Step))
 	}
 	return names
 }
@@ -53,7 +53,7 @@ func (a *Analyzer) states(intent forge.IntentID) []string {
 // Run removes the sessions of intents that ended before, and has the worker, which
 // was made with Handlers, work until ctx ends.
 func (a *Analyzer) Run(ctx context.Context, w *service.Worker) error {
-	err := a.repos.Prepare(ctx, func(ctx context.Context, r *repository.Repository) error { return a.sweep(ctx, w.Bus, r) })
+	err := a.repos.Prepare(ctx, func(ctx context.Context, r *jobs.Repository) error { return a.sweep(ctx, w.Bus, r) })
 	if err != nil {
 		return err
 	}
@@ -80,7 +80,7 @@ func (a *Analyzer) forget(ctx context.Context, intent forge.Key) {
 }
 
 // sweep removes the sessions of intents that ended before this process listened.
-func (a *Analyzer) sweep(ctx context.Context, b *bus.Bus, r *repository.Repository) error {
+func (a *Analyzer) sweep(ctx context.Context, b *bus.Bus, r *jobs.Repository) error {
 	summaries, err := b.Journal.Summaries(ctx, r.Project)
 	if err != nil {
 		return err

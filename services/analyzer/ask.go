@@ -4,7 +4,7 @@ import (
 	"context"
 
 	"github.com/pfl-forge/pfl-forge/agent"
-	"github.com/pfl-forge/pfl-forge/repository"
+	"github.com/pfl-forge/pfl-forge/jobs"
 )
 
 // answerFunc receives an answer while the directory that the agent saw still exists;
@@ -13,9 +13,9 @@ type answerFunc func(answer []byte, dir string) error
 
 // ask has the command's agent answer a call at the tip of the base branch. An agent
 // reads a checkout; a recipe only if its tasks depend on the files.
-func ask(ctx context.Context, j *repository.Job, call agent.Call, take answerFunc) error {
+func ask(ctx context.Context, j *jobs.Job, call agent.Call, take answerFunc) error {
 	step := j.Command.Attempt.Step
-	call.StateDir = j.StateDir(repository.StateName(j.Command.To.Intent, step))
+	call.StateDir = j.StateDir(jobs.StateName(j.Command.To.Intent, step))
 	recipe, err := j.IsRecipe()
 	if err != nil {
 		return err
@@ -42,21 +42,21 @@ func ask(ctx context.Context, j *repository.Job, call agent.Call, take answerFun
 
 // askInSession makes the call in the step's session, which any replica can resume. If
 // it is lost, a new one begins with everything that was answered so far.
-func askInSession(ctx context.Context, j *repository.Job, call agent.Call) (agent.Outcome, error) {
+func askInSession(ctx context.Context, j *jobs.Job, call agent.Call) (agent.Outcome, error) {
 	if _, err := j.FetchSession(ctx, call.StateDir); err != nil {
 		return agent.Outcome{}, err
 	}
 	defer j.SaveSession(ctx, call.StateDir, nil)
-	return j.CallInSession(ctx, call, repository.SessionCall{
-		Prompts: func(o repository.SessionStart) (system, text string, err error) {
-			return prompts(j.Command, j.Config, o == repository.StartResumed)
+	return j.CallInSession(ctx, call, jobs.SessionCall{
+		Prompts: func(o jobs.SessionStart) (system, text string, err error) {
+			return prompts(j.Command, j.Config, o == jobs.StartResumed)
 		},
 	})
 }
 
 // reads reports whether the call needs a checkout: of recipes only those whose tasks
 // depend on the files.
-func reads(j *repository.Job, recipe bool) bool {
+func reads(j *jobs.Job, recipe bool) bool {
 	if !recipe {
 		return true
 	}

@@ -7,12 +7,12 @@ import (
 
 	"github.com/pfl-forge/pfl-forge"
 	"github.com/pfl-forge/pfl-forge/agent"
-	"github.com/pfl-forge/pfl-forge/repository"
+	"github.com/pfl-forge/pfl-forge/jobs"
 )
 
 // intake has the agent state a goal's task and criteria. Criteria that a person gave
 // stay as they are.
-func intake(ctx context.Context, j *repository.Job) error {
+func intake(ctx context.Context, j *jobs.Job) error {
 	taken := forge.Intake{}
 	if !j.Command.Analyze().PolicyOnly {
 		if err := j.NeedModel(); err != nil {
@@ -39,6 +39,6 @@ func intake(ctx context.Context, j *repository.Job) error {
 		}
 	}
 	j.Result.Output = &taken
-	j.Result.Policy = repository.Policy(j.Config)
+	j.Result.Policy = jobs.Policy(j.Config)
 	return nil
 }

@@ -7,11 +7,11 @@ import (
 
 	"github.com/pfl-forge/pfl-forge"
 	"github.com/pfl-forge/pfl-forge/agent"
-	"github.com/pfl-forge/pfl-forge/repository"
+	"github.com/pfl-forge/pfl-forge/jobs"
 )
 
 // audit has the agent report on the project. Each finding is also an observation.
-func audit(ctx context.Context, j *repository.Job) error {
+func audit(ctx context.Context, j *jobs.Job) error {
 	var found forge.Audit
 	err := look(ctx, j, agent.RoleAudit, func(answer []byte, dir string) error {
 		a, err := agent.ParseAudit(answer)
@@ -26,13 +26,13 @@ func audit(ctx context.Context, j *repository.Job) error {
 		return err
 	}
 	j.Result.Output = &found
-	j.Result.Policy = repository.Policy(j.Config)
+	j.Result.Policy = jobs.Policy(j.Config)
 	return nil
 }
 
 // findings removes findings without an existing place from an audit, and returns the
 // others as observations.
-func findings(j *repository.Job, dir string, a *forge.Audit) []forge.Observation {
+func findings(j *jobs.Job, dir string, a *forge.Audit) []forge.Observation {
 	var list []forge.Observation
 	for i := range a.Areas {
 		area := &a.Areas[i]
@@ -56,7 +56,7 @@ func findings(j *repository.Job, dir string, a *forge.Audit) []forge.Observation
 }
 
 // patterns has the agent find what recurs in the project's history.
-func patterns(ctx context.Context, j *repository.Job) error {
+func patterns(ctx context.Context, j *jobs.Job) error {
 	var found forge.Observed
 	err := look(ctx, j, agent.RoleObserve, func(answer []byte, dir string) error {
 		o, observations, err := agent.ParseObserved(answer)
@@ -71,12 +71,12 @@ func patterns(ctx context.Context, j *repository.Job) error {
 		return err
 	}
 	j.Result.Output = &found
-	j.Result.Policy = repository.Policy(j.Config)
+	j.Result.Policy = jobs.Policy(j.Config)
 	return nil
 }
 
 // seenTwice removes the patterns that are not seen in two existing places.
-func seenTwice(j *repository.Job, dir string, o forge.Observed) forge.Observed {
+func seenTwice(j *jobs.Job, dir string, o forge.Observed) forge.Observed {
 	var kept []forge.Pattern
 	for _, p := range o.Patterns {
 		if p.Evidence = existing(dir, j.Places(p.Evidence)); len(p.Evidence) > 1 {
@@ -91,7 +91,7 @@ func seenTwice(j *repository.Job, dir string, o forge.Observed) forge.Observed {
 }
 
 // look makes a call that only a model can answer.
-func look(ctx context.Context, j *repository.Job, role agent.Role, take answerFunc) error {
+func look(ctx context.Context, j *jobs.Job, role agent.Role, take answerFunc) error {
 	if err := j.NeedModel(); err != nil {
 		return err
 	}

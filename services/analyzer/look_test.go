@@ -11,7 +11,7 @@ import (
 
 	"github.com/pfl-forge/pfl-forge"
 	"github.com/pfl-forge/pfl-forge/agent"
-	"github.com/pfl-forge/pfl-forge/repository"
+	"github.com/pfl-forge/pfl-forge/jobs"
 )
 
 // parrot is an agent that keeps the calls and always gives the same answer, in which
@@ -76,7 +76,7 @@ func TestAudit(t *testing.T) {
 }
 
 // checkReading makes sure that a call can only read, and is a conversation of its own.
-func checkReading(t *testing.T, set *repository.Set, call agent.Call, role agent.Role, step forge.Step) {
+func checkReading(t *testing.T, set *jobs.Set, call agent.Call, role agent.Role, step forge.Step) {
 	t.Helper()
 	repo, err := set.Get("shop")
 	if err != nil {

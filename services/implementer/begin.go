@@ -5,14 +5,14 @@ import (
 	"errors"
 
 	"github.com/pfl-forge/pfl-forge/git"
-	"github.com/pfl-forge/pfl-forge/repository"
+	"github.com/pfl-forge/pfl-forge/jobs"
 )
 
 // begin prepares the checkout of an attempt: a fresh one at the tip of the base
 // branch, the one that the attempt before left, or, when an earlier delivery of this
 // very attempt did not report, here or in another replica, the state that it left.
 // Nothing of that state is lost.
-func begin(ctx context.Context, j *repository.Job) (*work, error) {
+func begin(ctx context.Context, j *jobs.Job) (*work, error) {
 	old, elsewhere, err := lastCheckpoint(ctx, j)
 	if err != nil {
 		return nil, err
@@ -43,7 +43,7 @@ func begin(ctx context.Context, j *repository.Job) (*work, error) {
 // lastCheckpoint returns the checkpoint of the task's last attempt, by whichever
 // replica had it, and whether that was another one. The work that this replica may
 // have had before is kept in a commit.
-func lastCheckpoint(ctx context.Context, j *repository.Job) (n *checkpoint, elsewhere bool, err error) {
+func lastCheckpoint(ctx context.Context, j *jobs.Job) (n *checkpoint, elsewhere bool, err error) {
 	mine, err := loadCheckpoint(checkpointPath(j.StateDir(string(j.Task()))))
 	if err != nil {
 		return nil, false, err
@@ -61,7 +61,7 @@ func lastCheckpoint(ctx context.Context, j *repository.Job) (n *checkpoint, else
 // resume returns the work of an earlier delivery, or of an attempt that this one
 // continues, in its tree. Where that is not possible, it keeps what is there and
 // returns nil.
-func resume(ctx context.Context, j *repository.Job, old *checkpoint, elsewhere bool) (*work, error) {
+func resume(ctx context.Context, j *jobs.Job, old *checkpoint, elsewhere bool) (*work, error) {
 	w := &work{Job: j, state: old}
 	if old.Number != j.Command.Attempt.Number {
 		w.state = old.next(j)
@@ -134,17 +134,17 @@ func (w *work) rebuild(ctx context.Context) (*work, error) {
 
 // open makes the checkout that the command asks for. again says that what is in it
 // now must not be built upon.
-func open(ctx context.Context, j *repository.Job, again bool) (*work, error) {
+func open(ctx context.Context, j *jobs.Job, again bool) (*work, error) {
 	t := &j.Command.Task
 	if j.Command.Implement().Fresh || t.Head == "" {
 		c, err := j.Pool.Prepare(ctx, j.Task(), j.Tip)
 		return &work{Job: j, checkout: c, fresh: true, state: newCheckpoint(j, j.Tip, j.Tip)}, err
 	}
-	base, err := repository.OID("base", t.Base)
+	base, err := jobs.OID("base", t.Base)
 	if err != nil {
 		return nil, err
 	}
-	head, err := repository.OID("head", t.Head)
+	head, err := jobs.OID("head", t.Head)
 	if err != nil {
 		return nil, err
 	}

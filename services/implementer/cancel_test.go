@@ -75,7 +75,9 @@ func (w *world) cancels(c forge.Command) forge.Result {
 func (w *world) opens(open ...forge.Command) {
 	w.t.Helper()
 	rec := forge.Record{Summary: forge.Summary{
-		Key: command(forge.StepImplement, 1).To, Status: forge.StatusExecuting, Tasks: []forge.TaskSummary{underWay},
+		Key: command(forge.StepImplement, 1).To, Status: forge.StatusExecuting, RunSummary: forge.RunSummary{
+			Tasks: []forge.TaskSummary{underWay},
+		},
 	}}
 	for _, c := range open {
 		rec.Summary.Open = append(rec.Summary.Open, c.Attempt)

@@ -11,7 +11,7 @@ import (
 
 	"github.com/pfl-forge/pfl-forge"
 	"github.com/pfl-forge/pfl-forge/git"
-	"github.com/pfl-forge/pfl-forge/repository"
+	"github.com/pfl-forge/pfl-forge/jobs"
 )
 
 // checkpoint is the implementer's record of an attempt beside the checkout, where no
@@ -63,7 +63,7 @@ type checkpoint struct {
 }
 
 // newCheckpoint returns the checkpoint of an attempt that begins with a commit.
-func newCheckpoint(j *repository.Job, base, from git.OID) *checkpoint {
+func newCheckpoint(j *jobs.Job, base, from git.OID) *checkpoint {
 	return &checkpoint{
 		path: checkpointPath(j.StateDir(string(j.Task()))), Intent: j.Command.To.Intent, Number: j.Command.Attempt.Number,
 		Base: base, From: from,
@@ -71,7 +71,7 @@ func newCheckpoint(j *repository.Job, base, from git.OID) *checkpoint {
 }
 
 // next returns the checkpoint of an attempt that continues this one in the same tree.
-func (n *checkpoint) next(j *repository.Job) *checkpoint {
+func (n *checkpoint) next(j *jobs.Job) *checkpoint {
 	m := newCheckpoint(j, n.Base, n.From)
 	m.SetUp, m.Called, m.Head, m.Work, m.Interrupted = n.SetUp, n.Called, n.Head, n.Work, n.Interrupted
 	m.Tools, m.Tokens = n.Tools, n.Tokens+tokens(n.Result.Usage)
@@ -125,7 +125,7 @@ func (n *checkpoint) end(r *forge.Result, err error) error {
 	n.Ended, n.Result = true, *r
 	n.Result.Output = nil // an interface, which cannot be read back
 	if err != nil {
-		n.Failure = repository.Failure(err)
+		n.Failure = jobs.Failure(err)
 	}
 	return n.write()
 }

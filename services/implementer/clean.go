@@ -16,7 +16,7 @@ import (
 	"github.com/pfl-forge/pfl-forge/git"
 	"github.com/pfl-forge/pfl-forge/git/store"
 	"github.com/pfl-forge/pfl-forge/internal/redact"
-	"github.com/pfl-forge/pfl-forge/repository"
+	"github.com/pfl-forge/pfl-forge/jobs"
 	"github.com/pfl-forge/pfl-forge/service"
 )
 
@@ -65,7 +65,7 @@ func hideSecrets(secrets *redact.Redactor, answer requests.Cleaned, err error) (
 // cleaning is one request to clean.
 type cleaning struct {
 	*Implementer
-	repo *repository.Repository
+	repo *jobs.Repository
 	// refs are the hidden refs at the origin.
 	refs store.Hidden
 	// objects are stored sessions and transcripts.

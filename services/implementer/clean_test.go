@@ -21,7 +21,7 @@ import (
 	"github.com/pfl-forge/pfl-forge/git"
 	"github.com/pfl-forge/pfl-forge/git/gittest"
 	"github.com/pfl-forge/pfl-forge/internal/wait"
-	"github.com/pfl-forge/pfl-forge/repository/repotest"
+	"github.com/pfl-forge/pfl-forge/jobs/repotest"
 )
 
 // sharing are two implementers with clones of one origin.
@@ -63,7 +63,7 @@ func (w *world) leaves(intents ...forge.IntentID) {
 func (w *world) became(id forge.IntentID, status forge.Status, ended time.Time, open ...forge.Attempt) {
 	w.t.Helper()
 	key := forge.Key{Project: repotest.Project, Intent: id}
-	s := forge.Summary{Key: key, Status: status, UpdatedAt: ended, Open: open}
+	s := forge.Summary{Key: key, Status: status, UpdatedAt: ended, RunSummary: forge.RunSummary{Open: open}}
 	if !status.Ended() {
 		s.Tasks = []forge.TaskSummary{{ID: forge.NewTaskID(id, 1), Status: forge.TaskImplementing}}
 	}

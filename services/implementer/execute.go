@@ -7,7 +7,7 @@ import (
 	"github.com/pfl-forge/pfl-forge"
 	"github.com/pfl-forge/pfl-forge/git"
 	"github.com/pfl-forge/pfl-forge/git/checkout"
-	"github.com/pfl-forge/pfl-forge/repository"
+	"github.com/pfl-forge/pfl-forge/jobs"
 )
 
 // isExecute reports whether a command is for an iteration of a goal. It is worked on
@@ -43,7 +43,7 @@ func (w *work) modified(ctx context.Context, got *checkout.Collected) ([]string,
 		if err != nil {
 			return nil, err
 		}
-		list = append(list, repository.Files(changes)...)
+		list = append(list, jobs.Files(changes)...)
 	}
 	slices.Sort(list)
 	return slices.Compact(list), nil

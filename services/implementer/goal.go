@@ -8,7 +8,7 @@ import (
 
 	"github.com/pfl-forge/pfl-forge"
 	"github.com/pfl-forge/pfl-forge/internal/term"
-	"github.com/pfl-forge/pfl-forge/repository"
+	"github.com/pfl-forge/pfl-forge/jobs"
 )
 
 // Bounds of a prompt.
@@ -58,7 +58,7 @@ func newGoalPromptData(cmd *forge.Command, b promptInput) *goalPromptData {
 	t := &goalPromptData{
 		promptData: newPromptData(cmd, b), Loop: l, Criteria: numbered(l.Criteria), Judged: judgment(l.Judgment, &cmd.Task), Knowledge: knowledge(l.Knowledge),
 	}
-	t.Lost = b.opening == repository.StartLost
+	t.Lost = b.opening == jobs.StartLost
 	t.Summaries, t.Left = summaries(l.Summaries)
 	return t
 }

@@ -9,13 +9,13 @@ import (
 	"github.com/pfl-forge/pfl-forge/agent"
 	"github.com/pfl-forge/pfl-forge/git"
 	"github.com/pfl-forge/pfl-forge/git/checkout"
-	"github.com/pfl-forge/pfl-forge/repository"
+	"github.com/pfl-forge/pfl-forge/jobs"
 	"github.com/pfl-forge/pfl-forge/service"
 )
 
 // implement carries out the steps implement and execute.
 func (i *Implementer) implement(ctx context.Context, cmd forge.Command, progress service.Progress) forge.Result {
-	return i.repos.Do(ctx, &cmd, progress, func(ctx context.Context, j *repository.Job) error {
+	return i.repos.Do(ctx, &cmd, progress, func(ctx context.Context, j *jobs.Job) error {
 		unlock, err := j.Lock(ctx, string(j.Task()))
 		if err != nil {
 			return err
@@ -27,7 +27,7 @@ func (i *Implementer) implement(ctx context.Context, cmd forge.Command, progress
 
 // implementTask continues an attempt from wherever an earlier delivery of it stopped,
 // to its commits.
-func (i *Implementer) implementTask(ctx context.Context, j *repository.Job) error {
+func (i *Implementer) implementTask(ctx context.Context, j *jobs.Job) error {
 	if err := i.forgetNamesakes(ctx, j); err != nil {
 		return err
 	}
@@ -79,7 +79,7 @@ func (w *work) report() error {
 
 // work is an attempt under way in its checkout.
 type work struct {
-	*repository.Job
+	*jobs.Job
 	// checkout is nil only for an attempt that was given back.
 	checkout *checkout.Checkout
 	// state is written before and after each thing that must not be done twice.
@@ -194,6 +194,6 @@ func (w *work) measure(ctx context.Context, im *forge.Implementation, got *check
 			return err
 		}
 	}
-	im.Files = repository.Files(changes)
+	im.Files = jobs.Files(changes)
 	return nil
 }

@@ -23,14 +23,14 @@ import (
 	"github.com/pfl-forge/pfl-forge"
 	"github.com/pfl-forge/pfl-forge/bus"
 	"github.com/pfl-forge/pfl-forge/bus/live"
-	"github.com/pfl-forge/pfl-forge/repository"
+	"github.com/pfl-forge/pfl-forge/jobs"
 	"github.com/pfl-forge/pfl-forge/service"
 )
 
 // Implementer carries out the steps implement, execute, rebase and merge. It is safe
 // for concurrent use.
 type Implementer struct {
-	repos *repository.Set
+	repos *jobs.Set
 	bus   *bus.Bus
 	log   *slog.Logger
 	id    forge.ReplicaID
@@ -47,7 +47,7 @@ type Implementer struct {
 
 // Config says what an implementer works with.
 type Config struct {
-	Repositories *repository.Set
+	Repositories *jobs.Set
 	Bus          *bus.Bus
 	Replica      forge.ReplicaID
 	Log          *slog.Logger

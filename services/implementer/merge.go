@@ -9,7 +9,7 @@ import (
 	"github.com/pfl-forge/pfl-forge/agent"
 	"github.com/pfl-forge/pfl-forge/git"
 	"github.com/pfl-forge/pfl-forge/git/store"
-	"github.com/pfl-forge/pfl-forge/repository"
+	"github.com/pfl-forge/pfl-forge/jobs"
 	"github.com/pfl-forge/pfl-forge/service"
 )
 
@@ -26,7 +26,7 @@ const (
 
 // merge carries out the step merge.
 func (i *Implementer) merge(ctx context.Context, cmd forge.Command, progress service.Progress) forge.Result {
-	return i.repos.Do(ctx, &cmd, progress, func(ctx context.Context, j *repository.Job) error {
+	return i.repos.Do(ctx, &cmd, progress, func(ctx context.Context, j *jobs.Job) error {
 		if cmd.Merge().Change == nil {
 			return agent.Fail(forge.FailInvalidOutput, "the command does not say what to be merged")
 		}
@@ -41,7 +41,7 @@ func (i *Implementer) merge(ctx context.Context, cmd forge.Command, progress ser
 
 // moveBase moves the base branch to the change, unless an earlier attempt has done
 // so.
-func (i *Implementer) moveBase(ctx context.Context, j *repository.Job) error {
+func (i *Implementer) moveBase(ctx context.Context, j *jobs.Job) error {
 	// Other changes may have been merged while this one waited for the lock.
 	if err := j.Refresh(ctx); err != nil { // others may have merged while this one waited
 		return err
@@ -68,7 +68,7 @@ func (i *Implementer) moveBase(ctx context.Context, j *repository.Job) error {
 
 // tryMerge merges the change on the present tip, or returns what is in the way.
 // git.ErrMoved says that the tip has moved meanwhile.
-func (i *Implementer) tryMerge(ctx context.Context, j *repository.Job, base, head git.OID) (*forge.MergeResult, error) {
+func (i *Implementer) tryMerge(ctx context.Context, j *jobs.Job, base, head git.OID) (*forge.MergeResult, error) {
 	l := j.Command.Merge().Change
 	r := &forge.MergeResult{Outcome: forge.MergeDone, Commit: l.Head, Parent: l.Base, Tree: l.Tree, PatchID: l.PatchID}
 	if j.Tip != base {
@@ -109,7 +109,7 @@ func obstacle(moved *forge.Rebase, patch string) *forge.MergeResult {
 
 // move records the merge in the repository, so that it can be reported after a crash,
 // and moves the base branch.
-func (i *Implementer) move(ctx context.Context, j *repository.Job, r *forge.MergeResult) (*forge.MergeResult, error) {
+func (i *Implementer) move(ctx context.Context, j *jobs.Job, r *forge.MergeResult) (*forge.MergeResult, error) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), moveTimeout)
 	defer cancel()
 	l := store.PendingMerge{

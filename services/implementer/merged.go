@@ -6,13 +6,13 @@ import (
 	"github.com/pfl-forge/pfl-forge"
 	"github.com/pfl-forge/pfl-forge/git"
 	"github.com/pfl-forge/pfl-forge/git/store"
-	"github.com/pfl-forge/pfl-forge/repository"
+	"github.com/pfl-forge/pfl-forge/jobs"
 )
 
 // earlierMerge returns the result of an earlier attempt to merge the task, if it
 // moved the base branch, and nil otherwise. A merge that the change was made on top
 // of does not count: the change came later.
-func (i *Implementer) earlierMerge(ctx context.Context, j *repository.Job, base git.OID) (*forge.MergeResult, error) {
+func (i *Implementer) earlierMerge(ctx context.Context, j *jobs.Job, base git.OID) (*forge.MergeResult, error) {
 	all, err := j.Store.PendingMerges(ctx, j.Intent())
 	if err != nil {
 		return nil, err
@@ -41,7 +41,7 @@ func (i *Implementer) earlierMerge(ctx context.Context, j *repository.Job, base 
 
 // isMerged reports whether a merge is on the base branch with the given tip. A commit
 // that is missing here cannot be.
-func isMerged(ctx context.Context, r *repository.Repository, l store.PendingMerge, tip git.OID) (bool, error) {
+func isMerged(ctx context.Context, r *jobs.Repository, l store.PendingMerge, tip git.OID) (bool, error) {
 	if !r.Store.Has(ctx, l.Commit) {
 		return false, nil
 	}
@@ -49,7 +49,7 @@ func isMerged(ctx context.Context, r *repository.Repository, l store.PendingMerg
 }
 
 // mergeResult returns the result of a merge that is on the base branch.
-func mergeResult(ctx context.Context, r *repository.Repository, l store.PendingMerge) (*forge.MergeResult, error) {
+func mergeResult(ctx context.Context, r *jobs.Repository, l store.PendingMerge) (*forge.MergeResult, error) {
 	tree, err := r.Store.Tree(ctx, l.Commit)
 	if err != nil {
 		return nil, err

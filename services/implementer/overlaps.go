@@ -10,7 +10,7 @@ import (
 	"github.com/pfl-forge/pfl-forge/bus"
 	"github.com/pfl-forge/pfl-forge/git"
 	"github.com/pfl-forge/pfl-forge/git/objects"
-	"github.com/pfl-forge/pfl-forge/repository"
+	"github.com/pfl-forge/pfl-forge/jobs"
 )
 
 const (
@@ -27,7 +27,7 @@ const (
 // findOverlaps returns the other tasks under way whose present changes do not merge
 // with the change between two commits. An error is only logged: overlaps are a hint,
 // and the task goes on.
-func (i *Implementer) findOverlaps(ctx context.Context, j *repository.Job, base, head git.OID) []forge.Overlap {
+func (i *Implementer) findOverlaps(ctx context.Context, j *jobs.Job, base, head git.OID) []forge.Overlap {
 	ctx, cancel := context.WithTimeout(ctx, overlapTimeout)
 	defer cancel()
 	others, err := j.Store.TaskHeads(ctx)
@@ -56,7 +56,7 @@ func (i *Implementer) findOverlaps(ctx context.Context, j *repository.Job, base,
 
 // underWay reports whether a task may still change. The head of one that ended is
 // deleted.
-func (i *Implementer) underWay(ctx context.Context, r *repository.Repository, task git.Name) bool {
+func (i *Implementer) underWay(ctx context.Context, r *jobs.Repository, task git.Name) bool {
 	id, err := forge.ParseTaskID(string(task))
 	if err != nil {
 		return false

@@ -10,7 +10,7 @@ import (
 	"github.com/pfl-forge/pfl-forge/bus/live"
 	"github.com/pfl-forge/pfl-forge/git/gittest"
 	"github.com/pfl-forge/pfl-forge/git/store"
-	"github.com/pfl-forge/pfl-forge/repository/repotest"
+	"github.com/pfl-forge/pfl-forge/jobs/repotest"
 )
 
 // of makes a command one for the first task of another intent.
@@ -25,7 +25,9 @@ func (w *world) says(intent forge.IntentID, status forge.Status, task forge.Task
 	w.t.Helper()
 	key := forge.Key{Project: repotest.Project, Intent: intent}
 	w.journal(key, forge.Record{Summary: forge.Summary{
-		Key: key, Status: status, Tasks: []forge.TaskSummary{{ID: forge.NewTaskID(intent, 1), Status: task}},
+		Key: key, Status: status, RunSummary: forge.RunSummary{
+			Tasks: []forge.TaskSummary{{ID: forge.NewTaskID(intent, 1), Status: task}},
+		},
 	}})
 }
 

@@ -10,7 +10,7 @@ import (
 	"github.com/pfl-forge/pfl-forge"
 	"github.com/pfl-forge/pfl-forge/agent/prompt"
 	"github.com/pfl-forge/pfl-forge/git"
-	"github.com/pfl-forge/pfl-forge/repository"
+	"github.com/pfl-forge/pfl-forge/jobs"
 )
 
 var (
@@ -28,7 +28,7 @@ var (
 
 // promptInput is the state of an attempt that its prompt shows, beside the command.
 type promptInput struct {
-	opening repository.SessionStart
+	opening jobs.SessionStart
 	// cutOff says that an earlier delivery of this attempt was cut off.
 	cutOff bool
 	// moved says that it goes on in another checkout.
@@ -105,12 +105,12 @@ func render(cmd *forge.Command, b promptInput) (system, text string, err error) 
 }
 
 // fill renders the parts of a template for the way in which the session begins.
-func fill(p *prompt.Template, o repository.SessionStart, data any) (system, text string, err error) {
+func fill(p *prompt.Template, o jobs.SessionStart, data any) (system, text string, err error) {
 	if system, err = p.Render("system", nil); err != nil {
 		return "", "", err
 	}
 	part := "prompt"
-	if o == repository.StartResumed {
+	if o == jobs.StartResumed {
 		part = "resume"
 	}
 	text, err = p.Render(part, data)
@@ -129,7 +129,7 @@ func newPromptData(cmd *forge.Command, b promptInput) promptData {
 	}
 	t.Elsewhere, t.More = overlaps(in.Overlaps)
 	t.Answers = slices.DeleteFunc(slices.Clone(cmd.Intent.Clarifications), func(c forge.Clarification) bool { return c.Answer == nil })
-	t.Lost = b.opening == repository.StartLost || b.opening == repository.StartNew && again && !t.Again
+	t.Lost = b.opening == jobs.StartLost || b.opening == jobs.StartNew && again && !t.Again
 	t.Empty = again && t.Commits == "" && b.interrupted == ""
 	if n := len(in.Reviews); n > 0 {
 		if last := &in.Reviews[n-1]; last.Verdict == forge.VerdictRejected {
@@ -180,7 +180,7 @@ func (w *work) shownCommits(ctx context.Context) ([]string, error) {
 
 // prompts returns the system prompt and the prompt for the way in which the session
 // begins.
-func (w *work) prompts(ctx context.Context, o repository.SessionStart) (system, text string, err error) {
+func (w *work) prompts(ctx context.Context, o jobs.SessionStart) (system, text string, err error) {
 	b := promptInput{opening: o, cutOff: w.touched || w.moved, moved: w.moved, interrupted: w.state.Interrupted, checks: w.Config.Verify}
 	if b.commits, err = w.shownCommits(ctx); err != nil {
 		return "", "", err

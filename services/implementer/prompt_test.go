@@ -9,7 +9,7 @@ import (
 	"github.com/pfl-forge/pfl-forge"
 	"github.com/pfl-forge/pfl-forge/agent"
 	"github.com/pfl-forge/pfl-forge/agent/prompt/prompttest"
-	"github.com/pfl-forge/pfl-forge/repository"
+	"github.com/pfl-forge/pfl-forge/jobs"
 )
 
 // injection is what a hostile author writes wherever they can.
@@ -21,7 +21,9 @@ func task(number int) *forge.Command {
 		To:      forge.Key{Project: "shop", Intent: "fix-login"},
 		Attempt: forge.Attempt{Task: "fix-login-001", Step: forge.StepImplement, Number: number, Claim: 1},
 		Intent: forge.Intent{
-			Title: "Fix the login", Body: "It fails.\n" + injection,
+			Settings: forge.Settings{
+				Title: "Fix the login", Body: "It fails.\n" + injection,
+			},
 			Clarifications: []forge.Clarification{{Question: "Really?", Answer: &yes}, {Question: "Not answered"}},
 		},
 		Task: forge.Task{
@@ -63,16 +65,16 @@ func TestPrompts(t *testing.T) {
 		cmd *forge.Command
 		b   promptInput
 	}{
-		"first":    {task(1), promptInput{opening: repository.StartNew, checks: checks}},
-		"short":    {&forge.Command{Intent: forge.Intent{Title: "Short"}, Task: forge.Task{Title: "Do it"}}, promptInput{opening: repository.StartNew}},
-		"rejected": {rejected(), promptInput{opening: repository.StartResumed, commits: commitsSoFar, checks: checks}},
-		"lost":     {rejected(), promptInput{opening: repository.StartLost, commits: commitsSoFar, checks: checks}},
+		"first":    {task(1), promptInput{opening: jobs.StartNew, checks: checks}},
+		"short":    {&forge.Command{Intent: forge.Intent{Settings: forge.Settings{Title: "Short"}}, Task: forge.Task{Title: "Do it"}}, promptInput{opening: jobs.StartNew}},
+		"rejected": {rejected(), promptInput{opening: jobs.StartResumed, commits: commitsSoFar, checks: checks}},
+		"lost":     {rejected(), promptInput{opening: jobs.StartLost, commits: commitsSoFar, checks: checks}},
 		"conflict": {
 			with(rejected(), func(c *forge.Command) {
 				in := input(c)
 				in.Fresh, in.Feedback = true, "The change conflicted with what was merged meanwhile in: form.go."
 			}),
-			promptInput{opening: repository.StartNew, checks: checks},
+			promptInput{opening: jobs.StartNew, checks: checks},
 		},
 		"overlapping": {
 			with(rejected(), func(c *forge.Command) {
@@ -81,7 +83,7 @@ func TestPrompts(t *testing.T) {
 					{TaskID: "third-002", Files: []string{"form.go"}},
 				}
 			}),
-			promptInput{opening: repository.StartResumed, commits: commitsSoFar, checks: checks},
+			promptInput{opening: jobs.StartResumed, commits: commitsSoFar, checks: checks},
 		},
 		"overlapping-anew": {
 			with(task(2), func(c *forge.Command) {
@@ -91,30 +93,30 @@ func TestPrompts(t *testing.T) {
 				}
 				in.Fresh, c.Task.Base, c.Task.Head = true, "b1", "h1"
 			}),
-			promptInput{opening: repository.StartNew, checks: checks},
+			promptInput{opening: jobs.StartNew, checks: checks},
 		},
 		"verify": {
 			failed("\"make test\" failed after the change was put on the present base branch:\n" + strings.Repeat("ok\n", 20) + "--- FAIL: TestForm\n" + injection),
-			promptInput{opening: repository.StartResumed, commits: commitsSoFar, checks: checks},
+			promptInput{opening: jobs.StartResumed, commits: commitsSoFar, checks: checks},
 		},
 		"verify-after-review": {
 			with(rejected(), func(c *forge.Command) { c.Task.Head, input(c).Feedback = "h3", "\"make test\" failed:\nFAIL" }),
-			promptInput{opening: repository.StartResumed, commits: commitsSoFar, checks: checks},
+			promptInput{opening: jobs.StartResumed, commits: commitsSoFar, checks: checks},
 		},
-		"empty":  {failed("Nothing was committed: the attempt left the branch as it was."), promptInput{opening: repository.StartResumed}},
-		"unsafe": {failed("unsafe work: \"link\" leads out of the repository"), promptInput{opening: repository.StartResumed}},
+		"empty":  {failed("Nothing was committed: the attempt left the branch as it was."), promptInput{opening: jobs.StartResumed}},
+		"unsafe": {failed("unsafe work: \"link\" leads out of the repository"), promptInput{opening: jobs.StartResumed}},
 		"stopped": {
 			with(failed("timeout: it ran for more than 30m"), func(c *forge.Command) { input(c).Continue = true }),
-			promptInput{opening: repository.StartResumed, commits: commitsSoFar},
+			promptInput{opening: jobs.StartResumed, commits: commitsSoFar},
 		},
-		"interrupted": {task(1), promptInput{opening: repository.StartResumed, interrupted: cut}},
-		"redelivered": {task(1), promptInput{opening: repository.StartLost, cutOff: true}},
-		"moved":       {task(1), promptInput{opening: repository.StartResumed, cutOff: true, moved: true}},
+		"interrupted": {task(1), promptInput{opening: jobs.StartResumed, interrupted: cut}},
+		"redelivered": {task(1), promptInput{opening: jobs.StartLost, cutOff: true}},
+		"moved":       {task(1), promptInput{opening: jobs.StartResumed, cutOff: true, moved: true}},
 		"retried": {
 			with(task(2), func(c *forge.Command) {
 				c.Instructions, input(c).Feedback = "Be quick.", "Be quick.\n\nform.go:1: wrong"
 			}),
-			promptInput{opening: repository.StartNew, interrupted: cut},
+			promptInput{opening: jobs.StartNew, interrupted: cut},
 		},
 	} {
 		system, text, err := render(p.cmd, p.b)
@@ -151,7 +153,7 @@ func BenchmarkFixedPrompt(b *testing.B) {
 			var system, text string
 			for b.Loop() {
 				var err error
-				if system, text, err = render(cmd, promptInput{opening: repository.StartNew}); err != nil {
+				if system, text, err = render(cmd, promptInput{opening: jobs.StartNew}); err != nil {
 					b.Fatal(err)
 				}
 			}

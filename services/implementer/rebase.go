@@ -7,13 +7,13 @@ import (
 	"github.com/pfl-forge/pfl-forge"
 	"github.com/pfl-forge/pfl-forge/git"
 	"github.com/pfl-forge/pfl-forge/git/store"
-	"github.com/pfl-forge/pfl-forge/repository"
+	"github.com/pfl-forge/pfl-forge/jobs"
 	"github.com/pfl-forge/pfl-forge/service"
 )
 
 // rebase carries out the step rebase.
 func (i *Implementer) rebase(ctx context.Context, cmd forge.Command, progress service.Progress) forge.Result {
-	return i.repos.Do(ctx, &cmd, progress, func(ctx context.Context, j *repository.Job) error {
+	return i.repos.Do(ctx, &cmd, progress, func(ctx context.Context, j *jobs.Job) error {
 		base, head, err := change(ctx, j, cmd.Task.Base, cmd.Task.Head)
 		if err != nil {
 			return err
@@ -28,11 +28,11 @@ func (i *Implementer) rebase(ctx context.Context, cmd forge.Command, progress se
 }
 
 // change returns the commits of a change, once they are in the store.
-func change(ctx context.Context, j *repository.Job, base, head string) (b, h git.OID, err error) {
-	if b, err = repository.OID("base", base); err != nil {
+func change(ctx context.Context, j *jobs.Job, base, head string) (b, h git.OID, err error) {
+	if b, err = jobs.OID("base", base); err != nil {
 		return "", "", err
 	}
-	if h, err = repository.OID("head", head); err != nil {
+	if h, err = jobs.OID("head", head); err != nil {
 		return "", "", err
 	}
 	return b, h, j.Bring(ctx, j.Command.To.Intent, b, h)
@@ -41,7 +41,7 @@ func change(ctx context.Context, j *repository.Job, base, head string) (b, h git
 // rebaseOntoTip puts a change on the tip of the base branch as one commit, keeps it,
 // and runs the verify commands on it. It is one commit, because every tree on the
 // base branch is to be one that was verified.
-func (i *Implementer) rebaseOntoTip(ctx context.Context, j *repository.Job, base, head git.OID) (*forge.Rebase, error) {
+func (i *Implementer) rebaseOntoTip(ctx context.Context, j *jobs.Job, base, head git.OID) (*forge.Rebase, error) {
 	r := &forge.Rebase{Base: string(j.Tip)}
 	head, err := j.Store.Squash(ctx, base, head)
 	if err != nil {
@@ -69,7 +69,7 @@ func (i *Implementer) rebaseOntoTip(ctx context.Context, j *repository.Job, base
 
 // newestAttempt returns the name under which the task's newest commit is kept, and
 // remembers that this process keeps it.
-func (i *Implementer) newestAttempt(j *repository.Job) store.Attempt {
+func (i *Implementer) newestAttempt(j *jobs.Job) store.Attempt {
 	i.recordKept(taskKey{j.Command.To.Project, j.Command.Attempt.Task}, false)
 	a := j.GitAttempt()
 	a.Newest = true
@@ -77,7 +77,7 @@ func (i *Implementer) newestAttempt(j *repository.Job) store.Attempt {
 }
 
 // files returns the paths that differ between two commits.
-func files(ctx context.Context, j *repository.Job, base, head git.OID) ([]string, error) {
+func files(ctx context.Context, j *jobs.Job, base, head git.OID) ([]string, error) {
 	changes, err := j.Store.Changes(ctx, base, head)
-	return repository.Files(changes), err
+	return jobs.Files(changes), err
 }

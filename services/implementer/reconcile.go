@@ -11,13 +11,13 @@ import (
 	"github.com/pfl-forge/pfl-forge/git"
 	"github.com/pfl-forge/pfl-forge/git/objects"
 	"github.com/pfl-forge/pfl-forge/git/store"
-	"github.com/pfl-forge/pfl-forge/repository"
+	"github.com/pfl-forge/pfl-forge/jobs"
 )
 
 // reconcile compares journal and repository at the start: merges on the base branch
 // are reported, because the process that made them may have died before it could, and
 // checkouts and refs of tasks that ended are removed.
-func (i *Implementer) reconcile(ctx context.Context, r *repository.Repository) error {
+func (i *Implementer) reconcile(ctx context.Context, r *jobs.Repository) error {
 	if err := rescueAll(ctx, r); err != nil {
 		return err
 	}
@@ -62,7 +62,7 @@ func (i *Implementer) reconcile(ctx context.Context, r *repository.Repository) e
 
 // forgetHeads deletes the heads of tasks that are not open. An error is only logged:
 // a head that stays costs some time.
-func (i *Implementer) forgetHeads(ctx context.Context, r *repository.Repository, heads []objects.TaskHead, open map[forge.TaskID]bool) {
+func (i *Implementer) forgetHeads(ctx context.Context, r *jobs.Repository, heads []objects.TaskHead, open map[forge.TaskID]bool) {
 	var over []git.Name
 	for _, h := range heads {
 		if !open[forge.TaskID(h.Task)] {
@@ -76,7 +76,7 @@ func (i *Implementer) forgetHeads(ctx context.Context, r *repository.Repository,
 
 // report publishes the merges that are on the base branch. The project ignores those
 // that it knows.
-func (i *Implementer) report(ctx context.Context, r *repository.Repository, list []store.PendingMerge) error {
+func (i *Implementer) report(ctx context.Context, r *jobs.Repository, list []store.PendingMerge) error {
 	if len(list) == 0 {
 		return nil
 	}
@@ -130,7 +130,7 @@ func (i *Implementer) release(ctx context.Context, c live.Control) {
 
 // releaseCommits deletes the heads and pending merges that this process kept of
 // released tasks.
-func (i *Implementer) releaseCommits(ctx context.Context, r *repository.Repository, c live.Control) error {
+func (i *Implementer) releaseCommits(ctx context.Context, r *jobs.Repository, c live.Control) error {
 	var heads, merged []git.Name
 	for _, id := range c.Released {
 		head, merge := i.takeKept(taskKey{c.To.Project, id})
@@ -170,7 +170,7 @@ func (i *Implementer) releaseCommits(ctx context.Context, r *repository.Reposito
 
 // forgetNamesakes deletes merges with the name of a task that was never implemented:
 // they belong to an intent of the same name whose journal is gone.
-func (i *Implementer) forgetNamesakes(ctx context.Context, j *repository.Job) error {
+func (i *Implementer) forgetNamesakes(ctx context.Context, j *jobs.Job) error {
 	if j.Command.Attempt.Number > 1 {
 		return nil
 	}

@@ -17,7 +17,7 @@ import (
 	"github.com/pfl-forge/pfl-forge/git"
 	"github.com/pfl-forge/pfl-forge/git/gittest"
 	"github.com/pfl-forge/pfl-forge/internal/wait"
-	"github.com/pfl-forge/pfl-forge/repository/repotest"
+	"github.com/pfl-forge/pfl-forge/jobs/repotest"
 	"github.com/pfl-forge/pfl-forge/service"
 )
 
@@ -53,7 +53,7 @@ func (w *world) background(do func(context.Context) error) {
 func (w *world) intent(status forge.Status, tasks ...forge.TaskSummary) {
 	w.t.Helper()
 	key := forge.Key{Project: repotest.Project, Intent: "fix"}
-	w.journal(key, forge.Record{Summary: forge.Summary{Key: key, Status: status, Tasks: tasks}})
+	w.journal(key, forge.Record{Summary: forge.Summary{Key: key, Status: status, RunSummary: forge.RunSummary{Tasks: tasks}}})
 }
 
 var (
@@ -170,7 +170,9 @@ func TestWorker(t *testing.T) {
 		r := forge.Result{To: c.To, Attempt: c.Attempt}
 		machine := r.Machine()
 		w.journal(machine, forge.Record{Summary: forge.Summary{
-			Key: machine, Status: forge.StatusExecuting, Open: []forge.Attempt{c.Attempt}, Tasks: []forge.TaskSummary{underWay},
+			Key: machine, Status: forge.StatusExecuting, RunSummary: forge.RunSummary{
+				Open: []forge.Attempt{c.Attempt}, Tasks: []forge.TaskSummary{underWay},
+			},
 		}})
 		w.dispatch(machine, forge.Effects{Commands: []forge.Command{c}})
 		got := wait.For(t, results)

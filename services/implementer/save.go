@@ -11,7 +11,7 @@ import (
 	"github.com/pfl-forge/pfl-forge"
 	"github.com/pfl-forge/pfl-forge/git"
 	"github.com/pfl-forge/pfl-forge/git/store"
-	"github.com/pfl-forge/pfl-forge/repository"
+	"github.com/pfl-forge/pfl-forge/jobs"
 	"github.com/pfl-forge/pfl-forge/service"
 )
 
@@ -110,7 +110,7 @@ func (w *work) save(ctx context.Context) (git.OID, error) {
 
 // rescue keeps the content of a checkout in which an attempt was cut off here, before
 // it is used for something else: another replica may have gone on with the task.
-func rescue(ctx context.Context, r *repository.Repository, task git.Name, n *checkpoint) error {
+func rescue(ctx context.Context, r *jobs.Repository, task git.Name, n *checkpoint) error {
 	if n == nil || n.Ended || n.GivenBack || n.Intent == "" {
 		return nil
 	}
@@ -129,7 +129,7 @@ func rescue(ctx context.Context, r *repository.Repository, task git.Name, n *che
 }
 
 // rescueAll rescues every attempt in which the previous process was cut off.
-func rescueAll(ctx context.Context, r *repository.Repository) error {
+func rescueAll(ctx context.Context, r *jobs.Repository) error {
 	entries, err := os.ReadDir(r.StateDir(""))
 	if err != nil && !errors.Is(err, os.ErrNotExist) {
 		return err

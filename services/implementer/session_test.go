@@ -15,7 +15,7 @@ import (
 	"github.com/pfl-forge/pfl-forge/bus/live"
 	"github.com/pfl-forge/pfl-forge/bus/objects"
 	"github.com/pfl-forge/pfl-forge/git/gittest"
-	"github.com/pfl-forge/pfl-forge/repository/repotest"
+	"github.com/pfl-forge/pfl-forge/jobs/repotest"
 )
 
 // replicas are two implementers, each with its own state and clone, that share an

@@ -10,8 +10,8 @@ import (
 	"github.com/pfl-forge/pfl-forge/bus/bustest"
 	"github.com/pfl-forge/pfl-forge/git/gittest"
 	"github.com/pfl-forge/pfl-forge/internal/wait"
-	"github.com/pfl-forge/pfl-forge/repository"
-	"github.com/pfl-forge/pfl-forge/repository/repotest"
+	"github.com/pfl-forge/pfl-forge/jobs"
+	"github.com/pfl-forge/pfl-forge/jobs/repotest"
 )
 
 const settings = `
@@ -35,7 +35,7 @@ recipes:
 type world struct {
 	t    *testing.T
 	repo gittest.Repo
-	set  *repository.Set
+	set  *jobs.Set
 	bus  *bus.Bus
 	imp  *Implementer
 }
@@ -46,14 +46,14 @@ func newWorld(t *testing.T) *world {
 	return worldOn(t, r, repotest.Local(t, r.Dir), bustest.Start(t))
 }
 
-func worldOn(t *testing.T, r gittest.Repo, set *repository.Set, b *bus.Bus) *world {
+func worldOn(t *testing.T, r gittest.Repo, set *jobs.Set, b *bus.Bus) *world {
 	t.Helper()
 	return &world{t: t, repo: r, set: set, bus: b, imp: New(Config{
 		Repositories: set, Bus: b, Replica: "w1", Log: slog.New(slog.NewTextHandler(t.Output(), nil)),
 	})}
 }
 
-func (w *world) repository() *repository.Repository {
+func (w *world) repository() *jobs.Repository {
 	w.t.Helper()
 	r, err := w.set.Get(repotest.Project)
 	if err != nil {
@@ -69,7 +69,7 @@ func command(step forge.Step, number int) forge.Command {
 	c := forge.Command{
 		To:      forge.Key{Project: repotest.Project, Intent: "fix"},
 		Attempt: forge.Attempt{Task: "fix-001", Step: step, Number: number, Claim: 1},
-		Intent:  forge.Intent{ID: "fix", Project: repotest.Project, Title: "Fix it"},
+		Intent:  forge.Intent{ID: "fix", Project: repotest.Project, Settings: forge.Settings{Title: "Fix it"}},
 		Task:    forge.Task{ID: "fix-001", IntentID: "fix", Title: "Write a file", Attempts: number},
 		Input:   &forge.ImplementInput{},
 	}

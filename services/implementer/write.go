@@ -6,12 +6,12 @@ import (
 	"github.com/pfl-forge/pfl-forge"
 	"github.com/pfl-forge/pfl-forge/agent"
 	"github.com/pfl-forge/pfl-forge/git"
-	"github.com/pfl-forge/pfl-forge/repository"
+	"github.com/pfl-forge/pfl-forge/jobs"
 )
 
 // write carries out a task that contains the text of a file: it calls no agent and
 // needs no checkout. Repeated, it makes the same change.
-func (i *Implementer) write(ctx context.Context, j *repository.Job) error {
+func (i *Implementer) write(ctx context.Context, j *jobs.Job) error {
 	file := j.Command.Task.Write
 	path, err := git.ParsePath(file.Path)
 	if err != nil {

@@ -9,7 +9,7 @@ import (
 	"github.com/pfl-forge/pfl-forge"
 	"github.com/pfl-forge/pfl-forge/agent"
 	"github.com/pfl-forge/pfl-forge/agent/prompt"
-	"github.com/pfl-forge/pfl-forge/repository"
+	"github.com/pfl-forge/pfl-forge/jobs"
 )
 
 //go:embed prompts/abstract.md
@@ -45,7 +45,7 @@ func newAbstractionData(cmd *forge.Command, there []skill) *abstractionData {
 }
 
 // abstract has the agent draft skills from patterns.
-func abstract(ctx context.Context, j *repository.Job) error {
+func abstract(ctx context.Context, j *jobs.Job) error {
 	if err := j.NeedModel(); err != nil {
 		return err
 	}

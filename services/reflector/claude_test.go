@@ -10,7 +10,7 @@ import (
 
 	"github.com/pfl-forge/pfl-forge"
 	"github.com/pfl-forge/pfl-forge/agent/agenttest"
-	"github.com/pfl-forge/pfl-forge/repository/repotest"
+	"github.com/pfl-forge/pfl-forge/jobs/repotest"
 )
 
 type object = map[string]any
@@ -33,7 +33,7 @@ func TestClaudeReflects(t *testing.T) {
 		t.Fatal(got.Failure())
 	}
 	want := &forge.Reflection{
-		Proposals: []forge.Intent{{Title: "One line", Body: "See a.txt:1.", Type: "test", Risk: forge.RiskLow}}, Read: []string{"o1"},
+		Proposals: []forge.Intent{{Settings: forge.Settings{Title: "One line", Body: "See a.txt:1.", Type: "test", Risk: forge.RiskLow}}}, Read: []string{"o1"},
 	}
 	if diff := cmp.Diff(want, forge.As[*forge.Reflection](got.Output)); diff != "" || got.Agent != "claude" || got.Usage.InputTokens == 0 {
 		t.Errorf("%+v\n%s", got, diff)

@@ -16,7 +16,7 @@ import (
 	"github.com/pfl-forge/pfl-forge"
 	"github.com/pfl-forge/pfl-forge/agent"
 	"github.com/pfl-forge/pfl-forge/git/gittest"
-	"github.com/pfl-forge/pfl-forge/repository/repotest"
+	"github.com/pfl-forge/pfl-forge/jobs/repotest"
 	"github.com/pfl-forge/pfl-forge/services/reflector"
 )
 
@@ -44,7 +44,7 @@ func command(step forge.Step) forge.Command {
 	return forge.Command{
 		To:      forge.Key{Project: repotest.Project, Intent: "tidy"},
 		Attempt: forge.Attempt{Step: step, Number: 1, Claim: 1},
-		Intent:  forge.Intent{ID: "tidy", Project: repotest.Project, Title: "Tidy up", Body: "Please."},
+		Intent:  forge.Intent{ID: "tidy", Project: repotest.Project, Settings: forge.Settings{Title: "Tidy up", Body: "Please."}},
 		Session: "00000000-0000-4000-8000-000000000000",
 	}
 }
@@ -85,7 +85,7 @@ func TestReflect(t *testing.T) {
 	want := forge.Result{
 		Agent: "claude", Session: c.Session,
 		Output: &forge.Reflection{
-			Proposals: []forge.Intent{{Title: "Test a", Body: "See a.txt:1.", Type: "test", Risk: forge.RiskLow}},
+			Proposals: []forge.Intent{{Settings: forge.Settings{Title: "Test a", Body: "See a.txt:1.", Type: "test", Risk: forge.RiskLow}}},
 			Read:      []string{"o1", "o2"},
 		},
 		Observations: []forge.Observation{{
@@ -112,8 +112,8 @@ func TestReflectSpellsTitles(t *testing.T) {
 	c.Input = &forge.ReflectInput{Observations: []forge.Observation{{ID: "o1", Content: "A trap."}}}
 	got := do(t, r, c)
 	want := []forge.Intent{
-		{ID: "bian-geng-woshi-su", Title: "変更を試す", Body: "b", Type: "test", Risk: forge.RiskLow},
-		{Title: "🚀", Body: "b", Type: "test", Risk: forge.RiskLow},
+		{ID: "bian-geng-woshi-su", Settings: forge.Settings{Title: "変更を試す", Body: "b", Type: "test", Risk: forge.RiskLow}},
+		{Settings: forge.Settings{Title: "🚀", Body: "b", Type: "test", Risk: forge.RiskLow}},
 	}
 	if diff := cmp.Diff(want, forge.As[*forge.Reflection](got.Output).Proposals); diff != "" {
 		t.Error(diff)

@@ -19,7 +19,9 @@ func hostile(in forge.Input) *forge.Command {
 	return &forge.Command{
 		To: forge.Key{Project: "shop", Intent: "cart"},
 		Intent: forge.Intent{
-			Title: "Find skills" + injection, Body: "Of the cart.\n" + injection,
+			Settings: forge.Settings{
+				Title: "Find skills" + injection, Body: "Of the cart.\n" + injection,
+			},
 		},
 		Instructions: "Be quick." + injection,
 		Input:        in,
@@ -78,7 +80,7 @@ func TestPrompts(t *testing.T) {
 	known := []skill{{Name: "adding" + injection, Description: "When" + injection}, {Name: "bare"}}
 	golden(t, "abstract", abstractPrompt, newAbstractionData(hostile(hostileAbstract()), known))
 	short := &forge.Command{
-		Intent: forge.Intent{Title: "Find skills"},
+		Intent: forge.Intent{Settings: forge.Settings{Title: "Find skills"}},
 		Input:  &forge.AbstractInput{Patterns: []forge.Pattern{{Name: "Keys", Description: "A key is added."}}},
 	}
 	golden(t, "abstract-short", abstractPrompt, newAbstractionData(short, nil))
@@ -86,13 +88,13 @@ func TestPrompts(t *testing.T) {
 	first := forge.GoalContext{
 		Iteration: 1, Criteria: []string{"The report says why"}, Execution: &forge.Execution{Status: forge.ExecutionError, Output: "No access."},
 	}
-	golden(t, "summarize-short", summarizePrompt, &summaryData{Command: &forge.Command{Intent: forge.Intent{Title: "Look"}}, Goal: first})
+	golden(t, "summarize-short", summarizePrompt, &summaryData{Command: &forge.Command{Intent: forge.Intent{Settings: forge.Settings{Title: "Look"}}}, Goal: first})
 }
 
 // iterated is an iteration in which everybody who can write something is hostile.
 func iterated() *summaryData {
 	return &summaryData{
-		Command: &forge.Command{Intent: forge.Intent{Title: "Mend the cart" + injection}},
+		Command: &forge.Command{Intent: forge.Intent{Settings: forge.Settings{Title: "Mend the cart" + injection}}},
 		Verify:  &forge.VerifyReport{Command: "make test", Output: "FAIL cart_test.go:3\n" + injection},
 		Goal: forge.GoalContext{
 			Iteration: 3, Criteria: []string{"It adds up" + injection, "A test shows it"},

@@ -10,14 +10,14 @@ import (
 	"github.com/pfl-forge/pfl-forge/agent"
 	"github.com/pfl-forge/pfl-forge/config"
 	"github.com/pfl-forge/pfl-forge/internal/slug"
-	"github.com/pfl-forge/pfl-forge/repository"
+	"github.com/pfl-forge/pfl-forge/jobs"
 )
 
 // reflect has the agent propose intents. Without a model, or when no model did or
 // noticed anything, it reports everything as read and proposes nothing. If reflection
 // is off it does not even do that: the sender does not know that it is off after a
 // run whose analysis failed.
-func reflect(ctx context.Context, j *repository.Job) error {
+func reflect(ctx context.Context, j *jobs.Job) error {
 	if !j.Config.Reflection.Enabled {
 		j.Result.Output = &forge.Reflection{}
 		return nil

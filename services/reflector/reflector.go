@@ -9,22 +9,22 @@ import (
 
 	"github.com/pfl-forge/pfl-forge"
 	"github.com/pfl-forge/pfl-forge/agent"
-	"github.com/pfl-forge/pfl-forge/repository"
+	"github.com/pfl-forge/pfl-forge/jobs"
 	"github.com/pfl-forge/pfl-forge/service"
 )
 
 // Reflector carries out the steps reflect, abstract and summarize. It is safe for
 // concurrent use.
 type Reflector struct {
-	repos *repository.Set
+	repos *jobs.Set
 }
 
 // New returns a reflector on these repositories.
-func New(repos *repository.Set) *Reflector { return &Reflector{repos: repos} }
+func New(repos *jobs.Set) *Reflector { return &Reflector{repos: repos} }
 
 // Handlers returns the handlers for the worker that is passed to Run.
 func (r *Reflector) Handlers() []service.Handler {
-	do := func(step forge.Step, work func(context.Context, *repository.Job) error) service.Handler {
+	do := func(step forge.Step, work func(context.Context, *jobs.Job) error) service.Handler {
 		return service.Handler{Step: step, Agent: true, Do: func(ctx context.Context, cmd forge.Command, progress service.Progress) forge.Result {
 			return r.repos.Do(ctx, &cmd, progress, work)
 		}}
@@ -38,7 +38,7 @@ func (r *Reflector) Run(ctx context.Context, w *service.Worker) error { return w
 // ask has the command's agent answer in a checkout of the tip of the base branch;
 // prompts gets its directory. An attempt that is repeated begins a new session: none
 // is kept.
-func ask(ctx context.Context, j *repository.Job, call agent.Call, prompts func(dir string) (system, text string, err error)) (agent.Outcome, error) {
+func ask(ctx context.Context, j *jobs.Job, call agent.Call, prompts func(dir string) (system, text string, err error)) (agent.Outcome, error) {
 	view, done, err := j.View(ctx, string(j.Command.Attempt.Step), j.Tip)
 	if err != nil {
 		return agent.Outcome{}, err

@@ -12,7 +12,7 @@ import (
 	"github.com/pfl-forge/pfl-forge/bus/decide"
 	"github.com/pfl-forge/pfl-forge/git/gittest"
 	"github.com/pfl-forge/pfl-forge/internal/wait"
-	"github.com/pfl-forge/pfl-forge/repository/repotest"
+	"github.com/pfl-forge/pfl-forge/jobs/repotest"
 	"github.com/pfl-forge/pfl-forge/service"
 	"github.com/pfl-forge/pfl-forge/services/reflector"
 )
@@ -29,7 +29,7 @@ func TestReflectWithoutAModel(t *testing.T) {
 	}
 	if _, err := b.Journal.Append(t.Context(), key.ProjectKey(), 0, forge.Record{
 		Effects: forge.Effects{Commands: []forge.Command{cmd}},
-		Summary: forge.Summary{Key: key.ProjectKey(), Open: []forge.Attempt{cmd.Attempt}},
+		Summary: forge.Summary{Key: key.ProjectKey(), RunSummary: forge.RunSummary{Open: []forge.Attempt{cmd.Attempt}}},
 	}); err != nil {
 		t.Fatal(err)
 	}

@@ -14,7 +14,7 @@ import (
 	"github.com/pfl-forge/pfl-forge/agent"
 	"github.com/pfl-forge/pfl-forge/agent/prompt"
 	"github.com/pfl-forge/pfl-forge/git"
-	"github.com/pfl-forge/pfl-forge/repository"
+	"github.com/pfl-forge/pfl-forge/jobs"
 )
 
 //go:embed prompts/summarize.md
@@ -35,7 +35,7 @@ type summaryData struct {
 // summarize has the agent sum an iteration up. Without a model, the iteration's own
 // report is the summary. Measured metadata is filled in here, and is never taken from
 // an agent.
-func summarize(ctx context.Context, j *repository.Job) error {
+func summarize(ctx context.Context, j *jobs.Job) error {
 	execution := j.Command.Iteration().Goal.Execution
 	if execution == nil {
 		return agent.Fail(forge.FailInvalidOutput, "goal.execution: is missing; there is nothing to sum up")
@@ -57,7 +57,7 @@ func summarize(ctx context.Context, j *repository.Job) error {
 
 // summarized asks the command's agent, which sees nothing but the prompt. An attempt
 // that is repeated begins a new session.
-func summarized(ctx context.Context, j *repository.Job) (forge.Summarization, error) {
+func summarized(ctx context.Context, j *jobs.Job) (forge.Summarization, error) {
 	files, head, err := changed(ctx, j)
 	if err != nil {
 		return forge.Summarization{}, err
@@ -84,16 +84,16 @@ func summarized(ctx context.Context, j *repository.Job) (forge.Summarization, er
 
 // changed returns the files of the change so far, and its commit, or the tip of the
 // base branch if there is no change.
-func changed(ctx context.Context, j *repository.Job) ([]string, git.OID, error) {
+func changed(ctx context.Context, j *jobs.Job) ([]string, git.OID, error) {
 	t := &j.Command.Task
 	if t.Head == "" || t.Head == t.Base {
 		return nil, j.Tip, nil
 	}
-	base, err := repository.OID("base", t.Base)
+	base, err := jobs.OID("base", t.Base)
 	if err != nil {
 		return nil, "", err
 	}
-	head, err := repository.OID("head", t.Head)
+	head, err := jobs.OID("head", t.Head)
 	if err != nil {
 		return nil, "", err
 	}
@@ -101,14 +101,14 @@ func changed(ctx context.Context, j *repository.Job) ([]string, git.OID, error) 
 		return nil, "", err
 	}
 	changes, err := j.Store.Changes(ctx, base, head)
-	return repository.Files(changes), head, err
+	return jobs.Files(changes), head, err
 }
 
 // line matches the end of a reference, such as :12, :12-20 or #L12.
 var line = regexp.MustCompile(`(:[0-9]+([-:,][0-9]+)*|#L[0-9]+(-L[0-9]+)?)$`)
 
 // exists reports whether a commit has the file of a reference.
-func exists(ctx context.Context, j *repository.Job, commit git.OID, ref string) bool {
+func exists(ctx context.Context, j *jobs.Job, commit git.OID, ref string) bool {
 	p, err := git.ParsePath(line.ReplaceAllString(ref, ""))
 	if err != nil {
 		return false

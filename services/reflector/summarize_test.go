@@ -12,7 +12,7 @@ import (
 	"github.com/pfl-forge/pfl-forge/agent"
 	"github.com/pfl-forge/pfl-forge/agent/agenttest"
 	"github.com/pfl-forge/pfl-forge/git/gittest"
-	"github.com/pfl-forge/pfl-forge/repository/repotest"
+	"github.com/pfl-forge/pfl-forge/jobs/repotest"
 )
 
 // iterated is a command that comes after an iteration, which says that it succeeded.

@@ -9,7 +9,7 @@ import (
 	"github.com/pfl-forge/pfl-forge/git"
 	"github.com/pfl-forge/pfl-forge/git/checkout"
 	"github.com/pfl-forge/pfl-forge/git/objects"
-	"github.com/pfl-forge/pfl-forge/repository"
+	"github.com/pfl-forge/pfl-forge/jobs"
 )
 
 const (
@@ -23,7 +23,7 @@ const (
 
 // look reads the change of a task, and writes what is too large for a prompt into the
 // checkout, for the agent to read there.
-func look(ctx context.Context, j *repository.Job, view *checkout.Checkout, base, head git.OID) (*reviewData, error) {
+func look(ctx context.Context, j *jobs.Job, view *checkout.Checkout, base, head git.OID) (*reviewData, error) {
 	patch, truncated, err := j.Store.Diff(ctx, base, head, maxPatch)
 	if err != nil {
 		return nil, err
@@ -38,10 +38,10 @@ func look(ctx context.Context, j *repository.Job, view *checkout.Checkout, base,
 	}
 	s := show(files)
 	c := newReviewData(j.Command, j.Config.Verify)
-	c.Rules = rules(repository.Files(changed))
+	c.Rules = rules(jobs.Files(changed))
 	c.Diff, c.Parts, c.Binary, c.Index = s.diff, s.parts, s.bare, index(s.parts)
 	if truncated {
-		c.Unshown = unshown(repository.Files(changed), files)
+		c.Unshown = unshown(jobs.Files(changed), files)
 	}
 	if err := c.since(ctx, j, head, changed); err != nil {
 		return nil, err
@@ -59,7 +59,7 @@ func unshown(changed []string, files []filePatch) []string {
 }
 
 // since sets the files that differ from what the last review read.
-func (c *reviewData) since(ctx context.Context, j *repository.Job, head git.OID, changed []objects.FileChange) error {
+func (c *reviewData) since(ctx context.Context, j *jobs.Job, head git.OID, changed []objects.FileChange) error {
 	last, err := git.ParseOID(c.Last())
 	if err != nil || !j.Store.Has(ctx, last) {
 		return nil //nolint:nilerr // then nobody can say
@@ -69,7 +69,7 @@ func (c *reviewData) since(ctx context.Context, j *repository.Job, head git.OID,
 		return err
 	}
 	c.Compared = true
-	files := repository.Files(changed)
+	files := jobs.Files(changed)
 	for _, f := range differ {
 		if _, ok := slices.BinarySearch(files, f.Path); ok {
 			c.Since = append(c.Since, f.Path)

@@ -9,7 +9,7 @@ import (
 
 	"github.com/pfl-forge/pfl-forge/agent/prompt"
 	"github.com/pfl-forge/pfl-forge/git"
-	"github.com/pfl-forge/pfl-forge/repository"
+	"github.com/pfl-forge/pfl-forge/jobs"
 )
 
 // Bounds of the files that a judge is shown beside the change, in bytes.
@@ -31,7 +31,7 @@ type file struct {
 
 // read adds the files that the task or its execution names, except those that the
 // diff has as new: a criterion may be met by something that was there before.
-func (g *judgeData) read(ctx context.Context, j *repository.Job, at git.OID, diff []filePatch) error {
+func (g *judgeData) read(ctx context.Context, j *jobs.Job, at git.OID, diff []filePatch) error {
 	names := slices.Clone(j.Command.Task.RelevantFiles)
 	if g.Claim != nil {
 		names = append(names, g.Claim.Artifacts...)

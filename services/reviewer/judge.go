@@ -7,7 +7,7 @@ import (
 	"github.com/pfl-forge/pfl-forge"
 	"github.com/pfl-forge/pfl-forge/agent"
 	"github.com/pfl-forge/pfl-forge/git"
-	"github.com/pfl-forge/pfl-forge/repository"
+	"github.com/pfl-forge/pfl-forge/jobs"
 	"github.com/pfl-forge/pfl-forge/service"
 )
 
@@ -18,7 +18,7 @@ func (r *Reviewer) judge(ctx context.Context, cmd forge.Command, progress servic
 
 // judge has the intent's agent decide whether each criterion of a goal is met by the
 // head of its task, or by the base branch if nothing was changed.
-func judge(ctx context.Context, j *repository.Job) error {
+func judge(ctx context.Context, j *jobs.Job) error {
 	if err := j.NeedModel(); err != nil {
 		return err
 	}
@@ -55,16 +55,16 @@ func judge(ctx context.Context, j *repository.Job) error {
 }
 
 // reached returns the judge's data, with what the task has changed so far.
-func reached(ctx context.Context, j *repository.Job) (*judgeData, error) {
+func reached(ctx context.Context, j *jobs.Job) (*judgeData, error) {
 	g := newJudgeData(j.Command, j.Config.Verify)
 	if !g.Changed {
 		return g, g.read(ctx, j, j.Tip, nil)
 	}
-	base, err := repository.OID("base", j.Command.Task.Base)
+	base, err := jobs.OID("base", j.Command.Task.Base)
 	if err != nil {
 		return nil, err
 	}
-	head, err := repository.OID("head", j.Command.Task.Head)
+	head, err := jobs.OID("head", j.Command.Task.Head)
 	if err != nil {
 		return nil, err
 	}
@@ -75,7 +75,7 @@ func reached(ctx context.Context, j *repository.Job) (*judgeData, error) {
 }
 
 // look adds as much of the change as fits.
-func (g *judgeData) look(ctx context.Context, j *repository.Job, base, head git.OID) error {
+func (g *judgeData) look(ctx context.Context, j *jobs.Job, base, head git.OID) error {
 	patch, truncated, err := j.Store.Diff(ctx, base, head, maxPatch)
 	if err != nil {
 		return err
@@ -84,7 +84,7 @@ func (g *judgeData) look(ctx context.Context, j *repository.Job, base, head git.
 	if err != nil {
 		return err
 	}
-	paths := repository.Files(changed)
+	paths := jobs.Files(changed)
 	files := split(string(patch))
 	if truncated && len(files) > 0 {
 		files = files[:len(files)-1] // the last one is cut

@@ -27,7 +27,9 @@ func command() *forge.Command {
 	yes := "Both.\n" + injection
 	return &forge.Command{
 		Intent: forge.Intent{
-			Title: "Fix the login", Body: "It fails with an empty password.\nIt must say why.",
+			Settings: forge.Settings{
+				Title: "Fix the login", Body: "It fails with an empty password.\nIt must say why.",
+			},
 			Clarifications: []forge.Clarification{{Question: "Which form?", Answer: &yes}, {Question: "Not answered"}},
 		},
 		Instructions: "Keep the old messages.",
@@ -59,7 +61,7 @@ func TestPrompt(t *testing.T) {
 
 func TestPromptOfALargeChange(t *testing.T) {
 	cmd := &forge.Command{
-		Intent: forge.Intent{Title: "Grow"}, Task: forge.Task{Title: "All of it"},
+		Intent: forge.Intent{Settings: forge.Settings{Title: "Grow"}}, Task: forge.Task{Title: "All of it"},
 		Input: &forge.ReviewInput{Verify: &forge.VerifyReport{
 			Command: "make test", Output: strings.Repeat("ok: "+strings.Repeat("a test that says much ", 40)+"\n", 100) + "FAIL\n",
 		}},
@@ -71,14 +73,14 @@ func TestPromptOfALargeChange(t *testing.T) {
 	prompttest.Golden(t, "large", rendered(t, c))
 
 	s = show(split(small + many(1, 200_000, "go.sum")))
-	c = newReviewData(&forge.Command{Intent: forge.Intent{Title: "Update"}, Task: forge.Task{Title: "Update"}}, nil)
+	c = newReviewData(&forge.Command{Intent: forge.Intent{Settings: forge.Settings{Title: "Update"}}, Task: forge.Task{Title: "Update"}}, nil)
 	c.Diff, c.Parts, c.Index, c.LongList = s.diff, s.parts, index(s.parts), ".forge/change-index.txt"
 	prompttest.Golden(t, "generated", rendered(t, c))
 }
 
 func TestPromptWithoutAChange(t *testing.T) {
 	c := newReviewData(&forge.Command{
-		Intent: forge.Intent{Title: "Nothing"}, Task: forge.Task{Title: "Nothing"},
+		Intent: forge.Intent{Settings: forge.Settings{Title: "Nothing"}}, Task: forge.Task{Title: "Nothing"},
 		Input: &forge.ReviewInput{Verify: &forge.VerifyReport{Passed: true}},
 	}, []string{"make"})
 	c.Compared, c.Earlier = true, []forge.Review{{Head: "0123456789abcdef", Verdict: forge.VerdictApproved}}

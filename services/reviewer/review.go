@@ -8,7 +8,7 @@ import (
 	"github.com/pfl-forge/pfl-forge/agent"
 	"github.com/pfl-forge/pfl-forge/git"
 	"github.com/pfl-forge/pfl-forge/git/checkout"
-	"github.com/pfl-forge/pfl-forge/repository"
+	"github.com/pfl-forge/pfl-forge/jobs"
 	"github.com/pfl-forge/pfl-forge/service"
 )
 
@@ -18,12 +18,12 @@ func (r *Reviewer) review(ctx context.Context, cmd forge.Command, progress servi
 }
 
 // review has the intent's agent give a verdict on the head of the task.
-func review(ctx context.Context, j *repository.Job) error {
-	base, err := repository.OID("base", j.Command.Task.Base)
+func review(ctx context.Context, j *jobs.Job) error {
+	base, err := jobs.OID("base", j.Command.Task.Base)
 	if err != nil {
 		return err
 	}
-	head, err := repository.OID("head", j.Command.Task.Head)
+	head, err := jobs.OID("head", j.Command.Task.Head)
 	if err != nil {
 		return err
 	}
@@ -46,7 +46,7 @@ func review(ctx context.Context, j *repository.Job) error {
 
 // ask makes the call. A review that is repeated begins a new session; a recipe
 // without a check needs no checkout.
-func ask(ctx context.Context, j *repository.Job, base, head git.OID) (agent.Outcome, error) {
+func ask(ctx context.Context, j *jobs.Job, base, head git.OID) (agent.Outcome, error) {
 	// A review that is repeated begins anew: its conversation is not kept.
 	call := agent.Call{Role: agent.RoleReview, Schema: agent.ReviewSchema, Session: agent.Session{ID: j.Command.Session}}
 	recipe, err := j.IsRecipe()
@@ -75,7 +75,7 @@ func ask(ctx context.Context, j *repository.Job, base, head git.OID) (agent.Outc
 
 // describe sets the prompts, and allows turns for reading the parts of a large
 // change.
-func describe(ctx context.Context, j *repository.Job, view *checkout.Checkout, base, head git.OID, call *agent.Call) error {
+func describe(ctx context.Context, j *jobs.Job, view *checkout.Checkout, base, head git.OID, call *agent.Call) error {
 	c, err := look(ctx, j, view, base, head)
 	if err != nil {
 		return err
@@ -92,7 +92,7 @@ func describe(ctx context.Context, j *repository.Job, view *checkout.Checkout, b
 const turns = 100
 
 // checks reports whether the task's recipe has a check to run.
-func checks(j *repository.Job) bool {
+func checks(j *jobs.Job) bool {
 	r, ok := j.Recipe()
 	if t, named := r.Task(j.Command.Task.Name); named && t.Check != "" {
 		return true

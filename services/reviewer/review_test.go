@@ -11,7 +11,7 @@ import (
 	"github.com/pfl-forge/pfl-forge"
 	"github.com/pfl-forge/pfl-forge/agent"
 	"github.com/pfl-forge/pfl-forge/git/gittest"
-	"github.com/pfl-forge/pfl-forge/repository/repotest"
+	"github.com/pfl-forge/pfl-forge/jobs/repotest"
 	"github.com/pfl-forge/pfl-forge/services/reviewer"
 )
 
@@ -45,7 +45,7 @@ func command(r gittest.Repo, recipe, task string) forge.Command {
 	return forge.Command{
 		To:      forge.Key{Project: repotest.Project, Intent: "fix"},
 		Attempt: forge.Attempt{Task: "fix-001", Step: forge.StepReview, Number: 1, Claim: 1},
-		Intent:  forge.Intent{ID: "fix", Project: repotest.Project, Title: "Fix it", Recipe: recipe},
+		Intent:  forge.Intent{ID: "fix", Project: repotest.Project, Settings: forge.Settings{Title: "Fix it", Recipe: recipe}},
 		Task: forge.Task{
 			ID: "fix-001", IntentID: "fix", Title: "A file", Plan: "Write it.", Name: task,
 			Base: string(r.Head("main")), Head: string(r.Head("change")),

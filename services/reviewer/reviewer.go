@@ -6,17 +6,17 @@ import (
 	"context"
 
 	"github.com/pfl-forge/pfl-forge"
-	"github.com/pfl-forge/pfl-forge/repository"
+	"github.com/pfl-forge/pfl-forge/jobs"
 	"github.com/pfl-forge/pfl-forge/service"
 )
 
 // Reviewer carries out the steps review and judge. It is safe for concurrent use.
 type Reviewer struct {
-	repos *repository.Set
+	repos *jobs.Set
 }
 
 // New returns a reviewer on these repositories.
-func New(repos *repository.Set) *Reviewer { return &Reviewer{repos: repos} }
+func New(repos *jobs.Set) *Reviewer { return &Reviewer{repos: repos} }
 
 // Handlers returns the handlers for the worker that is passed to Run.
 func (r *Reviewer) Handlers() []service.Handler {

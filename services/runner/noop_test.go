@@ -74,7 +74,9 @@ func submission(id forge.IntentID) forge.Event {
 	return forge.Event{
 		ID: "submit/" + string(id), To: forge.Key{Project: project, Intent: id},
 		Message: &forge.Submit{Intent: forge.Intent{
-			ID: id, Project: project, Title: string(id), Body: "do it", Source: forge.SourceHuman,
+			ID: id, Project: project, Settings: forge.Settings{
+				Title: string(id), Body: "do it",
+			}, Source: forge.SourceHuman,
 			Origin: forge.Origin{System: "test", EventID: string(id)},
 		}},
 	}

@@ -11,7 +11,7 @@
 //   - obeys nothing that a hostile repository contains, and leaves no process behind.
 //
 // A back end that passes can be used by all services; package
-// repository/backends lists them.
+// jobs/backends lists them.
 package conformance
 
 import (

@@ -35,7 +35,7 @@ func reviewing(b *testing.B) *Intent {
 	policy := forge.DefaultPolicy()
 	policy.MaxReviewRetries = 1 << 40
 	for _, ev := range []forge.Event{
-		{Message: &forge.Submit{Intent: forge.Intent{Title: "t", Body: "b", Source: forge.SourceHuman}}},
+		{Message: &forge.Submit{Intent: forge.Intent{Settings: forge.Settings{Title: "t", Body: "b"}, Source: forge.SourceHuman}}},
 		{Message: &forge.RunAdmitted{Run: 1}},
 		{Message: &forge.Result{
 			Attempt: forge.Attempt{Step: forge.StepAnalyze, Number: 1, Claim: 1},

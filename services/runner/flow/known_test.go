@@ -18,7 +18,7 @@ func TestEveryMessageIsKnown(t *testing.T) {
 	for _, m := range forge.Messages() {
 		key := forge.Key{Project: "p", Intent: "a"}
 		intent, project := flow.NewIntent(key), flow.NewProject(key.ProjectKey())
-		submit := &forge.Submit{Intent: forge.Intent{Title: "t", Body: "b", Source: forge.SourceHuman}}
+		submit := &forge.Submit{Intent: forge.Intent{Settings: forge.Settings{Title: "t", Body: "b"}, Source: forge.SourceHuman}}
 		intent.Step(forge.Event{ID: "1", To: key, At: at, Actor: "me", Message: submit})
 		step := intent.Step
 		if m.To == forge.PartyProject {

@@ -173,7 +173,9 @@ func (p *Project) Pending() forge.Effects {
 func (p *Project) Summary() forge.Summary {
 	paused := p.state.Scheduler.Paused
 	s := forge.Summary{
-		Key: p.key, Idle: p.state.Queue.Current == nil && p.state.Reflection.IsIdle(paused), UpdatedAt: p.state.UpdatedAt,
+		Key: p.key, RunSummary: forge.RunSummary{
+			Idle: p.state.Queue.Current == nil && p.state.Reflection.IsIdle(paused),
+		}, UpdatedAt: p.state.UpdatedAt,
 	}
 	if paused {
 		s.Waiting, s.Activity = forge.WaitingPaused, "paused"

@@ -152,9 +152,16 @@ func (s *script) person(cmd string, id forge.IntentID, arg func(string) string, 
 	switch cmd {
 	case "submit":
 		in := forge.Intent{
-			ID: id, Project: "web", Title: "title of " + string(id), Body: "body", Source: forge.SourceHuman,
-			Recipe: arg("recipe"), Risk: forge.Risk(arg("risk")), Origin: forge.Origin{System: "draft", EventID: arg("event")}, BudgetUSD: usd(arg("budget")),
-			Type: arg("type"), Criteria: words(list("criteria")),
+			ID: id, Project: "web", Settings: forge.Settings{
+				Title:     "title of " + string(id),
+				Body:      "body",
+				Recipe:    arg("recipe"),
+				Risk:      forge.Risk(arg("risk")),
+				BudgetUSD: usd(arg("budget")),
+				Type:      arg("type"),
+				Criteria:  words(list("criteria")),
+			}, Source: forge.SourceHuman,
+			Origin: forge.Origin{System: "draft", EventID: arg("event")},
 		}
 		if v := arg("most"); v != "" {
 			most, _ := strconv.Atoi(v)

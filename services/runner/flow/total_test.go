@@ -58,8 +58,13 @@ func anyEvent(rng *rand.Rand, s *Intent, l *Project) forge.Event {
 	switch rng.IntN(29) {
 	case 0:
 		return forge.Event{Message: &forge.Submit{Intent: forge.Intent{
-			Title: "t", Body: "b", Source: forge.SourceHuman, Risk: forge.Risk(word), Type: []string{"", "", "audit", "skill_extraction"}[rng.IntN(4)],
-			Criteria: []string{"one", "two"}[:rng.IntN(3)],
+			Settings: forge.Settings{
+				Title:    "t",
+				Body:     "b",
+				Risk:     forge.Risk(word),
+				Type:     []string{"", "", "audit", "skill_extraction"}[rng.IntN(4)],
+				Criteria: []string{"one", "two"}[:rng.IntN(3)],
+			}, Source: forge.SourceHuman,
 		}}}
 	case 1:
 		return forge.Event{Message: &forge.Edit{Title: &word, Body: &word}}
@@ -243,7 +248,7 @@ func anyResult(rng *rand.Rand, s *Intent, l *Project, task forge.TaskID, word st
 	case forge.StepIntake, forge.StepExecute, forge.StepSummarize, forge.StepJudge:
 		anyProgress(rng, s, r, word)
 	case forge.StepReflect:
-		r.Output = &forge.Reflection{Read: []string{"a/1"}, Proposals: []forge.Intent{{Title: "fix " + word, Body: "b"}, {Title: "fix"}}[:rng.IntN(3)]}
+		r.Output = &forge.Reflection{Read: []string{"a/1"}, Proposals: []forge.Intent{{Settings: forge.Settings{Title: "fix " + word, Body: "b"}}, {Settings: forge.Settings{Title: "fix"}}}[:rng.IntN(3)]}
 	}
 	return r
 }

@@ -19,12 +19,18 @@ func (s *Intent) Summary() forge.Summary {
 	in := &s.Intent
 	sum := forge.Summary{
 		Key: s.key, Title: in.Title, Type: in.Type, Status: in.Status, Risk: in.Risk,
-		Source: in.Source, Attributes: in.Attributes, Run: s.Run, Reason: s.Reason, Plan: s.Plan.Gate.Hash,
-		Open: s.Dispatch.Outbox.Attempts(), Idle: s.Dispatch.Outbox.Idle(), Usage: s.History.Usage,
+		Source: in.Source, Attributes: in.Attributes, RunSummary: forge.RunSummary{
+			Run:       s.Run,
+			Open:      s.Dispatch.Outbox.Attempts(),
+			Idle:      s.Dispatch.Outbox.Idle(),
+			Goal:      s.Goal.Summary(in, s.goalTask(), s.Phase == control.Closed),
+			TaskCount: len(s.Tasks.Tasks),
+			TasksDone: s.Tasks.Done(),
+		}, Reason: s.Reason, Plan: s.Plan.Gate.Hash,
+		Usage:     s.History.Usage,
 		CreatedAt: in.CreatedAt, UpdatedAt: s.Updated,
 		Parent: in.Parent, Requester: cmp.Or(in.Origin.Actor, in.Origin.System), Approver: s.Plan.Gate.Approver,
-		Children: s.Plan.Children.Summaries(), Goal: s.Goal.Summary(in, s.goalTask(), s.Phase == control.Closed),
-		TaskCount: len(s.Tasks.Tasks), TasksDone: s.Tasks.Done(),
+		Children: s.Plan.Children.Summaries(),
 	}
 	sum.Waiting, sum.Activity = view{s}.waiting()
 	if sum.Waiting == forge.WaitingPaused {

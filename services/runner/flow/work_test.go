@@ -123,7 +123,9 @@ func (s *script) answer(t *testing.T, r *forge.Result, c forge.Command, d *datad
 		r.Output = out
 		for _, title := range list("proposes") {
 			out.Proposals = append(out.Proposals, forge.Intent{
-				ID: forge.IntentID(arg("spelled")), Title: strings.ReplaceAll(title, "-", " "), Body: "body", Type: "fix", Risk: forge.Risk(arg("risk")),
+				ID: forge.IntentID(arg("spelled")), Settings: forge.Settings{
+					Title: strings.ReplaceAll(title, "-", " "), Body: "body", Type: "fix", Risk: forge.Risk(arg("risk")),
+				},
 			})
 		}
 		for _, o := range c.Reflect().Observations {

@@ -45,7 +45,9 @@ func (w *world) submit() bool {
 	id := p.ids[p.submitted]
 	p.submitted++
 	in := forge.Intent{
-		ID: id, Project: project, Title: "title of " + string(id), Body: "b", Source: forge.SourceHuman,
+		ID: id, Project: project, Settings: forge.Settings{
+			Title: "title of " + string(id), Body: "b",
+		}, Source: forge.SourceHuman,
 		Origin: forge.Origin{System: "draft", EventID: string(id)},
 	}
 	if w.rng.IntN(12) == 0 {

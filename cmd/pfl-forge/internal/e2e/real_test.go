@@ -33,7 +33,7 @@ func TestOwnRepository(t *testing.T) {
 	t.Parallel()
 	r := cloneSelf(t)
 	if !testsize.Full() { // a tenth of it is enough to see that it works
-		r.git("rm", "-rq", "agent", "bus", "cmd", "natsd", "notify", "proto", "repository", "service", "services", "workspace")
+		r.git("rm", "-rq", "agent", "bus", "cmd", "natsd", "notify", "proto", "jobs", "service", "services", "forgedir")
 		r.write("go.work", "go 1.26.0\n\nuse .\n")
 	}
 	r.write("pfl-forge.yaml", realRecipes)
@@ -71,7 +71,7 @@ func TestOwnRepository(t *testing.T) {
 	for _, line := range testsize.First(1, []string{
 		"go test .",
 		"go build work",
-		"go vet . ./config ./git ./workspace",
+		"go vet . ./config ./git ./forgedir",
 		"go test . ./config ./internal/strictyaml ./internal/term ./services/runner/flow",
 	}) {
 		sh(r, line)

@@ -11,7 +11,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/pfl-forge/pfl-forge/workspace/schematest"
+	"github.com/pfl-forge/pfl-forge/forgedir/schematest"
 )
 
 // repo is a person's repository.

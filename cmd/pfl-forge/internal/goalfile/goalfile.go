@@ -151,7 +151,12 @@ func clean(p *string) string {
 // validate returns the first thing that no intent may hold.
 func validate(g *Goal) *forge.FieldError {
 	i := forge.Intent{
-		Project: "p", ID: "i", Title: "t", Body: g.Task, Source: forge.SourceHuman, Criteria: g.Criteria, Goal: &g.Options,
+		Project: "p", ID: "i", Settings: forge.Settings{
+			Title:    "t",
+			Body:     g.Task,
+			Criteria: g.Criteria,
+			Goal:     &g.Options,
+		}, Source: forge.SourceHuman,
 	}
 	return i.Validate()
 }

@@ -55,7 +55,7 @@ func TestOver(t *testing.T) {
 		if got := Over(&forge.Summary{Status: status}); got != want {
 			t.Errorf("%s: %v, want %v", status, got, want)
 		}
-		if Over(&forge.Summary{Status: status, Open: []forge.Attempt{{Step: forge.StepReflect}}}) {
+		if Over(&forge.Summary{Status: status, RunSummary: forge.RunSummary{Open: []forge.Attempt{{Step: forge.StepReflect}}}}) {
 			t.Errorf("%s: over, although an attempt is open", status)
 		}
 	}

@@ -12,10 +12,10 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/pfl-forge/pfl-forge"
+	"github.com/pfl-forge/pfl-forge/forgedir"
+	"github.com/pfl-forge/pfl-forge/forgedir/schematest"
 	"github.com/pfl-forge/pfl-forge/internal/testsize"
 	"github.com/pfl-forge/pfl-forge/internal/wait"
-	"github.com/pfl-forge/pfl-forge/workspace"
-	"github.com/pfl-forge/pfl-forge/workspace/schematest"
 )
 
 var (
@@ -124,7 +124,7 @@ func agree(t *testing.T, repo *Repository) {
 	}
 	defer s.Close(t.Context())
 	fresh := t.TempDir()
-	files, err := workspace.Open(fresh, workspace.Options{Project: repo.Project})
+	files, err := forgedir.Open(fresh, forgedir.Options{Project: repo.Project})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -156,7 +156,7 @@ func projected(t *testing.T, root string) map[string]string {
 	t.Helper()
 	files := map[string]string{}
 	for _, pattern := range []string{"intents/*", "work/*", "reviews/*", "reports/*", "knowledge/history/*", "*.yaml", "cache/staging/*"} {
-		names, err := filepath.Glob(filepath.Join(root, workspace.Dir, pattern))
+		names, err := filepath.Glob(filepath.Join(root, forgedir.Dir, pattern))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -178,7 +178,7 @@ func projected(t *testing.T, root string) map[string]string {
 
 // ended reports whether some intent is told of as history.
 func (p *person) ended() bool {
-	list, _ := filepath.Glob(filepath.Join(p.repo.Root, workspace.Dir, "knowledge", "history", "*"))
+	list, _ := filepath.Glob(filepath.Join(p.repo.Root, forgedir.Dir, "knowledge", "history", "*"))
 	return len(list) > 0
 }
 

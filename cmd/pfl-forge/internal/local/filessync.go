@@ -13,9 +13,9 @@ import (
 	"github.com/pfl-forge/pfl-forge"
 	"github.com/pfl-forge/pfl-forge/bus"
 	"github.com/pfl-forge/pfl-forge/bus/requests"
+	"github.com/pfl-forge/pfl-forge/forgedir"
 	"github.com/pfl-forge/pfl-forge/git"
 	"github.com/pfl-forge/pfl-forge/services/runner/machine"
-	"github.com/pfl-forge/pfl-forge/workspace"
 )
 
 // rulingTimeout bounds how long a runner may take to decide on an event of a file.
@@ -24,7 +24,7 @@ const rulingTimeout = 10 * time.Second
 // filesSync turns a person's files into events and decisions into files. It is not
 // safe for concurrent use.
 type filesSync struct {
-	files *workspace.Workspace
+	files *forgedir.Workspace
 	bus   *bus.Bus
 	repo  *Repository
 	log   *slog.Logger
@@ -39,7 +39,7 @@ type filesSync struct {
 // openFilesSync opens the .forge folder, with the problems that other processes
 // found.
 func openFilesSync(b *bus.Bus, repo *Repository, log *slog.Logger) (*filesSync, error) {
-	files, err := workspace.Open(repo.Root, workspace.Options{Project: repo.Project, Actor: repo.Actor, Log: log})
+	files, err := forgedir.Open(repo.Root, forgedir.Options{Project: repo.Project, Actor: repo.Actor, Log: log})
 	if err != nil {
 		return nil, err
 	}
@@ -87,9 +87,9 @@ func (d *filesSync) drafts(ctx context.Context, known func() map[forge.IntentID]
 		return 0, err
 	}
 	if len(inputs) > 0 {
-		var wrong, more []workspace.Problem
+		var wrong, more []forgedir.Problem
 		inputs, wrong = d.withNames(ctx, inputs)
-		inputs, more = workspace.CheckDependencies(inputs, known())
+		inputs, more = forgedir.CheckDependencies(inputs, known())
 		found = slices.Concat(found, wrong, more)
 	}
 	submitted := 0
@@ -109,7 +109,7 @@ func (d *filesSync) drafts(ctx context.Context, known func() map[forge.IntentID]
 
 // submit has the events of a file decided: all of them, or, if one of them would be
 // refused, none. It returns the problems.
-func (d *filesSync) submit(ctx context.Context, in workspace.Input) ([]workspace.Problem, error) {
+func (d *filesSync) submit(ctx context.Context, in forgedir.Input) ([]forgedir.Problem, error) {
 	if len(in.Events) > 1 {
 		n, refusal, err := d.rehearse(ctx, in)
 		if err != nil {
@@ -136,7 +136,7 @@ func (d *filesSync) submit(ctx context.Context, in workspace.Input) ([]workspace
 
 // rehearse applies the events of a file to a copy of the intent. It returns how many
 // of them are needed, or which one is refused, and why.
-func (d *filesSync) rehearse(ctx context.Context, in workspace.Input) (int, *forge.Ruling, error) {
+func (d *filesSync) rehearse(ctx context.Context, in forgedir.Input) (int, *forge.Ruling, error) {
 	key := d.key(in.Intent)
 	records, _, err := d.bus.Journal.Load(ctx, key)
 	if err != nil {

@@ -8,8 +8,8 @@ import (
 	"github.com/pfl-forge/pfl-forge"
 	"github.com/pfl-forge/pfl-forge/bus"
 	"github.com/pfl-forge/pfl-forge/bus/journal"
+	"github.com/pfl-forge/pfl-forge/forgedir"
 	"github.com/pfl-forge/pfl-forge/services/runner/machine"
-	"github.com/pfl-forge/pfl-forge/workspace"
 )
 
 // Observer receives events while they happen. Its methods may be called concurrently,
@@ -30,7 +30,7 @@ type Observer interface {
 type Outcome struct {
 	Intents []forge.Summary
 	// Problems are those of a person's files.
-	Problems []workspace.Problem
+	Problems []forgedir.Problem
 	// Interrupted says that the context ended before the work did.
 	Interrupted bool
 	// Joined says that the run is another process's, and goes on.
@@ -92,8 +92,8 @@ func (w *watch) run(ctx context.Context) error {
 }
 
 // damage says that records of a machine are missing, and what to do.
-func damage(key forge.Key) workspace.Problem {
-	return workspace.Problem{
+func damage(key forge.Key) forgedir.Problem {
+	return forgedir.Problem{
 		Path: storeDir, Field: key.String(), Reason: machine.ErrDamaged.Error(),
 		Hint: "without a backup, move " + storeDir + " away and create the unfinished intents again",
 	}

@@ -15,7 +15,7 @@ import (
 	"testing"
 
 	"github.com/pfl-forge/pfl-forge"
-	"github.com/pfl-forge/pfl-forge/workspace"
+	"github.com/pfl-forge/pfl-forge/forgedir"
 )
 
 // journaled observes a run and remembers which marks came into the log.
@@ -181,7 +181,7 @@ type scribbled struct{ rel, mark string }
 func (p *person) look() bool {
 	list, err := p.repo.Problems()
 	p.must(err)
-	problems := map[string]workspace.Problem{}
+	problems := map[string]forgedir.Problem{}
 	for _, x := range list {
 		problems[strings.TrimPrefix(x.Path, ".forge/")] = x
 	}
@@ -217,7 +217,7 @@ func (p *person) takenBack() bool {
 
 // partial reports whether a problem may be that of a part of a text, read while the
 // rest was still being written.
-func partial(p workspace.Problem) bool {
+func partial(p forgedir.Problem) bool {
 	return strings.HasPrefix(p.Hint, "mend it") || strings.HasPrefix(p.Hint, "if it is not") || p.Hint == "resolve the conflict and remove the markers"
 }
 

@@ -11,32 +11,32 @@ import (
 	"slices"
 
 	"github.com/pfl-forge/pfl-forge"
-	"github.com/pfl-forge/pfl-forge/workspace"
+	"github.com/pfl-forge/pfl-forge/forgedir"
 )
 
 // problemsFile has the problems of a person's files, for other processes. It exists
 // only while there are some.
 const problemsFile = ".forge/problems.json"
 
-var draftsDir = filepath.Join(workspace.Dir, "intent-drafts")
+var draftsDir = filepath.Join(forgedir.Dir, "intent-drafts")
 
 // problems are those of a person's files, by the purpose for which the files were
 // read.
 type problems struct {
-	drafts, edits, state []workspace.Problem
-	kept                 map[forge.IntentID][]workspace.Problem
+	drafts, edits, state []forgedir.Problem
+	kept                 map[forge.IntentID][]forgedir.Problem
 	written              []byte
 }
 
 // record sets the problems that were found while the files of an intent were written.
-func (p *problems) record(id forge.IntentID, found []workspace.Problem) {
+func (p *problems) record(id forge.IntentID, found []forgedir.Problem) {
 	if p.kept == nil {
-		p.kept = map[forge.IntentID][]workspace.Problem{}
+		p.kept = map[forge.IntentID][]forgedir.Problem{}
 	}
 	p.kept[id] = found
 }
 
-func (p *problems) all() []workspace.Problem {
+func (p *problems) all() []forgedir.Problem {
 	list := slices.Concat(p.drafts, p.edits, p.state)
 	for _, id := range slices.Sorted(maps.Keys(p.kept)) {
 		list = append(list, p.kept[id]...)
@@ -67,7 +67,7 @@ func (d *filesSync) writeProblems() error {
 }
 
 // Problems returns the problems of a person's files, as of when they were last read.
-func (r *Repository) Problems() ([]workspace.Problem, error) {
+func (r *Repository) Problems() ([]forgedir.Problem, error) {
 	text, err := os.ReadFile(filepath.Join(r.Root, problemsFile))
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
@@ -75,7 +75,7 @@ func (r *Repository) Problems() ([]workspace.Problem, error) {
 	if err != nil {
 		return nil, err
 	}
-	var list []workspace.Problem
+	var list []forgedir.Problem
 	return list, json.Unmarshal(text, &list)
 }
 
@@ -98,7 +98,7 @@ func (r *Repository) knownProblems() problems {
 // Forgotten reports whether there are intent files although the store has no intent,
 // because the store was removed.
 func (r *Repository) Forgotten() bool {
-	list, err := filepath.Glob(filepath.Join(r.Root, workspace.Dir, "intents", "*.yaml"))
+	list, err := filepath.Glob(filepath.Join(r.Root, forgedir.Dir, "intents", "*.yaml"))
 	return err == nil && len(list) > 0
 }
 

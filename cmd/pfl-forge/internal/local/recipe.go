@@ -9,7 +9,7 @@ import (
 
 	"github.com/pfl-forge/pfl-forge"
 	"github.com/pfl-forge/pfl-forge/config"
-	"github.com/pfl-forge/pfl-forge/workspace"
+	"github.com/pfl-forge/pfl-forge/forgedir"
 )
 
 // CheckNames makes sure that the agent and the recipe of an intent, if it names one,
@@ -42,8 +42,8 @@ func CheckNames(cfg *config.Project, i *forge.Intent) error {
 // withNames returns the inputs whose agents and recipes exist on the base branch, and
 // the problems of the others. If the branch cannot be read, the analysis finds the
 // problems.
-func (d *filesSync) withNames(ctx context.Context, inputs []workspace.Input) ([]workspace.Input, []workspace.Problem) {
-	names := func(in workspace.Input) bool {
+func (d *filesSync) withNames(ctx context.Context, inputs []forgedir.Input) ([]forgedir.Input, []forgedir.Problem) {
+	names := func(in forgedir.Input) bool {
 		return in.Draft() != nil && (in.Draft().Recipe != "" || in.Draft().Agent != "")
 	}
 	if d.branch == "" || !slices.ContainsFunc(inputs, names) {
@@ -58,11 +58,11 @@ func (d *filesSync) withNames(ctx context.Context, inputs []workspace.Input) ([]
 
 // CheckAllNames returns the inputs whose agents and recipes exist, and the problems
 // of the others.
-func CheckAllNames(cfg *config.Project, inputs []workspace.Input) (good []workspace.Input, bad []workspace.Problem) {
+func CheckAllNames(cfg *config.Project, inputs []forgedir.Input) (good []forgedir.Input, bad []forgedir.Problem) {
 	for _, in := range inputs {
 		if draft := in.Draft(); draft != nil {
 			if wrong, ok := errors.AsType[*forge.FieldError](CheckNames(cfg, draft)); ok {
-				bad = append(bad, workspace.Problem{Path: in.Path, Field: wrong.Field, Reason: wrong.Reason})
+				bad = append(bad, forgedir.Problem{Path: in.Path, Field: wrong.Field, Reason: wrong.Reason})
 				continue
 			}
 		}

@@ -11,10 +11,10 @@ import (
 
 	"github.com/pfl-forge/pfl-forge"
 	"github.com/pfl-forge/pfl-forge/config"
+	"github.com/pfl-forge/pfl-forge/forgedir"
 	"github.com/pfl-forge/pfl-forge/git"
 	"github.com/pfl-forge/pfl-forge/git/store"
 	"github.com/pfl-forge/pfl-forge/internal/slug"
-	"github.com/pfl-forge/pfl-forge/workspace"
 )
 
 // maxConfig bounds pfl-forge.yaml, in bytes.
@@ -117,11 +117,11 @@ func (r *Repository) base(ctx context.Context, branch git.Branch) (*Base, error)
 // ReadDrafts returns the drafts that a run would submit, and the problems of the
 // others. known are the intents that exist. No other process may be working in the
 // repository.
-func (r *Repository) ReadDrafts(ctx context.Context, known map[forge.IntentID][]forge.IntentID) ([]workspace.Input, []workspace.Problem, error) {
-	if _, err := os.Lstat(filepath.Join(r.Root, workspace.Dir)); errors.Is(err, fs.ErrNotExist) {
+func (r *Repository) ReadDrafts(ctx context.Context, known map[forge.IntentID][]forge.IntentID) ([]forgedir.Input, []forgedir.Problem, error) {
+	if _, err := os.Lstat(filepath.Join(r.Root, forgedir.Dir)); errors.Is(err, fs.ErrNotExist) {
 		return nil, nil, nil
 	}
-	files, err := workspace.Open(r.Root, workspace.Options{Project: r.Project, Actor: r.Actor})
+	files, err := forgedir.Open(r.Root, forgedir.Options{Project: r.Project, Actor: r.Actor})
 	if err != nil {
 		return nil, nil, err
 	}
@@ -129,6 +129,6 @@ func (r *Repository) ReadDrafts(ctx context.Context, known map[forge.IntentID][]
 	if err := errors.Join(err, files.Close()); err != nil {
 		return nil, nil, err
 	}
-	inputs, more := workspace.CheckDependencies(inputs, known)
+	inputs, more := forgedir.CheckDependencies(inputs, known)
 	return inputs, append(problems, more...), nil
 }

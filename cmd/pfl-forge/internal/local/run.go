@@ -10,9 +10,9 @@ import (
 
 	"github.com/pfl-forge/pfl-forge"
 	"github.com/pfl-forge/pfl-forge/bus/requests"
+	"github.com/pfl-forge/pfl-forge/forgedir"
 	"github.com/pfl-forge/pfl-forge/notify"
 	"github.com/pfl-forge/pfl-forge/services/runner"
-	"github.com/pfl-forge/pfl-forge/workspace"
 )
 
 const (
@@ -74,7 +74,7 @@ type activeRun struct {
 	parts      sync.WaitGroup
 	// written counts the records that state.yaml shows.
 	written int
-	noticed map[workspace.Problem]bool
+	noticed map[forgedir.Problem]bool
 }
 
 func (r *activeRun) run(ctx context.Context) (*Outcome, error) {
@@ -203,7 +203,7 @@ func (r *activeRun) syncFiles(ctx context.Context) (int, error) {
 
 // noticeProblems reports the problems of a person's files, each once.
 func (r *activeRun) noticeProblems() {
-	now := map[workspace.Problem]bool{}
+	now := map[forgedir.Problem]bool{}
 	for _, p := range r.files.found.all() {
 		now[p] = true
 		if !r.noticed[p] {

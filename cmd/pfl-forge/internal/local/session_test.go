@@ -67,8 +67,11 @@ func gitIn(t *testing.T, dir string, args ...string) string {
 func submission(repo *Repository, id forge.IntentID, recipe string) forge.Event {
 	return forge.Event{ID: "submit-" + string(id), To: forge.Key{Project: repo.Project, Intent: id}, Message: &forge.Submit{
 		Intent: forge.Intent{
-			Title: "Title", Body: "Body", Source: forge.SourceHuman, Recipe: recipe,
-			Origin: forge.Origin{System: "test", EventID: string(id)},
+			Settings: forge.Settings{
+				Title:  "Title",
+				Body:   "Body",
+				Recipe: recipe,
+			}, Source: forge.SourceHuman, Origin: forge.Origin{System: "test", EventID: string(id)},
 		},
 	}}
 }

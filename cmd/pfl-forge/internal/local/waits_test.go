@@ -24,12 +24,12 @@ func TestWaits(t *testing.T) {
 	implement := forge.Attempt{Task: "one-001", Step: forge.StepImplement, Number: 1, Claim: 1}
 	reflect := forge.Attempt{Step: forge.StepReflect, Number: 1, Claim: 1}
 	working := []forge.Summary{
-		{Key: one, Status: forge.StatusExecuting, Open: []forge.Attempt{implement}},
-		{Key: forge.Key{Project: "shop", Intent: "two"}, Activity: "waits for one"},
+		{Key: one, Status: forge.StatusExecuting, RunSummary: forge.RunSummary{Open: []forge.Attempt{implement}}},
+		{Key: forge.Key{Project: "shop", Intent: "two"}, RunSummary: forge.RunSummary{Activity: "waits for one"}},
 	}
 	reflecting := []forge.Summary{
-		{Key: one, Status: forge.StatusDone, Idle: true},
-		{Key: one.ProjectKey(), Activity: "reflecting on one", Open: []forge.Attempt{reflect}},
+		{Key: one, Status: forge.StatusDone, RunSummary: forge.RunSummary{Idle: true}},
+		{Key: one.ProjectKey(), RunSummary: forge.RunSummary{Activity: "reflecting on one", Open: []forge.Attempt{reflect}}},
 	}
 	later := time.Now().Add(time.Hour)
 

@@ -27,7 +27,7 @@ func TestLines(t *testing.T) {
 		want  Line
 	}{
 		"submitted": {
-			forge.Event{To: key, Message: &forge.Submit{Intent: forge.Intent{Title: "A\ntitle\x1b[0m"}}},
+			forge.Event{To: key, Message: &forge.Submit{Intent: forge.Intent{Settings: forge.Settings{Title: "A\ntitle\x1b[0m"}}}},
 			Line{Who: "fix", Text: "submitted: A title"},
 		},
 		"approved": {forge.Event{To: key, Actor: "Ada", Message: &forge.Approve{}}, Line{Who: "fix", Text: "approved by Ada"}},
@@ -168,8 +168,8 @@ func TestLinesOfTurns(t *testing.T) {
 	for want, after := range map[string]forge.Summary{
 		"done ($1.00)":                   {Status: forge.StatusDone, Usage: forge.Usage{CostUSD: 1}},
 		"blocked: a task failed":         {Status: forge.StatusBlocked, Waiting: forge.WaitingFailed, Reason: "a task failed"},
-		"needs your approval: high risk": {Status: forge.StatusProposed, Waiting: forge.WaitingApproval, Activity: "needs your approval", Reason: "high risk"},
-		"waits for other":                {Status: forge.StatusProposed, Activity: "waits for other"},
+		"needs your approval: high risk": {Status: forge.StatusProposed, Waiting: forge.WaitingApproval, RunSummary: forge.RunSummary{Activity: "needs your approval"}, Reason: "high risk"},
+		"waits for other":                {Status: forge.StatusProposed, RunSummary: forge.RunSummary{Activity: "waits for other"}},
 	} {
 		after.Key = key
 		got := Lines(&forge.Summary{Key: key, Status: forge.StatusProposed}, &after, &forge.Record{})

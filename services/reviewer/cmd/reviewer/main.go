@@ -5,7 +5,7 @@ import (
 	"context"
 	"errors"
 
-	"github.com/pfl-forge/pfl-forge/repository/backends"
+	"github.com/pfl-forge/pfl-forge/jobs/backends"
 	"github.com/pfl-forge/pfl-forge/service"
 	"github.com/pfl-forge/pfl-forge/services/reviewer"
 )

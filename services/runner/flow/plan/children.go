@@ -103,9 +103,15 @@ func (p *Parent) names(plans []forge.ChildPlan) ([]string, map[string]forge.Inte
 func (p *Parent) child(id forge.IntentID, c *forge.ChildPlan) forge.Intent {
 	in := p.Intent
 	return forge.Intent{
-		ID: id, Project: in.Project, Title: c.Title, Body: c.Body, Type: c.Type, Source: in.Source, Risk: c.Risk,
-		Parent: in.ID, Depth: in.Depth + 1, Generation: in.Generation,
-		Labels: in.Labels, Attributes: in.Attributes, Agent: in.Agent,
+		ID: id, Project: in.Project, Settings: forge.Settings{
+			Title:      c.Title,
+			Body:       c.Body,
+			Type:       c.Type,
+			Risk:       c.Risk,
+			Labels:     in.Labels,
+			Attributes: in.Attributes,
+			Agent:      in.Agent,
+		}, Source: in.Source, Parent: in.ID, Depth: in.Depth + 1, Generation: in.Generation,
 		Origin: forge.Origin{System: in.Origin.System, EventID: "part/" + string(id), Actor: in.Origin.Actor},
 	}
 }

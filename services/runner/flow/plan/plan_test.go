@@ -10,7 +10,7 @@ import (
 
 // Each answer of a step before the tasks leads to one of a few outcomes.
 func TestOutcomes(t *testing.T) {
-	p := &Parent{Intent: &forge.Intent{ID: "a", Project: "p", Title: "t", Body: "b", Source: forge.SourceHuman}, Number: 1, MaxDepth: 1}
+	p := &Parent{Intent: &forge.Intent{ID: "a", Project: "p", Settings: forge.Settings{Title: "t", Body: "b"}, Source: forge.SourceHuman}, Number: 1, MaxDepth: 1}
 	deep := &Parent{Intent: &forge.Intent{ID: "a", Depth: 1}, Number: 1, MaxDepth: 1}
 	analyzed := func(p *Parent, a forge.Analysis) Outcome { return Analyzed(p, forge.StepAnalyze, &a) }
 	child := forge.ChildPlan{Name: "x", Title: "t", Body: "b"}
@@ -87,12 +87,12 @@ func TestNeedsApproval(t *testing.T) {
 		reworded string
 		want     bool
 	}{
-		{name: "a person's, at low risk", in: forge.Intent{Source: forge.SourceHuman, Risk: forge.RiskLow}},
-		{name: "a person's, at some risk", in: forge.Intent{Source: forge.SourceHuman, Risk: forge.RiskMed}, want: true},
-		{name: "a system's", in: forge.Intent{Source: forge.SourceSystem, Risk: forge.RiskLow, Origin: forge.Origin{System: "ci"}}, want: true},
-		{name: "a trusted system's", in: forge.Intent{Source: forge.SourceSystem, Risk: forge.RiskLow, Origin: forge.Origin{System: "trusted"}}},
-		{name: "a child of an approved one", in: forge.Intent{Source: forge.SourceSystem, Risk: forge.RiskLow}, vouched: true},
-		{name: "a goal in other words", in: forge.Intent{Source: forge.SourceHuman, Risk: forge.RiskLow}, reworded: "it is fast", want: true},
+		{name: "a person's, at low risk", in: forge.Intent{Source: forge.SourceHuman, Settings: forge.Settings{Risk: forge.RiskLow}}},
+		{name: "a person's, at some risk", in: forge.Intent{Source: forge.SourceHuman, Settings: forge.Settings{Risk: forge.RiskMed}}, want: true},
+		{name: "a system's", in: forge.Intent{Source: forge.SourceSystem, Settings: forge.Settings{Risk: forge.RiskLow}, Origin: forge.Origin{System: "ci"}}, want: true},
+		{name: "a trusted system's", in: forge.Intent{Source: forge.SourceSystem, Settings: forge.Settings{Risk: forge.RiskLow}, Origin: forge.Origin{System: "trusted"}}},
+		{name: "a child of an approved one", in: forge.Intent{Source: forge.SourceSystem, Settings: forge.Settings{Risk: forge.RiskLow}}, vouched: true},
+		{name: "a goal in other words", in: forge.Intent{Source: forge.SourceHuman, Settings: forge.Settings{Risk: forge.RiskLow}}, reworded: "it is fast", want: true},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			g := Gate{Vouched: test.vouched}

@@ -54,7 +54,7 @@ func reflect(t *testing.T, s *reflection.State, at time.Time, read []string, tit
 	r := s.Start(0, surroundings(at))
 	answer := &forge.Reflection{Read: read}
 	for _, title := range titles {
-		answer.Proposals = append(answer.Proposals, forge.Intent{Title: title, Body: "body", Type: "fix", Risk: forge.RiskLow})
+		answer.Proposals = append(answer.Proposals, forge.Intent{Settings: forge.Settings{Title: title, Body: "body", Type: "fix", Risk: forge.RiskLow}})
 	}
 	var out outbox.Messages
 	again, d, err := s.Result(&out, &forge.Result{Attempt: r.Attempt(), Output: answer}, surroundings(at))

@@ -134,7 +134,9 @@ func intentOf(p *forge.Intent, from descent, c *Context) forge.Intent {
 	words := knowledge.SortedWords(p.Title)
 	id := forge.NewDerivedID(rule.Shorten(cmp.Or(string(p.ID), p.Title), 40), string(c.Project), "reflection", strings.Join(words, " "))
 	in := forge.Intent{
-		ID: id, Project: c.Project, Title: p.Title, Body: p.Body, Type: p.Type, Risk: p.Risk,
+		ID: id, Project: c.Project, Settings: forge.Settings{
+			Title: p.Title, Body: p.Body, Type: p.Type, Risk: p.Risk,
+		},
 		Source: forge.SourceReflection, Generation: from.generation, CreatedAt: c.Now,
 		Origin: forge.Origin{System: string(forge.SourceReflection), EventID: string(id)},
 	}

@@ -37,7 +37,7 @@ type script struct {
 }
 
 func (s *script) begin(d *datadriven.TestData) {
-	*s = script{strategy: task.Change{}, intent: forge.Intent{ID: "a", Title: "title"}, policy: forge.DefaultPolicy()}
+	*s = script{strategy: task.Change{}, intent: forge.Intent{ID: "a", Settings: forge.Settings{Title: "title"}}, policy: forge.DefaultPolicy()}
 	s.policy.ProtectedPaths = []string{"secret/"}
 	first := &task.Task{Stage: task.Pending, Task: forge.Task{ID: "a-001", Status: forge.TaskPending}}
 	s.set.Tasks = []*task.Task{first}

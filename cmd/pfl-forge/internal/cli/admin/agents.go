@@ -12,7 +12,7 @@ import (
 	"github.com/pfl-forge/pfl-forge/cmd/pfl-forge/internal/cli/kit"
 	"github.com/pfl-forge/pfl-forge/cmd/pfl-forge/internal/cli/target"
 	"github.com/pfl-forge/pfl-forge/config"
-	"github.com/pfl-forge/pfl-forge/repository/backends"
+	"github.com/pfl-forge/pfl-forge/jobs/backends"
 )
 
 // WarnAgents warns a person, before they submit an intent, when the agents that its steps

@@ -8,7 +8,7 @@ import (
 
 	"github.com/pfl-forge/pfl-forge/cmd/pfl-forge/internal/cli/kit"
 	"github.com/pfl-forge/pfl-forge/cmd/pfl-forge/internal/local"
-	"github.com/pfl-forge/pfl-forge/workspace"
+	"github.com/pfl-forge/pfl-forge/forgedir"
 )
 
 // InitCommand returns the command init.
@@ -29,7 +29,7 @@ func prepare(ctx context.Context, a *kit.App) error {
 	if err != nil {
 		return err
 	}
-	files, err := workspace.Open(repo.Root, workspace.Options{Project: repo.Project, Actor: repo.Actor, Log: a.Log()})
+	files, err := forgedir.Open(repo.Root, forgedir.Options{Project: repo.Project, Actor: repo.Actor, Log: a.Log()})
 	if err != nil {
 		return err
 	}

@@ -105,7 +105,7 @@ func TestTotals(t *testing.T) {
 	for i := range intents {
 		id := forge.IntentID(fmt.Sprintf("intent-%d", i))
 		ruling, err := b.Submissions.Ask(ctx, forge.Event{ID: "e-" + string(id), To: forge.Key{Project: project, Intent: id}, Message: &forge.Submit{
-			Intent: forge.Intent{ID: id, Project: project, Title: "Title of " + string(id), Body: "do it", Source: forge.SourceHuman},
+			Intent: forge.Intent{ID: id, Project: project, Settings: forge.Settings{Title: "Title of " + string(id), Body: "do it"}, Source: forge.SourceHuman},
 		}})
 		if err != nil || ruling.Decision != forge.Applied {
 			t.Fatal(ruling, err)

@@ -70,14 +70,14 @@ func TestCheckNames(t *testing.T) {
 		intent forge.Intent
 		want   string // part of the error
 	}{
-		"known":     {forge.Intent{Recipe: "format"}, ""},
-		"value":     {forge.Intent{Recipe: "rename", With: map[string]string{"TO": "x"}}, ""},
-		"close":     {forge.Intent{Recipe: "fromat"}, "did you mean format?"},
-		"far":       {forge.Intent{Recipe: "deploy-everything"}, "there are format, rename"},
-		"agent":     {forge.Intent{Agent: "codex"}, ""},
-		"own agent": {forge.Intent{Agent: "ours"}, ""},
-		"nobody":    {forge.Intent{Agent: "nobody"}, `agent: is "nobody"; it can be claude or codex or gemini or opencode or recipe or ours`},
-		"parameter": {forge.Intent{Recipe: "format", With: map[string]string{"TO": "x"}}, "no parameter TO"},
+		"known":     {forge.Intent{Settings: forge.Settings{Recipe: "format"}}, ""},
+		"value":     {forge.Intent{Settings: forge.Settings{Recipe: "rename", With: map[string]string{"TO": "x"}}}, ""},
+		"close":     {forge.Intent{Settings: forge.Settings{Recipe: "fromat"}}, "did you mean format?"},
+		"far":       {forge.Intent{Settings: forge.Settings{Recipe: "deploy-everything"}}, "there are format, rename"},
+		"agent":     {forge.Intent{Settings: forge.Settings{Agent: "codex"}}, ""},
+		"own agent": {forge.Intent{Settings: forge.Settings{Agent: "ours"}}, ""},
+		"nobody":    {forge.Intent{Settings: forge.Settings{Agent: "nobody"}}, `agent: is "nobody"; it can be claude or codex or gemini or opencode or recipe or ours`},
+		"parameter": {forge.Intent{Settings: forge.Settings{Recipe: "format", With: map[string]string{"TO": "x"}}}, "no parameter TO"},
 	} {
 		err := local.CheckNames(cfg, &test.intent)
 		if test.want == "" && err != nil || test.want != "" && (err == nil || !strings.Contains(err.Error(), test.want)) {

@@ -11,8 +11,8 @@ import (
 	"os"
 	"path/filepath"
 
+	"github.com/pfl-forge/pfl-forge/forgedir"
 	"github.com/pfl-forge/pfl-forge/git"
-	"github.com/pfl-forge/pfl-forge/workspace"
 )
 
 //go:embed repository
@@ -46,14 +46,14 @@ func Create(ctx context.Context, dir string) (string, error) {
 	if err := unpack(repository, dir); err != nil {
 		return "", err
 	}
-	if err := os.WriteFile(filepath.Join(dir, ".gitignore"), []byte(workspace.Dir+"/\n"), 0o644); err != nil {
+	if err := os.WriteFile(filepath.Join(dir, ".gitignore"), []byte(forgedir.Dir+"/\n"), 0o644); err != nil {
 		return "", err
 	}
 	by := git.Identity{Name: "pfl-forge demo", Email: "demo@localhost"}
 	if _, err := git.Create(ctx, dir, branch, "A program that greets", by); err != nil {
 		return "", err
 	}
-	return dir, unpack(drafts, filepath.Join(dir, workspace.Dir, "intent-drafts"))
+	return dir, unpack(drafts, filepath.Join(dir, forgedir.Dir, "intent-drafts"))
 }
 
 // unpack copies the only folder of a file system.

@@ -13,12 +13,12 @@ import (
 
 func TestGoalOutcome(t *testing.T) {
 	for want, s := range map[string]forge.Summary{
-		"completed 0":      {Status: forge.StatusDone, Goal: &forge.GoalSummary{Status: forge.LoopCompleted}},
-		"max_iterations 2": {Status: forge.StatusError, Waiting: forge.WaitingFailed, Goal: &forge.GoalSummary{Status: forge.LoopMaxIterations}},
-		"error 2":          {Status: forge.StatusError, Waiting: forge.WaitingFailed, Goal: &forge.GoalSummary{Status: forge.LoopError}},
-		"cancelled 2":      {Status: forge.StatusRejected, Goal: &forge.GoalSummary{Status: forge.LoopCancelled}},
-		"running 3":        {Status: forge.StatusExecuting, Goal: &forge.GoalSummary{}},
-		"waiting 3":        {Status: forge.StatusProposed, Waiting: forge.WaitingApproval, Goal: &forge.GoalSummary{}},
+		"completed 0":      {Status: forge.StatusDone, RunSummary: forge.RunSummary{Goal: &forge.GoalSummary{Status: forge.LoopCompleted}}},
+		"max_iterations 2": {Status: forge.StatusError, Waiting: forge.WaitingFailed, RunSummary: forge.RunSummary{Goal: &forge.GoalSummary{Status: forge.LoopMaxIterations}}},
+		"error 2":          {Status: forge.StatusError, Waiting: forge.WaitingFailed, RunSummary: forge.RunSummary{Goal: &forge.GoalSummary{Status: forge.LoopError}}},
+		"cancelled 2":      {Status: forge.StatusRejected, RunSummary: forge.RunSummary{Goal: &forge.GoalSummary{Status: forge.LoopCancelled}}},
+		"running 3":        {Status: forge.StatusExecuting, RunSummary: forge.RunSummary{Goal: &forge.GoalSummary{}}},
+		"waiting 3":        {Status: forge.StatusProposed, Waiting: forge.WaitingApproval, RunSummary: forge.RunSummary{Goal: &forge.GoalSummary{}}},
 	} {
 		d := goalview.Document{Status: goalview.StatusOf(&s)}
 		code := 0
@@ -49,7 +49,9 @@ func TestGoOn(t *testing.T) {
 			Intent: forge.Intent{ID: "search"}, Goal: &forge.GoalView{},
 			Summary: forge.Summary{
 				Key: forge.Key{Project: "p", Intent: "search"}, Status: forge.StatusExecuting, Waiting: c.waiting,
-				Activity: "iteration 3 of 5, 1 of 2 criteria met", Goal: &forge.GoalSummary{},
+				RunSummary: forge.RunSummary{
+					Activity: "iteration 3 of 5, 1 of 2 criteria met", Goal: &forge.GoalSummary{},
+				},
 			},
 		}
 		choice, said, err := onlyGoals(goOn(&c.said))(v)

@@ -24,8 +24,10 @@ func aGoal() *forge.View {
 	}
 	v := &forge.View{
 		Intent: forge.Intent{
-			ID: "search", Title: "Speed up the search", Criteria: []string{"tests pass", "fast"},
-			Goal: &forge.GoalOptions{MaxIterations: 5, RawLog: true},
+			ID: "search", Settings: forge.Settings{
+				Title: "Speed up the search", Criteria: []string{"tests pass", "fast"},
+				Goal: &forge.GoalOptions{MaxIterations: 5, RawLog: true},
+			},
 		},
 		Tasks: []forge.Task{{ID: "search-001"}},
 		Goal: &forge.GoalView{
@@ -47,8 +49,11 @@ func aGoal() *forge.View {
 	}
 	v.Summary = forge.Summary{
 		Key: forge.Key{Project: "p", Intent: "search"}, Title: v.Intent.Title, Status: forge.StatusExecuting,
-		Activity: "iteration 3 of 5, 1 of 2 criteria met", Goal: &v.Goal.GoalSummary,
-		Usage: forge.Usage{InputTokens: 5000, CostUSD: 0.5}, TaskCount: 1,
+		RunSummary: forge.RunSummary{
+			Activity:  "iteration 3 of 5, 1 of 2 criteria met",
+			Goal:      &v.Goal.GoalSummary,
+			TaskCount: 1,
+		}, Usage: forge.Usage{InputTokens: 5000, CostUSD: 0.5},
 	}
 	return v
 }

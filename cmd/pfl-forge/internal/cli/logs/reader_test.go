@@ -26,7 +26,7 @@ var began = time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
 func event(id forge.IntentID, n int) forge.Event {
 	key := forge.Key{Project: project, Intent: id}
 	if n == 0 {
-		in := forge.Intent{ID: id, Project: project, Title: "0", Source: forge.SourceHuman}
+		in := forge.Intent{ID: id, Project: project, Settings: forge.Settings{Title: "0"}, Source: forge.SourceHuman}
 		return forge.Event{ID: "0", To: key, At: began, Message: &forge.Submit{Intent: in}}
 	}
 	title := fmt.Sprint(n)

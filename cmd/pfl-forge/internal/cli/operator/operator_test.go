@@ -21,7 +21,9 @@ var situations = map[string]Situation{
 		Intents: []forge.Summary{
 			{
 				Key: forge.Key{Project: "shop", Intent: "reset-link"}, Status: forge.StatusExecuting, Title: "Mail a reset link",
-				TaskCount: 3, TasksDone: 1,
+				RunSummary: forge.RunSummary{
+					TaskCount: 3, TasksDone: 1,
+				},
 			},
 			intent("tidy", forge.StatusProposed, "Tidy up\x1b[2J"),
 			intent("old", forge.StatusDone, "Old"),

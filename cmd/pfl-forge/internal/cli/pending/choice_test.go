@@ -20,12 +20,12 @@ func TestChoices(t *testing.T) {
 	}{
 		"nothing": {forge.Summary{}, "", "show x"},
 		"approval": {
-			forge.Summary{Waiting: forge.WaitingApproval, Plan: "7f", Tasks: tasks},
+			forge.Summary{Waiting: forge.WaitingApproval, Plan: "7f", RunSummary: forge.RunSummary{Tasks: tasks}},
 			"a approve  r reject  c cancel",
 			"approve x --plan 7f; reject x --reason '...'; show x",
 		},
 		"approval, of a goal": {
-			forge.Summary{Waiting: forge.WaitingApproval, Goal: goal},
+			forge.Summary{Waiting: forge.WaitingApproval, RunSummary: forge.RunSummary{Goal: goal}},
 			"a approve  r reject  c cancel",
 			"approve x; reject x --reason '...'; show x",
 		},
@@ -35,12 +35,12 @@ func TestChoices(t *testing.T) {
 			"answer x 1 '...'; reject x --reason '...'; show x",
 		},
 		"files": {
-			forge.Summary{Waiting: forge.WaitingDirty, Tasks: tasks[:1]},
+			forge.Summary{Waiting: forge.WaitingDirty, RunSummary: forge.RunSummary{Tasks: tasks[:1]}},
 			"t retry  c cancel",
 			"git commit or git stash, then retry x; cancel x; show x; show x-001",
 		},
 		"money": {
-			forge.Summary{Waiting: forge.WaitingBudget, Tasks: tasks},
+			forge.Summary{Waiting: forge.WaitingBudget, RunSummary: forge.RunSummary{Tasks: tasks}},
 			"t retry  c cancel",
 			"retry x --budget USD; cancel x; show x",
 		},
@@ -60,12 +60,12 @@ func TestChoices(t *testing.T) {
 			"resume --all; cancel x; show x",
 		},
 		"failed": {
-			forge.Summary{Waiting: forge.WaitingFailed, Tasks: tasks},
+			forge.Summary{Waiting: forge.WaitingFailed, RunSummary: forge.RunSummary{Tasks: tasks}},
 			"t retry  r reject  c cancel",
 			"retry x; retry x --with 'instructions'; cancel x; show x; show x-001; show x-002; show x-003",
 		},
 		"failed, of a goal": {
-			forge.Summary{Waiting: forge.WaitingFailed, Goal: goal, Tasks: tasks[:1]},
+			forge.Summary{Waiting: forge.WaitingFailed, RunSummary: forge.RunSummary{Goal: goal, Tasks: tasks[:1]}},
 			"t retry  r reject  c cancel",
 			"goal resume x; goal resume x --with 'instructions'; goal cancel x; goal status x; show x-001",
 		},

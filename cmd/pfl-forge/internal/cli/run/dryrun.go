@@ -12,15 +12,15 @@ import (
 	"github.com/pfl-forge/pfl-forge/cmd/pfl-forge/internal/cli/target"
 	"github.com/pfl-forge/pfl-forge/cmd/pfl-forge/internal/local"
 	"github.com/pfl-forge/pfl-forge/cmd/pfl-forge/internal/render"
-	"github.com/pfl-forge/pfl-forge/workspace"
+	"github.com/pfl-forge/pfl-forge/forgedir"
 )
 
 // plan lists the work of a run that was not begun, as programs read it.
 type plan struct {
-	Import   []forge.IntentID    `json:"import"             yaml:"import"`  // drafts
-	Work     []forge.IntentID    `json:"work"               yaml:"work"`    // intents that can go on
-	Waiting  []forge.IntentID    `json:"waiting"            yaml:"waiting"` // intents that wait for a person
-	Problems []workspace.Problem `json:"problems,omitempty" yaml:"problems,omitempty"`
+	Import   []forge.IntentID   `json:"import"             yaml:"import"`  // drafts
+	Work     []forge.IntentID   `json:"work"               yaml:"work"`    // intents that can go on
+	Waiting  []forge.IntentID   `json:"waiting"            yaml:"waiting"` // intents that wait for a person
+	Problems []forgedir.Problem `json:"problems,omitempty" yaml:"problems,omitempty"`
 }
 
 // dryRun prints the plan of a run. That drafts would be refused is an error.

@@ -7,7 +7,7 @@ import (
 	"github.com/pfl-forge/pfl-forge"
 	"github.com/pfl-forge/pfl-forge/cmd/pfl-forge/internal/cli/kit"
 	"github.com/pfl-forge/pfl-forge/cmd/pfl-forge/internal/local"
-	"github.com/pfl-forge/pfl-forge/workspace"
+	"github.com/pfl-forge/pfl-forge/forgedir"
 )
 
 func TestOutcome(t *testing.T) {
@@ -23,7 +23,7 @@ func TestOutcome(t *testing.T) {
 		"all done":       {local.Outcome{Intents: []forge.Summary{done, cancelled}}, kit.ExitOK},
 		"waits":          {local.Outcome{Intents: []forge.Summary{done, asks}}, kit.ExitWaiting},
 		"failed":         {local.Outcome{Intents: []forge.Summary{asks, blocked, done}}, kit.ExitFailed},
-		"refused a file": {local.Outcome{Intents: []forge.Summary{done}, Problems: []workspace.Problem{{Path: "x"}}}, kit.ExitWaiting},
+		"refused a file": {local.Outcome{Intents: []forge.Summary{done}, Problems: []forgedir.Problem{{Path: "x"}}}, kit.ExitWaiting},
 		"interrupted":    {local.Outcome{Intents: []forge.Summary{blocked}, Interrupted: true}, kit.ExitInterrupted},
 	} {
 		got := kit.ExitOK

@@ -15,8 +15,8 @@ func TestPlannedParts(t *testing.T) {
 	v := &forge.View{
 		Summary: forge.Summary{Children: []forge.ChildSummary{{ID: "shop-price", Title: "Price"}, {ID: "shop-total", Title: "Total", Status: forge.StatusDone}}},
 		Children: []forge.Intent{
-			{ID: "shop-price", Title: "Price", Body: "What it\x1b[31m costs.", Risk: forge.RiskMed, DependsOn: []forge.IntentID{"shop-list"}},
-			{ID: "shop-total", Title: "Total", Body: "All of it."},
+			{ID: "shop-price", Settings: forge.Settings{Title: "Price", Body: "What it\x1b[31m costs.", Risk: forge.RiskMed, DependsOn: []forge.IntentID{"shop-list"}}},
+			{ID: "shop-total", Settings: forge.Settings{Title: "Total", Body: "All of it."}},
 		},
 	}
 	d := intentOf(v)

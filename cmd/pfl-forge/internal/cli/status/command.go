@@ -16,8 +16,8 @@ import (
 	"github.com/pfl-forge/pfl-forge/cmd/pfl-forge/internal/cli/kit"
 	"github.com/pfl-forge/pfl-forge/cmd/pfl-forge/internal/cli/target"
 	"github.com/pfl-forge/pfl-forge/cmd/pfl-forge/internal/render"
+	"github.com/pfl-forge/pfl-forge/forgedir"
 	"github.com/pfl-forge/pfl-forge/internal/term"
-	"github.com/pfl-forge/pfl-forge/workspace"
 )
 
 // Document is the answer of status, as programs read it.
@@ -35,7 +35,7 @@ type Document struct {
 
 	// Problems are the mistakes in files that a person wrote. They are of the
 	// repository, and so never of an organisation's project.
-	Problems []workspace.Problem `json:"problems,omitempty" yaml:"problems,omitempty"`
+	Problems []forgedir.Problem `json:"problems,omitempty" yaml:"problems,omitempty"`
 }
 
 // flags are the flags of status.

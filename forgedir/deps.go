@@ -1,0 +1,128 @@
+package forgedir
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/pfl-forge/pfl-forge"
+)
+
+// CheckDependencies separates drafts whose dependencies can end from those
+// that wait for an intent that does not exist, for themselves, or for a draft
+// that is refused here. Known is every intent there is, with what each depends
+// on. The accepted drafts come in an order in which each follows those that it
+// depends on.
+func CheckDependencies(drafts []Input, known map[forge.IntentID][]forge.IntentID) ([]Input, []Problem) {
+	g := newGraph(drafts, known)
+	var problems []Problem
+	for _, id := range g.order {
+		if cycle := g.cycle(id); cycle != nil && !g.again[id] {
+			problems = append(problems, g.refuse(id, cycle[1], "waits for itself: "+chain(cycle), "remove one of these dependencies"))
+		}
+	}
+	for again := true; again; {
+		again = false
+		for _, id := range g.order {
+			if missing := g.missing(id); missing != "" && !g.refused[id] && !g.again[id] {
+				reason, hint := fmt.Sprintf("there is no intent %s", missing), "correct the id, or write that draft too"
+				if _, drafted := g.drafts[missing]; drafted {
+					reason, hint = fmt.Sprintf("waits for %s, which is refused", missing), "fix that draft first"
+				}
+				problems = append(problems, g.refuse(id, missing, reason, hint))
+				again = true
+			}
+		}
+	}
+	return g.accepted(), problems
+}
+
+type graph struct {
+	drafts  map[forge.IntentID]*Input
+	needs   map[forge.IntentID][]forge.IntentID
+	order   []forge.IntentID        // of the drafts
+	again   map[forge.IntentID]bool // drafts of intents that exist: what becomes of them is not decided here
+	refused map[forge.IntentID]bool
+}
+
+func newGraph(drafts []Input, known map[forge.IntentID][]forge.IntentID) *graph {
+	g := &graph{
+		drafts: map[forge.IntentID]*Input{}, needs: map[forge.IntentID][]forge.IntentID{},
+		refused: map[forge.IntentID]bool{}, again: map[forge.IntentID]bool{},
+	}
+	maps.Copy(g.needs, known)
+	for i := range drafts {
+		id := drafts[i].Intent
+		g.drafts[id], g.order = &drafts[i], append(g.order, id)
+		if _, exists := known[id]; exists {
+			g.again[id] = true
+			continue
+		}
+		g.needs[id] = drafts[i].Draft().DependsOn
+	}
+	return g
+}
+
+// cycle returns the way from an intent back to itself, both ends included, or nil.
+func (g *graph) cycle(start forge.IntentID) []forge.IntentID {
+	seen := map[forge.IntentID]bool{}
+	var walk func(path []forge.IntentID) []forge.IntentID
+	walk = func(path []forge.IntentID) []forge.IntentID {
+		for _, next := range g.needs[path[len(path)-1]] {
+			if next == start {
+				return append(path, next)
+			}
+			if seen[next] {
+				continue
+			}
+			seen[next] = true
+			if found := walk(append(slices.Clone(path), next)); found != nil {
+				return found
+			}
+		}
+		return nil
+	}
+	return walk([]forge.IntentID{start})
+}
+
+// missing returns the first dependency that will never exist.
+func (g *graph) missing(id forge.IntentID) forge.IntentID {
+	for _, dep := range g.needs[id] {
+		if _, exists := g.needs[dep]; !exists || g.refused[dep] {
+			return dep
+		}
+	}
+	return ""
+}
+
+func (g *graph) refuse(id, dep forge.IntentID, reason, hint string) Problem {
+	g.refused[id] = true
+	in := g.drafts[id]
+	field := fmt.Sprintf("depends_on[%d]", slices.Index(in.Draft().DependsOn, dep))
+	return in.problem(field, reason, hint)
+}
+
+// accepted returns the drafts that are left, dependencies first.
+func (g *graph) accepted() []Input {
+	var out []Input
+	done := map[forge.IntentID]bool{}
+	var visit func(id forge.IntentID)
+	visit = func(id forge.IntentID) {
+		in := g.drafts[id]
+		if in == nil || done[id] || g.refused[id] {
+			return
+		}
+		done[id] = true
+		for _, dep := range g.needs[id] {
+			visit(dep)
+		}
+		out = append(out, *in)
+	}
+	for _, id := range g.order {
+		visit(id)
+	}
+	return out
+}
+
+func chain(ids []forge.IntentID) string { return strings.Join(texts(ids), " -> ") }

@@ -1,0 +1,177 @@
+// Package schematest checks the files of real runs by their schemas.
+package schematest
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/santhosh-tekuri/jsonschema/v6"
+
+	"github.com/pfl-forge/pfl-forge/config"
+	"github.com/pfl-forge/pfl-forge/forgedir"
+	"github.com/pfl-forge/pfl-forge/internal/strictyaml"
+)
+
+// patterns say where the files of each kind are, from the repository's root.
+var patterns = map[string][]string{
+	"intent":       {".forge/intents/*.yaml"},
+	"task":         {".forge/work/*.yaml"},
+	"review":       {".forge/reviews/*.yaml"},
+	"observations": {".forge/observations.yaml"},
+	"history":      {".forge/knowledge/history/*.yaml"},
+	"state":        {".forge/state.yaml"},
+	"problems":     {".forge/problems.json"},
+	"draft":        {".forge/intent-drafts/imported/*.md"},
+	"pfl-forge":    {"pfl-forge.yaml"},
+
+	"goal-history":   {".e8/history.jsonl"},
+	"goal-knowledge": {".e8/knowledge.jsonl"},
+}
+
+// maxBytes is more than any file of a test has.
+const maxBytes = 64 << 20
+
+// Check fails the test for every file of a repository's .forge and .e8 folders, and
+// its pfl-forge.yaml, that the program takes and that does not fit its schema. It
+// returns how many files there were of each kind.
+func Check(t testing.TB, root string) map[string]int {
+	t.Helper()
+	schemas := Compile(t)
+	counts := map[string]int{}
+	wrong := refused(t, root)
+	for kind, globs := range patterns {
+		for _, glob := range globs {
+			names, err := filepath.Glob(filepath.Join(root, filepath.FromSlash(glob)))
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, name := range names {
+				rel, err := filepath.Rel(root, name)
+				if err != nil || wrong[filepath.ToSlash(rel)] {
+					continue
+				}
+				data, err := os.ReadFile(name)
+				if err != nil {
+					t.Fatal(err)
+				}
+				if _, err := config.Parse(data); kind == "pfl-forge" && err != nil {
+					continue
+				}
+				counts[kind]++
+				if err := validateParts(schemas[kind], name, data); err != nil {
+					t.Errorf("%s is no %s: %v", name, kind, err)
+				}
+			}
+		}
+	}
+	return counts
+}
+
+// refused returns the files that a person wrote and that are not taken, by their
+// paths from the repository's root.
+func refused(t testing.TB, root string) map[string]bool {
+	t.Helper()
+	paths := map[string]bool{}
+	text, err := os.ReadFile(filepath.Join(root, ".forge", "problems.json"))
+	if errors.Is(err, fs.ErrNotExist) {
+		return paths
+	}
+	var list []forgedir.Problem
+	if err == nil {
+		err = json.Unmarshal(text, &list)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, p := range list {
+		paths[p.Path] = true
+	}
+	return paths
+}
+
+// Compile returns the schemas by the kind of file, such as intent.
+func Compile(t testing.TB) map[string]*jsonschema.Schema {
+	t.Helper()
+	names, err := fs.Glob(forgedir.Schemas(), "*.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := jsonschema.NewCompiler()
+	c.AssertFormat()
+	out := map[string]*jsonschema.Schema{}
+	for _, name := range names {
+		data, err := fs.ReadFile(forgedir.Schemas(), name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		doc, err := jsonschema.UnmarshalJSON(bytes.NewReader(data))
+		if err != nil {
+			t.Fatalf("%s: %v", name, err)
+		}
+		if err := c.AddResource(name, doc); err != nil {
+			t.Fatalf("%s: %v", name, err)
+		}
+		if out[strings.TrimSuffix(name, ".schema.json")], err = c.Compile(name); err != nil {
+			t.Fatalf("%s: %v", name, err)
+		}
+	}
+	return out
+}
+
+// Validate returns what is wrong with a file of YAML or JSON.
+func Validate(schema *jsonschema.Schema, data []byte) error {
+	v, err := strictyaml.Value(data, strictyaml.Options{MaxBytes: maxBytes})
+	if err != nil {
+		return err
+	}
+	text, err := json.Marshal(v)
+	if err != nil {
+		return err
+	}
+	if v, err = jsonschema.UnmarshalJSON(bytes.NewReader(text)); err != nil {
+		return err
+	}
+	return schema.Validate(v)
+}
+
+func validateParts(schema *jsonschema.Schema, name string, data []byte) error {
+	for _, part := range parts(name, data) {
+		if err := Validate(schema, part); err != nil {
+			return fmt.Errorf("%w\n%s", err, part)
+		}
+	}
+	return nil
+}
+
+// parts returns what of a file has a schema: the front matter of a draft, each line
+// of lines, and others as they are.
+func parts(name string, data []byte) [][]byte {
+	switch filepath.Ext(name) {
+	case ".md":
+		return [][]byte{frontMatter(data)}
+	case ".jsonl":
+		return slices.Collect(bytes.Lines(data))
+	}
+	return [][]byte{data}
+}
+
+func frontMatter(data []byte) []byte {
+	text := strings.NewReplacer("\ufeff", "", "\r\n", "\n", "\r", "\n").Replace(string(data))
+	first, rest, _ := strings.Cut(text, "\n")
+	front := ""
+	if strings.TrimRight(first, " \t") == "---" {
+		front, _, _ = strings.Cut("\n"+rest, "\n---")
+	}
+	if strings.TrimSpace(front) == "" {
+		front = "{}"
+	}
+	return []byte(front + "\n")
+}

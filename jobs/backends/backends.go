@@ -1,0 +1,83 @@
+// Package backends puts together what a worker process needs to run agents: every
+// agent that there is, with what it takes from the process's environment.
+package backends
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"sync/atomic"
+
+	"github.com/pfl-forge/pfl-forge/agent"
+	"github.com/pfl-forge/pfl-forge/agent/claude"
+	"github.com/pfl-forge/pfl-forge/agent/cli"
+	"github.com/pfl-forge/pfl-forge/agent/codex"
+	"github.com/pfl-forge/pfl-forge/agent/exec"
+	"github.com/pfl-forge/pfl-forge/agent/gateway"
+	"github.com/pfl-forge/pfl-forge/agent/gemini"
+	"github.com/pfl-forge/pfl-forge/agent/opencode"
+	"github.com/pfl-forge/pfl-forge/agent/process"
+	"github.com/pfl-forge/pfl-forge/agent/recipe"
+	"github.com/pfl-forge/pfl-forge/bus/work"
+	"github.com/pfl-forge/pfl-forge/config"
+	"github.com/pfl-forge/pfl-forge/jobs"
+	"github.com/pfl-forge/pfl-forge/service"
+)
+
+// Host returns a host with all agents. stateDir is absolute and belongs to this
+// process alone.
+func Host(stateDir string, log *slog.Logger) jobs.Host {
+	owner := process.NewOwner(stateDir)
+	models := openModels(log)
+	return jobs.Host{
+		StateDir: stateDir,
+		Owner:    owner,
+		Agents: []agent.Agent{
+			claude.New(claude.Options{Owner: owner, Connect: models.connect(gateway.Anthropic)}),
+			codex.New(cli.Options{Owner: owner, Connect: models.connect(gateway.OpenAI)}),
+			gemini.New(cli.Options{Owner: owner, Connect: models.connect(gateway.Gemini)}),
+			opencode.New(cli.Options{Owner: owner, Connect: models.connect(gateway.Anthropic)}),
+			recipe.New(owner),
+		},
+		Own: func(name string, c config.AgentConfig) agent.Agent {
+			return exec.New(name, c, cli.Options{Owner: owner, Env: append(cli.NetworkEnv(), exec.Credentials(name)...)})
+		},
+		// Where build tools keep and find what they need: an operator sets these.
+		Env:     process.Inherit("GOCACHE", "GOMODCACHE", "GOPROXY", "GONOSUMDB", "GOFLAGS", "npm_config_cache", "npm_config_registry"),
+		Gateway: models.gateway,
+		Log:     log,
+	}
+}
+
+// Open opens the repositories that a service is configured to serve, which is not
+// ready before.
+func Open(ctx context.Context, env *service.Env) (*jobs.Set, error) {
+	if err := env.Config.NeedProjects(); err != nil {
+		return nil, err
+	}
+	var sources []jobs.Source
+	for _, p := range env.Config.Projects {
+		sources = append(sources, jobs.Source{Project: p.ID, URL: p.URL})
+	}
+	var opened atomic.Bool
+	env.Health.Add("repositories", func(context.Context) error {
+		if !opened.Load() {
+			return errors.New("being opened")
+		}
+		return nil
+	})
+	host := Host(env.Config.StateDir, env.Log)
+	host.RequireSandbox = env.Config.RequireSandbox
+	if env.Bus != nil {
+		host.Objects = env.Bus.Objects
+		host.Owner.EndWhenStopped(work.LeaseGrace)
+	}
+	set, err := jobs.OpenSet(ctx, host, sources)
+	if err == nil && env.Bus != nil {
+		if err = set.FollowCleaned(ctx, env.Bus); err != nil {
+			err = errors.Join(err, set.Close())
+		}
+	}
+	opened.Store(err == nil)
+	return set, err
+}

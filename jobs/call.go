@@ -1,0 +1,146 @@
+package jobs
+
+import (
+	"cmp"
+	"context"
+	"maps"
+	"os"
+	"path/filepath"
+
+	"github.com/pfl-forge/pfl-forge"
+	"github.com/pfl-forge/pfl-forge/agent"
+	"github.com/pfl-forge/pfl-forge/config"
+)
+
+// Run has the command's agent make one call, and notes in the Result what it used.
+// The caller says what is to be done, where, and in which session; the project's
+// models, tools and limits are filled in, and for a recipe its name and values.
+func (j *Job) Run(ctx context.Context, call agent.Call) (agent.Outcome, error) {
+	a, err := j.Agent()
+	if err != nil {
+		return agent.Outcome{}, err
+	}
+	scratch, remove, err := j.host.scratch()
+	if err != nil {
+		return agent.Outcome{}, err
+	}
+	defer remove()
+	call.ScratchDir = scratch
+	if call.Dir == "" {
+		call.Dir = scratch // there is nothing to see, and nothing to harm
+	}
+	j.dir = call.Dir
+	j.configure(&call, j.Config.ModelsOf(a.Name()))
+	if call.Role == agent.RoleExecute {
+		if err := j.configureGoal(&call, a.Name() == j.chosen()); err != nil {
+			return agent.Outcome{}, err
+		}
+	}
+	where := place{dir: call.Dir, readOnly: call.ReadOnly, scratch: scratch, by: byModels, network: j.Config.Policy.Network}
+	if a.Name() == config.AgentRecipe {
+		// A recipe's check may build: its checkout is writable, and what it changes
+		// is thrown away.
+		// A check may build: what it changes is thrown away.
+		where.readOnly, where.by, where.network = false, byCommands, j.Config.Policy.CommandNetwork
+	} else if call.StateDir != "" {
+		where.state = filepath.Join(call.StateDir, a.Name()) // what else is there is ours
+		if err := os.MkdirAll(where.state, 0o700); err != nil {
+			return agent.Outcome{}, err
+		}
+	}
+	call.Env = j.environment(where.by, call.Env...)
+	if call.Sandbox, err = j.confine(ctx, where); err != nil {
+		return agent.Outcome{}, err
+	}
+	sink := j.sink(a.Name())
+	var used *meter
+	if where.state != "" {
+		used = j.meter(call.StateDir)
+		sink = used.watch(sink)
+	}
+	out, err := a.Run(ctx, call, sink)
+	r := &j.Result
+	r.Agent, r.Model, r.Usage = a.Name(), out.Model, r.Usage.Add(out.Usage)
+	if used != nil {
+		used.end(out.Usage)
+	}
+	if r.Session = out.Session; r.Session == "" {
+		r.Session = call.Session.ID
+	}
+	return out, err
+}
+
+// configure fills in what the project's configuration says about calls of this role:
+// tools, model, time limits, budget, and for a recipe its name and values. models are
+// those of the chosen back end.
+func (j *Job) configure(call *agent.Call, models config.Models) {
+	c, cmd := j.Config, j.Command
+	spec := agent.Spec(call.Role)
+	call.ReadOnly = spec.ReadOnly()
+	if call.Schema == nil {
+		call.Schema = spec.Schema
+	}
+	switch spec.Tools {
+	case agent.ToolsNone:
+		call.Tools = nil
+	case agent.ToolsRead:
+		call.Tools = c.TriageTools
+	case agent.ToolsWrite:
+		call.Tools = c.WorkerTools
+	}
+	switch spec.Model {
+	case agent.ModelTriageDeep:
+		call.Model = models.TriageDeep
+	case agent.ModelDefault:
+		call.Model = models.Default
+		if !spec.ReadOnly() && cmd.Task.Complexity == forge.ComplexityHigh {
+			call.Model = models.Complex
+		}
+	}
+	call.Limits.Wall = c.Timeouts.Review
+	switch spec.Step {
+	case forge.StepAnalyze, forge.StepArchitect, forge.StepAudit, forge.StepObserve, forge.StepIntake:
+		call.Limits.Wall = c.Timeouts.Analyze
+	case forge.StepImplement, forge.StepExecute:
+		call.Limits.Wall = c.Timeouts.Implement
+	default:
+	}
+	call.Limits.Idle = c.Timeouts.Idle
+	call.Limits.BudgetUSD = budget(cmd, c.Budget)
+	call.Recipe = &agent.RecipeCall{
+		Project: c, Name: cmd.Intent.Recipe, With: j.values(), Intent: cmd.To.Intent, Title: cmd.Intent.Title,
+		TaskID: cmd.Attempt.Task, Task: cmd.Task.Name, Item: cmd.Task.Item,
+		Attempt: max(cmd.Task.Attempts, 1), Feedback: cmd.Implement().Feedback,
+	}
+}
+
+// values returns the recipe's parameters: those that the intent was submitted with,
+// overridden by those that a person answered later.
+func (j *Job) values() map[string]string {
+	with := maps.Clone(j.Command.Intent.With)
+	for _, c := range j.Command.Intent.Clarifications {
+		if c.Param != "" && c.Answer != nil {
+			if with == nil {
+				with = map[string]string{}
+			}
+			with[c.Param] = *c.Answer
+		}
+	}
+	return with
+}
+
+// budget returns how many US dollars a call may cost; 0: no limit. A command of a
+// runner that does not know the project's budgets yet has none reserved: then it is
+// the smallest of the configured limits.
+func budget(cmd *forge.Command, b config.Budget) float64 {
+	if cmd.BudgetUSD > 0 {
+		return cmd.BudgetUSD
+	}
+	var least float64
+	for _, usd := range []float64{cmp.Or(cmd.Intent.BudgetUSD, b.IntentUSD), b.ProjectUSD, b.DayUSD} {
+		if usd > 0 && (least == 0 || usd < least) {
+			least = usd
+		}
+	}
+	return least
+}

@@ -1,0 +1,142 @@
+package jobs_test
+
+import (
+	"context"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/pfl-forge/pfl-forge"
+	"github.com/pfl-forge/pfl-forge/agent"
+	"github.com/pfl-forge/pfl-forge/agent/process"
+	"github.com/pfl-forge/pfl-forge/agent/sandbox"
+	"github.com/pfl-forge/pfl-forge/git/gittest"
+	"github.com/pfl-forge/pfl-forge/jobs"
+	"github.com/pfl-forge/pfl-forge/jobs/repotest"
+)
+
+// scribe is an agent that keeps its last call.
+type scribe struct{ call agent.Call }
+
+func (s *scribe) Name() string { return "claude" }
+
+func (s *scribe) Run(_ context.Context, c agent.Call, _ func(agent.Event)) (agent.Outcome, error) {
+	s.call = c
+	if _, err := os.Stat(c.ScratchDir); err != nil {
+		return agent.Outcome{}, agent.Fail(forge.FailCrashed, "%v", err)
+	}
+	return agent.Outcome{Model: "m1", Usage: forge.Usage{Calls: 1}}, nil
+}
+
+const models = `
+models: {triage_deep: deep, default: plain, complex: clever}
+triage_tools: [Read]
+worker_tools: [Read, Write]
+timeouts: {analyze: 1m, implement: 2m, review: 3m, idle: 30s}
+budget: {intent_usd: 5}
+`
+
+// run makes a call on a repository with that configuration.
+func run(t *testing.T, settings string, cmd forge.Command, call agent.Call) (agent.Call, forge.Result) {
+	t.Helper()
+	s := &scribe{}
+	set := repotest.Local(t, gittest.New(t, map[string]string{"pfl-forge.yaml": settings}).Dir, s)
+	cmd.To = forge.Key{Project: repotest.Project, Intent: "fix"}
+	res := set.Do(t.Context(), &cmd, func(forge.Progress) {}, func(ctx context.Context, j *jobs.Job) error {
+		_, err := j.Run(ctx, call)
+		return err
+	})
+	return s.call, res
+}
+
+func TestTheProjectSaysHowAgentsRun(t *testing.T) {
+	complicated := forge.Command{Task: forge.Task{Complexity: forge.ComplexityHigh}, Intent: forge.Intent{Settings: forge.Settings{BudgetUSD: 7}}}
+	for _, tt := range []struct {
+		role     agent.Role
+		cmd      forge.Command
+		model    string
+		tools    []string
+		readOnly bool
+		wall     time.Duration
+		budget   float64
+	}{
+		{agent.RoleAnalyze, forge.Command{}, "deep", []string{"Read"}, true, time.Minute, 5},
+		{agent.RoleImplement, forge.Command{}, "plain", []string{"Read", "Write"}, false, 2 * time.Minute, 5},
+		{agent.RoleImplement, complicated, "clever", []string{"Read", "Write"}, false, 2 * time.Minute, 7},
+		{agent.RoleReview, complicated, "plain", []string{"Read"}, true, 3 * time.Minute, 7},
+	} {
+		call, res := run(t, models, tt.cmd, agent.Call{Role: tt.role})
+		want := agent.Limits{Wall: tt.wall, Idle: 30 * time.Second, BudgetUSD: tt.budget}
+		if call.Model != tt.model || !slices.Equal(call.Tools, tt.tools) || call.ReadOnly != tt.readOnly || call.Limits != want {
+			t.Errorf("%s: got %+v", tt.role, call)
+		}
+		if diff := cmp.Diff(forge.Result{Agent: "claude", Model: "m1", Usage: forge.Usage{Calls: 1}}, res); diff != "" {
+			t.Error(diff)
+		}
+		if _, err := os.Stat(call.ScratchDir); err == nil {
+			t.Error("scratch files are kept")
+		}
+	}
+}
+
+func TestWhichAgent(t *testing.T) {
+	for _, tt := range []struct {
+		settings string
+		intent   forge.Intent
+		want     string
+	}{
+		{"", forge.Intent{}, "claude"},
+		{"agent: recipe", forge.Intent{}, "recipe"},
+		{"agent: recipe", forge.Intent{Settings: forge.Settings{Agent: "claude"}}, "claude"},
+		{"agent: recipe", forge.Intent{Settings: forge.Settings{Agent: "claude", Recipe: "x"}}, "claude"},
+		{"", forge.Intent{Settings: forge.Settings{Recipe: "x"}}, "recipe"},
+	} {
+		set := repotest.Local(t, gittest.New(t, map[string]string{"pfl-forge.yaml": tt.settings + "\n"}).Dir, &scribe{})
+		cmd := forge.Command{To: forge.Key{Project: repotest.Project, Intent: "fix"}, Intent: tt.intent}
+		set.Do(t.Context(), &cmd, func(forge.Progress) {}, func(_ context.Context, j *jobs.Job) error {
+			a, err := j.Agent()
+			if err != nil || a.Name() != tt.want {
+				t.Errorf("%q, %+v: got %v, %v", tt.settings, tt.intent, a, err)
+			}
+			return err
+		})
+	}
+}
+
+// What a model runs while it works shares no cache with what verifies it.
+func TestCachesAreApart(t *testing.T) {
+	call, _ := run(t, models, forge.Command{}, agent.Call{Role: agent.RoleImplement, Env: []string{"A=b"}})
+	i := slices.IndexFunc(call.Env, func(kv string) bool { return strings.HasPrefix(kv, "XDG_CACHE_HOME=") })
+	if i < 0 || !slices.Contains(call.Env, "A=b") {
+		t.Fatalf("got %q", call.Env)
+	}
+	report, failure := verify(t, "verify: ['echo $XDG_CACHE_HOME; echo $GOMODCACHE; false']")
+	if failure != nil {
+		t.Fatal(failure)
+	}
+	lines := strings.Split(report.Output, "\n")
+	if filepath.Base(lines[0]) == filepath.Base(call.Env[i]) || !filepath.IsAbs(lines[0]) || !strings.HasPrefix(lines[1], lines[0]) {
+		t.Errorf("%q and %q", call.Env[i], report.Output)
+	}
+}
+
+func TestRequiredSandbox(t *testing.T) {
+	call, res := run(t, "policy: {sandbox: require}\n"+models, forge.Command{}, agent.Call{Role: agent.RoleReview})
+	if err := process.Probe(t.Context(), sandbox.NetworkFull); err != nil {
+		if res.Failure() == nil || res.Failure().Reason != forge.FailSandbox {
+			t.Errorf("there is no sandbox (%v), and %+v", err, res)
+		}
+		return
+	}
+	if res.Failure() != nil || call.Sandbox == nil {
+		t.Errorf("there is a sandbox, and %+v, %+v", call.Sandbox, res)
+	}
+	if call, _ := run(t, "policy: {sandbox: off}\n"+models, forge.Command{}, agent.Call{Role: agent.RoleReview}); call.Sandbox != nil {
+		t.Errorf("turned off, and %+v", call.Sandbox)
+	}
+}

@@ -1,0 +1,43 @@
+package jobs
+
+import (
+	"context"
+
+	"github.com/pfl-forge/pfl-forge"
+	"github.com/pfl-forge/pfl-forge/agent"
+	"github.com/pfl-forge/pfl-forge/config"
+	"github.com/pfl-forge/pfl-forge/git"
+	"github.com/pfl-forge/pfl-forge/git/checkout"
+)
+
+// View makes a checkout of a commit for reading. It waits while another attempt of
+// the same task uses a view for the same purpose. done gives the checkout back, and
+// must be called.
+func (j *Job) View(ctx context.Context, purpose string, commit git.OID) (c *checkout.Checkout, done func(), err error) {
+	name := j.viewName(purpose)
+	unlock, err := j.Lock(ctx, string(name))
+	if err != nil {
+		return nil, nil, err
+	}
+	if c, err = j.Pool.View(ctx, name, commit); err != nil {
+		unlock()
+		return nil, nil, err
+	}
+	return c, func() {
+		if err := c.Release(); err != nil {
+			j.host.Log.Warn("cannot give a checkout back; the next one of its name does", "checkout", name, "error", err)
+		}
+		unlock()
+	}, nil
+}
+
+// SetUp runs the project's worktree_setup commands in a fresh checkout. A command
+// that fails is reported as forge.FailRepository, which is retried: the cause is the
+// machine or the network, not the change.
+func (j *Job) SetUp(ctx context.Context, c *checkout.Checkout) error {
+	report, err := j.commands(ctx, c, j.Config.WorktreeSetup, config.NetworkFull)
+	if err != nil || report.Passed {
+		return err
+	}
+	return agent.Fail(forge.FailRepository, "worktree_setup: %q failed:\n%s", report.Command, report.Output)
+}

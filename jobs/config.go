@@ -1,0 +1,81 @@
+package jobs
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/pfl-forge/pfl-forge"
+	"github.com/pfl-forge/pfl-forge/agent"
+	"github.com/pfl-forge/pfl-forge/config"
+	"github.com/pfl-forge/pfl-forge/git"
+)
+
+// maxConfigs bounds the cache of parsed configurations.
+const maxConfigs = 64
+
+// configs caches pfl-forge.yaml by commit. A commit never changes, so entries are
+// never stale.
+type configs struct {
+	mu   sync.Mutex
+	seen map[git.OID]*config.Project
+}
+
+// Config returns the parsed pfl-forge.yaml of a commit, which must be on the base
+// branch, or the defaults if the commit has none. A file that is wrong gives a
+// forge.FailConfig that names file and line, for a person to mend.
+func (r *Repository) Config(ctx context.Context, at git.OID) (*config.Project, error) {
+	r.configs.mu.Lock()
+	p := r.configs.seen[at]
+	r.configs.mu.Unlock()
+	if p != nil {
+		return p, nil
+	}
+	const most = 1 << 20 // Parse has the real limit, and names it
+	data, err := r.Store.ReadFile(ctx, at, config.FileName, most)
+	switch {
+	case errors.Is(err, git.ErrNotFound):
+		p = config.Default()
+	case errors.Is(err, git.ErrTooLarge):
+		return nil, agent.Fail(forge.FailConfig, "%s is longer than %d bytes", config.FileName, most)
+	case err != nil:
+		return nil, fmt.Errorf("read %s: %w", config.FileName, err)
+	default:
+		if p, err = config.Parse(data); err != nil {
+			return nil, agent.Fail(forge.FailConfig, "%s at %s is wrong; fix it on the base branch, then retry:\n%v", config.FileName, at.Short(), err)
+		}
+	}
+	r.configs.mu.Lock()
+	defer r.configs.mu.Unlock()
+	if len(r.configs.seen) >= maxConfigs || r.configs.seen == nil {
+		r.configs.seen = map[git.OID]*config.Project{}
+	}
+	r.configs.seen[at] = p
+	return p, nil
+}
+
+// Policy returns the part of a configuration that the rules of the flow read.
+func Policy(p *config.Project) *forge.Policy {
+	policy := forge.DefaultPolicy()
+	policy.MaxReviewRetries = p.MaxReviewRetries
+	policy.TrustedOrigins = p.Policy.TrustedOrigins
+	policy.Budget = forge.Budget(p.Budget)
+	policy.ProtectedPaths, policy.Approvers = p.Policy.ProtectedPaths, p.Policy.Approvers
+	policy.MaxDepth = p.Policy.MaxDepth
+	policy.Reflection = forge.ReflectionPolicy{
+		Off: !p.Reflection.Enabled, MaxGeneration: p.Reflection.MaxGeneration,
+		ProposalsADay: p.Reflection.ProposalsADay, ProposalsATime: p.Reflection.ProposalsATime,
+	}
+	if policy.Fallbacks = len(p.Fallback); slices.Contains(p.Fallback, p.Agent) {
+		policy.Fallbacks--
+	}
+	// An implementation sets a checkout up, then calls the agent; the replica's own
+	// work is short.
+	// An implementation is set up, then implemented; what a replica does besides is short.
+	const besides = 10 * time.Minute
+	policy.AttemptTimeout = p.Timeouts.Implement + time.Duration(len(p.WorktreeSetup))*p.Timeouts.Verify + besides
+	return &policy
+}

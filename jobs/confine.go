@@ -1,0 +1,208 @@
+package jobs
+
+import (
+	"context"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+
+	"github.com/pfl-forge/pfl-forge"
+	"github.com/pfl-forge/pfl-forge/agent"
+	"github.com/pfl-forge/pfl-forge/agent/process"
+	"github.com/pfl-forge/pfl-forge/agent/sandbox"
+	"github.com/pfl-forge/pfl-forge/config"
+)
+
+// confinement remembers the machine's sandboxes, and the directories of its system.
+type confinement struct {
+	once   sync.Once
+	system []sandbox.Mount
+	home   string // of the person or service that we are
+
+	mu    sync.Mutex
+	tried map[sandbox.Network]error // why there is no sandbox with such a network; nil if there is
+
+	warn sync.Once
+}
+
+// view returns the mounts of the system's directories, and the person's home
+// directory.
+func (c *confinement) view() (system []sandbox.Mount, home string) {
+	c.once.Do(func() {
+		c.home = os.Getenv("HOME")
+		c.system = sandbox.System(os.Getenv("PATH"), c.home)
+	})
+	return c.system, c.home
+}
+
+// offers returns nil if the machine can run a sandbox with this kind of network, and
+// else why not. Each kind is tried once for each process.
+func (c *confinement) offers(ctx context.Context, n sandbox.Network) error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	err, known := c.tried[n]
+	if known {
+		return err
+	}
+	if err = process.Probe(ctx, n); ctx.Err() != nil {
+		return err // which says nothing about the machine
+	}
+	if c.tried == nil {
+		c.tried = map[sandbox.Network]error{}
+	}
+	c.tried[n] = err
+	return err
+}
+
+// place describes where a command runs.
+type place struct {
+	// dir is its checkout, or its scratch directory if it has none.
+	dir string
+	// readOnly mounts dir read-only.
+	readOnly bool
+	// scratch has HOME and temporary files, private to the call.
+	scratch string
+	// state has the agent's session files; empty: there are none.
+	state string
+	// by selects the caches, byCommands or byModels.
+	by string
+	// network is the access that the policy allows.
+	network config.Network
+}
+
+// confine returns the sandbox of one command: the system's directories read-only, the
+// directories that it works in, and the paths that the project's configuration
+// grants. It returns nil if the policy turns the sandbox off, or wants one only where
+// the machine offers it and it does not. If one is required and cannot be had, the
+// error is a forge.FailSandbox.
+func (j *Job) confine(ctx context.Context, p place) (*sandbox.Spec, error) {
+	policy := j.Config.Policy
+	if j.host.RequireSandbox {
+		policy.Sandbox, policy.SandboxRead, policy.SandboxWrite = config.SandboxRequire, nil, nil
+	}
+	if policy.Sandbox == config.SandboxOff {
+		return nil, nil //nolint:nilnil // no sandbox is an answer
+	}
+	c := j.host.confinement
+	spec := sandbox.Spec{Network: sandbox.NetworkFull}
+	if p.network != config.NetworkFull {
+		spec.Network = sandbox.NetworkNone
+	}
+	if err := c.offers(ctx, spec.Network); err != nil {
+		if ctx.Err() != nil {
+			return nil, err
+		}
+		if policy.Sandbox == config.SandboxRequire || spec.Network == sandbox.NetworkNone {
+			return nil, agent.Fail(forge.FailSandbox,
+				"%v; see pfl-forge doctor for what this machine offers. Allow it user namespaces, or change policy in %s", err, config.FileName)
+		}
+		c.warn.Do(func() { j.host.Log.Warn("agents and commands run without a sandbox", "reason", err) })
+		return nil, nil //nolint:nilnil // as said in policy.sandbox
+	}
+	if g := j.host.Gateway; g != nil && p.network == config.NetworkModel {
+		spec.Listen, spec.Serve = g.Address(), g.Serve
+	}
+	system, home := c.view()
+	spec.Mounts = slices.Concat(system, j.grants(&policy, home), j.private(), p.mounts())
+	for _, dir := range j.Store.ObjectDirs() {
+		spec.Mounts = append(spec.Mounts, sandbox.Path(dir, sandbox.ReadOnly)...)
+	}
+	caches, err := j.caches(p.by)
+	spec.Mounts = append(spec.Mounts, caches...)
+	return &spec, err
+}
+
+// mounts returns the directories of the call itself. Where a call has no checkout,
+// its scratch directory is also where it works, and stays writable.
+func (p *place) mounts() []sandbox.Mount {
+	kind := sandbox.Writable
+	if p.readOnly && p.dir != p.scratch { // where a call without a checkout works, its HOME is
+		kind = sandbox.ReadOnly
+	}
+	out := sandbox.Path(p.dir, kind)
+	if p.dir != p.scratch {
+		out = append(out, sandbox.Path(p.scratch, sandbox.Writable)...)
+	}
+	if p.state != "" && os.MkdirAll(p.state, 0o700) == nil {
+		out = append(out, sandbox.Path(p.state, sandbox.Writable)...)
+	}
+	tmp := filepath.Join(p.scratch, "home", "tmp")
+	_ = os.MkdirAll(tmp, 0o700) // else the sandbox says so
+	return append(out,
+		sandbox.Mount{Path: "/tmp", Kind: sandbox.Writable, To: tmp}, sandbox.Mount{Path: "/var/tmp", Kind: sandbox.Writable, To: tmp})
+}
+
+// private returns the directories that stay hidden even inside of a granted path: the
+// service's state, and the repository with its .forge folder.
+func (j *Job) private() []sandbox.Mount {
+	var out []sandbox.Mount
+	for _, dir := range []string{j.host.StateDir, j.Store.WorkTree(), j.Store.Dir()} {
+		if actual, err := filepath.EvalSymlinks(dir); dir != "" && err == nil {
+			out = append(out, sandbox.Mount{Path: actual, Kind: sandbox.Hidden})
+		}
+	}
+	return out
+}
+
+// grants returns the paths that the project's configuration adds, without those that
+// are private.
+func (j *Job) grants(policy *config.Policy, home string) []sandbox.Mount {
+	var out []sandbox.Mount
+	add := func(path string, kind sandbox.Kind) {
+		if rest, ok := strings.CutPrefix(path, "~/"); ok {
+			path = filepath.Join(home, rest)
+		}
+		if !j.isPrivate(path) {
+			out = append(out, sandbox.Path(path, kind)...)
+		}
+	}
+	for _, path := range policy.SandboxRead {
+		add(path, sandbox.ReadOnly)
+	}
+	for _, path := range policy.SandboxWrite {
+		add(path, sandbox.Writable)
+	}
+	return out
+}
+
+// caches returns the builder's caches. Caches that an operator shares among commands
+// are not mounted for what a model runs, except the Go modules, read-only: a model
+// must not be able to change what verify builds from.
+func (j *Job) caches(by string) ([]sandbox.Mount, error) {
+	dirs := []string{j.cache(by)}
+	for _, name := range cacheVariables {
+		if dir := j.host.variable(name); by == byCommands && filepath.IsAbs(dir) {
+			dirs = append(dirs, dir)
+		}
+	}
+	var out []sandbox.Mount
+	for _, dir := range dirs {
+		if err := os.MkdirAll(dir, 0o755); err != nil {
+			return nil, err
+		}
+		out = append(out, sandbox.Path(dir, sandbox.Writable)...)
+	}
+	if by == byModels {
+		out = append(out, sandbox.Path(j.modules(), sandbox.ReadOnly)...)
+	}
+	return out, nil
+}
+
+// isPrivate reports whether a path leads into a directory that no configuration can
+// grant. A path that does not exist counts as private.
+func (j *Job) isPrivate(path string) bool {
+	actual, err := filepath.EvalSymlinks(path)
+	if err != nil {
+		return true // there is nothing
+	}
+	dirs := []string{j.host.StateDir, j.Store.Dir()}
+	if tree := j.Store.WorkTree(); tree != "" {
+		dirs = append(dirs, filepath.Join(tree, ".forge"))
+	}
+	return slices.ContainsFunc(dirs, func(dir string) bool {
+		rel, err := filepath.Rel(dir, actual)
+		return err == nil && filepath.IsLocal(rel)
+	})
+}

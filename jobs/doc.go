@@ -1,0 +1,26 @@
+// Package jobs gives workers a project's repository: commits, the base branch,
+// checkouts, pfl-forge.yaml, and the agents and commands that run in it.
+//
+// A [Set] holds the repositories of one process, shared by all workers in it. For
+// each command a worker calls [Set.Do], which opens the repository if need be, reads
+// the tip of the base branch and its configuration, and passes a [Job] to the
+// worker's function:
+//
+//	set.Do(ctx, &cmd, progress, func(ctx context.Context, j *jobs.Job) error { ... })
+//
+// A Job runs the agent ([Job.Run], or [Job.CallInSession] in a session that outlives
+// the process), makes checkouts for reading ([Job.View]), runs the verify commands
+// ([Job.Verify]) and collects what is reported in Job.Result. An error becomes a
+// [forge.Failure]; see [Failure].
+//
+// Rules that hold in the whole package: configuration is read from commits of the
+// base branch only, never from files that an agent wrote; everything that a model
+// runs has caches of its own; and two replicas never write the same state directory,
+// which OpenSet locks.
+//
+// The files: set.go and project.go open repositories; repository.go and config.go
+// read them; job.go, call.go, choose.go, checkout.go and verify.go have a Job's methods;
+// session.go, sessioncall.go and sessionfile.go hand sessions on to other
+// replicas; meter.go counts usage across process restarts; confine.go describes the
+// sandbox.
+package jobs

@@ -1,0 +1,149 @@
+package jobs_test
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"runtime"
+	"sync"
+	"testing"
+
+	"github.com/pfl-forge/pfl-forge"
+	"github.com/pfl-forge/pfl-forge/agent"
+	"github.com/pfl-forge/pfl-forge/bus"
+	"github.com/pfl-forge/pfl-forge/bus/bustest"
+	"github.com/pfl-forge/pfl-forge/bus/objects"
+	"github.com/pfl-forge/pfl-forge/git/gittest"
+	"github.com/pfl-forge/pfl-forge/internal/wait"
+	"github.com/pfl-forge/pfl-forge/jobs"
+	"github.com/pfl-forge/pfl-forge/jobs/repotest"
+)
+
+// mortal is an agent whose service is killed as often as it says, after two requests
+// to its model. It needs one more to be done.
+type mortal struct{ kills int }
+
+func (m *mortal) Name() string { return "claude" }
+
+func (m *mortal) Run(_ context.Context, _ agent.Call, sink func(agent.Event)) (agent.Outcome, error) {
+	for n := range int64(2) {
+		sink(agent.Event{Kind: agent.EventUsage, Usage: forge.Usage{InputTokens: 10 * (n + 1)}})
+	}
+	if m.kills--; m.kills >= 0 {
+		runtime.Goexit() // nothing after this happens, as when the process is gone
+	}
+	return agent.Outcome{Usage: forge.Usage{InputTokens: 30, Calls: 1}}, nil
+}
+
+// TestKilledLivesCount: what an attempt used in services that were killed is in the
+// result of the one that ends it, once.
+func TestKilledLivesCount(t *testing.T) {
+	m := &mortal{kills: 2}
+	set := repotest.Local(t, gittest.New(t, map[string]string{"pfl-forge.yaml": "agent: claude\n"}).Dir, m)
+	state := t.TempDir()
+	live := func(number, claim int) (res forge.Result) {
+		cmd := forge.Command{
+			To:      forge.Key{Project: repotest.Project, Intent: "fix"},
+			Attempt: forge.Attempt{Step: forge.StepAnalyze, Number: number, Claim: claim},
+		}
+		done := make(chan struct{})
+		go func() {
+			defer close(done)
+			res = set.Do(context.Background(), &cmd, func(forge.Progress) {}, func(ctx context.Context, j *jobs.Job) error {
+				_, err := j.Run(ctx, agent.Call{Role: agent.RoleAnalyze, StateDir: state})
+				return err
+			})
+		}()
+		<-done
+		return res
+	}
+	live(1, 1)
+	live(1, 2)
+	if got := live(1, 2).Usage.InputTokens; got != 20+20+30 {
+		t.Errorf("the attempt used %d tokens, want those of its three lives, 70", got)
+	}
+	if got := live(2, 1).Usage.InputTokens; got != 30 {
+		t.Errorf("the next attempt used %d tokens, want its own 30", got)
+	}
+}
+
+// wanderer is an agent that uses some tokens at a time, until its service is killed
+// or it is done.
+type wanderer struct {
+	t     *testing.T
+	saved func() string // what replicas hand on just now
+	uses  []int64       // tokens until what it does is saved, and then
+	dies  bool
+}
+
+func (*wanderer) Name() string { return "claude" }
+
+func (w *wanderer) Run(_ context.Context, _ agent.Call, sink func(agent.Event)) (agent.Outcome, error) {
+	before := w.saved()
+	sink(agent.Event{Kind: agent.EventUsage, Usage: forge.Usage{InputTokens: w.uses[0]}})
+	if !wait.Poll(wait.Context(w.t), func() bool { return w.saved() != before }) {
+		w.t.Error("nothing is saved")
+	}
+	all := forge.Usage{InputTokens: w.uses[0] + w.uses[1]}
+	sink(agent.Event{Kind: agent.EventUsage, Usage: all})
+	if w.dies {
+		runtime.Goexit() // nothing after this happens, as when the process is gone
+	}
+	return agent.Outcome{Usage: all}, nil
+}
+
+// TestTakenOverLivesCount: what an attempt used in other replicas is in the result of
+// the one that ends it: what they had saved, once.
+func TestTakenOverLivesCount(t *testing.T) {
+	origin := gittest.New(t, map[string]string{"pfl-forge.yaml": "agent: claude\n"}).Origin()
+	store := bustest.Start(t).Objects
+	name := objects.Name{Project: repotest.Project, Intent: "fix", Kind: objects.Session}
+	w := &wanderer{t: t, saved: func() string {
+		var b bytes.Buffer
+		if err := store.Get(t.Context(), name, &b); err != nil && !errors.Is(err, bus.ErrNotFound) {
+			t.Error(err)
+		}
+		return b.String()
+	}}
+	one, two := repotest.Replica(t, origin, store, w), repotest.Replica(t, origin, store, w)
+	for i, life := range []struct {
+		host          *jobs.Set
+		number, claim int
+		saved, then   int64 // tokens that it uses
+		dies          bool
+		want          int64
+	}{
+		{one, 1, 1, 20, 3, true, 0},
+		{two, 1, 1, 100, 40, true, 0},
+		{one, 1, 1, 1000, 0, false, 20 + 3 + 100 + 1000}, // its own to the last, of the other what was saved
+		{two, 1, 2, 7, 0, false, 7},                      // the claim before has told what it used
+		{one, 1, 2, 8, 0, true, 0},
+		{two, 1, 2, 9, 0, false, 7 + 8 + 9}, // the same claim comes again: nobody was told
+		{one, 2, 1, 5, 0, false, 5},
+	} {
+		w.uses, w.dies = []int64{life.saved, life.then}, life.dies
+		cmd := forge.Command{
+			To:      forge.Key{Project: repotest.Project, Intent: "fix"},
+			Attempt: forge.Attempt{Step: forge.StepAnalyze, Number: life.number, Claim: life.claim}, Session: talk,
+		}
+		var res forge.Result
+		var running sync.WaitGroup
+		running.Go(func() {
+			res = life.host.Do(context.Background(), &cmd, func(forge.Progress) {}, func(ctx context.Context, j *jobs.Job) error {
+				dir := j.StateDir("fix-analyze")
+				if _, err := j.FetchSession(ctx, dir); err != nil {
+					return err
+				}
+				_, err := j.CallInSession(ctx, agent.Call{Role: agent.RoleAnalyze, StateDir: dir}, jobs.SessionCall{
+					Prompts: func(jobs.SessionStart) (string, string, error) { return "", "", nil },
+				})
+				j.SaveSession(ctx, dir, nil)
+				return err
+			})
+		})
+		running.Wait()
+		if res.Failure() != nil || res.Usage.InputTokens != life.want {
+			t.Errorf("life %d: %d tokens, want %d; %+v", i, res.Usage.InputTokens, life.want, res.Failure())
+		}
+	}
+}

@@ -1,0 +1,177 @@
+package jobs
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"time"
+
+	"github.com/pfl-forge/pfl-forge"
+	"github.com/pfl-forge/pfl-forge/agent"
+)
+
+// SessionStart says how a call begins within its session, which decides the prompt.
+type SessionStart string
+
+// The openings.
+const (
+	// StartNew begins a session in which nothing was said before.
+	StartNew SessionStart = "new"
+	// StartResumed goes on in a session whose files are here.
+	StartResumed SessionStart = "resume"
+	// StartLost begins a new session, with a recap, in place of one whose files are
+	// gone.
+	StartLost SessionStart = "lost"
+)
+
+const (
+	// saveWatch is the interval in which a running call's session is compared with
+	// what was saved.
+	saveWatch = 250 * time.Millisecond
+	// savePause is the least time between two saves while the agent works.
+	savePause = 2 * time.Second
+	// saveShare bounds the time that saving takes: at most one part in so many.
+	saveShare = 30
+	// saveAtEnd is how long the save at the end of a call may take.
+	saveAtEnd = time.Minute
+	// saveLocal replaces savePause where there is no other replica to hand the
+	// session to.
+	saveLocal = 20 * time.Second
+)
+
+// SessionCall is a call within the session that the command names.
+type SessionCall struct {
+	// Prompts returns the system prompt and the prompt for the way in which the call
+	// begins. It may be called twice, if the session turns out to be lost.
+	Prompts func(SessionStart) (system, prompt string, err error)
+	// Begun says that an earlier delivery of the attempt called the agent in this
+	// session, even if its files are gone.
+	Begun bool
+	// Save is called now and then while the agent works, after the session's files
+	// were read. It returns the worker's checkpoint, which is stored with them. May
+	// be nil.
+	Save func(context.Context) (note []byte, err error)
+}
+
+// CallInSession makes a call in the command's session, whose files are in
+// call.StateDir: it resumes the session if the files are there, and begins it
+// otherwise. A session that the agent cannot resume (forge.FailLostSession) is begun
+// again, under the same id, with StartLost.
+func (j *Job) CallInSession(ctx context.Context, call agent.Call, c SessionCall) (agent.Outcome, error) {
+	files, err := j.sessions().files(call.StateDir)
+	if err != nil {
+		return agent.Outcome{}, err
+	}
+	opening := StartNew
+	switch {
+	case len(files) > 0:
+		opening = StartResumed
+	case j.Command.Resume, c.Begun:
+		opening = StartLost
+	}
+	out, err := j.callFrom(ctx, call, c, opening)
+	f, ok := errors.AsType[*agent.Failure](err)
+	if !ok || f.Reason != forge.FailLostSession || opening != StartResumed {
+		return out, err
+	}
+	if err := j.sessions().drop(call.StateDir); err != nil {
+		return agent.Outcome{}, err
+	}
+	return j.callFrom(ctx, call, c, StartLost)
+}
+
+// callFrom makes the call, and saves the session while it runs.
+func (j *Job) callFrom(ctx context.Context, call agent.Call, c SessionCall, o SessionStart) (out agent.Outcome, err error) {
+	if o == StartLost {
+		j.host.Log.Warn("a session is lost: a new one begins with a recap", "session", j.Command.Session, "attempt", j.Command.ID())
+	}
+	if call.System, call.Prompt, err = c.Prompts(o); err != nil {
+		return agent.Outcome{}, err
+	}
+	call.Session = agent.Session{ID: j.Command.Session, Resume: o == StartResumed}
+	defer j.saveWhileRunning(ctx, call.StateDir, c.Save)()
+	return j.Run(ctx, call)
+}
+
+// saveWhileRunning stores the session in intervals until stop is called, which waits
+// for a save that is under way. So a replica that is killed loses at most seconds of
+// work.
+func (j *Job) saveWhileRunning(ctx context.Context, stateDir string, save func(context.Context) ([]byte, error)) (stop func()) {
+	if save == nil {
+		save = func(context.Context) ([]byte, error) { return nil, nil }
+	}
+	s := saver{job: j, dir: stateDir, checkpoint: save, pause: savePause}
+	if j.host.Objects == nil {
+		s.pause = saveLocal
+	}
+	ctx, cancel := context.WithCancel(ctx)
+	var running sync.WaitGroup
+	running.Go(func() { s.run(ctx) })
+	return func() {
+		cancel()
+		running.Wait()
+	}
+}
+
+// saver stores a session while its call runs.
+type saver struct {
+	// job is the attempt that the session belongs to.
+	job *Job
+	// dir is the state directory with the session's files.
+	dir string
+	// checkpoint returns the worker's own state, see SessionCall.Save.
+	checkpoint func(context.Context) ([]byte, error)
+	// pause is the least time between two saves.
+	pause time.Duration
+	// seen is the fingerprint of the files that were saved last.
+	seen string
+}
+
+// run saves until ctx ends. An error is logged and tried again: the call goes on.
+func (s *saver) run(ctx context.Context) {
+	tick := time.NewTicker(saveWatch)
+	defer tick.Stop()
+	var next time.Time
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-tick.C:
+		}
+		if time.Now().Before(next) {
+			continue
+		}
+		began := time.Now()
+		if err := s.save(ctx); err != nil && ctx.Err() == nil {
+			s.job.host.Log.Warn("cannot save what an agent does; trying again", "attempt", s.job.Command.ID(), "error", err)
+		}
+		next = time.Now().Add(max(s.pause, saveShare*time.Since(began)))
+	}
+}
+
+// save stores the session if it has changed: the files are read first, then the
+// worker's checkpoint is taken, so that the checkpoint is never behind what the agent
+// remembers.
+func (s *saver) save(ctx context.Context) error {
+	files, err := s.job.sessions().files(s.dir)
+	if err != nil {
+		return err
+	}
+	now := fingerprint(s.dir, files)
+	if now == s.seen && (now != "" || s.job.sessions().keeps()) {
+		return nil // nothing was said since; or, of an agent that has no files, nobody knows
+	}
+	content, err := s.job.sessions().load(s.dir)
+	if err != nil {
+		return err
+	}
+	note, err := s.checkpoint(ctx)
+	if err != nil {
+		return err
+	}
+	if err := s.job.sessions().put(ctx, s.dir, content, note); err != nil {
+		return err
+	}
+	s.seen = now
+	return nil
+}

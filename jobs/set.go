@@ -1,0 +1,206 @@
+package jobs
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"time"
+
+	"github.com/pfl-forge/pfl-forge"
+	"github.com/pfl-forge/pfl-forge/agent"
+	"github.com/pfl-forge/pfl-forge/agent/gateway"
+	"github.com/pfl-forge/pfl-forge/agent/process"
+	"github.com/pfl-forge/pfl-forge/bus/objects"
+	"github.com/pfl-forge/pfl-forge/config"
+	"github.com/pfl-forge/pfl-forge/git"
+	"github.com/pfl-forge/pfl-forge/service"
+)
+
+// Host describes the process that works on repositories. It is set up once, before
+// OpenSet.
+type Host struct {
+	// StateDir is absolute and belongs to this process alone: clones, checkouts,
+	// sessions, scratch files.
+	StateDir string
+	// Owner marks every process that is started, so that the next process of the same
+	// state directory can end them. The agents have the same one.
+	Owner process.Owner
+	// Agents are the back ends that every project can name.
+	Agents []agent.Agent
+	// Env has KEY=VALUE pairs that commands and agents get beside the basic
+	// environment, such as GOCACHE.
+	Env []string
+	// Log receives messages that belong to no attempt's transcript.
+	Log *slog.Logger
+
+	// Own makes a back end from an agent that a project's configuration defines; nil:
+	// projects can define none.
+	Own func(name string, c config.AgentConfig) agent.Agent
+
+	// RequireSandbox overrides the projects' policy: nothing runs without a sandbox,
+	// and projects cannot mount more paths in it.
+	RequireSandbox bool
+	// Gateway connects sandboxed agents to their models, and is closed with the Set;
+	// nil: they connect by themselves.
+	Gateway *gateway.Gateway
+
+	// Objects is where sessions are stored for other replicas; nil: sessions stay on
+	// this machine.
+	Objects *objects.Store
+	// id is that of the state directory, see hostID.
+	id string
+
+	// confinement remembers which sandboxes the machine offers.
+	confinement *confinement
+}
+
+// Source says where a repository is. Exactly one of URL and Path is set.
+type Source struct {
+	// Project is the id that intents use.
+	Project forge.ProjectID
+	// URL is the origin, which is cloned into the state directory.
+	URL string
+	// Path is a person's own repository, which is used in place.
+	Path string
+}
+
+// Set holds the repositories of a process. It is safe for concurrent use.
+type Set struct {
+	host Host
+	// lock is held on the state directory until Close.
+	lock     *os.File
+	projects map[forge.ProjectID]*project
+}
+
+// OpenSet takes over the state directory, after waiting for another process that has
+// it: it ends processes that the previous process left running, removes scratch
+// files, and opens every repository. A repository whose origin cannot be read does
+// not delay the others: its first command opens it. Errors name the project. Close
+// the Set to give the directory up.
+func OpenSet(ctx context.Context, host Host, sources []Source) (*Set, error) {
+	if !filepath.IsAbs(host.StateDir) {
+		return nil, fmt.Errorf("state directory %q is not absolute", host.StateDir)
+	}
+	lock, err := lockState(ctx, &host)
+	if err != nil {
+		return nil, err
+	}
+	host.confinement = &confinement{}
+	// Processes that a command leaves running hold the lock too, and so delay the
+	// next process.
+	host.Owner.Hold(lock) // what a command leaves running keeps the next life waiting, too
+	s := &Set{host: host, lock: lock, projects: map[forge.ProjectID]*project{}}
+	if s.host.id, err = hostID(host.StateDir); err == nil {
+		err = s.open(ctx, sources)
+	}
+	if err != nil {
+		return nil, errors.Join(err, s.Close())
+	}
+	return s, nil
+}
+
+// lockState locks the state directory, and waits as long as ctx allows for another
+// process that has it: its agents must not be taken for leftovers.
+func lockState(ctx context.Context, host *Host) (*os.File, error) {
+	if err := os.MkdirAll(host.StateDir, 0o700); err != nil {
+		return nil, err
+	}
+	path := filepath.Join(host.StateDir, ".lock")
+	soon, cancel := context.WithTimeout(ctx, 100*time.Millisecond)
+	defer cancel()
+	lock, err := git.LockFile(soon, path)
+	if errors.Is(err, git.ErrBusy) && ctx.Err() == nil {
+		host.Log.Warn("another process uses the state directory; waiting for its end", "dir", host.StateDir)
+		lock, err = git.LockFile(ctx, path)
+	}
+	return lock, err
+}
+
+// open ends leftover processes, removes scratch files and opens the sources.
+func (s *Set) open(ctx context.Context, sources []Source) error {
+	host := &s.host
+	killed, err := host.Owner.Sweep(ctx)
+	if err != nil {
+		return fmt.Errorf("end what a former life left running: %w", err)
+	}
+	if killed > 0 {
+		host.Log.Info("ended processes that a former life left running", "count", killed)
+	}
+	if err := removeAll(filepath.Join(host.StateDir, scratchDir)); err != nil {
+		return fmt.Errorf("remove old scratch files: %w", err)
+	}
+	for _, src := range sources {
+		p := &project{src: src, slot: make(chan struct{}, 1)}
+		s.projects[src.Project] = p
+		if err := s.try(ctx, p); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Get returns a project's repository. The error says that this process does not serve
+// the project, or could not open it yet.
+func (s *Set) Get(id forge.ProjectID) (*Repository, error) {
+	p := s.projects[id]
+	if p == nil {
+		return nil, notServed(id)
+	}
+	if r := p.repo.Load(); r != nil {
+		return r, nil
+	}
+	return nil, agent.Fail(forge.FailRepository, "the repository of project %s is not open yet", id)
+}
+
+// Close closes the repositories and gives the state directory up. Checkouts stay on
+// disk. No job may be under way.
+func (s *Set) Close() error {
+	var errs []error
+	for _, p := range s.projects {
+		if r := p.repo.Load(); r != nil {
+			errs = append(errs, r.Pool.Close())
+			r.Store.Close()
+		}
+	}
+	if g := s.host.Gateway; g != nil {
+		errs = append(errs, g.Close())
+	}
+	s.host.Owner.Hold(nil)
+	return errors.Join(append(errs, s.lock.Close())...)
+}
+
+// Do carries out one command: it prepares a Job, calls work with it, and returns the
+// job's Result. An error of work becomes a Failure in the result, which keeps the
+// usage that was counted until then.
+func (s *Set) Do(ctx context.Context, cmd *forge.Command, progress service.Progress, work func(context.Context, *Job) error) forge.Result {
+	if err := checkIDs(cmd); err != nil {
+		return forge.Result{Output: Failure(err)}
+	}
+	j := &Job{Command: cmd, progress: progress}
+	err := s.begin(ctx, j)
+	if err == nil {
+		err = work(ctx, j)
+		j.markReported(ctx)
+	}
+	if err != nil {
+		r := &j.Result
+		r.Policy, r.Output = nil, Failure(err)
+	}
+	return j.Result
+}
+
+// checkIDs validates the ids of a command that become names of files, branches and
+// refs.
+func checkIDs(cmd *forge.Command) error {
+	_, err := forge.ParseIntentID(string(cmd.To.Intent))
+	if task := cmd.Attempt.Task; err == nil && task != "" {
+		_, err = forge.ParseTaskID(string(task))
+	}
+	if err != nil {
+		return agent.Fail(forge.FailInvalidOutput, "the command is malformed: %v", err)
+	}
+	return nil
+}
