@@ -150,21 +150,26 @@ func (e *endpoints) handler(serving context.Context, answer answering) micro.Han
 	})
 }
 
+// respond publishes the answer itself: a micro.Request belongs to the library again as
+// soon as its handler returned, and reading its state races with a later Error.
 func (e *endpoints) respond(r micro.Request, result any, err error) error {
-	if err == nil {
-		return r.RespondJSON(result)
+	msg := nats.NewMsg(r.Reply())
+	if err != nil {
+		code := &errCode{"500", []RefusedField{{Reason: "the request cannot be answered now; try again"}}}
+		if known, ok := errors.AsType[*errCode](err); ok {
+			code = known
+		} else {
+			e.conn.Log.Error("cannot answer a request", "subject", r.Subject(), "error", err)
+		}
+		msg.Header.Set(micro.ErrorHeader, wire.OneLine(code.Error()))
+		msg.Header.Set(micro.ErrorCodeHeader, code.code)
+		result = Refused{Errors: code.fields}
 	}
-	code := &errCode{"500", []RefusedField{{Reason: "the request cannot be answered now; try again"}}}
-	if known, ok := errors.AsType[*errCode](err); ok {
-		code = known
-	} else {
-		e.conn.Log.Error("cannot answer a request", "subject", r.Subject(), "error", err)
-	}
-	data, err := json.Marshal(Refused{Errors: code.fields})
+	msg.Data, err = json.Marshal(result)
 	if err != nil {
 		return err
 	}
-	return r.Error(code.code, wire.OneLine(code.Error()), data)
+	return e.conn.NC.PublishMsg(msg)
 }
 
 // submit stores an intent and says what was decided.
