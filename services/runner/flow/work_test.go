@@ -166,7 +166,7 @@ func analysisOf(arg func(string) string, list func(string) []string) *forge.Anal
 		}
 		a.Tasks = append(a.Tasks, t)
 	}
-	for _, name := range list("parts") {
+	for _, name := range list("children") {
 		name, after, _ := strings.Cut(name, ":")
 		c := forge.ChildPlan{Name: name, Title: "part " + name, Body: "body", Risk: forge.Risk(arg("part-risk"))}
 		if after != "" {
@@ -305,7 +305,7 @@ func describeNote(n forge.Event) string {
 	case *forge.RunPlanned:
 		what = fmt.Sprintf("planned, after %v", m.DependsOn)
 		if m.Children != nil {
-			what += fmt.Sprintf(", parts %v", m.Children)
+			what += fmt.Sprintf(", children %v", m.Children)
 		}
 	case *forge.DependencyEnded:
 		what = fmt.Sprintf("%s ended %q", m.Intent, m.Status)

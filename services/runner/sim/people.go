@@ -225,7 +225,7 @@ func describeResult(r *forge.Result) string {
 	case *forge.Started:
 		return "started"
 	case *forge.Analysis:
-		return fmt.Sprintf("%d tasks, %d parts, %d questions, risk %s, after %v %s",
+		return fmt.Sprintf("%d tasks, %d children, %d questions, risk %s, after %v %s",
 			len(out.Tasks), len(out.Children), len(out.Clarifications), out.Risk, out.DependsOn, out.Insufficient)
 	case *forge.Implementation:
 		return fmt.Sprintf("%d commits, %s on %s, changing %v", out.Commits, out.Head, out.Base, out.Files)

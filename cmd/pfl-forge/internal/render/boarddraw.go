@@ -6,7 +6,7 @@ package render
 //     the top, the attempts that run, the list of intents under a header, and, if there is
 //     room, what happened last.
 //   - An intent is one line: mark, id, status, tasks, age, cost, title, and what it does or
-//     waits for. Under it is a line for each conflict that is foreseen.
+//     waits for. Under it is a line for each overlap of two tasks.
 //   - What does not fit is cut, never wrapped. What waits for a person has the colour of
 //     attention, and says so in words.
 

@@ -113,7 +113,7 @@ func describe(ev *forge.Event) (string, Tone) {
 	case *forge.ChildChanged:
 		return part(m), Plain
 	case *forge.OverlapChanged:
-		return forecast(m), Plain
+		return overlapText(m), Plain
 	case *forge.RunReflected:
 		return reflected(m)
 	case *forge.Result:
@@ -288,7 +288,7 @@ func part(c *forge.ChildChanged) string {
 	return fmt.Sprintf("child intent %s is %s", c.Intent, c.Status)
 }
 
-func forecast(f *forge.OverlapChanged) string {
+func overlapText(f *forge.OverlapChanged) string {
 	if len(f.Other.Files) == 0 {
 		return ""
 	}

@@ -30,13 +30,13 @@ const (
 	// Approval waits for a person to approve the plan.
 	Approval Phase = "approval"
 	// OverBudget waits for a person, because there is no budget to analyze it.
-	OverBudget Phase = "unfunded"
+	OverBudget Phase = "over-budget"
 	// Depending waits for other intents.
 	Depending Phase = "depending"
 	// Working has tasks under way.
 	Working Phase = "working"
 	// Children has child intents under way.
-	Children Phase = "parts"
+	Children Phase = "children"
 	// Closed is over. What failed can be retried.
 	Closed Phase = "closed"
 )
