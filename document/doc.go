@@ -28,7 +28,7 @@
 //	make generate
 //	go test ./document -rewrite
 //	go test ./forgedir -run Schemas -rewrite
-//	go test ./bus -run AsyncAPI -rewrite
+//	go test ./bus/requests -run AsyncAPI -rewrite
 //
 // Names are kept and fields are not removed: programs and files of people rely on them.
 package document

@@ -34,7 +34,7 @@ func TestAsyncAPI(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	want = append([]byte("# Made of the code: go test ./bus -run AsyncAPI -rewrite\n"), want...)
+	want = append([]byte("# Made of the code: go test ./bus/requests -run AsyncAPI -rewrite\n"), want...)
 	if *rewrite {
 		if err := os.WriteFile(file, want, 0o600); err != nil {
 			t.Fatal(err)
@@ -45,7 +45,7 @@ func TestAsyncAPI(t *testing.T) {
 		t.Fatal(err)
 	}
 	if !bytes.Equal(got, want) {
-		t.Error("docs/asyncapi.yaml is not what the code does: go test ./bus -run AsyncAPI -rewrite, and look at the difference")
+		t.Error("docs/asyncapi.yaml is not what the code does: go test ./bus/requests -run AsyncAPI -rewrite, and look at the difference")
 	}
 }
 
