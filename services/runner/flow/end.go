@@ -19,11 +19,11 @@ func (s course) close(reflect bool) {
 	s.eff.Ended = true
 	end := s.end()
 	end.Past = history.Lesson(&h, s.Tasks.Files(maxPastFiles))
-	end.Observed = rule.Last(h.Observations, history.MaxTold)
+	end.Observed = rule.Last(h.Observations, history.MaxSent)
 	end.Knowledge, end.Applied = s.Goal.Publish()
 	if reflect {
 		h.Observations = nil
-		h.StepResults, h.Adjustments = rule.Last(h.StepResults, history.MaxTold), rule.Last(h.Adjustments, history.MaxTold)
+		h.StepResults, h.Adjustments = rule.Last(h.StepResults, history.MaxSent), rule.Last(h.Adjustments, history.MaxSent)
 		end.Reflect = &forge.ReflectOn{Intent: s.Intent, History: h, Policy: s.Policy.Reflection}
 	}
 	s.tellEnd(end)

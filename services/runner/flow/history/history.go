@@ -26,9 +26,9 @@ const (
 	maxEvidence = 20   // pieces of evidence of each
 )
 
-// MaxTold bounds the steps, adjustments and observations of a run that the project
-// is told of.
-const MaxTold = 100
+// MaxSent bounds the steps, the adjustments and the observations that the project gets of
+// a run that ended.
+const MaxSent = 100
 
 // State is the record of an intent. Steps and Adjustments are those of the present
 // run, the rest is of all runs.
