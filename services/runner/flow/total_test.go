@@ -248,7 +248,8 @@ func anyResult(rng *rand.Rand, s *Intent, l *Project, task forge.TaskID, word st
 	case forge.StepIntake, forge.StepExecute, forge.StepSummarize, forge.StepJudge:
 		anyProgress(rng, s, r, word)
 	case forge.StepReflect:
-		r.Output = &forge.Reflection{Read: []string{"a/1"}, Proposals: []forge.Intent{{Settings: forge.Settings{Title: "fix " + word, Body: "b"}}, {Settings: forge.Settings{Title: "fix"}}}[:rng.IntN(3)]}
+		proposals := []forge.Intent{{Settings: forge.Settings{Title: "fix " + word, Body: "b"}}, {Settings: forge.Settings{Title: "fix"}}}
+		r.Output = &forge.Reflection{Read: []string{"a/1"}, Proposals: proposals[:rng.IntN(3)]}
 	}
 	return r
 }

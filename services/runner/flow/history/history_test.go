@@ -138,7 +138,8 @@ func TestObserveBounds(t *testing.T) {
 func TestReflected(t *testing.T) {
 	s := begun()
 	s.Observe(start, "fix", []forge.Observation{{Content: "a"}, {Content: "b"}})
-	reflected := &forge.RunReflected{Run: 1, Read: []string{"fix/1"}, Step: forge.StepRecord{Step: forge.StepReflect, Attempt: 1, Usage: forge.Usage{CostUSD: 5}}}
+	step := forge.StepRecord{Step: forge.StepReflect, Attempt: 1, Usage: forge.Usage{CostUSD: 5}}
+	reflected := &forge.RunReflected{Run: 1, Read: []string{"fix/1"}, Step: step}
 	reflected.Proposed = []forge.Proposal{{ID: "next", Title: "Do more"}}
 
 	if d, _ := s.Reflected(start, "fix", &forge.RunReflected{Run: 1, Step: reflected.Step}); d != forge.Ignored {
