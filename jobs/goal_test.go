@@ -50,7 +50,8 @@ func TestAGoalSaysHowItsAgentRuns(t *testing.T) {
 func TestModelOfAGoalIsOfItsAgent(t *testing.T) {
 	for avoid, want := range map[string]string{"": "clever", "claude": ""} {
 		cmd := forge.Command{
-			Intent: forge.Intent{Settings: forge.Settings{Goal: &forge.GoalOptions{Model: "clever"}}}, Attempt: forge.Attempt{Step: forge.StepExecute}, LimitedAgents: []string{avoid},
+			Intent:  forge.Intent{Settings: forge.Settings{Goal: &forge.GoalOptions{Model: "clever"}}},
+			Attempt: forge.Attempt{Step: forge.StepExecute}, LimitedAgents: []string{avoid},
 		}
 		j := choose(t, choices, "", cmd)
 		a, err := j.Agent()

@@ -263,7 +263,8 @@ func offered(t *testing.T) bool {
 	}
 	w := newWorld(t, alone)
 	cmd := forge.Command{
-		To: forge.Key{Project: "shop", Intent: "fix"}, Attempt: forge.Attempt{Task: "fix-001", Number: 1}, Intent: forge.Intent{Settings: forge.Settings{Recipe: "intrude"}},
+		To: forge.Key{Project: "shop", Intent: "fix"}, Attempt: forge.Attempt{Task: "fix-001", Number: 1},
+		Intent: forge.Intent{Settings: forge.Settings{Recipe: "intrude"}},
 	}
 	res := w.set.Do(t.Context(), &cmd, func(forge.Progress) {}, func(ctx context.Context, j *jobs.Job) error {
 		_, err := j.Run(ctx, agent.Call{Role: agent.RoleImplement})

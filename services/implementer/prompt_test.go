@@ -65,8 +65,11 @@ func TestPrompts(t *testing.T) {
 		cmd *forge.Command
 		b   promptInput
 	}{
-		"first":    {task(1), promptInput{opening: jobs.StartNew, checks: checks}},
-		"short":    {&forge.Command{Intent: forge.Intent{Settings: forge.Settings{Title: "Short"}}, Task: forge.Task{Title: "Do it"}}, promptInput{opening: jobs.StartNew}},
+		"first": {task(1), promptInput{opening: jobs.StartNew, checks: checks}},
+		"short": {
+			&forge.Command{Intent: forge.Intent{Settings: forge.Settings{Title: "Short"}}, Task: forge.Task{Title: "Do it"}},
+			promptInput{opening: jobs.StartNew},
+		},
 		"rejected": {rejected(), promptInput{opening: jobs.StartResumed, commits: commitsSoFar, checks: checks}},
 		"lost":     {rejected(), promptInput{opening: jobs.StartLost, commits: commitsSoFar, checks: checks}},
 		"conflict": {

@@ -88,7 +88,8 @@ func TestPrompts(t *testing.T) {
 	first := forge.GoalContext{
 		Iteration: 1, Criteria: []string{"The report says why"}, Execution: &forge.Execution{Status: forge.ExecutionError, Output: "No access."},
 	}
-	golden(t, "summarize-short", summarizePrompt, &summaryData{Command: &forge.Command{Intent: forge.Intent{Settings: forge.Settings{Title: "Look"}}}, Goal: first})
+	golden(t, "summarize-short", summarizePrompt,
+		&summaryData{Command: &forge.Command{Intent: forge.Intent{Settings: forge.Settings{Title: "Look"}}}, Goal: first})
 }
 
 // iterated is an iteration in which everybody who can write something is hostile.

@@ -236,7 +236,9 @@ func (w worker) reflection(c *forge.Command) *forge.Reflection {
 		}
 	}
 	if w.chance(5) {
-		r.Proposals = append(r.Proposals, forge.Intent{Settings: forge.Settings{Title: fmt.Sprintf("improve number %d", w.rng.IntN(3)), Body: "b", Risk: forge.RiskLow}})
+		r.Proposals = append(r.Proposals, forge.Intent{
+			Settings: forge.Settings{Title: fmt.Sprintf("improve number %d", w.rng.IntN(3)), Body: "b", Risk: forge.RiskLow},
+		})
 	}
 	return r
 }

@@ -102,7 +102,9 @@ func TestBoardFits(t *testing.T) {
 	}
 	b := boardOf(all...)
 	for i := range 30 {
-		rec := &forge.Record{Events: []forge.Event{{To: all[i].Key, At: noon, Message: &forge.Submit{Intent: forge.Intent{Settings: forge.Settings{Title: strings.Repeat("long ", 60)}}}}}}
+		rec := &forge.Record{Events: []forge.Event{{
+			To: all[i].Key, At: noon, Message: &forge.Submit{Intent: forge.Intent{Settings: forge.Settings{Title: strings.Repeat("long ", 60)}}},
+		}}}
 		b.Decided(&all[i], &all[i], rec)
 	}
 	moves := 0

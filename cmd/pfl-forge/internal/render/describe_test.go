@@ -166,10 +166,13 @@ func TestLinesOfNothing(t *testing.T) {
 
 func TestLinesOfTurns(t *testing.T) {
 	for want, after := range map[string]forge.Summary{
-		"done ($1.00)":                   {Status: forge.StatusDone, Usage: forge.Usage{CostUSD: 1}},
-		"blocked: a task failed":         {Status: forge.StatusBlocked, Waiting: forge.WaitingFailed, Reason: "a task failed"},
-		"needs your approval: high risk": {Status: forge.StatusProposed, Waiting: forge.WaitingApproval, RunSummary: forge.RunSummary{Activity: "needs your approval"}, Reason: "high risk"},
-		"waits for other":                {Status: forge.StatusProposed, RunSummary: forge.RunSummary{Activity: "waits for other"}},
+		"done ($1.00)":           {Status: forge.StatusDone, Usage: forge.Usage{CostUSD: 1}},
+		"blocked: a task failed": {Status: forge.StatusBlocked, Waiting: forge.WaitingFailed, Reason: "a task failed"},
+		"needs your approval: high risk": {
+			Status: forge.StatusProposed, Waiting: forge.WaitingApproval,
+			RunSummary: forge.RunSummary{Activity: "needs your approval"}, Reason: "high risk",
+		},
+		"waits for other": {Status: forge.StatusProposed, RunSummary: forge.RunSummary{Activity: "waits for other"}},
 	} {
 		after.Key = key
 		got := Lines(&forge.Summary{Key: key, Status: forge.StatusProposed}, &after, &forge.Record{})

@@ -89,10 +89,19 @@ func TestNeedsApproval(t *testing.T) {
 	}{
 		{name: "a person's, at low risk", in: forge.Intent{Source: forge.SourceHuman, Settings: forge.Settings{Risk: forge.RiskLow}}},
 		{name: "a person's, at some risk", in: forge.Intent{Source: forge.SourceHuman, Settings: forge.Settings{Risk: forge.RiskMed}}, want: true},
-		{name: "a system's", in: forge.Intent{Source: forge.SourceSystem, Settings: forge.Settings{Risk: forge.RiskLow}, Origin: forge.Origin{System: "ci"}}, want: true},
-		{name: "a trusted system's", in: forge.Intent{Source: forge.SourceSystem, Settings: forge.Settings{Risk: forge.RiskLow}, Origin: forge.Origin{System: "trusted"}}},
+		{name: "a system's", in: forge.Intent{
+			Source: forge.SourceSystem, Settings: forge.Settings{Risk: forge.RiskLow},
+			Origin: forge.Origin{System: "ci"},
+		}, want: true},
+		{name: "a trusted system's", in: forge.Intent{
+			Source: forge.SourceSystem, Settings: forge.Settings{Risk: forge.RiskLow},
+			Origin: forge.Origin{System: "trusted"},
+		}},
 		{name: "a child of an approved one", in: forge.Intent{Source: forge.SourceSystem, Settings: forge.Settings{Risk: forge.RiskLow}}, vouched: true},
-		{name: "a goal in other words", in: forge.Intent{Source: forge.SourceHuman, Settings: forge.Settings{Risk: forge.RiskLow}}, reworded: "it is fast", want: true},
+		{
+			name: "a goal in other words", in: forge.Intent{Source: forge.SourceHuman, Settings: forge.Settings{Risk: forge.RiskLow}},
+			reworded: "it is fast", want: true,
+		},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			g := Gate{Vouched: test.vouched}

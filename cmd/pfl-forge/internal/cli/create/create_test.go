@@ -76,7 +76,10 @@ func TestCheckNames(t *testing.T) {
 		"far":       {forge.Intent{Settings: forge.Settings{Recipe: "deploy-everything"}}, "there are format, rename"},
 		"agent":     {forge.Intent{Settings: forge.Settings{Agent: "codex"}}, ""},
 		"own agent": {forge.Intent{Settings: forge.Settings{Agent: "ours"}}, ""},
-		"nobody":    {forge.Intent{Settings: forge.Settings{Agent: "nobody"}}, `agent: is "nobody"; it can be claude or codex or gemini or opencode or recipe or ours`},
+		"nobody": {
+			forge.Intent{Settings: forge.Settings{Agent: "nobody"}},
+			`agent: is "nobody"; it can be claude or codex or gemini or opencode or recipe or ours`,
+		},
 		"parameter": {forge.Intent{Settings: forge.Settings{Recipe: "format", With: map[string]string{"TO": "x"}}}, "no parameter TO"},
 	} {
 		err := local.CheckNames(cfg, &test.intent)

@@ -12,10 +12,16 @@ import (
 )
 
 func TestGoalOutcome(t *testing.T) {
+	failed := func(how forge.LoopStatus) forge.Summary {
+		return forge.Summary{
+			Status: forge.StatusError, Waiting: forge.WaitingFailed,
+			RunSummary: forge.RunSummary{Goal: &forge.GoalSummary{Status: how}},
+		}
+	}
 	for want, s := range map[string]forge.Summary{
 		"completed 0":      {Status: forge.StatusDone, RunSummary: forge.RunSummary{Goal: &forge.GoalSummary{Status: forge.LoopCompleted}}},
-		"max_iterations 2": {Status: forge.StatusError, Waiting: forge.WaitingFailed, RunSummary: forge.RunSummary{Goal: &forge.GoalSummary{Status: forge.LoopMaxIterations}}},
-		"error 2":          {Status: forge.StatusError, Waiting: forge.WaitingFailed, RunSummary: forge.RunSummary{Goal: &forge.GoalSummary{Status: forge.LoopError}}},
+		"max_iterations 2": failed(forge.LoopMaxIterations),
+		"error 2":          failed(forge.LoopError),
 		"cancelled 2":      {Status: forge.StatusRejected, RunSummary: forge.RunSummary{Goal: &forge.GoalSummary{Status: forge.LoopCancelled}}},
 		"running 3":        {Status: forge.StatusExecuting, RunSummary: forge.RunSummary{Goal: &forge.GoalSummary{}}},
 		"waiting 3":        {Status: forge.StatusProposed, Waiting: forge.WaitingApproval, RunSummary: forge.RunSummary{Goal: &forge.GoalSummary{}}},

@@ -15,7 +15,10 @@ func TestPlannedParts(t *testing.T) {
 	v := &forge.View{
 		Summary: forge.Summary{Children: []forge.ChildSummary{{ID: "shop-price", Title: "Price"}, {ID: "shop-total", Title: "Total", Status: forge.StatusDone}}},
 		Children: []forge.Intent{
-			{ID: "shop-price", Settings: forge.Settings{Title: "Price", Body: "What it\x1b[31m costs.", Risk: forge.RiskMed, DependsOn: []forge.IntentID{"shop-list"}}},
+			{
+				ID:       "shop-price",
+				Settings: forge.Settings{Title: "Price", Body: "What it\x1b[31m costs.", Risk: forge.RiskMed, DependsOn: []forge.IntentID{"shop-list"}},
+			},
 			{ID: "shop-total", Settings: forge.Settings{Title: "Total", Body: "All of it."}},
 		},
 	}
