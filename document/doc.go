@@ -14,7 +14,7 @@
 //
 // A document is a struct with json and yaml tags, and a function that makes it of the
 // types of package forge, such as IntentOf. Fields that several documents have are one
-// struct that these embed: Attributes stands in every list, Settings in the documents
+// struct that these embed: Summary stands in every list, Settings in the documents
 // that say how an intent was submitted. The JSON schemas in forgedir/schemas are made of
 // these types, with the comments behind the fields as descriptions, so the comments are
 // written for the reader of a file.

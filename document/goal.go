@@ -59,3 +59,26 @@ func (d *GoalOptions) Values() map[string]any {
 	}
 	return out
 }
+
+// GoalCounts has the numbers of a goal's iterations and of its criteria that are met.
+type GoalCounts struct {
+	Iteration     int `json:"iteration"       yaml:"iteration"`       // the newest one, counted from 1 over all runs
+	Used          int `json:"iterations_used" yaml:"iterations_used"` // by this run
+	MaxIterations int `json:"max_iterations"  yaml:"max_iterations"`  // of one run
+	Met           int `json:"criteria_met"    yaml:"criteria_met"`    // as the last judgment says
+}
+
+// GoalProgress is how far a goal is, in lists.
+type GoalProgress struct {
+	GoalCounts `yaml:",inline"`
+	Criteria   int              `json:"criteria_count"   yaml:"criteria_count"`
+	Status     forge.LoopStatus `json:"status,omitempty" yaml:"status,omitempty"` // how its loop ended; empty before that
+}
+
+// GoalProgressOf returns how far a goal is; nil for an intent without criteria.
+func GoalProgressOf(g *forge.GoalSummary) *GoalProgress {
+	if g == nil {
+		return nil
+	}
+	return &GoalProgress{GoalCounts{g.Iteration, g.Used, g.Most, g.Met}, g.Criteria, g.Status}
+}

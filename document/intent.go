@@ -63,7 +63,7 @@ type Intent struct {
 	Type           string `edit:"own"              schema:"type"               yaml:"type"` // such as feature, fix, audit; empty until it is judged
 	Source         string `schema:"Source"         yaml:"source"`                           // where it comes from
 	Risk           string `edit:"own"              schema:"Risk"               yaml:"risk"` // the higher of the declared and the judged one
-	Standing       `yaml:",inline"`
+	Condition      `yaml:",inline"`
 	Family         `yaml:",inline"`
 	DependsOn      []string     `schema:"intent"         yaml:"depends_on,omitempty"` // what has to be done before
 	Criteria       []string     `edit:"goal"             yaml:"criteria,omitempty"`   // what has to hold in the end
@@ -79,8 +79,8 @@ type Intent struct {
 	Revision       int64           `edit:"own"              yaml:"revision,omitempty"`                          // last, so that a torn copy has none
 }
 
-// Standing is how far the intent of a file is.
-type Standing struct {
+// Condition is how far the intent of a file is.
+type Condition struct {
 	Status  string `edit:"own"    schema:"Status"         yaml:"status"`            // may be set to approved when it waits for approval
 	Waiting string `edit:"itself" schema:"Waiting"        yaml:"waiting,omitempty"` // what it waits for a person to do
 	Reason  string `edit:"itself" yaml:"reason,omitempty"`                          // why it waits or failed
@@ -115,8 +115,8 @@ func IntentOf(v *forge.View) Intent {
 	i, s := &v.Intent, &v.Summary
 	d := Intent{
 		Title: i.Title, Body: i.Body, Type: i.Type, Source: string(i.Source), Risk: string(i.Risk),
-		Standing: Standing{string(s.Status), string(s.Waiting), s.Reason},
-		Family:   Family{Depth: i.Depth, Generation: i.Generation}, DependsOn: idTexts(i.DependsOn),
+		Condition: Condition{string(s.Status), string(s.Waiting), s.Reason},
+		Family:    Family{Depth: i.Depth, Generation: i.Generation}, DependsOn: idTexts(i.DependsOn),
 		Criteria: i.Criteria, Goal: GoalOptionsOf(i.Goal), Settings: SettingsOf(i), Requester: s.Requester, Approver: s.Approver,
 		CreatedAt: i.CreatedAt.UTC(), Clarifications: []Clarification{}, Plan: s.Plan,
 	}

@@ -7,72 +7,69 @@ import (
 	"github.com/pfl-forge/pfl-forge"
 )
 
+// Summary has the fields of an intent that every list shows, under the names that they
+// have everywhere: State, which is published, and the lists of the command line embed it.
+type Summary struct {
+	Title      string        `json:"title"              yaml:"title"`
+	Type       string        `json:"type,omitempty"     yaml:"type,omitempty"` // empty until it is judged
+	Source     forge.Source  `json:"source"             yaml:"source"`
+	Risk       forge.Risk    `json:"risk,omitempty"     yaml:"risk,omitempty"` // empty until it is judged
+	Status     forge.Status  `json:"status"             yaml:"status"`
+	Waiting    forge.Waiting `json:"waiting,omitempty"  yaml:"waiting,omitempty"`  // the act of a person that it waits for
+	Reason     string        `json:"reason,omitempty"   yaml:"reason,omitempty"`   // why it waits or failed
+	Activity   string        `json:"activity,omitempty" yaml:"activity,omitempty"` // in words, what goes on
+	Plan       string        `json:"plan,omitempty"     yaml:"plan,omitempty"`     // the hash that an approval has to name
+	Attributes `yaml:",inline"`
+	Parent     forge.IntentID `json:"parent,omitempty"    yaml:"parent,omitempty"`    // the intent that it was split off from
+	Requester  string         `json:"requester,omitempty" yaml:"requester,omitempty"` // who wanted it
+	Approver   string         `json:"approver,omitempty"  yaml:"approver,omitempty"`  // who approved it
+	Totals     `yaml:",inline"`
+	Goal       *GoalProgress `json:"goal,omitempty" yaml:"goal,omitempty"` // of an intent with criteria
+	CreatedAt  time.Time     `json:"created_at"     yaml:"created_at"`
+	UpdatedAt  time.Time     `json:"updated_at"     yaml:"updated_at"` // when something was last decided on it
+}
+
+// Totals are the numbers of an intent's summary.
+type Totals struct {
+	Run       int     `json:"run"        yaml:"run"` // counted from 1; a retry is another one
+	Tasks     int     `json:"tasks"      yaml:"tasks"`
+	TasksDone int     `json:"tasks_done" yaml:"tasks_done"`
+	CostUSD   float64 `json:"cost_usd"   yaml:"cost_usd"` // of the attempts of all runs that have ended
+}
+
+// SummaryOf returns the summary of an intent. Texts are whole, and times in UTC.
+func SummaryOf(s *forge.Summary) Summary {
+	return Summary{
+		Title: s.Title, Type: s.Type, Source: s.Source, Risk: s.Risk, Status: s.Status, Waiting: s.Waiting, Reason: s.Reason,
+		Activity: s.Activity, Plan: s.Plan, Attributes: Attributes(s.Attributes), Parent: s.Parent, Requester: s.Requester, Approver: s.Approver,
+		Totals: Totals{s.Run, s.TaskCount, s.TasksDone, s.Usage.CostUSD},
+		Goal:   GoalProgressOf(s.Goal), CreatedAt: s.CreatedAt.UTC(), UpdatedAt: s.UpdatedAt.UTC(),
+	}
+}
+
 // State is an intent as other systems see it, in the answers to list and with every
 // published change.
 type State struct {
-	Project  forge.ProjectID `json:"project"`
-	Intent   forge.IntentID  `json:"intent"`
-	Title    string          `json:"title"`
-	Type     string          `json:"type,omitempty"`
-	Source   forge.Source    `json:"source"`
-	Risk     forge.Risk      `json:"risk,omitempty"`
-	Status   forge.Status    `json:"status"`
-	Waiting  forge.Waiting   `json:"waiting,omitempty"`  // the act of a person that it waits for
-	Reason   string          `json:"reason,omitempty"`   // why it waits or failed
-	Activity string          `json:"activity,omitempty"` // what goes on
-	Plan     string          `json:"plan,omitempty"`     // the hash that an approval has to name
-	Attributes
-	Parent    forge.IntentID `json:"parent,omitempty"`
-	Requester string         `json:"requester,omitempty"` // who wanted it
-	Approver  string         `json:"approver,omitempty"`  // who approved it
-	Totals
-	Goal      *GoalState `json:"goal,omitempty"` // of an intent with criteria
-	CreatedAt time.Time  `json:"created_at"`
-	UpdatedAt time.Time  `json:"updated_at"`
-}
-
-// Totals are the numbers of an intent's state.
-type Totals struct {
-	Run       int     `json:"run"` // counted from 1; a retry is another one
-	Tasks     int     `json:"tasks"`
-	TasksDone int     `json:"tasks_done"`
-	CostUSD   float64 `json:"cost_usd"` // of all runs
+	Project forge.ProjectID `json:"project"`
+	Intent  forge.IntentID  `json:"intent"`
+	Summary
 }
 
 // StateOf returns the state of an intent. Texts are cut to a bound.
 func StateOf(s *forge.Summary) State {
-	return State{
-		Project: s.Key.Project, Intent: s.Key.Intent, Title: Cut(s.Title), Type: Cut(s.Type), Source: s.Source, Risk: s.Risk,
-		Status: s.Status, Waiting: s.Waiting, Reason: Cut(s.Reason), Activity: Cut(s.Activity), Plan: s.Plan,
-		Attributes: Attributes(s.Attributes), Parent: s.Parent, Requester: Cut(s.Requester), Approver: Cut(s.Approver),
-		Totals: Totals{s.Run, s.TaskCount, s.TasksDone, s.Usage.CostUSD},
-		Goal:   goalStateOf(s.Goal), CreatedAt: s.CreatedAt.UTC(), UpdatedAt: s.UpdatedAt.UTC(),
+	d := State{Project: s.Key.Project, Intent: s.Key.Intent, Summary: SummaryOf(s)}
+	for _, text := range []*string{&d.Title, &d.Type, &d.Reason, &d.Activity, &d.Requester, &d.Approver} {
+		*text = Cut(*text)
 	}
+	return d
 }
 
-// GoalState is how far a goal is, as other systems see it.
-type GoalState struct {
-	Criteria      int              `json:"criteria"`
-	Met           int              `json:"met"`             // of the criteria, as the last judgment says
-	Iteration     int              `json:"iteration"`       // the newest, counted from 1, over all runs
-	Used          int              `json:"iterations_used"` // by this run
-	MaxIterations int              `json:"max_iterations"`
-	Status        forge.LoopStatus `json:"status,omitempty"` // how the loop ended
-}
-
-func goalStateOf(g *forge.GoalSummary) *GoalState {
-	if g == nil {
-		return nil
-	}
-	return &GoalState{Criteria: g.Criteria, Met: g.Met, Iteration: g.Iteration, Used: g.Used, MaxIterations: g.Most, Status: g.Status}
-}
-
-// TaskState is a task as other systems see it.
+// TaskState is a task of an intent in lists.
 type TaskState struct {
-	ID     forge.TaskID     `json:"id"`
-	Title  string           `json:"title"`
-	Status forge.TaskStatus `json:"status"`
-	Detail string           `json:"detail,omitempty"` // why it failed
+	ID     forge.TaskID     `json:"id"               yaml:"id"`
+	Title  string           `json:"title"            yaml:"title"`
+	Status forge.TaskStatus `json:"status"           yaml:"status"`
+	Detail string           `json:"detail,omitempty" yaml:"detail,omitempty"` // why it failed, or what it waits for
 }
 
 // Change is the data of a published event.

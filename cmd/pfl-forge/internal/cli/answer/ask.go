@@ -100,11 +100,11 @@ func showQuestion(a *kit.App, id forge.IntentID, title string, q *document.Quest
 	if q.Context != "" {
 		fmt.Fprintln(a.Out, kit.Indent(kit.Safe(q.Context), "    "))
 	}
-	for i, s := range q.Suggested {
+	for i, s := range q.SuggestedAnswers {
 		fmt.Fprintf(a.Out, "  %d. %s\n", i+1, term.Line(s))
 	}
 	how := "Type your answer."
-	if len(q.Suggested) > 0 {
+	if len(q.SuggestedAnswers) > 0 {
 		how = "Type a number or your own answer."
 	}
 	fmt.Fprintln(a.Out, style.Faint("  "+how+" Enter skips, Ctrl-D quits."))
@@ -113,8 +113,8 @@ func showQuestion(a *kit.App, id forge.IntentID, title string, q *document.Quest
 // chosen returns the answer that was typed; a number stands for what was suggested.
 func chosen(q *document.Question, text string) string {
 	text = strings.TrimSpace(text)
-	if n, err := strconv.Atoi(text); err == nil && n >= 1 && n <= len(q.Suggested) && !slices.Contains(q.Suggested, text) {
-		return q.Suggested[n-1]
+	if n, err := strconv.Atoi(text); err == nil && n >= 1 && n <= len(q.SuggestedAnswers) && !slices.Contains(q.SuggestedAnswers, text) {
+		return q.SuggestedAnswers[n-1]
 	}
 	return text
 }

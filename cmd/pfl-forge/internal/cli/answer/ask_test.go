@@ -4,6 +4,7 @@ import (
 	"testing"
 
 	"github.com/pfl-forge/pfl-forge/cmd/pfl-forge/internal/cli/document"
+	model "github.com/pfl-forge/pfl-forge/document"
 )
 
 // A number stands for what is suggested, unless that is what is suggested.
@@ -19,7 +20,7 @@ func TestChosen(t *testing.T) {
 		{nil, "1", "1"},
 		{nil, "  ", ""},
 	} {
-		if got := chosen(&document.Question{Suggested: c.suggested}, c.typed); got != c.want {
+		if got := chosen(&document.Question{Clarification: model.Clarification{SuggestedAnswers: c.suggested}}, c.typed); got != c.want {
 			t.Errorf("%q of %q is %q, want %q", c.typed, c.suggested, got, c.want)
 		}
 	}

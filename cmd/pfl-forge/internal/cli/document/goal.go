@@ -7,29 +7,8 @@ import (
 	"github.com/pfl-forge/pfl-forge"
 	"github.com/pfl-forge/pfl-forge/cmd/pfl-forge/internal/cli/kit"
 	"github.com/pfl-forge/pfl-forge/cmd/pfl-forge/internal/render"
+	"github.com/pfl-forge/pfl-forge/document"
 )
-
-// GoalProgress has the numbers of a goal's iterations and criteria, as programs read them
-// in lists.
-type GoalProgress struct {
-	Iteration     int `json:"iteration"       yaml:"iteration"`       // the newest one, counted over all runs
-	Used          int `json:"iterations_used" yaml:"iterations_used"` // by this run
-	MaxIterations int `json:"max_iterations"  yaml:"max_iterations"`  // that this run may take
-
-	// Met counts those of the Criteria that the last judgment says are met.
-	Met      int `json:"criteria_met"   yaml:"criteria_met"`
-	Criteria int `json:"criteria_count" yaml:"criteria_count"`
-
-	Status forge.LoopStatus `json:"status,omitempty" yaml:"status,omitempty"` // how it ended; empty while it goes on
-}
-
-// GoalProgressOf returns how far a goal is; nil for an intent that is none.
-func GoalProgressOf(g *forge.GoalSummary) *GoalProgress {
-	if g == nil {
-		return nil
-	}
-	return &GoalProgress{g.Iteration, g.Used, g.Most, g.Met, g.Criteria, g.Status}
-}
 
 // Evaluation is a criterion of a goal with what a judgment says of it. A criterion that no
 // judgment speaks of is not met, with no evidence and no confidence.
@@ -73,7 +52,7 @@ func hanging(mark, text string) string {
 
 // GoalLine returns in a line how far a goal is, such as "iteration 2 of 10, 1 of 3
 // criteria met", and nothing for an intent that is no goal.
-func GoalLine(g *GoalProgress) string {
+func GoalLine(g *document.GoalProgress) string {
 	if g == nil {
 		return ""
 	}

@@ -14,6 +14,7 @@ import (
 	"github.com/pfl-forge/pfl-forge/cmd/pfl-forge/internal/cli/status"
 	"github.com/pfl-forge/pfl-forge/cmd/pfl-forge/internal/cli/target"
 	"github.com/pfl-forge/pfl-forge/cmd/pfl-forge/internal/render"
+	model "github.com/pfl-forge/pfl-forge/document"
 )
 
 // goals returns the goals of a project, sorted by id.
@@ -53,21 +54,18 @@ func listCommand(a *kit.App) *cobra.Command {
 
 // item is a goal in a list, as programs read it.
 type item struct {
-	ID            forge.IntentID `json:"id"                yaml:"id"`
-	Title         string         `json:"title"             yaml:"title"`
-	Status        string         `json:"status"            yaml:"status"` // as that of a goal alone
-	IntentStatus  forge.Status   `json:"intent_status"     yaml:"intent_status"`
-	Waiting       forge.Waiting  `json:"waiting,omitempty" yaml:"waiting,omitempty"`
-	Reason        string         `json:"reason,omitempty"  yaml:"reason,omitempty"`
-	Iteration     int            `json:"iteration"         yaml:"iteration"`
-	Used          int            `json:"iterations_used"   yaml:"iterations_used"`
-	MaxIterations int            `json:"max_iterations"    yaml:"max_iterations"`
-	Met           int            `json:"criteria_met"      yaml:"criteria_met"`
-	Criteria      int            `json:"criteria_count"    yaml:"criteria_count"`
-	Tokens        int64          `json:"tokens"            yaml:"tokens"`
-	CostUSD       float64        `json:"cost_usd"          yaml:"cost_usd"`
-	CreatedAt     time.Time      `json:"created_at"        yaml:"created_at"`
-	UpdatedAt     time.Time      `json:"updated_at"        yaml:"updated_at"`
+	ID               forge.IntentID `json:"id"                yaml:"id"`
+	Title            string         `json:"title"             yaml:"title"`
+	Status           string         `json:"status"            yaml:"status"` // as that of a goal alone
+	IntentStatus     forge.Status   `json:"intent_status"     yaml:"intent_status"`
+	Waiting          forge.Waiting  `json:"waiting,omitempty" yaml:"waiting,omitempty"`
+	Reason           string         `json:"reason,omitempty"  yaml:"reason,omitempty"`
+	model.GoalCounts `yaml:",inline"`
+	Criteria         int       `json:"criteria_count"    yaml:"criteria_count"`
+	Tokens           int64     `json:"tokens"            yaml:"tokens"`
+	CostUSD          float64   `json:"cost_usd"          yaml:"cost_usd"`
+	CreatedAt        time.Time `json:"created_at"        yaml:"created_at"`
+	UpdatedAt        time.Time `json:"updated_at"        yaml:"updated_at"`
 }
 
 // itemOf returns the item of a goal.
@@ -75,7 +73,7 @@ func itemOf(s *forge.Summary) item {
 	g := s.Goal
 	return item{
 		ID: s.Key.Intent, Title: s.Title, Status: goalview.StatusOf(s), IntentStatus: s.Status, Waiting: s.Waiting, Reason: s.Reason,
-		Iteration: g.Iteration, Used: g.Used, MaxIterations: g.Most, Met: g.Met, Criteria: g.Criteria,
+		GoalCounts: model.GoalProgressOf(g).GoalCounts, Criteria: g.Criteria,
 		Tokens: s.Usage.InputTokens + s.Usage.OutputTokens, CostUSD: s.Usage.CostUSD, CreatedAt: s.CreatedAt, UpdatedAt: s.UpdatedAt,
 	}
 }

@@ -9,6 +9,7 @@ import (
 	"github.com/pfl-forge/pfl-forge/cmd/pfl-forge/internal/cli/document"
 	"github.com/pfl-forge/pfl-forge/cmd/pfl-forge/internal/cli/pending"
 	"github.com/pfl-forge/pfl-forge/cmd/pfl-forge/internal/cli/target"
+	model "github.com/pfl-forge/pfl-forge/document"
 )
 
 // Read returns the goal that an intent with criteria is, with what its iterations used.
@@ -29,8 +30,8 @@ func of(v *forge.View, attempts []costs.AttemptDetail) Document {
 	d := Document{
 		ID: v.Intent.ID, Title: v.Intent.Title, Status: StatusOf(s), IntentStatus: s.Status,
 		Waiting: s.Waiting, Reason: s.Reason, Activity: s.Activity,
-		Counts:   Counts{Iteration: g.Iteration, Used: g.Used, MaxIterations: cmp.Or(g.Most, options.MaxIterations)},
-		Judgment: judgmentOf(g.FinalJudgment()), Iterations: []iteration{}, Knowledge: []knowledge{}, Applied: append([]string{}, g.Applied...),
+		GoalCounts: model.GoalCounts{Iteration: g.Iteration, Used: g.Used, MaxIterations: cmp.Or(g.Most, options.MaxIterations)},
+		Judgment:   judgmentOf(g.FinalJudgment()), Iterations: []iteration{}, Knowledge: []knowledge{}, Applied: append([]string{}, g.Applied...),
 		Files: Files{HistoryPath: options.HistoryFile, KnowledgePath: options.KnowledgeFile, RawLogDir: rawLogs(options, v.Intent.ID)},
 		Error: g.Error, Tokens: s.Usage.InputTokens + s.Usage.OutputTokens, CostUSD: s.Usage.CostUSD,
 	}

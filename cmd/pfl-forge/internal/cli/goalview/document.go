@@ -10,6 +10,7 @@ import (
 
 	"github.com/pfl-forge/pfl-forge"
 	"github.com/pfl-forge/pfl-forge/cmd/pfl-forge/internal/cli/document"
+	model "github.com/pfl-forge/pfl-forge/document"
 )
 
 // Options are the settings of a goal, as programs read them: in the words of drafts.
@@ -62,7 +63,7 @@ type Document struct {
 	Reason       string        `json:"reason,omitempty"   yaml:"reason,omitempty"`
 	Activity     string        `json:"activity,omitempty" yaml:"activity,omitempty"`
 
-	Counts `yaml:",inline"` //nolint:embeddedstructfieldcheck // its place is that of its fields in the output
+	model.GoalCounts `yaml:",inline"` //nolint:embeddedstructfieldcheck // its place is that of its fields in the output
 
 	Criteria   []document.Evaluation `json:"criteria"          yaml:"criteria"`       // as the last judgment says
 	Judgment   *judgment             `json:"final_judgment"    yaml:"final_judgment"` // the last one; nil before the first
@@ -77,14 +78,6 @@ type Document struct {
 	Tokens   int64    `json:"tokens"                  yaml:"tokens"`
 	CostUSD  float64  `json:"cost_usd"                yaml:"cost_usd"`
 	Commands []string `json:"commands,omitempty"      yaml:"commands,omitempty"` // what a person can do while it waits
-}
-
-// Counts has the numbers of a goal's iterations and criteria, as a part of Document.
-type Counts struct {
-	Iteration     int `json:"iteration"       yaml:"iteration"`       // the newest one, counted over all runs
-	Used          int `json:"iterations_used" yaml:"iterations_used"` // by this run
-	MaxIterations int `json:"max_iterations"  yaml:"max_iterations"`  // that this run may take
-	Met           int `json:"criteria_met"    yaml:"criteria_met"`    // as the last judgment says
 }
 
 // Files are the paths, from the repository's root, of the files about a goal, as a part of

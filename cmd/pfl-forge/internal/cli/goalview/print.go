@@ -7,6 +7,7 @@ import (
 	"github.com/pfl-forge/pfl-forge/cmd/pfl-forge/internal/cli/document"
 	"github.com/pfl-forge/pfl-forge/cmd/pfl-forge/internal/cli/kit"
 	"github.com/pfl-forge/pfl-forge/cmd/pfl-forge/internal/render"
+	model "github.com/pfl-forge/pfl-forge/document"
 	"github.com/pfl-forge/pfl-forge/internal/term"
 )
 
@@ -59,7 +60,7 @@ func statusText(style render.Style, d *Document) string {
 	case Running:
 		return kit.WithReason(d.Status, term.Line(d.Activity))
 	case Waiting:
-		i := document.Item{Status: d.IntentStatus, Progress: document.Progress{Waiting: d.Waiting, Reason: d.Reason}}
+		i := document.Item{Summary: model.Summary{Status: d.IntentStatus, Waiting: d.Waiting, Reason: d.Reason}}
 		return style.Attention(i.Why())
 	}
 	why := d.Error

@@ -7,8 +7,8 @@ import (
 	"time"
 
 	"github.com/pfl-forge/pfl-forge"
-	"github.com/pfl-forge/pfl-forge/cmd/pfl-forge/internal/cli/document"
 	"github.com/pfl-forge/pfl-forge/cmd/pfl-forge/internal/render"
+	"github.com/pfl-forge/pfl-forge/document"
 )
 
 // pastRun is a finished run of an intent in a list, as programs read it.

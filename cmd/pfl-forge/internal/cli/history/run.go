@@ -12,6 +12,7 @@ import (
 	"github.com/pfl-forge/pfl-forge/cmd/pfl-forge/internal/cli/kit"
 	"github.com/pfl-forge/pfl-forge/cmd/pfl-forge/internal/cli/target"
 	"github.com/pfl-forge/pfl-forge/cmd/pfl-forge/internal/render"
+	model "github.com/pfl-forge/pfl-forge/document"
 	"github.com/pfl-forge/pfl-forge/internal/term"
 )
 
@@ -36,7 +37,7 @@ func historyOf(ctx context.Context, a *kit.App, arg string, f *flags) error {
 	}
 	d := pastDetailOf(h)
 	if newest := &v.History[len(v.History)-1]; newest.Run == h.Run && v.Summary.Run == h.Run {
-		d.Goal = document.GoalProgressOf(v.Summary.Goal)
+		d.Goal = model.GoalProgressOf(v.Summary.Goal)
 	}
 	return a.Print(f.format, d, []string{nameOf(&d.pastRun)}, func() error {
 		printPastDetail(a, &d)
