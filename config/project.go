@@ -214,7 +214,7 @@ func Default() *Project {
 }
 
 // protectedPaths returns the default of Policy.ProtectedPaths: files that run elsewhere with
-// other rights (continuous merge), or that tell agents and pfl-forge what they may do.
+// other rights (continuous integration), or that tell agents and pfl-forge what they may do.
 func protectedPaths() []string {
 	return []string{
 		".github/", ".gitlab-ci.yml", ".gitlab/", ".circleci/", ".buildkite/", "Jenkinsfile", "azure-pipelines.yml", ".gitmodules",

@@ -1,30 +1,35 @@
-// Package flow holds the rules of pfl-forge: what follows from what. Two state
-// machines share the work, and talk to each other only by events:
+// Package flow holds the rules of pfl-forge: which effects follow from which event. Two
+// state machines share the work, and reach each other only by messages: Intent, of which
+// there is one per intent, and Project, one per project. Each is composed of small machines
+// in packages of their own, with a state, and a table or diagram, of their own.
 //
-//   - Intent, one per intent: from a submitted intent through analysis, tasks,
-//     reviews and merges to its end. It is composed of small machines, each in a
-//     package of its own with its state, its table or diagram, and its doors:
+// # Intent
 //
-//     control   what a person may ask, where
-//     plan      what comes before the tasks: analysis, questions, approval, dependencies, children
-//     task      one task: the table of stages, Changes in task/table.go, says where it goes after
-//     a review, a verify, a conflict; overlaps; protected paths
-//     goal      the strategy of a goal's task: iterations
-//     retry     what follows an attempt that failed; rule has the table of reasons
-//     dispatch  commands: held while there is a pause, waiting for budget, open, withdrawn
-//     pause     what is paused, by whom
-//     outbox    open commands, timers and messages
-//     session   names of agents' sessions
-//     history   the record of runs
+// Intent leads an intent from its submission through analysis, tasks, reviews and merges to
+// its end. project.go and intent.go say which part acts on which message.
 //
-//   - Project, one per project: what spans intents. project.go says which part
-//     acts on which event:
+//	control   which verbs a person may use, in which phase
+//	plan      analysis, questions, approval, dependencies, children: all before the tasks
+//	task      the stages of one task; Changes in table.go is the table of its ways
+//	goal      the iterations of a goal's task
+//	retry     what follows an attempt that failed; rule/failure.go has the table of reasons
+//	dispatch  commands: held during a pause, waiting for budget, open, withdrawn
+//	pause     what is paused, and by whom
+//	outbox    commands that are open, timers, and messages that wait for an answer
+//	session   the names of agents' sessions
+//	history   the record of runs
 //
-//     scheduler   admission, dependencies, parents and children, pauses of everything
-//     mergequeue  the order of merges, and file locks
-//     budget      the ledger, and the arithmetic of one call
-//     knowledge   the lessons of finished runs
-//     reflection  when to reflect, and which proposals to submit
+// # Project
+//
+// Project decides what spans intents.
+//
+//	scheduler   admission, dependencies, parents and children, pauses of the whole project
+//	mergequeue  the order of merges, and file locks
+//	budget      how much one call may cost, and the ledger that intents share
+//	knowledge   the lessons of finished runs
+//	reflection  when to reflect, and which proposals to submit
+//
+// # Determinism
 //
 // A machine is total and deterministic: no clock, no chance, no input or output.
 // Time and ids come in as fields of events. Whoever drives it journals each

@@ -76,30 +76,30 @@ func (s answers) told(ev *forge.Event) (forge.Decision, error) {
 // The keys of messages to the project. A newer message takes the place of one with
 // the same key.
 const (
-	enterKey   = "enter"
+	admitKey   = "admit"
 	plannedKey = "planned"
 	endKey     = "end"
 )
 
 func taskKey(t *task.Task) string { return "task/" + string(t.ID) }
 
-func childKey(id forge.IntentID) string { return "part/" + string(id) }
+func childKey(id forge.IntentID) string { return "child/" + string(id) }
 
 // tell sends a message to the project. With reply, an answer is waited for.
 func (s *Intent) tell(key string, number int, reply bool, ev forge.Event) {
 	s.Dispatch.Outbox.SendToProject(&s.eff, outbox.Project{From: s.key, Key: key, Number: number, Reply: reply, Event: ev})
 }
 
-// enter starts a run by asking the project to admit the intent.
-func (s course) enter() {
+// askAdmission starts a run by asking the project to admit the intent.
+func (s course) askAdmission() {
 	s.Run++
-	s.Phase = control.Entering
+	s.Phase = control.Admission
 	s.Reason = ""
 	s.Escalate = false
 	s.History.Started = s.now
 	s.Dispatch.Outbox.Answered(endKey)
 	in := &s.Intent
-	s.tell(enterKey, s.Run, true, forge.Event{Message: &forge.AdmitRun{
+	s.tell(admitKey, s.Run, true, forge.Event{Message: &forge.AdmitRun{
 		Run: s.Run, Title: in.Title, Type: in.Type, Parent: in.Parent, Source: in.Source, Generation: in.Generation, Goal: in.IsGoal(),
 	}})
 }

@@ -34,7 +34,7 @@ func (s person) submit(m *forge.Submit, at time.Time) (forge.Decision, error) {
 	s.Plan.Gate.Declared, s.Plan.Gate.Vouched = in.Risk, m.Preapproved
 	s.Foreign = in.Source == forge.SourceSystem
 	s.Plan.Step = plan.FirstStep(&in)
-	course(s).enter()
+	course(s).askAdmission()
 	return forge.Applied, nil
 }
 
@@ -90,7 +90,7 @@ func (s person) edit(e *forge.Edit) (forge.Decision, error) {
 		s.Plan.TurnTo(s.names(), plan.FirstStep(&s.Intent))
 	}
 	switch {
-	case body && s.Phase != control.Entering:
+	case body && s.Phase != control.Admission:
 		course(s).withdrawAll()
 		course(s).startStep()
 	case s.Phase == control.Approval:
@@ -254,7 +254,7 @@ func (s person) retryRun(r *forge.Retry) {
 	s.Plan.Attempts.Worked()
 	s.Pause.Person = false
 	s.Intent.Status = forge.StatusProposed
-	course(s).enter()
+	course(s).askAdmission()
 }
 
 // heed takes over budget and instructions of a retry.

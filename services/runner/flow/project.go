@@ -110,7 +110,7 @@ func (p *Project) decide(ev *forge.Event) (forge.Decision, error) {
 	from := forge.IntentID(ev.Actor) // a message from an intent carries its id
 	switch m := ev.Message.(type) {
 	case *forge.AdmitRun:
-		return p.enter(from, m)
+		return p.admitRun(from, m)
 	case *forge.RunPlanned:
 		return p.planned(from, m)
 	case *forge.RunEnded:

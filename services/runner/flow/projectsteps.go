@@ -12,9 +12,9 @@ import (
 // The steps of a project hand an event to its parts, in the order of the table at
 // Project. They keep nothing themselves.
 
-// enter admits a run of an intent, or answers once more.
-func (p *Project) enter(id forge.IntentID, m *forge.AdmitRun) (forge.Decision, error) {
-	d, err := p.state.Scheduler.Enter(id, m)
+// admitRun admits a run of an intent, or answers once more.
+func (p *Project) admitRun(id forge.IntentID, m *forge.AdmitRun) (forge.Decision, error) {
+	d, err := p.state.Scheduler.AdmitRun(id, m)
 	if d == forge.Applied {
 		p.state.Reflection.Entered(id)
 		p.state.Ledger.Open(&p.out, id, p.now)
@@ -41,7 +41,7 @@ func (p *Project) brief(in *scheduler.Intent, a *forge.RunAdmitted) {
 // planned keeps a plan, or answers once more. The budget counts before children
 // are told of it.
 func (p *Project) planned(id forge.IntentID, m *forge.RunPlanned) (forge.Decision, error) {
-	d, err := p.state.Scheduler.Plan(id, m)
+	d, err := p.state.Scheduler.RunPlanned(id, m)
 	if d == forge.Applied {
 		p.state.Ledger.Limits = m.Budget
 	}
@@ -53,7 +53,7 @@ func (p *Project) planned(id forge.IntentID, m *forge.RunPlanned) (forge.Decisio
 
 // end takes back everything that an intent holds and wakes those that wait for it.
 func (p *Project) end(id forge.IntentID, m *forge.RunEnded) (forge.Decision, error) {
-	d, err := p.state.Scheduler.End(&p.out, id, m)
+	d, err := p.state.Scheduler.RunEnded(&p.out, id, m)
 	if d != forge.Applied {
 		return d, err
 	}

@@ -21,10 +21,10 @@ func (s *Intent) adjust(name string, id forge.TaskID, format string, args ...any
 // admitted starts the run: with the first step of its flow, or, when a retry
 // follows a plan that stands, with that plan.
 func (s answers) admitted(a *forge.RunAdmitted) (forge.Decision, error) {
-	if s.Phase != control.Entering || a.Run != s.Run {
+	if s.Phase != control.Admission || a.Run != s.Run {
 		return rule.Ignore("the intent does not wait for admission to run %d", a.Run)
 	}
-	s.Dispatch.Outbox.Answered(enterKey)
+	s.Dispatch.Outbox.Answered(admitKey)
 	s.Plan.Context = plan.Context{Active: a.Active, Past: a.Past, Unread: a.Unread}
 	s.Goal.Known = a.Knowledge
 	s.Pause.Admitted(a.Paused, a.Resumed)

@@ -305,7 +305,7 @@ func (s *script) show(id forge.IntentID) {
 		}
 	}
 	for _, c := range sum.Children {
-		s.print("part %s: %q", c.ID, c.Status)
+		s.print("child %s: %q", c.ID, c.Status)
 	}
 	for _, t := range sum.Tasks {
 		for _, o := range t.Overlaps {

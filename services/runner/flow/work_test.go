@@ -168,7 +168,7 @@ func analysisOf(arg func(string) string, list func(string) []string) *forge.Anal
 	}
 	for _, name := range list("children") {
 		name, after, _ := strings.Cut(name, ":")
-		c := forge.ChildPlan{Name: name, Title: "part " + name, Body: "body", Risk: forge.Risk(arg("part-risk"))}
+		c := forge.ChildPlan{Name: name, Title: "child " + name, Body: "body", Risk: forge.Risk(arg("child-risk"))}
 		if after != "" {
 			c.DependsOn = strings.Split(after, "+")
 		}
@@ -279,7 +279,7 @@ func describeNote(n forge.Event) string {
 	what := ""
 	switch m := n.Message.(type) {
 	case *forge.AdmitRun:
-		what = fmt.Sprintf("enter run %d", m.Run)
+		what = fmt.Sprintf("admit run %d", m.Run)
 	case *forge.RunAdmitted:
 		what = "admitted"
 		if m.Paused > 0 {

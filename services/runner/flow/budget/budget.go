@@ -1,4 +1,5 @@
-// Package budget has the arithmetic of what one call of an agent may cost.
+// Package budget accounts for money: Slice and Room say how much one call of an agent may
+// cost, and Ledger is the account of the budgets that a project's intents share.
 package budget
 
 import "github.com/pfl-forge/pfl-forge"

@@ -20,8 +20,8 @@ type Phase string
 const (
 	// None is before the intent was submitted.
 	None Phase = ""
-	// Entering waits for the project to admit the run.
-	Entering Phase = "entering"
+	// Admission waits for the project to admit the run.
+	Admission Phase = "admission"
 	// Analyzing waits for the analysis or what takes its place, or for a timer to
 	// repeat it.
 	Analyzing Phase = "analyzing"
@@ -41,8 +41,8 @@ const (
 	Closed Phase = "closed"
 )
 
-// Place is a phase as seen by a person: what of it waits for a person, and how it
-// was closed, makes a difference.
+// Place is a phase as a person sees it. Most phases are one place; working has three, by
+// what waits for the person, and closed has four, by how the intent ended.
 type Place string
 
 // The places, apart from those that are phases.
@@ -58,7 +58,7 @@ const (
 // Places lists all places, in the order in which an intent comes by.
 func Places() []Place {
 	return []Place{
-		Place(Entering), Place(Analyzing), Place(Asking), Place(Approval), Place(OverBudget), Place(Depending),
+		Place(Admission), Place(Analyzing), Place(Asking), Place(Approval), Place(OverBudget), Place(Depending),
 		Place(Working), Waiting, Guarded, Place(Children), Failed, Done, Rejected, Cancelled,
 	}
 }
@@ -93,7 +93,7 @@ type Row struct {
 }
 
 var (
-	proposed = []Place{Place(Entering), Place(Analyzing), Place(Asking), Place(Approval), Place(OverBudget)}
+	proposed = []Place{Place(Admission), Place(Analyzing), Place(Asking), Place(Approval), Place(OverBudget)}
 	atWork   = []Place{Place(Working), Waiting, Guarded}
 	closed   = []Place{Failed, Done, Rejected, Cancelled}
 	anywhere = Places()

@@ -6,8 +6,8 @@
 //	           ^                                            |
 //	           +--------------- a pause begins -------------+
 //
-// A command that waits for budget was refused when the machine of the intent or
-// of the project says so: then Turn.Refused has it, and a person has to act.
+// If the intent's or the project's budget has no room for a waiting command, the command
+// is refused: Turn.Refused has it, and a person has to act.
 //
 // An open command whose result is not needed any more is withdrawn. Its worker still
 // reports what it cost.

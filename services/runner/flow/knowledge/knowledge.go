@@ -1,9 +1,8 @@
 // Package knowledge keeps the lessons of a project's finished runs: the runs
-// themselves, and the findings of goals. It chooses those that an intent is told.
+// themselves, and the findings of goals.
 //
-// It has one state and three steps: Learn when a run ends, and the questions
-// RelevantRuns and ForGoal when a run begins. Everything is bounded; what is worth
-// least goes first.
+// Learn takes in a run that ended. RelevantRuns and ForGoal choose what the prompts of a
+// new run say of earlier ones. Everything is bounded; the least useful goes first.
 package knowledge
 
 import (

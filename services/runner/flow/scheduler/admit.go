@@ -16,9 +16,9 @@ const maxActive = 50
 // told when it is admitted: budget, earlier runs, knowledge, observations.
 type Briefing func(*Intent, *forge.RunAdmitted)
 
-// Enter keeps that a run of an intent asks for admission. It is ignored when that
+// AdmitRun keeps that a run of an intent asks for admission. It is ignored when that
 // run is known; then Admit repeats the answers, if the run is active.
-func (s *State) Enter(id forge.IntentID, e *forge.AdmitRun) (forge.Decision, error) {
+func (s *State) AdmitRun(id forge.IntentID, e *forge.AdmitRun) (forge.Decision, error) {
 	in := s.Intents[id]
 	next := &Intent{
 		Run: e.Run, Active: true, Status: forge.StatusProposed, Title: e.Title, Type: e.Type,
@@ -76,9 +76,9 @@ func (s *State) admit(out *outbox.Messages, id forge.IntentID, in *Intent, brief
 	out.Add(id, fmt.Sprintf("admitted/%s/%d", id, in.Run), &a)
 }
 
-// Plan keeps an intent's plan. It is ignored when the plan is known;
+// RunPlanned keeps an intent's plan. It is ignored when the plan is known;
 // then Connect repeats the answers.
-func (s *State) Plan(id forge.IntentID, p *forge.RunPlanned) (forge.Decision, error) {
+func (s *State) RunPlanned(id forge.IntentID, p *forge.RunPlanned) (forge.Decision, error) {
 	if !s.IsActive(id, p.Run) {
 		return rule.Ignore("run %d of %q is not active", p.Run, id)
 	}
@@ -143,9 +143,9 @@ func (s *State) cycle(id, d forge.IntentID) []forge.IntentID {
 	return nil
 }
 
-// End keeps that a run ended. When that is known already, those that wait for it
+// RunEnded keeps that a run ended. When that is known already, those that wait for it
 // are told again.
-func (s *State) End(out *outbox.Messages, id forge.IntentID, e *forge.RunEnded) (forge.Decision, error) {
+func (s *State) RunEnded(out *outbox.Messages, id forge.IntentID, e *forge.RunEnded) (forge.Decision, error) {
 	in := s.Intents[id]
 	if in == nil {
 		in = &Intent{} // it ended before its entry arrived, which is of no use any more

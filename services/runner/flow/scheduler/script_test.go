@@ -62,20 +62,20 @@ func play(t *testing.T, s *scheduler.State, d *datadriven.TestData) string {
 	var decision forge.Decision
 	var err error
 	switch d.Cmd {
-	case "enter":
+	case "admit":
 		e := &forge.AdmitRun{Run: number("run"), Title: "title of " + string(id), Parent: forge.IntentID(value("parent"))}
-		decision, err = s.Enter(id, e)
+		decision, err = s.AdmitRun(id, e)
 		if s.IsActive(id, e.Run) {
 			s.Admit(&out, id, brief)
 		}
 	case "plan":
 		p := &forge.RunPlanned{Run: number("run"), DependsOn: ids("after"), Children: ids("children")}
-		decision, err = s.Plan(id, p)
+		decision, err = s.RunPlanned(id, p)
 		if s.IsActive(id, p.Run) {
 			s.Connect(&out, id, p, brief)
 		}
 	case "end":
-		decision, err = s.End(&out, id, &forge.RunEnded{
+		decision, err = s.RunEnded(&out, id, &forge.RunEnded{
 			Run: number("run"), Number: number("end"), Status: forge.Status(value("status")), Parent: forge.IntentID(value("parent")),
 		})
 		if decision == forge.Applied {

@@ -93,7 +93,7 @@ const (
 	// Cancelled: a person cancels the task.
 	Cancelled On = "cancelled by a person"
 	// GaveUp: a step failed as often as it may.
-	GaveUp On = "retries used up"
+	GaveUp On = "the agent's retries used up"
 )
 
 // Row is one way of a task from stage to stage.
@@ -132,12 +132,16 @@ func (t Table) Find(from Stage, on On) (Row, bool) {
 	return t[found], true
 }
 
-// Mermaid returns the table as a state diagram.
+// Mermaid returns the table as a state diagram. Ways that spend have an asterisk.
 func (t Table) Mermaid() string {
 	var b strings.Builder
 	b.WriteString("stateDiagram-v2\n  direction LR\n  [*] --> pending\n")
 	for _, r := range t {
-		fmt.Fprintf(&b, "  %s --> %s: %s\n", r.From, r.To, r.On)
+		spends := ""
+		if r.Spends {
+			spends = " *"
+		}
+		fmt.Fprintf(&b, "  %s --> %s: %s%s\n", r.From, r.To, r.On, spends)
 	}
 	b.WriteString("  done --> [*]\n  failed --> [*]\n")
 	return b.String()
@@ -172,7 +176,7 @@ var Merges = Table{
 	{From: Locking, On: Locked, To: Implementing, Rule: rule.Reimplement},
 	{From: Locking, On: LockRefused, To: Failed, Rule: rule.Escalate},
 	{From: Any, On: NoBudget, To: OverBudget, Rule: rule.Budget},
-	{From: OverBudget, On: BudgetRaised, To: Any},
+	{From: OverBudget, On: BudgetRaised, To: Any}, // for the diagram: BudgetRaised repeats the step
 	{From: Any, On: MergedLate, To: Done, Rule: rule.MergedLate},
 	{From: Any, On: Cancelled, To: Failed},
 	{From: Any, On: GaveUp, To: Failed},
