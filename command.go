@@ -327,8 +327,8 @@ type Reflection struct {
 
 // Policy is the part of a project's configuration that the rules read.
 type Policy struct {
-	// MaxReviewRetries bounds the further implementations after a rejection, an
-	// empty attempt or a failed verify.
+	// MaxReviewRetries bounds how often a change may be made again because it was rejected,
+	// failed to verify or was empty.
 	MaxReviewRetries int
 	// MaxAgentRetries bounds the further attempts of a step after an agent's error.
 	MaxAgentRetries int

@@ -28,14 +28,61 @@ const (
 	StepJudge     Step = "judge"     // takes the place of review: whether every criterion is met
 )
 
+// stepSpec says what holds of a step everywhere.
+type stepSpec struct {
+	step    Step
+	service string // of the workers that carry it out
+	ofTask  bool   // its attempts are about a task, not about the whole intent
+	agent   bool   // it calls an agent, which costs money
+}
+
+// specs has a row for each step, in the order of the flow.
+var specs = []stepSpec{
+	{StepAnalyze, "analyzer", false, true},
+	{StepArchitect, "analyzer", false, true},
+	{StepAudit, "analyzer", false, true},
+	{StepObserve, "analyzer", false, true},
+	{StepAbstract, "reflector", false, true},
+	{StepImplement, "implementer", true, true},
+	{StepRebase, "implementer", true, false},
+	{StepReview, "reviewer", true, true},
+	{StepMerge, "implementer", true, false},
+	{StepReflect, "reflector", false, true},
+	{StepIntake, "analyzer", false, true},
+	{StepExecute, "implementer", true, true},
+	{StepSummarize, "reflector", true, true},
+	{StepJudge, "reviewer", true, true},
+}
+
 // Steps lists every step that a worker can be given, in the order of the flow.
 func Steps() []Step {
-	return []Step{
-		StepAnalyze, StepArchitect, StepAudit, StepObserve, StepAbstract,
-		StepImplement, StepRebase, StepReview, StepMerge, StepReflect,
-		StepIntake, StepExecute, StepSummarize, StepJudge,
+	list := make([]Step, len(specs))
+	for i := range specs {
+		list[i] = specs[i].step
 	}
+	return list
 }
+
+// spec returns the row of a step; a zero one for a word that is no step.
+func (s Step) spec() stepSpec {
+	for i := range specs {
+		if specs[i].step == s {
+			return specs[i]
+		}
+	}
+	return stepSpec{step: s}
+}
+
+// Service returns the name of the service that carries the step out, such as reviewer;
+// empty for a word that is no step.
+func (s Step) Service() string { return s.spec().service }
+
+// OfTask reports whether attempts of the step are about a task, and not about the whole
+// intent.
+func (s Step) OfTask() bool { return s.spec().ofTask }
+
+// CallsAgent reports whether the step calls an agent, unless a recipe takes its place.
+func (s Step) CallsAgent() bool { return s.spec().agent }
 
 // ParseStep returns s as a step.
 func ParseStep(s string) (Step, error) {

@@ -5,6 +5,8 @@ import (
 	"maps"
 	"slices"
 	"strings"
+
+	"github.com/pfl-forge/pfl-forge"
 )
 
 // AgentConfig configures one back end: the models of one of [Agents], or a program of the
@@ -39,17 +41,19 @@ func (p *Project) AgentNames() []string {
 // RoleOf returns the role that a step belongs to, one of [RoleNames]. A step that no agent
 // does, such as rebase, is returned as it is.
 func RoleOf(step string) string {
-	switch step {
-	case "architect", "audit", "observe", "intake":
-		return "analyze"
-	case "execute":
-		return "implement"
-	case "judge":
-		return "review"
-	case "abstract", "summarize":
-		return "reflect"
+	s := forge.Step(step)
+	if !s.CallsAgent() {
+		return step
 	}
-	return step
+	switch s.Service() {
+	case "analyzer":
+		return "analyze"
+	case "implementer":
+		return "implement"
+	case "reviewer":
+		return "review"
+	}
+	return "reflect"
 }
 
 // AgentFor returns the name of the back end that does a step (or a role) for an intent that

@@ -20,8 +20,8 @@ type Project struct {
 	TriageTools []string `yaml:"triage_tools"`
 	// WorkerTools are the tools that implementing agents may use.
 	WorkerTools []string `yaml:"worker_tools"`
-	// MaxReviewRetries bounds the implementations of a task after the first one was
-	// rejected.
+	// MaxReviewRetries bounds how often a change may be made again because it was rejected,
+	// failed to verify or was empty.
 	MaxReviewRetries int `yaml:"max_review_retries"`
 	// Agent is the back end for intents that name neither a back end nor a recipe. It is
 	// one of AgentNames.

@@ -98,12 +98,11 @@ func (j *Job) configure(call *agent.Call, models config.Models) {
 		}
 	}
 	call.Limits.Wall = c.Timeouts.Review
-	switch spec.Step {
-	case forge.StepAnalyze, forge.StepArchitect, forge.StepAudit, forge.StepObserve, forge.StepIntake:
+	switch config.RoleOf(string(spec.Step)) {
+	case "analyze":
 		call.Limits.Wall = c.Timeouts.Analyze
-	case forge.StepImplement, forge.StepExecute:
+	case "implement":
 		call.Limits.Wall = c.Timeouts.Implement
-	default:
 	}
 	call.Limits.Idle = c.Timeouts.Idle
 	call.Limits.BudgetUSD = budget(cmd, c.Budget)

@@ -18,9 +18,8 @@
 // runs has caches of its own; and two replicas never write the same state directory,
 // which OpenSet locks.
 //
-// The files: set.go and project.go open repositories; repository.go and config.go
-// read them; job.go, call.go, choose.go, checkout.go and verify.go have a Job's methods;
-// session.go, sessioncall.go and sessionfile.go hand sessions on to other
-// replicas; meter.go counts usage across process restarts; confine.go describes the
-// sandbox.
+// Begin with set.go and project.go, which open repositories; job.go, whose Job a worker
+// gets; and call.go, which calls the agent. Files named session* hand sessions on to other
+// replicas, meter.go counts usage across restarts of the process, and confine.go describes
+// the sandbox.
 package jobs

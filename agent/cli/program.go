@@ -14,16 +14,7 @@
 // and stops the CLI when the call exceeds its turns or its budget. Package claude does
 // the same for Claude Code on its own.
 //
-// A new back end for a CLI needs:
-//
-//   - a package like codex, with About, New, the command line and a Reader, and a test
-//     that runs package conformance;
-//   - its name in package config, next to AgentCodex;
-//   - its entry in Host and check of package jobs/backends, and in providers of
-//     the command line's doctor;
-//   - its CLI in AGENT_CLIS of the Makefile, and a row in docs/guide-agents.md;
-//   - if its model has an API of its own: a provider in package gateway, a protocol in
-//     package agenttest, and prices in package price.
+// CONTRIBUTING.md lists what a new back end needs.
 package cli
 
 import (

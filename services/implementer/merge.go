@@ -43,7 +43,7 @@ func (i *Implementer) merge(ctx context.Context, cmd forge.Command, progress ser
 // so.
 func (i *Implementer) moveBase(ctx context.Context, j *jobs.Job) error {
 	// Other changes may have been merged while this one waited for the lock.
-	if err := j.Refresh(ctx); err != nil { // others may have merged while this one waited
+	if err := j.Refresh(ctx); err != nil {
 		return err
 	}
 	l := j.Command.Merge().Change

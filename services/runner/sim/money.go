@@ -71,7 +71,7 @@ func (w *world) raise(s *forge.Summary, willing bool) *forge.Retry {
 // agentStep reports whether a command calls an agent, which costs money.
 func agentStep(c *forge.Command) bool {
 	s := c.Attempt.Step
-	return !c.Analyze().PolicyOnly && s != forge.StepRebase && s != forge.StepMerge && s != forge.StepReflect
+	return !c.Analyze().PolicyOnly && s.CallsAgent() && s != forge.StepReflect
 }
 
 // spend returns a failure if the call stops at its budget, and nil otherwise.

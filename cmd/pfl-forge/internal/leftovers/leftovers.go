@@ -9,7 +9,6 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 
 	"github.com/pfl-forge/pfl-forge"
@@ -122,13 +121,7 @@ func belongs(name string, intent forge.IntentID) bool {
 // isStep reports whether a word is a step of tasks, or one of whole intents.
 func isStep(s string, task bool) bool {
 	step, err := forge.ParseStep(s)
-	if err != nil {
-		return false
-	}
-	ofTask := slices.Contains([]forge.Step{
-		forge.StepImplement, forge.StepRebase, forge.StepReview, forge.StepMerge, forge.StepExecute, forge.StepSummarize, forge.StepJudge,
-	}, step)
-	return ofTask == task
+	return err == nil && step.OfTask() == task
 }
 
 func isNumber(s string) bool {

@@ -118,21 +118,7 @@ func attemptReason(s *forge.Summary, a forge.Attempt, begun bool) string {
 	if begun {
 		return what
 	}
-	return "waits for " + workerOf(a.Step) + ": " + what
-}
-
-// workerOf names the service that takes the commands of a step.
-func workerOf(s forge.Step) string {
-	switch s {
-	case forge.StepReview, forge.StepJudge:
-		return "the reviewer"
-	case forge.StepImplement, forge.StepExecute, forge.StepRebase, forge.StepMerge:
-		return "the implementer"
-	case forge.StepReflect, forge.StepAbstract, forge.StepSummarize:
-		return "the reflector"
-	case forge.StepAnalyze, forge.StepArchitect, forge.StepAudit, forge.StepObserve, forge.StepIntake:
-	}
-	return "the analyzer"
+	return "waits for the " + a.Step.Service() + ": " + what
 }
 
 func attemptOf(key forge.Key, a forge.Attempt) string { return key.String() + "/" + a.String() }

@@ -165,7 +165,7 @@ func (l *Live) Progress(p forge.Progress) {
 }
 
 func worthALine(s forge.Step) bool {
-	return s != forge.StepRebase && s != forge.StepMerge && s != forge.StepReflect
+	return s.CallsAgent() && s != forge.StepReflect
 }
 
 // Subject returns the id of the task that progress is about, or of the intent.

@@ -12,10 +12,7 @@ import (
 // Charged reports whether calls of agents draw on a budget.
 func (x *Turn) Charged() bool { return !x.Recipe && (x.Budget.IntentUSD > 0 || x.Budget.Shared()) }
 
-func (x *Turn) charged(step forge.Step) bool { return Costs(step) && x.Charged() }
-
-// Costs reports whether attempts of an intent's step call an agent.
-func Costs(step forge.Step) bool { return step != forge.StepRebase }
+func (x *Turn) charged(step forge.Step) bool { return step.CallsAgent() && x.Charged() }
 
 // begun reports whether a call goes on with work that others have paid for.
 func begun(c *forge.Command) bool {
@@ -115,7 +112,7 @@ func (s *State) Billed(a forge.Attempt) {
 
 func (s *State) expectCosts(x *Turn, list ...forge.Attempt) {
 	for _, a := range list {
-		if Costs(a.Step) && !x.Recipe && len(s.Unbilled) < maxUnbilled {
+		if a.Step.CallsAgent() && !x.Recipe && len(s.Unbilled) < maxUnbilled {
 			s.Unbilled = append(slices.Clip(s.Unbilled), a)
 		}
 	}
