@@ -15,7 +15,6 @@ import (
 // Collected reports what an agent left in its checkout. Every commit that it names is kept under a hidden ref.
 type Collected struct {
 	Head     git.OID              // the head of the task's branch; the last known one when the branch is gone
-	Tree     git.OID              // of Head
 	Ref      string               // the hidden ref of Head; empty when nothing was committed
 	Commits  int                  // in start..Head
 	Changes  []objects.FileChange // between start and Head
@@ -124,10 +123,6 @@ func (c *Checkout) importCommit(ctx context.Context, agent *agentGit, commit git
 // examine fills in the facts about start..Head and refuses what may not be merged.
 func (c *Checkout) examine(ctx context.Context, got *Collected) error {
 	s := c.pool.store
-	var err error
-	if got.Tree, err = s.Tree(ctx, got.Head); err != nil {
-		return err
-	}
 	if err := s.Descends(ctx, c.start, got.Head); err != nil {
 		return err
 	}

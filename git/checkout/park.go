@@ -87,6 +87,12 @@ func (p *Pool) forget(name string) {
 
 // resume claims a checkout and loads its state. undo parks it again if the caller cannot use it.
 func (p *Pool) resume(name git.Name) (c *Checkout, undo func(), err error) {
+	if p.isClosed() {
+		return nil, nil, git.ErrClosed
+	}
+	if _, err := git.ParseName(string(name)); err != nil {
+		return nil, nil, err
+	}
 	missing := fmt.Errorf("checkout %s: %w", name, git.ErrMissing)
 	ok, undo := p.claim(string(name))
 	if !ok {

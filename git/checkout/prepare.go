@@ -27,12 +27,6 @@ func (p *Pool) View(ctx context.Context, name git.Name, at git.OID) (*Checkout, 
 // Reopen returns the checkout of a task as its agent left it, if head was the last commit collected from it and
 // the branch is still there. Otherwise it returns ErrMissing: Prepare it then.
 func (p *Pool) Reopen(task git.Name, head git.OID) (*Checkout, error) {
-	if p.isClosed() {
-		return nil, git.ErrClosed
-	}
-	if _, err := git.ParseName(string(task)); err != nil {
-		return nil, err
-	}
 	c, undo, err := p.resume(task)
 	if err != nil {
 		return nil, err

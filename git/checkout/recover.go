@@ -10,12 +10,6 @@ import "errors"
 // Recover returns the checkout of a task in whatever state a crash left it, to Collect from. Error: ErrMissing
 // when there is none.
 func (p *Pool) Recover(task git.Name) (*Checkout, error) {
-	if p.isClosed() {
-		return nil, git.ErrClosed
-	}
-	if _, err := git.ParseName(string(task)); err != nil {
-		return nil, err
-	}
 	c, undo, err := p.resume(task)
 	if err != nil {
 		return nil, err

@@ -139,11 +139,5 @@ func (s *Store) deleteHere(ctx context.Context, refs []string, hold []*os.File) 
 		}
 		fmt.Fprintf(&in, "delete %s\n", r)
 	}
-	if in.Len() == 0 {
-		return nil
-	}
-	c := s.RefCommand()
-	c.Stdin, c.Hold = &in, hold
-	_, err = git.Run(ctx, c, "update-ref", "--no-deref", "--stdin")
-	return err
+	return s.updateRefs(ctx, &in, hold)
 }

@@ -35,15 +35,6 @@ func (s *Store) Merge(ctx context.Context, b git.Branch, old, next git.OID) (res
 	return res, err
 }
 
-// Repair undoes a merge that a crash cut off while a person's files were following, as Merge and OpenLocal do by themselves.
-// In a distributed store it does nothing.
-func (s *Store) Repair(ctx context.Context) error {
-	if s.origin != nil {
-		return nil
-	}
-	return s.Repository.Repair(ctx)
-}
-
 // mergeAtOrigin pushes with a lease. Whatever the push said, what the origin has then is the answer.
 func (s *Store) mergeAtOrigin(ctx context.Context, b git.Branch, old, next git.OID) (worktree.Merge, error) {
 	if err := s.Descends(ctx, old, next); err != nil {
@@ -55,7 +46,7 @@ func (s *Store) mergeAtOrigin(ctx context.Context, b git.Branch, old, next git.O
 	case err == nil && !bytes.Contains(out, []byte("\n=\t")): // not "up to date"
 		// It merged, whatever becomes of our copy of the branch: the next fetch brings that.
 		_, _ = s.Git(ctx, "update-ref", b.Ref(), string(next))
-		return worktree.Merge{Head: next}, nil
+		return worktree.Merge{}, nil
 	case err != nil:
 		head, e := s.remoteHead(ctx, b)
 		if e != nil || head == old {

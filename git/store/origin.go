@@ -17,16 +17,16 @@ import (
 
 // OriginConfig says how to open a service's own clone of an origin.
 type OriginConfig struct {
-	URL      string       // ssh, https, file, or an absolute path
-	Dir      string       // of the bare clone; made when absent, discarded and cloned again when broken
-	Env      []string     // for transports, such as GIT_SSH_COMMAND=... or GIT_ASKPASS=...
-	Identity git.Identity // the committer of the commits that the service makes; default pfl-forge
+	// URL is an ssh, https or file address, or an absolute path.
+	URL string
+	// Dir is the folder of the bare clone. It is made when absent, and discarded and cloned
+	// again when broken: it holds nothing that the origin has not.
+	Dir string
 }
 
-type origin struct {
-	url string
-	env []string
-}
+// origin is the repository that all replicas share. Its branches and hidden refs are the
+// truth; the clone is a cache.
+type origin struct{ url string }
 
 // OpenOrigin opens the clone at cfg.Dir and fetches. It never writes outside of cfg.Dir, except by Keep,
 // Sweep and Merge, which push.
@@ -38,7 +38,7 @@ func OpenOrigin(ctx context.Context, cfg OriginConfig) (*Store, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &Store{Repository: worktree.NewRepository(dir, cfg.Identity), origin: &origin{url: cfg.URL, env: cfg.Env}}
+	s := &Store{Repository: worktree.NewRepository(dir), origin: &origin{cfg.URL}}
 	if err := os.MkdirAll(filepath.Dir(dir), 0o755); err != nil {
 		return nil, err
 	}
@@ -89,7 +89,7 @@ func (s *Store) intact(ctx context.Context) bool {
 func (s *Store) clone(ctx context.Context, hold []*os.File) error {
 	final := s.Dir()
 	old := fmt.Sprintf("%s.old-%d", final, time.Now().UnixNano())
-	made := &Store{Repository: worktree.NewRepository(final+".new", s.Identity()), origin: s.origin}
+	made := &Store{Repository: worktree.NewRepository(final + ".new"), origin: s.origin}
 	if err := disk.RemoveAll(made.Dir()); err != nil {
 		return err
 	}
@@ -148,7 +148,6 @@ func (s *Store) fetch(ctx context.Context, specs ...string) error {
 // transport returns a command that may talk to the origin.
 func (s *Store) transport() git.Command {
 	c := s.RefCommand()
-	c.Env = append(c.Env, s.origin.env...)
 	if sock, ok := os.LookupEnv("SSH_AUTH_SOCK"); ok {
 		c.Env = append(c.Env, "SSH_AUTH_SOCK="+sock)
 	}

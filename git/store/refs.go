@@ -49,13 +49,24 @@ func (s *Store) KeepAll(ctx context.Context, kept ...Kept) error {
 		fmt.Fprintf(&in, "update %s %s\n", k.Ref, k.OID)
 	}
 	if !s.keepFiles(ctx, here) {
-		c := s.RefCommand()
-		c.Stdin = &in
-		if _, err := git.Run(ctx, c, "update-ref", "--no-deref", "--stdin"); err != nil {
+		if err := s.updateRefs(ctx, &in, nil); err != nil {
 			return err
 		}
 	}
 	return s.publish(ctx, kept)
+}
+
+// updateRefs has git carry out lines of git-update-ref(1), "update <ref> <oid>" and
+// "delete <ref>", all of them or none. git inherits the locks in hold: they stay taken until
+// it has ended, even if this process is killed. Without any line nothing is run.
+func (s *Store) updateRefs(ctx context.Context, lines *bytes.Buffer, hold []*os.File) error {
+	if lines.Len() == 0 {
+		return nil
+	}
+	c := s.RefCommand()
+	c.Stdin, c.Hold = lines, hold
+	_, err := git.Run(ctx, c, "update-ref", "--no-deref", "--stdin")
+	return err
 }
 
 // keepFiles writes the refs as the files that git keeps them in, durable. That saves a process, and needs no lock: a kept

@@ -130,13 +130,7 @@ func (s *Store) SweepHere(ctx context.Context, intents ...git.Name) error {
 		for _, ref := range all.of(intents) {
 			fmt.Fprintf(&in, "delete %s\n", ref)
 		}
-		if in.Len() == 0 {
-			return nil
-		}
-		c := s.RefCommand()
-		c.Stdin, c.Hold = &in, hold
-		_, err = git.Run(ctx, c, "update-ref", "--no-deref", "--stdin")
-		return err
+		return s.updateRefs(ctx, &in, hold)
 	})
 }
 

@@ -12,9 +12,12 @@ import (
 
 // Merge reports a merge that succeeded.
 type Merge struct {
-	Head          git.OID // of the branch afterwards
-	AlreadyMerged bool    // the branch contained the commit before
-	WorkTree      string  // the person's working tree whose files followed, or empty
+	// AlreadyMerged says that the branch contained the commit before: an earlier call
+	// merged it, or a person did.
+	AlreadyMerged bool
+	// WorkTree is the person's working tree whose files followed; empty if the branch was
+	// checked out in none.
+	WorkTree string
 }
 
 // Merge moves a branch from exactly old to exactly next, fast-forward only. Doing it again is a success with
@@ -84,7 +87,7 @@ func (repo *Repository) tryLocal(ctx context.Context, m move, hold []*os.File) (
 	if err != nil {
 		return Merge{}, err
 	}
-	return Merge{Head: m.New, WorkTree: m.WorkTree}, nil
+	return Merge{WorkTree: m.WorkTree}, nil
 }
 
 // move announces a move, does it, and removes the announcement. A move that fails half-way is undone at once.
@@ -126,7 +129,7 @@ func (repo *Repository) Compare(ctx context.Context, b git.Branch, old, next, he
 		return Merge{}, err
 	}
 	if contains {
-		return Merge{Head: head, AlreadyMerged: true}, nil
+		return Merge{AlreadyMerged: true}, nil
 	}
 	return Merge{}, fmt.Errorf("branch %s is at %s, not at %s: %w", b, head.Short(), old.Short(), git.ErrMoved)
 }

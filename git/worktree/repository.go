@@ -29,12 +29,12 @@ type Repository struct {
 }
 
 // NewRepository returns the bare repository with this git directory. It touches nothing; Setup comes before any other method.
-func NewRepository(gitDir string, committer git.Identity) *Repository {
-	return &Repository{Database: objects.NewDatabase(gitDir, committer), common: gitDir}
+func NewRepository(gitDir string) *Repository {
+	return &Repository{Database: objects.NewDatabase(gitDir), common: gitDir}
 }
 
 // Discover finds the repository around path, or at path when it is a bare one. Error: ErrNotRepository.
-func Discover(ctx context.Context, path string, committer git.Identity) (*Repository, error) {
+func Discover(ctx context.Context, path string) (*Repository, error) {
 	query := []string{"rev-parse", "--path-format=absolute", "--is-bare-repository", "--git-common-dir"}
 	out, err := git.Run(ctx, git.Command{Dir: path}, query...)
 	if err != nil && git.ExitCode(err) == 128 {
@@ -47,7 +47,7 @@ func Discover(ctx context.Context, path string, committer git.Identity) (*Reposi
 		}
 		return nil, fmt.Errorf("%s: %w", path, errors.Join(git.ErrNotRepository, err))
 	}
-	repo := NewRepository(common, committer)
+	repo := NewRepository(common)
 	if bare == "true" {
 		return repo, nil
 	}

@@ -64,7 +64,7 @@ func (repo *Repository) verdict(ctx context.Context, m move, k git.Command, file
 		files = quoted[1:]
 	}
 	slices.Sort(files)
-	return &git.UncommittedError{WorkTree: m.WorkTree, Files: slices.Compact(files)}
+	return &git.UncommittedError{Files: slices.Compact(files)}
 }
 
 var quotedPath = regexp.MustCompile(`'([^'\n]+)'`)
