@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"slices"
-	"time"
 
 	"github.com/nats-io/nats.go/jetstream"
 
@@ -115,7 +114,6 @@ type Delivered struct {
 
 	ID    string // the same whenever the change is told
 	Kind  Kind
-	At    time.Time
 	Event []byte // the CloudEvent, as it was published
 
 	conn *conn.Conn
@@ -127,7 +125,7 @@ func readTold(m jetstream.Msg) (*Delivered, error) {
 	if err := json.Unmarshal(m.Data(), &ev); err != nil {
 		return nil, fmt.Errorf("not a change of an intent: %w", err)
 	}
-	t := &Delivered{ID: ev.ID, At: ev.Time, Change: ev.Data, Event: m.Data(), msg: m}
+	t := &Delivered{ID: ev.ID, Change: ev.Data, Event: m.Data(), msg: m}
 	key := forge.Key{Project: t.Project, Intent: t.Intent}
 	for _, what := range Kinds() {
 		if s, err := subjects.Change(key, string(what)); err == nil && s == m.Subject() {

@@ -17,18 +17,19 @@ import (
 	"github.com/pfl-forge/pfl-forge/bus/requests"
 )
 
+// concurrency bounds the handlers that run at the same time.
+const concurrency = 64
+
 // Config says how a runner takes its events.
 type Config struct {
-	Concurrency int           // handlers at the same time; 0 means 64
-	Timeout     time.Duration // of one handler; 0 means 20 s. It must end before the event is delivered again, after 30 s
-	MaxErrors   int           // errors of a handler, other than Retry, until an event goes to the dead letters; 0 means 5
+	Timeout   time.Duration // of one handler; 0 means 20 s. It must end before the event is delivered again, after 30 s
+	MaxErrors int           // errors of a handler, other than Retry, until an event goes to the dead letters; 0 means 5
 }
 
 // Delivery is an event that a runner has to decide on.
 type Delivery struct {
 	Event    forge.Event
-	Attempt  int       // counted from 1; more than 1 means that it was delivered before
-	StoredAt time.Time // when the server got it
+	Attempt  int // counted from 1; more than 1 means that it was delivered before
 	conn     *conn.Conn
 	reply    string
 	rejected *requests.Refusal // what a system is to be told
@@ -77,9 +78,6 @@ func (d *Delivery) Respond(r forge.Ruling) {
 // left for a runner that understands it; only what people and other systems
 // sent is refused.
 func (es *Events) Consume(ctx context.Context, cfg Config, handle func(context.Context, *Delivery) error) {
-	if cfg.Concurrency == 0 {
-		cfg.Concurrency = 64
-	}
 	if cfg.Timeout == 0 {
 		cfg.Timeout = 20 * time.Second
 	}
@@ -88,12 +86,12 @@ func (es *Events) Consume(ctx context.Context, cfg Config, handle func(context.C
 	}
 	c := &eventConsumers{
 		events: es, cfg: cfg, handle: handle,
-		slots: make(chan struct{}, cfg.Concurrency), tails: map[forge.Key]chan struct{}{}, failures: map[string]int{},
+		slots: make(chan struct{}, concurrency), tails: map[forge.Key]chan struct{}{}, failures: map[string]int{},
 	}
 	var pulls sync.WaitGroup
 	for _, in := range inputs() {
 		pulls.Go(func() {
-			src := conn.Source{Stream: in.stream, Config: eventConsumer(in.filter), Ahead: 2 * cfg.Concurrency}
+			src := conn.Source{Stream: in.stream, Config: eventConsumer(in.filter), Ahead: 2 * concurrency}
 			es.conn.Pull(ctx, src, func(m jetstream.Msg) { c.take(ctx, in, m) })
 		})
 	}
@@ -192,7 +190,7 @@ func (c *eventConsumers) one(ctx context.Context, in input, m jetstream.Msg, ev 
 	}
 	id := fmt.Sprint(in.stream, "/", meta.Sequence.Stream)
 	d := &Delivery{
-		Event: ev, Attempt: int(meta.NumDelivered), StoredAt: meta.Timestamp,
+		Event: ev, Attempt: int(meta.NumDelivered),
 		conn: c.events.conn, reply: wire.InboxOnly(m.Headers().Get(wire.HeaderReply)),
 	}
 	err = c.call(ctx, d)

@@ -5,7 +5,6 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"errors"
-	"time"
 
 	"github.com/nats-io/nats.go"
 
@@ -65,7 +64,7 @@ func (c *eventConsumers) takeResult(ctx context.Context, m *nats.Msg) {
 
 // oneResult handles a result, and says to its worker what became of it.
 func (c *eventConsumers) oneResult(ctx context.Context, m *nats.Msg, ev forge.Event) {
-	d := &Delivery{Event: ev, Attempt: max(1, int(conn.Number(m, wire.HeaderDelivery))), StoredAt: time.Now(), conn: c.events.conn}
+	d := &Delivery{Event: ev, Attempt: max(1, int(conn.Number(m, wire.HeaderDelivery))), conn: c.events.conn}
 	err := c.call(ctx, d)
 	switch after, reason := c.outcome(ev.ID, &ev, err); {
 	case err == nil:

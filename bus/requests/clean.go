@@ -197,24 +197,9 @@ type Cleaner func(ctx context.Context, project forge.ProjectID, person string, r
 // way too. Several processes share the requests.
 func (lo *Leftovers) Serve(ctx context.Context, clean Cleaner) error {
 	e := &endpoints{conn: lo.conn, slots: make(chan struct{}, cleansAtOnce), limit: cleanLimit}
-	svc, err := micro.AddService(lo.conn.NC, micro.Config{
-		Name: cleanService, Version: serviceVersion, Description: "remove what finished intents left",
+	return e.serve(ctx, cleanService, "remove what finished intents left", endpoint{
+		subjects.VerbClean, subjects.APIClean, "intents, before, after, dry_run, all optional; answers intents, kept, next", e.cleaning(ctx, clean),
 	})
-	if err != nil {
-		return fmt.Errorf("serve requests: %w", err)
-	}
-	err = svc.AddEndpoint(subjects.VerbClean, e.handler(ctx, e.cleaning(ctx, clean)), micro.WithEndpointSubject(subjects.APIClean),
-		micro.WithEndpointMetadata(map[string]string{"request": "intents, before, after, dry_run, all optional; answers intents, kept, next"}))
-	if err != nil {
-		return errors.Join(fmt.Errorf("serve %s: %w", subjects.VerbClean, err), svc.Stop())
-	}
-	<-ctx.Done()
-	err = svc.Stop()
-	e.running.Wait()
-	if err != nil && !errors.Is(err, nats.ErrConnectionClosed) {
-		return fmt.Errorf("end the service: %w", err)
-	}
-	return nil
 }
 
 func (e *endpoints) cleaning(serving context.Context, clean Cleaner) answering {

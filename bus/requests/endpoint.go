@@ -66,21 +66,40 @@ type ServeConfig struct {
 // a NATS micro service. Several processes share the requests.
 func (ss *Submissions) Serve(ctx context.Context, cfg ServeConfig) error {
 	e := &endpoints{conn: ss.conn, submissions: ss, cfg: cfg, slots: make(chan struct{}, requestsAtOnce), limit: 2 * conn.RequestTimeout}
-	svc, err := micro.AddService(ss.conn.NC, micro.Config{
-		Name: serviceName, Version: serviceVersion, Description: "ask for changes of repositories, and look at them",
-	})
+	return e.serve(ctx, serviceName, "ask for changes of repositories, and look at them",
+		endpoint{"submit", subjects.APISubmit, "an intent, as JSON, a CloudEvent or protobuf; answers project, intent, result", e.submit},
+		endpoint{"submit-from", subjects.APISubmitFrom, "submit, for systems that may speak for themselves only", e.submit},
+		endpoint{"list", subjects.APIList, "status, waiting, limit, after, all optional; answers intents, next", e.list},
+		endpoint{"show", subjects.APIShow, "intent; answers everything that is known of it", e.show},
+	)
+}
+
+// endpoint is one kind of request of a micro service. about describes request and answer
+// for people who list the services of a server.
+type endpoint struct {
+	name, subject, about string
+	answer               answering
+}
+
+// endpoints is the state of one Serve: a micro service and its requests under way.
+type endpoints struct {
+	conn        *conn.Conn
+	submissions *Submissions
+	cfg         ServeConfig
+	// slots has room for the requests that are answered at the same time.
+	slots   chan struct{}
+	limit   time.Duration // for an answer
+	running sync.WaitGroup
+}
+
+// serve registers a micro service with its endpoints and answers requests until ctx ends.
+// It returns when the last answer is sent.
+func (e *endpoints) serve(ctx context.Context, service, about string, list ...endpoint) error {
+	svc, err := micro.AddService(e.conn.NC, micro.Config{Name: service, Version: serviceVersion, Description: about})
 	if err != nil {
 		return fmt.Errorf("serve requests: %w", err)
 	}
-	for _, one := range []struct {
-		name, subject, about string
-		answer               answering
-	}{
-		{"submit", subjects.APISubmit, "an intent, as JSON, a CloudEvent or protobuf; answers project, intent, result", e.submit},
-		{"submit-from", subjects.APISubmitFrom, "submit, for systems that may speak for themselves only", e.submit},
-		{"list", subjects.APIList, "status, waiting, limit, after, all optional; answers intents, next", e.list},
-		{"show", subjects.APIShow, "intent; answers everything that is known of it", e.show},
-	} {
+	for _, one := range list {
 		err := svc.AddEndpoint(one.name, e.handler(ctx, one.answer), micro.WithEndpointSubject(one.subject),
 			micro.WithEndpointMetadata(map[string]string{"request": one.about}))
 		if err != nil {
@@ -94,15 +113,6 @@ func (ss *Submissions) Serve(ctx context.Context, cfg ServeConfig) error {
 		return fmt.Errorf("end the service: %w", err)
 	}
 	return nil
-}
-
-type endpoints struct {
-	conn        *conn.Conn
-	submissions *Submissions
-	cfg         ServeConfig
-	slots       chan struct{}
-	limit       time.Duration // for an answer
-	running     sync.WaitGroup
 }
 
 // answering returns the answer to a request, or an *errCode.
