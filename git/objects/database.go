@@ -12,8 +12,12 @@ import (
 // Database is the object database of a repository: it reads objects and makes new ones, and knows no refs. Its methods are
 // safe for concurrent use, also by several processes.
 type Database struct {
-	common  string // the repository's git directory
-	hub     string // our own git directory, which reads and writes the repository's objects and nothing else of it
+	// common is the repository's git directory.
+	common string
+	// hub is our own git directory, which reads and writes the repository's
+	// objects and nothing else of it.
+	hub string
+	// readers are shared by all calls.
 	readers catFiles
 }
 
@@ -22,6 +26,8 @@ func NewDatabase(gitDir string) *Database {
 	return &Database{common: gitDir, hub: filepath.Join(gitDir, "pfl-forge", "hub.git")}
 }
 
+// hubConfig is the configuration of the hub; that of the person's repository is
+// not read.
 const hubConfig = "[core]\n\trepositoryformatversion = 0\n\tfilemode = true\n\tbare = true\n"
 
 // WriteHub makes the git directory under which commands on objects run, and removes what killed processes left in its

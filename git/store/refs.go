@@ -14,7 +14,10 @@ import (
 
 // Kept names a commit and the hidden ref that keeps it.
 type Kept struct {
+	// Ref is the whole name, from refs/forge/ on; package store says which
+	// there are.
 	Ref string
+	// OID is the commit.
 	OID git.OID
 }
 
@@ -31,8 +34,9 @@ func (s *Store) Keep(ctx context.Context, a Attempt, commit git.OID) (Kept, erro
 	return k, s.KeepAll(ctx, k, Kept{Ref: headsPrefix + string(a.Task), OID: commit})
 }
 
-// KeepAll makes commits reachable under refs of the caller's choice, with the promises of Keep. A head of a task comes with the
-// same commit before it.
+// KeepAll makes commits reachable under refs of the caller's choice, with the
+// promises of Keep. A head of a task comes with the same commit before it,
+// which has to be the first of all. All of them go to the origin in one push.
 func (s *Store) KeepAll(ctx context.Context, kept ...Kept) error {
 	var in bytes.Buffer
 	var here []Kept
@@ -102,7 +106,9 @@ func (s *Store) keepFiles(ctx context.Context, kept []Kept) bool {
 	return true
 }
 
-// List returns every kept commit of an intent, sorted by ref.
+// List returns every kept commit of an intent, sorted by ref: heads, leftovers,
+// strays, checkpoints and merges. In a distributed store those that were
+// fetched: see FetchIntent.
 func (s *Store) List(ctx context.Context, intent git.Name) ([]Kept, error) {
 	out, err := s.Git(ctx, "for-each-ref", "--format=%(objectname) %(refname)", intentPrefix(intent))
 	if err != nil {
