@@ -41,8 +41,8 @@ type CleanRequest struct {
 	// Intents are the ones to clean, at most MaxClean. None means every intent
 	// that is over and left something; then Before and After apply.
 	Intents []forge.IntentID
-	// Before leaves out intents that ended at that time or later. Zero leaves
-	// out none.
+	// Before leaves out intents that ended after that time. Zero leaves out
+	// none.
 	Before time.Time
 	// After leaves out intents up to this id, to go on after Cleaned.Next.
 	After forge.IntentID

@@ -21,7 +21,7 @@ type jsonObject struct {
 	// values has the object's fields, not parsed yet.
 	values map[string]json.RawMessage
 	// errs is shared with the objects around and inside this one.
-	errs   *[]forge.FieldError
+	errs *[]forge.FieldError
 }
 
 // readObject takes an object apart. Names are exact, and each comes once. The
